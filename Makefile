@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# make            build every program into build/bin/
+# make demo       a tour on a simulated server, left mounted for playing; make demo-stop
+# make test       every test this machine can run
+# See README.md for the rest. V=1 shows the commands, B=DIR builds elsewhere.
+
+VERSION := 0.1.0
+B := build
+PREFIX ?= /usr
+SBINDIR ?= $(PREFIX)/sbin
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+FUZZ_SECONDS ?= 20
+CLANG ?= clang
+PKG_CONFIG ?= pkg-config
+
+Q := $(if $(V),,@)
+say = @$(if $(V),:,echo '  $(1)	$(2)')
+
+# Ubuntu's gcc presets _FORTIFY_SOURCE; sanitizers know their own checks better than it does.
+HARDEN := -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+SANITIZE :=
+CFLAGS ?= -O2 -g
+WARN := -Wall -Wextra -Wshadow -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes
+all_cflags = -std=gnu11 -DVERSION='"$(VERSION)"' -Iinclude \
+	$(WARN) $(WERROR) -fno-strict-aliasing -pthread $(if $(SANITIZE),$(SANITIZE),$(HARDEN)) \
+	$(pkg_cflags) $(CFLAGS)
+all_ldflags = -pthread $(SANITIZE) -Wl,-z,relro,-z,now $(LDFLAGS)
+
+# Without pkg-config make still runs: `make deps` is what installs it.
+pkg_cflags := $(shell $(PKG_CONFIG) --cflags fuse3 libpci 2>/dev/null)
+lib_fuse := $(or $(shell $(PKG_CONFIG) --libs fuse3 2>/dev/null),-lfuse3)
+lib_pci := $(or $(shell $(PKG_CONFIG) --libs libpci 2>/dev/null),-lpci)
+
+core := $(wildcard model/*.c backend/*.c)
+sim := $(wildcard tests/simkernel/*.c)
+tree := $(filter-out fs/main.c,$(wildcard fs/*.c))
+fuzzers := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+
+src_pcidevfsd := $(core) $(tree) $(wildcard fs/main.c)
+src_pcidevfs-sim := $(sim)
+src_unit := $(wildcard tests/unit/*.c) $(core) $(tree)
+libs_pcidevfsd := $(lib_fuse) $(lib_pci)
+libs_pcidevfs-sim := $(lib_fuse) -lz
+libs_unit := $(lib_fuse) $(lib_pci)
+
+# A program is built once its main file is there.
+programs := $(if $(wildcard fs/main.c),pcidevfsd) $(if $(sim),pcidevfs-sim)
+helpers := $(patsubst %.c,%,$(notdir $(wildcard tests/fs/*.c tests/bench/*.c)))
+lab_tools := $(patsubst %.c,%,$(notdir $(wildcard tests/lab/tools/*.c)))
+
+all: $(programs:%=$(B)/bin/%)
+tests: all $(B)/bin/unit $(helpers:%=$(B)/tests/%) $(lab_tools:%=$(B)/tests/%)
+
+objs = $(patsubst %.c,$(B)/obj/%.o,$(src_$(1)))
+define program
+$(B)/bin/$(1): $(call objs,$(1))
+	$$(call say,LD,$$@)
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(all_ldflags) -o $$@ $$^ $$(libs_$(1))
+endef
+$(foreach p,$(programs) unit,$(eval $(call program,$(p))))
+
+# Whatever decides how an object is built is part of what it is built from.
+$(B)/obj/%.o: %.c Makefile
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(all_cflags) -MMD -MP -c -o $@ $<
+
+# The simulation embeds its default machine (.incbin).
+$(patsubst %.c,$(B)/obj/%.o,$(sim)): $(wildcard tests/machines/small-server.umockdev)
+
+$(B)/tests/%: tests/fs/%.c Makefile
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(all_cflags) $(all_ldflags) -o $@ $<
+
+$(B)/tests/%: tests/bench/%.c Makefile
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(all_cflags) $(all_ldflags) -o $@ $<
+
+# Static: they also run in guests and root directories that have no libc.
+$(B)/tests/%: tests/lab/tools/%.c Makefile
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 $(WARN) $(CFLAGS) -static -o $@ $<
+
+-include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
+
+# ---- what a newcomer runs
+
+deps:
+	$(Q)tests/deps build
+
+demo: deps
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)deploy/demo/demo start
+
+demo-stop:
+	$(Q)deploy/demo/demo stop
+
+test: deps
+	$(Q)tests/deps test || echo 'what needs them is skipped'
+	$(Q)$(MAKE) --no-print-directory tests
+	$(Q)B=$(B) tests/run unit fs lab
+
+test-unit test-fs test-lab: test-%: tests
+	$(Q)B=$(B) tests/run $*
+
+# ---- what CI runs besides
+
+test-asan:
+	$(Q)$(MAKE) --no-print-directory B=$(B)/asan CFLAGS='-O1 -g -fno-omit-frame-pointer' \
+		SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=undefined' tests
+	$(Q)B=$(B)/asan tests/run unit fs
+
+test-tsan:
+	$(Q)$(MAKE) --no-print-directory B=$(B)/tsan CFLAGS='-O1 -g -fno-omit-frame-pointer' \
+		SANITIZE='-fsanitize=thread' tests
+	$(Q)B=$(B)/tsan tests/run unit fs
+
+# Each target links the pieces of the daemon and of the simulation that it calls; main stays out.
+fuzz_src := $(core) $(filter-out tests/simkernel/main.c,$(sim))
+fuzz_flags := -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
+$(B)/fuzz/libpieces.a: $(fuzz_src:%.c=$(B)/fuzz/obj/%.o)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(B)/fuzz/obj/%.o: %.c Makefile
+	$(call say,FUZZ,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) $(all_cflags) -O1 -U_FORTIFY_SOURCE -fsanitize=fuzzer-no-link,address,undefined -MMD -c -o $@ $<
+
+$(B)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(B)/fuzz/libpieces.a
+	$(Q)$(CLANG) $(all_cflags) -O1 -U_FORTIFY_SOURCE $(fuzz_flags) -o $@ $^ $(lib_fuse) $(lib_pci) -lz
+
+fuzz: $(fuzzers:%=$(B)/fuzz/%)
+	$(Q)B=$(B) FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(fuzzers)
+
+lint:
+	$(Q)CLANG_TIDY='$(CLANG_TIDY)' tests/lint $(all_cflags)
+
+format:
+	$(Q)git ls-files '*.c' '*.h' | grep -v '^tests/lab/kmod/' | xargs -r clang-format -i
+
+docs: all
+	$(Q)$(B)/bin/pcidevfsd --print-files >docs/FILES.md
+
+check-docs: all
+	$(Q)$(B)/bin/pcidevfsd --print-files | diff -u docs/FILES.md - || \
+		{ echo 'docs/FILES.md is not what the tables say; run make docs'; exit 1; }
+
+bench: tests
+	$(Q)tests/deps bench || echo 'what needs them is left out'
+	$(Q)B=$(B) tests/bench/run
+
+install: all
+	install -d $(DESTDIR)$(SBINDIR)
+	install -m 755 $(programs:%=$(B)/bin/%) $(DESTDIR)$(SBINDIR)
+	$(if $(wildcard deploy/*.service),install -d $(DESTDIR)$(UNITDIR))
+	$(if $(wildcard deploy/*.service),install -m 644 $(wildcard deploy/*.service) $(DESTDIR)$(UNITDIR))
+
+clean:
+	rm -rf $(B)/bin $(B)/obj $(B)/tests $(B)/asan $(B)/tsan $(B)/fuzz
+
+.PHONY: all tests deps demo demo-stop test test-unit test-fs test-lab test-asan test-tsan fuzz lint \
+	format docs check-docs bench install clean
+.DELETE_ON_ERROR:
