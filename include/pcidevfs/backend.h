@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What main sees of the hardware side. A vendor, a bus or a driver family is one file in backend/
+ * that ends with its row: methods and, where it observes more than PCI says, an observe hook.
+ */
+#ifndef PCIDEVFS_BACKEND_H
+#define PCIDEVFS_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct err;
+struct key;
+struct method;
+struct model;
+struct out;
+
+/* Where the machine lies; --sysfs, --dev, --proc. Ownership stays with the caller. */
+struct roots {
+	const char *sysfs;
+	const char *dev;
+	const char *proc;
+	const char *helper; /* program that io helpers exec, with HELPER_ARG as its first argument */
+};
+
+#define HELPER_ARG "--io-helper"
+
+struct backend;
+
+/* Refuses (-ENOENT) a sysfs root without bus/pci/devices. Starts nothing. */
+int backend_open(const struct roots *roots, struct model *m, struct backend **ret, struct err *err);
+void backend_free(struct backend *b);
+
+/* Opens the uevent socket, then reads every function, names, guards; publishes. A function that
+ * vanishes meanwhile is left out. */
+int backend_scan(struct backend *b, struct err *err);
+/* Until backend_stop(): uevents, mount table, holders; each into the model. On its own thread.
+ * Returns 0, or -errno when it cannot go on. */
+int backend_listen(struct backend *b, struct err *err);
+void backend_stop(struct backend *b);
+
+/* As struct world wants them. */
+int backend_observe(void *backend, const struct key *dev, struct err *err);
+int backend_observe_holders(void *backend, const struct key *dev, struct err *err);
+const struct method *const *backend_methods(void);
+
+/* The helper's main(): reads requests from standard input until it ends (io.h). */
+int backend_helper(int argc, char **argv);
+
+/* "iommu=on", "uevents=ok", ... one keyed line each, with what to do, for `health`. */
+void backend_health(struct backend *b, struct out *o);
+
+#endif

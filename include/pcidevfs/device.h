@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One device as the model holds it: what the kernel says (facts), how it is
+ * called (names), what was asked of it (want), and what follows (kind, caps,
+ * state, reason).
+ *
+ * The record is flat, so that it can lie in memory that outlives the daemon: no
+ * pointers; every string is terminated and "" means none. A change of layout
+ * needs a new MODEL_ABI (model.h).
+ */
+#ifndef PCIDEVFS_DEVICE_H
+#define PCIDEVFS_DEVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pcidevfs/key.h"
+
+#define DRIVER_NAME 48
+#define CLAIM_NAME 254 /* DESIGN.md 5: at most 253 characters */
+
+/* What a device can do. Follows identity, not the driver of the moment. A row's mask is made of these. */
+enum cap {
+	CAP_PCI = 1 << 0,
+	CAP_CLAIM = 1 << 1, /* can be handed to a guest: no bridge */
+	CAP_SRIOV = 1 << 2, /* a PF: has sriov_totalvfs */
+	CAP_VF = 1 << 3,    /* has a physfn */
+	CAP_GROUP = 1 << 4, /* lies in an IOMMU group */
+	CAP_RESET = 1 << 5, /* the kernel has a function reset for it */
+	CAP_GPU = 1 << 6,   /* display class 03 */
+	CAP_NIC = 1 << 7,   /* network class 02 */
+};
+
+enum kind { KIND_PCI, KIND_SRIOV_GPU, KIND_SRIOV_NIC, KIND_SRIOV, KIND_VF, KIND_VGPU, KIND_BRIDGE, KIND_COUNT };
+
+/* In the order of DESIGN.md 3: the first that fits is shown. */
+enum state {
+	STATE_STUCK,
+	STATE_BUSY,
+	STATE_UNHEALTHY,
+	STATE_ALLOCATED,
+	STATE_HELD,
+	STATE_CLAIMED,
+	STATE_HOST,
+	STATE_FREE,
+	STATE_COUNT
+};
+
+/* What a change touched; attribute rows and events are woken by these. */
+enum change_bit {
+	CH_IDENTITY = 1 << 0, /* ids, class, kind, caps: a different device */
+	CH_DRIVER = 1 << 1,
+	CH_GROUP = 1 << 2,
+	CH_NUMA = 1 << 3,
+	CH_VFS = 1 << 4,    /* number of VFs, totalvfs, physfn */
+	CH_NODES = 1 << 5,  /* /dev/vfio nodes, cdev */
+	CH_CRITICAL = 1 << 6,
+	CH_HOLDERS = 1 << 7,
+	CH_NAME = 1 << 8,   /* resource_name, description */
+	CH_CLAIM = 1 << 9,
+	CH_STATE = 1 << 10, /* state or reason */
+	CH_ERROR = 1 << 11, /* last_error */
+	CH_PLAN = 1 << 12,
+	CH_INTERNAL = 1 << 13, /* kept for ourselves; wakes nobody */
+};
+
+/* Observed in the kernel, by backends only. */
+struct facts {
+	uint16_t vendor, device, subvendor, subdevice;
+	uint32_t class_code; /* 24 bits, as in sysfs: 0x030200 */
+	uint8_t revision;
+	bool boot_vga;
+	bool has_reset;
+	int32_t numa_node;   /* -1: none, as the kernel says */
+	int32_t iommu_group; /* -1: none */
+	int32_t total_vfs;   /* -1: not a PF */
+	int32_t num_vfs;     /* virtfn links counted: sriov_numvfs may take the device lock */
+	int32_t vf_index;    /* N of the PF's virtfnN; -1: no VF */
+	char physfn[KEY_NAME];
+	char driver[DRIVER_NAME];
+	char vfio_cdev[16]; /* "vfio0" below dev/vfio/devices, when the kernel has cdevs */
+	bool vfio_node;     /* dev/vfio/<group> is there */
+	char critical[176]; /* why the host needs it: "disk nvme0n1p2 is mounted on /"; "" when it does not */
+	char holders[240];  /* lines "pid=812 comm=\"nvidia-persiste\""; what does not fit is counted: "more=3" */
+};
+
+struct names {
+	char description[176];
+	char resource[112]; /* computed resource name, never empty for a claimable device */
+};
+
+/* What was asked, and what must be known to take it back. */
+struct want {
+	char claim[CLAIM_NAME];
+	char former_driver[DRIVER_NAME];   /* before the claim's first write; "" none */
+	char former_override[DRIVER_NAME]; /* likewise */
+	bool former_known;
+};
+
+struct device {
+	struct key key;
+	uint64_t birth;      /* generation of its appearance: a re-plugged device has another */
+	uint64_t generation; /* of its last change */
+	uint32_t caps;       /* enum cap */
+	enum kind kind;
+	struct facts facts;
+	struct names names;
+	struct want want;
+	enum state state;
+	char reason[256];
+	char busy[96];        /* the act that runs: "claim alice"; "" none */
+	char stuck[256];      /* why it could be neither done nor undone; "" none */
+	char last_error[520]; /* "<file>: <sentence>", "" is shown as ok */
+	char plan_query[320]; /* what was written to plan */
+};
+
+const char *kind_name(enum kind kind);
+const char *state_name(enum state state);
+
+/* Pure: what follows from facts and want. Sets caps, kind, state, reason. `iommu` tells whether
+ * the host has one at all. */
+void device_derive(struct device *dev, bool iommu);
+
+/* Is this a class the IOMMU group's claim leaves alone: PCI bridge or host bridge (DESIGN.md 5)? */
+bool device_is_bridge(const struct facts *facts);
+
+#endif

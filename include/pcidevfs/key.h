@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What an object is called: { bus, name }. Every name that comes from outside
+ * goes through here before it becomes part of a path.
+ */
+#ifndef PCIDEVFS_KEY_H
+#define PCIDEVFS_KEY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum bus { BUS_NONE, BUS_PCI, BUS_MDEV, BUS_USB, BUS_COUNT };
+
+#define KEY_NAME 48
+
+struct key {
+	enum bus bus;
+	char name[KEY_NAME]; /* "0000:08:00.4", UUID in lower case, "2-1.3" */
+};
+
+/* domain has 16 bits, or up to 32 behind Intel VMD ("10000:e1:00.0") */
+struct pci_addr {
+	uint32_t domain;
+	uint8_t bus, dev, fn;
+};
+
+/* Exactly the kernel's spelling (%04x:%02x:%02x.%d, lower case); false otherwise, ret untouched. */
+bool pci_addr_parse(const char *text, struct pci_addr *ret);
+
+/* Valid for its bus? The only way to make a key from text. */
+bool key_make(enum bus bus, const char *name, struct key *ret);
+
+/* The id that inventory, events and ctl use: "0000:08:00.4", "usb/2-1", "mdev/<uuid>". */
+bool key_parse(const char *id, struct key *ret);
+const char *key_id(const struct key *key, char buf[static KEY_NAME + 8]);
+
+bool key_eq(const struct key *a, const struct key *b);
+uint32_t key_hash(const struct key *key);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The model: all devices, and the one place that changes them.
+ *
+ * It lies in an arena that the caller gives (memory that outlives the process,
+ * or any zeroed memory), so that a fresh process serves at once what the former
+ * one knew. Each record is written beside the old one and swapped in whole.
+ *
+ * Reading:  model_lock(); look at `const struct device *`; model_unlock().
+ *           No sysfs access, no wait and no callback in between.
+ * Changing: model_lock(); d = model_edit(); change fields of *d (not key, birth, generation, nor
+ *           what device_derive() sets); model_publish() — which derives, compares, numbers, queues
+ *           the change set — model_unlock(). What did not change wakes nobody.
+ * Hearing:  observers are called by the thread that runs model_dispatch(), without the lock, in the
+ *           order of generations; several changes of one device may have become one.
+ */
+#ifndef PCIDEVFS_MODEL_H
+#define PCIDEVFS_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pcidevfs/device.h"
+
+struct err;
+struct model;
+
+#define MODEL_ABI 1
+#define MODEL_MAX 131072 /* devices; 70 000 functions are asked for */
+
+enum action { ACTION_ADD, ACTION_CHANGE, ACTION_REMOVE };
+
+struct change {
+	struct key key;
+	uint64_t birth;
+	uint64_t generation;
+	enum action action;
+	uint32_t bits; /* enum change_bit */
+};
+
+struct observer {
+	void (*changed)(void *ctx, const struct change *changes, size_t n);
+	void *ctx;
+};
+
+/* Bytes of address space an arena needs; pages are touched as devices come. */
+size_t model_arena_size(void);
+
+/* *ret_found: the arena held a valid model of this ABI, whose devices are served from now on;
+ * otherwise it is made empty. Changes that no observer had heard are queued again. */
+int model_new(void *arena, size_t size, struct model **ret, bool *ret_found, struct err *err);
+void model_free(struct model *m); /* the arena is the caller's and stays valid */
+
+void model_lock(struct model *m);
+void model_unlock(struct model *m);
+
+/* All with the lock held. Pointers are good until model_unlock(). */
+const struct device *model_find(struct model *m, const struct key *key);
+/* In the order of positions: *pos is 0 at first, then what the call left there; stable while devices
+ * come and go (a directory cookie). NULL at the end. */
+const struct device *model_next(struct model *m, size_t *pos);
+/* Members of an IOMMU group in ascending address order; at most max are stored; returns how many there are. */
+size_t model_group(struct model *m, int32_t group, const struct device **ret, size_t max);
+/* VFs of a PF, in ascending vf_index order. */
+size_t model_vfs(struct model *m, const struct key *pf, const struct device **ret, size_t max);
+uint64_t model_generation(struct model *m);
+size_t model_count(struct model *m);
+bool model_has_iommu(struct model *m);
+
+/* A writable copy of the device's record, made if there is none and create is set; NULL when there is
+ * none or MODEL_MAX is reached. Editing one device twice before publishing gives the same copy. */
+struct device *model_edit(struct model *m, const struct key *key, bool create);
+void model_remove(struct model *m, const struct key *key);
+void model_set_iommu(struct model *m, bool present);
+/* Ends the edits: returns the generation that holds them. */
+uint64_t model_publish(struct model *m);
+
+/* Without the lock. */
+void model_observe(struct model *m, const struct observer *observer); /* at most 8, before dispatch runs */
+/* Waits for changes and tells the observers; returns false after model_stop(). */
+bool model_dispatch(struct model *m);
+void model_stop(struct model *m);
+/* Returns once all observers have heard generation (or ms have passed: false). */
+bool model_sync(struct model *m, uint64_t generation, unsigned int ms);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Transactions: the one way in which anything is written to the kernel.
+ *
+ * submit -> queue -> an executor thread: observe, plan, mark busy, prepare, run the steps, observe,
+ * settle, publish, done(). A failing step undoes the done ones in reverse; what cannot be undone
+ * leaves its devices stuck with the reason. A step over its deadline ends the act with ETIMEDOUT.
+ * Transactions that share no device run side by side; one that meets a busy device is refused (EBUSY).
+ */
+#ifndef PCIDEVFS_TXN_H
+#define PCIDEVFS_TXN_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "pcidevfs/err.h"
+#include "pcidevfs/plan.h"
+
+struct engine;
+
+/* Who asks; for the log and for rights. */
+struct actor {
+	uid_t uid;
+	gid_t gid;
+	pid_t pid;
+	char comm[32];
+};
+
+/* What the engine needs of the world below; filled by main from a backend. All may block for as long
+ * as their deadlines, and are called from executors without any lock. */
+struct world {
+	void *backend;
+	const struct method *const *methods; /* NULL-terminated */
+	/* Reads the wish's device, its group and PF again, with guards (holders, host_critical), into the model. */
+	int (*observe)(void *backend, const struct key *dev, struct err *err);
+	/* Only who holds it; for slow rows. */
+	int (*observe_holders)(void *backend, const struct key *dev, struct err *err);
+};
+
+/* The verdict. err->code 0: all wishes hold. Called once, from an executor or, when refused at once,
+ * from txn_submit's caller; the model's observers have heard all changes by then. */
+typedef void txn_done(void *ctx, const struct err *err);
+
+struct engine_conf {
+	struct model *model;
+	struct world world;
+	double deadline_factor;
+	unsigned int threads; /* executors */
+	/* Every verdict, for log and last_error; from executors, before done(). May be NULL. */
+	void (*verdict)(void *ctx, const struct wish *wishes, size_t n, const struct actor *who,
+			const struct err *err);
+	void *verdict_ctx;
+};
+
+int engine_new(const struct engine_conf *conf, struct engine **ret, struct err *err);
+/* Waits for running transactions, at most their deadlines. */
+void engine_free(struct engine *e);
+/* What a former process left unfinished is carried on: devices found busy. Call once, after model_new()
+ * found a model and before requests are served. */
+void engine_recover(struct engine *e);
+
+/* wishes are copied. The same wishes as a running transaction's (a request sent again after a crash)
+ * join it and get its verdict. */
+void txn_submit(struct engine *e, const struct wish *wishes, size_t n, const struct actor *who,
+		txn_done *done, void *ctx);
+/* Runs job on an executor: for rows whose reading takes time. */
+int engine_defer(struct engine *e, void (*job)(struct engine *e, void *ctx), void *ctx);
+const struct world *engine_world(const struct engine *e);
+struct model *engine_model(const struct engine *e);
+
+/* Plans without doing: prints the steps, or the refusal as a sentence, into o. Reads the model only. */
+int txn_check(struct engine *e, const struct wish *wishes, size_t n, struct out *o, struct err *err);
+
+#endif

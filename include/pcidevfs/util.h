@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Small things that every part uses: cleanup, bounded text, strict numbers. */
+#ifndef PCIDEVFS_UTIL_H
+#define PCIDEVFS_UTIL_H
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+static inline void freep(void *p)
+{
+	free(*(void **)p);
+}
+
+static inline void closep(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+static inline void closedirp(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+#define _free_ __attribute__((cleanup(freep)))
+#define _close_ __attribute__((cleanup(closep)))
+#define _closedir_ __attribute__((cleanup(closedirp)))
+
+/*
+ * Text that grows. Start with `struct out o = { 0 }`, end with out_free().
+ * When memory runs out `failed` is set, later calls do nothing and data stays
+ * a valid string; check once at the end.
+ */
+struct out {
+	char *data; /* NUL-terminated once anything was written, else NULL */
+	size_t len;
+	size_t cap;
+	bool failed;
+};
+
+__attribute__((format(printf, 2, 3))) void out_printf(struct out *o, const char *fmt, ...);
+void out_put(struct out *o, const char *text, size_t len);
+/* " key=value" as inventory and events have it: quoted, with \" \\ and \xHH, when it is empty or
+ * holds a blank, a quote, a backslash or a control character. A blank precedes unless at line start. */
+void out_pair(struct out *o, const char *key, const char *value);
+const char *out_text(const struct out *o); /* never NULL */
+void out_free(struct out *o);
+
+/* The whole text as a number (0x allowed), else -EINVAL; -ERANGE above max. */
+int parse_u64(const char *text, uint64_t max, uint64_t *ret);
+/* 0/1, y/n, yes/no, on/off, true/false in any case; else -EINVAL. */
+int parse_bool(const char *text, bool *ret);
+
+/* Copies what fits, always terminated; returns false when it was cut. dst untouched beyond its text. */
+bool str_copy(char *dst, size_t size, const char *src);
+#define STR_COPY(dst, src) str_copy((dst), sizeof(dst), (src))
+
+/* Milliseconds of CLOCK_MONOTONIC. */
+uint64_t now_ms(void);
+uint64_t now_us(void);
+
+#endif
