@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Sourced by the tests of a mounted tree. tests/run gives $D, the test's directory, and $B.
+# shellcheck shell=sh disable=SC2034
+set -u
+S=$D/sim # the simulated machine: $S/sys, $S/dev, $S/proc
+T=$D/tree # the mounted tree
+V=$T/devices
+bin=$B/bin
+tool=$B/tests
+sim_pid= daemon_pid=
+
+fail() {
+	echo "FAILED: $*"
+	exit 1
+}
+
+skip() {
+	echo "skip: $*"
+	exit 77
+}
+
+need() { # need PROGRAM...
+	for p; do command -v "$p" >/dev/null || skip "$p is not installed"; done
+}
+
+wait_for() { # wait_for SECONDS COMMAND...: until it succeeds
+	w_end=$(($(date +%s%N) + $1 * 1000000000))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ "$(date +%s%N)" -lt $w_end ] || fail "in vain: $*"
+		sleep 0.02
+	done
+}
+
+# Commands to the simulated kernel: ctl plug ADDRESS ..., ctl fail FILE ERRNO, ...
+ctl() {
+	"$bin/pcidevfs-sim" --control "$S" "$@" || fail "sim: $*"
+}
+
+start_sim() { # start_sim [MACHINE]
+	mkdir -p "$S"
+	"$bin/pcidevfs-sim" ${1:+--machine "$1"} "$S" >"$D/sim.out" 2>"$D/sim.err" &
+	sim_pid=$!
+	wait_for 20 grep -qx ready "$D/sim.out"
+}
+
+start_daemon() { # start_daemon [OPTION...]: over the simulation where there is one
+	mkdir -p "$T"
+	if [ -n "$sim_pid" ]; then
+		set -- --sysfs "$S/sys" --dev "$S/dev" --proc "$S/proc" "$@"
+	fi
+	"$bin/pcidevfsd" --state "$D/state" "$@" "$T" 2>>"$D/daemon.err" &
+	daemon_pid=$!
+	wait_for 20 test -s "$T/version"
+}
+
+stop_daemon() { # ends and unmounts, and must say so by status 0
+	[ -n "$daemon_pid" ] || return 0
+	kill "$daemon_pid" 2>/dev/null
+	wait "$daemon_pid"
+	s_status=$?
+	daemon_pid=
+	[ $s_status = 0 ] || fail "the daemon ended with status $s_status"
+	! mountpoint -q "$T" || fail "the tree is still mounted"
+}
+
+stop_all() {
+	trap - EXIT
+	(stop_daemon) || t_status=1
+	if [ -n "$sim_pid" ]; then
+		kill "$sim_pid" 2>/dev/null
+		wait "$sim_pid"
+	fi
+	exit $t_status
+}
+trap 't_status=$?; stop_all' EXIT
+trap 'exit 124' TERM
+
+is() { # is FILE VALUE
+	i_got=$(cat "$1") || fail "cannot read $1"
+	[ "$i_got" = "$2" ] || fail "${1#"$T/"} is \"$i_got\", should be \"$2\""
+}
+
+has() { # has FILE TEXT: FILE contains it
+	grep -qF -- "$2" "$1" || fail "${1#"$T/"} lacks \"$2\": $(cat "$1")"
+}
+
+put() { # put FILE VALUE: one write(2); says the errno's name when refused
+	"$tool/put" "$1" "$2"
+}
+
+set_to() { # set_to FILE VALUE: put that must succeed
+	p_said=$(put "$1" "$2") ||
+		fail "${1#"$T/"}: \"$2\" refused with $p_said: $(cat "$(dirname "$1")/last_error")"
+}
+
+refused() { # refused ERRNO FILE VALUE [TEXT]: TEXT is part of last_error
+	r_said=$(put "$2" "$3") && fail "${2#"$T/"}: \"$3\" was accepted, should be $1"
+	[ "$r_said" = "$1" ] || fail "${2#"$T/"}: \"$3\" gave $r_said, should be $1"
+	[ $# -lt 4 ] || has "$(dirname "$2")/last_error" "$4"
+}
+
+expect_errno() { # expect_errno ERRNO COMMAND...: fails and says so, by name or in words
+	e_name=$1
+	shift
+	e_said=$(LC_ALL=C "$@" 2>&1) && fail "succeeded, should be $e_name: $*"
+	case $e_said in
+	*"$e_name"* | *"$("$tool/put" --text "$e_name")"*) ;;
+	*) fail "$*: said \"$e_said\", should be $e_name" ;;
+	esac
+}
+
+driver_of() { # driver_of ADDRESS: as the kernel says
+	d_link=$(readlink "${SYS:-$S/sys}/bus/pci/devices/$1/driver") || d_link=none
+	echo "${d_link##*/}"
+}
