@@ -107,7 +107,7 @@ struct device {
 	struct names names;
 	struct want want;
 	enum state state;
-	char reason[256];
+	char reason[400];
 	char busy[96];        /* the act that runs: "claim alice"; "" none */
 	char stuck[256];      /* why it could be neither done nor undone; "" none */
 	char last_error[520]; /* "<file>: <sentence>", "" is shown as ok */
@@ -120,6 +120,9 @@ const char *state_name(enum state state);
 /* Pure: what follows from facts and want. Sets caps, kind, state, reason. `iommu` tells whether
  * the host has one at all. */
 void device_derive(struct device *dev, bool iommu);
+
+/* vfio-pci or a vendor's variant of it (mlx5_vfio_pci, nvgrace-gpu-vfio-pci, ...): all end so. */
+bool driver_is_vfio(const char *driver);
 
 /* Is this a class the IOMMU group's claim leaves alone: PCI bridge or host bridge (DESIGN.md 5)? */
 bool device_is_bridge(const struct facts *facts);

@@ -22,7 +22,7 @@ struct err {
 /* Fills err and returns -code. Control characters in the result become '?'. */
 __attribute__((format(printf, 3, 4))) int fail(struct err *err, int code, const char *fmt, ...);
 
-/* Puts "context: " in front of the sentence err already holds; returns -err->code. */
+/* Puts "context: " in front of the sentence err already holds; returns -err->code (-EIO when err is NULL). */
 __attribute__((format(printf, 2, 3))) int fail_wrap(struct err *err, const char *fmt, ...);
 
 /* The errno's symbolic name, "EBUSY"; "ok" for 0. Never NULL. */

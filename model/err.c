@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "pcidevfs/err.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What a device or a file of the user put into the sentence must not move the terminal's cursor. */
+static void make_printable(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+}
+
+int fail(struct err *err, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!err)
+		return -code;
+	err->code = code;
+	va_start(ap, fmt);
+	vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	va_end(ap);
+	make_printable(err->text);
+	return -code;
+}
+
+int fail_wrap(struct err *err, const char *fmt, ...)
+{
+	char context[ERR_TEXT], whole[2 * ERR_TEXT + 4];
+	va_list ap;
+
+	if (!err)
+		return -EIO;
+	va_start(ap, fmt);
+	vsnprintf(context, sizeof(context), fmt, ap);
+	va_end(ap);
+	make_printable(context);
+	snprintf(whole, sizeof(whole), "%s: %s", context, err->text);
+	memcpy(err->text, whole, sizeof(err->text));
+	err->text[sizeof(err->text) - 1] = '\0';
+	return -err->code;
+}
+
+const char *err_name(int code)
+{
+	const char *name = code ? strerrorname_np(code) : "ok";
+
+	return name ? name : "EIO";
+}

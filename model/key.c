@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "pcidevfs/key.h"
+
+#include <ctype.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pcidevfs/util.h"
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Lower-case hex digits up to `end`; -1 when their number is not in [min, max]. */
+static int64_t hex_field(const char **text, int min, int max, char end)
+{
+	int64_t value = 0;
+	int n = 0;
+
+	for (; hex_digit((*text)[n]) >= 0; n++) {
+		if (n == max)
+			return -1;
+		value = value << 4 | hex_digit((*text)[n]);
+	}
+	if (n < min || (*text)[n] != end)
+		return -1;
+	*text += n + (end != '\0');
+	return value;
+}
+
+bool pci_addr_parse(const char *text, struct pci_addr *ret)
+{
+	const char *start = text;
+	int64_t domain = hex_field(&text, 4, 8, ':');
+	/* %04x never pads a domain of more than 16 bits: no second spelling of one device */
+	bool padded = text - start > 5 && start[0] == '0';
+	int64_t bus = domain < 0 || padded ? -1 : hex_field(&text, 2, 2, ':');
+	int64_t dev = bus < 0 ? -1 : hex_field(&text, 2, 2, '.');
+	int64_t fn = dev < 0 ? -1 : hex_field(&text, 1, 1, '\0');
+
+	if (fn < 0 || fn > 7 || dev > 31)
+		return false;
+	*ret = (struct pci_addr){ (uint32_t)domain, (uint8_t)bus, (uint8_t)dev, (uint8_t)fn };
+	return true;
+}
+
+static bool pci_name(const char *name)
+{
+	struct pci_addr addr;
+
+	return pci_addr_parse(name, &addr);
+}
+
+/* 8-4-4-4-12 lower-case digits: the kernel writes mdev names so */
+static bool uuid_name(const char *name)
+{
+	for (int i = 0; i < 36; i++) {
+		bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+
+		if (dash ? name[i] != '-' : hex_digit(name[i]) < 0)
+			return false;
+	}
+	return name[36] == '\0';
+}
+
+/* BUS-PORT[.PORT]..., decimal */
+static bool usb_name(const char *name)
+{
+	bool dash = false, digit = false;
+
+	for (; *name; name++) {
+		if (isdigit((unsigned char)*name)) {
+			digit = true;
+			continue;
+		}
+		if (!digit || (dash ? *name != '.' : *name != '-'))
+			return false;
+		dash = true;
+		digit = false;
+	}
+	return dash && digit;
+}
+
+static const struct {
+	const char *prefix;
+	bool (*valid)(const char *name);
+} buses[BUS_COUNT] = {
+	[BUS_PCI] = { "", pci_name },
+	[BUS_MDEV] = { "mdev/", uuid_name },
+	[BUS_USB] = { "usb/", usb_name },
+};
+
+bool key_make(enum bus bus, const char *name, struct key *ret)
+{
+	struct key key = { .bus = bus };
+
+	if (bus <= BUS_NONE || bus >= BUS_COUNT || !buses[bus].valid(name) || !STR_COPY(key.name, name))
+		return false;
+	*ret = key;
+	return true;
+}
+
+bool key_parse(const char *id, struct key *ret)
+{
+	for (enum bus bus = BUS_USB; bus > BUS_NONE; bus--) {
+		size_t n = strlen(buses[bus].prefix);
+
+		if (!strncmp(id, buses[bus].prefix, n))
+			return key_make(bus, id + n, ret);
+	}
+	return false;
+}
+
+const char *key_id(const struct key *key, char buf[static KEY_NAME + 8])
+{
+	bool known = key->bus > BUS_NONE && key->bus < BUS_COUNT;
+
+	snprintf(buf, KEY_NAME + 8, "%s%s", known ? buses[key->bus].prefix : "", key->name);
+	return buf;
+}
+
+bool key_eq(const struct key *a, const struct key *b)
+{
+	return a->bus == b->bus && !strcmp(a->name, b->name);
+}
+
+/* FNV-1a */
+uint32_t key_hash(const struct key *key)
+{
+	uint32_t h = 2166136261u ^ (uint32_t)key->bus;
+
+	for (const char *p = key->name; *p; p++)
+		h = (h ^ (unsigned char)*p) * 16777619u;
+	return h;
+}

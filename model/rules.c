@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What follows from facts: capabilities, kind, state and the sentence behind it. Pure. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pcidevfs/device.h"
+#include "pcidevfs/util.h"
+
+static const char *const kind_names[KIND_COUNT] = {
+	[KIND_PCI] = "pci",     [KIND_SRIOV_GPU] = "sriov-gpu", [KIND_SRIOV_NIC] = "sriov-nic",
+	[KIND_SRIOV] = "sriov", [KIND_VF] = "vf",		[KIND_VGPU] = "vgpu",
+	[KIND_BRIDGE] = "bridge",
+};
+
+static const char *const state_names[STATE_COUNT] = {
+	[STATE_STUCK] = "stuck",	 [STATE_BUSY] = "busy",	  [STATE_UNHEALTHY] = "unhealthy",
+	[STATE_ALLOCATED] = "allocated", [STATE_HELD] = "held",	  [STATE_CLAIMED] = "claimed",
+	[STATE_HOST] = "host",		 [STATE_FREE] = "free",
+};
+
+const char *kind_name(enum kind kind)
+{
+	return kind < KIND_COUNT ? kind_names[kind] : "pci";
+}
+
+const char *state_name(enum state state)
+{
+	return state < STATE_COUNT ? state_names[state] : "unhealthy";
+}
+
+/* PCI, CardBus and semi-transparent bridges have header type 1 or 2; the class tells the same without
+ * reading config space, which would wake a sleeping device. */
+bool device_is_bridge(const struct facts *facts)
+{
+	switch (facts->class_code >> 8) {
+	case 0x0600:
+	case 0x0604:
+	case 0x0607:
+	case 0x0609:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static uint32_t caps_of(const struct device *dev)
+{
+	const struct facts *f = &dev->facts;
+	uint32_t caps = 0;
+
+	if (dev->key.bus != BUS_PCI)
+		return 0;
+	caps |= CAP_PCI;
+	caps |= device_is_bridge(f) ? 0 : CAP_CLAIM;
+	caps |= f->total_vfs >= 0 ? CAP_SRIOV : 0;
+	caps |= f->physfn[0] ? CAP_VF : 0;
+	caps |= f->iommu_group >= 0 ? CAP_GROUP : 0;
+	caps |= f->has_reset ? CAP_RESET : 0;
+	caps |= f->class_code >> 16 == 0x03 ? CAP_GPU : 0;
+	caps |= f->class_code >> 16 == 0x02 ? CAP_NIC : 0;
+	return caps;
+}
+
+static enum kind kind_of(uint32_t caps)
+{
+	if (!(caps & CAP_CLAIM))
+		return KIND_BRIDGE;
+	if (caps & CAP_VF)
+		return KIND_VF;
+	if (!(caps & CAP_SRIOV))
+		return KIND_PCI;
+	if (caps & CAP_GPU)
+		return KIND_SRIOV_GPU;
+	return caps & CAP_NIC ? KIND_SRIOV_NIC : KIND_SRIOV;
+}
+
+bool driver_is_vfio(const char *driver)
+{
+	size_t n = strlen(driver);
+
+	if (n < 8)
+		return false;
+	return !strcmp(driver + n - 8, "vfio-pci") || !strcmp(driver + n - 8, "vfio_pci");
+}
+
+static bool on_vfio(const struct device *dev)
+{
+	return driver_is_vfio(dev->facts.driver);
+}
+
+/* The reason is a field of fixed size; a cut sentence is still one. */
+__attribute__((format(printf, 2, 3))) static void say(struct device *dev, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(dev->reason, sizeof(dev->reason), fmt, ap);
+	va_end(ap);
+}
+
+static bool is_stuck(struct device *dev)
+{
+	if (!dev->stuck[0])
+		return false;
+	say(dev, "%s", dev->stuck);
+	return true;
+}
+
+static bool is_busy(struct device *dev)
+{
+	if (!dev->busy[0])
+		return false;
+	say(dev, "%s is running", dev->busy);
+	return true;
+}
+
+static bool is_unhealthy(struct device *dev)
+{
+	if (!dev->facts.vendor || dev->facts.vendor == 0xffff) {
+		say(dev, "the kernel gives no vendor id for %s; it may have fallen off the bus", dev->key.name);
+		return true;
+	}
+	if (dev->want.claim[0] && !on_vfio(dev) && (dev->caps & CAP_CLAIM)) {
+		say(dev, "claimed by %s, but its driver is %s and not vfio-pci; write the claim again",
+		    dev->want.claim, dev->facts.driver[0] ? dev->facts.driver : "none");
+		return true;
+	}
+	return false;
+}
+
+static bool is_held(struct device *dev)
+{
+	if (!dev->facts.holders[0] || !on_vfio(dev))
+		return false;
+	say(dev, "held open by %.*s", (int)strcspn(dev->facts.holders, "\n"), dev->facts.holders);
+	return true;
+}
+
+static bool is_claimed(struct device *dev)
+{
+	if (!dev->want.claim[0])
+		return false;
+	say(dev, "claimed by %s", dev->want.claim);
+	return true;
+}
+
+static bool is_host(struct device *dev)
+{
+	const struct facts *f = &dev->facts;
+
+	if (f->critical[0])
+		say(dev, "the host needs it: %s", f->critical);
+	else if (on_vfio(dev))
+		say(dev, "found on vfio-pci without a claim; write a name to claim to adopt it");
+	else if (f->driver[0])
+		say(dev, "used by the host's driver %s", f->driver);
+	else
+		return false;
+	return true;
+}
+
+static bool is_free(struct device *dev)
+{
+	STR_COPY(dev->reason, "");
+	return true;
+}
+
+/* Allocation comes from the plugin; its row goes between unhealthy and held. */
+static const struct {
+	enum state state;
+	bool (*fits)(struct device *dev); /* also writes the reason */
+} states[] = {
+	{ STATE_STUCK, is_stuck },     { STATE_BUSY, is_busy }, { STATE_UNHEALTHY, is_unhealthy },
+	{ STATE_HELD, is_held },       { STATE_CLAIMED, is_claimed }, { STATE_HOST, is_host },
+	{ STATE_FREE, is_free },
+};
+
+void device_derive(struct device *dev, bool iommu)
+{
+	size_t i = 0;
+
+	dev->caps = caps_of(dev);
+	dev->kind = kind_of(dev->caps);
+	while (!states[i].fits(dev))
+		i++;
+	dev->state = states[i].state;
+	if (dev->state == STATE_FREE && (dev->caps & CAP_CLAIM) && !iommu)
+		say(dev, "no driver uses it, but it cannot be claimed: this host has no IOMMU");
+}

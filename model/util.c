@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "pcidevfs/util.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+/* Room for len more bytes and the NUL. */
+static bool out_room(struct out *o, size_t len)
+{
+	size_t cap = o->cap ? o->cap : 256;
+	char *data;
+
+	if (o->failed || len > SIZE_MAX / 2 - o->len) {
+		o->failed = true;
+		return false;
+	}
+	while (cap < o->len + len + 1)
+		cap *= 2;
+	if (cap == o->cap)
+		return true;
+	data = realloc(o->data, cap);
+	if (!data) {
+		o->failed = true;
+		return false;
+	}
+	o->data = data;
+	o->cap = cap;
+	return true;
+}
+
+void out_put(struct out *o, const char *text, size_t len)
+{
+	if (!out_room(o, len))
+		return;
+	memcpy(o->data + o->len, text, len);
+	o->len += len;
+	o->data[o->len] = '\0';
+}
+
+void out_printf(struct out *o, const char *fmt, ...)
+{
+	va_list ap, again;
+	int n;
+
+	if (!out_room(o, 64))
+		return;
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	n = vsnprintf(o->data + o->len, o->cap - o->len, fmt, ap);
+	va_end(ap);
+	if (n < 0) {
+		o->failed = true;
+	} else if ((size_t)n < o->cap - o->len) {
+		o->len += (size_t)n;
+	} else if (out_room(o, (size_t)n)) {
+		vsnprintf(o->data + o->len, o->cap - o->len, fmt, again);
+		o->len += (size_t)n;
+	}
+	va_end(again);
+	if (o->data)
+		o->data[o->len] = '\0';
+}
+
+static bool plain(const char *value)
+{
+	const char *p;
+
+	for (p = value; *p; p++)
+		if ((unsigned char)*p <= ' ' || *p == '"' || *p == '\\' || *p == 0x7f)
+			return false;
+	return p != value;
+}
+
+void out_pair(struct out *o, const char *key, const char *value)
+{
+	const char *blank = o->len && o->data[o->len - 1] != '\n' ? " " : "";
+
+	if (plain(value)) {
+		out_printf(o, "%s%s=%s", blank, key, value);
+		return;
+	}
+	out_printf(o, "%s%s=\"", blank, key);
+	for (; *value; value++) {
+		unsigned char c = (unsigned char)*value;
+
+		if (c == '"' || c == '\\')
+			out_printf(o, "\\%c", c);
+		else if (c < ' ' || c == 0x7f)
+			out_printf(o, "\\x%02x", c);
+		else
+			out_put(o, value, 1);
+	}
+	out_put(o, "\"", 1);
+}
+
+const char *out_text(const struct out *o)
+{
+	return o->data ? o->data : "";
+}
+
+void out_free(struct out *o)
+{
+	free(o->data);
+	*o = (struct out){ 0 };
+}
+
+int parse_u64(const char *text, uint64_t max, uint64_t *ret)
+{
+	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+	const char *digits = hex ? "0123456789abcdefABCDEF" : "0123456789";
+	const char *p = hex ? text + 2 : text;
+	unsigned long long v;
+
+	if (!*p || p[strspn(p, digits)])
+		return -EINVAL;
+	errno = 0;
+	v = strtoull(p, NULL, hex ? 16 : 10);
+	if (errno || v > max)
+		return -ERANGE;
+	*ret = v;
+	return 0;
+}
+
+int parse_bool(const char *text, bool *ret)
+{
+	static const char *const words[][4] = { { "0", "n", "no", "off" }, { "1", "y", "yes", "on" } };
+
+	for (int v = 0; v < 2; v++)
+		for (size_t i = 0; i < 4; i++)
+			if (!strcasecmp(text, words[v][i])) {
+				*ret = v;
+				return 0;
+			}
+	if (strcasecmp(text, "true") && strcasecmp(text, "false"))
+		return -EINVAL;
+	*ret = !strcasecmp(text, "true");
+	return 0;
+}
+
+bool str_copy(char *dst, size_t size, const char *src)
+{
+	size_t n = strnlen(src, size);
+	bool fits = n < size;
+
+	if (!size)
+		return false;
+	if (!fits)
+		n = size - 1;
+	memmove(dst, src, n);
+	dst[n] = '\0';
+	return fits;
+}
+
+uint64_t now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+uint64_t now_ms(void)
+{
+	return now_us() / 1000;
+}
