@@ -137,7 +137,7 @@ fuzz: $(fuzzers:%=$(B)/fuzz/%)
 	$(Q)B=$(B) FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(fuzzers)
 
 lint:
-	$(Q)CLANG_TIDY='$(CLANG_TIDY)' tests/lint $(all_cflags)
+	$(Q)B=$(B) tests/lint $(all_cflags)
 
 format:
 	$(Q)git ls-files '*.c' '*.h' | grep -v '^tests/lab/kmod/' | xargs -r clang-format -i

@@ -37,6 +37,7 @@ static size_t from_stdin(char *buf)
 int main(int argc, char **argv)
 {
 	static char buf[TEXT_MAX];
+	ssize_t done = -1;
 	size_t len;
 	int fd;
 
@@ -47,8 +48,13 @@ int main(int argc, char **argv)
 	len = strcmp(argv[2], "-") ? (size_t)snprintf(buf, sizeof(buf), "%s\n", argv[2])
 				   : from_stdin(buf);
 	fd = open(argv[1], O_WRONLY | O_TRUNC);
-	if (fd >= 0 && write(fd, buf, len) == (ssize_t)len)
+	if (fd < 0 || (done = write(fd, buf, len)) < 0) {
+		puts(strerrorname_np(errno));
+		return 1;
+	}
+	close(fd); /* what close says, no shell hears */
+	if (done == (ssize_t)len)
 		return 0;
-	puts(strerrorname_np(errno));
+	puts("short");
 	return 1;
 }

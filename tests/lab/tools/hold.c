@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: hold GROUP NAME SECONDS\n");
 		return 2;
 	}
-	secs = atof(argv[3]);
+	secs = strtod(argv[3], NULL);
 	left.tv_sec = (time_t)secs;
 	left.tv_nsec = (long)((secs - (double)left.tv_sec) * 1e9);
 	box = open("/dev/vfio/vfio", O_RDWR | O_CLOEXEC);
