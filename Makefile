@@ -32,19 +32,25 @@ lib_fuse := $(or $(shell $(PKG_CONFIG) --libs fuse3 2>/dev/null),-lfuse3)
 lib_pci := $(or $(shell $(PKG_CONFIG) --libs libpci 2>/dev/null),-lpci)
 
 core := $(wildcard model/*.c backend/*.c)
-sim := $(wildcard tests/simkernel/*.c)
+sim_main := $(wildcard tests/simkernel/main.c)
+sim := $(filter-out $(sim_main),$(wildcard tests/simkernel/*.c))
 tree := $(filter-out fs/main.c,$(wildcard fs/*.c))
 fuzzers := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 src_pcidevfsd := $(core) $(tree) $(wildcard fs/main.c)
-src_pcidevfs-sim := $(sim)
+src_pcidevfs-sim := $(sim_main)
 src_unit := $(wildcard tests/unit/*.c) $(core) $(tree)
 libs_pcidevfsd := $(lib_fuse) $(lib_pci)
 libs_pcidevfs-sim := $(lib_fuse) -lz
-libs_unit := $(lib_fuse) $(lib_pci)
+libs_unit := $(lib_fuse) $(lib_pci) -lz
+# Archives: of these a program gets what it calls.
+ar_pcidevfs-sim := $(B)/libsim.a $(B)/libmodel.a
+ar_unit := $(B)/libsim.a
+src_libsim.a := $(sim)
+src_libmodel.a := $(wildcard model/*.c)
 
 # A program is built once its main file is there.
-programs := $(if $(wildcard fs/main.c),pcidevfsd) $(if $(sim),pcidevfs-sim)
+programs := $(if $(wildcard fs/main.c),pcidevfsd) $(if $(sim_main),pcidevfs-sim)
 helpers := $(patsubst %.c,%,$(notdir $(wildcard tests/fs/*.c tests/bench/*.c)))
 lab_tools := $(patsubst %.c,%,$(notdir $(wildcard tests/lab/tools/*.c)))
 
@@ -53,12 +59,19 @@ tests: all $(B)/bin/unit $(helpers:%=$(B)/tests/%) $(lab_tools:%=$(B)/tests/%)
 
 objs = $(patsubst %.c,$(B)/obj/%.o,$(src_$(1)))
 define program
-$(B)/bin/$(1): $(call objs,$(1))
+$(B)/bin/$(1): $(call objs,$(1)) $(ar_$(1))
 	$$(call say,LD,$$@)
 	$$(Q)mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(all_ldflags) -o $$@ $$^ $$(libs_$(1))
 endef
 $(foreach p,$(programs) unit,$(eval $(call program,$(p))))
+
+define archive
+$(B)/$(1): $(call objs,$(1))
+	$$(call say,AR,$$@)
+	$$(Q)mkdir -p $$(@D) && rm -f $$@ && $$(AR) rcs $$@ $$^
+endef
+$(foreach a,libsim.a libmodel.a,$(eval $(call archive,$(a))))
 
 # Whatever decides how an object is built is part of what it is built from.
 $(B)/obj/%.o: %.c Makefile
@@ -85,7 +98,7 @@ $(B)/tests/%: tests/lab/tools/%.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 $(WARN) $(CFLAGS) -static -o $@ $<
 
--include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
+-include $(shell find $(B)/obj $(B)/fuzz/obj -name '*.d' 2>/dev/null)
 
 # ---- what a newcomer runs
 
@@ -120,7 +133,7 @@ test-tsan:
 	$(Q)B=$(B)/tsan tests/run unit fs
 
 # Each target links the pieces of the daemon and of the simulation that it calls; main stays out.
-fuzz_src := $(core) $(filter-out tests/simkernel/main.c,$(sim))
+fuzz_src := $(core) $(sim)
 fuzz_flags := -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
 $(B)/fuzz/libpieces.a: $(fuzz_src:%.c=$(B)/fuzz/obj/%.o)
 	$(Q)rm -f $@ && ar rcs $@ $^
@@ -128,7 +141,7 @@ $(B)/fuzz/libpieces.a: $(fuzz_src:%.c=$(B)/fuzz/obj/%.o)
 $(B)/fuzz/obj/%.o: %.c Makefile
 	$(call say,FUZZ,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CLANG) $(all_cflags) -O1 -U_FORTIFY_SOURCE -fsanitize=fuzzer-no-link,address,undefined -MMD -c -o $@ $<
+	$(Q)$(CLANG) $(all_cflags) -O1 -U_FORTIFY_SOURCE -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c -o $@ $<
 
 $(B)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(B)/fuzz/libpieces.a
 	$(Q)$(CLANG) $(all_cflags) -O1 -U_FORTIFY_SOURCE $(fuzz_flags) -o $@ $^ $(lib_fuse) $(lib_pci) -lz
