@@ -4,7 +4,6 @@
  * the kernel answered, which no shell does. "-" reads the bytes from standard input.
  * put --text NAME: the words for an errno's name.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -5,7 +5,6 @@
  * NAME is a PCI address or an mdev UUID. Prints "viable 0|1" for the group,
  * then "held" once the device is taken; exits 0, or 1 with the step that failed.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/vfio.h>
