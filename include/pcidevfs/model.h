@@ -6,6 +6,9 @@
  * or any zeroed memory), so that a fresh process serves at once what the former
  * one knew. Each record is written beside the old one and swapped in whole.
  *
+ * No pointer to a device outlives the lock, so there are no references to count: who needs a device for
+ * longer keeps its key, and its birth to tell it from a later one at the same address.
+ *
  * Reading:  model_lock(); look at `const struct device *`; model_unlock().
  *           No sysfs access, no wait and no callback in between.
  * Changing: model_lock(); d = model_edit(); change fields of *d (not key, birth, generation, nor

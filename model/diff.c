@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What a change touched: a new field of struct device is a row here. */
+#include "diff.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "pcidevfs/device.h"
+#include "pcidevfs/util.h"
+
+#define NUMBER(field, bit) { offsetof(struct device, field), sizeof(((struct device *)0)->field), bit }
+#define STRING(field, bit) { offsetof(struct device, field), 0, bit } /* bytes after the NUL are noise */
+
+static const struct {
+	size_t offset;
+	size_t size; /* 0: a string */
+	uint32_t bit;
+} fields[] = {
+	NUMBER(caps, CH_IDENTITY),
+	NUMBER(kind, CH_IDENTITY),
+	NUMBER(facts.vendor, CH_IDENTITY),
+	NUMBER(facts.device, CH_IDENTITY),
+	NUMBER(facts.subvendor, CH_IDENTITY),
+	NUMBER(facts.subdevice, CH_IDENTITY),
+	NUMBER(facts.class_code, CH_IDENTITY),
+	NUMBER(facts.revision, CH_IDENTITY),
+	NUMBER(facts.boot_vga, CH_IDENTITY),
+	NUMBER(facts.has_reset, CH_IDENTITY),
+	NUMBER(facts.numa_node, CH_NUMA),
+	NUMBER(facts.iommu_group, CH_GROUP | CH_NODES),
+	NUMBER(facts.total_vfs, CH_VFS),
+	NUMBER(facts.num_vfs, CH_VFS),
+	NUMBER(facts.vf_index, CH_VFS),
+	STRING(facts.physfn, CH_VFS),
+	STRING(facts.driver, CH_DRIVER),
+	STRING(facts.vfio_cdev, CH_NODES),
+	NUMBER(facts.vfio_node, CH_NODES),
+	STRING(facts.critical, CH_CRITICAL),
+	STRING(facts.holders, CH_HOLDERS),
+	STRING(names.description, CH_NAME),
+	STRING(names.resource, CH_NAME),
+	STRING(want.claim, CH_CLAIM),
+	STRING(want.former_driver, CH_INTERNAL),
+	STRING(want.former_override, CH_INTERNAL),
+	NUMBER(want.former_known, CH_INTERNAL),
+	NUMBER(state, CH_STATE),
+	STRING(reason, CH_STATE),
+	STRING(busy, CH_STATE),
+	STRING(stuck, CH_STATE),
+	STRING(last_error, CH_ERROR),
+	STRING(plan_query, CH_PLAN),
+};
+
+uint32_t device_diff(const struct device *a, const struct device *b)
+{
+	uint32_t bits = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		const char *x = (const char *)a + fields[i].offset;
+		const char *y = (const char *)b + fields[i].offset;
+
+		if (fields[i].size ? memcmp(x, y, fields[i].size) : strcmp(x, y))
+			bits |= fields[i].bit;
+	}
+	return bits;
+}

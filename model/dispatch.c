@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Who hears of changes, in which order, and who waits until they did. */
+#include <time.h>
+
+#include "pcidevfs/util.h"
+#include "store.h"
+
+#define BATCH 256
+
+void dispatch_enqueue(struct model *m, uint32_t slot, uint64_t generation)
+{
+	size_t place = (m->q_head + m->q_len) % MODEL_MAX;
+
+	if (m->queued[slot])
+		return;
+	m->queued[slot] = true;
+	m->queue[place] = slot;
+	m->queued_at[place] = generation;
+	m->q_len++;
+	pthread_cond_signal(&m->changed);
+}
+
+void model_observe(struct model *m, const struct observer *observer)
+{
+	pthread_mutex_lock(&m->lock);
+	if (m->n_observers < OBSERVERS)
+		m->observers[m->n_observers++] = *observer;
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* With the lock held: the next changes in order. Slots keep their pending bits until settle_batch(). */
+static size_t take_batch(struct model *m, struct change *batch, uint32_t *slots, uint32_t *bits)
+{
+	size_t n = 0;
+
+	for (; n < BATCH && m->q_len; n++) {
+		uint32_t i = m->queue[m->q_head];
+		struct slot *s = &m->a->slots[i];
+		const struct device *d = slot_current(s);
+
+		m->q_head = (m->q_head + 1) % MODEL_MAX;
+		m->q_len--;
+		m->queued[i] = false;
+		slots[n] = i;
+		bits[n] = atomic_load(&s->pending);
+		batch[n] = (struct change){
+			.key = d->key,
+			.birth = d->birth,
+			.generation = d->generation,
+			.action = !slot_live(s) ? ACTION_REMOVE : s->heard ? ACTION_CHANGE : ACTION_ADD,
+			.bits = bits[n] ? bits[n] : ~0u,
+		};
+	}
+	return n;
+}
+
+static void settle_batch(struct model *m, const struct change *batch, const uint32_t *slots,
+			 const uint32_t *bits, size_t n, uint64_t generation)
+{
+	for (size_t k = 0; k < n; k++) {
+		struct slot *s = &m->a->slots[slots[k]];
+
+		s->heard = batch[k].generation;
+		if (!m->queued[slots[k]])
+			atomic_fetch_and(&s->pending, ~bits[k]);
+		if (batch[k].action == ACTION_REMOVE)
+			atomic_store(&s->word, 0);
+	}
+	m->heard = m->q_len ? m->queued_at[m->q_head] - 1 : generation;
+	pthread_cond_broadcast(&m->heard_more);
+}
+
+bool model_dispatch(struct model *m)
+{
+	struct change batch[BATCH];
+	uint32_t slots[BATCH], bits[BATCH];
+	uint64_t generation;
+	size_t n;
+
+	pthread_mutex_lock(&m->lock);
+	while (!m->q_len && !m->stop)
+		pthread_cond_wait(&m->changed, &m->lock);
+	n = take_batch(m, batch, slots, bits);
+	generation = model_generation(m);
+	pthread_mutex_unlock(&m->lock);
+	if (!n)
+		return false;
+	for (size_t k = 0; k < m->n_observers; k++)
+		m->observers[k].changed(m->observers[k].ctx, batch, n);
+	pthread_mutex_lock(&m->lock);
+	settle_batch(m, batch, slots, bits, n, generation);
+	pthread_mutex_unlock(&m->lock);
+	return true;
+}
+
+void model_stop(struct model *m)
+{
+	pthread_mutex_lock(&m->lock);
+	m->stop = true;
+	pthread_cond_broadcast(&m->changed);
+	pthread_cond_broadcast(&m->heard_more);
+	pthread_mutex_unlock(&m->lock);
+}
+
+bool model_sync(struct model *m, uint64_t generation, unsigned int ms)
+{
+	struct timespec until;
+	int r = 0;
+	bool heard;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += ms / 1000;
+	until.tv_nsec += (long)(ms % 1000) * 1000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	pthread_mutex_lock(&m->lock);
+	while (m->heard < generation && !m->stop && !r)
+		r = pthread_cond_timedwait(&m->heard_more, &m->lock, &until);
+	heard = m->heard >= generation;
+	pthread_mutex_unlock(&m->lock);
+	return heard;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Chains of slots by a hash: how devices are found by key, by IOMMU group, by PF. */
+#ifndef MODEL_INDEX_H
+#define MODEL_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define INDEX_NONE UINT32_MAX
+
+struct index {
+	uint32_t *heads;
+	uint32_t mask;
+	/* by slot */
+	uint32_t *next;
+	uint32_t *hash;
+	bool *linked;
+};
+
+/* For slots below max; 0 or -ENOMEM. Pages are touched as slots are linked. */
+int index_init(struct index *x, uint32_t max);
+void index_fini(struct index *x);
+/* Puts the slot under hash, whatever it was under before. */
+void index_link(struct index *x, uint32_t slot, uint32_t hash);
+void index_unlink(struct index *x, uint32_t slot);
+/* Slots under hash: s = index_first(x, hash); s != INDEX_NONE; s = index_next(x, s). Other keys of the
+ * same hash are among them. */
+uint32_t index_first(const struct index *x, uint32_t hash);
+uint32_t index_next(const struct index *x, uint32_t slot);
+
+#endif

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "pcidevfs/model.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "diff.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
+#include "store.h"
+
+size_t model_arena_size(void)
+{
+	return sizeof(struct arena);
+}
+
+static struct device *spare(struct slot *s)
+{
+	return &s->rec[!(atomic_load(&s->word) & WORD_SECOND)];
+}
+
+static uint32_t group_hash(int32_t group)
+{
+	return (uint32_t)group * 2654435761u;
+}
+
+static uint32_t pf_hash(const char *physfn)
+{
+	struct key key = { .bus = BUS_PCI };
+
+	STR_COPY(key.name, physfn);
+	return key_hash(&key);
+}
+
+static void link_slot(struct model *m, uint32_t i)
+{
+	const struct device *d = slot_current(&m->a->slots[i]);
+
+	index_link(&m->by[BY_KEY], i, key_hash(&d->key));
+	if (d->facts.iommu_group >= 0)
+		index_link(&m->by[BY_GROUP], i, group_hash(d->facts.iommu_group));
+	else
+		index_unlink(&m->by[BY_GROUP], i);
+	if (d->facts.physfn[0])
+		index_link(&m->by[BY_PF], i, pf_hash(d->facts.physfn));
+	else
+		index_unlink(&m->by[BY_PF], i);
+}
+
+static void unlink_slot(struct model *m, uint32_t i)
+{
+	for (int x = 0; x < INDEXES; x++)
+		index_unlink(&m->by[x], i);
+}
+
+/* Takes over what a former process left: finds the devices again, and what nobody had heard of. */
+static void adopt(struct model *m)
+{
+	uint32_t used = atomic_load(&m->a->used);
+
+	for (uint32_t i = 0; i < used; i++) {
+		struct slot *s = &m->a->slots[i];
+
+		if (slot_live(s)) {
+			link_slot(m, i);
+			m->count++;
+		}
+		if (atomic_load(&s->pending) || slot_current(s)->generation > s->heard)
+			if (atomic_load(&s->word) & (WORD_LIVE | WORD_GONE))
+				dispatch_enqueue(m, i, atomic_load(&m->a->generation));
+	}
+}
+
+static bool arena_valid(const struct arena *a)
+{
+	return a->magic == ARENA_MAGIC && a->abi == MODEL_ABI && a->slot_size == sizeof(struct slot) &&
+	       atomic_load(&a->used) <= MODEL_MAX;
+}
+
+static void arena_init(struct arena *a)
+{
+	uint32_t used = a->magic == ARENA_MAGIC && a->used <= MODEL_MAX ? a->used : 0;
+
+	a->magic = 0;
+	for (uint32_t i = 0; i < used; i++)
+		atomic_store(&a->slots[i].word, 0);
+	a->abi = MODEL_ABI;
+	a->slot_size = sizeof(struct slot);
+	atomic_store(&a->used, 0);
+	atomic_store(&a->generation, 0);
+	a->magic = ARENA_MAGIC;
+}
+
+static int allocate(struct model *m)
+{
+	int r = 0;
+
+	for (int x = 0; x < INDEXES && !r; x++)
+		r = index_init(&m->by[x], MODEL_MAX);
+	m->edits = calloc(MODEL_MAX, sizeof(*m->edits));
+	m->edited = calloc(MODEL_MAX, sizeof(*m->edited));
+	m->queue = calloc(MODEL_MAX, sizeof(*m->queue));
+	m->queued_at = calloc(MODEL_MAX, sizeof(*m->queued_at));
+	m->queued = calloc(MODEL_MAX, sizeof(*m->queued));
+	return r || !m->edits || !m->edited || !m->queue || !m->queued_at || !m->queued ? -ENOMEM : 0;
+}
+
+static void init_sync(struct model *m)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_mutex_init(&m->lock, NULL);
+	pthread_cond_init(&m->changed, &attr);
+	pthread_cond_init(&m->heard_more, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+int model_new(void *arena, size_t size, struct model **ret, bool *ret_found, struct err *err)
+{
+	struct model *m;
+
+	if (size < sizeof(struct arena))
+		return fail(err, ENOSPC, "the model needs %zu bytes of address space, %zu are there",
+			    sizeof(struct arena), size);
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return fail(err, ENOMEM, "no memory for the model");
+	init_sync(m);
+	m->a = arena;
+	if (allocate(m)) {
+		model_free(m);
+		return fail(err, ENOMEM, "no memory for the model");
+	}
+	*ret_found = arena_valid(m->a);
+	if (*ret_found)
+		adopt(m);
+	else
+		arena_init(m->a);
+	m->heard = m->q_len ? 0 : atomic_load(&m->a->generation);
+	*ret = m;
+	return 0;
+}
+
+void model_free(struct model *m)
+{
+	if (!m)
+		return;
+	for (int x = 0; x < INDEXES; x++)
+		index_fini(&m->by[x]);
+	free(m->edits);
+	free(m->edited);
+	free(m->queue);
+	free(m->queued_at);
+	free(m->queued);
+	pthread_cond_destroy(&m->changed);
+	pthread_cond_destroy(&m->heard_more);
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
+void model_lock(struct model *m)
+{
+	pthread_mutex_lock(&m->lock);
+}
+
+void model_unlock(struct model *m)
+{
+	pthread_mutex_unlock(&m->lock);
+}
+
+static uint32_t find_slot(struct model *m, const struct key *key)
+{
+	uint32_t i;
+
+	for (i = index_first(&m->by[BY_KEY], key_hash(key)); i != INDEX_NONE;
+	     i = index_next(&m->by[BY_KEY], i))
+		if (key_eq(&slot_current(&m->a->slots[i])->key, key))
+			return i;
+	return INDEX_NONE;
+}
+
+const struct device *model_find(struct model *m, const struct key *key)
+{
+	uint32_t i = find_slot(m, key);
+
+	return i == INDEX_NONE ? NULL : slot_current(&m->a->slots[i]);
+}
+
+const struct device *model_next(struct model *m, size_t *pos)
+{
+	uint32_t used = atomic_load(&m->a->used);
+
+	while (*pos < used) {
+		struct slot *s = &m->a->slots[(*pos)++];
+
+		if (slot_live(s))
+			return slot_current(s);
+	}
+	return NULL;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct device *x = *(const struct device *const *)a, *y = *(const struct device *const *)b;
+
+	return strcmp(x->key.name, y->key.name);
+}
+
+static int by_vf_index(const void *a, const void *b)
+{
+	const struct device *x = *(const struct device *const *)a, *y = *(const struct device *const *)b;
+
+	return (x->facts.vf_index > y->facts.vf_index) - (x->facts.vf_index < y->facts.vf_index);
+}
+
+size_t model_group(struct model *m, int32_t group, const struct device **ret, size_t max)
+{
+	size_t n = 0;
+	uint32_t i;
+
+	for (i = index_first(&m->by[BY_GROUP], group_hash(group)); group >= 0 && i != INDEX_NONE;
+	     i = index_next(&m->by[BY_GROUP], i)) {
+		const struct device *d = slot_current(&m->a->slots[i]);
+
+		if (d->facts.iommu_group == group && n++ < max)
+			ret[n - 1] = d;
+	}
+	qsort(ret, n < max ? n : max, sizeof(*ret), by_key);
+	return n;
+}
+
+size_t model_vfs(struct model *m, const struct key *pf, const struct device **ret, size_t max)
+{
+	size_t n = 0;
+	uint32_t i;
+
+	for (i = index_first(&m->by[BY_PF], pf_hash(pf->name)); i != INDEX_NONE;
+	     i = index_next(&m->by[BY_PF], i)) {
+		const struct device *d = slot_current(&m->a->slots[i]);
+
+		if (!strcmp(d->facts.physfn, pf->name) && n++ < max)
+			ret[n - 1] = d;
+	}
+	qsort(ret, n < max ? n : max, sizeof(*ret), by_vf_index);
+	return n;
+}
+
+uint64_t model_generation(struct model *m)
+{
+	return atomic_load(&m->a->generation);
+}
+
+size_t model_count(struct model *m)
+{
+	return m->count;
+}
+
+bool model_has_iommu(struct model *m)
+{
+	return atomic_load(&m->a->iommu);
+}
+
+static uint32_t free_slot(struct model *m)
+{
+	uint32_t used = atomic_load(&m->a->used);
+
+	/* Places are directory cookies: reused only once the table is many times the devices. */
+	if (used == MODEL_MAX || (used > 1024 && used > 4 * m->count))
+		for (uint32_t i = 0; i < used; i++)
+			if (!atomic_load(&m->a->slots[i].word) && !m->edited[i])
+				return i;
+	if (used == MODEL_MAX)
+		return INDEX_NONE;
+	atomic_store(&m->a->used, used + 1);
+	return used;
+}
+
+static struct device *new_record(struct slot *s, const struct key *key)
+{
+	struct device *d = spare(s);
+
+	*d = (struct device){
+		.key = *key,
+		.facts = { .numa_node = -1, .iommu_group = -1, .total_vfs = -1, .vf_index = -1 },
+	};
+	s->heard = 0;
+	atomic_store(&s->pending, 0);
+	return d;
+}
+
+/* The unpublished copy of a device that is not live yet. */
+static struct device *edited_new(struct model *m, const struct key *key)
+{
+	for (size_t k = 0; k < m->n_edits; k++) {
+		struct slot *s = &m->a->slots[m->edits[k]];
+
+		if (!slot_live(s) && key_eq(&spare(s)->key, key))
+			return spare(s);
+	}
+	return NULL;
+}
+
+struct device *model_edit(struct model *m, const struct key *key, bool create)
+{
+	uint32_t i = find_slot(m, key);
+	struct device *d;
+
+	if (i == INDEX_NONE) {
+		d = m->n_edits ? edited_new(m, key) : NULL;
+		if (d || !create)
+			return d;
+		i = free_slot(m);
+		if (i == INDEX_NONE)
+			return NULL;
+		d = new_record(&m->a->slots[i], key);
+	} else {
+		d = spare(&m->a->slots[i]);
+		if (m->edited[i])
+			return d;
+		*d = *slot_current(&m->a->slots[i]);
+	}
+	m->edited[i] = true;
+	m->edits[m->n_edits++] = i;
+	return d;
+}
+
+void model_remove(struct model *m, const struct key *key)
+{
+	uint32_t i = find_slot(m, key);
+	struct slot *s;
+
+	if (i == INDEX_NONE)
+		return;
+	s = &m->a->slots[i];
+	unlink_slot(m, i);
+	m->count--;
+	slot_current(s)->generation = atomic_fetch_add(&m->a->generation, 1) + 1;
+	atomic_store(&s->word, (atomic_load(&s->word) & WORD_SECOND) | WORD_GONE);
+	dispatch_enqueue(m, i, model_generation(m));
+}
+
+void model_set_iommu(struct model *m, bool present)
+{
+	struct key key;
+	size_t pos = 0;
+	const struct device *d;
+
+	if (model_has_iommu(m) == present)
+		return;
+	atomic_store(&m->a->iommu, present);
+	while ((d = model_next(m, &pos))) { /* their reasons may read otherwise now */
+		key = d->key;
+		model_edit(m, &key, false);
+	}
+}
+
+static void publish_slot(struct model *m, uint32_t i, uint64_t generation)
+{
+	struct slot *s = &m->a->slots[i];
+	struct device *d = spare(s);
+	bool fresh = !slot_live(s);
+	uint32_t bits;
+
+	device_derive(d, model_has_iommu(m));
+	bits = fresh ? ~0u : device_diff(slot_current(s), d);
+	if (!bits)
+		return;
+	if (fresh) {
+		d->birth = generation;
+		m->count++;
+	}
+	d->generation = generation;
+	atomic_store(&m->a->generation, generation);
+	atomic_fetch_or(&s->pending, bits);
+	atomic_store(&s->word, (~atomic_load(&s->word) & WORD_SECOND) | WORD_LIVE);
+	link_slot(m, i);
+	dispatch_enqueue(m, i, generation);
+}
+
+uint64_t model_publish(struct model *m)
+{
+	uint64_t generation = model_generation(m) + 1;
+
+	for (size_t k = 0; k < m->n_edits; k++) {
+		uint32_t i = m->edits[k];
+
+		m->edited[i] = false;
+		/* A device removed after it was edited keeps its last record for those who hear of it. */
+		if (!(atomic_load(&m->a->slots[i].word) & WORD_GONE))
+			publish_slot(m, i, generation);
+	}
+	m->n_edits = 0;
+	return model_generation(m);
+}

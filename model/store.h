@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What model.c (devices) and dispatch.c (who hears of them) share. */
+#ifndef MODEL_STORE_H
+#define MODEL_STORE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "index.h"
+#include "pcidevfs/model.h"
+
+#define ARENA_MAGIC 0x6c65646f6d646370ull /* "pcdmodel" */
+#define OBSERVERS 8
+
+/* A slot's word: which record is valid, and whether there is a device. One store changes both, so a
+ * process killed at any point leaves the old record or the new one. */
+enum { WORD_SECOND = 1, WORD_LIVE = 2, WORD_GONE = 4 }; /* GONE: removed, but not yet heard of */
+
+struct slot {
+	_Atomic uint32_t word;
+	_Atomic uint32_t pending; /* change bits nobody has heard of yet */
+	uint64_t heard;		  /* generation of the record when observers last heard; 0 never */
+	struct device rec[2];
+};
+
+struct arena {
+	uint64_t magic;
+	uint32_t abi;
+	uint32_t slot_size;
+	_Atomic uint32_t used; /* slots ever used: none lies above */
+	_Atomic uint32_t iommu;
+	_Atomic uint64_t generation;
+	struct slot slots[MODEL_MAX];
+};
+
+enum { BY_KEY, BY_GROUP, BY_PF, INDEXES };
+
+/* All fields are guarded by lock, but for observers, which do not change once dispatch runs. */
+struct model {
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* the queue grew, or stop */
+	pthread_cond_t heard_more;
+	struct arena *a;
+	struct index by[INDEXES];
+	size_t count;
+	uint32_t *edits; /* slots with an unpublished copy */
+	size_t n_edits;
+	bool *edited;
+	uint32_t *queue; /* ring of MODEL_MAX slots with pending changes, in order */
+	uint64_t *queued_at; /* by ring place: generation when queued */
+	bool *queued;
+	size_t q_head, q_len;
+	uint64_t heard; /* observers know all up to this generation */
+	bool stop;
+	struct observer observers[OBSERVERS];
+	size_t n_observers;
+};
+
+static inline struct device *slot_current(struct slot *s)
+{
+	return &s->rec[atomic_load(&s->word) & WORD_SECOND];
+}
+
+static inline bool slot_live(struct slot *s)
+{
+	return atomic_load(&s->word) & WORD_LIVE;
+}
+
+/* Observers shall hear of the slot's pending changes. With the lock held. */
+void dispatch_enqueue(struct model *m, uint32_t slot, uint64_t generation);
+
+#endif
