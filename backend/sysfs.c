@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "pcidevfs/sysfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
+
+static const char *const default_roots[ROOT_COUNT] = {
+	[ROOT_SYS] = "/sys",
+	[ROOT_DEV] = "/dev",
+	[ROOT_PROC] = "/proc",
+};
+
+int sysfs_open(struct sysfs *s, const char *sys, const char *dev, const char *proc, struct err *err)
+{
+	const char *const given[ROOT_COUNT] = { sys, dev, proc };
+	struct sysfs opened = { .fd = { -1, -1, -1 } };
+
+	for (int i = 0; i < ROOT_COUNT; i++) {
+		opened.path[i] = given[i] ?: default_roots[i];
+		opened.fd[i] = open(opened.path[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (opened.fd[i] < 0) {
+			int rc = fail(err, errno, "%s cannot be opened: %s", opened.path[i],
+				      strerror(errno));
+
+			sysfs_close(&opened);
+			return rc;
+		}
+	}
+	*s = opened;
+	return 0;
+}
+
+void sysfs_close(struct sysfs *s)
+{
+	for (int i = 0; i < ROOT_COUNT; i++) {
+		closep(&s->fd[i]);
+		s->fd[i] = -1;
+	}
+}
+
+/* Names in a path come from outside: nothing may lead out of the root. */
+static bool path_is_safe(const char *path)
+{
+	if (!*path || *path == '/')
+		return false;
+	for (const char *p = path; *p; p += strcspn(p, "/"), p += strspn(p, "/"))
+		if (p[0] == '.' && p[1] == '.' && (!p[2] || p[2] == '/'))
+			return false;
+	return true;
+}
+
+__attribute__((format(printf, 2, 0))) static int
+make_path(char path[static PATH_MAX], const char *fmt, va_list ap)
+{
+	int n = vsnprintf(path, PATH_MAX, fmt, ap);
+
+	if (n < 0 || n >= PATH_MAX)
+		return -ENAMETOOLONG;
+	return path_is_safe(path) ? 0 : -EINVAL;
+}
+
+#define MAKE_PATH(path, fmt)                                                                     \
+	({                                                                                       \
+		va_list ap_;                                                                     \
+		int rc_;                                                                         \
+		va_start(ap_, fmt);                                                              \
+		rc_ = make_path(path, fmt, ap_);                                                 \
+		va_end(ap_);                                                                     \
+		rc_;                                                                             \
+	})
+
+/* Until the end or until size is full; an attribute may come in several pieces. */
+static ssize_t read_full(int fd, char *buf, size_t size)
+{
+	size_t len = 0;
+
+	while (len < size) {
+		ssize_t n = read(fd, buf + len, size - len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (!n)
+			break;
+		len += (size_t)n;
+	}
+	return (ssize_t)len;
+}
+
+static int read_value(const struct sysfs *s, enum root root, char *buf, size_t size,
+		      const char *path)
+{
+	/* O_NONBLOCK: a fifo that lies where a file should does not hold us. */
+	_close_ int fd = openat(s->fd[root], path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	ssize_t len;
+
+	if (fd < 0)
+		return -errno;
+	len = read_full(fd, buf, size);
+	if (len < 0)
+		return (int)len;
+	if ((size_t)len == size)
+		return -EFBIG;
+	buf[len] = '\0';
+	len = (ssize_t)strlen(buf);
+	while (len && buf[len - 1] == '\n')
+		buf[--len] = '\0';
+	return (int)len;
+}
+
+int sysfs_read(const struct sysfs *s, enum root root, char *buf, size_t size, const char *fmt, ...)
+{
+	char path[PATH_MAX];
+	int rc = MAKE_PATH(path, fmt);
+
+	return rc ? rc : read_value(s, root, buf, size, path);
+}
+
+int sysfs_number(const struct sysfs *s, enum root root, int64_t min, int64_t max, int64_t *ret,
+		 const char *fmt, ...)
+{
+	char path[PATH_MAX], text[64];
+	bool negative;
+	uint64_t u;
+	int rc = MAKE_PATH(path, fmt);
+
+	if (rc)
+		return rc;
+	rc = read_value(s, root, text, sizeof(text), path);
+	if (rc < 0)
+		return rc == -EFBIG ? -EINVAL : rc;
+	negative = text[0] == '-';
+	rc = parse_u64(text + negative, INT64_MAX, &u);
+	if (rc)
+		return rc;
+	if ((negative ? -(int64_t)u : (int64_t)u) < min || (negative ? -(int64_t)u : (int64_t)u) > max)
+		return -ERANGE;
+	*ret = negative ? -(int64_t)u : (int64_t)u;
+	return 0;
+}
+
+int sysfs_link(const struct sysfs *s, enum root root, char *buf, size_t size, const char *fmt, ...)
+{
+	char path[PATH_MAX], target[PATH_MAX];
+	const char *last;
+	ssize_t n;
+	int rc = MAKE_PATH(path, fmt);
+
+	if (rc)
+		return rc;
+	n = readlinkat(s->fd[root], path, target, sizeof(target) - 1);
+	if (n < 0)
+		return errno == EINVAL ? -ENOENT : -errno;
+	target[n] = '\0';
+	last = strrchr(target, '/');
+	last = last ? last + 1 : target;
+	if (strlen(last) >= size)
+		return -ENAMETOOLONG;
+	return str_copy(buf, size, last) ? 0 : -ENAMETOOLONG;
+}
+
+bool sysfs_exists(const struct sysfs *s, enum root root, const char *fmt, ...)
+{
+	char path[PATH_MAX];
+
+	return !MAKE_PATH(path, fmt) && !faccessat(s->fd[root], path, F_OK, 0);
+}
+
+DIR *sysfs_dir(const struct sysfs *s, enum root root, const char *fmt, ...)
+{
+	char path[PATH_MAX];
+	int rc = MAKE_PATH(path, fmt), fd;
+	DIR *dir;
+
+	if (rc) {
+		errno = -rc;
+		return NULL;
+	}
+	fd = openat(s->fd[root], path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	dir = fdopendir(fd);
+	if (!dir) {
+		rc = errno;
+		close(fd);
+		errno = rc;
+	}
+	return dir;
+}
+
+int sysfs_write(const struct sysfs *s, enum root root, const char *text, const char *fmt, ...)
+{
+	char path[PATH_MAX];
+	size_t len = strlen(text);
+	ssize_t n;
+	int rc = MAKE_PATH(path, fmt);
+
+	if (rc)
+		return rc;
+	/* No O_CREAT, no O_TRUNC: an attribute is there or is not. */
+	_close_ int fd = openat(s->fd[root], path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	/* EINTR is not tried again: the kernel may have acted. The helper takes no signals. */
+	n = write(fd, text, len);
+	if (n < 0)
+		return -errno;
+	return (size_t)n == len ? 0 : -EIO;
+}

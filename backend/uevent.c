@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "pcidevfs/uevent.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "pcidevfs/key.h"
+#include "pcidevfs/util.h"
+
+enum field { F_ACTION, F_DEVPATH, F_SUBSYSTEM, F_SLOT, F_DRIVER, F_DEVNAME, F_SEQNUM, F_COUNT };
+
+static const char *const field_names[F_COUNT] = {
+	[F_ACTION] = "ACTION=",
+	[F_DEVPATH] = "DEVPATH=",
+	[F_SUBSYSTEM] = "SUBSYSTEM=",
+	[F_SLOT] = "PCI_SLOT_NAME=",
+	[F_DRIVER] = "DRIVER=",
+	[F_DEVNAME] = "DEVNAME=",
+	[F_SEQNUM] = "SEQNUM=",
+};
+
+/* The kernel writes its own fields before those of drivers: the first of a name counts. */
+static void note_field(const char *text, const char *values[F_COUNT])
+{
+	for (int i = 0; i < F_COUNT; i++) {
+		size_t n = strlen(field_names[i]);
+
+		if (!values[i] && !strncmp(text, field_names[i], n))
+			values[i] = text + n;
+	}
+}
+
+int uevent_parse(char *buf, size_t len, struct uevent *ret)
+{
+	const char *values[F_COUNT] = { NULL }, *end = buf + len;
+	uint64_t seqnum = 0;
+	char *at;
+
+	if (!len || len > UEVENT_MAX)
+		return -EINVAL;
+	buf[len - 1] = '\0';
+	for (const char *p = buf + strlen(buf) + 1; p < end; p += strlen(p) + 1)
+		note_field(p, values);
+	at = strchr(buf, '@');
+	if (!at || at == buf || at[1] != '/' || !values[F_ACTION] || !values[F_DEVPATH])
+		return -EINVAL;
+	if (strcmp(at + 1, values[F_DEVPATH]) || strlen(values[F_ACTION]) != (size_t)(at - buf) ||
+	    strncmp(buf, values[F_ACTION], (size_t)(at - buf)))
+		return -EINVAL;
+	if (values[F_SEQNUM] && parse_u64(values[F_SEQNUM], UINT64_MAX, &seqnum))
+		return -EINVAL;
+	*ret = (struct uevent){
+		.action = values[F_ACTION],
+		.devpath = values[F_DEVPATH],
+		.subsystem = values[F_SUBSYSTEM] ?: "",
+		.slot = values[F_SLOT] ?: "",
+		.driver = values[F_DRIVER] ?: "",
+		.devname = values[F_DEVNAME] ?: "",
+		.seqnum = seqnum,
+	};
+	return 0;
+}
+
+bool uevent_trusted(const struct sockaddr_nl *from, const struct ucred *cred)
+{
+	/* The pid of the credentials is not asked for: a request to the kernel's port makes the kernel
+	 * broadcast in the name of a process that has CAP_SYS_ADMIN over the network namespace. */
+	return from->nl_family == AF_NETLINK && from->nl_pid == 0 && from->nl_groups == 1 &&
+	       (!cred || cred->uid == 0);
+}
+
+bool uevent_function(const struct uevent *ev, struct key *ret)
+{
+	const char *p = ev->devpath;
+	bool found = false;
+
+	if (key_make(BUS_PCI, ev->slot, ret))
+		return true;
+	while (*p) {
+		char name[KEY_NAME];
+		size_t n;
+
+		p += strspn(p, "/");
+		n = strcspn(p, "/");
+		if (n && n < sizeof(name)) {
+			memcpy(name, p, n);
+			name[n] = '\0';
+			found |= key_make(BUS_PCI, name, ret);
+		}
+		p += n;
+	}
+	return found;
+}
