@@ -21,7 +21,7 @@ HARDEN := -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 SANITIZE :=
 CFLAGS ?= -O2 -g
 WARN := -Wall -Wextra -Wshadow -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes
-all_cflags = -std=gnu11 -D_GNU_SOURCE -DVERSION='"$(VERSION)"' -Iinclude \
+all_cflags = -std=gnu11 -D_GNU_SOURCE= -DVERSION='"$(VERSION)"' -Iinclude \
 	$(WARN) $(WERROR) -fno-strict-aliasing -pthread $(if $(SANITIZE),$(SANITIZE),$(HARDEN)) \
 	$(pkg_cflags) $(CFLAGS)
 all_ldflags = -pthread $(SANITIZE) -Wl,-z,relro,-z,now $(LDFLAGS)
@@ -96,7 +96,7 @@ $(B)/tests/%: tests/bench/%.c Makefile
 $(B)/tests/%: tests/lab/tools/%.c Makefile
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(CFLAGS) -static -o $@ $<
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE= $(WARN) $(CFLAGS) -static -o $@ $<
 
 -include $(shell find $(B)/obj $(B)/fuzz/obj -name '*.d' 2>/dev/null)
 

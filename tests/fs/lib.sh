@@ -114,3 +114,14 @@ driver_of() { # driver_of ADDRESS: as the kernel says
 	d_link=$(readlink "${SYS:-$S/sys}/bus/pci/devices/$1/driver") || d_link=none
 	echo "${d_link##*/}"
 }
+
+serving_pid() { # the process that serves the mount; its parent, which we started, only keeps it
+	pgrep -P "$daemon_pid" -x pcidevfsd | head -n 1
+}
+
+kill_serving() { # kill -9, and a fresh one has taken over when the next read answers
+	k_pid=$(serving_pid)
+	kill -9 "$k_pid" || fail "there is no serving process"
+	[ -n "$(cat "$T/version")" ] || fail "no answer after the kill"
+	[ "$(serving_pid)" != "$k_pid" ] || fail "process $k_pid did not die"
+}
