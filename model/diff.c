@@ -46,6 +46,8 @@ static const struct {
 	NUMBER(state, CH_STATE),
 	STRING(reason, CH_STATE),
 	STRING(busy, CH_STATE),
+	NUMBER(busy_wish, CH_INTERNAL),
+	NUMBER(busy_force, CH_INTERNAL),
 	STRING(stuck, CH_STATE),
 	STRING(last_error, CH_ERROR),
 	STRING(plan_query, CH_PLAN),

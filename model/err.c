@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#define _GNU_SOURCE /* strerrorname_np */
 #include "pcidevfs/err.h"
 
 #include <errno.h>

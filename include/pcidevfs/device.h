@@ -108,7 +108,9 @@ struct device {
 	struct want want;
 	enum state state;
 	char reason[400];
-	char busy[96];        /* the act that runs: "claim alice"; "" none */
+	char busy[300];       /* the act that runs: "claim alice"; "" none */
+	bool busy_wish;       /* it is a wish for this very device, not only for its group */
+	bool busy_force;      /* and was forced */
 	char stuck[256];      /* why it could be neither done nor undone; "" none */
 	char last_error[520]; /* "<file>: <sentence>", "" is shown as ok */
 	char plan_query[320]; /* what was written to plan */

@@ -17,12 +17,14 @@ struct io;
 struct out;
 struct roots;
 
+/* roots must hold all four paths, and stay until io_free(). */
 int io_new(const struct roots *roots, struct io **ret, struct err *err);
 void io_free(struct io *io);
 
 /* Runs one row of the helper's table of requests: argv[0] is its name ("write", "read", "holders",
  * "critical", ...), argv NULL-terminated, at most 8 words. Thread-safe; calls run side by side.
- * Returns 0 with the answer appended to answer (may be NULL), -errno as the helper met it, or
+ * Returns 0 with the answer appended to answer (may be NULL), -errno as the helper met it, -ECHILD
+ * when no helper could be started, -EIO when it died over the request (nobody knows what it did), or
  * -ETIMEDOUT; then *ret_late (may be NULL) is a token for io_late(). */
 struct io_late;
 int io_call(struct io *io, const char *const *argv, unsigned int deadline_ms, struct out *answer,

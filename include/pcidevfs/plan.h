@@ -53,6 +53,7 @@ struct step {
 	char former[STEP_VALUE]; /* recorded by run, for undo */
 	bool expected;           /* depends on what earlier steps will bring */
 	bool done;
+	void *late; /* run timed out: what world.late() waits for */
 };
 
 /* How one file's wishes are met. Pure: reads the model (lock held), writes the plan. */
@@ -85,6 +86,9 @@ int plan_touch(struct plan *p, const struct key *dev, struct err *err);
 void plan_free(struct plan *p);
 /* "1 0000:3b:00.0 driver_override vfio-pci\n" ... ; "nothing to do\n" for an empty plan. */
 void plan_print(const struct plan *p, struct out *o);
+
+/* The row that serves a file, or NULL. */
+const struct method *method_find(const struct method *const *methods, const char *file);
 
 /* With the model locked. wishes are sorted by rank of their methods. ENODEV, EOPNOTSUPP (no method)
  * and the methods' own refusals come back with a sentence. A device that is busy: EBUSY. */

@@ -4,7 +4,8 @@
  *
  * submit -> queue -> an executor thread: observe, plan, mark busy, prepare, run the steps, observe,
  * settle, publish, done(). A failing step undoes the done ones in reverse; what cannot be undone
- * leaves its devices stuck with the reason. A step over its deadline ends the act with ETIMEDOUT.
+ * leaves its devices stuck with the reason. A step over its deadline ends the act with ETIMEDOUT and
+ * leaves its devices stuck until the kernel lets go of it; then the done steps are undone.
  * Transactions that share no device run side by side; one that meets a busy device is refused (EBUSY).
  */
 #ifndef PCIDEVFS_TXN_H
@@ -33,6 +34,8 @@ struct world {
 	const struct method *const *methods; /* NULL-terminated */
 	/* Reads the wish's device, its group and PF again, with guards (holders, host_critical), into the model. */
 	int (*observe)(void *backend, const struct key *dev, struct err *err);
+	/* Waits, without a deadline, for the end of a step that timed out; its result. May be NULL. */
+	int (*late)(void *backend, struct step *step);
 	/* Only who holds it; for slow rows. */
 	int (*observe_holders)(void *backend, const struct key *dev, struct err *err);
 };
@@ -45,7 +48,7 @@ struct engine_conf {
 	struct model *model;
 	struct world world;
 	double deadline_factor;
-	unsigned int threads; /* executors */
+	unsigned int threads; /* executors at most; they come and go with the work */
 	/* Every verdict, for log and last_error; from executors, before done(). May be NULL. */
 	void (*verdict)(void *ctx, const struct wish *wishes, size_t n, const struct actor *who,
 			const struct err *err);

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "pool.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "pcidevfs/err.h"
+
+#define IDLE_S 5
+#define STACK_SIZE (256 * 1024)
+
+struct job {
+	void (*run)(void *ctx);
+	void *ctx;
+	struct job *next;
+};
+
+/* All guarded by lock. */
+struct pool {
+	pthread_mutex_t lock;
+	pthread_cond_t work; /* a job came, or stop */
+	pthread_cond_t ended;
+	struct job *first, **last;
+	unsigned int max, threads, idle, waiting; /* waiting: jobs in the list */
+	bool stop;
+};
+
+/* With the lock held: waits for a job; NULL when this thread shall end. */
+static struct job *next_job(struct pool *p)
+{
+	struct timespec until;
+	struct job *job;
+	int r = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += IDLE_S;
+	p->idle++;
+	while (!p->first && !p->stop && !(r == ETIMEDOUT && p->threads > 1)) {
+		if (p->threads > 1)
+			r = pthread_cond_timedwait(&p->work, &p->lock, &until);
+		else
+			r = pthread_cond_wait(&p->work, &p->lock);
+	}
+	p->idle--;
+	job = p->first;
+	if (job) {
+		p->first = job->next;
+		if (!p->first)
+			p->last = &p->first;
+		p->waiting--;
+	}
+	return job;
+}
+
+static void *worker(void *ctx)
+{
+	struct pool *p = ctx;
+	struct job *job;
+
+	pthread_mutex_lock(&p->lock);
+	while ((job = next_job(p))) {
+		pthread_mutex_unlock(&p->lock);
+		job->run(job->ctx);
+		free(job);
+		pthread_mutex_lock(&p->lock);
+	}
+	p->threads--;
+	pthread_cond_broadcast(&p->ended);
+	pthread_mutex_unlock(&p->lock);
+	return NULL;
+}
+
+/* With the lock held. */
+static int start_thread(struct pool *p)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	int r;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	r = pthread_create(&thread, &attr, worker, p);
+	pthread_attr_destroy(&attr);
+	if (!r)
+		p->threads++;
+	return -r;
+}
+
+int pool_new(unsigned int max, struct pool **ret, struct err *err)
+{
+	struct pool *p = calloc(1, sizeof(*p));
+	pthread_condattr_t attr;
+
+	if (!p)
+		return fail(err, ENOMEM, "no memory for the executors");
+	p->max = max ? max : 1;
+	p->last = &p->first;
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&p->work, &attr);
+	pthread_cond_init(&p->ended, NULL);
+	pthread_condattr_destroy(&attr);
+	*ret = p;
+	return 0;
+}
+
+void pool_free(struct pool *p)
+{
+	if (!p)
+		return;
+	pthread_mutex_lock(&p->lock);
+	p->stop = true;
+	pthread_cond_broadcast(&p->work);
+	while (p->threads)
+		pthread_cond_wait(&p->ended, &p->lock);
+	pthread_mutex_unlock(&p->lock);
+	pthread_cond_destroy(&p->work);
+	pthread_cond_destroy(&p->ended);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+int pool_submit(struct pool *p, void (*run)(void *ctx), void *ctx)
+{
+	struct job *job = malloc(sizeof(*job));
+	int r = 0;
+
+	if (!job)
+		return -ENOMEM;
+	*job = (struct job){ .run = run, .ctx = ctx };
+	pthread_mutex_lock(&p->lock);
+	if (p->stop)
+		r = -ESHUTDOWN;
+	else if (p->waiting + 1 > p->idle && p->threads < p->max)
+		r = start_thread(p);
+	if (r && p->threads && !p->stop)
+		r = 0; /* one of the others will come to it */
+	if (!r) {
+		*p->last = job;
+		p->last = &job->next;
+		p->waiting++;
+		pthread_cond_signal(&p->work);
+	}
+	pthread_mutex_unlock(&p->lock);
+	if (r)
+		free(job);
+	return r;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Threads that run jobs in order of submission. There is always a thread for a job, up to max: one
+ * that waits for a hung driver holds nobody up. Idle threads beyond the first end after a while. */
+#ifndef MODEL_POOL_H
+#define MODEL_POOL_H
+
+struct err;
+struct pool;
+
+int pool_new(unsigned int max, struct pool **ret, struct err *err);
+/* Takes no more jobs, runs those it has, waits for all threads. */
+void pool_free(struct pool *p);
+/* 0, -ENOMEM, -EAGAIN when no thread can be had at all, -ESHUTDOWN. */
+int pool_submit(struct pool *p, void (*run)(void *ctx), void *ctx);
+
+#endif
