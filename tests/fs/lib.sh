@@ -125,3 +125,29 @@ kill_serving() { # kill -9, and a fresh one has taken over when the next read an
 	[ -n "$(cat "$T/version")" ] || fail "no answer after the kill"
 	[ "$(serving_pid)" != "$k_pid" ] || fail "process $k_pid did not die"
 }
+
+where() { # where FILE PATTERN: addresses whose FILE has a line that matches, in order
+	grep -lsE -- "$2" "$V"/*/"$1" | sed "s,^$V/,,; s,/$1\$,,"
+}
+
+one() { # one FILE PATTERN: the first of them; there must be one
+	o_found=$(where "$1" "$2" | head -n 1)
+	[ -n "$o_found" ] || fail "no device whose $1 matches $2"
+	echo "$o_found"
+}
+
+members() { # members ADDRESS: of its IOMMU group, as the kernel says
+	ls "$S/sys/bus/pci/devices/$1/iommu_group/devices"
+}
+
+# Everything a refused or undone write must leave as it was.
+kernel_state() {
+	for k_dev in "$S"/sys/bus/pci/devices/*; do
+		printf '%s %s %s\n' "${k_dev##*/}" "$(readlink "$k_dev/driver")" "$(cat "$k_dev/driver_override")"
+	done
+	ls "$S/dev/vfio"
+}
+
+ms() { # milliseconds since some fixed time
+	echo $(($(date +%s%N) / 1000000))
+}
