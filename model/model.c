@@ -172,20 +172,24 @@ void model_unlock(struct model *m)
 	pthread_mutex_unlock(&m->lock);
 }
 
-static uint32_t find_slot(struct model *m, const struct key *key)
+/* A device made by model_edit() and not yet published is found when fresh is set, others when not. */
+static uint32_t find_slot(struct model *m, const struct key *key, bool fresh)
 {
 	uint32_t i;
 
 	for (i = index_first(&m->by[BY_KEY], key_hash(key)); i != INDEX_NONE;
-	     i = index_next(&m->by[BY_KEY], i))
-		if (key_eq(&slot_current(&m->a->slots[i])->key, key))
+	     i = index_next(&m->by[BY_KEY], i)) {
+		struct slot *s = &m->a->slots[i];
+
+		if (slot_live(s) != fresh && key_eq(&(fresh ? spare(s) : slot_current(s))->key, key))
 			return i;
+	}
 	return INDEX_NONE;
 }
 
 const struct device *model_find(struct model *m, const struct key *key)
 {
-	uint32_t i = find_slot(m, key);
+	uint32_t i = find_slot(m, key, false);
 
 	return i == INDEX_NONE ? NULL : slot_current(&m->a->slots[i]);
 }
@@ -292,36 +296,24 @@ static struct device *new_record(struct slot *s, const struct key *key)
 	return d;
 }
 
-/* The unpublished copy of a device that is not live yet. */
-static struct device *edited_new(struct model *m, const struct key *key)
-{
-	for (size_t k = 0; k < m->n_edits; k++) {
-		struct slot *s = &m->a->slots[m->edits[k]];
-
-		if (!slot_live(s) && key_eq(&spare(s)->key, key))
-			return spare(s);
-	}
-	return NULL;
-}
-
 struct device *model_edit(struct model *m, const struct key *key, bool create)
 {
-	uint32_t i = find_slot(m, key);
+	uint32_t i = find_slot(m, key, false);
 	struct device *d;
 
-	if (i == INDEX_NONE) {
-		d = m->n_edits ? edited_new(m, key) : NULL;
-		if (d || !create)
-			return d;
-		i = free_slot(m);
-		if (i == INDEX_NONE)
-			return NULL;
-		d = new_record(&m->a->slots[i], key);
-	} else {
+	if (i == INDEX_NONE)
+		i = find_slot(m, key, true);
+	if (i != INDEX_NONE) {
 		d = spare(&m->a->slots[i]);
 		if (m->edited[i])
 			return d;
 		*d = *slot_current(&m->a->slots[i]);
+	} else {
+		i = create ? free_slot(m) : INDEX_NONE;
+		if (i == INDEX_NONE)
+			return NULL;
+		d = new_record(&m->a->slots[i], key);
+		index_link(&m->by[BY_KEY], i, key_hash(key));
 	}
 	m->edited[i] = true;
 	m->edits[m->n_edits++] = i;
@@ -330,7 +322,7 @@ struct device *model_edit(struct model *m, const struct key *key, bool create)
 
 void model_remove(struct model *m, const struct key *key)
 {
-	uint32_t i = find_slot(m, key);
+	uint32_t i = find_slot(m, key, false);
 	struct slot *s;
 
 	if (i == INDEX_NONE)

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The model: what observers hear, what survives the process, what state follows from facts. */
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "pcidevfs/model.h"
+#include "pcidevfs/util.h"
+#include "test.h"
+
+static void *new_arena(void)
+{
+	void *p = mmap(NULL, model_arena_size(), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	CHECK(p != MAP_FAILED);
+	return p;
+}
+
+static struct model *model_on(void *arena, bool want_found)
+{
+	struct model *m;
+	bool found;
+
+	CHECK_EQ(model_new(arena, model_arena_size(), &m, &found, NULL), 0);
+	CHECK_EQ(found, want_found);
+	return m;
+}
+
+static struct key pci(const char *name)
+{
+	struct key key;
+
+	CHECK(key_make(BUS_PCI, name, &key));
+	return key;
+}
+
+static struct device *put(struct model *m, const char *name)
+{
+	struct key key = pci(name);
+	struct device *d = model_edit(m, &key, true);
+
+	d->facts.vendor = 0x8086;
+	d->facts.class_code = 0x020000;
+	return d;
+}
+
+struct heard {
+	struct change last[32];
+	size_t n;
+};
+
+static void hear(void *ctx, const struct change *changes, size_t n)
+{
+	struct heard *h = ctx;
+
+	for (size_t i = 0; i < n && h->n < ARRAY_SIZE(h->last); i++)
+		h->last[h->n++] = changes[i];
+}
+
+DEFINE_TEST(observers_hear_what_changed_and_nothing_else)
+{
+	struct model *m = model_on(new_arena(), false);
+	struct heard h = { 0 };
+	struct key key = pci("0000:01:00.0");
+
+	model_observe(m, &(struct observer){ hear, &h });
+	model_lock(m);
+	put(m, "0000:01:00.0");
+	CHECK_EQ(model_publish(m), 1);
+	model_unlock(m);
+	CHECK(model_dispatch(m));
+	CHECK_EQ(h.n, 1);
+	CHECK_EQ(h.last[0].action, ACTION_ADD);
+	CHECK_EQ(h.last[0].birth, 1);
+
+	model_lock(m);
+	STR_COPY(model_edit(m, &key, false)->facts.driver, "ixgbe");
+	CHECK_EQ(model_publish(m), 2);
+	STR_COPY(model_edit(m, &key, false)->facts.driver, "ixgbe");
+	CHECK_EQ(model_publish(m), 2); /* the same again */
+	model_unlock(m);
+	CHECK(model_dispatch(m));
+	CHECK_EQ(h.n, 2);
+	CHECK_EQ(h.last[1].action, ACTION_CHANGE);
+	CHECK_EQ(h.last[1].bits, CH_DRIVER | CH_STATE);
+	CHECK(model_sync(m, 2, 0));
+
+	model_lock(m);
+	model_remove(m, &key);
+	CHECK(!model_find(m, &key));
+	put(m, "0000:01:00.0"); /* another one at the same place */
+	model_publish(m);
+	CHECK_EQ(model_find(m, &key)->birth, 4);
+	model_unlock(m);
+	CHECK(!model_sync(m, 4, 1));
+	CHECK(model_dispatch(m));
+	CHECK_EQ(h.n, 4);
+	CHECK_EQ(h.last[2].action, ACTION_REMOVE);
+	CHECK_EQ(h.last[2].birth, 1);
+	CHECK_EQ(h.last[3].action, ACTION_ADD);
+	CHECK_EQ(h.last[3].birth, 4);
+	CHECK(model_sync(m, 4, 1));
+	model_stop(m);
+	CHECK(!model_dispatch(m));
+	model_free(m);
+}
+
+DEFINE_TEST(changes_of_one_device_become_one)
+{
+	struct model *m = model_on(new_arena(), false);
+	struct heard h = { 0 };
+	struct key key = pci("0000:01:00.0");
+
+	model_observe(m, &(struct observer){ hear, &h });
+	model_lock(m);
+	put(m, "0000:01:00.0");
+	model_publish(m);
+	model_unlock(m);
+	model_dispatch(m);
+	model_lock(m);
+	for (int i = 0; i < 5; i++) {
+		model_edit(m, &key, false)->facts.num_vfs = i + 1;
+		model_publish(m);
+	}
+	model_edit(m, &key, false)->facts.numa_node = 1;
+	model_publish(m);
+	model_unlock(m);
+	model_dispatch(m);
+	CHECK_EQ(h.n, 2);
+	CHECK_EQ(h.last[1].bits, CH_VFS | CH_NUMA);
+	CHECK_EQ(h.last[1].generation, 7);
+	model_free(m);
+}
+
+DEFINE_TEST(a_fresh_process_knows_what_the_former_knew)
+{
+	void *arena = new_arena();
+	struct model *m = model_on(arena, false);
+	struct heard h = { 0 };
+	struct key a = pci("0000:01:00.0"), b = pci("0000:01:00.1");
+	const struct device *members[4];
+
+	model_lock(m);
+	put(m, "0000:01:00.0")->facts.iommu_group = 7;
+	put(m, "0000:01:00.1")->facts.iommu_group = 7;
+	STR_COPY(model_edit(m, &a, false)->want.claim, "alice");
+	model_publish(m);
+	model_unlock(m);
+	model_observe(m, &(struct observer){ hear, &h });
+	model_dispatch(m);
+	CHECK_EQ(h.n, 2);
+	model_lock(m);
+	STR_COPY(model_edit(m, &b, false)->want.claim, "bob"); /* never published */
+	model_unlock(m);
+	model_free(m); /* killed */
+
+	m = model_on(arena, true);
+	model_lock(m);
+	CHECK_EQ(model_count(m), 2);
+	CHECK_STR(model_find(m, &a)->want.claim, "alice");
+	CHECK_STR(model_find(m, &b)->want.claim, "");
+	CHECK_EQ(model_group(m, 7, members, 4), 2);
+	CHECK_STR(members[0]->key.name, "0000:01:00.0");
+	model_remove(m, &b); /* nobody hears of it before the next kill */
+	model_unlock(m);
+	model_free(m);
+
+	m = model_on(arena, true);
+	h.n = 0;
+	model_observe(m, &(struct observer){ hear, &h });
+	CHECK(!model_sync(m, model_generation(m), 0));
+	model_dispatch(m);
+	CHECK_EQ(h.n, 1);
+	CHECK_EQ(h.last[0].action, ACTION_REMOVE);
+	CHECK(key_eq(&h.last[0].key, &b));
+	model_free(m);
+}
+
+DEFINE_TEST(an_arena_of_another_make_starts_empty)
+{
+	void *arena = new_arena();
+	struct model *m = model_on(arena, false);
+
+	model_lock(m);
+	put(m, "0000:01:00.0");
+	model_publish(m);
+	model_unlock(m);
+	model_free(m);
+	((uint32_t *)arena)[2] ^= 1; /* the ABI follows the magic */
+	m = model_on(arena, false);
+	CHECK_EQ(model_count(m), 0);
+	model_free(m);
+	CHECK_EQ(model_new(arena, 4096, &m, &(bool){ 0 }, NULL), -28);
+}
+
+DEFINE_SLOW_TEST(seventy_thousand_functions_fit, 60)
+{
+	struct model *m = model_on(new_arena(), false);
+	char name[KEY_NAME];
+	size_t pos = 0, n = 0;
+	struct key key;
+
+	model_lock(m);
+	for (int i = 0; i < 70000; i++) {
+		snprintf(name, sizeof(name), "%04x:%02x:%02x.%d", 0xfff0 + (i >> 16), i >> 8 & 255, i >> 3 & 31,
+			 i & 7);
+		put(m, name)->facts.iommu_group = i;
+	}
+	model_publish(m);
+	while (model_next(m, &pos))
+		n++;
+	CHECK_EQ(n, 70000);
+	key = pci(name);
+	CHECK_EQ(model_find(m, &key)->facts.iommu_group, 69999);
+	model_unlock(m);
+	model_free(m);
+}
+
+/* A device is removed and another comes, again and again: places and memory do not run out. */
+DEFINE_SLOW_TEST(hot_plug_for_ever, 60)
+{
+	struct model *m = model_on(new_arena(), false);
+	struct key key = pci("0000:01:00.0");
+
+	for (int i = 0; i < 200000; i++) {
+		model_lock(m);
+		CHECK(put(m, "0000:01:00.0"));
+		model_publish(m);
+		model_remove(m, &key);
+		model_unlock(m);
+		CHECK(model_dispatch(m));
+	}
+	CHECK_EQ(model_count(m), 0);
+	model_free(m);
+}
+
+static void *dispatch_all(void *ctx)
+{
+	while (model_dispatch(ctx))
+		;
+	return NULL;
+}
+
+struct toggle {
+	struct model *m;
+	int fn;
+};
+
+static void *toggle(void *ctx)
+{
+	struct toggle *t = ctx;
+	char name[16];
+	uint64_t generation;
+	struct key key;
+
+	snprintf(name, sizeof(name), "0000:01:00.%d", t->fn);
+	key = pci(name);
+	for (int i = 0; i < 500; i++) {
+		model_lock(t->m);
+		put(t->m, name)->facts.num_vfs = i;
+		generation = model_publish(t->m);
+		model_unlock(t->m);
+		CHECK(model_sync(t->m, generation, 5000));
+	}
+	model_lock(t->m);
+	CHECK_EQ(model_find(t->m, &key)->facts.num_vfs, 499);
+	model_unlock(t->m);
+	return NULL;
+}
+
+DEFINE_TEST(writers_side_by_side_are_heard_in_full)
+{
+	struct model *m = model_on(new_arena(), false);
+	pthread_t dispatcher, threads[4];
+	struct toggle toggles[4];
+	struct heard h = { 0 };
+
+	model_observe(m, &(struct observer){ hear, &h });
+	pthread_create(&dispatcher, NULL, dispatch_all, m);
+	for (int i = 0; i < 4; i++) {
+		toggles[i] = (struct toggle){ m, i };
+		pthread_create(&threads[i], NULL, toggle, &toggles[i]);
+	}
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	model_stop(m);
+	pthread_join(dispatcher, NULL);
+	CHECK_EQ(h.n, ARRAY_SIZE(h.last));
+	model_free(m);
+}
+
+/* One row per situation; the first state that fits is shown. */
+DEFINE_TEST(state_follows_from_facts)
+{
+	static const struct {
+		const char *driver, *claim, *holders, *critical, *busy, *stuck;
+		uint16_t vendor;
+		enum state state;
+		const char *reason;
+	} rows[] = {
+		{ "", "", "", "", "", "", 0x8086, STATE_FREE, "" },
+		{ "ixgbe", "", "", "", "", "", 0x8086, STATE_HOST, "used by the host's driver ixgbe" },
+		{ "ixgbe", "", "", "NIC eno1 is up", "", "", 0x8086, STATE_HOST, "the host needs it: NIC eno1 is up" },
+		{ "vfio-pci", "", "", "", "", "", 0x8086, STATE_HOST, "found on vfio-pci without a claim" },
+		{ "vfio-pci", "alice", "", "", "", "", 0x8086, STATE_CLAIMED, "claimed by alice" },
+		{ "vfio-pci", "alice", "pid=7 comm=qemu\npid=8 comm=x\n", "", "", "", 0x8086, STATE_HELD,
+		  "held open by pid=7 comm=qemu" },
+		{ "ixgbe", "alice", "", "", "", "", 0x8086, STATE_UNHEALTHY, "its driver is ixgbe" },
+		{ "mlx5_vfio_pci", "alice", "", "", "", "", 0x8086, STATE_CLAIMED, "claimed by alice" },
+		{ "vfio-pci", "alice", "", "", "claim none", "", 0x8086, STATE_BUSY, "claim none is running" },
+		{ "vfio-pci", "alice", "", "", "claim none", "hung", 0x8086, STATE_STUCK, "hung" },
+		{ "vfio-pci", "alice", "", "", "", "", 0xffff, STATE_UNHEALTHY, "fallen off the bus" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct device d = { .key = pci("0000:01:00.0") };
+
+		d.facts = (struct facts){ .vendor = rows[i].vendor, .class_code = 0x020000, .total_vfs = -1 };
+		STR_COPY(d.facts.driver, rows[i].driver);
+		STR_COPY(d.want.claim, rows[i].claim);
+		STR_COPY(d.facts.holders, rows[i].holders);
+		STR_COPY(d.facts.critical, rows[i].critical);
+		STR_COPY(d.busy, rows[i].busy);
+		STR_COPY(d.stuck, rows[i].stuck);
+		device_derive(&d, true);
+		CHECK_STR(state_name(d.state), state_name(rows[i].state));
+		CHECK_IN(d.reason, rows[i].reason);
+	}
+}
+
+DEFINE_TEST(kind_follows_identity)
+{
+	static const struct {
+		uint32_t class_code;
+		int32_t total_vfs;
+		const char *physfn, *kind;
+		bool claimable;
+	} rows[] = {
+		{ 0x060400, -1, "", "bridge", false },	 { 0x060000, -1, "", "bridge", false },
+		{ 0x060100, -1, "", "pci", true },	 { 0x030200, 16, "", "sriov-gpu", true },
+		{ 0x020000, 63, "", "sriov-nic", true }, { 0x010802, 8, "", "sriov", true },
+		{ 0x030200, -1, "0000:08:00.0", "vf", true }, { 0x030000, -1, "", "pci", true },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct device d = { .key = pci("0000:08:00.4") };
+
+		d.facts = (struct facts){ .vendor = 0x10de, .class_code = rows[i].class_code,
+					  .total_vfs = rows[i].total_vfs };
+		STR_COPY(d.facts.physfn, rows[i].physfn);
+		device_derive(&d, true);
+		CHECK_STR(kind_name(d.kind), rows[i].kind);
+		CHECK_EQ(!!(d.caps & CAP_CLAIM), rows[i].claimable);
+	}
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Names, numbers and text from outside. */
+#include <errno.h>
+#include <string.h>
+
+#include "pcidevfs/err.h"
+#include "pcidevfs/key.h"
+#include "pcidevfs/util.h"
+#include "test.h"
+
+DEFINE_TEST(pci_addresses_have_one_spelling)
+{
+	static const char *const good[] = { "0000:00:00.0", "0000:08:00.4", "ffff:ff:1f.7", "10000:e1:00.0",
+					    "fffffffe:00:00.0" };
+	static const char *const bad[] = { "",		    "0000:08:00",   "0000:08:00.8", "0000:08:20.0",
+					   "000:08:00.0",   "00000:08:00.0", "0000:8:00.0",  "0000:08:00.0 ",
+					   "0000:08:00.00", "0000:0G:00.0",  "0000:0A:00.0", "123456789:00:00.0",
+					   "../../etc",	    "0000:08:00.0/x", "-000:08:00.0" };
+	struct pci_addr a;
+	struct key key;
+
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		CHECK(pci_addr_parse(good[i], &a));
+		CHECK(key_parse(good[i], &key));
+		CHECK_STR(key.name, good[i]);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		CHECK(!pci_addr_parse(bad[i], &a));
+		CHECK(!key_parse(bad[i], &key));
+	}
+	CHECK(pci_addr_parse("10000:e1:1f.7", &a));
+	CHECK_EQ(a.domain, 0x10000);
+	CHECK_EQ(a.bus, 0xe1);
+	CHECK_EQ(a.dev, 0x1f);
+	CHECK_EQ(a.fn, 7);
+}
+
+DEFINE_TEST(ids_name_their_bus)
+{
+	char id[KEY_NAME + 8];
+	struct key key;
+
+	CHECK(key_parse("usb/2-1.4", &key));
+	CHECK_EQ(key.bus, BUS_USB);
+	CHECK_STR(key_id(&key, id), "usb/2-1.4");
+	CHECK(key_parse("mdev/aaaaaaaa-0000-4000-8000-000000000001", &key));
+	CHECK_EQ(key.bus, BUS_MDEV);
+	CHECK(!key_parse("mdev/AAAAAAAA-0000-4000-8000-000000000001", &key));
+	CHECK(!key_parse("usb/2", &key));
+	CHECK(!key_parse("usb/2-", &key));
+	CHECK(!key_parse("usb/2-1..4", &key));
+	CHECK(!key_parse("usb/2-1-4", &key));
+	CHECK(!key_parse("usb/../1", &key));
+	CHECK(!key_parse("mdev/aaaaaaaa-0000-4000-8000-00000000000", &key));
+}
+
+DEFINE_TEST(numbers_are_parsed_whole)
+{
+	uint64_t v = 77;
+	bool b;
+
+	CHECK_EQ(parse_u64("0x10de", 0xffff, &v), 0);
+	CHECK_EQ(v, 0x10de);
+	CHECK_EQ(parse_u64("18446744073709551615", UINT64_MAX, &v), 0);
+	CHECK_EQ(parse_u64("18446744073709551616", UINT64_MAX, &v), -ERANGE);
+	CHECK_EQ(parse_u64("8", 7, &v), -ERANGE);
+	CHECK_EQ(parse_u64("", 7, &v), -EINVAL);
+	CHECK_EQ(parse_u64("0x", 7, &v), -EINVAL);
+	CHECK_EQ(parse_u64("-1", 7, &v), -EINVAL);
+	CHECK_EQ(parse_u64(" 1", 7, &v), -EINVAL);
+	CHECK_EQ(parse_u64("1 ", 7, &v), -EINVAL);
+	CHECK_EQ(parse_bool("On", &b), 0);
+	CHECK(b);
+	CHECK_EQ(parse_bool("false", &b), 0);
+	CHECK(!b);
+	CHECK_EQ(parse_bool("", &b), -EINVAL);
+	CHECK_EQ(parse_bool("2", &b), -EINVAL);
+}
+
+DEFINE_TEST(pairs_are_quoted_when_they_must_be)
+{
+	struct out o = { 0 };
+
+	out_pair(&o, "a", "plain");
+	out_pair(&o, "b", "two words");
+	out_pair(&o, "c", "");
+	out_pair(&o, "d", "q\"\\\n\x7f");
+	CHECK_STR(out_text(&o), "a=plain b=\"two words\" c=\"\" d=\"q\\\"\\\\\\x0a\\x7f\"");
+	out_free(&o);
+	CHECK_STR(out_text(&o), "");
+}
+
+DEFINE_TEST(text_grows_without_bound_of_format)
+{
+	struct out o = { 0 };
+	char big[3000];
+
+	memset(big, 'x', sizeof(big) - 1);
+	big[sizeof(big) - 1] = '\0';
+	for (int i = 0; i < 100; i++)
+		out_printf(&o, "%s%d", big, i % 10);
+	CHECK_EQ(o.len, 300000);
+	CHECK_EQ(o.data[299999], '9');
+	CHECK(!o.failed);
+	out_free(&o);
+}
+
+DEFINE_TEST(refusals_hold_no_control_characters)
+{
+	struct err err = { 0 };
+
+	CHECK_EQ(fail(&err, EBUSY, "x\033[31m%s", "\n"), -EBUSY);
+	CHECK_STR(err.text, "x?[31m?");
+	CHECK_EQ(fail_wrap(&err, "claim"), -EBUSY);
+	CHECK_STR(err.text, "claim: x?[31m?");
+	CHECK_EQ(fail(NULL, EBUSY, "nobody asks"), -EBUSY);
+	CHECK_STR(err_name(EOPNOTSUPP), "EOPNOTSUPP");
+	CHECK_STR(err_name(0), "ok");
+	CHECK_STR(err_name(99999), "EIO");
+}
