@@ -273,7 +273,7 @@ static uint32_t free_slot(struct model *m)
 	uint32_t used = atomic_load(&m->a->used);
 
 	/* Places are directory cookies: reused only once the table is many times the devices. */
-	if (used == MODEL_MAX || (used > 1024 && used > 4 * m->count))
+	if (used == MODEL_MAX || (used > 1024 && used > 4 * (m->count + m->n_edits)))
 		for (uint32_t i = 0; i < used; i++)
 			if (!atomic_load(&m->a->slots[i].word) && !m->edited[i])
 				return i;
