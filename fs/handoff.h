@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Messages with descriptors over a SOCK_SEQPACKET socket: one send is one receive. */
+#ifndef FS_HANDOFF_H
+#define FS_HANDOFF_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "pcidevfs/err.h"
+
+#define HANDOFF_FDS 4
+
+/* What the holder tells the serving process; with fds { /dev/fuse, stash }. */
+struct handover {
+	uint32_t generation; /* 1: the first; nothing is mounted yet */
+	uint32_t restarts;
+	int64_t restarted_at;  /* seconds since 1970; 0 never */
+	char restarted_for[96]; /* why; "" never */
+};
+
+/* What the serving process tells the holder, and the holder `--replace`. */
+enum report {
+	REPORT_READY,   /* could serve; asks for the mount (first generation) */
+	REPORT_SERVING, /* reads requests from now on */
+	REPORT_REFUSED, /* cannot: text */
+	REPORT_GONE,    /* the connection has ended: unmounted or aborted */
+	REPORT_TAKE,    /* --replace to the holder, with its executable: text is its version */
+	REPORT_NOTE,    /* for the person who waits: text */
+	REPORT_DONE,    /* likewise, the last */
+};
+
+struct report_msg {
+	uint32_t what; /* enum report */
+	char text[ERR_TEXT];
+};
+
+/* 0 or -errno; never raises SIGPIPE, never blocks for long (a full socket is -EAGAIN). */
+int handoff_send(int sock, const void *msg, size_t size, const int *fds, size_t n);
+int handoff_report(int sock, enum report what, const char *text, const int *fds, size_t n);
+/* Exactly size bytes and n descriptors (close-on-exec, the caller's), or -EPROTO; -EPIPE at the end.
+ * Blocks as the socket does. */
+int handoff_recv(int sock, void *msg, size_t size, int *ret_fds, size_t n);
+
+#endif

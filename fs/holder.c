@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#define _GNU_SOURCE
+#include "holder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+
+#include "control.h"
+#include "handoff.h"
+#include "mountpoint.h"
+#include "notify.h"
+#include "options.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
+#include "server.h"
+#include "stash.h"
+#include "takeover.h"
+
+enum {
+	FREE_FAULTS = 3,   /* in a row that are healed without a pause */
+	LAST_FAULT = 20,   /* in a row, then the connection is given up */
+	PAUSE_MS = 10,	   /* first pause, doubled each time */
+	PAUSE_MAX_MS = 5000,
+	NUDGE_MS = 20,
+	END_GRACE_MS = 35000,	 /* the longest step of an act may take 30 s (unbind) */
+	REPLACE_GRACE_MS = 5000, /* what is not done then, the successor carries on */
+	BACK_FAULTS = 3,   /* of a new program that never served, then the former one returns */
+};
+
+struct holder {
+	const struct options *o;
+	char *path;
+	struct mount_entry mount;
+	bool mounted, ending;
+	int fuse, stash, signals, listen;
+	int former; /* the program before a takeover, until the new one has served; else -1 */
+	int status; /* of the process, once finished is set */
+	bool finished;
+	struct server server;
+	struct takeover takeover;
+	struct handover next; /* what the next serving process is told */
+	unsigned int faults; /* in a row */
+	uint64_t start_at; /* now_ms() of the next start while there is no server */
+};
+
+static void say(const struct err *err)
+{
+	fprintf(stderr, "pcidevfsd: %s\n", err->text);
+}
+
+static void finish(struct holder *h, int status)
+{
+	h->finished = true;
+	h->status = status;
+}
+
+static void start_server(struct holder *h)
+{
+	const int fds[] = { h->fuse, h->stash };
+	struct err err = { 0 };
+
+	h->next.generation++;
+	if (!server_start(&h->server, h->o, h->path, &h->next, fds, &err))
+		return;
+	say(&err);
+	h->start_at = now_ms() + PAUSE_MAX_MS;
+	if (!h->mounted)
+		finish(h, 1);
+}
+
+static void begin_end(struct holder *h)
+{
+	/* Asked twice: whoever asks does not want to wait for what still runs. */
+	bool again = h->ending;
+
+	h->ending = true;
+	notify_manager("STOPPING=1");
+	if (!again && h->mounted)
+		mountpoint_detach(h->path, &h->mount);
+	if (!h->server.pid)
+		finish(h, 0);
+	else
+		server_stop(&h->server, again ? 0 : END_GRACE_MS);
+}
+
+static void on_signal(struct holder *h)
+{
+	struct signalfd_siginfo info;
+
+	if (read(h->signals, &info, sizeof(info)) != sizeof(info))
+		return;
+	/* PR_SET_PDEATHSIG and children come by other ways. */
+	if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT || info.ssi_signo == SIGHUP)
+		begin_end(h);
+}
+
+static void go_back(struct holder *h);
+
+/* The server is gone, and what it had read nobody has: time for the next, or for an end. */
+static void on_server_end(struct holder *h)
+{
+	bool gone = h->server.gone, served = h->server.served;
+	char how[sizeof(h->next.restarted_for)];
+	struct mount_entry top;
+
+	h->faults = server_reap(&h->server, how, sizeof(how)) ? h->faults + 1 : 0;
+	if (h->ending) {
+		finish(h, 0);
+		return;
+	}
+	if (gone) {
+		bool aborted = !mountpoint_find(h->path, &top) && top.minor == h->mount.minor;
+
+		fprintf(stderr, "pcidevfsd: %s was %s; nothing is left to serve\n", h->path,
+			aborted ? "aborted by the kernel's fusectl" : "unmounted");
+		finish(h, aborted);
+		return;
+	}
+	if (h->takeover.state == TAKEOVER_AGREED)
+		return;
+	fprintf(stderr, "pcidevfsd: %s%s\n", how, h->mounted ? "; the next one goes on" : "");
+	if (!h->mounted) {
+		finish(h, 1);
+		return;
+	}
+	if (h->former >= 0 && !served && h->faults >= BACK_FAULTS)
+		go_back(h);
+	h->next.restarts++;
+	h->next.restarted_at = time(NULL);
+	STR_COPY(h->next.restarted_for, how);
+	if (h->faults >= LAST_FAULT) {
+		fprintf(stderr, "pcidevfsd: %u serving processes failed in a row; gives %s up, so that "
+			"nobody waits for it for ever\n", h->faults, h->path);
+		finish(h, 1);
+		return;
+	}
+	h->start_at = now_ms();
+	if (h->faults > FREE_FAULTS) {
+		uint64_t pause = (uint64_t)PAUSE_MS << (h->faults - FREE_FAULTS);
+
+		h->start_at += pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS;
+	}
+}
+
+static void listen_for_takeover(struct holder *h)
+{
+	h->listen = control_listen(&h->mount);
+	if (h->listen < 0)
+		fprintf(stderr, "pcidevfsd: --replace will not reach this daemon: %s\n",
+			strerror(-h->listen));
+}
+
+static void on_ready(struct holder *h)
+{
+	struct err err = { 0 };
+
+	if (h->mounted || h->ending)
+		return;
+	if (mountpoint_attach(h->path, h->fuse, &h->mount, &err)) {
+		say(&err);
+		server_stop(&h->server, 0);
+		finish(h, 1);
+		return;
+	}
+	h->mounted = true;
+	listen_for_takeover(h);
+	handoff_report(h->server.sock, REPORT_READY, "", NULL, 0);
+}
+
+static void on_serving(struct holder *h)
+{
+	char text[ERR_TEXT];
+
+	h->server.served = true;
+	snprintf(text, sizeof(text), "READY=1\nMAINPID=%d\nSTATUS=serves %.200s\n", (int)getpid(),
+		 h->path);
+	notify_manager(text);
+	if (h->takeover.state != TAKEOVER_STARTED)
+		return;
+	snprintf(text, sizeof(text), "pcidevfsd " VERSION " serves %.300s now (pid %d, as before)",
+		 h->path, (int)getpid());
+	takeover_say(&h->takeover, REPORT_DONE, text);
+	takeover_clear(&h->takeover);
+	if (h->former >= 0)
+		close(h->former);
+	h->former = -1;
+}
+
+static void on_server_word(struct holder *h)
+{
+	struct report_msg msg;
+
+	if (handoff_recv(h->server.sock, &msg, sizeof(msg), NULL, 0)) {
+		/* It is dying; its pidfd will say so. The socket would be readable for ever. */
+		close(h->server.sock);
+		h->server.sock = -1;
+		return;
+	}
+	msg.text[sizeof(msg.text) - 1] = '\0';
+	switch (msg.what) {
+	case REPORT_READY:
+		on_ready(h);
+		break;
+	case REPORT_SERVING:
+		on_serving(h);
+		break;
+	case REPORT_GONE:
+		h->server.gone = true;
+		break;
+	case REPORT_REFUSED:
+		fprintf(stderr, "pcidevfsd: %s\n", msg.text);
+		if (!h->mounted)
+			finish(h, 1);
+		break;
+	}
+}
+
+static struct estate estate_of(const struct holder *h)
+{
+	return (struct estate){ .fuse = h->fuse,
+				.stash = h->stash,
+				.listen = h->listen,
+				.conn = h->takeover.conn,
+				.former = -1,
+				.generation = h->next.generation,
+				.restarts = h->next.restarts,
+				.major = h->mount.major,
+				.minor = h->mount.minor };
+}
+
+/* The new program never served: the one before it returns, which did. */
+static void go_back(struct holder *h)
+{
+	struct estate e = estate_of(h);
+
+	takeover_say(&h->takeover, REPORT_REFUSED, "the new program fails to serve; the former one "
+		     "goes on");
+	takeover_clear(&h->takeover);
+	e.conn = -1;
+	takeover_exec(h->former, &e, h->o, h->path);
+	close(h->former);
+	h->former = -1;
+}
+
+/* Agreed and the old serving process is gone. Does not return when it works. */
+static void hand_over(struct holder *h)
+{
+	struct estate e = estate_of(h);
+	char text[ERR_TEXT];
+	int r;
+
+	e.former = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	r = takeover_exec(h->takeover.exe, &e, h->o, h->path);
+	if (e.former >= 0)
+		close(e.former);
+	snprintf(text, sizeof(text), "the program offered cannot be run: %s; the one that runs goes on",
+		 strerror(-r));
+	takeover_say(&h->takeover, REPORT_REFUSED, text);
+	takeover_clear(&h->takeover);
+	h->start_at = now_ms();
+}
+
+static void advance_takeover(struct holder *h)
+{
+	struct takeover *t = &h->takeover;
+
+	if ((t->state == TAKEOVER_CALLED || t->state == TAKEOVER_ASKING) && now_ms() >= t->until)
+		takeover_expire(t);
+	if (t->state != TAKEOVER_AGREED || h->ending)
+		return;
+	if (!h->server.pid)
+		hand_over(h);
+	else if (!h->server.stopping)
+		server_stop(&h->server, REPLACE_GRACE_MS);
+}
+
+static void on_caller(struct holder *h)
+{
+	int conn = control_accept(h->listen);
+
+	if (conn >= 0)
+		takeover_call(&h->takeover, conn);
+}
+
+/* How long poll() may sleep. */
+static int pause_of(const struct holder *h)
+{
+	uint64_t now = now_ms(), until = UINT64_MAX;
+
+	if (h->server.stopping)
+		return NUDGE_MS;
+	if (!h->server.pid)
+		until = h->start_at;
+	if (h->takeover.state == TAKEOVER_CALLED || h->takeover.state == TAKEOVER_ASKING)
+		until = h->takeover.until < until ? h->takeover.until : until;
+	if (until == UINT64_MAX)
+		return -1;
+	return until > now ? (int)(until - now) : 0;
+}
+
+static void turn(struct holder *h)
+{
+	const struct takeover *t = &h->takeover;
+	struct pollfd p[] = {
+		{ h->signals, POLLIN, 0 },
+		{ h->server.sock, POLLIN, 0 },
+		{ h->server.pidfd, POLLIN, 0 },
+		{ h->listen, POLLIN, 0 },
+		{ t->state == TAKEOVER_CALLED ? t->conn : -1, POLLIN, 0 },
+		{ t->state == TAKEOVER_ASKING ? t->pidfd : -1, POLLIN, 0 },
+	};
+
+	if (poll(p, ARRAY_SIZE(p), pause_of(h)) < 0)
+		return;
+	if (p[0].revents)
+		on_signal(h);
+	if (p[1].revents)
+		on_server_word(h);
+	/* Its last words first: the socket and the end may come in one turn. */
+	else if (p[2].revents)
+		on_server_end(h);
+	if (p[3].revents)
+		on_caller(h);
+	if (p[4].revents)
+		takeover_ask(&h->takeover, h->o, h->path);
+	if (p[5].revents)
+		takeover_verdict(&h->takeover);
+	advance_takeover(h);
+	server_nudge(&h->server);
+	if (!h->server.pid && !h->finished && now_ms() >= h->start_at)
+		start_server(h);
+}
+
+static int open_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static int hold(struct holder *h)
+{
+	h->signals = open_signals();
+	if (h->signals < 0) {
+		fprintf(stderr, "pcidevfsd: no descriptor for signals: %s\n", strerror(errno));
+		return 1;
+	}
+	while (!h->finished)
+		turn(h);
+	if (h->server.pid)
+		server_stop(&h->server, 0);
+	/* Whoever still waits for an answer gets an error once the last descriptor is closed. */
+	if (h->mounted && !h->ending)
+		mountpoint_detach(h->path, &h->mount);
+	takeover_clear(&h->takeover);
+	free(h->path);
+	return h->status;
+}
+
+static int open_fuse(int *ret, struct err *err)
+{
+	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+	if (fd >= 0) {
+		*ret = fd;
+		return 0;
+	}
+	if (errno == EACCES || errno == EPERM)
+		return fail(err, errno, "no right to open /dev/fuse; run as root");
+	if (errno == ENOENT || errno == ENXIO || errno == ENODEV)
+		return fail(err, errno, "there is no /dev/fuse; load the fuse module (modprobe fuse)");
+	return fail(err, errno, "/dev/fuse: %s", strerror(errno));
+}
+
+static void holder_init(struct holder *h, const struct options *o)
+{
+	*h = (struct holder){ .o = o, .fuse = -1, .stash = -1, .listen = -1, .former = -1 };
+	h->server.pidfd = h->server.sock = -1;
+	takeover_init(&h->takeover);
+}
+
+int holder_run(const struct options *o)
+{
+	struct err err = { 0 };
+	struct holder h;
+
+	holder_init(&h, o);
+	if (open_fuse(&h.fuse, &err) || mountpoint_resolve(o->mountpoint, &h.path, &err) ||
+	    mountpoint_prepare(h.path, &err) || stash_create(&h.stash, &err)) {
+		say(&err);
+		free(h.path);
+		return 1;
+	}
+	return hold(&h);
+}
+
+int holder_adopt(const struct options *o)
+{
+	struct estate e;
+	struct holder h;
+
+	holder_init(&h, o);
+	if (takeover_parse(o->adopt, &e) || !(h.path = strdup(o->mountpoint))) {
+		fprintf(stderr, "pcidevfsd: --adopt is for pcidevfsd itself\n");
+		return 2;
+	}
+	h.fuse = e.fuse;
+	h.stash = e.stash;
+	h.listen = e.listen;
+	h.former = e.former;
+	h.mount = (struct mount_entry){ .major = e.major, .minor = e.minor, .ours = true };
+	h.mounted = true;
+	h.next.generation = e.generation;
+	h.next.restarts = e.restarts;
+	if (e.former >= 0) {
+		h.takeover.state = TAKEOVER_STARTED;
+		h.takeover.conn = e.conn;
+		h.next.restarted_at = time(NULL);
+		STR_COPY(h.next.restarted_for, "replaced by another program");
+	}
+	return hold(&h);
+}

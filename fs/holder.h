@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The process that keeps the mount while serving processes come and go (docs/SURVIVAL.md).
+ *
+ * It has one thread, makes no libfuse call, never touches the tree and waits for nobody: all it does
+ * is a poll loop over signals, the serving process and who wants to take over.
+ */
+#ifndef FS_HOLDER_H
+#define FS_HOLDER_H
+
+struct options;
+
+/* Starts serving, mounts, stays until told to end. Returns the exit status; what was wrong stands in
+ * one sentence on stderr. */
+int holder_run(const struct options *o);
+/* The same behind holder_exec(): goes on with what o->adopt names. */
+int holder_adopt(const struct options *o);
+/* Exit status 0: this program can go on with o->can_adopt; else 1 and the sentence on stdout. */
+int holder_can_adopt(const struct options *o);
+
+#endif

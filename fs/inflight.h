@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which requests may have been read and not answered: for kernels that cannot send them again.
+ *
+ * A thread waits for one request at a time, so the last request of each thread covers all. Nothing
+ * is taken out: an answer to a request that has one already is refused by the kernel and harmless.
+ */
+#ifndef FS_INFLIGHT_H
+#define FS_INFLIGHT_H
+
+#include <stdint.h>
+
+struct fuse_in_header;
+
+#define INFLIGHT_SETS 512
+#define INFLIGHT_WAYS 8
+
+/* Lies in the stash: a slot is one word, so a kill tears nothing. */
+struct inflight {
+	uint64_t last; /* the unique that was read last */
+	struct {
+		uint64_t unique; /* 0: free */
+		uint64_t owner;
+	} slot[INFLIGHT_SETS][INFLIGHT_WAYS];
+};
+
+void inflight_note(struct inflight *f, const struct fuse_in_header *in);
+/* Answers EIO to all of them; returns how many the kernel had still been waiting for. */
+unsigned int inflight_fail_all(struct inflight *f, int fuse_fd);
+
+#endif

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * pcidevfsd: which of its roles this process has, and how the serving one is put together. The
+ * only file that knows both the tree and the hardware.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "handoff.h"
+#include "control.h"
+#include "holder.h"
+#include "options.h"
+#include "session.h"
+#include "stash.h"
+#include "tree.h"
+
+#include "pcidevfs/backend.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/txn.h"
+#include "pcidevfs/util.h"
+
+enum { EXECUTORS = 4, STACK = 256 << 10 };
+
+static volatile sig_atomic_t stop;
+
+static void on_term(int sig)
+{
+	(void)sig;
+	stop = 1;
+}
+
+/* The serving process. */
+struct daemon {
+	const struct options *o;
+	int sock;   /* to the holder */
+	int fds[2]; /* /dev/fuse, stash */
+	struct handover from;
+	struct roots roots;
+	char boot_id[40];
+	bool found; /* the former process's model is there: serve it, then scan */
+	struct stash *stash;
+	struct model *model;
+	struct backend *backend;
+	struct engine *engine;
+	struct tree *tree;
+	struct session *session;
+	pthread_t watcher, dispatcher;
+	bool watching, dispatching;
+};
+
+static void on_verdict(void *ctx, const struct wish *wishes, size_t n, const struct actor *who,
+		       const struct err *err)
+{
+	struct daemon *d = ctx;
+
+	tree_verdict(d->tree, wishes, n, who, err);
+}
+
+static void on_health(void *ctx, struct out *o)
+{
+	struct daemon *d = ctx;
+
+	session_health(d->session, o);
+	out_printf(o, "restarts=%u", d->from.restarts);
+	if (d->from.restarted_at) {
+		out_printf(o, " last=%lld", (long long)d->from.restarted_at);
+		out_pair(o, "cause", d->from.restarted_for);
+	}
+	out_printf(o, "\nmount");
+	out_pair(o, "path", d->o->mountpoint);
+	out_printf(o, " version=%s\n", VERSION);
+	backend_health(d->backend, o);
+}
+
+static void read_boot_id(struct daemon *d)
+{
+	_free_ char *path = NULL;
+	FILE *f = NULL;
+
+	if (asprintf(&path, "%s/sys/kernel/random/boot_id", d->o->proc) >= 0)
+		f = fopen(path, "re");
+	if (!f || !fgets(d->boot_id, sizeof(d->boot_id), f))
+		STR_COPY(d->boot_id, "unknown");
+	d->boot_id[strcspn(d->boot_id, "\n")] = '\0';
+	if (f)
+		fclose(f);
+}
+
+static int open_model(struct daemon *d, struct err *err)
+{
+	int r = stash_attach(d->fds[1], &d->stash, err);
+	size_t size;
+	void *arena;
+
+	if (r)
+		return r;
+	arena = stash_region(d->stash, STASH_MODEL, &size);
+	r = model_new(arena, size, &d->model, &d->found, err);
+	if (r)
+		return r;
+	return backend_open(&d->roots, d->model, &d->backend, err);
+}
+
+static int open_tree(struct daemon *d, struct err *err)
+{
+	const struct engine_conf engine = {
+		.model = d->model,
+		.world = { .backend = d->backend,
+			   .methods = backend_methods(),
+			   .observe = backend_observe,
+			   .observe_holders = backend_observe_holders },
+		.deadline_factor = d->o->deadline_factor,
+		.threads = EXECUTORS,
+		.verdict = on_verdict,
+		.verdict_ctx = d,
+	};
+	int r = engine_new(&engine, &d->engine, err);
+	const struct tree_conf tree = {
+		.model = d->model,
+		.engine = d->engine,
+		.stash = d->stash,
+		.boot_id = d->boot_id,
+		.health = on_health,
+		.health_ctx = d,
+		.unique = session_unique,
+	};
+
+	return r ? r : tree_new(&tree, &d->tree, err);
+}
+
+static int open_session(struct daemon *d, struct err *err)
+{
+	const struct session_conf conf = {
+		.fuse_fd = d->fds[0],
+		.stash = d->stash,
+		.ops = tree_ops(),
+		.userdata = d->tree,
+		.fault = getenv("PCIDEVFS_FAULT"),
+	};
+	int r = session_new(&conf, &d->session, err);
+
+	return r ? r : session_adopt(d->session, err);
+}
+
+static void *dispatch(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	while (model_dispatch(d->model))
+		;
+	return NULL;
+}
+
+static void *watch(void *ctx)
+{
+	struct daemon *d = ctx;
+	struct err err = { 0 };
+
+	if ((d->found && backend_scan(d->backend, &err)) || backend_listen(d->backend, &err))
+		fprintf(stderr, "pcidevfsd: changes of the machine are no longer seen: %s\n", err.text);
+	return NULL;
+}
+
+static int start_threads(struct daemon *d, struct err *err)
+{
+	int r = tree_start(d->tree, session_fuse(d->session), d->fds[0], d->from.generation == 1, err);
+
+	if (r)
+		return r;
+	d->dispatching = !(r = pthread_create(&d->dispatcher, NULL, dispatch, d));
+	d->watching = !r && !(r = pthread_create(&d->watcher, NULL, watch, d));
+	return r ? fail(err, r, "no thread: %s", strerror(r)) : 0;
+}
+
+/* Until the next read is a request. The first generation has the mount made only now, so that
+ * nobody sees a tree that is not complete, nor one that cannot be served. */
+static int prepare(struct daemon *d, struct err *err)
+{
+	struct report_msg go;
+	int r = open_model(d, err);
+
+	if (!r && !d->found)
+		r = backend_scan(d->backend, err);
+	r = r ? r : open_tree(d, err);
+	r = r ? r : open_session(d, err);
+	r = r ? r : start_threads(d, err);
+	if (r)
+		return r;
+	engine_recover(d->engine);
+	if (d->from.generation > 1) {
+		session_recover(d->session);
+		return 0;
+	}
+	handoff_report(d->sock, REPORT_READY, "", NULL, 0);
+	r = handoff_recv(d->sock, &go, sizeof(go), NULL, 0);
+	return r ? fail(err, -r, "the holder is gone") : 0;
+}
+
+static void daemon_close(struct daemon *d)
+{
+	/* What runs ends first: its steps need the backend, its verdicts the tree and the observers. */
+	engine_free(d->engine);
+	if (d->watching) {
+		backend_stop(d->backend);
+		pthread_join(d->watcher, NULL);
+	}
+	if (d->tree)
+		tree_stop(d->tree);
+	if (d->dispatching) {
+		model_stop(d->model);
+		pthread_join(d->dispatcher, NULL);
+	}
+	tree_free(d->tree);
+	session_free(d->session);
+	backend_free(d->backend);
+	model_free(d->model);
+	stash_detach(d->stash);
+}
+
+/* Threads inherit a mask that blocks all; this one, which reads requests, takes SIGTERM. */
+static void set_signals(int how)
+{
+	struct sigaction act = { .sa_handler = on_term };
+	sigset_t set;
+
+	sigfillset(&set);
+	if (how == SIG_UNBLOCK) {
+		sigemptyset(&set);
+		sigaddset(&set, SIGTERM);
+		sigaction(SIGTERM, &act, NULL);
+	}
+	pthread_sigmask(how, &set, NULL);
+}
+
+static void save_memory(void)
+{
+	pthread_attr_t attr;
+
+	mallopt(M_ARENA_MAX, 2);
+	if (pthread_attr_init(&attr))
+		return;
+	pthread_attr_setstacksize(&attr, STACK);
+	pthread_setattr_default_np(&attr);
+	pthread_attr_destroy(&attr);
+}
+
+static int serve(const struct options *o)
+{
+	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc, "/proc/self/exe" } };
+	struct err err = { 0 };
+	uint64_t sock;
+	int r;
+
+	if (parse_u64(o->serve, 1 << 20, &sock) ||
+	    handoff_recv((int)sock, &d.from, sizeof(d.from), d.fds, 2)) {
+		fprintf(stderr, "pcidevfsd: --serve is for pcidevfsd itself\n");
+		return 2;
+	}
+	d.sock = (int)sock;
+	fcntl(d.sock, F_SETFD, FD_CLOEXEC);
+	set_signals(SIG_BLOCK);
+	save_memory();
+	read_boot_id(&d);
+	r = prepare(&d, &err);
+	set_signals(SIG_UNBLOCK);
+	if (!r) {
+		handoff_report(d.sock, REPORT_SERVING, "", NULL, 0);
+		r = session_loop(d.session, &stop);
+		if (r)
+			handoff_report(d.sock, r == -ENODEV ? REPORT_GONE : REPORT_REFUSED,
+				       strerror(-r), NULL, 0);
+	} else {
+		handoff_report(d.sock, REPORT_REFUSED, err.text, NULL, 0);
+	}
+	daemon_close(&d);
+	return r && r != -ENODEV;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o;
+
+	/* Started by descriptor, we would be called by its number. */
+	prctl(PR_SET_NAME, "pcidevfsd");
+	if (argc > 1 && !strcmp(argv[1], HELPER_ARG))
+		return backend_helper(argc, argv);
+	if (options_parse(argc, argv, &o))
+		return 2;
+	if (o.help)
+		options_help(stdout);
+	else if (o.version)
+		puts("pcidevfsd " VERSION);
+	else if (o.print_files)
+		tree_print_files(stdout);
+	else if (o.serve)
+		return serve(&o);
+	else if (o.adopt)
+		return holder_adopt(&o);
+	else if (o.can_adopt)
+		return holder_can_adopt(&o);
+	else
+		return o.replace ? replace_run(&o) : holder_run(&o);
+	return 0;
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#define _GNU_SOURCE
+#include "mountpoint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "control.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
+
+/* mountinfo writes blanks, newlines and backslashes as three octal digits. */
+static void unescape(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from; to++) {
+		size_t n = *from == '\\' ? strspn(from + 1, "01234567") : 0;
+
+		if (n >= 3)
+			*to = (char)((from[1] - '0') * 64 + (from[2] - '0') * 8 + from[3] - '0');
+		else
+			*to = *from;
+		from += n >= 3 ? 4 : 1;
+	}
+	*to = '\0';
+}
+
+/* "36 35 98:0 /root /mount/point opts [fields...] - type source super": false when it is not at path. */
+static bool parse_line(char *line, const char *path, struct mount_entry *ret)
+{
+	char *save, *word = strtok_r(line, " \n", &save);
+	const char *dev = NULL;
+
+	for (int i = 0; word && i < 4; i++) {
+		if (i == 2)
+			dev = word;
+		word = strtok_r(NULL, " \n", &save);
+	}
+	if (!word)
+		return false;
+	unescape(word);
+	if (strcmp(word, path) || sscanf(dev, "%u:%u", &ret->major, &ret->minor) != 2)
+		return false;
+	while (word && strcmp(word, "-"))
+		word = strtok_r(NULL, " \n", &save);
+	word = word ? strtok_r(NULL, " \n", &save) : NULL;
+	ret->ours = word && !strcmp(word, MOUNT_TYPE);
+	return word != NULL;
+}
+
+int mountpoint_find(const char *path, struct mount_entry *ret)
+{
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	_free_ char *line = NULL;
+	struct mount_entry entry;
+	size_t size = 0;
+	int r = -ENOENT;
+
+	if (!f)
+		return -errno;
+	/* What was mounted later stands later: the last match is on top. */
+	while (getline(&line, &size, f) > 0) {
+		if (parse_line(line, path, &entry)) {
+			*ret = entry;
+			r = 0;
+		}
+	}
+	fclose(f);
+	return r;
+}
+
+/* Splits off the last component, which is not resolved: a dead mount cannot be looked up. */
+static int resolve_parent(const char *arg, char **ret)
+{
+	_free_ char *copy = strdup(arg);
+	_free_ char *dir = NULL;
+	char *slash, *base;
+
+	if (!copy)
+		return -ENOMEM;
+	for (size_t n = strlen(copy); n > 1 && copy[n - 1] == '/'; n--)
+		copy[n - 1] = '\0';
+	slash = strrchr(copy, '/');
+	base = slash ? slash + 1 : copy;
+	if (!*base || !strcmp(base, ".") || !strcmp(base, ".."))
+		return (*ret = realpath(copy, NULL)) ? 0 : -errno;
+	if (slash)
+		*slash = '\0';
+	dir = realpath(!slash ? "." : *copy ? copy : "/", NULL);
+	if (!dir)
+		return -errno;
+	return asprintf(ret, "%s/%s", strcmp(dir, "/") ? dir : "", base) < 0 ? -ENOMEM : 0;
+}
+
+int mountpoint_resolve(const char *arg, char **ret_path, struct err *err)
+{
+	struct mount_entry entry;
+	struct stat st;
+	char *path;
+	int r = resolve_parent(arg, &path);
+
+	if (r)
+		return fail(err, -r, "%s: the directory above the mount point: %s", arg, strerror(-r));
+	/* Nothing is mounted there, so looking is safe. */
+	if (mountpoint_find(path, &entry) && !lstat(path, &st) && S_ISLNK(st.st_mode)) {
+		char *target = realpath(path, NULL);
+
+		r = errno;
+		free(path);
+		if (!target)
+			return fail(err, r, "%s: %s", arg, strerror(r));
+		path = target;
+	}
+	*ret_path = path;
+	return 0;
+}
+
+/* Does a mount of ours answer? Asked by a child, which can be left behind should it hang. */
+static bool is_dead(const char *path)
+{
+	pid_t pid = fork();
+	struct stat st;
+	int status = 0;
+
+	if (pid < 0)
+		return false;
+	if (!pid)
+		_exit(stat(path, &st) && errno == ENOTCONN);
+	for (int i = 0; i < 300; i++) {
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			return WIFEXITED(status) && WEXITSTATUS(status) == 1;
+		usleep(10000);
+	}
+	kill(pid, SIGKILL);
+	return false;
+}
+
+static int clear_dead(const char *path, struct err *err)
+{
+	struct mount_entry entry;
+	pid_t pid;
+
+	while (!mountpoint_find(path, &entry) && entry.ours) {
+		int fd = control_connect(&entry, &pid, NULL);
+
+		if (fd >= 0)
+			close(fd);
+		if (fd >= 0)
+			return fail(err, EBUSY, "%s is already served by pcidevfsd (pid %d); "
+				    "pcidevfsd --replace %s upgrades it", path, (int)pid, path);
+		if (!is_dead(path))
+			return fail(err, EBUSY, "%s is already served by a pcidevfsd that cannot be "
+				    "reached from here; end it or unmount it first", path);
+		if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW))
+			return fail(err, errno, "%s: the mount of a pcidevfsd that is dead cannot be "
+				    "detached: %s", path, strerror(errno));
+		fprintf(stderr, "pcidevfsd: detached the mount of a dead daemon from %s\n", path);
+	}
+	return 0;
+}
+
+int mountpoint_prepare(const char *path, struct err *err)
+{
+	struct stat st;
+	int r = clear_dead(path, err);
+
+	if (r)
+		return r;
+	if (mkdir(path, 0755) && errno != EEXIST)
+		return fail(err, errno, "%s: cannot make the mount point: %s", path, strerror(errno));
+	if (stat(path, &st))
+		return fail(err, errno, "%s: %s", path, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return fail(err, ENOTDIR, "%s is not a directory, so nothing can be mounted there", path);
+	return 0;
+}
+
+int mountpoint_attach(const char *path, int fuse_fd, struct mount_entry *ret, struct err *err)
+{
+	char data[128];
+	int r;
+
+	snprintf(data, sizeof(data),
+		 "fd=%d,rootmode=40000,user_id=0,group_id=0,default_permissions,allow_other", fuse_fd);
+	if (mount("pcidevfs", path, MOUNT_TYPE, MS_NOSUID | MS_NODEV, data)) {
+		r = errno;
+		if (r == EPERM)
+			return fail(err, r, "%s: mounting needs root (CAP_SYS_ADMIN)", path);
+		return fail(err, r, "%s: cannot mount: %s", path, strerror(r));
+	}
+	r = mountpoint_find(path, ret);
+	if (r) {
+		umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
+		return fail(err, -r, "%s was mounted but does not stand in /proc/self/mountinfo; "
+			    "is /proc this process's own?", path);
+	}
+	return 0;
+}
+
+void mountpoint_detach(const char *path, const struct mount_entry *mine)
+{
+	struct mount_entry top;
+
+	if (mountpoint_find(path, &top))
+		return;
+	if (top.major != mine->major || top.minor != mine->minor) {
+		fprintf(stderr, "pcidevfsd: something else is mounted over %s; left as it is\n", path);
+		return;
+	}
+	if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW))
+		fprintf(stderr, "pcidevfsd: %s: cannot unmount: %s\n", path, strerror(errno));
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The place where the tree is mounted: looked at without ever entering a mount that may be dead. */
+#ifndef FS_MOUNTPOINT_H
+#define FS_MOUNTPOINT_H
+
+#include <stdbool.h>
+
+struct err;
+
+#define MOUNT_TYPE "fuse.pcidevfs"
+
+struct mount_entry {
+	unsigned int major, minor; /* the st_dev of everything in it */
+	bool ours;                 /* MOUNT_TYPE */
+};
+
+/* The absolute path of arg, allocated. Asks nothing of a file system mounted there. */
+int mountpoint_resolve(const char *arg, char **ret_path, struct err *err);
+/* What is mounted on top of path, from mountinfo; -ENOENT when nothing is. */
+int mountpoint_find(const char *path, struct mount_entry *ret);
+/* Makes path fit to be mounted on: creates its last component, detaches mounts of ours whose daemon
+ * is dead. Refuses what is no directory, and a live daemon's mount. */
+int mountpoint_prepare(const char *path, struct err *err);
+int mountpoint_attach(const char *path, int fuse_fd, struct mount_entry *ret, struct err *err);
+/* Lazily, and only if what is on top is still that mount. */
+void mountpoint_detach(const char *path, const struct mount_entry *mine);
+
+#endif

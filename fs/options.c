@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "pcidevfs/util.h"
+
+/* A row whose arg is NULL is a flag, one whose help is NULL is for our own processes only. */
+struct option_row {
+	const char *name;
+	const char *arg;
+	size_t offset;
+	const char *help;
+	const char *fallback;
+};
+
+#define FIELD(f) offsetof(struct options, f)
+
+static const struct option_row rows[] = {
+	{ "sysfs", "DIR", FIELD(sysfs), "the machine's sysfs", "/sys" },
+	{ "dev", "DIR", FIELD(dev), "its device nodes", "/dev" },
+	{ "proc", "DIR", FIELD(proc), "its proc", "/proc" },
+	{ "state", "DIR", FIELD(state), "what is kept over a reboot", "/var/lib/pcidevfs" },
+	{ "deadline", "FACTOR", FIELD(deadline), "scales every deadline of an act", NULL },
+	{ "replace", NULL, FIELD(replace),
+	  "make the daemon that serves MOUNTPOINT go on as this program", NULL },
+	{ "print-files", NULL, FIELD(print_files), "print docs/FILES.md and end", NULL },
+	{ "help", NULL, FIELD(help), "print this and end", NULL },
+	{ "version", NULL, FIELD(version), "print the version and end", NULL },
+	{ "serve", "FD", FIELD(serve), NULL, NULL },
+	{ "adopt", "FDS", FIELD(adopt), NULL, NULL },
+	{ "can-adopt", "WHAT", FIELD(can_adopt), NULL, NULL },
+};
+
+static const char **text_field(struct options *o, const struct option_row *row)
+{
+	return (const char **)((char *)o + row->offset);
+}
+
+void options_help(FILE *to)
+{
+	fprintf(to, "Usage: pcidevfsd [OPTION]... MOUNTPOINT\n"
+		    "Shows the machine's devices at MOUNTPOINT (made if its parent is there) and hands\n"
+		    "them to guests. Stays in the foreground; SIGTERM ends it and unmounts.\n\n");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct option_row *row = &rows[i];
+		char left[40];
+
+		if (!row->help)
+			continue;
+		snprintf(left, sizeof(left), "--%s%s%s", row->name, row->arg ? " " : "",
+			 row->arg ? row->arg : "");
+		fprintf(to, "  %-20s %s", left, row->help);
+		fprintf(to, row->fallback ? " (%s)\n" : "\n", row->fallback);
+	}
+	fprintf(to, "\nExit status: 0 ended as asked, 1 could not serve, 2 wrong use.\n");
+}
+
+static int wrong_use(const char *what, const char *value)
+{
+	fprintf(stderr, "pcidevfsd: %s%s%s; see pcidevfsd --help\n", what, value ? " " : "",
+		value ? value : "");
+	return -EINVAL;
+}
+
+static int parse_factor(struct options *o)
+{
+	char *end;
+
+	o->deadline_factor = 1;
+	if (!o->deadline)
+		return 0;
+	o->deadline_factor = strtod(o->deadline, &end);
+	if (end == o->deadline || *end || !isfinite(o->deadline_factor) ||
+	    o->deadline_factor < 0.001 || o->deadline_factor > 1000)
+		return wrong_use("--deadline needs a number from 0.001 to 1000, not", o->deadline);
+	return 0;
+}
+
+static int check_use(struct options *o)
+{
+	if (o->help || o->version || o->print_files)
+		return 0;
+	if (!o->mountpoint)
+		return wrong_use("MOUNTPOINT is missing", NULL);
+	if (!*o->mountpoint)
+		return wrong_use("MOUNTPOINT is empty", NULL);
+	return parse_factor(o);
+}
+
+int options_parse(int argc, char **argv, struct options *ret)
+{
+	struct option known[ARRAY_SIZE(rows) + 1] = { 0 };
+	struct options o = { 0 };
+	bool given = false;
+	int at, c;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		known[i] = (struct option){ .name = rows[i].name,
+					    .has_arg = rows[i].arg ? required_argument : no_argument };
+		if (rows[i].fallback)
+			*text_field(&o, &rows[i]) = rows[i].fallback;
+	}
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":", known, &at)) != -1) {
+		if (c == ':')
+			return wrong_use("an argument is missing after", argv[optind - 1]);
+		if (c == '?')
+			return wrong_use("unknown option", argv[optind - 1]);
+		given |= rows[at].arg != NULL;
+		if (rows[at].arg)
+			*text_field(&o, &rows[at]) = optarg;
+		else
+			*(bool *)((char *)&o + rows[at].offset) = true;
+	}
+	if (optind < argc)
+		o.mountpoint = argv[optind++];
+	if (optind < argc)
+		return wrong_use("more than one MOUNTPOINT:", argv[optind]);
+	if (o.replace && given)
+		return wrong_use("--replace keeps the options of the daemon that runs; give no others",
+				 NULL);
+	c = check_use(&o);
+	if (!c)
+		*ret = o;
+	return c;
+}
+
+void options_argv(const struct options *o, const char *role, const char *value,
+		  const char *mountpoint, const char *ret[static OPTIONS_ARGV])
+{
+	const char *all[OPTIONS_ARGV] = {
+		"pcidevfsd", role,     value,   "--sysfs", o->sysfs, "--dev",
+		o->dev,      "--proc", o->proc, "--state", o->state,
+	};
+	size_t n = 11;
+
+	if (o->deadline) {
+		all[n++] = "--deadline";
+		all[n++] = o->deadline;
+	}
+	all[n++] = "--";
+	all[n] = mountpoint;
+	memcpy(ret, all, sizeof(all));
+}

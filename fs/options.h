@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The command line of pcidevfsd: one table gives parsing and help. */
+#ifndef FS_OPTIONS_H
+#define FS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct options {
+	const char *sysfs;
+	const char *dev;
+	const char *proc;
+	const char *state;
+	const char *mountpoint; /* NULL only for help, version and print_files */
+	const char *deadline;   /* as given; NULL when it was not */
+	double deadline_factor;
+	bool replace, help, version, print_files;
+	/* Between the processes of one daemon, not for people. */
+	const char *serve;     /* number of the inherited socket: be the serving process */
+	const char *adopt;     /* descriptors that an older holder left: be the holder */
+	const char *can_adopt; /* what the older one holds: say by exit status whether we can go on */
+};
+
+/* 0; -EINVAL after one sentence on stderr (exit status 2). The strings stay argv's. */
+int options_parse(int argc, char **argv, struct options *ret);
+void options_help(FILE *to);
+
+#define OPTIONS_ARGV 16
+/* An argument list that starts this program with the same options in another role: "--serve", "7".
+ * mountpoint takes the place of the one given. NULL-terminated; the strings are borrowed. */
+void options_argv(const struct options *o, const char *role, const char *value,
+		  const char *mountpoint, const char *ret[static OPTIONS_ARGV]);
+
+#endif

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#define _GNU_SOURCE
+#include "server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "handoff.h"
+#include "options.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
+
+enum { YOUNG_MS = 1000 };
+
+static void __attribute__((noreturn)) become_server(const struct options *o, const char *mountpoint,
+						    int sock, pid_t holder)
+{
+	const char *argv[OPTIONS_ARGV];
+	char number[16];
+	sigset_t none;
+
+	/* Two processes must never read one connection, so it may not outlive the holder. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != holder)
+		_exit(1);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	unsetenv("NOTIFY_SOCKET");
+	fcntl(sock, F_SETFD, 0);
+	snprintf(number, sizeof(number), "%d", sock);
+	options_argv(o, "--serve", number, mountpoint, argv);
+	execv("/proc/self/exe", (char *const *)argv);
+	fprintf(stderr, "pcidevfsd: cannot start myself: %s\n", strerror(errno));
+	_exit(1);
+}
+
+int server_start(struct server *s, const struct options *o, const char *mountpoint,
+		 const struct handover *what, const int fds[2], struct err *err)
+{
+	pid_t holder = getpid();
+	int pair[2], r;
+
+	*s = (struct server){ .pidfd = -1, .sock = -1, .since = now_ms() };
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return fail(err, errno, "no socket for the serving process: %s", strerror(errno));
+	s->sock = pair[0];
+	/* The message waits in the socket: the holder never waits for a process that may be dead. */
+	r = handoff_send(s->sock, what, sizeof(*what), fds, 2);
+	s->pid = r ? -1 : fork();
+	if (!s->pid)
+		become_server(o, mountpoint, pair[1], holder);
+	r = r ? r : s->pid < 0 ? -errno : 0;
+	close(pair[1]);
+	if (!r) {
+		s->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
+		r = s->pidfd < 0 ? -errno : 0;
+	}
+	if (!r)
+		return 0;
+	if (s->pid > 0) {
+		kill(s->pid, SIGKILL);
+		waitpid(s->pid, NULL, 0);
+	}
+	close(s->sock);
+	*s = (struct server){ .pidfd = -1, .sock = -1 };
+	return fail(err, -r, "cannot start the serving process: %s", strerror(-r));
+}
+
+void server_stop(struct server *s, unsigned int grace_ms)
+{
+	s->stopping = true;
+	s->kill_at = now_ms() + grace_ms;
+	server_nudge(s);
+}
+
+void server_nudge(struct server *s)
+{
+	/* A signal that comes between its look at the flag and its read would be lost, so it is
+	 * repeated. */
+	if (s->pid > 0 && s->stopping)
+		kill(s->pid, now_ms() >= s->kill_at ? SIGKILL : SIGTERM);
+}
+
+static void describe_end(pid_t pid, int status, char *text, size_t size)
+{
+	if (WIFSIGNALED(status))
+		snprintf(text, size, "the serving process (pid %d) was ended by signal %d (%s)", (int)pid,
+			 WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else
+		snprintf(text, size, "the serving process (pid %d) ended with status %d", (int)pid,
+			 WEXITSTATUS(status));
+}
+
+bool server_reap(struct server *s, char *ret_how, size_t size)
+{
+	bool young = now_ms() - s->since < YOUNG_MS;
+	bool killed, fault;
+	int status = 0;
+
+	waitpid(s->pid, &status, 0);
+	describe_end(s->pid, status, ret_how, size);
+	killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+	fault = !s->stopping && (!s->served || (young && !killed));
+	close(s->pidfd);
+	close(s->sock);
+	*s = (struct server){ .pidfd = -1, .sock = -1 };
+	return fault;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The serving process as its holder sees it. */
+#ifndef FS_SERVER_H
+#define FS_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+struct handover;
+struct options;
+
+struct server {
+	pid_t pid; /* 0: none */
+	int pidfd; /* readable once it is completely gone */
+	int sock;
+	uint64_t since; /* now_ms() of its start */
+	bool served;	/* it said REPORT_SERVING */
+	bool gone;	/* it said REPORT_GONE */
+	bool stopping;
+	uint64_t kill_at; /* when stopping: now_ms() */
+};
+
+/* Starts this very program (not what lies at its path by now) with --serve and hands it fds
+ * { /dev/fuse, stash }. */
+int server_start(struct server *s, const struct options *o, const char *mountpoint,
+		 const struct handover *what, const int fds[2], struct err *err);
+/* Asks it to end; after grace_ms it is killed. server_nudge() does both, again and again. */
+void server_stop(struct server *s, unsigned int grace_ms);
+void server_nudge(struct server *s);
+/* After pidfd has become readable: reaps it, says how it ended (at least 96 bytes), frees. Returns
+ * true when that was a fault of its own, not a kill from outside. */
+bool server_reap(struct server *s, char *ret_how, size_t size);
+
+#endif

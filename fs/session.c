@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#define FUSE_USE_VERSION 312
+#define _GNU_SOURCE
+#include "session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fuse3/fuse_lowlevel.h>
+#include <linux/fuse.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "inflight.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
+#include "stash.h"
+
+/* Newer than the headers of Linux 6.1. */
+#define NOTIFY_RESEND 7
+#define UNIQUE_RESENT (1ull << 63)
+#define INIT_HAS_RESEND (1u << 7) /* of flags2: FUSE_HAS_RESEND */
+#define INIT_FLAGS2_AT 16	  /* behind major, minor, max_readahead, flags */
+
+enum {
+	MAX_WRITE = 65536,
+	BUFFER = MAX_WRITE + 8192, /* the kernel wants room for its headers besides */
+	INIT_MAX = 512,
+	POISON_DEATHS = 3,
+};
+
+enum init_state { INIT_NONE, INIT_SEEN, INIT_ANSWERED };
+
+/* In the stash. */
+struct record {
+	char magic[8];
+	uint32_t abi;
+	atomic_uint init; /* enum init_state */
+	uint32_t init_len;
+	uint32_t resend; /* the kernel said at INIT that it can send again */
+	unsigned char init_buf[INIT_MAX];
+	uint64_t handled; /* the request being handled; 0 none */
+	/* The request at which the last processes died, and how many did. */
+	uint64_t poison;
+	uint32_t poison_deaths;
+	struct inflight inflight;
+};
+
+struct session {
+	int fd;
+	struct fuse_session *se;
+	struct record *rec;
+	unsigned char *buf;
+	const char *fault;
+};
+
+static const char record_magic[8] = "session";
+
+/* libfuse has no accessor before 3.17, so handlers ask here. */
+static __thread uint64_t current_unique;
+
+uint64_t session_unique(void)
+{
+	return current_unique;
+}
+
+struct fuse_session *session_fuse(struct session *s)
+{
+	return s->se;
+}
+
+static void want_if_capable(struct fuse_conn_info *conn, unsigned int caps)
+{
+	conn->want |= conn->capable & caps;
+}
+
+/* All of this is SESSION_ABI: it holds for as long as the mount does. */
+static void session_init(void *userdata, struct fuse_conn_info *conn)
+{
+	(void)userdata;
+	/* The loop looks at each request's header, so requests must come as memory. */
+	conn->want &= ~(unsigned int)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
+				      FUSE_CAP_SPLICE_MOVE);
+	/* The kernel would cut its cached size on open, and cached readers would see empty values. */
+	conn->want &= ~(unsigned int)FUSE_CAP_ATOMIC_O_TRUNC;
+	/* We say when content changes; a changed mtime alone must not drop pages. */
+	conn->want &= ~(unsigned int)FUSE_CAP_AUTO_INVAL_DATA;
+	want_if_capable(conn, FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_READDIRPLUS |
+				      FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_PARALLEL_DIROPS);
+	conn->max_write = MAX_WRITE;
+}
+
+static int find_record(struct session *s, struct stash *stash, struct err *err)
+{
+	struct record *rec;
+	size_t size;
+
+	rec = stash_region(stash, STASH_SESSION, &size);
+	if (size < sizeof(*rec))
+		return fail(err, EPROTO, "the memory handed over has no room for the session");
+	if (!rec->magic[0]) {
+		rec->abi = SESSION_ABI;
+		memcpy(rec->magic, record_magic, sizeof(rec->magic));
+	}
+	if (memcmp(rec->magic, record_magic, sizeof(rec->magic)) || rec->abi != SESSION_ABI)
+		return fail(err, EPROTO, "the mount was negotiated by another version (session %u, "
+			    "this is %u)", rec->abi, SESSION_ABI);
+	if (rec->init_len > INIT_MAX)
+		return fail(err, EPROTO, "the stored greeting of the kernel is damaged");
+	s->rec = rec;
+	return 0;
+}
+
+static int make_fuse(struct session *s, const struct session_conf *conf, struct err *err)
+{
+	struct fuse_lowlevel_ops ops = *conf->ops;
+	char *argv[] = { "pcidevfsd", NULL };
+	struct fuse_args args = FUSE_ARGS_INIT(1, argv);
+	char place[32];
+
+	ops.init = session_init;
+	ops.destroy = NULL;
+	s->se = fuse_session_new(&args, &ops, sizeof(ops), conf->userdata);
+	fuse_opt_free_args(&args);
+	snprintf(place, sizeof(place), "/dev/fd/%d", conf->fuse_fd);
+	/* This form of mount point makes libfuse adopt the descriptor; it mounts nothing. */
+	if (!s->se || fuse_session_mount(s->se, place))
+		return fail(err, EIO, "libfuse does not take over the connection");
+	return 0;
+}
+
+int session_new(const struct session_conf *conf, struct session **ret, struct err *err)
+{
+	struct session *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return fail(err, ENOMEM, "out of memory");
+	s->fd = conf->fuse_fd;
+	s->fault = conf->fault;
+	/* Populated: a request whose reader is killed while the kernel copies it into a page that is
+	 * not there yet would be lost. */
+	s->buf = mmap(NULL, BUFFER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
+		      -1, 0);
+	r = s->buf == MAP_FAILED ? fail(err, ENOMEM, "out of memory") : 0;
+	r = r ? r : find_record(s, conf->stash, err);
+	r = r ? r : make_fuse(s, conf, err);
+	if (r) {
+		session_free(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+void session_free(struct session *s)
+{
+	if (!s)
+		return;
+	if (s->se)
+		fuse_session_destroy(s->se);
+	if (s->buf != MAP_FAILED)
+		munmap(s->buf, BUFFER);
+	free(s);
+}
+
+static void process(struct session *s, void *mem, size_t len)
+{
+	struct fuse_buf buf = { .mem = mem, .size = len };
+
+	fuse_session_process_buf(s->se, &buf);
+}
+
+/* libfuse answers INIT to the descriptor's number, which meanwhile leads nowhere. */
+static int replay_init(struct session *s)
+{
+	_close_ int keep = fcntl(s->fd, F_DUPFD_CLOEXEC, 3);
+	_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	unsigned char copy[INIT_MAX];
+
+	if (keep < 0 || null < 0 || dup3(null, s->fd, O_CLOEXEC) < 0)
+		return -errno;
+	memcpy(copy, s->rec->init_buf, s->rec->init_len);
+	process(s, copy, s->rec->init_len);
+	return dup3(keep, s->fd, O_CLOEXEC) < 0 ? -errno : 0;
+}
+
+int session_adopt(struct session *s, struct err *err)
+{
+	struct record *rec = s->rec;
+	int r;
+
+	if (rec->handled) {
+		rec->poison_deaths = rec->handled == rec->poison ? rec->poison_deaths + 1 : 1;
+		rec->poison = rec->handled;
+		rec->handled = 0;
+	}
+	if (atomic_load(&rec->init) != INIT_ANSWERED)
+		return 0;
+	r = replay_init(s);
+	return r ? fail(err, -r, "cannot go on with the connection: %s", strerror(-r)) : 0;
+}
+
+static bool has_fault(const struct session *s, const char *name)
+{
+	return s->fault && !strcmp(s->fault, name);
+}
+
+void session_recover(struct session *s)
+{
+	struct fuse_out_header again = { .len = sizeof(again), .error = NOTIFY_RESEND };
+	unsigned int n;
+
+	if (!has_fault(s, "no-resend") && write(s->fd, &again, sizeof(again)) == sizeof(again)) {
+		s->rec->resend = true;
+		return;
+	}
+	n = inflight_fail_all(&s->rec->inflight, s->fd);
+	if (n)
+		fprintf(stderr, "pcidevfsd: %u requests that were being served got EIO; a kernel since "
+			"Linux 6.9 would send them again\n", n);
+}
+
+static void note_init(struct session *s, const void *mem, size_t len)
+{
+	struct record *rec = s->rec;
+	uint32_t flags2;
+
+	rec->init_len = len < INIT_MAX ? (uint32_t)len : INIT_MAX;
+	memcpy(rec->init_buf, mem, rec->init_len);
+	if (len >= sizeof(struct fuse_in_header) + INIT_FLAGS2_AT + sizeof(flags2)) {
+		memcpy(&flags2, rec->init_buf + sizeof(struct fuse_in_header) + INIT_FLAGS2_AT,
+		       sizeof(flags2));
+		rec->resend = (flags2 & INIT_HAS_RESEND) && !has_fault(s, "no-resend");
+	}
+	atomic_store(&rec->init, INIT_SEEN);
+}
+
+static void die_if(const struct session *s, const char *fault)
+{
+	if (has_fault(s, fault))
+		kill(getpid(), SIGKILL);
+}
+
+/* The kernel's greeting, or the first request behind one that was answered but not noted as such. */
+static void serve_unready(struct session *s, const struct fuse_in_header *in, size_t len)
+{
+	struct record *rec = s->rec;
+	bool again = atomic_load(&rec->init) == INIT_SEEN;
+
+	if (in->opcode == FUSE_INIT) {
+		note_init(s, in, len);
+		if (!again)
+			die_if(s, "init-seen");
+		process(s, (void *)in, len);
+		if (!again)
+			die_if(s, "init-answered");
+	} else if (again && !replay_init(s)) {
+		process(s, (void *)in, len);
+	}
+	atomic_store(&rec->init, INIT_ANSWERED);
+}
+
+/* A request at which process after process dies is refused, so that the others can be served. */
+static bool refuse_poison(struct session *s, uint64_t unique)
+{
+	struct record *rec = s->rec;
+	struct fuse_out_header out = { .len = sizeof(out), .error = -EIO, .unique = unique };
+
+	if (rec->poison_deaths < POISON_DEATHS || (unique & ~UNIQUE_RESENT) != rec->poison)
+		return false;
+	fprintf(stderr, "pcidevfsd: request %llu ended %u serving processes; it got EIO\n",
+		(unsigned long long)rec->poison, rec->poison_deaths);
+	return write(s->fd, &out, sizeof(out)) == (ssize_t)sizeof(out);
+}
+
+static void serve_one(struct session *s, size_t len)
+{
+	const struct fuse_in_header *in = (const void *)s->buf;
+	struct record *rec = s->rec;
+
+	if (refuse_poison(s, in->unique))
+		return;
+	if (atomic_load(&rec->init) != INIT_ANSWERED) {
+		serve_unready(s, in, len);
+		return;
+	}
+	if (!rec->resend)
+		inflight_note(&rec->inflight, in);
+	current_unique = in->unique;
+	rec->handled = in->unique & ~UNIQUE_RESENT;
+	process(s, s->buf, len);
+	rec->handled = 0;
+	current_unique = 0;
+}
+
+int session_loop(struct session *s, const volatile sig_atomic_t *stop)
+{
+	while (!*stop && !fuse_session_exited(s->se)) {
+		ssize_t n = read(s->fd, s->buf, BUFFER);
+
+		if (n >= (ssize_t)sizeof(struct fuse_in_header))
+			serve_one(s, (size_t)n);
+		/* ENOENT: the asker was interrupted before we had read the request. */
+		else if (n >= 0 || (errno != EINTR && errno != EAGAIN && errno != ENOENT))
+			return n < 0 ? -errno : -EIO;
+	}
+	return *stop ? 0 : -ENODEV;
+}
+
+void session_health(struct session *s, struct out *o)
+{
+	if (s->rec->resend) {
+		out_printf(o, "kernel_resend=yes survives=all\n");
+		return;
+	}
+	out_printf(o, "kernel_resend=no survives=mount");
+	out_pair(o, "note", "requests being served when the daemon dies get EIO; Linux 6.9 or newer "
+		 "sends them again");
+	out_printf(o, "\n");
+}

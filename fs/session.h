@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One serving process's share of a FUSE connection that outlives it.
+ *
+ * The kernel greets a connection once (INIT). What it said is stored and shown to libfuse again in
+ * every later process, over /dev/null, so that the kernel sees no second answer. Requests that the
+ * former process had read are asked for again (NOTIFY_RESEND, Linux 6.9) or, where the kernel
+ * cannot, answered EIO from a record of what was in flight.
+ */
+#ifndef FS_SESSION_H
+#define FS_SESSION_H
+
+#include <signal.h>
+#include <stdint.h>
+
+struct err;
+struct fuse_lowlevel_ops;
+struct fuse_session;
+struct out;
+struct session;
+struct stash;
+
+/* What was negotiated at the first INIT cannot be changed: a program that wants other abilities, or
+ * lays the record out differently, has another number and cannot take over. */
+#define SESSION_ABI 1
+
+struct session_conf {
+	int fuse_fd; /* stays the caller's */
+	struct stash *stash;
+	const struct fuse_lowlevel_ops *ops; /* init and destroy are the session's */
+	void *userdata;
+	const char *fault; /* for tests, docs/SURVIVAL.md; NULL none */
+};
+
+int session_new(const struct session_conf *conf, struct session **ret, struct err *err);
+void session_free(struct session *s);
+struct fuse_session *session_fuse(struct session *s);
+
+/* Brings libfuse to where the former process was. Before any thread can write to the connection. */
+int session_adopt(struct session *s, struct err *err);
+/* Settles what the former process left unanswered. Before session_loop(), not in the first. */
+void session_recover(struct session *s);
+/* Serves until *stop is set and a signal has come (0), or the connection is gone (-ENODEV). */
+int session_loop(struct session *s, const volatile sig_atomic_t *stop);
+
+/* Of the request that this thread handles, as the kernel gave it; 0 in other threads. */
+uint64_t session_unique(void);
+/* "kernel_resend=yes ..." */
+void session_health(struct session *s, struct out *o);
+
+#endif

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#define _GNU_SOURCE
+#include "stash.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
+
+#define MIB ((size_t)1 << 20)
+
+struct stash_head {
+	char magic[8];
+	uint32_t abi;
+};
+
+struct stash {
+	unsigned char *base;
+};
+
+static const char stash_magic[8] = "pcidvfs";
+
+/* Address space only: a page exists once it is touched. Sizes belong to STASH_ABI, since they
+ * decide where the regions lie. */
+static const size_t sizes[STASH_COUNT] = {
+	[STASH_SESSION] = 1 * MIB, [STASH_MODEL] = 4096 * MIB, [STASH_OBJECTS] = 256 * MIB,
+	[STASH_POLLS] = 16 * MIB,  [STASH_EVENTS] = 16 * MIB,  [STASH_LOG] = 16 * MIB,
+	[STASH_FILES] = 512 * MIB, [STASH_JOURNAL] = 64 * MIB,
+};
+
+/* The first page is the head's. */
+static size_t place(enum stash_region region)
+{
+	size_t at = 4096;
+
+	for (size_t i = 0; i < region; i++)
+		at += sizes[i];
+	return at;
+}
+
+static int prepare(int fd)
+{
+	struct stash_head head = { .abi = STASH_ABI };
+
+	memcpy(head.magic, stash_magic, sizeof(head.magic));
+	if (ftruncate(fd, (off_t)place(STASH_COUNT)) ||
+	    pwrite(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head))
+		return -errno;
+	/* A file that can shrink could end its user by SIGBUS. */
+	return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) ? -errno : 0;
+}
+
+int stash_create(int *ret_fd, struct err *err)
+{
+	int fd = memfd_create("pcidevfs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int r;
+
+	if (fd < 0)
+		return fail(err, errno, "no memory for what outlives the serving process: %s",
+			    strerror(errno));
+	r = prepare(fd);
+	if (r) {
+		close(fd);
+		return fail(err, -r, "cannot lay out the memory that outlives the serving process: %s",
+			    strerror(-r));
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+static int check_head(int fd, struct err *err)
+{
+	struct stash_head head;
+	struct stat st;
+
+	if (pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) || fstat(fd, &st) ||
+	    memcmp(head.magic, stash_magic, sizeof(head.magic)))
+		return fail(err, EPROTO, "what was handed over is not this program's memory");
+	if (head.abi != STASH_ABI || (size_t)st.st_size != place(STASH_COUNT))
+		return fail(err, EPROTO,
+			    "the memory handed over has layout %u, this program knows layout %u",
+			    head.abi, STASH_ABI);
+	return 0;
+}
+
+int stash_attach(int fd, struct stash **ret, struct err *err)
+{
+	int r = check_head(fd, err);
+	struct stash *s;
+
+	if (r)
+		return r;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return fail(err, ENOMEM, "out of memory");
+	s->base = mmap(NULL, place(STASH_COUNT), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+		       fd, 0);
+	if (s->base == MAP_FAILED) {
+		r = errno;
+		free(s);
+		return fail(err, r, "cannot map the memory handed over: %s", strerror(r));
+	}
+	*ret = s;
+	return 0;
+}
+
+void stash_detach(struct stash *s)
+{
+	if (!s)
+		return;
+	munmap(s->base, place(STASH_COUNT));
+	free(s);
+}
+
+void *stash_region(struct stash *s, enum stash_region region, size_t *ret_size)
+{
+	*ret_size = sizes[region];
+	return s->base + place(region);
+}

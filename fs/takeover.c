@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#define _GNU_SOURCE
+#include "takeover.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "handoff.h"
+#include "holder.h"
+#include "options.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
+#include "session.h"
+#include "stash.h"
+
+enum { PATIENCE_MS = 5000 };
+
+#define ESTATE_FORMAT "fuse=%d,stash=%d,listen=%d,conn=%d,former=%d,gen=%u,restarts=%u,dev=%u:%u"
+
+void takeover_init(struct takeover *t)
+{
+	*t = (struct takeover){ .conn = -1, .exe = -1, .said = -1, .pidfd = -1 };
+}
+
+static void drop(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+void takeover_clear(struct takeover *t)
+{
+	if (t->pid > 0) {
+		kill(t->pid, SIGKILL);
+		waitpid(t->pid, NULL, 0);
+	}
+	drop(&t->conn);
+	drop(&t->exe);
+	drop(&t->said);
+	drop(&t->pidfd);
+	takeover_init(t);
+}
+
+void takeover_say(struct takeover *t, unsigned int report, const char *text)
+{
+	fprintf(stderr, "pcidevfsd: %s\n", text);
+	if (t->conn >= 0)
+		(void)!handoff_report(t->conn, report, text, NULL, 0);
+}
+
+static void refuse(struct takeover *t, const char *text)
+{
+	takeover_say(t, REPORT_REFUSED, text);
+	takeover_clear(t);
+}
+
+void takeover_call(struct takeover *t, int conn)
+{
+	if (t->state != TAKEOVER_NONE) {
+		handoff_report(conn, REPORT_REFUSED, "another --replace is going on", NULL, 0);
+		close(conn);
+		return;
+	}
+	t->conn = conn;
+	t->state = TAKEOVER_CALLED;
+	t->until = now_ms() + PATIENCE_MS;
+}
+
+static void __attribute__((noreturn)) become_asked(int exe, int out, const struct options *o,
+						   const char *mountpoint, pid_t holder)
+{
+	const char *argv[OPTIONS_ARGV];
+	char what[64];
+	sigset_t none;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != holder)
+		_exit(1);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	unsetenv("NOTIFY_SOCKET");
+	dup2(out, STDOUT_FILENO);
+	dup2(out, STDERR_FILENO);
+	snprintf(what, sizeof(what), "stash=%u,session=%u", STASH_ABI, SESSION_ABI);
+	options_argv(o, "--can-adopt", what, mountpoint, argv);
+	fexecve(exe, (char *const *)argv, environ);
+	printf("the program cannot be run: %s\n", strerror(errno));
+	fflush(stdout);
+	_exit(1);
+}
+
+static int start_asking(struct takeover *t, const struct options *o, const char *mountpoint)
+{
+	pid_t holder = getpid();
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
+		return -errno;
+	t->said = ends[0];
+	t->pid = fork();
+	if (!t->pid)
+		become_asked(t->exe, ends[1], o, mountpoint, holder);
+	close(ends[1]);
+	if (t->pid < 0)
+		return -errno;
+	t->pidfd = (int)syscall(SYS_pidfd_open, t->pid, 0);
+	return t->pidfd < 0 ? -errno : 0;
+}
+
+void takeover_ask(struct takeover *t, const struct options *o, const char *mountpoint)
+{
+	struct report_msg msg;
+	int r = handoff_recv(t->conn, &msg, sizeof(msg), &t->exe, 1);
+
+	if (r == -EAGAIN)
+		return;
+	if (r || msg.what != REPORT_TAKE) {
+		/* Also who only looks whether we live comes by here. */
+		takeover_clear(t);
+		return;
+	}
+	msg.text[sizeof(t->version) - 1] = '\0';
+	STR_COPY(t->version, msg.text);
+	t->state = TAKEOVER_ASKING;
+	t->until = now_ms() + PATIENCE_MS;
+	if (start_asking(t, o, mountpoint))
+		refuse(t, "the program offered cannot be asked; the one that runs goes on");
+}
+
+void takeover_verdict(struct takeover *t)
+{
+	char said[256] = "", text[ERR_TEXT];
+	ssize_t n = read(t->said, said, sizeof(said) - 1);
+	int status = 0;
+
+	waitpid(t->pid, &status, 0);
+	t->pid = 0;
+	drop(&t->pidfd);
+	drop(&t->said);
+	said[n > 0 ? strcspn(said, "\n") : 0] = '\0';
+	if (!WIFEXITED(status) || WEXITSTATUS(status)) {
+		snprintf(text, sizeof(text), "the program offered cannot go on here: %s; the one that "
+			 "runs goes on", *said ? said : "it ended without a word");
+		refuse(t, text);
+		return;
+	}
+	t->state = TAKEOVER_AGREED;
+	snprintf(text, sizeof(text), "pcidevfsd %s takes over from " VERSION, t->version);
+	takeover_say(t, REPORT_NOTE, text);
+}
+
+void takeover_expire(struct takeover *t)
+{
+	if (t->state == TAKEOVER_ASKING)
+		refuse(t, "the program offered did not answer in time; the one that runs goes on");
+	else
+		takeover_clear(t);
+}
+
+static void set_cloexec(const struct estate *e, int flag)
+{
+	const int fds[] = { e->fuse, e->stash, e->listen, e->conn, e->former };
+
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		if (fds[i] >= 0)
+			fcntl(fds[i], F_SETFD, flag);
+}
+
+int takeover_exec(int exe, const struct estate *e, const struct options *o, const char *mountpoint)
+{
+	const char *argv[OPTIONS_ARGV];
+	char text[160];
+	int r;
+
+	snprintf(text, sizeof(text), ESTATE_FORMAT, e->fuse, e->stash, e->listen, e->conn, e->former,
+		 e->generation, e->restarts, e->major, e->minor);
+	options_argv(o, "--adopt", text, mountpoint, argv);
+	set_cloexec(e, 0);
+	fexecve(exe, (char *const *)argv, environ);
+	r = -errno;
+	set_cloexec(e, FD_CLOEXEC);
+	return r;
+}
+
+int takeover_parse(const char *text, struct estate *ret)
+{
+	struct estate e;
+	int end = 0;
+
+	if (sscanf(text, ESTATE_FORMAT "%n", &e.fuse, &e.stash, &e.listen, &e.conn, &e.former,
+		   &e.generation, &e.restarts, &e.major, &e.minor, &end) != 9 ||
+	    text[end] || fcntl(e.fuse, F_GETFD) < 0 || fcntl(e.stash, F_GETFD) < 0)
+		return -EINVAL;
+	set_cloexec(&e, FD_CLOEXEC);
+	*ret = e;
+	return 0;
+}
+
+int holder_can_adopt(const struct options *o)
+{
+	unsigned int stash, session;
+
+	if (sscanf(o->can_adopt, "stash=%u,session=%u", &stash, &session) == 2 &&
+	    stash == STASH_ABI && session == SESSION_ABI)
+		return 0;
+	printf("it needs stash=%u,session=%u where the mount has %s; end the daemon and start "
+	       "this one\n", STASH_ABI, SESSION_ABI, o->can_adopt);
+	return 1;
+}
