@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "critical.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pcidevfs/sysfs.h"
+#include "pcidevfs/util.h"
+
+#define TEXT_FIRST ((size_t)64 << 10)
+#define TEXT_MAX ((size_t)64 << 20) /* a mount table of some 300 000 lines */
+
+/* ---- what the passes share */
+
+void *scan_grow(struct scan *scan, void *rows, size_t n, size_t *cap, size_t size)
+{
+	size_t more = *cap ? *cap * 2 : 64;
+	void *grown;
+
+	if (n < *cap)
+		return rows;
+	grown = reallocarray(rows, more, size);
+	if (grown)
+		*cap = more;
+	else
+		scan->no_memory = true;
+	return grown;
+}
+
+static void guard_add(struct scan *scan, const char *address, enum rank rank, const char *text)
+{
+	struct guard *rows = scan_grow(scan, scan->guards, scan->n, &scan->cap, sizeof(*rows));
+
+	if (!rows)
+		return;
+	scan->guards = rows;
+	rows[scan->n] = (struct guard){ .rank = rank, .order = scan->n };
+	STR_COPY(rows[scan->n].address, address);
+	STR_COPY(rows[scan->n].text, text);
+	scan->n++;
+}
+
+/* "pci10000:e0", a root bus */
+static bool is_root_bus(const char *name)
+{
+	return !strncmp(name, "pci", 3) && strchr(name, ':');
+}
+
+/*
+ * The function a device belongs to is the last one in its path; those above it are bridges, but for
+ * one that carries a root bus of its own (Intel VMD): that one takes the device away as well.
+ */
+bool scan_guard(struct scan *scan, const char *path, enum rank rank, const char *text)
+{
+	char name[KEY_NAME], last[KEY_NAME] = "";
+	struct pci_addr addr;
+
+	for (size_t len; *path; path += len) {
+		path += strspn(path, "/");
+		len = strcspn(path, "/");
+		if (len >= sizeof(name))
+			continue;
+		memcpy(name, path, len);
+		name[len] = '\0';
+		if (pci_addr_parse(name, &addr))
+			STR_COPY(last, name);
+		else if (*last && is_root_bus(name))
+			guard_add(scan, last, rank, text);
+	}
+	if (*last)
+		guard_add(scan, last, rank, text);
+	return *last;
+}
+
+void scan_through(const struct chain *chain, char *buf, size_t size)
+{
+	size_t len = 0;
+
+	*buf = '\0';
+	for (size_t i = chain->n; i-- && len < size;) {
+		const char *joint = i + 1 == chain->n ? " through " : i ? ", " : " and ";
+		int n = snprintf(buf + len, size - len, "%s%s", joint, chain->names[i]);
+
+		len += n < 0 ? 0 : (size_t)n;
+	}
+}
+
+char *scan_link(struct scan *scan, const char *fmt, ...)
+{
+	char path[PATH_MAX], target[PATH_MAX], *start = target, *copy;
+	va_list ap;
+	ssize_t n;
+	int len;
+
+	va_start(ap, fmt);
+	len = vsnprintf(path, sizeof(path), fmt, ap);
+	va_end(ap);
+	if (len < 0 || (size_t)len >= sizeof(path))
+		return NULL;
+	n = readlinkat(scan->s->fd[ROOT_SYS], path, target, sizeof(target) - 1);
+	if (n < 0)
+		return NULL;
+	target[n] = '\0';
+	while (!strncmp(start, "../", 3))
+		start += 3;
+	copy = strdup(start);
+	scan->no_memory |= !copy;
+	return copy;
+}
+
+/* Its size is known only by reading: a file of proc is made while it is read. */
+int scan_text(struct scan *scan, const char *path, char **ret)
+{
+	for (size_t size = TEXT_FIRST; size <= TEXT_MAX; size *= 2) {
+		char *text = malloc(size);
+		int rc = text ? sysfs_read(scan->s, ROOT_PROC, text, size, "%s", path) : -ENOMEM;
+
+		if (rc >= 0) {
+			*ret = text;
+			return 0;
+		}
+		free(text);
+		if (rc != -EFBIG)
+			return rc;
+	}
+	return -EFBIG;
+}
+
+int scan_proc(struct scan *scan, const char *name, char **ret)
+{
+	char path[64];
+	int rc;
+
+	/* the host's view, should we be in a namespace of our own */
+	snprintf(path, sizeof(path), "1/%s", name);
+	rc = scan_text(scan, path, ret);
+	if (!rc)
+		return 0;
+	snprintf(path, sizeof(path), "self/%s", name);
+	rc = scan_text(scan, path, ret);
+	if (rc != -ENOENT)
+		return rc;
+	return scan_text(scan, name, ret);
+}
+
+/* ---- functions that are needed for what they are */
+
+static const struct {
+	uint32_t class;
+	const char *text;
+} classes[] = {
+	{ 0x0601, "it is the ISA bridge" },
+	{ 0x0c05, "it is the SMBus controller" },
+};
+
+#define CLASS_DISPLAY 0x03
+
+static void guard_function(struct scan *scan, const char *address)
+{
+	int64_t class, boot_vga;
+
+	if (sysfs_number(scan->s, ROOT_SYS, 0, 0xffffff, &class, "bus/pci/devices/%s/class", address))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
+		if (class >> 8 == classes[i].class)
+			guard_add(scan, address, RANK_FUNCTION, classes[i].text);
+	if (class >> 16 == CLASS_DISPLAY &&
+	    !sysfs_number(scan->s, ROOT_SYS, 0, 1, &boot_vga, "bus/pci/devices/%s/boot_vga", address) &&
+	    boot_vga)
+		guard_add(scan, address, RANK_CONSOLE, "it is the boot console's display");
+}
+
+static int critical_functions(struct scan *scan)
+{
+	_closedir_ DIR *dir = sysfs_dir(scan->s, ROOT_SYS, "bus/pci/devices");
+	struct pci_addr addr;
+	struct dirent *e;
+
+	if (!dir)
+		return errno == ENOENT ? 0 : -errno;
+	while ((e = readdir(dir)))
+		if (pci_addr_parse(e->d_name, &addr))
+			guard_function(scan, e->d_name);
+	return 0;
+}
+
+static int critical_consoles(struct scan *scan)
+{
+	_free_ char *text = NULL;
+	char *next, *name;
+	int rc = scan_text(scan, "consoles", &text);
+
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	next = text;
+	while (console_next(&next, &name)) {
+		_free_ char *path = strchr(name, '/') ? NULL : scan_link(scan, "class/tty/%s", name);
+		char why[CRITICAL_TEXT];
+
+		snprintf(why, sizeof(why), "it carries the boot console %.32s", name);
+		if (path)
+			scan_guard(scan, path, RANK_CONSOLE, why);
+	}
+	return 0;
+}
+
+/* ---- the whole */
+
+static int (*const passes[])(struct scan *) = {
+	critical_disks,
+	critical_nics,
+	critical_consoles,
+	critical_functions,
+};
+
+static int by_weight(const void *left, const void *right)
+{
+	const struct guard *a = left, *b = right;
+	int order = strcmp(a->address, b->address);
+
+	if (order)
+		return order;
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	return a->order < b->order ? -1 : a->order > b->order;
+}
+
+/* Names on disks and mount points may hold anything. */
+static void sanitize(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+}
+
+static void print(struct scan *scan, struct out *ret)
+{
+	if (scan->n)
+		qsort(scan->guards, scan->n, sizeof(*scan->guards), by_weight);
+	for (size_t i = 0; i < scan->n; i++) {
+		struct guard *g = &scan->guards[i];
+
+		if (i && !strcmp(g->address, g[-1].address))
+			continue;
+		sanitize(g->text);
+		out_printf(ret, "%s %s\n", g->address, g->text);
+	}
+}
+
+int critical_scan(const struct sysfs *s, struct out *ret)
+{
+	struct scan scan = { .s = s };
+	int rc = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(passes) && !rc; i++)
+		rc = passes[i](&scan);
+	if (!rc && scan.no_memory)
+		rc = -ENOMEM;
+	if (!rc)
+		print(&scan, ret);
+	free(scan.guards);
+	return rc ?: ret->failed ? -ENOMEM : 0;
+}

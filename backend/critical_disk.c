@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Disks: mounted file systems, swap, holders and exclusive openers, down to the functions below. */
+#include "critical.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "pcidevfs/sysfs.h"
+#include "pcidevfs/util.h"
+
+#define DISK_NAME 64
+#define WHAT_MAX 120
+#define POINT_MAX 96 /* of a mount point in a sentence */
+#define SUBSYSTEM "/nvme-subsystem/"
+
+struct disk {
+	char *name; /* as sysfs has it: '!' for '/' */
+	char *path; /* below the sysfs root */
+	bool has_dev, partition;
+	unsigned int major, minor;
+	enum rank rank; /* weightiest reason followed so far */
+	bool used;	/* a reason was found: no need to try it */
+	unsigned int seen;
+};
+
+struct disks {
+	struct scan *scan;
+	struct disk *rows;
+	size_t n, cap;
+	struct mount_line *mounts; /* into mount_text */
+	size_t n_mounts, cap_mounts;
+	char *mount_text;
+	unsigned int stamp; /* of the walk that runs: cycles end there */
+	struct chain chain;
+};
+
+/* ---- what there is */
+
+static int by_name(const void *left, const void *right)
+{
+	const struct disk *a = left, *b = right;
+
+	return strcmp(a->name, b->name);
+}
+
+static struct disk *find(struct disks *disks, const char *name)
+{
+	struct disk key = { .name = (char *)name };
+
+	return disks->n ? bsearch(&key, disks->rows, disks->n, sizeof(key), by_name) : NULL;
+}
+
+static struct disk *find_dev(struct disks *disks, unsigned int major, unsigned int minor)
+{
+	for (struct disk *d = disks->rows; d < disks->rows + disks->n; d++)
+		if (d->has_dev && d->major == major && d->minor == minor)
+			return d;
+	return NULL;
+}
+
+/* The disk that a partition's directory lies in. */
+static struct disk *whole_disk(struct disks *disks, const struct disk *d)
+{
+	char name[DISK_NAME];
+	const char *end = strrchr(d->path, '/'), *start = end;
+
+	while (start && start > d->path && start[-1] != '/')
+		start--;
+	if (!d->partition || !start || (size_t)(end - start) >= sizeof(name))
+		return NULL;
+	memcpy(name, start, (size_t)(end - start));
+	name[end - start] = '\0';
+	return find(disks, name);
+}
+
+static int load_disk(struct disks *disks, const char *name)
+{
+	const struct sysfs *s = disks->scan->s;
+	struct disk *rows, d = { .rank = RANK_NONE };
+	char dev[32];
+
+	d.path = scan_link(disks->scan, "class/block/%s", name);
+	if (!d.path)
+		return 0;
+	d.name = strdup(name);
+	rows = scan_grow(disks->scan, disks->rows, disks->n, &disks->cap, sizeof(d));
+	disks->rows = rows ?: disks->rows;
+	if (!rows || !d.name) {
+		free(d.name);
+		free(d.path);
+		return -ENOMEM;
+	}
+	d.partition = sysfs_exists(s, ROOT_SYS, "class/block/%s/partition", name);
+	d.has_dev = sysfs_read(s, ROOT_SYS, dev, sizeof(dev), "class/block/%s/dev", name) > 0 &&
+		    sscanf(dev, "%9u:%9u", &d.major, &d.minor) == 2;
+	rows[disks->n++] = d;
+	return 0;
+}
+
+static int load_disks(struct disks *disks)
+{
+	_closedir_ DIR *dir = sysfs_dir(disks->scan->s, ROOT_SYS, "class/block");
+	struct dirent *e;
+	int rc = 0;
+
+	if (!dir)
+		return errno == ENOENT ? 0 : -errno;
+	while (!rc && (e = readdir(dir)))
+		rc = load_disk(disks, e->d_name);
+	if (disks->n)
+		qsort(disks->rows, disks->n, sizeof(*disks->rows), by_name);
+	return rc;
+}
+
+static int load_mounts(struct disks *disks)
+{
+	struct mount_line mount, *rows;
+	char *next;
+	int rc = scan_proc(disks->scan, "mountinfo", &disks->mount_text);
+
+	if (rc)
+		return rc;
+	next = disks->mount_text;
+	while (mount_next(&next, &mount)) {
+		rows = scan_grow(disks->scan, disks->mounts, disks->n_mounts, &disks->cap_mounts,
+				 sizeof(mount));
+		if (!rows)
+			return -ENOMEM;
+		disks->mounts = rows;
+		rows[disks->n_mounts++] = mount;
+	}
+	return 0;
+}
+
+/* ---- from a disk down to functions */
+
+/* A multipath NVMe disk is virtual; the subsystem's directory links to its controllers. */
+static bool guard_controllers(struct disks *disks, const char *path, enum rank rank, const char *text)
+{
+	const char *sub = strstr(path, SUBSYSTEM);
+	int len = sub ? (int)(sub + strlen(SUBSYSTEM) - path) : 0;
+	_closedir_ DIR *dir = NULL;
+	struct dirent *e;
+	bool any = false;
+
+	if (!sub)
+		return false;
+	len += (int)strcspn(path + len, "/");
+	dir = sysfs_dir(disks->scan->s, ROOT_SYS, "%.*s", len, path);
+	while (dir && (e = readdir(dir))) {
+		_free_ char *controller = NULL;
+
+		if (strncmp(e->d_name, "nvme", 4) || e->d_name[4 + strspn(e->d_name + 4, "0123456789")])
+			continue;
+		controller = scan_link(disks->scan, "%.*s/%s", len, path, e->d_name);
+		any |= controller && scan_guard(disks->scan, controller, rank, text);
+	}
+	return any;
+}
+
+/* Guards the functions right below d; false when there are none, as below a stacked device. */
+static bool guard_disk(struct disks *disks, struct disk *d, enum rank rank, const char *what)
+{
+	struct disk *whole = whole_disk(disks, d);
+	char through[CRITICAL_TEXT], text[2 * CRITICAL_TEXT];
+
+	d->used = true;
+	if (whole)
+		whole->used = true;
+	scan_through(&disks->chain, through, sizeof(through));
+	snprintf(text, sizeof(text), "disk %.32s %.120s%s", d->name, what, through);
+	return scan_guard(disks->scan, d->path, rank, text) ||
+	       guard_controllers(disks, d->path, rank, text);
+}
+
+static struct disk *find_node(struct disks *disks, const char *path);
+
+static void walk(struct disks *disks, struct disk *d, enum rank rank, const char *what)
+{
+	const struct sysfs *s = disks->scan->s;
+	_closedir_ DIR *slaves = NULL;
+	char backing[SYSFS_VALUE];
+	struct dirent *e;
+
+	if (!d || d->seen == disks->stamp)
+		return;
+	d->seen = disks->stamp;
+	if (guard_disk(disks, d, rank, what) || disks->chain.n == CHAIN_MAX)
+		return;
+	disks->chain.names[disks->chain.n++] = d->name;
+	slaves = sysfs_dir(s, ROOT_SYS, "class/block/%s/slaves", d->name);
+	while (slaves && (e = readdir(slaves)))
+		walk(disks, find(disks, e->d_name), rank, what);
+	if (sysfs_read(s, ROOT_SYS, backing, sizeof(backing), "class/block/%s/loop/backing_file",
+		       d->name) > 0)
+		walk(disks, find_node(disks, backing), rank, what);
+	walk(disks, whole_disk(disks, d), rank, what);
+	disks->chain.n--;
+}
+
+/* The disks at the bottom of this one are needed because it is. */
+static void need(struct disks *disks, struct disk *d, enum rank rank, const char *what)
+{
+	if (!d || d->rank <= rank)
+		return;
+	d->rank = rank;
+	disks->stamp++;
+	walk(disks, d, rank, what);
+}
+
+/* ---- from a name of user space to a disk */
+
+static struct disk *find_mapper(struct disks *disks, const char *name)
+{
+	char dm[256];
+
+	for (struct disk *d = disks->rows; d < disks->rows + disks->n; d++)
+		if (!strncmp(d->name, "dm-", 3) &&
+		    sysfs_read(disks->scan->s, ROOT_SYS, dm, sizeof(dm), "class/block/%s/dm/name",
+			       d->name) > 0 &&
+		    !strcmp(dm, name))
+			return d;
+	return NULL;
+}
+
+/* /dev/sda1, /dev/cciss/c0d0p1, /dev/disk/by-uuid/..., /dev/mapper/vg-root */
+static struct disk *find_node(struct disks *disks, const char *path)
+{
+	char name[DISK_NAME];
+
+	if (strncmp(path, "/dev/", 5))
+		return NULL;
+	path += 5;
+	if (!sysfs_link(disks->scan->s, ROOT_DEV, name, sizeof(name), "%s", path))
+		return find(disks, name);
+	if (!strncmp(path, "mapper/", 7))
+		return find_mapper(disks, path + 7);
+	if (!STR_COPY(name, path))
+		return NULL;
+	for (char *p = name; (p = strchr(p, '/'));)
+		*p = '!';
+	return find(disks, name);
+}
+
+/* btrfs, bcachefs and others mount with a number of their own: then the source tells the device, or
+ * several as "/dev/sda:/dev/sdb". */
+static void need_mount(struct disks *disks, const struct mount_line *mount, enum rank rank,
+		       const char *what)
+{
+	struct disk *d = mount->major ? find_dev(disks, mount->major, mount->minor) : NULL;
+	_free_ char *copy = d ? NULL : strdup(mount->source);
+	char *end;
+
+	need(disks, d, rank, what);
+	for (char *source = copy; source; source = end) {
+		end = strstr(source, ":/dev/");
+		if (end)
+			*end++ = '\0';
+		need(disks, find_node(disks, source), rank, what);
+	}
+	disks->scan->no_memory |= !d && !copy;
+}
+
+/* ---- reasons */
+
+static void say_path(char buf[static WHAT_MAX], const char *what, const char *path)
+{
+	size_t len = strlen(path);
+
+	if (len > POINT_MAX)
+		for (len = POINT_MAX - 3; len && ((unsigned char)path[len] & 0xc0) == 0x80; len--)
+			;
+	snprintf(buf, WHAT_MAX, "%s %.*s%s", what, (int)len, path, path[len] ? "..." : "");
+}
+
+static int mounted(struct disks *disks)
+{
+	char what[WHAT_MAX];
+
+	for (size_t i = 0; i < disks->n_mounts; i++) {
+		const struct mount_line *m = &disks->mounts[i];
+
+		say_path(what, "is mounted on", m->point);
+		need_mount(disks, m, strcmp(m->point, "/") ? RANK_MOUNT : RANK_ROOT, what);
+	}
+	return 0;
+}
+
+static bool is_below(const char *path, const char *dir)
+{
+	size_t len = strlen(dir);
+
+	return !strcmp(dir, "/") || (!strncmp(path, dir, len) && (path[len] == '/' || !path[len]));
+}
+
+/* The mount a file lies in: the longest prefix, and of several there the last, which covers them. */
+static const struct mount_line *mount_of(struct disks *disks, const char *path)
+{
+	const struct mount_line *best = NULL;
+
+	for (size_t i = 0; i < disks->n_mounts; i++) {
+		const struct mount_line *m = &disks->mounts[i];
+
+		if (is_below(path, m->point) && (!best || strlen(m->point) >= strlen(best->point)))
+			best = m;
+	}
+	return best;
+}
+
+static int swapped(struct disks *disks)
+{
+	_free_ char *text = NULL;
+	struct swap_line swap;
+	char *next, what[WHAT_MAX];
+	int rc = scan_text(disks->scan, "swaps", &text);
+
+	if (rc)
+		return rc == -ENOENT ? 0 : rc; /* a kernel without swap */
+	next = text;
+	while (swap_next(&next, &swap)) {
+		bool device = !strncmp(swap.path, "/dev/", 5);
+		const struct mount_line *m = device ? NULL : mount_of(disks, swap.path);
+
+		say_path(what, "holds the swap file", swap.path);
+		if (device)
+			need(disks, find_node(disks, swap.path), RANK_SWAP, "holds swap");
+		else if (m)
+			need_mount(disks, m, RANK_SWAP, what);
+	}
+	return 0;
+}
+
+static int held(struct disks *disks)
+{
+	for (struct disk *d = disks->rows; d < disks->rows + disks->n; d++) {
+		_closedir_ DIR *dir =
+			sysfs_dir(disks->scan->s, ROOT_SYS, "class/block/%s/holders", d->name);
+		char first[DISK_NAME] = "", what[WHAT_MAX];
+		struct dirent *e;
+
+		while (dir && (e = readdir(dir)))
+			if (e->d_name[0] != '.' && (!*first || strcmp(e->d_name, first) < 0))
+				STR_COPY(first, e->d_name);
+		snprintf(what, sizeof(what), "is held by %s", first);
+		if (*first)
+			guard_disk(disks, d, RANK_HOLDER, what);
+	}
+	return 0;
+}
+
+/* A floppy or a device made of others has no function of its own: it is not worth opening. */
+static bool has_function(const struct disk *d)
+{
+	return strstr(d->path, "/pci") || strstr(d->path, SUBSYSTEM);
+}
+
+/*
+ * The kernel gives a disk exclusively only when neither it nor a partition is: one try per disk
+ * finds ZFS, Ceph, iSCSI targets and mounts in other namespaces. Nothing is opened for writing, so
+ * that udev does not probe it again, and nothing that is known to be in use.
+ */
+static bool is_exclusive(const struct sysfs *s, const struct disk *d)
+{
+	char node[DISK_NAME];
+	struct stat st;
+
+	if (!STR_COPY(node, d->name) || strstr(node, ".."))
+		return false;
+	for (char *p = node; (p = strchr(p, '!'));)
+		*p = '/';
+	if (fstatat(s->fd[ROOT_DEV], node, &st, AT_SYMLINK_NOFOLLOW) || !S_ISBLK(st.st_mode) ||
+	    st.st_rdev != makedev(d->major, d->minor))
+		return false;
+	_close_ int fd = openat(s->fd[ROOT_DEV], node,
+				O_RDONLY | O_EXCL | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 && errno == EBUSY;
+}
+
+static int opened(struct disks *disks)
+{
+	for (struct disk *d = disks->rows; d < disks->rows + disks->n; d++)
+		if (!d->used && !d->partition && d->has_dev && has_function(d) &&
+		    is_exclusive(disks->scan->s, d))
+			guard_disk(disks, d, RANK_EXCLUSIVE, "is open exclusively");
+	return 0;
+}
+
+static int (*const steps[])(struct disks *disks) = {
+	load_disks, load_mounts, mounted, swapped, held, opened,
+};
+
+int critical_disks(struct scan *scan)
+{
+	struct disks disks = { .scan = scan };
+	int rc = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(steps) && !rc; i++)
+		rc = steps[i](&disks);
+	for (size_t i = 0; i < disks.n; i++) {
+		free(disks.rows[i].name);
+		free(disks.rows[i].path);
+	}
+	free(disks.rows);
+	free(disks.mounts);
+	free(disks.mount_text);
+	return rc;
+}

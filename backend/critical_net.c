@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* NICs: who carries the host's routes and addresses, and who lies below a bond, a bridge or OVS. */
+#include "critical.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pcidevfs/sysfs.h"
+#include "pcidevfs/util.h"
+
+#define OVS_DATAPATH "ovs-system"
+
+struct nic {
+	char *name;
+	char *path; /* below the sysfs root */
+	enum rank rank; /* weightiest reason followed so far */
+	unsigned int seen;
+};
+
+struct edge {
+	size_t upper, lower;
+};
+
+struct nics {
+	struct scan *scan;
+	struct nic *rows;
+	size_t n, cap;
+	struct edge *edges;
+	size_t n_edges, cap_edges;
+	unsigned int stamp; /* of the walk that runs: cycles end there */
+	struct chain chain;
+};
+
+static int by_name(const void *left, const void *right)
+{
+	const struct nic *a = left, *b = right;
+
+	return strcmp(a->name, b->name);
+}
+
+static struct nic *find(struct nics *nics, const char *name)
+{
+	struct nic key = { .name = (char *)name };
+
+	return nics->n ? bsearch(&key, nics->rows, nics->n, sizeof(key), by_name) : NULL;
+}
+
+static int load(struct nics *nics)
+{
+	_closedir_ DIR *dir = sysfs_dir(nics->scan->s, ROOT_SYS, "class/net");
+	struct dirent *e;
+
+	if (!dir)
+		return errno == ENOENT ? 0 : -errno;
+	while ((e = readdir(dir))) {
+		struct nic *rows, nic = { .rank = RANK_NONE };
+
+		nic.path = scan_link(nics->scan, "class/net/%s", e->d_name);
+		if (!nic.path)
+			continue;
+		nic.name = strdup(e->d_name);
+		rows = scan_grow(nics->scan, nics->rows, nics->n, &nics->cap, sizeof(nic));
+		nics->rows = rows ?: nics->rows;
+		if (!rows || !nic.name) {
+			free(nic.name);
+			free(nic.path);
+			return -ENOMEM;
+		}
+		rows[nics->n++] = nic;
+	}
+	if (nics->n)
+		qsort(nics->rows, nics->n, sizeof(*nics->rows), by_name);
+	return 0;
+}
+
+static void add_edge(struct nics *nics, const struct nic *upper, const struct nic *lower)
+{
+	struct edge *rows;
+
+	if (!upper || !lower)
+		return;
+	rows = scan_grow(nics->scan, nics->edges, nics->n_edges, &nics->cap_edges, sizeof(*rows));
+	if (!rows)
+		return;
+	nics->edges = rows;
+	rows[nics->n_edges++] = (struct edge){ .upper = (size_t)(upper - nics->rows),
+					       .lower = (size_t)(lower - nics->rows) };
+}
+
+static struct nic *master_of(struct nics *nics, const struct nic *nic)
+{
+	char name[IFNAMSIZ];
+
+	if (sysfs_link(nics->scan->s, ROOT_SYS, name, sizeof(name), "class/net/%s/master", nic->name))
+		return NULL;
+	return find(nics, name);
+}
+
+/* The kernel links both ways; a master alone is linked where the stack is older. */
+static void load_edges(struct nics *nics, const struct nic *nic)
+{
+	_closedir_ DIR *dir = sysfs_dir(nics->scan->s, ROOT_SYS, "class/net/%s", nic->name);
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir))) {
+		if (!strncmp(e->d_name, "lower_", 6))
+			add_edge(nics, nic, find(nics, e->d_name + 6));
+		else if (!strncmp(e->d_name, "upper_", 6))
+			add_edge(nics, find(nics, e->d_name + 6), nic);
+	}
+	add_edge(nics, master_of(nics, nic), nic);
+}
+
+static void walk(struct nics *nics, struct nic *nic, enum rank rank, const char *what)
+{
+	char through[CRITICAL_TEXT], text[2 * CRITICAL_TEXT];
+
+	if (nic->seen == nics->stamp)
+		return;
+	nic->seen = nics->stamp;
+	scan_through(&nics->chain, through, sizeof(through));
+	snprintf(text, sizeof(text), "NIC %.16s %.64s%s", nic->name, what, through);
+	scan_guard(nics->scan, nic->path, rank, text);
+	if (nics->chain.n == CHAIN_MAX)
+		return;
+	nics->chain.names[nics->chain.n++] = nic->name;
+	for (size_t i = 0; i < nics->n_edges; i++)
+		if (nics->edges[i].upper == (size_t)(nic - nics->rows))
+			walk(nics, &nics->rows[nics->edges[i].lower], rank, what);
+	nics->chain.n--;
+}
+
+/* The NICs at the bottom of this interface are needed because it is. */
+static void need(struct nics *nics, struct nic *nic, enum rank rank, const char *what)
+{
+	if (!nic || nic->rank <= rank)
+		return;
+	nic->rank = rank;
+	nics->stamp++;
+	walk(nics, nic, rank, what);
+}
+
+static bool is_up(struct nics *nics, const struct nic *nic)
+{
+	int64_t flags;
+
+	/* what cannot be read is taken for up: rather a guard too many */
+	return sysfs_number(nics->scan->s, ROOT_SYS, 0, UINT32_MAX, &flags, "class/net/%s/flags",
+			    nic->name) ||
+	       flags & IFF_UP;
+}
+
+static const struct {
+	const char *name;
+	bool (*next)(char **text, struct net_line *ret);
+} tables[] = {
+	{ "net/route", route_next },
+	{ "net/ipv6_route", route6_next },
+	{ "net/if_inet6", address6_next },
+};
+
+static int read_table(struct nics *nics, size_t table)
+{
+	_free_ char *text = NULL;
+	struct net_line line;
+	char *next;
+	int rc = scan_proc(nics->scan, tables[table].name, &text);
+
+	if (rc)
+		return rc == -ENOENT ? 0 : rc; /* a kernel without IPv6 */
+	next = text;
+	while (tables[table].next(&next, &line)) {
+		struct nic *nic = find(nics, line.name);
+
+		if (line.is_default)
+			need(nics, nic, RANK_ROUTE, "carries the default route");
+		else if (nic && line.is_global && is_up(nics, nic))
+			need(nics, nic, RANK_ADDRESS, "is up with a global address");
+	}
+	return 0;
+}
+
+static const char *master_kind(struct nics *nics, const struct nic *master)
+{
+	if (!strcmp(master->name, OVS_DATAPATH))
+		return "the Open vSwitch datapath ";
+	if (sysfs_exists(nics->scan->s, ROOT_SYS, "class/net/%s/bonding", master->name))
+		return "bond ";
+	if (sysfs_exists(nics->scan->s, ROOT_SYS, "class/net/%s/bridge", master->name))
+		return "bridge ";
+	return "";
+}
+
+static void below_master(struct nics *nics, struct nic *nic, bool virtual)
+{
+	struct nic *master = master_of(nics, nic);
+	char what[64];
+
+	if (!master || !strncmp(nic->path, "devices/virtual/", 16) != virtual)
+		return;
+	snprintf(what, sizeof(what), "is below %s%.16s", master_kind(nics, master), master->name);
+	need(nics, nic, RANK_BELOW, what);
+}
+
+static int scan_nics(struct nics *nics)
+{
+	int rc = load(nics);
+
+	for (size_t i = 0; i < nics->n; i++)
+		load_edges(nics, &nics->rows[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(tables) && !rc; i++)
+		rc = read_table(nics, i);
+	/* a NIC's own master is a better reason than one further up */
+	for (size_t i = 0; i < 2 * nics->n; i++)
+		below_master(nics, &nics->rows[i % nics->n], i >= nics->n);
+	return rc;
+}
+
+int critical_nics(struct scan *scan)
+{
+	struct nics nics = { .scan = scan };
+	int rc = scan_nics(&nics);
+
+	for (size_t i = 0; i < nics.n; i++) {
+		free(nics.rows[i].name);
+		free(nics.rows[i].path);
+	}
+	free(nics.rows);
+	free(nics.edges);
+	return rc;
+}

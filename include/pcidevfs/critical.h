@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the host itself needs: which PCI functions must not be taken away, and why.
+ *
+ * Reads sysfs, mounts, swaps, routes and consoles, and tries to open otherwise unused disks
+ * exclusively. All this may block on a sick disk: call it in an io helper.
+ */
+#ifndef PCIDEVFS_CRITICAL_H
+#define PCIDEVFS_CRITICAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct out;
+struct sysfs;
+
+#define CRITICAL_TEXT 176 /* with its end, as in struct facts */
+
+/*
+ * Appends a line "<pci address> <sentence>" for each function that the host needs, the weightiest
+ * reason only, in ascending address order. On failure nothing is appended and nothing is known: the
+ * caller must then refuse claims. -ENOENT: there is no mount table; -ENOMEM; else as the kernel said.
+ */
+int critical_scan(const struct sysfs *s, struct out *ret);
+
+/*
+ * The text formats, pure. Each takes the next line that makes sense from *text, skipping others,
+ * and is false at the end. Strings lie in the text, which is written to.
+ */
+struct mount_line {
+	unsigned int major, minor;
+	char *point, *source; /* without the kernel's \040 escapes */
+};
+bool mount_next(char **text, struct mount_line *ret); /* mountinfo */
+
+struct swap_line {
+	char *path;
+};
+bool swap_next(char **text, struct swap_line *ret); /* swaps */
+
+struct net_line {
+	char *name;
+	bool is_default; /* a default route */
+	bool is_global;	 /* a sign of a global address: its connected route, or itself */
+};
+bool route_next(char **text, struct net_line *ret);    /* net/route */
+bool route6_next(char **text, struct net_line *ret);   /* net/ipv6_route */
+bool address6_next(char **text, struct net_line *ret); /* net/if_inet6 */
+
+bool console_next(char **text, char **ret_name); /* consoles, enabled ones */
+
+#endif
