@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 
 #include "control.h"
@@ -122,17 +123,18 @@ int mountpoint_resolve(const char *arg, char **ret_path, struct err *err)
 	return 0;
 }
 
-/* Does a mount of ours answer? Asked by a child, which can be left behind should it hang. */
+/* Has a mount of ours lost its daemon? Asked by a child, which can be left behind should it hang, and
+ * by statfs, which is never answered from the kernel's cache as stat is. */
 static bool is_dead(const char *path)
 {
 	pid_t pid = fork();
-	struct stat st;
+	struct statfs st;
 	int status = 0;
 
 	if (pid < 0)
 		return false;
 	if (!pid)
-		_exit(stat(path, &st) && errno == ENOTCONN);
+		_exit(statfs(path, &st) && errno == ENOTCONN);
 	for (int i = 0; i < 300; i++) {
 		if (waitpid(pid, &status, WNOHANG) == pid)
 			return WIFEXITED(status) && WEXITSTATUS(status) == 1;
