@@ -14,6 +14,7 @@ struct key;
 struct method;
 struct model;
 struct out;
+struct step;
 
 /* Where the machine lies; --sysfs, --dev, --proc. Ownership stays with the caller. */
 struct roots {
@@ -31,8 +32,9 @@ struct backend;
 int backend_open(const struct roots *roots, struct model *m, struct backend **ret, struct err *err);
 void backend_free(struct backend *b);
 
-/* Opens the uevent socket, then reads every function, names, guards; publishes. A function that
- * vanishes meanwhile is left out. */
+/* Opens the uevent socket, then reads every function and its names; publishes. A function that
+ * vanishes meanwhile is left out. Guards (host_critical, holders) follow when backend_listen() runs, so
+ * that the first service does not wait for them; a claim asks for them anew anyway. */
 int backend_scan(struct backend *b, struct err *err);
 /* Until backend_stop(): uevents, mount table, holders; each into the model. On its own thread.
  * Returns 0, or -errno when it cannot go on. */
@@ -42,9 +44,11 @@ void backend_stop(struct backend *b);
 /* As struct world wants them. */
 int backend_observe(void *backend, const struct key *dev, struct err *err);
 int backend_observe_holders(void *backend, const struct key *dev, struct err *err);
+int backend_late(void *backend, struct step *step);
 const struct method *const *backend_methods(void);
 
-/* The helper's main(): reads requests from standard input until it ends (io.h). */
+/* The helper's main(), with main's arguments: HELPER_ARG and the three roots follow the program's
+ * name. Serves requests from standard input until it ends (io.h); returns the exit code. */
 int backend_helper(int argc, char **argv);
 
 /* "iommu=on", "uevents=ok", ... one keyed line each, with what to do, for `health`. */

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "pcidevfs/backend.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "internal.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/io.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/pci.h"
+#include "pcidevfs/plan.h"
+#include "pcidevfs/util.h"
+
+#define GROUP_MAX 1024
+
+/* What can be written, one row per bus or vendor. */
+static const struct method *const methods[] = {
+	&vfio_claim,
+	NULL,
+};
+
+const struct method *const *backend_methods(void)
+{
+	return methods;
+}
+
+static int resolve_roots(struct backend *b, const struct roots *roots, struct err *err)
+{
+	const char *const *given = b->sys.path;
+
+	b->roots.sysfs = realpath(given[ROOT_SYS], NULL);
+	b->roots.dev = realpath(given[ROOT_DEV], NULL);
+	b->roots.proc = realpath(given[ROOT_PROC], NULL);
+	b->roots.helper = strdup(roots->helper);
+	if (!b->roots.sysfs || !b->roots.dev || !b->roots.proc || !b->roots.helper)
+		return fail(err, errno, "the roots cannot be resolved: %s", strerror(errno));
+	return 0;
+}
+
+static void init_locks(struct backend *b)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&b->guards.wake, &attr);
+	pthread_condattr_destroy(&attr);
+	pthread_mutex_init(&b->guards.lock, NULL);
+	pthread_mutex_init(&b->observing, NULL);
+	for (int i = 0; i < GUARD_COUNT; i++)
+		pthread_mutex_init(&b->guards.running[i], NULL);
+}
+
+static int open_parts(struct backend *b, const struct roots *roots, struct err *err)
+{
+	int rc = sysfs_open(&b->sys, roots->sysfs, roots->dev, roots->proc, err);
+
+	if (rc)
+		return rc;
+	if (!sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES))
+		return fail(err, ENOENT, "%s has no " PCI_DEVICES "; give the root of a sysfs",
+			    b->sys.path[ROOT_SYS]);
+	rc = resolve_roots(b, roots, err);
+	if (rc)
+		return rc;
+	b->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (b->stop_fd < 0)
+		return fail(err, errno, "eventfd: %s", strerror(errno));
+	return io_new(&b->roots, &b->io, err);
+}
+
+int backend_open(const struct roots *roots, struct model *m, struct backend **ret, struct err *err)
+{
+	struct backend *b = calloc(1, sizeof(*b));
+	int rc;
+
+	if (!b)
+		return fail(err, ENOMEM, "no memory for the backend");
+	*b = (struct backend){ .sys.fd = { -1, -1, -1 }, .model = m, .stop_fd = -1, .uevent_fd = -1 };
+	init_locks(b);
+	rc = open_parts(b, roots, err);
+	if (rc) {
+		backend_free(b);
+		return rc;
+	}
+	*ret = b;
+	return 0;
+}
+
+void backend_free(struct backend *b)
+{
+	if (!b)
+		return;
+	io_free(b->io);
+	closep(&b->stop_fd);
+	closep(&b->uevent_fd);
+	sysfs_close(&b->sys);
+	free((char *)b->roots.sysfs);
+	free((char *)b->roots.dev);
+	free((char *)b->roots.proc);
+	free((char *)b->roots.helper);
+	pthread_cond_destroy(&b->guards.wake);
+	pthread_mutex_destroy(&b->guards.lock);
+	pthread_mutex_destroy(&b->observing);
+	for (int i = 0; i < GUARD_COUNT; i++)
+		pthread_mutex_destroy(&b->guards.running[i]);
+	free(b);
+}
+
+int backend_scan(struct backend *b, struct err *err)
+{
+	int rc;
+
+	/* First, so that what changes while we read is heard afterwards. */
+	if (b->uevent_fd < 0)
+		b->uevent_fd = listen_open();
+	b->uevent_error = b->uevent_fd < 0 ? -b->uevent_fd : 0;
+	rc = scan_all(b);
+	return rc ? fail(err, -rc, "%s/" PCI_DEVICES " cannot be read: %s", b->sys.path[ROOT_SYS],
+			 strerror(-rc)) :
+		    0;
+}
+
+void backend_stop(struct backend *b)
+{
+	uint64_t one = 1;
+
+	/* A full counter has stopped us already. */
+	if (write(b->stop_fd, &one, sizeof(one)) < 0)
+		return;
+}
+
+/* The device and all that a claim of it would touch or ask about. */
+static size_t around(struct model *m, const struct key *dev, struct touched ret[static GROUP_MAX])
+{
+	const struct device *members[GROUP_MAX], *d;
+	size_t n = 0, count = 0;
+
+	ret[count++] = (struct touched){ .key = *dev };
+	model_lock(m);
+	d = model_find(m, dev);
+	if (d && d->facts.iommu_group >= 0)
+		n = model_group(m, d->facts.iommu_group, members, GROUP_MAX);
+	for (size_t i = 0; i < n && i < GROUP_MAX && count < GROUP_MAX; i++)
+		if (!key_eq(&members[i]->key, dev))
+			ret[count++] = (struct touched){ .key = members[i]->key };
+	model_unlock(m);
+	return count;
+}
+
+static int guard_or_fail(struct backend *b, enum guard guard, const char *what, struct err *err)
+{
+	int rc = guard_run(b, guard);
+
+	return rc ? fail(err, -rc, "%s could not be found out: %s; see health", what, strerror(-rc)) : 0;
+}
+
+int backend_observe(void *backend, const struct key *dev, struct err *err)
+{
+	struct backend *b = backend;
+	_free_ struct touched *v = calloc(GROUP_MAX, sizeof(*v));
+	int rc;
+
+	if (!v)
+		return fail(err, ENOMEM, "no memory to look at %s", dev->name);
+	rc = scan_some(b, v, around(b->model, dev, v));
+	if (rc)
+		return fail(err, -rc, "%s cannot be looked at: %s", dev->name, strerror(-rc));
+	rc = guard_or_fail(b, GUARD_CRITICAL, "what the host itself needs", err);
+	return rc ? rc : backend_observe_holders(b, dev, err);
+}
+
+int backend_observe_holders(void *backend, const struct key *dev, struct err *err)
+{
+	(void)dev;
+	return guard_or_fail(backend, GUARD_HOLDERS, "who holds which device", err);
+}
+
+int backend_late(void *backend, struct step *step)
+{
+	struct backend *b = backend;
+
+	return io_late(b->io, step->late, NULL);
+}
+
+static void guard_health(struct backend *b, enum guard guard, const char *name, struct out *o)
+{
+	int rc = atomic_load(&b->guards.result[guard]);
+
+	if (!rc)
+		out_printf(o, "%s=ok\n", name);
+	else
+		out_printf(o, "%s=failed error=%s hint=\"claims are refused until this works; see the "
+			      "daemon's log\"\n", name, err_name(-rc));
+}
+
+void backend_health(struct backend *b, struct out *o)
+{
+	bool iommu;
+
+	model_lock(b->model);
+	iommu = model_has_iommu(b->model);
+	model_unlock(b->model);
+	out_printf(o, iommu ? "iommu=on\n" :
+			      "iommu=off hint=\"turn on VT-d or AMD-Vi in the firmware and boot with "
+			      "intel_iommu=on or amd_iommu=on\"\n");
+	if (b->uevent_fd >= 0)
+		out_printf(o, "uevents=ok overflows=%u\n", atomic_load(&b->overflows));
+	else
+		out_printf(o, "uevents=none error=%s hint=\"changes are seen every 10 s only; run in the "
+			      "host's user namespace\"\n", err_name(b->uevent_error));
+	guard_health(b, GUARD_CRITICAL, "host_critical", o);
+	guard_health(b, GUARD_HOLDERS, "holders", o);
+	out_printf(o, atomic_load(&b->names_missing) ?
+			      "pci_ids=none hint=\"install pci.ids (hwdata, pciutils); names are made of "
+			      "ids\"\n" :
+			      "pci_ids=ok\n");
+	out_printf(o, sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/vfio-pci") ?
+			      "vfio=ok\n" :
+			      "vfio=none hint=\"modprobe vfio-pci\"\n");
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files of the PCI backend share. */
+#ifndef PCIDEVFS_BACKEND_INTERNAL_H
+#define PCIDEVFS_BACKEND_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "pcidevfs/backend.h"
+#include "pcidevfs/key.h"
+#include "pcidevfs/sysfs.h"
+
+struct io;
+
+/* A helper's answer about all devices, which lands in one field of their facts. */
+enum guard { GUARD_CRITICAL, GUARD_HOLDERS, GUARD_COUNT };
+
+struct guards {
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool wanted[GUARD_COUNT]; /* lock */
+	bool stop;		  /* lock */
+	/* One run at a time, so that no older answer comes after a newer one. */
+	pthread_mutex_t running[GUARD_COUNT];
+	atomic_int result[GUARD_COUNT]; /* of the last run, for health */
+};
+
+struct backend {
+	struct sysfs sys;
+	struct roots roots; /* absolute: helpers are started from wherever the daemon stands */
+	struct model *model;
+	struct io *io;
+	/* Observing and publishing go together, so that no older view comes after a newer one. */
+	pthread_mutex_t observing;
+	struct guards guards;
+	int stop_fd;
+	int uevent_fd;		  /* -1: none, and uevent_error says why */
+	int uevent_error;
+	atomic_uint overflows;	  /* of the uevent socket, each mended by a full scan */
+	atomic_bool names_missing; /* pci.ids was asked for and is not there */
+};
+
+/* A function to look at again. replugged: it went away in between, what we find is another one. */
+struct touched {
+	struct key key;
+	bool replugged;
+};
+
+/* Looks at these functions, at the PF of each VF, and publishes. -ENOMEM. */
+int scan_some(struct backend *b, const struct touched *v, size_t n);
+/* All there are; what the model has besides is removed. */
+int scan_all(struct backend *b);
+
+/* Runs a guard now; blocks for at most its deadline. 0 or -errno. */
+int guard_run(struct backend *b, enum guard guard);
+/* Asks guards_main() for it, soon and not too often. */
+void guard_want(struct backend *b, enum guard guard);
+/* The guards' thread; arg is the backend. Ends after guards_stop(). */
+void *guards_main(void *arg);
+void guards_stop(struct backend *b);
+
+/* The kernel's broadcast socket; -errno. */
+int listen_open(void);
+
+extern const struct method vfio_claim;
+
+#endif

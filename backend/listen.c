@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the kernel tells by itself: uevents, the mount table, openings of vfio nodes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "internal.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/uevent.h"
+#include "pcidevfs/util.h"
+
+/* A driver's bind is some ten events within a millisecond: one look at the end of them is enough. */
+#define QUIET_MS 5
+#define BURST_MS 20
+#define RESCAN_MS 10000 /* only where uevents cannot be had */
+#define RECEIVE_BUFFER (8 << 20)
+#define TOUCHED_MAX 1024 /* beyond it everything is looked at */
+#define GROUP_MAX 256
+
+enum source { SRC_STOP, SRC_UEVENT, SRC_NODES, SRC_MOUNTS, SRC_SWAPS, SRC_COUNT };
+
+struct listener {
+	struct backend *b;
+	struct pollfd fds[SRC_COUNT];
+	int watch_dir, watch_cdevs; /* inotify watches, -1 while the directory is not there */
+	struct touched touched[TOUCHED_MAX];
+	size_t n;
+	bool all;
+	uint64_t last_scan;
+};
+
+static void touch(struct listener *l, const struct key *key, bool replugged)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (key_eq(&l->touched[i].key, key)) {
+			l->touched[i].replugged |= replugged;
+			return;
+		}
+	if (l->n == TOUCHED_MAX)
+		l->all = true;
+	else
+		l->touched[l->n++] = (struct touched){ *key, replugged };
+}
+
+static void touch_group(struct listener *l, int32_t group)
+{
+	const struct device *members[GROUP_MAX];
+	size_t n;
+
+	model_lock(l->b->model);
+	n = model_group(l->b->model, group, members, GROUP_MAX);
+	for (size_t i = 0; i < n && i < GROUP_MAX; i++)
+		touch(l, &members[i]->key, false);
+	model_unlock(l->b->model);
+	l->all |= n > GROUP_MAX;
+}
+
+/* A node's name below dev/vfio is its group's number. */
+static void touch_node(struct listener *l, const char *name)
+{
+	uint64_t group;
+
+	if (!parse_u64(name, INT32_MAX, &group))
+		touch_group(l, (int32_t)group);
+}
+
+static void on_pci(struct listener *l, const struct uevent *ev)
+{
+	struct key key;
+
+	if (uevent_function(ev, &key))
+		touch(l, &key, !strcmp(ev->action, "remove"));
+}
+
+static void on_vfio(struct listener *l, const struct uevent *ev)
+{
+	touch_node(l, strrchr(ev->devpath, '/') + 1);
+}
+
+static void on_vfio_dev(struct listener *l, const struct uevent *ev)
+{
+	struct key key;
+
+	if (uevent_function(ev, &key))
+		touch(l, &key, false);
+}
+
+static void on_host_use(struct listener *l, const struct uevent *ev)
+{
+	(void)ev;
+	guard_want(l->b, GUARD_CRITICAL);
+}
+
+static const struct {
+	const char *subsystem;
+	void (*heard)(struct listener *l, const struct uevent *ev);
+} subsystems[] = {
+	{ "pci", on_pci },	  { "vfio", on_vfio },	    { "vfio-dev", on_vfio_dev },
+	{ "net", on_host_use },	  { "block", on_host_use }, { "nvme", on_host_use },
+	{ "drm", on_host_use },	  { "bdi", on_host_use },   { "graphics", on_host_use },
+};
+
+static void hear(struct listener *l, const struct uevent *ev)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(subsystems); i++)
+		if (!strcmp(ev->subsystem, subsystems[i].subsystem))
+			subsystems[i].heard(l, ev);
+}
+
+static const struct ucred *sender(struct msghdr *msg)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS)
+		return NULL;
+	return (const struct ucred *)CMSG_DATA(c);
+}
+
+/* One message. 0, -EAGAIN at the end, -ENOBUFS when some were lost, -errno. */
+static int receive(struct listener *l)
+{
+	char buf[UEVENT_MAX], control[CMSG_SPACE(sizeof(struct ucred))]
+		__attribute__((aligned(__alignof__(struct cmsghdr))));
+	struct iovec iov = { buf, sizeof(buf) };
+	struct sockaddr_nl from = { 0 };
+	struct msghdr msg = { .msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &iov,
+			      .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control) };
+	ssize_t n = recvmsg(l->b->uevent_fd, &msg, MSG_DONTWAIT);
+	struct uevent ev;
+
+	if (n < 0)
+		return errno == EINTR ? 0 : -errno;
+	if (!sender(&msg) || !uevent_trusted(&from, sender(&msg)))
+		return 0;
+	if (msg.msg_flags & MSG_TRUNC)
+		l->all = true;
+	else if (!uevent_parse(buf, (size_t)n, &ev))
+		hear(l, &ev);
+	return 0;
+}
+
+static int drain_uevents(struct listener *l)
+{
+	int rc;
+
+	do {
+		rc = receive(l);
+		if (rc == -ENOBUFS) {
+			atomic_fetch_add(&l->b->overflows, 1);
+			l->all = true;
+			guard_want(l->b, GUARD_CRITICAL);
+			guard_want(l->b, GUARD_HOLDERS);
+		}
+	} while (!rc || rc == -ENOBUFS);
+	return rc == -EAGAIN ? 0 : rc;
+}
+
+static int watch(struct listener *l, const char *name)
+{
+	char path[64];
+
+	/* The root by its descriptor: it is the same directory, however it came to be mounted. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", l->b->sys.fd[ROOT_DEV], name);
+	return inotify_add_watch(l->fds[SRC_NODES].fd, path,
+				 IN_OPEN | IN_CLOSE | IN_CREATE | IN_DELETE | IN_ONLYDIR);
+}
+
+/* The directories appear with the vfio module, which may be loaded at any time. */
+static void watch_nodes(struct listener *l)
+{
+	if (l->fds[SRC_NODES].fd < 0)
+		return;
+	if (l->watch_dir < 0)
+		l->watch_dir = watch(l, "vfio");
+	if (l->watch_dir >= 0 && l->watch_cdevs < 0)
+		l->watch_cdevs = watch(l, "vfio/devices");
+}
+
+static void on_node(struct listener *l, const struct inotify_event *e)
+{
+	if (e->mask & IN_Q_OVERFLOW) {
+		l->all = true;
+		guard_want(l->b, GUARD_HOLDERS);
+	} else if (e->mask & IN_IGNORED) {
+		*(e->wd == l->watch_dir ? &l->watch_dir : &l->watch_cdevs) = -1;
+	} else if (!(e->mask & IN_ISDIR) && e->len) {
+		if (e->mask & (IN_CREATE | IN_DELETE))
+			touch_node(l, e->name);
+		guard_want(l->b, GUARD_HOLDERS);
+	}
+}
+
+static void drain_nodes(struct listener *l)
+{
+	char buf[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+	ssize_t n = read(l->fds[SRC_NODES].fd, buf, sizeof(buf));
+
+	for (ssize_t at = 0; at < n;) {
+		const struct inotify_event *e = (const struct inotify_event *)(buf + at);
+
+		on_node(l, e);
+		at += (ssize_t)(sizeof(*e) + e->len);
+	}
+}
+
+/* POLLPRI stays until the table is read again: that is what makes it an event. */
+static void drain_table(struct listener *l, struct pollfd *p)
+{
+	char buf[4096];
+
+	if (p->revents & POLLPRI && !lseek(p->fd, 0, SEEK_SET)) {
+		while (read(p->fd, buf, sizeof(buf)) > 0)
+			;
+		guard_want(l->b, GUARD_CRITICAL);
+	} else {
+		/* An error alone would come again at once, for ever. */
+		close(p->fd);
+		p->fd = -1;
+	}
+}
+
+static int drain(struct listener *l)
+{
+	int rc = 0;
+
+	if (l->fds[SRC_UEVENT].revents)
+		rc = drain_uevents(l);
+	if (l->fds[SRC_NODES].revents)
+		drain_nodes(l);
+	for (int i = SRC_MOUNTS; i <= SRC_SWAPS; i++)
+		if (l->fds[i].revents)
+			drain_table(l, &l->fds[i]);
+	return rc;
+}
+
+static int wait_events(struct listener *l, int ms)
+{
+	int n = poll(l->fds, SRC_COUNT, ms);
+
+	return n < 0 ? (errno == EINTR ? 0 : -errno) : n;
+}
+
+/* Until it is quiet. 0, or -errno. */
+static int gather(struct listener *l, int ms)
+{
+	uint64_t until = 0;
+	int n;
+
+	while ((n = wait_events(l, ms)) > 0) {
+		int rc = l->fds[SRC_STOP].revents ? 0 : drain(l);
+
+		if (rc || l->fds[SRC_STOP].revents)
+			return rc;
+		if (!until)
+			until = now_ms() + BURST_MS;
+		if (now_ms() >= until)
+			break;
+		ms = QUIET_MS;
+	}
+	return n < 0 ? n : 0;
+}
+
+/* No memory is no end: what was missed is looked at again by the next full scan. */
+static void look(struct listener *l)
+{
+	bool all = l->all;
+	size_t n = l->n;
+	int rc = 0;
+
+	l->all = false;
+	l->n = 0;
+	if (all)
+		rc = scan_all(l->b);
+	else if (n)
+		rc = scan_some(l->b, l->touched, n);
+	if (all)
+		l->last_scan = now_ms();
+	if (all || n) {
+		guard_want(l->b, GUARD_CRITICAL);
+		guard_want(l->b, GUARD_HOLDERS);
+	}
+	l->all = rc == -ENOMEM;
+	watch_nodes(l);
+}
+
+static int timeout_ms(const struct listener *l)
+{
+	uint64_t due = l->last_scan + RESCAN_MS, now = now_ms();
+
+	if (l->all)
+		return 1000;
+	if (l->b->uevent_fd >= 0)
+		return -1;
+	return due > now ? (int)(due - now) : 0;
+}
+
+static int open_table(struct backend *b, const char *name)
+{
+	return openat(b->sys.fd[ROOT_PROC], name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+static void listener_open(struct listener *l, struct backend *b)
+{
+	*l = (struct listener){ .b = b, .watch_dir = -1, .watch_cdevs = -1, .last_scan = now_ms() };
+	l->fds[SRC_STOP] = (struct pollfd){ .fd = b->stop_fd, .events = POLLIN };
+	l->fds[SRC_UEVENT] = (struct pollfd){ .fd = b->uevent_fd, .events = POLLIN };
+	l->fds[SRC_NODES] = (struct pollfd){ .fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .events = POLLIN };
+	/* Init's table: the daemon may live in a mount namespace of its own. Plain files, in a tree
+	 * made for tests, never say POLLPRI. */
+	l->fds[SRC_MOUNTS] = (struct pollfd){ .fd = open_table(b, "1/mounts"), .events = POLLPRI };
+	l->fds[SRC_SWAPS] = (struct pollfd){ .fd = open_table(b, "swaps"), .events = POLLPRI };
+	watch_nodes(l);
+}
+
+static void listener_close(struct listener *l)
+{
+	for (int i = SRC_NODES; i < SRC_COUNT; i++)
+		closep(&l->fds[i].fd);
+}
+
+static int listen_loop(struct listener *l)
+{
+	for (;;) {
+		int rc = gather(l, timeout_ms(l));
+
+		if (rc || l->fds[SRC_STOP].revents)
+			return rc;
+		if (l->b->uevent_fd < 0 && now_ms() >= l->last_scan + RESCAN_MS)
+			l->all = true;
+		look(l);
+	}
+}
+
+int backend_listen(struct backend *b, struct err *err)
+{
+	struct listener *l = malloc(sizeof(*l));
+	pthread_t guards;
+	int rc;
+
+	if (!l)
+		return fail(err, ENOMEM, "no memory to listen for events");
+	rc = pthread_create(&guards, NULL, guards_main, b);
+	if (rc) {
+		free(l);
+		return fail(err, rc, "no thread for the guards: %s", strerror(rc));
+	}
+	guard_want(b, GUARD_CRITICAL);
+	guard_want(b, GUARD_HOLDERS);
+	listener_open(l, b);
+	rc = listen_loop(l);
+	guards_stop(b);
+	pthread_join(guards, NULL);
+	listener_close(l);
+	free(l);
+	return rc ? fail(err, -rc, "the kernel's events cannot be heard: %s", strerror(-rc)) : 0;
+}
+
+int listen_open(void)
+{
+	struct sockaddr_nl me = { .nl_family = AF_NETLINK, .nl_groups = 1 };
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT);
+	int size = RECEIVE_BUFFER, on = 1, rc;
+
+	if (fd < 0)
+		return -errno;
+	/* Without CAP_NET_ADMIN the plain buffer must do; an overflow is mended by a full scan. */
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)))
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	if (!setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) &&
+	    !bind(fd, (struct sockaddr *)&me, sizeof(me)))
+		return fd;
+	rc = -errno;
+	close(fd);
+	return rc;
+}

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* From the machine to the model: observe without the model's lock, then publish in one go. */
+#include <dirent.h>
+#include <errno.h>
+#include <malloc.h>
+#include <string.h>
+
+#include "internal.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/names.h"
+#include "pcidevfs/pci.h"
+#include "pcidevfs/util.h"
+
+struct seen {
+	struct key key;
+	bool replugged;
+	bool looked;
+	bool present;
+	struct facts facts;
+};
+
+struct batch {
+	struct seen *v;
+	size_t n, cap;
+	bool failed; /* no memory */
+};
+
+/* What names depend on, as one number. */
+struct named {
+	uint64_t ids;
+	bool known;
+	struct names names;
+};
+
+static void batch_add(struct batch *b, const struct key *key, bool replugged)
+{
+	if (b->n == b->cap) {
+		size_t cap = b->cap ? 2 * b->cap : 64;
+		struct seen *v = reallocarray(b->v, cap, sizeof(*v));
+
+		if (!v) {
+			b->failed = true;
+			return;
+		}
+		b->v = v;
+		b->cap = cap;
+	}
+	b->v[b->n] = (struct seen){ .replugged = replugged };
+	b->v[b->n++].key = *key;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct seen *)a)->key.name, ((const struct seen *)b)->key.name);
+}
+
+static struct seen *batch_find(const struct batch *b, const char *name)
+{
+	struct seen wanted;
+
+	STR_COPY(wanted.key.name, name);
+	return b->n ? bsearch(&wanted, b->v, b->n, sizeof(*b->v), by_name) : NULL;
+}
+
+static void batch_sort(struct batch *b)
+{
+	size_t n = 0;
+
+	if (!b->n)
+		return;
+	qsort(b->v, b->n, sizeof(*b->v), by_name);
+	for (size_t i = 1; i < b->n; i++)
+		if (!by_name(&b->v[n], &b->v[i])) {
+			/* One of the two may have been looked at already. */
+			b->v[i].replugged |= b->v[n].replugged;
+			if (b->v[i].looked || !b->v[n].looked)
+				b->v[n] = b->v[i];
+			else
+				b->v[n].replugged = b->v[i].replugged;
+		} else {
+			b->v[++n] = b->v[i];
+		}
+	b->n = n + 1;
+}
+
+static void look(const struct sysfs *sys, struct batch *b)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		struct seen *s = &b->v[i];
+
+		if (s->looked)
+			continue;
+		s->looked = true;
+		s->present = !pci_observe(sys, &s->key, &s->facts);
+	}
+}
+
+/* The PF of each VF, present or as the model remembers it: removing VFs sends no event for the PF. */
+static void add_parents(struct model *m, struct batch *b)
+{
+	size_t n = b->n;
+
+	model_lock(m);
+	for (size_t i = 0; i < n; i++) {
+		const struct device *dev = model_find(m, &b->v[i].key);
+		struct key pf;
+
+		if (b->v[i].present && key_make(BUS_PCI, b->v[i].facts.physfn, &pf))
+			batch_add(b, &pf, false);
+		if (dev && key_make(BUS_PCI, dev->facts.physfn, &pf))
+			batch_add(b, &pf, false);
+	}
+	model_unlock(m);
+	batch_sort(b);
+}
+
+static void note_index(void *ctx, int index, const struct key *vf)
+{
+	struct seen *s = batch_find(ctx, vf->name);
+
+	if (s)
+		s->facts.vf_index = index;
+}
+
+static void observe(struct backend *b, struct batch *batch)
+{
+	batch_sort(batch);
+	look(&b->sys, batch);
+	add_parents(b->model, batch);
+	look(&b->sys, batch);
+	for (size_t i = 0; i < batch->n; i++)
+		if (batch->v[i].present && batch->v[i].facts.num_vfs)
+			pci_vfs(&b->sys, &batch->v[i].key, note_index, batch);
+}
+
+static uint64_t name_ids(const struct facts *f)
+{
+	return (uint64_t)f->class_code << 32 | (uint64_t)f->vendor << 16 | f->device;
+}
+
+static int by_ids(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The distinct ids of the batch, sorted; NULL when there are none or no memory. */
+static struct named *collect_ids(const struct batch *b, size_t *ret_n)
+{
+	_free_ uint64_t *ids = calloc(b->n ? b->n : 1, sizeof(*ids));
+	struct named *v;
+	size_t n = 0, distinct = 0;
+
+	for (size_t i = 0; ids && i < b->n; i++)
+		if (b->v[i].present)
+			ids[n++] = name_ids(&b->v[i].facts);
+	if (!n)
+		return NULL;
+	qsort(ids, n, sizeof(*ids), by_ids);
+	for (size_t i = 1; i < n; i++)
+		if (ids[i] != ids[distinct])
+			ids[++distinct] = ids[i];
+	v = calloc(distinct + 1, sizeof(*v));
+	for (size_t i = 0; v && i <= distinct; i++)
+		v[i].ids = ids[i];
+	*ret_n = v ? distinct + 1 : 0;
+	return v;
+}
+
+/* Devices of the same ids have the same names: the model is the cache. Returns how many are unknown. */
+static size_t names_from_model(struct model *m, struct named *v, size_t n)
+{
+	const struct device *dev;
+	size_t pos = 0, unknown = n;
+
+	model_lock(m);
+	while (unknown && (dev = model_next(m, &pos))) {
+		uint64_t ids = name_ids(&dev->facts);
+		struct named *at = bsearch(&ids, v, n, sizeof(*v), by_ids);
+
+		if (dev->key.bus != BUS_PCI || !dev->names.description[0] || !at || at->known)
+			continue;
+		at->names = dev->names;
+		at->known = true;
+		unknown--;
+	}
+	model_unlock(m);
+	return unknown;
+}
+
+static void names_from_database(struct backend *b, struct named *v, size_t n)
+{
+	struct names_db *db;
+
+	if (names_open(NULL, &db))
+		return;
+	atomic_store(&b->names_missing, !names_known(db));
+	for (size_t i = 0; i < n; i++) {
+		struct facts f = { .vendor = (uint16_t)(v[i].ids >> 16),
+				   .device = (uint16_t)v[i].ids,
+				   .class_code = (uint32_t)(v[i].ids >> 32) };
+
+		if (!v[i].known)
+			v[i].known = !names_fill(db, &f, &v[i].names);
+	}
+	names_close(db);
+	/* pci.ids takes some MiB once in a while; without this they stay resident. */
+	malloc_trim(0);
+}
+
+static bool commit_one(struct model *m, const struct seen *s, const struct named *names, size_t n)
+{
+	uint64_t ids = name_ids(&s->facts);
+	const struct named *name = n ? bsearch(&ids, names, n, sizeof(*names), by_ids) : NULL;
+	struct facts facts = s->facts;
+	struct device *dev;
+
+	if (s->replugged || !s->present)
+		model_remove(m, &s->key);
+	if (!s->present)
+		return true;
+	dev = model_edit(m, &s->key, true);
+	if (!dev)
+		return false;
+	STR_COPY(facts.critical, dev->facts.critical);
+	STR_COPY(facts.holders, dev->facts.holders);
+	dev->facts = facts;
+	if (name && name->known)
+		dev->names = name->names;
+	return true;
+}
+
+/* Whatever the batch, which is complete, does not hold. */
+static void remove_others(struct model *m, const struct batch *b)
+{
+	const struct device *dev;
+	size_t pos = 0;
+
+	while ((dev = model_next(m, &pos)))
+		if (dev->key.bus == BUS_PCI && !batch_find(b, dev->key.name)) {
+			struct key key = dev->key;
+
+			model_remove(m, &key);
+		}
+}
+
+static bool has_iommu(const struct sysfs *sys)
+{
+	_closedir_ DIR *dir = sysfs_dir(sys, ROOT_SYS, "kernel/iommu_groups");
+	const struct dirent *e;
+
+	while (dir && (e = readdir(dir)))
+		if (e->d_name[0] != '.')
+			return true;
+	return false;
+}
+
+static int commit(struct backend *b, const struct batch *batch, bool all)
+{
+	bool iommu = has_iommu(&b->sys), fits = true;
+	size_t n = 0;
+	_free_ struct named *names = collect_ids(batch, &n);
+
+	if (names && names_from_model(b->model, names, n))
+		names_from_database(b, names, n);
+	model_lock(b->model);
+	model_set_iommu(b->model, iommu);
+	if (all)
+		remove_others(b->model, batch);
+	for (size_t i = 0; i < batch->n; i++)
+		fits &= commit_one(b->model, &batch->v[i], names, n);
+	model_publish(b->model);
+	model_unlock(b->model);
+	return fits ? 0 : -ENOSPC;
+}
+
+/* An incomplete batch that counts as complete would remove devices that are there. */
+static int scan(struct backend *b, struct batch *batch, bool all)
+{
+	int rc;
+
+	observe(b, batch);
+	rc = commit(b, batch, all && !batch->failed);
+	if (batch->failed)
+		rc = -ENOMEM;
+	free(batch->v);
+	return rc;
+}
+
+int scan_some(struct backend *b, const struct touched *v, size_t n)
+{
+	struct batch batch = { 0 };
+	int rc;
+
+	pthread_mutex_lock(&b->observing);
+	for (size_t i = 0; i < n; i++)
+		batch_add(&batch, &v[i].key, v[i].replugged);
+	rc = scan(b, &batch, false);
+	pthread_mutex_unlock(&b->observing);
+	return rc;
+}
+
+static int list_all(const struct sysfs *sys, struct batch *batch)
+{
+	_closedir_ DIR *dir = sysfs_dir(sys, ROOT_SYS, PCI_DEVICES);
+	const struct dirent *e;
+	struct key key;
+
+	if (!dir)
+		return -errno;
+	for (errno = 0; (e = readdir(dir)); errno = 0)
+		if (key_make(BUS_PCI, e->d_name, &key))
+			batch_add(batch, &key, false);
+	return -errno;
+}
+
+int scan_all(struct backend *b)
+{
+	struct batch batch = { 0 };
+	int rc;
+
+	pthread_mutex_lock(&b->observing);
+	rc = list_all(&b->sys, &batch);
+	if (rc)
+		free(batch.v);
+	else
+		rc = scan(b, &batch, true);
+	pthread_mutex_unlock(&b->observing);
+	return rc;
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Writes that move a function between drivers. Each may wait for a device lock, so helpers make them. */
+#include "vfio.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "internal.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/io.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/pci.h"
+#include "pcidevfs/plan.h"
+#include "pcidevfs/util.h"
+
+#define DRIVERS "bus/pci/drivers"
+#define PATH_SIZE 160 /* of the longest path made here, with room */
+
+static int write_file(struct backend *b, const char *path, const char *text, unsigned int ms,
+		      struct step *late)
+{
+	const char *const argv[] = { "write", path, text, NULL };
+
+	return io_call(b->io, argv, ms, NULL, late ? (struct io_late **)&late->late : NULL);
+}
+
+static int write_driver(struct backend *b, const char *driver, const char *file, const char *name,
+			unsigned int ms, struct step *late)
+{
+	char path[PATH_SIZE];
+
+	snprintf(path, sizeof(path), DRIVERS "/%s/%s", driver, file);
+	return write_file(b, path, name, ms, late);
+}
+
+static int write_override(struct backend *b, const char *name, const char *driver, unsigned int ms,
+			  struct step *late)
+{
+	char path[PATH_SIZE];
+
+	snprintf(path, sizeof(path), PCI_DEVICES "/%s/driver_override", name);
+	/* A newline alone clears it; an empty write never reaches the kernel. */
+	return write_file(b, path, driver[0] ? driver : "\n", ms, late);
+}
+
+/* Takes no lock. "" when it has none or is gone. */
+static void driver_now(struct backend *b, const char *name, char ret[static DRIVER_NAME])
+{
+	if (sysfs_link(&b->sys, ROOT_SYS, ret, DRIVER_NAME, PCI_DEVICES "/%s/driver", name))
+		ret[0] = '\0';
+}
+
+static bool driver_there(struct backend *b, const char *driver)
+{
+	return sysfs_exists(&b->sys, ROOT_SYS, DRIVERS "/%s", driver);
+}
+
+/* Turns the kernel's errno into the cause, as far as it can be found. */
+static int explain(struct backend *b, const struct step *step, int rc, const char *driver,
+		   unsigned int ms, struct err *err)
+{
+	const char *name = step->dev.name, *act = step->verb->name;
+	char now[DRIVER_NAME];
+
+	if (rc == -ETIMEDOUT)
+		return fail(err, ETIMEDOUT, "%s of %s did not end within %u ms; most likely a process still holds it",
+			    act, name, ms);
+	if (rc == -ECHILD)
+		return fail(err, EIO, "%s of %s: no helper process could be started", act, name);
+	if (!sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", name))
+		return fail(err, ENODEV, "%s is gone", name);
+	if (driver && !driver_there(b, driver))
+		return fail(err, EOPNOTSUPP, "this host has no driver %s; modprobe %s and write again", driver,
+			    driver);
+	driver_now(b, name, now);
+	if (rc == -EBUSY && now[0])
+		return fail(err, EBUSY, "%s was taken by %s meanwhile; write again", name, now);
+	return fail(err, rc == -EBUSY ? EBUSY : EIO, "%s of %s was refused by %s: %s; dmesg may say why", act,
+		    name, driver ? driver : "the kernel", strerror(-rc));
+}
+
+/* The kernel prints an unset override as "(null)". */
+static int read_override(struct backend *b, const char *name, unsigned int ms, struct out *ret)
+{
+	char path[PATH_SIZE];
+	const char *const argv[] = { "read", path, NULL };
+	int rc;
+
+	snprintf(path, sizeof(path), PCI_DEVICES "/%s/driver_override", name);
+	rc = io_call(b->io, argv, ms, ret, NULL);
+	if (!rc && !strcmp(out_text(ret), "(null)"))
+		ret->data[ret->len = 0] = '\0';
+	return !rc && ret->failed ? -ENOMEM : rc;
+}
+
+/* What a release has to restore. Ours, found after a crash or on a device to adopt, is nobody's wish. */
+static void remember_override(struct model *m, const struct step *step)
+{
+	struct device *dev;
+
+	model_lock(m);
+	dev = model_edit(m, &step->dev, false);
+	if (dev && !dev->want.claim[0] && !driver_is_vfio(step->former))
+		STR_COPY(dev->want.former_override, step->former);
+	model_publish(m);
+	model_unlock(m);
+}
+
+static int override_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	struct backend *b = backend;
+	struct out former = { 0 };
+	int rc;
+
+	/* Before anything is touched: an override without its driver leaves the device driverless. */
+	if (driver_is_vfio(step->value) && !driver_there(b, step->value))
+		return explain(b, step, -ENOENT, step->value, ms, err);
+	rc = read_override(b, step->dev.name, ms, &former);
+	if (!rc && !STR_COPY(step->former, out_text(&former)))
+		rc = -ENAMETOOLONG;
+	out_free(&former);
+	if (rc)
+		return explain(b, step, rc, NULL, ms, err);
+	if (driver_is_vfio(step->value))
+		remember_override(b->model, step);
+	rc = write_override(b, step->dev.name, step->value, ms, step);
+	return rc ? explain(b, step, rc, NULL, ms, err) : 0;
+}
+
+static int override_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	int rc = write_override(backend, step->dev.name, step->former, ms, NULL);
+
+	return rc ? explain(backend, step, rc, NULL, ms, err) : 0;
+}
+
+static int unbind(struct backend *b, struct step *step, const char *driver, unsigned int ms, bool late,
+		  struct err *err)
+{
+	int rc = write_driver(b, driver, "unbind", step->dev.name, ms, late ? step : NULL);
+	char now[DRIVER_NAME];
+
+	if (!rc)
+		return 0;
+	driver_now(b, step->dev.name, now);
+	/* The kernel says ENODEV for a device that is not this driver's: somebody was faster. */
+	if (rc == -ENODEV && !now[0] && sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", step->dev.name))
+		return 0;
+	return explain(b, step, rc, driver, ms, err);
+}
+
+/* With the override set to the driver: without that the kernel refuses a device which is bound by a
+ * dynamic id, whose override names another, or which is a VF of a PF with sriov_drivers_autoprobe 0. */
+static int bind_back(struct backend *b, struct step *step, const char *driver, unsigned int ms,
+		     struct err *err)
+{
+	int rc = write_override(b, step->dev.name, driver, ms, NULL);
+
+	if (!rc)
+		rc = write_driver(b, driver, "bind", step->dev.name, ms, NULL);
+	return rc ? explain(b, step, rc, driver, ms, err) : 0;
+}
+
+static int unbind_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	return unbind(backend, step, step->value, ms, true, err);
+}
+
+/* The undo of an earlier step, always the override's, then puts the right override back. */
+static int unbind_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	return bind_back(backend, step, step->value, ms, err);
+}
+
+static int bind_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	struct backend *b = backend;
+	int rc = write_driver(b, step->value, "bind", step->dev.name, ms, step);
+
+	return rc ? explain(b, step, rc, step->value, ms, err) : 0;
+}
+
+static int bind_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	return unbind(backend, step, step->value, ms, false, err);
+}
+
+static int probe_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	struct backend *b = backend;
+	int rc = write_file(b, "bus/pci/drivers_probe", step->dev.name, ms, step);
+
+	return rc ? explain(b, step, rc, NULL, ms, err) : 0;
+}
+
+static int rebind_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	struct backend *b = backend;
+	int rc = write_driver(b, step->value, "bind", step->dev.name, ms, step);
+
+	/* The driver was unloaded, or does not take it any more: some other may. */
+	if (rc == -ENOENT || rc == -ENODEV)
+		return probe_run(b, step, ms, err);
+	return rc ? explain(b, step, rc, step->value, ms, err) : 0;
+}
+
+/* Whoever took it. */
+static int probe_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	char now[DRIVER_NAME];
+
+	driver_now(backend, step->dev.name, now);
+	return now[0] ? unbind(backend, step, now, ms, false, err) : 0;
+}
+
+static int node_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	static const struct timespec pause = { .tv_nsec = 1000000 };
+	struct backend *b = backend;
+	const char *group = strrchr(step->value, '/') + 1;
+	uint64_t until = now_ms() + ms;
+
+	while (!sysfs_exists(&b->sys, ROOT_DEV, "vfio/%s", group)) {
+		if (now_ms() >= until)
+			return fail(err, EIO, "%s is on its vfio driver, but %s did not appear; is udev or "
+				    "devtmpfs at work?", step->dev.name, step->value);
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
+#define BIND_MS 10000
+#define UNBIND_MS 30000
+
+const struct verb vfio_override = { "driver_override", "driver_override", BIND_MS, override_run,
+				    override_undo };
+const struct verb vfio_unbind = { "unbind", "driver", UNBIND_MS, unbind_run, unbind_undo };
+const struct verb vfio_bind = { "bind", "driver", BIND_MS, bind_run, bind_undo };
+const struct verb vfio_rebind = { "rebind", "driver", BIND_MS, rebind_run, probe_undo };
+const struct verb vfio_probe = { "drivers_probe", "driver", BIND_MS, probe_run, probe_undo };
+const struct verb vfio_node = { "node", NULL, BIND_MS, node_run, NULL };

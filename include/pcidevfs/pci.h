@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One PCI function as the kernel shows it, from files that take no device lock. */
+#ifndef PCIDEVFS_PCI_H
+#define PCIDEVFS_PCI_H
+
+struct facts;
+struct key;
+struct sysfs;
+
+#define PCI_DEVICES "bus/pci/devices"
+
+/* Everything in struct facts but vf_index (-1; it takes the PF, see pci_vfs), critical and holders ("").
+ * What is absent or garbled is as if the kernel had none: a device whose vendor cannot be read has
+ * vendor 0 and is shown, unhealthy. Returns 0, or -ENODEV when there is no such function (any more). */
+int pci_observe(const struct sysfs *s, const struct key *dev, struct facts *ret);
+
+/* Tells the PF's virtfn<index> links, in no order. 0 or -ENODEV. */
+int pci_vfs(const struct sysfs *s, const struct key *pf,
+	    void (*found)(void *ctx, int index, const struct key *vf), void *ctx);
+
+#endif
