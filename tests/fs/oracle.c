@@ -29,6 +29,7 @@ struct where {
 	const char *rw;
 	const char *dir;
 	char absent[512]; /* a name in dir that is not there */
+	char below[512]; /* a name below ro, which is no directory */
 };
 
 static char buf[2 * PAGE] __attribute__((aligned(PAGE)));
@@ -147,7 +148,7 @@ static void ask_open(const struct where *w)
 	opened("open O_APPEND", open(w->rw, O_WRONLY | O_APPEND));
 	opened("open a directory for writing", open(w->dir, O_WRONLY));
 	opened("open O_TMPFILE", open(w->dir, O_TMPFILE | O_RDWR, 0600));
-	opened("open FILE/x", openat(AT_FDCWD, strcat(strcpy(buf, w->ro), "/x"), O_RDONLY));
+	opened("open FILE/x", open(w->below, O_RDONLY));
 }
 
 static void ask_write(const struct where *w)
@@ -203,10 +204,7 @@ static void ask_metadata(const struct where *w)
 
 static long stat_long_name(const struct where *w, int len)
 {
-	char *end = stpcpy(stpcpy(buf, w->dir), "/");
-
-	memset(end, 'a', (size_t)len);
-	end[len] = '\0';
+	snprintf(buf, sizeof(buf), "%s/%0*d", w->dir, len, 0);
 	return size_of(buf);
 }
 
@@ -215,7 +213,7 @@ static void ask_names(const struct where *w)
 	said("stat of a name of 255", stat_long_name(w, NAME));
 	said("stat of a name of 299", stat_long_name(w, TOO_LONG));
 	said("stat of what is not there", size_of(w->absent));
-	said("stat FILE/x", size_of(strcat(strcpy(buf, w->ro), "/x")));
+	said("stat FILE/x", size_of(w->below));
 	said("readlink of a file", readlink(w->ro, buf, PAGE));
 }
 
@@ -267,6 +265,7 @@ int main(int argc, char **argv)
 	}
 	w = (struct where){ .ro = argv[1], .rw = argv[2], .dir = argv[3] };
 	snprintf(w.absent, sizeof(w.absent), "%s/absent", w.dir);
+	snprintf(w.below, sizeof(w.below), "%s/x", w.ro);
 	ask_stat(&w);
 	ask_read(&w);
 	ask_descriptor(&w);
