@@ -123,20 +123,41 @@ static int replace_connect(const struct options *o, struct err *err)
 	return r < 0 ? fail_wrap(err, "%s cannot be taken over", path) : r;
 }
 
+/* Paths are made absolute: the holder stands elsewhere. */
+static int fill_offer(const struct options *o, struct offer *offer, struct err *err)
+{
+	STR_COPY(offer->version, VERSION);
+	for (size_t i = 0; i < OPTION_VALUES; i++) {
+		const char *given = options_given(o, i);
+		_free_ char *path = NULL;
+
+		if (!given)
+			continue;
+		if (options_is_path(i) && *given != '/')
+			given = path = realpath(given, NULL);
+		if (!given)
+			return fail(err, errno, "%s: %s", options_given(o, i), strerror(errno));
+		if (!STR_COPY(offer->value[i], given))
+			return fail(err, ENAMETOOLONG, "%s is too long to be handed over", given);
+	}
+	return 0;
+}
+
 int replace_run(const struct options *o)
 {
+	struct offer offer = { 0 };
 	struct timeval limit = { .tv_sec = REPLACE_SECONDS };
 	struct err err = { 0 };
 	_close_ int fd = replace_connect(o, &err);
 	_close_ int exe = -1;
 
-	if (fd < 0) {
+	if (fd < 0 || fill_offer(o, &offer, &err)) {
 		fprintf(stderr, "pcidevfsd: %s\n", err.text);
 		return 1;
 	}
 	exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	if (exe < 0 || handoff_report(fd, REPORT_TAKE, VERSION, &exe, 1)) {
+	if (exe < 0 || handoff_send(fd, &offer, sizeof(offer), &exe, 1)) {
 		fprintf(stderr, "pcidevfsd: cannot hand this program over: %s\n", strerror(errno));
 		return 1;
 	}

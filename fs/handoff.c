@@ -33,12 +33,12 @@ int handoff_send(int sock, const void *msg, size_t size, const int *fds, size_t 
 	return sendmsg(sock, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-int handoff_report(int sock, enum report what, const char *text, const int *fds, size_t n)
+int handoff_report(int sock, enum report what, const char *text)
 {
 	struct report_msg msg = { .what = what };
 
 	STR_COPY(msg.text, text);
-	return handoff_send(sock, &msg, sizeof(msg), fds, n);
+	return handoff_send(sock, &msg, sizeof(msg), NULL, 0);
 }
 
 /* Takes up to n descriptors out of m; closes what is too many. Returns how many came. */

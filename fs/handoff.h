@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "options.h"
 #include "pcidevfs/err.h"
 
 #define HANDOFF_FDS 4
@@ -19,13 +20,12 @@ struct handover {
 	char restarted_for[96]; /* why; "" never */
 };
 
-/* What the serving process tells the holder, and the holder `--replace`. */
+/* What the serving process tells the holder, and the holder --replace. */
 enum report {
 	REPORT_READY,   /* could serve; asks for the mount (first generation) */
 	REPORT_SERVING, /* reads requests from now on */
 	REPORT_REFUSED, /* cannot: text */
 	REPORT_GONE,    /* the connection has ended: unmounted or aborted */
-	REPORT_TAKE,    /* --replace to the holder, with its executable: text is its version */
 	REPORT_NOTE,    /* for the person who waits: text */
 	REPORT_DONE,    /* likewise, the last */
 };
@@ -35,9 +35,15 @@ struct report_msg {
 	char text[ERR_TEXT];
 };
 
+/* What --replace tells the holder, with its executable. */
+struct offer {
+	char version[32];
+	char value[OPTION_VALUES][256]; /* "": keep the running daemon's */
+};
+
 /* 0 or -errno; never raises SIGPIPE, never blocks for long (a full socket is -EAGAIN). */
 int handoff_send(int sock, const void *msg, size_t size, const int *fds, size_t n);
-int handoff_report(int sock, enum report what, const char *text, const int *fds, size_t n);
+int handoff_report(int sock, enum report what, const char *text);
 /* Exactly size bytes and n descriptors (close-on-exec, the caller's), or -EPROTO; -EPIPE at the end.
  * Blocks as the socket does. */
 int handoff_recv(int sock, void *msg, size_t size, int *ret_fds, size_t n);

@@ -169,7 +169,7 @@ static void on_ready(struct holder *h)
 	}
 	h->mounted = true;
 	listen_for_takeover(h);
-	handoff_report(h->server.sock, REPORT_READY, "", NULL, 0);
+	handoff_report(h->server.sock, REPORT_READY, "");
 }
 
 static void on_serving(struct holder *h)
@@ -255,7 +255,7 @@ static void hand_over(struct holder *h)
 	int r;
 
 	e.former = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	r = takeover_exec(h->takeover.exe, &e, h->o, h->path);
+	r = takeover_exec(h->takeover.exe, &e, &h->takeover.o, h->path);
 	if (e.former >= 0)
 		close(e.former);
 	snprintf(text, sizeof(text), "the program offered cannot be run: %s; the one that runs goes on",

@@ -13,9 +13,7 @@ struct options;
 /* Starts serving, mounts, stays until told to end. Returns the exit status; what was wrong stands in
  * one sentence on stderr. */
 int holder_run(const struct options *o);
-/* The same behind holder_exec(): goes on with what o->adopt names. */
+/* The same behind takeover_exec(): goes on with what o->adopt names. */
 int holder_adopt(const struct options *o);
-/* Exit status 0: this program can go on with o->can_adopt; else 1 and the sentence on stdout. */
-int holder_can_adopt(const struct options *o);
 
 #endif

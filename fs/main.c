@@ -18,6 +18,7 @@
 #include "options.h"
 #include "session.h"
 #include "stash.h"
+#include "takeover.h"
 #include "tree.h"
 
 #include "pcidevfs/backend.h"
@@ -198,7 +199,7 @@ static int prepare(struct daemon *d, struct err *err)
 		session_recover(d->session);
 		return 0;
 	}
-	handoff_report(d->sock, REPORT_READY, "", NULL, 0);
+	handoff_report(d->sock, REPORT_READY, "");
 	r = handoff_recv(d->sock, &go, sizeof(go), NULL, 0);
 	return r ? fail(err, -r, "the holder is gone") : 0;
 }
@@ -251,6 +252,22 @@ static void save_memory(void)
 	pthread_attr_destroy(&attr);
 }
 
+/* Asked by a daemon that runs, before it ends for us. Opens all that serving opens, but on memory of
+ * its own, and starts nothing. */
+static int can_adopt(const struct options *o)
+{
+	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc, "/proc/self/exe" } };
+	struct err err = { 0 };
+	int r = takeover_fits(o->can_adopt, &err);
+
+	r = r ? r : stash_create(&d.fds[1], &err);
+	r = r ? r : open_model(&d, &err);
+	if (r)
+		puts(err.text);
+	daemon_close(&d);
+	return r ? 1 : 0;
+}
+
 static int serve(const struct options *o)
 {
 	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc, "/proc/self/exe" } };
@@ -271,13 +288,13 @@ static int serve(const struct options *o)
 	r = prepare(&d, &err);
 	set_signals(SIG_UNBLOCK);
 	if (!r) {
-		handoff_report(d.sock, REPORT_SERVING, "", NULL, 0);
+		handoff_report(d.sock, REPORT_SERVING, "");
 		r = session_loop(d.session, &stop);
 		if (r)
 			handoff_report(d.sock, r == -ENODEV ? REPORT_GONE : REPORT_REFUSED,
-				       strerror(-r), NULL, 0);
+				       strerror(-r));
 	} else {
-		handoff_report(d.sock, REPORT_REFUSED, err.text, NULL, 0);
+		handoff_report(d.sock, REPORT_REFUSED, err.text);
 	}
 	daemon_close(&d);
 	return r && r != -ENODEV;
@@ -304,7 +321,7 @@ int main(int argc, char **argv)
 	else if (o.adopt)
 		return holder_adopt(&o);
 	else if (o.can_adopt)
-		return holder_can_adopt(&o);
+		return can_adopt(&o);
 	else
 		return o.replace ? replace_run(&o) : holder_run(&o);
 	return 0;

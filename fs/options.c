@@ -20,6 +20,7 @@ struct option_row {
 
 #define FIELD(f) offsetof(struct options, f)
 
+/* Those with a value come first: OPTION_VALUES counts them. */
 static const struct option_row rows[] = {
 	{ "sysfs", "DIR", FIELD(sysfs), "the machine's sysfs", "/sys" },
 	{ "dev", "DIR", FIELD(dev), "its device nodes", "/dev" },
@@ -27,7 +28,8 @@ static const struct option_row rows[] = {
 	{ "state", "DIR", FIELD(state), "what is kept over a reboot", "/var/lib/pcidevfs" },
 	{ "deadline", "FACTOR", FIELD(deadline), "scales every deadline of an act", NULL },
 	{ "replace", NULL, FIELD(replace),
-	  "make the daemon that serves MOUNTPOINT go on as this program", NULL },
+	  "the daemon that serves MOUNTPOINT goes on as this program, with\n"
+	  "                       the options it had and those given now", NULL },
 	{ "print-files", NULL, FIELD(print_files), "print docs/FILES.md and end", NULL },
 	{ "help", NULL, FIELD(help), "print this and end", NULL },
 	{ "version", NULL, FIELD(version), "print the version and end", NULL },
@@ -58,6 +60,23 @@ void options_help(FILE *to)
 		fprintf(to, row->fallback ? " (%s)\n" : "\n", row->fallback);
 	}
 	fprintf(to, "\nExit status: 0 ended as asked, 1 could not serve, 2 wrong use.\n");
+}
+
+const char *options_given(const struct options *o, size_t i)
+{
+	const char *value = *text_field((struct options *)o, &rows[i]);
+
+	return value == rows[i].fallback ? NULL : value;
+}
+
+bool options_is_path(size_t i)
+{
+	return !strcmp(rows[i].arg, "DIR");
+}
+
+void options_override(struct options *o, size_t i, const char *value)
+{
+	*text_field(o, &rows[i]) = value;
 }
 
 static int wrong_use(const char *what, const char *value)
@@ -96,7 +115,6 @@ int options_parse(int argc, char **argv, struct options *ret)
 {
 	struct option known[ARRAY_SIZE(rows) + 1] = { 0 };
 	struct options o = { 0 };
-	bool given = false;
 	int at, c;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -111,7 +129,6 @@ int options_parse(int argc, char **argv, struct options *ret)
 			return wrong_use("an argument is missing after", argv[optind - 1]);
 		if (c == '?')
 			return wrong_use("unknown option", argv[optind - 1]);
-		given |= rows[at].arg != NULL;
 		if (rows[at].arg)
 			*text_field(&o, &rows[at]) = optarg;
 		else
@@ -121,9 +138,6 @@ int options_parse(int argc, char **argv, struct options *ret)
 		o.mountpoint = argv[optind++];
 	if (optind < argc)
 		return wrong_use("more than one MOUNTPOINT:", argv[optind]);
-	if (o.replace && given)
-		return wrong_use("--replace keeps the options of the daemon that runs; give no others",
-				 NULL);
 	c = check_use(&o);
 	if (!c)
 		*ret = o;

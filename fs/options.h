@@ -25,6 +25,14 @@ struct options {
 int options_parse(int argc, char **argv, struct options *ret);
 void options_help(FILE *to);
 
+/* The options with a value, for --replace, which hands over those that were given. */
+#define OPTION_VALUES 5
+/* NULL where the default stands. */
+const char *options_given(const struct options *o, size_t i);
+bool options_is_path(size_t i);
+/* As if it had been given; value is borrowed. */
+void options_override(struct options *o, size_t i, const char *value);
+
 #define OPTIONS_ARGV 16
 /* An argument list that starts this program with the same options in another role: "--serve", "7".
  * mountpoint takes the place of the one given. NULL-terminated; the strings are borrowed. */

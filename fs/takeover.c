@@ -11,7 +11,6 @@
 #include <sys/wait.h>
 
 #include "handoff.h"
-#include "holder.h"
 #include "options.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
@@ -20,6 +19,7 @@
 
 enum { PATIENCE_MS = 5000 };
 
+#define ABI_FORMAT "stash=%u,session=%u"
 #define ESTATE_FORMAT "fuse=%d,stash=%d,listen=%d,conn=%d,former=%d,gen=%u,restarts=%u,dev=%u:%u"
 
 void takeover_init(struct takeover *t)
@@ -51,7 +51,7 @@ void takeover_say(struct takeover *t, unsigned int report, const char *text)
 {
 	fprintf(stderr, "pcidevfsd: %s\n", text);
 	if (t->conn >= 0)
-		(void)!handoff_report(t->conn, report, text, NULL, 0);
+		(void)!handoff_report(t->conn, report, text);
 }
 
 static void refuse(struct takeover *t, const char *text)
@@ -63,7 +63,7 @@ static void refuse(struct takeover *t, const char *text)
 void takeover_call(struct takeover *t, int conn)
 {
 	if (t->state != TAKEOVER_NONE) {
-		handoff_report(conn, REPORT_REFUSED, "another --replace is going on", NULL, 0);
+		handoff_report(conn, REPORT_REFUSED, "another --replace is going on");
 		close(conn);
 		return;
 	}
@@ -87,7 +87,7 @@ static void __attribute__((noreturn)) become_asked(int exe, int out, const struc
 	unsetenv("NOTIFY_SOCKET");
 	dup2(out, STDOUT_FILENO);
 	dup2(out, STDERR_FILENO);
-	snprintf(what, sizeof(what), "stash=%u,session=%u", STASH_ABI, SESSION_ABI);
+	snprintf(what, sizeof(what), ABI_FORMAT, STASH_ABI, SESSION_ABI);
 	options_argv(o, "--can-adopt", what, mountpoint, argv);
 	fexecve(exe, (char *const *)argv, environ);
 	printf("the program cannot be run: %s\n", strerror(errno));
@@ -95,7 +95,7 @@ static void __attribute__((noreturn)) become_asked(int exe, int out, const struc
 	_exit(1);
 }
 
-static int start_asking(struct takeover *t, const struct options *o, const char *mountpoint)
+static int start_asking(struct takeover *t, const char *mountpoint)
 {
 	pid_t holder = getpid();
 	int ends[2];
@@ -105,7 +105,7 @@ static int start_asking(struct takeover *t, const struct options *o, const char 
 	t->said = ends[0];
 	t->pid = fork();
 	if (!t->pid)
-		become_asked(t->exe, ends[1], o, mountpoint, holder);
+		become_asked(t->exe, ends[1], &t->o, mountpoint, holder);
 	close(ends[1]);
 	if (t->pid < 0)
 		return -errno;
@@ -115,21 +115,26 @@ static int start_asking(struct takeover *t, const struct options *o, const char 
 
 void takeover_ask(struct takeover *t, const struct options *o, const char *mountpoint)
 {
-	struct report_msg msg;
-	int r = handoff_recv(t->conn, &msg, sizeof(msg), &t->exe, 1);
+	struct offer *offer = &t->offer;
+	int r = handoff_recv(t->conn, offer, sizeof(*offer), &t->exe, 1);
 
 	if (r == -EAGAIN)
 		return;
-	if (r || msg.what != REPORT_TAKE) {
+	if (r) {
 		/* Also who only looks whether we live comes by here. */
 		takeover_clear(t);
 		return;
 	}
-	msg.text[sizeof(t->version) - 1] = '\0';
-	STR_COPY(t->version, msg.text);
+	offer->version[sizeof(offer->version) - 1] = '\0';
+	t->o = *o;
+	for (size_t i = 0; i < OPTION_VALUES; i++) {
+		offer->value[i][sizeof(offer->value[i]) - 1] = '\0';
+		if (offer->value[i][0])
+			options_override(&t->o, i, offer->value[i]);
+	}
 	t->state = TAKEOVER_ASKING;
 	t->until = now_ms() + PATIENCE_MS;
-	if (start_asking(t, o, mountpoint))
+	if (start_asking(t, mountpoint))
 		refuse(t, "the program offered cannot be asked; the one that runs goes on");
 }
 
@@ -151,7 +156,7 @@ void takeover_verdict(struct takeover *t)
 		return;
 	}
 	t->state = TAKEOVER_AGREED;
-	snprintf(text, sizeof(text), "pcidevfsd %s takes over from " VERSION, t->version);
+	snprintf(text, sizeof(text), "pcidevfsd %s takes over from " VERSION, t->offer.version);
 	takeover_say(t, REPORT_NOTE, text);
 }
 
@@ -202,14 +207,13 @@ int takeover_parse(const char *text, struct estate *ret)
 	return 0;
 }
 
-int holder_can_adopt(const struct options *o)
+int takeover_fits(const char *what, struct err *err)
 {
 	unsigned int stash, session;
 
-	if (sscanf(o->can_adopt, "stash=%u,session=%u", &stash, &session) == 2 &&
-	    stash == STASH_ABI && session == SESSION_ABI)
+	if (sscanf(what, ABI_FORMAT, &stash, &session) == 2 && stash == STASH_ABI &&
+	    session == SESSION_ABI)
 		return 0;
-	printf("it needs stash=%u,session=%u where the mount has %s; end the daemon and start "
-	       "this one\n", STASH_ABI, SESSION_ABI, o->can_adopt);
-	return 1;
+	return fail(err, EPROTO, "it needs " ABI_FORMAT " where the mount has %.64s; end the daemon and "
+		    "start this one", STASH_ABI, SESSION_ABI, what);
 }

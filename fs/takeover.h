@@ -9,11 +9,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct options;
+#include "handoff.h"
+#include "options.h"
 
 enum takeover_state {
 	TAKEOVER_NONE,
-	TAKEOVER_CALLED,  /* somebody connected; the program has not come yet */
+	TAKEOVER_CALLED,  /* somebody connected; the offer has not come yet */
 	TAKEOVER_ASKING,  /* the program runs and considers */
 	TAKEOVER_AGREED,  /* the serving process is being ended, then takeover_exec() */
 	TAKEOVER_STARTED, /* we are the new program; the caller waits for its first success */
@@ -27,7 +28,8 @@ struct takeover {
 	pid_t pid;
 	int pidfd;
 	uint64_t until; /* now_ms(): whoever has not answered by then is refused */
-	char version[64];
+	struct offer offer;
+	struct options o; /* what the program will run with; borrows from offer */
 };
 
 /* What a holder leaves to the next one, besides its options and its process id. */
@@ -41,10 +43,12 @@ void takeover_init(struct takeover *t);
 void takeover_clear(struct takeover *t);
 /* A caller has connected; the one before, if any, is still being served: the new one is told so. */
 void takeover_call(struct takeover *t, int conn);
-/* The caller's message is there: starts asking its program. */
+/* The caller's offer is there: starts asking its program. */
 void takeover_ask(struct takeover *t, const struct options *o, const char *mountpoint);
 /* The program asked has ended. */
 void takeover_verdict(struct takeover *t);
+/* The program's side: can it go on with what it was told by --can-adopt? */
+int takeover_fits(const char *what, struct err *err);
 /* Past t->until. */
 void takeover_expire(struct takeover *t);
 void takeover_say(struct takeover *t, unsigned int report, const char *text);
