@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "fakepci.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "test.h"
+
+#define DEVICE "sys/bus/pci/devices/"
+
+static void link_to(const char *target, const char *address, const char *name)
+{
+	char path[512];
+
+	CHECK(!chdir(test_dir()));
+	snprintf(path, sizeof(path), DEVICE "%s/%s", address, name);
+	if (symlink(target, path))
+		FAIL("%s: %m", path);
+}
+
+void fake_machine(void)
+{
+	test_file("sys/bus/pci/drivers/vfio-pci/bind", "");
+	test_file("sys/bus/pci/drivers_probe", "");
+	test_file("sys/kernel/iommu_groups/0/type", "DMA\n");
+	test_file("sys/bus/pci/devices/.keep", "");
+	test_file("dev/vfio/vfio", "");
+	test_file("proc/1/mounts", "");
+}
+
+void fake_attr(const char *address, const char *name, const char *text)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), DEVICE "%s/%s", address, name);
+	test_file(path, text);
+}
+
+void fake_add(const struct fake *f)
+{
+	char target[64];
+
+	fake_attr(f->address, "enable", "0\n");
+	if (f->vendor)
+		fake_attr(f->address, "vendor", f->vendor);
+	if (f->device)
+		fake_attr(f->address, "device", f->device);
+	if (f->class)
+		fake_attr(f->address, "class", f->class);
+	if (f->driver) {
+		snprintf(target, sizeof(target), "../../drivers/%s", f->driver);
+		link_to(target, f->address, "driver");
+	}
+	if (f->group >= 0) {
+		snprintf(target, sizeof(target), "../../../../kernel/iommu_groups/%d", f->group);
+		link_to(target, f->address, "iommu_group");
+	}
+}
+
+void fake_remove(const char *address)
+{
+	char from[256], to[256];
+
+	CHECK(!chdir(test_dir()));
+	snprintf(from, sizeof(from), DEVICE "%s", address);
+	snprintf(to, sizeof(to), "gone-%s", address);
+	CHECK(!rename(from, to));
+}
+
+void fake_virtfn(const char *pf, int index, const char *vf)
+{
+	char target[64], name[32];
+
+	snprintf(target, sizeof(target), "../%s", vf);
+	snprintf(name, sizeof(name), "virtfn%d", index);
+	link_to(target, pf, name);
+	snprintf(target, sizeof(target), "../%s", pf);
+	link_to(target, vf, "physfn");
+}
+
+struct roots fake_roots(void)
+{
+	static char paths[3][512];
+
+	snprintf(paths[0], sizeof(paths[0]), "%s/sys", test_dir());
+	snprintf(paths[1], sizeof(paths[1]), "%s/dev", test_dir());
+	snprintf(paths[2], sizeof(paths[2]), "%s/proc", test_dir());
+	return (struct roots){ paths[0], paths[1], paths[2], "/proc/self/exe" };
+}
+
+struct world_fake fake_open(void)
+{
+	struct roots roots = fake_roots();
+	struct err err = { 0 };
+	struct world_fake w;
+	bool found;
+
+	w.arena = mmap(NULL, model_arena_size(), PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	CHECK(w.arena != MAP_FAILED);
+	if (model_new(w.arena, model_arena_size(), &w.model, &found, &err) ||
+	    backend_open(&roots, w.model, &w.backend, &err) || backend_scan(w.backend, &err))
+		FAIL("%s", err.text);
+	return w;
+}
+
+void fake_close(struct world_fake *w)
+{
+	backend_free(w->backend);
+	model_free(w->model);
+	munmap(w->arena, model_arena_size());
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A machine of plain files below test_dir(): sysfs in sys/, device nodes in dev/, proc/ besides. */
+#ifndef PCIDEVFS_FAKEPCI_H
+#define PCIDEVFS_FAKEPCI_H
+
+#include "pcidevfs/backend.h"
+
+struct model;
+
+struct fake {
+	const char *address;
+	const char *vendor, *device, *class; /* NULL: no such file */
+	const char *driver;		     /* NULL: none */
+	int group;			     /* negative: none */
+};
+
+/* Empty, with the directories that a sysfs has. */
+void fake_machine(void);
+void fake_add(const struct fake *f);
+void fake_remove(const char *address);
+/* An attribute of a function. */
+void fake_attr(const char *address, const char *name, const char *text);
+/* pf's virtfn<index> and vf's physfn. */
+void fake_virtfn(const char *pf, int index, const char *vf);
+struct roots fake_roots(void);
+
+/* A model and a backend that has scanned the machine. */
+struct world_fake {
+	struct model *model;
+	struct backend *backend;
+	void *arena;
+};
+struct world_fake fake_open(void);
+void fake_close(struct world_fake *w);
+
+#endif

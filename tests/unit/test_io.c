@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "pcidevfs/backend.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/io.h"
+#include "pcidevfs/util.h"
+
+/* The test program is its own helper, as the daemon is. */
+static void __attribute__((constructor)) be_helper(int argc, char **argv)
+{
+	if (argc > 1 && !strcmp(argv[1], HELPER_ARG))
+		_exit(backend_helper(argc, argv));
+}
+
+static struct roots own_roots(void)
+{
+	return (struct roots){ test_dir(), test_dir(), test_dir(), "/proc/self/exe" };
+}
+
+static struct io *new_io(struct roots *roots)
+{
+	struct io *io;
+
+	*roots = own_roots();
+	CHECK_EQ(io_new(roots, &io, NULL), 0);
+	return io;
+}
+
+#define CALL(io, ms, answer, late, ...)                                                          \
+	io_call(io, (const char *const[]){ __VA_ARGS__, NULL }, ms, answer, late)
+
+DEFINE_TEST(io_reads_and_writes)
+{
+	struct roots roots;
+	struct io *io = new_io(&roots);
+	struct out o = { 0 };
+
+	test_file("a/value", "0000\n");
+	CHECK(!chdir(test_dir()) && !symlink("../x/nvme", "a/driver"));
+	CHECK_EQ(CALL(io, 5000, &o, NULL, "read", "a/value"), 0);
+	CHECK_STR(o.data, "0000");
+	CHECK_EQ(CALL(io, 5000, NULL, NULL, "write", "a/value", "12\n"), 0);
+	CHECK_EQ(CALL(io, 5000, &o, NULL, "read", "a/value"), 0);
+	CHECK_STR(o.data, "000012\n0");
+	out_free(&o);
+	o = (struct out){ 0 };
+	CHECK_EQ(CALL(io, 5000, &o, NULL, "link", "a/driver"), 0);
+	CHECK_STR(o.data, "nvme");
+	out_free(&o);
+	CHECK_EQ(CALL(io, 5000, NULL, NULL, "read", "a/none"), -ENOENT);
+	CHECK_EQ(CALL(io, 5000, NULL, NULL, "read", "../../etc/passwd"), -EINVAL);
+	CHECK_EQ(CALL(io, 5000, NULL, NULL, "write", "a/value"), -EINVAL);
+	CHECK_EQ(CALL(io, 5000, NULL, NULL, "rubbish"), -ENOSYS);
+	CHECK_EQ(CALL(io, 5000, NULL, NULL, "read", "a", "b", "c", "d", "e", "f", "g", "h"), -E2BIG);
+	io_free(io);
+}
+
+DEFINE_TEST(io_that_cannot_start_a_helper_says_so)
+{
+	struct roots roots = own_roots();
+	struct io *io;
+
+	roots.helper = "/nonexistent";
+	CHECK_EQ(io_new(&roots, &io, NULL), 0);
+	CHECK_EQ(CALL(io, 1000, NULL, NULL, "read", "x"), -ECHILD);
+	io_free(io);
+}
+
+DEFINE_TEST(io_helper_has_only_its_socket_and_ends_with_it)
+{
+	struct roots roots;
+	struct io *io = new_io(&roots);
+	char path[64], exe[64], own[64];
+	int n = 0;
+
+	test_file("v", "1\n");
+	CHECK_EQ(CALL(io, 5000, NULL, NULL, "read", "v"), 0);
+	/* Its descriptors: the socket, /dev/null twice, the three roots. */
+	for (int pid = getpid() + 1; pid < getpid() + 200; pid++) {
+		snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+		ssize_t a = readlink(path, exe, sizeof(exe)), b = readlink("/proc/self/exe", own, sizeof(own));
+
+		if (a != b || memcmp(exe, own, (size_t)a))
+			continue;
+		for (int fd = 0; fd < 256; fd++) {
+			snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+			n += readlink(path, exe, sizeof(exe)) > 0;
+		}
+		break;
+	}
+	CHECK_EQ(n, 6);
+	io_free(io);
+	CHECK_EQ(waitpid(-1, NULL, WNOHANG), -1);
+	CHECK_EQ(errno, ECHILD);
+}
+
+DEFINE_TEST(io_deadline_leaves_the_helper_alone)
+{
+	struct roots roots;
+	struct io *io = new_io(&roots);
+	struct io_late *late;
+	uint64_t start = now_ms();
+	char path[512], text[8] = "";
+	int fd;
+
+	/* A write to a fifo that nobody reads sleeps in open, as one to a held device does in write. */
+	snprintf(path, sizeof(path), "%s/fifo", test_dir());
+	CHECK(!mkfifo(path, 0600));
+	test_file("v", "1\n");
+	CHECK_EQ(CALL(io, 50, NULL, &late, "write", "fifo", "hello"), -ETIMEDOUT);
+	CHECK(late && now_ms() - start >= 50 && now_ms() - start < 1000);
+	CHECK_EQ(CALL(io, 5000, NULL, NULL, "read", "v"), 0);
+	fd = open(path, O_RDONLY);
+	CHECK_EQ(io_late(io, late, NULL), 0);
+	CHECK_EQ(read(fd, text, 5), 5);
+	CHECK_STR(text, "hello");
+	/* Without a token the late one is nobody's, and ends by itself. */
+	close(fd);
+	CHECK_EQ(CALL(io, 20, NULL, NULL, "write", "fifo", "x"), -ETIMEDOUT);
+	io_free(io);
+}
+
+static void *caller(void *arg)
+{
+	for (int i = 0; i < 200; i++) {
+		struct out o = { 0 };
+
+		if (CALL(arg, 10000, &o, NULL, "read", "v") || strcmp(out_text(&o), "value"))
+			return arg;
+		out_free(&o);
+	}
+	return NULL;
+}
+
+DEFINE_TEST(io_serves_threads_side_by_side)
+{
+	struct roots roots;
+	struct io *io = new_io(&roots);
+	pthread_t t[8];
+	void *bad;
+
+	test_file("v", "value\n");
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++)
+		CHECK(!pthread_create(&t[i], NULL, caller, io));
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		CHECK(!pthread_join(t[i], &bad));
+		CHECK(!bad);
+	}
+	io_free(io);
+}
+
+DEFINE_TEST(io_warm_call_is_cheap)
+{
+	struct roots roots;
+	struct io *io = new_io(&roots);
+	uint64_t start;
+
+	test_file("v", "1\n");
+	CHECK_EQ(CALL(io, 5000, NULL, NULL, "read", "v"), 0);
+	start = now_us();
+	for (int i = 0; i < 1000; i++)
+		CHECK_EQ(CALL(io, 5000, NULL, NULL, "read", "v"), 0);
+	/* 100 us are asked for; sanitizers and loaded machines get more. */
+	printf("# %u us a call\n", (unsigned int)((now_us() - start) / 1000));
+	CHECK(now_us() - start < 1000 * 1000);
+	io_free(io);
+}

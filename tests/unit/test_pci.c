@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "test.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fakepci.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/pci.h"
+#include "pcidevfs/sysfs.h"
+#include "pcidevfs/util.h"
+
+static struct key key_of(const char *address)
+{
+	struct key key;
+
+	CHECK(key_make(BUS_PCI, address, &key));
+	return key;
+}
+
+static int observe(const char *address, struct facts *ret)
+{
+	struct roots roots = fake_roots();
+	struct key key = key_of(address);
+	struct sysfs s;
+	int rc;
+
+	CHECK(!sysfs_open(&s, roots.sysfs, roots.dev, roots.proc, NULL));
+	rc = pci_observe(&s, &key, ret);
+	sysfs_close(&s);
+	return rc;
+}
+
+static struct device device_of(struct model *m, const char *address)
+{
+	struct key key = key_of(address);
+	const struct device *dev;
+	struct device copy = { 0 };
+
+	model_lock(m);
+	dev = model_find(m, &key);
+	if (dev)
+		copy = *dev;
+	model_unlock(m);
+	return copy;
+}
+
+DEFINE_TEST(pci_facts_are_what_the_files_say)
+{
+	struct facts f;
+
+	fake_machine();
+	fake_add(&(struct fake){ "0000:3b:00.0", "0x10de\n", "0x25b6\n", "0x030200\n", "nvidia", 41 });
+	fake_attr("0000:3b:00.0", "subsystem_vendor", "0x10de\n");
+	fake_attr("0000:3b:00.0", "subsystem_device", "0x157e\n");
+	fake_attr("0000:3b:00.0", "revision", "0xa1\n");
+	fake_attr("0000:3b:00.0", "numa_node", "1\n");
+	fake_attr("0000:3b:00.0", "boot_vga", "1\n");
+	fake_attr("0000:3b:00.0", "sriov_totalvfs", "16\n");
+	fake_attr("0000:3b:00.0", "reset_method", "flr bus\n");
+	test_file("sys/bus/pci/devices/0000:3b:00.0/vfio-dev/vfio7/dev", "1:2\n");
+	CHECK_EQ(observe("0000:3b:00.0", &f), 0);
+	CHECK_EQ(f.vendor, 0x10de);
+	CHECK_EQ(f.device, 0x25b6);
+	CHECK_EQ(f.class_code, 0x030200);
+	CHECK_EQ(f.subvendor, 0x10de);
+	CHECK_EQ(f.subdevice, 0x157e);
+	CHECK_EQ(f.revision, 0xa1);
+	CHECK_EQ(f.numa_node, 1);
+	CHECK_EQ(f.total_vfs, 16);
+	CHECK_EQ(f.num_vfs, 0);
+	CHECK_EQ(f.iommu_group, 41);
+	CHECK(f.boot_vga && f.has_reset && !f.vfio_node);
+	CHECK_STR(f.driver, "nvidia");
+	CHECK_STR(f.vfio_cdev, "");
+	test_file("dev/vfio/devices/vfio7", "");
+	test_file("dev/vfio/41", "");
+	CHECK_EQ(observe("0000:3b:00.0", &f), 0);
+	CHECK(f.vfio_node);
+	CHECK_STR(f.vfio_cdev, "vfio7");
+}
+
+DEFINE_TEST(pci_garbled_files_are_none)
+{
+	char big[8192], longest[300];
+	struct facts f;
+
+	memset(big, '9', sizeof(big) - 1);
+	big[sizeof(big) - 1] = '\0';
+	memset(longest, 'd', 200);
+	longest[200] = '\0';
+	fake_machine();
+	fake_add(&(struct fake){ "0000:00:01.0", "0x12345\n", "\xff\xfe", big, longest, -1 });
+	fake_attr("0000:00:01.0", "numa_node", "-1\n");
+	fake_attr("0000:00:01.0", "sriov_totalvfs", "-7\n");
+	CHECK(!chdir(test_dir()));
+	CHECK(!symlink("../../groups/x1", "sys/bus/pci/devices/0000:00:01.0/iommu_group"));
+	CHECK(!symlink("../../etc", "sys/bus/pci/devices/0000:00:01.0/physfn"));
+	CHECK(!mkfifo("sys/bus/pci/devices/0000:00:01.0/boot_vga", 0600));
+	fake_attr("0000:00:01.0", "virtfnX", "");
+	fake_attr("0000:00:01.0", "virtfn99999", "");
+	CHECK_EQ(observe("0000:00:01.0", &f), 0);
+	CHECK_EQ(f.vendor | f.device, 0);
+	CHECK_EQ(f.class_code, 0);
+	CHECK_EQ(f.numa_node, -1);
+	CHECK_EQ(f.total_vfs, -1);
+	CHECK_EQ(f.num_vfs, 0);
+	CHECK_EQ(f.iommu_group, -1);
+	CHECK_STR(f.driver, "");
+	CHECK_STR(f.physfn, "");
+	CHECK(!f.boot_vga);
+	CHECK_EQ(observe("0000:00:02.0", &f), -ENODEV);
+}
+
+DEFINE_TEST(scan_brings_the_machine_into_the_model)
+{
+	struct world_fake w;
+	struct device pf, vf;
+
+	fake_machine();
+	fake_add(&(struct fake){ "0000:02:00.0", "0x8086\n", "0x10c9\n", "0x020000\n", "igb", 5 });
+	fake_attr("0000:02:00.0", "sriov_totalvfs", "8\n");
+	fake_add(&(struct fake){ "0000:02:10.0", "0x8086\n", "0x10ca\n", "0x020000\n", "igbvf", 6 });
+	fake_add(&(struct fake){ "10000:e1:00.0", NULL, NULL, NULL, NULL, -1 });
+	fake_virtfn("0000:02:00.0", 3, "0000:02:10.0");
+	test_file("sys/bus/pci/devices/rubbish/vendor", "0x1\n");
+	w = fake_open();
+	model_lock(w.model);
+	CHECK_EQ(model_count(w.model), 3);
+	CHECK(model_has_iommu(w.model));
+	model_unlock(w.model);
+	pf = device_of(w.model, "0000:02:00.0");
+	vf = device_of(w.model, "0000:02:10.0");
+	CHECK_EQ(pf.facts.num_vfs, 1);
+	CHECK_EQ(pf.facts.vf_index, -1);
+	CHECK_STR(vf.facts.physfn, "0000:02:00.0");
+	CHECK_EQ(vf.facts.vf_index, 3);
+	CHECK_IN(pf.names.resource, "intel.com/");
+	CHECK(pf.names.description[0]);
+	CHECK_EQ(device_of(w.model, "10000:e1:00.0").state, STATE_UNHEALTHY);
+	fake_close(&w);
+}
+
+DEFINE_TEST(scan_removes_what_is_gone)
+{
+	struct world_fake w;
+	struct err err = { 0 };
+	struct key vf = key_of("0000:02:10.0"), other = key_of("0000:05:00.0");
+
+	fake_machine();
+	fake_add(&(struct fake){ "0000:02:00.0", "0x8086\n", "0x10c9\n", "0x020000\n", "igb", 5 });
+	fake_add(&(struct fake){ "0000:02:10.0", "0x8086\n", "0x10ca\n", "0x020000\n", "igbvf", 6 });
+	fake_add(&(struct fake){ "0000:05:00.0", "0x1b36\n", "0x0010\n", "0x010802\n", "nvme", 7 });
+	fake_virtfn("0000:02:00.0", 0, "0000:02:10.0");
+	w = fake_open();
+	CHECK_EQ(device_of(w.model, "0000:02:00.0").facts.num_vfs, 1);
+	/* Only the VF is asked about: its PF has no event of its own, and follows. */
+	fake_remove("0000:02:10.0");
+	CHECK(!unlink("sys/bus/pci/devices/0000:02:00.0/virtfn0"));
+	backend_observe(w.backend, &vf, &err);
+	CHECK_EQ(device_of(w.model, "0000:02:10.0").key.bus, BUS_NONE);
+	CHECK_EQ(device_of(w.model, "0000:02:00.0").facts.num_vfs, 0);
+	fake_remove("0000:05:00.0");
+	CHECK_EQ(backend_scan(w.backend, &err), 0);
+	CHECK_EQ(device_of(w.model, other.name).key.bus, BUS_NONE);
+	fake_close(&w);
+}
+
+DEFINE_TEST(scan_needs_a_sysfs)
+{
+	struct roots roots = fake_roots();
+	struct backend *b;
+	struct err err = { 0 };
+
+	test_file("sys/nothing", "");
+	test_file("dev/nothing", "");
+	test_file("proc/nothing", "");
+	CHECK_EQ(backend_open(&roots, NULL, &b, &err), -ENOENT);
+	CHECK_IN(err.text, "has no bus/pci/devices");
+}
+
+DEFINE_SLOW_TEST(scan_of_4096_functions_is_quick, 60)
+{
+	struct world_fake w;
+	struct err err = { 0 };
+	uint64_t start;
+
+	fake_machine();
+	for (int i = 0; i < 4096; i++) {
+		char address[32], device[16];
+
+		snprintf(address, sizeof(address), "0000:%02x:%02x.%d", i >> 8, i >> 3 & 31, i & 7);
+		snprintf(device, sizeof(device), "0x%04x\n", i & 63);
+		fake_add(&(struct fake){ address, "0x8086\n", device, "0x020000\n", "igb", i });
+		fake_attr(address, "numa_node", "0\n");
+		fake_attr(address, "revision", "0x01\n");
+		fake_attr(address, "subsystem_vendor", "0x8086\n");
+		fake_attr(address, "subsystem_device", "0x0001\n");
+	}
+	start = now_ms();
+	w = fake_open();
+	printf("# first scan %u ms\n", (unsigned int)(now_ms() - start));
+	start = now_ms();
+	CHECK_EQ(backend_scan(w.backend, &err), 0);
+	printf("# next scan %u ms\n", (unsigned int)(now_ms() - start));
+	/* 300 ms are asked for; sanitizers and loaded machines get more. */
+	CHECK(now_ms() - start < 3000);
+	fake_close(&w);
+}
