@@ -39,7 +39,8 @@ ctl() {
 
 start_sim() { # start_sim [MACHINE]
 	mkdir -p "$S"
-	"$bin/pcidevfs-sim" ${1:+--machine "$1"} "$S" >"$D/sim.out" 2>"$D/sim.err" &
+	# Process 1 is the test's own here, so the simulation cannot know that the network is private.
+	"$bin/pcidevfs-sim" --uevents ${1:+--machine "$1"} "$S" >"$D/sim.out" 2>"$D/sim.err" &
 	sim_pid=$!
 	wait_for 20 grep -qx ready "$D/sim.out"
 }
