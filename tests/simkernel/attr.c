@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Reading and writing attributes. What memory holds is answered at once; what may have to wait (a
+ * write that acts, a read under a held device lock, a fault told by a test) gets its own thread.
+ */
+#include "ops.h"
+#include "sim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STACK_SIZE (256 << 10)
+
+struct call {
+	struct sim *s;
+	fuse_req_t req;
+	struct node *node;
+	bool write;
+	size_t size;
+	off_t off;
+	char text[];	/* what is written, with a NUL behind it */
+};
+
+/* The mode holds for root too, unlike elsewhere. */
+void attr_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	const struct node *n = ops_node(ops_sim(req), ino);
+	int how = fi->flags & O_ACCMODE;
+
+	if (n->dead)
+		fuse_reply_err(req, ENODEV);
+	else if ((how != O_WRONLY && !(n->mode & 0444)) || (how != O_RDONLY && !(n->mode & 0222)))
+		fuse_reply_err(req, EACCES);
+	else {
+		fi->direct_io = 1;
+		fuse_reply_open(req, fi);
+	}
+}
+
+static void reply_part(fuse_req_t req, const char *data, size_t len, size_t size, off_t off)
+{
+	size_t from = off < 0 || (size_t)off > len ? len : (size_t)off;
+
+	fuse_reply_buf(req, data + from, len - from < size ? len - from : size);
+}
+
+/* With the lock held; gives it back. */
+static void read_now(struct sim *s, fuse_req_t req, const struct node *n, size_t size, off_t off)
+{
+	char page[PAGE_TEXT];
+	const char *data = n->file.data;
+	ssize_t len = (ssize_t)n->file.len;
+
+	if (n->dead)
+		len = -ENODEV;
+	else if (n->size && !len)
+		len = -EIO;	/* a memory resource can be mapped, not read */
+	else if (n->row && n->row->show) {
+		len = n->row->show(s, n->obj, page);
+		data = page;
+	} else if (n->row)
+		len = -EIO;
+	if (len < 0)
+		fuse_reply_err(req, (int)-len);
+	else
+		reply_part(req, data, (size_t)len, size, off);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static bool would_wait(struct sim *s, const struct node *n)
+{
+	const struct func *f = n->obj;
+
+	return (n->row && (n->row->flags & ROW_LOCKED) && f->busy) || fault_matches(s, n);
+}
+
+static int read_slowly(struct call *c)
+{
+	const struct node *n = c->node;
+	int r = fault_meet(c->s, n);
+
+	if (r || !n->row || !(n->row->flags & ROW_LOCKED))
+		return r;
+	r = func_lock(c->s, n->obj);
+	if (!r)
+		func_unlock(c->s, n->obj);
+	return r;
+}
+
+static int write_slowly(struct call *c)
+{
+	struct node *n = c->node;
+	int r = fault_meet(c->s, n);
+
+	if (r)
+		return r;
+	if (n->dead)
+		return -ENODEV;
+	if (n->row)
+		return n->row->store ? n->row->store(c->s, n->obj, c->text, c->size) : -EIO;
+	return node_set(n, c->text, c->size);
+}
+
+static void *run(void *arg)
+{
+	struct call *c = arg;
+	struct sim *s = c->s;
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	r = c->write ? write_slowly(c) : read_slowly(c);
+	if (c->write)
+		sim_sync(s);
+	if (r || c->write) {
+		pthread_mutex_unlock(&s->lock);
+		if (r)
+			fuse_reply_err(c->req, -r);
+		else
+			fuse_reply_write(c->req, c->size);
+	} else {
+		read_now(s, c->req, c->node, c->size, c->off);
+	}
+	pthread_mutex_lock(&s->lock);
+	node_unref(c->node, 1);
+	pthread_mutex_unlock(&s->lock);
+	free(c);
+	return NULL;
+}
+
+static int start(struct call *c)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	int r;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	r = pthread_create(&thread, &attr, run, c);
+	pthread_attr_destroy(&attr);
+	return r;
+}
+
+/* With the lock held. */
+static void in_thread(fuse_req_t req, struct node *n, const char *text, size_t size, off_t off)
+{
+	struct call *c = malloc(sizeof(*c) + (text ? size : 0) + 1);
+
+	if (!c) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	*c = (struct call){ ops_sim(req), req, node_ref(n), text != NULL, size, off };
+	if (text) {
+		memcpy(c->text, text, size);
+		c->text[size] = 0;
+	}
+	if (start(c)) {
+		node_unref(n, 1);
+		free(c);
+		fuse_reply_err(req, EAGAIN);
+	}
+}
+
+void attr_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+	struct sim *s = ops_sim(req);
+	struct node *n = ops_node(s, ino);
+
+	(void)fi;
+	pthread_mutex_lock(&s->lock);
+	if (!would_wait(s, n)) {
+		read_now(s, req, n, size, off);
+		return;
+	}
+	in_thread(req, n, NULL, size, off);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void attr_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
+		struct fuse_file_info *fi)
+{
+	struct sim *s = ops_sim(req);
+	struct node *n = ops_node(s, ino);
+
+	(void)fi, (void)off;
+	if (!size) {
+		fuse_reply_write(req, 0);
+		return;
+	}
+	if (size >= PAGE_TEXT && !n->size) {
+		fuse_reply_err(req, EINVAL);
+		return;
+	}
+	pthread_mutex_lock(&s->lock);
+	in_thread(req, n, buf, size, 0);
+	pthread_mutex_unlock(&s->lock);
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Refusals, slowness and hangs, told by path: fnmatch(3) on the path below sys/, links resolved. */
+#include "sim.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct fault {
+	struct fault *next;
+	int err;		/* refuse so, */
+	long count;		/* that often; below 0: always */
+	long ms;		/* wait so long first, */
+	bool hang;		/* or until told */
+	char path[];
+};
+
+static struct fault *find(struct sim *s, const char *path)
+{
+	struct fault *f = s->faults;
+
+	while (f && fnmatch(f->path, path, 0))
+		f = f->next;
+	return f;
+}
+
+static struct fault *of_node(struct sim *s, const struct node *n)
+{
+	char path[TREE_PATH_MAX];
+
+	if (!s->faults)
+		return NULL;
+	node_path(n, path, sizeof(path));
+	return find(s, path);
+}
+
+bool fault_matches(struct sim *s, const struct node *n)
+{
+	return of_node(s, n) != NULL;
+}
+
+/* What is told of a link is meant for what it leads to. */
+static void canonical(struct sim *s, const char *path, char *buf, size_t size)
+{
+	const struct node *n = tree_walk(s->tree, s->tree->root, path);
+
+	if (n)
+		node_path(n, buf, size);
+	else
+		snprintf(buf, size, "%s", path + (*path == '/'));
+}
+
+static struct fault *get(struct sim *s, const char *path)
+{
+	char full[TREE_PATH_MAX];
+	struct fault *f;
+
+	canonical(s, path, full, sizeof(full));
+	for (f = s->faults; f; f = f->next)
+		if (!strcmp(f->path, full))
+			return f;
+	f = calloc(1, sizeof(*f) + strlen(full) + 1);
+	if (!f)
+		return NULL;
+	strcpy(f->path, full);
+	f->next = s->faults;
+	s->faults = f;
+	return f;
+}
+
+/* A rule that says nothing any more goes, but not while somebody hangs in it. */
+static void tidy(struct sim *s)
+{
+	for (struct fault **at = &s->faults; *at;) {
+		struct fault *f = *at;
+
+		if (f->count || f->ms || f->hang) {
+			at = &f->next;
+			continue;
+		}
+		*at = f->next;
+		free(f);
+	}
+}
+
+int fault_meet(struct sim *s, const struct node *n)
+{
+	struct fault *f = of_node(s, n);
+	int r = 0;
+
+	if (f && f->ms) {
+		struct timespec t = { f->ms / 1000, f->ms % 1000 * 1000000 };
+
+		pthread_mutex_unlock(&s->lock);
+		nanosleep(&t, NULL);
+		pthread_mutex_lock(&s->lock);
+	}
+	while ((f = of_node(s, n)) && f->hang)
+		if (sim_wait(s))
+			return -EINTR;
+	if (f && f->count) {
+		r = -f->err;
+		f->count -= f->count > 0;
+		tidy(s);
+	}
+	return r;
+}
+
+int fault_fail(struct sim *s, const char *path, int err, long count)
+{
+	struct fault *f = get(s, path);
+
+	if (!f)
+		return -ENOMEM;
+	f->err = err;
+	f->count = count;
+	tidy(s);
+	return 0;
+}
+
+int fault_slow(struct sim *s, const char *path, long ms)
+{
+	struct fault *f = get(s, path);
+
+	if (!f)
+		return -ENOMEM;
+	f->ms = ms;
+	tidy(s);
+	return 0;
+}
+
+int fault_hang(struct sim *s, const char *path)
+{
+	struct fault *f = get(s, path);
+
+	if (!f)
+		return -ENOMEM;
+	f->hang = true;
+	return 0;
+}
+
+int fault_unhang(struct sim *s, const char *path)
+{
+	struct fault *f = get(s, path);
+	bool was = f && f->hang;
+
+	if (f)
+		f->hang = false;
+	tidy(s);
+	pthread_cond_broadcast(&s->changed);
+	return was ? 0 : -ENOENT;
+}

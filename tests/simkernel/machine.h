@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A recorded machine: what umockdev-record(1) writes, parsed and checked.
+ *
+ * Everything points into one private copy of the text; machine_free() gives all of it back.
+ * Records are sorted by path, so a parent stands before its children and what is below a device
+ * is one range.
+ */
+#ifndef SIM_MACHINE_H
+#define SIM_MACHINE_H
+
+#include <stddef.h>
+
+#define MACHINE_MAX_SIZE (256u << 20)
+/* The record that carries what is not in sysfs; it is no device (tests/machines/README.md). */
+#define MACHINE_FACTS "/devices/virtual/pcidevfs-sim"
+
+/* One line: A attribute, H binary attribute, L link, E property, N node, S node's link. */
+struct field {
+	char type;
+	const char *name;	/* for A and L perhaps "power/control" */
+	const char *data;	/* A, L, E end in NUL; all may hold any byte when H */
+	size_t len;
+};
+
+struct record {
+	const char *path;	/* "/devices/..." */
+	struct field *fields;
+	size_t n;
+};
+
+struct machine {
+	struct record *records;
+	size_t n;
+	struct field *fields;
+	char *text;
+};
+
+struct machine_err {
+	unsigned int line;	/* from 1; 0 where no line is to blame */
+	char text[120];
+};
+
+/*
+ * Parse len bytes. Returns 0 and *ret, or -EINVAL (why tells line and cause), -E2BIG, -ENOMEM;
+ * then *ret is untouched. Reads nothing but buf and keeps no pointer into it.
+ */
+int machine_parse(const char *buf, size_t len, struct machine **ret, struct machine_err *why);
+void machine_free(struct machine *m);
+
+/* The record at path, or NULL. */
+const struct record *machine_find(const struct machine *m, const char *path);
+/* The field of that type and name, or NULL. */
+const struct field *record_field(const struct record *r, char type, const char *name);
+/* Its text, or NULL. */
+const char *record_text(const struct record *r, char type, const char *name);
+
+#endif

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Functions that come and go on command. */
+#include "sim.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PER_DOMAIN 256
+
+static int come(struct sim *s, struct func *f)
+{
+	int r = func_appear(s, f);
+
+	if (r)
+		return r;
+	pci_offer(s, f);
+	return 0;
+}
+
+/* A copy stands beside its model and has a group of its own. */
+static struct func *copy_of(struct sim *s, const char *addr, const struct func *model)
+{
+	const char *path = model->rec->path;
+	char beside[TREE_PATH_MAX];
+	uint32_t domain, rid;
+	struct record *r;
+
+	if (!func_parse(addr, &domain, &rid))
+		return NULL;
+	snprintf(beside, sizeof(beside), "%.*s%s", (int)(base_name(path) - path), path, addr);
+	r = record_new(beside);
+	if (!r)
+		return NULL;
+	for (size_t i = 0; i < model->rec->n; i++) {
+		const struct field *f = &model->rec->fields[i];
+
+		if (f->type == 'A' || (f->type == 'E' && !strcmp(f->name, "SUBSYSTEM")))
+			record_add(r, f->type, f->name, "%s", f->data);
+	}
+	return func_new(s, r);
+}
+
+int plug(struct sim *s, const char *addr, const char *from)
+{
+	struct func *f = func_find(s, addr), *model = from ? func_find(s, from) : NULL;
+
+	if (f && f->dir)
+		return -EEXIST;
+	if (from && !f) {
+		if (!model)
+			return -ENODEV;
+		f = copy_of(s, addr, model);
+		if (!f)
+			return -EINVAL;
+		sriov_init(s, f);
+	}
+	if (!f)
+		return -ENODEV;
+	f->unplugged = false;
+	return come(s, f);
+}
+
+int unplug(struct sim *s, const char *addr)
+{
+	struct func *f = func_find(s, addr);
+
+	if (!f || !f->dir)
+		return -ENODEV;
+	f->unplugged = true;
+	func_vanish(s, f);
+	return 0;
+}
+
+/* One description for all: they differ only in where they are. */
+static struct field plain[] = {
+	{ 'E', "SUBSYSTEM", "pci", 3 },
+	{ 'A', "vendor", "0x8086\n", 7 },
+	{ 'A', "device", "0x0d58\n", 7 },
+	{ 'A', "subsystem_vendor", "0x8086\n", 7 },
+	{ 'A', "subsystem_device", "0x0000\n", 7 },
+	{ 'A', "class", "0x120000\n", 9 },
+	{ 'A', "revision", "0x01\n", 5 },
+	{ 'A', "numa_node", "-1\n", 3 },
+	{ 'A', "irq", "0\n", 2 },
+	{ 'A', "modalias", "pci:v00008086d00000D58sv00008086sd00000000bc12sc00i00\n", 54 },
+	{ 'A', "ari_enabled", "0\n", 2 },
+	{ 'A', "broken_parity_status", "0\n", 2 },
+	{ 'A', "d3cold_allowed", "1\n", 2 },
+	{ 'A', "msi_bus", "1\n", 2 },
+	{ 'A', "power_state", "D0\n", 3 },
+	{ 'A', "reset_method", "flr bus\n", 8 },
+	{ 'A', "local_cpulist", "0-3\n", 4 },
+	{ 'A', "local_cpus", "f\n", 2 },
+};
+
+/* Every fourth domain is one that VMD would make: wider than 16 bits. */
+static uint32_t domain_of(unsigned int block)
+{
+	return block % 4 ? block - block / 4 : 0x10000 + block / 4;
+}
+
+int plug_many(struct sim *s, unsigned int n)
+{
+	static unsigned int next;
+
+	for (unsigned int end = next + n; next < end; next++) {
+		uint32_t domain = domain_of(next / PER_DOMAIN);
+		unsigned int rid = next % PER_DOMAIN;
+		struct record *r;
+		struct func *f;
+		char path[80];
+
+		snprintf(path, sizeof(path), "/devices/pci%04x:00/%04x:00:%02x.%x", domain, domain,
+			 rid >> 3, rid & 7);
+		if (func_find(s, base_name(path)))
+			continue;
+		r = record_new(path);
+		if (!r)
+			return -ENOMEM;
+		r->fields = plain;
+		r->n = sizeof(plain) / sizeof(plain[0]);
+		f = func_new(s, r);
+		if (!f)
+			return -ENOMEM;
+		come(s, f);
+	}
+	return 0;
+}

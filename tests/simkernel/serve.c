@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "serve.h"
+#include "ops.h"
+#include "sim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+/* Reads all requests that wait; -errno when the mount is gone. */
+static int drain(struct fuse_session *se, struct fuse_buf *buf)
+{
+	for (;;) {
+		int n = fuse_session_receive_buf(se, buf);
+
+		if (n == -EINTR || n == -EAGAIN)
+			return 0;
+		if (n <= 0)
+			return n ? n : -ENODEV;
+		fuse_session_process_buf(se, buf);
+	}
+}
+
+static int loop(struct sim *s, struct fuse_session *se, int signals, int listener)
+{
+	struct pollfd fds[] = {
+		{ .fd = fuse_session_fd(se), .events = POLLIN },
+		{ .fd = signals, .events = POLLIN },
+		{ .fd = listener, .events = POLLIN },
+	};
+	struct fuse_buf buf = { 0 };
+	int r = 0;
+
+	/* A request can be taken back between poll and read. */
+	fcntl(fds[0].fd, F_SETFL, fcntl(fds[0].fd, F_GETFL) | O_NONBLOCK);
+	while (!r && !fuse_session_exited(se)) {
+		if (poll(fds, 3, -1) < 0 && errno != EINTR)
+			r = -errno;
+		if (fds[0].revents)
+			r = drain(se, &buf);
+		if (fds[1].revents)
+			break;
+		if (fds[2].revents)
+			control_accept(s, listener);
+	}
+	free(buf.mem);
+	if (r)
+		fprintf(stderr, "pcidevfs-sim: the mount is gone: %s\n", strerror(-r));
+	return r;
+}
+
+static struct fuse_session *session(struct sim *s)
+{
+	char *argv[] = { "pcidevfs-sim", "-o",
+			 "fsname=pcidevfs-sim,subtype=sysfs,allow_other,default_permissions", NULL };
+	struct fuse_args args = FUSE_ARGS_INIT(3, argv);
+
+	return fuse_session_new(&args, &sim_ops, sizeof(sim_ops), s);
+}
+
+/* Threads inherit the mask, so that the loop alone hears of signals. */
+static int signal_fd(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	signal(SIGPIPE, SIG_IGN);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+static int run(struct sim *s, const char *dir, struct fuse_session *se, int signals)
+{
+	char sys[4096];
+	int r, listener;
+
+	snprintf(sys, sizeof(sys), "%s/sys", dir);
+	if (fuse_session_mount(se, sys))
+		return -EIO;
+	effects_session(s, se);
+	listener = control_listen(s->base);
+	if (listener >= 0) {
+		puts("ready");
+		fflush(stdout);
+	}
+	r = listener < 0 ? listener : loop(s, se, signals, listener);
+	pthread_mutex_lock(&s->lock);
+	s->ending = true;
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+	effects_session(s, NULL);
+	fuse_session_unmount(se);
+	if (listener >= 0)
+		close(listener);
+	return r;
+}
+
+int serve(struct sim *s, const char *dir, bool events)
+{
+	struct fuse_session *se;
+	int signals = signal_fd(), r;
+
+	r = signals < 0 ? -errno : effects_start(s, events);
+	if (r) {
+		fprintf(stderr, "pcidevfs-sim: can not start: %s\n", strerror(-r));
+		return r;
+	}
+	se = session(s);
+	r = se ? run(s, dir, se, signals) : -ENOMEM;
+	effects_stop(s);
+	/* The session stays: a thread that waited may still be about to answer. */
+	return r;
+}

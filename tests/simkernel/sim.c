@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sim.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What every sysfs has, recorded or not. */
+static const char *const top[] = {
+	"block", "bus/pci/devices", "bus/pci/drivers", "bus/pci/slots", "class/net", "class/block",
+	"dev/block", "dev/char", "devices/virtual", "firmware", "fs", "hypervisor", "kernel",
+	"module", "power",
+};
+
+struct sim *sim_new(struct machine *m)
+{
+	struct sim *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->changed, NULL);
+	s->machine = m;
+	s->funcs_tail = &s->funcs;
+	s->drivers_tail = &s->drivers;
+	s->autoprobe = true;
+	s->quiet = true;
+	s->next_set = 1 << 20;	/* above any recorded group */
+	s->base = -1;
+	s->group_sets = calloc(GROUP_SETS, sizeof(struct group *));
+	s->func_hash = calloc(1 << 16, sizeof(struct func *));
+	s->tree = tree_new();
+	if (!s->tree || !s->func_hash || !s->group_sets) {
+		sim_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+/* At the end of the process: what lives as long as the simulation goes with it. */
+void sim_free(struct sim *s)
+{
+	tree_free(s->tree);
+	free(s->func_hash);
+	free(s->group_sets);
+	machine_free(s->machine);
+	free(s);
+}
+
+static bool has_iommu(const struct machine *m)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (record_field(&m->records[i], 'L', "iommu_group"))
+			return true;
+	return false;
+}
+
+int sim_build(struct sim *s)
+{
+	for (size_t i = 0; i < sizeof(top) / sizeof(top[0]); i++)
+		if (!tree_mkdirs(s->tree, s->tree->root, top[i]))
+			return -ENOMEM;
+	s->bus_pci = tree_walk(s->tree, s->tree->root, "bus/pci");
+	s->bus_pci_devices = tree_walk(s->tree, s->bus_pci, "devices");
+	s->iommu = has_iommu(s->machine);
+	if (s->iommu)
+		tree_mkdirs(s->tree, s->tree->root, "kernel/iommu_groups");
+	sim_rows(s, s->bus_pci, pci_bus_rows, s);
+	driver_build(s);
+	pci_build(s);
+	for (size_t i = 0; i < s->machine->n; i++) {
+		const struct record *r = &s->machine->records[i];
+
+		if (!device_is_pci(r) && strcmp(r->path, MACHINE_FACTS))
+			device_add(s, r);
+	}
+	s->quiet = false;
+	return 0;
+}
+
+int sim_wait(struct sim *s)
+{
+	if (!s->ending)
+		pthread_cond_wait(&s->changed, &s->lock);
+	return s->ending ? -EINTR : 0;
+}
+
+void sim_rows(struct sim *s, struct node *dir, const struct reaction *rows, void *obj)
+{
+	for (; rows->name; rows++) {
+		struct node *n;
+
+		if (rows->has && !rows->has(obj))
+			continue;
+		n = tree_file(s->tree, dir, rows->name, rows->mode, "", 0);
+		if (!n)
+			continue;
+		n->row = rows;
+		n->obj = obj;
+	}
+}

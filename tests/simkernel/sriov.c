@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* SR-IOV: virtual functions made and removed by a number written to their physical function. */
+#include "sim.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_VFS 4096
+
+static unsigned long attribute(const struct func *f, const char *name, int base)
+{
+	const char *text = record_text(f->rec, 'A', name);
+
+	return text ? strtoul(text, NULL, base) : 0;
+}
+
+void sriov_init(struct sim *s, struct func *f)
+{
+	unsigned long total = attribute(f, "sriov_totalvfs", 10);
+	const char *autoprobe = record_text(f->rec, 'A', "sriov_drivers_autoprobe");
+
+	(void)s;
+	if (!total || total > MAX_VFS)
+		return;
+	f->vfs = calloc(total, sizeof(struct func *));
+	if (!f->vfs)
+		return;
+	f->total_vfs = (unsigned int)total;
+	f->vf_offset = (unsigned int)attribute(f, "sriov_offset", 10);
+	f->vf_stride = (unsigned int)attribute(f, "sriov_stride", 10);
+	f->vf_device = (uint16_t)attribute(f, "sriov_vf_device", 16);
+	f->autoprobe = !autoprobe || *autoprobe != '0';
+}
+
+static void link_pair(struct sim *s, struct func *vf)
+{
+	char name[24];
+
+	if (!vf->dir || !vf->pf->dir)
+		return;
+	snprintf(name, sizeof(name), "virtfn%u", vf->vf_index);
+	tree_link_to(s->tree, vf->pf->dir, name, vf->dir);
+	tree_link_to(s->tree, vf->dir, "physfn", vf->pf->dir);
+	func_event(s, vf, "change");
+}
+
+void sriov_links(struct sim *s, struct func *f)
+{
+	if (f->pf)
+		link_pair(s, f);
+}
+
+/* Attributes a VF has in common with its PF. */
+static const char *const inherited[] = {
+	"class", "revision", "numa_node", "local_cpus", "local_cpulist", "subsystem_vendor",
+	"subsystem_device", "max_link_speed", "max_link_width", "msi_bus", "power_state",
+};
+
+static struct record *vf_record(const struct func *pf, const char *addr)
+{
+	char path[TREE_PATH_MAX];
+	struct record *r;
+
+	snprintf(path, sizeof(path), "%.*s%s", (int)(base_name(pf->rec->path) - pf->rec->path),
+		 pf->rec->path, addr);
+	r = record_new(path);
+	if (!r)
+		return NULL;
+	record_add(r, 'E', "SUBSYSTEM", "pci");
+	record_add(r, 'A', "vendor", "0x%04x\n", pf->vendor);
+	record_add(r, 'A', "device", "0x%04x\n", pf->vf_device);
+	for (size_t i = 0; i < sizeof(inherited) / sizeof(inherited[0]); i++) {
+		const char *text = record_text(pf->rec, 'A', inherited[i]);
+
+		if (text)
+			record_add(r, 'A', inherited[i], "%s", text);
+	}
+	record_add(r, 'A', "ari_enabled", "0\n");
+	record_add(r, 'A', "irq", "0\n");
+	record_add(r, 'A', "driver_override", "(null)\n");
+	record_add(r, 'A', "reset_method", "flr\n");
+	return r;
+}
+
+static void add_modalias(struct func *f, struct record *r)
+{
+	record_add(r, 'A', "modalias", "%s\n", f->modalias);
+	record_add(r, 'A', "dma_mask_bits", "64\n");
+	record_add(r, 'A', "consistent_dma_mask_bits", "64\n");
+}
+
+static struct func *vf_get(struct sim *s, struct func *pf, unsigned int index)
+{
+	uint32_t rid = pf->rid + pf->vf_offset + index * pf->vf_stride;
+	char addr[ADDR_LEN + 8];
+	struct func *f = pf->vfs[index];
+	struct record *r;
+
+	if (f)
+		return f;
+	snprintf(addr, sizeof(addr), "%04x:%02x:%02x.%x", pf->domain, rid >> 8, rid >> 3 & 31, rid & 7);
+	if (rid > 0xffff || !pf->vf_offset || func_find(s, addr))
+		return NULL;
+	r = vf_record(pf, addr);
+	f = r ? func_new(s, r) : NULL;
+	if (!f)
+		return NULL;
+	add_modalias(f, r);
+	f->pf = pf;
+	f->vf_index = index;
+	pf->vfs[index] = f;
+	return f;
+}
+
+static int vf_add(struct sim *s, struct func *vf)
+{
+	int r = func_appear(s, vf);
+
+	if (r)
+		return r;
+	vf->added = true;
+	r = func_lock(s, vf);
+	if (r)
+		return r;
+	if (s->autoprobe)
+		driver_probe_all(s, vf);
+	func_unlock(s, vf);
+	return 0;
+}
+
+int sriov_enable(struct sim *s, struct func *pf, unsigned int n)
+{
+	int r = 0;
+
+	for (unsigned int i = 0; i < n; i++)
+		if (!vf_get(s, pf, i))
+			return -ENOMEM;
+	pf->num_vfs = n;
+	for (unsigned int i = 0; i < n && !r; i++)
+		r = vf_add(s, pf->vfs[i]);
+	func_event(s, pf, "change");
+	return r;
+}
+
+int sriov_disable(struct sim *s, struct func *pf)
+{
+	char name[24];
+
+	for (unsigned int i = 0; i < pf->total_vfs; i++) {
+		struct func *vf = pf->vfs[i];
+
+		if (!vf || !vf->dir)
+			continue;
+		snprintf(name, sizeof(name), "virtfn%u", i);
+		tree_remove_name(s->tree, pf->dir, name);
+		tree_remove_name(s->tree, vf->dir, "physfn");
+		func_vanish(s, vf);
+	}
+	pf->num_vfs = 0;
+	return 0;
+}
+
+static bool is_pf(const void *obj)
+{
+	return ((const struct func *)obj)->total_vfs > 0;
+}
+
+static ssize_t sriov_numvfs_show(struct sim *s, void *obj, char *page)
+{
+	(void)s;
+	return snprintf(page, PAGE_TEXT, "%u\n", ((struct func *)obj)->num_vfs);
+}
+
+static int change_number(struct sim *s, struct func *f, unsigned int n)
+{
+	int r;
+
+	if (n == f->num_vfs)
+		return 0;
+	r = driver_sriov(f->drv);
+	if (r)
+		return r;
+	if (!n)
+		return sriov_disable(s, f);
+	return f->num_vfs ? -EBUSY : sriov_enable(s, f, n);
+}
+
+static int sriov_numvfs_store(struct sim *s, void *obj, const char *text, size_t len)
+{
+	struct func *f = obj;
+	char *end;
+	unsigned long n = strtoul(text, &end, 0);
+	int r;
+
+	(void)len;
+	if (*text < '0' || *text > '9' || end == text || (*end && *end != '\n') || n > 0xffff)
+		return -EINVAL;
+	if (n > f->total_vfs)
+		return -ERANGE;
+	r = func_lock(s, f);
+	if (r)
+		return r;
+	r = change_number(s, f, (unsigned int)n);
+	func_unlock(s, f);
+	return r;
+}
+
+static ssize_t autoprobe_show(struct sim *s, void *obj, char *page)
+{
+	(void)s;
+	return snprintf(page, PAGE_TEXT, "%d\n", ((struct func *)obj)->autoprobe);
+}
+
+static int autoprobe_store(struct sim *s, void *obj, const char *text, size_t len)
+{
+	(void)s, (void)len;
+	if (!strchr("01yYnN", *text) || !*text)
+		return -EINVAL;
+	((struct func *)obj)->autoprobe = strchr("1yY", *text) != NULL;
+	return 0;
+}
+
+const struct reaction sriov_rows[] = {
+	{ .name = "sriov_numvfs", .mode = 0644, .flags = ROW_LOCKED, .has = is_pf,
+	  .show = sriov_numvfs_show, .store = sriov_numvfs_store },
+	{ .name = "sriov_drivers_autoprobe", .mode = 0644, .has = is_pf, .show = autoprobe_show,
+	  .store = autoprobe_store },
+	{ NULL },
+};
