@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <linux/fuse.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../../fs/handoff.h"
+#include "../../fs/inflight.h"
+#include "../../fs/mountpoint.h"
+#include "../../fs/options.h"
+#include "../../fs/takeover.h"
+
+static int parse(struct options *o, const char *const *args)
+{
+	char *argv[OPTIONS_ARGV + 1] = { "pcidevfsd" };
+	int argc = 1;
+
+	for (; args[argc - 1]; argc++)
+		argv[argc] = (char *)args[argc - 1];
+	optind = 0;
+	return options_parse(argc, argv, o);
+}
+
+#define PARSE(o, ...) parse(o, (const char *const[]){ __VA_ARGS__, NULL })
+
+DEFINE_TEST(options_defaults)
+{
+	struct options o;
+
+	CHECK_EQ(PARSE(&o, "/mnt"), 0);
+	CHECK_STR(o.sysfs, "/sys");
+	CHECK_STR(o.dev, "/dev");
+	CHECK_STR(o.proc, "/proc");
+	CHECK_STR(o.state, "/var/lib/pcidevfs");
+	CHECK_STR(o.mountpoint, "/mnt");
+	CHECK(o.deadline_factor > 0.99 && o.deadline_factor < 1.01);
+	CHECK_STR(options_given(&o, 0), NULL);
+}
+
+DEFINE_TEST(options_wrong_use)
+{
+	struct options o;
+
+	CHECK_EQ(PARSE(&o, "--frobnicate", "/mnt"), -EINVAL);
+	CHECK_EQ(PARSE(&o, "-x", "/mnt"), -EINVAL);
+	CHECK_EQ(PARSE(&o, "--sysfs"), -EINVAL);
+	CHECK_EQ(PARSE(&o, "--state", "/s"), -EINVAL);
+	CHECK_EQ(PARSE(&o, ""), -EINVAL);
+	CHECK_EQ(PARSE(&o, "/a", "/b"), -EINVAL);
+	CHECK_EQ(PARSE(&o, "--deadline", "2x", "/a"), -EINVAL);
+	CHECK_EQ(PARSE(&o, "--deadline", "0", "/a"), -EINVAL);
+	CHECK_EQ(PARSE(&o, "--deadline", "nan", "/a"), -EINVAL);
+	CHECK_EQ(PARSE(&o, "--deadline", "1e9", "/a"), -EINVAL);
+	CHECK_EQ(PARSE(&o, "--help", "--deadline", "rubbish"), 0);
+}
+
+/* The serving process must be started with exactly what the holder was. */
+DEFINE_TEST(options_reach_the_serving_process)
+{
+	const char *argv[OPTIONS_ARGV];
+	struct options o, again;
+
+	CHECK_EQ(PARSE(&o, "--sysfs=/s", "--dev", "/d", "--proc", "/p", "--state", "/st",
+		       "--deadline", "0.5", "mnt"), 0);
+	CHECK_STR(options_given(&o, 0), "/s");
+	options_argv(&o, "--serve", "7", "/abs/-mnt", argv);
+	CHECK_EQ(parse(&again, argv + 1), 0);
+	CHECK_STR(again.serve, "7");
+	CHECK_STR(again.sysfs, "/s");
+	CHECK_STR(again.dev, "/d");
+	CHECK_STR(again.proc, "/p");
+	CHECK_STR(again.state, "/st");
+	CHECK_STR(again.mountpoint, "/abs/-mnt");
+	CHECK(again.deadline_factor > 0.49 && again.deadline_factor < 0.51);
+}
+
+DEFINE_TEST(handoff_carries_descriptors)
+{
+	struct handover in = { .generation = 3 }, out = { 0 };
+	int pair[2], fds[2], got[2];
+
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	CHECK_EQ(pipe(fds), 0);
+	CHECK_EQ(handoff_send(pair[0], &in, sizeof(in), fds, 2), 0);
+	CHECK_EQ(handoff_recv(pair[1], &out, sizeof(out), got, 2), 0);
+	CHECK_EQ(out.generation, 3);
+	CHECK(fcntl(got[0], F_GETFD) & FD_CLOEXEC);
+	CHECK_EQ(write(got[1], "x", 1), 1);
+	CHECK_EQ(read(fds[0], &(char){ 0 }, 1), 1);
+}
+
+DEFINE_TEST(handoff_refuses_other_messages)
+{
+	struct handover msg = { 0 };
+	char byte = 'x';
+	int pair[2], fds[2], got[2] = { -7, -7 }, lowest;
+
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair), 0);
+	CHECK_EQ(pipe(fds), 0);
+	lowest = dup(0);
+	close(lowest);
+	CHECK_EQ(handoff_recv(pair[1], &msg, sizeof(msg), got, 2), -EAGAIN);
+	/* Short, without descriptors, with too few, with too many, too long. */
+	CHECK_EQ(handoff_send(pair[0], &byte, 1, fds, 2), 0);
+	CHECK_EQ(handoff_recv(pair[1], &msg, sizeof(msg), got, 2), -EPROTO);
+	CHECK_EQ(handoff_send(pair[0], &msg, sizeof(msg), NULL, 0), 0);
+	CHECK_EQ(handoff_recv(pair[1], &msg, sizeof(msg), got, 2), -EPROTO);
+	CHECK_EQ(handoff_send(pair[0], &msg, sizeof(msg), fds, 1), 0);
+	CHECK_EQ(handoff_recv(pair[1], &msg, sizeof(msg), got, 2), -EPROTO);
+	CHECK_EQ(handoff_send(pair[0], &msg, sizeof(msg), fds, 2), 0);
+	CHECK_EQ(handoff_recv(pair[1], &msg, sizeof(msg), got, 1), -EPROTO);
+	CHECK_EQ(handoff_send(pair[0], &msg, sizeof(msg), fds, 2), 0);
+	CHECK_EQ(handoff_recv(pair[1], &byte, 1, got, 2), -EPROTO);
+	CHECK_EQ(got[0], -7);
+	/* None of the refused descriptors stayed open. */
+	CHECK_EQ(dup(0), lowest);
+	close(pair[0]);
+	CHECK_EQ(handoff_recv(pair[1], &msg, sizeof(msg), NULL, 0), -EPIPE);
+}
+
+DEFINE_TEST(takeover_estate_is_checked)
+{
+	struct estate e;
+
+	CHECK_EQ(takeover_parse("", &e), -EINVAL);
+	CHECK_EQ(takeover_parse("fuse=0", &e), -EINVAL);
+	CHECK_EQ(takeover_parse("fuse=999,stash=1,listen=-1,conn=-1,former=-1,gen=1,restarts=0,dev=0:1",
+				&e), -EINVAL);
+	CHECK_EQ(takeover_parse("fuse=0,stash=1,listen=-1,conn=-1,former=-1,gen=4,restarts=2,dev=0:1x",
+				&e), -EINVAL);
+	CHECK_EQ(takeover_parse("fuse=0,stash=1,listen=-1,conn=-1,former=-1,gen=4,restarts=2,dev=0:61",
+				&e), 0);
+	CHECK_EQ(e.generation, 4);
+	CHECK_EQ(e.restarts, 2);
+	CHECK_EQ(e.minor, 61);
+}
+
+static void note(struct inflight *f, uint64_t unique, uint32_t pid, uint64_t node)
+{
+	struct fuse_in_header in = { .unique = unique, .pid = pid, .nodeid = node };
+
+	inflight_note(f, &in);
+}
+
+/* Was unique answered EIO? The pipe stands for the connection. */
+static bool failed(int fd, uint64_t unique)
+{
+	struct fuse_out_header out;
+	bool found = false;
+
+	while (read(fd, &out, sizeof(out)) == (ssize_t)sizeof(out)) {
+		CHECK_EQ(out.error, -EIO);
+		found |= out.unique == unique;
+	}
+	return found;
+}
+
+DEFINE_TEST(inflight_keeps_who_waits_long)
+{
+	struct inflight *f = calloc(1, sizeof(*f));
+	int p[2];
+
+	CHECK_EQ(pipe2(p, O_NONBLOCK), 0);
+	note(f, 10, 4000, 1);
+	/* Others go on reading for a long time. */
+	for (uint64_t i = 0; i < 1000000; i++)
+		note(f, 12 + 2 * i, 5000 + i % 7, 1);
+	CHECK_EQ(inflight_fail_all(f, p[1]), 8 + 64);
+	CHECK(failed(p[0], 10));
+	free(f);
+}
+
+DEFINE_TEST(inflight_forgets_what_was_followed)
+{
+	struct inflight *f = calloc(1, sizeof(*f));
+	int p[2];
+
+	CHECK_EQ(pipe2(p, O_NONBLOCK), 0);
+	note(f, 10, 4000, 1);
+	note(f, 12, 4000, 2);
+	inflight_fail_all(f, p[1]);
+	CHECK(!failed(p[0], 10));
+	free(f);
+}
+
+DEFINE_TEST(inflight_knows_strangers_by_node)
+{
+	struct inflight *f = calloc(1, sizeof(*f));
+	int p[2];
+
+	CHECK_EQ(pipe2(p, O_NONBLOCK), 0);
+	note(f, 10, 0, 77);
+	note(f, 12, 0, 78);
+	inflight_fail_all(f, p[1]);
+	CHECK(failed(p[0], 10));
+	free(f);
+}
+
+DEFINE_TEST(mountpoint_resolves_without_looking)
+{
+	struct err err = { 0 };
+	struct mount_entry entry;
+	char *path;
+
+	CHECK_EQ(mountpoint_resolve("/proc/", &path, &err), 0);
+	CHECK_STR(path, "/proc");
+	CHECK_EQ(mountpoint_find(path, &entry), 0);
+	CHECK(!entry.ours);
+	free(path);
+	CHECK_EQ(mountpoint_resolve("/proc/..//tmp/new name", &path, &err), 0);
+	CHECK_STR(path, "/tmp/new name");
+	CHECK_EQ(mountpoint_find(path, &entry), -ENOENT);
+	free(path);
+	CHECK_EQ(mountpoint_resolve("/", &path, &err), 0);
+	CHECK_STR(path, "/");
+	free(path);
+	CHECK_EQ(mountpoint_resolve("/none/at/all", &path, &err), -ENOENT);
+	CHECK_IN(err.text, "/none/at/all");
+}
