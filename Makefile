@@ -20,7 +20,8 @@ say = @$(if $(V),:,echo '  $(1)	$(2)')
 HARDEN := -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 SANITIZE :=
 CFLAGS ?= -O2 -g
-WARN := -Wall -Wextra -Wshadow -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes
+WARN := -Wall -Wextra -Wshadow -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes \
+	-Wno-missing-field-initializers
 all_cflags = -std=gnu11 -D_GNU_SOURCE= -DVERSION='"$(VERSION)"' -Iinclude \
 	$(WARN) $(WERROR) -fno-strict-aliasing -pthread $(if $(SANITIZE),$(SANITIZE),$(HARDEN)) \
 	$(pkg_cflags) $(CFLAGS)
