@@ -2,13 +2,11 @@
 #include "critical.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "devpath.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 
@@ -45,36 +43,24 @@ static void guard_add(struct scan *scan, const char *address, enum rank rank, co
 	scan->n++;
 }
 
-/* "pci10000:e0", a root bus */
-static bool is_root_bus(const char *name)
+struct reason {
+	struct scan *scan;
+	enum rank rank;
+	const char *text;
+};
+
+static void guard_found(void *ctx, const char *address)
 {
-	return !strncmp(name, "pci", 3) && strchr(name, ':');
+	const struct reason *reason = ctx;
+
+	guard_add(reason->scan, address, reason->rank, reason->text);
 }
 
-/*
- * The function a device belongs to is the last one in its path; those above it are bridges, but for
- * one that carries a root bus of its own (Intel VMD): that one takes the device away as well.
- */
 bool scan_guard(struct scan *scan, const char *path, enum rank rank, const char *text)
 {
-	char name[KEY_NAME], last[KEY_NAME] = "";
-	struct pci_addr addr;
+	struct reason reason = { scan, rank, text };
 
-	for (size_t len; *path; path += len) {
-		path += strspn(path, "/");
-		len = strcspn(path, "/");
-		if (len >= sizeof(name))
-			continue;
-		memcpy(name, path, len);
-		name[len] = '\0';
-		if (pci_addr_parse(name, &addr))
-			STR_COPY(last, name);
-		else if (*last && is_root_bus(name))
-			guard_add(scan, last, rank, text);
-	}
-	if (*last)
-		guard_add(scan, last, rank, text);
-	return *last;
+	return devpath_functions(scan->s, path, guard_found, &reason);
 }
 
 void scan_through(const struct chain *chain, char *buf, size_t size)
@@ -90,27 +76,12 @@ void scan_through(const struct chain *chain, char *buf, size_t size)
 	}
 }
 
-char *scan_link(struct scan *scan, const char *fmt, ...)
+char *scan_link(struct scan *scan, const char *class, const char *name)
 {
-	char path[PATH_MAX], target[PATH_MAX], *start = target, *copy;
-	va_list ap;
-	ssize_t n;
-	int len;
+	char *path = devpath_link(scan->s, "class/%s/%s", class, name);
 
-	va_start(ap, fmt);
-	len = vsnprintf(path, sizeof(path), fmt, ap);
-	va_end(ap);
-	if (len < 0 || (size_t)len >= sizeof(path))
-		return NULL;
-	n = readlinkat(scan->s->fd[ROOT_SYS], path, target, sizeof(target) - 1);
-	if (n < 0)
-		return NULL;
-	target[n] = '\0';
-	while (!strncmp(start, "../", 3))
-		start += 3;
-	copy = strdup(start);
-	scan->no_memory |= !copy;
-	return copy;
+	scan->no_memory |= !path && errno == ENOMEM;
+	return path;
 }
 
 /* Its size is known only by reading: a file of proc is made while it is read. */
@@ -164,13 +135,15 @@ static void guard_function(struct scan *scan, const char *address)
 {
 	int64_t class, boot_vga;
 
-	if (sysfs_number(scan->s, ROOT_SYS, 0, 0xffffff, &class, "bus/pci/devices/%s/class", address))
+	if (sysfs_number(scan->s, ROOT_SYS, 0, 0xffffff, &class, "bus/pci/devices/%s/class",
+			 address))
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
 		if (class >> 8 == classes[i].class)
 			guard_add(scan, address, RANK_FUNCTION, classes[i].text);
 	if (class >> 16 == CLASS_DISPLAY &&
-	    !sysfs_number(scan->s, ROOT_SYS, 0, 1, &boot_vga, "bus/pci/devices/%s/boot_vga", address) &&
+	    !sysfs_number(scan->s, ROOT_SYS, 0, 1, &boot_vga, "bus/pci/devices/%s/boot_vga",
+			  address) &&
 	    boot_vga)
 		guard_add(scan, address, RANK_CONSOLE, "it is the boot console's display");
 }
@@ -199,7 +172,7 @@ static int critical_consoles(struct scan *scan)
 		return rc == -ENOENT ? 0 : rc;
 	next = text;
 	while (console_next(&next, &name)) {
-		_free_ char *path = strchr(name, '/') ? NULL : scan_link(scan, "class/tty/%s", name);
+		_free_ char *path = strchr(name, '/') ? NULL : scan_link(scan, "tty", name);
 		char why[CRITICAL_TEXT];
 
 		snprintf(why, sizeof(why), "it carries the boot console %.32s", name);

@@ -50,12 +50,12 @@ struct chain {
 /* Room for one more row; NULL when memory ran out, which is then noted. */
 void *scan_grow(struct scan *scan, void *rows, size_t n, size_t *cap, size_t size);
 
-/* Guards each function in a device's path that the device cannot do without; false if there is none. */
+/* Guards each function that the device at path hangs on; false if there is none. */
 bool scan_guard(struct scan *scan, const char *path, enum rank rank, const char *text);
 /* " through bond0 and br0"; "" for an empty chain. */
 void scan_through(const struct chain *chain, char *buf, size_t size);
-/* A symlink's whole target, without what leads up: "devices/pci0000:00/..."; NULL when there is none. */
-__attribute__((format(printf, 2, 3))) char *scan_link(struct scan *scan, const char *fmt, ...);
+/* Where a device of a class lies, to be freed; NULL when there is none. */
+char *scan_link(struct scan *scan, const char *class, const char *name);
 /* A whole file of proc in *ret, to be freed. 0 or -errno. */
 int scan_text(struct scan *scan, const char *path, char **ret);
 /* A whole file of the first process, else of our own; the same. */

@@ -10,13 +10,13 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "devpath.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 
 #define DISK_NAME 64
 #define WHAT_MAX 120
 #define POINT_MAX 96 /* of a mount point in a sentence */
-#define SUBSYSTEM "/nvme-subsystem/"
 
 struct disk {
 	char *name; /* as sysfs has it: '!' for '/' */
@@ -84,7 +84,7 @@ static int load_disk(struct disks *disks, const char *name)
 	struct disk *rows, d = { .rank = RANK_NONE };
 	char dev[32];
 
-	d.path = scan_link(disks->scan, "class/block/%s", name);
+	d.path = scan_link(disks->scan, "block", name);
 	if (!d.path)
 		return 0;
 	d.name = strdup(name);
@@ -139,30 +139,6 @@ static int load_mounts(struct disks *disks)
 
 /* ---- from a disk down to functions */
 
-/* A multipath NVMe disk is virtual; the subsystem's directory links to its controllers. */
-static bool guard_controllers(struct disks *disks, const char *path, enum rank rank, const char *text)
-{
-	const char *sub = strstr(path, SUBSYSTEM);
-	int len = sub ? (int)(sub + strlen(SUBSYSTEM) - path) : 0;
-	_closedir_ DIR *dir = NULL;
-	struct dirent *e;
-	bool any = false;
-
-	if (!sub)
-		return false;
-	len += (int)strcspn(path + len, "/");
-	dir = sysfs_dir(disks->scan->s, ROOT_SYS, "%.*s", len, path);
-	while (dir && (e = readdir(dir))) {
-		_free_ char *controller = NULL;
-
-		if (strncmp(e->d_name, "nvme", 4) || e->d_name[4 + strspn(e->d_name + 4, "0123456789")])
-			continue;
-		controller = scan_link(disks->scan, "%.*s/%s", len, path, e->d_name);
-		any |= controller && scan_guard(disks->scan, controller, rank, text);
-	}
-	return any;
-}
-
 /* Guards the functions right below d; false when there are none, as below a stacked device. */
 static bool guard_disk(struct disks *disks, struct disk *d, enum rank rank, const char *what)
 {
@@ -174,8 +150,7 @@ static bool guard_disk(struct disks *disks, struct disk *d, enum rank rank, cons
 		whole->used = true;
 	scan_through(&disks->chain, through, sizeof(through));
 	snprintf(text, sizeof(text), "disk %.32s %.120s%s", d->name, what, through);
-	return scan_guard(disks->scan, d->path, rank, text) ||
-	       guard_controllers(disks, d->path, rank, text);
+	return scan_guard(disks->scan, d->path, rank, text);
 }
 
 static struct disk *find_node(struct disks *disks, const char *path);
@@ -353,10 +328,14 @@ static int held(struct disks *disks)
 	return 0;
 }
 
-/* A floppy or a device made of others has no function of its own: it is not worth opening. */
-static bool has_function(const struct disk *d)
+static void nothing(void *ctx __attribute__((unused)), const char *address __attribute__((unused)))
 {
-	return strstr(d->path, "/pci") || strstr(d->path, SUBSYSTEM);
+}
+
+/* A floppy or a device made of others has no function of its own: it is not worth opening. */
+static bool has_function(const struct sysfs *s, const struct disk *d)
+{
+	return devpath_functions(s, d->path, nothing, NULL);
 }
 
 /*
@@ -384,7 +363,7 @@ static bool is_exclusive(const struct sysfs *s, const struct disk *d)
 static int opened(struct disks *disks)
 {
 	for (struct disk *d = disks->rows; d < disks->rows + disks->n; d++)
-		if (!d->used && !d->partition && d->has_dev && has_function(d) &&
+		if (!d->used && !d->partition && d->has_dev && has_function(disks->scan->s, d) &&
 		    is_exclusive(disks->scan->s, d))
 			guard_disk(disks, d, RANK_EXCLUSIVE, "is open exclusively");
 	return 0;

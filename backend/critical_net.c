@@ -15,7 +15,7 @@
 
 struct nic {
 	char *name;
-	char *path; /* below the sysfs root */
+	char *path;	/* below the sysfs root */
 	enum rank rank; /* weightiest reason followed so far */
 	unsigned int seen;
 };
@@ -58,7 +58,7 @@ static int load(struct nics *nics)
 	while ((e = readdir(dir))) {
 		struct nic *rows, nic = { .rank = RANK_NONE };
 
-		nic.path = scan_link(nics->scan, "class/net/%s", e->d_name);
+		nic.path = scan_link(nics->scan, "net", e->d_name);
 		if (!nic.path)
 			continue;
 		nic.name = strdup(e->d_name);
@@ -94,7 +94,8 @@ static struct nic *master_of(struct nics *nics, const struct nic *nic)
 {
 	char name[IFNAMSIZ];
 
-	if (sysfs_link(nics->scan->s, ROOT_SYS, name, sizeof(name), "class/net/%s/master", nic->name))
+	if (sysfs_link(nics->scan->s, ROOT_SYS, name, sizeof(name), "class/net/%s/master",
+		       nic->name))
 		return NULL;
 	return find(nics, name);
 }

@@ -47,7 +47,8 @@ static void unescape(char *text)
 	while (*text) {
 		if (text[0] == '\\' && text[1] >= '0' && text[1] <= '3' && is_octal(text[2]) &&
 		    is_octal(text[3])) {
-			char c = (char)((text[1] - '0') << 6 | (text[2] - '0') << 3 | (text[3] - '0'));
+			char c = (char)((text[1] - '0') << 6 | (text[2] - '0') << 3 |
+					(text[3] - '0'));
 
 			/* a NUL cannot be meant, and would end the string */
 			*to++ = c ?: '?';

@@ -95,8 +95,8 @@ static bool qualified_prefix(const char *text, size_t len)
 	for (size_t i = 0; i < len; i++) {
 		bool edge = !i || i == len - 1 || text[i - 1] == '.' || text[i + 1] == '.';
 
-		if (is_alnum(text[i]) ? text[i] != to_lower(text[i]) :
-					edge || (text[i] != '-' && text[i] != '.'))
+		if (is_alnum(text[i]) ? text[i] != to_lower(text[i])
+				      : edge || (text[i] != '-' && text[i] != '.'))
 			return false;
 	}
 	return true;
@@ -120,7 +120,8 @@ bool names_qualified(const char *resource)
 	       qualified_name(slash + 1);
 }
 
-void names_resource(const char *vendor, const char *product, uint16_t device, char *buf, size_t size)
+void names_resource(const char *vendor, const char *product, uint16_t device, char *buf,
+		    size_t size)
 {
 	char prefix[ID_LINE], name[ID_LINE], id[5];
 
@@ -132,8 +133,7 @@ void names_resource(const char *vendor, const char *product, uint16_t device, ch
 	/* Harvester writes a name that begins with '_' as it is, and kubelet never offers it. */
 	if (strlen(prefix) + strlen(name) > NAME_ROOM || !qualified_name(name))
 		memcpy(name, id, sizeof(id));
-	if (!qualified_prefix(prefix, strlen(prefix)) ||
-	    strlen(prefix) + strlen(name) + 2 > size)
+	if (!qualified_prefix(prefix, strlen(prefix)) || strlen(prefix) + strlen(name) + 2 > size)
 		vendor_part("unknown", prefix);
 	snprintf(buf, size, "%s/%s", prefix, name);
 }

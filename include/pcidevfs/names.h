@@ -32,7 +32,8 @@ int names_fill(struct names_db *db, const struct facts *facts, struct names *ret
  * that; then "<vendor>/<device id>". vendor and product are pci.ids' names, NULL when unknown.
  * Never empty; size is sizeof(((struct names *)0)->resource) or more.
  */
-void names_resource(const char *vendor, const char *product, uint16_t device, char *buf, size_t size);
+void names_resource(const char *vendor, const char *product, uint16_t device, char *buf,
+		    size_t size);
 
 /* Is it an extended resource's name as kubelet accepts it: a DNS-1123 subdomain, '/', a name? */
 bool names_qualified(const char *resource);

@@ -114,7 +114,8 @@ static void nic_master(const char *master, const char *nic)
 	put_link(target, "sys/class/net/%s/master", nic);
 }
 
-#define ROUTES "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"
+#define ROUTES                                                                                     \
+	"Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"
 #define DEFAULT_ROUTE(nic) nic "\t00000000\t0101A8C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n"
 
 static void open_roots(struct sysfs *s)
@@ -187,7 +188,8 @@ DEFINE_TEST(critical_partition_and_the_root_first)
 	put_disk(HBA "/nvme/nvme0", "nvme0n1", 0);
 	put_partition(HBA "/nvme/nvme0", "nvme0n1", "nvme0n1p1", 1);
 	put_partition(HBA "/nvme/nvme0", "nvme0n1", "nvme0n1p2", 2);
-	EXPECT(MOUNT("8:1", "/boot/efi") MOUNT("8:2", "/"), SLOT "disk nvme0n1p2 is mounted on /\n");
+	EXPECT(MOUNT("8:1", "/boot/efi") MOUNT("8:2", "/"),
+	       SLOT "disk nvme0n1p2 is mounted on /\n");
 	EXPECT(MOUNT("8:1", "/boot/efi") MOUNT("8:2", "/srv"),
 	       SLOT "disk nvme0n1p1 is mounted on /boot/efi\n");
 }
@@ -212,8 +214,9 @@ DEFINE_TEST(critical_raid1_behind_two_adapters)
 	put_partition(VIRTUAL, "md0", "md0p1", 101);
 	stack("md0", "sda");
 	stack("md0", "sdb");
-	EXPECT(MOUNT("8:101", "/data"), SLOT "disk sda is mounted on /data through md0 and md0p1\n"
-	       SLOT2 "disk sdb is mounted on /data through md0 and md0p1\n");
+	EXPECT(MOUNT("8:101", "/data"),
+	       SLOT "disk sda is mounted on /data through md0 and md0p1\n" SLOT2
+		    "disk sdb is mounted on /data through md0 and md0p1\n");
 }
 
 DEFINE_TEST(critical_bcache)
@@ -223,8 +226,8 @@ DEFINE_TEST(critical_bcache)
 	put_disk(VIRTUAL, "bcache0", 100);
 	stack("bcache0", "sda");
 	stack("bcache0", "nvme0n1");
-	EXPECT(MOUNT("8:100", "/"), SLOT "disk sda is mounted on / through bcache0\n"
-	       SLOT2 "disk nvme0n1 is mounted on / through bcache0\n");
+	EXPECT(MOUNT("8:100", "/"), SLOT "disk sda is mounted on / through bcache0\n" SLOT2
+					 "disk nvme0n1 is mounted on / through bcache0\n");
 }
 
 DEFINE_TEST(critical_held_disks)
@@ -280,7 +283,8 @@ DEFINE_TEST(critical_swap_file_on_btrfs)
 {
 	put_disk(HBA "/block", "sda", 0);
 	put("Filename Type\n/swap/file file 1 0 -2\n", "proc/swaps");
-	EXPECT("36 35 0:31 /@ /swap rw - btrfs /dev/sda rw\n", SLOT "disk sda is mounted on /swap\n");
+	EXPECT("36 35 0:31 /@ /swap rw - btrfs /dev/sda rw\n",
+	       SLOT "disk sda is mounted on /swap\n");
 }
 
 DEFINE_TEST(critical_several_devices_in_one_source)
@@ -303,16 +307,19 @@ DEFINE_TEST(critical_nvme_multipath_on_two_ports)
 {
 	put_disk("virtual/nvme-subsystem/nvme-subsys0", "nvme0n1", 0);
 	put_partition("virtual/nvme-subsystem/nvme-subsys0", "nvme0n1", "nvme0n1p1", 1);
-	put_link("../../../" HBA "/nvme/nvme0", "sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0");
-	put_link("../../../" HBA2 "/nvme/nvme1", "sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme1");
-	EXPECT(MOUNT("8:1", "/"), SLOT "disk nvme0n1p1 is mounted on /\n" SLOT2
-					"disk nvme0n1p1 is mounted on /\n");
+	put_link("../../../" HBA "/nvme/nvme0",
+		 "sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0");
+	put_link("../../../" HBA2 "/nvme/nvme1",
+		 "sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme1");
+	EXPECT(MOUNT("8:1", "/"),
+	       SLOT "disk nvme0n1p1 is mounted on /\n" SLOT2 "disk nvme0n1p1 is mounted on /\n");
 }
 
 DEFINE_TEST(critical_virtio_and_usb)
 {
 	put_disk("pci0000:00/0000:00:05.0/virtio2/block", "vda", 0);
-	put_disk("pci0000:00/0000:00:14.0/usb2/2-1/2-1:1.0/host6/target6:0:0/6:0:0:0/block", "sdc", 32);
+	put_disk("pci0000:00/0000:00:14.0/usb2/2-1/2-1:1.0/host6/target6:0:0/6:0:0:0/block", "sdc",
+		 32);
 	EXPECT(MOUNT("8:0", "/") MOUNT("8:32", "/media/stick"),
 	       "0000:00:05.0 disk vda is mounted on /\n"
 	       "0000:00:14.0 disk sdc is mounted on /media/stick\n");
@@ -320,7 +327,8 @@ DEFINE_TEST(critical_virtio_and_usb)
 
 DEFINE_TEST(critical_disk_behind_vmd)
 {
-	put_disk("pci0000:00/0000:00:0e.0/pci10000:e0/10000:e0:06.0/10000:e1:00.0/nvme/nvme0", "nvme0n1", 0);
+	put_disk("pci0000:00/0000:00:0e.0/pci10000:e0/10000:e0:06.0/10000:e1:00.0/nvme/nvme0",
+		 "nvme0n1", 0);
 	EXPECT(MOUNT("8:0", "/"), "0000:00:0e.0 disk nvme0n1 is mounted on /\n"
 				  "10000:e1:00.0 disk nvme0n1 is mounted on /\n");
 }
@@ -379,8 +387,9 @@ DEFINE_TEST(critical_names_are_harmless)
 {
 	put_disk(HBA "/block", "sda", 0);
 	EXPECT(MOUNT("8:0", "/a\\012\\033b\\000c\\134"), SLOT "disk sda is mounted on /a??b?c\\\n");
-	EXPECT(MOUNT("8:0", "/0123456789012345678901234567890123456789012345678901234567890123456789"
-			    "0123456789012345678901234567890123456789"),
+	EXPECT(MOUNT("8:0",
+		     "/0123456789012345678901234567890123456789012345678901234567890123456789"
+		     "0123456789012345678901234567890123456789"),
 	       SLOT "disk sda is mounted on /012345678901234567890123456789012345678901234567890123"
 		    "45678901234567890123456789012345678901...\n");
 }
@@ -397,7 +406,8 @@ DEFINE_TEST(critical_garbage)
 	put("-\n", "proc/1/net/if_inet6");
 	put(") E (\n(((\n", "proc/consoles");
 	EXPECT(" - \n- - -\n1 2 : 4 5 - 6 7\n1 2 99999999999999999999:0 / / - x /dev/../dev/sda\n"
-	       "1 2 3:4 / /p - x /dev/../../etc\n", "");
+	       "1 2 3:4 / /p - x /dev/../../etc\n",
+	       "");
 }
 
 /* A real block device that somebody has opened exclusively; loop devices need no medium. */
@@ -437,8 +447,9 @@ DEFINE_TEST(critical_route_through_vlan_bridge_and_bond)
 	nic_master("br0", "bond0");
 	nic_stack("br0.5", "br0");
 	put(ROUTES DEFAULT_ROUTE("br0.5"), "proc/1/net/route");
-	EXPECT("", "0000:03:00.0 NIC eno1 carries the default route through bond0, br0 and br0.5\n"
-		   "0000:03:00.1 NIC eno2 carries the default route through bond0, br0 and br0.5\n");
+	EXPECT("",
+	       "0000:03:00.0 NIC eno1 carries the default route through bond0, br0 and br0.5\n"
+	       "0000:03:00.1 NIC eno2 carries the default route through bond0, br0 and br0.5\n");
 	put(ROUTES, "proc/1/net/route");
 	EXPECT("", "0000:03:00.0 NIC eno1 is below bond bond0\n"
 		   "0000:03:00.1 NIC eno2 is below bond bond0\n");
@@ -448,8 +459,9 @@ DEFINE_TEST(critical_ipv6_default_route)
 {
 	put_nic(NIC1, "eno1");
 	put_nic(NIC2, "eno2");
-#define ANY6 "00000000000000000000000000000000 00 00000000000000000000000000000000 00 " \
-	     "fe800000000000000000000000000001 00000400 00000001 00000000 "
+#define ANY6                                                                                       \
+	"00000000000000000000000000000000 00 00000000000000000000000000000000 00 "                 \
+	"fe800000000000000000000000000001 00000400 00000001 00000000 "
 	put(ANY6 "00200200 eno2\n" ANY6 "00450003 eno1\n", "proc/1/net/ipv6_route");
 	EXPECT("", "0000:03:00.0 NIC eno1 carries the default route\n");
 }
@@ -462,8 +474,9 @@ DEFINE_TEST(critical_global_address)
 	put_nic(NIC2, "eno2");
 	/* link-local, multicast, loopback, and a net behind a gateway tell nothing of an address */
 	put(ROUTES NET("eno1", "0000FEA9", "00000000") NET("eno1", "000000E0", "00000000")
-	    NET("eno1", "0000007F", "00000000") NET("eno1", "0001A8C0", "0101A8C0")
-	    NET("eno2", "0001A8C0", "00000000"), "proc/net/route");
+		    NET("eno1", "0000007F", "00000000") NET("eno1", "0001A8C0", "0101A8C0")
+			    NET("eno2", "0001A8C0", "00000000"),
+	    "proc/net/route");
 	put("fe800000000000000000000000000001 02 40 20 80 eno1\n", "proc/net/if_inet6");
 	EXPECT("", "0000:03:00.1 NIC eno2 is up with a global address\n");
 	put("fd000000000000000000000000000001 02 40 00 80 eno1\n", "proc/net/if_inet6");
@@ -539,7 +552,8 @@ DEFINE_TEST(critical_serial_console)
 	put_class("tty", HBA "/tty", "ttyS4");
 	put_class("tty", HBA2 "/tty", "ttyS5");
 	put("ttyS4                -W- (EC   p  )    4:68\nttyS5 -W- (  p  )    4:69\n"
-	    "../../x -W- (E) 1:2\n", "proc/consoles");
+	    "../../x -W- (E) 1:2\n",
+	    "proc/consoles");
 	EXPECT("", SLOT "it carries the boot console ttyS4\n");
 }
 

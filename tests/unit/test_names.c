@@ -17,7 +17,8 @@ static const struct {
 	uint16_t device;
 	const char *resource;
 } vectors[] = {
-	{ "NVIDIA Corporation", "GA100 [A100 SXM4 40GB]", 0x20b0, "nvidia.com/GA100_A100_SXM4_40GB" },
+	{ "NVIDIA Corporation", "GA100 [A100 SXM4 40GB]", 0x20b0,
+	  "nvidia.com/GA100_A100_SXM4_40GB" },
 	{ "Advanced Micro Devices, Inc. [AMD/ATI]", "R481 [Radeon X850 XT AGP]", 0x4b4b,
 	  "amd.com/R481_RADEON_X850_XT_AGP" },
 	{ "Mellanox Technologies", "MT2892 Family [ConnectX-6 Dx Flash Recovery]", 0x0212,
@@ -73,9 +74,9 @@ DEFINE_TEST(names_of_any_length_stay_qualified)
 DEFINE_TEST(names_qualified_is_what_kubelet_takes)
 {
 	static const char *const good[] = { "a/B", "a-b.c/A_b.c-d", "0.com/0" };
-	static const char *const bad[] = { "",	    "a",     "a/",	"/a",	  "A/b",  "a/_b", "a/b_",
-					   "-a/b",  "a-/b",  "a..b/c",	".com/a", "a./b", "a/b/c",
-					   "a.-b/c", "a-.b/c", "a b/c", "a/b c" };
+	static const char *const bad[] = { "",	    "a",      "a/",	"/a",	  "A/b",    "a/_b",
+					   "a/b_",  "-a/b",   "a-/b",	"a..b/c", ".com/a", "a./b",
+					   "a/b/c", "a.-b/c", "a-.b/c", "a b/c",  "a/b c" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
 		CHECK(names_qualified(good[i]));
@@ -124,7 +125,8 @@ DEFINE_TEST(names_without_a_database)
 
 DEFINE_TEST(names_survive_a_rotten_database)
 {
-	static const char *const rotten[] = { "zzzz  no id\n", "8086  Intel\n\tgg  bad\n", "\t1234  x\n" };
+	static const char *const rotten[] = { "zzzz  no id\n", "8086  Intel\n\tgg  bad\n",
+					      "\t1234  x\n" };
 	struct facts f = { .vendor = 0x8086 };
 	char path[4096];
 	struct names_db *db;
@@ -172,10 +174,14 @@ DEFINE_TEST(names_are_harvesters)
 		if (*line == '#')
 			continue;
 		CHECK_EQ(sscanf(line, "%*s %x %x %x %127s %255[^\n]", &vendor, &device, &class,
-				resource, description), 5);
-		CHECK_EQ(names_fill(db, &(struct facts){ .vendor = (uint16_t)vendor,
-							 .device = (uint16_t)device,
-							 .class_code = class << 8 }, &n), 0);
+				resource, description),
+			 5);
+		CHECK_EQ(names_fill(db,
+				    &(struct facts){ .vendor = (uint16_t)vendor,
+						     .device = (uint16_t)device,
+						     .class_code = class << 8 },
+				    &n),
+			 0);
 		CHECK_STR(n.resource, resource);
 		CHECK_STR(n.description, description);
 		rows++;
