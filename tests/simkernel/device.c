@@ -248,6 +248,38 @@ static void link_subsystem(struct sim *s, struct node *dir, const struct record 
 	tree_link_to(s->tree, tree_dir(s->tree, s->tree->root, "block"), dir->name, dir);
 }
 
+/* A stack of devices is told from both ends: upper_x and lower_y, holders/x and slaves/y. */
+static void link_peer(struct sim *s, struct node *dir, const struct field *f, bool there)
+{
+	static const char *const ends[][2] = {
+		{ "upper_", "lower_" }, { "lower_", "upper_" }, { "holders/", "slaves/" },
+		{ "slaves/", "holders/" },
+	};
+	char name[300];
+	const char *last = name;
+	struct node *peer;
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		if (strncmp(f->name, ends[i][0], strlen(ends[i][0])))
+			continue;
+		peer = tree_walk(s->tree, dir, f->name);
+		snprintf(name, sizeof(name), "%s%.255s", ends[i][1], dir->name);
+		peer = peer && S_ISDIR(peer->mode) ? place(s, peer, &last) : NULL;
+		if (peer && there)
+			tree_link_to(s->tree, peer, last, dir);
+		else if (peer)
+			tree_remove_name(s->tree, peer, last);
+		return;
+	}
+}
+
+static void link_peers(struct sim *s, struct node *dir, const struct record *r, bool there)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->fields[i].type == 'L')
+			link_peer(s, dir, &r->fields[i], there);
+}
+
 void device_add(struct sim *s, const struct record *r)
 {
 	const char *subsystem = record_text(r, 'E', "SUBSYSTEM");
@@ -260,6 +292,10 @@ void device_add(struct sim *s, const struct record *r)
 	if (subsystem && !strchr(subsystem, '/') && *subsystem && *subsystem != '.')
 		link_subsystem(s, dir, r, subsystem);
 	group_record(s, r, dir);
+	if (s->quiet)
+		return;
+	link_peers(s, dir, r, true);
+	facts_dev(s, r, true);
 	device_event(s, "add", r);
 }
 
@@ -294,6 +330,8 @@ void device_remove(struct sim *s, const struct record *r)
 		drop_link(s, "dev/block", number, n);
 		drop_link(s, "dev/char", number, n);
 	}
+	link_peers(s, n, r, false);
+	facts_dev(s, r, false);
 	device_event(s, "remove", r);
 	tree_remove(s->tree, n);
 }

@@ -146,15 +146,20 @@ static void write_dev_link(struct sim *s, const struct record *r, const char *na
 	facts_link(s, path, target);
 }
 
-static void write_dev(struct sim *s, const struct record *r)
+/* As devtmpfs and udev keep them. */
+void facts_dev(struct sim *s, const struct record *r, bool there)
 {
 	char path[TREE_PATH_MAX];
 
+	if (s->base < 0)
+		return;
 	for (size_t i = 0; i < r->n; i++) {
 		const struct field *f = &r->fields[i];
 
 		snprintf(path, sizeof(path), "dev/%s", f->name);
-		if (f->type == 'N' && !strncmp(f->name, "vfio/", 5))
+		if (!there && (f->type == 'N' || f->type == 'S'))
+			unlinkat(s->base, path, 0);
+		else if (f->type == 'N' && !strncmp(f->name, "vfio/", 5))
 			facts_node(s, path);
 		else if (f->type == 'N')
 			write_file(s, path, f->data, f->len, 0600);
@@ -174,7 +179,7 @@ int facts_write(struct sim *s)
 	if (mkdirat(s->base, "dev", 0755) || mkdirat(s->base, "proc", 0555))
 		return -errno;
 	for (size_t i = 0; i < s->machine->n; i++)
-		write_dev(s, &s->machine->records[i]);
+		facts_dev(s, &s->machine->records[i], true);
 	for (const struct func *f = s->funcs; f; f = f->next)
 		if (f->vfio_dev >= 0)
 			vfio_nodes(s, f);

@@ -116,6 +116,9 @@ void func_event(struct sim *s, struct func *f, const char *action)
 	size_t n = (size_t)snprintf(env, sizeof(env), "SUBSYSTEM=pci\n");
 
 	func_env(f, env + n, sizeof(env) - n);
+	/* As the kernel does, lest udev loads the driver again that was just taken off. */
+	if (!strcmp(action, "unbind"))
+		*strstr(env, "MODALIAS=") = '\0';
 	uevent(s, action, f->rec->path, env);
 }
 
