@@ -76,12 +76,13 @@ make_path(char path[static PATH_MAX], const char *fmt, va_list ap)
 		rc_;                                                                             \
 	})
 
-/* Until the end or until size is full; an attribute may come in several pieces. */
-static ssize_t read_full(int fd, char *buf, size_t size)
+/* Until the end or until size is full. An attribute comes whole, so less than was asked for is its end;
+ * files of proc come in pieces. */
+static ssize_t read_full(int fd, char *buf, size_t size, bool whole)
 {
 	size_t len = 0;
 
-	while (len < size) {
+	while (len < size && !(whole && len)) {
 		ssize_t n = read(fd, buf + len, size - len);
 
 		if (n < 0 && errno == EINTR)
@@ -104,7 +105,7 @@ static int read_value(const struct sysfs *s, enum root root, char *buf, size_t s
 
 	if (fd < 0)
 		return -errno;
-	len = read_full(fd, buf, size);
+	len = read_full(fd, buf, size, root == ROOT_SYS);
 	if (len < 0)
 		return (int)len;
 	if ((size_t)len == size)

@@ -106,20 +106,10 @@ static const char *relation(const struct device *asked, const struct device *mem
 	return buf;
 }
 
-static int refuse_claimed(const struct device *asked, const struct device *member, const char *who,
-			  struct err *err)
-{
-	char buf[128];
-
-	if (!member->want.claim[0] || claimed_by(member, who))
-		return 0;
-	return fail(err, EBUSY, "%s%s is claimed by %s; write none to its claim first",
-		    relation(asked, member, buf), member->key.name, member->want.claim);
-}
-
-static int refuse_critical(const struct device *asked, const struct device *member,
+static int refuse_critical(struct model *m, const struct device *asked, const struct device *member,
 			   const struct wish *wish, struct err *err)
 {
+	(void)m;
 	if (!member->facts.critical[0] || on_vfio(member) || wish->force)
 		return 0;
 	if (asked == member)
@@ -130,58 +120,92 @@ static int refuse_critical(const struct device *asked, const struct device *memb
 		    member->facts.critical);
 }
 
+static int refuse_claimed(struct model *m, const struct device *asked, const struct device *member,
+			  const struct wish *wish, struct err *err)
+{
+	char buf[128];
+
+	(void)m;
+	if (!member->want.claim[0] || claimed_by(member, wish->value))
+		return 0;
+	return fail(err, EBUSY, "%s%s is claimed by %s; write none to its claim first",
+		    relation(asked, member, buf), member->key.name, member->want.claim);
+}
+
 /* The first line of holders is pid=N comm=NAME, the name quoted where it must be. */
-static int refuse_held(const struct device *asked, const struct device *member, struct err *err)
+static int refuse_held(struct model *m, const struct device *asked, const struct device *member,
+		       const struct wish *wish, struct err *err)
 {
 	const char *line = member->facts.holders, *comm = strstr(line, "comm=");
 	int len = comm ? (int)strcspn(comm + 5, "\n") : 0;
 	char buf[128];
 	long pid = 0;
 
+	(void)m;
+	(void)wish;
 	if (!line[0])
 		return 0;
-	if (comm && len > 1 && comm[5] == '"') {
+	if (sscanf(line, "pid=%ld", &pid) != 1 || !len)
+		return fail(err, EBUSY, "%s%s is held by a process (%.*s); stop it and write again",
+			    relation(asked, member, buf), member->key.name, (int)strcspn(line, "\n"), line);
+	if (len > 1 && comm[5] == '"') {
 		comm++;
 		len -= 2;
 	}
-	if (sscanf(line, "pid=%ld", &pid) != 1 || !comm)
-		return fail(err, EBUSY, "%s%s is held by a process (%.*s); stop it and write again",
-			    relation(asked, member, buf), member->key.name, (int)strcspn(line, "\n"), line);
 	return fail(err, EBUSY, "%s%s is held by %.*s (pid %ld); stop it and write again",
 		    relation(asked, member, buf), member->key.name, len, comm + 5, pid);
 }
 
-static int refuse_sriov(struct model *m, const struct device *asked, const struct device *member,
-			struct err *err)
+/* vfio-pci refuses a PF that has VFs and leaves it driverless; some drivers take the VFs along. */
+static int refuse_pf(struct model *m, const struct device *asked, const struct device *member,
+		     const struct wish *wish, struct err *err)
 {
-	const struct device *pf = NULL;
+	char buf[128];
+
+	(void)m;
+	(void)wish;
+	if (member->facts.num_vfs <= 0)
+		return 0;
+	return fail(err, EBUSY, "%s%s has %d VFs; write 0 to its sriov_numvfs first",
+		    relation(asked, member, buf), member->key.name, member->facts.num_vfs);
+}
+
+static int refuse_vf(struct model *m, const struct device *asked, const struct device *member,
+		     const struct wish *wish, struct err *err)
+{
+	const struct device *pf;
 	struct key key;
 	char buf[128];
 
-	/* vfio-pci refuses such a PF and leaves it driverless; some drivers take the VFs along. */
-	if (member->facts.num_vfs > 0)
-		return fail(err, EBUSY, "%s%s has %d VFs; write 0 to its sriov_numvfs first",
-			    relation(asked, member, buf), member->key.name, member->facts.num_vfs);
-	if (key_make(BUS_PCI, member->facts.physfn, &key))
-		pf = model_find(m, &key);
-	if (pf && on_vfio(pf))
-		return fail(err, EOPNOTSUPP, "%s%s is a VF of %s, which is on %s itself; release that first",
-			    relation(asked, member, buf), member->key.name, pf->key.name, pf->facts.driver);
-	return 0;
+	(void)wish;
+	if (!key_make(BUS_PCI, member->facts.physfn, &key))
+		return 0;
+	pf = model_find(m, &key);
+	if (!pf || !on_vfio(pf))
+		return 0;
+	return fail(err, EOPNOTSUPP, "%s%s is a VF of %s, which is on %s itself; release that first",
+		    relation(asked, member, buf), member->key.name, pf->key.name, pf->facts.driver);
 }
 
-static int refuse_member(struct model *m, const struct device *asked, const struct device *member,
-			 const struct wish *wish, struct err *err)
-{
-	int rc = refuse_claimed(asked, member, wish->value, err);
+/* In the order in which they are told: what no waiting mends comes first. */
+static int (*const refusals[])(struct model *m, const struct device *asked, const struct device *member,
+			       const struct wish *wish, struct err *err) = {
+	refuse_critical, refuse_vf, refuse_claimed, refuse_pf, refuse_held,
+};
 
-	if (!rc && holds(member, wish->value))
-		return 0;
-	if (!rc)
-		rc = refuse_critical(asked, member, wish, err);
-	if (!rc)
-		rc = refuse_sriov(m, asked, member, err);
-	return rc ? rc : refuse_held(asked, member, err);
+static int refuse_members(struct model *m, const struct device *asked, const struct group *g,
+			  const struct wish *wish, struct err *err)
+{
+	for (size_t r = 0; r < ARRAY_SIZE(refusals); r++)
+		for (size_t i = 0; i < g->n; i++) {
+			int rc = holds(g->members[i], wish->value) ?
+					 0 :
+					 refusals[r](m, asked, g->members[i], wish, err);
+
+			if (rc)
+				return rc;
+		}
+	return 0;
 }
 
 static int touch(struct model *m, struct plan *plan, const struct group *g, struct err *err)
@@ -219,8 +243,8 @@ static int plan_claim(struct model *m, const struct device *dev, const struct wi
 	char node[32];
 	int rc = refuse_host(m, dev, err);
 
-	for (size_t i = 0; !rc && i < g->n; i++)
-		rc = refuse_member(m, dev, g->members[i], wish, err);
+	if (!rc)
+		rc = refuse_members(m, dev, g, wish, err);
 	for (size_t i = 0; !rc && i < g->n; i++)
 		if (!holds(g->members[i], wish->value))
 			rc = claim_member(g->members[i], plan, err);
@@ -265,14 +289,14 @@ static int release_member(const struct device *dev, struct plan *plan, struct er
 }
 
 static int plan_release(struct model *m, const struct device *dev, const struct group *g,
-			struct plan *plan, struct err *err)
+			const struct wish *wish, struct plan *plan, struct err *err)
 {
 	size_t before = plan->n_steps;
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < g->n; i++)
 		if (g->members[i]->want.claim[0] && on_vfio(g->members[i]))
-			rc = refuse_held(dev, g->members[i], err);
+			rc = refuse_held(m, dev, g->members[i], wish, err);
 	for (size_t i = 0; !rc && i < g->n; i++)
 		if (g->members[i]->want.claim[0])
 			rc = release_member(g->members[i], plan, err);
@@ -298,7 +322,7 @@ static int claim_expand(struct model *m, const struct wish *wish, struct plan *p
 	if (rc)
 		return rc;
 	if (is_release(wish))
-		return plan_release(m, dev, &g, plan, err);
+		return plan_release(m, dev, &g, wish, plan, err);
 	return plan_claim(m, dev, wish, &g, plan, err);
 }
 

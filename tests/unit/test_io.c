@@ -127,6 +127,9 @@ DEFINE_TEST(io_deadline_leaves_the_helper_alone)
 	close(fd);
 	CHECK_EQ(CALL(io, 20, NULL, NULL, "write", "fifo", "x"), -ETIMEDOUT);
 	io_free(io);
+	fd = open(path, O_RDONLY);
+	CHECK_EQ(read(fd, text, 5), 1);
+	CHECK_EQ(waitpid(-1, NULL, 0) > 0, true);
 }
 
 static void *caller(void *arg)

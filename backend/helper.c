@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The helper process: one request after the other, each of which may sleep in the kernel for ever. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "pcidevfs/backend.h"
+#include "pcidevfs/critical.h"
+#include "pcidevfs/holders.h"
+#include "pcidevfs/sysfs.h"
+#include "pcidevfs/util.h"
+#include "wire.h"
+
+static int do_write(const struct sysfs *s, char *const *argv, struct out *answer)
+{
+	(void)answer;
+	return sysfs_write(s, ROOT_SYS, argv[2], "%s", argv[1]);
+}
+
+static int do_read(const struct sysfs *s, char *const *argv, struct out *answer)
+{
+	char value[SYSFS_VALUE];
+	int n = sysfs_read(s, ROOT_SYS, value, sizeof(value), "%s", argv[1]);
+
+	if (n < 0)
+		return n;
+	out_put(answer, value, (size_t)n);
+	return 0;
+}
+
+static int do_link(const struct sysfs *s, char *const *argv, struct out *answer)
+{
+	char name[256];
+	int rc = sysfs_link(s, ROOT_SYS, name, sizeof(name), "%s", argv[1]);
+
+	if (!rc)
+		out_put(answer, name, strlen(name));
+	return rc;
+}
+
+static int do_holders(const struct sysfs *s, char *const *argv, struct out *answer)
+{
+	return holders_scan(s, argv[1], answer);
+}
+
+static int do_holders_all(const struct sysfs *s, char *const *argv, struct out *answer)
+{
+	(void)argv;
+	return holders_scan_all(s, answer);
+}
+
+static int do_critical(const struct sysfs *s, char *const *argv, struct out *answer)
+{
+	(void)argv;
+	return critical_scan(s, answer);
+}
+
+/* What a helper can be asked for. Paths are relative to the sysfs root. */
+static const struct {
+	const char *name;
+	unsigned int words; /* with the name */
+	int (*run)(const struct sysfs *s, char *const *argv, struct out *answer);
+} requests[] = {
+	{ "write", 3, do_write }, /* path, text */
+	{ "read", 2, do_read },	  /* path */
+	{ "link", 2, do_link },	  /* path: last component of its target */
+	{ "holders", 2, do_holders }, /* address */
+	{ "holders-all", 1, do_holders_all },
+	{ "critical", 1, do_critical },
+};
+
+static int run_request(const struct sysfs *s, char *const *argv, unsigned int argc, struct out *answer)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++)
+		if (!strcmp(argv[0], requests[i].name))
+			return argc == requests[i].words ? requests[i].run(s, argv, answer) : -EINVAL;
+	return -ENOSYS;
+}
+
+/* Words in text, which holds size bytes and ends with a NUL; 0 when they are not argc. */
+static unsigned int split_words(char *text, size_t size, unsigned int argc, char *argv[WIRE_WORDS])
+{
+	unsigned int n = 0;
+
+	for (char *p = text; p < text + size; p += strlen(p) + 1) {
+		if (n == WIRE_WORDS)
+			return 0;
+		argv[n++] = p;
+	}
+	return n == argc ? n : 0;
+}
+
+static int send_answer(int fd, int result, struct out *answer)
+{
+	struct wire_answer head = { .result = result };
+	int rc;
+
+	if (answer->failed)
+		head.result = -ENOMEM;
+	else if (answer->len > WIRE_ANSWER)
+		head.result = -EFBIG;
+	head.size = head.result ? 0 : (uint32_t)answer->len;
+	rc = wire_send(fd, &head, sizeof(head));
+	return rc || !head.size ? rc : wire_send(fd, answer->data, head.size);
+}
+
+static int serve_one(int fd, const struct sysfs *s, char *text)
+{
+	struct out answer = { 0 };
+	struct wire_request head;
+	char *argv[WIRE_WORDS];
+	int rc = wire_receive(fd, &head, sizeof(head));
+
+	if (rc)
+		return rc;
+	if (!head.size || head.size > WIRE_REQUEST)
+		return -EPROTO;
+	rc = wire_receive(fd, text, head.size);
+	if (rc)
+		return rc;
+	text[head.size - 1] = '\0';
+	if (!split_words(text, head.size, head.argc, argv))
+		return -EPROTO;
+	rc = run_request(s, argv, head.argc, &answer);
+	rc = send_answer(fd, rc, &answer);
+	out_free(&answer);
+	return rc;
+}
+
+int backend_helper(int argc, char **argv)
+{
+	static char text[WIRE_REQUEST];
+	struct sysfs s;
+	int rc;
+
+	prctl(PR_SET_NAME, "pcidevfs-io");
+	signal(SIGPIPE, SIG_IGN);
+	/* Only the socket was inherited: a file opened later must not be taken for standard output. */
+	for (int fd = open("/dev/null", O_RDWR); fd >= 0 && fd < STDERR_FILENO;)
+		fd = dup(fd);
+	if (argc < 5)
+		return 2;
+	if (sysfs_open(&s, argv[2], argv[3], argv[4], NULL))
+		return 1;
+	do
+		rc = serve_one(STDIN_FILENO, &s, text);
+	while (!rc);
+	sysfs_close(&s);
+	return rc == -EPIPE ? 0 : 1;
+}

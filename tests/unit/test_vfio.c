@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "test.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fakepci.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/plan.h"
+#include "pcidevfs/util.h"
+
+#define GPU "0000:3b:00.0"
+#define AUDIO "0000:3b:00.1"
+#define BRIDGE "0000:3a:00.0"
+#define PF "0000:02:00.0"
+#define VF "0000:02:10.0"
+#define LONE "0000:00:1f.0"
+
+/* A GPU, its audio function and the bridge above them in group 41; a NIC with a VF; a device without
+ * a group. */
+static struct world_fake server(void)
+{
+	fake_machine();
+	fake_add(&(struct fake){ GPU, "0x10de\n", "0x25b6\n", "0x030200\n", "nvidia", 41 });
+	fake_add(&(struct fake){ AUDIO, "0x10de\n", "0x228e\n", "0x040300\n", NULL, 41 });
+	fake_add(&(struct fake){ BRIDGE, "0x8086\n", "0x2030\n", "0x060400\n", "pcieport", 41 });
+	fake_add(&(struct fake){ PF, "0x8086\n", "0x10c9\n", "0x020000\n", "igb", 5 });
+	fake_add(&(struct fake){ VF, "0x8086\n", "0x10ca\n", "0x020000\n", "igbvf", 6 });
+	fake_add(&(struct fake){ LONE, "0x8086\n", "0x0001\n", "0x078000\n", NULL, -1 });
+	fake_virtfn(PF, 0, VF);
+	return fake_open();
+}
+
+static struct key key_of(const char *address)
+{
+	struct key key;
+
+	CHECK(key_make(BUS_PCI, address, &key));
+	return key;
+}
+
+static struct wish wish_of(const char *address, const char *value, bool force)
+{
+	struct wish w = { .dev = key_of(address), .file = "claim", .force = force };
+
+	CHECK(STR_COPY(w.value, value));
+	return w;
+}
+
+/* The steps as `plan` prints them, or "ERRNO: sentence". */
+static const char *plan_of(struct world_fake *w, const char *address, const char *value, bool force)
+{
+	static char text[2048];
+	struct wish wish = wish_of(address, value, force);
+	struct plan plan = { 0 };
+	struct out o = { 0 };
+	struct err err = { 0 };
+	int rc;
+
+	model_lock(w->model);
+	rc = plan_make(w->model, backend_methods(), &wish, 1, &plan, &err);
+	model_unlock(w->model);
+	if (rc) {
+		CHECK_EQ(rc, -err.code);
+		snprintf(text, sizeof(text), "%s: %s", err_name(err.code), err.text);
+		return text;
+	}
+	plan_print(&plan, &o);
+	snprintf(text, sizeof(text), "%s", out_text(&o));
+	out_free(&o);
+	plan_free(&plan);
+	return text;
+}
+
+static void edit(struct world_fake *w, const char *address, void (*change)(struct device *dev))
+{
+	struct key key = key_of(address);
+
+	model_lock(w->model);
+	change(model_edit(w->model, &key, false));
+	model_publish(w->model);
+	model_unlock(w->model);
+}
+
+static void to_vfio(struct device *dev)
+{
+	STR_COPY(dev->facts.driver, "vfio-pci");
+	dev->facts.vfio_node = true;
+}
+
+static void to_none(struct device *dev)
+{
+	STR_COPY(dev->facts.driver, "");
+}
+
+static void by_alice(struct device *dev)
+{
+	STR_COPY(dev->want.claim, "alice");
+}
+
+static void by_qemu(struct device *dev)
+{
+	STR_COPY(dev->facts.holders, "pid=812 comm=\"qemu kvm\"\npid=9 comm=x");
+}
+
+static void by_persistenced(struct device *dev)
+{
+	STR_COPY(dev->facts.holders, "pid=7 comm=nvidia-persiste");
+}
+
+static void by_root(struct device *dev)
+{
+	STR_COPY(dev->facts.critical, "disk nvme0n1p2 is mounted on /");
+}
+
+static void from_nvidia(struct device *dev)
+{
+	STR_COPY(dev->want.former_driver, "nvidia");
+	dev->want.former_known = true;
+}
+
+static void from_igbvf(struct device *dev)
+{
+	STR_COPY(dev->want.former_driver, "igbvf");
+	dev->want.former_known = true;
+}
+
+static void from_none(struct device *dev)
+{
+	dev->want.former_known = true;
+}
+
+static void claimed(struct world_fake *w)
+{
+	edit(w, GPU, to_vfio);
+	edit(w, AUDIO, to_vfio);
+	edit(w, GPU, by_alice);
+	edit(w, AUDIO, by_alice);
+	edit(w, GPU, from_nvidia);
+	edit(w, AUDIO, from_none);
+}
+
+static int call(struct world_fake *w, int (*fn)(struct model *, const struct wish *, struct err *),
+		const char *address, const char *value, struct err *err)
+{
+	struct wish wish = wish_of(address, value, false);
+	int rc;
+
+	model_lock(w->model);
+	rc = fn(w->model, &wish, err);
+	model_publish(w->model);
+	model_unlock(w->model);
+	return rc;
+}
+
+static struct want want_of(struct world_fake *w, const char *address)
+{
+	struct key key = key_of(address);
+	struct want want;
+
+	model_lock(w->model);
+	want = model_find(w->model, &key)->want;
+	model_unlock(w->model);
+	return want;
+}
+
+DEFINE_TEST(claim_plans_the_whole_group)
+{
+	struct world_fake w = server();
+	const char *steps = "1 " GPU " driver_override vfio-pci\n"
+			    "2 " GPU " unbind nvidia\n"
+			    "3 " GPU " bind vfio-pci\n"
+			    "4 " AUDIO " driver_override vfio-pci\n"
+			    "5 " AUDIO " bind vfio-pci\n";
+
+	CHECK_IN(plan_of(&w, GPU, "alice", false), steps);
+	CHECK_IN(plan_of(&w, GPU, "alice", false), "6 " GPU " node /dev/vfio/41\n");
+	CHECK_IN(plan_of(&w, AUDIO, "alice", false), steps);
+	fake_close(&w);
+}
+
+DEFINE_TEST(claim_names_are_labels)
+{
+	struct world_fake w = server();
+	char longest[256];
+
+	memset(longest, 'x', 254);
+	longest[254] = '\0';
+	CHECK_IN(plan_of(&w, GPU, longest, false), "EINVAL: a name has at most 253 characters");
+	longest[253] = '\0';
+	CHECK_IN(plan_of(&w, GPU, longest, false), "1 ");
+	CHECK_IN(plan_of(&w, GPU, "ns/vm-1_A@b:c.d", false), "1 ");
+	CHECK_IN(plan_of(&w, GPU, "a b", false), "EINVAL: \"a b\" is no name");
+	CHECK_IN(plan_of(&w, GPU, "\xc3\xa4", false), "EINVAL");
+	CHECK_IN(plan_of(&w, GPU, "a\nb", false), "EINVAL: \"a?b\"");
+	CHECK_IN(plan_of(&w, GPU, "1", false), "EINVAL: \"1\" is no name; write who");
+	CHECK_IN(plan_of(&w, GPU, "Yes", false), "EINVAL");
+	CHECK_STR(plan_of(&w, GPU, "none", false), "nothing to do\n");
+	CHECK_STR(plan_of(&w, GPU, "", false), "nothing to do\n");
+	fake_close(&w);
+}
+
+DEFINE_TEST(claim_is_refused_with_the_cause)
+{
+	struct world_fake w = server();
+
+	CHECK_IN(plan_of(&w, BRIDGE, "alice", false), "EOPNOTSUPP: ");
+	CHECK_IN(plan_of(&w, LONE, "alice", false), "EOPNOTSUPP: " LONE " is in no IOMMU group");
+	CHECK_IN(plan_of(&w, PF, "alice", false), "EBUSY: " PF " has 1 VFs; write 0 to its sriov_numvfs");
+	edit(&w, PF, to_vfio);
+	CHECK_IN(plan_of(&w, VF, "alice", false), "EOPNOTSUPP: " VF " is a VF of " PF ", which is on vfio-pci");
+	edit(&w, AUDIO, by_qemu);
+	CHECK_IN(plan_of(&w, GPU, "alice", false),
+		 "EBUSY: " GPU " shares IOMMU group 41 with " AUDIO ": " AUDIO " is held by qemu kvm (pid 812)");
+	edit(&w, GPU, by_persistenced);
+	CHECK_IN(plan_of(&w, GPU, "alice", false),
+		 "EBUSY: " GPU " is held by nvidia-persiste (pid 7); stop it and write again");
+	edit(&w, AUDIO, by_root);
+	CHECK_IN(plan_of(&w, AUDIO, "alice", false), "EPERM: the host needs " AUDIO ": disk nvme0n1p2");
+	CHECK_IN(plan_of(&w, AUDIO, "alice", true), "EBUSY: ");
+	model_lock(w.model);
+	model_set_iommu(w.model, false);
+	model_publish(w.model);
+	model_unlock(w.model);
+	CHECK_IN(plan_of(&w, GPU, "alice", false), "EOPNOTSUPP: this host has no IOMMU; turn on");
+	fake_close(&w);
+}
+
+DEFINE_TEST(claim_keeps_the_hosts_group)
+{
+	struct world_fake w = server();
+
+	edit(&w, AUDIO, by_root);
+	CHECK_IN(plan_of(&w, GPU, "alice", false),
+		 "EPERM: " GPU " shares IOMMU group 41 with " AUDIO
+		 ", which the host needs: disk nvme0n1p2 is mounted on /; the group stays with the host");
+	CHECK_IN(plan_of(&w, GPU, "alice", true), "1 " GPU " driver_override vfio-pci\n");
+	fake_close(&w);
+}
+
+DEFINE_TEST(claim_that_holds_is_nothing_to_do)
+{
+	struct world_fake w = server();
+
+	claimed(&w);
+	edit(&w, GPU, by_qemu);
+	CHECK_STR(plan_of(&w, GPU, "alice", false), "nothing to do\n");
+	CHECK_IN(plan_of(&w, AUDIO, "bob", false), "EBUSY: " AUDIO " shares IOMMU group 41 with " GPU ": " GPU
+						   " is claimed by alice; write none to its claim first");
+	/* Drift: one member lost its driver. */
+	edit(&w, AUDIO, to_none);
+	CHECK_STR(plan_of(&w, GPU, "alice", false), "1 " AUDIO " driver_override vfio-pci\n"
+						    "2 " AUDIO " bind vfio-pci\n"
+						    "3 " GPU " node /dev/vfio/41\n");
+	fake_close(&w);
+}
+
+DEFINE_TEST(claim_adopts_what_is_on_vfio)
+{
+	struct world_fake w = server();
+	struct err err = { 0 };
+
+	edit(&w, GPU, to_vfio);
+	edit(&w, AUDIO, to_vfio);
+	CHECK_STR(plan_of(&w, GPU, "none", false), "nothing to do\n");
+	CHECK_STR(plan_of(&w, GPU, "alice", false), "1 " GPU " driver_override vfio-pci\n"
+						    "2 " AUDIO " driver_override vfio-pci\n"
+						    "3 " GPU " node /dev/vfio/41\n");
+	CHECK_EQ(call(&w, backend_methods()[0]->prepare, GPU, "alice", &err), 0);
+	CHECK_EQ(call(&w, backend_methods()[0]->settle, GPU, "alice", &err), 0);
+	CHECK_STR(want_of(&w, AUDIO).claim, "alice");
+	CHECK(!want_of(&w, GPU).former_known);
+	/* Nobody knows what it had: the kernel chooses. */
+	CHECK_STR(plan_of(&w, GPU, "none", false), "1 " GPU " unbind vfio-pci\n"
+						   "2 " GPU " driver_override none\n"
+						   "3 " GPU " drivers_probe none\n"
+						   "4 " AUDIO " unbind vfio-pci\n"
+						   "5 " AUDIO " driver_override none\n"
+						   "6 " AUDIO " drivers_probe none\n");
+	fake_close(&w);
+}
+
+DEFINE_TEST(claim_remembers_and_release_restores)
+{
+	struct world_fake w = server();
+	struct err err = { 0 };
+	const struct method *claim = backend_methods()[0];
+
+	CHECK_EQ(call(&w, claim->prepare, GPU, "alice", &err), 0);
+	CHECK_STR(want_of(&w, GPU).former_driver, "nvidia");
+	CHECK(want_of(&w, AUDIO).former_known);
+	/* As after a crash between the steps: what is remembered stays. */
+	edit(&w, GPU, to_none);
+	CHECK_EQ(call(&w, claim->prepare, GPU, "alice", &err), 0);
+	CHECK_STR(want_of(&w, GPU).former_driver, "nvidia");
+	/* Nothing is believed that the kernel does not hold. */
+	CHECK_EQ(call(&w, claim->settle, GPU, "alice", &err), -EIO);
+	CHECK_IN(err.text, GPU " is on no driver and not on vfio-pci");
+	CHECK_STR(want_of(&w, GPU).claim, "");
+	edit(&w, GPU, to_vfio);
+	edit(&w, AUDIO, to_vfio);
+	CHECK_EQ(call(&w, claim->settle, GPU, "alice", &err), 0);
+	CHECK_STR(want_of(&w, GPU).claim, "alice");
+	CHECK_STR(want_of(&w, AUDIO).claim, "alice");
+	CHECK_STR(want_of(&w, BRIDGE).claim, "");
+	CHECK_STR(plan_of(&w, AUDIO, "none", false), "1 " GPU " unbind vfio-pci\n"
+						     "2 " GPU " driver_override none\n"
+						     "3 " GPU " rebind nvidia\n"
+						     "4 " AUDIO " unbind vfio-pci\n"
+						     "5 " AUDIO " driver_override none\n");
+	CHECK_EQ(call(&w, claim->settle, AUDIO, "none", &err), -EIO);
+	edit(&w, GPU, to_none);
+	edit(&w, AUDIO, to_none);
+	CHECK_EQ(call(&w, claim->settle, AUDIO, "none", &err), 0);
+	CHECK_STR(want_of(&w, GPU).claim, "");
+	CHECK(!want_of(&w, GPU).former_known);
+	fake_close(&w);
+}
+
+DEFINE_TEST(release_is_refused_while_held)
+{
+	struct world_fake w = server();
+
+	claimed(&w);
+	edit(&w, AUDIO, by_qemu);
+	CHECK_IN(plan_of(&w, AUDIO, "none", false), "EBUSY: " AUDIO " is held by qemu kvm (pid 812)");
+	fake_close(&w);
+}
+
+DEFINE_TEST(release_gives_a_vf_back_by_override)
+{
+	struct world_fake w = server();
+
+	edit(&w, VF, to_vfio);
+	edit(&w, VF, by_alice);
+	edit(&w, VF, from_igbvf);
+	CHECK_STR(plan_of(&w, VF, "none", false), "1 " VF " unbind vfio-pci\n"
+						  "2 " VF " driver_override none\n"
+						  "3 " VF " driver_override igbvf\n"
+						  "4 " VF " rebind igbvf\n"
+						  "5 " VF " driver_override none\n");
+	fake_close(&w);
+}
