@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The vocabulary of the tables: a file, link or directory is a row; an object is what a directory
+ * is about; a view is a rule that puts devices into a directory.
+ *
+ * To add a file: one row in attrs_device.c (or attrs_root.c) and its show and store.
+ * To add a view or a grouping: a directory row in attrs_root.c and a row in views.c.
+ * To add a sort of object: a row in kinds.c and the table of its files.
+ */
+#ifndef FS_ATTR_H
+#define FS_ATTR_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct device;
+struct err;
+struct out;
+struct tree;
+struct wish;
+
+/* What has a directory of its own. The numbers are kept in the stash: append, never reorder. */
+enum obj_kind { OBJ_ROOT, OBJ_DEVICE, OBJ_CLAIM, OBJ_GROUP, OBJ_VENDOR, OBJ_RESOURCE, OBJ_KINDS };
+
+/* The low 16 bits of a node id. The kernel remembers them over our restarts and upgrades, so an id
+ * is never given to another row of the same kind. Ids end at ROW_MAX. */
+#define ROW_SELF 1 /* the object's own directory; the root's node id is therefore 1 */
+#define ROW_MAX 128
+
+enum attr_flag {
+	ATTR_CONST = 1 << 0,	/* stays until its bits change: exact size, cached by the kernel */
+	ATTR_SLOW = 1 << 1,	/* read by an executor, refresh() first */
+	ATTR_WORK = 1 << 2,	/* too much work for the FUSE thread: printed by the tree's worker */
+	ATTR_SNAPSHOT = 1 << 3, /* a read at offset 0 takes it; later ones continue it, or ESTALE */
+	ATTR_STREAM = 1 << 4,	/* the event stream: blocks, has no position */
+	ATTR_MEMBER = 1 << 5,	/* a link that lies in a view's directory, not in its object's own */
+};
+
+/* Beside enum change_bit: what the tree itself alters. */
+#define CH_LOG (1u << 30)
+#define CH_ANY (~0u & ~CH_LOG & ~(1u << 13)) /* all but CH_INTERNAL */
+
+/* Whose file is read or written. */
+struct subject {
+	struct tree *tree;
+	uint32_t slot;		  /* of its object */
+	const char *name;	  /* of its object: "0000:08:00.0", "alice" */
+	const struct device *dev; /* does not change during the call; NULL when it is no device */
+};
+
+/* The entries of a directory that come and go with devices. */
+struct entries {
+	enum obj_kind child;
+	uint16_t link;	    /* 0: the children's directories; else links: this row of theirs */
+	const char *prefix; /* entries are called <prefix><number>; NULL: as their object */
+};
+
+struct attr {
+	const char *name;
+	uint16_t id;
+	uint16_t in; /* id of the directory row that it lies in; 0: the object's own */
+	mode_t mode; /* S_IFREG when no type is given */
+	uint32_t caps; /* enum cap: a device has it when it has all of these */
+	uint32_t flags;
+	uint32_t bits; /* enum change_bit: what alters it */
+	/* Prints the file's text or the link's target. Never blocks, cannot fail, locks no model for
+	 * what has a key. */
+	void (*show)(const struct subject *s, struct out *o);
+	/* The text comes without its newline and without control characters. Returns 0 with *ret
+	 * filled in (a wish for the engine) or untouched (it is done), or -errno with the sentence. */
+	int (*store)(const struct subject *s, const char *text, struct wish *ret, struct err *err);
+	/* For ATTR_SLOW, on an executor: brings the model up to date. May be NULL. */
+	void (*refresh)(const struct subject *s);
+	const struct entries *entries; /* of a directory row; NULL: only rows lie in it */
+	const char *key;	       /* its name in inventory and events; NULL: not there */
+	const char *since;
+	const char *help;
+};
+
+struct obj_type {
+	const char *path; /* for FILES.md */
+	const struct attr *rows;
+	const size_t *n_rows;
+	uint16_t home;	 /* its directory lies in this row of its parent object (slot 0: the root) */
+	int bus;	 /* enum bus of devices; 0: no device */
+	int derived;	 /* exists as long as a view puts something in it */
+	const struct entries *entries; /* of its own directory */
+};
+
+extern const struct obj_type obj_types[OBJ_KINDS];
+
+extern const struct attr attrs_device[], attrs_root[], attrs_resource[];
+extern const size_t n_attrs_device, n_attrs_root, n_attrs_resource;
+
+/* Ids that code outside their table needs: views put devices there. Of the root: */
+enum {
+	ROW_DEVICES = 20,
+	ROW_MDEVS,
+	ROW_USB,
+	ROW_GPUS,
+	ROW_VGPUS,
+	ROW_VFS,
+	ROW_NICS,
+	ROW_CLAIMS,
+	ROW_GROUPS,
+	ROW_RESOURCES,
+};
+/* Of a device: the links to it that lie elsewhere. */
+enum {
+	LINK_GPUS = 100,
+	LINK_VGPUS,
+	LINK_VFS,
+	LINK_NICS,
+	LINK_CLAIM,
+	LINK_GROUP,
+	LINK_RESOURCE,
+	LINK_VIRTFN,
+};
+/* Of a resource. */
+enum { ROW_RES_DEVICES = 20 };
+
+#define VIEW_DEPTH 2
+#define OBJECT_NAME 256
+
+/* Puts devices into a directory below the root. */
+struct view {
+	uint16_t dir;			/* row of the root */
+	enum obj_kind path[VIEW_DEPTH]; /* objects below it, OBJ_ROOT: none */
+	uint16_t leaf;			/* row of the last of these; 0: its own directory */
+	int numbered;			/* entries are sorted and called by facts.vf_index */
+	/* Does it belong there, and how are the objects on the path called? */
+	int (*member)(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME]);
+};
+
+#define N_VIEWS 9
+extern const struct view views[N_VIEWS];
+
+const struct attr *attr_by_id(enum obj_kind kind, uint16_t id);
+const struct attr *attr_by_name(enum obj_kind kind, uint16_t in, const char *name);
+/* What names the caps of a mask, for people: "PF", "VF, in an IOMMU group". */
+void caps_print(uint32_t caps, struct out *o);
+
+#endif

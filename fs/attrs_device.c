@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The files of a device directory. Facts, then what can be asked, then how things stand. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "internal.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/txn.h"
+#include "pcidevfs/util.h"
+#include "query.h"
+#include "ring.h"
+
+static void line(struct out *o, const char *text)
+{
+	out_printf(o, "%s\n", text[0] ? text : "none");
+}
+
+static void address_show(const struct subject *s, struct out *o)
+{
+	line(o, s->dev->key.name);
+}
+
+static void vendor_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "0x%04x\n", s->dev->facts.vendor);
+}
+
+static void device_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "0x%04x\n", s->dev->facts.device);
+}
+
+static void class_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "0x%06x\n", s->dev->facts.class_code);
+}
+
+static void numa_node_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "%d\n", (int)s->dev->facts.numa_node);
+}
+
+static void driver_show(const struct subject *s, struct out *o)
+{
+	line(o, s->dev->facts.driver);
+}
+
+static void kind_show(const struct subject *s, struct out *o)
+{
+	line(o, kind_name(s->dev->kind));
+}
+
+static void description_show(const struct subject *s, struct out *o)
+{
+	line(o, s->dev->names.description);
+}
+
+static void resource_name_show(const struct subject *s, struct out *o)
+{
+	line(o, s->dev->names.resource);
+}
+
+static void totalvfs_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "%d\n", (int)s->dev->facts.total_vfs);
+}
+
+static void numvfs_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "%d\n", (int)s->dev->facts.num_vfs);
+}
+
+static void physfn_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "../%s", s->dev->facts.physfn);
+}
+
+static void iommu_group_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "../../iommu_groups/%d", (int)s->dev->facts.iommu_group);
+}
+
+static void nodes_show(const struct subject *s, struct out *o)
+{
+	const struct facts *f = &s->dev->facts;
+
+	if (f->vfio_node)
+		out_printf(o, "/dev/vfio/vfio\n/dev/vfio/%d\n", (int)f->iommu_group);
+	if (f->vfio_cdev[0])
+		out_printf(o, "/dev/vfio/devices/%s\n/dev/iommu\n", f->vfio_cdev);
+	if (!o->len)
+		line(o, "");
+}
+
+static void claim_show(const struct subject *s, struct out *o)
+{
+	line(o, s->dev->want.claim);
+}
+
+#define LABEL_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@/-"
+
+static int claim_store(const struct subject *s, const char *text, struct wish *ret, struct err *err)
+{
+	const char *bad = text + strspn(text, LABEL_CHARS);
+	bool yes;
+
+	if (!text[0])
+		return fail(err, EINVAL, "claim: nothing was written; write who claims %s, or none to release it",
+			    s->dev->key.name);
+	if (!parse_bool(text, &yes))
+		return fail(err, EINVAL, "claim: \"%s\" is not a name; write who claims %s, such as alice, or none "
+			    "to release it", text, s->dev->key.name);
+	if (*bad)
+		return fail(err, EINVAL, "claim: a name has only letters, digits and . _ : @ / -, not '%c'",
+			    (unsigned char)*bad < 0x80 ? *bad : '?');
+	if (strlen(text) >= CLAIM_NAME)
+		return fail(err, EINVAL, "claim: a name has at most %d characters", CLAIM_NAME - 1);
+	if (!strcmp(text, ".") || !strcmp(text, ".."))
+		return fail(err, EINVAL, "claim: \"%s\" cannot be a name in claims/", text);
+	*ret = (struct wish){ .dev = s->dev->key };
+	STR_COPY(ret->file, "claim");
+	STR_COPY(ret->value, strcmp(text, "none") ? text : "");
+	return 0;
+}
+
+static void state_show(const struct subject *s, struct out *o)
+{
+	line(o, state_name(s->dev->state));
+}
+
+static void reason_show(const struct subject *s, struct out *o)
+{
+	line(o, s->dev->reason);
+}
+
+static void last_error_show(const struct subject *s, struct out *o)
+{
+	line(o, s->dev->last_error[0] ? s->dev->last_error : "ok");
+}
+
+static void host_critical_show(const struct subject *s, struct out *o)
+{
+	line(o, s->dev->facts.critical);
+}
+
+static void holders_show(const struct subject *s, struct out *o)
+{
+	line(o, s->dev->facts.holders);
+}
+
+/* Who opens a device node sends no event, so it is looked up when someone asks. */
+static void holders_refresh(const struct subject *s)
+{
+	const struct world *w = engine_world(s->tree->conf.engine);
+
+	if (w->observe_holders)
+		w->observe_holders(w->backend, &s->dev->key, NULL);
+}
+
+static void log_show(const struct subject *s, struct out *o)
+{
+	char id[KEY_NAME + 8], where[KEY_NAME + 16];
+
+	snprintf(where, sizeof(where), " id=%s ", key_id(&s->dev->key, id));
+	ring_print(s->tree->log, where, o);
+}
+
+static void flat_link_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "../devices/%s", s->name);
+}
+
+static void deep_link_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "../../devices/%s", s->name);
+}
+
+static void resource_link_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "../../../../devices/%s", s->name);
+}
+
+static void sibling_link_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "../%s", s->name);
+}
+
+const struct attr attrs_device[] = {
+	{ .name = "address", .id = 2, .mode = 0444, .flags = ATTR_CONST, .bits = CH_IDENTITY,
+	  .show = address_show, .since = "0.1", .help = "PCI address, as the directory is called" },
+	{ .name = "vendor", .id = 3, .mode = 0444, .flags = ATTR_CONST, .bits = CH_IDENTITY,
+	  .show = vendor_show, .key = "vendor", .since = "0.1", .help = "vendor id, as in sysfs" },
+	{ .name = "device", .id = 4, .mode = 0444, .flags = ATTR_CONST, .bits = CH_IDENTITY,
+	  .show = device_show, .key = "device", .since = "0.1", .help = "device id, as in sysfs" },
+	{ .name = "class", .id = 5, .mode = 0444, .flags = ATTR_CONST, .bits = CH_IDENTITY,
+	  .show = class_show, .key = "class", .since = "0.1", .help = "class code, as in sysfs" },
+	{ .name = "numa_node", .id = 6, .mode = 0444, .flags = ATTR_CONST, .bits = CH_NUMA,
+	  .show = numa_node_show, .key = "numa_node", .since = "0.1",
+	  .help = "NUMA node, -1 when the kernel knows none" },
+	{ .name = "driver", .id = 7, .mode = 0444, .bits = CH_DRIVER, .show = driver_show,
+	  .key = "driver", .since = "0.1", .help = "the driver that is bound, or none" },
+	{ .name = "kind", .id = 8, .mode = 0444, .flags = ATTR_CONST, .bits = CH_IDENTITY,
+	  .show = kind_show, .key = "kind", .since = "0.1",
+	  .help = "pci, sriov-gpu, sriov-nic, sriov, vf, vgpu or bridge; follows identity" },
+	{ .name = "description", .id = 9, .mode = 0444, .flags = ATTR_CONST, .bits = CH_NAME,
+	  .show = description_show, .key = "description", .since = "0.1",
+	  .help = "class: vendor product, from pci.ids" },
+	{ .name = "resource_name", .id = 10, .mode = 0444, .caps = CAP_CLAIM, .bits = CH_NAME,
+	  .show = resource_name_show, .key = "resource_name", .since = "0.1",
+	  .help = "the extended resource it is, or would be, offered as" },
+	{ .name = "claim", .id = 11, .mode = 0664, .caps = CAP_CLAIM, .bits = CH_CLAIM,
+	  .show = claim_show, .store = claim_store, .key = "claim", .since = "0.1",
+	  .help = "who holds it for passthrough, none when free; the whole IOMMU group goes along. "
+		  "Writing a name binds it to vfio-pci, none gives it back" },
+	{ .name = "sriov_totalvfs", .id = 12, .mode = 0444, .caps = CAP_SRIOV, .bits = CH_VFS,
+	  .show = totalvfs_show, .key = "sriov_totalvfs", .since = "0.1",
+	  .help = "how many VFs it can have" },
+	{ .name = "sriov_numvfs", .id = 13, .mode = 0444, .caps = CAP_SRIOV, .bits = CH_VFS,
+	  .show = numvfs_show, .key = "sriov_numvfs", .since = "0.1",
+	  .help = "how many VFs it has; the links virtfn<N> lead to them" },
+	{ .name = "physfn", .id = 14, .mode = S_IFLNK | 0777, .caps = CAP_VF, .bits = CH_VFS,
+	  .show = physfn_show, .key = "physfn", .since = "0.1", .help = "its PF" },
+	{ .name = "iommu_group", .id = 15, .mode = S_IFLNK | 0777, .caps = CAP_GROUP,
+	  .bits = CH_GROUP, .show = iommu_group_show, .key = "iommu_group", .since = "0.1",
+	  .help = "its IOMMU group, with the links to the members" },
+	{ .name = "nodes", .id = 16, .mode = 0444, .caps = CAP_CLAIM, .bits = CH_NODES | CH_GROUP,
+	  .show = nodes_show, .key = "nodes", .since = "0.1",
+	  .help = "device nodes that a VMM needs now, one a line, or none" },
+	{ .name = "state", .id = 17, .mode = 0444, .bits = CH_STATE, .show = state_show,
+	  .key = "state", .since = "0.1",
+	  .help = "stuck, busy, unhealthy, allocated, held, claimed, host or free: the first that fits" },
+	{ .name = "reason", .id = 18, .mode = 0444, .bits = CH_STATE, .show = reason_show,
+	  .key = "reason", .since = "0.1", .help = "the sentence behind state, or none" },
+	{ .name = "last_error", .id = 19, .mode = 0444, .bits = CH_ERROR, .show = last_error_show,
+	  .since = "0.1",
+	  .help = "why the last write into this directory failed: FILE: SENTENCE; ok when it did not" },
+	{ .name = "plan", .id = 20, .mode = 0664, .flags = ATTR_WORK | ATTR_SNAPSHOT, .bits = CH_PLAN,
+	  .show = plan_show, .store = plan_store, .since = "0.1",
+	  .help = "write what you would, such as: claim alice; read the steps, or the refusal; none "
+		  "forgets it. Nothing is done" },
+	{ .name = "host_critical", .id = 21, .mode = 0444, .bits = CH_CRITICAL,
+	  .show = host_critical_show, .key = "host_critical", .since = "0.1",
+	  .help = "why the host itself needs it, or none" },
+	{ .name = "holders", .id = 22, .mode = 0444, .flags = ATTR_SLOW, .bits = CH_HOLDERS,
+	  .show = holders_show, .refresh = holders_refresh, .since = "0.1",
+	  .help = "processes that hold it open, a line each: pid= comm=; or none" },
+	{ .name = "log", .id = 23, .mode = 0444, .flags = ATTR_SNAPSHOT, .bits = CH_LOG,
+	  .show = log_show, .since = "0.1", .help = "past writes into this directory, as in the root's log" },
+	/* Links to the device that lie in the directories of views (views.c). */
+	{ .name = "gpus", .id = LINK_GPUS, .mode = S_IFLNK | 0777, .flags = ATTR_MEMBER,
+	  .show = flat_link_show },
+	{ .name = "vgpus", .id = LINK_VGPUS, .mode = S_IFLNK | 0777, .flags = ATTR_MEMBER,
+	  .show = flat_link_show },
+	{ .name = "vfs", .id = LINK_VFS, .mode = S_IFLNK | 0777, .flags = ATTR_MEMBER,
+	  .show = flat_link_show },
+	{ .name = "nics", .id = LINK_NICS, .mode = S_IFLNK | 0777, .flags = ATTR_MEMBER,
+	  .show = flat_link_show },
+	{ .name = "claims", .id = LINK_CLAIM, .mode = S_IFLNK | 0777, .flags = ATTR_MEMBER,
+	  .show = deep_link_show },
+	{ .name = "iommu_groups", .id = LINK_GROUP, .mode = S_IFLNK | 0777, .flags = ATTR_MEMBER,
+	  .show = deep_link_show },
+	{ .name = "resources", .id = LINK_RESOURCE, .mode = S_IFLNK | 0777, .flags = ATTR_MEMBER,
+	  .show = resource_link_show },
+	{ .name = "virtfn<N>", .id = LINK_VIRTFN, .mode = S_IFLNK | 0777, .flags = ATTR_MEMBER,
+	  .show = sibling_link_show },
+};
+const size_t n_attrs_device = ARRAY_SIZE(attrs_device);

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The files and directories of the root, and those of a resource. */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "internal.h"
+#include "inventory.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/util.h"
+#include "record.h"
+#include "ring.h"
+
+static void readme_show(const struct subject *s, struct out *o)
+{
+	(void)s;
+	out_printf(o, "%s",
+		   "A write was refused? Read last_error in the same directory: it says why, and the way out.\n"
+		   "  cat devices/0000:08:00.0/last_error        log has all past writes\n"
+		   "\n"
+		   "This tree shows every PCI function of this machine, and changes them by plain writes.\n"
+		   "  ls devices                                 all functions by address\n"
+		   "  ls -l gpus nics vfs iommu_groups           the same by what they are\n"
+		   "  grep . devices/0000:08:00.0/*              one function: facts, state, reason\n"
+		   "  echo alice > devices/0000:08:00.0/claim    take it, with its IOMMU group, for a VM\n"
+		   "  echo none > devices/0000:08:00.0/claim     give it back to the driver it had\n"
+		   "  ls claims/alice                            what alice holds\n"
+		   "  echo claim alice > devices/0000:08:00.0/plan; cat devices/0000:08:00.0/plan\n"
+		   "                                             what that would do, without doing it\n"
+		   "\n"
+		   "state is one word, reason the sentence behind it; host_critical says what the host needs.\n"
+		   "inventory is everything in one read, events the last changes, events_pipe the same as\n"
+		   "they come (it waits for more; poll with POLLPRI works on all files that change).\n"
+		   "health says what this machine lacks, metrics.prom is for Prometheus.\n"
+		   "`sudo echo x > file` writes as you, not as root: echo x | sudo tee file\n");
+}
+
+static void version_show(const struct subject *s, struct out *o)
+{
+	(void)s;
+	out_printf(o, "%s\n", VERSION);
+}
+
+static void events_show(const struct subject *s, struct out *o)
+{
+	ring_print(s->tree->events, NULL, o);
+}
+
+static void log_show(const struct subject *s, struct out *o)
+{
+	ring_print(s->tree->log, NULL, o);
+}
+
+static void last_error_show(const struct subject *s, struct out *o)
+{
+	char text[ROOT_ERROR];
+
+	record_root_error(s->tree, text);
+	out_printf(o, "%s\n", text[0] ? text : "ok");
+}
+
+static void health_show(const struct subject *s, struct out *o)
+{
+	const struct tree_conf *conf = &s->tree->conf;
+
+	if (conf->health)
+		conf->health(conf->health_ctx, o);
+}
+
+static const struct entries devices = { .child = OBJ_DEVICE };
+static const struct entries gpus = { .child = OBJ_DEVICE, .link = LINK_GPUS };
+static const struct entries vgpus = { .child = OBJ_DEVICE, .link = LINK_VGPUS };
+static const struct entries vfs = { .child = OBJ_DEVICE, .link = LINK_VFS };
+static const struct entries nics = { .child = OBJ_DEVICE, .link = LINK_NICS };
+static const struct entries claims = { .child = OBJ_CLAIM };
+static const struct entries groups = { .child = OBJ_GROUP };
+static const struct entries resources = { .child = OBJ_VENDOR };
+static const struct entries resource_devices = { .child = OBJ_DEVICE, .link = LINK_RESOURCE };
+
+const struct attr attrs_root[] = {
+	{ .name = "README", .id = 2, .mode = 0444, .flags = ATTR_CONST, .show = readme_show,
+	  .since = "0.1", .help = "how to use this tree" },
+	{ .name = "version", .id = 3, .mode = 0444, .flags = ATTR_CONST, .show = version_show,
+	  .since = "0.1", .help = "version of the program that mounted it" },
+	{ .name = "inventory", .id = 4, .mode = 0444, .flags = ATTR_WORK | ATTR_SNAPSHOT,
+	  .bits = CH_ANY, .show = inventory_show, .since = "0.1",
+	  .help = "all devices in one read: a head line, then a line each: ID key=value ..." },
+	{ .name = "events", .id = 5, .mode = 0444, .flags = ATTR_SNAPSHOT, .bits = CH_ANY,
+	  .show = events_show, .since = "0.1",
+	  .help = "the last changes, a line each: seq= generation= action= changed=, inventory line" },
+	{ .name = "events_pipe", .id = 6, .mode = 0444, .flags = ATTR_STREAM, .bits = CH_ANY,
+	  .since = "0.1",
+	  .help = "the same as a stream: a line with action=hello, then what comes; waits for more. "
+		  "action=lost: read inventory again" },
+	{ .name = "log", .id = 7, .mode = 0444, .flags = ATTR_SNAPSHOT, .bits = CH_LOG,
+	  .show = log_show, .since = "0.1",
+	  .help = "the last writes and their verdicts: seq= time= id= file= value= pid= uid= comm= "
+		  "result= text=" },
+	{ .name = "last_error", .id = 8, .mode = 0444, .bits = CH_LOG, .show = last_error_show,
+	  .since = "0.1", .help = "as in a device directory, for files of the root" },
+	{ .name = "health", .id = 9, .mode = 0444, .flags = ATTR_SLOW, .show = health_show,
+	  .since = "0.1", .help = "what this machine and this mount can and cannot do, a line each" },
+	{ .name = "metrics.prom", .id = 10, .mode = 0444, .flags = ATTR_WORK | ATTR_SNAPSHOT,
+	  .bits = CH_ANY, .show = metrics_show, .since = "0.1",
+	  .help = "numbers in Prometheus' text format" },
+	{ .name = "devices", .id = ROW_DEVICES, .mode = S_IFDIR | 0755, .entries = &devices,
+	  .since = "0.1", .help = "a directory for each PCI function" },
+	{ .name = "mdevs", .id = ROW_MDEVS, .mode = S_IFDIR | 0755, .since = "0.1",
+	  .help = "a directory for each mediated device" },
+	{ .name = "usb", .id = ROW_USB, .mode = S_IFDIR | 0755, .since = "0.1",
+	  .help = "a directory for each USB device" },
+	{ .name = "gpus", .id = ROW_GPUS, .mode = S_IFDIR | 0755, .entries = &gpus, .since = "0.1",
+	  .help = "links to display controllers that are no VF" },
+	{ .name = "vgpus", .id = ROW_VGPUS, .mode = S_IFDIR | 0755, .entries = &vgpus,
+	  .since = "0.1", .help = "links to VFs that can be a vGPU" },
+	{ .name = "vfs", .id = ROW_VFS, .mode = S_IFDIR | 0755, .entries = &vfs, .since = "0.1",
+	  .help = "links to VFs" },
+	{ .name = "nics", .id = ROW_NICS, .mode = S_IFDIR | 0755, .entries = &nics, .since = "0.1",
+	  .help = "links to network controllers" },
+	{ .name = "claims", .id = ROW_CLAIMS, .mode = S_IFDIR | 0755, .entries = &claims,
+	  .since = "0.1", .help = "a directory for each claimant, with links to what it holds; / in a name reads !" },
+	{ .name = "iommu_groups", .id = ROW_GROUPS, .mode = S_IFDIR | 0755, .entries = &groups,
+	  .since = "0.1", .help = "a directory for each IOMMU group, with links to its members" },
+	{ .name = "resources", .id = ROW_RESOURCES, .mode = S_IFDIR | 0755, .entries = &resources,
+	  .since = "0.1", .help = "what is offered to pods: a directory VENDOR.com/NAME for each resource" },
+};
+const size_t n_attrs_root = ARRAY_SIZE(attrs_root);
+
+/* How many of the resource's devices are in one of these states (a mask). */
+static void print_count(const struct subject *s, uint32_t states, struct out *o)
+{
+	struct tree *t = s->tree;
+	uint64_t set = set_id(s->slot, ROW_RES_DEVICES);
+	uint32_t key = 0;
+	size_t count = 0;
+
+	for (;;) {
+		struct key dev = { .bus = BUS_PCI };
+		const struct device *d;
+		const struct elem *e;
+		size_t n;
+
+		pthread_mutex_lock(&t->lock);
+		e = set_from(t->sets, set, key, &n);
+		if (e) {
+			key = e->key + 1;
+			STR_COPY(dev.name, objects_at(t->objects, e->slot)->name);
+		}
+		pthread_mutex_unlock(&t->lock);
+		if (!n)
+			break;
+		model_lock(t->conf.model);
+		d = model_find(t->conf.model, &dev);
+		count += d && (1u << d->state & states);
+		model_unlock(t->conf.model);
+	}
+	out_printf(o, "%zu\n", count);
+}
+
+#define STATES_ALL (~0u)
+#define STATES_SICK (1u << STATE_STUCK | 1u << STATE_UNHEALTHY)
+#define STATES_USED (1u << STATE_ALLOCATED | 1u << STATE_HELD)
+
+static void capacity_show(const struct subject *s, struct out *o)
+{
+	print_count(s, STATES_ALL, o);
+}
+
+static void healthy_show(const struct subject *s, struct out *o)
+{
+	print_count(s, STATES_ALL & ~STATES_SICK, o);
+}
+
+static void allocated_show(const struct subject *s, struct out *o)
+{
+	print_count(s, STATES_USED, o);
+}
+
+static void free_show(const struct subject *s, struct out *o)
+{
+	print_count(s, 1u << STATE_CLAIMED, o);
+}
+
+const struct attr attrs_resource[] = {
+	{ .name = "capacity", .id = 2, .mode = 0444, .bits = CH_STATE | CH_CLAIM | CH_NAME,
+	  .show = capacity_show, .since = "0.1", .help = "devices offered under this name, in use or not" },
+	{ .name = "healthy", .id = 3, .mode = 0444, .bits = CH_STATE | CH_CLAIM | CH_NAME,
+	  .show = healthy_show, .since = "0.1", .help = "those that are neither stuck nor unhealthy" },
+	{ .name = "allocated", .id = 4, .mode = 0444, .bits = CH_STATE | CH_CLAIM | CH_NAME,
+	  .show = allocated_show, .since = "0.1", .help = "those that are allocated or held open" },
+	{ .name = "free", .id = 5, .mode = 0444, .bits = CH_STATE | CH_CLAIM | CH_NAME,
+	  .show = free_show, .since = "0.1", .help = "those that can be allocated now" },
+	{ .name = "devices", .id = ROW_RES_DEVICES, .mode = S_IFDIR | 0755,
+	  .entries = &resource_devices, .since = "0.1", .help = "links to the devices" },
+};
+const size_t n_attrs_resource = ARRAY_SIZE(attrs_resource);

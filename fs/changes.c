@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * From a change of the model to those who look: events, then the kernel's caches, then who waits.
+ *
+ * All of this runs on one thread that is not the FUSE thread: the kernel may hold a page lock until
+ * a read of that page is answered, and dropping the page waits for the lock. Entries are forgotten
+ * by inval_entry and never by notify_delete, which waits for files that are being written.
+ */
+#define FUSE_USE_VERSION 312
+#include <errno.h>
+#include <fuse_lowlevel.h>
+#include <linux/fuse.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "internal.h"
+#include "inventory.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/util.h"
+#include "stream.h"
+#include "thread.h"
+
+#define NOTIFY_INC_EPOCH 8 /* FUSE_NOTIFY_INC_EPOCH, Linux 6.16 */
+
+static void forget_all(struct tree *t, struct forgets *notes)
+{
+	for (size_t i = 0; i < notes->n && t->se; i++) {
+		const struct forget *f = &notes->v[i];
+
+		/* -ENOENT: the kernel has never heard of it, or forgot it already. */
+		if (f->name[0])
+			fuse_lowlevel_notify_inval_entry(t->se, f->ino, f->name, strlen(f->name));
+		else
+			fuse_lowlevel_notify_inval_inode(t->se, f->ino, 0, 0);
+	}
+	free(notes->v);
+	*notes = (struct forgets){ 0 };
+}
+
+/* With the tree's lock held: the nodes of the rows that bits alter. */
+static size_t rows_of(struct tree *t, uint32_t slot, uint32_t bits, uint64_t ino[ROW_MAX],
+		      struct forgets *notes)
+{
+	const struct object *obj = objects_at(t->objects, slot);
+	const struct obj_type *type = &obj_types[obj->kind];
+	size_t n = 0;
+
+	for (size_t i = 0; i < *type->n_rows && n < ROW_MAX; i++) {
+		const struct attr *row = &type->rows[i];
+
+		if (!(row->bits & bits))
+			continue;
+		ino[n] = objects_ino(t->objects, slot, row->id);
+		if (row->flags & ATTR_CONST)
+			forget_note(notes, ino[n], "");
+		n++;
+	}
+	return n;
+}
+
+void tree_touch(struct tree *t, uint32_t slot, uint32_t bits)
+{
+	struct forgets notes = { 0 };
+	uint64_t ino[ROW_MAX];
+	size_t n;
+
+	pthread_mutex_lock(&t->lock);
+	n = rows_of(t, slot, bits, ino, &notes);
+	pthread_mutex_unlock(&t->lock);
+	forget_all(t, &notes);
+	for (size_t i = 0; i < n; i++)
+		files_wake(t->files, ino[i]);
+}
+
+/* What was known of a device that is gone: its cached texts must not outlive it. */
+static void bury_device(struct tree *t, uint32_t slot, struct forgets *notes)
+{
+	uint64_t ino[ROW_MAX];
+	size_t n = rows_of(t, slot, ~0u, ino, notes);
+
+	for (size_t i = 0; i < n; i++)
+		files_wake(t->files, ino[i]);
+	views_place(t, slot, NULL, notes);
+	objects_kill(t->objects, slot);
+}
+
+static enum obj_kind kind_of_bus(enum bus bus)
+{
+	for (int k = 1; k < OBJ_KINDS; k++)
+		if (obj_types[k].bus == (int)bus)
+			return k;
+	return OBJ_ROOT;
+}
+
+/* With the tree's lock held. dev NULL: the model has it no more. Returns its slot. */
+static uint32_t place_change(struct tree *t, const struct change *c, const struct device *dev,
+			     struct forgets *notes)
+{
+	enum obj_kind kind = kind_of_bus(c->key.bus);
+	const struct object *obj;
+	uint32_t slot;
+
+	if (kind == OBJ_ROOT)
+		return NO_SLOT; /* of a bus that has no directory yet */
+	slot = objects_slot(t->objects, kind, 0, c->key.name);
+	if (slot == NO_SLOT)
+		return slot;
+	obj = objects_at(t->objects, slot);
+	if (c->action == ACTION_REMOVE) {
+		/* Its successor may have been seen first. */
+		if (obj->birth == c->birth)
+			bury_device(t, slot, notes);
+		return slot;
+	}
+	if (!dev)
+		return slot; /* gone again; its removal comes */
+	if (obj->state == OBJECT_LIVE && obj->birth != dev->birth)
+		bury_device(t, slot, notes);
+	objects_live(t->objects, slot, dev->birth);
+	views_place(t, slot, dev, notes);
+	return slot;
+}
+
+static void put_event(struct tree *t, const struct change *c, const struct device *dev)
+{
+	static const char *const actions[] = {
+		[ACTION_ADD] = "add", [ACTION_CHANGE] = "change", [ACTION_REMOVE] = "remove"
+	};
+	struct out o = { 0 }, changed = { 0 };
+	char id[KEY_NAME + 8];
+
+	if (c->action == ACTION_CHANGE)
+		changed_names(dev ? dev->caps : ~0u, c->bits, &changed);
+	if (c->action != ACTION_CHANGE || changed.len) {
+		out_printf(&o, "generation=%llu action=%s", (unsigned long long)c->generation,
+			   actions[c->action]);
+		if (changed.len)
+			out_printf(&o, " changed=%s", out_text(&changed));
+		out_put(&o, " ", 1);
+		if (dev && c->action != ACTION_REMOVE)
+			inventory_line(t, dev, &o);
+		else
+			out_printf(&o, "%s", key_id(&c->key, id));
+		if (!o.failed)
+			ring_put(t->events, o.data, o.len);
+	}
+	out_free(&changed);
+	out_free(&o);
+}
+
+/* The directories of what the device is, or was, part of show numbers about it. */
+static void touch_places(struct tree *t, const struct member *m, uint32_t bits)
+{
+	for (size_t i = 0; i < N_VIEWS; i++) {
+		uint32_t slot = (uint32_t)(m->at[i].set >> 16);
+
+		/* Slot 0 is touched once for all changes. A PF shows its own facts. */
+		if (slot && views[i].path[0] != OBJ_DEVICE)
+			tree_touch(t, slot, bits);
+	}
+}
+
+static void one_change(struct tree *t, const struct change *c)
+{
+	struct member was = { 0 }, is = { 0 };
+	struct forgets notes = { 0 };
+	const struct device *found;
+	struct device dev;
+	uint32_t slot;
+
+	model_lock(t->conf.model);
+	found = model_find(t->conf.model, &c->key);
+	if (found)
+		dev = *found;
+	model_unlock(t->conf.model);
+	pthread_mutex_lock(&t->lock);
+	slot = objects_find(t->objects, kind_of_bus(c->key.bus), 0, c->key.name);
+	if (slot < t->n_members)
+		was = t->members[slot];
+	slot = place_change(t, c, found ? &dev : NULL, &notes);
+	if (slot < t->n_members)
+		is = t->members[slot];
+	pthread_mutex_unlock(&t->lock);
+	if (c->generation > t->quiet_until)
+		put_event(t, c, found ? &dev : NULL);
+	forget_all(t, &notes);
+	if (slot == NO_SLOT)
+		return;
+	tree_touch(t, slot, c->bits & ~CH_LOG);
+	touch_places(t, &was, c->bits & ~CH_LOG);
+	touch_places(t, &is, c->bits & ~CH_LOG);
+}
+
+static void changed(void *ctx, const struct change *changes, size_t n)
+{
+	struct tree *t = ctx;
+	uint32_t bits = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		one_change(t, &changes[i]);
+		bits |= changes[i].bits;
+		atomic_store(&t->heard, changes[i].generation);
+	}
+	tree_touch(t, 0, bits & CH_ANY);
+	stream_wake(t->stream, atomic_load(&t->heard));
+}
+
+/* With the tree's lock held: all that the kernel may know of what is in the table. */
+static void note_object(struct tree *t, uint32_t slot, bool entries, struct forgets *notes)
+{
+	const struct object *obj = objects_at(t->objects, slot);
+	const struct obj_type *type = &obj_types[obj->kind];
+
+	for (size_t i = 0; i < *type->n_rows; i++)
+		if (S_ISDIR(type->rows[i].mode))
+			forget_note(notes, objects_ino(t->objects, slot, type->rows[i].id), "");
+	forget_note(notes, objects_ino(t->objects, slot, ROW_SELF), "");
+	if (!entries || !slot)
+		return;
+	forget_note(notes, objects_ino(t->objects, type->derived ? obj->parent : 0, type->home), obj->name);
+	for (size_t i = 0; i < N_VIEWS && type->bus; i++)
+		if (views[i].path[0] == OBJ_ROOT)
+			forget_note(notes, objects_ino(t->objects, 0, views[i].dir), obj->name);
+}
+
+/* The former process may have died between a change and telling the kernel. */
+static void take_over(struct tree *t)
+{
+	struct fuse_out_header epoch = { .len = sizeof(epoch), .error = NOTIFY_INC_EPOCH };
+	bool entries = write(t->fuse_fd, &epoch, sizeof(epoch)) != (ssize_t)sizeof(epoch);
+	struct forgets notes = { 0 };
+
+	pthread_mutex_lock(&t->lock);
+	for (uint32_t i = 0; i < objects_count(t->objects); i++)
+		if (entries || !obj_types[objects_at(t->objects, i)->kind].bus ||
+		    (i < t->n_members && t->members[i].caps & CAP_SRIOV))
+			note_object(t, i, entries, &notes);
+	pthread_mutex_unlock(&t->lock);
+	forget_all(t, &notes);
+	files_wake_all(t->files);
+}
+
+static void *notifier(void *ctx)
+{
+	struct tree *t = ctx;
+
+	if (!t->first)
+		take_over(t);
+	while (model_dispatch(t->conf.model))
+		;
+	return NULL;
+}
+
+int changes_start(struct tree *t, struct err *err)
+{
+	const struct observer observer = { .changed = changed, .ctx = t };
+	int r;
+
+	/* What was there before anybody could look is no news. */
+	t->quiet_until = t->first ? atomic_load(&t->heard) : 0;
+	model_observe(t->conf.model, &observer);
+	r = thread_start(&t->notifier, notifier, t);
+	if (r)
+		return fail(err, -r, "no thread to tell of changes can be had: %s", strerror(-r));
+	t->notifying = true;
+	return 0;
+}
+
+void changes_stop(struct tree *t)
+{
+	if (!t->notifying)
+		return;
+	model_stop(t->conf.model);
+	pthread_join(t->notifier, NULL);
+	t->notifying = false;
+}

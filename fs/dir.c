@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Directories: looking up and listing. Entries are the rows that lie here, then what views put here. */
+#define FUSE_USE_VERSION 312
+#include <errno.h>
+#include <fuse_lowlevel.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "internal.h"
+#include "pcidevfs/util.h"
+
+/* telldir cookies, each the place after its entry: ".", "..", rows by their number in the table,
+ * then the others by their key. They stay what they are while entries come and go. */
+enum { AT_DOT = 0, AT_DOTDOT = 1, AT_ROWS = 2, AT_ENTRIES = 1 << 16 };
+
+static uint64_t dir_set(const struct node *n)
+{
+	return set_id(n->slot, n->row ? n->row->id : ROW_SELF);
+}
+
+static void reply_found(fuse_req_t req, const struct stat *st)
+{
+	struct fuse_entry_param e = {
+		.ino = st->st_ino,
+		.attr = *st,
+		.attr_timeout = CACHE_SECONDS,
+		.entry_timeout = CACHE_SECONDS,
+	};
+
+	fuse_reply_entry(req, &e);
+}
+
+static bool find_entry(struct tree *t, const struct node *dir, const char *name, struct stat *st)
+{
+	const struct entries *e = node_entries(dir);
+	uint32_t slot;
+
+	if (!e)
+		return false;
+	pthread_mutex_lock(&t->lock);
+	slot = entry_find(t, e, dir->slot, dir_set(dir), name);
+	if (slot != NO_SLOT)
+		entry_stat(t, e, slot, st);
+	pthread_mutex_unlock(&t->lock);
+	return slot != NO_SLOT;
+}
+
+void dir_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct tree *t = fuse_req_userdata(req);
+	const struct attr *row;
+	struct node dir;
+	struct stat st;
+
+	if (node_get(t, parent, &dir)) {
+		fuse_reply_err(req, ESTALE);
+		return;
+	}
+	row = attr_by_name(dir.kind, dir.row ? dir.row->id : 0, name);
+	if (row && node_has(&dir, row))
+		node_stat(t, &dir, row, &st);
+	else if (!find_entry(t, &dir, name, &st)) {
+		fuse_reply_err(req, ENOENT);
+		return;
+	}
+	reply_found(req, &st);
+}
+
+void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct node *n = malloc(sizeof(*n));
+	int r = n ? node_get(fuse_req_userdata(req), ino, n) : -ENOMEM;
+
+	free(n);
+	if (r) {
+		fuse_reply_err(req, -r);
+		return;
+	}
+	fi->cache_readdir = 1;
+	fi->keep_cache = 1;
+	fuse_reply_open(req, fi);
+}
+
+struct listing {
+	fuse_req_t req;
+	struct tree *tree;
+	struct node dir;
+	bool plus, full;
+	char *buf;
+	size_t size, len;
+};
+
+/* known: the kernel may keep it; "." and ".." it does not look at. */
+static void add(struct listing *l, const char *name, const struct stat *st, bool known, off_t next)
+{
+	size_t left = l->size - l->len, need;
+
+	if (l->plus) {
+		struct fuse_entry_param e = { .attr = *st };
+
+		if (known) {
+			e.ino = st->st_ino;
+			e.attr_timeout = e.entry_timeout = CACHE_SECONDS;
+		}
+		need = fuse_add_direntry_plus(l->req, l->buf + l->len, left, name, &e, next);
+	} else {
+		need = fuse_add_direntry(l->req, l->buf + l->len, left, name, st, next);
+	}
+	l->full = need > left;
+	if (!l->full)
+		l->len += need;
+}
+
+static uint64_t parent_ino(struct listing *l)
+{
+	const struct node *n = &l->dir;
+	uint16_t row = obj_types[n->kind].home;
+	uint64_t ino;
+
+	pthread_mutex_lock(&l->tree->lock);
+	if (n->row)
+		ino = objects_ino(l->tree->objects, n->slot, n->row->in ? n->row->in : ROW_SELF);
+	else if (row)
+		ino = objects_ino(l->tree->objects, n->parent, row);
+	else
+		ino = n->ino;
+	pthread_mutex_unlock(&l->tree->lock);
+	return ino;
+}
+
+static void list_dots(struct listing *l, off_t off)
+{
+	struct stat st = { .st_mode = S_IFDIR, .st_ino = l->dir.ino };
+
+	if (off <= AT_DOT)
+		add(l, ".", &st, false, AT_DOTDOT);
+	st.st_ino = parent_ino(l);
+	if (off <= AT_DOTDOT && !l->full)
+		add(l, "..", &st, false, AT_ROWS);
+}
+
+static void list_rows(struct listing *l, off_t off)
+{
+	const struct obj_type *type = &obj_types[l->dir.kind];
+	uint16_t in = l->dir.row ? l->dir.row->id : 0;
+	struct stat st;
+
+	for (size_t i = off > AT_ROWS ? (size_t)off - AT_ROWS : 0; i < *type->n_rows && !l->full; i++) {
+		const struct attr *row = &type->rows[i];
+
+		if (row->in != in || row->flags & ATTR_MEMBER || !node_has(&l->dir, row))
+			continue;
+		node_stat(l->tree, &l->dir, row, &st);
+		add(l, row->name, &st, true, (off_t)(AT_ROWS + i + 1));
+	}
+}
+
+static void list_entries(struct listing *l, off_t off)
+{
+	const struct entries *e = node_entries(&l->dir);
+	struct tree *t = l->tree;
+	off_t key = off > AT_ENTRIES ? off - AT_ENTRIES : 0;
+	const struct elem *elem;
+	char name[OBJECT_NAME];
+	struct stat st;
+	size_t n;
+
+	if (!e || key > UINT32_MAX)
+		return;
+	pthread_mutex_lock(&t->lock);
+	elem = set_from(t->sets, dir_set(&l->dir), (uint32_t)key, &n);
+	for (; n && !l->full; n--, elem++) {
+		entry_name(t, e, elem, name);
+		entry_stat(t, e, elem->slot, &st);
+		add(l, name, &st, true, (off_t)AT_ENTRIES + elem->key + 1);
+	}
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, bool plus)
+{
+	struct tree *t = fuse_req_userdata(req);
+	struct listing l = { .req = req, .tree = t, .plus = plus, .size = size };
+
+	if (node_get(t, ino, &l.dir)) {
+		fuse_reply_buf(req, NULL, 0); /* as a directory that was removed while it is open */
+		return;
+	}
+	l.buf = malloc(size);
+	if (!l.buf) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	list_dots(&l, off);
+	if (off < AT_ENTRIES && !l.full)
+		list_rows(&l, off);
+	if (!l.full)
+		list_entries(&l, off);
+	fuse_reply_buf(req, l.buf, l.len);
+	free(l.buf);
+}
+
+void dir_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+	(void)fi;
+	list(req, ino, size, off, false);
+}
+
+void dir_readplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+	(void)fi;
+	list(req, ino, size, off, true);
+}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "files.h"
+
+#include <errno.h>
+#include <linux/fuse.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "journal.h"
+#include "pcidevfs/err.h"
+
+/* fh: a number that no two opens share << 24 | place in the table. */
+#define PLACE_BITS 24
+#define NOWHERE UINT32_MAX
+#define CHAINS 1024
+
+struct region {
+	union {
+		struct {
+			char magic[8];
+			uint32_t abi;
+			uint32_t used; /* places that are or were in use */
+			uint64_t opens;
+		};
+		char page[4096];
+	};
+	struct open_file files[];
+};
+
+/* What only this process knows of a file. */
+struct side {
+	uint32_t next, prev; /* of the same node's chain, or the free list */
+	char *text;
+	size_t len;
+};
+
+struct files {
+	pthread_mutex_t lock; /* all below */
+	struct region *r;
+	uint32_t max;
+	int fuse_fd;
+	struct side *side;
+	uint32_t n_side, free;
+	uint32_t heads[CHAINS];
+};
+
+static const char files_magic[8] = "files";
+
+static uint32_t *chain(struct files *f, uint64_t node)
+{
+	return &f->heads[(node * 0x9e3779b97f4a7c15ull >> 40) % CHAINS];
+}
+
+static void link_file(struct files *f, uint32_t i)
+{
+	uint32_t *head = chain(f, f->r->files[i].node);
+
+	f->side[i].prev = NOWHERE;
+	f->side[i].next = *head;
+	if (*head != NOWHERE)
+		f->side[*head].prev = i;
+	*head = i;
+}
+
+static void unlink_file(struct files *f, uint32_t i)
+{
+	struct side *s = &f->side[i];
+
+	if (s->prev != NOWHERE)
+		f->side[s->prev].next = s->next;
+	else
+		*chain(f, f->r->files[i].node) = s->next;
+	if (s->next != NOWHERE)
+		f->side[s->next].prev = s->prev;
+}
+
+static void set_free(struct files *f, uint32_t i)
+{
+	f->side[i].next = f->free;
+	f->free = i;
+}
+
+static int grow(struct files *f, uint32_t count)
+{
+	uint32_t n = f->n_side ? f->n_side : 64;
+	struct side *side;
+
+	if (count <= f->n_side)
+		return 0;
+	while (n < count)
+		n *= 2;
+	side = reallocarray(f->side, n, sizeof(*side));
+	if (!side)
+		return -ENOMEM;
+	memset(&side[f->n_side], 0, (n - f->n_side) * sizeof(*side));
+	f->side = side;
+	f->n_side = n;
+	return 0;
+}
+
+/* Files of a former process: linked again, and changed, since nobody told them meanwhile. */
+static int take_over(struct files *f)
+{
+	if (f->r->used > f->max)
+		f->r->used = f->max;
+	if (grow(f, f->r->used))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < f->r->used; i++) {
+		struct open_file *file = &f->r->files[i];
+
+		if ((file->fh & ((1u << PLACE_BITS) - 1)) != i || !file->fh) {
+			file->fh = 0;
+			set_free(f, i);
+			continue;
+		}
+		file->changed = true;
+		link_file(f, i);
+	}
+	return 0;
+}
+
+int files_new(void *region, size_t size, int first, struct files **ret, struct err *err)
+{
+	struct files *f = calloc(1, sizeof(*f));
+	struct region *r = region;
+
+	if (!f || size < sizeof(*r) + sizeof(struct open_file)) {
+		free(f);
+		return fail(err, ENOMEM, "no memory for open files");
+	}
+	if (first || memcmp(r->magic, files_magic, sizeof(r->magic)) || r->abi != FILES_ABI) {
+		memset(r, 0, sizeof(*r));
+		r->abi = FILES_ABI;
+		memcpy(r->magic, files_magic, sizeof(r->magic));
+	}
+	f->r = r;
+	f->max = (uint32_t)((size - sizeof(*r)) / sizeof(struct open_file));
+	if (f->max >= 1u << PLACE_BITS)
+		f->max = (1u << PLACE_BITS) - 1;
+	f->fuse_fd = -1;
+	f->free = NOWHERE;
+	memset(f->heads, 0xff, sizeof(f->heads));
+	pthread_mutex_init(&f->lock, NULL);
+	if (take_over(f)) {
+		files_free(f);
+		return fail(err, ENOMEM, "no memory for open files");
+	}
+	*ret = f;
+	return 0;
+}
+
+void files_free(struct files *f)
+{
+	if (!f)
+		return;
+	for (uint32_t i = 0; i < f->n_side; i++)
+		free(f->side[i].text);
+	free(f->side);
+	pthread_mutex_destroy(&f->lock);
+	free(f);
+}
+
+void files_use(struct files *f, int fuse_fd)
+{
+	f->fuse_fd = fuse_fd;
+}
+
+/* An OPEN that is sent again was answered by nobody, but may have got its file. */
+static uint64_t find_opened(struct files *f, uint64_t unique)
+{
+	for (uint32_t i = 0; i < f->r->used; i++)
+		if (f->r->files[i].fh && f->r->files[i].opened_by == unique)
+			return f->r->files[i].fh;
+	return 0;
+}
+
+static uint32_t take_place(struct files *f)
+{
+	uint32_t i = f->free;
+
+	if (i != NOWHERE) {
+		f->free = f->side[i].next;
+		return i;
+	}
+	if (f->r->used == f->max || grow(f, f->r->used + 1))
+		return NOWHERE;
+	f->r->files[f->r->used].fh = 0;
+	return f->r->used++;
+}
+
+uint64_t files_open(struct files *f, uint64_t node, uint64_t unique, const struct cursor *at)
+{
+	struct open_file *file;
+	uint64_t fh = 0;
+	uint32_t i;
+
+	pthread_mutex_lock(&f->lock);
+	if (unique & UNIQUE_RESENT)
+		fh = find_opened(f, unique & ~UNIQUE_RESENT);
+	i = fh ? NOWHERE : take_place(f);
+	if (i != NOWHERE) {
+		fh = ++f->r->opens << PLACE_BITS | i;
+		file = &f->r->files[i];
+		*file = (struct open_file){
+			.node = node,
+			.opened_by = unique & ~UNIQUE_RESENT,
+			.changed = true,
+		};
+		if (at)
+			file->at = file->before = *at;
+		atomic_signal_fence(memory_order_seq_cst);
+		file->fh = fh;
+		link_file(f, i);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return fh;
+}
+
+/* With the lock held. */
+static struct open_file *get(struct files *f, uint64_t fh)
+{
+	uint32_t i = fh & ((1u << PLACE_BITS) - 1);
+
+	return fh && i < f->r->used && f->r->files[i].fh == fh ? &f->r->files[i] : NULL;
+}
+
+static uint32_t place_of(struct files *f, const struct open_file *file)
+{
+	return (uint32_t)(file - f->r->files);
+}
+
+static void drop_text(struct side *s)
+{
+	free(s->text);
+	s->text = NULL;
+	s->len = 0;
+}
+
+void files_release(struct files *f, uint64_t fh)
+{
+	struct open_file *file;
+
+	pthread_mutex_lock(&f->lock);
+	file = get(f, fh);
+	if (file) {
+		uint32_t i = place_of(f, file);
+
+		file->fh = 0;
+		drop_text(&f->side[i]);
+		unlink_file(f, i);
+		set_free(f, i);
+	}
+	pthread_mutex_unlock(&f->lock);
+}
+
+struct open_file *files_get(struct files *f, uint64_t fh)
+{
+	struct open_file *file;
+
+	pthread_mutex_lock(&f->lock);
+	file = get(f, fh);
+	pthread_mutex_unlock(&f->lock);
+	return file;
+}
+
+void files_keep(struct files *f, const struct open_file *file, char *text, size_t len)
+{
+	struct side *s;
+
+	pthread_mutex_lock(&f->lock);
+	s = &f->side[place_of(f, file)];
+	drop_text(s);
+	s->text = text;
+	s->len = len;
+	pthread_mutex_unlock(&f->lock);
+}
+
+const char *files_kept(struct files *f, const struct open_file *file, size_t *ret_len)
+{
+	const char *text;
+
+	pthread_mutex_lock(&f->lock);
+	text = f->side[place_of(f, file)].text;
+	*ret_len = f->side[place_of(f, file)].len;
+	pthread_mutex_unlock(&f->lock);
+	return text;
+}
+
+void files_seen(struct files *f, struct open_file *file)
+{
+	pthread_mutex_lock(&f->lock);
+	file->changed = false;
+	pthread_mutex_unlock(&f->lock);
+}
+
+bool files_poll(struct files *f, struct open_file *file, uint64_t kh)
+{
+	bool changed;
+
+	pthread_mutex_lock(&f->lock);
+	if (kh) {
+		file->kh = kh;
+		file->armed = true;
+	}
+	changed = file->changed;
+	pthread_mutex_unlock(&f->lock);
+	return changed;
+}
+
+/* With the lock held. libfuse would want its own handle, which a former process took along. */
+static void notify(struct files *f, struct open_file *file)
+{
+	struct {
+		struct fuse_out_header head;
+		struct fuse_notify_poll_wakeup_out wakeup;
+	} msg = { { .len = sizeof(msg), .error = FUSE_NOTIFY_POLL }, { .kh = file->kh } };
+
+	file->changed = true;
+	if (!file->armed || f->fuse_fd < 0)
+		return;
+	file->armed = false;
+	if (write(f->fuse_fd, &msg, sizeof(msg)) != (ssize_t)sizeof(msg))
+		return; /* the mount is gone, and with it who waits */
+}
+
+void files_wake(struct files *f, uint64_t node)
+{
+	pthread_mutex_lock(&f->lock);
+	for (uint32_t i = *chain(f, node); i != NOWHERE; i = f->side[i].next)
+		if (f->r->files[i].node == node)
+			notify(f, &f->r->files[i]);
+	pthread_mutex_unlock(&f->lock);
+}
+
+void files_wake_all(struct files *f)
+{
+	pthread_mutex_lock(&f->lock);
+	for (uint32_t i = 0; i < f->r->used; i++)
+		if (f->r->files[i].fh) {
+			f->r->files[i].armed = f->r->files[i].kh != 0;
+			notify(f, &f->r->files[i]);
+		}
+	pthread_mutex_unlock(&f->lock);
+}

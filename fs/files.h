@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Open files, in memory that outlives us: what a file handle of a former process means, who waits
+ * by poll, where the reader of a stream stands.
+ *
+ * poll is as in sysfs: a file that was not read since its last change, or never, has POLLPRI and
+ * POLLERR. The kernel's name of a poll (kh) belongs to its open file, so it lies here too and the
+ * next process wakes it by a notification of its own making. Thread-safe.
+ */
+#ifndef FS_FILES_H
+#define FS_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+struct files;
+
+#define FILES_ABI 1
+
+/* Where a stream's reader stands. */
+struct cursor {
+	uint64_t pos;	       /* in the ring */
+	uint32_t special, off; /* a line of its own comes first, up to off it is read */
+	uint64_t seq, generation; /* of that line */
+};
+
+/* As it lies in the stash. Only read() of its own file touches the fields below `armed`. */
+struct open_file {
+	uint64_t fh; /* 0: free; written last */
+	uint64_t node;
+	uint64_t opened_by; /* the OPEN request, so that one sent again finds its file */
+	uint64_t kh;
+	uint8_t changed; /* since it was read */
+	uint8_t armed;	 /* the kernel waits for a notification */
+	uint64_t len;	 /* of the text at the last read from offset 0 */
+	uint64_t read_by; /* the last read of a stream, and where it began: for when it is sent again */
+	struct cursor at, before;
+};
+
+/* A later process (first 0) finds all files changed. */
+int files_new(void *region, size_t size, int first, struct files **ret, struct err *err);
+void files_free(struct files *f);
+void files_use(struct files *f, int fuse_fd); /* where notifications are written */
+
+/* unique: of the OPEN request, with its UNIQUE_RESENT bit. at: for a stream, else NULL. Returns the
+ * file handle, never 0; 0 when there are too many. */
+uint64_t files_open(struct files *f, uint64_t node, uint64_t unique, const struct cursor *at);
+void files_release(struct files *f, uint64_t fh);
+/* NULL when it is none of ours. Good until its release. */
+struct open_file *files_get(struct files *f, uint64_t fh);
+
+/* Text that one read could not take; owned by the file until the next of these calls. */
+void files_keep(struct files *f, const struct open_file *file, char *text, size_t len);
+const char *files_kept(struct files *f, const struct open_file *file, size_t *ret_len);
+
+void files_seen(struct files *f, struct open_file *file); /* before its text is made */
+/* Changed? kh 0: only asks; else wakes later. */
+bool files_poll(struct files *f, struct open_file *file, uint64_t kh);
+void files_wake(struct files *f, uint64_t node);
+void files_wake_all(struct files *f);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files of the tree share. Nobody else includes this. */
+#ifndef FS_INTERNAL_H
+#define FS_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "attr.h"
+#include "files.h"
+#include "objects.h"
+#include "pcidevfs/device.h"
+#include "ring.h"
+#include "sets.h"
+#include "tree.h"
+
+struct fuse_pollhandle;
+struct fuse_session;
+struct journal;
+struct record_head;
+struct worker;
+
+/* Where a device lies in each view, so that it can be taken out again when its record is gone. */
+struct member {
+	uint32_t caps;
+	struct place {
+		uint64_t set; /* 0: nowhere */
+		uint32_t key;
+	} at[N_VIEWS];
+};
+
+struct tree {
+	struct tree_conf conf;
+	gid_t group; /* pcidevfs, or 0 when there is no such group */
+	struct fuse_session *se;
+	int fuse_fd;
+
+	/* Taken by the FUSE thread for lookups, by the notifier for changes; never across a call that
+	 * may wait. Guards objects, sets and members. */
+	pthread_mutex_t lock;
+	struct objects *objects;
+	struct sets *sets;
+	struct member *members; /* by slot, n_members places */
+	uint32_t n_members;
+
+	struct files *files;
+	struct ring *events;
+	struct ring *log;
+	struct record_head *record;
+	struct stream *stream;
+	struct journal *journal;
+	struct worker *worker;
+
+	_Atomic uint64_t heard; /* the generation that events tell up to now */
+	uint64_t quiet_until;	/* what was there before the tree is no news; notifier only */
+	pthread_t notifier;
+	bool notifying;
+	int first;
+};
+
+static inline uint64_t set_id(uint32_t slot, uint16_t row)
+{
+	return (uint64_t)slot << 16 | row;
+}
+
+/* One node, looked at once. What is in here does not change. */
+struct node {
+	uint64_t ino;
+	uint32_t slot;
+	enum obj_kind kind;
+	const struct attr *row; /* NULL: the object's own directory */
+	char name[OBJECT_NAME]; /* of the object */
+	uint32_t parent;	/* of the object: slot */
+	struct device dev;	/* when subject.dev is set */
+	struct subject subject; /* points into this node */
+};
+
+/* kinds.c */
+/* -ESTALE: never given, or gone. */
+int node_get(struct tree *t, uint64_t ino, struct node *ret);
+bool node_is_dir(const struct node *n);
+bool node_has(const struct node *n, const struct attr *row);
+const struct entries *node_entries(const struct node *n);
+/* The child object that an entry names; with the tree's lock held. */
+uint32_t entry_find(struct tree *t, const struct entries *e, uint32_t dir_slot, uint64_t set,
+		    const char *name);
+/* "virtfn3", or the object's name; with the tree's lock held. */
+void entry_name(struct tree *t, const struct entries *e, const struct elem *elem,
+		char buf[OBJECT_NAME]);
+
+/* stat.c */
+struct stat;
+/* Fills st of a node, or of a row in the same object as n (row NULL: its directory). */
+void node_stat(struct tree *t, const struct node *n, const struct attr *row, struct stat *st);
+/* Of an entry that is a directory of its own, or a link, without looking at its device: with the
+ * tree's lock held. */
+void entry_stat(struct tree *t, const struct entries *e, uint32_t slot, struct stat *st);
+
+/* place.c */
+/* What the kernel must forget: an entry of a directory, or (name "") what is cached of an inode. */
+struct forget {
+	uint64_t ino;
+	char name[OBJECT_NAME];
+};
+struct forgets {
+	struct forget *v;
+	size_t n, cap;
+};
+void forget_note(struct forgets *notes, uint64_t ino, const char *name);
+/* Takes the device in, moves it, or lets it go (dev NULL). With the tree's lock held. notes may be NULL. */
+void views_place(struct tree *t, uint32_t slot, const struct device *dev, struct forgets *notes);
+/* All devices of the model; what the table holds and the model does not is dead. Before serving. */
+int views_build(struct tree *t, struct err *err);
+
+/* changes.c */
+int changes_start(struct tree *t, struct err *err);
+void changes_stop(struct tree *t);
+/* Wakes who polls the rows of this object that the bits alter, and drops what is cached of them. */
+void tree_touch(struct tree *t, uint32_t slot, uint32_t bits);
+
+/* dir.c, rw.c: the handlers that ops.c lists */
+struct fuse_file_info;
+struct fuse_req;
+void dir_lookup(struct fuse_req *req, uint64_t parent, const char *name);
+void dir_open(struct fuse_req *req, uint64_t ino, struct fuse_file_info *fi);
+void dir_read(struct fuse_req *req, uint64_t ino, size_t size, off_t off, struct fuse_file_info *fi);
+void dir_readplus(struct fuse_req *req, uint64_t ino, size_t size, off_t off,
+		  struct fuse_file_info *fi);
+void file_open(struct fuse_req *req, uint64_t ino, struct fuse_file_info *fi);
+void file_read(struct fuse_req *req, uint64_t ino, size_t size, off_t off, struct fuse_file_info *fi);
+void file_write(struct fuse_req *req, uint64_t ino, const char *buf, size_t size, off_t off,
+		struct fuse_file_info *fi);
+void file_release(struct fuse_req *req, uint64_t ino, struct fuse_file_info *fi);
+void file_poll(struct fuse_req *req, uint64_t ino, struct fuse_file_info *fi,
+	       struct fuse_pollhandle *ph);
+
+/* How long the kernel may believe us: until we tell it otherwise. */
+#define CACHE_SECONDS (30.0 * 24 * 3600)
+
+#endif

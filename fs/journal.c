@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "journal.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pcidevfs/err.h"
+
+#define JOURNAL_ABI 1
+#define ENTRIES 4096
+
+enum entry_state { ENTRY_FREE, ENTRY_RUNNING, ENTRY_DONE };
+
+struct entry {
+	uint64_t unique; /* without UNIQUE_RESENT */
+	int32_t result;
+	_Atomic uint32_t state;
+};
+
+/* In the stash. The cursor too: a new process that began at 0 would overwrite verdicts of requests
+ * that are still to be sent again. */
+struct region {
+	char magic[8];
+	uint32_t abi;
+	uint32_t cursor;
+	struct entry entries[ENTRIES];
+};
+
+struct journal {
+	pthread_mutex_t lock;
+	struct region *r;
+};
+
+static const char journal_magic[8] = "journal";
+
+int journal_open(void *region, size_t size, struct journal **ret, struct err *err)
+{
+	struct journal *j = calloc(1, sizeof(*j));
+	struct region *r = region;
+
+	if (!j || size < sizeof(*r)) {
+		free(j);
+		return fail(err, ENOMEM, "no memory for the journal of writes");
+	}
+	if (memcmp(r->magic, journal_magic, sizeof(r->magic)) || r->abi != JOURNAL_ABI) {
+		memset(r, 0, sizeof(*r));
+		r->abi = JOURNAL_ABI;
+		memcpy(r->magic, journal_magic, sizeof(r->magic));
+	}
+	r->cursor %= ENTRIES;
+	j->r = r;
+	pthread_mutex_init(&j->lock, NULL);
+	*ret = j;
+	return 0;
+}
+
+void journal_close(struct journal *j)
+{
+	if (!j)
+		return;
+	pthread_mutex_destroy(&j->lock);
+	free(j);
+}
+
+static struct entry *find(struct region *r, uint64_t unique)
+{
+	for (size_t i = 0; i < ENTRIES; i++)
+		if (r->entries[i].state != ENTRY_FREE && r->entries[i].unique == unique)
+			return &r->entries[i];
+	return NULL;
+}
+
+/* The next in turn that does not wait for its verdict; all of them waiting is not to be expected. */
+static struct entry *take(struct region *r)
+{
+	struct entry *e = NULL;
+
+	for (size_t i = 0; i < ENTRIES; i++) {
+		e = &r->entries[r->cursor];
+		r->cursor = (r->cursor + 1) % ENTRIES;
+		if (e->state != ENTRY_RUNNING)
+			break;
+	}
+	return e;
+}
+
+bool journal_begin(struct journal *j, uint64_t unique, uint32_t *ret_slot, int *ret_result)
+{
+	bool resent = unique & UNIQUE_RESENT, done;
+	struct entry *e = NULL;
+
+	unique &= ~UNIQUE_RESENT;
+	pthread_mutex_lock(&j->lock);
+	if (resent)
+		e = find(j->r, unique);
+	done = e && e->state == ENTRY_DONE;
+	if (done)
+		*ret_result = e->result;
+	if (!e) {
+		e = take(j->r);
+		e->state = ENTRY_FREE;
+		e->unique = unique;
+		e->state = ENTRY_RUNNING;
+	}
+	*ret_slot = (uint32_t)(e - j->r->entries);
+	pthread_mutex_unlock(&j->lock);
+	return done;
+}
+
+void journal_end(struct journal *j, uint32_t slot, int result)
+{
+	j->r->entries[slot].result = result;
+	j->r->entries[slot].state = ENTRY_DONE;
+}

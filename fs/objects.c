@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "objects.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
+
+/* A node id: epoch << 40 | slot << 16 | row. The root (slot 0, epoch 0, ROW_SELF) is 1. */
+enum { ROW_BITS = 16, SLOT_BITS = 24, EPOCH_BITS = 24 };
+
+#define OWNERS 65536
+#define OWNER_PROBES 64
+
+struct owner_slot {
+	uint64_t ino; /* 0: free; written last */
+	struct owner owner;
+};
+
+struct header {
+	char magic[8];
+	uint32_t abi;
+	uint32_t count; /* slots in use or dead; grows only */
+	uint64_t deaths;
+	uint64_t starts;
+	struct timespec since;
+};
+
+struct region {
+	union {
+		struct header head;
+		char page[4096];
+	};
+	struct owner_slot owners[OWNERS];
+	struct object table[];
+};
+
+struct objects {
+	struct region *r;
+	uint32_t max;
+	uint32_t *heads, *next; /* chains by name; n_heads is a power of two, next has cap places */
+	uint32_t n_heads, cap;
+};
+
+static const char objects_magic[8] = "objects";
+
+static uint32_t hash(enum obj_kind kind, uint32_t parent, const char *name)
+{
+	uint32_t h = 2166136261u ^ (uint32_t)kind ^ parent << 4;
+
+	for (; *name; name++)
+		h = (h ^ (unsigned char)*name) * 16777619u;
+	return h ^ h >> 15;
+}
+
+static uint32_t *chain(const struct objects *o, uint32_t slot)
+{
+	const struct object *obj = &o->r->table[slot];
+
+	return &o->heads[hash(obj->kind, obj->parent, obj->name) & (o->n_heads - 1)];
+}
+
+static void link_slot(struct objects *o, uint32_t slot)
+{
+	uint32_t *head = chain(o, slot);
+
+	o->next[slot] = *head;
+	*head = slot;
+}
+
+static void unlink_slot(struct objects *o, uint32_t slot)
+{
+	uint32_t *at = chain(o, slot);
+
+	while (*at != slot && *at != NO_SLOT)
+		at = &o->next[*at];
+	if (*at == slot)
+		*at = o->next[slot];
+}
+
+/* Makes the index big enough for count slots. */
+static int grow(struct objects *o, uint32_t count)
+{
+	uint32_t cap = o->cap ? o->cap : 512;
+	uint32_t *heads, *next;
+
+	if (count <= o->cap)
+		return 0;
+	while (cap < count)
+		cap *= 2;
+	heads = malloc(cap * sizeof(*heads));
+	next = realloc(o->next, cap * sizeof(*next));
+	if (next)
+		o->next = next;
+	if (!heads || !next) {
+		free(heads);
+		return -ENOMEM;
+	}
+	free(o->heads);
+	o->heads = heads;
+	o->n_heads = o->cap = cap;
+	memset(heads, 0xff, cap * sizeof(*heads));
+	for (uint32_t i = 0; i < o->r->head.count; i++)
+		if (o->r->table[i].state != OBJECT_NONE)
+			link_slot(o, i);
+	return 0;
+}
+
+/* A record that a kill tore, or that was never ours, is no object. */
+static void check_table(struct objects *o)
+{
+	if (o->r->head.count > o->max)
+		o->r->head.count = o->max;
+	for (uint32_t i = 0; i < o->r->head.count; i++) {
+		struct object *obj = &o->r->table[i];
+
+		if (obj->state > OBJECT_DEAD || obj->kind >= OBJ_KINDS ||
+		    obj->parent >= o->r->head.count || obj->epoch >> EPOCH_BITS)
+			obj->state = OBJECT_NONE;
+		obj->name[OBJECT_NAME - 1] = '\0';
+	}
+}
+
+static int open_root(struct objects *o, struct err *err)
+{
+	uint32_t root;
+
+	if (grow(o, o->r->head.count + 1))
+		return fail(err, ENOMEM, "no memory for the index of node ids");
+	root = objects_slot(o, OBJ_ROOT, 0, "");
+	if (root != 0)
+		return fail(err, EPROTO, "the table of node ids is damaged");
+	objects_live(o, root, 0);
+	return 0;
+}
+
+int objects_open(void *region, size_t size, struct objects **ret, struct err *err)
+{
+	struct objects *o = calloc(1, sizeof(*o));
+	struct header *head = region;
+	int r;
+
+	if (!o || size < sizeof(struct region) + 16 * sizeof(struct object)) {
+		free(o);
+		return fail(err, ENOMEM, "no memory for the table of node ids");
+	}
+	o->r = region;
+	o->max = (size - sizeof(struct region)) / sizeof(struct object);
+	if (o->max > 1u << SLOT_BITS)
+		o->max = 1u << SLOT_BITS;
+	if (memcmp(head->magic, objects_magic, sizeof(head->magic)) || head->abi != OBJECTS_ABI) {
+		*head = (struct header){ .abi = OBJECTS_ABI };
+		clock_gettime(CLOCK_REALTIME, &head->since);
+		memcpy(head->magic, objects_magic, sizeof(head->magic));
+	}
+	check_table(o);
+	head->starts++;
+	r = open_root(o, err);
+	if (r)
+		objects_close(o);
+	else
+		*ret = o;
+	return r;
+}
+
+void objects_close(struct objects *o)
+{
+	if (!o)
+		return;
+	free(o->heads);
+	free(o->next);
+	free(o);
+}
+
+uint32_t objects_find(const struct objects *o, enum obj_kind kind, uint32_t parent, const char *name)
+{
+	uint32_t i = o->heads[hash(kind, parent, name) & (o->n_heads - 1)];
+
+	for (; i != NO_SLOT; i = o->next[i]) {
+		const struct object *obj = &o->r->table[i];
+
+		if (obj->kind == kind && obj->parent == parent && !strcmp(obj->name, name))
+			return i;
+	}
+	return NO_SLOT;
+}
+
+/* The slot that died first; only asked for when the table is full. */
+static uint32_t oldest_dead(struct objects *o)
+{
+	uint32_t best = NO_SLOT;
+
+	for (uint32_t i = 1; i < o->r->head.count; i++) {
+		const struct object *obj = &o->r->table[i];
+
+		if (obj->state != OBJECT_DEAD && obj->state != OBJECT_NONE)
+			continue;
+		if (best == NO_SLOT || obj->died < o->r->table[best].died)
+			best = i;
+	}
+	if (best != NO_SLOT && o->r->table[best].state != OBJECT_NONE)
+		unlink_slot(o, best);
+	return best;
+}
+
+static uint32_t next_free(struct objects *o)
+{
+	if (o->r->head.count >= o->max)
+		return oldest_dead(o);
+	if (grow(o, o->r->head.count + 1))
+		return NO_SLOT;
+	o->r->table[o->r->head.count].epoch = 0;
+	o->r->table[o->r->head.count].state = OBJECT_NONE;
+	return o->r->head.count++;
+}
+
+uint32_t objects_slot(struct objects *o, enum obj_kind kind, uint32_t parent, const char *name)
+{
+	uint32_t i = objects_find(o, kind, parent, name);
+	struct object *obj;
+	uint32_t epoch;
+
+	if (i != NO_SLOT || strlen(name) >= OBJECT_NAME)
+		return i;
+	i = next_free(o);
+	if (i == NO_SLOT)
+		return i;
+	obj = &o->r->table[i];
+	epoch = obj->state == OBJECT_DEAD ? (obj->epoch + 1) & ((1u << EPOCH_BITS) - 1) : obj->epoch;
+	obj->state = OBJECT_NONE;
+	atomic_signal_fence(memory_order_seq_cst);
+	*obj = (struct object){ .kind = kind, .parent = parent, .epoch = epoch };
+	STR_COPY(obj->name, name);
+	atomic_signal_fence(memory_order_seq_cst); /* a kill must not find a state without its name */
+	obj->state = OBJECT_RESERVED;
+	link_slot(o, i);
+	return i;
+}
+
+const struct object *objects_at(const struct objects *o, uint32_t slot)
+{
+	return slot < o->r->head.count ? &o->r->table[slot] : NULL;
+}
+
+uint32_t objects_count(const struct objects *o)
+{
+	return o->r->head.count;
+}
+
+void objects_live(struct objects *o, uint32_t slot, uint64_t birth)
+{
+	struct object *obj = &o->r->table[slot];
+
+	if (obj->state == OBJECT_LIVE && obj->birth == birth)
+		return;
+	if (obj->state == OBJECT_DEAD || obj->state == OBJECT_LIVE)
+		obj->epoch = (obj->epoch + 1) & ((1u << EPOCH_BITS) - 1);
+	obj->birth = birth;
+	atomic_signal_fence(memory_order_seq_cst);
+	obj->state = OBJECT_LIVE;
+}
+
+void objects_kill(struct objects *o, uint32_t slot)
+{
+	o->r->table[slot].died = ++o->r->head.deaths;
+	o->r->table[slot].state = OBJECT_DEAD;
+}
+
+uint64_t objects_ino(const struct objects *o, uint32_t slot, uint16_t row)
+{
+	return (uint64_t)o->r->table[slot].epoch << (SLOT_BITS + ROW_BITS) | (uint64_t)slot << ROW_BITS |
+	       row;
+}
+
+bool objects_node(const struct objects *o, uint64_t ino, uint32_t *ret_slot, uint16_t *ret_row)
+{
+	uint32_t slot = ino >> ROW_BITS & ((1u << SLOT_BITS) - 1);
+	const struct object *obj = objects_at(o, slot);
+
+	if (!obj || obj->state != OBJECT_LIVE || obj->epoch != ino >> (SLOT_BITS + ROW_BITS))
+		return false;
+	*ret_slot = slot;
+	*ret_row = (uint16_t)ino;
+	return true;
+}
+
+uint64_t objects_starts(const struct objects *o)
+{
+	return o->r->head.starts;
+}
+
+struct timespec objects_since(const struct objects *o)
+{
+	return o->r->head.since;
+}
+
+static struct owner_slot *probe(const struct objects *o, uint64_t ino, unsigned int i)
+{
+	return &o->r->owners[((ino * 0x9e3779b97f4a7c15ull >> 48) + i) % OWNERS];
+}
+
+bool objects_owner(const struct objects *o, uint64_t ino, struct owner *ret)
+{
+	for (unsigned int i = 0; i < OWNER_PROBES; i++) {
+		const struct owner_slot *s = probe(o, ino, i);
+
+		if (!s->ino)
+			return false;
+		if (s->ino == ino) {
+			*ret = s->owner;
+			return true;
+		}
+	}
+	return false;
+}
+
+int objects_set_owner(struct objects *o, uint64_t ino, const struct owner *owner)
+{
+	struct owner_slot *use = NULL;
+	uint32_t slot;
+	uint16_t row;
+
+	for (unsigned int i = 0; i < OWNER_PROBES; i++) {
+		struct owner_slot *s = probe(o, ino, i);
+
+		if (s->ino == ino) {
+			s->owner = *owner;
+			return 0;
+		}
+		if (!use && (!s->ino || !objects_node(o, s->ino, &slot, &row)))
+			use = s;
+		if (!s->ino)
+			break;
+	}
+	if (!use)
+		return -ENOSPC;
+	use->owner = *owner;
+	atomic_signal_fence(memory_order_seq_cst);
+	use->ino = ino;
+	return 0;
+}

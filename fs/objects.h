@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Node ids that a fresh process gives again: an append-only table, in memory that outlives us, of
+ * what has or had a directory. A node is an object's slot, its epoch and a row.
+ *
+ * Slots are found by { kind, parent, name }. What dies and comes again has another epoch, so a
+ * former node id never means the new one. When the table is full the slot that died first is used
+ * again. Not locked: callers hold the tree's lock.
+ */
+#ifndef FS_OBJECTS_H
+#define FS_OBJECTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "attr.h"
+
+struct err;
+struct objects;
+
+#define OBJECTS_ABI 1
+#define NO_SLOT UINT32_MAX
+
+enum object_state { OBJECT_NONE, OBJECT_RESERVED, OBJECT_LIVE, OBJECT_DEAD };
+
+/* As it lies in the stash. */
+struct object {
+	uint32_t state; /* written last */
+	uint32_t kind;
+	uint32_t parent; /* slot */
+	uint32_t epoch;
+	uint64_t birth; /* of the device; 0 for others */
+	uint64_t died;	/* order of deaths */
+	char name[OBJECT_NAME];
+};
+
+int objects_open(void *region, size_t size, struct objects **ret, struct err *err);
+void objects_close(struct objects *o);
+
+/* NO_SLOT when there is none. */
+uint32_t objects_find(const struct objects *o, enum obj_kind kind, uint32_t parent, const char *name);
+/* Finds or reserves; NO_SLOT when all slots are alive or memory ran out. */
+uint32_t objects_slot(struct objects *o, enum obj_kind kind, uint32_t parent, const char *name);
+/* NULL beyond the table. */
+const struct object *objects_at(const struct objects *o, uint32_t slot);
+uint32_t objects_count(const struct objects *o);
+
+void objects_live(struct objects *o, uint32_t slot, uint64_t birth);
+void objects_kill(struct objects *o, uint32_t slot);
+
+uint64_t objects_ino(const struct objects *o, uint32_t slot, uint16_t row);
+/* False when the id was never given or its object is gone. */
+bool objects_node(const struct objects *o, uint64_t ino, uint32_t *ret_slot, uint16_t *ret_row);
+
+/* How often the table was opened, and when first (also the time stamp of all files). */
+uint64_t objects_starts(const struct objects *o);
+struct timespec objects_since(const struct objects *o);
+
+/* What chmod, chown and utimes left; false when nothing. Only the FUSE thread calls these. */
+struct owner {
+	mode_t mode; /* permission bits */
+	uid_t uid;
+	gid_t gid;
+	struct timespec atime, mtime;
+};
+bool objects_owner(const struct objects *o, uint64_t ino, struct owner *ret);
+int objects_set_owner(struct objects *o, uint64_t ino, const struct owner *owner); /* -ENOSPC */
+
+#endif

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The table of FUSE handlers. Every one exists: what libfuse answers for a missing one (ENOSYS) is
+ * no answer of sysfs, and for poll the kernel would remember it for the whole mount. */
+#define FUSE_USE_VERSION 312
+#include <errno.h>
+#include <fuse_lowlevel.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "internal.h"
+#include "pcidevfs/util.h"
+
+static void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup)
+{
+	(void)ino;
+	(void)nlookup;
+	fuse_reply_none(req); /* ids mean the same for ever */
+}
+
+static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+{
+	(void)count;
+	(void)forgets;
+	fuse_reply_none(req);
+}
+
+static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct tree *t = fuse_req_userdata(req);
+	struct node n;
+	struct stat st;
+
+	(void)fi;
+	if (node_get(t, ino, &n)) {
+		fuse_reply_err(req, ESTALE);
+		return;
+	}
+	node_stat(t, &n, n.row, &st);
+	fuse_reply_attr(req, &st, CACHE_SECONDS);
+}
+
+static struct timespec stamp(const struct timespec *given, bool now)
+{
+	struct timespec ts = *given;
+
+	if (now)
+		clock_gettime(CLOCK_REALTIME, &ts);
+	return ts;
+}
+
+/* chmod, chown and utimes are kept for as long as the mount lives; a size is accepted and ignored. */
+static int set_owner(struct tree *t, const struct stat *st, const struct stat *attr, int to_set)
+{
+	struct owner own = {
+		.mode = st->st_mode & 07777,
+		.uid = st->st_uid,
+		.gid = st->st_gid,
+		.atime = st->st_atim,
+		.mtime = st->st_mtim,
+	};
+
+	if (!(to_set & ~FUSE_SET_ATTR_SIZE))
+		return 0;
+	if (to_set & FUSE_SET_ATTR_MODE)
+		own.mode = attr->st_mode & 07777;
+	if (to_set & FUSE_SET_ATTR_UID)
+		own.uid = attr->st_uid;
+	if (to_set & FUSE_SET_ATTR_GID)
+		own.gid = attr->st_gid;
+	if (to_set & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_ATIME_NOW))
+		own.atime = stamp(&attr->st_atim, to_set & FUSE_SET_ATTR_ATIME_NOW);
+	if (to_set & (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW))
+		own.mtime = stamp(&attr->st_mtim, to_set & FUSE_SET_ATTR_MTIME_NOW);
+	return objects_set_owner(t->objects, st->st_ino, &own);
+}
+
+static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
+		       struct fuse_file_info *fi)
+{
+	struct tree *t = fuse_req_userdata(req);
+	struct node n;
+	struct stat st;
+	int r;
+
+	(void)fi;
+	r = node_get(t, ino, &n);
+	if (r) {
+		fuse_reply_err(req, -r);
+		return;
+	}
+	node_stat(t, &n, n.row, &st);
+	r = set_owner(t, &st, attr, to_set);
+	if (r) {
+		fuse_reply_err(req, -r);
+		return;
+	}
+	node_stat(t, &n, n.row, &st);
+	fuse_reply_attr(req, &st, CACHE_SECONDS);
+}
+
+static void op_readlink(fuse_req_t req, fuse_ino_t ino)
+{
+	struct tree *t = fuse_req_userdata(req);
+	struct out o = { 0 };
+	struct node n;
+	int r = node_get(t, ino, &n);
+
+	if (!r && (!n.row || !S_ISLNK(n.row->mode)))
+		r = -EINVAL;
+	if (!r)
+		n.row->show(&n.subject, &o);
+	if (!r && o.failed)
+		r = -ENOMEM;
+	if (r)
+		fuse_reply_err(req, -r);
+	else
+		fuse_reply_readlink(req, out_text(&o));
+	out_free(&o);
+}
+
+static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
+{
+	(void)parent;
+	(void)name;
+	(void)mode;
+	(void)rdev;
+	fuse_reply_err(req, EPERM);
+}
+
+static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+	(void)parent;
+	(void)name;
+	(void)mode;
+	fuse_reply_err(req, EPERM);
+}
+
+static void op_remove(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	(void)parent;
+	(void)name;
+	fuse_reply_err(req, EPERM);
+}
+
+static void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
+{
+	(void)target;
+	(void)parent;
+	(void)name;
+	fuse_reply_err(req, EPERM);
+}
+
+static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t to,
+		      const char *new_name, unsigned int flags)
+{
+	(void)parent;
+	(void)name;
+	(void)to;
+	(void)new_name;
+	(void)flags;
+	fuse_reply_err(req, EPERM);
+}
+
+static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name)
+{
+	(void)ino;
+	(void)parent;
+	(void)name;
+	fuse_reply_err(req, EPERM);
+}
+
+static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+		      struct fuse_file_info *fi)
+{
+	(void)parent;
+	(void)name;
+	(void)mode;
+	(void)fi;
+	fuse_reply_err(req, EACCES);
+}
+
+static void op_sync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+{
+	(void)ino;
+	(void)datasync;
+	(void)fi;
+	fuse_reply_err(req, 0);
+}
+
+static void op_close(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	(void)ino;
+	(void)fi;
+	fuse_reply_err(req, 0);
+}
+
+static void op_statfs(fuse_req_t req, fuse_ino_t ino)
+{
+	struct statvfs st = { .f_bsize = 4096, .f_frsize = 4096, .f_namemax = OBJECT_NAME - 1 };
+
+	(void)ino;
+	fuse_reply_statfs(req, &st);
+}
+
+static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value, size_t size,
+			int flags)
+{
+	(void)ino;
+	(void)name;
+	(void)value;
+	(void)size;
+	(void)flags;
+	fuse_reply_err(req, EOPNOTSUPP);
+}
+
+static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
+{
+	(void)ino;
+	(void)size;
+	fuse_reply_err(req, strncmp(name, "user.", 5) ? ENODATA : EOPNOTSUPP);
+}
+
+static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
+{
+	(void)ino;
+	if (size)
+		fuse_reply_buf(req, NULL, 0);
+	else
+		fuse_reply_xattr(req, 0);
+}
+
+static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
+{
+	op_getxattr(req, ino, name, 0);
+}
+
+static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg,
+		     struct fuse_file_info *fi, unsigned int flags, const void *in, size_t in_size,
+		     size_t out_size)
+{
+	(void)ino;
+	(void)cmd;
+	(void)arg;
+	(void)fi;
+	(void)flags;
+	(void)in;
+	(void)in_size;
+	(void)out_size;
+	fuse_reply_err(req, ENOTTY);
+}
+
+static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off, off_t len,
+			 struct fuse_file_info *fi)
+{
+	(void)ino;
+	(void)mode;
+	(void)off;
+	(void)len;
+	(void)fi;
+	fuse_reply_err(req, EOPNOTSUPP);
+}
+
+/* Only SEEK_DATA and SEEK_HOLE come here. */
+static void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct fuse_file_info *fi)
+{
+	(void)ino;
+	(void)off;
+	(void)whence;
+	(void)fi;
+	fuse_reply_err(req, EINVAL);
+}
+
+static void op_bmap(fuse_req_t req, fuse_ino_t ino, size_t blocksize, uint64_t idx)
+{
+	(void)ino;
+	(void)blocksize;
+	(void)idx;
+	fuse_reply_err(req, EINVAL);
+}
+
+static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in, struct fuse_file_info *fi_in,
+			       fuse_ino_t ino_out, off_t off_out, struct fuse_file_info *fi_out,
+			       size_t len, int flags)
+{
+	(void)ino_in;
+	(void)off_in;
+	(void)fi_in;
+	(void)ino_out;
+	(void)off_out;
+	(void)fi_out;
+	(void)len;
+	(void)flags;
+	fuse_reply_err(req, EOPNOTSUPP);
+}
+
+const struct fuse_lowlevel_ops *tree_ops(void)
+{
+	static const struct fuse_lowlevel_ops ops = {
+		.lookup = dir_lookup,
+		.forget = op_forget,
+		.forget_multi = op_forget_multi,
+		.getattr = op_getattr,
+		.setattr = op_setattr,
+		.readlink = op_readlink,
+		.mknod = op_mknod,
+		.mkdir = op_mkdir,
+		.unlink = op_remove,
+		.rmdir = op_remove,
+		.symlink = op_symlink,
+		.rename = op_rename,
+		.link = op_link,
+		.open = file_open,
+		.read = file_read,
+		.write = file_write,
+		.flush = op_close,
+		.release = file_release,
+		.fsync = op_sync,
+		.opendir = dir_open,
+		.readdir = dir_read,
+		.readdirplus = dir_readplus,
+		.releasedir = op_close,
+		.fsyncdir = op_sync,
+		.statfs = op_statfs,
+		.setxattr = op_setxattr,
+		.getxattr = op_getxattr,
+		.listxattr = op_listxattr,
+		.removexattr = op_removexattr,
+		.create = op_create,
+		.ioctl = op_ioctl,
+		.poll = file_poll,
+		.fallocate = op_fallocate,
+		.copy_file_range = op_copy_file_range,
+		.lseek = op_lseek,
+		.bmap = op_bmap,
+	};
+
+	return &ops;
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Puts devices into the directories that the views name, and takes them out. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/util.h"
+
+void forget_note(struct forgets *notes, uint64_t ino, const char *name)
+{
+	if (!notes)
+		return;
+	for (size_t i = notes->n; !name[0] && i-- > 0;)
+		if (notes->v[i].ino == ino && !notes->v[i].name[0])
+			return;
+	if (notes->n == notes->cap) {
+		size_t cap = notes->cap ? notes->cap * 2 : 16;
+		struct forget *v = reallocarray(notes->v, cap, sizeof(*v));
+
+		if (!v)
+			return; /* the kernel will show the former entry until it asks again */
+		notes->v = v;
+		notes->cap = cap;
+	}
+	notes->v[notes->n].ino = ino;
+	STR_COPY(notes->v[notes->n++].name, name);
+}
+
+static uint64_t set_ino(struct tree *t, uint64_t set)
+{
+	return objects_ino(t->objects, (uint32_t)(set >> 16), (uint16_t)set);
+}
+
+static const struct entries *set_entries(struct tree *t, uint64_t set)
+{
+	const struct object *obj = objects_at(t->objects, (uint32_t)(set >> 16));
+	uint16_t row = (uint16_t)set;
+
+	return row == ROW_SELF ? obj_types[obj->kind].entries : attr_by_id(obj->kind, row)->entries;
+}
+
+static int add(struct tree *t, uint64_t set, struct elem elem, struct forgets *notes)
+{
+	int r = set_add(t->sets, set, elem);
+
+	if (r > 0)
+		forget_note(notes, set_ino(t, set), "");
+	return r;
+}
+
+static void take_out(struct tree *t, uint64_t set, struct elem was, struct forgets *notes)
+{
+	const struct entries *entries = set_entries(t, set);
+	const struct elem *elem;
+	char name[OBJECT_NAME];
+	size_t n;
+
+	elem = set_from(t->sets, set, was.key, &n);
+	if (!elem || elem->key != was.key || elem->slot != was.slot)
+		return; /* another one has its number by now */
+	entry_name(t, entries, elem, name);
+	set_remove(t->sets, set, was.key);
+	forget_note(notes, set_ino(t, set), name);
+	forget_note(notes, set_ino(t, set), "");
+}
+
+/* Objects that exist for their members' sake end with the last one, and so does what holds them. */
+static void bury_empty(struct tree *t, uint64_t set, struct forgets *notes)
+{
+	for (;;) {
+		uint32_t slot = (uint32_t)(set >> 16);
+		const struct object *obj = objects_at(t->objects, slot);
+		const struct obj_type *kind = &obj_types[obj->kind];
+
+		if (!kind->derived || set_count(t->sets, set))
+			return;
+		set = set_id(obj->parent, kind->home);
+		take_out(t, set, (struct elem){ slot, slot }, notes);
+		objects_kill(t->objects, slot);
+	}
+}
+
+/* Finds or makes the objects on the view's path; the set of its leaf, or 0 when memory ran out. */
+static uint64_t leaf_of(struct tree *t, const struct view *v, char name[VIEW_DEPTH][OBJECT_NAME],
+			struct forgets *notes)
+{
+	uint64_t set = set_id(0, v->dir);
+	uint32_t at = 0;
+
+	for (size_t i = 0; i < VIEW_DEPTH && v->path[i] != OBJ_ROOT; i++) {
+		const struct obj_type *kind = &obj_types[v->path[i]];
+		uint32_t child = objects_slot(t->objects, v->path[i], kind->derived ? at : 0, name[i]);
+
+		if (child == NO_SLOT)
+			return 0;
+		if (kind->derived) {
+			objects_live(t->objects, child, 0);
+			if (add(t, set, (struct elem){ child, child }, notes) < 0)
+				return 0;
+		}
+		at = child;
+		set = set_id(at, v->leaf ? v->leaf : ROW_SELF);
+		if (v->leaf && i + 1 < VIEW_DEPTH && v->path[i + 1] != OBJ_ROOT)
+			set = set_id(at, ROW_SELF);
+	}
+	return set;
+}
+
+static struct place wanted_place(struct tree *t, const struct view *v, uint32_t slot,
+				 const struct device *dev, struct forgets *notes)
+{
+	char name[VIEW_DEPTH][OBJECT_NAME] = { { 0 } };
+	struct place p = { 0 };
+
+	if (!dev || !v->member(dev, name))
+		return p;
+	p.set = leaf_of(t, v, name, notes);
+	p.key = v->numbered ? (uint32_t)dev->facts.vf_index : slot;
+	if (p.set && add(t, p.set, (struct elem){ p.key, slot }, notes) < 0)
+		p.set = 0;
+	return p;
+}
+
+static int members_grow(struct tree *t, uint32_t count)
+{
+	uint32_t n = t->n_members ? t->n_members : 256;
+	struct member *members;
+
+	if (count <= t->n_members)
+		return 0;
+	while (n < count)
+		n *= 2;
+	members = reallocarray(t->members, n, sizeof(*members));
+	if (!members)
+		return -ENOMEM;
+	memset(&members[t->n_members], 0, (n - t->n_members) * sizeof(*members));
+	t->members = members;
+	t->n_members = n;
+	return 0;
+}
+
+/* Rows that the device no longer has, and those that it has now. */
+static void note_rows(struct tree *t, uint32_t slot, uint32_t was, uint32_t is, struct forgets *notes)
+{
+	const struct obj_type *kind = &obj_types[objects_at(t->objects, slot)->kind];
+
+	for (size_t i = 0; i < *kind->n_rows; i++) {
+		const struct attr *row = &kind->rows[i];
+
+		if (!(row->flags & ATTR_MEMBER) && (was & row->caps) == row->caps &&
+		    (is & row->caps) != row->caps)
+			forget_note(notes, objects_ino(t->objects, slot, row->in ? row->in : ROW_SELF),
+				    row->name);
+	}
+	forget_note(notes, objects_ino(t->objects, slot, ROW_SELF), "");
+}
+
+void views_place(struct tree *t, uint32_t slot, const struct device *dev, struct forgets *notes)
+{
+	uint32_t caps = dev ? dev->caps : 0;
+	struct member *m;
+
+	if (members_grow(t, objects_count(t->objects) + 1))
+		return;
+	m = &t->members[slot];
+	for (size_t i = 0; i < N_VIEWS; i++) {
+		struct place was = m->at[i], is = wanted_place(t, &views[i], slot, dev, notes);
+
+		m->at[i] = is;
+		if (!was.set || (was.set == is.set && was.key == is.key))
+			continue;
+		take_out(t, was.set, (struct elem){ was.key, slot }, notes);
+		bury_empty(t, was.set, notes);
+	}
+	if (m->caps != caps && notes)
+		note_rows(t, slot, m->caps, caps, notes);
+	m->caps = caps;
+}
+
+/* What the table remembers as alive and no view or device keeps is dead. */
+static void bury_forgotten(struct tree *t)
+{
+	for (uint32_t i = 1; i < objects_count(t->objects); i++) {
+		const struct object *obj = objects_at(t->objects, i);
+		const struct obj_type *kind = &obj_types[obj->kind];
+		const struct elem *e;
+		size_t n;
+
+		if (obj->state != OBJECT_LIVE)
+			continue;
+		e = set_from(t->sets, set_id(kind->derived ? obj->parent : 0, kind->home), i, &n);
+		if (!e || e->key != i)
+			objects_kill(t->objects, i);
+	}
+}
+
+int views_build(struct tree *t, struct err *err)
+{
+	const struct device *next;
+	size_t pos = 0;
+
+	pthread_mutex_lock(&t->lock);
+	model_lock(t->conf.model);
+	while ((next = model_next(t->conf.model, &pos))) {
+		uint32_t slot = objects_slot(t->objects, OBJ_DEVICE, 0, next->key.name);
+
+		if (slot == NO_SLOT)
+			break;
+		objects_live(t->objects, slot, next->birth);
+		views_place(t, slot, next, NULL);
+	}
+	bury_forgotten(t);
+	atomic_store(&t->heard, model_generation(t->conf.model));
+	model_unlock(t->conf.model);
+	pthread_mutex_unlock(&t->lock);
+	return next ? fail(err, ENOMEM, "no memory for the node ids of all devices") : 0;
+}

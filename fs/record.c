@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What was done and refused: the log, and last_error where the person looks. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "internal.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/txn.h"
+#include "pcidevfs/util.h"
+#include "record.h"
+
+#define LOG_BYTES ((size_t)256 << 10)
+#define RECORD_ABI 1
+
+/* In the stash, before the ring. */
+struct record_head {
+	char magic[8];
+	uint32_t abi;
+	_Atomic uint64_t verdicts[RECORD_CODES]; /* by errno, 0: ok */
+	char root_error[520];			 /* tree's lock */
+};
+
+static const char record_magic[8] = "record";
+
+int record_open(struct tree *t, void *region, size_t size, struct err *err)
+{
+	struct record_head *head = region;
+
+	if (size < sizeof(*head))
+		return fail(err, ENOMEM, "no memory for the log");
+	if (memcmp(head->magic, record_magic, sizeof(head->magic)) || head->abi != RECORD_ABI) {
+		memset(head, 0, sizeof(*head));
+		head->abi = RECORD_ABI;
+		memcpy(head->magic, record_magic, sizeof(head->magic));
+	}
+	t->record = head;
+	return ring_open(head + 1, size - sizeof(*head), LOG_BYTES, &t->log, err);
+}
+
+static void print_time(struct out *o)
+{
+	struct timespec now;
+	struct tm tm;
+	char text[32];
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &tm);
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	out_printf(o, "time=%s.%03ldZ", text, now.tv_nsec / 1000000);
+}
+
+/* "<file>: <sentence>"; many sentences say their file already. */
+static void error_text(char *buf, size_t size, const char *file, const struct err *err)
+{
+	size_t n = strlen(file);
+
+	if (!strncmp(err->text, file, n) && err->text[n] == ':')
+		str_copy(buf, size, err->text);
+	else
+		snprintf(buf, size, "%s: %s", file, err->text);
+}
+
+static void log_verdict(struct tree *t, const char *id, const char *file, const char *value,
+			const struct actor *who, const struct err *err)
+{
+	struct out o = { 0 };
+	const char *text = err->code ? err->text : "";
+	size_t n = strlen(file);
+
+	if (!strncmp(text, file, n) && !strncmp(text + n, ": ", 2))
+		text += n + 2; /* file= says it */
+	print_time(&o);
+	out_pair(&o, "id", id);
+	out_pair(&o, "file", file);
+	out_pair(&o, "value", value[0] ? value : "none");
+	out_printf(&o, " pid=%d uid=%u", (int)who->pid, (unsigned int)who->uid);
+	out_pair(&o, "comm", who->comm[0] ? who->comm : "none");
+	out_pair(&o, "result", err_name(err->code));
+	out_pair(&o, "text", text);
+	if (!o.failed)
+		ring_put(t->log, o.data, o.len);
+	out_free(&o);
+}
+
+static void set_device_error(struct tree *t, const struct key *dev, const char *text)
+{
+	struct device *d;
+
+	model_lock(t->conf.model);
+	d = model_edit(t->conf.model, dev, false);
+	if (d)
+		STR_COPY(d->last_error, text);
+	model_publish(t->conf.model);
+	model_unlock(t->conf.model);
+}
+
+static void set_root_error(struct tree *t, const char *text)
+{
+	pthread_mutex_lock(&t->lock);
+	STR_COPY(t->record->root_error, text);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void record_root_error(struct tree *t, char buf[static ROOT_ERROR])
+{
+	pthread_mutex_lock(&t->lock);
+	str_copy(buf, ROOT_ERROR, t->record->root_error);
+	pthread_mutex_unlock(&t->lock);
+}
+
+uint64_t record_count(struct tree *t, int code)
+{
+	return code >= 0 && code < RECORD_CODES ? t->record->verdicts[code] : 0;
+}
+
+static void wake_logs(struct tree *t, const struct key *dev)
+{
+	uint32_t slot;
+
+	tree_touch(t, 0, CH_LOG);
+	if (!dev)
+		return;
+	pthread_mutex_lock(&t->lock);
+	slot = objects_find(t->objects, OBJ_DEVICE, 0, dev->name);
+	pthread_mutex_unlock(&t->lock);
+	if (slot != NO_SLOT)
+		tree_touch(t, slot, CH_LOG);
+}
+
+void record_verdict(struct tree *t, const struct key *dev, const char *file, const char *value,
+		    const struct actor *who, const struct err *err)
+{
+	char id[KEY_NAME + 8], text[ROOT_ERROR] = "";
+
+	if (err->code)
+		error_text(text, sizeof(text), file, err);
+	t->record->verdicts[err->code > 0 && err->code < RECORD_CODES ? err->code : 0]++;
+	if (dev)
+		set_device_error(t, dev, text);
+	else
+		set_root_error(t, text);
+	log_verdict(t, dev ? key_id(dev, id) : "/", file, value, who, err);
+	wake_logs(t, dev);
+}
+
+void tree_verdict(void *tree, const struct wish *wishes, size_t n, const struct actor *who,
+		  const struct err *err)
+{
+	for (size_t i = 0; i < n; i++)
+		record_verdict(tree, &wishes[i].dev, wishes[i].file, wishes[i].value, who, err);
+}

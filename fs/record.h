@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The log and last_error. Thread-safe. */
+#ifndef FS_RECORD_H
+#define FS_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct actor;
+struct err;
+struct key;
+struct tree;
+
+#define RECORD_CODES 134 /* errno values are below */
+#define ROOT_ERROR 520
+
+int record_open(struct tree *t, void *region, size_t size, struct err *err);
+/* A verdict: into the log, and into last_error of the device, or (dev NULL) of the root. */
+void record_verdict(struct tree *t, const struct key *dev, const char *file, const char *value,
+		    const struct actor *who, const struct err *err);
+void record_root_error(struct tree *t, char buf[static ROOT_ERROR]);
+/* Verdicts so far; code 0: ok. */
+uint64_t record_count(struct tree *t, int code);
+
+#endif

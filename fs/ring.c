@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "ring.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
+
+/* In the stash. */
+struct head {
+	char magic[8];
+	uint32_t abi;
+	uint64_t size;
+	_Atomic uint64_t tail, head; /* tail moves before its line is overwritten, head after */
+	_Atomic uint64_t seq;
+	char text[] __attribute__((aligned(64)));
+};
+
+struct ring {
+	pthread_mutex_t lock;
+	struct head *h;
+};
+
+static const char ring_magic[8] = "ring";
+
+static bool is_ours(const struct head *h, size_t bytes)
+{
+	return !memcmp(h->magic, ring_magic, sizeof(h->magic)) && h->abi == RING_ABI &&
+	       h->size == bytes && h->tail <= h->head && h->head - h->tail <= bytes;
+}
+
+int ring_open(void *region, size_t size, size_t bytes, struct ring **ret, struct err *err)
+{
+	struct ring *r = calloc(1, sizeof(*r));
+	struct head *h = region;
+
+	if (!r || size < sizeof(*h) + bytes) {
+		free(r);
+		return fail(err, ENOMEM, "no memory for the ring of events");
+	}
+	if (!is_ours(h, bytes)) {
+		memset(h, 0, sizeof(*h));
+		h->abi = RING_ABI;
+		h->size = bytes;
+		memcpy(h->magic, ring_magic, sizeof(h->magic));
+	}
+	r->h = h;
+	pthread_mutex_init(&r->lock, NULL);
+	*ret = r;
+	return 0;
+}
+
+void ring_close(struct ring *r)
+{
+	if (!r)
+		return;
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+}
+
+static void copy_in(struct head *h, uint64_t at, const char *text, size_t len)
+{
+	size_t place = at % h->size, first = h->size - place;
+
+	if (first > len)
+		first = len;
+	memcpy(h->text + place, text, first);
+	memcpy(h->text, text + first, len - first);
+}
+
+static void copy_out(const struct head *h, uint64_t at, char *buf, size_t len)
+{
+	size_t place = at % h->size, first = h->size - place;
+
+	if (first > len)
+		first = len;
+	memcpy(buf, h->text + place, first);
+	memcpy(buf + first, h->text, len - first);
+}
+
+/* Gives up whole lines until need bytes are free. */
+static void make_room(struct head *h, size_t need)
+{
+	uint64_t tail = h->tail;
+
+	while (h->size - (h->head - tail) < need) {
+		while (tail < h->head && h->text[tail % h->size] != '\n')
+			tail++;
+		tail += tail < h->head;
+	}
+	h->tail = tail;
+}
+
+uint64_t ring_put(struct ring *r, const char *rest, size_t len)
+{
+	struct head *h = r->h;
+	char number[32];
+	uint64_t seq;
+	size_t n;
+
+	if (len > h->size / 4)
+		return 0;
+	pthread_mutex_lock(&r->lock);
+	seq = ++h->seq;
+	n = (size_t)snprintf(number, sizeof(number), "seq=%llu ", (unsigned long long)seq);
+	make_room(h, n + len + 1);
+	copy_in(h, h->head, number, n);
+	copy_in(h, h->head + n, rest, len);
+	copy_in(h, h->head + n + len, "\n", 1);
+	h->head += n + len + 1;
+	pthread_mutex_unlock(&r->lock);
+	return seq;
+}
+
+uint64_t ring_seq(struct ring *r)
+{
+	return r->h->seq;
+}
+
+uint64_t ring_head(struct ring *r)
+{
+	return r->h->head;
+}
+
+/* With the lock held: the number of the first line that is left. */
+static uint64_t first_seq(const struct head *h)
+{
+	char text[32] = { 0 };
+	size_t len = h->head - h->tail;
+
+	copy_out(h, h->tail, text, len < sizeof(text) ? len : sizeof(text) - 1);
+	return strncmp(text, "seq=", 4) ? h->seq + 1 : strtoull(text + 4, NULL, 10);
+}
+
+long ring_read(struct ring *r, uint64_t at, char *buf, size_t size, uint64_t *ret_tail,
+	       uint64_t *ret_seq)
+{
+	struct head *h = r->h;
+	long n = -1;
+
+	pthread_mutex_lock(&r->lock);
+	if (at >= h->tail && at <= h->head) {
+		n = (long)(h->head - at < size ? h->head - at : size);
+		copy_out(h, at, buf, (size_t)n);
+	} else {
+		*ret_tail = h->tail;
+		*ret_seq = first_seq(h) - 1;
+	}
+	pthread_mutex_unlock(&r->lock);
+	return n;
+}
+
+static void print_matching(const char *text, size_t len, const char *where, struct out *o)
+{
+	const char *end = text + len;
+
+	while (text < end) {
+		const char *nl = memchr(text, '\n', (size_t)(end - text));
+		const char *next = nl ? nl + 1 : end;
+
+		if (memmem(text, (size_t)(next - text), where, strlen(where)))
+			out_put(o, text, (size_t)(next - text));
+		text = next;
+	}
+}
+
+void ring_print(struct ring *r, const char *where, struct out *o)
+{
+	struct head *h = r->h;
+	char *copy;
+	size_t n;
+
+	pthread_mutex_lock(&r->lock);
+	n = h->head - h->tail;
+	copy = malloc(n ? n : 1);
+	if (copy)
+		copy_out(h, h->tail, copy, n);
+	pthread_mutex_unlock(&r->lock);
+	if (!copy)
+		o->failed = true;
+	else if (where)
+		print_matching(copy, n, where, o);
+	else
+		out_put(o, copy, n);
+	free(copy);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A ring of numbered lines "seq=N ...", in memory that outlives us. Offsets count all bytes ever
+ * written, so a reader's place stays good over a restart; what was overwritten lies before the tail.
+ */
+#ifndef FS_RING_H
+#define FS_RING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+struct out;
+struct ring;
+
+#define RING_ABI 1
+
+/* bytes: of text that are kept. */
+int ring_open(void *region, size_t size, size_t bytes, struct ring **ret, struct err *err);
+void ring_close(struct ring *r);
+
+/* Writes "seq=N <rest>\n" and returns N. A line beyond a quarter of the ring is dropped (0). */
+uint64_t ring_put(struct ring *r, const char *rest, size_t len);
+
+uint64_t ring_seq(struct ring *r); /* of the last line */
+uint64_t ring_head(struct ring *r);
+/* Copies from offset at; returns how much, 0 at the head; -1 when at lies before the tail: then
+ * *ret_tail is where the lines that are left begin and *ret_seq the last one that is lost. */
+long ring_read(struct ring *r, uint64_t at, char *buf, size_t size, uint64_t *ret_tail,
+	       uint64_t *ret_seq);
+/* Everything that is left; where is not NULL: only lines with this text. */
+void ring_print(struct ring *r, const char *where, struct out *o);
+
+#endif

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Open, read and poll of files. What a row says decides; no file is known by name. */
+#define FUSE_USE_VERSION 312
+#include <errno.h>
+#include <fcntl.h>
+#include <fuse_lowlevel.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "internal.h"
+#include "pcidevfs/txn.h"
+#include "pcidevfs/util.h"
+#include "stream.h"
+#include "worker.h"
+
+static bool may_open(struct tree *t, const struct node *n, int flags)
+{
+	bool reads = (flags & O_ACCMODE) != O_WRONLY, writes = (flags & O_ACCMODE) != O_RDONLY;
+	struct stat st;
+
+	node_stat(t, n, n->row, &st);
+	/* The kernel lets root pass; sysfs does not. */
+	if (reads && !(st.st_mode & 0444))
+		return false;
+	return !writes || (st.st_mode & 0222 && n->row->store);
+}
+
+static int open_node(struct tree *t, const struct node *n, struct fuse_file_info *fi)
+{
+	struct cursor at;
+
+	if (node_is_dir(n))
+		return -EISDIR;
+	if (fi->flags & O_DIRECT)
+		return -EINVAL; /* as sysfs */
+	if (!may_open(t, n, fi->flags))
+		return -EACCES;
+	fi->noflush = 1;
+	if (n->row->flags & ATTR_CONST) {
+		fi->keep_cache = 1;
+		fi->fh = 0;
+		return 0;
+	}
+	fi->direct_io = 1;
+	if (n->row->flags & ATTR_STREAM) {
+		fi->nonseekable = 1;
+		at = stream_start(t->stream, atomic_load(&t->heard));
+	}
+	fi->fh = files_open(t->files, n->ino, t->conf.unique(), fi->nonseekable ? &at : NULL);
+	return fi->fh ? 0 : -ENFILE;
+}
+
+void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct tree *t = fuse_req_userdata(req);
+	struct node n;
+	int r = node_get(t, ino, &n);
+
+	if (!r)
+		r = open_node(t, &n, fi);
+	if (r)
+		fuse_reply_err(req, -r);
+	else
+		fuse_reply_open(req, fi);
+}
+
+void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct tree *t = fuse_req_userdata(req);
+
+	(void)ino;
+	if (fi->fh)
+		files_release(t->files, fi->fh);
+	fuse_reply_err(req, 0);
+}
+
+struct read_job {
+	fuse_req_t req;
+	struct tree *tree;
+	struct open_file *file; /* NULL: cached, or of a handle that nobody knows */
+	uint64_t ino;
+	size_t size;
+	off_t off;
+};
+
+static void reply_part(const struct read_job *job, const char *text, size_t len)
+{
+	size_t off = (uint64_t)job->off < len ? (size_t)job->off : len;
+
+	fuse_reply_buf(job->req, text + off, len - off < job->size ? len - off : job->size);
+}
+
+/* Makes the text now. What one read does not take is kept, so that the parts fit together. */
+static void reply_fresh(const struct read_job *job, const struct node *n)
+{
+	struct files *files = job->tree->files;
+	struct out o = { 0 };
+
+	if (job->file)
+		files_seen(files, job->file);
+	n->row->show(&n->subject, &o);
+	if (o.failed) {
+		fuse_reply_err(job->req, ENOMEM);
+		out_free(&o);
+		return;
+	}
+	if (job->file)
+		job->file->len = o.len;
+	reply_part(job, out_text(&o), o.len);
+	if (job->file && o.len > job->size) {
+		files_keep(files, job->file, o.data, o.len);
+		return;
+	}
+	if (job->file)
+		files_keep(files, job->file, NULL, 0);
+	out_free(&o);
+}
+
+static void read_now(const struct read_job *job)
+{
+	struct node n;
+
+	if (node_get(job->tree, job->ino, &n)) {
+		fuse_reply_err(job->req, ENODEV);
+		return;
+	}
+	if (n.row->refresh) {
+		n.row->refresh(&n.subject);
+		if (node_get(job->tree, job->ino, &n)) {
+			fuse_reply_err(job->req, ENODEV);
+			return;
+		}
+	}
+	reply_fresh(job, &n);
+}
+
+static void run_read(void *ctx)
+{
+	read_now(ctx);
+	free(ctx);
+}
+
+static void run_slow_read(struct engine *e, void *ctx)
+{
+	(void)e;
+	run_read(ctx);
+}
+
+/* Hands the read to a thread that may take its time. */
+static void read_later(const struct read_job *job, uint32_t flags)
+{
+	struct read_job *copy = malloc(sizeof(*copy));
+	int r = -ENOMEM;
+
+	if (copy) {
+		*copy = *job;
+		r = flags & ATTR_SLOW ? engine_defer(job->tree->conf.engine, run_slow_read, copy) :
+					worker_do(job->tree->worker, run_read, copy);
+	}
+	if (!r)
+		return;
+	free(copy);
+	fuse_reply_err(job->req, -r);
+}
+
+/* The rest of a text that an earlier read began. False: there is none. */
+static bool reply_rest(const struct read_job *job, const struct attr *row)
+{
+	const char *text;
+	size_t len;
+
+	if (!job->file || !job->off)
+		return false;
+	text = files_kept(job->tree->files, job->file, &len);
+	if (text)
+		reply_part(job, text, len);
+	else if ((uint64_t)job->off >= job->file->len && job->file->len)
+		fuse_reply_buf(job->req, NULL, 0);
+	else if (row->flags & ATTR_SNAPSHOT && job->file->len)
+		fuse_reply_err(job->req, ESTALE); /* its snapshot ended with the former process */
+	else
+		return false;
+	return true;
+}
+
+void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+	struct tree *t = fuse_req_userdata(req);
+	struct read_job job = {
+		.req = req,
+		.tree = t,
+		.file = fi->fh ? files_get(t->files, fi->fh) : NULL,
+		.ino = ino,
+		.size = size,
+		.off = off,
+	};
+	struct node n;
+
+	if (node_get(t, ino, &n)) {
+		fuse_reply_err(req, ENODEV);
+		return;
+	}
+	if (n.row->flags & ATTR_STREAM) {
+		if (job.file)
+			stream_read(t->stream, req, job.file, t->conf.unique(), size, fi->flags & O_NONBLOCK);
+		else
+			fuse_reply_err(req, ESTALE);
+		return;
+	}
+	if (reply_rest(&job, n.row))
+		return;
+	if (n.row->flags & (ATTR_SLOW | ATTR_WORK))
+		read_later(&job, n.row->flags);
+	else
+		reply_fresh(&job, &n);
+}
+
+void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct fuse_pollhandle *ph)
+{
+	struct tree *t = fuse_req_userdata(req);
+	struct open_file *file = fi->fh ? files_get(t->files, fi->fh) : NULL;
+	unsigned int events = POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM;
+	struct node n;
+	uint64_t kh = 0;
+	bool changed = false;
+
+	/* libfuse keeps the kernel's handle at the beginning of its own, which would not outlive us. */
+	if (ph) {
+		memcpy(&kh, ph, sizeof(kh));
+		fuse_pollhandle_destroy(ph);
+	}
+	if (file)
+		changed = files_poll(t->files, file, kh);
+	if (node_get(t, ino, &n))
+		events |= POLLERR | POLLPRI; /* gone: reading says ENODEV */
+	else if (file && n.row->flags & ATTR_STREAM)
+		events = stream_ready(t->stream, file) ? POLLIN | POLLRDNORM : 0;
+	else if (changed)
+		events |= POLLERR | POLLPRI;
+	fuse_reply_poll(req, events);
+}

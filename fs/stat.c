@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What stat says, as sysfs would: 4096 bytes for what changes, the exact size for what does not. */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "internal.h"
+#include "pcidevfs/util.h"
+
+#define SYSFS_SIZE 4096
+
+static void apply_owner(struct tree *t, struct stat *st)
+{
+	struct owner own;
+
+	st->st_atim = st->st_mtim = st->st_ctim = objects_since(t->objects);
+	st->st_blksize = SYSFS_SIZE;
+	if (!objects_owner(t->objects, st->st_ino, &own))
+		return;
+	st->st_mode = (st->st_mode & S_IFMT) | own.mode;
+	st->st_uid = own.uid;
+	st->st_gid = own.gid;
+	st->st_atim = own.atime;
+	st->st_mtim = st->st_ctim = own.mtime;
+}
+
+static off_t exact_size(const struct node *n, const struct attr *row)
+{
+	struct out o = { 0 };
+	off_t size;
+
+	row->show(&n->subject, &o);
+	size = (off_t)o.len;
+	out_free(&o);
+	return size;
+}
+
+/* Directories right below: those of rows, and children that are no links. */
+static nlink_t count_dirs(struct tree *t, enum obj_kind kind, uint32_t slot, uint32_t caps,
+			  const struct attr *dir, const struct entries *entries)
+{
+	const struct obj_type *type = &obj_types[kind];
+	uint16_t id = dir ? dir->id : ROW_SELF;
+	nlink_t n = 0;
+
+	for (size_t i = 0; i < *type->n_rows; i++)
+		n += S_ISDIR(type->rows[i].mode) && type->rows[i].in == (dir ? id : 0) &&
+		     (caps & type->rows[i].caps) == type->rows[i].caps;
+	if (entries && !entries->link)
+		n += set_count(t->sets, set_id(slot, id));
+	return n;
+}
+
+void node_stat(struct tree *t, const struct node *n, const struct attr *row, struct stat *st)
+{
+	memset(st, 0, sizeof(*st));
+	pthread_mutex_lock(&t->lock);
+	st->st_ino = objects_ino(t->objects, n->slot, row ? row->id : ROW_SELF);
+	st->st_nlink = 1;
+	if (!row || S_ISDIR(row->mode))
+		st->st_nlink = 2 + count_dirs(t, n->kind, n->slot, n->subject.dev ? n->dev.caps : 0,
+					      row, row ? row->entries : obj_types[n->kind].entries);
+	pthread_mutex_unlock(&t->lock);
+	st->st_mode = row ? row->mode : S_IFDIR | 0755;
+	if (!(st->st_mode & S_IFMT))
+		st->st_mode |= S_IFREG;
+	if (S_ISREG(st->st_mode)) {
+		st->st_size = row->flags & ATTR_CONST ? exact_size(n, row) : SYSFS_SIZE;
+		if (st->st_mode & 0020) {
+			st->st_gid = t->group;
+			st->st_mode &= t->group ? ~(mode_t)0 : ~(mode_t)0020;
+		}
+	}
+	apply_owner(t, st);
+}
+
+void entry_stat(struct tree *t, const struct entries *e, uint32_t slot, struct stat *st)
+{
+	const struct object *obj = objects_at(t->objects, slot);
+	uint32_t caps = slot < t->n_members ? t->members[slot].caps : 0;
+
+	memset(st, 0, sizeof(*st));
+	st->st_ino = objects_ino(t->objects, slot, e->link ? e->link : ROW_SELF);
+	st->st_mode = e->link ? S_IFLNK | 0777 : S_IFDIR | 0755;
+	st->st_nlink = e->link ? 1 :
+				 2 + count_dirs(t, obj->kind, slot, caps, NULL, obj_types[obj->kind].entries);
+	apply_owner(t, st);
+}

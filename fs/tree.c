@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tree.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+#include "journal.h"
+#include "pcidevfs/err.h"
+#include "record.h"
+#include "stash.h"
+#include "stream.h"
+#include "worker.h"
+
+#define EVENT_BYTES ((size_t)1 << 20)
+
+static gid_t find_group(void)
+{
+	const struct group *g = getgrnam("pcidevfs");
+
+	return g ? g->gr_gid : 0;
+}
+
+/* Everything that lies in the stash, each in its region. */
+static int open_regions(struct tree *t, struct err *err)
+{
+	struct stash *st = t->conf.stash;
+	size_t size;
+	void *at;
+	int r;
+
+	at = stash_region(st, STASH_OBJECTS, &size);
+	r = objects_open(at, size, &t->objects, err);
+	if (r)
+		return r;
+	at = stash_region(st, STASH_FILES, &size);
+	r = files_new(at, size, objects_starts(t->objects) == 1, &t->files, err);
+	if (r)
+		return r;
+	at = stash_region(st, STASH_EVENTS, &size);
+	r = ring_open(at, size, EVENT_BYTES, &t->events, err);
+	if (r)
+		return r;
+	at = stash_region(st, STASH_LOG, &size);
+	r = record_open(t, at, size, err);
+	if (r)
+		return r;
+	at = stash_region(st, STASH_JOURNAL, &size);
+	r = journal_open(at, size, &t->journal, err);
+	return r ? r : stream_new(t->events, &t->stream, err);
+}
+
+int tree_new(const struct tree_conf *conf, struct tree **ret, struct err *err)
+{
+	struct tree *t = calloc(1, sizeof(*t));
+	int r;
+
+	if (!t)
+		return fail(err, ENOMEM, "no memory for the tree");
+	t->conf = *conf;
+	t->fuse_fd = -1;
+	t->group = find_group();
+	pthread_mutex_init(&t->lock, NULL);
+	t->sets = sets_new();
+	r = t->sets ? open_regions(t, err) : fail(err, ENOMEM, "no memory for the tree");
+	if (!r)
+		r = views_build(t, err);
+	if (r)
+		tree_free(t);
+	else
+		*ret = t;
+	return r;
+}
+
+int tree_start(struct tree *t, struct fuse_session *se, int fuse_fd, int first, struct err *err)
+{
+	int r;
+
+	t->se = se;
+	t->fuse_fd = fuse_fd;
+	t->first = first;
+	files_use(t->files, fuse_fd);
+	r = worker_new(&t->worker, err);
+	return r ? r : changes_start(t, err);
+}
+
+void tree_stop(struct tree *t)
+{
+	changes_stop(t);
+	worker_free(t->worker);
+	t->worker = NULL;
+	t->se = NULL;
+	files_use(t->files, -1);
+}
+
+void tree_free(struct tree *t)
+{
+	if (!t)
+		return;
+	stream_free(t->stream);
+	journal_close(t->journal);
+	ring_close(t->log);
+	ring_close(t->events);
+	files_free(t->files);
+	sets_free(t->sets);
+	objects_close(t->objects);
+	free(t->members);
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* One write is one command: its text is checked here, its row makes a wish of it, the engine does it. */
+#define FUSE_USE_VERSION 312
+#include "write.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fuse_lowlevel.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+#include "journal.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/txn.h"
+#include "pcidevfs/util.h"
+#include "record.h"
+
+int write_text(const char *file, const char *buf, size_t size, char text[static WRITE_MAX + 1],
+	       struct err *err)
+{
+	text[0] = '\0';
+	if (size > WRITE_MAX)
+		return fail(err, E2BIG, "%s: %zu bytes were written, at most %d are taken at once", file, size,
+			    WRITE_MAX);
+	if (size && buf[size - 1] == '\n')
+		size--;
+	for (size_t i = 0; i < size; i++) {
+		if (buf[i] == '\n')
+			return fail(err, EINVAL, "%s: one line at a time", file);
+		if (iscntrl((unsigned char)buf[i]))
+			return fail(err, EINVAL, "%s: the value holds a control character (%d) after %zu bytes",
+				    file, (unsigned char)buf[i], i);
+	}
+	memcpy(text, buf, size);
+	text[size] = '\0';
+	return 0;
+}
+
+static struct actor actor_of(fuse_req_t req)
+{
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+	struct actor who = { .uid = ctx->uid, .gid = ctx->gid, .pid = ctx->pid };
+	char path[64];
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)who.pid);
+	fd = who.pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd >= 0) {
+		n = read(fd, who.comm, sizeof(who.comm) - 1);
+		close(fd);
+	}
+	who.comm[n > 0 ? n - (who.comm[n - 1] == '\n') : 0] = '\0';
+	return who;
+}
+
+struct write_job {
+	fuse_req_t req;
+	struct tree *tree;
+	size_t size;
+	uint32_t slot;
+};
+
+static void reply(fuse_req_t req, int result)
+{
+	if (result < 0)
+		fuse_reply_err(req, -result);
+	else
+		fuse_reply_write(req, (size_t)result);
+}
+
+/* The verdict is written down before it is told: a write that is sent again gets the same one. */
+static void end_write(struct tree *t, uint32_t slot, fuse_req_t req, int result)
+{
+	journal_end(t->journal, slot, result);
+	reply(req, result);
+}
+
+static void done(void *ctx, const struct err *err)
+{
+	struct write_job *job = ctx;
+
+	end_write(job->tree, job->slot, job->req, err->code ? -err->code : (int)job->size);
+	free(job);
+}
+
+/* Refusals before the engine, and what needed no engine. */
+static void settle(struct tree *t, const struct node *n, const char *value, const struct actor *who,
+		   const struct err *err)
+{
+	record_verdict(t, n->subject.dev ? &n->dev.key : NULL, n->row->name, value, who, err);
+}
+
+static int submit(struct tree *t, fuse_req_t req, uint32_t slot, size_t size, const struct wish *wish,
+		  const struct actor *who)
+{
+	struct write_job *job = malloc(sizeof(*job));
+
+	if (!job)
+		return -ENOMEM;
+	*job = (struct write_job){ .req = req, .tree = t, .size = size, .slot = slot };
+	txn_submit(t->conf.engine, wish, 1, who, done, job);
+	return 0;
+}
+
+static void carry_out(struct tree *t, fuse_req_t req, const struct node *n, const char *buf, size_t size,
+		      uint32_t slot)
+{
+	const struct actor who = actor_of(req);
+	char text[WRITE_MAX + 1];
+	struct wish wish = { 0 };
+	struct err err = { 0 };
+	int r = write_text(n->row->name, buf, size, text, &err);
+
+	if (!r)
+		r = n->row->store(&n->subject, text, &wish, &err);
+	if (!r && wish.file[0])
+		r = submit(t, req, slot, size, &wish, &who);
+	if (!r && wish.file[0])
+		return;
+	if (r && !err.code)
+		fail(&err, -r, "%s: out of memory", n->row->name);
+	settle(t, n, text, &who, &err);
+	end_write(t, slot, req, r ? r : (int)size);
+}
+
+void file_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
+		struct fuse_file_info *fi)
+{
+	struct tree *t = fuse_req_userdata(req);
+	struct node n;
+	uint32_t slot;
+	int result;
+
+	(void)off;
+	(void)fi;
+	if (node_get(t, ino, &n))
+		fuse_reply_err(req, ENODEV);
+	else if (!n.row->store)
+		fuse_reply_err(req, EIO);
+	else if (!size)
+		fuse_reply_write(req, 0);
+	else if (journal_begin(t->journal, t->conf.unique(), &slot, &result))
+		reply(req, result);
+	else
+		carry_out(t, req, &n, buf, size, slot);
+}

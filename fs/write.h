@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef FS_WRITE_H
+#define FS_WRITE_H
+
+#include <stddef.h>
+
+struct err;
+
+#define WRITE_MAX 4096
+
+/* What was written to a file, as its store gets it: E2BIG over WRITE_MAX bytes; the final newline is
+ * taken off; another one, NUL and other control characters are EINVAL. text is "" on failure. */
+int write_text(const char *file, const char *buf, size_t size, char text[static WRITE_MAX + 1],
+	       struct err *err);
+
+#endif
