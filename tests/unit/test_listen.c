@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "test.h"
+
+#include <errno.h>
+#include <linux/netlink.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fakepci.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/util.h"
+
+#define NEW "0000:07:00.0"
+#define NEW_PATH "/devices/pci0000:00/0000:00:03.0/" NEW
+
+static struct world_fake world;
+static pthread_t thread;
+
+static void *listen_main(void *arg)
+{
+	(void)arg;
+	return (void *)(intptr_t)backend_listen(world.backend, NULL);
+}
+
+static void start(void)
+{
+	/* What we send reaches nobody else. */
+	if (unshare(CLONE_NEWNET))
+		SKIP("no network namespace of its own: %s", strerror(errno));
+	fake_machine();
+	fake_add(&(struct fake){ "0000:00:03.0", "0x8086\n", "0x2030\n", "0x060400\n", "pcieport", 1 });
+	world = fake_open();
+	CHECK(!pthread_create(&thread, NULL, listen_main, NULL));
+}
+
+static void stop(void)
+{
+	void *rc;
+
+	backend_stop(world.backend);
+	CHECK(!pthread_join(thread, &rc));
+	CHECK(!rc);
+	fake_close(&world);
+}
+
+/* A request to the kernel's port: it broadcasts the text as its own. fields: NULs between them. */
+static void uevent(const char *fields, size_t size)
+{
+	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
+	char msg[2048] = { 0 };
+	struct nlmsghdr *h = (struct nlmsghdr *)msg;
+	int s = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT);
+
+	CHECK(s >= 0 && size < sizeof(msg) - NLMSG_HDRLEN);
+	memcpy(msg + NLMSG_HDRLEN, fields, size);
+	h->nlmsg_len = (uint32_t)(NLMSG_HDRLEN + size);
+	h->nlmsg_type = NLMSG_MIN_TYPE;
+	h->nlmsg_flags = NLM_F_REQUEST;
+	if (sendto(s, msg, h->nlmsg_len, 0, (struct sockaddr *)&kernel, sizeof(kernel)) < 0)
+		SKIP("uevents cannot be sent: %s", strerror(errno));
+	close(s);
+}
+
+#define UEVENT(text) uevent(text, sizeof(text))
+
+/* Straight to the group, as any process may that has the right: not from the kernel's port. */
+static void forge(const char *fields, size_t size)
+{
+	struct sockaddr_nl all = { .nl_family = AF_NETLINK, .nl_groups = 1 };
+	int s = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT);
+
+	CHECK(s >= 0);
+	sendto(s, fields, size, 0, (struct sockaddr *)&all, sizeof(all));
+	close(s);
+}
+
+static struct device device_of(const char *address)
+{
+	const struct device *dev;
+	struct device copy = { 0 };
+	struct key key;
+
+	CHECK(key_make(BUS_PCI, address, &key));
+	model_lock(world.model);
+	dev = model_find(world.model, &key);
+	if (dev)
+		copy = *dev;
+	model_unlock(world.model);
+	return copy;
+}
+
+/* Milliseconds until cond holds. */
+#define UNTIL(cond)                                                                              \
+	({                                                                                       \
+		uint64_t start_ = now_ms();                                                      \
+		while (!(cond) && now_ms() - start_ < 5000)                                      \
+			usleep(500);                                                             \
+		CHECK(cond);                                                                     \
+		(unsigned int)(now_ms() - start_);                                               \
+	})
+
+static void add_new(void)
+{
+	fake_add(&(struct fake){ NEW, "0x10de\n", "0x25b6\n", "0x030200\n", NULL, 9 });
+}
+
+DEFINE_TEST(listen_sees_plug_driver_and_unplug)
+{
+	start();
+	add_new();
+	UEVENT("add@" NEW_PATH "\0ACTION=add\0DEVPATH=" NEW_PATH "\0SUBSYSTEM=pci\0PCI_SLOT_NAME=" NEW);
+	printf("# plugged: %u ms\n", UNTIL(device_of(NEW).key.bus == BUS_PCI));
+	CHECK_IN(device_of(NEW).names.resource, "nvidia.com/");
+	CHECK(!chdir(test_dir()));
+	CHECK(!symlink("../../drivers/vfio-pci", "sys/bus/pci/devices/" NEW "/driver"));
+	test_file("dev/vfio/9", "");
+	UEVENT("add@/devices/virtual/vfio/9\0ACTION=add\0DEVPATH=/devices/virtual/vfio/9\0SUBSYSTEM=vfio");
+	printf("# bound: %u ms\n", UNTIL(!strcmp(device_of(NEW).facts.driver, "vfio-pci")));
+	CHECK(device_of(NEW).facts.vfio_node);
+	fake_remove(NEW);
+	UEVENT("remove@" NEW_PATH "\0ACTION=remove\0DEVPATH=" NEW_PATH "\0SUBSYSTEM=pci\0PCI_SLOT_NAME=" NEW);
+	printf("# unplugged: %u ms\n", UNTIL(device_of(NEW).key.bus == BUS_NONE));
+	stop();
+}
+
+DEFINE_TEST(listen_tells_a_replugged_device_from_the_old)
+{
+	uint64_t birth;
+
+	start();
+	add_new();
+	UEVENT("add@" NEW_PATH "\0ACTION=add\0DEVPATH=" NEW_PATH "\0SUBSYSTEM=pci");
+	UNTIL(device_of(NEW).key.bus == BUS_PCI);
+	birth = device_of(NEW).birth;
+	UEVENT("remove@" NEW_PATH "\0ACTION=remove\0DEVPATH=" NEW_PATH "\0SUBSYSTEM=pci");
+	UEVENT("add@" NEW_PATH "\0ACTION=add\0DEVPATH=" NEW_PATH "\0SUBSYSTEM=pci");
+	UNTIL(device_of(NEW).birth > birth);
+	stop();
+}
+
+DEFINE_TEST(listen_sees_nodes_by_inotify)
+{
+	start();
+	add_new();
+	UEVENT("add@" NEW_PATH "\0ACTION=add\0DEVPATH=" NEW_PATH "\0SUBSYSTEM=pci");
+	UNTIL(device_of(NEW).key.bus == BUS_PCI);
+	usleep(50000);
+	test_file("dev/vfio/9", "");
+	printf("# node: %u ms\n", UNTIL(device_of(NEW).facts.vfio_node));
+	stop();
+}
+
+DEFINE_TEST(listen_ignores_forged_and_strange_events)
+{
+	static const char forged[] = "add@" NEW_PATH "\0ACTION=add\0DEVPATH=" NEW_PATH "\0SUBSYSTEM=pci";
+
+	start();
+	add_new();
+	forge(forged, sizeof(forged));
+	UEVENT("add@" NEW_PATH "\0ACTION=add\0DEVPATH=/other\0SUBSYSTEM=pci");
+	UEVENT("rubbish");
+	UEVENT("add@/devices/x\0ACTION=add\0DEVPATH=/devices/x\0SUBSYSTEM=pci\0PCI_SLOT_NAME=../../x");
+	UEVENT("add@/devices/x\0ACTION=add\0DEVPATH=/devices/x\0SUBSYSTEM=vfio");
+	usleep(200000);
+	CHECK_EQ(device_of(NEW).key.bus, BUS_NONE);
+	stop();
+}
