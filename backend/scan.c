@@ -191,12 +191,13 @@ static size_t names_from_model(struct model *m, struct named *v, size_t n)
 	return unknown;
 }
 
-static void names_from_database(struct backend *b, struct named *v, size_t n)
+/* Returns the database, to be closed when nobody waits any more, or NULL. */
+static struct names_db *names_from_database(struct backend *b, struct named *v, size_t n)
 {
 	struct names_db *db;
 
 	if (names_open(NULL, &db))
-		return;
+		return NULL;
 	atomic_store(&b->names_missing, !names_known(db));
 	for (size_t i = 0; i < n; i++) {
 		struct facts f = { .vendor = (uint16_t)(v[i].ids >> 16),
@@ -206,6 +207,13 @@ static void names_from_database(struct backend *b, struct named *v, size_t n)
 		if (!v[i].known)
 			v[i].known = !names_fill(db, &f, &v[i].names);
 	}
+	return db;
+}
+
+static void close_database(struct names_db *db)
+{
+	if (!db)
+		return;
 	names_close(db);
 	/* pci.ids takes some MiB once in a while; without this they stay resident. */
 	malloc_trim(0);
@@ -263,9 +271,10 @@ static int commit(struct backend *b, const struct batch *batch, bool all)
 	bool iommu = has_iommu(&b->sys), fits = true;
 	size_t n = 0;
 	_free_ struct named *names = collect_ids(batch, &n);
+	struct names_db *db = NULL;
 
 	if (names && names_from_model(b->model, names, n))
-		names_from_database(b, names, n);
+		db = names_from_database(b, names, n);
 	model_lock(b->model);
 	model_set_iommu(b->model, iommu);
 	if (all)
@@ -274,6 +283,7 @@ static int commit(struct backend *b, const struct batch *batch, bool all)
 		fits &= commit_one(b->model, &batch->v[i], names, n);
 	model_publish(b->model);
 	model_unlock(b->model);
+	close_database(db);
 	return fits ? 0 : -ENOSPC;
 }
 
