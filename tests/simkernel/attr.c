@@ -24,19 +24,28 @@ struct call {
 };
 
 /* The mode holds for root too, unlike elsewhere. */
+static int may_open(const struct node *n, int how)
+{
+	if (n->dead)
+		return ENODEV;
+	if ((how != O_WRONLY && !(n->mode & 0444)) || (how != O_RDONLY && !(n->mode & 0222)))
+		return EACCES;
+	return 0;
+}
+
 void attr_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	const struct node *n = ops_node(ops_sim(req), ino);
-	int how = fi->flags & O_ACCMODE;
+	struct sim *s = ops_sim(req);
+	int r;
 
-	if (n->dead)
-		fuse_reply_err(req, ENODEV);
-	else if ((how != O_WRONLY && !(n->mode & 0444)) || (how != O_RDONLY && !(n->mode & 0222)))
-		fuse_reply_err(req, EACCES);
-	else {
-		fi->direct_io = 1;
+	pthread_mutex_lock(&s->lock);
+	r = may_open(ops_node(s, ino), fi->flags & O_ACCMODE);
+	pthread_mutex_unlock(&s->lock);
+	fi->direct_io = 1;
+	if (r)
+		fuse_reply_err(req, r);
+	else
 		fuse_reply_open(req, fi);
-	}
 }
 
 static void reply_part(fuse_req_t req, const char *data, size_t len, size_t size, off_t off)

@@ -191,6 +191,8 @@ int main(int argc, char **argv)
 		return wrong_use("one directory is needed");
 	if (start(&o, &s))
 		return 1;
-	/* At the end of the process nothing is freed: a thread may still wait in it. */
-	return o.dump ? dump(s, argv[0]) : simulate(s, argv[0], o.events);
+	r = o.dump ? dump(s, argv[0]) : simulate(s, argv[0], o.events);
+	/* Nothing is freed, and no handler of exit() may do so: a thread may still wait in it. */
+	fflush(NULL);
+	_exit(r);
 }

@@ -149,9 +149,13 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 {
 	struct sim *s = ops_sim(req);
 	struct node *n = ops_node(s, ino);
+	bool dead;
 
-	/* A link's target never changes, and the kernel's reference keeps the node. */
-	if (n->dead)
+	pthread_mutex_lock(&s->lock);
+	dead = n->dead;
+	pthread_mutex_unlock(&s->lock);
+	/* The target never changes, and the kernel's reference keeps the node. */
+	if (dead)
 		fuse_reply_err(req, ENOENT);
 	else
 		fuse_reply_readlink(req, n->file.data);
