@@ -57,6 +57,8 @@ static struct actor actor_of(fuse_req_t req)
 	return who;
 }
 
+#define LOG_VALUE 256
+
 struct write_job {
 	fuse_req_t req;
 	struct tree *tree;
@@ -110,7 +112,7 @@ static void carry_out(struct tree *t, fuse_req_t req, const struct node *n, cons
 		      uint32_t slot)
 {
 	const struct actor who = actor_of(req);
-	char text[WRITE_MAX + 1];
+	char text[WRITE_MAX + 1] = "";
 	struct wish wish = { 0 };
 	struct err err = { 0 };
 	int r = write_text(n->row->name, buf, size, text, &err);
@@ -123,6 +125,9 @@ static void carry_out(struct tree *t, fuse_req_t req, const struct node *n, cons
 		return;
 	if (r && !err.code)
 		fail(&err, -r, "%s: out of memory", n->row->name);
+	if (!text[0]) /* refused as a text: the log shows how it began */
+		memcpy(text, buf, size < LOG_VALUE ? size : LOG_VALUE);
+	text[LOG_VALUE] = '\0';
 	settle(t, n, text, &who, &err);
 	end_write(t, slot, req, r ? r : (int)size);
 }
