@@ -91,5 +91,5 @@ const struct reaction pci_bus_rows[] = {
 	{ .name = "drivers_autoprobe", .mode = 0644, .show = drivers_autoprobe_show,
 	  .store = drivers_autoprobe_store },
 	{ .name = "rescan", .mode = 0200, .flags = ROW_SHARED, .store = rescan_store },
-	{ NULL },
+	{ .name = NULL },
 };

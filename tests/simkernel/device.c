@@ -34,7 +34,7 @@ static int uevent_store(struct sim *s, void *obj, const char *text, size_t len);
 
 static const struct reaction device_rows[] = {
 	{ .name = "uevent", .mode = 0644, .show = uevent_show, .store = uevent_store },
-	{ NULL },
+	{ .name = NULL },
 };
 
 const char *base_name(const char *path)

@@ -354,5 +354,5 @@ static const struct reaction driver_rows[] = {
 	{ .name = "unbind", .mode = 0200, .flags = ROW_SHARED, .store = unbind_store },
 	{ .name = "new_id", .mode = 0200, .flags = ROW_SHARED, .store = new_id_store },
 	{ .name = "remove_id", .mode = 0200, .flags = ROW_SHARED, .store = remove_id_store },
-	{ NULL },
+	{ .name = NULL },
 };

@@ -30,11 +30,14 @@ __attribute__((format(printf, 2, 3))) static int bad(struct parser *p, const cha
 	return -EINVAL;
 }
 
-/* A relative path of plain components: nothing that could lead elsewhere. */
+/* A relative path of plain components: nothing that could lead elsewhere, no control characters. */
 static bool sane_path(const char *path)
 {
 	if (strlen(path) > PATH_MAX_LEN)
 		return false;
+	for (const unsigned char *p = (const unsigned char *)path; *p; p++)
+		if (*p < ' ' || *p == 0x7f)
+			return false;
 	for (;;) {
 		size_t n = strcspn(path, "/");
 

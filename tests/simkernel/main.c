@@ -154,22 +154,21 @@ static int dump(struct sim *s, const char *dir)
 
 static int simulate(struct sim *s, const char *dir, bool events)
 {
+	bool quiet = !events && initial_netns();
 	int r;
 
 	umask(0);
-	if (!events && initial_netns())
-		fprintf(stderr, "pcidevfs-sim: no uevents in the initial network namespace; "
-			"start it with \"unshare -n\" or --uevents\n");
-	else
-		events = true;
 	s->base = mount_base(dir);
 	if (s->base < 0)
 		return 1;
+	if (quiet)
+		fprintf(stderr, "pcidevfs-sim: no uevents in the initial network namespace; "
+			"start it with \"unshare -n\" or --uevents\n");
 	r = facts_write(s);
 	if (r)
 		fprintf(stderr, "pcidevfs-sim: can not fill %s: %s\n", dir, strerror(-r));
 	else
-		r = serve(s, dir, events);
+		r = serve(s, dir, !quiet);
 	unmount_base(dir);
 	return r ? 1 : 0;
 }

@@ -438,5 +438,5 @@ static const struct reaction func_rows[] = {
 	{ .name = "uevent", .mode = 0644, .show = func_uevent_show, .store = func_uevent_store },
 	{ .name = "remove", .mode = 0220, .store = remove_store },
 	{ .name = "reset", .mode = 0200, .has = can_reset, .store = reset_store },
-	{ NULL },
+	{ .name = NULL },
 };

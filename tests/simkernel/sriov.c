@@ -226,5 +226,5 @@ const struct reaction sriov_rows[] = {
 	  .show = sriov_numvfs_show, .store = sriov_numvfs_store },
 	{ .name = "sriov_drivers_autoprobe", .mode = 0644, .has = is_pf, .show = autoprobe_show,
 	  .store = autoprobe_store },
-	{ NULL },
+	{ .name = NULL },
 };
