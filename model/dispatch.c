@@ -36,7 +36,7 @@ static size_t take_batch(struct model *m, struct change *batch, uint32_t *slots,
 	for (; n < BATCH && m->q_len; n++) {
 		uint32_t i = m->queue[m->q_head];
 		struct slot *s = &m->a->slots[i];
-		const struct device *d = slot_current(s);
+		const struct device *d = slot_current(m, i);
 
 		m->q_head = (m->q_head + 1) % MODEL_MAX;
 		m->q_len--;
@@ -47,7 +47,7 @@ static size_t take_batch(struct model *m, struct change *batch, uint32_t *slots,
 			.key = d->key,
 			.birth = d->birth,
 			.generation = d->generation,
-			.action = !slot_live(s) ? ACTION_REMOVE : s->heard ? ACTION_CHANGE : ACTION_ADD,
+			.action = !slot_live(m, i) ? ACTION_REMOVE : s->heard ? ACTION_CHANGE : ACTION_ADD,
 			.bits = bits[n] ? bits[n] : ~0u,
 		};
 	}

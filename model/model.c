@@ -16,11 +16,6 @@ size_t model_arena_size(void)
 	return sizeof(struct arena);
 }
 
-static struct device *spare(struct slot *s)
-{
-	return &s->rec[!(atomic_load(&s->word) & WORD_SECOND)];
-}
-
 static uint32_t group_hash(int32_t group)
 {
 	return (uint32_t)group * 2654435761u;
@@ -36,7 +31,7 @@ static uint32_t pf_hash(const char *physfn)
 
 static void link_slot(struct model *m, uint32_t i)
 {
-	const struct device *d = slot_current(&m->a->slots[i]);
+	const struct device *d = slot_current(m, i);
 
 	index_link(&m->by[BY_KEY], i, key_hash(&d->key));
 	if (d->facts.iommu_group >= 0)
@@ -63,19 +58,19 @@ static void adopt(struct model *m)
 	for (uint32_t i = 0; i < used; i++) {
 		struct slot *s = &m->a->slots[i];
 
-		if (slot_live(s)) {
+		if (slot_live(m, i)) {
 			link_slot(m, i);
 			m->count++;
 		}
-		if (atomic_load(&s->pending) || slot_current(s)->generation > s->heard)
-			if (atomic_load(&s->word) & (WORD_LIVE | WORD_GONE))
+		if (slot_word(m, i) & (WORD_LIVE | WORD_GONE))
+			if (atomic_load(&s->pending) || slot_current(m, i)->generation > s->heard)
 				dispatch_enqueue(m, i, atomic_load(&m->a->generation));
 	}
 }
 
 static bool arena_valid(const struct arena *a)
 {
-	return a->magic == ARENA_MAGIC && a->abi == MODEL_ABI && a->slot_size == sizeof(struct slot) &&
+	return a->magic == ARENA_MAGIC && a->abi == MODEL_ABI && a->record_size == sizeof(struct device) &&
 	       atomic_load(&a->used) <= MODEL_MAX;
 }
 
@@ -87,7 +82,7 @@ static void arena_init(struct arena *a)
 	for (uint32_t i = 0; i < used; i++)
 		atomic_store(&a->slots[i].word, 0);
 	a->abi = MODEL_ABI;
-	a->slot_size = sizeof(struct slot);
+	a->record_size = sizeof(struct device);
 	atomic_store(&a->used, 0);
 	atomic_store(&a->generation, 0);
 	a->magic = ARENA_MAGIC;
@@ -179,9 +174,9 @@ static uint32_t find_slot(struct model *m, const struct key *key, bool fresh)
 
 	for (i = index_first(&m->by[BY_KEY], key_hash(key)); i != INDEX_NONE;
 	     i = index_next(&m->by[BY_KEY], i)) {
-		struct slot *s = &m->a->slots[i];
+		const struct device *d = fresh ? slot_spare(m, i) : slot_current(m, i);
 
-		if (slot_live(s) != fresh && key_eq(&(fresh ? spare(s) : slot_current(s))->key, key))
+		if (slot_live(m, i) != fresh && key_eq(&d->key, key))
 			return i;
 	}
 	return INDEX_NONE;
@@ -191,19 +186,16 @@ const struct device *model_find(struct model *m, const struct key *key)
 {
 	uint32_t i = find_slot(m, key, false);
 
-	return i == INDEX_NONE ? NULL : slot_current(&m->a->slots[i]);
+	return i == INDEX_NONE ? NULL : slot_current(m, i);
 }
 
 const struct device *model_next(struct model *m, size_t *pos)
 {
 	uint32_t used = atomic_load(&m->a->used);
 
-	while (*pos < used) {
-		struct slot *s = &m->a->slots[(*pos)++];
-
-		if (slot_live(s))
-			return slot_current(s);
-	}
+	for (; *pos < used; (*pos)++)
+		if (slot_live(m, (uint32_t)*pos))
+			return slot_current(m, (uint32_t)(*pos)++);
 	return NULL;
 }
 
@@ -228,7 +220,7 @@ size_t model_group(struct model *m, int32_t group, const struct device **ret, si
 
 	for (i = index_first(&m->by[BY_GROUP], group_hash(group)); group >= 0 && i != INDEX_NONE;
 	     i = index_next(&m->by[BY_GROUP], i)) {
-		const struct device *d = slot_current(&m->a->slots[i]);
+		const struct device *d = slot_current(m, i);
 
 		if (d->facts.iommu_group == group && n++ < max)
 			ret[n - 1] = d;
@@ -244,7 +236,7 @@ size_t model_vfs(struct model *m, const struct key *pf, const struct device **re
 
 	for (i = index_first(&m->by[BY_PF], pf_hash(pf->name)); i != INDEX_NONE;
 	     i = index_next(&m->by[BY_PF], i)) {
-		const struct device *d = slot_current(&m->a->slots[i]);
+		const struct device *d = slot_current(m, i);
 
 		if (!strcmp(d->facts.physfn, pf->name) && n++ < max)
 			ret[n - 1] = d;
@@ -275,7 +267,7 @@ static uint32_t free_slot(struct model *m)
 	/* Places are directory cookies: reused only once the table is many times the devices. */
 	if (used == MODEL_MAX || (used > 1024 && used > 4 * (m->count + m->n_edits)))
 		for (uint32_t i = 0; i < used; i++)
-			if (!atomic_load(&m->a->slots[i].word) && !m->edited[i])
+			if (!slot_word(m, i) && !m->edited[i])
 				return i;
 	if (used == MODEL_MAX)
 		return INDEX_NONE;
@@ -283,9 +275,10 @@ static uint32_t free_slot(struct model *m)
 	return used;
 }
 
-static struct device *new_record(struct slot *s, const struct key *key)
+static struct device *new_record(struct model *m, uint32_t i, const struct key *key)
 {
-	struct device *d = spare(s);
+	struct slot *s = &m->a->slots[i];
+	struct device *d = slot_spare(m, i);
 
 	*d = (struct device){
 		.key = *key,
@@ -304,15 +297,15 @@ struct device *model_edit(struct model *m, const struct key *key, bool create)
 	if (i == INDEX_NONE)
 		i = find_slot(m, key, true);
 	if (i != INDEX_NONE) {
-		d = spare(&m->a->slots[i]);
+		d = slot_spare(m, i);
 		if (m->edited[i])
 			return d;
-		*d = *slot_current(&m->a->slots[i]);
+		*d = *slot_current(m, i);
 	} else {
 		i = create ? free_slot(m) : INDEX_NONE;
 		if (i == INDEX_NONE)
 			return NULL;
-		d = new_record(&m->a->slots[i], key);
+		d = new_record(m, i, key);
 		index_link(&m->by[BY_KEY], i, key_hash(key));
 	}
 	m->edited[i] = true;
@@ -330,7 +323,7 @@ void model_remove(struct model *m, const struct key *key)
 	s = &m->a->slots[i];
 	unlink_slot(m, i);
 	m->count--;
-	slot_current(s)->generation = atomic_fetch_add(&m->a->generation, 1) + 1;
+	slot_current(m, i)->generation = atomic_fetch_add(&m->a->generation, 1) + 1;
 	atomic_store(&s->word, (atomic_load(&s->word) & WORD_SECOND) | WORD_GONE);
 	dispatch_enqueue(m, i, model_generation(m));
 }
@@ -353,12 +346,12 @@ void model_set_iommu(struct model *m, bool present)
 static void publish_slot(struct model *m, uint32_t i, uint64_t generation)
 {
 	struct slot *s = &m->a->slots[i];
-	struct device *d = spare(s);
-	bool fresh = !slot_live(s);
+	struct device *d = slot_spare(m, i);
+	bool fresh = !slot_live(m, i);
 	uint32_t bits;
 
 	device_derive(d, model_has_iommu(m));
-	bits = fresh ? ~0u : device_diff(slot_current(s), d);
+	bits = fresh ? ~0u : device_diff(slot_current(m, i), d);
 	if (!bits)
 		return;
 	if (fresh) {
@@ -382,7 +375,7 @@ uint64_t model_publish(struct model *m)
 
 		m->edited[i] = false;
 		/* A device removed after it was edited keeps its last record for those who hear of it. */
-		if (!(atomic_load(&m->a->slots[i].word) & WORD_GONE))
+		if (!(slot_word(m, i) & WORD_GONE))
 			publish_slot(m, i, generation);
 	}
 	m->n_edits = 0;

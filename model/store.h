@@ -20,17 +20,18 @@ struct slot {
 	_Atomic uint32_t word;
 	_Atomic uint32_t pending; /* change bits nobody has heard of yet */
 	uint64_t heard;		  /* generation of the record when observers last heard; 0 never */
-	struct device rec[2];
 };
 
 struct arena {
 	uint64_t magic;
 	uint32_t abi;
-	uint32_t slot_size;
+	uint32_t record_size;
 	_Atomic uint32_t used; /* slots ever used: none lies above */
 	_Atomic uint32_t iommu;
 	_Atomic uint64_t generation;
 	struct slot slots[MODEL_MAX];
+	/* Apart, so that a device which never changes takes no second record's memory. */
+	struct device rec[2][MODEL_MAX];
 };
 
 enum { BY_KEY, BY_GROUP, BY_PF, INDEXES };
@@ -56,14 +57,25 @@ struct model {
 	size_t n_observers;
 };
 
-static inline struct device *slot_current(struct slot *s)
+static inline uint32_t slot_word(const struct model *m, uint32_t slot)
 {
-	return &s->rec[atomic_load(&s->word) & WORD_SECOND];
+	return atomic_load(&m->a->slots[slot].word);
 }
 
-static inline bool slot_live(struct slot *s)
+static inline bool slot_live(const struct model *m, uint32_t slot)
 {
-	return atomic_load(&s->word) & WORD_LIVE;
+	return slot_word(m, slot) & WORD_LIVE;
+}
+
+static inline struct device *slot_current(const struct model *m, uint32_t slot)
+{
+	return &m->a->rec[slot_word(m, slot) & WORD_SECOND][slot];
+}
+
+/* Where the next record of the slot is written. */
+static inline struct device *slot_spare(const struct model *m, uint32_t slot)
+{
+	return &m->a->rec[!(slot_word(m, slot) & WORD_SECOND)][slot];
 }
 
 /* Observers shall hear of the slot's pending changes. With the lock held. */
