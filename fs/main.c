@@ -19,6 +19,7 @@
 #include "session.h"
 #include "stash.h"
 #include "takeover.h"
+#include "thread.h"
 #include "tree.h"
 
 #include "pcidevfs/backend.h"
@@ -27,7 +28,7 @@
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 
-enum { EXECUTORS = 4, STACK = 256 << 10 };
+enum { EXECUTORS = 4 };
 
 static volatile sig_atomic_t stop;
 
@@ -52,8 +53,8 @@ struct daemon {
 	struct engine *engine;
 	struct tree *tree;
 	struct session *session;
-	pthread_t watcher, dispatcher;
-	bool watching, dispatching;
+	pthread_t watcher;
+	bool watching;
 };
 
 static void on_verdict(void *ctx, const struct wish *wishes, size_t n, const struct actor *who,
@@ -150,15 +151,6 @@ static int open_session(struct daemon *d, struct err *err)
 	return r ? r : session_adopt(d->session, err);
 }
 
-static void *dispatch(void *ctx)
-{
-	struct daemon *d = ctx;
-
-	while (model_dispatch(d->model))
-		;
-	return NULL;
-}
-
 static void *watch(void *ctx)
 {
 	struct daemon *d = ctx;
@@ -175,9 +167,9 @@ static int start_threads(struct daemon *d, struct err *err)
 
 	if (r)
 		return r;
-	d->dispatching = !(r = pthread_create(&d->dispatcher, NULL, dispatch, d));
-	d->watching = !r && !(r = pthread_create(&d->watcher, NULL, watch, d));
-	return r ? fail(err, r, "no thread: %s", strerror(r)) : 0;
+	r = thread_start(&d->watcher, watch, d);
+	d->watching = !r;
+	return r ? fail(err, -r, "no thread: %s", strerror(-r)) : 0;
 }
 
 /* Until the next read is a request. The first generation has the mount made only now, so that
@@ -214,10 +206,6 @@ static void daemon_close(struct daemon *d)
 	}
 	if (d->tree)
 		tree_stop(d->tree);
-	if (d->dispatching) {
-		model_stop(d->model);
-		pthread_join(d->dispatcher, NULL);
-	}
 	tree_free(d->tree);
 	session_free(d->session);
 	backend_free(d->backend);
@@ -238,18 +226,6 @@ static void set_signals(int how)
 		sigaction(SIGTERM, &act, NULL);
 	}
 	pthread_sigmask(how, &set, NULL);
-}
-
-static void save_memory(void)
-{
-	pthread_attr_t attr;
-
-	mallopt(M_ARENA_MAX, 2);
-	if (pthread_attr_init(&attr))
-		return;
-	pthread_attr_setstacksize(&attr, STACK);
-	pthread_setattr_default_np(&attr);
-	pthread_attr_destroy(&attr);
 }
 
 /* Asked by a daemon that runs, before it ends for us. Opens all that serving opens, but on memory of
@@ -283,7 +259,8 @@ static int serve(const struct options *o)
 	d.sock = (int)sock;
 	fcntl(d.sock, F_SETFD, FD_CLOEXEC);
 	set_signals(SIG_BLOCK);
-	save_memory();
+	/* Threads that allocate little at a time need no memory of their own for it. */
+	mallopt(M_ARENA_MAX, 2);
 	read_boot_id(&d);
 	r = prepare(&d, &err);
 	set_signals(SIG_UNBLOCK);
