@@ -65,8 +65,9 @@ static int explain(struct backend *b, const struct step *step, int rc, const cha
 	char now[DRIVER_NAME];
 
 	if (rc == -ETIMEDOUT)
-		return fail(err, ETIMEDOUT, "%s of %s did not end within %u ms; most likely a process still holds it",
-			    act, name, ms);
+		return fail(err, ETIMEDOUT, "%s of %s did not end within %u ms: %s", act, name, ms,
+			    step->verb == &vfio_unbind ? "a process seems to hold it" :
+							 "the driver is still at work");
 	if (rc == -ECHILD)
 		return fail(err, EIO, "%s of %s: no helper process could be started", act, name);
 	if (!sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", name))

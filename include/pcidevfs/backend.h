@@ -41,7 +41,7 @@ int backend_scan(struct backend *b, struct err *err);
 int backend_listen(struct backend *b, struct err *err);
 void backend_stop(struct backend *b);
 
-/* As struct world wants them. */
+/* As struct world wants them. While the device is busy its guards are not asked again. */
 int backend_observe(void *backend, const struct key *dev, struct err *err);
 int backend_observe_holders(void *backend, const struct key *dev, struct err *err);
 int backend_late(void *backend, struct step *step);
