@@ -305,6 +305,11 @@ static struct owner_slot *probe(const struct objects *o, uint64_t ino, unsigned 
 
 bool objects_owner(const struct objects *o, uint64_t ino, struct owner *ret)
 {
+	uint32_t slot;
+	uint16_t row;
+
+	if (!objects_node(o, ino, &slot, &row) || !o->r->table[slot].owned)
+		return false;
 	for (unsigned int i = 0; i < OWNER_PROBES; i++) {
 		const struct owner_slot *s = probe(o, ino, i);
 
@@ -338,6 +343,8 @@ int objects_set_owner(struct objects *o, uint64_t ino, const struct owner *owner
 	}
 	if (!use)
 		return -ENOSPC;
+	if (objects_node(o, ino, &slot, &row))
+		o->r->table[slot].owned = true;
 	use->owner = *owner;
 	atomic_signal_fence(memory_order_seq_cst);
 	use->ino = ino;

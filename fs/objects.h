@@ -33,6 +33,7 @@ struct object {
 	uint32_t epoch;
 	uint64_t birth; /* of the device; 0 for others */
 	uint64_t died;	/* order of deaths */
+	uint64_t owned; /* some row of it has an owner of its own: without, the owners' table is not touched */
 	char name[OBJECT_NAME];
 };
 
