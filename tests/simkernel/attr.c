@@ -20,7 +20,7 @@ struct call {
 	bool write;
 	size_t size;
 	off_t off;
-	char text[];	/* what is written, with a NUL behind it */
+	char text[]; /* what is written, with a NUL behind it */
 };
 
 /* The mode holds for root too, unlike elsewhere. */
@@ -65,7 +65,7 @@ static void read_now(struct sim *s, fuse_req_t req, const struct node *n, size_t
 	if (n->dead)
 		len = -ENODEV;
 	else if (n->size && !len)
-		len = -EIO;	/* a memory resource can be mapped, not read */
+		len = -EIO; /* a memory resource can be mapped, not read */
 	else if (n->row && n->row->show) {
 		len = n->row->show(s, n->obj, page);
 		data = page;

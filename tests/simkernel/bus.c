@@ -86,9 +86,13 @@ static int rescan_store(struct sim *s, void *obj, const char *text, size_t len)
 }
 
 const struct reaction pci_bus_rows[] = {
-	{ .name = "drivers_probe", .mode = 0200, .flags = ROW_SHARED,
+	{ .name = "drivers_probe",
+	  .mode = 0200,
+	  .flags = ROW_SHARED,
 	  .store = drivers_probe_store },
-	{ .name = "drivers_autoprobe", .mode = 0644, .show = drivers_autoprobe_show,
+	{ .name = "drivers_autoprobe",
+	  .mode = 0644,
+	  .show = drivers_autoprobe_show,
 	  .store = drivers_autoprobe_store },
 	{ .name = "rescan", .mode = 0200, .flags = ROW_SHARED, .store = rescan_store },
 	{ .name = NULL },

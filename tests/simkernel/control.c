@@ -26,7 +26,7 @@ struct connection {
 
 struct command {
 	const char *name, *args;
-	int min, max;		/* words behind the name */
+	int min, max; /* words behind the name */
 	const char *help;
 	int (*run)(struct sim *s, int argc, char **argv);
 };
@@ -123,7 +123,7 @@ static int run_set(struct sim *s, int argc, char **argv)
 	if (!n || !S_ISREG(n->mode))
 		return -ENOENT;
 	snprintf(text, sizeof(text), "%s\n", argv[1]);
-	n->row = NULL;	/* what a test sets stays so */
+	n->row = NULL; /* what a test sets stays so */
 	return node_set(n, text, strlen(text));
 }
 
@@ -159,7 +159,8 @@ static int run_functions(struct sim *s, int argc, char **argv)
 	long n;
 
 	(void)argc;
-	return number(argv[0], &n) && n >= 0 && n <= 1000000 ? plug_many(s, (unsigned int)n) : -EINVAL;
+	return number(argv[0], &n) && n >= 0 && n <= 1000000 ? plug_many(s, (unsigned int)n)
+							     : -EINVAL;
 }
 
 static int run_quit(struct sim *s, int argc, char **argv)
@@ -181,7 +182,8 @@ static const struct command commands[] = {
 	{ "hold", "GROUP PID COMM", 3, 3, "a VMM opens an IOMMU group", run_hold },
 	{ "release", "GROUP", 1, 1, "and lets it go", run_release },
 	{ "set", "PATH VALUE", 2, 2, "an attribute changes, without an event", run_set },
-	{ "uevent", "ACTION PATH [KEY=VALUE]...", 2, WORDS_MAX - 1, "an event is sent", run_uevent },
+	{ "uevent", "ACTION PATH [KEY=VALUE]...", 2, WORDS_MAX - 1, "an event is sent",
+	  run_uevent },
 	{ "flood", "N", 1, 1, "so many events are sent at once", run_flood },
 	{ "functions", "N", 1, 1, "so many more functions come", run_functions },
 	{ "quit", "", 0, 0, "the simulation ends", run_quit },

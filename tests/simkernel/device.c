@@ -9,24 +9,31 @@
 
 /* A recording does not tell a bus from a class; everything else is a class. */
 static const char *const buses[] = {
-	"acpi", "clockevents", "clocksource", "container", "cpu", "edac", "event_source", "hid",
-	"i2c", "machinecheck", "mdev", "mdio_bus", "memory", "node", "nvmem", "pci", "pci_express",
-	"platform", "pnp", "scsi", "serio", "usb", "virtio", "wmi", "workqueue", NULL,
+	"acpi",	 "clockevents", "clocksource",	"container", "cpu",	 "edac",   "event_source",
+	"hid",	 "i2c",		"machinecheck", "mdev",	     "mdio_bus", "memory", "node",
+	"nvmem", "pci",		"pci_express",	"platform",  "pnp",	 "scsi",   "serio",
+	"usb",	 "virtio",	"wmi",		"workqueue", NULL,
 };
 
 /* What a write may do to an attribute, where the kernel lets it; a recording has no modes. */
-static const struct { const char *name; mode_t mode; } modes[] = {
-	{ "config", 0644 }, { "broken_parity_status", 0644 }, { "d3cold_allowed", 0644 },
-	{ "msi_bus", 0644 }, { "numa_node", 0644 }, { "reset_method", 0644 }, { "control", 0644 },
-	{ "wakeup", 0644 }, { "authorized", 0644 }, { "mtu", 0644 }, { "scheduler", 0644 },
-	{ "drivers_autoprobe", 0644 },
+static const struct {
+	const char *name;
+	mode_t mode;
+} modes[] = {
+	{ "config", 0644 },	    { "broken_parity_status", 0644 },
+	{ "d3cold_allowed", 0644 }, { "msi_bus", 0644 },
+	{ "numa_node", 0644 },	    { "reset_method", 0644 },
+	{ "control", 0644 },	    { "wakeup", 0644 },
+	{ "authorized", 0644 },	    { "mtu", 0644 },
+	{ "scheduler", 0644 },	    { "drivers_autoprobe", 0644 },
 };
 
 /* What udev adds to the kernel's own properties. */
 static const char *const udev_keys[] = {
-	"ID_*", "TAGS", "CURRENT_TAGS", "SYSTEMD_*", "DEVLINKS", "USEC_INITIALIZED", "SUBSYSTEM",
-	"DEVPATH", "ACTION", "SEQNUM", "DM_*", "LVM_*", "MD_*", "UDISKS_*", "HWDB_*", "KEYBOARD_*",
-	"FAKE_*", "SOUND_*", ".*", NULL,
+	"ID_*",	     "TAGS",	 "CURRENT_TAGS", "SYSTEMD_*",  "DEVLINKS", "USEC_INITIALIZED",
+	"SUBSYSTEM", "DEVPATH",	 "ACTION",	 "SEQNUM",     "DM_*",	   "LVM_*",
+	"MD_*",	     "UDISKS_*", "HWDB_*",	 "KEYBOARD_*", "FAKE_*",   "SOUND_*",
+	".*",	     NULL,
 };
 
 static ssize_t uevent_show(struct sim *s, void *obj, char *page);
@@ -55,7 +62,8 @@ bool device_is_pci(const struct record *r)
 	const char *subsystem = record_text(r, 'E', "SUBSYSTEM");
 	uint32_t domain, rid;
 
-	return subsystem && !strcmp(subsystem, "pci") && func_parse(base_name(r->path), &domain, &rid);
+	return subsystem && !strcmp(subsystem, "pci") &&
+	       func_parse(base_name(r->path), &domain, &rid);
 }
 
 /* "KEY=value\n" for each of the kernel's properties. */
@@ -70,7 +78,7 @@ static size_t properties(const struct record *r, char *buf, size_t size)
 		if (f->type != 'E' || listed(udev_keys, f->name))
 			continue;
 		if (!strcmp(f->name, "DEVNAME") && !strncmp(value, "/dev/", 5))
-			value += 5;	/* udev's is absolute, the kernel's is not */
+			value += 5; /* udev's is absolute, the kernel's is not */
 		at += (size_t)snprintf(buf + at, size - at, "%s=%s\n", f->name, value);
 	}
 	return at < size ? at : size - 1;
@@ -155,8 +163,9 @@ static void fill_field(struct sim *s, struct node *dir, const struct field *f)
 static bool is_dynamic(const char *name)
 {
 	static const char *const own[] = {
-		"driver", "iommu_group", "virtfn*", "physfn", "driver_override", "enable",
-		"sriov_numvfs", "sriov_drivers_autoprobe", "uevent", NULL,
+		"driver",	   "iommu_group", "virtfn*",	  "physfn",
+		"driver_override", "enable",	  "sriov_numvfs", "sriov_drivers_autoprobe",
+		"uevent",	   NULL,
 	};
 
 	return listed(own, name);
@@ -221,7 +230,8 @@ static void link_driver(struct sim *s, struct node *dir, const struct record *r,
 	tree_link_to(s->tree, dir, "driver", drv);
 }
 
-static void link_subsystem(struct sim *s, struct node *dir, const struct record *r, const char *name)
+static void link_subsystem(struct sim *s, struct node *dir, const struct record *r,
+			   const char *name)
 {
 	bool bus = listed(buses, name), block = !strcmp(name, "block");
 	char path[300];
@@ -252,7 +262,9 @@ static void link_subsystem(struct sim *s, struct node *dir, const struct record 
 static void link_peer(struct sim *s, struct node *dir, const struct field *f, bool there)
 {
 	static const char *const ends[][2] = {
-		{ "upper_", "lower_" }, { "lower_", "upper_" }, { "holders/", "slaves/" },
+		{ "upper_", "lower_" },
+		{ "lower_", "upper_" },
+		{ "holders/", "slaves/" },
 		{ "slaves/", "holders/" },
 	};
 	char name[300];
@@ -321,7 +333,8 @@ void device_remove(struct sim *s, const struct record *r)
 	if (subsystem) {
 		bool bus = listed(buses, subsystem);
 
-		snprintf(path, sizeof(path), bus ? "bus/%.255s/devices" : "class/%.255s", subsystem);
+		snprintf(path, sizeof(path), bus ? "bus/%.255s/devices" : "class/%.255s",
+			 subsystem);
 		drop_link(s, path, n->name, n);
 		drop_link(s, "block", n->name, n);
 	}

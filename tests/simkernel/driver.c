@@ -15,10 +15,10 @@ struct dynamic_id {
 /* What is known of a driver by name; any other is an ordinary one. */
 struct driver_kind {
 	const char *name;
-	bool sriov;		/* sriov_numvfs may be written */
-	bool keeps_vfs;		/* its VFs stay when it lets go of the PF */
-	bool own_dma;		/* binds in a group that somebody holds */
-	bool builtin;		/* there without a recording that names it */
+	bool sriov;	/* sriov_numvfs may be written */
+	bool keeps_vfs; /* its VFs stay when it lets go of the PF */
+	bool own_dma;	/* binds in a group that somebody holds */
+	bool builtin;	/* there without a recording that names it */
 	int (*probe)(struct sim *s, struct func *f);
 	int (*remove)(struct sim *s, struct func *f);
 };
@@ -37,14 +37,27 @@ static int host_probe(struct sim *s, struct func *f);
 static int host_remove(struct sim *s, struct func *f);
 
 static const struct driver_kind kinds[] = {
-	{ .name = "vfio-pci", .own_dma = true, .builtin = true, .probe = vfio_probe,
+	{ .name = "vfio-pci",
+	  .own_dma = true,
+	  .builtin = true,
+	  .probe = vfio_probe,
 	  .remove = vfio_remove },
-	{ .name = "pci-stub", .own_dma = true, .builtin = true, .probe = host_probe,
+	{ .name = "pci-stub",
+	  .own_dma = true,
+	  .builtin = true,
+	  .probe = host_probe,
 	  .remove = host_remove },
-	{ .name = "pci-pf-stub", .sriov = true, .keeps_vfs = true, .builtin = true,
-	  .probe = host_probe, .remove = host_remove },
+	{ .name = "pci-pf-stub",
+	  .sriov = true,
+	  .keeps_vfs = true,
+	  .builtin = true,
+	  .probe = host_probe,
+	  .remove = host_remove },
 	{ .name = "pcieport", .own_dma = true, .probe = host_probe, .remove = host_remove },
-	{ .name = "nvme", .sriov = true, .keeps_vfs = true, .probe = host_probe,
+	{ .name = "nvme",
+	  .sriov = true,
+	  .keeps_vfs = true,
+	  .probe = host_probe,
 	  .remove = host_remove },
 	{ .name = "ixgbe", .sriov = true, .probe = host_probe, .remove = host_remove },
 	{ .name = "igb", .sriov = true, .probe = host_probe, .remove = host_remove },
@@ -245,7 +258,8 @@ void driver_build(struct sim *s)
 		if (k->builtin)
 			driver_get(s, k->name);
 	facts_drivers(s);
-	for (const char *const *m = (const char *const[]){ "vfio", "vfio_iommu_type1", NULL }; *m; m++)
+	for (const char *const *m = (const char *const[]){ "vfio", "vfio_iommu_type1", NULL }; *m;
+	     m++)
 		tree_mkdirs(s->tree, tree_walk(s->tree, s->tree->root, "module"), *m);
 }
 

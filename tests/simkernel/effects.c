@@ -18,9 +18,9 @@
 
 struct effect {
 	struct effect *next;
-	struct node *node;	/* whose child or attributes are to be forgotten; NULL: a uevent */
+	struct node *node; /* whose child or attributes are to be forgotten; NULL: a uevent */
 	size_t len;
-	char data[];		/* the child's name, or the netlink message */
+	char data[]; /* the child's name, or the netlink message */
 };
 
 struct effects {
@@ -29,7 +29,7 @@ struct effects {
 	pthread_cond_t more, fewer;
 	pthread_t thread;
 	struct fuse_session *se;
-	int netlink;		/* -1: no events */
+	int netlink; /* -1: no events */
 	bool ending;
 };
 
@@ -71,7 +71,8 @@ static void send_event(struct effects *e, struct effect *one)
 
 	if (e->netlink < 0)
 		return;
-	if (sendto(e->netlink, one->data, one->len, 0, (struct sockaddr *)&kernel, sizeof(kernel)) < 0)
+	if (sendto(e->netlink, one->data, one->len, 0, (struct sockaddr *)&kernel, sizeof(kernel)) <
+	    0)
 		fprintf(stderr, "pcidevfs-sim: uevent not sent: %s\n", strerror(errno));
 	/* The answer is awaited, else our own socket fills up with them. */
 	else
@@ -190,7 +191,7 @@ static void put(struct message *m, const char *a, const char *b, const char *c, 
 	if (len < 0 || (size_t)len >= sizeof(m->data) - m->len)
 		m->full = true;
 	else
-		m->len += (size_t)len + 1;	/* the NUL parts the fields */
+		m->len += (size_t)len + 1; /* the NUL parts the fields */
 }
 
 /*
@@ -200,7 +201,8 @@ static void put(struct message *m, const char *a, const char *b, const char *c, 
 void uevent(struct sim *s, const char *action, const char *devpath, const char *env)
 {
 	struct message m = { .len = NLMSG_HDRLEN };
-	struct nlmsghdr h = { .nlmsg_type = NLMSG_MIN_TYPE, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK };
+	struct nlmsghdr h = { .nlmsg_type = NLMSG_MIN_TYPE,
+			      .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK };
 
 	if (!s->effects || s->effects->netlink < 0 || s->quiet)
 		return;

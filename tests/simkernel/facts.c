@@ -171,7 +171,9 @@ void facts_dev(struct sim *s, const struct record *r, bool there)
 int facts_write(struct sim *s)
 {
 	static const char *const links[][2] = {
-		{ "proc/self", "1" }, { "proc/net", "1/net" }, { "proc/mounts", "1/mounts" },
+		{ "proc/self", "1" },
+		{ "proc/net", "1/net" },
+		{ "proc/mounts", "1/mounts" },
 		{ "dev/fd", "/proc/self/fd" },
 	};
 	int r;

@@ -10,10 +10,10 @@
 
 struct fault {
 	struct fault *next;
-	int err;		/* refuse so, */
-	long count;		/* that often; below 0: always */
-	long ms;		/* wait so long first, */
-	bool hang;		/* or until told */
+	int err;    /* refuse so, */
+	long count; /* that often; below 0: always */
+	long ms;    /* wait so long first, */
+	bool hang;  /* or until told */
 	char path[];
 };
 

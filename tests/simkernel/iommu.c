@@ -144,7 +144,8 @@ void group_record(struct sim *s, const struct record *r, struct node *dir)
 	const char *target = record_text(r, 'L', "iommu_group");
 	struct node *group;
 
-	if (!target || !strchr(target, '/') || base_name(target)[0] < '0' || base_name(target)[0] > '9')
+	if (!target || !strchr(target, '/') || base_name(target)[0] < '0' ||
+	    base_name(target)[0] > '9')
 		return;
 	group = make_dir(s, atoi(base_name(target)));
 	if (group)

@@ -46,7 +46,8 @@ static int parse(const char *name, const char *buf, size_t len, struct machine *
 	if (r == -EINVAL && why.line)
 		fprintf(stderr, "pcidevfs-sim: %s line %u: %s\n", name, why.line, why.text);
 	else if (r)
-		fprintf(stderr, "pcidevfs-sim: %s: %s\n", name, r == -EINVAL ? why.text : strerror(-r));
+		fprintf(stderr, "pcidevfs-sim: %s: %s\n", name,
+			r == -EINVAL ? why.text : strerror(-r));
 	return r;
 }
 
@@ -58,8 +59,8 @@ int load_machine(const char *path, struct machine **ret)
 	int r;
 
 	if (!path)
-		return parse("built-in machine", small_server, (size_t)(small_server_end - small_server),
-			     ret);
+		return parse("built-in machine", small_server,
+			     (size_t)(small_server_end - small_server), ret);
 	in = gzopen(path, "re");
 	if (!in) {
 		r = errno ? -errno : -ENOMEM;

@@ -12,7 +12,7 @@
 #define PATH_MAX_LEN 3000
 
 struct parser {
-	char *pos, *end;	/* what is not yet read; lines are changed in place */
+	char *pos, *end; /* what is not yet read; lines are changed in place */
 	unsigned int line;
 	struct machine *m;
 	size_t fields, fields_max, records_max;
@@ -41,7 +41,8 @@ static bool sane_path(const char *path)
 	for (;;) {
 		size_t n = strcspn(path, "/");
 
-		if (!n || n > NAME_MAX_LEN || (path[0] == '.' && (n == 1 || (n == 2 && path[1] == '.'))))
+		if (!n || n > NAME_MAX_LEN ||
+		    (path[0] == '.' && (n == 1 || (n == 2 && path[1] == '.'))))
 			return false;
 		if (!path[n])
 			return true;
@@ -183,7 +184,8 @@ static int settle(struct parser *p)
 	struct machine *m = p->m;
 
 	for (size_t i = 0; i < m->n; i++) {
-		size_t first = m->records[i].n, last = i + 1 < m->n ? m->records[i + 1].n : p->fields;
+		size_t first = m->records[i].n,
+		       last = i + 1 < m->n ? m->records[i + 1].n : p->fields;
 
 		m->records[i].fields = m->fields ? m->fields + first : NULL;
 		m->records[i].n = last - first;

@@ -18,13 +18,13 @@
 /* One line: A attribute, H binary attribute, L link, E property, N node, S node's link. */
 struct field {
 	char type;
-	const char *name;	/* for A and L perhaps "power/control" */
-	const char *data;	/* A, L, E end in NUL; all may hold any byte when H */
+	const char *name; /* for A and L perhaps "power/control" */
+	const char *data; /* A, L, E end in NUL; all may hold any byte when H */
 	size_t len;
 };
 
 struct record {
-	const char *path;	/* "/devices/..." */
+	const char *path; /* "/devices/..." */
 	struct field *fields;
 	size_t n;
 };
@@ -37,7 +37,7 @@ struct machine {
 };
 
 struct machine_err {
-	unsigned int line;	/* from 1; 0 where no line is to blame */
+	unsigned int line; /* from 1; 0 where no line is to blame */
 	char text[120];
 };
 

@@ -32,7 +32,8 @@ static void usage(FILE *out)
 	      "  --functions=N    add N plain functions\n"
 	      "  --cdev           the kernel has VFIO device nodes\n"
 	      "  --uevents        send uevents in the initial network namespace too\n"
-	      "  --help, --version\n", out);
+	      "  --help, --version\n",
+	      out);
 }
 
 static int wrong_use(const char *what)
@@ -56,10 +57,15 @@ static bool parse_number(const char *text, unsigned int *ret)
 static int parse_options(int argc, char **argv, struct options *o)
 {
 	static const struct option known[] = {
-		{ "machine", required_argument, NULL, 'm' }, { "functions", required_argument, NULL, 'f' },
-		{ "control", no_argument, NULL, 'c' }, { "dump", no_argument, NULL, 'd' },
-		{ "uevents", no_argument, NULL, 'u' }, { "cdev", no_argument, NULL, 'n' },
-		{ "help", no_argument, NULL, 'h' }, { "version", no_argument, NULL, 'v' }, { 0 },
+		{ "machine", required_argument, NULL, 'm' },
+		{ "functions", required_argument, NULL, 'f' },
+		{ "control", no_argument, NULL, 'c' },
+		{ "dump", no_argument, NULL, 'd' },
+		{ "uevents", no_argument, NULL, 'u' },
+		{ "cdev", no_argument, NULL, 'n' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'v' },
+		{ 0 },
 	};
 	int c;
 
@@ -163,7 +169,7 @@ static int simulate(struct sim *s, const char *dir, bool events)
 		return 1;
 	if (quiet)
 		fprintf(stderr, "pcidevfs-sim: no uevents in the initial network namespace; "
-			"start it with \"unshare -n\" or --uevents\n");
+				"start it with \"unshare -n\" or --uevents\n");
 	r = facts_write(s);
 	if (r)
 		fprintf(stderr, "pcidevfs-sim: can not fill %s: %s\n", dir, strerror(-r));

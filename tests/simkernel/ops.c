@@ -43,8 +43,12 @@ fuse_ino_t ops_ino(const struct sim *s, const struct node *n)
 static void fill_stat(const struct node *n, struct stat *st)
 {
 	*st = (struct stat){
-		.st_ino = n->ino, .st_mode = n->mode, .st_uid = n->uid, .st_gid = n->gid,
-		.st_nlink = S_ISDIR(n->mode) ? 2 + n->dir.subdirs : 1, .st_blksize = 4096,
+		.st_ino = n->ino,
+		.st_mode = n->mode,
+		.st_uid = n->uid,
+		.st_gid = n->gid,
+		.st_nlink = S_ISDIR(n->mode) ? 2 + n->dir.subdirs : 1,
+		.st_blksize = 4096,
 	};
 	if (S_ISREG(n->mode))
 		st->st_size = n->size ? (off_t)n->size : 4096;
@@ -67,7 +71,8 @@ static bool fill_entry(const struct sim *s, struct node *n, struct fuse_entry_pa
 	if (!n)
 		return false;
 	*e = (struct fuse_entry_param){
-		.ino = ops_ino(s, n), .attr_timeout = FOREVER,
+		.ino = ops_ino(s, n),
+		.attr_timeout = FOREVER,
 		.entry_timeout = shared ? 0 : FOREVER,
 	};
 	fill_stat(n, &e->attr);
@@ -290,8 +295,8 @@ static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
 /* What sysfs answers to whoever wants to make, move or remove a name. */
 static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
 {
-	(void)parent, (void)name, (void)mode, (void)rdev;
-	fuse_reply_err(req, EPERM);
+	(void)parent, (void)name, (void)rdev;
+	fuse_reply_err(req, S_ISREG(mode) ? EACCES : EPERM);
 }
 
 static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)

@@ -70,9 +70,9 @@ static void identify(struct func *f, const struct record *r)
 	f->sub_device = (uint16_t)number(r, "subsystem_device");
 	f->class_code = number(r, "class") & 0xffffff;
 	f->bridge = is_bridge(f);
-	snprintf(f->modalias, sizeof(f->modalias),
-		 "pci:v%08Xd%08Xsv%08Xsd%08Xbc%02Xsc%02Xi%02X", f->vendor, f->device, f->sub_vendor,
-		 f->sub_device, f->class_code >> 16, f->class_code >> 8 & 0xff, f->class_code & 0xff);
+	snprintf(f->modalias, sizeof(f->modalias), "pci:v%08Xd%08Xsv%08Xsd%08Xbc%02Xsc%02Xi%02X",
+		 f->vendor, f->device, f->sub_vendor, f->sub_device, f->class_code >> 16,
+		 f->class_code >> 8 & 0xff, f->class_code & 0xff);
 }
 
 struct func *func_new(struct sim *s, const struct record *r)
@@ -105,8 +105,9 @@ static size_t func_env(const struct func *f, char *buf, size_t size)
 		n = snprintf(buf, size, "DRIVER=%s\n", driver_name(f->drv));
 	n += snprintf(buf + n, size - (size_t)n,
 		      "PCI_CLASS=%04X\nPCI_ID=%04X:%04X\nPCI_SUBSYS_ID=%04X:%04X\n"
-		      "PCI_SLOT_NAME=%s\nMODALIAS=%s\n", f->class_code, f->vendor, f->device,
-		      f->sub_vendor, f->sub_device, f->addr, f->modalias);
+		      "PCI_SLOT_NAME=%s\nMODALIAS=%s\n",
+		      f->class_code, f->vendor, f->device, f->sub_vendor, f->sub_device, f->addr,
+		      f->modalias);
 	return (size_t)n;
 }
 
@@ -303,7 +304,8 @@ static void link_relatives(struct sim *s, struct func *f)
 		unsigned int index;
 		struct func *vf;
 
-		if (l->type != 'L' || sscanf(l->name, "virtfn%u", &index) != 1 || !strchr(l->data, '/'))
+		if (l->type != 'L' || sscanf(l->name, "virtfn%u", &index) != 1 ||
+		    !strchr(l->data, '/'))
 			continue;
 		vf = func_find(s, base_name(l->data));
 		if (!vf || vf == f || index >= f->total_vfs || f->vfs[index])
@@ -432,8 +434,11 @@ static int reset_store(struct sim *s, void *obj, const char *text, size_t len)
 }
 
 static const struct reaction func_rows[] = {
-	{ .name = "driver_override", .mode = 0644, .flags = ROW_LOCKED,
-	  .show = driver_override_show, .store = driver_override_store },
+	{ .name = "driver_override",
+	  .mode = 0644,
+	  .flags = ROW_LOCKED,
+	  .show = driver_override_show,
+	  .store = driver_override_store },
 	{ .name = "enable", .mode = 0644, .show = enable_show, .store = enable_store },
 	{ .name = "uevent", .mode = 0644, .show = func_uevent_show, .store = func_uevent_store },
 	{ .name = "remove", .mode = 0220, .store = remove_store },

@@ -70,8 +70,8 @@ static void write_mounts(struct sim *s)
 		if (id > 20)
 			snprintf(at, sizeof(at), "/mnt/%s", name);
 		fprintf(mounts.f, "/dev/%s %s %s rw,relatime 0 0\n", name, at, type);
-		fprintf(info.f, "%d 1 %.*s / %s rw,relatime shared:1 - %s /dev/%s rw\n", id++, dev_len(r),
-			record_text(r, 'A', "dev"), at, type, name);
+		fprintf(info.f, "%d 1 %.*s / %s rw,relatime shared:1 - %s /dev/%s rw\n", id++,
+			dev_len(r), record_text(r, 'A', "dev"), at, type, name);
 	}
 	fprintf(mounts.f, "proc /proc proc rw,nosuid,nodev,noexec,relatime 0 0\n");
 	fprintf(info.f, "%d 20 0:21 / /proc rw shared:2 - proc proc rw\n", id);
@@ -85,7 +85,8 @@ static int route_rank(const struct record *r)
 {
 	const char *state = record_text(r, 'A', "operstate");
 
-	if (!is_subsystem(r, "net") || !state || strcmp(state, "up\n") || record_field(r, 'L', "master"))
+	if (!is_subsystem(r, "net") || !state || strcmp(state, "up\n") ||
+	    record_field(r, 'L', "master"))
 		return 0;
 	if (property_is(r, "DEVTYPE", "bridge"))
 		return 4;
@@ -115,18 +116,22 @@ static void write_net(struct sim *s)
 	if (!text_open(&route) || !text_open(&inet6) || !text_open(&dev))
 		return;
 	fprintf(route.f, "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\t"
-		"Window\tIRTT                                                       \n");
+			 "Window\tIRTT                                                       \n");
 	fprintf(inet6.f, "00000000000000000000000000000001 01 80 10 80       lo\n");
-	fprintf(dev.f, "Inter-|   Receive                                                |  Transmit\n"
+	fprintf(dev.f,
+		"Inter-|   Receive                                                |  Transmit\n"
 		" face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs "
 		"drop fifo colls carrier compressed\n");
 	if (out)
 		index = record_text(out, 'E', "IFINDEX");
 	if (name)
-		fprintf(route.f, "%s\t00000000\t0101A8C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n"
-			"%s\t0001A8C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n", name, name);
+		fprintf(route.f,
+			"%s\t00000000\t0101A8C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n"
+			"%s\t0001A8C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n",
+			name, name);
 	if (index)
-		fprintf(inet6.f, "20010db8000000010000000000000002 %02x 40 00 80 %8s\n", atoi(index), name);
+		fprintf(inet6.f, "20010db8000000010000000000000002 %02x 40 00 80 %8s\n",
+			atoi(index), name);
 	for (size_t i = 0; i < s->machine->n; i++)
 		if (is_subsystem(&s->machine->records[i], "net") &&
 		    record_field(&s->machine->records[i], 'A', "ifindex"))
@@ -150,9 +155,10 @@ static void write_partitions(struct sim *s)
 		const char *size = record_text(r, 'A', "size"), *dev = record_text(r, 'A', "dev");
 		unsigned int major, minor;
 
-		if (is_subsystem(r, "block") && size && dev && sscanf(dev, "%u:%u", &major, &minor) == 2)
-			fprintf(t.f, "%4u %7u %10llu %s\n", major, minor, strtoull(size, NULL, 10) / 2,
-				base_name(r->path));
+		if (is_subsystem(r, "block") && size && dev &&
+		    sscanf(dev, "%u:%u", &major, &minor) == 2)
+			fprintf(t.f, "%4u %7u %10llu %s\n", major, minor,
+				strtoull(size, NULL, 10) / 2, base_name(r->path));
 	}
 	text_write(s, &t, "proc/partitions");
 }
@@ -177,8 +183,9 @@ static void write_boot_id(struct sim *s)
 	/* Each start is a boot. */
 	if (getrandom(b, sizeof(b), 0) < 0)
 		return;
-	snprintf(id, sizeof(id), "%02x%02x%02x%02x-%02x%02x-4%01x%02x-8%01x%02x-%02x%02x%02x%02x%02x%02x\n",
-		 b[0], b[1], b[2], b[3], b[4], b[5], b[6] & 15, b[7], b[8] & 15, b[9], b[10], b[11],
+	snprintf(id, sizeof(id),
+		 "%02x%02x%02x%02x-%02x%02x-4%01x%02x-8%01x%02x-%02x%02x%02x%02x%02x%02x\n", b[0],
+		 b[1], b[2], b[3], b[4], b[5], b[6] & 15, b[7], b[8] & 15, b[9], b[10], b[11],
 		 b[12], b[13], b[14], b[15]);
 	facts_file(s, "proc/sys/kernel/random/boot_id", id);
 }
@@ -207,8 +214,9 @@ void proc_derive(struct sim *s)
 	write_modules(s);
 	write_boot_id(s);
 	facts_file(s, "proc/consoles", "tty0                 -WU (EC  p  )    4:1\n");
-	facts_file(s, "proc/cmdline", s->iommu ? "BOOT_IMAGE=/boot/vmlinuz intel_iommu=on iommu=pt\n"
-					       : "BOOT_IMAGE=/boot/vmlinuz\n");
+	facts_file(s, "proc/cmdline",
+		   s->iommu ? "BOOT_IMAGE=/boot/vmlinuz intel_iommu=on iommu=pt\n"
+			    : "BOOT_IMAGE=/boot/vmlinuz\n");
 	write_process(s, 1, "systemd");
 	write_process(s, 612, "sshd");
 	write_process(s, 840, "irqbalance");

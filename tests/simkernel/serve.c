@@ -57,7 +57,8 @@ static int loop(struct sim *s, struct fuse_session *se, int signals, int listene
 static struct fuse_session *session(struct sim *s)
 {
 	char *argv[] = { "pcidevfs-sim", "-o",
-			 "fsname=pcidevfs-sim,subtype=sysfs,allow_other,default_permissions", NULL };
+			 "fsname=pcidevfs-sim,subtype=sysfs,allow_other,default_permissions",
+			 NULL };
 	struct fuse_args args = FUSE_ARGS_INIT(3, argv);
 
 	return fuse_session_new(&args, &sim_ops, sizeof(sim_ops), s);

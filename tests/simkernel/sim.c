@@ -7,9 +7,9 @@
 
 /* What every sysfs has, recorded or not. */
 static const char *const top[] = {
-	"block", "bus/pci/devices", "bus/pci/drivers", "bus/pci/slots", "class/net", "class/block",
-	"dev/block", "dev/char", "devices/virtual", "firmware", "fs", "hypervisor", "kernel",
-	"module", "power",
+	"block",       "bus/pci/devices", "bus/pci/drivers", "bus/pci/slots",	"class/net",
+	"class/block", "dev/block",	  "dev/char",	     "devices/virtual", "firmware",
+	"fs",	       "hypervisor",	  "kernel",	     "module",		"power",
 };
 
 struct sim *sim_new(struct machine *m)
@@ -25,7 +25,7 @@ struct sim *sim_new(struct machine *m)
 	s->drivers_tail = &s->drivers;
 	s->autoprobe = true;
 	s->quiet = true;
-	s->next_set = 1 << 20;	/* above any recorded group */
+	s->next_set = 1 << 20; /* above any recorded group */
 	s->base = -1;
 	s->group_sets = calloc(GROUP_SETS, sizeof(struct group *));
 	s->func_hash = calloc(1 << 16, sizeof(struct func *));

@@ -41,49 +41,49 @@ struct reaction {
 	const char *name;
 	mode_t mode;
 	unsigned int flags;
-	bool (*has)(const void *obj);			/* NULL: all objects have it */
+	bool (*has)(const void *obj); /* NULL: all objects have it */
 	ssize_t (*show)(struct sim *s, void *obj, char *page);
 	int (*store)(struct sim *s, void *obj, const char *text, size_t len);
 };
 
 enum {
-	ROW_LOCKED = 1 << 0,	/* show takes the function's lock; obj is a struct func */
-	ROW_SHARED = 1 << 1,	/* many write it at once, as of a driver's files; they never go */
+	ROW_LOCKED = 1 << 0, /* show takes the function's lock; obj is a struct func */
+	ROW_SHARED = 1 << 1, /* many write it at once, as of a driver's files; they never go */
 };
 
 struct group {
 	int number;
-	int set;		/* functions with equal sets can not be told apart by the IOMMU */
+	int set; /* functions with equal sets can not be told apart by the IOMMU */
 	unsigned int members;
-	pid_t holder;		/* the stand-in VMM that has it open, or 0 */
-	unsigned int vfio;	/* members that are with vfio-pci */
+	pid_t holder;		 /* the stand-in VMM that has it open, or 0 */
+	unsigned int vfio;	 /* members that are with vfio-pci */
 	struct record *vfio_rec; /* its device in class vfio, while there is one */
 	struct group *next;
 };
 
 struct func {
 	char addr[ADDR_LEN];
-	uint32_t domain, rid;	/* rid: bus << 8 | device << 3 | function */
+	uint32_t domain, rid; /* rid: bus << 8 | device << 3 | function */
 	uint16_t vendor, device, sub_vendor, sub_device;
 	uint32_t class_code;
 	const struct record *rec;
-	struct node *dir;	/* NULL while it is not there */
+	struct node *dir; /* NULL while it is not there */
 	struct driver *drv;
-	struct driver *rec_drv;	/* the one it was recorded with */
+	struct driver *rec_drv; /* the one it was recorded with */
 	char modalias[80];
 	char *override;
 	struct group *group;
 	int set;
-	bool bridge;		/* header type 1 or 2 */
-	bool busy;		/* the device lock */
-	bool added;		/* drivers were offered it; a rescan does so once */
-	bool unplugged;		/* only "plug" brings it back, no rescan */
-	int vfio_dev;		/* N of vfio-dev/vfioN, or -1 */
+	bool bridge;	/* header type 1 or 2 */
+	bool busy;	/* the device lock */
+	bool added;	/* drivers were offered it; a rescan does so once */
+	bool unplugged; /* only "plug" brings it back, no rescan */
+	int vfio_dev;	/* N of vfio-dev/vfioN, or -1 */
 	struct record *vfio_rec;
 
-	struct func *pf;	/* of a VF */
+	struct func *pf; /* of a VF */
 	unsigned int vf_index;
-	struct func **vfs;	/* of a PF: total_vfs of them, made when first needed */
+	struct func **vfs; /* of a PF: total_vfs of them, made when first needed */
 	unsigned int total_vfs, num_vfs, vf_offset, vf_stride;
 	uint16_t vf_device;
 	bool autoprobe;
@@ -93,24 +93,24 @@ struct func {
 
 struct sim {
 	pthread_mutex_t lock;
-	pthread_cond_t changed;	/* a device lock, a hold or a fault went away */
+	pthread_cond_t changed; /* a device lock, a hold or a fault went away */
 	struct tree *tree;
 	struct machine *machine;
 	struct func *funcs, **funcs_tail;
 	struct func **func_hash;
 	struct driver *drivers, **drivers_tail;
 	struct group **group_sets, *empty_groups;
-	int group_hint;		/* no lower number is free */
+	int group_hint; /* no lower number is free */
 	struct effects *effects;
 	struct fault *faults;
 	struct node *bus_pci, *bus_pci_devices;
 	int next_set;
 	bool iommu;
-	bool ending;		/* whoever waits gives up */
-	bool quiet;		/* the initial state is built: no events */
-	bool autoprobe;		/* bus/pci/drivers_autoprobe */
-	bool cdev;		/* the kernel has VFIO device nodes */
-	int base;		/* descriptor of DIR: dev/, proc/ */
+	bool ending;	/* whoever waits gives up */
+	bool quiet;	/* the initial state is built: no events */
+	bool autoprobe; /* bus/pci/drivers_autoprobe */
+	bool cdev;	/* the kernel has VFIO device nodes */
+	int base;	/* descriptor of DIR: dev/, proc/ */
 };
 
 /* sim.c */

@@ -53,8 +53,9 @@ void sriov_links(struct sim *s, struct func *f)
 
 /* Attributes a VF has in common with its PF. */
 static const char *const inherited[] = {
-	"class", "revision", "numa_node", "local_cpus", "local_cpulist", "subsystem_vendor",
-	"subsystem_device", "max_link_speed", "max_link_width", "msi_bus", "power_state",
+	"class",	  "revision",	      "numa_node",	  "local_cpus",
+	"local_cpulist",  "subsystem_vendor", "subsystem_device", "max_link_speed",
+	"max_link_width", "msi_bus",	      "power_state",
 };
 
 static struct record *vf_record(const struct func *pf, const char *addr)
@@ -99,7 +100,8 @@ static struct func *vf_get(struct sim *s, struct func *pf, unsigned int index)
 
 	if (f)
 		return f;
-	snprintf(addr, sizeof(addr), "%04x:%02x:%02x.%x", pf->domain, rid >> 8, rid >> 3 & 31, rid & 7);
+	snprintf(addr, sizeof(addr), "%04x:%02x:%02x.%x", pf->domain, rid >> 8, rid >> 3 & 31,
+		 rid & 7);
 	if (rid > 0xffff || !pf->vf_offset || func_find(s, addr))
 		return NULL;
 	r = vf_record(pf, addr);
@@ -222,9 +224,16 @@ static int autoprobe_store(struct sim *s, void *obj, const char *text, size_t le
 }
 
 const struct reaction sriov_rows[] = {
-	{ .name = "sriov_numvfs", .mode = 0644, .flags = ROW_LOCKED, .has = is_pf,
-	  .show = sriov_numvfs_show, .store = sriov_numvfs_store },
-	{ .name = "sriov_drivers_autoprobe", .mode = 0644, .has = is_pf, .show = autoprobe_show,
+	{ .name = "sriov_numvfs",
+	  .mode = 0644,
+	  .flags = ROW_LOCKED,
+	  .has = is_pf,
+	  .show = sriov_numvfs_show,
+	  .store = sriov_numvfs_store },
+	{ .name = "sriov_drivers_autoprobe",
+	  .mode = 0644,
+	  .has = is_pf,
+	  .show = autoprobe_show,
 	  .store = autoprobe_store },
 	{ .name = NULL },
 };

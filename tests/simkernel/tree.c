@@ -23,7 +23,8 @@ static struct node *find(struct tree *t, const struct node *dir, const char *nam
 	struct node *n = t->buckets[h & (t->n_buckets - 1)];
 
 	for (; n; n = n->hash_next)
-		if (n->hash == h && n->parent == dir && !strncmp(n->name, name, len) && !n->name[len])
+		if (n->hash == h && n->parent == dir && !strncmp(n->name, name, len) &&
+		    !n->name[len])
 			return n;
 	return NULL;
 }
@@ -321,7 +322,8 @@ struct node *tree_link_to(struct tree *t, struct node *parent, const char *name,
 		if (!from[i] || !to[i])
 			break;
 	}
-	for (const char *p = from + (same > strlen(from) ? strlen(from) : same); *p && at < sizeof(path);) {
+	for (const char *p = from + (same > strlen(from) ? strlen(from) : same);
+	     *p && at < sizeof(path);) {
 		at += (size_t)snprintf(path + at, sizeof(path) - at, "../");
 		p += strcspn(p, "/");
 		p += *p == '/';

@@ -19,7 +19,7 @@ struct reaction;
 struct node {
 	struct node *parent;
 	struct node *hash_next;
-	struct node *prev, *next;	/* siblings, in the order they came */
+	struct node *prev, *next; /* siblings, in the order they came */
 	union {
 		struct {
 			struct node *first, *last;
@@ -28,17 +28,17 @@ struct node {
 		struct {
 			const char *data;
 			size_t len;
-		} file;			/* a link's data is its target */
+		} file; /* a link's data is its target */
 	};
-	const struct reaction *row;	/* what a read or write does; NULL: the data is all */
-	void *obj;			/* whose row it is */
+	const struct reaction *row; /* what a read or write does; NULL: the data is all */
+	void *obj;		    /* whose row it is */
 	uint64_t ino;
-	uint64_t size;			/* binary attributes; others answer 4096 */
+	uint64_t size; /* binary attributes; others answer 4096 */
 	uint32_t mode, uid, gid;
 	uint32_t hash;
 	uint32_t refs;
 	bool dead;
-	bool owned;			/* data is freed with the node */
+	bool owned; /* data is freed with the node */
 	char name[];
 };
 

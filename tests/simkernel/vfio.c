@@ -181,7 +181,8 @@ static int add_process(struct sim *s, pid_t pid, const char *comm)
 	r = write_proc(s, pid, "comm", text);
 	if (r)
 		return r;
-	snprintf(text, sizeof(text), "Name:\t%.15s\nState:\tS (sleeping)\nPid:\t%d\n", comm, (int)pid);
+	snprintf(text, sizeof(text), "Name:\t%.15s\nState:\tS (sleeping)\nPid:\t%d\n", comm,
+		 (int)pid);
 	write_proc(s, pid, "status", text);
 	return write_proc(s, pid, "cmdline", comm);
 }
