@@ -31,7 +31,8 @@ static const char ring_magic[8] = "ring";
 static bool is_ours(const struct head *h, size_t bytes)
 {
 	return !memcmp(h->magic, ring_magic, sizeof(h->magic)) && h->abi == RING_ABI &&
-	       h->size == bytes && h->tail <= h->head && h->head - h->tail <= bytes;
+	       h->size == bytes && h->tail <= h->head && h->head - h->tail <= bytes &&
+	       h->head >> 62 == 0;
 }
 
 int ring_open(void *region, size_t size, size_t bytes, struct ring **ret, struct err *err)

@@ -14,7 +14,7 @@
 #include "stream.h"
 #include "worker.h"
 
-#define EVENT_BYTES ((size_t)1 << 20)
+#define EVENT_BYTES ((size_t)512 << 10)
 
 /* From the file alone: the name service would load a third of our memory, and may ask the network. */
 static gid_t find_group(void)

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "../../fs/ring.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pcidevfs/util.h"
+#include "test.h"
+
+#define BYTES 1024
+
+static unsigned char space[BYTES + 256] __attribute__((aligned(64)));
+
+static struct ring *open_ring(void)
+{
+	struct ring *r;
+
+	CHECK_EQ(ring_open(space, sizeof(space), BYTES, &r, NULL), 0);
+	return r;
+}
+
+DEFINE_TEST(ring_numbers_lines)
+{
+	struct ring *r = open_ring();
+	struct out o = { 0 };
+
+	CHECK_EQ(ring_put(r, "id=a x", 6), 1);
+	CHECK_EQ(ring_put(r, "id=b y", 6), 2);
+	ring_print(r, NULL, &o);
+	CHECK_STR(o.data, "seq=1 id=a x\nseq=2 id=b y\n");
+	out_free(&o);
+	o = (struct out){ 0 };
+	ring_print(r, " id=b ", &o);
+	CHECK_STR(o.data, "seq=2 id=b y\n");
+	out_free(&o);
+	ring_close(r);
+}
+
+DEFINE_TEST(ring_survives_its_process)
+{
+	struct ring *r = open_ring();
+	struct out o = { 0 };
+
+	ring_put(r, "a", 1);
+	ring_close(r);
+	r = open_ring();
+	CHECK_EQ(ring_put(r, "b", 1), 2);
+	ring_print(r, NULL, &o);
+	CHECK_STR(o.data, "seq=1 a\nseq=2 b\n");
+	out_free(&o);
+	ring_close(r);
+}
+
+DEFINE_TEST(ring_forgets_whole_lines)
+{
+	struct ring *r = open_ring();
+	struct out o = { 0 };
+	char line[64];
+
+	for (int i = 1; i <= 1000; i++) {
+		int n = snprintf(line, sizeof(line), "line %d %.*s", i, i % 40,
+				 "----------------------------------------");
+
+		CHECK_EQ(ring_put(r, line, (size_t)n), i);
+	}
+	ring_print(r, NULL, &o);
+	CHECK(o.len <= BYTES && o.len > BYTES / 2);
+	CHECK(!strncmp(o.data, "seq=", 4));
+	CHECK_IN(o.data, "seq=1000 line 1000");
+	out_free(&o);
+	ring_close(r);
+}
+
+DEFINE_TEST(ring_tells_a_slow_reader_what_it_lost)
+{
+	struct ring *r = open_ring();
+	uint64_t at = ring_head(r), tail = 0, seq = 0;
+	char buf[BYTES];
+
+	CHECK_EQ(ring_read(r, at, buf, sizeof(buf), &tail, &seq), 0);
+	for (int i = 0; i < 200; i++)
+		ring_put(r, "something or other", 18);
+	CHECK_EQ(ring_read(r, at, buf, sizeof(buf), &tail, &seq), -1);
+	CHECK(ring_read(r, tail, buf, 32, &tail, &seq) == 32);
+	CHECK_EQ(strtoull(buf + 4, NULL, 10), seq + 1);
+	ring_close(r);
+}
+
+DEFINE_TEST(ring_drops_what_is_too_long)
+{
+	struct ring *r = open_ring();
+	char *line = calloc(1, BYTES);
+
+	memset(line, 'x', BYTES);
+	CHECK_EQ(ring_put(r, line, BYTES), 0);
+	CHECK_EQ(ring_put(r, line, BYTES / 4), 1);
+	free(line);
+	ring_close(r);
+}
+
+DEFINE_TEST(ring_does_not_believe_rubbish)
+{
+	struct ring *r = open_ring();
+	struct out o = { 0 };
+
+	ring_put(r, "a", 1);
+	ring_close(r);
+	memset(space + 24, 0xff, 24); /* tail, head */
+	r = open_ring();
+	ring_print(r, NULL, &o);
+	CHECK_EQ(o.len, 0);
+	CHECK_EQ(ring_put(r, "b", 1), 1);
+	out_free(&o);
+	ring_close(r);
+}

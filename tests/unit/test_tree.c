@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the tables promise, and what becomes of a text that is written. */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "../../fs/internal.h"
+#include "../../fs/inventory.h"
+#include "../../fs/write.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/txn.h"
+#include "pcidevfs/util.h"
+#include "test.h"
+
+static const struct attr *row_at(int kind, size_t i)
+{
+	return &obj_types[kind].rows[i];
+}
+
+DEFINE_TEST(rows_have_ids_of_their_own)
+{
+	for (int k = 0; k < OBJ_KINDS; k++)
+		for (size_t i = 0; i < *obj_types[k].n_rows; i++) {
+			const struct attr *row = row_at(k, i);
+
+			CHECK(row->id > ROW_SELF && row->id < ROW_MAX);
+			CHECK(attr_by_id(k, row->id) == row);
+		}
+}
+
+DEFINE_TEST(rows_are_complete)
+{
+	for (int k = 0; k < OBJ_KINDS; k++)
+		for (size_t i = 0; i < *obj_types[k].n_rows; i++) {
+			const struct attr *row = row_at(k, i);
+
+			CHECK(S_ISDIR(row->mode) || row->show || row->flags & ATTR_STREAM);
+			CHECK(!row->store == !(row->mode & 0222) || row->mode & S_IFMT);
+			CHECK(!(row->flags & ATTR_CONST && row->store));
+			if (row->flags & ATTR_MEMBER)
+				continue;
+			CHECK(row->help && row->since);
+			CHECK(attr_by_name(k, row->in, row->name) == row);
+			CHECK(!row->in || S_ISDIR(attr_by_id(k, row->in)->mode));
+		}
+}
+
+DEFINE_TEST(views_lead_to_rows)
+{
+	for (size_t i = 0; i < N_VIEWS; i++) {
+		const struct attr *dir = attr_by_id(OBJ_ROOT, views[i].dir);
+		const struct entries *e = dir ? dir->entries : NULL;
+
+		CHECK(e && views[i].member);
+		for (size_t d = 0; d < VIEW_DEPTH && views[i].path[d]; d++) {
+			CHECK_EQ(e->child, views[i].path[d]);
+			CHECK_EQ(e->link, 0);
+			e = obj_types[views[i].path[d]].entries;
+			if (!e)
+				e = attr_by_id(views[i].path[d], views[i].leaf)->entries;
+		}
+		if (views[i].path[0] || e->link)
+			CHECK(attr_by_id(OBJ_DEVICE, e->link)->flags & ATTR_MEMBER);
+	}
+}
+
+static struct device sample(void)
+{
+	struct device dev = {
+		.key = { BUS_PCI, "0000:02:00.0" },
+		.caps = CAP_PCI | CAP_CLAIM | CAP_SRIOV | CAP_GROUP,
+		.kind = KIND_SRIOV,
+		.facts = { .vendor = 0x8086, .device = 0x10fb, .class_code = 0x020000, .numa_node = -1,
+			   .iommu_group = 11, .total_vfs = 8, .vf_index = -1, .vfio_node = true },
+		.state = STATE_FREE,
+	};
+
+	STR_COPY(dev.names.description, "a \"name\"\nof two lines");
+	return dev;
+}
+
+DEFINE_TEST(inventory_line_from_rows)
+{
+	struct device dev = sample();
+	struct out o = { 0 };
+
+	inventory_line(NULL, &dev, &o);
+	CHECK(!strncmp(o.data, "0000:02:00.0 vendor=0x8086 device=0x10fb class=0x020000 numa_node=-1 driver=none ", 80));
+	CHECK_IN(o.data, " iommu_group=11 nodes=\"/dev/vfio/vfio /dev/vfio/11\" state=free reason=none");
+	CHECK_IN(o.data, " sriov_totalvfs=8 sriov_numvfs=0 ");
+	CHECK(!strstr(o.data, "physfn") && !strchr(o.data, '\n'));
+	out_free(&o);
+}
+
+DEFINE_TEST(changed_names_follow_bits_and_caps)
+{
+	struct out o = { 0 };
+
+	changed_names(CAP_PCI | CAP_CLAIM, CH_CLAIM | CH_STATE | CH_VFS | CH_INTERNAL, &o);
+	CHECK_STR(o.data, "claim,state,reason");
+	out_free(&o);
+	o = (struct out){ 0 };
+	changed_names(CAP_PCI, CH_INTERNAL, &o);
+	CHECK_EQ(o.len, 0);
+}
+
+static int text_of(const char *buf, size_t size, char *text)
+{
+	return write_text("claim", buf, size, text, NULL);
+}
+
+DEFINE_TEST(write_text_is_one_line)
+{
+	char text[WRITE_MAX + 1], big[WRITE_MAX + 1];
+
+	CHECK_EQ(text_of("alice\n", 6, text), 0);
+	CHECK_STR(text, "alice");
+	CHECK_EQ(text_of("alice", 5, text), 0);
+	CHECK_STR(text, "alice");
+	CHECK_EQ(text_of("\n", 1, text), 0);
+	CHECK_STR(text, "");
+	CHECK_EQ(text_of("a\n\n", 3, text), -EINVAL);
+	CHECK_EQ(text_of("a\nb\n", 4, text), -EINVAL);
+	CHECK_EQ(text_of("a\0b", 3, text), -EINVAL);
+	CHECK_EQ(text_of("a\tb", 3, text), -EINVAL);
+	memset(big, 'x', sizeof(big));
+	CHECK_EQ(text_of(big, WRITE_MAX, text), 0);
+	CHECK_EQ(text_of(big, WRITE_MAX + 1, text), -E2BIG);
+}
+
+static int claim(const char *text, struct wish *wish, struct err *err)
+{
+	struct device dev = sample();
+	struct subject s = { .name = dev.key.name, .dev = &dev };
+
+	*wish = (struct wish){ 0 };
+	*err = (struct err){ 0 };
+	return attr_by_name(OBJ_DEVICE, 0, "claim")->store(&s, text, wish, err);
+}
+
+DEFINE_TEST(claim_takes_labels)
+{
+	char label[CLAIM_NAME + 1] = { 0 };
+	struct wish wish;
+	struct err err;
+
+	CHECK_EQ(claim("alice", &wish, &err), 0);
+	CHECK_STR(wish.file, "claim");
+	CHECK_STR(wish.value, "alice");
+	CHECK_STR(wish.dev.name, "0000:02:00.0");
+	CHECK_EQ(claim("none", &wish, &err), 0);
+	CHECK_STR(wish.value, "");
+	CHECK_EQ(claim("ns/pod:a_b@c.d-e", &wish, &err), 0);
+	memset(label, 'a', CLAIM_NAME - 1);
+	CHECK_EQ(claim(label, &wish, &err), 0);
+	CHECK_STR(wish.value, label);
+	label[CLAIM_NAME - 1] = 'a';
+	CHECK_EQ(claim(label, &wish, &err), -EINVAL);
+}
+
+DEFINE_TEST(claim_refuses_with_a_sentence)
+{
+	static const char *const bad[] = { "", "1", "0", "yes", "off", "True", "n", "a b", "a=b", ".", "..",
+					   "\xc3\xa9", "a\"", "a!b" };
+	struct wish wish;
+	struct err err;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		CHECK_EQ(claim(bad[i], &wish, &err), -EINVAL);
+		CHECK_IN(err.text, "claim: ");
+		CHECK_STR(wish.file, "");
+	}
+}
+
+/* Places on a model of our own, without FUSE. */
+static struct tree *small_tree(void)
+{
+	static struct tree t;
+	static bool found;
+	size_t size = (size_t)64 << 20;
+
+	void *at = mmap(NULL, model_arena_size(), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	CHECK(at != MAP_FAILED);
+	CHECK_EQ(model_new(at, model_arena_size(), &t.conf.model, &found, NULL), 0);
+	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	CHECK(at != MAP_FAILED);
+	CHECK_EQ(objects_open(at, size, &t.objects, NULL), 0);
+	t.sets = sets_new();
+	CHECK(t.sets);
+	pthread_mutex_init(&t.lock, NULL);
+	return &t;
+}
+
+static void put_device(struct tree *t, const char *name, const char *claimed, int group, const char *pf,
+		       int index)
+{
+	struct key key = { .bus = BUS_PCI };
+	struct device *d;
+
+	STR_COPY(key.name, name);
+	model_lock(t->conf.model);
+	d = model_edit(t->conf.model, &key, true);
+	d->facts.vendor = 0x8086;
+	d->facts.class_code = 0x020000;
+	d->facts.iommu_group = group;
+	d->facts.total_vfs = -1;
+	d->facts.vf_index = index;
+	STR_COPY(d->facts.physfn, pf);
+	STR_COPY(d->want.claim, claimed);
+	STR_COPY(d->names.resource, "intel.com/NIC");
+	model_publish(t->conf.model);
+	model_unlock(t->conf.model);
+}
+
+static size_t count(struct tree *t, uint32_t slot, uint16_t row)
+{
+	return set_count(t->sets, set_id(slot, row));
+}
+
+DEFINE_TEST(views_show_and_let_go)
+{
+	struct tree *t = small_tree();
+	struct forgets notes = { 0 };
+	uint32_t vf, pf, alice, vendor, nic;
+
+	put_device(t, "0000:02:00.0", "", 1, "", -1);
+	put_device(t, "0000:02:10.0", "team/alice", 2, "0000:02:00.0", 3);
+	put_device(t, "0000:02:10.2", "team/alice", 3, "0000:02:00.0", 4);
+	CHECK_EQ(views_build(t, NULL), 0);
+	pf = objects_find(t->objects, OBJ_DEVICE, 0, "0000:02:00.0");
+	vf = objects_find(t->objects, OBJ_DEVICE, 0, "0000:02:10.0");
+	alice = objects_find(t->objects, OBJ_CLAIM, 0, "team!alice");
+	vendor = objects_find(t->objects, OBJ_VENDOR, 0, "intel.com");
+	nic = objects_find(t->objects, OBJ_RESOURCE, vendor, "NIC");
+	CHECK(alice != NO_SLOT && vendor != NO_SLOT && nic != NO_SLOT);
+	CHECK_EQ(count(t, 0, ROW_DEVICES), 3);
+	CHECK_EQ(count(t, 0, ROW_VFS), 2);
+	CHECK_EQ(count(t, pf, ROW_SELF), 2);
+	CHECK_EQ(count(t, alice, ROW_SELF), 2);
+	CHECK_EQ(count(t, nic, ROW_RES_DEVICES), 2);
+	CHECK_EQ(entry_find(t, obj_types[OBJ_DEVICE].entries, pf, set_id(pf, ROW_SELF), "virtfn3"), vf);
+	CHECK_EQ(entry_find(t, obj_types[OBJ_DEVICE].entries, pf, set_id(pf, ROW_SELF), "virtfn03"), NO_SLOT);
+	CHECK_EQ(entry_find(t, obj_types[OBJ_DEVICE].entries, pf, set_id(pf, ROW_SELF), "virtfn"), NO_SLOT);
+	views_place(t, vf, NULL, &notes);
+	CHECK_EQ(count(t, pf, ROW_SELF), 1);
+	CHECK_EQ(count(t, alice, ROW_SELF), 1);
+	CHECK_EQ(objects_at(t->objects, alice)->state, OBJECT_LIVE);
+	views_place(t, objects_find(t->objects, OBJ_DEVICE, 0, "0000:02:10.2"), NULL, &notes);
+	CHECK_EQ(objects_at(t->objects, alice)->state, OBJECT_DEAD);
+	CHECK_EQ(objects_at(t->objects, nic)->state, OBJECT_DEAD);
+	CHECK_EQ(objects_at(t->objects, vendor)->state, OBJECT_DEAD);
+	CHECK_EQ(count(t, 0, ROW_RESOURCES), 0);
+	CHECK_EQ(count(t, 0, ROW_GROUPS), 1);
+	CHECK(notes.n > 10);
+}
+
+DEFINE_TEST(node_ids_outlive_the_process)
+{
+	struct tree *t = small_tree(), *again;
+	uint64_t ino;
+	struct node n;
+
+	put_device(t, "0000:02:00.0", "alice", 1, "", -1);
+	CHECK_EQ(views_build(t, NULL), 0);
+	ino = objects_ino(t->objects, objects_find(t->objects, OBJ_DEVICE, 0, "0000:02:00.0"), 3);
+	CHECK_EQ(node_get(t, ino, &n), 0);
+	CHECK_STR(n.row->name, "vendor");
+	sets_free(t->sets);
+	t->sets = sets_new();
+	t->members = NULL;
+	t->n_members = 0;
+	again = t;
+	CHECK_EQ(views_build(again, NULL), 0);
+	CHECK_EQ(node_get(again, ino, &n), 0);
+	CHECK_STR(n.name, "0000:02:00.0");
+	CHECK_EQ(node_get(again, ino + 1000, &n), -ESTALE);
+}
