@@ -89,7 +89,7 @@ struct driver *driver_get(struct sim *s, const char *name)
 	struct driver *d = driver_find(s, name);
 	const struct driver_kind *k = kinds;
 
-	if (d || !*name || strchr(name, '/') || strlen(name) > 200)
+	if (d || !*name || *name == '.' || strchr(name, '/') || strlen(name) > 200)
 		return d;
 	d = calloc(1, sizeof(*d) + strlen(name) + 1);
 	if (!d)
@@ -225,10 +225,11 @@ int driver_attach_recorded(struct sim *s, struct func *f)
 
 	if (!d)
 		return 0;
+	/* vfio-pci may have had it without an IOMMU, which we do not play. */
+	if (d->kind->probe == vfio_probe)
+		return probe(s, d, f);
 	f->rec_drv = d;
 	link_driver(s, d, f);
-	if (d->kind->probe == vfio_probe)
-		return vfio_probe(s, f);
 	/* What it drove when it was recorded it will take again. */
 	snprintf(alias, sizeof(alias), "pci:v%08Xd%08Xsv*", f->vendor, f->device);
 	return driver_alias(d, alias);

@@ -55,6 +55,14 @@ static bool has_iommu(const struct machine *m)
 	return false;
 }
 
+/* vfio.c makes its own, with numbers of its own. */
+static bool is_vfio_dev(const struct record *r)
+{
+	const char *subsystem = record_text(r, 'E', "SUBSYSTEM");
+
+	return subsystem && !strcmp(subsystem, "vfio-dev");
+}
+
 int sim_build(struct sim *s)
 {
 	for (size_t i = 0; i < sizeof(top) / sizeof(top[0]); i++)
@@ -71,7 +79,7 @@ int sim_build(struct sim *s)
 	for (size_t i = 0; i < s->machine->n; i++) {
 		const struct record *r = &s->machine->records[i];
 
-		if (!device_is_pci(r) && strcmp(r->path, MACHINE_FACTS))
+		if (!device_is_pci(r) && !is_vfio_dev(r) && strcmp(r->path, MACHINE_FACTS))
 			device_add(s, r);
 	}
 	s->quiet = false;

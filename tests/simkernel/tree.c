@@ -76,6 +76,8 @@ static struct node *node_new(struct tree *t, struct node *parent, const char *na
 {
 	struct node *n;
 
+	if (parent && name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.')))
+		return NULL;
 	/* A table that cannot grow is slow, not wrong. */
 	if (t->n > t->n_buckets)
 		rehash(t, t->n_buckets * 2);
