@@ -134,7 +134,8 @@ test-tsan:
 	$(Q)B=$(B)/tsan tests/run unit fs
 
 # Each target links the pieces of the daemon and of the simulation that it calls; main stays out.
-fuzz_src := $(core) $(sim)
+# The simulation before the tree: some names are in both, and the archive is searched in this order.
+fuzz_src := $(core) $(sim) $(tree)
 fuzz_flags := -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
 $(B)/fuzz/libpieces.a: $(fuzz_src:%.c=$(B)/fuzz/obj/%.o)
 	$(Q)rm -f $@ && ar rcs $@ $^

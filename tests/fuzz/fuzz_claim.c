@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What is written to a file: the first byte chooses among the rows that take writes, the rest is the
+ * text as write(2) had it. What a row accepts must fit the promises of its wish. */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "../../fs/internal.h"
+#include "../../fs/write.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/txn.h"
+#include "pcidevfs/util.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(int holds)
+{
+	if (!holds)
+		abort();
+}
+
+static struct tree tree;
+static struct device dev = {
+	.key = { BUS_PCI, "0000:02:00.0" },
+	.caps = CAP_PCI | CAP_CLAIM | CAP_SRIOV | CAP_GROUP,
+};
+
+static void set_up(void)
+{
+	size_t size = model_arena_size();
+	void *arena = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	bool found;
+
+	check(arena != MAP_FAILED);
+	check(!model_new(arena, size, &tree.conf.model, &found, NULL));
+	model_lock(tree.conf.model);
+	check(model_edit(tree.conf.model, &dev.key, true) != NULL);
+	model_publish(tree.conf.model);
+	model_unlock(tree.conf.model);
+}
+
+static const struct attr *pick(unsigned int n)
+{
+	size_t at = 0;
+
+	for (;; at = (at + 1) % n_attrs_device)
+		if (attrs_device[at].store && !n--)
+			return &attrs_device[at];
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct subject s = { .tree = &tree, .name = dev.key.name, .dev = &dev };
+	char text[WRITE_MAX + 1];
+	struct wish wish = { 0 };
+	struct err err = { 0 };
+	const struct attr *row;
+
+	if (!tree.conf.model)
+		set_up();
+	if (!size)
+		return 0;
+	row = pick(data[0] % 8);
+	if (write_text(row->name, (const char *)data + 1, size - 1, text, &err)) {
+		check(err.code == EINVAL || err.code == E2BIG);
+		return 0;
+	}
+	check(strlen(text) <= WRITE_MAX && !strpbrk(text, "\n\t\r"));
+	if (row->store(&s, text, &wish, &err)) {
+		check(err.code > 0 && err.text[0] && !strchr(err.text, '\n'));
+		check(!wish.file[0]);
+	} else if (wish.file[0]) {
+		check(attr_by_name(OBJ_DEVICE, 0, wish.file) != NULL);
+		check(key_eq(&wish.dev, &dev.key) && strlen(wish.value) < sizeof(wish.value));
+	}
+	return 0;
+}
