@@ -52,7 +52,8 @@ start_daemon() { # start_daemon [OPTION...]: over the simulation where there is 
 	fi
 	"$bin/pcidevfsd" --state "$D/state" "$@" "$T" 2>>"$D/daemon.err" &
 	daemon_pid=$!
-	wait_for 20 test -s "$T/version"
+	# Read, not stat: the kernel remembers the attributes of a mount whose daemon is dead.
+	wait_for 20 cat "$T/version"
 }
 
 end_daemon() { # ends and unmounts, and must say so by status 0
