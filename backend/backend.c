@@ -81,7 +81,9 @@ int backend_open(const struct roots *roots, struct model *m, struct backend **re
 
 	if (!b)
 		return fail(err, ENOMEM, "no memory for the backend");
-	*b = (struct backend){ .sys.fd = { -1, -1, -1 }, .model = m, .stop_fd = -1, .uevent_fd = -1 };
+	*b = (struct backend){
+		.sys.fd = { -1, -1, -1 }, .model = m, .stop_fd = -1, .uevent_fd = -1
+	};
 	init_locks(b);
 	rc = open_parts(b, roots, err);
 	if (rc) {
@@ -122,8 +124,8 @@ int backend_scan(struct backend *b, struct err *err)
 	b->uevent_error = b->uevent_fd < 0 ? -b->uevent_fd : 0;
 	rc = scan_all(b);
 	return rc ? fail(err, -rc, "%s/" PCI_DEVICES " cannot be read: %s", b->sys.path[ROOT_SYS],
-			 strerror(-rc)) :
-		    0;
+			 strerror(-rc))
+		  : 0;
 }
 
 void backend_stop(struct backend *b)
@@ -159,7 +161,8 @@ static int guard_or_fail(struct backend *b, enum guard guard, const char *what, 
 {
 	int rc = guard_run(b, guard);
 
-	return rc ? fail(err, -rc, "%s could not be found out: %s; see health", what, strerror(-rc)) : 0;
+	return rc ? fail(err, -rc, "%s could not be found out: %s; see health", what, strerror(-rc))
+		  : 0;
 }
 
 int backend_observe(void *backend, const struct key *dev, struct err *err)
@@ -174,8 +177,8 @@ int backend_observe(void *backend, const struct key *dev, struct err *err)
 	rc = scan_some(b, v, around(b->model, dev, v, &busy));
 	if (rc)
 		return fail(err, -rc, "%s cannot be looked at: %s", dev->name, strerror(-rc));
-	/* The guards were asked before the act began. Asked again at its end they could only fail what the
-	 * kernel has done, and they are what takes time. */
+	/* The guards were asked before the act began. Asked again at its end they could only
+	 * fail what the kernel has done, and they are what takes time. */
 	if (busy)
 		return 0;
 	rc = guard_or_fail(b, GUARD_CRITICAL, "what the host itself needs", err);
@@ -202,8 +205,10 @@ static void guard_health(struct backend *b, enum guard guard, const char *name, 
 	if (!rc)
 		out_printf(o, "%s=ok\n", name);
 	else
-		out_printf(o, "%s=failed error=%s hint=\"claims are refused until this works; see the "
-			      "daemon's log\"\n", name, err_name(-rc));
+		out_printf(o,
+			   "%s=failed error=%s hint=\"claims are refused until this works; see the "
+			   "daemon's log\"\n",
+			   name, err_name(-rc));
 }
 
 void backend_health(struct backend *b, struct out *o)
@@ -213,21 +218,27 @@ void backend_health(struct backend *b, struct out *o)
 	model_lock(b->model);
 	iommu = model_has_iommu(b->model);
 	model_unlock(b->model);
-	out_printf(o, iommu ? "iommu=on\n" :
-			      "iommu=off hint=\"turn on VT-d or AMD-Vi in the firmware and boot with "
-			      "intel_iommu=on or amd_iommu=on\"\n");
+	out_printf(o,
+		   iommu ? "iommu=on\n"
+			 : "iommu=off hint=\"turn on VT-d or AMD-Vi in the firmware and boot with "
+			   "intel_iommu=on or amd_iommu=on\"\n");
 	if (b->uevent_fd >= 0)
 		out_printf(o, "uevents=ok overflows=%u\n", atomic_load(&b->overflows));
 	else
-		out_printf(o, "uevents=none error=%s hint=\"changes are seen every 10 s only; run in the "
-			      "host's user namespace\"\n", err_name(b->uevent_error));
+		out_printf(
+			o,
+			"uevents=none error=%s hint=\"changes are seen every 10 s only; run in the "
+			"host's user namespace\"\n",
+			err_name(b->uevent_error));
 	guard_health(b, GUARD_CRITICAL, "host_critical", o);
 	guard_health(b, GUARD_HOLDERS, "holders", o);
-	out_printf(o, atomic_load(&b->names_missing) ?
-			      "pci_ids=none hint=\"install pci.ids (hwdata, pciutils); names are made of "
-			      "ids\"\n" :
-			      "pci_ids=ok\n");
-	out_printf(o, sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/vfio-pci") ?
-			      "vfio=ok\n" :
-			      "vfio=none hint=\"modprobe vfio-pci\"\n");
+	out_printf(
+		o,
+		atomic_load(&b->names_missing)
+			? "pci_ids=none hint=\"install pci.ids (hwdata, pciutils); names are made of "
+			  "ids\"\n"
+			: "pci_ids=ok\n");
+	out_printf(o, sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/vfio-pci")
+			      ? "vfio=ok\n"
+			      : "vfio=none hint=\"modprobe vfio-pci\"\n");
 }

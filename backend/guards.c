@@ -211,15 +211,16 @@ static bool any_wanted(const struct guards *g)
 	return any;
 }
 
-/* With the lock held: until something is wanted; while something is claimed, for SLOW_MS at most. */
+/* With the lock held: until something is wanted; while something is claimed, for SLOW_MS at
+ * most. */
 static void wait_wanted(struct guards *g, bool claimed)
 {
 	struct timespec until = in_ms(SLOW_MS);
 	int rc = 0;
 
 	while (!g->stop && !any_wanted(g) && rc != ETIMEDOUT)
-		rc = claimed ? pthread_cond_timedwait(&g->wake, &g->lock, &until) :
-			       pthread_cond_wait(&g->wake, &g->lock);
+		rc = claimed ? pthread_cond_timedwait(&g->wake, &g->lock, &until)
+			     : pthread_cond_wait(&g->wake, &g->lock);
 	if (rc == ETIMEDOUT)
 		g->wanted[GUARD_HOLDERS] = true;
 }

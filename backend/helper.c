@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The helper process: one request after the other, each of which may sleep in the kernel for ever. */
+/* The helper process: one request after the other, each of which may sleep in the kernel for
+ * ever. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -64,19 +65,21 @@ static const struct {
 	unsigned int words; /* with the name */
 	int (*run)(const struct sysfs *s, char *const *argv, struct out *answer);
 } requests[] = {
-	{ "write", 3, do_write }, /* path, text */
-	{ "read", 2, do_read },	  /* path */
-	{ "link", 2, do_link },	  /* path: last component of its target */
+	{ "write", 3, do_write },     /* path, text */
+	{ "read", 2, do_read },	      /* path */
+	{ "link", 2, do_link },	      /* path: last component of its target */
 	{ "holders", 2, do_holders }, /* address */
 	{ "holders-all", 1, do_holders_all },
 	{ "critical", 1, do_critical },
 };
 
-static int run_request(const struct sysfs *s, char *const *argv, unsigned int argc, struct out *answer)
+static int run_request(const struct sysfs *s, char *const *argv, unsigned int argc,
+		       struct out *answer)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(requests); i++)
 		if (!strcmp(argv[0], requests[i].name))
-			return argc == requests[i].words ? requests[i].run(s, argv, answer) : -EINVAL;
+			return argc == requests[i].words ? requests[i].run(s, argv, answer)
+							 : -EINVAL;
 	return -ENOSYS;
 }
 
@@ -138,7 +141,8 @@ int backend_helper(int argc, char **argv)
 
 	prctl(PR_SET_NAME, "pcidevfs-io");
 	signal(SIGPIPE, SIG_IGN);
-	/* Only the socket was inherited: a file opened later must not be taken for standard output. */
+	/* Only the socket was inherited: a file opened later must not be taken for standard
+	 * output. */
 	for (int fd = open("/dev/null", O_RDWR); fd >= 0 && fd < STDERR_FILENO;)
 		fd = dup(fd);
 	if (argc < 5)

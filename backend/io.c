@@ -223,7 +223,8 @@ static int wait_answer(int fd, uint64_t until)
 	}
 }
 
-/* The helper is trusted to send what it announced; a result of its own making goes to *ret_result. */
+/* The helper is trusted to send what it announced; a result of its own making goes to
+ * *ret_result. */
 static int get_answer(int fd, struct out *answer, int *ret_result)
 {
 	struct wire_answer head;

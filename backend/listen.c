@@ -16,7 +16,8 @@
 #include "pcidevfs/uevent.h"
 #include "pcidevfs/util.h"
 
-/* A driver's bind is some ten events within a millisecond: one look at the end of them is enough. */
+/* A driver's bind is some ten events within a millisecond: one look at the end of them is
+ * enough. */
 #define QUIET_MS 5
 #define BURST_MS 20
 #define RESCAN_MS 10000 /* only where uevents cannot be had */
@@ -102,9 +103,9 @@ static const struct {
 	const char *subsystem;
 	void (*heard)(struct listener *l, const struct uevent *ev);
 } subsystems[] = {
-	{ "pci", on_pci },	  { "vfio", on_vfio },	    { "vfio-dev", on_vfio_dev },
-	{ "net", on_host_use },	  { "block", on_host_use }, { "nvme", on_host_use },
-	{ "drm", on_host_use },	  { "bdi", on_host_use },   { "graphics", on_host_use },
+	{ "pci", on_pci },	{ "vfio", on_vfio },	  { "vfio-dev", on_vfio_dev },
+	{ "net", on_host_use }, { "block", on_host_use }, { "nvme", on_host_use },
+	{ "drm", on_host_use }, { "bdi", on_host_use },	  { "graphics", on_host_use },
 };
 
 static void hear(struct listener *l, const struct uevent *ev)
@@ -130,8 +131,12 @@ static int receive(struct listener *l)
 		__attribute__((aligned(__alignof__(struct cmsghdr))));
 	struct iovec iov = { buf, sizeof(buf) };
 	struct sockaddr_nl from = { 0 };
-	struct msghdr msg = { .msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &iov,
-			      .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control) };
+	struct msghdr msg = { .msg_name = &from,
+			      .msg_namelen = sizeof(from),
+			      .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = control,
+			      .msg_controllen = sizeof(control) };
 	ssize_t n = recvmsg(l->b->uevent_fd, &msg, MSG_DONTWAIT);
 	struct uevent ev;
 
@@ -311,7 +316,8 @@ static void listener_open(struct listener *l, struct backend *b)
 	*l = (struct listener){ .b = b, .watch_dir = -1, .watch_cdevs = -1, .last_scan = now_ms() };
 	l->fds[SRC_STOP] = (struct pollfd){ .fd = b->stop_fd, .events = POLLIN };
 	l->fds[SRC_UEVENT] = (struct pollfd){ .fd = b->uevent_fd, .events = POLLIN };
-	l->fds[SRC_NODES] = (struct pollfd){ .fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .events = POLLIN };
+	l->fds[SRC_NODES] =
+		(struct pollfd){ .fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .events = POLLIN };
 	/* Init's table: the daemon may live in a mount namespace of its own. Plain files, in a tree
 	 * made for tests, never say POLLPRI. */
 	l->fds[SRC_MOUNTS] = (struct pollfd){ .fd = open_table(b, "1/mounts"), .events = POLLPRI };
@@ -365,7 +371,8 @@ int backend_listen(struct backend *b, struct err *err)
 int listen_open(void)
 {
 	struct sockaddr_nl me = { .nl_family = AF_NETLINK, .nl_groups = 1 };
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT);
+	int fd =
+		socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT);
 	int size = RECEIVE_BUFFER, on = 1, rc;
 
 	if (fd < 0)

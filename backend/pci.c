@@ -101,16 +101,11 @@ static const struct {
 	const char *name;
 	void (*read)(const struct sysfs *at, struct facts *f);
 } entries[] = {
-	{ "vendor", read_ids },
-	{ "numa_node", read_numa },
-	{ "boot_vga", read_boot_vga },
-	{ "sriov_totalvfs", read_total_vfs },
-	{ "reset", read_reset },
-	{ "reset_method", read_reset },
-	{ "driver", read_driver },
-	{ "physfn", read_physfn },
-	{ "iommu_group", read_group },
-	{ "vfio-dev", read_cdev },
+	{ "vendor", read_ids },	       { "numa_node", read_numa },
+	{ "boot_vga", read_boot_vga }, { "sriov_totalvfs", read_total_vfs },
+	{ "reset", read_reset },       { "reset_method", read_reset },
+	{ "driver", read_driver },     { "physfn", read_physfn },
+	{ "iommu_group", read_group }, { "vfio-dev", read_cdev },
 };
 
 static void read_entry(const struct sysfs *at, const char *name, struct facts *f)

@@ -97,7 +97,8 @@ static void look(const struct sysfs *sys, struct batch *b)
 	}
 }
 
-/* The PF of each VF, present or as the model remembers it: removing VFs sends no event for the PF. */
+/* The PF of each VF, present or as the model remembers it: removing VFs sends no event for the
+ * PF. */
 static void add_parents(struct model *m, struct batch *b)
 {
 	size_t n = b->n;
@@ -170,7 +171,8 @@ static struct named *collect_ids(const struct batch *b, size_t *ret_n)
 	return v;
 }
 
-/* Devices of the same ids have the same names: the model is the cache. Returns how many are unknown. */
+/* Devices of the same ids have the same names: the model is the cache. Returns how many are
+ * unknown. */
 static size_t names_from_model(struct model *m, struct named *v, size_t n)
 {
 	const struct device *dev;

@@ -56,8 +56,8 @@ static bool path_is_safe(const char *path)
 	return true;
 }
 
-__attribute__((format(printf, 2, 0))) static int
-make_path(char path[static PATH_MAX], const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static int make_path(char path[static PATH_MAX],
+							   const char *fmt, va_list ap)
 {
 	int n = vsnprintf(path, PATH_MAX, fmt, ap);
 
@@ -66,18 +66,18 @@ make_path(char path[static PATH_MAX], const char *fmt, va_list ap)
 	return path_is_safe(path) ? 0 : -EINVAL;
 }
 
-#define MAKE_PATH(path, fmt)                                                                     \
-	({                                                                                       \
-		va_list ap_;                                                                     \
-		int rc_;                                                                         \
-		va_start(ap_, fmt);                                                              \
-		rc_ = make_path(path, fmt, ap_);                                                 \
-		va_end(ap_);                                                                     \
-		rc_;                                                                             \
+#define MAKE_PATH(path, fmt)                                                                       \
+	({                                                                                         \
+		va_list ap_;                                                                       \
+		int rc_;                                                                           \
+		va_start(ap_, fmt);                                                                \
+		rc_ = make_path(path, fmt, ap_);                                                   \
+		va_end(ap_);                                                                       \
+		rc_;                                                                               \
 	})
 
-/* Until the end or until size is full. An attribute comes whole, so less than was asked for is its end;
- * files of proc come in pieces. */
+/* Until the end or until size is full. An attribute comes whole, so less than was asked for is
+ * its end; files of proc come in pieces. */
 static ssize_t read_full(int fd, char *buf, size_t size, bool whole)
 {
 	size_t len = 0;
@@ -142,7 +142,8 @@ int sysfs_number(const struct sysfs *s, enum root root, int64_t min, int64_t max
 	rc = parse_u64(text + negative, INT64_MAX, &u);
 	if (rc)
 		return rc;
-	if ((negative ? -(int64_t)u : (int64_t)u) < min || (negative ? -(int64_t)u : (int64_t)u) > max)
+	if ((negative ? -(int64_t)u : (int64_t)u) < min ||
+	    (negative ? -(int64_t)u : (int64_t)u) > max)
 		return -ERANGE;
 	*ret = negative ? -(int64_t)u : (int64_t)u;
 	return 0;

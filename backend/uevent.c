@@ -10,12 +10,8 @@
 enum field { F_ACTION, F_DEVPATH, F_SUBSYSTEM, F_SLOT, F_DRIVER, F_DEVNAME, F_SEQNUM, F_COUNT };
 
 static const char *const field_names[F_COUNT] = {
-	[F_ACTION] = "ACTION=",
-	[F_DEVPATH] = "DEVPATH=",
-	[F_SUBSYSTEM] = "SUBSYSTEM=",
-	[F_SLOT] = "PCI_SLOT_NAME=",
-	[F_DRIVER] = "DRIVER=",
-	[F_DEVNAME] = "DEVNAME=",
+	[F_ACTION] = "ACTION=",	     [F_DEVPATH] = "DEVPATH=", [F_SUBSYSTEM] = "SUBSYSTEM=",
+	[F_SLOT] = "PCI_SLOT_NAME=", [F_DRIVER] = "DRIVER=",   [F_DEVNAME] = "DEVNAME=",
 	[F_SEQNUM] = "SEQNUM=",
 };
 
@@ -63,8 +59,9 @@ int uevent_parse(char *buf, size_t len, struct uevent *ret)
 
 bool uevent_trusted(const struct sockaddr_nl *from, const struct ucred *cred)
 {
-	/* The pid of the credentials is not asked for: a request to the kernel's port makes the kernel
-	 * broadcast in the name of a process that has CAP_SYS_ADMIN over the network namespace. */
+	/* The pid of the credentials is not asked for: a request to the kernel's port makes the
+	 * kernel broadcast in the name of a process that has CAP_SYS_ADMIN over the network
+	 * namespace. */
 	return from->nl_family == AF_NETLINK && from->nl_pid == 0 && from->nl_groups == 1 &&
 	       (!cred || cred->uid == 0);
 }

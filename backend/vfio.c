@@ -12,8 +12,7 @@
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
 
-#define LABEL_CHARS                                                                              \
-	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@/-"
+#define LABEL_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@/-"
 
 /* The members that go along: bridges stay where they are. */
 struct group {
@@ -55,12 +54,15 @@ static int check_label(const struct wish *wish, struct err *err)
 	bool on;
 
 	if (!parse_bool(wish->value, &on))
-		return fail(err, EINVAL, "\"%s\" is no name; write who %s is for, or none to release it",
+		return fail(err, EINVAL,
+			    "\"%s\" is no name; write who %s is for, or none to release it",
 			    wish->value, wish->dev.name);
 	if (n >= CLAIM_NAME)
-		return fail(err, EINVAL, "a name has at most %d characters, this one has %zu", CLAIM_NAME - 1, n);
+		return fail(err, EINVAL, "a name has at most %d characters, this one has %zu",
+			    CLAIM_NAME - 1, n);
 	if (strspn(wish->value, LABEL_CHARS) != n)
-		return fail(err, EINVAL, "\"%s\" is no name: letters, digits and . _ : @ / - are allowed",
+		return fail(err, EINVAL,
+			    "\"%s\" is no name: letters, digits and . _ : @ / - are allowed",
 			    wish->value);
 	return 0;
 }
@@ -87,11 +89,14 @@ static int find_group(struct model *m, const struct device *dev, struct group *r
 static int refuse_host(struct model *m, const struct device *dev, struct err *err)
 {
 	if (!model_has_iommu(m))
-		return fail(err, EOPNOTSUPP, "this host has no IOMMU; turn on VT-d or AMD-Vi in the firmware "
+		return fail(err, EOPNOTSUPP,
+			    "this host has no IOMMU; turn on VT-d or AMD-Vi in the firmware "
 			    "and boot with intel_iommu=on or amd_iommu=on");
 	if (dev->facts.iommu_group < 0)
-		return fail(err, EOPNOTSUPP, "%s is in no IOMMU group, so the host cannot be protected from "
-			    "it; the firmware may leave it out of the IOMMU's tables", dev->key.name);
+		return fail(err, EOPNOTSUPP,
+			    "%s is in no IOMMU group, so the host cannot be protected from "
+			    "it; the firmware may leave it out of the IOMMU's tables",
+			    dev->key.name);
 	return 0;
 }
 
@@ -113,10 +118,12 @@ static int refuse_critical(struct model *m, const struct device *asked, const st
 	if (!member->facts.critical[0] || on_vfio(member) || wish->force)
 		return 0;
 	if (asked == member)
-		return fail(err, EPERM, "the host needs %s: %s; it stays with the host", asked->key.name,
-			    member->facts.critical);
-	return fail(err, EPERM, "%s shares IOMMU group %d with %s, which the host needs: %s; the group stays "
-		    "with the host", asked->key.name, asked->facts.iommu_group, member->key.name,
+		return fail(err, EPERM, "the host needs %s: %s; it stays with the host",
+			    asked->key.name, member->facts.critical);
+	return fail(err, EPERM,
+		    "%s shares IOMMU group %d with %s, which the host needs: %s; the group stays "
+		    "with the host",
+		    asked->key.name, asked->facts.iommu_group, member->key.name,
 		    member->facts.critical);
 }
 
@@ -147,7 +154,8 @@ static int refuse_held(struct model *m, const struct device *asked, const struct
 		return 0;
 	if (sscanf(line, "pid=%ld", &pid) != 1 || !len)
 		return fail(err, EBUSY, "%s%s is held by a process (%.*s); stop it and write again",
-			    relation(asked, member, buf), member->key.name, (int)strcspn(line, "\n"), line);
+			    relation(asked, member, buf), member->key.name,
+			    (int)strcspn(line, "\n"), line);
 	if (len > 1 && comm[5] == '"') {
 		comm++;
 		len -= 2;
@@ -183,13 +191,15 @@ static int refuse_vf(struct model *m, const struct device *asked, const struct d
 	pf = model_find(m, &key);
 	if (!pf || !on_vfio(pf))
 		return 0;
-	return fail(err, EOPNOTSUPP, "%s%s is a VF of %s, which is on %s itself; release that first",
+	return fail(err, EOPNOTSUPP,
+		    "%s%s is a VF of %s, which is on %s itself; release that first",
 		    relation(asked, member, buf), member->key.name, pf->key.name, pf->facts.driver);
 }
 
 /* In the order in which they are told: what no waiting mends comes first. */
-static int (*const refusals[])(struct model *m, const struct device *asked, const struct device *member,
-			       const struct wish *wish, struct err *err) = {
+static int (*const refusals[])(struct model *m, const struct device *asked,
+			       const struct device *member, const struct wish *wish,
+			       struct err *err) = {
 	refuse_critical, refuse_vf, refuse_claimed, refuse_pf, refuse_held,
 };
 
@@ -198,9 +208,9 @@ static int refuse_members(struct model *m, const struct device *asked, const str
 {
 	for (size_t r = 0; r < ARRAY_SIZE(refusals); r++)
 		for (size_t i = 0; i < g->n; i++) {
-			int rc = holds(g->members[i], wish->value) ?
-					 0 :
-					 refusals[r](m, asked, g->members[i], wish, err);
+			int rc = holds(g->members[i], wish->value)
+					 ? 0
+					 : refusals[r](m, asked, g->members[i], wish, err);
 
 			if (rc)
 				return rc;
@@ -214,7 +224,8 @@ static int touch(struct model *m, struct plan *plan, const struct group *g, stru
 		struct key pf;
 		int rc = plan_touch(plan, &g->members[i]->key, err);
 
-		if (!rc && key_make(BUS_PCI, g->members[i]->facts.physfn, &pf) && model_find(m, &pf))
+		if (!rc && key_make(BUS_PCI, g->members[i]->facts.physfn, &pf) &&
+		    model_find(m, &pf))
 			rc = plan_touch(plan, &pf, err);
 		if (rc)
 			return rc;
@@ -225,7 +236,8 @@ static int touch(struct model *m, struct plan *plan, const struct group *g, stru
 static int claim_member(const struct device *dev, struct plan *plan, struct err *err)
 {
 	const char *driver = vfio_driver_for(dev);
-	/* Already there, perhaps as a variant: nothing but the override and the claim is missing. */
+	/* Already there, perhaps as a variant: nothing but the override and the claim is
+	 * missing. */
 	const char *override = on_vfio(dev) ? dev->facts.driver : driver;
 	int rc = plan_step(plan, &vfio_override, &dev->key, override, err);
 
@@ -258,7 +270,8 @@ static int plan_claim(struct model *m, const struct device *dev, const struct wi
 static int give_back(const struct device *dev, struct plan *plan, struct err *err)
 {
 	const struct want *w = &dev->want;
-	/* The kernel refuses a VF its driver, with sriov_drivers_autoprobe 0, unless an override names it. */
+	/* The kernel refuses a VF its driver, with sriov_drivers_autoprobe 0, unless an override
+	 * names it. */
 	bool by_override = dev->facts.physfn[0] && w->former_driver[0] && !w->former_override[0];
 
 	if (!w->former_known)
@@ -308,7 +321,8 @@ static bool claim_can(const struct device *dev)
 	return dev->caps & CAP_CLAIM;
 }
 
-static int claim_expand(struct model *m, const struct wish *wish, struct plan *plan, struct err *err)
+static int claim_expand(struct model *m, const struct wish *wish, struct plan *plan,
+			struct err *err)
 {
 	const struct device *dev = model_find(m, &wish->dev);
 	struct group g;
@@ -326,7 +340,8 @@ static int claim_expand(struct model *m, const struct wish *wish, struct plan *p
 	return plan_claim(m, dev, wish, &g, plan, err);
 }
 
-/* An act that a crash cut short left the device driverless or on vfio: what it had before is known. */
+/* An act that a crash cut short left the device driverless or on vfio: what it had before is
+ * known. */
 static void remember(struct device *dev)
 {
 	struct want *w = &dev->want;
@@ -363,9 +378,11 @@ static int claim_prepare(struct model *m, const struct wish *wish, struct err *e
 static int verify_claim(const struct device *dev, struct err *err)
 {
 	if (!on_vfio(dev))
-		return fail(err, EIO, "%s is on %s and not on %s although the kernel said so; dmesg may say why",
-			    dev->key.name, dev->facts.driver[0] ? dev->facts.driver : "no driver",
-			    vfio_driver_for(dev));
+		return fail(
+			err, EIO,
+			"%s is on %s and not on %s although the kernel said so; dmesg may say why",
+			dev->key.name, dev->facts.driver[0] ? dev->facts.driver : "no driver",
+			vfio_driver_for(dev));
 	if (!dev->facts.vfio_node)
 		return fail(err, EIO, "%s is on %s, but /dev/vfio/%d is not there", dev->key.name,
 			    dev->facts.driver, dev->facts.iommu_group);
@@ -376,8 +393,10 @@ static int verify_claim(const struct device *dev, struct err *err)
 static int verify_release(const struct device *dev, struct err *err)
 {
 	if (dev->want.claim[0] && dev->want.former_known && on_vfio(dev))
-		return fail(err, EIO, "%s is on %s again although it was released; is there a new_id or ids= for it?",
-			    dev->key.name, dev->facts.driver);
+		return fail(
+			err, EIO,
+			"%s is on %s again although it was released; is there a new_id or ids= for it?",
+			dev->key.name, dev->facts.driver);
 	return 0;
 }
 

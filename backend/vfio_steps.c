@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Writes that move a function between drivers. Each may wait for a device lock, so helpers make them. */
+/* Writes that move a function between drivers. Each may wait for a device lock, so helpers make
+ * them. */
 #include "vfio.h"
 
 #include <errno.h>
@@ -66,20 +67,22 @@ static int explain(struct backend *b, const struct step *step, int rc, const cha
 
 	if (rc == -ETIMEDOUT)
 		return fail(err, ETIMEDOUT, "%s of %s did not end within %u ms: %s", act, name, ms,
-			    step->verb == &vfio_unbind ? "a process seems to hold it" :
-							 "the driver is still at work");
+			    step->verb == &vfio_unbind ? "a process seems to hold it"
+						       : "the driver is still at work");
 	if (rc == -ECHILD)
 		return fail(err, EIO, "%s of %s: no helper process could be started", act, name);
 	if (!sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", name))
 		return fail(err, ENODEV, "%s is gone", name);
 	if (driver && !driver_there(b, driver))
-		return fail(err, EOPNOTSUPP, "this host has no driver %s; modprobe %s and write again", driver,
+		return fail(err, EOPNOTSUPP,
+			    "this host has no driver %s; modprobe %s and write again", driver,
 			    driver);
 	driver_now(b, name, now);
 	if (rc == -EBUSY && now[0])
 		return fail(err, EBUSY, "%s was taken by %s meanwhile; write again", name, now);
-	return fail(err, rc == -EBUSY ? EBUSY : EIO, "%s of %s was refused by %s: %s; dmesg may say why", act,
-		    name, driver ? driver : "the kernel", strerror(-rc));
+	return fail(err, rc == -EBUSY ? EBUSY : EIO,
+		    "%s of %s was refused by %s: %s; dmesg may say why", act, name,
+		    driver ? driver : "the kernel", strerror(-rc));
 }
 
 /* The kernel prints an unset override as "(null)". */
@@ -96,7 +99,8 @@ static int read_override(struct backend *b, const char *name, unsigned int ms, s
 	return !rc && ret->failed ? -ENOMEM : rc;
 }
 
-/* What a release has to restore. Ours, found after a crash or on a device to adopt, is nobody's wish. */
+/* What a release has to restore. Ours, found after a crash or on a device to adopt, is nobody's
+ * wish. */
 static void remember_override(struct model *m, const struct step *step)
 {
 	struct device *dev;
@@ -115,7 +119,8 @@ static int override_run(void *backend, struct step *step, unsigned int ms, struc
 	struct out former = { 0 };
 	int rc;
 
-	/* Before anything is touched: an override without its driver leaves the device driverless. */
+	/* Before anything is touched: an override without its driver leaves the device
+	 * driverless. */
 	if (driver_is_vfio(step->value) && !driver_there(b, step->value))
 		return explain(b, step, -ENOENT, step->value, ms, err);
 	rc = read_override(b, step->dev.name, ms, &former);
@@ -137,8 +142,8 @@ static int override_undo(void *backend, struct step *step, unsigned int ms, stru
 	return rc ? explain(backend, step, rc, NULL, ms, err) : 0;
 }
 
-static int unbind(struct backend *b, struct step *step, const char *driver, unsigned int ms, bool late,
-		  struct err *err)
+static int unbind(struct backend *b, struct step *step, const char *driver, unsigned int ms,
+		  bool late, struct err *err)
 {
 	int rc = write_driver(b, driver, "unbind", step->dev.name, ms, late ? step : NULL);
 	char now[DRIVER_NAME];
@@ -147,13 +152,15 @@ static int unbind(struct backend *b, struct step *step, const char *driver, unsi
 		return 0;
 	driver_now(b, step->dev.name, now);
 	/* The kernel says ENODEV for a device that is not this driver's: somebody was faster. */
-	if (rc == -ENODEV && !now[0] && sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", step->dev.name))
+	if (rc == -ENODEV && !now[0] &&
+	    sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", step->dev.name))
 		return 0;
 	return explain(b, step, rc, driver, ms, err);
 }
 
-/* With the override set to the driver: without that the kernel refuses a device which is bound by a
- * dynamic id, whose override names another, or which is a VF of a PF with sriov_drivers_autoprobe 0. */
+/* With the override set to the driver: without that the kernel refuses a device which is bound
+ * by a dynamic id, whose override names another, or which is a VF of a PF with
+ * sriov_drivers_autoprobe 0. */
 static int bind_back(struct backend *b, struct step *step, const char *driver, unsigned int ms,
 		     struct err *err)
 {
@@ -225,8 +232,10 @@ static int node_run(void *backend, struct step *step, unsigned int ms, struct er
 
 	while (!sysfs_exists(&b->sys, ROOT_DEV, "vfio/%s", group)) {
 		if (now_ms() >= until)
-			return fail(err, EIO, "%s is on its vfio driver, but %s did not appear; is udev or "
-				    "devtmpfs at work?", step->dev.name, step->value);
+			return fail(err, EIO,
+				    "%s is on its vfio driver, but %s did not appear; is udev or "
+				    "devtmpfs at work?",
+				    step->dev.name, step->value);
 		nanosleep(&pause, NULL);
 	}
 	return 0;

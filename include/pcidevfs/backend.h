@@ -21,7 +21,8 @@ struct roots {
 	const char *sysfs;
 	const char *dev;
 	const char *proc;
-	const char *helper; /* program that io helpers exec, with HELPER_ARG as its first argument */
+	const char
+		*helper; /* program that io helpers exec, with HELPER_ARG as its first argument */
 };
 
 #define HELPER_ARG "--io-helper"
@@ -33,8 +34,8 @@ int backend_open(const struct roots *roots, struct model *m, struct backend **re
 void backend_free(struct backend *b);
 
 /* Opens the uevent socket, then reads every function and its names; publishes. A function that
- * vanishes meanwhile is left out. Guards (host_critical, holders) follow when backend_listen() runs, so
- * that the first service does not wait for them; a claim asks for them anew anyway. */
+ * vanishes meanwhile is left out. Guards (host_critical, holders) follow when backend_listen()
+ * runs, so that the first service does not wait for them; a claim asks for them anew anyway. */
 int backend_scan(struct backend *b, struct err *err);
 /* Until backend_stop(): uevents, mount table, holders; each into the model. On its own thread.
  * Returns 0, or -errno when it cannot go on. */

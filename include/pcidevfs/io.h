@@ -2,10 +2,11 @@
 /*
  * Accesses that may sleep for ever in the kernel, made by helper processes.
  *
- * A thread that waits for a device lock cannot be killed, nor its process reaped (spec: kernel.md 7),
- * so every such access is made by an exec'd helper which inherits no descriptor but its socket. A
- * helper serves requests one after the other and is kept for the next; one that misses its deadline
- * is left alone with its request, and its late answer is told by io_late().
+ * A thread that waits for a device lock cannot be killed, nor its process reaped (spec:
+ * kernel.md 7), so every such access is made by an exec'd helper which inherits no descriptor
+ * but its socket. A helper serves requests one after the other and is kept for the next; one
+ * that misses its deadline is left alone with its request, and its late answer is told by
+ * io_late().
  */
 #ifndef PCIDEVFS_IO_H
 #define PCIDEVFS_IO_H
@@ -21,11 +22,11 @@ struct roots;
 int io_new(const struct roots *roots, struct io **ret, struct err *err);
 void io_free(struct io *io);
 
-/* Runs one row of the helper's table of requests: argv[0] is its name ("write", "read", "holders",
- * "critical", ...), argv NULL-terminated, at most 8 words. Thread-safe; calls run side by side.
- * Returns 0 with the answer appended to answer (may be NULL), -errno as the helper met it, -ECHILD
- * when no helper could be started, -EIO when it died over the request (nobody knows what it did), or
- * -ETIMEDOUT; then *ret_late (may be NULL) is a token for io_late(). */
+/* Runs one row of the helper's table of requests: argv[0] is its name ("write", "read",
+ * "holders", "critical", ...), argv NULL-terminated, at most 8 words. Thread-safe; calls run
+ * side by side. Returns 0 with the answer appended to answer (may be NULL), -errno as the helper
+ * met it, -ECHILD when no helper could be started, -EIO when it died over the request (nobody
+ * knows what it did), or -ETIMEDOUT; then *ret_late (may be NULL) is a token for io_late(). */
 struct io_late;
 int io_call(struct io *io, const char *const *argv, unsigned int deadline_ms, struct out *answer,
 	    struct io_late **ret_late);

@@ -9,9 +9,10 @@ struct sysfs;
 
 #define PCI_DEVICES "bus/pci/devices"
 
-/* Everything in struct facts but vf_index (-1; it takes the PF, see pci_vfs), critical and holders ("").
- * What is absent or garbled is as if the kernel had none: a device whose vendor cannot be read has
- * vendor 0 and is shown, unhealthy. Returns 0, or -ENODEV when there is no such function (any more). */
+/* Everything in struct facts but vf_index (-1; it takes the PF, see pci_vfs), critical and
+ * holders (""). What is absent or garbled is as if the kernel had none: a device whose vendor
+ * cannot be read has vendor 0 and is shown, unhealthy. Returns 0, or -ENODEV when there is no
+ * such function (any more). */
 int pci_observe(const struct sysfs *s, const struct key *dev, struct facts *ret);
 
 /* Tells the PF's virtfn<index> links, in no order. 0 or -ENODEV. */

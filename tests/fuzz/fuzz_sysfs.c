@@ -18,9 +18,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char *const attributes[] = { "vendor", "device", "class", "subsystem_vendor",
-					  "subsystem_device", "revision", "numa_node", "boot_vga",
-					  "sriov_totalvfs" };
+static const char *const attributes[] = {
+	"vendor",   "device",	 "class",    "subsystem_vendor", "subsystem_device",
+	"revision", "numa_node", "boot_vga", "sriov_totalvfs"
+};
 static const char *const links[] = { "driver", "physfn", "iommu_group" };
 static char root[] = "/tmp/fuzz_sysfs.XXXXXX";
 
@@ -92,8 +93,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!key_make(BUS_PCI, ADDRESS, &key) || sysfs_open(&s, root, root, root, NULL) ||
 	    pci_observe(&s, &key, &f))
 		abort();
-	if (f.class_code > 0xffffff || f.numa_node < -1 || f.total_vfs < -1 || f.total_vfs > 0xffff ||
-	    f.iommu_group < -1 || f.num_vfs || !memchr(f.driver, '\0', sizeof(f.driver)))
+	if (f.class_code > 0xffffff || f.numa_node < -1 || f.total_vfs < -1 ||
+	    f.total_vfs > 0xffff || f.iommu_group < -1 || f.num_vfs ||
+	    !memchr(f.driver, '\0', sizeof(f.driver)))
 		abort();
 	if (f.physfn[0] && !key_make(BUS_PCI, f.physfn, &key))
 		abort();

@@ -35,7 +35,7 @@ static struct io *new_io(struct roots *roots)
 	return io;
 }
 
-#define CALL(io, ms, answer, late, ...)                                                          \
+#define CALL(io, ms, answer, late, ...)                                                            \
 	io_call(io, (const char *const[]){ __VA_ARGS__, NULL }, ms, answer, late)
 
 DEFINE_TEST(io_reads_and_writes)
@@ -60,7 +60,8 @@ DEFINE_TEST(io_reads_and_writes)
 	CHECK_EQ(CALL(io, 5000, NULL, NULL, "read", "../../etc/passwd"), -EINVAL);
 	CHECK_EQ(CALL(io, 5000, NULL, NULL, "write", "a/value"), -EINVAL);
 	CHECK_EQ(CALL(io, 5000, NULL, NULL, "rubbish"), -ENOSYS);
-	CHECK_EQ(CALL(io, 5000, NULL, NULL, "read", "a", "b", "c", "d", "e", "f", "g", "h"), -E2BIG);
+	CHECK_EQ(CALL(io, 5000, NULL, NULL, "read", "a", "b", "c", "d", "e", "f", "g", "h"),
+		 -E2BIG);
 	io_free(io);
 }
 
@@ -87,7 +88,8 @@ DEFINE_TEST(io_helper_has_only_its_socket_and_ends_with_it)
 	/* Its descriptors: the socket, /dev/null twice, the three roots. */
 	for (int pid = getpid() + 1; pid < getpid() + 200; pid++) {
 		snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-		ssize_t a = readlink(path, exe, sizeof(exe)), b = readlink("/proc/self/exe", own, sizeof(own));
+		ssize_t a = readlink(path, exe, sizeof(exe)),
+			b = readlink("/proc/self/exe", own, sizeof(own));
 
 		if (a != b || memcmp(exe, own, (size_t)a))
 			continue;
@@ -112,7 +114,8 @@ DEFINE_TEST(io_deadline_leaves_the_helper_alone)
 	char path[512], text[8] = "";
 	int fd;
 
-	/* A write to a fifo that nobody reads sleeps in open, as one to a held device does in write. */
+	/* A write to a fifo that nobody reads sleeps in open, as one to a held device does in
+	 * write. */
 	snprintf(path, sizeof(path), "%s/fifo", test_dir());
 	CHECK(!mkfifo(path, 0600));
 	test_file("v", "1\n");

@@ -33,7 +33,8 @@ static void start(void)
 	if (unshare(CLONE_NEWNET))
 		SKIP("no network namespace of its own: %s", strerror(errno));
 	fake_machine();
-	fake_add(&(struct fake){ "0000:00:03.0", "0x8086\n", "0x2030\n", "0x060400\n", "pcieport", 1 });
+	fake_add(&(struct fake){ "0000:00:03.0", "0x8086\n", "0x2030\n", "0x060400\n", "pcieport",
+				 1 });
 	world = fake_open();
 	CHECK(!pthread_create(&thread, NULL, listen_main, NULL));
 }
@@ -95,13 +96,13 @@ static struct device device_of(const char *address)
 }
 
 /* Milliseconds until cond holds. */
-#define UNTIL(cond)                                                                              \
-	({                                                                                       \
-		uint64_t start_ = now_ms();                                                      \
-		while (!(cond) && now_ms() - start_ < 5000)                                      \
-			usleep(500);                                                             \
-		CHECK(cond);                                                                     \
-		(unsigned int)(now_ms() - start_);                                               \
+#define UNTIL(cond)                                                                                \
+	({                                                                                         \
+		uint64_t start_ = now_ms();                                                        \
+		while (!(cond) && now_ms() - start_ < 5000)                                        \
+			usleep(500);                                                               \
+		CHECK(cond);                                                                       \
+		(unsigned int)(now_ms() - start_);                                                 \
 	})
 
 static void add_new(void)
@@ -113,7 +114,8 @@ DEFINE_TEST(listen_sees_plug_driver_and_unplug)
 {
 	start();
 	add_new();
-	UEVENT("add@" NEW_PATH "\0ACTION=add\0DEVPATH=" NEW_PATH "\0SUBSYSTEM=pci\0PCI_SLOT_NAME=" NEW);
+	UEVENT("add@" NEW_PATH "\0ACTION=add\0DEVPATH=" NEW_PATH
+	       "\0SUBSYSTEM=pci\0PCI_SLOT_NAME=" NEW);
 	printf("# plugged: %u ms\n", UNTIL(device_of(NEW).key.bus == BUS_PCI));
 	CHECK_IN(device_of(NEW).names.resource, "nvidia.com/");
 	CHECK(!chdir(test_dir()));
@@ -123,7 +125,8 @@ DEFINE_TEST(listen_sees_plug_driver_and_unplug)
 	printf("# bound: %u ms\n", UNTIL(!strcmp(device_of(NEW).facts.driver, "vfio-pci")));
 	CHECK(device_of(NEW).facts.vfio_node);
 	fake_remove(NEW);
-	UEVENT("remove@" NEW_PATH "\0ACTION=remove\0DEVPATH=" NEW_PATH "\0SUBSYSTEM=pci\0PCI_SLOT_NAME=" NEW);
+	UEVENT("remove@" NEW_PATH "\0ACTION=remove\0DEVPATH=" NEW_PATH
+	       "\0SUBSYSTEM=pci\0PCI_SLOT_NAME=" NEW);
 	printf("# unplugged: %u ms\n", UNTIL(device_of(NEW).key.bus == BUS_NONE));
 	stop();
 }
@@ -157,7 +160,8 @@ DEFINE_TEST(listen_sees_nodes_by_inotify)
 
 DEFINE_TEST(listen_ignores_forged_and_strange_events)
 {
-	static const char forged[] = "add@" NEW_PATH "\0ACTION=add\0DEVPATH=" NEW_PATH "\0SUBSYSTEM=pci";
+	static const char forged[] =
+		"add@" NEW_PATH "\0ACTION=add\0DEVPATH=" NEW_PATH "\0SUBSYSTEM=pci";
 
 	start();
 	add_new();

@@ -54,7 +54,8 @@ DEFINE_TEST(pci_facts_are_what_the_files_say)
 	struct facts f;
 
 	fake_machine();
-	fake_add(&(struct fake){ "0000:3b:00.0", "0x10de\n", "0x25b6\n", "0x030200\n", "nvidia", 41 });
+	fake_add(&(struct fake){ "0000:3b:00.0", "0x10de\n", "0x25b6\n", "0x030200\n", "nvidia",
+				 41 });
 	fake_attr("0000:3b:00.0", "subsystem_vendor", "0x10de\n");
 	fake_attr("0000:3b:00.0", "subsystem_device", "0x157e\n");
 	fake_attr("0000:3b:00.0", "revision", "0xa1\n");
@@ -124,7 +125,8 @@ DEFINE_TEST(scan_brings_the_machine_into_the_model)
 	fake_machine();
 	fake_add(&(struct fake){ "0000:02:00.0", "0x8086\n", "0x10c9\n", "0x020000\n", "igb", 5 });
 	fake_attr("0000:02:00.0", "sriov_totalvfs", "8\n");
-	fake_add(&(struct fake){ "0000:02:10.0", "0x8086\n", "0x10ca\n", "0x020000\n", "igbvf", 6 });
+	fake_add(
+		&(struct fake){ "0000:02:10.0", "0x8086\n", "0x10ca\n", "0x020000\n", "igbvf", 6 });
 	fake_add(&(struct fake){ "10000:e1:00.0", NULL, NULL, NULL, NULL, -1 });
 	fake_virtfn("0000:02:00.0", 3, "0000:02:10.0");
 	test_file("sys/bus/pci/devices/rubbish/vendor", "0x1\n");
@@ -153,7 +155,8 @@ DEFINE_TEST(scan_removes_what_is_gone)
 
 	fake_machine();
 	fake_add(&(struct fake){ "0000:02:00.0", "0x8086\n", "0x10c9\n", "0x020000\n", "igb", 5 });
-	fake_add(&(struct fake){ "0000:02:10.0", "0x8086\n", "0x10ca\n", "0x020000\n", "igbvf", 6 });
+	fake_add(
+		&(struct fake){ "0000:02:10.0", "0x8086\n", "0x10ca\n", "0x020000\n", "igbvf", 6 });
 	fake_add(&(struct fake){ "0000:05:00.0", "0x1b36\n", "0x0010\n", "0x010802\n", "nvme", 7 });
 	fake_virtfn("0000:02:00.0", 0, "0000:02:10.0");
 	w = fake_open();

@@ -74,7 +74,8 @@ DEFINE_TEST(sysfs_bounds_what_it_reads)
 
 DEFINE_TEST(sysfs_refuses_ways_out)
 {
-	static const char *const bad[] = { "", "/etc/passwd", "..", "../x", "a/..", "a/../../x", "a//../b" };
+	static const char *const bad[] = { "",	   "/etc/passwd", "..",	    "../x",
+					   "a/..", "a/../../x",	  "a//../b" };
 	struct sysfs s = open_own();
 	char value[16];
 
@@ -98,10 +99,18 @@ DEFINE_TEST(sysfs_numbers_are_strict)
 		int rc;
 		int64_t value;
 	} rows[] = {
-		{ "0x8086\n", 0, 0x8086 }, { "-1\n", 0, -1 },	       { "64\n", 0, 64 },
-		{ "010\n", 0, 10 },	   { "70000\n", -ERANGE, 0 },  { "-2\n", -ERANGE, 0 },
-		{ "\n", -EINVAL, 0 },	   { "-\n", -EINVAL, 0 },      { "12 \n", -EINVAL, 0 },
-		{ "--1\n", -EINVAL, 0 },   { "\xff\xfe\n", -EINVAL, 0 }, { "1\n2\n", -EINVAL, 0 },
+		{ "0x8086\n", 0, 0x8086 },
+		{ "-1\n", 0, -1 },
+		{ "64\n", 0, 64 },
+		{ "010\n", 0, 10 },
+		{ "70000\n", -ERANGE, 0 },
+		{ "-2\n", -ERANGE, 0 },
+		{ "\n", -EINVAL, 0 },
+		{ "-\n", -EINVAL, 0 },
+		{ "12 \n", -EINVAL, 0 },
+		{ "--1\n", -EINVAL, 0 },
+		{ "\xff\xfe\n", -EINVAL, 0 },
+		{ "1\n2\n", -EINVAL, 0 },
 	};
 	struct sysfs s = open_own();
 

@@ -24,8 +24,11 @@ DEFINE_TEST(uevent_gives_its_fields)
 	struct uevent ev;
 	struct key key;
 
-	CHECK_EQ(PARSE("bind@" PATH "\0ACTION=bind\0DEVPATH=" PATH "\0SUBSYSTEM=pci\0DRIVER=vfio-pci\0"
-		       "PCI_CLASS=20000\0PCI_SLOT_NAME=0000:05:02.1\0SEQNUM=4711", &ev), 0);
+	CHECK_EQ(PARSE("bind@" PATH "\0ACTION=bind\0DEVPATH=" PATH
+		       "\0SUBSYSTEM=pci\0DRIVER=vfio-pci\0"
+		       "PCI_CLASS=20000\0PCI_SLOT_NAME=0000:05:02.1\0SEQNUM=4711",
+		       &ev),
+		 0);
 	CHECK_STR(ev.action, "bind");
 	CHECK_STR(ev.devpath, PATH);
 	CHECK_STR(ev.subsystem, "pci");
@@ -82,7 +85,8 @@ DEFINE_TEST(uevent_first_field_of_a_name_counts)
 {
 	struct uevent ev;
 
-	CHECK_EQ(PARSE("add@/a\0ACTION=add\0DEVPATH=/a\0SUBSYSTEM=pci\0SUBSYSTEM=net\0\0\0=", &ev), 0);
+	CHECK_EQ(PARSE("add@/a\0ACTION=add\0DEVPATH=/a\0SUBSYSTEM=pci\0SUBSYSTEM=net\0\0\0=", &ev),
+		 0);
 	CHECK_STR(ev.subsystem, "pci");
 	CHECK_EQ(ev.seqnum, 0);
 }

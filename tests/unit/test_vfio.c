@@ -19,8 +19,8 @@
 #define VF "0000:02:10.0"
 #define LONE "0000:00:1f.0"
 
-/* A GPU, its audio function and the bridge above them in group 41; a NIC with a VF; a device without
- * a group. */
+/* A GPU, its audio function and the bridge above them in group 41; a NIC with a VF; a device
+ * without a group. */
 static struct world_fake server(void)
 {
 	fake_machine();
@@ -209,17 +209,21 @@ DEFINE_TEST(claim_is_refused_with_the_cause)
 
 	CHECK_IN(plan_of(&w, BRIDGE, "alice", false), "EOPNOTSUPP: ");
 	CHECK_IN(plan_of(&w, LONE, "alice", false), "EOPNOTSUPP: " LONE " is in no IOMMU group");
-	CHECK_IN(plan_of(&w, PF, "alice", false), "EBUSY: " PF " has 1 VFs; write 0 to its sriov_numvfs");
+	CHECK_IN(plan_of(&w, PF, "alice", false),
+		 "EBUSY: " PF " has 1 VFs; write 0 to its sriov_numvfs");
 	edit(&w, PF, to_vfio);
-	CHECK_IN(plan_of(&w, VF, "alice", false), "EOPNOTSUPP: " VF " is a VF of " PF ", which is on vfio-pci");
+	CHECK_IN(plan_of(&w, VF, "alice", false),
+		 "EOPNOTSUPP: " VF " is a VF of " PF ", which is on vfio-pci");
 	edit(&w, AUDIO, by_qemu);
 	CHECK_IN(plan_of(&w, GPU, "alice", false),
-		 "EBUSY: " GPU " shares IOMMU group 41 with " AUDIO ": " AUDIO " is held by qemu kvm (pid 812)");
+		 "EBUSY: " GPU " shares IOMMU group 41 with " AUDIO ": " AUDIO
+		 " is held by qemu kvm (pid 812)");
 	edit(&w, GPU, by_persistenced);
 	CHECK_IN(plan_of(&w, GPU, "alice", false),
 		 "EBUSY: " GPU " is held by nvidia-persiste (pid 7); stop it and write again");
 	edit(&w, AUDIO, by_root);
-	CHECK_IN(plan_of(&w, AUDIO, "alice", false), "EPERM: the host needs " AUDIO ": disk nvme0n1p2");
+	CHECK_IN(plan_of(&w, AUDIO, "alice", false),
+		 "EPERM: the host needs " AUDIO ": disk nvme0n1p2");
 	CHECK_IN(plan_of(&w, AUDIO, "alice", true), "EBUSY: ");
 	model_lock(w.model);
 	model_set_iommu(w.model, false);
@@ -234,9 +238,10 @@ DEFINE_TEST(claim_keeps_the_hosts_group)
 	struct world_fake w = server();
 
 	edit(&w, AUDIO, by_root);
-	CHECK_IN(plan_of(&w, GPU, "alice", false),
-		 "EPERM: " GPU " shares IOMMU group 41 with " AUDIO
-		 ", which the host needs: disk nvme0n1p2 is mounted on /; the group stays with the host");
+	CHECK_IN(
+		plan_of(&w, GPU, "alice", false),
+		"EPERM: " GPU " shares IOMMU group 41 with " AUDIO
+		", which the host needs: disk nvme0n1p2 is mounted on /; the group stays with the host");
 	CHECK_IN(plan_of(&w, GPU, "alice", true), "1 " GPU " driver_override vfio-pci\n");
 	fake_close(&w);
 }
@@ -248,8 +253,9 @@ DEFINE_TEST(claim_that_holds_is_nothing_to_do)
 	claimed(&w);
 	edit(&w, GPU, by_qemu);
 	CHECK_STR(plan_of(&w, GPU, "alice", false), "nothing to do\n");
-	CHECK_IN(plan_of(&w, AUDIO, "bob", false), "EBUSY: " AUDIO " shares IOMMU group 41 with " GPU ": " GPU
-						   " is claimed by alice; write none to its claim first");
+	CHECK_IN(plan_of(&w, AUDIO, "bob", false),
+		 "EBUSY: " AUDIO " shares IOMMU group 41 with " GPU ": " GPU
+		 " is claimed by alice; write none to its claim first");
 	/* Drift: one member lost its driver. */
 	edit(&w, AUDIO, to_none);
 	CHECK_STR(plan_of(&w, GPU, "alice", false), "1 " AUDIO " driver_override vfio-pci\n"
@@ -326,7 +332,8 @@ DEFINE_TEST(release_is_refused_while_held)
 
 	claimed(&w);
 	edit(&w, AUDIO, by_qemu);
-	CHECK_IN(plan_of(&w, AUDIO, "none", false), "EBUSY: " AUDIO " is held by qemu kvm (pid 812)");
+	CHECK_IN(plan_of(&w, AUDIO, "none", false),
+		 "EBUSY: " AUDIO " is held by qemu kvm (pid 812)");
 	fake_close(&w);
 }
 
