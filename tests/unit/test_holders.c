@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "test.h"
-
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fakehost.h"
 #include "pcidevfs/holders.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
+#include "test.h"
 
 #define A "0000:08:00.0"
 #define B "0000:08:00.1"
@@ -20,77 +19,46 @@
 
 /* ---- a machine made of files */
 
-/* A link at path; its directories are made. */
-static void put_link(const char *target, const char *path)
-{
-	char whole[PATH_MAX];
-
-	snprintf(whole, sizeof(whole), "%s.x", path);
-	test_file(whole, "");
-	snprintf(whole, sizeof(whole), "%s/%s.x", test_dir(), path);
-	CHECK_EQ(unlink(whole), 0);
-	snprintf(whole, sizeof(whole), "%s/%s", test_dir(), path);
-	CHECK_EQ(symlink(target, whole), 0);
-}
-
 static void put_function(const char *address, const char *dir, const char *group)
 {
-	char path[256], target[256];
+	char target[256];
 
-	snprintf(path, sizeof(path), "sys/%s/vendor", dir);
-	test_file(path, "0x10de\n");
-	snprintf(path, sizeof(path), "sys/%s/iommu_group", dir);
+	host_file("0x10de\n", "sys/%s/vendor", dir);
 	snprintf(target, sizeof(target), "../../../kernel/iommu_groups/%s", group);
-	put_link(target, path);
-	snprintf(path, sizeof(path), "sys/bus/pci/devices/%s", address);
+	host_link(target, "sys/%s/iommu_group", dir);
 	snprintf(target, sizeof(target), "../../../%s", dir);
-	put_link(target, path);
+	host_link(target, "sys/bus/pci/devices/%s", address);
 }
 
 /* A device with a node below a function's directory, linked where. */
 static void put_node(const char *dir, const char *sub, const char *where, const char *devname)
 {
-	char path[256], target[256], text[256];
+	char target[256];
 
-	snprintf(path, sizeof(path), "sys/%s/%s/uevent", dir, sub);
-	snprintf(text, sizeof(text), "MAJOR=1\nDEVNAME=%s\nDEVTYPE=x\n", devname);
-	test_file(path, text);
+	snprintf(target, sizeof(target), "MAJOR=1\nDEVNAME=%s\nDEVTYPE=x\n", devname);
+	host_file(target, "sys/%s/%s/uevent", dir, sub);
 	snprintf(target, sizeof(target), "../../%s/%s", dir, sub);
-	snprintf(path, sizeof(path), "sys/%s", where);
-	put_link(target, path);
+	host_link(target, "sys/%s", where);
 }
 
 static void put_process(int pid, const char *comm, const char *open)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "proc/%d/comm", pid);
-	test_file(path, comm);
-	snprintf(path, sizeof(path), "proc/%d/fd/3", pid);
-	put_link(open, path);
+	host_file(comm, "proc/%d/comm", pid);
+	host_link(open, "proc/%d/fd/3", pid);
 }
 
 static void put_machine(void)
 {
 	put_function(A, A_DIR, "12");
 	put_function(B, B_DIR, "12");
-	test_file("dev/.there", "");
-	test_file("proc/.there", "");
 }
 
 static int run(const char *address, struct out *o)
 {
-	static const char *const names[ROOT_COUNT] = { "sys", "dev", "proc" };
-	static char path[ROOT_COUNT][PATH_MAX];
 	struct sysfs s;
 	int rc;
 
-	for (int i = 0; i < ROOT_COUNT; i++) {
-		snprintf(path[i], sizeof(path[i]), "%s/%s", test_dir(), names[i]);
-		s.path[i] = path[i];
-		s.fd[i] = open(path[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
-		CHECK(s.fd[i] >= 0);
-	}
+	host_open(&s);
 	rc = address ? holders_scan(&s, address, o) : holders_scan_all(&s, o);
 	sysfs_close(&s);
 	return rc;
@@ -169,10 +137,10 @@ DEFINE_TEST(holders_of_a_multipath_disk)
 	put_machine();
 	put_node("devices/virtual/nvme-subsystem/nvme-subsys0", "nvme0n1", "class/block/nvme0n1",
 		 "nvme0n1");
-	put_link("../../../pci0000:00/0000:00:01.0/" A "/nvme/nvme0",
-		 "sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0");
-	put_link("../../../pci0000:00/0000:00:01.0/" B "/nvme/nvme1",
-		 "sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme1");
+	host_link("../../../pci0000:00/0000:00:01.0/" A "/nvme/nvme0",
+		  "sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0");
+	host_link("../../../pci0000:00/0000:00:01.0/" B "/nvme/nvme1",
+		  "sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme1");
 	put_process(7, "a\n", "/dev/nvme0n1");
 	EXPECT(NULL, A " pid=7 comm=\"a\"\n" B " pid=7 comm=\"a\"\n");
 }
@@ -203,8 +171,8 @@ DEFINE_TEST(holders_are_told_once)
 {
 	put_machine();
 	put_process(7, "a\n", "/dev/vfio/12");
-	put_link("/dev/vfio/12", "proc/7/fd/4");
-	put_link("/any/" A "/resource0", "proc/7/fd/5");
+	host_link("/dev/vfio/12", "proc/7/fd/4");
+	host_link("/any/" A "/resource0", "proc/7/fd/5");
 	EXPECT(A, "pid=7 comm=\"a\"\n");
 }
 
@@ -218,7 +186,7 @@ DEFINE_TEST(holders_comm_is_harmless)
 DEFINE_TEST(holders_that_vanish_are_skipped)
 {
 	put_machine();
-	put_link("/dev/vfio/12", "proc/7/fd/3"); /* no comm any more */
+	host_link("/dev/vfio/12", "proc/7/fd/3"); /* no comm any more */
 	test_file("proc/8/comm", "no fd\n");
 	test_file("proc/notapid/fd/3", "");
 	test_file("proc/9", "no directory");
@@ -258,6 +226,7 @@ DEFINE_TEST(holders_unreadable_process_is_told)
 	put_process(8, "b\n", "/dev/vfio/12");
 	snprintf(path, sizeof(path), "%s/proc/7/fd", test_dir());
 	CHECK_EQ(chmod(path, 0), 0);
+	host_file("", "dev/.there");
 	/* root reads what it likes */
 	if (!geteuid() && (chmod(test_dir(), 0755) || seteuid(65534)))
 		SKIP("no other user to be: %s", strerror(errno));

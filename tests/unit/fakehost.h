@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A host made of files in the test's own directory: sys/, dev/ and proc/. */
+#ifndef PCIDEVFS_TEST_FAKEHOST_H
+#define PCIDEVFS_TEST_FAKEHOST_H
+
+struct out;
+struct sysfs;
+
+/* A file, or a link, at a printf-like path; the directories are made. */
+__attribute__((format(printf, 2, 3))) void host_file(const char *text, const char *fmt, ...);
+__attribute__((format(printf, 2, 3))) void host_link(const char *target, const char *fmt, ...);
+/* A device of a class; where is below sys/devices. */
+void host_class(const char *class, const char *where, const char *name);
+void host_open(struct sysfs *s);
+
+/* critical_scan() over this host. */
+int host_critical(struct out *o);
+void host_expect_critical(const char *mounts, const char *lines, const char *file, int line);
+
+/* With this mount table these lines are found. */
+#define EXPECT_CRITICAL(mounts, lines) host_expect_critical(mounts, lines, __FILE__, __LINE__)
+
+#endif
