@@ -211,34 +211,39 @@ static void guard_health(struct backend *b, enum guard guard, const char *name, 
 			   name, err_name(-rc));
 }
 
+/* One line: how it stands and, where something is missing, what to do. */
+static void health_line(struct out *o, bool good, const char *good_text, const char *bad_text,
+			const char *hint)
+{
+	if (good)
+		out_printf(o, "%s\n", good_text);
+	else
+		out_printf(o, "%s hint=\"%s\"\n", bad_text, hint);
+}
+
 void backend_health(struct backend *b, struct out *o)
 {
+	char uevents[64];
 	bool iommu;
 
 	model_lock(b->model);
 	iommu = model_has_iommu(b->model);
 	model_unlock(b->model);
-	out_printf(o,
-		   iommu ? "iommu=on\n"
-			 : "iommu=off hint=\"turn on VT-d or AMD-Vi in the firmware and boot with "
-			   "intel_iommu=on or amd_iommu=on\"\n");
 	if (b->uevent_fd >= 0)
-		out_printf(o, "uevents=ok overflows=%u\n", atomic_load(&b->overflows));
+		snprintf(uevents, sizeof(uevents), "uevents=ok overflows=%u",
+			 atomic_load(&b->overflows));
 	else
-		out_printf(
-			o,
-			"uevents=none error=%s hint=\"changes are seen every 10 s only; run in the "
-			"host's user namespace\"\n",
-			err_name(b->uevent_error));
+		snprintf(uevents, sizeof(uevents), "uevents=none error=%s",
+			 err_name(b->uevent_error));
+	health_line(o, iommu, "iommu=on", "iommu=off",
+		    "turn on VT-d or AMD-Vi in the firmware and boot with intel_iommu=on or "
+		    "amd_iommu=on");
+	health_line(o, b->uevent_fd >= 0, uevents, uevents,
+		    "changes are seen every 10 s only; run in the host's user namespace");
 	guard_health(b, GUARD_CRITICAL, "host_critical", o);
 	guard_health(b, GUARD_HOLDERS, "holders", o);
-	out_printf(
-		o,
-		atomic_load(&b->names_missing)
-			? "pci_ids=none hint=\"install pci.ids (hwdata, pciutils); names are made of "
-			  "ids\"\n"
-			: "pci_ids=ok\n");
-	out_printf(o, sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/vfio-pci")
-			      ? "vfio=ok\n"
-			      : "vfio=none hint=\"modprobe vfio-pci\"\n");
+	health_line(o, !atomic_load(&b->names_missing), "pci_ids=ok", "pci_ids=none",
+		    "install pci.ids or hwdata; names are made of ids");
+	health_line(o, sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/vfio-pci"), "vfio=ok",
+		    "vfio=none", "modprobe vfio-pci");
 }
