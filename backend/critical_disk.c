@@ -57,9 +57,12 @@ static struct disk *find(struct disks *disks, const char *name)
 
 static struct disk *find_dev(struct disks *disks, unsigned int major, unsigned int minor)
 {
-	for (struct disk *d = disks->rows; d < disks->rows + disks->n; d++)
+	for (size_t i = 0; i < disks->n; i++) {
+		struct disk *d = &disks->rows[i];
+
 		if (d->has_dev && d->major == major && d->minor == minor)
 			return d;
+	}
 	return NULL;
 }
 
@@ -194,12 +197,15 @@ static struct disk *find_mapper(struct disks *disks, const char *name)
 {
 	char dm[256];
 
-	for (struct disk *d = disks->rows; d < disks->rows + disks->n; d++)
+	for (size_t i = 0; i < disks->n; i++) {
+		struct disk *d = &disks->rows[i];
+
 		if (!strncmp(d->name, "dm-", 3) &&
 		    sysfs_read(disks->scan->s, ROOT_SYS, dm, sizeof(dm), "class/block/%s/dm/name",
 			       d->name) > 0 &&
 		    !strcmp(dm, name))
 			return d;
+	}
 	return NULL;
 }
 
@@ -312,7 +318,8 @@ static int swapped(struct disks *disks)
 
 static int held(struct disks *disks)
 {
-	for (struct disk *d = disks->rows; d < disks->rows + disks->n; d++) {
+	for (size_t i = 0; i < disks->n; i++) {
+		struct disk *d = &disks->rows[i];
 		_closedir_ DIR *dir =
 			sysfs_dir(disks->scan->s, ROOT_SYS, "class/block/%s/holders", d->name);
 		char first[DISK_NAME] = "", what[WHAT_MAX];
@@ -362,10 +369,13 @@ static bool is_exclusive(const struct sysfs *s, const struct disk *d)
 
 static int opened(struct disks *disks)
 {
-	for (struct disk *d = disks->rows; d < disks->rows + disks->n; d++)
+	for (size_t i = 0; i < disks->n; i++) {
+		struct disk *d = &disks->rows[i];
+
 		if (!d->used && !d->partition && d->has_dev && has_function(disks->scan->s, d) &&
 		    is_exclusive(disks->scan->s, d))
 			guard_disk(disks, d, RANK_EXCLUSIVE, "is open exclusively");
+	}
 	return 0;
 }
 

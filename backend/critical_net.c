@@ -215,8 +215,9 @@ static int scan_nics(struct nics *nics)
 	for (size_t i = 0; i < ARRAY_SIZE(tables) && !rc; i++)
 		rc = read_table(nics, i);
 	/* a NIC's own master is a better reason than one further up */
-	for (size_t i = 0; i < 2 * nics->n; i++)
-		below_master(nics, &nics->rows[i % nics->n], i >= nics->n);
+	for (int virtual = 0; virtual < 2; virtual ++)
+		for (size_t i = 0; i < nics->n; i++)
+			below_master(nics, &nics->rows[i], virtual);
 	return rc;
 }
 
