@@ -27,7 +27,7 @@ static void *listen_main(void *arg)
 	return (void *)(intptr_t)backend_listen(world.backend, NULL);
 }
 
-static void start(void)
+static void prepare(void)
 {
 	/* What we send reaches nobody else. */
 	if (unshare(CLONE_NEWNET))
@@ -36,6 +36,11 @@ static void start(void)
 	fake_add(&(struct fake){ "0000:00:03.0", "0x8086\n", "0x2030\n", "0x060400\n", "pcieport",
 				 1 });
 	world = fake_open();
+}
+
+static void start(void)
+{
+	prepare();
 	CHECK(!pthread_create(&thread, NULL, listen_main, NULL));
 }
 
@@ -172,5 +177,22 @@ DEFINE_TEST(listen_ignores_forged_and_strange_events)
 	UEVENT("add@/devices/x\0ACTION=add\0DEVPATH=/devices/x\0SUBSYSTEM=vfio");
 	usleep(200000);
 	CHECK_EQ(device_of(NEW).key.bus, BUS_NONE);
+	stop();
+}
+
+DEFINE_TEST(listen_mends_an_overflow_by_looking_at_everything)
+{
+	struct out o = { 0 };
+
+	prepare();
+	/* More than the socket holds, and nothing about the new device. */
+	for (int i = 0; i < 40000; i++)
+		UEVENT("change@/devices/x\0ACTION=change\0DEVPATH=/devices/x\0SUBSYSTEM=x");
+	add_new();
+	CHECK(!pthread_create(&thread, NULL, listen_main, NULL));
+	UNTIL(device_of(NEW).key.bus == BUS_PCI);
+	backend_health(world.backend, &o);
+	CHECK_IN(out_text(&o), "uevents=ok overflows=1\n");
+	out_free(&o);
 	stop();
 }
