@@ -12,8 +12,6 @@
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
 
-#define LABEL_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@/-"
-
 /* The members that go along: bridges stay where they are. */
 struct group {
 	const struct device *members[PLAN_DEVICES];
@@ -32,9 +30,10 @@ static bool on_vfio(const struct device *dev)
 	return driver_is_vfio(dev->facts.driver);
 }
 
+/* Values are as the row's store let them through: a name, or "" for none. */
 static bool is_release(const struct wish *wish)
 {
-	return !wish->value[0] || !strcmp(wish->value, "none");
+	return !wish->value[0];
 }
 
 static bool claimed_by(const struct device *dev, const char *who)
@@ -46,25 +45,6 @@ static bool claimed_by(const struct device *dev, const char *who)
 static bool holds(const struct device *dev, const char *who)
 {
 	return claimed_by(dev, who) && on_vfio(dev);
-}
-
-static int check_label(const struct wish *wish, struct err *err)
-{
-	size_t n = strlen(wish->value);
-	bool on;
-
-	if (!parse_bool(wish->value, &on))
-		return fail(err, EINVAL,
-			    "\"%s\" is no name; write who %s is for, or none to release it",
-			    wish->value, wish->dev.name);
-	if (n >= CLAIM_NAME)
-		return fail(err, EINVAL, "a name has at most %d characters, this one has %zu",
-			    CLAIM_NAME - 1, n);
-	if (strspn(wish->value, LABEL_CHARS) != n)
-		return fail(err, EINVAL,
-			    "\"%s\" is no name: letters, digits and . _ : @ / - are allowed",
-			    wish->value);
-	return 0;
 }
 
 static int find_group(struct model *m, const struct device *dev, struct group *ret, struct err *err)
@@ -330,9 +310,7 @@ static int claim_expand(struct model *m, const struct wish *wish, struct plan *p
 
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", wish->dev.name);
-	rc = is_release(wish) ? 0 : check_label(wish, err);
-	if (!rc)
-		rc = find_group(m, dev, &g, err);
+	rc = find_group(m, dev, &g, err);
 	if (rc)
 		return rc;
 	if (is_release(wish))

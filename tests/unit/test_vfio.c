@@ -182,27 +182,6 @@ DEFINE_TEST(claim_plans_the_whole_group)
 	fake_close(&w);
 }
 
-DEFINE_TEST(claim_names_are_labels)
-{
-	struct world_fake w = server();
-	char longest[256];
-
-	memset(longest, 'x', 254);
-	longest[254] = '\0';
-	CHECK_IN(plan_of(&w, GPU, longest, false), "EINVAL: a name has at most 253 characters");
-	longest[253] = '\0';
-	CHECK_IN(plan_of(&w, GPU, longest, false), "1 ");
-	CHECK_IN(plan_of(&w, GPU, "ns/vm-1_A@b:c.d", false), "1 ");
-	CHECK_IN(plan_of(&w, GPU, "a b", false), "EINVAL: \"a b\" is no name");
-	CHECK_IN(plan_of(&w, GPU, "\xc3\xa4", false), "EINVAL");
-	CHECK_IN(plan_of(&w, GPU, "a\nb", false), "EINVAL: \"a?b\"");
-	CHECK_IN(plan_of(&w, GPU, "1", false), "EINVAL: \"1\" is no name; write who");
-	CHECK_IN(plan_of(&w, GPU, "Yes", false), "EINVAL");
-	CHECK_STR(plan_of(&w, GPU, "none", false), "nothing to do\n");
-	CHECK_STR(plan_of(&w, GPU, "", false), "nothing to do\n");
-	fake_close(&w);
-}
-
 DEFINE_TEST(claim_is_refused_with_the_cause)
 {
 	struct world_fake w = server();
