@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The table of FUSE handlers. Every one exists: what libfuse answers for a missing one (ENOSYS) is
- * no answer of sysfs, and for poll the kernel would remember it for the whole mount. */
+/* The table of FUSE handlers. What libfuse answers for a missing one (ENOSYS) is no answer of sysfs,
+ * and for poll the kernel would remember it for the whole mount. Only lseek is left out: then the
+ * kernel does SEEK_DATA and SEEK_HOLE by itself, as it does for sysfs. */
 #define FUSE_USE_VERSION 312
 #include <errno.h>
 #include <fuse_lowlevel.h>
@@ -123,9 +124,8 @@ static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
 {
 	(void)parent;
 	(void)name;
-	(void)mode;
 	(void)rdev;
-	fuse_reply_err(req, EPERM);
+	fuse_reply_err(req, S_ISREG(mode) ? EACCES : EPERM); /* sysfs: the one is creat, the other mknod */
 }
 
 static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
@@ -261,16 +261,6 @@ static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off, of
 	fuse_reply_err(req, EOPNOTSUPP);
 }
 
-/* Only SEEK_DATA and SEEK_HOLE come here. */
-static void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, struct fuse_file_info *fi)
-{
-	(void)ino;
-	(void)off;
-	(void)whence;
-	(void)fi;
-	fuse_reply_err(req, EINVAL);
-}
-
 static void op_bmap(fuse_req_t req, fuse_ino_t ino, size_t blocksize, uint64_t idx)
 {
 	(void)ino;
@@ -331,7 +321,6 @@ const struct fuse_lowlevel_ops *tree_ops(void)
 		.poll = file_poll,
 		.fallocate = op_fallocate,
 		.copy_file_range = op_copy_file_range,
-		.lseek = op_lseek,
 		.bmap = op_bmap,
 	};
 

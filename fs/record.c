@@ -17,7 +17,7 @@
 
 /* In the stash, before the ring. */
 struct record_head {
-	char magic[8];
+	char magic[8] __attribute__((aligned(64))); /* the ring behind it wants a place like that */
 	uint32_t abi;
 	_Atomic uint64_t verdicts[RECORD_CODES]; /* by errno, 0: ok */
 	char root_error[520];			 /* tree's lock */

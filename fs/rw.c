@@ -92,30 +92,65 @@ static void reply_part(const struct read_job *job, const char *text, size_t len)
 	fuse_reply_buf(job->req, text + off, len - off < job->size ? len - off : job->size);
 }
 
-/* Makes the text now. What one read does not take is kept, so that the parts fit together. */
+/* What one read cannot take is kept for the next ones, so that the parts fit together: before the
+ * answer, since the next read may come at once. */
+static void reply_and_keep(const struct read_job *job, struct out *o)
+{
+	char *part = malloc(job->size);
+
+	if (!part) {
+		fuse_reply_err(job->req, ENOMEM);
+		out_free(o);
+		return;
+	}
+	memcpy(part, o->data, job->size);
+	job->file->len = o->len;
+	files_keep(job->tree->files, job->file, o->data, o->len);
+	fuse_reply_buf(job->req, part, job->size);
+	free(part);
+}
+
+/* Makes the text now. */
 static void reply_fresh(const struct read_job *job, const struct node *n)
 {
-	struct files *files = job->tree->files;
 	struct out o = { 0 };
 
 	if (job->file)
-		files_seen(files, job->file);
+		files_seen(job->tree->files, job->file);
 	n->row->show(&n->subject, &o);
 	if (o.failed) {
 		fuse_reply_err(job->req, ENOMEM);
 		out_free(&o);
 		return;
 	}
-	if (job->file)
-		job->file->len = o.len;
-	reply_part(job, out_text(&o), o.len);
-	if (job->file && o.len > job->size) {
-		files_keep(files, job->file, o.data, o.len);
+	if (job->file && !job->off && o.len > job->size) {
+		reply_and_keep(job, &o);
 		return;
 	}
-	if (job->file)
-		files_keep(files, job->file, NULL, 0);
+	if (job->file && !job->off)
+		job->file->len = o.len;
+	reply_part(job, out_text(&o), o.len);
 	out_free(&o);
+}
+
+/* The rest of a text that an earlier read began. False: there is none. */
+static bool reply_rest(const struct read_job *job, const struct attr *row)
+{
+	const char *text;
+	size_t len;
+
+	if (!job->file || !job->off)
+		return false;
+	text = files_kept(job->tree->files, job->file, &len);
+	if (text)
+		reply_part(job, text, len);
+	else if ((uint64_t)job->off >= job->file->len && job->file->len)
+		fuse_reply_buf(job->req, NULL, 0);
+	else if (row->flags & ATTR_SNAPSHOT && job->file->len)
+		fuse_reply_err(job->req, ESTALE); /* its snapshot ended with the former process */
+	else
+		return false;
+	return true;
 }
 
 static void read_now(const struct read_job *job)
@@ -126,6 +161,8 @@ static void read_now(const struct read_job *job)
 		fuse_reply_err(job->req, ENODEV);
 		return;
 	}
+	if (reply_rest(job, n.row))
+		return;
 	if (n.row->refresh) {
 		n.row->refresh(&n.subject);
 		if (node_get(job->tree, job->ino, &n)) {
@@ -165,26 +202,6 @@ static void read_later(const struct read_job *job, uint32_t flags)
 	fuse_reply_err(job->req, -r);
 }
 
-/* The rest of a text that an earlier read began. False: there is none. */
-static bool reply_rest(const struct read_job *job, const struct attr *row)
-{
-	const char *text;
-	size_t len;
-
-	if (!job->file || !job->off)
-		return false;
-	text = files_kept(job->tree->files, job->file, &len);
-	if (text)
-		reply_part(job, text, len);
-	else if ((uint64_t)job->off >= job->file->len && job->file->len)
-		fuse_reply_buf(job->req, NULL, 0);
-	else if (row->flags & ATTR_SNAPSHOT && job->file->len)
-		fuse_reply_err(job->req, ESTALE); /* its snapshot ended with the former process */
-	else
-		return false;
-	return true;
-}
-
 void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
 	struct tree *t = fuse_req_userdata(req);
@@ -209,8 +226,12 @@ void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 			fuse_reply_err(req, ESTALE);
 		return;
 	}
-	if (reply_rest(&job, n.row))
+	if (job.file && !off) { /* a new pass: what an earlier one kept is no part of it */
+		files_keep(t->files, job.file, NULL, 0);
+		job.file->len = 0;
+	} else if (reply_rest(&job, n.row)) {
 		return;
+	}
 	if (n.row->flags & (ATTR_SLOW | ATTR_WORK))
 		read_later(&job, n.row->flags);
 	else

@@ -255,6 +255,7 @@ DEFINE_TEST(views_show_and_let_go)
 	CHECK_EQ(count(t, 0, ROW_RESOURCES), 0);
 	CHECK_EQ(count(t, 0, ROW_GROUPS), 1);
 	CHECK(notes.n > 10);
+	free(notes.v);
 }
 
 DEFINE_TEST(node_ids_outlive_the_process)
@@ -270,6 +271,7 @@ DEFINE_TEST(node_ids_outlive_the_process)
 	CHECK_STR(n.row->name, "vendor");
 	sets_free(t->sets);
 	t->sets = sets_new();
+	free(t->members);
 	t->members = NULL;
 	t->n_members = 0;
 	again = t;
