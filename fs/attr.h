@@ -35,6 +35,7 @@ enum attr_flag {
 	ATTR_SNAPSHOT = 1 << 3, /* a read at offset 0 takes it; later ones continue it, or ESTALE */
 	ATTR_STREAM = 1 << 4,	/* the event stream: blocks, has no position */
 	ATTR_MEMBER = 1 << 5,	/* a link that lies in a view's directory, not in its object's own */
+	ATTR_GROUP = 1 << 6,	/* a write binds the IOMMU group: it needs the right to all members */
 };
 
 /* Beside enum change_bit: what the tree itself alters. */

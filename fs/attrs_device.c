@@ -211,7 +211,7 @@ const struct attr attrs_device[] = {
 	{ .name = "resource_name", .id = 10, .mode = 0444, .caps = CAP_CLAIM, .bits = CH_NAME,
 	  .show = resource_name_show, .key = "resource_name", .since = "0.1",
 	  .help = "the extended resource it is, or would be, offered as" },
-	{ .name = "claim", .id = 11, .mode = 0664, .caps = CAP_CLAIM, .bits = CH_CLAIM,
+	{ .name = "claim", .id = 11, .mode = 0664, .flags = ATTR_GROUP, .caps = CAP_CLAIM, .bits = CH_CLAIM,
 	  .show = claim_show, .store = claim_store, .key = "claim", .since = "0.1",
 	  .help = "who holds it for passthrough, none when free; the whole IOMMU group goes along. "
 		  "Writing a name binds it to vfio-pci, none gives it back" },

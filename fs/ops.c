@@ -5,12 +5,14 @@
 #define FUSE_USE_VERSION 312
 #include <errno.h>
 #include <fuse_lowlevel.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "internal.h"
 #include "pcidevfs/util.h"
+#include "worker.h"
 
 static void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup)
 {
@@ -76,6 +78,45 @@ static int set_owner(struct tree *t, const struct stat *st, const struct stat *a
 	return objects_set_owner(t->objects, st->st_ino, &own);
 }
 
+struct owner_job {
+	fuse_req_t req;
+	struct tree *tree;
+	uint64_t ino[ROW_MAX];
+	size_t n;
+	struct stat st;
+};
+
+/* The owner of a directory counts for files in it, of which the kernel has cached other owners. */
+static void forget_owners(void *ctx)
+{
+	struct owner_job *job = ctx;
+
+	for (size_t i = 0; i < job->n; i++)
+		fuse_lowlevel_notify_inval_inode(job->tree->se, job->ino[i], -1, 0);
+	fuse_reply_attr(job->req, &job->st, CACHE_SECONDS);
+	free(job);
+}
+
+static int reply_dir_attr(fuse_req_t req, struct tree *t, const struct node *n, const struct stat *st)
+{
+	const struct obj_type *type = &obj_types[n->kind];
+	struct owner_job *job = calloc(1, sizeof(*job));
+	int r;
+
+	if (!job)
+		return -ENOMEM;
+	*job = (struct owner_job){ .req = req, .tree = t, .st = *st };
+	pthread_mutex_lock(&t->lock);
+	for (size_t i = 0; i < *type->n_rows && job->n < ROW_MAX; i++)
+		if (type->rows[i].store)
+			job->ino[job->n++] = objects_ino(t->objects, n->slot, type->rows[i].id);
+	pthread_mutex_unlock(&t->lock);
+	r = worker_do(t->worker, forget_owners, job); /* never from this thread */
+	if (r)
+		free(job);
+	return r;
+}
+
 static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
 		       struct fuse_file_info *fi)
 {
@@ -92,12 +133,13 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to
 	}
 	node_stat(t, &n, n.row, &st);
 	r = set_owner(t, &st, attr, to_set);
-	if (r) {
-		fuse_reply_err(req, -r);
-		return;
-	}
 	node_stat(t, &n, n.row, &st);
-	fuse_reply_attr(req, &st, CACHE_SECONDS);
+	if (!r && !n.row && to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID))
+		r = reply_dir_attr(req, t, &n, &st);
+	else if (!r)
+		fuse_reply_attr(req, &st, CACHE_SECONDS);
+	if (r)
+		fuse_reply_err(req, -r);
 }
 
 static void op_readlink(fuse_req_t req, fuse_ino_t ino)

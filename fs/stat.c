@@ -23,6 +23,38 @@ static void apply_owner(struct tree *t, struct stat *st)
 	st->st_mtim = st->st_ctim = own.mtime;
 }
 
+/* The owner of a device's directory counts for those of its files that have none of their own. */
+static void apply_rights(struct tree *t, uint64_t dir_ino, const struct attr *row, struct stat *st)
+{
+	struct owner own;
+
+	apply_owner(t, st);
+	if (!(row->mode & 0222) || objects_owner(t->objects, st->st_ino, &own) ||
+	    !objects_owner(t->objects, dir_ino, &own))
+		return;
+	st->st_uid = own.uid;
+	if (own.gid)
+		st->st_gid = own.gid;
+}
+
+void file_rights(struct tree *t, uint32_t slot, const struct attr *row, struct stat *st)
+{
+	uint64_t dir_ino;
+
+	memset(st, 0, sizeof(*st));
+	pthread_mutex_lock(&t->lock);
+	st->st_ino = objects_ino(t->objects, slot, row->id);
+	dir_ino = objects_ino(t->objects, slot, ROW_SELF);
+	pthread_mutex_unlock(&t->lock);
+	st->st_mode = S_IFREG | row->mode;
+	st->st_nlink = 1;
+	if (row->mode & 0020) {
+		st->st_gid = t->group;
+		st->st_mode &= t->group ? ~(mode_t)0 : ~(mode_t)0020;
+	}
+	apply_rights(t, dir_ino, row, st);
+}
+
 static off_t exact_size(const struct node *n, const struct attr *row)
 {
 	struct out o = { 0 };
@@ -52,24 +84,20 @@ static nlink_t count_dirs(struct tree *t, enum obj_kind kind, uint32_t slot, uin
 
 void node_stat(struct tree *t, const struct node *n, const struct attr *row, struct stat *st)
 {
+	if (row && !(row->mode & S_IFMT)) {
+		file_rights(t, n->slot, row, st);
+		st->st_size = row->flags & ATTR_CONST ? exact_size(n, row) : SYSFS_SIZE;
+		return;
+	}
 	memset(st, 0, sizeof(*st));
+	st->st_mode = row ? row->mode : S_IFDIR | 0755;
+	st->st_nlink = 1;
 	pthread_mutex_lock(&t->lock);
 	st->st_ino = objects_ino(t->objects, n->slot, row ? row->id : ROW_SELF);
-	st->st_nlink = 1;
-	if (!row || S_ISDIR(row->mode))
+	if (S_ISDIR(st->st_mode))
 		st->st_nlink = 2 + count_dirs(t, n->kind, n->slot, n->subject.dev ? n->dev.caps : 0,
 					      row, row ? row->entries : obj_types[n->kind].entries);
 	pthread_mutex_unlock(&t->lock);
-	st->st_mode = row ? row->mode : S_IFDIR | 0755;
-	if (!(st->st_mode & S_IFMT))
-		st->st_mode |= S_IFREG;
-	if (S_ISREG(st->st_mode)) {
-		st->st_size = row->flags & ATTR_CONST ? exact_size(n, row) : SYSFS_SIZE;
-		if (st->st_mode & 0020) {
-			st->st_gid = t->group;
-			st->st_mode &= t->group ? ~(mode_t)0 : ~(mode_t)0020;
-		}
-	}
 	apply_owner(t, st);
 }
 
