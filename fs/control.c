@@ -133,10 +133,12 @@ static int fill_offer(const struct options *o, struct offer *offer, struct err *
 
 		if (!given)
 			continue;
-		if (options_is_path(i) && *given != '/')
-			given = path = realpath(given, NULL);
-		if (!given)
-			return fail(err, errno, "%s: %s", options_given(o, i), strerror(errno));
+		if (options_is_path(i) && *given != '/') {
+			path = realpath(given, NULL);
+			if (!path)
+				return fail(err, errno, "%s: %s", given, strerror(errno));
+			given = path;
+		}
 		if (!STR_COPY(offer->value[i], given))
 			return fail(err, ENAMETOOLONG, "%s is too long to be handed over", given);
 	}

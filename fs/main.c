@@ -267,15 +267,12 @@ static int serve(const struct options *o)
 	set_signals(SIG_UNBLOCK);
 	if (!r) {
 		handoff_report(d.sock, REPORT_SERVING, "");
-		r = session_loop(d.session, &stop);
-		if (r)
-			handoff_report(d.sock, r == -ENODEV ? REPORT_GONE : REPORT_REFUSED,
-				       strerror(-r));
-	} else {
-		handoff_report(d.sock, REPORT_REFUSED, err.text);
+		r = session_loop(d.session, &stop, &err);
 	}
+	if (r)
+		handoff_report(d.sock, r > 0 ? REPORT_GONE : REPORT_REFUSED, err.text);
 	daemon_close(&d);
-	return r && r != -ENODEV;
+	return r != 0;
 }
 
 int main(int argc, char **argv)

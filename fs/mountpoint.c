@@ -77,46 +77,46 @@ int mountpoint_find(const char *path, struct mount_entry *ret)
 	return r;
 }
 
-/* Splits off the last component, which is not resolved: a dead mount cannot be looked up. */
-static int resolve_parent(const char *arg, char **ret)
+/* Splits off the last component, which is not resolved: a dead mount cannot be looked up. NULL with
+ * errno set. */
+static char *resolve_parent(const char *arg)
 {
 	_free_ char *copy = strdup(arg);
 	_free_ char *dir = NULL;
-	char *slash, *base;
+	char *slash, *base, *path;
 
 	if (!copy)
-		return -ENOMEM;
+		return NULL;
 	for (size_t n = strlen(copy); n > 1 && copy[n - 1] == '/'; n--)
 		copy[n - 1] = '\0';
 	slash = strrchr(copy, '/');
 	base = slash ? slash + 1 : copy;
 	if (!*base || !strcmp(base, ".") || !strcmp(base, ".."))
-		return (*ret = realpath(copy, NULL)) ? 0 : -errno;
+		return realpath(copy, NULL);
 	if (slash)
 		*slash = '\0';
 	dir = realpath(!slash ? "." : *copy ? copy : "/", NULL);
 	if (!dir)
-		return -errno;
-	return asprintf(ret, "%s/%s", strcmp(dir, "/") ? dir : "", base) < 0 ? -ENOMEM : 0;
+		return NULL;
+	return asprintf(&path, "%s/%s", strcmp(dir, "/") ? dir : "", base) < 0 ? NULL : path;
 }
 
 int mountpoint_resolve(const char *arg, char **ret_path, struct err *err)
 {
+	char *path = resolve_parent(arg);
 	struct mount_entry entry;
 	struct stat st;
-	char *path;
-	int r = resolve_parent(arg, &path);
 
-	if (r)
-		return fail(err, -r, "%s: the directory above the mount point: %s", arg, strerror(-r));
+	if (!path)
+		return fail(err, errno, "%s: the directory above the mount point: %s", arg,
+			    strerror(errno));
 	/* Nothing is mounted there, so looking is safe. */
 	if (mountpoint_find(path, &entry) && !lstat(path, &st) && S_ISLNK(st.st_mode)) {
 		char *target = realpath(path, NULL);
 
-		r = errno;
 		free(path);
 		if (!target)
-			return fail(err, r, "%s: %s", arg, strerror(r));
+			return fail(err, errno, "%s: %s", arg, strerror(errno));
 		path = target;
 	}
 	*ret_path = path;

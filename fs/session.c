@@ -294,18 +294,22 @@ static void serve_one(struct session *s, size_t len)
 	current_unique = 0;
 }
 
-int session_loop(struct session *s, const volatile sig_atomic_t *stop)
+int session_loop(struct session *s, const volatile sig_atomic_t *stop, struct err *err)
 {
 	while (!*stop && !fuse_session_exited(s->se)) {
 		ssize_t n = read(s->fd, s->buf, BUFFER);
 
 		if (n >= (ssize_t)sizeof(struct fuse_in_header))
 			serve_one(s, (size_t)n);
+		else if (n >= 0)
+			return fail(err, EPROTO, "the kernel sent a request of %zd bytes", n);
+		else if (errno == ENODEV)
+			return 1;
 		/* ENOENT: the asker was interrupted before we had read the request. */
-		else if (n >= 0 || (errno != EINTR && errno != EAGAIN && errno != ENOENT))
-			return n < 0 ? -errno : -EIO;
+		else if (errno != EINTR && errno != EAGAIN && errno != ENOENT)
+			return fail(err, errno, "requests cannot be read: %s", strerror(errno));
 	}
-	return *stop ? 0 : -ENODEV;
+	return !*stop;
 }
 
 void session_health(struct session *s, struct out *o)

@@ -40,8 +40,8 @@ struct fuse_session *session_fuse(struct session *s);
 int session_adopt(struct session *s, struct err *err);
 /* Settles what the former process left unanswered. Before session_loop(), not in the first. */
 void session_recover(struct session *s);
-/* Serves until *stop is set and a signal has come (0), or the connection is gone (-ENODEV). */
-int session_loop(struct session *s, const volatile sig_atomic_t *stop);
+/* Serves until *stop is set and a signal has come (0), or the connection is gone (1). */
+int session_loop(struct session *s, const volatile sig_atomic_t *stop, struct err *err);
 
 /* Of the request that this thread handles, as the kernel gave it; 0 in other threads. */
 uint64_t session_unique(void);
