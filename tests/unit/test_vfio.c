@@ -250,7 +250,7 @@ DEFINE_TEST(claim_adopts_what_is_on_vfio)
 
 	edit(&w, GPU, to_vfio);
 	edit(&w, AUDIO, to_vfio);
-	CHECK_STR(plan_of(&w, GPU, "none", false), "nothing to do\n");
+	CHECK_STR(plan_of(&w, GPU, "", false), "nothing to do\n");
 	CHECK_STR(plan_of(&w, GPU, "alice", false), "1 " GPU " driver_override vfio-pci\n"
 						    "2 " AUDIO " driver_override vfio-pci\n"
 						    "3 " GPU " node /dev/vfio/41\n");
@@ -259,7 +259,7 @@ DEFINE_TEST(claim_adopts_what_is_on_vfio)
 	CHECK_STR(want_of(&w, AUDIO).claim, "alice");
 	CHECK(!want_of(&w, GPU).former_known);
 	/* Nobody knows what it had: the kernel chooses. */
-	CHECK_STR(plan_of(&w, GPU, "none", false), "1 " GPU " unbind vfio-pci\n"
+	CHECK_STR(plan_of(&w, GPU, "", false), "1 " GPU " unbind vfio-pci\n"
 						   "2 " GPU " driver_override none\n"
 						   "3 " GPU " drivers_probe none\n"
 						   "4 " AUDIO " unbind vfio-pci\n"
@@ -291,15 +291,15 @@ DEFINE_TEST(claim_remembers_and_release_restores)
 	CHECK_STR(want_of(&w, GPU).claim, "alice");
 	CHECK_STR(want_of(&w, AUDIO).claim, "alice");
 	CHECK_STR(want_of(&w, BRIDGE).claim, "");
-	CHECK_STR(plan_of(&w, AUDIO, "none", false), "1 " GPU " unbind vfio-pci\n"
+	CHECK_STR(plan_of(&w, AUDIO, "", false), "1 " GPU " unbind vfio-pci\n"
 						     "2 " GPU " driver_override none\n"
 						     "3 " GPU " rebind nvidia\n"
 						     "4 " AUDIO " unbind vfio-pci\n"
 						     "5 " AUDIO " driver_override none\n");
-	CHECK_EQ(call(&w, claim->settle, AUDIO, "none", &err), -EIO);
+	CHECK_EQ(call(&w, claim->settle, AUDIO, "", &err), -EIO);
 	edit(&w, GPU, to_none);
 	edit(&w, AUDIO, to_none);
-	CHECK_EQ(call(&w, claim->settle, AUDIO, "none", &err), 0);
+	CHECK_EQ(call(&w, claim->settle, AUDIO, "", &err), 0);
 	CHECK_STR(want_of(&w, GPU).claim, "");
 	CHECK(!want_of(&w, GPU).former_known);
 	fake_close(&w);
@@ -311,7 +311,7 @@ DEFINE_TEST(release_is_refused_while_held)
 
 	claimed(&w);
 	edit(&w, AUDIO, by_qemu);
-	CHECK_IN(plan_of(&w, AUDIO, "none", false),
+	CHECK_IN(plan_of(&w, AUDIO, "", false),
 		 "EBUSY: " AUDIO " is held by qemu kvm (pid 812)");
 	fake_close(&w);
 }
@@ -323,7 +323,7 @@ DEFINE_TEST(release_gives_a_vf_back_by_override)
 	edit(&w, VF, to_vfio);
 	edit(&w, VF, by_alice);
 	edit(&w, VF, from_igbvf);
-	CHECK_STR(plan_of(&w, VF, "none", false), "1 " VF " unbind vfio-pci\n"
+	CHECK_STR(plan_of(&w, VF, "", false), "1 " VF " unbind vfio-pci\n"
 						  "2 " VF " driver_override none\n"
 						  "3 " VF " driver_override igbvf\n"
 						  "4 " VF " rebind igbvf\n"
