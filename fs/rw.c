@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fuse_lowlevel.h>
+#include <linux/fuse.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "internal.h"
 #include "pcidevfs/txn.h"
@@ -52,6 +54,24 @@ static int open_node(struct tree *t, const struct node *n, struct fuse_file_info
 	return fi->fh ? 0 : -ENFILE;
 }
 
+/* Writers of one file do not wait for each other in the kernel (Linux 6.2). libfuse has no way to say
+ * so before 3.15, so this answer is made by hand. */
+static int reply_parallel(struct tree *t, fuse_req_t req, const struct fuse_file_info *fi)
+{
+	struct {
+		struct fuse_out_header head;
+		struct fuse_open_out open;
+	} msg = {
+		.head = { .len = sizeof(msg), .unique = t->conf.unique() },
+		.open = { .fh = fi->fh,
+			  .open_flags = FOPEN_DIRECT_IO | FOPEN_NOFLUSH | FOPEN_PARALLEL_DIRECT_WRITES },
+	};
+	ssize_t n = write(t->fuse_fd, &msg, sizeof(msg));
+
+	fuse_reply_none(req);
+	return n == (ssize_t)sizeof(msg) ? 0 : -errno;
+}
+
 void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct tree *t = fuse_req_userdata(req);
@@ -60,10 +80,16 @@ void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 	if (!r)
 		r = open_node(t, &n, fi);
-	if (r)
+	if (r) {
 		fuse_reply_err(req, -r);
+		return;
+	}
+	if ((fi->flags & O_ACCMODE) != O_RDONLY)
+		r = reply_parallel(t, req, fi);
 	else
-		fuse_reply_open(req, fi);
+		r = fuse_reply_open(req, fi);
+	if (r && fi->fh) /* who opened it was killed meanwhile: no release will come */
+		files_release(t->files, fi->fh);
 }
 
 void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
