@@ -100,7 +100,8 @@ void backend_free(struct backend *b)
 		return;
 	io_free(b->io);
 	closep(&b->stop_fd);
-	closep(&b->uevent_fd);
+	if (b->uevent_fd >= 0)
+		close(b->uevent_fd);
 	sysfs_close(&b->sys);
 	free((char *)b->roots.sysfs);
 	free((char *)b->roots.dev);
@@ -121,7 +122,6 @@ int backend_scan(struct backend *b, struct err *err)
 	/* First, so that what changes while we read is heard afterwards. */
 	if (b->uevent_fd < 0)
 		b->uevent_fd = listen_open();
-	b->uevent_error = b->uevent_fd < 0 ? -b->uevent_fd : 0;
 	rc = scan_all(b);
 	return rc ? fail(err, -rc, "%s/" PCI_DEVICES " cannot be read: %s", b->sys.path[ROOT_SYS],
 			 strerror(-rc))
@@ -223,22 +223,23 @@ static void health_line(struct out *o, bool good, const char *good_text, const c
 
 void backend_health(struct backend *b, struct out *o)
 {
+	int uevent_fd = b->uevent_fd;
 	char uevents[64];
 	bool iommu;
 
 	model_lock(b->model);
 	iommu = model_has_iommu(b->model);
 	model_unlock(b->model);
-	if (b->uevent_fd >= 0)
+	if (uevent_fd >= 0)
 		snprintf(uevents, sizeof(uevents), "uevents=ok overflows=%u",
 			 atomic_load(&b->overflows));
 	else
 		snprintf(uevents, sizeof(uevents), "uevents=none error=%s",
-			 err_name(b->uevent_error));
+			 err_name(-uevent_fd));
 	health_line(o, iommu, "iommu=on", "iommu=off",
 		    "turn on VT-d or AMD-Vi in the firmware and boot with intel_iommu=on or "
 		    "amd_iommu=on");
-	health_line(o, b->uevent_fd >= 0, uevents, uevents,
+	health_line(o, uevent_fd >= 0, uevents, uevents,
 		    "changes are seen every 10 s only; run in the host's user namespace");
 	guard_health(b, GUARD_CRITICAL, "host_critical", o);
 	guard_health(b, GUARD_HOLDERS, "holders", o);

@@ -36,8 +36,7 @@ struct backend {
 	pthread_mutex_t observing;
 	struct guards guards;
 	int stop_fd;
-	int uevent_fd; /* -1: none, and uevent_error says why */
-	int uevent_error;
+	atomic_int uevent_fd; /* -errno: there is none, and why; health reads it beside a scan */
 	atomic_uint overflows;	   /* of the uevent socket, each mended by a full scan */
 	atomic_bool names_missing; /* pci.ids was asked for and is not there */
 };
