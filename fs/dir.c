@@ -67,19 +67,13 @@ void dir_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	reply_found(req, &st);
 }
 
+/* There is nothing to open. The kernel remembers this answer, asks no more, and caches what it lists
+ * until it is told otherwise: two requests less for each directory. */
 void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	struct node *n = malloc(sizeof(*n));
-	int r = n ? node_get(fuse_req_userdata(req), ino, n) : -ENOMEM;
-
-	free(n);
-	if (r) {
-		fuse_reply_err(req, -r);
-		return;
-	}
-	fi->cache_readdir = 1;
-	fi->keep_cache = 1;
-	fuse_reply_open(req, fi);
+	(void)ino;
+	(void)fi;
+	fuse_reply_err(req, ENOSYS);
 }
 
 struct listing {
