@@ -33,8 +33,7 @@ struct region {
 /* What only this process knows of a file. */
 struct side {
 	uint32_t next, prev; /* of the same node's chain, or the free list */
-	char *text;
-	size_t len;
+	char *text; /* as long as its open_file says */
 };
 
 struct files {
@@ -232,13 +231,6 @@ static uint32_t place_of(struct files *f, const struct open_file *file)
 	return (uint32_t)(file - f->r->files);
 }
 
-static void drop_text(struct side *s)
-{
-	free(s->text);
-	s->text = NULL;
-	s->len = 0;
-}
-
 void files_release(struct files *f, uint64_t fh)
 {
 	struct open_file *file;
@@ -249,7 +241,8 @@ void files_release(struct files *f, uint64_t fh)
 		uint32_t i = place_of(f, file);
 
 		file->fh = 0;
-		drop_text(&f->side[i]);
+		free(f->side[i].text);
+		f->side[i].text = NULL;
 		unlink_file(f, i);
 		set_free(f, i);
 	}
@@ -266,27 +259,33 @@ struct open_file *files_get(struct files *f, uint64_t fh)
 	return file;
 }
 
-void files_keep(struct files *f, const struct open_file *file, char *text, size_t len)
+void files_keep(struct files *f, struct open_file *file, char *text, size_t len)
 {
 	struct side *s;
 
 	pthread_mutex_lock(&f->lock);
 	s = &f->side[place_of(f, file)];
-	drop_text(s);
+	free(s->text);
 	s->text = text;
-	s->len = len;
+	file->len = len;
 	pthread_mutex_unlock(&f->lock);
 }
 
-const char *files_kept(struct files *f, const struct open_file *file, size_t *ret_len)
+ssize_t files_kept(struct files *f, const struct open_file *file, uint64_t off, char *buf, size_t size,
+		   uint64_t *ret_len)
 {
+	ssize_t n = -1;
 	const char *text;
 
 	pthread_mutex_lock(&f->lock);
+	*ret_len = file->len;
 	text = f->side[place_of(f, file)].text;
-	*ret_len = f->side[place_of(f, file)].len;
+	if (text) {
+		n = off >= file->len ? 0 : (ssize_t)(file->len - off < size ? file->len - off : size);
+		memcpy(buf, text + (n ? off : 0), (size_t)n);
+	}
 	pthread_mutex_unlock(&f->lock);
-	return text;
+	return n;
 }
 
 void files_seen(struct files *f, struct open_file *file)

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct err;
 struct files;
@@ -51,9 +52,13 @@ void files_release(struct files *f, uint64_t fh);
 /* NULL when it is none of ours. Good until its release. */
 struct open_file *files_get(struct files *f, uint64_t fh);
 
-/* Text that one read could not take; owned by the file until the next of these calls. */
-void files_keep(struct files *f, const struct open_file *file, char *text, size_t len);
-const char *files_kept(struct files *f, const struct open_file *file, size_t *ret_len);
+/* Notes how long the text is that was read from offset 0, and takes it over when one read could not
+ * take all of it; else text is NULL. */
+void files_keep(struct files *f, struct open_file *file, char *text, size_t len);
+/* Copies what is kept from off on. -1 when no text is kept. *ret_len: how long the whole is, 0 when
+ * nothing was read yet. */
+ssize_t files_kept(struct files *f, const struct open_file *file, uint64_t off, char *buf, size_t size,
+		   uint64_t *ret_len);
 
 void files_seen(struct files *f, struct open_file *file); /* before its text is made */
 /* Changed? kh 0: only asks; else wakes later. */

@@ -130,7 +130,6 @@ static void reply_and_keep(const struct read_job *job, struct out *o)
 		return;
 	}
 	memcpy(part, o->data, job->size);
-	job->file->len = o->len;
 	files_keep(job->tree->files, job->file, o->data, o->len);
 	fuse_reply_buf(job->req, part, job->size);
 	free(part);
@@ -154,7 +153,7 @@ static void reply_fresh(const struct read_job *job, const struct node *n)
 		return;
 	}
 	if (job->file && !job->off)
-		job->file->len = o.len;
+		files_keep(job->tree->files, job->file, NULL, o.len);
 	reply_part(job, out_text(&o), o.len);
 	out_free(&o);
 }
@@ -162,21 +161,25 @@ static void reply_fresh(const struct read_job *job, const struct node *n)
 /* The rest of a text that an earlier read began. False: there is none. */
 static bool reply_rest(const struct read_job *job, const struct attr *row)
 {
-	const char *text;
-	size_t len;
+	bool answered = true;
+	uint64_t len;
+	char *part;
+	ssize_t n;
 
 	if (!job->file || !job->off)
 		return false;
-	text = files_kept(job->tree->files, job->file, &len);
-	if (text)
-		reply_part(job, text, len);
-	else if ((uint64_t)job->off >= job->file->len && job->file->len)
-		fuse_reply_buf(job->req, NULL, 0);
-	else if (row->flags & ATTR_SNAPSHOT && job->file->len)
+	part = malloc(job->size);
+	n = part ? files_kept(job->tree->files, job->file, (uint64_t)job->off, part, job->size, &len) : 0;
+	if (!part)
+		fuse_reply_err(job->req, ENOMEM);
+	else if (n >= 0 || (len && (uint64_t)job->off >= len))
+		fuse_reply_buf(job->req, part, n > 0 ? (size_t)n : 0);
+	else if (len && row->flags & ATTR_SNAPSHOT)
 		fuse_reply_err(job->req, ESTALE); /* its snapshot ended with the former process */
 	else
-		return false;
-	return true;
+		answered = false;
+	free(part);
+	return answered;
 }
 
 static void read_now(const struct read_job *job)
@@ -254,7 +257,6 @@ void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 	}
 	if (job.file && !off) { /* a new pass: what an earlier one kept is no part of it */
 		files_keep(t->files, job.file, NULL, 0);
-		job.file->len = 0;
 	} else if (reply_rest(&job, n.row)) {
 		return;
 	}
