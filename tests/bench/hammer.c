@@ -129,7 +129,9 @@ static void __attribute__((noreturn)) run_client(struct shared *all, int me, con
 static void __attribute__((noreturn)) run_clients(struct shared *all, const char *tree,
 						  const char *place, char **what, int n)
 {
-	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	/* EINVAL: in a chroot / is no mount point. */
+	if (unshare(CLONE_NEWNS) ||
+	    (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) && errno != EINVAL) ||
 	    mount(tree, place, NULL, MS_BIND, NULL)) {
 		perror("hammer: mount namespace");
 		_exit(1);
