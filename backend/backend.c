@@ -15,6 +15,7 @@
 #include "pcidevfs/pci.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
+#include "vfio.h"
 
 #define GROUP_MAX 1024
 
@@ -27,6 +28,15 @@ static const struct method *const methods[] = {
 const struct method *const *backend_methods(void)
 {
 	return methods;
+}
+
+static const struct verb *const verbs[] = {
+	&vfio_override, &vfio_unbind, &vfio_bind, &vfio_rebind, &vfio_probe, &vfio_node, NULL,
+};
+
+const struct verb *const *backend_verbs(void)
+{
+	return verbs;
 }
 
 static int resolve_roots(struct backend *b, const struct roots *roots, struct err *err)

@@ -409,11 +409,18 @@ static int claim_settle(struct model *m, const struct wish *wish, struct err *er
 	return rc;
 }
 
+static bool claim_down(struct model *m, const struct wish *wish)
+{
+	(void)m;
+	return is_release(wish);
+}
+
 /* After everything that decides what the function is. */
 const struct method vfio_claim = {
 	.file = "claim",
 	.rank = 100,
 	.can = claim_can,
+	.down = claim_down,
 	.expand = claim_expand,
 	.settle = claim_settle,
 	.prepare = claim_prepare,

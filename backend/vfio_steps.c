@@ -164,8 +164,13 @@ static int unbind(struct backend *b, struct step *step, const char *driver, unsi
 static int bind_back(struct backend *b, struct step *step, const char *driver, unsigned int ms,
 		     struct err *err)
 {
-	int rc = write_override(b, step->dev.name, driver, ms, NULL);
+	char now[DRIVER_NAME];
+	int rc;
 
+	driver_now(b, step->dev.name, now);
+	if (!strcmp(now, driver))
+		return 0; /* never taken from it */
+	rc = write_override(b, step->dev.name, driver, ms, NULL);
 	if (!rc)
 		rc = write_driver(b, driver, "bind", step->dev.name, ms, NULL);
 	return rc ? explain(b, step, rc, driver, ms, err) : 0;
@@ -192,6 +197,11 @@ static int bind_run(void *backend, struct step *step, unsigned int ms, struct er
 
 static int bind_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
+	char now[DRIVER_NAME];
+
+	driver_now(backend, step->dev.name, now);
+	if (strcmp(now, step->value))
+		return 0; /* never got it, or lost it */
 	return unbind(backend, step, step->value, ms, false, err);
 }
 
@@ -244,10 +254,13 @@ static int node_run(void *backend, struct step *step, unsigned int ms, struct er
 #define BIND_MS 10000
 #define UNBIND_MS 30000
 
-const struct verb vfio_override = { "driver_override", "driver_override", BIND_MS, override_run,
-				    override_undo };
-const struct verb vfio_unbind = { "unbind", "driver", UNBIND_MS, unbind_run, unbind_undo };
-const struct verb vfio_bind = { "bind", "driver", BIND_MS, bind_run, bind_undo };
-const struct verb vfio_rebind = { "rebind", "driver", BIND_MS, rebind_run, probe_undo };
-const struct verb vfio_probe = { "drivers_probe", "driver", BIND_MS, probe_run, probe_undo };
-const struct verb vfio_node = { "node", NULL, BIND_MS, node_run, NULL };
+const struct verb vfio_override = { .name = "driver_override", .deadline_ms = BIND_MS, .records = true,
+				    .run = override_run, .undo = override_undo };
+const struct verb vfio_unbind = { .name = "unbind", .deadline_ms = UNBIND_MS, .run = unbind_run,
+				  .undo = unbind_undo };
+const struct verb vfio_bind = { .name = "bind", .deadline_ms = BIND_MS, .run = bind_run, .undo = bind_undo };
+const struct verb vfio_rebind = { .name = "rebind", .deadline_ms = BIND_MS, .run = rebind_run,
+				  .undo = probe_undo };
+const struct verb vfio_probe = { .name = "drivers_probe", .deadline_ms = BIND_MS, .run = probe_run,
+				 .undo = probe_undo };
+const struct verb vfio_node = { .name = "node", .deadline_ms = BIND_MS, .run = node_run };

@@ -28,7 +28,7 @@
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 
-enum { EXECUTORS = 4 };
+enum { EXECUTORS = 64 }; /* at most: each waits for one act, or for a slow row */
 
 static volatile sig_atomic_t stop;
 
@@ -112,14 +112,19 @@ static int open_model(struct daemon *d, struct err *err)
 
 static int open_tree(struct daemon *d, struct err *err)
 {
+	size_t size;
+	void *journal = stash_region(d->stash, STASH_TXN, &size);
 	const struct engine_conf engine = {
 		.model = d->model,
 		.world = { .backend = d->backend,
 			   .methods = backend_methods(),
+			   .verbs = backend_verbs(),
 			   .observe = backend_observe,
 			   .observe_holders = backend_observe_holders,
 			   .late = backend_late },
 		.deadline_factor = d->o->deadline_factor,
+		.journal = journal,
+		.journal_size = size,
 		.threads = EXECUTORS,
 		.verdict = on_verdict,
 		.verdict_ctx = d,

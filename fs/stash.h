@@ -14,7 +14,7 @@
 struct err;
 struct stash;
 
-#define STASH_ABI 1
+#define STASH_ABI 2
 
 enum stash_region {
 	STASH_SESSION, /* stored INIT, generations, counters: session.c */
@@ -25,6 +25,7 @@ enum stash_region {
 	STASH_LOG,     /* ring of log lines: ring.c */
 	STASH_FILES,   /* what open files have gathered: positions of streams, ctl text */
 	STASH_JOURNAL, /* write requests in flight and their verdicts */
+	STASH_TXN,     /* the engine's journal: what runs, step by step */
 	STASH_COUNT
 };
 

@@ -41,10 +41,10 @@ int write_text(const char *file, const char *buf, size_t size, char text[static 
 	return 0;
 }
 
-static struct actor actor_of(fuse_req_t req)
+static struct actor actor_of(fuse_req_t req, uint64_t unique)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
-	struct actor who = { .uid = ctx->uid, .gid = ctx->gid, .pid = ctx->pid };
+	struct actor who = { .uid = ctx->uid, .gid = ctx->gid, .pid = ctx->pid, .tag = unique };
 	char path[64];
 	ssize_t n = -1;
 	int fd;
@@ -170,7 +170,7 @@ static int submit(struct tree *t, fuse_req_t req, uint32_t slot, size_t size, co
 static void carry_out(struct tree *t, fuse_req_t req, const struct node *n, const char *buf, size_t size,
 		      uint32_t slot)
 {
-	const struct actor who = actor_of(req);
+	const struct actor who = actor_of(req, t->conf.unique() & ~UNIQUE_RESENT);
 	char text[WRITE_MAX + 1] = "";
 	struct wish wish = { 0 };
 	struct err err = { 0 };

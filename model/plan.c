@@ -25,6 +25,7 @@ int plan_step(struct plan *p, const struct verb *verb, const struct key *dev, co
 
 	if (p->n_steps >= PLAN_STEPS)
 		return fail(err, E2BIG, "this takes more than %d steps", PLAN_STEPS);
+	STR_COPY(s.verb_name, verb->name);
 	if (!STR_COPY(s.value, value))
 		return fail(err, EINVAL, "%s: \"%s\" is too long", verb->name, value);
 	steps = grown(p->steps, p->n_steps, sizeof(*steps));
@@ -35,13 +36,20 @@ int plan_step(struct plan *p, const struct verb *verb, const struct key *dev, co
 	return 0;
 }
 
+static bool is_among(const struct key *dev, const struct key *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (key_eq(dev, &v[i]))
+			return true;
+	return false;
+}
+
 int plan_touch(struct plan *p, const struct key *dev, struct err *err)
 {
 	struct key *devices;
 
-	for (size_t i = 0; i < p->n_devices; i++)
-		if (key_eq(&p->devices[i], dev))
-			return 0;
+	if (is_among(dev, p->devices, p->n_devices))
+		return 0;
 	if (p->n_devices >= PLAN_DEVICES)
 		return fail(err, E2BIG, "this concerns more than %d devices", PLAN_DEVICES);
 	devices = grown(p->devices, p->n_devices, sizeof(*devices));
@@ -81,69 +89,171 @@ const struct method *method_find(const struct method *const *methods, const char
 	return NULL;
 }
 
-static int expand(struct model *m, const struct method *method, const struct wish *wish, struct plan *p,
-		  struct err *err)
+const struct wish *plan_wished(const struct plan *p, const struct key *dev, const char *file)
 {
-	const struct device *dev = model_find(m, &wish->dev);
-
-	if (!dev)
-		return fail(err, ENODEV, "%s is gone", wish->dev.name);
-	if (!method)
-		return fail(err, EOPNOTSUPP, "%s has no %s that can be written", wish->dev.name,
-			    wish->file);
-	if (method->can && !method->can(dev))
-		return fail(err, EOPNOTSUPP, "%s is a %s and has no %s", wish->dev.name,
-			    kind_name(dev->kind), wish->file);
-	return method->expand(m, wish, p, err);
+	for (size_t i = 0; i < p->n_wishes; i++)
+		if (!p->wishes[i].virtfn && key_eq(&p->wishes[i].dev, dev) &&
+		    !strcmp(p->wishes[i].file, file))
+			return &p->wishes[i];
+	return NULL;
 }
 
-static int refuse_busy(struct model *m, const struct plan *p, struct err *err)
+int wish_resolve(struct model *m, const struct wish *wish, struct wish *ret)
+{
+	const struct device *vfs[1024]; /* a PF has at most 256 functions per bus number it takes */
+	size_t n;
+
+	*ret = *wish;
+	if (!wish->virtfn)
+		return 0;
+	n = model_vfs(m, &wish->dev, vfs, ARRAY_SIZE(vfs));
+	for (size_t i = 0; i < n && i < ARRAY_SIZE(vfs); i++)
+		if (vfs[i]->facts.vf_index == wish->virtfn - 1) {
+			ret->dev = vfs[i]->key;
+			ret->virtfn = 0;
+			return 0;
+		}
+	return -ENODEV;
+}
+
+/* A wish on its way into the plan. */
+struct item {
+	const struct wish *asked;
+	struct wish wish; /* resolved, unless absent */
+	const struct method *method;
+	bool absent; /* its VF is not there yet */
+	int place;   /* what takes away: -rank; what brings: rank */
+};
+
+static int by_place(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	if (x->place != y->place)
+		return x->place < y->place ? -1 : 1;
+	return x->asked < y->asked ? -1 : x->asked > y->asked;
+}
+
+static bool is_brought(const struct plan *p, const struct method *const *methods, const struct wish *wish)
+{
+	for (size_t i = 0; i < p->n_wishes; i++) {
+		const struct wish *w = &p->wishes[i];
+		const struct method *method = method_find(methods, w->file);
+
+		if (!w->virtfn && key_eq(&w->dev, &wish->dev) && method && method->brings &&
+		    method->brings(w, wish->virtfn - 1u))
+			return true;
+	}
+	return false;
+}
+
+static int refuse_absent(struct model *m, const struct wish *wish, struct err *err)
+{
+	const struct device *pf = model_find(m, &wish->dev);
+
+	if (!pf)
+		return fail(err, ENODEV, "%s is gone", wish->dev.name);
+	return fail(err, ENODEV, "%s has no virtfn%u, it has %d VFs; write its sriov_numvfs first", pf->key.name,
+		    wish->virtfn - 1u, pf->facts.num_vfs > 0 ? pf->facts.num_vfs : 0);
+}
+
+static int check_item(struct model *m, const struct item *it, struct err *err)
+{
+	const struct device *dev = model_find(m, &it->wish.dev);
+
+	if (!dev)
+		return fail(err, ENODEV, "%s is gone", it->wish.dev.name);
+	if (!it->method)
+		return fail(err, EOPNOTSUPP, "%s has no %s that can be written", dev->key.name, it->wish.file);
+	if (it->method->can && !it->method->can(dev))
+		return fail(err, EOPNOTSUPP, "%s is a %s and has no %s", dev->key.name, kind_name(dev->kind),
+			    it->wish.file);
+	return 0;
+}
+
+static int make_item(struct model *m, const struct method *const *methods, const struct plan *p,
+		     const struct wish *wish, struct item *ret, struct err *err)
+{
+	bool down;
+	int r;
+
+	*ret = (struct item){ .asked = wish, .method = method_find(methods, wish->file) };
+	ret->absent = wish_resolve(m, wish, &ret->wish);
+	if (ret->absent && !is_brought(p, methods, wish))
+		return refuse_absent(m, wish, err);
+	r = ret->absent ? 0 : check_item(m, ret, err);
+	if (r || !ret->method)
+		return r;
+	down = ret->method->down && !ret->absent && ret->method->down(m, &ret->wish);
+	ret->place = down ? -ret->method->rank : ret->method->rank;
+	return 0;
+}
+
+/* What an earlier wish will bring can only be foretold. */
+static int foretell(const struct item *it, struct plan *p, struct err *err)
+{
+	struct wish w = it->wish;
+
+	p->more = true;
+	if (!p->predict || !it->method || !it->method->predict)
+		return 0;
+	snprintf(w.dev.name + strlen(w.dev.name), sizeof(w.dev.name) - strlen(w.dev.name), "/virtfn%u",
+		 it->wish.virtfn - 1u);
+	w.virtfn = 0;
+	return it->method->predict(&w, p, err);
+}
+
+/* Expands the items in their order, up to the first barrier that has something to do. */
+static int expand_items(struct model *m, const struct item *items, size_t n, struct plan *p, struct err *err)
+{
+	bool behind = false; /* a barrier */
+
+	for (size_t i = 0; i < n; i++) {
+		const struct item *it = &items[i];
+		size_t before = p->n_steps;
+		bool past = behind && it->place != items[i - 1].place;
+		int r;
+
+		if (past && !p->predict) {
+			p->more = true;
+			return 0;
+		}
+		r = it->absent ? foretell(it, p, err) : it->method->expand(m, &it->wish, p, err);
+		if (r)
+			return r;
+		for (size_t s = before; s < p->n_steps; s++)
+			p->steps[s].expected = past || it->absent;
+		behind |= it->method && it->method->barrier && p->n_steps > before;
+	}
+	return 0;
+}
+
+int plan_refuse_busy(struct model *m, const struct plan *p, const struct key *mine, size_t n_mine,
+		     struct err *err)
 {
 	for (size_t i = 0; i < p->n_devices; i++) {
 		const struct device *dev = model_find(m, &p->devices[i]);
 
-		if (dev && dev->busy[0])
+		if (dev && dev->busy[0] && !is_among(&dev->key, mine, n_mine))
 			return fail(err, EBUSY, "%s is busy: %s is running; wait for it and write again",
 				    dev->key.name, dev->busy);
 	}
 	return 0;
 }
 
-/* The lowest rank above `above` among the methods asked for; -1 when there is none. */
-static int next_rank(const struct method *const *methods, const struct wish *wishes, size_t n, int above)
-{
-	int rank = -1;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct method *method = method_find(methods, wishes[i].file);
-		int r = method ? method->rank : 0;
-
-		if (r > above && (rank < 0 || r < rank))
-			rank = r;
-	}
-	return rank;
-}
-
 int plan_make(struct model *m, const struct method *const *methods, const struct wish *wishes, size_t n,
-	      struct plan *ret, struct err *err)
+	      bool predict, struct plan *ret, struct err *err)
 {
-	struct plan p = { 0 };
+	_free_ struct item *items = calloc(n ? n : 1, sizeof(*items));
 	int r = 0;
 
-	for (int rank = next_rank(methods, wishes, n, -1); rank >= 0 && !r;
-	     rank = next_rank(methods, wishes, n, rank))
-		for (size_t i = 0; i < n && !r; i++) {
-			const struct method *method = method_find(methods, wishes[i].file);
-
-			if ((method ? method->rank : 0) == rank)
-				r = expand(m, method, &wishes[i], &p, err);
-		}
-	if (!r)
-		r = refuse_busy(m, &p, err);
-	if (r) {
-		plan_free(&p);
+	*ret = (struct plan){ .wishes = wishes, .n_wishes = n, .predict = predict };
+	if (!items)
+		return fail(err, ENOMEM, "no memory for the plan");
+	for (size_t i = 0; i < n && !r; i++)
+		r = make_item(m, methods, ret, &wishes[i], &items[i], err);
+	if (r)
 		return r;
-	}
-	*ret = p;
-	return 0;
+	qsort(items, n, sizeof(*items), by_place);
+	return expand_items(m, items, n, ret, err);
 }

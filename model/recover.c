@@ -1,53 +1,77 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a process that was killed had begun is carried on by the next. */
+/* What a process that was killed had begun is carried on by the next, or taken back. */
 #include <string.h>
 
+#include "act.h"
 #include "pcidevfs/model.h"
-#include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 
-static void nobody_waits(void *ctx, const struct err *err)
+static const struct verb *find_verb(const struct engine *e, const char *name)
 {
-	(void)ctx;
-	(void)err;
+	const struct verb *const *v = e->conf.world.verbs;
+
+	for (; v && *v; v++)
+		if (!strcmp((*v)->name, name))
+			return *v;
+	return NULL;
 }
 
-/* With the model locked: the wish that a former process was carrying out on this device. */
-static bool unfinished(const struct device *d, struct wish *ret)
+/* A step that was begun may have been done: undoing what never happened does nothing, as long as it is known
+ * how it was before. */
+static bool maybe_done(const struct step *s, bool running)
 {
-	const char *blank = strchr(d->busy, ' ');
-
-	if (!d->busy_wish || !blank || blank - d->busy >= WISH_FILE)
-		return false;
-	*ret = (struct wish){ .dev = d->key, .force = d->busy_force };
-	memcpy(ret->file, d->busy, (size_t)(blank - d->busy));
-	STR_COPY(ret->value, strcmp(blank + 1, "none") ? blank + 1 : "");
-	return true;
+	return s->done || s->late || (running && (s->recorded || !s->verb->records));
 }
 
-void engine_recover(struct engine *e)
+/* Gives the steps the pointers of this process. Those that were not begun are planned anew. */
+static void adopt_steps(struct engine *e, struct act_log *log)
 {
-	struct model *m = engine_model(e);
-	struct actor us = { .comm = "pcidevfsd" };
-	struct wish wishes[64];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < atomic_load(&log->n_steps) && i < PLAN_STEPS; i++) {
+		struct step *s = &log->steps[i];
+
+		s->verb_name[sizeof(s->verb_name) - 1] = '\0';
+		s->verb = s->begun ? find_verb(e, s->verb_name) : NULL;
+		if (!s->verb)
+			break;
+		s->done = maybe_done(s, atomic_load(&log->state) == LOG_RUNS);
+		s->late = NULL;
+		n++;
+	}
+	atomic_store(&log->n_steps, n);
+}
+
+/* Nothing runs now: what still reads busy was left so. */
+static void clear_busy(struct model *m)
+{
 	const struct device *found;
-	size_t n = 0, pos = 0;
+	size_t pos = 0;
 
 	model_lock(m);
 	while ((found = model_next(m, &pos))) {
 		struct key key = found->key;
-		struct device *d;
 
-		if (!found->busy[0])
-			continue;
-		if (n < ARRAY_SIZE(wishes) && unfinished(found, &wishes[n]))
-			n++;
-		d = model_edit(m, &key, false);
-		d->busy[0] = '\0';
-		d->busy_wish = d->busy_force = false;
+		if (found->busy[0])
+			model_edit(m, &key, false)->busy[0] = '\0';
 	}
 	model_publish(m);
 	model_unlock(m);
-	for (size_t i = 0; i < n; i++)
-		txn_submit(e, &wishes[i], 1, &us, nobody_waits, NULL);
+}
+
+void engine_recover(struct engine *e)
+{
+	clear_busy(e->conf.model);
+	for (size_t i = 0; i < e->logs.n; i++) {
+		struct act_log *log = &e->logs.slots[i];
+		uint32_t state = atomic_load(&log->state);
+
+		if ((state != LOG_RUNS && state != LOG_UNDOES) || !log->n_wishes || log->n_wishes > LOG_WISHES)
+			continue;
+		adopt_steps(e, log);
+		pthread_mutex_lock(&e->logs.lock);
+		e->logs.taken[i] = true;
+		pthread_mutex_unlock(&e->logs.lock);
+		txn_resume(e, log);
+	}
 }

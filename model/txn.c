@@ -1,193 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Transactions from outside: who submits, who waits, what the verdict is. */
 #include "pcidevfs/txn.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "act.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 #include "pool.h"
 
 #define SYNC_MS 2000
 
-struct waiter {
-	txn_done *done;
-	void *ctx;
-	struct waiter *next;
-};
-
-struct txn {
-	struct engine *engine;
-	struct wish *wishes;
-	size_t n;
-	struct actor who;
-	struct plan plan;
-	struct waiter *waiters; /* engine->lock */
-	struct txn *next;	/* engine->lock: list of those queued or running */
-};
-
-struct engine {
-	struct engine_conf conf;
-	struct pool *pool;
-	pthread_mutex_t lock;
-	struct txn *txns; /* lock */
-};
-
-static const struct method *method_of(const struct txn *t, size_t i)
-{
-	return method_find(t->engine->conf.world.methods, t->wishes[i].file);
-}
-
-static unsigned int deadline(const struct engine *e, const struct verb *verb)
-{
-	double ms = verb->deadline_ms * e->conf.deadline_factor;
-
-	return ms < 1 ? 1 : ms > 86400000 ? 86400000 : (unsigned int)ms;
-}
-
-static int observe(struct txn *t, struct err *err)
-{
-	const struct world *w = &t->engine->conf.world;
-	int r = 0;
-
-	for (size_t i = 0; i < t->n && !r; i++)
-		r = w->observe(w->backend, &t->wishes[i].dev, err);
-	return r;
-}
-
-static const struct wish *wish_for(const struct txn *t, const struct key *dev)
-{
-	for (size_t i = 0; i < t->n; i++)
-		if (key_eq(&t->wishes[i].dev, dev))
-			return &t->wishes[i];
-	return NULL;
-}
-
-/* With the model locked. */
-static void mark_busy(struct txn *t, struct model *m)
-{
-	for (size_t i = 0; i < t->plan.n_devices; i++) {
-		struct device *d = model_edit(m, &t->plan.devices[i], false);
-		const struct wish *own = wish_for(t, &t->plan.devices[i]);
-		const struct wish *w = own ? own : &t->wishes[0];
-
-		if (!d)
-			continue;
-		snprintf(d->busy, sizeof(d->busy), "%s %s", w->file, w->value[0] ? w->value : "none");
-		d->busy_wish = own;
-		d->busy_force = own && own->force;
-	}
-}
-
-/* With the model locked. stuck: the sentence, "" for none, NULL to leave it as it is. */
-static void mark_idle(struct txn *t, struct model *m, const char *stuck)
-{
-	for (size_t i = 0; i < t->plan.n_devices; i++) {
-		struct device *d = model_edit(m, &t->plan.devices[i], false);
-
-		if (!d)
-			continue;
-		d->busy[0] = '\0';
-		d->busy_wish = d->busy_force = false;
-		if (stuck)
-			STR_COPY(d->stuck, stuck);
-	}
-}
-
-/* Plans, and notes in memory that outlives us what is about to be done and how it was before. */
-static int begin(struct txn *t, struct err *err)
-{
-	struct model *m = t->engine->conf.model;
-	int r;
-
-	model_lock(m);
-	r = plan_make(m, t->engine->conf.world.methods, t->wishes, t->n, &t->plan, err);
-	for (size_t i = 0; i < t->n && !r; i++)
-		if (method_of(t, i)->prepare)
-			r = method_of(t, i)->prepare(m, &t->wishes[i], err);
-	if (!r && t->plan.n_steps)
-		mark_busy(t, m);
-	model_publish(m);
-	model_unlock(m);
-	return r;
-}
-
-static int run_steps(struct txn *t, struct err *err)
-{
-	struct engine *e = t->engine;
-
-	for (size_t i = 0; i < t->plan.n_steps; i++) {
-		struct step *s = &t->plan.steps[i];
-		int r = s->verb->run(e->conf.world.backend, s, deadline(e, s->verb), err);
-
-		if (r)
-			return r;
-		s->done = true;
-	}
-	return 0;
-}
-
-/* Takes the done steps back, the last one first. On failure stuck tells what stays. */
-static int undo_steps(struct txn *t, struct err *stuck)
-{
-	struct engine *e = t->engine;
-	int r = 0;
-
-	for (size_t i = t->plan.n_steps; i-- > 0;) {
-		struct step *s = &t->plan.steps[i];
-		struct err why = { 0 };
-		int u = 0;
-
-		if (!s->done)
-			continue;
-		if (s->verb->undo)
-			u = s->verb->undo(e->conf.world.backend, s, deadline(e, s->verb), &why);
-		s->done = u; /* what could not be undone stays done */
-		if (u && !r)
-			r = fail(stuck, -u, "%s %s could not be taken back: %s", s->verb->name, s->dev.name,
-				 why.text);
-	}
-	return r;
-}
-
-/* What the kernel holds now is what was asked; notes it. */
-static int settle(struct txn *t, struct err *err)
-{
-	struct model *m = t->engine->conf.model;
-	int r = observe(t, err);
-
-	if (r)
-		return r;
-	model_lock(m);
-	for (size_t i = 0; i < t->n && !r; i++)
-		r = method_of(t, i)->settle(m, &t->wishes[i], err);
-	if (!r)
-		mark_idle(t, m, "");
-	model_publish(m);
-	model_unlock(m);
-	return r;
-}
-
-static void end_idle(struct txn *t, const char *stuck)
-{
-	struct model *m = t->engine->conf.model;
-
-	observe(t, NULL); /* a device that is gone meanwhile is no longer ours to mark */
-	model_lock(m);
-	mark_idle(t, m, stuck);
-	model_publish(m);
-	model_unlock(m);
-}
-
 static void tell_verdict(struct txn *t, const struct err *err)
 {
 	struct engine_conf *c = &t->engine->conf;
 
 	if (c->verdict)
-		c->verdict(c->verdict_ctx, t->wishes, t->n, &t->who, err);
+		c->verdict(c->verdict_ctx, t->log->wishes, t->log->n_wishes, &t->log->who, err);
 }
 
 /* Leaves the list, so that nobody joins any more, and answers all who wait. */
@@ -216,164 +47,126 @@ static void answer(struct txn *t, const struct err *err)
 
 static void txn_free(struct txn *t)
 {
-	plan_free(&t->plan);
-	free(t->wishes);
+	logs_give(&t->engine->logs, t->log, t->recovered);
+	free(t->devices);
+	free(t->saved);
 	free(t);
-}
-
-/* A step that missed its deadline goes on in the kernel. Once it has ended, whichever way, the act is
- * taken back: who asked was told long ago that it failed. */
-static void finish_late(struct txn *t, struct step *step)
-{
-	const struct world *w = &t->engine->conf.world;
-	struct err stuck = { 0 };
-
-	step->done = !w->late(w->backend, step);
-	step->late = NULL;
-	undo_steps(t, &stuck);
-	end_idle(t, stuck.text);
-	tell_verdict(t, stuck.code ? &stuck : &(struct err){ ETIMEDOUT, "the late step has ended and was undone" });
-}
-
-static struct step *late_step(struct txn *t)
-{
-	for (size_t i = 0; i < t->plan.n_steps; i++)
-		if (t->plan.steps[i].late)
-			return &t->plan.steps[i];
-	return NULL;
-}
-
-static void mark_stuck(struct txn *t, const struct err *err)
-{
-	struct model *m = t->engine->conf.model;
-
-	model_lock(m);
-	for (size_t i = 0; i < t->plan.n_devices; i++) {
-		struct device *d = model_edit(m, &t->plan.devices[i], false);
-
-		if (d)
-			snprintf(d->stuck, sizeof(d->stuck), "%.200s; it is undone once that ends", err->text);
-	}
-	model_publish(m);
-	model_unlock(m);
-}
-
-/* The steps failed, or did not bring what was asked. Returns the step that is still in the kernel. */
-static struct step *take_back(struct txn *t, struct err *err)
-{
-	struct step *late = late_step(t);
-	struct err stuck = { 0 };
-
-	if (late) {
-		mark_stuck(t, err);
-		return late;
-	}
-	if (undo_steps(t, &stuck))
-		fail_wrap(err, "%.200s", stuck.text);
-	end_idle(t, stuck.text);
-	return NULL;
 }
 
 static void txn_run(void *ctx)
 {
 	struct txn *t = ctx;
 	struct err err = { 0 };
-	struct step *late = NULL;
-	int r = observe(t, &err);
+	struct step *late = act_run(t, &err);
 
-	if (!r)
-		r = begin(t, &err);
-	if (!r) {
-		r = run_steps(t, &err);
-		if (!r)
-			r = settle(t, &err);
-		if (r)
-			late = take_back(t, &err);
-	}
+	t->log->err = err;
 	tell_verdict(t, &err);
 	model_sync(t->engine->conf.model, model_generation(t->engine->conf.model), SYNC_MS);
 	answer(t, &err);
-	if (late)
-		finish_late(t, late);
+	if (late) {
+		act_finish_late(t, late, &err);
+		tell_verdict(t, &err);
+	}
 	txn_free(t);
 }
 
-static struct txn *txn_new(struct engine *e, const struct wish *wishes, size_t n, const struct actor *who)
+static struct txn *txn_new(struct engine *e, struct act_log *log)
 {
-	struct txn *t = calloc(1, sizeof(*t));
+	struct txn *t = log ? calloc(1, sizeof(*t)) : NULL;
 
-	if (t)
-		t->wishes = calloc(n ? n : 1, sizeof(*wishes));
-	if (!t || !t->wishes) {
-		free(t);
-		return NULL;
+	if (t) {
+		t->engine = e;
+		t->log = log;
 	}
-	memcpy(t->wishes, wishes, n * sizeof(*wishes));
-	t->n = n;
-	t->engine = e;
-	t->who = *who;
 	return t;
 }
 
-static bool same_wishes(const struct txn *t, const struct wish *wishes, size_t n)
+/* With the lock held. */
+static struct txn *make(struct engine *e, const struct wish *wishes, size_t n, const struct actor *who)
 {
-	if (t->n != n)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if (!key_eq(&t->wishes[i].dev, &wishes[i].dev) || t->wishes[i].force != wishes[i].force ||
-		    strcmp(t->wishes[i].file, wishes[i].file) || strcmp(t->wishes[i].value, wishes[i].value))
-			return false;
-	return true;
+	struct act_log *log = logs_take(&e->logs, wishes, n, who);
+	struct txn *t = txn_new(e, log);
+
+	if (!t) {
+		if (log)
+			logs_give(&e->logs, log, false);
+		return NULL;
+	}
+	t->next = e->txns;
+	e->txns = t;
+	return t;
 }
 
-/* Puts the waiter to a transaction of the same wishes, or makes one. NULL: nothing left to start. */
-static struct txn *join_or_make(struct engine *e, const struct wish *wishes, size_t n,
-				const struct actor *who, struct waiter *w, bool *ret_failed)
+/* Puts the waiter to a transaction of the same wishes, or to a new one: *ret_new. False: no memory. */
+static bool join_or_make(struct engine *e, const struct wish *wishes, size_t n, const struct actor *who,
+			 struct waiter *w, struct txn **ret_new)
 {
 	struct txn *t;
 
+	*ret_new = NULL;
 	pthread_mutex_lock(&e->lock);
-	for (t = e->txns; t && !same_wishes(t, wishes, n); t = t->next)
+	for (t = e->txns; t && !log_is_for(t->log, wishes, n); t = t->next)
 		;
+	if (!t)
+		t = *ret_new = make(e, wishes, n, who);
 	if (t) {
 		w->next = t->waiters;
 		t->waiters = w;
-		t = NULL;
-	} else {
-		t = txn_new(e, wishes, n, who);
-		*ret_failed = !t;
-		if (t) {
-			t->waiters = w;
-			t->next = e->txns;
-			e->txns = t;
-		}
 	}
 	pthread_mutex_unlock(&e->lock);
 	return t;
 }
 
+static void start(struct txn *t)
+{
+	struct err err = { 0 };
+
+	if (!pool_submit(t->engine->pool, txn_run, t))
+		return;
+	fail(&err, EAGAIN, "no thread can be had to carry this out; try again");
+	answer(t, &err);
+	txn_free(t);
+}
+
 void txn_submit(struct engine *e, const struct wish *wishes, size_t n, const struct actor *who,
 		txn_done *done, void *ctx)
 {
-	struct waiter *w = malloc(sizeof(*w));
-	struct err err = { ENOMEM, "no memory for a transaction" };
-	bool failed = !w;
-	struct txn *t = NULL;
+	struct err err = { 0 };
+	struct waiter *w;
+	struct txn *t;
 
-	if (w) {
-		*w = (struct waiter){ .done = done, .ctx = ctx };
-		t = join_or_make(e, wishes, n, who, w, &failed);
-	}
-	if (failed) {
-		free(w);
+	if (logs_verdict(&e->logs, wishes, n, who, &err)) {
 		done(ctx, &err);
 		return;
 	}
-	if (t && pool_submit(e->pool, txn_run, t)) {
-		fail(&err, EAGAIN, "no thread can be had to carry this out; try again");
-		answer(t, &err);
-		txn_free(t);
+	w = malloc(sizeof(*w));
+	if (w)
+		*w = (struct waiter){ .done = done, .ctx = ctx };
+	if (!w || !join_or_make(e, wishes, n, who, w, &t)) {
+		free(w);
+		if (n > LOG_WISHES)
+			fail(&err, E2BIG, "a transaction has at most %d wishes, this one %zu", LOG_WISHES, n);
+		else
+			fail(&err, ENOMEM, "no memory for a transaction");
+		done(ctx, &err);
+		return;
 	}
+	if (t)
+		start(t);
+}
+
+void txn_resume(struct engine *e, struct act_log *log)
+{
+	struct txn *t = txn_new(e, log);
+
+	if (!t)
+		return;
+	t->recovered = true;
+	pthread_mutex_lock(&e->lock);
+	t->next = e->txns;
+	e->txns = t;
+	pthread_mutex_unlock(&e->lock);
+	start(t);
 }
 
 struct deferred {
@@ -416,12 +209,14 @@ struct model *engine_model(const struct engine *e)
 
 int txn_check(struct engine *e, const struct wish *wishes, size_t n, struct out *o, struct err *err)
 {
-	struct plan plan = { 0 };
+	struct model *m = e->conf.model;
+	struct plan plan;
 	int r;
 
-	model_lock(e->conf.model);
-	r = plan_make(e->conf.model, e->conf.world.methods, wishes, n, &plan, err);
-	model_unlock(e->conf.model);
+	model_lock(m);
+	r = plan_make(m, e->conf.world.methods, wishes, n, true, &plan, err);
+	r = r ? r : plan_refuse_busy(m, &plan, NULL, 0, err);
+	model_unlock(m);
 	if (!r)
 		plan_print(&plan, o);
 	plan_free(&plan);
@@ -441,6 +236,7 @@ int engine_new(const struct engine_conf *conf, struct engine **ret, struct err *
 		free(e);
 		return r;
 	}
+	logs_open(&e->logs, conf->journal, conf->journal_size);
 	pthread_mutex_init(&e->lock, NULL);
 	*ret = e;
 	return 0;
@@ -451,6 +247,7 @@ void engine_free(struct engine *e)
 	if (!e)
 		return;
 	pool_free(e->pool);
+	pthread_mutex_destroy(&e->logs.lock);
 	pthread_mutex_destroy(&e->lock);
 	free(e);
 }

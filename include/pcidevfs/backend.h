@@ -15,6 +15,7 @@ struct method;
 struct model;
 struct out;
 struct step;
+struct verb;
 
 /* Where the machine lies; --sysfs, --dev, --proc. Ownership stays with the caller. */
 struct roots {
@@ -47,6 +48,7 @@ int backend_observe(void *backend, const struct key *dev, struct err *err);
 int backend_observe_holders(void *backend, const struct key *dev, struct err *err);
 int backend_late(void *backend, struct step *step);
 const struct method *const *backend_methods(void);
+const struct verb *const *backend_verbs(void);
 
 /* The helper's main(), with main's arguments: HELPER_ARG and the three roots follow the program's
  * name. Serves requests from standard input until it ends (io.h); returns the exit code. */

@@ -77,6 +77,8 @@ struct facts {
 	int32_t num_vfs;     /* virtfn links counted: sriov_numvfs may take the device lock */
 	int32_t vf_index;    /* N of the PF's virtfnN; -1: no VF */
 	char physfn[KEY_NAME];
+	char path[128];  /* where it sits, without bus numbers: "0000:00/1c.4/00.0"; "" unknown. A VF: its PF's */
+	uint64_t serial; /* PCIe Device Serial Number; 0: none, or all ones */
 	char driver[DRIVER_NAME];
 	char vfio_cdev[16]; /* "vfio0" below dev/vfio/devices, when the kernel has cdevs */
 	bool vfio_node;     /* dev/vfio/<group> is there */
@@ -95,6 +97,10 @@ struct want {
 	char former_driver[DRIVER_NAME];   /* before the claim's first write; "" none */
 	char former_override[DRIVER_NAME]; /* likewise */
 	bool former_known;
+	bool vfs_wanted;
+	int32_t num_vfs;	/* asked for, when vfs_wanted */
+	bool single;		/* pooled reads 0: offered under a name of its own */
+	char resource[112];	/* overrides the computed resource name; "" does not */
 };
 
 struct device {
@@ -108,9 +114,7 @@ struct device {
 	struct want want;
 	enum state state;
 	char reason[400];
-	char busy[300];       /* the act that runs: "claim alice"; "" none */
-	bool busy_wish;       /* it is a wish for this very device, not only for its group */
-	bool busy_force;      /* and was forced */
+	char busy[96];        /* the act that runs: "claim alice"; "" none */
 	char stuck[256];      /* why it could be neither done nor undone; "" none */
 	char last_error[520]; /* "<file>: <sentence>", "" is shown as ok */
 	char plan_query[320]; /* what was written to plan */

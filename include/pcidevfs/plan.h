@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "pcidevfs/key.h"
@@ -28,6 +29,7 @@ struct step;
 
 struct wish {
 	struct key dev;
+	uint16_t virtfn;        /* 0: dev itself; N + 1: its VF virtfn<N>, which an earlier wish may yet make */
 	char file[WISH_FILE];   /* the attribute row's name: "claim" */
 	char value[WISH_VALUE]; /* as the row's store accepted it; "" is none */
 	bool force;             /* past host_critical; only uid 0 by ctl */
@@ -37,37 +39,54 @@ struct wish {
 
 /* One kind of step. Verbs are rows in backend files. All sysfs work happens in io helpers (io.h). */
 struct verb {
-	const char *name;         /* as plan prints it: "unbind" */
-	const char *file;         /* sysfs file below the device's directory, or NULL */
+	const char *name;         /* as plan prints it: "unbind"; unique, a journal names it so */
 	unsigned int deadline_ms; /* DESIGN.md 4; scaled by --deadline */
-	/* Does it. Returns 0 or -errno with the sentence; may record into step->former first. */
+	bool records; /* run fills step->former, then sets step->recorded, then writes */
+	/* Does it. Returns 0 or -errno with the sentence. */
 	int (*run)(void *backend, struct step *step, unsigned int deadline_ms, struct err *err);
 	/* Takes it back, from what the step recorded. NULL: nothing to take back. */
 	int (*undo)(void *backend, struct step *step, unsigned int deadline_ms, struct err *err);
 };
 
+/* Lies in memory that outlives the process while it runs: pointers mean nothing to the next one. */
 struct step {
 	const struct verb *verb;
+	char verb_name[24]; /* finds the verb again */
 	struct key dev;
 	char value[STEP_VALUE];
-	char former[STEP_VALUE]; /* recorded by run, for undo */
+	char former[STEP_VALUE]; /* recorded by run before it writes, for undo */
 	bool expected;           /* depends on what earlier steps will bring */
+	bool begun;
+	bool recorded; /* former is valid; a verb that records has written nothing before */
 	bool done;
 	void *late; /* run timed out: what world.late() waits for */
 };
 
-/* How one file's wishes are met. Pure: reads the model (lock held), writes the plan. */
+/*
+ * How one file's wishes are met. Pure: reads the model (lock held), writes the plan. Wishes that take
+ * something away (down) come before those that bring something, children before parents; the others
+ * parents before children.
+ */
 struct method {
 	const char *file;
-	int rank; /* parent before child on the way up: lower runs first */
+	int rank;     /* a parent's is lower than its children's; from 1 */
+	bool barrier; /* what comes after is planned only when this is done and observed */
 	bool (*can)(const struct device *dev);
-	/* Adds steps and touched devices, or refuses. Adding none means: holds already. */
+	/* Does this wish take something away? NULL: never. */
+	bool (*down)(struct model *m, const struct wish *wish);
+	/* Adds steps and touched devices, or refuses. Adding none means: holds already. What other wishes
+	 * of the same transaction will have changed by then is asked by plan_wished(). */
 	int (*expand)(struct model *m, const struct wish *wish, struct plan *plan, struct err *err);
+	/* Will this wish make the VF virtfn<n> of wish->dev? NULL: never. */
+	bool (*brings)(const struct wish *wish, unsigned int n);
+	/* The steps for a device that an earlier wish will bring: dev.name is "0000:02:00.0/virtfn2".
+	 * For check only; NULL: cannot be told. */
+	int (*predict)(const struct wish *wish, struct plan *plan, struct err *err);
+	/* What must be known before the first step, by model_edit(), with the lock held; may be NULL. */
+	int (*prepare)(struct model *m, const struct wish *wish, struct err *err);
 	/* After all steps are done and the devices were observed again, with the lock held: checks that
 	 * what was wished is what the kernel holds (else -EIO and the sentence) and notes it by model_edit(). */
 	int (*settle)(struct model *m, const struct wish *wish, struct err *err);
-	/* What must be known before the first step, by model_edit(), with the lock held; may be NULL. */
-	int (*prepare)(struct model *m, const struct wish *wish, struct err *err);
 };
 
 #define PLAN_STEPS 4096
@@ -78,7 +97,14 @@ struct plan {
 	size_t n_steps;
 	struct key *devices; /* all that the plan may alter: they are busy while it runs */
 	size_t n_devices;
+	const struct wish *wishes; /* all of the transaction */
+	size_t n_wishes;
+	bool predict; /* tell also what cannot be planned yet, as expected steps */
+	bool more;    /* there is something left to plan once these steps are done */
 };
+
+/* The transaction's wish for this file of this device, or NULL. */
+const struct wish *plan_wished(const struct plan *p, const struct key *dev, const char *file);
 
 int plan_step(struct plan *p, const struct verb *verb, const struct key *dev, const char *value,
 	      struct err *err);
@@ -90,9 +116,16 @@ void plan_print(const struct plan *p, struct out *o);
 /* The row that serves a file, or NULL. */
 const struct method *method_find(const struct method *const *methods, const char *file);
 
-/* With the model locked. wishes are sorted by rank of their methods. ENODEV, EOPNOTSUPP (no method)
- * and the methods' own refusals come back with a sentence. A device that is busy: EBUSY. */
+/* EBUSY when an act runs on a device that the plan may alter, but for those in mine. */
+int plan_refuse_busy(struct model *m, const struct plan *p, const struct key *mine, size_t n_mine,
+		     struct err *err);
+
+/* The wish with its VF looked up: -ENODEV (no sentence) while there is no such VF. */
+int wish_resolve(struct model *m, const struct wish *wish, struct wish *ret);
+
+/* With the model locked. ENODEV, EOPNOTSUPP (no method) and the methods' own refusals come back with a
+ * sentence. ret is freed by plan_free() in any case. */
 int plan_make(struct model *m, const struct method *const *methods, const struct wish *wishes, size_t n,
-	      struct plan *ret, struct err *err);
+	      bool predict, struct plan *ret, struct err *err);
 
 #endif

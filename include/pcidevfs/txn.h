@@ -25,6 +25,7 @@ struct actor {
 	gid_t gid;
 	pid_t pid;
 	char comm[32];
+	uint64_t tag; /* of the request, 0 none: sent again after a crash, it gets the verdict it had */
 };
 
 /* What the engine needs of the world below; filled by main from a backend. All may block for as long
@@ -32,12 +33,22 @@ struct actor {
 struct world {
 	void *backend;
 	const struct method *const *methods; /* NULL-terminated */
+	const struct verb *const *verbs;     /* all that steps are made of, NULL-terminated */
 	/* Reads the wish's device, its group and PF again, with guards (holders, host_critical), into the model. */
 	int (*observe)(void *backend, const struct key *dev, struct err *err);
 	/* Waits, without a deadline, for the end of a step that timed out; its result. May be NULL. */
 	int (*late)(void *backend, struct step *step);
 	/* Only who holds it; for slow rows. */
 	int (*observe_holders)(void *backend, const struct key *dev, struct err *err);
+};
+
+/* What outlives a reboot. Called from executors, without any lock; may take as long as the disk does. */
+struct keeper {
+	void *ctx;
+	/* pending: before the first step, so that a crash finds what was begun and how it was before; a
+	 * refusal ends the act with nothing touched. Otherwise: all wishes hold and are noted in the
+	 * model; a refusal (disk full) takes the act back. */
+	int (*keep)(void *ctx, const struct wish *wishes, size_t n, bool pending, struct err *err);
 };
 
 /* The verdict. err->code 0: all wishes hold. Called once, from an executor or, when refused at once,
@@ -47,6 +58,10 @@ typedef void txn_done(void *ctx, const struct err *err);
 struct engine_conf {
 	struct model *model;
 	struct world world;
+	struct keeper keeper; /* keep may be NULL */
+	/* Memory that outlives the process: what runs, step by step. NULL: acts end with the process. */
+	void *journal;
+	size_t journal_size;
 	double deadline_factor;
 	unsigned int threads; /* executors at most; they come and go with the work */
 	/* Every verdict, for log and last_error; from executors, before done(). May be NULL. */
@@ -58,8 +73,8 @@ struct engine_conf {
 int engine_new(const struct engine_conf *conf, struct engine **ret, struct err *err);
 /* Waits for running transactions, at most their deadlines. */
 void engine_free(struct engine *e);
-/* What a former process left unfinished is carried on: devices found busy. Call once, after model_new()
- * found a model and before requests are served. */
+/* What a former process left unfinished in the journal is carried on, or taken back. Call once, before
+ * requests are served. */
 void engine_recover(struct engine *e);
 
 /* wishes are copied. The same wishes as a running transaction's (a request sent again after a crash)

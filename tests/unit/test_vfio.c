@@ -61,7 +61,7 @@ static const char *plan_of(struct world_fake *w, const char *address, const char
 	int rc;
 
 	model_lock(w->model);
-	rc = plan_make(w->model, backend_methods(), &wish, 1, &plan, &err);
+	rc = plan_make(w->model, backend_methods(), &wish, 1, false, &plan, &err);
 	model_unlock(w->model);
 	if (rc) {
 		CHECK_EQ(rc, -err.code);

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* How a transaction is carried out: plan a stage, run its steps, look, plan on; or take all back. */
+#include "act.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pcidevfs/model.h"
+#include "pcidevfs/util.h"
+
+static struct model *model_of(const struct txn *t)
+{
+	return t->engine->conf.model;
+}
+
+static unsigned int deadline(const struct engine *e, const struct verb *verb)
+{
+	double ms = verb->deadline_ms * e->conf.deadline_factor;
+
+	return ms < 1 ? 1 : ms > 86400000 ? 86400000 : (unsigned int)ms;
+}
+
+/* Looks at every device that is wished something, as far as it is there. */
+static int observe(struct txn *t, struct err *err)
+{
+	const struct world *w = &t->engine->conf.world;
+	int r = 0;
+
+	for (size_t i = 0; i < t->log->n_wishes && !r; i++) {
+		const struct wish *wish = &t->log->wishes[i];
+		struct wish found;
+		int absent;
+
+		model_lock(model_of(t));
+		absent = wish_resolve(model_of(t), wish, &found);
+		model_unlock(model_of(t));
+		r = w->observe(w->backend, absent ? &wish->dev : &found.dev, err);
+	}
+	return r;
+}
+
+static const struct wish *wish_for(const struct txn *t, const struct key *dev)
+{
+	for (size_t i = 0; i < t->log->n_wishes; i++)
+		if (key_eq(&t->log->wishes[i].dev, dev))
+			return &t->log->wishes[i];
+	return &t->log->wishes[0];
+}
+
+static void *more(void *v, size_t n, size_t add, size_t size, struct err *err)
+{
+	void *p = reallocarray(v, n + add ? n + add : 1, size);
+
+	if (!p)
+		fail(err, ENOMEM, "no memory for the act");
+	return p;
+}
+
+/* With the model locked: remembers what was asked of the device until now. */
+static int save_want(struct txn *t, const struct key *dev, struct err *err)
+{
+	const struct device *d = model_find(model_of(t), dev);
+	struct saved *saved;
+
+	for (size_t i = 0; i < t->n_saved; i++)
+		if (key_eq(&t->saved[i].dev, dev))
+			return 0;
+	if (!d)
+		return 0;
+	saved = more(t->saved, t->n_saved, 1, sizeof(*saved), err);
+	if (!saved)
+		return -ENOMEM;
+	t->saved = saved;
+	t->saved[t->n_saved++] = (struct saved){ *dev, d->want };
+	return 0;
+}
+
+/* With the model locked. */
+static int take_devices(struct txn *t, const struct plan *p, struct err *err)
+{
+	struct key *devices = more(t->devices, t->n_devices, p->n_devices, sizeof(*devices), err);
+	int r = devices ? 0 : -ENOMEM;
+
+	if (r)
+		return r;
+	t->devices = devices;
+	for (size_t i = 0; i < p->n_devices && !r; i++)
+		r = save_want(t, &p->devices[i], err);
+	for (size_t i = 0; i < p->n_devices && !r; i++) {
+		struct device *d = model_edit(model_of(t), &p->devices[i], false);
+		const struct wish *w = wish_for(t, &p->devices[i]);
+
+		t->devices[t->n_devices++] = p->devices[i];
+		if (d)
+			snprintf(d->busy, sizeof(d->busy), "%s %.60s", w->file, w->value[0] ? w->value : "none");
+	}
+	return r;
+}
+
+/* Calls the method's prepare or settle for every wish. With the model locked. */
+static int each_wish(struct txn *t, bool prepare, struct err *err)
+{
+	struct model *m = model_of(t);
+	int r = 0;
+
+	for (size_t i = 0; i < t->log->n_wishes && !r; i++) {
+		const struct method *method = method_find(t->engine->conf.world.methods, t->log->wishes[i].file);
+		struct wish w;
+		int absent = wish_resolve(m, &t->log->wishes[i], &w);
+
+		if (absent && prepare)
+			continue; /* before it is there nothing can be known of it */
+		if (absent)
+			return fail(err, ENODEV, "%s has no virtfn%u although that was asked for", w.dev.name,
+				    w.virtfn - 1u);
+		r = save_want(t, &w.dev, err);
+		if (!r && prepare && method->prepare)
+			r = method->prepare(m, &w, err);
+		if (!r && !prepare && method->settle)
+			r = method->settle(m, &w, err);
+	}
+	return r;
+}
+
+static int keep(struct txn *t, bool pending, struct err *err)
+{
+	const struct keeper *k = &t->engine->conf.keeper;
+
+	return k->keep ? k->keep(k->ctx, t->log->wishes, t->log->n_wishes, pending, err) : 0;
+}
+
+static int append_steps(struct txn *t, const struct plan *p, struct err *err)
+{
+	struct act_log *log = t->log;
+	uint32_t n = atomic_load(&log->n_steps);
+
+	if (n + p->n_steps > PLAN_STEPS)
+		return fail(err, E2BIG, "this takes more than %d steps", PLAN_STEPS);
+	if (p->n_steps)
+		memcpy(&log->steps[n], p->steps, p->n_steps * sizeof(*p->steps));
+	atomic_store(&log->n_steps, n + (uint32_t)p->n_steps);
+	return 0;
+}
+
+/* Plans what can be planned now and takes its devices. */
+static int plan_stage(struct txn *t, bool *ret_more, struct err *err)
+{
+	struct model *m = model_of(t);
+	struct plan p;
+	int r;
+
+	model_lock(m);
+	r = plan_make(m, t->engine->conf.world.methods, t->log->wishes, t->log->n_wishes, false, &p, err);
+	r = r ? r : plan_refuse_busy(m, &p, t->devices, t->n_devices, err);
+	r = r ? r : take_devices(t, &p, err);
+	r = r ? r : each_wish(t, true, err);
+	r = r ? r : append_steps(t, &p, err);
+	model_publish(m);
+	model_unlock(m);
+	*ret_more = p.more;
+	plan_free(&p);
+	return r;
+}
+
+static int run_steps(struct txn *t, uint32_t from, struct err *err)
+{
+	struct engine *e = t->engine;
+
+	for (uint32_t i = from; i < atomic_load(&t->log->n_steps); i++) {
+		struct step *s = &t->log->steps[i];
+		int r;
+
+		s->begun = true;
+		r = s->verb->run(e->conf.world.backend, s, deadline(e, s->verb), err);
+		if (r)
+			return r;
+		s->done = true;
+	}
+	return 0;
+}
+
+/* Takes the done steps back, the last one first. On failure stuck tells what stays. */
+static int undo_steps(struct txn *t, struct err *stuck)
+{
+	struct engine *e = t->engine;
+	int r = 0;
+
+	for (uint32_t i = atomic_load(&t->log->n_steps); i-- > 0;) {
+		struct step *s = &t->log->steps[i];
+		struct err why = { 0 };
+		int u = 0;
+
+		if (!s->done)
+			continue;
+		if (s->verb->undo)
+			u = s->verb->undo(e->conf.world.backend, s, deadline(e, s->verb), &why);
+		s->done = u; /* what could not be undone stays done */
+		if (u && !r)
+			r = fail(stuck, -u, "%s %s could not be taken back: %.300s", s->verb->name, s->dev.name,
+				 why.text);
+	}
+	return r;
+}
+
+/* With the model locked. stuck: the sentence, "" for none. */
+static void leave_devices(struct txn *t, const char *stuck)
+{
+	for (size_t i = 0; i < t->n_devices; i++) {
+		struct device *d = model_edit(model_of(t), &t->devices[i], false);
+
+		if (!d)
+			continue;
+		d->busy[0] = '\0';
+		STR_COPY(d->stuck, stuck);
+	}
+}
+
+/* What the kernel holds now is what was asked; notes it, and keeps it. */
+static int settle(struct txn *t, struct err *err)
+{
+	struct model *m = model_of(t);
+	int r;
+
+	model_lock(m);
+	r = each_wish(t, false, err);
+	model_publish(m);
+	model_unlock(m);
+	r = r ? r : keep(t, false, err);
+	if (r)
+		return r;
+	model_lock(m);
+	leave_devices(t, "");
+	for (size_t i = 0; i < t->n_saved; i++) { /* also what needed no step: it holds, so it is not stuck */
+		struct device *d = model_edit(m, &t->saved[i].dev, false);
+
+		if (d && !d->busy[0])
+			d->stuck[0] = '\0';
+	}
+	model_publish(m);
+	model_unlock(m);
+	return 0;
+}
+
+static int run_stages(struct txn *t, struct err *err)
+{
+	bool left = true;
+
+	for (int stage = 0; left; stage++) {
+		uint32_t from = atomic_load(&t->log->n_steps);
+		int r = observe(t, err);
+
+		if (!r && stage == STAGES)
+			r = fail(err, EIO, "%s of %s does not come to an end", t->log->wishes[0].file,
+				 t->log->wishes[0].dev.name);
+		r = r ? r : plan_stage(t, &left, err);
+		if (!r && !stage && atomic_load(&t->log->n_steps) > from)
+			r = keep(t, true, err);
+		r = r ? r : run_steps(t, from, err);
+		if (r)
+			return r;
+		if (!left && atomic_load(&t->log->n_steps) > from)
+			r = observe(t, err);
+		if (r)
+			return r;
+	}
+	return settle(t, err);
+}
+
+/* Puts back what was asked before, but for devices that are stuck half way: those need it. */
+static void end_undone(struct txn *t, const char *stuck)
+{
+	struct model *m = model_of(t);
+	struct err gone;
+
+	if (t->n_devices)
+		observe(t, &gone); /* a device that is gone meanwhile is no longer ours to mark */
+	model_lock(m);
+	for (size_t i = 0; i < t->n_saved && !stuck[0]; i++) {
+		struct device *d = model_edit(m, &t->saved[i].dev, false);
+
+		if (d)
+			d->want = t->saved[i].want;
+	}
+	leave_devices(t, stuck);
+	model_publish(m);
+	model_unlock(m);
+}
+
+static struct step *late_step(struct txn *t)
+{
+	for (uint32_t i = 0; i < atomic_load(&t->log->n_steps); i++)
+		if (t->log->steps[i].late)
+			return &t->log->steps[i];
+	return NULL;
+}
+
+static void mark_stuck(struct txn *t, const struct err *err)
+{
+	struct model *m = model_of(t);
+
+	model_lock(m);
+	for (size_t i = 0; i < t->n_devices; i++) {
+		struct device *d = model_edit(m, &t->devices[i], false);
+
+		if (d)
+			snprintf(d->stuck, sizeof(d->stuck), "%.200s; it is undone once that ends", err->text);
+	}
+	model_publish(m);
+	model_unlock(m);
+}
+
+static void take_back(struct txn *t, struct err *err)
+{
+	struct err stuck = { 0 };
+
+	if (undo_steps(t, &stuck)) {
+		int code = err->code;
+
+		fail(err, code, "%.160s; and %.300s", err->text, stuck.text);
+	}
+	end_undone(t, stuck.text);
+}
+
+struct step *act_run(struct txn *t, struct err *err)
+{
+	struct step *late;
+
+	if (atomic_load(&t->log->state) == LOG_UNDOES) {
+		*err = t->log->err;
+	} else if (!run_stages(t, err)) {
+		return NULL;
+	} else {
+		t->log->err = *err;
+		atomic_store(&t->log->state, LOG_UNDOES);
+	}
+	late = late_step(t);
+	if (late)
+		mark_stuck(t, err);
+	else
+		take_back(t, err);
+	return late;
+}
+
+/* A step that missed its deadline goes on in the kernel. Once it has ended, whichever way, the act is
+ * taken back: who asked was told long ago that it failed. */
+void act_finish_late(struct txn *t, struct step *late, struct err *verdict)
+{
+	const struct world *w = &t->engine->conf.world;
+
+	late->done = !w->late(w->backend, late);
+	late->late = NULL;
+	fail(verdict, ETIMEDOUT, "the late %s of %s has ended and was undone", late->verb->name, late->dev.name);
+	take_back(t, verdict);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One transaction while it runs: what txn.c (who waits for it), act.c (what it does) and log.c (what
+ * is left of it when the process dies) share. */
+#ifndef MODEL_ACT_H
+#define MODEL_ACT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "pcidevfs/device.h"
+#include "pcidevfs/txn.h"
+
+#define LOG_WISHES 4096
+#define STAGES 8 /* barriers in a row: MIG mode, VFs, types, claims, and room */
+
+enum log_state { LOG_FREE, LOG_RUNS, LOG_UNDOES, LOG_ENDED };
+
+/* What outlives the process. Fields that tell how much of the rest is valid are written last. */
+struct act_log {
+	_Atomic uint32_t state;
+	uint32_t n_wishes;
+	_Atomic uint32_t n_steps;
+	struct actor who;
+	struct err err; /* why it is undone; the verdict once ended */
+	struct wish wishes[LOG_WISHES];
+	struct step steps[PLAN_STEPS];
+};
+
+#define LOGS_MAGIC 0x73676f6c64636370ull
+#define LOGS_ABI 1
+
+struct logs_head {
+	uint64_t magic;
+	uint32_t abi;
+	uint32_t log_size;
+	char pad[4096 - 16];
+};
+
+struct logs {
+	struct act_log *slots;
+	size_t n;
+	pthread_mutex_t lock;
+	bool taken[64]; /* lock; by a transaction of this process */
+};
+
+void logs_open(struct logs *l, void *region, size_t size);
+/* A free slot, else memory that ends with the process; NULL when there is none of that either. */
+struct act_log *logs_take(struct logs *l, const struct wish *wishes, size_t n, const struct actor *who);
+/* keep: the verdict stays until the slot is needed, for a request that is sent again. */
+void logs_give(struct logs *l, struct act_log *log, bool keep);
+bool log_is_for(const struct act_log *log, const struct wish *wishes, size_t n);
+/* A verdict kept for this very request. */
+bool logs_verdict(struct logs *l, const struct wish *wishes, size_t n, const struct actor *who,
+		  struct err *ret);
+
+struct waiter {
+	txn_done *done;
+	void *ctx;
+	struct waiter *next;
+};
+
+/* What was asked of a device before, to be put back. */
+struct saved {
+	struct key dev;
+	struct want want;
+};
+
+struct txn {
+	struct engine *engine;
+	struct act_log *log;
+	bool recovered; /* begun by a former process */
+	struct key *devices; /* busy with it */
+	size_t n_devices;
+	struct saved *saved;
+	size_t n_saved;
+	struct waiter *waiters; /* engine->lock */
+	struct txn *next;	/* engine->lock: list of those queued or running */
+};
+
+struct engine {
+	struct engine_conf conf;
+	struct pool *pool;
+	struct logs logs;
+	pthread_mutex_t lock;
+	struct txn *txns; /* lock */
+};
+
+/* Carries it out; err is the verdict. Returns a step that is still in the kernel, or NULL. */
+struct step *act_run(struct txn *t, struct err *err);
+/* Waits for the late step, takes the act back, frees its devices. */
+void act_finish_late(struct txn *t, struct step *late, struct err *verdict);
+
+/* txn.c, for recovery: runs what a former process left in this log. */
+void txn_resume(struct engine *e, struct act_log *log);
+
+#endif

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Transactions in memory that outlives the process. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "act.h"
+#include "pcidevfs/util.h"
+
+void logs_open(struct logs *l, void *region, size_t size)
+{
+	struct logs_head *head = region;
+	bool ours = head && head->magic == LOGS_MAGIC && head->abi == LOGS_ABI &&
+		    head->log_size == sizeof(struct act_log);
+
+	pthread_mutex_init(&l->lock, NULL);
+	if (!head || size < sizeof(*head))
+		return;
+	l->slots = (struct act_log *)(head + 1);
+	l->n = (size - sizeof(*head)) / sizeof(struct act_log);
+	if (l->n > ARRAY_SIZE(l->taken))
+		l->n = ARRAY_SIZE(l->taken);
+	if (ours)
+		return;
+	for (size_t i = 0; i < l->n; i++)
+		atomic_store(&l->slots[i].state, LOG_FREE);
+	*head = (struct logs_head){ LOGS_MAGIC, LOGS_ABI, sizeof(struct act_log), "" };
+}
+
+/* With the lock held: one that is free, else the first that only keeps a verdict. */
+static struct act_log *find_free(struct logs *l)
+{
+	for (uint32_t wanted = LOG_FREE;; wanted = LOG_ENDED) {
+		for (size_t i = 0; i < l->n; i++)
+			if (!l->taken[i] && atomic_load(&l->slots[i].state) == wanted) {
+				l->taken[i] = true;
+				return &l->slots[i];
+			}
+		if (wanted == LOG_ENDED)
+			return NULL;
+	}
+}
+
+struct act_log *logs_take(struct logs *l, const struct wish *wishes, size_t n, const struct actor *who)
+{
+	struct act_log *log;
+
+	if (n > LOG_WISHES)
+		return NULL;
+	pthread_mutex_lock(&l->lock);
+	log = find_free(l);
+	pthread_mutex_unlock(&l->lock);
+	if (!log)
+		log = malloc(sizeof(*log));
+	if (!log)
+		return NULL;
+	atomic_store(&log->state, LOG_FREE);
+	log->n_wishes = (uint32_t)n;
+	atomic_store(&log->n_steps, 0);
+	log->who = *who;
+	log->err = (struct err){ 0 };
+	memcpy(log->wishes, wishes, n * sizeof(*wishes));
+	atomic_store(&log->state, LOG_RUNS);
+	return log;
+}
+
+void logs_give(struct logs *l, struct act_log *log, bool keep)
+{
+	if (log < l->slots || log >= l->slots + l->n) {
+		free(log);
+		return;
+	}
+	atomic_store(&log->state, keep ? LOG_ENDED : LOG_FREE);
+	pthread_mutex_lock(&l->lock);
+	l->taken[log - l->slots] = false;
+	pthread_mutex_unlock(&l->lock);
+}
+
+static bool same_wish(const struct wish *a, const struct wish *b)
+{
+	return key_eq(&a->dev, &b->dev) && a->virtfn == b->virtfn && a->force == b->force &&
+	       !strcmp(a->file, b->file) && !strcmp(a->value, b->value);
+}
+
+bool log_is_for(const struct act_log *log, const struct wish *wishes, size_t n)
+{
+	for (size_t i = 0; i < n && n == log->n_wishes; i++)
+		if (!same_wish(&log->wishes[i], &wishes[i]))
+			return false;
+	return n == log->n_wishes;
+}
+
+bool logs_verdict(struct logs *l, const struct wish *wishes, size_t n, const struct actor *who,
+		  struct err *ret)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&l->lock);
+	for (size_t i = 0; i < l->n && who->tag && !found; i++) {
+		struct act_log *log = &l->slots[i];
+
+		found = !l->taken[i] && atomic_load(&log->state) == LOG_ENDED && log->who.tag == who->tag &&
+			log_is_for(log, wishes, n);
+		if (found)
+			*ret = log->err;
+	}
+	pthread_mutex_unlock(&l->lock);
+	return found;
+}
