@@ -13,6 +13,7 @@ struct engine;
 struct err;
 struct fuse_lowlevel_ops;
 struct fuse_session;
+struct intents;
 struct model;
 struct out;
 struct stash;
@@ -21,6 +22,7 @@ struct tree;
 struct tree_conf {
 	struct model *model;
 	struct engine *engine;
+	struct intents *intents; /* what is kept over reboots; NULL: nothing is */
 	struct stash *stash;
 	const char *boot_id; /* for inventory; outlives the tree */
 	/* Fills `health`: keyed lines, from session and backend; called on an executor. May be NULL. */

@@ -97,6 +97,8 @@ struct want {
 	char former_driver[DRIVER_NAME];   /* before the claim's first write; "" none */
 	char former_override[DRIVER_NAME]; /* likewise */
 	bool former_known;
+	bool owned; /* /dev/vfio/<group> and the cdev get uid and gid on bind: the claim file's owner */
+	uint32_t uid, gid;
 	bool vfs_wanted;
 	int32_t num_vfs;	/* asked for, when vfs_wanted */
 	bool single;		/* pooled reads 0: offered under a name of its own */

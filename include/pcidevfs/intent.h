@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What was asked and accepted, kept over reboots (DESIGN.md 7).
+ *
+ * One text file below the state directory, replaced atomically. A record belongs to an identity: where
+ * the device sits without bus numbers, its ids, its serial; a VF: its PF's and its index. Each record is
+ * applied by itself, once per appearance of its device, through the engine. What others change later is
+ * drift: shown, never undone. Thread-safe.
+ */
+#ifndef PCIDEVFS_INTENT_H
+#define PCIDEVFS_INTENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct engine;
+struct err;
+struct intents;
+struct key;
+struct model;
+struct out;
+struct wish;
+
+#define INTENT_FILE "intent"
+
+/* Reads the state file, which is made when a wish is first kept. A damaged one is set aside (its name
+ * tells when) and its reason is shown; it never keeps the daemon from starting. */
+int intents_open(const char *dir, struct model *m, struct intents **ret, struct err *err);
+void intents_close(struct intents *in);
+
+/* struct keeper's keep (txn.h); ctx is the intents. Writes and fsyncs what the model's want fields say
+ * now, for pending marked so; -ENOSPC, -EROFS ... with a sentence when the disk refuses. */
+int intents_keep(void *ctx, const struct wish *wishes, size_t n, bool pending, struct err *err);
+
+/* Observes the model and applies records as their devices appear; the first pass covers what is there.
+ * Call once, after the engine has recovered. */
+int intents_restore(struct intents *in, struct engine *e, struct err *err);
+/* All records that could be applied have been, or ms have passed: for READY=1. */
+bool intents_settled(struct intents *in, unsigned int ms);
+
+/* `intents`: a line each: identity, what is wished, state=held|waiting|drifted|refused|stranger|pending,
+ * device now, reason. */
+void intents_print(struct intents *in, struct out *o);
+/* For health: "state=ok path=..." or what is wrong with it, and what to do. */
+void intents_health(struct intents *in, struct out *o);
+
+/* ctl's forget and accept: drop the record of an identity as intents prints it; give the record of the
+ * device that was here to the stranger that is here now. */
+int intents_forget(struct intents *in, const char *identity, struct err *err);
+int intents_accept(struct intents *in, const struct key *dev, struct err *err);
+
+/* Owner and mode of one file of a device ("" : its directory), as chown and chmod left them. */
+struct owner_wish {
+	uid_t uid;
+	gid_t gid;
+	mode_t mode;
+};
+int intents_set_owner(struct intents *in, const struct key *dev, const char *file,
+		      const struct owner_wish *owner, struct err *err);
+bool intents_owner(struct intents *in, const struct key *dev, const char *file, struct owner_wish *ret);
+
+/* pcidevfsd --early: the driver_override that this function had when it was claimed, "" none. Reads the
+ * state file and the function's sysfs facts only; no daemon, no mount. */
+int intents_early(const char *state_dir, const char *sysfs, const char *address, struct err *err);
+
+#endif
