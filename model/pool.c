@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
@@ -78,13 +79,18 @@ static int start_thread(struct pool *p)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
+	sigset_t all, old;
 	int r;
 
+	/* A signal is for the thread that waits for it: taken here it would interrupt nothing. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
 	r = pthread_create(&thread, &attr, worker, p);
 	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!r)
 		p->threads++;
 	return -r;
