@@ -98,18 +98,29 @@ static int read_slowly(struct call *c)
 	return r;
 }
 
-static int write_slowly(struct call *c)
+static int store(struct call *c)
 {
 	struct node *n = c->node;
-	int r = fault_meet(c->s, n);
 
-	if (r)
-		return r;
 	if (n->dead)
 		return -ENODEV;
 	if (n->row)
 		return n->row->store ? n->row->store(c->s, n->obj, c->text, c->size) : -EIO;
 	return node_set(n, c->text, c->size);
+}
+
+static int write_slowly(struct call *c)
+{
+	bool mine = false;
+	int r = fault_meet(c->s, c->node), waited = 0;
+
+	if (!r)
+		r = nth_before(c->s, &mine);
+	if (!r)
+		r = store(c);
+	if (mine)
+		waited = nth_after(c->s);
+	return r ? r : waited;
 }
 
 static void *run(void *arg)

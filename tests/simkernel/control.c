@@ -96,6 +96,32 @@ static int run_unhang(struct sim *s, int argc, char **argv)
 	return fault_unhang(s, argv[0]);
 }
 
+static int run_nth(struct sim *s, int argc, char **argv)
+{
+	static const char *const hows[] = { "fail", "from", "before", "after" };
+	int err = argc > 2 ? errno_of(argv[2]) : 0;
+	long n;
+
+	if (!number(argv[0], &n) || n < 0 || (n > 0) != (argc > 1))
+		return -EINVAL;
+	if (!n)
+		nth_set(s, 0, NTH_FAIL, 0);
+	for (int how = NTH_FAIL; n && how <= NTH_AFTER; how++)
+		if (!strcmp(argv[1], hows[how])) {
+			if ((how <= NTH_FROM) != (err > 0))
+				return -EINVAL;
+			nth_set(s, n, (enum nth_how)how, err);
+			return 0;
+		}
+	return n ? -EINVAL : 0;
+}
+
+static int run_met(struct sim *s, int argc, char **argv)
+{
+	(void)argc, (void)argv;
+	return nth_met(s) ? 0 : -ENOENT;
+}
+
 static int run_hold(struct sim *s, int argc, char **argv)
 {
 	long group, pid;
@@ -179,6 +205,11 @@ static const struct command commands[] = {
 	{ "slow", "PATH MS", 2, 2, "reads and writes wait so long first; 0: no more", run_slow },
 	{ "hang", "PATH", 1, 1, "reads and writes wait until told otherwise", run_hang },
 	{ "unhang", "PATH", 1, 1, "and go on", run_unhang },
+	{ "nth", "N HOW [ERRNO]", 1, 3,
+	  "fail: the Nth write is refused; from: later ones too; before, after: it waits before or\n"
+	  "                                       after its work; N 0: no more",
+	  run_nth },
+	{ "met", "", 0, 0, "has that write come?", run_met },
 	{ "hold", "GROUP PID COMM", 3, 3, "a VMM opens an IOMMU group", run_hold },
 	{ "release", "GROUP", 1, 1, "and lets it go", run_release },
 	{ "set", "PATH VALUE", 2, 2, "an attribute changes, without an event", run_set },

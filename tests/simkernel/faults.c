@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Refusals, slowness and hangs, told by path: fnmatch(3) on the path below sys/, links resolved. */
+/*
+ * Refusals, slowness and hangs, told by path: fnmatch(3) on the path below sys/, links resolved; or by
+ * number: the n-th write from now on, whatever it writes, so that a test can break each step in turn.
+ */
 #include "sim.h"
 
 #include <errno.h>
@@ -151,4 +154,42 @@ int fault_unhang(struct sim *s, const char *path)
 	tidy(s);
 	pthread_cond_broadcast(&s->changed);
 	return was ? 0 : -ENOENT;
+}
+
+void nth_set(struct sim *s, long n, enum nth_how how, int err)
+{
+	s->nth = (struct nth){ .left = n, .how = how, .err = err };
+	pthread_cond_broadcast(&s->changed);
+}
+
+bool nth_met(const struct sim *s)
+{
+	return s->nth.met;
+}
+
+/* Until told otherwise: that ends with the next nth_set(). */
+static int nth_wait(struct sim *s)
+{
+	while (s->nth.met)
+		if (sim_wait(s))
+			return -EINTR;
+	return 0;
+}
+
+int nth_before(struct sim *s, bool *ret_mine)
+{
+	*ret_mine = s->nth.left > 0 && !--s->nth.left;
+	s->nth.met |= *ret_mine;
+	if (s->nth.how == NTH_FROM && s->nth.met)
+		return -s->nth.err;
+	if (!*ret_mine)
+		return 0;
+	if (s->nth.how == NTH_FAIL)
+		return -s->nth.err;
+	return s->nth.how == NTH_BEFORE ? nth_wait(s) : 0;
+}
+
+int nth_after(struct sim *s)
+{
+	return s->nth.how == NTH_AFTER ? nth_wait(s) : 0;
 }

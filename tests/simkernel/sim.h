@@ -91,6 +91,16 @@ struct func {
 	struct func *next, *hash_next;
 };
 
+enum nth_how { NTH_FAIL, NTH_FROM, NTH_BEFORE, NTH_AFTER };
+
+/* The n-th write from now on is refused (from: all later ones too), or waits before or after its work. */
+struct nth {
+	long left; /* 0: it has come, or none is awaited */
+	enum nth_how how;
+	int err;
+	bool met;
+};
+
 struct sim {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a device lock, a hold or a fault went away */
@@ -103,6 +113,7 @@ struct sim {
 	int group_hint; /* no lower number is free */
 	struct effects *effects;
 	struct fault *faults;
+	struct nth nth;
 	struct node *bus_pci, *bus_pci_devices;
 	int next_set;
 	bool iommu;
@@ -217,6 +228,12 @@ int fault_fail(struct sim *s, const char *path, int err, long count);
 int fault_slow(struct sim *s, const char *path, long ms);
 int fault_hang(struct sim *s, const char *path);
 int fault_unhang(struct sim *s, const char *path);
+/* n 0: none, and who waits goes on. */
+void nth_set(struct sim *s, long n, enum nth_how how, int err);
+bool nth_met(const struct sim *s);
+/* Around each write: is it that one? Waits or refuses as told. */
+int nth_before(struct sim *s, bool *ret_mine);
+int nth_after(struct sim *s);
 
 /* plug.c: on command, as a hand would */
 int plug(struct sim *s, const char *addr, const char *from);
