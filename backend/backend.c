@@ -62,8 +62,7 @@ static void init_locks(struct backend *b)
 	pthread_condattr_destroy(&attr);
 	pthread_mutex_init(&b->guards.lock, NULL);
 	pthread_mutex_init(&b->observing, NULL);
-	for (int i = 0; i < GUARD_COUNT; i++)
-		pthread_mutex_init(&b->guards.running[i], NULL);
+	pthread_cond_init(&b->guards.ended, &attr);
 }
 
 static int open_parts(struct backend *b, const struct roots *roots, struct err *err)
@@ -120,8 +119,7 @@ void backend_free(struct backend *b)
 	pthread_cond_destroy(&b->guards.wake);
 	pthread_mutex_destroy(&b->guards.lock);
 	pthread_mutex_destroy(&b->observing);
-	for (int i = 0; i < GUARD_COUNT; i++)
-		pthread_mutex_destroy(&b->guards.running[i]);
+	pthread_cond_destroy(&b->guards.ended);
 	free(b);
 }
 
@@ -147,24 +145,23 @@ void backend_stop(struct backend *b)
 		return;
 }
 
-/* The device and all that a claim of it would touch or ask about. *ret_busy: an act runs on it. */
-static size_t around(struct model *m, const struct key *dev, struct touched ret[static GROUP_MAX],
-		     bool *ret_busy)
+/* Adds the device and its group: all that a claim of it would touch or ask about. */
+static size_t add_around(struct model *m, const struct key *dev, struct touched *v, size_t n, size_t max)
 {
 	const struct device *members[GROUP_MAX], *d;
-	size_t n = 0, count = 0;
+	size_t count = 0;
 
-	ret[count++] = (struct touched){ .key = *dev };
+	if (n < max)
+		v[n++] = (struct touched){ .key = *dev };
 	model_lock(m);
 	d = model_find(m, dev);
-	*ret_busy = d && d->busy[0];
 	if (d && d->facts.iommu_group >= 0)
-		n = model_group(m, d->facts.iommu_group, members, GROUP_MAX);
-	for (size_t i = 0; i < n && i < GROUP_MAX && count < GROUP_MAX; i++)
+		count = model_group(m, d->facts.iommu_group, members, GROUP_MAX);
+	for (size_t i = 0; i < count && i < GROUP_MAX && n < max; i++)
 		if (!key_eq(&members[i]->key, dev))
-			ret[count++] = (struct touched){ .key = members[i]->key };
+			v[n++] = (struct touched){ .key = members[i]->key };
 	model_unlock(m);
-	return count;
+	return n;
 }
 
 static int guard_or_fail(struct backend *b, enum guard guard, const char *what, struct err *err)
@@ -175,29 +172,28 @@ static int guard_or_fail(struct backend *b, enum guard guard, const char *what, 
 		  : 0;
 }
 
-int backend_observe(void *backend, const struct key *dev, struct err *err)
+int backend_observe(void *backend, const struct key *devs, size_t n_devs, bool guards, struct err *err)
 {
+	size_t max = n_devs < 8 ? 8 * GROUP_MAX : n_devs + 8 * GROUP_MAX, n = 0;
+	_free_ struct touched *v = calloc(max, sizeof(*v));
 	struct backend *b = backend;
-	_free_ struct touched *v = calloc(GROUP_MAX, sizeof(*v));
-	bool busy;
 	int rc;
 
 	if (!v)
-		return fail(err, ENOMEM, "no memory to look at %s", dev->name);
-	rc = scan_some(b, v, around(b->model, dev, v, &busy));
+		return fail(err, ENOMEM, "no memory to look at the devices");
+	for (size_t i = 0; i < n_devs; i++)
+		n = add_around(b->model, &devs[i], v, n, max);
+	rc = scan_some(b, v, n);
 	if (rc)
-		return fail(err, -rc, "%s cannot be looked at: %s", dev->name, strerror(-rc));
-	/* The guards were asked before the act began. Asked again at its end they could only
-	 * fail what the kernel has done, and they are what takes time. */
-	if (busy)
+		return fail(err, -rc, "%s cannot be looked at: %s", devs[0].name, strerror(-rc));
+	if (!guards)
 		return 0;
 	rc = guard_or_fail(b, GUARD_CRITICAL, "what the host itself needs", err);
-	return rc ? rc : backend_observe_holders(b, dev, err);
+	return rc ? rc : guard_or_fail(b, GUARD_HOLDERS, "who holds which device", err);
 }
 
-int backend_observe_holders(void *backend, const struct key *dev, struct err *err)
+int backend_observe_holders(void *backend, struct err *err)
 {
-	(void)dev;
 	return guard_or_fail(backend, GUARD_HOLDERS, "who holds which device", err);
 }
 
@@ -205,12 +201,22 @@ int backend_late(void *backend, struct step *step)
 {
 	struct backend *b = backend;
 
-	return io_late(b->io, step->late, NULL);
+	if (step->late)
+		return io_late(b->io, step->late, NULL);
+	/* A former process's: nobody is left to read its result. */
+	io_await(&step->helper, -1);
+	return -EIO;
+}
+
+int backend_await(void *backend, const struct step *step, unsigned int deadline_ms)
+{
+	(void)backend;
+	return io_await(&step->helper, (int)deadline_ms);
 }
 
 static void guard_health(struct backend *b, enum guard guard, const char *name, struct out *o)
 {
-	int rc = atomic_load(&b->guards.result[guard]);
+	int rc = guard_result(b, guard);
 
 	if (!rc)
 		out_printf(o, "%s=ok\n", name);
@@ -253,6 +259,10 @@ void backend_health(struct backend *b, struct out *o)
 		    "changes are seen every 10 s only; run in the host's user namespace");
 	guard_health(b, GUARD_CRITICAL, "host_critical", o);
 	guard_health(b, GUARD_HOLDERS, "holders", o);
+	if (atomic_load(&b->guards.unseen))
+		out_printf(o, "holders_unseen=%u hint=\"the open files of so many processes cannot be seen; give "
+			   "the daemon CAP_SYS_PTRACE and the host's pid namespace\"\n",
+			   atomic_load(&b->guards.unseen));
 	health_line(o, !atomic_load(&b->names_missing), "pci_ids=ok", "pci_ids=none",
 		    "install pci.ids or hwdata; names are made of ids");
 	health_line(o, sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/vfio-pci"), "vfio=ok",

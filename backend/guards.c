@@ -127,13 +127,40 @@ static void apply(struct model *m, enum guard guard, const struct line *v, size_
 	model_unlock(m);
 }
 
+static struct timespec in_ms(unsigned int ms)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_sec += ms / 1000;
+	t.tv_nsec += (long)(ms % 1000) * 1000000;
+	if (t.tv_nsec >= 1000000000) {
+		t.tv_sec++;
+		t.tv_nsec -= 1000000000;
+	}
+	return t;
+}
+
+/* "- unseen=3": processes that could not be looked into, for health. */
+static void note_unseen(struct backend *b, enum guard guard, const struct line *v, size_t n)
+{
+	size_t at = lower_bound(v, n, "-");
+	uint64_t unseen = 0;
+
+	if (at < n && !strcmp(v[at].name, "-") && !strncmp(v[at].text, "unseen=", 7) &&
+	    parse_u64(v[at].text + 7, UINT32_MAX, &unseen))
+		unseen = 0;
+	if (guard == GUARD_HOLDERS)
+		atomic_store(&b->guards.unseen, (unsigned int)unseen);
+}
+
 static int ask(struct backend *b, enum guard guard)
 {
 	const char *const argv[] = { rows[guard].request, NULL };
 	_free_ struct line *v = NULL;
 	struct out answer = { 0 };
 	size_t n;
-	int rc = io_call(b->io, argv, rows[guard].deadline_ms, &answer, NULL);
+	int rc = io_call(b->io, argv, rows[guard].deadline_ms, &answer, NULL, NULL);
 
 	if (!rc && answer.failed)
 		rc = -ENOMEM;
@@ -142,20 +169,59 @@ static int ask(struct backend *b, enum guard guard)
 		rc = v ? 0 : -ENOMEM;
 	}
 	/* No answer is no "nobody": what was known stays. */
-	if (!rc)
+	if (!rc) {
 		apply(b->model, guard, v, v ? n : 0);
+		note_unseen(b, guard, v, v ? n : 0);
+	}
 	out_free(&answer);
 	return rc;
 }
 
+/* With the lock held. */
+static void run_now(struct backend *b, enum guard guard)
+{
+	struct guard_runs *runs = &b->guards.runs[guard];
+	uint64_t number = ++runs->started;
+	int rc;
+
+	runs->running = true;
+	pthread_mutex_unlock(&b->guards.lock);
+	rc = ask(b, guard);
+	pthread_mutex_lock(&b->guards.lock);
+	runs->running = false;
+	runs->ended = number;
+	runs->result = rc;
+	pthread_cond_broadcast(&b->guards.ended);
+}
+
+/* An answer is good when it was begun after the question: those who ask meanwhile share the next one. */
 int guard_run(struct backend *b, enum guard guard)
+{
+	struct guard_runs *runs = &b->guards.runs[guard];
+	struct timespec until = in_ms(3 * rows[guard].deadline_ms);
+	uint64_t wanted;
+	int rc = 0;
+
+	pthread_mutex_lock(&b->guards.lock);
+	wanted = runs->started + 1;
+	while (runs->ended < wanted && rc != ETIMEDOUT) {
+		if (runs->running)
+			rc = pthread_cond_timedwait(&b->guards.ended, &b->guards.lock, &until);
+		else
+			run_now(b, guard);
+	}
+	rc = runs->ended < wanted ? -ETIMEDOUT : runs->result;
+	pthread_mutex_unlock(&b->guards.lock);
+	return rc;
+}
+
+int guard_result(struct backend *b, enum guard guard)
 {
 	int rc;
 
-	pthread_mutex_lock(&b->guards.running[guard]);
-	rc = ask(b, guard);
-	atomic_store(&b->guards.result[guard], rc);
-	pthread_mutex_unlock(&b->guards.running[guard]);
+	pthread_mutex_lock(&b->guards.lock);
+	rc = b->guards.runs[guard].result;
+	pthread_mutex_unlock(&b->guards.lock);
 	return rc;
 }
 
@@ -186,20 +252,6 @@ static bool anything_claimed(struct model *m)
 		claimed = dev->want.claim[0];
 	model_unlock(m);
 	return claimed;
-}
-
-static struct timespec in_ms(unsigned int ms)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_sec += ms / 1000;
-	t.tv_nsec += (long)(ms % 1000) * 1000000;
-	if (t.tv_nsec >= 1000000000) {
-		t.tv_sec++;
-		t.tv_nsec -= 1000000000;
-	}
-	return t;
 }
 
 static bool any_wanted(const struct guards *g)

@@ -3,6 +3,7 @@
  * ever. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -127,6 +128,9 @@ static int serve_one(int fd, const struct sysfs *s, char *text)
 	text[head.size - 1] = '\0';
 	if (!split_words(text, head.size, head.argc, argv))
 		return -EPROTO;
+	/* Who asked may be dead: its successor has other plans. */
+	if (poll(&(struct pollfd){ .fd = fd, .events = POLLRDHUP }, 1, 0))
+		return -EPIPE;
 	rc = run_request(s, argv, head.argc, &answer);
 	rc = send_answer(fd, rc, &answer);
 	out_free(&answer);

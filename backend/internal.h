@@ -17,14 +17,20 @@ struct io;
 /* A helper's answer about all devices, which lands in one field of their facts. */
 enum guard { GUARD_CRITICAL, GUARD_HOLDERS, GUARD_COUNT };
 
+struct guard_runs {
+	uint64_t started, ended; /* numbers of runs */
+	bool running;
+	int result; /* of the last that ended */
+};
+
 struct guards {
 	pthread_mutex_t lock;
-	pthread_cond_t wake;
-	bool wanted[GUARD_COUNT]; /* lock */
-	bool stop;		  /* lock */
-	/* One run at a time, so that no older answer comes after a newer one. */
-	pthread_mutex_t running[GUARD_COUNT];
-	atomic_int result[GUARD_COUNT]; /* of the last run, for health */
+	pthread_cond_t wake;  /* something is wanted, or stop */
+	pthread_cond_t ended; /* a run did */
+	bool wanted[GUARD_COUNT];	     /* lock */
+	struct guard_runs runs[GUARD_COUNT]; /* lock */
+	bool stop;			     /* lock */
+	atomic_uint unseen;		     /* processes whose open files could not be seen */
 };
 
 struct backend {
@@ -54,6 +60,7 @@ int scan_all(struct backend *b);
 
 /* Runs a guard now; blocks for at most its deadline. 0 or -errno. */
 int guard_run(struct backend *b, enum guard guard);
+int guard_result(struct backend *b, enum guard guard);
 /* Asks guards_main() for it, soon and not too often. */
 void guard_want(struct backend *b, enum guard guard);
 /* The guards' thread; arg is the backend. Ends after guards_stop(). */

@@ -2,17 +2,20 @@
 #include "pcidevfs/io.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "pcidevfs/backend.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
 #include "wire.h"
 
@@ -21,6 +24,7 @@
 struct helper {
 	struct helper *next;
 	pid_t pid;
+	uint64_t started;
 	int fd;
 };
 
@@ -123,6 +127,29 @@ static int spawn(const struct roots *roots, int sock, pid_t *ret)
 	return -rc;
 }
 
+/* Field 22 of stat, counted after the name, which may hold anything; 0 when the process is gone. */
+static uint64_t start_time(pid_t pid)
+{
+	char path[48], buf[1024], *p;
+	uint64_t started = 0;
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, buf, sizeof(buf) - 1);
+		close(fd);
+	}
+	buf[n > 0 ? n : 0] = '\0';
+	p = strrchr(buf, ')');
+	for (int field = 2; p && field < 22; field++)
+		p = strchr(p + 1, ' ');
+	if (p)
+		started = strtoull(p + 1, NULL, 10);
+	return started;
+}
+
 static struct helper *helper_new(const struct roots *roots)
 {
 	struct helper *h = calloc(1, sizeof(*h));
@@ -141,6 +168,8 @@ static struct helper *helper_new(const struct roots *roots)
 		h = NULL;
 	}
 	close(pair[1]);
+	if (h)
+		h->started = start_time(h->pid);
 	return h;
 }
 
@@ -274,7 +303,7 @@ static int give_late(struct io *io, struct helper *h, struct io_late **ret_late)
 }
 
 int io_call(struct io *io, const char *const *argv, unsigned int deadline_ms, struct out *answer,
-	    struct io_late **ret_late)
+	    struct io_late **ret_late, struct helper_id *who)
 {
 	uint64_t until = now_ms() + deadline_ms;
 	char request[WIRE_REQUEST];
@@ -286,10 +315,18 @@ int io_call(struct io *io, const char *const *argv, unsigned int deadline_ms, st
 		*ret_late = NULL;
 	if (rc)
 		return rc;
-	h = helper_get(io);
-	if (!h)
-		return -ECHILD;
-	rc = wire_send(h->fd, request, size);
+	/* One that died while it was idle has done nothing yet: the next is asked instead. */
+	for (int tries = 0;; tries++) {
+		h = helper_get(io);
+		if (!h)
+			return -ECHILD;
+		if (who)
+			*who = (struct helper_id){ h->pid, h->started };
+		rc = wire_send(h->fd, request, size);
+		if (!rc || tries == IDLE_MAX)
+			break;
+		helper_abandon(io, h);
+	}
 	if (!rc)
 		rc = wait_answer(h->fd, until);
 	if (rc == -ETIMEDOUT)
@@ -307,4 +344,20 @@ int io_late(struct io *io, struct io_late *late, struct out *answer)
 
 	free(late);
 	return finish(io, h, answer);
+}
+
+int io_await(const struct helper_id *who, int deadline_ms)
+{
+	struct pollfd p = { .events = POLLIN };
+	int n;
+
+	if (!who->pid || start_time(who->pid) != who->started)
+		return 0;
+	p.fd = (int)syscall(SYS_pidfd_open, who->pid, 0);
+	if (p.fd < 0)
+		return 0;
+	/* Its number may have gone to another process before we had a hold on it. */
+	n = start_time(who->pid) == who->started ? poll(&p, 1, deadline_ms) : 1;
+	close(p.fd);
+	return n ? 0 : -ETIMEDOUT;
 }

@@ -198,19 +198,14 @@ static int refuse_members(struct model *m, const struct device *asked, const str
 	return 0;
 }
 
-static int touch(struct model *m, struct plan *plan, const struct group *g, struct err *err)
+/* Not the PF: claims of its VFs go side by side. What alters the PF touches its VFs. */
+static int touch(struct plan *plan, const struct group *g, struct err *err)
 {
-	for (size_t i = 0; i < g->n; i++) {
-		struct key pf;
-		int rc = plan_touch(plan, &g->members[i]->key, err);
+	int rc = 0;
 
-		if (!rc && key_make(BUS_PCI, g->members[i]->facts.physfn, &pf) &&
-		    model_find(m, &pf))
-			rc = plan_touch(plan, &pf, err);
-		if (rc)
-			return rc;
-	}
-	return 0;
+	for (size_t i = 0; i < g->n && !rc; i++)
+		rc = plan_touch(plan, &g->members[i]->key, err);
+	return rc;
 }
 
 static int claim_member(const struct device *dev, struct plan *plan, struct err *err)
@@ -228,6 +223,38 @@ static int claim_member(const struct device *dev, struct plan *plan, struct err 
 	return rc ? rc : plan_step(plan, &vfio_bind, &dev->key, driver, err);
 }
 
+/* Claimed, or left half way by an act that could not be undone. */
+static bool is_ours(const struct device *dev)
+{
+	return dev->want.claim[0] || (dev->stuck[0] && dev->want.former_known);
+}
+
+/* One transaction may wish the same of several members: the first of them, by address, takes the steps. */
+static bool planned_by_sibling(const struct device *dev, const struct group *g, const struct plan *plan)
+{
+	for (size_t i = 0; i < g->n && g->members[i] != dev; i++)
+		if (plan_wished(plan, &g->members[i]->key, "claim"))
+			return true;
+	return false;
+}
+
+/* ... and nothing else: a group has one owner. */
+static int refuse_discord(const struct device *dev, const struct group *g, const struct wish *wish,
+			  const struct plan *plan, struct err *err)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		const struct wish *other = plan_wished(plan, &g->members[i]->key, "claim");
+
+		if (other && strcmp(other->value, wish->value))
+			return fail(err, EINVAL,
+				    "%s shares IOMMU group %d with %s: both go to the same owner, not to %s and %s",
+				    dev->key.name, dev->facts.iommu_group, g->members[i]->key.name,
+				    wish->value[0] ? wish->value : "none",
+				    other->value[0] ? other->value : "none");
+	}
+	return 0;
+}
+
 static int plan_claim(struct model *m, const struct device *dev, const struct wish *wish,
 		      const struct group *g, struct plan *plan, struct err *err)
 {
@@ -237,14 +264,17 @@ static int plan_claim(struct model *m, const struct device *dev, const struct wi
 
 	if (!rc)
 		rc = refuse_members(m, dev, g, wish, err);
+	if (!rc)
+		rc = touch(plan, g, err);
+	if (rc || planned_by_sibling(dev, g, plan))
+		return rc;
 	for (size_t i = 0; !rc && i < g->n; i++)
 		if (!holds(g->members[i], wish->value))
 			rc = claim_member(g->members[i], plan, err);
 	if (rc || (before == plan->n_steps && dev->facts.vfio_node))
 		return rc;
 	snprintf(node, sizeof(node), "/dev/vfio/%d", dev->facts.iommu_group);
-	rc = plan_step(plan, &vfio_node, &dev->key, node, err);
-	return rc ? rc : touch(m, plan, g, err);
+	return plan_step(plan, &vfio_node, &dev->key, node, err);
 }
 
 static int give_back(const struct device *dev, struct plan *plan, struct err *err)
@@ -284,16 +314,17 @@ static int release_member(const struct device *dev, struct plan *plan, struct er
 static int plan_release(struct model *m, const struct device *dev, const struct group *g,
 			const struct wish *wish, struct plan *plan, struct err *err)
 {
-	size_t before = plan->n_steps;
-	int rc = 0;
+	int rc = touch(plan, g, err);
 
+	if (rc || planned_by_sibling(dev, g, plan))
+		return rc;
 	for (size_t i = 0; !rc && i < g->n; i++)
 		if (g->members[i]->want.claim[0] && on_vfio(g->members[i]))
 			rc = refuse_held(m, dev, g->members[i], wish, err);
 	for (size_t i = 0; !rc && i < g->n; i++)
-		if (g->members[i]->want.claim[0])
+		if (is_ours(g->members[i]))
 			rc = release_member(g->members[i], plan, err);
-	return rc || before == plan->n_steps ? rc : touch(m, plan, g, err);
+	return rc;
 }
 
 static bool claim_can(const struct device *dev)
@@ -311,6 +342,8 @@ static int claim_expand(struct model *m, const struct wish *wish, struct plan *p
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", wish->dev.name);
 	rc = find_group(m, dev, &g, err);
+	if (!rc)
+		rc = refuse_discord(dev, &g, wish, plan, err);
 	if (rc)
 		return rc;
 	if (is_release(wish))
@@ -386,8 +419,11 @@ static int note(struct model *m, const struct device *dev, const char *who, stru
 		return fail(err, ENODEV, "%s is gone", dev->key.name);
 	if (who[0]) {
 		STR_COPY(edit->want.claim, who);
-	} else if (edit->want.claim[0]) {
-		edit->want = (struct want){ 0 };
+	} else {
+		edit->want.claim[0] = '\0';
+		edit->want.former_driver[0] = '\0';
+		edit->want.former_override[0] = '\0';
+		edit->want.former_known = false;
 	}
 	return 0;
 }
@@ -419,6 +455,7 @@ static bool claim_down(struct model *m, const struct wish *wish)
 const struct method vfio_claim = {
 	.file = "claim",
 	.rank = 100,
+	.guarded = true,
 	.can = claim_can,
 	.down = claim_down,
 	.expand = claim_expand,

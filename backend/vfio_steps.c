@@ -24,7 +24,8 @@ static int write_file(struct backend *b, const char *path, const char *text, uns
 {
 	const char *const argv[] = { "write", path, text, NULL };
 
-	return io_call(b->io, argv, ms, NULL, late ? (struct io_late **)&late->late : NULL);
+	return io_call(b->io, argv, ms, NULL, late ? (struct io_late **)&late->late : NULL,
+		       late ? &late->helper : NULL);
 }
 
 static int write_driver(struct backend *b, const char *driver, const char *file, const char *name,
@@ -93,7 +94,7 @@ static int read_override(struct backend *b, const char *name, unsigned int ms, s
 	int rc;
 
 	snprintf(path, sizeof(path), PCI_DEVICES "/%s/driver_override", name);
-	rc = io_call(b->io, argv, ms, ret, NULL);
+	rc = io_call(b->io, argv, ms, ret, NULL, NULL);
 	if (!rc && !strcmp(out_text(ret), "(null)"))
 		ret->data[ret->len = 0] = '\0';
 	return !rc && ret->failed ? -ENOMEM : rc;

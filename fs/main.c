@@ -121,6 +121,7 @@ static int open_tree(struct daemon *d, struct err *err)
 			   .verbs = backend_verbs(),
 			   .observe = backend_observe,
 			   .observe_holders = backend_observe_holders,
+			   .await = backend_await,
 			   .late = backend_late },
 		.deadline_factor = d->o->deadline_factor,
 		.journal = journal,

@@ -22,23 +22,26 @@ static unsigned int deadline(const struct engine *e, const struct verb *verb)
 	return ms < 1 ? 1 : ms > 86400000 ? 86400000 : (unsigned int)ms;
 }
 
-/* Looks at every device that is wished something, as far as it is there. */
-static int observe(struct txn *t, struct err *err)
+/* Looks at every device that is wished something, as far as it is there. planning: also at what forbids it. */
+static int observe(struct txn *t, bool planning, struct err *err)
 {
 	const struct world *w = &t->engine->conf.world;
-	int r = 0;
+	_free_ struct key *devs = calloc(t->log->n_wishes, sizeof(*devs));
+	bool guards = false;
 
-	for (size_t i = 0; i < t->log->n_wishes && !r; i++) {
-		const struct wish *wish = &t->log->wishes[i];
+	if (!devs)
+		return fail(err, ENOMEM, "no memory for the act");
+	model_lock(model_of(t));
+	for (size_t i = 0; i < t->log->n_wishes; i++) {
+		const struct method *method = method_find(w->methods, t->log->wishes[i].file);
 		struct wish found;
-		int absent;
 
-		model_lock(model_of(t));
-		absent = wish_resolve(model_of(t), wish, &found);
-		model_unlock(model_of(t));
-		r = w->observe(w->backend, absent ? &wish->dev : &found.dev, err);
+		wish_resolve(model_of(t), &t->log->wishes[i], &found); /* a VF that is not there: its PF */
+		devs[i] = found.dev;
+		guards |= planning && method && method->guarded;
 	}
-	return r;
+	model_unlock(model_of(t));
+	return w->observe(w->backend, devs, t->log->n_wishes, guards, err);
 }
 
 static const struct wish *wish_for(const struct txn *t, const struct key *dev)
@@ -78,25 +81,51 @@ static int save_want(struct txn *t, const struct key *dev, struct err *err)
 }
 
 /* With the model locked. */
-static int take_devices(struct txn *t, const struct plan *p, struct err *err)
+static int take_devices(struct txn *t, const struct key *devs, size_t n, struct err *err)
 {
-	struct key *devices = more(t->devices, t->n_devices, p->n_devices, sizeof(*devices), err);
-	int r = devices ? 0 : -ENOMEM;
+	struct key *devices = more(t->devices, t->n_devices, n, sizeof(*devices), err);
+	uint64_t *births = devices ? more(t->births, t->n_devices, n, sizeof(*births), err) : NULL;
+	int r = births ? 0 : -ENOMEM;
 
-	if (r)
-		return r;
-	t->devices = devices;
-	for (size_t i = 0; i < p->n_devices && !r; i++)
-		r = save_want(t, &p->devices[i], err);
-	for (size_t i = 0; i < p->n_devices && !r; i++) {
-		struct device *d = model_edit(model_of(t), &p->devices[i], false);
-		const struct wish *w = wish_for(t, &p->devices[i]);
+	t->devices = devices ? devices : t->devices;
+	t->births = births ? births : t->births;
+	for (size_t i = 0; i < n && !r; i++) {
+		const struct device *d = model_find(model_of(t), &devs[i]);
 
-		t->devices[t->n_devices++] = p->devices[i];
+		r = save_want(t, &devs[i], err);
+		t->births[t->n_devices] = d ? d->birth : 0;
+		t->devices[t->n_devices++] = devs[i];
+	}
+	return r;
+}
+
+/* With the model locked. */
+static void mark_busy(struct txn *t)
+{
+	t->marked = true;
+	for (size_t i = 0; i < t->n_devices; i++) {
+		struct device *d = model_edit(model_of(t), &t->devices[i], false);
+		const struct wish *w = wish_for(t, &t->devices[i]);
+
 		if (d)
 			snprintf(d->busy, sizeof(d->busy), "%s %.60s", w->file, w->value[0] ? w->value : "none");
 	}
-	return r;
+}
+
+/* The device is there, and not another one that came in its place while we were at work. */
+static bool still_there(struct txn *t, const struct key *dev)
+{
+	const struct device *d;
+	bool there;
+
+	model_lock(model_of(t));
+	d = model_find(model_of(t), dev);
+	there = d;
+	for (size_t i = 0; i < t->n_devices && there; i++)
+		if (key_eq(&t->devices[i], dev) && t->births[i])
+			there = t->births[i] == d->birth;
+	model_unlock(model_of(t));
+	return there;
 }
 
 /* Calls the method's prepare or settle for every wish. With the model locked. */
@@ -153,10 +182,12 @@ static int plan_stage(struct txn *t, bool *ret_more, struct err *err)
 
 	model_lock(m);
 	r = plan_make(m, t->engine->conf.world.methods, t->log->wishes, t->log->n_wishes, false, &p, err);
-	r = r ? r : plan_refuse_busy(m, &p, t->devices, t->n_devices, err);
-	r = r ? r : take_devices(t, &p, err);
+	r = r ? r : plan_refuse_busy(m, p.devices, p.n_devices, t->devices, t->marked ? t->n_devices : 0, err);
+	r = r ? r : take_devices(t, p.devices, p.n_devices, err);
 	r = r ? r : each_wish(t, true, err);
 	r = r ? r : append_steps(t, &p, err);
+	if (!r && atomic_load(&t->log->n_steps))
+		mark_busy(t);
 	model_publish(m);
 	model_unlock(m);
 	*ret_more = p.more;
@@ -172,6 +203,8 @@ static int run_steps(struct txn *t, uint32_t from, struct err *err)
 		struct step *s = &t->log->steps[i];
 		int r;
 
+		if (!still_there(t, &s->dev))
+			return fail(err, ENODEV, "%s went away before its %s", s->dev.name, s->verb->name);
 		s->begun = true;
 		r = s->verb->run(e->conf.world.backend, s, deadline(e, s->verb), err);
 		if (r)
@@ -194,8 +227,10 @@ static int undo_steps(struct txn *t, struct err *stuck)
 
 		if (!s->done)
 			continue;
-		if (s->verb->undo)
+		if (s->verb->undo && still_there(t, &s->dev))
 			u = s->verb->undo(e->conf.world.backend, s, deadline(e, s->verb), &why);
+		if (u == -ENODEV)
+			u = 0; /* it left, and took along what was done to it */
 		s->done = u; /* what could not be undone stays done */
 		if (u && !r)
 			r = fail(stuck, -u, "%s %s could not be taken back: %.300s", s->verb->name, s->dev.name,
@@ -204,16 +239,26 @@ static int undo_steps(struct txn *t, struct err *stuck)
 	return r;
 }
 
-/* With the model locked. stuck: the sentence, "" for none. */
+static bool left_done(const struct txn *t, const struct key *dev)
+{
+	for (uint32_t i = 0; i < atomic_load(&t->log->n_steps); i++)
+		if (t->log->steps[i].done && key_eq(&t->log->steps[i].dev, dev))
+			return true;
+	return false;
+}
+
+/* With the model locked. stuck: the sentence for devices with steps that stay, "" when none is stuck any
+ * more, NULL when that is as before. */
 static void leave_devices(struct txn *t, const char *stuck)
 {
-	for (size_t i = 0; i < t->n_devices; i++) {
+	for (size_t i = 0; i < t->n_devices && t->marked; i++) {
 		struct device *d = model_edit(model_of(t), &t->devices[i], false);
 
 		if (!d)
 			continue;
 		d->busy[0] = '\0';
-		STR_COPY(d->stuck, stuck);
+		if (stuck && (!stuck[0] || left_done(t, &t->devices[i])))
+			STR_COPY(d->stuck, stuck);
 	}
 }
 
@@ -221,10 +266,13 @@ static void leave_devices(struct txn *t, const char *stuck)
 static int settle(struct txn *t, struct err *err)
 {
 	struct model *m = model_of(t);
-	int r;
+	int r = 0;
 
+	txn_close(t);
 	model_lock(m);
-	r = each_wish(t, false, err);
+	if (!t->marked) /* nothing held the others off */
+		r = plan_refuse_busy(m, t->devices, t->n_devices, NULL, 0, err);
+	r = r ? r : each_wish(t, false, err);
 	model_publish(m);
 	model_unlock(m);
 	r = r ? r : keep(t, false, err);
@@ -249,7 +297,7 @@ static int run_stages(struct txn *t, struct err *err)
 
 	for (int stage = 0; left; stage++) {
 		uint32_t from = atomic_load(&t->log->n_steps);
-		int r = observe(t, err);
+		int r = observe(t, true, err);
 
 		if (!r && stage == STAGES)
 			r = fail(err, EIO, "%s of %s does not come to an end", t->log->wishes[0].file,
@@ -261,23 +309,23 @@ static int run_stages(struct txn *t, struct err *err)
 		if (r)
 			return r;
 		if (!left && atomic_load(&t->log->n_steps) > from)
-			r = observe(t, err);
+			r = observe(t, false, err);
 		if (r)
 			return r;
 	}
 	return settle(t, err);
 }
 
-/* Puts back what was asked before, but for devices that are stuck half way: those need it. */
+/* Puts back what was asked before, unless something stays half way: that needs it. */
 static void end_undone(struct txn *t, const char *stuck)
 {
 	struct model *m = model_of(t);
 	struct err gone;
 
-	if (t->n_devices)
-		observe(t, &gone); /* a device that is gone meanwhile is no longer ours to mark */
+	if (t->marked)
+		observe(t, false, &gone); /* a device that is gone meanwhile is no longer ours to mark */
 	model_lock(m);
-	for (size_t i = 0; i < t->n_saved && !stuck[0]; i++) {
+	for (size_t i = 0; i < t->n_saved && !(stuck && stuck[0]); i++) {
 		struct device *d = model_edit(m, &t->saved[i].dev, false);
 
 		if (d)
@@ -311,35 +359,71 @@ static void mark_stuck(struct txn *t, const struct err *err)
 	model_unlock(m);
 }
 
-static void take_back(struct txn *t, struct err *err)
+/* was_late: the devices read stuck for the step that has ended now. */
+static void take_back(struct txn *t, bool was_late, struct err *err)
 {
 	struct err stuck = { 0 };
 
+	txn_close(t);
 	if (undo_steps(t, &stuck)) {
 		int code = err->code;
 
 		fail(err, code, "%.160s; and %.300s", err->text, stuck.text);
 	}
-	end_undone(t, stuck.text);
+	end_undone(t, stuck.code ? stuck.text : was_late ? "" : NULL);
+}
+
+/* A former process may have sent a helper that is still at work: nothing is done beside it. */
+static struct step *await_former(struct txn *t, struct err *err)
+{
+	const struct engine *e = t->engine;
+
+	for (uint32_t i = 0; i < atomic_load(&t->log->n_steps) && e->conf.world.await; i++) {
+		struct step *s = &t->log->steps[i];
+
+		if (e->conf.world.await(e->conf.world.backend, s, deadline(e, s->verb)) != -ETIMEDOUT)
+			continue;
+		fail(err, ETIMEDOUT, "%s of %s did not end in time", s->verb->name, s->dev.name);
+		return s;
+	}
+	return NULL;
+}
+
+/* The devices of a former process's steps are ours now. */
+static void adopt_devices(struct txn *t)
+{
+	struct model *m = model_of(t);
+
+	model_lock(m);
+	for (uint32_t i = 0; i < atomic_load(&t->log->n_steps); i++)
+		take_devices(t, &t->log->steps[i].dev, 1, NULL);
+	mark_busy(t);
+	model_publish(m);
+	model_unlock(m);
 }
 
 struct step *act_run(struct txn *t, struct err *err)
 {
-	struct step *late;
+	struct step *late = NULL;
 
-	if (atomic_load(&t->log->state) == LOG_UNDOES) {
+	if (t->recovered && atomic_load(&t->log->n_steps)) {
+		adopt_devices(t);
+		late = await_former(t, err);
+	}
+	if (!late && atomic_load(&t->log->state) == LOG_UNDOES) {
 		*err = t->log->err;
-	} else if (!run_stages(t, err)) {
+	} else if (!late && !run_stages(t, err)) {
 		return NULL;
 	} else {
 		t->log->err = *err;
 		atomic_store(&t->log->state, LOG_UNDOES);
 	}
-	late = late_step(t);
+	if (!late)
+		late = late_step(t);
 	if (late)
 		mark_stuck(t, err);
 	else
-		take_back(t, err);
+		take_back(t, false, err);
 	return late;
 }
 
@@ -349,8 +433,8 @@ void act_finish_late(struct txn *t, struct step *late, struct err *verdict)
 {
 	const struct world *w = &t->engine->conf.world;
 
-	late->done = !w->late(w->backend, late);
+	late->done = !w->late(w->backend, late) || late->done;
 	late->late = NULL;
 	fail(verdict, ETIMEDOUT, "the late %s of %s has ended and was undone", late->verb->name, late->dev.name);
-	take_back(t, verdict);
+	take_back(t, true, verdict);
 }

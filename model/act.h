@@ -69,8 +69,11 @@ struct txn {
 	struct engine *engine;
 	struct act_log *log;
 	bool recovered; /* begun by a former process */
-	struct key *devices; /* busy with it */
+	struct key *devices; /* that it may alter, and when they came */
+	uint64_t *births;
 	size_t n_devices;
+	bool marked; /* they read busy: there are steps */
+	bool closed; /* engine->lock; nobody joins any more: what comes after may already differ */
 	struct saved *saved;
 	size_t n_saved;
 	struct waiter *waiters; /* engine->lock */
@@ -90,6 +93,8 @@ struct step *act_run(struct txn *t, struct err *err);
 /* Waits for the late step, takes the act back, frees its devices. */
 void act_finish_late(struct txn *t, struct step *late, struct err *verdict);
 
+/* txn.c: from here on the same wishes are a new transaction. */
+void txn_close(struct txn *t);
 /* txn.c, for recovery: runs what a former process left in this log. */
 void txn_resume(struct engine *e, struct act_log *log);
 

@@ -13,6 +13,13 @@
 
 #define SYNC_MS 2000
 
+void txn_close(struct txn *t)
+{
+	pthread_mutex_lock(&t->engine->lock);
+	t->closed = true;
+	pthread_mutex_unlock(&t->engine->lock);
+}
+
 static void tell_verdict(struct txn *t, const struct err *err)
 {
 	struct engine_conf *c = &t->engine->conf;
@@ -49,6 +56,7 @@ static void txn_free(struct txn *t)
 {
 	logs_give(&t->engine->logs, t->log, t->recovered);
 	free(t->devices);
+	free(t->births);
 	free(t->saved);
 	free(t);
 }
@@ -105,7 +113,7 @@ static bool join_or_make(struct engine *e, const struct wish *wishes, size_t n, 
 
 	*ret_new = NULL;
 	pthread_mutex_lock(&e->lock);
-	for (t = e->txns; t && !log_is_for(t->log, wishes, n); t = t->next)
+	for (t = e->txns; t && (t->closed || !log_is_for(t->log, wishes, n)); t = t->next)
 		;
 	if (!t)
 		t = *ret_new = make(e, wishes, n, who);
@@ -215,7 +223,7 @@ int txn_check(struct engine *e, const struct wish *wishes, size_t n, struct out 
 
 	model_lock(m);
 	r = plan_make(m, e->conf.world.methods, wishes, n, true, &plan, err);
-	r = r ? r : plan_refuse_busy(m, &plan, NULL, 0, err);
+	r = r ? r : plan_refuse_busy(m, plan.devices, plan.n_devices, NULL, 0, err);
 	model_unlock(m);
 	if (!r)
 		plan_print(&plan, o);

@@ -43,10 +43,11 @@ int backend_scan(struct backend *b, struct err *err);
 int backend_listen(struct backend *b, struct err *err);
 void backend_stop(struct backend *b);
 
-/* As struct world wants them. While the device is busy its guards are not asked again. */
-int backend_observe(void *backend, const struct key *dev, struct err *err);
-int backend_observe_holders(void *backend, const struct key *dev, struct err *err);
+/* As struct world (txn.h) wants them. */
+int backend_observe(void *backend, const struct key *devs, size_t n, bool guards, struct err *err);
+int backend_observe_holders(void *backend, struct err *err);
 int backend_late(void *backend, struct step *step);
+int backend_await(void *backend, const struct step *step, unsigned int deadline_ms);
 const struct method *const *backend_methods(void);
 const struct verb *const *backend_verbs(void);
 

@@ -11,9 +11,11 @@
 #ifndef PCIDEVFS_IO_H
 #define PCIDEVFS_IO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct err;
+struct helper_id;
 struct io;
 struct out;
 struct roots;
@@ -26,10 +28,14 @@ void io_free(struct io *io);
  * "holders", "critical", ...), argv NULL-terminated, at most 8 words. Thread-safe; calls run
  * side by side. Returns 0 with the answer appended to answer (may be NULL), -errno as the helper
  * met it, -ECHILD when no helper could be started, -EIO when it died over the request (nobody
- * knows what it did), or -ETIMEDOUT; then *ret_late (may be NULL) is a token for io_late(). */
+ * knows what it did), or -ETIMEDOUT; then *ret_late (may be NULL) is a token for io_late(). who (may be NULL) is told the
+ * helper before it is sent out. */
 struct io_late;
 int io_call(struct io *io, const char *const *argv, unsigned int deadline_ms, struct out *answer,
-	    struct io_late **ret_late);
+	    struct io_late **ret_late, struct helper_id *who);
+/* Waits for the end of a helper, of this process or a former one; deadline_ms -1: as long as it takes.
+ * 0 it is gone, -ETIMEDOUT. */
+int io_await(const struct helper_id *who, int deadline_ms);
 /* Blocks until the late request has ended and gives its result; frees the token. */
 int io_late(struct io *io, struct io_late *late, struct out *answer);
 

@@ -48,6 +48,13 @@ struct verb {
 	int (*undo)(void *backend, struct step *step, unsigned int deadline_ms, struct err *err);
 };
 
+/* A helper process: its number, and when it started (/proc/<pid>/stat), which tells it from a later one of
+ * that number. pid 0: none. */
+struct helper_id {
+	int32_t pid;
+	uint64_t started;
+};
+
 /* Lies in memory that outlives the process while it runs: pointers mean nothing to the next one. */
 struct step {
 	const struct verb *verb;
@@ -60,6 +67,7 @@ struct step {
 	bool recorded; /* former is valid; a verb that records has written nothing before */
 	bool done;
 	void *late; /* run timed out: what world.late() waits for */
+	struct helper_id helper; /* that was sent to do it; it may outlive us */
 };
 
 /*
@@ -71,6 +79,7 @@ struct method {
 	const char *file;
 	int rank;     /* a parent's is lower than its children's; from 1 */
 	bool barrier; /* what comes after is planned only when this is done and observed */
+	bool guarded; /* who holds the device and whether the host needs it is asked before planning */
 	bool (*can)(const struct device *dev);
 	/* Does this wish take something away? NULL: never. */
 	bool (*down)(struct model *m, const struct wish *wish);
@@ -116,8 +125,8 @@ void plan_print(const struct plan *p, struct out *o);
 /* The row that serves a file, or NULL. */
 const struct method *method_find(const struct method *const *methods, const char *file);
 
-/* EBUSY when an act runs on a device that the plan may alter, but for those in mine. */
-int plan_refuse_busy(struct model *m, const struct plan *p, const struct key *mine, size_t n_mine,
+/* EBUSY when an act runs on one of these devices, but for those in mine. */
+int plan_refuse_busy(struct model *m, const struct key *devices, size_t n, const struct key *mine, size_t n_mine,
 		     struct err *err);
 
 /* The wish with its VF looked up: -ENODEV (no sentence) while there is no such VF. */

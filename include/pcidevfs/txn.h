@@ -34,12 +34,16 @@ struct world {
 	void *backend;
 	const struct method *const *methods; /* NULL-terminated */
 	const struct verb *const *verbs;     /* all that steps are made of, NULL-terminated */
-	/* Reads the wish's device, its group and PF again, with guards (holders, host_critical), into the model. */
-	int (*observe)(void *backend, const struct key *dev, struct err *err);
+	/* Reads these devices and their groups again, into the model; with guards (holders, host_critical)
+	 * when an act is about to be planned on them. */
+	int (*observe)(void *backend, const struct key *devs, size_t n, bool guards, struct err *err);
+	/* Waits for the helper that a former process had sent for this step: 0 it is gone, -ETIMEDOUT. May
+	 * be NULL. */
+	int (*await)(void *backend, const struct step *step, unsigned int deadline_ms);
 	/* Waits, without a deadline, for the end of a step that timed out; its result. May be NULL. */
 	int (*late)(void *backend, struct step *step);
 	/* Only who holds it; for slow rows. */
-	int (*observe_holders)(void *backend, const struct key *dev, struct err *err);
+	int (*observe_holders)(void *backend, struct err *err);
 };
 
 /* What outlives a reboot. Called from executors, without any lock; may take as long as the disk does. */

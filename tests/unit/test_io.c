@@ -36,7 +36,7 @@ static struct io *new_io(struct roots *roots)
 }
 
 #define CALL(io, ms, answer, late, ...)                                                            \
-	io_call(io, (const char *const[]){ __VA_ARGS__, NULL }, ms, answer, late)
+	io_call(io, (const char *const[]){ __VA_ARGS__, NULL }, ms, answer, late, NULL)
 
 DEFINE_TEST(io_reads_and_writes)
 {

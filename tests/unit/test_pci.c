@@ -164,7 +164,7 @@ DEFINE_TEST(scan_removes_what_is_gone)
 	/* Only the VF is asked about: its PF has no event of its own, and follows. */
 	fake_remove("0000:02:10.0");
 	CHECK(!unlink("sys/bus/pci/devices/0000:02:00.0/virtfn0"));
-	backend_observe(w.backend, &vf, &err);
+	backend_observe(w.backend, &vf, 1, true, &err);
 	CHECK_EQ(device_of(w.model, "0000:02:10.0").key.bus, BUS_NONE);
 	CHECK_EQ(device_of(w.model, "0000:02:00.0").facts.num_vfs, 0);
 	fake_remove("0000:05:00.0");

@@ -163,12 +163,13 @@ static struct key dev_key(int i)
 	return key;
 }
 
-static int world_observe(void *backend, const struct key *dev, struct err *err)
+static int world_observe(void *backend, const struct key *devs, size_t n, bool guards, struct err *err)
 {
 	struct model *m = backend;
 
-	if (index_of(dev) >= DEVICES)
-		return fail(err, ENODEV, "%s is gone", dev->name);
+	(void)guards;
+	if (index_of(&devs[n - 1]) >= DEVICES)
+		return fail(err, ENODEV, "%s is gone", devs[n - 1].name);
 	model_lock(m);
 	for (int i = 0; i < DEVICES; i++) {
 		struct key key = dev_key(i);
@@ -234,7 +235,7 @@ static void bench_start(struct bench *b)
 	conf.journal = b->journal;
 	conf.journal_size = JOURNAL_SIZE;
 	CHECK_EQ(engine_new(&conf, &b->e, NULL), 0);
-	world_observe(b->m, &first, NULL);
+	world_observe(b->m, &first, 1, false, NULL);
 }
 
 static void bench_stop(struct bench *b)

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "identity.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pcidevfs/device.h"
+#include "pcidevfs/util.h"
+
+void identity_of(struct identity *ret, const struct device *dev, const struct device *pf)
+{
+	const struct device *card = pf ? pf : dev;
+	const struct facts *f = &card->facts;
+
+	*ret = (struct identity){ .serial = f->serial, .vf = pf ? dev->facts.vf_index : -1 };
+	ret->ids = (uint64_t)f->vendor << 48 | (uint64_t)f->device << 32 | (uint64_t)f->subvendor << 16 |
+		   f->subdevice;
+	if (f->path[0])
+		STR_COPY(ret->path, f->path);
+	else
+		snprintf(ret->path, sizeof(ret->path), "@%s", card->key.name);
+}
+
+bool identity_eq(const struct identity *a, const struct identity *b)
+{
+	return a->ids == b->ids && a->serial == b->serial && a->vf == b->vf && !strcmp(a->path, b->path);
+}
+
+const char *identity_text(const struct identity *id, char buf[static IDENTITY_TEXT])
+{
+	uint64_t ids = id->ids;
+	char serial[20] = "none";
+	int n;
+
+	if (id->serial)
+		snprintf(serial, sizeof(serial), "%016llx", (unsigned long long)id->serial);
+	n = snprintf(buf, IDENTITY_TEXT, "%s,%04x:%04x:%04x:%04x,%s", id->path, (unsigned int)(ids >> 48),
+		     (unsigned int)(ids >> 32 & 0xffff), (unsigned int)(ids >> 16 & 0xffff),
+		     (unsigned int)(ids & 0xffff), serial);
+	if (id->vf >= 0)
+		snprintf(buf + n, IDENTITY_TEXT - (size_t)n, ",vf%d", id->vf);
+	return buf;
+}
+
+uint64_t identity_hash(const struct identity *id)
+{
+	char buf[IDENTITY_TEXT];
+	uint64_t h = 0xcbf29ce484222325ull; /* FNV-1a */
+
+	for (const char *p = identity_text(id, buf); *p; p++)
+		h = (h ^ (unsigned char)*p) * 0x100000001b3ull;
+	return h;
+}
+
+int identity_parse_path(const char *text, struct identity *ret)
+{
+	if (!text[0] || text[strspn(text, "0123456789abcdef:./@")] || !STR_COPY(ret->path, text))
+		return -EINVAL;
+	return 0;
+}
+
+/* Exactly count lower-case hex digits. */
+static int hex(const char *text, size_t count, uint64_t *ret)
+{
+	*ret = 0;
+	for (size_t i = 0; i < count; i++) {
+		const char *digits = "0123456789abcdef";
+		const char *at = text[i] ? strchr(digits, text[i]) : NULL;
+
+		if (!at)
+			return -EINVAL;
+		*ret = *ret << 4 | (uint64_t)(at - digits);
+	}
+	return 0;
+}
+
+int identity_parse_ids(const char *text, struct identity *ret)
+{
+	uint64_t ids = 0;
+
+	if (strlen(text) != 19)
+		return -EINVAL;
+	for (size_t i = 0; i < 4; i++) {
+		uint64_t part;
+
+		if (hex(text + 5 * i, 4, &part) || (i < 3 && text[5 * i + 4] != ':'))
+			return -EINVAL;
+		ids = ids << 16 | part;
+	}
+	ret->ids = ids;
+	return 0;
+}
+
+int identity_parse_serial(const char *text, struct identity *ret)
+{
+	uint64_t serial = 0;
+
+	if (strcmp(text, "none") && (strlen(text) != 16 || hex(text, 16, &serial) || !serial))
+		return -EINVAL;
+	ret->serial = serial;
+	return 0;
+}
+
+int identity_parse_vf(const char *text, struct identity *ret)
+{
+	uint64_t vf;
+
+	if (!strcmp(text, "none")) {
+		ret->vf = -1;
+		return 0;
+	}
+	if (parse_u64(text, UINT16_MAX, &vf))
+		return -EINVAL;
+	ret->vf = (int32_t)vf;
+	return 0;
+}
+
+static const char *function_of(const struct identity *id)
+{
+	const char *dot = strrchr(id->path, '.');
+
+	return dot ? dot : "";
+}
+
+static bool same_card(const struct identity *a, const struct identity *b)
+{
+	return a->serial == b->serial && a->ids == b->ids && a->vf == b->vf &&
+	       !strcmp(function_of(a), function_of(b));
+}
+
+enum match identity_match(const struct identity *wanted, const struct seat *seats, size_t n, size_t *ret_at)
+{
+	size_t cards = 0, card = 0, here = n;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct identity *id = &seats[i].id;
+
+		if (id->vf == wanted->vf && !strcmp(id->path, wanted->path))
+			here = i;
+		if (same_card(id, wanted)) {
+			card = i;
+			cards++;
+		}
+	}
+	*ret_at = here;
+	if (here < n && same_card(&seats[here].id, wanted))
+		return MATCH_HERE;
+	if (wanted->serial && cards == 1) {
+		*ret_at = card;
+		return MATCH_HERE;
+	}
+	return here < n ? MATCH_STRANGER : MATCH_NONE;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which card a stored wish means (DESIGN.md 7): where it sits without bus numbers, its ids, its serial;
+ * for a VF those of its PF, and its index. Pure.
+ */
+#ifndef MODEL_IDENTITY_H
+#define MODEL_IDENTITY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pcidevfs/key.h"
+
+struct device;
+
+struct identity {
+	char path[136]; /* "0000:00/1c.4/00.0"; "@0000:05:00.0" where the kernel tells none */
+	uint64_t ids;   /* vendor, device, subvendor, subdevice: 16 bits each, from the top */
+	uint64_t serial; /* 0: none */
+	int32_t vf;      /* -1: no VF */
+};
+
+/* pf: the VF's PF, NULL for others; without its PF a VF is known by what it tells of itself. */
+void identity_of(struct identity *ret, const struct device *dev, const struct device *pf);
+bool identity_eq(const struct identity *a, const struct identity *b);
+
+#define IDENTITY_TEXT 224
+/* "0000:00/1c.4/00.0,8086:1521:8086:0001,none" and for a VF ",vf3": as `intents` names it. */
+const char *identity_text(const struct identity *id, char buf[static IDENTITY_TEXT]);
+uint64_t identity_hash(const struct identity *id);
+
+/* The parts as the state file has them; -EINVAL for anything but what the printers give. */
+int identity_parse_path(const char *text, struct identity *ret);
+int identity_parse_ids(const char *text, struct identity *ret);
+int identity_parse_serial(const char *text, struct identity *ret);
+int identity_parse_vf(const char *text, struct identity *ret);
+
+/* One device that is there now. */
+struct seat {
+	struct identity id;
+	struct key key;
+	uint64_t birth;
+};
+
+enum match {
+	MATCH_NONE,     /* it is not there */
+	MATCH_HERE,     /* at *ret_at */
+	MATCH_STRANGER, /* where it was is now another device, at *ret_at */
+};
+
+/*
+ * A serial that only one function of these ids has is followed wherever it went; functions of one card
+ * share a serial and are told apart by their function number. Of several such (cloned serials), and
+ * without a serial, only the one in the same place is it.
+ */
+enum match identity_match(const struct identity *wanted, const struct seat *seats, size_t n, size_t *ret_at);
+
+#endif
