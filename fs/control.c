@@ -4,164 +4,195 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
 
+#include "handoff.h"
 #include "mountpoint.h"
-#include "options.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
-#include "handoff.h"
 
-enum { REPLACE_SECONDS = 60 };
+#define CONTROL_DIR "/run/pcidevfsd"
 
-static socklen_t control_address(const struct mount_entry *mount, struct sockaddr_un *ret)
+enum { PATIENCE_SECONDS = 60 };
+
+/* Newer than the headers of Linux 6.1. */
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+/* For lookups only. What is found may have been put there by somebody else. */
+static int open_dir(bool make, struct err *err)
 {
-	int n;
+	struct stat st;
+	int fd;
 
-	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	n = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "pcidevfs/%u:%u", mount->major,
-		     mount->minor);
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-}
-
-static bool peer_is_root(int fd, pid_t *ret_pid)
-{
-	struct ucred peer;
-	socklen_t size = sizeof(peer);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) || peer.uid != 0)
-		return false;
-	*ret_pid = peer.pid;
-	return true;
-}
-
-int control_listen(const struct mount_entry *mount)
-{
-	struct sockaddr_un addr;
-	socklen_t len = control_address(mount, &addr);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
+	if (make && mkdir(CONTROL_DIR, 0700) && errno != EEXIST)
+		return fail(err, errno, "no " CONTROL_DIR ": %s", strerror(errno));
+	fd = open(CONTROL_DIR, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return -errno;
-	if (bind(fd, (struct sockaddr *)&addr, len) || listen(fd, 4)) {
-		int r = -errno;
-
-		close(fd);
-		return r;
-	}
-	return fd;
-}
-
-int control_accept(int listen_fd)
-{
-	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	pid_t pid;
-
-	if (fd < 0)
-		return -errno;
-	if (peer_is_root(fd, &pid))
+		return fail(err, errno, CONTROL_DIR ": %s", strerror(errno));
+	if (!fstat(fd, &st) && st.st_uid == geteuid() && !(st.st_mode & 077))
 		return fd;
 	close(fd);
-	return -EPERM;
+	return fail(err, EPERM, CONTROL_DIR " does not belong to user %u alone (mode 0700)",
+		    (unsigned int)geteuid());
 }
 
-int control_connect(const struct mount_entry *mount, pid_t *ret_pid, struct err *err)
+/* By descriptor: the directory that was checked is the one that is used. */
+static struct sockaddr_un address(int dir, const struct mount_entry *mount)
 {
-	struct sockaddr_un addr;
-	socklen_t len = control_address(mount, &addr);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	int r;
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/%u:%u", dir, mount->major,
+		 mount->minor);
+	return addr;
+}
+
+int control_listen(const struct mount_entry *mount, struct err *err)
+{
+	_close_ int dir = open_dir(true, err);
+	struct sockaddr_un addr = address(dir, mount);
+	int fd, r;
+
+	if (dir < 0)
+		return dir;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return fail(err, errno, "no socket: %s", strerror(errno));
-	if (connect(fd, (struct sockaddr *)&addr, len))
-		r = fail(err, errno, "nobody answers for it in this network namespace (%s)",
-			 strerror(errno));
-	else if (!peer_is_root(fd, ret_pid))
-		r = fail(err, EPERM, "who answers for it is not root");
-	else
+	/* The number is this mount's now; a socket of that name was left by one that was killed. */
+	unlink(addr.sun_path);
+	if (!bind(fd, (struct sockaddr *)&addr, sizeof(addr)) && !listen(fd, 4))
 		return fd;
+	r = fail(err, errno, "no socket in " CONTROL_DIR ": %s", strerror(errno));
 	close(fd);
 	return r;
 }
 
-/* Prints what the holder says until it has said the last. */
-static int follow(int fd)
+void control_forget(const struct mount_entry *mount)
 {
-	struct report_msg msg;
-	int r;
+	_close_ int dir = open_dir(false, NULL);
 
-	while (!(r = handoff_recv(fd, &msg, sizeof(msg), NULL, 0))) {
-		msg.text[sizeof(msg.text) - 1] = '\0';
-		fprintf(msg.what == REPORT_REFUSED ? stderr : stdout, "pcidevfsd: %s\n", msg.text);
-		fflush(stdout);
-		if (msg.what == REPORT_DONE || msg.what == REPORT_REFUSED)
-			return msg.what == REPORT_DONE ? 0 : 1;
-	}
-	fprintf(stderr, "pcidevfsd: the daemon did not say how it ended%s; see its log\n",
-		r == -EAGAIN ? " in a minute" : "");
-	return 1;
+	if (dir >= 0)
+		unlink(address(dir, mount).sun_path);
 }
 
-static int replace_connect(const struct options *o, struct err *err)
+static bool same_namespace(pid_t pid, const char *name)
 {
-	_free_ char *path = NULL;
-	struct mount_entry mount;
-	int r = mountpoint_resolve(o->mountpoint, &path, err);
-	pid_t pid;
+	char mine[32], theirs[48];
+	struct stat a, b;
 
-	if (r)
-		return r;
-	if (mountpoint_find(path, &mount) || !mount.ours)
-		return fail(err, ENOENT, "%s is no mount of pcidevfsd, so there is nothing to replace; "
-			    "start it without --replace", path);
-	r = control_connect(&mount, &pid, err);
-	return r < 0 ? fail_wrap(err, "%s cannot be taken over", path) : r;
+	snprintf(mine, sizeof(mine), "/proc/self/ns/%s", name);
+	snprintf(theirs, sizeof(theirs), "/proc/%d/ns/%s", (int)pid, name);
+	return !stat(mine, &a) && !stat(theirs, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Paths are made absolute: the holder stands elsewhere. */
-static int fill_offer(const struct options *o, struct offer *offer, struct err *err)
+/* A line of /proc/PID/status like "CapEff:\t000001ffffffffff"; 0 when it cannot be read. */
+static uint64_t read_caps(pid_t pid, const char *key)
 {
-	STR_COPY(offer->version, VERSION);
-	for (size_t i = 0; i < OPTION_VALUES; i++) {
-		const char *given = options_given(o, i);
-		_free_ char *path = NULL;
+	unsigned long long caps = 0;
+	char path[32], line[256];
+	size_t n = strlen(key);
+	FILE *f;
 
-		if (!given)
-			continue;
-		if (options_is_path(i) && *given != '/') {
-			path = realpath(given, NULL);
-			if (!path)
-				return fail(err, errno, "%s: %s", given, strerror(errno));
-			given = path;
-		}
-		if (!STR_COPY(offer->value[i], given))
-			return fail(err, ENAMETOOLONG, "%s is too long to be handed over", given);
-	}
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	while (fgets(line, sizeof(line), f))
+		if (!strncmp(line, key, n) && sscanf(line + n, ": %llx", &caps) == 1)
+			break;
+	fclose(f);
+	return caps;
+}
+
+static int check_rights(const struct ucred *peer, struct err *err)
+{
+	static const char *const names[][2] = { { "user", "user" }, { "mnt", "mount" }, { "pid", "pid" } };
+
+	if (peer->uid)
+		return fail(err, EPERM, "--replace is for root, not for user %u", peer->uid);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (peer->pid <= 0 || !same_namespace(peer->pid, names[i][0]))
+			return fail(err, EPERM, "--replace must be run where the daemon runs; pid %d is in "
+				    "another %s namespace", (int)peer->pid, names[i][1]);
+	if (read_caps(getpid(), "CapPrm") & ~read_caps(peer->pid, "CapEff"))
+		return fail(err, EPERM, "--replace needs every capability that the daemon has; pid %d "
+			    "lacks some", (int)peer->pid);
 	return 0;
 }
 
-int replace_run(const struct options *o)
+/* Its descriptor, so that a number given again is noticed. Before Linux 6.5 only from now on. */
+static int open_peer(int fd, pid_t pid)
 {
-	struct offer offer = { 0 };
-	struct timeval limit = { .tv_sec = REPLACE_SECONDS };
-	struct err err = { 0 };
-	_close_ int fd = replace_connect(o, &err);
-	_close_ int exe = -1;
+	socklen_t size = sizeof(int);
+	int pidfd;
 
-	if (fd < 0 || fill_offer(o, &offer, &err)) {
-		fprintf(stderr, "pcidevfsd: %s\n", err.text);
-		return 1;
-	}
-	exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	if (!getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size))
+		return pidfd;
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+static int check_peer(int fd, struct err *err)
+{
+	struct ucred peer = { 0 };
+	socklen_t size = sizeof(peer);
+	struct pollfd gone = { .fd = -1, .events = POLLIN };
+	int r;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
+		return fail(err, EPERM, "who asks for --replace is not known: %s", strerror(errno));
+	gone.fd = open_peer(fd, peer.pid);
+	r = check_rights(&peer, err);
+	if (!r && (gone.fd < 0 || poll(&gone, 1, 0)))
+		r = fail(err, EPERM, "who asked for --replace is gone");
+	if (gone.fd >= 0)
+		close(gone.fd);
+	return r;
+}
+
+int control_accept(int listen_fd, struct err *err)
+{
+	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = check_peer(fd, err);
+	if (!r)
+		return fd;
+	handoff_report(fd, REPORT_REFUSED, err->text);
+	close(fd);
+	return r;
+}
+
+int control_connect(const struct mount_entry *mount, pid_t *ret_pid, struct err *err)
+{
+	const struct timeval limit = { .tv_sec = PATIENCE_SECONDS };
+	_close_ int dir = open_dir(false, err);
+	struct sockaddr_un addr = address(dir, mount);
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+	int fd, r;
+
+	if (dir < 0)
+		return dir;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return fail(err, errno, "no socket: %s", strerror(errno));
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	if (exe < 0 || handoff_send(fd, &offer, sizeof(offer), &exe, 1)) {
-		fprintf(stderr, "pcidevfsd: cannot hand this program over: %s\n", strerror(errno));
-		return 1;
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	if (!connect(fd, (struct sockaddr *)&addr, sizeof(addr)) &&
+	    !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size)) {
+		*ret_pid = peer.pid;
+		return fd;
 	}
-	return follow(fd);
+	r = fail(err, errno, "nobody answers in " CONTROL_DIR " (%s)", strerror(errno));
+	close(fd);
+	return r;
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How `pcidevfsd --replace` meets the holder of a mount: an abstract socket named after the mount's
- * device number, so that any path or bind mount finds the same holder. Abstract names belong to a
- * network namespace, and anybody there may take one: each side asks the kernel who the other is.
+ * How `pcidevfsd --replace` meets the holder of a mount: a socket named after the mount's device
+ * number, so that any path or bind mount finds the same holder, in a directory that only root enters.
+ *
+ * Whoever gets through has a program of his own executed with all that the holder may. So being root
+ * is not enough, since root of a container may reach the directory too: the caller must share our
+ * mount, pid and user namespaces and have every capability that we have.
  */
 #ifndef FS_CONTROL_H
 #define FS_CONTROL_H
@@ -13,11 +16,15 @@ struct err;
 struct mount_entry;
 struct options;
 
-/* Listening, close-on-exec, non-blocking; or -errno. */
-int control_listen(const struct mount_entry *mount);
-/* The next caller who is root; -EAGAIN when there is none, -EPERM for others. */
-int control_accept(int listen_fd);
-/* Connected to a holder that is root; ret_pid its process. -errno with a sentence. */
+/* Listening, close-on-exec, non-blocking; or -errno with a sentence. */
+int control_listen(const struct mount_entry *mount, struct err *err);
+/* After the mount has ended. */
+void control_forget(const struct mount_entry *mount);
+/* The next caller; -EPERM with a sentence, which the caller was told, for one without the right;
+ * another -errno when there is none. */
+int control_accept(int listen_fd, struct err *err);
+/* Connected to the holder, ret_pid its process; waits at most a minute for anything. -errno with a
+ * sentence. */
 int control_connect(const struct mount_entry *mount, pid_t *ret_pid, struct err *err);
 
 /* `pcidevfsd --replace MOUNTPOINT`: prints what happens; returns the exit status. */

@@ -149,10 +149,11 @@ static void on_server_end(struct holder *h)
 
 static void listen_for_takeover(struct holder *h)
 {
-	h->listen = control_listen(&h->mount);
+	struct err err = { 0 };
+
+	h->listen = control_listen(&h->mount, &err);
 	if (h->listen < 0)
-		fprintf(stderr, "pcidevfsd: --replace will not reach this daemon: %s\n",
-			strerror(-h->listen));
+		fprintf(stderr, "pcidevfsd: --replace will not reach this daemon: %s\n", err.text);
 }
 
 static void on_ready(struct holder *h)
@@ -281,10 +282,13 @@ static void advance_takeover(struct holder *h)
 
 static void on_caller(struct holder *h)
 {
-	int conn = control_accept(h->listen);
+	struct err err = { 0 };
+	int conn = control_accept(h->listen, &err);
 
 	if (conn >= 0)
 		takeover_call(&h->takeover, conn);
+	else if (err.code)
+		say(&err);
 }
 
 /* How long poll() may sleep. */
@@ -362,6 +366,8 @@ static int hold(struct holder *h)
 	/* Whoever still waits for an answer gets an error once the last descriptor is closed. */
 	if (h->mounted && !h->ending)
 		mountpoint_detach(h->path, &h->mount);
+	if (h->listen >= 0)
+		control_forget(&h->mount);
 	takeover_clear(&h->takeover);
 	free(h->path);
 	return h->status;

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The caller's side of --replace. */
+#include "control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "handoff.h"
+#include "mountpoint.h"
+#include "options.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
+
+/* Prints what the holder says until it has said the last. */
+static int follow(int fd)
+{
+	struct report_msg msg;
+	int r;
+
+	/* A holder that refuses before it has read the offer resets the connection; its sentence is
+	 * behind that. */
+	while (!(r = handoff_recv(fd, &msg, sizeof(msg), NULL, 0)) || r == -ECONNRESET) {
+		if (r)
+			continue;
+		msg.text[sizeof(msg.text) - 1] = '\0';
+		fprintf(msg.what == REPORT_REFUSED ? stderr : stdout, "pcidevfsd: %s\n", msg.text);
+		fflush(stdout);
+		if (msg.what == REPORT_DONE || msg.what == REPORT_REFUSED)
+			return msg.what == REPORT_DONE ? 0 : 1;
+	}
+	fprintf(stderr, "pcidevfsd: the daemon did not say how it ended%s; see its log\n",
+		r == -EAGAIN ? " in a minute" : "");
+	return 1;
+}
+
+static int replace_connect(const struct options *o, struct err *err)
+{
+	_free_ char *path = NULL;
+	struct mount_entry mount;
+	int r = mountpoint_resolve(o->mountpoint, &path, err);
+	pid_t pid;
+
+	if (r)
+		return r;
+	if (mountpoint_find(path, &mount) || !mount.ours)
+		return fail(err, ENOENT, "%s is no mount of pcidevfsd, so there is nothing to replace; "
+			    "start it without --replace", path);
+	r = control_connect(&mount, &pid, err);
+	return r < 0 ? fail_wrap(err, "%s cannot be taken over", path) : r;
+}
+
+/* Paths are made absolute: the holder stands elsewhere. */
+static int fill_offer(const struct options *o, struct offer *offer, struct err *err)
+{
+	STR_COPY(offer->version, VERSION);
+	for (size_t i = 0; i < OPTION_VALUES; i++) {
+		const char *given = options_given(o, i);
+		_free_ char *path = NULL;
+
+		if (!given)
+			continue;
+		if (options_is_path(i) && *given != '/') {
+			path = realpath(given, NULL);
+			if (!path)
+				return fail(err, errno, "%s: %s", given, strerror(errno));
+			given = path;
+		}
+		if (!STR_COPY(offer->value[i], given))
+			return fail(err, ENAMETOOLONG, "%s is too long to be handed over", given);
+	}
+	return 0;
+}
+
+int replace_run(const struct options *o)
+{
+	struct offer offer = { 0 };
+	struct err err = { 0 };
+	_close_ int fd = replace_connect(o, &err);
+	_close_ int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int r;
+
+	if (fd < 0 || fill_offer(o, &offer, &err)) {
+		fprintf(stderr, "pcidevfsd: %s\n", err.text);
+		return 1;
+	}
+	r = exe < 0 ? -errno : handoff_send(fd, &offer, sizeof(offer), &exe, 1);
+	/* A holder that refuses us has closed its end, behind the sentence that says why. */
+	if (r && r != -EPIPE) {
+		fprintf(stderr, "pcidevfsd: cannot hand this program over: %s\n", strerror(-r));
+		return 1;
+	}
+	return follow(fd);
+}
