@@ -54,6 +54,7 @@ static uint32_t caps_of(const struct device *dev)
 	caps |= CAP_PCI;
 	caps |= device_is_bridge(f) ? 0 : CAP_CLAIM;
 	caps |= f->total_vfs >= 0 ? CAP_SRIOV : 0;
+	caps |= f->total_vfs >= 0 && !f->own_vfs ? CAP_NUMVFS : 0;
 	caps |= f->physfn[0] ? CAP_VF : 0;
 	caps |= f->iommu_group >= 0 ? CAP_GROUP : 0;
 	caps |= f->has_reset ? CAP_RESET : 0;

@@ -29,6 +29,7 @@ enum cap {
 	CAP_RESET = 1 << 5, /* the kernel has a function reset for it */
 	CAP_GPU = 1 << 6,   /* display class 03 */
 	CAP_NIC = 1 << 7,   /* network class 02 */
+	CAP_NUMVFS = 1 << 8, /* a PF whose number of VFs is written to sriov_numvfs */
 };
 
 enum kind { KIND_PCI, KIND_SRIOV_GPU, KIND_SRIOV_NIC, KIND_SRIOV, KIND_VF, KIND_VGPU, KIND_BRIDGE, KIND_COUNT };
@@ -76,10 +77,15 @@ struct facts {
 	int32_t total_vfs;   /* -1: not a PF */
 	int32_t num_vfs;     /* virtfn links counted: sriov_numvfs may take the device lock */
 	int32_t vf_index;    /* N of the PF's virtfnN; -1: no VF */
+	bool autoprobe;      /* a PF: sriov_drivers_autoprobe, which lets its VFs meet host drivers */
+	bool own_vfs;        /* a PF whose driver makes the VFs by means of its own */
 	char physfn[KEY_NAME];
 	char path[128];  /* where it sits, without bus numbers: "0000:00/1c.4/00.0"; "" unknown. A VF: its PF's */
-	uint64_t serial; /* PCIe Device Serial Number; 0: none, or all ones */
+	uint64_t serial; /* PCIe Device Serial Number; 0: none, or all ones. A VF: its PF's */
+	bool serial_known; /* it was looked for: config space is read once, some time after the first scan */
 	char driver[DRIVER_NAME];
+	char vfio_driver[DRIVER_NAME]; /* would take it for passthrough: vfio-pci or the best variant */
+	bool vfio_ready;	       /* and is registered */
 	char vfio_cdev[16]; /* "vfio0" below dev/vfio/devices, when the kernel has cdevs */
 	bool vfio_node;     /* dev/vfio/<group> is there */
 	char critical[176]; /* why the host needs it: "disk nvme0n1p2 is mounted on /"; "" when it does not */
@@ -101,6 +107,8 @@ struct want {
 	uint32_t uid, gid;
 	bool vfs_wanted;
 	int32_t num_vfs;	/* asked for, when vfs_wanted */
+	uint64_t vf_claims[4];	/* a PF: bit N of [N / 64]: a stored wish claims its virtfnN, which may be absent */
+	bool autoprobe_off;	/* a PF: sriov_drivers_autoprobe is 0 by our doing and must be 1 again */
 	bool single;		/* pooled reads 0: offered under a name of its own */
 	char resource[112];	/* overrides the computed resource name; "" does not */
 };
