@@ -8,13 +8,15 @@
 #include "pcidevfs/device.h"
 #include "pcidevfs/util.h"
 
-#define NUMBER(field, bit) { offsetof(struct device, field), sizeof(((struct device *)0)->field), bit }
-#define STRING(field, bit) { offsetof(struct device, field), 0, bit } /* bytes after the NUL are noise */
+#define ROW(field, bit, text) { offsetof(struct device, field), sizeof(((struct device *)0)->field), bit, text }
+#define NUMBER(field, bit) ROW(field, bit, false)
+#define STRING(field, bit) ROW(field, bit, true) /* bytes after the NUL are noise */
 
 static const struct {
 	size_t offset;
-	size_t size; /* 0: a string */
+	size_t size;
 	uint32_t bit;
+	bool text;
 } fields[] = {
 	NUMBER(caps, CH_IDENTITY),
 	NUMBER(kind, CH_IDENTITY),
@@ -75,8 +77,16 @@ uint32_t device_diff(const struct device *a, const struct device *b)
 		const char *x = (const char *)a + fields[i].offset;
 		const char *y = (const char *)b + fields[i].offset;
 
-		if (fields[i].size ? memcmp(x, y, fields[i].size) : strcmp(x, y))
+		if (fields[i].text ? strncmp(x, y, fields[i].size) : memcmp(x, y, fields[i].size))
 			bits |= fields[i].bit;
 	}
 	return bits;
+}
+
+bool device_diff_knows(size_t offset)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		if (offset >= fields[i].offset && offset < fields[i].offset + fields[i].size)
+			return true;
+	return false;
 }

@@ -2,11 +2,15 @@
 #ifndef MODEL_DIFF_H
 #define MODEL_DIFF_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct device;
 
 /* Which change bits tell the two records apart. */
 uint32_t device_diff(const struct device *a, const struct device *b);
+/* Does a row cover this byte of struct device? What none covers would never be published. */
+bool device_diff_knows(size_t offset);
 
 #endif

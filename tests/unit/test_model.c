@@ -7,6 +7,7 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 #include "test.h"
+#include "../../model/diff.h"
 
 static void *new_arena(void)
 {
@@ -353,4 +354,28 @@ DEFINE_TEST(kind_follows_identity)
 		CHECK_STR(kind_name(d.kind), rows[i].kind);
 		CHECK_EQ(!!(d.caps & CAP_CLAIM), rows[i].claimable);
 	}
+}
+
+/* A field that no row of diff.c knows would be edited and never published. */
+DEFINE_TEST(every_field_of_a_device_has_its_change_bit)
+{
+	static const struct {
+		size_t from, to;
+	} own[] = { /* what the model numbers itself */
+		    { offsetof(struct device, key), offsetof(struct device, key) + sizeof(struct key) },
+		    { offsetof(struct device, birth), offsetof(struct device, birth) + sizeof(uint64_t) },
+		    { offsetof(struct device, generation), offsetof(struct device, generation) + sizeof(uint64_t) }
+	};
+	size_t silent = 0, run = 0;
+
+	for (size_t i = 0; i < sizeof(struct device); i++) {
+		bool known = device_diff_knows(i);
+
+		for (size_t k = 0; k < ARRAY_SIZE(own); k++)
+			known |= i >= own[k].from && i < own[k].to;
+		run = known ? 0 : run + 1;
+		silent = run > silent ? run : silent;
+	}
+	/* Padding is at most as wide as what follows it. */
+	CHECK(silent < sizeof(uint64_t));
 }
