@@ -131,9 +131,14 @@ int backend_scan(struct backend *b, struct err *err)
 	if (b->uevent_fd < 0)
 		b->uevent_fd = listen_open();
 	rc = scan_all(b);
-	return rc ? fail(err, -rc, "%s/" PCI_DEVICES " cannot be read: %s", b->sys.path[ROOT_SYS],
-			 strerror(-rc))
-		  : 0;
+	if (rc)
+		return fail(err, -rc, "%s/" PCI_DEVICES " cannot be read: %s", b->sys.path[ROOT_SYS],
+			    strerror(-rc));
+	/* Nobody shall read that the host does not need a device before that was asked. What fails here is
+	 * told by health and asked again before any act. */
+	guard_run(b, GUARD_CRITICAL);
+	guard_run(b, GUARD_HOLDERS);
+	return 0;
 }
 
 void backend_stop(struct backend *b)

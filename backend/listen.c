@@ -357,8 +357,6 @@ int backend_listen(struct backend *b, struct err *err)
 		free(l);
 		return fail(err, rc, "no thread for the guards: %s", strerror(rc));
 	}
-	guard_want(b, GUARD_CRITICAL);
-	guard_want(b, GUARD_HOLDERS);
 	listener_open(l, b);
 	rc = listen_loop(l);
 	guards_stop(b);

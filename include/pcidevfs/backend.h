@@ -34,9 +34,8 @@ struct backend;
 int backend_open(const struct roots *roots, struct model *m, struct backend **ret, struct err *err);
 void backend_free(struct backend *b);
 
-/* Opens the uevent socket, then reads every function and its names; publishes. A function that
- * vanishes meanwhile is left out. Guards (host_critical, holders) follow when backend_listen()
- * runs, so that the first service does not wait for them; a claim asks for them anew anyway. */
+/* Opens the uevent socket, then reads every function and its names, then what guards them (host_critical,
+ * holders); publishes. A function that vanishes meanwhile is left out. */
 int backend_scan(struct backend *b, struct err *err);
 /* Until backend_stop(): uevents, mount table, holders; each into the model. On its own thread.
  * Returns 0, or -errno when it cannot go on. */
