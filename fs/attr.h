@@ -36,6 +36,8 @@ enum attr_flag {
 	ATTR_STREAM = 1 << 4,	/* the event stream: blocks, has no position */
 	ATTR_MEMBER = 1 << 5,	/* a link that lies in a view's directory, not in its object's own */
 	ATTR_GROUP = 1 << 6,	/* a write binds the IOMMU group: it needs the right to all members */
+	ATTR_CTL = 1 << 7,	/* transactions: text and answers of each open file, no position */
+	ATTR_ASIDE = 1 << 8,	/* a write asks nothing of the engine */
 };
 
 /* Beside enum change_bit: what the tree itself alters. */

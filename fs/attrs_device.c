@@ -237,7 +237,8 @@ const struct attr attrs_device[] = {
 	{ .name = "last_error", .id = 19, .mode = 0444, .bits = CH_ERROR, .show = last_error_show,
 	  .since = "0.1",
 	  .help = "why the last write into this directory failed: FILE: SENTENCE; ok when it did not" },
-	{ .name = "plan", .id = 20, .mode = 0664, .flags = ATTR_WORK | ATTR_SNAPSHOT, .bits = CH_PLAN,
+	{ .name = "plan", .id = 20, .mode = 0664, .flags = ATTR_WORK | ATTR_SNAPSHOT | ATTR_ASIDE,
+	  .bits = CH_PLAN,
 	  .show = plan_show, .store = plan_store, .since = "0.1",
 	  .help = "write what you would, such as: claim alice; read the steps, or the refusal; none "
 		  "forgets it. Nothing is done" },

@@ -6,28 +6,20 @@
 #include <string.h>
 
 #include "internal.h"
+#include "lines.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 
-/* "<file> <value>", with the file's own store as the judge of the value. */
 static int parse_query(const struct subject *s, const char *text, struct wish *ret, struct err *err)
 {
-	char name[WISH_FILE] = { 0 };
-	size_t n = strcspn(text, " ");
-	const struct attr *row = NULL;
+	const struct lines_of of = { .tree = s->tree, .file = "plan", .home = &s->dev->key };
+	char line[sizeof(s->dev->plan_query)], label[LINE_LABEL];
 
-	if (n < sizeof(name)) {
-		memcpy(name, text, n);
-		row = attr_by_name(OBJ_DEVICE, 0, name);
-	}
-	if (!row || !row->store || row->store == plan_store)
-		return fail(err, EINVAL, "plan: \"%.64s\" does not begin with a file that can be written, such as claim",
-			    text);
-	if ((s->dev->caps & row->caps) != row->caps)
-		return fail(err, EOPNOTSUPP, "plan: %s has no %s", s->dev->key.name, row->name);
-	return row->store(s, text[n] ? text + n + 1 : "", ret, err);
+	if (!STR_COPY(line, text))
+		return fail(err, E2BIG, "plan: at most %zu characters", sizeof(line) - 1);
+	return line_wish(&of, line, ret, label, err);
 }
 
 void plan_show(const struct subject *s, struct out *o)
@@ -60,8 +52,6 @@ int plan_store(const struct subject *s, const char *text, struct wish *ret, stru
 
 		r = parse_query(s, text, &wish, err);
 	}
-	if (!r && strlen(text) >= sizeof(s->dev->plan_query))
-		r = fail(err, E2BIG, "plan: at most %zu characters", sizeof(s->dev->plan_query) - 1);
 	if (r)
 		return r;
 	model_lock(m);

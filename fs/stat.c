@@ -37,21 +37,26 @@ static void apply_rights(struct tree *t, uint64_t dir_ino, const struct attr *ro
 		st->st_gid = own.gid;
 }
 
-void file_rights(struct tree *t, uint32_t slot, const struct attr *row, struct stat *st)
+void rights_at_birth(const struct tree *t, const struct attr *row, struct stat *st)
 {
-	uint64_t dir_ino;
-
 	memset(st, 0, sizeof(*st));
-	pthread_mutex_lock(&t->lock);
-	st->st_ino = objects_ino(t->objects, slot, row->id);
-	dir_ino = objects_ino(t->objects, slot, ROW_SELF);
-	pthread_mutex_unlock(&t->lock);
 	st->st_mode = S_IFREG | row->mode;
 	st->st_nlink = 1;
 	if (row->mode & 0020) {
 		st->st_gid = t->group;
 		st->st_mode &= t->group ? ~(mode_t)0 : ~(mode_t)0020;
 	}
+}
+
+void file_rights(struct tree *t, uint32_t slot, const struct attr *row, struct stat *st)
+{
+	uint64_t dir_ino;
+
+	rights_at_birth(t, row, st);
+	pthread_mutex_lock(&t->lock);
+	st->st_ino = objects_ino(t->objects, slot, row->id);
+	dir_ino = objects_ino(t->objects, slot, ROW_SELF);
+	pthread_mutex_unlock(&t->lock);
 	apply_rights(t, dir_ino, row, st);
 }
 

@@ -10,15 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "internal.h"
 #include "journal.h"
 #include "pcidevfs/err.h"
-#include "pcidevfs/model.h"
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 #include "record.h"
+#include "rights.h"
 
 int write_text(const char *file, const char *buf, size_t size, char text[static WRITE_MAX + 1],
 	       struct err *err)
@@ -91,63 +90,6 @@ static void done(void *ctx, const struct err *err)
 	free(job);
 }
 
-static bool in_groups(fuse_req_t req, gid_t gid)
-{
-	gid_t list[256];
-	int n = fuse_req_getgroups(req, ARRAY_SIZE(list), list);
-
-	for (int i = 0; i < n && i < (int)ARRAY_SIZE(list); i++)
-		if (list[i] == gid)
-			return true;
-	return false;
-}
-
-/* As the kernel decides by mode and owner; it has checked the file that was opened, not its siblings. */
-static bool may_write(struct tree *t, fuse_req_t req, const struct actor *who, const struct key *dev,
-		      const struct attr *row)
-{
-	struct stat st;
-	uint32_t slot;
-
-	pthread_mutex_lock(&t->lock);
-	slot = objects_find(t->objects, OBJ_DEVICE, 0, dev->name);
-	pthread_mutex_unlock(&t->lock);
-	if (slot == NO_SLOT)
-		return false;
-	file_rights(t, slot, row, &st);
-	if (who->uid == st.st_uid)
-		return st.st_mode & 0200;
-	if (who->gid == st.st_gid || in_groups(req, st.st_gid))
-		return st.st_mode & 0020;
-	return st.st_mode & 0002;
-}
-
-#define GROUP_MAX 256
-
-static int check_group(struct tree *t, fuse_req_t req, const struct node *n, const struct actor *who,
-		       struct err *err)
-{
-	const struct device *members[GROUP_MAX];
-	struct key keys[GROUP_MAX];
-	size_t count, k = 0;
-
-	if (!who->uid || !(n->row->flags & ATTR_GROUP))
-		return 0;
-	model_lock(t->conf.model);
-	count = model_group(t->conf.model, n->dev.facts.iommu_group, members, GROUP_MAX);
-	for (size_t i = 0; i < count && i < GROUP_MAX; i++)
-		if ((members[i]->caps & n->row->caps) == n->row->caps)
-			keys[k++] = members[i]->key;
-	model_unlock(t->conf.model);
-	for (size_t i = 0; i < k; i++)
-		if (!may_write(t, req, who, &keys[i], n->row))
-			return fail(err, EACCES, "%s: %s shares IOMMU group %d with %s, whose %s user %u may not write",
-				    n->row->name, n->dev.key.name, (int)n->dev.facts.iommu_group,
-				    keys[i].name, n->row->name, (unsigned int)who->uid);
-	return count > GROUP_MAX ? fail(err, E2BIG, "%s: IOMMU group %d has more than %d members",
-					n->row->name, (int)n->dev.facts.iommu_group, GROUP_MAX) : 0;
-}
-
 /* Refusals before the engine, and what needed no engine. */
 static void settle(struct tree *t, const struct node *n, const char *value, const struct actor *who,
 		   const struct err *err)
@@ -179,7 +121,7 @@ static void carry_out(struct tree *t, fuse_req_t req, const struct node *n, cons
 	if (!r)
 		r = n->row->store(&n->subject, text, &wish, &err);
 	if (!r && n->subject.dev)
-		r = check_group(t, req, n, &who, &err);
+		r = rights_check_group(t, req, &who, &n->dev, n->row, &err);
 	if (!r && wish.file[0])
 		r = submit(t, req, slot, size, &wish, &who);
 	if (!r && wish.file[0])

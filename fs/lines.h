@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The lines of ctl and plan: "<address>/<file> <value>", of which the file's own row judges the value. */
+#ifndef FS_LINES_H
+#define FS_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "pcidevfs/plan.h"
+
+struct actor;
+struct attr;
+struct err;
+struct fuse_req;
+struct tree;
+
+/* Whose lines they are. */
+struct lines_of {
+	struct tree *tree;
+	const char *file;	 /* that they are written to: "ctl", "plan" */
+	const struct key *home; /* in a device's directory lines name no device; NULL: the root */
+	/* Whose rights count; who NULL: nobody's are asked for. */
+	struct fuse_req *req;
+	const struct actor *who;
+};
+
+/* What a text names: a device, or its VF that may not be there yet. */
+struct target {
+	struct key dev;
+	uint16_t virtfn; /* as in struct wish */
+};
+/* "0000:02:00.0", "0000:02:00.0/virtfn3"; with a home "" or "virtfn3". -EINVAL with the sentence. */
+int line_target(const struct lines_of *of, const char *text, struct target *ret, struct err *err);
+
+#define LINE_LABEL 128
+
+/* Makes a wish of one line (without newline; changed meanwhile). label: the file as the line names it.
+ * -EINVAL, -ENODEV, -EOPNOTSUPP, -EACCES or what the row's store says, with the sentence. */
+int line_wish(const struct lines_of *of, char *line, struct wish *ret, char label[static LINE_LABEL],
+	      struct err *err);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who may write which file: as the kernel decides by owner, group and mode, for files other than the
+ * one that was opened. */
+#ifndef FS_RIGHTS_H
+#define FS_RIGHTS_H
+
+struct actor;
+struct attr;
+struct device;
+struct err;
+struct fuse_req;
+struct tree;
+
+/* May who write this row of dev and, where a write binds the IOMMU group (ATTR_GROUP), of every member?
+ * 0 or -EACCES with the sentence. req: who asks, for the supplementary groups; NULL: none are known. */
+int rights_check(struct tree *t, struct fuse_req *req, const struct actor *who, const struct device *dev,
+		 const struct attr *row, struct err *err);
+/* The same for a device that is not there yet: owner and mode are those that files are born with. */
+int rights_check_unborn(struct tree *t, struct fuse_req *req, const struct actor *who, const struct attr *row,
+			struct err *err);
+/* Only the other members of the group: the kernel has checked the file that was opened. */
+int rights_check_group(struct tree *t, struct fuse_req *req, const struct actor *who,
+		       const struct device *dev, const struct attr *row, struct err *err);
+
+#endif
