@@ -65,6 +65,7 @@ static const struct {
 	STRING(reason, CH_STATE),
 	STRING(busy, CH_STATE),
 	STRING(stuck, CH_STATE),
+	STRING(unmet, CH_STATE),
 	STRING(last_error, CH_ERROR),
 	STRING(plan_query, CH_PLAN),
 };

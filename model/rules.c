@@ -186,6 +186,8 @@ void device_derive(struct device *dev, bool iommu)
 	while (!states[i].fits(dev))
 		i++;
 	dev->state = states[i].state;
-	if (dev->state == STATE_FREE && (dev->caps & CAP_CLAIM) && !iommu)
+	if (dev->unmet[0] && (dev->state == STATE_FREE || dev->state == STATE_HOST))
+		say(dev, "%s", dev->unmet);
+	else if (dev->state == STATE_FREE && (dev->caps & CAP_CLAIM) && !iommu)
 		say(dev, "no driver uses it, but it cannot be claimed: this host has no IOMMU");
 }

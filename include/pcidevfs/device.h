@@ -126,6 +126,7 @@ struct device {
 	char reason[400];
 	char busy[96];        /* the act that runs: "claim alice"; "" none */
 	char stuck[256];      /* why it could be neither done nor undone; "" none */
+	char unmet[240];      /* why what is stored for it is not applied; "" none */
 	char last_error[520]; /* "<file>: <sentence>", "" is shown as ok */
 	char plan_query[320]; /* what was written to plan */
 };

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* How the state file gets onto the disk, and from it. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "intent_file.h"
+
+static int at_create(void *ctx, const char *name)
+{
+	int fd = openat(*(int *)ctx, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static ssize_t at_write(void *ctx, int fd, const char *data, size_t len)
+{
+	ssize_t n = write(fd, data, len);
+
+	(void)ctx;
+	return n < 0 ? -errno : n;
+}
+
+static int at_sync(void *ctx, int fd)
+{
+	(void)ctx;
+	return fsync(fd) ? -errno : 0;
+}
+
+static int at_close(void *ctx, int fd)
+{
+	(void)ctx;
+	return close(fd) ? -errno : 0;
+}
+
+static int at_rename(void *ctx, const char *from, const char *to)
+{
+	return renameat(*(int *)ctx, from, *(int *)ctx, to) ? -errno : 0;
+}
+
+static int at_sync_dir(void *ctx)
+{
+	return fsync(*(int *)ctx) ? -errno : 0;
+}
+
+struct disk disk_at(int *dirfd)
+{
+	return (struct disk){ dirfd, at_create, at_write, at_sync, at_close, at_rename, at_sync_dir };
+}
+
+static int write_all(const struct disk *disk, int fd, const char *text, size_t len)
+{
+	while (len) {
+		ssize_t n = disk->write(disk->ctx, fd, text, len);
+
+		if (n == -EINTR)
+			continue;
+		if (n <= 0)
+			return n ? (int)n : -EIO;
+		text += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int intent_replace(const struct disk *disk, const char *text, size_t len)
+{
+	int fd = disk->create(disk->ctx, INTENT_NEW);
+	int rc, closed;
+
+	if (fd < 0)
+		return fd;
+	rc = write_all(disk, fd, text, len);
+	/* Before the rename: else a crash may leave the new name with nothing behind it. */
+	if (!rc)
+		rc = disk->sync(disk->ctx, fd);
+	closed = disk->close(disk->ctx, fd); /* NFS tells here what it could not store */
+	rc = rc ? rc : closed;
+	if (!rc)
+		rc = disk->rename(disk->ctx, INTENT_NEW, INTENT_FILE);
+	return rc ? rc : disk->sync_dir(disk->ctx);
+}
+
+static int read_all(int fd, char *to, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = read(fd, to + done, len - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (!n)
+			break;
+		done += (size_t)n;
+	}
+	return (int)done;
+}
+
+int intent_read(int dirfd, char **ret, size_t *ret_len)
+{
+	_close_ int fd = openat(dirfd, INTENT_FILE, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	char *text;
+	int n;
+
+	if (fd < 0 || fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	if ((size_t)st.st_size > INTENT_MAX)
+		return -EFBIG;
+	text = malloc((size_t)st.st_size + 1);
+	if (!text)
+		return -ENOMEM;
+	n = read_all(fd, text, (size_t)st.st_size);
+	if (n < 0) {
+		free(text);
+		return n;
+	}
+	text[n] = '\0';
+	*ret = text;
+	*ret_len = (size_t)n;
+	return 0;
+}

@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Records and their text. Pure. */
+#include "intent_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pcidevfs/err.h"
+
+#define HEADER "pcidevfs-intent 1\n"
+#define TRAILER "checksum="
+#define OWNERS_MAX 64
+
+struct record *record_new(void)
+{
+	struct record *r = calloc(1, sizeof(*r));
+
+	if (r) {
+		r->id.vf = -1;
+		r->fresh = true;
+	}
+	return r;
+}
+
+struct record *record_copy(const struct record *r)
+{
+	struct record *c = malloc(sizeof(*c));
+
+	if (!c)
+		return NULL;
+	*c = *r;
+	c->fresh = true;
+	c->extra = r->extra ? strdup(r->extra) : NULL;
+	c->owners = calloc(r->n_owners ? r->n_owners : 1, sizeof(*c->owners));
+	if (!c->owners || (r->extra && !c->extra)) {
+		record_free(c);
+		return NULL;
+	}
+	if (r->n_owners)
+		memcpy(c->owners, r->owners, r->n_owners * sizeof(*r->owners));
+	return c;
+}
+
+void record_free(struct record *r)
+{
+	if (!r)
+		return;
+	free(r->owners);
+	free(r->extra);
+	free(r);
+}
+
+bool record_is_empty(const struct record *r)
+{
+	return !r->claim[0] && !r->vfs_wanted && !r->single && !r->resource[0] && !r->n_owners &&
+	       !r->extra && !r->former_known;
+}
+
+int records_add(struct records *rs, struct record *r)
+{
+	if (rs->n == rs->cap) {
+		size_t cap = rs->cap ? 2 * rs->cap : 16;
+		struct record **v = reallocarray(rs->v, cap, sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		rs->v = v;
+		rs->cap = cap;
+	}
+	rs->v[rs->n++] = r;
+	return 0;
+}
+
+void records_free(struct records *rs)
+{
+	for (size_t i = 0; i < rs->n; i++)
+		record_free(rs->v[i]);
+	free(rs->v);
+	free(rs->other);
+	*rs = (struct records){ 0 };
+}
+
+/* ---- values */
+
+/* A name that goes into a path or to a shell must be one word. */
+static int copy_word(char *dst, size_t size, const char *text)
+{
+	for (const char *p = text; *p; p++)
+		if ((unsigned char)*p <= ' ' || *p == 0x7f)
+			return -EINVAL;
+	return str_copy(dst, size, strcmp(text, "none") ? text : "") ? 0 : -EINVAL;
+}
+
+static int copy_driver(char dst[static DRIVER_NAME], const char *text)
+{
+	return strchr(text, '/') ? -EINVAL : copy_word(dst, DRIVER_NAME, text);
+}
+
+static const char *or_none(const char *text)
+{
+	return text[0] ? text : "none";
+}
+
+static int path_parse(struct record *r, const char *text)
+{
+	return identity_parse_path(text, &r->id);
+}
+
+static int ids_parse(struct record *r, const char *text)
+{
+	return identity_parse_ids(text, &r->id);
+}
+
+static int serial_parse(struct record *r, const char *text)
+{
+	return identity_parse_serial(text, &r->id);
+}
+
+static int vf_parse(struct record *r, const char *text)
+{
+	return identity_parse_vf(text, &r->id);
+}
+
+static int at_parse(struct record *r, const char *text)
+{
+	return copy_word(r->at, sizeof(r->at), text);
+}
+
+static void at_print(const struct record *r, struct out *o)
+{
+	if (r->at[0])
+		out_pair(o, "at", r->at);
+}
+
+static int claim_parse(struct record *r, const char *text)
+{
+	return copy_word(r->claim, sizeof(r->claim), text);
+}
+
+static void claim_print(const struct record *r, struct out *o)
+{
+	if (r->claim[0])
+		out_pair(o, "claim", r->claim);
+}
+
+static int driver_parse(struct record *r, const char *text)
+{
+	r->former_known = true;
+	return copy_driver(r->former_driver, text);
+}
+
+static void driver_print(const struct record *r, struct out *o)
+{
+	if (r->former_known)
+		out_pair(o, "former_driver", or_none(r->former_driver));
+}
+
+static int override_parse(struct record *r, const char *text)
+{
+	return copy_driver(r->former_override, text);
+}
+
+static void override_print(const struct record *r, struct out *o)
+{
+	if (r->former_known)
+		out_pair(o, "former_override", or_none(r->former_override));
+}
+
+static int group_parse(struct record *r, const char *text)
+{
+	struct identity id;
+	int rc = identity_parse_serial(text, &id);
+
+	if (!rc)
+		r->group = id.serial;
+	return rc;
+}
+
+static void group_print(const struct record *r, struct out *o)
+{
+	if (r->group)
+		out_printf(o, " group=%016llx", (unsigned long long)r->group);
+}
+
+static int vfs_parse(struct record *r, const char *text)
+{
+	uint64_t n;
+	int rc = parse_u64(text, UINT16_MAX, &n);
+
+	if (rc)
+		return rc;
+	r->vfs_wanted = true;
+	r->num_vfs = (int32_t)n;
+	return 0;
+}
+
+static void vfs_print(const struct record *r, struct out *o)
+{
+	if (r->vfs_wanted)
+		out_printf(o, " numvfs=%d", r->num_vfs);
+}
+
+static int pooled_parse(struct record *r, const char *text)
+{
+	bool pooled;
+	int rc = parse_bool(text, &pooled);
+
+	r->single = !rc && !pooled;
+	return rc;
+}
+
+static void pooled_print(const struct record *r, struct out *o)
+{
+	if (r->single)
+		out_printf(o, " pooled=0");
+}
+
+static int resource_parse(struct record *r, const char *text)
+{
+	return copy_word(r->resource, sizeof(r->resource), text);
+}
+
+static void resource_print(const struct record *r, struct out *o)
+{
+	if (r->resource[0])
+		out_pair(o, "resource_name", r->resource);
+}
+
+static int pending_parse(struct record *r, const char *text)
+{
+	return parse_bool(text, &r->pending);
+}
+
+static void pending_print(const struct record *r, struct out *o)
+{
+	if (r->pending)
+		out_printf(o, " pending=1");
+}
+
+/* In the order of a line. A new kind of wish is a row here. */
+static const struct {
+	const char *key;
+	int (*parse)(struct record *r, const char *text);
+	void (*print)(const struct record *r, struct out *o); /* NULL: part of the identity */
+} fields[] = {
+	{ "path", path_parse, NULL },
+	{ "ids", ids_parse, NULL },
+	{ "serial", serial_parse, NULL },
+	{ "vf", vf_parse, NULL },
+	{ "at", at_parse, at_print },
+	{ "claim", claim_parse, claim_print },
+	{ "former_driver", driver_parse, driver_print },
+	{ "former_override", override_parse, override_print },
+	{ "group", group_parse, group_print },
+	{ "numvfs", vfs_parse, vfs_print },
+	{ "pooled", pooled_parse, pooled_print },
+	{ "resource_name", resource_parse, resource_print },
+	{ "pending", pending_parse, pending_print },
+};
+
+#define OWNER_KEY "owner."
+
+/* owner.claim=1000:1000:0664 ; of the directory: owner.=... */
+static int parse_owner(struct record *r, const char *file, const char *text)
+{
+	struct owner o = { 0 }, *v;
+	unsigned int uid, gid, mode;
+	int end = 0;
+
+	if (sscanf(text, "%u:%u:%o%n", &uid, &gid, &mode, &end) != 3 || text[end] || mode > 07777 ||
+	    copy_word(o.file, sizeof(o.file), file) || r->n_owners == OWNERS_MAX)
+		return -EINVAL;
+	o.is = (struct owner_wish){ uid, gid, mode };
+	v = reallocarray(r->owners, r->n_owners + 1, sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	r->owners = v;
+	r->owners[r->n_owners++] = o;
+	return 0;
+}
+
+static int keep_unknown(struct record *r, const char *key, const char *value)
+{
+	struct out o = { 0 };
+
+	out_printf(&o, "%s", r->extra ? r->extra : "");
+	out_pair(&o, key, value);
+	if (o.failed) {
+		out_free(&o);
+		return -ENOMEM;
+	}
+	free(r->extra);
+	r->extra = o.data;
+	return 0;
+}
+
+static int set_field(struct record *r, const char *key, const char *value)
+{
+	if (!strncmp(key, OWNER_KEY, strlen(OWNER_KEY)))
+		return parse_owner(r, key + strlen(OWNER_KEY), value);
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		if (!strcmp(fields[i].key, key))
+			return fields[i].parse(r, value);
+	return keep_unknown(r, key, value);
+}
+
+/* ---- lines */
+
+static int hex_digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* What out_pair() quoted, in place; *at stands behind the first quote and ends behind the last. */
+static int unquote(char **at)
+{
+	char *to = *at, *from = *at;
+
+	while (*from && *from != '"') {
+		char c = *from++;
+
+		if (c == '\\' && from[0] == 'x' && hex_digit(from[1]) >= 0 && hex_digit(from[2]) >= 0) {
+			c = (char)(hex_digit(from[1]) << 4 | hex_digit(from[2]));
+			from += 3;
+		} else if (c == '\\' && (*from == '\\' || *from == '"')) {
+			c = *from++;
+		} else if (c == '\\') {
+			return -EINVAL;
+		}
+		if (!c)
+			return -EINVAL;
+		*to++ = c;
+	}
+	if (*from != '"')
+		return -EINVAL;
+	*at = from + 1;
+	*to = '\0';
+	return 0;
+}
+
+/* The next pair of the line; 0 none, 1 one, -EINVAL. */
+static int pair_next(char **line, char **key, char **value)
+{
+	char *p = *line + strspn(*line, " ");
+	int rc = 0;
+
+	if (!*p)
+		return 0;
+	*key = p;
+	p += strcspn(p, " =");
+	if (p == *key || *p != '=')
+		return -EINVAL;
+	*p++ = '\0';
+	*value = p;
+	if (*p == '"') {
+		*value = ++p;
+		rc = unquote(&p);
+	} else {
+		p += strcspn(p, " ");
+	}
+	if (rc || (*p && *p != ' '))
+		return -EINVAL;
+	if (*p)
+		*p++ = '\0';
+	*line = p;
+	return 1;
+}
+
+static int parse_record(char *line, struct records *rs)
+{
+	struct record *r = record_new();
+	char *key, *value;
+	int rc = r ? 1 : -ENOMEM;
+
+	while (rc > 0) {
+		rc = pair_next(&line, &key, &value);
+		if (rc > 0 && set_field(r, key, value))
+			rc = -EINVAL;
+	}
+	if (!rc && !r->id.path[0])
+		rc = -EINVAL;
+	for (size_t i = 0; i < rs->n && !rc; i++)
+		if (identity_eq(&rs->v[i]->id, &r->id))
+			rc = -EINVAL;
+	if (!rc)
+		rc = records_add(rs, r);
+	if (rc)
+		record_free(r);
+	else
+		r->fresh = false;
+	return rc;
+}
+
+/* A line of a later version about something that we do not know, an mdev or a USB device. */
+static int keep_line(struct records *rs, const char *line)
+{
+	struct out o = { 0 };
+
+	out_printf(&o, "%s%s\n", rs->other ? rs->other : "", line);
+	if (o.failed) {
+		out_free(&o);
+		return -ENOMEM;
+	}
+	free(rs->other);
+	rs->other = o.data;
+	return 0;
+}
+
+static uint64_t checksum(const char *text, size_t len)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ (unsigned char)text[i]) * 0x100000001b3ull;
+	return h;
+}
+
+/* Returns the length of what the checksum covers. */
+static int check_frame(const char *text, size_t len, size_t *ret, struct err *err)
+{
+	size_t tail = strlen(TRAILER) + 17;
+	char sum[20];
+
+	if (len < strlen(HEADER) || memcmp(text, HEADER, strlen(HEADER)))
+		return fail(err, EINVAL, !strncmp(text, "pcidevfs-intent ", 16)
+						 ? "it was written by a later version"
+						 : "it does not begin with pcidevfs-intent 1");
+	if (memchr(text, 0, len))
+		return fail(err, EINVAL, "it has bytes that are no text");
+	if (len < strlen(HEADER) + tail || text[len - tail - 1] != '\n' || text[len - 1] != '\n' ||
+	    memcmp(text + len - tail, TRAILER, strlen(TRAILER)))
+		return fail(err, EINVAL, "its end is missing");
+	snprintf(sum, sizeof(sum), "%016llx", (unsigned long long)checksum(text, len - tail));
+	if (memcmp(sum, text + len - 17, 16))
+		return fail(err, EINVAL, "its checksum is wrong");
+	*ret = len - tail;
+	return 0;
+}
+
+int intent_parse(char *text, size_t len, struct records *ret, struct err *err)
+{
+	struct records rs = { 0 };
+	size_t end = 0;
+	int rc = check_frame(text, len, &end, err);
+	unsigned int number = 2;
+
+	if (rc)
+		return rc;
+	text[end] = '\0';
+	for (char *line = text + strlen(HEADER); *line && !rc; number++) {
+		char *next = line + strcspn(line, "\n");
+
+		if (*next)
+			*next++ = '\0';
+		rc = strncmp(line, "path=", 5) ? keep_line(&rs, line) : parse_record(line, &rs);
+		line = next;
+	}
+	if (rc) {
+		records_free(&rs);
+		return rc == -ENOMEM ? fail(err, ENOMEM, "no memory to read it")
+				     : fail(err, EINVAL, "its line %u makes no sense", number - 1);
+	}
+	*ret = rs;
+	return 0;
+}
+
+void record_format(const struct record *r, struct out *o)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		if (fields[i].print)
+			fields[i].print(r, o);
+	for (size_t i = 0; i < r->n_owners; i++)
+		out_printf(o, " " OWNER_KEY "%s=%u:%u:%04o", r->owners[i].file, r->owners[i].is.uid,
+			   r->owners[i].is.gid, (unsigned int)r->owners[i].is.mode);
+	if (r->extra)
+		out_printf(o, " %s", r->extra);
+}
+
+static void format_identity(const struct identity *id, struct out *o)
+{
+	char text[IDENTITY_TEXT], *part = text, *ids, *serial;
+
+	identity_text(id, text);
+	strsep(&part, ",");
+	ids = strsep(&part, ",");
+	serial = strsep(&part, ",");
+	out_printf(o, "path=%s ids=%s serial=%s vf=", id->path, ids, serial);
+	out_printf(o, id->vf < 0 ? "none" : "%d", id->vf);
+}
+
+void intent_format(const struct records *rs, struct out *o)
+{
+	out_printf(o, HEADER);
+	for (size_t i = 0; i < rs->n; i++) {
+		if (!rs->v[i] || record_is_empty(rs->v[i]))
+			continue;
+		format_identity(&rs->v[i]->id, o);
+		record_format(rs->v[i], o);
+		out_printf(o, "\n");
+	}
+	if (rs->other)
+		out_put(o, rs->other, strlen(rs->other));
+	out_printf(o, TRAILER "%016llx\n", (unsigned long long)checksum(out_text(o), o->len));
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The state file: what a record holds, its text, and how the text is replaced.
+ *
+ * "pcidevfs-intent 1", a line of key=value pairs for each device, "checksum=<FNV-1a of all before>". Keys
+ * and lines that this program does not know are kept as they are.
+ */
+#ifndef MODEL_INTENT_FILE_H
+#define MODEL_INTENT_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "identity.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/intent.h"
+#include "pcidevfs/plan.h"
+#include "pcidevfs/util.h"
+
+struct owner {
+	char file[WISH_FILE]; /* "" the directory */
+	struct owner_wish is;
+};
+
+enum record_state {
+	RECORD_WAITING,  /* its device is not there, or not ready for it */
+	RECORD_HELD,     /* it is as was asked, or was once: see intents_print */
+	RECORD_REFUSED,  /* tried; reason says why not */
+	RECORD_STRANGER, /* another device is where it was */
+};
+
+struct record {
+	/* In the file. */
+	struct identity id;
+	char at[KEY_NAME]; /* where it was last seen; for people */
+	char claim[CLAIM_NAME];
+	bool former_known;
+	char former_driver[DRIVER_NAME];
+	char former_override[DRIVER_NAME];
+	uint64_t group; /* the same in all records of a claimed IOMMU group */
+	bool vfs_wanted;
+	int32_t num_vfs;
+	bool single;
+	char resource[112];
+	bool pending; /* an act was running; the wishes are those from before it */
+	struct owner *owners;
+	size_t n_owners;
+	char *extra; /* "key=value key=value" as they were, or NULL */
+
+	/* Of this process. */
+	struct key dev; /* matched, while birth is not 0 */
+	uint64_t birth;
+	bool noted;	       /* the model's want holds what needs no act */
+	bool claim_in, vfs_in; /* the model's want holds it: it was applied, or asked anew */
+	bool flying;	       /* an act for it runs */
+	bool alone;	       /* a PF: its VFs' claims made the act fail */
+	unsigned int tries;
+	uint64_t tried_for; /* how its devices were when it was last tried */
+	enum record_state state;
+	char reason[240];
+	bool fresh; /* made by the change that is going on */
+};
+
+struct records {
+	struct record **v; /* NULL: dropped by the change that is going on */
+	size_t n, cap;
+	char *other; /* lines that we do not know, or NULL */
+};
+
+struct record *record_new(void);
+struct record *record_copy(const struct record *r);
+void record_free(struct record *r);
+bool record_is_empty(const struct record *r);
+/* -ENOMEM; r stays the caller's then. */
+int records_add(struct records *rs, struct record *r);
+void records_free(struct records *rs);
+
+#define INTENT_MAX ((size_t)64 << 20)
+
+/* text is written to. -EINVAL with what is wrong with it; ret is empty then. */
+int intent_parse(char *text, size_t len, struct records *ret, struct err *err);
+void intent_format(const struct records *rs, struct out *o);
+/* The pairs of one record that are for people and file alike: from at= on. */
+void record_format(const struct record *r, struct out *o);
+
+/* The calls by which a file is replaced; tests have their own. All give 0 (create: a descriptor) or -errno. */
+struct disk {
+	void *ctx;
+	int (*create)(void *ctx, const char *name);
+	ssize_t (*write)(void *ctx, int fd, const char *data, size_t len);
+	int (*sync)(void *ctx, int fd);
+	int (*close)(void *ctx, int fd);
+	int (*rename)(void *ctx, const char *from, const char *to);
+	int (*sync_dir)(void *ctx);
+};
+
+#define INTENT_NEW INTENT_FILE ".new"
+
+/* Returns 0 once the text is on the disk under INTENT_FILE. After a failure it holds the old or the new text. */
+int intent_replace(const struct disk *disk, const char *text, size_t len);
+/* Below a directory: ctx is an int, its descriptor. */
+struct disk disk_at(int *dirfd);
+/* The file's text, allocated. -ENOENT, or as the kernel says; -EFBIG. */
+int intent_read(int dirfd, char **ret, size_t *ret_len);
+
+#endif
