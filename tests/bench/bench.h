@@ -3,9 +3,11 @@
 #ifndef BENCH_H
 #define BENCH_H
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 static inline double bench_ms(void)
 {
@@ -45,6 +47,25 @@ static inline int bench_serving(int holder)
 		pid = 0;
 	fclose(f);
 	return pid;
+}
+
+/* Kills the serving process so often within the time, at random moments; returns how often it did. */
+static inline int bench_kill_at_random(double seconds, int kills, int holder)
+{
+	double end = bench_ms() + seconds * 1e3;
+	unsigned int seed = (unsigned int)getpid();
+	int done = 0;
+
+	while (done < kills && bench_ms() < end + 30e3) {
+		double gap = seconds * 1e6 / kills * (0.2 + rand_r(&seed) % 1000 / 625.0);
+		int pid;
+
+		usleep((useconds_t)gap);
+		pid = bench_serving(holder);
+		if (pid && !kill(pid, SIGKILL))
+			done++;
+	}
+	return done;
 }
 
 #endif

@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
@@ -144,24 +143,6 @@ static void __attribute__((noreturn)) run_clients(struct shared *all, const char
 	_exit(0);
 }
 
-static int kill_at_random(double seconds, int kills, int holder)
-{
-	double end = bench_ms() + seconds * 1e3;
-	unsigned int seed = (unsigned int)getpid();
-	int done = 0;
-
-	while (done < kills && bench_ms() < end + 30e3) {
-		double gap = seconds * 1e6 / kills * (0.2 + rand_r(&seed) % 1000 / 625.0);
-		int pid;
-
-		usleep((useconds_t)gap);
-		pid = bench_serving(holder);
-		if (pid && !kill(pid, SIGKILL))
-			done++;
-	}
-	return done;
-}
-
 static bool has_ended(pid_t pid)
 {
 	double end = bench_ms() + LINGER_MS;
@@ -193,7 +174,7 @@ int main(int argc, char **argv)
 		run_clients(all, argv[1], argv[2], argv + 6, n);
 	kills = atoi(argv[4]);
 	usleep(200000);
-	done = kill_at_random(strtod(argv[3], NULL), kills, atoi(argv[5]));
+	done = bench_kill_at_random(strtod(argv[3], NULL), kills, atoi(argv[5]));
 	atomic_store(&all->stop, true);
 	hung = !has_ended(pid);
 	for (int i = 0; i < n; i++) {
