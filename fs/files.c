@@ -11,17 +11,18 @@
 
 #include "journal.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/region.h"
 
 /* fh: a number that no two opens share << 24 | place in the table. */
 #define PLACE_BITS 24
 #define NOWHERE UINT32_MAX
 #define CHAINS 1024
+#define FILES_ABI 1
 
 struct region {
 	union {
 		struct {
-			char magic[8];
-			uint32_t abi;
+			struct region_head region;
 			uint32_t used; /* places that are or were in use */
 			uint64_t opens;
 		};
@@ -46,7 +47,7 @@ struct files {
 	uint32_t heads[CHAINS];
 };
 
-static const char files_magic[8] = "files";
+const struct region_head files_layout = { "files", FILES_ABI, sizeof(struct open_file) };
 
 static uint32_t *chain(struct files *f, uint64_t node)
 {
@@ -130,10 +131,9 @@ int files_new(void *region, size_t size, int first, struct files **ret, struct e
 		free(f);
 		return fail(err, ENOMEM, "no memory for open files");
 	}
-	if (first || memcmp(r->magic, files_magic, sizeof(r->magic)) || r->abi != FILES_ABI) {
+	if (first || !region_is(&r->region, &files_layout)) {
 		memset(r, 0, sizeof(*r));
-		r->abi = FILES_ABI;
-		memcpy(r->magic, files_magic, sizeof(r->magic));
+		region_begin(&r->region, &files_layout);
 	}
 	f->r = r;
 	f->max = (uint32_t)((size - sizeof(*r)) / sizeof(struct open_file));

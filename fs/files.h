@@ -17,8 +17,9 @@
 
 struct err;
 struct files;
+struct region_head;
 
-#define FILES_ABI 1
+extern const struct region_head files_layout;
 
 /* Where a stream's reader stands. */
 struct cursor {

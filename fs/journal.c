@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "pcidevfs/err.h"
+#include "pcidevfs/region.h"
 
-#define JOURNAL_ABI 1
+#define JOURNAL_ABI 2
 #define ENTRIES 4096
 
 enum entry_state { ENTRY_FREE, ENTRY_RUNNING, ENTRY_DONE };
@@ -23,8 +24,7 @@ struct entry {
 /* In the stash. The cursor too: a new process that began at 0 would overwrite verdicts of requests
  * that are still to be sent again. */
 struct region {
-	char magic[8];
-	uint32_t abi;
+	struct region_head head;
 	uint32_t cursor;
 	struct entry entries[ENTRIES];
 };
@@ -34,7 +34,17 @@ struct journal {
 	struct region *r;
 };
 
-static const char journal_magic[8] = "journal";
+const struct region_head journal_layout = { "journal", JOURNAL_ABI, sizeof(struct region) };
+
+/* Whoever ran for these entries is gone, and whose request comes again runs anew. Kept, those whose
+ * request never comes again would fill the table. */
+static void take_over(struct region *r)
+{
+	r->cursor %= ENTRIES;
+	for (size_t i = 0; i < ENTRIES; i++)
+		if (r->entries[i].state == ENTRY_RUNNING)
+			r->entries[i].state = ENTRY_FREE;
+}
 
 int journal_open(void *region, size_t size, struct journal **ret, struct err *err)
 {
@@ -45,12 +55,11 @@ int journal_open(void *region, size_t size, struct journal **ret, struct err *er
 		free(j);
 		return fail(err, ENOMEM, "no memory for the journal of writes");
 	}
-	if (memcmp(r->magic, journal_magic, sizeof(r->magic)) || r->abi != JOURNAL_ABI) {
+	if (!region_is(&r->head, &journal_layout)) {
 		memset(r, 0, sizeof(*r));
-		r->abi = JOURNAL_ABI;
-		memcpy(r->magic, journal_magic, sizeof(r->magic));
+		region_begin(&r->head, &journal_layout);
 	}
-	r->cursor %= ENTRIES;
+	take_over(r);
 	j->r = r;
 	pthread_mutex_init(&j->lock, NULL);
 	*ret = j;
@@ -73,17 +82,28 @@ static struct entry *find(struct region *r, uint64_t unique)
 	return NULL;
 }
 
-/* The next in turn that does not wait for its verdict; all of them waiting is not to be expected. */
+/* The next in turn that does not wait for its verdict; NULL when all do. */
 static struct entry *take(struct region *r)
 {
-	struct entry *e = NULL;
-
 	for (size_t i = 0; i < ENTRIES; i++) {
-		e = &r->entries[r->cursor];
+		struct entry *e = &r->entries[r->cursor];
+
 		r->cursor = (r->cursor + 1) % ENTRIES;
 		if (e->state != ENTRY_RUNNING)
-			break;
+			return e;
 	}
+	return NULL;
+}
+
+static struct entry *begin(struct region *r, uint64_t unique)
+{
+	struct entry *e = take(r);
+
+	if (!e)
+		return NULL;
+	e->state = ENTRY_FREE;
+	e->unique = unique;
+	e->state = ENTRY_RUNNING;
 	return e;
 }
 
@@ -97,17 +117,12 @@ bool journal_begin(struct journal *j, uint64_t unique, uint32_t *ret_slot, int *
 	if (resent)
 		e = find(j->r, unique);
 	done = e && e->state == ENTRY_DONE;
-	if (done)
-		*ret_result = e->result;
-	if (!e) {
-		e = take(j->r);
-		e->state = ENTRY_FREE;
-		e->unique = unique;
-		e->state = ENTRY_RUNNING;
-	}
-	*ret_slot = (uint32_t)(e - j->r->entries);
+	if (!e)
+		e = begin(j->r, unique);
+	*ret_result = done ? e->result : -EBUSY;
+	*ret_slot = e ? (uint32_t)(e - j->r->entries) : 0;
 	pthread_mutex_unlock(&j->lock);
-	return done;
+	return done || !e;
 }
 
 void journal_end(struct journal *j, uint32_t slot, int result)

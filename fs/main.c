@@ -15,10 +15,10 @@
 #include "handoff.h"
 #include "control.h"
 #include "holder.h"
+#include "layouts.h"
 #include "options.h"
 #include "session.h"
 #include "stash.h"
-#include "takeover.h"
 #include "thread.h"
 #include "tree.h"
 
@@ -241,7 +241,7 @@ static int can_adopt(const struct options *o)
 {
 	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc, "/proc/self/exe" } };
 	struct err err = { 0 };
-	int r = takeover_fits(o->can_adopt, &err);
+	int r = layouts_check(o->can_adopt, &err);
 
 	r = r ? r : stash_create(&d.fds[1], &err);
 	r = r ? r : open_model(&d, &err);

@@ -8,11 +8,13 @@
 #include <time.h>
 
 #include "pcidevfs/err.h"
+#include "pcidevfs/region.h"
 #include "pcidevfs/util.h"
 
 /* A node id: epoch << 40 | slot << 16 | row. The root (slot 0, epoch 0, ROW_SELF) is 1. */
 enum { ROW_BITS = 16, SLOT_BITS = 24, EPOCH_BITS = 24 };
 
+#define OBJECTS_ABI 1
 #define OWNERS 65536
 #define OWNER_PROBES 64
 
@@ -22,8 +24,7 @@ struct owner_slot {
 };
 
 struct header {
-	char magic[8];
-	uint32_t abi;
+	struct region_head region;
 	uint32_t count; /* slots in use or dead; grows only */
 	uint64_t deaths;
 	uint64_t starts;
@@ -46,7 +47,8 @@ struct objects {
 	uint32_t n_heads, cap;
 };
 
-static const char objects_magic[8] = "objects";
+const struct region_head objects_layout = { "objects", OBJECTS_ABI,
+					    sizeof(struct region) + sizeof(struct object) };
 
 static uint32_t hash(enum obj_kind kind, uint32_t parent, const char *name)
 {
@@ -152,10 +154,10 @@ int objects_open(void *region, size_t size, struct objects **ret, struct err *er
 	o->max = (size - sizeof(struct region)) / sizeof(struct object);
 	if (o->max > 1u << SLOT_BITS)
 		o->max = 1u << SLOT_BITS;
-	if (memcmp(head->magic, objects_magic, sizeof(head->magic)) || head->abi != OBJECTS_ABI) {
-		*head = (struct header){ .abi = OBJECTS_ABI };
+	if (!region_is(&head->region, &objects_layout)) {
+		*head = (struct header){ 0 };
 		clock_gettime(CLOCK_REALTIME, &head->since);
-		memcpy(head->magic, objects_magic, sizeof(head->magic));
+		region_begin(&head->region, &objects_layout);
 	}
 	check_table(o);
 	head->starts++;

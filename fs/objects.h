@@ -19,8 +19,8 @@
 
 struct err;
 struct objects;
+struct region_head;
 
-#define OBJECTS_ABI 1
 #define NO_SLOT UINT32_MAX
 
 enum object_state { OBJECT_NONE, OBJECT_RESERVED, OBJECT_LIVE, OBJECT_DEAD };
@@ -37,6 +37,7 @@ struct object {
 	char name[OBJECT_NAME];
 };
 
+extern const struct region_head objects_layout;
 int objects_open(void *region, size_t size, struct objects **ret, struct err *err);
 void objects_close(struct objects *o);
 

@@ -8,22 +8,23 @@
 #include "internal.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
+#include "pcidevfs/region.h"
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 #include "record.h"
 
-#define LOG_BYTES ((size_t)256 << 10)
-#define RECORD_ABI 1
+#define LOG_BYTES (256 << 10)
+#define RECORD_ABI 2
 
 /* In the stash, before the ring. */
 struct record_head {
-	char magic[8] __attribute__((aligned(64))); /* the ring behind it wants a place like that */
-	uint32_t abi;
+	struct region_head region __attribute__((aligned(64))); /* for the ring behind it */
 	_Atomic uint64_t verdicts[RECORD_CODES]; /* by errno, 0: ok */
 	char root_error[520];			 /* tree's lock */
 };
 
-static const char record_magic[8] = "record";
+const struct region_head record_layout = { "record", RECORD_ABI, sizeof(struct record_head) };
+const struct region_head log_layout = { "log", RING_ABI, LOG_BYTES };
 
 int record_open(struct tree *t, void *region, size_t size, struct err *err)
 {
@@ -31,13 +32,12 @@ int record_open(struct tree *t, void *region, size_t size, struct err *err)
 
 	if (size < sizeof(*head))
 		return fail(err, ENOMEM, "no memory for the log");
-	if (memcmp(head->magic, record_magic, sizeof(head->magic)) || head->abi != RECORD_ABI) {
+	if (!region_is(&head->region, &record_layout)) {
 		memset(head, 0, sizeof(*head));
-		head->abi = RECORD_ABI;
-		memcpy(head->magic, record_magic, sizeof(head->magic));
+		region_begin(&head->region, &record_layout);
 	}
 	t->record = head;
-	return ring_open(head + 1, size - sizeof(*head), LOG_BYTES, &t->log, err);
+	return ring_open(head + 1, size - sizeof(*head), &log_layout, &t->log, err);
 }
 
 static void print_time(struct out *o)

@@ -9,11 +9,14 @@
 struct actor;
 struct err;
 struct key;
+struct region_head;
 struct tree;
 
 #define RECORD_CODES 134 /* errno values are below */
 #define ROOT_ERROR 520
 
+/* In one region, one behind the other. */
+extern const struct region_head record_layout, log_layout;
 int record_open(struct tree *t, void *region, size_t size, struct err *err);
 /* A verdict: into the log, and into last_error of the device, or (dev NULL) of the root. */
 void record_verdict(struct tree *t, const struct key *dev, const char *file, const char *value,

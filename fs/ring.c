@@ -9,13 +9,12 @@
 #include <string.h>
 
 #include "pcidevfs/err.h"
+#include "pcidevfs/region.h"
 #include "pcidevfs/util.h"
 
 /* In the stash. */
 struct head {
-	char magic[8];
-	uint32_t abi;
-	uint64_t size;
+	struct region_head region;
 	_Atomic uint64_t tail, head; /* tail moves before its line is overwritten, head after */
 	_Atomic uint64_t seq;
 	char text[] __attribute__((aligned(64)));
@@ -26,29 +25,25 @@ struct ring {
 	struct head *h;
 };
 
-static const char ring_magic[8] = "ring";
-
-static bool is_ours(const struct head *h, size_t bytes)
+static bool is_ours(const struct head *h, const struct region_head *layout)
 {
-	return !memcmp(h->magic, ring_magic, sizeof(h->magic)) && h->abi == RING_ABI &&
-	       h->size == bytes && h->tail <= h->head && h->head - h->tail <= bytes &&
-	       h->head >> 62 == 0;
+	return region_is(&h->region, layout) && h->tail <= h->head &&
+	       h->head - h->tail <= layout->size && h->head >> 62 == 0;
 }
 
-int ring_open(void *region, size_t size, size_t bytes, struct ring **ret, struct err *err)
+int ring_open(void *region, size_t size, const struct region_head *layout, struct ring **ret,
+	      struct err *err)
 {
 	struct ring *r = calloc(1, sizeof(*r));
 	struct head *h = region;
 
-	if (!r || size < sizeof(*h) + bytes) {
+	if (!r || size < sizeof(*h) + layout->size) {
 		free(r);
 		return fail(err, ENOMEM, "no memory for the ring of events");
 	}
-	if (!is_ours(h, bytes)) {
+	if (!is_ours(h, layout)) {
 		memset(h, 0, sizeof(*h));
-		h->abi = RING_ABI;
-		h->size = bytes;
-		memcpy(h->magic, ring_magic, sizeof(h->magic));
+		region_begin(&h->region, layout);
 	}
 	r->h = h;
 	pthread_mutex_init(&r->lock, NULL);
@@ -66,7 +61,7 @@ void ring_close(struct ring *r)
 
 static void copy_in(struct head *h, uint64_t at, const char *text, size_t len)
 {
-	size_t place = at % h->size, first = h->size - place;
+	size_t place = at % h->region.size, first = h->region.size - place;
 
 	if (first > len)
 		first = len;
@@ -76,7 +71,7 @@ static void copy_in(struct head *h, uint64_t at, const char *text, size_t len)
 
 static void copy_out(const struct head *h, uint64_t at, char *buf, size_t len)
 {
-	size_t place = at % h->size, first = h->size - place;
+	size_t place = at % h->region.size, first = h->region.size - place;
 
 	if (first > len)
 		first = len;
@@ -89,8 +84,8 @@ static void make_room(struct head *h, size_t need)
 {
 	uint64_t tail = h->tail;
 
-	while (h->size - (h->head - tail) < need) {
-		while (tail < h->head && h->text[tail % h->size] != '\n')
+	while (h->region.size - (h->head - tail) < need) {
+		while (tail < h->head && h->text[tail % h->region.size] != '\n')
 			tail++;
 		tail += tail < h->head;
 	}
@@ -104,7 +99,7 @@ uint64_t ring_put(struct ring *r, const char *rest, size_t len)
 	uint64_t seq;
 	size_t n;
 
-	if (len > h->size / 4)
+	if (len > h->region.size / 4)
 		return 0;
 	pthread_mutex_lock(&r->lock);
 	seq = ++h->seq;

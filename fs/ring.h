@@ -10,13 +10,15 @@
 #include <stdint.h>
 
 struct err;
+struct region_head;
 struct out;
 struct ring;
 
 #define RING_ABI 1
 
-/* bytes: of text that are kept. */
-int ring_open(void *region, size_t size, size_t bytes, struct ring **ret, struct err *err);
+/* The layout's size is how many bytes of text are kept. */
+int ring_open(void *region, size_t size, const struct region_head *layout, struct ring **ret,
+	      struct err *err);
 void ring_close(struct ring *r);
 
 /* Writes "seq=N <rest>\n" and returns N. A line beyond a quarter of the ring is dropped (0). */

@@ -13,6 +13,7 @@
 
 #include "inflight.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/region.h"
 #include "pcidevfs/util.h"
 #include "stash.h"
 
@@ -20,6 +21,7 @@
 #define NOTIFY_RESEND 7
 #define UNIQUE_RESENT (1ull << 63)
 #define INIT_HAS_RESEND (1u << 7) /* of flags2: FUSE_HAS_RESEND */
+#define SESSION_ABI 1
 #define INIT_FLAGS2_AT 16	  /* behind major, minor, max_readahead, flags */
 
 enum {
@@ -33,8 +35,7 @@ enum init_state { INIT_NONE, INIT_SEEN, INIT_ANSWERED };
 
 /* In the stash. */
 struct record {
-	char magic[8];
-	uint32_t abi;
+	struct region_head region;
 	atomic_uint init; /* enum init_state */
 	uint32_t init_len;
 	uint32_t resend; /* the kernel said at INIT that it can send again */
@@ -54,7 +55,7 @@ struct session {
 	const char *fault;
 };
 
-static const char record_magic[8] = "session";
+const struct region_head session_layout = { "session", SESSION_ABI, sizeof(struct record) };
 
 /* libfuse has no accessor before 3.17, so handlers ask here. */
 static __thread uint64_t current_unique;
@@ -98,13 +99,11 @@ static int find_record(struct session *s, struct stash *stash, struct err *err)
 	rec = stash_region(stash, STASH_SESSION, &size);
 	if (size < sizeof(*rec))
 		return fail(err, EPROTO, "the memory handed over has no room for the session");
-	if (!rec->magic[0]) {
-		rec->abi = SESSION_ABI;
-		memcpy(rec->magic, record_magic, sizeof(rec->magic));
-	}
-	if (memcmp(rec->magic, record_magic, sizeof(rec->magic)) || rec->abi != SESSION_ABI)
+	if (!rec->region.magic[0])
+		region_begin(&rec->region, &session_layout);
+	if (!region_is(&rec->region, &session_layout))
 		return fail(err, EPROTO, "the mount was negotiated by another version (session %u, "
-			    "this is %u)", rec->abi, SESSION_ABI);
+			    "this is %u)", rec->region.abi, SESSION_ABI);
 	if (rec->init_len > INIT_MAX)
 		return fail(err, EPROTO, "the stored greeting of the kernel is damaged");
 	s->rec = rec;

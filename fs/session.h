@@ -17,12 +17,13 @@ struct err;
 struct fuse_lowlevel_ops;
 struct fuse_session;
 struct out;
+struct region_head;
 struct session;
 struct stash;
 
 /* What was negotiated at the first INIT cannot be changed: a program that wants other abilities, or
  * lays the record out differently, has another number and cannot take over. */
-#define SESSION_ABI 1
+extern const struct region_head session_layout;
 
 struct session_conf {
 	int fuse_fd; /* stays the caller's */

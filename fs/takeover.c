@@ -11,16 +11,19 @@
 #include <sys/wait.h>
 
 #include "handoff.h"
+#include "layouts.h"
 #include "options.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/region.h"
 #include "pcidevfs/util.h"
-#include "session.h"
-#include "stash.h"
 
 enum { PATIENCE_MS = 5000 };
 
-#define ABI_FORMAT "stash=%u,session=%u"
+/* Of the line below. */
+#define ESTATE_ABI 1
 #define ESTATE_FORMAT "fuse=%d,stash=%d,listen=%d,conn=%d,former=%d,gen=%u,restarts=%u,dev=%u:%u"
+
+const struct region_head estate_layout = { "estate", ESTATE_ABI, 0 };
 
 void takeover_init(struct takeover *t)
 {
@@ -76,7 +79,7 @@ static void __attribute__((noreturn)) become_asked(int exe, int out, const struc
 						   const char *mountpoint, pid_t holder)
 {
 	const char *argv[OPTIONS_ARGV];
-	char what[64];
+	char what[LAYOUTS_TEXT];
 	sigset_t none;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -87,7 +90,7 @@ static void __attribute__((noreturn)) become_asked(int exe, int out, const struc
 	unsetenv("NOTIFY_SOCKET");
 	dup2(out, STDOUT_FILENO);
 	dup2(out, STDERR_FILENO);
-	snprintf(what, sizeof(what), ABI_FORMAT, STASH_ABI, SESSION_ABI);
+	layouts_print(what);
 	options_argv(o, "--can-adopt", what, mountpoint, argv);
 	fexecve(exe, (char *const *)argv, environ);
 	printf("the program cannot be run: %s\n", strerror(errno));
@@ -205,15 +208,4 @@ int takeover_parse(const char *text, struct estate *ret)
 	set_cloexec(&e, FD_CLOEXEC);
 	*ret = e;
 	return 0;
-}
-
-int takeover_fits(const char *what, struct err *err)
-{
-	unsigned int stash, session;
-
-	if (sscanf(what, ABI_FORMAT, &stash, &session) == 2 && stash == STASH_ABI &&
-	    session == SESSION_ABI)
-		return 0;
-	return fail(err, EPROTO, "it needs " ABI_FORMAT " where the mount has %.64s; end the daemon and "
-		    "start this one", STASH_ABI, SESSION_ABI, what);
 }

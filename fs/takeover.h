@@ -39,6 +39,8 @@ struct estate {
 	unsigned int major, minor;
 };
 
+extern const struct region_head estate_layout; /* of what takeover_exec() hands on */
+
 void takeover_init(struct takeover *t);
 void takeover_clear(struct takeover *t);
 /* A caller has connected; the one before, if any, is still being served: the new one is told so. */
@@ -47,8 +49,6 @@ void takeover_call(struct takeover *t, int conn);
 void takeover_ask(struct takeover *t, const struct options *o, const char *mountpoint);
 /* The program asked has ended. */
 void takeover_verdict(struct takeover *t);
-/* The program's side: can it go on with what it was told by --can-adopt? */
-int takeover_fits(const char *what, struct err *err);
 /* Past t->until. */
 void takeover_expire(struct takeover *t);
 void takeover_say(struct takeover *t, unsigned int report, const char *text);

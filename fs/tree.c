@@ -9,12 +9,13 @@
 #include "internal.h"
 #include "journal.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/region.h"
 #include "record.h"
 #include "stash.h"
 #include "stream.h"
 #include "worker.h"
 
-#define EVENT_BYTES ((size_t)512 << 10)
+const struct region_head events_layout = { "events", RING_ABI, 512 << 10 };
 
 /* From the file alone: the name service would load a third of our memory, and may ask the network. */
 static gid_t find_group(void)
@@ -49,7 +50,7 @@ static int open_regions(struct tree *t, struct err *err)
 	if (r)
 		return r;
 	at = stash_region(st, STASH_EVENTS, &size);
-	r = ring_open(at, size, EVENT_BYTES, &t->events, err);
+	r = ring_open(at, size, &events_layout, &t->events, err);
 	if (r)
 		return r;
 	at = stash_region(st, STASH_LOG, &size);

@@ -32,6 +32,8 @@ struct tree_conf {
 	uint64_t (*unique)(void);
 };
 
+/* Of the ring of events. */
+extern const struct region_head events_layout;
 int tree_new(const struct tree_conf *conf, struct tree **ret, struct err *err);
 /* Handlers get the tree as userdata. */
 const struct fuse_lowlevel_ops *tree_ops(void);

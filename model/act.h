@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "pcidevfs/device.h"
+#include "pcidevfs/region.h"
 #include "pcidevfs/txn.h"
 
 #define LOG_WISHES 4096
@@ -26,14 +27,11 @@ struct act_log {
 	struct step steps[PLAN_STEPS];
 };
 
-#define LOGS_MAGIC 0x73676f6c64636370ull
 #define LOGS_ABI 1
 
 struct logs_head {
-	uint64_t magic;
-	uint32_t abi;
-	uint32_t log_size;
-	char pad[4096 - 16];
+	struct region_head region;
+	char pad[4096 - sizeof(struct region_head)];
 };
 
 struct logs {

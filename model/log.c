@@ -6,11 +6,12 @@
 #include "act.h"
 #include "pcidevfs/util.h"
 
+const struct region_head engine_layout = { "engine", LOGS_ABI, sizeof(struct act_log) };
+
 void logs_open(struct logs *l, void *region, size_t size)
 {
 	struct logs_head *head = region;
-	bool ours = head && head->magic == LOGS_MAGIC && head->abi == LOGS_ABI &&
-		    head->log_size == sizeof(struct act_log);
+	bool ours = head && region_is(&head->region, &engine_layout);
 
 	pthread_mutex_init(&l->lock, NULL);
 	if (!head || size < sizeof(*head))
@@ -23,7 +24,7 @@ void logs_open(struct logs *l, void *region, size_t size)
 		return;
 	for (size_t i = 0; i < l->n; i++)
 		atomic_store(&l->slots[i].state, LOG_FREE);
-	*head = (struct logs_head){ LOGS_MAGIC, LOGS_ABI, sizeof(struct act_log), "" };
+	region_begin(&head->region, &engine_layout);
 }
 
 /* With the lock held: one that is free, else the first that only keeps a verdict. */

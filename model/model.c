@@ -11,6 +11,8 @@
 #include "pcidevfs/util.h"
 #include "store.h"
 
+const struct region_head model_layout = { "model", MODEL_ABI, sizeof(struct device) };
+
 size_t model_arena_size(void)
 {
 	return sizeof(struct arena);
@@ -70,22 +72,19 @@ static void adopt(struct model *m)
 
 static bool arena_valid(const struct arena *a)
 {
-	return a->magic == ARENA_MAGIC && a->abi == MODEL_ABI && a->record_size == sizeof(struct device) &&
-	       atomic_load(&a->used) <= MODEL_MAX;
+	return region_is(&a->head, &model_layout) && atomic_load(&a->used) <= MODEL_MAX;
 }
 
 static void arena_init(struct arena *a)
 {
-	uint32_t used = a->magic == ARENA_MAGIC && a->used <= MODEL_MAX ? a->used : 0;
+	bool former = !memcmp(a->head.magic, model_layout.magic, sizeof(a->head.magic));
+	uint32_t used = former && a->used <= MODEL_MAX ? a->used : 0;
 
-	a->magic = 0;
 	for (uint32_t i = 0; i < used; i++)
 		atomic_store(&a->slots[i].word, 0);
-	a->abi = MODEL_ABI;
-	a->record_size = sizeof(struct device);
 	atomic_store(&a->used, 0);
 	atomic_store(&a->generation, 0);
-	a->magic = ARENA_MAGIC;
+	region_begin(&a->head, &model_layout);
 }
 
 static int allocate(struct model *m)

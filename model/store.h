@@ -8,8 +8,8 @@
 
 #include "index.h"
 #include "pcidevfs/model.h"
+#include "pcidevfs/region.h"
 
-#define ARENA_MAGIC 0x6c65646f6d646370ull /* "pcdmodel" */
 #define OBSERVERS 8
 
 /* A slot's word: which record is valid, and whether there is a device. One store changes both, so a
@@ -23,9 +23,7 @@ struct slot {
 };
 
 struct arena {
-	uint64_t magic;
-	uint32_t abi;
-	uint32_t record_size;
+	struct region_head head;
 	_Atomic uint32_t used; /* slots ever used: none lies above */
 	_Atomic uint32_t iommu;
 	_Atomic uint64_t generation;

@@ -28,6 +28,7 @@
 
 struct err;
 struct model;
+struct region_head;
 
 #define MODEL_ABI 1
 #define MODEL_MAX 131072 /* devices; 70 000 functions are asked for */
@@ -47,6 +48,8 @@ struct observer {
 	void *ctx;
 };
 
+/* Of the arena: another one is made empty. */
+extern const struct region_head model_layout;
 /* Bytes of address space an arena needs; pages are touched as devices come. */
 size_t model_arena_size(void);
 

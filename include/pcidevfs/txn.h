@@ -18,6 +18,7 @@
 #include "pcidevfs/plan.h"
 
 struct engine;
+struct region_head;
 
 /* Who asks; for the log and for rights. */
 struct actor {
@@ -74,6 +75,8 @@ struct engine_conf {
 	void *verdict_ctx;
 };
 
+/* Of the journal: another one is made empty. */
+extern const struct region_head engine_layout;
 int engine_new(const struct engine_conf *conf, struct engine **ret, struct err *err);
 /* Waits for running transactions, at most their deadlines. */
 void engine_free(struct engine *e);

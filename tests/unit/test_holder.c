@@ -13,6 +13,7 @@
 
 #include "../../fs/handoff.h"
 #include "../../fs/inflight.h"
+#include "../../fs/layouts.h"
 #include "../../fs/mountpoint.h"
 #include "../../fs/options.h"
 #include "../../fs/takeover.h"
@@ -223,4 +224,35 @@ DEFINE_TEST(mountpoint_resolves_without_looking)
 	free(path);
 	CHECK_EQ(mountpoint_resolve("/none/at/all", &path, &err), -ENOENT);
 	CHECK_IN(err.text, "/none/at/all");
+}
+
+DEFINE_TEST(layouts_refuse_what_differs)
+{
+	char text[LAYOUTS_TEXT], other[LAYOUTS_TEXT];
+	struct err err = { 0 };
+	char *model;
+
+	layouts_print(text);
+	CHECK(strlen(text) < LAYOUTS_TEXT - 64);
+	CHECK_EQ(layouts_check(text, &err), 0);
+	/* Each region that keeps something stands there. */
+	for (const char *const *name = (const char *const[]){ "stash=", " session=", " model=", " objects=",
+							      " files=", " events=", " record=", " log=",
+							      " journal=", " engine=", " estate=", NULL };
+	     *name; name++)
+		CHECK_IN(text, *name);
+	/* A record that grew. */
+	strcpy(other, text);
+	model = strstr(other, " model=");
+	model[strcspn(model + 1, " ")]++;
+	CHECK_EQ(layouts_check(other, &err), -EPROTO);
+	CHECK_IN(err.text, "it keeps model=1/");
+	CHECK_IN(err.text, "the mount has model=1/");
+	CHECK(!strstr(err.text, "objects"));
+	/* One more, one less, nothing. */
+	strcat(text, " more=1/2");
+	CHECK_EQ(layouts_check(text, &err), -EPROTO);
+	text[strcspn(text, " ")] = '\0';
+	CHECK_EQ(layouts_check(text, &err), -EPROTO);
+	CHECK_EQ(layouts_check("", &err), -EPROTO);
 }

@@ -2,6 +2,7 @@
 /* Open files and who waits for them; a pipe stands for the connection. */
 #include "../../fs/files.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <stdlib.h>
@@ -152,6 +153,53 @@ DEFINE_TEST(journal_answers_what_is_sent_again)
 	journal_end(j, slot, 6);
 	CHECK(journal_begin(j, 12 | UNIQUE_RESENT, &slot, &result));
 	CHECK_EQ(result, 6);
+	journal_close(j);
+	free(at);
+}
+
+/* What was running when a process died fills nothing up, also where requests never come again. */
+DEFINE_TEST(journal_forgets_who_died)
+{
+	size_t size = 1 << 20;
+	void *at = calloc(1, size);
+	uint64_t unique = 2;
+	struct journal *j;
+	uint32_t slot;
+	int result;
+
+	for (int process = 0; process < 20; process++) {
+		CHECK_EQ(journal_open(at, size, &j, NULL), 0);
+		for (int i = 0; i < 1000; i++, unique += 2)
+			CHECK(!journal_begin(j, unique, &slot, &result));
+		journal_close(j);
+	}
+	free(at);
+}
+
+/* Whoever runs keeps his place to the end, however many others come. */
+DEFINE_TEST(journal_takes_no_place_in_use)
+{
+	size_t size = 1 << 20;
+	void *at = calloc(1, size);
+	uint32_t first, slot;
+	uint64_t unique = 4;
+	struct journal *j;
+	int result;
+
+	CHECK_EQ(journal_open(at, size, &j, NULL), 0);
+	CHECK(!journal_begin(j, 2, &first, &result));
+	for (int i = 0; i < 100000; i++, unique += 2) {
+		CHECK(!journal_begin(j, unique, &slot, &result));
+		CHECK(slot != first);
+		journal_end(j, slot, 1);
+	}
+	while (!journal_begin(j, unique, &slot, &result))
+		unique += 2;
+	CHECK_EQ(result, -EBUSY);
+	journal_end(j, first, 7);
+	CHECK(journal_begin(j, 2 | UNIQUE_RESENT, &slot, &result));
+	CHECK_EQ(result, 7);
+	CHECK(!journal_begin(j, unique, &slot, &result));
 	journal_close(j);
 	free(at);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pcidevfs/region.h"
 #include "pcidevfs/util.h"
 #include "test.h"
 
@@ -12,11 +13,13 @@
 
 static unsigned char space[BYTES + 256] __attribute__((aligned(64)));
 
+static const struct region_head layout = { "test", RING_ABI, BYTES };
+
 static struct ring *open_ring(void)
 {
 	struct ring *r;
 
-	CHECK_EQ(ring_open(space, sizeof(space), BYTES, &r, NULL), 0);
+	CHECK_EQ(ring_open(space, sizeof(space), &layout, &r, NULL), 0);
 	return r;
 }
 

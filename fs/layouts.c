@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "layouts.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "files.h"
+#include "journal.h"
+#include "objects.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/region.h"
+#include "pcidevfs/txn.h"
+#include "pcidevfs/util.h"
+#include "record.h"
+#include "session.h"
+#include "stash.h"
+#include "takeover.h"
+#include "tree.h"
+
+static const struct region_head stash_layout = { "stash", STASH_ABI, STASH_COUNT };
+
+static const struct region_head *const layouts[] = {
+	&stash_layout,	&session_layout, &model_layout, &objects_layout, &files_layout,	 &events_layout,
+	&record_layout, &log_layout,	 &journal_layout, &engine_layout, &estate_layout,
+};
+
+void layouts_print(char text[static LAYOUTS_TEXT])
+{
+	size_t n = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(layouts) && n < LAYOUTS_TEXT; i++)
+		n += (size_t)snprintf(text + n, LAYOUTS_TEXT - n, "%s%.8s=%u/%u", i ? " " : "",
+				      layouts[i]->magic, layouts[i]->abi, layouts[i]->size);
+}
+
+int layouts_check(const char *theirs, struct err *err)
+{
+	char text[LAYOUTS_TEXT];
+	const char *ours = text;
+	size_t n = 0;
+
+	layouts_print(text);
+	if (!strcmp(ours, theirs))
+		return 0;
+	/* To the beginning of the word in which they part. */
+	for (size_t i = 0; ours[i] && ours[i] == theirs[i]; i++)
+		if (ours[i] == ' ')
+			n = i + 1;
+	ours += n;
+	theirs += n;
+	return fail(err, EPROTO, "it keeps %.*s where the mount has %.*s; end the daemon and start this "
+		    "one", (int)strcspn(ours, " "), ours, (int)strcspn(theirs, " "), theirs);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How each piece of memory that outlives a process begins. Its owner declares one layout; what does
+ * not begin with just that is made new, and a program whose layouts differ does not take over
+ * (fs/layouts.h).
+ */
+#ifndef PCIDEVFS_REGION_H
+#define PCIDEVFS_REGION_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+struct region_head {
+	char magic[8];
+	uint32_t abi;  /* counts changes of meaning */
+	uint32_t size; /* of its records: a change that sizeof sees needs no other care */
+};
+
+static inline bool region_is(const struct region_head *head, const struct region_head *layout)
+{
+	return !memcmp(head, layout, sizeof(*head));
+}
+
+/* Once the rest is made: a process killed before the last store leaves a region that is nobody's. */
+static inline void region_begin(struct region_head *head, const struct region_head *layout)
+{
+	memset(head->magic, 0, sizeof(head->magic));
+	atomic_signal_fence(memory_order_seq_cst);
+	head->abi = layout->abi;
+	head->size = layout->size;
+	atomic_signal_fence(memory_order_seq_cst);
+	memcpy(head->magic, layout->magic, sizeof(head->magic));
+}
+
+#endif
