@@ -131,6 +131,13 @@ void pool_free(struct pool *p)
 	free(p);
 }
 
+void pool_blocked(struct pool *p, bool blocked)
+{
+	pthread_mutex_lock(&p->lock);
+	p->max += blocked ? 1 : -1u;
+	pthread_mutex_unlock(&p->lock);
+}
+
 int pool_submit(struct pool *p, void (*run)(void *ctx), void *ctx)
 {
 	struct job *job = malloc(sizeof(*job));

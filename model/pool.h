@@ -4,6 +4,8 @@
 #ifndef MODEL_POOL_H
 #define MODEL_POOL_H
 
+#include <stdbool.h>
+
 struct err;
 struct pool;
 
@@ -12,5 +14,7 @@ int pool_new(unsigned int max, struct pool **ret, struct err *err);
 void pool_free(struct pool *p);
 /* 0, -ENOMEM, -EAGAIN when no thread can be had at all, -ESHUTDOWN. */
 int pool_submit(struct pool *p, void (*run)(void *ctx), void *ctx);
+/* Around a wait without end, by the job that waits: its thread does not count meanwhile. */
+void pool_blocked(struct pool *p, bool blocked);
 
 #endif

@@ -72,7 +72,9 @@ static void txn_run(void *ctx)
 	model_sync(t->engine->conf.model, model_generation(t->engine->conf.model), SYNC_MS);
 	answer(t, &err);
 	if (late) {
+		pool_blocked(t->engine->pool, true);
 		act_finish_late(t, late, &err);
+		pool_blocked(t->engine->pool, false);
 		tell_verdict(t, &err);
 	}
 	txn_free(t);
