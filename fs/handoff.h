@@ -17,7 +17,7 @@ struct handover {
 	uint32_t generation; /* 1: the first; nothing is mounted yet */
 	uint32_t restarts;
 	int64_t restarted_at;  /* seconds since 1970; 0 never */
-	char restarted_for[96]; /* why; "" never */
+	char restarted_for[160]; /* why; "" never */
 };
 
 /* What the serving process tells the holder, and the holder --replace. */
@@ -25,6 +25,7 @@ enum report {
 	REPORT_READY,   /* could serve; asks for the mount (first generation) */
 	REPORT_SERVING, /* reads requests from now on */
 	REPORT_REFUSED, /* cannot: text */
+	REPORT_FAILING, /* serves what is no longer kept true, and should be replaced: text */
 	REPORT_GONE,    /* the connection has ended: unmounted or aborted */
 	REPORT_NOTE,    /* for the person who waits: text */
 	REPORT_DONE,    /* likewise, the last */

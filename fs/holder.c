@@ -28,7 +28,7 @@ enum {
 	PAUSE_MAX_MS = 5000,
 	NUDGE_MS = 20,
 	END_GRACE_MS = 35000,	 /* the longest step of an act may take 30 s (unbind) */
-	REPLACE_GRACE_MS = 5000, /* what is not done then, the successor carries on */
+	LEAVE_GRACE_MS = 5000,	 /* what is not done then, the successor carries on */
 	BACK_FAULTS = 3,   /* of a new program that never served, then the former one returns */
 };
 
@@ -80,12 +80,10 @@ static void begin_end(struct holder *h)
 
 	h->ending = true;
 	notify_manager("STOPPING=1");
-	if (!again && h->mounted)
-		mountpoint_detach(h->path, &h->mount);
 	if (!h->server.pid)
 		finish(h, 0);
 	else
-		server_stop(&h->server, again ? 0 : END_GRACE_MS);
+		server_stop(&h->server, SERVER_END, again ? 0 : END_GRACE_MS);
 }
 
 static void on_signal(struct holder *h)
@@ -164,7 +162,7 @@ static void on_ready(struct holder *h)
 		return;
 	if (mountpoint_attach(h->path, h->fuse, &h->mount, &err)) {
 		say(&err);
-		server_stop(&h->server, 0);
+		server_stop(&h->server, SERVER_END, 0);
 		finish(h, 1);
 		return;
 	}
@@ -192,6 +190,16 @@ static void on_serving(struct holder *h)
 	h->former = -1;
 }
 
+/* What it serves would stay as it is for ever; a fresh process may do better. */
+static void on_failing(struct holder *h, const char *why)
+{
+	fprintf(stderr, "pcidevfsd: %s\n", why);
+	if (h->server.stopping)
+		return;
+	STR_COPY(h->server.failing, why);
+	server_stop(&h->server, SERVER_LEAVE, LEAVE_GRACE_MS);
+}
+
 static void on_server_word(struct holder *h)
 {
 	struct report_msg msg;
@@ -209,6 +217,9 @@ static void on_server_word(struct holder *h)
 		break;
 	case REPORT_SERVING:
 		on_serving(h);
+		break;
+	case REPORT_FAILING:
+		on_failing(h, msg.text);
 		break;
 	case REPORT_GONE:
 		h->server.gone = true;
@@ -277,7 +288,7 @@ static void advance_takeover(struct holder *h)
 	if (!h->server.pid)
 		hand_over(h);
 	else if (!h->server.stopping)
-		server_stop(&h->server, REPLACE_GRACE_MS);
+		server_stop(&h->server, SERVER_LEAVE, LEAVE_GRACE_MS);
 }
 
 static void on_caller(struct holder *h)
@@ -362,9 +373,9 @@ static int hold(struct holder *h)
 	while (!h->finished)
 		turn(h);
 	if (h->server.pid)
-		server_stop(&h->server, 0);
+		server_stop(&h->server, SERVER_END, 0);
 	/* Whoever still waits for an answer gets an error once the last descriptor is closed. */
-	if (h->mounted && !h->ending)
+	if (h->mounted)
 		mountpoint_detach(h->path, &h->mount);
 	if (h->listen >= 0)
 		control_forget(&h->mount);

@@ -17,6 +17,7 @@
 #include "holder.h"
 #include "layouts.h"
 #include "options.h"
+#include "server.h"
 #include "session.h"
 #include "stash.h"
 #include "thread.h"
@@ -30,12 +31,12 @@
 
 enum { EXECUTORS = 64 }; /* at most: each waits for one act, or for a slow row */
 
+/* SERVER_LEAVE or SERVER_END, once asked. */
 static volatile sig_atomic_t stop;
 
-static void on_term(int sig)
+static void on_stop(int sig)
 {
-	(void)sig;
-	stop = 1;
+	stop = sig;
 }
 
 /* The serving process. */
@@ -144,6 +145,16 @@ static int open_tree(struct daemon *d, struct err *err)
 	return r ? r : tree_new(&tree, &d->tree, err);
 }
 
+/* Acts are answered before the end, unless another process carries them on. */
+static bool may_leave(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	if (!stop)
+		return false;
+	return (stop == SERVER_LEAVE && session_resends(d->session)) || engine_idle(d->engine);
+}
+
 static int open_session(struct daemon *d, struct err *err)
 {
 	const struct session_conf conf = {
@@ -151,6 +162,8 @@ static int open_session(struct daemon *d, struct err *err)
 		.stash = d->stash,
 		.ops = tree_ops(),
 		.userdata = d->tree,
+		.leave = may_leave,
+		.leave_ctx = d,
 		.fault = getenv("PCIDEVFS_FAULT"),
 	};
 	int r = session_new(&conf, &d->session, err);
@@ -158,13 +171,25 @@ static int open_session(struct daemon *d, struct err *err)
 	return r ? r : session_adopt(d->session, err);
 }
 
+static int hear(struct daemon *d, struct err *err)
+{
+	const char *fault = getenv("PCIDEVFS_FAULT");
+	int r = d->found ? backend_scan(d->backend, err) : 0;
+
+	if (!r && fault && !strcmp(fault, "deaf") && d->from.generation == 1)
+		r = fail(err, EIO, "PCIDEVFS_FAULT says so");
+	return r ? r : backend_listen(d->backend, err);
+}
+
 static void *watch(void *ctx)
 {
 	struct daemon *d = ctx;
 	struct err err = { 0 };
 
-	if ((d->found && backend_scan(d->backend, &err)) || backend_listen(d->backend, &err))
-		fprintf(stderr, "pcidevfsd: changes of the machine are no longer seen: %s\n", err.text);
+	if (hear(d, &err)) {
+		fail_wrap(&err, "changes of the machine are no longer seen");
+		handoff_report(d->sock, REPORT_FAILING, err.text);
+	}
 	return NULL;
 }
 
@@ -220,17 +245,19 @@ static void daemon_close(struct daemon *d)
 	stash_detach(d->stash);
 }
 
-/* Threads inherit a mask that blocks all; this one, which reads requests, takes SIGTERM. */
+/* Threads inherit a mask that blocks all; this one, which reads requests, takes those two. */
 static void set_signals(int how)
 {
-	struct sigaction act = { .sa_handler = on_term };
+	struct sigaction act = { .sa_handler = on_stop };
 	sigset_t set;
 
 	sigfillset(&set);
 	if (how == SIG_UNBLOCK) {
 		sigemptyset(&set);
-		sigaddset(&set, SIGTERM);
-		sigaction(SIGTERM, &act, NULL);
+		sigaddset(&set, SERVER_END);
+		sigaddset(&set, SERVER_LEAVE);
+		sigaction(SERVER_END, &act, NULL);
+		sigaction(SERVER_LEAVE, &act, NULL);
 	}
 	pthread_sigmask(how, &set, NULL);
 }
@@ -273,10 +300,13 @@ static int serve(const struct options *o)
 	set_signals(SIG_UNBLOCK);
 	if (!r) {
 		handoff_report(d.sock, REPORT_SERVING, "");
-		r = session_loop(d.session, &stop, &err);
+		r = session_loop(d.session, &err);
 	}
 	if (r)
 		handoff_report(d.sock, r > 0 ? REPORT_GONE : REPORT_REFUSED, err.text);
+	/* Whatever runs is the next process's. */
+	if (stop == SERVER_LEAVE)
+		_exit(r != 0);
 	daemon_close(&d);
 	return r != 0;
 }

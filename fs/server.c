@@ -72,9 +72,9 @@ int server_start(struct server *s, const struct options *o, const char *mountpoi
 	return fail(err, -r, "cannot start the serving process: %s", strerror(-r));
 }
 
-void server_stop(struct server *s, unsigned int grace_ms)
+void server_stop(struct server *s, int how, unsigned int grace_ms)
 {
-	s->stopping = true;
+	s->stopping = how;
 	s->kill_at = now_ms() + grace_ms;
 	server_nudge(s);
 }
@@ -84,12 +84,16 @@ void server_nudge(struct server *s)
 	/* A signal that comes between its look at the flag and its read would be lost, so it is
 	 * repeated. */
 	if (s->pid > 0 && s->stopping)
-		kill(s->pid, now_ms() >= s->kill_at ? SIGKILL : SIGTERM);
+		kill(s->pid, now_ms() >= s->kill_at ? SIGKILL : s->stopping);
 }
 
-static void describe_end(pid_t pid, int status, char *text, size_t size)
+static void describe_end(const struct server *s, int status, char *text, size_t size)
 {
-	if (WIFSIGNALED(status))
+	pid_t pid = s->pid;
+
+	if (s->failing[0])
+		snprintf(text, size, "the serving process (pid %d) gave up: %s", (int)pid, s->failing);
+	else if (WIFSIGNALED(status))
 		snprintf(text, size, "the serving process (pid %d) was ended by signal %d (%s)", (int)pid,
 			 WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else
@@ -104,9 +108,9 @@ bool server_reap(struct server *s, char *ret_how, size_t size)
 	int status = 0;
 
 	waitpid(s->pid, &status, 0);
-	describe_end(s->pid, status, ret_how, size);
+	describe_end(s, status, ret_how, size);
 	killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-	fault = !s->stopping && (!s->served || (young && !killed));
+	fault = (!s->stopping || s->failing[0]) && (!s->served || (young && !killed));
 	close(s->pidfd);
 	close(s->sock);
 	*s = (struct server){ .pidfd = -1, .sock = -1 };

@@ -3,6 +3,7 @@
 #ifndef FS_SERVER_H
 #define FS_SERVER_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -11,6 +12,11 @@ struct err;
 struct handover;
 struct options;
 
+/* Another one goes on: between two requests, where the kernel sends unanswered ones again. */
+#define SERVER_LEAVE SIGUSR1
+/* Serves on until no act runs. */
+#define SERVER_END SIGTERM
+
 struct server {
 	pid_t pid; /* 0: none */
 	int pidfd; /* readable once it is completely gone */
@@ -18,18 +24,20 @@ struct server {
 	uint64_t since; /* now_ms() of its start */
 	bool served;	/* it said REPORT_SERVING */
 	bool gone;	/* it said REPORT_GONE */
-	bool stopping;
+	int stopping;	  /* by this signal; 0 not */
 	uint64_t kill_at; /* when stopping: now_ms() */
+	char failing[112]; /* why it is stopped although nobody asked for it; "" it is not */
 };
 
 /* Starts this very program (not what lies at its path by now) with --serve and hands it fds
  * { /dev/fuse, stash }. */
 int server_start(struct server *s, const struct options *o, const char *mountpoint,
 		 const struct handover *what, const int fds[2], struct err *err);
-/* Asks it to end; after grace_ms it is killed. server_nudge() does both, again and again. */
-void server_stop(struct server *s, unsigned int grace_ms);
+/* Asks it to end, by SERVER_LEAVE or SERVER_END; after grace_ms it is killed. server_nudge() does
+ * both, again and again. */
+void server_stop(struct server *s, int how, unsigned int grace_ms);
 void server_nudge(struct server *s);
-/* After pidfd has become readable: reaps it, says how it ended (at least 96 bytes), frees. Returns
+/* After pidfd has become readable: reaps it, says how it ended (at least 160 bytes), frees. Returns
  * true when that was a fault of its own, not a kill from outside. */
 bool server_reap(struct server *s, char *ret_how, size_t size);
 

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <fuse3/fuse_lowlevel.h>
 #include <linux/fuse.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -48,11 +49,10 @@ struct record {
 };
 
 struct session {
-	int fd;
+	struct session_conf conf;
 	struct fuse_session *se;
 	struct record *rec;
 	unsigned char *buf;
-	const char *fault;
 };
 
 const struct region_head session_layout = { "session", SESSION_ABI, sizeof(struct record) };
@@ -135,8 +135,7 @@ int session_new(const struct session_conf *conf, struct session **ret, struct er
 
 	if (!s)
 		return fail(err, ENOMEM, "out of memory");
-	s->fd = conf->fuse_fd;
-	s->fault = conf->fault;
+	s->conf = *conf;
 	/* Populated: a request whose reader is killed while the kernel copies it into a page that is
 	 * not there yet would be lost. */
 	s->buf = mmap(NULL, BUFFER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
@@ -173,15 +172,15 @@ static void process(struct session *s, void *mem, size_t len)
 /* libfuse answers INIT to the descriptor's number, which meanwhile leads nowhere. */
 static int replay_init(struct session *s)
 {
-	_close_ int keep = fcntl(s->fd, F_DUPFD_CLOEXEC, 3);
+	_close_ int keep = fcntl(s->conf.fuse_fd, F_DUPFD_CLOEXEC, 3);
 	_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	unsigned char copy[INIT_MAX];
 
-	if (keep < 0 || null < 0 || dup3(null, s->fd, O_CLOEXEC) < 0)
+	if (keep < 0 || null < 0 || dup3(null, s->conf.fuse_fd, O_CLOEXEC) < 0)
 		return -errno;
 	memcpy(copy, s->rec->init_buf, s->rec->init_len);
 	process(s, copy, s->rec->init_len);
-	return dup3(keep, s->fd, O_CLOEXEC) < 0 ? -errno : 0;
+	return dup3(keep, s->conf.fuse_fd, O_CLOEXEC) < 0 ? -errno : 0;
 }
 
 int session_adopt(struct session *s, struct err *err)
@@ -202,7 +201,7 @@ int session_adopt(struct session *s, struct err *err)
 
 static bool has_fault(const struct session *s, const char *name)
 {
-	return s->fault && !strcmp(s->fault, name);
+	return s->conf.fault && !strcmp(s->conf.fault, name);
 }
 
 void session_recover(struct session *s)
@@ -210,11 +209,11 @@ void session_recover(struct session *s)
 	struct fuse_out_header again = { .len = sizeof(again), .error = NOTIFY_RESEND };
 	unsigned int n;
 
-	if (!has_fault(s, "no-resend") && write(s->fd, &again, sizeof(again)) == sizeof(again)) {
+	if (!has_fault(s, "no-resend") && write(s->conf.fuse_fd, &again, sizeof(again)) == sizeof(again)) {
 		s->rec->resend = true;
 		return;
 	}
-	n = inflight_fail_all(&s->rec->inflight, s->fd);
+	n = inflight_fail_all(&s->rec->inflight, s->conf.fuse_fd);
 	if (n)
 		fprintf(stderr, "pcidevfsd: %u requests that were being served got EIO; a kernel since "
 			"Linux 6.9 would send them again\n", n);
@@ -270,7 +269,7 @@ static bool refuse_poison(struct session *s, uint64_t unique)
 		return false;
 	fprintf(stderr, "pcidevfsd: request %llu ended %u serving processes; it got EIO\n",
 		(unsigned long long)rec->poison, rec->poison_deaths);
-	return write(s->fd, &out, sizeof(out)) == (ssize_t)sizeof(out);
+	return write(s->conf.fuse_fd, &out, sizeof(out)) == (ssize_t)sizeof(out);
 }
 
 static void serve_one(struct session *s, size_t len)
@@ -293,10 +292,14 @@ static void serve_one(struct session *s, size_t len)
 	current_unique = 0;
 }
 
-int session_loop(struct session *s, const volatile sig_atomic_t *stop, struct err *err)
+int session_loop(struct session *s, struct err *err)
 {
-	while (!*stop && !fuse_session_exited(s->se)) {
-		ssize_t n = read(s->fd, s->buf, BUFFER);
+	while (!fuse_session_exited(s->se)) {
+		ssize_t n;
+
+		if (s->conf.leave(s->conf.leave_ctx))
+			return 0;
+		n = read(s->conf.fuse_fd, s->buf, BUFFER);
 
 		if (n >= (ssize_t)sizeof(struct fuse_in_header))
 			serve_one(s, (size_t)n);
@@ -308,7 +311,12 @@ int session_loop(struct session *s, const volatile sig_atomic_t *stop, struct er
 		else if (errno != EINTR && errno != EAGAIN && errno != ENOENT)
 			return fail(err, errno, "requests cannot be read: %s", strerror(errno));
 	}
-	return !*stop;
+	return 1;
+}
+
+bool session_resends(const struct session *s)
+{
+	return s->rec->resend;
 }
 
 void session_health(struct session *s, struct out *o)

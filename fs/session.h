@@ -10,7 +10,7 @@
 #ifndef FS_SESSION_H
 #define FS_SESSION_H
 
-#include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct err;
@@ -30,6 +30,9 @@ struct session_conf {
 	struct stash *stash;
 	const struct fuse_lowlevel_ops *ops; /* init and destroy are the session's */
 	void *userdata;
+	/* Asked before each request is read; a signal makes it be asked while there is none. */
+	bool (*leave)(void *ctx);
+	void *leave_ctx;
 	const char *fault; /* for tests, docs/SURVIVAL.md; NULL none */
 };
 
@@ -41,8 +44,10 @@ struct fuse_session *session_fuse(struct session *s);
 int session_adopt(struct session *s, struct err *err);
 /* Settles what the former process left unanswered. Before session_loop(), not in the first. */
 void session_recover(struct session *s);
-/* Serves until *stop is set and a signal has come (0), or the connection is gone (1). */
-int session_loop(struct session *s, const volatile sig_atomic_t *stop, struct err *err);
+/* Serves until it may leave (0), or the connection is gone (1). */
+int session_loop(struct session *s, struct err *err);
+/* What was read and not answered the kernel sends to the next process. */
+bool session_resends(const struct session *s);
 
 /* Of the request that this thread handles, as the kernel gave it; 0 in other threads. */
 uint64_t session_unique(void);

@@ -252,6 +252,16 @@ int engine_new(const struct engine_conf *conf, struct engine **ret, struct err *
 	return 0;
 }
 
+bool engine_idle(struct engine *e)
+{
+	bool idle;
+
+	pthread_mutex_lock(&e->lock);
+	idle = !e->txns;
+	pthread_mutex_unlock(&e->lock);
+	return idle;
+}
+
 void engine_free(struct engine *e)
 {
 	if (!e)

@@ -11,6 +11,7 @@
 #ifndef PCIDEVFS_TXN_H
 #define PCIDEVFS_TXN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -80,6 +81,8 @@ extern const struct region_head engine_layout;
 int engine_new(const struct engine_conf *conf, struct engine **ret, struct err *err);
 /* Waits for running transactions, at most their deadlines. */
 void engine_free(struct engine *e);
+/* Nothing is queued or runs. */
+bool engine_idle(struct engine *e);
 /* What a former process left unfinished in the journal is carried on, or taken back. Call once, before
  * requests are served. */
 void engine_recover(struct engine *e);
