@@ -28,7 +28,7 @@ all_cflags = -std=gnu11 -D_GNU_SOURCE= -DVERSION='"$(VERSION)"' -Iinclude \
 all_ldflags = -pthread $(SANITIZE) -Wl,-z,relro,-z,now $(LDFLAGS)
 
 # Without pkg-config make still runs: `make deps` is what installs it.
-pkg_cflags := $(shell $(PKG_CONFIG) --cflags fuse3 libpci 2>/dev/null)
+pkg_cflags := $(shell $(PKG_CONFIG) --cflags fuse3 libpci libkmod 2>/dev/null)
 lib_fuse := $(or $(shell $(PKG_CONFIG) --libs fuse3 2>/dev/null),-lfuse3)
 lib_pci := $(or $(shell $(PKG_CONFIG) --libs libpci 2>/dev/null),-lpci)
 

@@ -2,8 +2,10 @@
 #include "pcidevfs/backend.h"
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,6 +17,8 @@
 #include "pcidevfs/pci.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
+#include "sriov.h"
+#include "variant.h"
 #include "vfio.h"
 
 #define GROUP_MAX 1024
@@ -22,6 +26,7 @@
 /* What can be written, one row per bus or vendor. */
 static const struct method *const methods[] = {
 	&vfio_claim,
+	&sriov_numvfs,
 	NULL,
 };
 
@@ -31,7 +36,9 @@ const struct method *const *backend_methods(void)
 }
 
 static const struct verb *const verbs[] = {
-	&vfio_override, &vfio_unbind, &vfio_bind, &vfio_rebind, &vfio_probe, &vfio_node, NULL,
+	&sriov_set_numvfs, &sriov_set_autoprobe, &vfio_modprobe, &vfio_override, &vfio_unbind,
+	&vfio_bind,	   &vfio_rebind,	 &vfio_probe,	 &vfio_node,	 &vfio_own,
+	NULL,
 };
 
 const struct verb *const *backend_verbs(void)
@@ -68,6 +75,7 @@ static void init_locks(struct backend *b)
 static int open_parts(struct backend *b, const struct roots *roots, struct err *err)
 {
 	int rc = sysfs_open(&b->sys, roots->sysfs, roots->dev, roots->proc, err);
+	struct statfs fs;
 
 	if (rc)
 		return rc;
@@ -77,6 +85,10 @@ static int open_parts(struct backend *b, const struct roots *roots, struct err *
 	rc = resolve_roots(b, roots, err);
 	if (rc)
 		return rc;
+	b->real = !fstatfs(b->sys.fd[ROOT_SYS], &fs) && fs.f_type == SYSFS_MAGIC;
+	b->variants = b->real ? variants_load() : strdup("");
+	if (!b->variants)
+		return fail(err, ENOMEM, "no memory for the names of vfio drivers");
 	b->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (b->stop_fd < 0)
 		return fail(err, errno, "eventfd: %s", strerror(errno));
@@ -116,6 +128,7 @@ void backend_free(struct backend *b)
 	free((char *)b->roots.dev);
 	free((char *)b->roots.proc);
 	free((char *)b->roots.helper);
+	free(b->variants);
 	pthread_cond_destroy(&b->guards.wake);
 	pthread_mutex_destroy(&b->guards.lock);
 	pthread_mutex_destroy(&b->observing);
@@ -150,23 +163,45 @@ void backend_stop(struct backend *b)
 		return;
 }
 
-/* Adds the device and its group: all that a claim of it would touch or ask about. */
-static size_t add_around(struct model *m, const struct key *dev, struct touched *v, size_t n, size_t max)
-{
-	const struct device *members[GROUP_MAX], *d;
-	size_t count = 0;
+struct around {
+	struct touched *v;
+	size_t n, max;
+};
 
-	if (n < max)
-		v[n++] = (struct touched){ .key = *dev };
-	model_lock(m);
-	d = model_find(m, dev);
+static void add(struct around *a, const struct key *key)
+{
+	if (a->n < a->max)
+		a->v[a->n++] = (struct touched){ .key = *key };
+}
+
+static void add_vf(void *ctx, int index, const struct key *vf)
+{
+	(void)index;
+	add(ctx, vf);
+}
+
+/* The device, its group, and the VFs that it has or had: all that an act on it would touch or ask
+ * about. */
+static void add_around(struct backend *b, const struct key *dev, struct around *a)
+{
+	const struct device *found[GROUP_MAX], *d;
+	size_t n = 0;
+	bool pf;
+
+	add(a, dev);
+	model_lock(b->model);
+	d = model_find(b->model, dev);
 	if (d && d->facts.iommu_group >= 0)
-		count = model_group(m, d->facts.iommu_group, members, GROUP_MAX);
-	for (size_t i = 0; i < count && i < GROUP_MAX && n < max; i++)
-		if (!key_eq(&members[i]->key, dev))
-			v[n++] = (struct touched){ .key = members[i]->key };
-	model_unlock(m);
-	return n;
+		n = model_group(b->model, d->facts.iommu_group, found, GROUP_MAX);
+	for (size_t i = 0; i < n && i < GROUP_MAX; i++)
+		add(a, &found[i]->key);
+	pf = d && d->caps & CAP_SRIOV;
+	n = pf ? model_vfs(b->model, dev, found, GROUP_MAX) : 0;
+	for (size_t i = 0; i < n && i < GROUP_MAX; i++)
+		add(a, &found[i]->key);
+	model_unlock(b->model);
+	if (pf)
+		pci_vfs(&b->sys, dev, add_vf, a);
 }
 
 static int guard_or_fail(struct backend *b, enum guard guard, const char *what, struct err *err)
@@ -179,16 +214,17 @@ static int guard_or_fail(struct backend *b, enum guard guard, const char *what, 
 
 int backend_observe(void *backend, const struct key *devs, size_t n_devs, bool guards, struct err *err)
 {
-	size_t max = n_devs < 8 ? 8 * GROUP_MAX : n_devs + 8 * GROUP_MAX, n = 0;
+	size_t max = n_devs + 8 * GROUP_MAX;
 	_free_ struct touched *v = calloc(max, sizeof(*v));
+	struct around a = { v, 0, max };
 	struct backend *b = backend;
 	int rc;
 
 	if (!v)
 		return fail(err, ENOMEM, "no memory to look at the devices");
 	for (size_t i = 0; i < n_devs; i++)
-		n = add_around(b->model, &devs[i], v, n, max);
-	rc = scan_some(b, v, n);
+		add_around(b, &devs[i], &a);
+	rc = scan_some(b, v, a.n);
 	if (rc)
 		return fail(err, -rc, "%s cannot be looked at: %s", devs[0].name, strerror(-rc));
 	if (!guards)

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "kmod.h"
 #include "pcidevfs/backend.h"
 #include "pcidevfs/critical.h"
 #include "pcidevfs/holders.h"
@@ -60,6 +61,13 @@ static int do_critical(const struct sysfs *s, char *const *argv, struct out *ans
 	return critical_scan(s, answer);
 }
 
+static int do_modprobe(const struct sysfs *s, char *const *argv, struct out *answer)
+{
+	(void)s;
+	(void)answer;
+	return module_load(argv[1]);
+}
+
 /* What a helper can be asked for. Paths are relative to the sysfs root. */
 static const struct {
 	const char *name;
@@ -72,6 +80,7 @@ static const struct {
 	{ "holders", 2, do_holders }, /* address */
 	{ "holders-all", 1, do_holders_all },
 	{ "critical", 1, do_critical },
+	{ "modprobe", 2, do_modprobe }, /* module */
 };
 
 static int run_request(const struct sysfs *s, char *const *argv, unsigned int argc,

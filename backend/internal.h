@@ -13,6 +13,7 @@
 #include "pcidevfs/sysfs.h"
 
 struct io;
+struct step;
 
 /* A helper's answer about all devices, which lands in one field of their facts. */
 enum guard { GUARD_CRITICAL, GUARD_HOLDERS, GUARD_COUNT };
@@ -41,6 +42,8 @@ struct backend {
 	/* Observing and publishing go together, so that no older view comes after a newer one. */
 	pthread_mutex_t observing;
 	struct guards guards;
+	bool real; /* sysfs is this kernel's own: its modules can be loaded */
+	char *variants; /* what modules.alias says of vfio drivers; variant.h */
 	int stop_fd;
 	atomic_int uevent_fd; /* -errno: there is none, and why; health reads it beside a scan */
 	atomic_uint overflows;	   /* of the uevent socket, each mended by a full scan */
@@ -58,6 +61,10 @@ int scan_some(struct backend *b, const struct touched *v, size_t n);
 /* All there are; what the model has besides is removed. */
 int scan_all(struct backend *b);
 
+/* A helper writes text to a file below sysfs. late: the step that waits for the result when the deadline
+ * passes; NULL: nobody does. 0 or -errno. */
+int step_write(struct backend *b, const char *path, const char *text, unsigned int ms, struct step *late);
+
 /* Runs a guard now; blocks for at most its deadline. 0 or -errno. */
 int guard_run(struct backend *b, enum guard guard);
 int guard_result(struct backend *b, enum guard guard);
@@ -69,7 +76,5 @@ void guards_stop(struct backend *b);
 
 /* The kernel's broadcast socket; -errno. */
 int listen_open(void);
-
-extern const struct method vfio_claim;
 
 #endif

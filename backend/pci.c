@@ -4,7 +4,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "nvidia.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
@@ -50,6 +52,11 @@ static void read_boot_vga(const struct sysfs *at, struct facts *f)
 static void read_total_vfs(const struct sysfs *at, struct facts *f)
 {
 	f->total_vfs = (int32_t)number(at, "sriov_totalvfs", UINT16_MAX, -1);
+}
+
+static void read_autoprobe(const struct sysfs *at, struct facts *f)
+{
+	f->autoprobe = number(at, "sriov_drivers_autoprobe", 1, 0) == 1;
 }
 
 static void read_reset(const struct sysfs *at, struct facts *f)
@@ -103,6 +110,7 @@ static const struct {
 } entries[] = {
 	{ "vendor", read_ids },	       { "numa_node", read_numa },
 	{ "boot_vga", read_boot_vga }, { "sriov_totalvfs", read_total_vfs },
+	{ "sriov_drivers_autoprobe", read_autoprobe },
 	{ "reset", read_reset },       { "reset_method", read_reset },
 	{ "driver", read_driver },     { "physfn", read_physfn },
 	{ "iommu_group", read_group }, { "vfio-dev", read_cdev },
@@ -115,6 +123,51 @@ static void read_entry(const struct sysfs *at, const char *name, struct facts *f
 	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
 		if (!strcmp(name, entries[i].name))
 			entries[i].read(at, f);
+}
+
+/* One part of a device path into the place without bus numbers. False when there is no room. */
+static bool add_hop(char *ret, size_t size, const char *part)
+{
+	size_t at = strlen(ret), n = strlen(part);
+	struct key key;
+	int len;
+
+	if (!strncmp(part, "pci", 3))
+		/* A second root, as VMD makes, is where its bridge is: its domain is only counted up. */
+		len = at ? 0 : snprintf(ret, size, "%s", part + 3);
+	else if (key_make(BUS_PCI, part, &key) && at && n >= 4)
+		len = snprintf(ret + at, size - at, "/%s", part + n - 4); /* dd.f */
+	else
+		len = 0;
+	return len >= 0 && at + (size_t)len < size;
+}
+
+void pci_path(const char *target, char *ret, size_t size)
+{
+	char copy[1024], *save = NULL;
+
+	ret[0] = '\0';
+	if (!str_copy(copy, sizeof(copy), target))
+		return;
+	for (char *part = strtok_r(copy, "/", &save); part; part = strtok_r(NULL, "/", &save))
+		if (!add_hop(ret, size, part)) {
+			ret[0] = '\0';
+			return;
+		}
+}
+
+/* Of the PF for a VF: that is what stays where it is. */
+static void read_path(const struct sysfs *s, const struct key *dev, struct facts *f)
+{
+	char path[KEY_NAME + sizeof(PCI_DEVICES) + 1], target[1024];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), PCI_DEVICES "/%s", f->physfn[0] ? f->physfn : dev->name);
+	n = readlinkat(s->fd[ROOT_SYS], path, target, sizeof(target) - 1);
+	if (n <= 0)
+		return;
+	target[n] = '\0';
+	pci_path(target, f->path, sizeof(f->path));
 }
 
 int pci_observe(const struct sysfs *s, const struct key *dev, struct facts *ret)
@@ -134,6 +187,8 @@ int pci_observe(const struct sysfs *s, const struct key *dev, struct facts *ret)
 		return -ENODEV;
 	if (f.iommu_group >= 0)
 		f.vfio_node = sysfs_exists(s, ROOT_DEV, "vfio/%d", f.iommu_group);
+	f.own_vfs = nvidia_makes_vfs(&f);
+	read_path(s, dev, &f);
 	*ret = f;
 	return 0;
 }

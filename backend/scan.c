@@ -12,6 +12,7 @@
 #include "pcidevfs/names.h"
 #include "pcidevfs/pci.h"
 #include "pcidevfs/util.h"
+#include "variant.h"
 
 struct seen {
 	struct key key;
@@ -221,8 +222,20 @@ static void close_database(struct names_db *db)
 	malloc_trim(0);
 }
 
-static bool commit_one(struct model *m, const struct seen *s, const struct named *names, size_t n)
+/* What is not looked up in the function's own directory. */
+static void complete(struct backend *b, const struct facts *old, struct facts *f)
 {
+	STR_COPY(f->critical, old->critical);
+	STR_COPY(f->holders, old->holders);
+	f->serial = old->serial;
+	f->serial_known = old->serial_known;
+	variant_choose(b->variants, f, f->vfio_driver);
+	f->vfio_ready = sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/%s", f->vfio_driver);
+}
+
+static bool commit_one(struct backend *b, const struct seen *s, const struct named *names, size_t n)
+{
+	struct model *m = b->model;
 	uint64_t ids = name_ids(&s->facts);
 	const struct named *name = n ? bsearch(&ids, names, n, sizeof(*names), by_ids) : NULL;
 	struct facts facts = s->facts;
@@ -235,8 +248,7 @@ static bool commit_one(struct model *m, const struct seen *s, const struct named
 	dev = model_edit(m, &s->key, true);
 	if (!dev)
 		return false;
-	STR_COPY(facts.critical, dev->facts.critical);
-	STR_COPY(facts.holders, dev->facts.holders);
+	complete(b, &dev->facts, &facts);
 	dev->facts = facts;
 	if (name && name->known)
 		dev->names = name->names;
@@ -282,7 +294,7 @@ static int commit(struct backend *b, const struct batch *batch, bool all)
 	if (all)
 		remove_others(b->model, batch);
 	for (size_t i = 0; i < batch->n; i++)
-		fits &= commit_one(b->model, &batch->v[i], names, n);
+		fits &= commit_one(b, &batch->v[i], names, n);
 	model_publish(b->model);
 	model_unlock(b->model);
 	close_database(db);

@@ -12,20 +12,13 @@
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
 
-/* The members that go along: bridges stay where they are. */
-struct group {
-	const struct device *members[PLAN_DEVICES];
-	size_t n;
-};
-
-/* The driver that takes this function for passthrough. Variants go here. */
+/* The driver that takes this function for passthrough. */
 static const char *vfio_driver_for(const struct device *dev)
 {
-	(void)dev;
-	return "vfio-pci";
+	return dev->facts.vfio_driver[0] ? dev->facts.vfio_driver : "vfio-pci";
 }
 
-static bool on_vfio(const struct device *dev)
+bool vfio_bound(const struct device *dev)
 {
 	return driver_is_vfio(dev->facts.driver);
 }
@@ -36,18 +29,12 @@ static bool is_release(const struct wish *wish)
 	return !wish->value[0];
 }
 
-static bool claimed_by(const struct device *dev, const char *who)
+bool vfio_holds(const struct device *dev, const char *who)
 {
-	return !strcmp(dev->want.claim, who);
+	return !strcmp(dev->want.claim, who) && vfio_bound(dev);
 }
 
-/* Bound as it should be, for whom it should be. */
-static bool holds(const struct device *dev, const char *who)
-{
-	return claimed_by(dev, who) && on_vfio(dev);
-}
-
-static int find_group(struct model *m, const struct device *dev, struct group *ret, struct err *err)
+static int find_group(struct model *m, const struct device *dev, struct vfio_group *ret, struct err *err)
 {
 	size_t all;
 
@@ -80,126 +67,8 @@ static int refuse_host(struct model *m, const struct device *dev, struct err *er
 	return 0;
 }
 
-/* Before the sentence about a member: how it comes that it is asked about. */
-static const char *relation(const struct device *asked, const struct device *member,
-			    char buf[static 128])
-{
-	if (asked == member)
-		return "";
-	snprintf(buf, 128, "%s shares IOMMU group %d with %s: ", asked->key.name,
-		 asked->facts.iommu_group, member->key.name);
-	return buf;
-}
-
-static int refuse_critical(struct model *m, const struct device *asked, const struct device *member,
-			   const struct wish *wish, struct err *err)
-{
-	(void)m;
-	if (!member->facts.critical[0] || on_vfio(member) || wish->force)
-		return 0;
-	if (asked == member)
-		return fail(err, EPERM, "the host needs %s: %s; it stays with the host",
-			    asked->key.name, member->facts.critical);
-	return fail(err, EPERM,
-		    "%s shares IOMMU group %d with %s, which the host needs: %s; the group stays "
-		    "with the host",
-		    asked->key.name, asked->facts.iommu_group, member->key.name,
-		    member->facts.critical);
-}
-
-static int refuse_claimed(struct model *m, const struct device *asked, const struct device *member,
-			  const struct wish *wish, struct err *err)
-{
-	char buf[128];
-
-	(void)m;
-	if (!member->want.claim[0] || claimed_by(member, wish->value))
-		return 0;
-	return fail(err, EBUSY, "%s%s is claimed by %s; write none to its claim first",
-		    relation(asked, member, buf), member->key.name, member->want.claim);
-}
-
-/* The first line of holders is pid=N comm=NAME, the name quoted where it must be. */
-static int refuse_held(struct model *m, const struct device *asked, const struct device *member,
-		       const struct wish *wish, struct err *err)
-{
-	const char *line = member->facts.holders, *comm = strstr(line, "comm=");
-	int len = comm ? (int)strcspn(comm + 5, "\n") : 0;
-	char buf[128];
-	long pid = 0;
-
-	(void)m;
-	(void)wish;
-	if (!line[0])
-		return 0;
-	if (sscanf(line, "pid=%ld", &pid) != 1 || !len)
-		return fail(err, EBUSY, "%s%s is held by a process (%.*s); stop it and write again",
-			    relation(asked, member, buf), member->key.name,
-			    (int)strcspn(line, "\n"), line);
-	if (len > 1 && comm[5] == '"') {
-		comm++;
-		len -= 2;
-	}
-	return fail(err, EBUSY, "%s%s is held by %.*s (pid %ld); stop it and write again",
-		    relation(asked, member, buf), member->key.name, len, comm + 5, pid);
-}
-
-/* vfio-pci refuses a PF that has VFs and leaves it driverless; some drivers take the VFs along. */
-static int refuse_pf(struct model *m, const struct device *asked, const struct device *member,
-		     const struct wish *wish, struct err *err)
-{
-	char buf[128];
-
-	(void)m;
-	(void)wish;
-	if (member->facts.num_vfs <= 0)
-		return 0;
-	return fail(err, EBUSY, "%s%s has %d VFs; write 0 to its sriov_numvfs first",
-		    relation(asked, member, buf), member->key.name, member->facts.num_vfs);
-}
-
-static int refuse_vf(struct model *m, const struct device *asked, const struct device *member,
-		     const struct wish *wish, struct err *err)
-{
-	const struct device *pf;
-	struct key key;
-	char buf[128];
-
-	(void)wish;
-	if (!key_make(BUS_PCI, member->facts.physfn, &key))
-		return 0;
-	pf = model_find(m, &key);
-	if (!pf || !on_vfio(pf))
-		return 0;
-	return fail(err, EOPNOTSUPP,
-		    "%s%s is a VF of %s, which is on %s itself; release that first",
-		    relation(asked, member, buf), member->key.name, pf->key.name, pf->facts.driver);
-}
-
-/* In the order in which they are told: what no waiting mends comes first. */
-static int (*const refusals[])(struct model *m, const struct device *asked,
-			       const struct device *member, const struct wish *wish,
-			       struct err *err) = {
-	refuse_critical, refuse_vf, refuse_claimed, refuse_pf, refuse_held,
-};
-
-static int refuse_members(struct model *m, const struct device *asked, const struct group *g,
-			  const struct wish *wish, struct err *err)
-{
-	for (size_t r = 0; r < ARRAY_SIZE(refusals); r++)
-		for (size_t i = 0; i < g->n; i++) {
-			int rc = holds(g->members[i], wish->value)
-					 ? 0
-					 : refusals[r](m, asked, g->members[i], wish, err);
-
-			if (rc)
-				return rc;
-		}
-	return 0;
-}
-
 /* Not the PF: claims of its VFs go side by side. What alters the PF touches its VFs. */
-static int touch(struct plan *plan, const struct group *g, struct err *err)
+static int touch(struct plan *plan, const struct vfio_group *g, struct err *err)
 {
 	int rc = 0;
 
@@ -208,19 +77,55 @@ static int touch(struct plan *plan, const struct group *g, struct err *err)
 	return rc;
 }
 
-static int claim_member(const struct device *dev, struct plan *plan, struct err *err)
+static bool is_planned(const struct plan *plan, const struct verb *verb, const char *value)
 {
-	const char *driver = vfio_driver_for(dev);
+	for (size_t i = 0; i < plan->n_steps; i++)
+		if (plan->steps[i].verb == verb && !strcmp(plan->steps[i].value, value))
+			return true;
+	return false;
+}
+
+int vfio_plan_override(const struct device *dev, struct plan *plan, struct err *err)
+{
 	/* Already there, perhaps as a variant: nothing but the override and the claim is
 	 * missing. */
-	const char *override = on_vfio(dev) ? dev->facts.driver : driver;
-	int rc = plan_step(plan, &vfio_override, &dev->key, override, err);
+	const char *driver = vfio_bound(dev) ? dev->facts.driver : vfio_driver_for(dev);
+	int rc = 0;
 
-	if (rc || on_vfio(dev))
+	if (!vfio_bound(dev) && !dev->facts.vfio_ready && !is_planned(plan, &vfio_modprobe, driver))
+		rc = plan_step(plan, &vfio_modprobe, &dev->key, driver, err);
+	return rc ? rc : plan_step(plan, &vfio_override, &dev->key, driver, err);
+}
+
+static int claim_member(const struct device *dev, struct plan *plan, struct err *err)
+{
+	int rc = vfio_plan_override(dev, plan, err);
+
+	if (rc || vfio_bound(dev))
 		return rc;
 	if (dev->facts.driver[0])
 		rc = plan_step(plan, &vfio_unbind, &dev->key, dev->facts.driver, err);
-	return rc ? rc : plan_step(plan, &vfio_bind, &dev->key, driver, err);
+	return rc ? rc : plan_step(plan, &vfio_bind, &dev->key, vfio_driver_for(dev), err);
+}
+
+/* The nodes go to whom the claim file belongs: the asked device's, else the first member's. */
+static int plan_nodes(const struct device *dev, const struct vfio_group *g, struct plan *plan,
+		      struct err *err)
+{
+	const struct want *w = &dev->want;
+	char text[32];
+	int rc;
+
+	for (size_t i = 0; i < g->n && !w->owned; i++)
+		w = &g->members[i]->want;
+	snprintf(text, sizeof(text), "/dev/vfio/%d", dev->facts.iommu_group);
+	rc = plan_step(plan, &vfio_node, &dev->key, text, err);
+	if (rc || !w->owned)
+		return rc;
+	snprintf(text, sizeof(text), "%u:%u", w->uid, w->gid);
+	for (size_t i = 0; i < g->n && !rc; i++)
+		rc = plan_step(plan, &vfio_own, &g->members[i]->key, text, err);
+	return rc;
 }
 
 /* Claimed, or left half way by an act that could not be undone. */
@@ -230,7 +135,7 @@ static bool is_ours(const struct device *dev)
 }
 
 /* One transaction may wish the same of several members: the first of them, by address, takes the steps. */
-static bool planned_by_sibling(const struct device *dev, const struct group *g, const struct plan *plan)
+static bool planned_by_sibling(const struct device *dev, const struct vfio_group *g, const struct plan *plan)
 {
 	for (size_t i = 0; i < g->n && g->members[i] != dev; i++)
 		if (plan_wished(plan, &g->members[i]->key, "claim"))
@@ -239,7 +144,7 @@ static bool planned_by_sibling(const struct device *dev, const struct group *g, 
 }
 
 /* ... and nothing else: a group has one owner. */
-static int refuse_discord(const struct device *dev, const struct group *g, const struct wish *wish,
+static int refuse_discord(const struct device *dev, const struct vfio_group *g, const struct wish *wish,
 			  const struct plan *plan, struct err *err)
 {
 	for (size_t i = 0; i < g->n; i++) {
@@ -256,25 +161,23 @@ static int refuse_discord(const struct device *dev, const struct group *g, const
 }
 
 static int plan_claim(struct model *m, const struct device *dev, const struct wish *wish,
-		      const struct group *g, struct plan *plan, struct err *err)
+		      const struct vfio_group *g, struct plan *plan, struct err *err)
 {
 	size_t before = plan->n_steps;
-	char node[32];
 	int rc = refuse_host(m, dev, err);
 
 	if (!rc)
-		rc = refuse_members(m, dev, g, wish, err);
+		rc = vfio_refuse_members(m, dev, g, wish, plan, err);
 	if (!rc)
 		rc = touch(plan, g, err);
 	if (rc || planned_by_sibling(dev, g, plan))
 		return rc;
 	for (size_t i = 0; !rc && i < g->n; i++)
-		if (!holds(g->members[i], wish->value))
+		if (!vfio_holds(g->members[i], wish->value))
 			rc = claim_member(g->members[i], plan, err);
 	if (rc || (before == plan->n_steps && dev->facts.vfio_node))
 		return rc;
-	snprintf(node, sizeof(node), "/dev/vfio/%d", dev->facts.iommu_group);
-	return plan_step(plan, &vfio_node, &dev->key, node, err);
+	return plan_nodes(dev, g, plan, err);
 }
 
 static int give_back(const struct device *dev, struct plan *plan, struct err *err)
@@ -302,25 +205,25 @@ static int release_member(const struct device *dev, struct plan *plan, struct er
 {
 	int rc = 0;
 
-	if (on_vfio(dev))
+	if (vfio_bound(dev))
 		rc = plan_step(plan, &vfio_unbind, &dev->key, dev->facts.driver, err);
 	if (!rc)
 		rc = plan_step(plan, &vfio_override, &dev->key, dev->want.former_override, err);
-	if (!rc && (on_vfio(dev) || !dev->facts.driver[0]))
+	if (!rc && (vfio_bound(dev) || !dev->facts.driver[0]))
 		rc = give_back(dev, plan, err);
 	return rc;
 }
 
-static int plan_release(struct model *m, const struct device *dev, const struct group *g,
-			const struct wish *wish, struct plan *plan, struct err *err)
+static int plan_release(const struct device *dev, const struct vfio_group *g, struct plan *plan,
+			struct err *err)
 {
 	int rc = touch(plan, g, err);
 
 	if (rc || planned_by_sibling(dev, g, plan))
 		return rc;
 	for (size_t i = 0; !rc && i < g->n; i++)
-		if (g->members[i]->want.claim[0] && on_vfio(g->members[i]))
-			rc = refuse_held(m, dev, g->members[i], wish, err);
+		if (g->members[i]->want.claim[0] && vfio_bound(g->members[i]))
+			rc = vfio_refuse_held(dev, g->members[i], err);
 	for (size_t i = 0; !rc && i < g->n; i++)
 		if (is_ours(g->members[i]))
 			rc = release_member(g->members[i], plan, err);
@@ -336,7 +239,7 @@ static int claim_expand(struct model *m, const struct wish *wish, struct plan *p
 			struct err *err)
 {
 	const struct device *dev = model_find(m, &wish->dev);
-	struct group g;
+	struct vfio_group g;
 	int rc;
 
 	if (!dev)
@@ -347,28 +250,28 @@ static int claim_expand(struct model *m, const struct wish *wish, struct plan *p
 	if (rc)
 		return rc;
 	if (is_release(wish))
-		return plan_release(m, dev, &g, wish, plan, err);
+		return plan_release(dev, &g, plan, err);
 	return plan_claim(m, dev, wish, &g, plan, err);
 }
 
 /* An act that a crash cut short left the device driverless or on vfio: what it had before is
- * known. */
+ * known. A VF without a driver may never have been let meet one: then the kernel chooses. */
 static void remember(struct device *dev)
 {
 	struct want *w = &dev->want;
-	bool host_driver = dev->facts.driver[0] && !on_vfio(dev);
+	bool host_driver = dev->facts.driver[0] && !vfio_bound(dev);
 
 	if (w->claim[0] || (w->former_known && !host_driver))
 		return;
 	STR_COPY(w->former_driver, host_driver ? dev->facts.driver : "");
 	STR_COPY(w->former_override, "");
-	w->former_known = !on_vfio(dev);
+	w->former_known = host_driver || !(vfio_bound(dev) || dev->facts.physfn[0]);
 }
 
 static int claim_prepare(struct model *m, const struct wish *wish, struct err *err)
 {
 	const struct device *dev = model_find(m, &wish->dev);
-	struct group g;
+	struct vfio_group g;
 	int rc;
 
 	if (!dev)
@@ -388,7 +291,7 @@ static int claim_prepare(struct model *m, const struct wish *wish, struct err *e
 
 static int verify_claim(const struct device *dev, struct err *err)
 {
-	if (!on_vfio(dev))
+	if (!vfio_bound(dev))
 		return fail(
 			err, EIO,
 			"%s is on %s and not on %s although the kernel said so; dmesg may say why",
@@ -403,7 +306,7 @@ static int verify_claim(const struct device *dev, struct err *err)
 /* Where nobody knew what it had, the kernel's choice may be vfio-pci again. */
 static int verify_release(const struct device *dev, struct err *err)
 {
-	if (dev->want.claim[0] && dev->want.former_known && on_vfio(dev))
+	if (dev->want.claim[0] && dev->want.former_known && vfio_bound(dev))
 		return fail(
 			err, EIO,
 			"%s is on %s again although it was released; is there a new_id or ids= for it?",
@@ -432,7 +335,7 @@ static int claim_settle(struct model *m, const struct wish *wish, struct err *er
 {
 	const struct device *dev = model_find(m, &wish->dev);
 	const char *who = is_release(wish) ? "" : wish->value;
-	struct group g;
+	struct vfio_group g;
 	int rc;
 
 	if (!dev)
@@ -443,6 +346,15 @@ static int claim_settle(struct model *m, const struct wish *wish, struct err *er
 	for (size_t i = 0; !rc && i < g.n; i++)
 		rc = note(m, g.members[i], who, err);
 	return rc;
+}
+
+/* wish->dev.name is "<PF>/virtfn<N>": a VF alone in its group, as nearly all are. */
+static int claim_predict(const struct wish *wish, struct plan *plan, struct err *err)
+{
+	int rc = plan_step(plan, &vfio_override, &wish->dev, "vfio-pci", err);
+
+	rc = rc ? rc : plan_step(plan, &vfio_bind, &wish->dev, "vfio-pci", err);
+	return rc ? rc : plan_step(plan, &vfio_node, &wish->dev, "/dev/vfio/?", err);
 }
 
 static bool claim_down(struct model *m, const struct wish *wish)
@@ -459,6 +371,7 @@ const struct method vfio_claim = {
 	.can = claim_can,
 	.down = claim_down,
 	.expand = claim_expand,
+	.predict = claim_predict,
 	.settle = claim_settle,
 	.prepare = claim_prepare,
 };

@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The steps of a claim (vfio_steps.c), planned by its method (vfio.c). */
+/* The claim of PCI functions: its method (vfio.c), what forbids it (refuse.c), its steps (vfio_steps.c). */
 #ifndef PCIDEVFS_BACKEND_VFIO_H
 #define PCIDEVFS_BACKEND_VFIO_H
 
-struct verb;
+#include <stdbool.h>
+#include <stddef.h>
 
+#include "pcidevfs/plan.h"
+
+struct device;
+struct err;
+struct model;
+
+extern const struct method vfio_claim;
+
+extern const struct verb vfio_modprobe; /* value: the driver whose module is missing */
 extern const struct verb vfio_override; /* value: the driver, "" none */
 extern const struct verb vfio_unbind;	/* value: the driver it is taken from */
 extern const struct verb vfio_bind;	/* value: the driver that must take it */
@@ -12,5 +22,29 @@ extern const struct verb
 	vfio_rebind; /* value: the driver it had; when that is gone the kernel chooses */
 extern const struct verb vfio_probe; /* the kernel chooses */
 extern const struct verb vfio_node;  /* value: /dev/vfio/<group>, waited for */
+extern const struct verb vfio_own;   /* value: uid:gid, who may open the nodes */
+
+/* The members that go along: bridges stay where they are. */
+struct vfio_group {
+	const struct device *members[PLAN_DEVICES];
+	size_t n;
+};
+
+/* On vfio-pci or a variant. */
+bool vfio_bound(const struct device *dev);
+/* Bound as it should be, for whom it should be. */
+bool vfio_holds(const struct device *dev, const char *who);
+/* Adds the steps that make it go to its vfio driver at the next bind, and to no other. */
+int vfio_plan_override(const struct device *dev, struct plan *plan, struct err *err);
+
+/* Why the group of asked cannot be claimed, if so. */
+int vfio_refuse_members(struct model *m, const struct device *asked, const struct vfio_group *g,
+			const struct wish *wish, const struct plan *plan, struct err *err);
+/* EBUSY when a process has the member open. */
+int vfio_refuse_held(const struct device *asked, const struct device *member, struct err *err);
+/* The same; before is put in front of the sentence. */
+int refuse_holder(const char *before, const struct device *dev, struct err *err);
+/* Will the transaction have released it? */
+bool vfio_released(struct model *m, const struct plan *plan, const struct device *dev);
 
 #endif

@@ -4,8 +4,10 @@
 #include "vfio.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "internal.h"
 #include "pcidevfs/device.h"
@@ -19,7 +21,7 @@
 #define DRIVERS "bus/pci/drivers"
 #define PATH_SIZE 160 /* of the longest path made here, with room */
 
-static int write_file(struct backend *b, const char *path, const char *text, unsigned int ms,
+int step_write(struct backend *b, const char *path, const char *text, unsigned int ms,
 		      struct step *late)
 {
 	const char *const argv[] = { "write", path, text, NULL };
@@ -34,7 +36,7 @@ static int write_driver(struct backend *b, const char *driver, const char *file,
 	char path[PATH_SIZE];
 
 	snprintf(path, sizeof(path), DRIVERS "/%s/%s", driver, file);
-	return write_file(b, path, name, ms, late);
+	return step_write(b, path, name, ms, late);
 }
 
 static int write_override(struct backend *b, const char *name, const char *driver, unsigned int ms,
@@ -44,7 +46,7 @@ static int write_override(struct backend *b, const char *name, const char *drive
 
 	snprintf(path, sizeof(path), PCI_DEVICES "/%s/driver_override", name);
 	/* A newline alone clears it; an empty write never reaches the kernel. */
-	return write_file(b, path, driver[0] ? driver : "\n", ms, late);
+	return step_write(b, path, driver[0] ? driver : "\n", ms, late);
 }
 
 /* Takes no lock. "" when it has none or is gone. */
@@ -209,7 +211,7 @@ static int bind_undo(void *backend, struct step *step, unsigned int ms, struct e
 static int probe_run(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
 	struct backend *b = backend;
-	int rc = write_file(b, "bus/pci/drivers_probe", step->dev.name, ms, step);
+	int rc = step_write(b, "bus/pci/drivers_probe", step->dev.name, ms, step);
 
 	return rc ? explain(b, step, rc, NULL, ms, err) : 0;
 }
@@ -252,9 +254,76 @@ static int node_run(void *backend, struct step *step, unsigned int ms, struct er
 	return 0;
 }
 
+static int modprobe_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	const char *const argv[] = { "modprobe", step->value, NULL };
+	struct backend *b = backend;
+	int rc;
+
+	if (driver_there(b, step->value))
+		return 0;
+	if (!b->real) /* the modules that could be loaded are another machine's */
+		return explain(b, step, -ENOENT, step->value, ms, err);
+	rc = io_call(b->io, argv, ms, NULL, (struct io_late **)&step->late, &step->helper);
+	if (rc == -ETIMEDOUT)
+		return explain(b, step, rc, NULL, ms, err);
+	if (!rc && driver_there(b, step->value))
+		return 0;
+	return fail(err, EOPNOTSUPP, "this host has no driver %s, and its module cannot be loaded: %s",
+		    step->value, rc ? strerror(-rc) : "it registers no driver of that name");
+}
+
+static int own_node(struct backend *b, const char *path, const char *owner, struct err *err)
+{
+	unsigned int uid, gid;
+
+	if (sscanf(owner, "%u:%u", &uid, &gid) != 2)
+		return fail(err, EINVAL, "\"%s\" is no owner", owner);
+	if (fchownat(b->sys.fd[ROOT_DEV], path, uid, gid, AT_SYMLINK_NOFOLLOW))
+		return fail(err, errno, "/dev/%s cannot be given to %s: %s", path, owner,
+			    strerror(errno));
+	return 0;
+}
+
+/* devtmpfs: nothing waits for a device here. */
+static int own(struct backend *b, const struct step *step, const char *owner, struct err *err)
+{
+	struct facts f;
+	char path[64];
+	int rc = pci_observe(&b->sys, &step->dev, &f);
+
+	if (rc)
+		return fail(err, -rc, "%s is gone", step->dev.name);
+	if (f.vfio_node) {
+		snprintf(path, sizeof(path), "vfio/%d", f.iommu_group);
+		rc = own_node(b, path, owner, err);
+	}
+	if (!rc && f.vfio_cdev[0]) {
+		snprintf(path, sizeof(path), "vfio/devices/%s", f.vfio_cdev);
+		rc = own_node(b, path, owner, err);
+	}
+	return rc;
+}
+
+static int own_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	(void)ms;
+	return own(backend, step, step->value, err);
+}
+
+static int own_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	(void)ms;
+	return own(backend, step, "0:0", err);
+}
+
 #define BIND_MS 10000
 #define UNBIND_MS 30000
+#define MODPROBE_MS 30000
 
+const struct verb vfio_modprobe = { .name = "modprobe", .deadline_ms = MODPROBE_MS,
+				    .run = modprobe_run };
+const struct verb vfio_own = { .name = "own", .deadline_ms = BIND_MS, .run = own_run, .undo = own_undo };
 const struct verb vfio_override = { .name = "driver_override", .deadline_ms = BIND_MS, .records = true,
 				    .run = override_run, .undo = override_undo };
 const struct verb vfio_unbind = { .name = "unbind", .deadline_ms = UNBIND_MS, .run = unbind_run,

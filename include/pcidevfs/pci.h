@@ -3,17 +3,23 @@
 #ifndef PCIDEVFS_PCI_H
 #define PCIDEVFS_PCI_H
 
+#include <stddef.h>
+
 struct facts;
 struct key;
 struct sysfs;
 
 #define PCI_DEVICES "bus/pci/devices"
 
-/* Everything in struct facts but vf_index (-1; it takes the PF, see pci_vfs), critical and
- * holders (""). What is absent or garbled is as if the kernel had none: a device whose vendor
+/* Everything in struct facts but vf_index (-1; it takes the PF, see pci_vfs), serial and what is known of
+ * vfio drivers, critical and holders (""). What is absent or garbled is as if the kernel had none: a device whose vendor
  * cannot be read has vendor 0 and is shown, unhealthy. Returns 0, or -ENODEV when there is no
  * such function (any more). */
 int pci_observe(const struct sysfs *s, const struct key *dev, struct facts *ret);
+
+/* Where a device sits, from its resolved path in sysfs and without bus numbers: "0000:00/1c.4/00.0". "" when
+ * it does not fit. Pure. */
+void pci_path(const char *target, char *ret, size_t size);
 
 /* Tells the PF's virtfn<index> links, in no order. 0 or -ENODEV. */
 int pci_vfs(const struct sysfs *s, const struct key *pf,

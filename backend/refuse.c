@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What forbids a claim: a sentence each. */
+#include <errno.h>
+#include <string.h>
+
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/util.h"
+#include "vfio.h"
+
+/* A member, and on whose behalf it is asked about. */
+struct question {
+	struct model *m;
+	const struct device *asked, *member;
+	const struct wish *wish;
+	const struct plan *plan;
+};
+
+/* Before the sentence about a member: how it comes that it is asked about. */
+static const char *relation(const struct device *asked, const struct device *member,
+			    char buf[static 128])
+{
+	if (asked == member)
+		return "";
+	snprintf(buf, 128, "%s shares IOMMU group %d with %s: ", asked->key.name,
+		 asked->facts.iommu_group, member->key.name);
+	return buf;
+}
+
+static int refuse_critical(const struct question *q, struct err *err)
+{
+	const struct device *asked = q->asked, *member = q->member;
+
+	if (!member->facts.critical[0] || vfio_bound(member) || q->wish->force)
+		return 0;
+	if (asked == member)
+		return fail(err, EPERM, "the host needs %s: %s; it stays with the host",
+			    asked->key.name, member->facts.critical);
+	return fail(err, EPERM,
+		    "%s shares IOMMU group %d with %s, which the host needs: %s; the group stays "
+		    "with the host",
+		    asked->key.name, asked->facts.iommu_group, member->key.name,
+		    member->facts.critical);
+}
+
+static int refuse_claimed(const struct question *q, struct err *err)
+{
+	const struct device *member = q->member;
+	char buf[128];
+
+	if (!member->want.claim[0] || !strcmp(member->want.claim, q->wish->value))
+		return 0;
+	return fail(err, EBUSY, "%s%s is claimed by %s; write none to its claim first",
+		    relation(q->asked, member, buf), member->key.name, member->want.claim);
+}
+
+/* The first line of holders is pid=N comm=NAME, the name quoted where it must be. */
+int refuse_holder(const char *before, const struct device *dev, struct err *err)
+{
+	const char *line = dev->facts.holders, *comm = strstr(line, "comm=");
+	int len = comm ? (int)strcspn(comm + 5, "\n") : 0;
+	long pid = 0;
+
+	if (!line[0])
+		return 0;
+	if (sscanf(line, "pid=%ld", &pid) != 1 || !len)
+		return fail(err, EBUSY, "%s%s is held by a process (%.*s); stop it and write again",
+			    before, dev->key.name, (int)strcspn(line, "\n"), line);
+	if (len > 1 && comm[5] == '"') {
+		comm++;
+		len -= 2;
+	}
+	return fail(err, EBUSY, "%s%s is held by %.*s (pid %ld); stop it and write again", before,
+		    dev->key.name, len, comm + 5, pid);
+}
+
+int vfio_refuse_held(const struct device *asked, const struct device *member, struct err *err)
+{
+	char buf[128];
+
+	return refuse_holder(relation(asked, member, buf), member, err);
+}
+
+static int refuse_held(const struct question *q, struct err *err)
+{
+	return vfio_refuse_held(q->asked, q->member, err);
+}
+
+/* vfio-pci refuses a PF that has VFs and leaves it driverless; some drivers take the VFs along. */
+static int refuse_pf(const struct question *q, struct err *err)
+{
+	const struct device *member = q->member;
+	const struct wish *vfs = plan_wished(q->plan, &member->key, "sriov_numvfs");
+	char buf[128];
+
+	if (member->facts.num_vfs <= 0 || (vfs && !strcmp(vfs->value, "0")))
+		return 0;
+	return fail(err, EBUSY, "%s%s has %d VFs; write 0 to its sriov_numvfs first",
+		    relation(q->asked, member, buf), member->key.name, member->facts.num_vfs);
+}
+
+static int refuse_vf(const struct question *q, struct err *err)
+{
+	const struct device *member = q->member, *pf;
+	struct key key;
+	char buf[128];
+
+	if (!key_make(BUS_PCI, member->facts.physfn, &key))
+		return 0;
+	pf = model_find(q->m, &key);
+	if (!pf || !vfio_bound(pf) || vfio_released(q->m, q->plan, pf))
+		return 0;
+	return fail(err, EOPNOTSUPP,
+		    "%s%s is a VF of %s, which is on %s itself; release that first",
+		    relation(q->asked, member, buf), member->key.name, pf->key.name,
+		    pf->facts.driver);
+}
+
+/* In the order in which they are told: what no waiting mends comes first. */
+static int (*const refusals[])(const struct question *q, struct err *err) = {
+	refuse_critical, refuse_vf, refuse_claimed, refuse_pf, refuse_held,
+};
+
+int vfio_refuse_members(struct model *m, const struct device *asked, const struct vfio_group *g,
+			const struct wish *wish, const struct plan *plan, struct err *err)
+{
+	for (size_t r = 0; r < ARRAY_SIZE(refusals); r++)
+		for (size_t i = 0; i < g->n; i++) {
+			struct question q = { m, asked, g->members[i], wish, plan };
+			int rc = vfio_holds(q.member, wish->value) ? 0 : refusals[r](&q, err);
+
+			if (rc)
+				return rc;
+		}
+	return 0;
+}
+
+/* One member's release is the whole group's. */
+bool vfio_released(struct model *m, const struct plan *plan, const struct device *dev)
+{
+	for (size_t i = 0; i < plan->n_wishes; i++) {
+		const struct device *other;
+		struct wish w;
+
+		if (strcmp(plan->wishes[i].file, "claim") || plan->wishes[i].value[0] ||
+		    wish_resolve(m, &plan->wishes[i], &w))
+			continue;
+		other = model_find(m, &w.dev);
+		if (other == dev || (other && dev->facts.iommu_group >= 0 &&
+				     other->facts.iommu_group == dev->facts.iommu_group))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The number of VFs: its method (sriov.c) and its steps (sriov_steps.c). */
+#ifndef PCIDEVFS_BACKEND_SRIOV_H
+#define PCIDEVFS_BACKEND_SRIOV_H
+
+#include "pcidevfs/plan.h"
+
+#define VFS_MAX 1024 /* of one PF: what a transaction may touch */
+
+extern const struct method sriov_numvfs;
+
+extern const struct verb sriov_set_numvfs;    /* value: how many; removing none that is held */
+extern const struct verb sriov_set_autoprobe; /* value: 0 or 1; 0 is remembered as ours */
+
+#endif

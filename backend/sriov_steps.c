@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Writes that make and remove VFs. The number is counted by virtfn links: reading sriov_numvfs may wait
+ * for the device's lock. */
+#include "sriov.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "internal.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/pci.h"
+#include "pcidevfs/util.h"
+#include "vfio.h"
+
+static void count_one(void *ctx, int index, const struct key *vf)
+{
+	(void)index;
+	(void)vf;
+	(*(unsigned int *)ctx)++;
+}
+
+static int count_vfs(struct backend *b, const struct key *pf, unsigned int *ret, struct err *err)
+{
+	*ret = 0;
+	return pci_vfs(&b->sys, pf, count_one, ret) ? fail(err, ENODEV, "%s is gone", pf->name) : 0;
+}
+
+static int write_number(struct backend *b, const struct step *step, unsigned int n, unsigned int ms,
+			struct step *late)
+{
+	char path[128], text[16];
+
+	snprintf(path, sizeof(path), PCI_DEVICES "/%s/sriov_numvfs", step->dev.name);
+	snprintf(text, sizeof(text), "%u", n);
+	return step_write(b, path, text, ms, late);
+}
+
+/* Turns the kernel's errno into the cause, as far as it can be found. */
+static int explain(struct backend *b, const struct step *step, unsigned int n, int rc, unsigned int ms,
+		   struct err *err)
+{
+	const char *name = step->dev.name;
+	char driver[DRIVER_NAME];
+
+	if (rc == -ETIMEDOUT)
+		return fail(err, ETIMEDOUT, "sriov_numvfs %u of %s did not end within %u ms: %s", n, name, ms,
+			    n ? "its driver is still at work" : "a process seems to hold a VF");
+	if (rc == -ECHILD)
+		return fail(err, EIO, "sriov_numvfs of %s: no helper process could be started", name);
+	if (!sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", name))
+		return fail(err, ENODEV, "%s is gone", name);
+	if (sysfs_link(&b->sys, ROOT_SYS, driver, sizeof(driver), PCI_DEVICES "/%s/driver", name))
+		return fail(err, EOPNOTSUPP, "%s has no driver, and only its driver can make VFs; bind one first",
+			    name);
+	if (rc == -ENOENT)
+		return fail(err, EOPNOTSUPP, "%s of %s makes no VFs; is there another driver for it?", driver,
+			    name);
+	if (rc == -EBUSY)
+		return fail(err, EBUSY, "the VFs of %s are in use, or were changed meanwhile; write again", name);
+	if (rc == -ENOMEM || rc == -ENOSPC)
+		return fail(err, EIO,
+			    "there is no room for %u VFs of %s: %s; turn on SR-IOV in the firmware or boot with "
+			    "pci=realloc",
+			    n, name, strerror(-rc));
+	return fail(err, EIO, "sriov_numvfs %u of %s was refused by %s: %s; dmesg may say why", n, name, driver,
+		    strerror(-rc));
+}
+
+/* The kernel would wait for the holder without an end, and nobody could stop it. */
+static int refuse_held(struct backend *b, const struct key *pf, struct err *err)
+{
+	const struct device *vfs[VFS_MAX];
+	size_t n;
+	int rc = guard_run(b, GUARD_HOLDERS);
+
+	if (rc)
+		return fail(err, -rc, "who holds the VFs of %s could not be found out: %s; see health", pf->name,
+			    strerror(-rc));
+	model_lock(b->model);
+	n = model_vfs(b->model, pf, vfs, VFS_MAX);
+	for (size_t i = 0; i < n && i < VFS_MAX && !rc; i++)
+		rc = refuse_holder("", vfs[i], err);
+	model_unlock(b->model);
+	return rc;
+}
+
+/* From had to n, one of which is 0. What is left half way is taken away again. */
+static int write_checked(struct backend *b, struct step *step, unsigned int had, unsigned int n,
+			 unsigned int ms, struct step *late, struct err *err)
+{
+	/* 10 s, and a tenth of that for each VF. */
+	unsigned int more = (n > had ? n : had) * (ms / 10), has;
+	int rc = n ? 0 : refuse_held(b, &step->dev, err);
+
+	if (rc)
+		return rc;
+	ms = more < UINT32_MAX / 2 - ms ? ms + more : UINT32_MAX / 2;
+	rc = write_number(b, step, n, ms, late);
+	if (rc)
+		rc = explain(b, step, n, rc, ms, err);
+	if (rc == -ETIMEDOUT || rc == -ENODEV || !n)
+		return rc;
+	if (!rc)
+		rc = count_vfs(b, &step->dev, &has, err);
+	if (!rc && has != n) /* Some cards say yes and show fewer. */
+		rc = fail(err, EIO, "%u VFs of %s were asked for, and %u came; dmesg may say why", n,
+			  step->dev.name, has);
+	if (rc)
+		write_number(b, step, 0, ms, NULL);
+	return rc;
+}
+
+static int set_number(struct backend *b, struct step *step, unsigned int n, unsigned int ms,
+		      struct step *late, struct err *err)
+{
+	unsigned int had;
+	int rc = count_vfs(b, &step->dev, &had, err);
+
+	if (!rc && had && had != n)
+		rc = write_checked(b, step, had, 0, ms, late, err);
+	if (!rc && n && had != n)
+		rc = write_checked(b, step, 0, n, ms, late, err);
+	return rc;
+}
+
+static int parse_number(const char *text, unsigned int *ret, struct err *err)
+{
+	uint64_t n;
+
+	if (parse_u64(text, UINT16_MAX, &n))
+		return fail(err, EINVAL, "\"%s\" is no number of VFs", text);
+	*ret = (unsigned int)n;
+	return 0;
+}
+
+static int numvfs_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	unsigned int n = 0, had = 0;
+	int rc = parse_number(step->value, &n, err);
+
+	if (!rc)
+		rc = count_vfs(backend, &step->dev, &had, err);
+	if (rc)
+		return rc;
+	snprintf(step->former, sizeof(step->former), "%u", had);
+	step->recorded = true;
+	return set_number(backend, step, n, ms, step, err);
+}
+
+static int numvfs_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	unsigned int n = 0;
+	int rc = parse_number(step->former, &n, err);
+
+	return rc ? rc : set_number(backend, step, n, ms, NULL, err);
+}
+
+/* That the 0 is ours must be known as long as it may be there. */
+static void remember(struct model *m, const struct key *pf, bool off)
+{
+	struct device *dev;
+
+	model_lock(m);
+	dev = model_edit(m, pf, false);
+	if (dev)
+		dev->want.autoprobe_off = off;
+	model_publish(m);
+	model_unlock(m);
+}
+
+static int set_autoprobe(struct backend *b, struct step *step, const char *value, unsigned int ms,
+			 struct err *err)
+{
+	bool off = value[0] == '0';
+	char path[128];
+	int rc;
+
+	if (off)
+		remember(b->model, &step->dev, true);
+	snprintf(path, sizeof(path), PCI_DEVICES "/%s/sriov_drivers_autoprobe", step->dev.name);
+	rc = step_write(b, path, value, ms, NULL);
+	if (rc)
+		return fail(err, rc == -ETIMEDOUT ? ETIMEDOUT : EIO,
+			    "sriov_drivers_autoprobe %s of %s was refused: %s", value, step->dev.name,
+			    strerror(-rc));
+	if (!off)
+		remember(b->model, &step->dev, false);
+	return 0;
+}
+
+static int autoprobe_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	struct backend *b = backend;
+	int n = sysfs_read(&b->sys, ROOT_SYS, step->former, sizeof(step->former),
+			   PCI_DEVICES "/%s/sriov_drivers_autoprobe", step->dev.name);
+
+	if (n < 0)
+		return fail(err, EIO, "sriov_drivers_autoprobe of %s cannot be read: %s", step->dev.name,
+			    strerror(-n));
+	step->recorded = true;
+	return set_autoprobe(b, step, step->value, ms, err);
+}
+
+static int autoprobe_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	return set_autoprobe(backend, step, step->former, ms, err);
+}
+
+#define NUMVFS_MS 10000
+
+const struct verb sriov_set_numvfs = { .name = "sriov_numvfs", .deadline_ms = NUMVFS_MS, .records = true,
+				       .run = numvfs_run, .undo = numvfs_undo };
+const struct verb sriov_set_autoprobe = { .name = "sriov_drivers_autoprobe", .deadline_ms = NUMVFS_MS,
+					  .records = true, .run = autoprobe_run, .undo = autoprobe_undo };
