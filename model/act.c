@@ -80,6 +80,14 @@ static int save_want(struct txn *t, const struct key *dev, struct err *err)
 	return 0;
 }
 
+static bool has_device(const struct txn *t, const struct key *dev)
+{
+	for (size_t i = 0; i < t->n_devices; i++)
+		if (key_eq(&t->devices[i], dev))
+			return true;
+	return false;
+}
+
 /* With the model locked. */
 static int take_devices(struct txn *t, const struct key *devs, size_t n, struct err *err)
 {
@@ -92,6 +100,8 @@ static int take_devices(struct txn *t, const struct key *devs, size_t n, struct 
 	for (size_t i = 0; i < n && !r; i++) {
 		const struct device *d = model_find(model_of(t), &devs[i]);
 
+		if (has_device(t, &devs[i]))
+			continue; /* from an earlier stage */
 		r = save_want(t, &devs[i], err);
 		t->births[t->n_devices] = d ? d->birth : 0;
 		t->devices[t->n_devices++] = devs[i];
@@ -102,7 +112,11 @@ static int take_devices(struct txn *t, const struct key *devs, size_t n, struct 
 /* With the model locked. */
 static void mark_busy(struct txn *t)
 {
+	size_t n = t->n_devices < PLAN_DEVICES ? t->n_devices : PLAN_DEVICES;
+
 	t->marked = true;
+	memcpy(t->log->devices, t->devices, n * sizeof(*t->devices));
+	atomic_store(&t->log->n_devices, (uint32_t)n);
 	for (size_t i = 0; i < t->n_devices; i++) {
 		struct device *d = model_edit(model_of(t), &t->devices[i], false);
 		const struct wish *w = wish_for(t, &t->devices[i]);
@@ -389,14 +403,14 @@ static struct step *await_former(struct txn *t, struct err *err)
 	return NULL;
 }
 
-/* The devices of a former process's steps are ours now. */
+/* The devices that a former process was at are ours now. */
 static void adopt_devices(struct txn *t)
 {
 	struct model *m = model_of(t);
+	uint32_t n = atomic_load(&t->log->n_devices);
 
 	model_lock(m);
-	for (uint32_t i = 0; i < atomic_load(&t->log->n_steps); i++)
-		take_devices(t, &t->log->steps[i].dev, 1, NULL);
+	take_devices(t, t->log->devices, n < PLAN_DEVICES ? n : PLAN_DEVICES, NULL);
 	mark_busy(t);
 	model_publish(m);
 	model_unlock(m);
@@ -406,7 +420,7 @@ struct step *act_run(struct txn *t, struct err *err)
 {
 	struct step *late = NULL;
 
-	if (t->recovered && atomic_load(&t->log->n_steps)) {
+	if (t->recovered && atomic_load(&t->log->n_devices)) {
 		adopt_devices(t);
 		late = await_former(t, err);
 	}

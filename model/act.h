@@ -21,13 +21,15 @@ struct act_log {
 	_Atomic uint32_t state;
 	uint32_t n_wishes;
 	_Atomic uint32_t n_steps;
+	_Atomic uint32_t n_devices;
 	struct actor who;
 	struct err err; /* why it is undone; the verdict once ended */
 	struct wish wishes[LOG_WISHES];
+	struct key devices[PLAN_DEVICES]; /* that read busy or stuck for it */
 	struct step steps[PLAN_STEPS];
 };
 
-#define LOGS_ABI 1
+#define LOGS_ABI 2
 
 struct logs_head {
 	struct region_head region;

@@ -57,6 +57,7 @@ struct act_log *logs_take(struct logs *l, const struct wish *wishes, size_t n, c
 	atomic_store(&log->state, LOG_FREE);
 	log->n_wishes = (uint32_t)n;
 	atomic_store(&log->n_steps, 0);
+	atomic_store(&log->n_devices, 0);
 	log->who = *who;
 	log->err = (struct err){ 0 };
 	memcpy(log->wishes, wishes, n * sizeof(*wishes));
