@@ -29,6 +29,8 @@ enum report {
 	REPORT_GONE,    /* the connection has ended: unmounted or aborted */
 	REPORT_NOTE,    /* for the person who waits: text */
 	REPORT_DONE,    /* likewise, the last */
+	REPORT_RESTORED, /* what is stored has been applied, as far as it can be now */
+	REPORT_END,     /* to the serving process: nobody goes on after you */
 };
 
 struct report_msg {

@@ -82,8 +82,10 @@ static void begin_end(struct holder *h)
 	notify_manager("STOPPING=1");
 	if (!h->server.pid)
 		finish(h, 0);
-	else
+	else {
+		handoff_report(h->server.sock, REPORT_END, "");
 		server_stop(&h->server, SERVER_END, again ? 0 : END_GRACE_MS);
+	}
 }
 
 static void on_signal(struct holder *h)
@@ -176,9 +178,6 @@ static void on_serving(struct holder *h)
 	char text[ERR_TEXT];
 
 	h->server.served = true;
-	snprintf(text, sizeof(text), "READY=1\nMAINPID=%d\nSTATUS=serves %.200s\n", (int)getpid(),
-		 h->path);
-	notify_manager(text);
 	if (h->takeover.state != TAKEOVER_STARTED)
 		return;
 	snprintf(text, sizeof(text), "pcidevfsd " VERSION " serves %.300s now (pid %d, as before)",
@@ -188,6 +187,15 @@ static void on_serving(struct holder *h)
 	if (h->former >= 0)
 		close(h->former);
 	h->former = -1;
+}
+
+static void on_restored(const struct holder *h)
+{
+	char text[ERR_TEXT];
+
+	snprintf(text, sizeof(text), "READY=1\nMAINPID=%d\nSTATUS=serves %.200s\n", (int)getpid(),
+		 h->path);
+	notify_manager(text);
 }
 
 /* What it serves would stay as it is for ever; a fresh process may do better. */
@@ -217,6 +225,9 @@ static void on_server_word(struct holder *h)
 		break;
 	case REPORT_SERVING:
 		on_serving(h);
+		break;
+	case REPORT_RESTORED:
+		on_restored(h);
 		break;
 	case REPORT_FAILING:
 		on_failing(h, msg.text);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -25,10 +26,12 @@
 
 #include "pcidevfs/backend.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/intent.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 
+enum { RESTORE_MS = 30000 };
 enum { EXECUTORS = 64 }; /* at most: each waits for one act, or for a slow row */
 
 /* SERVER_LEAVE or SERVER_END, once asked. */
@@ -51,11 +54,13 @@ struct daemon {
 	struct stash *stash;
 	struct model *model;
 	struct backend *backend;
+	struct intents *intents;
 	struct engine *engine;
 	struct tree *tree;
 	struct session *session;
-	pthread_t watcher;
-	bool watching;
+	pthread_t watcher, greeter;
+	bool watching, greeting;
+	bool ended; /* for good: nobody goes on after us */
 };
 
 static void on_verdict(void *ctx, const struct wish *wishes, size_t n, const struct actor *who,
@@ -80,6 +85,7 @@ static void on_health(void *ctx, struct out *o)
 	out_pair(o, "path", d->o->mountpoint);
 	out_printf(o, " version=%s\n", VERSION);
 	backend_health(d->backend, o);
+	intents_health(d->intents, o);
 }
 
 static void read_boot_id(struct daemon *d)
@@ -124,6 +130,7 @@ static int open_tree(struct daemon *d, struct err *err)
 			   .observe_holders = backend_observe_holders,
 			   .await = backend_await,
 			   .late = backend_late },
+		.keeper = { d->intents, intents_keep },
 		.deadline_factor = d->o->deadline_factor,
 		.journal = journal,
 		.journal_size = size,
@@ -135,6 +142,7 @@ static int open_tree(struct daemon *d, struct err *err)
 	const struct tree_conf tree = {
 		.model = d->model,
 		.engine = d->engine,
+		.intents = d->intents,
 		.stash = d->stash,
 		.boot_id = d->boot_id,
 		.health = on_health,
@@ -193,6 +201,16 @@ static void *watch(void *ctx)
 	return NULL;
 }
 
+/* Whoever is started after us finds the devices as they were, or after so long at least the tree. */
+static void *greet(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	intents_settled(d->intents, RESTORE_MS);
+	handoff_report(d->sock, REPORT_RESTORED, "");
+	return NULL;
+}
+
 static int start_threads(struct daemon *d, struct err *err)
 {
 	int r = tree_start(d->tree, session_fuse(d->session), d->fds[0], d->from.generation == 1, err);
@@ -211,6 +229,7 @@ static int prepare(struct daemon *d, struct err *err)
 	struct report_msg go;
 	int r = open_model(d, err);
 
+	r = r ? r : intents_open(d->o->state, d->model, &d->intents, err);
 	if (!r && !d->found)
 		r = backend_scan(d->backend, err);
 	r = r ? r : open_tree(d, err);
@@ -219,6 +238,7 @@ static int prepare(struct daemon *d, struct err *err)
 	if (r)
 		return r;
 	engine_recover(d->engine);
+	intents_restore(d->intents, d->engine);
 	if (d->from.generation > 1) {
 		session_recover(d->session);
 		return 0;
@@ -228,10 +248,26 @@ static int prepare(struct daemon *d, struct err *err)
 	return r ? fail(err, -r, "the holder is gone") : 0;
 }
 
+/* SIGTERM also comes when another process is to go on. */
+static bool told_to_end(const struct daemon *d)
+{
+	struct pollfd p = { d->sock, POLLIN, 0 };
+	struct report_msg msg;
+
+	return poll(&p, 1, 0) == 1 && !handoff_recv(d->sock, &msg, sizeof(msg), NULL, 0) &&
+	       msg.what == REPORT_END;
+}
+
 static void daemon_close(struct daemon *d)
 {
+	if (d->intents)
+		intents_stop(d->intents);
+	if (d->greeting)
+		pthread_join(d->greeter, NULL);
 	/* What runs ends first: its steps need the backend, its verdicts the tree and the observers. */
 	engine_free(d->engine);
+	if (d->ended)
+		intents_lift(d->intents);
 	if (d->watching) {
 		backend_stop(d->backend);
 		pthread_join(d->watcher, NULL);
@@ -240,6 +276,7 @@ static void daemon_close(struct daemon *d)
 		tree_stop(d->tree);
 	tree_free(d->tree);
 	session_free(d->session);
+	intents_close(d->intents);
 	backend_free(d->backend);
 	model_free(d->model);
 	stash_detach(d->stash);
@@ -297,10 +334,14 @@ static int serve(const struct options *o)
 	mallopt(M_ARENA_MAX, 2);
 	read_boot_id(&d);
 	r = prepare(&d, &err);
-	set_signals(SIG_UNBLOCK);
 	if (!r) {
 		handoff_report(d.sock, REPORT_SERVING, "");
+		d.greeting = !thread_start(&d.greeter, greet, &d);
+	}
+	set_signals(SIG_UNBLOCK);
+	if (!r) {
 		r = session_loop(d.session, &err);
+		d.ended = r > 0 || (!r && told_to_end(&d));
 	}
 	if (r)
 		handoff_report(d.sock, r > 0 ? REPORT_GONE : REPORT_REFUSED, err.text);

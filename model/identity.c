@@ -136,6 +136,8 @@ enum match identity_match(const struct identity *wanted, const struct seat *seat
 	for (size_t i = 0; i < n; i++) {
 		const struct identity *id = &seats[i].id;
 
+		if (wanted->serial && seats[i].serial_unknown)
+			continue;
 		if (id->vf == wanted->vf && !strcmp(id->path, wanted->path))
 			here = i;
 		if (same_card(id, wanted)) {

@@ -6,6 +6,7 @@
 #ifndef MODEL_IDENTITY_H
 #define MODEL_IDENTITY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,6 +41,7 @@ struct seat {
 	struct identity id;
 	struct key key;
 	uint64_t birth;
+	bool serial_unknown; /* not read yet: it is no card that has one, nor a stranger to it */
 };
 
 enum match {

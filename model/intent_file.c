@@ -144,6 +144,17 @@ static void claim_print(const struct record *r, struct out *o)
 		out_pair(o, "claim", r->claim);
 }
 
+static int vfio_parse(struct record *r, const char *text)
+{
+	return copy_driver(r->driver, text);
+}
+
+static void vfio_print(const struct record *r, struct out *o)
+{
+	if (r->claim[0] && r->driver[0])
+		out_pair(o, "driver", r->driver);
+}
+
 static int driver_parse(struct record *r, const char *text)
 {
 	r->former_known = true;
@@ -250,6 +261,7 @@ static const struct {
 	{ "vf", vf_parse, NULL },
 	{ "at", at_parse, at_print },
 	{ "claim", claim_parse, claim_print },
+	{ "driver", vfio_parse, vfio_print },
 	{ "former_driver", driver_parse, driver_print },
 	{ "former_override", override_parse, override_print },
 	{ "group", group_parse, group_print },

@@ -36,6 +36,7 @@ struct record {
 	struct identity id;
 	char at[KEY_NAME]; /* where it was last seen; for people */
 	char claim[CLAIM_NAME];
+	char driver[DRIVER_NAME]; /* that has it for the claim */
 	bool former_known;
 	char former_driver[DRIVER_NAME];
 	char former_override[DRIVER_NAME];

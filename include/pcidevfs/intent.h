@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "pcidevfs/device.h"
+
 struct engine;
 struct err;
 struct intents;
@@ -24,7 +26,7 @@ struct wish;
 
 #define INTENT_FILE "intent"
 
-/* Reads the state file, which is made when a wish is first kept. A damaged one is set aside (its name
+/* Before the model's changes are dispatched. Reads the state file, which is made when a wish is first kept. A damaged one is set aside (its name
  * tells when) and its reason is shown; it never keeps the daemon from starting. */
 int intents_open(const char *dir, struct model *m, struct intents **ret, struct err *err);
 void intents_close(struct intents *in);
@@ -33,9 +35,14 @@ void intents_close(struct intents *in);
  * now, for pending marked so; -ENOSPC, -EROFS ... with a sentence when the disk refuses. */
 int intents_keep(void *ctx, const struct wish *wishes, size_t n, bool pending, struct err *err);
 
-/* Observes the model and applies records as their devices appear; the first pass covers what is there.
- * Call once, after the engine has recovered. */
-int intents_restore(struct intents *in, struct engine *e, struct err *err);
+/* From now on records are applied as their devices appear; the first pass covers what is there. Call once,
+ * after the engine has recovered. */
+void intents_restore(struct intents *in, struct engine *e);
+/* No further passes; before engine_free(). */
+void intents_stop(struct intents *in);
+/* A clean end, after engine_free(): claimed devices get back the driver_override they had, so that another
+ * owner can take them over. The backend must still be there. */
+void intents_lift(struct intents *in);
 /* All records that could be applied have been, or ms have passed: for READY=1. */
 bool intents_settled(struct intents *in, unsigned int ms);
 
@@ -60,8 +67,9 @@ int intents_set_owner(struct intents *in, const struct key *dev, const char *fil
 		      const struct owner_wish *owner, struct err *err);
 bool intents_owner(struct intents *in, const struct key *dev, const char *file, struct owner_wish *ret);
 
-/* pcidevfsd --early: the driver_override that this function had when it was claimed, "" none. Reads the
- * state file and the function's sysfs facts only; no daemon, no mount. */
-int intents_early(const char *state_dir, const char *sysfs, const char *address, struct err *err);
+/* pcidevfsd --early: the driver_override that a device of these facts shall have before any driver meets it;
+ * "" none. pf: of a VF, else NULL. Reads the state file only; no daemon, no mount. -ENOENT: there is none. */
+int intents_early(const char *state_dir, const struct device *dev, const struct device *pf,
+		  char ret[static DRIVER_NAME], struct err *err);
 
 #endif

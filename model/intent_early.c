@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What udev asks before any driver may meet a device: only the file is looked at. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "intent_file.h"
+#include "pcidevfs/err.h"
+
+int intents_early(const char *state_dir, const struct device *dev, const struct device *pf,
+		  char ret[static DRIVER_NAME], struct err *err)
+{
+	_close_ int dir = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct records rs = { 0 };
+	struct identity id;
+	char *text;
+	size_t len;
+	int rc = dir < 0 ? -errno : intent_read(dir, &text, &len);
+
+	if (rc)
+		return fail(err, -rc, "%s/" INTENT_FILE ": %s", state_dir, strerror(-rc));
+	rc = intent_parse(text, len, &rs, err);
+	free(text);
+	if (rc)
+		return fail_wrap(err, "%s/" INTENT_FILE, state_dir);
+	identity_of(&id, dev, pf);
+	ret[0] = '\0';
+	/* A card that moved is left to the daemon, which sees whether its serial is the only one. */
+	for (size_t i = 0; i < rs.n; i++) {
+		const struct record *r = rs.v[i];
+
+		if (r->claim[0] && identity_eq(&r->id, &id))
+			str_copy(ret, DRIVER_NAME, driver_is_vfio(r->driver) ? r->driver : "vfio-pci");
+	}
+	records_free(&rs);
+	return 0;
+}

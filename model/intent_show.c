@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What is kept, as people see it, and how they settle what no longer fits. */
+#include <errno.h>
+#include <string.h>
+
+#include "intents.h"
+#include "pcidevfs/model.h"
+
+/* With the model locked. What others changed after it was applied is told, and left alone. */
+static const char *drift(const struct record *r, const struct device *dev, char *reason, size_t size)
+{
+	const char *driver = dev->facts.driver[0] ? dev->facts.driver : "none";
+
+	if (r->claim_in && r->claim[0] && !driver_is_vfio(dev->facts.driver))
+		snprintf(reason, size, "its driver is %s; write the claim again to take it back", driver);
+	else if (r->vfs_in && r->vfs_wanted && dev->facts.num_vfs != r->num_vfs)
+		snprintf(reason, size, "it has %d VFs; write sriov_numvfs again", dev->facts.num_vfs);
+	else
+		return "held";
+	return "drifted";
+}
+
+static const char *describe(struct intents *in, const struct record *r, char *reason, size_t size)
+{
+	static const char *const names[] = {
+		[RECORD_WAITING] = "waiting",
+		[RECORD_HELD] = "held",
+		[RECORD_REFUSED] = "refused",
+		[RECORD_STRANGER] = "stranger",
+	};
+	const struct device *dev = r->birth ? model_find(in->m, &r->dev) : NULL;
+
+	snprintf(reason, size, "%s", r->reason);
+	if (r->pending)
+		return "pending";
+	if (!dev && r->state != RECORD_STRANGER)
+		return names[RECORD_WAITING];
+	return r->state == RECORD_HELD && dev ? drift(r, dev, reason, size) : names[r->state];
+}
+
+void intents_print(struct intents *in, struct out *o)
+{
+	pthread_mutex_lock(&in->lock);
+	model_lock(in->m);
+	for (size_t i = 0; i < in->rs.n; i++) {
+		const struct record *r = in->rs.v[i];
+		char id[IDENTITY_TEXT], reason[sizeof(r->reason)];
+		const char *state = describe(in, r, reason, sizeof(reason));
+
+		out_printf(o, "%s state=%s device=%s", identity_text(&r->id, id), state,
+			   r->birth ? r->dev.name : "none");
+		record_format(r, o);
+		if (reason[0])
+			out_pair(o, "reason", reason);
+		out_put(o, "\n", 1);
+	}
+	model_unlock(in->m);
+	pthread_mutex_unlock(&in->lock);
+}
+
+/* Milliseconds with their tenths. */
+static void print_ms(struct out *o, const char *key, unsigned int us)
+{
+	out_printf(o, " %s=%u.%u", key, us / 1000, us / 100 % 10);
+}
+
+void intents_health(struct intents *in, struct out *o)
+{
+	const char *hint = NULL;
+
+	pthread_mutex_lock(&in->lock);
+	if (in->broken.code)
+		hint = in->broken.text;
+	else if (in->is_volatile)
+		hint = "this directory is lost at a reboot, and with it what was asked; give --state one on a disk";
+	out_printf(o, "state=%s", in->broken.code ? "broken" : in->is_volatile ? "volatile" : "ok");
+	out_pair(o, "path", in->dir);
+	out_printf(o, " records=%zu", in->rs.n);
+	print_ms(o, "fsync_ms", in->sync_us);
+	print_ms(o, "fsync_max_ms", in->sync_max_us);
+	if (hint)
+		out_pair(o, "hint", hint);
+	out_put(o, "\n", 1);
+	if (in->damaged[0]) {
+		out_printf(o, "intents=damaged");
+		out_pair(o, "hint", in->damaged);
+		out_put(o, "\n", 1);
+	}
+	pthread_mutex_unlock(&in->lock);
+}
+
+/* ---- forget and accept */
+
+static size_t find_text(const struct records *rs, const char *identity)
+{
+	char text[IDENTITY_TEXT];
+
+	for (size_t i = 0; i < rs->n; i++)
+		if (!strcmp(identity_text(&rs->v[i]->id, text), identity))
+			return i;
+	return RECORD_NONE;
+}
+
+/* What was noted without an act goes with the record. */
+static int refuse_live(struct intents *in, const struct record *r, struct err *err)
+{
+	struct device *dev;
+	bool live = r->birth && ((r->claim_in && r->claim[0]) || (r->vfs_in && r->vfs_wanted && r->num_vfs > 0));
+
+	if (live || r->flying)
+		return fail(err, EBUSY, "its device %s is here; write none to its claim, 0 to its sriov_numvfs",
+			    r->dev.name);
+	model_lock(in->m);
+	dev = r->birth ? model_edit(in->m, &r->dev, false) : NULL;
+	if (dev) {
+		dev->want.single = dev->want.owned = false;
+		dev->want.resource[0] = dev->unmet[0] = '\0';
+	}
+	model_publish(in->m);
+	model_unlock(in->m);
+	return 0;
+}
+
+int intents_forget(struct intents *in, const char *identity, struct err *err)
+{
+	struct rewrite w;
+	size_t at;
+	int rc;
+
+	pthread_mutex_lock(&in->save);
+	rc = rewrite_begin(&w, in, err);
+	if (!rc) {
+		at = find_text(&in->rs, identity);
+		if (at == RECORD_NONE)
+			rc = fail(err, EINVAL, "nothing is stored for %.200s; intents names what is", identity);
+		else
+			rc = refuse_live(in, in->rs.v[at], err);
+		if (rc) {
+			rewrite_abort(&w);
+		} else {
+			rewrite_drop(&w, at);
+			rc = rewrite_commit(&w, err);
+		}
+	}
+	pthread_mutex_unlock(&in->save);
+	intents_kick(in);
+	return rc;
+}
+
+static void renew(struct record *r)
+{
+	r->tries = 0;
+	r->tried_for = 0;
+	r->state = RECORD_WAITING;
+	r->reason[0] = '\0';
+}
+
+/* The record of the card that was here becomes that of the one that is. */
+static int accept_stranger(struct rewrite *w, const struct device *dev, size_t at, struct err *err)
+{
+	struct record *r = rewrite_edit(w, at);
+	size_t own = records_of_device(&w->next, dev);
+
+	if (!r)
+		return fail(err, ENOMEM, "no memory to keep what was asked");
+	if (own != RECORD_NONE && own != at)
+		return fail(err, EBUSY, "%s has wishes of its own; forget the other's instead", dev->key.name);
+	device_identity(w->in->m, dev, &r->id);
+	STR_COPY(r->at, dev->key.name);
+	r->birth = 0;
+	renew(r);
+	return 0;
+}
+
+/* The IOMMU group's other members are as welcome as those that were there when it was claimed. */
+static int accept_group(struct rewrite *w, const struct device *dev, size_t at, struct err *err)
+{
+	const struct device *members[GROUP_MAX];
+	size_t n = claim_members(w->in->m, dev, members);
+	uint64_t group = claim_group(w->in->m, dev);
+	const struct record *lead = w->next.v[at];
+
+	for (size_t i = 0; i < n; i++) {
+		size_t own = records_of_device(&w->next, members[i]);
+		struct record *r = own == RECORD_NONE ? record_new() : rewrite_edit(w, own);
+
+		if (!r || (own == RECORD_NONE && records_add(&w->next, r))) {
+			if (own == RECORD_NONE)
+				record_free(r);
+			return fail(err, ENOMEM, "no memory to keep what was asked");
+		}
+		device_identity(w->in->m, members[i], &r->id);
+		STR_COPY(r->at, members[i]->key.name);
+		STR_COPY(r->claim, lead->claim);
+		r->group = group;
+		renew(r);
+	}
+	return 0;
+}
+
+static int accept_device(struct rewrite *w, const struct key *key, struct err *err)
+{
+	const struct device *dev = model_find(w->in->m, key);
+	size_t at;
+
+	if (!dev)
+		return fail(err, ENODEV, "%s is gone", key->name);
+	for (size_t i = 0; i < w->next.n; i++)
+		if (w->next.v[i]->state == RECORD_STRANGER && key_eq(&w->next.v[i]->dev, key))
+			return accept_stranger(w, dev, i, err);
+	at = records_of_device(&w->next, dev);
+	if (at != RECORD_NONE && w->next.v[at]->state == RECORD_REFUSED && w->next.v[at]->claim[0])
+		return accept_group(w, dev, at, err);
+	return fail(err, EINVAL, "nothing that is stored waits for %s to be accepted", key->name);
+}
+
+int intents_accept(struct intents *in, const struct key *dev, struct err *err)
+{
+	struct rewrite w;
+	int rc;
+
+	pthread_mutex_lock(&in->save);
+	rc = rewrite_begin(&w, in, err);
+	if (!rc) {
+		model_lock(in->m);
+		rc = accept_device(&w, dev, err);
+		model_unlock(in->m);
+		if (rc)
+			rewrite_abort(&w);
+		else
+			rc = rewrite_commit(&w, err);
+	}
+	pthread_mutex_unlock(&in->save);
+	intents_kick(in);
+	return rc;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What intent.c (what is kept), intent_show.c (how it is told) and intent_apply.c (how it comes back) share. */
+#ifndef MODEL_INTENTS_H
+#define MODEL_INTENTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "intent_file.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/txn.h"
+
+struct change;
+struct model;
+
+#define GROUP_MAX 1024
+
+struct intents {
+	char *dir;
+	struct model *m;
+
+	/* Taken in this order: save, lock, the model's. Changes are made with save, which is held while
+	 * the disk works; lock is for those who must not wait for that. */
+	pthread_mutex_t save;
+	pthread_mutex_t lock;
+	struct records rs;  /* changed with both */
+	size_t n_owned;	    /* lock: records with owners */
+	struct out on_disk; /* save: the text that is there for certain */
+	bool unsure;	    /* save: nobody knows what is there */
+	int dirfd;	    /* save; -1 */
+	struct err broken;  /* lock: why nothing can be kept; code 0: it can */
+	bool is_volatile;   /* lock */
+	char damaged[320];  /* lock: what was set aside, and why */
+	unsigned int sync_us, sync_max_us; /* lock: how long the disk took */
+
+	struct engine *e;
+	struct world world;
+	pthread_mutex_t turn; /* the rest; taken last */
+	pthread_cond_t quiet;
+	bool passing, again, stopped;
+	bool passed; /* the first pass is over */
+	unsigned int flying; /* acts that run */
+};
+
+/* A change of the records that is seen by others only once it is on the disk. */
+struct rewrite {
+	struct intents *in;
+	struct records next; /* the first in->rs.n are in->rs's or stand for them */
+};
+
+/* With save held. */
+int rewrite_begin(struct rewrite *w, struct intents *in, struct err *err);
+/* A copy of the i-th that may be changed; NULL: no memory. */
+struct record *rewrite_edit(struct rewrite *w, size_t i);
+void rewrite_drop(struct rewrite *w, size_t i);
+/* Either of the two ends it. */
+int rewrite_commit(struct rewrite *w, struct err *err);
+void rewrite_abort(struct rewrite *w);
+
+#define RECORD_NONE ((size_t)-1)
+/* Of the device that is here now, matched before. */
+size_t records_of_device(const struct records *rs, const struct device *dev);
+/* With the model locked. */
+void device_identity(struct model *m, const struct device *dev, struct identity *ret);
+/* The members of a claim: the IOMMU group without bridges. */
+size_t claim_members(struct model *m, const struct device *dev, const struct device **ret);
+uint64_t claim_group(struct model *m, const struct device *dev);
+
+/* The owner of claim, else of the directory, is who gets the VFIO nodes. */
+void record_note_owner(struct record *r, struct want *want);
+/* The observer. */
+void intents_changed(void *ctx, const struct change *changes, size_t n);
+/* Looks at all records again, soon. Takes no lock but turn. */
+void intents_kick(struct intents *in);
+
+#endif
