@@ -73,6 +73,23 @@ static void numvfs_show(const struct subject *s, struct out *o)
 	out_printf(o, "%d\n", (int)s->dev->facts.num_vfs);
 }
 
+static int numvfs_store(const struct subject *s, const char *text, struct wish *ret, struct err *err)
+{
+	uint64_t n;
+	int r = parse_u64(text, UINT16_MAX, &n);
+
+	if (r == -ERANGE)
+		return fail(err, ERANGE, "sriov_numvfs: %s asked, %s has at most %d", text, s->dev->key.name,
+			    (int)s->dev->facts.total_vfs);
+	if (r)
+		return fail(err, EINVAL, "sriov_numvfs: \"%s\" is no number; write how many VFs %s shall have, 0 "
+			    "for none", text, s->dev->key.name);
+	*ret = (struct wish){ .dev = s->dev->key };
+	STR_COPY(ret->file, "sriov_numvfs");
+	snprintf(ret->value, sizeof(ret->value), "%u", (unsigned int)n);
+	return 0;
+}
+
 static void physfn_show(const struct subject *s, struct out *o)
 {
 	out_printf(o, "../%s", s->dev->facts.physfn);
@@ -218,9 +235,10 @@ const struct attr attrs_device[] = {
 	{ .name = "sriov_totalvfs", .id = 12, .mode = 0444, .caps = CAP_SRIOV, .bits = CH_VFS,
 	  .show = totalvfs_show, .key = "sriov_totalvfs", .since = "0.1",
 	  .help = "how many VFs it can have" },
-	{ .name = "sriov_numvfs", .id = 13, .mode = 0444, .caps = CAP_SRIOV, .bits = CH_VFS,
-	  .show = numvfs_show, .key = "sriov_numvfs", .since = "0.1",
-	  .help = "how many VFs it has; the links virtfn<N> lead to them" },
+	{ .name = "sriov_numvfs", .id = 13, .mode = 0664, .caps = CAP_SRIOV, .bits = CH_VFS,
+	  .show = numvfs_show, .store = numvfs_store, .key = "sriov_numvfs", .since = "0.1",
+	  .help = "how many VFs it has; the links virtfn<N> lead to them. Writing a number makes so many; "
+		  "those there are go first, and none that is claimed or held" },
 	{ .name = "physfn", .id = 14, .mode = S_IFLNK | 0777, .caps = CAP_VF, .bits = CH_VFS,
 	  .show = physfn_show, .key = "physfn", .since = "0.1", .help = "its PF" },
 	{ .name = "iommu_group", .id = 15, .mode = S_IFLNK | 0777, .caps = CAP_GROUP,
