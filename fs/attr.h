@@ -139,6 +139,10 @@ struct view {
 #define N_VIEWS 9
 extern const struct view views[N_VIEWS];
 
+static inline int row_writable(const struct attr *row)
+{
+	return row->store || row->flags & ATTR_CTL;
+}
 const struct attr *attr_by_id(enum obj_kind kind, uint16_t id);
 const struct attr *attr_by_name(enum obj_kind kind, uint16_t in, const char *name);
 /* What names the caps of a mask, for people: "PF", "VF, in an IOMMU group". */

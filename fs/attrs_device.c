@@ -268,6 +268,8 @@ const struct attr attrs_device[] = {
 	  .help = "processes that hold it open, a line each: pid= comm=; or none" },
 	{ .name = "log", .id = 23, .mode = 0444, .flags = ATTR_SNAPSHOT, .bits = CH_LOG,
 	  .show = log_show, .since = "0.1", .help = "past writes into this directory, as in the root's log" },
+	{ .name = "ctl", .id = 27, .mode = 0664, .flags = ATTR_CTL, .since = "0.1",
+	  .help = "as in the root, for this device alone: lines FILE VALUE, or virtfn<N>/FILE VALUE" },
 	/* Links to the device that lie in the directories of views (views.c). */
 	{ .name = "gpus", .id = LINK_GPUS, .mode = S_IFLNK | 0777, .flags = ATTR_MEMBER,
 	  .show = flat_link_show },

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "ctl.h"
 #include "internal.h"
 #include "inventory.h"
 #include "pcidevfs/model.h"
@@ -64,6 +65,7 @@ static void health_show(const struct subject *s, struct out *o)
 
 	if (conf->health)
 		conf->health(conf->health_ctx, o);
+	ctl_clients(s->tree->ctl, o);
 }
 
 static const struct entries devices = { .child = OBJ_DEVICE };
@@ -102,6 +104,9 @@ const struct attr attrs_root[] = {
 	{ .name = "metrics.prom", .id = 10, .mode = 0444, .flags = ATTR_WORK | ATTR_SNAPSHOT,
 	  .bits = CH_ANY, .show = metrics_show, .since = "0.1",
 	  .help = "numbers in Prometheus' text format" },
+	{ .name = "ctl", .id = 11, .mode = 0660, .flags = ATTR_CTL, .since = "0.1",
+	  .help = "transactions over several devices: lines ADDRESS/FILE VALUE, then commit, check or abort; "
+		  "the answer is read from the same open file (docs/CTL.md)" },
 	{ .name = "devices", .id = ROW_DEVICES, .mode = S_IFDIR | 0755, .entries = &devices,
 	  .since = "0.1", .help = "a directory for each PCI function" },
 	{ .name = "mdevs", .id = ROW_MDEVS, .mode = S_IFDIR | 0755, .since = "0.1",

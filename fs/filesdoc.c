@@ -21,6 +21,7 @@ static void print_row(FILE *to, enum obj_kind kind, const struct attr *row)
 {
 	const char *how = S_ISDIR(row->mode) || S_ISLNK(row->mode) ? "" :
 			  row->flags & ATTR_STREAM		   ? "blocks" :
+			  row->flags & ATTR_CTL			   ? "transactions" :
 			  row->flags & ATTR_CONST		   ? "constant" :
 			  row->bits				   ? "polls" :
 								     "";

@@ -16,6 +16,7 @@
 #include "sets.h"
 #include "tree.h"
 
+struct ctl_files;
 struct fuse_pollhandle;
 struct fuse_session;
 struct journal;
@@ -52,6 +53,7 @@ struct tree {
 	struct stream *stream;
 	struct journal *journal;
 	struct worker *worker;
+	struct ctl_files *ctl;
 
 	_Atomic uint64_t heard; /* the generation that events tell up to now */
 	uint64_t quiet_until;	/* what was there before the tree is no news; notifier only */

@@ -108,7 +108,7 @@ static int reply_dir_attr(fuse_req_t req, struct tree *t, const struct node *n, 
 	*job = (struct owner_job){ .req = req, .tree = t, .st = *st };
 	pthread_mutex_lock(&t->lock);
 	for (size_t i = 0; i < *type->n_rows && job->n < ROW_MAX; i++)
-		if (type->rows[i].store)
+		if (row_writable(&type->rows[i]))
 			job->ino[job->n++] = objects_ino(t->objects, n->slot, type->rows[i].id);
 	pthread_mutex_unlock(&t->lock);
 	r = worker_do(t->worker, forget_owners, job); /* never from this thread */

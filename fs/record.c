@@ -146,9 +146,25 @@ void record_verdict(struct tree *t, const struct key *dev, const char *file, con
 	wake_logs(t, dev);
 }
 
+/* A wish for a VF is recorded there, or at its PF while the VF is not there. */
+static void record_target(struct tree *t, const struct wish *asked, struct wish *ret, char *file, size_t size)
+{
+	model_lock(t->conf.model);
+	if (wish_resolve(t->conf.model, asked, ret))
+		snprintf(file, size, "virtfn%u/%s", asked->virtfn - 1u, asked->file);
+	else
+		str_copy(file, size, asked->file);
+	model_unlock(t->conf.model);
+}
+
 void tree_verdict(void *tree, const struct wish *wishes, size_t n, const struct actor *who,
 		  const struct err *err)
 {
-	for (size_t i = 0; i < n; i++)
-		record_verdict(tree, &wishes[i].dev, wishes[i].file, wishes[i].value, who, err);
+	for (size_t i = 0; i < n; i++) {
+		char file[WISH_FILE + 16];
+		struct wish w;
+
+		record_target(tree, &wishes[i], &w, file, sizeof(file));
+		record_verdict(tree, &w.dev, file, w.value, who, err);
+	}
 }

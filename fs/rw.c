@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ctl.h"
 #include "internal.h"
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
@@ -26,7 +27,7 @@ static bool may_open(struct tree *t, const struct node *n, int flags)
 	/* The kernel lets root pass; sysfs does not. */
 	if (reads && !(st.st_mode & 0444))
 		return false;
-	return !writes || (st.st_mode & 0222 && n->row->store);
+	return !writes || (st.st_mode & 0222 && row_writable(n->row));
 }
 
 static int open_node(struct tree *t, const struct node *n, struct fuse_file_info *fi)
@@ -51,25 +52,37 @@ static int open_node(struct tree *t, const struct node *n, struct fuse_file_info
 		at = stream_start(t->stream, atomic_load(&t->heard));
 	}
 	fi->fh = files_open(t->files, n->ino, t->conf.unique(), fi->nonseekable ? &at : NULL);
+	if (fi->fh && n->row->flags & ATTR_CTL && (fi->flags & O_ACCMODE) != O_RDONLY &&
+	    !ctl_open(t->ctl, fi->fh)) {
+		files_release(t->files, fi->fh);
+		fi->fh = 0;
+	}
 	return fi->fh ? 0 : -ENFILE;
 }
 
-/* Writers of one file do not wait for each other in the kernel (Linux 6.2). libfuse has no way to say
- * so before 3.15, so this answer is made by hand. */
-static int reply_parallel(struct tree *t, fuse_req_t req, const struct fuse_file_info *fi)
+/* Writers of one file do not wait for each other in the kernel (Linux 6.2), nor a reader of ctl for
+ * its writer. libfuse has no way to say so before 3.15, so this answer is made by hand. */
+static int reply_parallel(struct tree *t, fuse_req_t req, const struct fuse_file_info *fi, bool stream)
 {
+	uint32_t flags = FOPEN_DIRECT_IO | FOPEN_NOFLUSH | FOPEN_PARALLEL_DIRECT_WRITES;
 	struct {
 		struct fuse_out_header head;
 		struct fuse_open_out open;
 	} msg = {
 		.head = { .len = sizeof(msg), .unique = t->conf.unique() },
 		.open = { .fh = fi->fh,
-			  .open_flags = FOPEN_DIRECT_IO | FOPEN_NOFLUSH | FOPEN_PARALLEL_DIRECT_WRITES },
+			  .open_flags = flags | (stream ? FOPEN_STREAM | FOPEN_NONSEEKABLE : 0) },
 	};
 	ssize_t n = write(t->fuse_fd, &msg, sizeof(msg));
 
 	fuse_reply_none(req);
 	return n == (ssize_t)sizeof(msg) ? 0 : -errno;
+}
+
+static void forget_file(struct tree *t, uint64_t fh)
+{
+	ctl_release(t->ctl, fh);
+	files_release(t->files, fh);
 }
 
 void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -85,11 +98,11 @@ void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		return;
 	}
 	if ((fi->flags & O_ACCMODE) != O_RDONLY)
-		r = reply_parallel(t, req, fi);
+		r = reply_parallel(t, req, fi, n.row->flags & ATTR_CTL);
 	else
 		r = fuse_reply_open(req, fi);
 	if (r && fi->fh) /* who opened it was killed meanwhile: no release will come */
-		files_release(t->files, fi->fh);
+		forget_file(t, fi->fh);
 }
 
 void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -98,7 +111,7 @@ void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 	(void)ino;
 	if (fi->fh)
-		files_release(t->files, fi->fh);
+		forget_file(t, fi->fh);
 	fuse_reply_err(req, 0);
 }
 
@@ -255,6 +268,10 @@ void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 			fuse_reply_err(req, ESTALE);
 		return;
 	}
+	if (n.row->flags & ATTR_CTL) {
+		ctl_read(t, req, fi->fh, t->conf.unique(), size);
+		return;
+	}
 	if (job.file && !off) { /* a new pass: what an earlier one kept is no part of it */
 		files_keep(t->files, job.file, NULL, 0);
 	} else if (reply_rest(&job, n.row)) {
@@ -286,6 +303,8 @@ void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct
 		events |= POLLERR | POLLPRI; /* gone: reading says ENODEV */
 	else if (file && n.row->flags & ATTR_STREAM)
 		events = stream_ready(t->stream, file) ? POLLIN | POLLRDNORM : 0;
+	else if (file && n.row->flags & ATTR_CTL)
+		events = POLLOUT | POLLWRNORM | (ctl_ready(t->ctl, fi->fh) ? POLLIN | POLLRDNORM : 0);
 	else if (changed)
 		events |= POLLERR | POLLPRI;
 	fuse_reply_poll(req, events);

@@ -14,16 +14,16 @@
 struct err;
 struct stash;
 
-#define STASH_ABI 2
+#define STASH_ABI 3
 
 enum stash_region {
 	STASH_SESSION, /* stored INIT, generations, counters: session.c */
 	STASH_MODEL,   /* model.h's arena */
 	STASH_OBJECTS, /* node ids: objects.c */
-	STASH_POLLS,   /* poll handles: polls.c */
+	STASH_CTL,     /* what open ctl files have gathered: ctl_store.c */
 	STASH_EVENTS,  /* ring of event lines: ring.c */
 	STASH_LOG,     /* ring of log lines: ring.c */
-	STASH_FILES,   /* what open files have gathered: positions of streams, ctl text */
+	STASH_FILES,   /* open files, who polls them, positions of streams: files.c */
 	STASH_JOURNAL, /* write requests in flight and their verdicts */
 	STASH_TXN,     /* the engine's journal: what runs, step by step */
 	STASH_COUNT

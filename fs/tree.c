@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl.h"
 #include "internal.h"
 #include "journal.h"
 #include "pcidevfs/err.h"
@@ -47,6 +48,10 @@ static int open_regions(struct tree *t, struct err *err)
 		return r;
 	at = stash_region(st, STASH_FILES, &size);
 	r = files_new(at, size, objects_starts(t->objects) == 1, &t->files, err);
+	if (r)
+		return r;
+	at = stash_region(st, STASH_CTL, &size);
+	r = ctl_new(at, size, &t->ctl, err);
 	if (r)
 		return r;
 	at = stash_region(st, STASH_EVENTS, &size);
@@ -113,6 +118,7 @@ void tree_free(struct tree *t)
 	journal_close(t->journal);
 	ring_close(t->log);
 	ring_close(t->events);
+	ctl_free(t->ctl);
 	files_free(t->files);
 	sets_free(t->sets);
 	objects_close(t->objects);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl.h"
 #include "internal.h"
 #include "journal.h"
 #include "pcidevfs/err.h"
@@ -40,10 +41,10 @@ int write_text(const char *file, const char *buf, size_t size, char text[static 
 	return 0;
 }
 
-static struct actor actor_of(fuse_req_t req, uint64_t unique)
+struct actor write_actor(fuse_req_t req, uint64_t tag)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
-	struct actor who = { .uid = ctx->uid, .gid = ctx->gid, .pid = ctx->pid, .tag = unique };
+	struct actor who = { .uid = ctx->uid, .gid = ctx->gid, .pid = ctx->pid, .tag = tag };
 	char path[64];
 	ssize_t n = -1;
 	int fd;
@@ -112,7 +113,7 @@ static int submit(struct tree *t, fuse_req_t req, uint32_t slot, size_t size, co
 static void carry_out(struct tree *t, fuse_req_t req, const struct node *n, const char *buf, size_t size,
 		      uint32_t slot)
 {
-	const struct actor who = actor_of(req, t->conf.unique() & ~UNIQUE_RESENT);
+	const struct actor who = write_actor(req, t->conf.unique() & ~UNIQUE_RESENT);
 	char text[WRITE_MAX + 1] = "";
 	struct wish wish = { 0 };
 	struct err err = { 0 };
@@ -144,15 +145,16 @@ void file_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, of
 	int result;
 
 	(void)off;
-	(void)fi;
 	if (node_get(t, ino, &n))
 		fuse_reply_err(req, ENODEV);
-	else if (!n.row->store)
+	else if (!row_writable(n.row))
 		fuse_reply_err(req, EIO);
 	else if (!size)
 		fuse_reply_write(req, 0);
 	else if (journal_begin(t->journal, t->conf.unique(), &slot, &result))
 		reply(req, result);
+	else if (n.row->flags & ATTR_CTL)
+		ctl_write(t, req, &n, fi->fh, buf, size, slot);
 	else
 		carry_out(t, req, &n, buf, size, slot);
 }

@@ -3,8 +3,12 @@
 #define FS_WRITE_H
 
 #include <stddef.h>
+#include <stdint.h>
+
+#include "pcidevfs/txn.h"
 
 struct err;
+struct fuse_req;
 
 #define WRITE_MAX 4096
 
@@ -12,5 +16,8 @@ struct err;
  * taken off; another one, NUL and other control characters are EINVAL. text is "" on failure. */
 int write_text(const char *file, const char *buf, size_t size, char text[static WRITE_MAX + 1],
 	       struct err *err);
+
+/* Who sent this request. */
+struct actor write_actor(struct fuse_req *req, uint64_t tag);
 
 #endif

@@ -124,7 +124,7 @@ DEFINE_TEST(stash_refuses_what_is_not_its_own)
 	fd = create();
 	CHECK_EQ(pwrite(fd, &abi, sizeof(abi), 8), (ssize_t)sizeof(abi));
 	CHECK_EQ(stash_attach(fd, &s, &err), -EPROTO);
-	CHECK_IN(err.text, "layout 2");
+	CHECK_IN(err.text, "this program knows layout");
 	CHECK(!s);
 	close(fd);
 }

@@ -36,8 +36,8 @@ DEFINE_TEST(rows_are_complete)
 		for (size_t i = 0; i < *obj_types[k].n_rows; i++) {
 			const struct attr *row = row_at(k, i);
 
-			CHECK(S_ISDIR(row->mode) || row->show || row->flags & ATTR_STREAM);
-			CHECK(!row->store == !(row->mode & 0222) || row->mode & S_IFMT);
+			CHECK(S_ISDIR(row->mode) || row->show || row->flags & (ATTR_STREAM | ATTR_CTL));
+			CHECK(!row_writable(row) == !(row->mode & 0222) || row->mode & S_IFMT);
 			CHECK(!(row->flags & ATTR_CONST && row->store));
 			if (row->flags & ATTR_MEMBER)
 				continue;

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The order of what is written to ctl. Each open file has a queue of writes; the first is carried
+ * out, line by line. What a kill interrupts goes on where the store says: when its write is sent
+ * again, or ahead of the next one.
+ */
+#define FUSE_USE_VERSION 312
+#include "ctl.h"
+
+#include <errno.h>
+#include <fuse_lowlevel.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl_job.h"
+#include "journal.h"
+#include "record.h"
+#include "worker.h"
+#include "write.h"
+
+int ctl_new(void *region, size_t size, struct ctl_files **ret, struct err *err)
+{
+	struct ctl_files *c = calloc(1, sizeof(*c));
+	int r = c ? ctls_new(region, size, &c->store, err) : fail(err, ENOMEM, "no memory for transactions");
+
+	if (r) {
+		free(c);
+		return r;
+	}
+	pthread_mutex_init(&c->lock, NULL);
+	*ret = c;
+	return 0;
+}
+
+void ctl_free(struct ctl_files *c)
+{
+	if (!c)
+		return;
+	ctls_free(c->store);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+static struct ctl_side *side_of(struct ctl_files *c, const struct ctl *ctl)
+{
+	return &c->side[ctl - ctls_at(c->store, 0)];
+}
+
+bool ctl_open(struct ctl_files *c, uint64_t fh)
+{
+	bool open;
+
+	pthread_mutex_lock(&c->lock);
+	open = ctls_open(c->store, fh);
+	pthread_mutex_unlock(&c->lock);
+	return open;
+}
+
+void ctl_release(struct ctl_files *c, uint64_t fh)
+{
+	struct ctl *ctl;
+
+	pthread_mutex_lock(&c->lock);
+	ctl = ctls_find(c->store, fh);
+	if (ctl && side_of(c, ctl)->queue)
+		side_of(c, ctl)->closing = true;
+	else if (ctl)
+		ctls_close(c->store, ctl);
+	pthread_mutex_unlock(&c->lock);
+}
+
+bool ctl_ready(struct ctl_files *c, uint64_t fh)
+{
+	const struct ctl *ctl;
+	bool ready;
+
+	pthread_mutex_lock(&c->lock);
+	ctl = ctls_find(c->store, fh);
+	ready = ctl && ctl_now(ctl)->said > ctl_now(ctl)->read;
+	pthread_mutex_unlock(&c->lock);
+	return ready;
+}
+
+void ctl_clients(struct ctl_files *c, struct out *o)
+{
+	const struct ctl *ctl;
+
+	pthread_mutex_lock(&c->lock);
+	for (size_t i = 0; (ctl = ctls_at(c->store, i)); i++)
+		if (ctl->fh && ctl->hello[0])
+			out_printf(o, "client=%s pid=%u\n", ctl->hello, ctl->hello_pid);
+	pthread_mutex_unlock(&c->lock);
+}
+
+void ctl_read(struct tree *t, struct fuse_req *req, uint64_t fh, uint64_t unique, size_t size)
+{
+	struct ctl_files *c = t->ctl;
+	struct ctl *ctl;
+	char *buf = malloc(size ? size : 1);
+	size_t n = 0;
+
+	if (!buf) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	pthread_mutex_lock(&c->lock);
+	ctl = ctls_find(c->store, fh);
+	if (ctl)
+		n = ctl_take(ctl, unique, buf, size);
+	pthread_mutex_unlock(&c->lock);
+	fuse_reply_buf(req, buf, n);
+	free(buf);
+}
+
+/* With the lock held. Its text gets into the store, unless a former process put it there. */
+static void take(struct ctl_job *job)
+{
+	struct ctl_state *next;
+
+	job->taken = true;
+	if (ctl_now(job->ctl)->writer == job->unique)
+		return;
+	next = ctl_next(job->ctl);
+	next->writer = job->unique;
+	next->who = job->who;
+	next->journal_slot = job->journal_slot;
+	next->size = (uint32_t)job->size;
+	next->verdict = 0;
+	next->commands = 0;
+	if (ctl_append(job->ctl, next, job->buf, job->size)) {
+		next->begin = next->scanned = next->end = 0; /* makes room for abort */
+		next->broken = E2BIG;
+		next->verdict = -E2BIG;
+		fail(&job->err, E2BIG, "ctl: at most %zu bytes in one write, %zu in a transaction; "
+		     "write abort and begin again", CTL_WRITE, CTL_TEXT);
+	}
+	ctl_swap(job->ctl);
+}
+
+static void tell_end(const struct ctl_job *job, struct out *o)
+{
+	if (job->answer.data)
+		out_put(o, job->answer.data, job->answer.len);
+	if (job->err.code)
+		out_printf(o, "error %s %s\nend\n", err_name(job->err.code), job->err.text);
+	else
+		out_printf(o, "ok\nend\n");
+	o->failed |= job->answer.failed;
+}
+
+/* The command has ended: its answer and what it leaves of the transaction become the state at once. */
+static void settle(struct ctl_job *job)
+{
+	uint32_t flags = job->command ? job->command->flags : 0;
+	int code = job->err.code;
+	struct ctl_state *next;
+	struct out o = { 0 };
+	size_t len = 0;
+
+	if (code || !(flags & CMD_LINE))
+		tell_end(job, &o);
+	pthread_mutex_lock(&job->tree->ctl->lock);
+	next = ctl_next(job->ctl);
+	if (job->command && ctl_line(job->ctl, next, &len))
+		next->scanned += (uint32_t)len + 1;
+	if (flags & CMD_ENDS) {
+		next->begin = next->scanned;
+		next->broken = 0;
+	}
+	if (code && flags & CMD_LINE)
+		next->broken = code;
+	if (code && !next->verdict)
+		next->verdict = -code;
+	next->commands++;
+	if (o.failed || (o.len && !ctl_say(job->ctl, next, job->unique, o.data, o.len)))
+		next->verdict = next->verdict ?: -ENOBUFS;
+	ctl_swap(job->ctl);
+	pthread_mutex_unlock(&job->tree->ctl->lock);
+	out_free(&o);
+	files_wake(job->tree->files, job->ino);
+}
+
+static void end_command(struct ctl_job *job)
+{
+	const struct ctl_command *c = job->command;
+
+	if (c && job->arg > job->line && job->arg[0]) /* the log shows the whole line */
+		job->arg[-1] = ' ';
+	if (job->err.code || (c && c->flags & CMD_LOGS))
+		record_verdict(job->tree, job->has_home ? &job->home : NULL, "ctl", c ? job->line : "", &job->who,
+			       &job->err);
+	settle(job);
+	free(job->wishes);
+	out_free(&job->answer);
+	job->wishes = NULL;
+	job->n_wishes = 0;
+	job->answer = (struct out){ 0 };
+	job->err = (struct err){ 0 };
+	job->command = NULL;
+}
+
+static void run_waiting(struct engine *e, void *ctx)
+{
+	struct ctl_job *job = ctx;
+
+	(void)e;
+	job->command->run(job);
+	job_ended(job);
+}
+
+/* False: the command ends later, on another thread, which then goes on. */
+static bool start(struct ctl_job *job)
+{
+	atomic_store(&job->turn, 0);
+	if (!(job->command->flags & CMD_WAITS)) {
+		if (job->command->run(job))
+			return true;
+	} else if (engine_defer(job->tree->conf.engine, run_waiting, job)) {
+		fail(&job->err, EAGAIN, "ctl: no thread can be had to carry this out; try again");
+		return true;
+	}
+	return atomic_exchange(&job->turn, 1);
+}
+
+/* Goes past the lines of the transaction to the next command; false: there is none. */
+static bool find_command(struct ctl_job *job)
+{
+	struct ctl_state *next;
+	const char *line;
+	size_t len;
+
+	pthread_mutex_lock(&job->tree->ctl->lock);
+	next = ctl_next(job->ctl);
+	while ((line = ctl_line(job->ctl, next, &len))) {
+		/* What is longer than any command is a line, and will be refused as one. */
+		if (len < sizeof(job->line)) {
+			memcpy(job->line, line, len);
+			job->line[len] = '\0';
+			job->command = command_of(job->line, &job->arg);
+		}
+		if (job->command)
+			break;
+		next->scanned += (uint32_t)len + 1;
+	}
+	ctl_swap(job->ctl);
+	pthread_mutex_unlock(&job->tree->ctl->lock);
+	return job->command;
+}
+
+/* False: it waits, and who ends its command goes on. */
+static bool carry_on(struct ctl_job *job)
+{
+	if (!job->taken) {
+		pthread_mutex_lock(&job->tree->ctl->lock);
+		take(job);
+		pthread_mutex_unlock(&job->tree->ctl->lock);
+		if (job->err.code)
+			end_command(job);
+	}
+	while (find_command(job)) {
+		if (!start(job))
+			return false;
+		end_command(job);
+	}
+	return true;
+}
+
+static void reply(struct fuse_req *req, int result)
+{
+	if (req && result < 0)
+		fuse_reply_err(req, -result);
+	else if (req)
+		fuse_reply_write(req, (size_t)result);
+}
+
+/* The verdict is written down before the write leaves the store, and that before it is told. Returns
+ * the next write to the same file. */
+static struct ctl_job *finish(struct ctl_job *job)
+{
+	struct ctl_files *c = job->tree->ctl;
+	struct ctl_job *following;
+	struct ctl_state *next;
+	struct fuse_req *req;
+	int result;
+
+	pthread_mutex_lock(&c->lock);
+	next = ctl_next(job->ctl);
+	result = next->verdict ?: (int)next->size;
+	journal_end(job->tree->journal, job->journal_slot, result);
+	next->writer = 0;
+	ctl_swap(job->ctl);
+	req = job->req;
+	following = job->side->queue = job->next;
+	if (!following && job->side->closing) {
+		job->side->closing = false;
+		ctls_close(c->store, job->ctl);
+	}
+	pthread_mutex_unlock(&c->lock);
+	reply(req, result);
+	free(job);
+	return following;
+}
+
+static void drive(void *ctx)
+{
+	struct ctl_job *job = ctx;
+
+	while (job && carry_on(job))
+		job = finish(job);
+}
+
+void job_ended(struct ctl_job *job)
+{
+	if (!atomic_exchange(&job->turn, 1))
+		return; /* who started it has not returned yet, and will go on */
+	end_command(job);
+	drive(job);
+}
+
+static struct ctl_job *job_new(struct tree *t, const struct node *n, const char *buf, size_t size)
+{
+	struct ctl_job *job = calloc(1, sizeof(*job) + size);
+
+	if (!job)
+		return NULL;
+	job->tree = t;
+	job->ino = n->ino;
+	job->size = size;
+	memcpy(job->buf, buf, size);
+	job->has_home = n->subject.dev != NULL;
+	job->home = n->dev.key;
+	return job;
+}
+
+/* With the lock held. A write that a former process began is finished first, whether or not the kernel
+ * sends it again. */
+static struct ctl_job *orphan(struct tree *t, const struct node *n, const struct ctl *ctl)
+{
+	const struct ctl_state *s = ctl_now(ctl);
+	struct ctl_job *job = job_new(t, n, "", 0);
+
+	if (!job)
+		return NULL;
+	job->unique = s->writer;
+	job->who = s->who;
+	job->journal_slot = s->journal_slot;
+	return job;
+}
+
+/* With the lock held. Returns what is to be driven now; NULL: those before it are. */
+static struct ctl_job *enqueue(struct ctl_job *job, const struct node *n)
+{
+	struct ctl_job **at = &job->side->queue, *former = NULL;
+	uint64_t writer = ctl_now(job->ctl)->writer;
+
+	if (!*at && writer && writer != job->unique)
+		former = orphan(job->tree, n, job->ctl);
+	if (former) {
+		former->ctl = job->ctl;
+		former->side = job->side;
+		former->next = job;
+		*at = former;
+		return former;
+	}
+	while (*at)
+		at = &(*at)->next;
+	*at = job;
+	return job == job->side->queue ? job : NULL;
+}
+
+/* With the lock held. Its write is being finished already, from what the former process left. */
+static bool joins(struct ctl_side *side, struct ctl_job *job)
+{
+	struct ctl_job *first = side->queue;
+
+	if (!first || first->req || first->unique != job->unique)
+		return false;
+	first->req = job->req;
+	return true;
+}
+
+static void refuse(struct ctl_job *job, struct tree *t, struct fuse_req *req, uint32_t journal_slot)
+{
+	int r = job ? -ESTALE : -ENOMEM;
+
+	journal_end(t->journal, journal_slot, r);
+	reply(req, r);
+	free(job);
+}
+
+void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint64_t fh, const char *buf,
+	       size_t size, uint32_t journal_slot)
+{
+	struct ctl_job *job = job_new(t, n, buf, size), *first = NULL;
+	struct ctl_files *c = t->ctl;
+	bool joined = false;
+
+	if (!job) {
+		refuse(job, t, req, journal_slot);
+		return;
+	}
+	job->req = req;
+	job->unique = t->conf.unique() & ~UNIQUE_RESENT;
+	job->journal_slot = journal_slot;
+	job->who = write_actor(req, job->unique);
+	pthread_mutex_lock(&c->lock);
+	job->ctl = ctls_find(c->store, fh);
+	if (job->ctl) {
+		job->side = side_of(c, job->ctl);
+		joined = joins(job->side, job);
+		first = joined ? NULL : enqueue(job, n);
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (joined)
+		free(job);
+	else if (!job->ctl)
+		refuse(job, t, req, journal_slot);
+	else if (first && worker_do(t->worker, drive, first))
+		drive(first);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ctl: transactions over several devices (docs/CTL.md). Writes to one open file are carried out one
+ * after another, in the order in which they came, on threads that may wait. Thread-safe.
+ */
+#ifndef FS_CTL_H
+#define FS_CTL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ctl_files;
+struct err;
+struct fuse_req;
+struct node;
+struct out;
+struct tree;
+
+int ctl_new(void *region, size_t size, struct ctl_files **ret, struct err *err);
+void ctl_free(struct ctl_files *c);
+
+/* False: too many are open. */
+bool ctl_open(struct ctl_files *c, uint64_t fh);
+void ctl_release(struct ctl_files *c, uint64_t fh);
+/* All that is known of the request is taken here: unique, journal slot; answered once it is done. */
+void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint64_t fh, const char *buf,
+	       size_t size, uint32_t journal_slot);
+void ctl_read(struct tree *t, struct fuse_req *req, uint64_t fh, uint64_t unique, size_t size);
+/* Unread answers? */
+bool ctl_ready(struct ctl_files *c, uint64_t fh);
+/* "client=NAME pid=N" for each that said hello. */
+void ctl_clients(struct ctl_files *c, struct out *o);
+
+#endif

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the lines of ctl mean. A command is a row at the end of this file. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl_job.h"
+#include "lines.h"
+#include "pcidevfs/intent.h"
+#include "pcidevfs/model.h"
+#include "record.h"
+
+#define WISHES_MAX 4096
+
+static struct lines_of lines_of(struct ctl_job *job)
+{
+	return (struct lines_of){
+		.tree = job->tree,
+		.file = "ctl",
+		.home = job->has_home ? &job->home : NULL,
+		.req = job->req,
+		.who = &job->who,
+	};
+}
+
+/* Puts the line's name before the sentence, in place of the file's, which says less. */
+static void put_label(struct err *err, const char *label)
+{
+	struct err was = *err;
+	const char *slash = strrchr(label, '/'), *file = slash ? slash + 1 : label;
+	const char *text = was.text;
+
+	if (!strncmp(text, "ctl: ", 5))
+		text += 5;
+	else if (!strncmp(text, file, strlen(file)) && !strncmp(text + strlen(file), ": ", 2))
+		text += strlen(file) + 2;
+	fail(err, was.code, "%s: %s", label, text);
+}
+
+static void label_of(const struct wish *w, char label[static LINE_LABEL])
+{
+	char id[KEY_NAME + 8];
+
+	if (w->virtfn)
+		snprintf(label, LINE_LABEL, "%s/virtfn%u/%s", key_id(&w->dev, id), w->virtfn - 1u, w->file);
+	else
+		snprintf(label, LINE_LABEL, "%s/%s", key_id(&w->dev, id), w->file);
+}
+
+/* The engine refuses the whole: which line it means is the one whose device its sentence names. */
+static void label_verdict(const struct ctl_job *job, struct err *err)
+{
+	const struct wish *w = &job->wishes[0];
+	char label[LINE_LABEL];
+
+	for (size_t i = 0; i < job->n_wishes; i++)
+		if (strstr(err->text, job->wishes[i].dev.name)) {
+			w = &job->wishes[i];
+			break;
+		}
+	label_of(w, label);
+	put_label(err, label);
+}
+
+static int add_wish(struct ctl_job *job, const struct wish *wish, struct err *err)
+{
+	size_t n = job->n_wishes;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct wish *w = &job->wishes[i];
+
+		if (key_eq(&w->dev, &wish->dev) && w->virtfn == wish->virtfn && !strcmp(w->file, wish->file))
+			return fail(err, EINVAL, "ctl: it is written twice in one transaction");
+	}
+	if (n == WISHES_MAX)
+		return fail(err, E2BIG, "ctl: a transaction has at most %d lines", WISHES_MAX);
+	if (!(n & (n - 1))) {
+		struct wish *v = reallocarray(job->wishes, n ? 2 * n : 1, sizeof(*v));
+
+		if (!v)
+			return fail(err, ENOMEM, "ctl: out of memory");
+		job->wishes = v;
+	}
+	job->wishes[job->n_wishes++] = *wish;
+	return 0;
+}
+
+/* A line that is refused is a refused write to the file that it names. */
+static int gather_line(struct ctl_job *job, char *line, struct err *err)
+{
+	const struct lines_of of = lines_of(job);
+	char label[LINE_LABEL], *value = line + strcspn(line, " ");
+	const char *slash;
+	struct wish wish;
+	int r;
+
+	value += *value != '\0';
+	r = line_wish(&of, line, &wish, label, err);
+	r = r ? r : add_wish(job, &wish, err);
+	if (!r)
+		return 0;
+	slash = strrchr(label, '/');
+	if (wish.dev.bus && !wish.virtfn)
+		record_verdict(job->tree, &wish.dev, slash ? slash + 1 : label, value, &job->who, err);
+	put_label(err, label);
+	return r;
+}
+
+/* Lifts the guard for the device and, as a claim is its group's, for those that share its group. */
+static int lift(struct ctl_job *job, const char *arg, struct err *err)
+{
+	const struct lines_of of = lines_of(job);
+	struct model *m = job->tree->conf.model;
+	const struct device *dev;
+	struct target at;
+	int r = line_target(&of, arg, &at, err);
+
+	if (r)
+		return r;
+	model_lock(m);
+	dev = model_find(m, &at.dev);
+	for (size_t i = 0; i < job->n_wishes; i++) {
+		struct wish *w = &job->wishes[i];
+		const struct device *d = w->virtfn ? NULL : model_find(m, &w->dev);
+
+		w->force |= key_eq(&w->dev, &at.dev) && w->virtfn == at.virtfn;
+		w->force |= dev && d && !at.virtfn && dev->facts.iommu_group >= 0 &&
+			    dev->facts.iommu_group == d->facts.iommu_group;
+	}
+	model_unlock(m);
+	return dev ? 0 : fail(err, ENODEV, "ctl: force: there is no device %s", at.dev.name);
+}
+
+static int each_line(struct ctl_job *job, int (*take)(struct ctl_job *job, char *line, struct err *err),
+		     struct err *err)
+{
+	const struct ctl_state *s = ctl_now(job->ctl);
+	const char *at = job->ctl->text + s->begin, *end = job->ctl->text + s->scanned;
+	int r = 0;
+
+	while (at < end && !r) {
+		const char *nl = memchr(at, '\n', (size_t)(end - at));
+		_free_ char *line = strndup(at, (size_t)(nl - at));
+
+		r = line ? take(job, line, err) : fail(err, ENOMEM, "ctl: out of memory");
+		at = nl + 1;
+	}
+	return r;
+}
+
+static int take_wish(struct ctl_job *job, char *line, struct err *err)
+{
+	char *arg;
+
+	return !line[0] || command_of(line, &arg) ? 0 : gather_line(job, line, err);
+}
+
+static int take_force(struct ctl_job *job, char *line, struct err *err)
+{
+	char *arg;
+	const struct ctl_command *c = command_of(line, &arg);
+
+	return c && c->flags & CMD_LINE ? lift(job, arg, err) : 0;
+}
+
+/* All lines of the transaction as wishes. */
+static int gather(struct ctl_job *job, struct err *err)
+{
+	int broken = ctl_now(job->ctl)->broken;
+	int r;
+
+	if (broken)
+		return fail(err, broken, "ctl: a part of this transaction was refused; write abort and begin again");
+	r = each_line(job, take_wish, err);
+	return r ? r : each_line(job, take_force, err);
+}
+
+static void commit_done(void *ctx, const struct err *err)
+{
+	struct ctl_job *job = ctx;
+
+	job->err = *err;
+	if (err->code)
+		label_verdict(job, &job->err);
+	job_ended(job);
+}
+
+/* Sent again after a crash, each commit of a write gets the verdict that it had. */
+static bool run_commit(struct ctl_job *job)
+{
+	struct actor who = job->who;
+
+	if (gather(job, &job->err) || !job->n_wishes)
+		return true;
+	who.tag = job->unique | (uint64_t)(ctl_now(job->ctl)->commands & 0x7fff) << 48;
+	txn_submit(job->tree->conf.engine, job->wishes, job->n_wishes, &who, commit_done, job);
+	return false;
+}
+
+static bool run_check(struct ctl_job *job)
+{
+	struct out steps = { 0 };
+	const char *line, *nl;
+
+	if (gather(job, &job->err) || !job->n_wishes)
+		return true;
+	if (txn_check(job->tree->conf.engine, job->wishes, job->n_wishes, &steps, &job->err))
+		label_verdict(job, &job->err);
+	for (line = out_text(&steps); (nl = strchr(line, '\n')); line = nl + 1)
+		if (line[0] >= '0' && line[0] <= '9') /* not "nothing to do" */
+			out_printf(&job->answer, "step %.*s\n", (int)(nl - line), line);
+	job->answer.failed |= steps.failed;
+	out_free(&steps);
+	return true;
+}
+
+static bool run_abort(struct ctl_job *job)
+{
+	(void)job;
+	return true;
+}
+
+/* Only asks: it counts as a line, once the commit comes. */
+static bool run_force(struct ctl_job *job)
+{
+	const struct lines_of of = lines_of(job);
+	struct target at;
+
+	if (job->who.uid)
+		fail(&job->err, EPERM, "ctl: force is for root; the host needs what it would take away");
+	else
+		line_target(&of, job->arg, &at, &job->err);
+	return true;
+}
+
+#define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+
+static bool run_hello(struct ctl_job *job)
+{
+	struct ctl *ctl = job->ctl;
+
+	if (!job->arg[0] || job->arg[strspn(job->arg, NAME_CHARS)] || strlen(job->arg) >= sizeof(ctl->hello)) {
+		fail(&job->err, EINVAL, "ctl: hello takes a name of letters, digits and . _ -, at most %zu",
+		     sizeof(ctl->hello) - 1);
+		return true;
+	}
+	pthread_mutex_lock(&job->tree->ctl->lock);
+	STR_COPY(ctl->hello, job->arg);
+	ctl->hello_pid = (uint32_t)job->who.pid;
+	pthread_mutex_unlock(&job->tree->ctl->lock);
+	return true;
+}
+
+static struct intents *intents_of(struct ctl_job *job)
+{
+	if (!job->tree->conf.intents)
+		fail(&job->err, EOPNOTSUPP, "ctl: nothing is kept over reboots here");
+	return job->tree->conf.intents;
+}
+
+static bool run_forget(struct ctl_job *job)
+{
+	struct intents *in = intents_of(job);
+
+	if (in && job->has_home)
+		fail(&job->err, EINVAL, "ctl: forget is for the ctl of the root");
+	else if (in && intents_forget(in, job->arg, &job->err))
+		fail_wrap(&job->err, "ctl: forget");
+	return true;
+}
+
+static bool run_accept(struct ctl_job *job)
+{
+	const struct lines_of of = lines_of(job);
+	struct intents *in = intents_of(job);
+	struct target at;
+
+	if (!in || line_target(&of, job->arg, &at, &job->err))
+		return true;
+	if (at.virtfn)
+		fail(&job->err, EINVAL, "ctl: accept takes the address of a device that is there");
+	else if (intents_accept(in, &at.dev, &job->err))
+		fail_wrap(&job->err, "ctl: accept");
+	return true;
+}
+
+static const struct ctl_command commands[] = {
+	{ "commit", CMD_ENDS | CMD_LOGS, run_commit },
+	{ "check", 0, run_check },
+	{ "abort", CMD_ENDS, run_abort },
+	{ "force", CMD_LINE, run_force },
+	{ "hello", 0, run_hello },
+	{ "forget", CMD_LOGS | CMD_WAITS, run_forget },
+	{ "accept", CMD_LOGS | CMD_WAITS, run_accept },
+};
+
+const struct ctl_command *command_of(char *line, char **ret_arg)
+{
+	size_t n = strcspn(line, " ");
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (strlen(commands[i].name) != n || strncmp(commands[i].name, line, n))
+			continue;
+		*ret_arg = line + n + (line[n] != '\0');
+		line[n] = '\0';
+		return &commands[i];
+	}
+	return NULL;
+}

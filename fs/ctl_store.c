@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "ctl_store.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "journal.h"
+#include "pcidevfs/err.h"
+
+#define CTL_ABI 1
+
+struct region {
+	union {
+		struct {
+			char magic[8];
+			uint32_t abi;
+		};
+		char page[4096];
+	};
+	struct ctl ctls[];
+};
+
+struct ctls {
+	struct region *r;
+	size_t n;
+};
+
+static const char ctl_magic[8] = "ctl";
+
+int ctls_new(void *region, size_t size, struct ctls **ret, struct err *err)
+{
+	struct ctls *c = calloc(1, sizeof(*c));
+	struct region *r = region;
+
+	if (!c || size < sizeof(*r) + sizeof(struct ctl)) {
+		free(c);
+		return fail(err, ENOMEM, "no memory for transactions");
+	}
+	c->n = (size - sizeof(*r)) / sizeof(struct ctl);
+	c->n = c->n > CTL_FILES ? CTL_FILES : c->n;
+	c->r = r;
+	if (memcmp(r->magic, ctl_magic, sizeof(r->magic)) || r->abi != CTL_ABI) {
+		for (size_t i = 0; i < c->n; i++)
+			if (r->ctls[i].fh)
+				r->ctls[i].fh = 0;
+		r->abi = CTL_ABI;
+		memcpy(r->magic, ctl_magic, sizeof(r->magic));
+	}
+	*ret = c;
+	return 0;
+}
+
+void ctls_free(struct ctls *c)
+{
+	free(c);
+}
+
+struct ctl *ctls_at(struct ctls *c, size_t i)
+{
+	return i < c->n ? &c->r->ctls[i] : NULL;
+}
+
+struct ctl *ctls_find(struct ctls *c, uint64_t fh)
+{
+	for (size_t i = 0; i < c->n && fh; i++)
+		if (c->r->ctls[i].fh == fh)
+			return &c->r->ctls[i];
+	return NULL;
+}
+
+struct ctl *ctls_open(struct ctls *c, uint64_t fh)
+{
+	struct ctl *ctl = ctls_find(c, fh);
+
+	for (size_t i = 0; i < c->n && !ctl; i++)
+		if (!c->r->ctls[i].fh) {
+			ctl = &c->r->ctls[i];
+			ctl->which = 0;
+			ctl->hello[0] = '\0';
+			memset(ctl->state, 0, sizeof(ctl->state));
+			atomic_signal_fence(memory_order_seq_cst);
+			ctl->fh = fh;
+		}
+	return ctl;
+}
+
+/* Its pages go back to the system. */
+void ctls_close(struct ctls *c, struct ctl *ctl)
+{
+	uintptr_t from = ((uintptr_t)ctl->text + 4095) & ~(uintptr_t)4095;
+	uintptr_t to = (uintptr_t)(ctl + 1) & ~(uintptr_t)4095;
+
+	(void)c;
+	ctl->fh = 0;
+	madvise((void *)from, to - from, MADV_REMOVE);
+}
+
+struct ctl_state *ctl_next(struct ctl *ctl)
+{
+	struct ctl_state *next = &ctl->state[(ctl->which + 1) & 1];
+
+	*next = *ctl_now(ctl);
+	return next;
+}
+
+void ctl_swap(struct ctl *ctl)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	ctl->which++;
+}
+
+int ctl_append(struct ctl *ctl, struct ctl_state *next, const char *buf, size_t size)
+{
+	uint32_t len = next->end - next->begin;
+
+	if (size > CTL_WRITE || len + size > CTL_TEXT)
+		return -E2BIG;
+	/* Moved only where the copy does not touch the original: a kill may come in the middle. */
+	if (next->begin >= len) {
+		memcpy(ctl->text, ctl->text + next->begin, len);
+		next->scanned -= next->begin;
+		next->begin = 0;
+		next->end = len;
+	}
+	memcpy(ctl->text + next->end, buf, size);
+	next->end += (uint32_t)size;
+	return 0;
+}
+
+const char *ctl_line(const struct ctl *ctl, const struct ctl_state *s, size_t *ret_len)
+{
+	const char *line = ctl->text + s->scanned;
+	const char *nl = memchr(line, '\n', s->end - s->scanned);
+
+	if (!nl)
+		return NULL;
+	*ret_len = (size_t)(nl - line);
+	return line;
+}
+
+bool ctl_say(struct ctl *ctl, struct ctl_state *next, uint64_t to, const char *text, size_t len)
+{
+	if (next->said_to != to) {
+		next->said_to = to;
+		next->said = next->read = next->read_from = 0;
+	}
+	if (len > CTL_SAID - next->said)
+		return false;
+	memcpy(ctl->said + next->said, text, len);
+	next->said += (uint32_t)len;
+	return true;
+}
+
+size_t ctl_take(struct ctl *ctl, uint64_t unique, char *buf, size_t size)
+{
+	struct ctl_state *next = ctl_next(ctl);
+	size_t n;
+
+	if (unique & UNIQUE_RESENT && next->read_by == (unique & ~UNIQUE_RESENT))
+		next->read = next->read_from;
+	next->read_by = unique & ~UNIQUE_RESENT;
+	next->read_from = next->read;
+	n = next->said - next->read;
+	n = n < size ? n : size;
+	memcpy(buf, ctl->said + next->read, n);
+	next->read += (uint32_t)n;
+	ctl_swap(ctl);
+	return n;
+}

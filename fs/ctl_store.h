@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What an open ctl has gathered, in memory that outlives the process: text, the write that is being
+ * carried out, unread answers. Text and answers are appended beyond what the state names; then the
+ * state is swapped, so that a kill leaves the one before or the one after. Not locked.
+ */
+#ifndef FS_CTL_STORE_H
+#define FS_CTL_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pcidevfs/txn.h"
+
+struct ctls;
+struct err;
+
+#define CTL_WRITE ((size_t)64 << 10) /* the most one write may bring */
+#define CTL_TEXT ((size_t)1 << 20)   /* the most a transaction may hold */
+#define CTL_SAID ((size_t)2 << 20)   /* answers of one write */
+#define CTL_FILES 256
+#define CTL_HELLO 64
+
+struct ctl_state {
+	uint32_t begin, scanned, end; /* of text: the transaction's lines, then what is yet to be looked at */
+	int32_t broken;		      /* errno of a line or write that was refused: no commit until abort */
+	/* The write that is being carried out; 0 none. */
+	uint64_t writer;
+	struct actor who;
+	uint32_t journal_slot, size;
+	int32_t verdict;   /* -errno of its first command that failed */
+	uint32_t commands; /* of it that were carried out */
+	/* Answers: to the commands of one write. */
+	uint64_t said_to;
+	uint32_t said, read;
+	uint64_t read_by; /* the last read and where it began: for when it is sent again */
+	uint32_t read_from;
+};
+
+struct ctl {
+	uint64_t fh; /* 0: free */
+	uint32_t which;
+	uint32_t hello_pid;
+	char hello[CTL_HELLO];
+	struct ctl_state state[2];
+	/* The last transaction may have ended behind as much text; then the next is moved to the start. */
+	char text[2 * (CTL_TEXT + CTL_WRITE)];
+	char said[CTL_SAID];
+};
+
+int ctls_new(void *region, size_t size, struct ctls **ret, struct err *err);
+void ctls_free(struct ctls *c);
+
+/* NULL when CTL_FILES are open. The same fh gives the same again. */
+struct ctl *ctls_open(struct ctls *c, uint64_t fh);
+struct ctl *ctls_find(struct ctls *c, uint64_t fh);
+void ctls_close(struct ctls *c, struct ctl *ctl);
+/* The i-th, or NULL when i is beyond; its fh may be 0. */
+struct ctl *ctls_at(struct ctls *c, size_t i);
+
+static inline const struct ctl_state *ctl_now(const struct ctl *ctl)
+{
+	return &ctl->state[ctl->which & 1];
+}
+/* The next state, to be filled in; it counts from ctl_swap() on. */
+struct ctl_state *ctl_next(struct ctl *ctl);
+void ctl_swap(struct ctl *ctl);
+
+/* Appends what was written, in the next state. -E2BIG when the transaction would become too long. */
+int ctl_append(struct ctl *ctl, struct ctl_state *next, const char *buf, size_t size);
+/* The line at `scanned`, without its newline; NULL when there is no whole one. */
+const char *ctl_line(const struct ctl *ctl, const struct ctl_state *s, size_t *ret_len);
+/* Adds an answer to write `to`, in the next state; those to former writes go. False: no room. */
+bool ctl_say(struct ctl *ctl, struct ctl_state *next, uint64_t to, const char *text, size_t len);
+/* Takes up to size bytes of the answers for the read `unique`, which may be one sent again. */
+size_t ctl_take(struct ctl *ctl, uint64_t unique, char *buf, size_t size);
+
+#endif
