@@ -9,6 +9,7 @@
 #include "pcidevfs/io.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
+#include "serials.h"
 
 /* A burst of events is one question; a helper walks /proc or the whole block layer for it. */
 #define PAUSE_MS 100
@@ -254,9 +255,17 @@ static bool anything_claimed(struct model *m)
 	return claimed;
 }
 
+void serials_want(struct backend *b)
+{
+	pthread_mutex_lock(&b->guards.lock);
+	b->guards.serials = true;
+	pthread_cond_signal(&b->guards.wake);
+	pthread_mutex_unlock(&b->guards.lock);
+}
+
 static bool any_wanted(const struct guards *g)
 {
-	bool any = false;
+	bool any = g->serials;
 
 	for (int i = 0; i < GUARD_COUNT; i++)
 		any |= g->wanted[i];
@@ -291,7 +300,7 @@ void *guards_main(void *arg)
 	struct guards *g = &b->guards;
 
 	for (;;) {
-		bool claimed = anything_claimed(b->model), run[GUARD_COUNT];
+		bool claimed = anything_claimed(b->model), run[GUARD_COUNT], serials;
 
 		pthread_mutex_lock(&g->lock);
 		wait_wanted(g, claimed);
@@ -301,10 +310,14 @@ void *guards_main(void *arg)
 		}
 		memcpy(run, g->wanted, sizeof(run));
 		memset(g->wanted, 0, sizeof(g->wanted));
+		serials = g->serials;
+		g->serials = false;
 		pthread_mutex_unlock(&g->lock);
 		for (int i = 0; i < GUARD_COUNT; i++)
 			if (run[i])
 				guard_run(b, i);
+		if (serials)
+			serials_run(b);
 		pthread_mutex_lock(&g->lock);
 		pause_after(g);
 		pthread_mutex_unlock(&g->lock);

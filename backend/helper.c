@@ -15,6 +15,7 @@
 #include "pcidevfs/holders.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
+#include "serials.h"
 #include "wire.h"
 
 static int do_write(const struct sysfs *s, char *const *argv, struct out *answer)
@@ -68,6 +69,11 @@ static int do_modprobe(const struct sysfs *s, char *const *argv, struct out *ans
 	return module_load(argv[1]);
 }
 
+static int do_serials(const struct sysfs *s, char *const *argv, struct out *answer)
+{
+	return serials_scan(s, argv[1], answer);
+}
+
 /* What a helper can be asked for. Paths are relative to the sysfs root. */
 static const struct {
 	const char *name;
@@ -80,6 +86,7 @@ static const struct {
 	{ "holders", 2, do_holders }, /* address */
 	{ "holders-all", 1, do_holders_all },
 	{ "critical", 1, do_critical },
+	{ "serials", 2, do_serials },	/* addresses, blanks between them */
 	{ "modprobe", 2, do_modprobe }, /* module */
 };
 

@@ -29,6 +29,7 @@ struct guards {
 	pthread_cond_t wake;  /* something is wanted, or stop */
 	pthread_cond_t ended; /* a run did */
 	bool wanted[GUARD_COUNT];	     /* lock */
+	bool serials;			     /* lock; there are functions whose serial nobody looked for */
 	struct guard_runs runs[GUARD_COUNT]; /* lock */
 	bool stop;			     /* lock */
 	atomic_uint unseen;		     /* processes whose open files could not be seen */
@@ -70,6 +71,8 @@ int guard_run(struct backend *b, enum guard guard);
 int guard_result(struct backend *b, enum guard guard);
 /* Asks guards_main() for it, soon and not too often. */
 void guard_want(struct backend *b, enum guard guard);
+/* Asks guards_main() for the serials of new functions. */
+void serials_want(struct backend *b);
 /* The guards' thread; arg is the backend. Ends after guards_stop(). */
 void *guards_main(void *arg);
 void guards_stop(struct backend *b);

@@ -233,7 +233,8 @@ static void complete(struct backend *b, const struct facts *old, struct facts *f
 	f->vfio_ready = sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/%s", f->vfio_driver);
 }
 
-static bool commit_one(struct backend *b, const struct seen *s, const struct named *names, size_t n)
+static bool commit_one(struct backend *b, const struct seen *s, const struct named *names, size_t n,
+		       bool *ret_new)
 {
 	struct model *m = b->model;
 	uint64_t ids = name_ids(&s->facts);
@@ -249,6 +250,7 @@ static bool commit_one(struct backend *b, const struct seen *s, const struct nam
 	if (!dev)
 		return false;
 	complete(b, &dev->facts, &facts);
+	*ret_new |= !facts.serial_known;
 	dev->facts = facts;
 	if (name && name->known)
 		dev->names = name->names;
@@ -282,7 +284,7 @@ static bool has_iommu(const struct sysfs *sys)
 
 static int commit(struct backend *b, const struct batch *batch, bool all)
 {
-	bool iommu = has_iommu(&b->sys), fits = true;
+	bool iommu = has_iommu(&b->sys), fits = true, new = false;
 	size_t n = 0;
 	_free_ struct named *names = collect_ids(batch, &n);
 	struct names_db *db = NULL;
@@ -294,10 +296,12 @@ static int commit(struct backend *b, const struct batch *batch, bool all)
 	if (all)
 		remove_others(b->model, batch);
 	for (size_t i = 0; i < batch->n; i++)
-		fits &= commit_one(b, &batch->v[i], names, n);
+		fits &= commit_one(b, &batch->v[i], names, n, &new);
 	model_publish(b->model);
 	model_unlock(b->model);
 	close_database(db);
+	if (new)
+		serials_want(b);
 	return fits ? 0 : -ENOSPC;
 }
 

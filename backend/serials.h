@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Serial numbers tell a card from another of its kind. They lie in config space, whose reading wakes a
+ * sleeping device and may hang with a sick one: each is read once, by a helper. */
+#ifndef PCIDEVFS_BACKEND_SERIALS_H
+#define PCIDEVFS_BACKEND_SERIALS_H
+
+#include <stdint.h>
+
+struct backend;
+struct out;
+struct sysfs;
+
+/* The PCIe Device Serial Number in this config space, 0 when it has none. Only the chain of extended
+ * capabilities is read. */
+uint64_t serial_read(int config);
+
+/* In a helper: addresses has them separated by blanks, and is cut up. Appends "<address> <hex>" lines for
+ * those that have one. */
+int serials_scan(const struct sysfs *s, char *addresses, struct out *ret);
+
+/* Looks for those not looked for yet, into the model. */
+void serials_run(struct backend *b);
+
+#endif

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "../../backend/serials.h"
+#include "../../backend/variant.h"
+#include "fakepci.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/pci.h"
+#include "pcidevfs/plan.h"
+#include "pcidevfs/util.h"
+
+#define PF "0000:02:00.0"
+#define VF0 "0000:02:10.0"
+#define VF1 "0000:02:10.2"
+#define GPU "0000:3b:00.0"
+#define PLAIN "0000:04:00.0"
+
+/* A NIC with two of eight VFs, an NVIDIA GPU with SR-IOV, and a function without. */
+static struct world_fake server(void)
+{
+	fake_machine();
+	fake_add(&(struct fake){ PF, "0x8086\n", "0x10c9\n", "0x020000\n", "igb", 5 });
+	fake_add(&(struct fake){ VF0, "0x8086\n", "0x10ca\n", "0x020000\n", "igbvf", 6 });
+	fake_add(&(struct fake){ VF1, "0x8086\n", "0x10ca\n", "0x020000\n", "igbvf", 7 });
+	fake_add(&(struct fake){ GPU, "0x10de\n", "0x25b6\n", "0x030200\n", "nvidia", 41 });
+	fake_add(&(struct fake){ PLAIN, "0x8086\n", "0x100e\n", "0x020000\n", "e1000", 8 });
+	fake_virtfn(PF, 0, VF0);
+	fake_virtfn(PF, 1, VF1);
+	fake_attr(PF, "sriov_totalvfs", "8\n");
+	fake_attr(PF, "sriov_drivers_autoprobe", "1\n");
+	fake_attr(GPU, "sriov_totalvfs", "16\n");
+	return fake_open();
+}
+
+static struct key key_of(const char *address)
+{
+	struct key key;
+
+	CHECK(key_make(BUS_PCI, address, &key));
+	return key;
+}
+
+static struct wish wish_of(const char *address, unsigned int virtfn, const char *file, const char *value)
+{
+	struct wish w = { .dev = key_of(address), .virtfn = (uint16_t)virtfn };
+
+	CHECK(STR_COPY(w.file, file));
+	CHECK(STR_COPY(w.value, value));
+	return w;
+}
+
+/* The steps as `plan` prints them, or "ERRNO: sentence". */
+static const char *plan_of(struct world_fake *w, const struct wish *wishes, size_t n, bool predict)
+{
+	static char text[4096];
+	struct plan plan = { 0 };
+	struct out o = { 0 };
+	struct err err = { 0 };
+	int rc;
+
+	model_lock(w->model);
+	rc = plan_make(w->model, backend_methods(), wishes, n, predict, &plan, &err);
+	model_unlock(w->model);
+	plan_print(&plan, &o);
+	if (rc)
+		snprintf(text, sizeof(text), "%s: %s", err_name(err.code), err.text);
+	else
+		snprintf(text, sizeof(text), "%s%s", out_text(&o), plan.more ? "more\n" : "");
+	out_free(&o);
+	plan_free(&plan);
+	return text;
+}
+
+static const char *plan_number(struct world_fake *w, const char *address, const char *value)
+{
+	struct wish wish = wish_of(address, 0, "sriov_numvfs", value);
+
+	return plan_of(w, &wish, 1, false);
+}
+
+static void edit(struct world_fake *w, const char *address, void (*change)(struct device *dev))
+{
+	struct key key = key_of(address);
+
+	model_lock(w->model);
+	change(model_edit(w->model, &key, false));
+	model_publish(w->model);
+	model_unlock(w->model);
+}
+
+static void by_alice(struct device *dev)
+{
+	STR_COPY(dev->want.claim, "alice");
+}
+
+static void to_vfio(struct device *dev)
+{
+	STR_COPY(dev->facts.driver, "vfio-pci");
+}
+
+static void to_none(struct device *dev)
+{
+	STR_COPY(dev->facts.driver, "");
+}
+
+static void by_qemu(struct device *dev)
+{
+	STR_COPY(dev->facts.holders, "pid=812 comm=\"qemu kvm\"\npid=9 comm=x");
+}
+
+static void by_root(struct device *dev)
+{
+	STR_COPY(dev->facts.critical, "NIC eth4 is up with a global address");
+}
+
+static void no_vfs(struct device *dev)
+{
+	dev->facts.num_vfs = 0;
+}
+
+static void stored_vf1(struct device *dev)
+{
+	dev->want.vf_claims[0] = 2;
+}
+
+static void probe_off(struct device *dev)
+{
+	dev->facts.autoprobe = false;
+	dev->want.autoprobe_off = true;
+}
+
+DEFINE_TEST(vfs_follow_the_kernels_rules)
+{
+	struct world_fake w = server();
+
+	CHECK_STR(plan_number(&w, PF, "2"), "nothing to do\n");
+	CHECK_STR(plan_number(&w, PF, "0"), "1 " PF " sriov_numvfs 0\n");
+	/* What is made again is planned when the old ones are gone. */
+	CHECK_STR(plan_number(&w, PF, "4"), "1 " PF " sriov_numvfs 0\nmore\n");
+	edit(&w, PF, no_vfs);
+	CHECK_STR(plan_number(&w, PF, "4"), "1 " PF " sriov_numvfs 4\n");
+	CHECK_STR(plan_number(&w, PF, "9"), "ERANGE: sriov_numvfs: 9 asked, " PF " has at most 8");
+	CHECK_IN(plan_number(&w, PLAIN, "1"), "EOPNOTSUPP: " PLAIN " is a pci and has no sriov_numvfs");
+	CHECK_IN(plan_number(&w, GPU, "1"), "EOPNOTSUPP: the driver of " GPU " makes its VFs itself");
+	fake_close(&w);
+}
+
+DEFINE_TEST(vfs_need_the_pfs_driver)
+{
+	struct world_fake w = server();
+
+	edit(&w, PF, to_none);
+	CHECK_IN(plan_number(&w, PF, "0"), "EOPNOTSUPP: the driver of " PF
+					   " was taken away and has left its 2 VFs behind");
+	edit(&w, PF, no_vfs);
+	CHECK_IN(plan_number(&w, PF, "1"), "EOPNOTSUPP: " PF " has no driver");
+	edit(&w, PF, to_vfio);
+	CHECK_IN(plan_number(&w, PF, "1"), "EOPNOTSUPP: " PF " is on vfio-pci, which makes no VFs");
+	edit(&w, PF, by_alice);
+	CHECK_IN(plan_number(&w, PF, "1"), "EBUSY: " PF " is claimed by alice");
+	fake_close(&w);
+}
+
+DEFINE_TEST(vfs_in_use_stay)
+{
+	struct world_fake w = server();
+
+	edit(&w, VF1, by_qemu);
+	CHECK_IN(plan_number(&w, PF, "0"), "EBUSY: virtfn1 of " PF ": " VF1
+					   " is held by qemu kvm (pid 812); stop it and write again");
+	edit(&w, VF1, by_alice);
+	CHECK_IN(plan_number(&w, PF, "3"), "EBUSY: virtfn1 of " PF ": " VF1 " is claimed by alice; write none");
+	CHECK_STR(plan_number(&w, PF, "2"), "nothing to do\n");
+	edit(&w, VF0, by_root);
+	CHECK_IN(plan_number(&w, PF, "0"), "EPERM: virtfn0 of " PF ": the host needs " VF0 ": NIC eth4");
+	fake_close(&w);
+}
+
+DEFINE_TEST(vfs_go_with_their_release)
+{
+	struct world_fake w = server();
+	struct wish wishes[] = { wish_of(PF, 0, "sriov_numvfs", "0"), wish_of(PF, 2, "claim", "") };
+
+	edit(&w, VF1, to_vfio);
+	edit(&w, VF1, by_alice);
+	CHECK_IN(plan_of(&w, wishes, 1, false), "EBUSY: ");
+	CHECK_STR(plan_of(&w, wishes, 2, false), "1 " VF1 " unbind vfio-pci\n"
+						 "2 " VF1 " driver_override none\n"
+						 "3 " VF1 " drivers_probe none\n"
+						 "4 " PF " sriov_numvfs 0\n");
+	fake_close(&w);
+}
+
+DEFINE_TEST(a_pf_is_claimed_when_its_vfs_go)
+{
+	struct world_fake w = server();
+	struct wish wishes[] = { wish_of(PF, 0, "claim", "alice"), wish_of(PF, 0, "sriov_numvfs", "0") };
+
+	CHECK_IN(plan_of(&w, wishes, 1, false), "EBUSY: " PF " has 2 VFs");
+	CHECK_STR(plan_of(&w, wishes, 2, false), "1 " PF " sriov_numvfs 0\nmore\n");
+	CHECK_IN(plan_of(&w, wishes, 2, true), "2 " PF " driver_override vfio-pci (expected)\n");
+	STR_COPY(wishes[1].value, "3");
+	CHECK_IN(plan_of(&w, wishes, 2, false), "EBUSY: " PF " cannot have VFs and be claimed by alice");
+	fake_close(&w);
+}
+
+DEFINE_TEST(vfs_for_guests_meet_no_host_driver)
+{
+	struct world_fake w = server();
+	struct wish wishes[] = { wish_of(PF, 0, "sriov_numvfs", "3"), wish_of(PF, 3, "claim", "alice") };
+
+	edit(&w, PF, no_vfs);
+	CHECK_STR(plan_of(&w, wishes, 2, false), "1 " PF " sriov_drivers_autoprobe 0\n"
+						 "2 " PF " sriov_numvfs 3\nmore\n");
+	CHECK_STR(plan_of(&w, wishes, 2, true), "1 " PF " sriov_drivers_autoprobe 0\n"
+						"2 " PF " sriov_numvfs 3\n"
+						"3 " PF " sriov_drivers_autoprobe 1\n"
+						"4 " PF "/virtfn2 driver_override vfio-pci (expected)\n"
+						"5 " PF "/virtfn2 bind vfio-pci (expected)\n"
+						"6 " PF "/virtfn2 node /dev/vfio/? (expected)\nmore\n");
+	/* A wish that is stored counts as well. */
+	edit(&w, PF, stored_vf1);
+	CHECK_IN(plan_number(&w, PF, "2"), "1 " PF " sriov_drivers_autoprobe 0\n");
+	CHECK_STR(plan_number(&w, PF, "1"), "1 " PF " sriov_numvfs 1\n");
+	fake_close(&w);
+}
+
+DEFINE_TEST(autoprobe_comes_back_and_others_are_probed)
+{
+	struct world_fake w = server();
+
+	edit(&w, VF0, to_none);
+	edit(&w, VF1, to_none);
+	edit(&w, PF, stored_vf1);
+	edit(&w, PF, probe_off);
+	CHECK_STR(plan_number(&w, PF, "2"), "1 " VF1 " driver_override vfio-pci\n"
+					    "2 " PF " sriov_drivers_autoprobe 1\n"
+					    "3 " VF0 " drivers_probe none\n");
+	fake_close(&w);
+}
+
+static const char *variant_of(const char *text, uint16_t vendor, uint16_t device)
+{
+	static char driver[DRIVER_NAME];
+	struct facts f = { .vendor = vendor, .device = device, .class_code = 0x020000 };
+
+	variant_choose(text, &f, driver);
+	return driver;
+}
+
+DEFINE_TEST(the_best_variant_is_chosen)
+{
+	static const char text[] =
+		"alias pci:v000015B3d0000101Esv*sd*bc*sc*i* mlx5_core\n"
+		"alias vfio_pci:v*d*sv*sd*bc*sc*i* vfio_pci\n"
+		"alias vfio_pci:v000015B3d*sv*sd*bc02sc*i* other_vfio_pci\n"
+		"alias vfio_pci:v000015B3d0000101Esv*sd*bc02sc*i* mlx5_vfio_pci\n"
+		"alias vfio_pci:v000015B3d0000101Esv*sd*bc02sc00i* host_driver\n"
+		"alias vfio_pci:v000015B3d0000101Esv*sd*bc02sc00i*\n"
+		"alias vfio_pci:v000015B3d0000101Esv*sd*bc02sc00i00 ../../evil_vfio_pci\n"
+		"alias vfio_pci:v15B3d101Esv*sd*bc*sc*i* short_vfio_pci\n"
+		"alias vfio_pci:";
+
+	CHECK_STR(variant_of(text, 0x15b3, 0x101e), "mlx5_vfio_pci");
+	CHECK_STR(variant_of(text, 0x15b3, 0x1018), "other_vfio_pci");
+	CHECK_STR(variant_of(text, 0x8086, 0x1018), "vfio-pci");
+	CHECK_STR(variant_of("", 0x8086, 0x1018), "vfio-pci");
+}
+
+DEFINE_TEST(a_place_has_no_bus_numbers)
+{
+	static const struct {
+		const char *target, *path;
+	} rows[] = {
+		{ "../../../devices/pci0000:00/0000:00:1c.4/0000:05:00.0", "0000:00/1c.4/00.0" },
+		{ "../../../devices/pci0000:00/0000:00:1f.3", "0000:00/1f.3" },
+		{ "../../../devices/platform/40000000.pcie/pci0002:00/0002:00:00.0", "0002:00/00.0" },
+		/* VMD: the second root's domain is only counted up. */
+		{ "../../../devices/pci0000:e2/0000:e2:00.5/pci10000:00/10000:00:02.0/10000:01:00.0",
+		  "0000:e2/00.5/02.0/00.0" },
+		{ "../../../devices/rubbish", "" },
+		{ "", "" },
+	};
+	char path[32];
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		pci_path(rows[i].target, path, sizeof(path));
+		CHECK_STR(path, rows[i].path);
+	}
+	pci_path(rows[0].target, path, 12);
+	CHECK_STR(path, "");
+}
+
+/* A config space whose extended part holds these dwords, from 0x100 on. */
+static uint64_t serial_of(const uint32_t *words, size_t n)
+{
+	char path[256];
+	int fd;
+	uint64_t serial;
+
+	snprintf(path, sizeof(path), "%s/config", test_dir());
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	CHECK(fd >= 0);
+	CHECK_EQ(ftruncate(fd, n ? 4096 : 256), 0);
+	CHECK_EQ(pwrite(fd, words, n * sizeof(*words), 0x100), (ssize_t)(n * sizeof(*words)));
+	serial = serial_read(fd);
+	close(fd);
+	return serial;
+}
+
+DEFINE_TEST(serials_come_from_the_chain)
+{
+	static const uint32_t first[] = { 0x00010003, 0xbeefbeef, 0x00253858 },
+			      second[] = { 0x11010001, 0, 0, 0, 0x00010003, 7, 0 },
+			      none[] = { 0x00010001 }, gone[] = { UINT32_MAX, UINT32_MAX, UINT32_MAX },
+			      ones[] = { 0x00010003, UINT32_MAX, UINT32_MAX }, loop[] = { 0x10010001 },
+			      back[] = { 0x04010001 };
+
+	CHECK_EQ(serial_of(first, 3), 0x00253858beefbeef);
+	CHECK_EQ(serial_of((const uint32_t[]){ 0x11010001, 0, 0, 0, 0x00010003, 7, 0 }, 7), 7);
+	CHECK_EQ(serial_of(second, 4), 0);
+	CHECK_EQ(serial_of(none, 1), 0);
+	CHECK_EQ(serial_of(gone, 3), 0);
+	CHECK_EQ(serial_of(ones, 3), 0);
+	CHECK_EQ(serial_of(loop, 1), 0);
+	CHECK_EQ(serial_of(back, 1), 0);
+	CHECK_EQ(serial_of(NULL, 0), 0);
+}
+
+static struct facts facts_of(struct world_fake *w, const char *address)
+{
+	struct key key = key_of(address);
+	struct facts f;
+
+	model_lock(w->model);
+	f = model_find(w->model, &key)->facts;
+	model_unlock(w->model);
+	return f;
+}
+
+DEFINE_TEST(a_vf_has_its_pfs_serial)
+{
+	struct world_fake w = server();
+	const uint32_t words[] = { 0x00010003, 0xdeadbeef, 0x9ce330ff };
+	char path[512];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/sys/bus/pci/devices/" PF "/config", test_dir());
+	fd = open(path, O_RDWR | O_CREAT, 0600);
+	CHECK_EQ(pwrite(fd, words, sizeof(words), 0x100), sizeof(words));
+	close(fd);
+	CHECK(!facts_of(&w, PF).serial_known);
+	serials_run(w.backend);
+	CHECK_EQ(facts_of(&w, PF).serial, 0x9ce330ffdeadbeef);
+	CHECK_EQ(facts_of(&w, VF1).serial, 0x9ce330ffdeadbeef);
+	CHECK(facts_of(&w, VF1).serial_known && facts_of(&w, PLAIN).serial_known);
+	CHECK_EQ(facts_of(&w, PLAIN).serial, 0);
+	/* It is read once. */
+	CHECK_EQ(backend_scan(w.backend, NULL), 0);
+	CHECK_EQ(facts_of(&w, PF).serial, 0x9ce330ffdeadbeef);
+	fake_close(&w);
+}
