@@ -51,10 +51,11 @@ struct backend {
 	atomic_bool names_missing; /* pci.ids was asked for and is not there */
 };
 
-/* A function to look at again. replugged: it went away in between, what we find is another one. */
+/* A function to look at again. removed: the number of the uevent by which it went away in between, 0 none: what
+ * we find is another one, unless it was first seen after that. */
 struct touched {
 	struct key key;
-	bool replugged;
+	uint64_t removed;
 };
 
 /* Looks at these functions, at the PF of each VF, and publishes. -ENOMEM. */

@@ -37,17 +37,18 @@ struct listener {
 	uint64_t last_scan;
 };
 
-static void touch(struct listener *l, const struct key *key, bool replugged)
+static void touch(struct listener *l, const struct key *key, uint64_t removed)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (key_eq(&l->touched[i].key, key)) {
-			l->touched[i].replugged |= replugged;
+			if (removed > l->touched[i].removed)
+				l->touched[i].removed = removed;
 			return;
 		}
 	if (l->n == TOUCHED_MAX)
 		l->all = true;
 	else
-		l->touched[l->n++] = (struct touched){ *key, replugged };
+		l->touched[l->n++] = (struct touched){ *key, removed };
 }
 
 static void touch_group(struct listener *l, int32_t group)
@@ -58,7 +59,7 @@ static void touch_group(struct listener *l, int32_t group)
 	model_lock(l->b->model);
 	n = model_group(l->b->model, group, members, GROUP_MAX);
 	for (size_t i = 0; i < n && i < GROUP_MAX; i++)
-		touch(l, &members[i]->key, false);
+		touch(l, &members[i]->key, 0);
 	model_unlock(l->b->model);
 	l->all |= n > GROUP_MAX;
 }
@@ -77,7 +78,7 @@ static void on_pci(struct listener *l, const struct uevent *ev)
 	struct key key;
 
 	if (uevent_function(ev, &key))
-		touch(l, &key, !strcmp(ev->action, "remove"));
+		touch(l, &key, strcmp(ev->action, "remove") ? 0 : ev->seqnum ? ev->seqnum : UINT64_MAX);
 }
 
 static void on_vfio(struct listener *l, const struct uevent *ev)
@@ -90,7 +91,7 @@ static void on_vfio_dev(struct listener *l, const struct uevent *ev)
 	struct key key;
 
 	if (uevent_function(ev, &key))
-		touch(l, &key, false);
+		touch(l, &key, 0);
 }
 
 static void on_host_use(struct listener *l, const struct uevent *ev)

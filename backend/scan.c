@@ -16,7 +16,7 @@
 
 struct seen {
 	struct key key;
-	bool replugged;
+	uint64_t removed;
 	bool looked;
 	bool present;
 	struct facts facts;
@@ -25,7 +25,8 @@ struct seen {
 struct batch {
 	struct seen *v;
 	size_t n, cap;
-	bool failed; /* no memory */
+	uint64_t seqnum; /* of the last uevent before we looked; 0 when the kernel does not tell */
+	bool failed;	 /* no memory */
 };
 
 /* What names depend on, as one number. */
@@ -35,7 +36,7 @@ struct named {
 	struct names names;
 };
 
-static void batch_add(struct batch *b, const struct key *key, bool replugged)
+static void batch_add(struct batch *b, const struct key *key, uint64_t removed)
 {
 	if (b->n == b->cap) {
 		size_t cap = b->cap ? 2 * b->cap : 64;
@@ -48,7 +49,7 @@ static void batch_add(struct batch *b, const struct key *key, bool replugged)
 		b->v = v;
 		b->cap = cap;
 	}
-	b->v[b->n] = (struct seen){ .replugged = replugged };
+	b->v[b->n] = (struct seen){ .removed = removed };
 	b->v[b->n++].key = *key;
 }
 
@@ -75,11 +76,12 @@ static void batch_sort(struct batch *b)
 	for (size_t i = 1; i < b->n; i++)
 		if (!by_name(&b->v[n], &b->v[i])) {
 			/* One of the two may have been looked at already. */
-			b->v[i].replugged |= b->v[n].replugged;
+			if (b->v[n].removed > b->v[i].removed)
+				b->v[i].removed = b->v[n].removed;
 			if (b->v[i].looked || !b->v[n].looked)
 				b->v[n] = b->v[i];
 			else
-				b->v[n].replugged = b->v[i].replugged;
+				b->v[n].removed = b->v[i].removed;
 		} else {
 			b->v[++n] = b->v[i];
 		}
@@ -110,9 +112,9 @@ static void add_parents(struct model *m, struct batch *b)
 		struct key pf;
 
 		if (b->v[i].present && key_make(BUS_PCI, b->v[i].facts.physfn, &pf))
-			batch_add(b, &pf, false);
+			batch_add(b, &pf, 0);
 		if (dev && key_make(BUS_PCI, dev->facts.physfn, &pf))
-			batch_add(b, &pf, false);
+			batch_add(b, &pf, 0);
 	}
 	model_unlock(m);
 	batch_sort(b);
@@ -128,6 +130,10 @@ static void note_index(void *ctx, int index, const struct key *vf)
 
 static void observe(struct backend *b, struct batch *batch)
 {
+	int64_t seqnum;
+
+	if (!sysfs_number(&b->sys, ROOT_SYS, 0, INT64_MAX, &seqnum, "kernel/uevent_seqnum"))
+		batch->seqnum = (uint64_t)seqnum;
 	batch_sort(batch);
 	look(&b->sys, batch);
 	add_parents(b->model, batch);
@@ -233,23 +239,27 @@ static void complete(struct backend *b, const struct facts *old, struct facts *f
 	f->vfio_ready = sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/%s", f->vfio_driver);
 }
 
-static bool commit_one(struct backend *b, const struct seen *s, const struct named *names, size_t n,
-		       bool *ret_new)
+static bool commit_one(struct backend *b, const struct seen *s, uint64_t seqnum,
+		       const struct named *names, size_t n, bool *ret_new)
 {
 	struct model *m = b->model;
 	uint64_t ids = name_ids(&s->facts);
 	const struct named *name = n ? bsearch(&ids, names, n, sizeof(*names), by_ids) : NULL;
 	struct facts facts = s->facts;
+	const struct device *known = model_find(m, &s->key);
 	struct device *dev;
 
-	if (s->replugged || !s->present)
+	if (known && (!s->present || s->removed > known->facts.seen)) {
 		model_remove(m, &s->key);
+		known = NULL;
+	}
 	if (!s->present)
 		return true;
 	dev = model_edit(m, &s->key, true);
 	if (!dev)
 		return false;
 	complete(b, &dev->facts, &facts);
+	facts.seen = known ? known->facts.seen : seqnum;
 	*ret_new |= !facts.serial_known;
 	dev->facts = facts;
 	if (name && name->known)
@@ -296,7 +306,7 @@ static int commit(struct backend *b, const struct batch *batch, bool all)
 	if (all)
 		remove_others(b->model, batch);
 	for (size_t i = 0; i < batch->n; i++)
-		fits &= commit_one(b, &batch->v[i], names, n, &new);
+		fits &= commit_one(b, &batch->v[i], batch->seqnum, names, n, &new);
 	model_publish(b->model);
 	model_unlock(b->model);
 	close_database(db);
@@ -325,7 +335,7 @@ int scan_some(struct backend *b, const struct touched *v, size_t n)
 
 	pthread_mutex_lock(&b->observing);
 	for (size_t i = 0; i < n; i++)
-		batch_add(&batch, &v[i].key, v[i].replugged);
+		batch_add(&batch, &v[i].key, v[i].removed);
 	rc = scan(b, &batch, false);
 	pthread_mutex_unlock(&b->observing);
 	return rc;
@@ -341,7 +351,7 @@ static int list_all(const struct sysfs *sys, struct batch *batch)
 		return -errno;
 	for (errno = 0; (e = readdir(dir)); errno = 0)
 		if (key_make(BUS_PCI, e->d_name, &key))
-			batch_add(batch, &key, false);
+			batch_add(batch, &key, 0);
 	return -errno;
 }
 

@@ -20,6 +20,7 @@ static const struct {
 } fields[] = {
 	NUMBER(caps, CH_IDENTITY),
 	NUMBER(kind, CH_IDENTITY),
+	NUMBER(facts.seen, CH_INTERNAL),
 	NUMBER(facts.vendor, CH_IDENTITY),
 	NUMBER(facts.device, CH_IDENTITY),
 	NUMBER(facts.subvendor, CH_IDENTITY),

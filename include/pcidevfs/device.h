@@ -67,6 +67,7 @@ enum change_bit {
 
 /* Observed in the kernel, by backends only. */
 struct facts {
+	uint64_t seen; /* the last uevent before it was first seen: a removal up to that was another's */
 	uint16_t vendor, device, subvendor, subdevice;
 	uint32_t class_code; /* 24 bits, as in sysfs: 0x030200 */
 	uint8_t revision;

@@ -63,6 +63,25 @@ static bool is_vfio_dev(const struct record *r)
 	return subsystem && !strcmp(subsystem, "vfio-dev");
 }
 
+/* The events are the genuine kernel's, and so is their number. */
+static ssize_t uevent_seqnum_show(struct sim *s, void *obj, char *page)
+{
+	FILE *f = fopen("/sys/kernel/uevent_seqnum", "re");
+	unsigned long long n = 0;
+
+	(void)s, (void)obj;
+	if (f && fscanf(f, "%llu", &n) != 1)
+		n = 0;
+	if (f)
+		fclose(f);
+	return snprintf(page, PAGE_TEXT, "%llu\n", n);
+}
+
+static const struct reaction kernel_rows[] = {
+	{ .name = "uevent_seqnum", .mode = 0444, .show = uevent_seqnum_show },
+	{ .name = NULL },
+};
+
 int sim_build(struct sim *s)
 {
 	for (size_t i = 0; i < sizeof(top) / sizeof(top[0]); i++)
@@ -74,6 +93,7 @@ int sim_build(struct sim *s)
 	if (s->iommu)
 		tree_mkdirs(s->tree, s->tree->root, "kernel/iommu_groups");
 	sim_rows(s, s->bus_pci, pci_bus_rows, s);
+	sim_rows(s, tree_mkdirs(s->tree, s->tree->root, "kernel"), kernel_rows, s);
 	driver_build(s);
 	pci_build(s);
 	for (size_t i = 0; i < s->machine->n; i++) {
