@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <string.h>
+
+#include "../../model/identity.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/util.h"
+#include "test.h"
+
+static struct seat seat(const char *path, uint64_t ids, uint64_t serial, int vf)
+{
+	struct seat s = { .id = { .ids = ids, .serial = serial, .vf = vf }, .birth = 1 };
+
+	STR_COPY(s.id.path, path);
+	return s;
+}
+
+static enum match match(const struct seat *wanted, const struct seat *seats, size_t n, size_t *at)
+{
+	*at = 99;
+	return identity_match(&wanted->id, seats, n, at);
+}
+
+DEFINE_TEST(identity_without_serial_is_its_place)
+{
+	struct seat wanted = seat("0000:00/1c.4/00.0", 1, 0, -1);
+	struct seat seats[] = { seat("0000:00/1c.5/00.0", 1, 0, -1), seat("0000:00/1c.4/00.0", 1, 0, -1) };
+	size_t at;
+
+	CHECK_EQ(match(&wanted, seats, 2, &at), MATCH_HERE);
+	CHECK_EQ(at, 1);
+	seats[1].id.ids = 2; /* another card in the slot */
+	CHECK_EQ(match(&wanted, seats, 2, &at), MATCH_STRANGER);
+	CHECK_EQ(at, 1);
+	seats[1] = seat("0000:00/1c.4/00.0", 1, 77, -1);
+	CHECK_EQ(match(&wanted, seats, 2, &at), MATCH_STRANGER);
+	CHECK_EQ(match(&wanted, seats, 1, &at), MATCH_NONE);
+	CHECK_EQ(match(&wanted, NULL, 0, &at), MATCH_NONE);
+}
+
+DEFINE_TEST(identity_with_serial_is_followed)
+{
+	struct seat wanted = seat("0000:00/1c.4/00.1", 1, 77, -1);
+	struct seat moved = seat("0000:00/01.0/00.1", 1, 77, -1), other = seat("0000:00/1c.4/00.1", 1, 78, -1);
+	struct seat seats[] = { seat("0000:00/01.0/00.0", 1, 77, -1), moved, other };
+	size_t at;
+
+	/* The card's other function has the same serial. */
+	CHECK_EQ(match(&wanted, seats, 3, &at), MATCH_HERE);
+	CHECK_EQ(at, 1);
+	/* Cloned serials tell nothing: only the same place does. */
+	seats[2] = seat("0000:00/02.0/00.1", 1, 77, -1);
+	CHECK_EQ(match(&wanted, seats, 3, &at), MATCH_NONE);
+	seats[2] = seat("0000:00/1c.4/00.1", 1, 77, -1);
+	CHECK_EQ(match(&wanted, seats, 3, &at), MATCH_HERE);
+	CHECK_EQ(at, 2);
+	seats[1] = seat("0000:00/01.0/00.1", 1, 79, -1);
+	seats[2] = seat("0000:00/1c.4/00.1", 1, 80, -1);
+	CHECK_EQ(match(&wanted, seats, 3, &at), MATCH_STRANGER);
+	CHECK_EQ(at, 2);
+	/* A serial that is not read yet may still be the one. */
+	seats[2] = seat("0000:00/1c.4/00.1", 1, 0, -1);
+	seats[2].serial_unknown = true;
+	CHECK_EQ(match(&wanted, seats, 3, &at), MATCH_NONE);
+}
+
+DEFINE_TEST(identity_of_vf_is_its_pf_and_index)
+{
+	struct device pf = { .key = { BUS_PCI, "0000:02:00.0" }, .facts = { .vf_index = -1, .vendor = 0x8086 } };
+	struct device vf = { .key = { BUS_PCI, "0000:02:10.3" }, .facts = { .vf_index = 3, .vendor = 0x8086 } };
+	struct identity id, twin;
+	char text[IDENTITY_TEXT];
+
+	STR_COPY(pf.facts.path, "0000:00/03.0/00.0");
+	pf.facts.serial = 0xa0369fffff123456;
+	pf.facts.device = 0x10fb;
+	identity_of(&id, &vf, &pf);
+	CHECK_STR(identity_text(&id, text), "0000:00/03.0/00.0,8086:10fb:0000:0000,a0369fffff123456,vf3");
+	vf.facts.vf_index = 2;
+	identity_of(&twin, &vf, &pf);
+	CHECK(!identity_eq(&id, &twin));
+	CHECK(identity_hash(&id) != identity_hash(&twin));
+	identity_of(&id, &pf, NULL);
+	CHECK_EQ(id.vf, -1);
+	pf.facts.path[0] = '\0';
+	identity_of(&id, &pf, NULL);
+	CHECK_STR(id.path, "@0000:02:00.0");
+}
+
+DEFINE_TEST(identity_parts_are_strict)
+{
+	struct identity id = { 0 };
+
+	CHECK_EQ(identity_parse_ids("8086:10fb:0000:ffff", &id), 0);
+	CHECK_EQ(id.ids, 0x808610fb0000ffff);
+	CHECK_EQ(identity_parse_ids("8086:10FB:0000:ffff", &id), -EINVAL);
+	CHECK_EQ(identity_parse_ids("8086:10fb:0000:fff", &id), -EINVAL);
+	CHECK_EQ(identity_parse_ids("8086:10fb:0000:ffff0", &id), -EINVAL);
+	CHECK_EQ(identity_parse_ids("8086-10fb-0000-ffff", &id), -EINVAL);
+	CHECK_EQ(identity_parse_serial("none", &id), 0);
+	CHECK_EQ(id.serial, 0);
+	CHECK_EQ(identity_parse_serial("00000000000000ff", &id), 0);
+	CHECK_EQ(id.serial, 0xff);
+	CHECK_EQ(identity_parse_serial("0000000000000000", &id), -EINVAL);
+	CHECK_EQ(identity_parse_serial("ff", &id), -EINVAL);
+	CHECK_EQ(identity_parse_vf("65535", &id), 0);
+	CHECK(identity_parse_vf("65536", &id));
+	CHECK(identity_parse_vf("-1", &id));
+	CHECK_EQ(identity_parse_path("0000:00/1c.4", &id), 0);
+	CHECK_EQ(identity_parse_path("", &id), -EINVAL);
+	CHECK_EQ(identity_parse_path("../x y", &id), -EINVAL);
+}
