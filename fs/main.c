@@ -18,6 +18,7 @@
 #include "holder.h"
 #include "layouts.h"
 #include "options.h"
+#include "release.h"
 #include "server.h"
 #include "session.h"
 #include "stash.h"
@@ -68,7 +69,8 @@ static void on_verdict(void *ctx, const struct wish *wishes, size_t n, const str
 {
 	struct daemon *d = ctx;
 
-	tree_verdict(d->tree, wishes, n, who, err);
+	if (d->tree)
+		tree_verdict(d->tree, wishes, n, who, err);
 }
 
 static void on_health(void *ctx, struct out *o)
@@ -117,7 +119,7 @@ static int open_model(struct daemon *d, struct err *err)
 	return backend_open(&d->roots, d->model, &d->backend, err);
 }
 
-static int open_tree(struct daemon *d, struct err *err)
+static int open_engine(struct daemon *d, struct err *err)
 {
 	size_t size;
 	void *journal = stash_region(d->stash, STASH_TXN, &size);
@@ -138,7 +140,13 @@ static int open_tree(struct daemon *d, struct err *err)
 		.verdict = on_verdict,
 		.verdict_ctx = d,
 	};
-	int r = engine_new(&engine, &d->engine, err);
+
+	return engine_new(&engine, &d->engine, err);
+}
+
+static int open_tree(struct daemon *d, struct err *err)
+{
+	int r = open_engine(d, err);
 	const struct tree_conf tree = {
 		.model = d->model,
 		.engine = d->engine,
@@ -352,9 +360,44 @@ static int serve(const struct options *o)
 	return r != 0;
 }
 
+/* Without a mount: the engine alone, on memory that ends with us. */
+static int release_unmounted(const struct options *o)
+{
+	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc, "/proc/self/exe" } };
+	struct err err = { 0 };
+	int r = stash_create(&d.fds[1], &err);
+
+	r = r ? r : open_model(&d, &err);
+	r = r ? r : intents_open(o->state, d.model, &d.intents, &err);
+	r = r ? r : backend_scan(d.backend, &err);
+	r = r ? r : open_engine(&d, &err);
+	if (r) {
+		fprintf(stderr, "pcidevfsd: %s\n", err.text);
+	} else {
+		model_stop(d.model); /* nobody listens, so nobody is waited for */
+		intents_note(d.intents);
+		r = release_by_engine(d.model, d.engine);
+	}
+	daemon_close(&d);
+	return r ? 1 : 0;
+}
+
+/* For udev, before a driver meets the function. */
+static int early(const struct options *o)
+{
+	const struct roots roots = { o->sysfs, o->dev, o->proc, NULL };
+	struct err err = { 0 };
+	int r = backend_early(&roots, o->state, o->early, &err);
+
+	if (r)
+		fprintf(stderr, "pcidevfsd: %s\n", err.text);
+	return r == -EINVAL ? 2 : r ? 1 : 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct options o;
+	int status;
 
 	/* Started by descriptor, we would be called by its number. */
 	prctl(PR_SET_NAME, "pcidevfsd");
@@ -366,6 +409,10 @@ int main(int argc, char **argv)
 		options_help(stdout);
 	else if (o.version)
 		puts("pcidevfsd " VERSION);
+	else if (o.early)
+		return early(&o);
+	else if (o.release_all)
+		return release_in_tree(&o, &status) ? status : release_unmounted(&o);
 	else if (o.print_files)
 		tree_print_files(stdout);
 	else if (o.serve)

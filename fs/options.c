@@ -30,6 +30,11 @@ static const struct option_row rows[] = {
 	{ "replace", NULL, FIELD(replace),
 	  "the daemon that serves MOUNTPOINT goes on as this program, with\n"
 	  "                       the options it had and those given now", NULL },
+	{ "early", "ADDRESS", FIELD(early),
+	  "for udev: sets driver_override of a function that is claimed by\n"
+	  "                       what is stored, before a host driver meets it; then ends", NULL },
+	{ "release-all", NULL, FIELD(release_all),
+	  "release every claim, through the tree where it is mounted, and end", NULL },
 	{ "print-files", NULL, FIELD(print_files), "print docs/FILES.md and end", NULL },
 	{ "help", NULL, FIELD(help), "print this and end", NULL },
 	{ "version", NULL, FIELD(version), "print the version and end", NULL },
@@ -102,8 +107,10 @@ static int parse_factor(struct options *o)
 
 static int check_use(struct options *o)
 {
-	if (o->help || o->version || o->print_files)
+	if (o->help || o->version || o->print_files || o->early)
 		return 0;
+	if (o->release_all && !o->mountpoint)
+		o->mountpoint = "/run/pcidevfs";
 	if (!o->mountpoint)
 		return wrong_use("MOUNTPOINT is missing", NULL);
 	if (!*o->mountpoint)

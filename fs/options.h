@@ -11,10 +11,11 @@ struct options {
 	const char *dev;
 	const char *proc;
 	const char *state;
-	const char *mountpoint; /* NULL only for help, version and print_files */
+	const char *mountpoint; /* NULL only for help, version, print_files and early */
 	const char *deadline;   /* as given; NULL when it was not */
 	double deadline_factor;
-	bool replace, help, version, print_files;
+	bool replace, help, version, print_files, release_all;
+	const char *early; /* address of a function */
 	/* Between the processes of one daemon, not for people. */
 	const char *serve;     /* number of the inherited socket: be the serving process */
 	const char *adopt;     /* descriptors that an older holder left: be the holder */

@@ -29,6 +29,7 @@ struct pass {
 	const char **unmet; /* by seat: why what is stored for it is not applied */
 	size_t n, n_unknown;
 	bool incomplete; /* a card that is looked for may be one whose serial is not known yet */
+	bool loose;	 /* a serial that is not known yet does not matter: nothing is bound */
 	bool rewrite;	 /* the file says something that no longer is */
 	struct flight *flights;
 };
@@ -121,6 +122,12 @@ static void match_record(struct pass *p, struct record *r)
 	if (r->birth)
 		leave_device(r);
 	match = identity_match(&r->id, p->seats, p->n, &at);
+	if (match == MATCH_NONE && p->loose) {
+		struct identity loose = r->id;
+
+		loose.serial = 0;
+		match = identity_match(&loose, p->seats, p->n, &at);
+	}
 	if (match == MATCH_STRANGER) {
 		seat_stranger(r, &p->seats[at]);
 		return;
@@ -571,6 +578,31 @@ static void look(struct pass *p)
 	pthread_mutex_unlock(&in->save);
 	free(p->seats);
 	free(p->unmet);
+}
+
+void intents_note(struct intents *in)
+{
+	struct pass p = { .in = in, .loose = true };
+
+	pthread_mutex_lock(&in->save);
+	pthread_mutex_lock(&in->lock);
+	model_lock(in->m);
+	for (size_t i = find_seats(&p) ? in->rs.n : 0; i < in->rs.n; i++) {
+		struct record *r = in->rs.v[i];
+
+		match_record(&p, r);
+		if (!r->birth)
+			continue;
+		note_record(in, r);
+		if (r->claim[0] && !r->claim_in)
+			note_claim(in, r, r->claim);
+	}
+	model_publish(in->m);
+	model_unlock(in->m);
+	pthread_mutex_unlock(&in->lock);
+	pthread_mutex_unlock(&in->save);
+	free(p.seats);
+	free(p.unmet);
 }
 
 /* False: nothing came meanwhile, and another pass starts with the next kick. */

@@ -50,6 +50,10 @@ int backend_await(void *backend, const struct step *step, unsigned int deadline_
 const struct method *const *backend_methods(void);
 const struct verb *const *backend_verbs(void);
 
+/* pcidevfsd --early: writes driver_override of a function that a stored wish claims. Also 0 when nothing is to
+ * be done; -EINVAL for what is no address. */
+int backend_early(const struct roots *roots, const char *state_dir, const char *address, struct err *err);
+
 /* The helper's main(), with main's arguments: HELPER_ARG and the three roots follow the program's
  * name. Serves requests from standard input until it ends (io.h); returns the exit code. */
 int backend_helper(int argc, char **argv);

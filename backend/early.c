@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* For udev: what is stored decides before any driver meets a function. No daemon, no model, no helper: the
+ * process itself is one that may be left waiting. */
+#include <errno.h>
+#include <string.h>
+
+#include "pcidevfs/backend.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/intent.h"
+#include "pcidevfs/pci.h"
+#include "pcidevfs/sysfs.h"
+#include "pcidevfs/util.h"
+#include "serials.h"
+
+struct search {
+	const struct key *vf;
+	int index;
+};
+
+static void find_index(void *ctx, int index, const struct key *vf)
+{
+	struct search *s = ctx;
+
+	if (key_eq(vf, s->vf))
+		s->index = index;
+}
+
+static int look(const struct sysfs *s, const char *name, struct device *ret)
+{
+	char address[KEY_NAME];
+	struct out o = { 0 };
+
+	*ret = (struct device){ 0 };
+	if (!key_make(BUS_PCI, name, &ret->key))
+		return -EINVAL;
+	if (pci_observe(s, &ret->key, &ret->facts))
+		return -ENODEV;
+	STR_COPY(address, name);
+	if (!serials_scan(s, address, &o) && o.len) /* "<address> <hex>" */
+		ret->facts.serial = strtoull(out_text(&o) + strlen(name), NULL, 16);
+	out_free(&o);
+	return 0;
+}
+
+/* What is stored for a VF names its PF. */
+static int find_override(const struct sysfs *s, const char *state_dir, const char *address,
+			 char ret[static DRIVER_NAME], struct err *err)
+{
+	struct device dev, pf;
+	struct search search = { &dev.key, -1 };
+	int rc = look(s, address, &dev);
+
+	if (rc)
+		return fail(err, -rc, "%s: %s", address, rc == -EINVAL ? "no address of a PCI function"
+								       : "there is no such function");
+	if (!dev.facts.physfn[0])
+		return intents_early(state_dir, &dev, NULL, ret, err);
+	rc = look(s, dev.facts.physfn, &pf);
+	rc = rc ? rc : pci_vfs(s, &pf.key, find_index, &search);
+	if (rc || search.index < 0)
+		return fail(err, ENODEV, "%s: its physfn is not there", address);
+	dev.facts.vf_index = search.index;
+	return intents_early(state_dir, &dev, &pf, ret, err);
+}
+
+int backend_early(const struct roots *roots, const char *state_dir, const char *address, struct err *err)
+{
+	char driver[DRIVER_NAME] = "";
+	struct sysfs s;
+	int rc = sysfs_open(&s, roots->sysfs, roots->dev, roots->proc, err);
+
+	if (rc)
+		return rc;
+	rc = find_override(&s, state_dir, address, driver, err);
+	if (!rc && driver[0]) {
+		rc = sysfs_write(&s, ROOT_SYS, driver, PCI_DEVICES "/%s/driver_override", address);
+		if (rc)
+			fail(err, -rc, "driver_override of %s: %s", address, strerror(-rc));
+	}
+	sysfs_close(&s);
+	return rc == -ENOENT ? 0 : rc;
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#define _GNU_SOURCE
+#include "release.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "mountpoint.h"
+#include "options.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/txn.h"
+#include "pcidevfs/util.h"
+
+static void say_verdict(const char *address, const char *claim, const char *refusal)
+{
+	if (refusal)
+		fprintf(stderr, "%s: stays claimed by %s: %s\n", address, claim, refusal);
+	else
+		printf("%s: released from %s\n", address, claim);
+	fflush(stdout);
+}
+
+/* ---- through the tree */
+
+/* The first line of a file of the device; false when it cannot be read. */
+static bool read_line(int dir, const char *address, const char *file, char *ret, size_t size)
+{
+	char path[512]; /* an entry of a directory and a name */
+	_close_ int fd = -1;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/%s", address, file);
+	fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, ret, size - 1);
+	ret[n > 0 ? n : 0] = '\0';
+	ret[strcspn(ret, "\n")] = '\0';
+	return n > 0;
+}
+
+static int write_none(int dir, const char *address)
+{
+	char path[512]; /* an entry of a directory and a name */
+	_close_ int fd = -1;
+
+	snprintf(path, sizeof(path), "%s/claim", address);
+	fd = openat(dir, path, O_WRONLY | O_CLOEXEC);
+	return fd < 0 || write(fd, "none\n", 5) < 0 ? -errno : 0;
+}
+
+static int release_entry(int dir, const char *address)
+{
+	char claim[CLAIM_NAME + 1], why[ERR_TEXT + 64];
+	int rc;
+
+	/* A member of a group that was released with another one reads none by now. */
+	if (!read_line(dir, address, "claim", claim, sizeof(claim)) || !strcmp(claim, "none"))
+		return 0;
+	rc = write_none(dir, address);
+	if (rc && !read_line(dir, address, "last_error", why, sizeof(why)))
+		snprintf(why, sizeof(why), "%s", strerror(-rc));
+	say_verdict(address, claim, rc ? why : NULL);
+	return rc != 0;
+}
+
+bool release_in_tree(const struct options *o, int *ret_status)
+{
+	char path[4096];
+	struct mount_entry mount;
+	_closedir_ DIR *dir = NULL;
+	const struct dirent *e;
+
+	if (mountpoint_find(o->mountpoint, &mount) || !mount.ours ||
+	    snprintf(path, sizeof(path), "%s/devices", o->mountpoint) >= (int)sizeof(path))
+		return false;
+	dir = opendir(path);
+	*ret_status = 0;
+	while (dir && (e = readdir(dir)))
+		if (e->d_name[0] != '.')
+			*ret_status |= release_entry(dirfd(dir), e->d_name);
+	return dir;
+}
+
+/* ---- by the engine */
+
+struct answer {
+	pthread_mutex_t lock;
+	pthread_cond_t come;
+	bool is_there;
+	struct err err;
+};
+
+static void on_verdict(void *ctx, const struct err *err)
+{
+	struct answer *a = ctx;
+
+	pthread_mutex_lock(&a->lock);
+	a->err = *err;
+	a->is_there = true;
+	pthread_cond_signal(&a->come);
+	pthread_mutex_unlock(&a->lock);
+}
+
+static int release_device(struct engine *e, const struct key *key, const char *claim)
+{
+	const struct actor self = { .pid = getpid(), .comm = "pcidevfsd" };
+	struct answer a = { .lock = PTHREAD_MUTEX_INITIALIZER, .come = PTHREAD_COND_INITIALIZER };
+	const struct wish wish = { .dev = *key, .file = "claim" };
+
+	txn_submit(e, &wish, 1, &self, on_verdict, &a);
+	pthread_mutex_lock(&a.lock);
+	while (!a.is_there)
+		pthread_cond_wait(&a.come, &a.lock);
+	pthread_mutex_unlock(&a.lock);
+	say_verdict(key->name, claim, a.err.code ? a.err.text : NULL);
+	return a.err.code != 0;
+}
+
+int release_by_engine(struct model *m, struct engine *e)
+{
+	const struct device *dev;
+	size_t pos = 0;
+	int status = 0;
+
+	for (;;) {
+		char claim[CLAIM_NAME];
+		struct key key;
+
+		model_lock(m);
+		while ((dev = model_next(m, &pos)) && !dev->want.claim[0])
+			;
+		if (dev) {
+			key = dev->key;
+			STR_COPY(claim, dev->want.claim);
+		}
+		model_unlock(m);
+		if (!dev)
+			return status;
+		status |= release_device(e, &key, claim);
+	}
+}
