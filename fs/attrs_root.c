@@ -6,6 +6,7 @@
 #include "ctl.h"
 #include "internal.h"
 #include "inventory.h"
+#include "pcidevfs/intent.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 #include "record.h"
@@ -68,6 +69,12 @@ static void health_show(const struct subject *s, struct out *o)
 	ctl_clients(s->tree->ctl, o);
 }
 
+static void intents_show(const struct subject *s, struct out *o)
+{
+	if (s->tree->conf.intents)
+		intents_print(s->tree->conf.intents, o);
+}
+
 static const struct entries devices = { .child = OBJ_DEVICE };
 static const struct entries gpus = { .child = OBJ_DEVICE, .link = LINK_GPUS };
 static const struct entries vgpus = { .child = OBJ_DEVICE, .link = LINK_VGPUS };
@@ -107,6 +114,10 @@ const struct attr attrs_root[] = {
 	{ .name = "ctl", .id = 11, .mode = 0660, .flags = ATTR_CTL, .since = "0.1",
 	  .help = "transactions over several devices: lines ADDRESS/FILE VALUE, then commit, check or abort; "
 		  "the answer is read from the same open file (docs/CTL.md)" },
+	{ .name = "intents", .id = 12, .mode = 0444, .flags = ATTR_WORK | ATTR_SNAPSHOT,
+	  .bits = CH_ANY | CH_LOG, .show = intents_show, .since = "0.1",
+	  .help = "what was asked and is kept over reboots, a line each, also for devices that are not there: "
+		  "IDENTITY key=value ... state= device= reason=" },
 	{ .name = "devices", .id = ROW_DEVICES, .mode = S_IFDIR | 0755, .entries = &devices,
 	  .since = "0.1", .help = "a directory for each PCI function" },
 	{ .name = "mdevs", .id = ROW_MDEVS, .mode = S_IFDIR | 0755, .since = "0.1",

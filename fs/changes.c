@@ -48,9 +48,13 @@ static size_t rows_of(struct tree *t, uint32_t slot, uint32_t bits, uint64_t ino
 	const struct obj_type *type = &obj_types[obj->kind];
 	size_t n = 0;
 
+	if (bits & CH_INTERNAL) /* whose it is may have come to light */
+		forget_note(notes, objects_ino(t->objects, slot, ROW_SELF), "");
 	for (size_t i = 0; i < *type->n_rows && n < ROW_MAX; i++) {
 		const struct attr *row = &type->rows[i];
 
+		if (bits & CH_INTERNAL && row_writable(row))
+			forget_note(notes, objects_ino(t->objects, slot, row->id), "");
 		if (!(row->bits & bits))
 			continue;
 		ino[n] = objects_ino(t->objects, slot, row->id);

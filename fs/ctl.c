@@ -123,7 +123,6 @@ static void take(struct ctl_job *job)
 	next = ctl_next(job->ctl);
 	next->writer = job->unique;
 	next->who = job->who;
-	next->journal_slot = job->journal_slot;
 	next->size = (uint32_t)job->size;
 	next->verdict = 0;
 	next->commands = 0;
@@ -333,27 +332,29 @@ static struct ctl_job *job_new(struct tree *t, const struct node *n, const char 
 }
 
 /* With the lock held. A write that a former process began is finished first, whether or not the kernel
- * sends it again. */
+ * sends it again. NULL: there is none. */
 static struct ctl_job *orphan(struct tree *t, const struct node *n, const struct ctl *ctl)
 {
 	const struct ctl_state *s = ctl_now(ctl);
-	struct ctl_job *job = job_new(t, n, "", 0);
+	struct ctl_job *job = s->writer ? job_new(t, n, "", 0) : NULL;
+	int verdict;
 
 	if (!job)
 		return NULL;
 	job->unique = s->writer;
 	job->who = s->who;
-	job->journal_slot = s->journal_slot;
-	return job;
+	if (!journal_begin(t->journal, s->writer | UNIQUE_RESENT, &job->journal_slot, &verdict))
+		return job;
+	free(job); /* it had been finished, all but the last store */
+	return NULL;
 }
 
 /* With the lock held. Returns what is to be driven now; NULL: those before it are. */
 static struct ctl_job *enqueue(struct ctl_job *job, const struct node *n)
 {
 	struct ctl_job **at = &job->side->queue, *former = NULL;
-	uint64_t writer = ctl_now(job->ctl)->writer;
 
-	if (!*at && writer && writer != job->unique)
+	if (!*at && ctl_now(job->ctl)->writer != job->unique)
 		former = orphan(job->tree, n, job->ctl);
 	if (former) {
 		former->ctl = job->ctl;

@@ -9,15 +9,13 @@
 
 #include "journal.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/region.h"
 
 #define CTL_ABI 1
 
 struct region {
 	union {
-		struct {
-			char magic[8];
-			uint32_t abi;
-		};
+		struct region_head head;
 		char page[4096];
 	};
 	struct ctl ctls[];
@@ -28,7 +26,7 @@ struct ctls {
 	size_t n;
 };
 
-static const char ctl_magic[8] = "ctl";
+const struct region_head ctl_layout = { "ctl", CTL_ABI, sizeof(struct ctl) };
 
 int ctls_new(void *region, size_t size, struct ctls **ret, struct err *err)
 {
@@ -42,12 +40,11 @@ int ctls_new(void *region, size_t size, struct ctls **ret, struct err *err)
 	c->n = (size - sizeof(*r)) / sizeof(struct ctl);
 	c->n = c->n > CTL_FILES ? CTL_FILES : c->n;
 	c->r = r;
-	if (memcmp(r->magic, ctl_magic, sizeof(r->magic)) || r->abi != CTL_ABI) {
+	if (!region_is(&r->head, &ctl_layout)) {
 		for (size_t i = 0; i < c->n; i++)
 			if (r->ctls[i].fh)
 				r->ctls[i].fh = 0;
-		r->abi = CTL_ABI;
-		memcpy(r->magic, ctl_magic, sizeof(r->magic));
+		region_begin(&r->head, &ctl_layout);
 	}
 	*ret = c;
 	return 0;

@@ -15,6 +15,9 @@
 
 struct ctls;
 struct err;
+struct region_head;
+
+extern const struct region_head ctl_layout;
 
 #define CTL_WRITE ((size_t)64 << 10) /* the most one write may bring */
 #define CTL_TEXT ((size_t)1 << 20)   /* the most a transaction may hold */
@@ -28,7 +31,7 @@ struct ctl_state {
 	/* The write that is being carried out; 0 none. */
 	uint64_t writer;
 	struct actor who;
-	uint32_t journal_slot, size;
+	uint32_t size;
 	int32_t verdict;   /* -errno of its first command that failed */
 	uint32_t commands; /* of it that were carried out */
 	/* Answers: to the commands of one write. */

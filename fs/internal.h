@@ -18,6 +18,7 @@
 
 struct ctl_files;
 struct fuse_pollhandle;
+struct fuse_req;
 struct fuse_session;
 struct journal;
 struct record_head;
@@ -97,11 +98,18 @@ struct stat;
 /* Fills st of a node, or of a row in the same object as n (row NULL: its directory). */
 void node_stat(struct tree *t, const struct node *n, const struct attr *row, struct stat *st);
 /* Mode and owner of a file; those that it is born with. */
-void file_rights(struct tree *t, uint32_t slot, const struct attr *row, struct stat *st);
+void file_rights(struct tree *t, enum obj_kind kind, uint32_t slot, const char *name, const struct attr *row,
+		 struct stat *st);
 void rights_at_birth(const struct tree *t, const struct attr *row, struct stat *st);
 /* Of an entry that is a directory of its own, or a link, without looking at its device: with the
  * tree's lock held. */
 void entry_stat(struct tree *t, const struct entries *e, uint32_t slot, struct stat *st);
+
+/* owners.c */
+/* Mode, uid and gid that are kept with what was asked of a device; row NULL: its directory. */
+bool owner_kept(struct tree *t, enum obj_kind kind, const char *name, const struct attr *row,
+		struct owner *own);
+void owner_setattr(struct fuse_req *req, uint64_t ino, const struct stat *attr, int to_set);
 
 /* place.c */
 /* What the kernel must forget: an entry of a directory, or (name "") what is cached of an inode. */
@@ -127,7 +135,6 @@ void tree_touch(struct tree *t, uint32_t slot, uint32_t bits);
 
 /* dir.c, rw.c: the handlers that ops.c lists */
 struct fuse_file_info;
-struct fuse_req;
 void dir_lookup(struct fuse_req *req, uint64_t parent, const char *name);
 void dir_open(struct fuse_req *req, uint64_t ino, struct fuse_file_info *fi);
 void dir_read(struct fuse_req *req, uint64_t ino, size_t size, off_t off, struct fuse_file_info *fi);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "ctl_store.h"
 #include "layouts.h"
 
 #include <errno.h>
@@ -23,6 +24,7 @@ static const struct region_head stash_layout = { "stash", STASH_ABI, STASH_COUNT
 static const struct region_head *const layouts[] = {
 	&stash_layout,	&session_layout, &model_layout, &objects_layout, &files_layout,	 &events_layout,
 	&record_layout, &log_layout,	 &journal_layout, &engine_layout, &estate_layout,
+	&ctl_layout,
 };
 
 void layouts_print(char text[static LAYOUTS_TEXT])

@@ -2,6 +2,7 @@
 #include "objects.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,7 @@ struct objects {
 	uint32_t max;
 	uint32_t *heads, *next; /* chains by name; n_heads is a power of two, next has cap places */
 	uint32_t n_heads, cap;
+	pthread_mutex_t owners; /* alone is for the table of owners */
 };
 
 const struct region_head objects_layout = { "objects", OBJECTS_ABI,
@@ -150,6 +152,7 @@ int objects_open(void *region, size_t size, struct objects **ret, struct err *er
 		free(o);
 		return fail(err, ENOMEM, "no memory for the table of node ids");
 	}
+	pthread_mutex_init(&o->owners, NULL);
 	o->r = region;
 	o->max = (size - sizeof(struct region)) / sizeof(struct object);
 	if (o->max > 1u << SLOT_BITS)
@@ -175,6 +178,7 @@ void objects_close(struct objects *o)
 		return;
 	free(o->heads);
 	free(o->next);
+	pthread_mutex_destroy(&o->owners);
 	free(o);
 }
 
@@ -305,7 +309,7 @@ static struct owner_slot *probe(const struct objects *o, uint64_t ino, unsigned 
 	return &o->r->owners[((ino * 0x9e3779b97f4a7c15ull >> 48) + i) % OWNERS];
 }
 
-bool objects_owner(const struct objects *o, uint64_t ino, struct owner *ret)
+static bool find_owner(const struct objects *o, uint64_t ino, struct owner *ret)
 {
 	uint32_t slot;
 	uint16_t row;
@@ -325,7 +329,17 @@ bool objects_owner(const struct objects *o, uint64_t ino, struct owner *ret)
 	return false;
 }
 
-int objects_set_owner(struct objects *o, uint64_t ino, const struct owner *owner)
+bool objects_owner(struct objects *o, uint64_t ino, struct owner *ret)
+{
+	bool found;
+
+	pthread_mutex_lock(&o->owners);
+	found = find_owner(o, ino, ret);
+	pthread_mutex_unlock(&o->owners);
+	return found;
+}
+
+static int put_owner(struct objects *o, uint64_t ino, const struct owner *owner)
 {
 	struct owner_slot *use = NULL;
 	uint32_t slot;
@@ -351,4 +365,14 @@ int objects_set_owner(struct objects *o, uint64_t ino, const struct owner *owner
 	atomic_signal_fence(memory_order_seq_cst);
 	use->ino = ino;
 	return 0;
+}
+
+int objects_set_owner(struct objects *o, uint64_t ino, const struct owner *owner)
+{
+	int r;
+
+	pthread_mutex_lock(&o->owners);
+	r = put_owner(o, ino, owner);
+	pthread_mutex_unlock(&o->owners);
+	return r;
 }

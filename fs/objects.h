@@ -60,14 +60,15 @@ bool objects_node(const struct objects *o, uint64_t ino, uint32_t *ret_slot, uin
 uint64_t objects_starts(const struct objects *o);
 struct timespec objects_since(const struct objects *o);
 
-/* What chmod, chown and utimes left; false when nothing. Only the FUSE thread calls these. */
+/* What chmod, chown and utimes left; false when nothing. From any thread, with or
+ * without the tree's lock. */
 struct owner {
 	mode_t mode; /* permission bits */
 	uid_t uid;
 	gid_t gid;
 	struct timespec atime, mtime;
 };
-bool objects_owner(const struct objects *o, uint64_t ino, struct owner *ret);
+bool objects_owner(struct objects *o, uint64_t ino, struct owner *ret);
 int objects_set_owner(struct objects *o, uint64_t ino, const struct owner *owner); /* -ENOSPC */
 
 #endif

@@ -5,14 +5,11 @@
 #define FUSE_USE_VERSION 312
 #include <errno.h>
 #include <fuse_lowlevel.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "internal.h"
 #include "pcidevfs/util.h"
-#include "worker.h"
 
 static void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup)
 {
@@ -43,103 +40,11 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	fuse_reply_attr(req, &st, CACHE_SECONDS);
 }
 
-static struct timespec stamp(const struct timespec *given, bool now)
-{
-	struct timespec ts = *given;
-
-	if (now)
-		clock_gettime(CLOCK_REALTIME, &ts);
-	return ts;
-}
-
-/* chmod, chown and utimes are kept for as long as the mount lives; a size is accepted and ignored. */
-static int set_owner(struct tree *t, const struct stat *st, const struct stat *attr, int to_set)
-{
-	struct owner own = {
-		.mode = st->st_mode & 07777,
-		.uid = st->st_uid,
-		.gid = st->st_gid,
-		.atime = st->st_atim,
-		.mtime = st->st_mtim,
-	};
-
-	if (!(to_set & ~FUSE_SET_ATTR_SIZE))
-		return 0;
-	if (to_set & FUSE_SET_ATTR_MODE)
-		own.mode = attr->st_mode & 07777;
-	if (to_set & FUSE_SET_ATTR_UID)
-		own.uid = attr->st_uid;
-	if (to_set & FUSE_SET_ATTR_GID)
-		own.gid = attr->st_gid;
-	if (to_set & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_ATIME_NOW))
-		own.atime = stamp(&attr->st_atim, to_set & FUSE_SET_ATTR_ATIME_NOW);
-	if (to_set & (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW))
-		own.mtime = stamp(&attr->st_mtim, to_set & FUSE_SET_ATTR_MTIME_NOW);
-	return objects_set_owner(t->objects, st->st_ino, &own);
-}
-
-struct owner_job {
-	fuse_req_t req;
-	struct tree *tree;
-	uint64_t ino[ROW_MAX];
-	size_t n;
-	struct stat st;
-};
-
-/* The owner of a directory counts for files in it, of which the kernel has cached other owners. */
-static void forget_owners(void *ctx)
-{
-	struct owner_job *job = ctx;
-
-	for (size_t i = 0; i < job->n; i++)
-		fuse_lowlevel_notify_inval_inode(job->tree->se, job->ino[i], -1, 0);
-	fuse_reply_attr(job->req, &job->st, CACHE_SECONDS);
-	free(job);
-}
-
-static int reply_dir_attr(fuse_req_t req, struct tree *t, const struct node *n, const struct stat *st)
-{
-	const struct obj_type *type = &obj_types[n->kind];
-	struct owner_job *job = calloc(1, sizeof(*job));
-	int r;
-
-	if (!job)
-		return -ENOMEM;
-	*job = (struct owner_job){ .req = req, .tree = t, .st = *st };
-	pthread_mutex_lock(&t->lock);
-	for (size_t i = 0; i < *type->n_rows && job->n < ROW_MAX; i++)
-		if (row_writable(&type->rows[i]))
-			job->ino[job->n++] = objects_ino(t->objects, n->slot, type->rows[i].id);
-	pthread_mutex_unlock(&t->lock);
-	r = worker_do(t->worker, forget_owners, job); /* never from this thread */
-	if (r)
-		free(job);
-	return r;
-}
-
 static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
 		       struct fuse_file_info *fi)
 {
-	struct tree *t = fuse_req_userdata(req);
-	struct node n;
-	struct stat st;
-	int r;
-
 	(void)fi;
-	r = node_get(t, ino, &n);
-	if (r) {
-		fuse_reply_err(req, -r);
-		return;
-	}
-	node_stat(t, &n, n.row, &st);
-	r = set_owner(t, &st, attr, to_set);
-	node_stat(t, &n, n.row, &st);
-	if (!r && !n.row && to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID))
-		r = reply_dir_attr(req, t, &n, &st);
-	else if (!r)
-		fuse_reply_attr(req, &st, CACHE_SECONDS);
-	if (r)
-		fuse_reply_err(req, -r);
+	owner_setattr(req, ino, attr, to_set);
 }
 
 static void op_readlink(fuse_req_t req, fuse_ino_t ino)

@@ -45,7 +45,7 @@ static bool may_write(struct tree *t, struct fuse_req *req, const struct actor *
 	pthread_mutex_unlock(&t->lock);
 	if (slot == NO_SLOT)
 		return !who->uid;
-	file_rights(t, slot, row, &st);
+	file_rights(t, OBJ_DEVICE, slot, dev->name, row, &st);
 	return mode_allows(req, who, &st);
 }
 

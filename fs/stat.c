@@ -8,13 +8,30 @@
 
 #define SYSFS_SIZE 4096
 
-static void apply_owner(struct tree *t, struct stat *st)
+/* Whose file: a row of an object, or (row NULL) its directory. */
+struct whose {
+	enum obj_kind kind;
+	const char *name;
+	const struct attr *row;
+};
+
+/* What chown and chmod left; false: nothing. */
+static bool find_owner(struct tree *t, const struct whose *w, uint64_t ino, struct owner *own)
+{
+	bool touched = objects_owner(t->objects, ino, own);
+
+	if (!touched)
+		own->atime = own->mtime = objects_since(t->objects);
+	return owner_kept(t, w->kind, w->name, w->row, own) || touched;
+}
+
+static void apply_owner(struct tree *t, const struct whose *w, struct stat *st)
 {
 	struct owner own;
 
 	st->st_atim = st->st_mtim = st->st_ctim = objects_since(t->objects);
 	st->st_blksize = SYSFS_SIZE;
-	if (!objects_owner(t->objects, st->st_ino, &own))
+	if (!find_owner(t, w, st->st_ino, &own))
 		return;
 	st->st_mode = (st->st_mode & S_IFMT) | own.mode;
 	st->st_uid = own.uid;
@@ -24,13 +41,14 @@ static void apply_owner(struct tree *t, struct stat *st)
 }
 
 /* The owner of a device's directory counts for those of its files that have none of their own. */
-static void apply_rights(struct tree *t, uint64_t dir_ino, const struct attr *row, struct stat *st)
+static void apply_rights(struct tree *t, const struct whose *w, uint64_t dir_ino, struct stat *st)
 {
+	const struct whose dir = { w->kind, w->name, NULL };
 	struct owner own;
 
-	apply_owner(t, st);
-	if (!(row->mode & 0222) || objects_owner(t->objects, st->st_ino, &own) ||
-	    !objects_owner(t->objects, dir_ino, &own))
+	apply_owner(t, w, st);
+	if (!(w->row->mode & 0222) || find_owner(t, w, st->st_ino, &own) ||
+	    !find_owner(t, &dir, dir_ino, &own))
 		return;
 	st->st_uid = own.uid;
 	if (own.gid)
@@ -48,8 +66,10 @@ void rights_at_birth(const struct tree *t, const struct attr *row, struct stat *
 	}
 }
 
-void file_rights(struct tree *t, uint32_t slot, const struct attr *row, struct stat *st)
+void file_rights(struct tree *t, enum obj_kind kind, uint32_t slot, const char *name, const struct attr *row,
+		 struct stat *st)
 {
+	const struct whose w = { kind, name, row };
 	uint64_t dir_ino;
 
 	rights_at_birth(t, row, st);
@@ -57,7 +77,7 @@ void file_rights(struct tree *t, uint32_t slot, const struct attr *row, struct s
 	st->st_ino = objects_ino(t->objects, slot, row->id);
 	dir_ino = objects_ino(t->objects, slot, ROW_SELF);
 	pthread_mutex_unlock(&t->lock);
-	apply_rights(t, dir_ino, row, st);
+	apply_rights(t, &w, dir_ino, st);
 }
 
 static off_t exact_size(const struct node *n, const struct attr *row)
@@ -89,8 +109,10 @@ static nlink_t count_dirs(struct tree *t, enum obj_kind kind, uint32_t slot, uin
 
 void node_stat(struct tree *t, const struct node *n, const struct attr *row, struct stat *st)
 {
+	const struct whose w = { n->kind, n->name, row };
+
 	if (row && !(row->mode & S_IFMT)) {
-		file_rights(t, n->slot, row, st);
+		file_rights(t, n->kind, n->slot, n->name, row, st);
 		st->st_size = row->flags & ATTR_CONST ? exact_size(n, row) : SYSFS_SIZE;
 		return;
 	}
@@ -103,12 +125,13 @@ void node_stat(struct tree *t, const struct node *n, const struct attr *row, str
 		st->st_nlink = 2 + count_dirs(t, n->kind, n->slot, n->subject.dev ? n->dev.caps : 0,
 					      row, row ? row->entries : obj_types[n->kind].entries);
 	pthread_mutex_unlock(&t->lock);
-	apply_owner(t, st);
+	apply_owner(t, &w, st);
 }
 
 void entry_stat(struct tree *t, const struct entries *e, uint32_t slot, struct stat *st)
 {
 	const struct object *obj = objects_at(t->objects, slot);
+	const struct whose w = { obj->kind, obj->name, e->link ? attr_by_id(obj->kind, e->link) : NULL };
 	uint32_t caps = slot < t->n_members ? t->members[slot].caps : 0;
 
 	memset(st, 0, sizeof(*st));
@@ -116,5 +139,5 @@ void entry_stat(struct tree *t, const struct entries *e, uint32_t slot, struct s
 	st->st_mode = e->link ? S_IFLNK | 0777 : S_IFDIR | 0755;
 	st->st_nlink = e->link ? 1 :
 				 2 + count_dirs(t, obj->kind, slot, caps, NULL, obj_types[obj->kind].entries);
-	apply_owner(t, st);
+	apply_owner(t, &w, st);
 }

@@ -56,6 +56,7 @@ static const struct {
 	NUMBER(want.owned, CH_INTERNAL),
 	NUMBER(want.uid, CH_INTERNAL),
 	NUMBER(want.gid, CH_INTERNAL),
+	NUMBER(want.n_owners, CH_INTERNAL),
 	NUMBER(want.vfs_wanted, CH_VFS),
 	NUMBER(want.num_vfs, CH_VFS),
 	NUMBER(want.vf_claims, CH_INTERNAL),

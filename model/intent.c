@@ -460,6 +460,7 @@ void record_note_owner(struct record *r, struct want *want)
 	const struct owner *o = find_owner(r, "claim");
 
 	o = o ? o : find_owner(r, "");
+	want->n_owners = (uint32_t)r->n_owners;
 	if (!o)
 		return;
 	want->owned = true;

@@ -106,6 +106,7 @@ struct want {
 	bool former_known;
 	bool owned; /* /dev/vfio/<group> and the cdev get uid and gid on bind: the claim file's owner */
 	uint32_t uid, gid;
+	uint32_t n_owners; /* of its files, how many were given an owner or a mode */
 	bool vfs_wanted;
 	int32_t num_vfs;	/* asked for, when vfs_wanted */
 	uint64_t vf_claims[4];	/* a PF: bit N of [N / 64]: a stored wish claims its virtfnN, which may be absent */

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Whose a file is. chmod and chown of a device's files are kept with what was asked of the device, and
+ * hold again when it comes back after a reboot; those of other files end with the mount, as do times.
+ */
+#define FUSE_USE_VERSION 312
+#include <errno.h>
+#include <fuse_lowlevel.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "internal.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/intent.h"
+#include "pcidevfs/txn.h"
+#include "pcidevfs/util.h"
+#include "record.h"
+#include "worker.h"
+#include "write.h"
+
+#define SET_RIGHTS (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)
+
+/* Links have owners that count for nothing. */
+static bool is_kept(const struct tree *t, enum obj_kind kind, const struct attr *row)
+{
+	return t->conf.intents && obj_types[kind].bus && (!row || !(row->mode & S_IFMT));
+}
+
+bool owner_kept(struct tree *t, enum obj_kind kind, const char *name, const struct attr *row,
+		struct owner *own)
+{
+	struct key key = { .bus = obj_types[kind].bus };
+	struct owner_wish is;
+
+	if (!is_kept(t, kind, row) || !STR_COPY(key.name, name) ||
+	    !intents_owner(t->conf.intents, &key, row ? row->name : "", &is))
+		return false;
+	own->mode = is.mode & 07777;
+	own->uid = is.uid;
+	own->gid = is.gid;
+	return true;
+}
+
+struct owner_job {
+	fuse_req_t req;
+	struct tree *tree;
+	struct node n;
+	struct owner own;
+	bool rights; /* more than times */
+};
+
+/* The owner of a directory counts for files in it, of which the kernel has cached other owners. */
+static void forget_owners(struct tree *t, const struct node *n)
+{
+	const struct obj_type *type = &obj_types[n->kind];
+	uint64_t ino[ROW_MAX];
+	size_t count = 0;
+
+	pthread_mutex_lock(&t->lock);
+	for (size_t i = 0; i < *type->n_rows && count < ROW_MAX; i++)
+		if (row_writable(&type->rows[i]))
+			ino[count++] = objects_ino(t->objects, n->slot, type->rows[i].id);
+	pthread_mutex_unlock(&t->lock);
+	for (size_t i = 0; i < count; i++)
+		fuse_lowlevel_notify_inval_inode(t->se, ino[i], -1, 0);
+}
+
+/* Whoever looks for who gave a device away finds it in the log. */
+static int keep(struct owner_job *job)
+{
+	const struct owner_wish is = { job->own.uid, job->own.gid, job->own.mode };
+	const struct actor who = write_actor(job->req, 0);
+	const char *file = job->n.row ? job->n.row->name : "";
+	struct err err = { 0 };
+	char value[64];
+	int r = intents_set_owner(job->tree->conf.intents, &job->n.dev.key, file, &is, &err);
+
+	snprintf(value, sizeof(value), "%o %u:%u", (unsigned int)is.mode, (unsigned int)is.uid,
+		 (unsigned int)is.gid);
+	record_verdict(job->tree, &job->n.dev.key, file[0] ? file : ".", value, &who, &err);
+	return r;
+}
+
+/* May wait for the disk, and drops caches: never on the FUSE thread. */
+static void set_owner(struct owner_job *job)
+{
+	struct tree *t = job->tree;
+	struct stat st;
+	int r = job->rights && is_kept(t, job->n.kind, job->n.row) ? keep(job) : 0;
+
+	r = r ? r : objects_set_owner(t->objects, job->n.ino, &job->own);
+	if (!r && job->rights && !job->n.row)
+		forget_owners(t, &job->n);
+	node_stat(t, &job->n, job->n.row, &st);
+	if (r)
+		fuse_reply_err(job->req, -r);
+	else
+		fuse_reply_attr(job->req, &st, CACHE_SECONDS);
+	free(job);
+}
+
+static void run_deferred(struct engine *e, void *ctx)
+{
+	(void)e;
+	set_owner(ctx);
+}
+
+static void run_worker(void *ctx)
+{
+	set_owner(ctx);
+}
+
+static struct timespec stamp(const struct timespec *given, bool now)
+{
+	struct timespec ts = *given;
+
+	if (now)
+		clock_gettime(CLOCK_REALTIME, &ts);
+	return ts;
+}
+
+static struct owner wanted_owner(const struct stat *st, const struct stat *attr, int to_set)
+{
+	struct owner own = {
+		.mode = st->st_mode & 07777,
+		.uid = st->st_uid,
+		.gid = st->st_gid,
+		.atime = st->st_atim,
+		.mtime = st->st_mtim,
+	};
+
+	if (to_set & FUSE_SET_ATTR_MODE)
+		own.mode = attr->st_mode & 07777;
+	if (to_set & FUSE_SET_ATTR_UID)
+		own.uid = attr->st_uid;
+	if (to_set & FUSE_SET_ATTR_GID)
+		own.gid = attr->st_gid;
+	if (to_set & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_ATIME_NOW))
+		own.atime = stamp(&attr->st_atim, to_set & FUSE_SET_ATTR_ATIME_NOW);
+	if (to_set & (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW))
+		own.mtime = stamp(&attr->st_mtim, to_set & FUSE_SET_ATTR_MTIME_NOW);
+	return own;
+}
+
+static int set_later(fuse_req_t req, struct tree *t, const struct node *n, const struct owner *own, bool rights)
+{
+	struct owner_job *job = malloc(sizeof(*job));
+	int r = job ? 0 : -ENOMEM;
+
+	if (r)
+		return r;
+	*job = (struct owner_job){ .req = req, .tree = t, .n = *n, .own = *own, .rights = rights };
+	job->n.subject.dev = n->subject.dev ? &job->n.dev : NULL;
+	job->n.subject.name = job->n.name;
+	r = rights ? engine_defer(t->conf.engine, run_deferred, job) : worker_do(t->worker, run_worker, job);
+	if (r)
+		free(job);
+	return r;
+}
+
+/* A size is accepted and ignored. */
+void owner_setattr(fuse_req_t req, uint64_t ino, const struct stat *attr, int to_set)
+{
+	struct tree *t = fuse_req_userdata(req);
+	struct owner own;
+	struct node n;
+	struct stat st;
+	int r = node_get(t, ino, &n);
+
+	if (r) {
+		fuse_reply_err(req, -r);
+		return;
+	}
+	node_stat(t, &n, n.row, &st);
+	if (!(to_set & ~FUSE_SET_ATTR_SIZE)) {
+		fuse_reply_attr(req, &st, CACHE_SECONDS);
+		return;
+	}
+	own = wanted_owner(&st, attr, to_set);
+	r = set_later(req, t, &n, &own, to_set & SET_RIGHTS);
+	if (r)
+		fuse_reply_err(req, -r);
+}
