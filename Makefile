@@ -9,6 +9,7 @@ B := build
 PREFIX ?= /usr
 SBINDIR ?= $(PREFIX)/sbin
 UNITDIR ?= $(PREFIX)/lib/systemd/system
+RULESDIR ?= $(PREFIX)/lib/udev/rules.d
 FUZZ_SECONDS ?= 20
 CLANG ?= clang
 PKG_CONFIG ?= pkg-config
@@ -173,6 +174,8 @@ install: all
 	install -m 755 $(programs:%=$(B)/bin/%) $(DESTDIR)$(SBINDIR)
 	$(if $(wildcard deploy/*.service),install -d $(DESTDIR)$(UNITDIR))
 	$(if $(wildcard deploy/*.service),install -m 644 $(wildcard deploy/*.service) $(DESTDIR)$(UNITDIR))
+	$(if $(wildcard deploy/*.rules),install -d $(DESTDIR)$(RULESDIR))
+	$(if $(wildcard deploy/*.rules),install -m 644 $(wildcard deploy/*.rules) $(DESTDIR)$(RULESDIR))
 
 clean:
 	rm -rf $(B)/bin $(B)/obj $(B)/tests $(B)/asan $(B)/tsan $(B)/fuzz
