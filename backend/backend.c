@@ -54,6 +54,7 @@ static int resolve_roots(struct backend *b, const struct roots *roots, struct er
 	b->roots.dev = realpath(given[ROOT_DEV], NULL);
 	b->roots.proc = realpath(given[ROOT_PROC], NULL);
 	b->roots.helper = strdup(roots->helper);
+	b->roots.watch = roots->watch;
 	if (!b->roots.sysfs || !b->roots.dev || !b->roots.proc || !b->roots.helper)
 		return fail(err, errno, "the roots cannot be resolved: %s", strerror(errno));
 	return 0;

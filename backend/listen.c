@@ -312,13 +312,19 @@ static int open_table(struct backend *b, const char *name)
 	return openat(b->sys.fd[ROOT_PROC], name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
+static int open_watch(const struct backend *b)
+{
+	if (b->roots.watch > 0)
+		return fcntl(b->roots.watch, F_DUPFD_CLOEXEC, 0);
+	return inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+}
+
 static void listener_open(struct listener *l, struct backend *b)
 {
 	*l = (struct listener){ .b = b, .watch_dir = -1, .watch_cdevs = -1, .last_scan = now_ms() };
 	l->fds[SRC_STOP] = (struct pollfd){ .fd = b->stop_fd, .events = POLLIN };
 	l->fds[SRC_UEVENT] = (struct pollfd){ .fd = b->uevent_fd, .events = POLLIN };
-	l->fds[SRC_NODES] =
-		(struct pollfd){ .fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .events = POLLIN };
+	l->fds[SRC_NODES] = (struct pollfd){ .fd = open_watch(b), .events = POLLIN };
 	/* Init's table: the daemon may live in a mount namespace of its own. Plain files, in a tree
 	 * made for tests, never say POLLPRI. */
 	l->fds[SRC_MOUNTS] = (struct pollfd){ .fd = open_table(b, "1/mounts"), .events = POLLPRI };

@@ -220,14 +220,14 @@ static void note_object(struct tree *t, uint32_t slot, bool entries, struct forg
 
 	for (size_t i = 0; i < *type->n_rows; i++)
 		if (S_ISDIR(type->rows[i].mode))
-			forget_note(notes, objects_ino(t->objects, slot, type->rows[i].id), "");
-	forget_note(notes, objects_ino(t->objects, slot, ROW_SELF), "");
+			forget_new(notes, objects_ino(t->objects, slot, type->rows[i].id), "");
+	forget_new(notes, objects_ino(t->objects, slot, ROW_SELF), "");
 	if (!entries || !slot)
 		return;
-	forget_note(notes, objects_ino(t->objects, type->derived ? obj->parent : 0, type->home), obj->name);
+	forget_new(notes, objects_ino(t->objects, type->derived ? obj->parent : 0, type->home), obj->name);
 	for (size_t i = 0; i < N_VIEWS && type->bus; i++)
 		if (views[i].path[0] == OBJ_ROOT)
-			forget_note(notes, objects_ino(t->objects, 0, views[i].dir), obj->name);
+			forget_new(notes, objects_ino(t->objects, 0, views[i].dir), obj->name);
 }
 
 /* The former process may have died between a change and telling the kernel. */

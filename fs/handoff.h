@@ -12,7 +12,9 @@
 
 #define HANDOFF_FDS 4
 
-/* What the holder tells the serving process; with fds { /dev/fuse, stash }. */
+/* What the holder tells the serving process; with fds { /dev/fuse, stash, watch }. The last is an
+ * inotify: closing one for good takes up to tens of milliseconds, for which the next process waited. */
+#define HANDOVER_FDS 3
 struct handover {
 	uint32_t generation; /* 1: the first; nothing is mounted yet */
 	uint32_t restarts;

@@ -7,6 +7,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/signalfd.h>
 #include <time.h>
 
@@ -37,7 +39,7 @@ struct holder {
 	char *path;
 	struct mount_entry mount;
 	bool mounted, ending;
-	int fuse, stash, signals, listen;
+	int fuse, stash, watch, signals, listen;
 	int former; /* the program before a takeover, until the new one has served; else -1 */
 	int status; /* of the process, once finished is set */
 	bool finished;
@@ -61,7 +63,7 @@ static void finish(struct holder *h, int status)
 
 static void start_server(struct holder *h)
 {
-	const int fds[] = { h->fuse, h->stash };
+	const int fds[HANDOVER_FDS] = { h->fuse, h->stash, h->watch };
 	struct err err = { 0 };
 
 	h->next.generation++;
@@ -377,7 +379,10 @@ static int open_signals(void)
 static int hold(struct holder *h)
 {
 	h->signals = open_signals();
-	if (h->signals < 0) {
+	h->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (h->watch < 0) /* too many of them; what refuses every watch does no harm */
+		h->watch = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (h->signals < 0 || h->watch < 0) {
 		fprintf(stderr, "pcidevfsd: no descriptor for signals: %s\n", strerror(errno));
 		return 1;
 	}
@@ -412,7 +417,7 @@ static int open_fuse(int *ret, struct err *err)
 
 static void holder_init(struct holder *h, const struct options *o)
 {
-	*h = (struct holder){ .o = o, .fuse = -1, .stash = -1, .listen = -1, .former = -1 };
+	*h = (struct holder){ .o = o, .fuse = -1, .stash = -1, .watch = -1, .listen = -1, .former = -1 };
 	h->server.pidfd = h->server.sock = -1;
 	takeover_init(&h->takeover);
 }

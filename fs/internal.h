@@ -122,6 +122,8 @@ struct forgets {
 	size_t n, cap;
 };
 void forget_note(struct forgets *notes, uint64_t ino, const char *name);
+/* The same for one that is known not to be among them. */
+void forget_new(struct forgets *notes, uint64_t ino, const char *name);
 /* Takes the device in, moves it, or lets it go (dev NULL). With the tree's lock held. notes may be NULL. */
 void views_place(struct tree *t, uint32_t slot, const struct device *dev, struct forgets *notes);
 /* All devices of the model; what the table holds and the model does not is dead. Before serving. */

@@ -47,7 +47,7 @@ static void on_stop(int sig)
 struct daemon {
 	const struct options *o;
 	int sock;   /* to the holder */
-	int fds[2]; /* /dev/fuse, stash */
+	int fds[HANDOVER_FDS]; /* /dev/fuse, stash, watch */
 	struct handover from;
 	struct roots roots;
 	char boot_id[40];
@@ -331,11 +331,12 @@ static int serve(const struct options *o)
 	int r;
 
 	if (parse_u64(o->serve, 1 << 20, &sock) ||
-	    handoff_recv((int)sock, &d.from, sizeof(d.from), d.fds, 2)) {
+	    handoff_recv((int)sock, &d.from, sizeof(d.from), d.fds, HANDOVER_FDS)) {
 		fprintf(stderr, "pcidevfsd: --serve is for pcidevfsd itself\n");
 		return 2;
 	}
 	d.sock = (int)sock;
+	d.roots.watch = d.fds[2];
 	fcntl(d.sock, F_SETFD, FD_CLOEXEC);
 	set_signals(SIG_BLOCK);
 	/* Threads that allocate little at a time need no memory of their own for it. */
@@ -354,8 +355,8 @@ static int serve(const struct options *o)
 	if (r)
 		handoff_report(d.sock, r > 0 ? REPORT_GONE : REPORT_REFUSED, err.text);
 	/* Whatever runs is the next process's. */
-	if (stop == SERVER_LEAVE)
-		_exit(r != 0);
+	if (stop == SERVER_LEAVE && !r)
+		_exit(0);
 	daemon_close(&d);
 	return r != 0;
 }

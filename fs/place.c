@@ -10,13 +10,8 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
-void forget_note(struct forgets *notes, uint64_t ino, const char *name)
+void forget_new(struct forgets *notes, uint64_t ino, const char *name)
 {
-	if (!notes)
-		return;
-	for (size_t i = notes->n; !name[0] && i-- > 0;)
-		if (notes->v[i].ino == ino && !notes->v[i].name[0])
-			return;
 	if (notes->n == notes->cap) {
 		size_t cap = notes->cap ? notes->cap * 2 : 16;
 		struct forget *v = reallocarray(notes->v, cap, sizeof(*v));
@@ -28,6 +23,16 @@ void forget_note(struct forgets *notes, uint64_t ino, const char *name)
 	}
 	notes->v[notes->n].ino = ino;
 	STR_COPY(notes->v[notes->n++].name, name);
+}
+
+void forget_note(struct forgets *notes, uint64_t ino, const char *name)
+{
+	if (!notes)
+		return;
+	for (size_t i = notes->n; !name[0] && i-- > 0;)
+		if (notes->v[i].ino == ino && !notes->v[i].name[0])
+			return;
+	forget_new(notes, ino, name);
 }
 
 static uint64_t set_ino(struct tree *t, uint64_t set)

@@ -11,7 +11,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "handoff.h"
 #include "options.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
@@ -41,7 +40,7 @@ static void __attribute__((noreturn)) become_server(const struct options *o, con
 }
 
 int server_start(struct server *s, const struct options *o, const char *mountpoint,
-		 const struct handover *what, const int fds[2], struct err *err)
+		 const struct handover *what, const int fds[HANDOVER_FDS], struct err *err)
 {
 	pid_t holder = getpid();
 	int pair[2], r;
@@ -51,7 +50,7 @@ int server_start(struct server *s, const struct options *o, const char *mountpoi
 		return fail(err, errno, "no socket for the serving process: %s", strerror(errno));
 	s->sock = pair[0];
 	/* The message waits in the socket: the holder never waits for a process that may be dead. */
-	r = handoff_send(s->sock, what, sizeof(*what), fds, 2);
+	r = handoff_send(s->sock, what, sizeof(*what), fds, HANDOVER_FDS);
 	s->pid = r ? -1 : fork();
 	if (!s->pid)
 		become_server(o, mountpoint, pair[1], holder);

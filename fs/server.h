@@ -8,8 +8,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "handoff.h"
+
 struct err;
-struct handover;
 struct options;
 
 /* Another one goes on: between two requests, where the kernel sends unanswered ones again. */
@@ -29,10 +30,10 @@ struct server {
 	char failing[112]; /* why it is stopped although nobody asked for it; "" it is not */
 };
 
-/* Starts this very program (not what lies at its path by now) with --serve and hands it fds
- * { /dev/fuse, stash }. */
+/* Starts this very program (not what lies at its path by now) with --serve and hands it what
+ * and fds. */
 int server_start(struct server *s, const struct options *o, const char *mountpoint,
-		 const struct handover *what, const int fds[2], struct err *err);
+		 const struct handover *what, const int fds[HANDOVER_FDS], struct err *err);
 /* Asks it to end, by SERVER_LEAVE or SERVER_END; after grace_ms it is killed. server_nudge() does
  * both, again and again. */
 void server_stop(struct server *s, int how, unsigned int grace_ms);

@@ -24,6 +24,7 @@ struct roots {
 	const char *proc;
 	const char
 		*helper; /* program that io helpers exec, with HELPER_ARG as its first argument */
+	int watch; /* an inotify that outlives the backend; 0: it makes one of its own */
 };
 
 #define HELPER_ARG "--io-helper"
