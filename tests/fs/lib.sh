@@ -134,6 +134,17 @@ kill_serving() { # kill -9, and a fresh one has taken over when the next read an
 	[ "$(serving_pid)" != "$k_pid" ] || fail "process $k_pid did not die"
 }
 
+power_cut() { # power_cut [MACHINE]: nothing ends well, then the machine as it comes up
+	kill -9 "$(serving_pid)" "$daemon_pid"
+	wait "$daemon_pid" 2>/dev/null
+	umount -l "$T"
+	daemon_pid=
+	kill "$sim_pid"
+	wait "$sim_pid"
+	rm -f "$D/sim.out"
+	start_sim "$@"
+}
+
 where() { # where FILE PATTERN: addresses whose FILE has a line that matches, in order
 	grep -lsE -- "$2" "$V"/*/"$1" | sed "s,^$V/,,; s,/$1\$,,"
 }
