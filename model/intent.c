@@ -1,246 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The records of what is wished, and how they follow the model onto the disk. */
-#define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <time.h>
 
 #include "intents.h"
 #include "pcidevfs/model.h"
-
-/* ---- the directory */
-
-static int refuse_dir(struct intents *in, int rc, const char *what, struct err *err)
-{
-	return fail(err, -rc, "what is asked cannot be kept: %s%s: %s; mend that, or give --state another "
-		    "directory", in->dir, what, strerror(-rc));
-}
-
-static int take_lock(struct intents *in, int fd, struct err *err)
-{
-	/* The one before us may just be dying. */
-	for (int tries = 0; flock(fd, LOCK_EX | LOCK_NB); tries++) {
-		static const struct timespec pause = { .tv_nsec = 10000000 };
-
-		if (errno != EWOULDBLOCK)
-			return refuse_dir(in, -errno, "", err);
-		if (tries == 50)
-			return fail(err, EBUSY, "another pcidevfsd keeps its wishes in %s; give --state another "
-				    "directory", in->dir);
-		nanosleep(&pause, NULL);
-	}
-	return 0;
-}
-
-static int open_dir(struct intents *in, struct err *err)
-{
-	struct statfs fs;
-	int fd, rc;
-
-	if (mkdir(in->dir, 0700) && errno != EEXIST)
-		return refuse_dir(in, -errno, "", err);
-	fd = open(in->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return refuse_dir(in, -errno, "", err);
-	rc = take_lock(in, fd, err);
-	if (rc) {
-		close(fd);
-		return rc;
-	}
-	in->is_volatile = !fstatfs(fd, &fs) && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
-	in->dirfd = fd;
-	return 0;
-}
-
-/* What cannot be understood may still be worth something to a person. */
-static int set_aside(struct intents *in, const char *why, struct err *err)
-{
-	char name[64];
-	int rc = 0;
-
-	for (int i = 0; i < 100; i++) {
-		snprintf(name, sizeof(name), INTENT_FILE ".damaged-%lld", (long long)time(NULL) + i);
-		rc = renameat2(in->dirfd, INTENT_FILE, in->dirfd, name, RENAME_NOREPLACE) ? -errno : 0;
-		if (rc != -EEXIST)
-			break;
-	}
-	if (rc)
-		return refuse_dir(in, rc, "/" INTENT_FILE, err);
-	snprintf(in->damaged, sizeof(in->damaged), "%s was set aside as %s: %.160s", INTENT_FILE, name, why);
-	return 0;
-}
-
-/* A file that is there but cannot be read is not written over either. */
-static int load(struct intents *in, struct err *err)
-{
-	struct err why = { 0 };
-	char *text;
-	size_t len;
-	int rc = intent_read(in->dirfd, &text, &len);
-
-	if (rc == -ENOENT)
-		return 0;
-	if (rc == -EINVAL || rc == -EFBIG || rc == -ELOOP)
-		return set_aside(in, rc == -EFBIG ? "it is too large" : "it is no regular file", err);
-	if (rc)
-		return refuse_dir(in, rc, "/" INTENT_FILE, err);
-	out_put(&in->on_disk, text, len);
-	rc = intent_parse(text, len, &in->rs, &why);
-	free(text);
-	if (!rc)
-		return 0;
-	out_free(&in->on_disk);
-	return rc == -ENOMEM ? fail(err, ENOMEM, "no memory to read %s/" INTENT_FILE, in->dir)
-			     : set_aside(in, why.text, err);
-}
-
-/* With save held. */
-static int make_ready(struct intents *in, struct err *err)
-{
-	struct err why = { 0 };
-	int rc = 0;
-
-	if (in->dirfd >= 0 && !in->broken.code)
-		return 0;
-	pthread_mutex_lock(&in->lock);
-	if (in->dirfd < 0)
-		rc = open_dir(in, &why);
-	if (!rc)
-		rc = load(in, &why);
-	if (rc && in->dirfd >= 0) {
-		close(in->dirfd);
-		in->dirfd = -1;
-	}
-	in->broken = why;
-	pthread_mutex_unlock(&in->lock);
-	if (rc && err)
-		*err = why;
-	return rc;
-}
-
-/* ---- a change */
-
-int rewrite_begin(struct rewrite *w, struct intents *in, struct err *err)
-{
-	int rc = make_ready(in, err);
-
-	*w = (struct rewrite){ .in = in };
-	if (rc)
-		return rc;
-	w->next.other = in->rs.other;
-	for (size_t i = 0; i < in->rs.n && !rc; i++)
-		rc = records_add(&w->next, in->rs.v[i]);
-	if (rc) {
-		rewrite_abort(w);
-		return fail(err, ENOMEM, "no memory to keep what was asked");
-	}
-	return 0;
-}
-
-struct record *rewrite_edit(struct rewrite *w, size_t i)
-{
-	struct record *copy;
-
-	if (w->next.v[i]->fresh)
-		return w->next.v[i];
-	copy = record_copy(w->next.v[i]);
-	if (copy)
-		w->next.v[i] = copy;
-	return copy;
-}
-
-void rewrite_drop(struct rewrite *w, size_t i)
-{
-	if (w->next.v[i]->fresh)
-		record_free(w->next.v[i]);
-	w->next.v[i] = NULL;
-}
-
-void rewrite_abort(struct rewrite *w)
-{
-	for (size_t i = 0; i < w->next.n; i++)
-		if (w->next.v[i] && w->next.v[i]->fresh)
-			record_free(w->next.v[i]);
-	free(w->next.v);
-	w->next = (struct records){ 0 };
-}
-
-/* Takes the text over when it is on the disk. */
-static int write_out(struct intents *in, struct out *text, struct err *err)
-{
-	struct disk disk = disk_at(&in->dirfd);
-	uint64_t before = now_us();
-	int rc = intent_replace(&disk, out_text(text), text->len);
-	unsigned int took = (unsigned int)(now_us() - before);
-
-	pthread_mutex_lock(&in->lock);
-	in->sync_us = took;
-	in->sync_max_us = took > in->sync_max_us ? took : in->sync_max_us;
-	pthread_mutex_unlock(&in->lock);
-	in->unsure = rc;
-	if (rc)
-		return fail(err, -rc, "what is asked cannot be kept: %s/" INTENT_FILE ": %s; %s", in->dir,
-			    strerror(-rc), rc == -ENOSPC || rc == -EDQUOT ? "make room there and write again"
-									 : "mend that and write again");
-	out_free(&in->on_disk);
-	in->on_disk = *text;
-	*text = (struct out){ 0 };
-	return 0;
-}
-
-static void publish(struct rewrite *w)
-{
-	struct intents *in = w->in;
-	size_t n = 0;
-
-	pthread_mutex_lock(&in->lock);
-	for (size_t i = 0; i < in->rs.n; i++)
-		if (w->next.v[i] != in->rs.v[i])
-			record_free(in->rs.v[i]);
-	in->n_owned = 0;
-	for (size_t i = 0; i < w->next.n; i++) {
-		struct record *r = w->next.v[i];
-
-		if (!r)
-			continue;
-		r->fresh = false;
-		in->n_owned += r->n_owners > 0;
-		w->next.v[n++] = r;
-	}
-	w->next.n = n;
-	free(in->rs.v);
-	in->rs = w->next;
-	pthread_mutex_unlock(&in->lock);
-}
-
-int rewrite_commit(struct rewrite *w, struct err *err)
-{
-	struct intents *in = w->in;
-	struct out text = { 0 };
-	bool same;
-	int rc = 0;
-
-	intent_format(&w->next, &text);
-	same = !in->unsure && (in->on_disk.len ? !strcmp(out_text(&in->on_disk), out_text(&text)) : !w->next.n);
-	if (text.failed)
-		rc = fail(err, ENOMEM, "no memory to keep what was asked");
-	else if (!same)
-		rc = write_out(in, &text, err);
-	out_free(&text);
-	if (rc)
-		rewrite_abort(w);
-	else
-		publish(w);
-	return rc;
-}
-
-/* ---- devices and their records */
 
 void device_identity(struct model *m, const struct device *dev, struct identity *ret)
 {
@@ -378,11 +144,32 @@ static void follow(struct model *m, struct record *r, const struct device *dev, 
 	r->reason[0] = '\0';
 }
 
+/* A group is released as one, with what is stored for members that are away. */
+static int release_group(struct rewrite *w, uint64_t group, struct err *err)
+{
+	for (size_t i = 0; group && i < w->next.n; i++) {
+		struct record *r = w->next.v[i];
+
+		if (!r || r->group != group)
+			continue;
+		r = rewrite_edit(w, i);
+		if (!r)
+			return fail(err, ENOMEM, "no memory to keep what was asked");
+		r->claim[0] = r->driver[0] = '\0';
+		r->group = 0;
+		r->pending = r->former_known = false;
+		if (record_is_empty(r))
+			rewrite_drop(w, i);
+	}
+	return 0;
+}
+
 /* With the model locked: everything the wish may change. */
 static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending, struct err *err)
 {
 	const struct device *members[GROUP_MAX], *dev;
 	struct model *m = w->in->m;
+	uint64_t released = 0;
 	struct wish found;
 	size_t n = 1;
 
@@ -397,13 +184,15 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 
 		if (!r)
 			return fail(err, ENOMEM, "no memory to keep what was asked");
+		if (!pending && !members[i]->want.claim[0] && !strcmp(wish->file, "claim"))
+			released = r->group ? r->group : released;
 		/* Restore writes nothing down beforehand: it is all there, and the disk may be full. */
 		if (!(pending && r->flying))
 			follow(m, r, members[i], wish->file, pending);
 		if (record_is_empty(r))
 			rewrite_drop(w, at);
 	}
-	return 0;
+	return release_group(w, released, err);
 }
 
 int intents_keep(void *ctx, const struct wish *wishes, size_t n, bool pending, struct err *err)
@@ -548,6 +337,7 @@ int intents_open(const char *dir, struct model *m, struct intents **ret, struct 
 {
 	struct intents *in = calloc(1, sizeof(*in));
 	const struct observer observer = { intents_changed, in };
+	pthread_condattr_t attr;
 
 	if (!in || !(in->dir = strdup(dir))) {
 		free(in);
@@ -558,9 +348,12 @@ int intents_open(const char *dir, struct model *m, struct intents **ret, struct 
 	pthread_mutex_init(&in->save, NULL);
 	pthread_mutex_init(&in->lock, NULL);
 	pthread_mutex_init(&in->turn, NULL);
-	pthread_cond_init(&in->quiet, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&in->quiet, &attr);
+	pthread_condattr_destroy(&attr);
 	pthread_mutex_lock(&in->save);
-	make_ready(in, NULL); /* what is wrong is told by health and to who asks for something */
+	intents_ready(in, NULL); /* what is wrong is told by health and to who asks for something */
 	for (size_t i = 0; i < in->rs.n; i++)
 		in->n_owned += in->rs.v[i]->n_owners > 0;
 	pthread_mutex_unlock(&in->save);

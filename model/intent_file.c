@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Records and their text. Pure. */
+/* Records, their keys, and the text made of them. Pure. */
 #include "intent_file.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pcidevfs/err.h"
 
-#define HEADER "pcidevfs-intent 1\n"
-#define TRAILER "checksum="
 #define OWNERS_MAX 64
 
 struct record *record_new(void)
@@ -307,7 +304,7 @@ static int keep_unknown(struct record *r, const char *key, const char *value)
 	return 0;
 }
 
-static int set_field(struct record *r, const char *key, const char *value)
+int record_set(struct record *r, const char *key, const char *value)
 {
 	if (!strncmp(key, OWNER_KEY, strlen(OWNER_KEY)))
 		return parse_owner(r, key + strlen(OWNER_KEY), value);
@@ -317,164 +314,13 @@ static int set_field(struct record *r, const char *key, const char *value)
 	return keep_unknown(r, key, value);
 }
 
-/* ---- lines */
-
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* What out_pair() quoted, in place; *at stands behind the first quote and ends behind the last. */
-static int unquote(char **at)
-{
-	char *to = *at, *from = *at;
-
-	while (*from && *from != '"') {
-		char c = *from++;
-
-		if (c == '\\' && from[0] == 'x' && hex_digit(from[1]) >= 0 && hex_digit(from[2]) >= 0) {
-			c = (char)(hex_digit(from[1]) << 4 | hex_digit(from[2]));
-			from += 3;
-		} else if (c == '\\' && (*from == '\\' || *from == '"')) {
-			c = *from++;
-		} else if (c == '\\') {
-			return -EINVAL;
-		}
-		if (!c)
-			return -EINVAL;
-		*to++ = c;
-	}
-	if (*from != '"')
-		return -EINVAL;
-	*at = from + 1;
-	*to = '\0';
-	return 0;
-}
-
-/* The next pair of the line; 0 none, 1 one, -EINVAL. */
-static int pair_next(char **line, char **key, char **value)
-{
-	char *p = *line + strspn(*line, " ");
-	int rc = 0;
-
-	if (!*p)
-		return 0;
-	*key = p;
-	p += strcspn(p, " =");
-	if (p == *key || *p != '=')
-		return -EINVAL;
-	*p++ = '\0';
-	*value = p;
-	if (*p == '"') {
-		*value = ++p;
-		rc = unquote(&p);
-	} else {
-		p += strcspn(p, " ");
-	}
-	if (rc || (*p && *p != ' '))
-		return -EINVAL;
-	if (*p)
-		*p++ = '\0';
-	*line = p;
-	return 1;
-}
-
-static int parse_record(char *line, struct records *rs)
-{
-	struct record *r = record_new();
-	char *key, *value;
-	int rc = r ? 1 : -ENOMEM;
-
-	while (rc > 0) {
-		rc = pair_next(&line, &key, &value);
-		if (rc > 0 && set_field(r, key, value))
-			rc = -EINVAL;
-	}
-	if (!rc && !r->id.path[0])
-		rc = -EINVAL;
-	for (size_t i = 0; i < rs->n && !rc; i++)
-		if (identity_eq(&rs->v[i]->id, &r->id))
-			rc = -EINVAL;
-	if (!rc)
-		rc = records_add(rs, r);
-	if (rc)
-		record_free(r);
-	else
-		r->fresh = false;
-	return rc;
-}
-
-/* A line of a later version about something that we do not know, an mdev or a USB device. */
-static int keep_line(struct records *rs, const char *line)
-{
-	struct out o = { 0 };
-
-	out_printf(&o, "%s%s\n", rs->other ? rs->other : "", line);
-	if (o.failed) {
-		out_free(&o);
-		return -ENOMEM;
-	}
-	free(rs->other);
-	rs->other = o.data;
-	return 0;
-}
-
-static uint64_t checksum(const char *text, size_t len)
+uint64_t intent_checksum(const char *text, size_t len)
 {
 	uint64_t h = 0xcbf29ce484222325ull;
 
 	for (size_t i = 0; i < len; i++)
 		h = (h ^ (unsigned char)text[i]) * 0x100000001b3ull;
 	return h;
-}
-
-/* Returns the length of what the checksum covers. */
-static int check_frame(const char *text, size_t len, size_t *ret, struct err *err)
-{
-	size_t tail = strlen(TRAILER) + 17;
-	char sum[20];
-
-	if (len < strlen(HEADER) || memcmp(text, HEADER, strlen(HEADER)))
-		return fail(err, EINVAL, !strncmp(text, "pcidevfs-intent ", 16)
-						 ? "it was written by a later version"
-						 : "it does not begin with pcidevfs-intent 1");
-	if (memchr(text, 0, len))
-		return fail(err, EINVAL, "it has bytes that are no text");
-	if (len < strlen(HEADER) + tail || text[len - tail - 1] != '\n' || text[len - 1] != '\n' ||
-	    memcmp(text + len - tail, TRAILER, strlen(TRAILER)))
-		return fail(err, EINVAL, "its end is missing");
-	snprintf(sum, sizeof(sum), "%016llx", (unsigned long long)checksum(text, len - tail));
-	if (memcmp(sum, text + len - 17, 16))
-		return fail(err, EINVAL, "its checksum is wrong");
-	*ret = len - tail;
-	return 0;
-}
-
-int intent_parse(char *text, size_t len, struct records *ret, struct err *err)
-{
-	struct records rs = { 0 };
-	size_t end = 0;
-	int rc = check_frame(text, len, &end, err);
-	unsigned int number = 2;
-
-	if (rc)
-		return rc;
-	text[end] = '\0';
-	for (char *line = text + strlen(HEADER); *line && !rc; number++) {
-		char *next = line + strcspn(line, "\n");
-
-		if (*next)
-			*next++ = '\0';
-		rc = strncmp(line, "path=", 5) ? keep_line(&rs, line) : parse_record(line, &rs);
-		line = next;
-	}
-	if (rc) {
-		records_free(&rs);
-		return rc == -ENOMEM ? fail(err, ENOMEM, "no memory to read it")
-				     : fail(err, EINVAL, "its line %u makes no sense", number - 1);
-	}
-	*ret = rs;
-	return 0;
 }
 
 void record_format(const struct record *r, struct out *o)
@@ -503,7 +349,7 @@ static void format_identity(const struct identity *id, struct out *o)
 
 void intent_format(const struct records *rs, struct out *o)
 {
-	out_printf(o, HEADER);
+	out_printf(o, INTENT_HEADER);
 	for (size_t i = 0; i < rs->n; i++) {
 		if (!rs->v[i] || record_is_empty(rs->v[i]))
 			continue;
@@ -513,5 +359,5 @@ void intent_format(const struct records *rs, struct out *o)
 	}
 	if (rs->other)
 		out_put(o, rs->other, strlen(rs->other));
-	out_printf(o, TRAILER "%016llx\n", (unsigned long long)checksum(out_text(o), o->len));
+	out_printf(o, INTENT_TRAILER "%016llx\n", (unsigned long long)intent_checksum(out_text(o), o->len));
 }

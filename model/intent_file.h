@@ -80,6 +80,12 @@ void records_free(struct records *rs);
 
 #define INTENT_MAX ((size_t)64 << 20)
 
+#define INTENT_HEADER "pcidevfs-intent 1\n"
+#define INTENT_TRAILER "checksum=" /* and 16 digits */
+uint64_t intent_checksum(const char *text, size_t len);
+/* One pair of a line; -EINVAL, -ENOMEM. An unknown key is kept. */
+int record_set(struct record *r, const char *key, const char *value);
+
 /* text is written to. -EINVAL with what is wrong with it; ret is empty then. */
 int intent_parse(char *text, size_t len, struct records *ret, struct err *err);
 void intent_format(const struct records *rs, struct out *o);

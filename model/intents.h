@@ -42,6 +42,9 @@ struct intents {
 	unsigned int flying; /* acts that run */
 };
 
+/* With save held: opens the directory and reads the file, unless that is done. */
+int intents_ready(struct intents *in, struct err *err);
+
 /* A change of the records that is seen by others only once it is on the disk. */
 struct rewrite {
 	struct intents *in;
@@ -70,6 +73,50 @@ uint64_t claim_group(struct model *m, const struct device *dev);
 void record_note_owner(struct record *r, struct want *want);
 /* The observer. */
 void intents_changed(void *ctx, const struct change *changes, size_t n);
+
+/* An act for a claim (with its group's records) or a number of VFs (group 0). */
+struct flight {
+	struct intents *in;
+	struct flight *next;
+	struct wish wish;
+	uint64_t birth;
+	uint64_t group;
+	bool adopt; /* in use as it should be: nothing is touched but the override */
+};
+
+/* One look at all records. */
+struct pass {
+	struct intents *in;
+	struct seat *seats; /* by key */
+	const char **unmet; /* by seat: why what is stored for it is not applied */
+	size_t n, n_unknown;
+	bool incomplete; /* a card that is looked for may be one whose serial is not known yet */
+	bool loose;	 /* a serial that is not known yet does not matter: nothing is bound */
+	bool rewrite;	 /* the file says something that no longer is */
+	struct flight *flights;
+};
+
+/* intent_match.c; all with save, lock and the model locked. -ENOMEM. */
+int pass_find_seats(struct pass *p);
+/* Finds the record's device, if it has none. */
+void pass_match(struct pass *p, struct record *r);
+/* Whether all is known by which a card is told from others. */
+bool device_is_known(const struct device *dev);
+const struct device *device_of(const struct intents *in, const struct record *r);
+/* Puts into the model what needs no act; and what a claim without acts leaves to be written there. */
+void record_note(struct intents *in, struct record *r);
+void record_note_claim(struct intents *in, struct record *r);
+/* Which VFs of each PF a stored wish claims, so that they never meet a host driver. */
+void pass_note_vf_claims(struct pass *p);
+/* The records' reasons, to the devices. */
+void pass_publish(struct pass *p);
+
+/* intent_flight.c. An act for this record, to be launched when the pass is over; NULL: no memory. */
+struct flight *flight_add(struct pass *p, const struct record *r, const char *file, const char *value);
+/* Without locks. */
+void flight_launch(struct intents *in, struct flight *f);
+void record_say(struct record *r, enum record_state state, const char *text);
+
 /* Looks at all records again, soon. Takes no lock but turn. */
 void intents_kick(struct intents *in);
 

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* One act by which a record is applied: its start, its end, and what needs no act because a guest has it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "intents.h"
+#include "pcidevfs/model.h"
+
+struct flight *flight_add(struct pass *p, const struct record *r, const char *file, const char *value)
+{
+	struct flight *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	*f = (struct flight){ .in = p->in, .next = p->flights, .birth = r->birth };
+	f->wish.dev = r->dev;
+	STR_COPY(f->wish.file, file);
+	STR_COPY(f->wish.value, value);
+	p->flights = f;
+	return f;
+}
+
+void record_say(struct record *r, enum record_state state, const char *text)
+{
+	r->state = state;
+	STR_COPY(r->reason, text);
+}
+
+static bool flies_in(const struct flight *f, const struct record *r)
+{
+	if (!r->flying)
+		return false;
+	return f->group ? r->group == f->group : r->birth == f->birth && key_eq(&r->dev, &f->wish.dev);
+}
+
+static void land_record(const struct flight *f, struct record *r, const struct err *err)
+{
+	bool claim = !strcmp(f->wish.file, "claim");
+
+	r->flying = false;
+	if (!err->code) {
+		record_say(r, RECORD_HELD, "");
+		if (claim)
+			record_note_claim(f->in, r);
+		else
+			r->vfs_in = true;
+		return;
+	}
+	/* What is in use now may be free later: the next change of it brings another try. */
+	record_say(r, err->code == EBUSY || err->code == ENODEV || err->code == EAGAIN ? RECORD_WAITING
+										   : RECORD_REFUSED,
+	       err->text);
+}
+
+static void land(struct flight *f, const struct err *err)
+{
+	struct intents *in = f->in;
+
+	pthread_mutex_lock(&in->save);
+	pthread_mutex_lock(&in->lock);
+	model_lock(in->m);
+	for (size_t i = 0; i < in->rs.n; i++)
+		if (flies_in(f, in->rs.v[i]))
+			land_record(f, in->rs.v[i], err);
+	model_publish(in->m);
+	model_unlock(in->m);
+	pthread_mutex_unlock(&in->lock);
+	pthread_mutex_unlock(&in->save);
+	intents_kick(in); /* before it is quiet: a PF's VFs are next */
+	pthread_mutex_lock(&in->turn);
+	in->flying--;
+	pthread_cond_broadcast(&in->quiet);
+	pthread_mutex_unlock(&in->turn);
+	free(f);
+}
+
+static void flight_done(void *ctx, const struct err *err)
+{
+	land(ctx, err);
+}
+
+static void set_override(const struct intents *in, const struct key *key, const char *value)
+{
+	const struct verb *const *v = in->world.verbs;
+	struct step s = { .dev = *key };
+
+	while (v && *v && strcmp((*v)->name, "driver_override"))
+		v++;
+	if (!v || !*v)
+		return;
+	s.verb = *v;
+	STR_COPY(s.verb_name, (*v)->name);
+	STR_COPY(s.value, value);
+	(*v)->run(in->world.backend, &s, (*v)->deadline_ms, NULL);
+}
+
+/* A guest has it: it is claimed as it was, by nothing but saying so. */
+static void adopt(struct engine *e, void *ctx)
+{
+	static const struct err fine;
+	struct flight *f = ctx;
+	struct intents *in = f->in;
+	const struct device *devs[GROUP_MAX];
+	char driver[DRIVER_NAME] = "";
+	struct key keys[GROUP_MAX];
+	const struct device *dev;
+	size_t n = 0;
+
+	(void)e;
+	model_lock(in->m);
+	dev = model_find(in->m, &f->wish.dev);
+	n = dev ? claim_members(in->m, dev, devs) : 0;
+	for (size_t i = 0; i < n; i++)
+		keys[i] = devs[i]->key;
+	if (dev)
+		STR_COPY(driver, dev->facts.driver);
+	model_unlock(in->m);
+	for (size_t i = 0; i < n && driver_is_vfio(driver); i++)
+		set_override(in, &keys[i], driver);
+	land(f, &fine);
+}
+
+void flight_launch(struct intents *in, struct flight *f)
+{
+	struct actor self = { .pid = getpid(), .comm = "pcidevfsd" };
+
+	pthread_mutex_lock(&in->turn);
+	in->flying++;
+	pthread_mutex_unlock(&in->turn);
+	if (!f->adopt) {
+		txn_submit(in->e, &f->wish, 1, &self, flight_done, f);
+	} else if (engine_defer(in->e, adopt, f)) {
+		const struct err none = { .code = EAGAIN, .text = "no memory to look at it" };
+
+		land(f, &none);
+	}
+}
+
+void intents_lift(struct intents *in)
+{
+	const struct device *dev;
+	size_t pos = 0;
+
+	for (;;) {
+		char value[DRIVER_NAME];
+		struct key key;
+
+		model_lock(in->m);
+		while ((dev = model_next(in->m, &pos)))
+			if (dev->want.claim[0] && driver_is_vfio(dev->facts.driver) &&
+			    !driver_is_vfio(dev->want.former_override))
+				break;
+		if (dev) {
+			key = dev->key;
+			STR_COPY(value, dev->want.former_override);
+		}
+		model_unlock(in->m);
+		if (!dev)
+			return;
+		set_override(in, &key, value);
+	}
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Which record belongs to which device, and what of it the model is told at once. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "intents.h"
+#include "pcidevfs/model.h"
+
+static int by_key(const void *a, const void *b)
+{
+	return strcmp(((const struct seat *)a)->key.name, ((const struct seat *)b)->key.name);
+}
+
+/* A serial is read some time after the device was seen. */
+bool device_is_known(const struct device *dev)
+{
+	return dev->facts.serial_known || dev->facts.serial;
+}
+
+/* With the model locked. */
+int pass_find_seats(struct pass *p)
+{
+	struct model *m = p->in->m;
+	const struct device *dev;
+	size_t pos = 0, cap = model_count(m);
+
+	p->seats = calloc(cap ? cap : 1, sizeof(*p->seats));
+	p->unmet = calloc(cap ? cap : 1, sizeof(*p->unmet));
+	if (!p->seats || !p->unmet)
+		return -ENOMEM;
+	while ((dev = model_next(m, &pos)) && p->n < cap) {
+		struct seat *s = &p->seats[p->n];
+
+		device_identity(m, dev, &s->id);
+		s->key = dev->key;
+		s->birth = dev->birth;
+		s->serial_unknown = !device_is_known(dev);
+		p->n_unknown += s->serial_unknown;
+		p->n++;
+	}
+	qsort(p->seats, p->n, sizeof(*p->seats), by_key);
+	return 0;
+}
+
+static struct seat *seat_of(const struct pass *p, const struct key *key)
+{
+	struct seat wanted = { .key = *key };
+
+	return p->n ? bsearch(&wanted, p->seats, p->n, sizeof(*p->seats), by_key) : NULL;
+}
+
+static void say_unmet(struct pass *p, const struct key *key, const char *text)
+{
+	struct seat *s = seat_of(p, key);
+
+	if (s)
+		p->unmet[s - p->seats] = text;
+}
+
+const struct device *device_of(const struct intents *in, const struct record *r)
+{
+	const struct device *dev = r->birth ? model_find(in->m, &r->dev) : NULL;
+
+	return dev && dev->birth == r->birth ? dev : NULL;
+}
+
+static void leave_device(struct record *r)
+{
+	r->birth = 0;
+	r->noted = r->claim_in = r->vfs_in = false;
+	r->tries = 0;
+	r->state = RECORD_WAITING;
+}
+
+static void seat_stranger(struct record *r, const struct seat *s)
+{
+	char text[IDENTITY_TEXT];
+
+	r->state = RECORD_STRANGER;
+	r->dev = s->key;
+	snprintf(r->reason, sizeof(r->reason),
+		 "%.32s is not the device that was here: it is %.80s; accept %.32s in ctl if it replaces that one",
+		 s->key.name, identity_text(&s->id, text), s->key.name);
+}
+
+void pass_match(struct pass *p, struct record *r)
+{
+	struct intents *in = p->in;
+	enum match match;
+	size_t at;
+
+	if (device_of(in, r))
+		return;
+	if (r->birth)
+		leave_device(r);
+	match = identity_match(&r->id, p->seats, p->n, &at);
+	if (match == MATCH_NONE && p->loose) {
+		struct identity loose = r->id;
+
+		loose.serial = 0;
+		match = identity_match(&loose, p->seats, p->n, &at);
+	}
+	if (match == MATCH_STRANGER) {
+		seat_stranger(r, &p->seats[at]);
+		return;
+	}
+	r->state = RECORD_WAITING;
+	STR_COPY(r->reason, "its device is not there");
+	p->incomplete |= match == MATCH_NONE && r->id.serial && p->n_unknown;
+	if (match == MATCH_NONE)
+		return;
+	r->reason[0] = '\0';
+	r->dev = p->seats[at].key;
+	r->birth = p->seats[at].birth;
+	p->rewrite |= strcmp(r->at, r->dev.name) != 0;
+}
+
+/* With the model locked. What the model knows already, from before a crash, is newer than the file. */
+void record_note(struct intents *in, struct record *r)
+{
+	struct device *dev = model_edit(in->m, &r->dev, false);
+	struct want *w = dev ? &dev->want : NULL;
+
+	if (!w)
+		return;
+	r->noted = true;
+	r->claim_in |= w->claim[0] || !r->claim[0];
+	r->vfs_in |= w->vfs_wanted || !r->vfs_wanted;
+	w->single |= r->single;
+	if (!w->resource[0])
+		STR_COPY(w->resource, r->resource);
+	if (!w->former_known && r->former_known && (r->claim[0] || driver_is_vfio(dev->facts.driver))) {
+		w->former_known = true;
+		STR_COPY(w->former_driver, r->former_driver);
+		STR_COPY(w->former_override, r->former_override);
+	}
+	record_note_owner(r, w);
+}
+
+void pass_note_vf_claims(struct pass *p)
+{
+	struct intents *in = p->in;
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct identity *pf = &p->seats[i].id;
+		uint64_t claims[ARRAY_SIZE(((struct want *)0)->vf_claims)] = { 0 };
+		const struct device *dev = model_find(in->m, &p->seats[i].key);
+		struct device *edit;
+
+		if (pf->vf >= 0 || !dev || dev->facts.total_vfs < 0)
+			continue;
+		for (size_t k = 0; k < in->rs.n; k++) {
+			const struct record *r = in->rs.v[k];
+			bool its = r->claim[0] && r->id.vf >= 0 && r->id.ids == pf->ids &&
+				   r->id.serial == pf->serial &&
+				   (r->id.serial || !strcmp(r->id.path, pf->path));
+
+			if (its && (size_t)r->id.vf < 64 * ARRAY_SIZE(claims))
+				claims[r->id.vf / 64] |= 1ull << r->id.vf % 64;
+		}
+		if (!memcmp(claims, dev->want.vf_claims, sizeof(claims)))
+			continue;
+		edit = model_edit(in->m, &p->seats[i].key, false);
+		if (edit)
+			memcpy(edit->want.vf_claims, claims, sizeof(claims));
+	}
+}
+
+void record_note_claim(struct intents *in, struct record *r)
+{
+	struct device *dev = model_edit(in->m, &r->dev, false);
+	struct want *w = dev ? &dev->want : NULL;
+
+	if (!w || !device_of(in, r))
+		return;
+	STR_COPY(w->claim, r->claim);
+	if (!w->former_driver[0])
+		STR_COPY(w->former_driver, r->former_driver);
+	if (!w->former_override[0])
+		STR_COPY(w->former_override, r->former_override);
+	w->former_known |= r->former_known;
+	r->claim_in = true;
+}
+
+void pass_publish(struct pass *p)
+{
+	struct intents *in = p->in;
+
+	for (size_t i = 0; i < in->rs.n; i++) {
+		const struct record *r = in->rs.v[i];
+
+		if (r->reason[0] && (r->birth || r->state == RECORD_STRANGER) && !r->flying)
+			say_unmet(p, &r->dev, r->reason);
+	}
+	for (size_t i = 0; i < p->n; i++) {
+		const struct device *dev = model_find(in->m, &p->seats[i].key);
+		const char *text = p->unmet[i] ? p->unmet[i] : "";
+
+		if (dev && strcmp(dev->unmet, text)) {
+			struct device *edit = model_edit(in->m, &p->seats[i].key, false);
+
+			if (edit)
+				STR_COPY(edit->unmet, text);
+		}
+	}
+}
+
+void intents_note(struct intents *in)
+{
+	struct pass p = { .in = in, .loose = true };
+
+	pthread_mutex_lock(&in->save);
+	pthread_mutex_lock(&in->lock);
+	model_lock(in->m);
+	for (size_t i = pass_find_seats(&p) ? in->rs.n : 0; i < in->rs.n; i++) {
+		struct record *r = in->rs.v[i];
+
+		pass_match(&p, r);
+		if (!r->birth)
+			continue;
+		record_note(in, r);
+		if (r->claim[0] && !r->claim_in)
+			record_note_claim(in, r);
+	}
+	model_publish(in->m);
+	model_unlock(in->m);
+	pthread_mutex_unlock(&in->lock);
+	pthread_mutex_unlock(&in->save);
+	free(p.seats);
+	free(p.unmet);
+}
