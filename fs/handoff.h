@@ -22,15 +22,16 @@ struct handover {
 	char restarted_for[160]; /* why; "" never */
 };
 
-/* What the serving process tells the holder, and the holder --replace. */
+/* What the serving process tells the holder, and the holder --replace. The first ones, and the two
+ * messages, are also for programs of another version: they stay as they are. */
 enum report {
-	REPORT_READY,   /* could serve; asks for the mount (first generation) */
-	REPORT_SERVING, /* reads requests from now on */
 	REPORT_REFUSED, /* cannot: text */
-	REPORT_FAILING, /* serves what is no longer kept true, and should be replaced: text */
-	REPORT_GONE,    /* the connection has ended: unmounted or aborted */
 	REPORT_NOTE,    /* for the person who waits: text */
 	REPORT_DONE,    /* likewise, the last */
+	REPORT_READY,   /* could serve; asks for the mount (first generation) */
+	REPORT_SERVING, /* reads requests from now on */
+	REPORT_FAILING, /* serves what is no longer kept true, and should be replaced: text */
+	REPORT_GONE,    /* the connection has ended: unmounted or aborted */
 	REPORT_RESTORED, /* what is stored has been applied, as far as it can be now */
 	REPORT_END,     /* to the serving process: nobody goes on after you */
 };
@@ -43,7 +44,7 @@ struct report_msg {
 /* What --replace tells the holder, with its executable. */
 struct offer {
 	char version[32];
-	char value[OPTION_VALUES][256]; /* "": keep the running daemon's */
+	char options[4064]; /* a line "--NAME VALUE" for each that was given; the others stay */
 };
 
 /* 0 or -errno; never raises SIGPIPE, never blocks for long (a full socket is -EAGAIN). */

@@ -19,12 +19,20 @@
 #include "takeover.h"
 #include "tree.h"
 
-static const struct region_head stash_layout = { "stash", STASH_ABI, STASH_COUNT };
-
+/* By region, then what has none of its own. */
 static const struct region_head *const layouts[] = {
-	&stash_layout,	&session_layout, &model_layout, &objects_layout, &files_layout,	 &events_layout,
-	&record_layout, &log_layout,	 &journal_layout, &engine_layout, &estate_layout,
-	&ctl_layout,
+	[STASH_SESSION] = &session_layout,
+	[STASH_MODEL] = &model_layout,
+	[STASH_OBJECTS] = &objects_layout,
+	[STASH_CTL] = &ctl_layout,
+	[STASH_EVENTS] = &events_layout,
+	[STASH_LOG] = &record_layout,
+	[STASH_FILES] = &files_layout,
+	[STASH_JOURNAL] = &journal_layout,
+	[STASH_TXN] = &engine_layout,
+	[STASH_COUNT] = &stash_layout,
+	&log_layout,
+	&estate_layout,
 };
 
 void layouts_print(char text[static LAYOUTS_TEXT])

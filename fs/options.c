@@ -79,9 +79,19 @@ bool options_is_path(size_t i)
 	return !strcmp(rows[i].arg, "DIR");
 }
 
-void options_override(struct options *o, size_t i, const char *value)
+const char *options_name(size_t i)
 {
-	*text_field(o, &rows[i]) = value;
+	return rows[i].name;
+}
+
+int options_override(struct options *o, const char *name, const char *value)
+{
+	for (size_t i = 0; i < OPTION_VALUES; i++)
+		if (!strcmp(rows[i].name, name)) {
+			*text_field(o, &rows[i]) = value;
+			return 0;
+		}
+	return -ENOENT;
 }
 
 static int wrong_use(const char *what, const char *value)

@@ -31,8 +31,9 @@ void options_help(FILE *to);
 /* NULL where the default stands. */
 const char *options_given(const struct options *o, size_t i);
 bool options_is_path(size_t i);
-/* As if it had been given; value is borrowed. */
-void options_override(struct options *o, size_t i, const char *value);
+const char *options_name(size_t i);
+/* As if it had been given; value is borrowed. -ENOENT when there is no such option. */
+int options_override(struct options *o, const char *name, const char *value);
 
 #define OPTIONS_ARGV 16
 /* An argument list that starts this program with the same options in another role: "--serve", "7".

@@ -53,6 +53,8 @@ static int replace_connect(const struct options *o, struct err *err)
 /* Paths are made absolute: the holder stands elsewhere. */
 static int fill_offer(const struct options *o, struct offer *offer, struct err *err)
 {
+	size_t n = 0;
+
 	STR_COPY(offer->version, VERSION);
 	for (size_t i = 0; i < OPTION_VALUES; i++) {
 		const char *given = options_given(o, i);
@@ -66,7 +68,11 @@ static int fill_offer(const struct options *o, struct offer *offer, struct err *
 				return fail(err, errno, "%s: %s", given, strerror(errno));
 			given = path;
 		}
-		if (!STR_COPY(offer->value[i], given))
+		if (strchr(given, '\n'))
+			return fail(err, EINVAL, "%s: a path with a newline cannot be handed over", given);
+		n += (size_t)snprintf(offer->options + n, sizeof(offer->options) - n, "--%s %s\n",
+				      options_name(i), given);
+		if (n >= sizeof(offer->options))
 			return fail(err, ENAMETOOLONG, "%s is too long to be handed over", given);
 	}
 	return 0;

@@ -10,20 +10,16 @@
 #include <sys/stat.h>
 
 #include "pcidevfs/err.h"
+#include "pcidevfs/region.h"
 #include "pcidevfs/util.h"
 
 #define MIB ((size_t)1 << 20)
-
-struct stash_head {
-	char magic[8];
-	uint32_t abi;
-};
 
 struct stash {
 	unsigned char *base;
 };
 
-static const char stash_magic[8] = "pcidvfs";
+const struct region_head stash_layout = { "stash", STASH_ABI, STASH_COUNT };
 
 /* Address space only: a page exists once it is touched. Sizes belong to STASH_ABI, since they
  * decide where the regions lie. */
@@ -46,11 +42,8 @@ static size_t place(enum stash_region region)
 
 static int prepare(int fd)
 {
-	struct stash_head head = { .abi = STASH_ABI };
-
-	memcpy(head.magic, stash_magic, sizeof(head.magic));
 	if (ftruncate(fd, (off_t)place(STASH_COUNT)) ||
-	    pwrite(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head))
+	    pwrite(fd, &stash_layout, sizeof(stash_layout), 0) != (ssize_t)sizeof(stash_layout))
 		return -errno;
 	/* A file that can shrink could end its user by SIGBUS. */
 	return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) ? -errno : 0;
@@ -76,13 +69,13 @@ int stash_create(int *ret_fd, struct err *err)
 
 static int check_head(int fd, struct err *err)
 {
-	struct stash_head head;
+	struct region_head head;
 	struct stat st;
 
 	if (pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) || fstat(fd, &st) ||
-	    memcmp(head.magic, stash_magic, sizeof(head.magic)))
+	    memcmp(head.magic, stash_layout.magic, sizeof(head.magic)))
 		return fail(err, EPROTO, "what was handed over is not this program's memory");
-	if (head.abi != STASH_ABI || (size_t)st.st_size != place(STASH_COUNT))
+	if (!region_is(&head, &stash_layout) || (size_t)st.st_size != place(STASH_COUNT))
 		return fail(err, EPROTO,
 			    "the memory handed over has layout %u, this program knows layout %u",
 			    head.abi, STASH_ABI);

@@ -12,9 +12,11 @@
 #include <stddef.h>
 
 struct err;
+struct region_head;
 struct stash;
 
 #define STASH_ABI 3
+extern const struct region_head stash_layout;
 
 enum stash_region {
 	STASH_SESSION, /* stored INIT, generations, counters: session.c */

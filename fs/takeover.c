@@ -116,9 +116,27 @@ static int start_asking(struct takeover *t, const char *mountpoint)
 	return t->pidfd < 0 ? -errno : 0;
 }
 
+/* Splits text, on which the options live from now on. */
+static int take_options(struct options *o, char *text, struct err *err)
+{
+	char *save;
+
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *value = strchr(line, ' ');
+
+		if (value)
+			*value++ = '\0';
+		if (!value || strncmp(line, "--", 2) || options_override(o, line + 2, value))
+			return fail(err, ENOENT, "the pcidevfsd that runs (" VERSION ") has no %.64s; end it and "
+				    "start this one", line);
+	}
+	return 0;
+}
+
 void takeover_ask(struct takeover *t, const struct options *o, const char *mountpoint)
 {
 	struct offer *offer = &t->offer;
+	struct err err = { 0 };
 	int r = handoff_recv(t->conn, offer, sizeof(*offer), &t->exe, 1);
 
 	if (r == -EAGAIN)
@@ -129,11 +147,11 @@ void takeover_ask(struct takeover *t, const struct options *o, const char *mount
 		return;
 	}
 	offer->version[sizeof(offer->version) - 1] = '\0';
+	offer->options[sizeof(offer->options) - 1] = '\0';
 	t->o = *o;
-	for (size_t i = 0; i < OPTION_VALUES; i++) {
-		offer->value[i][sizeof(offer->value[i]) - 1] = '\0';
-		if (offer->value[i][0])
-			options_override(&t->o, i, offer->value[i]);
+	if (take_options(&t->o, offer->options, &err)) {
+		refuse(t, err.text);
+		return;
 	}
 	t->state = TAKEOVER_ASKING;
 	t->until = now_ms() + PATIENCE_MS;

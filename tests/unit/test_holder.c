@@ -236,9 +236,10 @@ DEFINE_TEST(layouts_refuse_what_differs)
 	CHECK(strlen(text) < LAYOUTS_TEXT - 64);
 	CHECK_EQ(layouts_check(text, &err), 0);
 	/* Each region that keeps something stands there. */
-	for (const char *const *name = (const char *const[]){ "stash=", " session=", " model=", " objects=",
-							      " files=", " events=", " record=", " log=",
-							      " journal=", " engine=", " estate=", NULL };
+	for (const char *const *name = (const char *const[]){ "session=", " model=", " objects=", " ctl=",
+							      " events=", " record=", " log=",
+							      " files=", " journal=", " engine=",
+							      " stash=", " estate=", NULL };
 	     *name; name++)
 		CHECK_IN(text, *name);
 	/* A record that grew. */
