@@ -5,13 +5,12 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include "pcidevfs/err.h"
@@ -520,41 +519,98 @@ DEFINE_TEST(restore_without_a_directory)
 	end();
 }
 
+/* Each in a process of its own. */
+static void keep_asking(_Atomic int *acknowledged)
+{
+	begin(false);
+	plug(&nic);
+	intents_note(t.in);
+	for (;;) {
+		char value[16];
+
+		snprintf(value, sizeof(value), "n%d", *acknowledged + 1);
+		CHECK_EQ(ask(NIC, "claim", value), 0);
+		(*acknowledged)++;
+	}
+}
+
+static void look_what_is_stored(_Atomic int *acknowledged)
+{
+	int stored, last = *acknowledged;
+
+	begin(false);
+	plug(&nic);
+	restore();
+	stored = state_of(NIC).want.claim[0] ? atoi(state_of(NIC).want.claim + 1) : 0;
+	if (stored != last && stored != last + 1)
+		FAIL("n%d was acknowledged, n%d is stored", last, stored);
+	*acknowledged = stored;
+	end();
+}
+
+static pid_t in_child(void (*run_there)(_Atomic int *), _Atomic int *arg)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		run_there(arg);
+		_exit(0);
+	}
+	CHECK(pid > 0);
+	return pid;
+}
+
 /* Killed anywhere while wishes are kept: what the last answer said is there. */
 DEFINE_TEST(restore_after_kill_while_keeping)
 {
 	_Atomic int *acknowledged = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	for (int round = 0; round < 40; round++) {
-		char value[16];
-		int stored, status, last;
-		pid_t pid = fork();
+	for (useconds_t round = 0; round < 40; round++) {
+		pid_t pid = in_child(keep_asking, acknowledged);
+		int status;
 
-		if (!pid) {
-			begin(false);
-			plug(&nic);
-			intents_note(t.in);
-			for (int i = 1; i < 100000; i++) {
-				snprintf(value, sizeof(value), "n%d", atomic_load(acknowledged) + 1);
-				if (ask(NIC, "claim", value))
-					_exit(1);
-				atomic_fetch_add(acknowledged, 1);
-			}
-			_exit(0);
-		}
-		usleep(3000 + (useconds_t)round * 500);
+		usleep(3000 + round * 500);
 		kill(pid, SIGKILL);
 		CHECK_EQ(waitpid(pid, &status, 0), pid);
 		CHECK(WIFSIGNALED(status));
-		last = atomic_load(acknowledged);
+		pid = in_child(look_what_is_stored, acknowledged);
+		CHECK_EQ(waitpid(pid, &status, 0), pid);
+		CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
+	}
+	printf("# %d acknowledged\n", *acknowledged);
+	CHECK(*acknowledged > 0);
+}
+
+enum { MANY = 64 };
+
+/* A machine with many claims: what we ourselves take for it. */
+DEFINE_TEST(restore_many_is_quick)
+{
+	char names[MANY][16], paths[MANY][32];
+	struct plug p = nic;
+	uint64_t start;
+
+	for (int reboot = 0; reboot < 2; reboot++) {
 		begin(false);
-		plug(&nic);
+		for (int i = 0; i < MANY; i++) {
+			snprintf(names[i], sizeof(names[i]), "0000:%02x:00.0", i + 1);
+			snprintf(paths[i], sizeof(paths[i]), "0000:00/%02x.0/00.0", i & 31);
+			p.name = names[i];
+			p.path = paths[i];
+			p.group = i;
+			p.serial = 1000 + (uint64_t)i;
+			plug(&p);
+		}
+		start = now_ms();
 		restore();
-		stored = state_of(NIC).want.claim[0] ? atoi(state_of(NIC).want.claim + 1) : 0;
-		if (stored != last && stored != last + 1)
-			FAIL("n%d was acknowledged, n%d is stored", last, stored);
-		atomic_store(acknowledged, stored);
+		calm();
+		if (reboot)
+			printf("# %d claims in %llu ms\n", MANY, (unsigned long long)(now_ms() - start));
+		for (int i = 0; i < MANY; i++)
+			if (!reboot)
+				CHECK_EQ(ask(names[i], "claim", "alice"), 0);
+			else
+				CHECK_STR(state_of(names[i]).want.claim, "alice");
 		end();
-		munmap(t.arena, model_arena_size());
 	}
 }
