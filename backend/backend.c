@@ -17,6 +17,7 @@
 #include "pcidevfs/pci.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
+#include "offer.h"
 #include "sriov.h"
 #include "variant.h"
 #include "vfio.h"
@@ -27,6 +28,8 @@
 static const struct method *const methods[] = {
 	&vfio_claim,
 	&sriov_numvfs,
+	&offer_name,
+	&offer_pooled,
 	NULL,
 };
 

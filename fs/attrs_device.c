@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "internal.h"
+#include "offer.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/txn.h"
@@ -56,11 +57,6 @@ static void kind_show(const struct subject *s, struct out *o)
 static void description_show(const struct subject *s, struct out *o)
 {
 	line(o, s->dev->names.description);
-}
-
-static void resource_name_show(const struct subject *s, struct out *o)
-{
-	line(o, s->dev->names.resource);
 }
 
 static void totalvfs_show(const struct subject *s, struct out *o)
@@ -225,9 +221,14 @@ const struct attr attrs_device[] = {
 	{ .name = "description", .id = 9, .mode = 0444, .flags = ATTR_CONST, .bits = CH_NAME,
 	  .show = description_show, .key = "description", .since = "0.1",
 	  .help = "class: vendor product, from pci.ids" },
-	{ .name = "resource_name", .id = 10, .mode = 0444, .caps = CAP_CLAIM, .bits = CH_NAME,
-	  .show = resource_name_show, .key = "resource_name", .since = "0.1",
-	  .help = "the extended resource it is, or would be, offered as" },
+	{ .name = "resource_name", .id = 10, .mode = 0664, .caps = CAP_CLAIM, .bits = CH_NAME,
+	  .show = resource_name_show, .store = resource_name_store, .key = "resource_name", .since = "0.1",
+	  .help = "the extended resource it is, or would be, offered as; write another name, or none for the "
+		  "computed one" },
+	{ .name = "pooled", .id = 24, .mode = 0664, .caps = CAP_CLAIM, .bits = CH_NAME, .show = pooled_show,
+	  .store = pooled_store, .key = "pooled", .since = "0.1",
+	  .help = "1: it shares its computed resource name with equal devices; 0: it has one of its own, such as "
+		  "nvidia.com/0000_08_00_4" },
 	{ .name = "claim", .id = 11, .mode = 0664, .flags = ATTR_GROUP, .caps = CAP_CLAIM, .bits = CH_CLAIM,
 	  .show = claim_show, .store = claim_store, .key = "claim", .since = "0.1",
 	  .help = "who holds it for passthrough, none when free; the whole IOMMU group goes along. "
@@ -268,6 +269,11 @@ const struct attr attrs_device[] = {
 	  .help = "processes that hold it open, a line each: pid= comm=; or none" },
 	{ .name = "log", .id = 23, .mode = 0444, .flags = ATTR_SNAPSHOT, .bits = CH_LOG,
 	  .show = log_show, .since = "0.1", .help = "past writes into this directory, as in the root's log" },
+	{ .name = "hostdev.xml", .id = 25, .mode = 0444, .caps = CAP_CLAIM, .bits = CH_CLAIM,
+	  .show = hostdev_show, .since = "0.1",
+	  .help = "how libvirt takes it: a hostdev element, managed='no'; none while it is not claimed" },
+	{ .name = "qemu", .id = 26, .mode = 0444, .caps = CAP_CLAIM, .bits = CH_CLAIM, .show = qemu_show,
+	  .since = "0.1", .help = "how QEMU takes it: its arguments; none while it is not claimed" },
 	{ .name = "ctl", .id = 27, .mode = 0664, .flags = ATTR_CTL, .since = "0.1",
 	  .help = "as in the root, for this device alone: lines FILE VALUE, or virtfn<N>/FILE VALUE" },
 	/* Links to the device that lie in the directories of views (views.c). */

@@ -59,12 +59,14 @@ static int in_group(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME]
 /* What is offered: claimed functions, under the name that they are asked for by. */
 static int in_resource(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME])
 {
-	const char *slash = strchr(dev->names.resource, '/');
+	char full[RESOURCE_NAME], *slash;
 
+	device_resource(dev, full);
+	slash = strchr(full, '/');
 	if (!dev->want.claim[0] || !slash)
 		return 0;
-	STR_COPY(name[0], dev->names.resource);
-	name[0][slash - dev->names.resource] = '\0';
+	*slash = '\0';
+	STR_COPY(name[0], full);
 	STR_COPY(name[1], slash + 1);
 	return is_entry(name[0]) && is_entry(name[1]);
 }

@@ -90,6 +90,30 @@ static bool on_vfio(const struct device *dev)
 	return driver_is_vfio(dev->facts.driver);
 }
 
+/* '_' is what computed names have for signs that are not legal. */
+static void own_name(const struct device *dev, char buf[static RESOURCE_NAME])
+{
+	int vendor = (int)strcspn(dev->names.resource, "/");
+	int n = snprintf(buf, RESOURCE_NAME, "%.*s/", vendor, dev->names.resource);
+
+	for (const char *c = dev->key.name; *c && n < RESOURCE_NAME - 1; c++)
+		buf[n++] = *c == ':' || *c == '.' ? '_' : *c;
+	buf[n] = '\0';
+}
+
+void device_resource(const struct device *dev, char buf[static RESOURCE_NAME])
+{
+	buf[0] = '\0';
+	if (!(dev->caps & CAP_CLAIM))
+		return;
+	if (dev->want.resource[0])
+		str_copy(buf, RESOURCE_NAME, dev->want.resource);
+	else if (dev->want.single && dev->names.resource[0])
+		own_name(dev, buf);
+	else
+		str_copy(buf, RESOURCE_NAME, dev->names.resource);
+}
+
 /* The reason is a field of fixed size; a cut sentence is still one. */
 __attribute__((format(printf, 2, 3))) static void say(struct device *dev, const char *fmt, ...)
 {

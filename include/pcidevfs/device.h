@@ -17,6 +17,7 @@
 #include "pcidevfs/key.h"
 
 #define DRIVER_NAME 48
+#define RESOURCE_NAME 112
 #define CLAIM_NAME 254 /* DESIGN.md 5: at most 253 characters */
 
 /* What a device can do. Follows identity, not the driver of the moment. A row's mask is made of these. */
@@ -95,7 +96,7 @@ struct facts {
 
 struct names {
 	char description[176];
-	char resource[112]; /* computed resource name, never empty for a claimable device */
+	char resource[RESOURCE_NAME]; /* computed resource name, never empty for a claimable device */
 };
 
 /* What was asked, and what must be known to take it back. */
@@ -112,7 +113,7 @@ struct want {
 	uint64_t vf_claims[4];	/* a PF: bit N of [N / 64]: a stored wish claims its virtfnN, which may be absent */
 	bool autoprobe_off;	/* a PF: sriov_drivers_autoprobe is 0 by our doing and must be 1 again */
 	bool single;		/* pooled reads 0: offered under a name of its own */
-	char resource[112];	/* overrides the computed resource name; "" does not */
+	char resource[RESOURCE_NAME]; /* overrides the computed resource name; "" does not */
 };
 
 struct device {
@@ -139,6 +140,10 @@ const char *state_name(enum state state);
 /* Pure: what follows from facts and want. Sets caps, kind, state, reason. `iommu` tells whether
  * the host has one at all. */
 void device_derive(struct device *dev, bool iommu);
+
+/* The name that it is, or would be, offered by: what was written, else one of its own, else the computed
+ * one; "" when it cannot be claimed. Its own: "nvidia.com/0000_08_00_4", since kubelet takes no colons. */
+void device_resource(const struct device *dev, char buf[static RESOURCE_NAME]);
 
 /* vfio-pci or a vendor's variant of it (mlx5_vfio_pci, nvgrace-gpu-vfio-pci, ...): all end so. */
 bool driver_is_vfio(const char *driver);

@@ -99,7 +99,7 @@ DEFINE_TEST(changed_names_follow_bits_and_caps)
 	struct out o = { 0 };
 
 	changed_names(CAP_PCI | CAP_CLAIM, CH_CLAIM | CH_STATE | CH_VFS | CH_INTERNAL, &o);
-	CHECK_STR(o.data, "claim,state,reason");
+	CHECK_STR(o.data, "claim,state,reason,hostdev.xml,qemu");
 	out_free(&o);
 	o = (struct out){ 0 };
 	changed_names(CAP_PCI, CH_INTERNAL, &o);
@@ -172,6 +172,54 @@ DEFINE_TEST(claim_refuses_with_a_sentence)
 		CHECK_IN(err.text, "claim: ");
 		CHECK_STR(wish.file, "");
 	}
+}
+
+static void text_of_row(const struct device *dev, const char *file, struct out *o)
+{
+	struct subject s = { .name = dev->key.name, .dev = dev };
+
+	*o = (struct out){ 0 };
+	attr_by_name(OBJ_DEVICE, 0, file)->show(&s, o);
+}
+
+DEFINE_TEST(what_a_vmm_takes)
+{
+	struct device dev = sample();
+	struct out o;
+
+	text_of_row(&dev, "qemu", &o);
+	CHECK_STR(o.data, "none\n");
+	out_free(&o);
+	STR_COPY(dev.want.claim, "alice");
+	text_of_row(&dev, "qemu", &o);
+	CHECK_STR(o.data, "-device vfio-pci,host=0000:02:00.0\n");
+	out_free(&o);
+	STR_COPY(dev.key.name, "10000:e1:1f.7"); /* more than QEMU's host= takes */
+	text_of_row(&dev, "qemu", &o);
+	CHECK_STR(o.data, "-device vfio-pci,sysfsdev=/sys/bus/pci/devices/10000:e1:1f.7\n");
+	out_free(&o);
+	text_of_row(&dev, "hostdev.xml", &o);
+	CHECK_IN(o.data, "domain='0x10000' bus='0xe1' slot='0x1f' function='0x7'");
+	out_free(&o);
+}
+
+DEFINE_TEST(resource_names_have_an_order)
+{
+	struct device dev = sample();
+	char name[RESOURCE_NAME];
+
+	STR_COPY(dev.names.resource, "intel.com/NIC");
+	device_resource(&dev, name);
+	CHECK_STR(name, "intel.com/NIC");
+	dev.want.single = true;
+	device_resource(&dev, name);
+	CHECK_STR(name, "intel.com/0000_02_00_0");
+	STR_COPY(dev.want.resource, "example.com/mine");
+	device_resource(&dev, name);
+	CHECK_STR(name, "example.com/mine");
+	dev.caps = CAP_PCI;
+	device_resource(&dev, name);
+	CHECK_STR(name, "");
 }
 
 /* Places on a model of our own, without FUSE. */

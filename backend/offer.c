@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* How a function is offered to pods: wishes that the kernel has no part in, so they take no step. */
+#include "offer.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/plan.h"
+#include "pcidevfs/util.h"
+
+static bool can_offer(const struct device *dev)
+{
+	return dev->caps & CAP_CLAIM;
+}
+
+/* What runs on the device may look at its name, so it ends first. */
+static int offer_expand(struct model *m, const struct wish *wish, struct plan *plan, struct err *err)
+{
+	(void)m;
+	return plan_touch(plan, &wish->dev, err);
+}
+
+static struct device *edit(struct model *m, const struct wish *wish, struct err *err)
+{
+	struct device *dev = model_edit(m, &wish->dev, false);
+
+	if (!dev)
+		fail(err, ENODEV, "%s is gone", wish->dev.name);
+	return dev;
+}
+
+static int name_settle(struct model *m, const struct wish *wish, struct err *err)
+{
+	struct device *dev = edit(m, wish, err);
+
+	if (!dev)
+		return -ENODEV;
+	STR_COPY(dev->want.resource, wish->value);
+	return 0;
+}
+
+static int pooled_settle(struct model *m, const struct wish *wish, struct err *err)
+{
+	struct device *dev = edit(m, wish, err);
+
+	if (!dev)
+		return -ENODEV;
+	dev->want.single = !strcmp(wish->value, "0");
+	return 0;
+}
+
+/* Before the claim, which is when a function starts to be offered. */
+const struct method offer_name = {
+	.file = "resource_name",
+	.rank = 90,
+	.can = can_offer,
+	.expand = offer_expand,
+	.settle = name_settle,
+};
+
+const struct method offer_pooled = {
+	.file = "pooled",
+	.rank = 90,
+	.can = can_offer,
+	.expand = offer_expand,
+	.settle = pooled_settle,
+};

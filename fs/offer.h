@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Files of a device that tell others how to take it: kubelet by a name, a VMM by an address. */
+#ifndef FS_OFFER_H
+#define FS_OFFER_H
+
+struct err;
+struct out;
+struct subject;
+struct wish;
+
+void resource_name_show(const struct subject *s, struct out *o);
+int resource_name_store(const struct subject *s, const char *text, struct wish *ret, struct err *err);
+void pooled_show(const struct subject *s, struct out *o);
+int pooled_store(const struct subject *s, const char *text, struct wish *ret, struct err *err);
+void hostdev_show(const struct subject *s, struct out *o);
+void qemu_show(const struct subject *s, struct out *o);
+
+#endif
