@@ -103,23 +103,22 @@ static int refuse(const struct pf *pf, const struct plan *plan, struct err *err)
 	return rc;
 }
 
-/* Claims on virtfn<n> that are stored, or asked for in the same transaction; vf: the device, if it is there. */
+/* Claims on virtfn<n> that are asked for in the same transaction, or stored; vf: the device, if it is there. */
 static bool is_for_guest(const struct pf *pf, unsigned int n, const struct device *vf,
 			 const struct plan *plan)
 {
 	const struct want *w = &pf->dev->want;
 
-	if (n < 64 * ARRAY_SIZE(w->vf_claims) && w->vf_claims[n / 64] >> n % 64 & 1)
-		return true;
 	for (size_t i = 0; i < plan->n_wishes; i++) {
 		const struct wish *wish = &plan->wishes[i];
 
-		if (strcmp(wish->file, "claim") || !wish->value[0])
-			continue;
-		if (wish->virtfn ? wish->virtfn == n + 1 && key_eq(&wish->dev, &pf->dev->key)
-				 : vf && key_eq(&wish->dev, &vf->key))
-			return true;
+		if (!strcmp(wish->file, "claim") &&
+		    (wish->virtfn ? wish->virtfn == n + 1 && key_eq(&wish->dev, &pf->dev->key)
+				  : vf && key_eq(&wish->dev, &vf->key)))
+			return wish->value[0];
 	}
+	if (n < 64 * ARRAY_SIZE(w->vf_claims) && w->vf_claims[n / 64] >> n % 64 & 1)
+		return true;
 	return vf && vf->want.claim[0] && !vfio_released(pf->m, plan, vf);
 }
 

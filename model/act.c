@@ -80,12 +80,14 @@ static int save_want(struct txn *t, const struct key *dev, struct err *err)
 	return 0;
 }
 
-static bool has_device(const struct txn *t, const struct key *dev)
+/* Where it is in the list; n_devices: nowhere. */
+static size_t device_at(const struct txn *t, const struct key *dev)
 {
-	for (size_t i = 0; i < t->n_devices; i++)
-		if (key_eq(&t->devices[i], dev))
-			return true;
-	return false;
+	size_t i = 0;
+
+	while (i < t->n_devices && !key_eq(&t->devices[i], dev))
+		i++;
+	return i;
 }
 
 /* With the model locked. */
@@ -99,11 +101,13 @@ static int take_devices(struct txn *t, const struct key *devs, size_t n, struct 
 	t->births = births ? births : t->births;
 	for (size_t i = 0; i < n && !r; i++) {
 		const struct device *d = model_find(model_of(t), &devs[i]);
+		size_t at = device_at(t, &devs[i]);
 
-		if (has_device(t, &devs[i]))
-			continue; /* from an earlier stage */
+		/* From an earlier stage, which may have made another of it. */
+		t->births[at] = d ? d->birth : 0;
+		if (at < t->n_devices)
+			continue;
 		r = save_want(t, &devs[i], err);
-		t->births[t->n_devices] = d ? d->birth : 0;
 		t->devices[t->n_devices++] = devs[i];
 	}
 	return r;
@@ -142,6 +146,19 @@ static bool still_there(struct txn *t, const struct key *dev)
 	return there;
 }
 
+/* What was to be taken from a device that this act has removed since, is taken. With the model locked. */
+static bool is_met_by_absence(struct txn *t, const struct wish *wish)
+{
+	const struct method *method = method_find(t->engine->conf.world.methods, wish->file);
+	struct wish w;
+
+	if (!atomic_load(&t->log->n_steps) || !method || !method->down)
+		return false;
+	if (!wish_resolve(model_of(t), wish, &w) && model_find(model_of(t), &w.dev))
+		return false;
+	return method->down(model_of(t), wish);
+}
+
 /* Calls the method's prepare or settle for every wish. With the model locked. */
 static int each_wish(struct txn *t, bool prepare, struct err *err)
 {
@@ -155,6 +172,8 @@ static int each_wish(struct txn *t, bool prepare, struct err *err)
 
 		if (absent && prepare)
 			continue; /* before it is there nothing can be known of it */
+		if (is_met_by_absence(t, &t->log->wishes[i]))
+			continue;
 		if (absent)
 			return fail(err, ENODEV, "%s has no virtfn%u although that was asked for", w.dev.name,
 				    w.virtfn - 1u);
@@ -190,12 +209,19 @@ static int append_steps(struct txn *t, const struct plan *p, struct err *err)
 /* Plans what can be planned now and takes its devices. */
 static int plan_stage(struct txn *t, bool *ret_more, struct err *err)
 {
+	_free_ struct wish *wishes = calloc(t->log->n_wishes, sizeof(*wishes));
 	struct model *m = model_of(t);
 	struct plan p;
+	size_t n = 0;
 	int r;
 
+	if (!wishes)
+		return fail(err, ENOMEM, "no memory for the act");
 	model_lock(m);
-	r = plan_make(m, t->engine->conf.world.methods, t->log->wishes, t->log->n_wishes, false, &p, err);
+	for (size_t i = 0; i < t->log->n_wishes; i++)
+		if (!is_met_by_absence(t, &t->log->wishes[i]))
+			wishes[n++] = t->log->wishes[i];
+	r = plan_make(m, t->engine->conf.world.methods, wishes, n, false, &p, err);
 	r = r ? r : plan_refuse_busy(m, p.devices, p.n_devices, t->devices, t->marked ? t->n_devices : 0, err);
 	r = r ? r : take_devices(t, p.devices, p.n_devices, err);
 	r = r ? r : each_wish(t, true, err);
@@ -228,6 +254,21 @@ static int run_steps(struct txn *t, uint32_t from, struct err *err)
 	return 0;
 }
 
+/* What an undo has brought back has a new birth, and steps to be taken back that were the old one's. */
+static void renew_births(struct txn *t)
+{
+	struct err ignored;
+
+	observe(t, false, &ignored);
+	model_lock(model_of(t));
+	for (size_t i = 0; i < t->n_devices; i++) {
+		const struct device *d = model_find(model_of(t), &t->devices[i]);
+
+		t->births[i] = d ? d->birth : 0;
+	}
+	model_unlock(model_of(t));
+}
+
 /* Takes the done steps back, the last one first. On failure stuck tells what stays. */
 static int undo_steps(struct txn *t, struct err *stuck)
 {
@@ -246,6 +287,8 @@ static int undo_steps(struct txn *t, struct err *stuck)
 		if (u == -ENODEV)
 			u = 0; /* it left, and took along what was done to it */
 		s->done = u; /* what could not be undone stays done */
+		if (!u && s->verb->remakes)
+			renew_births(t);
 		if (u && !r)
 			r = fail(stuck, -u, "%s %s could not be taken back: %.300s", s->verb->name, s->dev.name,
 				 why.text);

@@ -42,6 +42,7 @@ struct verb {
 	const char *name;         /* as plan prints it: "unbind"; unique, a journal names it so */
 	unsigned int deadline_ms; /* DESIGN.md 4; scaled by --deadline */
 	bool records; /* run fills step->former, then sets step->recorded, then writes */
+	bool remakes; /* undo brings devices back that run took away */
 	/* Does it. Returns 0 or -errno with the sentence. */
 	int (*run)(void *backend, struct step *step, unsigned int deadline_ms, struct err *err);
 	/* Takes it back, from what the step recorded. NULL: nothing to take back. */
