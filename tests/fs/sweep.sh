@@ -45,7 +45,8 @@ learn() {
 	both >"$D/before"
 	act >"$D/verdict" || fail "the act alone: $(cat "$D/verdict"), $(said)"
 	both >"$D/after"
-	point=back back
+	point=back
+	back >"$D/verdict" || fail "back: $(cat "$D/verdict"), $(said)"
 	must_be "$D/before"
 }
 
