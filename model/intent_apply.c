@@ -10,6 +10,8 @@
 #include "pcidevfs/model.h"
 
 #define TRIES_MAX 16 /* of one wish, while its device comes and goes between drivers and holders */
+#define ASK_MS 1000
+#define ASK_MAX_MS 8000
 
 static uint64_t mix(uint64_t h, const char *text)
 {
@@ -129,8 +131,10 @@ static void apply_claim(struct pass *p, struct record *r, const struct device *d
 		record_say(r, RECORD_WAITING, "another act runs on it");
 		return;
 	}
-	if (!may_try(r, g.digest))
+	if (!may_try(r, g.digest)) {
+		p->in_use |= g.held && !g.all_vfio && r->tries < TRIES_MAX;
 		return;
+	}
 	f = flight_add(p, r, "claim", r->claim);
 	if (!f)
 		return;
@@ -138,8 +142,20 @@ static void apply_claim(struct pass *p, struct record *r, const struct device *d
 	f->adopt = g.all_vfio && g.held;
 	r->flying = true;
 	for (size_t i = 0; i < g.n; i++)
-		if (g.records[i])
+		if (g.records[i]) { /* one for all */
 			g.records[i]->flying = true;
+			g.records[i]->tries = r->tries;
+			g.records[i]->tried_for = r->tried_for;
+		}
+}
+
+/* A claim's drift follows from the driver, and the device says it by itself. */
+static void say_drift(struct record *r, const struct device *dev)
+{
+	r->reason[0] = '\0';
+	if (r->vfs_in && r->vfs_wanted && !dev->busy[0] && dev->facts.num_vfs != r->num_vfs)
+		snprintf(r->reason, sizeof(r->reason), "it has %d VFs although %d are stored; write sriov_numvfs again",
+			 dev->facts.num_vfs, r->num_vfs);
 }
 
 static void apply_record(struct pass *p, struct record *r)
@@ -159,7 +175,7 @@ static void apply_record(struct pass *p, struct record *r)
 	else
 		r->state = RECORD_HELD;
 	if (r->state == RECORD_HELD)
-		r->reason[0] = '\0';
+		say_drift(r, dev);
 }
 
 /* With save held. Serials that came late, acts that ended without a result. */
@@ -228,6 +244,7 @@ static bool go_on(struct intents *in, const struct pass *p)
 	in->again = false;
 	in->passing = again;
 	in->passed |= !p->incomplete && !again;
+	in->in_use = p->in_use;
 	pthread_cond_broadcast(&in->quiet);
 	pthread_mutex_unlock(&in->turn);
 	return again;
@@ -279,12 +296,60 @@ void intents_changed(void *ctx, const struct change *changes, size_t n)
 		intents_kick(ctx);
 }
 
+static void deadline_after(unsigned int ms, struct timespec *ret)
+{
+	clock_gettime(CLOCK_MONOTONIC, ret);
+	ret->tv_sec += ms / 1000;
+	ret->tv_nsec += (long)(ms % 1000) * 1000000;
+	if (ret->tv_nsec >= 1000000000) {
+		ret->tv_sec++;
+		ret->tv_nsec -= 1000000000;
+	}
+}
+
+/* With turn held. False: it is to end. */
+static bool wait_for_use(struct intents *in, unsigned int ms)
+{
+	struct timespec until;
+	int rc = 0;
+
+	while (!in->in_use && !in->stopped)
+		pthread_cond_wait(&in->quiet, &in->turn);
+	deadline_after(ms, &until);
+	while (!in->stopped && !rc)
+		rc = pthread_cond_timedwait(&in->quiet, &in->turn, &until);
+	return !in->stopped;
+}
+
+/* That a process ends or closes a device is told by nobody: who holds what is looked at again, while something
+ * waits for it. A difference brings a pass. */
+static void *ask_again(void *ctx)
+{
+	struct intents *in = ctx;
+	unsigned int ms = ASK_MS;
+
+	pthread_mutex_lock(&in->turn);
+	while (wait_for_use(in, ms)) {
+		bool wanted = in->in_use;
+
+		pthread_mutex_unlock(&in->turn);
+		if (wanted)
+			in->world.observe_holders(in->world.backend, NULL);
+		ms = !wanted ? ASK_MS : ms < ASK_MAX_MS ? 2 * ms : ASK_MAX_MS;
+		pthread_mutex_lock(&in->turn);
+	}
+	pthread_mutex_unlock(&in->turn);
+	return NULL;
+}
+
 void intents_restore(struct intents *in, struct engine *e)
 {
 	pthread_mutex_lock(&in->turn);
 	in->world = *engine_world(e);
 	in->e = e;
 	pthread_mutex_unlock(&in->turn);
+	if (in->world.observe_holders)
+		in->asking = !pthread_create(&in->asker, NULL, ask_again, in);
 	intents_kick(in);
 }
 
@@ -294,13 +359,7 @@ bool intents_settled(struct intents *in, unsigned int ms)
 	bool settled;
 	int rc = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
-	until.tv_nsec += (long)(ms % 1000) * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000;
-	}
+	deadline_after(ms, &until);
 	pthread_mutex_lock(&in->turn);
 	while ((!in->passed || in->passing || in->flying) && !in->stopped && !rc)
 		rc = pthread_cond_timedwait(&in->quiet, &in->turn, &until);
@@ -315,5 +374,8 @@ void intents_stop(struct intents *in)
 	in->stopped = true;
 	pthread_cond_broadcast(&in->quiet);
 	pthread_mutex_unlock(&in->turn);
+	if (in->asking)
+		pthread_join(in->asker, NULL);
+	in->asking = false;
 }
 

@@ -40,6 +40,9 @@ struct intents {
 	bool passing, again, stopped;
 	bool passed; /* the first pass is over */
 	unsigned int flying; /* acts that run */
+	bool in_use; /* something waits for a process to let go of a device, which no event tells */
+	pthread_t asker;
+	bool asking; /* there is that thread */
 };
 
 /* With save held: opens the directory and reads the file, unless that is done. */
@@ -91,6 +94,7 @@ struct pass {
 	const char **unmet; /* by seat: why what is stored for it is not applied */
 	size_t n, n_unknown;
 	bool incomplete; /* a card that is looked for may be one whose serial is not known yet */
+	bool in_use;	 /* a record waits for a process to let go */
 	bool loose;	 /* a serial that is not known yet does not matter: nothing is bound */
 	bool rewrite;	 /* the file says something that no longer is */
 	struct flight *flights;

@@ -418,6 +418,11 @@ DEFINE_TEST(restore_makes_vfs_and_then_claims_them)
 	plug(&vf);
 	calm();
 	CHECK_STR(state_of("0000:02:10.2").want.claim, "bob");
+	plug(&nic); /* somebody took the VFs away */
+	calm();
+	expect_line("numvfs=4", "state=drifted");
+	CHECK_IN(state_of(NIC).reason, "0 VFs although 4 are stored");
+	CHECK_EQ(t.acts, 2);
 	end();
 }
 
