@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What is written to ctl: the first byte cuts the stream into writes, the rest is the stream. What is
+ * taken for a line gives the same wishes and refusals whatever the cut, and its wishes keep their
+ * promises. */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "../../fs/ctl_job.h"
+#include "../../fs/lines.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/txn.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define REGION ((size_t)1088 << 20)
+
+static void check(int holds)
+{
+	if (!holds)
+		abort();
+}
+
+static struct tree tree;
+static struct ctls *store;
+static const struct key home = { BUS_PCI, "0000:02:00.0" };
+
+static void *map(size_t size)
+{
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	check(at != MAP_FAILED);
+	return at;
+}
+
+static void set_up(void)
+{
+	size_t size = model_arena_size();
+	struct device *d;
+	bool found;
+
+	check(!model_new(map(size), size, &tree.conf.model, &found, NULL));
+	model_lock(tree.conf.model);
+	d = model_edit(tree.conf.model, &home, true);
+	check(d != NULL);
+	d->facts.total_vfs = 8;
+	d->facts.iommu_group = 1;
+	model_publish(tree.conf.model);
+	model_unlock(tree.conf.model);
+	check(!ctls_new(map(REGION), REGION, &store, NULL));
+}
+
+static void judge(char *line, bool own)
+{
+	const struct lines_of of = { .tree = &tree, .file = "ctl", .home = own ? &home : NULL };
+	char label[LINE_LABEL] = "", *arg;
+	struct target at;
+	struct err err = { 0 };
+	struct wish wish;
+
+	if (command_of(line, &arg)) {
+		if (line_target(&of, arg, &at, &err))
+			check(err.code && err.text[0]);
+		else
+			check(at.dev.bus != BUS_NONE);
+		return;
+	}
+	if (line_wish(&of, line, &wish, label, &err)) {
+		check(err.code > 0 && err.text[0] && !strchr(err.text, '\n'));
+		return;
+	}
+	check(attr_by_name(OBJ_DEVICE, 0, wish.file) != NULL);
+	check(key_eq(&wish.dev, &home) && wish.virtfn <= 8 && strlen(wish.value) < sizeof(wish.value));
+}
+
+/* Takes all lines that are whole; returns how many. */
+static size_t take(struct ctl *ctl, bool own)
+{
+	size_t n = 0, len;
+	const char *at;
+
+	for (;; n++) {
+		struct ctl_state *next = ctl_next(ctl);
+		char *line;
+
+		at = ctl_line(ctl, next, &len);
+		if (!at)
+			return n;
+		line = strndup(at, len);
+		check(line != NULL);
+		judge(line, own);
+		free(line);
+		next->scanned += (uint32_t)len + 1;
+		if (len == 6 && !memcmp(at, "commit", 6))
+			next->begin = next->scanned;
+		ctl_swap(ctl);
+	}
+}
+
+static size_t run(const uint8_t *data, size_t size, size_t cut, bool own)
+{
+	struct ctl *ctl = ctls_open(store, cut);
+	size_t lines = 0;
+
+	for (size_t at = 0; at < size; at += cut) {
+		struct ctl_state *next = ctl_next(ctl);
+		size_t n = size - at < cut ? size - at : cut;
+
+		check(!ctl_append(ctl, next, (const char *)data + at, n));
+		ctl_swap(ctl);
+		lines += take(ctl, own);
+	}
+	ctls_close(store, ctl);
+	return lines;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	size_t lines = 0;
+
+	if (!store)
+		set_up();
+	if (!size || size > CTL_WRITE)
+		return 0;
+	for (size_t i = 1; i < size; i++)
+		lines += data[i] == '\n';
+	for (int own = 0; own < 2; own++) {
+		check(run(data + 1, size - 1, CTL_WRITE, own) == lines);
+		check(run(data + 1, size - 1, data[0] % 64 + 1, own) == lines);
+	}
+	return 0;
+}
