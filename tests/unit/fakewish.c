@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "fakewish.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "pcidevfs/util.h"
+#include "test.h"
+
+struct fakewish fakewish;
+#define t fakewish
+
+
+static int run(void *backend, struct step *s, unsigned int deadline_ms, struct err *err)
+{
+	struct device *dev;
+
+	(void)backend;
+	(void)deadline_ms;
+	t.acts++;
+	if (t.refuse)
+		return fail(err, t.refuse, "%s: the kernel says no", s->dev.name);
+	model_lock(t.m);
+	dev = model_edit(t.m, &s->dev, false);
+	if (dev)
+		STR_COPY(dev->facts.driver, s->value);
+	model_publish(t.m);
+	model_unlock(t.m);
+	return 0;
+}
+
+static const struct verb bind_verb = { .name = "bind", .deadline_ms = 1000, .run = run };
+static const struct verb *const verbs[] = { &bind_verb, NULL };
+
+static int expand(struct model *m, const struct wish *w, struct plan *p, struct err *err)
+{
+	const struct device *dev = model_find(m, &w->dev);
+	int rc = plan_touch(p, &w->dev, err);
+
+	if (rc || (driver_is_vfio(dev->facts.driver) && !strcmp(dev->want.claim, w->value)))
+		return rc;
+	return plan_step(p, &bind_verb, &w->dev, w->value[0] ? "vfio-pci" : dev->want.former_driver, err);
+}
+
+static int prepare(struct model *m, const struct wish *w, struct err *err)
+{
+	struct device *dev = model_edit(m, &w->dev, false);
+
+	(void)err;
+	if (w->value[0] && !dev->want.former_known) {
+		dev->want.former_known = true;
+		STR_COPY(dev->want.former_driver, dev->facts.driver);
+	}
+	return 0;
+}
+
+static int settle(struct model *m, const struct wish *w, struct err *err)
+{
+	struct device *dev = model_edit(m, &w->dev, false);
+
+	(void)err;
+	STR_COPY(dev->want.claim, w->value);
+	if (!w->value[0])
+		dev->want = (struct want){ 0 };
+	return 0;
+}
+
+static const struct method claim = { .file = "claim", .rank = 2, .expand = expand, .prepare = prepare,
+				     .settle = settle };
+
+static int vfs_expand(struct model *m, const struct wish *w, struct plan *p, struct err *err)
+{
+	(void)m;
+	return plan_touch(p, &w->dev, err);
+}
+
+static int vfs_settle(struct model *m, const struct wish *w, struct err *err)
+{
+	struct device *dev = model_edit(m, &w->dev, false);
+
+	(void)err;
+	t.acts++;
+	dev->want.vfs_wanted = true;
+	dev->want.num_vfs = dev->facts.num_vfs = atoi(w->value);
+	return 0;
+}
+
+static const struct method vfs = { .file = "sriov_numvfs", .rank = 1, .expand = vfs_expand,
+				   .settle = vfs_settle };
+static const struct method *const methods[] = { &vfs, &claim, NULL };
+
+static int observe(void *backend, const struct key *devs, size_t n, bool guards, struct err *err)
+{
+	(void)backend;
+	(void)devs;
+	(void)n;
+	(void)guards;
+	(void)err;
+	return 0;
+}
+
+static void *hear(void *ctx)
+{
+	while (model_dispatch(ctx))
+		;
+	return NULL;
+}
+
+void wish_begin(bool keep_model)
+{
+	struct engine_conf conf = { .world = { .methods = methods, .verbs = verbs, .observe = observe },
+				    .deadline_factor = 1,
+				    .threads = 4 };
+	char dir[256];
+	bool found;
+
+	snprintf(dir, sizeof(dir), "%s/state", test_dir());
+	if (!keep_model)
+		t.arena = mmap(NULL, model_arena_size(), PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	CHECK_EQ(model_new(t.arena, model_arena_size(), &t.m, &found, NULL), 0);
+	CHECK_EQ(found, keep_model);
+	CHECK_EQ(intents_open(dir, t.m, &t.in, NULL), 0);
+	conf.model = t.m;
+	conf.keeper = (struct keeper){ t.in, intents_keep };
+	CHECK_EQ(engine_new(&conf, &t.e, NULL), 0);
+	pthread_create(&t.hearing, NULL, hear, t.m);
+}
+
+void wish_end(void)
+{
+	intents_stop(t.in);
+	engine_free(t.e);
+	model_stop(t.m);
+	pthread_join(t.hearing, NULL);
+	intents_close(t.in);
+	model_free(t.m);
+}
+
+struct key wish_key(const char *name)
+{
+	struct key k;
+
+	CHECK(key_make(BUS_PCI, name, &k));
+	return k;
+}
+
+void wish_plug(const struct plug *p)
+{
+	struct key k = wish_key(p->name);
+	struct device *dev;
+
+	model_lock(t.m);
+	model_set_iommu(t.m, true);
+	dev = model_edit(t.m, &k, true);
+	dev->facts = (struct facts){ .vendor = 0x8086, .device = (uint16_t)p->device, .serial = p->serial,
+				     .serial_known = true, .iommu_group = p->group, .numa_node = -1,
+				     .total_vfs = p->physfn ? -1 : 8, .vf_index = p->physfn ? p->vf : -1,
+				     .class_code = 0x020000 };
+	STR_COPY(dev->facts.path, p->path);
+	STR_COPY(dev->facts.driver, p->driver);
+	STR_COPY(dev->facts.physfn, p->physfn ? p->physfn : "");
+	model_publish(t.m);
+	model_unlock(t.m);
+}
+
+void wish_unplug(const char *name)
+{
+	struct key k = wish_key(name);
+
+	model_lock(t.m);
+	model_remove(t.m, &k);
+	model_unlock(t.m);
+}
+
+struct device wish_state_of(const char *name)
+{
+	struct key k = wish_key(name);
+	struct device copy = { 0 };
+
+	model_lock(t.m);
+	if (model_find(t.m, &k))
+		copy = *model_find(t.m, &k);
+	model_unlock(t.m);
+	return copy;
+}
+
+struct verdict {
+	pthread_mutex_t lock;
+	pthread_cond_t come;
+	bool is_there;
+	struct err err;
+};
+
+static void done(void *ctx, const struct err *err)
+{
+	struct verdict *v = ctx;
+
+	pthread_mutex_lock(&v->lock);
+	v->err = *err;
+	v->is_there = true;
+	pthread_cond_signal(&v->come);
+	pthread_mutex_unlock(&v->lock);
+}
+
+int wish_ask(const char *name, const char *file, const char *value)
+{
+	struct verdict v = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER };
+	struct wish w = { .dev = wish_key(name) };
+	struct actor who = { .comm = "test" };
+
+	STR_COPY(w.file, file);
+	STR_COPY(w.value, value);
+	txn_submit(t.e, &w, 1, &who, done, &v);
+	pthread_mutex_lock(&v.lock);
+	while (!v.is_there)
+		pthread_cond_wait(&v.come, &v.lock);
+	pthread_mutex_unlock(&v.lock);
+	return -v.err.code;
+}
+
+void wish_restore(void)
+{
+	intents_restore(t.in, t.e);
+	CHECK(intents_settled(t.in, 5000));
+}
+
+void wish_calm(void)
+{
+	CHECK(model_sync(t.m, model_generation(t.m), 2000));
+	CHECK(intents_settled(t.in, 5000));
+}
+
+void wish_expect_line(const char *part, const char *state)
+{
+	struct out o = { 0 };
+	char *line;
+
+	intents_print(t.in, &o);
+	line = strstr(out_text(&o), part);
+	if (!line)
+		FAIL("no %s in %s", part, out_text(&o));
+	while (line > o.data && line[-1] != '\n')
+		line--;
+	line[strcspn(line, "\n")] = '\0';
+	CHECK_IN(line, state);
+	out_free(&o);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Records and a model that comes and goes, over an engine whose method "claim" takes a device by one step
+ * that sets its driver, and whose method "sriov_numvfs" only says that it made VFs.
+ */
+#ifndef PCIDEVFS_FAKEWISH_H
+#define PCIDEVFS_FAKEWISH_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "pcidevfs/err.h"
+#include "pcidevfs/intent.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/txn.h"
+
+extern struct fakewish {
+	struct model *m;
+	struct engine *e;
+	struct intents *in;
+	void *arena;
+	pthread_t hearing;
+	_Atomic int acts;
+	_Atomic int refuse; /* errno of every act, 0 none */
+} fakewish;
+
+/* A process begins, with the state file in "state"; keep_model for one that finds its predecessor's memory. */
+void wish_begin(bool keep_model);
+void wish_end(void);
+
+struct plug {
+	const char *name, *path, *driver, *physfn;
+	unsigned int device;
+	uint64_t serial;
+	int group, vf;
+};
+void wish_plug(const struct plug *p);
+void wish_unplug(const char *name);
+struct key wish_key(const char *name);
+/* A copy; zeros when it is not there. */
+struct device wish_state_of(const char *name);
+/* The verdict, 0 or -errno. */
+int wish_ask(const char *name, const char *file, const char *value);
+void wish_restore(void);
+/* Once all changes were heard and nothing runs any more. */
+void wish_calm(void);
+/* intents has a line with both. */
+void wish_expect_line(const char *part, const char *state);
+
+#endif
