@@ -354,8 +354,8 @@ static int serve(const struct options *o)
 	}
 	if (r)
 		handoff_report(d.sock, r > 0 ? REPORT_GONE : REPORT_REFUSED, err.text);
-	/* Whatever runs is the next process's. */
-	if (stop == SERVER_LEAVE && !r)
+	/* Whatever runs is the next process's, where it gets to know who waits. */
+	if (stop == SERVER_LEAVE && !r && session_resends(d.session))
 		_exit(0);
 	daemon_close(&d);
 	return r != 0;

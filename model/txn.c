@@ -69,6 +69,9 @@ static void txn_run(void *ctx)
 
 	t->log->err = err;
 	tell_verdict(t, &err);
+	/* A process that ends from here on leaves a verdict, not an act to be carried on. */
+	if (!late)
+		atomic_store(&t->log->state, LOG_ENDED);
 	model_sync(t->engine->conf.model, model_generation(t->engine->conf.model), SYNC_MS);
 	answer(t, &err);
 	if (late) {
