@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -170,6 +171,7 @@ static int clear_dead(const char *path, struct err *err)
 
 int mountpoint_prepare(const char *path, struct err *err)
 {
+	struct statfs fs;
 	struct stat st;
 	int r = clear_dead(path, err);
 
@@ -181,6 +183,10 @@ int mountpoint_prepare(const char *path, struct err *err)
 		return fail(err, errno, "%s: %s", path, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
 		return fail(err, ENOTDIR, "%s is not a directory, so nothing can be mounted there", path);
+	/* We read the machine there, by path, while nobody serves the mount yet. */
+	if (!statfs(path, &fs) && (fs.f_type == PROC_SUPER_MAGIC || fs.f_type == SYSFS_MAGIC))
+		return fail(err, EINVAL, "%s lies in the kernel's own %s; choose a mount point elsewhere, such as "
+			    "/run/pcidevfs", path, fs.f_type == SYSFS_MAGIC ? "sysfs" : "proc");
 	return 0;
 }
 
