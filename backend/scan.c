@@ -239,6 +239,16 @@ static void complete(struct backend *b, const struct facts *old, struct facts *f
 	f->vfio_ready = sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/%s", f->vfio_driver);
 }
 
+/* A VF on its way out loses its links before it is gone: it is the same VF as long as it is seen. */
+static void keep_relation(const struct facts *old, struct facts *f)
+{
+	if (!old->physfn[0] || old->vf_index < 0 || (f->physfn[0] && f->vf_index >= 0))
+		return;
+	STR_COPY(f->physfn, old->physfn);
+	STR_COPY(f->path, old->path);
+	f->vf_index = old->vf_index;
+}
+
 static bool commit_one(struct backend *b, const struct seen *s, uint64_t seqnum,
 		       const struct named *names, size_t n, bool *ret_new)
 {
@@ -260,6 +270,8 @@ static bool commit_one(struct backend *b, const struct seen *s, uint64_t seqnum,
 		return false;
 	complete(b, &dev->facts, &facts);
 	facts.seen = known ? known->facts.seen : seqnum;
+	if (known)
+		keep_relation(&known->facts, &facts);
 	*ret_new |= !facts.serial_known;
 	dev->facts = facts;
 	if (name && name->known)
