@@ -28,6 +28,8 @@ static void readme_show(const struct subject *s, struct out *o)
 		   "  ls claims/alice                            what alice holds\n"
 		   "  echo claim alice > devices/0000:08:00.0/plan; cat devices/0000:08:00.0/plan\n"
 		   "                                             what that would do, without doing it\n"
+		   "Several at once, all or nothing: ctl takes lines ADDRESS/FILE VALUE, then commit.\n"
+		   "What was asked is kept over reboots: intents shows it. chown gives a device to a user.\n"
 		   "\n"
 		   "state is one word, reason the sentence behind it; host_critical says what the host needs.\n"
 		   "inventory is everything in one read, events the last changes, events_pipe the same as\n"

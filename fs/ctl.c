@@ -14,6 +14,7 @@
 
 #include "ctl_job.h"
 #include "journal.h"
+#include "lines.h"
 #include "record.h"
 #include "worker.h"
 #include "write.h"
@@ -231,8 +232,8 @@ static bool find_command(struct ctl_job *job)
 	pthread_mutex_lock(&job->tree->ctl->lock);
 	next = ctl_next(job->ctl);
 	while ((line = ctl_line(job->ctl, next, &len))) {
-		/* What is longer than any command is a line, and will be refused as one. */
-		if (len < sizeof(job->line)) {
+		/* What is no text, or longer than any command, will be refused as a line. */
+		if (len < sizeof(job->line) && line_is_text(line, len)) {
 			memcpy(job->line, line, len);
 			job->line[len] = '\0';
 			job->command = command_of(job->line, &job->arg);

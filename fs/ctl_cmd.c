@@ -143,7 +143,10 @@ static int each_line(struct ctl_job *job, int (*take)(struct ctl_job *job, char 
 		const char *nl = memchr(at, '\n', (size_t)(end - at));
 		_free_ char *line = strndup(at, (size_t)(nl - at));
 
-		r = line ? take(job, line, err) : fail(err, ENOMEM, "ctl: out of memory");
+		if (!line_is_text(at, (size_t)(nl - at)))
+			r = fail(err, EINVAL, "ctl: a line holds a control character");
+		else
+			r = line ? take(job, line, err) : fail(err, ENOMEM, "ctl: out of memory");
 		at = nl + 1;
 	}
 	return r;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "lines.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -122,6 +123,14 @@ static int judge(const struct lines_of *of, const struct target *at, const char 
 	ret->dev = at->dev;
 	ret->virtfn = at->virtfn;
 	return r;
+}
+
+bool line_is_text(const char *line, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (iscntrl((unsigned char)line[i]))
+			return false;
+	return true;
 }
 
 int line_wish(const struct lines_of *of, char *line, struct wish *ret, char label[static LINE_LABEL],

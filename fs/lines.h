@@ -32,6 +32,9 @@ struct target {
 /* "0000:02:00.0", "0000:02:00.0/virtfn3"; with a home "" or "virtfn3". -EINVAL with the sentence. */
 int line_target(const struct lines_of *of, const char *text, struct target *ret, struct err *err);
 
+/* No NUL and no other control character? What is not is refused as a whole. */
+bool line_is_text(const char *line, size_t len);
+
 #define LINE_LABEL 128
 
 /* Makes a wish of one line (without newline; changed meanwhile). label: the file as the line names it.
