@@ -372,11 +372,11 @@ static int release_unmounted(const struct options *o)
 	r = r ? r : intents_open(o->state, d.model, &d.intents, &err);
 	r = r ? r : backend_scan(d.backend, &err);
 	r = r ? r : open_engine(&d, &err);
+	r = r ? r : intents_note(d.intents, &err);
 	if (r) {
 		fprintf(stderr, "pcidevfsd: %s\n", err.text);
 	} else {
 		model_stop(d.model); /* nobody listens, so nobody is waited for */
-		intents_note(d.intents);
 		r = release_by_engine(d.model, d.engine);
 	}
 	daemon_close(&d);

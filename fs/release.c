@@ -71,11 +71,12 @@ bool release_in_tree(const struct options *o, int *ret_status)
 {
 	char path[4096];
 	struct mount_entry mount;
+	_free_ char *where = NULL;
 	_closedir_ DIR *dir = NULL;
 	const struct dirent *e;
 
-	if (mountpoint_find(o->mountpoint, &mount) || !mount.ours ||
-	    snprintf(path, sizeof(path), "%s/devices", o->mountpoint) >= (int)sizeof(path))
+	if (mountpoint_resolve(o->mountpoint, &where, NULL) || mountpoint_find(where, &mount) || !mount.ours ||
+	    snprintf(path, sizeof(path), "%s/devices", where) >= (int)sizeof(path))
 		return false;
 	dir = opendir(path);
 	*ret_status = 0;

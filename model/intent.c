@@ -186,6 +186,7 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 			return fail(err, ENOMEM, "no memory to keep what was asked");
 		if (!pending && !members[i]->want.claim[0] && !strcmp(wish->file, "claim"))
 			released = r->group ? r->group : released;
+		w->optional &= r->flying;
 		/* Restore writes nothing down beforehand: it is all there, and the disk may be full. */
 		if (!(pending && r->flying))
 			follow(m, r, members[i], wish->file, pending);
@@ -204,6 +205,7 @@ int intents_keep(void *ctx, const struct wish *wishes, size_t n, bool pending, s
 	pthread_mutex_lock(&in->save);
 	rc = rewrite_begin(&w, in, err);
 	if (!rc) {
+		w.optional = true;
 		model_lock(in->m);
 		for (size_t i = 0; i < n && !rc; i++)
 			rc = follow_wish(&w, &wishes[i], pending, err);

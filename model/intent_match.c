@@ -206,11 +206,13 @@ void pass_publish(struct pass *p)
 	}
 }
 
-void intents_note(struct intents *in)
+int intents_note(struct intents *in, struct err *err)
 {
 	struct pass p = { .in = in, .loose = true };
+	int rc;
 
 	pthread_mutex_lock(&in->save);
+	rc = intents_ready(in, err);
 	pthread_mutex_lock(&in->lock);
 	model_lock(in->m);
 	for (size_t i = pass_find_seats(&p) ? in->rs.n : 0; i < in->rs.n; i++) {
@@ -229,4 +231,5 @@ void intents_note(struct intents *in)
 	pthread_mutex_unlock(&in->save);
 	free(p.seats);
 	free(p.unmet);
+	return rc;
 }

@@ -231,9 +231,9 @@ int rewrite_commit(struct rewrite *w, struct err *err)
 	else if (!same)
 		rc = write_out(in, &text, err);
 	out_free(&text);
-	if (rc)
+	if (rc && !w->optional)
 		rewrite_abort(w);
 	else
 		publish(w);
-	return rc;
+	return w->optional ? 0 : rc;
 }

@@ -52,6 +52,7 @@ int intents_ready(struct intents *in, struct err *err);
 struct rewrite {
 	struct intents *in;
 	struct records next; /* the first in->rs.n are in->rs's or stand for them */
+	bool optional; /* only what the file says already: a disk that refuses is told by health */
 };
 
 /* With save held. */

@@ -39,8 +39,8 @@ int intents_keep(void *ctx, const struct wish *wishes, size_t n, bool pending, s
  * after the engine has recovered. */
 void intents_restore(struct intents *in, struct engine *e);
 /* Instead: the model says what is stored for the devices that are there, as if all of it held; nothing is
- * applied. For who takes it back. */
-void intents_note(struct intents *in);
+ * applied. For who takes it back. Fails when nothing could be kept, as intents_keep would. */
+int intents_note(struct intents *in, struct err *err);
 /* No further passes; before engine_free(). */
 void intents_stop(struct intents *in);
 /* A clean end, after engine_free(): claimed devices get back the driver_override they had, so that another

@@ -268,7 +268,7 @@ static void keep_asking(_Atomic int *acknowledged)
 {
 	wish_begin(false);
 	wish_plug(&nic);
-	intents_note(t.in);
+	CHECK_EQ(intents_note(t.in, NULL), 0);
 	for (;;) {
 		char value[16];
 
