@@ -246,7 +246,7 @@ static int prepare(struct daemon *d, struct err *err)
 	if (r)
 		return r;
 	engine_recover(d->engine);
-	intents_restore(d->intents, d->engine);
+	intents_restore(d->intents, d->engine, d->found);
 	if (d->from.generation > 1) {
 		session_recover(d->session);
 		return 0;

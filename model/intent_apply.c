@@ -342,10 +342,11 @@ static void *ask_again(void *ctx)
 	return NULL;
 }
 
-void intents_restore(struct intents *in, struct engine *e)
+void intents_restore(struct intents *in, struct engine *e, bool goes_on)
 {
 	pthread_mutex_lock(&in->turn);
 	in->world = *engine_world(e);
+	in->goes_on = goes_on;
 	in->e = e;
 	pthread_mutex_unlock(&in->turn);
 	if (in->world.observe_holders)

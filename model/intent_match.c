@@ -121,12 +121,14 @@ void record_note(struct intents *in, struct record *r)
 {
 	struct device *dev = model_edit(in->m, &r->dev, false);
 	struct want *w = dev ? &dev->want : NULL;
+	/* The act that was cut short decides, not what was there before it. */
+	bool in_hands = in->goes_on && !in->passed && r->pending;
 
 	if (!w)
 		return;
 	r->noted = true;
-	r->claim_in |= w->claim[0] || !r->claim[0];
-	r->vfs_in |= w->vfs_wanted || !r->vfs_wanted;
+	r->claim_in |= w->claim[0] || !r->claim[0] || in_hands;
+	r->vfs_in |= w->vfs_wanted || !r->vfs_wanted || in_hands;
 	w->single |= r->single;
 	if (!w->resource[0])
 		STR_COPY(w->resource, r->resource);

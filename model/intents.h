@@ -39,6 +39,7 @@ struct intents {
 	pthread_cond_t quiet;
 	bool passing, again, stopped;
 	bool passed; /* the first pass is over */
+	bool goes_on; /* the model is a former process's, whose acts the engine brings to their end */
 	unsigned int flying; /* acts that run */
 	bool in_use; /* something waits for a process to let go of a device, which no event tells */
 	pthread_t asker;

@@ -36,8 +36,8 @@ void intents_close(struct intents *in);
 int intents_keep(void *ctx, const struct wish *wishes, size_t n, bool pending, struct err *err);
 
 /* From now on records are applied as their devices appear; the first pass covers what is there. Call once,
- * after the engine has recovered. */
-void intents_restore(struct intents *in, struct engine *e);
+ * after the engine has recovered. goes_on: the model was found as a former process left it. */
+void intents_restore(struct intents *in, struct engine *e, bool goes_on);
 /* Instead: the model says what is stored for the devices that are there, as if all of it held; nothing is
  * applied. For who takes it back. Fails when nothing could be kept, as intents_keep would. */
 int intents_note(struct intents *in, struct err *err);

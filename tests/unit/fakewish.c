@@ -122,6 +122,7 @@ void wish_begin(bool keep_model)
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	CHECK_EQ(model_new(t.arena, model_arena_size(), &t.m, &found, NULL), 0);
 	CHECK_EQ(found, keep_model);
+	t.goes_on = found;
 	CHECK_EQ(intents_open(dir, t.m, &t.in, NULL), 0);
 	conf.model = t.m;
 	conf.keeper = (struct keeper){ t.in, intents_keep };
@@ -223,7 +224,7 @@ int wish_ask(const char *name, const char *file, const char *value)
 
 void wish_restore(void)
 {
-	intents_restore(t.in, t.e);
+	intents_restore(t.in, t.e, t.goes_on);
 	CHECK(intents_settled(t.in, 5000));
 }
 

@@ -19,6 +19,7 @@ extern struct fakewish {
 	struct engine *e;
 	struct intents *in;
 	void *arena;
+	bool goes_on;
 	pthread_t hearing;
 	_Atomic int acts;
 	_Atomic int refuse; /* errno of every act, 0 none */
