@@ -3,12 +3,20 @@
 
 #include <errno.h>
 #include <linux/fuse.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <unistd.h>
 
 /* Uniques grow by 2. The process may die between reading a request and noting it; as it reads in the
- * order in which they were asked, what it read is a few steps beyond the last it noted. */
-enum { STEP = 2, BEYOND = 64 };
+ * order in which they were asked, what it read is a few steps beyond the last it noted, or beyond the
+ * last forget: those get their unique when they are read, ahead of requests that wait. */
+enum { STEP = 2, BEYOND = 64, SEARCHED = 65536 };
+
+static bool has_answer(const struct fuse_in_header *in)
+{
+	return in->opcode != FUSE_FORGET && in->opcode != FUSE_BATCH_FORGET &&
+	       in->opcode != FUSE_INTERRUPT;
+}
 
 void inflight_note(struct inflight *f, const struct fuse_in_header *in)
 {
@@ -17,6 +25,11 @@ void inflight_note(struct inflight *f, const struct fuse_in_header *in)
 	size_t set = (owner * 0x9e3779b97f4a7c15u) >> 55;
 	size_t way = 0;
 
+	/* An interrupt has the unique of its request, and 1. */
+	if (in->opcode != FUSE_INTERRUPT && in->unique > f->top)
+		f->top = in->unique;
+	if (!has_answer(in))
+		return;
 	for (size_t i = 0; i < INFLIGHT_WAYS; i++) {
 		if (f->slot[set][i].owner == owner) {
 			way = i;
@@ -44,7 +57,7 @@ unsigned int inflight_fail_all(struct inflight *f, int fuse_fd)
 	for (size_t set = 0; set < INFLIGHT_SETS; set++)
 		for (size_t i = 0; i < INFLIGHT_WAYS; i++)
 			n += fail_one(fuse_fd, f->slot[set][i].unique);
-	for (uint64_t i = 1; f->last && i <= BEYOND; i++)
+	for (uint64_t i = 1; f->last && i <= SEARCHED && f->last + i * STEP <= f->top + BEYOND * STEP; i++)
 		n += fail_one(fuse_fd, f->last + i * STEP);
 	return n;
 }

@@ -17,7 +17,8 @@ struct fuse_in_header;
 
 /* Lies in the stash: a slot is one word, so a kill tears nothing. */
 struct inflight {
-	uint64_t last; /* the unique that was read last */
+	uint64_t last; /* the request that was read last */
+	uint64_t top;  /* the highest unique seen, of whatever kind */
 	struct {
 		uint64_t unique; /* 0: free */
 		uint64_t owner;

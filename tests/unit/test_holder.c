@@ -257,3 +257,23 @@ DEFINE_TEST(layouts_refuse_what_differs)
 	CHECK_EQ(layouts_check(text, &err), -EPROTO);
 	CHECK_EQ(layouts_check("", &err), -EPROTO);
 }
+
+/* A forget's unique is newer than those of requests that wait; an interrupt's is odd and old. */
+DEFINE_TEST(inflight_is_not_led_astray)
+{
+	struct inflight *f = calloc(1, sizeof(*f));
+	struct fuse_in_header forget = { .opcode = FUSE_FORGET, .unique = 1000 };
+	struct fuse_in_header interrupt = { .opcode = FUSE_INTERRUPT, .unique = 11 };
+	int p[2];
+
+	CHECK_EQ(pipe2(p, O_NONBLOCK), 0);
+	note(f, 10, 4000, 1);
+	inflight_note(f, &forget);
+	inflight_note(f, &interrupt);
+	/* 12 was read behind the forget, and not noted; so might be the first that came after it. */
+	CHECK_EQ(inflight_fail_all(f, p[1]), 1 + (1000 - 10) / 2 + 64);
+	CHECK(failed(p[0], 12));
+	inflight_fail_all(f, p[1]);
+	CHECK(failed(p[0], 1002));
+	free(f);
+}
