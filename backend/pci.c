@@ -170,21 +170,32 @@ static void read_path(const struct sysfs *s, const struct key *dev, struct facts
 	pci_path(target, f->path, sizeof(f->path));
 }
 
+static bool gone(int code)
+{
+	return code == ENOENT || code == ENODEV || code == ENOTDIR;
+}
+
 int pci_observe(const struct sysfs *s, const struct key *dev, struct facts *ret)
 {
 	struct facts f = { .numa_node = -1, .iommu_group = -1, .total_vfs = -1, .vf_index = -1 };
 	_closedir_ DIR *dir = sysfs_dir(s, ROOT_SYS, PCI_DEVICES "/%s", dev->name);
 	struct sysfs at = *s;
 	const struct dirent *e;
+	char vendor[32];
+	int rc;
 
 	if (!dir)
-		return -ENODEV;
+		return gone(errno) ? -ENODEV : -errno;
 	at.fd[ROOT_SYS] = dirfd(dir);
 	while ((e = readdir(dir)))
 		read_entry(&at, e->d_name, &f);
 	/* Gone while we looked: half of a device is none. */
 	if (!sysfs_exists(s, ROOT_SYS, PCI_DEVICES "/%s", dev->name))
 		return -ENODEV;
+	/* Out of descriptors or memory ourselves, we have seen a device without ids. */
+	rc = f.vendor ? 0 : sysfs_read(&at, ROOT_SYS, vendor, sizeof(vendor), "vendor");
+	if (rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM)
+		return rc;
 	if (f.iommu_group >= 0)
 		f.vfio_node = sysfs_exists(s, ROOT_DEV, "vfio/%d", f.iommu_group);
 	f.own_vfs = nvidia_makes_vfs(&f);

@@ -19,6 +19,7 @@ struct seen {
 	uint64_t removed;
 	bool looked;
 	bool present;
+	bool unknown; /* we could not look: what was known stays */
 	struct facts facts;
 };
 
@@ -26,7 +27,7 @@ struct batch {
 	struct seen *v;
 	size_t n, cap;
 	uint64_t seqnum; /* of the last uevent before we looked; 0 when the kernel does not tell */
-	bool failed;	 /* no memory */
+	bool failed;	 /* no memory, no descriptor: look again soon */
 };
 
 /* What names depend on, as one number. */
@@ -92,11 +93,15 @@ static void look(const struct sysfs *sys, struct batch *b)
 {
 	for (size_t i = 0; i < b->n; i++) {
 		struct seen *s = &b->v[i];
+		int rc;
 
 		if (s->looked)
 			continue;
 		s->looked = true;
-		s->present = !pci_observe(sys, &s->key, &s->facts);
+		rc = pci_observe(sys, &s->key, &s->facts);
+		s->present = !rc;
+		s->unknown = rc && rc != -ENODEV;
+		b->failed |= s->unknown;
 	}
 }
 
@@ -259,6 +264,8 @@ static bool commit_one(struct backend *b, const struct seen *s, uint64_t seqnum,
 	const struct device *known = model_find(m, &s->key);
 	struct device *dev;
 
+	if (s->unknown)
+		return true;
 	if (known && (!s->present || s->removed > known->facts.seen)) {
 		model_remove(m, &s->key);
 		known = NULL;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "fakepci.h"
@@ -170,6 +171,29 @@ DEFINE_TEST(scan_removes_what_is_gone)
 	fake_remove("0000:05:00.0");
 	CHECK_EQ(backend_scan(w.backend, &err), 0);
 	CHECK_EQ(device_of(w.model, other.name).key.bus, BUS_NONE);
+	fake_close(&w);
+}
+
+/* A daemon that runs out of descriptors has not seen a device go away. */
+DEFINE_TEST(scan_keeps_what_it_cannot_look_at)
+{
+	struct key nvme = key_of("0000:05:00.0");
+	struct rlimit usual, few;
+	struct world_fake w;
+	struct err err = { 0 };
+
+	fake_machine();
+	fake_add(&(struct fake){ nvme.name, "0x1b36\n", "0x0010\n", "0x010802\n", "nvme", 7 });
+	w = fake_open();
+	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &usual), 0);
+	for (rlim_t n = 3; n < 24; n++) {
+		few = (struct rlimit){ n, usual.rlim_max };
+		setrlimit(RLIMIT_NOFILE, &few);
+		backend_observe(w.backend, &nvme, 1, false, &err);
+		setrlimit(RLIMIT_NOFILE, &usual);
+		CHECK_EQ(device_of(w.model, nvme.name).facts.vendor, 0x1b36);
+	}
+	CHECK_EQ(backend_observe(w.backend, &nvme, 1, false, &err), 0);
 	fake_close(&w);
 }
 
