@@ -29,7 +29,7 @@ static struct func *copy_of(struct sim *s, const char *addr, const struct func *
 	if (!func_parse(addr, &domain, &rid))
 		return NULL;
 	snprintf(beside, sizeof(beside), "%.*s%s", (int)(base_name(path) - path), path, addr);
-	r = record_new(beside);
+	r = machine_record_new(beside);
 	if (!r)
 		return NULL;
 	for (size_t i = 0; i < model->rec->n; i++) {
@@ -115,7 +115,7 @@ int plug_many(struct sim *s, unsigned int n)
 			 rid >> 3, rid & 7);
 		if (func_find(s, base_name(path)))
 			continue;
-		r = record_new(path);
+		r = machine_record_new(path);
 		if (!r)
 			return -ENOMEM;
 		r->fields = plain;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct record *record_new(const char *path)
+struct record *machine_record_new(const char *path)
 {
 	struct record *r = calloc(1, sizeof(*r));
 
@@ -44,7 +44,7 @@ int record_add(struct record *r, char type, const char *name, const char *fmt, .
 	return 0;
 }
 
-void record_free(struct record *r)
+void machine_record_free(struct record *r)
 {
 	if (!r)
 		return;

@@ -134,10 +134,10 @@ int sim_wait(struct sim *s);
 void sim_rows(struct sim *s, struct node *dir, const struct reaction *rows, void *obj);
 
 /* record.c: a record made here instead of read */
-struct record *record_new(const char *path);
+struct record *machine_record_new(const char *path);
 int record_add(struct record *r, char type, const char *name, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-void record_free(struct record *r);
+void machine_record_free(struct record *r);
 
 /* device.c: a record that is no PCI function, or the common part of one */
 bool device_is_pci(const struct record *r);

@@ -65,7 +65,7 @@ static struct record *vf_record(const struct func *pf, const char *addr)
 
 	snprintf(path, sizeof(path), "%.*s%s", (int)(base_name(pf->rec->path) - pf->rec->path),
 		 pf->rec->path, addr);
-	r = record_new(path);
+	r = machine_record_new(path);
 	if (!r)
 		return NULL;
 	record_add(r, 'E', "SUBSYSTEM", "pci");

@@ -24,7 +24,7 @@ static int group_device_new(struct group *g)
 	struct record *r;
 
 	snprintf(path, sizeof(path), "/devices/virtual/vfio/%d", g->number);
-	r = record_new(path);
+	r = machine_record_new(path);
 	if (!r)
 		return -ENOMEM;
 	record_add(r, 'E', "SUBSYSTEM", "vfio");
@@ -64,7 +64,7 @@ static void group_device_put(struct sim *s, struct group *g)
 	node_name(node, sizeof(node), g->number);
 	facts_remove(s, node);
 	device_remove(s, g->vfio_rec);
-	record_free(g->vfio_rec);
+	machine_record_free(g->vfio_rec);
 	g->vfio_rec = NULL;
 }
 
@@ -91,7 +91,7 @@ static int device_rec(struct sim *s, struct func *f, int n)
 	struct record *r;
 
 	snprintf(path, sizeof(path), "%.4000s/vfio-dev/vfio%d", f->rec->path, n);
-	r = record_new(path);
+	r = machine_record_new(path);
 	if (!r)
 		return -ENOMEM;
 	record_add(r, 'E', "SUBSYSTEM", "vfio-dev");
@@ -155,7 +155,7 @@ int vfio_remove(struct sim *s, struct func *f)
 		facts_remove(s, node);
 	}
 	device_remove(s, f->vfio_rec);
-	record_free(f->vfio_rec);
+	machine_record_free(f->vfio_rec);
 	f->vfio_rec = NULL;
 	f->vfio_dev = -1;
 	tree_remove_name(s->tree, f->dir, "vfio-dev");
