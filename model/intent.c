@@ -144,24 +144,61 @@ static void follow(struct model *m, struct record *r, const struct device *dev, 
 	r->reason[0] = '\0';
 }
 
+static int drop_claim(struct rewrite *w, size_t i, struct err *err)
+{
+	struct record *r = rewrite_edit(w, i);
+
+	if (!r)
+		return fail(err, ENOMEM, "no memory to keep what was asked");
+	r->claim[0] = r->driver[0] = '\0';
+	r->group = 0;
+	r->pending = r->former_known = false;
+	if (record_is_empty(r))
+		rewrite_drop(w, i);
+	return 0;
+}
+
 /* A group is released as one, with what is stored for members that are away. */
 static int release_group(struct rewrite *w, uint64_t group, struct err *err)
 {
-	for (size_t i = 0; group && i < w->next.n; i++) {
-		struct record *r = w->next.v[i];
+	int rc = 0;
 
-		if (!r || r->group != group)
+	for (size_t i = 0; group && i < w->next.n && !rc; i++)
+		if (w->next.v[i] && w->next.v[i]->group == group)
+			rc = drop_claim(w, i, err);
+	return rc;
+}
+
+/* Is the record about the device that the wish names, which is not there? With the model locked. */
+static bool is_about(struct rewrite *w, const struct record *r, const struct wish *wish)
+{
+	const struct device *pf = wish->virtfn ? model_find(w->in->m, &wish->dev) : NULL;
+	struct identity id;
+
+	if (!wish->virtfn)
+		return !strcmp(r->at, wish->dev.name);
+	if (!pf)
+		return false;
+	device_identity(w->in->m, pf, &id);
+	id.vf = wish->virtfn - 1;
+	return identity_eq(&r->id, &id);
+}
+
+/* A VF that was released went away in the same act: its claim goes, with that of its group. */
+static int release_absent(struct rewrite *w, const struct wish *wish, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < w->next.n && !rc; i++) {
+		const struct record *r = w->next.v[i];
+		uint64_t group = r ? r->group : 0;
+
+		if (!r || !r->claim[0] || !is_about(w, r, wish))
 			continue;
-		r = rewrite_edit(w, i);
-		if (!r)
-			return fail(err, ENOMEM, "no memory to keep what was asked");
-		r->claim[0] = r->driver[0] = '\0';
-		r->group = 0;
-		r->pending = r->former_known = false;
-		if (record_is_empty(r))
-			rewrite_drop(w, i);
+		rc = drop_claim(w, i, err);
+		rc = rc ? rc : release_group(w, group, err);
 	}
-	return 0;
+	return rc;
 }
 
 /* With the model locked: everything the wish may change. */
@@ -173,8 +210,11 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 	struct wish found;
 	size_t n = 1;
 
-	if (wish_resolve(m, wish, &found) || !(dev = model_find(m, &found.dev)))
+	if (wish_resolve(m, wish, &found) || !(dev = model_find(m, &found.dev))) {
+		if (!pending && !strcmp(wish->file, "claim") && !wish->value[0])
+			return release_absent(w, wish, err);
 		return 0; /* not there yet */
+	}
 	members[0] = dev;
 	if (!strcmp(wish->file, "claim"))
 		n = claim_members(m, dev, members);
