@@ -171,7 +171,7 @@ static void remember(struct model *m, const struct key *pf, bool off)
 }
 
 static int set_autoprobe(struct backend *b, struct step *step, const char *value, unsigned int ms,
-			 struct err *err)
+			 struct step *late, struct err *err)
 {
 	bool off = value[0] == '0';
 	char path[128];
@@ -180,10 +180,12 @@ static int set_autoprobe(struct backend *b, struct step *step, const char *value
 	if (off)
 		remember(b->model, &step->dev, true);
 	snprintf(path, sizeof(path), PCI_DEVICES "/%s/sriov_drivers_autoprobe", step->dev.name);
-	rc = step_write(b, path, value, ms, NULL);
+	rc = step_write(b, path, value, ms, late);
+	if (rc == -ETIMEDOUT)
+		return fail(err, ETIMEDOUT, "sriov_drivers_autoprobe of %s did not end within %u ms", step->dev.name,
+			    ms);
 	if (rc)
-		return fail(err, rc == -ETIMEDOUT ? ETIMEDOUT : EIO,
-			    "sriov_drivers_autoprobe %s of %s was refused: %s", value, step->dev.name,
+		return fail(err, EIO, "sriov_drivers_autoprobe %s of %s was refused: %s", value, step->dev.name,
 			    strerror(-rc));
 	if (!off)
 		remember(b->model, &step->dev, false);
@@ -200,12 +202,12 @@ static int autoprobe_run(void *backend, struct step *step, unsigned int ms, stru
 		return fail(err, EIO, "sriov_drivers_autoprobe of %s cannot be read: %s", step->dev.name,
 			    strerror(-n));
 	step->recorded = true;
-	return set_autoprobe(b, step, step->value, ms, err);
+	return set_autoprobe(b, step, step->value, ms, step, err);
 }
 
 static int autoprobe_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
-	return set_autoprobe(backend, step, step->former, ms, err);
+	return set_autoprobe(backend, step, step->former, ms, NULL, err);
 }
 
 #define NUMVFS_MS 10000
