@@ -17,15 +17,9 @@
 
 void *scan_grow(struct scan *scan, void *rows, size_t n, size_t *cap, size_t size)
 {
-	size_t more = *cap ? *cap * 2 : 64;
-	void *grown;
+	void *grown = more_rows(rows, n, cap, size);
 
-	if (n < *cap)
-		return rows;
-	grown = reallocarray(rows, more, size);
-	if (grown)
-		*cap = more;
-	else
+	if (!grown)
 		scan->no_memory = true;
 	return grown;
 }

@@ -42,15 +42,9 @@ struct search {
 
 static void *grow(struct search *search, void *rows, size_t n, size_t *cap, size_t size)
 {
-	size_t more = *cap ? *cap * 2 : 64;
-	void *grown;
+	void *grown = more_rows(rows, n, cap, size);
 
-	if (n < *cap)
-		return rows;
-	grown = reallocarray(rows, more, size);
-	if (grown)
-		*cap = more;
-	else
+	if (!grown)
 		search->error = -ENOMEM;
 	return grown;
 }

@@ -12,9 +12,9 @@
 #include "pcidevfs/util.h"
 
 static const char *const default_roots[ROOT_COUNT] = {
-	[ROOT_SYS] = "/sys",
-	[ROOT_DEV] = "/dev",
-	[ROOT_PROC] = "/proc",
+	[ROOT_SYS] = SYSFS_ROOT,
+	[ROOT_DEV] = DEV_ROOT,
+	[ROOT_PROC] = PROC_ROOT,
 };
 
 int sysfs_open(struct sysfs *s, const char *sys, const char *dev, const char *proc, struct err *err)

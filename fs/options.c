@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 
 /* A row whose arg is NULL is a flag, one whose help is NULL is for our own processes only. */
@@ -22,9 +23,9 @@ struct option_row {
 
 /* Those with a value come first: OPTION_VALUES counts them. */
 static const struct option_row rows[] = {
-	{ "sysfs", "DIR", FIELD(sysfs), "the machine's sysfs", "/sys" },
-	{ "dev", "DIR", FIELD(dev), "its device nodes", "/dev" },
-	{ "proc", "DIR", FIELD(proc), "its proc", "/proc" },
+	{ "sysfs", "DIR", FIELD(sysfs), "the machine's sysfs", SYSFS_ROOT },
+	{ "dev", "DIR", FIELD(dev), "its device nodes", DEV_ROOT },
+	{ "proc", "DIR", FIELD(proc), "its proc", PROC_ROOT },
 	{ "state", "DIR", FIELD(state), "what is kept over a reboot", "/var/lib/pcidevfs" },
 	{ "deadline", "FACTOR", FIELD(deadline), "scales every deadline of an act", NULL },
 	{ "replace", NULL, FIELD(replace),

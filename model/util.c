@@ -154,6 +154,19 @@ bool str_copy(char *dst, size_t size, const char *src)
 	return fits;
 }
 
+void *more_rows(void *rows, size_t n, size_t *cap, size_t size)
+{
+	size_t more = *cap ? *cap * 2 : 64;
+	void *grown;
+
+	if (n < *cap)
+		return rows;
+	grown = reallocarray(rows, more, size);
+	if (grown)
+		*cap = more;
+	return grown;
+}
+
 uint64_t now_us(void)
 {
 	struct timespec t;

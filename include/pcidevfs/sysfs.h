@@ -14,6 +14,11 @@
 
 struct err;
 
+/* Where they are unless told otherwise. */
+#define SYSFS_ROOT "/sys"
+#define DEV_ROOT "/dev"
+#define PROC_ROOT "/proc"
+
 enum root { ROOT_SYS, ROOT_DEV, ROOT_PROC, ROOT_COUNT };
 
 struct sysfs {

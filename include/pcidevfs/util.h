@@ -63,6 +63,9 @@ int parse_bool(const char *text, bool *ret);
 bool str_copy(char *dst, size_t size, const char *src);
 #define STR_COPY(dst, src) str_copy((dst), sizeof(dst), (src))
 
+/* Room for one more element after n: rows, or a larger copy with *cap grown. NULL: no memory, rows stays. */
+void *more_rows(void *rows, size_t n, size_t *cap, size_t size);
+
 /* Milliseconds of CLOCK_MONOTONIC. */
 uint64_t now_ms(void);
 uint64_t now_us(void);
