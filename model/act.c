@@ -152,7 +152,7 @@ static bool is_met_by_absence(struct txn *t, const struct wish *wish)
 	const struct method *method = method_find(t->engine->conf.world.methods, wish->file);
 	struct wish w;
 
-	if (!atomic_load(&t->log->n_steps) || !method || !method->down)
+	if (!log_removes(t->log) || !method || !method->down)
 		return false;
 	if (!wish_resolve(model_of(t), wish, &w) && model_find(model_of(t), &w.dev))
 		return false;

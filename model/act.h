@@ -48,6 +48,8 @@ void logs_open(struct logs *l, void *region, size_t size);
 struct act_log *logs_take(struct logs *l, const struct wish *wishes, size_t n, const struct actor *who);
 /* keep: the verdict stays until the slot is needed, for a request that is sent again. */
 void logs_give(struct logs *l, struct act_log *log, bool keep);
+/* Did a step take devices away, as writing sriov_numvfs does? Others that are gone were pulled out. */
+bool log_removes(const struct act_log *log);
 bool log_is_for(const struct act_log *log, const struct wish *wishes, size_t n);
 /* A verdict kept for this very request. */
 bool logs_verdict(struct logs *l, const struct wish *wishes, size_t n, const struct actor *who,

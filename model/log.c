@@ -108,3 +108,11 @@ bool logs_verdict(struct logs *l, const struct wish *wishes, size_t n, const str
 	pthread_mutex_unlock(&l->lock);
 	return found;
 }
+
+bool log_removes(const struct act_log *log)
+{
+	for (uint32_t i = 0; i < atomic_load(&log->n_steps); i++)
+		if (log->steps[i].done && log->steps[i].verb->remakes)
+			return true;
+	return false;
+}
