@@ -46,7 +46,7 @@ int line_target(const struct lines_of *of, const char *text, struct target *ret,
 		return 0;
 	}
 	if (n < sizeof(id))
-		memcpy(id, text, n);
+		snprintf(id, sizeof(id), "%.*s", (int)n, text);
 	if (of->home || !key_parse(id, &ret->dev))
 		return fail(err, EINVAL, "%s: \"%.64s\" is no %s", of->file, text,
 			    of->home ? "file of this device" : "device; write its address, such as 0000:08:00.0");

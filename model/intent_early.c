@@ -14,8 +14,8 @@ int intents_early(const char *state_dir, const struct device *dev, const struct 
 	_close_ int dir = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct records rs = { 0 };
 	struct identity id;
-	char *text;
-	size_t len;
+	char *text = NULL;
+	size_t len = 0;
 	int rc = dir < 0 ? -errno : intent_read(dir, &text, &len);
 
 	if (rc)

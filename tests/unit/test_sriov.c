@@ -308,7 +308,8 @@ static uint64_t serial_of(const uint32_t *words, size_t n)
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	CHECK(fd >= 0);
 	CHECK_EQ(ftruncate(fd, n ? 4096 : 256), 0);
-	CHECK_EQ(pwrite(fd, words, n * sizeof(*words), 0x100), (ssize_t)(n * sizeof(*words)));
+	if (n)
+		CHECK_EQ(pwrite(fd, words, n * sizeof(*words), 0x100), (ssize_t)(n * sizeof(*words)));
 	serial = serial_read(fd);
 	close(fd);
 	return serial;

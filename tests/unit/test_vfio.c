@@ -64,6 +64,7 @@ static const char *plan_of(struct world_fake *w, const char *address, const char
 	rc = plan_make(w->model, backend_methods(), &wish, 1, false, &plan, &err);
 	model_unlock(w->model);
 	if (rc) {
+		plan_free(&plan);
 		CHECK_EQ(rc, -err.code);
 		snprintf(text, sizeof(text), "%s: %s", err_name(err.code), err.text);
 		return text;

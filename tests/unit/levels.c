@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "pcidevfs/model.h"
+#include "pcidevfs/txn.h"
+#include "pcidevfs/util.h"
+#include "levels.h"
+#include "test.h"
+
+struct shared_world *shared;
+int die_at = -1;
+bool die_after;
+struct disk disk;
+
+static int index_of(const struct key *dev)
+{
+	return dev->name[11] - '0';
+}
+
+static int level_run(void *backend, struct step *s, unsigned int deadline_ms, struct err *err)
+{
+	int i = index_of(&s->dev);
+
+	if (die_at == i && !die_after)
+		kill(getpid(), SIGKILL);
+
+	(void)backend;
+	(void)deadline_ms;
+	atomic_fetch_add(&kernel.started, 1);
+	pthread_mutex_lock(&kernel.gate);
+	pthread_mutex_unlock(&kernel.gate);
+	snprintf(s->former, sizeof(s->former), "%d", kernel.level[i]);
+	s->recorded = true;
+	if (kernel.fail_at == i) {
+		s->late = kernel.fail_code == ETIMEDOUT ? shared : NULL;
+		return fail(err, kernel.fail_code, "level of %s: the kernel says no", s->dev.name);
+	}
+	kernel.level[i] = atoi(s->value);
+	if (die_at == i)
+		kill(getpid(), SIGKILL);
+	return 0;
+}
+
+static int level_undo(void *backend, struct step *s, unsigned int deadline_ms, struct err *err)
+{
+	(void)backend;
+	(void)deadline_ms;
+	if (kernel.undo_fails_at == index_of(&s->dev))
+		return fail(err, EIO, "the kernel says no again");
+	kernel.level[index_of(&s->dev)] = atoi(s->former);
+	return 0;
+}
+
+static const struct verb level_verb = { .name = "level", .records = true, .deadline_ms = 1000, .run = level_run, .undo = level_undo };
+static const struct verb *const verbs[] = { &level_verb, NULL };
+
+/* numa_node stands for the level the kernel was last seen to have */
+static int level_expand(struct model *m, const struct wish *w, struct plan *p, struct err *err)
+{
+	const struct device *members[DEVICES];
+	size_t n = model_group(m, 1, members, DEVICES);
+	int r = 0;
+
+	if (!strcmp(w->value, "13"))
+		return fail(err, EINVAL, "13 is not a level");
+	for (size_t i = 0; i < n && !r; i++) {
+		if (members[i]->facts.numa_node == atoi(w->value))
+			continue;
+		r = plan_touch(p, &members[i]->key, err);
+		if (!r)
+			r = plan_step(p, &level_verb, &members[i]->key, w->value, err);
+	}
+	return r;
+}
+
+static int level_settle(struct model *m, const struct wish *w, struct err *err)
+{
+	struct device *d = model_edit(m, &w->dev, false);
+
+	if (d->facts.numa_node != atoi(w->value))
+		return fail(err, EIO, "read back %d", d->facts.numa_node);
+	STR_COPY(d->want.claim, w->value);
+	return 0;
+}
+
+/* A level of 0 takes something away; whoever depends on the level comes after it. */
+static bool level_down(struct model *m, const struct wish *w)
+{
+	(void)m;
+	return !strcmp(w->value, "0");
+}
+
+static bool level_brings(const struct wish *w, unsigned int n)
+{
+	return n < (unsigned int)atoi(w->value);
+}
+
+static const struct method level_method = {
+	.file = "level", .rank = 1, .barrier = true, .expand = level_expand, .down = level_down,
+	.brings = level_brings, .settle = level_settle,
+};
+
+/* "top" may be written only when the kernel was seen at level 5: it can be planned only after that. */
+static int top_expand(struct model *m, const struct wish *w, struct plan *p, struct err *err)
+{
+	const struct device *d = model_find(m, &w->dev);
+	int r;
+
+	if (d->facts.numa_node != 5 && !p->predict)
+		return fail(err, EINVAL, "level 5 was not seen");
+	if (!strcmp(d->want.claim, w->value))
+		return 0;
+	r = plan_touch(p, &w->dev, err);
+	return r ? r : plan_step(p, &level_verb, &w->dev, "5", err);
+}
+
+static const struct method top_method = { .file = "top", .rank = 2, .expand = top_expand };
+static const struct method *const methods[] = { &level_method, &top_method, NULL };
+
+static int disk_keep(void *ctx, const struct wish *wishes, size_t n, bool pending, struct err *err)
+{
+	(void)ctx;
+	(void)wishes;
+	(void)n;
+	if (pending ? disk.fail_pending : disk.fail_kept)
+		return fail(err, ENOSPC, "the disk is full");
+	pending ? disk.pending++ : disk.kept++;
+	return 0;
+}
+
+struct key dev_key(int i)
+{
+	char name[KEY_NAME];
+	struct key key;
+
+	snprintf(name, sizeof(name), "0000:00:00.%d", i);
+	CHECK(key_make(BUS_PCI, name, &key));
+	return key;
+}
+
+static int world_observe(void *backend, const struct key *devs, size_t n, bool guards, struct err *err)
+{
+	struct model *m = backend;
+
+	(void)guards;
+	if (index_of(&devs[n - 1]) >= DEVICES)
+		return fail(err, ENODEV, "%s is gone", devs[n - 1].name);
+	model_lock(m);
+	for (int i = 0; i < DEVICES; i++) {
+		struct key key = dev_key(i);
+		struct device *d = model_edit(m, &key, true);
+
+		d->facts.vendor = 1;
+		d->facts.class_code = 0x020000;
+		d->facts.iommu_group = 1;
+		d->facts.numa_node = kernel.wrong_result && kernel.started ? 99 : kernel.level[i];
+	}
+	model_publish(m);
+	model_unlock(m);
+	return 0;
+}
+
+/* The late step ends at last, with success. */
+static int world_late(void *backend, struct step *s)
+{
+	(void)backend;
+	pthread_mutex_lock(&kernel.gate);
+	pthread_mutex_unlock(&kernel.gate);
+	kernel.level[index_of(&s->dev)] = atoi(s->value);
+	return 0;
+}
+
+static void *dispatch_all(void *ctx)
+{
+	while (model_dispatch(ctx))
+		;
+	return NULL;
+}
+
+#define JOURNAL_SIZE ((size_t)16 << 20)
+
+void bench_start(struct bench *b)
+{
+	struct engine_conf conf = { .deadline_factor = 1, .threads = 4 };
+	struct key first = dev_key(0);
+	bool found;
+
+	if (!b->arena)
+		b->arena = mmap(NULL, model_arena_size(), PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	CHECK(b->arena != MAP_FAILED);
+	if (!b->journal)
+		b->journal = mmap(NULL, JOURNAL_SIZE, PROT_READ | PROT_WRITE,
+				  MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	CHECK(b->journal != MAP_FAILED);
+	CHECK_EQ(model_new(b->arena, model_arena_size(), &b->m, &found, NULL), 0);
+	pthread_create(&b->dispatcher, NULL, dispatch_all, b->m);
+	conf.model = b->m;
+	conf.world = (struct world){ .backend = b->m, .methods = methods, .verbs = verbs,
+				     .observe = world_observe, .late = world_late };
+	conf.keeper.keep = disk_keep;
+	conf.journal = b->journal;
+	conf.journal_size = JOURNAL_SIZE;
+	CHECK_EQ(engine_new(&conf, &b->e, NULL), 0);
+	world_observe(b->m, &first, 1, false, NULL);
+}
+
+void bench_stop(struct bench *b)
+{
+	engine_free(b->e);
+	model_stop(b->m);
+	pthread_join(b->dispatcher, NULL);
+	model_free(b->m);
+}
+
+void world_reset(void)
+{
+	if (!shared)
+		shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(shared != MAP_FAILED);
+	for (int i = 0; i < DEVICES; i++)
+		kernel.level[i] = 1;
+	kernel.fail_at = kernel.undo_fails_at = -1;
+	kernel.fail_code = EIO;
+	kernel.wrong_result = false;
+	kernel.started = 0;
+	disk.pending = disk.kept = disk.fail_pending = disk.fail_kept = 0;
+	pthread_mutex_init(&kernel.gate, NULL);
+}
+
+void told(void *ctx, const struct err *err)
+{
+	struct verdict *v = ctx;
+
+	v->err = *err;
+	v->told = true;
+}
+
+void submit(struct bench *b, int dev, const char *value, struct verdict *v)
+{
+	struct wish w = { .dev = dev_key(dev), .file = "level" };
+
+	STR_COPY(w.value, value);
+	*v = (struct verdict){ 0 };
+	txn_submit(b->e, &w, 1, &(struct actor){ .tag = 7 }, told, v);
+}
+
+void await(struct verdict *v)
+{
+	for (int i = 0; i < 5000 && !v->told; i++)
+		usleep(1000);
+	CHECK(v->told);
+}
+
+int set(struct bench *b, int dev, const char *value, struct verdict *v)
+{
+	submit(b, dev, value, v);
+	await(v);
+	return v->err.code;
+}
+
+struct device look(struct bench *b, int dev)
+{
+	struct key key = dev_key(dev);
+	struct device d;
+
+	model_lock(b->m);
+	d = *model_find(b->m, &key);
+	model_unlock(b->m);
+	return d;
+}

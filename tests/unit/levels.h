@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A world of counters for transactions: a method "level" brings each device of a wish's group to a number by
+ * one step per device; "top" can be planned only at level 5. Each step can be told to fail, hang or fail in
+ * its undo.
+ */
+#ifndef PCIDEVFS_LEVELS_H
+#define PCIDEVFS_LEVELS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/txn.h"
+
+#define DEVICES 4
+
+struct shared_world {
+	_Atomic int level[DEVICES];
+	_Atomic int fail_at; /* device whose step fails; -1 none */
+	_Atomic int fail_code;
+	_Atomic int undo_fails_at;
+	_Atomic bool wrong_result;
+	_Atomic int started;
+	pthread_mutex_t gate; /* held by a test: steps wait */
+};
+extern struct shared_world *shared; /* by the processes of a test */
+#define kernel (*shared)
+
+/* The process kills itself at the step of this device, before or after it was done; -1: never. */
+extern int die_at;
+extern bool die_after;
+
+struct disk {
+	_Atomic int pending, kept, fail_pending, fail_kept;
+};
+extern struct disk disk;
+
+struct bench {
+	struct model *m;
+	struct engine *e;
+	pthread_t dispatcher;
+	void *arena;
+	void *journal;
+};
+
+struct verdict {
+	struct err err;
+	_Atomic bool told;
+};
+
+void world_reset(void);
+/* A daemon on the bench's memory, which stays when it is stopped. */
+void bench_start(struct bench *b);
+void bench_stop(struct bench *b);
+struct key dev_key(int i);
+struct device look(struct bench *b, int dev);
+void told(void *ctx, const struct err *err);
+void submit(struct bench *b, int dev, const char *value, struct verdict *v);
+void await(struct verdict *v);
+/* Submits and waits: the verdict's code. */
+int set(struct bench *b, int dev, const char *value, struct verdict *v);
+
+#endif
