@@ -15,7 +15,7 @@
 /* A node id: epoch << 40 | slot << 16 | row. The root (slot 0, epoch 0, ROW_SELF) is 1. */
 enum { ROW_BITS = 16, SLOT_BITS = 24, EPOCH_BITS = 24 };
 
-#define OBJECTS_ABI 1
+#define OBJECTS_ABI 2
 #define OWNERS 65536
 #define OWNER_PROBES 64
 
@@ -30,6 +30,7 @@ struct header {
 	uint64_t deaths;
 	uint64_t starts;
 	struct timespec since;
+	_Atomic uint32_t owned; /* owners ever set: without any, their table is not touched */
 };
 
 struct region {
@@ -311,10 +312,7 @@ static struct owner_slot *probe(const struct objects *o, uint64_t ino, unsigned 
 
 static bool find_owner(const struct objects *o, uint64_t ino, struct owner *ret)
 {
-	uint32_t slot;
-	uint16_t row;
-
-	if (!objects_node(o, ino, &slot, &row) || !o->r->table[slot].owned)
+	if (!atomic_load(&o->r->head.owned))
 		return false;
 	for (unsigned int i = 0; i < OWNER_PROBES; i++) {
 		const struct owner_slot *s = probe(o, ino, i);
@@ -359,8 +357,7 @@ static int put_owner(struct objects *o, uint64_t ino, const struct owner *owner)
 	}
 	if (!use)
 		return -ENOSPC;
-	if (objects_node(o, ino, &slot, &row))
-		o->r->table[slot].owned = true;
+	atomic_fetch_add(&o->r->head.owned, 1);
 	use->owner = *owner;
 	atomic_signal_fence(memory_order_seq_cst);
 	use->ino = ino;

@@ -33,7 +33,6 @@ struct object {
 	uint32_t epoch;
 	uint64_t birth; /* of the device; 0 for others */
 	uint64_t died;	/* order of deaths */
-	uint64_t owned; /* some row of it has an owner of its own: without, the owners' table is not touched */
 	char name[OBJECT_NAME];
 };
 
@@ -69,6 +68,7 @@ struct owner {
 	struct timespec atime, mtime;
 };
 bool objects_owner(struct objects *o, uint64_t ino, struct owner *ret);
+/* With the lock that guards the table. */
 int objects_set_owner(struct objects *o, uint64_t ino, const struct owner *owner); /* -ENOSPC */
 
 #endif

@@ -91,7 +91,9 @@ static void set_owner(struct owner_job *job)
 	struct stat st;
 	int r = job->rights && is_kept(t, job->n.kind, job->n.row) ? keep(job) : 0;
 
+	pthread_mutex_lock(&t->lock);
 	r = r ? r : objects_set_owner(t->objects, job->n.ino, &job->own);
+	pthread_mutex_unlock(&t->lock);
 	if (!r && job->rights && !job->n.row)
 		forget_owners(t, &job->n);
 	node_stat(t, &job->n, job->n.row, &st);

@@ -304,8 +304,14 @@ static pid_t in_child(void (*run_there)(_Atomic int *), _Atomic int *arg)
 	return pid;
 }
 
+#ifdef __SANITIZE_THREAD__
+#define SLOWNESS 10
+#else
+#define SLOWNESS 1
+#endif
+
 /* Killed anywhere while wishes are kept: what the last answer said is there. */
-DEFINE_TEST(restore_after_kill_while_keeping)
+DEFINE_SLOW_TEST(restore_after_kill_while_keeping, 60)
 {
 	_Atomic int *acknowledged = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
@@ -313,7 +319,7 @@ DEFINE_TEST(restore_after_kill_while_keeping)
 		pid_t pid = in_child(keep_asking, acknowledged);
 		int status;
 
-		usleep(3000 + round * 500);
+		usleep((3000 + round * 500) * SLOWNESS);
 		kill(pid, SIGKILL);
 		CHECK_EQ(waitpid(pid, &status, 0), pid);
 		CHECK(WIFSIGNALED(status));
