@@ -11,11 +11,14 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/region.h"
 
-#define CTL_ABI 1
+#define CTL_ABI 2
 
 struct region {
 	union {
-		struct region_head head;
+		struct {
+			struct region_head head;
+			uint32_t used; /* none above was ever opened: its pages stay untouched */
+		};
 		char page[4096];
 	};
 	struct ctl ctls[];
@@ -41,11 +44,11 @@ int ctls_new(void *region, size_t size, struct ctls **ret, struct err *err)
 	c->n = c->n > CTL_FILES ? CTL_FILES : c->n;
 	c->r = r;
 	if (!region_is(&r->head, &ctl_layout)) {
-		for (size_t i = 0; i < c->n; i++)
-			if (r->ctls[i].fh)
-				r->ctls[i].fh = 0;
+		r->used = 0;
 		region_begin(&r->head, &ctl_layout);
 	}
+	if (r->used > c->n)
+		r->used = (uint32_t)c->n;
 	*ret = c;
 	return 0;
 }
@@ -57,12 +60,12 @@ void ctls_free(struct ctls *c)
 
 struct ctl *ctls_at(struct ctls *c, size_t i)
 {
-	return i < c->n ? &c->r->ctls[i] : NULL;
+	return i < c->r->used ? &c->r->ctls[i] : NULL;
 }
 
 struct ctl *ctls_find(struct ctls *c, uint64_t fh)
 {
-	for (size_t i = 0; i < c->n && fh; i++)
+	for (size_t i = 0; i < c->r->used && fh; i++)
 		if (c->r->ctls[i].fh == fh)
 			return &c->r->ctls[i];
 	return NULL;
@@ -73,13 +76,15 @@ struct ctl *ctls_open(struct ctls *c, uint64_t fh)
 	struct ctl *ctl = ctls_find(c, fh);
 
 	for (size_t i = 0; i < c->n && !ctl; i++)
-		if (!c->r->ctls[i].fh) {
+		if (i >= c->r->used || !c->r->ctls[i].fh) {
 			ctl = &c->r->ctls[i];
 			ctl->which = 0;
 			ctl->hello[0] = '\0';
 			memset(ctl->state, 0, sizeof(ctl->state));
 			atomic_signal_fence(memory_order_seq_cst);
 			ctl->fh = fh;
+			if (i >= c->r->used)
+				c->r->used = (uint32_t)i + 1;
 		}
 	return ctl;
 }
