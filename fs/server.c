@@ -17,20 +17,25 @@
 
 enum { YOUNG_MS = 1000 };
 
-static void __attribute__((noreturn)) become_server(const struct options *o, const char *mountpoint,
-						    int sock, pid_t holder)
+void server_child(pid_t holder)
 {
-	const char *argv[OPTIONS_ARGV];
-	char number[16];
 	sigset_t none;
 
-	/* Two processes must never read one connection, so it may not outlive the holder. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != holder)
 		_exit(1);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	unsetenv("NOTIFY_SOCKET");
+}
+
+static void __attribute__((noreturn)) become_server(const struct options *o, const char *mountpoint,
+						    int sock, pid_t holder)
+{
+	const char *argv[OPTIONS_ARGV];
+	char number[16];
+
+	server_child(holder);
 	fcntl(sock, F_SETFD, 0);
 	snprintf(number, sizeof(number), "%d", sock);
 	options_argv(o, "--serve", number, mountpoint, argv);

@@ -42,4 +42,8 @@ void server_nudge(struct server *s);
  * true when that was a fault of its own, not a kill from outside. */
 bool server_reap(struct server *s, char *ret_how, size_t size);
 
+/* First thing in a process that the holder has forked: it ends with the holder, since two processes must
+ * never read one connection, takes signals again, and does not speak to the service manager. */
+void server_child(pid_t holder);
+
 #endif

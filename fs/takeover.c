@@ -13,6 +13,7 @@
 #include "handoff.h"
 #include "layouts.h"
 #include "options.h"
+#include "server.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/region.h"
 #include "pcidevfs/util.h"
@@ -80,14 +81,8 @@ static void __attribute__((noreturn)) become_asked(int exe, int out, const struc
 {
 	const char *argv[OPTIONS_ARGV];
 	char what[LAYOUTS_TEXT];
-	sigset_t none;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != holder)
-		_exit(1);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	unsetenv("NOTIFY_SOCKET");
+	server_child(holder);
 	dup2(out, STDOUT_FILENO);
 	dup2(out, STDERR_FILENO);
 	layouts_print(what);
