@@ -17,36 +17,58 @@
 #include "pcidevfs/pci.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
-#include "offer.h"
-#include "sriov.h"
+#include "ops.h"
 #include "variant.h"
-#include "vfio.h"
 
 #define GROUP_MAX 1024
 
-/* What can be written, one row per bus or vendor. */
-static const struct method *const methods[] = {
-	&vfio_claim,
-	&sriov_numvfs,
-	&offer_name,
-	&offer_pooled,
-	NULL,
+/* Each a file that ends with the row. Vendors come last: they know better than what is common to all. */
+const struct backend_ops *const backends[] = {
+	&vfio_ops, &sriov_ops, &offer_ops, &nvidia_ops, NULL,
 };
 
-const struct method *const *backend_methods(void)
+const struct method *const *backend_methods(const struct backend *b)
 {
-	return methods;
+	return b->methods;
 }
 
-static const struct verb *const verbs[] = {
-	&sriov_set_numvfs, &sriov_set_autoprobe, &vfio_modprobe, &vfio_override, &vfio_unbind,
-	&vfio_bind,	   &vfio_rebind,	 &vfio_probe,	 &vfio_node,	 &vfio_own,
-	NULL,
-};
-
-const struct verb *const *backend_verbs(void)
+const struct verb *const *backend_verbs(const struct backend *b)
 {
-	return verbs;
+	return b->verbs;
+}
+
+/* Of all rows, one list each, as the engine takes them. */
+static int gather(struct backend *b, struct err *err)
+{
+	size_t m = 0, v = 0;
+
+	for (const struct backend_ops *const *ops = backends; *ops; ops++) {
+		const struct method *const *method = (*ops)->methods;
+		const struct verb *const *verb = (*ops)->verbs;
+
+		while (method && *method && m < METHODS_MAX)
+			b->methods[m++] = *method++;
+		while (verb && *verb && v < VERBS_MAX)
+			b->verbs[v++] = *verb++;
+		if ((method && *method) || (verb && *verb))
+			return fail(err, E2BIG, "backend %s: too many methods or verbs", (*ops)->name);
+	}
+	return 0;
+}
+
+void backend_print(FILE *to)
+{
+	fprintf(to, "\n## Backends\n\nWhat is behind the files that can be written (backend/backend.c lists them).\n\n"
+		    "| backend | what it knows | files | steps |\n|---|---|---|---|\n");
+	for (const struct backend_ops *const *ops = backends; *ops; ops++) {
+		fprintf(to, "| %s | %s |", (*ops)->name, (*ops)->help);
+		for (const struct method *const *m = (*ops)->methods; m && *m; m++)
+			fprintf(to, " `%s`", (*m)->file);
+		fprintf(to, " |");
+		for (const struct verb *const *v = (*ops)->verbs; v && *v; v++)
+			fprintf(to, " `%s`", (*v)->name);
+		fprintf(to, " |\n");
+	}
 }
 
 static int resolve_roots(struct backend *b, const struct roots *roots, struct err *err)
@@ -110,7 +132,8 @@ int backend_open(const struct roots *roots, struct model *m, struct backend **re
 		.sys.fd = { -1, -1, -1 }, .model = m, .stop_fd = -1, .uevent_fd = -1
 	};
 	init_locks(b);
-	rc = open_parts(b, roots, err);
+	rc = gather(b, err);
+	rc = rc ? rc : open_parts(b, roots, err);
 	if (rc) {
 		backend_free(b);
 		return rc;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "devpath.h"
+#include "ops.h"
 #include "pcidevfs/key.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
@@ -73,29 +74,6 @@ static void add_group(struct search *search, const char *address)
 		       address))
 		return;
 	snprintf(name, sizeof(name), "vfio/%s", group);
-	add_node(search, address, name);
-}
-
-/* The proprietary driver's nodes have no device in sysfs. */
-static void add_nvidia(struct search *search, const char *address)
-{
-	static const char key[] = "Device Minor:";
-	char text[SYSFS_VALUE], name[32];
-	const char *minor;
-	size_t digits;
-
-	if (sysfs_read(search->s, ROOT_PROC, text, sizeof(text),
-		       "driver/nvidia/gpus/%s/information", address) < 0)
-		return;
-	minor = strstr(text, key);
-	if (!minor)
-		return;
-	minor += strlen(key);
-	minor += strspn(minor, " \t");
-	digits = strspn(minor, "0123456789");
-	if (!digits || digits > 9)
-		return;
-	snprintf(name, sizeof(name), "nvidia%.*s", (int)digits, minor);
 	add_node(search, address, name);
 }
 
@@ -169,21 +147,13 @@ static void visit_function(struct search *search, const char *path __attribute__
 	add_group(search, name);
 }
 
-static void visit_gpu(struct search *search, const char *path __attribute__((unused)),
-		      const char *name)
-{
-	add_nvidia(search, name);
-}
-
 static const struct {
-	enum root root;
 	const char *path;
 	void (*each)(struct search *search, const char *path, const char *name);
 } places[] = {
-	{ ROOT_SYS, "bus/pci/devices", visit_function },
-	{ ROOT_SYS, "dev", visit_class }, /* dev/char and dev/block: all with a number, USB's too */
-	{ ROOT_SYS, "class", visit_class },
-	{ ROOT_PROC, "driver/nvidia/gpus", visit_gpu },
+	{ "bus/pci/devices", visit_function },
+	{ "dev", visit_class }, /* dev/char and dev/block: all with a number, USB's too */
+	{ "class", visit_class },
 };
 
 static int by_name(const void *left, const void *right)
@@ -193,12 +163,20 @@ static int by_name(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
+static void found_node(void *ctx, const char *address, const char *name)
+{
+	add_node(ctx, address, name);
+}
+
 static int find_nodes(struct search *search)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(places) && !rc; i++)
-		rc = each_entry(search, places[i].root, places[i].path, places[i].each);
+		rc = each_entry(search, ROOT_SYS, places[i].path, places[i].each);
+	for (const struct backend_ops *const *b = backends; *b && !rc; b++)
+		if ((*b)->nodes)
+			rc = (*b)->nodes(search->s, search->only, found_node, search);
 	if (search->n_nodes)
 		qsort(search->nodes, search->n_nodes, sizeof(*search->nodes), by_name);
 	return rc ?: search->error;

@@ -15,6 +15,9 @@
 struct io;
 struct step;
 
+#define METHODS_MAX 63
+#define VERBS_MAX 127
+
 /* A helper's answer about all devices, which lands in one field of their facts. */
 enum guard { GUARD_CRITICAL, GUARD_HOLDERS, GUARD_COUNT };
 
@@ -40,6 +43,9 @@ struct backend {
 	struct roots roots; /* absolute: helpers are started from wherever the daemon stands */
 	struct model *model;
 	struct io *io;
+	/* Of all rows (ops.h); NULL-terminated. */
+	const struct method *methods[METHODS_MAX + 1];
+	const struct verb *verbs[VERBS_MAX + 1];
 	/* Observing and publishing go together, so that no older view comes after a newer one. */
 	pthread_mutex_t observing;
 	struct guards guards;

@@ -1,12 +1,69 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "nvidia.h"
+/* What only NVIDIA's driver does. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "ops.h"
 #include "pcidevfs/device.h"
+#include "pcidevfs/sysfs.h"
+#include "pcidevfs/util.h"
 
 #define VENDOR_NVIDIA 0x10de
 #define CLASS_DISPLAY 0x03
+#define GPUS "driver/nvidia/gpus"
 
-bool nvidia_makes_vfs(const struct facts *f)
+/* Its driver refuses sriov_numvfs: only its own tool makes VFs. */
+static void observe(const struct sysfs *at, const struct key *dev, struct facts *f)
 {
-	return f->vendor == VENDOR_NVIDIA && f->class_code >> 16 == CLASS_DISPLAY && f->total_vfs >= 0;
+	(void)at;
+	(void)dev;
+	f->own_vfs |= f->vendor == VENDOR_NVIDIA && f->class_code >> 16 == CLASS_DISPLAY && f->total_vfs >= 0;
 }
+
+/* The node's number stands in a line such as "Device Minor: \t 0". False when there is none. */
+static bool read_node(const struct sysfs *s, const char *address, char *ret, size_t size)
+{
+	static const char key[] = "Device Minor:";
+	char text[SYSFS_VALUE];
+	const char *minor;
+	size_t digits;
+
+	if (sysfs_read(s, ROOT_PROC, text, sizeof(text), GPUS "/%s/information", address) < 0)
+		return false;
+	minor = strstr(text, key);
+	if (!minor)
+		return false;
+	minor += strlen(key);
+	minor += strspn(minor, " \t");
+	digits = strspn(minor, "0123456789");
+	if (!digits || digits > 9)
+		return false;
+	snprintf(ret, size, "nvidia%.*s", (int)digits, minor);
+	return true;
+}
+
+/* The proprietary driver's nodes have no device in sysfs. */
+static int nodes(const struct sysfs *s, const char *address, node_found *found, void *ctx)
+{
+	_closedir_ DIR *dir = sysfs_dir(s, ROOT_PROC, GPUS);
+	const struct dirent *e;
+	struct pci_addr addr;
+	char node[32];
+
+	if (!dir)
+		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
+	while ((e = readdir(dir)))
+		if (pci_addr_parse(e->d_name, &addr) && (!address || !strcmp(address, e->d_name)) &&
+		    read_node(s, e->d_name, node, sizeof(node)))
+			found(ctx, e->d_name, node);
+	return 0;
+}
+
+const struct backend_ops nvidia_ops = {
+	.name = "nvidia",
+	.help = "GPUs whose VFs the driver makes itself, and the nodes /dev/nvidia<N>",
+	.observe = observe,
+	.nodes = nodes,
+};

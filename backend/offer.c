@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* How a function is offered to pods: wishes that the kernel has no part in, so they take no step. */
-#include "offer.h"
+#include "ops.h"
 
 #include <errno.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static int pooled_settle(struct model *m, const struct wish *wish, struct err *e
 }
 
 /* Before the claim, which is when a function starts to be offered. */
-const struct method offer_name = {
+static const struct method name_method = {
 	.file = "resource_name",
 	.rank = 90,
 	.can = can_offer,
@@ -61,10 +61,18 @@ const struct method offer_name = {
 	.settle = name_settle,
 };
 
-const struct method offer_pooled = {
+static const struct method pooled_method = {
 	.file = "pooled",
 	.rank = 90,
 	.can = can_offer,
 	.expand = offer_expand,
 	.settle = pooled_settle,
+};
+
+static const struct method *const methods[] = { &name_method, &pooled_method, NULL };
+
+const struct backend_ops offer_ops = {
+	.name = "offer",
+	.help = "the name under which a function is offered to pods",
+	.methods = methods,
 };

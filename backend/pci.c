@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "nvidia.h"
+#include "ops.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
@@ -198,8 +198,10 @@ int pci_observe(const struct sysfs *s, const struct key *dev, struct facts *ret)
 		return rc;
 	if (f.iommu_group >= 0)
 		f.vfio_node = sysfs_exists(s, ROOT_DEV, "vfio/%d", f.iommu_group);
-	f.own_vfs = nvidia_makes_vfs(&f);
 	read_path(s, dev, &f);
+	for (const struct backend_ops *const *b = backends; *b; b++)
+		if ((*b)->observe)
+			(*b)->observe(&at, dev, &f);
 	*ret = f;
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "ops.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
@@ -248,7 +249,7 @@ static bool numvfs_brings(const struct wish *wish, unsigned int n)
 }
 
 /* Before whatever is asked of the VFs. */
-const struct method sriov_numvfs = {
+static const struct method numvfs = {
 	.file = "sriov_numvfs",
 	.rank = 50,
 	.barrier = true,
@@ -258,4 +259,14 @@ const struct method sriov_numvfs = {
 	.expand = numvfs_expand,
 	.brings = numvfs_brings,
 	.settle = numvfs_settle,
+};
+
+static const struct method *const methods[] = { &numvfs, NULL };
+static const struct verb *const verbs[] = { &sriov_set_numvfs, &sriov_set_autoprobe, NULL };
+
+const struct backend_ops sriov_ops = {
+	.name = "sriov",
+	.help = "virtual functions that the kernel makes for a PF",
+	.methods = methods,
+	.verbs = verbs,
 };

@@ -7,8 +7,6 @@
 
 #define VFS_MAX 1024 /* of one PF: what a transaction may touch */
 
-extern const struct method sriov_numvfs;
-
 extern const struct verb sriov_set_numvfs;    /* value: how many; removing none that is held */
 extern const struct verb sriov_set_autoprobe; /* value: 0 or 1; 0 is remembered as ours */
 

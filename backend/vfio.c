@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "internal.h"
+#include "ops.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
@@ -364,7 +365,7 @@ static bool claim_down(struct model *m, const struct wish *wish)
 }
 
 /* After everything that decides what the function is. */
-const struct method vfio_claim = {
+static const struct method claim = {
 	.file = "claim",
 	.rank = 100,
 	.guarded = true,
@@ -374,4 +375,15 @@ const struct method vfio_claim = {
 	.predict = claim_predict,
 	.settle = claim_settle,
 	.prepare = claim_prepare,
+};
+
+static const struct method *const methods[] = { &claim, NULL };
+static const struct verb *const verbs[] = { &vfio_modprobe, &vfio_override, &vfio_unbind, &vfio_bind, &vfio_rebind,
+					    &vfio_probe, &vfio_node, &vfio_own, NULL };
+
+const struct backend_ops vfio_ops = {
+	.name = "vfio",
+	.help = "claims: passthrough of whole IOMMU groups by vfio-pci or a vendor's variant of it",
+	.methods = methods,
+	.verbs = verbs,
 };

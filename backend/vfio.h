@@ -12,8 +12,6 @@ struct device;
 struct err;
 struct model;
 
-extern const struct method vfio_claim;
-
 extern const struct verb vfio_modprobe; /* value: the driver whose module is missing */
 extern const struct verb vfio_override; /* value: the driver, "" none */
 extern const struct verb vfio_unbind;	/* value: the driver it is taken from */

@@ -126,8 +126,8 @@ static int open_engine(struct daemon *d, struct err *err)
 	const struct engine_conf engine = {
 		.model = d->model,
 		.world = { .backend = d->backend,
-			   .methods = backend_methods(),
-			   .verbs = backend_verbs(),
+			   .methods = backend_methods(d->backend),
+			   .verbs = backend_verbs(d->backend),
 			   .observe = backend_observe,
 			   .observe_holders = backend_observe_holders,
 			   .await = backend_await,
@@ -395,6 +395,12 @@ static int early(const struct options *o)
 	return r == -EINVAL ? 2 : r ? 1 : 0;
 }
 
+static void print_files(void)
+{
+	tree_print_files(stdout);
+	backend_print(stdout);
+}
+
 int main(int argc, char **argv)
 {
 	struct options o;
@@ -415,7 +421,7 @@ int main(int argc, char **argv)
 	else if (o.release_all)
 		return release_in_tree(&o, &status) ? status : release_unmounted(&o);
 	else if (o.print_files)
-		tree_print_files(stdout);
+		print_files();
 	else if (o.serve)
 		return serve(&o);
 	else if (o.adopt)

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What main sees of the hardware side. A vendor, a bus or a driver family is one file in backend/
- * that ends with its row: methods and, where it observes more than PCI says, an observe hook.
- */
+/* What main sees of the hardware side. Behind it a vendor, a bus or a driver family is one row (backend/ops.h). */
 #ifndef PCIDEVFS_BACKEND_H
 #define PCIDEVFS_BACKEND_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 struct err;
 struct key;
@@ -48,8 +46,11 @@ int backend_observe(void *backend, const struct key *devs, size_t n, bool guards
 int backend_observe_holders(void *backend, struct err *err);
 int backend_late(void *backend, struct step *step);
 int backend_await(void *backend, const struct step *step, unsigned int deadline_ms);
-const struct method *const *backend_methods(void);
-const struct verb *const *backend_verbs(void);
+/* All there are, NULL-terminated; good as long as the backend. */
+const struct method *const *backend_methods(const struct backend *b);
+const struct verb *const *backend_verbs(const struct backend *b);
+/* For docs/FILES.md: who serves what. */
+void backend_print(FILE *to);
 
 /* pcidevfsd --early: writes driver_override of a function that a stored wish claims. Also 0 when nothing is to
  * be done; -EINVAL for what is no address. */

@@ -65,7 +65,7 @@ static const char *plan_of(struct world_fake *w, const struct wish *wishes, size
 	int rc;
 
 	model_lock(w->model);
-	rc = plan_make(w->model, backend_methods(), wishes, n, predict, &plan, &err);
+	rc = plan_make(w->model, backend_methods(w->backend), wishes, n, predict, &plan, &err);
 	model_unlock(w->model);
 	plan_print(&plan, &o);
 	if (rc)

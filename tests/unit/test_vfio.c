@@ -50,6 +50,11 @@ static struct wish wish_of(const char *address, const char *value, bool force)
 	return w;
 }
 
+static const struct method *claim_of(struct world_fake *w)
+{
+	return method_find(backend_methods(w->backend), "claim");
+}
+
 /* The steps as `plan` prints them, or "ERRNO: sentence". */
 static const char *plan_of(struct world_fake *w, const char *address, const char *value, bool force)
 {
@@ -61,7 +66,7 @@ static const char *plan_of(struct world_fake *w, const char *address, const char
 	int rc;
 
 	model_lock(w->model);
-	rc = plan_make(w->model, backend_methods(), &wish, 1, false, &plan, &err);
+	rc = plan_make(w->model, backend_methods(w->backend), &wish, 1, false, &plan, &err);
 	model_unlock(w->model);
 	if (rc) {
 		plan_free(&plan);
@@ -255,8 +260,8 @@ DEFINE_TEST(claim_adopts_what_is_on_vfio)
 	CHECK_STR(plan_of(&w, GPU, "alice", false), "1 " GPU " driver_override vfio-pci\n"
 						    "2 " AUDIO " driver_override vfio-pci\n"
 						    "3 " GPU " node /dev/vfio/41\n");
-	CHECK_EQ(call(&w, backend_methods()[0]->prepare, GPU, "alice", &err), 0);
-	CHECK_EQ(call(&w, backend_methods()[0]->settle, GPU, "alice", &err), 0);
+	CHECK_EQ(call(&w, claim_of(&w)->prepare, GPU, "alice", &err), 0);
+	CHECK_EQ(call(&w, claim_of(&w)->settle, GPU, "alice", &err), 0);
 	CHECK_STR(want_of(&w, AUDIO).claim, "alice");
 	CHECK(!want_of(&w, GPU).former_known);
 	/* Nobody knows what it had: the kernel chooses. */
@@ -273,7 +278,7 @@ DEFINE_TEST(claim_remembers_and_release_restores)
 {
 	struct world_fake w = server();
 	struct err err = { 0 };
-	const struct method *claim = backend_methods()[0];
+	const struct method *claim = claim_of(&w);
 
 	CHECK_EQ(call(&w, claim->prepare, GPU, "alice", &err), 0);
 	CHECK_STR(want_of(&w, GPU).former_driver, "nvidia");
