@@ -19,6 +19,7 @@
 #include "options.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
+#include "priority.h"
 #include "server.h"
 #include "stash.h"
 #include "takeover.h"
@@ -378,6 +379,7 @@ static int open_signals(void)
 
 static int hold(struct holder *h)
 {
+	priority_raise();
 	h->signals = open_signals();
 	h->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (h->watch < 0) /* too many of them; what refuses every watch does no harm */

@@ -18,6 +18,7 @@
 #include "holder.h"
 #include "layouts.h"
 #include "options.h"
+#include "priority.h"
 #include "release.h"
 #include "server.h"
 #include "session.h"
@@ -330,6 +331,7 @@ static int serve(const struct options *o)
 	uint64_t sock;
 	int r;
 
+	priority_raise();
 	if (parse_u64(o->serve, 1 << 20, &sock) ||
 	    handoff_recv((int)sock, &d.from, sizeof(d.from), d.fds, HANDOVER_FDS)) {
 		fprintf(stderr, "pcidevfsd: --serve is for pcidevfsd itself\n");
