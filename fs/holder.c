@@ -20,19 +20,17 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 #include "priority.h"
+#include "retry.h"
 #include "server.h"
 #include "stash.h"
 #include "takeover.h"
 
 enum {
-	FREE_FAULTS = 3,   /* in a row that are healed without a pause */
-	LAST_FAULT = 20,   /* in a row, then the connection is given up */
-	PAUSE_MS = 10,	   /* first pause, doubled each time */
-	PAUSE_MAX_MS = 5000,
+	NO_START_MS = 5000, /* until what could not be started at all is tried again */
 	NUDGE_MS = 20,
-	END_GRACE_MS = 35000,	 /* the longest step of an act may take 30 s (unbind) */
-	LEAVE_GRACE_MS = 5000,	 /* what is not done then, the successor carries on */
-	BACK_FAULTS = 3,   /* of a new program that never served, then the former one returns */
+	END_GRACE_MS = 35000,  /* the longest step of an act may take 30 s (unbind) */
+	LEAVE_GRACE_MS = 5000, /* what is not done then, the successor carries on */
+	BACK_ENDS = 3,	       /* of a new program that never served, then the former one returns */
 };
 
 struct holder {
@@ -47,7 +45,7 @@ struct holder {
 	struct server server;
 	struct takeover takeover;
 	struct handover next; /* what the next serving process is told */
-	unsigned int faults; /* in a row */
+	struct retry retry;
 	uint64_t start_at; /* now_ms() of the next start while there is no server */
 };
 
@@ -71,7 +69,7 @@ static void start_server(struct holder *h)
 	if (!server_start(&h->server, h->o, h->path, &h->next, fds, &err))
 		return;
 	say(&err);
-	h->start_at = now_ms() + PAUSE_MAX_MS;
+	h->start_at = now_ms() + NO_START_MS;
 	if (!h->mounted)
 		finish(h, 1);
 }
@@ -111,7 +109,7 @@ static void on_server_end(struct holder *h)
 	char how[sizeof(h->next.restarted_for)];
 	struct mount_entry top;
 
-	h->faults = server_reap(&h->server, how, sizeof(how)) ? h->faults + 1 : 0;
+	retry_note(&h->retry, server_reap(&h->server, how, sizeof(how)));
 	if (h->ending) {
 		finish(h, 0);
 		return;
@@ -131,23 +129,19 @@ static void on_server_end(struct holder *h)
 		finish(h, 1);
 		return;
 	}
-	if (h->former >= 0 && !served && h->faults >= BACK_FAULTS)
+	if (h->former >= 0 && !served && h->retry.failed + h->retry.killed >= BACK_ENDS)
 		go_back(h);
 	h->next.restarts++;
 	h->next.restarted_at = time(NULL);
 	STR_COPY(h->next.restarted_for, how);
-	if (h->faults >= LAST_FAULT) {
-		fprintf(stderr, "pcidevfsd: %u serving processes failed in a row; gives %s up, so that "
-			"nobody waits for it for ever\n", h->faults, h->path);
+	if (retry_hopeless(&h->retry)) {
+		fprintf(stderr, "pcidevfsd: %u serving processes in a row failed or were killed before they "
+			"served; gives %s up, so that nobody waits for it for ever\n",
+			h->retry.failed + h->retry.killed, h->path);
 		finish(h, 1);
 		return;
 	}
-	h->start_at = now_ms();
-	if (h->faults > FREE_FAULTS) {
-		uint64_t pause = (uint64_t)PAUSE_MS << (h->faults - FREE_FAULTS);
-
-		h->start_at += pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS;
-	}
+	h->start_at = now_ms() + retry_pause_ms(&h->retry);
 }
 
 static void listen_for_takeover(struct holder *h)

@@ -105,18 +105,30 @@ static void describe_end(const struct server *s, int status, char *text, size_t 
 			 WEXITSTATUS(status));
 }
 
-bool server_reap(struct server *s, char *ret_how, size_t size)
+/* A fault is also that it ended soon, or that it gave up serving. */
+static enum server_end judge_end(const struct server *s, int status)
 {
+	bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 	bool young = now_ms() - s->since < YOUNG_MS;
-	bool killed, fault;
+
+	if (s->stopping && !s->failing[0])
+		return SERVER_SERVED;
+	if (!s->served)
+		return killed && !s->stopping ? SERVER_KILLED : SERVER_FAILED;
+	return young && !killed ? SERVER_FAILED : SERVER_SERVED;
+}
+
+enum server_end server_reap(struct server *s, char *ret_how, size_t size)
+{
+	enum server_end how;
 	int status = 0;
 
 	waitpid(s->pid, &status, 0);
 	describe_end(s, status, ret_how, size);
-	killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-	fault = (!s->stopping || s->failing[0]) && (!s->served || (young && !killed));
+	how = judge_end(s, status);
 	close(s->pidfd);
-	close(s->sock);
+	if (s->sock >= 0)
+		close(s->sock);
 	*s = (struct server){ .pidfd = -1, .sock = -1 };
-	return fault;
+	return how;
 }

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "handoff.h"
+#include "retry.h"
 
 struct err;
 struct options;
@@ -38,9 +39,8 @@ int server_start(struct server *s, const struct options *o, const char *mountpoi
  * both, again and again. */
 void server_stop(struct server *s, int how, unsigned int grace_ms);
 void server_nudge(struct server *s);
-/* After pidfd has become readable: reaps it, says how it ended (at least 160 bytes), frees. Returns
- * true when that was a fault of its own, not a kill from outside. */
-bool server_reap(struct server *s, char *ret_how, size_t size);
+/* After pidfd has become readable: reaps it, says how it ended (at least 160 bytes), frees. */
+enum server_end server_reap(struct server *s, char *ret_how, size_t size);
 
 /* First thing in a process that the holder has forked: it ends with the holder, since two processes must
  * never read one connection, takes signals again, and does not speak to the service manager. */

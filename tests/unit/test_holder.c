@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <linux/fuse.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,10 @@
 #include "../../fs/layouts.h"
 #include "../../fs/mountpoint.h"
 #include "../../fs/options.h"
+#include "../../fs/retry.h"
+#include "../../fs/server.h"
 #include "../../fs/takeover.h"
+#include "pcidevfs/util.h"
 
 static int parse(struct options *o, const char *const *args)
 {
@@ -276,4 +280,73 @@ DEFINE_TEST(inflight_is_not_led_astray)
 	inflight_fail_all(f, p[1]);
 	CHECK(failed(p[0], 1002));
 	free(f);
+}
+
+DEFINE_TEST(retry_is_patient_and_ends)
+{
+	static const unsigned int failed[] = { 0, 0, 0, 0, 20, 40, 80 }, late[] = { 5000, 5000 };
+	struct retry r = { 0 };
+
+	for (size_t i = 0; i < 7; i++, retry_note(&r, SERVER_FAILED))
+		CHECK_EQ(retry_pause_ms(&r), failed[i]);
+	while (r.failed < 18)
+		retry_note(&r, SERVER_FAILED);
+	for (size_t i = 0; i < 2; i++, retry_note(&r, SERVER_FAILED)) {
+		CHECK_EQ(retry_pause_ms(&r), late[i]);
+		CHECK(!retry_hopeless(&r));
+	}
+	CHECK(retry_hopeless(&r));
+	retry_note(&r, SERVER_SERVED);
+	CHECK(!retry_hopeless(&r));
+	CHECK_EQ(retry_pause_ms(&r), 0);
+}
+
+/* Who kills faster than it can start does not make everybody else wait for seconds. */
+DEFINE_TEST(retry_after_kills_waits_less)
+{
+	struct retry r = { 0 };
+
+	for (int i = 0; i < 99; i++) {
+		CHECK(retry_pause_ms(&r) <= 200);
+		retry_note(&r, SERVER_KILLED);
+		CHECK(!retry_hopeless(&r));
+	}
+	CHECK_EQ(retry_pause_ms(&r), 200);
+	/* The longer of both. */
+	for (int i = 0; i < 10; i++)
+		retry_note(&r, SERVER_FAILED);
+	CHECK_EQ(retry_pause_ms(&r), 1280);
+	retry_note(&r, SERVER_KILLED);
+	CHECK(retry_hopeless(&r));
+}
+
+/* How a serving process ends that kills itself by sig, or ends with status 1. */
+static enum server_end end_of(struct server s, int sig)
+{
+	char how[160];
+
+	s.pid = fork();
+	if (!s.pid) {
+		if (sig)
+			kill(getpid(), sig);
+		_exit(1);
+	}
+	s.pidfd = s.sock = -1;
+	return server_reap(&s, how, sizeof(how));
+}
+
+DEFINE_TEST(server_end_is_judged)
+{
+	uint64_t now = now_ms();
+
+	CHECK_EQ(end_of((struct server){ .since = now }, SIGKILL), SERVER_KILLED);
+	CHECK_EQ(end_of((struct server){ .since = now }, SIGTERM), SERVER_FAILED);
+	CHECK_EQ(end_of((struct server){ .since = now }, 0), SERVER_FAILED);
+	/* It never came so far in a long time, and was killed for that. */
+	CHECK_EQ(end_of((struct server){ .stopping = SERVER_LEAVE, .failing = "deaf" }, SIGKILL),
+		 SERVER_FAILED);
+	CHECK_EQ(end_of((struct server){ .since = now, .served = true }, SIGKILL), SERVER_SERVED);
+	CHECK_EQ(end_of((struct server){ .since = now, .served = true }, SIGTERM), SERVER_FAILED);
+	CHECK_EQ(end_of((struct server){ .served = true }, SIGTERM), SERVER_SERVED);
+	CHECK_EQ(end_of((struct server){ .since = now, .stopping = SERVER_END }, 0), SERVER_SERVED);
 }

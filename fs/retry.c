@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "retry.h"
+
+enum {
+	FREE = 3,      /* are followed without a pause */
+	PAUSE_MS = 10, /* the first one is twice this, each next one twice the former */
+};
+
+struct patience {
+	unsigned int pause_max_ms, last;
+};
+
+static const struct patience for_failed = { 5000, 20 };
+/* No fault of the program: somebody kills faster than it can start, which ends, or there is no memory,
+ * which may not. Each try costs little, and who reads the tree waits. */
+static const struct patience for_killed = { 200, 100 };
+
+void retry_note(struct retry *r, enum server_end how)
+{
+	if (how == SERVER_SERVED)
+		*r = (struct retry){ 0 };
+	else if (how == SERVER_KILLED)
+		r->killed++;
+	else
+		r->failed++;
+}
+
+static unsigned int pause_of(const struct patience *p, unsigned int n)
+{
+	unsigned int pause = PAUSE_MS;
+
+	if (n <= FREE)
+		return 0;
+	for (; n > FREE && pause < p->pause_max_ms; n--)
+		pause *= 2;
+	return pause < p->pause_max_ms ? pause : p->pause_max_ms;
+}
+
+unsigned int retry_pause_ms(const struct retry *r)
+{
+	unsigned int failed = pause_of(&for_failed, r->failed);
+	unsigned int killed = pause_of(&for_killed, r->killed);
+
+	return failed > killed ? failed : killed;
+}
+
+bool retry_hopeless(const struct retry *r)
+{
+	return r->failed >= for_failed.last || r->killed >= for_killed.last;
+}
