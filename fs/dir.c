@@ -112,13 +112,12 @@ static uint64_t parent_ino(struct listing *l)
 	uint16_t row = obj_types[n->kind].home;
 	uint64_t ino;
 
-	pthread_mutex_lock(&l->tree->lock);
 	if (n->row)
-		ino = objects_ino(l->tree->objects, n->slot, n->row->in ? n->row->in : ROW_SELF);
-	else if (row)
-		ino = objects_ino(l->tree->objects, n->parent, row);
-	else
-		ino = n->ino;
+		return objects_sibling(n->ino, n->row->in ? n->row->in : ROW_SELF);
+	if (!row)
+		return n->ino;
+	pthread_mutex_lock(&l->tree->lock);
+	ino = objects_ino(l->tree->objects, n->parent, row);
 	pthread_mutex_unlock(&l->tree->lock);
 	return ino;
 }

@@ -97,9 +97,9 @@ void entry_name(struct tree *t, const struct entries *e, const struct elem *elem
 struct stat;
 /* Fills st of a node, or of a row in the same object as n (row NULL: its directory). */
 void node_stat(struct tree *t, const struct node *n, const struct attr *row, struct stat *st);
-/* Mode and owner of a file; those that it is born with. */
-void file_rights(struct tree *t, enum obj_kind kind, uint32_t slot, const char *name, const struct attr *row,
-		 struct stat *st);
+/* Mode and owner of a file in the directory of an object; those that it is born with. */
+void file_rights(struct tree *t, enum obj_kind kind, uint64_t dir_ino, const char *name,
+		 const struct attr *row, struct stat *st);
 void rights_at_birth(const struct tree *t, const struct attr *row, struct stat *st);
 /* Of an entry that is a directory of its own, or a link, without looking at its device: with the
  * tree's lock held. */

@@ -283,6 +283,11 @@ uint64_t objects_ino(const struct objects *o, uint32_t slot, uint16_t row)
 	       row;
 }
 
+uint64_t objects_sibling(uint64_t ino, uint16_t row)
+{
+	return (ino & ~(uint64_t)((1u << ROW_BITS) - 1)) | row;
+}
+
 bool objects_node(const struct objects *o, uint64_t ino, uint32_t *ret_slot, uint16_t *ret_row)
 {
 	uint32_t slot = ino >> ROW_BITS & ((1u << SLOT_BITS) - 1);

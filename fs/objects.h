@@ -52,6 +52,8 @@ void objects_live(struct objects *o, uint32_t slot, uint64_t birth);
 void objects_kill(struct objects *o, uint32_t slot);
 
 uint64_t objects_ino(const struct objects *o, uint32_t slot, uint16_t row);
+/* Another row of the object that ino is of. Needs no lock. */
+uint64_t objects_sibling(uint64_t ino, uint16_t row);
 /* False when the id was never given or its object is gone. */
 bool objects_node(const struct objects *o, uint64_t ino, uint32_t *ret_slot, uint16_t *ret_row);
 

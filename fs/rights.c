@@ -38,14 +38,17 @@ static bool may_write(struct tree *t, struct fuse_req *req, const struct actor *
 		      const struct attr *row)
 {
 	struct stat st;
+	uint64_t dir_ino = 0;
 	uint32_t slot;
 
 	pthread_mutex_lock(&t->lock);
 	slot = objects_find(t->objects, OBJ_DEVICE, 0, dev->name);
+	if (slot != NO_SLOT)
+		dir_ino = objects_ino(t->objects, slot, ROW_SELF);
 	pthread_mutex_unlock(&t->lock);
 	if (slot == NO_SLOT)
 		return !who->uid;
-	file_rights(t, OBJ_DEVICE, slot, dev->name, row, &st);
+	file_rights(t, OBJ_DEVICE, dir_ino, dev->name, row, &st);
 	return mode_allows(req, who, &st);
 }
 

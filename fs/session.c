@@ -87,7 +87,10 @@ static void session_init(void *userdata, struct fuse_conn_info *conn)
 	/* We say when content changes; a changed mtime alone must not drop pages. */
 	conn->want &= ~(unsigned int)FUSE_CAP_AUTO_INVAL_DATA;
 	want_if_capable(conn, FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_READDIRPLUS |
-				      FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_PARALLEL_DIROPS);
+				      FUSE_CAP_PARALLEL_DIROPS);
+	/* Who lists looks at what is listed; the kernel's guess whether, though, is made at each of its
+	 * buffers anew, and one that reads on before it looks would cost a request for each entry. */
+	conn->want &= ~(unsigned int)FUSE_CAP_READDIRPLUS_AUTO;
 	conn->max_write = MAX_WRITE;
 }
 

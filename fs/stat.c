@@ -66,17 +66,13 @@ void rights_at_birth(const struct tree *t, const struct attr *row, struct stat *
 	}
 }
 
-void file_rights(struct tree *t, enum obj_kind kind, uint32_t slot, const char *name, const struct attr *row,
-		 struct stat *st)
+void file_rights(struct tree *t, enum obj_kind kind, uint64_t dir_ino, const char *name,
+		 const struct attr *row, struct stat *st)
 {
 	const struct whose w = { kind, name, row };
-	uint64_t dir_ino;
 
 	rights_at_birth(t, row, st);
-	pthread_mutex_lock(&t->lock);
-	st->st_ino = objects_ino(t->objects, slot, row->id);
-	dir_ino = objects_ino(t->objects, slot, ROW_SELF);
-	pthread_mutex_unlock(&t->lock);
+	st->st_ino = objects_sibling(dir_ino, row->id);
 	apply_rights(t, &w, dir_ino, st);
 }
 
@@ -112,19 +108,20 @@ void node_stat(struct tree *t, const struct node *n, const struct attr *row, str
 	const struct whose w = { n->kind, n->name, row };
 
 	if (row && !(row->mode & S_IFMT)) {
-		file_rights(t, n->kind, n->slot, n->name, row, st);
+		file_rights(t, n->kind, objects_sibling(n->ino, ROW_SELF), n->name, row, st);
 		st->st_size = row->flags & ATTR_CONST ? exact_size(n, row) : SYSFS_SIZE;
 		return;
 	}
 	memset(st, 0, sizeof(*st));
 	st->st_mode = row ? row->mode : S_IFDIR | 0755;
 	st->st_nlink = 1;
-	pthread_mutex_lock(&t->lock);
-	st->st_ino = objects_ino(t->objects, n->slot, row ? row->id : ROW_SELF);
-	if (S_ISDIR(st->st_mode))
+	st->st_ino = objects_sibling(n->ino, row ? row->id : ROW_SELF);
+	if (S_ISDIR(st->st_mode)) {
+		pthread_mutex_lock(&t->lock);
 		st->st_nlink = 2 + count_dirs(t, n->kind, n->slot, n->subject.dev ? n->dev.caps : 0,
 					      row, row ? row->entries : obj_types[n->kind].entries);
-	pthread_mutex_unlock(&t->lock);
+		pthread_mutex_unlock(&t->lock);
+	}
 	apply_owner(t, &w, st);
 }
 

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * peer DIR COUNT...: what FUSE itself costs. Mounts on DIR, in the foreground, a tree of directories
+ * d/COUNT, each with so many files; every answer is made before it is asked for, by one thread that
+ * does nothing but read a request, copy and write. No server of the same tree can be faster.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include "bench.h"
+
+/* Node ids: the root, d, its directories, and their files by number above the directory's id. */
+enum { ROOT = FUSE_ROOT_ID, D, DIRS, MAX_DIRS = 8, NAME = 16, FILE_SHIFT = 8 };
+
+struct listed {
+	struct fuse_direntplus plus;
+	char name[NAME];
+};
+
+struct dir {
+	unsigned int count;
+	struct listed *list; /* as READDIRPLUS wants it: all records are of one size */
+};
+
+static struct dir dirs[MAX_DIRS];
+static size_t n_dirs;
+static volatile sig_atomic_t ended;
+
+static void end(int sig)
+{
+	(void)sig;
+	ended = 1;
+}
+
+static struct fuse_attr attr_of(uint64_t node)
+{
+	bool file = node >> FILE_SHIFT;
+
+	return (struct fuse_attr){
+		.ino = node,
+		.mode = file ? S_IFREG | 0444 : S_IFDIR | 0755,
+		.nlink = 1,
+		.size = file ? 4096 : 0,
+		.blksize = 4096,
+	};
+}
+
+static struct fuse_entry_out entry_of(uint64_t node)
+{
+	return (struct fuse_entry_out){
+		.nodeid = node, .entry_valid = 3600, .attr_valid = 3600, .attr = attr_of(node)
+	};
+}
+
+static int prepare(struct dir *dir, uint64_t node, unsigned int count)
+{
+	dir->count = count;
+	dir->list = calloc(count, sizeof(*dir->list));
+	for (unsigned int i = 0; dir->list && i < count; i++) {
+		struct listed *l = &dir->list[i];
+		uint64_t file = (uint64_t)(i + 1) << FILE_SHIFT | node;
+		char name[NAME + 1];
+
+		snprintf(name, sizeof(name), "attribute%07u", i % 10000000);
+		memcpy(l->name, name, NAME);
+		l->plus.entry_out = entry_of(file);
+		l->plus.dirent = (struct fuse_dirent){
+			.ino = file, .off = i + 1, .namelen = NAME, .type = S_IFREG >> 12
+		};
+	}
+	return dir->list ? 0 : -1;
+}
+
+static void answer(int fd, uint64_t unique, int error, const void *data, size_t size)
+{
+	struct fuse_out_header head = {
+		.len = (uint32_t)(sizeof(head) + size), .error = -error, .unique = unique
+	};
+	struct iovec v[] = { { &head, sizeof(head) }, { (void *)data, size } };
+
+	if (writev(fd, v, 2) < 0 && errno != ENOENT)
+		perror("peer: answer");
+}
+
+static void greet(int fd, const struct fuse_in_header *in)
+{
+	struct fuse_init_out out = {
+		.major = FUSE_KERNEL_VERSION,
+		.minor = FUSE_KERNEL_MINOR_VERSION,
+		.max_readahead = 65536,
+		.flags = FUSE_DO_READDIRPLUS | FUSE_NO_OPENDIR_SUPPORT | FUSE_PARALLEL_DIROPS | FUSE_MAX_PAGES,
+		.max_write = 65536,
+		.max_pages = 16,
+		.time_gran = 1,
+	};
+
+	answer(fd, in->unique, 0, &out, sizeof(out));
+}
+
+static void look_up(int fd, const struct fuse_in_header *in)
+{
+	const char *name = (const char *)(in + 1);
+	struct fuse_entry_out out;
+	uint64_t node = 0;
+
+	if (in->nodeid == ROOT && !strcmp(name, "d"))
+		node = D;
+	for (size_t i = 0; in->nodeid == D && i < n_dirs; i++)
+		if (strtoul(name, NULL, 10) == dirs[i].count)
+			node = DIRS + i;
+	out = entry_of(node);
+	answer(fd, in->unique, node ? 0 : ENOENT, &out, node ? sizeof(out) : 0);
+}
+
+static void list(int fd, const struct fuse_in_header *in)
+{
+	const struct fuse_read_in *ask = (const void *)(in + 1);
+	size_t i = in->nodeid - DIRS, fit = ask->size / sizeof(struct listed), left;
+
+	if (i >= n_dirs || ask->offset > dirs[i].count) {
+		answer(fd, in->unique, 0, NULL, 0);
+		return;
+	}
+	left = dirs[i].count - ask->offset;
+	answer(fd, in->unique, 0, &dirs[i].list[ask->offset],
+	       (left < fit ? left : fit) * sizeof(struct listed));
+}
+
+static void serve(int fd, const struct fuse_in_header *in)
+{
+	struct fuse_attr_out attr = { .attr_valid = 3600, .attr = attr_of(in->nodeid) };
+
+	switch (in->opcode) {
+	case FUSE_INIT:
+		greet(fd, in);
+		break;
+	case FUSE_LOOKUP:
+		look_up(fd, in);
+		break;
+	case FUSE_GETATTR:
+		answer(fd, in->unique, 0, &attr, sizeof(attr));
+		break;
+	case FUSE_READDIRPLUS:
+		list(fd, in);
+		break;
+	case FUSE_FORGET:
+	case FUSE_BATCH_FORGET:
+	case FUSE_INTERRUPT:
+		break;
+	default: /* OPENDIR above all: the kernel asks once and no more */
+		answer(fd, in->unique, ENOSYS, NULL, 0);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static char buf[65536 + 8192] __attribute__((aligned(8)));
+	struct sigaction act = { .sa_handler = end };
+	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	char options[64];
+
+	for (int i = 2; i < argc && n_dirs < MAX_DIRS; i++, n_dirs++)
+		if (prepare(&dirs[n_dirs], DIRS + n_dirs, (unsigned int)strtoul(argv[i], NULL, 10)))
+			return 1;
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,default_permissions", fd);
+	if (!n_dirs || fd < 0 || mount("peer", argv[1], "fuse.peer", MS_NOSUID | MS_NODEV, options)) {
+		perror("peer");
+		return 1;
+	}
+	sigaction(SIGTERM, &act, NULL);
+	while (!ended)
+		if (read(fd, buf, sizeof(buf)) >= (ssize_t)sizeof(struct fuse_in_header))
+			serve(fd, (const void *)buf);
+	return umount2(argv[1], MNT_DETACH) ? 1 : 0;
+}
