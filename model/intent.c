@@ -240,9 +240,11 @@ int intents_keep(void *ctx, const struct wish *wishes, size_t n, bool pending, s
 {
 	struct intents *in = ctx;
 	struct rewrite w;
+	bool told;
 	int rc;
 
 	pthread_mutex_lock(&in->save);
+	told = in->told;
 	rc = rewrite_begin(&w, in, err);
 	if (!rc) {
 		w.optional = true;
@@ -256,6 +258,9 @@ int intents_keep(void *ctx, const struct wish *wishes, size_t n, bool pending, s
 			rc = rewrite_commit(&w, err);
 	}
 	pthread_mutex_unlock(&in->save);
+	/* A wish that was settled without a change of its device still has its reason there. */
+	if (told && !pending)
+		intents_kick(in);
 	return rc;
 }
 

@@ -212,7 +212,8 @@ static void look(struct pass *p)
 	pthread_mutex_lock(&in->save);
 	pthread_mutex_lock(&in->lock);
 	model_lock(in->m);
-	if (in->rs.n && !pass_find_seats(p)) {
+	/* Without records, too: what the last one has said is taken back. */
+	if ((in->rs.n || in->told) && !pass_find_seats(p)) {
 		for (size_t i = 0; i < in->rs.n; i++)
 			pass_match(p, in->rs.v[i]);
 		for (size_t i = 0; i < in->rs.n; i++)

@@ -188,6 +188,7 @@ void record_note_claim(struct intents *in, struct record *r)
 void pass_publish(struct pass *p)
 {
 	struct intents *in = p->in;
+	bool told = false;
 
 	for (size_t i = 0; i < in->rs.n; i++) {
 		const struct record *r = in->rs.v[i];
@@ -199,6 +200,7 @@ void pass_publish(struct pass *p)
 		const struct device *dev = model_find(in->m, &p->seats[i].key);
 		const char *text = p->unmet[i] ? p->unmet[i] : "";
 
+		told |= text[0] != '\0';
 		if (dev && strcmp(dev->unmet, text)) {
 			struct device *edit = model_edit(in->m, &p->seats[i].key, false);
 
@@ -206,6 +208,7 @@ void pass_publish(struct pass *p)
 				STR_COPY(edit->unmet, text);
 		}
 	}
+	in->told = told;
 }
 
 int intents_note(struct intents *in, struct err *err)

@@ -30,6 +30,7 @@ struct intents {
 	int dirfd;	    /* save; -1 */
 	struct err broken;  /* lock: why nothing can be kept; code 0: it can */
 	bool is_volatile;   /* lock */
+	bool told;	    /* save: the reason of some device is a record's */
 	char damaged[320];  /* lock: what was set aside, and why */
 	unsigned int sync_us, sync_max_us; /* lock: how long the disk took */
 
