@@ -175,7 +175,7 @@ static int watch(struct listener *l, const char *name)
 	/* The root by its descriptor: it is the same directory, however it came to be mounted. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", l->b->sys.fd[ROOT_DEV], name);
 	return inotify_add_watch(l->fds[SRC_NODES].fd, path,
-				 IN_OPEN | IN_CLOSE | IN_CREATE | IN_DELETE | IN_ONLYDIR);
+				 IN_OPEN | IN_CLOSE | IN_CREATE | IN_DELETE | IN_MOVE | IN_ONLYDIR);
 }
 
 /* The directories appear with the vfio module, which may be loaded at any time. */
@@ -197,7 +197,7 @@ static void on_node(struct listener *l, const struct inotify_event *e)
 	} else if (e->mask & IN_IGNORED) {
 		*(e->wd == l->watch_dir ? &l->watch_dir : &l->watch_cdevs) = -1;
 	} else if (!(e->mask & IN_ISDIR) && e->len) {
-		if (e->mask & (IN_CREATE | IN_DELETE))
+		if (e->mask & (IN_CREATE | IN_DELETE | IN_MOVE))
 			touch_node(l, e->name);
 		guard_want(l->b, GUARD_HOLDERS);
 	}

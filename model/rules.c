@@ -151,6 +151,11 @@ static bool is_unhealthy(struct device *dev)
 		    dev->want.claim, dev->facts.driver[0] ? dev->facts.driver : "none");
 		return true;
 	}
+	if (dev->want.claim[0] && !dev->facts.vfio_node && (dev->caps & CAP_CLAIM)) {
+		say(dev, "claimed by %s, but /dev/vfio/%d is not there, so no guest can open it; is udev or devtmpfs "
+		    "at work?", dev->want.claim, dev->facts.iommu_group);
+		return true;
+	}
 	return false;
 }
 

@@ -299,6 +299,7 @@ DEFINE_TEST(state_follows_from_facts)
 		uint16_t vendor;
 		enum state state;
 		const char *reason;
+		bool no_node;
 	} rows[] = {
 		{ "", "", "", "", "", "", 0x8086, STATE_FREE, "" },
 		{ "ixgbe", "", "", "", "", "", 0x8086, STATE_HOST, "used by the host's driver ixgbe" },
@@ -312,12 +313,15 @@ DEFINE_TEST(state_follows_from_facts)
 		{ "vfio-pci", "alice", "", "", "claim none", "", 0x8086, STATE_BUSY, "claim none is running" },
 		{ "vfio-pci", "alice", "", "", "claim none", "hung", 0x8086, STATE_STUCK, "hung" },
 		{ "vfio-pci", "alice", "", "", "", "", 0xffff, STATE_UNHEALTHY, "fallen off the bus" },
+		{ "vfio-pci", "alice", "", "", "", "", 0x8086, STATE_UNHEALTHY, "/dev/vfio/7 is not there", true },
+		{ "vfio-pci", "", "", "", "", "", 0x8086, STATE_HOST, "without a claim", true },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct device d = { .key = pci("0000:01:00.0") };
 
-		d.facts = (struct facts){ .vendor = rows[i].vendor, .class_code = 0x020000, .total_vfs = -1 };
+		d.facts = (struct facts){ .vendor = rows[i].vendor, .class_code = 0x020000, .total_vfs = -1,
+					  .iommu_group = 7, .vfio_node = !rows[i].no_node };
 		STR_COPY(d.facts.driver, rows[i].driver);
 		STR_COPY(d.want.claim, rows[i].claim);
 		STR_COPY(d.facts.holders, rows[i].holders);
