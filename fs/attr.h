@@ -32,7 +32,9 @@ enum attr_flag {
 	ATTR_CONST = 1 << 0,	/* stays until its bits change: exact size, cached by the kernel */
 	ATTR_SLOW = 1 << 1,	/* read by an executor, refresh() first */
 	ATTR_WORK = 1 << 2,	/* too much work for the FUSE thread: printed by the tree's worker */
-	ATTR_SNAPSHOT = 1 << 3, /* a read at offset 0 takes it; later ones continue it, or ESTALE */
+	/* A long text: the first read takes it, later ones continue it, or ESTALE; a read at offset 0
+	 * begins anew. Its size is that of the moment, and asked for each time. */
+	ATTR_SNAPSHOT = 1 << 3,
 	ATTR_STREAM = 1 << 4,	/* the event stream: blocks, has no position */
 	ATTR_MEMBER = 1 << 5,	/* a link that lies in a view's directory, not in its object's own */
 	ATTR_GROUP = 1 << 6,	/* a write binds the IOMMU group: it needs the right to all members */

@@ -23,6 +23,7 @@ static void print_row(FILE *to, enum obj_kind kind, const struct attr *row)
 			  row->flags & ATTR_STREAM		   ? "blocks" :
 			  row->flags & ATTR_CTL			   ? "transactions" :
 			  row->flags & ATTR_CONST		   ? "constant" :
+			  row->flags & ATTR_SNAPSHOT		   ? "polls, sized" :
 			  row->bits				   ? "polls" :
 								     "";
 	struct out who = { 0 };
@@ -38,7 +39,9 @@ void tree_print_files(FILE *to)
 {
 	fprintf(to, "# Files of pcidevfs\n\n"
 		    "Generated from the tables in fs/ (`make docs`). A file that says *polls* wakes poll with\n"
-		    "POLLPRI when it changes; a *constant* one stays as it is for as long as the device is there.\n");
+		    "POLLPRI when it changes; a *constant* one stays as it is for as long as the device is there.\n"
+		    "stat tells the true size of these, and of a *sized* one that of the moment; that of others is\n"
+		    "4096, as in sysfs.\n");
 	for (int k = 0; k < OBJ_KINDS; k++) {
 		const struct obj_type *type = &obj_types[k];
 

@@ -27,17 +27,8 @@ static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_dat
 
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	struct tree *t = fuse_req_userdata(req);
-	struct node n;
-	struct stat st;
-
 	(void)fi;
-	if (node_get(t, ino, &n)) {
-		fuse_reply_err(req, ESTALE);
-		return;
-	}
-	node_stat(t, &n, n.row, &st);
-	fuse_reply_attr(req, &st, CACHE_SECONDS);
+	node_getattr(req, ino);
 }
 
 static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,

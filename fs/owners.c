@@ -100,7 +100,7 @@ static void set_owner(struct owner_job *job)
 	if (r)
 		fuse_reply_err(job->req, -r);
 	else
-		fuse_reply_attr(job->req, &st, CACHE_SECONDS);
+		fuse_reply_attr(job->req, &st, stat_seconds(job->n.row));
 	free(job);
 }
 
@@ -178,7 +178,7 @@ void owner_setattr(fuse_req_t req, uint64_t ino, const struct stat *attr, int to
 	}
 	node_stat(t, &n, n.row, &st);
 	if (!(to_set & ~FUSE_SET_ATTR_SIZE)) {
-		fuse_reply_attr(req, &st, CACHE_SECONDS);
+		fuse_reply_attr(req, &st, stat_seconds(n.row));
 		return;
 	}
 	own = wanted_owner(&st, attr, to_set);

@@ -135,16 +135,18 @@ static void reply_part(const struct read_job *job, const char *text, size_t len)
  * answer, since the next read may come at once. */
 static void reply_and_keep(const struct read_job *job, struct out *o)
 {
-	char *part = malloc(job->size);
+	size_t off = (uint64_t)job->off < o->len ? (size_t)job->off : o->len;
+	size_t n = o->len - off < job->size ? o->len - off : job->size;
+	char *part = malloc(n ? n : 1);
 
 	if (!part) {
 		fuse_reply_err(job->req, ENOMEM);
 		out_free(o);
 		return;
 	}
-	memcpy(part, o->data, job->size);
+	memcpy(part, o->data + off, n);
 	files_keep(job->tree->files, job->file, o->data, o->len);
-	fuse_reply_buf(job->req, part, job->size);
+	fuse_reply_buf(job->req, part, n);
 	free(part);
 }
 
@@ -152,6 +154,7 @@ static void reply_and_keep(const struct read_job *job, struct out *o)
 static void reply_fresh(const struct read_job *job, const struct node *n)
 {
 	struct out o = { 0 };
+	bool begins; /* a pass: tail's does at the end */
 
 	if (job->file)
 		files_seen(job->tree->files, job->file);
@@ -161,11 +164,12 @@ static void reply_fresh(const struct read_job *job, const struct node *n)
 		out_free(&o);
 		return;
 	}
-	if (job->file && !job->off && o.len > job->size) {
+	begins = job->file && (!job->off || n->row->flags & ATTR_SNAPSHOT);
+	if (begins && o.len && (job->off || o.len > job->size)) {
 		reply_and_keep(job, &o);
 		return;
 	}
-	if (job->file && !job->off)
+	if (begins)
 		files_keep(job->tree->files, job->file, NULL, o.len);
 	reply_part(job, out_text(&o), o.len);
 	out_free(&o);
