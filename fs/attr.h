@@ -67,6 +67,7 @@ struct attr {
 	uint16_t in; /* id of the directory row that it lies in; 0: the object's own */
 	mode_t mode; /* S_IFREG when no type is given */
 	uint32_t caps; /* enum cap: a device has it when it has all of these */
+	uint32_t write_caps; /* and these to be written; without them it shows no w */
 	uint32_t flags;
 	uint32_t bits; /* enum change_bit: what alters it */
 	/* Prints the file's text or the link's target. Never blocks, cannot fail, locks no model for

@@ -236,10 +236,12 @@ const struct attr attrs_device[] = {
 	{ .name = "sriov_totalvfs", .id = 12, .mode = 0444, .caps = CAP_SRIOV, .bits = CH_VFS,
 	  .show = totalvfs_show, .key = "sriov_totalvfs", .since = "0.1",
 	  .help = "how many VFs it can have" },
-	{ .name = "sriov_numvfs", .id = 13, .mode = 0664, .caps = CAP_SRIOV, .bits = CH_VFS,
+	{ .name = "sriov_numvfs", .id = 13, .mode = 0664, .caps = CAP_SRIOV,
+	  .write_caps = CAP_NUMVFS, .bits = CH_VFS,
 	  .show = numvfs_show, .store = numvfs_store, .key = "sriov_numvfs", .since = "0.1",
 	  .help = "how many VFs it has; the links virtfn<N> lead to them. Writing a number makes so many; "
-		  "those there are go first, and none that is claimed or held" },
+		  "those there are go first, and none that is claimed or held. Read only where the driver "
+		  "makes the VFs itself" },
 	{ .name = "physfn", .id = 14, .mode = S_IFLNK | 0777, .caps = CAP_VF, .bits = CH_VFS,
 	  .show = physfn_show, .key = "physfn", .since = "0.1", .help = "its PF" },
 	{ .name = "iommu_group", .id = 15, .mode = S_IFLNK | 0777, .caps = CAP_GROUP,

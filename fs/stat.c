@@ -117,6 +117,8 @@ void node_stat(struct tree *t, const struct node *n, const struct attr *row, str
 
 	if (row && !(row->mode & S_IFMT)) {
 		file_rights(t, n->kind, objects_sibling(n->ino, ROW_SELF), n->name, row, st);
+		if (n->subject.dev && (n->dev.caps & row->write_caps) != row->write_caps)
+			st->st_mode &= ~(mode_t)0222;
 		st->st_size = row->flags & ATTR_CONST ? exact_size(n, row) : SYSFS_SIZE;
 		return;
 	}

@@ -263,6 +263,17 @@ static void put_device(struct tree *t, const char *name, const char *claimed, in
 	model_unlock(t->conf.model);
 }
 
+static void edit_device(struct tree *t, const char *name, void (*change)(struct device *d))
+{
+	struct key key;
+
+	CHECK(key_make(BUS_PCI, name, &key));
+	model_lock(t->conf.model);
+	change(model_edit(t->conf.model, &key, false));
+	model_publish(t->conf.model);
+	model_unlock(t->conf.model);
+}
+
 static size_t count(struct tree *t, uint32_t slot, uint16_t row)
 {
 	return set_count(t->sets, set_id(slot, row));
@@ -304,6 +315,43 @@ DEFINE_TEST(views_show_and_let_go)
 	CHECK_EQ(count(t, 0, ROW_GROUPS), 1);
 	CHECK(notes.n > 10);
 	free(notes.v);
+}
+
+static mode_t mode_of(struct tree *t, const char *name, const char *file)
+{
+	uint32_t slot = objects_find(t->objects, OBJ_DEVICE, 0, name);
+	struct node n;
+	struct stat st;
+
+	CHECK_EQ(node_get(t, objects_ino(t->objects, slot, attr_by_name(OBJ_DEVICE, 0, file)->id), &n), 0);
+	node_stat(t, &n, n.row, &st);
+	return st.st_mode & 07777;
+}
+
+static void to_pf(struct device *d)
+{
+	d->facts.total_vfs = 8;
+}
+
+static void to_gpu(struct device *d)
+{
+	d->facts.total_vfs = 8;
+	d->facts.own_vfs = true;
+}
+
+DEFINE_TEST(what_the_driver_makes_is_not_written)
+{
+	struct tree *t = small_tree();
+
+	t->group = 7;
+	put_device(t, "0000:02:00.0", "", 1, "", -1);
+	put_device(t, "0000:03:00.0", "", 2, "", -1);
+	edit_device(t, "0000:02:00.0", to_pf);
+	edit_device(t, "0000:03:00.0", to_gpu);
+	CHECK_EQ(views_build(t, NULL), 0);
+	CHECK_EQ(mode_of(t, "0000:02:00.0", "sriov_numvfs"), 0664);
+	CHECK_EQ(mode_of(t, "0000:03:00.0", "sriov_numvfs"), 0444);
+	CHECK_EQ(mode_of(t, "0000:03:00.0", "claim"), 0664);
 }
 
 DEFINE_TEST(node_ids_outlive_the_process)
