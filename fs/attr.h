@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The vocabulary of the tables: a file, link or directory is a row; an object is what a directory
- * is about; a view is a rule that puts devices into a directory.
+ * is about; a view is a rule that puts links to devices into a directory.
  *
- * To add a file: one row in attrs_device.c (or attrs_root.c) and its show and store.
- * To add a view or a grouping: a directory row in attrs_root.c and a row in views.c.
- * To add a sort of object: a row in kinds.c and the table of its files.
+ * To add a file: one row in attrs_device.c (or attrs_root.c) with its show and store.
+ * To add a view: one row in views.c, with its rule.
+ * To add a bus, or another sort of object: one row in kinds.c.
  */
 #ifndef FS_ATTR_H
 #define FS_ATTR_H
@@ -21,7 +21,16 @@ struct tree;
 struct wish;
 
 /* What has a directory of its own. The numbers are kept in the stash: append, never reorder. */
-enum obj_kind { OBJ_ROOT, OBJ_DEVICE, OBJ_CLAIM, OBJ_GROUP, OBJ_VENDOR, OBJ_RESOURCE, OBJ_KINDS };
+enum obj_kind {
+	OBJ_ROOT,
+	OBJ_DEVICE, /* a PCI function */
+	OBJ_MDEV,
+	OBJ_USB,
+	OBJ_VENDOR,
+	OBJ_RESOURCE,
+	OBJ_KINDS,
+	OBJ_LABEL = 64, /* and the id of a view's directory: what lies in it, one for each label */
+};
 
 /* The low 16 bits of a node id. The kernel remembers them over our restarts and upgrades, so an id
  * is never given to another row of the same kind. Ids end at ROW_MAX. */
@@ -36,7 +45,6 @@ enum attr_flag {
 	 * begins anew. Its size is that of the moment, and asked for each time. */
 	ATTR_SNAPSHOT = 1 << 3,
 	ATTR_STREAM = 1 << 4,	/* the event stream: blocks, has no position */
-	ATTR_MEMBER = 1 << 5,	/* a link that lies in a view's directory, not in its object's own */
 	ATTR_GROUP = 1 << 6,	/* a write binds the IOMMU group: it needs the right to all members */
 	ATTR_CTL = 1 << 7,	/* transactions: text and answers of each open file, no position */
 	ATTR_ASIDE = 1 << 8,	/* a write asks nothing of the engine */
@@ -56,8 +64,8 @@ struct subject {
 
 /* The entries of a directory that come and go with devices. */
 struct entries {
-	enum obj_kind child;
-	uint16_t link;	    /* 0: the children's directories; else links: this row of theirs */
+	enum obj_kind child; /* their directories ... */
+	uint16_t link;	    /* ... or, not 0, links to devices of any bus: this row of theirs */
 	const char *prefix; /* entries are called <prefix><number>; NULL: as their object */
 };
 
@@ -88,64 +96,56 @@ struct obj_type {
 	const char *path; /* for FILES.md */
 	const struct attr *rows;
 	const size_t *n_rows;
-	uint16_t home;	 /* its directory lies in this row of its parent object (slot 0: the root) */
-	int bus;	 /* enum bus of devices; 0: no device */
-	int derived;	 /* exists as long as a view puts something in it */
+	const struct attr *dir; /* of a bus: the root's row that the directories of its devices lie in */
+	uint16_t home;		/* id of the row of its parent (slot 0: the root) that its directory lies in */
+	int bus;		/* enum bus of devices; 0: no device */
+	int derived;		/* exists as long as a view puts something in it */
 	const struct entries *entries; /* of its own directory */
 };
-
-extern const struct obj_type obj_types[OBJ_KINDS];
 
 extern const struct attr attrs_device[], attrs_root[], attrs_resource[];
 extern const size_t n_attrs_device, n_attrs_root, n_attrs_resource;
 
-/* Ids that code outside their table needs: views put devices there. Of the root: */
-enum {
-	ROW_DEVICES = 20,
-	ROW_MDEVS,
-	ROW_USB,
-	ROW_GPUS,
-	ROW_VGPUS,
-	ROW_VFS,
-	ROW_NICS,
-	ROW_CLAIMS,
-	ROW_GROUPS,
-	ROW_RESOURCES,
-};
-/* Of a device: the links to it that lie elsewhere. */
-enum {
-	LINK_GPUS = 100,
-	LINK_VGPUS,
-	LINK_VFS,
-	LINK_NICS,
-	LINK_CLAIM,
-	LINK_GROUP,
-	LINK_RESOURCE,
-	LINK_VIRTFN,
-};
-/* Of a resource. */
-enum { ROW_RES_DEVICES = 20 };
+/* Ids that more than one table needs. */
+enum { ROW_RES_DEVICES = 20, ROW_RESOURCES = 29, ROW_VIRTFN = 30 };
 
 #define VIEW_DEPTH 2
+#define VIEWS_MAX 16
 #define OBJECT_NAME 256
 
-/* Puts devices into a directory below the root. */
+/* A directory of links to devices. */
 struct view {
-	uint16_t dir;			/* row of the root */
-	enum obj_kind path[VIEW_DEPTH]; /* objects below it, OBJ_ROOT: none */
-	uint16_t leaf;			/* row of the last of these; 0: its own directory */
-	int numbered;			/* entries are sorted and called by facts.vf_index */
-	/* Does it belong there, and how are the objects on the path called? */
+	struct attr dir;       /* of the root; without a name the links lie in directories that are there anyway */
+	struct attr link;      /* of a device: the link to it that lies in the view */
+	struct obj_type label; /* of OBJ_LABEL + dir.id, if such are on the path */
+	enum obj_kind path[VIEW_DEPTH]; /* objects below dir, OBJ_ROOT: none */
+	uint16_t leaf;			/* row of the last of these that has the links; 0: its own directory */
+	int numbered;			/* links are sorted and called by facts.vf_index */
+	/* Does the device belong there, and how are the objects on the path called? */
 	int (*member)(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME]);
 };
 
-#define N_VIEWS 9
-extern const struct view views[N_VIEWS];
+extern const struct view views[];
+extern const size_t n_views;
+extern const struct entries resource_devices, virtfns;
+/* The view whose directory, or whose link, has this id; NULL when there is none. */
+const struct view *view_by_dir(unsigned int id);
+const struct view *view_by_link(unsigned int id);
 
+/* NULL when the number means nothing. */
+const struct obj_type *obj_type(unsigned int kind);
+enum obj_kind kind_of_bus(int bus); /* OBJ_ROOT: it has no directory */
+/* All rows of such an object, those of other tables included (buses, views); NULL behind the last. */
+const struct attr *row_at(enum obj_kind kind, size_t i);
 static inline int row_writable(const struct attr *row)
 {
 	return row->store || row->flags & ATTR_CTL;
 }
+static inline int row_fits(const struct attr *row, uint32_t caps)
+{
+	return (caps & row->caps) == row->caps;
+}
+/* Also the links to it that lie elsewhere. */
 const struct attr *attr_by_id(enum obj_kind kind, uint16_t id);
 const struct attr *attr_by_name(enum obj_kind kind, uint16_t in, const char *name);
 /* What names the caps of a mask, for people: "PF", "VF, in an IOMMU group". */

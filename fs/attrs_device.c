@@ -181,34 +181,14 @@ static void log_show(const struct subject *s, struct out *o)
 	ring_print(s->tree->log, where, o);
 }
 
-static void flat_link_show(const struct subject *s, struct out *o)
-{
-	out_printf(o, "../devices/%s", s->name);
-}
-
-static void deep_link_show(const struct subject *s, struct out *o)
-{
-	out_printf(o, "../../devices/%s", s->name);
-}
-
-static void resource_link_show(const struct subject *s, struct out *o)
-{
-	out_printf(o, "../../../../devices/%s", s->name);
-}
-
-static void sibling_link_show(const struct subject *s, struct out *o)
-{
-	out_printf(o, "../%s", s->name);
-}
-
 const struct attr attrs_device[] = {
 	{ .name = "address", .id = 2, .mode = 0444, .flags = ATTR_CONST, .bits = CH_IDENTITY,
-	  .show = address_show, .since = "0.1", .help = "PCI address, as the directory is called" },
-	{ .name = "vendor", .id = 3, .mode = 0444, .flags = ATTR_CONST, .bits = CH_IDENTITY,
+	  .show = address_show, .since = "0.1", .help = "its address on its bus, as the directory is called" },
+	{ .name = "vendor", .caps = CAP_PCI, .id = 3, .mode = 0444, .flags = ATTR_CONST, .bits = CH_IDENTITY,
 	  .show = vendor_show, .key = "vendor", .since = "0.1", .help = "vendor id, as in sysfs" },
-	{ .name = "device", .id = 4, .mode = 0444, .flags = ATTR_CONST, .bits = CH_IDENTITY,
+	{ .name = "device", .caps = CAP_PCI, .id = 4, .mode = 0444, .flags = ATTR_CONST, .bits = CH_IDENTITY,
 	  .show = device_show, .key = "device", .since = "0.1", .help = "device id, as in sysfs" },
-	{ .name = "class", .id = 5, .mode = 0444, .flags = ATTR_CONST, .bits = CH_IDENTITY,
+	{ .name = "class", .caps = CAP_PCI, .id = 5, .mode = 0444, .flags = ATTR_CONST, .bits = CH_IDENTITY,
 	  .show = class_show, .key = "class", .since = "0.1", .help = "class code, as in sysfs" },
 	{ .name = "numa_node", .id = 6, .mode = 0444, .flags = ATTR_CONST, .bits = CH_NUMA,
 	  .show = numa_node_show, .key = "numa_node", .since = "0.1",
@@ -217,7 +197,7 @@ const struct attr attrs_device[] = {
 	  .key = "driver", .since = "0.1", .help = "the driver that is bound, or none" },
 	{ .name = "kind", .id = 8, .mode = 0444, .flags = ATTR_CONST, .bits = CH_IDENTITY,
 	  .show = kind_show, .key = "kind", .since = "0.1",
-	  .help = "pci, sriov-gpu, sriov-nic, sriov, vf, vgpu or bridge; follows identity" },
+	  .help = "pci, sriov-gpu, sriov-nic, sriov, vf, vgpu, bridge, mdev or usb; follows identity" },
 	{ .name = "description", .id = 9, .mode = 0444, .flags = ATTR_CONST, .bits = CH_NAME,
 	  .show = description_show, .key = "description", .since = "0.1",
 	  .help = "class: vendor product, from pci.ids" },
@@ -278,22 +258,5 @@ const struct attr attrs_device[] = {
 	  .since = "0.1", .help = "how QEMU takes it: its arguments; none while it is not claimed" },
 	{ .name = "ctl", .id = 27, .mode = 0664, .flags = ATTR_CTL, .since = "0.1",
 	  .help = "as in the root, for this device alone: lines FILE VALUE, or virtfn<N>/FILE VALUE" },
-	/* Links to the device that lie in the directories of views (views.c). */
-	{ .name = "gpus", .id = LINK_GPUS, .mode = S_IFLNK | 0777, .flags = ATTR_MEMBER,
-	  .show = flat_link_show },
-	{ .name = "vgpus", .id = LINK_VGPUS, .mode = S_IFLNK | 0777, .flags = ATTR_MEMBER,
-	  .show = flat_link_show },
-	{ .name = "vfs", .id = LINK_VFS, .mode = S_IFLNK | 0777, .flags = ATTR_MEMBER,
-	  .show = flat_link_show },
-	{ .name = "nics", .id = LINK_NICS, .mode = S_IFLNK | 0777, .flags = ATTR_MEMBER,
-	  .show = flat_link_show },
-	{ .name = "claims", .id = LINK_CLAIM, .mode = S_IFLNK | 0777, .flags = ATTR_MEMBER,
-	  .show = deep_link_show },
-	{ .name = "iommu_groups", .id = LINK_GROUP, .mode = S_IFLNK | 0777, .flags = ATTR_MEMBER,
-	  .show = deep_link_show },
-	{ .name = "resources", .id = LINK_RESOURCE, .mode = S_IFLNK | 0777, .flags = ATTR_MEMBER,
-	  .show = resource_link_show },
-	{ .name = "virtfn<N>", .id = LINK_VIRTFN, .mode = S_IFLNK | 0777, .flags = ATTR_MEMBER,
-	  .show = sibling_link_show },
 };
 const size_t n_attrs_device = ARRAY_SIZE(attrs_device);

@@ -77,16 +77,7 @@ static void intents_show(const struct subject *s, struct out *o)
 		intents_print(s->tree->conf.intents, o);
 }
 
-static const struct entries devices = { .child = OBJ_DEVICE };
-static const struct entries gpus = { .child = OBJ_DEVICE, .link = LINK_GPUS };
-static const struct entries vgpus = { .child = OBJ_DEVICE, .link = LINK_VGPUS };
-static const struct entries vfs = { .child = OBJ_DEVICE, .link = LINK_VFS };
-static const struct entries nics = { .child = OBJ_DEVICE, .link = LINK_NICS };
-static const struct entries claims = { .child = OBJ_CLAIM };
-static const struct entries groups = { .child = OBJ_GROUP };
-static const struct entries resources = { .child = OBJ_VENDOR };
-static const struct entries resource_devices = { .child = OBJ_DEVICE, .link = LINK_RESOURCE };
-
+/* The directories of devices are rows of kinds.c and views.c. */
 const struct attr attrs_root[] = {
 	{ .name = "README", .id = 2, .mode = 0444, .flags = ATTR_CONST, .show = readme_show,
 	  .since = "0.1", .help = "how to use this tree" },
@@ -120,26 +111,6 @@ const struct attr attrs_root[] = {
 	  .bits = CH_ANY | CH_LOG, .show = intents_show, .since = "0.1",
 	  .help = "what was asked and is kept over reboots, a line each, also for devices that are not there: "
 		  "IDENTITY key=value ... state= device= reason=" },
-	{ .name = "devices", .id = ROW_DEVICES, .mode = S_IFDIR | 0755, .entries = &devices,
-	  .since = "0.1", .help = "a directory for each PCI function" },
-	{ .name = "mdevs", .id = ROW_MDEVS, .mode = S_IFDIR | 0755, .since = "0.1",
-	  .help = "a directory for each mediated device" },
-	{ .name = "usb", .id = ROW_USB, .mode = S_IFDIR | 0755, .since = "0.1",
-	  .help = "a directory for each USB device" },
-	{ .name = "gpus", .id = ROW_GPUS, .mode = S_IFDIR | 0755, .entries = &gpus, .since = "0.1",
-	  .help = "links to display controllers that are no VF" },
-	{ .name = "vgpus", .id = ROW_VGPUS, .mode = S_IFDIR | 0755, .entries = &vgpus,
-	  .since = "0.1", .help = "links to VFs that can be a vGPU" },
-	{ .name = "vfs", .id = ROW_VFS, .mode = S_IFDIR | 0755, .entries = &vfs, .since = "0.1",
-	  .help = "links to VFs" },
-	{ .name = "nics", .id = ROW_NICS, .mode = S_IFDIR | 0755, .entries = &nics, .since = "0.1",
-	  .help = "links to network controllers" },
-	{ .name = "claims", .id = ROW_CLAIMS, .mode = S_IFDIR | 0755, .entries = &claims,
-	  .since = "0.1", .help = "a directory for each claimant, with links to what it holds; / in a name reads !" },
-	{ .name = "iommu_groups", .id = ROW_GROUPS, .mode = S_IFDIR | 0755, .entries = &groups,
-	  .since = "0.1", .help = "a directory for each IOMMU group, with links to its members" },
-	{ .name = "resources", .id = ROW_RESOURCES, .mode = S_IFDIR | 0755, .entries = &resources,
-	  .since = "0.1", .help = "what is offered to pods: a directory VENDOR.com/NAME for each resource" },
 };
 const size_t n_attrs_root = ARRAY_SIZE(attrs_root);
 
@@ -152,8 +123,8 @@ static void print_count(const struct subject *s, uint32_t states, struct out *o)
 	size_t count = 0;
 
 	for (;;) {
-		struct key dev = { .bus = BUS_PCI };
-		const struct device *d;
+		const struct device *d = NULL;
+		struct key dev = { 0 };
 		const struct elem *e;
 		size_t n;
 
@@ -161,7 +132,7 @@ static void print_count(const struct subject *s, uint32_t states, struct out *o)
 		e = set_from(t->sets, set, key, &n);
 		if (e) {
 			key = e->key + 1;
-			STR_COPY(dev.name, objects_at(t->objects, e->slot)->name);
+			object_key(objects_at(t->objects, e->slot), &dev);
 		}
 		pthread_mutex_unlock(&t->lock);
 		if (!n)

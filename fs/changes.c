@@ -45,14 +45,12 @@ static size_t rows_of(struct tree *t, uint32_t slot, uint32_t bits, uint64_t ino
 		      struct forgets *notes)
 {
 	const struct object *obj = objects_at(t->objects, slot);
-	const struct obj_type *type = &obj_types[obj->kind];
+	const struct attr *row;
 	size_t n = 0;
 
 	if (bits & CH_INTERNAL) /* whose it is may have come to light */
 		forget_note(notes, objects_ino(t->objects, slot, ROW_SELF), "");
-	for (size_t i = 0; i < *type->n_rows && n < ROW_MAX; i++) {
-		const struct attr *row = &type->rows[i];
-
+	for (size_t i = 0; (row = row_at(obj->kind, i)) && n < ROW_MAX; i++) {
 		if (bits & CH_INTERNAL && row_writable(row))
 			forget_note(notes, objects_ino(t->objects, slot, row->id), "");
 		if (!(row->bits & bits))
@@ -89,14 +87,6 @@ static void bury_device(struct tree *t, uint32_t slot, struct forgets *notes)
 		files_wake(t->files, ino[i]);
 	views_place(t, slot, NULL, notes);
 	objects_kill(t->objects, slot);
-}
-
-static enum obj_kind kind_of_bus(enum bus bus)
-{
-	for (int k = 1; k < OBJ_KINDS; k++)
-		if (obj_types[k].bus == (int)bus)
-			return k;
-	return OBJ_ROOT;
 }
 
 /* With the tree's lock held. dev NULL: the model has it no more. Returns its slot. */
@@ -137,7 +127,7 @@ static void put_event(struct tree *t, const struct change *c, const struct devic
 	char id[KEY_NAME + 8];
 
 	if (c->action == ACTION_CHANGE)
-		changed_names(dev ? dev->caps : ~0u, c->bits, &changed);
+		changed_names(c->key.bus, dev ? dev->caps : ~0u, c->bits, &changed);
 	if (c->action != ACTION_CHANGE || changed.len) {
 		out_printf(&o, "generation=%llu action=%s", (unsigned long long)c->generation,
 			   actions[c->action]);
@@ -158,13 +148,10 @@ static void put_event(struct tree *t, const struct change *c, const struct devic
 /* The directories of what the device is, or was, part of show numbers about it. */
 static void touch_places(struct tree *t, const struct member *m, uint32_t bits)
 {
-	for (size_t i = 0; i < N_VIEWS; i++) {
-		uint32_t slot = (uint32_t)(m->at[i].set >> 16);
-
+	for (size_t i = 0; i < n_views; i++)
 		/* Slot 0 is touched once for all changes. A PF shows its own facts. */
-		if (slot && views[i].path[0] != OBJ_DEVICE)
-			tree_touch(t, slot, bits);
-	}
+		if (m->at[i].in > 1 && !obj_type(views[i].path[0])->bus)
+			tree_touch(t, m->at[i].in - 1, bits);
 }
 
 static void one_change(struct tree *t, const struct change *c)
@@ -181,7 +168,7 @@ static void one_change(struct tree *t, const struct change *c)
 		dev = *found;
 	model_unlock(t->conf.model);
 	pthread_mutex_lock(&t->lock);
-	slot = objects_find(t->objects, kind_of_bus(c->key.bus), 0, c->key.name);
+	slot = device_slot(t, &c->key);
 	if (slot < t->n_members)
 		was = t->members[slot];
 	slot = place_change(t, c, found ? &dev : NULL, &notes);
@@ -216,18 +203,19 @@ static void changed(void *ctx, const struct change *changes, size_t n)
 static void note_object(struct tree *t, uint32_t slot, bool entries, struct forgets *notes)
 {
 	const struct object *obj = objects_at(t->objects, slot);
-	const struct obj_type *type = &obj_types[obj->kind];
+	const struct obj_type *type = obj_type(obj->kind);
+	const struct attr *row;
 
-	for (size_t i = 0; i < *type->n_rows; i++)
-		if (S_ISDIR(type->rows[i].mode))
-			forget_new(notes, objects_ino(t->objects, slot, type->rows[i].id), "");
+	for (size_t i = 0; (row = row_at(obj->kind, i)); i++)
+		if (S_ISDIR(row->mode))
+			forget_new(notes, objects_ino(t->objects, slot, row->id), "");
 	forget_new(notes, objects_ino(t->objects, slot, ROW_SELF), "");
 	if (!entries || !slot)
 		return;
 	forget_new(notes, objects_ino(t->objects, type->derived ? obj->parent : 0, type->home), obj->name);
-	for (size_t i = 0; i < N_VIEWS && type->bus; i++)
+	for (size_t i = 0; i < n_views && type->bus; i++)
 		if (views[i].path[0] == OBJ_ROOT)
-			forget_new(notes, objects_ino(t->objects, 0, views[i].dir), obj->name);
+			forget_new(notes, objects_ino(t->objects, 0, views[i].dir.id), obj->name);
 }
 
 /* The former process may have died between a change and telling the kernel. */
@@ -239,7 +227,7 @@ static void take_over(struct tree *t)
 
 	pthread_mutex_lock(&t->lock);
 	for (uint32_t i = 0; i < objects_count(t->objects); i++)
-		if (entries || !obj_types[objects_at(t->objects, i)->kind].bus ||
+		if (entries || !obj_type(objects_at(t->objects, i)->kind)->bus ||
 		    (i < t->n_members && t->members[i].caps & CAP_SRIOV))
 			note_object(t, i, entries, &notes);
 	pthread_mutex_unlock(&t->lock);

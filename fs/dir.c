@@ -111,7 +111,7 @@ static void add(struct listing *l, const char *name, const struct stat *st, doub
 static uint64_t parent_ino(struct listing *l)
 {
 	const struct node *n = &l->dir;
-	uint16_t row = obj_types[n->kind].home;
+	uint16_t row = obj_type(n->kind)->home;
 	uint64_t ino;
 
 	if (n->row)
@@ -137,14 +137,12 @@ static void list_dots(struct listing *l, off_t off)
 
 static void list_rows(struct listing *l, off_t off)
 {
-	const struct obj_type *type = &obj_types[l->dir.kind];
+	const struct attr *row;
 	uint16_t in = l->dir.row ? l->dir.row->id : 0;
 	struct stat st;
 
-	for (size_t i = off > AT_ROWS ? (size_t)off - AT_ROWS : 0; i < *type->n_rows && !l->full; i++) {
-		const struct attr *row = &type->rows[i];
-
-		if (row->in != in || row->flags & ATTR_MEMBER || !node_has(&l->dir, row))
+	for (size_t i = off > AT_ROWS ? (size_t)off - AT_ROWS : 0; !l->full && (row = row_at(l->dir.kind, i)); i++) {
+		if (row->in != in || !node_has(&l->dir, row))
 			continue;
 		node_stat(l->tree, &l->dir, row, &st);
 		add(l, row->name, &st, stat_seconds(row), (off_t)(AT_ROWS + i + 1));

@@ -28,11 +28,25 @@ static void print_row(FILE *to, enum obj_kind kind, const struct attr *row)
 								     "";
 	struct out who = { 0 };
 
-	if (obj_types[kind].bus)
+	if (obj_type(kind)->bus)
 		caps_print(row->caps, &who);
 	fprintf(to, "| `%s` | %s | %s | %s | %s | %s |\n", row->name, mode_text(row), out_text(&who), how,
 		row->help, row->since);
 	out_free(&who);
+}
+
+/* One table for all that have the same rows; false when it is printed already. */
+static bool print_head(FILE *to, enum obj_kind kind)
+{
+	for (enum obj_kind k = 0; k < kind; k++)
+		if (obj_type(k)->rows == obj_type(kind)->rows)
+			return false;
+	fprintf(to, "\n## /%s", obj_type(kind)->path);
+	for (enum obj_kind k = kind + 1; k < OBJ_KINDS; k++)
+		if (obj_type(k)->rows == obj_type(kind)->rows)
+			fprintf(to, ", /%s", obj_type(k)->path);
+	fprintf(to, "\n\n| file | mode | who has it | | meaning | since |\n|---|---|---|---|---|---|\n");
+	return true;
 }
 
 void tree_print_files(FILE *to)
@@ -42,18 +56,15 @@ void tree_print_files(FILE *to)
 		    "POLLPRI when it changes; a *constant* one stays as it is for as long as the device is there.\n"
 		    "stat tells the true size of these, and of a *sized* one that of the moment; that of others is\n"
 		    "4096, as in sysfs.\n");
-	for (int k = 0; k < OBJ_KINDS; k++) {
-		const struct obj_type *type = &obj_types[k];
+	for (enum obj_kind k = 0; k < OBJ_KINDS; k++) {
+		const struct entries *e = obj_type(k)->entries;
+		const struct attr *row;
 
-		if (!*type->n_rows)
+		if (!row_at(k, 0) || !print_head(to, k))
 			continue;
-		fprintf(to, "\n## /%s\n\n| file | mode | who has it | | meaning | since |\n|---|---|---|---|---|---|\n",
-			type->path);
-		for (size_t i = 0; i < *type->n_rows; i++)
-			if (!(type->rows[i].flags & ATTR_MEMBER))
-				print_row(to, k, &type->rows[i]);
-		if (type->entries && type->entries->prefix)
-			fprintf(to, "| `%s<N>` | link | PF | | its VF number N | 0.1 |\n",
-				type->entries->prefix);
+		for (size_t i = 0; (row = row_at(k, i)); i++)
+			print_row(to, k, row);
+		if (e && e->prefix)
+			fprintf(to, "| `%s<N>` | link | PF | | its VF number N | 0.1 |\n", e->prefix);
 	}
 }

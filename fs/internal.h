@@ -28,9 +28,9 @@ struct worker;
 struct member {
 	uint32_t caps;
 	struct place {
-		uint64_t set; /* 0: nowhere */
+		uint32_t in; /* slot of the object whose directory it is, and 1; 0: nowhere */
 		uint32_t key;
-	} at[N_VIEWS];
+	} at[VIEWS_MAX];
 };
 
 struct tree {
@@ -86,6 +86,10 @@ int node_get(struct tree *t, uint64_t ino, struct node *ret);
 bool node_is_dir(const struct node *n);
 bool node_has(const struct node *n, const struct attr *row);
 const struct entries *node_entries(const struct node *n);
+/* With the tree's lock held. NO_SLOT: it has, and had, no directory. */
+uint32_t device_slot(const struct tree *t, const struct key *key);
+/* Of a device's object. */
+void object_key(const struct object *obj, struct key *ret);
 /* The child object that an entry names; with the tree's lock held. */
 uint32_t entry_find(struct tree *t, const struct entries *e, uint32_t dir_slot, uint64_t set,
 		    const char *name);

@@ -35,26 +35,24 @@ static void print_value(const struct attr *row, const struct subject *s, struct 
 void inventory_line(struct tree *t, const struct device *dev, struct out *o)
 {
 	struct subject s = { .tree = t, .name = dev->key.name, .dev = dev };
+	enum obj_kind kind = kind_of_bus(dev->key.bus);
+	const struct attr *row;
 	char id[KEY_NAME + 8];
 
 	out_printf(o, "%s", key_id(&dev->key, id));
-	for (size_t i = 0; i < n_attrs_device; i++) {
-		const struct attr *row = &attrs_device[i];
-
-		if (row->key && (dev->caps & row->caps) == row->caps)
+	for (size_t i = 0; (row = row_at(kind, i)); i++)
+		if (row->key && row_fits(row, dev->caps))
 			print_value(row, &s, o);
-	}
 }
 
-void changed_names(uint32_t caps, uint32_t bits, struct out *o)
+void changed_names(int bus, uint32_t caps, uint32_t bits, struct out *o)
 {
+	enum obj_kind kind = kind_of_bus(bus);
+	const struct attr *row;
 	const char *sep = "";
 
-	for (size_t i = 0; i < n_attrs_device; i++) {
-		const struct attr *row = &attrs_device[i];
-
-		if (!(row->bits & bits) || (row->flags & ATTR_MEMBER) ||
-		    (caps & row->caps) != row->caps)
+	for (size_t i = 0; (row = row_at(kind, i)); i++) {
+		if (!(row->bits & bits) || !row_fits(row, caps))
 			continue;
 		out_printf(o, "%s%s", sep, row->name);
 		sep = ",";

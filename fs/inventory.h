@@ -12,8 +12,8 @@ struct tree;
 
 /* "<id> key=value ..." without a newline. */
 void inventory_line(struct tree *t, const struct device *dev, struct out *o);
-/* "driver,state": the files that these changes alter, of a device with these capabilities. */
-void changed_names(uint32_t caps, uint32_t bits, struct out *o);
+/* "driver,state": the files that these changes alter, of a device of that bus with these capabilities. */
+void changed_names(int bus, uint32_t caps, uint32_t bits, struct out *o);
 
 void inventory_show(const struct subject *s, struct out *o);
 void metrics_show(const struct subject *s, struct out *o);

@@ -9,46 +9,92 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
-static const struct entries vendor_entries = { .child = OBJ_RESOURCE };
-static const struct entries claim_entries = { .child = OBJ_DEVICE, .link = LINK_CLAIM };
-static const struct entries group_entries = { .child = OBJ_DEVICE, .link = LINK_GROUP };
-static const struct entries virtfn_entries = { .child = OBJ_DEVICE,
-					       .link = LINK_VIRTFN,
-					       .prefix = "virtfn" };
 static const size_t no_rows;
 
-const struct obj_type obj_types[OBJ_KINDS] = {
+#define CHILDREN(kind) (&(const struct entries){ .child = (kind) })
+
+/* A bus is a row with a dir: there its devices have their directories. Ids of dirs and views: 20 to 50. */
+static const struct obj_type obj_types[OBJ_KINDS] = {
 	[OBJ_ROOT] = { .path = "", .rows = attrs_root, .n_rows = &n_attrs_root },
-	[OBJ_DEVICE] = { .path = "devices/<address>", .rows = attrs_device, .n_rows = &n_attrs_device,
-			 .home = ROW_DEVICES, .bus = BUS_PCI, .entries = &virtfn_entries },
-	[OBJ_CLAIM] = { .path = "claims/<name>", .n_rows = &no_rows, .home = ROW_CLAIMS, .derived = 1,
-			.entries = &claim_entries },
-	[OBJ_GROUP] = { .path = "iommu_groups/<n>", .n_rows = &no_rows, .home = ROW_GROUPS,
-			.derived = 1, .entries = &group_entries },
+	[OBJ_DEVICE] = { .path = "devices/<address>", .bus = BUS_PCI, .home = 20,
+			 .rows = attrs_device, .n_rows = &n_attrs_device, .entries = &virtfns,
+			 .dir = &(const struct attr){
+				 .name = "devices", .id = 20, .mode = S_IFDIR | 0755, .since = "0.1",
+				 .entries = CHILDREN(OBJ_DEVICE), .help = "a directory for each PCI function" } },
+	[OBJ_MDEV] = { .path = "mdevs/<uuid>", .bus = BUS_MDEV, .home = 21,
+		       .rows = attrs_device, .n_rows = &n_attrs_device,
+		       .dir = &(const struct attr){
+			       .name = "mdevs", .id = 21, .mode = S_IFDIR | 0755, .since = "0.1",
+			       .entries = CHILDREN(OBJ_MDEV), .help = "a directory for each mediated device" } },
+	[OBJ_USB] = { .path = "usb/<bus-port>", .bus = BUS_USB, .home = 22,
+		      .rows = attrs_device, .n_rows = &n_attrs_device,
+		      .dir = &(const struct attr){
+			      .name = "usb", .id = 22, .mode = S_IFDIR | 0755, .since = "0.1",
+			      .entries = CHILDREN(OBJ_USB), .help = "a directory for each USB device" } },
 	[OBJ_VENDOR] = { .path = "resources/<vendor.com>", .n_rows = &no_rows, .home = ROW_RESOURCES,
-			 .derived = 1, .entries = &vendor_entries },
+			 .derived = 1, .entries = CHILDREN(OBJ_RESOURCE) },
 	[OBJ_RESOURCE] = { .path = "resources/<vendor.com>/<NAME>", .rows = attrs_resource,
 			   .n_rows = &n_attrs_resource, .home = ROW_SELF, .derived = 1 },
 };
 
+const struct obj_type *obj_type(unsigned int kind)
+{
+	const struct view *v = kind < OBJ_LABEL ? NULL : view_by_dir(kind - OBJ_LABEL);
+
+	if (kind < OBJ_KINDS)
+		return &obj_types[kind];
+	return v && v->label.n_rows ? &v->label : NULL;
+}
+
+enum obj_kind kind_of_bus(int bus)
+{
+	for (enum obj_kind k = OBJ_DEVICE; k < OBJ_KINDS; k++)
+		if (bus && obj_types[k].bus == bus)
+			return k;
+	return OBJ_ROOT;
+}
+
+/* The root's directories that other tables name. */
+static const struct attr *root_dir(size_t i)
+{
+	for (enum obj_kind k = OBJ_DEVICE; k < OBJ_KINDS; k++)
+		if (obj_types[k].dir && !i--)
+			return obj_types[k].dir;
+	for (size_t v = 0; v < n_views; v++)
+		if (views[v].dir.name && !i--)
+			return &views[v].dir;
+	return NULL;
+}
+
+const struct attr *row_at(enum obj_kind kind, size_t i)
+{
+	const struct obj_type *type = obj_type(kind);
+
+	if (i < *type->n_rows)
+		return &type->rows[i];
+	return kind == OBJ_ROOT ? root_dir(i - *type->n_rows) : NULL;
+}
+
 const struct attr *attr_by_id(enum obj_kind kind, uint16_t id)
 {
-	const struct obj_type *k = &obj_types[kind];
+	const struct view *v = obj_type(kind)->bus ? view_by_link(id) : NULL;
+	const struct attr *row;
 
-	for (size_t i = 0; i < *k->n_rows; i++)
-		if (k->rows[i].id == id)
-			return &k->rows[i];
+	if (v)
+		return &v->link;
+	for (size_t i = 0; (row = row_at(kind, i)); i++)
+		if (row->id == id)
+			return row;
 	return NULL;
 }
 
 const struct attr *attr_by_name(enum obj_kind kind, uint16_t in, const char *name)
 {
-	const struct obj_type *k = &obj_types[kind];
+	const struct attr *row;
 
-	for (size_t i = 0; i < *k->n_rows; i++)
-		if (k->rows[i].in == in && !(k->rows[i].flags & ATTR_MEMBER) &&
-		    !strcmp(k->rows[i].name, name))
-			return &k->rows[i];
+	for (size_t i = 0; (row = row_at(kind, i)); i++)
+		if (row->in == in && !strcmp(row->name, name))
+			return row;
 	return NULL;
 }
 
@@ -56,7 +102,7 @@ static const struct {
 	uint32_t cap;
 	const char *name;
 } cap_names[] = {
-	{ CAP_CLAIM, "claimable" }, { CAP_SRIOV, "PF" },       { CAP_VF, "VF" },
+	{ CAP_PCI, "PCI" },	    { CAP_CLAIM, "claimable" }, { CAP_SRIOV, "PF" },       { CAP_VF, "VF" },
 	{ CAP_GROUP, "in an IOMMU group" }, { CAP_RESET, "resettable" }, { CAP_GPU, "GPU" },
 	{ CAP_NIC, "NIC" },
 };
@@ -65,7 +111,7 @@ void caps_print(uint32_t caps, struct out *o)
 {
 	const char *sep = "";
 
-	if (!(caps & ~(uint32_t)CAP_PCI))
+	if (!caps)
 		out_printf(o, "all");
 	for (size_t i = 0; i < ARRAY_SIZE(cap_names); i++)
 		if (caps & cap_names[i].cap) {
@@ -98,10 +144,10 @@ static bool get_object(struct tree *t, uint64_t ino, struct node *n, uint64_t *r
 
 static bool get_device(struct tree *t, struct node *n, uint64_t birth)
 {
-	struct key key = { .bus = obj_types[n->kind].bus };
 	const struct device *dev;
+	struct key key;
 
-	if (!STR_COPY(key.name, n->name))
+	if (!key_make(obj_type(n->kind)->bus, n->name, &key))
 		return false;
 	model_lock(t->conf.model);
 	dev = model_find(t->conf.model, &key);
@@ -115,7 +161,7 @@ static bool get_device(struct tree *t, struct node *n, uint64_t birth)
 
 bool node_has(const struct node *n, const struct attr *row)
 {
-	return !n->subject.dev || (n->dev.caps & row->caps) == row->caps;
+	return !n->subject.dev || row_fits(row, n->dev.caps);
 }
 
 int node_get(struct tree *t, uint64_t ino, struct node *ret)
@@ -126,7 +172,7 @@ int node_get(struct tree *t, uint64_t ino, struct node *ret)
 	if (!get_object(t, ino, ret, &birth))
 		return -ESTALE;
 	ret->subject = (struct subject){ .tree = t, .slot = ret->slot, .name = ret->name };
-	if (!obj_types[ret->kind].bus)
+	if (!obj_type(ret->kind)->bus)
 		return 0;
 	if (!get_device(t, ret, birth))
 		return -ESTALE;
@@ -141,7 +187,7 @@ bool node_is_dir(const struct node *n)
 
 const struct entries *node_entries(const struct node *n)
 {
-	return n->row ? n->row->entries : obj_types[n->kind].entries;
+	return n->row ? n->row->entries : obj_type(n->kind)->entries;
 }
 
 void entry_name(struct tree *t, const struct entries *e, const struct elem *elem,
@@ -155,6 +201,30 @@ void entry_name(struct tree *t, const struct entries *e, const struct elem *elem
 		str_copy(buf, OBJECT_NAME, obj ? obj->name : "");
 }
 
+void object_key(const struct object *obj, struct key *ret)
+{
+	*ret = (struct key){ .bus = obj_type(obj->kind)->bus };
+	STR_COPY(ret->name, obj->name);
+}
+
+uint32_t device_slot(const struct tree *t, const struct key *key)
+{
+	enum obj_kind kind = kind_of_bus(key->bus);
+
+	return kind == OBJ_ROOT ? NO_SLOT : objects_find(t->objects, kind, 0, key->name);
+}
+
+/* Of any bus: no two have names alike. */
+static uint32_t slot_by_name(const struct tree *t, const char *name)
+{
+	struct key key;
+
+	for (enum bus bus = BUS_NONE + 1; bus < BUS_COUNT; bus++)
+		if (key_make(bus, name, &key))
+			return device_slot(t, &key);
+	return NO_SLOT;
+}
+
 /* The key in the directory's set of what is called so. */
 static bool entry_key(struct tree *t, const struct entries *e, uint32_t dir_slot, const char *name,
 		      uint32_t *ret)
@@ -163,8 +233,9 @@ static bool entry_key(struct tree *t, const struct entries *e, uint32_t dir_slot
 	uint64_t number;
 
 	if (!e->prefix) {
-		*ret = objects_find(t->objects, e->child, obj_types[e->child].derived ? dir_slot : 0,
-				    name);
+		*ret = e->link ? slot_by_name(t, name) :
+				 objects_find(t->objects, e->child, obj_type(e->child)->derived ? dir_slot : 0,
+					      name);
 		return *ret != NO_SLOT;
 	}
 	/* As we spell it: no sign, no 0x, no leading zero. */

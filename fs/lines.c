@@ -95,12 +95,12 @@ static int find(const struct lines_of *of, const struct target *at, struct devic
 static int find_row(const struct lines_of *of, const struct device *dev, const char *name,
 		    const struct attr **ret, struct err *err)
 {
-	const struct attr *row = attr_by_name(OBJ_DEVICE, 0, name);
+	const struct attr *row = attr_by_name(kind_of_bus(dev->key.bus), 0, name);
 
 	if (!row || !row->store || row->flags & ATTR_ASIDE)
 		return fail(err, EINVAL, "%s: \"%.64s\" is no file that can be written %s", of->file, name,
 			    of->home ? "here, such as claim" : "in a device's directory, such as claim");
-	if ((dev->caps & row->caps) != row->caps)
+	if (!row_fits(row, dev->caps))
 		return fail(err, EOPNOTSUPP, "%s: %s has no %s", of->file, dev->key.name, row->name);
 	*ret = row;
 	return 0;

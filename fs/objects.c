@@ -15,7 +15,7 @@
 /* A node id: epoch << 40 | slot << 16 | row. The root (slot 0, epoch 0, ROW_SELF) is 1. */
 enum { ROW_BITS = 16, SLOT_BITS = 24, EPOCH_BITS = 24 };
 
-#define OBJECTS_ABI 2
+#define OBJECTS_ABI 3
 #define OWNERS 65536
 #define OWNER_PROBES 64
 
@@ -123,9 +123,9 @@ static void check_table(struct objects *o)
 	for (uint32_t i = 0; i < o->r->head.count; i++) {
 		struct object *obj = &o->r->table[i];
 
-		if (obj->state > OBJECT_DEAD || obj->kind >= OBJ_KINDS ||
+		if (obj->state > OBJECT_DEAD || !obj_type(obj->kind) ||
 		    obj->parent >= o->r->head.count || obj->epoch >> EPOCH_BITS)
-			obj->state = OBJECT_NONE;
+			*obj = (struct object){ .state = OBJECT_NONE };
 		obj->name[OBJECT_NAME - 1] = '\0';
 	}
 }

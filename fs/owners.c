@@ -26,13 +26,13 @@
 /* Links have owners that count for nothing. */
 static bool is_kept(const struct tree *t, enum obj_kind kind, const struct attr *row)
 {
-	return t->conf.intents && obj_types[kind].bus && (!row || !(row->mode & S_IFMT));
+	return t->conf.intents && obj_type(kind)->bus && (!row || !(row->mode & S_IFMT));
 }
 
 bool owner_kept(struct tree *t, enum obj_kind kind, const char *name, const struct attr *row,
 		struct owner *own)
 {
-	struct key key = { .bus = obj_types[kind].bus };
+	struct key key = { .bus = obj_type(kind)->bus };
 	struct owner_wish is;
 
 	if (!is_kept(t, kind, row) || !STR_COPY(key.name, name) ||
@@ -55,14 +55,14 @@ struct owner_job {
 /* The owner of a directory counts for files in it, of which the kernel has cached other owners. */
 static void forget_owners(struct tree *t, const struct node *n)
 {
-	const struct obj_type *type = &obj_types[n->kind];
+	const struct attr *row;
 	uint64_t ino[ROW_MAX];
 	size_t count = 0;
 
 	pthread_mutex_lock(&t->lock);
-	for (size_t i = 0; i < *type->n_rows && count < ROW_MAX; i++)
-		if (row_writable(&type->rows[i]))
-			ino[count++] = objects_ino(t->objects, n->slot, type->rows[i].id);
+	for (size_t i = 0; (row = row_at(n->kind, i)) && count < ROW_MAX; i++)
+		if (row_writable(row))
+			ino[count++] = objects_ino(t->objects, n->slot, row->id);
 	pthread_mutex_unlock(&t->lock);
 	for (size_t i = 0; i < count; i++)
 		fuse_lowlevel_notify_inval_inode(t->se, ino[i], -1, 0);

@@ -45,7 +45,7 @@ static const struct entries *set_entries(struct tree *t, uint64_t set)
 	const struct object *obj = objects_at(t->objects, (uint32_t)(set >> 16));
 	uint16_t row = (uint16_t)set;
 
-	return row == ROW_SELF ? obj_types[obj->kind].entries : attr_by_id(obj->kind, row)->entries;
+	return row == ROW_SELF ? obj_type(obj->kind)->entries : attr_by_id(obj->kind, row)->entries;
 }
 
 static int add(struct tree *t, uint64_t set, struct elem elem, struct forgets *notes)
@@ -79,7 +79,7 @@ static void bury_empty(struct tree *t, uint64_t set, struct forgets *notes)
 	for (;;) {
 		uint32_t slot = (uint32_t)(set >> 16);
 		const struct object *obj = objects_at(t->objects, slot);
-		const struct obj_type *kind = &obj_types[obj->kind];
+		const struct obj_type *kind = obj_type(obj->kind);
 
 		if (!kind->derived || set_count(t->sets, set))
 			return;
@@ -89,30 +89,34 @@ static void bury_empty(struct tree *t, uint64_t set, struct forgets *notes)
 	}
 }
 
-/* Finds or makes the objects on the view's path; the set of its leaf, or 0 when memory ran out. */
-static uint64_t leaf_of(struct tree *t, const struct view *v, char name[VIEW_DEPTH][OBJECT_NAME],
+/* Finds or makes the objects on the view's path: the last one's slot, or NO_SLOT when memory ran out. */
+static uint32_t leaf_of(struct tree *t, const struct view *v, char name[VIEW_DEPTH][OBJECT_NAME],
 			struct forgets *notes)
 {
-	uint64_t set = set_id(0, v->dir);
 	uint32_t at = 0;
 
 	for (size_t i = 0; i < VIEW_DEPTH && v->path[i] != OBJ_ROOT; i++) {
-		const struct obj_type *kind = &obj_types[v->path[i]];
+		const struct obj_type *kind = obj_type(v->path[i]);
 		uint32_t child = objects_slot(t->objects, v->path[i], kind->derived ? at : 0, name[i]);
 
 		if (child == NO_SLOT)
-			return 0;
+			return child;
 		if (kind->derived) {
 			objects_live(t->objects, child, 0);
-			if (add(t, set, (struct elem){ child, child }, notes) < 0)
-				return 0;
+			if (add(t, set_id(at, kind->home), (struct elem){ child, child }, notes) < 0)
+				return NO_SLOT;
 		}
 		at = child;
-		set = set_id(at, v->leaf ? v->leaf : ROW_SELF);
-		if (v->leaf && i + 1 < VIEW_DEPTH && v->path[i + 1] != OBJ_ROOT)
-			set = set_id(at, ROW_SELF);
 	}
-	return set;
+	return at;
+}
+
+/* The set of the view's links in the directory of that object. */
+static uint64_t links_of(const struct view *v, const struct place *p)
+{
+	uint16_t row = v->leaf ? v->leaf : ROW_SELF;
+
+	return set_id(p->in - 1, v->path[0] == OBJ_ROOT ? v->dir.id : row);
 }
 
 static struct place wanted_place(struct tree *t, const struct view *v, uint32_t slot,
@@ -123,11 +127,22 @@ static struct place wanted_place(struct tree *t, const struct view *v, uint32_t 
 
 	if (!dev || !v->member(dev, name))
 		return p;
-	p.set = leaf_of(t, v, name, notes);
+	p.in = leaf_of(t, v, name, notes) + 1;
 	p.key = v->numbered ? (uint32_t)dev->facts.vf_index : slot;
-	if (p.set && add(t, p.set, (struct elem){ p.key, slot }, notes) < 0)
-		p.set = 0;
+	if (p.in && add(t, links_of(v, &p), (struct elem){ p.key, slot }, notes) < 0)
+		p.in = 0;
 	return p;
+}
+
+/* Its own directory, in its bus's. */
+static void place_home(struct tree *t, uint32_t slot, bool there, struct forgets *notes)
+{
+	uint64_t home = set_id(0, obj_type(objects_at(t->objects, slot)->kind)->home);
+
+	if (there)
+		add(t, home, (struct elem){ slot, slot }, notes);
+	else
+		take_out(t, home, (struct elem){ slot, slot }, notes);
 }
 
 static int members_grow(struct tree *t, uint32_t count)
@@ -151,16 +166,13 @@ static int members_grow(struct tree *t, uint32_t count)
 /* Rows that the device no longer has, and those that it has now. */
 static void note_rows(struct tree *t, uint32_t slot, uint32_t was, uint32_t is, struct forgets *notes)
 {
-	const struct obj_type *kind = &obj_types[objects_at(t->objects, slot)->kind];
+	enum obj_kind kind = objects_at(t->objects, slot)->kind;
+	const struct attr *row;
 
-	for (size_t i = 0; i < *kind->n_rows; i++) {
-		const struct attr *row = &kind->rows[i];
-
-		if (!(row->flags & ATTR_MEMBER) && (was & row->caps) == row->caps &&
-		    (is & row->caps) != row->caps)
+	for (size_t i = 0; (row = row_at(kind, i)); i++)
+		if (row_fits(row, was) && !row_fits(row, is))
 			forget_note(notes, objects_ino(t->objects, slot, row->in ? row->in : ROW_SELF),
 				    row->name);
-	}
 	forget_note(notes, objects_ino(t->objects, slot, ROW_SELF), "");
 }
 
@@ -172,14 +184,16 @@ void views_place(struct tree *t, uint32_t slot, const struct device *dev, struct
 	if (members_grow(t, objects_count(t->objects) + 1))
 		return;
 	m = &t->members[slot];
-	for (size_t i = 0; i < N_VIEWS; i++) {
+	place_home(t, slot, dev, notes);
+	for (size_t i = 0; i < n_views; i++) {
 		struct place was = m->at[i], is = wanted_place(t, &views[i], slot, dev, notes);
+		uint64_t links = links_of(&views[i], &was);
 
 		m->at[i] = is;
-		if (!was.set || (was.set == is.set && was.key == is.key))
+		if (!was.in || (was.in == is.in && was.key == is.key))
 			continue;
-		take_out(t, was.set, (struct elem){ was.key, slot }, notes);
-		bury_empty(t, was.set, notes);
+		take_out(t, links, (struct elem){ was.key, slot }, notes);
+		bury_empty(t, links, notes);
 	}
 	if (m->caps != caps && notes)
 		note_rows(t, slot, m->caps, caps, notes);
@@ -191,7 +205,7 @@ static void bury_forgotten(struct tree *t)
 {
 	for (uint32_t i = 1; i < objects_count(t->objects); i++) {
 		const struct object *obj = objects_at(t->objects, i);
-		const struct obj_type *kind = &obj_types[obj->kind];
+		const struct obj_type *kind = obj_type(obj->kind);
 		const struct elem *e;
 		size_t n;
 
@@ -211,8 +225,12 @@ int views_build(struct tree *t, struct err *err)
 	pthread_mutex_lock(&t->lock);
 	model_lock(t->conf.model);
 	while ((next = model_next(t->conf.model, &pos))) {
-		uint32_t slot = objects_slot(t->objects, OBJ_DEVICE, 0, next->key.name);
+		enum obj_kind kind = kind_of_bus(next->key.bus);
+		uint32_t slot;
 
+		if (kind == OBJ_ROOT)
+			continue;
+		slot = objects_slot(t->objects, kind, 0, next->key.name);
 		if (slot == NO_SLOT)
 			break;
 		objects_live(t->objects, slot, next->birth);

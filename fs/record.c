@@ -124,7 +124,7 @@ static void wake_logs(struct tree *t, const struct key *dev)
 	if (!dev)
 		return;
 	pthread_mutex_lock(&t->lock);
-	slot = objects_find(t->objects, OBJ_DEVICE, 0, dev->name);
+	slot = device_slot(t, dev);
 	pthread_mutex_unlock(&t->lock);
 	if (slot != NO_SLOT)
 		tree_touch(t, slot, CH_LOG);

@@ -42,13 +42,13 @@ static bool may_write(struct tree *t, struct fuse_req *req, const struct actor *
 	uint32_t slot;
 
 	pthread_mutex_lock(&t->lock);
-	slot = objects_find(t->objects, OBJ_DEVICE, 0, dev->name);
+	slot = device_slot(t, dev);
 	if (slot != NO_SLOT)
 		dir_ino = objects_ino(t->objects, slot, ROW_SELF);
 	pthread_mutex_unlock(&t->lock);
 	if (slot == NO_SLOT)
 		return !who->uid;
-	file_rights(t, OBJ_DEVICE, dir_ino, dev->name, row, &st);
+	file_rights(t, kind_of_bus(dev->bus), dir_ino, dev->name, row, &st);
 	return mode_allows(req, who, &st);
 }
 
@@ -66,7 +66,7 @@ int rights_check_group(struct tree *t, struct fuse_req *req, const struct actor 
 	model_lock(t->conf.model);
 	count = model_group(t->conf.model, dev->facts.iommu_group, members, GROUP_MAX);
 	for (size_t i = 0; i < count && i < GROUP_MAX; i++)
-		if ((members[i]->caps & row->caps) == row->caps)
+		if (row_fits(row, members[i]->caps))
 			keys[k++] = members[i]->key;
 	model_unlock(t->conf.model);
 	for (size_t i = 0; i < k; i++)

@@ -99,13 +99,12 @@ static off_t exact_size(const struct node *n, const struct attr *row)
 static nlink_t count_dirs(struct tree *t, enum obj_kind kind, uint32_t slot, uint32_t caps,
 			  const struct attr *dir, const struct entries *entries)
 {
-	const struct obj_type *type = &obj_types[kind];
 	uint16_t id = dir ? dir->id : ROW_SELF;
+	const struct attr *row;
 	nlink_t n = 0;
 
-	for (size_t i = 0; i < *type->n_rows; i++)
-		n += S_ISDIR(type->rows[i].mode) && type->rows[i].in == (dir ? id : 0) &&
-		     (caps & type->rows[i].caps) == type->rows[i].caps;
+	for (size_t i = 0; (row = row_at(kind, i)); i++)
+		n += S_ISDIR(row->mode) && row->in == (dir ? id : 0) && row_fits(row, caps);
 	if (entries && !entries->link)
 		n += set_count(t->sets, set_id(slot, id));
 	return n;
@@ -129,7 +128,7 @@ void node_stat(struct tree *t, const struct node *n, const struct attr *row, str
 	if (S_ISDIR(st->st_mode)) {
 		pthread_mutex_lock(&t->lock);
 		st->st_nlink = 2 + count_dirs(t, n->kind, n->slot, n->subject.dev ? n->dev.caps : 0,
-					      row, row ? row->entries : obj_types[n->kind].entries);
+					      row, row ? row->entries : obj_type(n->kind)->entries);
 		pthread_mutex_unlock(&t->lock);
 	}
 	apply_owner(t, &w, st);
@@ -145,7 +144,7 @@ void entry_stat(struct tree *t, const struct entries *e, uint32_t slot, struct s
 	st->st_ino = objects_ino(t->objects, slot, e->link ? e->link : ROW_SELF);
 	st->st_mode = e->link ? S_IFLNK | 0777 : S_IFDIR | 0755;
 	st->st_nlink = e->link ? 1 :
-				 2 + count_dirs(t, obj->kind, slot, caps, NULL, obj_types[obj->kind].entries);
+				 2 + count_dirs(t, obj->kind, slot, caps, NULL, obj_type(obj->kind)->entries);
 	apply_owner(t, &w, st);
 }
 

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which directories below the root show which devices. A view is a row at the end of this file. */
+/* Which directories show which devices. A view is a row at the end of this file. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "internal.h"
 #include "pcidevfs/util.h"
-
-static int is_device(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME])
-{
-	(void)name;
-	return dev->key.bus == BUS_PCI;
-}
 
 static int is_gpu(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME])
 {
@@ -53,7 +48,7 @@ static int in_claim(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME]
 static int in_group(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME])
 {
 	snprintf(name[0], OBJECT_NAME, "%d", (int)dev->facts.iommu_group);
-	return dev->facts.iommu_group >= 0;
+	return !!(dev->caps & CAP_GROUP);
 }
 
 /* What is offered: claimed functions, under the name that they are asked for by. */
@@ -77,15 +72,88 @@ static int of_pf(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME])
 	return is_entry(name[0]) && dev->facts.vf_index >= 0;
 }
 
-const struct view views[N_VIEWS] = {
-	{ .dir = ROW_DEVICES, .member = is_device },
-	{ .dir = ROW_GPUS, .member = is_gpu },
-	{ .dir = ROW_VGPUS, .member = is_vgpu },
-	{ .dir = ROW_VFS, .member = is_vf },
-	{ .dir = ROW_NICS, .member = is_nic },
-	{ .dir = ROW_CLAIMS, .path = { OBJ_CLAIM }, .member = in_claim },
-	{ .dir = ROW_GROUPS, .path = { OBJ_GROUP }, .member = in_group },
-	{ .dir = ROW_RESOURCES, .path = { OBJ_VENDOR, OBJ_RESOURCE }, .leaf = ROW_RES_DEVICES,
-	  .member = in_resource },
-	{ .dir = ROW_DEVICES, .path = { OBJ_DEVICE }, .numbered = 1, .member = of_pf },
+/* From a directory that lies so deep to the device's own. */
+static void show_link(const struct subject *s, const char *up, struct out *o)
+{
+	out_printf(o, "%s%s/%s", up, obj_type(kind_of_bus(s->dev->key.bus))->dir->name, s->name);
+}
+
+static void flat_show(const struct subject *s, struct out *o)
+{
+	show_link(s, "../", o);
+}
+
+static void labelled_show(const struct subject *s, struct out *o)
+{
+	show_link(s, "../../", o);
+}
+
+static void resource_show(const struct subject *s, struct out *o)
+{
+	show_link(s, "../../../../", o);
+}
+
+static void virtfn_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "../%s", s->name);
+}
+
+static const size_t no_rows;
+
+#define LINK_ID(dir) ((dir) + 77)
+#define LINKS(dir) (&(const struct entries){ .link = LINK_ID(dir) })
+#define CHILDREN(kind) (&(const struct entries){ .child = (kind) })
+#define DIR(number, called, has, from, about)                                                      \
+	{ .name = (called), .id = (number), .mode = S_IFDIR | 0755, .entries = (has),              \
+	  .since = (from), .help = (about) }
+#define LINK(number, target) { .name = "link", .id = LINK_ID(number), .mode = S_IFLNK | 0777, .show = (target) }
+
+/* A directory of links to the devices for which the rule holds. */
+#define FLAT(number, called, rule, from, about)                                                    \
+	{ .dir = DIR(number, called, LINKS(number), from, about), .link = LINK(number, flat_show), \
+	  .member = (rule) }
+
+/* A directory for each label that the rule gives to devices, with links to them. */
+#define LABELLED(number, called, rule, from, about)                                                \
+	{ .dir = DIR(number, called, CHILDREN(OBJ_LABEL + (number)), from, about),                 \
+	  .link = LINK(number, labelled_show), .path = { OBJ_LABEL + (number) }, .member = (rule), \
+	  .label = { .path = called "/<label>", .n_rows = &no_rows, .home = (number), .derived = 1,  \
+		     .entries = LINKS(number) } }
+
+/* The kernel remembers ids over upgrades: one is never given to another view. */
+const struct view views[] = {
+	FLAT(23, "gpus", is_gpu, "0.1", "links to display controllers that are no VF"),
+	FLAT(24, "vgpus", is_vgpu, "0.1", "links to VFs that can be a vGPU"),
+	FLAT(25, "vfs", is_vf, "0.1", "links to VFs"),
+	FLAT(26, "nics", is_nic, "0.1", "links to network controllers"),
+	LABELLED(27, "claims", in_claim, "0.1",
+		 "a directory for each claimant, with links to what it holds; / in a name reads !"),
+	LABELLED(28, "iommu_groups", in_group, "0.1",
+		 "a directory for each IOMMU group, with links to its members"),
+	{ .dir = DIR(ROW_RESOURCES, "resources", CHILDREN(OBJ_VENDOR), "0.1",
+		     "what is offered to pods: a directory VENDOR.com/NAME for each resource"),
+	  .link = LINK(ROW_RESOURCES, resource_show), .path = { OBJ_VENDOR, OBJ_RESOURCE },
+	  .leaf = ROW_RES_DEVICES, .member = in_resource },
+	/* In the PF's own directory. */
+	{ .dir = { .id = ROW_VIRTFN }, .link = LINK(ROW_VIRTFN, virtfn_show), .path = { OBJ_DEVICE },
+	  .numbered = 1, .member = of_pf },
 };
+const size_t n_views = ARRAY_SIZE(views);
+_Static_assert(ARRAY_SIZE(views) <= VIEWS_MAX, "struct member has no room for so many");
+
+/* What these views lead to. */
+const struct entries resource_devices = { .link = LINK_ID(ROW_RESOURCES) };
+const struct entries virtfns = { .link = LINK_ID(ROW_VIRTFN), .prefix = "virtfn" };
+
+const struct view *view_by_dir(unsigned int id)
+{
+	for (size_t i = 0; i < n_views; i++)
+		if (views[i].dir.id == id)
+			return &views[i];
+	return NULL;
+}
+
+const struct view *view_by_link(unsigned int id)
+{
+	return id > LINK_ID(0) ? view_by_dir(id - LINK_ID(0)) : NULL;
+}

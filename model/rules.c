@@ -10,7 +10,7 @@
 static const char *const kind_names[KIND_COUNT] = {
 	[KIND_PCI] = "pci",     [KIND_SRIOV_GPU] = "sriov-gpu", [KIND_SRIOV_NIC] = "sriov-nic",
 	[KIND_SRIOV] = "sriov", [KIND_VF] = "vf",		[KIND_VGPU] = "vgpu",
-	[KIND_BRIDGE] = "bridge",
+	[KIND_BRIDGE] = "bridge", [KIND_MDEV] = "mdev",		[KIND_USB] = "usb",
 };
 
 static const char *const state_names[STATE_COUNT] = {
@@ -63,8 +63,13 @@ static uint32_t caps_of(const struct device *dev)
 	return caps;
 }
 
-static enum kind kind_of(uint32_t caps)
+/* Of what is no PCI function the bus says it all. */
+static const enum kind bus_kinds[BUS_COUNT] = { [BUS_MDEV] = KIND_MDEV, [BUS_USB] = KIND_USB };
+
+static enum kind kind_of(enum bus bus, uint32_t caps)
 {
+	if (!(caps & CAP_PCI))
+		return bus_kinds[bus];
 	if (!(caps & CAP_CLAIM))
 		return KIND_BRIDGE;
 	if (caps & CAP_VF)
@@ -142,7 +147,7 @@ static bool is_busy(struct device *dev)
 
 static bool is_unhealthy(struct device *dev)
 {
-	if (!dev->facts.vendor || dev->facts.vendor == 0xffff) {
+	if ((dev->caps & CAP_PCI) && (!dev->facts.vendor || dev->facts.vendor == 0xffff)) {
 		say(dev, "the kernel gives no vendor id for %s; it may have fallen off the bus", dev->key.name);
 		return true;
 	}
@@ -211,7 +216,7 @@ void device_derive(struct device *dev, bool iommu)
 	size_t i = 0;
 
 	dev->caps = caps_of(dev);
-	dev->kind = kind_of(dev->caps);
+	dev->kind = kind_of(dev->key.bus, dev->caps);
 	while (!states[i].fits(dev))
 		i++;
 	dev->state = states[i].state;

@@ -33,7 +33,8 @@ enum cap {
 	CAP_NUMVFS = 1 << 8, /* a PF whose number of VFs is written to sriov_numvfs */
 };
 
-enum kind { KIND_PCI, KIND_SRIOV_GPU, KIND_SRIOV_NIC, KIND_SRIOV, KIND_VF, KIND_VGPU, KIND_BRIDGE, KIND_COUNT };
+enum kind { KIND_PCI, KIND_SRIOV_GPU, KIND_SRIOV_NIC, KIND_SRIOV, KIND_VF, KIND_VGPU, KIND_BRIDGE, KIND_MDEV, KIND_USB,
+	    KIND_COUNT };
 
 /* In the order of DESIGN.md 3: the first that fits is shown. */
 enum state {

@@ -39,7 +39,7 @@ DEFINE_TEST(objects_same_ids_in_a_fresh_process)
 	void *at = region(SIZE);
 	struct objects *o = open_at(at, SIZE);
 	uint32_t a = objects_slot(o, OBJ_DEVICE, 0, "0000:08:00.0");
-	uint32_t b = objects_slot(o, OBJ_CLAIM, 0, "alice");
+	uint32_t b = objects_slot(o, OBJ_VENDOR, 0, "alice");
 	uint64_t ino;
 
 	objects_live(o, a, 7);
@@ -49,8 +49,8 @@ DEFINE_TEST(objects_same_ids_in_a_fresh_process)
 	o = open_at(at, SIZE);
 	CHECK_EQ(objects_starts(o), 2);
 	CHECK_EQ(objects_find(o, OBJ_DEVICE, 0, "0000:08:00.0"), a);
-	CHECK_EQ(objects_slot(o, OBJ_CLAIM, 0, "alice"), b);
-	CHECK_EQ(objects_find(o, OBJ_CLAIM, 0, "bob"), NO_SLOT);
+	CHECK_EQ(objects_slot(o, OBJ_VENDOR, 0, "alice"), b);
+	CHECK_EQ(objects_find(o, OBJ_VENDOR, 0, "bob"), NO_SLOT);
 	objects_live(o, a, 7);
 	CHECK_EQ(objects_ino(o, a, 5), ino);
 	objects_close(o);
@@ -93,23 +93,23 @@ DEFINE_TEST(objects_full_table_reuses_the_oldest_dead)
 
 	do {
 		snprintf(name, sizeof(name), "label%u", n++);
-		slot = objects_slot(o, OBJ_CLAIM, 0, name);
+		slot = objects_slot(o, OBJ_VENDOR, 0, name);
 		if (slot != NO_SLOT)
 			objects_live(o, slot, 0);
 	} while (slot != NO_SLOT && n < 100000);
 	CHECK(n > 1000 && n < 100000);
-	first = objects_find(o, OBJ_CLAIM, 0, "label10");
-	second = objects_find(o, OBJ_CLAIM, 0, "label5");
+	first = objects_find(o, OBJ_VENDOR, 0, "label10");
+	second = objects_find(o, OBJ_VENDOR, 0, "label5");
 	former = objects_ino(o, first, ROW_SELF);
 	objects_kill(o, first);
 	objects_kill(o, second);
-	CHECK_EQ(objects_slot(o, OBJ_CLAIM, 0, "new"), first);
+	CHECK_EQ(objects_slot(o, OBJ_VENDOR, 0, "new"), first);
 	objects_live(o, first, 0);
 	CHECK(!objects_node(o, former, &dummy, &row));
-	CHECK_EQ(objects_find(o, OBJ_CLAIM, 0, "label10"), NO_SLOT);
-	CHECK_EQ(objects_find(o, OBJ_CLAIM, 0, "new"), first);
-	CHECK_EQ(objects_slot(o, OBJ_CLAIM, 0, "newer"), second);
-	CHECK_EQ(objects_slot(o, OBJ_CLAIM, 0, "none left"), NO_SLOT);
+	CHECK_EQ(objects_find(o, OBJ_VENDOR, 0, "label10"), NO_SLOT);
+	CHECK_EQ(objects_find(o, OBJ_VENDOR, 0, "new"), first);
+	CHECK_EQ(objects_slot(o, OBJ_VENDOR, 0, "newer"), second);
+	CHECK_EQ(objects_slot(o, OBJ_VENDOR, 0, "none left"), NO_SLOT);
 	objects_close(o);
 }
 

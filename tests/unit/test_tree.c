@@ -14,56 +14,64 @@
 #include "pcidevfs/util.h"
 #include "test.h"
 
-static const struct attr *row_at(int kind, size_t i)
+static void check_row(enum obj_kind kind, const struct attr *row)
 {
-	return &obj_types[kind].rows[i];
-}
-
-DEFINE_TEST(rows_have_ids_of_their_own)
-{
-	for (int k = 0; k < OBJ_KINDS; k++)
-		for (size_t i = 0; i < *obj_types[k].n_rows; i++) {
-			const struct attr *row = row_at(k, i);
-
-			CHECK(row->id > ROW_SELF && row->id < ROW_MAX);
-			CHECK(attr_by_id(k, row->id) == row);
-		}
+	CHECK(row->id > ROW_SELF && row->id < ROW_MAX);
+	CHECK(attr_by_id(kind, row->id) == row);
+	CHECK(attr_by_name(kind, row->in, row->name) == row);
+	CHECK(S_ISDIR(row->mode) || row->show || row->flags & (ATTR_STREAM | ATTR_CTL));
+	CHECK(!row_writable(row) == !(row->mode & 0222) || row->mode & S_IFMT);
+	CHECK(!(row->flags & ATTR_CONST && row->store));
+	CHECK(row->help && row->since);
+	CHECK(!row->in || S_ISDIR(attr_by_id(kind, row->in)->mode));
 }
 
 DEFINE_TEST(rows_are_complete)
 {
-	for (int k = 0; k < OBJ_KINDS; k++)
-		for (size_t i = 0; i < *obj_types[k].n_rows; i++) {
-			const struct attr *row = row_at(k, i);
+	const struct attr *row;
 
-			CHECK(S_ISDIR(row->mode) || row->show || row->flags & (ATTR_STREAM | ATTR_CTL));
-			CHECK(!row_writable(row) == !(row->mode & 0222) || row->mode & S_IFMT);
-			CHECK(!(row->flags & ATTR_CONST && row->store));
-			if (row->flags & ATTR_MEMBER)
-				continue;
-			CHECK(row->help && row->since);
-			CHECK(attr_by_name(k, row->in, row->name) == row);
-			CHECK(!row->in || S_ISDIR(attr_by_id(k, row->in)->mode));
-		}
+	for (enum obj_kind k = 0; k < OBJ_KINDS; k++)
+		for (size_t i = 0; (row = row_at(k, i)); i++)
+			check_row(k, row);
+}
+
+DEFINE_TEST(buses_have_directories)
+{
+	for (enum bus bus = BUS_NONE + 1; bus < BUS_COUNT; bus++) {
+		enum obj_kind kind = kind_of_bus(bus);
+		const struct obj_type *type = obj_type(kind);
+
+		CHECK(kind != OBJ_ROOT);
+		CHECK_EQ(type->dir->id, type->home);
+		CHECK_EQ(type->dir->entries->child, kind);
+		CHECK(attr_by_id(OBJ_ROOT, type->home) == type->dir);
+		CHECK(!strncmp(type->path, type->dir->name, strlen(type->dir->name)));
+	}
+}
+
+/* From the view's directory down the path, to links that are rows of devices. */
+static void check_view(const struct view *v)
+{
+	const struct entries *e = v->dir.entries;
+
+	CHECK(!v->dir.name || attr_by_id(OBJ_ROOT, v->dir.id) == &v->dir);
+	CHECK(v->member && view_by_dir(v->dir.id) == v && view_by_link(v->link.id) == v);
+	for (size_t d = 0; d < VIEW_DEPTH && v->path[d]; d++) {
+		const struct obj_type *type = obj_type(v->path[d]);
+
+		CHECK(!e || (e->child == v->path[d] && !e->link));
+		CHECK(!type->derived || type->home == (d ? ROW_SELF : v->dir.id));
+		e = type->entries ? type->entries : attr_by_id(v->path[d], v->leaf)->entries;
+	}
+	CHECK_EQ(e->link, v->link.id);
+	for (enum obj_kind k = 0; k < OBJ_KINDS; k++)
+		CHECK(!obj_type(k)->bus || attr_by_id(k, e->link) == &v->link);
 }
 
 DEFINE_TEST(views_lead_to_rows)
 {
-	for (size_t i = 0; i < N_VIEWS; i++) {
-		const struct attr *dir = attr_by_id(OBJ_ROOT, views[i].dir);
-		const struct entries *e = dir ? dir->entries : NULL;
-
-		CHECK(e && views[i].member);
-		for (size_t d = 0; d < VIEW_DEPTH && views[i].path[d]; d++) {
-			CHECK_EQ(e->child, views[i].path[d]);
-			CHECK_EQ(e->link, 0);
-			e = obj_types[views[i].path[d]].entries;
-			if (!e)
-				e = attr_by_id(views[i].path[d], views[i].leaf)->entries;
-		}
-		if (views[i].path[0] || e->link)
-			CHECK(attr_by_id(OBJ_DEVICE, e->link)->flags & ATTR_MEMBER);
-	}
+	for (size_t i = 0; i < n_views; i++)
+		check_view(&views[i]);
 }
 
 static struct device sample(void)
@@ -98,11 +106,11 @@ DEFINE_TEST(changed_names_follow_bits_and_caps)
 {
 	struct out o = { 0 };
 
-	changed_names(CAP_PCI | CAP_CLAIM, CH_CLAIM | CH_STATE | CH_VFS | CH_INTERNAL, &o);
+	changed_names(BUS_PCI, CAP_PCI | CAP_CLAIM, CH_CLAIM | CH_STATE | CH_VFS | CH_INTERNAL, &o);
 	CHECK_STR(o.data, "claim,state,reason,hostdev.xml,qemu");
 	out_free(&o);
 	o = (struct out){ 0 };
-	changed_names(CAP_PCI, CH_INTERNAL, &o);
+	changed_names(BUS_PCI, CAP_PCI, CH_INTERNAL, &o);
 	CHECK_EQ(o.len, 0);
 }
 
@@ -279,6 +287,11 @@ static size_t count(struct tree *t, uint32_t slot, uint16_t row)
 	return set_count(t->sets, set_id(slot, row));
 }
 
+static uint16_t dir_id(const char *name)
+{
+	return attr_by_name(OBJ_ROOT, 0, name)->id;
+}
+
 DEFINE_TEST(views_show_and_let_go)
 {
 	struct tree *t = small_tree();
@@ -291,18 +304,18 @@ DEFINE_TEST(views_show_and_let_go)
 	CHECK_EQ(views_build(t, NULL), 0);
 	pf = objects_find(t->objects, OBJ_DEVICE, 0, "0000:02:00.0");
 	vf = objects_find(t->objects, OBJ_DEVICE, 0, "0000:02:10.0");
-	alice = objects_find(t->objects, OBJ_CLAIM, 0, "team!alice");
+	alice = objects_find(t->objects, OBJ_LABEL + dir_id("claims"), 0, "team!alice");
 	vendor = objects_find(t->objects, OBJ_VENDOR, 0, "intel.com");
 	nic = objects_find(t->objects, OBJ_RESOURCE, vendor, "NIC");
 	CHECK(alice != NO_SLOT && vendor != NO_SLOT && nic != NO_SLOT);
-	CHECK_EQ(count(t, 0, ROW_DEVICES), 3);
-	CHECK_EQ(count(t, 0, ROW_VFS), 2);
+	CHECK_EQ(count(t, 0, dir_id("devices")), 3);
+	CHECK_EQ(count(t, 0, dir_id("vfs")), 2);
 	CHECK_EQ(count(t, pf, ROW_SELF), 2);
 	CHECK_EQ(count(t, alice, ROW_SELF), 2);
 	CHECK_EQ(count(t, nic, ROW_RES_DEVICES), 2);
-	CHECK_EQ(entry_find(t, obj_types[OBJ_DEVICE].entries, pf, set_id(pf, ROW_SELF), "virtfn3"), vf);
-	CHECK_EQ(entry_find(t, obj_types[OBJ_DEVICE].entries, pf, set_id(pf, ROW_SELF), "virtfn03"), NO_SLOT);
-	CHECK_EQ(entry_find(t, obj_types[OBJ_DEVICE].entries, pf, set_id(pf, ROW_SELF), "virtfn"), NO_SLOT);
+	CHECK_EQ(entry_find(t, obj_type(OBJ_DEVICE)->entries, pf, set_id(pf, ROW_SELF), "virtfn3"), vf);
+	CHECK_EQ(entry_find(t, obj_type(OBJ_DEVICE)->entries, pf, set_id(pf, ROW_SELF), "virtfn03"), NO_SLOT);
+	CHECK_EQ(entry_find(t, obj_type(OBJ_DEVICE)->entries, pf, set_id(pf, ROW_SELF), "virtfn"), NO_SLOT);
 	views_place(t, vf, NULL, &notes);
 	CHECK_EQ(count(t, pf, ROW_SELF), 1);
 	CHECK_EQ(count(t, alice, ROW_SELF), 1);
@@ -312,7 +325,7 @@ DEFINE_TEST(views_show_and_let_go)
 	CHECK_EQ(objects_at(t->objects, nic)->state, OBJECT_DEAD);
 	CHECK_EQ(objects_at(t->objects, vendor)->state, OBJECT_DEAD);
 	CHECK_EQ(count(t, 0, ROW_RESOURCES), 0);
-	CHECK_EQ(count(t, 0, ROW_GROUPS), 1);
+	CHECK_EQ(count(t, 0, dir_id("iommu_groups")), 1);
 	CHECK(notes.n > 10);
 	free(notes.v);
 }
