@@ -140,13 +140,12 @@ int vfio_refuse_members(struct model *m, const struct device *asked, const struc
 bool vfio_released(struct model *m, const struct plan *plan, const struct device *dev)
 {
 	for (size_t i = 0; i < plan->n_wishes; i++) {
+		const struct wish *w = &plan->wishes[i];
 		const struct device *other;
-		struct wish w;
 
-		if (strcmp(plan->wishes[i].file, "claim") || plan->wishes[i].value[0] ||
-		    wish_resolve(m, &plan->wishes[i], &w))
+		if (strcmp(w->file, "claim") || w->value[0] || w->virtfn)
 			continue;
-		other = model_find(m, &w.dev);
+		other = model_find(m, &w->dev);
 		if (other == dev || (other && dev->facts.iommu_group >= 0 &&
 				     other->facts.iommu_group == dev->facts.iommu_group))
 			return true;

@@ -95,9 +95,12 @@ static int refuse(const struct pf *pf, const struct plan *plan, struct err *err)
 	if ((int64_t)pf->asked > pf->dev->facts.total_vfs)
 		return fail(err, ERANGE, "sriov_numvfs: %u asked, %s has at most %d", pf->asked,
 			    pf->dev->key.name, pf->dev->facts.total_vfs);
+	if (pf->asked > VFS_MAX)
+		return fail(err, EOPNOTSUPP, "sriov_numvfs: %u asked for %s; more than %d VFs of one device are not "
+			    "looked after here", pf->asked, pf->dev->key.name, VFS_MAX);
 	if (pf->n_vfs > VFS_MAX)
-		return fail(err, EOPNOTSUPP, "%s has %zu VFs, more than %d", pf->dev->key.name,
-			    pf->n_vfs, VFS_MAX);
+		return fail(err, EOPNOTSUPP, "%s has %zu VFs, and more than %d of one device are not looked after "
+			    "here; who made them must remove them", pf->dev->key.name, pf->n_vfs, VFS_MAX);
 	rc = refuse_pf(pf, plan, err);
 	for (size_t i = 0; i < pf->n_vfs && !rc; i++)
 		rc = refuse_vf(pf, pf->vfs[i], plan, err);
@@ -109,15 +112,11 @@ static bool is_for_guest(const struct pf *pf, unsigned int n, const struct devic
 			 const struct plan *plan)
 {
 	const struct want *w = &pf->dev->want;
+	const struct wish *wish = vf ? plan_wished(plan, &vf->key, "claim")
+				     : plan_wished_vf(plan, &pf->dev->key, n, "claim");
 
-	for (size_t i = 0; i < plan->n_wishes; i++) {
-		const struct wish *wish = &plan->wishes[i];
-
-		if (!strcmp(wish->file, "claim") &&
-		    (wish->virtfn ? wish->virtfn == n + 1 && key_eq(&wish->dev, &pf->dev->key)
-				  : vf && key_eq(&wish->dev, &vf->key)))
-			return wish->value[0];
-	}
+	if (wish)
+		return wish->value[0];
 	if (n < 64 * ARRAY_SIZE(w->vf_claims) && w->vf_claims[n / 64] >> n % 64 & 1)
 		return true;
 	return vf && vf->want.claim[0] && !vfio_released(pf->m, plan, vf);
@@ -125,15 +124,9 @@ static bool is_for_guest(const struct pf *pf, unsigned int n, const struct devic
 
 static bool any_for_guest(const struct pf *pf, const struct plan *plan)
 {
-	for (unsigned int n = 0; n < pf->asked; n++) {
-		const struct device *vf = NULL;
-
-		for (size_t i = 0; i < pf->n_vfs && !vf; i++)
-			if (pf->vfs[i]->facts.vf_index == (int32_t)n)
-				vf = pf->vfs[i];
-		if (is_for_guest(pf, n, vf, plan))
+	for (unsigned int n = 0; n < pf->asked; n++)
+		if (is_for_guest(pf, n, model_vf(pf->m, &pf->dev->key, n), plan))
 			return true;
-	}
 	return false;
 }
 

@@ -5,7 +5,7 @@
 
 #include "pcidevfs/plan.h"
 
-#define VFS_MAX 1024 /* of one PF: what a transaction may touch */
+#define VFS_MAX WANT_VFS /* of one PF: what a transaction may touch, and what is kept of them */
 
 extern const struct verb sriov_set_numvfs;    /* value: how many; removing none that is held */
 extern const struct verb sriov_set_autoprobe; /* value: 0 or 1; 0 is remembered as ours */

@@ -54,18 +54,25 @@ static int find_group(struct model *m, const struct device *dev, struct vfio_gro
 	return 0;
 }
 
+static int refuse_no_iommu(struct model *m, struct err *err)
+{
+	if (model_has_iommu(m))
+		return 0;
+	return fail(err, EOPNOTSUPP,
+		    "this host has no IOMMU; turn on VT-d or AMD-Vi in the firmware "
+		    "and boot with intel_iommu=on or amd_iommu=on");
+}
+
 static int refuse_host(struct model *m, const struct device *dev, struct err *err)
 {
-	if (!model_has_iommu(m))
-		return fail(err, EOPNOTSUPP,
-			    "this host has no IOMMU; turn on VT-d or AMD-Vi in the firmware "
-			    "and boot with intel_iommu=on or amd_iommu=on");
-	if (dev->facts.iommu_group < 0)
+	int rc = refuse_no_iommu(m, err);
+
+	if (!rc && dev->facts.iommu_group < 0)
 		return fail(err, EOPNOTSUPP,
 			    "%s is in no IOMMU group, so the host cannot be protected from "
 			    "it; the firmware may leave it out of the IOMMU's tables",
 			    dev->key.name);
-	return 0;
+	return rc;
 }
 
 /* Not the PF: claims of its VFs go side by side. What alters the PF touches its VFs. */
@@ -350,10 +357,14 @@ static int claim_settle(struct model *m, const struct wish *wish, struct err *er
 }
 
 /* wish->dev.name is "<PF>/virtfn<N>": a VF alone in its group, as nearly all are. */
-static int claim_predict(const struct wish *wish, struct plan *plan, struct err *err)
+static int claim_predict(struct model *m, const struct wish *wish, struct plan *plan, struct err *err)
 {
-	int rc = plan_step(plan, &vfio_override, &wish->dev, "vfio-pci", err);
+	int rc;
 
+	if (is_release(wish))
+		return 0;
+	rc = refuse_no_iommu(m, err);
+	rc = rc ? rc : plan_step(plan, &vfio_override, &wish->dev, "vfio-pci", err);
 	rc = rc ? rc : plan_step(plan, &vfio_bind, &wish->dev, "vfio-pci", err);
 	return rc ? rc : plan_step(plan, &vfio_node, &wish->dev, "/dev/vfio/?", err);
 }

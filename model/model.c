@@ -244,6 +244,18 @@ size_t model_vfs(struct model *m, const struct key *pf, const struct device **re
 	return n;
 }
 
+const struct device *model_vf(struct model *m, const struct key *pf, unsigned int n)
+{
+	for (uint32_t i = index_first(&m->by[BY_PF], pf_hash(pf->name)); i != INDEX_NONE;
+	     i = index_next(&m->by[BY_PF], i)) {
+		const struct device *d = slot_current(m, i);
+
+		if (d->facts.vf_index == (int32_t)n && !strcmp(d->facts.physfn, pf->name))
+			return d;
+	}
+	return NULL;
+}
+
 uint64_t model_generation(struct model *m)
 {
 	return atomic_load(&m->a->generation);

@@ -64,6 +64,7 @@ void plan_free(struct plan *p)
 {
 	free(p->steps);
 	free(p->devices);
+	free(p->wishes);
 	*p = (struct plan){ 0 };
 }
 
@@ -89,37 +90,53 @@ const struct method *method_find(const struct method *const *methods, const char
 	return NULL;
 }
 
+/* By device: the wishes for one lie together, those for its VFs last. */
+static int by_device(const void *a, const void *b)
+{
+	const struct wish *x = a, *y = b;
+	int c = x->dev.bus != y->dev.bus ? (x->dev.bus > y->dev.bus) - (x->dev.bus < y->dev.bus)
+					 : strcmp(x->dev.name, y->dev.name);
+
+	c = c ? c : x->virtfn - y->virtfn;
+	return c ? c : strcmp(x->file, y->file);
+}
+
+static const struct wish *find_wish(const struct plan *p, const struct key *dev, uint16_t virtfn, const char *file)
+{
+	struct wish wanted = { .dev = *dev, .virtfn = virtfn };
+
+	STR_COPY(wanted.file, file);
+	return p->n_wishes ? bsearch(&wanted, p->wishes, p->n_wishes, sizeof(*p->wishes), by_device) : NULL;
+}
+
 const struct wish *plan_wished(const struct plan *p, const struct key *dev, const char *file)
 {
-	for (size_t i = 0; i < p->n_wishes; i++)
-		if (!p->wishes[i].virtfn && key_eq(&p->wishes[i].dev, dev) &&
-		    !strcmp(p->wishes[i].file, file))
-			return &p->wishes[i];
-	return NULL;
+	return find_wish(p, dev, 0, file);
+}
+
+const struct wish *plan_wished_vf(const struct plan *p, const struct key *pf, unsigned int n, const char *file)
+{
+	return find_wish(p, pf, (uint16_t)(n + 1), file);
 }
 
 int wish_resolve(struct model *m, const struct wish *wish, struct wish *ret)
 {
-	const struct device *vfs[1024]; /* a PF has at most 256 functions per bus number it takes */
-	size_t n;
+	const struct device *vf = wish->virtfn ? model_vf(m, &wish->dev, wish->virtfn - 1) : NULL;
 
 	*ret = *wish;
 	if (!wish->virtfn)
 		return 0;
-	n = model_vfs(m, &wish->dev, vfs, ARRAY_SIZE(vfs));
-	for (size_t i = 0; i < n && i < ARRAY_SIZE(vfs); i++)
-		if (vfs[i]->facts.vf_index == wish->virtfn - 1) {
-			ret->dev = vfs[i]->key;
-			ret->virtfn = 0;
-			return 0;
-		}
-	return -ENODEV;
+	if (!vf)
+		return -ENODEV;
+	ret->dev = vf->key;
+	ret->virtfn = 0;
+	return 0;
 }
 
 /* A wish on its way into the plan. */
 struct item {
-	const struct wish *asked;
-	struct wish wish; /* resolved, unless absent */
+	size_t asked;	   /* the how manieth it was written */
+	struct wish wish; /* its VF looked up, unless absent */
 	const struct method *method;
 	bool absent; /* its VF is not there yet */
 	int place;   /* what takes away: -rank; what brings: rank */
@@ -134,17 +151,17 @@ static int by_place(const void *a, const void *b)
 	return x->asked < y->asked ? -1 : x->asked > y->asked;
 }
 
-static bool is_brought(const struct plan *p, const struct method *const *methods, const struct wish *wish)
+/* What the transaction says of virtfn<n>: 1 it will be there, -1 it will not, 0 nothing. */
+static int foretold(const struct plan *p, const struct method *const *methods, const struct key *pf,
+		    unsigned int n)
 {
-	for (size_t i = 0; i < p->n_wishes; i++) {
-		const struct wish *w = &p->wishes[i];
-		const struct method *method = method_find(methods, w->file);
+	for (const struct method *const *m = methods; *m; m++) {
+		const struct wish *wish = (*m)->brings ? plan_wished(p, pf, (*m)->file) : NULL;
 
-		if (!w->virtfn && key_eq(&w->dev, &wish->dev) && method && method->brings &&
-		    method->brings(w, wish->virtfn - 1u))
-			return true;
+		if (wish)
+			return (*m)->brings(wish, n) ? 1 : -1;
 	}
-	return false;
+	return 0;
 }
 
 static int refuse_absent(struct model *m, const struct wish *wish, struct err *err)
@@ -171,26 +188,71 @@ static int check_item(struct model *m, const struct item *it, struct err *err)
 	return 0;
 }
 
-static int make_item(struct model *m, const struct method *const *methods, const struct plan *p,
-		     const struct wish *wish, struct item *ret, struct err *err)
+/* Nothing can be wished of what the same transaction takes away. */
+static int refuse_doomed(struct model *m, const struct method *const *methods, const struct plan *p,
+			 const struct wish *wish, struct err *err)
 {
+	const struct device *dev = model_find(m, &wish->dev);
+	struct key pf;
+
+	if (!key_make(BUS_PCI, dev->facts.physfn, &pf) || dev->facts.vf_index < 0 ||
+	    foretold(p, methods, &pf, (unsigned int)dev->facts.vf_index) >= 0)
+		return 0;
+	return fail(err, EINVAL, "%s is virtfn%d of %s, which has fewer VFs at the end of this transaction",
+		    dev->key.name, dev->facts.vf_index, pf.name);
+}
+
+static int make_item(struct model *m, const struct method *const *methods, const struct plan *p,
+		     struct item *it, struct err *err)
+{
+	const struct wish *wish = &it->wish;
 	bool down;
 	int r;
 
-	*ret = (struct item){ .asked = wish, .method = method_find(methods, wish->file) };
-	ret->absent = wish_resolve(m, wish, &ret->wish);
-	if (ret->absent && !is_brought(p, methods, wish))
+	it->method = method_find(methods, wish->file);
+	it->absent = wish->virtfn;
+	if (it->absent && foretold(p, methods, &wish->dev, wish->virtfn - 1u) <= 0)
 		return refuse_absent(m, wish, err);
-	r = ret->absent ? 0 : check_item(m, ret, err);
-	if (r || !ret->method)
+	r = it->absent ? 0 : check_item(m, it, err);
+	if (r || !it->method)
 		return r;
-	down = ret->method->down && !ret->absent && ret->method->down(m, &ret->wish);
-	ret->place = down ? -ret->method->rank : ret->method->rank;
+	down = it->method->down && !it->absent && it->method->down(m, wish);
+	it->place = down ? -it->method->rank : it->method->rank;
+	return down || it->absent ? 0 : refuse_doomed(m, methods, p, wish, err);
+}
+
+/* One device may be written to by its address and as its PF's VF; what is written to it is one value. */
+static int refuse_twice(const struct plan *p, struct err *err)
+{
+	for (size_t i = 1; i < p->n_wishes; i++)
+		if (!by_device(&p->wishes[i - 1], &p->wishes[i]))
+			return fail(err, EINVAL,
+				    "%s is named in two ways, and its %s is written twice in one transaction",
+				    p->wishes[i].dev.name, p->wishes[i].file);
 	return 0;
 }
 
+/* The plan's own view of the wishes, and the items in the order of writing. */
+static int resolve(struct model *m, const struct wish *wishes, size_t n, struct item *items, struct plan *p,
+		   struct err *err)
+{
+	struct wish *sorted = calloc(n ? n : 1, sizeof(*sorted));
+
+	if (!sorted)
+		return fail(err, ENOMEM, "no memory for the plan");
+	for (size_t i = 0; i < n; i++) {
+		wish_resolve(m, &wishes[i], &sorted[i]);
+		items[i].wish = sorted[i];
+		items[i].asked = i;
+	}
+	qsort(sorted, n, sizeof(*sorted), by_device);
+	p->wishes = sorted;
+	p->n_wishes = n;
+	return refuse_twice(p, err);
+}
+
 /* What an earlier wish will bring can only be foretold. */
-static int foretell(const struct item *it, struct plan *p, struct err *err)
+static int foretell(struct model *m, const struct item *it, struct plan *p, struct err *err)
 {
 	struct wish w = it->wish;
 
@@ -200,7 +262,7 @@ static int foretell(const struct item *it, struct plan *p, struct err *err)
 	snprintf(w.dev.name + strlen(w.dev.name), sizeof(w.dev.name) - strlen(w.dev.name), "/virtfn%u",
 		 it->wish.virtfn - 1u);
 	w.virtfn = 0;
-	return it->method->predict(&w, p, err);
+	return it->method->predict(m, &w, p, err);
 }
 
 /* Expands the items in their order, up to the first barrier that has something to do. */
@@ -218,7 +280,7 @@ static int expand_items(struct model *m, const struct item *items, size_t n, str
 			p->more = true;
 			return 0;
 		}
-		r = it->absent ? foretell(it, p, err) : it->method->expand(m, &it->wish, p, err);
+		r = it->absent ? foretell(m, it, p, err) : it->method->expand(m, &it->wish, p, err);
 		if (r)
 			return r;
 		for (size_t s = before; s < p->n_steps; s++)
@@ -245,13 +307,14 @@ int plan_make(struct model *m, const struct method *const *methods, const struct
 	      bool predict, struct plan *ret, struct err *err)
 {
 	_free_ struct item *items = calloc(n ? n : 1, sizeof(*items));
-	int r = 0;
+	int r;
 
-	*ret = (struct plan){ .wishes = wishes, .n_wishes = n, .predict = predict };
+	*ret = (struct plan){ .predict = predict };
 	if (!items)
 		return fail(err, ENOMEM, "no memory for the plan");
+	r = resolve(m, wishes, n, items, ret, err);
 	for (size_t i = 0; i < n && !r; i++)
-		r = make_item(m, methods, ret, &wishes[i], &items[i], err);
+		r = make_item(m, methods, ret, &items[i], err);
 	if (r)
 		return r;
 	qsort(items, n, sizeof(*items), by_place);

@@ -18,6 +18,7 @@
 
 #define DRIVER_NAME 48
 #define RESOURCE_NAME 112
+#define WANT_VFS 1024 /* of one PF: more are not made; the field in config space has room for 65535 */
 #define CLAIM_NAME 254 /* DESIGN.md 5: at most 253 characters */
 
 /* What a device can do. Follows identity, not the driver of the moment. A row's mask is made of these. */
@@ -111,7 +112,8 @@ struct want {
 	uint32_t n_owners; /* of its files, how many were given an owner or a mode */
 	bool vfs_wanted;
 	int32_t num_vfs;	/* asked for, when vfs_wanted */
-	uint64_t vf_claims[4];	/* a PF: bit N of [N / 64]: a stored wish claims its virtfnN, which may be absent */
+	/* A PF: bit N of [N / 64]: a stored wish claims its virtfnN, which may be absent. */
+	uint64_t vf_claims[WANT_VFS / 64];
 	bool autoprobe_off;	/* a PF: sriov_drivers_autoprobe is 0 by our doing and must be 1 again */
 	bool single;		/* pooled reads 0: offered under a name of its own */
 	char resource[RESOURCE_NAME]; /* overrides the computed resource name; "" does not */

@@ -70,6 +70,8 @@ const struct device *model_next(struct model *m, size_t *pos);
 size_t model_group(struct model *m, int32_t group, const struct device **ret, size_t max);
 /* VFs of a PF, in ascending vf_index order. */
 size_t model_vfs(struct model *m, const struct key *pf, const struct device **ret, size_t max);
+/* virtfn<n>, or NULL. */
+const struct device *model_vf(struct model *m, const struct key *pf, unsigned int n);
 uint64_t model_generation(struct model *m);
 size_t model_count(struct model *m);
 bool model_has_iommu(struct model *m);

@@ -89,9 +89,9 @@ struct method {
 	int (*expand)(struct model *m, const struct wish *wish, struct plan *plan, struct err *err);
 	/* Will this wish make the VF virtfn<n> of wish->dev? NULL: never. */
 	bool (*brings)(const struct wish *wish, unsigned int n);
-	/* The steps for a device that an earlier wish will bring: dev.name is "0000:02:00.0/virtfn2".
-	 * For check only; NULL: cannot be told. */
-	int (*predict)(const struct wish *wish, struct plan *plan, struct err *err);
+	/* The steps for a device that an earlier wish will bring: dev.name is "0000:02:00.0/virtfn2"; or a
+	 * refusal, as far as it can be known by then. NULL: nothing can be told. */
+	int (*predict)(struct model *m, const struct wish *wish, struct plan *plan, struct err *err);
 	/* What must be known before the first step, by model_edit(), with the lock held; may be NULL. */
 	int (*prepare)(struct model *m, const struct wish *wish, struct err *err);
 	/* After all steps are done and the devices were observed again, with the lock held: checks that
@@ -100,21 +100,23 @@ struct method {
 };
 
 #define PLAN_STEPS 4096
-#define PLAN_DEVICES 1024
+#define PLAN_DEVICES 2048
 
 struct plan {
 	struct step *steps;
 	size_t n_steps;
 	struct key *devices; /* all that the plan may alter: they are busy while it runs */
 	size_t n_devices;
-	const struct wish *wishes; /* all of the transaction */
+	struct wish *wishes; /* all of the transaction: VFs that are there go by their address */
 	size_t n_wishes;
 	bool predict; /* tell also what cannot be planned yet, as expected steps */
 	bool more;    /* there is something left to plan once these steps are done */
 };
 
-/* The transaction's wish for this file of this device, or NULL. */
+/* The transaction's wish for this file of this device, by whichever name it was written, or NULL. */
 const struct wish *plan_wished(const struct plan *p, const struct key *dev, const char *file);
+/* ... of virtfn<n> of this PF, which is not there. */
+const struct wish *plan_wished_vf(const struct plan *p, const struct key *pf, unsigned int n, const char *file);
 
 int plan_step(struct plan *p, const struct verb *verb, const struct key *dev, const char *value,
 	      struct err *err);
@@ -133,8 +135,9 @@ int plan_refuse_busy(struct model *m, const struct key *devices, size_t n, const
 /* The wish with its VF looked up: -ENODEV (no sentence) while there is no such VF. */
 int wish_resolve(struct model *m, const struct wish *wish, struct wish *ret);
 
-/* With the model locked. ENODEV, EOPNOTSUPP (no method) and the methods' own refusals come back with a
- * sentence. ret is freed by plan_free() in any case. */
+/* With the model locked. ENODEV, EOPNOTSUPP (no method), EINVAL (wishes that contradict each other) and the
+ * methods' own refusals come back with a sentence. predict: also of what comes behind a barrier, as it looks
+ * now. ret is freed by plan_free() in any case. */
 int plan_make(struct model *m, const struct method *const *methods, const struct wish *wishes, size_t n,
 	      bool predict, struct plan *ret, struct err *err);
 

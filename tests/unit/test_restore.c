@@ -165,6 +165,21 @@ DEFINE_TEST(restore_makes_vfs_and_then_claims_them)
 	wish_end();
 }
 
+DEFINE_TEST(restore_knows_claims_of_far_vfs)
+{
+	static const struct plug far = { "0000:05:10.2", "0000:00/03.0/00.0", "", NIC, 0x1520, 0, 9, 700 };
+
+	wish_begin(false);
+	wish_plug(&nic);
+	wish_plug(&far);
+	wish_restore();
+	CHECK_EQ(wish_ask("0000:05:10.2", "claim", "bob"), 0);
+	wish_unplug("0000:05:10.2");
+	wish_calm();
+	CHECK_EQ(wish_state_of(NIC).want.vf_claims[700 / 64], 1ull << 700 % 64);
+	wish_end();
+}
+
 DEFINE_TEST(restore_refused_is_tried_when_it_may_go)
 {
 	struct plug other = nic;

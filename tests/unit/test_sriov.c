@@ -245,6 +245,82 @@ DEFINE_TEST(autoprobe_comes_back_and_others_are_probed)
 	fake_close(&w);
 }
 
+static void same_group(struct device *dev)
+{
+	dev->facts.iommu_group = 6;
+}
+
+DEFINE_TEST(one_vf_under_two_names_is_one)
+{
+	struct world_fake w = server();
+	struct wish twice[] = { wish_of(VF1, 0, "claim", "alice"), wish_of(PF, 2, "claim", "bob") };
+	struct wish group[] = { wish_of(PF, 2, "claim", "alice"), wish_of(PF, 1, "claim", "bob") };
+
+	CHECK_STR(plan_of(&w, twice, 2, false),
+		  "EINVAL: " VF1 " is named in two ways, and its claim is written twice in one transaction");
+	STR_COPY(twice[1].value, "alice");
+	CHECK_IN(plan_of(&w, twice, 2, true), "EINVAL: " VF1 " is named in two ways");
+	edit(&w, VF1, same_group);
+	CHECK_IN(plan_of(&w, group, 2, false), "EINVAL: " VF1 " shares IOMMU group 6 with " VF0);
+	STR_COPY(group[1].value, "alice");
+	CHECK_STR(plan_of(&w, group, 2, false), "1 " VF0 " driver_override vfio-pci\n2 " VF0 " unbind igbvf\n"
+						"3 " VF0 " bind vfio-pci\n4 " VF1 " driver_override vfio-pci\n"
+						"5 " VF1 " unbind igbvf\n6 " VF1 " bind vfio-pci\n"
+						"7 " VF0 " node /dev/vfio/6\n");
+	fake_close(&w);
+}
+
+DEFINE_TEST(nothing_is_asked_of_a_vf_that_goes)
+{
+	struct world_fake w = server();
+	struct wish wishes[] = { wish_of(PF, 2, "claim", "alice"), wish_of(PF, 0, "sriov_numvfs", "1") };
+	struct wish named[] = { wish_of(VF1, 0, "pooled", "0"), wish_of(PF, 0, "sriov_numvfs", "0") };
+
+	CHECK_STR(plan_of(&w, wishes, 2, false), "EINVAL: " VF1 " is virtfn1 of " PF ", which has fewer VFs at the "
+						 "end of this transaction");
+	CHECK_IN(plan_of(&w, named, 2, false), "EINVAL: " VF1 " is virtfn1 of " PF);
+	STR_COPY(wishes[0].value, "");
+	CHECK_IN(plan_of(&w, wishes, 2, false), PF " sriov_numvfs 0\nmore\n");
+	fake_close(&w);
+}
+
+static void many_vfs(struct device *dev)
+{
+	dev->facts.num_vfs = 0;
+	dev->facts.total_vfs = UINT16_MAX;
+	dev->want.vf_claims[WANT_VFS / 64 - 1] = 1ull << 63;
+}
+
+/* A PF may have far more VFs than are looked after. */
+DEFINE_TEST(vfs_are_made_as_far_as_they_are_kept)
+{
+	struct world_fake w = server();
+
+	edit(&w, PF, many_vfs);
+	CHECK_STR(plan_number(&w, PF, "1023"), "1 " PF " sriov_numvfs 1023\n");
+	CHECK_STR(plan_number(&w, PF, "1024"), "1 " PF " sriov_drivers_autoprobe 0\n"
+					       "2 " PF " sriov_numvfs 1024\nmore\n");
+	CHECK_STR(plan_number(&w, PF, "1025"), "EOPNOTSUPP: sriov_numvfs: 1025 asked for " PF "; more than 1024 VFs of "
+					       "one device are not looked after here");
+	fake_close(&w);
+}
+
+DEFINE_TEST(what_a_vf_to_come_is_refused_is_foretold)
+{
+	struct world_fake w = server();
+	struct wish wishes[] = { wish_of(PF, 0, "sriov_numvfs", "3"), wish_of(PF, 3, "claim", "alice") };
+
+	edit(&w, PF, no_vfs);
+	model_lock(w.model);
+	model_set_iommu(w.model, false);
+	model_publish(w.model);
+	model_unlock(w.model);
+	CHECK_IN(plan_of(&w, wishes, 2, true), "EOPNOTSUPP: this host has no IOMMU");
+	STR_COPY(wishes[1].value, "");
+	CHECK_STR(plan_of(&w, wishes, 2, true), "1 " PF " sriov_numvfs 3\nmore\n");
+	fake_close(&w);
+}
+
 static const char *variant_of(const char *text, uint16_t vendor, uint16_t device)
 {
 	static char driver[DRIVER_NAME];
