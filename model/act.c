@@ -206,6 +206,20 @@ static int append_steps(struct txn *t, const struct plan *p, struct err *err)
 	return 0;
 }
 
+/* What this stage leaves to later ones is asked about now, as it looks from here: who is refused for it then
+ * would find everything before it done and undone. Its devices are kept for us. With the model locked. */
+static int foresee(struct txn *t, const struct wish *wishes, size_t n, struct err *err)
+{
+	struct plan p;
+	int r = plan_make(model_of(t), t->engine->conf.world.methods, wishes, n, true, &p, err);
+
+	r = r ? r : plan_refuse_busy(model_of(t), p.devices, p.n_devices, t->devices, t->marked ? t->n_devices : 0,
+				     err);
+	r = r ? r : take_devices(t, p.devices, p.n_devices, err);
+	plan_free(&p);
+	return r;
+}
+
 /* Plans what can be planned now and takes its devices. */
 static int plan_stage(struct txn *t, bool *ret_more, struct err *err)
 {
@@ -224,6 +238,7 @@ static int plan_stage(struct txn *t, bool *ret_more, struct err *err)
 	r = plan_make(m, t->engine->conf.world.methods, wishes, n, false, &p, err);
 	r = r ? r : plan_refuse_busy(m, p.devices, p.n_devices, t->devices, t->marked ? t->n_devices : 0, err);
 	r = r ? r : take_devices(t, p.devices, p.n_devices, err);
+	r = r || !p.more ? r : foresee(t, wishes, n, err);
 	r = r ? r : each_wish(t, true, err);
 	r = r ? r : append_steps(t, &p, err);
 	if (!r && atomic_load(&t->log->n_steps))

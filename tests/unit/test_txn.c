@@ -279,6 +279,11 @@ DEFINE_TEST(wishes_are_planned_in_stages)
 	for (int i = 0; i < DEVICES; i++)
 		CHECK_EQ(kernel.level[i], 1); /* the first stage was taken back */
 	kernel.started = 0;
+	/* What can be known before is told before anything is touched. */
+	CHECK_EQ(set_both(&b, "5", "13", &v), EINVAL);
+	CHECK_IN(v.err.text, "13 is no top");
+	CHECK_EQ(kernel.started, 0);
+	CHECK_STR(look(&b, 1).busy, "");
 	CHECK_EQ(set_both(&b, "5", "x", &v), 0);
 	CHECK_EQ(kernel.started, DEVICES + 1);
 	bench_stop(&b);
