@@ -142,30 +142,32 @@ void record_note(struct intents *in, struct record *r)
 
 void pass_note_vf_claims(struct pass *p)
 {
+	struct vf_claims {
+		uint64_t bits[ARRAY_SIZE(((struct want *)0)->vf_claims)];
+	};
+	_free_ struct vf_claims *claims = calloc(p->n ? p->n : 1, sizeof(*claims));
 	struct intents *in = p->in;
 
-	for (size_t i = 0; i < p->n; i++) {
-		const struct identity *pf = &p->seats[i].id;
-		uint64_t claims[ARRAY_SIZE(((struct want *)0)->vf_claims)] = { 0 };
+	for (size_t i = 0; i < in->rs.n && claims; i++) {
+		struct identity pf = in->rs.v[i]->id;
+		size_t vf = (size_t)pf.vf, at;
+
+		if (!in->rs.v[i]->claim[0] || pf.vf < 0 || vf >= 64 * ARRAY_SIZE(claims->bits))
+			continue;
+		pf.vf = -1; /* the functions of a card may have one serial */
+		if (identity_match(&pf, p->seats, p->n, &at) == MATCH_HERE)
+			claims[at].bits[vf / 64] |= 1ull << vf % 64;
+	}
+	for (size_t i = 0; i < p->n && claims; i++) {
 		const struct device *dev = model_find(in->m, &p->seats[i].key);
 		struct device *edit;
 
-		if (pf->vf >= 0 || !dev || dev->facts.total_vfs < 0)
-			continue;
-		for (size_t k = 0; k < in->rs.n; k++) {
-			const struct record *r = in->rs.v[k];
-			bool its = r->claim[0] && r->id.vf >= 0 && r->id.ids == pf->ids &&
-				   r->id.serial == pf->serial &&
-				   (r->id.serial || !strcmp(r->id.path, pf->path));
-
-			if (its && (size_t)r->id.vf < 64 * ARRAY_SIZE(claims))
-				claims[r->id.vf / 64] |= 1ull << r->id.vf % 64;
-		}
-		if (!memcmp(claims, dev->want.vf_claims, sizeof(claims)))
+		if (!dev || dev->facts.total_vfs < 0 ||
+		    !memcmp(claims[i].bits, dev->want.vf_claims, sizeof(claims->bits)))
 			continue;
 		edit = model_edit(in->m, &p->seats[i].key, false);
 		if (edit)
-			memcpy(edit->want.vf_claims, claims, sizeof(claims));
+			memcpy(edit->want.vf_claims, claims[i].bits, sizeof(claims->bits));
 	}
 }
 

@@ -180,6 +180,25 @@ DEFINE_TEST(restore_knows_claims_of_far_vfs)
 	wish_end();
 }
 
+DEFINE_TEST(restore_tells_the_vfs_of_one_card_apart)
+{
+	static const struct plug ports[] = {
+		{ NIC, "0000:00/03.0/00.0", "igb", NULL, 0x1521, 7, 1, 0 },
+		{ "0000:02:00.1", "0000:00/03.0/00.1", "igb", NULL, 0x1521, 7, 2, 0 },
+		{ "0000:02:10.2", "0000:00/03.0/00.0", "", NIC, 0x1520, 0, 9, 1 },
+	};
+
+	wish_begin(false);
+	for (size_t i = 0; i < ARRAY_SIZE(ports); i++)
+		wish_plug(&ports[i]);
+	wish_restore();
+	CHECK_EQ(wish_ask("0000:02:10.2", "claim", "bob"), 0);
+	wish_calm();
+	CHECK_EQ(wish_state_of(NIC).want.vf_claims[0], 1 << 1);
+	CHECK_EQ(wish_state_of("0000:02:00.1").want.vf_claims[0], 0);
+	wish_end();
+}
+
 DEFINE_TEST(restore_refused_is_tried_when_it_may_go)
 {
 	struct plug other = nic;
