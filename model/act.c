@@ -495,7 +495,7 @@ struct step *act_run(struct txn *t, struct err *err)
 	if (late)
 		mark_stuck(t, err);
 	else
-		take_back(t, false, err);
+		take_back(t, t->was_late, err);
 	return late;
 }
 

@@ -71,6 +71,7 @@ struct txn {
 	struct engine *engine;
 	struct act_log *log;
 	bool recovered; /* begun by a former process */
+	bool was_late;	/* and its devices read stuck for a step that was late there */
 	struct key *devices; /* that it may alter, and when they came */
 	uint64_t *births;
 	size_t n_devices;
@@ -98,6 +99,6 @@ void act_finish_late(struct txn *t, struct step *late, struct err *verdict);
 /* txn.c: from here on the same wishes are a new transaction. */
 void txn_close(struct txn *t);
 /* txn.c, for recovery: runs what a former process left in this log. */
-void txn_resume(struct engine *e, struct act_log *log);
+void txn_resume(struct engine *e, struct act_log *log, bool was_late);
 
 #endif

@@ -23,9 +23,11 @@ static bool maybe_done(const struct step *s, bool running)
 	return s->done || s->late || (running && (s->recorded || !s->verb->records));
 }
 
-/* Gives the steps the pointers of this process. Those that were not begun are planned anew. */
-static void adopt_steps(struct engine *e, struct act_log *log)
+/* Gives the steps the pointers of this process. Those that were not begun are planned anew. True: one of them
+ * had missed its deadline. */
+static bool adopt_steps(struct engine *e, struct act_log *log)
 {
+	bool late = false;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < atomic_load(&log->n_steps) && i < PLAN_STEPS; i++) {
@@ -36,10 +38,12 @@ static void adopt_steps(struct engine *e, struct act_log *log)
 		if (!s->verb)
 			break;
 		s->done = maybe_done(s, atomic_load(&log->state) == LOG_RUNS);
+		late |= s->late != NULL;
 		s->late = NULL;
 		n++;
 	}
 	atomic_store(&log->n_steps, n);
+	return late;
 }
 
 /* Nothing runs now: what still reads busy was left so. */
@@ -65,13 +69,14 @@ void engine_recover(struct engine *e)
 	for (size_t i = 0; i < e->logs.n; i++) {
 		struct act_log *log = &e->logs.slots[i];
 		uint32_t state = atomic_load(&log->state);
+		bool late;
 
 		if ((state != LOG_RUNS && state != LOG_UNDOES) || !log->n_wishes || log->n_wishes > LOG_WISHES)
 			continue;
-		adopt_steps(e, log);
+		late = adopt_steps(e, log);
 		pthread_mutex_lock(&e->logs.lock);
 		e->logs.taken[i] = true;
 		pthread_mutex_unlock(&e->logs.lock);
-		txn_resume(e, log);
+		txn_resume(e, log, late);
 	}
 }

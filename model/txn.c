@@ -168,13 +168,14 @@ void txn_submit(struct engine *e, const struct wish *wishes, size_t n, const str
 		start(t);
 }
 
-void txn_resume(struct engine *e, struct act_log *log)
+void txn_resume(struct engine *e, struct act_log *log, bool was_late)
 {
 	struct txn *t = txn_new(e, log);
 
 	if (!t)
 		return;
 	t->recovered = true;
+	t->was_late = was_late;
 	pthread_mutex_lock(&e->lock);
 	t->next = e->txns;
 	e->txns = t;
