@@ -18,6 +18,7 @@
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
 #include "ops.h"
+#include "serials.h"
 #include "variant.h"
 
 #define GROUP_MAX 1024
@@ -256,6 +257,7 @@ int backend_observe(void *backend, const struct key *devs, size_t n_devs, bool g
 		return fail(err, -rc, "%s cannot be looked at: %s", devs[0].name, strerror(-rc));
 	if (!guards)
 		return 0;
+	serials_of(b, v, a.n);
 	rc = guard_or_fail(b, GUARD_CRITICAL, "what the host itself needs", err);
 	return rc ? rc : guard_or_fail(b, GUARD_HOLDERS, "who holds which device", err);
 }

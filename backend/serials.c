@@ -75,6 +75,12 @@ static bool is_asked(const struct device *dev)
 	return dev->key.bus == BUS_PCI && !dev->facts.serial_known;
 }
 
+/* Bridges are nobody's; a VF's is its PF's: its own config space has none. */
+static bool tells_itself(const struct device *dev)
+{
+	return !dev->facts.physfn[0] && !device_is_bridge(&dev->facts);
+}
+
 /* With the model locked: the next ones whose own config space tells. */
 static size_t collect(struct model *m, struct key v[static BATCH])
 {
@@ -82,8 +88,23 @@ static size_t collect(struct model *m, struct key v[static BATCH])
 	size_t pos = 0, n = 0;
 
 	while (n < BATCH && (dev = model_next(m, &pos)))
-		if (is_asked(dev) && !dev->facts.physfn[0] && !device_is_bridge(&dev->facts))
+		if (is_asked(dev) && tells_itself(dev))
 			v[n++] = dev->key;
+	return n;
+}
+
+/* The same, of these: from *pos on. */
+static size_t collect_of(struct model *m, const struct touched *of, size_t n_of, size_t *pos,
+			 struct key v[static BATCH])
+{
+	size_t n = 0;
+
+	for (; n < BATCH && *pos < n_of; ++*pos) {
+		const struct device *dev = model_find(m, &of[*pos].key);
+
+		if (dev && is_asked(dev) && tells_itself(dev))
+			v[n++] = dev->key;
+	}
 	return n;
 }
 
@@ -134,7 +155,7 @@ static void ask(struct backend *b, const struct key *v, size_t n)
 	out_free(&answer);
 }
 
-/* Bridges are nobody's; a VF's is its PF's: its own config space has none. */
+/* Those that others tell. */
 static void complete(struct model *m)
 {
 	const struct device *dev;
@@ -146,7 +167,7 @@ static void complete(struct model *m)
 		struct device *edit;
 		struct key key;
 
-		if (!is_asked(dev))
+		if (!is_asked(dev) || tells_itself(dev)) /* that one has come meanwhile */
 			continue;
 		if (key_make(BUS_PCI, dev->facts.physfn, &key))
 			pf = model_find(m, &key);
@@ -172,5 +193,20 @@ void serials_run(struct backend *b)
 		if (n)
 			ask(b, v, n);
 	} while (n);
+	complete(b->model);
+}
+
+void serials_of(struct backend *b, const struct touched *of, size_t n_of)
+{
+	struct key v[BATCH];
+	size_t n, pos = 0;
+
+	do {
+		model_lock(b->model);
+		n = collect_of(b->model, of, n_of, &pos, v);
+		model_unlock(b->model);
+		if (n)
+			ask(b, v, n);
+	} while (n == BATCH);
 	complete(b->model);
 }

@@ -4,11 +4,13 @@
 #ifndef PCIDEVFS_BACKEND_SERIALS_H
 #define PCIDEVFS_BACKEND_SERIALS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct backend;
 struct out;
 struct sysfs;
+struct touched;
 
 /* The PCIe Device Serial Number in this config space, 0 when it has none. Only the chain of extended
  * capabilities is read. */
@@ -20,5 +22,7 @@ int serials_scan(const struct sysfs *s, char *addresses, struct out *ret);
 
 /* Looks for those not looked for yet, into the model. */
 void serials_run(struct backend *b);
+/* Only for these: what is asked of a card that has just come must know who it is. */
+void serials_of(struct backend *b, const struct touched *of, size_t n_of);
 
 #endif
