@@ -96,7 +96,7 @@ const struct attr attrs_root[] = {
 	{ .name = "log", .id = 7, .mode = 0444, .flags = ATTR_SNAPSHOT, .bits = CH_LOG,
 	  .show = log_show, .since = "0.1",
 	  .help = "the last writes and their verdicts: seq= time= id= file= value= pid= uid= comm= "
-		  "result= text=" },
+		  "result= text=; opener= where another user opened the file: his rights counted" },
 	{ .name = "last_error", .id = 8, .mode = 0444, .bits = CH_LOG, .show = last_error_show,
 	  .since = "0.1", .help = "as in a device directory, for files of the root" },
 	{ .name = "health", .id = 9, .mode = 0444, .flags = ATTR_SLOW, .show = health_show,

@@ -317,12 +317,14 @@ void job_ended(struct ctl_job *job)
 	drive(job);
 }
 
-static struct ctl_job *job_new(struct tree *t, const struct node *n, const char *buf, size_t size)
+static struct ctl_job *job_new(struct tree *t, const struct node *n, uint64_t fh, const char *buf, size_t size)
 {
-	struct ctl_job *job = calloc(1, sizeof(*job) + size);
+	const struct open_file *file = files_get(t->files, fh);
+	struct ctl_job *job = file ? calloc(1, sizeof(*job) + size) : NULL;
 
 	if (!job)
 		return NULL;
+	job->creds = file->creds;
 	job->tree = t;
 	job->ino = n->ino;
 	job->size = size;
@@ -337,7 +339,7 @@ static struct ctl_job *job_new(struct tree *t, const struct node *n, const char 
 static struct ctl_job *orphan(struct tree *t, const struct node *n, const struct ctl *ctl)
 {
 	const struct ctl_state *s = ctl_now(ctl);
-	struct ctl_job *job = s->writer ? job_new(t, n, "", 0) : NULL;
+	struct ctl_job *job = s->writer ? job_new(t, n, ctl->fh, "", 0) : NULL;
 	int verdict;
 
 	if (!job)
@@ -393,7 +395,7 @@ static void refuse(struct ctl_job *job, struct tree *t, struct fuse_req *req, ui
 void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint64_t fh, const char *buf,
 	       size_t size, uint32_t journal_slot)
 {
-	struct ctl_job *job = job_new(t, n, buf, size), *first = NULL;
+	struct ctl_job *job = job_new(t, n, fh, buf, size), *first = NULL;
 	struct ctl_files *c = t->ctl;
 	bool joined = false;
 
@@ -404,7 +406,7 @@ void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint6
 	job->req = req;
 	job->unique = t->conf.unique() & ~UNIQUE_RESENT;
 	job->journal_slot = journal_slot;
-	job->who = write_actor(req, job->unique);
+	job->who = write_actor(req, job->unique, &job->creds);
 	pthread_mutex_lock(&c->lock);
 	job->ctl = ctls_find(c->store, fh);
 	if (job->ctl) {

@@ -19,8 +19,7 @@ static struct lines_of lines_of(struct ctl_job *job)
 		.tree = job->tree,
 		.file = "ctl",
 		.home = job->has_home ? &job->home : NULL,
-		.req = job->req,
-		.who = &job->who,
+		.who = &job->creds,
 	};
 }
 
@@ -230,7 +229,7 @@ static bool run_force(struct ctl_job *job)
 	const struct lines_of of = lines_of(job);
 	struct target at;
 
-	if (job->who.uid)
+	if (job->creds.uid)
 		fail(&job->err, EPERM, "ctl: force is for root; the host needs what it would take away");
 	else
 		line_target(&of, job->arg, &at, &job->err);

@@ -17,7 +17,7 @@
 #define PLACE_BITS 24
 #define NOWHERE UINT32_MAX
 #define CHAINS 1024
-#define FILES_ABI 1
+#define FILES_ABI 2
 
 struct region {
 	union {
@@ -190,7 +190,8 @@ static uint32_t take_place(struct files *f)
 	return f->r->used++;
 }
 
-uint64_t files_open(struct files *f, uint64_t node, uint64_t unique, const struct cursor *at)
+uint64_t files_open(struct files *f, uint64_t node, uint64_t unique, const struct creds *creds,
+		    const struct cursor *at)
 {
 	struct open_file *file;
 	uint64_t fh = 0;
@@ -207,6 +208,7 @@ uint64_t files_open(struct files *f, uint64_t node, uint64_t unique, const struc
 			.node = node,
 			.opened_by = unique & ~UNIQUE_RESENT,
 			.changed = true,
+			.creds = *creds,
 		};
 		if (at)
 			file->at = file->before = *at;

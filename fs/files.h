@@ -21,6 +21,17 @@ struct region_head;
 
 extern const struct region_head files_layout;
 
+/* Who opened a file. As in the kernel, his rights count for as long as it is open, whoever writes: so a
+ * shell that was started by sudo can hand on what it opened, and a program of root cannot be made to
+ * write what another one opened. */
+#define CREDS_GROUPS 64
+struct creds {
+	uid_t uid;
+	gid_t gid;
+	uint32_t n_groups; /* supplementary; those beyond CREDS_GROUPS count for nothing */
+	gid_t groups[CREDS_GROUPS];
+};
+
 /* Where a stream's reader stands. */
 struct cursor {
 	uint64_t pos;	       /* in the ring */
@@ -39,6 +50,7 @@ struct open_file {
 	uint64_t len;	 /* of the text at the last read from offset 0 */
 	uint64_t read_by; /* the last read of a stream, and where it began: for when it is sent again */
 	struct cursor at, before;
+	struct creds creds; /* does not change */
 };
 
 /* A later process (first 0) finds all files changed. */
@@ -48,7 +60,8 @@ void files_use(struct files *f, int fuse_fd); /* where notifications are written
 
 /* unique: of the OPEN request, with its UNIQUE_RESENT bit. at: for a stream, else NULL. Returns the
  * file handle, never 0; 0 when there are too many. */
-uint64_t files_open(struct files *f, uint64_t node, uint64_t unique, const struct cursor *at);
+uint64_t files_open(struct files *f, uint64_t node, uint64_t unique, const struct creds *creds,
+		    const struct cursor *at);
 void files_release(struct files *f, uint64_t fh);
 /* NULL when it is none of ours. Good until its release. */
 struct open_file *files_get(struct files *f, uint64_t fh);

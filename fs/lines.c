@@ -117,8 +117,8 @@ static int judge(const struct lines_of *of, const struct target *at, const char 
 
 	r = r ? r : find_row(of, &dev, file, &row, err);
 	if (!r && of->who)
-		r = unborn ? rights_check_unborn(of->tree, of->req, of->who, row, err) :
-			     rights_check(of->tree, of->req, of->who, &dev, row, err);
+		r = unborn ? rights_check_unborn(of->tree, of->who, row, err) :
+			     rights_check(of->tree, of->who, &dev, row, err);
 	r = r ? r : row->store(&s, value, ret, err);
 	ret->dev = at->dev;
 	ret->virtfn = at->virtfn;

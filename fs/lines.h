@@ -8,10 +8,9 @@
 
 #include "pcidevfs/plan.h"
 
-struct actor;
 struct attr;
+struct creds;
 struct err;
-struct fuse_req;
 struct tree;
 
 /* Whose lines they are. */
@@ -19,9 +18,7 @@ struct lines_of {
 	struct tree *tree;
 	const char *file;	 /* that they are written to: "ctl", "plan" */
 	const struct key *home; /* in a device's directory lines name no device; NULL: the root */
-	/* Whose rights count; who NULL: nobody's are asked for. */
-	struct fuse_req *req;
-	const struct actor *who;
+	const struct creds *who; /* whose rights count; NULL: nobody's are asked for */
 };
 
 /* What a text names: a device, or its VF that may not be there yet. */

@@ -72,7 +72,7 @@ static void forget_owners(struct tree *t, const struct node *n)
 static int keep(struct owner_job *job)
 {
 	const struct owner_wish is = { job->own.uid, job->own.gid, job->own.mode };
-	const struct actor who = write_actor(job->req, 0);
+	const struct actor who = write_actor(job->req, 0, NULL);
 	const char *file = job->n.row ? job->n.row->name : "";
 	struct err err = { 0 };
 	char value[64];

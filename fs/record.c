@@ -77,6 +77,8 @@ static void log_verdict(struct tree *t, const char *id, const char *file, const 
 	out_pair(&o, "file", file);
 	out_pair(&o, "value", value[0] ? value : "none");
 	out_printf(&o, " pid=%d uid=%u", (int)who->pid, (unsigned int)who->uid);
+	if (who->opener != who->uid)
+		out_printf(&o, " opener=%u", (unsigned int)who->opener);
 	out_pair(&o, "comm", who->comm[0] ? who->comm : "none");
 	out_pair(&o, "result", err_name(err->code));
 	out_pair(&o, "text", text);

@@ -4,22 +4,26 @@
 #ifndef FS_RIGHTS_H
 #define FS_RIGHTS_H
 
-struct actor;
+#include <stdbool.h>
+
 struct attr;
+struct creds;
 struct device;
 struct err;
 struct fuse_req;
 struct tree;
 
+/* Who sent this request; with_groups: his supplementary groups too, which takes a look into /proc. */
+void rights_creds(struct fuse_req *req, bool with_groups, struct creds *ret);
+
 /* May who write this row of dev and, where a write binds the IOMMU group (ATTR_GROUP), of every member?
- * 0 or -EACCES with the sentence. req: who asks, for the supplementary groups; NULL: none are known. */
-int rights_check(struct tree *t, struct fuse_req *req, const struct actor *who, const struct device *dev,
-		 const struct attr *row, struct err *err);
+ * 0 or -EACCES with the sentence. */
+int rights_check(struct tree *t, const struct creds *who, const struct device *dev, const struct attr *row,
+		 struct err *err);
 /* The same for a device that is not there yet: owner and mode are those that files are born with. */
-int rights_check_unborn(struct tree *t, struct fuse_req *req, const struct actor *who, const struct attr *row,
-			struct err *err);
+int rights_check_unborn(struct tree *t, const struct creds *who, const struct attr *row, struct err *err);
 /* Only the other members of the group: the kernel has checked the file that was opened. */
-int rights_check_group(struct tree *t, struct fuse_req *req, const struct actor *who,
-		       const struct device *dev, const struct attr *row, struct err *err);
+int rights_check_group(struct tree *t, const struct creds *who, const struct device *dev,
+		       const struct attr *row, struct err *err);
 
 #endif

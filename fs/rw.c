@@ -15,6 +15,7 @@
 #include "internal.h"
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
+#include "rights.h"
 #include "stream.h"
 #include "worker.h"
 
@@ -30,8 +31,10 @@ static bool may_open(struct tree *t, const struct node *n, int flags)
 	return !writes || (st.st_mode & 0222 && row_writable(n->row));
 }
 
-static int open_node(struct tree *t, const struct node *n, struct fuse_file_info *fi)
+static int open_node(struct tree *t, fuse_req_t req, const struct node *n, struct fuse_file_info *fi)
 {
+	bool writes = (fi->flags & O_ACCMODE) != O_RDONLY;
+	struct creds who;
 	struct cursor at;
 
 	if (node_is_dir(n))
@@ -51,9 +54,9 @@ static int open_node(struct tree *t, const struct node *n, struct fuse_file_info
 		fi->nonseekable = 1;
 		at = stream_start(t->stream, atomic_load(&t->heard));
 	}
-	fi->fh = files_open(t->files, n->ino, t->conf.unique(), fi->nonseekable ? &at : NULL);
-	if (fi->fh && n->row->flags & ATTR_CTL && (fi->flags & O_ACCMODE) != O_RDONLY &&
-	    !ctl_open(t->ctl, fi->fh)) {
+	rights_creds(req, writes && n->row->flags & (ATTR_CTL | ATTR_GROUP), &who);
+	fi->fh = files_open(t->files, n->ino, t->conf.unique(), &who, fi->nonseekable ? &at : NULL);
+	if (fi->fh && n->row->flags & ATTR_CTL && writes && !ctl_open(t->ctl, fi->fh)) {
 		files_release(t->files, fi->fh);
 		fi->fh = 0;
 	}
@@ -92,7 +95,7 @@ void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	int r = node_get(t, ino, &n);
 
 	if (!r)
-		r = open_node(t, &n, fi);
+		r = open_node(t, req, &n, fi);
 	if (r) {
 		fuse_reply_err(req, -r);
 		return;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fuse_lowlevel.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,21 +42,48 @@ int write_text(const char *file, const char *buf, size_t size, char text[static 
 	return 0;
 }
 
-struct actor write_actor(fuse_req_t req, uint64_t tag)
+/* Returns how much; text is ended. */
+static size_t read_proc(pid_t pid, const char *file, char *text, size_t size)
 {
-	const struct fuse_ctx *ctx = fuse_req_ctx(req);
-	struct actor who = { .uid = ctx->uid, .gid = ctx->gid, .pid = ctx->pid, .tag = tag };
 	char path[64];
 	ssize_t n = -1;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)who.pid);
-	fd = who.pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	fd = pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	if (fd >= 0) {
-		n = read(fd, who.comm, sizeof(who.comm) - 1);
+		n = read(fd, text, size - 1);
 		close(fd);
 	}
-	who.comm[n > 0 ? n - (who.comm[n - 1] == '\n') : 0] = '\0';
+	text[n > 0 ? n : 0] = '\0';
+	return n > 0 ? (size_t)n : 0;
+}
+
+/* The kernel names the thread. */
+static pid_t process_of(pid_t thread)
+{
+	char status[1024];
+	uint64_t pid;
+	char *line;
+
+	read_proc(thread, "status", status, sizeof(status));
+	line = strstr(status, "\nTgid:\t");
+	if (!line)
+		return thread;
+	line += strlen("\nTgid:\t");
+	line[strspn(line, "0123456789")] = '\0';
+	return parse_u64(line, INT_MAX, &pid) ? thread : (pid_t)pid;
+}
+
+struct actor write_actor(fuse_req_t req, uint64_t tag, const struct creds *opened)
+{
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+	struct actor who = { .uid = ctx->uid, .pid = process_of(ctx->pid), .tag = tag };
+	size_t n = read_proc(who.pid, "comm", who.comm, sizeof(who.comm));
+
+	who.opener = opened ? opened->uid : who.uid;
+	if (n && who.comm[n - 1] == '\n')
+		who.comm[n - 1] = '\0';
 	return who;
 }
 
@@ -110,10 +138,10 @@ static int submit(struct tree *t, fuse_req_t req, uint32_t slot, size_t size, co
 	return 0;
 }
 
-static void carry_out(struct tree *t, fuse_req_t req, const struct node *n, const char *buf, size_t size,
-		      uint32_t slot)
+static void carry_out(struct tree *t, fuse_req_t req, const struct node *n, const struct creds *opened,
+		      const char *buf, size_t size, uint32_t slot)
 {
-	const struct actor who = write_actor(req, t->conf.unique() & ~UNIQUE_RESENT);
+	const struct actor who = write_actor(req, t->conf.unique() & ~UNIQUE_RESENT, opened);
 	char text[WRITE_MAX + 1] = "";
 	struct wish wish = { 0 };
 	struct err err = { 0 };
@@ -122,7 +150,7 @@ static void carry_out(struct tree *t, fuse_req_t req, const struct node *n, cons
 	if (!r)
 		r = n->row->store(&n->subject, text, &wish, &err);
 	if (!r && n->subject.dev)
-		r = rights_check_group(t, req, &who, &n->dev, n->row, &err);
+		r = rights_check_group(t, opened, &n->dev, n->row, &err);
 	if (!r && wish.file[0])
 		r = submit(t, req, slot, size, &wish, &who);
 	if (!r && wish.file[0])
@@ -140,6 +168,7 @@ void file_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, of
 		struct fuse_file_info *fi)
 {
 	struct tree *t = fuse_req_userdata(req);
+	const struct open_file *file = files_get(t->files, fi->fh);
 	struct node n;
 	uint32_t slot;
 	int result;
@@ -147,6 +176,8 @@ void file_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, of
 	(void)off;
 	if (node_get(t, ino, &n))
 		fuse_reply_err(req, ENODEV);
+	else if (!file)
+		fuse_reply_err(req, ESTALE);
 	else if (!row_writable(n.row))
 		fuse_reply_err(req, EIO);
 	else if (!size)
@@ -156,5 +187,5 @@ void file_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, of
 	else if (n.row->flags & ATTR_CTL)
 		ctl_write(t, req, &n, fi->fh, buf, size, slot);
 	else
-		carry_out(t, req, &n, buf, size, slot);
+		carry_out(t, req, &n, &file->creds, buf, size, slot);
 }

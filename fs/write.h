@@ -7,6 +7,7 @@
 
 #include "pcidevfs/txn.h"
 
+struct creds;
 struct err;
 struct fuse_req;
 
@@ -17,7 +18,7 @@ struct fuse_req;
 int write_text(const char *file, const char *buf, size_t size, char text[static WRITE_MAX + 1],
 	       struct err *err);
 
-/* Who sent this request. */
-struct actor write_actor(struct fuse_req *req, uint64_t tag);
+/* Who sent this request. opened: who opened the file that it is for; NULL: the same. */
+struct actor write_actor(struct fuse_req *req, uint64_t tag, const struct creds *opened);
 
 #endif

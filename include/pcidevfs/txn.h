@@ -24,7 +24,7 @@ struct region_head;
 /* Who asks; for the log and for rights. */
 struct actor {
 	uid_t uid;
-	gid_t gid;
+	uid_t opener; /* who opened the file: whose rights count */
 	pid_t pid;
 	char comm[32];
 	uint64_t tag; /* of the request, 0 none: sent again after a crash, it gets the verdict it had */

@@ -20,6 +20,7 @@ struct wakeup {
 	struct fuse_notify_poll_wakeup_out out;
 };
 
+static const struct creds nobody = { .uid = 65534, .gid = 65534 };
 static void *space;
 static int conn[2];
 
@@ -53,7 +54,7 @@ static uint64_t woken(void)
 DEFINE_TEST(polls_as_sysfs)
 {
 	struct files *f = start(1);
-	uint64_t fh = files_open(f, 77, 1000, NULL);
+	uint64_t fh = files_open(f, 77, 1000, &nobody, NULL);
 	struct open_file *file = files_get(f, fh);
 
 	CHECK(file);
@@ -75,12 +76,12 @@ DEFINE_TEST(polls_as_sysfs)
 DEFINE_TEST(polls_are_woken_by_the_next_process)
 {
 	struct files *f = start(1);
-	uint64_t a = files_open(f, 77, 1000, NULL), b = files_open(f, 77, 1001, NULL);
+	uint64_t a = files_open(f, 77, 1000, &nobody, NULL), b = files_open(f, 77, 1001, &nobody, NULL);
 
 	files_seen(f, files_get(f, a));
 	files_poll(f, files_get(f, a), 5);
 	files_seen(f, files_get(f, b));
-	files_release(f, files_open(f, 77, 1002, NULL));
+	files_release(f, files_open(f, 77, 1002, &nobody, NULL));
 	files_free(f);
 	f = start(0);
 	CHECK(files_poll(f, files_get(f, b), 0));
@@ -99,13 +100,13 @@ DEFINE_TEST(polls_are_woken_by_the_next_process)
 DEFINE_TEST(files_open_sent_again_is_one_file)
 {
 	struct files *f = start(1);
-	uint64_t a = files_open(f, 1, 1000, NULL), b;
+	uint64_t a = files_open(f, 1, 1000, &nobody, NULL), b;
 
-	CHECK_EQ(files_open(f, 1, 1000 | UNIQUE_RESENT, NULL), a);
-	b = files_open(f, 1, 1001 | UNIQUE_RESENT, NULL);
+	CHECK_EQ(files_open(f, 1, 1000 | UNIQUE_RESENT, &nobody, NULL), a);
+	b = files_open(f, 1, 1001 | UNIQUE_RESENT, &nobody, NULL);
 	CHECK(b && b != a);
 	files_release(f, a);
-	CHECK(files_open(f, 1, 1002, NULL) != a); /* its place, another handle */
+	CHECK(files_open(f, 1, 1002, &nobody, NULL) != a); /* its place, another handle */
 	CHECK(!files_get(f, a));
 	CHECK(!files_get(f, 0));
 	CHECK(!files_get(f, ~0ull));
@@ -118,7 +119,7 @@ DEFINE_TEST(files_many)
 	uint64_t fh[5000];
 
 	for (int i = 0; i < 5000; i++)
-		CHECK((fh[i] = files_open(f, (uint64_t)i % 7, (uint64_t)i, NULL)));
+		CHECK((fh[i] = files_open(f, (uint64_t)i % 7, (uint64_t)i, &nobody, NULL)));
 	for (int i = 0; i < 5000; i += 2)
 		files_release(f, fh[i]);
 	for (int i = 1; i < 5000; i += 2) {
