@@ -28,6 +28,7 @@
 enum {
 	NO_START_MS = 5000, /* until what could not be started at all is tried again */
 	NUDGE_MS = 20,
+	SPARE_MS = 20, /* behind the first answer, which it must not delay */
 	END_GRACE_MS = 35000,  /* the longest step of an act may take 30 s (unbind) */
 	LEAVE_GRACE_MS = 5000, /* what is not done then, the successor carries on */
 	BACK_ENDS = 3,	       /* of a new program that never served, then the former one returns */
@@ -43,6 +44,8 @@ struct holder {
 	int status; /* of the process, once finished is set */
 	bool finished;
 	struct server server;
+	struct server spare; /* the next one, loaded and asleep */
+	uint64_t spare_at;   /* now_ms() of its start; 0 none is wanted */
 	struct takeover takeover;
 	struct handover next; /* what the next serving process is told */
 	struct retry retry;
@@ -66,12 +69,28 @@ static void start_server(struct holder *h)
 	struct err err = { 0 };
 
 	h->next.generation++;
-	if (!server_start(&h->server, h->o, h->path, &h->next, fds, &err))
+	h->spare_at = 0;
+	h->server = h->spare;
+	h->spare = server_none;
+	if (h->server.pid && !server_go(&h->server, &h->next, fds, &err))
+		return;
+	if (!server_start(&h->server, h->o, h->path, &err) &&
+	    !server_go(&h->server, &h->next, fds, &err))
 		return;
 	say(&err);
 	h->start_at = now_ms() + NO_START_MS;
 	if (!h->mounted)
 		finish(h, 1);
+}
+
+/* Only behind one that served: what cannot even be loaded must not be tried again and again. */
+static void start_spare(struct holder *h)
+{
+	struct err err = { 0 };
+
+	h->spare_at = 0;
+	if (server_start(&h->spare, h->o, h->path, &err))
+		say(&err);
 }
 
 static void begin_end(struct holder *h)
@@ -175,6 +194,7 @@ static void on_serving(struct holder *h)
 	char text[ERR_TEXT];
 
 	h->server.served = true;
+	h->spare_at = now_ms() + SPARE_MS;
 	if (h->takeover.state != TAKEOVER_STARTED)
 		return;
 	snprintf(text, sizeof(text), "pcidevfsd " VERSION " serves %.300s now (pid %d, as before)",
@@ -261,6 +281,7 @@ static void go_back(struct holder *h)
 	takeover_say(&h->takeover, REPORT_REFUSED, "the new program fails to serve; the former one "
 		     "goes on");
 	takeover_clear(&h->takeover);
+	server_drop(&h->spare);
 	e.conn = -1;
 	takeover_exec(h->former, &e, h->o, h->path);
 	close(h->former);
@@ -274,6 +295,7 @@ static void hand_over(struct holder *h)
 	char text[ERR_TEXT];
 	int r;
 
+	server_drop(&h->spare); /* it is what we are, not what we shall be */
 	e.former = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	r = takeover_exec(h->takeover.exe, &e, &h->takeover.o, h->path);
 	if (e.former >= 0)
@@ -319,6 +341,8 @@ static int pause_of(const struct holder *h)
 		return NUDGE_MS;
 	if (!h->server.pid)
 		until = h->start_at;
+	else if (h->spare_at)
+		until = h->spare_at;
 	if (h->takeover.state == TAKEOVER_CALLED || h->takeover.state == TAKEOVER_ASKING)
 		until = h->takeover.until < until ? h->takeover.until : until;
 	if (until == UINT64_MAX)
@@ -336,6 +360,7 @@ static void turn(struct holder *h)
 		{ h->listen, POLLIN, 0 },
 		{ t->state == TAKEOVER_CALLED ? t->conn : -1, POLLIN, 0 },
 		{ t->state == TAKEOVER_ASKING ? t->pidfd : -1, POLLIN, 0 },
+		{ h->spare.pidfd, POLLIN, 0 },
 	};
 
 	if (poll(p, ARRAY_SIZE(p), pause_of(h)) < 0)
@@ -353,10 +378,14 @@ static void turn(struct holder *h)
 		takeover_ask(&h->takeover, h->o, h->path);
 	if (p[5].revents)
 		takeover_verdict(&h->takeover);
+	if (p[6].revents)
+		server_drop(&h->spare);
 	advance_takeover(h);
 	server_nudge(&h->server);
 	if (!h->server.pid && !h->finished && now_ms() >= h->start_at)
 		start_server(h);
+	if (h->spare_at && now_ms() >= h->spare_at)
+		start_spare(h);
 }
 
 static int open_signals(void)
@@ -386,6 +415,7 @@ static int hold(struct holder *h)
 		turn(h);
 	if (h->server.pid)
 		server_stop(&h->server, SERVER_END, 0);
+	server_drop(&h->spare);
 	/* Whoever still waits for an answer gets an error once the last descriptor is closed. */
 	if (h->mounted)
 		mountpoint_detach(h->path, &h->mount);
@@ -414,7 +444,7 @@ static int open_fuse(int *ret, struct err *err)
 static void holder_init(struct holder *h, const struct options *o)
 {
 	*h = (struct holder){ .o = o, .fuse = -1, .stash = -1, .watch = -1, .listen = -1, .former = -1 };
-	h->server.pidfd = h->server.sock = -1;
+	h->server = h->spare = server_none;
 	takeover_init(&h->takeover);
 }
 

@@ -203,6 +203,7 @@ static void *watch(void *ctx)
 	struct daemon *d = ctx;
 	struct err err = { 0 };
 
+	priority_lower();
 	if (hear(d, &err)) {
 		fail_wrap(&err, "changes of the machine are no longer seen");
 		handoff_report(d->sock, REPORT_FAILING, err.text);
@@ -331,12 +332,14 @@ static int serve(const struct options *o)
 	uint64_t sock;
 	int r;
 
-	priority_raise();
+	/* Until it is known what to serve; that may be much later. */
+	prctl(PR_SET_NAME, "pcidevfsd-spare");
 	if (parse_u64(o->serve, 1 << 20, &sock) ||
 	    handoff_recv((int)sock, &d.from, sizeof(d.from), d.fds, HANDOVER_FDS)) {
 		fprintf(stderr, "pcidevfsd: --serve is for pcidevfsd itself\n");
 		return 2;
 	}
+	prctl(PR_SET_NAME, "pcidevfsd");
 	d.sock = (int)sock;
 	d.roots.watch = d.fds[2];
 	fcntl(d.sock, F_SETFD, FD_CLOEXEC);
@@ -410,8 +413,10 @@ int main(int argc, char **argv)
 
 	/* Started by descriptor, we would be called by its number. */
 	prctl(PR_SET_NAME, "pcidevfsd");
-	if (argc > 1 && !strcmp(argv[1], HELPER_ARG))
+	if (argc > 1 && !strcmp(argv[1], HELPER_ARG)) {
+		priority_lower();
 		return backend_helper(argc, argv);
+	}
 	if (options_parse(argc, argv, &o))
 		return 2;
 	if (o.help)

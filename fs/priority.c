@@ -9,20 +9,30 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A slice: Linux 6.12 lets who asks for a shorter one run earlier; older ones ignore it. */
-enum { NICE = -10, SLICE_NS = 200000 };
+/* A slice: since Linux 6.12 who asks for a shorter one runs earlier; older ones ignore it. */
+enum { RAISED = -10, ORDINARY = 0, SLICE_NS = 200000 };
 
-void priority_raise(void)
+static void change(int from, int to)
 {
 	const struct sched_attr attr = {
 		.size = sizeof(attr),
 		.sched_policy = SCHED_NORMAL,
-		.sched_flags = SCHED_FLAG_RESET_ON_FORK,
-		.sched_nice = NICE,
+		.sched_nice = to,
 		.sched_runtime = SLICE_NS,
 	};
 
 	errno = 0;
-	if (syscall(SYS_sched_getscheduler, 0) == SCHED_NORMAL && !getpriority(PRIO_PROCESS, 0) && !errno)
+	if (syscall(SYS_sched_getscheduler, 0) == SCHED_NORMAL && getpriority(PRIO_PROCESS, 0) == from &&
+	    !errno)
 		(void)!syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
+void priority_raise(void)
+{
+	change(ORDINARY, RAISED);
+}
+
+void priority_lower(void)
+{
+	change(RAISED, ORDINARY);
 }

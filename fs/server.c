@@ -17,6 +17,8 @@
 
 enum { YOUNG_MS = 1000 };
 
+const struct server server_none = { .pidfd = -1, .sock = -1 };
+
 void server_child(pid_t holder)
 {
 	sigset_t none;
@@ -44,36 +46,52 @@ static void __attribute__((noreturn)) become_server(const struct options *o, con
 	_exit(1);
 }
 
-int server_start(struct server *s, const struct options *o, const char *mountpoint,
-		 const struct handover *what, const int fds[HANDOVER_FDS], struct err *err)
+void server_drop(struct server *s)
 {
-	pid_t holder = getpid();
-	int pair[2], r;
-
-	*s = (struct server){ .pidfd = -1, .sock = -1, .since = now_ms() };
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return fail(err, errno, "no socket for the serving process: %s", strerror(errno));
-	s->sock = pair[0];
-	/* The message waits in the socket: the holder never waits for a process that may be dead. */
-	r = handoff_send(s->sock, what, sizeof(*what), fds, HANDOVER_FDS);
-	s->pid = r ? -1 : fork();
-	if (!s->pid)
-		become_server(o, mountpoint, pair[1], holder);
-	r = r ? r : s->pid < 0 ? -errno : 0;
-	close(pair[1]);
-	if (!r) {
-		s->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
-		r = s->pidfd < 0 ? -errno : 0;
-	}
-	if (!r)
-		return 0;
 	if (s->pid > 0) {
 		kill(s->pid, SIGKILL);
 		waitpid(s->pid, NULL, 0);
 	}
-	close(s->sock);
-	*s = (struct server){ .pidfd = -1, .sock = -1 };
+	if (s->pidfd >= 0)
+		close(s->pidfd);
+	if (s->sock >= 0)
+		close(s->sock);
+	*s = server_none;
+}
+
+int server_start(struct server *s, const struct options *o, const char *mountpoint, struct err *err)
+{
+	pid_t holder = getpid();
+	int pair[2], r;
+
+	*s = server_none;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return fail(err, errno, "no socket for the serving process: %s", strerror(errno));
+	s->sock = pair[0];
+	s->pid = fork();
+	if (!s->pid)
+		become_server(o, mountpoint, pair[1], holder);
+	r = s->pid < 0 ? -errno : 0;
+	close(pair[1]);
+	if (!r)
+		s->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
+	if (!r && s->pidfd >= 0)
+		return 0;
+	r = r ? r : -errno;
+	server_drop(s);
 	return fail(err, -r, "cannot start the serving process: %s", strerror(-r));
+}
+
+int server_go(struct server *s, const struct handover *what, const int fds[HANDOVER_FDS], struct err *err)
+{
+	/* The message waits in the socket: the holder never waits for a process that may be dead. */
+	int r = handoff_send(s->sock, what, sizeof(*what), fds, HANDOVER_FDS);
+
+	s->since = now_ms();
+	if (!r)
+		return 0;
+	server_drop(s);
+	return fail(err, -r, "cannot speak to the serving process: %s", strerror(-r));
 }
 
 void server_stop(struct server *s, int how, unsigned int grace_ms)
@@ -126,9 +144,7 @@ enum server_end server_reap(struct server *s, char *ret_how, size_t size)
 	waitpid(s->pid, &status, 0);
 	describe_end(s, status, ret_how, size);
 	how = judge_end(s, status);
-	close(s->pidfd);
-	if (s->sock >= 0)
-		close(s->sock);
-	*s = (struct server){ .pidfd = -1, .sock = -1 };
+	s->pid = 0;
+	server_drop(s);
 	return how;
 }

@@ -20,10 +20,10 @@ struct options;
 #define SERVER_END SIGTERM
 
 struct server {
-	pid_t pid; /* 0: none */
+	pid_t pid; /* 0: none, and no descriptors */
 	int pidfd; /* readable once it is completely gone */
 	int sock;
-	uint64_t since; /* now_ms() of its start */
+	uint64_t since; /* now_ms() when it was told to go */
 	bool served;	/* it said REPORT_SERVING */
 	bool gone;	/* it said REPORT_GONE */
 	int stopping;	  /* by this signal; 0 not */
@@ -31,10 +31,15 @@ struct server {
 	char failing[112]; /* why it is stopped although nobody asked for it; "" it is not */
 };
 
-/* Starts this very program (not what lies at its path by now) with --serve and hands it what
- * and fds. */
-int server_start(struct server *s, const struct options *o, const char *mountpoint,
-		 const struct handover *what, const int fds[HANDOVER_FDS], struct err *err);
+extern const struct server server_none;
+
+/* Starts this very program (not what lies at its path by now) with --serve. It does nothing until it is
+ * told to by server_go(): one that is there in advance need not be loaded when it is waited for. */
+int server_start(struct server *s, const struct options *o, const char *mountpoint, struct err *err);
+/* Hands it what and fds. Where that fails, it is gone. */
+int server_go(struct server *s, const struct handover *what, const int fds[HANDOVER_FDS], struct err *err);
+/* Kills, reaps, frees; one that is none too. */
+void server_drop(struct server *s);
 /* Asks it to end, by SERVER_LEAVE or SERVER_END; after grace_ms it is killed. server_nudge() does
  * both, again and again. */
 void server_stop(struct server *s, int how, unsigned int grace_ms);

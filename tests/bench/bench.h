@@ -32,8 +32,8 @@ static inline double bench_percentile(const double *v, size_t n, double p)
 	return v[i < n ? i : n - 1];
 }
 
-/* The process that serves: the holder's only child. 0 while there is none. */
-static inline int bench_serving(int holder)
+/* The holder's nth child: 0 serves, 1 waits to be the next. 0 while there is none. */
+static inline int bench_child(int holder, int n)
 {
 	char path[64];
 	FILE *f;
@@ -43,10 +43,16 @@ static inline int bench_serving(int holder)
 	f = fopen(path, "re");
 	if (!f)
 		return 0;
-	if (fscanf(f, "%d", &pid) != 1)
-		pid = 0;
+	for (int i = 0; i <= n; i++)
+		if (fscanf(f, "%d", &pid) != 1)
+			pid = 0;
 	fclose(f);
 	return pid;
+}
+
+static inline int bench_serving(int holder)
+{
+	return bench_child(holder, 0);
 }
 
 /* Kills the serving process so often within the time, at random moments; returns how often it did. */
