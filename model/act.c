@@ -186,13 +186,6 @@ static int each_wish(struct txn *t, bool prepare, struct err *err)
 	return r;
 }
 
-static int keep(struct txn *t, bool pending, struct err *err)
-{
-	const struct keeper *k = &t->engine->conf.keeper;
-
-	return k->keep ? k->keep(k->ctx, t->log->wishes, t->log->n_wishes, pending, err) : 0;
-}
-
 static int append_steps(struct txn *t, const struct plan *p, struct err *err)
 {
 	struct act_log *log = t->log;
@@ -233,7 +226,7 @@ static int plan_stage(struct txn *t, bool *ret_more, struct err *err)
 		return fail(err, ENOMEM, "no memory for the act");
 	model_lock(m);
 	for (size_t i = 0; i < t->log->n_wishes; i++)
-		if (!is_met_by_absence(t, &t->log->wishes[i]))
+		if (!is_met_by_absence(t, &t->log->wishes[i]) && !once_is_done(t, &t->log->wishes[i]))
 			wishes[n++] = t->log->wishes[i];
 	r = plan_make(m, t->engine->conf.world.methods, wishes, n, false, &p, err);
 	r = r ? r : plan_refuse_busy(m, p.devices, p.n_devices, t->devices, t->marked ? t->n_devices : 0, err);
@@ -347,7 +340,7 @@ static int settle(struct txn *t, struct err *err)
 	r = r ? r : each_wish(t, false, err);
 	model_publish(m);
 	model_unlock(m);
-	r = r ? r : keep(t, false, err);
+	r = r ? r : act_keep(t, false, err);
 	if (r)
 		return r;
 	model_lock(m);
@@ -376,7 +369,7 @@ static int run_stages(struct txn *t, struct err *err)
 				 t->log->wishes[0].dev.name);
 		r = r ? r : plan_stage(t, &left, err);
 		if (!r && !stage && atomic_load(&t->log->n_steps) > from)
-			r = keep(t, true, err);
+			r = act_keep(t, true, err);
 		r = r ? r : run_steps(t, from, err);
 		if (r)
 			return r;

@@ -96,6 +96,10 @@ struct step *act_run(struct txn *t, struct err *err);
 /* Waits for the late step, takes the act back, frees its devices. */
 void act_finish_late(struct txn *t, struct step *late, struct err *verdict);
 
+/* once.c: was the act that is wished for done already? With the model locked. */
+bool once_is_done(struct txn *t, const struct wish *wish);
+/* once.c: what the keeper is asked to keep of all wishes. */
+int act_keep(struct txn *t, bool pending, struct err *err);
 /* txn.c: from here on the same wishes are a new transaction. */
 void txn_close(struct txn *t);
 /* txn.c, for recovery: runs what a former process left in this log. */

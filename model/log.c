@@ -34,6 +34,7 @@ static struct act_log *find_free(struct logs *l)
 		for (size_t i = 0; i < l->n; i++)
 			if (!l->taken[i] && atomic_load(&l->slots[i].state) == wanted) {
 				l->taken[i] = true;
+				atomic_store(&l->slots[i].state, LOG_FREE);
 				return &l->slots[i];
 			}
 		if (wanted == LOG_ENDED)
@@ -100,7 +101,7 @@ bool logs_verdict(struct logs *l, const struct wish *wishes, size_t n, const str
 	for (size_t i = 0; i < l->n && who->tag && !found; i++) {
 		struct act_log *log = &l->slots[i];
 
-		found = !l->taken[i] && atomic_load(&log->state) == LOG_ENDED && log->who.tag == who->tag &&
+		found = atomic_load(&log->state) == LOG_ENDED && log->who.tag == who->tag &&
 			log_is_for(log, wishes, n);
 		if (found)
 			*ret = log->err;

@@ -17,10 +17,10 @@ static const struct verb *find_verb(const struct engine *e, const char *name)
 }
 
 /* A step that was begun may have been done: undoing what never happened does nothing, as long as it is known
- * how it was before. */
+ * how it was before. What cannot be undone counts as done only when that is known. */
 static bool maybe_done(const struct step *s, bool running)
 {
-	return s->done || s->late || (running && (s->recorded || !s->verb->records));
+	return s->done || s->late || (running && s->verb->undo && (s->recorded || !s->verb->records));
 }
 
 /* Gives the steps the pointers of this process. Those that were not begun are planned anew. True: one of them

@@ -110,18 +110,32 @@ static struct txn *make(struct engine *e, const struct wish *wishes, size_t n, c
 	return t;
 }
 
-/* Puts the waiter to a transaction of the same wishes, or to a new one: *ret_new. False: no memory. */
+/* With the lock held. One that is about to end is joined only by its own request, sent again. */
+static struct txn *find_same(struct engine *e, const struct wish *wishes, size_t n, const struct actor *who)
+{
+	struct txn *t;
+
+	for (t = e->txns; t; t = t->next)
+		if ((!t->closed || (who->tag && t->log->who.tag == who->tag)) && log_is_for(t->log, wishes, n))
+			break;
+	return t;
+}
+
+/* Puts the waiter to a transaction of the same wishes, or to a new one: *ret_new. False: this very request
+ * has its verdict (err without a code too) or there is no memory (ENOMEM). */
 static bool join_or_make(struct engine *e, const struct wish *wishes, size_t n, const struct actor *who,
-			 struct waiter *w, struct txn **ret_new)
+			 struct waiter *w, struct txn **ret_new, struct err *err)
 {
 	struct txn *t;
 
 	*ret_new = NULL;
 	pthread_mutex_lock(&e->lock);
-	for (t = e->txns; t && (t->closed || !log_is_for(t->log, wishes, n)); t = t->next)
-		;
-	if (!t)
+	t = find_same(e, wishes, n, who);
+	if (!t && !logs_verdict(&e->logs, wishes, n, who, err)) {
 		t = *ret_new = make(e, wishes, n, who);
+		if (!t)
+			fail(err, ENOMEM, "no memory for a transaction");
+	}
 	if (t) {
 		w->next = t->waiters;
 		t->waiters = w;
@@ -148,19 +162,15 @@ void txn_submit(struct engine *e, const struct wish *wishes, size_t n, const str
 	struct waiter *w;
 	struct txn *t;
 
-	if (logs_verdict(&e->logs, wishes, n, who, &err)) {
-		done(ctx, &err);
-		return;
-	}
-	w = malloc(sizeof(*w));
+	if (n > LOG_WISHES)
+		fail(&err, E2BIG, "a transaction has at most %d wishes, this one %zu", LOG_WISHES, n);
+	w = err.code ? NULL : malloc(sizeof(*w));
 	if (w)
 		*w = (struct waiter){ .done = done, .ctx = ctx };
-	if (!w || !join_or_make(e, wishes, n, who, w, &t)) {
+	else if (!err.code)
+		fail(&err, ENOMEM, "no memory for a transaction");
+	if (!w || !join_or_make(e, wishes, n, who, w, &t, &err)) {
 		free(w);
-		if (n > LOG_WISHES)
-			fail(&err, E2BIG, "a transaction has at most %d wishes, this one %zu", LOG_WISHES, n);
-		else
-			fail(&err, ENOMEM, "no memory for a transaction");
 		done(ctx, &err);
 		return;
 	}

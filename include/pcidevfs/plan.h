@@ -45,7 +45,7 @@ struct verb {
 	bool remakes; /* undo brings devices back that run took away */
 	/* Does it. Returns 0 or -errno with the sentence. */
 	int (*run)(void *backend, struct step *step, unsigned int deadline_ms, struct err *err);
-	/* Takes it back, from what the step recorded. NULL: nothing to take back. */
+	/* Takes it back, from what the step recorded. NULL: there is nothing to take back, or no way. */
 	int (*undo)(void *backend, struct step *step, unsigned int deadline_ms, struct err *err);
 };
 
@@ -80,6 +80,9 @@ struct method {
 	const char *file;
 	int rank;     /* a parent's is lower than its children's; from 1 */
 	bool barrier; /* what comes after is planned only when this is done and observed */
+	/* The wish is for an act and not for a state: it is met once this step was done, nothing of it is kept,
+	 * and it is planned anew however often it was done before. */
+	const struct verb *once;
 	bool guarded; /* who holds the device and whether the host needs it is asked before planning */
 	bool (*can)(const struct device *dev);
 	/* Does this wish take something away? NULL: never. */

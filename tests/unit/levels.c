@@ -58,7 +58,8 @@ static int level_undo(void *backend, struct step *s, unsigned int deadline_ms, s
 }
 
 static const struct verb level_verb = { .name = "level", .records = true, .deadline_ms = 1000, .run = level_run, .undo = level_undo };
-static const struct verb *const verbs[] = { &level_verb, NULL };
+static const struct verb pulse_verb;
+static const struct verb *const verbs[] = { &level_verb, &pulse_verb, NULL };
 
 /* numa_node stands for the level the kernel was last seen to have */
 static int level_expand(struct model *m, const struct wish *w, struct plan *p, struct err *err)
@@ -123,7 +124,32 @@ static int top_expand(struct model *m, const struct wish *w, struct plan *p, str
 }
 
 static const struct method top_method = { .file = "top", .rank = 2, .expand = top_expand };
-static const struct method *const methods[] = { &level_method, &top_method, NULL };
+/* "pulse" is an act and no state. */
+static int pulse_run(void *backend, struct step *s, unsigned int deadline_ms, struct err *err)
+{
+	(void)backend;
+	(void)deadline_ms;
+	(void)err;
+	kernel.pulses++;
+	if (die_at == index_of(&s->dev)) {
+		s->done = die_after; /* as if the engine had noted it */
+		kill(getpid(), SIGKILL);
+	}
+	return 0;
+}
+
+static const struct verb pulse_verb = { .name = "pulse", .deadline_ms = 1000, .run = pulse_run };
+
+static int pulse_expand(struct model *m, const struct wish *w, struct plan *p, struct err *err)
+{
+	int r = plan_touch(p, &w->dev, err);
+
+	(void)m;
+	return r ? r : plan_step(p, &pulse_verb, &w->dev, "1", err);
+}
+
+static const struct method pulse_method = { .file = "pulse", .rank = 1, .once = &pulse_verb, .expand = pulse_expand };
+static const struct method *const methods[] = { &level_method, &top_method, &pulse_method, NULL };
 
 static int disk_keep(void *ctx, const struct wish *wishes, size_t n, bool pending, struct err *err)
 {
@@ -231,7 +257,7 @@ void world_reset(void)
 	kernel.fail_at = kernel.undo_fails_at = -1;
 	kernel.fail_code = EIO;
 	kernel.wrong_result = false;
-	kernel.started = 0;
+	kernel.started = kernel.pulses = 0;
 	disk.pending = disk.kept = disk.fail_pending = disk.fail_kept = 0;
 	pthread_mutex_init(&kernel.gate, NULL);
 }

@@ -22,7 +22,7 @@ struct shared_world {
 	_Atomic int fail_code;
 	_Atomic int undo_fails_at;
 	_Atomic bool wrong_result;
-	_Atomic int started;
+	_Atomic int started, pulses;
 	pthread_mutex_t gate; /* held by a test: steps wait */
 };
 extern struct shared_world *shared; /* by the processes of a test */

@@ -289,6 +289,67 @@ DEFINE_TEST(wishes_are_planned_in_stages)
 	bench_stop(&b);
 }
 
+static void pulse(struct bench *b, const char *level, const char *top, struct verdict *v)
+{
+	struct wish w[3] = { { .dev = dev_key(0), .file = "pulse", .value = "1" },
+			     { .dev = dev_key(0), .file = "level" },
+			     { .dev = dev_key(1), .file = "top" } };
+
+	STR_COPY(w[1].value, level);
+	STR_COPY(w[2].value, top);
+	*v = (struct verdict){ 0 };
+	txn_submit(b->e, w, level[0] ? 3 : 1, &(struct actor){ .tag = 7 }, told, v);
+	await(v);
+	CHECK_EQ(v->err.code, 0);
+}
+
+/* What is an act and no state is done once for each wish, however many stages there are, and not kept. */
+DEFINE_TEST(an_act_is_done_once_each_time)
+{
+	struct bench b = { 0 };
+	struct verdict v;
+
+	world_reset();
+	bench_start(&b);
+	pulse(&b, "", "", &v);
+	CHECK_EQ(kernel.pulses, 1);
+	CHECK_EQ(disk.pending + disk.kept, 0);
+	pulse(&b, "5", "x", &v);
+	CHECK_EQ(kernel.pulses, 2);
+	CHECK_EQ(kernel.level[0], 5);
+	CHECK(disk.kept);
+	bench_stop(&b);
+}
+
+/* Killed after the act was noted: the next process does not do it again. */
+DEFINE_TEST(an_act_that_was_done_is_not_done_again)
+{
+	for (int after = 0; after < 2; after++) {
+		struct bench b = { 0 };
+		struct verdict v;
+		pid_t pid;
+
+		world_reset();
+		bench_start(&b);
+		bench_stop(&b);
+		pid = fork();
+		if (!pid) {
+			die_at = 0;
+			die_after = after;
+			bench_start(&b);
+			pulse(&b, "", "", &v);
+			_exit(0);
+		}
+		CHECK_EQ(waitpid(pid, NULL, 0), pid);
+		CHECK_EQ(kernel.pulses, 1);
+		bench_start(&b);
+		engine_recover(b.e);
+		pulse(&b, "", "", &v); /* sent again */
+		CHECK_EQ(kernel.pulses, after ? 1 : 2);
+		bench_stop(&b);
+	}
+}
+
 DEFINE_TEST(check_prints_and_does_nothing)
 {
 	struct bench b = { 0 };
