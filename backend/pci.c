@@ -111,7 +111,7 @@ static const struct {
 	{ "vendor", read_ids },	       { "numa_node", read_numa },
 	{ "boot_vga", read_boot_vga }, { "sriov_totalvfs", read_total_vfs },
 	{ "sriov_drivers_autoprobe", read_autoprobe },
-	{ "reset", read_reset },       { "reset_method", read_reset },
+	{ "reset", read_reset },
 	{ "driver", read_driver },     { "physfn", read_physfn },
 	{ "iommu_group", read_group }, { "vfio-dev", read_cdev },
 };

@@ -117,6 +117,16 @@ static int refuse_vf(const struct question *q, struct err *err)
 		    pf->facts.driver);
 }
 
+int refuse_use(struct model *m, const struct device *dev, const struct wish *wish, const struct plan *plan,
+	       struct err *err)
+{
+	const struct question q = { m, dev, dev, wish, plan };
+	int rc = refuse_critical(&q, err);
+
+	rc = rc ? rc : refuse_pf(&q, err);
+	return rc ? rc : refuse_held(&q, err);
+}
+
 /* In the order in which they are told: what no waiting mends comes first. */
 static int (*const refusals[])(const struct question *q, struct err *err) = {
 	refuse_critical, refuse_vf, refuse_claimed, refuse_pf, refuse_held,

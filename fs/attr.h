@@ -137,6 +137,10 @@ const struct obj_type *obj_type(unsigned int kind);
 enum obj_kind kind_of_bus(int bus); /* OBJ_ROOT: it has no directory */
 /* All rows of such an object, those of other tables included (buses, views); NULL behind the last. */
 const struct attr *row_at(enum obj_kind kind, size_t i);
+static inline int row_readable(const struct attr *row)
+{
+	return row->show || row->flags & (ATTR_CTL | ATTR_STREAM);
+}
 static inline int row_writable(const struct attr *row)
 {
 	return row->store || row->flags & ATTR_CTL;

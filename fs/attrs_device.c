@@ -139,6 +139,19 @@ static int claim_store(const struct subject *s, const char *text, struct wish *r
 	return 0;
 }
 
+static int reset_store(const struct subject *s, const char *text, struct wish *ret, struct err *err)
+{
+	bool yes = false, flag = !parse_bool(text, &yes);
+
+	if (!text[0] || (flag && !yes))
+		return fail(err, EINVAL, "reset: write 1, or the name of who claims %s", s->dev->key.name);
+	*ret = (struct wish){ .dev = s->dev->key };
+	STR_COPY(ret->file, "reset");
+	if (!STR_COPY(ret->value, flag ? "1" : text))
+		return fail(err, EINVAL, "reset: a name has at most %d characters", CLAIM_NAME - 1);
+	return 0;
+}
+
 static void state_show(const struct subject *s, struct out *o)
 {
 	line(o, state_name(s->dev->state));
@@ -256,6 +269,10 @@ const struct attr attrs_device[] = {
 	  .help = "how libvirt takes it: a hostdev element, managed='no'; none while it is not claimed" },
 	{ .name = "qemu", .id = 26, .mode = 0444, .caps = CAP_CLAIM, .bits = CH_CLAIM, .show = qemu_show,
 	  .since = "0.1", .help = "how QEMU takes it: its arguments; none while it is not claimed" },
+	{ .name = "reset", .id = 28, .mode = 0220, .caps = CAP_CLAIM | CAP_RESET, .store = reset_store,
+	  .since = "0.1",
+	  .help = "1 resets the function as the kernel can, the claimant's name one that is claimed; not while the "
+		  "host needs it, it has VFs or a process holds it. Cannot be taken back" },
 	{ .name = "ctl", .id = 27, .mode = 0664, .flags = ATTR_CTL, .since = "0.1",
 	  .help = "as in the root, for this device alone: lines FILE VALUE, or virtfn<N>/FILE VALUE" },
 };

@@ -26,7 +26,7 @@ static bool may_open(struct tree *t, const struct node *n, int flags)
 
 	node_stat(t, n, n->row, &st);
 	/* The kernel lets root pass; sysfs does not. */
-	if (reads && !(st.st_mode & 0444))
+	if (reads && !(st.st_mode & 0444 && row_readable(n->row)))
 		return false;
 	return !writes || (st.st_mode & 0222 && row_writable(n->row));
 }

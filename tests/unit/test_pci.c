@@ -63,7 +63,7 @@ DEFINE_TEST(pci_facts_are_what_the_files_say)
 	fake_attr("0000:3b:00.0", "numa_node", "1\n");
 	fake_attr("0000:3b:00.0", "boot_vga", "1\n");
 	fake_attr("0000:3b:00.0", "sriov_totalvfs", "16\n");
-	fake_attr("0000:3b:00.0", "reset_method", "flr bus\n");
+	fake_attr("0000:3b:00.0", "reset", "");
 	test_file("sys/bus/pci/devices/0000:3b:00.0/vfio-dev/vfio7/dev", "1:2\n");
 	CHECK_EQ(observe("0000:3b:00.0", &f), 0);
 	CHECK_EQ(f.vendor, 0x10de);

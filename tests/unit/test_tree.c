@@ -19,7 +19,8 @@ static void check_row(enum obj_kind kind, const struct attr *row)
 	CHECK(row->id > ROW_SELF && row->id < ROW_MAX);
 	CHECK(attr_by_id(kind, row->id) == row);
 	CHECK(attr_by_name(kind, row->in, row->name) == row);
-	CHECK(S_ISDIR(row->mode) || row->show || row->flags & (ATTR_STREAM | ATTR_CTL));
+	CHECK(!row_readable(row) == !(row->mode & 0444) || S_ISDIR(row->mode));
+	CHECK(!row->key || row->show);
 	CHECK(!row_writable(row) == !(row->mode & 0222) || row->mode & S_IFMT);
 	CHECK(!(row->flags & ATTR_CONST && row->store));
 	CHECK(row->help && row->since);
