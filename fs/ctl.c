@@ -47,14 +47,35 @@ static struct ctl_side *side_of(struct ctl_files *c, const struct ctl *ctl)
 	return &c->side[ctl - ctls_at(c->store, 0)];
 }
 
-bool ctl_open(struct ctl_files *c, uint64_t fh)
+/* With the lock held. */
+static unsigned int opened_by(struct tree *t, uid_t uid)
 {
-	bool open;
+	const struct ctl *ctl;
+	unsigned int n = 0;
+
+	for (size_t i = 0; (ctl = ctls_at(t->ctl->store, i)); i++) {
+		const struct open_file *file = ctl->fh ? files_get(t->files, ctl->fh) : NULL;
+
+		n += file && file->creds.uid == uid;
+	}
+	return n;
+}
+
+int ctl_open(struct tree *t, uint64_t fh, struct err *err)
+{
+	const struct open_file *file = files_get(t->files, fh);
+	uid_t uid = file ? file->creds.uid : 0;
+	struct ctl_files *c = t->ctl;
+	int r = 0;
 
 	pthread_mutex_lock(&c->lock);
-	open = ctls_open(c->store, fh);
+	if (!ctls_find(c->store, fh) && uid && opened_by(t, uid) >= CTL_OF_USER)
+		r = fail(err, EMFILE, "ctl: user %u has %d open for writing, which is the most for one; close some",
+			 (unsigned int)uid, CTL_OF_USER);
+	else if (!ctls_open(c->store, fh))
+		r = -ENFILE;
 	pthread_mutex_unlock(&c->lock);
-	return open;
+	return r;
 }
 
 void ctl_release(struct ctl_files *c, uint64_t fh)

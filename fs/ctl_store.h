@@ -23,6 +23,7 @@ extern const struct region_head ctl_layout;
 #define CTL_TEXT ((size_t)1 << 20)   /* the most a transaction may hold */
 #define CTL_SAID ((size_t)2 << 20)   /* answers of one write */
 #define CTL_FILES 256
+#define CTL_OF_USER 16 /* of them, for one user other than root */
 #define CTL_HELLO 64
 
 struct ctl_state {

@@ -37,6 +37,14 @@ struct side {
 	char *text; /* as long as its open_file says */
 };
 
+/* What a user has. */
+struct share {
+	uid_t uid;
+	uint32_t files; /* open; 0: forgotten */
+	size_t bytes;	/* of kept texts */
+	bool told;
+};
+
 struct files {
 	pthread_mutex_t lock; /* all below */
 	struct region *r;
@@ -45,6 +53,8 @@ struct files {
 	struct side *side;
 	uint32_t n_side, free;
 	uint32_t heads[CHAINS];
+	struct share *shares;
+	size_t n_shares;
 };
 
 const struct region_head files_layout = { "files", FILES_ABI, sizeof(struct open_file) };
@@ -101,6 +111,41 @@ static int grow(struct files *f, uint32_t count)
 	return 0;
 }
 
+static struct share *share_of(struct files *f, uid_t uid)
+{
+	for (size_t i = 0; i < f->n_shares; i++)
+		if (f->shares[i].uid == uid)
+			return &f->shares[i];
+	return NULL;
+}
+
+/* One file more. */
+static int take_share(struct files *f, uid_t uid)
+{
+	struct share *s = share_of(f, uid);
+
+	if (!s) {
+		s = reallocarray(f->shares, f->n_shares + 1, sizeof(*s));
+		if (!s)
+			return -ENOMEM;
+		f->shares = s;
+		s = &s[f->n_shares++];
+		*s = (struct share){ .uid = uid };
+	}
+	if (uid && s->files >= FILES_OF_USER)
+		return -EMFILE;
+	s->files++;
+	return 0;
+}
+
+static void give_share(struct files *f, uid_t uid)
+{
+	struct share *s = share_of(f, uid);
+
+	if (s && !--s->files)
+		*s = f->shares[--f->n_shares];
+}
+
 /* Files of a former process: linked again, and changed, since nobody told them meanwhile. */
 static int take_over(struct files *f)
 {
@@ -118,6 +163,8 @@ static int take_over(struct files *f)
 		}
 		file->changed = true;
 		link_file(f, i);
+		if (take_share(f, file->creds.uid) == -ENOMEM)
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -158,6 +205,7 @@ void files_free(struct files *f)
 	for (uint32_t i = 0; i < f->n_side; i++)
 		free(f->side[i].text);
 	free(f->side);
+	free(f->shares);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
 }
@@ -190,34 +238,69 @@ static uint32_t take_place(struct files *f)
 	return f->r->used++;
 }
 
-uint64_t files_open(struct files *f, uint64_t node, uint64_t unique, const struct creds *creds,
-		    const struct cursor *at)
+/* With the lock held. Returns the place, or -errno. */
+static int64_t new_file(struct files *f, const struct open_file *like)
 {
+	int r = take_share(f, like->creds.uid);
+	uint32_t i = r ? NOWHERE : take_place(f);
 	struct open_file *file;
-	uint64_t fh = 0;
-	uint32_t i;
 
+	if (i == NOWHERE) {
+		if (!r)
+			give_share(f, like->creds.uid);
+		return r ? r : -ENFILE;
+	}
+	file = &f->r->files[i];
+	*file = *like;
+	atomic_signal_fence(memory_order_seq_cst);
+	file->fh = ++f->r->opens << PLACE_BITS | i;
+	link_file(f, i);
+	return i;
+}
+
+int files_open(struct files *f, uint64_t node, uint64_t unique, const struct creds *creds,
+	       const struct cursor *at, uint64_t *ret_fh, struct err *err)
+{
+	struct open_file like = {
+		.node = node,
+		.opened_by = unique & ~UNIQUE_RESENT,
+		.changed = true,
+		.creds = *creds,
+	};
+	uint64_t fh = 0;
+	int64_t i = 0;
+
+	if (at)
+		like.at = like.before = *at;
 	pthread_mutex_lock(&f->lock);
 	if (unique & UNIQUE_RESENT)
-		fh = find_opened(f, unique & ~UNIQUE_RESENT);
-	i = fh ? NOWHERE : take_place(f);
-	if (i != NOWHERE) {
-		fh = ++f->r->opens << PLACE_BITS | i;
-		file = &f->r->files[i];
-		*file = (struct open_file){
-			.node = node,
-			.opened_by = unique & ~UNIQUE_RESENT,
-			.changed = true,
-			.creds = *creds,
-		};
-		if (at)
-			file->at = file->before = *at;
-		atomic_signal_fence(memory_order_seq_cst);
-		file->fh = fh;
-		link_file(f, i);
+		fh = find_opened(f, like.opened_by);
+	if (!fh) {
+		i = new_file(f, &like);
+		fh = i < 0 ? 0 : f->r->files[i].fh;
 	}
 	pthread_mutex_unlock(&f->lock);
-	return fh;
+	if (i == -EMFILE)
+		return fail(err, EMFILE, "user %u has %d files open here, which is the most for one; close some",
+			    (unsigned int)creds->uid, FILES_OF_USER);
+	if (i < 0)
+		return (int)i;
+	*ret_fh = fh;
+	return 0;
+}
+
+bool files_told(struct files *f, uid_t uid)
+{
+	struct share *s;
+	bool told;
+
+	pthread_mutex_lock(&f->lock);
+	s = share_of(f, uid);
+	told = s && s->told;
+	if (s)
+		s->told = true;
+	pthread_mutex_unlock(&f->lock);
+	return told;
 }
 
 /* With the lock held. */
@@ -233,6 +316,18 @@ static uint32_t place_of(struct files *f, const struct open_file *file)
 	return (uint32_t)(file - f->r->files);
 }
 
+/* With the lock held. */
+static void drop_text(struct files *f, const struct open_file *file)
+{
+	struct side *side = &f->side[place_of(f, file)];
+	struct share *share = share_of(f, file->creds.uid);
+
+	if (side->text && share)
+		share->bytes -= file->len;
+	free(side->text);
+	side->text = NULL;
+}
+
 void files_release(struct files *f, uint64_t fh)
 {
 	struct open_file *file;
@@ -242,11 +337,11 @@ void files_release(struct files *f, uint64_t fh)
 	if (file) {
 		uint32_t i = place_of(f, file);
 
+		drop_text(f, file);
 		file->fh = 0;
-		free(f->side[i].text);
-		f->side[i].text = NULL;
 		unlink_file(f, i);
 		set_free(f, i);
+		give_share(f, file->creds.uid);
 	}
 	pthread_mutex_unlock(&f->lock);
 }
@@ -261,16 +356,26 @@ struct open_file *files_get(struct files *f, uint64_t fh)
 	return file;
 }
 
-void files_keep(struct files *f, struct open_file *file, char *text, size_t len)
+int files_keep(struct files *f, struct open_file *file, char *text, size_t len, struct err *err)
 {
-	struct side *s;
+	uid_t uid = file->creds.uid;
+	struct share *share;
+	bool fits;
 
 	pthread_mutex_lock(&f->lock);
-	s = &f->side[place_of(f, file)];
-	free(s->text);
-	s->text = text;
-	file->len = len;
+	drop_text(f, file);
+	share = share_of(f, uid);
+	fits = !text || !share || !uid || !share->bytes || share->bytes + len <= TEXT_OF_USER;
+	file->len = fits ? len : 0;
+	if (fits && text) {
+		f->side[place_of(f, file)].text = text;
+		share->bytes += len;
+	}
 	pthread_mutex_unlock(&f->lock);
+	if (fits)
+		return 0;
+	return fail(err, ENOMEM, "user %u has %zu MiB of long texts open, which is the most for "
+		    "one; close some", (unsigned int)uid, TEXT_OF_USER >> 20);
 }
 
 ssize_t files_kept(struct files *f, const struct open_file *file, uint64_t off, char *buf, size_t size,

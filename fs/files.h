@@ -6,6 +6,9 @@
  * poll is as in sysfs: a file that was not read since its last change, or never, has POLLPRI and
  * POLLERR. The kernel's name of a poll (kh) belongs to its open file, so it lies here too and the
  * next process wakes it by a notification of its own making. Thread-safe.
+ *
+ * One user other than root cannot have them all, nor all the memory: beyond his share he is refused,
+ * with a sentence, and others go on.
  */
 #ifndef FS_FILES_H
 #define FS_FILES_H
@@ -58,17 +61,23 @@ int files_new(void *region, size_t size, int first, struct files **ret, struct e
 void files_free(struct files *f);
 void files_use(struct files *f, int fuse_fd); /* where notifications are written */
 
-/* unique: of the OPEN request, with its UNIQUE_RESENT bit. at: for a stream, else NULL. Returns the
- * file handle, never 0; 0 when there are too many. */
-uint64_t files_open(struct files *f, uint64_t node, uint64_t unique, const struct creds *creds,
-		    const struct cursor *at);
+#define FILES_OF_USER 16384
+#define TEXT_OF_USER ((size_t)16 << 20) /* or one text, whatever its length */
+
+/* unique: of the OPEN request, with its UNIQUE_RESENT bit. at: for a stream, else NULL. *ret_fh is
+ * never 0. -EMFILE: this user has too many open; -ENFILE: all have. */
+int files_open(struct files *f, uint64_t node, uint64_t unique, const struct creds *creds,
+	       const struct cursor *at, uint64_t *ret_fh, struct err *err);
 void files_release(struct files *f, uint64_t fh);
 /* NULL when it is none of ours. Good until its release. */
 struct open_file *files_get(struct files *f, uint64_t fh);
 
+/* Refused before, and since then always had something open? Else it is worth telling. */
+bool files_told(struct files *f, uid_t uid);
+
 /* Notes how long the text is that was read from offset 0, and takes it over when one read could not
- * take all of it; else text is NULL. */
-void files_keep(struct files *f, struct open_file *file, char *text, size_t len);
+ * take all of it; else text is NULL. -ENOMEM: its user's files keep too much; what was kept is gone. */
+int files_keep(struct files *f, struct open_file *file, char *text, size_t len, struct err *err);
 /* Copies what is kept from off on. -1 when no text is kept. *ret_len: how long the whole is, 0 when
  * nothing was read yet. */
 ssize_t files_kept(struct files *f, const struct open_file *file, uint64_t off, char *buf, size_t size,

@@ -13,11 +13,14 @@
 
 #include "ctl.h"
 #include "internal.h"
+#include "pcidevfs/err.h"
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
+#include "record.h"
 #include "rights.h"
 #include "stream.h"
 #include "worker.h"
+#include "write.h"
 
 static bool may_open(struct tree *t, const struct node *n, int flags)
 {
@@ -31,11 +34,13 @@ static bool may_open(struct tree *t, const struct node *n, int flags)
 	return !writes || (st.st_mode & 0222 && row_writable(n->row));
 }
 
-static int open_node(struct tree *t, fuse_req_t req, const struct node *n, struct fuse_file_info *fi)
+static int open_node(struct tree *t, fuse_req_t req, const struct node *n, struct fuse_file_info *fi,
+		     struct err *err)
 {
 	bool writes = (fi->flags & O_ACCMODE) != O_RDONLY;
 	struct creds who;
 	struct cursor at;
+	int r;
 
 	if (node_is_dir(n))
 		return -EISDIR;
@@ -55,12 +60,24 @@ static int open_node(struct tree *t, fuse_req_t req, const struct node *n, struc
 		at = stream_start(t->stream, atomic_load(&t->heard));
 	}
 	rights_creds(req, writes && n->row->flags & (ATTR_CTL | ATTR_GROUP), &who);
-	fi->fh = files_open(t->files, n->ino, t->conf.unique(), &who, fi->nonseekable ? &at : NULL);
-	if (fi->fh && n->row->flags & ATTR_CTL && writes && !ctl_open(t->ctl, fi->fh)) {
-		files_release(t->files, fi->fh);
-		fi->fh = 0;
+	r = files_open(t->files, n->ino, t->conf.unique(), &who, fi->nonseekable ? &at : NULL, &fi->fh, err);
+	if (!r && writes && n->row->flags & ATTR_CTL) {
+		r = ctl_open(t, fi->fh, err);
+		if (r)
+			files_release(t->files, fi->fh);
 	}
-	return fi->fh ? 0 : -ENFILE;
+	return r;
+}
+
+/* A user who has all that one may have finds it in the log: once, until he has closed all. */
+static void tell_share(struct tree *t, fuse_req_t req, const struct node *n, uid_t uid, const struct err *err)
+{
+	struct actor who;
+
+	if (!err->code || files_told(t->files, uid))
+		return;
+	who = write_actor(req, 0, NULL);
+	record_verdict(t, n->subject.dev ? &n->dev.key : NULL, n->row->name, "", &who, err);
 }
 
 /* Writers of one file do not wait for each other in the kernel (Linux 6.2), nor a reader of ctl for
@@ -91,12 +108,14 @@ static void forget_file(struct tree *t, uint64_t fh)
 void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct tree *t = fuse_req_userdata(req);
+	struct err err = { 0 };
 	struct node n;
 	int r = node_get(t, ino, &n);
 
 	if (!r)
-		r = open_node(t, req, &n, fi);
+		r = open_node(t, req, &n, fi, &err);
 	if (r) {
+		tell_share(t, req, &n, fuse_req_ctx(req)->uid, &err);
 		fuse_reply_err(req, -r);
 		return;
 	}
@@ -136,20 +155,22 @@ static void reply_part(const struct read_job *job, const char *text, size_t len)
 
 /* What one read cannot take is kept for the next ones, so that the parts fit together: before the
  * answer, since the next read may come at once. */
-static void reply_and_keep(const struct read_job *job, struct out *o)
+static void reply_and_keep(const struct read_job *job, const struct node *n, struct out *o)
 {
 	size_t off = (uint64_t)job->off < o->len ? (size_t)job->off : o->len;
-	size_t n = o->len - off < job->size ? o->len - off : job->size;
-	char *part = malloc(n ? n : 1);
+	size_t size = o->len - off < job->size ? o->len - off : job->size;
+	char *part = malloc(size ? size : 1);
+	struct err err = { 0 };
 
-	if (!part) {
+	if (part)
+		memcpy(part, o->data + off, size);
+	if (!part || files_keep(job->tree->files, job->file, o->data, o->len, &err)) {
+		tell_share(job->tree, job->req, n, job->file->creds.uid, &err);
 		fuse_reply_err(job->req, ENOMEM);
 		out_free(o);
-		return;
+	} else {
+		fuse_reply_buf(job->req, part, size);
 	}
-	memcpy(part, o->data + off, n);
-	files_keep(job->tree->files, job->file, o->data, o->len);
-	fuse_reply_buf(job->req, part, n);
 	free(part);
 }
 
@@ -169,11 +190,11 @@ static void reply_fresh(const struct read_job *job, const struct node *n)
 	}
 	begins = job->file && (!job->off || n->row->flags & ATTR_SNAPSHOT);
 	if (begins && o.len && (job->off || o.len > job->size)) {
-		reply_and_keep(job, &o);
+		reply_and_keep(job, n, &o);
 		return;
 	}
 	if (begins)
-		files_keep(job->tree->files, job->file, NULL, o.len);
+		files_keep(job->tree->files, job->file, NULL, o.len, NULL);
 	reply_part(job, out_text(&o), o.len);
 	out_free(&o);
 }
@@ -280,7 +301,7 @@ void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 		return;
 	}
 	if (job.file && !off) { /* a new pass: what an earlier one kept is no part of it */
-		files_keep(t->files, job.file, NULL, 0);
+		files_keep(t->files, job.file, NULL, 0, NULL);
 	} else if (reply_rest(&job, n.row)) {
 		return;
 	}

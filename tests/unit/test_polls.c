@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../../fs/journal.h"
+#include "pcidevfs/err.h"
 #include "test.h"
 
 #define SIZE ((size_t)64 << 20)
@@ -38,6 +39,14 @@ static struct files *start(int first)
 	return f;
 }
 
+static uint64_t opened(struct files *f, uint64_t node, uint64_t unique)
+{
+	uint64_t fh = 0;
+
+	CHECK_EQ(files_open(f, node, unique, &nobody, NULL, &fh, NULL), 0);
+	return fh;
+}
+
 /* The handle that was woken, 0 for none. */
 static uint64_t woken(void)
 {
@@ -54,7 +63,7 @@ static uint64_t woken(void)
 DEFINE_TEST(polls_as_sysfs)
 {
 	struct files *f = start(1);
-	uint64_t fh = files_open(f, 77, 1000, &nobody, NULL);
+	uint64_t fh = opened(f, 77, 1000);
 	struct open_file *file = files_get(f, fh);
 
 	CHECK(file);
@@ -76,12 +85,12 @@ DEFINE_TEST(polls_as_sysfs)
 DEFINE_TEST(polls_are_woken_by_the_next_process)
 {
 	struct files *f = start(1);
-	uint64_t a = files_open(f, 77, 1000, &nobody, NULL), b = files_open(f, 77, 1001, &nobody, NULL);
+	uint64_t a = opened(f, 77, 1000), b = opened(f, 77, 1001);
 
 	files_seen(f, files_get(f, a));
 	files_poll(f, files_get(f, a), 5);
 	files_seen(f, files_get(f, b));
-	files_release(f, files_open(f, 77, 1002, &nobody, NULL));
+	files_release(f, opened(f, 77, 1002));
 	files_free(f);
 	f = start(0);
 	CHECK(files_poll(f, files_get(f, b), 0));
@@ -100,13 +109,13 @@ DEFINE_TEST(polls_are_woken_by_the_next_process)
 DEFINE_TEST(files_open_sent_again_is_one_file)
 {
 	struct files *f = start(1);
-	uint64_t a = files_open(f, 1, 1000, &nobody, NULL), b;
+	uint64_t a = opened(f, 1, 1000), b;
 
-	CHECK_EQ(files_open(f, 1, 1000 | UNIQUE_RESENT, &nobody, NULL), a);
-	b = files_open(f, 1, 1001 | UNIQUE_RESENT, &nobody, NULL);
+	CHECK_EQ(opened(f, 1, 1000 | UNIQUE_RESENT), a);
+	b = opened(f, 1, 1001 | UNIQUE_RESENT);
 	CHECK(b && b != a);
 	files_release(f, a);
-	CHECK(files_open(f, 1, 1002, &nobody, NULL) != a); /* its place, another handle */
+	CHECK(opened(f, 1, 1002) != a); /* its place, another handle */
 	CHECK(!files_get(f, a));
 	CHECK(!files_get(f, 0));
 	CHECK(!files_get(f, ~0ull));
@@ -119,16 +128,60 @@ DEFINE_TEST(files_many)
 	uint64_t fh[5000];
 
 	for (int i = 0; i < 5000; i++)
-		CHECK((fh[i] = files_open(f, (uint64_t)i % 7, (uint64_t)i, &nobody, NULL)));
+		CHECK((fh[i] = opened(f, (uint64_t)i % 7, (uint64_t)i)));
 	for (int i = 0; i < 5000; i += 2)
 		files_release(f, fh[i]);
 	for (int i = 1; i < 5000; i += 2) {
 		files_seen(f, files_get(f, fh[i]));
-		files_keep(f, files_get(f, fh[i]), strdup("text"), 4);
+		files_keep(f, files_get(f, fh[i]), strdup("text"), 4, NULL);
 	}
 	files_wake(f, 3);
 	for (int i = 1; i < 5000; i += 2)
 		CHECK_EQ(files_poll(f, files_get(f, fh[i]), 0), i % 7 == 3);
+	files_free(f);
+}
+
+DEFINE_TEST(files_of_one_user_are_bounded)
+{
+	const struct creds root = { 0 };
+	struct files *f = start(1);
+	struct err err = { 0 };
+	uint64_t fh = 0, last = 0;
+
+	for (uint64_t i = 0; i < FILES_OF_USER; i++)
+		last = opened(f, 7, i);
+	CHECK_EQ(files_open(f, 7, FILES_OF_USER, &nobody, NULL, &fh, &err), -EMFILE);
+	CHECK_IN(err.text, "user 65534 has 16384 files open");
+	CHECK(!files_told(f, 65534));
+	CHECK(files_told(f, 65534));
+	CHECK_EQ(files_open(f, 7, FILES_OF_USER, &root, NULL, &fh, &err), 0);
+	files_free(f);
+	f = start(0); /* the next process counts the same */
+	CHECK_EQ(files_open(f, 7, FILES_OF_USER + 1, &nobody, NULL, &fh, &err), -EMFILE);
+	files_release(f, last);
+	opened(f, 7, FILES_OF_USER + 2);
+	files_free(f);
+}
+
+DEFINE_TEST(texts_of_one_user_are_bounded)
+{
+	const struct creds root = { 0 };
+	struct files *f = start(1);
+	uint64_t a = opened(f, 7, 1), b = opened(f, 7, 2), c;
+	struct err err = { 0 };
+	char *spare = strdup("text"), buf[8];
+	uint64_t len;
+
+	CHECK_EQ(files_open(f, 7, 3, &root, NULL, &c, &err), 0);
+	CHECK_EQ(files_keep(f, files_get(f, a), strdup("one"), TEXT_OF_USER + 1, &err), 0);
+	CHECK_EQ(files_keep(f, files_get(f, b), spare, 4, &err), -ENOMEM);
+	CHECK_IN(err.text, "user 65534 has 16 MiB of long texts open");
+	CHECK_EQ(files_kept(f, files_get(f, b), 0, buf, 4, &len), -1);
+	CHECK_EQ(files_keep(f, files_get(f, c), strdup("root"), TEXT_OF_USER + 1, &err), 0);
+	CHECK_EQ(files_keep(f, files_get(f, c), strdup("root"), TEXT_OF_USER + 1, &err), 0);
+	files_release(f, a);
+	CHECK_EQ(files_keep(f, files_get(f, b), spare, 4, &err), 0);
+	CHECK_EQ(files_kept(f, files_get(f, b), 0, buf, 4, &len), 4);
 	files_free(f);
 }
 
