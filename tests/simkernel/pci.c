@@ -420,16 +420,29 @@ static bool can_reset(const void *obj)
 	return how && *how > ' ';
 }
 
+/* A bus is reset for a function that is alone on it; the method is listed before the others are known. */
+static bool shares_bus(const struct sim *s, const struct func *f)
+{
+	for (const struct func *o = s->funcs; o; o = o->next)
+		if (o != f && o->dir && o->domain == f->domain && o->rid >> 8 == f->rid >> 8)
+			return true;
+	return false;
+}
+
 static int reset_store(struct sim *s, void *obj, const char *text, size_t len)
 {
+	const struct func *f = obj;
 	int r;
 
 	(void)len;
 	if (strcmp(text, "1") && strcmp(text, "1\n"))
 		return -EINVAL;
 	r = func_lock(s, obj);
-	if (!r)
-		func_unlock(s, obj);
+	if (r)
+		return r;
+	if (!strcmp(record_text(f->rec, 'A', "reset_method"), "bus\n") && shares_bus(s, f))
+		r = -ENOTTY;
+	func_unlock(s, obj);
 	return r;
 }
 
