@@ -69,9 +69,9 @@ int scan_some(struct backend *b, const struct touched *v, size_t n);
 /* All there are; what the model has besides is removed. */
 int scan_all(struct backend *b);
 
-/* A helper writes text to a file below sysfs. late: the step that waits for the result when the deadline
- * passes; NULL: nobody does. 0 or -errno. */
-int step_write(struct backend *b, const char *path, const char *text, unsigned int ms, struct step *late);
+/* A helper writes text to a file below sysfs, for this step or for its undo. 0 or -errno; after -ETIMEDOUT
+ * step->late is what backend_late() waits for. */
+int step_write(struct backend *b, const char *path, const char *text, unsigned int ms, struct step *step);
 
 /* Runs a guard now; blocks for at most its deadline. 0 or -errno. */
 int guard_run(struct backend *b, enum guard guard);

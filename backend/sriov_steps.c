@@ -27,14 +27,13 @@ static int count_vfs(struct backend *b, const struct key *pf, unsigned int *ret,
 	return pci_vfs(&b->sys, pf, count_one, ret) ? fail(err, ENODEV, "%s is gone", pf->name) : 0;
 }
 
-static int write_number(struct backend *b, const struct step *step, unsigned int n, unsigned int ms,
-			struct step *late)
+static int write_number(struct backend *b, struct step *step, unsigned int n, unsigned int ms)
 {
 	char path[128], text[16];
 
 	snprintf(path, sizeof(path), PCI_DEVICES "/%s/sriov_numvfs", step->dev.name);
 	snprintf(text, sizeof(text), "%u", n);
-	return step_write(b, path, text, ms, late);
+	return step_write(b, path, text, ms, step);
 }
 
 /* Turns the kernel's errno into the cause, as far as it can be found. */
@@ -88,7 +87,7 @@ static int refuse_held(struct backend *b, const struct key *pf, struct err *err)
 
 /* From had to n, one of which is 0. What is left half way is taken away again. */
 static int write_checked(struct backend *b, struct step *step, unsigned int had, unsigned int n,
-			 unsigned int ms, struct step *late, struct err *err)
+			 unsigned int ms, struct err *err)
 {
 	/* 10 s, and a tenth of that for each VF. */
 	unsigned int more = (n > had ? n : had) * (ms / 10), has;
@@ -97,7 +96,7 @@ static int write_checked(struct backend *b, struct step *step, unsigned int had,
 	if (rc)
 		return rc;
 	ms = more < UINT32_MAX / 2 - ms ? ms + more : UINT32_MAX / 2;
-	rc = write_number(b, step, n, ms, late);
+	rc = write_number(b, step, n, ms);
 	if (rc)
 		rc = explain(b, step, n, rc, ms, err);
 	if (rc == -ETIMEDOUT || rc == -ENODEV || !n)
@@ -108,20 +107,19 @@ static int write_checked(struct backend *b, struct step *step, unsigned int had,
 		rc = fail(err, EIO, "%u VFs of %s were asked for, and %u came; dmesg may say why", n,
 			  step->dev.name, has);
 	if (rc)
-		write_number(b, step, 0, ms, NULL);
+		write_number(b, step, 0, ms);
 	return rc;
 }
 
-static int set_number(struct backend *b, struct step *step, unsigned int n, unsigned int ms,
-		      struct step *late, struct err *err)
+static int set_number(struct backend *b, struct step *step, unsigned int n, unsigned int ms, struct err *err)
 {
 	unsigned int had;
 	int rc = count_vfs(b, &step->dev, &had, err);
 
 	if (!rc && had && had != n)
-		rc = write_checked(b, step, had, 0, ms, late, err);
+		rc = write_checked(b, step, had, 0, ms, err);
 	if (!rc && n && had != n)
-		rc = write_checked(b, step, 0, n, ms, late, err);
+		rc = write_checked(b, step, 0, n, ms, err);
 	return rc;
 }
 
@@ -146,7 +144,7 @@ static int numvfs_run(void *backend, struct step *step, unsigned int ms, struct 
 		return rc;
 	snprintf(step->former, sizeof(step->former), "%u", had);
 	step->recorded = true;
-	return set_number(backend, step, n, ms, step, err);
+	return set_number(backend, step, n, ms, err);
 }
 
 static int numvfs_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
@@ -154,7 +152,7 @@ static int numvfs_undo(void *backend, struct step *step, unsigned int ms, struct
 	unsigned int n = 0;
 	int rc = parse_number(step->former, &n, err);
 
-	return rc ? rc : set_number(backend, step, n, ms, NULL, err);
+	return rc ? rc : set_number(backend, step, n, ms, err);
 }
 
 /* That the 0 is ours must be known as long as it may be there. */
@@ -171,7 +169,7 @@ static void remember(struct model *m, const struct key *pf, bool off)
 }
 
 static int set_autoprobe(struct backend *b, struct step *step, const char *value, unsigned int ms,
-			 struct step *late, struct err *err)
+			 struct err *err)
 {
 	bool off = value[0] == '0';
 	char path[128];
@@ -180,7 +178,7 @@ static int set_autoprobe(struct backend *b, struct step *step, const char *value
 	if (off)
 		remember(b->model, &step->dev, true);
 	snprintf(path, sizeof(path), PCI_DEVICES "/%s/sriov_drivers_autoprobe", step->dev.name);
-	rc = step_write(b, path, value, ms, late);
+	rc = step_write(b, path, value, ms, step);
 	if (rc == -ETIMEDOUT)
 		return fail(err, ETIMEDOUT, "sriov_drivers_autoprobe of %s did not end within %u ms", step->dev.name,
 			    ms);
@@ -202,12 +200,12 @@ static int autoprobe_run(void *backend, struct step *step, unsigned int ms, stru
 		return fail(err, EIO, "sriov_drivers_autoprobe of %s cannot be read: %s", step->dev.name,
 			    strerror(-n));
 	step->recorded = true;
-	return set_autoprobe(b, step, step->value, ms, step, err);
+	return set_autoprobe(b, step, step->value, ms, err);
 }
 
 static int autoprobe_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
-	return set_autoprobe(backend, step, step->former, ms, NULL, err);
+	return set_autoprobe(backend, step, step->former, ms, err);
 }
 
 #define NUMVFS_MS 10000

@@ -21,32 +21,29 @@
 #define DRIVERS "bus/pci/drivers"
 #define PATH_SIZE 160 /* of the longest path made here, with room */
 
-int step_write(struct backend *b, const char *path, const char *text, unsigned int ms,
-		      struct step *late)
+int step_write(struct backend *b, const char *path, const char *text, unsigned int ms, struct step *step)
 {
 	const char *const argv[] = { "write", path, text, NULL };
 
-	return io_call(b->io, argv, ms, NULL, late ? (struct io_late **)&late->late : NULL,
-		       late ? &late->helper : NULL);
+	return io_call(b->io, argv, ms, NULL, (struct io_late **)&step->late, &step->helper);
 }
 
-static int write_driver(struct backend *b, const char *driver, const char *file, const char *name,
-			unsigned int ms, struct step *late)
+static int write_driver(struct backend *b, const char *driver, const char *file, struct step *step,
+			unsigned int ms)
 {
 	char path[PATH_SIZE];
 
 	snprintf(path, sizeof(path), DRIVERS "/%s/%s", driver, file);
-	return step_write(b, path, name, ms, late);
+	return step_write(b, path, step->dev.name, ms, step);
 }
 
-static int write_override(struct backend *b, const char *name, const char *driver, unsigned int ms,
-			  struct step *late)
+static int write_override(struct backend *b, const char *driver, struct step *step, unsigned int ms)
 {
 	char path[PATH_SIZE];
 
-	snprintf(path, sizeof(path), PCI_DEVICES "/%s/driver_override", name);
+	snprintf(path, sizeof(path), PCI_DEVICES "/%s/driver_override", step->dev.name);
 	/* A newline alone clears it; an empty write never reaches the kernel. */
-	return step_write(b, path, driver[0] ? driver : "\n", ms, late);
+	return step_write(b, path, driver[0] ? driver : "\n", ms, step);
 }
 
 /* Takes no lock. "" when it has none or is gone. */
@@ -134,21 +131,20 @@ static int override_run(void *backend, struct step *step, unsigned int ms, struc
 		return explain(b, step, rc, NULL, ms, err);
 	if (driver_is_vfio(step->value))
 		remember_override(b->model, step);
-	rc = write_override(b, step->dev.name, step->value, ms, step);
+	rc = write_override(b, step->value, step, ms);
 	return rc ? explain(b, step, rc, NULL, ms, err) : 0;
 }
 
 static int override_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
-	int rc = write_override(backend, step->dev.name, step->former, ms, NULL);
+	int rc = write_override(backend, step->former, step, ms);
 
 	return rc ? explain(backend, step, rc, NULL, ms, err) : 0;
 }
 
-static int unbind(struct backend *b, struct step *step, const char *driver, unsigned int ms,
-		  bool late, struct err *err)
+static int unbind(struct backend *b, struct step *step, const char *driver, unsigned int ms, struct err *err)
 {
-	int rc = write_driver(b, driver, "unbind", step->dev.name, ms, late ? step : NULL);
+	int rc = write_driver(b, driver, "unbind", step, ms);
 	char now[DRIVER_NAME];
 
 	if (!rc)
@@ -173,15 +169,15 @@ static int bind_back(struct backend *b, struct step *step, const char *driver, u
 	driver_now(b, step->dev.name, now);
 	if (!strcmp(now, driver))
 		return 0; /* never taken from it */
-	rc = write_override(b, step->dev.name, driver, ms, NULL);
+	rc = write_override(b, driver, step, ms);
 	if (!rc)
-		rc = write_driver(b, driver, "bind", step->dev.name, ms, NULL);
+		rc = write_driver(b, driver, "bind", step, ms);
 	return rc ? explain(b, step, rc, driver, ms, err) : 0;
 }
 
 static int unbind_run(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
-	return unbind(backend, step, step->value, ms, true, err);
+	return unbind(backend, step, step->value, ms, err);
 }
 
 /* The undo of an earlier step, always the override's, then puts the right override back. */
@@ -193,7 +189,7 @@ static int unbind_undo(void *backend, struct step *step, unsigned int ms, struct
 static int bind_run(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
 	struct backend *b = backend;
-	int rc = write_driver(b, step->value, "bind", step->dev.name, ms, step);
+	int rc = write_driver(b, step->value, "bind", step, ms);
 
 	return rc ? explain(b, step, rc, step->value, ms, err) : 0;
 }
@@ -205,7 +201,7 @@ static int bind_undo(void *backend, struct step *step, unsigned int ms, struct e
 	driver_now(backend, step->dev.name, now);
 	if (strcmp(now, step->value))
 		return 0; /* never got it, or lost it */
-	return unbind(backend, step, step->value, ms, false, err);
+	return unbind(backend, step, step->value, ms, err);
 }
 
 static int probe_run(void *backend, struct step *step, unsigned int ms, struct err *err)
@@ -219,7 +215,7 @@ static int probe_run(void *backend, struct step *step, unsigned int ms, struct e
 static int rebind_run(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
 	struct backend *b = backend;
-	int rc = write_driver(b, step->value, "bind", step->dev.name, ms, step);
+	int rc = write_driver(b, step->value, "bind", step, ms);
 
 	/* The driver was unloaded, or does not take it any more: some other may. */
 	if (rc == -ENOENT || rc == -ENODEV)
@@ -233,7 +229,7 @@ static int probe_undo(void *backend, struct step *step, unsigned int ms, struct 
 	char now[DRIVER_NAME];
 
 	driver_now(backend, step->dev.name, now);
-	return now[0] ? unbind(backend, step, now, ms, false, err) : 0;
+	return now[0] ? unbind(backend, step, now, ms, err) : 0;
 }
 
 static int node_run(void *backend, struct step *step, unsigned int ms, struct err *err)

@@ -277,13 +277,40 @@ static void renew_births(struct txn *t)
 	model_unlock(model_of(t));
 }
 
-/* Takes the done steps back, the last one first. On failure stuck tells what stays. */
+static struct step *late_step(struct txn *t)
+{
+	for (uint32_t i = 0; i < atomic_load(&t->log->n_steps); i++)
+		if (t->log->steps[i].late)
+			return &t->log->steps[i];
+	return NULL;
+}
+
+/* NULL: they no longer are. */
+static void mark_stuck(struct txn *t, const char *why)
+{
+	struct model *m = model_of(t);
+
+	model_lock(m);
+	for (size_t i = 0; i < t->n_devices; i++) {
+		struct device *d = model_edit(m, &t->devices[i], false);
+
+		if (d && why)
+			snprintf(d->stuck, sizeof(d->stuck), "%.200s; it is undone once that ends", why);
+		else if (d)
+			d->stuck[0] = '\0';
+	}
+	model_publish(m);
+	model_unlock(m);
+}
+
+/* Takes the done steps back, the last one first. On failure stuck tells what stays; one that misses its deadline
+ * holds the others up, and the undo begins with it again once that has ended. */
 static int undo_steps(struct txn *t, struct err *stuck)
 {
 	struct engine *e = t->engine;
 	int r = 0;
 
-	for (uint32_t i = atomic_load(&t->log->n_steps); i-- > 0;) {
+	for (uint32_t i = atomic_load(&t->log->n_steps); i-- > 0 && !late_step(t);) {
 		struct step *s = &t->log->steps[i];
 		struct err why = { 0 };
 		int u = 0;
@@ -401,41 +428,21 @@ static void end_undone(struct txn *t, const char *stuck)
 	model_unlock(m);
 }
 
-static struct step *late_step(struct txn *t)
+/* Returns a step whose undo is late. */
+static struct step *take_back(struct txn *t, struct err *err)
 {
-	for (uint32_t i = 0; i < atomic_load(&t->log->n_steps); i++)
-		if (t->log->steps[i].late)
-			return &t->log->steps[i];
-	return NULL;
-}
-
-static void mark_stuck(struct txn *t, const struct err *err)
-{
-	struct model *m = model_of(t);
-
-	model_lock(m);
-	for (size_t i = 0; i < t->n_devices; i++) {
-		struct device *d = model_edit(m, &t->devices[i], false);
-
-		if (d)
-			snprintf(d->stuck, sizeof(d->stuck), "%.200s; it is undone once that ends", err->text);
-	}
-	model_publish(m);
-	model_unlock(m);
-}
-
-/* was_late: the devices read stuck for the step that has ended now. */
-static void take_back(struct txn *t, bool was_late, struct err *err)
-{
-	struct err stuck = { 0 };
+	struct err stuck = { 0 }, why = *err;
+	struct step *late;
 
 	txn_close(t);
-	if (undo_steps(t, &stuck)) {
-		int code = err->code;
-
-		fail(err, code, "%.160s; and %.300s", err->text, stuck.text);
-	}
-	end_undone(t, stuck.code ? stuck.text : was_late ? "" : NULL);
+	if (undo_steps(t, &stuck))
+		fail(err, why.code, "%.160s; and %.300s", why.text, stuck.text);
+	late = late_step(t);
+	if (late)
+		mark_stuck(t, stuck.text);
+	else
+		end_undone(t, stuck.code ? stuck.text : NULL);
+	return late;
 }
 
 /* A former process may have sent a helper that is still at work: nothing is done beside it. */
@@ -485,21 +492,31 @@ struct step *act_run(struct txn *t, struct err *err)
 	}
 	if (!late)
 		late = late_step(t);
-	if (late)
-		mark_stuck(t, err);
-	else
-		take_back(t, t->was_late, err);
-	return late;
+	if (late) {
+		mark_stuck(t, err->text);
+		return late;
+	}
+	if (t->was_late)
+		mark_stuck(t, NULL);
+	return take_back(t, err);
 }
 
 /* A step that missed its deadline goes on in the kernel. Once it has ended, whichever way, the act is
- * taken back: who asked was told long ago that it failed. */
+ * taken back: who asked was told long ago that it failed. An undo that was late goes on where it stopped. */
 void act_finish_late(struct txn *t, struct step *late, struct err *verdict)
 {
 	const struct world *w = &t->engine->conf.world;
 
-	late->done = !w->late(w->backend, late) || late->done;
-	late->late = NULL;
-	fail(verdict, ETIMEDOUT, "the late %s of %s has ended and was undone", late->verb->name, late->dev.name);
-	take_back(t, true, verdict);
+	while (late) {
+		bool undo = late->done;
+
+		late->done = !w->late(w->backend, late) || undo;
+		late->late = NULL;
+		fail(verdict, ETIMEDOUT,
+		     undo ? "the late undo of %s %s has ended, and the rest was undone"
+			  : "the late %s of %s has ended and was undone",
+		     late->verb->name, late->dev.name);
+		mark_stuck(t, NULL);
+		late = take_back(t, verdict);
+	}
 }

@@ -93,7 +93,7 @@ struct engine {
 
 /* Carries it out; err is the verdict. Returns a step that is still in the kernel, or NULL. */
 struct step *act_run(struct txn *t, struct err *err);
-/* Waits for the late step, takes the act back, frees its devices. */
+/* Waits for the late step, and for those that are late while the act is taken back; frees its devices. */
 void act_finish_late(struct txn *t, struct step *late, struct err *verdict);
 
 /* once.c: was the act that is wished for done already? With the model locked. */

@@ -45,7 +45,8 @@ struct verb {
 	bool remakes; /* undo brings devices back that run took away */
 	/* Does it. Returns 0 or -errno with the sentence. */
 	int (*run)(void *backend, struct step *step, unsigned int deadline_ms, struct err *err);
-	/* Takes it back, from what the step recorded. NULL: there is nothing to take back, or no way. */
+	/* Takes it back, from what the step recorded; called again when it was late. NULL: there is nothing to take
+	 * back, or no way. */
 	int (*undo)(void *backend, struct step *step, unsigned int deadline_ms, struct err *err);
 };
 
@@ -67,7 +68,7 @@ struct step {
 	bool begun;
 	bool recorded; /* former is valid; a verb that records has written nothing before */
 	bool done;
-	void *late; /* run timed out: what world.late() waits for */
+	void *late; /* run or undo timed out: what world.late() waits for */
 	struct helper_id helper; /* that was sent to do it; it may outlive us */
 };
 

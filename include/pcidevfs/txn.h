@@ -5,7 +5,8 @@
  * submit -> queue -> an executor thread: observe, plan, mark busy, prepare, run the steps, observe,
  * settle, publish, done(). A failing step undoes the done ones in reverse; what cannot be undone
  * leaves its devices stuck with the reason. A step over its deadline ends the act with ETIMEDOUT and
- * leaves its devices stuck until the kernel lets go of it; then the done steps are undone.
+ * leaves its devices stuck until the kernel lets go of it; then the done steps are undone. So does an undo,
+ * which then goes on.
  * Transactions that share no device run side by side; one that meets a busy device is refused (EBUSY).
  */
 #ifndef PCIDEVFS_TXN_H
@@ -42,7 +43,7 @@ struct world {
 	/* Waits for the helper that a former process had sent for this step: 0 it is gone, -ETIMEDOUT. May
 	 * be NULL. */
 	int (*await)(void *backend, const struct step *step, unsigned int deadline_ms);
-	/* Waits, without a deadline, for the end of a step that timed out; its result. May be NULL. */
+	/* Waits, without a deadline, for the end of a step, or of its undo, that timed out; its result. */
 	int (*late)(void *backend, struct step *step);
 	/* Only who holds it; for slow rows. */
 	int (*observe_holders)(void *backend, struct err *err);

@@ -51,6 +51,11 @@ static int level_undo(void *backend, struct step *s, unsigned int deadline_ms, s
 {
 	(void)backend;
 	(void)deadline_ms;
+	if (kernel.undo_late_at == index_of(&s->dev)) {
+		kernel.undo_late_at = -1;
+		s->late = shared;
+		return fail(err, ETIMEDOUT, "the undo of %s did not end", s->dev.name);
+	}
 	if (kernel.undo_fails_at == index_of(&s->dev))
 		return fail(err, EIO, "the kernel says no again");
 	kernel.level[index_of(&s->dev)] = atoi(s->former);
@@ -194,13 +199,15 @@ static int world_observe(void *backend, const struct key *devs, size_t n, bool g
 	return 0;
 }
 
-/* The late step ends at last, with success. */
+/* The late step, or its undo, ends at last, with success. */
 static int world_late(void *backend, struct step *s)
 {
 	(void)backend;
 	pthread_mutex_lock(&kernel.gate);
 	pthread_mutex_unlock(&kernel.gate);
-	kernel.level[index_of(&s->dev)] = atoi(s->value);
+	while (kernel.late_waits)
+		usleep(100);
+	kernel.level[index_of(&s->dev)] = atoi(s->done ? s->former : s->value);
 	return 0;
 }
 
@@ -254,7 +261,8 @@ void world_reset(void)
 	CHECK(shared != MAP_FAILED);
 	for (int i = 0; i < DEVICES; i++)
 		kernel.level[i] = 1;
-	kernel.fail_at = kernel.undo_fails_at = -1;
+	kernel.fail_at = kernel.undo_fails_at = kernel.undo_late_at = -1;
+	kernel.late_waits = false;
 	kernel.fail_code = EIO;
 	kernel.wrong_result = false;
 	kernel.started = kernel.pulses = 0;

@@ -21,6 +21,8 @@ struct shared_world {
 	_Atomic int fail_at; /* device whose step fails; -1 none */
 	_Atomic int fail_code;
 	_Atomic int undo_fails_at;
+	_Atomic int undo_late_at; /* once */
+	_Atomic bool late_waits;  /* what is late does not end */
 	_Atomic bool wrong_result;
 	_Atomic int started, pulses;
 	pthread_mutex_t gate; /* held by a test: steps wait */

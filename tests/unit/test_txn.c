@@ -136,6 +136,45 @@ DEFINE_TEST(a_late_step_is_stuck_until_it_ends_and_then_undone)
 	bench_stop(&b);
 }
 
+static void await_calm(struct bench *b, int dev)
+{
+	for (int i = 0; i < 5000 && look(b, dev).busy[0]; i++)
+		usleep(1000);
+	CHECK_STR(look(b, dev).busy, "");
+}
+
+/* The undo of step 1 hangs: step 0 stays done until it ends, then the rest is undone as well. */
+DEFINE_TEST(a_late_undo_goes_on_once_it_ends)
+{
+	for (int fails = 0; fails < 2; fails++) {
+		struct bench b = { 0 };
+		struct verdict v, other;
+
+		world_reset();
+		bench_start(&b);
+		kernel.fail_at = 2;
+		kernel.undo_late_at = 1;
+		kernel.late_waits = true;
+		kernel.undo_fails_at = fails ? 0 : -1;
+		CHECK_EQ(set(&b, 0, "5", &v), EIO);
+		CHECK_IN(v.err.text, "the kernel says no; and level 0000:00:00.1 could not be taken back");
+		CHECK_EQ(kernel.level[0], 5);
+		CHECK_EQ(look(&b, 1).state, STATE_STUCK);
+		CHECK_IN(look(&b, 1).reason, "the undo of 0000:00:00.1 did not end; it is undone once that ends");
+		CHECK_EQ(set(&b, 0, "6", &other), EBUSY);
+		kernel.late_waits = false;
+		await_calm(&b, 0);
+		CHECK_EQ(kernel.level[1], 1);
+		CHECK_EQ(kernel.level[0], fails ? 5 : 1);
+		CHECK_STR(look(&b, 1).stuck, "");
+		if (fails)
+			CHECK_IN(look(&b, 0).stuck, "level 0000:00:00.0 could not be taken back: the kernel says no");
+		else
+			CHECK_STR(look(&b, 0).stuck, "");
+		bench_stop(&b);
+	}
+}
+
 DEFINE_TEST(the_same_wish_twice_is_one_act)
 {
 	struct bench b = { 0 };
