@@ -4,12 +4,15 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "diff.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 #include "store.h"
+
+enum { MANY_EDITS = 64 };
 
 const struct region_head model_layout = { "model", MODEL_ABI, sizeof(struct device) };
 
@@ -377,9 +380,38 @@ static void publish_slot(struct model *m, uint32_t i, uint64_t generation)
 	dispatch_enqueue(m, i, generation);
 }
 
+static void drop_pages(const void *from, const void *to)
+{
+	uintptr_t first = ((uintptr_t)from + 4095) & ~(uintptr_t)4095;
+	uintptr_t last = (uintptr_t)to & ~(uintptr_t)4095;
+
+	if (first < last)
+		madvise((void *)first, last - first, MADV_REMOVE);
+}
+
+/* A scan of the whole machine writes each device's other record, which would double what we hold for good.
+ * Pages of records that nobody reads any more go back to the system. */
+static void drop_spares(struct model *m)
+{
+	uint32_t used = atomic_load(&m->a->used);
+
+	for (int which = 0; which < 2; which++) {
+		const struct device *rec = m->a->rec[which];
+		uint32_t from = 0;
+
+		for (uint32_t i = 0; i <= used; i++) {
+			if (i < used && (!slot_word(m, i) || slot_spare(m, i) == &rec[i]))
+				continue;
+			drop_pages(&rec[from], &rec[i]);
+			from = i + 1;
+		}
+	}
+}
+
 uint64_t model_publish(struct model *m)
 {
 	uint64_t generation = model_generation(m) + 1;
+	bool many = m->n_edits >= MANY_EDITS;
 
 	for (size_t k = 0; k < m->n_edits; k++) {
 		uint32_t i = m->edits[k];
@@ -390,5 +422,7 @@ uint64_t model_publish(struct model *m)
 			publish_slot(m, i, generation);
 	}
 	m->n_edits = 0;
+	if (many)
+		drop_spares(m);
 	return model_generation(m);
 }

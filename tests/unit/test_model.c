@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
@@ -382,4 +384,61 @@ DEFINE_TEST(every_field_of_a_device_has_its_change_bit)
 	}
 	/* Padding is at most as wide as what follows it. */
 	CHECK(silent < sizeof(uint64_t));
+}
+
+/* KiB that the arena's file takes, whose pages come as they are touched. */
+static size_t kib_of(int fd)
+{
+	struct stat st;
+
+	CHECK_EQ(fstat(fd, &st), 0);
+	return (size_t)st.st_blocks / 2;
+}
+
+static void put_many(struct model *m, unsigned int n, unsigned int vendor)
+{
+	char name[KEY_NAME];
+
+	model_lock(m);
+	for (unsigned int i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "0000:%02x:%02x.%u", i >> 8, i >> 3 & 31, i & 7);
+		put(m, name)->facts.vendor = (uint16_t)vendor;
+	}
+	model_publish(m);
+	model_unlock(m);
+}
+
+/* A scan of the whole machine writes each device's other record; the former ones go back. */
+DEFINE_TEST(memory_of_former_records_is_given_back)
+{
+	int fd = memfd_create("arena", MFD_CLOEXEC);
+	size_t size = model_arena_size(), once;
+	struct model *m;
+	void *arena;
+
+	CHECK_EQ(ftruncate(fd, (off_t)size), 0);
+	arena = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	m = model_on(arena, false);
+	put_many(m, 512, 1);
+	once = kib_of(fd);
+	CHECK(once > 512 * sizeof(struct device) / 1024);
+	for (unsigned int vendor = 2; vendor < 5; vendor++) {
+		struct key key = pci("0000:01:1f.7");
+
+		put_many(m, 512, vendor);
+		CHECK(kib_of(fd) <= once + 32);
+		/* Some at a time: none is lost. */
+		put_many(m, 100, vendor + 10);
+		CHECK(kib_of(fd) <= once + 32);
+		model_lock(m);
+		CHECK_EQ(model_find(m, &key)->facts.vendor, vendor);
+		key = pci("0000:00:00.0");
+		CHECK_EQ(model_find(m, &key)->facts.vendor, vendor + 10);
+		model_remove(m, &key);
+		model_unlock(m);
+	}
+	model_free(m);
+	m = model_on(arena, true);
+	CHECK_EQ(model_count(m), 511);
+	model_free(m);
 }
