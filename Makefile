@@ -31,7 +31,6 @@ all_ldflags = -pthread $(SANITIZE) -Wl,-z,relro,-z,now $(LDFLAGS)
 # Without pkg-config make still runs: `make deps` is what installs it.
 pkg_cflags := $(shell $(PKG_CONFIG) --cflags fuse3 libpci libkmod 2>/dev/null)
 lib_fuse := $(or $(shell $(PKG_CONFIG) --libs fuse3 2>/dev/null),-lfuse3)
-lib_pci := $(or $(shell $(PKG_CONFIG) --libs libpci 2>/dev/null),-lpci)
 
 core := $(wildcard model/*.c backend/*.c)
 sim_main := $(wildcard tests/simkernel/main.c)
@@ -42,9 +41,9 @@ fuzzers := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 src_pcidevfsd := $(core) $(tree) $(wildcard fs/main.c)
 src_pcidevfs-sim := $(sim_main)
 src_unit := $(wildcard tests/unit/*.c) $(core) $(tree)
-libs_pcidevfsd := $(lib_fuse) $(lib_pci)
+libs_pcidevfsd := $(lib_fuse)
 libs_pcidevfs-sim := $(lib_fuse) -lz
-libs_unit := $(lib_fuse) $(lib_pci) -lz
+libs_unit := $(lib_fuse) -lz
 # Archives: of these a program gets what it calls.
 ar_pcidevfs-sim := $(B)/libsim.a $(B)/libmodel.a
 ar_unit := $(B)/libsim.a
@@ -148,7 +147,7 @@ $(B)/fuzz/obj/%.o: %.c Makefile
 	$(Q)$(CLANG) $(all_cflags) -O1 -U_FORTIFY_SOURCE -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c -o $@ $<
 
 $(B)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(B)/fuzz/libpieces.a
-	$(Q)$(CLANG) $(all_cflags) -O1 -U_FORTIFY_SOURCE $(fuzz_flags) -o $@ $^ $(lib_fuse) $(lib_pci) -lz
+	$(Q)$(CLANG) $(all_cflags) -O1 -U_FORTIFY_SOURCE $(fuzz_flags) -o $@ $^ $(lib_fuse) -lz
 
 fuzz: $(fuzzers:%=$(B)/fuzz/%)
 	$(Q)B=$(B) FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(fuzzers)

@@ -334,7 +334,7 @@ void backend_health(struct backend *b, struct out *o)
 			   "the daemon CAP_SYS_PTRACE and the host's pid namespace\"\n",
 			   atomic_load(&b->guards.unseen));
 	health_line(o, !atomic_load(&b->names_missing), "pci_ids=ok", "pci_ids=none",
-		    "install pci.ids or hwdata; names are made of ids");
+		    "install libpci and pci.ids or hwdata; names are made of ids");
 	health_line(o, sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/vfio-pci"), "vfio=ok",
 		    "vfio=none", "modprobe vfio-pci");
 }

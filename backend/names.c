@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "pcidevfs/names.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pci/pci.h>
 #include <setjmp.h>
@@ -168,10 +169,37 @@ void names_description(const struct facts *facts, const char *class_name, const 
 
 /* ---- the database */
 
+/* Not linked: with what it brings it would be a tenth of the memory of a daemon that asks for names once in
+ * a while, and be in the way of each start. */
+struct libpci {
+	void *lib;
+	__typeof__(&pci_alloc) alloc;
+	__typeof__(&pci_cleanup) cleanup;
+	__typeof__(&pci_set_name_list_path) set_path;
+	__typeof__(&pci_load_name_list) load;
+	__typeof__(&pci_free_name_list) free;
+	__typeof__(&pci_lookup_name) lookup;
+};
+
 struct names_db {
-	struct pci_access *access;
+	struct libpci pci;
+	struct pci_access *access; /* NULL without the library */
 	bool known;
 };
+
+static bool open_libpci(struct libpci *p)
+{
+	p->lib = dlopen("libpci.so.3", RTLD_NOW | RTLD_LOCAL);
+	if (!p->lib)
+		return false;
+	p->alloc = dlsym(p->lib, "pci_alloc");
+	p->cleanup = dlsym(p->lib, "pci_cleanup");
+	p->set_path = dlsym(p->lib, "pci_set_name_list_path");
+	p->load = dlsym(p->lib, "pci_load_name_list");
+	p->free = dlsym(p->lib, "pci_free_name_list");
+	p->lookup = dlsym(p->lib, "pci_lookup_name");
+	return p->alloc && p->cleanup && p->set_path && p->load && p->free && p->lookup;
+}
 
 /* Where Harvester looks, so that one machine has one set of names. */
 static const char *const places[] = { "/usr/share/hwdata/pci.ids", "/usr/share/misc/pci.ids" };
@@ -207,42 +235,51 @@ static bool load(struct names_db *db)
 	escape = &here;
 	/* libpci closes the file before it complains about a line of it */
 	if (!setjmp(here))
-		known = pci_load_name_list(db->access);
+		known = db->pci.load(db->access);
 	else
-		pci_free_name_list(db->access);
+		db->pci.free(db->access);
 	escape = NULL;
 	return known;
+}
+
+static int open_access(struct names_db *db, const char *path)
+{
+	char *copy = path ? strdup(path) : NULL;
+
+	if (path && !copy)
+		return -ENOMEM;
+	db->access = db->pci.alloc();
+	db->access->error = on_error;
+	db->access->warning = on_message;
+	db->access->debug = on_message;
+	if (copy)
+		db->pci.set_path(db->access, copy, 1);
+	db->known = load(db);
+	return 0;
 }
 
 int names_open(const char *path, struct names_db **ret)
 {
 	struct names_db *db = calloc(1, sizeof(*db));
-	char *copy = NULL;
+	int rc = db ? 0 : -ENOMEM;
 
-	path = path ?: usual_place();
-	if (path)
-		copy = strdup(path);
-	if (!db || (path && !copy)) {
-		free(db);
-		free(copy);
-		return -ENOMEM;
-	}
-	db->access = pci_alloc();
-	db->access->error = on_error;
-	db->access->warning = on_message;
-	db->access->debug = on_message;
-	if (copy)
-		pci_set_name_list_path(db->access, copy, 1);
-	db->known = load(db);
-	*ret = db;
-	return 0;
+	if (db && open_libpci(&db->pci))
+		rc = open_access(db, path ?: usual_place());
+	if (rc)
+		names_close(db);
+	else
+		*ret = db;
+	return rc;
 }
 
 void names_close(struct names_db *db)
 {
 	if (!db)
 		return;
-	pci_cleanup(db->access);
+	if (db->access)
+		db->pci.cleanup(db->access);
+	if (db->pci.lib)
+		dlclose(db->pci.lib);
 	free(db);
 }
 
@@ -254,7 +291,7 @@ bool names_known(const struct names_db *db)
 /* libpci adds " [cccc]" when it knows the class but not the subclass. */
 static const char *class_name(struct names_db *db, unsigned int class, char buf[static ID_LINE])
 {
-	char *name = pci_lookup_name(db->access, buf, ID_LINE, PCI_LOOKUP_CLASS | LOOKUP, class);
+	char *name = db->pci.lookup(db->access, buf, ID_LINE, PCI_LOOKUP_CLASS | LOOKUP, class);
 	char suffix[16];
 	size_t len = name ? strlen(name) : 0;
 
@@ -267,15 +304,15 @@ static const char *class_name(struct names_db *db, unsigned int class, char buf[
 static void fill(struct names_db *db, const struct facts *f, struct names *ret)
 {
 	char buf[3][ID_LINE];
-	struct pci_access *a = db->access;
 	const char *class = NULL, *vendor = NULL, *product = NULL;
 
 	/* Without a list libpci would look for it again at each call. */
 	if (db->known) {
 		class = class_name(db, (f->class_code >> 8) & 0xffff, buf[0]);
-		vendor = pci_lookup_name(a, buf[1], ID_LINE, PCI_LOOKUP_VENDOR | LOOKUP, f->vendor);
-		product = pci_lookup_name(a, buf[2], ID_LINE, PCI_LOOKUP_DEVICE | LOOKUP, f->vendor,
-					  f->device);
+		vendor = db->pci.lookup(db->access, buf[1], ID_LINE, PCI_LOOKUP_VENDOR | LOOKUP,
+					f->vendor);
+		product = db->pci.lookup(db->access, buf[2], ID_LINE, PCI_LOOKUP_DEVICE | LOOKUP,
+					 f->vendor, f->device);
 	}
 	names_resource(vendor, product, f->device, ret->resource, sizeof(ret->resource));
 	names_description(f, class, vendor, product, ret->description, sizeof(ret->description));

@@ -17,7 +17,8 @@ struct names_db;
 /*
  * path NULL: the usual places, in Harvester's order, else libpci's own. An absent or unreadable
  * database is no error: names are then made of ids, and names_known() is false, for health.
- * Loading takes some MiB and about 10 ms: open, fill, close, malloc_trim(). Returns 0 or -ENOMEM.
+ * Loading takes some MiB and about 10 ms: open, fill, close, malloc_trim(). libpci itself is loaded
+ * with it; where it is missing, names are made of ids likewise. Returns 0 or -ENOMEM.
  */
 int names_open(const char *path, struct names_db **ret);
 /* Gives the memory back; NULL is fine. */
