@@ -346,6 +346,8 @@ static int serve(const struct options *o)
 	set_signals(SIG_BLOCK);
 	/* Threads that allocate little at a time need no memory of their own for it. */
 	mallopt(M_ARENA_MAX, 2);
+	/* What a scan of a large machine took goes back at once, not into a heap that never shrinks. */
+	mallopt(M_MMAP_THRESHOLD, 65536);
 	read_boot_id(&d);
 	r = prepare(&d, &err);
 	if (!r) {
