@@ -18,6 +18,7 @@
 #define NOWHERE UINT32_MAX
 #define CHAINS 1024
 #define FILES_ABI 2
+#define TOLD_TWICE 2 /* epoll asks when it is told to wait, and again before it tells */
 
 struct region {
 	union {
@@ -402,7 +403,7 @@ void files_seen(struct files *f, struct open_file *file)
 	pthread_mutex_unlock(&f->lock);
 }
 
-bool files_poll(struct files *f, struct open_file *file, uint64_t kh)
+bool files_poll(struct files *f, struct open_file *file, uint64_t kh, bool cached)
 {
 	bool changed;
 
@@ -412,6 +413,8 @@ bool files_poll(struct files *f, struct open_file *file, uint64_t kh)
 		file->armed = true;
 	}
 	changed = file->changed;
+	if (changed && cached)
+		file->changed--;
 	pthread_mutex_unlock(&f->lock);
 	return changed;
 }
@@ -424,7 +427,7 @@ static void notify(struct files *f, struct open_file *file)
 		struct fuse_notify_poll_wakeup_out wakeup;
 	} msg = { { .len = sizeof(msg), .error = FUSE_NOTIFY_POLL }, { .kh = file->kh } };
 
-	file->changed = true;
+	file->changed = TOLD_TWICE;
 	if (!file->armed || f->fuse_fd < 0)
 		return;
 	file->armed = false;

@@ -48,7 +48,7 @@ struct open_file {
 	uint64_t node;
 	uint64_t opened_by; /* the OPEN request, so that one sent again finds its file */
 	uint64_t kh;
-	uint8_t changed; /* since it was read */
+	uint8_t changed; /* since it was read; of a cached file: how many polls will say so */
 	uint8_t armed;	 /* the kernel waits for a notification */
 	uint64_t len;	 /* of the text at the last read from offset 0 */
 	uint64_t read_by; /* the last read of a stream, and where it began: for when it is sent again */
@@ -84,8 +84,9 @@ ssize_t files_kept(struct files *f, const struct open_file *file, uint64_t off, 
 		   uint64_t *ret_len);
 
 void files_seen(struct files *f, struct open_file *file); /* before its text is made */
-/* Changed? kh 0: only asks; else wakes later. */
-bool files_poll(struct files *f, struct open_file *file, uint64_t kh);
+/* Changed? kh 0: only asks; else wakes later. cached: reads may come from the page cache, where nobody
+ * hears of them; then being told counts for having read. */
+bool files_poll(struct files *f, struct open_file *file, uint64_t kh, bool cached);
 void files_wake(struct files *f, uint64_t node);
 void files_wake_all(struct files *f);
 

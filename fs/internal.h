@@ -102,6 +102,8 @@ struct stat;
 /* Fills st of a node, or of a row in the same object as n (row NULL: its directory). The size of what
  * is to be asked for each time is not looked at. */
 void node_stat(struct tree *t, const struct node *n, const struct attr *row, struct stat *st);
+/* Only mode and owner, of a file. */
+void node_rights(struct tree *t, const struct node *n, const struct attr *row, struct stat *st);
 /* How long the kernel may believe it. */
 double stat_seconds(const struct attr *row);
 void node_getattr(struct fuse_req *req, uint64_t ino);

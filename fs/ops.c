@@ -96,8 +96,7 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_
 	(void)name;
 	(void)to;
 	(void)new_name;
-	(void)flags;
-	fuse_reply_err(req, EPERM);
+	fuse_reply_err(req, flags ? EINVAL : EPERM);
 }
 
 static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name)
@@ -124,6 +123,14 @@ static void op_sync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_fi
 	(void)datasync;
 	(void)fi;
 	fuse_reply_err(req, 0);
+}
+
+static void op_syncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+{
+	(void)ino;
+	(void)datasync;
+	(void)fi;
+	fuse_reply_err(req, EINVAL);
 }
 
 static void op_close(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -248,7 +255,7 @@ const struct fuse_lowlevel_ops *tree_ops(void)
 		.readdir = dir_read,
 		.readdirplus = dir_readplus,
 		.releasedir = op_close,
-		.fsyncdir = op_sync,
+		.fsyncdir = op_syncdir,
 		.statfs = op_statfs,
 		.setxattr = op_setxattr,
 		.getxattr = op_getxattr,

@@ -27,7 +27,7 @@ static bool may_open(struct tree *t, const struct node *n, int flags)
 	bool reads = (flags & O_ACCMODE) != O_WRONLY, writes = (flags & O_ACCMODE) != O_RDONLY;
 	struct stat st;
 
-	node_stat(t, n, n->row, &st);
+	node_rights(t, n, n->row, &st);
 	/* The kernel lets root pass; sysfs does not. */
 	if (reads && !(st.st_mode & 0444 && row_readable(n->row)))
 		return false;
@@ -49,12 +49,8 @@ static int open_node(struct tree *t, fuse_req_t req, const struct node *n, struc
 	if (!may_open(t, n, fi->flags))
 		return -EACCES;
 	fi->noflush = 1;
-	if (n->row->flags & ATTR_CONST) {
-		fi->keep_cache = 1;
-		fi->fh = 0;
-		return 0;
-	}
-	fi->direct_io = 1;
+	fi->keep_cache = (n->row->flags & ATTR_CONST) != 0;
+	fi->direct_io = !fi->keep_cache;
 	if (n->row->flags & ATTR_STREAM) {
 		fi->nonseekable = 1;
 		at = stream_start(t->stream, atomic_load(&t->heard));
@@ -296,6 +292,10 @@ void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 			fuse_reply_err(req, ESTALE);
 		return;
 	}
+	if (n.row->flags & ATTR_CONST && job.file) { /* into the page cache, in parts of its own */
+		files_seen(t->files, job.file);
+		job.file = NULL;
+	}
 	if (n.row->flags & ATTR_CTL) {
 		ctl_read(t, req, fi->fh, t->conf.unique(), size);
 		return;
@@ -319,15 +319,17 @@ void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct
 	struct node n;
 	uint64_t kh = 0;
 	bool changed = false;
+	int r;
 
 	/* libfuse keeps the kernel's handle at the beginning of its own, which would not outlive us. */
 	if (ph) {
 		memcpy(&kh, ph, sizeof(kh));
 		fuse_pollhandle_destroy(ph);
 	}
+	r = node_get(t, ino, &n);
 	if (file)
-		changed = files_poll(t->files, file, kh);
-	if (node_get(t, ino, &n))
+		changed = files_poll(t->files, file, kh, !r && n.row->flags & ATTR_CONST);
+	if (r)
 		events |= POLLERR | POLLPRI; /* gone: reading says ENODEV */
 	else if (file && n.row->flags & ATTR_STREAM)
 		events = stream_ready(t->stream, file) ? POLLIN | POLLRDNORM : 0;

@@ -110,14 +110,19 @@ static nlink_t count_dirs(struct tree *t, enum obj_kind kind, uint32_t slot, uin
 	return n;
 }
 
+void node_rights(struct tree *t, const struct node *n, const struct attr *row, struct stat *st)
+{
+	file_rights(t, n->kind, objects_sibling(n->ino, ROW_SELF), n->name, row, st);
+	if (n->subject.dev && (n->dev.caps & row->write_caps) != row->write_caps)
+		st->st_mode &= ~(mode_t)0222;
+}
+
 void node_stat(struct tree *t, const struct node *n, const struct attr *row, struct stat *st)
 {
 	const struct whose w = { n->kind, n->name, row };
 
 	if (row && !(row->mode & S_IFMT)) {
-		file_rights(t, n->kind, objects_sibling(n->ino, ROW_SELF), n->name, row, st);
-		if (n->subject.dev && (n->dev.caps & row->write_caps) != row->write_caps)
-			st->st_mode &= ~(mode_t)0222;
+		node_rights(t, n, row, st);
 		st->st_size = row->flags & ATTR_CONST ? exact_size(n, row) : SYSFS_SIZE;
 		return;
 	}

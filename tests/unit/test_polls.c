@@ -67,16 +67,19 @@ DEFINE_TEST(polls_as_sysfs)
 	struct open_file *file = files_get(f, fh);
 
 	CHECK(file);
-	CHECK(files_poll(f, file, 0)); /* never read */
+	CHECK(files_poll(f, file, 0, false)); /* never read */
 	files_seen(f, file);
-	CHECK(!files_poll(f, file, 5));
+	CHECK(!files_poll(f, file, 5, false));
 	files_wake(f, 78); /* another file */
 	CHECK_EQ(woken(), 0);
 	files_wake(f, 77);
 	CHECK_EQ(woken(), 5);
-	CHECK(files_poll(f, file, 0));
+	CHECK(files_poll(f, file, 0, false));
 	files_wake(f, 77); /* told already */
 	CHECK_EQ(woken(), 0);
+	CHECK(files_poll(f, file, 0, true));
+	CHECK(files_poll(f, file, 0, true)); /* as epoll asks */
+	CHECK(!files_poll(f, file, 0, true));
 	files_release(f, fh);
 	CHECK(!files_get(f, fh));
 	files_free(f);
@@ -88,17 +91,17 @@ DEFINE_TEST(polls_are_woken_by_the_next_process)
 	uint64_t a = opened(f, 77, 1000), b = opened(f, 77, 1001);
 
 	files_seen(f, files_get(f, a));
-	files_poll(f, files_get(f, a), 5);
+	files_poll(f, files_get(f, a), 5, false);
 	files_seen(f, files_get(f, b));
 	files_release(f, opened(f, 77, 1002));
 	files_free(f);
 	f = start(0);
-	CHECK(files_poll(f, files_get(f, b), 0));
+	CHECK(files_poll(f, files_get(f, b), 0, false));
 	files_wake_all(f);
 	CHECK_EQ(woken(), 5);
 	CHECK_EQ(woken(), 0);
 	files_seen(f, files_get(f, a));
-	files_poll(f, files_get(f, a), 5);
+	files_poll(f, files_get(f, a), 5, false);
 	files_wake(f, 77);
 	CHECK_EQ(woken(), 5);
 	files_release(f, a);
@@ -137,7 +140,7 @@ DEFINE_TEST(files_many)
 	}
 	files_wake(f, 3);
 	for (int i = 1; i < 5000; i += 2)
-		CHECK_EQ(files_poll(f, files_get(f, fh[i]), 0), i % 7 == 3);
+		CHECK_EQ(files_poll(f, files_get(f, fh[i]), 0, false), i % 7 == 3);
 	files_free(f);
 }
 
