@@ -95,7 +95,9 @@ static void init_locks(struct backend *b)
 	pthread_cond_init(&b->guards.wake, &attr);
 	pthread_condattr_destroy(&attr);
 	pthread_mutex_init(&b->guards.lock, NULL);
-	pthread_mutex_init(&b->observing, NULL);
+	pthread_mutex_init(&b->views.lock, NULL);
+	for (int i = 0; i < GUARD_COUNT; i++)
+		pthread_mutex_init(&b->guards.views[i].lock, NULL);
 	pthread_cond_init(&b->guards.ended, &attr);
 }
 
@@ -159,7 +161,9 @@ void backend_free(struct backend *b)
 	free(b->variants);
 	pthread_cond_destroy(&b->guards.wake);
 	pthread_mutex_destroy(&b->guards.lock);
-	pthread_mutex_destroy(&b->observing);
+	pthread_mutex_destroy(&b->views.lock);
+	for (int i = 0; i < GUARD_COUNT; i++)
+		pthread_mutex_destroy(&b->guards.views[i].lock);
 	pthread_cond_destroy(&b->guards.ended);
 	free(b);
 }
@@ -177,8 +181,8 @@ int backend_scan(struct backend *b, struct err *err)
 			    strerror(-rc));
 	/* Nobody shall read that the host does not need a device before that was asked. What fails here is
 	 * told by health and asked again before any act. */
-	guard_run(b, GUARD_CRITICAL);
-	guard_run(b, GUARD_HOLDERS);
+	guard_run(b, GUARD_CRITICAL, NULL, 0);
+	guard_run(b, GUARD_HOLDERS, NULL, 0);
 	return 0;
 }
 
@@ -232,12 +236,47 @@ static void add_around(struct backend *b, const struct key *dev, struct around *
 		pci_vfs(&b->sys, dev, add_vf, a);
 }
 
-static int guard_or_fail(struct backend *b, enum guard guard, const char *what, struct err *err)
+static int guard_or_fail(struct backend *b, enum guard guard, const struct key *devs, size_t n, struct err *err)
 {
-	int rc = guard_run(b, guard);
+	static const char *const whats[GUARD_COUNT] = {
+		[GUARD_CRITICAL] = "what the host itself needs",
+		[GUARD_HOLDERS] = "who holds which device",
+	};
+	int rc = guard_run(b, guard, devs, n);
 
-	return rc ? fail(err, -rc, "%s could not be found out: %s; see health", what, strerror(-rc))
+	return rc ? fail(err, -rc, "%s could not be found out: %s; see health", whats[guard], strerror(-rc))
 		  : 0;
+}
+
+/* Those of these that an act could take away; for GUARD_CRITICAL what is on vfio has nothing below that the
+ * host could need. */
+static size_t select_guarded(struct backend *b, enum guard guard, const struct touched *v, size_t n,
+			     struct key *ret)
+{
+	size_t found = 0;
+
+	model_lock(b->model);
+	for (size_t i = 0; i < n; i++) {
+		const struct device *dev = model_find(b->model, &v[i].key);
+
+		if (dev && dev->caps & CAP_CLAIM && (guard != GUARD_CRITICAL || !driver_is_vfio(dev->facts.driver)))
+			ret[found++] = dev->key;
+	}
+	model_unlock(b->model);
+	return found;
+}
+
+static int ask_guards(struct backend *b, const struct touched *v, size_t n, struct err *err)
+{
+	_free_ struct key *devs = calloc(n, sizeof(*devs));
+	int rc = devs ? 0 : fail(err, ENOMEM, "no memory to look at the devices");
+
+	for (int guard = 0; guard < GUARD_COUNT && !rc; guard++) {
+		size_t found = select_guarded(b, guard, v, n, devs);
+
+		rc = found ? guard_or_fail(b, guard, devs, found, err) : 0;
+	}
+	return rc;
 }
 
 int backend_observe(void *backend, const struct key *devs, size_t n_devs, bool guards, struct err *err)
@@ -258,13 +297,12 @@ int backend_observe(void *backend, const struct key *devs, size_t n_devs, bool g
 	if (!guards)
 		return 0;
 	serials_of(b, v, a.n);
-	rc = guard_or_fail(b, GUARD_CRITICAL, "what the host itself needs", err);
-	return rc ? rc : guard_or_fail(b, GUARD_HOLDERS, "who holds which device", err);
+	return ask_guards(b, v, a.n, err);
 }
 
 int backend_observe_holders(void *backend, struct err *err)
 {
-	return guard_or_fail(backend, GUARD_HOLDERS, "who holds which device", err);
+	return guard_or_fail(backend, GUARD_HOLDERS, NULL, 0, err);
 }
 
 int backend_late(void *backend, struct step *step)
@@ -286,7 +324,7 @@ int backend_await(void *backend, const struct step *step, unsigned int deadline_
 
 static void guard_health(struct backend *b, enum guard guard, const char *name, struct out *o)
 {
-	int rc = guard_result(b, guard);
+	int rc = atomic_load(&b->guards.results[guard]);
 
 	if (!rc)
 		out_printf(o, "%s=ok\n", name);

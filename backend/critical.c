@@ -26,8 +26,11 @@ void *scan_grow(struct scan *scan, void *rows, size_t n, size_t *cap, size_t siz
 
 static void guard_add(struct scan *scan, const char *address, enum rank rank, const char *text)
 {
-	struct guard *rows = scan_grow(scan, scan->guards, scan->n, &scan->cap, sizeof(*rows));
+	struct guard *rows;
 
+	if (!only_has(scan->only, address))
+		return;
+	rows = scan_grow(scan, scan->guards, scan->n, &scan->cap, sizeof(*rows));
 	if (!rows)
 		return;
 	scan->guards = rows;
@@ -144,10 +147,17 @@ static void guard_function(struct scan *scan, const char *address)
 
 static int critical_functions(struct scan *scan)
 {
-	_closedir_ DIR *dir = sysfs_dir(scan->s, ROOT_SYS, "bus/pci/devices");
+	_closedir_ DIR *dir = NULL;
+	const char *only = scan->only;
+	char address[KEY_NAME];
 	struct pci_addr addr;
 	struct dirent *e;
 
+	while (only_next(&only, address))
+		guard_function(scan, address);
+	if (scan->only)
+		return 0;
+	dir = sysfs_dir(scan->s, ROOT_SYS, "bus/pci/devices");
 	if (!dir)
 		return errno == ENOENT ? 0 : -errno;
 	while ((e = readdir(dir)))
@@ -219,9 +229,9 @@ static void print(struct scan *scan, struct out *ret)
 	}
 }
 
-int critical_scan(const struct sysfs *s, struct out *ret)
+int critical_scan(const struct sysfs *s, const char *only, struct out *ret)
 {
-	struct scan scan = { .s = s };
+	struct scan scan = { .s = s, .only = only };
 	int rc = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(passes) && !rc; i++)

@@ -34,6 +34,7 @@ struct guard {
 
 struct scan {
 	const struct sysfs *s;
+	const char *only; /* the functions it is about, NULL all: devpath.h */
 	struct guard *guards;
 	size_t n, cap;
 	bool no_memory;

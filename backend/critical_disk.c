@@ -21,8 +21,7 @@
 struct disk {
 	char *name; /* as sysfs has it: '!' for '/' */
 	char *path; /* below the sysfs root */
-	bool has_dev, partition;
-	unsigned int major, minor;
+	bool asked; /* it hangs on a function that the scan is about */
 	enum rank rank; /* weightiest reason followed so far */
 	bool used;	/* a reason was found: no need to try it */
 	unsigned int seen;
@@ -37,6 +36,7 @@ struct disks {
 	char *mount_text;
 	unsigned int stamp; /* of the walk that runs: cycles end there */
 	struct chain chain;
+	bool asked; /* one of them is */
 };
 
 /* ---- what there is */
@@ -57,16 +57,14 @@ static struct disk *find(struct disks *disks, const char *name)
 
 static struct disk *find_dev(struct disks *disks, unsigned int major, unsigned int minor)
 {
-	for (size_t i = 0; i < disks->n; i++) {
-		struct disk *d = &disks->rows[i];
+	char name[DISK_NAME];
 
-		if (d->has_dev && d->major == major && d->minor == minor)
-			return d;
-	}
-	return NULL;
+	if (sysfs_link(disks->scan->s, ROOT_SYS, name, sizeof(name), "dev/block/%u:%u", major, minor))
+		return NULL;
+	return find(disks, name);
 }
 
-/* The disk that a partition's directory lies in. */
+/* The disk that a partition's directory lies in; NULL for what is no partition. */
 static struct disk *whole_disk(struct disks *disks, const struct disk *d)
 {
 	char name[DISK_NAME];
@@ -74,7 +72,7 @@ static struct disk *whole_disk(struct disks *disks, const struct disk *d)
 
 	while (start && start > d->path && start[-1] != '/')
 		start--;
-	if (!d->partition || !start || (size_t)(end - start) >= sizeof(name))
+	if (!start || (size_t)(end - start) >= sizeof(name))
 		return NULL;
 	memcpy(name, start, (size_t)(end - start));
 	name[end - start] = '\0';
@@ -83,9 +81,7 @@ static struct disk *whole_disk(struct disks *disks, const struct disk *d)
 
 static int load_disk(struct disks *disks, const char *name)
 {
-	const struct sysfs *s = disks->scan->s;
 	struct disk *rows, d = { .rank = RANK_NONE };
-	char dev[32];
 
 	d.path = scan_link(disks->scan, "block", name);
 	if (!d.path)
@@ -98,9 +94,8 @@ static int load_disk(struct disks *disks, const char *name)
 		free(d.path);
 		return -ENOMEM;
 	}
-	d.partition = sysfs_exists(s, ROOT_SYS, "class/block/%s/partition", name);
-	d.has_dev = sysfs_read(s, ROOT_SYS, dev, sizeof(dev), "class/block/%s/dev", name) > 0 &&
-		    sscanf(dev, "%9u:%9u", &d.major, &d.minor) == 2;
+	d.asked = only_below(disks->scan->s, d.path, disks->scan->only);
+	disks->asked |= d.asked;
 	rows[disks->n++] = d;
 	return 0;
 }
@@ -320,8 +315,9 @@ static int held(struct disks *disks)
 {
 	for (size_t i = 0; i < disks->n; i++) {
 		struct disk *d = &disks->rows[i];
-		_closedir_ DIR *dir =
-			sysfs_dir(disks->scan->s, ROOT_SYS, "class/block/%s/holders", d->name);
+		_closedir_ DIR *dir = d->asked ? sysfs_dir(disks->scan->s, ROOT_SYS,
+							   "class/block/%s/holders", d->name)
+					       : NULL;
 		char first[DISK_NAME] = "", what[WHAT_MAX];
 		struct dirent *e;
 
@@ -335,16 +331,6 @@ static int held(struct disks *disks)
 	return 0;
 }
 
-static void nothing(void *ctx __attribute__((unused)), const char *address __attribute__((unused)))
-{
-}
-
-/* A floppy or a device made of others has no function of its own: it is not worth opening. */
-static bool has_function(const struct sysfs *s, const struct disk *d)
-{
-	return devpath_functions(s, d->path, nothing, NULL);
-}
-
 /*
  * The kernel gives a disk exclusively only when neither it nor a partition is: one try per disk
  * finds ZFS, Ceph, iSCSI targets and mounts in other namespaces. Nothing is opened for writing, so
@@ -352,27 +338,32 @@ static bool has_function(const struct sysfs *s, const struct disk *d)
  */
 static bool is_exclusive(const struct sysfs *s, const struct disk *d)
 {
-	char node[DISK_NAME];
+	char node[DISK_NAME], dev[32];
+	unsigned int major, minor;
 	struct stat st;
 
 	if (!STR_COPY(node, d->name) || strstr(node, ".."))
 		return false;
 	for (char *p = node; (p = strchr(p, '!'));)
 		*p = '/';
+	if (sysfs_read(s, ROOT_SYS, dev, sizeof(dev), "class/block/%s/dev", d->name) <= 0 ||
+	    sscanf(dev, "%9u:%9u", &major, &minor) != 2)
+		return false;
 	if (fstatat(s->fd[ROOT_DEV], node, &st, AT_SYMLINK_NOFOLLOW) || !S_ISBLK(st.st_mode) ||
-	    st.st_rdev != makedev(d->major, d->minor))
+	    st.st_rdev != makedev(major, minor))
 		return false;
 	_close_ int fd = openat(s->fd[ROOT_DEV], node,
 				O_RDONLY | O_EXCL | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	return fd < 0 && errno == EBUSY;
 }
 
+/* A floppy or a device made of others has no function of its own: it is not worth opening. */
 static int opened(struct disks *disks)
 {
 	for (size_t i = 0; i < disks->n; i++) {
 		struct disk *d = &disks->rows[i];
 
-		if (!d->used && !d->partition && d->has_dev && has_function(disks->scan->s, d) &&
+		if (d->asked && !d->used && !whole_disk(disks, d) &&
 		    is_exclusive(disks->scan->s, d))
 			guard_disk(disks, d, RANK_EXCLUSIVE, "is open exclusively");
 	}
@@ -380,15 +371,16 @@ static int opened(struct disks *disks)
 }
 
 static int (*const steps[])(struct disks *disks) = {
-	load_disks, load_mounts, mounted, swapped, held, opened,
+	load_mounts, mounted, swapped, held, opened,
 };
 
 int critical_disks(struct scan *scan)
 {
 	struct disks disks = { .scan = scan };
-	int rc = 0;
+	int rc = load_disks(&disks);
 
-	for (size_t i = 0; i < ARRAY_SIZE(steps) && !rc; i++)
+	/* Functions without a disk, as most are, have nothing to do with mounts. */
+	for (size_t i = 0; i < ARRAY_SIZE(steps) && !rc && (disks.asked || !scan->only); i++)
 		rc = steps[i](&disks);
 	for (size_t i = 0; i < disks.n; i++) {
 		free(disks.rows[i].name);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "devpath.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 
@@ -18,6 +19,8 @@ struct nic {
 	char *path;	/* below the sysfs root */
 	enum rank rank; /* weightiest reason followed so far */
 	unsigned int seen;
+	bool asked;  /* it, or one below it, hangs on a function that the scan is about */
+	bool loaded; /* its edges are */
 };
 
 struct edge {
@@ -76,12 +79,13 @@ static int load(struct nics *nics)
 	return 0;
 }
 
-static void add_edge(struct nics *nics, const struct nic *upper, const struct nic *lower)
+static void add_edge(struct nics *nics, struct nic *upper, const struct nic *lower)
 {
 	struct edge *rows;
 
 	if (!upper || !lower)
 		return;
+	upper->asked |= lower->asked;
 	rows = scan_grow(nics->scan, nics->edges, nics->n_edges, &nics->cap_edges, sizeof(*rows));
 	if (!rows)
 		return;
@@ -101,11 +105,12 @@ static struct nic *master_of(struct nics *nics, const struct nic *nic)
 }
 
 /* The kernel links both ways; a master alone is linked where the stack is older. */
-static void load_edges(struct nics *nics, const struct nic *nic)
+static void load_edges(struct nics *nics, struct nic *nic)
 {
 	_closedir_ DIR *dir = sysfs_dir(nics->scan->s, ROOT_SYS, "class/net/%s", nic->name);
 	struct dirent *e;
 
+	nic->loaded = true;
 	while (dir && (e = readdir(dir))) {
 		if (!strncmp(e->d_name, "lower_", 6))
 			add_edge(nics, nic, find(nics, e->d_name + 6));
@@ -113,6 +118,23 @@ static void load_edges(struct nics *nics, const struct nic *nic)
 			add_edge(nics, find(nics, e->d_name + 6), nic);
 	}
 	add_edge(nics, master_of(nics, nic), nic);
+}
+
+/* Of those that are asked about and what lies above them; false when there is none. */
+static bool load_above(struct nics *nics)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < nics->n;) {
+		struct nic *nic = &nics->rows[i];
+		bool now = nic->asked && !nic->loaded;
+
+		if (now)
+			load_edges(nics, nic);
+		any |= now;
+		i = now ? 0 : i + 1; /* what lies above may come before it */
+	}
+	return any;
 }
 
 static void walk(struct nics *nics, struct nic *nic, enum rank rank, const char *what)
@@ -197,7 +219,7 @@ static const char *master_kind(struct nics *nics, const struct nic *master)
 
 static void below_master(struct nics *nics, struct nic *nic, bool virtual)
 {
-	struct nic *master = master_of(nics, nic);
+	struct nic *master = nic->asked ? master_of(nics, nic) : NULL;
 	char what[64];
 
 	if (!master || !strncmp(nic->path, "devices/virtual/", 16) != virtual)
@@ -211,7 +233,9 @@ static int scan_nics(struct nics *nics)
 	int rc = load(nics);
 
 	for (size_t i = 0; i < nics->n; i++)
-		load_edges(nics, &nics->rows[i]);
+		nics->rows[i].asked = only_below(nics->scan->s, nics->rows[i].path, nics->scan->only);
+	if (rc || !load_above(nics))
+		return rc;
 	for (size_t i = 0; i < ARRAY_SIZE(tables) && !rc; i++)
 		rc = read_table(nics, i);
 	/* a NIC's own master is a better reason than one further up */

@@ -101,3 +101,46 @@ bool devpath_functions(const struct sysfs *s, const char *path,
 {
 	return functions_in(path, found, ctx) || functions_of_controllers(s, path, found, ctx);
 }
+
+bool only_next(const char **only, char ret[static KEY_NAME])
+{
+	size_t len = *only ? strcspn(*only, " ") : 0;
+	struct pci_addr addr;
+
+	if (!len || len >= KEY_NAME)
+		return false;
+	memcpy(ret, *only, len);
+	ret[len] = '\0';
+	*only += len + strspn(*only + len, " ");
+	return pci_addr_parse(ret, &addr);
+}
+
+bool only_has(const char *only, const char *address)
+{
+	char name[KEY_NAME];
+	bool has = !only;
+
+	while (!has && only_next(&only, name))
+		has = !strcmp(name, address);
+	return has;
+}
+
+struct below {
+	const char *only;
+	bool any;
+};
+
+static void note_below(void *ctx, const char *address)
+{
+	struct below *below = ctx;
+
+	below->any |= only_has(below->only, address);
+}
+
+bool only_below(const struct sysfs *s, const char *path, const char *only)
+{
+	struct below below = { .only = only };
+
+	devpath_functions(s, path, note_below, &below);
+	return below.any;
+}

@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include "pcidevfs/key.h"
+
 struct sysfs;
 
 /* Where a link in sysfs leads: "devices/pci0000:00/...". To be freed; NULL with errno. */
@@ -18,5 +20,14 @@ __attribute__((format(printf, 2, 3))) char *devpath_link(const struct sysfs *s, 
  */
 bool devpath_functions(const struct sysfs *s, const char *path,
 		       void (*found)(void *ctx, const char *address), void *ctx);
+
+/*
+ * Which functions a scan is about: addresses with blanks between them, or NULL for all. The next one
+ * is taken from *only; false at the end, and for what is no address.
+ */
+bool only_next(const char **only, char ret[static KEY_NAME]);
+bool only_has(const char *only, const char *address);
+/* Does the device at path hang on one of them? */
+bool only_below(const struct sysfs *s, const char *path, const char *only);
 
 #endif

@@ -45,21 +45,19 @@ static int do_link(const struct sysfs *s, char *const *argv, struct out *answer)
 	return rc;
 }
 
-static int do_holders(const struct sysfs *s, char *const *argv, struct out *answer)
+static const char *only(const char *addresses)
 {
-	return holders_scan(s, argv[1], answer);
+	return *addresses ? addresses : NULL;
 }
 
-static int do_holders_all(const struct sysfs *s, char *const *argv, struct out *answer)
+static int do_holders(const struct sysfs *s, char *const *argv, struct out *answer)
 {
-	(void)argv;
-	return holders_scan_all(s, answer);
+	return holders_scan(s, only(argv[1]), answer);
 }
 
 static int do_critical(const struct sysfs *s, char *const *argv, struct out *answer)
 {
-	(void)argv;
-	return critical_scan(s, answer);
+	return critical_scan(s, only(argv[1]), answer);
 }
 
 static int do_modprobe(const struct sysfs *s, char *const *argv, struct out *answer)
@@ -80,13 +78,12 @@ static const struct {
 	unsigned int words; /* with the name */
 	int (*run)(const struct sysfs *s, char *const *argv, struct out *answer);
 } requests[] = {
-	{ "write", 3, do_write },     /* path, text */
-	{ "read", 2, do_read },	      /* path */
-	{ "link", 2, do_link },	      /* path: last component of its target */
-	{ "holders", 2, do_holders }, /* address */
-	{ "holders-all", 1, do_holders_all },
-	{ "critical", 1, do_critical },
-	{ "serials", 2, do_serials },	/* addresses, blanks between them */
+	{ "write", 3, do_write },	/* path, text */
+	{ "read", 2, do_read },		/* path */
+	{ "link", 2, do_link },		/* path: last component of its target */
+	{ "holders", 2, do_holders },	/* addresses, blanks between them; "": all */
+	{ "critical", 2, do_critical }, /* likewise */
+	{ "serials", 2, do_serials },	/* addresses */
 	{ "modprobe", 2, do_modprobe }, /* module */
 };
 

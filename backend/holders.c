@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "devpath.h"
@@ -18,11 +20,10 @@
 #define NODE_NAME 96
 #define COMM_NAME 128
 
-/* A node below the dev root, and a function that it belongs to. */
-struct node {
+/* A name below the dev root that a process has open. */
+struct opened {
 	char name[NODE_NAME];
-	char address[KEY_NAME];
-	pid_t last; /* process found last: it may have the node open a thousand times */
+	pid_t pid;
 };
 
 struct hold {
@@ -32,12 +33,13 @@ struct hold {
 
 struct search {
 	const struct sysfs *s;
-	const char *only; /* an address, or NULL for all */
-	struct node *nodes;
-	size_t n_nodes, cap_nodes;
+	const char *only; /* the functions it is about, NULL all: devpath.h */
+	struct opened *opened;
+	size_t n_opened, cap_opened;
 	struct hold *holds;
 	size_t n_holds, cap_holds;
 	size_t unseen; /* processes */
+	bool counted;  /* proc tells how many files each has open */
 	int error;
 };
 
@@ -50,145 +52,13 @@ static void *grow(struct search *search, void *rows, size_t n, size_t *cap, size
 	return grown;
 }
 
-/* ---- which nodes belong to which function */
-
-static void add_node(struct search *search, const char *address, const char *name)
-{
-	struct node *rows, node = { .name = "" };
-
-	if ((search->only && strcmp(search->only, address)) || !STR_COPY(node.name, name) ||
-	    !STR_COPY(node.address, address))
-		return;
-	rows = grow(search, search->nodes, search->n_nodes, &search->cap_nodes, sizeof(node));
-	if (!rows)
-		return;
-	search->nodes = rows;
-	rows[search->n_nodes++] = node;
-}
-
-static void add_group(struct search *search, const char *address)
-{
-	char group[16], name[32];
-
-	if (sysfs_link(search->s, ROOT_SYS, group, sizeof(group), "bus/pci/devices/%s/iommu_group",
-		       address))
-		return;
-	snprintf(name, sizeof(name), "vfio/%s", group);
-	add_node(search, address, name);
-}
-
-struct uevent {
-	struct search *search;
-	const char *dir;      /* of the device's uevent file */
-	char name[NODE_NAME]; /* its DEVNAME, read when it is first asked for */
-	bool read;
-};
-
-/* Most devices of a class have neither a function nor a node: the file is read for the former only. */
-static void add_device_node(void *ctx, const char *address)
-{
-	struct uevent *u = ctx;
-	char text[SYSFS_VALUE], *next = text, *line;
-
-	if (u->search->only && strcmp(u->search->only, address))
-		return;
-	if (!u->read &&
-	    sysfs_read(u->search->s, ROOT_SYS, text, sizeof(text), "%s/uevent", u->dir) > 0)
-		while ((line = strsep(&next, "\n")))
-			if (!strncmp(line, "DEVNAME=", 8) && !STR_COPY(u->name, line + 8))
-				u->name[0] = '\0';
-	u->read = true;
-	if (u->name[0])
-		add_node(u->search, address, u->name);
-}
-
-static int each_entry(struct search *search, enum root root, const char *path,
-		      void (*each)(struct search *search, const char *path, const char *name))
-{
-	_closedir_ DIR *dir = sysfs_dir(search->s, root, "%s", path);
-	struct dirent *e;
-
-	if (!dir)
-		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
-	while (!search->error && (e = readdir(dir)))
-		if (e->d_name[0] != '.')
-			each(search, path, e->d_name);
-	return 0;
-}
-
-static void visit_device(struct search *search, const char *path, const char *name)
-{
-	char dir[512];
-	struct uevent u = { .search = search, .dir = dir };
-	_free_ char *target = devpath_link(search->s, "%s/%s", path, name);
-
-	if (!target && errno == ENOMEM)
-		search->error = -ENOMEM;
-	if (!target || snprintf(dir, sizeof(dir), "%s/%s", path, name) >= (int)sizeof(dir))
-		return;
-	devpath_functions(search->s, target, add_device_node, &u);
-}
-
-static void visit_class(struct search *search, const char *path, const char *name)
-{
-	char dir[300];
-
-	snprintf(dir, sizeof(dir), "%s/%s", path, name);
-	each_entry(search, ROOT_SYS, dir, visit_device);
-}
-
-static void visit_function(struct search *search, const char *path __attribute__((unused)),
-			   const char *name)
-{
-	struct pci_addr addr;
-
-	if (!pci_addr_parse(name, &addr) || (search->only && strcmp(search->only, name)))
-		return;
-	add_group(search, name);
-}
-
-static const struct {
-	const char *path;
-	void (*each)(struct search *search, const char *path, const char *name);
-} places[] = {
-	{ "bus/pci/devices", visit_function },
-	{ "dev", visit_class }, /* dev/char and dev/block: all with a number, USB's too */
-	{ "class", visit_class },
-};
-
-static int by_name(const void *left, const void *right)
-{
-	const struct node *a = left, *b = right;
-
-	return strcmp(a->name, b->name);
-}
-
-static void found_node(void *ctx, const char *address, const char *name)
-{
-	add_node(ctx, address, name);
-}
-
-static int find_nodes(struct search *search)
-{
-	int rc = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(places) && !rc; i++)
-		rc = each_entry(search, ROOT_SYS, places[i].path, places[i].each);
-	for (const struct backend_ops *const *b = backends; *b && !rc; b++)
-		if ((*b)->nodes)
-			rc = (*b)->nodes(search->s, search->only, found_node, search);
-	if (search->n_nodes)
-		qsort(search->nodes, search->n_nodes, sizeof(*search->nodes), by_name);
-	return rc ?: search->error;
-}
-
-/* ---- who has them open */
+/* ---- what is open */
 
 static void add_hold(struct search *search, const char *address, pid_t pid)
 {
 	struct hold *rows, hold = { .pid = pid };
 
-	if (search->only && strcmp(search->only, address))
+	if (!only_has(search->only, address))
 		return;
 	rows = grow(search, search->holds, search->n_holds, &search->cap_holds, sizeof(hold));
 	if (!rows)
@@ -212,23 +82,21 @@ static const char *below_dev(const struct sysfs *s, const char *text)
 	return text + len + 1;
 }
 
-static void match_node(struct search *search, const char *name, pid_t pid)
+/* A process may have the same open a thousand times, one after the other. What every process has is worth no
+ * look. */
+static void add_opened(struct search *search, const char *name, pid_t pid)
 {
-	size_t low = 0, high = search->n_nodes;
+	struct opened *rows, row = { .pid = pid };
+	const struct opened *last = search->n_opened ? &search->opened[search->n_opened - 1] : NULL;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (strcmp(search->nodes[mid].name, name) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (; low < search->n_nodes && !strcmp(search->nodes[low].name, name); low++) {
-		if (search->nodes[low].last != pid)
-			add_hold(search, search->nodes[low].address, pid);
-		search->nodes[low].last = pid;
-	}
+	if (!strcmp(name, "null") || !strncmp(name, "pts/", 4) || !strncmp(name, "shm/", 4) ||
+	    !STR_COPY(row.name, name) || (last && last->pid == pid && !strcmp(last->name, name)))
+		return;
+	rows = grow(search, search->opened, search->n_opened, &search->cap_opened, sizeof(row));
+	if (!rows)
+		return;
+	search->opened = rows;
+	rows[search->n_opened++] = row;
 }
 
 /* .../0000:08:00.0/resource0 or resource0_wc */
@@ -257,15 +125,26 @@ static bool is_refused(int error)
 	return error == EACCES || error == EPERM;
 }
 
-static void visit_process(struct search *search, const char *path __attribute__((unused)),
-			  const char *name)
+/* Since 6.2 the size of the directory, before that 0. Kernel threads, half of all processes, have none
+ * open: one call each instead of seven. Unknown counts as some. */
+static off_t count_files(const struct sysfs *s, const char *process)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/fd", process);
+	return fstatat(s->fd[ROOT_PROC], path, &st, 0) ? 1 : st.st_size;
+}
+
+static void visit_process(struct search *search, const char *name)
 {
 	_closedir_ DIR *dir = NULL;
 	bool refused = false;
 	struct dirent *e;
 	uint64_t pid;
 
-	if (name[0] < '1' || name[0] > '9' || parse_u64(name, INT32_MAX, &pid))
+	if (name[0] < '1' || name[0] > '9' || parse_u64(name, INT32_MAX, &pid) ||
+	    (search->counted && !count_files(search->s, name)))
 		return;
 	dir = sysfs_dir(search->s, ROOT_PROC, "%s/fd", name);
 	if (!dir)
@@ -285,11 +164,116 @@ static void visit_process(struct search *search, const char *path __attribute__(
 		text[n] = '\0';
 		node = below_dev(search->s, text);
 		if (node)
-			match_node(search, node, (pid_t)pid);
+			add_opened(search, node, (pid_t)pid);
 		else
 			match_resource(search, text, (pid_t)pid);
 	}
 	search->unseen += refused;
+}
+
+/* ---- to which function it belongs */
+
+/* All processes that have one node open. */
+struct openers {
+	struct search *search;
+	const struct opened *rows;
+	size_t n;
+};
+
+static void held_by_all(void *ctx, const char *address)
+{
+	const struct openers *o = ctx;
+
+	for (size_t i = 0; i < o->n; i++)
+		add_hold(o->search, address, o->rows[i].pid);
+}
+
+/* "12", a node below vfio/: the group's members. "vfio" is no group. */
+static void open_group(struct openers *o, const char *group)
+{
+	_closedir_ DIR *dir = sysfs_dir(o->search->s, ROOT_SYS, "kernel/iommu_groups/%s/devices", group);
+	struct pci_addr addr;
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir)))
+		if (pci_addr_parse(e->d_name, &addr))
+			held_by_all(o, e->d_name);
+}
+
+static void open_cdev(struct openers *o, const char *name)
+{
+	_free_ char *path = devpath_link(o->search->s, "class/vfio-dev/%s", name);
+
+	if (path)
+		devpath_functions(o->search->s, path, held_by_all, o);
+}
+
+/* Any other node: its number leads to the device. A file in a user's own mount namespace may have the
+ * name of a node, but not here. */
+static void open_node(struct openers *o, const char *name)
+{
+	_free_ char *path = NULL;
+	struct stat st;
+
+	if (fstatat(o->search->s->fd[ROOT_DEV], name, &st, AT_SYMLINK_NOFOLLOW) ||
+	    !(S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode)))
+		return;
+	path = devpath_link(o->search->s, "dev/%s/%u:%u", S_ISCHR(st.st_mode) ? "char" : "block",
+			    major(st.st_rdev), minor(st.st_rdev));
+	if (path)
+		devpath_functions(o->search->s, path, held_by_all, o);
+}
+
+static void open_one(struct openers *o)
+{
+	const char *name = o->rows->name;
+
+	if (!strncmp(name, "vfio/devices/", 13))
+		open_cdev(o, name + 13);
+	else if (!strncmp(name, "vfio/", 5))
+		open_group(o, name + 5);
+	else
+		open_node(o, name);
+}
+
+static int by_name(const void *left, const void *right)
+{
+	const struct opened *a = left, *b = right;
+
+	return strcmp(a->name, b->name);
+}
+
+/* A node of which a vendor knows more than sysfs. */
+static void found_node(void *ctx, const char *address, const char *node)
+{
+	struct search *search = ctx;
+
+	for (size_t i = 0; i < search->n_opened; i++)
+		if (!strcmp(search->opened[i].name, node))
+			add_hold(search, address, search->opened[i].pid);
+}
+
+static int find_functions(struct search *search)
+{
+	struct opened *rows = search->opened;
+	size_t first = 0;
+	int rc = 0;
+
+	if (!search->n_opened)
+		return 0;
+	qsort(rows, search->n_opened, sizeof(*rows), by_name);
+	for (const struct backend_ops *const *b = backends; *b && !rc; b++)
+		if ((*b)->nodes)
+			rc = (*b)->nodes(search->s, found_node, search);
+	for (size_t i = 1; i <= search->n_opened; i++) {
+		struct openers o = { search, rows + first, i - first };
+
+		if (i < search->n_opened && !strcmp(rows[i].name, rows[first].name))
+			continue;
+		open_one(&o);
+		first = i;
+	}
+	return rc;
 }
 
 /* ---- the answer */
@@ -316,12 +300,6 @@ static bool read_comm(const struct sysfs *s, pid_t pid, char *comm, size_t size)
 	return true;
 }
 
-static void print_prefix(const struct search *search, const struct hold *hold, struct out *ret)
-{
-	if (!search->only)
-		out_printf(ret, "%s ", hold->address);
-}
-
 /* The holders of one function: n rows in ascending order, a process as often as it has it open. */
 static void print(const struct search *search, const struct hold *rows, size_t n, struct out *ret)
 {
@@ -334,15 +312,12 @@ static void print(const struct search *search, const struct hold *rows, size_t n
 		if (shown == HOLDERS_MAX) {
 			more++;
 		} else if (read_comm(search->s, rows[i].pid, comm, sizeof(comm))) {
-			print_prefix(search, rows, ret);
-			out_printf(ret, "pid=%d comm=\"%s\"\n", (int)rows[i].pid, comm);
+			out_printf(ret, "%s pid=%d comm=\"%s\"\n", rows->address, (int)rows[i].pid, comm);
 			shown++;
 		}
 	}
-	if (more) {
-		print_prefix(search, rows, ret);
-		out_printf(ret, "more=%zu\n", more);
-	}
+	if (more)
+		out_printf(ret, "%s more=%zu\n", rows->address, more);
 }
 
 static void print_all(const struct search *search, struct out *ret)
@@ -358,33 +333,34 @@ static void print_all(const struct search *search, struct out *ret)
 		print(search, rows + first, i - first, ret);
 		first = i;
 	}
-	if (search->unseen && !search->only)
+	if (search->unseen)
 		out_printf(ret, "- unseen=%zu\n", search->unseen);
 }
 
-static int scan(struct search *search, struct out *ret)
+static int visit_processes(struct search *search)
 {
-	int rc = find_nodes(search);
+	_closedir_ DIR *dir = sysfs_dir(search->s, ROOT_PROC, ".");
+	struct stat st;
+	struct dirent *e;
 
-	rc = rc ?: each_entry(search, ROOT_PROC, ".", visit_process);
-	rc = rc ?: search->error;
+	if (!dir)
+		return -errno;
+	search->counted = !fstatat(search->s->fd[ROOT_PROC], "self/fd", &st, 0) && st.st_size;
+	while (!search->error && (e = readdir(dir)))
+		visit_process(search, e->d_name);
+	return 0;
+}
+
+int holders_scan(const struct sysfs *s, const char *only, struct out *ret)
+{
+	struct search search = { .s = s, .only = only };
+	int rc = visit_processes(&search);
+
+	rc = rc ?: find_functions(&search);
+	rc = rc ?: search.error;
 	if (!rc)
-		print_all(search, ret);
-	free(search->nodes);
-	free(search->holds);
+		print_all(&search, ret);
+	free(search.opened);
+	free(search.holds);
 	return rc ?: ret->failed ? -ENOMEM : 0;
-}
-
-int holders_scan(const struct sysfs *s, const char *address, struct out *ret)
-{
-	struct pci_addr addr;
-
-	if (!pci_addr_parse(address, &addr))
-		return -EINVAL;
-	return scan(&(struct search){ .s = s, .only = address }, ret);
-}
-
-int holders_scan_all(const struct sysfs *s, struct out *ret)
-{
-	return scan(&(struct search){ .s = s }, ret);
 }

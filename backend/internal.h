@@ -11,6 +11,7 @@
 #include "pcidevfs/backend.h"
 #include "pcidevfs/key.h"
 #include "pcidevfs/sysfs.h"
+#include "views.h"
 
 struct io;
 struct step;
@@ -18,24 +19,37 @@ struct step;
 #define METHODS_MAX 63
 #define VERBS_MAX 127
 
-/* A helper's answer about all devices, which lands in one field of their facts. */
+/* A helper's answer about devices, which lands in one field of their facts. */
 enum guard { GUARD_CRITICAL, GUARD_HOLDERS, GUARD_COUNT };
 
+/* Which devices it is asked about. More than a few are all: naming them would save nothing. */
+#define QUESTION_MAX 64
+
+struct question {
+	bool all;
+	size_t n;
+	struct key devs[QUESTION_MAX];
+};
+
+/* Those who ask for an act. */
 struct guard_runs {
 	uint64_t started, ended; /* numbers of runs */
 	bool running;
-	int result; /* of the last that ended */
+	int result;	      /* of the last that ended */
+	struct question next; /* what the next one is about */
 };
 
 struct guards {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;  /* something is wanted, or stop */
 	pthread_cond_t ended; /* a run did */
-	bool wanted[GUARD_COUNT];	     /* lock */
+	struct question wanted[GUARD_COUNT]; /* lock */
 	bool serials;			     /* lock; there are functions whose serial nobody looked for */
 	struct guard_runs runs[GUARD_COUNT]; /* lock */
 	bool stop;			     /* lock */
-	atomic_uint unseen;		     /* processes whose open files could not be seen */
+	struct views views[GUARD_COUNT];
+	atomic_int results[GUARD_COUNT]; /* of the last answer, for health */
+	atomic_uint unseen;		 /* processes whose open files could not be seen */
 };
 
 struct backend {
@@ -46,8 +60,7 @@ struct backend {
 	/* Of all rows (ops.h); NULL-terminated. */
 	const struct method *methods[METHODS_MAX + 1];
 	const struct verb *verbs[VERBS_MAX + 1];
-	/* Observing and publishing go together, so that no older view comes after a newer one. */
-	pthread_mutex_t observing;
+	struct views views;
 	struct guards guards;
 	bool real; /* sysfs is this kernel's own: its modules can be loaded */
 	char *variants; /* what modules.alias says of vfio drivers; variant.h */
@@ -73,11 +86,15 @@ int scan_all(struct backend *b);
  * step->late is what backend_late() waits for. */
 int step_write(struct backend *b, const char *path, const char *text, unsigned int ms, struct step *step);
 
-/* Runs a guard now; blocks for at most its deadline. 0 or -errno. */
-int guard_run(struct backend *b, enum guard guard);
-int guard_result(struct backend *b, enum guard guard);
-/* Asks guards_main() for it, soon and not too often. */
-void guard_want(struct backend *b, enum guard guard);
+/* key NULL: all devices. */
+void question_add(struct question *q, const struct key *key);
+/* A helper answers, into the model; blocks for at most the guard's deadline. 0 or -errno. */
+int guard_ask(struct backend *b, enum guard guard, const struct question *q);
+unsigned int guard_deadline(enum guard guard);
+/* The same for those who need the answer now: who asks meanwhile shares the next one. devs NULL: all. */
+int guard_run(struct backend *b, enum guard guard, const struct key *devs, size_t n);
+/* Asks guards_main() for it, soon and not too often. key NULL: about all. */
+void guard_want(struct backend *b, enum guard guard, const struct key *key);
 /* Asks guards_main() for the serials of new functions. */
 void serials_want(struct backend *b);
 /* The guards' thread; arg is the backend. Ends after guards_stop(). */

@@ -73,6 +73,25 @@ static void touch_node(struct listener *l, const char *name)
 		touch_group(l, (int32_t)group);
 }
 
+/* Somebody opened or closed a group's node, or a function's below dev/vfio/devices. */
+static void want_holders(struct listener *l, const char *name)
+{
+	const struct device *found[GROUP_MAX], *dev;
+	uint64_t group;
+	size_t n = 0, pos = 0;
+
+	model_lock(l->b->model);
+	if (!parse_u64(name, INT32_MAX, &group))
+		n = model_group(l->b->model, (int32_t)group, found, GROUP_MAX);
+	else
+		while (!n && (dev = model_next(l->b->model, &pos)))
+			if (!strcmp(dev->facts.vfio_cdev, name))
+				found[n++] = dev;
+	for (size_t i = 0; i < n; i++)
+		guard_want(l->b, GUARD_HOLDERS, n > GROUP_MAX ? NULL : &found[i]->key);
+	model_unlock(l->b->model);
+}
+
 static void on_pci(struct listener *l, const struct uevent *ev)
 {
 	struct key key;
@@ -94,10 +113,15 @@ static void on_vfio_dev(struct listener *l, const struct uevent *ev)
 		touch(l, &key, 0);
 }
 
+/* What is made of several functions has no function's path; what lies behind a root bus of its own (a
+ * domain of more than 16 bits) concerns the function that carries it as well. */
 static void on_host_use(struct listener *l, const struct uevent *ev)
 {
-	(void)ev;
-	guard_want(l->b, GUARD_CRITICAL);
+	struct pci_addr addr;
+	struct key key;
+	bool one = uevent_function(ev, &key) && pci_addr_parse(key.name, &addr) && addr.domain <= UINT16_MAX;
+
+	guard_want(l->b, GUARD_CRITICAL, one ? &key : NULL);
 }
 
 static const struct {
@@ -161,8 +185,8 @@ static int drain_uevents(struct listener *l)
 		if (rc == -ENOBUFS) {
 			atomic_fetch_add(&l->b->overflows, 1);
 			l->all = true;
-			guard_want(l->b, GUARD_CRITICAL);
-			guard_want(l->b, GUARD_HOLDERS);
+			guard_want(l->b, GUARD_CRITICAL, NULL);
+			guard_want(l->b, GUARD_HOLDERS, NULL);
 		}
 	} while (!rc || rc == -ENOBUFS);
 	return rc == -EAGAIN ? 0 : rc;
@@ -193,13 +217,15 @@ static void on_node(struct listener *l, const struct inotify_event *e)
 {
 	if (e->mask & IN_Q_OVERFLOW) {
 		l->all = true;
-		guard_want(l->b, GUARD_HOLDERS);
+		guard_want(l->b, GUARD_HOLDERS, NULL);
 	} else if (e->mask & IN_IGNORED) {
 		*(e->wd == l->watch_dir ? &l->watch_dir : &l->watch_cdevs) = -1;
 	} else if (!(e->mask & IN_ISDIR) && e->len) {
+		/* One that has just come or is gone is held by nobody. */
 		if (e->mask & (IN_CREATE | IN_DELETE | IN_MOVE))
 			touch_node(l, e->name);
-		guard_want(l->b, GUARD_HOLDERS);
+		else
+			want_holders(l, e->name);
 	}
 }
 
@@ -224,7 +250,7 @@ static void drain_table(struct listener *l, struct pollfd *p)
 	if (p->revents & POLLPRI && !lseek(p->fd, 0, SEEK_SET)) {
 		while (read(p->fd, buf, sizeof(buf)) > 0)
 			;
-		guard_want(l->b, GUARD_CRITICAL);
+		guard_want(l->b, GUARD_CRITICAL, NULL);
 	} else {
 		/* An error alone would come again at once, for ever. */
 		close(p->fd);
@@ -288,9 +314,11 @@ static void look(struct listener *l)
 		rc = scan_some(l->b, l->touched, n);
 	if (all)
 		l->last_scan = now_ms();
-	if (all || n) {
-		guard_want(l->b, GUARD_CRITICAL);
-		guard_want(l->b, GUARD_HOLDERS);
+	for (int guard = 0; guard < GUARD_COUNT; guard++) {
+		for (size_t i = 0; i < n && !all; i++)
+			guard_want(l->b, guard, &l->touched[i].key);
+		if (all)
+			guard_want(l->b, guard, NULL);
 	}
 	l->all = rc == -ENOMEM;
 	watch_nodes(l);

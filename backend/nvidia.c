@@ -45,7 +45,7 @@ static bool read_node(const struct sysfs *s, const char *address, char *ret, siz
 }
 
 /* The proprietary driver's nodes have no device in sysfs. */
-static int nodes(const struct sysfs *s, const char *address, node_found *found, void *ctx)
+static int nodes(const struct sysfs *s, node_found *found, void *ctx)
 {
 	_closedir_ DIR *dir = sysfs_dir(s, ROOT_PROC, GPUS);
 	const struct dirent *e;
@@ -55,8 +55,7 @@ static int nodes(const struct sysfs *s, const char *address, node_found *found, 
 	if (!dir)
 		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
 	while ((e = readdir(dir)))
-		if (pci_addr_parse(e->d_name, &addr) && (!address || !strcmp(address, e->d_name)) &&
-		    read_node(s, e->d_name, node, sizeof(node)))
+		if (pci_addr_parse(e->d_name, &addr) && read_node(s, e->d_name, node, sizeof(node)))
 			found(ctx, e->d_name, node);
 	return 0;
 }

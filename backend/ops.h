@@ -23,9 +23,9 @@ struct backend_ops {
 	/* Adds to what PCI says of a function, from files that take no device lock. at: its sysfs root is the
 	 * function's directory. May be NULL. */
 	void (*observe)(const struct sysfs *at, const struct key *dev, struct facts *f);
-	/* Tells the device nodes, below the dev root, of which sysfs does not say to what function (address,
-	 * NULL: any) they belong. Runs in a helper. 0 or -errno. May be NULL. */
-	int (*nodes)(const struct sysfs *s, const char *address, node_found *found, void *ctx);
+	/* Tells the device nodes, below the dev root, of which sysfs does not say to what function they
+	 * belong. Runs in a helper. 0 or -errno. May be NULL. */
+	int (*nodes)(const struct sysfs *s, node_found *found, void *ctx);
 };
 
 extern const struct backend_ops *const backends[]; /* NULL-terminated */

@@ -28,6 +28,7 @@ struct batch {
 	size_t n, cap;
 	uint64_t seqnum; /* of the last uevent before we looked; 0 when the kernel does not tell */
 	bool failed;	 /* no memory, no descriptor: look again soon */
+	struct view view;
 };
 
 /* What names depend on, as one number. */
@@ -89,19 +90,28 @@ static void batch_sort(struct batch *b)
 	b->n = n + 1;
 }
 
-static void look(const struct sysfs *sys, struct batch *b)
+/* What is not in the function's own directory. */
+static void look_further(struct backend *b, struct facts *f)
 {
-	for (size_t i = 0; i < b->n; i++) {
-		struct seen *s = &b->v[i];
+	variant_choose(b->variants, f, f->vfio_driver);
+	f->vfio_ready = sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/%s", f->vfio_driver);
+}
+
+static void look(struct backend *b, struct batch *batch)
+{
+	for (size_t i = 0; i < batch->n; i++) {
+		struct seen *s = &batch->v[i];
 		int rc;
 
 		if (s->looked)
 			continue;
 		s->looked = true;
-		rc = pci_observe(sys, &s->key, &s->facts);
+		rc = pci_observe(&b->sys, &s->key, &s->facts);
 		s->present = !rc;
 		s->unknown = rc && rc != -ENODEV;
-		b->failed |= s->unknown;
+		batch->failed |= s->unknown;
+		if (s->present)
+			look_further(b, &s->facts);
 	}
 }
 
@@ -140,9 +150,9 @@ static void observe(struct backend *b, struct batch *batch)
 	if (!sysfs_number(&b->sys, ROOT_SYS, 0, INT64_MAX, &seqnum, "kernel/uevent_seqnum"))
 		batch->seqnum = (uint64_t)seqnum;
 	batch_sort(batch);
-	look(&b->sys, batch);
+	look(b, batch);
 	add_parents(b->model, batch);
-	look(&b->sys, batch);
+	look(b, batch);
 	for (size_t i = 0; i < batch->n; i++)
 		if (batch->v[i].present && batch->v[i].facts.num_vfs)
 			pci_vfs(&b->sys, &batch->v[i].key, note_index, batch);
@@ -233,15 +243,13 @@ static void close_database(struct names_db *db)
 	malloc_trim(0);
 }
 
-/* What is not looked up in the function's own directory. */
-static void complete(struct backend *b, const struct facts *old, struct facts *f)
+/* What others find out. */
+static void keep_others(const struct facts *old, struct facts *f)
 {
 	STR_COPY(f->critical, old->critical);
 	STR_COPY(f->holders, old->holders);
 	f->serial = old->serial;
 	f->serial_known = old->serial_known;
-	variant_choose(b->variants, f, f->vfio_driver);
-	f->vfio_ready = sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/%s", f->vfio_driver);
 }
 
 /* A VF on its way out loses its links before it is gone: it is the same VF as long as it is seen. */
@@ -254,18 +262,34 @@ static void keep_relation(const struct facts *old, struct facts *f)
 	f->vf_index = old->vf_index;
 }
 
-static bool commit_one(struct backend *b, const struct seen *s, uint64_t seqnum,
+/* A later look was faster; that a removal lay between the two views it cannot have known. */
+static bool is_overtaken(struct model *m, const struct batch *batch, struct seen *s)
+{
+	const struct device *known;
+
+	if (!view_is_old(&batch->view, &s->key))
+		return false;
+	known = model_find(m, &s->key);
+	if (!known || s->removed <= known->facts.seen)
+		return true;
+	s->facts = known->facts;
+	s->present = true;
+	return false;
+}
+
+static bool commit_one(struct backend *b, const struct batch *batch, struct seen *s,
 		       const struct named *names, size_t n, bool *ret_new)
 {
 	struct model *m = b->model;
 	uint64_t ids = name_ids(&s->facts);
 	const struct named *name = n ? bsearch(&ids, names, n, sizeof(*names), by_ids) : NULL;
-	struct facts facts = s->facts;
 	const struct device *known = model_find(m, &s->key);
 	struct device *dev;
+	struct facts facts;
 
-	if (s->unknown)
+	if (s->unknown || is_overtaken(m, batch, s))
 		return true;
+	view_tell(&b->views, &batch->view, &s->key);
 	if (known && (!s->present || s->removed > known->facts.seen)) {
 		model_remove(m, &s->key);
 		known = NULL;
@@ -275,8 +299,9 @@ static bool commit_one(struct backend *b, const struct seen *s, uint64_t seqnum,
 	dev = model_edit(m, &s->key, true);
 	if (!dev)
 		return false;
-	complete(b, &dev->facts, &facts);
-	facts.seen = known ? known->facts.seen : seqnum;
+	facts = s->facts;
+	keep_others(&dev->facts, &facts);
+	facts.seen = known ? known->facts.seen : batch->seqnum;
 	if (known)
 		keep_relation(&known->facts, &facts);
 	*ret_new |= !facts.serial_known;
@@ -293,7 +318,8 @@ static void remove_others(struct model *m, const struct batch *b)
 	size_t pos = 0;
 
 	while ((dev = model_next(m, &pos)))
-		if (dev->key.bus == BUS_PCI && !batch_find(b, dev->key.name)) {
+		if (dev->key.bus == BUS_PCI && !batch_find(b, dev->key.name) &&
+		    !view_is_old(&b->view, &dev->key)) {
 			struct key key = dev->key;
 
 			model_remove(m, &key);
@@ -311,7 +337,7 @@ static bool has_iommu(const struct sysfs *sys)
 	return false;
 }
 
-static int commit(struct backend *b, const struct batch *batch, bool all)
+static int commit(struct backend *b, struct batch *batch, bool all)
 {
 	bool iommu = has_iommu(&b->sys), fits = true, new = false;
 	size_t n = 0;
@@ -322,10 +348,13 @@ static int commit(struct backend *b, const struct batch *batch, bool all)
 		db = names_from_database(b, names, n);
 	model_lock(b->model);
 	model_set_iommu(b->model, iommu);
+	view_end(&b->views, &batch->view);
 	if (all)
 		remove_others(b->model, batch);
 	for (size_t i = 0; i < batch->n; i++)
-		fits &= commit_one(b, &batch->v[i], batch->seqnum, names, n, &new);
+		fits &= commit_one(b, batch, &batch->v[i], names, n, &new);
+	if (all)
+		view_tell(&b->views, &batch->view, NULL);
 	model_publish(b->model);
 	model_unlock(b->model);
 	close_database(db);
@@ -341,22 +370,32 @@ static int scan(struct backend *b, struct batch *batch, bool all)
 
 	observe(b, batch);
 	rc = commit(b, batch, all && !batch->failed);
-	if (batch->failed)
-		rc = -ENOMEM;
+	return batch->failed || batch->view.failed ? -ENOMEM : rc;
+}
+
+static void batch_begin(struct backend *b, struct batch *batch)
+{
+	*batch = (struct batch){ 0 };
+	view_begin(&b->views, &batch->view);
+}
+
+static void batch_end(struct backend *b, struct batch *batch)
+{
+	view_end(&b->views, &batch->view);
+	view_free(&batch->view);
 	free(batch->v);
-	return rc;
 }
 
 int scan_some(struct backend *b, const struct touched *v, size_t n)
 {
-	struct batch batch = { 0 };
+	struct batch batch;
 	int rc;
 
-	pthread_mutex_lock(&b->observing);
+	batch_begin(b, &batch);
 	for (size_t i = 0; i < n; i++)
 		batch_add(&batch, &v[i].key, v[i].removed);
 	rc = scan(b, &batch, false);
-	pthread_mutex_unlock(&b->observing);
+	batch_end(b, &batch);
 	return rc;
 }
 
@@ -376,15 +415,12 @@ static int list_all(const struct sysfs *sys, struct batch *batch)
 
 int scan_all(struct backend *b)
 {
-	struct batch batch = { 0 };
+	struct batch batch;
 	int rc;
 
-	pthread_mutex_lock(&b->observing);
+	batch_begin(b, &batch);
 	rc = list_all(&b->sys, &batch);
-	if (rc)
-		free(batch.v);
-	else
-		rc = scan(b, &batch, true);
-	pthread_mutex_unlock(&b->observing);
+	rc = rc ? rc : scan(b, &batch, true);
+	batch_end(b, &batch);
 	return rc;
 }

@@ -71,9 +71,16 @@ static int explain(struct backend *b, const struct step *step, unsigned int n, i
 static int refuse_held(struct backend *b, const struct key *pf, struct err *err)
 {
 	const struct device *vfs[VFS_MAX];
+	struct key keys[QUESTION_MAX];
 	size_t n;
-	int rc = guard_run(b, GUARD_HOLDERS);
+	int rc;
 
+	model_lock(b->model);
+	n = model_vfs(b->model, pf, vfs, VFS_MAX);
+	for (size_t i = 0; i < n && i < QUESTION_MAX; i++)
+		keys[i] = vfs[i]->key;
+	model_unlock(b->model);
+	rc = n ? guard_run(b, GUARD_HOLDERS, n <= QUESTION_MAX ? keys : NULL, n) : 0;
 	if (rc)
 		return fail(err, -rc, "who holds the VFs of %s could not be found out: %s; see health", pf->name,
 			    strerror(-rc));

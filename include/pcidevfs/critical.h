@@ -18,10 +18,10 @@ struct sysfs;
 
 /*
  * Appends a line "<pci address> <sentence>" for each function that the host needs, the weightiest
- * reason only, in ascending address order. On failure nothing is appended and nothing is known: the
- * caller must then refuse claims. -ENOENT: there is no mount table; -ENOMEM; else as the kernel said.
+ * reason only, in ascending address order. only: addresses with blanks between them, or NULL for all.
+ * On failure nothing is appended and nothing is known: the caller must then refuse claims. -ENOENT: there is no mount table; -ENOMEM; else as the kernel said.
  */
-int critical_scan(const struct sysfs *s, struct out *ret);
+int critical_scan(const struct sysfs *s, const char *only, struct out *ret);
 
 /*
  * The text formats, pure. Each takes the next line that makes sense from *text, skipping others,

@@ -63,23 +63,23 @@ void host_open(struct sysfs *s)
 	}
 }
 
-int host_critical(struct out *o)
+int host_critical(const char *only, struct out *o)
 {
 	struct sysfs s;
 	int rc;
 
 	host_open(&s);
-	rc = critical_scan(&s, o);
+	rc = critical_scan(&s, only, o);
 	sysfs_close(&s);
 	return rc;
 }
 
-void host_expect_critical(const char *mounts, const char *lines, const char *file, int line)
+void host_expect_critical(const char *only, const char *mounts, const char *lines, const char *file, int line)
 {
 	struct out o = { 0 };
 
 	host_file(mounts, "proc/1/mountinfo");
-	test_check_eq(file, line, "critical_scan()", host_critical(&o), 0);
+	test_check_eq(file, line, "critical_scan()", host_critical(only, &o), 0);
 	test_check_str(file, line, "what is critical", out_text(&o), lines);
 	out_free(&o);
 }

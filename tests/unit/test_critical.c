@@ -21,11 +21,13 @@
 
 static void put_disk(const char *where, const char *name, unsigned int minor)
 {
-	char dev[32];
+	char dev[32], target[512];
 
 	host_class("block", where, name);
 	snprintf(dev, sizeof(dev), "8:%u\n", minor);
 	host_file(dev, "sys/devices/%s/%s/dev", where, name);
+	snprintf(target, sizeof(target), "../../devices/%s/%s", where, name);
+	host_link(target, "sys/dev/block/8:%u", minor);
 }
 
 static void put_partition(const char *where, const char *disk, const char *name, unsigned int minor)
@@ -60,7 +62,7 @@ DEFINE_TEST(critical_no_mount_table_is_an_error)
 	struct out o = { 0 };
 
 	put_disk(HBA "/block", "sda", 0);
-	CHECK_EQ(host_critical(&o), -ENOENT);
+	CHECK_EQ(host_critical(NULL, &o), -ENOENT);
 	CHECK_STR(out_text(&o), "");
 }
 
@@ -70,7 +72,7 @@ DEFINE_TEST(critical_own_mount_table_will_do)
 
 	put_disk(HBA "/block", "sda", 0);
 	host_file(MOUNT("8:0", "/"), "proc/self/mountinfo");
-	CHECK_EQ(host_critical(&o), 0);
+	CHECK_EQ(host_critical(NULL, &o), 0);
 	CHECK_STR(out_text(&o), SLOT "disk sda is mounted on /\n");
 	out_free(&o);
 }
@@ -110,6 +112,17 @@ DEFINE_TEST(critical_raid1_behind_two_adapters)
 	EXPECT_CRITICAL(MOUNT("8:101", "/data"),
 			SLOT "disk sda is mounted on /data through md0 and md0p1\n" SLOT2
 			     "disk sdb is mounted on /data through md0 and md0p1\n");
+	EXPECT_ONLY("0000:02:00.0 0000:03:00.0", MOUNT("8:101", "/data"),
+		    SLOT2 "disk sdb is mounted on /data through md0 and md0p1\n");
+	EXPECT_ONLY("0000:03:00.0", MOUNT("8:101", "/data"), "");
+}
+
+DEFINE_TEST(critical_class_of_those_asked_about)
+{
+	host_file("0x060100\n", "sys/bus/pci/devices/0000:00:1f.0/class");
+	host_file("0x0c0500\n", "sys/bus/pci/devices/0000:00:1f.4/class");
+	EXPECT_ONLY("0000:00:1f.4", "", "0000:00:1f.4 it is the SMBus controller\n");
+	EXPECT_ONLY("0000:00:1f.5 0000:00:1f.0", "", "0000:00:1f.0 it is the ISA bridge\n");
 }
 
 DEFINE_TEST(critical_bcache)
@@ -256,7 +269,7 @@ DEFINE_TEST(critical_deep_stack_is_bounded)
 	}
 	/* what is too deep to be followed is still seen as held */
 	host_file(MOUNT("8:299", "/"), "proc/1/mountinfo");
-	CHECK_EQ(host_critical(&o), 0);
+	CHECK_EQ(host_critical(NULL, &o), 0);
 	CHECK_STR(out_text(&o), SLOT "disk sda is held by dm-0\n");
 	out_free(&o);
 }
@@ -275,7 +288,7 @@ DEFINE_TEST(critical_thousands_of_disks_and_mounts)
 	}
 	host_file(out_text(&mounts), "proc/1/mountinfo");
 	out_free(&mounts);
-	CHECK_EQ(host_critical(&mounts), 0);
+	CHECK_EQ(host_critical(NULL, &mounts), 0);
 	CHECK_IN(out_text(&mounts), "07cf:00:00.0 disk sd1999 is mounted on /m1999.0\n");
 	out_free(&mounts);
 }

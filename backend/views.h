@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Looks at devices that overlap in time. Nobody waits for another's look, which may hang in the kernel; of
+ * two that saw the same device, the one that was begun last counts.
+ */
+#ifndef PCIDEVFS_BACKEND_VIEWS_H
+#define PCIDEVFS_BACKEND_VIEWS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct key;
+
+/* One look, by whoever looks. */
+struct view {
+	struct view *next;
+	uint64_t number;
+	struct key *newer; /* lock; seen by looks that were begun later and have ended first */
+	size_t n, cap;
+	bool all_newer; /* lock */
+	bool failed;	/* lock; no memory to note them: what it saw is lost, look again */
+};
+
+struct views {
+	pthread_mutex_t lock;
+	uint64_t last;
+	struct view *open;
+};
+
+/* Before the first access. */
+void view_begin(struct views *views, struct view *view);
+/* What it saw of this device, NULL of all, is about to be published; with the model locked. */
+void view_tell(struct views *views, const struct view *view, const struct key *key);
+/* No longer open; from here on its own fields stay. With the model locked, before anything is published. */
+void view_end(struct views *views, struct view *view);
+/* After view_end(): something newer than what it saw of this device is published already. */
+bool view_is_old(const struct view *view, const struct key *key);
+void view_free(struct view *view);
+
+#endif
