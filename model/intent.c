@@ -201,6 +201,25 @@ static int release_absent(struct rewrite *w, const struct wish *wish, struct err
 	return rc;
 }
 
+/* Between restore's look and its act somebody may have asked for something else, or another card have come. */
+static int refuse_outdated(struct rewrite *w, const struct device *dev, const struct wish *wish, struct err *err)
+{
+	size_t at = records_of_device(&w->next, dev);
+	const struct record *r;
+	struct identity id;
+	char number[16];
+
+	device_identity(w->in->m, dev, &id);
+	if (at == RECORD_NONE)
+		at = records_of_identity(&w->next, &id);
+	r = at == RECORD_NONE ? NULL : w->next.v[at];
+	snprintf(number, sizeof(number), "%d", r && r->vfs_wanted ? r->num_vfs : 0);
+	if (r && !strcmp(wish->value, !strcmp(wish->file, "claim") ? r->claim : number))
+		return 0;
+	return fail(err, EAGAIN, "something else was asked of %s before what is stored could be applied",
+		    dev->key.name);
+}
+
 /* With the model locked: everything the wish may change. */
 static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending, struct err *err)
 {
@@ -215,6 +234,8 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 			return release_absent(w, wish, err);
 		return 0; /* not there yet */
 	}
+	if (wish->restores && refuse_outdated(w, dev, wish, err))
+		return -EAGAIN;
 	members[0] = dev;
 	if (!strcmp(wish->file, "claim"))
 		n = claim_members(m, dev, members);
@@ -226,9 +247,9 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 			return fail(err, ENOMEM, "no memory to keep what was asked");
 		if (!pending && !members[i]->want.claim[0] && !strcmp(wish->file, "claim"))
 			released = r->group ? r->group : released;
-		w->optional &= r->flying;
+		w->optional &= wish->restores;
 		/* Restore writes nothing down beforehand: it is all there, and the disk may be full. */
-		if (!(pending && r->flying))
+		if (!(pending && wish->restores))
 			follow(m, r, members[i], wish->file, pending);
 		if (record_is_empty(r))
 			rewrite_drop(w, at);

@@ -138,12 +138,11 @@ static void apply_claim(struct pass *p, struct record *r, const struct device *d
 	f = flight_add(p, r, "claim", r->claim);
 	if (!f)
 		return;
-	f->group = r->group;
 	f->adopt = g.all_vfio && g.held;
-	r->flying = true;
+	r->flying = f;
 	for (size_t i = 0; i < g.n; i++)
 		if (g.records[i]) { /* one for all */
-			g.records[i]->flying = true;
+			g.records[i]->flying = f;
 			g.records[i]->tries = r->tries;
 			g.records[i]->tried_for = r->tried_for;
 		}

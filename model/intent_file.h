@@ -24,6 +24,8 @@ struct owner {
 	struct owner_wish is;
 };
 
+struct flight;
+
 enum record_state {
 	RECORD_WAITING,  /* its device is not there, or not ready for it */
 	RECORD_HELD,     /* it is as was asked, or was once: see intents_print */
@@ -55,7 +57,7 @@ struct record {
 	uint64_t birth;
 	bool noted;	       /* the model's want holds what needs no act */
 	bool claim_in, vfs_in; /* the model's want holds it: it was applied, or asked anew */
-	bool flying;	       /* an act for it runs */
+	struct flight *flying; /* the act for it that runs */
 	bool alone;	       /* a PF: its VFs' claims made the act fail */
 	unsigned int tries;
 	uint64_t tried_for; /* how its devices were when it was last tried */

@@ -14,8 +14,7 @@ struct flight *flight_add(struct pass *p, const struct record *r, const char *fi
 
 	if (!f)
 		return NULL;
-	*f = (struct flight){ .in = p->in, .next = p->flights, .birth = r->birth };
-	f->wish.dev = r->dev;
+	*f = (struct flight){ .in = p->in, .next = p->flights, .wish = { .dev = r->dev, .restores = true } };
 	STR_COPY(f->wish.file, file);
 	STR_COPY(f->wish.value, value);
 	p->flights = f;
@@ -28,24 +27,11 @@ void record_say(struct record *r, enum record_state state, const char *text)
 	STR_COPY(r->reason, text);
 }
 
-static bool flies_in(const struct flight *f, const struct record *r)
+static void land_record(struct record *r, const struct err *err)
 {
-	if (!r->flying)
-		return false;
-	return f->group ? r->group == f->group : r->birth == f->birth && key_eq(&r->dev, &f->wish.dev);
-}
-
-static void land_record(const struct flight *f, struct record *r, const struct err *err)
-{
-	bool claim = !strcmp(f->wish.file, "claim");
-
-	r->flying = false;
+	r->flying = NULL;
 	if (!err->code) {
 		record_say(r, RECORD_HELD, "");
-		if (claim)
-			record_note_claim(f->in, r);
-		else
-			r->vfs_in = true;
 		return;
 	}
 	/* What is in use now may be free later: the next change of it brings another try. */
@@ -60,12 +46,9 @@ static void land(struct flight *f, const struct err *err)
 
 	pthread_mutex_lock(&in->save);
 	pthread_mutex_lock(&in->lock);
-	model_lock(in->m);
 	for (size_t i = 0; i < in->rs.n; i++)
-		if (flies_in(f, in->rs.v[i]))
-			land_record(f, in->rs.v[i], err);
-	model_publish(in->m);
-	model_unlock(in->m);
+		if (in->rs.v[i]->flying == f)
+			land_record(in->rs.v[i], err);
 	pthread_mutex_unlock(&in->lock);
 	pthread_mutex_unlock(&in->save);
 	intents_kick(in); /* before it is quiet: a PF's VFs are next */
@@ -96,29 +79,51 @@ static void set_override(const struct intents *in, const struct key *key, const 
 	(*v)->run(in->world.backend, &s, (*v)->deadline_ms, NULL);
 }
 
+/* Says in the model that the records' devices are claimed, where that is still what is stored. Returns how many. */
+static size_t note_adopted(struct flight *f, struct key keys[GROUP_MAX])
+{
+	struct intents *in = f->in;
+	size_t n = 0;
+
+	pthread_mutex_lock(&in->save);
+	pthread_mutex_lock(&in->lock);
+	model_lock(in->m);
+	for (size_t i = 0; i < in->rs.n && n < GROUP_MAX; i++) {
+		struct record *r = in->rs.v[i];
+
+		if (r->flying != f || strcmp(r->claim, f->wish.value) || !device_of(in, r))
+			continue;
+		record_note_claim(in, r);
+		keys[n++] = r->dev;
+	}
+	model_publish(in->m);
+	model_unlock(in->m);
+	pthread_mutex_unlock(&in->lock);
+	pthread_mutex_unlock(&in->save);
+	return n;
+}
+
 /* A guest has it: it is claimed as it was, by nothing but saying so. */
 static void adopt(struct engine *e, void *ctx)
 {
 	static const struct err fine;
 	struct flight *f = ctx;
 	struct intents *in = f->in;
-	const struct device *devs[GROUP_MAX];
 	char driver[DRIVER_NAME] = "";
 	struct key keys[GROUP_MAX];
-	const struct device *dev;
-	size_t n = 0;
+	size_t n = note_adopted(f, keys);
 
 	(void)e;
-	model_lock(in->m);
-	dev = model_find(in->m, &f->wish.dev);
-	n = dev ? claim_members(in->m, dev, devs) : 0;
-	for (size_t i = 0; i < n; i++)
-		keys[i] = devs[i]->key;
-	if (dev)
-		STR_COPY(driver, dev->facts.driver);
-	model_unlock(in->m);
-	for (size_t i = 0; i < n && driver_is_vfio(driver); i++)
-		set_override(in, &keys[i], driver);
+	for (size_t i = 0; i < n; i++) {
+		const struct device *dev;
+
+		model_lock(in->m);
+		dev = model_find(in->m, &keys[i]);
+		STR_COPY(driver, dev ? dev->facts.driver : "");
+		model_unlock(in->m);
+		if (driver_is_vfio(driver))
+			set_override(in, &keys[i], driver);
+	}
 	land(f, &fine);
 }
 

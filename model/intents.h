@@ -80,13 +80,11 @@ void record_note_owner(struct record *r, struct want *want);
 /* The observer. */
 void intents_changed(void *ctx, const struct change *changes, size_t n);
 
-/* An act for a claim (with its group's records) or a number of VFs (group 0). */
+/* An act for the records that fly with it: of a claim's group, or of a PF. */
 struct flight {
 	struct intents *in;
 	struct flight *next;
 	struct wish wish;
-	uint64_t birth;
-	uint64_t group;
 	bool adopt; /* in use as it should be: nothing is touched but the override */
 };
 

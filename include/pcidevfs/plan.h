@@ -33,6 +33,7 @@ struct wish {
 	char file[WISH_FILE];   /* the attribute row's name: "claim" */
 	char value[WISH_VALUE]; /* as the row's store accepted it; "" is none */
 	bool force;             /* past host_critical; only uid 0 by ctl */
+	bool restores;          /* what is stored, applied again: whatever else is asked meanwhile is newer */
 };
 
 #define STEP_VALUE 96

@@ -12,6 +12,13 @@
 struct fakewish fakewish;
 #define t fakewish
 
+static void call_once(void (*_Atomic *hook)(void))
+{
+	void (*call)(void) = atomic_exchange(hook, NULL);
+
+	if (call)
+		call();
+}
 
 static int run(void *backend, struct step *s, unsigned int deadline_ms, struct err *err)
 {
@@ -20,19 +27,23 @@ static int run(void *backend, struct step *s, unsigned int deadline_ms, struct e
 	(void)backend;
 	(void)deadline_ms;
 	t.acts++;
+	call_once(&t.in_step);
 	if (t.refuse)
 		return fail(err, t.refuse, "%s: the kernel says no", s->dev.name);
 	model_lock(t.m);
 	dev = model_edit(t.m, &s->dev, false);
-	if (dev)
+	if (dev && !strcmp(s->verb->name, "bind"))
 		STR_COPY(dev->facts.driver, s->value);
+	else if (dev)
+		dev->facts.num_vfs = atoi(s->value);
 	model_publish(t.m);
 	model_unlock(t.m);
 	return 0;
 }
 
 static const struct verb bind_verb = { .name = "bind", .deadline_ms = 1000, .run = run };
-static const struct verb *const verbs[] = { &bind_verb, NULL };
+static const struct verb vfs_verb = { .name = "vfs", .deadline_ms = 1000, .run = run };
+static const struct verb *const verbs[] = { &bind_verb, &vfs_verb, NULL };
 
 static int expand(struct model *m, const struct wish *w, struct plan *p, struct err *err)
 {
@@ -72,8 +83,11 @@ static const struct method claim = { .file = "claim", .rank = 2, .expand = expan
 
 static int vfs_expand(struct model *m, const struct wish *w, struct plan *p, struct err *err)
 {
-	(void)m;
-	return plan_touch(p, &w->dev, err);
+	int rc = plan_touch(p, &w->dev, err);
+
+	if (rc || model_find(m, &w->dev)->facts.num_vfs == atoi(w->value))
+		return rc;
+	return plan_step(p, &vfs_verb, &w->dev, w->value, err);
 }
 
 static int vfs_settle(struct model *m, const struct wish *w, struct err *err)
@@ -81,9 +95,8 @@ static int vfs_settle(struct model *m, const struct wish *w, struct err *err)
 	struct device *dev = model_edit(m, &w->dev, false);
 
 	(void)err;
-	t.acts++;
 	dev->want.vfs_wanted = true;
-	dev->want.num_vfs = dev->facts.num_vfs = atoi(w->value);
+	dev->want.num_vfs = atoi(w->value);
 	return 0;
 }
 
@@ -98,6 +111,7 @@ static int observe(void *backend, const struct key *devs, size_t n, bool guards,
 	(void)n;
 	(void)guards;
 	(void)err;
+	call_once(&t.before_plan);
 	return 0;
 }
 

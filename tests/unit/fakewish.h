@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Records and a model that comes and goes, over an engine whose method "claim" takes a device by one step
- * that sets its driver, and whose method "sriov_numvfs" only says that it made VFs.
+ * that sets its driver, and whose method "sriov_numvfs" by one that only says that it made VFs.
  */
 #ifndef PCIDEVFS_FAKEWISH_H
 #define PCIDEVFS_FAKEWISH_H
@@ -23,6 +23,9 @@ extern struct fakewish {
 	pthread_t hearing;
 	_Atomic int acts;
 	_Atomic int refuse; /* errno of every act, 0 none */
+	/* Called once: before the next act is planned, or in the middle of its step. */
+	void (*_Atomic before_plan)(void);
+	void (*_Atomic in_step)(void);
 } fakewish;
 
 /* A process begins, with the state file in "state"; keep_model for one that finds its predecessor's memory. */

@@ -225,6 +225,107 @@ DEFINE_TEST(restore_refused_is_tried_when_it_may_go)
 	wish_end();
 }
 
+static void ask_for_bob(void)
+{
+	CHECK_EQ(wish_ask(NIC, "claim", "bob"), 0);
+}
+
+static void ask_for_none(void)
+{
+	CHECK_EQ(wish_ask(NIC, "claim", ""), 0);
+}
+
+static void ask_for_two(void)
+{
+	CHECK_EQ(wish_ask(NIC, "sriov_numvfs", "2"), 0);
+}
+
+/* As an act that needed no step does, which had looked before ours began. */
+static void keep_none(void)
+{
+	struct wish none = { .dev = wish_key(NIC), .file = "claim" };
+
+	CHECK_EQ(intents_keep(t.in, &none, 1, false, NULL), 0);
+}
+
+static void store(const char *file, const char *value)
+{
+	wish_begin(false);
+	wish_plug(&nic);
+	wish_restore();
+	CHECK_EQ(wish_ask(NIC, file, value), 0);
+	wish_end();
+}
+
+static void restore_with(void (*_Atomic *hook)(void), void (*call)(void))
+{
+	wish_begin(false);
+	wish_plug(&nic);
+	t.acts = 0;
+	*hook = call;
+	wish_restore();
+	wish_calm();
+}
+
+static void expect_nothing_stored(void)
+{
+	struct out o = { 0 };
+
+	intents_print(t.in, &o);
+	CHECK_STR(out_text(&o), "");
+	out_free(&o);
+}
+
+/* What is asked between restore's look and its act is newer. */
+DEFINE_TEST(restore_yields_to_what_is_asked_meanwhile)
+{
+	store("claim", "alice");
+	restore_with(&t.before_plan, ask_for_bob);
+	CHECK_STR(wish_state_of(NIC).want.claim, "bob");
+	wish_expect_line("claim=bob", "state=held");
+	CHECK_EQ(t.acts, 1);
+	wish_end();
+
+	restore_with(&t.before_plan, ask_for_none);
+	CHECK_STR(wish_state_of(NIC).want.claim, "");
+	CHECK_STR(wish_state_of(NIC).busy, "");
+	expect_nothing_stored();
+	wish_end();
+
+	store("claim", "alice");
+	restore_with(&t.in_step, keep_none);
+	CHECK_STR(wish_state_of(NIC).want.claim, "");
+	expect_nothing_stored();
+	wish_end();
+
+	store("sriov_numvfs", "4");
+	restore_with(&t.before_plan, ask_for_two);
+	CHECK_EQ(wish_state_of(NIC).facts.num_vfs, 2);
+	wish_expect_line("numvfs=2", "state=held");
+	CHECK_EQ(t.acts, 1);
+	wish_end();
+}
+
+/* Another card came to the address while the act waited for its turn. */
+static void replace_card(void)
+{
+	static const struct plug other = { NIC, "0000:00/03.0/00.0", "ixgbe", NULL, 0x10fb, 0, 1, 0 };
+
+	wish_unplug(NIC);
+	wish_plug(&other);
+}
+
+DEFINE_TEST(restore_touches_no_card_that_came_meanwhile)
+{
+	store("claim", "alice");
+	restore_with(&t.before_plan, replace_card);
+	CHECK_EQ(t.acts, 0);
+	CHECK_STR(wish_state_of(NIC).facts.driver, "ixgbe");
+	CHECK_STR(wish_state_of(NIC).want.claim, "");
+	wish_expect_line("claim=alice", "state=stranger");
+	wish_end();
+}
+
 DEFINE_TEST(restore_owners_and_forget)
 {
 	struct owner_wish alice = { 1000, 1001, 0664 }, got;
