@@ -29,19 +29,30 @@ struct act_log {
 	struct step steps[PLAN_STEPS];
 };
 
-#define LOGS_ABI 2
+#define LOGS_ABI 3
 
 struct logs_head {
-	struct region_head region;
-	char pad[4096 - sizeof(struct region_head)];
+	union {
+		struct {
+			struct region_head region;
+			_Atomic uint32_t used; /* slots ever used: the others are not touched */
+		};
+		char page[4096];
+	};
 };
 
 struct logs {
 	struct act_log *slots;
 	size_t n;
+	_Atomic uint32_t *used; /* NULL where there is no memory that outlives us */
 	pthread_mutex_t lock;
 	bool taken[64]; /* lock; by a transaction of this process */
 };
+
+static inline uint32_t logs_used(const struct logs *l)
+{
+	return l->used ? atomic_load(l->used) : 0;
+}
 
 void logs_open(struct logs *l, void *region, size_t size);
 /* A free slot, else memory that ends with the process; NULL when there is none of that either. */

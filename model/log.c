@@ -20,26 +20,38 @@ void logs_open(struct logs *l, void *region, size_t size)
 	l->n = (size - sizeof(*head)) / sizeof(struct act_log);
 	if (l->n > ARRAY_SIZE(l->taken))
 		l->n = ARRAY_SIZE(l->taken);
-	if (ours)
+	l->used = &head->used;
+	if (ours && atomic_load(l->used) <= l->n)
 		return;
-	for (size_t i = 0; i < l->n; i++)
-		atomic_store(&l->slots[i].state, LOG_FREE);
+	atomic_store(l->used, 0);
 	region_begin(&head->region, &engine_layout);
+}
+
+static struct act_log *take(struct logs *l, size_t i)
+{
+	l->taken[i] = true;
+	atomic_store(&l->slots[i].state, LOG_FREE);
+	return &l->slots[i];
+}
+
+static struct act_log *find_state(struct logs *l, uint32_t wanted)
+{
+	for (size_t i = 0; i < logs_used(l); i++)
+		if (!l->taken[i] && atomic_load(&l->slots[i].state) == wanted)
+			return take(l, i);
+	return NULL;
 }
 
 /* With the lock held: one that is free, else the first that only keeps a verdict. */
 static struct act_log *find_free(struct logs *l)
 {
-	for (uint32_t wanted = LOG_FREE;; wanted = LOG_ENDED) {
-		for (size_t i = 0; i < l->n; i++)
-			if (!l->taken[i] && atomic_load(&l->slots[i].state) == wanted) {
-				l->taken[i] = true;
-				atomic_store(&l->slots[i].state, LOG_FREE);
-				return &l->slots[i];
-			}
-		if (wanted == LOG_ENDED)
-			return NULL;
+	struct act_log *log = find_state(l, LOG_FREE);
+
+	if (!log && logs_used(l) < l->n) {
+		log = take(l, logs_used(l));
+		atomic_fetch_add(l->used, 1);
 	}
+	return log ? log : find_state(l, LOG_ENDED);
 }
 
 struct act_log *logs_take(struct logs *l, const struct wish *wishes, size_t n, const struct actor *who)
@@ -98,7 +110,7 @@ bool logs_verdict(struct logs *l, const struct wish *wishes, size_t n, const str
 	bool found = false;
 
 	pthread_mutex_lock(&l->lock);
-	for (size_t i = 0; i < l->n && who->tag && !found; i++) {
+	for (size_t i = 0; i < logs_used(l) && who->tag && !found; i++) {
 		struct act_log *log = &l->slots[i];
 
 		found = atomic_load(&log->state) == LOG_ENDED && log->who.tag == who->tag &&

@@ -66,7 +66,7 @@ static void clear_busy(struct model *m)
 void engine_recover(struct engine *e)
 {
 	clear_busy(e->conf.model);
-	for (size_t i = 0; i < e->logs.n; i++) {
+	for (size_t i = 0; i < logs_used(&e->logs); i++) {
 		struct act_log *log = &e->logs.slots[i];
 		uint32_t state = atomic_load(&log->state);
 		bool late;
