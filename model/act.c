@@ -146,19 +146,6 @@ static bool still_there(struct txn *t, const struct key *dev)
 	return there;
 }
 
-/* What was to be taken from a device that this act has removed since, is taken. With the model locked. */
-static bool is_met_by_absence(struct txn *t, const struct wish *wish)
-{
-	const struct method *method = method_find(t->engine->conf.world.methods, wish->file);
-	struct wish w;
-
-	if (!log_removes(t->log) || !method || !method->down)
-		return false;
-	if (!wish_resolve(model_of(t), wish, &w) && model_find(model_of(t), &w.dev))
-		return false;
-	return method->down(model_of(t), wish);
-}
-
 /* Calls the method's prepare or settle for every wish. With the model locked. */
 static int each_wish(struct txn *t, bool prepare, struct err *err)
 {
@@ -172,7 +159,7 @@ static int each_wish(struct txn *t, bool prepare, struct err *err)
 
 		if (absent && prepare)
 			continue; /* before it is there nothing can be known of it */
-		if (is_met_by_absence(t, &t->log->wishes[i]))
+		if (met_by_absence(t, &t->log->wishes[i]))
 			continue;
 		if (absent)
 			return fail(err, ENODEV, "%s has no virtfn%u although that was asked for", w.dev.name,
@@ -226,7 +213,7 @@ static int plan_stage(struct txn *t, bool *ret_more, struct err *err)
 		return fail(err, ENOMEM, "no memory for the act");
 	model_lock(m);
 	for (size_t i = 0; i < t->log->n_wishes; i++)
-		if (!is_met_by_absence(t, &t->log->wishes[i]) && !once_is_done(t, &t->log->wishes[i]))
+		if (!met_by_absence(t, &t->log->wishes[i]) && !met_once(t, &t->log->wishes[i]))
 			wishes[n++] = t->log->wishes[i];
 	r = plan_make(m, t->engine->conf.world.methods, wishes, n, false, &p, err);
 	r = r ? r : plan_refuse_busy(m, p.devices, p.n_devices, t->devices, t->marked ? t->n_devices : 0, err);

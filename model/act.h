@@ -107,9 +107,11 @@ struct step *act_run(struct txn *t, struct err *err);
 /* Waits for the late step, and for those that are late while the act is taken back; frees its devices. */
 void act_finish_late(struct txn *t, struct step *late, struct err *verdict);
 
-/* once.c: was the act that is wished for done already? With the model locked. */
-bool once_is_done(struct txn *t, const struct wish *wish);
-/* once.c: what the keeper is asked to keep of all wishes. */
+/* met.c, both with the model locked. What was to be taken from a device that this act has removed since, is
+ * taken. What is an act and no state (method.once) was done. */
+bool met_by_absence(struct txn *t, const struct wish *wish);
+bool met_once(struct txn *t, const struct wish *wish);
+/* met.c: what the keeper is asked to keep of all wishes. */
 int act_keep(struct txn *t, bool pending, struct err *err);
 /* txn.c: from here on the same wishes are a new transaction. */
 void txn_close(struct txn *t);

@@ -1,13 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Wishes for an act and not for a state (method.once): no fact tells that they were met, the log does. */
+/* Wishes that this act has met, although no fact tells: the log does. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "act.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
-bool once_is_done(struct txn *t, const struct wish *wish)
+bool met_by_absence(struct txn *t, const struct wish *wish)
+{
+	const struct method *method = method_find(t->engine->conf.world.methods, wish->file);
+	struct model *m = t->engine->conf.model;
+	struct wish w;
+
+	if (!log_removes(t->log) || !method || !method->down)
+		return false;
+	if (!wish_resolve(m, wish, &w) && model_find(m, &w.dev))
+		return false;
+	return method->down(m, wish);
+}
+
+bool met_once(struct txn *t, const struct wish *wish)
 {
 	const struct method *method = method_find(t->engine->conf.world.methods, wish->file);
 	struct wish w;
