@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "pcidevfs/err.h"
+#include "pcidevfs/device.h"
 #include "pcidevfs/model.h"
+#include "pcidevfs/util.h"
 #include "test.h"
 
 #define DEVICE "sys/bus/pci/devices/"
@@ -114,4 +116,68 @@ void fake_close(struct world_fake *w)
 	backend_free(w->backend);
 	model_free(w->model);
 	munmap(w->arena, model_arena_size());
+}
+
+struct key fake_key(const char *address)
+{
+	struct key key;
+
+	CHECK(key_make(BUS_PCI, address, &key));
+	return key;
+}
+
+struct wish fake_wish(const char *address, unsigned int virtfn, const char *file, const char *value)
+{
+	struct wish w = { .dev = fake_key(address), .virtfn = (uint16_t)virtfn };
+
+	CHECK(STR_COPY(w.file, file));
+	CHECK(STR_COPY(w.value, value));
+	return w;
+}
+
+const char *fake_plan(struct world_fake *w, const struct wish *wishes, size_t n, bool predict)
+{
+	static char text[4096];
+	struct plan plan = { 0 };
+	struct out o = { 0 };
+	struct err err = { 0 };
+	int rc;
+
+	model_lock(w->model);
+	rc = plan_make(w->model, backend_methods(w->backend), wishes, n, predict, &plan, &err);
+	model_unlock(w->model);
+	CHECK_EQ(rc, -err.code);
+	plan_print(&plan, &o);
+	if (rc)
+		snprintf(text, sizeof(text), "%s: %s", err_name(err.code), err.text);
+	else
+		snprintf(text, sizeof(text), "%s%s", out_text(&o), plan.more ? "more\n" : "");
+	out_free(&o);
+	plan_free(&plan);
+	return text;
+}
+
+void fake_edit(struct world_fake *w, const char *address, void (*change)(struct device *dev))
+{
+	struct key key = fake_key(address);
+
+	model_lock(w->model);
+	change(model_edit(w->model, &key, false));
+	model_publish(w->model);
+	model_unlock(w->model);
+}
+
+void fake_by_alice(struct device *dev)
+{
+	STR_COPY(dev->want.claim, "alice");
+}
+
+void fake_by_qemu(struct device *dev)
+{
+	STR_COPY(dev->facts.holders, "pid=812 comm=\"qemu kvm\"\npid=9 comm=x");
+}
+
+void fake_to_none(struct device *dev)
+{
+	STR_COPY(dev->facts.driver, "");
 }

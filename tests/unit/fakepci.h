@@ -4,7 +4,9 @@
 #define PCIDEVFS_FAKEPCI_H
 
 #include "pcidevfs/backend.h"
+#include "pcidevfs/plan.h"
 
+struct device;
 struct model;
 
 struct fake {
@@ -32,5 +34,15 @@ struct world_fake {
 };
 struct world_fake fake_open(void);
 void fake_close(struct world_fake *w);
+
+struct key fake_key(const char *address);
+struct wish fake_wish(const char *address, unsigned int virtfn, const char *file, const char *value);
+/* The steps as `plan` prints them, or "ERRNO: sentence". */
+const char *fake_plan(struct world_fake *w, const struct wish *wishes, size_t n, bool predict);
+void fake_edit(struct world_fake *w, const char *address, void (*change)(struct device *dev));
+/* For fake_edit(). */
+void fake_by_alice(struct device *dev);
+void fake_by_qemu(struct device *dev);
+void fake_to_none(struct device *dev);
 
 #endif

@@ -17,19 +17,31 @@
 #define NIC "0000:02:00.0"
 static const struct plug nic = { NIC, "0000:00/03.0/00.0", "igb", NULL, 0x1521, 0, 1, 0 };
 
-DEFINE_TEST(restore_after_reboot_and_after_crash)
+/* The machine comes up with one device in it, and what is stored is applied. */
+static void boot(const struct plug *p)
 {
 	wish_begin(false);
-	wish_plug(&nic);
+	wish_plug(p);
+	t.acts = 0;
 	wish_restore();
+}
+
+/* ... and goes down with a claim stored. */
+static void store_claim(const struct plug *p)
+{
+	boot(p);
+	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
+	wish_end();
+}
+
+DEFINE_TEST(restore_after_reboot_and_after_crash)
+{
+	boot(&nic);
 	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
 	wish_expect_line("claim=alice", "former_driver=igb");
 	wish_end();
 
-	wish_begin(false); /* a reboot */
-	wish_plug(&nic);
-	t.acts = 0;
-	wish_restore();
+	boot(&nic); /* a reboot */
 	CHECK_EQ(t.acts, 1);
 	CHECK_STR(wish_state_of(NIC).want.claim, "alice");
 	CHECK_STR(wish_state_of(NIC).want.former_driver, "igb");
@@ -53,10 +65,7 @@ DEFINE_TEST(restore_after_reboot_and_after_crash)
 	CHECK_EQ(wish_ask(NIC, "claim", ""), 0);
 	CHECK_STR(wish_state_of(NIC).facts.driver, "igb");
 	wish_end();
-	wish_begin(false);
-	wish_plug(&nic);
-	t.acts = 0;
-	wish_restore();
+	boot(&nic);
 	CHECK_EQ(t.acts, 0);
 	wish_end();
 }
@@ -70,15 +79,9 @@ DEFINE_TEST(restore_knows_strangers_and_followers)
 	static const struct plug replacement = { NIC, "0000:00/04.0/00.0", "igb", NULL, 0x1521, 79, 2, 0 };
 	struct key k = wish_key(NIC);
 
-	wish_begin(false);
-	wish_plug(&carded);
-	wish_restore();
-	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
-	wish_end();
+	store_claim(&carded);
 
-	wish_begin(false); /* another bus number */
-	wish_plug(&renumbered);
-	wish_restore();
+	boot(&renumbered); /* another bus number */
 	CHECK_STR(wish_state_of("0000:05:00.0").want.claim, "alice");
 	wish_end();
 
@@ -90,10 +93,7 @@ DEFINE_TEST(restore_knows_strangers_and_followers)
 	CHECK_STR(wish_state_of(NIC).want.claim, "");
 	wish_end();
 
-	wish_begin(false); /* gone, and another in its new place */
-	wish_plug(&replacement);
-	t.acts = 0;
-	wish_restore();
+	boot(&replacement); /* gone, and another in its new place */
 	CHECK_EQ(t.acts, 0);
 	CHECK_IN(wish_state_of(NIC).reason, "accept " NIC);
 	wish_expect_line("claim=alice", "state=stranger");
@@ -110,11 +110,7 @@ DEFINE_TEST(restore_leaves_a_changed_group_alone)
 	static const struct plug guest = { "0000:02:00.1", "0000:00/03.0/00.1", "snd", NULL, 0x1522, 0, 1, 0 };
 	struct key k = wish_key(NIC);
 
-	wish_begin(false);
-	wish_plug(&nic);
-	wish_restore();
-	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
-	wish_end();
+	store_claim(&nic);
 	wish_begin(false);
 	wish_plug(&nic);
 	wish_plug(&guest);
@@ -135,17 +131,12 @@ DEFINE_TEST(restore_makes_vfs_and_then_claims_them)
 	static const struct plug vf = { "0000:02:10.2", "0000:00/03.0/00.0", "", NIC, 0x1520, 0, 9, 2 };
 	static const struct plug late = { NIC, "0000:00/03.0/00.0", "", NULL, 0x1521, 0, 1, 0 };
 
-	wish_begin(false);
-	wish_plug(&nic);
-	wish_restore();
+	boot(&nic);
 	CHECK_EQ(wish_ask(NIC, "sriov_numvfs", "4"), 0);
 	wish_plug(&vf);
 	CHECK_EQ(wish_ask("0000:02:10.2", "claim", "bob"), 0);
 	wish_end();
-	wish_begin(false);
-	wish_plug(&late);
-	t.acts = 0;
-	wish_restore();
+	boot(&late);
 	CHECK_EQ(t.acts, 0);
 	wish_expect_line("numvfs=4", "state=waiting");
 	CHECK_IN(wish_state_of(NIC).reason, "has not come yet");
@@ -204,11 +195,7 @@ DEFINE_TEST(restore_refused_is_tried_when_it_may_go)
 	struct plug other = nic;
 
 	other.driver = "igbx";
-	wish_begin(false);
-	wish_plug(&nic);
-	wish_restore();
-	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
-	wish_end();
+	store_claim(&nic);
 	wish_begin(false);
 	wish_plug(&nic);
 	t.acts = 0;
@@ -332,15 +319,11 @@ DEFINE_TEST(restore_owners_and_forget)
 	struct key k = wish_key(NIC);
 	struct out o = { 0 };
 
-	wish_begin(false);
-	wish_plug(&nic);
-	wish_restore();
+	boot(&nic);
 	CHECK_EQ(intents_set_owner(t.in, &k, "claim", &alice, NULL), 0);
 	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
 	wish_end();
-	wish_begin(false);
-	wish_plug(&nic);
-	wish_restore();
+	boot(&nic);
 	CHECK(intents_owner(t.in, &k, "claim", &got));
 	CHECK_EQ(got.uid, 1000);
 	CHECK_EQ(got.mode, 0664);
@@ -369,9 +352,7 @@ DEFINE_TEST(restore_sets_a_damaged_file_aside)
 	struct out o = { 0 };
 
 	put_state(INTENT_FILE, "pcidevfs-intent 1\nrubbish\n");
-	wish_begin(false);
-	wish_plug(&nic);
-	wish_restore();
+	boot(&nic);
 	intents_health(t.in, &o);
 	CHECK_IN(out_text(&o), "intent was set aside as intent.damaged-");
 	out_free(&o);
@@ -386,9 +367,7 @@ DEFINE_TEST(restore_without_a_directory)
 	struct out o = { 0 };
 
 	test_file("state", "");
-	wish_begin(false);
-	wish_plug(&nic);
-	wish_restore();
+	boot(&nic);
 	CHECK_EQ(wish_ask(NIC, "claim", "alice"), -ENOTDIR);
 	CHECK_STR(wish_state_of(NIC).facts.driver, "igb");
 	CHECK_EQ(t.acts, 0);
@@ -417,9 +396,7 @@ static void look_what_is_stored(_Atomic int *acknowledged)
 {
 	int stored, last = *acknowledged;
 
-	wish_begin(false);
-	wish_plug(&nic);
-	wish_restore();
+	boot(&nic);
 	stored = wish_state_of(NIC).want.claim[0] ? atoi(wish_state_of(NIC).want.claim + 1) : 0;
 	if (stored != last && stored != last + 1)
 		FAIL("n%d was acknowledged, n%d is stored", last, stored);

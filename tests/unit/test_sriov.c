@@ -38,80 +38,16 @@ static struct world_fake server(void)
 	return fake_open();
 }
 
-static struct key key_of(const char *address)
-{
-	struct key key;
-
-	CHECK(key_make(BUS_PCI, address, &key));
-	return key;
-}
-
-static struct wish wish_of(const char *address, unsigned int virtfn, const char *file, const char *value)
-{
-	struct wish w = { .dev = key_of(address), .virtfn = (uint16_t)virtfn };
-
-	CHECK(STR_COPY(w.file, file));
-	CHECK(STR_COPY(w.value, value));
-	return w;
-}
-
-/* The steps as `plan` prints them, or "ERRNO: sentence". */
-static const char *plan_of(struct world_fake *w, const struct wish *wishes, size_t n, bool predict)
-{
-	static char text[4096];
-	struct plan plan = { 0 };
-	struct out o = { 0 };
-	struct err err = { 0 };
-	int rc;
-
-	model_lock(w->model);
-	rc = plan_make(w->model, backend_methods(w->backend), wishes, n, predict, &plan, &err);
-	model_unlock(w->model);
-	plan_print(&plan, &o);
-	if (rc)
-		snprintf(text, sizeof(text), "%s: %s", err_name(err.code), err.text);
-	else
-		snprintf(text, sizeof(text), "%s%s", out_text(&o), plan.more ? "more\n" : "");
-	out_free(&o);
-	plan_free(&plan);
-	return text;
-}
-
 static const char *plan_number(struct world_fake *w, const char *address, const char *value)
 {
-	struct wish wish = wish_of(address, 0, "sriov_numvfs", value);
+	struct wish wish = fake_wish(address, 0, "sriov_numvfs", value);
 
-	return plan_of(w, &wish, 1, false);
-}
-
-static void edit(struct world_fake *w, const char *address, void (*change)(struct device *dev))
-{
-	struct key key = key_of(address);
-
-	model_lock(w->model);
-	change(model_edit(w->model, &key, false));
-	model_publish(w->model);
-	model_unlock(w->model);
-}
-
-static void by_alice(struct device *dev)
-{
-	STR_COPY(dev->want.claim, "alice");
+	return fake_plan(w, &wish, 1, false);
 }
 
 static void to_vfio(struct device *dev)
 {
 	STR_COPY(dev->facts.driver, "vfio-pci");
-}
-
-static void to_none(struct device *dev)
-{
-	STR_COPY(dev->facts.driver, "");
-}
-
-static void by_qemu(struct device *dev)
-{
-	STR_COPY(dev->facts.holders, "pid=812 comm=\"qemu kvm\"\npid=9 comm=x");
 }
 
 static void by_root(struct device *dev)
@@ -143,7 +79,7 @@ DEFINE_TEST(vfs_follow_the_kernels_rules)
 	CHECK_STR(plan_number(&w, PF, "0"), "1 " PF " sriov_numvfs 0\n");
 	/* What is made again is planned when the old ones are gone. */
 	CHECK_STR(plan_number(&w, PF, "4"), "1 " PF " sriov_numvfs 0\nmore\n");
-	edit(&w, PF, no_vfs);
+	fake_edit(&w, PF, no_vfs);
 	CHECK_STR(plan_number(&w, PF, "4"), "1 " PF " sriov_numvfs 4\n");
 	CHECK_STR(plan_number(&w, PF, "9"), "ERANGE: sriov_numvfs: 9 asked, " PF " has at most 8");
 	CHECK_IN(plan_number(&w, PLAIN, "1"), "EOPNOTSUPP: " PLAIN " is a pci and has no sriov_numvfs");
@@ -155,14 +91,14 @@ DEFINE_TEST(vfs_need_the_pfs_driver)
 {
 	struct world_fake w = server();
 
-	edit(&w, PF, to_none);
+	fake_edit(&w, PF, fake_to_none);
 	CHECK_IN(plan_number(&w, PF, "0"), "EOPNOTSUPP: the driver of " PF
 					   " was taken away and has left its 2 VFs behind");
-	edit(&w, PF, no_vfs);
+	fake_edit(&w, PF, no_vfs);
 	CHECK_IN(plan_number(&w, PF, "1"), "EOPNOTSUPP: " PF " has no driver");
-	edit(&w, PF, to_vfio);
+	fake_edit(&w, PF, to_vfio);
 	CHECK_IN(plan_number(&w, PF, "1"), "EOPNOTSUPP: " PF " is on vfio-pci, which makes no VFs");
-	edit(&w, PF, by_alice);
+	fake_edit(&w, PF, fake_by_alice);
 	CHECK_IN(plan_number(&w, PF, "1"), "EBUSY: " PF " is claimed by alice");
 	fake_close(&w);
 }
@@ -171,13 +107,13 @@ DEFINE_TEST(vfs_in_use_stay)
 {
 	struct world_fake w = server();
 
-	edit(&w, VF1, by_qemu);
+	fake_edit(&w, VF1, fake_by_qemu);
 	CHECK_IN(plan_number(&w, PF, "0"), "EBUSY: virtfn1 of " PF ": " VF1
 					   " is held by qemu kvm (pid 812); stop it and write again");
-	edit(&w, VF1, by_alice);
+	fake_edit(&w, VF1, fake_by_alice);
 	CHECK_IN(plan_number(&w, PF, "3"), "EBUSY: virtfn1 of " PF ": " VF1 " is claimed by alice; write none");
 	CHECK_STR(plan_number(&w, PF, "2"), "nothing to do\n");
-	edit(&w, VF0, by_root);
+	fake_edit(&w, VF0, by_root);
 	CHECK_IN(plan_number(&w, PF, "0"), "EPERM: virtfn0 of " PF ": the host needs " VF0 ": NIC eth4");
 	fake_close(&w);
 }
@@ -185,12 +121,12 @@ DEFINE_TEST(vfs_in_use_stay)
 DEFINE_TEST(vfs_go_with_their_release)
 {
 	struct world_fake w = server();
-	struct wish wishes[] = { wish_of(PF, 0, "sriov_numvfs", "0"), wish_of(PF, 2, "claim", "") };
+	struct wish wishes[] = { fake_wish(PF, 0, "sriov_numvfs", "0"), fake_wish(PF, 2, "claim", "") };
 
-	edit(&w, VF1, to_vfio);
-	edit(&w, VF1, by_alice);
-	CHECK_IN(plan_of(&w, wishes, 1, false), "EBUSY: ");
-	CHECK_STR(plan_of(&w, wishes, 2, false), "1 " VF1 " unbind vfio-pci\n"
+	fake_edit(&w, VF1, to_vfio);
+	fake_edit(&w, VF1, fake_by_alice);
+	CHECK_IN(fake_plan(&w, wishes, 1, false), "EBUSY: ");
+	CHECK_STR(fake_plan(&w, wishes, 2, false), "1 " VF1 " unbind vfio-pci\n"
 						 "2 " VF1 " driver_override none\n"
 						 "3 " VF1 " drivers_probe none\n"
 						 "4 " PF " sriov_numvfs 0\n");
@@ -200,32 +136,32 @@ DEFINE_TEST(vfs_go_with_their_release)
 DEFINE_TEST(a_pf_is_claimed_when_its_vfs_go)
 {
 	struct world_fake w = server();
-	struct wish wishes[] = { wish_of(PF, 0, "claim", "alice"), wish_of(PF, 0, "sriov_numvfs", "0") };
+	struct wish wishes[] = { fake_wish(PF, 0, "claim", "alice"), fake_wish(PF, 0, "sriov_numvfs", "0") };
 
-	CHECK_IN(plan_of(&w, wishes, 1, false), "EBUSY: " PF " has 2 VFs");
-	CHECK_STR(plan_of(&w, wishes, 2, false), "1 " PF " sriov_numvfs 0\nmore\n");
-	CHECK_IN(plan_of(&w, wishes, 2, true), "2 " PF " driver_override vfio-pci (expected)\n");
+	CHECK_IN(fake_plan(&w, wishes, 1, false), "EBUSY: " PF " has 2 VFs");
+	CHECK_STR(fake_plan(&w, wishes, 2, false), "1 " PF " sriov_numvfs 0\nmore\n");
+	CHECK_IN(fake_plan(&w, wishes, 2, true), "2 " PF " driver_override vfio-pci (expected)\n");
 	STR_COPY(wishes[1].value, "3");
-	CHECK_IN(plan_of(&w, wishes, 2, false), "EBUSY: " PF " cannot have VFs and be claimed by alice");
+	CHECK_IN(fake_plan(&w, wishes, 2, false), "EBUSY: " PF " cannot have VFs and be claimed by alice");
 	fake_close(&w);
 }
 
 DEFINE_TEST(vfs_for_guests_meet_no_host_driver)
 {
 	struct world_fake w = server();
-	struct wish wishes[] = { wish_of(PF, 0, "sriov_numvfs", "3"), wish_of(PF, 3, "claim", "alice") };
+	struct wish wishes[] = { fake_wish(PF, 0, "sriov_numvfs", "3"), fake_wish(PF, 3, "claim", "alice") };
 
-	edit(&w, PF, no_vfs);
-	CHECK_STR(plan_of(&w, wishes, 2, false), "1 " PF " sriov_drivers_autoprobe 0\n"
+	fake_edit(&w, PF, no_vfs);
+	CHECK_STR(fake_plan(&w, wishes, 2, false), "1 " PF " sriov_drivers_autoprobe 0\n"
 						 "2 " PF " sriov_numvfs 3\nmore\n");
-	CHECK_STR(plan_of(&w, wishes, 2, true), "1 " PF " sriov_drivers_autoprobe 0\n"
+	CHECK_STR(fake_plan(&w, wishes, 2, true), "1 " PF " sriov_drivers_autoprobe 0\n"
 						"2 " PF " sriov_numvfs 3\n"
 						"3 " PF " sriov_drivers_autoprobe 1\n"
 						"4 " PF "/virtfn2 driver_override vfio-pci (expected)\n"
 						"5 " PF "/virtfn2 bind vfio-pci (expected)\n"
 						"6 " PF "/virtfn2 node /dev/vfio/? (expected)\nmore\n");
 	/* A wish that is stored counts as well. */
-	edit(&w, PF, stored_vf1);
+	fake_edit(&w, PF, stored_vf1);
 	CHECK_IN(plan_number(&w, PF, "2"), "1 " PF " sriov_drivers_autoprobe 0\n");
 	CHECK_STR(plan_number(&w, PF, "1"), "1 " PF " sriov_numvfs 1\n");
 	fake_close(&w);
@@ -235,10 +171,10 @@ DEFINE_TEST(autoprobe_comes_back_and_others_are_probed)
 {
 	struct world_fake w = server();
 
-	edit(&w, VF0, to_none);
-	edit(&w, VF1, to_none);
-	edit(&w, PF, stored_vf1);
-	edit(&w, PF, probe_off);
+	fake_edit(&w, VF0, fake_to_none);
+	fake_edit(&w, VF1, fake_to_none);
+	fake_edit(&w, PF, stored_vf1);
+	fake_edit(&w, PF, probe_off);
 	CHECK_STR(plan_number(&w, PF, "2"), "1 " VF1 " driver_override vfio-pci\n"
 					    "2 " PF " sriov_drivers_autoprobe 1\n"
 					    "3 " VF0 " drivers_probe none\n");
@@ -253,17 +189,17 @@ static void same_group(struct device *dev)
 DEFINE_TEST(one_vf_under_two_names_is_one)
 {
 	struct world_fake w = server();
-	struct wish twice[] = { wish_of(VF1, 0, "claim", "alice"), wish_of(PF, 2, "claim", "bob") };
-	struct wish group[] = { wish_of(PF, 2, "claim", "alice"), wish_of(PF, 1, "claim", "bob") };
+	struct wish twice[] = { fake_wish(VF1, 0, "claim", "alice"), fake_wish(PF, 2, "claim", "bob") };
+	struct wish group[] = { fake_wish(PF, 2, "claim", "alice"), fake_wish(PF, 1, "claim", "bob") };
 
-	CHECK_STR(plan_of(&w, twice, 2, false),
+	CHECK_STR(fake_plan(&w, twice, 2, false),
 		  "EINVAL: " VF1 " is named in two ways, and its claim is written twice in one transaction");
 	STR_COPY(twice[1].value, "alice");
-	CHECK_IN(plan_of(&w, twice, 2, true), "EINVAL: " VF1 " is named in two ways");
-	edit(&w, VF1, same_group);
-	CHECK_IN(plan_of(&w, group, 2, false), "EINVAL: " VF1 " shares IOMMU group 6 with " VF0);
+	CHECK_IN(fake_plan(&w, twice, 2, true), "EINVAL: " VF1 " is named in two ways");
+	fake_edit(&w, VF1, same_group);
+	CHECK_IN(fake_plan(&w, group, 2, false), "EINVAL: " VF1 " shares IOMMU group 6 with " VF0);
 	STR_COPY(group[1].value, "alice");
-	CHECK_STR(plan_of(&w, group, 2, false), "1 " VF0 " driver_override vfio-pci\n2 " VF0 " unbind igbvf\n"
+	CHECK_STR(fake_plan(&w, group, 2, false), "1 " VF0 " driver_override vfio-pci\n2 " VF0 " unbind igbvf\n"
 						"3 " VF0 " bind vfio-pci\n4 " VF1 " driver_override vfio-pci\n"
 						"5 " VF1 " unbind igbvf\n6 " VF1 " bind vfio-pci\n"
 						"7 " VF0 " node /dev/vfio/6\n");
@@ -273,14 +209,14 @@ DEFINE_TEST(one_vf_under_two_names_is_one)
 DEFINE_TEST(nothing_is_asked_of_a_vf_that_goes)
 {
 	struct world_fake w = server();
-	struct wish wishes[] = { wish_of(PF, 2, "claim", "alice"), wish_of(PF, 0, "sriov_numvfs", "1") };
-	struct wish named[] = { wish_of(VF1, 0, "pooled", "0"), wish_of(PF, 0, "sriov_numvfs", "0") };
+	struct wish wishes[] = { fake_wish(PF, 2, "claim", "alice"), fake_wish(PF, 0, "sriov_numvfs", "1") };
+	struct wish named[] = { fake_wish(VF1, 0, "pooled", "0"), fake_wish(PF, 0, "sriov_numvfs", "0") };
 
-	CHECK_STR(plan_of(&w, wishes, 2, false), "EINVAL: " VF1 " is virtfn1 of " PF ", which has fewer VFs at the "
+	CHECK_STR(fake_plan(&w, wishes, 2, false), "EINVAL: " VF1 " is virtfn1 of " PF ", which has fewer VFs at the "
 						 "end of this transaction");
-	CHECK_IN(plan_of(&w, named, 2, false), "EINVAL: " VF1 " is virtfn1 of " PF);
+	CHECK_IN(fake_plan(&w, named, 2, false), "EINVAL: " VF1 " is virtfn1 of " PF);
 	STR_COPY(wishes[0].value, "");
-	CHECK_IN(plan_of(&w, wishes, 2, false), PF " sriov_numvfs 0\nmore\n");
+	CHECK_IN(fake_plan(&w, wishes, 2, false), PF " sriov_numvfs 0\nmore\n");
 	fake_close(&w);
 }
 
@@ -296,7 +232,7 @@ DEFINE_TEST(vfs_are_made_as_far_as_they_are_kept)
 {
 	struct world_fake w = server();
 
-	edit(&w, PF, many_vfs);
+	fake_edit(&w, PF, many_vfs);
 	CHECK_STR(plan_number(&w, PF, "1023"), "1 " PF " sriov_numvfs 1023\n");
 	CHECK_STR(plan_number(&w, PF, "1024"), "1 " PF " sriov_drivers_autoprobe 0\n"
 					       "2 " PF " sriov_numvfs 1024\nmore\n");
@@ -308,16 +244,16 @@ DEFINE_TEST(vfs_are_made_as_far_as_they_are_kept)
 DEFINE_TEST(what_a_vf_to_come_is_refused_is_foretold)
 {
 	struct world_fake w = server();
-	struct wish wishes[] = { wish_of(PF, 0, "sriov_numvfs", "3"), wish_of(PF, 3, "claim", "alice") };
+	struct wish wishes[] = { fake_wish(PF, 0, "sriov_numvfs", "3"), fake_wish(PF, 3, "claim", "alice") };
 
-	edit(&w, PF, no_vfs);
+	fake_edit(&w, PF, no_vfs);
 	model_lock(w.model);
 	model_set_iommu(w.model, false);
 	model_publish(w.model);
 	model_unlock(w.model);
-	CHECK_IN(plan_of(&w, wishes, 2, true), "EOPNOTSUPP: this host has no IOMMU");
+	CHECK_IN(fake_plan(&w, wishes, 2, true), "EOPNOTSUPP: this host has no IOMMU");
 	STR_COPY(wishes[1].value, "");
-	CHECK_STR(plan_of(&w, wishes, 2, true), "1 " PF " sriov_numvfs 3\nmore\n");
+	CHECK_STR(fake_plan(&w, wishes, 2, true), "1 " PF " sriov_numvfs 3\nmore\n");
 	fake_close(&w);
 }
 
@@ -412,7 +348,7 @@ DEFINE_TEST(serials_come_from_the_chain)
 
 static struct facts facts_of(struct world_fake *w, const char *address)
 {
-	struct key key = key_of(address);
+	struct key key = fake_key(address);
 	struct facts f;
 
 	model_lock(w->model);

@@ -34,19 +34,11 @@ static struct world_fake server(void)
 	return fake_open();
 }
 
-static struct key key_of(const char *address)
-{
-	struct key key;
-
-	CHECK(key_make(BUS_PCI, address, &key));
-	return key;
-}
-
 static struct wish wish_of(const char *address, const char *value, bool force)
 {
-	struct wish w = { .dev = key_of(address), .file = "claim", .force = force };
+	struct wish w = fake_wish(address, 0, "claim", value);
 
-	CHECK(STR_COPY(w.value, value));
+	w.force = force;
 	return w;
 }
 
@@ -55,61 +47,17 @@ static const struct method *claim_of(struct world_fake *w)
 	return method_find(backend_methods(w->backend), "claim");
 }
 
-/* The steps as `plan` prints them, or "ERRNO: sentence". */
 static const char *plan_of(struct world_fake *w, const char *address, const char *value, bool force)
 {
-	static char text[2048];
 	struct wish wish = wish_of(address, value, force);
-	struct plan plan = { 0 };
-	struct out o = { 0 };
-	struct err err = { 0 };
-	int rc;
 
-	model_lock(w->model);
-	rc = plan_make(w->model, backend_methods(w->backend), &wish, 1, false, &plan, &err);
-	model_unlock(w->model);
-	if (rc) {
-		plan_free(&plan);
-		CHECK_EQ(rc, -err.code);
-		snprintf(text, sizeof(text), "%s: %s", err_name(err.code), err.text);
-		return text;
-	}
-	plan_print(&plan, &o);
-	snprintf(text, sizeof(text), "%s", out_text(&o));
-	out_free(&o);
-	plan_free(&plan);
-	return text;
-}
-
-static void edit(struct world_fake *w, const char *address, void (*change)(struct device *dev))
-{
-	struct key key = key_of(address);
-
-	model_lock(w->model);
-	change(model_edit(w->model, &key, false));
-	model_publish(w->model);
-	model_unlock(w->model);
+	return fake_plan(w, &wish, 1, false);
 }
 
 static void to_vfio(struct device *dev)
 {
 	STR_COPY(dev->facts.driver, "vfio-pci");
 	dev->facts.vfio_node = true;
-}
-
-static void to_none(struct device *dev)
-{
-	STR_COPY(dev->facts.driver, "");
-}
-
-static void by_alice(struct device *dev)
-{
-	STR_COPY(dev->want.claim, "alice");
-}
-
-static void by_qemu(struct device *dev)
-{
-	STR_COPY(dev->facts.holders, "pid=812 comm=\"qemu kvm\"\npid=9 comm=x");
 }
 
 static void by_persistenced(struct device *dev)
@@ -141,12 +89,12 @@ static void from_none(struct device *dev)
 
 static void claimed(struct world_fake *w)
 {
-	edit(w, GPU, to_vfio);
-	edit(w, AUDIO, to_vfio);
-	edit(w, GPU, by_alice);
-	edit(w, AUDIO, by_alice);
-	edit(w, GPU, from_nvidia);
-	edit(w, AUDIO, from_none);
+	fake_edit(w, GPU, to_vfio);
+	fake_edit(w, AUDIO, to_vfio);
+	fake_edit(w, GPU, fake_by_alice);
+	fake_edit(w, AUDIO, fake_by_alice);
+	fake_edit(w, GPU, from_nvidia);
+	fake_edit(w, AUDIO, from_none);
 }
 
 static int call(struct world_fake *w, int (*fn)(struct model *, const struct wish *, struct err *),
@@ -164,7 +112,7 @@ static int call(struct world_fake *w, int (*fn)(struct model *, const struct wis
 
 static struct want want_of(struct world_fake *w, const char *address)
 {
-	struct key key = key_of(address);
+	struct key key = fake_key(address);
 	struct want want;
 
 	model_lock(w->model);
@@ -196,17 +144,17 @@ DEFINE_TEST(claim_is_refused_with_the_cause)
 	CHECK_IN(plan_of(&w, LONE, "alice", false), "EOPNOTSUPP: " LONE " is in no IOMMU group");
 	CHECK_IN(plan_of(&w, PF, "alice", false),
 		 "EBUSY: " PF " has 1 VFs; write 0 to its sriov_numvfs");
-	edit(&w, PF, to_vfio);
+	fake_edit(&w, PF, to_vfio);
 	CHECK_IN(plan_of(&w, VF, "alice", false),
 		 "EOPNOTSUPP: " VF " is a VF of " PF ", which is on vfio-pci");
-	edit(&w, AUDIO, by_qemu);
+	fake_edit(&w, AUDIO, fake_by_qemu);
 	CHECK_IN(plan_of(&w, GPU, "alice", false),
 		 "EBUSY: " GPU " shares IOMMU group 41 with " AUDIO ": " AUDIO
 		 " is held by qemu kvm (pid 812)");
-	edit(&w, GPU, by_persistenced);
+	fake_edit(&w, GPU, by_persistenced);
 	CHECK_IN(plan_of(&w, GPU, "alice", false),
 		 "EBUSY: " GPU " is held by nvidia-persiste (pid 7); stop it and write again");
-	edit(&w, AUDIO, by_root);
+	fake_edit(&w, AUDIO, by_root);
 	CHECK_IN(plan_of(&w, AUDIO, "alice", false),
 		 "EPERM: the host needs " AUDIO ": disk nvme0n1p2");
 	CHECK_IN(plan_of(&w, AUDIO, "alice", true), "EBUSY: ");
@@ -222,7 +170,7 @@ DEFINE_TEST(claim_keeps_the_hosts_group)
 {
 	struct world_fake w = server();
 
-	edit(&w, AUDIO, by_root);
+	fake_edit(&w, AUDIO, by_root);
 	CHECK_IN(
 		plan_of(&w, GPU, "alice", false),
 		"EPERM: " GPU " shares IOMMU group 41 with " AUDIO
@@ -236,13 +184,13 @@ DEFINE_TEST(claim_that_holds_is_nothing_to_do)
 	struct world_fake w = server();
 
 	claimed(&w);
-	edit(&w, GPU, by_qemu);
+	fake_edit(&w, GPU, fake_by_qemu);
 	CHECK_STR(plan_of(&w, GPU, "alice", false), "nothing to do\n");
 	CHECK_IN(plan_of(&w, AUDIO, "bob", false),
 		 "EBUSY: " AUDIO " shares IOMMU group 41 with " GPU ": " GPU
 		 " is claimed by alice; write none to its claim first");
 	/* Drift: one member lost its driver. */
-	edit(&w, AUDIO, to_none);
+	fake_edit(&w, AUDIO, fake_to_none);
 	CHECK_STR(plan_of(&w, GPU, "alice", false), "1 " AUDIO " driver_override vfio-pci\n"
 						    "2 " AUDIO " bind vfio-pci\n"
 						    "3 " GPU " node /dev/vfio/41\n");
@@ -254,8 +202,8 @@ DEFINE_TEST(claim_adopts_what_is_on_vfio)
 	struct world_fake w = server();
 	struct err err = { 0 };
 
-	edit(&w, GPU, to_vfio);
-	edit(&w, AUDIO, to_vfio);
+	fake_edit(&w, GPU, to_vfio);
+	fake_edit(&w, AUDIO, to_vfio);
 	CHECK_STR(plan_of(&w, GPU, "", false), "nothing to do\n");
 	CHECK_STR(plan_of(&w, GPU, "alice", false), "1 " GPU " driver_override vfio-pci\n"
 						    "2 " AUDIO " driver_override vfio-pci\n"
@@ -284,15 +232,15 @@ DEFINE_TEST(claim_remembers_and_release_restores)
 	CHECK_STR(want_of(&w, GPU).former_driver, "nvidia");
 	CHECK(want_of(&w, AUDIO).former_known);
 	/* As after a crash between the steps: what is remembered stays. */
-	edit(&w, GPU, to_none);
+	fake_edit(&w, GPU, fake_to_none);
 	CHECK_EQ(call(&w, claim->prepare, GPU, "alice", &err), 0);
 	CHECK_STR(want_of(&w, GPU).former_driver, "nvidia");
 	/* Nothing is believed that the kernel does not hold. */
 	CHECK_EQ(call(&w, claim->settle, GPU, "alice", &err), -EIO);
 	CHECK_IN(err.text, GPU " is on no driver and not on vfio-pci");
 	CHECK_STR(want_of(&w, GPU).claim, "");
-	edit(&w, GPU, to_vfio);
-	edit(&w, AUDIO, to_vfio);
+	fake_edit(&w, GPU, to_vfio);
+	fake_edit(&w, AUDIO, to_vfio);
 	CHECK_EQ(call(&w, claim->settle, GPU, "alice", &err), 0);
 	CHECK_STR(want_of(&w, GPU).claim, "alice");
 	CHECK_STR(want_of(&w, AUDIO).claim, "alice");
@@ -303,8 +251,8 @@ DEFINE_TEST(claim_remembers_and_release_restores)
 						     "4 " AUDIO " unbind vfio-pci\n"
 						     "5 " AUDIO " driver_override none\n");
 	CHECK_EQ(call(&w, claim->settle, AUDIO, "", &err), -EIO);
-	edit(&w, GPU, to_none);
-	edit(&w, AUDIO, to_none);
+	fake_edit(&w, GPU, fake_to_none);
+	fake_edit(&w, AUDIO, fake_to_none);
 	CHECK_EQ(call(&w, claim->settle, AUDIO, "", &err), 0);
 	CHECK_STR(want_of(&w, GPU).claim, "");
 	CHECK(!want_of(&w, GPU).former_known);
@@ -316,7 +264,7 @@ DEFINE_TEST(release_is_refused_while_held)
 	struct world_fake w = server();
 
 	claimed(&w);
-	edit(&w, AUDIO, by_qemu);
+	fake_edit(&w, AUDIO, fake_by_qemu);
 	CHECK_IN(plan_of(&w, AUDIO, "", false),
 		 "EBUSY: " AUDIO " is held by qemu kvm (pid 812)");
 	fake_close(&w);
@@ -326,9 +274,9 @@ DEFINE_TEST(release_gives_a_vf_back_by_override)
 {
 	struct world_fake w = server();
 
-	edit(&w, VF, to_vfio);
-	edit(&w, VF, by_alice);
-	edit(&w, VF, from_igbvf);
+	fake_edit(&w, VF, to_vfio);
+	fake_edit(&w, VF, fake_by_alice);
+	fake_edit(&w, VF, from_igbvf);
 	CHECK_STR(plan_of(&w, VF, "", false), "1 " VF " unbind vfio-pci\n"
 						  "2 " VF " driver_override none\n"
 						  "3 " VF " driver_override igbvf\n"
