@@ -300,6 +300,11 @@ int backend_observe(void *backend, const struct key *devs, size_t n_devs, bool g
 	return ask_guards(b, v, a.n, err);
 }
 
+int backend_guard(void *backend, const struct key *dev, struct err *err)
+{
+	return ask_guards(backend, &(const struct touched){ .key = *dev }, 1, err);
+}
+
 int backend_observe_holders(void *backend, struct err *err)
 {
 	return guard_or_fail(backend, GUARD_HOLDERS, NULL, 0, err);

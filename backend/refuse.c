@@ -28,15 +28,21 @@ static const char *relation(const struct device *asked, const struct device *mem
 	return buf;
 }
 
+static int refuse_needed(const struct device *dev, bool force, struct err *err)
+{
+	if (!dev->facts.critical[0] || vfio_bound(dev) || force)
+		return 0;
+	return fail(err, EPERM, "the host needs %s: %s; it stays with the host", dev->key.name,
+		    dev->facts.critical);
+}
+
 static int refuse_critical(const struct question *q, struct err *err)
 {
 	const struct device *asked = q->asked, *member = q->member;
+	int rc = refuse_needed(member, q->wish->force, err);
 
-	if (!member->facts.critical[0] || vfio_bound(member) || q->wish->force)
-		return 0;
-	if (asked == member)
-		return fail(err, EPERM, "the host needs %s: %s; it stays with the host",
-			    asked->key.name, member->facts.critical);
+	if (!rc || asked == member)
+		return rc;
 	return fail(err, EPERM,
 		    "%s shares IOMMU group %d with %s, which the host needs: %s; the group stays "
 		    "with the host",
@@ -125,6 +131,14 @@ int refuse_use(struct model *m, const struct device *dev, const struct wish *wis
 
 	rc = rc ? rc : refuse_pf(&q, err);
 	return rc ? rc : refuse_held(&q, err);
+}
+
+int refuse_step(struct model *m, const struct step *step, struct err *err)
+{
+	const struct device *dev = model_find(m, &step->dev);
+	int rc = dev ? refuse_needed(dev, step->force, err) : 0;
+
+	return rc || !dev ? rc : refuse_holder("", dev, err);
 }
 
 /* In the order in which they are told: what no waiting mends comes first. */

@@ -42,7 +42,8 @@ static int reset_run(void *backend, struct step *step, unsigned int ms, struct e
 }
 
 /* The kernel itself waits up to 60 s for a function to come back. */
-static const struct verb reset_verb = { .name = "reset", .deadline_ms = 70000, .run = reset_run };
+static const struct verb reset_verb = { .name = "reset", .deadline_ms = 70000, .refuse = refuse_step,
+					.run = reset_run };
 
 static bool can_reset(const struct device *dev)
 {
@@ -74,7 +75,10 @@ static int reset_expand(struct model *m, const struct wish *wish, struct plan *p
 	rc = refuse_stranger(dev, wish, plan, err);
 	rc = rc ? rc : refuse_use(m, dev, wish, plan, err);
 	rc = rc ? rc : plan_touch(plan, &dev->key, err);
-	return rc ? rc : plan_step(plan, &reset_verb, &dev->key, "1", err);
+	rc = rc ? rc : plan_step(plan, &reset_verb, &dev->key, "1", err);
+	if (!rc)
+		plan->steps[plan->n_steps - 1].force = wish->force;
+	return rc;
 }
 
 /* Last, since it cannot be taken back when another step fails. */

@@ -105,14 +105,17 @@ int vfio_plan_override(const struct device *dev, struct plan *plan, struct err *
 	return rc ? rc : plan_step(plan, &vfio_override, &dev->key, driver, err);
 }
 
-static int claim_member(const struct device *dev, struct plan *plan, struct err *err)
+static int claim_member(const struct device *dev, const struct wish *wish, struct plan *plan, struct err *err)
 {
 	int rc = vfio_plan_override(dev, plan, err);
 
 	if (rc || vfio_bound(dev))
 		return rc;
-	if (dev->facts.driver[0])
+	if (dev->facts.driver[0]) {
 		rc = plan_step(plan, &vfio_unbind, &dev->key, dev->facts.driver, err);
+		if (!rc)
+			plan->steps[plan->n_steps - 1].force = wish->force;
+	}
 	return rc ? rc : plan_step(plan, &vfio_bind, &dev->key, vfio_driver_for(dev), err);
 }
 
@@ -182,7 +185,7 @@ static int plan_claim(struct model *m, const struct device *dev, const struct wi
 		return rc;
 	for (size_t i = 0; !rc && i < g->n; i++)
 		if (!vfio_holds(g->members[i], wish->value))
-			rc = claim_member(g->members[i], plan, err);
+			rc = claim_member(g->members[i], wish, plan, err);
 	if (rc || (before == plan->n_steps && dev->facts.vfio_node))
 		return rc;
 	return plan_nodes(dev, g, plan, err);

@@ -322,8 +322,8 @@ const struct verb vfio_modprobe = { .name = "modprobe", .deadline_ms = MODPROBE_
 const struct verb vfio_own = { .name = "own", .deadline_ms = BIND_MS, .run = own_run, .undo = own_undo };
 const struct verb vfio_override = { .name = "driver_override", .deadline_ms = BIND_MS, .records = true,
 				    .run = override_run, .undo = override_undo };
-const struct verb vfio_unbind = { .name = "unbind", .deadline_ms = UNBIND_MS, .run = unbind_run,
-				  .undo = unbind_undo };
+const struct verb vfio_unbind = { .name = "unbind", .deadline_ms = UNBIND_MS, .refuse = refuse_step,
+				  .run = unbind_run, .undo = unbind_undo };
 const struct verb vfio_bind = { .name = "bind", .deadline_ms = BIND_MS, .run = bind_run, .undo = bind_undo };
 const struct verb vfio_rebind = { .name = "rebind", .deadline_ms = BIND_MS, .run = rebind_run,
 				  .undo = probe_undo };

@@ -130,6 +130,7 @@ static int open_engine(struct daemon *d, struct err *err)
 			   .methods = backend_methods(d->backend),
 			   .verbs = backend_verbs(d->backend),
 			   .observe = backend_observe,
+			   .guard = backend_guard,
 			   .observe_holders = backend_observe_holders,
 			   .await = backend_await,
 			   .late = backend_late },

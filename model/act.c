@@ -41,6 +41,8 @@ static int observe(struct txn *t, bool planning, struct err *err)
 		guards |= planning && method && method->guarded;
 	}
 	model_unlock(model_of(t));
+	if (guards)
+		t->guarded_at = now_ms();
 	return w->observe(w->backend, devs, t->log->n_wishes, guards, err);
 }
 
@@ -240,6 +242,9 @@ static int run_steps(struct txn *t, uint32_t from, struct err *err)
 
 		if (!still_there(t, &s->dev))
 			return fail(err, ENODEV, "%s went away before its %s", s->dev.name, s->verb->name);
+		r = act_recheck(t, s, err);
+		if (r)
+			return r;
 		s->begun = true;
 		r = s->verb->run(e->conf.world.backend, s, deadline(e, s->verb), err);
 		if (r)

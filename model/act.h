@@ -87,6 +87,7 @@ struct txn {
 	uint64_t *births;
 	size_t n_devices;
 	bool marked; /* they read busy: there are steps */
+	uint64_t guarded_at; /* now_ms(): who holds them and what the host needs was asked for the plan */
 	bool closed; /* engine->lock; nobody joins any more: what comes after may already differ */
 	struct saved *saved;
 	size_t n_saved;
@@ -113,6 +114,8 @@ bool met_by_absence(struct txn *t, const struct wish *wish);
 bool met_once(struct txn *t, const struct wish *wish);
 /* met.c: what the keeper is asked to keep of all wishes. */
 int act_keep(struct txn *t, bool pending, struct err *err);
+/* recheck.c: does what others do with the device forbid the step now? */
+int act_recheck(struct txn *t, const struct step *step, struct err *err);
 /* txn.c: from here on the same wishes are a new transaction. */
 void txn_close(struct txn *t);
 /* txn.c, for recovery: runs what a former process left in this log. */

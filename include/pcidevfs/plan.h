@@ -44,6 +44,9 @@ struct verb {
 	unsigned int deadline_ms; /* DESIGN.md 4; scaled by --deadline */
 	bool records; /* run fills step->former, then sets step->recorded, then writes */
 	bool remakes; /* undo brings devices back that run took away */
+	/* Who holds the device, or the host that needs it, may forbid the step: asked right before it, with the
+	 * model locked, of what is known no longer than a moment. NULL: nothing forbids it. */
+	int (*refuse)(struct model *m, const struct step *step, struct err *err);
 	/* Does it. Returns 0 or -errno with the sentence. */
 	int (*run)(void *backend, struct step *step, unsigned int deadline_ms, struct err *err);
 	/* Takes it back, from what the step recorded; called again when it was late. NULL: there is nothing to take
@@ -66,6 +69,7 @@ struct step {
 	char value[STEP_VALUE];
 	char former[STEP_VALUE]; /* recorded by run before it writes, for undo */
 	bool expected;           /* depends on what earlier steps will bring */
+	bool force;              /* as the wish: past host_critical */
 	bool begun;
 	bool recorded; /* former is valid; a verb that records has written nothing before */
 	bool done;

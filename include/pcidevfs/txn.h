@@ -45,6 +45,8 @@ struct world {
 	int (*await)(void *backend, const struct step *step, unsigned int deadline_ms);
 	/* Waits, without a deadline, for the end of a step, or of its undo, that timed out; its result. */
 	int (*late)(void *backend, struct step *step);
+	/* Only who holds this device and whether the host needs it, right before a step. May be NULL. */
+	int (*guard)(void *backend, const struct key *dev, struct err *err);
 	/* Only who holds it; for slow rows. */
 	int (*observe_holders)(void *backend, struct err *err);
 };
