@@ -42,7 +42,7 @@ enum attr_flag {
 	ATTR_SLOW = 1 << 1,	/* read by an executor, refresh() first */
 	ATTR_WORK = 1 << 2,	/* too much work for the FUSE thread: printed by the tree's worker */
 	/* A long text: the first read takes it, later ones continue it, or ESTALE; a read at offset 0
-	 * begins anew. Its size is that of the moment, and asked for each time. */
+	 * begins anew. Once it is open its size is that of the moment. */
 	ATTR_SNAPSHOT = 1 << 3,
 	ATTR_STREAM = 1 << 4,	/* the event stream: blocks, has no position */
 	ATTR_GROUP = 1 << 6,	/* a write binds the IOMMU group: it needs the right to all members */

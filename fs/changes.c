@@ -56,7 +56,7 @@ static size_t rows_of(struct tree *t, uint32_t slot, uint32_t bits, uint64_t ino
 		if (!(row->bits & bits))
 			continue;
 		ino[n] = objects_ino(t->objects, slot, row->id);
-		if (row->flags & ATTR_CONST)
+		if (row->flags & (ATTR_CONST | ATTR_SNAPSHOT))
 			forget_note(notes, ino[n], "");
 		n++;
 	}

@@ -54,8 +54,8 @@ void tree_print_files(FILE *to)
 	fprintf(to, "# Files of pcidevfs\n\n"
 		    "Generated from the tables in fs/ (`make docs`). A file that says *polls* wakes poll with\n"
 		    "POLLPRI when it changes; a *constant* one stays as it is for as long as the device is there.\n"
-		    "stat tells the true size of these, and of a *sized* one that of the moment; that of others is\n"
-		    "4096, as in sysfs.\n");
+		    "stat tells the true size of these, and of a *sized* one that is open that of the moment; that of\n"
+		    "others is 4096, as in sysfs.\n");
 	for (enum obj_kind k = 0; k < OBJ_KINDS; k++) {
 		const struct entries *e = obj_type(k)->entries;
 		const struct attr *row;

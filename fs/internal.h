@@ -99,13 +99,11 @@ void entry_name(struct tree *t, const struct entries *e, const struct elem *elem
 
 /* stat.c */
 struct stat;
-/* Fills st of a node, or of a row in the same object as n (row NULL: its directory). The size of what
- * is to be asked for each time is not looked at. */
+/* Fills st of a node, or of a row in the same object as n (row NULL: its directory). The size of a
+ * long text is not looked at. */
 void node_stat(struct tree *t, const struct node *n, const struct attr *row, struct stat *st);
 /* Only mode and owner, of a file. */
 void node_rights(struct tree *t, const struct node *n, const struct attr *row, struct stat *st);
-/* How long the kernel may believe it. */
-double stat_seconds(const struct attr *row);
 void node_getattr(struct fuse_req *req, uint64_t ino);
 /* Mode and owner of a file in the directory of an object; those that it is born with. */
 void file_rights(struct tree *t, enum obj_kind kind, uint64_t dir_ino, const char *name,

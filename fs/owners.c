@@ -100,7 +100,7 @@ static void set_owner(struct owner_job *job)
 	if (r)
 		fuse_reply_err(job->req, -r);
 	else
-		fuse_reply_attr(job->req, &st, stat_seconds(job->n.row));
+		fuse_reply_attr(job->req, &st, CACHE_SECONDS);
 	free(job);
 }
 
@@ -170,17 +170,18 @@ void owner_setattr(fuse_req_t req, uint64_t ino, const struct stat *attr, int to
 	struct owner own;
 	struct node n;
 	struct stat st;
-	int r = node_get(t, ino, &n);
+	int r;
 
+	if (!(to_set & ~FUSE_SET_ATTR_SIZE)) {
+		node_getattr(req, ino);
+		return;
+	}
+	r = node_get(t, ino, &n);
 	if (r) {
 		fuse_reply_err(req, -r);
 		return;
 	}
 	node_stat(t, &n, n.row, &st);
-	if (!(to_set & ~FUSE_SET_ATTR_SIZE)) {
-		fuse_reply_attr(req, &st, stat_seconds(n.row));
-		return;
-	}
 	own = wanted_owner(&st, attr, to_set);
 	r = set_later(req, t, &n, &own, to_set & SET_RIGHTS);
 	if (r)

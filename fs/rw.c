@@ -115,6 +115,10 @@ void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		fuse_reply_err(req, -r);
 		return;
 	}
+	/* Who opens it may believe its size. Without pages to drop this waits for nobody, so the FUSE
+	 * thread may do it. */
+	if (n.row->flags & ATTR_SNAPSHOT)
+		fuse_lowlevel_notify_inval_inode(t->se, ino, -1, 0);
 	if ((fi->flags & O_ACCMODE) != O_RDONLY)
 		r = reply_parallel(t, req, fi, n.row->flags & ATTR_CTL);
 	else

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What stat says. As sysfs would: 4096 bytes for what changes, but the exact size for what does not,
- * and for long texts, whose readers believe it: tail begins at the end, rsync and tar stop there.
+ * and for long texts, whose readers believe it: tail begins at the end, rsync and tar stop there. That
+ * takes the whole text, so it is looked at only for those who have opened it; a list says 4096.
  */
 #define FUSE_USE_VERSION 312
 #include <errno.h>
@@ -153,11 +154,6 @@ void entry_stat(struct tree *t, const struct entries *e, uint32_t slot, struct s
 	apply_owner(t, &w, st);
 }
 
-double stat_seconds(const struct attr *row)
-{
-	return row && row->flags & ATTR_SNAPSHOT ? 0 : CACHE_SECONDS;
-}
-
 struct stat_job {
 	fuse_req_t req;
 	uint64_t ino;
@@ -170,7 +166,7 @@ static void reply_stat(fuse_req_t req, const struct node *n)
 	node_stat(fuse_req_userdata(req), n, n->row, &st);
 	if (n->row && n->row->flags & ATTR_SNAPSHOT)
 		st.st_size = exact_size(n, n->row);
-	fuse_reply_attr(req, &st, stat_seconds(n->row));
+	fuse_reply_attr(req, &st, CACHE_SECONDS);
 }
 
 static void stat_later(void *ctx)

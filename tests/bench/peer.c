@@ -20,9 +20,9 @@
 /* Node ids: the root, d, its directories, and their files by number above the directory's id. */
 enum { ROOT = FUSE_ROOT_ID, D, DIRS, MAX_DIRS = 8, NAME = 16, FILE_SHIFT = 8 };
 
+/* A struct fuse_direntplus and its name. */
 struct listed {
-	struct fuse_direntplus plus;
-	char name[NAME];
+	char bytes[FUSE_NAME_OFFSET_DIRENTPLUS + NAME] __attribute__((aligned(8)));
 };
 
 struct dir {
@@ -65,16 +65,16 @@ static int prepare(struct dir *dir, uint64_t node, unsigned int count)
 	dir->count = count;
 	dir->list = calloc(count, sizeof(*dir->list));
 	for (unsigned int i = 0; dir->list && i < count; i++) {
-		struct listed *l = &dir->list[i];
 		uint64_t file = (uint64_t)(i + 1) << FILE_SHIFT | node;
-		char name[NAME + 1];
+		const struct fuse_direntplus plus = {
+			.entry_out = entry_of(file),
+			.dirent = { .ino = file, .off = i + 1, .namelen = NAME, .type = S_IFREG >> 12 },
+		};
+		char *bytes = dir->list[i].bytes, name[NAME + 1];
 
 		snprintf(name, sizeof(name), "attribute%07u", i % 10000000);
-		memcpy(l->name, name, NAME);
-		l->plus.entry_out = entry_of(file);
-		l->plus.dirent = (struct fuse_dirent){
-			.ino = file, .off = i + 1, .namelen = NAME, .type = S_IFREG >> 12
-		};
+		memcpy(bytes, &plus, FUSE_NAME_OFFSET_DIRENTPLUS);
+		memcpy(bytes + FUSE_NAME_OFFSET_DIRENTPLUS, name, NAME);
 	}
 	return dir->list ? 0 : -1;
 }
