@@ -15,15 +15,17 @@ static void make_printable(char *text)
 
 int fail(struct err *err, int code, const char *fmt, ...)
 {
+	char text[ERR_TEXT]; /* what err says now may be part of it */
 	va_list ap;
 
 	if (!err)
 		return -code;
-	err->code = code;
 	va_start(ap, fmt);
-	vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	make_printable(err->text);
+	make_printable(text);
+	err->code = code;
+	memcpy(err->text, text, sizeof(text));
 	return -code;
 }
 

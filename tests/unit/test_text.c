@@ -114,6 +114,9 @@ DEFINE_TEST(refusals_hold_no_control_characters)
 	CHECK_EQ(fail_wrap(&err, "claim"), -EBUSY);
 	CHECK_STR(err.text, "claim: x?[31m?");
 	CHECK_EQ(fail(NULL, EBUSY, "nobody asks"), -EBUSY);
+	fail(&err, EIO, "the cause");
+	fail(&err, EIO, "%s; and more", err.text);
+	CHECK_STR(err.text, "the cause; and more");
 	CHECK_STR(err_name(EOPNOTSUPP), "EOPNOTSUPP");
 	CHECK_STR(err_name(0), "ok");
 	CHECK_STR(err_name(99999), "EIO");
