@@ -21,7 +21,9 @@ struct identity {
 	int32_t vf;      /* -1: no VF */
 };
 
-/* pf: the VF's PF, NULL for others; without its PF a VF is known by what it tells of itself. */
+/* pf: the VF's PF, NULL for others. A VF that a guest was given has none and tells of itself; one whose PF is
+ * not here (yet, or any more) is half of one: equal to nothing that is stored. */
+#define IDENTITY_HALF UINT16_MAX
 void identity_of(struct identity *ret, const struct device *dev, const struct device *pf);
 bool identity_eq(const struct identity *a, const struct identity *b);
 

@@ -91,7 +91,8 @@ static struct record *edit_of(struct rewrite *w, const struct device *dev, size_
 			r->noted = r->claim_in = r->vfs_in = true;
 	}
 	if (r) {
-		r->id = id;
+		if (id.vf != IDENTITY_HALF || !r->id.path[0])
+			r->id = id;
 		seat_record(r, dev);
 		*ret_at = at;
 	}
@@ -113,7 +114,8 @@ static void follow_claim(struct model *m, struct record *r, const struct device 
 	bool same = r->claim[0] && !strcmp(r->claim, dev->want.claim);
 
 	STR_COPY(r->claim, dev->want.claim);
-	r->group = r->claim[0] ? claim_group(m, dev) : 0;
+	if (!same || !r->flying) /* restore may find a member away, which is of it when it comes */
+		r->group = r->claim[0] ? claim_group(m, dev) : 0;
 	if (driver_is_vfio(dev->facts.driver))
 		STR_COPY(r->driver, r->claim[0] ? dev->facts.driver : "");
 	follow_former(r, &dev->want, same);

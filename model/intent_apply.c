@@ -39,6 +39,13 @@ static bool may_try(struct record *r, uint64_t now)
 	return true;
 }
 
+/* What restore itself was refused for stays: its own act may still be in the kernel. */
+static void say_busy(struct record *r)
+{
+	if (r->state != RECORD_REFUSED)
+		record_say(r, RECORD_WAITING, "another act runs on it");
+}
+
 static void apply_vfs(struct pass *p, struct record *r, const struct device *dev)
 {
 	char number[16];
@@ -54,7 +61,7 @@ static void apply_vfs(struct pass *p, struct record *r, const struct device *dev
 		return;
 	}
 	if (dev->busy[0]) {
-		record_say(r, RECORD_WAITING, "another act runs on it");
+		say_busy(r);
 		return;
 	}
 	if (!dev->facts.driver[0] || dev->facts.total_vfs < 0) {
@@ -128,7 +135,7 @@ static void apply_claim(struct pass *p, struct record *r, const struct device *d
 		return;
 	}
 	if (g.busy) {
-		record_say(r, RECORD_WAITING, "another act runs on it");
+		say_busy(r);
 		return;
 	}
 	if (!may_try(r, g.digest)) {
@@ -165,7 +172,7 @@ static void apply_record(struct pass *p, struct record *r)
 	if (!dev || r->flying)
 		return;
 	device_identity(p->in->m, dev, &id);
-	p->rewrite |= device_is_known(dev) && !identity_eq(&id, &r->id);
+	p->rewrite |= device_is_known(dev) && id.vf != IDENTITY_HALF && !identity_eq(&id, &r->id);
 	p->rewrite |= r->pending && !dev->busy[0];
 	if (r->vfs_wanted && !r->vfs_in)
 		apply_vfs(p, r, dev);
@@ -188,11 +195,13 @@ static void bring_up_to_date(struct intents *in)
 	for (size_t i = 0; i < in->rs.n; i++) {
 		const struct device *dev = device_of(in, in->rs.v[i]);
 		struct record *r = dev ? rewrite_edit(&w, i) : NULL;
+		struct identity id;
 
 		if (!r)
 			continue;
-		if (device_is_known(dev))
-			device_identity(in->m, dev, &r->id);
+		device_identity(in->m, dev, &id);
+		if (device_is_known(dev) && id.vf != IDENTITY_HALF)
+			r->id = id;
 		STR_COPY(r->at, dev->key.name);
 		r->pending &= dev->busy[0] != '\0';
 		if (!r->claim[0] && !r->pending && !driver_is_vfio(dev->facts.driver))

@@ -171,6 +171,24 @@ DEFINE_TEST(restore_knows_claims_of_far_vfs)
 	wish_end();
 }
 
+DEFINE_TEST(restore_keeps_a_vf_whose_pf_went_first)
+{
+	static const struct plug vf = { "0000:02:10.2", "0000:00/03.0/00.0", "", NIC, 0x1520, 0, 9, 1 };
+
+	wish_begin(false);
+	wish_plug(&nic);
+	wish_plug(&vf);
+	wish_restore();
+	CHECK_EQ(wish_ask("0000:02:10.2", "claim", "bob"), 0);
+	wish_unplug(NIC);
+	wish_calm();
+	wish_expect_line("claim=bob", ",vf1 ");
+	wish_unplug("0000:02:10.2");
+	wish_calm();
+	wish_expect_line("claim=bob", ",vf1 state=waiting");
+	wish_end();
+}
+
 DEFINE_TEST(restore_tells_the_vfs_of_one_card_apart)
 {
 	static const struct plug ports[] = {
