@@ -294,6 +294,7 @@ void func_vanish(struct sim *s, struct func *f)
 	f->dir = NULL;
 	free(f->override);
 	f->override = NULL;
+	f->autoprobe = true; /* as of a function that is found anew */
 	func_unlock(s, f);
 }
 
