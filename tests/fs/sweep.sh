@@ -25,9 +25,9 @@ both() {
 	tree_state
 }
 
-# Equal to FILE within 3 s: the tree hears of what the kernel did by events.
+# Equal to FILE within 8 s: the tree hears of what the kernel did by events.
 becomes() { # becomes FILE
-	b_end=$(($(ms) + 3000))
+	b_end=$(($(ms) + 8000))
 	until both >"$D/now" && cmp -s "$1" "$D/now"; do
 		[ "$(ms)" -lt $b_end ] || return 1
 		sleep 0.02

@@ -107,7 +107,6 @@ gone_at() { # gone_at N before ADDRESS: pulled out at that write, it is brought 
 	settles
 	nothing_is_half
 	ctl plug "$3"
-	becomes "$D/after" || cat "$T/intents" "$T/log"
 	must_be "$D/after"
 }
 
