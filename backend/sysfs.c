@@ -76,24 +76,15 @@ __attribute__((format(printf, 2, 0))) static int make_path(char path[static PATH
 		rc_;                                                                               \
 	})
 
-/* Until the end or until size is full. An attribute comes whole, so less than was asked for is
- * its end; files of proc come in pieces. */
-static ssize_t read_full(int fd, char *buf, size_t size, bool whole)
+/* An attribute comes whole: asking for its end would be another call. */
+static ssize_t read_attr(int fd, char *buf, size_t size)
 {
-	size_t len = 0;
+	ssize_t n;
 
-	while (len < size && !(whole && len)) {
-		ssize_t n = read(fd, buf + len, size - len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (!n)
-			break;
-		len += (size_t)n;
-	}
-	return (ssize_t)len;
+	do
+		n = read(fd, buf, size);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n;
 }
 
 static int read_value(const struct sysfs *s, enum root root, char *buf, size_t size,
@@ -105,7 +96,7 @@ static int read_value(const struct sysfs *s, enum root root, char *buf, size_t s
 
 	if (fd < 0)
 		return -errno;
-	len = read_full(fd, buf, size, root == ROOT_SYS);
+	len = root == ROOT_SYS ? read_attr(fd, buf, size) : read_all(fd, buf, size);
 	if (len < 0)
 		return (int)len;
 	if ((size_t)len == size)

@@ -84,30 +84,12 @@ int intent_replace(const struct disk *disk, const char *text, size_t len)
 	return rc ? rc : disk->sync_dir(disk->ctx);
 }
 
-static int read_all(int fd, char *to, size_t len)
-{
-	size_t done = 0;
-
-	while (done < len) {
-		ssize_t n = read(fd, to + done, len - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (!n)
-			break;
-		done += (size_t)n;
-	}
-	return (int)done;
-}
-
 int intent_read(int dirfd, char **ret, size_t *ret_len)
 {
 	_close_ int fd = openat(dirfd, INTENT_FILE, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 	char *text;
-	int n;
+	ssize_t n;
 
 	if (fd < 0 || fstat(fd, &st))
 		return -errno;
@@ -121,7 +103,7 @@ int intent_read(int dirfd, char **ret, size_t *ret_len)
 	n = read_all(fd, text, (size_t)st.st_size);
 	if (n < 0) {
 		free(text);
-		return n;
+		return (int)n;
 	}
 	text[n] = '\0';
 	*ret = text;

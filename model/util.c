@@ -179,3 +179,21 @@ uint64_t now_ms(void)
 {
 	return now_us() / 1000;
 }
+
+ssize_t read_all(int fd, void *buf, size_t size)
+{
+	size_t len = 0;
+
+	while (len < size) {
+		ssize_t n = read(fd, (char *)buf + len, size - len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (!n)
+			break;
+		len += (size_t)n;
+	}
+	return (ssize_t)len;
+}

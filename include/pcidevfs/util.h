@@ -66,6 +66,9 @@ bool str_copy(char *dst, size_t size, const char *src);
 /* Room for one more element after n: rows, or a larger copy with *cap grown. NULL: no memory, rows stays. */
 void *more_rows(void *rows, size_t n, size_t *cap, size_t size);
 
+/* Reads until the end or until size is full: how much came, or -errno. */
+ssize_t read_all(int fd, void *buf, size_t size);
+
 /* Milliseconds of CLOCK_MONOTONIC. */
 uint64_t now_ms(void);
 uint64_t now_us(void);

@@ -126,7 +126,7 @@ DEFINE_TEST(a_late_step_is_stuck_until_it_ends_and_then_undone)
 	pthread_mutex_unlock(&kernel.gate);
 	await(&v);
 	CHECK_EQ(v.err.code, ETIMEDOUT);
-	for (int i = 0; i < 5000 && look(&b, 0).stuck[0]; i++)
+	for (int i = 0; i < 5000 && (look(&b, 0).stuck[0] || look(&b, 0).busy[0]); i++)
 		usleep(1000);
 	for (int i = 0; i < DEVICES; i++) {
 		CHECK_EQ(kernel.level[i], 1);
