@@ -13,6 +13,7 @@
 #include "pcidevfs/sysfs.h"
 #include "views.h"
 
+struct err;
 struct io;
 struct step;
 
@@ -85,6 +86,10 @@ int scan_all(struct backend *b);
 /* A helper writes text to a file below sysfs, for this step or for its undo. 0 or -errno; after -ETIMEDOUT
  * step->late is what backend_late() waits for. */
 int step_write(struct backend *b, const char *path, const char *text, unsigned int ms, struct step *step);
+/* The sentence and -errno where rc has nothing to do with what the step is: its deadline has passed (slow says
+ * what keeps it), there is no helper, the device is gone. 0: rc is the step's own. */
+int step_trouble(struct backend *b, const struct step *step, int rc, unsigned int ms, const char *slow,
+		 struct err *err);
 
 /* key NULL: all devices. */
 void question_add(struct question *q, const struct key *key);

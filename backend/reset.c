@@ -16,14 +16,13 @@
 #include "vfio.h"
 
 /* Turns the kernel's errno into the cause, as far as it can be found. */
-static int explain(struct backend *b, const char *name, int rc, unsigned int ms, struct err *err)
+static int explain(struct backend *b, const struct step *step, int rc, unsigned int ms, struct err *err)
 {
-	if (rc == -ETIMEDOUT)
-		return fail(err, ETIMEDOUT, "reset of %s did not end within %u ms: it does not come back", name, ms);
-	if (rc == -ECHILD)
-		return fail(err, EIO, "reset of %s: no helper process could be started", name);
-	if (!sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", name))
-		return fail(err, ENODEV, "%s is gone", name);
+	const char *name = step->dev.name;
+	int r = step_trouble(b, step, rc, ms, "it does not come back", err);
+
+	if (r)
+		return r;
 	if (rc == -ENOTTY || rc == -ENOENT)
 		return fail(err, EOPNOTSUPP, "the kernel has no way to reset %s as things are; its reset_method in sysfs "
 			    "names those that are tried", name);
@@ -38,7 +37,7 @@ static int reset_run(void *backend, struct step *step, unsigned int ms, struct e
 
 	snprintf(path, sizeof(path), PCI_DEVICES "/%s/reset", step->dev.name);
 	rc = step_write(b, path, "1", ms, step);
-	return rc ? explain(b, step->dev.name, rc, ms, err) : 0;
+	return rc ? explain(b, step, rc, ms, err) : 0;
 }
 
 /* The kernel itself waits up to 60 s for a function to come back. */

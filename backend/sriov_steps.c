@@ -40,16 +40,12 @@ static int write_number(struct backend *b, struct step *step, unsigned int n, un
 static int explain(struct backend *b, const struct step *step, unsigned int n, int rc, unsigned int ms,
 		   struct err *err)
 {
+	int r = step_trouble(b, step, rc, ms, n ? "its driver is still at work" : "a process seems to hold a VF", err);
 	const char *name = step->dev.name;
 	char driver[DRIVER_NAME];
 
-	if (rc == -ETIMEDOUT)
-		return fail(err, ETIMEDOUT, "sriov_numvfs %u of %s did not end within %u ms: %s", n, name, ms,
-			    n ? "its driver is still at work" : "a process seems to hold a VF");
-	if (rc == -ECHILD)
-		return fail(err, EIO, "sriov_numvfs of %s: no helper process could be started", name);
-	if (!sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", name))
-		return fail(err, ENODEV, "%s is gone", name);
+	if (r)
+		return r;
 	if (sysfs_link(&b->sys, ROOT_SYS, driver, sizeof(driver), PCI_DEVICES "/%s/driver", name))
 		return fail(err, EOPNOTSUPP, "%s has no driver, and only its driver can make VFs; bind one first",
 			    name);

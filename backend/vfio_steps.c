@@ -21,13 +21,6 @@
 #define DRIVERS "bus/pci/drivers"
 #define PATH_SIZE 160 /* of the longest path made here, with room */
 
-int step_write(struct backend *b, const char *path, const char *text, unsigned int ms, struct step *step)
-{
-	const char *const argv[] = { "write", path, text, NULL };
-
-	return io_call(b->io, argv, ms, NULL, (struct io_late **)&step->late, &step->helper);
-}
-
 static int write_driver(struct backend *b, const char *driver, const char *file, struct step *step,
 			unsigned int ms)
 {
@@ -63,16 +56,12 @@ static int explain(struct backend *b, const struct step *step, int rc, const cha
 		   unsigned int ms, struct err *err)
 {
 	const char *name = step->dev.name, *act = step->verb->name;
+	int r = step_trouble(b, step, rc, ms, step->verb == &vfio_unbind ? "a process seems to hold it" :
+									   "the driver is still at work", err);
 	char now[DRIVER_NAME];
 
-	if (rc == -ETIMEDOUT)
-		return fail(err, ETIMEDOUT, "%s of %s did not end within %u ms: %s", act, name, ms,
-			    step->verb == &vfio_unbind ? "a process seems to hold it"
-						       : "the driver is still at work");
-	if (rc == -ECHILD)
-		return fail(err, EIO, "%s of %s: no helper process could be started", act, name);
-	if (!sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", name))
-		return fail(err, ENODEV, "%s is gone", name);
+	if (r)
+		return r;
 	if (driver && !driver_there(b, driver))
 		return fail(err, EOPNOTSUPP,
 			    "this host has no driver %s; modprobe %s and write again", driver,

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What all steps share: the write, which a helper makes, and what can befall any of them. */
+#include <errno.h>
+
+#include "internal.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/io.h"
+#include "pcidevfs/pci.h"
+#include "pcidevfs/plan.h"
+
+int step_write(struct backend *b, const char *path, const char *text, unsigned int ms, struct step *step)
+{
+	const char *const argv[] = { "write", path, text, NULL };
+
+	return io_call(b->io, argv, ms, NULL, (struct io_late **)&step->late, &step->helper);
+}
+
+int step_trouble(struct backend *b, const struct step *step, int rc, unsigned int ms, const char *slow,
+		 struct err *err)
+{
+	const char *act = step->verb->name, *name = step->dev.name;
+
+	if (rc == -ETIMEDOUT)
+		return fail(err, ETIMEDOUT, "%s of %s did not end within %u ms: %s", act, name, ms, slow);
+	if (rc == -ECHILD)
+		return fail(err, EIO, "%s of %s: no helper process could be started", act, name);
+	if (!sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", name))
+		return fail(err, ENODEV, "%s is gone", name);
+	return 0;
+}
