@@ -6,7 +6,7 @@
 # it calls learn in the state before the act, then ways.
 # shellcheck shell=sh disable=SC2154
 points=0
-factor=0.02 # of the deadlines: 0.2 s to bind, 0.6 s to unbind
+factor=0.05 # of the deadlines: 0.5 s to bind, 1.5 s to unbind
 pf= goes=
 point='the act alone'
 
