@@ -67,7 +67,8 @@ static void refuse(struct takeover *t, const char *text)
 void takeover_call(struct takeover *t, int conn)
 {
 	if (t->state != TAKEOVER_NONE) {
-		handoff_report(conn, REPORT_REFUSED, "another --replace is going on");
+		handoff_report(conn, REPORT_REFUSED, "another --replace of this daemon is under way; wait for its end "
+			       "and try again");
 		close(conn);
 		return;
 	}
