@@ -333,8 +333,10 @@ static int note(struct model *m, const struct device *dev, const char *who, stru
 		return fail(err, ENODEV, "%s is gone", dev->key.name);
 	if (who[0]) {
 		STR_COPY(edit->want.claim, who);
+		if (!edit->want.pinned[0])
+			STR_COPY(edit->want.pinned, edit->names.resource);
 	} else {
-		edit->want.claim[0] = '\0';
+		edit->want.claim[0] = edit->want.pinned[0] = '\0';
 		edit->want.former_driver[0] = '\0';
 		edit->want.former_override[0] = '\0';
 		edit->want.former_known = false;

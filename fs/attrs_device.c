@@ -217,7 +217,7 @@ const struct attr attrs_device[] = {
 	{ .name = "resource_name", .id = 10, .mode = 0664, .caps = CAP_CLAIM, .bits = CH_NAME,
 	  .show = resource_name_show, .store = resource_name_store, .key = "resource_name", .since = "0.1",
 	  .help = "the extended resource it is, or would be, offered as; write another name, or none for the "
-		  "computed one" },
+		  "computed one, which stays as it is while it is claimed" },
 	{ .name = "pooled", .id = 24, .mode = 0664, .caps = CAP_CLAIM, .bits = CH_NAME, .show = pooled_show,
 	  .store = pooled_store, .key = "pooled", .since = "0.1",
 	  .help = "1: it shares its computed resource name with equal devices; 0: it has one of its own, such as "

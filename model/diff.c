@@ -63,6 +63,7 @@ static const struct {
 	NUMBER(want.autoprobe_off, CH_INTERNAL),
 	NUMBER(want.single, CH_NAME),
 	STRING(want.resource, CH_NAME),
+	STRING(want.pinned, CH_NAME),
 	NUMBER(state, CH_STATE),
 	STRING(reason, CH_STATE),
 	STRING(busy, CH_STATE),

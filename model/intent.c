@@ -114,6 +114,7 @@ static void follow_claim(struct model *m, struct record *r, const struct device 
 	bool same = r->claim[0] && !strcmp(r->claim, dev->want.claim);
 
 	STR_COPY(r->claim, dev->want.claim);
+	STR_COPY(r->pinned, dev->want.pinned);
 	if (!same || !r->flying) /* restore may find a member away, which is of it when it comes */
 		r->group = r->claim[0] ? claim_group(m, dev) : 0;
 	if (driver_is_vfio(dev->facts.driver))
@@ -152,7 +153,7 @@ static int drop_claim(struct rewrite *w, size_t i, struct err *err)
 
 	if (!r)
 		return fail(err, ENOMEM, "no memory to keep what was asked");
-	r->claim[0] = r->driver[0] = '\0';
+	r->claim[0] = r->driver[0] = r->pinned[0] = '\0';
 	r->group = 0;
 	r->pending = r->former_known = false;
 	if (record_is_empty(r))

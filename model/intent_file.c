@@ -235,6 +235,17 @@ static void resource_print(const struct record *r, struct out *o)
 		out_pair(o, "resource_name", r->resource);
 }
 
+static int pinned_parse(struct record *r, const char *text)
+{
+	return copy_word(r->pinned, sizeof(r->pinned), text);
+}
+
+static void pinned_print(const struct record *r, struct out *o)
+{
+	if (r->claim[0] && r->pinned[0])
+		out_pair(o, "offered_as", r->pinned);
+}
+
 static int pending_parse(struct record *r, const char *text)
 {
 	return parse_bool(text, &r->pending);
@@ -262,6 +273,7 @@ static const struct {
 	{ "former_driver", driver_parse, driver_print },
 	{ "former_override", override_parse, override_print },
 	{ "group", group_parse, group_print },
+	{ "offered_as", pinned_parse, pinned_print },
 	{ "numvfs", vfs_parse, vfs_print },
 	{ "pooled", pooled_parse, pooled_print },
 	{ "resource_name", resource_parse, resource_print },

@@ -42,6 +42,7 @@ struct record {
 	bool former_known;
 	char former_driver[DRIVER_NAME];
 	char former_override[DRIVER_NAME];
+	char pinned[RESOURCE_NAME]; /* its computed resource name when it was claimed */
 	uint64_t group; /* the same in all records of a claimed IOMMU group */
 	bool vfs_wanted;
 	int32_t num_vfs;

@@ -132,6 +132,8 @@ void record_note(struct intents *in, struct record *r)
 	w->single |= r->single;
 	if (!w->resource[0])
 		STR_COPY(w->resource, r->resource);
+	if (r->claim[0] && !w->pinned[0])
+		STR_COPY(w->pinned, r->pinned);
 	if (!w->former_known && r->former_known && (r->claim[0] || driver_is_vfio(dev->facts.driver))) {
 		w->former_known = true;
 		STR_COPY(w->former_driver, r->former_driver);
@@ -179,6 +181,8 @@ void record_note_claim(struct intents *in, struct record *r)
 	if (!w || !device_of(in, r))
 		return;
 	STR_COPY(w->claim, r->claim);
+	if (!w->pinned[0])
+		STR_COPY(w->pinned, r->pinned[0] ? r->pinned : dev->names.resource);
 	if (!w->former_driver[0])
 		STR_COPY(w->former_driver, r->former_driver);
 	if (!w->former_override[0])

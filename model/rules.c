@@ -95,11 +95,17 @@ static bool on_vfio(const struct device *dev)
 	return driver_is_vfio(dev->facts.driver);
 }
 
+/* A pci.ids that came after the claim renames nothing under a guest. */
+static const char *computed_name(const struct device *dev)
+{
+	return dev->want.pinned[0] ? dev->want.pinned : dev->names.resource;
+}
+
 /* '_' is what computed names have for signs that are not legal. */
 static void own_name(const struct device *dev, char buf[static RESOURCE_NAME])
 {
-	int vendor = (int)strcspn(dev->names.resource, "/");
-	int n = snprintf(buf, RESOURCE_NAME, "%.*s/", vendor, dev->names.resource);
+	const char *name = computed_name(dev);
+	int n = snprintf(buf, RESOURCE_NAME, "%.*s/", (int)strcspn(name, "/"), name);
 
 	for (const char *c = dev->key.name; *c && n < RESOURCE_NAME - 1; c++)
 		buf[n++] = *c == ':' || *c == '.' ? '_' : *c;
@@ -113,10 +119,10 @@ void device_resource(const struct device *dev, char buf[static RESOURCE_NAME])
 		return;
 	if (dev->want.resource[0])
 		str_copy(buf, RESOURCE_NAME, dev->want.resource);
-	else if (dev->want.single && dev->names.resource[0])
+	else if (dev->want.single && computed_name(dev)[0])
 		own_name(dev, buf);
 	else
-		str_copy(buf, RESOURCE_NAME, dev->names.resource);
+		str_copy(buf, RESOURCE_NAME, computed_name(dev));
 }
 
 /* The reason is a field of fixed size; a cut sentence is still one. */

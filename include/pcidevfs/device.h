@@ -117,6 +117,7 @@ struct want {
 	bool autoprobe_off;	/* a PF: sriov_drivers_autoprobe is 0 by our doing and must be 1 again */
 	bool single;		/* pooled reads 0: offered under a name of its own */
 	char resource[RESOURCE_NAME]; /* overrides the computed resource name; "" does not */
+	char pinned[RESOURCE_NAME];   /* the computed name as it was when it was claimed; "" while it is not */
 };
 
 struct device {

@@ -220,7 +220,13 @@ DEFINE_TEST(resource_names_have_an_order)
 	STR_COPY(dev.names.resource, "intel.com/NIC");
 	device_resource(&dev, name);
 	CHECK_STR(name, "intel.com/NIC");
+	STR_COPY(dev.want.pinned, "former.com/NIC"); /* under which it was claimed */
+	device_resource(&dev, name);
+	CHECK_STR(name, "former.com/NIC");
 	dev.want.single = true;
+	device_resource(&dev, name);
+	CHECK_STR(name, "former.com/0000_02_00_0");
+	dev.want.pinned[0] = '\0';
 	device_resource(&dev, name);
 	CHECK_STR(name, "intel.com/0000_02_00_0");
 	STR_COPY(dev.want.resource, "example.com/mine");
