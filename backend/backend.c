@@ -95,6 +95,7 @@ static void init_locks(struct backend *b)
 	pthread_cond_init(&b->guards.wake, &attr);
 	pthread_condattr_destroy(&attr);
 	pthread_mutex_init(&b->guards.lock, NULL);
+	pthread_mutex_init(&b->owning, NULL);
 	pthread_mutex_init(&b->views.lock, NULL);
 	for (int i = 0; i < GUARD_COUNT; i++)
 		pthread_mutex_init(&b->guards.views[i].lock, NULL);
@@ -161,6 +162,7 @@ void backend_free(struct backend *b)
 	free(b->variants);
 	pthread_cond_destroy(&b->guards.wake);
 	pthread_mutex_destroy(&b->guards.lock);
+	pthread_mutex_destroy(&b->owning);
 	pthread_mutex_destroy(&b->views.lock);
 	for (int i = 0; i < GUARD_COUNT; i++)
 		pthread_mutex_destroy(&b->guards.views[i].lock);

@@ -63,6 +63,7 @@ struct backend {
 	const struct verb *verbs[VERBS_MAX + 1];
 	struct views views;
 	struct guards guards;
+	pthread_mutex_t owning; /* of device nodes: see vfio_nodes.c */
 	bool real; /* sysfs is this kernel's own: its modules can be loaded */
 	char *variants; /* what modules.alias says of vfio drivers; variant.h */
 	int stop_fd;

@@ -35,7 +35,7 @@ bool vfio_holds(const struct device *dev, const char *who)
 	return !strcmp(dev->want.claim, who) && vfio_bound(dev);
 }
 
-static int find_group(struct model *m, const struct device *dev, struct vfio_group *ret, struct err *err)
+int vfio_find_group(struct model *m, const struct device *dev, struct vfio_group *ret, struct err *err)
 {
 	size_t all;
 
@@ -123,20 +123,16 @@ static int claim_member(const struct device *dev, const struct wish *wish, struc
 static int plan_nodes(const struct device *dev, const struct vfio_group *g, struct plan *plan,
 		      struct err *err)
 {
-	const struct want *w = &dev->want;
+	const struct want *w = vfio_owner(dev, g);
 	char text[32];
 	int rc;
 
-	for (size_t i = 0; i < g->n && !w->owned; i++)
-		w = &g->members[i]->want;
 	snprintf(text, sizeof(text), "/dev/vfio/%d", dev->facts.iommu_group);
 	rc = plan_step(plan, &vfio_node, &dev->key, text, err);
-	if (rc || !w->owned)
+	if (rc || !w)
 		return rc;
 	snprintf(text, sizeof(text), "%u:%u", w->uid, w->gid);
-	for (size_t i = 0; i < g->n && !rc; i++)
-		rc = plan_step(plan, &vfio_own, &g->members[i]->key, text, err);
-	return rc;
+	return plan_step(plan, &vfio_own, &dev->key, text, err);
 }
 
 /* Claimed, or left half way by an act that could not be undone. */
@@ -255,7 +251,7 @@ static int claim_expand(struct model *m, const struct wish *wish, struct plan *p
 
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", wish->dev.name);
-	rc = find_group(m, dev, &g, err);
+	rc = vfio_find_group(m, dev, &g, err);
 	if (!rc)
 		rc = refuse_discord(dev, &g, wish, plan, err);
 	if (rc)
@@ -287,7 +283,7 @@ static int claim_prepare(struct model *m, const struct wish *wish, struct err *e
 
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", wish->dev.name);
-	rc = is_release(wish) ? 0 : find_group(m, dev, &g, err);
+	rc = is_release(wish) ? 0 : vfio_find_group(m, dev, &g, err);
 	if (rc || is_release(wish))
 		return rc;
 	for (size_t i = 0; i < g.n; i++) {
@@ -353,7 +349,7 @@ static int claim_settle(struct model *m, const struct wish *wish, struct err *er
 
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", wish->dev.name);
-	rc = find_group(m, dev, &g, err);
+	rc = vfio_find_group(m, dev, &g, err);
 	for (size_t i = 0; !rc && i < g.n; i++)
 		rc = who[0] ? verify_claim(g.members[i], err) : verify_release(g.members[i], err);
 	for (size_t i = 0; !rc && i < g.n; i++)

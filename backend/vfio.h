@@ -11,6 +11,7 @@
 struct device;
 struct err;
 struct model;
+struct want;
 
 extern const struct verb vfio_modprobe; /* value: the driver whose module is missing */
 extern const struct verb vfio_override; /* value: the driver, "" none */
@@ -20,13 +21,18 @@ extern const struct verb
 	vfio_rebind; /* value: the driver it had; when that is gone the kernel chooses */
 extern const struct verb vfio_probe; /* the kernel chooses */
 extern const struct verb vfio_node;  /* value: /dev/vfio/<group>, waited for */
-extern const struct verb vfio_own;   /* value: uid:gid, who may open the nodes */
+extern const struct verb vfio_own;   /* value: uid:gid, who may open the group's nodes, if that is still so */
 
 /* The members that go along: bridges stay where they are. */
 struct vfio_group {
 	const struct device *members[PLAN_DEVICES];
 	size_t n;
 };
+
+/* -EOPNOTSUPP: it has more members than can be acted on. */
+int vfio_find_group(struct model *m, const struct device *dev, struct vfio_group *ret, struct err *err);
+/* Whose uid and gid the nodes get when dev is claimed; NULL: nobody's. */
+const struct want *vfio_owner(const struct device *dev, const struct vfio_group *g);
 
 /* On vfio-pci or a variant. */
 bool vfio_bound(const struct device *dev);

@@ -258,57 +258,12 @@ static int modprobe_run(void *backend, struct step *step, unsigned int ms, struc
 		    step->value, rc ? strerror(-rc) : "it registers no driver of that name");
 }
 
-static int own_node(struct backend *b, const char *path, const char *owner, struct err *err)
-{
-	unsigned int uid, gid;
-
-	if (sscanf(owner, "%u:%u", &uid, &gid) != 2)
-		return fail(err, EINVAL, "\"%s\" is no owner", owner);
-	if (fchownat(b->sys.fd[ROOT_DEV], path, uid, gid, AT_SYMLINK_NOFOLLOW))
-		return fail(err, errno, "/dev/%s cannot be given to %s: %s", path, owner,
-			    strerror(errno));
-	return 0;
-}
-
-/* devtmpfs: nothing waits for a device here. */
-static int own(struct backend *b, const struct step *step, const char *owner, struct err *err)
-{
-	struct facts f;
-	char path[64];
-	int rc = pci_observe(&b->sys, &step->dev, &f);
-
-	if (rc)
-		return fail(err, -rc, "%s is gone", step->dev.name);
-	if (f.vfio_node) {
-		snprintf(path, sizeof(path), "vfio/%d", f.iommu_group);
-		rc = own_node(b, path, owner, err);
-	}
-	if (!rc && f.vfio_cdev[0]) {
-		snprintf(path, sizeof(path), "vfio/devices/%s", f.vfio_cdev);
-		rc = own_node(b, path, owner, err);
-	}
-	return rc;
-}
-
-static int own_run(void *backend, struct step *step, unsigned int ms, struct err *err)
-{
-	(void)ms;
-	return own(backend, step, step->value, err);
-}
-
-static int own_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
-{
-	(void)ms;
-	return own(backend, step, "0:0", err);
-}
-
 #define BIND_MS 10000
 #define UNBIND_MS 30000
 #define MODPROBE_MS 30000
 
 const struct verb vfio_modprobe = { .name = "modprobe", .deadline_ms = MODPROBE_MS,
 				    .run = modprobe_run };
-const struct verb vfio_own = { .name = "own", .deadline_ms = BIND_MS, .run = own_run, .undo = own_undo };
 const struct verb vfio_override = { .name = "driver_override", .deadline_ms = BIND_MS, .records = true,
 				    .run = override_run, .undo = override_undo };
 const struct verb vfio_unbind = { .name = "unbind", .deadline_ms = UNBIND_MS, .refuse = refuse_step,

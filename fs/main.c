@@ -132,6 +132,7 @@ static int open_engine(struct daemon *d, struct err *err)
 			   .observe = backend_observe,
 			   .guard = backend_guard,
 			   .observe_holders = backend_observe_holders,
+			   .give_nodes = backend_give_nodes,
 			   .await = backend_await,
 			   .late = backend_late },
 		.keeper = { d->intents, intents_keep },

@@ -328,19 +328,25 @@ void record_note_owner(struct record *r, struct want *want)
 	want->gid = o->is.gid;
 }
 
-/* With save held. */
-static void note_owner(struct intents *in, const struct key *key)
+/* With save held. True: the nodes are to go to somebody else. */
+static bool note_owner(struct intents *in, const struct key *key)
 {
+	struct want was = { 0 };
 	struct device *dev;
+	bool other = false;
 	size_t at;
 
 	model_lock(in->m);
 	dev = model_edit(in->m, key, false);
 	at = dev ? records_of_device(&in->rs, dev) : RECORD_NONE;
-	if (at != RECORD_NONE)
+	if (at != RECORD_NONE) {
+		was = dev->want;
 		record_note_owner(in->rs.v[at], &dev->want);
+		other = was.uid != dev->want.uid || was.gid != dev->want.gid;
+	}
 	model_publish(in->m);
 	model_unlock(in->m);
+	return other;
 }
 
 /* With the model locked. */
@@ -362,6 +368,7 @@ static int edit_owner(struct rewrite *w, const struct key *key, const char *file
 int intents_set_owner(struct intents *in, const struct key *dev, const char *file,
 		      const struct owner_wish *owner, struct err *err)
 {
+	bool other = false;
 	struct rewrite w;
 	int rc;
 
@@ -379,8 +386,10 @@ int intents_set_owner(struct intents *in, const struct key *dev, const char *fil
 			rc = rewrite_commit(&w, err);
 	}
 	if (!rc)
-		note_owner(in, dev);
+		other = note_owner(in, dev);
 	pthread_mutex_unlock(&in->save);
+	if (other && in->world.give_nodes)
+		rc = in->world.give_nodes(in->world.backend, dev, err);
 	return rc;
 }
 

@@ -66,6 +66,7 @@ struct owner_wish {
 	gid_t gid;
 	mode_t mode;
 };
+/* Kept first; then the nodes of a claimed device change hands, which may fail by itself. */
 int intents_set_owner(struct intents *in, const struct key *dev, const char *file,
 		      const struct owner_wish *owner, struct err *err);
 bool intents_owner(struct intents *in, const struct key *dev, const char *file, struct owner_wish *ret);

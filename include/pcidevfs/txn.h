@@ -47,6 +47,9 @@ struct world {
 	int (*late)(void *backend, struct step *step);
 	/* Only who holds this device and whether the host needs it, right before a step. May be NULL. */
 	int (*guard)(void *backend, const struct key *dev, struct err *err);
+	/* The owner of this device's claim file (want.uid) has changed: the nodes of its claim get the new one. May
+	 * be NULL. */
+	int (*give_nodes)(void *backend, const struct key *dev, struct err *err);
 	/* Only who holds it; for slow rows. */
 	int (*observe_holders)(void *backend, struct err *err);
 };
