@@ -86,20 +86,25 @@ static int resolve_roots(struct backend *b, const struct roots *roots, struct er
 	return 0;
 }
 
-static void init_locks(struct backend *b)
+void cond_init(pthread_cond_t *cond)
 {
 	pthread_condattr_t attr;
 
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&b->guards.wake, &attr);
+	pthread_cond_init(cond, &attr);
 	pthread_condattr_destroy(&attr);
+}
+
+static void init_locks(struct backend *b)
+{
+	cond_init(&b->guards.wake);
+	cond_init(&b->guards.ended);
 	pthread_mutex_init(&b->guards.lock, NULL);
 	pthread_mutex_init(&b->owning, NULL);
 	pthread_mutex_init(&b->views.lock, NULL);
 	for (int i = 0; i < GUARD_COUNT; i++)
 		pthread_mutex_init(&b->guards.views[i].lock, NULL);
-	pthread_cond_init(&b->guards.ended, &attr);
 }
 
 static int open_parts(struct backend *b, const struct roots *roots, struct err *err)
@@ -148,7 +153,8 @@ int backend_open(const struct roots *roots, struct model *m, struct backend **re
 
 void backend_free(struct backend *b)
 {
-	if (!b)
+	/* Who still hangs at a device needs it; the process is about to end. */
+	if (!b || atomic_load(&b->left))
 		return;
 	io_free(b->io);
 	closep(&b->stop_fd);
@@ -177,8 +183,8 @@ int backend_scan(struct backend *b, struct err *err)
 	/* First, so that what changes while we read is heard afterwards. */
 	if (b->uevent_fd < 0)
 		b->uevent_fd = listen_open();
-	rc = scan_all(b);
-	if (rc)
+	rc = look_at(b, NULL, 0, PATIENCE_MS);
+	if (rc && rc != -ETIMEDOUT)
 		return fail(err, -rc, "%s/" PCI_DEVICES " cannot be read: %s", b->sys.path[ROOT_SYS],
 			    strerror(-rc));
 	/* Nobody shall read that the host does not need a device before that was asked. What fails here is
@@ -293,7 +299,10 @@ int backend_observe(void *backend, const struct key *devs, size_t n_devs, bool g
 		return fail(err, ENOMEM, "no memory to look at the devices");
 	for (size_t i = 0; i < n_devs; i++)
 		add_around(b, &devs[i], &a);
-	rc = scan_some(b, v, a.n);
+	rc = look_at(b, v, a.n, ACT_PATIENCE_MS);
+	if (rc == -ETIMEDOUT)
+		return fail(err, ETIMEDOUT, "%s cannot be looked at: it, or what goes along with it, does not answer "
+			    "the kernel", devs[0].name);
 	if (rc)
 		return fail(err, -rc, "%s cannot be looked at: %s", devs[0].name, strerror(-rc));
 	if (!guards)

@@ -16,7 +16,7 @@
 /* Who lets go of a node that cannot be watched (no inotify, a process killed) is found by this. */
 #define SLOW_MS 30000
 
-static struct timespec in_ms(unsigned int ms)
+struct timespec in_ms(unsigned int ms)
 {
 	struct timespec t;
 

@@ -62,6 +62,7 @@ struct backend {
 	const struct method *methods[METHODS_MAX + 1];
 	const struct verb *verbs[VERBS_MAX + 1];
 	struct views views;
+	atomic_uint left; /* threads that hang at a device */
 	struct guards guards;
 	pthread_mutex_t owning; /* of device nodes: see vfio_nodes.c */
 	bool real; /* sysfs is this kernel's own: its modules can be loaded */
@@ -79,10 +80,22 @@ struct touched {
 	uint64_t removed;
 };
 
-/* Looks at these functions, at the PF of each VF, and publishes. -ENOMEM. */
-int scan_some(struct backend *b, const struct touched *v, size_t n);
-/* All there are; what the model has besides is removed. */
-int scan_all(struct backend *b);
+/* Looks at these functions (NULL: all there are; what the model has besides is removed), at the PF of each VF,
+ * and publishes. A device that does not answer for patience_ms is left out, as is one that somebody else has been
+ * waiting for as long: then -ETIMEDOUT. -ENOMEM. */
+int look_at(struct backend *b, const struct touched *v, size_t n, unsigned int patience_ms);
+/* The same on this thread, however long it takes. */
+int scan_some(struct backend *b, struct view *view, const struct touched *v, size_t n, unsigned int patience_ms);
+int scan_all(struct backend *b, struct view *view, unsigned int patience_ms);
+/* For events: long beyond what the slowest device takes, short for those who wait for another. */
+#define PATIENCE_MS 300
+/* For acts, which are refused. */
+#define ACT_PATIENCE_MS 5000
+
+/* So long from now, of CLOCK_MONOTONIC. */
+struct timespec in_ms(unsigned int ms);
+/* A condition on that clock. */
+void cond_init(pthread_cond_t *cond);
 
 /* A helper writes text to a file below sysfs, for this step or for its undo. 0 or -errno; after -ETIMEDOUT
  * step->late is what backend_late() waits for. */

@@ -308,10 +308,8 @@ static void look(struct listener *l)
 
 	l->all = false;
 	l->n = 0;
-	if (all)
-		rc = scan_all(l->b);
-	else if (n)
-		rc = scan_some(l->b, l->touched, n);
+	if (all || n)
+		rc = look_at(l->b, all ? NULL : l->touched, n, PATIENCE_MS);
 	if (all)
 		l->last_scan = now_ms();
 	for (int guard = 0; guard < GUARD_COUNT; guard++) {

@@ -28,7 +28,9 @@ struct batch {
 	size_t n, cap;
 	uint64_t seqnum; /* of the last uevent before we looked; 0 when the kernel does not tell */
 	bool failed;	 /* no memory, no descriptor: look again soon */
-	struct view view;
+	bool hung;	 /* a device was left out */
+	struct view *view;
+	unsigned int patience_ms;
 };
 
 /* What names depend on, as one number. */
@@ -106,6 +108,11 @@ static void look(struct backend *b, struct batch *batch)
 		if (s->looked)
 			continue;
 		s->looked = true;
+		if (view_hangs(&b->views, &s->key, batch->patience_ms)) {
+			s->unknown = batch->hung = true;
+			continue;
+		}
+		view_at(&b->views, batch->view, &s->key);
 		rc = pci_observe(&b->sys, &s->key, &s->facts);
 		s->present = !rc;
 		s->unknown = rc && rc != -ENODEV;
@@ -156,6 +163,7 @@ static void observe(struct backend *b, struct batch *batch)
 	for (size_t i = 0; i < batch->n; i++)
 		if (batch->v[i].present && batch->v[i].facts.num_vfs)
 			pci_vfs(&b->sys, &batch->v[i].key, note_index, batch);
+	view_at(&b->views, batch->view, NULL);
 }
 
 static uint64_t name_ids(const struct facts *f)
@@ -267,7 +275,7 @@ static bool is_overtaken(struct model *m, const struct batch *batch, struct seen
 {
 	const struct device *known;
 
-	if (!view_is_old(&batch->view, &s->key))
+	if (!view_is_old(batch->view, &s->key))
 		return false;
 	known = model_find(m, &s->key);
 	if (!known || s->removed <= known->facts.seen)
@@ -289,7 +297,7 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 
 	if (s->unknown || is_overtaken(m, batch, s))
 		return true;
-	view_tell(&b->views, &batch->view, &s->key);
+	view_tell(&b->views, batch->view, &s->key);
 	if (known && (!s->present || s->removed > known->facts.seen)) {
 		model_remove(m, &s->key);
 		known = NULL;
@@ -319,7 +327,7 @@ static void remove_others(struct model *m, const struct batch *b)
 
 	while ((dev = model_next(m, &pos)))
 		if (dev->key.bus == BUS_PCI && !batch_find(b, dev->key.name) &&
-		    !view_is_old(&b->view, &dev->key)) {
+		    !view_is_old(b->view, &dev->key)) {
 			struct key key = dev->key;
 
 			model_remove(m, &key);
@@ -348,13 +356,13 @@ static int commit(struct backend *b, struct batch *batch, bool all)
 		db = names_from_database(b, names, n);
 	model_lock(b->model);
 	model_set_iommu(b->model, iommu);
-	view_end(&b->views, &batch->view);
+	view_end(&b->views, batch->view);
 	if (all)
 		remove_others(b->model, batch);
 	for (size_t i = 0; i < batch->n; i++)
 		fits &= commit_one(b, batch, &batch->v[i], names, n, &new);
 	if (all)
-		view_tell(&b->views, &batch->view, NULL);
+		view_tell(&b->views, batch->view, NULL);
 	model_publish(b->model);
 	model_unlock(b->model);
 	close_database(db);
@@ -370,28 +378,30 @@ static int scan(struct backend *b, struct batch *batch, bool all)
 
 	observe(b, batch);
 	rc = commit(b, batch, all && !batch->failed);
-	return batch->failed || batch->view.failed ? -ENOMEM : rc;
+	if (batch->failed || batch->view->failed)
+		return -ENOMEM;
+	return rc || !batch->hung ? rc : -ETIMEDOUT;
 }
 
-static void batch_begin(struct backend *b, struct batch *batch)
+static void batch_begin(struct backend *b, struct batch *batch, struct view *view, unsigned int patience_ms)
 {
-	*batch = (struct batch){ 0 };
-	view_begin(&b->views, &batch->view);
+	*batch = (struct batch){ .view = view, .patience_ms = patience_ms };
+	view_begin(&b->views, view);
 }
 
 static void batch_end(struct backend *b, struct batch *batch)
 {
-	view_end(&b->views, &batch->view);
-	view_free(&batch->view);
+	view_end(&b->views, batch->view);
+	view_free(batch->view);
 	free(batch->v);
 }
 
-int scan_some(struct backend *b, const struct touched *v, size_t n)
+int scan_some(struct backend *b, struct view *view, const struct touched *v, size_t n, unsigned int patience_ms)
 {
 	struct batch batch;
 	int rc;
 
-	batch_begin(b, &batch);
+	batch_begin(b, &batch, view, patience_ms);
 	for (size_t i = 0; i < n; i++)
 		batch_add(&batch, &v[i].key, v[i].removed);
 	rc = scan(b, &batch, false);
@@ -413,12 +423,12 @@ static int list_all(const struct sysfs *sys, struct batch *batch)
 	return -errno;
 }
 
-int scan_all(struct backend *b)
+int scan_all(struct backend *b, struct view *view, unsigned int patience_ms)
 {
 	struct batch batch;
 	int rc;
 
-	batch_begin(b, &batch);
+	batch_begin(b, &batch, view, patience_ms);
 	rc = list_all(&b->sys, &batch);
 	rc = rc ? rc : scan(b, &batch, true);
 	batch_end(b, &batch);

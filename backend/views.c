@@ -8,8 +8,8 @@
 
 void view_begin(struct views *views, struct view *view)
 {
-	*view = (struct view){ 0 };
 	pthread_mutex_lock(&views->lock);
+	*view = (struct view){ 0 };
 	view->number = ++views->last;
 	view->next = views->open;
 	views->open = view;
@@ -66,4 +66,46 @@ void view_free(struct view *view)
 {
 	free(view->newer);
 	view->newer = NULL;
+}
+
+void view_at(struct views *views, struct view *view, const struct key *key)
+{
+	pthread_mutex_lock(&views->lock);
+	view->at = key ? *key : (struct key){ 0 };
+	view->at_ms = now_ms();
+	pthread_mutex_unlock(&views->lock);
+}
+
+/* With the lock held. */
+static bool is_late(const struct view *view, unsigned int ms)
+{
+	return view->at.bus != BUS_NONE && now_ms() - view->at_ms >= ms;
+}
+
+bool view_is_late(struct views *views, const struct view *view, unsigned int ms)
+{
+	bool late;
+
+	pthread_mutex_lock(&views->lock);
+	late = is_late(view, ms);
+	pthread_mutex_unlock(&views->lock);
+	return late;
+}
+
+void view_leave(struct views *views, struct view *view)
+{
+	pthread_mutex_lock(&views->lock);
+	view->left = true;
+	pthread_mutex_unlock(&views->lock);
+}
+
+bool view_hangs(struct views *views, const struct key *key, unsigned int ms)
+{
+	bool hangs = false;
+
+	pthread_mutex_lock(&views->lock);
+	for (const struct view *v = views->open; v && !hangs; v = v->next)
+		hangs = v->left && key_eq(&v->at, key) && is_late(v, ms);
+	pthread_mutex_unlock(&views->lock);
+	return hangs;
 }

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct key;
+#include "pcidevfs/key.h"
 
 /* One look, by whoever looks. */
 struct view {
@@ -21,6 +21,9 @@ struct view {
 	size_t n, cap;
 	bool all_newer; /* lock */
 	bool failed;	/* lock; no memory to note them: what it saw is lost, look again */
+	struct key at;	/* lock; the device it is at, of no bus: none */
+	uint64_t at_ms; /* lock; since when */
+	bool left;	/* lock; nobody waits for it any more */
 };
 
 struct views {
@@ -38,5 +41,13 @@ void view_end(struct views *views, struct view *view);
 /* After view_end(): something newer than what it saw of this device is published already. */
 bool view_is_old(const struct view *view, const struct key *key);
 void view_free(struct view *view);
+
+/* It goes on to this device; NULL: it is done with them. */
+void view_at(struct views *views, struct view *view, const struct key *key);
+/* It has been at one device for so long. */
+bool view_is_late(struct views *views, const struct view *view, unsigned int ms);
+void view_leave(struct views *views, struct view *view);
+/* Another one, which was left, has been at this device for so long. */
+bool view_hangs(struct views *views, const struct key *key, unsigned int ms);
 
 #endif

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Looks that may hang in the kernel: each on a thread of its own, left alone when one device does not answer.
+ * The others of its batch are looked at again without that one; the thread that was left looks once more when it
+ * comes back, since what was heard meanwhile passed it by.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/util.h"
+
+#define HUNG_MAX 8 /* devices that begin to hang during one look */
+#define STACK_SIZE (256 * 1024)
+
+struct look {
+	struct backend *b;
+	pthread_mutex_t lock;
+	pthread_cond_t ended;
+	bool over, left; /* lock */
+	int rc;		 /* lock */
+	struct view view;
+	unsigned int patience_ms;
+	bool all;
+	size_t n;
+	struct touched v[];
+};
+
+static int scan(struct look *l)
+{
+	return l->all ? scan_all(l->b, &l->view, l->patience_ms)
+		      : scan_some(l->b, &l->view, l->v, l->n, l->patience_ms);
+}
+
+static void look_free(struct look *l)
+{
+	pthread_cond_destroy(&l->ended);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+static void *look_main(void *arg)
+{
+	struct look *l = arg;
+	int rc = scan(l);
+	bool left;
+
+	pthread_mutex_lock(&l->lock);
+	l->rc = rc;
+	l->over = true;
+	left = l->left;
+	pthread_cond_signal(&l->ended);
+	pthread_mutex_unlock(&l->lock);
+	if (!left)
+		return NULL;
+	scan(l);
+	atomic_fetch_sub(&l->b->left, 1);
+	look_free(l);
+	return NULL;
+}
+
+static int start(struct look *l)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	int rc;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	rc = pthread_create(&thread, &attr, look_main, l);
+	pthread_attr_destroy(&attr);
+	return -rc;
+}
+
+/* Until it has ended, or has been at one device for too long. */
+static bool wait_for(struct look *l)
+{
+	bool over;
+
+	pthread_mutex_lock(&l->lock);
+	while (!l->over && !view_is_late(&l->b->views, &l->view, l->patience_ms)) {
+		struct timespec until = in_ms(l->patience_ms);
+
+		pthread_cond_timedwait(&l->ended, &l->lock, &until);
+	}
+	over = l->over;
+	if (!over) {
+		l->left = true;
+		atomic_fetch_add(&l->b->left, 1);
+		view_leave(&l->b->views, &l->view);
+	}
+	pthread_mutex_unlock(&l->lock);
+	return over;
+}
+
+static struct look *look_new(struct backend *b, const struct touched *v, size_t n, unsigned int patience_ms)
+{
+	struct look *l = calloc(1, sizeof(*l) + (v ? n : 0) * sizeof(*v));
+
+	if (!l)
+		return NULL;
+	l->b = b;
+	l->patience_ms = patience_ms;
+	l->all = !v;
+	l->n = v ? n : 0;
+	if (v)
+		memcpy(l->v, v, n * sizeof(*v));
+	pthread_mutex_init(&l->lock, NULL);
+	cond_init(&l->ended);
+	return l;
+}
+
+/* -EAGAIN: it was left behind. */
+static int look_once(struct backend *b, const struct touched *v, size_t n, unsigned int patience_ms)
+{
+	struct look *l = look_new(b, v, n, patience_ms);
+	int rc;
+
+	if (!l)
+		return -ENOMEM;
+	rc = start(l);
+	if (!rc && !wait_for(l))
+		return -EAGAIN;
+	/* No thread to be had: it is looked at, whatever that takes. */
+	rc = rc ? scan(l) : l->rc;
+	look_free(l);
+	return rc;
+}
+
+int look_at(struct backend *b, const struct touched *v, size_t n, unsigned int patience_ms)
+{
+	int rc = -EAGAIN;
+
+	for (int i = 0; i < HUNG_MAX && rc == -EAGAIN; i++)
+		rc = look_once(b, v, n, patience_ms);
+	return rc == -EAGAIN ? -ETIMEDOUT : rc;
+}
