@@ -219,7 +219,7 @@ static int refuse_outdated(struct rewrite *w, const struct device *dev, const st
 	snprintf(number, sizeof(number), "%d", r && r->vfs_wanted ? r->num_vfs : 0);
 	if (r && !strcmp(wish->value, !strcmp(wish->file, "claim") ? r->claim : number))
 		return 0;
-	return fail(err, EAGAIN, "something else was asked of %s before what is stored could be applied",
+	return fail(err, EBUSY, "something else was asked of %s before what is stored could be applied",
 		    dev->key.name);
 }
 
@@ -238,7 +238,7 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 		return 0; /* not there yet */
 	}
 	if (wish->restores && refuse_outdated(w, dev, wish, err))
-		return -EAGAIN;
+		return -EBUSY; /* whoever asked for the same meanwhile hears it too */
 	members[0] = dev;
 	if (!strcmp(wish->file, "claim"))
 		n = claim_members(m, dev, members);
