@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #define _GNU_SOURCE
-#include "notify.h"
+#include "pcidevfs/notify.h"
 
 #include <stddef.h>
 #include <stdlib.h>
