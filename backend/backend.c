@@ -25,7 +25,7 @@
 
 /* Each a file that ends with the row. Vendors come last: they know better than what is common to all. */
 const struct backend_ops *const backends[] = {
-	&vfio_ops, &sriov_ops, &reset_ops, &offer_ops, &nvidia_ops, NULL,
+	&vfio_ops, &sriov_ops, &reset_ops, &offer_ops, &allocation_ops, &nvidia_ops, NULL,
 };
 
 const struct method *const *backend_methods(const struct backend *b)

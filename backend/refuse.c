@@ -68,6 +68,9 @@ int refuse_holder(const char *before, const struct device *dev, struct err *err)
 	int len = comm ? (int)strcspn(comm + 5, "\n") : 0;
 	long pid = 0;
 
+	if (dev->want.allocated[0])
+		return fail(err, EBUSY, "%s%s is allocated to %s; end that first", before, dev->key.name,
+			    strcmp(dev->want.allocated, "pending") ? dev->want.allocated : "a pod that kubelet starts");
 	if (!line[0])
 		return 0;
 	if (sscanf(line, "pid=%ld", &pid) != 1 || !len)

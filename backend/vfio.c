@@ -229,7 +229,7 @@ static int plan_release(const struct device *dev, const struct vfio_group *g, st
 	if (rc || planned_by_sibling(dev, g, plan))
 		return rc;
 	for (size_t i = 0; !rc && i < g->n; i++)
-		if (g->members[i]->want.claim[0] && vfio_bound(g->members[i]))
+		if (g->members[i]->want.claim[0] && (vfio_bound(g->members[i]) || g->members[i]->want.allocated[0]))
 			rc = vfio_refuse_held(dev, g->members[i], err);
 	for (size_t i = 0; !rc && i < g->n; i++)
 		if (is_ours(g->members[i]))

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "allocated.h"
 #include "internal.h"
 #include "offer.h"
 #include "pcidevfs/device.h"
@@ -251,6 +252,10 @@ const struct attr attrs_device[] = {
 	{ .name = "last_error", .id = 19, .mode = 0444, .bits = CH_ERROR, .show = last_error_show,
 	  .since = "0.1",
 	  .help = "why the last write into this directory failed: FILE: SENTENCE; ok when it did not" },
+	{ .name = "allocated_to", .id = 30, .mode = 0664, .caps = CAP_CLAIM, .bits = CH_ALLOCATED,
+	  .show = allocated_to_show, .store = allocated_to_store, .key = "allocated_to", .since = "0.1",
+	  .help = "which pod has it: none, pending (kubelet was told yes), NAMESPACE/POD/CONTAINER or claim:UID. "
+		  "Written by pcidevfs-plugin; kept until a reboot" },
 	{ .name = "plan", .id = 20, .mode = 0664, .flags = ATTR_WORK | ATTR_SNAPSHOT | ATTR_ASIDE,
 	  .bits = CH_PLAN,
 	  .show = plan_show, .store = plan_store, .since = "0.1",

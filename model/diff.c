@@ -61,6 +61,7 @@ static const struct {
 	NUMBER(want.num_vfs, CH_VFS),
 	NUMBER(want.vf_claims, CH_INTERNAL),
 	NUMBER(want.autoprobe_off, CH_INTERNAL),
+	STRING(want.allocated, CH_ALLOCATED),
 	NUMBER(want.single, CH_NAME),
 	STRING(want.resource, CH_NAME),
 	STRING(want.pinned, CH_NAME),

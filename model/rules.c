@@ -170,6 +170,17 @@ static bool is_unhealthy(struct device *dev)
 	return false;
 }
 
+static bool is_allocated(struct device *dev)
+{
+	if (!dev->want.allocated[0])
+		return false;
+	if (!strcmp(dev->want.allocated, "pending"))
+		say(dev, "given to a pod just now; kubelet has yet to tell which");
+	else
+		say(dev, "allocated to %s", dev->want.allocated);
+	return true;
+}
+
 static bool is_held(struct device *dev)
 {
 	if (!dev->facts.holders[0] || !on_vfio(dev))
@@ -207,14 +218,13 @@ static bool is_free(struct device *dev)
 	return true;
 }
 
-/* Allocation comes from the plugin; its row goes between unhealthy and held. */
 static const struct {
 	enum state state;
 	bool (*fits)(struct device *dev); /* also writes the reason */
 } states[] = {
 	{ STATE_STUCK, is_stuck },     { STATE_BUSY, is_busy }, { STATE_UNHEALTHY, is_unhealthy },
-	{ STATE_HELD, is_held },       { STATE_CLAIMED, is_claimed }, { STATE_HOST, is_host },
-	{ STATE_FREE, is_free },
+	{ STATE_ALLOCATED, is_allocated }, { STATE_HELD, is_held }, { STATE_CLAIMED, is_claimed },
+	{ STATE_HOST, is_host },       { STATE_FREE, is_free },
 };
 
 void device_derive(struct device *dev, bool iommu)

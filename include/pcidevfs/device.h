@@ -19,6 +19,7 @@
 #define DRIVER_NAME 48
 #define RESOURCE_NAME 112
 #define WANT_VFS 1024 /* of one PF: more are not made; the field in config space has room for 65535 */
+#define ALLOCATED_NAME 254
 #define CLAIM_NAME 254 /* DESIGN.md 5: at most 253 characters */
 
 /* What a device can do. Follows identity, not the driver of the moment. A row's mask is made of these. */
@@ -65,6 +66,7 @@ enum change_bit {
 	CH_STATE = 1 << 10, /* state or reason */
 	CH_ERROR = 1 << 11, /* last_error */
 	CH_PLAN = 1 << 12,
+	CH_ALLOCATED = 1 << 14,
 	CH_INTERNAL = 1 << 13, /* kept for ourselves; wakes nobody */
 };
 
@@ -115,6 +117,7 @@ struct want {
 	/* A PF: bit N of [N / 64]: a stored wish claims its virtfnN, which may be absent. */
 	uint64_t vf_claims[WANT_VFS / 64];
 	bool autoprobe_off;	/* a PF: sriov_drivers_autoprobe is 0 by our doing and must be 1 again */
+	char allocated[ALLOCATED_NAME]; /* which pod has it: "pending", "ns/pod/container"; not kept over a reboot */
 	bool single;		/* pooled reads 0: offered under a name of its own */
 	char resource[RESOURCE_NAME]; /* overrides the computed resource name; "" does not */
 	char pinned[RESOURCE_NAME];   /* the computed name as it was when it was claimed; "" while it is not */

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Who has it among pods: what the plugin writes down before it answers kubelet. The kernel has no part in
+ * it, so it takes no step; it stands in the way of whatever would take the device from its pod.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "ops.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/plan.h"
+#include "pcidevfs/util.h"
+#include "vfio.h"
+
+static bool allocation_can(const struct device *dev)
+{
+	return dev->caps & CAP_CLAIM;
+}
+
+/* none -> pending -> a pod -> none; whoever has it must be seen to be gone before another gets it. */
+static int refuse_allocation(const struct device *dev, const char *value, struct err *err)
+{
+	const char *now = dev->want.allocated;
+
+	if (!dev->want.claim[0])
+		return fail(err, EOPNOTSUPP, "%s is not claimed, and only what is claimed is given to pods; write a name "
+			    "to its claim first", dev->key.name);
+	if (!now[0])
+		return strcmp(value, "pending") ? 0 : refuse_holder("", dev, err);
+	if (!strcmp(now, value) || (!strcmp(now, "pending") && strncmp(value, "claim:", 6)))
+		return 0;
+	return fail(err, EBUSY, "%s is allocated to %s; write none to its allocated_to once that has ended",
+		    dev->key.name, now);
+}
+
+static int allocation_expand(struct model *m, const struct wish *wish, struct plan *plan, struct err *err)
+{
+	const struct device *dev = model_find(m, &wish->dev);
+	int rc;
+
+	if (!dev)
+		return fail(err, ENODEV, "%s is gone", wish->dev.name);
+	rc = wish->value[0] ? refuse_allocation(dev, wish->value, err) : 0;
+	return rc ? rc : plan_touch(plan, &wish->dev, err);
+}
+
+static int allocation_settle(struct model *m, const struct wish *wish, struct err *err)
+{
+	struct device *dev = model_edit(m, &wish->dev, false);
+
+	if (!dev)
+		return fail(err, ENODEV, "%s is gone", wish->dev.name);
+	STR_COPY(dev->want.allocated, wish->value);
+	return 0;
+}
+
+/* Last: a claim of the same commit comes before. */
+static const struct method allocation = {
+	.file = "allocated_to",
+	.rank = 110,
+	.can = allocation_can,
+	.expand = allocation_expand,
+	.settle = allocation_settle,
+};
+
+static const struct method *const methods[] = { &allocation, NULL };
+
+const struct backend_ops allocation_ops = {
+	.name = "allocation",
+	.help = "which pod has a function, as the plugin writes it down",
+	.methods = methods,
+};

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "allocated.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "internal.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/plan.h"
+#include "pcidevfs/util.h"
+
+#define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+
+void allocated_to_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "%s\n", s->dev->want.allocated[0] ? s->dev->want.allocated : "none");
+}
+
+/* So many names with a slash between each two of them. */
+static bool is_path(const char *text, unsigned int names)
+{
+	while (names--) {
+		size_t n = strspn(text, NAME_CHARS);
+
+		text += n;
+		if (!n || *text != (names ? '/' : '\0'))
+			return false;
+		text += names > 0;
+	}
+	return true;
+}
+
+int allocated_to_store(const struct subject *s, const char *text, struct wish *ret, struct err *err)
+{
+	bool known = !strcmp(text, "none") || !strcmp(text, "pending") || is_path(text, 3) ||
+		     (!strncmp(text, "claim:", 6) && is_path(text + 6, 1));
+
+	if (!known)
+		return fail(err, EINVAL, "allocated_to: \"%.128s\" is none of pending, NAMESPACE/POD/CONTAINER, "
+			    "claim:UID and none", text);
+	if (strlen(text) >= ALLOCATED_NAME)
+		return fail(err, EINVAL, "allocated_to: a name has at most %d characters", ALLOCATED_NAME - 1);
+	*ret = (struct wish){ .dev = s->dev->key };
+	STR_COPY(ret->file, "allocated_to");
+	STR_COPY(ret->value, strcmp(text, "none") ? text : "");
+	return 0;
+}
