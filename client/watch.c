@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
+#include "record.h"
+
+enum {
+	CHUNK = 65536,	     /* a line is shorter: the tree's texts are bounded */
+	RETRY_MS = 100,	     /* first pause after the tree was lost, doubled each time */
+	RETRY_MAX_MS = 2000,
+};
+
+struct follower {
+	const char *tree;
+	const struct watcher *w;
+	int stop_fd;
+	uint64_t generation; /* of the inventory, or of the last event */
+	bool lost;	     /* events are missing: the inventory again */
+};
+
+/* Lines of a stream. */
+struct lines {
+	int fd;
+	char buf[CHUNK + 1];
+	size_t start, end;
+	bool ended;
+};
+
+/* The next whole line without its newline. 1, 0 when there is none yet (or ever, if ended), -errno. */
+static int next_line(struct lines *l, char **ret)
+{
+	for (;;) {
+		char *from = l->buf + l->start, *nl = memchr(from, '\n', l->end - l->start);
+		ssize_t n;
+
+		if (nl) {
+			*nl = '\0';
+			*ret = from;
+			l->start = (size_t)(nl - l->buf) + 1;
+			return 1;
+		}
+		memmove(l->buf, from, l->end - l->start);
+		l->end -= l->start;
+		l->start = 0;
+		if (l->end == CHUNK)
+			return -EBADMSG;
+		n = read(l->fd, l->buf + l->end, CHUNK - l->end);
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+		l->ended = !n;
+		if (!n)
+			return 0;
+		l->end += (size_t)n;
+	}
+}
+
+static int open_file(const struct follower *f, const char *name, int flags, struct err *err)
+{
+	char path[4096];
+	int fd;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", f->tree, name) >= sizeof(path))
+		return fail(err, ENAMETOOLONG, "%.100s...: too long a path", f->tree);
+	fd = open(path, O_RDONLY | O_CLOEXEC | flags);
+	return fd >= 0 ? fd : fail(err, errno, "%s: %s", path, strerror(errno));
+}
+
+static int head_line(struct follower *f, char *line, struct err *err)
+{
+	struct pair p;
+
+	if (record_next(&line, &p) != 1 || p.key[0] || strcmp(p.value, "pcidevfs-inventory") ||
+	    record_next(&line, &p) != 1 || p.key[0] || strcmp(p.value, "1"))
+		return fail(err, EBADMSG, "%s/inventory does not begin as one of version 1 does", f->tree);
+	while (record_next(&line, &p) == 1)
+		if (!strcmp(p.key, "generation") && !parse_u64(p.value, UINT64_MAX, &f->generation))
+			return 0;
+	return fail(err, EBADMSG, "%s/inventory names no generation", f->tree);
+}
+
+static int read_inventory(struct follower *f, struct err *err)
+{
+	_free_ struct lines *l = calloc(1, sizeof(*l));
+	_close_ int fd = -1;
+	bool head = true;
+	char *line;
+	int r;
+
+	if (!l)
+		return fail(err, ENOMEM, "no memory");
+	fd = l->fd = open_file(f, "inventory", 0, err);
+	if (fd < 0)
+		return fd;
+	f->w->begin(f->w->ctx);
+	while ((r = next_line(l, &line)) == 1) {
+		struct pair id;
+
+		if (head && head_line(f, line, err))
+			return -EBADMSG;
+		if (!head && record_next(&line, &id) == 1 && !id.key[0])
+			f->w->device(f->w->ctx, id.value, line);
+		head = false;
+	}
+	if (r < 0 || head)
+		return fail(err, r ? -r : EBADMSG, "%s/inventory: %s", f->tree,
+			    r ? strerror(-r) : "nothing was in it");
+	f->w->settled(f->w->ctx);
+	return 0;
+}
+
+/* seq= generation= action= [changed=] ID [pairs]. */
+static void take_event(struct follower *f, char *line)
+{
+	const char *action = "";
+	uint64_t generation = 0;
+	struct pair p = { "none", "" };
+
+	while (record_next(&line, &p) == 1) {
+		if (!strcmp(p.key, "generation"))
+			parse_u64(p.value, UINT64_MAX, &generation);
+		else if (!strcmp(p.key, "action"))
+			action = p.value;
+		else if (!p.key[0])
+			break;
+	}
+	if (!strcmp(action, "lost"))
+		f->lost = true;
+	if (p.key[0] || generation <= f->generation)
+		return;
+	if (!strcmp(action, "add") || !strcmp(action, "change"))
+		f->w->device(f->w->ctx, p.value, line);
+	else if (!strcmp(action, "remove"))
+		f->w->removed(f->w->ctx, p.value);
+}
+
+static bool stopped(int stop_fd, int timeout_ms)
+{
+	struct pollfd p = { stop_fd, POLLIN, 0 };
+
+	return poll(&p, 1, timeout_ms) > 0;
+}
+
+/* Whatever can be read now. */
+static int take_events(struct follower *f, struct lines *l, struct err *err)
+{
+	char *line;
+	int r;
+
+	while ((r = next_line(l, &line)) == 1)
+		take_event(f, line);
+	if (r < 0 || l->ended)
+		return fail(err, r ? -r : EPIPE, "%s/events_pipe: %s", f->tree,
+			    r ? strerror(-r) : "the stream ended");
+	f->w->settled(f->w->ctx);
+	return 0;
+}
+
+/* Returns when the tree is lost, or 0 when it is time to stop. */
+static int follow(struct follower *f, struct lines *l, struct err *err)
+{
+	_close_ int fd = l->fd = open_file(f, "events_pipe", O_NONBLOCK, err);
+	struct pollfd p[] = { { fd, POLLIN, 0 }, { f->stop_fd, POLLIN, 0 } };
+	int r = fd < 0 ? fd : read_inventory(f, err);
+
+	while (!r) {
+		if (poll(p, ARRAY_SIZE(p), -1) < 0 && errno != EINTR)
+			return fail(err, errno, "poll: %s", strerror(errno));
+		if (p[1].revents)
+			return 0;
+		r = take_events(f, l, err);
+		if (!r && f->lost)
+			r = read_inventory(f, err);
+		f->lost = false;
+	}
+	return r;
+}
+
+void watch_run(const char *tree, const struct watcher *w, int stop_fd)
+{
+	struct follower f = { .tree = tree, .w = w, .stop_fd = stop_fd };
+	_free_ struct lines *l = malloc(sizeof(*l));
+	int pause = RETRY_MS;
+
+	while (l) {
+		struct err err = { 0 };
+		uint64_t since = now_ms();
+
+		*l = (struct lines){ 0 };
+		if (!follow(&f, l, &err))
+			return;
+		if (now_ms() - since > RETRY_MAX_MS)
+			pause = RETRY_MS;
+		w->lost(w->ctx, err.text);
+		if (stopped(stop_fd, pause))
+			return;
+		pause = pause * 2 < RETRY_MAX_MS ? pause * 2 : RETRY_MAX_MS;
+	}
+	w->lost(w->ctx, "no memory");
+}
