@@ -23,7 +23,7 @@ SANITIZE :=
 CFLAGS ?= -O2 -g
 WARN := -Wall -Wextra -Wshadow -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes \
 	-Wno-missing-field-initializers
-all_cflags = -std=gnu11 -D_GNU_SOURCE= -DVERSION='"$(VERSION)"' -Iinclude \
+all_cflags = -std=gnu11 -D_GNU_SOURCE= -DVERSION='"$(VERSION)"' -Iinclude -I$(B)/gen \
 	$(WARN) $(WERROR) -fno-strict-aliasing -pthread $(if $(SANITIZE),$(SANITIZE),$(HARDEN)) \
 	$(pkg_cflags) $(CFLAGS)
 all_ldflags = -pthread $(SANITIZE) -Wl,-z,relro,-z,now $(LDFLAGS)
@@ -40,18 +40,26 @@ fuzzers := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 src_pcidevfsd := $(core) $(tree) $(wildcard fs/main.c)
 src_pcidevfs-sim := $(sim_main)
+# Messages of kubelet's APIs are compiled from their .proto.
+proto := $(patsubst plugin/%.proto,$(B)/gen/%.pb-c.c,$(wildcard plugin/*.proto))
+plugin := $(filter-out plugin/main.c,$(wildcard plugin/*.c client/*.c))
+src_pcidevfs-plugin := $(plugin) $(wildcard plugin/main.c)
 src_unit := $(wildcard tests/unit/*.c) $(core) $(tree)
 libs_pcidevfsd := $(lib_fuse)
 libs_pcidevfs-sim := $(lib_fuse) -lz
+# pkg-config names a hundred libraries for gRPC; these two ask for the others.
+libs_pcidevfs-plugin := -lgrpc_unsecure -lgpr -lprotobuf-c -ljson-c
 libs_unit := $(lib_fuse) -lz
 # Archives: of these a program gets what it calls.
 ar_pcidevfs-sim := $(B)/libsim.a $(B)/libmodel.a
+ar_pcidevfs-plugin := $(B)/libproto.a $(B)/libmodel.a
 ar_unit := $(B)/libsim.a
 src_libsim.a := $(sim)
 src_libmodel.a := $(wildcard model/*.c)
 
 # A program is built once its main file is there.
-programs := $(if $(wildcard fs/main.c),pcidevfsd) $(if $(sim_main),pcidevfs-sim)
+programs := $(if $(wildcard fs/main.c),pcidevfsd) $(if $(sim_main),pcidevfs-sim) \
+	$(if $(wildcard plugin/main.c),pcidevfs-plugin)
 helpers := $(patsubst %.c,%,$(notdir $(wildcard tests/fs/*.c tests/bench/*.c)))
 lab_tools := $(patsubst %.c,%,$(notdir $(wildcard tests/lab/tools/*.c)))
 
@@ -79,6 +87,19 @@ $(B)/obj/%.o: %.c Makefile
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(all_cflags) -MMD -MP -c -o $@ $<
+
+$(B)/gen/%.pb-c.c: plugin/%.proto
+	$(call say,PROTO,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)protoc-c --c_out=$(@D) --proto_path=plugin $<
+
+$(proto:.c=.o): %.o: %.c
+	$(Q)$(CC) -std=gnu11 $(CFLAGS) $(SANITIZE) -c -o $@ $<
+
+$(B)/libproto.a: $(proto:.c=.o)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(patsubst %.c,$(B)/obj/%.o,$(wildcard plugin/*.c)): | $(proto)
 
 # The simulation embeds its default machine (.incbin).
 $(patsubst %.c,$(B)/obj/%.o,$(sim)): $(wildcard tests/machines/small-server.umockdev)
@@ -116,10 +137,15 @@ demo-stop:
 test: deps
 	$(Q)tests/deps test || echo 'what needs them is skipped'
 	$(Q)$(MAKE) --no-print-directory tests
-	$(Q)B=$(B) tests/run unit fs lab
+	$(Q)B=$(B) tests/run unit fs lab k8s
 
-test-unit test-fs test-lab: test-%: tests
+test-unit test-fs test-lab test-k8s: test-%: tests
 	$(Q)B=$(B) tests/run $*
+
+# Kubernetes, etcd and containerd from source, once: 13 minutes; Go and a network are needed.
+k8s:
+	$(Q)tests/deps k8s
+	$(Q)tests/k8s/ground/build
 
 # ---- what CI runs besides
 
@@ -180,6 +206,6 @@ install: all
 clean:
 	rm -rf $(B)/bin $(B)/obj $(B)/tests $(B)/asan $(B)/tsan $(B)/fuzz
 
-.PHONY: all tests deps demo demo-stop test test-unit test-fs test-lab test-asan test-tsan fuzz lint \
+.PHONY: all tests deps demo demo-stop test test-unit test-fs test-lab test-k8s k8s test-asan test-tsan fuzz lint \
 	format docs check-docs bench install clean
 .DELETE_ON_ERROR:

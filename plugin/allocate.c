@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "allocate.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "answer.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
+#include "plugin.h"
+#include "pods.h"
+#include "rpc.h"
+#include "tree.h"
+
+struct allocation {
+	struct job job;
+	struct plugin *p;
+	struct rpc_call *call;
+	struct request request;
+	char resource[]; /* its server may be gone when the tree has answered */
+};
+
+static void refuse(const char *resource, struct rpc_call *call, const struct err *err)
+{
+	say("%s: refused: %s", resource, err->text);
+	rpc_fail(call, err->code == EINVAL ? RPC_INVALID_ARGUMENT : RPC_FAILED_PRECONDITION, err->text);
+}
+
+static void allocation_free(struct allocation *a)
+{
+	free(a->job.lines);
+	request_free(&a->request);
+	free(a);
+}
+
+static void on_recorded(struct job *job, const struct err *failed)
+{
+	struct allocation *a = (struct allocation *)job;
+	const struct options *o = a->p->o;
+	struct err err = { 0 };
+	struct out out = { 0 };
+
+	if (failed) {
+		refuse(a->resource, a->call, failed);
+	} else {
+		struct devices *t = tree_lock(a->p->tree);
+		int e = answer_allocate(t, a->resource, &a->request, o->dev, strcmp(o->cdi, "none") ? CDI_KIND : NULL,
+					&out, &err);
+
+		tree_unlock(a->p->tree);
+		if (!e && out.failed)
+			fail(&err, ENOMEM, "no memory");
+		if (err.code)
+			refuse(a->resource, a->call, &err);
+		else
+			rpc_reply(a->call, (uint8_t *)out.data, out.len);
+		pods_ask(a->p->pods); /* which pod it is */
+	}
+	out_free(&out);
+	allocation_free(a);
+}
+
+/* A pod that kubelet has done with may stand there yet. Its word counts; whoever still holds the device is
+ * in the way of `pending`. */
+static void lines_for(const struct devices *t, const struct allocation *a, struct out *clear, struct out *set)
+{
+	for (size_t i = 0; i < a->request.n; i++)
+		for (size_t j = 0; j < a->request.v[i].n; j++) {
+			const struct dev *d = devices_of_kubelet(t, a->resource, a->request.v[i].ids[j]);
+
+			if (d && dev_allocated(d) && strcmp(d->allocated, "pending"))
+				out_printf(clear, "%s/allocated_to none\n", d->id);
+			if (d)
+				out_printf(set, "%s/allocated_to pending\n", d->id);
+		}
+}
+
+static void clear_done(struct job *job, const struct err *err)
+{
+	(void)err; /* then the next one is refused, and says why */
+	free(job->lines);
+	free(job);
+}
+
+static bool clear_first(struct plugin *p, struct out *lines)
+{
+	struct job *job = lines->len ? calloc(1, sizeof(*job)) : NULL;
+
+	if (!lines->len)
+		return true;
+	if (!job || lines->failed) {
+		free(job);
+		out_free(lines);
+		return false;
+	}
+	job->lines = lines->data;
+	job->done = clear_done;
+	tree_commit(p->tree, job);
+	return true;
+}
+
+static int prepare(struct plugin *p, struct allocation *a, const uint8_t *msg, size_t len, struct err *err)
+{
+	struct out clear = { 0 }, set = { 0 };
+	struct devices *t;
+	int e = request_allocate(msg, len, &a->request, err);
+
+	if (e)
+		return e;
+	t = tree_lock(p->tree);
+	e = request_check(t, a->resource, &a->request, now_ms(), err);
+	if (!e)
+		lines_for(t, a, &clear, &set);
+	tree_unlock(p->tree);
+	a->job.lines = set.data;
+	if (!e && (set.failed || !clear_first(p, &clear)))
+		e = fail(err, ENOMEM, "no memory");
+	return e;
+}
+
+void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *call, const uint8_t *msg, size_t len)
+{
+	struct allocation *a = calloc(1, sizeof(*a) + strlen(resource) + 1);
+	struct err err = { 0 };
+
+	if (!a) {
+		rpc_fail(call, RPC_INTERNAL, "no memory");
+		return;
+	}
+	strcpy(a->resource, resource);
+	a->p = p;
+	a->call = call;
+	a->job.done = on_recorded;
+	if (!prepare(p, a, msg, len, &err)) {
+		tree_commit(p->tree, &a->job);
+		return;
+	}
+	refuse(resource, call, &err);
+	allocation_free(a);
+}
+
+void allocate_prestart(struct plugin *p, const char *resource, struct rpc_call *call, const uint8_t *msg,
+		       size_t len)
+{
+	struct request request = { 0 };
+	struct err err = { 0 };
+	int e = request_prestart(msg, len, &request, &err);
+
+	if (!e) {
+		struct devices *t = tree_lock(p->tree);
+
+		e = request_check(t, resource, &request, now_ms(), &err);
+		tree_unlock(p->tree);
+	}
+	if (e)
+		refuse(resource, call, &err);
+	else
+		rpc_reply(call, (const uint8_t *)"", 0); /* PreStartContainerResponse has no fields */
+	request_free(&request);
+}

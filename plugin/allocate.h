@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Allocate and PreStartContainer: what the tree agrees to is recorded there before kubelet hears yes. */
+#ifndef PLUGIN_ALLOCATE_H
+#define PLUGIN_ALLOCATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct plugin;
+struct rpc_call;
+
+/* Both answer the call, now or later. */
+void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *call, const uint8_t *msg, size_t len);
+void allocate_prestart(struct plugin *p, const char *resource, struct rpc_call *call, const uint8_t *msg,
+		       size_t len);
+
+#endif

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "answer.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "deviceplugin.pb-c.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
+
+/* Messages are built on lists of pointers that this keeps until they are packed. */
+struct pool {
+	void **v;
+	size_t n, cap;
+	bool failed;
+};
+
+static void *pool_get(struct pool *p, size_t n, size_t size)
+{
+	void **v = more_rows(p->v, p->n, &p->cap, sizeof(*v));
+	void *room = v ? calloc(n ? n : 1, size) : NULL;
+
+	p->v = v ? v : p->v;
+	p->failed |= !room;
+	if (room)
+		p->v[p->n++] = room;
+	return room;
+}
+
+static char *pool_text(struct pool *p, const char *text, size_t len)
+{
+	char *copy = pool_get(p, len + 1, 1);
+
+	return copy ? memcpy(copy, text, len) : NULL;
+}
+
+static void pool_free(struct pool *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		free(p->v[i]);
+	free(p->v);
+}
+
+static void pack(const ProtobufCMessage *m, struct out *ret)
+{
+	size_t n = protobuf_c_message_get_packed_size(m);
+	uint8_t *bytes = malloc(n ? n : 1);
+
+	if (!bytes) {
+		ret->failed = true;
+		return;
+	}
+	protobuf_c_message_pack(m, bytes);
+	out_put(ret, (const char *)bytes, n);
+	free(bytes);
+}
+
+/* ---- requests */
+
+static int compare_ids(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* kubelet hands them over in no order: sorted, a VM's devices keep their places. */
+static int add_container(struct request *r, char *const *ids, size_t n, struct err *err)
+{
+	struct container *c = &r->v[r->n];
+
+	c->ids = calloc(n ? n : 1, sizeof(*c->ids));
+	if (!c->ids)
+		return fail(err, ENOMEM, "no memory");
+	r->n++;
+	for (size_t i = 0; i < n; i++) {
+		c->ids[c->n] = strdup(ids[i]);
+		if (!c->ids[c->n])
+			return fail(err, ENOMEM, "no memory");
+		c->n++;
+	}
+	qsort(c->ids, c->n, sizeof(*c->ids), compare_ids);
+	for (size_t i = 1; i < c->n; i++)
+		if (!strcmp(c->ids[i - 1], c->ids[i]))
+			return fail(err, EINVAL, "device %.80s is asked for twice", c->ids[i]);
+	return n ? 0 : fail(err, EINVAL, "a request for no device");
+}
+
+static int start_request(struct request *r, size_t n, struct err *err)
+{
+	*r = (struct request){ .v = calloc(n ? n : 1, sizeof(*r->v)) };
+	if (!r->v)
+		return fail(err, ENOMEM, "no memory");
+	return n ? 0 : fail(err, EINVAL, "a request for no container");
+}
+
+int request_allocate(const uint8_t *msg, size_t len, struct request *ret, struct err *err)
+{
+	V1beta1__AllocateRequest *q = v1beta1__allocate_request__unpack(NULL, len, msg);
+	struct request r;
+	int e;
+
+	if (!q)
+		return fail(err, EINVAL, "not an AllocateRequest");
+	e = start_request(&r, q->n_container_requests, err);
+	for (size_t i = 0; !e && i < q->n_container_requests; i++)
+		e = add_container(&r, q->container_requests[i]->devices_ids,
+				  q->container_requests[i]->n_devices_ids, err);
+	v1beta1__allocate_request__free_unpacked(q, NULL);
+	if (e)
+		request_free(&r);
+	else
+		*ret = r;
+	return e;
+}
+
+int request_prestart(const uint8_t *msg, size_t len, struct request *ret, struct err *err)
+{
+	V1beta1__PreStartContainerRequest *q = v1beta1__pre_start_container_request__unpack(NULL, len, msg);
+	struct request r;
+	int e;
+
+	if (!q)
+		return fail(err, EINVAL, "not a PreStartContainerRequest");
+	e = start_request(&r, 1, err);
+	if (!e)
+		e = add_container(&r, q->devices_ids, q->n_devices_ids, err);
+	v1beta1__pre_start_container_request__free_unpacked(q, NULL);
+	if (e)
+		request_free(&r);
+	else
+		*ret = r;
+	return e;
+}
+
+void request_free(struct request *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		for (size_t j = 0; j < r->v[i].n; j++)
+			free(r->v[i].ids[j]);
+		free(r->v[i].ids);
+	}
+	free(r->v);
+	*r = (struct request){ 0 };
+}
+
+int request_check(const struct devices *t, const char *resource, const struct request *r, uint64_t now,
+		  struct err *err)
+{
+	char buf[512];
+
+	for (size_t i = 0; i < r->n; i++)
+		for (size_t j = 0; j < r->v[i].n; j++) {
+			const struct dev *d = devices_of_kubelet(t, resource, r->v[i].ids[j]);
+			const char *why = d ? dev_sick(t, d, now, buf, sizeof(buf)) : NULL;
+
+			if (!d || !dev_offered(d))
+				return fail(err, ENODEV, "%.80s is no device of %s", r->v[i].ids[j], resource);
+			if (why)
+				return fail(err, EBUSY, "%s cannot be given to a pod: %s", d->id, why);
+		}
+	return 0;
+}
+
+/* ---- answers */
+
+void answer_options(struct out *ret)
+{
+	V1beta1__DevicePluginOptions m = V1BETA1__DEVICE_PLUGIN_OPTIONS__INIT;
+
+	m.pre_start_required = 1;
+	m.get_preferred_allocation_available = 1;
+	pack(&m.base, ret);
+}
+
+void answer_register(const char *resource, const char *endpoint, struct out *ret)
+{
+	V1beta1__DevicePluginOptions options = V1BETA1__DEVICE_PLUGIN_OPTIONS__INIT;
+	V1beta1__RegisterRequest m = V1BETA1__REGISTER_REQUEST__INIT;
+
+	options.pre_start_required = 1;
+	options.get_preferred_allocation_available = 1;
+	m.version = (char *)"v1beta1";
+	m.endpoint = (char *)endpoint;
+	m.resource_name = (char *)resource;
+	m.options = &options;
+	pack(&m.base, ret);
+}
+
+struct numa {
+	V1beta1__NUMANode node, *list;
+	V1beta1__TopologyInfo topology;
+};
+
+static V1beta1__TopologyInfo *topology_of(struct pool *p, int node)
+{
+	struct numa *m = node < 0 ? NULL : pool_get(p, 1, sizeof(*m));
+
+	if (!m)
+		return NULL; /* no node is not node 0 */
+	v1beta1__numanode__init(&m->node);
+	v1beta1__topology_info__init(&m->topology);
+	m->node.id = node;
+	m->list = &m->node;
+	m->topology.n_nodes = 1;
+	m->topology.nodes = &m->list;
+	return &m->topology;
+}
+
+void answer_list(const struct devices *t, const char *resource, uint64_t now, bool blind, struct out *ret)
+{
+	V1beta1__ListAndWatchResponse m = V1BETA1__LIST_AND_WATCH_RESPONSE__INIT;
+	struct pool p = { 0 };
+	V1beta1__Device *rows = pool_get(&p, t->n, sizeof(*rows));
+	char buf[512];
+
+	m.devices = pool_get(&p, t->n, sizeof(*m.devices));
+	for (size_t i = 0; !p.failed && i < t->n; i++) {
+		const struct dev *d = t->v[i];
+		V1beta1__Device *row = &rows[m.n_devices];
+		const char *sick = dev_sick(t, d, now, buf, sizeof(buf));
+
+		/* Not told before it was usable once: kubelet would count it. */
+		if (!dev_offered(d) || strcmp(d->resource, resource) || (sick && !d->announced))
+			continue;
+		v1beta1__device__init(row);
+		row->id = (char *)dev_kubelet_id(d);
+		row->health = (char *)(sick || blind ? "Unhealthy" : "Healthy");
+		row->topology = topology_of(&p, d->numa);
+		m.devices[m.n_devices++] = row;
+	}
+	ret->failed |= p.failed;
+	if (!p.failed)
+		pack(&m.base, ret);
+	pool_free(&p);
+}
+
+static bool is_mdev(const struct dev *d)
+{
+	return !strncmp(d->id, "mdev/", 5);
+}
+
+void answer_variable(const struct dev *d, struct out *ret)
+{
+	out_printf(ret, "%s_RESOURCE_", is_mdev(d) ? "MDEV_PCI" : "PCI");
+	for (const char *c = d->resource; *c; c++) {
+		char sign = *c == '/' || *c == '.' ? '_' : (char)toupper((unsigned char)*c);
+
+		out_put(ret, &sign, 1);
+	}
+}
+
+static void lines_of(const char *text, void (*take)(const char *node, void *ctx), void *ctx)
+{
+	/* A blank where the file has a newline: it is a value of inventory. */
+	while (*text) {
+		size_t n = strcspn(text, " ");
+		char node[64];
+
+		if (n && n < sizeof(node)) {
+			snprintf(node, sizeof(node), "%.*s", (int)n, text);
+			take(node, ctx);
+		}
+		text += n + strspn(text + n, " ");
+	}
+}
+
+void dev_nodes(const struct devices *t, const struct dev *d, void (*take)(const char *node, void *ctx), void *ctx)
+{
+	lines_of(d->nodes, take, ctx);
+	for (size_t i = 0; d->group >= 0 && i < t->n; i++)
+		if (t->v[i] != d && t->v[i]->group == d->group)
+			lines_of(t->v[i]->nodes, take, ctx);
+}
+
+/* One container's answer as it grows. */
+struct building {
+	struct pool *pool;
+	const char *dev_root;
+	V1beta1__ContainerAllocateResponse *m;
+};
+
+static void add_node(const char *node, void *ctx)
+{
+	struct building *b = ctx;
+	V1beta1__DeviceSpec *spec, **list;
+	char host[512];
+
+	for (size_t i = 0; i < b->m->n_devices; i++)
+		if (!strcmp(b->m->devices[i]->container_path, node))
+			return;
+	if (strncmp(node, "/dev/", 5))
+		return;
+	list = pool_get(b->pool, b->m->n_devices + 1, sizeof(*list));
+	spec = pool_get(b->pool, 1, sizeof(*spec));
+	if (!list || !spec)
+		return;
+	v1beta1__device_spec__init(spec);
+	snprintf(host, sizeof(host), "%s/%s", b->dev_root, node + 5);
+	spec->container_path = pool_text(b->pool, node, strlen(node));
+	spec->host_path = pool_text(b->pool, host, strlen(host));
+	spec->permissions = (char *)"mrw";
+	if (b->pool->failed)
+		return;
+	if (b->m->n_devices)
+		memcpy(list, b->m->devices, b->m->n_devices * sizeof(*list));
+	list[b->m->n_devices++] = spec;
+	b->m->devices = list;
+}
+
+static void add_variable(struct building *b, const struct dev *any, const struct container *c)
+{
+	V1beta1__ContainerAllocateResponse__EnvsEntry *e = pool_get(b->pool, 1, sizeof(*e));
+	struct out key = { 0 }, value = { 0 };
+
+	b->m->envs = pool_get(b->pool, 1, sizeof(*b->m->envs));
+	answer_variable(any, &key);
+	for (size_t i = 0; i < c->n; i++)
+		out_printf(&value, "%s%s", i ? "," : "", c->ids[i]);
+	b->pool->failed |= key.failed || value.failed;
+	if (!b->pool->failed) {
+		v1beta1__container_allocate_response__envs_entry__init(e);
+		e->key = pool_text(b->pool, key.data, key.len);
+		e->value = pool_text(b->pool, value.data, value.len);
+		b->m->envs[0] = e;
+		b->m->n_envs = 1;
+	}
+	out_free(&key);
+	out_free(&value);
+}
+
+static void add_cdi(struct building *b, const char *kind, const struct container *c)
+{
+	V1beta1__CDIDevice *rows = pool_get(b->pool, c->n, sizeof(*rows));
+
+	b->m->cdi_devices = pool_get(b->pool, c->n, sizeof(*b->m->cdi_devices));
+	for (size_t i = 0; !b->pool->failed && i < c->n; i++) {
+		char name[256];
+
+		snprintf(name, sizeof(name), "%s=%s", kind, c->ids[i]);
+		v1beta1__cdidevice__init(&rows[i]);
+		rows[i].name = pool_text(b->pool, name, strlen(name));
+		b->m->cdi_devices[i] = &rows[i];
+		b->m->n_cdi_devices = i + 1;
+	}
+}
+
+static int build_container(struct building *b, const struct devices *t, const char *resource,
+			   const struct container *c, const char *cdi, struct err *err)
+{
+	const struct dev *first = NULL;
+
+	for (size_t i = 0; i < c->n; i++) {
+		const struct dev *d = devices_of_kubelet(t, resource, c->ids[i]);
+		size_t before = b->m->n_devices;
+
+		if (!d)
+			return fail(err, ENODEV, "%.80s went away", c->ids[i]);
+		if (!first)
+			add_variable(b, first = d, c);
+		/* KubeVirt makes two devices of one resource that has two variables (k8s/kubevirt, case 37). */
+		if (is_mdev(d) != is_mdev(first))
+			return fail(err, EINVAL, "%s has mediated and PCI devices; no VM can take both under one "
+				    "name: write another resource_name to %s", resource, d->id);
+		dev_nodes(t, d, add_node, b);
+		if (!before && !b->m->n_devices)
+			return fail(err, ENODEV, "%s has no device node now", d->id);
+	}
+	if (cdi)
+		add_cdi(b, cdi, c);
+	return b->pool->failed ? fail(err, ENOMEM, "no memory") : 0;
+}
+
+int answer_allocate(const struct devices *t, const char *resource, const struct request *r,
+		    const char *dev_root, const char *cdi, struct out *ret, struct err *err)
+{
+	V1beta1__AllocateResponse m = V1BETA1__ALLOCATE_RESPONSE__INIT;
+	struct pool p = { 0 };
+	V1beta1__ContainerAllocateResponse *rows = pool_get(&p, r->n, sizeof(*rows));
+	int e = 0;
+
+	m.container_responses = pool_get(&p, r->n, sizeof(*m.container_responses));
+	for (size_t i = 0; !e && !p.failed && i < r->n; i++) {
+		struct building b = { &p, dev_root, &rows[i] };
+
+		v1beta1__container_allocate_response__init(&rows[i]);
+		e = build_container(&b, t, resource, &r->v[i], cdi, err);
+		m.container_responses[m.n_container_responses++] = &rows[i];
+	}
+	if (!e && p.failed)
+		e = fail(err, ENOMEM, "no memory");
+	if (!e)
+		pack(&m.base, ret);
+	pool_free(&p);
+	return e;
+}

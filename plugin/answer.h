@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What kubelet is told: the messages of its API, from the table of devices and what it asked. Pure.
+ * Messages go to `ret` as bytes; a failure is an errno and a sentence.
+ */
+#ifndef PLUGIN_ANSWER_H
+#define PLUGIN_ANSWER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "devices.h"
+
+struct err;
+struct out;
+
+/* The ids that a request names; each checked to be of the resource, once. */
+struct request {
+	struct container {
+		char **ids;
+		size_t n;
+	} *v;
+	size_t n;
+};
+
+/* Of Allocate and PreStartContainer (one "container"). -EINVAL: not such a message, or a request for nothing. */
+int request_allocate(const uint8_t *msg, size_t len, struct request *ret, struct err *err);
+int request_prestart(const uint8_t *msg, size_t len, struct request *ret, struct err *err);
+void request_free(struct request *r);
+
+/* Refuses what cannot be given to a pod now: -ENODEV not ours, -EBUSY with the reason. */
+int request_check(const struct devices *t, const char *resource, const struct request *r, uint64_t now,
+		  struct err *err);
+
+void answer_options(struct out *ret);
+/* blind: nothing is known of any of them now. */
+void answer_list(const struct devices *t, const char *resource, uint64_t now, bool blind, struct out *ret);
+/* dev_root: where /dev is on the host ("/dev"); cdi: the CDI kind whose specs are written, NULL for none. */
+int answer_allocate(const struct devices *t, const char *resource, const struct request *r,
+		    const char *dev_root, const char *cdi, struct out *ret, struct err *err);
+int answer_preferred(const struct devices *t, const char *resource, const uint8_t *msg, size_t len,
+		     struct out *ret, struct err *err);
+void answer_register(const char *resource, const char *endpoint, struct out *ret);
+
+/* KubeVirt's name for the variable: prefix, resource in capitals, '/' and '.' as '_', hyphens kept
+ * (spec/peers.md 1.9). */
+void answer_variable(const struct dev *d, struct out *ret);
+
+/* The nodes that `d` needs, with those of its group: called for each once. */
+void dev_nodes(const struct devices *t, const struct dev *d, void (*take)(const char *node, void *ctx), void *ctx);
+
+#endif

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cdi.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <json-c/json.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "answer.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
+#include "plugin.h"
+
+struct cdi {
+	char *path, *fresh; /* fresh is renamed to path */
+	const char *dev_root;
+	struct out text; /* as it was written */
+};
+
+struct nodes {
+	struct json_object *list;
+	const char *dev_root;
+};
+
+static void put(struct json_object *o, const char *key, const char *value)
+{
+	json_object_object_add(o, key, json_object_new_string(value));
+}
+
+static void add_node(const char *node, void *ctx)
+{
+	struct nodes *n = ctx;
+	struct json_object *o;
+	char host[512];
+
+	for (size_t i = 0; i < json_object_array_length(n->list); i++) {
+		o = json_object_object_get(json_object_array_get_idx(n->list, i), "path");
+		if (!strcmp(json_object_get_string(o), node))
+			return;
+	}
+	if (strncmp(node, "/dev/", 5))
+		return;
+	snprintf(host, sizeof(host), "%s/%s", n->dev_root, node + 5);
+	o = json_object_new_object();
+	put(o, "path", node);
+	put(o, "hostPath", host);
+	put(o, "permissions", "rwm");
+	json_object_array_add(n->list, o);
+}
+
+static struct json_object *device_of(const struct devices *t, const struct dev *d, const char *dev_root)
+{
+	struct json_object *o = json_object_new_object(), *edits = json_object_new_object();
+	struct nodes n = { json_object_new_array(), dev_root };
+
+	dev_nodes(t, d, add_node, &n);
+	put(o, "name", dev_kubelet_id(d));
+	json_object_object_add(edits, "deviceNodes", n.list);
+	json_object_object_add(o, "containerEdits", edits);
+	return o;
+}
+
+void cdi_text(const struct devices *t, const char *dev_root, struct out *ret)
+{
+	struct json_object *spec = json_object_new_object(), *list = json_object_new_array();
+	const char *text;
+
+	/* 0.5.0 is the first with hostPath, and with names that begin with a digit. */
+	put(spec, "cdiVersion", "0.5.0");
+	put(spec, "kind", CDI_KIND);
+	json_object_object_add(spec, "devices", list);
+	for (size_t i = 0; i < t->n; i++)
+		if (dev_offered(t->v[i]) && t->v[i]->nodes[0])
+			json_object_array_add(list, device_of(t, t->v[i], dev_root));
+	text = json_object_to_json_string_ext(spec, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
+	if (json_object_array_length(list))
+		out_printf(ret, "%s\n", text);
+	json_object_put(spec);
+}
+
+static int replace_file(const struct cdi *c, const struct out *text)
+{
+	_close_ int fd = -1;
+
+	if (!text->len)
+		return unlink(c->path) && errno != ENOENT ? -errno : 0; /* a spec without devices is not legal */
+	fd = open(c->fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return -errno;
+	errno = EIO;
+	if (write(fd, text->data, text->len) != (ssize_t)text->len || rename(c->fresh, c->path)) {
+		int code = errno;
+
+		unlink(c->fresh);
+		return -code;
+	}
+	return 0;
+}
+
+void cdi_write(struct cdi *c, const struct devices *t)
+{
+	struct out text = { 0 };
+	int r;
+
+	if (!c)
+		return;
+	cdi_text(t, c->dev_root, &text);
+	if (text.failed || (text.len == c->text.len && !memcmp(out_text(&text), out_text(&c->text), text.len))) {
+		out_free(&text);
+		return;
+	}
+	r = replace_file(c, &text);
+	out_free(&c->text);
+	c->text = text;
+	if (!r)
+		return;
+	say("%s: %s; containers get their devices without it", c->path, strerror(-r));
+	out_free(&c->text); /* tried again with the next change */
+}
+
+int cdi_new(struct plugin *p, const char *dir, struct cdi **ret, struct err *err)
+{
+	struct cdi *c;
+
+	if (!strcmp(dir, "none"))
+		return 0;
+	if (mkdir(dir, 0755) && errno != EEXIST)
+		return fail(err, errno, "%s: %s", dir, strerror(errno));
+	c = calloc(1, sizeof(*c));
+	/* The name ends so that no runtime takes the one that is being written for a spec. */
+	if (!c || asprintf(&c->path, "%s/pcidevfs.json", dir) < 0 || asprintf(&c->fresh, "%s/.pcidevfs.new", dir) < 0) {
+		cdi_free(c);
+		return fail(err, ENOMEM, "no memory");
+	}
+	c->dev_root = p->o->dev;
+	*ret = c;
+	return 0;
+}
+
+void cdi_free(struct cdi *c)
+{
+	if (!c)
+		return;
+	free(c->path);
+	free(c->fresh);
+	out_free(&c->text);
+	free(c);
+}

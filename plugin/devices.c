@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "devices.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../client/record.h"
+#include "pcidevfs/util.h"
+
+static void dev_free(struct dev *d)
+{
+	if (!d)
+		return;
+	free(d->id);
+	free(d->resource);
+	free(d->claim);
+	free(d->state);
+	free(d->reason);
+	free(d->nodes);
+	free(d->allocated);
+	free(d);
+}
+
+/* Where it is, or would be. */
+static size_t place_of(const struct devices *t, const char *id, bool *ret_there)
+{
+	size_t from = 0, to = t->n;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+		int c = strcmp(t->v[mid]->id, id);
+
+		if (!c) {
+			*ret_there = true;
+			return mid;
+		}
+		if (c < 0)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	*ret_there = false;
+	return from;
+}
+
+static int number(const char *text)
+{
+	uint64_t n;
+
+	return parse_u64(text, INT_MAX, &n) ? -1 : (int)n;
+}
+
+/* What of the line is kept, by the inventory's key. */
+static const struct {
+	const char *key;
+	size_t at;
+	bool number;
+} fields[] = {
+	{ "resource_name", offsetof(struct dev, resource), false },
+	{ "claim", offsetof(struct dev, claim), false },
+	{ "state", offsetof(struct dev, state), false },
+	{ "reason", offsetof(struct dev, reason), false },
+	{ "nodes", offsetof(struct dev, nodes), false },
+	{ "allocated_to", offsetof(struct dev, allocated), false },
+	{ "numa_node", offsetof(struct dev, numa), true },
+	{ "iommu_group", offsetof(struct dev, group), true },
+};
+
+static int set_field(struct dev *d, const struct pair *p)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		char *at = (char *)d + fields[i].at, *copy;
+
+		if (strcmp(fields[i].key, p->key))
+			continue;
+		if (fields[i].number) {
+			*(int *)at = number(p->value);
+			return 0;
+		}
+		copy = strdup(strcmp(p->value, "none") ? p->value : "");
+		if (!copy)
+			return -ENOMEM;
+		free(*(char **)at);
+		*(char **)at = copy;
+		return 0;
+	}
+	return 0;
+}
+
+static bool is_whole(const struct dev *d)
+{
+	return d->id && d->resource && d->claim && d->state && d->reason && d->nodes && d->allocated;
+}
+
+static int dev_parse(const char *id, char *pairs, struct dev **ret)
+{
+	struct dev *d = calloc(1, sizeof(*d));
+	struct pair p;
+	int r = 1;
+
+	if (!d)
+		return -ENOMEM;
+	d->numa = d->group = -1;
+	d->id = strdup(id);
+	for (size_t i = 0; i < ARRAY_SIZE(fields) && r == 1; i++)
+		if (!fields[i].number)
+			r = set_field(d, &(struct pair){ fields[i].key, "" }) ? -ENOMEM : 1;
+	while (r == 1 && (r = record_next(&pairs, &p)) == 1)
+		if (set_field(d, &p))
+			r = -ENOMEM;
+	if (!r && !is_whole(d))
+		r = -ENOMEM;
+	if (r)
+		dev_free(d);
+	else
+		*ret = d;
+	return r;
+}
+
+static void remove_at(struct devices *t, size_t i)
+{
+	dev_free(t->v[i]);
+	memmove(&t->v[i], &t->v[i + 1], (t->n - i - 1) * sizeof(t->v[0]));
+	t->n--;
+}
+
+int devices_take(struct devices *t, const char *id, char *pairs)
+{
+	struct dev *d;
+	bool there;
+	size_t i;
+	int r = dev_parse(id, pairs, &d);
+
+	if (r)
+		return r;
+	i = place_of(t, id, &there);
+	d->here = true;
+	if (there) {
+		d->announced = t->v[i]->announced;
+		d->good_at = t->v[i]->good_at;
+		d->pending_at = t->v[i]->pending_at;
+		d->seen = t->v[i]->seen;
+		d->freed = dev_allocated(t->v[i]) && !dev_allocated(d) ? ++t->freed : t->v[i]->freed;
+		dev_free(t->v[i]);
+		t->v[i] = d;
+	} else if (d->claim[0]) {
+		struct dev **v = more_rows(t->v, t->n, &t->cap, sizeof(t->v[0]));
+
+		if (!v) {
+			dev_free(d);
+			return -ENOMEM;
+		}
+		t->v = v;
+		memmove(&v[i + 1], &v[i], (t->n - i) * sizeof(v[0]));
+		v[i] = d;
+		t->n++;
+	} else {
+		dev_free(d);
+		return 0;
+	}
+	if (!t->v[i]->claim[0])
+		remove_at(t, i);
+	return 0;
+}
+
+void devices_drop(struct devices *t, const char *id)
+{
+	bool there;
+	size_t i = place_of(t, id, &there);
+
+	if (there)
+		remove_at(t, i);
+}
+
+void devices_begin(struct devices *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		t->v[i]->here = false;
+}
+
+void devices_settle(struct devices *t)
+{
+	for (size_t i = t->n; i-- > 0;)
+		if (!t->v[i]->here)
+			remove_at(t, i);
+}
+
+void devices_free(struct devices *t)
+{
+	while (t->n)
+		remove_at(t, t->n - 1);
+	free(t->v);
+	*t = (struct devices){ 0 };
+}
+
+struct dev *devices_find(const struct devices *t, const char *id)
+{
+	bool there;
+	size_t i = place_of(t, id, &there);
+
+	return there ? t->v[i] : NULL;
+}
+
+const char *dev_kubelet_id(const struct dev *d)
+{
+	const char *slash = strchr(d->id, '/');
+
+	return slash ? slash + 1 : d->id;
+}
+
+struct dev *devices_of_kubelet(const struct devices *t, const char *resource, const char *kubelet_id)
+{
+	static const char *const buses[] = { "", "mdev/", "usb/" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(buses); i++) {
+		char id[128];
+		struct dev *d;
+
+		if ((size_t)snprintf(id, sizeof(id), "%s%s", buses[i], kubelet_id) >= sizeof(id))
+			return NULL;
+		d = devices_find(t, id);
+		if (d && !strcmp(d->resource, resource))
+			return d;
+	}
+	return NULL;
+}
+
+/* KubeVirt refuses domains of more than four digits, which VMD has (k8s/kubevirt, case 15). */
+static bool domain_fits(const struct dev *d)
+{
+	return strchr(d->id, '/') || strcspn(d->id, ":") <= 4;
+}
+
+bool dev_offered(const struct dev *d)
+{
+	return d->claim[0] && d->resource[0] && domain_fits(d);
+}
+
+bool dev_allocated(const struct dev *d)
+{
+	return d->allocated[0];
+}
+
+/* A group is one pod's: two of its functions in two pods could read each other's memory. */
+static const struct dev *taken_mate(const struct devices *t, const struct dev *d)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->v[i] != d && t->v[i]->group == d->group && d->group >= 0 && dev_allocated(t->v[i]) &&
+		    strcmp(t->v[i]->allocated, "pending"))
+			return t->v[i];
+	return NULL;
+}
+
+const char *dev_sick(const struct devices *t, const struct dev *d, uint64_t now, char *buf, size_t size)
+{
+	const struct dev *mate;
+
+	if (dev_allocated(d)) {
+		/* With its pod: what would be held against another does not count. */
+		if (!strcmp(d->state, "allocated") || !strcmp(d->state, "busy"))
+			return NULL;
+	} else if (!strcmp(d->state, "busy")) {
+		return d->announced ? NULL : d->reason;
+	} else if (!strcmp(d->state, "claimed")) {
+		mate = taken_mate(t, d);
+		if (!mate && now >= d->good_at)
+			return NULL;
+		if (!mate)
+			return "it was not usable a moment ago";
+		snprintf(buf, size, "its IOMMU group %d is with %s", d->group, mate->allocated);
+		return buf;
+	}
+	return d->reason[0] ? d->reason : "the tree gives no reason";
+}
+
+uint64_t devices_judge(struct devices *t, uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+	char buf[512];
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct dev *d = t->v[i];
+		bool known = d->announced;
+
+		if (strcmp(d->allocated, "pending"))
+			d->pending_at = 0;
+		else if (!d->pending_at)
+			d->pending_at = now;
+		/* What a pod has, or holds up another, kubelet has heard of, be it from a former one of us. */
+		d->announced |= dev_allocated(d) || !strcmp(d->state, "held") || !strcmp(d->state, "claimed");
+		if (dev_sick(t, d, UINT64_MAX, buf, sizeof(buf)))
+			d->good_at = known ? now + HEALTHY_AFTER_MS : 0;
+		else if (d->good_at <= now)
+			d->announced = true;
+		else if (d->good_at < next)
+			next = d->good_at;
+	}
+	return next;
+}

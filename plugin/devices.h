@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The claimed devices as the tree tells them, and what follows from them for kubelet. Pure but for the
+ * table itself: no clock, no file, no socket.
+ */
+#ifndef PLUGIN_DEVICES_H
+#define PLUGIN_DEVICES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Strings are the table's own and never NULL; what the tree calls none is "". */
+struct dev {
+	char *id; /* as in inventory: "0000:05:00.0", "mdev/<uuid>", "usb/2-1" */
+	char *resource, *claim, *state, *reason, *nodes, *allocated;
+	int numa;  /* -1: none */
+	int group; /* -1: none */
+	bool here;	 /* was told since the inventory began */
+	bool announced;	 /* was once found bound and ready: kubelet may know it */
+	uint64_t good_at; /* ms: not healthy before, since it was not a moment ago */
+	uint64_t pending_at; /* ms: since when it is pending; 0: it is not */
+	unsigned int seen;   /* by which kubelet (kubelet_count()) its pod was last listed; 0: none */
+	uint64_t freed;	  /* the larger, the later a pod gave it back; 0: none did while we looked */
+};
+
+struct devices {
+	struct dev **v; /* sorted by id */
+	size_t n, cap;
+	uint64_t freed; /* how many were given back */
+};
+
+/* From one line of inventory or events; pairs are overwritten. A device that nobody claims is forgotten.
+ * -EINVAL: not a line of the tree's format; -ENOMEM. The table stays as it was then. */
+int devices_take(struct devices *t, const char *id, char *pairs);
+void devices_drop(struct devices *t, const char *id);
+/* Around an inventory: what was not told in between is not there. */
+void devices_begin(struct devices *t);
+void devices_settle(struct devices *t);
+void devices_free(struct devices *t);
+struct dev *devices_find(const struct devices *t, const char *id);
+
+/* The id kubelet knows it by, which is also what KubeVirt takes from the variable: the address, or the UUID. */
+const char *dev_kubelet_id(const struct dev *d);
+/* And back; `resource` must be its. */
+struct dev *devices_of_kubelet(const struct devices *t, const char *resource, const char *kubelet_id);
+
+/* Is it offered at all? Only what is claimed has a name that kubelet takes and KubeVirt understands. */
+bool dev_offered(const struct dev *d);
+/* NULL: healthy. Else why it cannot be given to a pod; in `buf` if need be. */
+const char *dev_sick(const struct devices *t, const struct dev *d, uint64_t now, char *buf, size_t size);
+/* Holds it a pod, as far as is known; "pending" counts. */
+bool dev_allocated(const struct dev *d);
+
+/* After a change: who was sick stays so until HEALTHY_AFTER_MS of health. Returns when the next one gets
+ * well (ms), UINT64_MAX: none waits. */
+uint64_t devices_judge(struct devices *t, uint64_t now);
+
+enum { HEALTHY_AFTER_MS = 500 };
+
+#endif

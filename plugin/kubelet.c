@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "kubelet.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "answer.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
+#include "plugin.h"
+#include "resources.h"
+#include "rpc.h"
+
+enum {
+	REGISTER_MS = 15000, /* kubelet dials back inside, for 10 s at most */
+	PAUSE_MS = 1,	     /* first pause while its socket is there and refuses, doubled each time */
+	PAUSE_MAX_MS = 1000,
+};
+
+#define SOCKET "kubelet.sock"
+
+struct kubelet {
+	struct plugin *p;
+	char *dir;
+	struct source watch, retry;
+	bool stopped;
+	bool watched; /* dir itself, not what is above it */
+	struct rpc_channel *channel;
+	ino_t socket; /* that it leads to */
+	unsigned int count;
+	unsigned int pause;
+};
+
+struct telling {
+	struct kubelet *k;
+	char name[]; /* the resource may be gone when the answer comes */
+};
+
+int kubelet_connect(const char *path, struct err *err)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	struct ucred who;
+	socklen_t len = sizeof(who);
+	_close_ int fd = -1;
+	int ret;
+
+	if (!STR_COPY(a.sun_path, path))
+		return fail(err, ENAMETOOLONG, "%s: too long a path for a socket", path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len))
+		return fail(err, errno, "%s: %s", path, strerror(errno));
+	if (who.uid && who.uid != geteuid())
+		return fail(err, EPERM, "%s belongs to uid %u: only root may be kubelet", path, who.uid);
+	ret = fd;
+	fd = -1;
+	return ret;
+}
+
+static void drop_channel(struct kubelet *k)
+{
+	struct rpc_channel *ch = k->channel;
+
+	k->channel = NULL;
+	rpc_channel_free(ch);
+}
+
+/* kubelet may be about to listen: soon again. If it is not there its socket's coming tells. */
+static void later(struct kubelet *k, const struct err *err)
+{
+	if (err->code == ENOENT)
+		return;
+	k->pause = k->pause ? k->pause * 2 : PAUSE_MS;
+	k->pause = k->pause < PAUSE_MAX_MS ? k->pause : PAUSE_MAX_MS;
+	k->retry.at = now_ms() + k->pause;
+}
+
+static void on_answer(void *ctx, enum rpc_status status, const char *why, const uint8_t *msg, size_t len)
+{
+	struct telling *t = ctx;
+	struct kubelet *k = t->k;
+	struct resource *r = k->stopped ? NULL : resources_find(k->p->resources, t->name);
+
+	(void)msg; /* Empty */
+	(void)len;
+	free(t);
+	if (r && status == RPC_UNAVAILABLE)
+		resource_untold(r);
+	else if (r)
+		resource_heard(r, status == RPC_OK ? NULL : why);
+	if (status == RPC_UNAVAILABLE && k->channel) {
+		struct err gone = { .code = EPIPE };
+
+		drop_channel(k);
+		later(k, &gone);
+	}
+}
+
+static void tell_one(struct kubelet *k, struct resource *r)
+{
+	const char *name = resource_name(r);
+	struct telling *t = malloc(sizeof(*t) + strlen(name) + 1);
+	struct err err = { .text = "no memory" };
+	struct out o = { 0 };
+
+	answer_register(name, resource_socket(r), &o);
+	if (t && !o.failed) {
+		t->k = k;
+		strcpy(t->name, name);
+		if (!rpc_ask(k->channel, "/v1beta1.Registration/Register", (uint8_t *)o.data, o.len, REGISTER_MS,
+			     on_answer, t, &err))
+			t = NULL;
+	}
+	if (t || o.failed)
+		resource_heard(r, err.text);
+	free(t);
+	out_free(&o);
+}
+
+static ino_t socket_now(const struct kubelet *k)
+{
+	char path[256];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/" SOCKET, k->dir);
+	return stat(path, &st) ? 0 : st.st_ino;
+}
+
+static int open_channel(struct kubelet *k, struct err *err)
+{
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/" SOCKET, k->dir);
+	k->socket = socket_now(k);
+	fd = kubelet_connect(path, err);
+	if (fd < 0)
+		return fd;
+	k->count++;
+	return rpc_channel_new(k->p->rpc, fd, &k->channel, err);
+}
+
+void kubelet_tell(struct kubelet *k)
+{
+	struct resource *r;
+	struct err err = { 0 };
+
+	if (k->stopped)
+		return;
+	if (!k->channel) {
+		if (k->retry.at != UINT64_MAX)
+			return;
+		if (open_channel(k, &err)) {
+			later(k, &err);
+			return;
+		}
+		k->pause = 0;
+		resources_forget(k->p->resources);
+	}
+	while ((r = resources_unheard(k->p->resources)))
+		tell_one(k, r);
+}
+
+unsigned int kubelet_count(const struct kubelet *k)
+{
+	return k->count;
+}
+
+static void on_retry(struct source *s)
+{
+	kubelet_tell((struct kubelet *)((char *)s - offsetof(struct kubelet, retry)));
+}
+
+/* ---- its directory */
+
+/* The directory, or what there is of the way to it. */
+static void watch_dir(struct kubelet *k)
+{
+	char path[256];
+
+	STR_COPY(path, k->dir);
+	k->watched = false;
+	for (bool first = true; path[0]; first = false) {
+		char *slash;
+
+		if (inotify_add_watch(k->watch.fd, path, IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_DELETE_SELF |
+				      IN_MOVE_SELF | IN_ONLYDIR) >= 0) {
+			k->watched = first;
+			return;
+		}
+		slash = strrchr(path, '/');
+		if (!slash || slash == path)
+			strcpy(path, strcmp(path, "/") ? "/" : "");
+		else
+			*slash = '\0';
+	}
+}
+
+static void on_new_kubelet(struct kubelet *k)
+{
+	if (k->channel && k->socket == socket_now(k))
+		return; /* we were there before the news */
+	drop_channel(k);
+	k->retry.at = UINT64_MAX;
+	k->pause = 0;
+	kubelet_tell(k);
+}
+
+static void take_event(struct kubelet *k, const struct inotify_event *ev)
+{
+	const char *name = ev->len ? ev->name : "";
+
+	if (ev->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_Q_OVERFLOW) || !k->watched) {
+		watch_dir(k);
+		if (k->watched)
+			on_new_kubelet(k);
+	} else if (ev->mask & IN_DELETE) {
+		resources_unlinked(k->p->resources, name);
+	} else if (!strcmp(name, SOCKET)) {
+		on_new_kubelet(k);
+	}
+}
+
+static void on_watch(struct source *s)
+{
+	struct kubelet *k = (struct kubelet *)((char *)s - offsetof(struct kubelet, watch));
+	_Alignas(struct inotify_event) char buf[4096];
+	ssize_t n = read(s->fd, buf, sizeof(buf));
+
+	for (ssize_t at = 0; at < n;) {
+		const struct inotify_event *ev = (const struct inotify_event *)(buf + at);
+
+		take_event(k, ev);
+		at += (ssize_t)(sizeof(*ev) + ev->len);
+	}
+}
+
+int kubelet_new(struct plugin *p, const char *dir, struct kubelet **ret, struct err *err)
+{
+	struct kubelet *k = calloc(1, sizeof(*k));
+
+	if (!k || !(k->dir = strdup(dir))) {
+		free(k);
+		return fail(err, ENOMEM, "no memory");
+	}
+	k->p = p;
+	k->watch = (struct source){ .fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .ready = on_watch,
+				    .at = UINT64_MAX };
+	k->retry = (struct source){ .fd = -1, .due = on_retry, .at = UINT64_MAX };
+	*ret = k;
+	if (k->watch.fd < 0)
+		return fail(err, errno, "no inotify: %s", strerror(errno));
+	watch_dir(k);
+	return loop_add(&p->loop, &k->watch, err) ? : loop_add(&p->loop, &k->retry, err);
+}
+
+void kubelet_stop(struct kubelet *k)
+{
+	if (!k)
+		return;
+	k->stopped = true;
+	drop_channel(k);
+	loop_remove(&k->p->loop, &k->watch);
+	loop_remove(&k->p->loop, &k->retry);
+	closep(&k->watch.fd);
+}
+
+void kubelet_free(struct kubelet *k)
+{
+	if (!k)
+		return;
+	free(k->dir);
+	free(k);
+}

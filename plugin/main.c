@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* pcidevfs-plugin: offers the claimed devices of the tree to kubelet. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/signalfd.h>
+
+#include "cdi.h"
+#include "kubelet.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/notify.h"
+#include "pcidevfs/util.h"
+#include "plugin.h"
+#include "pods.h"
+#include "resources.h"
+#include "rpc.h"
+#include "tree.h"
+
+struct main {
+	struct plugin p;
+	struct source signals, rpc, tree;
+};
+
+void say(const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "pcidevfs-plugin: %s\n", text);
+}
+
+static const char usage[] =
+	"usage: pcidevfs-plugin [option]...\n"
+	"Offers the claimed devices of a pcidevfs tree to kubelet.\n"
+	"\n"
+	"  --tree DIR      where the tree is mounted (/run/pcidevfs)\n"
+	"  --kubelet DIR   kubelet's directory (/var/lib/kubelet)\n"
+	"  --dev DIR       where the host's /dev is (/dev)\n"
+	"  --cdi DIR       where CDI specs go, none for nowhere (/var/run/cdi)\n"
+	"  --help          this text\n"
+	"  --version       the version\n";
+
+static int parse_options(int argc, char **argv, struct options *ret)
+{
+	const struct option known[] = {
+		{ "tree", required_argument, NULL, 't' },	{ "kubelet", required_argument, NULL, 'k' },
+		{ "dev", required_argument, NULL, 'd' },	{ "cdi", required_argument, NULL, 'c' },
+		{ "help", no_argument, NULL, 'h' },		{ "version", no_argument, NULL, 'v' },
+		{ 0 },
+	};
+	int c;
+
+	*ret = (struct options){ "/run/pcidevfs", "/var/lib/kubelet", "/dev", "/var/run/cdi" };
+	while ((c = getopt_long(argc, argv, "", known, NULL)) >= 0) {
+		switch (c) {
+		case 't':
+			ret->tree = optarg;
+			break;
+		case 'k':
+			ret->kubelet = optarg;
+			break;
+		case 'd':
+			ret->dev = optarg;
+			break;
+		case 'c':
+			ret->cdi = optarg;
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			exit(0);
+		case 'v':
+			puts(VERSION);
+			exit(0);
+		default:
+			return -EINVAL;
+		}
+	}
+	if (optind == argc)
+		return 0;
+	say("\"%s\" is no option; see --help", argv[optind]);
+	return -EINVAL;
+}
+
+static void on_signal(struct source *s)
+{
+	struct main *m = (struct main *)((char *)s - offsetof(struct main, signals));
+	struct signalfd_siginfo info;
+
+	if (read(s->fd, &info, sizeof(info)) == sizeof(info))
+		m->p.loop.ended = true;
+}
+
+static void on_rpc(struct source *s)
+{
+	rpc_dispatch(((struct main *)((char *)s - offsetof(struct main, rpc)))->p.rpc);
+}
+
+static void on_tree(struct source *s)
+{
+	struct main *m = (struct main *)((char *)s - offsetof(struct main, tree));
+	const char *why;
+
+	if (!tree_dispatch(m->p.tree))
+		return;
+	tree_lock(m->p.tree);
+	if (tree_lost(m->p.tree, &why))
+		say("%s", why);
+	tree_unlock(m->p.tree);
+	resources_refresh(m->p.resources);
+}
+
+/* Two of us would take each other's place with kubelet without end. */
+static int lock_dir(const char *dir, struct err *err)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return fail(err, errno, "%s: %s", dir, strerror(errno));
+	if (!flock(fd, LOCK_EX | LOCK_NB))
+		return 0; /* held until we end */
+	close(fd);
+	return fail(err, EBUSY, "another pcidevfs-plugin serves the kubelet of %s", dir);
+}
+
+static int open_signals(struct source *s, struct err *err)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	*s = (struct source){ .fd = signalfd(-1, &set, SFD_CLOEXEC), .ready = on_signal, .at = UINT64_MAX };
+	return s->fd >= 0 ? 0 : fail(err, errno, "signalfd: %s", strerror(errno));
+}
+
+static int start(struct main *m, const struct options *o, struct err *err)
+{
+	struct plugin *p = &m->p;
+	char dir[256];
+	int r;
+
+	p->o = o;
+	if ((size_t)snprintf(dir, sizeof(dir), "%s/device-plugins", o->kubelet) >= sizeof(dir) - 64)
+		return fail(err, ENAMETOOLONG, "--kubelet: too long a path");
+	r = open_signals(&m->signals, err) ? : lock_dir(o->kubelet, err) ? : loop_open(&p->loop, err);
+	r = r ? : rpc_new(&p->rpc, err) ? : cdi_new(p, o->cdi, &p->cdi, err);
+	r = r ? : resources_new(p, dir, &p->resources, err) ? : kubelet_new(p, dir, &p->kubelet, err);
+	r = r ? : pods_new(p, o->kubelet, &p->pods, err) ? : tree_new(o->tree, &p->tree, err);
+	if (r)
+		return r;
+	m->rpc = (struct source){ .fd = rpc_fd(p->rpc), .ready = on_rpc, .at = UINT64_MAX };
+	m->tree = (struct source){ .fd = tree_fd(p->tree), .ready = on_tree, .at = UINT64_MAX };
+	return loop_add(&p->loop, &m->signals, err) ? : loop_add(&p->loop, &m->rpc, err) ? :
+							 loop_add(&p->loop, &m->tree, err);
+}
+
+static void stop(struct plugin *p)
+{
+	notify_manager("STOPPING=1");
+	tree_free(p->tree);
+	pods_stop(p->pods);
+	kubelet_stop(p->kubelet);
+	resources_free(p->resources);
+	rpc_free(p->rpc);
+	pods_free(p->pods);
+	kubelet_free(p->kubelet);
+	cdi_free(p->cdi);
+	loop_close(&p->loop);
+}
+
+int main(int argc, char **argv)
+{
+	struct main m = { 0 };
+	struct options o;
+	struct err err = { 0 };
+
+	if (parse_options(argc, argv, &o))
+		return 2;
+	m.p.loop.epoll = -1;
+	if (start(&m, &o, &err)) {
+		say("%s", err.text);
+		return 1;
+	}
+	notify_manager("READY=1");
+	loop_run(&m.p.loop);
+	stop(&m.p);
+	return 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the parts of the plugin share. Everything is the main thread's. */
+#ifndef PLUGIN_PLUGIN_H
+#define PLUGIN_PLUGIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "loop.h"
+
+#define CDI_KIND "pcidevfs/device"
+
+struct cdi;
+struct kubelet;
+struct pods;
+struct resources;
+struct rpc;
+struct tree;
+
+struct options {
+	const char *tree;    /* the mount */
+	const char *kubelet; /* kubelet's directory: device-plugins/ and pod-resources/ lie below it */
+	const char *dev;     /* where /dev is on the host */
+	const char *cdi;     /* where CDI specs go; "none": nowhere */
+};
+
+struct plugin {
+	const struct options *o;
+	struct loop loop;
+	struct rpc *rpc;
+	struct tree *tree;
+	struct resources *resources;
+	struct kubelet *kubelet;
+	struct pods *pods;
+	struct cdi *cdi;
+};
+
+/* One line to the log. */
+__attribute__((format(printf, 1, 2))) void say(const char *fmt, ...);
+
+#endif

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "pods.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/inotify.h>
+
+#include "checkpoint.h"
+#include "kubelet.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
+#include "plugin.h"
+#include "podresources.pb-c.h"
+#include "rpc.h"
+#include "tree.h"
+
+enum {
+	LIST_MS = 5000,	    /* deadline of a call */
+	SOON_MS = 50,	    /* after Allocate kubelet has yet to note it; doubled until it has */
+	EVERY_MS = 10000,
+	ALLOCATED_MAX = 254,
+	PENDING_MS = 30000, /* Allocate was answered and kubelet still knows nothing */
+};
+
+struct pods {
+	struct plugin *p;
+	char *dir; /* kubelet's */
+	struct source watch, timer;
+	struct rpc_channel *channel; /* while a call runs */
+	bool again;		     /* asked for meanwhile */
+	unsigned int pause;	     /* SOON_MS and up while something is pending */
+	size_t allocated, pending, held;
+	struct job *first, **last; /* for the tree, once its table is unlocked */
+};
+
+/* ---- what kubelet said, against the table */
+
+struct verdict {
+	struct pods *pods;
+	struct devices *t;
+	V1__ListPodResourcesResponse *list;
+	struct json_object *checkpoint;
+	uint64_t now;
+	unsigned int kubelet; /* that listed */
+};
+
+/* By the id alone: its resource may have been renamed since. */
+static bool container_has(const V1__ContainerResources *c, const char *id)
+{
+	for (size_t i = 0; i < c->n_devices; i++)
+		for (size_t j = 0; j < c->devices[i]->n_device_ids; j++)
+			if (!strcmp(c->devices[i]->device_ids[j], id))
+				return true;
+	return false;
+}
+
+static const char *pod_of(const struct verdict *v, const struct dev *d, char *buf, size_t size)
+{
+	for (size_t i = 0; i < v->list->n_pod_resources; i++) {
+		const V1__PodResources *pod = v->list->pod_resources[i];
+
+		for (size_t j = 0; j < pod->n_containers; j++)
+			if (container_has(pod->containers[j], dev_kubelet_id(d))) {
+				snprintf(buf, size, "%s/%s/%s", pod->namespace_, pod->name, pod->containers[j]->name);
+				return buf;
+			}
+	}
+	return "";
+}
+
+static void job_done(struct job *job, const struct err *err)
+{
+	if (err)
+		say("%.*s: %s", (int)strcspn(job->lines, "\n"), job->lines, err->text);
+	free(job->lines);
+	free(job);
+}
+
+static void note(struct pods *pods, bool look, struct out *text)
+{
+	struct job *job = text->failed ? NULL : calloc(1, sizeof(*job));
+
+	if (!job) {
+		out_free(text);
+		return;
+	}
+	job->lines = text->data;
+	job->look = look;
+	job->done = job_done;
+	*pods->last = job;
+	pods->last = &job->next;
+}
+
+static void submit(struct pods *pods)
+{
+	for (struct job *job = pods->first, *next; job; job = next) {
+		next = job->next;
+		tree_commit(pods->p->tree, job);
+	}
+	pods->first = NULL;
+	pods->last = &pods->first;
+}
+
+/* Reading it makes the tree look: who closes a node sends no event. */
+static void look_at(struct pods *pods, const struct dev *d)
+{
+	struct out name = { 0 };
+
+	out_printf(&name, "devices/%s/holders", d->id);
+	note(pods, true, &name);
+}
+
+static void write_allocation(struct pods *pods, const struct dev *d, const char *value)
+{
+	struct out line = { 0 };
+
+	/* Before it is free: what still holds it must stand in the way of the next pod. */
+	if (!strcmp(value, "none"))
+		look_at(pods, d);
+	out_printf(&line, "%s/allocated_to %s\n", d->id, value);
+	note(pods, false, &line);
+}
+
+/* A kubelet that never listed its pod may not know it yet. */
+static bool is_over(const struct verdict *v, const struct dev *d)
+{
+	if (!strcmp(d->allocated, "pending") && v->now <= d->pending_at + PENDING_MS)
+		return false;
+	return d->seen == v->kubelet || !checkpoint_holds(v->checkpoint, v->pods->dir, dev_kubelet_id(d));
+}
+
+static void settle_one(const struct verdict *v, struct dev *d)
+{
+	char buf[ALLOCATED_MAX]; /* a longer name is cut, here as in the tree */
+	const char *pod = pod_of(v, d, buf, sizeof(buf));
+	bool pending = !strcmp(d->allocated, "pending");
+
+	if (pod[0])
+		d->seen = v->kubelet;
+	if (!strcmp(pod, d->allocated) || !strncmp(d->allocated, "claim:", 6))
+		return;
+	if (pod[0] && dev_allocated(d) && !pending)
+		write_allocation(v->pods, d, "none"); /* from one pod to another it goes through none */
+	if (pod[0])
+		write_allocation(v->pods, d, pod);
+	else if (is_over(v, d))
+		write_allocation(v->pods, d, "none");
+}
+
+static void compare(struct pods *pods, const uint8_t *msg, size_t len)
+{
+	struct verdict v = { .pods = pods, .now = now_ms() };
+
+	v.list = v1__list_pod_resources_response__unpack(NULL, len, msg);
+	if (!v.list) {
+		say("kubelet's list of pods cannot be read");
+		return;
+	}
+	v.kubelet = kubelet_count(pods->p->kubelet);
+	v.checkpoint = checkpoint_load(pods->dir);
+	v.t = tree_lock(pods->p->tree);
+	for (size_t i = 0; i < v.t->n; i++)
+		if (dev_offered(v.t->v[i]))
+			settle_one(&v, v.t->v[i]);
+	tree_unlock(pods->p->tree);
+	submit(pods);
+	checkpoint_free(v.checkpoint);
+	v1__list_pod_resources_response__free_unpacked(v.list, NULL);
+}
+
+/* ---- asking */
+
+static void plan_next(struct pods *pods)
+{
+	uint64_t now = now_ms();
+
+	if (pods->again)
+		pods->timer.at = now;
+	else if (pods->pending)
+		pods->timer.at = now + (pods->pause < EVERY_MS ? pods->pause : EVERY_MS);
+	else
+		pods->timer.at = pods->allocated || pods->held ? now + EVERY_MS : UINT64_MAX;
+	pods->pause = pods->pending ? pods->pause * 2 : SOON_MS;
+	pods->pause = pods->pause < EVERY_MS ? pods->pause : EVERY_MS;
+	pods->again = false;
+}
+
+static void on_list(void *ctx, enum rpc_status status, const char *why, const uint8_t *msg, size_t len)
+{
+	struct pods *pods = ctx;
+	struct rpc_channel *ch = pods->channel;
+
+	if (!ch)
+		return; /* pods_stop() */
+	pods->channel = NULL;
+	if (status == RPC_OK)
+		compare(pods, msg, len);
+	else if (status != RPC_UNAVAILABLE)
+		say("kubelet does not tell which pod has what: %s", why);
+	plan_next(pods);
+	rpc_channel_free(ch);
+}
+
+static void look_at_held(struct pods *pods)
+{
+	struct devices *t = tree_lock(pods->p->tree);
+
+	for (size_t i = 0; i < t->n; i++)
+		if (!strcmp(t->v[i]->state, "held"))
+			look_at(pods, t->v[i]);
+	tree_unlock(pods->p->tree);
+	submit(pods);
+}
+
+/* kubelet makes these when it first starts; what is watched already stays so. */
+static void watch_dirs(struct pods *pods)
+{
+	static const char *const dirs[] = { "pods", "pod-resources" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
+		char path[256];
+
+		snprintf(path, sizeof(path), "%s/%s", pods->dir, dirs[i]);
+		inotify_add_watch(pods->watch.fd, path, IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_ONLYDIR);
+	}
+}
+
+static void ask(struct pods *pods)
+{
+	struct err err = { 0 };
+	char path[256];
+	int fd;
+
+	if (pods->channel) {
+		pods->again = true;
+		return;
+	}
+	watch_dirs(pods);
+	look_at_held(pods);
+	snprintf(path, sizeof(path), "%s/pod-resources/kubelet.sock", pods->dir);
+	fd = kubelet_connect(path, &err);
+	if (fd < 0 || rpc_channel_new(pods->p->rpc, fd, &pods->channel, &err) ||
+	    rpc_ask(pods->channel, "/v1.PodResourcesLister/List", (const uint8_t *)"", 0, LIST_MS, on_list, pods,
+		    &err)) {
+		rpc_channel_free(pods->channel);
+		pods->channel = NULL;
+		plan_next(pods); /* kubelet is away: its pods are not */
+	}
+}
+
+static void on_timer(struct source *s)
+{
+	ask((struct pods *)((char *)s - offsetof(struct pods, timer)));
+}
+
+static void on_watch(struct source *s)
+{
+	struct pods *pods = (struct pods *)((char *)s - offsetof(struct pods, watch));
+	char buf[4096];
+
+	while (read(s->fd, buf, sizeof(buf)) > 0)
+		;
+	pods->timer.at = now_ms() + SOON_MS;
+}
+
+void pods_ask(struct pods *pods)
+{
+	pods->pause = SOON_MS;
+	pods->timer.at = now_ms() + SOON_MS;
+}
+
+void pods_count(struct pods *pods, const struct devices *t)
+{
+	size_t before = pods->allocated + pods->held;
+
+	pods->allocated = pods->pending = pods->held = 0;
+	for (size_t i = 0; i < t->n; i++) {
+		pods->allocated += dev_allocated(t->v[i]);
+		pods->pending += !strcmp(t->v[i]->allocated, "pending");
+		pods->held += !strcmp(t->v[i]->state, "held");
+	}
+	if (!before && pods->allocated + pods->held && pods->timer.at == UINT64_MAX)
+		pods->timer.at = now_ms() + EVERY_MS;
+}
+
+int pods_new(struct plugin *p, const char *dir, struct pods **ret, struct err *err)
+{
+	struct pods *pods = calloc(1, sizeof(*pods));
+
+	if (!pods || !(pods->dir = strdup(dir))) {
+		free(pods);
+		return fail(err, ENOMEM, "no memory");
+	}
+	pods->p = p;
+	pods->last = &pods->first;
+	pods->pause = SOON_MS;
+	pods->watch = (struct source){ .fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .ready = on_watch,
+				       .at = UINT64_MAX };
+	/* At the start: what pods have had since before. */
+	pods->timer = (struct source){ .fd = -1, .due = on_timer, .at = now_ms() + SOON_MS };
+	*ret = pods;
+	if (pods->watch.fd < 0)
+		return fail(err, errno, "no inotify: %s", strerror(errno));
+	return loop_add(&p->loop, &pods->watch, err) ? : loop_add(&p->loop, &pods->timer, err);
+}
+
+void pods_stop(struct pods *pods)
+{
+	struct rpc_channel *ch;
+
+	if (!pods)
+		return;
+	ch = pods->channel;
+	pods->channel = NULL;
+	rpc_channel_free(ch);
+	loop_remove(&pods->p->loop, &pods->watch);
+	loop_remove(&pods->p->loop, &pods->timer);
+	closep(&pods->watch.fd);
+}
+
+void pods_free(struct pods *pods)
+{
+	if (!pods)
+		return;
+	free(pods->dir);
+	free(pods);
+}

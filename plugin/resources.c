@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "resources.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "allocate.h"
+#include "answer.h"
+#include "cdi.h"
+#include "devices.h"
+#include "kubelet.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
+#include "plugin.h"
+#include "pods.h"
+#include "rpc.h"
+#include "tree.h"
+
+enum {
+	STREAMS_MAX = 16,      /* kubelet has one; a debugging client may look on */
+	LINGER_MS = 1000,      /* after its last device: the empty list reaches kubelet first */
+	TREE_GRACE_MS = 10000, /* a daemon is replaced or started again within that */
+	REFUSED_MS = 100,      /* first pause after kubelet refused, doubled each time */
+	REFUSED_MAX_MS = 30000,
+	STREAM_MS = 10000, /* kubelet has said yes and does not listen */
+};
+
+struct resource {
+	struct resources *all;
+	struct resource *next;
+	char *name;
+	struct rpc_server *server;
+	struct source listen;
+	char socket[48];
+	struct rpc_call *streams[STREAMS_MAX];
+	size_t n_streams;
+	struct out list;     /* as it was last sent */
+	bool wanted;	     /* some device is offered by it */
+	bool allocated;	     /* and one is allocated */
+	bool telling, heard; /* kubelet is being told; it said yes */
+	struct source again; /* linger, or the next try with kubelet */
+	unsigned int pause;
+};
+
+struct resources {
+	struct plugin *p;
+	char *dir;
+	uint64_t born; /* tells our sockets from those of a former incarnation */
+	unsigned int serial;
+	struct resource *first;
+	struct source well;
+};
+
+/* ---- its socket */
+
+static int bind_socket(const struct resources *rs, const char *name, struct err *err)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	_close_ int fd = -1;
+	int ret;
+
+	if ((size_t)snprintf(a.sun_path, sizeof(a.sun_path), "%s/%s", rs->dir, name) >= sizeof(a.sun_path))
+		return fail(err, ENAMETOOLONG, "%s: too long a path for a socket", rs->dir);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) || chmod(a.sun_path, 0600) || listen(fd, 16))
+		return fail(err, errno, "%s: %s", a.sun_path, strerror(errno));
+	ret = fd;
+	fd = -1;
+	return ret;
+}
+
+static void unlink_socket(const struct resources *rs, const char *name)
+{
+	char path[256];
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", rs->dir, name) < sizeof(path))
+		unlink(path);
+}
+
+/* Whoever may be kubelet is root, or who we are. */
+static bool peer_allowed(int fd)
+{
+	struct ucred who;
+	socklen_t len = sizeof(who);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len))
+		return false;
+	if (!who.uid || who.uid == geteuid())
+		return true;
+	say("a connection of uid %u (pid %d) is refused: only root may be kubelet", who.uid, (int)who.pid);
+	return false;
+}
+
+static void on_connection(struct source *s)
+{
+	struct resource *r = (struct resource *)((char *)s - offsetof(struct resource, listen));
+	int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0)
+		return;
+	if (peer_allowed(fd))
+		rpc_server_connect(r->server, fd);
+	else
+		close(fd);
+}
+
+static void unbind(struct resource *r)
+{
+	if (r->listen.fd < 0)
+		return;
+	loop_remove(&r->all->p->loop, &r->listen);
+	close(r->listen.fd);
+	r->listen.fd = -1;
+	unlink_socket(r->all, r->socket);
+}
+
+/* A name that was never used: kubelet takes a second registration for one it knows as an error, and nobody
+ * can remove by mistake what is not called so any more. */
+static int rebind(struct resource *r, struct err *err)
+{
+	struct resources *rs = r->all;
+	char name[sizeof(r->socket)];
+	int fd;
+
+	snprintf(name, sizeof(name), "pcidevfs-%llx-%x.sock", (unsigned long long)rs->born, ++rs->serial);
+	fd = bind_socket(rs, name, err);
+	if (fd < 0)
+		return fd;
+	unbind(r);
+	STR_COPY(r->socket, name);
+	r->listen = (struct source){ .fd = fd, .ready = on_connection, .at = UINT64_MAX };
+	return loop_add(&rs->p->loop, &r->listen, err);
+}
+
+static bool socket_there(const struct resource *r)
+{
+	char path[256];
+	struct stat st;
+
+	return r->listen.fd >= 0 &&
+	       (size_t)snprintf(path, sizeof(path), "%s/%s", r->all->dir, r->socket) < sizeof(path) &&
+	       !lstat(path, &st);
+}
+
+/* ---- what it serves */
+
+static void options_handle(struct rpc_call *call, const uint8_t *msg, size_t len)
+{
+	struct out o = { 0 };
+
+	(void)msg; /* Empty: what later versions put into it is not ours to refuse */
+	(void)len;
+	answer_options(&o);
+	if (o.failed)
+		rpc_fail(call, RPC_INTERNAL, "no memory");
+	else
+		rpc_reply(call, (uint8_t *)o.data, o.len);
+	out_free(&o);
+}
+
+static void list_handle(struct rpc_call *call, const uint8_t *msg, size_t len)
+{
+	struct resource *r = rpc_call_ctx(call);
+
+	(void)msg;
+	(void)len;
+	if (r->n_streams == STREAMS_MAX) {
+		rpc_fail(call, RPC_FAILED_PRECONDITION, "too many listen already");
+		return;
+	}
+	r->streams[r->n_streams++] = call;
+	r->pause = 0;
+	r->again.at = UINT64_MAX;
+	rpc_send(call, (uint8_t *)out_text(&r->list), r->list.len);
+}
+
+static void list_ended(struct rpc_call *call)
+{
+	struct resource *r = rpc_call_ctx(call);
+
+	for (size_t i = 0; i < r->n_streams; i++)
+		if (r->streams[i] == call) {
+			r->streams[i] = r->streams[--r->n_streams];
+			break;
+		}
+	if (r->n_streams || !r->wanted)
+		return;
+	/* We did not end it: kubelet has forgotten us, or is gone. */
+	r->heard = r->telling = false;
+	r->again.at = now_ms();
+}
+
+static void preferred_handle(struct rpc_call *call, const uint8_t *msg, size_t len)
+{
+	struct resource *r = rpc_call_ctx(call);
+	struct devices *t = tree_lock(r->all->p->tree);
+	struct err err = { 0 };
+	struct out o = { 0 };
+	int e = answer_preferred(t, r->name, msg, len, &o, &err);
+
+	tree_unlock(r->all->p->tree);
+	if (e || o.failed)
+		rpc_fail(call, RPC_INVALID_ARGUMENT, e ? err.text : "no memory");
+	else
+		rpc_reply(call, (uint8_t *)o.data, o.len);
+	out_free(&o);
+}
+
+static void allocate_handle(struct rpc_call *call, const uint8_t *msg, size_t len)
+{
+	struct resource *r = rpc_call_ctx(call);
+
+	allocate_begin(r->all->p, r->name, call, msg, len);
+}
+
+static void prestart_handle(struct rpc_call *call, const uint8_t *msg, size_t len)
+{
+	struct resource *r = rpc_call_ctx(call);
+
+	allocate_prestart(r->all->p, r->name, call, msg, len);
+}
+
+static const struct rpc_method methods[] = {
+	{ "/v1beta1.DevicePlugin/GetDevicePluginOptions", options_handle, NULL },
+	{ "/v1beta1.DevicePlugin/ListAndWatch", list_handle, list_ended },
+	{ "/v1beta1.DevicePlugin/GetPreferredAllocation", preferred_handle, NULL },
+	{ "/v1beta1.DevicePlugin/Allocate", allocate_handle, NULL },
+	{ "/v1beta1.DevicePlugin/PreStartContainer", prestart_handle, NULL },
+};
+
+/* ---- its life */
+
+static void resource_free(struct resource *r)
+{
+	struct resource **at = &r->all->first;
+
+	while (*at && *at != r)
+		at = &(*at)->next;
+	if (*at)
+		*at = r->next;
+	r->wanted = false;
+	unbind(r);
+	if (r->server)
+		rpc_server_close(r->server);
+	loop_remove(&r->all->p->loop, &r->again);
+	out_free(&r->list);
+	free(r->name);
+	free(r);
+}
+
+/* The time has come to tell kubelet again, or to go. */
+static void on_again(struct source *s)
+{
+	struct resource *r = (struct resource *)((char *)s - offsetof(struct resource, again));
+	struct err err = { 0 };
+
+	if (!r->wanted) {
+		say("%s is offered no more", r->name);
+		resource_free(r);
+		return;
+	}
+	if (r->n_streams)
+		return;
+	r->heard = r->telling = false;
+	if (rebind(r, &err))
+		say("%s: %s", r->name, err.text);
+	kubelet_tell(r->all->p->kubelet);
+}
+
+static struct resource *resource_new(struct resources *rs, const char *name, struct err *err)
+{
+	struct resource *r = calloc(1, sizeof(*r));
+
+	if (!r || !(r->name = strdup(name))) {
+		free(r);
+		fail(err, ENOMEM, "no memory");
+		return NULL;
+	}
+	r->all = rs;
+	r->listen.fd = -1;
+	r->again = (struct source){ .fd = -1, .due = on_again, .at = UINT64_MAX };
+	r->wanted = true;
+	loop_add(&rs->p->loop, &r->again, NULL);
+	if (rpc_server_new(rs->p->rpc, methods, ARRAY_SIZE(methods), r, &r->server, err)) {
+		resource_free(r);
+		return NULL;
+	}
+	/* Without kubelet's directory there is nobody to listen; bound when there is. */
+	if (rebind(r, err) && err->code != ENOENT)
+		say("%s: %s", name, err->text);
+	r->next = rs->first;
+	rs->first = r;
+	say("%s is offered", name);
+	return r;
+}
+
+struct resource *resources_find(struct resources *rs, const char *name)
+{
+	struct resource *r = rs->first;
+
+	while (r && strcmp(r->name, name))
+		r = r->next;
+	return r;
+}
+
+const char *resource_name(const struct resource *r)
+{
+	return r->name;
+}
+
+const char *resource_socket(const struct resource *r)
+{
+	return r->socket;
+}
+
+/* ---- all of them */
+
+static void push(struct resource *r, struct out *list)
+{
+	bool same = list->len == r->list.len && r->list.data && !memcmp(out_text(list), r->list.data, list->len);
+
+	if (same || list->failed) {
+		out_free(list);
+		return;
+	}
+	out_free(&r->list);
+	r->list = *list;
+	for (size_t i = 0; i < r->n_streams; i++)
+		rpc_send(r->streams[i], (uint8_t *)out_text(&r->list), r->list.len);
+}
+
+/* What is offered by a name that no server has yet. */
+static void serve_new(struct resources *rs, const struct devices *t)
+{
+	for (struct resource *r = rs->first; r; r = r->next)
+		r->wanted = r->allocated = false;
+	for (size_t i = 0; i < t->n; i++) {
+		const struct dev *d = t->v[i];
+		struct resource *r;
+		struct err err = { 0 };
+
+		if (!dev_offered(d) || !d->announced)
+			continue;
+		r = resources_find(rs, d->resource);
+		if (!r)
+			r = resource_new(rs, d->resource, &err);
+		if (!r) {
+			say("%s cannot be offered: %s", d->resource, err.text);
+			rs->well.at = now_ms() + REFUSED_MAX_MS;
+			continue;
+		}
+		r->wanted = true;
+		r->allocated |= dev_allocated(d);
+	}
+}
+
+/* A tree that is gone for long tells nothing: nothing can be given away. */
+static bool is_blind(struct resources *rs, uint64_t now)
+{
+	const char *why;
+	uint64_t lost = tree_lost(rs->p->tree, &why);
+
+	if (lost && now < lost + TREE_GRACE_MS)
+		rs->well.at = lost + TREE_GRACE_MS < rs->well.at ? lost + TREE_GRACE_MS : rs->well.at;
+	return lost && now >= lost + TREE_GRACE_MS;
+}
+
+void resources_refresh(struct resources *rs)
+{
+	uint64_t now = now_ms();
+	struct devices *t = tree_lock(rs->p->tree);
+	bool blind;
+
+	rs->well.at = devices_judge(t, now);
+	blind = is_blind(rs, now);
+	serve_new(rs, t);
+	for (struct resource *r = rs->first; r; r = r->next) {
+		struct out list = { 0 };
+
+		answer_list(t, r->name, now, blind, &list);
+		push(r, &list);
+	}
+	cdi_write(rs->p->cdi, t);
+	pods_count(rs->p->pods, t);
+	tree_unlock(rs->p->tree);
+	for (struct resource *r = rs->first; r; r = r->next)
+		if (!r->wanted && r->again.at == UINT64_MAX)
+			r->again.at = now + LINGER_MS;
+	kubelet_tell(rs->p->kubelet);
+}
+
+static void on_well(struct source *s)
+{
+	resources_refresh((struct resources *)((char *)s - offsetof(struct resources, well)));
+}
+
+struct resource *resources_unheard(struct resources *rs)
+{
+	struct resource *found = NULL;
+
+	for (struct resource *r = rs->first; r; r = r->next)
+		if (r->wanted && r->listen.fd >= 0 && !r->telling && !r->heard && !r->n_streams &&
+		    r->again.at == UINT64_MAX && (!found || r->allocated > found->allocated))
+			found = r;
+	if (found)
+		found->telling = true;
+	return found;
+}
+
+void resource_heard(struct resource *r, const char *why)
+{
+	r->telling = false;
+	r->heard = !why;
+	if (r->n_streams)
+		return;
+	if (!why) {
+		r->again.at = now_ms() + STREAM_MS;
+		return;
+	}
+	r->pause = r->pause ? r->pause * 2 : REFUSED_MS;
+	r->pause = r->pause < REFUSED_MAX_MS ? r->pause : REFUSED_MAX_MS;
+	r->again.at = now_ms() + r->pause;
+	say("kubelet does not take %s: %s; asked again in %u ms", r->name, why, r->pause);
+}
+
+void resource_untold(struct resource *r)
+{
+	r->telling = false;
+}
+
+void resources_forget(struct resources *rs)
+{
+	for (struct resource *r = rs->first; r; r = r->next) {
+		struct err err = { 0 };
+
+		r->telling = r->heard = false;
+		r->pause = 0;
+		if (r->wanted)
+			r->again.at = UINT64_MAX;
+		if (!socket_there(r) && rebind(r, &err))
+			say("%s: %s", r->name, err.text);
+	}
+}
+
+void resources_unlinked(struct resources *rs, const char *name)
+{
+	for (struct resource *r = rs->first; r; r = r->next) {
+		struct err err = { 0 };
+
+		if (!strcmp(r->socket, name) && !socket_there(r) && rebind(r, &err))
+			say("%s: %s", r->name, err.text);
+	}
+}
+
+int resources_new(struct plugin *p, const char *dir, struct resources **ret, struct err *err)
+{
+	struct resources *rs = calloc(1, sizeof(*rs));
+
+	if (!rs || !(rs->dir = strdup(dir))) {
+		free(rs);
+		return fail(err, ENOMEM, "no memory");
+	}
+	rs->p = p;
+	rs->born = now_us();
+	rs->well = (struct source){ .fd = -1, .due = on_well, .at = UINT64_MAX };
+	*ret = rs;
+	return loop_add(&p->loop, &rs->well, err);
+}
+
+void resources_free(struct resources *rs)
+{
+	if (!rs)
+		return;
+	while (rs->first)
+		resource_free(rs->first);
+	loop_remove(&rs->p->loop, &rs->well);
+	free(rs->dir);
+	free(rs);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A device-plugin server for each resource name that the tree has: it comes with the first usable device
+ * and goes some time after the last.
+ */
+#ifndef PLUGIN_RESOURCES_H
+#define PLUGIN_RESOURCES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct err;
+struct plugin;
+struct resource;
+struct resources;
+
+int resources_new(struct plugin *p, const char *dir, struct resources **ret, struct err *err);
+void resources_free(struct resources *rs);
+/* The table of devices changed, or somebody gets well. */
+void resources_refresh(struct resources *rs);
+
+/* The next one that kubelet is to hear of, those with allocated devices first; NULL: none. Each is told once
+ * until resource_heard() or resources_forget(). */
+struct resource *resources_unheard(struct resources *rs);
+/* kubelet said: it has it (why NULL), or not. */
+void resource_heard(struct resource *r, const char *why);
+/* Nobody heard it: kubelet went away. */
+void resource_untold(struct resource *r);
+const char *resource_name(const struct resource *r);
+const char *resource_socket(const struct resource *r); /* its name in kubelet's directory */
+struct resource *resources_find(struct resources *rs, const char *name);
+/* Another kubelet: all are to be told of again, over sockets that it has not removed. */
+void resources_forget(struct resources *rs);
+/* Somebody removed a socket: bound anew if it is one of ours. */
+void resources_unlinked(struct resources *rs, const char *name);
+
+#endif

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "../client/ctl.h"
+#include "../client/watch.h"
+#include "pcidevfs/util.h"
+
+struct jobs {
+	struct job *first, **last;
+};
+
+struct tree {
+	char *path;
+	int event, stop;
+	pthread_t follower, writer;
+	bool following, writing;
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t work;
+	struct devices devices;
+	bool changed, known, reading, ending;
+	uint64_t lost_at;
+	char why[ERR_TEXT];
+	struct jobs todo, done;
+};
+
+static void ring(const struct tree *t)
+{
+	const uint64_t one = 1;
+
+	if (write(t->event, &one, sizeof(one)) < 0) {
+		/* Its counter is at its limit: it is readable already. */
+	}
+}
+
+static void jobs_put(struct jobs *j, struct job *job)
+{
+	job->next = NULL;
+	*j->last = job;
+	j->last = &job->next;
+}
+
+static struct job *jobs_take_all(struct jobs *j)
+{
+	struct job *first = j->first;
+
+	j->first = NULL;
+	j->last = &j->first;
+	return first;
+}
+
+/* ---- the follower's thread */
+
+static void on_begin(void *ctx)
+{
+	struct tree *t = ctx;
+
+	pthread_mutex_lock(&t->lock);
+	devices_begin(&t->devices);
+	t->reading = true;
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void on_device(void *ctx, const char *id, char *pairs)
+{
+	struct tree *t = ctx;
+
+	pthread_mutex_lock(&t->lock);
+	/* What cannot be understood, or has no room, is not offered. */
+	if (devices_take(&t->devices, id, pairs))
+		devices_drop(&t->devices, id);
+	t->changed = true;
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void on_removed(void *ctx, const char *id)
+{
+	struct tree *t = ctx;
+
+	pthread_mutex_lock(&t->lock);
+	devices_drop(&t->devices, id);
+	t->changed = true;
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void on_settled(void *ctx)
+{
+	struct tree *t = ctx;
+
+	pthread_mutex_lock(&t->lock);
+	if (t->reading) {
+		devices_settle(&t->devices);
+		t->changed = true;
+	}
+	t->reading = false;
+	t->known = true;
+	t->changed |= t->lost_at != 0;
+	t->lost_at = 0;
+	pthread_mutex_unlock(&t->lock);
+	ring(t);
+}
+
+static void on_lost(void *ctx, const char *why)
+{
+	struct tree *t = ctx;
+
+	pthread_mutex_lock(&t->lock);
+	if (!t->lost_at)
+		t->lost_at = now_ms();
+	STR_COPY(t->why, why);
+	t->changed = true;
+	pthread_mutex_unlock(&t->lock);
+	ring(t);
+}
+
+static void *follow(void *ctx)
+{
+	struct tree *t = ctx;
+	const struct watcher w = { .begin = on_begin, .device = on_device, .removed = on_removed,
+				   .settled = on_settled, .lost = on_lost, .ctx = t };
+
+	watch_run(t->path, &w, t->stop);
+	return NULL;
+}
+
+/* ---- the writer's thread */
+
+/* Reading it makes the daemon look: news come by events. */
+static void look_at(const struct tree *t, const char *name)
+{
+	char path[4096], buf[4096];
+	_close_ int fd = -1;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", t->path, name) >= sizeof(path))
+		return;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && read(fd, buf, sizeof(buf)) > 0)
+		;
+}
+
+static void *write_jobs(void *ctx)
+{
+	struct tree *t = ctx;
+
+	pthread_mutex_lock(&t->lock);
+	while (!t->ending) {
+		struct job *job = t->todo.first;
+
+		if (!job) {
+			pthread_cond_wait(&t->work, &t->lock);
+			continue;
+		}
+		t->todo.first = job->next;
+		if (!job->next)
+			t->todo.last = &t->todo.first;
+		pthread_mutex_unlock(&t->lock);
+		if (job->look)
+			look_at(t, job->lines);
+		else
+			ctl_commit(t->path, "pcidevfs-plugin", job->lines, &job->err);
+		pthread_mutex_lock(&t->lock);
+		jobs_put(&t->done, job);
+		ring(t);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return NULL;
+}
+
+/* ---- the main thread */
+
+int tree_new(const char *path, struct tree **ret, struct err *err)
+{
+	struct tree *t = calloc(1, sizeof(*t));
+	sigset_t all, old;
+	int r;
+
+	if (!t || !(t->path = strdup(path))) {
+		free(t);
+		return fail(err, ENOMEM, "no memory");
+	}
+	t->todo.last = &t->todo.first;
+	t->done.last = &t->done.first;
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_cond_init(&t->work, NULL);
+	t->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	t->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = t->event < 0 || t->stop < 0 ? errno : pthread_create(&t->follower, NULL, follow, t);
+	t->following = !r;
+	if (!r)
+		r = pthread_create(&t->writer, NULL, write_jobs, t);
+	t->writing = t->following && !r;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (r) {
+		tree_free(t);
+		return fail(err, r, "cannot follow %s: %s", path, strerror(r));
+	}
+	*ret = t;
+	return 0;
+}
+
+static void drop_jobs(struct jobs *j)
+{
+	const struct err gone = { .code = ECANCELED, .text = "the plugin ends" };
+
+	for (struct job *job = jobs_take_all(j), *next; job; job = next) {
+		next = job->next;
+		job->done(job, job->err.code ? &job->err : &gone);
+	}
+}
+
+/* A thread that waits for a tree that does not answer ends with the process. */
+void tree_free(struct tree *t)
+{
+	const uint64_t one = 1;
+	struct timespec until;
+
+	if (!t)
+		return;
+	pthread_mutex_lock(&t->lock);
+	t->ending = true;
+	pthread_cond_broadcast(&t->work);
+	pthread_mutex_unlock(&t->lock);
+	if (write(t->stop, &one, sizeof(one)) < 0)
+		return;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	if ((t->following && pthread_timedjoin_np(t->follower, NULL, &until)) ||
+	    (t->writing && pthread_timedjoin_np(t->writer, NULL, &until)))
+		return;
+	drop_jobs(&t->done);
+	drop_jobs(&t->todo);
+	devices_free(&t->devices);
+	pthread_cond_destroy(&t->work);
+	pthread_mutex_destroy(&t->lock);
+	close(t->event);
+	close(t->stop);
+	free(t->path);
+	free(t);
+}
+
+int tree_fd(const struct tree *t)
+{
+	return t->event;
+}
+
+bool tree_dispatch(struct tree *t)
+{
+	struct job *job, *next;
+	bool changed;
+	uint64_t n;
+
+	if (read(t->event, &n, sizeof(n)) < 0)
+		return false;
+	pthread_mutex_lock(&t->lock);
+	job = jobs_take_all(&t->done);
+	/* In the middle of an inventory some devices seem to be gone. */
+	changed = t->changed && !t->reading;
+	t->changed &= t->reading;
+	pthread_mutex_unlock(&t->lock);
+	for (; job; job = next) {
+		next = job->next;
+		job->done(job, job->err.code ? &job->err : NULL);
+	}
+	return changed;
+}
+
+struct devices *tree_lock(struct tree *t)
+{
+	pthread_mutex_lock(&t->lock);
+	return &t->devices;
+}
+
+void tree_unlock(struct tree *t)
+{
+	pthread_mutex_unlock(&t->lock);
+}
+
+uint64_t tree_lost(const struct tree *t, const char **ret_why)
+{
+	*ret_why = t->why;
+	return t->lost_at;
+}
+
+bool tree_known(struct tree *t)
+{
+	bool known;
+
+	pthread_mutex_lock(&t->lock);
+	known = t->known;
+	pthread_mutex_unlock(&t->lock);
+	return known;
+}
+
+void tree_commit(struct tree *t, struct job *job)
+{
+	pthread_mutex_lock(&t->lock);
+	jobs_put(&t->todo, job);
+	pthread_cond_signal(&t->work);
+	pthread_mutex_unlock(&t->lock);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The mount, kept at arm's length: one thread follows it into the table, one writes to it. The main thread
+ * never touches it, so that a tree that does not answer holds up nothing but its own news.
+ */
+#ifndef PLUGIN_TREE_H
+#define PLUGIN_TREE_H
+
+#include <stdbool.h>
+
+#include "devices.h"
+#include "pcidevfs/err.h"
+
+struct tree;
+
+/* One transaction for ctl, and where its verdict goes. */
+struct job {
+	char *lines; /* or the name of a file below the tree, which is read for what that does */
+	bool look;
+	/* On the main thread, from tree_dispatch(); frees the job. */
+	void (*done)(struct job *job, const struct err *err);
+	void *ctx;
+	struct err err; /* code 0: done */
+	struct job *next;
+};
+
+int tree_new(const char *path, struct tree **ret, struct err *err);
+void tree_free(struct tree *t);
+/* Readable when tree_dispatch() has something to do. */
+int tree_fd(const struct tree *t);
+/* Hands out verdicts. Returns whether the table changed. */
+bool tree_dispatch(struct tree *t);
+
+/* The table, between lock and unlock. */
+struct devices *tree_lock(struct tree *t);
+void tree_unlock(struct tree *t);
+/* Since when nothing has been heard of the tree (ms; 0: it is there), and why. With the lock held. */
+uint64_t tree_lost(const struct tree *t, const char **ret_why);
+/* Has an inventory ever been read? */
+bool tree_known(struct tree *t);
+
+/* In the order in which they come. The job is the tree's until done(). */
+void tree_commit(struct tree *t, struct job *job);
+
+#endif

@@ -1,0 +1,195 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""plugin.py TREE KUBELET-DIR PLUGIN-ARGV...: the plugin before a kubelet that can be broken."""
+import os
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../k8s"))
+import grpc  # noqa: E402
+from peer import Kubelet, PLUGIN, dp, raw, refused  # noqa: E402
+
+TREE, DIR, ARGV = sys.argv[1], sys.argv[2], sys.argv[3:]
+NIC, MATE, DISK = "0000:05:02.0", "0000:05:01.0", "0000:06:00.0"
+NIC_NAME = "intel.com/82540EM_GIGABIT_ETHERNET_CONTROLLER"
+MATE_NAME = "unknown.com/11e8"
+DISK_NAME = "samsung.com/NVME_SSD_CONTROLLER_SM981_PM981_PM983"
+
+
+def put(dev, name, value):
+    with open("%s/devices/%s/%s" % (TREE, dev, name), "w") as f:
+        f.write(value + "\n")
+
+
+def get(dev, name):
+    with open("%s/devices/%s/%s" % (TREE, dev, name)) as f:
+        return f.read().rstrip("\n")
+
+
+def wait_file(dev, name, value, seconds=5):
+    end = time.monotonic() + seconds
+    while get(dev, name) != value:
+        assert time.monotonic() < end, "%s of %s is %s, not %s" % (name, dev, get(dev, name), value)
+        time.sleep(0.01)
+
+
+def sim(*args):
+    subprocess.run([os.environ["SIM"], "--control", os.environ["S"], *args], check=True)
+
+
+class Plugin:
+    def __init__(self):
+        self.log = open(os.environ["D"] + "/plugin.err", "a+")
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(ARGV, stderr=self.log)
+
+    def end(self, signal=15):
+        self.process.send_signal(signal)
+        return self.process.wait(10)
+
+    def said(self):
+        with open(self.log.name) as f:
+            return f.read()
+
+
+def ok(what):
+    print("#", what, flush=True)
+
+
+k = Kubelet(DIR)
+p = Plugin()
+put(NIC, "claim", "alice")
+time.sleep(0.3)
+assert not k.registered and p.process.poll() is None
+
+# kubelet absent at the start; then there, with everything it knew wiped.
+k.start()
+nic = k.wait_health(NIC_NAME, {NIC: "Healthy"})
+k.wait_health(MATE_NAME, {MATE: "Healthy"})
+assert nic.options.pre_start_required and nic.options.get_preferred_allocation_available
+assert not nic.now()[NIC].HasField("topology"), "numa_node -1 is no node"
+ok("registered %.0f ms after kubelet began to listen" % ((k.registered[-1][0] - k.started) * 1e3))
+
+# A claim is heard at once; so is a release, and the resource goes.
+start = time.monotonic()
+put(DISK, "claim", "alice")
+returned = time.monotonic()
+disk = k.wait_health(DISK_NAME, {DISK: "Healthy"})
+ok("claim returned after %.1f ms, list %.1f ms later" % ((returned - start) * 1e3,
+                                                      (disk.lists[-1][0] - returned) * 1e3))
+put(DISK, "claim", "none")
+k.wait_health(DISK_NAME, {})
+k.wait("end of the stream", lambda: disk.ended)
+assert not os.path.exists(os.path.join(k.plugins, disk.endpoint)), "its socket is left"
+put(DISK, "claim", "alice")
+k.wait_health(DISK_NAME, {DISK: "Healthy"})
+
+# What is asked wrongly is answered, and nothing else suffers.
+refused("FAILED_PRECONDITION", k.allocate, NIC_NAME, "0000:09:00.0")
+refused("FAILED_PRECONDITION", k.allocate, NIC_NAME, DISK)
+refused("FAILED_PRECONDITION", k.allocate, NIC_NAME, "x" * 100000)
+refused("INVALID_ARGUMENT", k.allocate, NIC_NAME)
+refused("INVALID_ARGUMENT", k.allocate, NIC_NAME, NIC, NIC)
+refused("INVALID_ARGUMENT", nic.call, "Allocate", b"", dp.AllocateResponse)
+refused("INVALID_ARGUMENT", nic.call, "Allocate", b"\xff\xff\xff garbage", dp.AllocateResponse)
+refused("INVALID_ARGUMENT", nic.call, "PreStartContainer", b"\x0a\xff", dp.Empty)
+refused("INVALID_ARGUMENT", nic.call, "GetPreferredAllocation", b"\x0a\x80", dp.Empty)
+refused("RESOURCE_EXHAUSTED", nic.call, "Allocate", b"\x0a" * (2 << 20), dp.AllocateResponse)
+refused("UNIMPLEMENTED", nic.call, "Deallocate", b"", dp.Empty)
+for data in (b"GET / HTTP/1.1\r\n\r\n", b"\x00" * 4096, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", os.urandom(4096)):
+    raw(os.path.join(k.plugins, nic.endpoint), data)
+assert get(NIC, "allocated_to") == "none"
+
+# Allocate: the variable by KubeVirt's rule, the nodes, the CDI name; the tree knows before kubelet does.
+a = k.allocate(NIC_NAME, NIC).container_responses
+assert len(a) == 1
+assert dict(a[0].envs) == {"PCI_RESOURCE_INTEL_COM_82540EM_GIGABIT_ETHERNET_CONTROLLER": NIC}, a[0].envs
+nodes = [(d.container_path, d.host_path, d.permissions) for d in a[0].devices]
+dev = os.environ["S"] + "/dev"
+assert nodes == [("/dev/vfio/vfio", dev + "/vfio/vfio", "mrw"), ("/dev/vfio/14", dev + "/vfio/14", "mrw")], nodes
+assert [c.name for c in a[0].cdi_devices] == ["pcidevfs/device=" + NIC]
+assert get(NIC, "allocated_to") == "pending" and get(NIC, "state") == "allocated"
+assert nic.health() == {NIC: "Healthy"}, "what is allocated counts"
+
+# kubelet tells which pod: the tree names it, refuses the release, and its mate is nobody else's.
+k.pods = [("default", "vm-1", "compute", NIC_NAME, [NIC])]
+wait_file(NIC, "allocated_to", "default/vm-1/compute")
+k.wait_health(MATE_NAME, {MATE: "Unhealthy"})
+assert "with default/vm-1/compute" in refused("FAILED_PRECONDITION", k.allocate, MATE_NAME, MATE)
+try:
+    put(NIC, "claim", "none")
+    raise AssertionError("released")
+except OSError as e:
+    assert e.strerror == "Device or resource busy"
+assert "allocated to default/vm-1/compute" in get(NIC, "last_error")
+nic.call("PreStartContainer", dp.PreStartContainerRequest(devices_ids=[NIC]), dp.PreStartContainerResponse)
+
+# Killed in the middle: everything is as it was, and soon.
+p.end(9)
+k.wait("end", lambda: nic.ended)
+k.reset()
+start = time.monotonic()
+p.start()
+nic = k.wait_health(NIC_NAME, {NIC: "Healthy"})
+ok("killed with -9: Healthy again after %.0f ms" % ((nic.lists[-1][0] - start) * 1e3))
+assert get(NIC, "allocated_to") == "default/vm-1/compute"
+
+# kubelet starts again: all are registered anew, those with pods first, capacity as before.
+k.stop()
+k.workers = 1
+k.start()
+k.wait("registrations", lambda: len(k.registered) == 3)
+assert k.registered[0][1] == NIC_NAME, k.registered
+ok("kubelet started again: all registered after %.0f ms" % ((k.registered[-1][0] - k.started) * 1e3))
+nic = k.wait_health(NIC_NAME, {NIC: "Healthy"})
+k.wait_health(DISK_NAME, {DISK: "Healthy"})
+
+# A stream that ends, and nobody said why.
+nic.stream.cancel()
+k.wait("a new registration", lambda: len(k.registered) > 3)
+nic = k.wait_health(NIC_NAME, {NIC: "Healthy"})
+
+# The pod is gone, what it ran is not.
+sim("hold", "14", "4711", "qemu-system-x86")
+k.pods = []
+os.makedirs(DIR + "/pods/x", exist_ok=True)
+wait_file(NIC, "allocated_to", "none", 15)
+k.wait_health(NIC_NAME, {NIC: "Unhealthy"})
+assert "4711" in get(NIC, "reason"), get(NIC, "reason")
+assert "qemu-system-x86" in refused("FAILED_PRECONDITION", k.allocate, NIC_NAME, NIC)
+sim("release", "14")
+k.wait_health(NIC_NAME, {NIC: "Healthy"}, 15)
+k.wait_health(MATE_NAME, {MATE: "Healthy"})
+
+# A name that kubelet refuses is told once, and asked again; the others go on.
+k.refused = {"example.com/odd": "nobody likes odd"}
+put(DISK, "resource_name", "example.com/odd")
+k.wait_health(DISK_NAME, {})
+time.sleep(0.5)
+assert "kubelet does not take example.com/odd: nobody likes odd" in p.said()
+k.refused = {}
+k.wait_health("example.com/odd", {DISK: "Healthy"})
+
+# Preferred: what must be, then the rest.
+r = dp.PreferredAllocationRequest()
+r.container_requests.add(available_deviceIDs=[DISK], must_include_deviceIDs=[], allocation_size=1)
+odd = k.endpoints["example.com/odd"]
+got = odd.call("GetPreferredAllocation", r, dp.PreferredAllocationResponse)
+assert [list(c.deviceIDs) for c in got.container_responses] == [[DISK]]
+r.container_requests[0].allocation_size = 2
+refused("INVALID_ARGUMENT", odd.call, "GetPreferredAllocation", r, dp.PreferredAllocationResponse)
+
+# Another one of us.
+second = subprocess.run(ARGV, stderr=subprocess.PIPE, text=True, timeout=10)
+assert second.returncode == 1 and "another pcidevfs-plugin serves" in second.stderr, second
+
+# The device is pulled out under it.
+sim("unplug", DISK)
+k.wait_health("example.com/odd", {})
+
+assert p.end() == 0, "status of a clean end"
+assert not [n for n in os.listdir(k.plugins) if n.startswith("pcidevfs-")], os.listdir(k.plugins)
+k.stop()
