@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Sourced by the tests before a genuine kubelet, after tests/fs/lib.sh.
+# shellcheck shell=bash disable=SC2034,SC2154
+G=$D/g # the ground; a socket's path below it must be short
+K=$G/kubelet
+plugin_pid=
+
+# Before start_node: the node sees what was mounted until then.
+start_node() {
+	tests/k8s/ground/up --standalone-node --owner $$ "$G" >"$D/up" || fail "the ground did not come up"
+	eval "$(cat "$D/up")"
+	resources=("$(tests/k8s/ground/build --where)/podresources" "$K/pod-resources/kubelet.sock")
+}
+
+start_plugin() {
+	"$bin/pcidevfs-plugin" --tree "$T" --kubelet "$K" --dev "$S/dev" --cdi "$G/node/run/cdi" 2>>"$D/plugin.err" &
+	plugin_pid=$!
+}
+
+allocatable() { # allocatable RESOURCE ID: kubelet counts it
+	"${resources[@]}" allocatable | jq -e --arg r "$1" --arg i "$2" \
+		'.devices[]? | select(.resourceName == $r) | .deviceIds[] | select(. == $i)' >/dev/null
+}
+
+not_allocatable() {
+	! allocatable "$@"
+}
+
+# A static pod that asks for one of RESOURCE and shows what it got.
+start_pod() { # start_pod NAME RESOURCE
+	cat >"$G/node/manifests/.$1" <<-END
+		apiVersion: v1
+		kind: Pod
+		metadata: {name: $1, namespace: default}
+		spec:
+		  restartPolicy: Never
+		  terminationGracePeriodSeconds: 1
+		  containers:
+		  - name: compute
+		    image: pcidevfs.test/busybox:1
+		    command: [sh, -c, "env; find /dev/vfio -type c; echo shown; trap exit TERM; sleep 1000 & wait"]
+		    resources: {limits: {"$2": 1}}
+	END
+	mv "$G/node/manifests/.$1" "$G/node/manifests/$1.yaml"
+}
+
+end_pod() { # end_pod NAME
+	rm -f "$G/node/manifests/$1.yaml"
+}
+
+pod_said() { # pod_said NAME TEXT: a line of its output
+	cut -d' ' -f4- "$G"/node/var/log/pods/default_"$1"-*/compute/*.log | grep -qxF -e "$2"
+}
+
+end_node() {
+	[ -z "$plugin_pid" ] || { kill "$plugin_pid" && wait "$plugin_pid" || fail "the plugin ended with status $?"; }
+	plugin_pid=
+	umount "$G/host" 2>/dev/null
+	tests/k8s/ground/down "$G"
+}
