@@ -155,7 +155,7 @@ DEFINE_TEST(views_have_devices_of_any_bus)
 	const struct view *claims = view_by_dir(attr_by_name(OBJ_ROOT, 0, "claims")->id);
 	struct out o = { 0 };
 	uint32_t label, slot;
-	struct node n;
+	struct node n = { 0 };
 	struct key usb;
 
 	put(t, "mdev/" UUID, "alice");
