@@ -10,20 +10,14 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
-static struct model *model_of(const struct txn *t)
-{
-	return t->engine->conf.model;
-}
-
-static unsigned int deadline(const struct engine *e, const struct verb *verb)
+unsigned int act_deadline(const struct engine *e, const struct verb *verb)
 {
 	double ms = verb->deadline_ms * e->conf.deadline_factor;
 
 	return ms < 1 ? 1 : ms > 86400000 ? 86400000 : (unsigned int)ms;
 }
 
-/* Looks at every device that is wished something, as far as it is there. planning: also at what forbids it. */
-static int observe(struct txn *t, bool planning, struct err *err)
+int act_observe(struct txn *t, bool planning, struct err *err)
 {
 	const struct world *w = &t->engine->conf.world;
 	_free_ struct key *devs = calloc(t->log->n_wishes, sizeof(*devs));
@@ -132,8 +126,7 @@ static void mark_busy(struct txn *t)
 	}
 }
 
-/* The device is there, and not another one that came in its place while we were at work. */
-static bool still_there(struct txn *t, const struct key *dev)
+bool act_still_there(struct txn *t, const struct key *dev)
 {
 	const struct device *d;
 	bool there;
@@ -240,110 +233,18 @@ static int run_steps(struct txn *t, uint32_t from, struct err *err)
 		struct step *s = &t->log->steps[i];
 		int r;
 
-		if (!still_there(t, &s->dev))
+		if (!act_still_there(t, &s->dev))
 			return fail(err, ENODEV, "%s went away before its %s", s->dev.name, s->verb->name);
 		r = act_recheck(t, s, err);
 		if (r)
 			return r;
 		s->begun = true;
-		r = s->verb->run(e->conf.world.backend, s, deadline(e, s->verb), err);
+		r = s->verb->run(e->conf.world.backend, s, act_deadline(e, s->verb), err);
 		if (r)
 			return r;
 		s->done = true;
 	}
 	return 0;
-}
-
-/* What an undo has brought back has a new birth, and steps to be taken back that were the old one's. */
-static void renew_births(struct txn *t)
-{
-	struct err ignored;
-
-	observe(t, false, &ignored);
-	model_lock(model_of(t));
-	for (size_t i = 0; i < t->n_devices; i++) {
-		const struct device *d = model_find(model_of(t), &t->devices[i]);
-
-		t->births[i] = d ? d->birth : 0;
-	}
-	model_unlock(model_of(t));
-}
-
-static struct step *late_step(struct txn *t)
-{
-	for (uint32_t i = 0; i < atomic_load(&t->log->n_steps); i++)
-		if (t->log->steps[i].late)
-			return &t->log->steps[i];
-	return NULL;
-}
-
-/* NULL: they no longer are. */
-static void mark_stuck(struct txn *t, const char *why)
-{
-	struct model *m = model_of(t);
-
-	model_lock(m);
-	for (size_t i = 0; i < t->n_devices; i++) {
-		struct device *d = model_edit(m, &t->devices[i], false);
-
-		if (d && why)
-			snprintf(d->stuck, sizeof(d->stuck), "%.200s; it is undone once that ends", why);
-		else if (d)
-			d->stuck[0] = '\0';
-	}
-	model_publish(m);
-	model_unlock(m);
-}
-
-/* Takes the done steps back, the last one first. On failure stuck tells what stays; one that misses its deadline
- * holds the others up, and the undo begins with it again once that has ended. */
-static int undo_steps(struct txn *t, struct err *stuck)
-{
-	struct engine *e = t->engine;
-	int r = 0;
-
-	for (uint32_t i = atomic_load(&t->log->n_steps); i-- > 0 && !late_step(t);) {
-		struct step *s = &t->log->steps[i];
-		struct err why = { 0 };
-		int u = 0;
-
-		if (!s->done)
-			continue;
-		if (s->verb->undo && still_there(t, &s->dev))
-			u = s->verb->undo(e->conf.world.backend, s, deadline(e, s->verb), &why);
-		if (u == -ENODEV)
-			u = 0; /* it left, and took along what was done to it */
-		s->done = u; /* what could not be undone stays done */
-		if (!u && s->verb->remakes)
-			renew_births(t);
-		if (u && !r)
-			r = fail(stuck, -u, "%s %s could not be taken back: %.300s", s->verb->name, s->dev.name,
-				 why.text);
-	}
-	return r;
-}
-
-static bool left_done(const struct txn *t, const struct key *dev)
-{
-	for (uint32_t i = 0; i < atomic_load(&t->log->n_steps); i++)
-		if (t->log->steps[i].done && key_eq(&t->log->steps[i].dev, dev))
-			return true;
-	return false;
-}
-
-/* With the model locked. stuck: the sentence for devices with steps that stay, "" when none is stuck any
- * more, NULL when that is as before. */
-static void leave_devices(struct txn *t, const char *stuck)
-{
-	for (size_t i = 0; i < t->n_devices && t->marked; i++) {
-		struct device *d = model_edit(model_of(t), &t->devices[i], false);
-
-		if (!d)
-			continue;
-		d->busy[0] = '\0';
-		if (stuck && (!stuck[0] || left_done(t, &t->devices[i])))
-			STR_COPY(d->stuck, stuck);
-	}
 }
 
 /* What the kernel holds now is what was asked; notes it, and keeps it. */
@@ -363,7 +264,7 @@ static int settle(struct txn *t, struct err *err)
 	if (r)
 		return r;
 	model_lock(m);
-	leave_devices(t, "");
+	act_leave_devices(t, "");
 	for (size_t i = 0; i < t->n_saved; i++) { /* also what needed no step: it holds, so it is not stuck */
 		struct device *d = model_edit(m, &t->saved[i].dev, false);
 
@@ -381,7 +282,7 @@ static int run_stages(struct txn *t, struct err *err)
 
 	for (int stage = 0; left; stage++) {
 		uint32_t from = atomic_load(&t->log->n_steps);
-		int r = observe(t, true, err);
+		int r = act_observe(t, true, err);
 
 		if (!r && stage == STAGES)
 			r = fail(err, EIO, "%s of %s does not come to an end", t->log->wishes[0].file,
@@ -393,48 +294,11 @@ static int run_stages(struct txn *t, struct err *err)
 		if (r)
 			return r;
 		if (!left && atomic_load(&t->log->n_steps) > from)
-			r = observe(t, false, err);
+			r = act_observe(t, false, err);
 		if (r)
 			return r;
 	}
 	return settle(t, err);
-}
-
-/* Puts back what was asked before, unless something stays half way: that needs it. */
-static void end_undone(struct txn *t, const char *stuck)
-{
-	struct model *m = model_of(t);
-	struct err gone;
-
-	if (t->marked)
-		observe(t, false, &gone); /* a device that is gone meanwhile is no longer ours to mark */
-	model_lock(m);
-	for (size_t i = 0; i < t->n_saved && !(stuck && stuck[0]); i++) {
-		struct device *d = model_edit(m, &t->saved[i].dev, false);
-
-		if (d)
-			d->want = t->saved[i].want;
-	}
-	leave_devices(t, stuck);
-	model_publish(m);
-	model_unlock(m);
-}
-
-/* Returns a step whose undo is late. */
-static struct step *take_back(struct txn *t, struct err *err)
-{
-	struct err stuck = { 0 }, why = *err;
-	struct step *late;
-
-	txn_close(t);
-	if (undo_steps(t, &stuck))
-		fail(err, why.code, "%.160s; and %.300s", why.text, stuck.text);
-	late = late_step(t);
-	if (late)
-		mark_stuck(t, stuck.text);
-	else
-		end_undone(t, stuck.code ? stuck.text : NULL);
-	return late;
 }
 
 /* A former process may have sent a helper that is still at work: nothing is done beside it. */
@@ -445,7 +309,7 @@ static struct step *await_former(struct txn *t, struct err *err)
 	for (uint32_t i = 0; i < atomic_load(&t->log->n_steps) && e->conf.world.await; i++) {
 		struct step *s = &t->log->steps[i];
 
-		if (e->conf.world.await(e->conf.world.backend, s, deadline(e, s->verb)) != -ETIMEDOUT)
+		if (e->conf.world.await(e->conf.world.backend, s, act_deadline(e, s->verb)) != -ETIMEDOUT)
 			continue;
 		fail(err, ETIMEDOUT, "%s of %s did not end in time", s->verb->name, s->dev.name);
 		return s;
@@ -483,14 +347,14 @@ struct step *act_run(struct txn *t, struct err *err)
 		atomic_store(&t->log->state, LOG_UNDOES);
 	}
 	if (!late)
-		late = late_step(t);
+		late = act_late_step(t);
 	if (late) {
-		mark_stuck(t, err->text);
+		act_mark_stuck(t, err->text);
 		return late;
 	}
 	if (t->was_late)
-		mark_stuck(t, NULL);
-	return take_back(t, err);
+		act_mark_stuck(t, NULL);
+	return act_take_back(t, err);
 }
 
 /* A step that missed its deadline goes on in the kernel. Once it has ended, whichever way, the act is
@@ -508,7 +372,7 @@ void act_finish_late(struct txn *t, struct step *late, struct err *verdict)
 		     undo ? "the late undo of %s %s has ended, and the rest was undone"
 			  : "the late %s of %s has ended and was undone",
 		     late->verb->name, late->dev.name);
-		mark_stuck(t, NULL);
-		late = take_back(t, verdict);
+		act_mark_stuck(t, NULL);
+		late = act_take_back(t, verdict);
 	}
 }

@@ -108,6 +108,27 @@ struct step *act_run(struct txn *t, struct err *err);
 /* Waits for the late step, and for those that are late while the act is taken back; frees its devices. */
 void act_finish_late(struct txn *t, struct step *late, struct err *verdict);
 
+static inline struct model *model_of(const struct txn *t)
+{
+	return t->engine->conf.model;
+}
+
+unsigned int act_deadline(const struct engine *e, const struct verb *verb);
+/* Looks at every device that is wished something, as far as it is there. planning: also at what forbids it. */
+int act_observe(struct txn *t, bool planning, struct err *err);
+/* The device is there, and not another one that came in its place while we were at work? */
+bool act_still_there(struct txn *t, const struct key *dev);
+
+/* undo.c: takes the done steps back, as far as that goes; err is the verdict, and tells what stays. Returns a
+ * step whose undo is late. */
+struct step *act_take_back(struct txn *t, struct err *err);
+struct step *act_late_step(struct txn *t);
+/* why NULL: they no longer are. */
+void act_mark_stuck(struct txn *t, const char *why);
+/* With the model locked. stuck: the sentence for devices with steps that stay, "" when none is stuck any
+ * more, NULL when that is as before. */
+void act_leave_devices(struct txn *t, const char *stuck);
+
 /* met.c, both with the model locked. What was to be taken from a device that this act has removed since, is
  * taken. What is an act and no state (method.once) was done. */
 bool met_by_absence(struct txn *t, const struct wish *wish);

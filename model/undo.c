@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* How the steps of a transaction are taken back, and what its devices read afterwards. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "act.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/util.h"
+
+/* What an undo has brought back has a new birth, and steps to be taken back that were the old one's. */
+static void renew_births(struct txn *t)
+{
+	struct err ignored;
+
+	act_observe(t, false, &ignored);
+	model_lock(model_of(t));
+	for (size_t i = 0; i < t->n_devices; i++) {
+		const struct device *d = model_find(model_of(t), &t->devices[i]);
+
+		t->births[i] = d ? d->birth : 0;
+	}
+	model_unlock(model_of(t));
+}
+
+struct step *act_late_step(struct txn *t)
+{
+	for (uint32_t i = 0; i < atomic_load(&t->log->n_steps); i++)
+		if (t->log->steps[i].late)
+			return &t->log->steps[i];
+	return NULL;
+}
+
+void act_mark_stuck(struct txn *t, const char *why)
+{
+	struct model *m = model_of(t);
+
+	model_lock(m);
+	for (size_t i = 0; i < t->n_devices; i++) {
+		struct device *d = model_edit(m, &t->devices[i], false);
+
+		if (d && why)
+			snprintf(d->stuck, sizeof(d->stuck), "%.200s; it is undone once that ends", why);
+		else if (d)
+			d->stuck[0] = '\0';
+	}
+	model_publish(m);
+	model_unlock(m);
+}
+
+/* Takes the done steps back, the last one first. On failure stuck tells what stays; one that misses its deadline
+ * holds the others up, and the undo begins with it again once that has ended. */
+static int undo_steps(struct txn *t, struct err *stuck)
+{
+	struct engine *e = t->engine;
+	int r = 0;
+
+	for (uint32_t i = atomic_load(&t->log->n_steps); i-- > 0 && !act_late_step(t);) {
+		struct step *s = &t->log->steps[i];
+		struct err why = { 0 };
+		int u = 0;
+
+		if (!s->done)
+			continue;
+		if (s->verb->undo && act_still_there(t, &s->dev))
+			u = s->verb->undo(e->conf.world.backend, s, act_deadline(e, s->verb), &why);
+		if (u == -ENODEV)
+			u = 0; /* it left, and took along what was done to it */
+		s->done = u; /* what could not be undone stays done */
+		if (!u && s->verb->remakes)
+			renew_births(t);
+		if (u && !r)
+			r = fail(stuck, -u, "%s %s could not be taken back: %.300s", s->verb->name, s->dev.name,
+				 why.text);
+	}
+	return r;
+}
+
+static bool left_done(const struct txn *t, const struct key *dev)
+{
+	for (uint32_t i = 0; i < atomic_load(&t->log->n_steps); i++)
+		if (t->log->steps[i].done && key_eq(&t->log->steps[i].dev, dev))
+			return true;
+	return false;
+}
+
+void act_leave_devices(struct txn *t, const char *stuck)
+{
+	for (size_t i = 0; i < t->n_devices && t->marked; i++) {
+		struct device *d = model_edit(model_of(t), &t->devices[i], false);
+
+		if (!d)
+			continue;
+		d->busy[0] = '\0';
+		if (stuck && (!stuck[0] || left_done(t, &t->devices[i])))
+			STR_COPY(d->stuck, stuck);
+	}
+}
+
+/* Puts back what was asked before, unless something stays half way: that needs it. */
+static void end_undone(struct txn *t, const char *stuck)
+{
+	struct model *m = model_of(t);
+	struct err gone;
+
+	if (t->marked)
+		act_observe(t, false, &gone); /* a device that is gone meanwhile is no longer ours to mark */
+	model_lock(m);
+	for (size_t i = 0; i < t->n_saved && !(stuck && stuck[0]); i++) {
+		struct device *d = model_edit(m, &t->saved[i].dev, false);
+
+		if (d)
+			d->want = t->saved[i].want;
+	}
+	act_leave_devices(t, stuck);
+	model_publish(m);
+	model_unlock(m);
+}
+
+struct step *act_take_back(struct txn *t, struct err *err)
+{
+	struct err stuck = { 0 }, why = *err;
+	struct step *late;
+
+	txn_close(t);
+	if (undo_steps(t, &stuck))
+		fail(err, why.code, "%.160s; and %.300s", why.text, stuck.text);
+	late = act_late_step(t);
+	if (late)
+		act_mark_stuck(t, stuck.text);
+	else
+		end_undone(t, stuck.code ? stuck.text : NULL);
+	return late;
+}
