@@ -44,16 +44,18 @@ src_pcidevfs-sim := $(sim_main)
 proto := $(patsubst plugin/%.proto,$(B)/gen/%.pb-c.c,$(wildcard plugin/*.proto))
 plugin := $(filter-out plugin/main.c,$(wildcard plugin/*.c client/*.c))
 src_pcidevfs-plugin := $(plugin) $(wildcard plugin/main.c)
-src_unit := $(wildcard tests/unit/*.c) $(core) $(tree)
+# What decides, without sockets, threads and clocks.
+plugin_pure := $(patsubst %,plugin/%.c,answer cdi checkpoint devices preferred say) client/record.c
+src_unit := $(wildcard tests/unit/*.c) $(core) $(tree) $(plugin_pure)
 libs_pcidevfsd := $(lib_fuse)
 libs_pcidevfs-sim := $(lib_fuse) -lz
 # pkg-config names a hundred libraries for gRPC; these two ask for the others.
 libs_pcidevfs-plugin := -lgrpc_unsecure -lgpr -lprotobuf-c -ljson-c
-libs_unit := $(lib_fuse) -lz
+libs_unit := $(lib_fuse) -lprotobuf-c -ljson-c -lz
 # Archives: of these a program gets what it calls.
 ar_pcidevfs-sim := $(B)/libsim.a $(B)/libmodel.a
 ar_pcidevfs-plugin := $(B)/libproto.a $(B)/libmodel.a
-ar_unit := $(B)/libsim.a
+ar_unit := $(B)/libsim.a $(B)/libproto.a
 src_libsim.a := $(sim)
 src_libmodel.a := $(wildcard model/*.c)
 
@@ -99,7 +101,8 @@ $(proto:.c=.o): %.o: %.c
 $(B)/libproto.a: $(proto:.c=.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(patsubst %.c,$(B)/obj/%.o,$(wildcard plugin/*.c)): | $(proto)
+$(patsubst %.c,$(B)/obj/%.o,$(wildcard plugin/*.c tests/unit/test_plugin.c)): | $(proto)
+$(patsubst %.c,$(B)/fuzz/obj/%.o,$(plugin_pure)): | $(proto)
 
 # The simulation embeds its default machine (.incbin).
 $(patsubst %.c,$(B)/obj/%.o,$(sim)): $(wildcard tests/machines/small-server.umockdev)
@@ -162,7 +165,7 @@ test-tsan:
 
 # Each target links the pieces of the daemon and of the simulation that it calls; main stays out.
 # The simulation before the tree: some names are in both, and the archive is searched in this order.
-fuzz_src := $(core) $(sim) $(tree)
+fuzz_src := $(core) $(sim) $(tree) $(plugin_pure)
 fuzz_flags := -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
 $(B)/fuzz/libpieces.a: $(fuzz_src:%.c=$(B)/fuzz/obj/%.o)
 	$(Q)rm -f $@ && ar rcs $@ $^
@@ -172,8 +175,8 @@ $(B)/fuzz/obj/%.o: %.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(all_cflags) -O1 -U_FORTIFY_SOURCE -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c -o $@ $<
 
-$(B)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(B)/fuzz/libpieces.a
-	$(Q)$(CLANG) $(all_cflags) -O1 -U_FORTIFY_SOURCE $(fuzz_flags) -o $@ $^ $(lib_fuse) -lz
+$(B)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(B)/fuzz/libpieces.a $(B)/libproto.a
+	$(Q)$(CLANG) $(all_cflags) -O1 -U_FORTIFY_SOURCE $(fuzz_flags) -o $@ $^ $(lib_fuse) -lprotobuf-c -ljson-c -lz
 
 fuzz: $(fuzzers:%=$(B)/fuzz/%)
 	$(Q)B=$(B) FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(fuzzers)

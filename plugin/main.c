@@ -4,11 +4,11 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 
 #include "cdi.h"
 #include "kubelet.h"
@@ -25,17 +25,6 @@ struct main {
 	struct plugin p;
 	struct source signals, rpc, tree;
 };
-
-void say(const char *fmt, ...)
-{
-	char text[1024];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	fprintf(stderr, "pcidevfs-plugin: %s\n", text);
-}
 
 static const char usage[] =
 	"usage: pcidevfs-plugin [option]...\n"
@@ -117,6 +106,14 @@ static void on_tree(struct source *s)
 	resources_refresh(m->p.resources);
 }
 
+/* Before kubelet's first start there is neither: made as it makes them, the sockets wait for it. */
+static int make_dirs(const char *kubelet, const char *plugins, struct err *err)
+{
+	if ((mkdir(kubelet, 0750) && errno != EEXIST) || (mkdir(plugins, 0750) && errno != EEXIST))
+		return fail(err, errno, "%s: %s", kubelet, strerror(errno));
+	return 0;
+}
+
 /* Two of us would take each other's place with kubelet without end. */
 static int lock_dir(const char *dir, struct err *err)
 {
@@ -152,7 +149,7 @@ static int start(struct main *m, const struct options *o, struct err *err)
 	p->o = o;
 	if ((size_t)snprintf(dir, sizeof(dir), "%s/device-plugins", o->kubelet) >= sizeof(dir) - 64)
 		return fail(err, ENAMETOOLONG, "--kubelet: too long a path");
-	r = open_signals(&m->signals, err) ? : lock_dir(o->kubelet, err) ? : loop_open(&p->loop, err);
+	r = open_signals(&m->signals, err) ? : make_dirs(o->kubelet, dir, err) ? : lock_dir(o->kubelet, err) ? : loop_open(&p->loop, err);
 	r = r ? : rpc_new(&p->rpc, err) ? : cdi_new(p, o->cdi, &p->cdi, err);
 	r = r ? : resources_new(p, dir, &p->resources, err) ? : kubelet_new(p, dir, &p->kubelet, err);
 	r = r ? : pods_new(p, o->kubelet, &p->pods, err) ? : tree_new(o->tree, &p->tree, err);
