@@ -102,7 +102,10 @@ class Kubelet(grpc.GenericRpcHandler):
         """As kubelet does: every socket is removed, then its own is made."""
         self.reset()
         for name in os.listdir(self.plugins):
-            os.unlink(os.path.join(self.plugins, name))
+            try:
+                os.unlink(os.path.join(self.plugins, name))
+            except FileNotFoundError:  # its owner was quicker
+                pass
         self.servers = []
         for path in (os.path.join(self.pods_dir, "kubelet.sock"), os.path.join(self.plugins, "kubelet.sock")):
             if os.path.exists(path):
