@@ -119,10 +119,25 @@ static void match_resource(struct search *search, const char *text, pid_t pid)
 		add_hold(search, address, pid);
 }
 
-/* What is gone by now holds nothing; what is kept from us is told. */
-static bool is_refused(int error)
+/* True: it is kept from us, which is told. What is gone by now holds nothing, and what is no process, no link,
+ * or has a longer name than any node (whoever likes can open such a file) neither. Anything else, as running
+ * out of descriptors, says nothing about who holds what. */
+static bool is_refused(struct search *search, int error)
 {
-	return error == EACCES || error == EPERM;
+	switch (error) {
+	case EACCES:
+	case EPERM:
+		return true;
+	case ENOENT:
+	case ESRCH:
+	case ENOTDIR:
+	case EINVAL:
+	case ENAMETOOLONG:
+		return false;
+	default:
+		search->error = -error;
+		return false;
+	}
 }
 
 /* Since 6.2 the size of the directory, before that 0. Kernel threads, half of all processes, have none
@@ -148,8 +163,8 @@ static void visit_process(struct search *search, const char *name)
 		return;
 	dir = sysfs_dir(search->s, ROOT_PROC, "%s/fd", name);
 	if (!dir)
-		refused = is_refused(errno);
-	while (dir && (e = readdir(dir))) {
+		refused = is_refused(search, errno);
+	while (dir && (errno = 0, e = readdir(dir))) {
 		char text[PATH_MAX];
 		const char *node;
 		ssize_t n;
@@ -158,7 +173,7 @@ static void visit_process(struct search *search, const char *name)
 			continue;
 		n = readlinkat(dirfd(dir), e->d_name, text, sizeof(text) - 1);
 		if (n < 0) {
-			refused |= is_refused(errno);
+			refused |= is_refused(search, errno);
 			continue;
 		}
 		text[n] = '\0';
@@ -168,6 +183,8 @@ static void visit_process(struct search *search, const char *name)
 		else
 			match_resource(search, text, (pid_t)pid);
 	}
+	if (dir && errno)
+		refused |= is_refused(search, errno);
 	search->unseen += refused;
 }
 
@@ -195,6 +212,8 @@ static void open_group(struct openers *o, const char *group)
 	struct pci_addr addr;
 	struct dirent *e;
 
+	if (!dir)
+		is_refused(o->search, errno);
 	while (dir && (e = readdir(dir)))
 		if (pci_addr_parse(e->d_name, &addr))
 			held_by_all(o, e->d_name);
@@ -346,9 +365,9 @@ static int visit_processes(struct search *search)
 	if (!dir)
 		return -errno;
 	search->counted = !fstatat(search->s->fd[ROOT_PROC], "self/fd", &st, 0) && st.st_size;
-	while (!search->error && (e = readdir(dir)))
+	for (errno = 0; !search->error && (e = readdir(dir)); errno = 0)
 		visit_process(search, e->d_name);
-	return 0;
+	return search->error ?: -errno;
 }
 
 int holders_scan(const struct sysfs *s, const char *only, struct out *ret)

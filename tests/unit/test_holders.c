@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -237,4 +238,30 @@ DEFINE_TEST(holders_unreadable_process_is_told)
 	out_free(&o);
 	CHECK_EQ(geteuid() == getuid() ? 0 : seteuid(getuid()), 0);
 	CHECK_EQ(chmod(path, 0755), 0);
+}
+
+DEFINE_TEST(holders_are_unknown_without_descriptors)
+{
+	struct out o = { 0 };
+	struct rlimit limit;
+	struct sysfs s;
+	int next;
+
+	put_machine();
+	put_process(7, "a\n", "/dev/vfio/12");
+	host_open(&s);
+	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	next = dup(s.fd[ROOT_PROC]);
+	close(next);
+	/* None for proc; that one, and none for a process. */
+	for (int more = 0; more < 2; more++) {
+		limit.rlim_cur = (rlim_t)(next + more);
+		CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+		CHECK_EQ(holders_scan(&s, NULL, &o), -EMFILE);
+		CHECK_EQ(o.len, 0);
+	}
+	limit.rlim_cur = limit.rlim_max;
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	EXPECT(A, A " pid=7 comm=\"a\"\n");
+	sysfs_close(&s);
 }
