@@ -108,6 +108,11 @@ static void look(struct backend *b, struct batch *batch)
 		if (s->looked)
 			continue;
 		s->looked = true;
+		/* Acts name devices of any bus; that PCI does not have them says nothing. */
+		if (s->key.bus != BUS_PCI) {
+			s->unknown = true;
+			continue;
+		}
 		if (view_hangs(&b->views, &s->key, batch->patience_ms)) {
 			s->unknown = batch->hung = true;
 			continue;

@@ -174,6 +174,32 @@ DEFINE_TEST(scan_removes_what_is_gone)
 	fake_close(&w);
 }
 
+/* An act may name a device of any bus; that PCI has none of that name says nothing. */
+DEFINE_TEST(scan_leaves_other_buses_alone)
+{
+	static const char *const ids[] = { "mdev/8f0b2c1e-4d11-4c1c-9b7f-0a1b2c3d4e5f", "usb/2-1.3" };
+	struct world_fake w;
+	struct err err = { 0 };
+	struct key keys[2];
+
+	fake_machine();
+	w = fake_open();
+	for (int i = 0; i < 2; i++) {
+		CHECK(key_parse(ids[i], &keys[i]));
+		model_lock(w.model);
+		CHECK(model_edit(w.model, &keys[i], true));
+		model_publish(w.model);
+		model_unlock(w.model);
+	}
+	CHECK_EQ(backend_observe(w.backend, keys, 2, true, &err), 0);
+	for (int i = 0; i < 2; i++) {
+		model_lock(w.model);
+		CHECK(model_find(w.model, &keys[i]));
+		model_unlock(w.model);
+	}
+	fake_close(&w);
+}
+
 /* A daemon that runs out of descriptors has not seen a device go away. */
 DEFINE_TEST(scan_keeps_what_it_cannot_look_at)
 {
