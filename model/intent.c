@@ -434,8 +434,6 @@ int intents_open(const char *dir, struct model *m, struct intents **ret, struct 
 	pthread_condattr_destroy(&attr);
 	pthread_mutex_lock(&in->save);
 	intents_ready(in, NULL); /* what is wrong is told by health and to who asks for something */
-	for (size_t i = 0; i < in->rs.n; i++)
-		in->n_owned += in->rs.v[i]->n_owners > 0;
 	pthread_mutex_unlock(&in->save);
 	model_observe(m, &observer);
 	*ret = in;

@@ -99,23 +99,32 @@ static int load(struct intents *in, struct err *err)
 			     : set_aside(in, why.text, err);
 }
 
+/* Into another one, so that nobody who takes lock waits for a directory that does not answer. */
 int intents_ready(struct intents *in, struct err *err)
 {
+	struct intents got = { .dir = in->dir, .dirfd = -1 };
 	struct err why = { 0 };
-	int rc = 0;
+	int rc;
 
 	if (in->dirfd >= 0 && !in->broken.code)
 		return 0;
-	pthread_mutex_lock(&in->lock);
-	if (in->dirfd < 0)
-		rc = open_dir(in, &why);
+	rc = open_dir(&got, &why);
 	if (!rc)
-		rc = load(in, &why);
-	if (rc && in->dirfd >= 0) {
-		close(in->dirfd);
-		in->dirfd = -1;
-	}
+		rc = load(&got, &why);
+	if (rc)
+		closep(&got.dirfd);
+	for (size_t i = 0; i < got.rs.n; i++)
+		got.n_owned += got.rs.v[i]->n_owners > 0;
+	pthread_mutex_lock(&in->lock);
 	in->broken = why;
+	if (!rc) {
+		in->dirfd = got.dirfd;
+		in->is_volatile = got.is_volatile;
+		in->on_disk = got.on_disk;
+		in->rs = got.rs;
+		in->n_owned = got.n_owned;
+		STR_COPY(in->damaged, got.damaged);
+	}
 	pthread_mutex_unlock(&in->lock);
 	if (rc && err)
 		*err = why;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What is stored comes back, once and to the right device. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -328,6 +331,52 @@ DEFINE_TEST(restore_touches_no_card_that_came_meanwhile)
 	CHECK_STR(wish_state_of(NIC).facts.driver, "ixgbe");
 	CHECK_STR(wish_state_of(NIC).want.claim, "");
 	wish_expect_line("claim=alice", "state=stranger");
+	wish_end();
+}
+
+static void *ask_owner(void *arg)
+{
+	struct owner_wish alice = { 1000, 1001, 0664 };
+	struct key k = wish_key(NIC);
+
+	*(int *)arg = intents_set_owner(t.in, &k, "claim", &alice, NULL);
+	return NULL;
+}
+
+/* Who only looks up a mode must not wait while somebody waits for the state directory. */
+DEFINE_TEST(owners_are_told_while_the_directory_is_waited_for)
+{
+	uint64_t quickest = UINT64_MAX;
+	struct key k = wish_key(NIC);
+	struct owner_wish got;
+	char dir[256];
+	int fd;
+
+	snprintf(dir, sizeof(dir), "%s/state", test_dir());
+	CHECK_EQ(mkdir(dir, 0700), 0);
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CHECK(fd >= 0 && !flock(fd, LOCK_EX)); /* waited for, half a second each time */
+	wish_begin(false);
+	wish_plug(&nic);
+	for (int i = 0; i < 3; i++) { /* a loaded machine may be slow once */
+		pthread_t asker;
+		uint64_t start;
+		int rc = 0;
+
+		CHECK_EQ(pthread_create(&asker, NULL, ask_owner, &rc), 0);
+		usleep(100000);
+		start = now_ms();
+		CHECK(!intents_owner(t.in, &k, "claim", &got));
+		start = now_ms() - start;
+		quickest = start < quickest ? start : quickest;
+		pthread_join(asker, NULL);
+		CHECK_EQ(rc, -EBUSY);
+	}
+	if (quickest >= 200)
+		FAIL("a look at an owner waited %u ms", (unsigned int)quickest);
+	close(fd);
+	CHECK_EQ(intents_set_owner(t.in, &k, "claim", &(struct owner_wish){ 7, 8, 0600 }, NULL), 0);
+	CHECK(intents_owner(t.in, &k, "claim", &got) && got.uid == 7);
 	wish_end();
 }
 
