@@ -151,6 +151,23 @@ long ring_read(struct ring *r, uint64_t at, char *buf, size_t size, uint64_t *re
 	return n;
 }
 
+/* What stands in quotes was chosen by whoever wrote it, and may look like a field. */
+static bool has_field(const char *line, size_t len, const char *where)
+{
+	size_t n = strlen(where);
+	bool quoted = false;
+
+	for (size_t i = 0; i + n <= len; i++) {
+		if (!quoted && !memcmp(line + i, where, n))
+			return true;
+		if (line[i] == '"')
+			quoted = !quoted;
+		else if (line[i] == '\\' && quoted)
+			i++;
+	}
+	return false;
+}
+
 static void print_matching(const char *text, size_t len, const char *where, struct out *o)
 {
 	const char *end = text + len;
@@ -159,7 +176,7 @@ static void print_matching(const char *text, size_t len, const char *where, stru
 		const char *nl = memchr(text, '\n', (size_t)(end - text));
 		const char *next = nl ? nl + 1 : end;
 
-		if (memmem(text, (size_t)(next - text), where, strlen(where)))
+		if (has_field(text, (size_t)(next - text), where))
 			out_put(o, text, (size_t)(next - text));
 		text = next;
 	}

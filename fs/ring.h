@@ -30,7 +30,7 @@ uint64_t ring_head(struct ring *r);
  * *ret_tail is where the lines that are left begin and *ret_seq the last one that is lost. */
 long ring_read(struct ring *r, uint64_t at, char *buf, size_t size, uint64_t *ret_tail,
 	       uint64_t *ret_seq);
-/* Everything that is left; where is not NULL: only lines with this text. */
+/* Everything that is left; where is not NULL: only lines with this text outside of quotes. */
 void ring_print(struct ring *r, const char *where, struct out *o);
 
 #endif

@@ -40,6 +40,23 @@ DEFINE_TEST(ring_numbers_lines)
 	ring_close(r);
 }
 
+DEFINE_TEST(ring_takes_no_value_for_a_field)
+{
+	static const char line[] = "id=a value=\"x \\\" id=b y\" comm=\"\\\\\" text=\" id=c \" last=1";
+	struct ring *r = open_ring();
+	struct out o = { 0 };
+
+	ring_put(r, line, strlen(line));
+	ring_print(r, " id=b ", &o);
+	ring_print(r, " id=c ", &o);
+	CHECK_STR(out_text(&o), "");
+	ring_print(r, " id=a ", &o);
+	ring_print(r, " last=1\n", &o);
+	CHECK_EQ(o.len, 2 * (strlen("seq=1 \n") + strlen(line)));
+	out_free(&o);
+	ring_close(r);
+}
+
 DEFINE_TEST(ring_survives_its_process)
 {
 	struct ring *r = open_ring();
