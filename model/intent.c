@@ -302,6 +302,9 @@ static int put_owner(struct record *r, const char *file, const struct owner_wish
 {
 	struct owner *o = find_owner(r, file), *v;
 
+	if (!o && r->n_owners >= OWNERS_MAX)
+		return fail(err, ENOSPC, "%s: %d files of %s have an owner of their own, and no more are kept", file,
+			    OWNERS_MAX, r->at);
 	if (!o) {
 		v = reallocarray(r->owners, r->n_owners + 1, sizeof(*v));
 		if (!v)

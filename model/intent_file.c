@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
-#define OWNERS_MAX 64
-
 struct record *record_new(void)
 {
 	struct record *r = calloc(1, sizeof(*r));
@@ -290,8 +287,10 @@ static int parse_owner(struct record *r, const char *file, const char *text)
 	int end = 0;
 
 	if (sscanf(text, "%u:%u:%o%n", &uid, &gid, &mode, &end) != 3 || text[end] || mode > 07777 ||
-	    copy_word(o.file, sizeof(o.file), file) || r->n_owners == OWNERS_MAX)
+	    copy_word(o.file, sizeof(o.file), file))
 		return -EINVAL;
+	if (r->n_owners >= OWNERS_MAX) /* no reason to lose the claims of all others */
+		return 0;
 	o.is = (struct owner_wish){ uid, gid, mode };
 	v = reallocarray(r->owners, r->n_owners + 1, sizeof(*v));
 	if (!v)

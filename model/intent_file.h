@@ -19,6 +19,8 @@
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
 
+#define OWNERS_MAX 64 /* of one device; what a file has beyond is left out */
+
 struct owner {
 	char file[WISH_FILE]; /* "" the directory */
 	struct owner_wish is;

@@ -105,6 +105,27 @@ DEFINE_TEST(intent_damage_is_told)
 	out_free(&text);
 }
 
+DEFINE_TEST(intent_owners_are_bounded)
+{
+	struct out text = { 0 }, lines = { 0 };
+	struct records rs = { 0 };
+	struct err err = { 0 };
+
+	out_printf(&lines, PLACE " claim=a");
+	for (int i = 0; i < OWNERS_MAX + 6; i++)
+		out_printf(&lines, " owner.f%d=1:2:0644", i);
+	out_printf(&lines, " pending=1\n");
+	text_of(lines.data, &text);
+	CHECK_EQ(parse(text.data, text.len, &rs, &err), 0);
+	CHECK_EQ(rs.n, 1);
+	CHECK_STR(rs.v[0]->claim, "a");
+	CHECK(rs.v[0]->pending);
+	CHECK_EQ(rs.v[0]->n_owners, OWNERS_MAX);
+	records_free(&rs);
+	out_free(&lines);
+	out_free(&text);
+}
+
 /* ---- the disk */
 
 enum { FILES = 3 };

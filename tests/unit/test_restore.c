@@ -406,6 +406,31 @@ DEFINE_TEST(restore_owners_and_forget)
 	wish_end();
 }
 
+/* What is kept must be what can be read again. */
+DEFINE_TEST(restore_keeps_as_many_owners_as_it_reads)
+{
+	struct owner_wish is = { 1000, 1001, 0664 }, got;
+	struct key k = wish_key(NIC);
+	struct err err = { 0 };
+	char file[16];
+	int n = 0;
+
+	boot(&nic);
+	do
+		snprintf(file, sizeof(file), "f%d", n);
+	while (!intents_set_owner(t.in, &k, file, &is, &err) && ++n < 1000);
+	CHECK_EQ(err.code, ENOSPC);
+	CHECK_EQ(n, 64);
+	CHECK_IN(err.text, "f64: 64 files of " NIC " have an owner");
+	is.uid = 7;
+	CHECK_EQ(intents_set_owner(t.in, &k, "f63", &is, NULL), 0);
+	wish_end();
+	boot(&nic);
+	CHECK(intents_owner(t.in, &k, "f63", &got));
+	CHECK_EQ(got.uid, 7);
+	wish_end();
+}
+
 static void put_state(const char *name, const char *text)
 {
 	char path[64];
