@@ -104,7 +104,7 @@ static const struct {
 } cap_names[] = {
 	{ CAP_PCI, "PCI" },	    { CAP_CLAIM, "claimable" }, { CAP_SRIOV, "PF" },       { CAP_VF, "VF" },
 	{ CAP_GROUP, "in an IOMMU group" }, { CAP_RESET, "resettable" }, { CAP_GPU, "GPU" },
-	{ CAP_NIC, "NIC" },
+	{ CAP_NIC, "NIC" },		    { CAP_NUMVFS, "PF whose VFs are written to sriov_numvfs" },
 };
 
 void caps_print(uint32_t caps, struct out *o)

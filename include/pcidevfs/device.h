@@ -37,6 +37,7 @@ enum cap {
 
 enum kind { KIND_PCI, KIND_SRIOV_GPU, KIND_SRIOV_NIC, KIND_SRIOV, KIND_VF, KIND_VGPU, KIND_BRIDGE, KIND_MDEV, KIND_USB,
 	    KIND_COUNT };
+	CAP_END,	     /* above all of them */
 
 /* In the order of DESIGN.md 3: the first that fits is shown. */
 enum state {

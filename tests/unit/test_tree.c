@@ -115,6 +115,18 @@ DEFINE_TEST(changed_names_follow_bits_and_caps)
 	CHECK_EQ(o.len, 0);
 }
 
+DEFINE_TEST(caps_have_names)
+{
+	for (uint32_t cap = 1; cap < CAP_END; cap <<= 1) {
+		struct out o = { 0 };
+
+		caps_print(cap, &o);
+		if (!o.len)
+			FAIL("cap %#x has no name", (unsigned int)cap);
+		out_free(&o);
+	}
+}
+
 static int text_of(const char *buf, size_t size, char *text)
 {
 	return write_text("claim", buf, size, text, NULL);
