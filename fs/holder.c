@@ -29,7 +29,6 @@ enum {
 	NO_START_MS = 5000, /* until what could not be started at all is tried again */
 	NUDGE_MS = 20,
 	SPARE_MS = 20, /* behind the first answer, which it must not delay */
-	END_GRACE_MS = 35000,  /* the longest step of an act may take 30 s (unbind) */
 	LEAVE_GRACE_MS = 5000, /* what is not done then, the successor carries on */
 	BACK_ENDS = 3,	       /* of a new program that never served, then the former one returns */
 };

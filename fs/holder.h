@@ -10,6 +10,10 @@
 
 struct options;
 
+/* What acts that run get to come to their end when all shall end: more than the longest deadline of a step. What
+ * is not done then ends with us. deploy/pcidevfsd.service waits longer. */
+#define END_GRACE_MS 75000
+
 /* Starts serving, mounts, stays until told to end. Returns the exit status; what was wrong stands in
  * one sentence on stderr. */
 int holder_run(const struct options *o);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../backend/ops.h"
+#include "../../fs/holder.h"
 #include "../../fs/internal.h"
 #include "fakepci.h"
 #include "pcidevfs/device.h"
@@ -39,6 +40,17 @@ DEFINE_TEST(backends_use_no_name_twice)
 		for (const struct verb *const *other = v + 1; *other; other++)
 			CHECK(strcmp((*v)->name, (*other)->name) != 0);
 	}
+	fake_close(&w);
+}
+
+/* Who stops the daemon leaves time for any step that has just begun. */
+DEFINE_TEST(steps_end_within_the_grace)
+{
+	struct world_fake w = machine();
+
+	for (const struct verb *const *v = backend_verbs(w.backend); *v; v++)
+		if ((*v)->deadline_ms >= END_GRACE_MS)
+			FAIL("%s may take %u ms, an end waits %u", (*v)->name, (*v)->deadline_ms, END_GRACE_MS);
 	fake_close(&w);
 }
 
