@@ -5,7 +5,8 @@
  *
  * To add a file: one row in attrs_device.c (or attrs_root.c) with its show and store.
  * To add a view: one row in views.c, with its rule.
- * To add a bus, or another sort of object: one row in kinds.c.
+ * To add a bus, or another sort of object: a number in enum obj_kind and its row in kinds.c. A bus needs rows
+ * outside fs as well: docs/HACKING.md.
  */
 #ifndef FS_ATTR_H
 #define FS_ATTR_H

@@ -68,7 +68,9 @@ enum change_bit {
 	CH_ERROR = 1 << 11, /* last_error */
 	CH_PLAN = 1 << 12,
 	CH_ALLOCATED = 1 << 14,
-	CH_INTERNAL = 1 << 13, /* kept for ourselves; wakes nobody */
+	/* Kept for ourselves: wakes no poll and makes no event. The kernel asks for attributes anew, and restore
+	 * looks again. */
+	CH_INTERNAL = 1 << 13,
 };
 
 /* Observed in the kernel, by backends only. */

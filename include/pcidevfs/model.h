@@ -12,8 +12,9 @@
  * Reading:  model_lock(); look at `const struct device *`; model_unlock().
  *           No sysfs access, no wait and no callback in between.
  * Changing: model_lock(); d = model_edit(); change fields of *d (not key, birth, generation, nor
- *           what device_derive() sets); model_publish() — which derives, compares, numbers, queues
- *           the change set — model_unlock(). What did not change wakes nobody.
+ *           what device_derive() sets); model_publish() — which derives, compares, numbers and queues
+ *           each device by itself — model_unlock(). What did not change wakes nobody.
+ *           model_remove() waits for no model_publish(): the device is gone and queued at once.
  * Hearing:  observers are called by the thread that runs model_dispatch(), without the lock, in the
  *           order of generations; several changes of one device may have become one.
  */

@@ -64,7 +64,8 @@ struct keeper {
 };
 
 /* The verdict. err->code 0: all wishes hold. Called once, from an executor or, when refused at once,
- * from txn_submit's caller; the model's observers have heard all changes by then. */
+ * from txn_submit's caller; the model's observers have heard all changes by then, unless they take longer than
+ * two seconds: a writer cannot be killed while it waits. */
 typedef void txn_done(void *ctx, const struct err *err);
 
 struct engine_conf {
@@ -102,7 +103,8 @@ int engine_defer(struct engine *e, void (*job)(struct engine *e, void *ctx), voi
 const struct world *engine_world(const struct engine *e);
 struct model *engine_model(const struct engine *e);
 
-/* Plans without doing: prints the steps, or the refusal as a sentence, into o. Reads the model only. */
+/* Plans without doing: prints the steps into o; a refusal comes back with its sentence and leaves o alone. Reads
+ * the model only. */
 int txn_check(struct engine *e, const struct wish *wishes, size_t n, struct out *o, struct err *err);
 
 #endif
