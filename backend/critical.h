@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "pcidevfs/critical.h"
+#include "pcidevfs/device.h"
 #include "pcidevfs/key.h"
 
 struct sysfs;

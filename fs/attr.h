@@ -53,7 +53,7 @@ enum attr_flag {
 
 /* Beside enum change_bit: what the tree itself alters. */
 #define CH_LOG (1u << 30)
-#define CH_ANY (~0u & ~CH_LOG & ~(1u << 13)) /* all but CH_INTERNAL */
+#define CH_ANY (~0u & ~CH_LOG & ~(unsigned int)CH_INTERNAL)
 
 /* Whose file is read or written. */
 struct subject {

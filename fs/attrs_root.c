@@ -56,7 +56,7 @@ static void log_show(const struct subject *s, struct out *o)
 
 static void last_error_show(const struct subject *s, struct out *o)
 {
-	char text[ROOT_ERROR];
+	char text[LAST_ERROR];
 
 	record_root_error(s->tree, text);
 	out_printf(o, "%s\n", text[0] ? text : "ok");

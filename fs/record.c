@@ -20,7 +20,7 @@
 struct record_head {
 	struct region_head region __attribute__((aligned(64))); /* for the ring behind it */
 	_Atomic uint64_t verdicts[RECORD_CODES]; /* by errno, 0: ok */
-	char root_error[520];			 /* tree's lock */
+	char root_error[LAST_ERROR];		 /* tree's lock */
 };
 
 const struct region_head record_layout = { "record", RECORD_ABI, sizeof(struct record_head) };
@@ -106,10 +106,10 @@ static void set_root_error(struct tree *t, const char *text)
 	pthread_mutex_unlock(&t->lock);
 }
 
-void record_root_error(struct tree *t, char buf[static ROOT_ERROR])
+void record_root_error(struct tree *t, char buf[static LAST_ERROR])
 {
 	pthread_mutex_lock(&t->lock);
-	str_copy(buf, ROOT_ERROR, t->record->root_error);
+	str_copy(buf, LAST_ERROR, t->record->root_error);
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -135,7 +135,7 @@ static void wake_logs(struct tree *t, const struct key *dev)
 void record_verdict(struct tree *t, const struct key *dev, const char *file, const char *value,
 		    const struct actor *who, const struct err *err)
 {
-	char id[KEY_NAME + 8], text[ROOT_ERROR] = "";
+	char id[KEY_NAME + 8], text[LAST_ERROR] = "";
 
 	if (err->code)
 		error_text(text, sizeof(text), file, err);

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pcidevfs/device.h"
+
 struct actor;
 struct err;
 struct key;
@@ -13,7 +15,6 @@ struct region_head;
 struct tree;
 
 #define RECORD_CODES 134 /* errno values are below */
-#define ROOT_ERROR 520
 
 /* In one region, one behind the other. */
 extern const struct region_head record_layout, log_layout;
@@ -21,7 +22,7 @@ int record_open(struct tree *t, void *region, size_t size, struct err *err);
 /* A verdict: into the log, and into last_error of the device, or (dev NULL) of the root. */
 void record_verdict(struct tree *t, const struct key *dev, const char *file, const char *value,
 		    const struct actor *who, const struct err *err);
-void record_root_error(struct tree *t, char buf[static ROOT_ERROR]);
+void record_root_error(struct tree *t, char buf[static LAST_ERROR]);
 /* Verdicts so far; code 0: ok. */
 uint64_t record_count(struct tree *t, int code);
 

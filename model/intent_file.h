@@ -49,7 +49,7 @@ struct record {
 	bool vfs_wanted;
 	int32_t num_vfs;
 	bool single;
-	char resource[112];
+	char resource[RESOURCE_NAME];
 	bool pending; /* an act was running; the wishes are those from before it */
 	struct owner *owners;
 	size_t n_owners;

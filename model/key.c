@@ -106,7 +106,7 @@ bool key_make(enum bus bus, const char *name, struct key *ret)
 
 bool key_parse(const char *id, struct key *ret)
 {
-	for (enum bus bus = BUS_USB; bus > BUS_NONE; bus--) {
+	for (enum bus bus = BUS_COUNT - 1; bus > BUS_NONE; bus--) {
 		size_t n = strlen(buses[bus].prefix);
 
 		if (!strncmp(id, buses[bus].prefix, n))

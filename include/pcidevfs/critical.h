@@ -14,11 +14,10 @@
 struct out;
 struct sysfs;
 
-#define CRITICAL_TEXT 176 /* with its end, as in struct facts */
-
 /*
  * Appends a line "<pci address> <sentence>" for each function that the host needs, the weightiest
- * reason only, in ascending address order. only: addresses with blanks between them, or NULL for all.
+ * reason only, of less than CRITICAL_TEXT bytes (device.h), in ascending address order. only: addresses
+ * with blanks between them, or NULL for all.
  * On failure nothing is appended and nothing is known: the caller must then refuse claims. -ENOENT: there is no mount table; -ENOMEM; else as the kernel said.
  */
 int critical_scan(const struct sysfs *s, const char *only, struct out *ret);

@@ -22,6 +22,8 @@
 #define ALLOCATED_NAME 254
 #define CLAIM_NAME 254 /* DESIGN.md 5: at most 253 characters */
 
+#define CRITICAL_TEXT 176
+#define LAST_ERROR 520
 /* What a device can do. Follows identity, not the driver of the moment. A row's mask is made of these. */
 enum cap {
 	CAP_PCI = 1 << 0,
@@ -97,7 +99,7 @@ struct facts {
 	bool vfio_ready;	       /* and is registered */
 	char vfio_cdev[16]; /* "vfio0" below dev/vfio/devices, when the kernel has cdevs */
 	bool vfio_node;     /* dev/vfio/<group> is there */
-	char critical[176]; /* why the host needs it: "disk nvme0n1p2 is mounted on /"; "" when it does not */
+	char critical[CRITICAL_TEXT]; /* why the host needs it: "disk nvme0n1p2 is mounted on /"; "" when it does not */
 	char holders[240];  /* lines "pid=812 comm=\"nvidia-persiste\""; what does not fit is counted: "more=3" */
 };
 
@@ -140,7 +142,7 @@ struct device {
 	char busy[96];        /* the act that runs: "claim alice"; "" none */
 	char stuck[256];      /* why it could be neither done nor undone; "" none */
 	char unmet[240];      /* why what is stored for it is not applied; "" none */
-	char last_error[520]; /* "<file>: <sentence>", "" is shown as ok */
+	char last_error[LAST_ERROR]; /* "<file>: <sentence>", "" is shown as ok */
 	char plan_query[320]; /* what was written to plan */
 };
 
