@@ -88,6 +88,19 @@ uint32_t device_diff(const struct device *a, const struct device *b)
 	return bits;
 }
 
+uint64_t device_layout(void)
+{
+	uint64_t sum = sizeof(struct device);
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		uint64_t h = 0xcbf29ce484222325ull;
+
+		h = (h ^ fields[i].offset) * 0x100000001b3ull;
+		sum += (h ^ fields[i].size) * 0x100000001b3ull;
+	}
+	return sum;
+}
+
 bool device_diff_knows(size_t offset)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)

@@ -5,8 +5,10 @@
  * state, reason).
  *
  * The record is flat, so that it can lie in memory that outlives the daemon: no
- * pointers; every string is terminated and "" means none. A change of layout
- * needs a new MODEL_ABI (model.h).
+ * pointers; every string is terminated and "" means none. An upgrade knows the
+ * layout by MODEL_ABI (model.h) and the record's size: a change that keeps the
+ * size needs a new MODEL_ABI, and so does one of what a field means. A unit test
+ * asks for the former.
  */
 #ifndef PCIDEVFS_DEVICE_H
 #define PCIDEVFS_DEVICE_H
@@ -20,10 +22,10 @@
 #define RESOURCE_NAME 112
 #define WANT_VFS 1024 /* of one PF: more are not made; the field in config space has room for 65535 */
 #define ALLOCATED_NAME 254
-#define CLAIM_NAME 254 /* DESIGN.md 5: at most 253 characters */
-
 #define CRITICAL_TEXT 176
 #define LAST_ERROR 520
+#define CLAIM_NAME 254 /* DESIGN.md 5: at most 253 characters */
+
 /* What a device can do. Follows identity, not the driver of the moment. A row's mask is made of these. */
 enum cap {
 	CAP_PCI = 1 << 0,
@@ -35,11 +37,11 @@ enum cap {
 	CAP_GPU = 1 << 6,   /* display class 03 */
 	CAP_NIC = 1 << 7,   /* network class 02 */
 	CAP_NUMVFS = 1 << 8, /* a PF whose number of VFs is written to sriov_numvfs */
+	CAP_END,	     /* above all of them */
 };
 
 enum kind { KIND_PCI, KIND_SRIOV_GPU, KIND_SRIOV_NIC, KIND_SRIOV, KIND_VF, KIND_VGPU, KIND_BRIDGE, KIND_MDEV, KIND_USB,
 	    KIND_COUNT };
-	CAP_END,	     /* above all of them */
 
 /* In the order of DESIGN.md 3: the first that fits is shown. */
 enum state {

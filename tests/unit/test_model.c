@@ -387,6 +387,18 @@ DEFINE_TEST(every_field_of_a_device_has_its_change_bit)
 	CHECK(silent < sizeof(uint64_t));
 }
 
+/* A former process's records are recognized by MODEL_ABI and their size: fields that only change places need
+ * a new number, or an upgrade reads one for the other. */
+DEFINE_TEST(layout_has_its_number)
+{
+	if (sizeof(void *) != 8)
+		SKIP("the number below is that of 64 bits");
+	CHECK_EQ(MODEL_ABI, 1);
+	if (device_layout() != 0x1ed6aea158485d5full)
+		FAIL("struct device has changed: count MODEL_ABI up, and note it here with %#llx",
+		     (unsigned long long)device_layout());
+}
+
 /* KiB that the arena's file takes, whose pages come as they are touched. */
 static size_t kib_of(int fd)
 {
