@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "answer.h"
+#include "cdi.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 #include "plugin.h"
@@ -12,10 +13,13 @@
 #include "rpc.h"
 #include "tree.h"
 
+enum { PATIENCE_MS = 2000 };
+
 struct allocation {
 	struct job job;
 	struct plugin *p;
-	struct rpc_call *call;
+	struct rpc_call *call; /* NULL: was answered, the tree took too long */
+	struct source patience;
 	struct request request;
 	char resource[]; /* its server may be gone when the tree has answered */
 };
@@ -26,8 +30,19 @@ static void refuse(const char *resource, struct rpc_call *call, const struct err
 	rpc_fail(call, err->code == EINVAL ? RPC_INVALID_ARGUMENT : RPC_FAILED_PRECONDITION, err->text);
 }
 
+/* kubelet waits in the admission of a pod, without a deadline of its own. */
+static void on_patience(struct source *s)
+{
+	struct allocation *a = (struct allocation *)((char *)s - offsetof(struct allocation, patience));
+	const struct err err = { .code = ETIMEDOUT, .text = "the tree does not answer; is pcidevfsd well?" };
+
+	refuse(a->resource, a->call, &err);
+	a->call = NULL;
+}
+
 static void allocation_free(struct allocation *a)
 {
+	loop_remove(&a->p->loop, &a->patience);
 	free(a->job.lines);
 	request_free(&a->request);
 	free(a);
@@ -40,12 +55,18 @@ static void on_recorded(struct job *job, const struct err *failed)
 	struct err err = { 0 };
 	struct out out = { 0 };
 
-	if (failed) {
+	if (!a->call) {
+		pods_ask(a->p->pods); /* what was recorded late kubelet will not confirm */
+	} else if (failed) {
 		refuse(a->resource, a->call, failed);
 	} else {
 		struct devices *t = tree_lock(a->p->tree);
-		int e = answer_allocate(t, a->resource, &a->request, o->dev, strcmp(o->cdi, "none") ? CDI_KIND : NULL,
-					&out, &err);
+		int e = answer_allocate(t, a->resource, &a->request, o->dev,
+					cdi_ready(a->p->cdi) ? CDI_KIND : NULL, &out, &err);
+
+		for (size_t i = 0; !e && i < a->request.n; i++)
+			for (size_t j = 0; j < a->request.v[i].n; j++)
+				dev_given(devices_of_kubelet(t, a->resource, a->request.v[i].ids[j]), a->resource);
 
 		tree_unlock(a->p->tree);
 		if (!e && out.failed)
@@ -94,6 +115,7 @@ static bool clear_first(struct plugin *p, struct out *lines)
 		return false;
 	}
 	job->lines = lines->data;
+	job->urgent = true;
 	job->done = clear_done;
 	tree_commit(p->tree, job);
 	return true;
@@ -102,13 +124,17 @@ static bool clear_first(struct plugin *p, struct out *lines)
 static int prepare(struct plugin *p, struct allocation *a, const uint8_t *msg, size_t len, struct err *err)
 {
 	struct out clear = { 0 }, set = { 0 };
+	const char *why;
 	struct devices *t;
 	int e = request_allocate(msg, len, &a->request, err);
 
 	if (e)
 		return e;
 	t = tree_lock(p->tree);
-	e = request_check(t, a->resource, &a->request, now_ms(), err);
+	if (tree_lost(p->tree, &why))
+		e = fail(err, ENODEV, "nothing can be given to a pod: %s", why);
+	else
+		e = request_check(t, a->resource, &a->request, now_ms(), err);
 	if (!e)
 		lines_for(t, a, &clear, &set);
 	tree_unlock(p->tree);
@@ -118,7 +144,8 @@ static int prepare(struct plugin *p, struct allocation *a, const uint8_t *msg, s
 	return e;
 }
 
-void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *call, const uint8_t *msg, size_t len)
+void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *call, const uint8_t *msg,
+		    size_t len)
 {
 	struct allocation *a = calloc(1, sizeof(*a) + strlen(resource) + 1);
 	struct err err = { 0 };
@@ -131,6 +158,9 @@ void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *cal
 	a->p = p;
 	a->call = call;
 	a->job.done = on_recorded;
+	a->job.urgent = true;
+	a->patience = (struct source){ .fd = -1, .due = on_patience, .at = now_ms() + PATIENCE_MS };
+	loop_add(&p->loop, &a->patience, NULL);
 	if (!prepare(p, a, msg, len, &err)) {
 		tree_commit(p->tree, &a->job);
 		return;

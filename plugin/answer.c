@@ -218,11 +218,13 @@ void answer_list(const struct devices *t, const char *resource, uint64_t now, bo
 	for (size_t i = 0; !p.failed && i < t->n; i++) {
 		const struct dev *d = t->v[i];
 		V1beta1__Device *row = &rows[m.n_devices];
-		const char *sick = dev_sick(t, d, now, buf, sizeof(buf));
+		const char *sick;
 
-		/* Not told before it was usable once: kubelet would count it. */
-		if (!dev_offered(d) || strcmp(d->resource, resource) || (sick && !d->announced))
+		if (!dev_offered(d) || strcmp(d->resource, resource))
 			continue;
+		sick = dev_sick(t, d, now, buf, sizeof(buf));
+		if (sick && !d->announced)
+			continue; /* not told before it was usable once: kubelet would count it */
 		v1beta1__device__init(row);
 		row->id = (char *)dev_kubelet_id(d);
 		row->health = (char *)(sick || blind ? "Unhealthy" : "Healthy");
@@ -265,7 +267,8 @@ static void lines_of(const char *text, void (*take)(const char *node, void *ctx)
 	}
 }
 
-void dev_nodes(const struct devices *t, const struct dev *d, void (*take)(const char *node, void *ctx), void *ctx)
+void dev_nodes(const struct devices *t, const struct dev *d, void (*take)(const char *node, void *ctx),
+	       void *ctx)
 {
 	lines_of(d->nodes, take, ctx);
 	for (size_t i = 0; d->group >= 0 && i < t->n; i++)

@@ -47,6 +47,7 @@ void answer_register(const char *resource, const char *endpoint, struct out *ret
 void answer_variable(const struct dev *d, struct out *ret);
 
 /* The nodes that `d` needs, with those of its group: called for each once. */
-void dev_nodes(const struct devices *t, const struct dev *d, void (*take)(const char *node, void *ctx), void *ctx);
+void dev_nodes(const struct devices *t, const struct dev *d, void (*take)(const char *node, void *ctx),
+	       void *ctx);
 
 #endif

@@ -16,6 +16,8 @@ struct cdi {
 	char *path, *fresh; /* fresh is renamed to path */
 	const char *dev_root;
 	struct out text; /* as it was written */
+	bool written;
+	int told; /* errno that was logged last */
 };
 
 struct nodes {
@@ -106,17 +108,23 @@ void cdi_write(struct cdi *c, const struct devices *t)
 	if (!c)
 		return;
 	cdi_text(t, c->dev_root, &text);
-	if (text.failed || (text.len == c->text.len && !memcmp(out_text(&text), out_text(&c->text), text.len))) {
+	if (text.failed || (c->written && text.len == c->text.len &&
+			    !memcmp(out_text(&text), out_text(&c->text), text.len))) {
 		out_free(&text);
 		return;
 	}
 	r = replace_file(c, &text);
 	out_free(&c->text);
 	c->text = text;
-	if (!r)
-		return;
-	say("%s: %s; containers get their devices without it", c->path, strerror(-r));
-	out_free(&c->text); /* tried again with the next change */
+	if (r && c->told != -r)
+		say("%s: %s; containers get their devices without it", c->path, strerror(-r));
+	c->told = -r;
+	c->written = !r;
+}
+
+bool cdi_ready(const struct cdi *c)
+{
+	return c && c->written;
 }
 
 int cdi_new(struct plugin *p, const char *dir, struct cdi **ret, struct err *err)
@@ -129,7 +137,8 @@ int cdi_new(struct plugin *p, const char *dir, struct cdi **ret, struct err *err
 		return fail(err, errno, "%s: %s", dir, strerror(errno));
 	c = calloc(1, sizeof(*c));
 	/* The name ends so that no runtime takes the one that is being written for a spec. */
-	if (!c || asprintf(&c->path, "%s/pcidevfs.json", dir) < 0 || asprintf(&c->fresh, "%s/.pcidevfs.new", dir) < 0) {
+	if (!c || asprintf(&c->path, "%s/pcidevfs.json", dir) < 0 ||
+	    asprintf(&c->fresh, "%s/.pcidevfs.new", dir) < 0) {
 		cdi_free(c);
 		return fail(err, ENOMEM, "no memory");
 	}

@@ -16,6 +16,9 @@ void cdi_free(struct cdi *c);
 /* Writes the file if it is another one now; with the table's lock held. */
 void cdi_write(struct cdi *c, const struct devices *t);
 
+/* Can a runtime find what is offered? */
+bool cdi_ready(const struct cdi *c);
+
 /* Pure: the file's text. */
 void cdi_text(const struct devices *t, const char *dev_root, struct out *ret);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "checkpoint.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <json-c/json.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ static struct json_object *parse(const char *text, size_t len)
 	return o;
 }
 
-struct json_object *checkpoint_load(const char *dir)
+struct json_object *checkpoint_load(const char *dir, bool *ret_none)
 {
 	struct json_object *o = NULL;
 	_free_ char *text = NULL;
@@ -31,6 +32,7 @@ struct json_object *checkpoint_load(const char *dir)
 
 	snprintf(path, sizeof(path), "%s/device-plugins/kubelet_internal_checkpoint", dir);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	*ret_none = fd < 0 && errno == ENOENT;
 	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > FILE_MAX)
 		return NULL;
 	text = malloc((size_t)st.st_size + 1);

@@ -10,8 +10,8 @@
 
 struct json_object;
 
-/* dir: kubelet's. NULL: there is none, or none that can be read. */
-struct json_object *checkpoint_load(const char *dir);
+/* dir: kubelet's. NULL: there is none (ret_none), or none that can be read. */
+struct json_object *checkpoint_load(const char *dir, bool *ret_none);
 void checkpoint_free(struct json_object *c);
 
 /* Does it give the device to a pod that still has its directory? */

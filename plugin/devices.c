@@ -20,6 +20,7 @@ static void dev_free(struct dev *d)
 	free(d->reason);
 	free(d->nodes);
 	free(d->allocated);
+	free(d->given);
 	free(d);
 }
 
@@ -142,6 +143,12 @@ int devices_take(struct devices *t, const char *id, char *pairs)
 		d->good_at = t->v[i]->good_at;
 		d->pending_at = t->v[i]->pending_at;
 		d->seen = t->v[i]->seen;
+		d->mate_taken = t->v[i]->mate_taken;
+		d->told_sick = t->v[i]->told_sick;
+		if (dev_allocated(d)) {
+			d->given = t->v[i]->given;
+			t->v[i]->given = NULL;
+		}
 		d->freed = dev_allocated(t->v[i]) && !dev_allocated(d) ? ++t->freed : t->v[i]->freed;
 		dev_free(t->v[i]);
 		t->v[i] = d;
@@ -233,9 +240,20 @@ static bool domain_fits(const struct dev *d)
 	return strchr(d->id, '/') || strcspn(d->id, ":") <= 4;
 }
 
+/* KubeVirt takes a USB device by numbers that the tree does not tell. */
 bool dev_offered(const struct dev *d)
 {
-	return d->claim[0] && d->resource[0] && domain_fits(d);
+	return d->claim[0] && d->resource[0] && domain_fits(d) && strncmp(d->id, "usb/", 4);
+}
+
+void dev_given(struct dev *d, const char *resource)
+{
+	char *copy = d->given && !strcmp(d->given, resource) ? NULL : strdup(resource);
+
+	if (!copy)
+		return;
+	free(d->given);
+	d->given = copy;
 }
 
 bool dev_allocated(const struct dev *d)
@@ -243,25 +261,48 @@ bool dev_allocated(const struct dev *d)
 	return d->allocated[0];
 }
 
+static bool is_with_pod(const struct dev *d)
+{
+	return dev_allocated(d) && strcmp(d->allocated, "pending");
+}
+
 /* A group is one pod's: two of its functions in two pods could read each other's memory. */
 static const struct dev *taken_mate(const struct devices *t, const struct dev *d)
 {
-	for (size_t i = 0; i < t->n; i++)
-		if (t->v[i] != d && t->v[i]->group == d->group && d->group >= 0 && dev_allocated(t->v[i]) &&
-		    strcmp(t->v[i]->allocated, "pending"))
+	for (size_t i = 0; d->mate_taken && i < t->n; i++)
+		if (t->v[i] != d && t->v[i]->group == d->group && is_with_pod(t->v[i]))
 			return t->v[i];
 	return NULL;
+}
+
+static void mark_mates(struct devices *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		t->v[i]->mate_taken = false;
+	for (size_t i = 0; i < t->n; i++)
+		for (size_t j = 0; t->v[i]->group >= 0 && is_with_pod(t->v[i]) && j < t->n; j++)
+			t->v[j]->mate_taken |= j != i && t->v[j]->group == t->v[i]->group;
+}
+
+/* Only what can be said of a device whose pod kubelet cannot take for another's. */
+static const char *sick_allocated(const struct dev *d)
+{
+	if (!strncmp(d->allocated, "claim:", 6))
+		return "it is with a resource claim";
+	if (d->given && strcmp(d->given, d->resource))
+		return "it is with a pod under the name that it had before";
+	if (!strcmp(d->state, "allocated") || !strcmp(d->state, "busy"))
+		return NULL;
+	return d->reason[0] ? d->reason : "the tree gives no reason";
 }
 
 const char *dev_sick(const struct devices *t, const struct dev *d, uint64_t now, char *buf, size_t size)
 {
 	const struct dev *mate;
 
-	if (dev_allocated(d)) {
-		/* With its pod: what would be held against another does not count. */
-		if (!strcmp(d->state, "allocated") || !strcmp(d->state, "busy"))
-			return NULL;
-	} else if (!strcmp(d->state, "busy")) {
+	if (dev_allocated(d))
+		return sick_allocated(d);
+	if (!strcmp(d->state, "busy")) {
 		return d->announced ? NULL : d->reason;
 	} else if (!strcmp(d->state, "claimed")) {
 		mate = taken_mate(t, d);
@@ -280,6 +321,7 @@ uint64_t devices_judge(struct devices *t, uint64_t now)
 	uint64_t next = UINT64_MAX;
 	char buf[512];
 
+	mark_mates(t);
 	for (size_t i = 0; i < t->n; i++) {
 		struct dev *d = t->v[i];
 		bool known = d->announced;
@@ -290,12 +332,14 @@ uint64_t devices_judge(struct devices *t, uint64_t now)
 			d->pending_at = now;
 		/* What a pod has, or holds up another, kubelet has heard of, be it from a former one of us. */
 		d->announced |= dev_allocated(d) || !strcmp(d->state, "held") || !strcmp(d->state, "claimed");
-		if (dev_sick(t, d, UINT64_MAX, buf, sizeof(buf)))
-			d->good_at = known ? now + HEALTHY_AFTER_MS : 0;
-		else if (d->good_at <= now)
-			d->announced = true;
-		else if (d->good_at < next)
-			next = d->good_at;
+		if (dev_sick(t, d, UINT64_MAX, buf, sizeof(buf))) {
+			d->good_at = known ? UINT64_MAX : 0;
+			continue;
+		}
+		if (d->good_at == UINT64_MAX)
+			d->good_at = dev_allocated(d) ? now : now + HEALTHY_AFTER_MS;
+		d->announced |= d->good_at <= now;
+		next = d->good_at > now && d->good_at < next ? d->good_at : next;
 	}
 	return next;
 }

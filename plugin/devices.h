@@ -20,7 +20,10 @@ struct dev {
 	bool announced;	 /* was once found bound and ready: kubelet may know it */
 	uint64_t good_at; /* ms: not healthy before, since it was not a moment ago */
 	uint64_t pending_at; /* ms: since when it is pending; 0: it is not */
-	unsigned int seen;   /* by which kubelet (kubelet_count()) its pod was last listed; 0: none */
+	unsigned int seen;   /* by which kubelet (pods.c counts them) its pod was last listed; 0: none */
+	char *given;	     /* the resource under which its pod got it; NULL: not known */
+	bool mate_taken;     /* another function of its group is with a pod */
+	bool told_sick;	     /* the log has it so */
 	uint64_t freed;	  /* the larger, the later a pod gave it back; 0: none did while we looked */
 };
 
@@ -44,6 +47,9 @@ struct dev *devices_find(const struct devices *t, const char *id);
 const char *dev_kubelet_id(const struct dev *d);
 /* And back; `resource` must be its. */
 struct dev *devices_of_kubelet(const struct devices *t, const char *resource, const char *kubelet_id);
+
+/* Remembers under which name it was given. */
+void dev_given(struct dev *d, const char *resource);
 
 /* Is it offered at all? Only what is claimed has a name that kubelet takes and KubeVirt understands. */
 bool dev_offered(const struct dev *d);

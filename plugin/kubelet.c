@@ -30,13 +30,14 @@ struct kubelet {
 	bool stopped;
 	bool watched; /* dir itself, not what is above it */
 	struct rpc_channel *channel;
-	ino_t socket; /* that it leads to */
-	unsigned int count;
+	struct stat socket; /* that it leads to */
+	unsigned int count; /* of the channels; tells an answer from that of a former one */
 	unsigned int pause;
 };
 
 struct telling {
 	struct kubelet *k;
+	unsigned int count;
 	char name[]; /* the resource may be gone when the answer comes */
 };
 
@@ -74,6 +75,8 @@ static void later(struct kubelet *k, const struct err *err)
 {
 	if (err->code == ENOENT)
 		return;
+	if (!k->pause && err->code != ECONNREFUSED)
+		say("%s", err->text);
 	k->pause = k->pause ? k->pause * 2 : PAUSE_MS;
 	k->pause = k->pause < PAUSE_MAX_MS ? k->pause : PAUSE_MAX_MS;
 	k->retry.at = now_ms() + k->pause;
@@ -83,17 +86,20 @@ static void on_answer(void *ctx, enum rpc_status status, const char *why, const 
 {
 	struct telling *t = ctx;
 	struct kubelet *k = t->k;
-	struct resource *r = k->stopped ? NULL : resources_find(k->p->resources, t->name);
+	bool old = k->stopped || t->count != k->count || !k->channel;
+	struct resource *r = old ? NULL : resources_find(k->p->resources, t->name);
 
 	(void)msg; /* Empty */
 	(void)len;
 	free(t);
+	if (old)
+		return; /* what it told is told again over another channel */
 	if (r && status == RPC_UNAVAILABLE)
 		resource_untold(r);
 	else if (r)
 		resource_heard(r, status == RPC_OK ? NULL : why);
-	if (status == RPC_UNAVAILABLE && k->channel) {
-		struct err gone = { .code = EPIPE };
+	if (status == RPC_UNAVAILABLE) {
+		struct err gone = { .code = ECONNREFUSED };
 
 		drop_channel(k);
 		later(k, &gone);
@@ -106,28 +112,36 @@ static void tell_one(struct kubelet *k, struct resource *r)
 	struct telling *t = malloc(sizeof(*t) + strlen(name) + 1);
 	struct err err = { .text = "no memory" };
 	struct out o = { 0 };
+	bool asked = false;
 
 	answer_register(name, resource_socket(r), &o);
 	if (t && !o.failed) {
 		t->k = k;
+		t->count = k->count;
 		strcpy(t->name, name);
-		if (!rpc_ask(k->channel, "/v1beta1.Registration/Register", (uint8_t *)o.data, o.len, REGISTER_MS,
-			     on_answer, t, &err))
-			t = NULL;
+		asked = !rpc_ask(k->channel, "/v1beta1.Registration/Register", (uint8_t *)o.data, o.len,
+				 REGISTER_MS, on_answer, t, &err);
 	}
-	if (t || o.failed)
+	if (!asked) {
 		resource_heard(r, err.text);
-	free(t);
+		free(t);
+	}
 	out_free(&o);
 }
 
-static ino_t socket_now(const struct kubelet *k)
+static void look_at_socket(const struct kubelet *k, struct stat *ret)
 {
 	char path[256];
-	struct stat st;
 
 	snprintf(path, sizeof(path), "%s/" SOCKET, k->dir);
-	return stat(path, &st) ? 0 : st.st_ino;
+	if (stat(path, ret))
+		*ret = (struct stat){ 0 };
+}
+
+bool kubelet_same_socket(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
 static int open_channel(struct kubelet *k, struct err *err)
@@ -136,7 +150,7 @@ static int open_channel(struct kubelet *k, struct err *err)
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/" SOCKET, k->dir);
-	k->socket = socket_now(k);
+	look_at_socket(k, &k->socket);
 	fd = kubelet_connect(path, err);
 	if (fd < 0)
 		return fd;
@@ -163,11 +177,6 @@ void kubelet_tell(struct kubelet *k)
 	}
 	while ((r = resources_unheard(k->p->resources)))
 		tell_one(k, r);
-}
-
-unsigned int kubelet_count(const struct kubelet *k)
-{
-	return k->count;
 }
 
 static void on_retry(struct source *s)
@@ -202,7 +211,10 @@ static void watch_dir(struct kubelet *k)
 
 static void on_new_kubelet(struct kubelet *k)
 {
-	if (k->channel && k->socket == socket_now(k))
+	struct stat now;
+
+	look_at_socket(k, &now);
+	if (k->channel && kubelet_same_socket(&k->socket, &now))
 		return; /* we were there before the news */
 	drop_channel(k);
 	k->retry.at = UINT64_MAX;

@@ -6,9 +6,12 @@
 #ifndef PLUGIN_KUBELET_H
 #define PLUGIN_KUBELET_H
 
+#include <stdbool.h>
+
 struct err;
 struct kubelet;
 struct plugin;
+struct stat;
 
 /* dir: where kubelet.sock is, or will be; it may be absent. */
 int kubelet_new(struct plugin *p, const char *dir, struct kubelet **ret, struct err *err);
@@ -18,8 +21,8 @@ void kubelet_free(struct kubelet *k);
 /* There may be a resource that it does not know. */
 void kubelet_tell(struct kubelet *k);
 
-/* Which one it is, from 1, as far as we have seen them come; 0: none yet. */
-unsigned int kubelet_count(const struct kubelet *k);
+/* A number may come again at once; not at the same moment. */
+bool kubelet_same_socket(const struct stat *a, const struct stat *b);
 
 /* A connection to a socket of kubelet's; the peer is root or who we are. */
 int kubelet_connect(const char *path, struct err *err);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 
@@ -24,7 +25,11 @@
 struct main {
 	struct plugin p;
 	struct source signals, rpc, tree;
+	struct source ready; /* the service manager has waited long enough */
+	bool told_ready;
 };
+
+enum { READY_MS = 30000 };
 
 static const char usage[] =
 	"usage: pcidevfs-plugin [option]...\n"
@@ -92,6 +97,19 @@ static void on_rpc(struct source *s)
 	rpc_dispatch(((struct main *)((char *)s - offsetof(struct main, rpc)))->p.rpc);
 }
 
+/* What starts after us admits pods: it finds what is offered, once that is known. */
+static void tell_ready(struct main *m)
+{
+	if (!m->told_ready)
+		notify_manager("READY=1");
+	m->told_ready = true;
+}
+
+static void on_ready_due(struct source *s)
+{
+	tell_ready((struct main *)((char *)s - offsetof(struct main, ready)));
+}
+
 static void on_tree(struct source *s)
 {
 	struct main *m = (struct main *)((char *)s - offsetof(struct main, tree));
@@ -104,6 +122,8 @@ static void on_tree(struct source *s)
 		say("%s", why);
 	tree_unlock(m->p.tree);
 	resources_refresh(m->p.resources);
+	if (tree_known(m->p.tree))
+		tell_ready(m);
 }
 
 /* Before kubelet's first start there is neither: made as it makes them, the sockets wait for it. */
@@ -125,6 +145,17 @@ static int lock_dir(const char *dir, struct err *err)
 		return 0; /* held until we end */
 	close(fd);
 	return fail(err, EBUSY, "another pcidevfs-plugin serves the kubelet of %s", dir);
+}
+
+/* A resource takes two descriptors, and select() is not used. */
+static void raise_limit(void)
+{
+	struct rlimit l;
+
+	if (!getrlimit(RLIMIT_NOFILE, &l)) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
 }
 
 static int open_signals(struct source *s, struct err *err)
@@ -149,7 +180,9 @@ static int start(struct main *m, const struct options *o, struct err *err)
 	p->o = o;
 	if ((size_t)snprintf(dir, sizeof(dir), "%s/device-plugins", o->kubelet) >= sizeof(dir) - 64)
 		return fail(err, ENAMETOOLONG, "--kubelet: too long a path");
-	r = open_signals(&m->signals, err) ? : make_dirs(o->kubelet, dir, err) ? : lock_dir(o->kubelet, err) ? : loop_open(&p->loop, err);
+	raise_limit();
+	r = open_signals(&m->signals, err) ? : make_dirs(o->kubelet, dir, err) ? : lock_dir(o->kubelet, err);
+	r = r ? : loop_open(&p->loop, err);
 	r = r ? : rpc_new(&p->rpc, err) ? : cdi_new(p, o->cdi, &p->cdi, err);
 	r = r ? : resources_new(p, dir, &p->resources, err) ? : kubelet_new(p, dir, &p->kubelet, err);
 	r = r ? : pods_new(p, o->kubelet, &p->pods, err) ? : tree_new(o->tree, &p->tree, err);
@@ -157,8 +190,9 @@ static int start(struct main *m, const struct options *o, struct err *err)
 		return r;
 	m->rpc = (struct source){ .fd = rpc_fd(p->rpc), .ready = on_rpc, .at = UINT64_MAX };
 	m->tree = (struct source){ .fd = tree_fd(p->tree), .ready = on_tree, .at = UINT64_MAX };
-	return loop_add(&p->loop, &m->signals, err) ? : loop_add(&p->loop, &m->rpc, err) ? :
-							 loop_add(&p->loop, &m->tree, err);
+	m->ready = (struct source){ .fd = -1, .due = on_ready_due, .at = now_ms() + READY_MS };
+	r = loop_add(&p->loop, &m->ready, err) ? : loop_add(&p->loop, &m->signals, err);
+	return r ? : loop_add(&p->loop, &m->rpc, err) ? : loop_add(&p->loop, &m->tree, err);
 }
 
 static void stop(struct plugin *p)
@@ -188,7 +222,6 @@ int main(int argc, char **argv)
 		say("%s", err.text);
 		return 1;
 	}
-	notify_manager("READY=1");
 	loop_run(&m.p.loop);
 	stop(&m.p);
 	return 0;

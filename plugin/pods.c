@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 
 #include "checkpoint.h"
 #include "kubelet.h"
@@ -27,6 +28,8 @@ struct pods {
 	char *dir; /* kubelet's */
 	struct source watch, timer;
 	struct rpc_channel *channel; /* while a call runs */
+	struct stat socket;	     /* of the kubelet that was last asked */
+	unsigned int kubelet;	     /* which one that is, from 1 */
 	bool again;		     /* asked for meanwhile */
 	unsigned int pause;	     /* SOON_MS and up while something is pending */
 	size_t allocated, pending, held;
@@ -40,30 +43,35 @@ struct verdict {
 	struct devices *t;
 	V1__ListPodResourcesResponse *list;
 	struct json_object *checkpoint;
+	bool no_checkpoint;
 	uint64_t now;
 	unsigned int kubelet; /* that listed */
 };
 
-/* By the id alone: its resource may have been renamed since. */
-static bool container_has(const V1__ContainerResources *c, const char *id)
+/* By the id alone: its resource may have been renamed since. Returns the name it was given by, or NULL. */
+static const char *given_in(const V1__ContainerResources *c, const char *id)
 {
 	for (size_t i = 0; i < c->n_devices; i++)
 		for (size_t j = 0; j < c->devices[i]->n_device_ids; j++)
 			if (!strcmp(c->devices[i]->device_ids[j], id))
-				return true;
-	return false;
+				return c->devices[i]->resource_name;
+	return NULL;
 }
 
-static const char *pod_of(const struct verdict *v, const struct dev *d, char *buf, size_t size)
+static const char *pod_of(const struct verdict *v, struct dev *d, char *buf, size_t size)
 {
 	for (size_t i = 0; i < v->list->n_pod_resources; i++) {
 		const V1__PodResources *pod = v->list->pod_resources[i];
 
-		for (size_t j = 0; j < pod->n_containers; j++)
-			if (container_has(pod->containers[j], dev_kubelet_id(d))) {
-				snprintf(buf, size, "%s/%s/%s", pod->namespace_, pod->name, pod->containers[j]->name);
-				return buf;
-			}
+		for (size_t j = 0; j < pod->n_containers; j++) {
+			const char *resource = given_in(pod->containers[j], dev_kubelet_id(d));
+
+			if (!resource)
+				continue;
+			snprintf(buf, size, "%s/%s/%s", pod->namespace_, pod->name, pod->containers[j]->name);
+			dev_given(d, resource);
+			return buf;
+		}
 	}
 	return "";
 }
@@ -124,9 +132,11 @@ static void write_allocation(struct pods *pods, const struct dev *d, const char 
 /* A kubelet that never listed its pod may not know it yet. */
 static bool is_over(const struct verdict *v, const struct dev *d)
 {
-	if (!strcmp(d->allocated, "pending") && v->now <= d->pending_at + PENDING_MS)
+	if (!strcmp(d->allocated, "pending") && (!d->pending_at || v->now <= d->pending_at + PENDING_MS))
 		return false;
-	return d->seen == v->kubelet || !checkpoint_holds(v->checkpoint, v->pods->dir, dev_kubelet_id(d));
+	if (d->seen == v->kubelet || v->no_checkpoint)
+		return true;
+	return v->checkpoint && !checkpoint_holds(v->checkpoint, v->pods->dir, dev_kubelet_id(d));
 }
 
 static void settle_one(const struct verdict *v, struct dev *d)
@@ -149,15 +159,14 @@ static void settle_one(const struct verdict *v, struct dev *d)
 
 static void compare(struct pods *pods, const uint8_t *msg, size_t len)
 {
-	struct verdict v = { .pods = pods, .now = now_ms() };
+	struct verdict v = { .pods = pods, .now = now_ms(), .kubelet = pods->kubelet };
 
 	v.list = v1__list_pod_resources_response__unpack(NULL, len, msg);
 	if (!v.list) {
 		say("kubelet's list of pods cannot be read");
 		return;
 	}
-	v.kubelet = kubelet_count(pods->p->kubelet);
-	v.checkpoint = checkpoint_load(pods->dir);
+	v.checkpoint = checkpoint_load(pods->dir, &v.no_checkpoint);
 	v.t = tree_lock(pods->p->tree);
 	for (size_t i = 0; i < v.t->n; i++)
 		if (dev_offered(v.t->v[i]))
@@ -172,14 +181,15 @@ static void compare(struct pods *pods, const uint8_t *msg, size_t len)
 
 static void plan_next(struct pods *pods)
 {
-	uint64_t now = now_ms();
+	uint64_t now = now_ms(), at = UINT64_MAX;
 
 	if (pods->again)
-		pods->timer.at = now;
+		at = now;
 	else if (pods->pending)
-		pods->timer.at = now + (pods->pause < EVERY_MS ? pods->pause : EVERY_MS);
-	else
-		pods->timer.at = pods->allocated || pods->held ? now + EVERY_MS : UINT64_MAX;
+		at = now + pods->pause;
+	else if (pods->allocated || pods->held)
+		at = now + EVERY_MS;
+	pods->timer.at = at < pods->timer.at ? at : pods->timer.at;
 	pods->pause = pods->pending ? pods->pause * 2 : SOON_MS;
 	pods->pause = pods->pause < EVERY_MS ? pods->pause : EVERY_MS;
 	pods->again = false;
@@ -228,6 +238,7 @@ static void watch_dirs(struct pods *pods)
 static void ask(struct pods *pods)
 {
 	struct err err = { 0 };
+	struct stat st;
 	char path[256];
 	int fd;
 
@@ -238,6 +249,11 @@ static void ask(struct pods *pods)
 	watch_dirs(pods);
 	look_at_held(pods);
 	snprintf(path, sizeof(path), "%s/pod-resources/kubelet.sock", pods->dir);
+	/* It lists pods some time before it asks for registrations: its own socket tells which one it is. */
+	if (!stat(path, &st) && !kubelet_same_socket(&st, &pods->socket)) {
+		pods->socket = st;
+		pods->kubelet++;
+	}
 	fd = kubelet_connect(path, &err);
 	if (fd < 0 || rpc_channel_new(pods->p->rpc, fd, &pods->channel, &err) ||
 	    rpc_ask(pods->channel, "/v1.PodResourcesLister/List", (const uint8_t *)"", 0, LIST_MS, on_list, pods,

@@ -88,8 +88,8 @@ static int better(const struct choice *c, const struct candidate *x, const struc
 {
 	const int by[] = {
 		x->begun - y->begun,
-		(x->d->numa == c->numa) - (y->d->numa == c->numa),
 		x->whole - y->whole,
+		(x->d->numa == c->numa) - (y->d->numa == c->numa),
 		(x->group <= c->wanted) - (y->group <= c->wanted),
 		/* Of the groups that fit, the one that leaves least for strangers. */
 		x->group <= c->wanted ? (x->group > y->group) - (x->group < y->group) : 0,

@@ -37,6 +37,7 @@ struct resource {
 	char socket[48];
 	struct rpc_call *streams[STREAMS_MAX];
 	size_t n_streams;
+	struct rpc_call *main; /* kubelet's among them: begun after it was told */
 	struct out list;     /* as it was last sent */
 	bool wanted;	     /* some device is offered by it */
 	bool allocated;	     /* and one is allocated */
@@ -172,8 +173,11 @@ static void list_handle(struct rpc_call *call, const uint8_t *msg, size_t len)
 		return;
 	}
 	r->streams[r->n_streams++] = call;
-	r->pause = 0;
-	r->again.at = UINT64_MAX;
+	if (!r->main && (r->telling || r->heard)) {
+		r->main = call;
+		r->pause = 0;
+		r->again.at = UINT64_MAX;
+	}
 	rpc_send(call, (uint8_t *)out_text(&r->list), r->list.len);
 }
 
@@ -186,7 +190,10 @@ static void list_ended(struct rpc_call *call)
 			r->streams[i] = r->streams[--r->n_streams];
 			break;
 		}
-	if (r->n_streams || !r->wanted)
+	if (call != r->main)
+		return;
+	r->main = NULL;
+	if (!r->wanted)
 		return;
 	/* We did not end it: kubelet has forgotten us, or is gone. */
 	r->heard = r->telling = false;
@@ -262,7 +269,7 @@ static void on_again(struct source *s)
 		resource_free(r);
 		return;
 	}
-	if (r->n_streams)
+	if (r->main)
 		return;
 	r->heard = r->telling = false;
 	if (rebind(r, &err))
@@ -332,6 +339,28 @@ static void push(struct resource *r, struct out *list)
 		rpc_send(r->streams[i], (uint8_t *)out_text(&r->list), r->list.len);
 }
 
+static void well_by(struct resources *rs, uint64_t at)
+{
+	rs->well.at = at < rs->well.at ? at : rs->well.at;
+}
+
+/* The reasons are in the tree, but for those that are ours alone. */
+static void log_health(const struct devices *t, uint64_t now)
+{
+	char buf[512];
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct dev *d = t->v[i];
+		const char *why = dev_offered(d) ? dev_sick(t, d, now, buf, sizeof(buf)) :
+						   "KubeVirt could not take it by its address";
+
+		if (!d->announced || d->told_sick == !!why)
+			continue;
+		d->told_sick = why;
+		say("%s is %s%s", d->id, why ? "unhealthy: " : "healthy", why ? why : "");
+	}
+}
+
 /* What is offered by a name that no server has yet. */
 static void serve_new(struct resources *rs, const struct devices *t)
 {
@@ -349,7 +378,7 @@ static void serve_new(struct resources *rs, const struct devices *t)
 			r = resource_new(rs, d->resource, &err);
 		if (!r) {
 			say("%s cannot be offered: %s", d->resource, err.text);
-			rs->well.at = now_ms() + REFUSED_MAX_MS;
+			well_by(rs, now_ms() + REFUSED_MAX_MS);
 			continue;
 		}
 		r->wanted = true;
@@ -364,7 +393,7 @@ static bool is_blind(struct resources *rs, uint64_t now)
 	uint64_t lost = tree_lost(rs->p->tree, &why);
 
 	if (lost && now < lost + TREE_GRACE_MS)
-		rs->well.at = lost + TREE_GRACE_MS < rs->well.at ? lost + TREE_GRACE_MS : rs->well.at;
+		well_by(rs, lost + TREE_GRACE_MS);
 	return lost && now >= lost + TREE_GRACE_MS;
 }
 
@@ -376,6 +405,7 @@ void resources_refresh(struct resources *rs)
 
 	rs->well.at = devices_judge(t, now);
 	blind = is_blind(rs, now);
+	log_health(t, now);
 	serve_new(rs, t);
 	for (struct resource *r = rs->first; r; r = r->next) {
 		struct out list = { 0 };
@@ -402,7 +432,7 @@ struct resource *resources_unheard(struct resources *rs)
 	struct resource *found = NULL;
 
 	for (struct resource *r = rs->first; r; r = r->next)
-		if (r->wanted && r->listen.fd >= 0 && !r->telling && !r->heard && !r->n_streams &&
+		if (r->wanted && r->listen.fd >= 0 && !r->telling && !r->heard && !r->main &&
 		    r->again.at == UINT64_MAX && (!found || r->allocated > found->allocated))
 			found = r;
 	if (found)
@@ -414,7 +444,7 @@ void resource_heard(struct resource *r, const char *why)
 {
 	r->telling = false;
 	r->heard = !why;
-	if (r->n_streams)
+	if (r->main)
 		return;
 	if (!why) {
 		r->again.at = now_ms() + STREAM_MS;
@@ -437,6 +467,7 @@ void resources_forget(struct resources *rs)
 		struct err err = { 0 };
 
 		r->telling = r->heard = false;
+		r->main = NULL;
 		r->pause = 0;
 		if (r->wanted)
 			r->again.at = UINT64_MAX;

@@ -27,7 +27,7 @@ struct tree {
 	bool changed, known, reading, ending;
 	uint64_t lost_at;
 	char why[ERR_TEXT];
-	struct jobs todo, done;
+	struct jobs urgent, todo, done;
 };
 
 static void ring(const struct tree *t)
@@ -111,10 +111,11 @@ static void on_lost(void *ctx, const char *why)
 	struct tree *t = ctx;
 
 	pthread_mutex_lock(&t->lock);
+	t->reading = false; /* what an inventory did not tell to its end stays as it was */
+	t->changed |= !t->lost_at;
 	if (!t->lost_at)
 		t->lost_at = now_ms();
 	STR_COPY(t->why, why);
-	t->changed = true;
 	pthread_mutex_unlock(&t->lock);
 	ring(t);
 }
@@ -150,15 +151,16 @@ static void *write_jobs(void *ctx)
 
 	pthread_mutex_lock(&t->lock);
 	while (!t->ending) {
-		struct job *job = t->todo.first;
+		struct jobs *from = t->urgent.first ? &t->urgent : &t->todo;
+		struct job *job = from->first;
 
 		if (!job) {
 			pthread_cond_wait(&t->work, &t->lock);
 			continue;
 		}
-		t->todo.first = job->next;
+		from->first = job->next;
 		if (!job->next)
-			t->todo.last = &t->todo.first;
+			from->last = &from->first;
 		pthread_mutex_unlock(&t->lock);
 		if (job->look)
 			look_at(t, job->lines);
@@ -184,6 +186,7 @@ int tree_new(const char *path, struct tree **ret, struct err *err)
 		free(t);
 		return fail(err, ENOMEM, "no memory");
 	}
+	t->urgent.last = &t->urgent.first;
 	t->todo.last = &t->todo.first;
 	t->done.last = &t->done.first;
 	pthread_mutex_init(&t->lock, NULL);
@@ -236,6 +239,7 @@ void tree_free(struct tree *t)
 	    (t->writing && pthread_timedjoin_np(t->writer, NULL, &until)))
 		return;
 	drop_jobs(&t->done);
+	drop_jobs(&t->urgent);
 	drop_jobs(&t->todo);
 	devices_free(&t->devices);
 	pthread_cond_destroy(&t->work);
@@ -302,7 +306,7 @@ bool tree_known(struct tree *t)
 void tree_commit(struct tree *t, struct job *job)
 {
 	pthread_mutex_lock(&t->lock);
-	jobs_put(&t->todo, job);
+	jobs_put(job->urgent ? &t->urgent : &t->todo, job);
 	pthread_cond_signal(&t->work);
 	pthread_mutex_unlock(&t->lock);
 }

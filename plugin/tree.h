@@ -17,6 +17,7 @@ struct tree;
 struct job {
 	char *lines; /* or the name of a file below the tree, which is read for what that does */
 	bool look;
+	bool urgent; /* somebody waits for it: before what is not */
 	/* On the main thread, from tree_dispatch(); frees the job. */
 	void (*done)(struct job *job, const struct err *err);
 	void *ctx;
@@ -39,7 +40,7 @@ uint64_t tree_lost(const struct tree *t, const char **ret_why);
 /* Has an inventory ever been read? */
 bool tree_known(struct tree *t);
 
-/* In the order in which they come. The job is the tree's until done(). */
+/* In the order in which they come, urgent ones first. The job is the tree's until done(). */
 void tree_commit(struct tree *t, struct job *job);
 
 #endif

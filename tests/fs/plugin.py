@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """plugin.py TREE KUBELET-DIR PLUGIN-ARGV...: the plugin before a kubelet that can be broken."""
+import json
 import os
 import subprocess
 import sys
@@ -138,11 +139,23 @@ ok("killed with -9: Healthy again after %.0f ms" % ((nic.lists[-1][0] - start) *
 assert get(NIC, "allocated_to") == "default/vm-1/compute"
 
 # kubelet starts again: all are registered anew, those with pods first, capacity as before.
+# Until it has heard from all its sources it lists no pods; what it keeps on disk says that they run on.
+os.makedirs(DIR + "/pods/u1", exist_ok=True)
+with open(k.plugins + "/kubelet_internal_checkpoint", "w") as f:
+    json.dump({"Data": {"PodDeviceEntries": [{"PodUID": "u1", "ContainerName": "compute", "ResourceName": NIC_NAME,
+                                              "DeviceIDs": {"-1": [NIC]}}]}, "Checksum": 0}, f)
 k.stop()
 k.workers = 1
+pods, k.pods = k.pods, []
 k.start()
 k.wait("registrations", lambda: len(k.registered) == 3)
 assert k.registered[0][1] == NIC_NAME, k.registered
+time.sleep(0.7)
+assert get(NIC, "allocated_to") == "default/vm-1/compute", get(NIC, "allocated_to")
+with open(TREE + "/log") as f:
+    assert "file=allocated_to value=none" not in f.read()
+k.pods = pods
+time.sleep(0.3)
 ok("kubelet started again: all registered after %.0f ms" % ((k.registered[-1][0] - k.started) * 1e3))
 nic = k.wait_health(NIC_NAME, {NIC: "Healthy"})
 k.wait_health(DISK_NAME, {DISK: "Healthy"})
@@ -155,7 +168,7 @@ nic = k.wait_health(NIC_NAME, {NIC: "Healthy"})
 # The pod is gone, what it ran is not.
 sim("hold", "14", "4711", "qemu-system-x86")
 k.pods = []
-os.makedirs(DIR + "/pods/x", exist_ok=True)
+os.rmdir(DIR + "/pods/u1")
 wait_file(NIC, "allocated_to", "none", 15)
 k.wait_health(NIC_NAME, {NIC: "Unhealthy"})
 assert "4711" in get(NIC, "reason"), get(NIC, "reason")
