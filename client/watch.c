@@ -90,7 +90,7 @@ static int read_inventory(struct follower *f, struct err *err)
 	_free_ struct lines *l = calloc(1, sizeof(*l));
 	_close_ int fd = -1;
 	bool head = true;
-	char *line;
+	char *line = NULL;
 	int r;
 
 	if (!l)
@@ -150,7 +150,7 @@ static bool stopped(int stop_fd, int timeout_ms)
 /* Whatever can be read now. */
 static int take_events(struct follower *f, struct lines *l, struct err *err)
 {
-	char *line;
+	char *line = NULL;
 	int r;
 
 	while ((r = next_line(l, &line)) == 1)

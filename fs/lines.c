@@ -110,7 +110,7 @@ static int judge(const struct lines_of *of, const struct target *at, const char 
 		 struct wish *ret, struct err *err)
 {
 	const struct attr *row = NULL;
-	struct device dev;
+	struct device dev = { 0 };
 	bool unborn;
 	const struct subject s = { .tree = of->tree, .name = dev.key.name, .dev = &dev };
 	int r = find(of, at, &dev, &unborn, err);

@@ -47,7 +47,6 @@ int kubelet_connect(const char *path, struct err *err)
 	struct ucred who;
 	socklen_t len = sizeof(who);
 	_close_ int fd = -1;
-	int ret;
 
 	if (!STR_COPY(a.sun_path, path))
 		return fail(err, ENAMETOOLONG, "%s: too long a path for a socket", path);
@@ -57,9 +56,7 @@ int kubelet_connect(const char *path, struct err *err)
 		return fail(err, errno, "%s: %s", path, strerror(errno));
 	if (who.uid && who.uid != geteuid())
 		return fail(err, EPERM, "%s belongs to uid %u: only root may be kubelet", path, who.uid);
-	ret = fd;
-	fd = -1;
-	return ret;
+	return steal_fd(&fd);
 }
 
 static void drop_channel(struct kubelet *k)

@@ -61,16 +61,13 @@ static int bind_socket(const struct resources *rs, const char *name, struct err 
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	_close_ int fd = -1;
-	int ret;
 
 	if ((size_t)snprintf(a.sun_path, sizeof(a.sun_path), "%s/%s", rs->dir, name) >= sizeof(a.sun_path))
 		return fail(err, ENAMETOOLONG, "%s: too long a path for a socket", rs->dir);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) || chmod(a.sun_path, 0600) || listen(fd, 16))
 		return fail(err, errno, "%s: %s", a.sun_path, strerror(errno));
-	ret = fd;
-	fd = -1;
-	return ret;
+	return steal_fd(&fd);
 }
 
 static void unlink_socket(const struct resources *rs, const char *name)

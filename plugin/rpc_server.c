@@ -222,7 +222,7 @@ static const struct rpc_method *method_of(const struct rpc_server *s)
 static void begin_call(struct rpc_server *s)
 {
 	struct rpc_call *c = calloc(1, sizeof(*c));
-	grpc_op op = { .op = GRPC_OP_RECV_CLOSE_ON_SERVER };
+	grpc_op op = { 0 };
 
 	if (!c) {
 		grpc_call_cancel(s->call, NULL);
@@ -233,6 +233,7 @@ static void begin_call(struct rpc_server *s)
 				.refs = 1, .why = grpc_empty_slice(), .handed = true };
 	s->calls = c;
 	s->refs++;
+	op.op = GRPC_OP_RECV_CLOSE_ON_SERVER;
 	op.data.recv_close_on_server.cancelled = &c->cancelled;
 	call_batch(c, &op, 1, &c->closed, on_closed);
 	if (!c->method) {

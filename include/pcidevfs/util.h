@@ -24,6 +24,15 @@ static inline void closep(int *fd)
 		close(*fd);
 }
 
+/* Out of the reach of _close_: the caller's now. */
+static inline int steal_fd(int *fd)
+{
+	int ret = *fd;
+
+	*fd = -1;
+	return ret;
+}
+
 static inline void closedirp(DIR **d)
 {
 	if (*d)
