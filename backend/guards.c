@@ -120,17 +120,17 @@ static bool any_wanted(const struct guards *g)
 	return any;
 }
 
-/* With the lock held: until something is wanted; while something is claimed, for SLOW_MS at
- * most. */
-static void wait_wanted(struct guards *g, bool claimed)
+/* With the lock held: until something is wanted; while something is claimed, or serials are still to be looked
+ * for, for SLOW_MS at most. */
+static void wait_wanted(struct guards *g, bool claimed, bool again)
 {
 	struct timespec until = in_ms(SLOW_MS);
 	int rc = 0;
 
 	while (!g->stop && !any_wanted(g) && rc != ETIMEDOUT)
-		rc = claimed ? pthread_cond_timedwait(&g->wake, &g->lock, &until)
-			     : pthread_cond_wait(&g->wake, &g->lock);
-	if (rc == ETIMEDOUT)
+		rc = claimed || again ? pthread_cond_timedwait(&g->wake, &g->lock, &until)
+				      : pthread_cond_wait(&g->wake, &g->lock);
+	if (rc == ETIMEDOUT && claimed)
 		question_add(&g->wanted[GUARD_HOLDERS], NULL);
 }
 
@@ -146,27 +146,27 @@ void *guards_main(void *arg)
 {
 	struct backend *b = arg;
 	struct guards *g = &b->guards;
+	bool again = false; /* serials could not be looked for */
 
 	for (;;) {
 		bool claimed = anything_claimed(b->model), serials;
 		struct question wanted[GUARD_COUNT];
 
 		pthread_mutex_lock(&g->lock);
-		wait_wanted(g, claimed);
+		wait_wanted(g, claimed, again);
 		if (g->stop) {
 			pthread_mutex_unlock(&g->lock);
 			return NULL;
 		}
 		memcpy(wanted, g->wanted, sizeof(wanted));
 		memset(g->wanted, 0, sizeof(g->wanted));
-		serials = g->serials;
+		serials = g->serials || again;
 		g->serials = false;
 		pthread_mutex_unlock(&g->lock);
 		for (int i = 0; i < GUARD_COUNT; i++)
 			if (wanted[i].all || wanted[i].n)
 				guard_ask(b, i, &wanted[i]);
-		if (serials)
-			serials_run(b);
+		again = serials && serials_run(b);
 		pthread_mutex_lock(&g->lock);
 		pause_after(g);
 		pthread_mutex_unlock(&g->lock);

@@ -49,6 +49,13 @@ uint64_t serial_read(int config)
 	return 0;
 }
 
+/* Something of ours has run out. What else fails is how the device answers, and asked again it would not
+ * answer otherwise. */
+static bool is_shortage(int rc)
+{
+	return rc == -ECHILD || rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE || rc == -EAGAIN;
+}
+
 int serials_scan(const struct sysfs *s, char *addresses, struct out *ret)
 {
 	char *save = NULL;
@@ -63,6 +70,8 @@ int serials_scan(const struct sysfs *s, char *addresses, struct out *ret)
 			return -EINVAL;
 		snprintf(path, sizeof(path), PCI_DEVICES "/%s/config", key.name);
 		fd = openat(s->fd[ROOT_SYS], path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0 && is_shortage(-errno))
+			return -errno;
 		serial = fd >= 0 ? serial_read(fd) : 0;
 		if (serial)
 			out_printf(ret, "%s %" PRIx64 "\n", key.name, serial);
@@ -134,8 +143,8 @@ static void apply(struct model *m, const struct key *v, size_t n, const char *an
 	model_unlock(m);
 }
 
-/* One that hangs is found by asking for fewer, and has none. */
-static void ask(struct backend *b, const struct key *v, size_t n)
+/* One that hangs is found by asking for fewer, and has none. -errno: nothing was learned of some of them. */
+static int ask(struct backend *b, const struct key *v, size_t n)
 {
 	struct out list = { 0 }, answer = { 0 };
 	int rc = -ENOMEM;
@@ -146,13 +155,17 @@ static void ask(struct backend *b, const struct key *v, size_t n)
 		rc = io_call(b->io, (const char *const[]){ "serials", out_text(&list), NULL }, BATCH_MS,
 			     &answer, NULL, NULL);
 	out_free(&list);
-	if (rc && n > 1) {
-		ask(b, v, n / 2);
-		ask(b, v + n / 2, n - n / 2);
-	} else {
-		apply(b->model, v, n, rc || answer.failed ? "" : out_text(&answer));
+	if (!rc && answer.failed)
+		rc = -ENOMEM;
+	if (rc && n > 1 && !is_shortage(rc)) {
+		rc = ask(b, v, n / 2);
+		rc = rc ? rc : ask(b, v + n / 2, n - n / 2);
+	} else if (!is_shortage(rc)) {
+		apply(b->model, v, n, rc ? "" : out_text(&answer));
+		rc = 0;
 	}
 	out_free(&answer);
+	return rc;
 }
 
 /* Those that others tell. */
@@ -181,32 +194,33 @@ static void complete(struct model *m)
 	model_unlock(m);
 }
 
-void serials_run(struct backend *b)
+int serials_run(struct backend *b)
 {
 	struct key v[BATCH];
+	int rc = 0;
 	size_t n;
 
 	do {
 		model_lock(b->model);
 		n = collect(b->model, v);
 		model_unlock(b->model);
-		if (n)
-			ask(b, v, n);
-	} while (n);
+		rc = n ? ask(b, v, n) : 0;
+	} while (n && !rc);
 	complete(b->model);
+	return rc;
 }
 
 void serials_of(struct backend *b, const struct touched *of, size_t n_of)
 {
 	struct key v[BATCH];
 	size_t n, pos = 0;
+	int rc;
 
 	do {
 		model_lock(b->model);
 		n = collect_of(b->model, of, n_of, &pos, v);
 		model_unlock(b->model);
-		if (n)
-			ask(b, v, n);
-	} while (n == BATCH);
+		rc = n ? ask(b, v, n) : 0;
+	} while (n == BATCH && !rc);
 	complete(b->model);
 }

@@ -17,11 +17,12 @@ struct touched;
 uint64_t serial_read(int config);
 
 /* In a helper: addresses has them separated by blanks, and is cut up. Appends "<address> <hex>" lines for
- * those that have one. */
+ * those that have one. 0, -EINVAL, or -errno when something of ours has run out: then nothing is known. */
 int serials_scan(const struct sysfs *s, char *addresses, struct out *ret);
 
-/* Looks for those not looked for yet, into the model. */
-void serials_run(struct backend *b);
+/* Looks for those not looked for yet, into the model. A device that does not answer has none. -errno: something
+ * of ours has run out, and some are still to be looked for. */
+int serials_run(struct backend *b);
 /* Only for these: what is asked of a card that has just come must know who it is. */
 void serials_of(struct backend *b, const struct touched *of, size_t n_of);
 

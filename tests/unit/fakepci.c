@@ -95,13 +95,14 @@ struct roots fake_roots(void)
 	return (struct roots){ paths[0], paths[1], paths[2], "/proc/self/exe" };
 }
 
-struct world_fake fake_open(void)
+struct world_fake fake_open_by(const char *helper)
 {
 	struct roots roots = fake_roots();
 	struct err err = { 0 };
 	struct world_fake w;
 	bool found;
 
+	roots.helper = helper;
 	w.arena = mmap(NULL, model_arena_size(), PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	CHECK(w.arena != MAP_FAILED);
@@ -109,6 +110,11 @@ struct world_fake fake_open(void)
 	    backend_open(&roots, w.model, &w.backend, &err) || backend_scan(w.backend, &err))
 		FAIL("%s", err.text);
 	return w;
+}
+
+struct world_fake fake_open(void)
+{
+	return fake_open_by(fake_roots().helper);
 }
 
 void fake_close(struct world_fake *w)

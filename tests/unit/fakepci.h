@@ -33,6 +33,8 @@ struct world_fake {
 	void *arena;
 };
 struct world_fake fake_open(void);
+/* With another program to be its helper. */
+struct world_fake fake_open_by(const char *helper);
 void fake_close(struct world_fake *w);
 
 struct key fake_key(const char *address);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "../../backend/internal.h"
 #include "../../backend/serials.h"
 #include "../../backend/variant.h"
 #include "fakepci.h"
@@ -377,5 +378,27 @@ DEFINE_TEST(a_vf_has_its_pfs_serial)
 	/* It is read once. */
 	CHECK_EQ(backend_scan(w.backend, NULL), 0);
 	CHECK_EQ(facts_of(&w, PF).serial, 0x9ce330ffdeadbeef);
+	fake_close(&w);
+}
+
+/* That no helper can be had says nothing about a card. */
+DEFINE_TEST(serials_are_looked_for_again)
+{
+	struct touched of = { 0 };
+	struct world_fake w;
+	char helper[256];
+
+	snprintf(helper, sizeof(helper), "%s/helper", test_dir());
+	w = server();
+	fake_close(&w);
+	w = fake_open_by(helper);
+	CHECK_EQ(serials_run(w.backend), -ECHILD);
+	CHECK(!facts_of(&w, PLAIN).serial_known && !facts_of(&w, VF1).serial_known);
+	of.key = fake_key(PLAIN);
+	serials_of(w.backend, &of, 1);
+	CHECK(!facts_of(&w, PLAIN).serial_known);
+	CHECK_EQ(symlink("/proc/self/exe", helper), 0);
+	CHECK_EQ(serials_run(w.backend), 0);
+	CHECK(facts_of(&w, PLAIN).serial_known && facts_of(&w, VF1).serial_known);
 	fake_close(&w);
 }
