@@ -8,7 +8,8 @@
 #include "pcidevfs/device.h"
 #include "pcidevfs/util.h"
 
-#define ROW(field, bit, text) { offsetof(struct device, field), sizeof(((struct device *)0)->field), bit, text }
+#define ROW(field, bit, text) \
+	{ offsetof(struct device, field), sizeof(((struct device *)0)->field), bit, text, #field }
 #define NUMBER(field, bit) ROW(field, bit, false)
 #define STRING(field, bit) ROW(field, bit, true) /* bytes after the NUL are noise */
 
@@ -17,6 +18,7 @@ static const struct {
 	size_t size;
 	uint32_t bit;
 	bool text;
+	const char *name;
 } fields[] = {
 	NUMBER(caps, CH_IDENTITY),
 	NUMBER(kind, CH_IDENTITY),
@@ -95,6 +97,8 @@ uint64_t device_layout(void)
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
 		uint64_t h = 0xcbf29ce484222325ull;
 
+		for (const char *c = fields[i].name; *c; c++)
+			h = (h ^ (unsigned char)*c) * 0x100000001b3ull;
 		h = (h ^ fields[i].offset) * 0x100000001b3ull;
 		sum += (h ^ fields[i].size) * 0x100000001b3ull;
 	}

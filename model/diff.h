@@ -10,7 +10,7 @@ struct device;
 
 /* Which change bits tell the two records apart. */
 uint32_t device_diff(const struct device *a, const struct device *b);
-/* Where each row lies and how long it is, in whatever order, as one number. */
+/* Where each field lies and how long it is, as one number; the order of the rows does not matter. */
 uint64_t device_layout(void);
 /* Does a row cover this byte of struct device? What none covers would never be published. */
 bool device_diff_knows(size_t offset);
