@@ -276,7 +276,7 @@ static size_t select_guarded(struct backend *b, enum guard guard, const struct t
 
 static int ask_guards(struct backend *b, const struct touched *v, size_t n, struct err *err)
 {
-	_free_ struct key *devs = calloc(n, sizeof(*devs));
+	_free_ struct key *devs = calloc(n + 1, sizeof(*devs));
 	int rc = devs ? 0 : fail(err, ENOMEM, "no memory to look at the devices");
 
 	for (int guard = 0; guard < GUARD_COUNT && !rc; guard++) {

@@ -334,7 +334,6 @@ void record_note_owner(struct record *r, struct want *want)
 /* With save held. True: the nodes are to go to somebody else. */
 static bool note_owner(struct intents *in, const struct key *key)
 {
-	struct want was = { 0 };
 	struct device *dev;
 	bool other = false;
 	size_t at;
@@ -343,9 +342,10 @@ static bool note_owner(struct intents *in, const struct key *key)
 	dev = model_edit(in->m, key, false);
 	at = dev ? records_of_device(&in->rs, dev) : RECORD_NONE;
 	if (at != RECORD_NONE) {
-		was = dev->want;
+		uint32_t uid = dev->want.uid, gid = dev->want.gid;
+
 		record_note_owner(in->rs.v[at], &dev->want);
-		other = was.uid != dev->want.uid || was.gid != dev->want.gid;
+		other = uid != dev->want.uid || gid != dev->want.gid;
 	}
 	model_publish(in->m);
 	model_unlock(in->m);
