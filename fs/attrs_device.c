@@ -146,10 +146,11 @@ static int reset_store(const struct subject *s, const char *text, struct wish *r
 
 	if (!text[0] || (flag && !yes))
 		return fail(err, EINVAL, "reset: write 1, or the name of who claims %s", s->dev->key.name);
+	if (strlen(text) >= CLAIM_NAME)
+		return fail(err, EINVAL, "reset: a name has at most %d characters", CLAIM_NAME - 1);
 	*ret = (struct wish){ .dev = s->dev->key };
 	STR_COPY(ret->file, "reset");
-	if (!STR_COPY(ret->value, flag ? "1" : text))
-		return fail(err, EINVAL, "reset: a name has at most %d characters", CLAIM_NAME - 1);
+	STR_COPY(ret->value, flag ? "1" : text);
 	return 0;
 }
 
