@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include "allocate.h"
 #include "answer.h"
@@ -17,6 +16,7 @@
 #include "plugin.h"
 #include "pods.h"
 #include "rpc.h"
+#include "socket.h"
 #include "tree.h"
 
 enum {
@@ -57,41 +57,6 @@ struct resources {
 
 /* ---- its socket */
 
-static int bind_socket(const struct resources *rs, const char *name, struct err *err)
-{
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	_close_ int fd = -1;
-
-	if ((size_t)snprintf(a.sun_path, sizeof(a.sun_path), "%s/%s", rs->dir, name) >= sizeof(a.sun_path))
-		return fail(err, ENAMETOOLONG, "%s: too long a path for a socket", rs->dir);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) || chmod(a.sun_path, 0600) || listen(fd, 16))
-		return fail(err, errno, "%s: %s", a.sun_path, strerror(errno));
-	return steal_fd(&fd);
-}
-
-static void unlink_socket(const struct resources *rs, const char *name)
-{
-	char path[256];
-
-	if ((size_t)snprintf(path, sizeof(path), "%s/%s", rs->dir, name) < sizeof(path))
-		unlink(path);
-}
-
-/* Whoever may be kubelet is root, or who we are. */
-static bool peer_allowed(int fd)
-{
-	struct ucred who;
-	socklen_t len = sizeof(who);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len))
-		return false;
-	if (!who.uid || who.uid == geteuid())
-		return true;
-	say("a connection of uid %u (pid %d) is refused: only root may be kubelet", who.uid, (int)who.pid);
-	return false;
-}
-
 static void on_connection(struct source *s)
 {
 	struct resource *r = (struct resource *)((char *)s - offsetof(struct resource, listen));
@@ -99,7 +64,7 @@ static void on_connection(struct source *s)
 
 	if (fd < 0)
 		return;
-	if (peer_allowed(fd))
+	if (socket_peer_allowed(fd))
 		rpc_server_connect(r->server, fd);
 	else
 		close(fd);
@@ -112,7 +77,7 @@ static void unbind(struct resource *r)
 	loop_remove(&r->all->p->loop, &r->listen);
 	close(r->listen.fd);
 	r->listen.fd = -1;
-	unlink_socket(r->all, r->socket);
+	socket_unlink(r->all->dir, r->socket);
 }
 
 /* A name that was never used: kubelet takes a second registration for one it knows as an error, and nobody
@@ -124,7 +89,7 @@ static int rebind(struct resource *r, struct err *err)
 	int fd;
 
 	snprintf(name, sizeof(name), "pcidevfs-%llx-%x.sock", (unsigned long long)rs->born, ++rs->serial);
-	fd = bind_socket(rs, name, err);
+	fd = socket_bind(rs->dir, name, err);
 	if (fd < 0)
 		return fd;
 	unbind(r);

@@ -254,8 +254,8 @@ DEFINE_TEST(holders_are_unknown_without_descriptors)
 	next = dup(s.fd[ROOT_PROC]);
 	close(next);
 	/* None for proc; that one, and none for a process. */
-	for (int more = 0; more < 2; more++) {
-		limit.rlim_cur = (rlim_t)(next + more);
+	for (rlim_t more = 0; more < 2; more++) {
+		limit.rlim_cur = (rlim_t)next + more;
 		CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
 		CHECK_EQ(holders_scan(&s, NULL, &o), -EMFILE);
 		CHECK_EQ(o.len, 0);

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What is stored comes back whatever befell the disk or us meanwhile, and soon. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fakewish.h"
+#include "pcidevfs/util.h"
+#include "test.h"
+
+#define t fakewish
+
+#define NIC "0000:02:00.0"
+static const struct plug nic = { NIC, "0000:00/03.0/00.0", "igb", NULL, 0x1521, 0, 1, 0 };
+
+/* The machine comes up with one device in it, and what is stored is applied. */
+static void boot(const struct plug *p)
+{
+	wish_begin(false);
+	wish_plug(p);
+	t.acts = 0;
+	wish_restore();
+}
+
+static void put_state(const char *name, const char *text)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "state/%s", name);
+	test_file(path, text);
+}
+
+DEFINE_TEST(restore_sets_a_damaged_file_aside)
+{
+	struct out o = { 0 };
+
+	put_state(INTENT_FILE, "pcidevfs-intent 1\nrubbish\n");
+	boot(&nic);
+	intents_health(t.in, &o);
+	CHECK_IN(out_text(&o), "intent was set aside as intent.damaged-");
+	out_free(&o);
+	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
+	wish_expect_line("claim=alice", "state=held");
+	wish_end();
+}
+
+/* A state directory that cannot be: reading goes on, what is asked is refused. */
+DEFINE_TEST(restore_without_a_directory)
+{
+	struct out o = { 0 };
+
+	test_file("state", "");
+	boot(&nic);
+	CHECK_EQ(wish_ask(NIC, "claim", "alice"), -ENOTDIR);
+	CHECK_STR(wish_state_of(NIC).facts.driver, "igb");
+	CHECK_EQ(t.acts, 0);
+	intents_health(t.in, &o);
+	CHECK_IN(out_text(&o), "state=broken");
+	out_free(&o);
+	wish_end();
+}
+
+/* Each in a process of its own. */
+static void keep_asking(_Atomic int *acknowledged)
+{
+	wish_begin(false);
+	wish_plug(&nic);
+	CHECK_EQ(intents_note(t.in, NULL), 0);
+	for (;;) {
+		char value[16];
+
+		snprintf(value, sizeof(value), "n%d", *acknowledged + 1);
+		CHECK_EQ(wish_ask(NIC, "claim", value), 0);
+		(*acknowledged)++;
+	}
+}
+
+static void look_what_is_stored(_Atomic int *acknowledged)
+{
+	int stored, last = *acknowledged;
+
+	boot(&nic);
+	stored = wish_state_of(NIC).want.claim[0] ? atoi(wish_state_of(NIC).want.claim + 1) : 0;
+	if (stored != last && stored != last + 1)
+		FAIL("n%d was acknowledged, n%d is stored", last, stored);
+	*acknowledged = stored;
+	wish_end();
+}
+
+static pid_t in_child(void (*run_there)(_Atomic int *), _Atomic int *arg)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		run_there(arg);
+		_exit(0);
+	}
+	CHECK(pid > 0);
+	return pid;
+}
+
+#ifdef __SANITIZE_THREAD__
+#define SLOWNESS 10
+#else
+#define SLOWNESS 1
+#endif
+
+/* Killed anywhere while wishes are kept: what the last answer said is there. */
+DEFINE_SLOW_TEST(restore_after_kill_while_keeping, 60)
+{
+	_Atomic int *acknowledged = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	for (useconds_t round = 0; round < 40; round++) {
+		pid_t pid = in_child(keep_asking, acknowledged);
+		int status;
+
+		usleep((3000 + round * 500) * SLOWNESS);
+		kill(pid, SIGKILL);
+		CHECK_EQ(waitpid(pid, &status, 0), pid);
+		CHECK(WIFSIGNALED(status));
+		pid = in_child(look_what_is_stored, acknowledged);
+		CHECK_EQ(waitpid(pid, &status, 0), pid);
+		CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
+	}
+	printf("# %d acknowledged\n", *acknowledged);
+	CHECK(*acknowledged > 0);
+}
+
+enum { MANY = 64 };
+
+/* A machine with many claims: what we ourselves take for it. */
+DEFINE_TEST(restore_many_is_quick)
+{
+	char names[MANY][16], paths[MANY][32];
+	struct plug p = nic;
+	uint64_t start;
+
+	for (int reboot = 0; reboot < 2; reboot++) {
+		wish_begin(false);
+		for (int i = 0; i < MANY; i++) {
+			snprintf(names[i], sizeof(names[i]), "0000:%02x:00.0", i + 1);
+			snprintf(paths[i], sizeof(paths[i]), "0000:00/%02x.0/00.0", i & 31);
+			p.name = names[i];
+			p.path = paths[i];
+			p.group = i;
+			p.serial = 1000 + (uint64_t)i;
+			wish_plug(&p);
+		}
+		start = now_ms();
+		wish_restore();
+		wish_calm();
+		if (reboot)
+			printf("# %d claims in %llu ms\n", MANY, (unsigned long long)(now_ms() - start));
+		for (int i = 0; i < MANY; i++)
+			if (!reboot)
+				CHECK_EQ(wish_ask(names[i], "claim", "alice"), 0);
+			else
+				CHECK_STR(wish_state_of(names[i]).want.claim, "alice");
+		wish_end();
+	}
+}
