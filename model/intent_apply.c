@@ -32,8 +32,9 @@ static uint64_t digest(const struct device *dev)
 
 static bool may_try(struct record *r, uint64_t now)
 {
-	if (r->tries >= TRIES_MAX || (r->tries && r->tried_for == now))
+	if (r->tries >= TRIES_MAX || (r->tries && r->tried_for == now && !r->retry))
 		return false;
+	r->retry = false;
 	r->tries++;
 	r->tried_for = now;
 	return true;
@@ -42,6 +43,7 @@ static bool may_try(struct record *r, uint64_t now)
 /* What restore itself was refused for stays: its own act may still be in the kernel. */
 static void say_busy(struct record *r)
 {
+	r->retry = true;
 	if (r->state != RECORD_REFUSED)
 		record_say(r, RECORD_WAITING, "another act runs on it");
 }
@@ -151,6 +153,7 @@ static void apply_claim(struct pass *p, struct record *r, const struct device *d
 		if (g.records[i]) { /* one for all */
 			g.records[i]->flying = f;
 			g.records[i]->tries = r->tries;
+			g.records[i]->retry = false;
 			g.records[i]->tried_for = r->tried_for;
 		}
 }

@@ -64,6 +64,7 @@ struct record {
 	bool alone;	       /* a PF: its VFs' claims made the act fail */
 	unsigned int tries;
 	uint64_t tried_for; /* how its devices were when it was last tried */
+	bool retry;	    /* once more for the same: it may have met only an act that has ended since */
 	enum record_state state;
 	char reason[240];
 	bool fresh; /* made by the change that is going on */
