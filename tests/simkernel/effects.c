@@ -28,7 +28,7 @@ struct effects {
 	uint64_t queued, done;
 	pthread_cond_t more, fewer;
 	pthread_t thread;
-	struct fuse_session *se;
+	struct fuse_session *_Atomic se;
 	int netlink; /* -1: no events */
 	bool ending;
 };
@@ -81,14 +81,15 @@ static void send_event(struct effects *e, struct effect *one)
 
 static void forget(struct effects *e, struct sim *s, struct effect *one)
 {
+	struct fuse_session *se = e->se;
 	fuse_ino_t ino = ops_ino(s, one->node);
 
-	if (!e->se)
+	if (!se)
 		return;
 	if (one->len)
-		fuse_lowlevel_notify_inval_entry(e->se, ino, one->data, one->len);
+		fuse_lowlevel_notify_inval_entry(se, ino, one->data, one->len);
 	else
-		fuse_lowlevel_notify_inval_inode(e->se, ino, -1, 0);
+		fuse_lowlevel_notify_inval_inode(se, ino, -1, 0);
 }
 
 static void *run(void *arg)
