@@ -263,3 +263,13 @@ void wish_expect_line(const char *part, const char *state)
 	CHECK_IN(line, state);
 	out_free(&o);
 }
+
+const struct plug wish_nic = { WISH_NIC, "0000:00/03.0/00.0", "igb", NULL, 0x1521, 0, 1, 0 };
+
+void wish_boot(const struct plug *p)
+{
+	wish_begin(false);
+	wish_plug(p);
+	fakewish.acts = 0;
+	wish_restore();
+}

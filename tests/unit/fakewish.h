@@ -39,6 +39,10 @@ struct plug {
 	int group, vf;
 };
 void wish_plug(const struct plug *p);
+#define WISH_NIC "0000:02:00.0"
+extern const struct plug wish_nic;
+/* The machine comes up with one device in it, and what is stored is applied. */
+void wish_boot(const struct plug *p);
 void wish_unplug(const char *name);
 struct key wish_key(const char *name);
 /* A copy; zeros when it is not there. */

@@ -2,13 +2,8 @@
 /* What is stored comes back, once and to the right device. */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fakewish.h"
@@ -17,34 +12,25 @@
 
 #define t fakewish
 
-#define NIC "0000:02:00.0"
-static const struct plug nic = { NIC, "0000:00/03.0/00.0", "igb", NULL, 0x1521, 0, 1, 0 };
-
-/* The machine comes up with one device in it, and what is stored is applied. */
-static void boot(const struct plug *p)
-{
-	wish_begin(false);
-	wish_plug(p);
-	t.acts = 0;
-	wish_restore();
-}
+#define NIC WISH_NIC
+#define nic wish_nic
 
 /* ... and goes down with a claim stored. */
 static void store_claim(const struct plug *p)
 {
-	boot(p);
+	wish_boot(p);
 	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
 	wish_end();
 }
 
 DEFINE_TEST(restore_after_reboot_and_after_crash)
 {
-	boot(&nic);
+	wish_boot(&nic);
 	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
 	wish_expect_line("claim=alice", "former_driver=igb");
 	wish_end();
 
-	boot(&nic); /* a reboot */
+	wish_boot(&nic); /* a reboot */
 	CHECK_EQ(t.acts, 1);
 	CHECK_STR(wish_state_of(NIC).want.claim, "alice");
 	CHECK_STR(wish_state_of(NIC).want.former_driver, "igb");
@@ -68,7 +54,7 @@ DEFINE_TEST(restore_after_reboot_and_after_crash)
 	CHECK_EQ(wish_ask(NIC, "claim", ""), 0);
 	CHECK_STR(wish_state_of(NIC).facts.driver, "igb");
 	wish_end();
-	boot(&nic);
+	wish_boot(&nic);
 	CHECK_EQ(t.acts, 0);
 	wish_end();
 }
@@ -84,7 +70,7 @@ DEFINE_TEST(restore_knows_strangers_and_followers)
 
 	store_claim(&carded);
 
-	boot(&renumbered); /* another bus number */
+	wish_boot(&renumbered); /* another bus number */
 	CHECK_STR(wish_state_of("0000:05:00.0").want.claim, "alice");
 	wish_end();
 
@@ -96,7 +82,7 @@ DEFINE_TEST(restore_knows_strangers_and_followers)
 	CHECK_STR(wish_state_of(NIC).want.claim, "");
 	wish_end();
 
-	boot(&replacement); /* gone, and another in its new place */
+	wish_boot(&replacement); /* gone, and another in its new place */
 	CHECK_EQ(t.acts, 0);
 	CHECK_IN(wish_state_of(NIC).reason, "accept " NIC);
 	wish_expect_line("claim=alice", "state=stranger");
@@ -134,12 +120,12 @@ DEFINE_TEST(restore_makes_vfs_and_then_claims_them)
 	static const struct plug vf = { "0000:02:10.2", "0000:00/03.0/00.0", "", NIC, 0x1520, 0, 9, 2 };
 	static const struct plug late = { NIC, "0000:00/03.0/00.0", "", NULL, 0x1521, 0, 1, 0 };
 
-	boot(&nic);
+	wish_boot(&nic);
 	CHECK_EQ(wish_ask(NIC, "sriov_numvfs", "4"), 0);
 	wish_plug(&vf);
 	CHECK_EQ(wish_ask("0000:02:10.2", "claim", "bob"), 0);
 	wish_end();
-	boot(&late);
+	wish_boot(&late);
 	CHECK_EQ(t.acts, 0);
 	wish_expect_line("numvfs=4", "state=waiting");
 	CHECK_IN(wish_state_of(NIC).reason, "has not come yet");
@@ -386,11 +372,11 @@ DEFINE_TEST(restore_owners_and_forget)
 	struct key k = wish_key(NIC);
 	struct out o = { 0 };
 
-	boot(&nic);
+	wish_boot(&nic);
 	CHECK_EQ(intents_set_owner(t.in, &k, "claim", &alice, NULL), 0);
 	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
 	wish_end();
-	boot(&nic);
+	wish_boot(&nic);
 	CHECK(intents_owner(t.in, &k, "claim", &got));
 	CHECK_EQ(got.uid, 1000);
 	CHECK_EQ(got.mode, 0664);
@@ -415,7 +401,7 @@ DEFINE_TEST(restore_keeps_as_many_owners_as_it_reads)
 	char file[16];
 	int n = 0;
 
-	boot(&nic);
+	wish_boot(&nic);
 	do
 		snprintf(file, sizeof(file), "f%d", n);
 	while (!intents_set_owner(t.in, &k, file, &is, &err) && ++n < 1000);
@@ -425,7 +411,7 @@ DEFINE_TEST(restore_keeps_as_many_owners_as_it_reads)
 	is.uid = 7;
 	CHECK_EQ(intents_set_owner(t.in, &k, "f63", &is, NULL), 0);
 	wish_end();
-	boot(&nic);
+	wish_boot(&nic);
 	CHECK(intents_owner(t.in, &k, "f63", &got));
 	CHECK_EQ(got.uid, 7);
 	wish_end();

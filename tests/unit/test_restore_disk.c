@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What is stored comes back whatever befell the disk or us meanwhile, and soon. */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,17 +13,8 @@
 
 #define t fakewish
 
-#define NIC "0000:02:00.0"
-static const struct plug nic = { NIC, "0000:00/03.0/00.0", "igb", NULL, 0x1521, 0, 1, 0 };
-
-/* The machine comes up with one device in it, and what is stored is applied. */
-static void boot(const struct plug *p)
-{
-	wish_begin(false);
-	wish_plug(p);
-	t.acts = 0;
-	wish_restore();
-}
+#define NIC WISH_NIC
+#define nic wish_nic
 
 static void put_state(const char *name, const char *text)
 {
@@ -42,7 +29,7 @@ DEFINE_TEST(restore_sets_a_damaged_file_aside)
 	struct out o = { 0 };
 
 	put_state(INTENT_FILE, "pcidevfs-intent 1\nrubbish\n");
-	boot(&nic);
+	wish_boot(&nic);
 	intents_health(t.in, &o);
 	CHECK_IN(out_text(&o), "intent was set aside as intent.damaged-");
 	out_free(&o);
@@ -57,7 +44,7 @@ DEFINE_TEST(restore_without_a_directory)
 	struct out o = { 0 };
 
 	test_file("state", "");
-	boot(&nic);
+	wish_boot(&nic);
 	CHECK_EQ(wish_ask(NIC, "claim", "alice"), -ENOTDIR);
 	CHECK_STR(wish_state_of(NIC).facts.driver, "igb");
 	CHECK_EQ(t.acts, 0);
@@ -86,7 +73,7 @@ static void look_what_is_stored(_Atomic int *acknowledged)
 {
 	int stored, last = *acknowledged;
 
-	boot(&nic);
+	wish_boot(&nic);
 	stored = wish_state_of(NIC).want.claim[0] ? atoi(wish_state_of(NIC).want.claim + 1) : 0;
 	if (stored != last && stored != last + 1)
 		FAIL("n%d was acknowledged, n%d is stored", last, stored);
