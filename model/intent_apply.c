@@ -172,6 +172,8 @@ static void apply_record(struct pass *p, struct record *r)
 	const struct device *dev = device_of(p->in, r);
 	struct identity id;
 
+	if (!dev) /* an act loses a device that goes; what it had begun went along */
+		p->rewrite |= r->pending;
 	if (!dev || r->flying)
 		return;
 	device_identity(p->in->m, dev, &id);
@@ -187,6 +189,16 @@ static void apply_record(struct pass *p, struct record *r)
 		say_drift(r, dev);
 }
 
+static void follow_device(struct intents *in, struct record *r, const struct device *dev)
+{
+	struct identity id;
+
+	device_identity(in->m, dev, &id);
+	if (device_is_known(dev) && id.vf != IDENTITY_HALF)
+		r->id = id;
+	STR_COPY(r->at, dev->key.name);
+}
+
 /* With save held. Serials that came late, acts that ended without a result. */
 static void bring_up_to_date(struct intents *in)
 {
@@ -197,17 +209,14 @@ static void bring_up_to_date(struct intents *in)
 	model_lock(in->m);
 	for (size_t i = 0; i < in->rs.n; i++) {
 		const struct device *dev = device_of(in, in->rs.v[i]);
-		struct record *r = dev ? rewrite_edit(&w, i) : NULL;
-		struct identity id;
+		struct record *r = dev || in->rs.v[i]->pending ? rewrite_edit(&w, i) : NULL;
 
 		if (!r)
 			continue;
-		device_identity(in->m, dev, &id);
-		if (device_is_known(dev) && id.vf != IDENTITY_HALF)
-			r->id = id;
-		STR_COPY(r->at, dev->key.name);
-		r->pending &= dev->busy[0] != '\0';
-		if (!r->claim[0] && !r->pending && !driver_is_vfio(dev->facts.driver))
+		if (dev)
+			follow_device(in, r, dev);
+		r->pending &= dev && dev->busy[0];
+		if (!r->claim[0] && !r->pending && !(dev && driver_is_vfio(dev->facts.driver)))
 			r->former_known = false;
 		if (record_is_empty(r))
 			rewrite_drop(&w, i);

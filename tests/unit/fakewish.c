@@ -38,6 +38,8 @@ static int run(void *backend, struct step *s, unsigned int deadline_ms, struct e
 		dev->facts.num_vfs = atoi(s->value);
 	model_publish(t.m);
 	model_unlock(t.m);
+	if (!dev)
+		return fail(err, ENODEV, "%s is gone", s->dev.name);
 	return 0;
 }
 

@@ -320,6 +320,31 @@ DEFINE_TEST(restore_touches_no_card_that_came_meanwhile)
 	wish_end();
 }
 
+static void pull_card(void)
+{
+	wish_unplug(NIC);
+}
+
+/* An act that has lost its device has ended, and nothing is left of what it began. */
+DEFINE_TEST(a_wish_whose_device_left_in_the_act_is_not_pending)
+{
+	wish_boot(&nic);
+	t.in_step = pull_card;
+	CHECK_EQ(wish_ask(NIC, "claim", "alice"), -ENODEV);
+	wish_calm();
+	expect_nothing_stored();
+	wish_plug(&nic);
+	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
+	t.in_step = pull_card;
+	CHECK_EQ(wish_ask(NIC, "claim", ""), -ENODEV);
+	wish_calm();
+	wish_expect_line("claim=alice", "state=waiting");
+	wish_plug(&nic);
+	wish_calm();
+	wish_expect_line("claim=alice", "state=held");
+	wish_end();
+}
+
 static void *ask_owner(void *arg)
 {
 	struct owner_wish alice = { 1000, 1001, 0664 };
