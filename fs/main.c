@@ -246,6 +246,7 @@ static int prepare(struct daemon *d, struct err *err)
 		r = backend_scan(d->backend, err);
 	r = r ? r : open_tree(d, err);
 	r = r ? r : open_session(d, err);
+	priority_serve();
 	r = r ? r : start_threads(d, err);
 	if (r)
 		return r;

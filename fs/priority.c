@@ -5,20 +5,24 @@
 #include <errno.h>
 #include <linux/sched.h>
 #include <linux/sched/types.h>
+#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A slice: since Linux 6.12 who asks for a shorter one runs earlier; older ones ignore it. */
-enum { RAISED = -10, ORDINARY = 0, SLICE_NS = 200000 };
+enum { RAISED = -10, ORDINARY = 0 };
 
-static void change(int from, int to)
+/* Since Linux 6.12 who asks for a shorter slice runs earlier; 0 is the scheduler's own, and older ones
+ * ignore it. */
+enum { SHORT_NS = 200000, OWN_NS = 0 };
+
+static void change(int from, int to, uint64_t slice_ns)
 {
 	const struct sched_attr attr = {
 		.size = sizeof(attr),
 		.sched_policy = SCHED_NORMAL,
 		.sched_nice = to,
-		.sched_runtime = SLICE_NS,
+		.sched_runtime = slice_ns,
 	};
 
 	errno = 0;
@@ -29,10 +33,16 @@ static void change(int from, int to)
 
 void priority_raise(void)
 {
-	change(ORDINARY, RAISED);
+	change(ORDINARY, RAISED, SHORT_NS);
+}
+
+void priority_serve(void)
+{
+	change(RAISED, ORDINARY, SHORT_NS);
 }
 
 void priority_lower(void)
 {
-	change(RAISED, ORDINARY);
+	change(RAISED, ORDINARY, OWN_NS);
+	change(ORDINARY, ORDINARY, OWN_NS);
 }

@@ -2,12 +2,17 @@
 #ifndef FS_PRIORITY_H
 #define FS_PRIORITY_H
 
-/* The calling thread, and what it starts, answers for the kernel from now on: whoever uses the tree sleeps
- * until it has. It gets the CPU before ordinary work, for short times. Does nothing where the
- * administrator has chosen a priority, and without the right to. */
+/*
+ * How urgent the calling thread is, and what it starts from now on. Each does nothing where the
+ * administrator has chosen a priority, and the first does nothing without the right to.
+ */
+
+/* Whoever uses the tree sleeps until this is done: a serving process begins, or must end for the next one. */
 void priority_raise(void);
-/* The calling thread, and what it starts, is nothing that anybody sleeps for: it gets no more than others,
- * still in short times, since it runs beside what answers. */
+/* Answers for the kernel. Not before others, or the close of a file, for which nobody waits, would take the
+ * CPU from who closes it; but for short times, so that it comes soon after who used the CPU for long. */
+void priority_serve(void);
+/* Nobody sleeps for it: it gets no more than others, and what answers comes before it. */
 void priority_lower(void);
 
 #endif
