@@ -83,6 +83,7 @@ static int reset_expand(struct model *m, const struct wish *wish, struct plan *p
 /* Last, since it cannot be taken back when another step fails. */
 static const struct method reset_method = {
 	.file = "reset",
+	.bus = BUS_PCI,
 	.rank = 200,
 	.guarded = true,
 	.once = &reset_verb,

@@ -244,6 +244,7 @@ static bool numvfs_brings(const struct wish *wish, unsigned int n)
 /* Before whatever is asked of the VFs. */
 static const struct method numvfs = {
 	.file = "sriov_numvfs",
+	.bus = BUS_PCI,
 	.rank = 50,
 	.barrier = true,
 	.guarded = true,

@@ -379,6 +379,7 @@ static bool claim_down(struct model *m, const struct wish *wish)
 /* After everything that decides what the function is. */
 static const struct method claim = {
 	.file = "claim",
+	.bus = BUS_PCI,
 	.rank = 100,
 	.guarded = true,
 	.can = claim_can,

@@ -27,7 +27,7 @@ int act_observe(struct txn *t, bool planning, struct err *err)
 		return fail(err, ENOMEM, "no memory for the act");
 	model_lock(model_of(t));
 	for (size_t i = 0; i < t->log->n_wishes; i++) {
-		const struct method *method = method_find(w->methods, t->log->wishes[i].file);
+		const struct method *method = method_find(w->methods, &t->log->wishes[i]);
 		struct wish found;
 
 		wish_resolve(model_of(t), &t->log->wishes[i], &found); /* a VF that is not there: its PF */
@@ -148,7 +148,7 @@ static int each_wish(struct txn *t, bool prepare, struct err *err)
 	int r = 0;
 
 	for (size_t i = 0; i < t->log->n_wishes && !r; i++) {
-		const struct method *method = method_find(t->engine->conf.world.methods, t->log->wishes[i].file);
+		const struct method *method = method_find(t->engine->conf.world.methods, &t->log->wishes[i]);
 		struct wish w;
 		int absent = wish_resolve(m, &t->log->wishes[i], &w);
 

@@ -10,7 +10,7 @@
 
 bool met_by_absence(struct txn *t, const struct wish *wish)
 {
-	const struct method *method = method_find(t->engine->conf.world.methods, wish->file);
+	const struct method *method = method_find(t->engine->conf.world.methods, wish);
 	struct model *m = t->engine->conf.model;
 	struct wish w;
 
@@ -23,7 +23,7 @@ bool met_by_absence(struct txn *t, const struct wish *wish)
 
 bool met_once(struct txn *t, const struct wish *wish)
 {
-	const struct method *method = method_find(t->engine->conf.world.methods, wish->file);
+	const struct method *method = method_find(t->engine->conf.world.methods, wish);
 	struct wish w;
 
 	if (!method || !method->once || wish_resolve(t->engine->conf.model, wish, &w))
@@ -46,7 +46,7 @@ int act_keep(struct txn *t, bool pending, struct err *err)
 	if (!wishes)
 		return fail(err, ENOMEM, "no memory for the act");
 	for (size_t i = 0; i < t->log->n_wishes; i++) {
-		const struct method *method = method_find(conf->world.methods, t->log->wishes[i].file);
+		const struct method *method = method_find(conf->world.methods, &t->log->wishes[i]);
 
 		if (!method || !method->once)
 			wishes[n++] = t->log->wishes[i];

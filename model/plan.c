@@ -82,10 +82,15 @@ void plan_print(const struct plan *p, struct out *o)
 	}
 }
 
-const struct method *method_find(const struct method *const *methods, const char *file)
+static bool serves(const struct method *method, const struct wish *wish)
+{
+	return (!method->bus || method->bus == wish->dev.bus) && !strcmp(method->file, wish->file);
+}
+
+const struct method *method_find(const struct method *const *methods, const struct wish *wish)
 {
 	for (; *methods; methods++)
-		if (!strcmp((*methods)->file, file))
+		if (serves(*methods, wish))
 			return *methods;
 	return NULL;
 }
@@ -158,7 +163,7 @@ static int foretold(const struct plan *p, const struct method *const *methods, c
 	for (const struct method *const *m = methods; *m; m++) {
 		const struct wish *wish = (*m)->brings ? plan_wished(p, pf, (*m)->file) : NULL;
 
-		if (wish)
+		if (wish && serves(*m, wish))
 			return (*m)->brings(wish, n) ? 1 : -1;
 	}
 	return 0;
@@ -209,7 +214,7 @@ static int make_item(struct model *m, const struct method *const *methods, const
 	bool down;
 	int r;
 
-	it->method = method_find(methods, wish->file);
+	it->method = method_find(methods, wish);
 	it->absent = wish->virtfn;
 	if (it->absent && foretold(p, methods, &wish->dev, wish->virtfn - 1u) <= 0)
 		return refuse_absent(m, wish, err);

@@ -84,6 +84,7 @@ struct step {
  */
 struct method {
 	const char *file;
+	enum bus bus; /* whose devices it serves; BUS_NONE: those of all. There is one for each file and bus */
 	int rank;     /* a parent's is lower than its children's; from 1 */
 	bool barrier; /* what comes after is planned only when this is done and observed */
 	/* The wish is for an act and not for a state: it is met once this step was done, nothing of it is kept,
@@ -134,8 +135,9 @@ void plan_free(struct plan *p);
 /* "1 0000:3b:00.0 driver_override vfio-pci\n" ... ; "nothing to do\n" for an empty plan. */
 void plan_print(const struct plan *p, struct out *o);
 
-/* The row that serves a file, or NULL. */
-const struct method *method_find(const struct method *const *methods, const char *file);
+/* The row that serves what is wished, or NULL. By file and bus alone, which are the same before the device is
+ * there, while it is, and when it is gone. */
+const struct method *method_find(const struct method *const *methods, const struct wish *wish);
 
 /* EBUSY when an act runs on one of these devices, but for those in mine. */
 int plan_refuse_busy(struct model *m, const struct key *devices, size_t n, const struct key *mine, size_t n_mine,

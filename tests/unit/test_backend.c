@@ -9,6 +9,7 @@
 #include "fakepci.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/plan.h"
+#include "pcidevfs/util.h"
 #include "test.h"
 
 static struct world_fake machine(void)
@@ -23,16 +24,45 @@ DEFINE_TEST(backends_are_complete)
 		CHECK((*b)->name && (*b)->help && ((*b)->methods || (*b)->observe || (*b)->nodes));
 }
 
-/* The journal finds a step's verb by its name, the planner a method by its file. */
-DEFINE_TEST(backends_use_no_name_twice)
+/* The planner finds a method by file and bus, and takes the first. */
+DEFINE_TEST(backends_have_one_method_for_file_and_bus)
 {
 	struct world_fake w = machine();
 	const struct method *const *m = backend_methods(w.backend);
+
+	CHECK(*m);
+	for (; *m; m++)
+		for (const struct method *const *other = m + 1; *other; other++)
+			if (!strcmp((*m)->file, (*other)->file))
+				CHECK((*m)->bus && (*other)->bus && (*m)->bus != (*other)->bus);
+	fake_close(&w);
+}
+
+DEFINE_TEST(methods_are_found_by_bus)
+{
+	static const struct method pci = { .file = "claim", .bus = BUS_PCI }, usb = { .file = "claim", .bus = BUS_USB },
+				   all = { .file = "pooled" };
+	static const struct method *const methods[] = { &all, &pci, &usb, NULL };
+	struct wish w = { .dev = { .bus = BUS_USB }, .file = "claim" };
+
+	CHECK(method_find(methods, &w) == &usb);
+	w.dev.bus = BUS_PCI;
+	CHECK(method_find(methods, &w) == &pci);
+	w.virtfn = 3; /* which is not there yet */
+	CHECK(method_find(methods, &w) == &pci);
+	w.dev.bus = BUS_MDEV;
+	CHECK(!method_find(methods, &w));
+	STR_COPY(w.file, "pooled");
+	CHECK(method_find(methods, &w) == &all);
+}
+
+/* The journal finds a step's verb by its name. */
+DEFINE_TEST(backends_use_no_name_twice)
+{
+	struct world_fake w = machine();
 	const struct verb *const *v = backend_verbs(w.backend);
 
-	CHECK(*m && *v);
-	for (; *m; m++)
-		CHECK(method_find(backend_methods(w.backend), (*m)->file) == *m);
+	CHECK(*v);
 	for (; *v; v++) {
 		struct step s;
 
@@ -60,9 +90,13 @@ DEFINE_TEST(files_have_methods)
 	struct world_fake w = machine();
 	const struct method *const *methods = backend_methods(w.backend);
 
-	for (size_t i = 0; i < n_attrs_device; i++)
+	for (size_t i = 0; i < n_attrs_device; i++) {
+		struct wish wish = { .dev = { .bus = BUS_PCI } };
+
+		STR_COPY(wish.file, attrs_device[i].name);
 		if (attrs_device[i].store && !(attrs_device[i].flags & ATTR_ASIDE))
-			CHECK(method_find(methods, attrs_device[i].name));
+			CHECK(method_find(methods, &wish));
+	}
 	for (; *methods; methods++) {
 		const struct attr *row = attr_by_name(OBJ_DEVICE, 0, (*methods)->file);
 

@@ -44,7 +44,9 @@ static struct wish wish_of(const char *address, const char *value, bool force)
 
 static const struct method *claim_of(struct world_fake *w)
 {
-	return method_find(backend_methods(w->backend), "claim");
+	struct wish wish = wish_of(GPU, "", false);
+
+	return method_find(backend_methods(w->backend), &wish);
 }
 
 static const char *plan_of(struct world_fake *w, const char *address, const char *value, bool force)
