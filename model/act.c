@@ -72,7 +72,7 @@ static int save_want(struct txn *t, const struct key *dev, struct err *err)
 	if (!saved)
 		return -ENOMEM;
 	t->saved = saved;
-	t->saved[t->n_saved++] = (struct saved){ *dev, d->want };
+	t->saved[t->n_saved++] = (struct saved){ *dev, d->birth, d->want };
 	return 0;
 }
 
@@ -84,6 +84,27 @@ static size_t device_at(const struct txn *t, const struct key *dev)
 	while (i < t->n_devices && !key_eq(&t->devices[i], dev))
 		i++;
 	return i;
+}
+
+bool act_holds(const struct txn *t, const struct device *d)
+{
+	size_t i = device_at(t, &d->key);
+
+	return i < t->n_devices && t->births[i] == d->birth;
+}
+
+/* With the model locked. What is busy by ourselves is no hindrance. */
+static int refuse_busy(struct txn *t, const struct plan *p, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->n_devices && !r; i++) {
+		const struct device *d = model_find(model_of(t), &p->devices[i]);
+
+		if (!d || !t->marked || !act_holds(t, d))
+			r = plan_refuse_busy(model_of(t), &p->devices[i], 1, err);
+	}
+	return r;
 }
 
 /* With the model locked. */
@@ -121,7 +142,7 @@ static void mark_busy(struct txn *t)
 		struct device *d = model_edit(model_of(t), &t->devices[i], false);
 		const struct wish *w = wish_for(t, &t->devices[i]);
 
-		if (d)
+		if (d && act_holds(t, d))
 			snprintf(d->busy, sizeof(d->busy), "%s %.60s", w->file, w->value[0] ? w->value : "none");
 	}
 }
@@ -188,8 +209,7 @@ static int foresee(struct txn *t, const struct wish *wishes, size_t n, struct er
 	struct plan p;
 	int r = plan_make(model_of(t), t->engine->conf.world.methods, wishes, n, true, &p, err);
 
-	r = r ? r : plan_refuse_busy(model_of(t), p.devices, p.n_devices, t->devices, t->marked ? t->n_devices : 0,
-				     err);
+	r = r ? r : refuse_busy(t, &p, err);
 	r = r ? r : take_devices(t, p.devices, p.n_devices, err);
 	plan_free(&p);
 	return r;
@@ -211,7 +231,7 @@ static int plan_stage(struct txn *t, bool *ret_more, struct err *err)
 		if (!met_by_absence(t, &t->log->wishes[i]) && !met_once(t, &t->log->wishes[i]))
 			wishes[n++] = t->log->wishes[i];
 	r = plan_make(m, t->engine->conf.world.methods, wishes, n, false, &p, err);
-	r = r ? r : plan_refuse_busy(m, p.devices, p.n_devices, t->devices, t->marked ? t->n_devices : 0, err);
+	r = r ? r : refuse_busy(t, &p, err);
 	r = r ? r : take_devices(t, p.devices, p.n_devices, err);
 	r = r || !p.more ? r : foresee(t, wishes, n, err);
 	r = r ? r : each_wish(t, true, err);
@@ -256,7 +276,7 @@ static int settle(struct txn *t, struct err *err)
 	txn_close(t);
 	model_lock(m);
 	if (!t->marked) /* nothing held the others off */
-		r = plan_refuse_busy(m, t->devices, t->n_devices, NULL, 0, err);
+		r = plan_refuse_busy(m, t->devices, t->n_devices, err);
 	r = r ? r : each_wish(t, false, err);
 	model_publish(m);
 	model_unlock(m);

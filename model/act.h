@@ -75,6 +75,7 @@ struct waiter {
 /* What was asked of a device before, to be put back. */
 struct saved {
 	struct key dev;
+	uint64_t birth;
 	struct want want;
 };
 
@@ -118,6 +119,8 @@ unsigned int act_deadline(const struct engine *e, const struct verb *verb);
 int act_observe(struct txn *t, bool planning, struct err *err);
 /* The device is there, and not another one that came in its place while we were at work? */
 bool act_still_there(struct txn *t, const struct key *dev);
+/* With the model locked: this very device was taken by the act. One that came in its place is free for others. */
+bool act_holds(const struct txn *t, const struct device *d);
 
 /* undo.c: takes the done steps back, as far as that goes; err is the verdict, and tells what stays. Returns a
  * step whose undo is late. */

@@ -295,13 +295,12 @@ static int expand_items(struct model *m, const struct item *items, size_t n, str
 	return 0;
 }
 
-int plan_refuse_busy(struct model *m, const struct key *devices, size_t n, const struct key *mine, size_t n_mine,
-		     struct err *err)
+int plan_refuse_busy(struct model *m, const struct key *devices, size_t n, struct err *err)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct device *dev = model_find(m, &devices[i]);
 
-		if (dev && dev->busy[0] && !is_among(&dev->key, mine, n_mine))
+		if (dev && dev->busy[0])
 			return fail(err, EBUSY, "%s is busy: %s is running; wait for it and write again",
 				    dev->key.name, dev->busy);
 	}

@@ -2,13 +2,15 @@
 /* How the steps of a transaction are taken back, and what its devices read afterwards. */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "act.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
-/* What an undo has brought back has a new birth, and steps to be taken back that were the old one's. */
-static void renew_births(struct txn *t)
+/* What an undo has brought back, VFs of this PF, has a new birth, and steps to be taken back that were the old
+ * one's. */
+static void renew_births(struct txn *t, const struct key *pf)
 {
 	struct err ignored;
 
@@ -17,7 +19,8 @@ static void renew_births(struct txn *t)
 	for (size_t i = 0; i < t->n_devices; i++) {
 		const struct device *d = model_find(model_of(t), &t->devices[i]);
 
-		t->births[i] = d ? d->birth : 0;
+		if (d && !strcmp(d->facts.physfn, pf->name))
+			t->births[i] = d->birth;
 	}
 	model_unlock(model_of(t));
 }
@@ -38,9 +41,11 @@ void act_mark_stuck(struct txn *t, const char *why)
 	for (size_t i = 0; i < t->n_devices; i++) {
 		struct device *d = model_edit(m, &t->devices[i], false);
 
-		if (d && why)
+		if (!d || !act_holds(t, d))
+			continue;
+		if (why)
 			snprintf(d->stuck, sizeof(d->stuck), "%.200s; it is undone once that ends", why);
-		else if (d)
+		else
 			d->stuck[0] = '\0';
 	}
 	model_publish(m);
@@ -67,7 +72,7 @@ static int undo_steps(struct txn *t, struct err *stuck)
 			u = 0; /* it left, and took along what was done to it */
 		s->done = u; /* what could not be undone stays done */
 		if (!u && s->verb->remakes)
-			renew_births(t);
+			renew_births(t, &s->dev);
 		if (u && !r)
 			r = fail(stuck, -u, "%s %s could not be taken back: %.300s", s->verb->name, s->dev.name,
 				 why.text);
@@ -88,7 +93,7 @@ void act_leave_devices(struct txn *t, const char *stuck)
 	for (size_t i = 0; i < t->n_devices && t->marked; i++) {
 		struct device *d = model_edit(model_of(t), &t->devices[i], false);
 
-		if (!d)
+		if (!d || !act_holds(t, d))
 			continue;
 		d->busy[0] = '\0';
 		if (stuck && (!stuck[0] || left_done(t, &t->devices[i])))
@@ -108,7 +113,7 @@ static void end_undone(struct txn *t, const char *stuck)
 	for (size_t i = 0; i < t->n_saved && !(stuck && stuck[0]); i++) {
 		struct device *d = model_edit(m, &t->saved[i].dev, false);
 
-		if (d)
+		if (d && (d->birth == t->saved[i].birth || act_holds(t, d)))
 			d->want = t->saved[i].want;
 	}
 	act_leave_devices(t, stuck);

@@ -139,9 +139,8 @@ void plan_print(const struct plan *p, struct out *o);
  * there, while it is, and when it is gone. */
 const struct method *method_find(const struct method *const *methods, const struct wish *wish);
 
-/* EBUSY when an act runs on one of these devices, but for those in mine. */
-int plan_refuse_busy(struct model *m, const struct key *devices, size_t n, const struct key *mine, size_t n_mine,
-		     struct err *err);
+/* EBUSY when an act runs on one of these devices. */
+int plan_refuse_busy(struct model *m, const struct key *devices, size_t n, struct err *err);
 
 /* The wish with its VF looked up: -ENODEV (no sentence) while there is no such VF. */
 int wish_resolve(struct model *m, const struct wish *wish, struct wish *ret);

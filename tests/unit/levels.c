@@ -17,6 +17,7 @@ struct shared_world *shared;
 int die_at = -1;
 bool die_after;
 struct disk disk;
+void (*before_look)(struct model *m);
 
 static int index_of(const struct key *dev)
 {
@@ -182,6 +183,8 @@ static int world_observe(void *backend, const struct key *devs, size_t n, bool g
 	struct model *m = backend;
 
 	(void)guards;
+	if (before_look)
+		before_look(m);
 	if (index_of(&devs[n - 1]) >= DEVICES)
 		return fail(err, ENODEV, "%s is gone", devs[n - 1].name);
 	model_lock(m);

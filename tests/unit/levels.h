@@ -39,6 +39,9 @@ struct disk {
 };
 extern struct disk disk;
 
+/* Called before each look at the devices; NULL: nothing. */
+extern void (*before_look)(struct model *m);
+
 struct bench {
 	struct model *m;
 	struct engine *e;

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A device that is pulled out and put back in the middle of an act is another one, and free for others. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "levels.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/util.h"
+#include "test.h"
+
+/* ... who take it at once. */
+static void replace(struct model *m, int dev)
+{
+	struct key key = dev_key(dev);
+	struct device *d;
+
+	model_lock(m);
+	model_remove(m, &key);
+	d = model_edit(m, &key, true);
+	d->facts.vendor = 1;
+	d->facts.iommu_group = 1;
+	STR_COPY(d->busy, "other 1");
+	STR_COPY(d->want.claim, "bob");
+	model_publish(m);
+	model_unlock(m);
+}
+
+static void check_untouched(struct bench *b, int dev)
+{
+	CHECK_STR(look(b, dev).busy, "other 1");
+	CHECK_STR(look(b, dev).want.claim, "bob");
+	CHECK_STR(look(b, dev).stuck, "");
+}
+
+DEFINE_TEST(an_act_that_ends_leaves_a_device_in_place_of_its_own_alone)
+{
+	for (int late = 0; late < 2; late++) {
+		struct bench b = { 0 };
+		struct verdict v;
+
+		world_reset();
+		bench_start(&b);
+		kernel.fail_at = 1;
+		kernel.fail_code = late ? ETIMEDOUT : EIO;
+		kernel.late_waits = late;
+		pthread_mutex_lock(&kernel.gate);
+		submit(&b, 0, "5", &v);
+		while (kernel.started < 1)
+			usleep(100);
+		replace(b.m, 3);
+		pthread_mutex_unlock(&kernel.gate);
+		await(&v);
+		CHECK_EQ(v.err.code, kernel.fail_code);
+		check_untouched(&b, 3);
+		kernel.late_waits = false;
+		for (int i = 0; i < 5000 && look(&b, 0).busy[0]; i++)
+			usleep(1000);
+		CHECK_STR(look(&b, 0).busy, "");
+		CHECK_EQ(kernel.level[0], 1);
+		check_untouched(&b, 3);
+		bench_stop(&b);
+	}
+}
+
+static void replace_last(struct model *m)
+{
+	if (kernel.started < DEVICES)
+		return;
+	before_look = NULL;
+	replace(m, 1);
+}
+
+/* What a later stage plans on is taken by then. */
+DEFINE_TEST(a_later_stage_does_not_take_what_others_have_taken)
+{
+	struct wish w[2] = { { .dev = dev_key(1), .file = "top", .value = "x" },
+			     { .dev = dev_key(0), .file = "level", .value = "5" } };
+	struct bench b = { 0 };
+	struct verdict v = { 0 };
+
+	world_reset();
+	bench_start(&b);
+	before_look = replace_last;
+	txn_submit(b.e, w, 2, &(struct actor){ 0 }, told, &v);
+	await(&v);
+	CHECK_EQ(v.err.code, EBUSY);
+	CHECK_IN(v.err.text, "0000:00:00.1 is busy: other 1 is running");
+	check_untouched(&b, 1);
+	CHECK_EQ(kernel.level[0], 1);
+	CHECK_EQ(kernel.level[1], 5); /* as it came, for all we know */
+	bench_stop(&b);
+}
