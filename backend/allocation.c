@@ -46,6 +46,22 @@ static int allocation_expand(struct model *m, const struct wish *wish, struct pl
 	return rc ? rc : plan_touch(plan, &wish->dev, err);
 }
 
+/* kubelet keeps what it was answered, and after a reboot gives a pod the same nodes again without a word to
+ * us; a pod gets those of the whole group. */
+static int note_nodes(struct model *m, const struct device *dev, struct err *err)
+{
+	struct vfio_group g;
+	int rc = vfio_find_group(m, dev, &g, err);
+
+	for (size_t i = 0; !rc && i < g.n; i++) {
+		struct device *edit = g.members[i]->want.claim[0] ? model_edit(m, &g.members[i]->key, false) : NULL;
+
+		if (edit)
+			device_nodes(edit, edit->want.given);
+	}
+	return rc;
+}
+
 static int allocation_settle(struct model *m, const struct wish *wish, struct err *err)
 {
 	struct device *dev = model_edit(m, &wish->dev, false);
@@ -53,7 +69,7 @@ static int allocation_settle(struct model *m, const struct wish *wish, struct er
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", wish->dev.name);
 	STR_COPY(dev->want.allocated, wish->value);
-	return 0;
+	return strcmp(wish->value, "pending") ? 0 : note_nodes(m, dev, err);
 }
 
 /* Last: a claim of the same commit comes before. */

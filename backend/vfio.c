@@ -332,7 +332,7 @@ static int note(struct model *m, const struct device *dev, const char *who, stru
 		if (!edit->want.pinned[0])
 			STR_COPY(edit->want.pinned, edit->names.resource);
 	} else {
-		edit->want.claim[0] = edit->want.pinned[0] = '\0';
+		edit->want.claim[0] = edit->want.pinned[0] = edit->want.given[0] = '\0';
 		edit->want.former_driver[0] = '\0';
 		edit->want.former_override[0] = '\0';
 		edit->want.former_known = false;

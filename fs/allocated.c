@@ -17,6 +17,20 @@ void allocated_to_show(const struct subject *s, struct out *o)
 	out_printf(o, "%s\n", s->dev->want.allocated[0] ? s->dev->want.allocated : "none");
 }
 
+void nodes_print(const char *nodes, struct out *o)
+{
+	if (!nodes[0])
+		out_printf(o, "none");
+	for (; *nodes; nodes++)
+		out_put(o, *nodes == ' ' ? "\n" : nodes, 1);
+	out_put(o, "\n", 1);
+}
+
+void allocated_nodes_show(const struct subject *s, struct out *o)
+{
+	nodes_print(s->dev->want.given, o);
+}
+
 /* So many names with a slash between each two of them. */
 static bool is_path(const char *text, unsigned int names)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The file in which the plugin writes down who got a device. */
+/* The files that tell who got a device, and as what. */
 #ifndef FS_ALLOCATED_H
 #define FS_ALLOCATED_H
 
@@ -8,6 +8,9 @@ struct out;
 struct subject;
 struct wish;
 
+/* Nodes with a blank between, one a line. */
+void nodes_print(const char *nodes, struct out *o);
+void allocated_nodes_show(const struct subject *s, struct out *o);
 void allocated_to_show(const struct subject *s, struct out *o);
 int allocated_to_store(const struct subject *s, const char *text, struct wish *ret, struct err *err);
 

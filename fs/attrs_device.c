@@ -99,14 +99,10 @@ static void iommu_group_show(const struct subject *s, struct out *o)
 
 static void nodes_show(const struct subject *s, struct out *o)
 {
-	const struct facts *f = &s->dev->facts;
+	char nodes[NODES_TEXT];
 
-	if (f->vfio_node)
-		out_printf(o, "/dev/vfio/vfio\n/dev/vfio/%d\n", (int)f->iommu_group);
-	if (f->vfio_cdev[0])
-		out_printf(o, "/dev/vfio/devices/%s\n/dev/iommu\n", f->vfio_cdev);
-	if (!o->len)
-		line(o, "");
+	device_nodes(s->dev, nodes);
+	nodes_print(nodes, o);
 }
 
 static void claim_show(const struct subject *s, struct out *o)
@@ -257,6 +253,10 @@ const struct attr attrs_device[] = {
 	  .show = allocated_to_show, .store = allocated_to_store, .key = "allocated_to", .since = "0.1",
 	  .help = "which pod has it: none, pending (kubelet was told yes), NAMESPACE/POD/CONTAINER or claim:UID. "
 		  "Written by pcidevfs-plugin; kept until a reboot" },
+	{ .name = "allocated_nodes", .id = 31, .mode = 0444, .caps = CAP_CLAIM, .bits = CH_GIVEN,
+	  .show = allocated_nodes_show, .key = "allocated_nodes", .since = "0.1",
+	  .help = "what nodes read when last a pod was given it or another of its IOMMU group, one a line, or none. "
+		  "Kept with the claim: after a reboot kubelet gives its pod the same again" },
 	{ .name = "plan", .id = 20, .mode = 0664, .flags = ATTR_WORK | ATTR_SNAPSHOT | ATTR_ASIDE,
 	  .bits = CH_PLAN,
 	  .show = plan_show, .store = plan_store, .since = "0.1",

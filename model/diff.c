@@ -64,6 +64,7 @@ static const struct {
 	NUMBER(want.vf_claims, CH_INTERNAL),
 	NUMBER(want.autoprobe_off, CH_INTERNAL),
 	STRING(want.allocated, CH_ALLOCATED),
+	STRING(want.given, CH_GIVEN),
 	NUMBER(want.single, CH_NAME),
 	STRING(want.resource, CH_NAME),
 	STRING(want.pinned, CH_NAME),

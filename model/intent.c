@@ -115,6 +115,7 @@ static void follow_claim(struct model *m, struct record *r, const struct device 
 
 	STR_COPY(r->claim, dev->want.claim);
 	STR_COPY(r->pinned, dev->want.pinned);
+	STR_COPY(r->given, dev->want.given);
 	if (!same || !r->flying) /* restore may find a member away, which is of it when it comes */
 		r->group = r->claim[0] ? claim_group(m, dev) : 0;
 	if (driver_is_vfio(dev->facts.driver))
@@ -153,7 +154,7 @@ static int drop_claim(struct rewrite *w, size_t i, struct err *err)
 
 	if (!r)
 		return fail(err, ENOMEM, "no memory to keep what was asked");
-	r->claim[0] = r->driver[0] = r->pinned[0] = '\0';
+	r->claim[0] = r->driver[0] = r->pinned[0] = r->given[0] = '\0';
 	r->group = 0;
 	r->pending = r->former_known = false;
 	if (record_is_empty(r))
@@ -240,7 +241,7 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 	if (wish->restores && refuse_outdated(w, dev, wish, err))
 		return -EBUSY; /* whoever asked for the same meanwhile hears it too */
 	members[0] = dev;
-	if (!strcmp(wish->file, "claim"))
+	if (!strcmp(wish->file, "claim") || !strcmp(wish->file, "allocated_to"))
 		n = claim_members(m, dev, members);
 	for (size_t i = 0; i < n; i++) {
 		size_t at;

@@ -243,6 +243,17 @@ static void pinned_print(const struct record *r, struct out *o)
 		out_pair(o, "offered_as", r->pinned);
 }
 
+static int given_parse(struct record *r, const char *text)
+{
+	return str_copy(r->given, sizeof(r->given), text) ? 0 : -EINVAL;
+}
+
+static void given_print(const struct record *r, struct out *o)
+{
+	if (r->claim[0] && r->given[0])
+		out_pair(o, "allocated_nodes", r->given);
+}
+
 static int pending_parse(struct record *r, const char *text)
 {
 	return parse_bool(text, &r->pending);
@@ -271,6 +282,7 @@ static const struct {
 	{ "former_override", override_parse, override_print },
 	{ "group", group_parse, group_print },
 	{ "offered_as", pinned_parse, pinned_print },
+	{ "allocated_nodes", given_parse, given_print },
 	{ "numvfs", vfs_parse, vfs_print },
 	{ "pooled", pooled_parse, pooled_print },
 	{ "resource_name", resource_parse, resource_print },

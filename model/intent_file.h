@@ -45,6 +45,7 @@ struct record {
 	char former_driver[DRIVER_NAME];
 	char former_override[DRIVER_NAME];
 	char pinned[RESOURCE_NAME]; /* its computed resource name when it was claimed */
+	char given[NODES_TEXT]; /* the nodes that a pod was given last */
 	uint64_t group; /* the same in all records of a claimed IOMMU group */
 	bool vfs_wanted;
 	int32_t num_vfs;

@@ -134,6 +134,8 @@ void record_note(struct intents *in, struct record *r)
 		STR_COPY(w->resource, r->resource);
 	if (r->claim[0] && !w->pinned[0])
 		STR_COPY(w->pinned, r->pinned);
+	if (r->claim[0] && !w->given[0])
+		STR_COPY(w->given, r->given);
 	if (!w->former_known && r->former_known && (r->claim[0] || driver_is_vfio(dev->facts.driver))) {
 		w->former_known = true;
 		STR_COPY(w->former_driver, r->former_driver);

@@ -114,7 +114,7 @@ static int refuse_live(struct intents *in, const struct record *r, struct err *e
 	dev = r->birth ? model_edit(in->m, &r->dev, false) : NULL;
 	if (dev) {
 		dev->want.single = dev->want.owned = false;
-		dev->want.resource[0] = dev->want.pinned[0] = dev->unmet[0] = '\0';
+		dev->want.resource[0] = dev->want.pinned[0] = dev->want.given[0] = dev->unmet[0] = '\0';
 	}
 	model_publish(in->m);
 	model_unlock(in->m);

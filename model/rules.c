@@ -95,6 +95,19 @@ static bool on_vfio(const struct device *dev)
 	return driver_is_vfio(dev->facts.driver);
 }
 
+void device_nodes(const struct device *dev, char buf[static NODES_TEXT])
+{
+	const struct facts *f = &dev->facts;
+	int n = 0;
+
+	buf[0] = '\0';
+	if (f->vfio_node)
+		n = snprintf(buf, NODES_TEXT, "/dev/vfio/vfio /dev/vfio/%d", (int)f->iommu_group);
+	if (f->vfio_cdev[0])
+		snprintf(buf + n, NODES_TEXT - (size_t)n, "%s/dev/vfio/devices/%s /dev/iommu", n ? " " : "",
+			 f->vfio_cdev);
+}
+
 /* A pci.ids that came after the claim renames nothing under a guest. */
 static const char *computed_name(const struct device *dev)
 {

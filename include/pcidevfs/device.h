@@ -24,6 +24,7 @@
 #define ALLOCATED_NAME 254
 #define CRITICAL_TEXT 176
 #define LAST_ERROR 520
+#define NODES_TEXT 96
 #define CLAIM_NAME 254 /* DESIGN.md 5: at most 253 characters */
 
 /* What a device can do. Follows identity, not the driver of the moment. A row's mask is made of these. */
@@ -72,6 +73,7 @@ enum change_bit {
 	CH_ERROR = 1 << 11, /* last_error */
 	CH_PLAN = 1 << 12,
 	CH_ALLOCATED = 1 << 14,
+	CH_GIVEN = 1 << 15, /* allocated_nodes */
 	/* Kept for ourselves: wakes no poll and makes no event. The kernel asks for attributes anew, and restore
 	 * looks again. */
 	CH_INTERNAL = 1 << 13,
@@ -125,6 +127,7 @@ struct want {
 	uint64_t vf_claims[WANT_VFS / 64];
 	bool autoprobe_off;	/* a PF: sriov_drivers_autoprobe is 0 by our doing and must be 1 again */
 	char allocated[ALLOCATED_NAME]; /* which pod has it: "pending", "ns/pod/container"; not kept over a reboot */
+	char given[NODES_TEXT]; /* device_nodes() when last a pod was given it or a member of its group */
 	bool single;		/* pooled reads 0: offered under a name of its own */
 	char resource[RESOURCE_NAME]; /* overrides the computed resource name; "" does not */
 	char pinned[RESOURCE_NAME];   /* the computed name as it was when it was claimed; "" while it is not */
@@ -158,6 +161,9 @@ void device_derive(struct device *dev, bool iommu);
 /* The name that it is, or would be, offered by: what was written, else one of its own, else the computed
  * one; "" when it cannot be claimed. Its own: "nvidia.com/0000_08_00_4", since kubelet takes no colons. */
 void device_resource(const struct device *dev, char buf[static RESOURCE_NAME]);
+
+/* The nodes that a VMM needs now, a blank between each two; "" none. */
+void device_nodes(const struct device *dev, char buf[static NODES_TEXT]);
 
 /* vfio-pci or a vendor's variant of it (mlx5_vfio_pci, nvgrace-gpu-vfio-pci, ...): all end so. */
 bool driver_is_vfio(const char *driver);

@@ -47,7 +47,7 @@ DEFINE_TEST(intent_text_is_kept_whole)
 		"numvfs=4 owner.claim=1000:1000:0664 owner.=0:7:0755 later=\"a \\\"b\\\\ \\x01\" and=more\n"
 		"path=0000:00/03.0/00.0 ids=8086:10fb:0000:0001 serial=a0369fffff123456 vf=3 at=0000:02:10.3 "
 		"claim=alice driver=vfio-pci former_driver=none former_override=none group=00000000000000ff "
-		"offered_as=intel.com/OLD pooled=0 resource_name=intel.com/X pending=1\n"
+		"offered_as=intel.com/OLD allocated_nodes=\"/dev/vfio/vfio /dev/vfio/14\" pooled=0 resource_name=intel.com/X pending=1\n"
 		"mdev=5f2a type=\"x y\"\n";
 	struct out text = { 0 }, again = { 0 };
 	struct records rs = { 0 };
