@@ -94,6 +94,8 @@ int rpc_new(struct rpc **ret, struct err *err)
 	/* Signals are the main thread's; the core's threads take over the mask. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
+	/* What peers do wrong is no news for our log; the core would tell it there in lines of its own. */
+	setenv("GRPC_VERBOSITY", "NONE", 0);
 	grpc_init();
 	rpc->queue = grpc_completion_queue_create_for_next(NULL);
 	r = pthread_create(&rpc->carrier, NULL, carry, rpc);

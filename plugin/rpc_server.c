@@ -286,6 +286,8 @@ int rpc_server_new(struct rpc *rpc, const struct rpc_method *methods, size_t n, 
 	grpc_arg args[] = {
 		rpc_integer(GRPC_ARG_MAX_CONCURRENT_STREAMS, 64),
 		rpc_integer(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, MESSAGE_MAX),
+		/* kubelet compresses nothing; what it would get by unpacking the limit above does not bound. */
+		rpc_integer(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1 << GRPC_COMPRESS_NONE),
 		rpc_integer(GRPC_ARG_ENABLE_CHANNELZ, 0),
 		rpc_integer(GRPC_ARG_MAX_CHANNEL_TRACE_EVENT_MEMORY_PER_NODE, 0),
 	};
