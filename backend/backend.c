@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/vfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -16,6 +15,7 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/pci.h"
 #include "pcidevfs/plan.h"
+#include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
 #include "ops.h"
 #include "serials.h"
@@ -84,16 +84,6 @@ static int resolve_roots(struct backend *b, const struct roots *roots, struct er
 	if (!b->roots.sysfs || !b->roots.dev || !b->roots.proc || !b->roots.helper)
 		return fail(err, errno, "the roots cannot be resolved: %s", strerror(errno));
 	return 0;
-}
-
-void cond_init(pthread_cond_t *cond)
-{
-	pthread_condattr_t attr;
-
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(cond, &attr);
-	pthread_condattr_destroy(&attr);
 }
 
 static void init_locks(struct backend *b)

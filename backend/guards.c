@@ -2,12 +2,12 @@
 /* Why the host needs a device, and who holds it: found by helpers, for all devices at once. */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "internal.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/io.h"
 #include "pcidevfs/model.h"
+#include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
 #include "serials.h"
 
@@ -15,20 +15,6 @@
 #define PAUSE_MS 100
 /* Who lets go of a node that cannot be watched (no inotify, a process killed) is found by this. */
 #define SLOW_MS 30000
-
-struct timespec in_ms(unsigned int ms)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_sec += ms / 1000;
-	t.tv_nsec += (long)(ms % 1000) * 1000000;
-	if (t.tv_nsec >= 1000000000) {
-		t.tv_sec++;
-		t.tv_nsec -= 1000000000;
-	}
-	return t;
-}
 
 /* With the lock held. */
 static void run_now(struct backend *b, enum guard guard)

@@ -92,10 +92,6 @@ int scan_all(struct backend *b, struct view *view, unsigned int patience_ms);
 /* For acts, which are refused. */
 #define ACT_PATIENCE_MS 5000
 
-/* So long from now, of CLOCK_MONOTONIC. */
-struct timespec in_ms(unsigned int ms);
-/* A condition on that clock. */
-void cond_init(pthread_cond_t *cond);
 
 /* A helper writes text to a file below sysfs, for this step or for its undo. 0 or -errno; after -ETIMEDOUT
  * step->late is what backend_late() waits for. */

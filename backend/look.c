@@ -10,10 +10,10 @@
 
 #include "internal.h"
 #include "pcidevfs/model.h"
+#include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
 
 #define HUNG_MAX 8 /* devices that begin to hang during one look */
-#define STACK_SIZE (256 * 1024)
 
 struct look {
 	struct backend *b;
@@ -59,20 +59,6 @@ static void *look_main(void *arg)
 	atomic_fetch_sub(&l->b->left, 1);
 	look_free(l);
 	return NULL;
-}
-
-static int start(struct look *l)
-{
-	pthread_attr_t attr;
-	pthread_t thread;
-	int rc;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_SIZE);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	rc = pthread_create(&thread, &attr, look_main, l);
-	pthread_attr_destroy(&attr);
-	return -rc;
 }
 
 /* Until it has ended, or has been at one device for too long. */
@@ -121,7 +107,7 @@ static int look_once(struct backend *b, const struct touched *v, size_t n, unsig
 
 	if (!l)
 		return -ENOMEM;
-	rc = start(l);
+	rc = thread_start(NULL, look_main, l);
 	if (!rc && !wait_for(l))
 		return -EAGAIN;
 	/* No thread to be had: it is looked at, whatever that takes. */

@@ -19,9 +19,9 @@
 #include "inventory.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
+#include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
 #include "stream.h"
-#include "thread.h"
 
 #define NOTIFY_INC_EPOCH 8 /* FUSE_NOTIFY_INC_EPOCH, Linux 6.16 */
 

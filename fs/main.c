@@ -23,13 +23,13 @@
 #include "server.h"
 #include "session.h"
 #include "stash.h"
-#include "thread.h"
 #include "tree.h"
 
 #include "pcidevfs/backend.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/intent.h"
 #include "pcidevfs/model.h"
+#include "pcidevfs/thread.h"
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "pcidevfs/err.h"
-#include "thread.h"
+#include "pcidevfs/thread.h"
 
 struct job {
 	struct job *next;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Who hears of changes, in which order, and who waits until they did. */
-#include <time.h>
-
+#include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
 #include "store.h"
 
@@ -104,17 +103,10 @@ void model_stop(struct model *m)
 
 bool model_sync(struct model *m, uint64_t generation, unsigned int ms)
 {
-	struct timespec until;
+	struct timespec until = in_ms(ms);
 	int r = 0;
 	bool heard;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
-	until.tv_nsec += (long)(ms % 1000) * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000;
-	}
 	pthread_mutex_lock(&m->lock);
 	while (m->heard < generation && !m->stop && !r)
 		r = pthread_cond_timedwait(&m->heard_more, &m->lock, &until);

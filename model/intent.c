@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "intents.h"
 #include "pcidevfs/model.h"
+#include "pcidevfs/thread.h"
 
 void device_identity(struct model *m, const struct device *dev, struct identity *ret)
 {
@@ -421,7 +421,6 @@ int intents_open(const char *dir, struct model *m, struct intents **ret, struct 
 {
 	struct intents *in = calloc(1, sizeof(*in));
 	const struct observer observer = { intents_changed, in };
-	pthread_condattr_t attr;
 
 	if (!in || !(in->dir = strdup(dir))) {
 		free(in);
@@ -432,10 +431,7 @@ int intents_open(const char *dir, struct model *m, struct intents **ret, struct 
 	pthread_mutex_init(&in->save, NULL);
 	pthread_mutex_init(&in->lock, NULL);
 	pthread_mutex_init(&in->turn, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&in->quiet, &attr);
-	pthread_condattr_destroy(&attr);
+	cond_init(&in->quiet);
 	pthread_mutex_lock(&in->save);
 	intents_ready(in, NULL); /* what is wrong is told by health and to who asks for something */
 	pthread_mutex_unlock(&in->save);

@@ -4,10 +4,10 @@
  * acts for the rest; each change of a device that may matter brings another pass.
  */
 #include <string.h>
-#include <time.h>
 
 #include "intents.h"
 #include "pcidevfs/model.h"
+#include "pcidevfs/thread.h"
 
 #define TRIES_MAX 16 /* of one wish, while its device comes and goes between drivers and holders */
 #define ASK_MS 1000
@@ -317,26 +317,14 @@ void intents_changed(void *ctx, const struct change *changes, size_t n)
 		intents_kick(ctx);
 }
 
-static void deadline_after(unsigned int ms, struct timespec *ret)
-{
-	clock_gettime(CLOCK_MONOTONIC, ret);
-	ret->tv_sec += ms / 1000;
-	ret->tv_nsec += (long)(ms % 1000) * 1000000;
-	if (ret->tv_nsec >= 1000000000) {
-		ret->tv_sec++;
-		ret->tv_nsec -= 1000000000;
-	}
-}
-
 /* With turn held. False: it is to end. */
 static bool wait_for_use(struct intents *in, unsigned int ms)
 {
-	struct timespec until;
+	struct timespec until = in_ms(ms);
 	int rc = 0;
 
 	while (!in->in_use && !in->stopped)
 		pthread_cond_wait(&in->quiet, &in->turn);
-	deadline_after(ms, &until);
 	while (!in->stopped && !rc)
 		rc = pthread_cond_timedwait(&in->quiet, &in->turn, &until);
 	return !in->stopped;
@@ -377,11 +365,10 @@ void intents_restore(struct intents *in, struct engine *e, bool goes_on)
 
 bool intents_settled(struct intents *in, unsigned int ms)
 {
-	struct timespec until;
+	struct timespec until = in_ms(ms);
 	bool settled;
 	int rc = 0;
 
-	deadline_after(ms, &until);
 	pthread_mutex_lock(&in->turn);
 	while ((!in->passed || in->passing || in->flying) && !in->stopped && !rc)
 		rc = pthread_cond_timedwait(&in->quiet, &in->turn, &until);

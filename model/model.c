@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "diff.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
 #include "store.h"
 
@@ -106,14 +106,9 @@ static int allocate(struct model *m)
 
 static void init_sync(struct model *m)
 {
-	pthread_condattr_t attr;
-
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_mutex_init(&m->lock, NULL);
-	pthread_cond_init(&m->changed, &attr);
-	pthread_cond_init(&m->heard_more, &attr);
-	pthread_condattr_destroy(&attr);
+	cond_init(&m->changed);
+	cond_init(&m->heard_more);
 }
 
 int model_new(void *arena, size_t size, struct model **ret, bool *ret_found, struct err *err)

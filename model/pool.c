@@ -3,15 +3,13 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "pcidevfs/err.h"
+#include "pcidevfs/thread.h"
 
-#define IDLE_S 5
-#define STACK_SIZE (256 * 1024)
+#define IDLE_MS 5000
 
 struct job {
 	void (*run)(void *ctx);
@@ -32,12 +30,10 @@ struct pool {
 /* With the lock held: waits for a job; NULL when this thread shall end. */
 static struct job *next_job(struct pool *p)
 {
-	struct timespec until;
+	struct timespec until = in_ms(IDLE_MS);
 	struct job *job;
 	int r = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += IDLE_S;
 	p->idle++;
 	while (!p->first && !p->stop && !(r == ETIMEDOUT && p->threads > 1)) {
 		if (p->threads > 1)
@@ -77,40 +73,24 @@ static void *worker(void *ctx)
 /* With the lock held. */
 static int start_thread(struct pool *p)
 {
-	pthread_attr_t attr;
-	pthread_t thread;
-	sigset_t all, old;
-	int r;
+	int r = thread_start(NULL, worker, p);
 
-	/* A signal is for the thread that waits for it: taken here it would interrupt nothing. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attr, STACK_SIZE);
-	r = pthread_create(&thread, &attr, worker, p);
-	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!r)
 		p->threads++;
-	return -r;
+	return r;
 }
 
 int pool_new(unsigned int max, struct pool **ret, struct err *err)
 {
 	struct pool *p = calloc(1, sizeof(*p));
-	pthread_condattr_t attr;
 
 	if (!p)
 		return fail(err, ENOMEM, "no memory for the executors");
 	p->max = max ? max : 1;
 	p->last = &p->first;
 	pthread_mutex_init(&p->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&p->work, &attr);
-	pthread_cond_init(&p->ended, NULL);
-	pthread_condattr_destroy(&attr);
+	cond_init(&p->work);
+	cond_init(&p->ended);
 	*ret = p;
 	return 0;
 }

@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 
 #include "../client/ctl.h"
 #include "../client/watch.h"
+#include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
 
 struct jobs {
@@ -179,7 +179,6 @@ static void *write_jobs(void *ctx)
 int tree_new(const char *path, struct tree **ret, struct err *err)
 {
 	struct tree *t = calloc(1, sizeof(*t));
-	sigset_t all, old;
 	int r;
 
 	if (!t || !(t->path = strdup(path))) {
@@ -193,17 +192,14 @@ int tree_new(const char *path, struct tree **ret, struct err *err)
 	pthread_cond_init(&t->work, NULL);
 	t->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	t->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	r = t->event < 0 || t->stop < 0 ? errno : pthread_create(&t->follower, NULL, follow, t);
+	r = t->event < 0 || t->stop < 0 ? -errno : thread_start(&t->follower, follow, t);
 	t->following = !r;
 	if (!r)
-		r = pthread_create(&t->writer, NULL, write_jobs, t);
+		r = thread_start(&t->writer, write_jobs, t);
 	t->writing = t->following && !r;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (r) {
 		tree_free(t);
-		return fail(err, r, "cannot follow %s: %s", path, strerror(r));
+		return fail(err, -r, "cannot follow %s: %s", path, strerror(-r));
 	}
 	*ret = t;
 	return 0;
