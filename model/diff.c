@@ -96,12 +96,10 @@ uint64_t device_layout(void)
 	uint64_t sum = sizeof(struct device);
 
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-		uint64_t h = 0xcbf29ce484222325ull;
+		const size_t place[] = { fields[i].offset, fields[i].size };
+		uint64_t h = fnv1a(FNV1A, fields[i].name, strlen(fields[i].name));
 
-		for (const char *c = fields[i].name; *c; c++)
-			h = (h ^ (unsigned char)*c) * 0x100000001b3ull;
-		h = (h ^ fields[i].offset) * 0x100000001b3ull;
-		sum += (h ^ fields[i].size) * 0x100000001b3ull;
+		sum += fnv1a(h, (const char *)place, sizeof(place));
 	}
 	return sum;
 }

@@ -48,11 +48,9 @@ const char *identity_text(const struct identity *id, char buf[static IDENTITY_TE
 uint64_t identity_hash(const struct identity *id)
 {
 	char buf[IDENTITY_TEXT];
-	uint64_t h = 0xcbf29ce484222325ull; /* FNV-1a */
+	const char *text = identity_text(id, buf);
 
-	for (const char *p = identity_text(id, buf); *p; p++)
-		h = (h ^ (unsigned char)*p) * 0x100000001b3ull;
-	return h;
+	return fnv1a(FNV1A, text, strlen(text));
 }
 
 int identity_parse_path(const char *text, struct identity *ret)

@@ -15,18 +15,15 @@
 
 static uint64_t mix(uint64_t h, const char *text)
 {
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * 0x100000001b3ull;
-	return h * 31;
+	return fnv1a(h, text, strlen(text)) * 31;
 }
 
 /* Everything an act may have been refused for, as one number: the same means the same answer. */
 static uint64_t digest(const struct device *dev)
 {
 	const struct facts *f = &dev->facts;
-	uint64_t h = 0xcbf29ce484222325ull;
+	uint64_t h = mix(mix(mix(mix(FNV1A, f->driver), f->holders), f->critical), f->vfio_driver);
 
-	h = mix(mix(mix(mix(h, f->driver), f->holders), f->critical), f->vfio_driver);
 	return h + (uint64_t)f->num_vfs * 7 + f->vfio_ready + 3 * (uint64_t)f->iommu_group + 2 * dev->caps;
 }
 

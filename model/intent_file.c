@@ -339,11 +339,7 @@ int record_set(struct record *r, const char *key, const char *value)
 
 uint64_t intent_checksum(const char *text, size_t len)
 {
-	uint64_t h = 0xcbf29ce484222325ull;
-
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (unsigned char)text[i]) * 0x100000001b3ull;
-	return h;
+	return fnv1a(FNV1A, text, len);
 }
 
 void record_format(const struct record *r, struct out *o)

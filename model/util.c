@@ -167,6 +167,13 @@ void *more_rows(void *rows, size_t n, size_t *cap, size_t size)
 	return grown;
 }
 
+uint64_t fnv1a(uint64_t h, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ (unsigned char)text[i]) * 0x100000001b3ull;
+	return h;
+}
+
 uint64_t now_us(void)
 {
 	struct timespec t;

@@ -72,6 +72,10 @@ int parse_bool(const char *text, bool *ret);
 bool str_copy(char *dst, size_t size, const char *src);
 #define STR_COPY(dst, src) str_copy((dst), sizeof(dst), (src))
 
+/* FNV-1a: goes on from h; starts with FNV1A. */
+#define FNV1A 0xcbf29ce484222325ull
+uint64_t fnv1a(uint64_t h, const char *text, size_t len);
+
 /* Room for one more element after n: rows, or a larger copy with *cap grown. NULL: no memory, rows stays. */
 void *more_rows(void *rows, size_t n, size_t *cap, size_t size);
 
