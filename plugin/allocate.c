@@ -33,7 +33,7 @@ static void refuse(const char *resource, struct rpc_call *call, const struct err
 /* kubelet waits in the admission of a pod, without a deadline of its own. */
 static void on_patience(struct source *s)
 {
-	struct allocation *a = (struct allocation *)((char *)s - offsetof(struct allocation, patience));
+	struct allocation *a = container_of(s, struct allocation, patience);
 	const struct err err = { .code = ETIMEDOUT, .text = "the tree does not answer; is pcidevfsd well?" };
 
 	refuse(a->resource, a->call, &err);
@@ -50,7 +50,7 @@ static void allocation_free(struct allocation *a)
 
 static void on_recorded(struct job *job, const struct err *failed)
 {
-	struct allocation *a = (struct allocation *)job;
+	struct allocation *a = container_of(job, struct allocation, job);
 	const struct options *o = a->p->o;
 	struct err err = { 0 };
 	struct out out = { 0 };

@@ -178,7 +178,7 @@ void kubelet_tell(struct kubelet *k)
 
 static void on_retry(struct source *s)
 {
-	kubelet_tell((struct kubelet *)((char *)s - offsetof(struct kubelet, retry)));
+	kubelet_tell(container_of(s, struct kubelet, retry));
 }
 
 /* ---- its directory */
@@ -236,7 +236,7 @@ static void take_event(struct kubelet *k, const struct inotify_event *ev)
 
 static void on_watch(struct source *s)
 {
-	struct kubelet *k = (struct kubelet *)((char *)s - offsetof(struct kubelet, watch));
+	struct kubelet *k = container_of(s, struct kubelet, watch);
 	_Alignas(struct inotify_event) char buf[4096];
 	ssize_t n = read(s->fd, buf, sizeof(buf));
 

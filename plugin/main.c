@@ -86,7 +86,7 @@ static int parse_options(int argc, char **argv, struct options *ret)
 
 static void on_signal(struct source *s)
 {
-	struct main *m = (struct main *)((char *)s - offsetof(struct main, signals));
+	struct main *m = container_of(s, struct main, signals);
 	struct signalfd_siginfo info;
 
 	if (read(s->fd, &info, sizeof(info)) == sizeof(info))
@@ -95,7 +95,7 @@ static void on_signal(struct source *s)
 
 static void on_rpc(struct source *s)
 {
-	rpc_dispatch(((struct main *)((char *)s - offsetof(struct main, rpc)))->p.rpc);
+	rpc_dispatch(container_of(s, struct main, rpc)->p.rpc);
 }
 
 /* What starts after us admits pods: it finds what is offered, once that is known. */
@@ -108,12 +108,12 @@ static void tell_ready(struct main *m)
 
 static void on_ready_due(struct source *s)
 {
-	tell_ready((struct main *)((char *)s - offsetof(struct main, ready)));
+	tell_ready(container_of(s, struct main, ready));
 }
 
 static void on_tree(struct source *s)
 {
-	struct main *m = (struct main *)((char *)s - offsetof(struct main, tree));
+	struct main *m = container_of(s, struct main, tree);
 	const char *why;
 
 	if (!tree_dispatch(m->p.tree))

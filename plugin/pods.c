@@ -266,12 +266,12 @@ static void ask(struct pods *pods)
 
 static void on_timer(struct source *s)
 {
-	ask((struct pods *)((char *)s - offsetof(struct pods, timer)));
+	ask(container_of(s, struct pods, timer));
 }
 
 static void on_watch(struct source *s)
 {
-	struct pods *pods = (struct pods *)((char *)s - offsetof(struct pods, watch));
+	struct pods *pods = container_of(s, struct pods, watch);
 	char buf[4096];
 
 	while (read(s->fd, buf, sizeof(buf)) > 0)

@@ -59,7 +59,7 @@ struct resources {
 
 static void on_connection(struct source *s)
 {
-	struct resource *r = (struct resource *)((char *)s - offsetof(struct resource, listen));
+	struct resource *r = container_of(s, struct resource, listen);
 	int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd < 0)
@@ -223,7 +223,7 @@ static void resource_free(struct resource *r)
 /* The time has come to tell kubelet again, or to go. */
 static void on_again(struct source *s)
 {
-	struct resource *r = (struct resource *)((char *)s - offsetof(struct resource, again));
+	struct resource *r = container_of(s, struct resource, again);
 	struct err err = { 0 };
 
 	if (!r->wanted) {
@@ -386,7 +386,7 @@ void resources_refresh(struct resources *rs)
 
 static void on_well(struct source *s)
 {
-	resources_refresh((struct resources *)((char *)s - offsetof(struct resources, well)));
+	resources_refresh(container_of(s, struct resources, well));
 }
 
 struct resource *resources_unheard(struct resources *rs)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gRPC over unix sockets, on the C core: the only file that knows it. Everything here is called from one
+ * gRPC over unix sockets; rpc*.c alone know its C core. Everything here is called from one
  * thread, the one that calls rpc_dispatch(); the core's own threads never call back.
  */
 #ifndef PLUGIN_RPC_H

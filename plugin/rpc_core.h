@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the parts of rpc.h share; gRPC's own headers are included from here alone. */
+/* What the parts of rpc.h share. */
 #ifndef PLUGIN_RPC_CORE_H
 #define PLUGIN_RPC_CORE_H
 
@@ -16,8 +16,6 @@ struct op {
 	struct op *next;
 	bool ok;
 };
-
-#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 struct rpc {
 	grpc_completion_queue *queue;
