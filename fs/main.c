@@ -65,13 +65,22 @@ struct daemon {
 	bool ended; /* for good: nobody goes on after us */
 };
 
+static bool has_fault(const char *name)
+{
+	const char *fault = getenv("PCIDEVFS_FAULT");
+
+	return fault && !strcmp(fault, name);
+}
+
 static void on_verdict(void *ctx, const struct wish *wishes, size_t n, const struct actor *who,
-		       const struct err *err)
+		       const struct err *err, uint64_t *place)
 {
 	struct daemon *d = ctx;
 
 	if (d->tree)
-		tree_verdict(d->tree, wishes, n, who, err);
+		tree_verdict(d->tree, wishes, n, who, err, place);
+	if (d->from.generation == 1 && has_fault("told"))
+		raise(SIGKILL);
 }
 
 static void on_health(void *ctx, struct out *o)
@@ -192,10 +201,9 @@ static int open_session(struct daemon *d, struct err *err)
 
 static int hear(struct daemon *d, struct err *err)
 {
-	const char *fault = getenv("PCIDEVFS_FAULT");
 	int r = d->found ? backend_scan(d->backend, err) : 0;
 
-	if (!r && fault && !strcmp(fault, "deaf") && d->from.generation == 1)
+	if (!r && has_fault("deaf") && d->from.generation == 1)
 		r = fail(err, EIO, "PCIDEVFS_FAULT says so");
 	return r ? r : backend_listen(d->backend, err);
 }

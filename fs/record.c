@@ -63,16 +63,19 @@ static void error_text(char *buf, size_t size, const char *file, const struct er
 		snprintf(buf, size, "%s: %s", file, err->text);
 }
 
-static void log_verdict(struct tree *t, const char *id, const char *file, const char *value,
-			const struct actor *who, const struct err *err)
+/* False: it is there already, at since - 1 or later (0: it cannot be). */
+static bool log_verdict(struct tree *t, const char *id, const char *file, const char *value,
+			const struct actor *who, const struct err *err, uint64_t since)
 {
 	struct out o = { 0 };
 	const char *text = err->code ? err->text : "";
-	size_t n = strlen(file);
+	size_t n = strlen(file), timed;
+	bool there;
 
 	if (!strncmp(text, file, n) && !strncmp(text + n, ": ", 2))
 		text += n + 2; /* file= says it */
 	print_time(&o);
+	timed = o.len;
 	out_pair(&o, "id", id);
 	out_pair(&o, "file", file);
 	out_pair(&o, "value", value[0] ? value : "none");
@@ -82,9 +85,11 @@ static void log_verdict(struct tree *t, const char *id, const char *file, const 
 	out_pair(&o, "comm", who->comm[0] ? who->comm : "none");
 	out_pair(&o, "result", err_name(err->code));
 	out_pair(&o, "text", text);
-	if (!o.failed)
+	there = since && !o.failed && ring_has(t->log, since - 1, o.data + timed, o.len - timed);
+	if (!there && !o.failed)
 		ring_put(t->log, o.data, o.len);
 	out_free(&o);
+	return !there;
 }
 
 static void set_device_error(struct tree *t, const struct key *dev, const char *text)
@@ -132,20 +137,27 @@ static void wake_logs(struct tree *t, const struct key *dev)
 		tree_touch(t, slot, CH_LOG);
 }
 
-void record_verdict(struct tree *t, const struct key *dev, const char *file, const char *value,
-		    const struct actor *who, const struct err *err)
+/* since: 1 more than the offset of the log when a former process began to tell it; 0: none did. */
+static void record_once(struct tree *t, const struct key *dev, const char *file, const char *value,
+			const struct actor *who, const struct err *err, uint64_t since)
 {
 	char id[KEY_NAME + 8], text[LAST_ERROR] = "";
 
 	if (err->code)
 		error_text(text, sizeof(text), file, err);
-	t->record->verdicts[err->code > 0 && err->code < RECORD_CODES ? err->code : 0]++;
 	if (dev)
 		set_device_error(t, dev, text);
 	else
 		set_root_error(t, text);
-	log_verdict(t, dev ? key_id(dev, id) : "/", file, value, who, err);
+	if (log_verdict(t, dev ? key_id(dev, id) : "/", file, value, who, err, since))
+		t->record->verdicts[err->code > 0 && err->code < RECORD_CODES ? err->code : 0]++;
 	wake_logs(t, dev);
+}
+
+void record_verdict(struct tree *t, const struct key *dev, const char *file, const char *value,
+		    const struct actor *who, const struct err *err)
+{
+	record_once(t, dev, file, value, who, err, 0);
 }
 
 /* A wish for a VF is recorded there, or at its PF while the VF is not there. */
@@ -160,13 +172,17 @@ static void record_target(struct tree *t, const struct wish *asked, struct wish 
 }
 
 void tree_verdict(void *tree, const struct wish *wishes, size_t n, const struct actor *who,
-		  const struct err *err)
+		  const struct err *err, uint64_t *place)
 {
+	uint64_t since = *place;
+
+	if (!since)
+		*place = ring_head(((struct tree *)tree)->log) + 1;
 	for (size_t i = 0; i < n; i++) {
 		char file[WISH_FILE + 16];
 		struct wish w;
 
 		record_target(tree, &wishes[i], &w, file, sizeof(file));
-		record_verdict(tree, &w.dev, file, w.value, who, err);
+		record_once(tree, &w.dev, file, w.value, who, err, since);
 	}
 }

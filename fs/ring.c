@@ -113,6 +113,34 @@ uint64_t ring_put(struct ring *r, const char *rest, size_t len)
 	return seq;
 }
 
+/* A copy of what was written from this offset on, as far as it is left; NULL: no memory. */
+static char *copy_from(struct ring *r, uint64_t from, size_t *ret_len)
+{
+	struct head *h = r->h;
+	char *copy;
+
+	pthread_mutex_lock(&r->lock);
+	from = from < h->tail ? h->tail : from > h->head ? h->head : from;
+	*ret_len = h->head - from;
+	copy = malloc(*ret_len + 1);
+	if (copy)
+		copy_out(h, from, copy, *ret_len);
+	pthread_mutex_unlock(&r->lock);
+	return copy;
+}
+
+bool ring_has(struct ring *r, uint64_t from, const char *end, size_t len)
+{
+	bool found = false;
+	size_t n = 0;
+	_free_ char *copy = copy_from(r, from, &n);
+	const char *at = copy, *nl;
+
+	for (; at && !found && (nl = memchr(at, '\n', n - (size_t)(at - copy))); at = nl + 1)
+		found = (size_t)(nl - at) >= len && !memcmp(nl - len, end, len);
+	return found;
+}
+
 uint64_t ring_seq(struct ring *r)
 {
 	return r->h->seq;
@@ -184,21 +212,13 @@ static void print_matching(const char *text, size_t len, const char *where, stru
 
 void ring_print(struct ring *r, const char *where, struct out *o)
 {
-	struct head *h = r->h;
-	char *copy;
-	size_t n;
+	size_t n = 0;
+	_free_ char *copy = copy_from(r, 0, &n);
 
-	pthread_mutex_lock(&r->lock);
-	n = h->head - h->tail;
-	copy = malloc(n ? n : 1);
-	if (copy)
-		copy_out(h, h->tail, copy, n);
-	pthread_mutex_unlock(&r->lock);
 	if (!copy)
 		o->failed = true;
 	else if (where)
 		print_matching(copy, n, where, o);
 	else
 		out_put(o, copy, n);
-	free(copy);
 }

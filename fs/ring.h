@@ -6,6 +6,7 @@
 #ifndef FS_RING_H
 #define FS_RING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,9 @@ void ring_close(struct ring *r);
 
 /* Writes "seq=N <rest>\n" and returns N. A line beyond a quarter of the ring is dropped (0). */
 uint64_t ring_put(struct ring *r, const char *rest, size_t len);
+
+/* Is there a line, begun at this offset or later, that ends with this text? */
+bool ring_has(struct ring *r, uint64_t from, const char *end, size_t len);
 
 uint64_t ring_seq(struct ring *r); /* of the last line */
 uint64_t ring_head(struct ring *r);

@@ -42,11 +42,11 @@ const struct fuse_lowlevel_ops *tree_ops(void);
 int tree_start(struct tree *t, struct fuse_session *se, int fuse_fd, int first, struct err *err);
 void tree_stop(struct tree *t);
 void tree_free(struct tree *t);
-/* For the engine: writes log and last_error. */
+/* For the engine: writes log and last_error, each line once (engine_conf.verdict). */
 struct wish;
 struct actor;
 void tree_verdict(void *tree, const struct wish *wishes, size_t n, const struct actor *who,
-		  const struct err *err);
+		  const struct err *err, uint64_t *place);
 
 /* docs/FILES.md from the tables. */
 void tree_print_files(FILE *to);

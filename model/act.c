@@ -358,7 +358,7 @@ struct step *act_run(struct txn *t, struct err *err)
 		adopt_devices(t);
 		late = await_former(t, err);
 	}
-	if (!late && atomic_load(&t->log->state) == LOG_UNDOES) {
+	if (atomic_load(&t->log->state) == LOG_UNDOES) { /* also what is late still has been told so */
 		*err = t->log->err;
 	} else if (!late && !run_stages(t, err)) {
 		return NULL;

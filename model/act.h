@@ -14,7 +14,8 @@
 #define LOG_WISHES 4096
 #define STAGES 8 /* barriers in a row: MIG mode, VFs, types, claims, and room */
 
-enum log_state { LOG_FREE, LOG_RUNS, LOG_UNDOES, LOG_ENDED };
+/* LOG_DECIDED: nothing is left to do but to tell the verdict. */
+enum log_state { LOG_FREE, LOG_RUNS, LOG_UNDOES, LOG_ENDED, LOG_DECIDED };
 
 /* What outlives the process. Fields that tell how much of the rest is valid are written last. */
 struct act_log {
@@ -23,13 +24,14 @@ struct act_log {
 	_Atomic uint32_t n_steps;
 	_Atomic uint32_t n_devices;
 	struct actor who;
-	struct err err; /* why it is undone; the verdict once ended */
+	struct err err; /* why it is undone; the verdict once decided */
+	uint64_t place; /* engine_conf.verdict's */
 	struct wish wishes[LOG_WISHES];
 	struct key devices[PLAN_DEVICES]; /* that read busy or stuck for it */
 	struct step steps[PLAN_STEPS];
 };
 
-#define LOGS_ABI 3
+#define LOGS_ABI 4
 
 struct logs_head {
 	union {

@@ -73,6 +73,7 @@ struct act_log *logs_take(struct logs *l, const struct wish *wishes, size_t n, c
 	atomic_store(&log->n_devices, 0);
 	log->who = *who;
 	log->err = (struct err){ 0 };
+	log->place = 0;
 	memcpy(log->wishes, wishes, n * sizeof(*wishes));
 	atomic_store(&log->state, LOG_RUNS);
 	return log;

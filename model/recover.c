@@ -71,7 +71,7 @@ void engine_recover(struct engine *e)
 		uint32_t state = atomic_load(&log->state);
 		bool late;
 
-		if ((state != LOG_RUNS && state != LOG_UNDOES) || !log->n_wishes || log->n_wishes > LOG_WISHES)
+		if (state == LOG_FREE || state == LOG_ENDED || !log->n_wishes || log->n_wishes > LOG_WISHES)
 			continue;
 		late = adopt_steps(e, log);
 		pthread_mutex_lock(&e->logs.lock);

@@ -20,12 +20,22 @@ void txn_close(struct txn *t)
 	pthread_mutex_unlock(&t->engine->lock);
 }
 
-static void tell_verdict(struct txn *t, const struct err *err)
+static void tell(struct txn *t)
 {
 	struct engine_conf *c = &t->engine->conf;
 
 	if (c->verdict)
-		c->verdict(c->verdict_ctx, t->log->wishes, t->log->n_wishes, &t->log->who, err);
+		c->verdict(c->verdict_ctx, t->log->wishes, t->log->n_wishes, &t->log->who, &t->log->err,
+			   &t->log->place);
+}
+
+/* A process that ends from here on leaves a verdict to be told, and then to be answered, not an act to be carried
+ * on. */
+static void tell_verdict(struct txn *t)
+{
+	atomic_store(&t->log->state, LOG_DECIDED);
+	tell(t);
+	atomic_store(&t->log->state, LOG_ENDED);
 }
 
 /* Leaves the list, so that nobody joins any more, and answers all who wait. */
@@ -64,21 +74,25 @@ static void txn_free(struct txn *t)
 static void txn_run(void *ctx)
 {
 	struct txn *t = ctx;
-	struct err err = { 0 };
-	struct step *late = act_run(t, &err);
+	struct err err = t->log->err;
+	struct step *late = NULL;
 
+	if (atomic_load(&t->log->state) != LOG_DECIDED)
+		late = act_run(t, &err);
 	t->log->err = err;
-	tell_verdict(t, &err);
-	/* A process that ends from here on leaves a verdict, not an act to be carried on. */
-	if (!late)
-		atomic_store(&t->log->state, LOG_ENDED);
+	if (late)
+		tell(t);
+	else
+		tell_verdict(t);
 	model_sync(t->engine->conf.model, model_generation(t->engine->conf.model), SYNC_MS);
 	answer(t, &err);
 	if (late) {
 		pool_blocked(t->engine->pool, true);
 		act_finish_late(t, late, &err);
 		pool_blocked(t->engine->pool, false);
-		tell_verdict(t, &err);
+		t->log->err = err;
+		t->log->place = 0;
+		tell_verdict(t);
 	}
 	txn_free(t);
 }
@@ -186,6 +200,8 @@ void txn_resume(struct engine *e, struct act_log *log, bool was_late)
 		return;
 	t->recovered = true;
 	t->was_late = was_late;
+	/* What comes after may differ. */
+	t->closed = atomic_load(&log->state) == LOG_DECIDED;
 	pthread_mutex_lock(&e->lock);
 	t->next = e->txns;
 	e->txns = t;

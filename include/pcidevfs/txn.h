@@ -77,9 +77,11 @@ struct engine_conf {
 	size_t journal_size;
 	double deadline_factor;
 	unsigned int threads; /* executors at most; they come and go with the work */
-	/* Every verdict, for log and last_error; from executors, before done(). May be NULL. */
+	/* Every verdict, for log and last_error; from executors, before done(). May be NULL. *place is the teller's,
+	 * and outlives the process: 0 until this verdict was told, and what the former process left there where it
+	 * died in the middle of telling, so that nothing is told twice. */
 	void (*verdict)(void *ctx, const struct wish *wishes, size_t n, const struct actor *who,
-			const struct err *err);
+			const struct err *err, uint64_t *place);
 	void *verdict_ctx;
 };
 

@@ -16,6 +16,7 @@
 struct shared_world *shared;
 int die_at = -1;
 bool die_after;
+bool die_told;
 struct disk disk;
 void (*before_look)(struct model *m);
 
@@ -214,6 +215,21 @@ static int world_late(void *backend, struct step *s)
 	return 0;
 }
 
+static void tell(void *ctx, const struct wish *wishes, size_t n, const struct actor *who, const struct err *err,
+		 uint64_t *place)
+{
+	(void)ctx;
+	(void)wishes;
+	(void)n;
+	(void)who;
+	(void)err;
+	kernel.told_again = *place;
+	*place = 1;
+	kernel.told++;
+	if (die_told)
+		kill(getpid(), SIGKILL);
+}
+
 static void *dispatch_all(void *ctx)
 {
 	while (model_dispatch(ctx))
@@ -243,6 +259,7 @@ void bench_start(struct bench *b)
 	conf.world = (struct world){ .backend = b->m, .methods = methods, .verbs = verbs,
 				     .observe = world_observe, .late = world_late };
 	conf.keeper.keep = disk_keep;
+	conf.verdict = tell;
 	conf.journal = b->journal;
 	conf.journal_size = JOURNAL_SIZE;
 	CHECK_EQ(engine_new(&conf, &b->e, NULL), 0);
@@ -268,7 +285,7 @@ void world_reset(void)
 	kernel.late_waits = false;
 	kernel.fail_code = EIO;
 	kernel.wrong_result = false;
-	kernel.started = kernel.pulses = 0;
+	kernel.started = kernel.pulses = kernel.told = 0;
 	disk.pending = disk.kept = disk.fail_pending = disk.fail_kept = 0;
 	pthread_mutex_init(&kernel.gate, NULL);
 }

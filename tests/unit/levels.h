@@ -25,6 +25,8 @@ struct shared_world {
 	_Atomic bool late_waits;  /* what is late does not end */
 	_Atomic bool wrong_result;
 	_Atomic int started, pulses;
+	_Atomic int told; /* verdicts; the first one kills its process when die_told */
+	_Atomic bool told_again; /* the last of them was begun to be told before */
 	pthread_mutex_t gate; /* held by a test: steps wait */
 };
 extern struct shared_world *shared; /* by the processes of a test */
@@ -33,6 +35,7 @@ extern struct shared_world *shared; /* by the processes of a test */
 /* The process kills itself at the step of this device, before or after it was done; -1: never. */
 extern int die_at;
 extern bool die_after;
+extern bool die_told;
 
 struct disk {
 	_Atomic int pending, kept, fail_pending, fail_kept;

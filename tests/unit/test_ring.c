@@ -57,6 +57,23 @@ DEFINE_TEST(ring_takes_no_value_for_a_field)
 	ring_close(r);
 }
 
+DEFINE_TEST(ring_finds_how_a_line_ends)
+{
+	struct ring *r = open_ring();
+	uint64_t second;
+
+	ring_put(r, "at=1 id=a x", 11);
+	second = ring_head(r);
+	ring_put(r, "at=2 id=b y", 11);
+	CHECK(ring_has(r, 0, " id=a x", 7));
+	CHECK(!ring_has(r, second, " id=a x", 7));
+	CHECK(ring_has(r, second, " id=b y", 7));
+	CHECK(!ring_has(r, 0, " id=b", 5));
+	CHECK(!ring_has(r, 0, "x\nseq=2 at=2 id=b y", 19));
+	CHECK(!ring_has(r, ring_head(r) + 1, " id=b y", 7));
+	ring_close(r);
+}
+
 DEFINE_TEST(ring_survives_its_process)
 {
 	struct ring *r = open_ring();

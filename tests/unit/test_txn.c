@@ -271,6 +271,38 @@ DEFINE_SLOW_TEST(killed_at_any_step_the_next_process_undoes, 60)
 	}
 }
 
+/* Killed once the verdict was told, but before anybody was answered: the act is over, whatever the kernel would
+ * say now, and the teller hears that it had begun. */
+DEFINE_TEST(killed_after_its_verdict_an_act_is_not_done_again)
+{
+	for (int refused = 0; refused < 2; refused++) {
+		struct bench b = { 0 };
+		struct verdict v;
+		int started;
+
+		world_reset();
+		bench_start(&b);
+		bench_stop(&b);
+		kernel.fail_at = refused ? 1 : -1;
+		die_told = true;
+		begin_and_die(&b, -1, false);
+		die_told = false;
+		CHECK_EQ(kernel.told, 1);
+		started = kernel.started;
+		kernel.fail_at = refused ? -1 : 1;
+		kernel.level[0] = 3; /* somebody else was here meanwhile */
+		bench_start(&b);
+		engine_recover(b.e);
+		submit(&b, 0, "5", &v); /* sent again */
+		await(&v);
+		CHECK_EQ(v.err.code, refused ? EIO : 0);
+		CHECK_EQ(kernel.started, started);
+		CHECK_EQ(kernel.told, 2);
+		CHECK(kernel.told_again);
+		bench_stop(&b);
+	}
+}
+
 DEFINE_TEST(what_the_disk_refuses_is_not_done)
 {
 	struct bench b = { 0 };
