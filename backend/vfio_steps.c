@@ -118,6 +118,7 @@ static int override_run(void *backend, struct step *step, unsigned int ms, struc
 	out_free(&former);
 	if (rc)
 		return explain(b, step, rc, NULL, ms, err);
+	step->recorded = true;
 	if (driver_is_vfio(step->value))
 		remember_override(b->model, step);
 	rc = write_override(b, step->value, step, ms);
