@@ -26,8 +26,11 @@ not_allocatable() {
 	! allocatable "$@"
 }
 
-# A static pod that asks for one of RESOURCE and shows what it got.
-start_pod() { # start_pod NAME RESOURCE
+# A static pod that asks for one (or COUNT) of each RESOURCE and shows what it got. A shell drops what it
+# cannot name, such as a hyphen: the environment is read from where the container runtime left it.
+start_pod() { # start_pod NAME RESOURCE[=COUNT]...
+	local limits
+	limits=$(printf '"%s", ' "${@:2}")
 	cat >"$G/node/manifests/.$1" <<-END
 		apiVersion: v1
 		kind: Pod
@@ -38,14 +41,18 @@ start_pod() { # start_pod NAME RESOURCE
 		  containers:
 		  - name: compute
 		    image: pcidevfs.test/busybox:1
-		    command: [sh, -c, "env; find /dev/vfio -type c; echo shown; trap exit TERM; sleep 1000 & wait"]
-		    resources: {limits: {"$2": 1}}
+		    command: [sh, -c, "xargs -0 -n 1 echo </proc/1/environ; find /dev/vfio -type c; echo shown; trap exit TERM; sleep 1000 & wait"]
+		    resources: {limits: $(jq -nc "[$limits null] | map(strings / \"=\" | {(.[0]): (.[1] // 1 | tonumber)}) | add")}
 	END
 	mv "$G/node/manifests/.$1" "$G/node/manifests/$1.yaml"
 }
 
 end_pod() { # end_pod NAME
 	rm -f "$G/node/manifests/$1.yaml"
+}
+
+pod_env() { # pod_env NAME: what device plugins put into its environment
+	cut -d' ' -f4- "$G"/node/var/log/pods/default_"$1"-*/compute/*.log | grep -E '^[A-Z_]*_RESOURCE_.*='
 }
 
 pod_said() { # pod_said NAME TEXT: a line of its output
