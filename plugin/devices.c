@@ -234,16 +234,23 @@ struct dev *devices_of_kubelet(const struct devices *t, const char *resource, co
 	return NULL;
 }
 
-/* KubeVirt refuses domains of more than four digits, which VMD has (k8s/kubevirt, case 15). */
-static bool domain_fits(const struct dev *d)
+const char *dev_withheld(const struct dev *d)
 {
-	return strchr(d->id, '/') || strcspn(d->id, ":") <= 4;
+	if (!d->claim[0])
+		return "nobody claims it";
+	if (!d->resource[0])
+		return "it has no resource_name";
+	if (!strncmp(d->id, "usb/", 4))
+		return "KubeVirt takes USB devices by numbers that the tree does not tell";
+	/* VMD's domains have more than four digits (tests/k8s/ground/kubevirt, case 15). */
+	if (!strchr(d->id, '/') && strcspn(d->id, ":") > 4)
+		return "KubeVirt takes no PCI domain above ffff";
+	return NULL;
 }
 
-/* KubeVirt takes a USB device by numbers that the tree does not tell. */
 bool dev_offered(const struct dev *d)
 {
-	return d->claim[0] && d->resource[0] && domain_fits(d) && strncmp(d->id, "usb/", 4);
+	return !dev_withheld(d);
 }
 
 void dev_given(struct dev *d, const char *resource)

@@ -23,7 +23,7 @@ struct dev {
 	unsigned int seen;   /* by which kubelet (pods.c counts them) its pod was last listed; 0: none */
 	char *given;	     /* the resource under which its pod got it; NULL: not known */
 	bool mate_taken;     /* another function of its group is with a pod */
-	bool told_sick;	     /* the log has it so */
+	bool told_sick;	     /* the log has it so, or that it is withheld */
 	uint64_t freed;	  /* the larger, the later a pod gave it back; 0: none did while we looked */
 };
 
@@ -51,7 +51,8 @@ struct dev *devices_of_kubelet(const struct devices *t, const char *resource, co
 /* Remembers under which name it was given. */
 void dev_given(struct dev *d, const char *resource);
 
-/* Is it offered at all? Only what is claimed has a name that kubelet takes and KubeVirt understands. */
+/* NULL: it is offered. Else why kubelet does not hear of it, however well it is. */
+const char *dev_withheld(const struct dev *d);
 bool dev_offered(const struct dev *d);
 /* NULL: healthy. Else why it cannot be given to a pod; in `buf` if need be. */
 const char *dev_sick(const struct devices *t, const struct dev *d, uint64_t now, char *buf, size_t size);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "resources.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -27,6 +28,8 @@ enum {
 	REFUSED_MAX_MS = 30000,
 	STREAM_MS = 10000, /* kubelet has said yes and does not listen */
 };
+
+#define SOCKET_PREFIX "pcidevfs-"
 
 struct resource {
 	struct resources *all;
@@ -88,7 +91,7 @@ static int rebind(struct resource *r, struct err *err)
 	char name[sizeof(r->socket)];
 	int fd;
 
-	snprintf(name, sizeof(name), "pcidevfs-%llx-%x.sock", (unsigned long long)rs->born, ++rs->serial);
+	snprintf(name, sizeof(name), SOCKET_PREFIX "%llx-%x.sock", (unsigned long long)rs->born, ++rs->serial);
 	fd = socket_bind(rs->dir, name, err);
 	if (fd < 0)
 		return fd;
@@ -313,13 +316,13 @@ static void log_health(const struct devices *t, uint64_t now)
 
 	for (size_t i = 0; i < t->n; i++) {
 		struct dev *d = t->v[i];
-		const char *why = dev_offered(d) ? dev_sick(t, d, now, buf, sizeof(buf)) :
-						   "KubeVirt could not take it by its address";
+		const char *withheld = dev_withheld(d);
+		const char *why = withheld ? withheld : dev_sick(t, d, now, buf, sizeof(buf));
 
-		if (!d->announced || d->told_sick == !!why)
+		if (!(withheld || d->announced) || d->told_sick == !!why)
 			continue;
 		d->told_sick = why;
-		say("%s is %s%s", d->id, why ? "unhealthy: " : "healthy", why ? why : "");
+		say("%s is %s%s", d->id, withheld ? "not offered: " : why ? "unhealthy: " : "healthy", why ? why : "");
 	}
 }
 
@@ -448,6 +451,19 @@ void resources_unlinked(struct resources *rs, const char *name)
 	}
 }
 
+/* What a killed one of us left; nobody else calls a socket so. */
+static void remove_left(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (!strncmp(e->d_name, SOCKET_PREFIX, strlen(SOCKET_PREFIX)))
+			socket_unlink(dir, e->d_name);
+	if (d)
+		closedir(d);
+}
+
 int resources_new(struct plugin *p, const char *dir, struct resources **ret, struct err *err)
 {
 	struct resources *rs = calloc(1, sizeof(*rs));
@@ -458,6 +474,7 @@ int resources_new(struct plugin *p, const char *dir, struct resources **ret, str
 	}
 	rs->p = p;
 	rs->born = now_us();
+	remove_left(dir);
 	rs->well = (struct source){ .fd = -1, .due = on_well, .at = UINT64_MAX };
 	*ret = rs;
 	return loop_add(&p->loop, &rs->well, err);

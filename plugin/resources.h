@@ -14,6 +14,7 @@ struct plugin;
 struct resource;
 struct resources;
 
+/* dir: kubelet's plugin directory, which is ours alone: sockets that a killed one of us left go. */
 int resources_new(struct plugin *p, const char *dir, struct resources **ret, struct err *err);
 void resources_free(struct resources *rs);
 /* The table of devices changed, or somebody gets well. */

@@ -4,61 +4,11 @@
 import json
 import os
 import subprocess
-import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../k8s"))
-import grpc  # noqa: E402
-from peer import Kubelet, PLUGIN, dp, raw, refused  # noqa: E402
-
-TREE, DIR, ARGV = sys.argv[1], sys.argv[2], sys.argv[3:]
-NIC, MATE, DISK = "0000:05:02.0", "0000:05:01.0", "0000:06:00.0"
-NIC_NAME = "intel.com/82540EM_GIGABIT_ETHERNET_CONTROLLER"
-MATE_NAME = "unknown.com/11e8"
-DISK_NAME = "samsung.com/NVME_SSD_CONTROLLER_SM981_PM981_PM983"
-
-
-def put(dev, name, value):
-    with open("%s/devices/%s/%s" % (TREE, dev, name), "w") as f:
-        f.write(value + "\n")
-
-
-def get(dev, name):
-    with open("%s/devices/%s/%s" % (TREE, dev, name)) as f:
-        return f.read().rstrip("\n")
-
-
-def wait_file(dev, name, value, seconds=5):
-    end = time.monotonic() + seconds
-    while get(dev, name) != value:
-        assert time.monotonic() < end, "%s of %s is %s, not %s" % (name, dev, get(dev, name), value)
-        time.sleep(0.01)
-
-
-def sim(*args):
-    subprocess.run([os.environ["SIM"], "--control", os.environ["S"], *args], check=True)
-
-
-class Plugin:
-    def __init__(self):
-        self.log = open(os.environ["D"] + "/plugin.err", "a+")
-        self.start()
-
-    def start(self):
-        self.process = subprocess.Popen(ARGV, stderr=self.log)
-
-    def end(self, signal=15):
-        self.process.send_signal(signal)
-        return self.process.wait(10)
-
-    def said(self):
-        with open(self.log.name) as f:
-            return f.read()
-
-
-def ok(what):
-    print("#", what, flush=True)
-
+from plugin_lib import (ARGV, DIR, DISK, DISK_NAME, MATE, MATE_NAME, NIC, NIC_NAME, TREE, Plugin, get, ok, put, sim,
+                        wait_file)
+from peer import Kubelet, dp, raw, refused
 
 k = Kubelet(DIR)
 p = Plugin()

@@ -1,0 +1,143 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What surrounds the plugin is not as it should be: users, sockets, a kubelet that says nothing."""
+import os
+import socket
+import subprocess
+import time
+
+from plugin_lib import ARGV, DIR, DISK, DISK_NAME, NIC, NIC_NAME, TREE, Plugin, get, ok, put, sim, wait_file
+from peer import Kubelet, raw
+
+NOBODY = 65534
+HERE = os.getcwd()
+PLUGINS = DIR + "/device-plugins"
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+
+def wait(what, true, seconds=10):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "in vain: " + what
+        time.sleep(0.01)
+
+
+def ours():
+    return sorted(n for n in os.listdir(PLUGINS) if n.startswith("pcidevfs-"))
+
+
+def as_nobody(call):
+    """As another user, in a directory that is open to all; the socket remembers who it was."""
+    os.chdir(PLUGINS)
+    os.seteuid(NOBODY)
+    try:
+        return call()
+    finally:
+        os.seteuid(0)
+        os.chdir(HERE)
+
+
+def bind(path):
+    s = socket.socket(socket.AF_UNIX)
+    if os.path.lexists(path):
+        os.unlink(path)
+    s.bind(path)
+    return s
+
+
+# A path that is too long for a socket is told, not cut.
+long = subprocess.run([*ARGV, "--kubelet", "/tmp/" + "x" * 240], stderr=subprocess.PIPE, text=True, timeout=10)
+assert long.returncode == 1 and "too long a path" in long.stderr, long
+
+# kubelet's socket is there before it listens, and nothing tells when it does: tried again and again.
+os.makedirs(PLUGINS)
+early = bind(PLUGINS + "/kubelet.sock")
+os.umask(0)
+p = Plugin()
+put(NIC, "claim", "alice")
+wait("its socket", ours)
+time.sleep(0.2)
+early.listen(8)
+early.settimeout(10)
+first = early.accept()[0]
+first.settimeout(5)
+assert first.recv(4096).startswith(PREFACE)
+ok("registers with a socket that had refused")
+
+# That kubelet says nothing, ever. It holds up nobody, and not our end.
+start = time.monotonic()
+assert p.end() == 0 and not ours(), ours()
+ok("ended %.0f ms after it was told, with a Register outstanding" % ((time.monotonic() - start) * 1e3))
+first.close()
+early.close()
+
+# A kubelet of another user is none.
+with open("/proc/self/uid_map") as f:
+    alone = int(f.read().split()[2]) <= NOBODY
+if alone:
+    ok("left out: a kubelet of another user, for there is none in this namespace")
+else:
+    os.chmod(PLUGINS, 0o777)
+    os.unlink(PLUGINS + "/kubelet.sock")
+    p.start()
+    alien = as_nobody(lambda: bind("kubelet.sock"))
+    as_nobody(lambda: alien.listen(8))
+    wait("the refusal", lambda: "belongs to uid %d: only root may be kubelet" % NOBODY in p.said())
+    alien.close()
+    os.unlink(PLUGINS + "/kubelet.sock")
+    # And no other user is kubelet's client, even where a mistake lets him connect.
+    path = os.path.join(PLUGINS, ours()[0])
+    assert os.stat(path).st_mode & 0o777 == 0o600, "umask 0 shows in the mode of its socket"
+    os.chmod(path, 0o666)
+    assert as_nobody(lambda: raw(os.path.basename(path), PREFACE)) == b""
+    wait("the refusal", lambda: "a connection of uid %d " % NOBODY in p.said())
+    assert raw(path, PREFACE + b"\0\0\0\4\0\0\0\0\0") != b"", "root is refused as well"
+    ok("only root is kubelet")
+    assert p.end() == 0
+
+# Killed again and again it leaves no sockets of former lives.
+p.start()
+k = Kubelet(DIR)
+k.start()
+for _ in range(3):
+    nic = k.wait_health(NIC_NAME, {NIC: "Healthy"})
+    p.end(9)
+    k.wait("end", lambda: nic.ended)
+    k.reset()
+    p.start()
+nic = k.wait_health(NIC_NAME, {NIC: "Healthy"})
+assert len(ours()) == len(k.endpoints), (ours(), k.endpoints)
+
+# What it may once start inherits no descriptor.
+fds = "/proc/%d/fdinfo" % p.process.pid
+for fd in os.listdir(fds):
+    with open(os.path.join(fds, fd)) as f:
+        flags = [line.split()[1] for line in f if line.startswith("flags:")][0]
+    assert int(fd) < 3 or int(flags, 8) & os.O_CLOEXEC, "descriptor %s is left open by exec" % fd
+
+# A kubelet that does not tell which pod it was: allocated all the same, and named when it tells.
+silent = bind(DIR + "/pod-resources/kubelet.sock")
+silent.listen(8)
+k.allocate(NIC_NAME, NIC)
+assert get(NIC, "allocated_to") == "pending"
+k.pods = [("default", "vm-1", "compute", NIC_NAME, [NIC])]
+put(DISK, "claim", "alice")
+k.wait_health(DISK_NAME, {DISK: "Healthy"})
+silent.close()
+k.stop()
+k.start()
+wait_file(NIC, "allocated_to", "default/vm-1/compute", 20)
+
+# KubeVirt takes no domain above ffff, as VMD has them: not offered, and the log says why.
+FAR = "10000:e1:00.0"
+sim("plug", FAR, "from", DISK)
+wait("it", lambda: os.path.isdir("%s/devices/%s" % (TREE, FAR)))
+put(FAR, "claim", "alice")
+wait("why", lambda: "%s is not offered: KubeVirt takes no PCI domain above ffff" % FAR in p.said())
+k.wait_health(DISK_NAME, {DISK: "Healthy"})
+put(FAR, "claim", "none")
+
+assert p.end() == 0, "status of a clean end"
+lines = [line for line in p.said().splitlines() if not line.startswith("pcidevfs-plugin: ")]
+assert not lines, lines
+k.stop()
