@@ -65,9 +65,12 @@ static void on_recorded(struct job *job, const struct err *failed)
 					cdi_ready(a->p->cdi) ? CDI_KIND : NULL, &out, &err);
 
 		for (size_t i = 0; !e && i < a->request.n; i++)
-			for (size_t j = 0; j < a->request.v[i].n; j++)
-				dev_given(devices_of_kubelet(t, a->resource, a->request.v[i].ids[j]), a->resource);
+			for (size_t j = 0; j < a->request.v[i].n; j++) {
+				struct dev *d = devices_of_kubelet(t, a->resource, a->request.v[i].ids[j]);
 
+				dev_given(d, a->resource);
+				dev_kept(t, d);
+			}
 		tree_unlock(a->p->tree);
 		if (!e && out.failed)
 			fail(&err, ENOMEM, "no memory");
@@ -179,12 +182,14 @@ void allocate_prestart(struct plugin *p, const char *resource, struct rpc_call *
 	if (!e) {
 		struct devices *t = tree_lock(p->tree);
 
-		e = request_check(t, resource, &request, now_ms(), &err);
+		e = request_check(t, resource, &request, now_ms(), &err) ? :
+		    request_nodes(t, resource, &request, &err);
 		tree_unlock(p->tree);
 	}
 	if (e)
 		refuse(resource, call, &err);
 	else
 		rpc_reply(call, (const uint8_t *)"", 0); /* PreStartContainerResponse has no fields */
+	pods_ask(p->pods); /* after a reboot that is the first word of a pod whose directory has been there before */
 	request_free(&request);
 }

@@ -162,6 +162,31 @@ int request_check(const struct devices *t, const char *resource, const struct re
 	return 0;
 }
 
+static int check_nodes(const struct devices *t, const struct dev *d, struct err *err)
+{
+	if (!d->kept[0])
+		return fail(err, ENODEV, "nobody knows which nodes the pod of %s was given; delete the pod, and "
+			    "its next one gets those of now", d->id);
+	for (size_t i = 0; i < t->n; i++) {
+		const struct dev *m = t->v[i];
+
+		if ((m == d || (d->group >= 0 && m->group == d->group)) && m->kept[0] && strcmp(m->kept, m->nodes))
+			return fail(err, ENODEV, "%s was given to its pod as %s before a reboot and is %s now; delete "
+				    "the pod, and its next one gets those", m->id, m->kept, m->nodes);
+	}
+	return 0;
+}
+
+int request_nodes(const struct devices *t, const char *resource, const struct request *r, struct err *err)
+{
+	int e = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		for (size_t j = 0; !e && j < r->v[i].n; j++)
+			e = check_nodes(t, devices_of_kubelet(t, resource, r->v[i].ids[j]), err);
+	return e;
+}
+
 /* ---- answers */
 
 void answer_options(struct out *ret)

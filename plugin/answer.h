@@ -32,6 +32,10 @@ void request_free(struct request *r);
 int request_check(const struct devices *t, const char *resource, const struct request *r, uint64_t now,
 		  struct err *err);
 
+/* After a reboot kubelet gives a container what Allocate answered before it: refuses where that is not what its
+ * devices need now. */
+int request_nodes(const struct devices *t, const char *resource, const struct request *r, struct err *err);
+
 void answer_options(struct out *ret);
 /* blind: nothing is known of any of them now. */
 void answer_list(const struct devices *t, const char *resource, uint64_t now, bool blind, struct out *ret);

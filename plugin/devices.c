@@ -20,6 +20,7 @@ static void dev_free(struct dev *d)
 	free(d->reason);
 	free(d->nodes);
 	free(d->allocated);
+	free(d->kept);
 	free(d->given);
 	free(d);
 }
@@ -65,6 +66,7 @@ static const struct {
 	{ "reason", offsetof(struct dev, reason), false },
 	{ "nodes", offsetof(struct dev, nodes), false },
 	{ "allocated_to", offsetof(struct dev, allocated), false },
+	{ "allocated_nodes", offsetof(struct dev, kept), false },
 	{ "numa_node", offsetof(struct dev, numa), true },
 	{ "iommu_group", offsetof(struct dev, group), true },
 };
@@ -92,7 +94,7 @@ static int set_field(struct dev *d, const struct pair *p)
 
 static bool is_whole(const struct dev *d)
 {
-	return d->id && d->resource && d->claim && d->state && d->reason && d->nodes && d->allocated;
+	return d->id && d->resource && d->claim && d->state && d->reason && d->nodes && d->allocated && d->kept;
 }
 
 static int dev_parse(const char *id, char *pairs, struct dev **ret)
@@ -261,6 +263,19 @@ void dev_given(struct dev *d, const char *resource)
 		return;
 	free(d->given);
 	d->given = copy;
+}
+
+void dev_kept(const struct devices *t, struct dev *d)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		struct dev *m = t->v[i];
+		char *copy = m == d || (d->group >= 0 && m->group == d->group) ? strdup(m->nodes) : NULL;
+
+		if (!copy)
+			continue;
+		free(m->kept);
+		m->kept = copy;
+	}
 }
 
 bool dev_allocated(const struct dev *d)

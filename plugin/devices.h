@@ -14,6 +14,7 @@
 struct dev {
 	char *id; /* as in inventory: "0000:05:00.0", "mdev/<uuid>", "usb/2-1" */
 	char *resource, *claim, *state, *reason, *nodes, *allocated;
+	char *kept; /* the nodes when last a pod was given it or a member of its group */
 	int numa;  /* -1: none */
 	int group; /* -1: none */
 	bool here;	 /* was told since the inventory began */
@@ -50,6 +51,8 @@ struct dev *devices_of_kubelet(const struct devices *t, const char *resource, co
 
 /* Remembers under which name it was given. */
 void dev_given(struct dev *d, const char *resource);
+/* With those of its group: given now, as the tree will tell. */
+void dev_kept(const struct devices *t, struct dev *d);
 
 /* NULL: it is offered. Else why kubelet does not hear of it, however well it is. */
 const char *dev_withheld(const struct dev *d);

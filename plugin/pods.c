@@ -38,6 +38,13 @@ struct pods {
 
 /* ---- what kubelet said, against the table */
 
+/* What is to be written of one pod: all of it or nothing, since a group is one pod's. */
+struct batch {
+	struct batch *next;
+	struct out clear, set; /* from one pod to another it goes through none */
+	char pod[ALLOCATED_MAX];
+};
+
 struct verdict {
 	struct pods *pods;
 	struct devices *t;
@@ -46,6 +53,7 @@ struct verdict {
 	bool no_checkpoint;
 	uint64_t now;
 	unsigned int kubelet; /* that listed */
+	struct batch *batches;
 };
 
 /* By the id alone: its resource may have been renamed since. Returns the name it was given by, or NULL. */
@@ -118,15 +126,32 @@ static void look_at(struct pods *pods, const struct dev *d)
 	note(pods, true, &name);
 }
 
-static void write_allocation(struct pods *pods, const struct dev *d, const char *value)
+/* allocated: namespace/pod/container, or "pending". NULL: no memory; the next list tells it again. */
+static struct batch *batch_of(struct verdict *v, const char *allocated)
 {
-	struct out line = { 0 };
+	const char *slash = strrchr(allocated, '/');
+	size_t n = slash ? (size_t)(slash - allocated) : strlen(allocated);
+	struct batch *b = v->batches;
 
-	/* Before it is free: what still holds it must stand in the way of the next pod. */
-	if (!strcmp(value, "none"))
-		look_at(pods, d);
-	out_printf(&line, "%s/allocated_to %s\n", d->id, value);
-	note(pods, false, &line);
+	while (b && (strncmp(b->pod, allocated, n) || b->pod[n]))
+		b = b->next;
+	if (!b && (b = calloc(1, sizeof(*b)))) {
+		snprintf(b->pod, sizeof(b->pod), "%.*s", (int)n, allocated);
+		b->next = v->batches;
+		v->batches = b;
+	}
+	return b;
+}
+
+static void note_batches(struct verdict *v)
+{
+	for (struct batch *b = v->batches, *next; b; b = next) {
+		next = b->next;
+		if (b->clear.len)
+			note(v->pods, false, &b->clear);
+		note(v->pods, false, &b->set);
+		free(b);
+	}
 }
 
 /* A kubelet that never listed its pod may not know it yet. */
@@ -139,22 +164,27 @@ static bool is_over(const struct verdict *v, const struct dev *d)
 	return v->checkpoint && !checkpoint_holds(v->checkpoint, v->pods->dir, dev_kubelet_id(d));
 }
 
-static void settle_one(const struct verdict *v, struct dev *d)
+static void settle_one(struct verdict *v, struct dev *d)
 {
 	char buf[ALLOCATED_MAX]; /* a longer name is cut, here as in the tree */
 	const char *pod = pod_of(v, d, buf, sizeof(buf));
 	bool pending = !strcmp(d->allocated, "pending");
+	struct batch *b;
 
 	if (pod[0])
 		d->seen = v->kubelet;
 	if (!strcmp(pod, d->allocated) || !strncmp(d->allocated, "claim:", 6))
 		return;
-	if (pod[0] && dev_allocated(d) && !pending)
-		write_allocation(v->pods, d, "none"); /* from one pod to another it goes through none */
-	if (pod[0])
-		write_allocation(v->pods, d, pod);
-	else if (is_over(v, d))
-		write_allocation(v->pods, d, "none");
+	if (!pod[0] && !is_over(v, d))
+		return;
+	b = batch_of(v, pod[0] ? pod : d->allocated);
+	if (!b)
+		return;
+	if (!pod[0])
+		look_at(v->pods, d); /* before it is free: what holds it must stand in the way of the next pod */
+	else if (dev_allocated(d) && !pending)
+		out_printf(&b->clear, "%s/allocated_to none\n", d->id);
+	out_printf(&b->set, "%s/allocated_to %s\n", d->id, pod[0] ? pod : "none");
 }
 
 static void compare(struct pods *pods, const uint8_t *msg, size_t len)
@@ -172,6 +202,7 @@ static void compare(struct pods *pods, const uint8_t *msg, size_t len)
 		if (dev_offered(v.t->v[i]))
 			settle_one(&v, v.t->v[i]);
 	tree_unlock(pods->p->tree);
+	note_batches(&v);
 	submit(pods);
 	checkpoint_free(v.checkpoint);
 	v1__list_pod_resources_response__free_unpacked(v.list, NULL);

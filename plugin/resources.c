@@ -43,7 +43,7 @@ struct resource {
 	struct rpc_call *main; /* kubelet's among them: begun after it was told */
 	struct out list;     /* as it was last sent */
 	bool wanted;	     /* some device is offered by it */
-	bool allocated;	     /* and one is allocated */
+	bool allocated;	     /* and one is allocated, or was before a reboot */
 	bool telling, heard; /* kubelet is being told; it said yes */
 	struct source again; /* linger, or the next try with kubelet */
 	unsigned int pause;
@@ -347,7 +347,7 @@ static void serve_new(struct resources *rs, const struct devices *t)
 			continue;
 		}
 		r->wanted = true;
-		r->allocated |= dev_allocated(d);
+		r->allocated |= dev_allocated(d) || d->kept[0];
 	}
 }
 

@@ -149,6 +149,42 @@ DEFINE_TEST(a_group_is_one_pods)
 	devices_free(&t);
 }
 
+static int check_nodes(const struct devices *t, const char *id, struct err *err)
+{
+	char *ids[] = { (char *)id };
+	struct container c = { ids, 1 };
+	const struct request r = { &c, 1 };
+
+	return request_nodes(t, "intel.com/NIC-X.1", &r, err);
+}
+
+/* kubelet gives a container what was answered before a reboot. */
+DEFINE_TEST(nodes_that_moved_are_refused)
+{
+	struct devices t = { 0 };
+	struct err err = { 0 };
+
+	CHECK_EQ(take(&t, "0000:05:01.0", NIC " nodes=\"/dev/vfio/vfio /dev/vfio/14 /dev/vfio/devices/vfio0\""), 0);
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC), 0);
+	CHECK_EQ(check_nodes(&t, "0000:05:02.0", &err), -ENODEV);
+	CHECK_IN(err.text, "nobody knows which nodes the pod of 0000:05:02.0 was given");
+	/* Given just now, whatever the tree has had time to tell. */
+	dev_kept(&t, devices_find(&t, "0000:05:02.0"));
+	CHECK_EQ(check_nodes(&t, "0000:05:02.0", &err), 0);
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC " allocated_nodes=\"/dev/vfio/vfio /dev/vfio/13\""), 0);
+	CHECK_EQ(check_nodes(&t, "0000:05:02.0", &err), -ENODEV);
+	CHECK_STR(err.text, "0000:05:02.0 was given to its pod as /dev/vfio/vfio /dev/vfio/13 before a reboot and is "
+			    "/dev/vfio/vfio /dev/vfio/14 now; delete the pod, and its next one gets those");
+	/* The pod has its mate's nodes as well. */
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC " allocated_nodes=\"/dev/vfio/vfio /dev/vfio/14\""), 0);
+	CHECK_EQ(check_nodes(&t, "0000:05:02.0", &err), 0);
+	CHECK_EQ(take(&t, "0000:05:01.0", NIC " allocated_nodes=\"/dev/vfio/vfio /dev/vfio/14 /dev/vfio/devices/vfio0\" "
+					      "nodes=\"/dev/vfio/vfio /dev/vfio/14 /dev/vfio/devices/vfio1\""), 0);
+	CHECK_EQ(check_nodes(&t, "0000:05:02.0", &err), -ENODEV);
+	CHECK_IN(err.text, "0000:05:01.0 was given");
+	devices_free(&t);
+}
+
 /* VMD's domains have more than four digits, which KubeVirt refuses. */
 DEFINE_TEST(what_kubevirt_cannot_take_is_not_offered)
 {
