@@ -62,7 +62,7 @@ static void on_recorded(struct job *job, const struct err *failed)
 	} else {
 		struct devices *t = tree_lock(a->p->tree);
 		int e = answer_allocate(t, a->resource, &a->request, o->dev,
-					cdi_ready(a->p->cdi) ? CDI_KIND : NULL, &out, &err);
+					cdi_ready(a->p->cdi, t) ? CDI_KIND : NULL, &out, &err);
 
 		for (size_t i = 0; !e && i < a->request.n; i++)
 			for (size_t j = 0; j < a->request.v[i].n; j++) {

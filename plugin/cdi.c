@@ -122,9 +122,13 @@ void cdi_write(struct cdi *c, const struct devices *t)
 	c->written = !r;
 }
 
-bool cdi_ready(const struct cdi *c)
+bool cdi_ready(struct cdi *c, const struct devices *t)
 {
-	return c && c->written;
+	if (!c)
+		return false;
+	c->written &= !access(c->path, F_OK);
+	cdi_write(c, t);
+	return c->written;
 }
 
 int cdi_new(struct plugin *p, const char *dir, struct cdi **ret, struct err *err)

@@ -16,8 +16,8 @@ void cdi_free(struct cdi *c);
 /* Writes the file if it is another one now; with the table's lock held. */
 void cdi_write(struct cdi *c, const struct devices *t);
 
-/* Can a runtime find what is offered? */
-bool cdi_ready(const struct cdi *c);
+/* Can a runtime find what is offered? A file that somebody removed is written again; with the table's lock. */
+bool cdi_ready(struct cdi *c, const struct devices *t);
 
 /* Pure: the file's text. */
 void cdi_text(const struct devices *t, const char *dev_root, struct out *ret);

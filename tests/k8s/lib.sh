@@ -12,9 +12,15 @@ start_node() {
 	resources=("$(tests/k8s/ground/build --where)/podresources" "$K/pod-resources/kubelet.sock")
 }
 
-start_plugin() {
-	"$bin/pcidevfs-plugin" --tree "$T" --kubelet "$K" --dev "$S/dev" --cdi "$G/node/run/cdi" 2>>"$D/plugin.err" &
+start_plugin() { # start_plugin [OPTION...]
+	"$bin/pcidevfs-plugin" --tree "$T" --kubelet "$K" --dev "$S/dev" --cdi "$G/node/run/cdi" "$@" 2>>"$D/plugin.err" &
 	plugin_pid=$!
+}
+
+end_plugin() {
+	kill "$plugin_pid"
+	wait "$plugin_pid" || fail "the plugin ended with status $?"
+	plugin_pid=
 }
 
 allocatable() { # allocatable RESOURCE ID: kubelet counts it
@@ -60,8 +66,7 @@ pod_said() { # pod_said NAME TEXT: a line of its output
 }
 
 end_node() {
-	[ -z "$plugin_pid" ] || { kill "$plugin_pid" && wait "$plugin_pid" || fail "the plugin ended with status $?"; }
-	plugin_pid=
+	[ -z "$plugin_pid" ] || end_plugin
 	umount "$G/host" 2>/dev/null
 	tests/k8s/ground/down "$G"
 }
