@@ -98,6 +98,7 @@ static void on_health(void *ctx, struct out *o)
 	out_printf(o, " version=%s\n", VERSION);
 	backend_health(d->backend, o);
 	intents_health(d->intents, o);
+	engine_health(d->engine, o);
 }
 
 static void read_boot_id(struct daemon *d)

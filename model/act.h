@@ -104,6 +104,8 @@ struct engine {
 	struct logs logs;
 	pthread_mutex_t lock;
 	struct txn *txns; /* lock */
+	unsigned int n_lost; /* lock; acts that nobody could take up again, and the last of them */
+	struct err lost;
 };
 
 /* Carries it out; err is the verdict. Returns a step that is still in the kernel, or NULL. */
@@ -144,6 +146,8 @@ int act_keep(struct txn *t, bool pending, struct err *err);
 int act_recheck(struct txn *t, const struct step *step, struct err *err);
 /* txn.c: from here on the same wishes are a new transaction. */
 void txn_close(struct txn *t);
+/* recover.c: nobody carries this act of a former process on. Its devices, the log and health say so. */
+void act_lose(struct engine *e, struct act_log *log, const char *cause);
 /* txn.c, for recovery: runs what a former process left in this log. */
 void txn_resume(struct engine *e, struct act_log *log, bool was_late);
 

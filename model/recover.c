@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What a process that was killed had begun is carried on by the next, or taken back. */
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "act.h"
 #include "pcidevfs/model.h"
@@ -16,6 +19,17 @@ static const struct verb *find_verb(const struct engine *e, const char *name)
 	return NULL;
 }
 
+/* A verb of another version is none of ours: what it did stays, and says so where the act is taken back. */
+static int undo_unknown(void *backend, struct step *step, unsigned int deadline_ms, struct err *err)
+{
+	(void)backend;
+	(void)deadline_ms;
+	return fail(err, EOPNOTSUPP, "another version of this program did it (%s), and this one does not know how to "
+		    "take it back; look at %s and write again", step->verb_name, step->dev.name);
+}
+
+static const struct verb unknown_verb = { .name = "a step", .deadline_ms = 10000, .undo = undo_unknown };
+
 /* A step that was begun may have been done: undoing what never happened does nothing, as long as it is known
  * how it was before. What cannot be undone counts as done only when that is known. */
 static bool maybe_done(const struct step *s, bool running)
@@ -30,17 +44,15 @@ static bool adopt_steps(struct engine *e, struct act_log *log)
 	bool late = false;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < atomic_load(&log->n_steps) && i < PLAN_STEPS; i++) {
-		struct step *s = &log->steps[i];
+	for (; n < atomic_load(&log->n_steps) && log->steps[n].begun; n++) {
+		struct step *s = &log->steps[n];
 
 		s->verb_name[sizeof(s->verb_name) - 1] = '\0';
-		s->verb = s->begun ? find_verb(e, s->verb_name) : NULL;
-		if (!s->verb)
-			break;
+		s->verb = find_verb(e, s->verb_name);
+		s->verb = s->verb ? s->verb : &unknown_verb;
 		s->done = maybe_done(s, atomic_load(&log->state) == LOG_RUNS);
 		late |= s->late != NULL;
 		s->late = NULL;
-		n++;
 	}
 	atomic_store(&log->n_steps, n);
 	return late;
@@ -63,20 +75,89 @@ static void clear_busy(struct model *m)
 	model_unlock(m);
 }
 
+static bool readable(const struct act_log *log)
+{
+	return atomic_load(&log->state) <= LOG_DECIDED && log->n_wishes && log->n_wishes <= LOG_WISHES && atomic_load(&log->n_steps) <= PLAN_STEPS &&
+	       atomic_load(&log->n_devices) <= PLAN_DEVICES;
+}
+
+static void mark_lost(struct model *m, const struct act_log *log, const char *why)
+{
+	uint32_t n = atomic_load(&log->n_devices);
+
+	model_lock(m);
+	for (uint32_t i = 0; i < n && i < PLAN_DEVICES; i++) {
+		struct device *d = model_edit(m, &log->devices[i], false);
+
+		if (d)
+			snprintf(d->stuck, sizeof(d->stuck), "%.160s; look at %s and write again", why, d->key.name);
+	}
+	model_publish(m);
+	model_unlock(m);
+}
+
+/* In the name of who asked; where that cannot be read, in ours and about the first device that it was at. */
+static void tell_lost(struct engine *e, struct act_log *log, bool known)
+{
+	const struct actor self = { .pid = getpid(), .comm = "pcidevfsd" };
+	const struct wish stand_in = { .dev = log->devices[0], .file = "restart" };
+
+	if (e->conf.verdict && (known || atomic_load(&log->n_devices)))
+		e->conf.verdict(e->conf.verdict_ctx, known ? log->wishes : &stand_in, known ? log->n_wishes : 1,
+				known ? &log->who : &self, &log->err, &log->place);
+}
+
+void act_lose(struct engine *e, struct act_log *log, const char *cause)
+{
+	const char *name = atomic_load(&log->n_devices) ? log->devices[0].name : "an unknown device";
+	bool known = readable(log);
+	struct err why = { 0 };
+
+	fail(&why, EIO, "%s of %s was cut short by a restart and cannot be taken up again: %s",
+	     known ? log->wishes[0].file : "an act", known ? log->wishes[0].dev.name : name, cause);
+	mark_lost(e->conf.model, log, why.text);
+	log->err = why;
+	tell_lost(e, log, known);
+	atomic_store(&log->state, LOG_ENDED);
+	pthread_mutex_lock(&e->lock);
+	e->n_lost++;
+	e->lost = why;
+	pthread_mutex_unlock(&e->lock);
+}
+
+void engine_health(struct engine *e, struct out *o)
+{
+	pthread_mutex_lock(&e->lock);
+	if (e->n_lost) {
+		out_printf(o, "acts=lost count=%u", e->n_lost);
+		out_pair(o, "hint", e->lost.text);
+		out_put(o, "\n", 1);
+	}
+	pthread_mutex_unlock(&e->lock);
+}
+
+static void resume(struct engine *e, struct act_log *log)
+{
+	bool late;
+
+	if (!readable(log)) {
+		act_lose(e, log, "what was noted of it is damaged");
+		return;
+	}
+	late = adopt_steps(e, log);
+	pthread_mutex_lock(&e->logs.lock);
+	e->logs.taken[log - e->logs.slots] = true;
+	pthread_mutex_unlock(&e->logs.lock);
+	txn_resume(e, log, late);
+}
+
 void engine_recover(struct engine *e)
 {
 	clear_busy(e->conf.model);
 	for (size_t i = 0; i < logs_used(&e->logs); i++) {
-		struct act_log *log = &e->logs.slots[i];
-		uint32_t state = atomic_load(&log->state);
-		bool late;
+		uint32_t state = atomic_load(&e->logs.slots[i].state);
 
-		if (state == LOG_FREE || state == LOG_ENDED || !log->n_wishes || log->n_wishes > LOG_WISHES)
-			continue;
-		late = adopt_steps(e, log);
-		pthread_mutex_lock(&e->logs.lock);
-		e->logs.taken[i] = true;
-		pthread_mutex_unlock(&e->logs.lock);
-		txn_resume(e, log, late);
+		if (state != LOG_FREE && state != LOG_ENDED)
+			resume(e, &e->logs.slots[i]);
 	}
 }

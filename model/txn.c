@@ -165,6 +165,10 @@ static void start(struct txn *t)
 	if (!pool_submit(t->engine->pool, txn_run, t))
 		return;
 	fail(&err, EAGAIN, "no thread can be had to carry this out; try again");
+	if (t->recovered) {
+		act_lose(t->engine, t->log, "no thread can be had for it");
+		err = t->log->err;
+	}
 	answer(t, &err);
 	txn_free(t);
 }
@@ -196,8 +200,11 @@ void txn_resume(struct engine *e, struct act_log *log, bool was_late)
 {
 	struct txn *t = txn_new(e, log);
 
-	if (!t)
+	if (!t) {
+		act_lose(e, log, "there is no memory for it");
+		logs_give(&e->logs, log, true);
 		return;
+	}
 	t->recovered = true;
 	t->was_late = was_late;
 	/* What comes after may differ. */

@@ -95,6 +95,8 @@ bool engine_idle(struct engine *e);
 /* What a former process left unfinished in the journal is carried on, or taken back. Call once, before
  * requests are served. */
 void engine_recover(struct engine *e);
+/* A line about what could not be taken up again; nothing where all could. */
+void engine_health(struct engine *e, struct out *o);
 
 /* wishes are copied. The same wishes as a running transaction's (a request sent again after a crash)
  * join it and get its verdict. */

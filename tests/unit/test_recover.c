@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the next process cannot take up again is said, and nothing is left half done unseen. */
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../model/act.h"
+#include "levels.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/util.h"
+#include "test.h"
+
+static struct act_log *first_log(const struct bench *b)
+{
+	return (struct act_log *)((struct logs_head *)b->journal + 1);
+}
+
+/* A process that is killed in front of the step of device 2. */
+static void die_in_an_act(struct bench *b)
+{
+	struct verdict v;
+	pid_t pid;
+
+	world_reset();
+	bench_start(b);
+	bench_stop(b);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		die_at = 2;
+		bench_start(b);
+		submit(b, 0, "5", &v);
+		await(&v);
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(pid, NULL, 0), pid);
+	CHECK_EQ(kernel.level[1], 5);
+	CHECK_EQ(atomic_load(&first_log(b)->state), LOG_RUNS);
+}
+
+static void check_health(struct bench *b, const char *part)
+{
+	struct out o = { 0 };
+
+	engine_health(b->e, &o);
+	if (part)
+		CHECK_IN(out_text(&o), part);
+	else
+		CHECK_STR(out_text(&o), "");
+	out_free(&o);
+}
+
+/* As after an upgrade to a version that has no such step. */
+DEFINE_TEST(a_step_that_nobody_knows_any_more_is_told_when_it_stays)
+{
+	for (int fails = 0; fails < 2; fails++) {
+		struct bench b = { 0 };
+		struct verdict v;
+
+		die_in_an_act(&b);
+		STR_COPY(first_log(&b)->steps[1].verb_name, "older");
+		kernel.fail_at = fails ? 3 : -1;
+		bench_start(&b);
+		engine_recover(b.e);
+		submit(&b, 0, "5", &v); /* sent again */
+		await(&v);
+		CHECK_EQ(v.err.code, fails ? EIO : 0);
+		CHECK_EQ(kernel.level[0], fails ? 1 : 5);
+		CHECK_EQ(kernel.level[1], 5);
+		CHECK_EQ(kernel.level[2], fails ? 1 : 5);
+		CHECK_STR(look(&b, 0).stuck, "");
+		if (fails) {
+			CHECK_IN(v.err.text, "another version of this program did it (older)");
+			CHECK_IN(look(&b, 1).reason, "does not know how to take it back; look at 0000:00:00.1");
+		} else {
+			CHECK_STR(look(&b, 1).stuck, "");
+		}
+		check_health(&b, NULL);
+		bench_stop(&b);
+	}
+}
+
+DEFINE_TEST(an_act_that_cannot_be_read_is_told)
+{
+	for (int way = 0; way < 4; way++) {
+		struct bench b = { 0 };
+		struct act_log *log;
+		struct verdict v;
+
+		die_in_an_act(&b);
+		log = first_log(&b);
+		if (way == 0)
+			log->n_wishes = 0;
+		else if (way == 1)
+			log->n_wishes = LOG_WISHES + 1;
+		else if (way == 2)
+			atomic_store(&log->n_steps, PLAN_STEPS + 1);
+		else
+			atomic_store(&log->state, 77);
+		bench_start(&b);
+		engine_recover(b.e);
+		CHECK(engine_idle(b.e));
+		check_health(&b, "acts=lost count=1 hint=\"an act of 0000:00:00.0 was cut short by a restart");
+		CHECK_EQ(kernel.told, 1);
+		for (int i = 0; i < DEVICES; i++) {
+			CHECK_STR(look(&b, i).busy, "");
+			CHECK_EQ(look(&b, i).state, STATE_STUCK);
+			CHECK_IN(look(&b, i).reason, "cannot be taken up again");
+		}
+		CHECK_EQ(set(&b, 0, "6", &v), 0); /* a write on a stuck device tries again */
+		for (int i = 0; i < DEVICES; i++)
+			CHECK_STR(look(&b, i).stuck, "");
+		bench_stop(&b);
+	}
+}
