@@ -68,7 +68,7 @@ static int open_file(const struct follower *f, const char *name, int flags, stru
 
 	if ((size_t)snprintf(path, sizeof(path), "%s/%s", f->tree, name) >= sizeof(path))
 		return fail(err, ENAMETOOLONG, "%.100s...: too long a path", f->tree);
-	fd = open(path, O_RDONLY | O_CLOEXEC | flags);
+	fd = open(path, O_CLOEXEC | flags);
 	return fd >= 0 ? fd : fail(err, errno, "%s: %s", path, strerror(errno));
 }
 
@@ -95,7 +95,7 @@ static int read_inventory(struct follower *f, struct err *err)
 
 	if (!l)
 		return fail(err, ENOMEM, "no memory");
-	fd = l->fd = open_file(f, "inventory", 0, err);
+	fd = l->fd = open_file(f, "inventory", O_RDONLY, err);
 	if (fd < 0)
 		return fd;
 	f->w->begin(f->w->ctx);
@@ -162,10 +162,22 @@ static int take_events(struct follower *f, struct lines *l, struct err *err)
 	return 0;
 }
 
+/* `health` shows us while this is open; who has no right to it follows all the same. */
+static int show_us(const struct follower *f)
+{
+	struct err err = { 0 };
+	int fd = open_file(f, "ctl", O_RDWR, &err);
+
+	if (fd >= 0)
+		dprintf(fd, "hello %s\n", f->w->name);
+	return fd;
+}
+
 /* Returns when the tree is lost, or 0 when it is time to stop. */
 static int follow(struct follower *f, struct lines *l, struct err *err)
 {
-	_close_ int fd = l->fd = open_file(f, "events_pipe", O_NONBLOCK, err);
+	_close_ int shown = show_us(f);
+	_close_ int fd = l->fd = open_file(f, "events_pipe", O_RDONLY | O_NONBLOCK, err);
 	struct pollfd p[] = { { fd, POLLIN, 0 }, { f->stop_fd, POLLIN, 0 } };
 	int r = fd < 0 ? fd : read_inventory(f, err);
 

@@ -10,6 +10,7 @@
 
 /* All are called by the thread that runs watch_run(). */
 struct watcher {
+	const char *name; /* as which `health` shows who follows */
 	/* An inventory begins: what is not told until settled() is not there. */
 	void (*begin)(void *ctx);
 	/* A device is there, as `pairs` say: what record_next() takes apart; behind the id. */

@@ -123,8 +123,15 @@ static void on_lost(void *ctx, const char *why)
 static void *follow(void *ctx)
 {
 	struct tree *t = ctx;
-	const struct watcher w = { .begin = on_begin, .device = on_device, .removed = on_removed,
-				   .settled = on_settled, .lost = on_lost, .ctx = t };
+	const struct watcher w = {
+		.name = "pcidevfs-plugin",
+		.begin = on_begin,
+		.device = on_device,
+		.removed = on_removed,
+		.settled = on_settled,
+		.lost = on_lost,
+		.ctx = t,
+	};
 
 	watch_run(t->path, &w, t->stop);
 	return NULL;

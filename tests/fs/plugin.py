@@ -127,6 +127,10 @@ sim("release", "14")
 k.wait_health(NIC_NAME, {NIC: "Healthy"}, 15)
 k.wait_health(MATE_NAME, {MATE: "Healthy"})
 
+# Who looks after the tree's health sees that somebody offers the devices.
+with open(TREE + "/health") as f:
+    assert "client=pcidevfs-plugin" in f.read()
+
 # A name that kubelet refuses is told once, and asked again; the others go on.
 k.refused = {"example.com/odd": "nobody likes odd"}
 put(DISK, "resource_name", "example.com/odd")
