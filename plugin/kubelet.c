@@ -4,9 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/inotify.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include "answer.h"
 #include "pcidevfs/err.h"
@@ -14,6 +12,7 @@
 #include "plugin.h"
 #include "resources.h"
 #include "rpc.h"
+#include "socket.h"
 
 enum {
 	REGISTER_MS = 15000, /* kubelet dials back inside, for 10 s at most */
@@ -25,7 +24,7 @@ enum {
 
 struct kubelet {
 	struct plugin *p;
-	char *dir;
+	char *dir, *path; /* path: of its socket there */
 	struct source watch, retry;
 	bool stopped;
 	bool watched; /* dir itself, not what is above it */
@@ -40,24 +39,6 @@ struct telling {
 	unsigned int count;
 	char name[]; /* the resource may be gone when the answer comes */
 };
-
-int kubelet_connect(const char *path, struct err *err)
-{
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	struct ucred who;
-	socklen_t len = sizeof(who);
-	_close_ int fd = -1;
-
-	if (!STR_COPY(a.sun_path, path))
-		return fail(err, ENAMETOOLONG, "%s: too long a path for a socket", path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) ||
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len))
-		return fail(err, errno, "%s: %s", path, strerror(errno));
-	if (who.uid && who.uid != geteuid())
-		return fail(err, EPERM, "%s belongs to uid %u: only root may be kubelet", path, who.uid);
-	return steal_fd(&fd);
-}
 
 static void drop_channel(struct kubelet *k)
 {
@@ -128,27 +109,16 @@ static void tell_one(struct kubelet *k, struct resource *r)
 
 static void look_at_socket(const struct kubelet *k, struct stat *ret)
 {
-	char path[256];
-
-	snprintf(path, sizeof(path), "%s/" SOCKET, k->dir);
-	if (stat(path, ret))
+	if (stat(k->path, ret))
 		*ret = (struct stat){ 0 };
-}
-
-bool kubelet_same_socket(const struct stat *a, const struct stat *b)
-{
-	return a->st_ino == b->st_ino && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
 static int open_channel(struct kubelet *k, struct err *err)
 {
-	char path[256];
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/" SOCKET, k->dir);
 	look_at_socket(k, &k->socket);
-	fd = kubelet_connect(path, err);
+	fd = socket_connect(k->path, err);
 	if (fd < 0)
 		return fd;
 	k->count++;
@@ -211,7 +181,7 @@ static void on_new_kubelet(struct kubelet *k)
 	struct stat now;
 
 	look_at_socket(k, &now);
-	if (k->channel && kubelet_same_socket(&k->socket, &now))
+	if (k->channel && socket_same(&k->socket, &now))
 		return; /* we were there before the news */
 	drop_channel(k);
 	k->retry.at = UINT64_MAX;
@@ -252,8 +222,8 @@ int kubelet_new(struct plugin *p, const char *dir, struct kubelet **ret, struct 
 {
 	struct kubelet *k = calloc(1, sizeof(*k));
 
-	if (!k || !(k->dir = strdup(dir))) {
-		free(k);
+	if (!k || !(k->dir = strdup(dir)) || asprintf(&k->path, "%s/" SOCKET, dir) < 0) {
+		kubelet_free(k);
 		return fail(err, ENOMEM, "no memory");
 	}
 	k->p = p;
@@ -283,5 +253,6 @@ void kubelet_free(struct kubelet *k)
 	if (!k)
 		return;
 	free(k->dir);
+	free(k->path);
 	free(k);
 }

@@ -6,12 +6,9 @@
 #ifndef PLUGIN_KUBELET_H
 #define PLUGIN_KUBELET_H
 
-#include <stdbool.h>
-
 struct err;
 struct kubelet;
 struct plugin;
-struct stat;
 
 /* dir: where kubelet.sock is, or will be; it may be absent. */
 int kubelet_new(struct plugin *p, const char *dir, struct kubelet **ret, struct err *err);
@@ -20,11 +17,5 @@ void kubelet_stop(struct kubelet *k);
 void kubelet_free(struct kubelet *k);
 /* There may be a resource that it does not know. */
 void kubelet_tell(struct kubelet *k);
-
-/* A number may come again at once; not at the same moment. */
-bool kubelet_same_socket(const struct stat *a, const struct stat *b);
-
-/* A connection to a socket of kubelet's; the peer is root or who we are. */
-int kubelet_connect(const char *path, struct err *err);
 
 #endif

@@ -7,12 +7,12 @@
 #include <sys/stat.h>
 
 #include "checkpoint.h"
-#include "kubelet.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 #include "plugin.h"
 #include "podresources.pb-c.h"
 #include "rpc.h"
+#include "socket.h"
 #include "tree.h"
 
 enum {
@@ -281,11 +281,11 @@ static void ask(struct pods *pods)
 	look_at_held(pods);
 	snprintf(path, sizeof(path), "%s/pod-resources/kubelet.sock", pods->dir);
 	/* It lists pods some time before it asks for registrations: its own socket tells which one it is. */
-	if (!stat(path, &st) && !kubelet_same_socket(&st, &pods->socket)) {
+	if (!stat(path, &st) && !socket_same(&st, &pods->socket)) {
 		pods->socket = st;
 		pods->kubelet++;
 	}
-	fd = kubelet_connect(path, &err);
+	fd = socket_connect(path, &err);
 	if (fd < 0 || rpc_channel_new(pods->p->rpc, fd, &pods->channel, &err) ||
 	    rpc_ask(pods->channel, "/v1.PodResourcesLister/List", (const uint8_t *)"", 0, LIST_MS, on_list, pods,
 		    &err)) {

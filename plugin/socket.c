@@ -32,15 +32,45 @@ void socket_unlink(const char *dir, const char *name)
 		unlink(path);
 }
 
-bool socket_peer_allowed(int fd)
+static int check_peer(int fd, struct err *err)
 {
 	struct ucred who;
 	socklen_t len = sizeof(who);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len))
-		return false;
+		return fail(err, errno, "a socket's peer is not told: %s", strerror(errno));
 	if (!who.uid || who.uid == geteuid())
+		return 0;
+	return fail(err, EPERM, "its peer is uid %u (pid %d): only root may be kubelet", who.uid, (int)who.pid);
+}
+
+bool socket_peer_allowed(int fd)
+{
+	struct err err;
+
+	if (!check_peer(fd, &err))
 		return true;
-	say("a connection of uid %u (pid %d) is refused: only root may be kubelet", who.uid, (int)who.pid);
+	say("a connection is refused: %s", err.text);
 	return false;
+}
+
+int socket_connect(const char *path, struct err *err)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	_close_ int fd = -1;
+
+	if (!STR_COPY(a.sun_path, path))
+		return fail(err, ENAMETOOLONG, "%s: too long a path for a socket", path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)))
+		return fail(err, errno, "%s: %s", path, strerror(errno));
+	if (check_peer(fd, err))
+		return fail_wrap(err, "%s", path);
+	return steal_fd(&fd);
+}
+
+bool socket_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
