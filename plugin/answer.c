@@ -43,7 +43,7 @@ static void pool_free(struct pool *p)
 	free(p->v);
 }
 
-static void pack(const ProtobufCMessage *m, struct out *ret)
+void answer_pack(const struct ProtobufCMessage *m, struct out *ret)
 {
 	size_t n = protobuf_c_message_get_packed_size(m);
 	uint8_t *bytes = malloc(n ? n : 1);
@@ -94,6 +94,16 @@ static int start_request(struct request *r, size_t n, struct err *err)
 	return n ? 0 : fail(err, EINVAL, "a request for no container");
 }
 
+/* To who asked, if all went well. */
+static int hand_over(int e, struct request *r, struct request *ret)
+{
+	if (e)
+		request_free(r);
+	else
+		*ret = *r;
+	return e;
+}
+
 int request_allocate(const uint8_t *msg, size_t len, struct request *ret, struct err *err)
 {
 	V1beta1__AllocateRequest *q = v1beta1__allocate_request__unpack(NULL, len, msg);
@@ -107,11 +117,7 @@ int request_allocate(const uint8_t *msg, size_t len, struct request *ret, struct
 		e = add_container(&r, q->container_requests[i]->devices_ids,
 				  q->container_requests[i]->n_devices_ids, err);
 	v1beta1__allocate_request__free_unpacked(q, NULL);
-	if (e)
-		request_free(&r);
-	else
-		*ret = r;
-	return e;
+	return hand_over(e, &r, ret);
 }
 
 int request_prestart(const uint8_t *msg, size_t len, struct request *ret, struct err *err)
@@ -126,11 +132,7 @@ int request_prestart(const uint8_t *msg, size_t len, struct request *ret, struct
 	if (!e)
 		e = add_container(&r, q->devices_ids, q->n_devices_ids, err);
 	v1beta1__pre_start_container_request__free_unpacked(q, NULL);
-	if (e)
-		request_free(&r);
-	else
-		*ret = r;
-	return e;
+	return hand_over(e, &r, ret);
 }
 
 void request_free(struct request *r)
@@ -195,7 +197,7 @@ void answer_options(struct out *ret)
 
 	m.pre_start_required = 1;
 	m.get_preferred_allocation_available = 1;
-	pack(&m.base, ret);
+	answer_pack(&m.base, ret);
 }
 
 void answer_register(const char *resource, const char *endpoint, struct out *ret)
@@ -209,7 +211,7 @@ void answer_register(const char *resource, const char *endpoint, struct out *ret
 	m.endpoint = (char *)endpoint;
 	m.resource_name = (char *)resource;
 	m.options = &options;
-	pack(&m.base, ret);
+	answer_pack(&m.base, ret);
 }
 
 struct numa {
@@ -258,7 +260,7 @@ void answer_list(const struct devices *t, const char *resource, uint64_t now, bo
 	}
 	ret->failed |= p.failed;
 	if (!p.failed)
-		pack(&m.base, ret);
+		answer_pack(&m.base, ret);
 	pool_free(&p);
 }
 
@@ -277,54 +279,58 @@ void answer_variable(const struct dev *d, struct out *ret)
 	}
 }
 
-static void lines_of(const char *text, void (*take)(const char *node, void *ctx), void *ctx)
+struct taker {
+	const char *dev_root;
+	void (*take)(const char *node, const char *host, void *ctx);
+	void *ctx;
+};
+
+static void lines_of(const char *text, const struct taker *to)
 {
 	/* A blank where the file has a newline: it is a value of inventory. */
 	while (*text) {
 		size_t n = strcspn(text, " ");
-		char node[64];
+		char node[64], host[512];
 
-		if (n && n < sizeof(node)) {
+		if (n < sizeof(node) && !strncmp(text, "/dev/", 5)) {
 			snprintf(node, sizeof(node), "%.*s", (int)n, text);
-			take(node, ctx);
+			snprintf(host, sizeof(host), "%s/%s", to->dev_root, node + 5);
+			to->take(node, host, to->ctx);
 		}
 		text += n + strspn(text + n, " ");
 	}
 }
 
-void dev_nodes(const struct devices *t, const struct dev *d, void (*take)(const char *node, void *ctx),
-	       void *ctx)
+void dev_nodes(const struct devices *t, const struct dev *d, const char *dev_root,
+	       void (*take)(const char *node, const char *host, void *ctx), void *ctx)
 {
-	lines_of(d->nodes, take, ctx);
+	const struct taker to = { dev_root, take, ctx };
+
+	lines_of(d->nodes, &to);
 	for (size_t i = 0; d->group >= 0 && i < t->n; i++)
 		if (t->v[i] != d && t->v[i]->group == d->group)
-			lines_of(t->v[i]->nodes, take, ctx);
+			lines_of(t->v[i]->nodes, &to);
 }
 
 /* One container's answer as it grows. */
 struct building {
 	struct pool *pool;
-	const char *dev_root;
 	V1beta1__ContainerAllocateResponse *m;
 };
 
-static void add_node(const char *node, void *ctx)
+static void add_node(const char *node, const char *host, void *ctx)
 {
 	struct building *b = ctx;
 	V1beta1__DeviceSpec *spec, **list;
-	char host[512];
 
 	for (size_t i = 0; i < b->m->n_devices; i++)
 		if (!strcmp(b->m->devices[i]->container_path, node))
 			return;
-	if (strncmp(node, "/dev/", 5))
-		return;
 	list = pool_get(b->pool, b->m->n_devices + 1, sizeof(*list));
 	spec = pool_get(b->pool, 1, sizeof(*spec));
 	if (!list || !spec)
 		return;
 	v1beta1__device_spec__init(spec);
-	snprintf(host, sizeof(host), "%s/%s", b->dev_root, node + 5);
 	spec->container_path = pool_text(b->pool, node, strlen(node));
 	spec->host_path = pool_text(b->pool, host, strlen(host));
 	spec->permissions = (char *)"mrw";
@@ -374,7 +380,7 @@ static void add_cdi(struct building *b, const char *kind, const struct container
 }
 
 static int build_container(struct building *b, const struct devices *t, const char *resource,
-			   const struct container *c, const char *cdi, struct err *err)
+			   const struct container *c, const char *dev_root, const char *cdi, struct err *err)
 {
 	const struct dev *first = NULL;
 
@@ -390,7 +396,7 @@ static int build_container(struct building *b, const struct devices *t, const ch
 		if (is_mdev(d) != is_mdev(first))
 			return fail(err, EINVAL, "%s has mediated and PCI devices; no VM can take both under one "
 				    "name: write another resource_name to %s", resource, d->id);
-		dev_nodes(t, d, add_node, b);
+		dev_nodes(t, d, dev_root, add_node, b);
 		if (!before && !b->m->n_devices)
 			return fail(err, ENODEV, "%s has no device node now", d->id);
 	}
@@ -409,16 +415,16 @@ int answer_allocate(const struct devices *t, const char *resource, const struct 
 
 	m.container_responses = pool_get(&p, r->n, sizeof(*m.container_responses));
 	for (size_t i = 0; !e && !p.failed && i < r->n; i++) {
-		struct building b = { &p, dev_root, &rows[i] };
+		struct building b = { &p, &rows[i] };
 
 		v1beta1__container_allocate_response__init(&rows[i]);
-		e = build_container(&b, t, resource, &r->v[i], cdi, err);
+		e = build_container(&b, t, resource, &r->v[i], dev_root, cdi, err);
 		m.container_responses[m.n_container_responses++] = &rows[i];
 	}
 	if (!e && p.failed)
 		e = fail(err, ENOMEM, "no memory");
 	if (!e)
-		pack(&m.base, ret);
+		answer_pack(&m.base, ret);
 	pool_free(&p);
 	return e;
 }

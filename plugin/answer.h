@@ -11,6 +11,7 @@
 
 #include "devices.h"
 
+struct ProtobufCMessage;
 struct err;
 struct out;
 
@@ -50,8 +51,11 @@ void answer_register(const char *resource, const char *endpoint, struct out *ret
  * (spec/peers.md 1.9). */
 void answer_variable(const struct dev *d, struct out *ret);
 
-/* The nodes that `d` needs, with those of its group: called for each once. */
-void dev_nodes(const struct devices *t, const struct dev *d, void (*take)(const char *node, void *ctx),
-	       void *ctx);
+/* The nodes that `d` needs, with those of its group: where a container sees them and where they are on the
+ * host. One that several of them need is told several times. */
+void dev_nodes(const struct devices *t, const struct dev *d, const char *dev_root,
+	       void (*take)(const char *node, const char *host, void *ctx), void *ctx);
+
+void answer_pack(const struct ProtobufCMessage *m, struct out *ret);
 
 #endif

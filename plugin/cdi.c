@@ -20,45 +20,35 @@ struct cdi {
 	int told; /* errno that was logged last */
 };
 
-struct nodes {
-	struct json_object *list;
-	const char *dev_root;
-};
-
 static void put(struct json_object *o, const char *key, const char *value)
 {
 	json_object_object_add(o, key, json_object_new_string(value));
 }
 
-static void add_node(const char *node, void *ctx)
+static void add_node(const char *node, const char *host, void *ctx)
 {
-	struct nodes *n = ctx;
-	struct json_object *o;
-	char host[512];
+	struct json_object *list = ctx, *o;
 
-	for (size_t i = 0; i < json_object_array_length(n->list); i++) {
-		o = json_object_object_get(json_object_array_get_idx(n->list, i), "path");
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		o = json_object_object_get(json_object_array_get_idx(list, i), "path");
 		if (!strcmp(json_object_get_string(o), node))
 			return;
 	}
-	if (strncmp(node, "/dev/", 5))
-		return;
-	snprintf(host, sizeof(host), "%s/%s", n->dev_root, node + 5);
 	o = json_object_new_object();
 	put(o, "path", node);
 	put(o, "hostPath", host);
 	put(o, "permissions", "rwm");
-	json_object_array_add(n->list, o);
+	json_object_array_add(list, o);
 }
 
 static struct json_object *device_of(const struct devices *t, const struct dev *d, const char *dev_root)
 {
 	struct json_object *o = json_object_new_object(), *edits = json_object_new_object();
-	struct nodes n = { json_object_new_array(), dev_root };
+	struct json_object *list = json_object_new_array();
 
-	dev_nodes(t, d, add_node, &n);
+	dev_nodes(t, d, dev_root, add_node, list);
 	put(o, "name", dev_kubelet_id(d));
-	json_object_object_add(edits, "deviceNodes", n.list);
+	json_object_object_add(edits, "deviceNodes", list);
 	json_object_object_add(o, "containerEdits", edits);
 	return o;
 }

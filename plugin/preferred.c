@@ -198,14 +198,8 @@ int answer_preferred(const struct devices *t, const char *resource, const uint8_
 		m.container_responses[m.n_container_responses++] = &rows[i];
 		r = prefer(t, resource, q->container_requests[i], &rows[i], err);
 	}
-	if (!r) {
-		size_t size = v1beta1__preferred_allocation_response__get_packed_size(&m);
-		_free_ uint8_t *bytes = malloc(size + 1);
-
-		ret->failed |= !bytes;
-		if (bytes)
-			out_put(ret, (char *)bytes, v1beta1__preferred_allocation_response__pack(&m, bytes));
-	}
+	if (!r)
+		answer_pack(&m.base, ret);
 	for (size_t i = 0; rows && i < n; i++)
 		free(rows[i].deviceids);
 	free(rows);
