@@ -186,11 +186,7 @@ int backend_scan(struct backend *b, struct err *err)
 
 void backend_stop(struct backend *b)
 {
-	uint64_t one = 1;
-
-	/* A full counter has stopped us already. */
-	if (write(b->stop_fd, &one, sizeof(one)) < 0)
-		return;
+	event_ring(b->stop_fd);
 }
 
 struct around {

@@ -174,6 +174,21 @@ uint64_t fnv1a(uint64_t h, const char *text, size_t len)
 	return h;
 }
 
+unsigned int back_off(unsigned int *pause, unsigned int first, unsigned int max)
+{
+	*pause = !*pause ? first : *pause <= max / 2 ? 2 * *pause : max;
+	return *pause;
+}
+
+void event_ring(int fd)
+{
+	const uint64_t one = 1;
+
+	if (write(fd, &one, sizeof(one)) < 0) {
+		/* Its counter is at its limit: it is readable already. */
+	}
+}
+
 uint64_t now_us(void)
 {
 	struct timespec t;

@@ -55,9 +55,7 @@ static void later(struct kubelet *k, const struct err *err)
 		return;
 	if (!k->pause && err->code != ECONNREFUSED)
 		say("%s", err->text);
-	k->pause = k->pause ? k->pause * 2 : PAUSE_MS;
-	k->pause = k->pause < PAUSE_MAX_MS ? k->pause : PAUSE_MAX_MS;
-	k->retry.at = now_ms() + k->pause;
+	k->retry.at = now_ms() + back_off(&k->pause, PAUSE_MS, PAUSE_MAX_MS);
 }
 
 static void on_answer(void *ctx, enum rpc_status status, const char *why, const uint8_t *msg, size_t len)

@@ -217,12 +217,12 @@ static void plan_next(struct pods *pods)
 	if (pods->again)
 		at = now;
 	else if (pods->pending)
-		at = now + pods->pause;
+		at = now + back_off(&pods->pause, SOON_MS, EVERY_MS);
 	else if (pods->allocated || pods->held)
 		at = now + EVERY_MS;
 	pods->timer.at = at < pods->timer.at ? at : pods->timer.at;
-	pods->pause = pods->pending ? pods->pause * 2 : SOON_MS;
-	pods->pause = pods->pause < EVERY_MS ? pods->pause : EVERY_MS;
+	if (!pods->pending)
+		pods->pause = 0;
 	pods->again = false;
 }
 
@@ -312,7 +312,7 @@ static void on_watch(struct source *s)
 
 void pods_ask(struct pods *pods)
 {
-	pods->pause = SOON_MS;
+	pods->pause = 0;
 	pods->timer.at = now_ms() + SOON_MS;
 }
 
@@ -340,7 +340,6 @@ int pods_new(struct plugin *p, const char *dir, struct pods **ret, struct err *e
 	}
 	pods->p = p;
 	pods->last = &pods->first;
-	pods->pause = SOON_MS;
 	pods->watch = (struct source){ .fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .ready = on_watch,
 				       .at = UINT64_MAX };
 	/* At the start: what pods have had since before. */

@@ -415,9 +415,7 @@ void resource_heard(struct resource *r, const char *why)
 		r->again.at = now_ms() + STREAM_MS;
 		return;
 	}
-	r->pause = r->pause ? r->pause * 2 : REFUSED_MS;
-	r->pause = r->pause < REFUSED_MAX_MS ? r->pause : REFUSED_MAX_MS;
-	r->again.at = now_ms() + r->pause;
+	r->again.at = now_ms() + back_off(&r->pause, REFUSED_MS, REFUSED_MAX_MS);
 	say("kubelet does not take %s: %s; asked again in %u ms", r->name, why, r->pause);
 }
 

@@ -30,15 +30,6 @@ struct tree {
 	struct jobs urgent, todo, done;
 };
 
-static void ring(const struct tree *t)
-{
-	const uint64_t one = 1;
-
-	if (write(t->event, &one, sizeof(one)) < 0) {
-		/* Its counter is at its limit: it is readable already. */
-	}
-}
-
 static void jobs_put(struct jobs *j, struct job *job)
 {
 	job->next = NULL;
@@ -103,7 +94,7 @@ static void on_settled(void *ctx)
 	t->changed |= t->lost_at != 0;
 	t->lost_at = 0;
 	pthread_mutex_unlock(&t->lock);
-	ring(t);
+	event_ring(t->event);
 }
 
 static void on_lost(void *ctx, const char *why)
@@ -117,7 +108,7 @@ static void on_lost(void *ctx, const char *why)
 		t->lost_at = now_ms();
 	STR_COPY(t->why, why);
 	pthread_mutex_unlock(&t->lock);
-	ring(t);
+	event_ring(t->event);
 }
 
 static void *follow(void *ctx)
@@ -175,7 +166,7 @@ static void *write_jobs(void *ctx)
 			ctl_commit(t->path, "pcidevfs-plugin", job->lines, &job->err);
 		pthread_mutex_lock(&t->lock);
 		jobs_put(&t->done, job);
-		ring(t);
+		event_ring(t->event);
 	}
 	pthread_mutex_unlock(&t->lock);
 	return NULL;
@@ -225,7 +216,6 @@ static void drop_jobs(struct jobs *j)
 /* A thread that waits for a tree that does not answer ends with the process. */
 void tree_free(struct tree *t)
 {
-	const uint64_t one = 1;
 	struct timespec until;
 
 	if (!t)
@@ -234,8 +224,7 @@ void tree_free(struct tree *t)
 	t->ending = true;
 	pthread_cond_broadcast(&t->work);
 	pthread_mutex_unlock(&t->lock);
-	if (write(t->stop, &one, sizeof(one)) < 0)
-		return;
+	event_ring(t->stop);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec++;
 	if ((t->following && pthread_timedjoin_np(t->follower, NULL, &until)) ||

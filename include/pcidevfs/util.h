@@ -83,6 +83,13 @@ void *more_rows(void *rows, size_t n, size_t *cap, size_t size);
 /* Reads until the end or until size is full: how much came, or -errno. */
 ssize_t read_all(int fd, void *buf, size_t size);
 
+/* How long to wait before the next try: first, then twice as long each time, up to max. *pause: what was said
+ * last, 0 to start anew. */
+unsigned int back_off(unsigned int *pause, unsigned int first, unsigned int max);
+
+/* Makes an eventfd readable. */
+void event_ring(int fd);
+
 /* Milliseconds of CLOCK_MONOTONIC. */
 uint64_t now_ms(void);
 uint64_t now_us(void);

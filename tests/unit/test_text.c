@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Names, numbers and text from outside. */
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "pcidevfs/err.h"
@@ -75,6 +76,21 @@ DEFINE_TEST(numbers_are_parsed_whole)
 	CHECK(!b);
 	CHECK_EQ(parse_bool("", &b), -EINVAL);
 	CHECK_EQ(parse_bool("2", &b), -EINVAL);
+}
+
+DEFINE_TEST(pauses_double_up_to_their_limit)
+{
+	unsigned int pause = 0;
+
+	CHECK_EQ(back_off(&pause, 100, 700), 100);
+	CHECK_EQ(back_off(&pause, 100, 700), 200);
+	CHECK_EQ(back_off(&pause, 100, 700), 400);
+	CHECK_EQ(back_off(&pause, 100, 700), 700);
+	CHECK_EQ(back_off(&pause, 100, 700), 700);
+	pause = 0;
+	CHECK_EQ(back_off(&pause, 1, UINT_MAX), 1);
+	pause = UINT_MAX / 2 + 1;
+	CHECK_EQ(back_off(&pause, 1, UINT_MAX), UINT_MAX);
 }
 
 DEFINE_TEST(pairs_are_quoted_when_they_must_be)
