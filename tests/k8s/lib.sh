@@ -7,7 +7,11 @@ plugin_pid=
 
 # Before start_node: the node sees what was mounted until then.
 start_node() {
-	tests/k8s/ground/up --standalone-node --owner $$ "$G" >"$D/up" || fail "the ground did not come up"
+	tests/k8s/ground/up --standalone-node --owner $$ "$G" >"$D/up" 2>"$D/up.said" || {
+		[ $? != 77 ] || skip "$(tail -n 1 "$D/up.said")"
+		cat "$D/up.said"
+		fail "the ground did not come up"
+	}
 	eval "$(cat "$D/up")"
 	resources=("$(tests/k8s/ground/build --where)/podresources" "$K/pod-resources/kubelet.sock")
 }
