@@ -36,18 +36,18 @@ static const char usage[] =
 	"usage: pcidevfs-plugin [option]...\n"
 	"Offers the claimed devices of a pcidevfs tree to kubelet.\n"
 	"\n"
-	"  --tree DIR      where the tree is mounted (/run/pcidevfs)\n"
-	"  --kubelet DIR   kubelet's directory (/var/lib/kubelet)\n"
-	"  --dev DIR       where the host's /dev is (/dev)\n"
-	"  --cdi DIR       where CDI specs go, none for nowhere (/var/run/cdi)\n"
-	"  --help          this text\n"
-	"  --version       the version\n";
+	"  --tree DIR         where the tree is mounted (/run/pcidevfs)\n"
+	"  --kubelet-dir DIR  kubelet's directory (/var/lib/kubelet)\n"
+	"  --dev DIR          where the host's /dev is (/dev)\n"
+	"  --cdi-dir DIR      where CDI specs go, none for nowhere (/var/run/cdi)\n"
+	"  --help             this text\n"
+	"  --version          the version\n";
 
 static int parse_options(int argc, char **argv, struct options *ret)
 {
 	const struct option known[] = {
-		{ "tree", required_argument, NULL, 't' },	{ "kubelet", required_argument, NULL, 'k' },
-		{ "dev", required_argument, NULL, 'd' },	{ "cdi", required_argument, NULL, 'c' },
+		{ "tree", required_argument, NULL, 't' },	{ "kubelet-dir", required_argument, NULL, 'k' },
+		{ "dev", required_argument, NULL, 'd' },	{ "cdi-dir", required_argument, NULL, 'c' },
 		{ "help", no_argument, NULL, 'h' },		{ "version", no_argument, NULL, 'v' },
 		{ 0 },
 	};
@@ -180,7 +180,7 @@ static int start(struct main *m, const struct options *o, struct err *err)
 
 	p->o = o;
 	if ((size_t)snprintf(dir, sizeof(dir), "%s/device-plugins", o->kubelet) >= sizeof(dir) - 64)
-		return fail(err, ENAMETOOLONG, "--kubelet: too long a path");
+		return fail(err, ENAMETOOLONG, "--kubelet-dir: too long a path");
 	raise_limit();
 	r = open_signals(&m->signals, err) ? : make_dirs(o->kubelet, dir, err) ? : lock_dir(o->kubelet, err);
 	r = r ? : loop_open(&p->loop, err);
