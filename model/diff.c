@@ -91,6 +91,21 @@ uint32_t device_diff(const struct device *a, const struct device *b)
 	return bits;
 }
 
+uint64_t device_digest(const struct device *dev, uint32_t bits)
+{
+	uint64_t h = FNV1A;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		const char *x = (const char *)dev + fields[i].offset;
+
+		if (!(fields[i].bit & bits))
+			continue;
+		h = fnv1a(h, x, fields[i].text ? strnlen(x, fields[i].size) : fields[i].size);
+		h = fnv1a(h, "", 1); /* where one text ends and the next begins */
+	}
+	return h;
+}
+
 uint64_t device_layout(void)
 {
 	uint64_t sum = sizeof(struct device);

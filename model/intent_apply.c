@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "diff.h"
 #include "intents.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/thread.h"
@@ -13,18 +14,14 @@
 #define ASK_MS 1000
 #define ASK_MAX_MS 8000
 
-static uint64_t mix(uint64_t h, const char *text)
-{
-	return fnv1a(h, text, strlen(text)) * 31;
-}
+/* What people write to look at it, and what follows from the last try: no act is refused for that. */
+#define CH_WRITTEN (CH_ERROR | CH_PLAN)
+#define CH_TOLD (CH_WRITTEN | CH_STATE)
 
 /* Everything an act may have been refused for, as one number: the same means the same answer. */
 static uint64_t digest(const struct device *dev)
 {
-	const struct facts *f = &dev->facts;
-	uint64_t h = mix(mix(mix(mix(FNV1A, f->driver), f->holders), f->critical), f->vfio_driver);
-
-	return h + (uint64_t)f->num_vfs * 7 + f->vfio_ready + 3 * (uint64_t)f->iommu_group + 2 * dev->caps;
+	return device_digest(dev, ~(uint32_t)CH_TOLD);
 }
 
 static bool may_try(struct record *r, uint64_t now)
@@ -304,12 +301,10 @@ void intents_kick(struct intents *in)
 
 void intents_changed(void *ctx, const struct change *changes, size_t n)
 {
-	const uint32_t matters = CH_IDENTITY | CH_DRIVER | CH_GROUP | CH_VFS | CH_CRITICAL | CH_HOLDERS | CH_CLAIM |
-				 CH_STATE | CH_INTERNAL;
 	bool kick = false;
 
 	for (size_t i = 0; i < n; i++)
-		kick |= changes[i].action != ACTION_CHANGE || (changes[i].bits & matters);
+		kick |= changes[i].action != ACTION_CHANGE || (changes[i].bits & ~(uint32_t)CH_WRITTEN);
 	if (kick)
 		intents_kick(ctx);
 }

@@ -192,6 +192,17 @@ void wish_unplug(const char *name)
 	model_unlock(t.m);
 }
 
+void wish_edit(const char *name, void (*change)(struct device *dev))
+{
+	struct key k = wish_key(name);
+
+	model_lock(t.m);
+	change(model_edit(t.m, &k, false));
+	model_publish(t.m);
+	model_unlock(t.m);
+	wish_calm();
+}
+
 struct device wish_state_of(const char *name)
 {
 	struct key k = wish_key(name);

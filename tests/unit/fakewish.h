@@ -44,6 +44,8 @@ extern const struct plug wish_nic;
 /* The machine comes up with one device in it, and what is stored is applied. */
 void wish_boot(const struct plug *p);
 void wish_unplug(const char *name);
+/* ... and waits for what follows. */
+void wish_edit(const char *name, void (*change)(struct device *dev));
 struct key wish_key(const char *name);
 /* A copy; zeros when it is not there. */
 struct device wish_state_of(const char *name);

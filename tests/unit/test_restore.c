@@ -219,6 +219,51 @@ DEFINE_TEST(restore_refused_is_tried_when_it_may_go)
 	wish_end();
 }
 
+static void pod_has_it(struct device *dev)
+{
+	STR_COPY(dev->want.allocated, "pending");
+}
+
+static void node_comes(struct device *dev)
+{
+	STR_COPY(dev->facts.vfio_cdev, "vfio0");
+}
+
+static void pod_ends(struct device *dev)
+{
+	dev->want.allocated[0] = '\0';
+}
+
+static void refused_write(struct device *dev)
+{
+	STR_COPY(dev->last_error, "claim: the kernel says no");
+	STR_COPY(dev->plan_query, "claim alice");
+}
+
+/* Whatever it may have been refused for, a field of the device tells when that is over. */
+DEFINE_TEST(restore_refused_is_tried_when_any_fact_differs)
+{
+	store_claim(&nic);
+	wish_begin(false);
+	wish_plug(&nic);
+	t.acts = 0;
+	t.refuse = EBUSY;
+	wish_restore();
+	wish_calm();
+	CHECK_EQ(t.acts, 1);
+	wish_edit(NIC, refused_write);
+	CHECK_EQ(t.acts, 1);
+	wish_edit(NIC, node_comes);
+	CHECK_EQ(t.acts, 2);
+	wish_edit(NIC, pod_has_it);
+	CHECK_EQ(t.acts, 3);
+	t.refuse = 0;
+	wish_edit(NIC, pod_ends);
+	CHECK_EQ(t.acts, 4);
+	CHECK_STR(wish_state_of(NIC).want.claim, "alice");
+	wish_end();
+}
+
 static void ask_for_bob(void)
 {
 	CHECK_EQ(wish_ask(NIC, "claim", "bob"), 0);
