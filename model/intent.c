@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "intents.h"
+#include "kept.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/thread.h"
 
@@ -87,8 +88,10 @@ static struct record *edit_of(struct rewrite *w, const struct device *dev, size_
 			record_free(r);
 			r = NULL;
 		}
-		if (r)
-			r->noted = r->claim_in = r->vfs_in = true;
+		if (r) {
+			r->noted = true;
+			r->in = UINT32_MAX;
+		}
 	}
 	if (r) {
 		if (id.vf != IDENTITY_HALF || !r->id.path[0])
@@ -99,51 +102,24 @@ static struct record *edit_of(struct rewrite *w, const struct device *dev, size_
 	return r;
 }
 
-/* A device that came back without its host driver had one all the same. */
-static void follow_former(struct record *r, const struct want *want, bool same_claim)
-{
-	if (!same_claim || want->former_driver[0])
-		STR_COPY(r->former_driver, want->former_driver);
-	if (!same_claim || want->former_override[0])
-		STR_COPY(r->former_override, want->former_override);
-	r->former_known = want->former_known || (same_claim && r->former_known);
-}
-
-static void follow_claim(struct model *m, struct record *r, const struct device *dev)
-{
-	bool same = r->claim[0] && !strcmp(r->claim, dev->want.claim);
-
-	STR_COPY(r->claim, dev->want.claim);
-	STR_COPY(r->pinned, dev->want.pinned);
-	STR_COPY(r->given, dev->want.given);
-	if (!same || !r->flying) /* restore may find a member away, which is of it when it comes */
-		r->group = r->claim[0] ? claim_group(m, dev) : 0;
-	if (driver_is_vfio(dev->facts.driver))
-		STR_COPY(r->driver, r->claim[0] ? dev->facts.driver : "");
-	follow_former(r, &dev->want, same);
-	if (!r->claim[0] && !r->pending)
-		r->former_known = false;
-}
-
 /* The record becomes what the model says, as far as the model speaks for it: what was stored and could not
  * be applied yet is not in there, unless this wish is about it. */
 static void follow(struct model *m, struct record *r, const struct device *dev, const char *file, bool pending)
 {
-	bool claim = !pending && !strcmp(file, "claim"), vfs = !pending && !strcmp(file, "sriov_numvfs");
-
 	r->pending = pending;
-	r->claim_in |= claim;
-	r->vfs_in |= vfs;
-	if (r->claim_in)
-		follow_claim(m, r, dev);
-	if (r->vfs_in) {
-		r->vfs_wanted = dev->want.vfs_wanted;
-		r->num_vfs = dev->want.num_vfs;
+	for (size_t i = 0; kept[i]; i++) {
+		const struct kept *k = kept[i];
+		bool asked = !strcmp(file, k->file);
+
+		if (asked && !pending)
+			r->in |= kept_bit(k);
+		if (!(k->value ? r->in & kept_bit(k) : r->noted || asked))
+			continue;
+		if (k->follow)
+			k->follow(m, r, dev);
+		else
+			kept_copy(k, &r->want, &dev->want);
 	}
-	if (r->noted || !strcmp(file, "pooled"))
-		r->single = dev->want.single;
-	if (r->noted || !strcmp(file, "resource_name"))
-		STR_COPY(r->resource, dev->want.resource);
 	r->state = RECORD_HELD;
 	r->reason[0] = '\0';
 }
@@ -154,9 +130,12 @@ static int drop_claim(struct rewrite *w, size_t i, struct err *err)
 
 	if (!r)
 		return fail(err, ENOMEM, "no memory to keep what was asked");
-	r->claim[0] = r->driver[0] = r->pinned[0] = r->given[0] = '\0';
+	for (size_t k = 0; kept[k]; k++)
+		if (kept[k]->with_claim)
+			kept_clear(kept[k], &r->want);
+	r->driver[0] = '\0';
 	r->group = 0;
-	r->pending = r->former_known = false;
+	r->pending = r->want.former_known = false;
 	if (record_is_empty(r))
 		rewrite_drop(w, i);
 	return 0;
@@ -197,7 +176,7 @@ static int release_absent(struct rewrite *w, const struct wish *wish, struct err
 		const struct record *r = w->next.v[i];
 		uint64_t group = r ? r->group : 0;
 
-		if (!r || !r->claim[0] || !is_about(w, r, wish))
+		if (!r || !r->want.claim[0] || !is_about(w, r, wish))
 			continue;
 		rc = drop_claim(w, i, err);
 		rc = rc ? rc : release_group(w, group, err);
@@ -209,17 +188,20 @@ static int release_absent(struct rewrite *w, const struct wish *wish, struct err
 static int refuse_outdated(struct rewrite *w, const struct device *dev, const struct wish *wish, struct err *err)
 {
 	size_t at = records_of_device(&w->next, dev);
+	const struct kept *k = kept_find(wish->file);
+	char value[WISH_VALUE];
 	const struct record *r;
 	struct identity id;
-	char number[16];
 
 	device_identity(w->in->m, dev, &id);
 	if (at == RECORD_NONE)
 		at = records_of_identity(&w->next, &id);
 	r = at == RECORD_NONE ? NULL : w->next.v[at];
-	snprintf(number, sizeof(number), "%d", r && r->vfs_wanted ? r->num_vfs : 0);
-	if (r && !strcmp(wish->value, !strcmp(wish->file, "claim") ? r->claim : number))
-		return 0;
+	if (r && k && k->value) {
+		k->value(r, value);
+		if (!strcmp(wish->value, value))
+			return 0;
+	}
 	return fail(err, EBUSY, "something else was asked of %s before what is stored could be applied",
 		    dev->key.name);
 }
@@ -228,6 +210,7 @@ static int refuse_outdated(struct rewrite *w, const struct device *dev, const st
 static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending, struct err *err)
 {
 	const struct device *members[GROUP_MAX], *dev;
+	const struct kept *k = kept_find(wish->file);
 	struct model *m = w->in->m;
 	uint64_t released = 0;
 	struct wish found;
@@ -241,7 +224,7 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 	if (wish->restores && refuse_outdated(w, dev, wish, err))
 		return -EBUSY; /* whoever asked for the same meanwhile hears it too */
 	members[0] = dev;
-	if (!strcmp(wish->file, "claim") || !strcmp(wish->file, "allocated_to"))
+	if (k && k->of_group)
 		n = claim_members(m, dev, members);
 	for (size_t i = 0; i < n; i++) {
 		size_t at;

@@ -7,6 +7,7 @@
 
 #include "diff.h"
 #include "intents.h"
+#include "kept.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/thread.h"
 
@@ -18,15 +19,19 @@
 #define CH_WRITTEN (CH_ERROR | CH_PLAN)
 #define CH_TOLD (CH_WRITTEN | CH_STATE)
 
-/* Everything an act may have been refused for, as one number: the same means the same answer. */
-static uint64_t digest(const struct device *dev)
+uint64_t record_digest(const struct device *dev)
 {
 	return device_digest(dev, ~(uint32_t)CH_TOLD);
 }
 
-static bool may_try(struct record *r, uint64_t now)
+bool record_has_tries(const struct record *r)
 {
-	if (r->tries >= TRIES_MAX || (r->tries && r->tried_for == now && !r->retry))
+	return r->tries < TRIES_MAX;
+}
+
+bool record_may_try(struct record *r, uint64_t now)
+{
+	if (!record_has_tries(r) || (r->tries && r->tried_for == now && !r->retry))
 		return false;
 	r->retry = false;
 	r->tries++;
@@ -34,131 +39,58 @@ static bool may_try(struct record *r, uint64_t now)
 	return true;
 }
 
-/* What restore itself was refused for stays: its own act may still be in the kernel. */
-static void say_busy(struct record *r)
+void record_say_busy(struct record *r)
 {
 	r->retry = true;
 	if (r->state != RECORD_REFUSED)
 		record_say(r, RECORD_WAITING, "another act runs on it");
 }
 
-static void apply_vfs(struct pass *p, struct record *r, const struct device *dev)
+/* By an act for this device alone. */
+static void apply_alone(struct pass *p, const struct kept *k, struct record *r, const struct device *dev)
 {
-	char number[16];
-	struct device *edit;
+	const char *wait = k->waits ? k->waits(dev) : NULL;
 
-	if (dev->facts.num_vfs > 0) { /* never undone: another number is drift */
-		edit = model_edit(p->in->m, &r->dev, false);
+	if (k->is_there && k->is_there(dev)) {
+		struct device *edit = model_edit(p->in->m, &r->dev, false);
+
 		if (edit) {
-			edit->want.vfs_wanted = r->vfs_in = true;
-			edit->want.num_vfs = r->num_vfs;
+			kept_copy(k, &edit->want, &r->want);
+			r->in |= kept_bit(k);
 		}
 		r->state = RECORD_HELD;
-		return;
+	} else if (dev->busy[0]) {
+		record_say_busy(r);
+	} else if (wait) {
+		record_say(r, RECORD_WAITING, wait);
+	} else if (record_may_try(r, record_digest(dev))) {
+		r->flying = flight_add(p, r, k);
 	}
-	if (dev->busy[0]) {
-		say_busy(r);
-		return;
-	}
-	if (!dev->facts.driver[0] || dev->facts.total_vfs < 0) {
-		record_say(r, RECORD_WAITING, "the driver that makes its VFs has not come yet");
-		return;
-	}
-	if (!may_try(r, digest(dev)))
-		return;
-	snprintf(number, sizeof(number), "%d", r->num_vfs);
-	r->flying = flight_add(p, r, "sriov_numvfs", number);
 }
 
-struct group {
-	const struct device *devs[GROUP_MAX];
-	struct record *records[GROUP_MAX];
-	size_t n;
-	const struct device *new; /* a member that was not there when it was claimed */
-	const struct device *busy;
-	uint64_t digest;
-	bool all_vfio, held;
-};
-
-static bool pf_flies(const struct intents *in, const struct device *dev)
+/* What comes later waits for it. True: nothing is missing. */
+static bool apply_missing(struct pass *p, struct record *r, const struct device *dev)
 {
-	struct key key;
-	const struct device *pf = key_make(BUS_PCI, dev->facts.physfn, &key) ? model_find(in->m, &key) : NULL;
-	size_t at = pf ? records_of_device(&in->rs, pf) : RECORD_NONE;
+	size_t i = 0;
 
-	return (pf && pf->busy[0]) || (at != RECORD_NONE && in->rs.v[at]->flying);
+	while (kept[i] && !kept_is_missing(kept[i], r))
+		i++;
+	if (!kept[i])
+		return true;
+	if (kept[i]->apply)
+		kept[i]->apply(p, r, dev);
+	else
+		apply_alone(p, kept[i], r, dev);
+	return false;
 }
 
-/* With the model locked. */
-static void look_at_group(const struct intents *in, const struct record *r, const struct device *dev,
-			  struct group *g)
-{
-	g->n = claim_members(in->m, dev, g->devs);
-	g->new = g->busy = NULL;
-	g->digest = 0;
-	g->all_vfio = true;
-	g->held = false;
-	for (size_t i = 0; i < g->n; i++) {
-		const struct device *d = g->devs[i];
-		size_t at = records_of_device(&in->rs, d);
-
-		g->records[i] = at == RECORD_NONE ? NULL : in->rs.v[at];
-		if (r->group && (!g->records[i] || g->records[i]->group != r->group))
-			g->new = d;
-		if (d->busy[0] || pf_flies(in, d))
-			g->busy = d;
-		g->digest += digest(d);
-		g->all_vfio &= driver_is_vfio(d->facts.driver);
-		g->held |= d->facts.holders[0];
-	}
-}
-
-static void apply_claim(struct pass *p, struct record *r, const struct device *dev)
-{
-	struct group g;
-	struct flight *f;
-
-	look_at_group(p->in, r, dev, &g);
-	if (g.new) {
-		bool unknown = !device_is_known(g.new);
-
-		r->state = unknown ? RECORD_WAITING : RECORD_REFUSED;
-		snprintf(r->reason, sizeof(r->reason),
-			 unknown ? "%.40s of its IOMMU group is not known yet"
-				 : "%.40s is in its IOMMU group now and was not when it was claimed; accept %.40s in "
-				   "ctl, or write the claim again",
-			 g.new->key.name, dev->key.name);
-		return;
-	}
-	if (g.busy) {
-		say_busy(r);
-		return;
-	}
-	if (!may_try(r, g.digest)) {
-		p->in_use |= g.held && !g.all_vfio && r->tries < TRIES_MAX;
-		return;
-	}
-	f = flight_add(p, r, "claim", r->claim);
-	if (!f)
-		return;
-	f->adopt = g.all_vfio && g.held;
-	r->flying = f;
-	for (size_t i = 0; i < g.n; i++)
-		if (g.records[i]) { /* one for all */
-			g.records[i]->flying = f;
-			g.records[i]->tries = r->tries;
-			g.records[i]->retry = false;
-			g.records[i]->tried_for = r->tried_for;
-		}
-}
-
-/* A claim's drift follows from the driver, and the device says it by itself. */
+/* For the device to tell, unless it does by itself. */
 static void say_drift(struct record *r, const struct device *dev)
 {
 	r->reason[0] = '\0';
-	if (r->vfs_in && r->vfs_wanted && !dev->busy[0] && dev->facts.num_vfs != r->num_vfs)
-		snprintf(r->reason, sizeof(r->reason), "it has %d VFs although %d are stored; write sriov_numvfs again",
-			 dev->facts.num_vfs, r->num_vfs);
+	for (size_t i = 0; kept[i] && !dev->busy[0]; i++)
+		if (!kept[i]->tells_drift && record_drifted(r, kept[i], dev, r->reason, sizeof(r->reason)))
+			return;
 }
 
 static void apply_record(struct pass *p, struct record *r)
@@ -173,11 +105,7 @@ static void apply_record(struct pass *p, struct record *r)
 	device_identity(p->in->m, dev, &id);
 	p->rewrite |= device_is_known(dev) && id.vf != IDENTITY_HALF && !identity_eq(&id, &r->id);
 	p->rewrite |= r->pending && !dev->busy[0];
-	if (r->vfs_wanted && !r->vfs_in)
-		apply_vfs(p, r, dev);
-	else if (r->claim[0] && !r->claim_in)
-		apply_claim(p, r, dev);
-	else
+	if (apply_missing(p, r, dev))
 		r->state = RECORD_HELD;
 	if (r->state == RECORD_HELD)
 		say_drift(r, dev);
@@ -210,8 +138,8 @@ static void bring_up_to_date(struct intents *in)
 		if (dev)
 			follow_device(in, r, dev);
 		r->pending &= dev && dev->busy[0];
-		if (!r->claim[0] && !r->pending && !(dev && driver_is_vfio(dev->facts.driver)))
-			r->former_known = false;
+		if (!r->want.claim[0] && !r->pending && !(dev && driver_is_vfio(dev->facts.driver)))
+			r->want.former_known = false;
 		if (record_is_empty(r))
 			rewrite_drop(&w, i);
 	}

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "intent_file.h"
+#include "kept.h"
 #include "pcidevfs/err.h"
 
 int intents_early(const char *state_dir, const struct device *dev, const struct device *pf,
@@ -30,8 +31,9 @@ int intents_early(const char *state_dir, const struct device *dev, const struct 
 	for (size_t i = 0; i < rs.n; i++) {
 		const struct record *r = rs.v[i];
 
-		if (r->claim[0] && identity_eq(&r->id, &id))
-			str_copy(ret, DRIVER_NAME, driver_is_vfio(r->driver) ? r->driver : "vfio-pci");
+		for (size_t k = 0; kept[k] && identity_eq(&r->id, &id); k++)
+			if (kept[k]->early && kept_has(kept[k], &r->want))
+				str_copy(ret, DRIVER_NAME, kept[k]->early(r));
 	}
 	records_free(&rs);
 	return 0;

@@ -39,18 +39,9 @@ struct record {
 	/* In the file. */
 	struct identity id;
 	char at[KEY_NAME]; /* where it was last seen; for people */
-	char claim[CLAIM_NAME];
+	struct want want; /* of this the fields that a row of kept.h names */
 	char driver[DRIVER_NAME]; /* that has it for the claim */
-	bool former_known;
-	char former_driver[DRIVER_NAME];
-	char former_override[DRIVER_NAME];
-	char pinned[RESOURCE_NAME]; /* its computed resource name when it was claimed */
-	char given[NODES_TEXT]; /* the nodes that a pod was given last */
 	uint64_t group; /* the same in all records of a claimed IOMMU group */
-	bool vfs_wanted;
-	int32_t num_vfs;
-	bool single;
-	char resource[RESOURCE_NAME];
 	bool pending; /* an act was running; the wishes are those from before it */
 	struct owner *owners;
 	size_t n_owners;
@@ -60,7 +51,7 @@ struct record {
 	struct key dev; /* matched, while birth is not 0 */
 	uint64_t birth;
 	bool noted;	       /* the model's want holds what needs no act */
-	bool claim_in, vfs_in; /* the model's want holds it: it was applied, or asked anew */
+	uint32_t in; /* by kept_bit(): the model's want holds it, since it was applied, or asked anew */
 	struct flight *flying; /* the act for it that runs */
 	bool alone;	       /* a PF: its VFs' claims made the act fail */
 	unsigned int tries;

@@ -6,17 +6,18 @@
 #include <unistd.h>
 
 #include "intents.h"
+#include "kept.h"
 #include "pcidevfs/model.h"
 
-struct flight *flight_add(struct pass *p, const struct record *r, const char *file, const char *value)
+struct flight *flight_add(struct pass *p, const struct record *r, const struct kept *k)
 {
 	struct flight *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return NULL;
 	*f = (struct flight){ .in = p->in, .next = p->flights, .wish = { .dev = r->dev, .restores = true } };
-	STR_COPY(f->wish.file, file);
-	STR_COPY(f->wish.value, value);
+	STR_COPY(f->wish.file, k->file);
+	k->value(r, f->wish.value);
 	p->flights = f;
 	return f;
 }
@@ -91,7 +92,7 @@ static size_t note_adopted(struct flight *f, struct key keys[GROUP_MAX])
 	for (size_t i = 0; i < in->rs.n && n < GROUP_MAX; i++) {
 		struct record *r = in->rs.v[i];
 
-		if (r->flying != f || strcmp(r->claim, f->wish.value) || !device_of(in, r))
+		if (r->flying != f || strcmp(r->want.claim, f->wish.value) || !device_of(in, r))
 			continue;
 		record_note_claim(in, r);
 		keys[n++] = r->dev;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "intents.h"
+#include "kept.h"
 #include "pcidevfs/model.h"
 
 static int by_key(const void *a, const void *b)
@@ -68,7 +69,8 @@ const struct device *device_of(const struct intents *in, const struct record *r)
 static void leave_device(struct record *r)
 {
 	r->birth = 0;
-	r->noted = r->claim_in = r->vfs_in = false;
+	r->noted = false;
+	r->in = 0;
 	r->tries = 0;
 	r->state = RECORD_WAITING;
 }
@@ -120,28 +122,24 @@ void pass_match(struct pass *p, struct record *r)
 void record_note(struct intents *in, struct record *r)
 {
 	struct device *dev = model_edit(in->m, &r->dev, false);
-	struct want *w = dev ? &dev->want : NULL;
 	/* The act that was cut short decides, not what was there before it. */
 	bool in_hands = in->goes_on && !in->passed && r->pending;
 
-	if (!w)
+	if (!dev)
 		return;
 	r->noted = true;
-	r->claim_in |= w->claim[0] || !r->claim[0] || in_hands;
-	r->vfs_in |= w->vfs_wanted || !r->vfs_wanted || in_hands;
-	w->single |= r->single;
-	if (!w->resource[0])
-		STR_COPY(w->resource, r->resource);
-	if (r->claim[0] && !w->pinned[0])
-		STR_COPY(w->pinned, r->pinned);
-	if (r->claim[0] && !w->given[0])
-		STR_COPY(w->given, r->given);
-	if (!w->former_known && r->former_known && (r->claim[0] || driver_is_vfio(dev->facts.driver))) {
-		w->former_known = true;
-		STR_COPY(w->former_driver, r->former_driver);
-		STR_COPY(w->former_override, r->former_override);
+	for (size_t i = 0; kept[i]; i++) {
+		const struct kept *k = kept[i];
+		bool known = kept_has(k, &dev->want);
+
+		if (known || !kept_has(k, &r->want) || in_hands)
+			r->in |= kept_bit(k);
+		if (k->note)
+			k->note(r, dev);
+		else if (!k->value && !known)
+			kept_copy(k, &dev->want, &r->want);
 	}
-	record_note_owner(r, w);
+	record_note_owner(r, &dev->want);
 }
 
 void pass_note_vf_claims(struct pass *p)
@@ -156,7 +154,7 @@ void pass_note_vf_claims(struct pass *p)
 		struct identity pf = in->rs.v[i]->id;
 		size_t vf = (size_t)pf.vf, at;
 
-		if (!in->rs.v[i]->claim[0] || pf.vf < 0 || vf >= 64 * ARRAY_SIZE(claims->bits))
+		if (!in->rs.v[i]->want.claim[0] || pf.vf < 0 || vf >= 64 * ARRAY_SIZE(claims->bits))
 			continue;
 		pf.vf = -1; /* the functions of a card may have one serial */
 		if (identity_match(&pf, p->seats, p->n, &at) == MATCH_HERE)
@@ -173,24 +171,6 @@ void pass_note_vf_claims(struct pass *p)
 		if (edit)
 			memcpy(edit->want.vf_claims, claims[i].bits, sizeof(claims->bits));
 	}
-}
-
-void record_note_claim(struct intents *in, struct record *r)
-{
-	struct device *dev = model_edit(in->m, &r->dev, false);
-	struct want *w = dev ? &dev->want : NULL;
-
-	if (!w || !device_of(in, r))
-		return;
-	STR_COPY(w->claim, r->claim);
-	if (!w->pinned[0])
-		STR_COPY(w->pinned, r->pinned[0] ? r->pinned : dev->names.resource);
-	if (!w->former_driver[0])
-		STR_COPY(w->former_driver, r->former_driver);
-	if (!w->former_override[0])
-		STR_COPY(w->former_override, r->former_override);
-	w->former_known |= r->former_known;
-	r->claim_in = true;
 }
 
 void pass_publish(struct pass *p)
@@ -235,7 +215,7 @@ int intents_note(struct intents *in, struct err *err)
 		if (!r->birth)
 			continue;
 		record_note(in, r);
-		if (r->claim[0] && !r->claim_in)
+		if (kept_is_missing(&kept_claim, r))
 			record_note_claim(in, r);
 	}
 	model_publish(in->m);

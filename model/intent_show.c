@@ -4,20 +4,21 @@
 #include <string.h>
 
 #include "intents.h"
+#include "kept.h"
 #include "pcidevfs/model.h"
 
-/* With the model locked. What others changed after it was applied is told, and left alone. */
+bool record_drifted(const struct record *r, const struct kept *k, const struct device *dev, char *ret, size_t size)
+{
+	return k->drifted && (r->in & kept_bit(k)) && kept_has(k, &r->want) && k->drifted(r, dev, ret, size);
+}
+
+/* With the model locked. */
 static const char *drift(const struct record *r, const struct device *dev, char *reason, size_t size)
 {
-	const char *driver = dev->facts.driver[0] ? dev->facts.driver : "none";
-
-	if (r->claim_in && r->claim[0] && !driver_is_vfio(dev->facts.driver))
-		snprintf(reason, size, "its driver is %s; write the claim again to take it back", driver);
-	else if (r->vfs_in && r->vfs_wanted && dev->facts.num_vfs != r->num_vfs)
-		snprintf(reason, size, "it has %d VFs; write sriov_numvfs again", dev->facts.num_vfs);
-	else
-		return "held";
-	return "drifted";
+	for (size_t i = 0; kept[i]; i++)
+		if (record_drifted(r, kept[i], dev, reason, size))
+			return "drifted";
+	return "held";
 }
 
 static const char *describe(struct intents *in, const struct record *r, char *reason, size_t size)
@@ -101,20 +102,39 @@ static size_t find_text(const struct records *rs, const char *identity)
 	return RECORD_NONE;
 }
 
+/* In effect by an act, which its file takes back. */
+static bool is_live(const struct record *r, const struct kept *k)
+{
+	char value[WISH_VALUE];
+
+	if (!k->value || !(r->in & kept_bit(k)) || !kept_has(k, &r->want))
+		return false;
+	k->value(r, value);
+	return strcmp(value, k->none) != 0;
+}
+
 /* What was noted without an act goes with the record. */
 static int refuse_live(struct intents *in, const struct record *r, struct err *err)
 {
+	const char *file = NULL, *none = NULL;
 	struct device *dev;
-	bool live = r->birth && ((r->claim_in && r->claim[0]) || (r->vfs_in && r->vfs_wanted && r->num_vfs > 0));
 
-	if (live || r->flying)
-		return fail(err, EBUSY, "its device %s is here; write none to its claim, 0 to its sriov_numvfs",
-			    r->dev.name);
+	for (size_t i = 0; kept[i] && r->birth; i++)
+		if (is_live(r, kept[i])) {
+			file = kept[i]->file;
+			none = kept[i]->none;
+		}
+	if (file)
+		return fail(err, EBUSY, "its device %s is here; write %s to its %s", r->dev.name, none, file);
+	if (r->flying)
+		return fail(err, EBUSY, "its device %s is here, and what is stored is just being applied", r->dev.name);
 	model_lock(in->m);
 	dev = r->birth ? model_edit(in->m, &r->dev, false) : NULL;
 	if (dev) {
-		dev->want.single = dev->want.owned = false;
-		dev->want.resource[0] = dev->want.pinned[0] = dev->want.given[0] = dev->unmet[0] = '\0';
+		for (size_t i = 0; kept[i]; i++)
+			kept_clear(kept[i], &dev->want);
+		dev->want.owned = false;
+		dev->unmet[0] = '\0';
 	}
 	model_publish(in->m);
 	model_unlock(in->m);
@@ -191,7 +211,7 @@ static int accept_group(struct rewrite *w, const struct device *dev, size_t at, 
 		}
 		device_identity(w->in->m, members[i], &r->id);
 		STR_COPY(r->at, members[i]->key.name);
-		STR_COPY(r->claim, lead->claim);
+		STR_COPY(r->want.claim, lead->want.claim);
 		r->group = group;
 		renew(r);
 	}
@@ -209,7 +229,7 @@ static int accept_device(struct rewrite *w, const struct key *key, struct err *e
 		if (w->next.v[i]->state == RECORD_STRANGER && key_eq(&w->next.v[i]->dev, key))
 			return accept_stranger(w, dev, i, err);
 	at = records_of_device(&w->next, dev);
-	if (at != RECORD_NONE && w->next.v[at]->state == RECORD_REFUSED && w->next.v[at]->claim[0])
+	if (at != RECORD_NONE && w->next.v[at]->state == RECORD_REFUSED && w->next.v[at]->want.claim[0])
 		return accept_group(w, dev, at, err);
 	return fail(err, EINVAL, "nothing that is stored waits for %s to be accepted", key->name);
 }

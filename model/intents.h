@@ -11,6 +11,7 @@
 #include "pcidevfs/txn.h"
 
 struct change;
+struct kept;
 struct model;
 
 #define GROUP_MAX 1024
@@ -108,19 +109,32 @@ void pass_match(struct pass *p, struct record *r);
 /* Whether all is known by which a card is told from others. */
 bool device_is_known(const struct device *dev);
 const struct device *device_of(const struct intents *in, const struct record *r);
-/* Puts into the model what needs no act; and what a claim without acts leaves to be written there. */
+/* Puts into the model what needs no act. */
 void record_note(struct intents *in, struct record *r);
-void record_note_claim(struct intents *in, struct record *r);
 /* Which VFs of each PF a stored wish claims, so that they never meet a host driver. */
 void pass_note_vf_claims(struct pass *p);
 /* The records' reasons, to the devices. */
 void pass_publish(struct pass *p);
 
 /* intent_flight.c. An act for this record, to be launched when the pass is over; NULL: no memory. */
-struct flight *flight_add(struct pass *p, const struct record *r, const char *file, const char *value);
+struct flight *flight_add(struct pass *p, const struct record *r, const struct kept *k);
 /* Without locks. */
 void flight_launch(struct intents *in, struct flight *f);
 void record_say(struct record *r, enum record_state state, const char *text);
+
+/* kept_claim.c. What a claim that takes no act leaves to be written into the model. */
+void record_note_claim(struct intents *in, struct record *r);
+
+/* intent_apply.c. All that an act may be refused for, as one number: the same means the same answer. */
+uint64_t record_digest(const struct device *dev);
+/* Counts the try, unless there were too many or nothing (now) differs from the last. */
+bool record_may_try(struct record *r, uint64_t now);
+bool record_has_tries(const struct record *r);
+/* What restore itself was refused for stays: its own act may still be in the kernel. */
+void record_say_busy(struct record *r);
+
+/* intent_show.c. What others changed after it was applied is told, and left alone. With the model locked. */
+bool record_drifted(const struct record *r, const struct kept *k, const struct device *dev, char *ret, size_t size);
 
 /* Looks at all records again, soon. Takes no lock but turn. */
 void intents_kick(struct intents *in);

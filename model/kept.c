@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The rows of what is kept, and what all of them share. A wish of more than a few lines has a file of its own. */
+#include "kept.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "pcidevfs/util.h"
+
+/* A name that goes into a path or to a shell must be one word. */
+int kept_word(char *dst, size_t size, const char *text)
+{
+	for (const char *p = text; *p; p++)
+		if ((unsigned char)*p <= ' ' || *p == 0x7f)
+			return -EINVAL;
+	return str_copy(dst, size, strcmp(text, "none") ? text : "") ? 0 : -EINVAL;
+}
+
+/* ---- sriov_numvfs */
+
+static int vfs_parse(struct record *r, const char *text)
+{
+	uint64_t n;
+	int rc = parse_u64(text, UINT16_MAX, &n);
+
+	if (rc)
+		return rc;
+	r->want.vfs_wanted = true;
+	r->want.num_vfs = (int32_t)n;
+	return 0;
+}
+
+static void vfs_print(const struct record *r, struct out *o)
+{
+	if (r->want.vfs_wanted)
+		out_printf(o, " numvfs=%d", r->want.num_vfs);
+}
+
+static void vfs_value(const struct record *r, char ret[static WISH_VALUE])
+{
+	snprintf(ret, WISH_VALUE, "%d", r->want.vfs_wanted ? r->want.num_vfs : 0);
+}
+
+static bool vfs_are_there(const struct device *dev)
+{
+	return dev->facts.num_vfs > 0;
+}
+
+static const char *vfs_wait(const struct device *dev)
+{
+	return dev->facts.driver[0] && dev->facts.total_vfs >= 0 ? NULL
+								  : "the driver that makes its VFs has not come yet";
+}
+
+static bool vfs_drifted(const struct record *r, const struct device *dev, char *ret, size_t size)
+{
+	if (dev->facts.num_vfs == r->want.num_vfs)
+		return false;
+	snprintf(ret, size, "it has %d VFs although %d are stored; write sriov_numvfs again", dev->facts.num_vfs,
+		 r->want.num_vfs);
+	return true;
+}
+
+static const struct kept kept_vfs = {
+	.file = "sriov_numvfs",
+	.keys = { { "numvfs", vfs_parse, vfs_print } },
+	.fields = { KEPT_NUMBER(vfs_wanted), KEPT_NUMBER(num_vfs) },
+	.value = vfs_value,
+	.none = "0",
+	.is_there = vfs_are_there,
+	.waits = vfs_wait,
+	.drifted = vfs_drifted,
+};
+
+/* ---- pooled, resource_name */
+
+static int pooled_parse(struct record *r, const char *text)
+{
+	bool pooled;
+	int rc = parse_bool(text, &pooled);
+
+	r->want.single = !rc && !pooled;
+	return rc;
+}
+
+static void pooled_print(const struct record *r, struct out *o)
+{
+	if (r->want.single)
+		out_printf(o, " pooled=0");
+}
+
+static const struct kept kept_pooled = {
+	.file = "pooled",
+	.keys = { { "pooled", pooled_parse, pooled_print } },
+	.fields = { KEPT_NUMBER(single) },
+};
+
+static int resource_parse(struct record *r, const char *text)
+{
+	return kept_word(r->want.resource, sizeof(r->want.resource), text);
+}
+
+static void resource_print(const struct record *r, struct out *o)
+{
+	if (r->want.resource[0])
+		out_pair(o, "resource_name", r->want.resource);
+}
+
+static const struct kept kept_resource = {
+	.file = "resource_name",
+	.keys = { { "resource_name", resource_parse, resource_print } },
+	.fields = { KEPT_TEXT(resource) },
+};
+
+/* ---- */
+
+const struct kept *const kept[] = { &kept_vfs, &kept_claim, &kept_given, &kept_pooled, &kept_resource, NULL };
+
+const struct kept *kept_find(const char *file)
+{
+	for (size_t i = 0; kept[i]; i++)
+		if (!strcmp(kept[i]->file, file))
+			return kept[i];
+	return NULL;
+}
+
+uint32_t kept_bit(const struct kept *k)
+{
+	uint32_t bit = 1;
+
+	for (size_t i = 0; kept[i] != k; i++)
+		bit <<= 1;
+	return bit;
+}
+
+bool kept_has(const struct kept *k, const struct want *w)
+{
+	const char *field = (const char *)w + k->fields[0].at;
+
+	for (size_t i = 0; i < k->fields[0].size; i++)
+		if (field[i] || k->fields[0].text)
+			return field[i];
+	return false;
+}
+
+void kept_copy(const struct kept *k, struct want *to, const struct want *from)
+{
+	for (const struct kept_field *f = k->fields; f < k->fields + ARRAY_SIZE(k->fields); f++)
+		if (f->size)
+			memcpy((char *)to + f->at, (const char *)from + f->at, f->size);
+}
+
+void kept_clear(const struct kept *k, struct want *w)
+{
+	static const struct want none;
+
+	kept_copy(k, w, &none);
+}
+
+bool kept_is_missing(const struct kept *k, const struct record *r)
+{
+	return k->value && kept_has(k, &r->want) && !(r->in & kept_bit(k));
+}

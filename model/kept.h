@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What is kept of a device over reboots: a row for each wish, named by the file that asks for it.
+ *
+ * A row tells how the state file has it, which fields of struct want it is made of, and what brings it back when its
+ * device comes: saying so, or an act. Who walks the rows (intent*.c) knows no wish but the claim, which binds a group.
+ */
+#ifndef MODEL_KEPT_H
+#define MODEL_KEPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "intent_file.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/plan.h"
+
+struct model;
+struct out;
+struct pass;
+
+/* key=value in the state file. print says nothing where nothing is kept. */
+struct kept_key {
+	const char *name;
+	int (*parse)(struct record *r, const char *text); /* -EINVAL */
+	void (*print)(const struct record *r, struct out *o);
+};
+
+#define KEPT_KEYS 7
+
+/* A field of struct want; of a text only what stands before its end. */
+struct kept_field {
+	size_t at, size;
+	bool text;
+};
+#define KEPT_TEXT(field) { offsetof(struct want, field), sizeof(((struct want *)0)->field), true }
+#define KEPT_NUMBER(field) { offsetof(struct want, field), sizeof(((struct want *)0)->field), false }
+
+struct kept {
+	const char *file;		/* of the tree, and of the method that carries the wish out */
+	struct kept_key keys[KEPT_KEYS];	/* in the order of a line; those without a name end them */
+	struct kept_field fields[3];	/* something is kept while the first is not 0, or "" */
+	bool of_group;			/* a wish for one device changes all members of its IOMMU group */
+	bool with_claim;		/* goes when the claim does */
+	/* The record becomes what the model says. NULL: its fields do. */
+	void (*follow)(struct model *m, struct record *r, const struct device *dev);
+	/* The device has come: what needs no act is told to it, unless it knows better. NULL: the fields, where there
+	 * is no act. */
+	void (*note)(const struct record *r, struct device *dev);
+
+	/* What an act brings back has the rest: the value of the wish that asks for it (the record may keep none), and
+	 * the value that ends it, for people. */
+	void (*value)(const struct record *r, char ret[static WISH_VALUE]);
+	const char *none;
+	/* The kernel has some of it already, which is never undone: the fields are noted, and a difference is drift. */
+	bool (*is_there)(const struct device *dev);
+	/* What the act has to wait for, or NULL. */
+	const char *(*waits)(const struct device *dev);
+	/* Instead of these two, and of an act for one device alone. */
+	void (*apply)(struct pass *p, struct record *r, const struct device *dev);
+	/* Others changed it after it was applied: says how. */
+	bool (*drifted)(const struct record *r, const struct device *dev, char *ret, size_t size);
+	bool tells_drift; /* the device's own state and reason do already */
+	/* The driver_override that must be there before a driver meets the device. NULL: it needs none. */
+	const char *(*early)(const struct record *r);
+};
+
+/* NULL-terminated, parents before children: what is here first is brought back first. The n-th is bit n of a record's
+ * `in`, where it has an act. */
+extern const struct kept *const kept[];
+extern const struct kept kept_claim, kept_given;
+
+const struct kept *kept_find(const char *file);
+/* Of a wish, or of what a line has besides; NULL. */
+const struct kept_key *kept_key_find(const char *name);
+uint32_t kept_bit(const struct kept *k);
+bool kept_has(const struct kept *k, const struct want *w);
+void kept_copy(const struct kept *k, struct want *to, const struct want *from);
+void kept_clear(const struct kept *k, struct want *w);
+/* Is there an act to be made for it? */
+bool kept_is_missing(const struct kept *k, const struct record *r);
+
+/* For the rows' parsers: one word, "none" is "". -EINVAL. */
+int kept_word(char *dst, size_t size, const char *text);
+
+#endif

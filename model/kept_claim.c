@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A claim as it is kept: with the driver that has the device for it, what the device had before, and the IOMMU group
+ * that it was claimed with. The whole group comes back by one act, or none of it. */
+#include <errno.h>
+#include <string.h>
+
+#include "intents.h"
+#include "kept.h"
+#include "pcidevfs/model.h"
+
+/* ---- in the file */
+
+static int copy_driver(char dst[static DRIVER_NAME], const char *text)
+{
+	return strchr(text, '/') ? -EINVAL : kept_word(dst, DRIVER_NAME, text);
+}
+
+static void print_driver(const char *key, const char *driver, struct out *o)
+{
+	out_pair(o, key, driver[0] ? driver : "none");
+}
+
+static int claim_parse(struct record *r, const char *text)
+{
+	return kept_word(r->want.claim, sizeof(r->want.claim), text);
+}
+
+static void claim_print(const struct record *r, struct out *o)
+{
+	if (r->want.claim[0])
+		out_pair(o, "claim", r->want.claim);
+}
+
+static int vfio_parse(struct record *r, const char *text)
+{
+	return copy_driver(r->driver, text);
+}
+
+static void vfio_print(const struct record *r, struct out *o)
+{
+	if (r->want.claim[0] && r->driver[0])
+		out_pair(o, "driver", r->driver);
+}
+
+static int driver_parse(struct record *r, const char *text)
+{
+	r->want.former_known = true;
+	return copy_driver(r->want.former_driver, text);
+}
+
+static void driver_print(const struct record *r, struct out *o)
+{
+	if (r->want.former_known)
+		print_driver("former_driver", r->want.former_driver, o);
+}
+
+static int override_parse(struct record *r, const char *text)
+{
+	return copy_driver(r->want.former_override, text);
+}
+
+static void override_print(const struct record *r, struct out *o)
+{
+	if (r->want.former_known)
+		print_driver("former_override", r->want.former_override, o);
+}
+
+static int group_parse(struct record *r, const char *text)
+{
+	struct identity id;
+	int rc = identity_parse_serial(text, &id);
+
+	if (!rc)
+		r->group = id.serial;
+	return rc;
+}
+
+static void group_print(const struct record *r, struct out *o)
+{
+	if (r->group)
+		out_printf(o, " group=%016llx", (unsigned long long)r->group);
+}
+
+static int pinned_parse(struct record *r, const char *text)
+{
+	return kept_word(r->want.pinned, sizeof(r->want.pinned), text);
+}
+
+static void pinned_print(const struct record *r, struct out *o)
+{
+	if (r->want.claim[0] && r->want.pinned[0])
+		out_pair(o, "offered_as", r->want.pinned);
+}
+
+/* ---- what the model says, and is told */
+
+/* A device that came back without its host driver had one all the same. */
+static void follow_former(struct record *r, const struct want *want, bool same_claim)
+{
+	if (!same_claim || want->former_driver[0])
+		STR_COPY(r->want.former_driver, want->former_driver);
+	if (!same_claim || want->former_override[0])
+		STR_COPY(r->want.former_override, want->former_override);
+	r->want.former_known = want->former_known || (same_claim && r->want.former_known);
+}
+
+static void claim_follow(struct model *m, struct record *r, const struct device *dev)
+{
+	bool same = r->want.claim[0] && !strcmp(r->want.claim, dev->want.claim);
+
+	kept_copy(&kept_claim, &r->want, &dev->want);
+	if (!same || !r->flying) /* restore may find a member away, which is of it when it comes */
+		r->group = r->want.claim[0] ? claim_group(m, dev) : 0;
+	if (driver_is_vfio(dev->facts.driver))
+		STR_COPY(r->driver, r->want.claim[0] ? dev->facts.driver : "");
+	follow_former(r, &dev->want, same);
+	if (!r->want.claim[0] && !r->pending)
+		r->want.former_known = false;
+}
+
+static void claim_note(const struct record *r, struct device *dev)
+{
+	struct want *w = &dev->want;
+
+	if (r->want.claim[0] && !w->pinned[0])
+		STR_COPY(w->pinned, r->want.pinned);
+	if (!w->former_known && r->want.former_known && (r->want.claim[0] || driver_is_vfio(dev->facts.driver))) {
+		w->former_known = true;
+		STR_COPY(w->former_driver, r->want.former_driver);
+		STR_COPY(w->former_override, r->want.former_override);
+	}
+}
+
+void record_note_claim(struct intents *in, struct record *r)
+{
+	struct device *dev = model_edit(in->m, &r->dev, false);
+	struct want *w = dev ? &dev->want : NULL;
+
+	if (!w || !device_of(in, r))
+		return;
+	STR_COPY(w->claim, r->want.claim);
+	if (!w->pinned[0])
+		STR_COPY(w->pinned, r->want.pinned[0] ? r->want.pinned : dev->names.resource);
+	if (!w->former_driver[0])
+		STR_COPY(w->former_driver, r->want.former_driver);
+	if (!w->former_override[0])
+		STR_COPY(w->former_override, r->want.former_override);
+	w->former_known |= r->want.former_known;
+	r->in |= kept_bit(&kept_claim);
+}
+
+/* ---- the act that brings it back */
+
+static void claim_value(const struct record *r, char ret[static WISH_VALUE])
+{
+	str_copy(ret, WISH_VALUE, r->want.claim);
+}
+
+struct group {
+	const struct device *devs[GROUP_MAX];
+	struct record *records[GROUP_MAX];
+	size_t n;
+	const struct device *new; /* a member that was not there when it was claimed */
+	const struct device *busy;
+	uint64_t digest;
+	bool all_vfio, held;
+};
+
+static bool pf_flies(const struct intents *in, const struct device *dev)
+{
+	struct key key;
+	const struct device *pf = key_make(BUS_PCI, dev->facts.physfn, &key) ? model_find(in->m, &key) : NULL;
+	size_t at = pf ? records_of_device(&in->rs, pf) : RECORD_NONE;
+
+	return (pf && pf->busy[0]) || (at != RECORD_NONE && in->rs.v[at]->flying);
+}
+
+/* With the model locked. */
+static void look_at_group(const struct intents *in, const struct record *r, const struct device *dev,
+			  struct group *g)
+{
+	g->n = claim_members(in->m, dev, g->devs);
+	g->new = g->busy = NULL;
+	g->digest = 0;
+	g->all_vfio = true;
+	g->held = false;
+	for (size_t i = 0; i < g->n; i++) {
+		const struct device *d = g->devs[i];
+		size_t at = records_of_device(&in->rs, d);
+
+		g->records[i] = at == RECORD_NONE ? NULL : in->rs.v[at];
+		if (r->group && (!g->records[i] || g->records[i]->group != r->group))
+			g->new = d;
+		if (d->busy[0] || pf_flies(in, d))
+			g->busy = d;
+		g->digest += record_digest(d);
+		g->all_vfio &= driver_is_vfio(d->facts.driver);
+		g->held |= d->facts.holders[0];
+	}
+}
+
+static void refuse_new(struct record *r, const struct device *new, const struct device *dev)
+{
+	bool unknown = !device_is_known(new);
+
+	r->state = unknown ? RECORD_WAITING : RECORD_REFUSED;
+	snprintf(r->reason, sizeof(r->reason),
+		 unknown ? "%.40s of its IOMMU group is not known yet"
+			 : "%.40s is in its IOMMU group now and was not when it was claimed; accept %.40s in "
+			   "ctl, or write the claim again",
+		 new->key.name, dev->key.name);
+}
+
+static void claim_apply(struct pass *p, struct record *r, const struct device *dev)
+{
+	struct group g;
+	struct flight *f;
+
+	look_at_group(p->in, r, dev, &g);
+	if (g.new) {
+		refuse_new(r, g.new, dev);
+		return;
+	}
+	if (g.busy) {
+		record_say_busy(r);
+		return;
+	}
+	if (!record_may_try(r, g.digest)) {
+		p->in_use |= g.held && !g.all_vfio && record_has_tries(r);
+		return;
+	}
+	f = flight_add(p, r, &kept_claim);
+	if (!f)
+		return;
+	f->adopt = g.all_vfio && g.held;
+	r->flying = f;
+	for (size_t i = 0; i < g.n; i++)
+		if (g.records[i]) { /* one for all */
+			g.records[i]->flying = f;
+			g.records[i]->tries = r->tries;
+			g.records[i]->retry = false;
+			g.records[i]->tried_for = r->tried_for;
+		}
+}
+
+static bool claim_drifted(const struct record *r, const struct device *dev, char *ret, size_t size)
+{
+	if (driver_is_vfio(dev->facts.driver))
+		return false;
+	(void)r;
+	snprintf(ret, size, "its driver is %s; write the claim again to take it back",
+		 dev->facts.driver[0] ? dev->facts.driver : "none");
+	return true;
+}
+
+static const char *claim_early(const struct record *r)
+{
+	return driver_is_vfio(r->driver) ? r->driver : "vfio-pci";
+}
+
+const struct kept kept_claim = {
+	.file = "claim",
+	.keys = { { "claim", claim_parse, claim_print },
+		  { "driver", vfio_parse, vfio_print },
+		  { "former_driver", driver_parse, driver_print },
+		  { "former_override", override_parse, override_print },
+		  { "group", group_parse, group_print },
+		  { "offered_as", pinned_parse, pinned_print } },
+	.fields = { KEPT_TEXT(claim), KEPT_TEXT(pinned) },
+	.of_group = true,
+	.with_claim = true,
+	.follow = claim_follow,
+	.note = claim_note,
+	.value = claim_value,
+	.none = "none",
+	.apply = claim_apply,
+	.drifted = claim_drifted,
+	.tells_drift = true,
+	.early = claim_early,
+};
+
+/* ---- what a pod was given with it */
+
+static int given_parse(struct record *r, const char *text)
+{
+	return str_copy(r->want.given, sizeof(r->want.given), text) ? 0 : -EINVAL;
+}
+
+static void given_print(const struct record *r, struct out *o)
+{
+	if (r->want.claim[0] && r->want.given[0])
+		out_pair(o, "allocated_nodes", r->want.given);
+}
+
+const struct kept kept_given = {
+	.file = "allocated_to",
+	.keys = { { "allocated_nodes", given_parse, given_print } },
+	.fields = { KEPT_TEXT(given) },
+	.of_group = true,
+	.with_claim = true,
+};
