@@ -164,19 +164,25 @@ int request_check(const struct devices *t, const char *resource, const struct re
 	return 0;
 }
 
+static int refuse_moved(const struct dev *d, struct err *err)
+{
+	if (!d->kept[0] || !strcmp(d->kept, d->nodes))
+		return 0;
+	return fail(err, ENODEV, "%s was given to its pod as %s before a reboot and is %s now; delete the pod, and its "
+		    "next one gets those", d->id, d->kept, d->nodes[0] ? d->nodes : "none");
+}
+
 static int check_nodes(const struct devices *t, const struct dev *d, struct err *err)
 {
-	if (!d->kept[0])
-		return fail(err, ENODEV, "nobody knows which nodes the pod of %s was given; delete the pod, and "
-			    "its next one gets those of now", d->id);
-	for (size_t i = 0; i < t->n; i++) {
-		const struct dev *m = t->v[i];
+	int e = refuse_moved(d, err);
 
-		if ((m == d || (d->group >= 0 && m->group == d->group)) && m->kept[0] && strcmp(m->kept, m->nodes))
-			return fail(err, ENODEV, "%s was given to its pod as %s before a reboot and is %s now; delete "
-				    "the pod, and its next one gets those", m->id, m->kept, m->nodes);
-	}
-	return 0;
+	if (!e && !d->kept[0])
+		e = fail(err, ENODEV, "nobody knows which nodes the pod of %s was given; delete the pod, and its next "
+			 "one gets those of now", d->id);
+	for (size_t i = 0; !e && d->group >= 0 && i < t->n; i++)
+		if (t->v[i]->group == d->group)
+			e = refuse_moved(t->v[i], err);
+	return e;
 }
 
 int request_nodes(const struct devices *t, const char *resource, const struct request *r, struct err *err)

@@ -38,7 +38,7 @@ not_allocatable() {
 
 # A static pod that asks for one (or COUNT) of each RESOURCE and shows what it got. A shell drops what it
 # cannot name, such as a hyphen: the environment is read from where the container runtime left it.
-start_pod() { # start_pod NAME RESOURCE[=COUNT]...
+start_pod() { # start_pod NAME RESOURCE[=COUNT]...; $restart is its policy, Never
 	local limits
 	limits=$(printf '"%s", ' "${@:2}")
 	cat >"$G/node/manifests/.$1" <<-END
@@ -46,7 +46,7 @@ start_pod() { # start_pod NAME RESOURCE[=COUNT]...
 		kind: Pod
 		metadata: {name: $1, namespace: default}
 		spec:
-		  restartPolicy: Never
+		  restartPolicy: ${restart:-Never}
 		  terminationGracePeriodSeconds: 1
 		  containers:
 		  - name: compute
