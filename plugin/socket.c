@@ -32,25 +32,25 @@ void socket_unlink(const char *dir, const char *name)
 		unlink(path);
 }
 
-static int check_peer(int fd, struct err *err)
+static int check_peer(int fd, const char *what, struct err *err)
 {
 	struct ucred who;
 	socklen_t len = sizeof(who);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len))
-		return fail(err, errno, "a socket's peer is not told: %s", strerror(errno));
+		return fail(err, errno, "%s: %s", what, strerror(errno));
 	if (!who.uid || who.uid == geteuid())
 		return 0;
-	return fail(err, EPERM, "its peer is uid %u (pid %d): only root may be kubelet", who.uid, (int)who.pid);
+	return fail(err, EPERM, "%s belongs to uid %u: only root may be kubelet", what, who.uid);
 }
 
 bool socket_peer_allowed(int fd)
 {
 	struct err err;
 
-	if (!check_peer(fd, &err))
+	if (!check_peer(fd, "a connection", &err))
 		return true;
-	say("a connection is refused: %s", err.text);
+	say("%s", err.text);
 	return false;
 }
 
@@ -58,15 +58,15 @@ int socket_connect(const char *path, struct err *err)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	_close_ int fd = -1;
+	int r;
 
 	if (!STR_COPY(a.sun_path, path))
 		return fail(err, ENAMETOOLONG, "%s: too long a path for a socket", path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)))
 		return fail(err, errno, "%s: %s", path, strerror(errno));
-	if (check_peer(fd, err))
-		return fail_wrap(err, "%s", path);
-	return steal_fd(&fd);
+	r = check_peer(fd, path, err);
+	return r ? r : steal_fd(&fd);
 }
 
 bool socket_same(const struct stat *a, const struct stat *b)

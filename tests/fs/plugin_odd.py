@@ -90,7 +90,7 @@ else:
     assert os.stat(path).st_mode & 0o777 == 0o600, "umask 0 shows in the mode of its socket"
     os.chmod(path, 0o666)
     assert as_nobody(lambda: raw(os.path.basename(path), PREFACE)) == b""
-    wait("the refusal", lambda: "a connection of uid %d " % NOBODY in p.said())
+    wait("the refusal", lambda: "a connection belongs to uid %d:" % NOBODY in p.said())
     assert raw(path, PREFACE + b"\0\0\0\4\0\0\0\0\0") != b"", "root is refused as well"
     ok("only root is kubelet")
     assert p.end() == 0
