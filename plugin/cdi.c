@@ -15,8 +15,8 @@
 struct cdi {
 	char *path, *fresh; /* fresh is renamed to path */
 	const char *dev_root;
-	struct out text; /* as it was written */
 	bool written;
+	uint64_t shape; /* of the table that it was written from */
 	int told; /* errno that was logged last */
 };
 
@@ -95,17 +95,12 @@ void cdi_write(struct cdi *c, const struct devices *t)
 	struct out text = { 0 };
 	int r;
 
-	if (!c)
+	if (!c || (c->written && c->shape == t->shape))
 		return;
 	cdi_text(t, c->dev_root, &text);
-	if (text.failed || (c->written && text.len == c->text.len &&
-			    !memcmp(out_text(&text), out_text(&c->text), text.len))) {
-		out_free(&text);
-		return;
-	}
-	r = replace_file(c, &text);
-	out_free(&c->text);
-	c->text = text;
+	r = text.failed ? -ENOMEM : replace_file(c, &text);
+	out_free(&text);
+	c->shape = t->shape;
 	if (r && c->told != -r)
 		say("%s: %s; containers get their devices without it", c->path, strerror(-r));
 	c->told = -r;
@@ -147,6 +142,5 @@ void cdi_free(struct cdi *c)
 		return;
 	free(c->path);
 	free(c->fresh);
-	out_free(&c->text);
 	free(c);
 }

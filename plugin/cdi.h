@@ -13,7 +13,7 @@ struct plugin;
 /* dir "none": no spec is written. */
 int cdi_new(struct plugin *p, const char *dir, struct cdi **ret, struct err *err);
 void cdi_free(struct cdi *c);
-/* Writes the file if it is another one now; with the table's lock held. */
+/* Writes the file if the table has another shape now; with its lock held. */
 void cdi_write(struct cdi *c, const struct devices *t);
 
 /* Can a runtime find what is offered? A file that somebody removed is written again; with the table's lock. */

@@ -124,9 +124,32 @@ static int dev_parse(const char *id, char *pairs, struct dev **ret)
 
 static void remove_at(struct devices *t, size_t i)
 {
+	t->shape++;
 	dev_free(t->v[i]);
 	memmove(&t->v[i], &t->v[i + 1], (t->n - i - 1) * sizeof(t->v[0]));
 	t->n--;
+}
+
+static bool same_shape(const struct dev *a, const struct dev *b)
+{
+	return a->group == b->group && !strcmp(a->resource, b->resource) && !strcmp(a->nodes, b->nodes);
+}
+
+/* What is known of it besides the tree's line. */
+static void inherit(struct devices *t, struct dev *d, struct dev *old)
+{
+	d->announced = old->announced;
+	d->good_at = old->good_at;
+	d->pending_at = old->pending_at;
+	d->seen = old->seen;
+	d->mate_taken = old->mate_taken;
+	d->told_sick = old->told_sick;
+	if (dev_allocated(d)) {
+		d->given = old->given;
+		old->given = NULL;
+	}
+	d->freed = dev_allocated(old) && !dev_allocated(d) ? ++t->freed : old->freed;
+	t->shape += !same_shape(d, old);
 }
 
 int devices_take(struct devices *t, const char *id, char *pairs)
@@ -141,17 +164,7 @@ int devices_take(struct devices *t, const char *id, char *pairs)
 	i = place_of(t, id, &there);
 	d->here = true;
 	if (there) {
-		d->announced = t->v[i]->announced;
-		d->good_at = t->v[i]->good_at;
-		d->pending_at = t->v[i]->pending_at;
-		d->seen = t->v[i]->seen;
-		d->mate_taken = t->v[i]->mate_taken;
-		d->told_sick = t->v[i]->told_sick;
-		if (dev_allocated(d)) {
-			d->given = t->v[i]->given;
-			t->v[i]->given = NULL;
-		}
-		d->freed = dev_allocated(t->v[i]) && !dev_allocated(d) ? ++t->freed : t->v[i]->freed;
+		inherit(t, d, t->v[i]);
 		dev_free(t->v[i]);
 		t->v[i] = d;
 	} else if (d->claim[0]) {
@@ -165,6 +178,7 @@ int devices_take(struct devices *t, const char *id, char *pairs)
 		memmove(&v[i + 1], &v[i], (t->n - i) * sizeof(v[0]));
 		v[i] = d;
 		t->n++;
+		t->shape++;
 	} else {
 		dev_free(d);
 		return 0;

@@ -32,6 +32,7 @@ struct devices {
 	struct dev **v; /* sorted by id */
 	size_t n, cap;
 	uint64_t freed; /* how many were given back */
+	uint64_t shape; /* counts up when a device comes or goes, or has another name, group or nodes */
 };
 
 /* From one line of inventory or events; pairs are overwritten. A device that nobody claims is forgotten.

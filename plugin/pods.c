@@ -50,7 +50,7 @@ struct verdict {
 	struct devices *t;
 	V1__ListPodResourcesResponse *list;
 	struct json_object *checkpoint;
-	bool no_checkpoint;
+	bool looked, no_checkpoint; /* looked: for the checkpoint */
 	uint64_t now;
 	unsigned int kubelet; /* that listed */
 	struct batch *batches;
@@ -155,13 +155,17 @@ static void note_batches(struct verdict *v)
 }
 
 /* A kubelet that never listed its pod may not know it yet. */
-static bool is_over(const struct verdict *v, const struct dev *d)
+static bool is_over(struct verdict *v, const struct dev *d)
 {
 	if (!strcmp(d->allocated, "pending") && (!d->pending_at || v->now <= d->pending_at + PENDING_MS))
 		return false;
-	if (d->seen == v->kubelet || v->no_checkpoint)
+	if (d->seen == v->kubelet)
 		return true;
-	return v->checkpoint && !checkpoint_holds(v->checkpoint, v->pods->dir, dev_kubelet_id(d));
+	/* Most lists leave nothing to ask it. */
+	if (!v->looked)
+		v->checkpoint = checkpoint_load(v->pods->dir, &v->no_checkpoint);
+	v->looked = true;
+	return v->no_checkpoint || (v->checkpoint && !checkpoint_holds(v->checkpoint, v->pods->dir, dev_kubelet_id(d)));
 }
 
 static void settle_one(struct verdict *v, struct dev *d)
@@ -196,7 +200,6 @@ static void compare(struct pods *pods, const uint8_t *msg, size_t len)
 		say("kubelet's list of pods cannot be read");
 		return;
 	}
-	v.checkpoint = checkpoint_load(pods->dir, &v.no_checkpoint);
 	v.t = tree_lock(pods->p->tree);
 	for (size_t i = 0; i < v.t->n; i++)
 		if (dev_offered(v.t->v[i]))

@@ -82,6 +82,34 @@ DEFINE_TEST(only_claimed_devices_are_kept)
 }
 
 /* KubeVirt's rule: capitals, '/' and '.' become '_', hyphens stay. */
+/* What is written for containers is written again when this changes, and only then. */
+DEFINE_TEST(the_shape_changes_with_what_a_container_would_get)
+{
+	static const struct {
+		const char *pairs;
+		bool changes;
+	} steps[] = {
+		{ NIC, true },
+		{ NIC, false },
+		{ NIC " state=held reason=x allocated_to=a/b/c numa_node=1", false },
+		{ NIC " nodes=/dev/vfio/15", true },
+		{ NIC " nodes=/dev/vfio/15 iommu_group=15", true },
+		{ NIC " nodes=/dev/vfio/15 iommu_group=15 resource_name=a.b/C", true },
+		{ "claim=none", true },
+		{ "claim=none", false },
+	};
+	struct devices t = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		uint64_t before = t.shape;
+
+		CHECK_EQ(take(&t, "0000:05:00.0", steps[i].pairs), 0);
+		if ((t.shape != before) != steps[i].changes)
+			FAIL("step %zu: %s", i, steps[i].pairs);
+	}
+	devices_free(&t);
+}
+
 DEFINE_TEST(the_variable_is_named_as_kubevirt_reads_it)
 {
 	struct dev d = { .id = (char *)"0000:05:02.0", .resource = (char *)"intel.com/NIC-X.1a" };
