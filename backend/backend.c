@@ -21,8 +21,6 @@
 #include "serials.h"
 #include "variant.h"
 
-#define GROUP_MAX 1024
-
 /* Each a file that ends with the row. Vendors come last: they know better than what is common to all. */
 const struct backend_ops *const backends[] = {
 	&vfio_ops, &sriov_ops, &reset_ops, &offer_ops, &allocation_ops, &nvidia_ops, NULL,
@@ -191,13 +189,20 @@ void backend_stop(struct backend *b)
 
 struct around {
 	struct touched *v;
-	size_t n, max;
+	size_t n, cap;
+	bool failed; /* no memory: some are missing */
 };
 
 static void add(struct around *a, const struct key *key)
 {
-	if (a->n < a->max)
-		a->v[a->n++] = (struct touched){ .key = *key };
+	struct touched *rows = more_rows(a->v, a->n, &a->cap, sizeof(*rows));
+
+	if (!rows) {
+		a->failed = true;
+		return;
+	}
+	a->v = rows;
+	rows[a->n++] = (struct touched){ .key = *key };
 }
 
 static void add_vf(void *ctx, int index, const struct key *vf)
@@ -206,28 +211,65 @@ static void add_vf(void *ctx, int index, const struct key *vf)
 	add(ctx, vf);
 }
 
+/* With the model locked: its group, and the VFs that the model knows. */
+static void add_known(struct model *m, const struct device *d, struct around *a)
+{
+	const struct device *none[1];
+	size_t members = model_group(m, d->facts.iommu_group, none, 0), n = members;
+	size_t vfs = d->caps & CAP_SRIOV ? model_vfs(m, &d->key, none, 0) : 0;
+	_free_ const struct device **found = calloc(members + vfs ? members + vfs : 1, sizeof(*found));
+
+	if (!found) {
+		a->failed = true;
+		return;
+	}
+	model_group(m, d->facts.iommu_group, found, members);
+	if (vfs)
+		n += model_vfs(m, &d->key, found + members, vfs);
+	for (size_t i = 0; i < n; i++)
+		add(a, &found[i]->key);
+}
+
 /* The device, its group, and the VFs that it has or had: all that an act on it would touch or ask
  * about. */
 static void add_around(struct backend *b, const struct key *dev, struct around *a)
 {
-	const struct device *found[GROUP_MAX], *d;
-	size_t n = 0;
+	const struct device *d;
 	bool pf;
 
 	add(a, dev);
 	model_lock(b->model);
 	d = model_find(b->model, dev);
-	if (d && d->facts.iommu_group >= 0)
-		n = model_group(b->model, d->facts.iommu_group, found, GROUP_MAX);
-	for (size_t i = 0; i < n && i < GROUP_MAX; i++)
-		add(a, &found[i]->key);
 	pf = d && d->caps & CAP_SRIOV;
-	n = pf ? model_vfs(b->model, dev, found, GROUP_MAX) : 0;
-	for (size_t i = 0; i < n && i < GROUP_MAX; i++)
-		add(a, &found[i]->key);
+	if (d)
+		add_known(b->model, d, a);
 	model_unlock(b->model);
 	if (pf)
 		pci_vfs(&b->sys, dev, add_vf, a);
+}
+
+static int by_key(const void *left, const void *right)
+{
+	const struct touched *a = left, *b = right;
+
+	return (a->key.bus > b->key.bus) - (a->key.bus < b->key.bus) ?: strcmp(a->key.name, b->key.name);
+}
+
+/* All that an act on these would touch, each once: members of one group bring each other. */
+static int collect_around(struct backend *b, const struct key *devs, size_t n_devs, struct around *ret)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_devs; i++)
+		add_around(b, &devs[i], ret);
+	if (ret->failed)
+		return -ENOMEM;
+	qsort(ret->v, ret->n, sizeof(*ret->v), by_key);
+	for (size_t i = 0; i < ret->n; i++)
+		if (!n || !key_eq(&ret->v[n - 1].key, &ret->v[i].key))
+			ret->v[n++] = ret->v[i];
+	ret->n = n;
+	return 0;
 }
 
 static int guard_or_fail(struct backend *b, enum guard guard, const struct key *devs, size_t n, struct err *err)
@@ -273,19 +315,10 @@ static int ask_guards(struct backend *b, const struct touched *v, size_t n, stru
 	return rc;
 }
 
-int backend_observe(void *backend, const struct key *devs, size_t n_devs, bool guards, struct err *err)
+static int observe(struct backend *b, const struct key *devs, const struct around *a, bool guards, struct err *err)
 {
-	size_t max = n_devs + 8 * GROUP_MAX;
-	_free_ struct touched *v = calloc(max, sizeof(*v));
-	struct around a = { v, 0, max };
-	struct backend *b = backend;
-	int rc;
+	int rc = look_at(b, a->v, a->n, ACT_PATIENCE_MS);
 
-	if (!v)
-		return fail(err, ENOMEM, "no memory to look at the devices");
-	for (size_t i = 0; i < n_devs; i++)
-		add_around(b, &devs[i], &a);
-	rc = look_at(b, v, a.n, ACT_PATIENCE_MS);
 	if (rc == -ETIMEDOUT)
 		return fail(err, ETIMEDOUT, "%s cannot be looked at: it, or what goes along with it, does not answer "
 			    "the kernel", devs[0].name);
@@ -293,8 +326,18 @@ int backend_observe(void *backend, const struct key *devs, size_t n_devs, bool g
 		return fail(err, -rc, "%s cannot be looked at: %s", devs[0].name, strerror(-rc));
 	if (!guards)
 		return 0;
-	serials_of(b, v, a.n);
-	return ask_guards(b, v, a.n, err);
+	serials_of(b, a->v, a->n);
+	return ask_guards(b, a->v, a->n, err);
+}
+
+int backend_observe(void *backend, const struct key *devs, size_t n_devs, bool guards, struct err *err)
+{
+	struct around a = { 0 };
+	int rc = collect_around(backend, devs, n_devs, &a);
+
+	rc = rc ? fail(err, ENOMEM, "no memory to look at the devices") : observe(backend, devs, &a, guards, err);
+	free(a.v);
+	return rc;
 }
 
 int backend_guard(void *backend, const struct key *dev, struct err *err)

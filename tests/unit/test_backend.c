@@ -8,6 +8,7 @@
 #include "../../fs/internal.h"
 #include "fakepci.h"
 #include "pcidevfs/device.h"
+#include "pcidevfs/model.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
 #include "test.h"
@@ -102,5 +103,31 @@ DEFINE_TEST(files_have_methods)
 
 		CHECK(row && row->store);
 	}
+	fake_close(&w);
+}
+
+/* However many go along with a device, an act looks at all of them. */
+DEFINE_TEST(an_act_looks_at_a_large_group)
+{
+	enum { MEMBERS = 1100 };
+	struct fake f = { .vendor = "0x8086", .device = "0x1521", .class = "0x020000", .group = 7 };
+	char first[] = "0000:00:00.0", name[sizeof(first)];
+	struct key key = fake_key(first);
+	struct world_fake w;
+
+	fake_machine();
+	for (int i = 0; i < MEMBERS; i++) {
+		snprintf(name, sizeof(name), "0000:%02x:%02x.%d", i / 256, i / 8 % 32, i % 8);
+		f.address = name;
+		fake_add(&f);
+	}
+	w = fake_open();
+	CHECK_EQ(model_count(w.model), MEMBERS);
+	for (int i = 1; i < MEMBERS; i++) {
+		snprintf(name, sizeof(name), "0000:%02x:%02x.%d", i / 256, i / 8 % 32, i % 8);
+		fake_remove(name);
+	}
+	CHECK_EQ(backend_observe(w.backend, &key, 1, false, NULL), 0);
+	CHECK_EQ(model_count(w.model), 1);
 	fake_close(&w);
 }
