@@ -211,22 +211,31 @@ static void add_vf(void *ctx, int index, const struct key *vf)
 	add(ctx, vf);
 }
 
-/* With the model locked: its group, and the VFs that the model knows. */
-static void add_known(struct model *m, const struct device *d, struct around *a)
+/* With the model locked. */
+static void add_members(struct model *m, const struct device *d, struct around *a)
 {
 	const struct device *none[1];
-	size_t members = model_group(m, d->facts.iommu_group, none, 0), n = members;
-	size_t vfs = d->caps & CAP_SRIOV ? model_vfs(m, &d->key, none, 0) : 0;
-	_free_ const struct device **found = calloc(members + vfs ? members + vfs : 1, sizeof(*found));
+	size_t n = model_group(m, d->facts.iommu_group, none, 0);
+	_free_ const struct device **found = calloc(n + 1, sizeof(*found));
 
-	if (!found) {
-		a->failed = true;
-		return;
-	}
-	model_group(m, d->facts.iommu_group, found, members);
-	if (vfs)
-		n += model_vfs(m, &d->key, found + members, vfs);
-	for (size_t i = 0; i < n; i++)
+	a->failed |= !found;
+	if (found)
+		model_group(m, d->facts.iommu_group, found, n);
+	for (size_t i = 0; i < n && found; i++)
+		add(a, &found[i]->key);
+}
+
+/* With the model locked: those that it knows. */
+static void add_vfs(struct model *m, const struct device *pf, struct around *a)
+{
+	const struct device *none[1];
+	size_t n = pf->caps & CAP_SRIOV ? model_vfs(m, &pf->key, none, 0) : 0;
+	_free_ const struct device **found = calloc(n + 1, sizeof(*found));
+
+	a->failed |= !found;
+	if (found && n)
+		model_vfs(m, &pf->key, found, n);
+	for (size_t i = 0; i < n && found; i++)
 		add(a, &found[i]->key);
 }
 
@@ -241,8 +250,10 @@ static void add_around(struct backend *b, const struct key *dev, struct around *
 	model_lock(b->model);
 	d = model_find(b->model, dev);
 	pf = d && d->caps & CAP_SRIOV;
-	if (d)
-		add_known(b->model, d, a);
+	if (d) {
+		add_members(b->model, d, a);
+		add_vfs(b->model, d, a);
+	}
 	model_unlock(b->model);
 	if (pf)
 		pci_vfs(&b->sys, dev, add_vf, a);
@@ -342,7 +353,20 @@ int backend_observe(void *backend, const struct key *devs, size_t n_devs, bool g
 
 int backend_guard(void *backend, const struct key *dev, struct err *err)
 {
-	return ask_guards(backend, &(const struct touched){ .key = *dev }, 1, err);
+	struct around a = { 0 };
+	struct backend *b = backend;
+	const struct device *d;
+	int rc;
+
+	add(&a, dev);
+	model_lock(b->model);
+	d = model_find(b->model, dev);
+	if (d)
+		add_vfs(b->model, d, &a);
+	model_unlock(b->model);
+	rc = a.failed ? fail(err, ENOMEM, "no memory to look at the devices") : ask_guards(b, a.v, a.n, err);
+	free(a.v);
+	return rc;
 }
 
 int backend_observe_holders(void *backend, struct err *err)

@@ -72,20 +72,24 @@ static int refuse_pf(const struct pf *pf, const struct plan *plan, struct err *e
 	return refuse_driver(pf, err);
 }
 
-/* What the kernel would take away without asking. */
-static int refuse_vf(const struct pf *pf, const struct device *vf, const struct plan *plan,
-		     struct err *err)
+int sriov_refuse_vf(const struct device *pf, const struct device *vf, bool force, struct err *err)
 {
 	char before[96];
 
-	snprintf(before, sizeof(before), "virtfn%d of %s: ", vf->facts.vf_index, pf->dev->key.name);
-	if (vf->facts.critical[0] && !vfio_bound(vf) && !pf->wish->force)
+	snprintf(before, sizeof(before), "virtfn%d of %s: ", vf->facts.vf_index, pf->key.name);
+	if (vf->facts.critical[0] && !vfio_bound(vf) && !force)
 		return fail(err, EPERM, "%sthe host needs %s: %s; the VFs stay", before, vf->key.name,
 			    vf->facts.critical);
-	if (vf->want.claim[0] && !vfio_released(pf->m, plan, vf))
-		return fail(err, EBUSY, "%s%s is claimed by %s; write none to its claim first", before,
-			    vf->key.name, vf->want.claim);
 	return refuse_holder(before, vf, err);
+}
+
+static int refuse_vf(const struct pf *pf, const struct device *vf, const struct plan *plan,
+		     struct err *err)
+{
+	if (vf->want.claim[0] && !vfio_released(pf->m, plan, vf))
+		return fail(err, EBUSY, "virtfn%d of %s: %s is claimed by %s; write none to its claim first",
+			    vf->facts.vf_index, pf->dev->key.name, vf->key.name, vf->want.claim);
+	return sriov_refuse_vf(pf->dev, vf, pf->wish->force, err);
 }
 
 static int refuse(const struct pf *pf, const struct plan *plan, struct err *err)
@@ -139,6 +143,15 @@ static int touch(const struct pf *pf, struct plan *plan, struct err *err)
 	return rc;
 }
 
+static int plan_set_number(const struct pf *pf, const char *number, struct plan *plan, struct err *err)
+{
+	int rc = plan_step(plan, &sriov_set_numvfs, &pf->dev->key, number, err);
+
+	if (!rc)
+		plan->steps[plan->n_steps - 1].force = pf->wish->force;
+	return rc;
+}
+
 static int plan_make_vfs(const struct pf *pf, struct plan *plan, struct err *err)
 {
 	const struct facts *f = &pf->dev->facts;
@@ -150,7 +163,7 @@ static int plan_make_vfs(const struct pf *pf, struct plan *plan, struct err *err
 	if (off)
 		rc = plan_step(plan, &sriov_set_autoprobe, &pf->dev->key, "0", err);
 	snprintf(text, sizeof(text), "%u", pf->asked);
-	rc = rc ? rc : plan_step(plan, &sriov_set_numvfs, &pf->dev->key, text, err);
+	rc = rc ? rc : plan_set_number(pf, text, plan, err);
 	if (rc || !(off || ours))
 		return rc;
 	/* Which VFs there are is seen then. */
@@ -164,7 +177,7 @@ static int plan_number(const struct pf *pf, struct plan *plan, struct err *err)
 	int rc;
 
 	if (pf->dev->facts.num_vfs > 0) {
-		rc = plan_step(plan, &sriov_set_numvfs, &pf->dev->key, "0", err);
+		rc = plan_set_number(pf, "0", plan, err);
 		plan->more |= pf->asked;
 		if (rc || !pf->asked || !plan->predict)
 			return rc;

@@ -63,7 +63,20 @@ static int explain(struct backend *b, const struct step *step, unsigned int n, i
 		    strerror(-rc));
 }
 
-/* The kernel would wait for the holder without an end, and nobody could stop it. */
+/* Whichever number is written, the VFs that there are go. */
+static int numvfs_refuse(struct model *m, const struct step *step, struct err *err)
+{
+	const struct device *vfs[VFS_MAX], *pf = model_find(m, &step->dev);
+	size_t n = pf ? model_vfs(m, &step->dev, vfs, VFS_MAX) : 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < n && i < VFS_MAX && !rc; i++)
+		rc = sriov_refuse_vf(pf, vfs[i], step->force, err);
+	return rc;
+}
+
+/* For an undo, which nobody has asked about. The kernel would wait for the holder without an end, and nobody
+ * could stop it. */
 static int refuse_held(struct backend *b, const struct key *pf, struct err *err)
 {
 	const struct device *vfs[VFS_MAX];
@@ -94,10 +107,8 @@ static int write_checked(struct backend *b, struct step *step, unsigned int had,
 {
 	/* 10 s, and a tenth of that for each VF. */
 	unsigned int more = (n > had ? n : had) * (ms / 10), has;
-	int rc = n ? 0 : refuse_held(b, &step->dev, err);
+	int rc;
 
-	if (rc)
-		return rc;
 	ms = more < UINT32_MAX / 2 - ms ? ms + more : UINT32_MAX / 2;
 	rc = write_number(b, step, n, ms);
 	if (rc)
@@ -152,9 +163,12 @@ static int numvfs_run(void *backend, struct step *step, unsigned int ms, struct 
 
 static int numvfs_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
-	unsigned int n = 0;
+	unsigned int n = 0, had = 0;
 	int rc = parse_number(step->former, &n, err);
 
+	rc = rc ? rc : count_vfs(backend, &step->dev, &had, err);
+	if (!rc && had && had != n)
+		rc = refuse_held(backend, &step->dev, err);
 	return rc ? rc : set_number(backend, step, n, ms, err);
 }
 
@@ -214,6 +228,6 @@ static int autoprobe_undo(void *backend, struct step *step, unsigned int ms, str
 #define NUMVFS_MS 10000
 
 const struct verb sriov_set_numvfs = { .name = "sriov_numvfs", .deadline_ms = NUMVFS_MS, .records = true,
-				       .remakes = true, .run = numvfs_run, .undo = numvfs_undo };
+				       .remakes = true, .refuse = numvfs_refuse, .run = numvfs_run, .undo = numvfs_undo };
 const struct verb sriov_set_autoprobe = { .name = "sriov_drivers_autoprobe", .deadline_ms = NUMVFS_MS,
 					  .records = true, .run = autoprobe_run, .undo = autoprobe_undo };

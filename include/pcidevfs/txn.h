@@ -45,7 +45,8 @@ struct world {
 	int (*await)(void *backend, const struct step *step, unsigned int deadline_ms);
 	/* Waits, without a deadline, for the end of a step, or of its undo, that timed out; its result. */
 	int (*late)(void *backend, struct step *step);
-	/* Only who holds this device and whether the host needs it, right before a step. May be NULL. */
+	/* Only who holds this device, or one of its VFs, and whether the host needs it, right before a step. May be
+	 * NULL. */
 	int (*guard)(void *backend, const struct key *dev, struct err *err);
 	/* The owner of this device's claim file (want.uid) has changed: the nodes of its claim get the new one. May
 	 * be NULL. */

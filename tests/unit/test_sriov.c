@@ -119,6 +119,44 @@ DEFINE_TEST(vfs_in_use_stay)
 	fake_close(&w);
 }
 
+static const struct verb *verb_of(const struct world_fake *w, const char *name)
+{
+	const struct verb *const *v = backend_verbs(w->backend);
+
+	while (*v && strcmp((*v)->name, name))
+		v++;
+	CHECK(*v);
+	return *v;
+}
+
+static void step_refused(struct world_fake *w, const char *value, bool force, int code, const char *text)
+{
+	struct step step = { .verb = verb_of(w, "sriov_numvfs"), .dev = fake_key(PF), .force = force };
+	struct err err = { 0 };
+
+	STR_COPY(step.value, value);
+	model_lock(w->model);
+	CHECK_EQ(step.verb->refuse(w->model, &step, &err), -code);
+	model_unlock(w->model);
+	CHECK_IN(err.text, text);
+}
+
+/* Whoever comes between the plan and the write. A claim is the plan's matter: it may be released by the same act. */
+DEFINE_TEST(vfs_in_use_stay_also_right_before_the_step)
+{
+	struct world_fake w = server();
+
+	step_refused(&w, "0", false, 0, "");
+	fake_edit(&w, VF1, fake_by_alice);
+	step_refused(&w, "4", false, 0, "");
+	fake_edit(&w, VF1, fake_by_qemu);
+	step_refused(&w, "0", true, EBUSY, "virtfn1 of " PF ": " VF1 " is held by qemu kvm (pid 812)");
+	fake_edit(&w, VF0, by_root);
+	step_refused(&w, "4", false, EPERM, "virtfn0 of " PF ": the host needs " VF0 ": NIC eth4");
+	step_refused(&w, "4", true, EBUSY, "virtfn1 of " PF);
+	fake_close(&w);
+}
+
 DEFINE_TEST(vfs_go_with_their_release)
 {
 	struct world_fake w = server();
