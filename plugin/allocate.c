@@ -68,7 +68,7 @@ static void on_recorded(struct job *job, const struct err *failed)
 			for (size_t j = 0; j < a->request.v[i].n; j++) {
 				struct dev *d = devices_of_kubelet(t, a->resource, a->request.v[i].ids[j]);
 
-				dev_given(d, a->resource);
+				dev_given(d, a->resource, true);
 				dev_kept(t, d);
 			}
 		tree_unlock(a->p->tree);

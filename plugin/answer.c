@@ -253,7 +253,7 @@ void answer_list(const struct devices *t, const char *resource, uint64_t now, bo
 		V1beta1__Device *row = &rows[m.n_devices];
 		const char *sick;
 
-		if (!dev_offered(d) || strcmp(d->resource, resource))
+		if (!dev_offered(d) || strcmp(dev_resource(d), resource))
 			continue;
 		sick = dev_sick(t, d, now, buf, sizeof(buf));
 		if (sick && !d->announced)
@@ -278,7 +278,7 @@ static bool is_mdev(const struct dev *d)
 void answer_variable(const struct dev *d, struct out *ret)
 {
 	out_printf(ret, "%s_RESOURCE_", is_mdev(d) ? "MDEV_PCI" : "PCI");
-	for (const char *c = d->resource; *c; c++) {
+	for (const char *c = dev_resource(d); *c; c++) {
 		char sign = *c == '/' || *c == '.' ? '_' : (char)toupper((unsigned char)*c);
 
 		out_put(ret, &sign, 1);

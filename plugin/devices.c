@@ -147,6 +147,7 @@ static void inherit(struct devices *t, struct dev *d, struct dev *old)
 	if (dev_allocated(d)) {
 		d->given = old->given;
 		old->given = NULL;
+		d->keeps_name = old->keeps_name;
 	}
 	d->freed = dev_allocated(old) && !dev_allocated(d) ? ++t->freed : old->freed;
 	t->shape += !same_shape(d, old);
@@ -244,7 +245,7 @@ struct dev *devices_of_kubelet(const struct devices *t, const char *resource, co
 		if ((size_t)snprintf(id, sizeof(id), "%s%s", buses[i], kubelet_id) >= sizeof(id))
 			return NULL;
 		d = devices_find(t, id);
-		if (d && !strcmp(d->resource, resource))
+		if (d && !strcmp(dev_resource(d), resource))
 			return d;
 	}
 	return NULL;
@@ -269,14 +270,22 @@ bool dev_offered(const struct dev *d)
 	return !dev_withheld(d);
 }
 
-void dev_given(struct dev *d, const char *resource)
+const char *dev_resource(const struct dev *d)
 {
-	char *copy = d->given && !strcmp(d->given, resource) ? NULL : strdup(resource);
+	return d->keeps_name && dev_allocated(d) ? d->given : d->resource;
+}
+
+void dev_given(struct dev *d, const char *resource, bool by_us)
+{
+	bool same = d->given && !strcmp(d->given, resource);
+	char *copy = same ? d->given : strdup(resource);
 
 	if (!copy)
 		return;
-	free(d->given);
+	if (!same)
+		free(d->given);
 	d->given = copy;
+	d->keeps_name = by_us || (same && d->keeps_name);
 }
 
 void dev_kept(const struct devices *t, struct dev *d)
@@ -325,7 +334,7 @@ static const char *sick_allocated(const struct dev *d)
 {
 	if (!strncmp(d->allocated, "claim:", 6))
 		return "it is with a resource claim";
-	if (d->given && strcmp(d->given, d->resource))
+	if (d->given && strcmp(d->given, dev_resource(d)))
 		return "it is with a pod under the name that it had before";
 	if (!strcmp(d->state, "allocated") || !strcmp(d->state, "busy"))
 		return NULL;

@@ -23,6 +23,7 @@ struct dev {
 	uint64_t pending_at; /* ms: since when it is pending; 0: it is not */
 	unsigned int seen;   /* by which kubelet (pods.c counts them) its pod was last listed; 0: none */
 	char *given;	     /* the resource under which its pod got it; NULL: not known */
+	bool keeps_name;     /* it is we who gave it so */
 	bool mate_taken;     /* another function of its group is with a pod */
 	bool told_sick;	     /* the log has it so, or that it is withheld */
 	uint64_t freed;	  /* the larger, the later a pod gave it back; 0: none did while we looked */
@@ -50,8 +51,11 @@ const char *dev_kubelet_id(const struct dev *d);
 /* And back; `resource` must be its. */
 struct dev *devices_of_kubelet(const struct devices *t, const char *resource, const char *kubelet_id);
 
-/* Remembers under which name it was given. */
-void dev_given(struct dev *d, const char *resource);
+/* The name it is offered by: resource_name, but while a pod has it the one by which we gave it to that pod.
+ * kubelet counts it there, and asks there before each start of a container. */
+const char *dev_resource(const struct dev *d);
+/* Remembers under which name it was given, by us or by somebody whom kubelet names. */
+void dev_given(struct dev *d, const char *resource, bool by_us);
 /* With those of its group: given now, as the tree will tell. */
 void dev_kept(const struct devices *t, struct dev *d);
 

@@ -77,7 +77,7 @@ static const char *pod_of(const struct verdict *v, struct dev *d, char *buf, siz
 			if (!resource)
 				continue;
 			snprintf(buf, size, "%s/%s/%s", pod->namespace_, pod->name, pod->containers[j]->name);
-			dev_given(d, resource);
+			dev_given(d, resource, false);
 			return buf;
 		}
 	}

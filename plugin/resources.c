@@ -338,11 +338,11 @@ static void serve_new(struct resources *rs, const struct devices *t)
 
 		if (!dev_offered(d) || !d->announced)
 			continue;
-		r = resources_find(rs, d->resource);
+		r = resources_find(rs, dev_resource(d));
 		if (!r)
-			r = resource_new(rs, d->resource, &err);
+			r = resource_new(rs, dev_resource(d), &err);
 		if (!r) {
-			say("%s cannot be offered: %s", d->resource, err.text);
+			say("%s cannot be offered: %s", dev_resource(d), err.text);
 			well_by(rs, now_ms() + REFUSED_MAX_MS);
 			continue;
 		}

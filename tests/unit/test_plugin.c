@@ -167,13 +167,30 @@ DEFINE_TEST(a_group_is_one_pods)
 	devices_judge(&t, 1000);
 	CHECK_STR(sick(&t, "0000:05:01.0", 1000), "its IOMMU group 14 is with a/b/c");
 	CHECK(!sick(&t, "0000:05:02.0", 1000));
-	/* Renamed meanwhile, kubelet would take it for another device that is free. */
-	dev_given(devices_find(&t, "0000:05:02.0"), "intel.com/NIC-X.1");
-	CHECK_EQ(take(&t, "0000:05:02.0", NIC " resource_name=x.com/Y state=allocated allocated_to=a/b/c"), 0);
-	CHECK_IN(sick(&t, "0000:05:02.0", 1000), "under the name that it had before");
-	CHECK_EQ(take(&t, "0000:05:02.0", NIC " resource_name=x.com/Y"), 0);
 	CHECK_EQ(take(&t, "0000:05:02.0", NIC " state=allocated allocated_to=claim:7"), 0);
 	CHECK_STR(sick(&t, "0000:05:02.0", 1000), "it is with a resource claim");
+	devices_free(&t);
+}
+
+/* kubelet counts it by the name that it gave it to the pod by. */
+DEFINE_TEST(what_a_pod_has_is_renamed_when_it_is_free)
+{
+	struct devices t = { 0 };
+
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC " state=allocated allocated_to=pending"), 0);
+	dev_given(devices_find(&t, "0000:05:02.0"), "intel.com/NIC-X.1", true);
+	dev_given(devices_find(&t, "0000:05:02.0"), "intel.com/NIC-X.1", false);
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC " resource_name=x.com/Y state=allocated allocated_to=a/b/c"), 0);
+	CHECK(devices_of_kubelet(&t, "intel.com/NIC-X.1", "0000:05:02.0"));
+	CHECK(!devices_of_kubelet(&t, "x.com/Y", "0000:05:02.0"));
+	CHECK(!sick(&t, "0000:05:02.0", 1000));
+	/* Not so by a name that another plugin may have: it would look free by ours. */
+	dev_given(devices_find(&t, "0000:05:02.0"), "z.com/Z", false);
+	CHECK(devices_of_kubelet(&t, "x.com/Y", "0000:05:02.0"));
+	CHECK_IN(sick(&t, "0000:05:02.0", 1000), "under the name that it had before");
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC " resource_name=x.com/Y"), 0);
+	CHECK(devices_of_kubelet(&t, "x.com/Y", "0000:05:02.0"));
+	CHECK(!sick(&t, "0000:05:02.0", 1000));
 	devices_free(&t);
 }
 
