@@ -114,8 +114,8 @@ const struct attr attrs_root[] = {
 };
 const size_t n_attrs_root = ARRAY_SIZE(attrs_root);
 
-/* How many of the resource's devices are in one of these states (a mask). */
-static void print_count(const struct subject *s, uint32_t states, struct out *o)
+/* How many of the resource's devices count. */
+static void print_count(const struct subject *s, bool (*counts)(const struct device *dev), struct out *o)
 {
 	struct tree *t = s->tree;
 	uint64_t set = set_id(s->slot, ROW_RES_DEVICES);
@@ -139,34 +139,51 @@ static void print_count(const struct subject *s, uint32_t states, struct out *o)
 			break;
 		model_lock(t->conf.model);
 		d = model_find(t->conf.model, &dev);
-		count += d && (1u << d->state & states);
+		count += d && counts(d);
 		model_unlock(t->conf.model);
 	}
 	out_printf(o, "%zu\n", count);
 }
 
-#define STATES_ALL (~0u)
-#define STATES_SICK (1u << STATE_STUCK | 1u << STATE_UNHEALTHY)
-#define STATES_USED (1u << STATE_ALLOCATED | 1u << STATE_HELD)
+static bool is_offered(const struct device *dev)
+{
+	(void)dev;
+	return true;
+}
 
 static void capacity_show(const struct subject *s, struct out *o)
 {
-	print_count(s, STATES_ALL, o);
+	print_count(s, is_offered, o);
+}
+
+static bool is_healthy(const struct device *dev)
+{
+	return dev->state != STATE_STUCK && dev->state != STATE_UNHEALTHY;
 }
 
 static void healthy_show(const struct subject *s, struct out *o)
 {
-	print_count(s, STATES_ALL & ~STATES_SICK, o);
+	print_count(s, is_healthy, o);
+}
+
+static bool is_used(const struct device *dev)
+{
+	return dev->state == STATE_ALLOCATED || dev->state == STATE_HELD;
 }
 
 static void allocated_show(const struct subject *s, struct out *o)
 {
-	print_count(s, STATES_USED, o);
+	print_count(s, is_used, o);
+}
+
+static bool is_free(const struct device *dev)
+{
+	return dev->state == STATE_CLAIMED && !dev->taken;
 }
 
 static void free_show(const struct subject *s, struct out *o)
 {
-	print_count(s, 1u << STATE_CLAIMED, o);
+	print_count(s, is_free, o);
 }
 
 const struct attr attrs_resource[] = {

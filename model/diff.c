@@ -69,6 +69,7 @@ static const struct {
 	STRING(want.resource, CH_NAME),
 	STRING(want.pinned, CH_NAME),
 	NUMBER(state, CH_STATE),
+	NUMBER(taken, CH_STATE),
 	STRING(reason, CH_STATE),
 	STRING(busy, CH_STATE),
 	STRING(stuck, CH_STATE),

@@ -322,6 +322,17 @@ struct device *model_edit(struct model *m, const struct key *key, bool create)
 	return d;
 }
 
+/* What is said of the others in its IOMMU group depends on who has this one. */
+static void edit_mates(struct model *m, const struct device *dev)
+{
+	for (uint32_t i = index_first(&m->by[BY_GROUP], group_hash(dev->facts.iommu_group));
+	     dev->facts.iommu_group >= 0 && i != INDEX_NONE; i = index_next(&m->by[BY_GROUP], i)) {
+		const struct key key = slot_current(m, i)->key;
+
+		model_edit(m, &key, false);
+	}
+}
+
 void model_remove(struct model *m, const struct key *key)
 {
 	uint32_t i = find_slot(m, key, false);
@@ -331,6 +342,8 @@ void model_remove(struct model *m, const struct key *key)
 		return;
 	s = &m->a->slots[i];
 	unlink_slot(m, i);
+	if (device_with_pod(slot_current(m, i)))
+		edit_mates(m, slot_current(m, i));
 	m->count--;
 	slot_current(m, i)->generation = atomic_fetch_add(&m->a->generation, 1) + 1;
 	atomic_store(&s->word, (atomic_load(&s->word) & WORD_SECOND) | WORD_GONE);
@@ -352,6 +365,24 @@ void model_set_iommu(struct model *m, bool present)
 	}
 }
 
+/* As it is going to be. */
+static const struct device *slot_next(struct model *m, uint32_t i)
+{
+	return m->edited[i] ? slot_spare(m, i) : slot_current(m, i);
+}
+
+static const struct device *mate_with_pod(struct model *m, uint32_t slot, int32_t group)
+{
+	for (uint32_t i = index_first(&m->by[BY_GROUP], group_hash(group)); group >= 0 && i != INDEX_NONE;
+	     i = index_next(&m->by[BY_GROUP], i)) {
+		const struct device *d = slot_next(m, i);
+
+		if (i != slot && d->facts.iommu_group == group && device_with_pod(d))
+			return d;
+	}
+	return NULL;
+}
+
 static void publish_slot(struct model *m, uint32_t i, uint64_t generation)
 {
 	struct slot *s = &m->a->slots[i];
@@ -359,7 +390,7 @@ static void publish_slot(struct model *m, uint32_t i, uint64_t generation)
 	bool fresh = !slot_live(m, i);
 	uint32_t bits;
 
-	device_derive(d, model_has_iommu(m));
+	device_derive(d, model_has_iommu(m), mate_with_pod(m, i, d->facts.iommu_group));
 	bits = fresh ? ~0u : device_diff(slot_current(m, i), d);
 	if (!bits)
 		return;
@@ -408,6 +439,12 @@ uint64_t model_publish(struct model *m)
 	uint64_t generation = model_generation(m) + 1;
 	bool many = m->n_edits >= MANY_EDITS;
 
+	for (size_t k = 0; k < m->n_edits; k++) {
+		uint32_t i = m->edits[k];
+
+		if (slot_live(m, i) && device_with_pod(slot_spare(m, i)) != device_with_pod(slot_current(m, i)))
+			edit_mates(m, slot_current(m, i));
+	}
 	for (size_t k = 0; k < m->n_edits; k++) {
 		uint32_t i = m->edits[k];
 

@@ -202,6 +202,11 @@ static bool is_held(struct device *dev)
 	return true;
 }
 
+bool device_with_pod(const struct device *dev)
+{
+	return dev->want.allocated[0] && strcmp(dev->want.allocated, "pending");
+}
+
 static bool is_claimed(struct device *dev)
 {
 	if (!dev->want.claim[0])
@@ -240,7 +245,7 @@ static const struct {
 	{ STATE_HOST, is_host },       { STATE_FREE, is_free },
 };
 
-void device_derive(struct device *dev, bool iommu)
+void device_derive(struct device *dev, bool iommu, const struct device *mate)
 {
 	size_t i = 0;
 
@@ -249,7 +254,11 @@ void device_derive(struct device *dev, bool iommu)
 	while (!states[i].fits(dev))
 		i++;
 	dev->state = states[i].state;
-	if (dev->unmet[0] && (dev->state == STATE_FREE || dev->state == STATE_HOST))
+	dev->taken = mate && dev->state == STATE_CLAIMED;
+	if (dev->taken)
+		say(dev, "claimed by %s; IOMMU group %d is with %s, and no other pod gets a part of it",
+		    dev->want.claim, dev->facts.iommu_group, mate->want.allocated);
+	else if (dev->unmet[0] && (dev->state == STATE_FREE || dev->state == STATE_HOST))
 		say(dev, "%s", dev->unmet);
 	else if (dev->state == STATE_FREE && (dev->caps & CAP_CLAIM) && !iommu)
 		say(dev, "no driver uses it, but it cannot be claimed: this host has no IOMMU");
