@@ -251,8 +251,8 @@ DEFINE_TEST(layouts_refuse_what_differs)
 	model = strstr(other, " model=");
 	model[strcspn(model + 1, " ")]++;
 	CHECK_EQ(layouts_check(other, &err), -EPROTO);
-	CHECK_IN(err.text, "it keeps model=2/");
-	CHECK_IN(err.text, "the mount has model=2/");
+	CHECK_IN(err.text, "it keeps model=");
+	CHECK_IN(err.text, "the mount has model=");
 	CHECK(!strstr(err.text, "objects"));
 	/* One more, one less, nothing. */
 	strcat(text, " more=1/2");
