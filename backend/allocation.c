@@ -76,6 +76,7 @@ static int allocation_settle(struct model *m, const struct wish *wish, struct er
 static const struct method allocation = {
 	.file = "allocated_to",
 	.rank = 110,
+	.noted = true,
 	.can = allocation_can,
 	.expand = allocation_expand,
 	.settle = allocation_settle,

@@ -22,6 +22,7 @@ int act_observe(struct txn *t, bool planning, struct err *err)
 	const struct world *w = &t->engine->conf.world;
 	_free_ struct key *devs = calloc(t->log->n_wishes, sizeof(*devs));
 	bool guards = false;
+	size_t n = 0;
 
 	if (!devs)
 		return fail(err, ENOMEM, "no memory for the act");
@@ -30,14 +31,16 @@ int act_observe(struct txn *t, bool planning, struct err *err)
 		const struct method *method = method_find(w->methods, &t->log->wishes[i]);
 		struct wish found;
 
+		if (method && method->noted)
+			continue;
 		wish_resolve(model_of(t), &t->log->wishes[i], &found); /* a VF that is not there: its PF */
-		devs[i] = found.dev;
+		devs[n++] = found.dev;
 		guards |= planning && method && method->guarded;
 	}
 	model_unlock(model_of(t));
 	if (guards)
 		t->guarded_at = now_ms();
-	return w->observe(w->backend, devs, t->log->n_wishes, guards, err);
+	return n ? w->observe(w->backend, devs, n, guards, err) : 0;
 }
 
 static const struct wish *wish_for(const struct txn *t, const struct key *dev)

@@ -90,6 +90,7 @@ struct method {
 	/* The wish is for an act and not for a state: it is met once this step was done, nothing of it is kept,
 	 * and it is planned anew however often it was done before. */
 	const struct verb *once;
+	bool noted;   /* the kernel has no part in it: it is refused, or met, by what the model holds */
 	bool guarded; /* who holds the device and whether the host needs it is asked before planning */
 	bool (*can)(const struct device *dev);
 	/* Does this wish take something away? NULL: never. */
