@@ -2,7 +2,8 @@
 # Sourced by the tests of pcidevfs-plugin before a kubelet in Python, after tests/fs/lib.sh.
 # shellcheck shell=sh disable=SC2154
 need /usr/bin/python3 protoc
-/usr/bin/python3 -c 'import grpc, google.protobuf' 2>/dev/null || skip 'python3-grpcio and python3-protobuf are not installed'
+/usr/bin/python3 -c 'import grpc, google.protobuf' 2>/dev/null ||
+	skip 'python3-grpcio and python3-protobuf are not installed'
 [ "$B" = "${B%tsan}" ] || skip 'gRPC is built without the thread sanitizer, which sees races in what it hands over'
 export PYTHONDONTWRITEBYTECODE=1 S SIM="$bin/pcidevfs-sim"
 

@@ -6,7 +6,8 @@ import socket
 import subprocess
 import time
 
-from plugin_lib import ARGV, DIR, DISK, DISK_NAME, NIC, NIC_NAME, TREE, Plugin, get, ok, put, sim, wait_file
+from plugin_lib import (ARGV, DIR, DISK, DISK_NAME, MATE, MATE_NAME, NIC, NIC_NAME, TREE, Plugin, get, ok, put, sim,
+                        wait_file)
 from peer import Kubelet, raw
 
 NOBODY = 65534
@@ -106,6 +107,7 @@ for _ in range(3):
     k.reset()
     p.start()
 nic = k.wait_health(NIC_NAME, {NIC: "Healthy"})
+k.wait_health(MATE_NAME, {MATE: "Healthy"})
 assert len(ours()) == len(k.endpoints), (ours(), k.endpoints)
 
 # What it may once start inherits no descriptor.
