@@ -176,7 +176,7 @@ static int show_us(const struct follower *f)
 /* Returns when the tree is lost, or 0 when it is time to stop. */
 static int follow(struct follower *f, struct lines *l, struct err *err)
 {
-	_close_ int shown = show_us(f);
+	__attribute__((unused)) _close_ int shown = show_us(f); /* as long as it is open */
 	_close_ int fd = l->fd = open_file(f, "events_pipe", O_RDONLY | O_NONBLOCK, err);
 	struct pollfd p[] = { { fd, POLLIN, 0 }, { f->stop_fd, POLLIN, 0 } };
 	int r = fd < 0 ? fd : read_inventory(f, err);
