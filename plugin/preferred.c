@@ -136,13 +136,23 @@ static bool listed(char *const *ids, size_t n, const char *id)
 	return false;
 }
 
+/* By group; what kubelet names twice is one. */
+static void sort_candidates(struct choice *c)
+{
+	size_t n = 0;
+
+	qsort(c->v, c->n, sizeof(*c->v), by_group);
+	for (size_t i = 0; i < c->n; i++)
+		if (!n || c->v[n - 1].d != c->v[i].d)
+			c->v[n++] = c->v[i];
+	c->n = n;
+}
+
 static int choice_make(const struct devices *t, const char *resource,
 		       const V1beta1__ContainerPreferredAllocationRequest *q, struct choice *c, struct err *err)
 {
-	if (q->allocation_size < 0 || q->n_available_deviceids > IDS_MAX ||
-	    (size_t)q->allocation_size > q->n_available_deviceids)
-		return fail(err, EINVAL, "%d devices of %zu are asked for", (int)q->allocation_size,
-			    q->n_available_deviceids);
+	if (q->n_available_deviceids > IDS_MAX || q->n_must_include_deviceids > IDS_MAX)
+		return fail(err, EINVAL, "more than %d devices are named", IDS_MAX);
 	*c = (struct choice){ .wanted = (size_t)q->allocation_size, .numa = -1 };
 	c->v = calloc(q->n_available_deviceids + 1, sizeof(*c->v));
 	if (!c->v)
@@ -154,7 +164,9 @@ static int choice_make(const struct devices *t, const char *resource,
 			return fail(err, ENODEV, "%.80s is no device of %s", q->available_deviceids[i], resource);
 		c->v[c->n++].d = d;
 	}
-	qsort(c->v, c->n, sizeof(*c->v), by_group);
+	sort_candidates(c);
+	if (q->allocation_size < 0 || (size_t)q->allocation_size > c->n)
+		return fail(err, EINVAL, "%d devices of %zu are asked for", (int)q->allocation_size, c->n);
 	count_groups(t, c);
 	for (size_t i = 0; i < c->n; i++)
 		if (listed(q->must_include_deviceids, q->n_must_include_deviceids, dev_kubelet_id(c->v[i].d)))

@@ -393,6 +393,7 @@ DEFINE_TEST(preferred_are_whole_groups_of_one_node_then_what_was_freed_last)
 	check_preferred(&t, "a b c d e", "b", 2, "a b");
 	check_preferred(&t, "a b c d e", "c", 2, "c d");
 	check_preferred(&t, "c d", "", 0, "");
+	check_preferred(&t, "c c d", "c", 2, "c d"); /* what is named twice is one */
 	devices_free(&t);
 }
 
