@@ -184,22 +184,6 @@ static bool may_leave(void *ctx)
 	return (stop == SERVER_LEAVE && session_resends(d->session)) || engine_idle(d->engine);
 }
 
-static int open_session(struct daemon *d, struct err *err)
-{
-	const struct session_conf conf = {
-		.fuse_fd = d->fds[0],
-		.stash = d->stash,
-		.ops = tree_ops(),
-		.userdata = d->tree,
-		.leave = may_leave,
-		.leave_ctx = d,
-		.fault = getenv("PCIDEVFS_FAULT"),
-	};
-	int r = session_new(&conf, &d->session, err);
-
-	return r ? r : session_adopt(d->session, err);
-}
-
 static int hear(struct daemon *d, struct err *err)
 {
 	int r = d->found ? backend_scan(d->backend, err) : 0;
@@ -214,12 +198,41 @@ static void *watch(void *ctx)
 	struct daemon *d = ctx;
 	struct err err = { 0 };
 
-	priority_lower();
 	if (hear(d, &err)) {
 		fail_wrap(&err, "changes of the machine are no longer seen");
 		handoff_report(d->sock, REPORT_FAILING, err.text);
 	}
 	return NULL;
+}
+
+/* From now on others may have the CPU, and who looks at the machine uses it for long. */
+static void look_around(void *ctx)
+{
+	struct daemon *d = ctx;
+	int r;
+
+	priority_serve();
+	r = thread_start(&d->watcher, watch, d);
+	d->watching = !r;
+	if (r)
+		handoff_report(d->sock, REPORT_FAILING, "no thread that would see changes of the machine");
+}
+
+static int open_session(struct daemon *d, struct err *err)
+{
+	const struct session_conf conf = {
+		.fuse_fd = d->fds[0],
+		.stash = d->stash,
+		.ops = tree_ops(),
+		.userdata = d->tree,
+		.leave = may_leave,
+		.calm = look_around,
+		.ctx = d,
+		.fault = getenv("PCIDEVFS_FAULT"),
+	};
+	int r = session_new(&conf, &d->session, err);
+
+	return r ? r : session_adopt(d->session, err);
 }
 
 /* Whoever is started after us finds the devices as they were, or after so long at least the tree. */
@@ -230,17 +243,6 @@ static void *greet(void *ctx)
 	intents_settled(d->intents, RESTORE_MS);
 	handoff_report(d->sock, REPORT_RESTORED, "");
 	return NULL;
-}
-
-static int start_threads(struct daemon *d, struct err *err)
-{
-	int r = tree_start(d->tree, session_fuse(d->session), d->fds[0], d->from.generation == 1, err);
-
-	if (r)
-		return r;
-	r = thread_start(&d->watcher, watch, d);
-	d->watching = !r;
-	return r ? fail(err, -r, "no thread: %s", strerror(-r)) : 0;
 }
 
 /* Until the next read is a request. The first generation has the mount made only now, so that
@@ -255,8 +257,7 @@ static int prepare(struct daemon *d, struct err *err)
 		r = backend_scan(d->backend, err);
 	r = r ? r : open_tree(d, err);
 	r = r ? r : open_session(d, err);
-	priority_serve();
-	r = r ? r : start_threads(d, err);
+	r = r ? r : tree_start(d->tree, session_fuse(d->session), d->fds[0], d->from.generation == 1, err);
 	if (r)
 		return r;
 	engine_recover(d->engine);
@@ -345,6 +346,7 @@ static int serve(const struct options *o)
 	int r;
 
 	/* Until it is known what to serve; that may be much later. */
+	priority_raise();
 	prctl(PR_SET_NAME, "pcidevfsd-spare");
 	if (parse_u64(o->serve, 1 << 20, &sock) ||
 	    handoff_recv((int)sock, &d.from, sizeof(d.from), d.fds, HANDOVER_FDS)) {
@@ -427,10 +429,8 @@ int main(int argc, char **argv)
 
 	/* Started by descriptor, we would be called by its number. */
 	prctl(PR_SET_NAME, "pcidevfsd");
-	if (argc > 1 && !strcmp(argv[1], HELPER_ARG)) {
-		priority_lower();
+	if (argc > 1 && !strcmp(argv[1], HELPER_ARG))
 		return backend_helper(argc, argv);
-	}
 	if (options_parse(argc, argv, &o))
 		return 2;
 	if (o.help)

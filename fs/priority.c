@@ -2,47 +2,39 @@
 #define _GNU_SOURCE
 #include "priority.h"
 
-#include <errno.h>
 #include <linux/sched.h>
 #include <linux/sched/types.h>
 #include <stdint.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { RAISED = -10, ORDINARY = 0 };
+/* Since Linux 6.12 who asks for a shorter slice runs earlier; older ones ignore it. */
+enum { SLICE_NS = 200000 };
 
-/* Since Linux 6.12 who asks for a shorter slice runs earlier; 0 is the scheduler's own, and older ones
- * ignore it. */
-enum { SHORT_NS = 200000, OWN_NS = 0 };
+static const struct sched_attr ordinary = {
+	.size = sizeof(ordinary), .sched_policy = SCHED_NORMAL, .sched_runtime = SLICE_NS
+};
+static const struct sched_attr raised = {
+	.size = sizeof(raised), .sched_policy = SCHED_NORMAL, .sched_nice = -10, .sched_runtime = SLICE_NS,
+	.sched_flags = SCHED_FLAG_RESET_ON_FORK
+};
 
-static void change(int from, int to, uint64_t slice_ns)
+/* Not over what the administrator has chosen. */
+static void change(const struct sched_attr *from, const struct sched_attr *to)
 {
-	const struct sched_attr attr = {
-		.size = sizeof(attr),
-		.sched_policy = SCHED_NORMAL,
-		.sched_nice = to,
-		.sched_runtime = slice_ns,
-	};
+	struct sched_attr now = { 0 };
 
-	errno = 0;
-	if (syscall(SYS_sched_getscheduler, 0) == SCHED_NORMAL && getpriority(PRIO_PROCESS, 0) == from &&
-	    !errno)
-		(void)!syscall(SYS_sched_setattr, 0, &attr, 0);
+	if (!syscall(SYS_sched_getattr, 0, &now, sizeof(now), 0) && now.sched_policy == from->sched_policy &&
+	    now.sched_nice == from->sched_nice)
+		(void)!syscall(SYS_sched_setattr, 0, to, 0);
 }
 
 void priority_raise(void)
 {
-	change(ORDINARY, RAISED, SHORT_NS);
+	change(&ordinary, &raised);
 }
 
 void priority_serve(void)
 {
-	change(RAISED, ORDINARY, SHORT_NS);
-}
-
-void priority_lower(void)
-{
-	change(RAISED, ORDINARY, OWN_NS);
-	change(ORDINARY, ORDINARY, OWN_NS);
+	change(&raised, &ordinary);
 }

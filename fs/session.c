@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <fuse3/fuse_lowlevel.h>
 #include <linux/fuse.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -30,6 +31,7 @@ enum {
 	BUFFER = MAX_WRITE + 8192, /* the kernel wants room for its headers besides */
 	INIT_MAX = 512,
 	POISON_DEATHS = 3,
+	WAITED_MAX = 1000,
 };
 
 enum init_state { INIT_NONE, INIT_SEEN, INIT_ANSWERED };
@@ -53,6 +55,7 @@ struct session {
 	struct fuse_session *se;
 	struct record *rec;
 	unsigned char *buf;
+	unsigned int waited; /* so many requests more may be from before we served */
 };
 
 const struct region_head session_layout = { "session", SESSION_ABI, sizeof(struct record) };
@@ -295,13 +298,25 @@ static void serve_one(struct session *s, size_t len)
 	current_unique = 0;
 }
 
+static void calm_down(struct session *s)
+{
+	struct pollfd p = { s->conf.fuse_fd, POLLIN, 0 };
+
+	if (s->waited && (!--s->waited || poll(&p, 1, 0) <= 0)) {
+		s->waited = 0;
+		s->conf.calm(s->conf.ctx);
+	}
+}
+
 int session_loop(struct session *s, struct err *err)
 {
+	s->waited = WAITED_MAX;
 	while (!fuse_session_exited(s->se)) {
 		ssize_t n;
 
-		if (s->conf.leave(s->conf.leave_ctx))
+		if (s->conf.leave(s->conf.ctx))
 			return 0;
+		calm_down(s);
 		n = read(s->conf.fuse_fd, s->buf, BUFFER);
 
 		if (n >= (ssize_t)sizeof(struct fuse_in_header))

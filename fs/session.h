@@ -32,7 +32,9 @@ struct session_conf {
 	void *userdata;
 	/* Asked before each request is read; a signal makes it be asked while there is none. */
 	bool (*leave)(void *ctx);
-	void *leave_ctx;
+	/* Called once, when those have their answers who waited while nobody served. */
+	void (*calm)(void *ctx);
+	void *ctx;
 	const char *fault; /* for tests, docs/SURVIVAL.md; NULL none */
 };
 
