@@ -156,18 +156,19 @@ void pci_path(const char *target, char *ret, size_t size)
 		}
 }
 
-/* Of the PF for a VF: that is what stays where it is. */
-static void read_path(const struct sysfs *s, const struct key *dev, struct facts *f)
+/* Of the PF for a VF: that is what stays where it is. -ENOENT: it is gone. */
+static int read_path(const struct sysfs *s, const struct key *dev, struct facts *f)
 {
 	char path[KEY_NAME + sizeof(PCI_DEVICES) + 1], target[1024];
 	ssize_t n;
 
 	snprintf(path, sizeof(path), PCI_DEVICES "/%s", f->physfn[0] ? f->physfn : dev->name);
 	n = readlinkat(s->fd[ROOT_SYS], path, target, sizeof(target) - 1);
-	if (n <= 0)
-		return;
+	if (n < 0)
+		return -errno;
 	target[n] = '\0';
 	pci_path(target, f->path, sizeof(f->path));
+	return 0;
 }
 
 static bool gone(int code)
@@ -189,19 +190,19 @@ int pci_observe(const struct sysfs *s, const struct key *dev, struct facts *ret)
 	at.fd[ROOT_SYS] = dirfd(dir);
 	while ((e = readdir(dir)))
 		read_entry(&at, e->d_name, &f);
-	/* Gone while we looked: half of a device is none. */
-	if (!sysfs_exists(s, ROOT_SYS, PCI_DEVICES "/%s", dev->name))
-		return -ENODEV;
 	/* Out of descriptors or memory ourselves, we have seen a device without ids. */
 	rc = f.vendor ? 0 : sysfs_read(&at, ROOT_SYS, vendor, sizeof(vendor), "vendor");
 	if (rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM)
 		return rc;
 	if (f.iommu_group >= 0)
 		f.vfio_node = sysfs_exists(s, ROOT_DEV, "vfio/%d", f.iommu_group);
-	read_path(s, dev, &f);
+	rc = read_path(s, dev, &f);
 	for (const struct backend_ops *const *b = backends; *b; b++)
 		if ((*b)->observe)
 			(*b)->observe(&at, dev, &f);
+	/* Gone while we looked: half of a device is none, and one without its place would be taken for another. */
+	if (rc == -ENOENT || !sysfs_exists(s, ROOT_SYS, PCI_DEVICES "/%s", dev->name))
+		return -ENODEV;
 	*ret = f;
 	return 0;
 }

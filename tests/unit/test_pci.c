@@ -86,6 +86,20 @@ DEFINE_TEST(pci_facts_are_what_the_files_say)
 	CHECK_STR(f.vfio_cdev, "vfio7");
 }
 
+/* A card that leaves takes its PF's link along before the VF's: without its place it would be another one. */
+DEFINE_TEST(pci_half_of_a_card_is_none)
+{
+	struct facts f;
+
+	fake_machine();
+	fake_add(&(struct fake){ "0000:02:00.0", "0x8086", "0x10c9", "0x020000", NULL, 5 });
+	fake_add(&(struct fake){ "0000:02:10.0", "0x8086", "0x10ca", "0x020000", NULL, 6 });
+	fake_virtfn("0000:02:00.0", 0, "0000:02:10.0");
+	CHECK_EQ(observe("0000:02:10.0", &f), 0);
+	fake_remove("0000:02:00.0");
+	CHECK_EQ(observe("0000:02:10.0", &f), -ENODEV);
+}
+
 DEFINE_TEST(pci_garbled_files_are_none)
 {
 	char big[8192], longest[300];
