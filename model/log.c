@@ -54,20 +54,8 @@ static struct act_log *find_free(struct logs *l)
 	return log ? log : find_state(l, LOG_ENDED);
 }
 
-struct act_log *logs_take(struct logs *l, const struct wish *wishes, size_t n, const struct actor *who)
+static void fill(struct act_log *log, const struct wish *wishes, size_t n, const struct actor *who)
 {
-	struct act_log *log;
-
-	if (n > LOG_WISHES)
-		return NULL;
-	pthread_mutex_lock(&l->lock);
-	log = find_free(l);
-	pthread_mutex_unlock(&l->lock);
-	if (!log)
-		log = malloc(sizeof(*log));
-	if (!log)
-		return NULL;
-	atomic_store(&log->state, LOG_FREE);
 	log->n_wishes = (uint32_t)n;
 	atomic_store(&log->n_steps, 0);
 	atomic_store(&log->n_devices, 0);
@@ -76,7 +64,31 @@ struct act_log *logs_take(struct logs *l, const struct wish *wishes, size_t n, c
 	log->place = 0;
 	memcpy(log->wishes, wishes, n * sizeof(*wishes));
 	atomic_store(&log->state, LOG_RUNS);
+}
+
+struct act_log *logs_new(const struct wish *wishes, size_t n, const struct actor *who)
+{
+	struct act_log *log = n <= LOG_WISHES ? malloc(sizeof(*log)) : NULL;
+
+	if (log)
+		fill(log, wishes, n, who);
 	return log;
+}
+
+struct act_log *logs_keep(struct logs *l, struct act_log *log)
+{
+	struct act_log *slot;
+
+	if (!l->n)
+		return log;
+	pthread_mutex_lock(&l->lock);
+	slot = find_free(l);
+	pthread_mutex_unlock(&l->lock);
+	if (slot) {
+		fill(slot, log->wishes, log->n_wishes, &log->who);
+		free(log);
+	}
+	return slot;
 }
 
 void logs_give(struct logs *l, struct act_log *log, bool keep)

@@ -71,13 +71,27 @@ static void txn_free(struct txn *t)
 	free(t);
 }
 
+/* There are as many slots as executors; acts that hang in the kernel have one as well. */
+static int keep_log(struct txn *t, struct err *err)
+{
+	struct act_log *kept = t->log;
+
+	pthread_mutex_lock(&t->engine->lock); /* others look for their own wishes in it */
+	if (!t->recovered)
+		kept = logs_keep(&t->engine->logs, t->log);
+	t->log = kept ? kept : t->log;
+	pthread_mutex_unlock(&t->engine->lock);
+	return kept ? 0 : fail(err, EAGAIN, "too many acts hang in the kernel for another one to begin; the devices "
+			       "that read stuck tell which");
+}
+
 static void txn_run(void *ctx)
 {
 	struct txn *t = ctx;
 	struct err err = t->log->err;
 	struct step *late = NULL;
 
-	if (atomic_load(&t->log->state) != LOG_DECIDED)
+	if (!keep_log(t, &err) && atomic_load(&t->log->state) != LOG_DECIDED)
 		late = act_run(t, &err);
 	t->log->err = err;
 	if (late)
@@ -111,7 +125,7 @@ static struct txn *txn_new(struct engine *e, struct act_log *log)
 /* With the lock held. */
 static struct txn *make(struct engine *e, const struct wish *wishes, size_t n, const struct actor *who)
 {
-	struct act_log *log = logs_take(&e->logs, wishes, n, who);
+	struct act_log *log = logs_new(wishes, n, who);
 	struct txn *t = txn_new(e, log);
 
 	if (!t) {

@@ -9,7 +9,6 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 #include "test.h"
-#include "../../model/act.h"
 #include "../../model/diff.h"
 
 static void *new_arena(void)
@@ -478,34 +477,4 @@ DEFINE_TEST(memory_of_former_records_is_given_back)
 	m = model_on(arena, true);
 	CHECK_EQ(model_count(m), 511);
 	model_free(m);
-}
-
-DEFINE_TEST(acts_that_never_ran_take_no_memory)
-{
-	int fd = memfd_create("acts", MFD_CLOEXEC);
-	size_t size = 8 * sizeof(struct act_log);
-	struct logs l = { 0 }, next = { 0 };
-	struct wish wish = { .file = "claim" };
-	struct act_log *log;
-	void *at;
-
-	CHECK_EQ(ftruncate(fd, (off_t)size), 0);
-	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-	logs_open(&l, at, size);
-	CHECK_EQ(logs_used(&l), 0);
-	log = logs_take(&l, &wish, 1, &(struct actor){ 0 });
-	CHECK_EQ(log - l.slots, 0);
-	CHECK(kib_of(fd) <= 24);
-	/* Seen by the next process; one that is free serves again. */
-	logs_open(&next, at, size);
-	CHECK_EQ(logs_used(&next), 1);
-	logs_give(&l, log, false);
-	CHECK_EQ(logs_take(&l, &wish, 1, &(struct actor){ 0 }) - l.slots, 0);
-	for (size_t i = 1; i < l.n; i++)
-		CHECK_EQ(logs_take(&l, &wish, 1, &(struct actor){ 0 }) - l.slots, i);
-	CHECK_EQ(logs_used(&l), l.n);
-	/* All of them run. */
-	log = logs_take(&l, &wish, 1, &(struct actor){ 0 });
-	CHECK(log < l.slots || log >= l.slots + l.n);
-	logs_give(&l, log, false);
 }

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the next process cannot take up again is said, and nothing is left half done unseen. */
+/* Where acts are kept for the next process, and what it says of those that it cannot take up again. */
 #include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,6 +54,61 @@ static void check_health(struct bench *b, const char *part)
 	else
 		CHECK_STR(out_text(&o), "");
 	out_free(&o);
+}
+
+static pthread_mutex_t queue = PTHREAD_MUTEX_INITIALIZER;
+
+static void block(struct engine *e, void *ctx)
+{
+	(void)e;
+	(void)ctx;
+	pthread_mutex_lock(&queue);
+	pthread_mutex_unlock(&queue);
+}
+
+/* Behind so many others that their logs would fill the journal. */
+static void queue_and_die(struct bench *b)
+{
+	struct verdict v[40];
+
+	bench_start(b);
+	pthread_mutex_lock(&queue);
+	for (int i = 0; i < 4; i++)
+		CHECK_EQ(engine_defer(b->e, block, NULL), 0);
+	for (int i = 0; i < 39; i++) {
+		struct wish w = { .dev = dev_key(0) };
+
+		snprintf(w.file, sizeof(w.file), "no%d", i);
+		txn_submit(b->e, &w, 1, &(struct actor){ 0 }, told, &v[i]);
+	}
+	die_at = 2;
+	submit(b, 0, "5", &v[39]);
+	pthread_mutex_unlock(&queue);
+	await(&v[39]);
+	_exit(0);
+}
+
+DEFINE_TEST(an_act_that_had_to_queue_is_taken_up_again)
+{
+	struct bench b = { 0 };
+	pid_t pid;
+
+	world_reset();
+	bench_start(&b);
+	bench_stop(&b);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid)
+		queue_and_die(&b);
+	CHECK_EQ(waitpid(pid, NULL, 0), pid);
+	CHECK_EQ(kernel.level[1], 5);
+	bench_start(&b);
+	engine_recover(b.e);
+	for (int i = 0; i < 5000 && !engine_idle(b.e); i++)
+		usleep(1000);
+	for (int i = 0; i < DEVICES; i++)
+		CHECK_EQ(kernel.level[i], 5);
+	bench_stop(&b);
 }
 
 /* As after an upgrade to a version that has no such step. */
@@ -113,4 +173,45 @@ DEFINE_TEST(an_act_that_cannot_be_read_is_told)
 			CHECK_STR(look(&b, i).stuck, "");
 		bench_stop(&b);
 	}
+}
+
+static struct act_log *kept(struct logs *l)
+{
+	const struct wish wish = { .file = "claim" };
+	struct act_log *log = logs_new(&wish, 1, &(struct actor){ 0 }), *slot = logs_keep(l, log);
+
+	if (!slot)
+		free(log);
+	return slot;
+}
+
+DEFINE_TEST(acts_that_never_ran_take_no_memory)
+{
+	int fd = memfd_create("acts", MFD_CLOEXEC);
+	size_t size = 8 * sizeof(struct act_log);
+	struct logs l = { 0 }, next = { 0 };
+	struct act_log *log;
+	struct stat st;
+	void *at;
+
+	CHECK_EQ(ftruncate(fd, (off_t)size), 0);
+	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	logs_open(&l, at, size);
+	CHECK_EQ(logs_used(&l), 0);
+	log = kept(&l);
+	CHECK_EQ(log - l.slots, 0);
+	CHECK_EQ(fstat(fd, &st), 0);
+	CHECK(st.st_blocks <= 48); /* of 512 bytes, as they are touched */
+	/* Seen by the next process; one that is free serves again. */
+	logs_open(&next, at, size);
+	CHECK_EQ(logs_used(&next), 1);
+	logs_give(&l, log, false);
+	CHECK_EQ(kept(&l) - l.slots, 0);
+	for (size_t i = 1; i < l.n; i++)
+		CHECK_EQ(kept(&l) - l.slots, i);
+	CHECK_EQ(logs_used(&l), l.n);
+	/* All of them run. */
+	CHECK(!kept(&l));
+	logs_give(&l, &l.slots[3], false);
+	CHECK_EQ(kept(&l) - l.slots, 3);
 }
