@@ -281,16 +281,31 @@ static bool told_to_end(const struct daemon *d)
 	       msg.what == REPORT_END;
 }
 
+/* A thread waits for the kernel and may go on at any moment with all that there is: nothing can be freed. */
+static void __attribute__((noreturn)) leave(const struct daemon *d, const struct out *left)
+{
+	const char *at = out_text(left), *nl;
+
+	for (; d->ended && (nl = strchr(at, '\n')); at = nl + 1)
+		fprintf(stderr, "pcidevfsd: %.*s\n", (int)(nl - at), at);
+	_exit(0);
+}
+
 static void daemon_close(struct daemon *d)
 {
+	struct out left = { 0 };
+	bool all;
+
 	if (d->intents)
 		intents_stop(d->intents);
 	if (d->greeting)
 		pthread_join(d->greeter, NULL);
 	/* What runs ends first: its steps need the backend, its verdicts the tree and the observers. */
-	engine_free(d->engine);
+	all = engine_free(d->engine, &left);
 	if (d->ended)
 		intents_lift(d->intents);
+	if (!all)
+		leave(d, &left);
 	if (d->watching) {
 		backend_stop(d->backend);
 		pthread_join(d->watcher, NULL);

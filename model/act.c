@@ -389,6 +389,7 @@ void act_finish_late(struct txn *t, struct step *late, struct err *verdict)
 	while (late) {
 		bool undo = late->done;
 
+		txn_wait_late(t, late);
 		late->done = !w->late(w->backend, late) || undo;
 		late->late = NULL;
 		fail(verdict, ETIMEDOUT,

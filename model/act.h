@@ -98,7 +98,9 @@ struct txn {
 	struct saved *saved;
 	size_t n_saved;
 	struct waiter *waiters; /* engine->lock */
-	struct txn *next;	/* engine->lock: list of those queued or running */
+	struct txn *next;	/* engine->lock: list of those queued or running, or of those answered and late */
+	const struct step *late; /* engine->lock; what it waits for, which missed its deadline */
+	bool late_undo;		 /* engine->lock; ... as it was taken back */
 };
 
 struct engine {
@@ -106,7 +108,7 @@ struct engine {
 	struct pool *pool;
 	struct logs logs;
 	pthread_mutex_t lock;
-	struct txn *txns; /* lock */
+	struct txn *txns, *lates; /* lock */
 	unsigned int n_lost; /* lock; acts that nobody could take up again, and the last of them */
 	struct err lost;
 };
@@ -147,6 +149,8 @@ bool met_once(struct txn *t, const struct wish *wish);
 int act_keep(struct txn *t, bool pending, struct err *err);
 /* recheck.c: does what others do with the device forbid the step now? */
 int act_recheck(struct txn *t, const struct step *step, struct err *err);
+/* txn.c: waits for this one from here on. */
+void txn_wait_late(struct txn *t, const struct step *late);
 /* txn.c: from here on the same wishes are a new transaction. */
 void txn_close(struct txn *t);
 /* recover.c: nobody carries this act of a former process on. Its devices, the log and health say so. */

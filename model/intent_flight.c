@@ -155,7 +155,7 @@ void intents_lift(struct intents *in)
 
 		model_lock(in->m);
 		while ((dev = model_next(in->m, &pos)))
-			if (dev->want.claim[0] && driver_is_vfio(dev->facts.driver) &&
+			if (dev->want.claim[0] && !dev->busy[0] && driver_is_vfio(dev->facts.driver) &&
 			    !driver_is_vfio(dev->want.former_override))
 				break;
 		if (dev) {

@@ -24,6 +24,7 @@ struct pool {
 	pthread_cond_t ended;
 	struct job *first, **last;
 	unsigned int max, threads, idle, waiting; /* waiting: jobs in the list */
+	unsigned int blocked;
 	bool stop;
 };
 
@@ -95,26 +96,34 @@ int pool_new(unsigned int max, struct pool **ret, struct err *err)
 	return 0;
 }
 
-void pool_free(struct pool *p)
+bool pool_free(struct pool *p)
 {
+	bool left;
+
 	if (!p)
-		return;
+		return true;
 	pthread_mutex_lock(&p->lock);
 	p->stop = true;
 	pthread_cond_broadcast(&p->work);
-	while (p->threads)
+	while (p->threads > p->blocked)
 		pthread_cond_wait(&p->ended, &p->lock);
+	left = p->threads;
 	pthread_mutex_unlock(&p->lock);
+	if (left)
+		return false;
 	pthread_cond_destroy(&p->work);
 	pthread_cond_destroy(&p->ended);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
+	return true;
 }
 
 void pool_blocked(struct pool *p, bool blocked)
 {
 	pthread_mutex_lock(&p->lock);
 	p->max += blocked ? 1 : -1u;
+	p->blocked += blocked ? 1 : -1u;
+	pthread_cond_broadcast(&p->ended);
 	pthread_mutex_unlock(&p->lock);
 }
 

@@ -62,6 +62,35 @@ static void answer(struct txn *t, const struct err *err)
 	}
 }
 
+void txn_wait_late(struct txn *t, const struct step *late)
+{
+	pthread_mutex_lock(&t->engine->lock);
+	t->late = late;
+	t->late_undo = late->done;
+	pthread_mutex_unlock(&t->engine->lock);
+}
+
+/* Its thread waits without a deadline, and counts as nobody's. */
+static void finish_late(struct txn *t, struct step *late, struct err *err)
+{
+	struct engine *e = t->engine;
+	struct txn **link;
+
+	txn_wait_late(t, late);
+	pthread_mutex_lock(&e->lock);
+	t->next = e->lates;
+	e->lates = t;
+	pthread_mutex_unlock(&e->lock);
+	pool_blocked(e->pool, true);
+	act_finish_late(t, late, err);
+	pool_blocked(e->pool, false);
+	pthread_mutex_lock(&e->lock);
+	for (link = &e->lates; *link != t; link = &(*link)->next)
+		;
+	*link = t->next;
+	pthread_mutex_unlock(&e->lock);
+}
+
 static void txn_free(struct txn *t)
 {
 	logs_give(&t->engine->logs, t->log, t->recovered);
@@ -101,9 +130,7 @@ static void txn_run(void *ctx)
 	model_sync(t->engine->conf.model, model_generation(t->engine->conf.model), SYNC_MS);
 	answer(t, &err);
 	if (late) {
-		pool_blocked(t->engine->pool, true);
-		act_finish_late(t, late, &err);
-		pool_blocked(t->engine->pool, false);
+		finish_late(t, late, &err);
 		t->log->err = err;
 		t->log->place = 0;
 		tell_verdict(t);
@@ -313,12 +340,26 @@ bool engine_idle(struct engine *e)
 	return idle;
 }
 
-void engine_free(struct engine *e)
+static void print_lates(struct engine *e, struct out *o)
+{
+	pthread_mutex_lock(&e->lock);
+	for (const struct txn *t = e->lates; t; t = t->next)
+		out_printf(o, "%s%s of %s still hangs in the kernel; it is left so, and what was done before it is not "
+			   "undone\n", t->late_undo ? "the undo of " : "", t->late->verb->name, t->late->dev.name);
+	pthread_mutex_unlock(&e->lock);
+}
+
+bool engine_free(struct engine *e, struct out *left)
 {
 	if (!e)
-		return;
-	pool_free(e->pool);
+		return true;
+	if (!pool_free(e->pool)) {
+		if (left)
+			print_lates(e, left);
+		return false;
+	}
 	pthread_mutex_destroy(&e->logs.lock);
 	pthread_mutex_destroy(&e->lock);
 	free(e);
+	return true;
 }

@@ -89,8 +89,10 @@ struct engine_conf {
 /* Of the journal: another one is made empty. */
 extern const struct region_head engine_layout;
 int engine_new(const struct engine_conf *conf, struct engine **ret, struct err *err);
-/* Waits for running transactions, at most their deadlines. */
-void engine_free(struct engine *e);
+/* Waits for running transactions, at most their deadlines. What missed its deadline is not waited for: then false,
+ * left tells of each in a line (it may be NULL), and the engine with all that it uses stays until the process
+ * ends. */
+bool engine_free(struct engine *e, struct out *left);
 /* Nothing is queued or runs. */
 bool engine_idle(struct engine *e);
 /* What a former process left unfinished in the journal is carried on, or taken back. Call once, before

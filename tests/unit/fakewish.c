@@ -149,7 +149,7 @@ void wish_begin(bool keep_model)
 void wish_end(void)
 {
 	intents_stop(t.in);
-	engine_free(t.e);
+	engine_free(t.e, NULL);
 	model_stop(t.m);
 	pthread_join(t.hearing, NULL);
 	intents_close(t.in);

@@ -268,7 +268,7 @@ void bench_start(struct bench *b)
 
 void bench_stop(struct bench *b)
 {
-	engine_free(b->e);
+	engine_free(b->e, NULL);
 	model_stop(b->m);
 	pthread_join(b->dispatcher, NULL);
 	model_free(b->m);

@@ -136,6 +136,27 @@ DEFINE_TEST(a_late_step_is_stuck_until_it_ends_and_then_undone)
 	bench_stop(&b);
 }
 
+/* Nobody undoes it then, so that is said. */
+DEFINE_TEST(the_end_does_not_wait_for_what_is_late)
+{
+	struct bench b = { 0 };
+	struct out left = { 0 };
+	struct verdict v;
+
+	world_reset();
+	bench_start(&b);
+	kernel.fail_at = 2;
+	kernel.fail_code = ETIMEDOUT;
+	kernel.late_waits = true;
+	CHECK_EQ(set(&b, 0, "5", &v), ETIMEDOUT);
+	CHECK(engine_idle(b.e));
+	/* Its thread has yet to begin to wait, or does. */
+	CHECK(!engine_free(b.e, &left));
+	CHECK_STR(out_text(&left), "level of 0000:00:00.2 still hangs in the kernel; it is left so, and what was done "
+				   "before it is not undone\n");
+	out_free(&left);
+}
+
 static void await_calm(struct bench *b, int dev)
 {
 	for (int i = 0; i < 5000 && look(b, dev).busy[0]; i++)
