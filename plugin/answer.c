@@ -174,14 +174,15 @@ static int refuse_moved(const struct dev *d, struct err *err)
 
 static int check_nodes(const struct devices *t, const struct dev *d, struct err *err)
 {
+	size_t n;
+	struct dev *const *group = devices_group(t, d, &n);
 	int e = refuse_moved(d, err);
 
 	if (!e && !d->kept[0])
 		e = fail(err, ENODEV, "nobody knows which nodes the pod of %s was given; delete the pod, and its next "
 			 "one gets those of now", d->id);
-	for (size_t i = 0; !e && d->group >= 0 && i < t->n; i++)
-		if (t->v[i]->group == d->group)
-			e = refuse_moved(t->v[i], err);
+	for (size_t i = 0; !e && i < n; i++)
+		e = refuse_moved(group[i], err);
 	return e;
 }
 
@@ -240,22 +241,20 @@ static V1beta1__TopologyInfo *topology_of(struct pool *p, int node)
 	return &m->topology;
 }
 
-void answer_list(const struct devices *t, const char *resource, uint64_t now, bool blind, struct out *ret)
+void answer_list(const struct devices *t, struct dev *const *v, size_t n, uint64_t now, bool blind,
+		 struct out *ret)
 {
 	V1beta1__ListAndWatchResponse m = V1BETA1__LIST_AND_WATCH_RESPONSE__INIT;
 	struct pool p = { 0 };
-	V1beta1__Device *rows = pool_get(&p, t->n, sizeof(*rows));
+	V1beta1__Device *rows = pool_get(&p, n, sizeof(*rows));
 	char buf[512];
 
-	m.devices = pool_get(&p, t->n, sizeof(*m.devices));
-	for (size_t i = 0; !p.failed && i < t->n; i++) {
-		const struct dev *d = t->v[i];
+	m.devices = pool_get(&p, n, sizeof(*m.devices));
+	for (size_t i = 0; !p.failed && i < n; i++) {
+		const struct dev *d = v[i];
 		V1beta1__Device *row = &rows[m.n_devices];
-		const char *sick;
+		const char *sick = dev_sick(t, d, now, buf, sizeof(buf));
 
-		if (!dev_offered(d) || strcmp(dev_resource(d), resource))
-			continue;
-		sick = dev_sick(t, d, now, buf, sizeof(buf));
 		if (sick && !d->announced)
 			continue; /* not told before it was usable once: kubelet would count it */
 		v1beta1__device__init(row);
@@ -311,11 +310,13 @@ void dev_nodes(const struct devices *t, const struct dev *d, const char *dev_roo
 	       void (*take)(const char *node, const char *host, void *ctx), void *ctx)
 {
 	const struct taker to = { dev_root, take, ctx };
+	size_t n;
+	struct dev *const *group = devices_group(t, d, &n);
 
 	lines_of(d->nodes, &to);
-	for (size_t i = 0; d->group >= 0 && i < t->n; i++)
-		if (t->v[i] != d && t->v[i]->group == d->group)
-			lines_of(t->v[i]->nodes, &to);
+	for (size_t i = 0; i < n; i++)
+		if (group[i] != d)
+			lines_of(group[i]->nodes, &to);
 }
 
 /* One container's answer as it grows. */

@@ -38,8 +38,9 @@ int request_check(const struct devices *t, const char *resource, const struct re
 int request_nodes(const struct devices *t, const char *resource, const struct request *r, struct err *err);
 
 void answer_options(struct out *ret);
-/* blind: nothing is known of any of them now. */
-void answer_list(const struct devices *t, const char *resource, uint64_t now, bool blind, struct out *ret);
+/* Of these, which are offered by one name. blind: nothing is known of any of them now. */
+void answer_list(const struct devices *t, struct dev *const *v, size_t n, uint64_t now, bool blind,
+		 struct out *ret);
 /* dev_root: where /dev is on the host ("/dev"); cdi: the CDI kind whose specs are written, NULL for none. */
 int answer_allocate(const struct devices *t, const char *resource, const struct request *r,
 		    const char *dev_root, const char *cdi, struct out *ret, struct err *err);

@@ -25,26 +25,47 @@ static void dev_free(struct dev *d)
 	free(d);
 }
 
-/* Where it is, or would be. */
-static size_t place_of(const struct devices *t, const char *id, bool *ret_there)
+typedef int compare_devs(const struct dev *a, const struct dev *b);
+
+static int by_id(const struct dev *a, const struct dev *b)
 {
-	size_t from = 0, to = t->n;
+	return strcmp(a->id, b->id);
+}
 
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-		int c = strcmp(t->v[mid]->id, id);
+static int by_group(const struct dev *a, const struct dev *b)
+{
+	return a->group != b->group ? (a->group < b->group ? -1 : 1) : by_id(a, b);
+}
 
-		if (!c) {
-			*ret_there = true;
-			return mid;
-		}
-		if (c < 0)
+/* The first that does not come before d. */
+static size_t place_of(struct dev *const *v, size_t n, const struct dev *d, compare_devs *compare)
+{
+	size_t from = 0;
+
+	while (from < n) {
+		size_t mid = from + (n - from) / 2;
+
+		if (compare(v[mid], d) < 0)
 			from = mid + 1;
 		else
-			to = mid;
+			n = mid;
 	}
-	*ret_there = false;
 	return from;
+}
+
+static void put_in(struct dev **v, size_t n, struct dev *d, compare_devs *compare)
+{
+	size_t i = place_of(v, n, d, compare);
+
+	memmove(&v[i + 1], &v[i], (n - i) * sizeof(v[0]));
+	v[i] = d;
+}
+
+static void take_out(struct dev **v, size_t n, const struct dev *d, compare_devs *compare)
+{
+	size_t i = place_of(v, n, d, compare);
+
+	memmove(&v[i], &v[i + 1], (n - i - 1) * sizeof(v[0]));
 }
 
 static int number(const char *text)
@@ -122,12 +143,30 @@ static int dev_parse(const char *id, char *pairs, struct dev **ret)
 	return r;
 }
 
-static void remove_at(struct devices *t, size_t i)
+static int insert(struct devices *t, struct dev *d)
 {
-	t->shape++;
-	dev_free(t->v[i]);
-	memmove(&t->v[i], &t->v[i + 1], (t->n - i - 1) * sizeof(t->v[0]));
+	size_t cap = t->cap;
+	struct dev **v = more_rows(t->v, t->n, &cap, sizeof(t->v[0]));
+	struct dev **g = v ? more_rows(t->by_group, t->n, &t->cap, sizeof(t->v[0])) : NULL;
+
+	t->v = v ? v : t->v;
+	if (!g)
+		return -ENOMEM;
+	t->by_group = g;
+	put_in(v, t->n, d, by_id);
+	put_in(g, t->n, d, by_group);
+	t->n++;
+	return 0;
+}
+
+static void drop(struct devices *t, struct dev *d)
+{
+	if (!d)
+		return;
+	take_out(t->v, t->n, d, by_id);
+	take_out(t->by_group, t->n, d, by_group);
 	t->n--;
+	dev_free(d);
 }
 
 static bool same_shape(const struct dev *a, const struct dev *b)
@@ -155,47 +194,34 @@ static void inherit(struct devices *t, struct dev *d, struct dev *old)
 
 int devices_take(struct devices *t, const char *id, char *pairs)
 {
-	struct dev *d;
-	bool there;
-	size_t i;
+	struct dev *d, *old = devices_find(t, id);
 	int r = dev_parse(id, pairs, &d);
 
 	if (r)
 		return r;
-	i = place_of(t, id, &there);
 	d->here = true;
-	if (there) {
-		inherit(t, d, t->v[i]);
-		dev_free(t->v[i]);
-		t->v[i] = d;
-	} else if (d->claim[0]) {
-		struct dev **v = more_rows(t->v, t->n, &t->cap, sizeof(t->v[0]));
-
-		if (!v) {
-			dev_free(d);
-			return -ENOMEM;
-		}
-		t->v = v;
-		memmove(&v[i + 1], &v[i], (t->n - i) * sizeof(v[0]));
-		v[i] = d;
-		t->n++;
-		t->shape++;
-	} else {
+	if (!d->claim[0]) {
 		dev_free(d);
+		devices_drop(t, id);
 		return 0;
 	}
-	if (!t->v[i]->claim[0])
-		remove_at(t, i);
-	return 0;
+	if (old)
+		inherit(t, d, old);
+	else
+		t->shape++;
+	drop(t, old); /* there is room for d now */
+	r = insert(t, d);
+	if (r)
+		dev_free(d);
+	return r;
 }
 
 void devices_drop(struct devices *t, const char *id)
 {
-	bool there;
-	size_t i = place_of(t, id, &there);
+	struct dev *d = devices_find(t, id);
 
-	if (there)
-		remove_at(t, i);
+	t->shape += d != NULL;
+	drop(t, d);
 }
 
 void devices_begin(struct devices *t)
@@ -208,23 +234,56 @@ void devices_settle(struct devices *t)
 {
 	for (size_t i = t->n; i-- > 0;)
 		if (!t->v[i]->here)
-			remove_at(t, i);
+			devices_drop(t, t->v[i]->id);
 }
 
 void devices_free(struct devices *t)
 {
 	while (t->n)
-		remove_at(t, t->n - 1);
+		drop(t, t->v[t->n - 1]);
 	free(t->v);
+	free(t->by_group);
 	*t = (struct devices){ 0 };
 }
 
 struct dev *devices_find(const struct devices *t, const char *id)
 {
-	bool there;
-	size_t i = place_of(t, id, &there);
+	size_t i = place_of(t->v, t->n, &(struct dev){ .id = (char *)id }, by_id);
 
-	return there ? t->v[i] : NULL;
+	return i < t->n && !strcmp(t->v[i]->id, id) ? t->v[i] : NULL;
+}
+
+struct dev *const *devices_group(const struct devices *t, const struct dev *d, size_t *ret_n)
+{
+	const struct dev first = { .id = d->group < 0 ? d->id : (char *)"", .group = d->group };
+	struct dev *const *v = &t->by_group[place_of(t->by_group, t->n, &first, by_group)];
+	size_t n = 1;
+
+	while (d->group >= 0 && &v[n] < &t->by_group[t->n] && v[n]->group == d->group)
+		n++;
+	*ret_n = n;
+	return v;
+}
+
+static int by_resource(const void *a, const void *b)
+{
+	struct dev *const *x = a, *const *y = b;
+	int r = strcmp(dev_resource(*x), dev_resource(*y));
+
+	return r ? r : by_id(*x, *y);
+}
+
+struct dev **devices_offered(const struct devices *t, size_t *ret_n)
+{
+	struct dev **v = calloc(t->n + 1, sizeof(v[0]));
+
+	*ret_n = 0;
+	for (size_t i = 0; v && i < t->n; i++)
+		if (dev_offered(t->v[i]))
+			v[(*ret_n)++] = t->v[i];
+	if (v)
+		qsort(v, *ret_n, sizeof(v[0]), by_resource);
+	return v;
 }
 
 const char *dev_kubelet_id(const struct dev *d)
@@ -290,14 +349,16 @@ void dev_given(struct dev *d, const char *resource, bool by_us)
 
 void dev_kept(const struct devices *t, struct dev *d)
 {
-	for (size_t i = 0; i < t->n; i++) {
-		struct dev *m = t->v[i];
-		char *copy = m == d || (d->group >= 0 && m->group == d->group) ? strdup(m->nodes) : NULL;
+	size_t n;
+	struct dev *const *group = devices_group(t, d, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		char *copy = strdup(group[i]->nodes);
 
 		if (!copy)
 			continue;
-		free(m->kept);
-		m->kept = copy;
+		free(group[i]->kept);
+		group[i]->kept = copy;
 	}
 }
 
@@ -314,19 +375,28 @@ static bool is_with_pod(const struct dev *d)
 /* A group is one pod's: two of its functions in two pods could read each other's memory. */
 static const struct dev *taken_mate(const struct devices *t, const struct dev *d)
 {
-	for (size_t i = 0; d->mate_taken && i < t->n; i++)
-		if (t->v[i] != d && t->v[i]->group == d->group && is_with_pod(t->v[i]))
-			return t->v[i];
+	size_t n;
+	struct dev *const *group = d->mate_taken ? devices_group(t, d, &n) : NULL;
+
+	for (size_t i = 0; group && i < n; i++)
+		if (group[i] != d && is_with_pod(group[i]))
+			return group[i];
 	return NULL;
 }
 
 static void mark_mates(struct devices *t)
 {
-	for (size_t i = 0; i < t->n; i++)
-		t->v[i]->mate_taken = false;
-	for (size_t i = 0; i < t->n; i++)
-		for (size_t j = 0; t->v[i]->group >= 0 && is_with_pod(t->v[i]) && j < t->n; j++)
-			t->v[j]->mate_taken |= j != i && t->v[j]->group == t->v[i]->group;
+	size_t n;
+
+	for (size_t from = 0; from < t->n; from += n) {
+		struct dev *const *group = devices_group(t, t->by_group[from], &n);
+		size_t taken = 0;
+
+		for (size_t i = 0; i < n; i++)
+			taken += is_with_pod(group[i]);
+		for (size_t i = 0; i < n; i++)
+			group[i]->mate_taken = taken > is_with_pod(group[i]);
+	}
 }
 
 /* Only what can be said of a device whose pod kubelet cannot take for another's. */

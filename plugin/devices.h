@@ -30,7 +30,8 @@ struct dev {
 };
 
 struct devices {
-	struct dev **v; /* sorted by id */
+	struct dev **v;        /* sorted by id */
+	struct dev **by_group; /* sorted by group, then id */
 	size_t n, cap;
 	uint64_t freed; /* how many were given back */
 	uint64_t shape; /* counts up when a device comes or goes, or has another name, group or nodes */
@@ -45,6 +46,11 @@ void devices_begin(struct devices *t);
 void devices_settle(struct devices *t);
 void devices_free(struct devices *t);
 struct dev *devices_find(const struct devices *t, const char *id);
+
+/* The members of its IOMMU group, it among them; it alone if it has none. Of the table, until that changes. */
+struct dev *const *devices_group(const struct devices *t, const struct dev *d, size_t *ret_n);
+/* Those that are offered, sorted by resource, then id; the list is the caller's. NULL: no memory. */
+struct dev **devices_offered(const struct devices *t, size_t *ret_n);
 
 /* The id kubelet knows it by, which is also what KubeVirt takes from the variable: the address, or the UUID. */
 const char *dev_kubelet_id(const struct dev *d);

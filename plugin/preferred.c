@@ -38,25 +38,18 @@ static int by_group(const void *a, const void *b)
 	return strcmp(x->d->id, y->d->id);
 }
 
-static size_t members(const struct devices *t, int group)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < t->n; i++)
-		n += t->v[i]->group == group;
-	return n;
-}
-
 /* Sorted by group: equal ones lie together. */
 static void count_groups(const struct devices *t, struct choice *c)
 {
 	for (size_t from = 0, to; from < c->n; from = to) {
 		int group = c->v[from].d->group;
+		size_t members;
 		bool whole;
 
 		for (to = from + 1; to < c->n && group >= 0 && c->v[to].d->group == group; to++)
 			;
-		whole = group < 0 || members(t, group) == to - from;
+		devices_group(t, c->v[from].d, &members);
+		whole = members == to - from;
 		for (size_t i = from; i < to; i++) {
 			c->v[i].group = to - from;
 			c->v[i].whole = whole;

@@ -42,8 +42,10 @@ struct resource {
 	size_t n_streams;
 	struct rpc_call *main; /* kubelet's among them: begun after it was told */
 	struct out list;     /* as it was last sent */
+	struct dev *const *devices; /* offered by it; while resources_refresh() runs */
+	size_t n_devices;
 	bool wanted;	     /* some device is offered by it */
-	bool allocated;	     /* and one is allocated, or was before a reboot */
+	unsigned int hurry;  /* 2: one is allocated, 1: a pod was given one, or one of its group, 0: neither */
 	bool telling, heard; /* kubelet is being told; it said yes */
 	struct source again; /* linger, or the next try with kubelet */
 	unsigned int pause;
@@ -326,29 +328,32 @@ static void log_health(const struct devices *t, uint64_t now)
 	}
 }
 
-/* What is offered by a name that no server has yet. */
-static void serve_new(struct resources *rs, const struct devices *t)
+/* All that are offered by one name, which may have no server yet. */
+static void serve(struct resources *rs, struct dev *const *v, size_t n)
 {
-	for (struct resource *r = rs->first; r; r = r->next)
-		r->wanted = r->allocated = false;
-	for (size_t i = 0; i < t->n; i++) {
-		const struct dev *d = t->v[i];
-		struct resource *r;
-		struct err err = { 0 };
+	struct resource *r = resources_find(rs, dev_resource(v[0]));
+	unsigned int hurry = 0;
+	bool announced = false;
+	struct err err = { 0 };
 
-		if (!dev_offered(d) || !d->announced)
-			continue;
-		r = resources_find(rs, dev_resource(d));
-		if (!r)
-			r = resource_new(rs, dev_resource(d), &err);
-		if (!r) {
-			say("%s cannot be offered: %s", dev_resource(d), err.text);
-			well_by(rs, now_ms() + REFUSED_MAX_MS);
-			continue;
-		}
-		r->wanted = true;
-		r->allocated |= dev_allocated(d) || d->kept[0];
+	for (size_t i = 0; i < n; i++) {
+		unsigned int its = dev_allocated(v[i]) ? 2 : v[i]->kept[0] ? 1 : 0;
+
+		announced |= v[i]->announced;
+		hurry = v[i]->announced && its > hurry ? its : hurry;
 	}
+	if (!r && announced)
+		r = resource_new(rs, dev_resource(v[0]), &err);
+	if (!r && announced) {
+		say("%s cannot be offered: %s", dev_resource(v[0]), err.text);
+		well_by(rs, now_ms() + REFUSED_MAX_MS);
+	}
+	if (!r)
+		return;
+	r->devices = v;
+	r->n_devices = n;
+	r->wanted = announced;
+	r->hurry = hurry;
 }
 
 /* A tree that is gone for long tells nothing: nothing can be given away. */
@@ -362,22 +367,42 @@ static bool is_blind(struct resources *rs, uint64_t now)
 	return lost && now >= lost + TREE_GRACE_MS;
 }
 
+static void serve_all(struct resources *rs, const struct devices *t, uint64_t now)
+{
+	bool blind = is_blind(rs, now);
+	size_t n;
+	_free_ struct dev **v = devices_offered(t, &n);
+
+	if (!v) {
+		well_by(rs, now + REFUSED_MAX_MS); /* no memory: what is offered stays so */
+		return;
+	}
+	for (struct resource *r = rs->first; r; r = r->next) {
+		r->wanted = false;
+		r->hurry = 0;
+		r->n_devices = 0;
+	}
+	for (size_t from = 0, to; from < n; from = to) {
+		for (to = from + 1; to < n && !strcmp(dev_resource(v[to]), dev_resource(v[from])); to++)
+			;
+		serve(rs, &v[from], to - from);
+	}
+	for (struct resource *r = rs->first; r; r = r->next) {
+		struct out list = { 0 };
+
+		answer_list(t, r->devices, r->n_devices, now, blind, &list);
+		push(r, &list);
+	}
+}
+
 void resources_refresh(struct resources *rs)
 {
 	uint64_t now = now_ms();
 	struct devices *t = tree_lock(rs->p->tree);
-	bool blind;
 
 	rs->well.at = devices_judge(t, now);
-	blind = is_blind(rs, now);
 	log_health(t, now);
-	serve_new(rs, t);
-	for (struct resource *r = rs->first; r; r = r->next) {
-		struct out list = { 0 };
-
-		answer_list(t, r->name, now, blind, &list);
-		push(r, &list);
-	}
+	serve_all(rs, t, now);
 	cdi_write(rs->p->cdi, t);
 	pods_count(rs->p->pods, t);
 	tree_unlock(rs->p->tree);
@@ -398,7 +423,7 @@ struct resource *resources_unheard(struct resources *rs)
 
 	for (struct resource *r = rs->first; r; r = r->next)
 		if (r->wanted && r->listen.fd >= 0 && !r->telling && !r->heard && !r->main &&
-		    r->again.at == UINT64_MAX && (!found || r->allocated > found->allocated))
+		    r->again.at == UINT64_MAX && (!found || r->hurry > found->hurry))
 			found = r;
 	if (found)
 		found->telling = true;

@@ -47,6 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct request r = { 0 };
 	struct err err = { 0 };
 	struct out o = { 0 };
+	struct dev **v;
+	size_t n;
 
 	if (!size)
 		return 0;
@@ -66,7 +68,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 3:
 		take_line(&t, data + 1, size - 1);
-		answer_list(&t, "a.b/C", 1000, false, &o);
+		v = devices_offered(&t, &n);
+		if (v)
+			answer_list(&t, v, n, 1000, false, &o);
+		free(v);
 		break;
 	}
 	request_free(&r);

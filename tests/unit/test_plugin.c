@@ -131,6 +131,38 @@ static const char *sick(struct devices *t, const char *id, uint64_t now)
 	return dev_sick(t, devices_find(t, id), now, buf, sizeof(buf));
 }
 
+/* Each in its place in both orders, whatever group it goes to. */
+DEFINE_TEST(the_table_keeps_groups_together)
+{
+	struct devices t = { 0 };
+	char id[16], pairs[128];
+	size_t n;
+
+	for (int i = 0; i < 600; i++) {
+		int at = i * 7 % 97;
+
+		snprintf(id, sizeof(id), "0000:%02x:00.0", (unsigned int)at);
+		snprintf(pairs, sizeof(pairs), "claim=a resource_name=v.com/%d iommu_group=%d", i % 5, i * 13 % 8 - 1);
+		if (i % 11 == 3)
+			devices_drop(&t, id);
+		else
+			CHECK_EQ(take(&t, id, pairs), 0);
+		for (size_t k = 0; k < t.n; k++) {
+			struct dev *const *group = devices_group(&t, t.v[k], &n);
+			size_t same = 0, there = 0;
+
+			CHECK(!k || strcmp(t.v[k - 1]->id, t.v[k]->id) < 0);
+			for (size_t j = 0; j < t.n; j++)
+				same += t.v[j] == t.v[k] || (t.v[k]->group >= 0 && t.v[j]->group == t.v[k]->group);
+			for (size_t j = 0; j < n; j++)
+				there += group[j] == t.v[k];
+			CHECK_EQ(n, same);
+			CHECK_EQ(there, 1);
+		}
+	}
+	devices_free(&t);
+}
+
 DEFINE_TEST(health_goes_both_ways_and_not_too_fast)
 {
 	struct devices t = { 0 };
@@ -246,9 +278,16 @@ static V1beta1__ListAndWatchResponse *list_of(struct devices *t, const char *res
 {
 	V1beta1__ListAndWatchResponse *m;
 	struct out o = { 0 };
+	size_t n, from = 0, to;
+	struct dev **v = devices_offered(t, &n);
 
 	devices_judge(t, 1000);
-	answer_list(t, resource, 1000, false, &o);
+	while (from < n && strcmp(dev_resource(v[from]), resource))
+		from++;
+	for (to = from; to < n && !strcmp(dev_resource(v[to]), resource); to++)
+		;
+	answer_list(t, v + from, to - from, 1000, false, &o);
+	free(v);
 	m = v1beta1__list_and_watch_response__unpack(NULL, o.len, (const uint8_t *)out_text(&o));
 	out_free(&o);
 	return m;
