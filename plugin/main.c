@@ -221,6 +221,7 @@ int main(int argc, char **argv)
 	m.p.loop.epoll = -1;
 	/* Else each of gRPC's ten threads keeps what it once needed and another has freed. */
 	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_MMAP_THRESHOLD, 65536); /* large texts are given back at once */
 	if (start(&m, &o, &err)) {
 		say("%s", err.text);
 		return 1;
