@@ -17,7 +17,7 @@
 
 enum {
 	LIST_MS = 5000,	    /* deadline of a call */
-	SOON_MS = 50,	    /* after Allocate kubelet has yet to note it; doubled until it has */
+	SOON_MS = 50,	    /* after Allocate kubelet has yet to note it; doubled until it has, or until a device is let go */
 	EVERY_MS = 10000,
 	ALLOCATED_MAX = 254,
 	PENDING_MS = 30000, /* Allocate was answered and kubelet still knows nothing */
@@ -31,8 +31,9 @@ struct pods {
 	struct stat socket;	     /* of the kubelet that was last asked */
 	unsigned int kubelet;	     /* which one that is, from 1 */
 	bool again;		     /* asked for meanwhile */
-	unsigned int pause;	     /* SOON_MS and up while something is pending */
+	unsigned int pause;	     /* SOON_MS and up while something is pending or held */
 	size_t allocated, pending, held;
+	uint64_t shape, freed; /* of the table that these were counted in */
 	struct job *first, **last; /* for the tree, once its table is unlocked */
 };
 
@@ -219,12 +220,12 @@ static void plan_next(struct pods *pods)
 
 	if (pods->again)
 		at = now;
-	else if (pods->pending)
+	else if (pods->pending || pods->held)
 		at = now + back_off(&pods->pause, SOON_MS, EVERY_MS);
-	else if (pods->allocated || pods->held)
+	else if (pods->allocated)
 		at = now + EVERY_MS;
 	pods->timer.at = at < pods->timer.at ? at : pods->timer.at;
-	if (!pods->pending)
+	if (!pods->pending && !pods->held)
 		pods->pause = 0;
 	pods->again = false;
 }
@@ -331,6 +332,11 @@ void pods_count(struct pods *pods, const struct devices *t)
 	}
 	if (!before && pods->allocated + pods->held && pods->timer.at == UINT64_MAX)
 		pods->timer.at = now_ms() + EVERY_MS;
+	/* What has come, or was taken back by whomever, may be a pod's. */
+	if (t->n && (t->shape != pods->shape || t->freed != pods->freed) && pods->timer.at > now_ms() + SOON_MS)
+		pods->timer.at = now_ms() + SOON_MS;
+	pods->shape = t->shape;
+	pods->freed = t->freed;
 }
 
 int pods_new(struct plugin *p, const char *dir, struct pods **ret, struct err *err)

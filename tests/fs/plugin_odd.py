@@ -130,6 +130,17 @@ k.stop()
 k.start()
 wait_file(NIC, "allocated_to", "default/vm-1/compute", 20)
 
+# A claim that comes back, or a record that somebody took away, may be a pod's: asked for soon, not at the next
+# look of all ten seconds.
+for change in (lambda: put(NIC, "allocated_to", "none"),
+               lambda: (put(NIC, "allocated_to", "none"), put(NIC, "claim", "none"), put(NIC, "claim", "bob"))):
+    before = k.listed
+    os.makedirs("%s/pods/u%d" % (DIR, before))
+    wait("a look", lambda: k.listed > before)
+    wait_file(NIC, "allocated_to", "default/vm-1/compute")
+    change()
+    wait_file(NIC, "allocated_to", "default/vm-1/compute", 5)
+
 # KubeVirt takes no domain above ffff, as VMD has them: not offered, and the log says why.
 FAR = "10000:e1:00.0"
 sim("plug", FAR, "from", DISK)

@@ -84,6 +84,7 @@ class Kubelet(grpc.GenericRpcHandler):
         self.refused = {}  # name: why
         self.pods = []     # (namespace, pod, container, resource, [ids])
         self.started = 0
+        self.listed = 0    # how often pods were asked for
         self.workers = 64  # 1: calls are answered in the order in which they come
         os.makedirs(self.plugins, exist_ok=True)
         os.makedirs(self.pods_dir, exist_ok=True)
@@ -142,6 +143,7 @@ class Kubelet(grpc.GenericRpcHandler):
         return b""
 
     def list_pods(self, _data, _context):
+        self.listed += 1
         answer = pr.ListPodResourcesResponse()
         for namespace, pod, container, resource, ids in self.pods:
             p = answer.pod_resources.add(name=pod, namespace=namespace)
