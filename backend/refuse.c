@@ -91,8 +91,11 @@ int vfio_refuse_held(const struct device *asked, const struct device *member, st
 	return refuse_holder(relation(asked, member, buf), member, err);
 }
 
+/* A guest that ran while we were away goes on with what it has: nothing of it is touched. */
 static int refuse_held(const struct question *q, struct err *err)
 {
+	if (q->wish->restores && vfio_bound(q->member))
+		return 0;
 	return vfio_refuse_held(q->asked, q->member, err);
 }
 

@@ -30,13 +30,28 @@ static int write_driver(struct backend *b, const char *driver, const char *file,
 	return step_write(b, path, step->dev.name, ms, step);
 }
 
+/* A newline alone clears it; an empty write never reaches the kernel. */
+static const char *override_text(const char *driver)
+{
+	return driver[0] ? driver : "\n";
+}
+
 static int write_override(struct backend *b, const char *driver, struct step *step, unsigned int ms)
 {
 	char path[PATH_SIZE];
 
 	snprintf(path, sizeof(path), PCI_DEVICES "/%s/driver_override", step->dev.name);
-	/* A newline alone clears it; an empty write never reaches the kernel. */
-	return step_write(b, path, driver[0] ? driver : "\n", ms, step);
+	return step_write(b, path, override_text(driver), ms, step);
+}
+
+int backend_lift(void *backend, const struct key *dev, const char *driver, unsigned int deadline_ms)
+{
+	struct backend *b = backend;
+	char path[PATH_SIZE];
+	const char *const argv[] = { "write", path, override_text(driver), NULL };
+
+	snprintf(path, sizeof(path), PCI_DEVICES "/%s/driver_override", dev->name);
+	return io_call(b->io, argv, deadline_ms, NULL, NULL, NULL);
 }
 
 /* Takes no lock. "" when it has none or is gone. */

@@ -143,6 +143,7 @@ static int open_engine(struct daemon *d, struct err *err)
 			   .guard = backend_guard,
 			   .observe_holders = backend_observe_holders,
 			   .give_nodes = backend_give_nodes,
+			   .lift = backend_lift,
 			   .await = backend_await,
 			   .late = backend_late },
 		.keeper = { d->intents, intents_keep },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One act by which a record is applied: its start, its end, and what needs no act because a guest has it. */
+/* One act by which a record is applied: its start and its end; and what is taken back at ours. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +8,8 @@
 #include "intents.h"
 #include "kept.h"
 #include "pcidevfs/model.h"
+
+#define LIFT_MS 10000
 
 struct flight *flight_add(struct pass *p, const struct record *r, const struct kept *k)
 {
@@ -41,8 +43,9 @@ static void land_record(struct record *r, const struct err *err)
 	       err->text);
 }
 
-static void land(struct flight *f, const struct err *err)
+static void land(void *ctx, const struct err *err)
 {
+	struct flight *f = ctx;
 	struct intents *in = f->in;
 
 	pthread_mutex_lock(&in->save);
@@ -60,74 +63,6 @@ static void land(struct flight *f, const struct err *err)
 	free(f);
 }
 
-static void flight_done(void *ctx, const struct err *err)
-{
-	land(ctx, err);
-}
-
-static void set_override(const struct intents *in, const struct key *key, const char *value)
-{
-	const struct verb *const *v = in->world.verbs;
-	struct step s = { .dev = *key };
-
-	while (v && *v && strcmp((*v)->name, "driver_override"))
-		v++;
-	if (!v || !*v)
-		return;
-	s.verb = *v;
-	STR_COPY(s.verb_name, (*v)->name);
-	STR_COPY(s.value, value);
-	(*v)->run(in->world.backend, &s, (*v)->deadline_ms, NULL);
-}
-
-/* Says in the model that the records' devices are claimed, where that is still what is stored. Returns how many. */
-static size_t note_adopted(struct flight *f, struct key keys[GROUP_MAX])
-{
-	struct intents *in = f->in;
-	size_t n = 0;
-
-	pthread_mutex_lock(&in->save);
-	pthread_mutex_lock(&in->lock);
-	model_lock(in->m);
-	for (size_t i = 0; i < in->rs.n && n < GROUP_MAX; i++) {
-		struct record *r = in->rs.v[i];
-
-		if (r->flying != f || strcmp(r->want.claim, f->wish.value) || !device_of(in, r))
-			continue;
-		record_note_claim(in, r);
-		keys[n++] = r->dev;
-	}
-	model_publish(in->m);
-	model_unlock(in->m);
-	pthread_mutex_unlock(&in->lock);
-	pthread_mutex_unlock(&in->save);
-	return n;
-}
-
-/* A guest has it: it is claimed as it was, by nothing but saying so. */
-static void adopt(struct engine *e, void *ctx)
-{
-	static const struct err fine;
-	struct flight *f = ctx;
-	struct intents *in = f->in;
-	char driver[DRIVER_NAME] = "";
-	struct key keys[GROUP_MAX];
-	size_t n = note_adopted(f, keys);
-
-	(void)e;
-	for (size_t i = 0; i < n; i++) {
-		const struct device *dev;
-
-		model_lock(in->m);
-		dev = model_find(in->m, &keys[i]);
-		STR_COPY(driver, dev ? dev->facts.driver : "");
-		model_unlock(in->m);
-		if (driver_is_vfio(driver))
-			set_override(in, &keys[i], driver);
-	}
-	land(f, &fine);
-}
-
 void flight_launch(struct intents *in, struct flight *f)
 {
 	struct actor self = { .pid = getpid(), .comm = "pcidevfsd" };
@@ -135,13 +70,7 @@ void flight_launch(struct intents *in, struct flight *f)
 	pthread_mutex_lock(&in->turn);
 	in->flying++;
 	pthread_mutex_unlock(&in->turn);
-	if (!f->adopt) {
-		txn_submit(in->e, &f->wish, 1, &self, flight_done, f);
-	} else if (engine_defer(in->e, adopt, f)) {
-		const struct err none = { .code = EAGAIN, .text = "no memory to look at it" };
-
-		land(f, &none);
-	}
+	txn_submit(in->e, &f->wish, 1, &self, land, f);
 }
 
 void intents_lift(struct intents *in)
@@ -149,7 +78,7 @@ void intents_lift(struct intents *in)
 	const struct device *dev;
 	size_t pos = 0;
 
-	for (;;) {
+	while (in->world.lift) {
 		char value[DRIVER_NAME];
 		struct key key;
 
@@ -165,6 +94,6 @@ void intents_lift(struct intents *in)
 		model_unlock(in->m);
 		if (!dev)
 			return;
-		set_override(in, &key, value);
+		in->world.lift(in->world.backend, &key, value, LIFT_MS);
 	}
 }

@@ -86,7 +86,6 @@ struct flight {
 	struct intents *in;
 	struct flight *next;
 	struct wish wish;
-	bool adopt; /* in use as it should be: nothing is touched but the override */
 };
 
 /* One look at all records. */

@@ -230,11 +230,8 @@ static void claim_apply(struct pass *p, struct record *r, const struct device *d
 		return;
 	}
 	f = flight_add(p, r, &kept_claim);
-	if (!f)
-		return;
-	f->adopt = g.all_vfio && g.held;
 	r->flying = f;
-	for (size_t i = 0; i < g.n; i++)
+	for (size_t i = 0; f && i < g.n; i++)
 		if (g.records[i]) { /* one for all */
 			g.records[i]->flying = f;
 			g.records[i]->tries = r->tries;

@@ -46,6 +46,7 @@ int backend_observe(void *backend, const struct key *devs, size_t n, bool guards
 int backend_guard(void *backend, const struct key *dev, struct err *err);
 int backend_observe_holders(void *backend, struct err *err);
 int backend_give_nodes(void *backend, const struct key *dev, struct err *err);
+int backend_lift(void *backend, const struct key *dev, const char *driver, unsigned int deadline_ms);
 int backend_late(void *backend, struct step *step);
 int backend_await(void *backend, const struct step *step, unsigned int deadline_ms);
 /* All there are, NULL-terminated; good as long as the backend. */

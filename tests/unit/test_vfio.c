@@ -2,8 +2,10 @@
 #include "test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fakepci.h"
@@ -222,6 +224,44 @@ DEFINE_TEST(claim_adopts_what_is_on_vfio)
 						   "4 " AUDIO " unbind vfio-pci\n"
 						   "5 " AUDIO " driver_override none\n"
 						   "6 " AUDIO " drivers_probe none\n");
+	fake_close(&w);
+}
+
+/* A guest ran while nobody served: what is stored is claimed again below it. */
+DEFINE_TEST(claim_is_restored_below_a_guest)
+{
+	struct world_fake w = server();
+	struct wish stored = wish_of(GPU, "alice", false);
+
+	stored.restores = true;
+	fake_edit(&w, GPU, to_vfio);
+	fake_edit(&w, AUDIO, to_vfio);
+	fake_edit(&w, AUDIO, fake_by_qemu);
+	CHECK_IN(plan_of(&w, GPU, "alice", false), "EBUSY: ");
+	CHECK_STR(fake_plan(&w, &stored, 1, false), "1 " GPU " driver_override vfio-pci\n"
+						     "2 " AUDIO " driver_override vfio-pci\n"
+						     "3 " GPU " node /dev/vfio/41\n");
+	fake_edit(&w, AUDIO, fake_to_none); /* which no guest has */
+	CHECK_IN(fake_plan(&w, &stored, 1, false), "EBUSY: ");
+	fake_close(&w);
+}
+
+/* An end waits for no device: who does not let go of the override is left to itself, and nothing of it here. */
+DEFINE_TEST(lift_waits_for_no_device)
+{
+	struct world_fake w = server();
+	struct key gpu = fake_key(GPU);
+	char path[300], text[16] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/sys/bus/pci/devices/" GPU "/driver_override", test_dir());
+	unlink(path);
+	CHECK_EQ(mkfifo(path, 0600), 0);
+	CHECK_EQ(backend_lift(w.backend, &gpu, "", 30), -ETIMEDOUT);
+	fd = open(path, O_RDONLY);
+	CHECK(fd >= 0 && read(fd, text, sizeof(text) - 1) == 1);
+	CHECK_STR(text, "\n");
+	close(fd);
 	fake_close(&w);
 }
 
