@@ -428,7 +428,6 @@ void intents_close(struct intents *in)
 	if (!in)
 		return;
 	records_free(&in->rs);
-	out_free(&in->on_disk);
 	closep(&in->dirfd);
 	pthread_cond_destroy(&in->quiet);
 	pthread_mutex_destroy(&in->turn);

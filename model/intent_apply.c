@@ -173,8 +173,7 @@ static void look(struct pass *p)
 	if (p->rewrite)
 		bring_up_to_date(in);
 	pthread_mutex_unlock(&in->save);
-	free(p->seats);
-	free(p->unmet);
+	pass_free(p);
 }
 
 /* False: nothing came meanwhile, and another pass starts with the next kick. */

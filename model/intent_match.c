@@ -19,6 +19,105 @@ bool device_is_known(const struct device *dev)
 	return dev->facts.serial_known || dev->facts.serial;
 }
 
+/* What tells of a seat that it may be the wanted one: where it is, or which card. */
+struct mark {
+	uint64_t value;
+	size_t seat;
+};
+
+static uint64_t place_mark(const struct identity *id)
+{
+	return fnv1a(FNV1A, id->path, strlen(id->path)) + (uint64_t)id->vf;
+}
+
+static uint64_t card_mark(const struct identity *id)
+{
+	const uint64_t card[] = { id->serial, id->ids, (uint64_t)id->vf };
+
+	return fnv1a(FNV1A, (const char *)card, sizeof(card));
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const struct mark *x = a, *y = b;
+
+	return x->value != y->value ? (x->value > y->value) - (x->value < y->value)
+				    : (x->seat > y->seat) - (x->seat < y->seat);
+}
+
+static void mark_seats(struct pass *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		p->marks[2 * i] = (struct mark){ place_mark(&p->seats[i].id), i };
+		p->marks[2 * i + 1] = (struct mark){ card_mark(&p->seats[i].id), i };
+	}
+	qsort(p->marks, 2 * p->n, sizeof(*p->marks), by_value);
+}
+
+/* The first mark that is not below the value. */
+static size_t first_mark(const struct pass *p, uint64_t value)
+{
+	size_t from = 0, to = 2 * p->n;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (p->marks[mid].value < value)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+enum { SOME_SEATS = 16 };
+
+struct some_seats {
+	struct seat v[SOME_SEATS];
+	size_t at[SOME_SEATS], n;
+};
+
+/* False: there are more of them than have room. */
+static bool add_seats(const struct pass *p, uint64_t value, struct some_seats *some)
+{
+	for (size_t i = first_mark(p, value); i < 2 * p->n && p->marks[i].value == value; i++) {
+		size_t seat = p->marks[i].seat, k = 0;
+
+		while (k < some->n && some->at[k] != seat)
+			k++;
+		if (k == SOME_SEATS)
+			return false;
+		some->at[k] = seat;
+		some->v[k] = p->seats[seat];
+		some->n = k < some->n ? some->n : k + 1;
+	}
+	return true;
+}
+
+enum match pass_lookup(const struct pass *p, const struct identity *wanted, size_t *ret_at)
+{
+	struct some_seats some;
+	enum match match;
+	size_t at;
+
+	some.n = 0;
+	/* Without a serial only the place counts, and most devices of a kind have one mark. */
+	if (!add_seats(p, place_mark(wanted), &some) || (wanted->serial && !add_seats(p, card_mark(wanted), &some)))
+		return identity_match(wanted, p->seats, p->n, ret_at);
+	match = identity_match(wanted, some.v, some.n, &at);
+	if (match != MATCH_NONE)
+		*ret_at = some.at[at];
+	return match;
+}
+
+void pass_free(struct pass *p)
+{
+	free(p->seats);
+	free(p->unmet);
+	free(p->of);
+	free(p->marks);
+}
+
 /* With the model locked. */
 int pass_find_seats(struct pass *p)
 {
@@ -28,7 +127,9 @@ int pass_find_seats(struct pass *p)
 
 	p->seats = calloc(cap ? cap : 1, sizeof(*p->seats));
 	p->unmet = calloc(cap ? cap : 1, sizeof(*p->unmet));
-	if (!p->seats || !p->unmet)
+	p->of = calloc(cap ? cap : 1, sizeof(struct record *));
+	p->marks = calloc(cap ? 2 * cap : 1, sizeof(*p->marks));
+	if (!p->seats || !p->unmet || !p->of || !p->marks)
 		return -ENOMEM;
 	while ((dev = model_next(m, &pos)) && p->n < cap) {
 		struct seat *s = &p->seats[p->n];
@@ -41,6 +142,7 @@ int pass_find_seats(struct pass *p)
 		p->n++;
 	}
 	qsort(p->seats, p->n, sizeof(*p->seats), by_key);
+	mark_seats(p);
 	return 0;
 }
 
@@ -49,6 +151,21 @@ static struct seat *seat_of(const struct pass *p, const struct key *key)
 	struct seat wanted = { .key = *key };
 
 	return p->n ? bsearch(&wanted, p->seats, p->n, sizeof(*p->seats), by_key) : NULL;
+}
+
+struct record *pass_record(const struct pass *p, const struct key *dev)
+{
+	const struct seat *s = seat_of(p, dev);
+
+	return s ? p->of[s - p->seats] : NULL;
+}
+
+static void note_seat(struct pass *p, struct record *r)
+{
+	const struct seat *s = r->birth ? seat_of(p, &r->dev) : NULL;
+
+	if (s && s->birth == r->birth)
+		p->of[s - p->seats] = r;
 }
 
 static void say_unmet(struct pass *p, const struct key *key, const char *text)
@@ -86,7 +203,7 @@ static void seat_stranger(struct record *r, const struct seat *s)
 		 s->key.name, identity_text(&s->id, text), s->key.name);
 }
 
-void pass_match(struct pass *p, struct record *r)
+static void find_device(struct pass *p, struct record *r)
 {
 	struct intents *in = p->in;
 	enum match match;
@@ -96,12 +213,12 @@ void pass_match(struct pass *p, struct record *r)
 		return;
 	if (r->birth)
 		leave_device(r);
-	match = identity_match(&r->id, p->seats, p->n, &at);
+	match = pass_lookup(p, &r->id, &at);
 	if (match == MATCH_NONE && p->loose) {
 		struct identity loose = r->id;
 
 		loose.serial = 0;
-		match = identity_match(&loose, p->seats, p->n, &at);
+		match = pass_lookup(p, &loose, &at);
 	}
 	if (match == MATCH_STRANGER) {
 		seat_stranger(r, &p->seats[at]);
@@ -116,6 +233,12 @@ void pass_match(struct pass *p, struct record *r)
 	r->dev = p->seats[at].key;
 	r->birth = p->seats[at].birth;
 	p->rewrite |= strcmp(r->at, r->dev.name) != 0;
+}
+
+void pass_match(struct pass *p, struct record *r)
+{
+	find_device(p, r);
+	note_seat(p, r);
 }
 
 /* With the model locked. What the model knows already, from before a crash, is newer than the file. */
@@ -157,7 +280,7 @@ void pass_note_vf_claims(struct pass *p)
 		if (!in->rs.v[i]->want.claim[0] || pf.vf < 0 || vf >= 64 * ARRAY_SIZE(claims->bits))
 			continue;
 		pf.vf = -1; /* the functions of a card may have one serial */
-		if (identity_match(&pf, p->seats, p->n, &at) == MATCH_HERE)
+		if (pass_lookup(p, &pf, &at) == MATCH_HERE)
 			claims[at].bits[vf / 64] |= 1ull << vf % 64;
 	}
 	for (size_t i = 0; i < p->n && claims; i++) {
@@ -222,7 +345,6 @@ int intents_note(struct intents *in, struct err *err)
 	model_unlock(in->m);
 	pthread_mutex_unlock(&in->lock);
 	pthread_mutex_unlock(&in->save);
-	free(p.seats);
-	free(p.unmet);
+	pass_free(&p);
 	return rc;
 }

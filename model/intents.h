@@ -26,8 +26,7 @@ struct intents {
 	pthread_mutex_t lock;
 	struct records rs;  /* changed with both */
 	size_t n_owned;	    /* lock: records with owners */
-	struct out on_disk; /* save: the text that is there for certain */
-	bool unsure;	    /* save: nobody knows what is there */
+	bool unsure;	    /* save: the file may say something else than rs */
 	int dirfd;	    /* save; -1 */
 	struct err broken;  /* lock: why nothing can be kept; code 0: it can */
 	bool is_volatile;   /* lock */
@@ -93,6 +92,8 @@ struct pass {
 	struct intents *in;
 	struct seat *seats; /* by key */
 	const char **unmet; /* by seat: why what is stored for it is not applied */
+	struct record **of; /* by seat: whose device it is */
+	struct mark *marks; /* two for each seat, by value */
 	size_t n, n_unknown;
 	bool incomplete; /* a card that is looked for may be one whose serial is not known yet */
 	bool in_use;	 /* a record waits for a process to let go */
@@ -103,6 +104,11 @@ struct pass {
 
 /* intent_match.c; all with save, lock and the model locked. -ENOMEM. */
 int pass_find_seats(struct pass *p);
+void pass_free(struct pass *p);
+/* identity_match() among all seats, of which few are looked at. */
+enum match pass_lookup(const struct pass *p, const struct identity *wanted, size_t *ret_at);
+/* Matched before; NULL: nothing is stored for it. */
+struct record *pass_record(const struct pass *p, const struct key *dev);
 /* Finds the record's device, if it has none. */
 void pass_match(struct pass *p, struct record *r);
 /* Whether all is known by which a card is told from others. */

@@ -166,32 +166,31 @@ struct group {
 	bool all_vfio, held;
 };
 
-static bool pf_flies(const struct intents *in, const struct device *dev)
+static bool pf_flies(const struct pass *p, const struct device *dev)
 {
 	struct key key;
-	const struct device *pf = key_make(BUS_PCI, dev->facts.physfn, &key) ? model_find(in->m, &key) : NULL;
-	size_t at = pf ? records_of_device(&in->rs, pf) : RECORD_NONE;
+	const struct device *pf = key_make(BUS_PCI, dev->facts.physfn, &key) ? model_find(p->in->m, &key) : NULL;
+	const struct record *r = pf ? pass_record(p, &pf->key) : NULL;
 
-	return (pf && pf->busy[0]) || (at != RECORD_NONE && in->rs.v[at]->flying);
+	return (pf && pf->busy[0]) || (r && r->flying);
 }
 
 /* With the model locked. */
-static void look_at_group(const struct intents *in, const struct record *r, const struct device *dev,
+static void look_at_group(const struct pass *p, const struct record *r, const struct device *dev,
 			  struct group *g)
 {
-	g->n = claim_members(in->m, dev, g->devs);
+	g->n = claim_members(p->in->m, dev, g->devs);
 	g->new = g->busy = NULL;
 	g->digest = 0;
 	g->all_vfio = true;
 	g->held = false;
 	for (size_t i = 0; i < g->n; i++) {
 		const struct device *d = g->devs[i];
-		size_t at = records_of_device(&in->rs, d);
 
-		g->records[i] = at == RECORD_NONE ? NULL : in->rs.v[at];
+		g->records[i] = pass_record(p, &d->key);
 		if (r->group && (!g->records[i] || g->records[i]->group != r->group))
 			g->new = d;
-		if (d->busy[0] || pf_flies(in, d))
+		if (d->busy[0] || pf_flies(p, d))
 			g->busy = d;
 		g->digest += record_digest(d);
 		g->all_vfio &= driver_is_vfio(d->facts.driver);
@@ -216,7 +215,7 @@ static void claim_apply(struct pass *p, struct record *r, const struct device *d
 	struct group g;
 	struct flight *f;
 
-	look_at_group(p->in, r, dev, &g);
+	look_at_group(p, r, dev, &g);
 	if (g.new) {
 		refuse_new(r, g.new, dev);
 		return;

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Thousands of records and devices: found without looking at each for each, and found right. */
+#include <stdlib.h>
+
+#include "../../model/intents.h"
+#include "fakewish.h"
+#include "pcidevfs/util.h"
+#include "test.h"
+
+#define t fakewish
+
+enum { MANY = 4096, CARDS = 200 };
+
+static void put_line(struct out *o, int i)
+{
+	out_printf(o, "path=0000:%02x/%02x.0/00.0 ids=8086:1521:0000:0000 serial=%016x vf=none at=0000:%02x:%02x.0 "
+		   "pooled=0\n", i >> 5, i & 31, 1000 + i, i >> 5, i & 31);
+}
+
+static void store_many(void)
+{
+	struct out o = { 0 };
+
+	out_printf(&o, INTENT_HEADER);
+	for (int i = 0; i < MANY; i++)
+		put_line(&o, i);
+	out_printf(&o, INTENT_TRAILER "%016llx\n", (unsigned long long)intent_checksum(o.data, o.len));
+	test_file("state/" INTENT_FILE, o.data);
+	out_free(&o);
+}
+
+static void plug_at(const char *name, int slot, uint64_t serial)
+{
+	struct plug p = wish_nic;
+	char path[32];
+
+	snprintf(path, sizeof(path), "0000:%02x/%02x.0/00.0", slot >> 5, slot & 31);
+	p.name = name;
+	p.path = path;
+	p.serial = serial;
+	wish_plug(&p);
+}
+
+static void change_driver(struct device *dev)
+{
+	STR_COPY(dev->facts.driver, "igbx");
+}
+
+/* A third is where it was, a third has moved, a third is away. */
+DEFINE_SLOW_TEST(restore_finds_thousands, 60)
+{
+	uint64_t start;
+	char name[16];
+	int found = 0;
+
+	store_many();
+	wish_begin(false);
+	for (int i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "0000:%02x:%02x.0", i >> 5, i & 31);
+		plug_at(name, i % 3 == 1 ? i + 1 : i, 1000 + (uint64_t)i + (i % 3 == 2 ? MANY : 0));
+	}
+	wish_restore();
+	start = now_us();
+	wish_edit("0000:00:00.0", change_driver);
+	printf("# %d records, a pass in %llu us\n", MANY, (unsigned long long)(now_us() - start));
+	for (int i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "0000:%02x:%02x.0", i >> 5, i & 31);
+		CHECK_EQ(wish_state_of(name).want.single, i % 3 != 2);
+		found += wish_state_of(name).want.single;
+	}
+	printf("# %d found\n", found);
+	wish_end();
+}
+
+static unsigned int below(unsigned int n)
+{
+	return (unsigned int)rand() % n;
+}
+
+static void expect_same(const struct pass *p, const struct identity *wanted)
+{
+	size_t a = p->n, b = p->n;
+	enum match all = identity_match(wanted, p->seats, p->n, &a), few = pass_lookup(p, wanted, &b);
+
+	if (all != few || (all != MATCH_NONE && a != b))
+		FAIL("%s serial %llu: %d at %zu, %d at %zu", wanted->path, (unsigned long long)wanted->serial, all, a, few,
+		     b);
+}
+
+/* Few slots and fewer serials: cards that share both, and more of one serial than are looked at apart. */
+DEFINE_TEST(restore_looks_at_few_seats_and_finds_the_same)
+{
+	struct pass p = { 0 };
+	char name[16];
+
+	srand(1);
+	wish_begin(false);
+	p.in = t.in;
+	for (int i = 0; i < CARDS; i++) {
+		snprintf(name, sizeof(name), "0000:%02x:%02x.0", i >> 5, i & 31);
+		plug_at(name, (int)below(CARDS), i < 40 ? 99 : below(CARDS));
+	}
+	model_lock(t.m);
+	CHECK_EQ(pass_find_seats(&p), 0);
+	for (int i = 0; i < 20000; i++) {
+		struct identity wanted = p.seats[below(CARDS)].id;
+
+		p.seats[below(CARDS)].serial_unknown = !below(4);
+		if (!below(3))
+			wanted.serial = below(CARDS);
+		if (!below(3))
+			STR_COPY(wanted.path, p.seats[below(CARDS)].id.path);
+		if (!below(9))
+			wanted.vf = 0;
+		expect_same(&p, &wanted);
+	}
+	model_unlock(t.m);
+	pass_free(&p);
+	wish_end();
+}
