@@ -335,10 +335,8 @@ static int observe(struct backend *b, const struct key *devs, const struct aroun
 			    "the kernel", devs[0].name);
 	if (rc)
 		return fail(err, -rc, "%s cannot be looked at: %s", devs[0].name, strerror(-rc));
-	if (!guards)
-		return 0;
-	serials_of(b, a->v, a->n);
-	return ask_guards(b, a->v, a->n, err);
+	serials_of(b, a->v, a->n); /* what is asked of a card is kept for that card */
+	return guards ? ask_guards(b, a->v, a->n, err) : 0;
 }
 
 int backend_observe(void *backend, const struct key *devs, size_t n_devs, bool guards, struct err *err)

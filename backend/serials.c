@@ -90,29 +90,44 @@ static bool tells_itself(const struct device *dev)
 	return !dev->facts.physfn[0] && !device_is_bridge(&dev->facts);
 }
 
+/* Another card may come to the address before the answer does. */
+struct asked {
+	struct key key;
+	uint64_t birth;
+};
+
 /* With the model locked: the next ones whose own config space tells. */
-static size_t collect(struct model *m, struct key v[static BATCH])
+static size_t collect(struct model *m, struct asked v[static BATCH])
 {
 	const struct device *dev;
 	size_t pos = 0, n = 0;
 
 	while (n < BATCH && (dev = model_next(m, &pos)))
 		if (is_asked(dev) && tells_itself(dev))
-			v[n++] = dev->key;
+			v[n++] = (struct asked){ dev->key, dev->birth };
 	return n;
+}
+
+/* Whose config space tells of it: a VF's PF's. NULL: nobody's, or it is gone. */
+static const struct device *teller(struct model *m, const struct key *key)
+{
+	const struct device *dev = model_find(m, key);
+	struct key pf;
+
+	return dev && key_make(BUS_PCI, dev->facts.physfn, &pf) ? model_find(m, &pf) : dev;
 }
 
 /* The same, of these: from *pos on. */
 static size_t collect_of(struct model *m, const struct touched *of, size_t n_of, size_t *pos,
-			 struct key v[static BATCH])
+			 struct asked v[static BATCH])
 {
 	size_t n = 0;
 
 	for (; n < BATCH && *pos < n_of; ++*pos) {
-		const struct device *dev = model_find(m, &of[*pos].key);
+		const struct device *dev = teller(m, &of[*pos].key);
 
-		if (dev && is_asked(dev) && tells_itself(dev))
-			v[n++] = dev->key;
+		if (dev && is_asked(dev) && tells_itself(dev) && !(n && key_eq(&v[n - 1].key, &dev->key)))
+			v[n++] = (struct asked){ dev->key, dev->birth };
 	}
 	return n;
 }
@@ -128,15 +143,16 @@ static uint64_t find_serial(const char *answer, const char *name)
 	return 0;
 }
 
-static void apply(struct model *m, const struct key *v, size_t n, const char *answer)
+static void apply(struct model *m, const struct asked *v, size_t n, const char *answer)
 {
 	model_lock(m);
 	for (size_t i = 0; i < n; i++) {
-		struct device *dev = model_edit(m, &v[i], false);
+		const struct device *now = model_find(m, &v[i].key);
+		struct device *dev = now && now->birth == v[i].birth ? model_edit(m, &v[i].key, false) : NULL;
 
 		if (!dev)
 			continue;
-		dev->facts.serial = find_serial(answer, v[i].name);
+		dev->facts.serial = find_serial(answer, v[i].key.name);
 		dev->facts.serial_known = true;
 	}
 	model_publish(m);
@@ -144,13 +160,13 @@ static void apply(struct model *m, const struct key *v, size_t n, const char *an
 }
 
 /* One that hangs is found by asking for fewer, and has none. -errno: nothing was learned of some of them. */
-static int ask(struct backend *b, const struct key *v, size_t n)
+static int ask(struct backend *b, const struct asked *v, size_t n)
 {
 	struct out list = { 0 }, answer = { 0 };
 	int rc = -ENOMEM;
 
 	for (size_t i = 0; i < n; i++)
-		out_printf(&list, "%s%s", i ? " " : "", v[i].name);
+		out_printf(&list, "%s%s", i ? " " : "", v[i].key.name);
 	if (!list.failed)
 		rc = io_call(b->io, (const char *const[]){ "serials", out_text(&list), NULL }, BATCH_MS,
 			     &answer, NULL, NULL);
@@ -196,7 +212,7 @@ static void complete(struct model *m)
 
 int serials_run(struct backend *b)
 {
-	struct key v[BATCH];
+	struct asked v[BATCH];
 	int rc = 0;
 	size_t n;
 
@@ -212,7 +228,7 @@ int serials_run(struct backend *b)
 
 void serials_of(struct backend *b, const struct touched *of, size_t n_of)
 {
-	struct key v[BATCH];
+	struct asked v[BATCH];
 	size_t n, pos = 0;
 	int rc;
 

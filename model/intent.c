@@ -69,37 +69,70 @@ static void seat_record(struct record *r, const struct device *dev)
 	STR_COPY(r->at, dev->key.name);
 }
 
-/* The device's record, to be changed; made if there is none. NULL: no memory. */
-static struct record *edit_of(struct rewrite *w, const struct device *dev, size_t *ret_at)
+/* Of a card that came just now no pass has said yet which record is its: a second one would be of the same card.
+ * -EBUSY: nobody knows yet which card it is. */
+static int find_record(struct rewrite *w, const struct device *dev, const struct identity *id, size_t *ret_at,
+		       struct err *err)
+{
+	struct pass p = { .in = w->in };
+	int rc = pass_find_seats(&p) ? fail(err, ENOMEM, "no memory to keep what was asked") : 0;
+
+	*ret_at = RECORD_NONE;
+	for (size_t i = 0; i < w->next.n && !rc && *ret_at == RECORD_NONE; i++) {
+		const struct record *r = w->next.v[i];
+		size_t seat;
+
+		if (!r || !r->id.serial || device_of(w->in, r))
+			continue;
+		if (!device_is_known(dev) && r->id.ids == id->ids && r->id.vf == id->vf)
+			rc = fail(err, EBUSY, "%s has just come, and which card it is is not known yet; write again",
+				  dev->key.name);
+		else if (pass_lookup(&p, &r->id, &seat) == MATCH_HERE && key_eq(&p.seats[seat].key, &dev->key))
+			*ret_at = i;
+	}
+	pass_free(&p);
+	return rc;
+}
+
+static struct record *add_record(struct rewrite *w)
+{
+	struct record *r = record_new();
+
+	if (r && records_add(&w->next, r)) {
+		record_free(r);
+		return NULL;
+	}
+	if (r) {
+		r->noted = true;
+		r->in = UINT32_MAX;
+	}
+	return r;
+}
+
+/* The device's record, to be changed; made if there is none. */
+static int edit_of(struct rewrite *w, const struct device *dev, struct record **ret, size_t *ret_at, struct err *err)
 {
 	size_t at = records_of_device(&w->next, dev);
 	struct identity id;
 	struct record *r;
+	int rc = 0;
 
 	device_identity(w->in->m, dev, &id);
 	if (at == RECORD_NONE)
 		at = records_of_identity(&w->next, &id);
-	if (at != RECORD_NONE) {
-		r = rewrite_edit(w, at);
-	} else {
-		r = record_new();
-		at = w->next.n;
-		if (r && records_add(&w->next, r)) {
-			record_free(r);
-			r = NULL;
-		}
-		if (r) {
-			r->noted = true;
-			r->in = UINT32_MAX;
-		}
-	}
-	if (r) {
-		if (id.vf != IDENTITY_HALF || !r->id.path[0])
-			r->id = id;
-		seat_record(r, dev);
-		*ret_at = at;
-	}
-	return r;
+	if (at == RECORD_NONE)
+		rc = find_record(w, dev, &id, &at, err);
+	if (rc)
+		return rc;
+	*ret_at = at == RECORD_NONE ? w->next.n : at;
+	r = at == RECORD_NONE ? add_record(w) : rewrite_edit(w, at);
+	if (!r)
+		return fail(err, ENOMEM, "no memory to keep what was asked");
+	if (id.vf != IDENTITY_HALF || !r->id.path[0])
+		r->id = id;
+	seat_record(r, dev);
+	*ret = r;
+	return 0;
 }
 
 /* The record becomes what the model says, as far as the model speaks for it: what was stored and could not
@@ -227,11 +260,12 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 	if (k && k->of_group)
 		n = claim_members(m, dev, members);
 	for (size_t i = 0; i < n; i++) {
+		struct record *r = NULL;
 		size_t at;
-		struct record *r = edit_of(w, members[i], &at);
+		int rc = edit_of(w, members[i], &r, &at, err);
 
 		if (!r)
-			return fail(err, ENOMEM, "no memory to keep what was asked");
+			return rc;
 		if (!pending && !members[i]->want.claim[0] && !strcmp(wish->file, "claim"))
 			released = r->group ? r->group : released;
 		w->optional &= wish->restores;
@@ -341,15 +375,28 @@ static int edit_owner(struct rewrite *w, const struct key *key, const char *file
 		      const struct owner_wish *owner, struct err *err)
 {
 	const struct device *dev = model_find(w->in->m, key);
-	struct record *r;
+	struct record *r = NULL;
 	size_t at;
+	int rc;
 
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", key->name);
-	r = edit_of(w, dev, &at);
-	if (!r)
-		return fail(err, ENOMEM, "no memory to keep the owner of %s", file);
-	return put_owner(r, file, owner, err);
+	rc = edit_of(w, dev, &r, &at, err);
+	return r ? put_owner(r, file, owner, err) : rc;
+}
+
+/* Which card it is: of one that came just now that may have to be asked. Without locks. */
+static void learn_identity(struct intents *in, const struct key *key)
+{
+	const struct device *dev;
+	bool known;
+
+	model_lock(in->m);
+	dev = model_find(in->m, key);
+	known = !dev || device_is_known(dev);
+	model_unlock(in->m);
+	if (!known && in->world.observe)
+		in->world.observe(in->world.backend, key, 1, false, NULL);
 }
 
 int intents_set_owner(struct intents *in, const struct key *dev, const char *file,
@@ -361,6 +408,7 @@ int intents_set_owner(struct intents *in, const struct key *dev, const char *fil
 
 	if (strlen(file) >= WISH_FILE)
 		return fail(err, EINVAL, "%s is no file of a device", file);
+	learn_identity(in, dev);
 	pthread_mutex_lock(&in->save);
 	rc = rewrite_begin(&w, in, err);
 	if (!rc) {

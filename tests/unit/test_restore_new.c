@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Wishes for a card that came just now: before its serial is read, and before a pass has seen it. */
+#include <errno.h>
+#include <string.h>
+
+#include "fakewish.h"
+#include "pcidevfs/util.h"
+#include "test.h"
+
+#define t fakewish
+
+#define NIC WISH_NIC
+#define MOVED "0000:09:00.0"
+
+static const struct plug carded = { NIC, "0000:00/03.0/00.0", "igb", NULL, 0x1521, 77, 1, 0 };
+static const struct plug moved = { MOVED, "0000:00/04.0/00.0", "igb", NULL, 0x1521, 77, 1, 0 };
+static const struct owner_wish alice = { 1000, 1001, 0664 };
+
+static void no_serial_yet(struct device *dev)
+{
+	dev->facts.serial = 0;
+	dev->facts.serial_known = false;
+}
+
+static void serial_is_read(struct device *dev)
+{
+	dev->facts.serial = 77;
+	dev->facts.serial_known = true;
+}
+
+static void edit_now(const char *name, void (*change)(struct device *dev))
+{
+	struct key k = wish_key(name);
+
+	model_lock(t.m);
+	change(model_edit(t.m, &k, false));
+	model_publish(t.m);
+	model_unlock(t.m);
+}
+
+static void read_serial(void)
+{
+	edit_now(MOVED, serial_is_read);
+}
+
+static int set_owner(const char *name, struct err *err)
+{
+	struct key k = wish_key(name);
+
+	return intents_set_owner(t.in, &k, "claim", &alice, err);
+}
+
+static void store_claim(void)
+{
+	wish_boot(&carded);
+	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
+	wish_end();
+}
+
+/* The card is in another slot, and that is all there is. */
+static void begin_moved(bool known)
+{
+	store_claim();
+	wish_begin(false);
+	wish_plug(&moved);
+	if (!known)
+		edit_now(MOVED, no_serial_yet);
+}
+
+/* One line, which can be read again. */
+static void expect_one_record(void)
+{
+	struct out o = { 0 };
+
+	intents_print(t.in, &o);
+	CHECK_IN(out_text(&o), "device=" MOVED);
+	CHECK_IN(out_text(&o), "claim=alice");
+	CHECK_IN(out_text(&o), "owner.claim=1000:1001:0664");
+	CHECK_EQ(strchr(out_text(&o), '\n') - out_text(&o) + 1, (ptrdiff_t)o.len);
+	out_free(&o);
+	wish_end();
+	wish_boot(&moved);
+	intents_health(t.in, &o);
+	CHECK_IN(out_text(&o), "records=1 ");
+	CHECK_STR(wish_state_of(MOVED).want.claim, "alice");
+	out_free(&o);
+	wish_end();
+}
+
+DEFINE_TEST(new_card_has_one_record_before_a_pass)
+{
+	begin_moved(true);
+	CHECK_EQ(set_owner(MOVED, NULL), 0);
+	wish_restore();
+	expect_one_record();
+}
+
+DEFINE_TEST(new_card_is_told_apart_first)
+{
+	struct err err = { 0 };
+
+	begin_moved(false);
+	CHECK_EQ(set_owner(MOVED, &err), -EBUSY);
+	CHECK_IN(err.text, MOVED " has just come, and which card it is is not known yet; write again");
+	intents_restore(t.in, t.e, t.goes_on);
+	t.before_plan = read_serial; /* when it is looked at */
+	CHECK_EQ(set_owner(MOVED, NULL), 0);
+	wish_calm();
+	expect_one_record();
+}
+
+/* It is not one of those that are stored for: there is nothing to wait for. */
+DEFINE_TEST(new_card_of_another_kind_waits_for_nothing)
+{
+	static const struct plug other = { MOVED, "0000:00/04.0/00.0", "ixgbe", NULL, 0x10fb, 0, 1, 0 };
+
+	store_claim();
+	wish_begin(false);
+	wish_plug(&other);
+	edit_now(MOVED, no_serial_yet);
+	CHECK_EQ(set_owner(MOVED, NULL), 0);
+	wish_end();
+}

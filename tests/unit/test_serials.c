@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Serials that are read while cards come and go. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../backend/serials.h"
+#include "fakepci.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "test.h"
+
+#define PF "0000:02:00.0"
+#define VF "0000:02:10.0"
+
+static struct world_fake server(void)
+{
+	fake_machine();
+	fake_add(&(struct fake){ PF, "0x8086\n", "0x10c9\n", "0x020000\n", "igb", 5 });
+	fake_add(&(struct fake){ VF, "0x8086\n", "0x10ca\n", "0x020000\n", "igbvf", 6 });
+	fake_virtfn(PF, 0, VF);
+	return fake_open();
+}
+
+static void config_path(char *buf, size_t size)
+{
+	snprintf(buf, size, "%s/sys/bus/pci/devices/" PF "/config", test_dir());
+}
+
+static void put_serial(uint32_t serial)
+{
+	const uint32_t words[] = { 0x00010003, serial, 0 }; /* a Device Serial Number, and no other capability */
+	char path[300];
+	int fd;
+
+	config_path(path, sizeof(path));
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	CHECK_EQ(pwrite(fd, words, sizeof(words), 0x100), sizeof(words));
+	close(fd);
+}
+
+static struct facts facts_of(struct world_fake *w, const char *address)
+{
+	struct key key = fake_key(address);
+	struct facts facts;
+
+	model_lock(w->model);
+	facts = model_find(w->model, &key)->facts;
+	model_unlock(w->model);
+	return facts;
+}
+
+static void *run_serials(void *backend)
+{
+	serials_run(backend);
+	return NULL;
+}
+
+/* While a card is asked for its serial, another comes to its address: the answer is not the other's. */
+DEFINE_TEST(serials_are_those_of_the_card_that_was_asked)
+{
+	struct world_fake w = server();
+	struct key key = fake_key(PF);
+	pthread_t asker;
+	char path[300];
+	int fd;
+
+	config_path(path, sizeof(path));
+	unlink(path);
+	CHECK_EQ(mkfifo(path, 0600), 0);
+	CHECK_EQ(pthread_create(&asker, NULL, run_serials, w.backend), 0);
+	/* Once it is asked; what it answers waits for the model. */
+	for (model_lock(w.model); (fd = open(path, O_WRONLY | O_NONBLOCK)) < 0; model_lock(w.model)) {
+		model_unlock(w.model);
+		usleep(1000);
+	}
+	CHECK_EQ(unlink(path), 0);
+	put_serial(77);
+	model_remove(w.model, &key);
+	model_edit(w.model, &key, true)->facts.vendor = 0x8086;
+	model_publish(w.model);
+	model_unlock(w.model);
+	close(fd);
+	pthread_join(asker, NULL);
+	CHECK_EQ(facts_of(&w, PF).serial, 77);
+	fake_close(&w);
+}
+
+/* Whatever is asked of a device is kept for its card: that is known before, also of a VF by its PF. */
+DEFINE_TEST(serials_are_known_before_an_act)
+{
+	struct world_fake w = server();
+	struct key vf = fake_key(VF);
+	struct err err = { 0 };
+
+	put_serial(78);
+	CHECK_EQ(backend_observe(w.backend, &vf, 1, false, &err), 0);
+	CHECK_EQ(facts_of(&w, VF).serial, 78);
+	CHECK(facts_of(&w, VF).serial_known);
+	fake_close(&w);
+}
