@@ -37,21 +37,11 @@ bool vfio_holds(const struct device *dev, const char *who)
 
 int vfio_find_group(struct model *m, const struct device *dev, struct vfio_group *ret, struct err *err)
 {
-	size_t all;
+	bool cut;
 
-	ret->members[0] = dev;
-	ret->n = 1;
-	if (dev->facts.iommu_group < 0)
-		return 0;
-	all = model_group(m, dev->facts.iommu_group, ret->members, PLAN_DEVICES);
-	if (all > PLAN_DEVICES)
-		return fail(err, EOPNOTSUPP, "IOMMU group %d of %s has %zu members, more than %d",
-			    dev->facts.iommu_group, dev->key.name, all, PLAN_DEVICES);
-	ret->n = 0;
-	for (size_t i = 0; i < all; i++)
-		if (!device_is_bridge(&ret->members[i]->facts))
-			ret->members[ret->n++] = ret->members[i];
-	return 0;
+	ret->n = model_claim_members(m, dev, ret->members, &cut);
+	return cut ? fail(err, EOPNOTSUPP, "IOMMU group %d of %s has more than %d members, and no more can be claimed "
+			  "together", dev->facts.iommu_group, dev->key.name, CLAIM_MEMBERS) : 0;
 }
 
 static int refuse_no_iommu(struct model *m, struct err *err)

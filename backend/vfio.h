@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "pcidevfs/model.h"
 #include "pcidevfs/plan.h"
 
 struct device;
@@ -25,7 +26,7 @@ extern const struct verb vfio_own;   /* value: uid:gid, who may open the group's
 
 /* The members that go along: bridges stay where they are. */
 struct vfio_group {
-	const struct device *members[PLAN_DEVICES];
+	const struct device *members[CLAIM_MEMBERS];
 	size_t n;
 };
 

@@ -58,21 +58,20 @@ static bool may_write(struct tree *t, const struct creds *who, const struct key 
 	return mode_allows(who, &st);
 }
 
-#define GROUP_MAX 256
-
 int rights_check_group(struct tree *t, const struct creds *who, const struct device *dev,
 		       const struct attr *row, struct err *err)
 {
-	const struct device *members[GROUP_MAX];
-	struct key keys[GROUP_MAX];
+	const struct device *members[CLAIM_MEMBERS];
+	struct key keys[CLAIM_MEMBERS];
 	size_t count, k = 0;
+	bool cut;
 
 	if (!who->uid || !(row->flags & ATTR_GROUP))
 		return 0;
 	model_lock(t->conf.model);
-	count = model_group(t->conf.model, dev->facts.iommu_group, members, GROUP_MAX);
-	for (size_t i = 0; i < count && i < GROUP_MAX; i++)
-		if (!key_eq(&members[i]->key, &dev->key) && row_fits(row, members[i]->caps))
+	count = model_claim_members(t->conf.model, dev, members, &cut);
+	for (size_t i = 0; i < count; i++)
+		if (!key_eq(&members[i]->key, &dev->key))
 			keys[k++] = members[i]->key;
 	model_unlock(t->conf.model);
 	for (size_t i = 0; i < k; i++)
@@ -80,8 +79,8 @@ int rights_check_group(struct tree *t, const struct creds *who, const struct dev
 			return fail(err, EACCES, "%s: %s shares IOMMU group %d with %s, whose %s user %u may not write",
 				    row->name, dev->key.name, (int)dev->facts.iommu_group, keys[i].name,
 				    row->name, (unsigned int)who->uid);
-	return count > GROUP_MAX ? fail(err, E2BIG, "%s: IOMMU group %d has more than %d members", row->name,
-					(int)dev->facts.iommu_group, GROUP_MAX) : 0;
+	return cut ? fail(err, EOPNOTSUPP, "%s: IOMMU group %d has more than %d members", row->name,
+			  (int)dev->facts.iommu_group, CLAIM_MEMBERS) : 0;
 }
 
 int rights_check(struct tree *t, const struct creds *who, const struct device *dev, const struct attr *row,

@@ -16,22 +16,10 @@ void device_identity(struct model *m, const struct device *dev, struct identity 
 	identity_of(ret, dev, key_make(BUS_PCI, dev->facts.physfn, &pf) ? model_find(m, &pf) : NULL);
 }
 
-size_t claim_members(struct model *m, const struct device *dev, const struct device **ret)
-{
-	size_t all = model_group(m, dev->facts.iommu_group, ret, GROUP_MAX), n = 0;
-
-	for (size_t i = 0; i < all && i < GROUP_MAX; i++)
-		if (!device_is_bridge(&ret[i]->facts))
-			ret[n++] = ret[i];
-	if (!n)
-		ret[n++] = dev;
-	return n;
-}
-
 uint64_t claim_group(struct model *m, const struct device *dev)
 {
-	const struct device *members[GROUP_MAX];
-	size_t n = claim_members(m, dev, members);
+	const struct device *members[CLAIM_MEMBERS];
+	size_t n = model_claim_members(m, dev, members, NULL);
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -242,7 +230,7 @@ static int refuse_outdated(struct rewrite *w, const struct device *dev, const st
 /* With the model locked: everything the wish may change. */
 static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending, struct err *err)
 {
-	const struct device *members[GROUP_MAX], *dev;
+	const struct device *members[CLAIM_MEMBERS], *dev;
 	const struct kept *k = kept_find(wish->file);
 	struct model *m = w->in->m;
 	uint64_t released = 0;
@@ -258,7 +246,7 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 		return -EBUSY; /* whoever asked for the same meanwhile hears it too */
 	members[0] = dev;
 	if (k && k->of_group)
-		n = claim_members(m, dev, members);
+		n = model_claim_members(m, dev, members, NULL);
 	for (size_t i = 0; i < n; i++) {
 		struct record *r = NULL;
 		size_t at;

@@ -195,8 +195,8 @@ static int accept_stranger(struct rewrite *w, const struct device *dev, size_t a
 /* The IOMMU group's other members are as welcome as those that were there when it was claimed. */
 static int accept_group(struct rewrite *w, const struct device *dev, size_t at, struct err *err)
 {
-	const struct device *members[GROUP_MAX];
-	size_t n = claim_members(w->in->m, dev, members);
+	const struct device *members[CLAIM_MEMBERS];
+	size_t n = model_claim_members(w->in->m, dev, members, NULL);
 	uint64_t group = claim_group(w->in->m, dev);
 	const struct record *lead = w->next.v[at];
 

@@ -14,7 +14,6 @@ struct change;
 struct kept;
 struct model;
 
-#define GROUP_MAX 1024
 
 struct intents {
 	char *dir;
@@ -71,8 +70,6 @@ void rewrite_abort(struct rewrite *w);
 size_t records_of_device(const struct records *rs, const struct device *dev);
 /* With the model locked. */
 void device_identity(struct model *m, const struct device *dev, struct identity *ret);
-/* The members of a claim: the IOMMU group without bridges. */
-size_t claim_members(struct model *m, const struct device *dev, const struct device **ret);
 uint64_t claim_group(struct model *m, const struct device *dev);
 
 /* The owner of claim, else of the directory, is who gets the VFIO nodes. */

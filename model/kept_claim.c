@@ -157,8 +157,8 @@ static void claim_value(const struct record *r, char ret[static WISH_VALUE])
 }
 
 struct group {
-	const struct device *devs[GROUP_MAX];
-	struct record *records[GROUP_MAX];
+	const struct device *devs[CLAIM_MEMBERS];
+	struct record *records[CLAIM_MEMBERS];
 	size_t n;
 	const struct device *new; /* a member that was not there when it was claimed */
 	const struct device *busy;
@@ -179,7 +179,7 @@ static bool pf_flies(const struct pass *p, const struct device *dev)
 static void look_at_group(const struct pass *p, const struct record *r, const struct device *dev,
 			  struct group *g)
 {
-	g->n = claim_members(p->in->m, dev, g->devs);
+	g->n = model_claim_members(p->in->m, dev, g->devs, NULL);
 	g->new = g->busy = NULL;
 	g->digest = 0;
 	g->all_vfio = true;

@@ -226,6 +226,21 @@ size_t model_group(struct model *m, int32_t group, const struct device **ret, si
 	return n;
 }
 
+size_t model_claim_members(struct model *m, const struct device *dev, const struct device *ret[static CLAIM_MEMBERS],
+			   bool *ret_cut)
+{
+	size_t all = model_group(m, dev->facts.iommu_group, ret, CLAIM_MEMBERS), n = 0;
+
+	if (ret_cut)
+		*ret_cut = all > CLAIM_MEMBERS;
+	for (size_t i = 0; i < all && i < CLAIM_MEMBERS; i++)
+		if (!device_is_bridge(&ret[i]->facts))
+			ret[n++] = ret[i];
+	if (!n)
+		ret[n++] = dev;
+	return n;
+}
+
 size_t model_vfs(struct model *m, const struct key *pf, const struct device **ret, size_t max)
 {
 	size_t n = 0;

@@ -69,6 +69,12 @@ const struct device *model_find(struct model *m, const struct key *key);
 const struct device *model_next(struct model *m, size_t *pos);
 /* Members of an IOMMU group in ascending address order; at most max are stored; returns how many there are. */
 size_t model_group(struct model *m, int32_t group, const struct device **ret, size_t max);
+#define CLAIM_MEMBERS 1024
+/* Who goes along with a claim of dev, itself among them: its IOMMU group without bridges, in ascending address order;
+ * dev alone where it is in none. *ret_cut (may be NULL): the group is larger than can be claimed, and some are
+ * missing. */
+size_t model_claim_members(struct model *m, const struct device *dev, const struct device *ret[static CLAIM_MEMBERS],
+			   bool *ret_cut);
 /* VFs of a PF, in ascending vf_index order. */
 size_t model_vfs(struct model *m, const struct key *pf, const struct device **ret, size_t max);
 /* virtfn<n>, or NULL. */

@@ -131,3 +131,49 @@ DEFINE_TEST(an_act_looks_at_a_large_group)
 	CHECK_EQ(model_count(w.model), 1);
 	fake_close(&w);
 }
+
+/* Who goes along with a claim, however large the group is. */
+DEFINE_TEST(a_group_is_claimed_without_its_bridges)
+{
+	const struct device *v[CLAIM_MEMBERS];
+	struct world_fake w;
+	struct key key = fake_key("0000:00:00.1"), alone = fake_key("0000:ff:00.0");
+	bool cut = true;
+
+	fake_machine();
+	w = fake_open();
+	model_lock(w.model);
+	for (int i = 0; i < CLAIM_MEMBERS + 1; i++) {
+		char name[KEY_NAME];
+		struct key k;
+		struct device *d;
+
+		snprintf(name, sizeof(name), "0000:%02x:%02x.%d", i / 256, i / 8 % 32, i % 8);
+		k = fake_key(name);
+		d = model_edit(w.model, &k, true);
+		d->facts.iommu_group = i < 4 ? 7 : 8;
+		d->facts.class_code = i ? 0x020000 : 0x060400;
+	}
+	model_edit(w.model, &alone, true);
+	model_publish(w.model);
+	CHECK_EQ(model_claim_members(w.model, model_find(w.model, &key), v, &cut), 3);
+	CHECK(!cut);
+	CHECK_STR(v[0]->key.name, "0000:00:00.1");
+	CHECK_EQ(model_claim_members(w.model, model_find(w.model, &alone), v, NULL), 1);
+	CHECK_STR(v[0]->key.name, alone.name);
+	for (size_t i = 0; i < 3; i++) {
+		key.name[11] = (char)('1' + i);
+		model_edit(w.model, &key, false)->facts.iommu_group = 8;
+	}
+	model_publish(w.model);
+	CHECK_EQ(model_claim_members(w.model, model_find(w.model, &key), v, &cut), CLAIM_MEMBERS);
+	CHECK(!cut);
+	key = fake_key("0000:00:00.0");
+	model_edit(w.model, &key, false)->facts.iommu_group = 8;
+	model_publish(w.model);
+	key = fake_key("0000:00:00.1");
+	CHECK_EQ(model_claim_members(w.model, model_find(w.model, &key), v, &cut), CLAIM_MEMBERS - 1);
+	CHECK(cut);
+	model_unlock(w.model);
+	fake_close(&w);
+}
