@@ -57,8 +57,8 @@ static void seat_record(struct record *r, const struct device *dev)
 	STR_COPY(r->at, dev->key.name);
 }
 
-/* Of a card that came just now no pass has said yet which record is its: a second one would be of the same card.
- * -EBUSY: nobody knows yet which card it is. */
+/* Of a card that came just now no pass has said yet which record is its: a second one would be of the same
+ * card. -EBUSY: nobody knows yet which card it is. */
 static int find_record(struct rewrite *w, const struct device *dev, const struct identity *id, size_t *ret_at,
 		       struct err *err)
 {
@@ -98,7 +98,8 @@ static struct record *add_record(struct rewrite *w)
 }
 
 /* The device's record, to be changed; made if there is none. */
-static int edit_of(struct rewrite *w, const struct device *dev, struct record **ret, size_t *ret_at, struct err *err)
+static int edit_of(struct rewrite *w, const struct device *dev, struct record **ret, size_t *ret_at,
+		   struct err *err)
 {
 	size_t at = records_of_device(&w->next, dev);
 	struct identity id;

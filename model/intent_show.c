@@ -116,18 +116,18 @@ static bool is_live(const struct record *r, const struct kept *k)
 /* What was noted without an act goes with the record. */
 static int refuse_live(struct intents *in, const struct record *r, struct err *err)
 {
-	const char *file = NULL, *none = NULL;
+	const struct kept *live = NULL;
 	struct device *dev;
 
 	for (size_t i = 0; kept[i] && r->birth; i++)
-		if (is_live(r, kept[i])) {
-			file = kept[i]->file;
-			none = kept[i]->none;
-		}
-	if (file)
-		return fail(err, EBUSY, "its device %s is here; write %s to its %s", r->dev.name, none, file);
+		if (is_live(r, kept[i]))
+			live = kept[i];
+	if (live)
+		return fail(err, EBUSY, "its device %s is here; write %s to its %s", r->dev.name, live->none,
+			    live->file);
 	if (r->flying)
-		return fail(err, EBUSY, "its device %s is here, and what is stored is just being applied", r->dev.name);
+		return fail(err, EBUSY, "its device %s is here, and what is stored is just being applied",
+			    r->dev.name);
 	model_lock(in->m);
 	dev = r->birth ? model_edit(in->m, &r->dev, false) : NULL;
 	if (dev) {

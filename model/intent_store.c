@@ -276,7 +276,8 @@ int rewrite_commit(struct rewrite *w, struct err *err)
 
 	if (!is_on_disk(w)) {
 		intent_format(&w->next, &text);
-		rc = text.failed ? fail(err, ENOMEM, "no memory to keep what was asked") : write_out(in, &text, err);
+		rc = text.failed ? fail(err, ENOMEM, "no memory to keep what was asked")
+				 : write_out(in, &text, err);
 		out_free(&text);
 	}
 	if (rc && !w->optional)

@@ -48,8 +48,9 @@ static bool vfs_are_there(const struct device *dev)
 
 static const char *vfs_wait(const struct device *dev)
 {
-	return dev->facts.driver[0] && dev->facts.total_vfs >= 0 ? NULL
-								  : "the driver that makes its VFs has not come yet";
+	bool ready = dev->facts.driver[0] && dev->facts.total_vfs >= 0;
+
+	return ready ? NULL : "the driver that makes its VFs has not come yet";
 }
 
 static bool vfs_drifted(const struct record *r, const struct device *dev, char *ret, size_t size)

@@ -2,8 +2,9 @@
 /*
  * What is kept of a device over reboots: a row for each wish, named by the file that asks for it.
  *
- * A row tells how the state file has it, which fields of struct want it is made of, and what brings it back when its
- * device comes: saying so, or an act. Who walks the rows (intent*.c) knows no wish but the claim, which binds a group.
+ * A row tells how the state file has it, which fields of struct want it is made of, and what brings it
+ * back when its device comes: saying so, or an act. Who walks the rows (intent*.c) knows no wish but the
+ * claim, which binds a group.
  */
 #ifndef MODEL_KEPT_H
 #define MODEL_KEPT_H
@@ -37,22 +38,23 @@ struct kept_field {
 #define KEPT_NUMBER(field) { offsetof(struct want, field), sizeof(((struct want *)0)->field), false }
 
 struct kept {
-	const char *file;		/* of the tree, and of the method that carries the wish out */
-	struct kept_key keys[KEPT_KEYS];	/* in the order of a line; those without a name end them */
-	struct kept_field fields[3];	/* something is kept while the first is not 0, or "" */
-	bool of_group;			/* a wish for one device changes all members of its IOMMU group */
-	bool with_claim;		/* goes when the claim does */
+	const char *file; /* of the tree, and of the method that carries the wish out */
+	struct kept_key keys[KEPT_KEYS]; /* in the order of a line; those without a name end them */
+	struct kept_field fields[3]; /* something is kept while the first is not 0, or "" */
+	bool of_group;	 /* a wish for one device changes all members of its IOMMU group */
+	bool with_claim; /* goes when the claim does */
 	/* The record becomes what the model says. NULL: its fields do. */
 	void (*follow)(struct model *m, struct record *r, const struct device *dev);
-	/* The device has come: what needs no act is told to it, unless it knows better. NULL: the fields, where there
-	 * is no act. */
+	/* The device has come: it is told what needs no act, or what the act has to know, unless it knows better.
+	 * NULL: the fields, where there is no act. */
 	void (*note)(const struct record *r, struct device *dev);
 
-	/* What an act brings back has the rest: the value of the wish that asks for it (the record may keep none), and
-	 * the value that ends it, for people. */
+	/* What an act brings back has the rest: the value of the wish that asks for it (the record may keep
+	 * none), and the value that ends it, for people. */
 	void (*value)(const struct record *r, char ret[static WISH_VALUE]);
 	const char *none;
-	/* The kernel has some of it already, which is never undone: the fields are noted, and a difference is drift. */
+	/* The kernel has some of it already, which is never undone: the fields are noted, and a difference is
+	 * drift. */
 	bool (*is_there)(const struct device *dev);
 	/* What the act has to wait for, or NULL. */
 	const char *(*waits)(const struct device *dev);
@@ -65,8 +67,8 @@ struct kept {
 	const char *(*early)(const struct record *r);
 };
 
-/* NULL-terminated, parents before children: what is here first is brought back first. The n-th is bit n of a record's
- * `in`, where it has an act. */
+/* NULL-terminated, parents before children: what is here first is brought back first. The n-th is bit n of
+ * a record's `in`, where it has an act. */
 extern const struct kept *const kept[];
 extern const struct kept kept_claim, kept_given;
 

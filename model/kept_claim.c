@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A claim as it is kept: with the driver that has the device for it, what the device had before, and the IOMMU group
- * that it was claimed with. The whole group comes back by one act, or none of it. */
+/* A claim as it is kept: with the driver that has the device for it, what the device had before, and the
+ * IOMMU group that it was claimed with. The whole group comes back by one act, or none of it. */
 #include <errno.h>
 #include <string.h>
 

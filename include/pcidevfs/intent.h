@@ -66,7 +66,8 @@ struct owner_wish {
 	gid_t gid;
 	mode_t mode;
 };
-/* Kept first; then the nodes of a claimed device change hands, which may fail by itself. */
+/* Kept first; then the nodes of a claimed device change hands, which may fail by itself. A card that came just
+ * now may have to be asked for its serial before: blocks as an act does. */
 int intents_set_owner(struct intents *in, const struct key *dev, const char *file,
 		      const struct owner_wish *owner, struct err *err);
 bool intents_owner(struct intents *in, const struct key *dev, const char *file, struct owner_wish *ret);

@@ -83,8 +83,8 @@ static void expect_same(const struct pass *p, const struct identity *wanted)
 	enum match all = identity_match(wanted, p->seats, p->n, &a), few = pass_lookup(p, wanted, &b);
 
 	if (all != few || (all != MATCH_NONE && a != b))
-		FAIL("%s serial %llu: %d at %zu, %d at %zu", wanted->path, (unsigned long long)wanted->serial, all, a, few,
-		     b);
+		FAIL("%s serial %llu: %d at %zu, %d at %zu", wanted->path, (unsigned long long)wanted->serial, all,
+		     a, few, b);
 }
 
 /* Few slots and fewer serials: cards that share both, and more of one serial than are looked at apart. */
