@@ -3,8 +3,9 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fakepci.h"
@@ -254,7 +255,7 @@ DEFINE_SLOW_TEST(scan_of_4096_functions_is_quick, 60)
 {
 	struct world_fake w;
 	struct err err = { 0 };
-	uint64_t start;
+	clock_t start;
 
 	fake_machine();
 	for (int i = 0; i < 4096; i++) {
@@ -268,13 +269,10 @@ DEFINE_SLOW_TEST(scan_of_4096_functions_is_quick, 60)
 		fake_attr(address, "subsystem_vendor", "0x8086\n");
 		fake_attr(address, "subsystem_device", "0x0001\n");
 	}
-	start = now_ms();
 	w = fake_open();
-	printf("# first scan %u ms\n", (unsigned int)(now_ms() - start));
-	start = now_ms();
+	start = clock();
 	CHECK_EQ(backend_scan(w.backend, &err), 0);
-	printf("# next scan %u ms\n", (unsigned int)(now_ms() - start));
-	/* 300 ms are asked for; sanitizers and loaded machines get more. */
-	CHECK(now_ms() - start < 3000);
+	/* Of the CPU, whatever else the machine does. 300 ms are asked for; sanitizers get more. */
+	CHECK(clock() - start < 3 * CLOCKS_PER_SEC);
 	fake_close(&w);
 }
