@@ -1,0 +1,83 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""KUBELET-DIR TREE claim|allocate ROUNDS DEVICE | lists|stay DEVICES: as kubelet.go, where there is no Go."""
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../k8s"))
+from peer import Kubelet, dp  # noqa: E402
+
+DIR, TREE, COMMAND, N = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
+PATIENCE = 60
+
+
+def put(device, name, value):
+    with open("%s/devices/%s/%s" % (TREE, device, name), "wb", buffering=0) as f:
+        f.write(value.encode() + b"\n")
+        return time.monotonic()
+
+
+def wait(what, true):
+    with k.cond:
+        if not k.cond.wait_for(true, PATIENCE):
+            sys.exit("kubelet.py: in vain: " + what)
+
+
+def has(device):
+    return next((e for e in k.endpoints.values() if not e.ended and e.health().get(device) == "Healthy"), None)
+
+
+def well():
+    return sum(h == "Healthy" for e in k.endpoints.values() for h in e.health().values())
+
+
+def percentiles(name, v):
+    v = sorted(1e3 * s for s in v)
+    at = [v[min(len(v) * p // 100, len(v) - 1)] for p in (50, 99, 100)]
+    print("%s p50_ms=%.3f p99_ms=%.3f max_ms=%.3f" % (name, *at))
+
+
+def claim(device):
+    claims, releases = [], []
+    for _ in range(N):
+        asked = put(device, "claim", "bench")
+        wait(device + " is offered", lambda: has(device))
+        e = has(device)
+        claims.append(e.lists[-1][0] - asked)
+        asked = put(device, "claim", "none")
+        wait(device + " is gone", lambda e=e: device not in e.now())
+        releases.append(e.lists[-1][0] - asked)
+        if not e.now():  # the last of its resource: until that is gone too
+            wait("the end", lambda e=e: e.ended)
+    percentiles("claim", claims)
+    percentiles("release", releases)
+
+
+def allocate(device):
+    wait(device + " is offered", lambda: has(device))
+    e = has(device)
+    request = dp.AllocateRequest(container_requests=[dp.ContainerAllocateRequest(devices_ids=[device])])
+    took = []
+    for _ in range(N):
+        begin = time.monotonic()
+        e.call("Allocate", request, dp.AllocateResponse)
+        took.append(time.monotonic() - begin)
+        put(device, "allocated_to", "none")
+    percentiles("allocate", took)
+
+
+def lists():
+    begin = time.monotonic()
+    wait("%d devices" % N, lambda: well() == N)
+    largest = max(dp.ListAndWatchResponse(devices=e.now().values()).ByteSize() for e in k.endpoints.values())
+    print("lists resources=%d largest=%d ms=%.1f" % (len(k.endpoints), largest, 1e3 * (time.monotonic() - begin)))
+
+
+k = Kubelet(DIR)
+k.start()
+{"claim": claim, "allocate": allocate}.get(COMMAND, lambda *_: lists())(*sys.argv[5:])
+sys.stdout.flush()
+if COMMAND == "stay":
+    time.sleep(1e6)
+os._exit(0)  # what still listens is cut off

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Sourced by run, over the simulated machine: the plugin from kubelet's side.
+# shellcheck shell=bash disable=SC2154
+K=$D/kubelet plugin=
+mkdir -p "$K/device-plugins"
+
+# kubelet's own library where there is Go, and the modules that the ground of tests/k8s has fetched.
+go_client() {
+	command -v go >/dev/null || { echo "no Go here"; return 1; }
+	(cd tests/k8s/ground && CGO_ENABLED=0 GOWORK=off GOPROXY=off GOFLAGS=-mod=readonly \
+		go build -buildvcs=false -o "$tool/kubelet" ../../bench/kubelet.go) >"$D/go" 2>&1 ||
+		{ echo "Go's modules are not here: make k8s"; return 1; }
+}
+if why=$(go_client); then
+	kubelet=("$tool/kubelet") client="a Go client"
+else
+	kubelet=(/usr/bin/python3 tests/bench/kubelet.py) client="a Python client ($why)"
+fi
+
+export D PYTHONDONTWRITEBYTECODE=1
+kubelet() { "${kubelet[@]}" "$K" "$@" >>"$D/kubelet.out" || echo "# plugin: $*: in vain"; }
+
+start_plugin() { # start_plugin TREE
+	rm -f "$D/kubelet.out"
+	"$PWD/$B/bin/pcidevfs-plugin" --tree "$1" --kubelet "$K" --dev "$S/dev" --cdi "$D/cdi" 2>"$D/plugin.err" &
+	plugin=$!
+	sleep 2
+}
+
+stop_plugin() {
+	[ -z "$plugin" ] || { kill "$plugin"; wait "$plugin"; }
+	plugin=
+}
+
+took() { # took COMMAND: of the last run
+	sed -n "/^$1 /h; \${x; s/.*p50_ms=\([^ ]*\) p99_ms=\([^ ]*\) .*/p50 \1, p99 \2 ms/p}" "$D/kubelet.out"
+}
+
+twin=0000:0c:00.0
+"${control[@]}" plug $twin from $disk
+serve
+sleep 1
+"$tool/put" $V/$twin/claim bench
+"$tool/put" $V/$nic/claim bench
+start_plugin "$T"
+kubelet "$T" claim "$ROUNDS" $disk
+row "claim returned to list received, of a name that kubelet knows, $client" "$(took claim)" "10 ms (Go controller: 1.09 s)"
+row "release returned to list received" "$(took release)" "10 ms (Go controller: 6.7 s)"
+"$tool/put" $V/$twin/claim none
+sleep 2 # until the name is gone
+kubelet "$T" claim 20 $disk
+row "claim returned to list received, of a new name: with its registration" "$(took claim)" "10 ms"
+kubelet "$T" allocate "$((5 * ROUNDS))" $nic
+row "Allocate and its answer, $client" "$(took allocate)" "p99 1 ms"
+"${kubelet[@]}" "$K" "$T" stay 2 >/dev/null &
+stays=$!
+sleep 12 # until nothing is pending or asked again
+t=$(ticks $plugin) w=$(switches $plugin)
+sleep "$REST"
+row "CPU of the plugin at rest over $REST s, kubelet listens" "$((($(ticks $plugin) - t) * 10)) ms" ""
+row "wake-ups in that time" "$(($(switches $plugin) - w))" ""
+kill $stays
+wait $stays 2>/dev/null
+stop_plugin
+stop
+
+# A tree that stands still: what is measured is the plugin.
+lay_out() { # lay_out DIR DEVICES RESOURCES
+	mkdir "$1"
+	awk -v devices="$2" -v resources="$3" 'BEGIN {
+		print "pcidevfs-inventory 1 generation=1 boot=bench devices=" devices
+		for (i = 0; i < devices; i++)
+			printf "%04x:00:%02x.%d vendor=0x8086 device=0x0d58 class=0x020000 numa_node=%d driver=vfio-pci " \
+				"resource_name=bench.com/NETWORK_CARD_%d claim=bench iommu_group=%d " \
+				"nodes=\"/dev/vfio/vfio /dev/vfio/%d\" allocated_to=none state=claimed " \
+				"reason=\"claimed by bench\"\n", i / 256, i / 8 % 32, i % 8, i % 2, i % resources, i, i
+	}' >"$1/inventory"
+	: >"$1/ctl"
+	mkfifo "$1/events_pipe"
+}
+for n in 200 1; do
+	lay_out "$D/still.$n" 4096 $n
+	exec 7<>"$D/still.$n/events_pipe"
+	start_plugin "$D/still.$n"
+	kubelet "$D/still.$n" lists 4096
+	row "resident memory of the plugin, 4096 devices of $n resources" \
+		"$(awk '/^VmRSS/ { printf "%.1f MiB", $2 / 1024 }' "/proc/$plugin/status")" "20 MiB"
+	row "its largest message" "$(key largest <"$D/kubelet.out") bytes" "1048576 bytes"
+	stop_plugin
+	exec 7>&-
+done
