@@ -198,7 +198,7 @@ void watch_run(const char *tree, const struct watcher *w, int stop_fd)
 {
 	struct follower f = { .tree = tree, .w = w, .stop_fd = stop_fd };
 	_free_ struct lines *l = malloc(sizeof(*l));
-	int pause = RETRY_MS;
+	unsigned int pause = 0;
 
 	while (l) {
 		struct err err = { 0 };
@@ -208,11 +208,10 @@ void watch_run(const char *tree, const struct watcher *w, int stop_fd)
 		if (!follow(&f, l, &err))
 			return;
 		if (now_ms() - since > RETRY_MAX_MS)
-			pause = RETRY_MS;
+			pause = 0;
 		w->lost(w->ctx, err.text);
-		if (stopped(stop_fd, pause))
+		if (stopped(stop_fd, (int)back_off(&pause, RETRY_MS, RETRY_MAX_MS)))
 			return;
-		pause = pause * 2 < RETRY_MAX_MS ? pause * 2 : RETRY_MAX_MS;
 	}
 	w->lost(w->ctx, "no memory");
 }
