@@ -16,8 +16,8 @@ start_node() {
 	resources=("$(tests/k8s/ground/build --where)/podresources" "$K/pod-resources/kubelet.sock")
 }
 
-start_plugin() { # start_plugin [OPTION...]
-	"$bin/pcidevfs-plugin" --tree "$T" --kubelet "$K" --dev "$S/dev" --cdi "$G/node/run/cdi" "$@" 2>>"$D/plugin.err" &
+start_plugin() { # start_plugin [OPTION...]: at its unit's priority
+	nice -n -10 "$bin/pcidevfs-plugin" --tree "$T" --kubelet "$K" --dev "$S/dev" --cdi "$G/node/run/cdi" "$@" 2>>"$D/plugin.err" &
 	plugin_pid=$!
 }
 
