@@ -3,8 +3,7 @@
  * From wishes to steps: a pure function of the model (DESIGN.md 2).
  *
  * A wish is "this file of this device shall read so". A method, registered by a backend, knows how
- * one file's wishes are met; the planner only picks, sorts and refuses. A step is one verb on one
- * device. Planning touches nothing but memory, so `plan`, `check`, `commit`, undo, restore and the
+ * one file's wishes are met; the planner only picks, sorts and refuses. Planning touches nothing but memory, so `plan`, `check`, `commit`, undo, restore and the
  * fault sweep all use the same plan.
  */
 #ifndef PCIDEVFS_PLAN_H
@@ -16,13 +15,13 @@
 #include <sys/types.h>
 
 #include "pcidevfs/key.h"
+#include "pcidevfs/step.h"
 
 struct device;
 struct err;
 struct model;
 struct out;
 struct plan;
-struct step;
 
 #define WISH_FILE 32
 #define WISH_VALUE 256
@@ -34,47 +33,6 @@ struct wish {
 	char value[WISH_VALUE]; /* as the row's store accepted it; "" is none */
 	bool force;             /* past host_critical; only uid 0 by ctl */
 	bool restores;          /* what is stored, applied again: whatever else is asked meanwhile is newer */
-};
-
-#define STEP_VALUE 96
-
-/* One kind of step. Verbs are rows in backend files. All sysfs work happens in io helpers (io.h). */
-struct verb {
-	const char *name;         /* as plan prints it: "unbind"; unique, a journal names it so */
-	unsigned int deadline_ms; /* DESIGN.md 4; scaled by --deadline */
-	bool records; /* run fills step->former, then sets step->recorded, then writes */
-	bool remakes; /* undo brings devices back that run took away */
-	/* Who holds the device, or the host that needs it, may forbid the step: asked right before it, with the
-	 * model locked, of what is known no longer than a moment. NULL: nothing forbids it. */
-	int (*refuse)(struct model *m, const struct step *step, struct err *err);
-	/* Does it. Returns 0 or -errno with the sentence. */
-	int (*run)(void *backend, struct step *step, unsigned int deadline_ms, struct err *err);
-	/* Takes it back, from what the step recorded; called again when it was late. NULL: there is nothing to take
-	 * back, or no way. */
-	int (*undo)(void *backend, struct step *step, unsigned int deadline_ms, struct err *err);
-};
-
-/* A helper process: its number, and when it started (/proc/<pid>/stat), which tells it from a later one of
- * that number. pid 0: none. */
-struct helper_id {
-	int32_t pid;
-	uint64_t started;
-};
-
-/* Lies in memory that outlives the process while it runs: pointers mean nothing to the next one. */
-struct step {
-	const struct verb *verb;
-	char verb_name[24]; /* finds the verb again */
-	struct key dev;
-	char value[STEP_VALUE];
-	char former[STEP_VALUE]; /* recorded by run before it writes, for undo */
-	bool expected;           /* depends on what earlier steps will bring */
-	bool force;              /* as the wish: past host_critical */
-	bool begun;
-	bool recorded; /* former is valid; a verb that records has written nothing before */
-	bool done;
-	void *late; /* run or undo timed out: what world.late() waits for */
-	struct helper_id helper; /* that was sent to do it; it may outlive us */
 };
 
 /*

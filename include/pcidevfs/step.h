@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A step is one verb on one device: what a plan is made of, what the engine runs, journals and takes back.
+ */
+#ifndef PCIDEVFS_STEP_H
+#define PCIDEVFS_STEP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pcidevfs/key.h"
+
+struct err;
+struct model;
+struct step;
+
+#define STEP_VALUE 96
+
+/* One kind of step. Verbs are rows in backend files. All sysfs work happens in io helpers (io.h). */
+struct verb {
+	const char *name;         /* as plan prints it: "unbind"; unique, a journal names it so */
+	unsigned int deadline_ms; /* DESIGN.md 4; scaled by --deadline */
+	bool records; /* run fills step->former, then sets step->recorded, then writes */
+	bool remakes; /* undo brings devices back that run took away */
+	/* Who holds the device, or the host that needs it, may forbid the step: asked right before it, with the
+	 * model locked, of what is known no longer than a moment. NULL: nothing forbids it. */
+	int (*refuse)(struct model *m, const struct step *step, struct err *err);
+	/* Does it. Returns 0 or -errno with the sentence. */
+	int (*run)(void *backend, struct step *step, unsigned int deadline_ms, struct err *err);
+	/* Takes it back, from what the step recorded; called again when it was late. NULL: there is nothing to take
+	 * back, or no way. */
+	int (*undo)(void *backend, struct step *step, unsigned int deadline_ms, struct err *err);
+};
+
+/* A helper process: its number, and when it started (/proc/<pid>/stat), which tells it from a later one of
+ * that number. pid 0: none. */
+struct helper_id {
+	int32_t pid;
+	uint64_t started;
+};
+
+/* Lies in memory that outlives the process while it runs: pointers mean nothing to the next one. */
+struct step {
+	const struct verb *verb;
+	char verb_name[24]; /* finds the verb again */
+	struct key dev;
+	char value[STEP_VALUE];
+	char former[STEP_VALUE]; /* recorded by run before it writes, for undo */
+	bool expected;           /* depends on what earlier steps will bring */
+	bool force;              /* as the wish: past host_critical */
+	bool begun;
+	bool recorded; /* former is valid; a verb that records has written nothing before */
+	bool done;
+	void *late; /* run or undo timed out: what world.late() waits for */
+	struct helper_id helper; /* that was sent to do it; it may outlive us */
+};
+
+#endif
