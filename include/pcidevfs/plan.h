@@ -3,8 +3,9 @@
  * From wishes to steps: a pure function of the model (DESIGN.md 2).
  *
  * A wish is "this file of this device shall read so". A method, registered by a backend, knows how
- * one file's wishes are met; the planner only picks, sorts and refuses. Planning touches nothing but memory, so `plan`, `check`, `commit`, undo, restore and the
- * fault sweep all use the same plan.
+ * one file's wishes are met, by steps (step.h); the planner only picks, sorts and refuses. Planning
+ * touches nothing but memory, so `plan`, `check`, `commit`, undo, restore and the fault sweep all use
+ * the same plan.
  */
 #ifndef PCIDEVFS_PLAN_H
 #define PCIDEVFS_PLAN_H
