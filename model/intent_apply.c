@@ -3,6 +3,7 @@
  * How what is stored comes back: a pass matches records with devices, notes what needs no act and starts
  * acts for the rest; each change of a device that may matter brings another pass.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "diff.h"
@@ -19,9 +20,10 @@
 #define CH_WRITTEN (CH_ERROR | CH_PLAN)
 #define CH_TOLD (CH_WRITTEN | CH_STATE)
 
-uint64_t record_digest(const struct device *dev)
+void sight_add(struct sight *s, const struct device *dev)
 {
-	return device_digest(dev, ~(uint32_t)CH_TOLD);
+	s->all += device_digest(dev, ~(uint32_t)CH_TOLD);
+	s->rough += device_digest(dev, ~(uint32_t)(CH_TOLD | CH_HOLDERS)) + (dev->facts.holders[0] != '\0');
 }
 
 bool record_has_tries(const struct record *r)
@@ -29,14 +31,38 @@ bool record_has_tries(const struct record *r)
 	return r->tries < TRIES_MAX;
 }
 
-bool record_may_try(struct record *r, uint64_t now)
+/* Each act looks for holders: where that is another process each time, its own look must not bring the next
+ * act for ever. */
+static bool looks_same(const struct record *r, const struct sight *now)
 {
-	if (!record_has_tries(r) || (r->tries && r->tried_for == now && !r->retry))
+	if (!r->tries && !r->busy_tries)
+		return false;
+	return r->busy_tries < TRIES_MAX ? r->tried_for.all == now->all : r->tried_for.rough == now->rough;
+}
+
+bool record_may_try(struct record *r, const struct sight *now)
+{
+	if (!record_has_tries(r) || (looks_same(r, now) && !r->retry))
 		return false;
 	r->retry = false;
 	r->tries++;
-	r->tried_for = now;
+	r->tried_for = *now;
 	return true;
+}
+
+void record_tried(struct record *r, const struct err *err)
+{
+	bool busy = err->code == EBUSY;
+
+	r->busy_tries = busy ? r->busy_tries + 1 : 0;
+	r->tries -= busy && r->tries;
+	/* What is in use now may be free later: the next change of it brings another try. */
+	record_say(r, busy || err->code == ENODEV || err->code == EAGAIN ? RECORD_WAITING : RECORD_REFUSED,
+		   err->text);
+	if (!record_has_tries(r))
+		snprintf(r->reason, sizeof(r->reason),
+			 "%.150s; after %d tries it is left until it is written again or the device comes anew",
+			 err->text, TRIES_MAX);
 }
 
 void record_say_busy(struct record *r)
@@ -44,6 +70,14 @@ void record_say_busy(struct record *r)
 	r->retry = true;
 	if (r->state != RECORD_REFUSED)
 		record_say(r, RECORD_WAITING, "another act runs on it");
+}
+
+static bool may_try_alone(struct record *r, const struct device *dev)
+{
+	struct sight now = { 0 };
+
+	sight_add(&now, dev);
+	return record_may_try(r, &now);
 }
 
 /* By an act for this device alone. */
@@ -63,7 +97,7 @@ static void apply_alone(struct pass *p, const struct kept *k, struct record *r, 
 		record_say_busy(r);
 	} else if (wait) {
 		record_say(r, RECORD_WAITING, wait);
-	} else if (record_may_try(r, record_digest(dev))) {
+	} else if (may_try_alone(r, dev)) {
 		r->flying = flight_add(p, r, k);
 	}
 }

@@ -28,6 +28,12 @@ struct owner {
 
 struct flight;
 
+/* How the devices of a record were when it was tried. */
+struct sight {
+	uint64_t all;
+	uint64_t rough; /* ... but for who holds them, if anybody does */
+};
+
 enum record_state {
 	RECORD_WAITING,  /* its device is not there, or not ready for it */
 	RECORD_HELD,     /* it is as was asked, or was once: see intents_print */
@@ -54,8 +60,9 @@ struct record {
 	uint32_t in; /* by kept_bit(): the model's want holds it, since it was applied, or asked anew */
 	struct flight *flying; /* the act for it that runs */
 	bool alone;	       /* a PF: its VFs' claims made the act fail */
-	unsigned int tries;
-	uint64_t tried_for; /* how its devices were when it was last tried */
+	unsigned int tries; /* but for the last ones, if they met somebody who has it: */
+	unsigned int busy_tries;
+	struct sight tried_for; /* the last time */
 	bool retry;	    /* once more for the same: it may have met only an act that has ended since */
 	enum record_state state;
 	char reason[240];

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* One act by which a record is applied: its start and its end; and what is taken back at ours. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,10 +36,7 @@ static void land_record(struct record *r, const struct err *err)
 		record_say(r, RECORD_HELD, "");
 		return;
 	}
-	/* What is in use now may be free later: the next change of it brings another try. */
-	record_say(r, err->code == EBUSY || err->code == ENODEV || err->code == EAGAIN ? RECORD_WAITING
-										   : RECORD_REFUSED,
-	       err->text);
+	record_tried(r, err);
 }
 
 static void land(void *ctx, const struct err *err)

@@ -188,7 +188,7 @@ static void leave_device(struct record *r)
 	r->birth = 0;
 	r->noted = false;
 	r->in = 0;
-	r->tries = 0;
+	r->tries = r->busy_tries = 0;
 	r->state = RECORD_WAITING;
 }
 

@@ -169,8 +169,7 @@ int intents_forget(struct intents *in, const char *identity, struct err *err)
 
 static void renew(struct record *r)
 {
-	r->tries = 0;
-	r->tried_for = 0;
+	r->tries = r->busy_tries = 0;
 	r->state = RECORD_WAITING;
 	r->reason[0] = '\0';
 }

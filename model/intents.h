@@ -127,10 +127,12 @@ void record_say(struct record *r, enum record_state state, const char *text);
 /* kept_claim.c. What a claim that takes no act leaves to be written into the model. */
 void record_note_claim(struct intents *in, struct record *r);
 
-/* intent_apply.c. All that an act may be refused for, as one number: the same means the same answer. */
-uint64_t record_digest(const struct device *dev);
+/* intent_apply.c. Adds all that an act may be refused for: the same means the same answer. */
+void sight_add(struct sight *s, const struct device *dev);
 /* Counts the try, unless there were too many or nothing (now) differs from the last. */
-bool record_may_try(struct record *r, uint64_t now);
+bool record_may_try(struct record *r, const struct sight *now);
+/* The try's end. What is in use is waited for as long as it takes: that try does not count. */
+void record_tried(struct record *r, const struct err *err);
 bool record_has_tries(const struct record *r);
 /* What restore itself was refused for stays: its own act may still be in the kernel. */
 void record_say_busy(struct record *r);

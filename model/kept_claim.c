@@ -162,7 +162,7 @@ struct group {
 	size_t n;
 	const struct device *new; /* a member that was not there when it was claimed */
 	const struct device *busy;
-	uint64_t digest;
+	struct sight sight;
 	bool all_vfio, held;
 };
 
@@ -181,7 +181,7 @@ static void look_at_group(const struct pass *p, const struct record *r, const st
 {
 	g->n = model_claim_members(p->in->m, dev, g->devs, NULL);
 	g->new = g->busy = NULL;
-	g->digest = 0;
+	g->sight = (struct sight){ 0 };
 	g->all_vfio = true;
 	g->held = false;
 	for (size_t i = 0; i < g->n; i++) {
@@ -192,7 +192,7 @@ static void look_at_group(const struct pass *p, const struct record *r, const st
 			g->new = d;
 		if (d->busy[0] || pf_flies(p, d))
 			g->busy = d;
-		g->digest += record_digest(d);
+		sight_add(&g->sight, d);
 		g->all_vfio &= driver_is_vfio(d->facts.driver);
 		g->held |= d->facts.holders[0];
 	}
@@ -224,7 +224,7 @@ static void claim_apply(struct pass *p, struct record *r, const struct device *d
 		record_say_busy(r);
 		return;
 	}
-	if (!record_may_try(r, g.digest)) {
+	if (!record_may_try(r, &g.sight)) {
 		p->in_use |= g.held && !g.all_vfio && record_has_tries(r);
 		return;
 	}
@@ -234,6 +234,7 @@ static void claim_apply(struct pass *p, struct record *r, const struct device *d
 		if (g.records[i]) { /* one for all */
 			g.records[i]->flying = f;
 			g.records[i]->tries = r->tries;
+			g.records[i]->busy_tries = r->busy_tries;
 			g.records[i]->retry = false;
 			g.records[i]->tried_for = r->tried_for;
 		}
