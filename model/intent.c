@@ -57,31 +57,6 @@ static void seat_record(struct record *r, const struct device *dev)
 	STR_COPY(r->at, dev->key.name);
 }
 
-/* Of a card that came just now no pass has said yet which record is its: a second one would be of the same
- * card. -EBUSY: nobody knows yet which card it is. */
-static int find_record(struct rewrite *w, const struct device *dev, const struct identity *id, size_t *ret_at,
-		       struct err *err)
-{
-	struct pass p = { .in = w->in };
-	int rc = pass_find_seats(&p) ? fail(err, ENOMEM, "no memory to keep what was asked") : 0;
-
-	*ret_at = RECORD_NONE;
-	for (size_t i = 0; i < w->next.n && !rc && *ret_at == RECORD_NONE; i++) {
-		const struct record *r = w->next.v[i];
-		size_t seat;
-
-		if (!r || !r->id.serial || device_of(w->in, r))
-			continue;
-		if (!device_is_known(dev) && r->id.ids == id->ids && r->id.vf == id->vf)
-			rc = fail(err, EBUSY, "%s has just come, and which card it is is not known yet; write again",
-				  dev->key.name);
-		else if (pass_lookup(&p, &r->id, &seat) == MATCH_HERE && key_eq(&p.seats[seat].key, &dev->key))
-			*ret_at = i;
-	}
-	pass_free(&p);
-	return rc;
-}
-
 static struct record *add_record(struct rewrite *w)
 {
 	struct record *r = record_new();
@@ -110,7 +85,7 @@ static int edit_of(struct rewrite *w, const struct device *dev, struct record **
 	if (at == RECORD_NONE)
 		at = records_of_identity(&w->next, &id);
 	if (at == RECORD_NONE)
-		rc = find_record(w, dev, &id, &at, err);
+		rc = rewrite_find_moved(w, dev, &id, &at, err);
 	if (rc)
 		return rc;
 	*ret_at = at == RECORD_NONE ? w->next.n : at;

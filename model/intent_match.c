@@ -183,6 +183,49 @@ const struct device *device_of(const struct intents *in, const struct record *r)
 	return dev && dev->birth == r->birth ? dev : NULL;
 }
 
+/* At all devices once for a change, if at all: others wait for the model meanwhile. */
+static int look_once(struct rewrite *w, struct err *err)
+{
+	if (w->pass)
+		return 0;
+	w->pass = calloc(1, sizeof(*w->pass));
+	if (w->pass)
+		w->pass->in = w->in;
+	if (w->pass && !pass_find_seats(w->pass))
+		return 0;
+	return fail(err, ENOMEM, "no memory to keep what was asked");
+}
+
+/* Cards are followed by their serial alone; while a device's is not known, it may be any of its kind. */
+static bool may_be(const struct record *r, const struct device *dev, const struct identity *id)
+{
+	return r && r->id.serial && r->id.ids == id->ids && r->id.vf == id->vf &&
+	       (r->id.serial == id->serial || !device_is_known(dev));
+}
+
+int rewrite_find_moved(struct rewrite *w, const struct device *dev, const struct identity *id, size_t *ret_at,
+		       struct err *err)
+{
+	int rc = 0;
+
+	*ret_at = RECORD_NONE;
+	for (size_t i = 0; i < w->next.n && !rc && *ret_at == RECORD_NONE; i++) {
+		const struct record *r = w->next.v[i];
+		size_t seat;
+
+		if (!may_be(r, dev, id) || device_of(w->in, r))
+			continue;
+		if (!device_is_known(dev))
+			return fail(err, EBUSY, "%s has just come, and which card it is is not known yet; write again",
+				    dev->key.name);
+		rc = look_once(w, err);
+		if (!rc && pass_lookup(w->pass, &r->id, &seat) == MATCH_HERE &&
+		    key_eq(&w->pass->seats[seat].key, &dev->key))
+			*ret_at = i;
+	}
+	return rc;
+}
+
 static void leave_device(struct record *r)
 {
 	r->birth = 0;

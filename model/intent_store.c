@@ -182,8 +182,17 @@ void rewrite_drop(struct rewrite *w, size_t i)
 	w->next.v[i] = NULL;
 }
 
+static void look_away(struct rewrite *w)
+{
+	if (w->pass)
+		pass_free(w->pass);
+	free(w->pass);
+	w->pass = NULL;
+}
+
 void rewrite_abort(struct rewrite *w)
 {
+	look_away(w);
 	for (size_t i = 0; i < w->next.n; i++)
 		if (w->next.v[i] && w->next.v[i]->fresh)
 			record_free(w->next.v[i]);
@@ -248,6 +257,7 @@ static void publish(struct rewrite *w)
 	struct intents *in = w->in;
 	size_t n = 0;
 
+	look_away(w);
 	pthread_mutex_lock(&in->lock);
 	for (size_t i = 0; i < in->rs.n; i++)
 		if (w->next.v[i] != in->rs.v[i])

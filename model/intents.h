@@ -49,9 +49,12 @@ struct intents {
 /* With save held: opens the directory and reads the file, unless that is done. */
 int intents_ready(struct intents *in, struct err *err);
 
+struct pass;
+
 /* A change of the records that is seen by others only once it is on the disk. */
 struct rewrite {
 	struct intents *in;
+	struct pass *pass; /* what is there, once that was asked for: as long as the model stays locked */
 	struct records next; /* the first in->rs.n are in->rs's or stand for them */
 	bool optional; /* only what the file says already: a disk that refuses is told by health */
 };
@@ -111,6 +114,10 @@ void pass_match(struct pass *p, struct record *r);
 /* Whether all is known by which a card is told from others. */
 bool device_is_known(const struct device *dev);
 const struct device *device_of(const struct intents *in, const struct record *r);
+/* The record of a card that came just now, of which no pass has said yet which is its: a second one would be of
+ * the same card. RECORD_NONE: nothing is stored for it. -EBUSY: nobody knows yet which card it is. -ENOMEM. */
+int rewrite_find_moved(struct rewrite *w, const struct device *dev, const struct identity *id, size_t *ret_at,
+		       struct err *err);
 /* Puts into the model what needs no act. */
 void record_note(struct intents *in, struct record *r);
 /* Which VFs of each PF a stored wish claims, so that they never meet a host driver. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Thousands of records and devices: found without looking at each for each, and found right. */
 #include <stdlib.h>
+#include <time.h>
 
 #include "../../model/intents.h"
 #include "fakewish.h"
@@ -9,7 +10,7 @@
 
 #define t fakewish
 
-enum { MANY = 4096, CARDS = 200 };
+enum { MANY = 4096, CARDS = 200, FIRST = 1000 };
 
 static void put_line(struct out *o, int i)
 {
@@ -116,5 +117,62 @@ DEFINE_TEST(restore_looks_at_few_seats_and_finds_the_same)
 	}
 	model_unlock(t.m);
 	pass_free(&p);
+	wish_end();
+}
+
+/* CPU time of this thread, which a busy machine does not lengthen. */
+static uint64_t spent_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+static uint64_t look_us(void)
+{
+	struct pass p = { .in = t.in };
+	uint64_t start = spent_us();
+
+	model_lock(t.m);
+	CHECK_EQ(pass_find_seats(&p), 0);
+	model_unlock(t.m);
+	pass_free(&p);
+	return spent_us() - start;
+}
+
+/* The model is locked for it, also for who only reads: not for a look at all devices for each wish. */
+DEFINE_SLOW_TEST(restore_keeps_many_first_wishes_by_few_looks, 60)
+{
+	_free_ struct wish *wishes = calloc(FIRST, sizeof(*wishes));
+	uint64_t start, took, look;
+	struct out o = { 0 };
+	char name[16];
+
+	CHECK(wishes);
+	wish_begin(false);
+	for (int i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "0000:%02x:%02x.0", i >> 5, i & 31);
+		plug_at(name, i, 1000 + (uint64_t)i);
+	}
+	wish_restore();
+	model_lock(t.m);
+	for (int i = 0; i < FIRST; i++) {
+		snprintf(name, sizeof(name), "0000:%02x:%02x.0", i >> 5, i & 31);
+		wishes[i] = (struct wish){ .dev = wish_key(name), .file = "pooled", .value = "0" };
+		model_edit(t.m, &wishes[i].dev, false)->want.single = true;
+	}
+	model_publish(t.m);
+	model_unlock(t.m);
+	look = look_us();
+	start = spent_us();
+	CHECK_EQ(intents_keep(t.in, wishes, FIRST, false, NULL), 0);
+	took = spent_us() - start;
+	printf("# %d first wishes among %d devices in %llu us, one look takes %llu\n", FIRST, MANY,
+	       (unsigned long long)took, (unsigned long long)look);
+	intents_health(t.in, &o);
+	CHECK_IN(out_text(&o), " records=1000 ");
+	CHECK(took < FIRST / 20 * look);
+	out_free(&o);
 	wish_end();
 }
