@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "allocate.h"
 #include "answer.h"
 #include "cdi.h"
 #include "devices.h"
@@ -16,13 +15,13 @@
 #include "pcidevfs/util.h"
 #include "plugin.h"
 #include "pods.h"
+#include "resource.h"
 #include "rpc.h"
 #include "socket.h"
 #include "tree.h"
 
 enum {
-	STREAMS_MAX = 16,      /* kubelet has one; a debugging client may look on */
-	LINGER_MS = 1000,      /* after its last device: the empty list reaches kubelet first */
+	LINGER_MS = 1000,	 /* after its last device: the empty list reaches kubelet first */
 	TREE_GRACE_MS = 10000, /* a daemon is replaced or started again within that */
 	REFUSED_MS = 100,      /* first pause after kubelet refused, doubled each time */
 	REFUSED_MAX_MS = 30000,
@@ -30,26 +29,6 @@ enum {
 };
 
 #define SOCKET_PREFIX "pcidevfs-"
-
-struct resource {
-	struct resources *all;
-	struct resource *next;
-	char *name;
-	struct rpc_server *server;
-	struct source listen;
-	char socket[48];
-	struct rpc_call *streams[STREAMS_MAX];
-	size_t n_streams;
-	struct rpc_call *main; /* kubelet's among them: begun after it was told */
-	struct out list;     /* as it was last sent */
-	struct dev *const *devices; /* offered by it; while resources_refresh() runs */
-	size_t n_devices;
-	bool wanted;	     /* some device is offered by it */
-	unsigned int hurry;  /* 2: one is allocated, 1: a pod was given one, or one of its group, 0: neither */
-	bool telling, heard; /* kubelet is being told; it said yes */
-	struct source again; /* linger, or the next try with kubelet */
-	unsigned int pause;
-};
 
 struct resources {
 	struct plugin *p;
@@ -79,7 +58,7 @@ static void unbind(struct resource *r)
 {
 	if (r->listen.fd < 0)
 		return;
-	loop_remove(&r->all->p->loop, &r->listen);
+	loop_remove(&r->p->loop, &r->listen);
 	close(r->listen.fd);
 	r->listen.fd = -1;
 	socket_unlink(r->all->dir, r->socket);
@@ -113,98 +92,6 @@ static bool socket_there(const struct resource *r)
 	       !lstat(path, &st);
 }
 
-/* ---- what it serves */
-
-static void options_handle(struct rpc_call *call, const uint8_t *msg, size_t len)
-{
-	struct out o = { 0 };
-
-	(void)msg; /* Empty: what later versions put into it is not ours to refuse */
-	(void)len;
-	answer_options(&o);
-	if (o.failed)
-		rpc_fail(call, RPC_INTERNAL, "no memory");
-	else
-		rpc_reply(call, (uint8_t *)o.data, o.len);
-	out_free(&o);
-}
-
-static void list_handle(struct rpc_call *call, const uint8_t *msg, size_t len)
-{
-	struct resource *r = rpc_call_ctx(call);
-
-	(void)msg;
-	(void)len;
-	if (r->n_streams == STREAMS_MAX) {
-		rpc_fail(call, RPC_FAILED_PRECONDITION, "too many listen already");
-		return;
-	}
-	r->streams[r->n_streams++] = call;
-	if (!r->main && (r->telling || r->heard)) {
-		r->main = call;
-		r->pause = 0;
-		r->again.at = UINT64_MAX;
-	}
-	rpc_send(call, (uint8_t *)out_text(&r->list), r->list.len);
-}
-
-static void list_ended(struct rpc_call *call)
-{
-	struct resource *r = rpc_call_ctx(call);
-
-	for (size_t i = 0; i < r->n_streams; i++)
-		if (r->streams[i] == call) {
-			r->streams[i] = r->streams[--r->n_streams];
-			break;
-		}
-	if (call != r->main)
-		return;
-	r->main = NULL;
-	if (!r->wanted)
-		return;
-	/* We did not end it: kubelet has forgotten us, or is gone. */
-	r->heard = r->telling = false;
-	r->again.at = now_ms();
-}
-
-static void preferred_handle(struct rpc_call *call, const uint8_t *msg, size_t len)
-{
-	struct resource *r = rpc_call_ctx(call);
-	struct devices *t = tree_lock(r->all->p->tree);
-	struct err err = { 0 };
-	struct out o = { 0 };
-	int e = answer_preferred(t, r->name, msg, len, &o, &err);
-
-	tree_unlock(r->all->p->tree);
-	if (e || o.failed)
-		rpc_fail(call, RPC_INVALID_ARGUMENT, e ? err.text : "no memory");
-	else
-		rpc_reply(call, (uint8_t *)o.data, o.len);
-	out_free(&o);
-}
-
-static void allocate_handle(struct rpc_call *call, const uint8_t *msg, size_t len)
-{
-	struct resource *r = rpc_call_ctx(call);
-
-	allocate_begin(r->all->p, r->name, call, msg, len);
-}
-
-static void prestart_handle(struct rpc_call *call, const uint8_t *msg, size_t len)
-{
-	struct resource *r = rpc_call_ctx(call);
-
-	allocate_prestart(r->all->p, r->name, call, msg, len);
-}
-
-static const struct rpc_method methods[] = {
-	{ "/v1beta1.DevicePlugin/GetDevicePluginOptions", options_handle, NULL },
-	{ "/v1beta1.DevicePlugin/ListAndWatch", list_handle, list_ended },
-	{ "/v1beta1.DevicePlugin/GetPreferredAllocation", preferred_handle, NULL },
-	{ "/v1beta1.DevicePlugin/Allocate", allocate_handle, NULL },
-	{ "/v1beta1.DevicePlugin/PreStartContainer", prestart_handle, NULL },
-};
-
 /* ---- its life */
 
 static void resource_free(struct resource *r)
@@ -219,7 +106,7 @@ static void resource_free(struct resource *r)
 	unbind(r);
 	if (r->server)
 		rpc_server_close(r->server);
-	loop_remove(&r->all->p->loop, &r->again);
+	loop_remove(&r->p->loop, &r->again);
 	out_free(&r->list);
 	free(r->name);
 	free(r);
@@ -241,7 +128,7 @@ static void on_again(struct source *s)
 	r->heard = r->telling = false;
 	if (rebind(r, &err))
 		say("%s: %s", r->name, err.text);
-	kubelet_tell(r->all->p->kubelet);
+	kubelet_tell(r->p->kubelet);
 }
 
 static struct resource *resource_new(struct resources *rs, const char *name, struct err *err)
@@ -253,12 +140,13 @@ static struct resource *resource_new(struct resources *rs, const char *name, str
 		fail(err, ENOMEM, "no memory");
 		return NULL;
 	}
+	r->p = rs->p;
 	r->all = rs;
 	r->listen.fd = -1;
 	r->again = (struct source){ .fd = -1, .due = on_again, .at = UINT64_MAX };
 	r->wanted = true;
 	loop_add(&rs->p->loop, &r->again, NULL);
-	if (rpc_server_new(rs->p->rpc, methods, ARRAY_SIZE(methods), r, &r->server, err)) {
+	if (resource_serve(r, err)) {
 		resource_free(r);
 		return NULL;
 	}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the server of a resource answers. */
+#include "resource.h"
+
+#include <string.h>
+
+#include "allocate.h"
+#include "answer.h"
+#include "devices.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
+#include "plugin.h"
+#include "rpc.h"
+#include "tree.h"
+
+static void options_handle(struct rpc_call *call, const uint8_t *msg, size_t len)
+{
+	struct out o = { 0 };
+
+	(void)msg; /* Empty: what later versions put into it is not ours to refuse */
+	(void)len;
+	answer_options(&o);
+	if (o.failed)
+		rpc_fail(call, RPC_INTERNAL, "no memory");
+	else
+		rpc_reply(call, (uint8_t *)o.data, o.len);
+	out_free(&o);
+}
+
+static void list_handle(struct rpc_call *call, const uint8_t *msg, size_t len)
+{
+	struct resource *r = rpc_call_ctx(call);
+
+	(void)msg;
+	(void)len;
+	if (r->n_streams == STREAMS_MAX) {
+		rpc_fail(call, RPC_FAILED_PRECONDITION, "too many listen already");
+		return;
+	}
+	r->streams[r->n_streams++] = call;
+	if (!r->main && (r->telling || r->heard)) {
+		r->main = call;
+		r->pause = 0;
+		r->again.at = UINT64_MAX;
+	}
+	rpc_send(call, (uint8_t *)out_text(&r->list), r->list.len);
+}
+
+static void list_ended(struct rpc_call *call)
+{
+	struct resource *r = rpc_call_ctx(call);
+
+	for (size_t i = 0; i < r->n_streams; i++)
+		if (r->streams[i] == call) {
+			r->streams[i] = r->streams[--r->n_streams];
+			break;
+		}
+	if (call != r->main)
+		return;
+	r->main = NULL;
+	if (!r->wanted)
+		return;
+	/* We did not end it: kubelet has forgotten us, or is gone. */
+	r->heard = r->telling = false;
+	r->again.at = now_ms();
+}
+
+static void preferred_handle(struct rpc_call *call, const uint8_t *msg, size_t len)
+{
+	struct resource *r = rpc_call_ctx(call);
+	struct devices *t = tree_lock(r->p->tree);
+	struct err err = { 0 };
+	struct out o = { 0 };
+	int e = answer_preferred(t, r->name, msg, len, &o, &err);
+
+	tree_unlock(r->p->tree);
+	if (e || o.failed)
+		rpc_fail(call, RPC_INVALID_ARGUMENT, e ? err.text : "no memory");
+	else
+		rpc_reply(call, (uint8_t *)o.data, o.len);
+	out_free(&o);
+}
+
+static void allocate_handle(struct rpc_call *call, const uint8_t *msg, size_t len)
+{
+	struct resource *r = rpc_call_ctx(call);
+
+	allocate_begin(r->p, r->name, call, msg, len);
+}
+
+static void prestart_handle(struct rpc_call *call, const uint8_t *msg, size_t len)
+{
+	struct resource *r = rpc_call_ctx(call);
+
+	allocate_prestart(r->p, r->name, call, msg, len);
+}
+
+static const struct rpc_method methods[] = {
+	{ "/v1beta1.DevicePlugin/GetDevicePluginOptions", options_handle, NULL },
+	{ "/v1beta1.DevicePlugin/ListAndWatch", list_handle, list_ended },
+	{ "/v1beta1.DevicePlugin/GetPreferredAllocation", preferred_handle, NULL },
+	{ "/v1beta1.DevicePlugin/Allocate", allocate_handle, NULL },
+	{ "/v1beta1.DevicePlugin/PreStartContainer", prestart_handle, NULL },
+};
+
+int resource_serve(struct resource *r, struct err *err)
+{
+	return rpc_server_new(r->p->rpc, methods, ARRAY_SIZE(methods), r, &r->server, err);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One resource: its device-plugin server, and who listens. Its coming and going is resources.c'. */
+#ifndef PLUGIN_RESOURCE_H
+#define PLUGIN_RESOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "loop.h"
+#include "pcidevfs/util.h"
+
+struct dev;
+struct err;
+struct plugin;
+struct resources;
+struct rpc_call;
+struct rpc_server;
+
+enum { STREAMS_MAX = 16 }; /* kubelet has one; a debugging client may look on */
+
+struct resource {
+	struct plugin *p;
+	struct resources *all;
+	struct resource *next;
+	char *name;
+	struct rpc_server *server;
+	struct source listen;
+	char socket[48];
+	struct rpc_call *streams[STREAMS_MAX];
+	size_t n_streams;
+	struct rpc_call *main; /* kubelet's among them: begun after it was told */
+	struct out list;     /* as it was last sent */
+	struct dev *const *devices; /* offered by it; while resources_refresh() runs */
+	size_t n_devices;
+	bool wanted;	     /* some device is offered by it */
+	unsigned int hurry;  /* 2: one is allocated, 1: a pod was given one, or one of its group, 0: neither */
+	bool telling, heard; /* kubelet is being told; it said yes */
+	struct source again; /* linger, or the next try with kubelet */
+	unsigned int pause;
+};
+
+/* Makes its server; `list` goes to whoever begins to listen. */
+int resource_serve(struct resource *r, struct err *err);
+
+#endif
