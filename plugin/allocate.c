@@ -48,6 +48,21 @@ static void allocation_free(struct allocation *a)
 	free(a);
 }
 
+/* Only a list of pods that is asked for after that may tell of this. */
+static void mark(const struct allocation *a, uint64_t given_at)
+{
+	const struct devices *t = tree_lock(a->p->tree);
+
+	for (size_t i = 0; i < a->request.n; i++)
+		for (size_t j = 0; j < a->request.v[i].n; j++) {
+			struct dev *d = devices_of_kubelet(t, NULL, a->request.v[i].ids[j]);
+
+			if (d)
+				d->given_at = given_at;
+		}
+	tree_unlock(a->p->tree);
+}
+
 static void on_recorded(struct job *job, const struct err *failed)
 {
 	struct allocation *a = container_of(job, struct allocation, job);
@@ -55,6 +70,7 @@ static void on_recorded(struct job *job, const struct err *failed)
 	struct err err = { 0 };
 	struct out out = { 0 };
 
+	mark(a, now_ms());
 	if (!a->call) {
 		pods_ask(a->p->pods); /* what was recorded late kubelet will not confirm */
 	} else if (failed) {
@@ -165,6 +181,7 @@ void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *cal
 	a->patience = (struct source){ .fd = -1, .due = on_patience, .at = now_ms() + PATIENCE_MS };
 	loop_add(&p->loop, &a->patience, NULL);
 	if (!prepare(p, a, msg, len, &err)) {
+		mark(a, UINT64_MAX);
 		tree_commit(p->tree, &a->job);
 		return;
 	}

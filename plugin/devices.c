@@ -180,6 +180,7 @@ static void inherit(struct devices *t, struct dev *d, struct dev *old)
 	d->announced = old->announced;
 	d->good_at = old->good_at;
 	d->pending_at = old->pending_at;
+	d->given_at = old->given_at;
 	d->seen = old->seen;
 	d->mate_taken = old->mate_taken;
 	d->told_sick = old->told_sick;
@@ -304,7 +305,7 @@ struct dev *devices_of_kubelet(const struct devices *t, const char *resource, co
 		if ((size_t)snprintf(id, sizeof(id), "%s%s", buses[i], kubelet_id) >= sizeof(id))
 			return NULL;
 		d = devices_find(t, id);
-		if (d && !strcmp(dev_resource(d), resource))
+		if (d && (!resource || !strcmp(dev_resource(d), resource)))
 			return d;
 	}
 	return NULL;
@@ -365,6 +366,22 @@ void dev_kept(const struct devices *t, struct dev *d)
 bool dev_allocated(const struct dev *d)
 {
 	return d->allocated[0];
+}
+
+bool devices_overtaken(const struct devices *t, const char *lines, uint64_t since)
+{
+	for (const char *line = lines, *end; (end = strstr(line, "/allocated_to ")); line = end + strcspn(end, "\n") + 1) {
+		char id[128];
+		const struct dev *d;
+
+		snprintf(id, sizeof(id), "%.*s", (int)(end - line), line);
+		d = devices_find(t, id);
+		if (d && d->given_at >= since)
+			return true;
+		if (!strchr(end, '\n'))
+			break;
+	}
+	return false;
 }
 
 static bool is_with_pod(const struct dev *d)

@@ -21,6 +21,7 @@ struct dev {
 	bool announced;	 /* was once found bound and ready: kubelet may know it */
 	uint64_t good_at; /* ms: not healthy before, since it was not a moment ago */
 	uint64_t pending_at; /* ms: since when it is pending; 0: it is not */
+	uint64_t given_at;   /* ms: when Allocate of it was last answered; UINT64_MAX: one runs */
 	unsigned int seen;   /* by which kubelet (pods.c counts them) its pod was last listed; 0: none */
 	char *given;	     /* the resource under which its pod got it; NULL: not known */
 	bool keeps_name;     /* it is we who gave it so */
@@ -54,7 +55,7 @@ struct dev **devices_offered(const struct devices *t, size_t *ret_n);
 
 /* The id kubelet knows it by, which is also what KubeVirt takes from the variable: the address, or the UUID. */
 const char *dev_kubelet_id(const struct dev *d);
-/* And back; `resource` must be its. */
+/* And back; `resource` must be its, or NULL. */
 struct dev *devices_of_kubelet(const struct devices *t, const char *resource, const char *kubelet_id);
 
 /* The name it is offered by: resource_name, but while a pod has it the one by which we gave it to that pod.
@@ -64,6 +65,9 @@ const char *dev_resource(const struct dev *d);
 void dev_given(struct dev *d, const char *resource, bool by_us);
 /* With those of its group: given now, as the tree will tell. */
 void dev_kept(const struct devices *t, struct dev *d);
+
+/* Lines for ctl that set allocated_to: is one of a device that was given to a pod after they were thought of (ms)? */
+bool devices_overtaken(const struct devices *t, const char *lines, uint64_t since);
 
 /* NULL: it is offered. Else why kubelet does not hear of it, however well it is. */
 const char *dev_withheld(const struct dev *d);

@@ -29,6 +29,7 @@ struct pods {
 	struct source watch, timer;
 	struct rpc_channel *channel; /* while a call runs */
 	struct stat socket;	     /* of the kubelet that was last asked */
+	uint64_t asked;		     /* ms: when */
 	unsigned int kubelet;	     /* which one that is, from 1 */
 	bool again;		     /* asked for meanwhile */
 	unsigned int pause;	     /* SOON_MS and up while something is pending or held */
@@ -87,7 +88,7 @@ static const char *pod_of(const struct verdict *v, struct dev *d, char *buf, siz
 
 static void job_done(struct job *job, const struct err *err)
 {
-	if (err)
+	if (err && err->code != ECANCELED) /* what was overtaken the next list tells anew */
 		say("%.*s: %s", (int)strcspn(job->lines, "\n"), job->lines, err->text);
 	free(job->lines);
 	free(job);
@@ -103,6 +104,7 @@ static void note(struct pods *pods, bool look, struct out *text)
 	}
 	job->lines = text->data;
 	job->look = look;
+	job->since = look ? 0 : pods->asked;
 	job->done = job_done;
 	*pods->last = job;
 	pods->last = &job->next;
@@ -176,6 +178,8 @@ static void settle_one(struct verdict *v, struct dev *d)
 	bool pending = !strcmp(d->allocated, "pending");
 	struct batch *b;
 
+	if (d->given_at >= v->pods->asked)
+		return; /* kubelet was asked before it gave this away: it told of the pod before */
 	if (pod[0])
 		d->seen = v->kubelet;
 	if (!strcmp(pod, d->allocated) || !strncmp(d->allocated, "claim:", 6))
@@ -281,6 +285,7 @@ static void ask(struct pods *pods)
 		pods->again = true;
 		return;
 	}
+	pods->asked = now_ms();
 	watch_dirs(pods);
 	look_at_held(pods);
 	snprintf(path, sizeof(path), "%s/pod-resources/kubelet.sock", pods->dir);

@@ -159,10 +159,12 @@ static void *write_jobs(void *ctx)
 		from->first = job->next;
 		if (!job->next)
 			from->last = &from->first;
+		if (job->since && devices_overtaken(&t->devices, job->lines, job->since))
+			fail(&job->err, ECANCELED, "a device of it was given to a pod meanwhile");
 		pthread_mutex_unlock(&t->lock);
 		if (job->look)
 			look_at(t, job->lines);
-		else
+		else if (!job->err.code)
 			ctl_commit(t->path, "pcidevfs-plugin", job->lines, &job->err);
 		pthread_mutex_lock(&t->lock);
 		jobs_put(&t->done, job);

@@ -17,6 +17,7 @@ struct tree;
 struct job {
 	char *lines; /* or the name of a file below the tree, which is read for what that does */
 	bool look;
+	uint64_t since; /* ms, 0: never. Dropped (ECANCELED) if a device of it was given to a pod after that */
 	bool urgent; /* somebody waits for it: before what is not */
 	/* On the main thread, from tree_dispatch(); frees the job. */
 	void (*done)(struct job *job, const struct err *err);

@@ -11,6 +11,8 @@ before_kubelet() { # before_kubelet SCRIPT: with the tree, kubelet's directory a
 	start_sim
 	start_daemon
 	mkdir "$D/kubelet"
+	SERVING=$(serving_pid)
+	export SERVING
 	/usr/bin/python3 "tests/fs/$1" "$T" "$D/kubelet" "$bin/pcidevfs-plugin" --tree "$T" --kubelet "$D/kubelet" \
 		--dev "$S/dev" --cdi "$D/cdi" || fail "see above"
 	cat "$D/plugin.err"

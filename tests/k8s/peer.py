@@ -85,6 +85,8 @@ class Kubelet(grpc.GenericRpcHandler):
         self.pods = []     # (namespace, pod, container, resource, [ids])
         self.started = 0
         self.listed = 0    # how often pods were asked for
+        self.may_list = threading.Event()  # unset: what was asked is answered later, as it is now
+        self.may_list.set()
         self.workers = 64  # 1: calls are answered in the order in which they come
         os.makedirs(self.plugins, exist_ok=True)
         os.makedirs(self.pods_dir, exist_ok=True)
@@ -143,12 +145,13 @@ class Kubelet(grpc.GenericRpcHandler):
         return b""
 
     def list_pods(self, _data, _context):
-        self.listed += 1
         answer = pr.ListPodResourcesResponse()
         for namespace, pod, container, resource, ids in self.pods:
             p = answer.pod_resources.add(name=pod, namespace=namespace)
             c = p.containers.add(name=container)
             c.devices.add(resource_name=resource, device_ids=ids)
+        self.listed += 1
+        self.may_list.wait(30)
         return answer.SerializeToString()
 
     def wait(self, what, true, seconds=5):

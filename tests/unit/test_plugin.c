@@ -204,6 +204,24 @@ DEFINE_TEST(a_group_is_one_pods)
 	devices_free(&t);
 }
 
+/* An end that was noted before an Allocate is not written over it. */
+DEFINE_TEST(what_was_thought_of_before_an_allocate_is_overtaken)
+{
+	struct devices t = { 0 };
+
+	CHECK_EQ(take(&t, "0000:05:01.0", NIC), 0);
+	CHECK_EQ(take(&t, "mdev/83b8f4f2", NIC), 0);
+	devices_find(&t, "mdev/83b8f4f2")->given_at = 1000;
+	CHECK_EQ(take(&t, "mdev/83b8f4f2", NIC " state=busy"), 0);
+	CHECK(!devices_overtaken(&t, "0000:05:01.0/allocated_to none\n", 1000));
+	CHECK(devices_overtaken(&t, "0000:05:01.0/allocated_to none\nmdev/83b8f4f2/allocated_to none\n", 1000));
+	CHECK(!devices_overtaken(&t, "mdev/83b8f4f2/allocated_to none\n", 1001));
+	devices_find(&t, "mdev/83b8f4f2")->given_at = UINT64_MAX;
+	CHECK(devices_overtaken(&t, "mdev/83b8f4f2/allocated_to none\n", 1001));
+	CHECK(!devices_overtaken(&t, "0000:09:00.0/allocated_to none", 0));
+	devices_free(&t);
+}
+
 /* kubelet counts it by the name that it gave it to the pod by. */
 DEFINE_TEST(what_a_pod_has_is_renamed_when_it_is_free)
 {
