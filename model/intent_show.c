@@ -113,11 +113,9 @@ static bool is_live(const struct record *r, const struct kept *k)
 	return strcmp(value, k->none) != 0;
 }
 
-/* What was noted without an act goes with the record. */
-static int refuse_live(struct intents *in, const struct record *r, struct err *err)
+static int refuse_live(const struct record *r, struct err *err)
 {
 	const struct kept *live = NULL;
-	struct device *dev;
 
 	for (size_t i = 0; kept[i] && r->birth; i++)
 		if (is_live(r, kept[i]))
@@ -128,9 +126,17 @@ static int refuse_live(struct intents *in, const struct record *r, struct err *e
 	if (r->flying)
 		return fail(err, EBUSY, "its device %s is here, and what is stored is just being applied",
 			    r->dev.name);
+	return 0;
+}
+
+/* What was noted without an act goes with the record, once that is gone from the disk. */
+static void clear_noted(struct intents *in, const struct key *key, uint64_t birth)
+{
+	struct device *dev;
+
 	model_lock(in->m);
-	dev = r->birth ? model_edit(in->m, &r->dev, false) : NULL;
-	if (dev) {
+	dev = birth ? model_edit(in->m, key, false) : NULL;
+	if (dev && dev->birth == birth) {
 		for (size_t i = 0; kept[i]; i++)
 			kept_clear(kept[i], &dev->want);
 		dev->want.owned = false;
@@ -138,7 +144,20 @@ static int refuse_live(struct intents *in, const struct record *r, struct err *e
 	}
 	model_publish(in->m);
 	model_unlock(in->m);
-	return 0;
+}
+
+/* With save held. */
+static int forget_record(struct intents *in, struct rewrite *w, size_t at, struct err *err)
+{
+	const struct key dev = in->rs.v[at]->dev;
+	uint64_t birth = in->rs.v[at]->birth;
+	int rc;
+
+	rewrite_drop(w, at);
+	rc = rewrite_commit(w, err);
+	if (!rc)
+		clear_noted(in, &dev, birth);
+	return rc;
 }
 
 int intents_forget(struct intents *in, const char *identity, struct err *err)
@@ -154,13 +173,11 @@ int intents_forget(struct intents *in, const char *identity, struct err *err)
 		if (at == RECORD_NONE)
 			rc = fail(err, EINVAL, "nothing is stored for %.200s; intents names what is", identity);
 		else
-			rc = refuse_live(in, in->rs.v[at], err);
-		if (rc) {
+			rc = refuse_live(in->rs.v[at], err);
+		if (rc)
 			rewrite_abort(&w);
-		} else {
-			rewrite_drop(&w, at);
-			rc = rewrite_commit(&w, err);
-		}
+		else
+			rc = forget_record(in, &w, at, err);
 	}
 	pthread_mutex_unlock(&in->save);
 	intents_kick(in);

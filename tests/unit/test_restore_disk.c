@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,6 +52,32 @@ DEFINE_TEST(restore_without_a_directory)
 	intents_health(t.in, &o);
 	CHECK_IN(out_text(&o), "state=broken");
 	out_free(&o);
+	wish_end();
+}
+
+static void offer_alone(struct device *dev)
+{
+	dev->want.single = true;
+}
+
+/* What a disk has refused has not happened. */
+DEFINE_TEST(restore_forgets_nothing_that_stays_on_the_disk)
+{
+	const char *name = "0000:00/03.0/00.0,8086:1521:0000:0000,none";
+	struct wish alone = { .dev = wish_key(NIC), .file = "pooled", .value = "0" };
+	char dir[256];
+
+	wish_boot(&nic);
+	wish_edit(NIC, offer_alone);
+	CHECK_EQ(intents_keep(t.in, &alone, 1, false, NULL), 0);
+	snprintf(dir, sizeof(dir), "%s/state/" INTENT_FILE ".new", test_dir());
+	CHECK_EQ(mkdir(dir, 0700), 0);
+	CHECK(intents_forget(t.in, name, NULL) < 0);
+	CHECK_EQ(wish_state_of(NIC).want.single, 1);
+	wish_expect_line("pooled=0", "state=held");
+	CHECK_EQ(rmdir(dir), 0);
+	CHECK_EQ(intents_forget(t.in, name, NULL), 0);
+	CHECK_EQ(wish_state_of(NIC).want.single, 0);
 	wish_end();
 }
 
