@@ -9,6 +9,7 @@
 #include "ops.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/intent.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
@@ -322,10 +323,7 @@ static int note(struct model *m, const struct device *dev, const char *who, stru
 		if (!edit->want.pinned[0])
 			STR_COPY(edit->want.pinned, edit->names.resource);
 	} else {
-		edit->want.claim[0] = edit->want.pinned[0] = edit->want.given[0] = '\0';
-		edit->want.former_driver[0] = '\0';
-		edit->want.former_override[0] = '\0';
-		edit->want.former_known = false;
+		want_end_claim(&edit->want);
 	}
 	return 0;
 }

@@ -127,12 +127,10 @@ static int drop_claim(struct rewrite *w, size_t i, struct err *err)
 
 	if (!r)
 		return fail(err, ENOMEM, "no memory to keep what was asked");
-	for (size_t k = 0; kept[k]; k++)
-		if (kept[k]->with_claim)
-			kept_clear(kept[k], &r->want);
+	want_end_claim(&r->want);
 	r->driver[0] = '\0';
 	r->group = 0;
-	r->pending = r->want.former_known = false;
+	r->pending = false;
 	if (record_is_empty(r))
 		rewrite_drop(w, i);
 	return 0;

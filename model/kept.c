@@ -158,6 +158,15 @@ void kept_clear(const struct kept *k, struct want *w)
 	kept_copy(k, w, &none);
 }
 
+void want_end_claim(struct want *w)
+{
+	for (size_t i = 0; kept[i]; i++)
+		if (kept[i]->with_claim)
+			kept_clear(kept[i], w);
+	w->former_driver[0] = w->former_override[0] = '\0';
+	w->former_known = false;
+}
+
 bool kept_is_missing(const struct kept *k, const struct record *r)
 {
 	return k->value && kept_has(k, &r->want) && !(r->in & kept_bit(k));

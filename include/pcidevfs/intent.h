@@ -31,6 +31,9 @@ struct wish;
 int intents_open(const char *dir, struct model *m, struct intents **ret, struct err *err);
 void intents_close(struct intents *in);
 
+/* A claim has ended: what is kept with it goes, as the rows of kept.h say, and what the device had before. */
+void want_end_claim(struct want *w);
+
 /* struct keeper's keep (txn.h); ctx is the intents. Writes and fsyncs what the model's want fields say
  * now, for pending marked so; -ENOSPC, -EROFS ... with a sentence when the disk refuses. */
 int intents_keep(void *ctx, const struct wish *wishes, size_t n, bool pending, struct err *err);
