@@ -56,6 +56,7 @@ static int pooled_settle(struct model *m, const struct wish *wish, struct err *e
 static const struct method name_method = {
 	.file = "resource_name",
 	.rank = 90,
+	.noted = true,
 	.can = can_offer,
 	.expand = offer_expand,
 	.settle = name_settle,
@@ -64,6 +65,7 @@ static const struct method name_method = {
 static const struct method pooled_method = {
 	.file = "pooled",
 	.rank = 90,
+	.noted = true,
 	.can = can_offer,
 	.expand = offer_expand,
 	.settle = pooled_settle,
