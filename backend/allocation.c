@@ -35,6 +35,22 @@ static int refuse_allocation(const struct device *dev, const char *value, struct
 		    dev->key.name, now);
 }
 
+/* All that settle writes to: what is not kept after all is put back. */
+static int touch(struct model *m, const struct device *dev, const struct wish *wish, struct plan *plan,
+		 struct err *err)
+{
+	struct vfio_group g;
+	int rc = plan_touch(plan, &dev->key, err);
+
+	if (rc || strcmp(wish->value, "pending"))
+		return rc;
+	rc = vfio_find_group(m, dev, &g, err);
+	for (size_t i = 0; !rc && i < g.n; i++)
+		if (g.members[i]->want.claim[0])
+			rc = plan_touch(plan, &g.members[i]->key, err);
+	return rc;
+}
+
 static int allocation_expand(struct model *m, const struct wish *wish, struct plan *plan, struct err *err)
 {
 	const struct device *dev = model_find(m, &wish->dev);
@@ -43,7 +59,7 @@ static int allocation_expand(struct model *m, const struct wish *wish, struct pl
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", wish->dev.name);
 	rc = wish->value[0] ? refuse_allocation(dev, wish->value, err) : 0;
-	return rc ? rc : plan_touch(plan, &wish->dev, err);
+	return rc ? rc : touch(m, dev, wish, plan, err);
 }
 
 /* kubelet keeps what it was answered, and after a reboot gives a pod the same nodes again without a word to
