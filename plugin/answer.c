@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bus.h"
 #include "deviceplugin.pb-c.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
@@ -269,14 +270,9 @@ void answer_list(const struct devices *t, struct dev *const *v, size_t n, uint64
 	pool_free(&p);
 }
 
-static bool is_mdev(const struct dev *d)
-{
-	return !strncmp(d->id, "mdev/", 5);
-}
-
 void answer_variable(const struct dev *d, struct out *ret)
 {
-	out_printf(ret, "%s_RESOURCE_", is_mdev(d) ? "MDEV_PCI" : "PCI");
+	out_printf(ret, "%s_RESOURCE_", bus_of(d)->variable);
 	for (const char *c = dev_resource(d); *c; c++) {
 		char sign = *c == '/' || *c == '.' ? '_' : (char)toupper((unsigned char)*c);
 
@@ -400,7 +396,7 @@ static int build_container(struct building *b, const struct devices *t, const ch
 		if (!first)
 			add_variable(b, first = d, c);
 		/* KubeVirt makes two devices of one resource that has two variables (k8s/kubevirt, case 37). */
-		if (is_mdev(d) != is_mdev(first))
+		if (bus_of(d) != bus_of(first))
 			return fail(err, EINVAL, "%s has mediated and PCI devices; no VM can take both under one "
 				    "name: write another resource_name to %s", resource, d->id);
 		dev_nodes(t, d, dev_root, add_node, b);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../client/record.h"
+#include "bus.h"
 #include "pcidevfs/util.h"
 
 static void dev_free(struct dev *d)
@@ -289,20 +290,18 @@ struct dev **devices_offered(const struct devices *t, size_t *ret_n)
 
 const char *dev_kubelet_id(const struct dev *d)
 {
-	const char *slash = strchr(d->id, '/');
-
-	return slash ? slash + 1 : d->id;
+	return d->id + strlen(bus_of(d)->prefix);
 }
 
 struct dev *devices_of_kubelet(const struct devices *t, const char *resource, const char *kubelet_id)
 {
-	static const char *const buses[] = { "", "mdev/", "usb/" };
+	const struct bus *b;
 
-	for (size_t i = 0; i < ARRAY_SIZE(buses); i++) {
+	for (size_t i = 0; (b = bus_at(i)); i++) {
 		char id[128];
 		struct dev *d;
 
-		if ((size_t)snprintf(id, sizeof(id), "%s%s", buses[i], kubelet_id) >= sizeof(id))
+		if ((size_t)snprintf(id, sizeof(id), "%s%s", b->prefix, kubelet_id) >= sizeof(id))
 			return NULL;
 		d = devices_find(t, id);
 		if (d && (!resource || !strcmp(dev_resource(d), resource)))
@@ -313,16 +312,13 @@ struct dev *devices_of_kubelet(const struct devices *t, const char *resource, co
 
 const char *dev_withheld(const struct dev *d)
 {
+	const struct bus *b = bus_of(d);
+
 	if (!d->claim[0])
 		return "nobody claims it";
 	if (!d->resource[0])
 		return "it has no resource_name";
-	if (!strncmp(d->id, "usb/", 4))
-		return "KubeVirt takes USB devices by numbers that the tree does not tell";
-	/* VMD's domains have more than four digits (tests/k8s/ground/kubevirt, case 15). */
-	if (!strchr(d->id, '/') && strcspn(d->id, ":") > 4)
-		return "KubeVirt takes no PCI domain above ffff";
-	return NULL;
+	return b->withheld ? b->withheld(d) : NULL;
 }
 
 bool dev_offered(const struct dev *d)
@@ -370,16 +366,18 @@ bool dev_allocated(const struct dev *d)
 
 bool devices_overtaken(const struct devices *t, const char *lines, uint64_t since)
 {
-	for (const char *line = lines, *end; (end = strstr(line, "/allocated_to ")); line = end + strcspn(end, "\n") + 1) {
+	const char *end;
+
+	while ((end = strstr(lines, "/allocated_to "))) {
 		char id[128];
 		const struct dev *d;
 
-		snprintf(id, sizeof(id), "%.*s", (int)(end - line), line);
+		snprintf(id, sizeof(id), "%.*s", (int)(end - lines), lines);
 		d = devices_find(t, id);
 		if (d && d->given_at >= since)
 			return true;
-		if (!strchr(end, '\n'))
-			break;
+		lines = end + strcspn(end, "\n");
+		lines += *lines != '\0';
 	}
 	return false;
 }

@@ -66,7 +66,7 @@ void dev_given(struct dev *d, const char *resource, bool by_us);
 /* With those of its group: given now, as the tree will tell. */
 void dev_kept(const struct devices *t, struct dev *d);
 
-/* Lines for ctl that set allocated_to: is one of a device that was given to a pod after they were thought of (ms)? */
+/* Lines for ctl that set allocated_to: is one of a device that was given to a pod since they were thought of (ms)? */
 bool devices_overtaken(const struct devices *t, const char *lines, uint64_t since);
 
 /* NULL: it is offered. Else why kubelet does not hear of it, however well it is. */

@@ -6,6 +6,7 @@
 #include <sys/inotify.h>
 #include <sys/stat.h>
 
+#include "bus.h"
 #include "checkpoint.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
@@ -125,7 +126,7 @@ static void look_at(struct pods *pods, const struct dev *d)
 {
 	struct out name = { 0 };
 
-	out_printf(&name, "devices/%s/holders", d->id);
+	out_printf(&name, "%s/%s/holders", bus_of(d)->directory, dev_kubelet_id(d));
 	note(pods, true, &name);
 }
 
