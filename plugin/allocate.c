@@ -34,7 +34,7 @@ static void refuse(const char *resource, struct rpc_call *call, const struct err
 static void on_patience(struct source *s)
 {
 	struct allocation *a = container_of(s, struct allocation, patience);
-	const struct err err = { .code = ETIMEDOUT, .text = "the tree does not answer; is pcidevfsd well?" };
+	const struct err err = { .code = ETIMEDOUT, .text = "the tree has not taken it down within 2 s; is pcidevfsd well?" };
 
 	refuse(a->resource, a->call, &err);
 	a->call = NULL;

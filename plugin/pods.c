@@ -6,7 +6,6 @@
 #include <sys/inotify.h>
 #include <sys/stat.h>
 
-#include "bus.h"
 #include "checkpoint.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
@@ -36,7 +35,7 @@ struct pods {
 	unsigned int pause;	     /* SOON_MS and up while something is pending or held */
 	size_t allocated, pending, held;
 	uint64_t shape, freed; /* of the table that these were counted in */
-	struct job *first, **last; /* for the tree, once its table is unlocked */
+	size_t writing; /* jobs that the tree has; what kubelet says now would only be written again */
 };
 
 /* ---- what kubelet said, against the table */
@@ -45,6 +44,7 @@ struct pods {
 struct batch {
 	struct batch *next;
 	struct out clear, set; /* from one pod to another it goes through none */
+	bool ends; /* looked at before it is free: what holds it must stand in the way of the next pod */
 	char pod[ALLOCATED_MAX];
 };
 
@@ -89,13 +89,18 @@ static const char *pod_of(const struct verdict *v, struct dev *d, char *buf, siz
 
 static void job_done(struct job *job, const struct err *err)
 {
+	struct pods *pods = job->ctx;
+
 	if (err && err->code != ECANCELED) /* what was overtaken the next list tells anew */
 		say("%.*s: %s", (int)strcspn(job->lines, "\n"), job->lines, err->text);
+	pods->writing--;
+	if (!pods->writing && pods->again)
+		pods->timer.at = now_ms();
 	free(job->lines);
 	free(job);
 }
 
-static void note(struct pods *pods, bool look, struct out *text)
+static void submit(struct pods *pods, bool look, struct out *text)
 {
 	struct job *job = text->failed ? NULL : calloc(1, sizeof(*job));
 
@@ -105,29 +110,11 @@ static void note(struct pods *pods, bool look, struct out *text)
 	}
 	job->lines = text->data;
 	job->look = look;
-	job->since = look ? 0 : pods->asked;
+	job->since = pods->asked;
 	job->done = job_done;
-	*pods->last = job;
-	pods->last = &job->next;
-}
-
-static void submit(struct pods *pods)
-{
-	for (struct job *job = pods->first, *next; job; job = next) {
-		next = job->next;
-		tree_commit(pods->p->tree, job);
-	}
-	pods->first = NULL;
-	pods->last = &pods->first;
-}
-
-/* Reading it makes the tree look: who closes a node sends no event. */
-static void look_at(struct pods *pods, const struct dev *d)
-{
-	struct out name = { 0 };
-
-	out_printf(&name, "%s/%s/holders", bus_of(d)->directory, dev_kubelet_id(d));
-	note(pods, true, &name);
+	job->ctx = pods;
+	pods->writing++;
+	tree_commit(pods->p->tree, job);
 }
 
 /* allocated: namespace/pod/container, or "pending". NULL: no memory; the next list tells it again. */
@@ -147,13 +134,13 @@ static struct batch *batch_of(struct verdict *v, const char *allocated)
 	return b;
 }
 
-static void note_batches(struct verdict *v)
+static void submit_batches(struct verdict *v)
 {
 	for (struct batch *b = v->batches, *next; b; b = next) {
 		next = b->next;
 		if (b->clear.len)
-			note(v->pods, false, &b->clear);
-		note(v->pods, false, &b->set);
+			submit(v->pods, false, &b->clear);
+		submit(v->pods, b->ends, &b->set);
 		free(b);
 	}
 }
@@ -191,7 +178,7 @@ static void settle_one(struct verdict *v, struct dev *d)
 	if (!b)
 		return;
 	if (!pod[0])
-		look_at(v->pods, d); /* before it is free: what holds it must stand in the way of the next pod */
+		b->ends = true;
 	else if (dev_allocated(d) && !pending)
 		out_printf(&b->clear, "%s/allocated_to none\n", d->id);
 	out_printf(&b->set, "%s/allocated_to %s\n", d->id, pod[0] ? pod : "none");
@@ -211,8 +198,7 @@ static void compare(struct pods *pods, const uint8_t *msg, size_t len)
 		if (dev_offered(v.t->v[i]))
 			settle_one(&v, v.t->v[i]);
 	tree_unlock(pods->p->tree);
-	note_batches(&v);
-	submit(pods);
+	submit_batches(&v);
 	checkpoint_free(v.checkpoint);
 	v1__list_pod_resources_response__free_unpacked(v.list, NULL);
 }
@@ -251,17 +237,6 @@ static void on_list(void *ctx, enum rpc_status status, const char *why, const ui
 	rpc_channel_free(ch);
 }
 
-static void look_at_held(struct pods *pods)
-{
-	struct devices *t = tree_lock(pods->p->tree);
-
-	for (size_t i = 0; i < t->n; i++)
-		if (!strcmp(t->v[i]->state, "held"))
-			look_at(pods, t->v[i]);
-	tree_unlock(pods->p->tree);
-	submit(pods);
-}
-
 /* kubelet makes these when it first starts; what is watched already stays so. */
 static void watch_dirs(struct pods *pods)
 {
@@ -282,13 +257,14 @@ static void ask(struct pods *pods)
 	char path[256];
 	int fd;
 
-	if (pods->channel) {
+	if (pods->channel || pods->writing) {
 		pods->again = true;
 		return;
 	}
 	pods->asked = now_ms();
 	watch_dirs(pods);
-	look_at_held(pods);
+	if (pods->held)
+		tree_look(pods->p->tree); /* who closes a node sends no event */
 	snprintf(path, sizeof(path), "%s/pod-resources/kubelet.sock", pods->dir);
 	/* It lists pods some time before it asks for registrations: its own socket tells which one it is. */
 	if (!stat(path, &st) && !socket_same(&st, &pods->socket)) {
@@ -354,7 +330,6 @@ int pods_new(struct plugin *p, const char *dir, struct pods **ret, struct err *e
 		return fail(err, ENOMEM, "no memory");
 	}
 	pods->p = p;
-	pods->last = &pods->first;
 	pods->watch = (struct source){ .fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .ready = on_watch,
 				       .at = UINT64_MAX };
 	/* At the start: what pods have had since before. */

@@ -9,6 +9,7 @@
 
 #include "../client/ctl.h"
 #include "../client/watch.h"
+#include "bus.h"
 #include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
 
@@ -19,15 +20,15 @@ struct jobs {
 struct tree {
 	char *path;
 	int event, stop;
-	pthread_t follower, writer;
-	bool following, writing;
+	pthread_t follower, looker, writer;
+	bool following, looking, writing;
 	pthread_mutex_t lock; /* guards what follows */
-	pthread_cond_t work;
+	pthread_cond_t work, look;
 	struct devices devices;
-	bool changed, known, reading, ending;
+	bool changed, known, reading, look_wanted, ending;
 	uint64_t lost_at;
 	char why[ERR_TEXT];
-	struct jobs urgent, todo, done;
+	struct jobs unlooked, urgent, todo, done; /* unlooked: todo after a look */
 };
 
 static void jobs_put(struct jobs *j, struct job *job)
@@ -128,20 +129,62 @@ static void *follow(void *ctx)
 	return NULL;
 }
 
-/* ---- the writer's thread */
+/* ---- the looker's thread */
 
-/* Reading it makes the daemon look: news come by events. */
-static void look_at(const struct tree *t, const char *name)
+/* The i-th device's; false: there is none. */
+static bool holders_path(struct tree *t, size_t i, char *path, size_t size)
+{
+	bool there;
+
+	pthread_mutex_lock(&t->lock);
+	there = i < t->devices.n;
+	if (there)
+		snprintf(path, size, "%s/%s/%s/holders", t->path, bus_of(t->devices.v[i])->directory,
+			 dev_kubelet_id(t->devices.v[i]));
+	pthread_mutex_unlock(&t->lock);
+	return there;
+}
+
+/* Who reads the holders of one device makes the daemon look for those of all. */
+static void look(struct tree *t)
 {
 	char path[4096], buf[4096];
 	_close_ int fd = -1;
 
-	if ((size_t)snprintf(path, sizeof(path), "%s/%s", t->path, name) >= sizeof(path))
-		return;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	for (size_t i = 0; fd < 0 && holders_path(t, i, path, sizeof(path)); i++)
+		fd = open(path, O_RDONLY | O_CLOEXEC);
 	while (fd >= 0 && read(fd, buf, sizeof(buf)) > 0)
 		;
 }
+
+static void *look_often(void *ctx)
+{
+	struct tree *t = ctx;
+
+	pthread_mutex_lock(&t->lock);
+	while (!t->ending) {
+		struct job *job, *next;
+
+		if (!t->look_wanted) {
+			pthread_cond_wait(&t->look, &t->lock);
+			continue;
+		}
+		t->look_wanted = false;
+		job = jobs_take_all(&t->unlooked);
+		pthread_mutex_unlock(&t->lock);
+		look(t);
+		pthread_mutex_lock(&t->lock);
+		for (; job; job = next) {
+			next = job->next;
+			jobs_put(&t->todo, job);
+		}
+		pthread_cond_signal(&t->work);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return NULL;
+}
+
+/* ---- the writer's thread */
 
 static void *write_jobs(void *ctx)
 {
@@ -162,9 +205,7 @@ static void *write_jobs(void *ctx)
 		if (job->since && devices_overtaken(&t->devices, job->lines, job->since))
 			fail(&job->err, ECANCELED, "a device of it was given to a pod meanwhile");
 		pthread_mutex_unlock(&t->lock);
-		if (job->look)
-			look_at(t, job->lines);
-		else if (!job->err.code)
+		if (!job->err.code)
 			ctl_commit(t->path, "pcidevfs-plugin", job->lines, &job->err);
 		pthread_mutex_lock(&t->lock);
 		jobs_put(&t->done, job);
@@ -185,18 +226,21 @@ int tree_new(const char *path, struct tree **ret, struct err *err)
 		free(t);
 		return fail(err, ENOMEM, "no memory");
 	}
+	t->unlooked.last = &t->unlooked.first;
 	t->urgent.last = &t->urgent.first;
 	t->todo.last = &t->todo.first;
 	t->done.last = &t->done.first;
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->work, NULL);
+	pthread_cond_init(&t->look, NULL);
 	t->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	t->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r = t->event < 0 || t->stop < 0 ? -errno : thread_start(&t->follower, follow, t);
 	t->following = !r;
-	if (!r)
-		r = thread_start(&t->writer, write_jobs, t);
-	t->writing = t->following && !r;
+	r = r ? : thread_start(&t->looker, look_often, t);
+	t->looking = !r;
+	r = r ? : thread_start(&t->writer, write_jobs, t);
+	t->writing = !r;
 	if (r) {
 		tree_free(t);
 		return fail(err, -r, "cannot follow %s: %s", path, strerror(-r));
@@ -225,18 +269,22 @@ void tree_free(struct tree *t)
 	pthread_mutex_lock(&t->lock);
 	t->ending = true;
 	pthread_cond_broadcast(&t->work);
+	pthread_cond_broadcast(&t->look);
 	pthread_mutex_unlock(&t->lock);
 	event_ring(t->stop);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec++;
 	if ((t->following && pthread_timedjoin_np(t->follower, NULL, &until)) ||
+	    (t->looking && pthread_timedjoin_np(t->looker, NULL, &until)) ||
 	    (t->writing && pthread_timedjoin_np(t->writer, NULL, &until)))
 		return;
 	drop_jobs(&t->done);
+	drop_jobs(&t->unlooked);
 	drop_jobs(&t->urgent);
 	drop_jobs(&t->todo);
 	devices_free(&t->devices);
 	pthread_cond_destroy(&t->work);
+	pthread_cond_destroy(&t->look);
 	pthread_mutex_destroy(&t->lock);
 	close(t->event);
 	close(t->stop);
@@ -300,7 +348,16 @@ bool tree_known(struct tree *t)
 void tree_commit(struct tree *t, struct job *job)
 {
 	pthread_mutex_lock(&t->lock);
-	jobs_put(job->urgent ? &t->urgent : &t->todo, job);
-	pthread_cond_signal(&t->work);
+	jobs_put(job->look ? &t->unlooked : job->urgent ? &t->urgent : &t->todo, job);
+	t->look_wanted |= job->look;
+	pthread_cond_signal(job->look ? &t->look : &t->work);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void tree_look(struct tree *t)
+{
+	pthread_mutex_lock(&t->lock);
+	t->look_wanted = true;
+	pthread_cond_signal(&t->look);
 	pthread_mutex_unlock(&t->lock);
 }

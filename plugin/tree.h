@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The mount, kept at arm's length: one thread follows it into the table, one writes to it. The main thread
- * never touches it, so that a tree that does not answer holds up nothing but its own news.
+ * The mount, kept at arm's length: one thread follows it into the table, one writes to it, one makes it look who
+ * holds what, which may take long. The main thread never touches it, so that a tree that does not answer holds up nothing but its own news.
  */
 #ifndef PLUGIN_TREE_H
 #define PLUGIN_TREE_H
@@ -15,8 +15,8 @@ struct tree;
 
 /* One transaction for ctl, and where its verdict goes. */
 struct job {
-	char *lines; /* or the name of a file below the tree, which is read for what that does */
-	bool look;
+	char *lines;
+	bool look; /* only once the tree has looked who holds what, from now on */
 	uint64_t since; /* ms, 0: never. Dropped (ECANCELED) if a device of it was given to a pod after that */
 	bool urgent; /* somebody waits for it: before what is not */
 	/* On the main thread, from tree_dispatch(); frees the job. */
@@ -43,5 +43,8 @@ bool tree_known(struct tree *t);
 
 /* In the order in which they come, urgent ones first. The job is the tree's until done(). */
 void tree_commit(struct tree *t, struct job *job);
+/* Soon the tree looks who holds what; what it sees comes as any news. However often that is asked for meanwhile,
+ * it looks once more. */
+void tree_look(struct tree *t);
 
 #endif
