@@ -21,7 +21,8 @@ struct follower {
 	const char *tree;
 	const struct watcher *w;
 	int stop_fd;
-	uint64_t generation; /* of the inventory, or of the last event */
+	uint64_t generation; /* of the inventory */
+	uint64_t seq;	     /* of the last event; 0: none yet */
 	bool lost;	     /* events are missing: the inventory again */
 };
 
@@ -72,24 +73,29 @@ static int open_file(const struct follower *f, const char *name, int flags, stru
 	return fd >= 0 ? fd : fail(err, errno, "%s: %s", path, strerror(errno));
 }
 
-static int head_line(struct follower *f, char *line, struct err *err)
+static int head_line(struct follower *f, char *line, uint64_t *ret_devices, struct err *err)
 {
+	bool generation = false, devices = false;
 	struct pair p;
 
 	if (record_next(&line, &p) != 1 || p.key[0] || strcmp(p.value, "pcidevfs-inventory") ||
 	    record_next(&line, &p) != 1 || p.key[0] || strcmp(p.value, "1"))
 		return fail(err, EBADMSG, "%s/inventory does not begin as one of version 1 does", f->tree);
 	while (record_next(&line, &p) == 1)
-		if (!strcmp(p.key, "generation") && !parse_u64(p.value, UINT64_MAX, &f->generation))
-			return 0;
-	return fail(err, EBADMSG, "%s/inventory names no generation", f->tree);
+		if (!strcmp(p.key, "generation"))
+			generation = !parse_u64(p.value, UINT64_MAX, &f->generation);
+		else if (!strcmp(p.key, "devices"))
+			devices = !parse_u64(p.value, UINT64_MAX, ret_devices);
+	if (generation && devices)
+		return 0;
+	return fail(err, EBADMSG, "%s/inventory does not tell its generation and how many devices it has", f->tree);
 }
 
 static int read_inventory(struct follower *f, struct err *err)
 {
 	_free_ struct lines *l = calloc(1, sizeof(*l));
 	_close_ int fd = -1;
-	bool head = true;
+	uint64_t n = 0, devices = 0; /* n: lines */
 	char *line = NULL;
 	int r;
 
@@ -99,18 +105,20 @@ static int read_inventory(struct follower *f, struct err *err)
 	if (fd < 0)
 		return fd;
 	f->w->begin(f->w->ctx);
-	while ((r = next_line(l, &line)) == 1) {
+	for (; (r = next_line(l, &line)) == 1; n++) {
 		struct pair id;
 
-		if (head && head_line(f, line, err))
+		if (!n && head_line(f, line, &devices, err))
 			return -EBADMSG;
-		if (!head && record_next(&line, &id) == 1 && !id.key[0])
+		if (n && record_next(&line, &id) == 1 && !id.key[0])
 			f->w->device(f->w->ctx, id.value, line);
-		head = false;
 	}
-	if (r < 0 || head)
-		return fail(err, r ? -r : EBADMSG, "%s/inventory: %s", f->tree,
-			    r ? strerror(-r) : "nothing was in it");
+	if (r < 0)
+		return fail(err, -r, "%s/inventory: %s", f->tree, strerror(-r));
+	/* What it seems to lack would be taken for gone. */
+	if (!l->ended || l->end != l->start || n != devices + 1)
+		return fail(err, EBADMSG, "%s/inventory is not whole: it has %llu lines for %llu devices", f->tree,
+			    (unsigned long long)n, (unsigned long long)devices);
 	f->w->settled(f->w->ctx);
 	return 0;
 }
@@ -119,20 +127,26 @@ static int read_inventory(struct follower *f, struct err *err)
 static void take_event(struct follower *f, char *line)
 {
 	const char *action = "";
-	uint64_t generation = 0;
-	struct pair p = { "none", "" };
+	uint64_t generation = 0, seq = 0;
+	struct pair p;
+	bool lost;
+	int r;
 
-	while (record_next(&line, &p) == 1) {
+	while ((r = record_next(&line, &p)) == 1 && p.key[0]) {
 		if (!strcmp(p.key, "generation"))
 			parse_u64(p.value, UINT64_MAX, &generation);
+		else if (!strcmp(p.key, "seq"))
+			parse_u64(p.value, UINT64_MAX, &seq);
 		else if (!strcmp(p.key, "action"))
 			action = p.value;
-		else if (!p.key[0])
-			break;
 	}
-	if (!strcmp(action, "lost"))
-		f->lost = true;
-	if (p.key[0] || generation <= f->generation)
+	/* Neither is of a device, and the numbers go on from there. */
+	lost = !strcmp(action, "lost");
+	if (!lost && strcmp(action, "hello"))
+		lost = r != 1 || (f->seq && seq != f->seq + 1);
+	f->lost |= lost;
+	f->seq = seq;
+	if (r != 1 || generation <= f->generation)
 		return;
 	if (!strcmp(action, "add") || !strcmp(action, "change"))
 		f->w->device(f->w->ctx, p.value, line);
@@ -180,6 +194,8 @@ static int follow(struct follower *f, struct lines *l, struct err *err)
 	_close_ int fd = l->fd = open_file(f, "events_pipe", O_RDONLY | O_NONBLOCK, err);
 	struct pollfd p[] = { { fd, POLLIN, 0 }, { f->stop_fd, POLLIN, 0 } };
 	int r = fd < 0 ? fd : read_inventory(f, err);
+
+	f->seq = 0;
 
 	while (!r) {
 		if (poll(p, ARRAY_SIZE(p), -1) < 0 && errno != EINTR)
