@@ -139,11 +139,10 @@ int backend_open(const struct roots *roots, struct model *m, struct backend **re
 	return 0;
 }
 
-void backend_free(struct backend *b)
+bool backend_free(struct backend *b)
 {
-	/* Who still hangs at a device needs it; the process is about to end. */
 	if (!b || atomic_load(&b->left))
-		return;
+		return !b;
 	io_free(b->io);
 	closep(&b->stop_fd);
 	if (b->uevent_fd >= 0)
@@ -162,6 +161,7 @@ void backend_free(struct backend *b)
 		pthread_mutex_destroy(&b->guards.views[i].lock);
 	pthread_cond_destroy(&b->guards.ended);
 	free(b);
+	return true;
 }
 
 int backend_scan(struct backend *b, struct err *err)

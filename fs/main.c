@@ -283,16 +283,17 @@ static bool told_to_end(const struct daemon *d)
 }
 
 /* A thread waits for the kernel and may go on at any moment with all that there is: nothing can be freed. */
-static void __attribute__((noreturn)) leave(const struct daemon *d, const struct out *left)
+static void __attribute__((noreturn)) leave(const struct daemon *d, const struct out *left, int status)
 {
 	const char *at = out_text(left), *nl;
 
 	for (; d->ended && (nl = strchr(at, '\n')); at = nl + 1)
 		fprintf(stderr, "pcidevfsd: %.*s\n", (int)(nl - at), at);
-	_exit(0);
+	fflush(stdout);
+	_exit(status);
 }
 
-static void daemon_close(struct daemon *d)
+static int daemon_close(struct daemon *d, int status)
 {
 	struct out left = { 0 };
 	bool all;
@@ -306,7 +307,7 @@ static void daemon_close(struct daemon *d)
 	if (d->ended)
 		intents_lift(d->intents);
 	if (!all)
-		leave(d, &left);
+		leave(d, &left, status);
 	if (d->watching) {
 		backend_stop(d->backend);
 		pthread_join(d->watcher, NULL);
@@ -316,9 +317,11 @@ static void daemon_close(struct daemon *d)
 	tree_free(d->tree);
 	session_free(d->session);
 	intents_close(d->intents);
-	backend_free(d->backend);
+	if (!backend_free(d->backend))
+		leave(d, &left, status);
 	model_free(d->model);
 	stash_detach(d->stash);
+	return status;
 }
 
 /* Threads inherit a mask that blocks all; this one, which reads requests, takes those two. */
@@ -350,8 +353,7 @@ static int can_adopt(const struct options *o)
 	r = r ? r : open_model(&d, &err);
 	if (r)
 		puts(err.text);
-	daemon_close(&d);
-	return r ? 1 : 0;
+	return daemon_close(&d, r ? 1 : 0);
 }
 
 static int serve(const struct options *o)
@@ -394,8 +396,7 @@ static int serve(const struct options *o)
 	/* Whatever runs is the next process's, where it gets to know who waits. */
 	if (stop == SERVER_LEAVE && !r && session_resends(d.session))
 		_exit(0);
-	daemon_close(&d);
-	return r != 0;
+	return daemon_close(&d, r != 0);
 }
 
 /* Without a mount: the engine alone, on memory that ends with us. */
@@ -416,8 +417,7 @@ static int release_unmounted(const struct options *o)
 		model_stop(d.model); /* nobody listens, so nobody is waited for */
 		r = release_by_engine(d.model, d.engine);
 	}
-	daemon_close(&d);
-	return r ? 1 : 0;
+	return daemon_close(&d, r ? 1 : 0);
 }
 
 /* For udev, before a driver meets the function. */

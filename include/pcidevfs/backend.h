@@ -31,7 +31,8 @@ struct backend;
 
 /* Refuses (-ENOENT) a sysfs root without bus/pci/devices. Starts nothing. */
 int backend_open(const struct roots *roots, struct model *m, struct backend **ret, struct err *err);
-void backend_free(struct backend *b);
+/* False: a look hangs at a device and may go on at any moment, with this and the model; nothing was freed. */
+bool backend_free(struct backend *b);
 
 /* Opens the uevent socket, then reads every function and its names, then what guards them (host_critical,
  * holders); publishes. A function that vanishes meanwhile is left out. */

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../backend/internal.h"
 #include "fakepci.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -274,5 +275,21 @@ DEFINE_SLOW_TEST(scan_of_4096_functions_is_quick, 60)
 	CHECK_EQ(backend_scan(w.backend, &err), 0);
 	/* Of the CPU, whatever else the machine does. 300 ms are asked for; sanitizers get more. */
 	CHECK(clock() - start < 3 * CLOCKS_PER_SEC);
+	fake_close(&w);
+}
+
+/* It comes back into the backend, and from there into the model. */
+DEFINE_TEST(backend_stays_while_a_look_hangs)
+{
+	struct world_fake w;
+
+	fake_machine();
+	w = fake_open();
+	atomic_fetch_add(&w.backend->left, 1);
+	CHECK(!backend_free(w.backend));
+	CHECK_EQ(backend_scan(w.backend, NULL), 0);
+	atomic_fetch_sub(&w.backend->left, 1);
+	CHECK(backend_free(w.backend));
+	w.backend = NULL;
 	fake_close(&w);
 }
