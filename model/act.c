@@ -43,12 +43,19 @@ int act_observe(struct txn *t, bool planning, struct err *err)
 	return n ? w->observe(w->backend, devs, n, guards, err) : 0;
 }
 
-static const struct wish *wish_for(const struct txn *t, const struct key *dev)
+static const struct wish *wish_for(const struct act_log *log, const struct key *dev)
 {
-	for (size_t i = 0; i < t->log->n_wishes; i++)
-		if (key_eq(&t->log->wishes[i].dev, dev))
-			return &t->log->wishes[i];
-	return &t->log->wishes[0];
+	for (size_t i = 0; i < log->n_wishes; i++)
+		if (key_eq(&log->wishes[i].dev, dev))
+			return &log->wishes[i];
+	return &log->wishes[0];
+}
+
+void act_say_busy(const struct act_log *log, struct device *d)
+{
+	const struct wish *w = wish_for(log, &d->key);
+
+	snprintf(d->busy, sizeof(d->busy), "%.31s %.60s", w->file, w->value[0] ? w->value : "none");
 }
 
 static void *more(void *v, size_t n, size_t add, size_t size, struct err *err)
@@ -143,10 +150,9 @@ static void mark_busy(struct txn *t)
 	atomic_store(&t->log->n_devices, (uint32_t)n);
 	for (size_t i = 0; i < t->n_devices; i++) {
 		struct device *d = model_edit(model_of(t), &t->devices[i], false);
-		const struct wish *w = wish_for(t, &t->devices[i]);
 
 		if (d && act_holds(t, d))
-			snprintf(d->busy, sizeof(d->busy), "%s %.60s", w->file, w->value[0] ? w->value : "none");
+			act_say_busy(t->log, d);
 	}
 }
 

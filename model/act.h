@@ -123,6 +123,8 @@ static inline struct model *model_of(const struct txn *t)
 	return t->engine->conf.model;
 }
 
+/* With the model locked: what the device reads while the act runs. */
+void act_say_busy(const struct act_log *log, struct device *d);
 unsigned int act_deadline(const struct engine *e, const struct verb *verb);
 /* Looks at every device that is wished something, as far as it is there. planning: also at what forbids it. */
 int act_observe(struct txn *t, bool planning, struct err *err);

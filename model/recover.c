@@ -58,9 +58,38 @@ static bool adopt_steps(struct engine *e, struct act_log *log)
 	return late;
 }
 
-/* Nothing runs now: what still reads busy was left so. */
-static void clear_busy(struct model *m)
+static bool readable(const struct act_log *log)
 {
+	return atomic_load(&log->state) <= LOG_DECIDED && log->n_wishes && log->n_wishes <= LOG_WISHES && atomic_load(&log->n_steps) <= PLAN_STEPS &&
+	       atomic_load(&log->n_devices) <= PLAN_DEVICES;
+}
+
+/* Its devices are to be carried on with. */
+static bool holds_devices(const struct act_log *log)
+{
+	uint32_t state = atomic_load(&log->state);
+
+	return readable(log) && (state == LOG_RUNS || state == LOG_UNDOES);
+}
+
+/* With the model locked. Busy until the act has them again, for which it may have to wait for a thread: nobody takes
+ * them meanwhile, and what is kept stays pending. */
+static void hold_devices(struct model *m, const struct act_log *log)
+{
+	uint32_t n = holds_devices(log) ? atomic_load(&log->n_devices) : 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct device *d = model_edit(m, &log->devices[i], false);
+
+		if (d)
+			act_say_busy(log, d);
+	}
+}
+
+/* Nothing runs now: what still reads busy was left so, but for what is about to be carried on. */
+static void clear_busy(struct engine *e)
+{
+	struct model *m = e->conf.model;
 	const struct device *found;
 	size_t pos = 0;
 
@@ -71,14 +100,10 @@ static void clear_busy(struct model *m)
 		if (found->busy[0])
 			model_edit(m, &key, false)->busy[0] = '\0';
 	}
+	for (size_t i = 0; i < logs_used(&e->logs); i++)
+		hold_devices(m, &e->logs.slots[i]);
 	model_publish(m);
 	model_unlock(m);
-}
-
-static bool readable(const struct act_log *log)
-{
-	return atomic_load(&log->state) <= LOG_DECIDED && log->n_wishes && log->n_wishes <= LOG_WISHES && atomic_load(&log->n_steps) <= PLAN_STEPS &&
-	       atomic_load(&log->n_devices) <= PLAN_DEVICES;
 }
 
 static void mark_lost(struct model *m, const struct act_log *log, const char *why)
@@ -89,6 +114,8 @@ static void mark_lost(struct model *m, const struct act_log *log, const char *wh
 	for (uint32_t i = 0; i < n && i < PLAN_DEVICES; i++) {
 		struct device *d = model_edit(m, &log->devices[i], false);
 
+		if (d && holds_devices(log))
+			d->busy[0] = '\0';
 		if (d)
 			snprintf(d->stuck, sizeof(d->stuck), "%.160s; look at %s and write again", why, d->key.name);
 	}
@@ -153,7 +180,7 @@ static void resume(struct engine *e, struct act_log *log)
 
 void engine_recover(struct engine *e)
 {
-	clear_busy(e->conf.model);
+	clear_busy(e);
 	for (size_t i = 0; i < logs_used(&e->logs); i++) {
 		uint32_t state = atomic_load(&e->logs.slots[i].state);
 

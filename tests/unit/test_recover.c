@@ -111,6 +111,32 @@ DEFINE_TEST(an_act_that_had_to_queue_is_taken_up_again)
 	bench_stop(&b);
 }
 
+static void check_busy(struct bench *b, const char *text)
+{
+	for (int i = 0; i < DEVICES; i++)
+		CHECK_STR(look(b, i).busy, text);
+}
+
+/* ... while it waits for a thread: nobody takes them, nor takes the act for ended. */
+DEFINE_TEST(devices_of_an_act_are_busy_until_it_is_taken_up_again)
+{
+	struct bench b = { 0 };
+
+	die_in_an_act(&b);
+	bench_start(&b);
+	check_busy(&b, "level 5");
+	pthread_mutex_lock(&queue);
+	for (int i = 0; i < 4; i++)
+		CHECK_EQ(engine_defer(b.e, block, NULL), 0);
+	engine_recover(b.e);
+	check_busy(&b, "level 5");
+	pthread_mutex_unlock(&queue);
+	for (int i = 0; i < 5000 && !engine_idle(b.e); i++)
+		usleep(1000);
+	check_busy(&b, "");
+	bench_stop(&b);
+}
+
 /* As after an upgrade to a version that has no such step. */
 DEFINE_TEST(a_step_that_nobody_knows_any_more_is_told_when_it_stays)
 {
