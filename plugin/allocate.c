@@ -63,6 +63,15 @@ static void mark(const struct allocation *a, uint64_t given_at)
 	tree_unlock(a->p->tree);
 }
 
+/* Can a runtime find the device by its name? */
+static bool cdi_ready(struct plugin *p)
+{
+	cdi_check(p->cdi);
+	cdi_note(p->cdi, tree_lock(p->tree));
+	tree_unlock(p->tree);
+	return cdi_write(p->cdi);
+}
+
 static void on_recorded(struct job *job, const struct err *failed)
 {
 	struct allocation *a = container_of(job, struct allocation, job);
@@ -76,9 +85,9 @@ static void on_recorded(struct job *job, const struct err *failed)
 	} else if (failed) {
 		refuse(a->resource, a->call, failed);
 	} else {
+		const char *cdi = cdi_ready(a->p) ? CDI_KIND : NULL;
 		struct devices *t = tree_lock(a->p->tree);
-		int e = answer_allocate(t, a->resource, &a->request, o->dev,
-					cdi_ready(a->p->cdi, t) ? CDI_KIND : NULL, &out, &err);
+		int e = answer_allocate(t, a->resource, &a->request, o->dev, cdi, &out, &err);
 
 		for (size_t i = 0; !e && i < a->request.n; i++)
 			for (size_t j = 0; j < a->request.v[i].n; j++) {

@@ -15,7 +15,8 @@
 struct cdi {
 	char *path, *fresh; /* fresh is renamed to path */
 	const char *dev_root;
-	bool written;
+	struct out text; /* while `noted` */
+	bool noted, written;
 	uint64_t shape; /* of the table that it was written from */
 	int told; /* errno that was logged last */
 };
@@ -92,29 +93,35 @@ static int replace_file(const struct cdi *c, const struct out *text)
 	return 0;
 }
 
-void cdi_write(struct cdi *c, const struct devices *t)
+void cdi_check(struct cdi *c)
 {
-	struct out text = { 0 };
-	int r;
+	if (c)
+		c->written &= !access(c->path, F_OK);
+}
 
+void cdi_note(struct cdi *c, const struct devices *t)
+{
 	if (!c || (c->written && c->shape == t->shape))
 		return;
-	cdi_text(t, c->dev_root, &text);
-	r = text.failed ? -ENOMEM : replace_file(c, &text);
-	out_free(&text);
+	out_free(&c->text);
+	cdi_text(t, c->dev_root, &c->text);
 	c->shape = t->shape;
+	c->noted = true;
+}
+
+bool cdi_write(struct cdi *c)
+{
+	int r;
+
+	if (!c || !c->noted)
+		return c && c->written;
+	r = c->text.failed ? -ENOMEM : replace_file(c, &c->text);
+	out_free(&c->text);
 	if (r && c->told != -r)
 		say("%s: %s; containers get their devices without it", c->path, strerror(-r));
 	c->told = -r;
+	c->noted = false;
 	c->written = !r;
-}
-
-bool cdi_ready(struct cdi *c, const struct devices *t)
-{
-	if (!c)
-		return false;
-	c->written &= !access(c->path, F_OK);
-	cdi_write(c, t);
 	return c->written;
 }
 
@@ -144,5 +151,6 @@ void cdi_free(struct cdi *c)
 		return;
 	free(c->path);
 	free(c->fresh);
+	out_free(&c->text);
 	free(c);
 }

@@ -13,11 +13,12 @@ struct plugin;
 /* dir "none": no spec is written. */
 int cdi_new(struct plugin *p, const char *dir, struct cdi **ret, struct err *err);
 void cdi_free(struct cdi *c);
-/* Writes the file if the table has another shape now; with its lock held. */
-void cdi_write(struct cdi *c, const struct devices *t);
-
-/* Can a runtime find what is offered? A file that somebody removed is written again; with the table's lock. */
-bool cdi_ready(struct cdi *c, const struct devices *t);
+/* Was it removed by somebody? It is written again then. */
+void cdi_check(struct cdi *c);
+/* Notes what is to be written if the table has another shape than then; with its lock held, and no file touched. */
+void cdi_note(struct cdi *c, const struct devices *t);
+/* Writes what was noted. Can a runtime find what is offered? */
+bool cdi_write(struct cdi *c);
 
 /* Pure: the file's text. */
 void cdi_text(const struct devices *t, const char *dev_root, struct out *ret);

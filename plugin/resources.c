@@ -199,8 +199,8 @@ static void well_by(struct resources *rs, uint64_t at)
 	rs->well.at = at < rs->well.at ? at : rs->well.at;
 }
 
-/* The reasons are in the tree, but for those that are ours alone. */
-static void log_health(const struct devices *t, uint64_t now)
+/* The reasons are in the tree, but for those that are ours alone. A line each. */
+static void note_health(const struct devices *t, uint64_t now, struct out *log)
 {
 	char buf[512];
 
@@ -212,7 +212,7 @@ static void log_health(const struct devices *t, uint64_t now)
 		if (!(withheld || d->announced) || d->told_sick == !!why)
 			continue;
 		d->told_sick = why;
-		say("%s is %s%s", d->id, withheld ? "not offered: " : why ? "unhealthy: " : "healthy", why ? why : "");
+		out_printf(log, "%s is %s%s\n", d->id, withheld ? "not offered: " : why ? "unhealthy: " : "healthy", why ? why : "");
 	}
 }
 
@@ -283,17 +283,34 @@ static void serve_all(struct resources *rs, const struct devices *t, uint64_t no
 	}
 }
 
+/* No file is written while others wait for the table. */
+static void write_down(struct resources *rs, struct out *log)
+{
+	for (const char *line = out_text(log); *line; line += strspn(line, "\n")) {
+		int n = (int)strcspn(line, "\n");
+
+		say("%.*s", n, line);
+		line += n;
+	}
+	out_free(log);
+	cdi_write(rs->p->cdi);
+}
+
 void resources_refresh(struct resources *rs)
 {
 	uint64_t now = now_ms();
+	bool known = tree_known(rs->p->tree);
+	struct out log = { 0 };
 	struct devices *t = tree_lock(rs->p->tree);
 
 	rs->well.at = devices_judge(t, now);
-	log_health(t, now);
+	note_health(t, now, &log);
 	serve_all(rs, t, now);
-	cdi_write(rs->p->cdi, t);
+	if (known) /* else a former one of us has written what containers need */
+		cdi_note(rs->p->cdi, t);
 	pods_count(rs->p->pods, t);
 	tree_unlock(rs->p->tree);
+	write_down(rs, &log);
 	for (struct resource *r = rs->first; r; r = r->next)
 		if (!r->wanted && r->again.at == UINT64_MAX)
 			r->again.at = now + LINGER_MS;
