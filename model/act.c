@@ -67,15 +67,30 @@ static void *more(void *v, size_t n, size_t add, size_t size, struct err *err)
 	return p;
 }
 
-/* With the model locked: remembers what was asked of the device until now. */
+bool act_remakes(const struct txn *t, const struct device *d)
+{
+	for (uint32_t i = 0; i < atomic_load(&t->log->n_steps); i++) {
+		const struct step *s = &t->log->steps[i];
+
+		if (s->begun && s->verb->remakes && !strcmp(s->dev.name, d->facts.physfn))
+			return true;
+	}
+	return false;
+}
+
+/* With the model locked: remembers what was asked of the device until now. What was asked of a card that is gone is
+ * not that of the one in its place. */
 static int save_want(struct txn *t, const struct key *dev, struct err *err)
 {
 	const struct device *d = model_find(model_of(t), dev);
 	struct saved *saved;
 
 	for (size_t i = 0; i < t->n_saved; i++)
-		if (key_eq(&t->saved[i].dev, dev))
+		if (key_eq(&t->saved[i].dev, dev)) {
+			if (d && t->saved[i].birth != d->birth && !act_remakes(t, d))
+				t->saved[i] = (struct saved){ *dev, d->birth, d->want };
 			return 0;
+		}
 	if (!d)
 		return 0;
 	saved = more(t->saved, t->n_saved, 1, sizeof(*saved), err);
@@ -132,10 +147,9 @@ static int take_devices(struct txn *t, const struct key *devs, size_t n, struct 
 
 		/* From an earlier stage, which may have made another of it. */
 		t->births[at] = d ? d->birth : 0;
-		if (at < t->n_devices)
-			continue;
 		r = save_want(t, &devs[i], err);
-		t->devices[t->n_devices++] = devs[i];
+		if (at == t->n_devices)
+			t->devices[t->n_devices++] = devs[i];
 	}
 	return r;
 }

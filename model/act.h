@@ -133,6 +133,9 @@ bool act_still_there(struct txn *t, const struct key *dev);
 /* With the model locked: this very device was taken by the act. One that came in its place is free for others. */
 bool act_holds(const struct txn *t, const struct device *d);
 
+/* With the model locked: it is a VF that the act may have taken away and brought back. */
+bool act_remakes(const struct txn *t, const struct device *d);
+
 /* undo.c: takes the done steps back, as far as that goes; err is the verdict, and tells what stays. Returns a
  * step whose undo is late. */
 struct step *act_take_back(struct txn *t, struct err *err);

@@ -113,7 +113,7 @@ static void end_undone(struct txn *t, const char *stuck)
 	for (size_t i = 0; i < t->n_saved && !(stuck && stuck[0]); i++) {
 		struct device *d = model_edit(m, &t->saved[i].dev, false);
 
-		if (d && (d->birth == t->saved[i].birth || act_holds(t, d)))
+		if (d && (d->birth == t->saved[i].birth || (act_remakes(t, d) && act_holds(t, d))))
 			d->want = t->saved[i].want;
 	}
 	act_leave_devices(t, stuck);

@@ -9,7 +9,7 @@
 #include "test.h"
 
 /* ... who take it at once. */
-static void replace(struct model *m, int dev)
+static void replace(struct model *m, int dev, const char *busy)
 {
 	struct key key = dev_key(dev);
 	struct device *d;
@@ -19,7 +19,7 @@ static void replace(struct model *m, int dev)
 	d = model_edit(m, &key, true);
 	d->facts.vendor = 1;
 	d->facts.iommu_group = 1;
-	STR_COPY(d->busy, "other 1");
+	STR_COPY(d->busy, busy);
 	STR_COPY(d->want.claim, "bob");
 	model_publish(m);
 	model_unlock(m);
@@ -47,7 +47,7 @@ DEFINE_TEST(an_act_that_ends_leaves_a_device_in_place_of_its_own_alone)
 		submit(&b, 0, "5", &v);
 		while (kernel.started < 1)
 			usleep(100);
-		replace(b.m, 3);
+		replace(b.m, 3, "other 1");
 		pthread_mutex_unlock(&kernel.gate);
 		await(&v);
 		CHECK_EQ(v.err.code, kernel.fail_code);
@@ -67,7 +67,7 @@ static void replace_last(struct model *m)
 	if (kernel.started < DEVICES)
 		return;
 	before_look = NULL;
-	replace(m, 1);
+	replace(m, 1, "other 1");
 }
 
 /* What a later stage plans on is taken by then. */
@@ -88,5 +88,35 @@ DEFINE_TEST(a_later_stage_does_not_take_what_others_have_taken)
 	check_untouched(&b, 1);
 	CHECK_EQ(kernel.level[0], 1);
 	CHECK_EQ(kernel.level[1], 5); /* as it came, for all we know */
+	bench_stop(&b);
+}
+
+static void replace_freely(struct model *m)
+{
+	if (kernel.started < DEVICES)
+		return;
+	before_look = NULL;
+	replace(m, 1, "");
+}
+
+/* Which the later stage has taken: nothing was asked of it before but its own. */
+DEFINE_TEST(an_undone_act_gives_a_card_nothing_of_the_one_before)
+{
+	struct wish w[2] = { { .dev = dev_key(1), .file = "top", .value = "x" },
+			     { .dev = dev_key(0), .file = "level", .value = "5" } };
+	struct bench b = { 0 };
+	struct verdict v = { 0 };
+
+	world_reset();
+	bench_start(&b);
+	before_look = replace_freely;
+	disk.fail_kept = 1;
+	txn_submit(b.e, w, 2, &(struct actor){ 0 }, told, &v);
+	await(&v);
+	CHECK_EQ(v.err.code, ENOSPC);
+	CHECK(!before_look);
+	CHECK_STR(look(&b, 1).want.claim, "bob");
+	CHECK_STR(look(&b, 1).busy, "");
+	CHECK_STR(look(&b, 0).want.claim, "");
 	bench_stop(&b);
 }
