@@ -48,10 +48,18 @@ struct batch {
 	char pod[ALLOCATED_MAX];
 };
 
+/* A device of a container, as kubelet lists it. */
+struct listed {
+	const char *id, *resource, *container;
+	const V1__PodResources *pod;
+	size_t i; /* of an id that is named twice the first counts */
+};
+
 struct verdict {
 	struct pods *pods;
 	struct devices *t;
-	V1__ListPodResourcesResponse *list;
+	struct listed *listed; /* sorted */
+	size_t n, cap;
 	struct json_object *checkpoint;
 	bool looked, no_checkpoint; /* looked: for the checkpoint */
 	uint64_t now;
@@ -59,32 +67,63 @@ struct verdict {
 	struct batch *batches;
 };
 
-/* By the id alone: its resource may have been renamed since. Returns the name it was given by, or NULL. */
-static const char *given_in(const V1__ContainerResources *c, const char *id)
+static int by_id(const void *a, const void *b)
 {
-	for (size_t i = 0; i < c->n_devices; i++)
-		for (size_t j = 0; j < c->devices[i]->n_device_ids; j++)
-			if (!strcmp(c->devices[i]->device_ids[j], id))
-				return c->devices[i]->resource_name;
-	return NULL;
+	const struct listed *x = a, *y = b;
+	int r = strcmp(x->id, y->id);
+
+	return r ? r : (x->i > y->i) - (x->i < y->i);
 }
 
+static bool add_listed(struct verdict *v, const V1__PodResources *pod, const V1__ContainerResources *c)
+{
+	for (size_t i = 0; i < c->n_devices; i++)
+		for (size_t j = 0; j < c->devices[i]->n_device_ids; j++) {
+			struct listed *rows = more_rows(v->listed, v->n, &v->cap, sizeof(*rows));
+
+			if (!rows)
+				return false;
+			v->listed = rows;
+			rows[v->n] = (struct listed){ c->devices[i]->device_ids[j], c->devices[i]->resource_name,
+						      c->name, pod, v->n };
+			v->n++;
+		}
+	return true;
+}
+
+/* Each device then looks for itself once, for while it does the table is locked. False: no memory. */
+static bool sort_listed(struct verdict *v, const V1__ListPodResourcesResponse *list)
+{
+	for (size_t i = 0; i < list->n_pod_resources; i++)
+		for (size_t j = 0; j < list->pod_resources[i]->n_containers; j++)
+			if (!add_listed(v, list->pod_resources[i], list->pod_resources[i]->containers[j]))
+				return false;
+	if (v->n)
+		qsort(v->listed, v->n, sizeof(v->listed[0]), by_id);
+	return true;
+}
+
+/* By the id alone: its resource may have been renamed since. */
 static const char *pod_of(const struct verdict *v, struct dev *d, char *buf, size_t size)
 {
-	for (size_t i = 0; i < v->list->n_pod_resources; i++) {
-		const V1__PodResources *pod = v->list->pod_resources[i];
+	const char *id = dev_kubelet_id(d);
+	const struct listed *l;
+	size_t from = 0, to = v->n;
 
-		for (size_t j = 0; j < pod->n_containers; j++) {
-			const char *resource = given_in(pod->containers[j], dev_kubelet_id(d));
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
 
-			if (!resource)
-				continue;
-			snprintf(buf, size, "%s/%s/%s", pod->namespace_, pod->name, pod->containers[j]->name);
-			dev_given(d, resource, false);
-			return buf;
-		}
+		if (strcmp(v->listed[mid].id, id) < 0)
+			from = mid + 1;
+		else
+			to = mid;
 	}
-	return "";
+	if (from == v->n || strcmp(v->listed[from].id, id))
+		return "";
+	l = &v->listed[from];
+	snprintf(buf, size, "%s/%s/%s", l->pod->namespace_, l->pod->name, l->container);
+	dev_given(d, l->resource, false);
+	return buf;
 }
 
 static void job_done(struct job *job, const struct err *err)
@@ -187,11 +226,11 @@ static void settle_one(struct verdict *v, struct dev *d)
 static void compare(struct pods *pods, const uint8_t *msg, size_t len)
 {
 	struct verdict v = { .pods = pods, .now = now_ms(), .kubelet = pods->kubelet };
+	V1__ListPodResourcesResponse *list = v1__list_pod_resources_response__unpack(NULL, len, msg);
 
-	v.list = v1__list_pod_resources_response__unpack(NULL, len, msg);
-	if (!v.list) {
+	if (!list || !sort_listed(&v, list)) {
 		say("kubelet's list of pods cannot be read");
-		return;
+		goto out;
 	}
 	v.t = tree_lock(pods->p->tree);
 	for (size_t i = 0; i < v.t->n; i++)
@@ -199,8 +238,11 @@ static void compare(struct pods *pods, const uint8_t *msg, size_t len)
 			settle_one(&v, v.t->v[i]);
 	tree_unlock(pods->p->tree);
 	submit_batches(&v);
+out:
 	checkpoint_free(v.checkpoint);
-	v1__list_pod_resources_response__free_unpacked(v.list, NULL);
+	free(v.listed);
+	if (list)
+		v1__list_pod_resources_response__free_unpacked(list, NULL);
 }
 
 /* ---- asking */
