@@ -185,7 +185,8 @@ static void inherit(struct devices *t, struct dev *d, struct dev *old)
 	d->seen = old->seen;
 	d->mate_taken = old->mate_taken;
 	d->told_sick = old->told_sick;
-	if (dev_allocated(d)) {
+	d->untold = old->untold && strcmp(d->allocated, "pending");
+	if (dev_allocated(d) || d->untold) {
 		d->given = old->given;
 		old->given = NULL;
 		d->keeps_name = old->keeps_name;
@@ -341,6 +342,7 @@ void dev_given(struct dev *d, const char *resource, bool by_us)
 	if (!same)
 		free(d->given);
 	d->given = copy;
+	d->untold = by_us && strcmp(d->allocated, "pending");
 	d->keeps_name = by_us || (same && d->keeps_name);
 }
 

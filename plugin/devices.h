@@ -25,6 +25,7 @@ struct dev {
 	unsigned int seen;   /* by which kubelet (pods.c counts them) its pod was last listed; 0: none */
 	char *given;	     /* the resource under which its pod got it; NULL: not known */
 	bool keeps_name;     /* it is we who gave it so */
+	bool untold;	     /* we gave it, and no line has said so yet: those on their way are older */
 	bool mate_taken;     /* another function of its group is with a pod */
 	bool told_sick;	     /* the log has it so, or that it is withheld */
 	uint64_t freed;	  /* the larger, the later a pod gave it back; 0: none did while we looked */

@@ -201,12 +201,13 @@ static bool is_over(struct verdict *v, const struct dev *d)
 static void settle_one(struct verdict *v, struct dev *d)
 {
 	char buf[ALLOCATED_MAX]; /* a longer name is cut, here as in the tree */
-	const char *pod = pod_of(v, d, buf, sizeof(buf));
 	bool pending = !strcmp(d->allocated, "pending");
+	const char *pod;
 	struct batch *b;
 
 	if (d->given_at >= v->pods->asked)
 		return; /* kubelet was asked before it gave this away: it told of the pod before */
+	pod = pod_of(v, d, buf, sizeof(buf));
 	if (pod[0])
 		d->seen = v->kubelet;
 	if (!strcmp(pod, d->allocated) || !strncmp(d->allocated, "claim:", 6))

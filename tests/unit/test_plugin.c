@@ -205,6 +205,24 @@ DEFINE_TEST(a_group_is_one_pods)
 	devices_free(&t);
 }
 
+/* Allocate is answered when the tree has recorded it; lines of before may come after that. */
+DEFINE_TEST(an_older_line_does_not_undo_what_was_given)
+{
+	struct devices t = { 0 };
+
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC " state=allocated allocated_to=a/b/c"), 0);
+	dev_given(devices_find(&t, "0000:05:02.0"), "intel.com/NIC-X.1", true);
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC), 0);
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC " state=allocated allocated_to=pending"), 0);
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC " resource_name=x.com/Y state=allocated allocated_to=d/e/f"), 0);
+	CHECK_STR(dev_resource(devices_find(&t, "0000:05:02.0")), "intel.com/NIC-X.1");
+	/* It is over: nothing is left of it for the next. */
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC " resource_name=x.com/Y"), 0);
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC " resource_name=x.com/Y state=allocated allocated_to=g/h/i"), 0);
+	CHECK_STR(dev_resource(devices_find(&t, "0000:05:02.0")), "x.com/Y");
+	devices_free(&t);
+}
+
 /* An end that was noted before an Allocate is not written over it. */
 DEFINE_TEST(what_was_thought_of_before_an_allocate_is_overtaken)
 {
