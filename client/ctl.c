@@ -5,9 +5,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "pcidevfs/err.h"
-#include "pcidevfs/util.h"
+#include <pcidevfs/err.h>
+#include <pcidevfs/util.h>
 
 /* "error EBUSY 0000:05:00.0/claim: SENTENCE": the sentence of the first one. */
 static int verdict(const char *tree, char *answers, int code, struct err *err)

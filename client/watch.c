@@ -6,9 +6,9 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <pcidevfs/err.h>
+#include <pcidevfs/util.h>
 
-#include "pcidevfs/err.h"
-#include "pcidevfs/util.h"
 #include "record.h"
 
 enum {

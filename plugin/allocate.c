@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <string.h>
+#include <pcidevfs/err.h>
+#include <pcidevfs/util.h>
 
 #include "answer.h"
 #include "cdi.h"
-#include "pcidevfs/err.h"
-#include "pcidevfs/util.h"
 #include "plugin.h"
 #include "pods.h"
 #include "rpc.h"

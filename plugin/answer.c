@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <pcidevfs/err.h>
+#include <pcidevfs/util.h>
 
 #include "bus.h"
 #include "deviceplugin.pb-c.h"
-#include "pcidevfs/err.h"
-#include "pcidevfs/util.h"
 
 /* Messages are built on lists of pointers that this keeps until they are packed. */
 struct pool {

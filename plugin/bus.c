@@ -2,9 +2,9 @@
 #include "bus.h"
 
 #include <string.h>
+#include <pcidevfs/util.h>
 
 #include "devices.h"
-#include "pcidevfs/util.h"
 
 /* VMD's domains have more than four digits (tests/k8s/ground/kubevirt, case 15). */
 static const char *pci_withheld(const struct dev *d)

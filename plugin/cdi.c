@@ -6,10 +6,10 @@
 #include <json-c/json.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <pcidevfs/err.h>
+#include <pcidevfs/util.h>
 
 #include "answer.h"
-#include "pcidevfs/err.h"
-#include "pcidevfs/util.h"
 #include "plugin.h"
 
 struct cdi {

@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include "pcidevfs/util.h"
+#include <pcidevfs/util.h>
 
 enum { FILE_MAX = 16 << 20 };
 

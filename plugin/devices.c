@@ -5,10 +5,10 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <pcidevfs/util.h>
 
 #include "../client/record.h"
 #include "bus.h"
-#include "pcidevfs/util.h"
 
 static void dev_free(struct dev *d)
 {

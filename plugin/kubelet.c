@@ -5,10 +5,10 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <pcidevfs/err.h>
+#include <pcidevfs/util.h>
 
 #include "answer.h"
-#include "pcidevfs/err.h"
-#include "pcidevfs/util.h"
 #include "plugin.h"
 #include "resources.h"
 #include "rpc.h"

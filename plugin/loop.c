@@ -5,9 +5,8 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/epoll.h>
-
-#include "pcidevfs/err.h"
-#include "pcidevfs/util.h"
+#include <pcidevfs/err.h>
+#include <pcidevfs/util.h>
 
 int loop_open(struct loop *l, struct err *err)
 {

@@ -11,12 +11,12 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <pcidevfs/err.h>
+#include <pcidevfs/notify.h>
+#include <pcidevfs/util.h>
 
 #include "cdi.h"
 #include "kubelet.h"
-#include "pcidevfs/err.h"
-#include "pcidevfs/notify.h"
-#include "pcidevfs/util.h"
 #include "plugin.h"
 #include "pods.h"
 #include "resources.h"

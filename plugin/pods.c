@@ -5,10 +5,10 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <pcidevfs/err.h>
+#include <pcidevfs/util.h>
 
 #include "checkpoint.h"
-#include "pcidevfs/err.h"
-#include "pcidevfs/util.h"
 #include "plugin.h"
 #include "podresources.pb-c.h"
 #include "rpc.h"

@@ -6,11 +6,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <pcidevfs/err.h>
+#include <pcidevfs/util.h>
 
 #include "answer.h"
 #include "deviceplugin.pb-c.h"
-#include "pcidevfs/err.h"
-#include "pcidevfs/util.h"
 
 enum { IDS_MAX = 4096 };
 

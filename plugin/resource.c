@@ -3,12 +3,12 @@
 #include "resource.h"
 
 #include <string.h>
+#include <pcidevfs/err.h>
+#include <pcidevfs/util.h>
 
 #include "allocate.h"
 #include "answer.h"
 #include "devices.h"
-#include "pcidevfs/err.h"
-#include "pcidevfs/util.h"
 #include "plugin.h"
 #include "rpc.h"
 #include "tree.h"

@@ -6,13 +6,13 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <pcidevfs/err.h>
+#include <pcidevfs/util.h>
 
 #include "answer.h"
 #include "cdi.h"
 #include "devices.h"
 #include "kubelet.h"
-#include "pcidevfs/err.h"
-#include "pcidevfs/util.h"
 #include "plugin.h"
 #include "pods.h"
 #include "resource.h"

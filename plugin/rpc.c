@@ -9,9 +9,9 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <pcidevfs/err.h>
+#include <pcidevfs/util.h>
 
-#include "pcidevfs/err.h"
-#include "pcidevfs/util.h"
 #include "rpc_core.h"
 
 enum { DRAIN_MS = 5000 };

@@ -6,9 +6,9 @@
 #include <grpc/support/alloc.h>
 #include <grpc/support/time.h>
 #include <stdlib.h>
+#include <pcidevfs/err.h>
+#include <pcidevfs/util.h>
 
-#include "pcidevfs/err.h"
-#include "pcidevfs/util.h"
 #include "rpc_core.h"
 
 struct rpc_channel {

@@ -4,9 +4,9 @@
 #include <grpc/grpc_posix.h>
 #include <grpc/grpc_security.h>
 #include <stdlib.h>
+#include <pcidevfs/err.h>
+#include <pcidevfs/util.h>
 
-#include "pcidevfs/err.h"
-#include "pcidevfs/util.h"
 #include "rpc_core.h"
 
 struct rpc_server {

@@ -6,9 +6,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <pcidevfs/err.h>
+#include <pcidevfs/util.h>
 
-#include "pcidevfs/err.h"
-#include "pcidevfs/util.h"
 #include "plugin.h"
 
 int socket_bind(const char *dir, const char *name, struct err *err)

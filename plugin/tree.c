@@ -6,12 +6,12 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <pcidevfs/thread.h>
+#include <pcidevfs/util.h>
 
 #include "../client/ctl.h"
 #include "../client/watch.h"
 #include "bus.h"
-#include "pcidevfs/thread.h"
-#include "pcidevfs/util.h"
 
 struct jobs {
 	struct job *first, **last;

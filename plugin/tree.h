@@ -7,9 +7,9 @@
 #define PLUGIN_TREE_H
 
 #include <stdbool.h>
+#include <pcidevfs/err.h>
 
 #include "devices.h"
-#include "pcidevfs/err.h"
 
 struct tree;
 
