@@ -290,6 +290,24 @@ static int run_steps(struct txn *t, uint32_t from, struct err *err)
 	return 0;
 }
 
+/* Nothing of the act looked at what the kernel holds of this device: whatever was left half way still is. */
+static bool is_noted_only(const struct txn *t, const struct key *dev)
+{
+	bool named = false, looked = false;
+
+	for (size_t i = 0; i < t->log->n_wishes; i++) {
+		const struct wish *w = &t->log->wishes[i];
+		const struct method *method = method_find(t->engine->conf.world.methods, w);
+		bool noted = method && method->noted, here = key_eq(&w->dev, dev);
+
+		if (here && !noted)
+			return false;
+		named |= here;
+		looked |= !noted;
+	}
+	return named || !looked;
+}
+
 /* What the kernel holds now is what was asked; notes it, and keeps it. */
 static int settle(struct txn *t, struct err *err)
 {
@@ -307,11 +325,11 @@ static int settle(struct txn *t, struct err *err)
 	if (r)
 		return r;
 	model_lock(m);
-	act_leave_devices(t, "");
+	act_leave_devices(t, NULL);
 	for (size_t i = 0; i < t->n_saved; i++) { /* also what needed no step: it holds, so it is not stuck */
 		struct device *d = model_edit(m, &t->saved[i].dev, false);
 
-		if (d && !d->busy[0])
+		if (d && d->stuck[0] && !d->busy[0] && !is_noted_only(t, &t->saved[i].dev))
 			d->stuck[0] = '\0';
 	}
 	model_publish(m);
