@@ -102,7 +102,7 @@ $(proto:.c=.o): %.o: %.c
 $(B)/libproto.a: $(proto:.c=.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(patsubst %.c,$(B)/obj/%.o,$(wildcard plugin/*.c tests/unit/test_plugin.c)): | $(proto)
+$(patsubst %.c,$(B)/obj/%.o,$(wildcard plugin/*.c tests/unit/test_plugin*.c)): | $(proto)
 $(patsubst %.c,$(B)/fuzz/obj/%.o,$(plugin_pure)): | $(proto)
 
 # The simulation embeds its default machine (.incbin).

@@ -25,19 +25,23 @@ static int refuse_allocation(const struct device *dev, const char *value, struct
 	const char *now = dev->want.allocated;
 
 	if (!dev->want.claim[0])
-		return fail(err, EOPNOTSUPP, "%s is not claimed, and only what is claimed is given to pods; write a name "
-			    "to its claim first", dev->key.name);
+		return fail(
+			err, EOPNOTSUPP,
+			"%s is not claimed, and only what is claimed is given to pods; write a name "
+			"to its claim first",
+			dev->key.name);
 	if (!now[0])
 		return strcmp(value, "pending") ? 0 : refuse_holder("", dev, err);
 	if (!strcmp(now, value) || (!strcmp(now, "pending") && strncmp(value, "claim:", 6)))
 		return 0;
-	return fail(err, EBUSY, "%s is allocated to %s; write none to its allocated_to once that has ended",
+	return fail(err, EBUSY,
+		    "%s is allocated to %s; write none to its allocated_to once that has ended",
 		    dev->key.name, now);
 }
 
 /* All that settle writes to: what is not kept after all is put back. */
-static int touch(struct model *m, const struct device *dev, const struct wish *wish, struct plan *plan,
-		 struct err *err)
+static int touch(struct model *m, const struct device *dev, const struct wish *wish,
+		 struct plan *plan, struct err *err)
 {
 	struct vfio_group g;
 	int rc = plan_touch(plan, &dev->key, err);
@@ -51,7 +55,8 @@ static int touch(struct model *m, const struct device *dev, const struct wish *w
 	return rc;
 }
 
-static int allocation_expand(struct model *m, const struct wish *wish, struct plan *plan, struct err *err)
+static int allocation_expand(struct model *m, const struct wish *wish, struct plan *plan,
+			     struct err *err)
 {
 	const struct device *dev = model_find(m, &wish->dev);
 	int rc;
@@ -70,7 +75,9 @@ static int note_nodes(struct model *m, const struct device *dev, struct err *err
 	int rc = vfio_find_group(m, dev, &g, err);
 
 	for (size_t i = 0; !rc && i < g.n; i++) {
-		struct device *edit = g.members[i]->want.claim[0] ? model_edit(m, &g.members[i]->key, false) : NULL;
+		struct device *edit = g.members[i]->want.claim[0]
+					      ? model_edit(m, &g.members[i]->key, false)
+					      : NULL;
 
 		if (edit)
 			device_nodes(edit, edit->want.given);

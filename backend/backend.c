@@ -50,15 +50,17 @@ static int gather(struct backend *b, struct err *err)
 		while (verb && *verb && v < VERBS_MAX)
 			b->verbs[v++] = *verb++;
 		if ((method && *method) || (verb && *verb))
-			return fail(err, E2BIG, "backend %s: too many methods or verbs", (*ops)->name);
+			return fail(err, E2BIG, "backend %s: too many methods or verbs",
+				    (*ops)->name);
 	}
 	return 0;
 }
 
 void backend_print(FILE *to)
 {
-	fprintf(to, "\n## Backends\n\nWhat is behind the files that can be written (backend/backend.c lists them).\n\n"
-		    "| backend | what it knows | files | steps |\n|---|---|---|---|\n");
+	fprintf(to,
+		"\n## Backends\n\nWhat is behind the files that can be written (backend/backend.c lists them).\n\n"
+		"| backend | what it knows | files | steps |\n|---|---|---|---|\n");
 	for (const struct backend_ops *const *ops = backends; *ops; ops++) {
 		fprintf(to, "| %s | %s |", (*ops)->name, (*ops)->help);
 		for (const struct method *const *m = (*ops)->methods; m && *m; m++)
@@ -173,8 +175,8 @@ int backend_scan(struct backend *b, struct err *err)
 		b->uevent_fd = listen_open();
 	rc = look_at(b, NULL, 0, PATIENCE_MS);
 	if (rc && rc != -ETIMEDOUT)
-		return fail(err, -rc, "%s/" PCI_DEVICES " cannot be read: %s", b->sys.path[ROOT_SYS],
-			    strerror(-rc));
+		return fail(err, -rc, "%s/" PCI_DEVICES " cannot be read: %s",
+			    b->sys.path[ROOT_SYS], strerror(-rc));
 	/* Nobody shall read that the host does not need a device before that was asked. What fails here is
 	 * told by health and asked again before any act. */
 	guard_run(b, GUARD_CRITICAL, NULL, 0);
@@ -263,11 +265,13 @@ static int by_key(const void *left, const void *right)
 {
 	const struct touched *a = left, *b = right;
 
-	return (a->key.bus > b->key.bus) - (a->key.bus < b->key.bus) ?: strcmp(a->key.name, b->key.name);
+	return (a->key.bus > b->key.bus) - (a->key.bus < b->key.bus)
+		       ?: strcmp(a->key.name, b->key.name);
 }
 
 /* All that an act on these would touch, each once: members of one group bring each other. */
-static int collect_around(struct backend *b, const struct key *devs, size_t n_devs, struct around *ret)
+static int collect_around(struct backend *b, const struct key *devs, size_t n_devs,
+			  struct around *ret)
 {
 	size_t n = 0;
 
@@ -283,7 +287,8 @@ static int collect_around(struct backend *b, const struct key *devs, size_t n_de
 	return 0;
 }
 
-static int guard_or_fail(struct backend *b, enum guard guard, const struct key *devs, size_t n, struct err *err)
+static int guard_or_fail(struct backend *b, enum guard guard, const struct key *devs, size_t n,
+			 struct err *err)
 {
 	static const char *const whats[GUARD_COUNT] = {
 		[GUARD_CRITICAL] = "what the host itself needs",
@@ -291,7 +296,8 @@ static int guard_or_fail(struct backend *b, enum guard guard, const struct key *
 	};
 	int rc = guard_run(b, guard, devs, n);
 
-	return rc ? fail(err, -rc, "%s could not be found out: %s; see health", whats[guard], strerror(-rc))
+	return rc ? fail(err, -rc, "%s could not be found out: %s; see health", whats[guard],
+			 strerror(-rc))
 		  : 0;
 }
 
@@ -306,7 +312,8 @@ static size_t select_guarded(struct backend *b, enum guard guard, const struct t
 	for (size_t i = 0; i < n; i++) {
 		const struct device *dev = model_find(b->model, &v[i].key);
 
-		if (dev && dev->caps & CAP_CLAIM && (guard != GUARD_CRITICAL || !driver_is_vfio(dev->facts.driver)))
+		if (dev && dev->caps & CAP_CLAIM &&
+		    (guard != GUARD_CRITICAL || !driver_is_vfio(dev->facts.driver)))
 			ret[found++] = dev->key;
 	}
 	model_unlock(b->model);
@@ -326,25 +333,31 @@ static int ask_guards(struct backend *b, const struct touched *v, size_t n, stru
 	return rc;
 }
 
-static int observe(struct backend *b, const struct key *devs, const struct around *a, bool guards, struct err *err)
+static int observe(struct backend *b, const struct key *devs, const struct around *a, bool guards,
+		   struct err *err)
 {
 	int rc = look_at(b, a->v, a->n, ACT_PATIENCE_MS);
 
 	if (rc == -ETIMEDOUT)
-		return fail(err, ETIMEDOUT, "%s cannot be looked at: it, or what goes along with it, does not answer "
-			    "the kernel", devs[0].name);
+		return fail(
+			err, ETIMEDOUT,
+			"%s cannot be looked at: it, or what goes along with it, does not answer "
+			"the kernel",
+			devs[0].name);
 	if (rc)
 		return fail(err, -rc, "%s cannot be looked at: %s", devs[0].name, strerror(-rc));
 	serials_of(b, a->v, a->n); /* what is asked of a card is kept for that card */
 	return guards ? ask_guards(b, a->v, a->n, err) : 0;
 }
 
-int backend_observe(void *backend, const struct key *devs, size_t n_devs, bool guards, struct err *err)
+int backend_observe(void *backend, const struct key *devs, size_t n_devs, bool guards,
+		    struct err *err)
 {
 	struct around a = { 0 };
 	int rc = collect_around(backend, devs, n_devs, &a);
 
-	rc = rc ? fail(err, ENOMEM, "no memory to look at the devices") : observe(backend, devs, &a, guards, err);
+	rc = rc ? fail(err, ENOMEM, "no memory to look at the devices")
+		: observe(backend, devs, &a, guards, err);
 	free(a.v);
 	return rc;
 }
@@ -362,7 +375,8 @@ int backend_guard(void *backend, const struct key *dev, struct err *err)
 	if (d)
 		add_vfs(b->model, d, &a);
 	model_unlock(b->model);
-	rc = a.failed ? fail(err, ENOMEM, "no memory to look at the devices") : ask_guards(b, a.v, a.n, err);
+	rc = a.failed ? fail(err, ENOMEM, "no memory to look at the devices")
+		      : ask_guards(b, a.v, a.n, err);
 	free(a.v);
 	return rc;
 }
@@ -425,8 +439,7 @@ void backend_health(struct backend *b, struct out *o)
 		snprintf(uevents, sizeof(uevents), "uevents=ok overflows=%u",
 			 atomic_load(&b->overflows));
 	else
-		snprintf(uevents, sizeof(uevents), "uevents=none error=%s",
-			 err_name(-uevent_fd));
+		snprintf(uevents, sizeof(uevents), "uevents=none error=%s", err_name(-uevent_fd));
 	health_line(o, iommu, "iommu=on", "iommu=off",
 		    "turn on VT-d or AMD-Vi in the firmware and boot with intel_iommu=on or "
 		    "amd_iommu=on");
@@ -435,9 +448,11 @@ void backend_health(struct backend *b, struct out *o)
 	guard_health(b, GUARD_CRITICAL, "host_critical", o);
 	guard_health(b, GUARD_HOLDERS, "holders", o);
 	if (atomic_load(&b->guards.unseen))
-		out_printf(o, "holders_unseen=%u hint=\"the open files of so many processes cannot be seen; give "
-			   "the daemon CAP_SYS_PTRACE and the host's pid namespace\"\n",
-			   atomic_load(&b->guards.unseen));
+		out_printf(
+			o,
+			"holders_unseen=%u hint=\"the open files of so many processes cannot be seen; give "
+			"the daemon CAP_SYS_PTRACE and the host's pid namespace\"\n",
+			atomic_load(&b->guards.unseen));
 	health_line(o, !atomic_load(&b->names_missing), "pci_ids=ok", "pci_ids=none",
 		    "install libpci and pci.ids or hwdata; names are made of ids");
 	health_line(o, sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/vfio-pci"), "vfio=ok",

@@ -19,9 +19,9 @@
 #define POINT_MAX 96 /* of a mount point in a sentence */
 
 struct disk {
-	char *name; /* as sysfs has it: '!' for '/' */
-	char *path; /* below the sysfs root */
-	bool asked; /* it hangs on a function that the scan is about */
+	char *name;	/* as sysfs has it: '!' for '/' */
+	char *path;	/* below the sysfs root */
+	bool asked;	/* it hangs on a function that the scan is about */
 	enum rank rank; /* weightiest reason followed so far */
 	bool used;	/* a reason was found: no need to try it */
 	unsigned int seen;
@@ -59,7 +59,8 @@ static struct disk *find_dev(struct disks *disks, unsigned int major, unsigned i
 {
 	char name[DISK_NAME];
 
-	if (sysfs_link(disks->scan->s, ROOT_SYS, name, sizeof(name), "dev/block/%u:%u", major, minor))
+	if (sysfs_link(disks->scan->s, ROOT_SYS, name, sizeof(name), "dev/block/%u:%u", major,
+		       minor))
 		return NULL;
 	return find(disks, name);
 }

@@ -233,7 +233,8 @@ static int scan_nics(struct nics *nics)
 	int rc = load(nics);
 
 	for (size_t i = 0; i < nics->n; i++)
-		nics->rows[i].asked = only_below(nics->scan->s, nics->rows[i].path, nics->scan->only);
+		nics->rows[i].asked =
+			only_below(nics->scan->s, nics->rows[i].path, nics->scan->only);
 	if (rc || !load_above(nics))
 		return rc;
 	for (size_t i = 0; i < ARRAY_SIZE(tables) && !rc; i++)

@@ -52,8 +52,9 @@ static int find_override(const struct sysfs *s, const char *state_dir, const cha
 	int rc = look(s, address, &dev);
 
 	if (rc)
-		return fail(err, -rc, "%s: %s", address, rc == -EINVAL ? "no address of a PCI function"
-								       : "there is no such function");
+		return fail(err, -rc, "%s: %s", address,
+			    rc == -EINVAL ? "no address of a PCI function"
+					  : "there is no such function");
 	if (!dev.facts.physfn[0])
 		return intents_early(state_dir, &dev, NULL, ret, err);
 	rc = look(s, dev.facts.physfn, &pf);
@@ -64,7 +65,8 @@ static int find_override(const struct sysfs *s, const char *state_dir, const cha
 	return intents_early(state_dir, &dev, &pf, ret, err);
 }
 
-int backend_early(const struct roots *roots, const char *state_dir, const char *address, struct err *err)
+int backend_early(const struct roots *roots, const char *state_dir, const char *address,
+		  struct err *err)
 {
 	char driver[DRIVER_NAME] = "";
 	struct sysfs s;

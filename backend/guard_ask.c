@@ -168,8 +168,8 @@ static void name_devices(const struct question *q, char buf[static QUESTION_MAX 
 
 	buf[0] = '\0';
 	for (size_t i = 0; i < q->n && !q->all; i++)
-		at += (size_t)snprintf(buf + at, QUESTION_MAX * KEY_NAME - at, "%s%s", at ? " " : "",
-				       q->devs[i].name);
+		at += (size_t)snprintf(buf + at, QUESTION_MAX * KEY_NAME - at, "%s%s",
+				       at ? " " : "", q->devs[i].name);
 }
 
 static int answer(struct backend *b, enum guard guard, const struct question *q, struct view *view,

@@ -208,7 +208,8 @@ static void held_by_all(void *ctx, const char *address)
 /* "12", a node below vfio/: the group's members. "vfio" is no group. */
 static void open_group(struct openers *o, const char *group)
 {
-	_closedir_ DIR *dir = sysfs_dir(o->search->s, ROOT_SYS, "kernel/iommu_groups/%s/devices", group);
+	_closedir_ DIR *dir =
+		sysfs_dir(o->search->s, ROOT_SYS, "kernel/iommu_groups/%s/devices", group);
 	struct pci_addr addr;
 	struct dirent *e;
 
@@ -331,7 +332,8 @@ static void print(const struct search *search, const struct hold *rows, size_t n
 		if (shown == HOLDERS_MAX) {
 			more++;
 		} else if (read_comm(search->s, rows[i].pid, comm, sizeof(comm))) {
-			out_printf(ret, "%s pid=%d comm=\"%s\"\n", rows->address, (int)rows[i].pid, comm);
+			out_printf(ret, "%s pid=%d comm=\"%s\"\n", rows->address, (int)rows[i].pid,
+				   comm);
 			shown++;
 		}
 	}

@@ -42,10 +42,10 @@ struct guard_runs {
 
 struct guards {
 	pthread_mutex_t lock;
-	pthread_cond_t wake;  /* something is wanted, or stop */
-	pthread_cond_t ended; /* a run did */
+	pthread_cond_t wake;		     /* something is wanted, or stop */
+	pthread_cond_t ended;		     /* a run did */
 	struct question wanted[GUARD_COUNT]; /* lock */
-	bool serials;			     /* lock; there are functions whose serial nobody looked for */
+	bool serials; /* lock; there are functions whose serial nobody looked for */
 	struct guard_runs runs[GUARD_COUNT]; /* lock */
 	bool stop;			     /* lock */
 	struct views views[GUARD_COUNT];
@@ -65,11 +65,11 @@ struct backend {
 	atomic_uint left; /* threads that hang at a device */
 	struct guards guards;
 	pthread_mutex_t owning; /* of device nodes: see vfio_nodes.c */
-	bool real; /* sysfs is this kernel's own: its modules can be loaded */
-	char *variants; /* what modules.alias says of vfio drivers; variant.h */
+	bool real;		/* sysfs is this kernel's own: its modules can be loaded */
+	char *variants;		/* what modules.alias says of vfio drivers; variant.h */
 	int stop_fd;
-	atomic_int uevent_fd; /* -errno: there is none, and why; health reads it beside a scan */
-	atomic_uint overflows;	   /* of the uevent socket, each mended by a full scan */
+	atomic_int uevent_fd;  /* -errno: there is none, and why; health reads it beside a scan */
+	atomic_uint overflows; /* of the uevent socket, each mended by a full scan */
 	atomic_bool names_missing; /* pci.ids was asked for and is not there */
 };
 
@@ -85,21 +85,22 @@ struct touched {
  * waiting for as long: then -ETIMEDOUT. -ENOMEM. */
 int look_at(struct backend *b, const struct touched *v, size_t n, unsigned int patience_ms);
 /* The same on this thread, however long it takes. */
-int scan_some(struct backend *b, struct view *view, const struct touched *v, size_t n, unsigned int patience_ms);
+int scan_some(struct backend *b, struct view *view, const struct touched *v, size_t n,
+	      unsigned int patience_ms);
 int scan_all(struct backend *b, struct view *view, unsigned int patience_ms);
 /* For events: long beyond what the slowest device takes, short for those who wait for another. */
 #define PATIENCE_MS 300
 /* For acts, which are refused. */
 #define ACT_PATIENCE_MS 5000
 
-
 /* A helper writes text to a file below sysfs, for this step or for its undo. 0 or -errno; after -ETIMEDOUT
  * step->late is what backend_late() waits for. */
-int step_write(struct backend *b, const char *path, const char *text, unsigned int ms, struct step *step);
+int step_write(struct backend *b, const char *path, const char *text, unsigned int ms,
+	       struct step *step);
 /* The sentence and -errno where rc has nothing to do with what the step is: its deadline has passed (slow says
  * what keeps it), there is no helper, the device is gone. 0: rc is the step's own. */
-int step_trouble(struct backend *b, const struct step *step, int rc, unsigned int ms, const char *slow,
-		 struct err *err);
+int step_trouble(struct backend *b, const struct step *step, int rc, unsigned int ms,
+		 const char *slow, struct err *err);
 
 /* key NULL: all devices. */
 void question_add(struct question *q, const struct key *key);

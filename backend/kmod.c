@@ -43,7 +43,7 @@ static bool open_libkmod(struct libkmod *k)
 
 static int load(const struct libkmod *k, const char *name)
 {
-	struct kmod_ctx *ctx = k->new(NULL, NULL);
+	struct kmod_ctx *ctx = k->new (NULL, NULL);
 	struct kmod_module *module = NULL;
 	int rc;
 

@@ -97,7 +97,10 @@ static void on_pci(struct listener *l, const struct uevent *ev)
 	struct key key;
 
 	if (uevent_function(ev, &key))
-		touch(l, &key, strcmp(ev->action, "remove") ? 0 : ev->seqnum ? ev->seqnum : UINT64_MAX);
+		touch(l, &key,
+		      strcmp(ev->action, "remove") ? 0
+		      : ev->seqnum		   ? ev->seqnum
+						   : UINT64_MAX);
 }
 
 static void on_vfio(struct listener *l, const struct uevent *ev)
@@ -119,7 +122,8 @@ static void on_host_use(struct listener *l, const struct uevent *ev)
 {
 	struct pci_addr addr;
 	struct key key;
-	bool one = uevent_function(ev, &key) && pci_addr_parse(key.name, &addr) && addr.domain <= UINT16_MAX;
+	bool one = uevent_function(ev, &key) && pci_addr_parse(key.name, &addr) &&
+		   addr.domain <= UINT16_MAX;
 
 	guard_want(l->b, GUARD_CRITICAL, one ? &key : NULL);
 }

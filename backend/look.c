@@ -82,7 +82,8 @@ static bool wait_for(struct look *l)
 	return over;
 }
 
-static struct look *look_new(struct backend *b, const struct touched *v, size_t n, unsigned int patience_ms)
+static struct look *look_new(struct backend *b, const struct touched *v, size_t n,
+			     unsigned int patience_ms)
 {
 	struct look *l = calloc(1, sizeof(*l) + (v ? n : 0) * sizeof(*v));
 

@@ -19,7 +19,8 @@ static void observe(const struct sysfs *at, const struct key *dev, struct facts 
 {
 	(void)at;
 	(void)dev;
-	f->own_vfs |= f->vendor == VENDOR_NVIDIA && f->class_code >> 16 == CLASS_DISPLAY && f->total_vfs >= 0;
+	f->own_vfs |= f->vendor == VENDOR_NVIDIA && f->class_code >> 16 == CLASS_DISPLAY &&
+		      f->total_vfs >= 0;
 }
 
 /* The node's number stands in a line such as "Device Minor: \t 0". False when there is none. */

@@ -17,7 +17,8 @@ static bool can_offer(const struct device *dev)
 }
 
 /* What runs on the device may look at its name, so it ends first. */
-static int offer_expand(struct model *m, const struct wish *wish, struct plan *plan, struct err *err)
+static int offer_expand(struct model *m, const struct wish *wish, struct plan *plan,
+			struct err *err)
 {
 	(void)m;
 	return plan_touch(plan, &wish->dev, err);

@@ -108,12 +108,16 @@ static const struct {
 	const char *name;
 	void (*read)(const struct sysfs *at, struct facts *f);
 } entries[] = {
-	{ "vendor", read_ids },	       { "numa_node", read_numa },
-	{ "boot_vga", read_boot_vga }, { "sriov_totalvfs", read_total_vfs },
+	{ "vendor", read_ids },
+	{ "numa_node", read_numa },
+	{ "boot_vga", read_boot_vga },
+	{ "sriov_totalvfs", read_total_vfs },
 	{ "sriov_drivers_autoprobe", read_autoprobe },
 	{ "reset", read_reset },
-	{ "driver", read_driver },     { "physfn", read_physfn },
-	{ "iommu_group", read_group }, { "vfio-dev", read_cdev },
+	{ "driver", read_driver },
+	{ "physfn", read_physfn },
+	{ "iommu_group", read_group },
+	{ "vfio-dev", read_cdev },
 };
 
 static void read_entry(const struct sysfs *at, const char *name, struct facts *f)

@@ -69,8 +69,10 @@ int refuse_holder(const char *before, const struct device *dev, struct err *err)
 	long pid = 0;
 
 	if (dev->want.allocated[0])
-		return fail(err, EBUSY, "%s%s is allocated to %s; end that first", before, dev->key.name,
-			    strcmp(dev->want.allocated, "pending") ? dev->want.allocated : "a pod that kubelet starts");
+		return fail(err, EBUSY, "%s%s is allocated to %s; end that first", before,
+			    dev->key.name,
+			    strcmp(dev->want.allocated, "pending") ? dev->want.allocated
+								   : "a pod that kubelet starts");
 	if (!line[0])
 		return 0;
 	if (sscanf(line, "pid=%ld", &pid) != 1 || !len)
@@ -123,14 +125,13 @@ static int refuse_vf(const struct question *q, struct err *err)
 	pf = model_find(q->m, &key);
 	if (!pf || !vfio_bound(pf) || vfio_released(q->m, q->plan, pf))
 		return 0;
-	return fail(err, EOPNOTSUPP,
-		    "%s%s is a VF of %s, which is on %s itself; release that first",
-		    relation(q->asked, member, buf), member->key.name, pf->key.name,
-		    pf->facts.driver);
+	return fail(
+		err, EOPNOTSUPP, "%s%s is a VF of %s, which is on %s itself; release that first",
+		relation(q->asked, member, buf), member->key.name, pf->key.name, pf->facts.driver);
 }
 
-int refuse_use(struct model *m, const struct device *dev, const struct wish *wish, const struct plan *plan,
-	       struct err *err)
+int refuse_use(struct model *m, const struct device *dev, const struct wish *wish,
+	       const struct plan *plan, struct err *err)
 {
 	const struct question q = { m, dev, dev, wish, plan };
 	int rc = refuse_critical(&q, err);

@@ -16,7 +16,8 @@
 #include "vfio.h"
 
 /* Turns the kernel's errno into the cause, as far as it can be found. */
-static int explain(struct backend *b, const struct step *step, int rc, unsigned int ms, struct err *err)
+static int explain(struct backend *b, const struct step *step, int rc, unsigned int ms,
+		   struct err *err)
 {
 	const char *name = step->dev.name;
 	int r = step_trouble(b, step, rc, ms, "it does not come back", err);
@@ -24,9 +25,13 @@ static int explain(struct backend *b, const struct step *step, int rc, unsigned 
 	if (r)
 		return r;
 	if (rc == -ENOTTY || rc == -ENOENT)
-		return fail(err, EOPNOTSUPP, "the kernel has no way to reset %s as things are; its reset_method in sysfs "
-			    "names those that are tried", name);
-	return fail(err, EIO, "reset of %s was refused by the kernel: %s; dmesg may say why", name, strerror(-rc));
+		return fail(
+			err, EOPNOTSUPP,
+			"the kernel has no way to reset %s as things are; its reset_method in sysfs "
+			"names those that are tried",
+			name);
+	return fail(err, EIO, "reset of %s was refused by the kernel: %s; dmesg may say why", name,
+		    strerror(-rc));
 }
 
 static int reset_run(void *backend, struct step *step, unsigned int ms, struct err *err)
@@ -41,8 +46,9 @@ static int reset_run(void *backend, struct step *step, unsigned int ms, struct e
 }
 
 /* The kernel itself waits up to 60 s for a function to come back. */
-static const struct verb reset_verb = { .name = "reset", .deadline_ms = 70000, .refuse = refuse_step,
-					.run = reset_run };
+static const struct verb reset_verb = {
+	.name = "reset", .deadline_ms = 70000, .refuse = refuse_step, .run = reset_run
+};
 
 static bool can_reset(const struct device *dev)
 {
@@ -50,8 +56,8 @@ static bool can_reset(const struct device *dev)
 }
 
 /* What is somebody's is reset only in that name. */
-static int refuse_stranger(const struct device *dev, const struct wish *wish, const struct plan *plan,
-			   struct err *err)
+static int refuse_stranger(const struct device *dev, const struct wish *wish,
+			   const struct plan *plan, struct err *err)
 {
 	const struct wish *claim = plan_wished(plan, &dev->key, "claim");
 	const char *who = claim ? claim->value : dev->want.claim;
@@ -59,12 +65,14 @@ static int refuse_stranger(const struct device *dev, const struct wish *wish, co
 	if (!strcmp(wish->value, who[0] ? who : "1"))
 		return 0;
 	if (who[0])
-		return fail(err, EBUSY, "%s is claimed by %s; write %s to reset it in that name", dev->key.name, who,
-			    who);
-	return fail(err, EINVAL, "reset: %s is not claimed by %s; write 1", dev->key.name, wish->value);
+		return fail(err, EBUSY, "%s is claimed by %s; write %s to reset it in that name",
+			    dev->key.name, who, who);
+	return fail(err, EINVAL, "reset: %s is not claimed by %s; write 1", dev->key.name,
+		    wish->value);
 }
 
-static int reset_expand(struct model *m, const struct wish *wish, struct plan *plan, struct err *err)
+static int reset_expand(struct model *m, const struct wish *wish, struct plan *plan,
+			struct err *err)
 {
 	const struct device *dev = model_find(m, &wish->dev);
 	int rc;

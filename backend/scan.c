@@ -388,7 +388,8 @@ static int scan(struct backend *b, struct batch *batch, bool all)
 	return rc || !batch->hung ? rc : -ETIMEDOUT;
 }
 
-static void batch_begin(struct backend *b, struct batch *batch, struct view *view, unsigned int patience_ms)
+static void batch_begin(struct backend *b, struct batch *batch, struct view *view,
+			unsigned int patience_ms)
 {
 	*batch = (struct batch){ .view = view, .patience_ms = patience_ms };
 	view_begin(&b->views, view);
@@ -401,7 +402,8 @@ static void batch_end(struct backend *b, struct batch *batch)
 	free(batch->v);
 }
 
-int scan_some(struct backend *b, struct view *view, const struct touched *v, size_t n, unsigned int patience_ms)
+int scan_some(struct backend *b, struct view *view, const struct touched *v, size_t n,
+	      unsigned int patience_ms)
 {
 	struct batch batch;
 	int rc;

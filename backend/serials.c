@@ -42,7 +42,8 @@ uint64_t serial_read(int config)
 		if (PCI_EXT_CAP_ID(head) == PCI_EXT_CAP_ID_DSN) {
 			if (!dword(config, at + 4, &low) || !dword(config, at + 8, &high))
 				return 0;
-			return low == UINT32_MAX && high == UINT32_MAX ? 0 : (uint64_t)high << 32 | low;
+			return low == UINT32_MAX && high == UINT32_MAX ? 0
+								       : (uint64_t)high << 32 | low;
 		}
 		at = PCI_EXT_CAP_NEXT(head);
 	}
@@ -60,7 +61,8 @@ int serials_scan(const struct sysfs *s, char *addresses, struct out *ret)
 {
 	char *save = NULL;
 
-	for (char *name = strtok_r(addresses, " ", &save); name; name = strtok_r(NULL, " ", &save)) {
+	for (char *name = strtok_r(addresses, " ", &save); name;
+	     name = strtok_r(NULL, " ", &save)) {
 		char path[KEY_NAME + sizeof(PCI_DEVICES) + 16];
 		uint64_t serial;
 		_close_ int fd = -1;
@@ -126,7 +128,8 @@ static size_t collect_of(struct model *m, const struct touched *of, size_t n_of,
 	for (; n < BATCH && *pos < n_of; ++*pos) {
 		const struct device *dev = teller(m, &of[*pos].key);
 
-		if (dev && is_asked(dev) && tells_itself(dev) && !(n && key_eq(&v[n - 1].key, &dev->key)))
+		if (dev && is_asked(dev) && tells_itself(dev) &&
+		    !(n && key_eq(&v[n - 1].key, &dev->key)))
 			v[n++] = (struct asked){ dev->key, dev->birth };
 	}
 	return n;
@@ -148,7 +151,8 @@ static void apply(struct model *m, const struct asked *v, size_t n, const char *
 	model_lock(m);
 	for (size_t i = 0; i < n; i++) {
 		const struct device *now = model_find(m, &v[i].key);
-		struct device *dev = now && now->birth == v[i].birth ? model_edit(m, &v[i].key, false) : NULL;
+		struct device *dev =
+			now && now->birth == v[i].birth ? model_edit(m, &v[i].key, false) : NULL;
 
 		if (!dev)
 			continue;
@@ -168,8 +172,8 @@ static int ask(struct backend *b, const struct asked *v, size_t n)
 	for (size_t i = 0; i < n; i++)
 		out_printf(&list, "%s%s", i ? " " : "", v[i].key.name);
 	if (!list.failed)
-		rc = io_call(b->io, (const char *const[]){ "serials", out_text(&list), NULL }, BATCH_MS,
-			     &answer, NULL, NULL);
+		rc = io_call(b->io, (const char *const[]){ "serials", out_text(&list), NULL },
+			     BATCH_MS, &answer, NULL, NULL);
 	out_free(&list);
 	if (!rc && answer.failed)
 		rc = -ENOMEM;

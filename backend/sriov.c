@@ -37,9 +37,10 @@ static int refuse_driver(const struct pf *pf, struct err *err)
 	const char *name = pf->dev->key.name;
 
 	if (f->own_vfs)
-		return fail(err, EOPNOTSUPP,
-			    "the driver of %s makes its VFs itself; their number cannot be written here",
-			    name);
+		return fail(
+			err, EOPNOTSUPP,
+			"the driver of %s makes its VFs itself; their number cannot be written here",
+			name);
 	if (vfio_bound(pf->dev))
 		return fail(err, EOPNOTSUPP,
 			    "%s is on %s, which makes no VFs; give it back to its own driver first",
@@ -47,12 +48,13 @@ static int refuse_driver(const struct pf *pf, struct err *err)
 	if (f->driver[0])
 		return 0;
 	if (f->num_vfs > 0)
-		return fail(err, EOPNOTSUPP,
-			    "the driver of %s was taken away and has left its %d VFs behind; bind one that makes "
-			    "VFs before their number can change",
-			    name, f->num_vfs);
-	return fail(err, EOPNOTSUPP, "%s has no driver, and only its driver can make VFs; bind one first",
-		    name);
+		return fail(
+			err, EOPNOTSUPP,
+			"the driver of %s was taken away and has left its %d VFs behind; bind one that makes "
+			"VFs before their number can change",
+			name, f->num_vfs);
+	return fail(err, EOPNOTSUPP,
+		    "%s has no driver, and only its driver can make VFs; bind one first", name);
 }
 
 static int refuse_pf(const struct pf *pf, const struct plan *plan, struct err *err)
@@ -61,8 +63,8 @@ static int refuse_pf(const struct pf *pf, const struct plan *plan, struct err *e
 	const struct wish *claim = plan_wished(plan, &dev->key, "claim");
 
 	if (pf->asked && claim && claim->value[0])
-		return fail(err, EBUSY, "%s cannot have VFs and be claimed by %s at once", dev->key.name,
-			    claim->value);
+		return fail(err, EBUSY, "%s cannot have VFs and be claimed by %s at once",
+			    dev->key.name, claim->value);
 	/* By then it has its own driver again; the step finds out which. */
 	if (vfio_released(pf->m, plan, dev))
 		return 0;
@@ -78,8 +80,8 @@ int sriov_refuse_vf(const struct device *pf, const struct device *vf, bool force
 
 	snprintf(before, sizeof(before), "virtfn%d of %s: ", vf->facts.vf_index, pf->key.name);
 	if (vf->facts.critical[0] && !vfio_bound(vf) && !force)
-		return fail(err, EPERM, "%sthe host needs %s: %s; the VFs stay", before, vf->key.name,
-			    vf->facts.critical);
+		return fail(err, EPERM, "%sthe host needs %s: %s; the VFs stay", before,
+			    vf->key.name, vf->facts.critical);
 	return refuse_holder(before, vf, err);
 }
 
@@ -87,7 +89,8 @@ static int refuse_vf(const struct pf *pf, const struct device *vf, const struct 
 		     struct err *err)
 {
 	if (vf->want.claim[0] && !vfio_released(pf->m, plan, vf))
-		return fail(err, EBUSY, "virtfn%d of %s: %s is claimed by %s; write none to its claim first",
+		return fail(err, EBUSY,
+			    "virtfn%d of %s: %s is claimed by %s; write none to its claim first",
 			    vf->facts.vf_index, pf->dev->key.name, vf->key.name, vf->want.claim);
 	return sriov_refuse_vf(pf->dev, vf, pf->wish->force, err);
 }
@@ -100,11 +103,15 @@ static int refuse(const struct pf *pf, const struct plan *plan, struct err *err)
 		return fail(err, ERANGE, "sriov_numvfs: %u asked, %s has at most %d", pf->asked,
 			    pf->dev->key.name, pf->dev->facts.total_vfs);
 	if (pf->asked > VFS_MAX)
-		return fail(err, EOPNOTSUPP, "sriov_numvfs: %u asked for %s; more than %d VFs of one device are not "
-			    "looked after here", pf->asked, pf->dev->key.name, VFS_MAX);
+		return fail(err, EOPNOTSUPP,
+			    "sriov_numvfs: %u asked for %s; more than %d VFs of one device are not "
+			    "looked after here",
+			    pf->asked, pf->dev->key.name, VFS_MAX);
 	if (pf->n_vfs > VFS_MAX)
-		return fail(err, EOPNOTSUPP, "%s has %zu VFs, and more than %d of one device are not looked after "
-			    "here; who made them must remove them", pf->dev->key.name, pf->n_vfs, VFS_MAX);
+		return fail(err, EOPNOTSUPP,
+			    "%s has %zu VFs, and more than %d of one device are not looked after "
+			    "here; who made them must remove them",
+			    pf->dev->key.name, pf->n_vfs, VFS_MAX);
 	rc = refuse_pf(pf, plan, err);
 	for (size_t i = 0; i < pf->n_vfs && !rc; i++)
 		rc = refuse_vf(pf, pf->vfs[i], plan, err);
@@ -143,7 +150,8 @@ static int touch(const struct pf *pf, struct plan *plan, struct err *err)
 	return rc;
 }
 
-static int plan_set_number(const struct pf *pf, const char *number, struct plan *plan, struct err *err)
+static int plan_set_number(const struct pf *pf, const char *number, struct plan *plan,
+			   struct err *err)
 {
 	int rc = plan_step(plan, &sriov_set_numvfs, &pf->dev->key, number, err);
 
@@ -206,16 +214,21 @@ static int plan_probe(const struct pf *pf, struct plan *plan, struct err *err)
 	return rc;
 }
 
-static int numvfs_expand(struct model *m, const struct wish *wish, struct plan *plan, struct err *err)
+static int numvfs_expand(struct model *m, const struct wish *wish, struct plan *plan,
+			 struct err *err)
 {
-	struct pf pf = { .m = m, .dev = model_find(m, &wish->dev), .wish = wish, .asked = asked_for(wish) };
+	struct pf pf = {
+		.m = m, .dev = model_find(m, &wish->dev), .wish = wish, .asked = asked_for(wish)
+	};
 	int rc;
 
 	if (!pf.dev)
 		return fail(err, ENODEV, "%s is gone", wish->dev.name);
 	pf.n_vfs = model_vfs(m, &wish->dev, pf.vfs, VFS_MAX);
 	if ((int64_t)pf.asked == pf.dev->facts.num_vfs)
-		return pf.dev->want.autoprobe_off && pf.n_vfs <= VFS_MAX ? plan_probe(&pf, plan, err) : 0;
+		return pf.dev->want.autoprobe_off && pf.n_vfs <= VFS_MAX
+			       ? plan_probe(&pf, plan, err)
+			       : 0;
 	rc = refuse(&pf, plan, err);
 	rc = rc ? rc : touch(&pf, plan, err);
 	return rc ? rc : plan_number(&pf, plan, err);
@@ -229,8 +242,10 @@ static int numvfs_settle(struct model *m, const struct wish *wish, struct err *e
 	if (!pf)
 		return fail(err, ENODEV, "%s is gone", wish->dev.name);
 	if (pf->facts.num_vfs != (int64_t)asked)
-		return fail(err, EIO, "%s has %d VFs and not %u although the kernel said so; dmesg may say why",
-			    pf->key.name, pf->facts.num_vfs, asked);
+		return fail(
+			err, EIO,
+			"%s has %d VFs and not %u although the kernel said so; dmesg may say why",
+			pf->key.name, pf->facts.num_vfs, asked);
 	/* None is how every PF begins: nothing is left to be kept. */
 	pf->want.vfs_wanted = asked;
 	pf->want.num_vfs = (int32_t)asked;

@@ -37,30 +37,36 @@ static int write_number(struct backend *b, struct step *step, unsigned int n, un
 }
 
 /* Turns the kernel's errno into the cause, as far as it can be found. */
-static int explain(struct backend *b, const struct step *step, unsigned int n, int rc, unsigned int ms,
-		   struct err *err)
+static int explain(struct backend *b, const struct step *step, unsigned int n, int rc,
+		   unsigned int ms, struct err *err)
 {
-	int r = step_trouble(b, step, rc, ms, n ? "its driver is still at work" : "a process seems to hold a VF", err);
+	int r = step_trouble(b, step, rc, ms,
+			     n ? "its driver is still at work" : "a process seems to hold a VF",
+			     err);
 	const char *name = step->dev.name;
 	char driver[DRIVER_NAME];
 
 	if (r)
 		return r;
 	if (sysfs_link(&b->sys, ROOT_SYS, driver, sizeof(driver), PCI_DEVICES "/%s/driver", name))
-		return fail(err, EOPNOTSUPP, "%s has no driver, and only its driver can make VFs; bind one first",
+		return fail(err, EOPNOTSUPP,
+			    "%s has no driver, and only its driver can make VFs; bind one first",
 			    name);
 	if (rc == -ENOENT)
-		return fail(err, EOPNOTSUPP, "%s of %s makes no VFs; is there another driver for it?", driver,
-			    name);
+		return fail(err, EOPNOTSUPP,
+			    "%s of %s makes no VFs; is there another driver for it?", driver, name);
 	if (rc == -EBUSY)
-		return fail(err, EBUSY, "the VFs of %s are in use, or were changed meanwhile; write again", name);
+		return fail(err, EBUSY,
+			    "the VFs of %s are in use, or were changed meanwhile; write again",
+			    name);
 	if (rc == -ENOMEM || rc == -ENOSPC)
-		return fail(err, EIO,
-			    "there is no room for %u VFs of %s: %s; turn on SR-IOV in the firmware or boot with "
-			    "pci=realloc",
-			    n, name, strerror(-rc));
-	return fail(err, EIO, "sriov_numvfs %u of %s was refused by %s: %s; dmesg may say why", n, name, driver,
-		    strerror(-rc));
+		return fail(
+			err, EIO,
+			"there is no room for %u VFs of %s: %s; turn on SR-IOV in the firmware or boot with "
+			"pci=realloc",
+			n, name, strerror(-rc));
+	return fail(err, EIO, "sriov_numvfs %u of %s was refused by %s: %s; dmesg may say why", n,
+		    name, driver, strerror(-rc));
 }
 
 /* Whichever number is written, the VFs that there are go. */
@@ -91,8 +97,9 @@ static int refuse_held(struct backend *b, const struct key *pf, struct err *err)
 	model_unlock(b->model);
 	rc = n ? guard_run(b, GUARD_HOLDERS, n <= QUESTION_MAX ? keys : NULL, n) : 0;
 	if (rc)
-		return fail(err, -rc, "who holds the VFs of %s could not be found out: %s; see health", pf->name,
-			    strerror(-rc));
+		return fail(err, -rc,
+			    "who holds the VFs of %s could not be found out: %s; see health",
+			    pf->name, strerror(-rc));
 	model_lock(b->model);
 	n = model_vfs(b->model, pf, vfs, VFS_MAX);
 	for (size_t i = 0; i < n && i < VFS_MAX && !rc; i++)
@@ -118,14 +125,15 @@ static int write_checked(struct backend *b, struct step *step, unsigned int had,
 	if (!rc)
 		rc = count_vfs(b, &step->dev, &has, err);
 	if (!rc && has != n) /* Some cards say yes and show fewer. */
-		rc = fail(err, EIO, "%u VFs of %s were asked for, and %u came; dmesg may say why", n,
-			  step->dev.name, has);
+		rc = fail(err, EIO, "%u VFs of %s were asked for, and %u came; dmesg may say why",
+			  n, step->dev.name, has);
 	if (rc)
 		write_number(b, step, 0, ms);
 	return rc;
 }
 
-static int set_number(struct backend *b, struct step *step, unsigned int n, unsigned int ms, struct err *err)
+static int set_number(struct backend *b, struct step *step, unsigned int n, unsigned int ms,
+		      struct err *err)
 {
 	unsigned int had;
 	int rc = count_vfs(b, &step->dev, &had, err);
@@ -197,11 +205,12 @@ static int set_autoprobe(struct backend *b, struct step *step, const char *value
 	snprintf(path, sizeof(path), PCI_DEVICES "/%s/sriov_drivers_autoprobe", step->dev.name);
 	rc = step_write(b, path, value, ms, step);
 	if (rc == -ETIMEDOUT)
-		return fail(err, ETIMEDOUT, "sriov_drivers_autoprobe of %s did not end within %u ms", step->dev.name,
-			    ms);
+		return fail(err, ETIMEDOUT,
+			    "sriov_drivers_autoprobe of %s did not end within %u ms",
+			    step->dev.name, ms);
 	if (rc)
-		return fail(err, EIO, "sriov_drivers_autoprobe %s of %s was refused: %s", value, step->dev.name,
-			    strerror(-rc));
+		return fail(err, EIO, "sriov_drivers_autoprobe %s of %s was refused: %s", value,
+			    step->dev.name, strerror(-rc));
 	if (!off)
 		remember(b->model, &step->dev, false);
 	return 0;
@@ -214,8 +223,8 @@ static int autoprobe_run(void *backend, struct step *step, unsigned int ms, stru
 			   PCI_DEVICES "/%s/sriov_drivers_autoprobe", step->dev.name);
 
 	if (n < 0)
-		return fail(err, EIO, "sriov_drivers_autoprobe of %s cannot be read: %s", step->dev.name,
-			    strerror(-n));
+		return fail(err, EIO, "sriov_drivers_autoprobe of %s cannot be read: %s",
+			    step->dev.name, strerror(-n));
 	step->recorded = true;
 	return set_autoprobe(b, step, step->value, ms, err);
 }
@@ -227,7 +236,15 @@ static int autoprobe_undo(void *backend, struct step *step, unsigned int ms, str
 
 #define NUMVFS_MS 10000
 
-const struct verb sriov_set_numvfs = { .name = "sriov_numvfs", .deadline_ms = NUMVFS_MS, .records = true,
-				       .remakes = true, .refuse = numvfs_refuse, .run = numvfs_run, .undo = numvfs_undo };
-const struct verb sriov_set_autoprobe = { .name = "sriov_drivers_autoprobe", .deadline_ms = NUMVFS_MS,
-					  .records = true, .run = autoprobe_run, .undo = autoprobe_undo };
+const struct verb sriov_set_numvfs = { .name = "sriov_numvfs",
+				       .deadline_ms = NUMVFS_MS,
+				       .records = true,
+				       .remakes = true,
+				       .refuse = numvfs_refuse,
+				       .run = numvfs_run,
+				       .undo = numvfs_undo };
+const struct verb sriov_set_autoprobe = { .name = "sriov_drivers_autoprobe",
+					  .deadline_ms = NUMVFS_MS,
+					  .records = true,
+					  .run = autoprobe_run,
+					  .undo = autoprobe_undo };

@@ -8,20 +8,22 @@
 #include "pcidevfs/pci.h"
 #include "pcidevfs/plan.h"
 
-int step_write(struct backend *b, const char *path, const char *text, unsigned int ms, struct step *step)
+int step_write(struct backend *b, const char *path, const char *text, unsigned int ms,
+	       struct step *step)
 {
 	const char *const argv[] = { "write", path, text, NULL };
 
 	return io_call(b->io, argv, ms, NULL, (struct io_late **)&step->late, &step->helper);
 }
 
-int step_trouble(struct backend *b, const struct step *step, int rc, unsigned int ms, const char *slow,
-		 struct err *err)
+int step_trouble(struct backend *b, const struct step *step, int rc, unsigned int ms,
+		 const char *slow, struct err *err)
 {
 	const char *act = step->verb->name, *name = step->dev.name;
 
 	if (rc == -ETIMEDOUT)
-		return fail(err, ETIMEDOUT, "%s of %s did not end within %u ms: %s", act, name, ms, slow);
+		return fail(err, ETIMEDOUT, "%s of %s did not end within %u ms: %s", act, name, ms,
+			    slow);
 	if (rc == -ECHILD)
 		return fail(err, EIO, "%s of %s: no helper process could be started", act, name);
 	if (!sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", name))

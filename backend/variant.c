@@ -35,7 +35,8 @@ char *variants_load(void)
 }
 
 /* name, then exactly so many hexadecimal digits, or one asterisk, which is counted. */
-static bool field_fits(const char **p, const char *name, int digits, uint32_t have, unsigned int *wild)
+static bool field_fits(const char **p, const char *name, int digits, uint32_t have,
+		       unsigned int *wild)
 {
 	uint32_t value = 0;
 
@@ -50,8 +51,8 @@ static bool field_fits(const char **p, const char *name, int digits, uint32_t ha
 	for (int i = 0; i < digits; i++, (*p)++) {
 		if (!isxdigit((unsigned char)**p))
 			return false;
-		value = value << 4 | (uint32_t)(isdigit((unsigned char)**p) ? **p - '0'
-									    : (**p | 32) - 'a' + 10);
+		value = value << 4 |
+			(uint32_t)(isdigit((unsigned char)**p) ? **p - '0' : (**p | 32) - 'a' + 10);
 	}
 	return value == have;
 }
@@ -63,9 +64,12 @@ static bool alias_fits(const char **p, const struct facts *f, unsigned int *wild
 		int digits;
 		uint32_t have;
 	} fields[] = {
-		{ "v", 8, f->vendor },	     { "d", 8, f->device },
-		{ "sv", 8, f->subvendor },   { "sd", 8, f->subdevice },
-		{ "bc", 2, f->class_code >> 16 & 0xff }, { "sc", 2, f->class_code >> 8 & 0xff },
+		{ "v", 8, f->vendor },
+		{ "d", 8, f->device },
+		{ "sv", 8, f->subvendor },
+		{ "sd", 8, f->subdevice },
+		{ "bc", 2, f->class_code >> 16 & 0xff },
+		{ "sc", 2, f->class_code >> 8 & 0xff },
 		{ "i", 2, f->class_code & 0xff },
 	};
 

@@ -36,13 +36,17 @@ bool vfio_holds(const struct device *dev, const char *who)
 	return !strcmp(dev->want.claim, who) && vfio_bound(dev);
 }
 
-int vfio_find_group(struct model *m, const struct device *dev, struct vfio_group *ret, struct err *err)
+int vfio_find_group(struct model *m, const struct device *dev, struct vfio_group *ret,
+		    struct err *err)
 {
 	bool cut;
 
 	ret->n = model_claim_members(m, dev, ret->members, &cut);
-	return cut ? fail(err, EOPNOTSUPP, "IOMMU group %d of %s has more than %d members, and no more can be claimed "
-			  "together", dev->facts.iommu_group, dev->key.name, CLAIM_MEMBERS) : 0;
+	return cut ? fail(err, EOPNOTSUPP,
+			  "IOMMU group %d of %s has more than %d members, and no more can be claimed "
+			  "together",
+			  dev->facts.iommu_group, dev->key.name, CLAIM_MEMBERS)
+		   : 0;
 }
 
 static int refuse_no_iommu(struct model *m, struct err *err)
@@ -96,7 +100,8 @@ int vfio_plan_override(const struct device *dev, struct plan *plan, struct err *
 	return rc ? rc : plan_step(plan, &vfio_override, &dev->key, driver, err);
 }
 
-static int claim_member(const struct device *dev, const struct wish *wish, struct plan *plan, struct err *err)
+static int claim_member(const struct device *dev, const struct wish *wish, struct plan *plan,
+			struct err *err)
 {
 	int rc = vfio_plan_override(dev, plan, err);
 
@@ -133,7 +138,8 @@ static bool is_ours(const struct device *dev)
 }
 
 /* One transaction may wish the same of several members: the first of them, by address, takes the steps. */
-static bool planned_by_sibling(const struct device *dev, const struct vfio_group *g, const struct plan *plan)
+static bool planned_by_sibling(const struct device *dev, const struct vfio_group *g,
+			       const struct plan *plan)
 {
 	for (size_t i = 0; i < g->n && g->members[i] != dev; i++)
 		if (plan_wished(plan, &g->members[i]->key, "claim"))
@@ -142,18 +148,19 @@ static bool planned_by_sibling(const struct device *dev, const struct vfio_group
 }
 
 /* ... and nothing else: a group has one owner. */
-static int refuse_discord(const struct device *dev, const struct vfio_group *g, const struct wish *wish,
-			  const struct plan *plan, struct err *err)
+static int refuse_discord(const struct device *dev, const struct vfio_group *g,
+			  const struct wish *wish, const struct plan *plan, struct err *err)
 {
 	for (size_t i = 0; i < g->n; i++) {
 		const struct wish *other = plan_wished(plan, &g->members[i]->key, "claim");
 
 		if (other && strcmp(other->value, wish->value))
-			return fail(err, EINVAL,
-				    "%s shares IOMMU group %d with %s: both go to the same owner, not to %s and %s",
-				    dev->key.name, dev->facts.iommu_group, g->members[i]->key.name,
-				    wish->value[0] ? wish->value : "none",
-				    other->value[0] ? other->value : "none");
+			return fail(
+				err, EINVAL,
+				"%s shares IOMMU group %d with %s: both go to the same owner, not to %s and %s",
+				dev->key.name, dev->facts.iommu_group, g->members[i]->key.name,
+				wish->value[0] ? wish->value : "none",
+				other->value[0] ? other->value : "none");
 	}
 	return 0;
 }
@@ -220,7 +227,8 @@ static int plan_release(const struct device *dev, const struct vfio_group *g, st
 	if (rc || planned_by_sibling(dev, g, plan))
 		return rc;
 	for (size_t i = 0; !rc && i < g->n; i++)
-		if (g->members[i]->want.claim[0] && (vfio_bound(g->members[i]) || g->members[i]->want.allocated[0]))
+		if (g->members[i]->want.claim[0] &&
+		    (vfio_bound(g->members[i]) || g->members[i]->want.allocated[0]))
 			rc = vfio_refuse_held(dev, g->members[i], err);
 	for (size_t i = 0; !rc && i < g->n; i++)
 		if (is_ours(g->members[i]))
@@ -346,7 +354,8 @@ static int claim_settle(struct model *m, const struct wish *wish, struct err *er
 }
 
 /* wish->dev.name is "<PF>/virtfn<N>": a VF alone in its group, as nearly all are. */
-static int claim_predict(struct model *m, const struct wish *wish, struct plan *plan, struct err *err)
+static int claim_predict(struct model *m, const struct wish *wish, struct plan *plan,
+			 struct err *err)
 {
 	int rc;
 
@@ -379,8 +388,9 @@ static const struct method claim = {
 };
 
 static const struct method *const methods[] = { &claim, NULL };
-static const struct verb *const verbs[] = { &vfio_modprobe, &vfio_override, &vfio_unbind, &vfio_bind, &vfio_rebind,
-					    &vfio_probe, &vfio_node, &vfio_own, NULL };
+static const struct verb *const verbs[] = { &vfio_modprobe, &vfio_override, &vfio_unbind,
+					    &vfio_bind,	    &vfio_rebind,   &vfio_probe,
+					    &vfio_node,	    &vfio_own,	    NULL };
 
 const struct backend_ops vfio_ops = {
 	.name = "vfio",

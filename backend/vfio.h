@@ -22,7 +22,8 @@ extern const struct verb
 	vfio_rebind; /* value: the driver it had; when that is gone the kernel chooses */
 extern const struct verb vfio_probe; /* the kernel chooses */
 extern const struct verb vfio_node;  /* value: /dev/vfio/<group>, waited for */
-extern const struct verb vfio_own;   /* value: uid:gid, who may open the group's nodes, if that is still so */
+extern const struct verb
+	vfio_own; /* value: uid:gid, who may open the group's nodes, if that is still so */
 
 /* The members that go along: bridges stay where they are. */
 struct vfio_group {
@@ -31,7 +32,8 @@ struct vfio_group {
 };
 
 /* -EOPNOTSUPP: it has more members than can be acted on. */
-int vfio_find_group(struct model *m, const struct device *dev, struct vfio_group *ret, struct err *err);
+int vfio_find_group(struct model *m, const struct device *dev, struct vfio_group *ret,
+		    struct err *err);
 /* Whose uid and gid the nodes get when dev is claimed; NULL: nobody's. */
 const struct want *vfio_owner(const struct device *dev, const struct vfio_group *g);
 
@@ -50,8 +52,8 @@ int vfio_refuse_held(const struct device *asked, const struct device *member, st
 /* The same; before is put in front of the sentence. */
 int refuse_holder(const char *before, const struct device *dev, struct err *err);
 /* EPERM or EBUSY when the function itself is in use: by the host, by its VFs, by a process. */
-int refuse_use(struct model *m, const struct device *dev, const struct wish *wish, const struct plan *plan,
-	       struct err *err);
+int refuse_use(struct model *m, const struct device *dev, const struct wish *wish,
+	       const struct plan *plan, struct err *err);
 /* EBUSY or EPERM when what is known of the step's device by now forbids to take it away; for verbs. */
 int refuse_step(struct model *m, const struct step *step, struct err *err);
 /* Will the transaction have released it? */

@@ -31,14 +31,16 @@ const struct want *vfio_owner(const struct device *dev, const struct vfio_group 
 static int own_node(struct backend *b, const char *path, const struct owner *own, struct err *err)
 {
 	/* It went away with its driver meanwhile: there is nothing to own. */
-	if (!fchownat(b->sys.fd[ROOT_DEV], path, own->uid, own->gid, AT_SYMLINK_NOFOLLOW) || errno == ENOENT)
+	if (!fchownat(b->sys.fd[ROOT_DEV], path, own->uid, own->gid, AT_SYMLINK_NOFOLLOW) ||
+	    errno == ENOENT)
 		return 0;
-	return fail(err, errno, "/dev/%s cannot be given to user %u: %s", path, (unsigned int)own->uid,
-		    strerror(errno));
+	return fail(err, errno, "/dev/%s cannot be given to user %u: %s", path,
+		    (unsigned int)own->uid, strerror(errno));
 }
 
 /* devtmpfs: nothing waits for a device here. */
-static int own_nodes(struct backend *b, const struct key *dev, const struct owner *own, struct err *err)
+static int own_nodes(struct backend *b, const struct key *dev, const struct owner *own,
+		     struct err *err)
 {
 	struct facts f;
 	char path[64];
@@ -61,8 +63,8 @@ static int own_nodes(struct backend *b, const struct key *dev, const struct owne
 
 /* The members, allocated, and their owner as it is wished now: chown may have come after the plan. 0, -ENODATA
  * (no sentence): nobody was given them. */
-static int find_recipients(struct backend *b, const struct key *asked, struct key **ret, size_t *ret_n,
-			   struct owner *ret_own, struct err *err)
+static int find_recipients(struct backend *b, const struct key *asked, struct key **ret,
+			   size_t *ret_n, struct owner *ret_own, struct err *err)
 {
 	const struct want *w = NULL;
 	const struct device *dev;
@@ -72,7 +74,8 @@ static int find_recipients(struct backend *b, const struct key *asked, struct ke
 
 	model_lock(b->model);
 	dev = model_find(b->model, asked);
-	rc = dev ? vfio_find_group(b->model, dev, &g, err) : fail(err, ENODEV, "%s is gone", asked->name);
+	rc = dev ? vfio_find_group(b->model, dev, &g, err)
+		 : fail(err, ENODEV, "%s is gone", asked->name);
 	/* Another tool's vfio-pci is not ours to give. */
 	if (!rc && (dev->want.claim[0] || dev->want.former_known))
 		w = vfio_owner(dev, &g);
@@ -92,7 +95,8 @@ static int find_recipients(struct backend *b, const struct key *asked, struct ke
 }
 
 /* own: NULL: as is wished. */
-static int give(struct backend *b, const struct key *asked, const struct owner *own, struct err *err)
+static int give(struct backend *b, const struct key *asked, const struct owner *own,
+		struct err *err)
 {
 	_free_ struct key *keys = NULL;
 	struct owner wished;
@@ -127,4 +131,6 @@ static int own_undo(void *backend, struct step *step, unsigned int ms, struct er
 	return give(backend, &step->dev, &root, err);
 }
 
-const struct verb vfio_own = { .name = "own", .deadline_ms = 10000, .run = own_run, .undo = own_undo };
+const struct verb vfio_own = {
+	.name = "own", .deadline_ms = 10000, .run = own_run, .undo = own_undo
+};

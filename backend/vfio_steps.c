@@ -71,8 +71,10 @@ static int explain(struct backend *b, const struct step *step, int rc, const cha
 		   unsigned int ms, struct err *err)
 {
 	const char *name = step->dev.name, *act = step->verb->name;
-	int r = step_trouble(b, step, rc, ms, step->verb == &vfio_unbind ? "a process seems to hold it" :
-									   "the driver is still at work", err);
+	int r = step_trouble(b, step, rc, ms,
+			     step->verb == &vfio_unbind ? "a process seems to hold it"
+							: "the driver is still at work",
+			     err);
 	char now[DRIVER_NAME];
 
 	if (r)
@@ -147,7 +149,8 @@ static int override_undo(void *backend, struct step *step, unsigned int ms, stru
 	return rc ? explain(backend, step, rc, NULL, ms, err) : 0;
 }
 
-static int unbind(struct backend *b, struct step *step, const char *driver, unsigned int ms, struct err *err)
+static int unbind(struct backend *b, struct step *step, const char *driver, unsigned int ms,
+		  struct err *err)
 {
 	int rc = write_driver(b, driver, "unbind", step, ms);
 	char now[DRIVER_NAME];
@@ -270,23 +273,35 @@ static int modprobe_run(void *backend, struct step *step, unsigned int ms, struc
 		return explain(b, step, rc, NULL, ms, err);
 	if (!rc && driver_there(b, step->value))
 		return 0;
-	return fail(err, EOPNOTSUPP, "this host has no driver %s, and its module cannot be loaded: %s",
-		    step->value, rc ? strerror(-rc) : "it registers no driver of that name");
+	return fail(err, EOPNOTSUPP,
+		    "this host has no driver %s, and its module cannot be loaded: %s", step->value,
+		    rc ? strerror(-rc) : "it registers no driver of that name");
 }
 
 #define BIND_MS 10000
 #define UNBIND_MS 30000
 #define MODPROBE_MS 30000
 
-const struct verb vfio_modprobe = { .name = "modprobe", .deadline_ms = MODPROBE_MS,
+const struct verb vfio_modprobe = { .name = "modprobe",
+				    .deadline_ms = MODPROBE_MS,
 				    .run = modprobe_run };
-const struct verb vfio_override = { .name = "driver_override", .deadline_ms = BIND_MS, .records = true,
-				    .run = override_run, .undo = override_undo };
-const struct verb vfio_unbind = { .name = "unbind", .deadline_ms = UNBIND_MS, .refuse = refuse_step,
-				  .run = unbind_run, .undo = unbind_undo };
-const struct verb vfio_bind = { .name = "bind", .deadline_ms = BIND_MS, .run = bind_run, .undo = bind_undo };
-const struct verb vfio_rebind = { .name = "rebind", .deadline_ms = BIND_MS, .run = rebind_run,
-				  .undo = probe_undo };
-const struct verb vfio_probe = { .name = "drivers_probe", .deadline_ms = BIND_MS, .run = probe_run,
-				 .undo = probe_undo };
+const struct verb vfio_override = { .name = "driver_override",
+				    .deadline_ms = BIND_MS,
+				    .records = true,
+				    .run = override_run,
+				    .undo = override_undo };
+const struct verb vfio_unbind = { .name = "unbind",
+				  .deadline_ms = UNBIND_MS,
+				  .refuse = refuse_step,
+				  .run = unbind_run,
+				  .undo = unbind_undo };
+const struct verb vfio_bind = {
+	.name = "bind", .deadline_ms = BIND_MS, .run = bind_run, .undo = bind_undo
+};
+const struct verb vfio_rebind = {
+	.name = "rebind", .deadline_ms = BIND_MS, .run = rebind_run, .undo = probe_undo
+};
+const struct verb vfio_probe = {
+	.name = "drivers_probe", .deadline_ms = BIND_MS, .run = probe_run, .undo = probe_undo
+};
 const struct verb vfio_node = { .name = "node", .deadline_ms = BIND_MS, .run = node_run };

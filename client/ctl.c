@@ -11,7 +11,8 @@
 /* "error EBUSY 0000:05:00.0/claim: SENTENCE": the sentence of the first one. */
 static int verdict(const char *tree, char *answers, int code, struct err *err)
 {
-	for (char *save, *line = strtok_r(answers, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+	for (char *save, *line = strtok_r(answers, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save))
 		if (!strncmp(line, "error ", 6)) {
 			char *text = line + 6 + strcspn(line + 6, " ");
 

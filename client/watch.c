@@ -12,8 +12,8 @@
 #include "record.h"
 
 enum {
-	CHUNK = 65536,	     /* a line is shorter: the tree's texts are bounded */
-	RETRY_MS = 100,	     /* first pause after the tree was lost, doubled each time */
+	CHUNK = 65536,	/* a line is shorter: the tree's texts are bounded */
+	RETRY_MS = 100, /* first pause after the tree was lost, doubled each time */
 	RETRY_MAX_MS = 2000,
 };
 
@@ -80,7 +80,8 @@ static int head_line(struct follower *f, char *line, uint64_t *ret_devices, stru
 
 	if (record_next(&line, &p) != 1 || p.key[0] || strcmp(p.value, "pcidevfs-inventory") ||
 	    record_next(&line, &p) != 1 || p.key[0] || strcmp(p.value, "1"))
-		return fail(err, EBADMSG, "%s/inventory does not begin as one of version 1 does", f->tree);
+		return fail(err, EBADMSG, "%s/inventory does not begin as one of version 1 does",
+			    f->tree);
 	while (record_next(&line, &p) == 1)
 		if (!strcmp(p.key, "generation"))
 			generation = !parse_u64(p.value, UINT64_MAX, &f->generation);
@@ -88,7 +89,9 @@ static int head_line(struct follower *f, char *line, uint64_t *ret_devices, stru
 			devices = !parse_u64(p.value, UINT64_MAX, ret_devices);
 	if (generation && devices)
 		return 0;
-	return fail(err, EBADMSG, "%s/inventory does not tell its generation and how many devices it has", f->tree);
+	return fail(err, EBADMSG,
+		    "%s/inventory does not tell its generation and how many devices it has",
+		    f->tree);
 }
 
 static int read_inventory(struct follower *f, struct err *err)
@@ -117,8 +120,9 @@ static int read_inventory(struct follower *f, struct err *err)
 		return fail(err, -r, "%s/inventory: %s", f->tree, strerror(-r));
 	/* What it seems to lack would be taken for gone. */
 	if (!l->ended || l->end != l->start || n != devices + 1)
-		return fail(err, EBADMSG, "%s/inventory is not whole: it has %llu lines for %llu devices", f->tree,
-			    (unsigned long long)n, (unsigned long long)devices);
+		return fail(err, EBADMSG,
+			    "%s/inventory is not whole: it has %llu lines for %llu devices",
+			    f->tree, (unsigned long long)n, (unsigned long long)devices);
 	f->w->settled(f->w->ctx);
 	return 0;
 }

@@ -51,10 +51,13 @@ int allocated_to_store(const struct subject *s, const char *text, struct wish *r
 		     (!strncmp(text, "claim:", 6) && is_path(text + 6, 1));
 
 	if (!known)
-		return fail(err, EINVAL, "allocated_to: \"%.128s\" is none of pending, NAMESPACE/POD/CONTAINER, "
-			    "claim:UID and none", text);
+		return fail(err, EINVAL,
+			    "allocated_to: \"%.128s\" is none of pending, NAMESPACE/POD/CONTAINER, "
+			    "claim:UID and none",
+			    text);
 	if (strlen(text) >= ALLOCATED_NAME)
-		return fail(err, EINVAL, "allocated_to: a name has at most %d characters", ALLOCATED_NAME - 1);
+		return fail(err, EINVAL, "allocated_to: a name has at most %d characters",
+			    ALLOCATED_NAME - 1);
 	*ret = (struct wish){ .dev = s->dev->key };
 	STR_COPY(ret->file, "allocated_to");
 	STR_COPY(ret->value, strcmp(text, "none") ? text : "");

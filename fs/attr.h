@@ -39,16 +39,16 @@ enum obj_kind {
 #define ROW_MAX 128
 
 enum attr_flag {
-	ATTR_CONST = 1 << 0,	/* stays until its bits change: exact size, cached by the kernel */
-	ATTR_SLOW = 1 << 1,	/* read by an executor, refresh() first */
-	ATTR_WORK = 1 << 2,	/* too much work for the FUSE thread: printed by the tree's worker */
+	ATTR_CONST = 1 << 0, /* stays until its bits change: exact size, cached by the kernel */
+	ATTR_SLOW = 1 << 1,  /* read by an executor, refresh() first */
+	ATTR_WORK = 1 << 2,  /* too much work for the FUSE thread: printed by the tree's worker */
 	/* A long text: the first read takes it, later ones continue it, or ESTALE; a read at offset 0
 	 * begins anew. Once it is open its size is that of the moment. */
 	ATTR_SNAPSHOT = 1 << 3,
-	ATTR_STREAM = 1 << 4,	/* the event stream: blocks, has no position */
-	ATTR_GROUP = 1 << 6,	/* a write binds the IOMMU group: it needs the right to all members */
-	ATTR_CTL = 1 << 7,	/* transactions: text and answers of each open file, no position */
-	ATTR_ASIDE = 1 << 8,	/* a write asks nothing of the engine */
+	ATTR_STREAM = 1 << 4, /* the event stream: blocks, has no position */
+	ATTR_GROUP = 1 << 6,  /* a write binds the IOMMU group: it needs the right to all members */
+	ATTR_CTL = 1 << 7,    /* transactions: text and answers of each open file, no position */
+	ATTR_ASIDE = 1 << 8,  /* a write asks nothing of the engine */
 };
 
 /* Beside enum change_bit: what the tree itself alters. */
@@ -66,16 +66,16 @@ struct subject {
 /* The entries of a directory that come and go with devices. */
 struct entries {
 	enum obj_kind child; /* their directories ... */
-	uint16_t link;	    /* ... or, not 0, links to devices of any bus: this row of theirs */
-	const char *prefix; /* entries are called <prefix><number>; NULL: as their object */
+	uint16_t link;	     /* ... or, not 0, links to devices of any bus: this row of theirs */
+	const char *prefix;  /* entries are called <prefix><number>; NULL: as their object */
 };
 
 struct attr {
 	const char *name;
 	uint16_t id;
-	uint16_t in; /* id of the directory row that it lies in; 0: the object's own */
-	mode_t mode; /* S_IFREG when no type is given */
-	uint32_t caps; /* enum cap: a device has it when it has all of these */
+	uint16_t in;	     /* id of the directory row that it lies in; 0: the object's own */
+	mode_t mode;	     /* S_IFREG when no type is given */
+	uint32_t caps;	     /* enum cap: a device has it when it has all of these */
 	uint32_t write_caps; /* and these to be written; without them it shows no w */
 	uint32_t flags;
 	uint32_t bits; /* enum change_bit: what alters it */
@@ -97,10 +97,12 @@ struct obj_type {
 	const char *path; /* for FILES.md */
 	const struct attr *rows;
 	const size_t *n_rows;
-	const struct attr *dir; /* of a bus: the root's row that the directories of its devices lie in */
-	uint16_t home;		/* id of the row of its parent (slot 0: the root) that its directory lies in */
-	int bus;		/* enum bus of devices; 0: no device */
-	int derived;		/* exists as long as a view puts something in it */
+	const struct attr
+		*dir; /* of a bus: the root's row that the directories of its devices lie in */
+	uint16_t
+		home; /* id of the row of its parent (slot 0: the root) that its directory lies in */
+	int bus;      /* enum bus of devices; 0: no device */
+	int derived;  /* exists as long as a view puts something in it */
 	const struct entries *entries; /* of its own directory */
 };
 
@@ -116,12 +118,13 @@ enum { ROW_RES_DEVICES = 20, ROW_RESOURCES = 29, ROW_VIRTFN = 30 };
 
 /* A directory of links to devices. */
 struct view {
-	struct attr dir;       /* of the root; without a name the links lie in directories that are there anyway */
-	struct attr link;      /* of a device: the link to it that lies in the view */
-	struct obj_type label; /* of OBJ_LABEL + dir.id, if such are on the path */
+	struct attr
+		dir; /* of the root; without a name the links lie in directories that are there anyway */
+	struct attr link;		/* of a device: the link to it that lies in the view */
+	struct obj_type label;		/* of OBJ_LABEL + dir.id, if such are on the path */
 	enum obj_kind path[VIEW_DEPTH]; /* objects below dir, OBJ_ROOT: none */
-	uint16_t leaf;			/* row of the last of these that has the links; 0: its own directory */
-	int numbered;			/* links are sorted and called by facts.vf_index */
+	uint16_t leaf; /* row of the last of these that has the links; 0: its own directory */
+	int numbered;  /* links are sorted and called by facts.vf_index */
 	/* Does the device belong there, and how are the objects on the path called? */
 	int (*member)(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME]);
 };

@@ -15,27 +15,28 @@
 static void readme_show(const struct subject *s, struct out *o)
 {
 	(void)s;
-	out_printf(o, "%s",
-		   "A write was refused? Read last_error in the same directory: it says why, and the way out.\n"
-		   "  cat devices/0000:08:00.0/last_error        log has all past writes\n"
-		   "\n"
-		   "This tree shows every PCI function of this machine, and changes them by plain writes.\n"
-		   "  ls devices                                 all functions by address\n"
-		   "  ls -l gpus nics vfs iommu_groups           the same by what they are\n"
-		   "  grep . devices/0000:08:00.0/*              one function: facts, state, reason\n"
-		   "  echo alice > devices/0000:08:00.0/claim    take it, with its IOMMU group, for a VM\n"
-		   "  echo none > devices/0000:08:00.0/claim     give it back to the driver it had\n"
-		   "  ls claims/alice                            what alice holds\n"
-		   "  echo claim alice > devices/0000:08:00.0/plan; cat devices/0000:08:00.0/plan\n"
-		   "                                             what that would do, without doing it\n"
-		   "Several at once, all or nothing: ctl takes lines ADDRESS/FILE VALUE, then commit.\n"
-		   "What was asked is kept over reboots: intents shows it. chown gives a device to a user.\n"
-		   "\n"
-		   "state is one word, reason the sentence behind it; host_critical says what the host needs.\n"
-		   "inventory is everything in one read, events the last changes, events_pipe the same as\n"
-		   "they come (it waits for more; poll with POLLPRI works on all files that change).\n"
-		   "health says what this machine lacks, metrics.prom is for Prometheus.\n"
-		   "`sudo echo x > file` writes as you, not as root: echo x | sudo tee file\n");
+	out_printf(
+		o, "%s",
+		"A write was refused? Read last_error in the same directory: it says why, and the way out.\n"
+		"  cat devices/0000:08:00.0/last_error        log has all past writes\n"
+		"\n"
+		"This tree shows every PCI function of this machine, and changes them by plain writes.\n"
+		"  ls devices                                 all functions by address\n"
+		"  ls -l gpus nics vfs iommu_groups           the same by what they are\n"
+		"  grep . devices/0000:08:00.0/*              one function: facts, state, reason\n"
+		"  echo alice > devices/0000:08:00.0/claim    take it, with its IOMMU group, for a VM\n"
+		"  echo none > devices/0000:08:00.0/claim     give it back to the driver it had\n"
+		"  ls claims/alice                            what alice holds\n"
+		"  echo claim alice > devices/0000:08:00.0/plan; cat devices/0000:08:00.0/plan\n"
+		"                                             what that would do, without doing it\n"
+		"Several at once, all or nothing: ctl takes lines ADDRESS/FILE VALUE, then commit.\n"
+		"What was asked is kept over reboots: intents shows it. chown gives a device to a user.\n"
+		"\n"
+		"state is one word, reason the sentence behind it; host_critical says what the host needs.\n"
+		"inventory is everything in one read, events the last changes, events_pipe the same as\n"
+		"they come (it waits for more; poll with POLLPRI works on all files that change).\n"
+		"health says what this machine lacks, metrics.prom is for Prometheus.\n"
+		"`sudo echo x > file` writes as you, not as root: echo x | sudo tee file\n");
 }
 
 static void version_show(const struct subject *s, struct out *o)
@@ -79,43 +80,97 @@ static void intents_show(const struct subject *s, struct out *o)
 
 /* The directories of devices are rows of kinds.c and views.c. */
 const struct attr attrs_root[] = {
-	{ .name = "README", .id = 2, .mode = 0444, .flags = ATTR_CONST, .show = readme_show,
-	  .since = "0.1", .help = "how to use this tree" },
-	{ .name = "version", .id = 3, .mode = 0444, .flags = ATTR_CONST, .show = version_show,
-	  .since = "0.1", .help = "version of the program that mounted it" },
-	{ .name = "inventory", .id = 4, .mode = 0444, .flags = ATTR_WORK | ATTR_SNAPSHOT,
-	  .bits = CH_ANY, .show = inventory_show, .since = "0.1",
+	{ .name = "README",
+	  .id = 2,
+	  .mode = 0444,
+	  .flags = ATTR_CONST,
+	  .show = readme_show,
+	  .since = "0.1",
+	  .help = "how to use this tree" },
+	{ .name = "version",
+	  .id = 3,
+	  .mode = 0444,
+	  .flags = ATTR_CONST,
+	  .show = version_show,
+	  .since = "0.1",
+	  .help = "version of the program that mounted it" },
+	{ .name = "inventory",
+	  .id = 4,
+	  .mode = 0444,
+	  .flags = ATTR_WORK | ATTR_SNAPSHOT,
+	  .bits = CH_ANY,
+	  .show = inventory_show,
+	  .since = "0.1",
 	  .help = "all devices in one read: a head line, then a line each: ID key=value ..." },
-	{ .name = "events", .id = 5, .mode = 0444, .flags = ATTR_SNAPSHOT, .bits = CH_ANY,
-	  .show = events_show, .since = "0.1",
+	{ .name = "events",
+	  .id = 5,
+	  .mode = 0444,
+	  .flags = ATTR_SNAPSHOT,
+	  .bits = CH_ANY,
+	  .show = events_show,
+	  .since = "0.1",
 	  .help = "the last changes, a line each: seq= generation= action= changed=, inventory line" },
-	{ .name = "events_pipe", .id = 6, .mode = 0444, .flags = ATTR_STREAM, .bits = CH_ANY,
+	{ .name = "events_pipe",
+	  .id = 6,
+	  .mode = 0444,
+	  .flags = ATTR_STREAM,
+	  .bits = CH_ANY,
 	  .since = "0.1",
 	  .help = "the same as a stream: a line with action=hello, then what comes; waits for more. "
 		  "action=lost: read inventory again" },
-	{ .name = "log", .id = 7, .mode = 0444, .flags = ATTR_SNAPSHOT, .bits = CH_LOG,
-	  .show = log_show, .since = "0.1",
+	{ .name = "log",
+	  .id = 7,
+	  .mode = 0444,
+	  .flags = ATTR_SNAPSHOT,
+	  .bits = CH_LOG,
+	  .show = log_show,
+	  .since = "0.1",
 	  .help = "the last writes and their verdicts: seq= time= id= file= value= pid= uid= comm= "
 		  "result= text=; opener= where another user opened the file: his rights counted" },
-	{ .name = "last_error", .id = 8, .mode = 0444, .bits = CH_LOG, .show = last_error_show,
-	  .since = "0.1", .help = "as in a device directory, for files of the root" },
-	{ .name = "health", .id = 9, .mode = 0444, .flags = ATTR_SLOW, .show = health_show,
-	  .since = "0.1", .help = "what this machine and this mount can and cannot do, a line each" },
-	{ .name = "metrics.prom", .id = 10, .mode = 0444, .flags = ATTR_WORK | ATTR_SNAPSHOT,
-	  .bits = CH_ANY, .show = metrics_show, .since = "0.1",
+	{ .name = "last_error",
+	  .id = 8,
+	  .mode = 0444,
+	  .bits = CH_LOG,
+	  .show = last_error_show,
+	  .since = "0.1",
+	  .help = "as in a device directory, for files of the root" },
+	{ .name = "health",
+	  .id = 9,
+	  .mode = 0444,
+	  .flags = ATTR_SLOW,
+	  .show = health_show,
+	  .since = "0.1",
+	  .help = "what this machine and this mount can and cannot do, a line each" },
+	{ .name = "metrics.prom",
+	  .id = 10,
+	  .mode = 0444,
+	  .flags = ATTR_WORK | ATTR_SNAPSHOT,
+	  .bits = CH_ANY,
+	  .show = metrics_show,
+	  .since = "0.1",
 	  .help = "numbers in Prometheus' text format" },
-	{ .name = "ctl", .id = 11, .mode = 0660, .flags = ATTR_CTL, .since = "0.1",
+	{ .name = "ctl",
+	  .id = 11,
+	  .mode = 0660,
+	  .flags = ATTR_CTL,
+	  .since = "0.1",
 	  .help = "transactions over several devices: lines ADDRESS/FILE VALUE, then commit, check or abort; "
 		  "the answer is read from the same open file (docs/CTL.md)" },
-	{ .name = "intents", .id = 12, .mode = 0444, .flags = ATTR_WORK | ATTR_SNAPSHOT,
-	  .bits = CH_ANY | CH_LOG, .show = intents_show, .since = "0.1",
+	{ .name = "intents",
+	  .id = 12,
+	  .mode = 0444,
+	  .flags = ATTR_WORK | ATTR_SNAPSHOT,
+	  .bits = CH_ANY | CH_LOG,
+	  .show = intents_show,
+	  .since = "0.1",
 	  .help = "what was asked and is kept over reboots, a line each, also for devices that are not there: "
 		  "IDENTITY key=value ... state= device= reason=" },
 };
 const size_t n_attrs_root = ARRAY_SIZE(attrs_root);
 
 /* How many of the resource's devices count. */
-static void print_count(const struct subject *s, bool (*counts)(const struct device *dev), struct out *o)
+static void print_count(const struct subject *s, bool (*counts)(const struct device *dev),
+			struct out *o)
 {
 	struct tree *t = s->tree;
 	uint64_t set = set_id(s->slot, ROW_RES_DEVICES);
@@ -187,15 +242,39 @@ static void free_show(const struct subject *s, struct out *o)
 }
 
 const struct attr attrs_resource[] = {
-	{ .name = "capacity", .id = 2, .mode = 0444, .bits = CH_STATE | CH_CLAIM | CH_NAME,
-	  .show = capacity_show, .since = "0.1", .help = "devices offered under this name, in use or not" },
-	{ .name = "healthy", .id = 3, .mode = 0444, .bits = CH_STATE | CH_CLAIM | CH_NAME,
-	  .show = healthy_show, .since = "0.1", .help = "those that are neither stuck nor unhealthy" },
-	{ .name = "allocated", .id = 4, .mode = 0444, .bits = CH_STATE | CH_CLAIM | CH_NAME,
-	  .show = allocated_show, .since = "0.1", .help = "those that are allocated or held open" },
-	{ .name = "free", .id = 5, .mode = 0444, .bits = CH_STATE | CH_CLAIM | CH_NAME,
-	  .show = free_show, .since = "0.1", .help = "those that can be allocated now" },
-	{ .name = "devices", .id = ROW_RES_DEVICES, .mode = S_IFDIR | 0755,
-	  .entries = &resource_devices, .since = "0.1", .help = "links to the devices" },
+	{ .name = "capacity",
+	  .id = 2,
+	  .mode = 0444,
+	  .bits = CH_STATE | CH_CLAIM | CH_NAME,
+	  .show = capacity_show,
+	  .since = "0.1",
+	  .help = "devices offered under this name, in use or not" },
+	{ .name = "healthy",
+	  .id = 3,
+	  .mode = 0444,
+	  .bits = CH_STATE | CH_CLAIM | CH_NAME,
+	  .show = healthy_show,
+	  .since = "0.1",
+	  .help = "those that are neither stuck nor unhealthy" },
+	{ .name = "allocated",
+	  .id = 4,
+	  .mode = 0444,
+	  .bits = CH_STATE | CH_CLAIM | CH_NAME,
+	  .show = allocated_show,
+	  .since = "0.1",
+	  .help = "those that are allocated or held open" },
+	{ .name = "free",
+	  .id = 5,
+	  .mode = 0444,
+	  .bits = CH_STATE | CH_CLAIM | CH_NAME,
+	  .show = free_show,
+	  .since = "0.1",
+	  .help = "those that can be allocated now" },
+	{ .name = "devices",
+	  .id = ROW_RES_DEVICES,
+	  .mode = S_IFDIR | 0755,
+	  .entries = &resource_devices,
+	  .since = "0.1",
+	  .help = "links to the devices" },
 };
 const size_t n_attrs_resource = ARRAY_SIZE(attrs_resource);

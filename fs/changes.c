@@ -212,7 +212,8 @@ static void note_object(struct tree *t, uint32_t slot, bool entries, struct forg
 	forget_new(notes, objects_ino(t->objects, slot, ROW_SELF), "");
 	if (!entries || !slot)
 		return;
-	forget_new(notes, objects_ino(t->objects, type->derived ? obj->parent : 0, type->home), obj->name);
+	forget_new(notes, objects_ino(t->objects, type->derived ? obj->parent : 0, type->home),
+		   obj->name);
 	for (size_t i = 0; i < n_views && type->bus; i++)
 		if (views[i].path[0] == OBJ_ROOT)
 			forget_new(notes, objects_ino(t->objects, 0, views[i].dir.id), obj->name);

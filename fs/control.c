@@ -113,17 +113,23 @@ static uint64_t read_caps(pid_t pid, const char *key)
 
 static int check_rights(const struct ucred *peer, struct err *err)
 {
-	static const char *const names[][2] = { { "user", "user" }, { "mnt", "mount" }, { "pid", "pid" } };
+	static const char *const names[][2] = { { "user", "user" },
+						{ "mnt", "mount" },
+						{ "pid", "pid" } };
 
 	if (peer->uid)
 		return fail(err, EPERM, "--replace is for root, not for user %u", peer->uid);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (peer->pid <= 0 || !same_namespace(peer->pid, names[i][0]))
-			return fail(err, EPERM, "--replace must be run where the daemon runs; pid %d is in "
-				    "another %s namespace", (int)peer->pid, names[i][1]);
+			return fail(err, EPERM,
+				    "--replace must be run where the daemon runs; pid %d is in "
+				    "another %s namespace",
+				    (int)peer->pid, names[i][1]);
 	if (read_caps(getpid(), "CapPrm") & ~read_caps(peer->pid, "CapEff"))
-		return fail(err, EPERM, "--replace needs every capability that the daemon has; pid %d "
-			    "lacks some", (int)peer->pid);
+		return fail(err, EPERM,
+			    "--replace needs every capability that the daemon has; pid %d "
+			    "lacks some",
+			    (int)peer->pid);
 	return 0;
 }
 

@@ -22,7 +22,8 @@
 int ctl_new(void *region, size_t size, struct ctl_files **ret, struct err *err)
 {
 	struct ctl_files *c = calloc(1, sizeof(*c));
-	int r = c ? ctls_new(region, size, &c->store, err) : fail(err, ENOMEM, "no memory for transactions");
+	int r = c ? ctls_new(region, size, &c->store, err)
+		  : fail(err, ENOMEM, "no memory for transactions");
 
 	if (r) {
 		free(c);
@@ -70,8 +71,10 @@ int ctl_open(struct tree *t, uint64_t fh, struct err *err)
 
 	pthread_mutex_lock(&c->lock);
 	if (!ctls_find(c->store, fh) && uid && opened_by(t, uid) >= CTL_OF_USER)
-		r = fail(err, EMFILE, "ctl: user %u has %d open for writing, which is the most for one; close some",
-			 (unsigned int)uid, CTL_OF_USER);
+		r = fail(
+			err, EMFILE,
+			"ctl: user %u has %d open for writing, which is the most for one; close some",
+			(unsigned int)uid, CTL_OF_USER);
 	else if (!ctls_open(c->store, fh))
 		r = -ENFILE;
 	pthread_mutex_unlock(&c->lock);
@@ -152,8 +155,10 @@ static void take(struct ctl_job *job)
 		next->begin = next->scanned = next->end = 0; /* makes room for abort */
 		next->broken = E2BIG;
 		next->verdict = -E2BIG;
-		fail(&job->err, E2BIG, "ctl: at most %zu bytes in one write, %zu in a transaction; "
-		     "write abort and begin again", CTL_WRITE, CTL_TEXT);
+		fail(&job->err, E2BIG,
+		     "ctl: at most %zu bytes in one write, %zu in a transaction; "
+		     "write abort and begin again",
+		     CTL_WRITE, CTL_TEXT);
 	}
 	ctl_swap(job->ctl);
 }
@@ -208,8 +213,8 @@ static void end_command(struct ctl_job *job)
 	if (c && job->arg > job->line && job->arg[0]) /* the log shows the whole line */
 		job->arg[-1] = ' ';
 	if (job->err.code || (c && c->flags & CMD_LOGS))
-		record_verdict(job->tree, job->has_home ? &job->home : NULL, "ctl", c ? job->line : "", &job->who,
-			       &job->err);
+		record_verdict(job->tree, job->has_home ? &job->home : NULL, "ctl",
+			       c ? job->line : "", &job->who, &job->err);
 	settle(job);
 	free(job->wishes);
 	out_free(&job->answer);
@@ -338,7 +343,8 @@ void job_ended(struct ctl_job *job)
 	drive(job);
 }
 
-static struct ctl_job *job_new(struct tree *t, const struct node *n, uint64_t fh, const char *buf, size_t size)
+static struct ctl_job *job_new(struct tree *t, const struct node *n, uint64_t fh, const char *buf,
+			       size_t size)
 {
 	const struct open_file *file = files_get(t->files, fh);
 	struct ctl_job *job = file ? calloc(1, sizeof(*job) + size) : NULL;
@@ -413,8 +419,8 @@ static void refuse(struct ctl_job *job, struct tree *t, struct fuse_req *req, ui
 	free(job);
 }
 
-void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint64_t fh, const char *buf,
-	       size_t size, uint32_t journal_slot)
+void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint64_t fh,
+	       const char *buf, size_t size, uint32_t journal_slot)
 {
 	struct ctl_job *job = job_new(t, n, fh, buf, size), *first = NULL;
 	struct ctl_files *c = t->ctl;

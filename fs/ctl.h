@@ -24,8 +24,8 @@ void ctl_free(struct ctl_files *c);
 int ctl_open(struct tree *t, uint64_t fh, struct err *err);
 void ctl_release(struct ctl_files *c, uint64_t fh);
 /* All that is known of the request is taken here: unique, journal slot; answered once it is done. */
-void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint64_t fh, const char *buf,
-	       size_t size, uint32_t journal_slot);
+void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint64_t fh,
+	       const char *buf, size_t size, uint32_t journal_slot);
 void ctl_read(struct tree *t, struct fuse_req *req, uint64_t fh, uint64_t unique, size_t size);
 /* Unread answers? */
 bool ctl_ready(struct ctl_files *c, uint64_t fh);

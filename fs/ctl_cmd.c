@@ -42,7 +42,8 @@ static void label_of(const struct wish *w, char label[static LINE_LABEL])
 	char id[KEY_NAME + 8];
 
 	if (w->virtfn)
-		snprintf(label, LINE_LABEL, "%s/virtfn%u/%s", key_id(&w->dev, id), w->virtfn - 1u, w->file);
+		snprintf(label, LINE_LABEL, "%s/virtfn%u/%s", key_id(&w->dev, id), w->virtfn - 1u,
+			 w->file);
 	else
 		snprintf(label, LINE_LABEL, "%s/%s", key_id(&w->dev, id), w->file);
 }
@@ -69,7 +70,8 @@ static int add_wish(struct ctl_job *job, const struct wish *wish, struct err *er
 	for (size_t i = 0; i < n; i++) {
 		const struct wish *w = &job->wishes[i];
 
-		if (key_eq(&w->dev, &wish->dev) && w->virtfn == wish->virtfn && !strcmp(w->file, wish->file))
+		if (key_eq(&w->dev, &wish->dev) && w->virtfn == wish->virtfn &&
+		    !strcmp(w->file, wish->file))
 			return fail(err, EINVAL, "ctl: it is written twice in one transaction");
 	}
 	if (n == WISHES_MAX)
@@ -101,7 +103,8 @@ static int gather_line(struct ctl_job *job, char *line, struct err *err)
 		return 0;
 	slash = strrchr(label, '/');
 	if (wish.dev.bus && !wish.virtfn)
-		record_verdict(job->tree, &wish.dev, slash ? slash + 1 : label, value, &job->who, err);
+		record_verdict(job->tree, &wish.dev, slash ? slash + 1 : label, value, &job->who,
+			       err);
 	put_label(err, label);
 	return r;
 }
@@ -131,8 +134,8 @@ static int lift(struct ctl_job *job, const char *arg, struct err *err)
 	return dev ? 0 : fail(err, ENODEV, "ctl: force: there is no device %s", at.dev.name);
 }
 
-static int each_line(struct ctl_job *job, int (*take)(struct ctl_job *job, char *line, struct err *err),
-		     struct err *err)
+static int each_line(struct ctl_job *job,
+		     int (*take)(struct ctl_job *job, char *line, struct err *err), struct err *err)
 {
 	const struct ctl_state *s = ctl_now(job->ctl);
 	const char *at = job->ctl->text + s->begin, *end = job->ctl->text + s->scanned;
@@ -173,7 +176,9 @@ static int gather(struct ctl_job *job, struct err *err)
 	int r;
 
 	if (broken)
-		return fail(err, broken, "ctl: a part of this transaction was refused; write abort and begin again");
+		return fail(
+			err, broken,
+			"ctl: a part of this transaction was refused; write abort and begin again");
 	r = each_line(job, take_wish, err);
 	return r ? r : each_line(job, take_force, err);
 }
@@ -230,7 +235,8 @@ static bool run_force(struct ctl_job *job)
 	struct target at;
 
 	if (job->creds.uid)
-		fail(&job->err, EPERM, "ctl: force is for root; the host needs what it would take away");
+		fail(&job->err, EPERM,
+		     "ctl: force is for root; the host needs what it would take away");
 	else
 		line_target(&of, job->arg, &at, &job->err);
 	return true;
@@ -242,8 +248,10 @@ static bool run_hello(struct ctl_job *job)
 {
 	struct ctl *ctl = job->ctl;
 
-	if (!job->arg[0] || job->arg[strspn(job->arg, NAME_CHARS)] || strlen(job->arg) >= sizeof(ctl->hello)) {
-		fail(&job->err, EINVAL, "ctl: hello takes a name of letters, digits and . _ -, at most %zu",
+	if (!job->arg[0] || job->arg[strspn(job->arg, NAME_CHARS)] ||
+	    strlen(job->arg) >= sizeof(ctl->hello)) {
+		fail(&job->err, EINVAL,
+		     "ctl: hello takes a name of letters, digits and . _ -, at most %zu",
 		     sizeof(ctl->hello) - 1);
 		return true;
 	}

@@ -140,7 +140,8 @@ static void list_rows(struct listing *l, off_t off)
 	uint16_t in = l->dir.row ? l->dir.row->id : 0;
 	struct stat st;
 
-	for (size_t i = off > AT_ROWS ? (size_t)off - AT_ROWS : 0; !l->full && (row = row_at(l->dir.kind, i)); i++) {
+	for (size_t i = off > AT_ROWS ? (size_t)off - AT_ROWS : 0;
+	     !l->full && (row = row_at(l->dir.kind, i)); i++) {
 		if (row->in != in || !node_has(&l->dir, row))
 			continue;
 		node_stat(l->tree, &l->dir, row, &st);

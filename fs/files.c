@@ -35,7 +35,7 @@ struct region {
 /* What only this process knows of a file. */
 struct side {
 	uint32_t next, prev; /* of the same node's chain, or the free list */
-	char *text; /* as long as its open_file says */
+	char *text;	     /* as long as its open_file says */
 };
 
 /* What a user has. */
@@ -282,7 +282,8 @@ int files_open(struct files *f, uint64_t node, uint64_t unique, const struct cre
 	}
 	pthread_mutex_unlock(&f->lock);
 	if (i == -EMFILE)
-		return fail(err, EMFILE, "user %u has %d files open here, which is the most for one; close some",
+		return fail(err, EMFILE,
+			    "user %u has %d files open here, which is the most for one; close some",
 			    (unsigned int)creds->uid, FILES_OF_USER);
 	if (i < 0)
 		return (int)i;
@@ -375,12 +376,14 @@ int files_keep(struct files *f, struct open_file *file, char *text, size_t len, 
 	pthread_mutex_unlock(&f->lock);
 	if (fits)
 		return 0;
-	return fail(err, ENOMEM, "user %u has %zu MiB of long texts open, which is the most for "
-		    "one; close some", (unsigned int)uid, TEXT_OF_USER >> 20);
+	return fail(err, ENOMEM,
+		    "user %u has %zu MiB of long texts open, which is the most for "
+		    "one; close some",
+		    (unsigned int)uid, TEXT_OF_USER >> 20);
 }
 
-ssize_t files_kept(struct files *f, const struct open_file *file, uint64_t off, char *buf, size_t size,
-		   uint64_t *ret_len)
+ssize_t files_kept(struct files *f, const struct open_file *file, uint64_t off, char *buf,
+		   size_t size, uint64_t *ret_len)
 {
 	ssize_t n = -1;
 	const char *text;
@@ -389,7 +392,8 @@ ssize_t files_kept(struct files *f, const struct open_file *file, uint64_t off, 
 	*ret_len = file->len;
 	text = f->side[place_of(f, file)].text;
 	if (text) {
-		n = off >= file->len ? 0 : (ssize_t)(file->len - off < size ? file->len - off : size);
+		n = off >= file->len ? 0
+				     : (ssize_t)(file->len - off < size ? file->len - off : size);
 		memcpy(buf, text + (n ? off : 0), (size_t)n);
 	}
 	pthread_mutex_unlock(&f->lock);

@@ -37,8 +37,8 @@ struct creds {
 
 /* Where a stream's reader stands. */
 struct cursor {
-	uint64_t pos;	       /* in the ring */
-	uint32_t special, off; /* a line of its own comes first, up to off it is read */
+	uint64_t pos;		  /* in the ring */
+	uint32_t special, off;	  /* a line of its own comes first, up to off it is read */
 	uint64_t seq, generation; /* of that line */
 };
 
@@ -51,7 +51,8 @@ struct open_file {
 	uint8_t changed; /* since it was read; of a cached file: how many polls will say so */
 	uint8_t armed;	 /* the kernel waits for a notification */
 	uint64_t len;	 /* of the text at the last read from offset 0 */
-	uint64_t read_by; /* the last read of a stream, and where it began: for when it is sent again */
+	uint64_t
+		read_by; /* the last read of a stream, and where it began: for when it is sent again */
 	struct cursor at, before;
 	struct creds creds; /* does not change */
 };
@@ -80,8 +81,8 @@ bool files_told(struct files *f, uid_t uid);
 int files_keep(struct files *f, struct open_file *file, char *text, size_t len, struct err *err);
 /* Copies what is kept from off on. -1 when no text is kept. *ret_len: how long the whole is, 0 when
  * nothing was read yet. */
-ssize_t files_kept(struct files *f, const struct open_file *file, uint64_t off, char *buf, size_t size,
-		   uint64_t *ret_len);
+ssize_t files_kept(struct files *f, const struct open_file *file, uint64_t off, char *buf,
+		   size_t size, uint64_t *ret_len);
 
 void files_seen(struct files *f, struct open_file *file); /* before its text is made */
 /* Changed? kh 0: only asks; else wakes later. cached: reads may come from the page cache, where nobody

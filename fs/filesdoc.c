@@ -19,19 +19,19 @@ static const char *mode_text(const struct attr *row)
 
 static void print_row(FILE *to, enum obj_kind kind, const struct attr *row)
 {
-	const char *how = S_ISDIR(row->mode) || S_ISLNK(row->mode) ? "" :
-			  row->flags & ATTR_STREAM		   ? "blocks" :
-			  row->flags & ATTR_CTL			   ? "transactions" :
-			  row->flags & ATTR_CONST		   ? "constant" :
-			  row->flags & ATTR_SNAPSHOT		   ? "polls, sized" :
-			  row->bits				   ? "polls" :
-								     "";
+	const char *how = S_ISDIR(row->mode) || S_ISLNK(row->mode) ? ""
+			  : row->flags & ATTR_STREAM		   ? "blocks"
+			  : row->flags & ATTR_CTL		   ? "transactions"
+			  : row->flags & ATTR_CONST		   ? "constant"
+			  : row->flags & ATTR_SNAPSHOT		   ? "polls, sized"
+			  : row->bits				   ? "polls"
+								   : "";
 	struct out who = { 0 };
 
 	if (obj_type(kind)->bus)
 		caps_print(row->caps, &who);
-	fprintf(to, "| `%s` | %s | %s | %s | %s | %s |\n", row->name, mode_text(row), out_text(&who), how,
-		row->help, row->since);
+	fprintf(to, "| `%s` | %s | %s | %s | %s | %s |\n", row->name, mode_text(row),
+		out_text(&who), how, row->help, row->since);
 	out_free(&who);
 }
 
@@ -45,17 +45,19 @@ static bool print_head(FILE *to, enum obj_kind kind)
 	for (enum obj_kind k = kind + 1; k < OBJ_KINDS; k++)
 		if (obj_type(k)->rows == obj_type(kind)->rows)
 			fprintf(to, ", /%s", obj_type(k)->path);
-	fprintf(to, "\n\n| file | mode | who has it | | meaning | since |\n|---|---|---|---|---|---|\n");
+	fprintf(to,
+		"\n\n| file | mode | who has it | | meaning | since |\n|---|---|---|---|---|---|\n");
 	return true;
 }
 
 void tree_print_files(FILE *to)
 {
-	fprintf(to, "# Files of pcidevfs\n\n"
-		    "Generated from the tables in fs/ (`make docs`). A file that says *polls* wakes poll with\n"
-		    "POLLPRI when it changes; a *constant* one stays as it is for as long as the device is there.\n"
-		    "stat tells the true size of these, and of a *sized* one that is open that of the moment; that of\n"
-		    "others is 4096, as in sysfs.\n");
+	fprintf(to,
+		"# Files of pcidevfs\n\n"
+		"Generated from the tables in fs/ (`make docs`). A file that says *polls* wakes poll with\n"
+		"POLLPRI when it changes; a *constant* one stays as it is for as long as the device is there.\n"
+		"stat tells the true size of these, and of a *sized* one that is open that of the moment; that of\n"
+		"others is 4096, as in sysfs.\n");
 	for (enum obj_kind k = 0; k < OBJ_KINDS; k++) {
 		const struct entries *e = obj_type(k)->entries;
 		const struct attr *row;
@@ -65,6 +67,7 @@ void tree_print_files(FILE *to)
 		for (size_t i = 0; (row = row_at(k, i)); i++)
 			print_row(to, k, row);
 		if (e && e->prefix)
-			fprintf(to, "| `%s<N>` | link | PF | | its VF number N | 0.1 |\n", e->prefix);
+			fprintf(to, "| `%s<N>` | link | PF | | its VF number N | 0.1 |\n",
+				e->prefix);
 	}
 }

@@ -18,22 +18,22 @@
 struct handover {
 	uint32_t generation; /* 1: the first; nothing is mounted yet */
 	uint32_t restarts;
-	int64_t restarted_at;  /* seconds since 1970; 0 never */
+	int64_t restarted_at;	 /* seconds since 1970; 0 never */
 	char restarted_for[160]; /* why; "" never */
 };
 
 /* What the serving process tells the holder, and the holder --replace. The first ones, and the two
  * messages, are also for programs of another version: they stay as they are. */
 enum report {
-	REPORT_REFUSED, /* cannot: text */
-	REPORT_NOTE,    /* for the person who waits: text */
-	REPORT_DONE,    /* likewise, the last */
-	REPORT_READY,   /* could serve; asks for the mount (first generation) */
-	REPORT_SERVING, /* reads requests from now on */
-	REPORT_FAILING, /* serves what is no longer kept true, and should be replaced: text */
-	REPORT_GONE,    /* the connection has ended: unmounted or aborted */
+	REPORT_REFUSED,	 /* cannot: text */
+	REPORT_NOTE,	 /* for the person who waits: text */
+	REPORT_DONE,	 /* likewise, the last */
+	REPORT_READY,	 /* could serve; asks for the mount (first generation) */
+	REPORT_SERVING,	 /* reads requests from now on */
+	REPORT_FAILING,	 /* serves what is no longer kept true, and should be replaced: text */
+	REPORT_GONE,	 /* the connection has ended: unmounted or aborted */
 	REPORT_RESTORED, /* what is stored has been applied, as far as it can be now */
-	REPORT_END,     /* to the serving process: nobody goes on after you */
+	REPORT_END,	 /* to the serving process: nobody goes on after you */
 };
 
 struct report_msg {

@@ -28,7 +28,7 @@
 enum {
 	NO_START_MS = 5000, /* until what could not be started at all is tried again */
 	NUDGE_MS = 20,
-	SPARE_MS = 20, /* behind the first answer, which it must not delay */
+	SPARE_MS = 20,	       /* behind the first answer, which it must not delay */
 	LEAVE_GRACE_MS = 5000, /* what is not done then, the successor carries on */
 	BACK_ENDS = 3,	       /* of a new program that never served, then the former one returns */
 };
@@ -131,7 +131,8 @@ static void on_server_end(struct holder *h)
 	retry_note(&h->retry, server_reap(&h->server, how, sizeof(how)));
 	if (h->ending) {
 		if (cut)
-			fprintf(stderr, "pcidevfsd: an act that still ran was cut short; its devices may be half way "
+			fprintf(stderr,
+				"pcidevfsd: an act that still ran was cut short; its devices may be half way "
 				"between two drivers\n");
 		finish(h, 0);
 		return;
@@ -157,7 +158,8 @@ static void on_server_end(struct holder *h)
 	h->next.restarted_at = time(NULL);
 	STR_COPY(h->next.restarted_for, how);
 	if (retry_hopeless(&h->retry)) {
-		fprintf(stderr, "pcidevfsd: %u serving processes in a row failed or were killed before they "
+		fprintf(stderr,
+			"pcidevfsd: %u serving processes in a row failed or were killed before they "
 			"served; gives %s up, so that nobody waits for it for ever\n",
 			h->retry.failed + h->retry.killed, h->path);
 		finish(h, 1);
@@ -281,7 +283,8 @@ static void go_back(struct holder *h)
 {
 	struct estate e = estate_of(h);
 
-	takeover_say(&h->takeover, REPORT_REFUSED, "the new program fails to serve; the former one "
+	takeover_say(&h->takeover, REPORT_REFUSED,
+		     "the new program fails to serve; the former one "
 		     "goes on");
 	takeover_clear(&h->takeover);
 	server_drop(&h->spare);
@@ -303,8 +306,8 @@ static void hand_over(struct holder *h)
 	r = takeover_exec(h->takeover.exe, &e, &h->takeover.o, h->path);
 	if (e.former >= 0)
 		close(e.former);
-	snprintf(text, sizeof(text), "the program offered cannot be run: %s; the one that runs goes on",
-		 strerror(-r));
+	snprintf(text, sizeof(text),
+		 "the program offered cannot be run: %s; the one that runs goes on", strerror(-r));
 	takeover_say(&h->takeover, REPORT_REFUSED, text);
 	takeover_clear(&h->takeover);
 	h->start_at = now_ms();
@@ -440,13 +443,16 @@ static int open_fuse(int *ret, struct err *err)
 	if (errno == EACCES || errno == EPERM)
 		return fail(err, errno, "no right to open /dev/fuse; run as root");
 	if (errno == ENOENT || errno == ENXIO || errno == ENODEV)
-		return fail(err, errno, "there is no /dev/fuse; load the fuse module (modprobe fuse)");
+		return fail(err, errno,
+			    "there is no /dev/fuse; load the fuse module (modprobe fuse)");
 	return fail(err, errno, "/dev/fuse: %s", strerror(errno));
 }
 
 static void holder_init(struct holder *h, const struct options *o)
 {
-	*h = (struct holder){ .o = o, .fuse = -1, .stash = -1, .watch = -1, .listen = -1, .former = -1 };
+	*h = (struct holder){
+		.o = o, .fuse = -1, .stash = -1, .watch = -1, .listen = -1, .former = -1
+	};
 	h->server = h->spare = server_none;
 	takeover_init(&h->takeover);
 }

@@ -57,7 +57,8 @@ unsigned int inflight_fail_all(struct inflight *f, int fuse_fd)
 	for (size_t set = 0; set < INFLIGHT_SETS; set++)
 		for (size_t i = 0; i < INFLIGHT_WAYS; i++)
 			n += fail_one(fuse_fd, f->slot[set][i].unique);
-	for (uint64_t i = 1; f->last && i <= SEARCHED && f->last + i * STEP <= f->top + BEYOND * STEP; i++)
+	for (uint64_t i = 1;
+	     f->last && i <= SEARCHED && f->last + i * STEP <= f->top + BEYOND * STEP; i++)
 		n += fail_one(fuse_fd, f->last + i * STEP);
 	return n;
 }

@@ -147,11 +147,13 @@ void tree_touch(struct tree *t, uint32_t slot, uint32_t bits);
 struct fuse_file_info;
 void dir_lookup(struct fuse_req *req, uint64_t parent, const char *name);
 void dir_open(struct fuse_req *req, uint64_t ino, struct fuse_file_info *fi);
-void dir_read(struct fuse_req *req, uint64_t ino, size_t size, off_t off, struct fuse_file_info *fi);
+void dir_read(struct fuse_req *req, uint64_t ino, size_t size, off_t off,
+	      struct fuse_file_info *fi);
 void dir_readplus(struct fuse_req *req, uint64_t ino, size_t size, off_t off,
 		  struct fuse_file_info *fi);
 void file_open(struct fuse_req *req, uint64_t ino, struct fuse_file_info *fi);
-void file_read(struct fuse_req *req, uint64_t ino, size_t size, off_t off, struct fuse_file_info *fi);
+void file_read(struct fuse_req *req, uint64_t ino, size_t size, off_t off,
+	       struct fuse_file_info *fi);
 void file_write(struct fuse_req *req, uint64_t ino, const char *buf, size_t size, off_t off,
 		struct fuse_file_info *fi);
 void file_release(struct fuse_req *req, uint64_t ino, struct fuse_file_info *fi);

@@ -60,7 +60,8 @@ void changed_names(int bus, uint32_t caps, uint32_t bits, struct out *o)
 }
 
 /* Walks all devices, each copied for itself: nobody waits for the lock while lines are made. */
-static size_t each_device(struct model *m, void (*take)(const struct device *dev, void *ctx), void *ctx)
+static size_t each_device(struct model *m, void (*take)(const struct device *dev, void *ctx),
+			  void *ctx)
 {
 	struct device copy;
 	size_t pos = 0, n = 0;

@@ -16,25 +16,54 @@ static const size_t no_rows;
 /* A bus is a row with a dir: there its devices have their directories. Ids of dirs and views: 20 to 50. */
 static const struct obj_type obj_types[OBJ_KINDS] = {
 	[OBJ_ROOT] = { .path = "", .rows = attrs_root, .n_rows = &n_attrs_root },
-	[OBJ_DEVICE] = { .path = "devices/<address>", .bus = BUS_PCI, .home = 20,
-			 .rows = attrs_device, .n_rows = &n_attrs_device, .entries = &virtfns,
-			 .dir = &(const struct attr){
-				 .name = "devices", .id = 20, .mode = S_IFDIR | 0755, .since = "0.1",
-				 .entries = CHILDREN(OBJ_DEVICE), .help = "a directory for each PCI function" } },
-	[OBJ_MDEV] = { .path = "mdevs/<uuid>", .bus = BUS_MDEV, .home = 21,
-		       .rows = attrs_device, .n_rows = &n_attrs_device,
-		       .dir = &(const struct attr){
-			       .name = "mdevs", .id = 21, .mode = S_IFDIR | 0755, .since = "0.1",
-			       .entries = CHILDREN(OBJ_MDEV), .help = "a directory for each mediated device" } },
-	[OBJ_USB] = { .path = "usb/<bus-port>", .bus = BUS_USB, .home = 22,
-		      .rows = attrs_device, .n_rows = &n_attrs_device,
-		      .dir = &(const struct attr){
-			      .name = "usb", .id = 22, .mode = S_IFDIR | 0755, .since = "0.1",
-			      .entries = CHILDREN(OBJ_USB), .help = "a directory for each USB device" } },
-	[OBJ_VENDOR] = { .path = "resources/<vendor.com>", .n_rows = &no_rows, .home = ROW_RESOURCES,
-			 .derived = 1, .entries = CHILDREN(OBJ_RESOURCE) },
-	[OBJ_RESOURCE] = { .path = "resources/<vendor.com>/<NAME>", .rows = attrs_resource,
-			   .n_rows = &n_attrs_resource, .home = ROW_SELF, .derived = 1 },
+	[OBJ_DEVICE] = { .path = "devices/<address>",
+			 .bus = BUS_PCI,
+			 .home = 20,
+			 .rows = attrs_device,
+			 .n_rows = &n_attrs_device,
+			 .entries = &virtfns,
+			 .dir =
+				 &(const struct attr){
+					 .name = "devices",
+					 .id = 20,
+					 .mode = S_IFDIR | 0755,
+					 .since = "0.1",
+					 .entries = CHILDREN(OBJ_DEVICE),
+					 .help = "a directory for each PCI function" } },
+	[OBJ_MDEV] = { .path = "mdevs/<uuid>",
+		       .bus = BUS_MDEV,
+		       .home = 21,
+		       .rows = attrs_device,
+		       .n_rows = &n_attrs_device,
+		       .dir =
+			       &(const struct attr){
+				       .name = "mdevs",
+				       .id = 21,
+				       .mode = S_IFDIR | 0755,
+				       .since = "0.1",
+				       .entries = CHILDREN(OBJ_MDEV),
+				       .help = "a directory for each mediated device" } },
+	[OBJ_USB] = { .path = "usb/<bus-port>",
+		      .bus = BUS_USB,
+		      .home = 22,
+		      .rows = attrs_device,
+		      .n_rows = &n_attrs_device,
+		      .dir = &(const struct attr){ .name = "usb",
+						   .id = 22,
+						   .mode = S_IFDIR | 0755,
+						   .since = "0.1",
+						   .entries = CHILDREN(OBJ_USB),
+						   .help = "a directory for each USB device" } },
+	[OBJ_VENDOR] = { .path = "resources/<vendor.com>",
+			 .n_rows = &no_rows,
+			 .home = ROW_RESOURCES,
+			 .derived = 1,
+			 .entries = CHILDREN(OBJ_RESOURCE) },
+	[OBJ_RESOURCE] = { .path = "resources/<vendor.com>/<NAME>",
+			   .rows = attrs_resource,
+			   .n_rows = &n_attrs_resource,
+			   .home = ROW_SELF,
+			   .derived = 1 },
 };
 
 const struct obj_type *obj_type(unsigned int kind)
@@ -102,9 +131,15 @@ static const struct {
 	uint32_t cap;
 	const char *name;
 } cap_names[] = {
-	{ CAP_PCI, "PCI" },	    { CAP_CLAIM, "claimable" }, { CAP_SRIOV, "PF" },       { CAP_VF, "VF" },
-	{ CAP_GROUP, "in an IOMMU group" }, { CAP_RESET, "resettable" }, { CAP_GPU, "GPU" },
-	{ CAP_NIC, "NIC" },		    { CAP_NUMVFS, "PF whose VFs are written to sriov_numvfs" },
+	{ CAP_PCI, "PCI" },
+	{ CAP_CLAIM, "claimable" },
+	{ CAP_SRIOV, "PF" },
+	{ CAP_VF, "VF" },
+	{ CAP_GROUP, "in an IOMMU group" },
+	{ CAP_RESET, "resettable" },
+	{ CAP_GPU, "GPU" },
+	{ CAP_NIC, "NIC" },
+	{ CAP_NUMVFS, "PF whose VFs are written to sriov_numvfs" },
 };
 
 void caps_print(uint32_t caps, struct out *o)
@@ -233,9 +268,9 @@ static bool entry_key(struct tree *t, const struct entries *e, uint32_t dir_slot
 	uint64_t number;
 
 	if (!e->prefix) {
-		*ret = e->link ? slot_by_name(t, name) :
-				 objects_find(t->objects, e->child, obj_type(e->child)->derived ? dir_slot : 0,
-					      name);
+		*ret = e->link ? slot_by_name(t, name)
+			       : objects_find(t->objects, e->child,
+					      obj_type(e->child)->derived ? dir_slot : 0, name);
 		return *ret != NO_SLOT;
 	}
 	/* As we spell it: no sign, no 0x, no leading zero. */

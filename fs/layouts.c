@@ -60,6 +60,8 @@ int layouts_check(const char *theirs, struct err *err)
 			n = i + 1;
 	ours += n;
 	theirs += n;
-	return fail(err, EPROTO, "it keeps %.*s where the mount has %.*s; end the daemon and start this "
-		    "one", (int)strcspn(ours, " "), ours, (int)strcspn(theirs, " "), theirs);
+	return fail(err, EPROTO,
+		    "it keeps %.*s where the mount has %.*s; end the daemon and start this "
+		    "one",
+		    (int)strcspn(ours, " "), ours, (int)strcspn(theirs, " "), theirs);
 }

@@ -37,8 +37,8 @@ int line_target(const struct lines_of *of, const char *text, struct target *ret,
 	*ret = (struct target){ 0 };
 	if (!strncmp(last, VIRTFN, strlen(VIRTFN))) {
 		if (!parse_virtfn(last, &ret->virtfn))
-			return fail(err, EINVAL, "%s: \"%.64s\" names no VF; write such as %s3", of->file, text,
-				    VIRTFN);
+			return fail(err, EINVAL, "%s: \"%.64s\" names no VF; write such as %s3",
+				    of->file, text, VIRTFN);
 		n = slash ? (size_t)(slash - text) : 0;
 	}
 	if (of->home && !n) {
@@ -49,7 +49,8 @@ int line_target(const struct lines_of *of, const char *text, struct target *ret,
 		snprintf(id, sizeof(id), "%.*s", (int)n, text);
 	if (of->home || !key_parse(id, &ret->dev))
 		return fail(err, EINVAL, "%s: \"%.64s\" is no %s", of->file, text,
-			    of->home ? "file of this device" : "device; write its address, such as 0000:08:00.0");
+			    of->home ? "file of this device"
+				     : "device; write its address, such as 0000:08:00.0");
 	return 0;
 }
 
@@ -70,8 +71,8 @@ static int foresee(const struct lines_of *of, const struct device *pf, const str
 }
 
 /* A copy of the device, which *ret_unborn tells not to be there yet. */
-static int find(const struct lines_of *of, const struct target *at, struct device *ret, bool *ret_unborn,
-		struct err *err)
+static int find(const struct lines_of *of, const struct target *at, struct device *ret,
+		bool *ret_unborn, struct err *err)
 {
 	struct wish wish = { .dev = at->dev, .virtfn = at->virtfn }, found;
 	struct model *m = of->tree->conf.model;
@@ -83,7 +84,8 @@ static int find(const struct lines_of *of, const struct target *at, struct devic
 	*ret_unborn = wish_resolve(m, &wish, &found);
 	dev = model_find(m, &found.dev);
 	if (!dev)
-		r = fail(err, ENODEV, "%s: there is no device %s", of->file, key_id(&found.dev, id));
+		r = fail(err, ENODEV, "%s: there is no device %s", of->file,
+			 key_id(&found.dev, id));
 	else if (*ret_unborn)
 		r = foresee(of, dev, at, ret, err);
 	else
@@ -98,16 +100,19 @@ static int find_row(const struct lines_of *of, const struct device *dev, const c
 	const struct attr *row = attr_by_name(kind_of_bus(dev->key.bus), 0, name);
 
 	if (!row || !row->store || row->flags & ATTR_ASIDE)
-		return fail(err, EINVAL, "%s: \"%.64s\" is no file that can be written %s", of->file, name,
-			    of->home ? "here, such as claim" : "in a device's directory, such as claim");
+		return fail(err, EINVAL, "%s: \"%.64s\" is no file that can be written %s",
+			    of->file, name,
+			    of->home ? "here, such as claim"
+				     : "in a device's directory, such as claim");
 	if (!row_fits(row, dev->caps))
-		return fail(err, EOPNOTSUPP, "%s: %s has no %s", of->file, dev->key.name, row->name);
+		return fail(err, EOPNOTSUPP, "%s: %s has no %s", of->file, dev->key.name,
+			    row->name);
 	*ret = row;
 	return 0;
 }
 
-static int judge(const struct lines_of *of, const struct target *at, const char *file, const char *value,
-		 struct wish *ret, struct err *err)
+static int judge(const struct lines_of *of, const struct target *at, const char *file,
+		 const char *value, struct wish *ret, struct err *err)
 {
 	const struct attr *row = NULL;
 	struct device dev = { 0 };
@@ -117,8 +122,8 @@ static int judge(const struct lines_of *of, const struct target *at, const char 
 
 	r = r ? r : find_row(of, &dev, file, &row, err);
 	if (!r && of->who)
-		r = unborn ? rights_check_unborn(of->tree, of->who, row, err) :
-			     rights_check(of->tree, of->who, &dev, row, err);
+		r = unborn ? rights_check_unborn(of->tree, of->who, row, err)
+			   : rights_check(of->tree, of->who, &dev, row, err);
 	r = r ? r : row->store(&s, value, ret, err);
 	ret->dev = at->dev;
 	ret->virtfn = at->virtfn;
@@ -133,8 +138,8 @@ bool line_is_text(const char *line, size_t len)
 	return true;
 }
 
-int line_wish(const struct lines_of *of, char *line, struct wish *ret, char label[static LINE_LABEL],
-	      struct err *err)
+int line_wish(const struct lines_of *of, char *line, struct wish *ret,
+	      char label[static LINE_LABEL], struct err *err)
 {
 	char *value = line + strcspn(line, " "), *file;
 	struct target at;
@@ -146,8 +151,10 @@ int line_wish(const struct lines_of *of, char *line, struct wish *ret, char labe
 	str_copy(label, LINE_LABEL, line);
 	file = strrchr(line, '/');
 	if (!file && !of->home)
-		return fail(err, EINVAL, "%s: \"%.64s\" names no file; a line is ADDRESS/FILE VALUE or a command",
-			    of->file, line);
+		return fail(
+			err, EINVAL,
+			"%s: \"%.64s\" names no file; a line is ADDRESS/FILE VALUE or a command",
+			of->file, line);
 	if (file)
 		*file++ = '\0';
 	r = line_target(of, file ? line : "", &at, err);

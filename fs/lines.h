@@ -17,7 +17,7 @@ struct tree;
 struct lines_of {
 	struct tree *tree;
 	const char *file;	 /* that they are written to: "ctl", "plan" */
-	const struct key *home; /* in a device's directory lines name no device; NULL: the root */
+	const struct key *home;	 /* in a device's directory lines name no device; NULL: the root */
 	const struct creds *who; /* whose rights count; NULL: nobody's are asked for */
 };
 
@@ -36,7 +36,7 @@ bool line_is_text(const char *line, size_t len);
 
 /* Makes a wish of one line (without newline; changed meanwhile). label: the file as the line names it.
  * -EINVAL, -ENODEV, -EOPNOTSUPP, -EACCES or what the row's store says, with the sentence. */
-int line_wish(const struct lines_of *of, char *line, struct wish *ret, char label[static LINE_LABEL],
-	      struct err *err);
+int line_wish(const struct lines_of *of, char *line, struct wish *ret,
+	      char label[static LINE_LABEL], struct err *err);
 
 #endif

@@ -47,7 +47,7 @@ static void on_stop(int sig)
 /* The serving process. */
 struct daemon {
 	const struct options *o;
-	int sock;   /* to the holder */
+	int sock;	       /* to the holder */
 	int fds[HANDOVER_FDS]; /* /dev/fuse, stash, watch */
 	struct handover from;
 	struct roots roots;
@@ -216,7 +216,8 @@ static void look_around(void *ctx)
 	r = thread_start(&d->watcher, watch, d);
 	d->watching = !r;
 	if (r)
-		handoff_report(d->sock, REPORT_FAILING, "no thread that would see changes of the machine");
+		handoff_report(d->sock, REPORT_FAILING,
+			       "no thread that would see changes of the machine");
 }
 
 static int open_session(struct daemon *d, struct err *err)
@@ -258,7 +259,9 @@ static int prepare(struct daemon *d, struct err *err)
 		r = backend_scan(d->backend, err);
 	r = r ? r : open_tree(d, err);
 	r = r ? r : open_session(d, err);
-	r = r ? r : tree_start(d->tree, session_fuse(d->session), d->fds[0], d->from.generation == 1, err);
+	r = r ? r
+	      : tree_start(d->tree, session_fuse(d->session), d->fds[0], d->from.generation == 1,
+			   err);
 	if (r)
 		return r;
 	engine_recover(d->engine);
@@ -283,7 +286,8 @@ static bool told_to_end(const struct daemon *d)
 }
 
 /* A thread waits for the kernel and may go on at any moment with all that there is: nothing can be freed. */
-static void __attribute__((noreturn)) leave(const struct daemon *d, const struct out *left, int status)
+static void __attribute__((noreturn))
+leave(const struct daemon *d, const struct out *left, int status)
 {
 	const char *at = out_text(left), *nl;
 

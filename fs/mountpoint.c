@@ -156,14 +156,20 @@ static int clear_dead(const char *path, struct err *err)
 		if (fd >= 0)
 			close(fd);
 		if (fd >= 0)
-			return fail(err, EBUSY, "%s is already served by pcidevfsd (pid %d); "
-				    "pcidevfsd --replace %s upgrades it", path, (int)pid, path);
+			return fail(err, EBUSY,
+				    "%s is already served by pcidevfsd (pid %d); "
+				    "pcidevfsd --replace %s upgrades it",
+				    path, (int)pid, path);
 		if (!is_dead(path))
-			return fail(err, EBUSY, "%s is already served by a pcidevfsd that cannot be "
-				    "reached from here; end it or unmount it first", path);
+			return fail(err, EBUSY,
+				    "%s is already served by a pcidevfsd that cannot be "
+				    "reached from here; end it or unmount it first",
+				    path);
 		if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW))
-			return fail(err, errno, "%s: the mount of a pcidevfsd that is dead cannot be "
-				    "detached: %s", path, strerror(errno));
+			return fail(err, errno,
+				    "%s: the mount of a pcidevfsd that is dead cannot be "
+				    "detached: %s",
+				    path, strerror(errno));
 		fprintf(stderr, "pcidevfsd: detached the mount of a dead daemon from %s\n", path);
 	}
 	return 0;
@@ -178,15 +184,20 @@ int mountpoint_prepare(const char *path, struct err *err)
 	if (r)
 		return r;
 	if (mkdir(path, 0755) && errno != EEXIST)
-		return fail(err, errno, "%s: cannot make the mount point: %s", path, strerror(errno));
+		return fail(err, errno, "%s: cannot make the mount point: %s", path,
+			    strerror(errno));
 	if (stat(path, &st))
 		return fail(err, errno, "%s: %s", path, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
-		return fail(err, ENOTDIR, "%s is not a directory, so nothing can be mounted there", path);
+		return fail(err, ENOTDIR, "%s is not a directory, so nothing can be mounted there",
+			    path);
 	/* We read the machine there, by path, while nobody serves the mount yet. */
 	if (!statfs(path, &fs) && (fs.f_type == PROC_SUPER_MAGIC || fs.f_type == SYSFS_MAGIC))
-		return fail(err, EINVAL, "%s lies in the kernel's own %s; choose a mount point elsewhere, such as "
-			    "/run/pcidevfs", path, fs.f_type == SYSFS_MAGIC ? "sysfs" : "proc");
+		return fail(
+			err, EINVAL,
+			"%s lies in the kernel's own %s; choose a mount point elsewhere, such as "
+			"/run/pcidevfs",
+			path, fs.f_type == SYSFS_MAGIC ? "sysfs" : "proc");
 	return 0;
 }
 
@@ -196,7 +207,8 @@ int mountpoint_attach(const char *path, int fuse_fd, struct mount_entry *ret, st
 	int r;
 
 	snprintf(data, sizeof(data),
-		 "fd=%d,rootmode=40000,user_id=0,group_id=0,default_permissions,allow_other", fuse_fd);
+		 "fd=%d,rootmode=40000,user_id=0,group_id=0,default_permissions,allow_other",
+		 fuse_fd);
 	if (mount("pcidevfs", path, MOUNT_TYPE, MS_NOSUID | MS_NODEV, data)) {
 		r = errno;
 		if (r == EPERM)
@@ -206,8 +218,10 @@ int mountpoint_attach(const char *path, int fuse_fd, struct mount_entry *ret, st
 	r = mountpoint_find(path, ret);
 	if (r) {
 		umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
-		return fail(err, -r, "%s was mounted but does not stand in /proc/self/mountinfo; "
-			    "is /proc this process's own?", path);
+		return fail(err, -r,
+			    "%s was mounted but does not stand in /proc/self/mountinfo; "
+			    "is /proc this process's own?",
+			    path);
 	}
 	return 0;
 }
@@ -219,7 +233,8 @@ void mountpoint_detach(const char *path, const struct mount_entry *mine)
 	if (mountpoint_find(path, &top))
 		return;
 	if (top.major != mine->major || top.minor != mine->minor) {
-		fprintf(stderr, "pcidevfsd: something else is mounted over %s; left as it is\n", path);
+		fprintf(stderr, "pcidevfsd: something else is mounted over %s; left as it is\n",
+			path);
 		return;
 	}
 	if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW))

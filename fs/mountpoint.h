@@ -11,7 +11,7 @@ struct err;
 
 struct mount_entry {
 	unsigned int major, minor; /* the st_dev of everything in it */
-	bool ours;                 /* MOUNT_TYPE */
+	bool ours;		   /* MOUNT_TYPE */
 };
 
 /* The absolute path of arg, allocated. Asks nothing of a file system mounted there. */

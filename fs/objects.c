@@ -183,7 +183,8 @@ void objects_close(struct objects *o)
 	free(o);
 }
 
-uint32_t objects_find(const struct objects *o, enum obj_kind kind, uint32_t parent, const char *name)
+uint32_t objects_find(const struct objects *o, enum obj_kind kind, uint32_t parent,
+		      const char *name)
 {
 	uint32_t i = o->heads[hash(kind, parent, name) & (o->n_heads - 1)];
 
@@ -237,12 +238,14 @@ uint32_t objects_slot(struct objects *o, enum obj_kind kind, uint32_t parent, co
 	if (i == NO_SLOT)
 		return i;
 	obj = &o->r->table[i];
-	epoch = obj->state == OBJECT_DEAD ? (obj->epoch + 1) & ((1u << EPOCH_BITS) - 1) : obj->epoch;
+	epoch = obj->state == OBJECT_DEAD ? (obj->epoch + 1) & ((1u << EPOCH_BITS) - 1)
+					  : obj->epoch;
 	obj->state = OBJECT_NONE;
 	atomic_signal_fence(memory_order_seq_cst);
 	*obj = (struct object){ .kind = kind, .parent = parent, .epoch = epoch };
 	STR_COPY(obj->name, name);
-	atomic_signal_fence(memory_order_seq_cst); /* a kill must not find a state without its name */
+	atomic_signal_fence(
+		memory_order_seq_cst); /* a kill must not find a state without its name */
 	obj->state = OBJECT_RESERVED;
 	link_slot(o, i);
 	return i;
@@ -279,8 +282,8 @@ void objects_kill(struct objects *o, uint32_t slot)
 
 uint64_t objects_ino(const struct objects *o, uint32_t slot, uint16_t row)
 {
-	return (uint64_t)o->r->table[slot].epoch << (SLOT_BITS + ROW_BITS) | (uint64_t)slot << ROW_BITS |
-	       row;
+	return (uint64_t)o->r->table[slot].epoch << (SLOT_BITS + ROW_BITS) |
+	       (uint64_t)slot << ROW_BITS | row;
 }
 
 uint64_t objects_sibling(uint64_t ino, uint16_t row)

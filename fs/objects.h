@@ -41,7 +41,8 @@ int objects_open(void *region, size_t size, struct objects **ret, struct err *er
 void objects_close(struct objects *o);
 
 /* NO_SLOT when there is none. */
-uint32_t objects_find(const struct objects *o, enum obj_kind kind, uint32_t parent, const char *name);
+uint32_t objects_find(const struct objects *o, enum obj_kind kind, uint32_t parent,
+		      const char *name);
 /* Finds or reserves; NO_SLOT when all slots are alive or memory ran out. */
 uint32_t objects_slot(struct objects *o, enum obj_kind kind, uint32_t parent, const char *name);
 /* NULL beyond the table. */

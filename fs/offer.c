@@ -22,19 +22,25 @@ void resource_name_show(const struct subject *s, struct out *o)
 /* kubelet takes names below kubernetes.io for its own, and puts "requests." before others. */
 static bool is_extended(const char *name)
 {
-	return names_qualified(name) && strncmp(name, "requests.", 9) && !strstr(name, "kubernetes.io/");
+	return names_qualified(name) && strncmp(name, "requests.", 9) &&
+	       !strstr(name, "kubernetes.io/");
 }
 
-int resource_name_store(const struct subject *s, const char *text, struct wish *ret, struct err *err)
+int resource_name_store(const struct subject *s, const char *text, struct wish *ret,
+			struct err *err)
 {
 	bool none = !strcmp(text, "none");
 
 	if (!none && !is_extended(text))
-		return fail(err, EINVAL, "resource_name: \"%.128s\" is no name that kubelet takes; write such as "
-			    "example.com/MY_NIC (a domain in lower case, a slash, then at most 63 letters, digits "
-			    "and - _ .), or none for the computed name", text);
+		return fail(
+			err, EINVAL,
+			"resource_name: \"%.128s\" is no name that kubelet takes; write such as "
+			"example.com/MY_NIC (a domain in lower case, a slash, then at most 63 letters, digits "
+			"and - _ .), or none for the computed name",
+			text);
 	if (strlen(text) >= RESOURCE_NAME)
-		return fail(err, EINVAL, "resource_name: a name has at most %d characters", RESOURCE_NAME - 1);
+		return fail(err, EINVAL, "resource_name: a name has at most %d characters",
+			    RESOURCE_NAME - 1);
 	*ret = (struct wish){ .dev = s->dev->key };
 	STR_COPY(ret->file, "resource_name");
 	STR_COPY(ret->value, none ? "" : text);
@@ -51,8 +57,11 @@ int pooled_store(const struct subject *s, const char *text, struct wish *ret, st
 	bool pooled;
 
 	if (parse_bool(text, &pooled))
-		return fail(err, EINVAL, "pooled: \"%.64s\" is neither 1, which shares the resource name of %s with "
-			    "equal devices, nor 0, which gives it one of its own", text, s->dev->key.name);
+		return fail(
+			err, EINVAL,
+			"pooled: \"%.64s\" is neither 1, which shares the resource name of %s with "
+			"equal devices, nor 0, which gives it one of its own",
+			text, s->dev->key.name);
 	*ret = (struct wish){ .dev = s->dev->key };
 	STR_COPY(ret->file, "pooled");
 	STR_COPY(ret->value, pooled ? "1" : "0");
@@ -74,14 +83,15 @@ void hostdev_show(const struct subject *s, struct out *o)
 	struct pci_addr a;
 
 	if (claimed_address(s, &a, o))
-		out_printf(o,
-			   "<hostdev mode='subsystem' type='pci' managed='no'>\n"
-			   "  <driver name='vfio'/>\n"
-			   "  <source>\n"
-			   "    <address domain='0x%04x' bus='0x%02x' slot='0x%02x' function='0x%x'/>\n"
-			   "  </source>\n"
-			   "</hostdev>\n",
-			   a.domain, a.bus, a.dev, a.fn);
+		out_printf(
+			o,
+			"<hostdev mode='subsystem' type='pci' managed='no'>\n"
+			"  <driver name='vfio'/>\n"
+			"  <source>\n"
+			"    <address domain='0x%04x' bus='0x%02x' slot='0x%02x' function='0x%x'/>\n"
+			"  </source>\n"
+			"</hostdev>\n",
+			a.domain, a.bus, a.dev, a.fn);
 }
 
 /* QEMU's host= knows domains of 16 bits; those behind Intel VMD have more. */
@@ -92,7 +102,8 @@ void qemu_show(const struct subject *s, struct out *o)
 	if (!claimed_address(s, &a, o))
 		return;
 	if (a.domain > 0xffff)
-		out_printf(o, "-device vfio-pci,sysfsdev=/sys/bus/pci/devices/%s\n", s->dev->key.name);
+		out_printf(o, "-device vfio-pci,sysfsdev=/sys/bus/pci/devices/%s\n",
+			   s->dev->key.name);
 	else
 		out_printf(o, "-device vfio-pci,host=%s\n", s->dev->key.name);
 }

@@ -63,7 +63,8 @@ static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
 	(void)parent;
 	(void)name;
 	(void)rdev;
-	fuse_reply_err(req, S_ISREG(mode) ? EACCES : EPERM); /* sysfs: the one is creat, the other mknod */
+	fuse_reply_err(req, S_ISREG(mode) ? EACCES
+					  : EPERM); /* sysfs: the one is creat, the other mknod */
 }
 
 static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
@@ -150,8 +151,8 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 
 /* The kernel asks no more once it got ENOSYS, and says EOPNOTSUPP itself: ls -l would ask twice for each
  * file. */
-static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value, size_t size,
-			int flags)
+static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
+			size_t size, int flags)
 {
 	(void)ino;
 	(void)name;
@@ -213,9 +214,9 @@ static void op_bmap(fuse_req_t req, fuse_ino_t ino, size_t blocksize, uint64_t i
 	fuse_reply_err(req, EINVAL);
 }
 
-static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in, struct fuse_file_info *fi_in,
-			       fuse_ino_t ino_out, off_t off_out, struct fuse_file_info *fi_out,
-			       size_t len, int flags)
+static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
+			       struct fuse_file_info *fi_in, fuse_ino_t ino_out, off_t off_out,
+			       struct fuse_file_info *fi_out, size_t len, int flags)
 {
 	(void)ino_in;
 	(void)off_in;

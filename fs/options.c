@@ -30,10 +30,12 @@ static const struct option_row rows[] = {
 	{ "deadline", "FACTOR", FIELD(deadline), "scales every deadline of an act", NULL },
 	{ "replace", NULL, FIELD(replace),
 	  "the daemon that serves MOUNTPOINT goes on as this program, with\n"
-	  "                       the options it had and those given now", NULL },
+	  "                       the options it had and those given now",
+	  NULL },
 	{ "early", "ADDRESS", FIELD(early),
 	  "for udev: sets driver_override of a function that is claimed by\n"
-	  "                       what is stored, before a host driver meets it; then ends", NULL },
+	  "                       what is stored, before a host driver meets it; then ends",
+	  NULL },
 	{ "release-all", NULL, FIELD(release_all),
 	  "release every claim, through the tree where it is mounted, and end", NULL },
 	{ "print-files", NULL, FIELD(print_files), "print docs/FILES.md and end", NULL },
@@ -51,9 +53,10 @@ static const char **text_field(struct options *o, const struct option_row *row)
 
 void options_help(FILE *to)
 {
-	fprintf(to, "Usage: pcidevfsd [OPTION]... MOUNTPOINT\n"
-		    "Shows the machine's devices at MOUNTPOINT (made if its parent is there) and hands\n"
-		    "them to guests. Stays in the foreground; SIGTERM ends it and unmounts.\n\n");
+	fprintf(to,
+		"Usage: pcidevfsd [OPTION]... MOUNTPOINT\n"
+		"Shows the machine's devices at MOUNTPOINT (made if its parent is there) and hands\n"
+		"them to guests. Stays in the foreground; SIGTERM ends it and unmounts.\n\n");
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const struct option_row *row = &rows[i];
 		char left[40];
@@ -136,8 +139,9 @@ int options_parse(int argc, char **argv, struct options *ret)
 	int at, c;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		known[i] = (struct option){ .name = rows[i].name,
-					    .has_arg = rows[i].arg ? required_argument : no_argument };
+		known[i] =
+			(struct option){ .name = rows[i].name,
+					 .has_arg = rows[i].arg ? required_argument : no_argument };
 		if (rows[i].fallback)
 			*text_field(&o, &rows[i]) = rows[i].fallback;
 	}
@@ -166,8 +170,8 @@ void options_argv(const struct options *o, const char *role, const char *value,
 		  const char *mountpoint, const char *ret[static OPTIONS_ARGV])
 {
 	const char *all[OPTIONS_ARGV] = {
-		"pcidevfsd", role,     value,   "--sysfs", o->sysfs, "--dev",
-		o->dev,      "--proc", o->proc, "--state", o->state,
+		"pcidevfsd", role,     value,	"--sysfs", o->sysfs, "--dev",
+		o->dev,	     "--proc", o->proc, "--state", o->state,
 	};
 	size_t n = 11;
 

@@ -12,14 +12,15 @@ struct options {
 	const char *proc;
 	const char *state;
 	const char *mountpoint; /* NULL only for help, version, print_files and early */
-	const char *deadline;   /* as given; NULL when it was not */
+	const char *deadline;	/* as given; NULL when it was not */
 	double deadline_factor;
 	bool replace, help, version, print_files, release_all;
 	const char *early; /* address of a function */
 	/* Between the processes of one daemon, not for people. */
-	const char *serve;     /* number of the inherited socket: be the serving process */
-	const char *adopt;     /* descriptors that an older holder left: be the holder */
-	const char *can_adopt; /* what the older one holds: say by exit status whether we can go on */
+	const char *serve; /* number of the inherited socket: be the serving process */
+	const char *adopt; /* descriptors that an older holder left: be the holder */
+	const char
+		*can_adopt; /* what the older one holds: say by exit status whether we can go on */
 };
 
 /* 0; -EINVAL after one sentence on stderr (exit status 2). The strings stay argv's. */

@@ -147,7 +147,8 @@ static struct owner wanted_owner(const struct stat *st, const struct stat *attr,
 	return own;
 }
 
-static int set_later(fuse_req_t req, struct tree *t, const struct node *n, const struct owner *own, bool rights)
+static int set_later(fuse_req_t req, struct tree *t, const struct node *n, const struct owner *own,
+		     bool rights)
 {
 	struct owner_job *job = malloc(sizeof(*job));
 	int r = job ? 0 : -ENOMEM;
@@ -157,7 +158,8 @@ static int set_later(fuse_req_t req, struct tree *t, const struct node *n, const
 	*job = (struct owner_job){ .req = req, .tree = t, .n = *n, .own = *own, .rights = rights };
 	job->n.subject.dev = n->subject.dev ? &job->n.dev : NULL;
 	job->n.subject.name = job->n.name;
-	r = rights ? engine_defer(t->conf.engine, run_deferred, job) : worker_do(t->worker, run_worker, job);
+	r = rights ? engine_defer(t->conf.engine, run_deferred, job)
+		   : worker_do(t->worker, run_worker, job);
 	if (r)
 		free(job);
 	return r;

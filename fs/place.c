@@ -97,13 +97,15 @@ static uint32_t leaf_of(struct tree *t, const struct view *v, char name[VIEW_DEP
 
 	for (size_t i = 0; i < VIEW_DEPTH && v->path[i] != OBJ_ROOT; i++) {
 		const struct obj_type *kind = obj_type(v->path[i]);
-		uint32_t child = objects_slot(t->objects, v->path[i], kind->derived ? at : 0, name[i]);
+		uint32_t child =
+			objects_slot(t->objects, v->path[i], kind->derived ? at : 0, name[i]);
 
 		if (child == NO_SLOT)
 			return child;
 		if (kind->derived) {
 			objects_live(t->objects, child, 0);
-			if (add(t, set_id(at, kind->home), (struct elem){ child, child }, notes) < 0)
+			if (add(t, set_id(at, kind->home), (struct elem){ child, child }, notes) <
+			    0)
 				return NO_SLOT;
 		}
 		at = child;
@@ -164,14 +166,16 @@ static int members_grow(struct tree *t, uint32_t count)
 }
 
 /* Rows that the device no longer has, and those that it has now. */
-static void note_rows(struct tree *t, uint32_t slot, uint32_t was, uint32_t is, struct forgets *notes)
+static void note_rows(struct tree *t, uint32_t slot, uint32_t was, uint32_t is,
+		      struct forgets *notes)
 {
 	enum obj_kind kind = objects_at(t->objects, slot)->kind;
 	const struct attr *row;
 
 	for (size_t i = 0; (row = row_at(kind, i)); i++)
 		if (row_fits(row, was) && !row_fits(row, is))
-			forget_note(notes, objects_ino(t->objects, slot, row->in ? row->in : ROW_SELF),
+			forget_note(notes,
+				    objects_ino(t->objects, slot, row->in ? row->in : ROW_SELF),
 				    row->name);
 	forget_note(notes, objects_ino(t->objects, slot, ROW_SELF), "");
 }

@@ -11,21 +11,22 @@
 /* Since Linux 6.12 who asks for a shorter slice runs earlier; older ones ignore it. */
 enum { SLICE_NS = 200000 };
 
-static const struct sched_attr ordinary = {
-	.size = sizeof(ordinary), .sched_policy = SCHED_NORMAL, .sched_runtime = SLICE_NS
-};
-static const struct sched_attr raised = {
-	.size = sizeof(raised), .sched_policy = SCHED_NORMAL, .sched_nice = -10, .sched_runtime = SLICE_NS,
-	.sched_flags = SCHED_FLAG_RESET_ON_FORK
-};
+static const struct sched_attr ordinary = { .size = sizeof(ordinary),
+					    .sched_policy = SCHED_NORMAL,
+					    .sched_runtime = SLICE_NS };
+static const struct sched_attr raised = { .size = sizeof(raised),
+					  .sched_policy = SCHED_NORMAL,
+					  .sched_nice = -10,
+					  .sched_runtime = SLICE_NS,
+					  .sched_flags = SCHED_FLAG_RESET_ON_FORK };
 
 /* Not over what the administrator has chosen. */
 static void change(const struct sched_attr *from, const struct sched_attr *to)
 {
 	struct sched_attr now = { 0 };
 
-	if (!syscall(SYS_sched_getattr, 0, &now, sizeof(now), 0) && now.sched_policy == from->sched_policy &&
-	    now.sched_nice == from->sched_nice)
+	if (!syscall(SYS_sched_getattr, 0, &now, sizeof(now), 0) &&
+	    now.sched_policy == from->sched_policy && now.sched_nice == from->sched_nice)
 		(void)!syscall(SYS_sched_setattr, 0, to, 0);
 }
 

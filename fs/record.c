@@ -19,8 +19,8 @@
 /* In the stash, before the ring. */
 struct record_head {
 	struct region_head region __attribute__((aligned(64))); /* for the ring behind it */
-	_Atomic uint64_t verdicts[RECORD_CODES]; /* by errno, 0: ok */
-	char root_error[LAST_ERROR];		 /* tree's lock */
+	_Atomic uint64_t verdicts[RECORD_CODES];		/* by errno, 0: ok */
+	char root_error[LAST_ERROR];				/* tree's lock */
 };
 
 const struct region_head record_layout = { "record", RECORD_ABI, sizeof(struct record_head) };
@@ -161,7 +161,8 @@ void record_verdict(struct tree *t, const struct key *dev, const char *file, con
 }
 
 /* A wish for a VF is recorded there, or at its PF while the VF is not there. */
-static void record_target(struct tree *t, const struct wish *asked, struct wish *ret, char *file, size_t size)
+static void record_target(struct tree *t, const struct wish *asked, struct wish *ret, char *file,
+			  size_t size)
 {
 	model_lock(t->conf.model);
 	if (wish_resolve(t->conf.model, asked, ret))

@@ -75,8 +75,8 @@ bool release_in_tree(const struct options *o, int *ret_status)
 	_closedir_ DIR *dir = NULL;
 	const struct dirent *e;
 
-	if (mountpoint_resolve(o->mountpoint, &where, NULL) || mountpoint_find(where, &mount) || !mount.ours ||
-	    snprintf(path, sizeof(path), "%s/devices", where) >= (int)sizeof(path))
+	if (mountpoint_resolve(o->mountpoint, &where, NULL) || mountpoint_find(where, &mount) ||
+	    !mount.ours || snprintf(path, sizeof(path), "%s/devices", where) >= (int)sizeof(path))
 		return false;
 	dir = opendir(path);
 	*ret_status = 0;

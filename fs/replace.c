@@ -44,8 +44,10 @@ static int replace_connect(const struct options *o, struct err *err)
 	if (r)
 		return r;
 	if (mountpoint_find(path, &mount) || !mount.ours)
-		return fail(err, ENOENT, "%s is no mount of pcidevfsd, so there is nothing to replace; "
-			    "start it without --replace", path);
+		return fail(err, ENOENT,
+			    "%s is no mount of pcidevfsd, so there is nothing to replace; "
+			    "start it without --replace",
+			    path);
 	r = control_connect(&mount, &pid, err);
 	return r < 0 ? fail_wrap(err, "%s cannot be taken over", path) : r;
 }
@@ -69,7 +71,8 @@ static int fill_offer(const struct options *o, struct offer *offer, struct err *
 			given = path;
 		}
 		if (strchr(given, '\n'))
-			return fail(err, EINVAL, "%s: a path with a newline cannot be handed over", given);
+			return fail(err, EINVAL, "%s: a path with a newline cannot be handed over",
+				    given);
 		n += (size_t)snprintf(offer->options + n, sizeof(offer->options) - n, "--%s %s\n",
 				      options_name(i), given);
 		if (n >= sizeof(offer->options))

@@ -41,7 +41,8 @@ static bool mode_allows(const struct creds *who, const struct stat *st)
 	return st->st_mode & 0002;
 }
 
-static bool may_write(struct tree *t, const struct creds *who, const struct key *dev, const struct attr *row)
+static bool may_write(struct tree *t, const struct creds *who, const struct key *dev,
+		      const struct attr *row)
 {
 	struct stat st;
 	uint64_t dir_ino = 0;
@@ -76,29 +77,35 @@ int rights_check_group(struct tree *t, const struct creds *who, const struct dev
 	model_unlock(t->conf.model);
 	for (size_t i = 0; i < k; i++)
 		if (!may_write(t, who, &keys[i], row))
-			return fail(err, EACCES, "%s: %s shares IOMMU group %d with %s, whose %s user %u may not write",
-				    row->name, dev->key.name, (int)dev->facts.iommu_group, keys[i].name,
-				    row->name, (unsigned int)who->uid);
+			return fail(
+				err, EACCES,
+				"%s: %s shares IOMMU group %d with %s, whose %s user %u may not write",
+				row->name, dev->key.name, (int)dev->facts.iommu_group, keys[i].name,
+				row->name, (unsigned int)who->uid);
 	return cut ? fail(err, EOPNOTSUPP, "%s: IOMMU group %d has more than %d members", row->name,
-			  (int)dev->facts.iommu_group, CLAIM_MEMBERS) : 0;
+			  (int)dev->facts.iommu_group, CLAIM_MEMBERS)
+		   : 0;
 }
 
-int rights_check(struct tree *t, const struct creds *who, const struct device *dev, const struct attr *row,
-		 struct err *err)
+int rights_check(struct tree *t, const struct creds *who, const struct device *dev,
+		 const struct attr *row, struct err *err)
 {
 	if (!may_write(t, who, &dev->key, row))
-		return fail(err, EACCES, "%s: user %u may not write the %s of %s; its owner is changed with chown",
-			    row->name, (unsigned int)who->uid, row->name, dev->key.name);
+		return fail(
+			err, EACCES,
+			"%s: user %u may not write the %s of %s; its owner is changed with chown",
+			row->name, (unsigned int)who->uid, row->name, dev->key.name);
 	return rights_check_group(t, who, dev, row, err);
 }
 
-int rights_check_unborn(struct tree *t, const struct creds *who, const struct attr *row, struct err *err)
+int rights_check_unborn(struct tree *t, const struct creds *who, const struct attr *row,
+			struct err *err)
 {
 	struct stat st;
 
 	rights_at_birth(t, row, &st);
 	if (mode_allows(who, &st))
 		return 0;
-	return fail(err, EACCES, "%s: user %u may not write the %s of a VF that is not there yet", row->name,
-		    (unsigned int)who->uid, row->name);
+	return fail(err, EACCES, "%s: user %u may not write the %s of a VF that is not there yet",
+		    row->name, (unsigned int)who->uid, row->name);
 }

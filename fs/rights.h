@@ -18,10 +18,11 @@ void rights_creds(struct fuse_req *req, bool with_groups, struct creds *ret);
 
 /* May who write this row of dev and, where a write binds the IOMMU group (ATTR_GROUP), of every member?
  * 0 or -EACCES with the sentence. */
-int rights_check(struct tree *t, const struct creds *who, const struct device *dev, const struct attr *row,
-		 struct err *err);
+int rights_check(struct tree *t, const struct creds *who, const struct device *dev,
+		 const struct attr *row, struct err *err);
 /* The same for a device that is not there yet: owner and mode are those that files are born with. */
-int rights_check_unborn(struct tree *t, const struct creds *who, const struct attr *row, struct err *err);
+int rights_check_unborn(struct tree *t, const struct creds *who, const struct attr *row,
+			struct err *err);
 /* Only the other members of the group: the kernel has checked the file that was opened. */
 int rights_check_group(struct tree *t, const struct creds *who, const struct device *dev,
 		       const struct attr *row, struct err *err);

@@ -34,8 +34,8 @@ static bool may_open(struct tree *t, const struct node *n, int flags)
 	return !writes || (st.st_mode & 0222 && row_writable(n->row));
 }
 
-static int open_node(struct tree *t, fuse_req_t req, const struct node *n, struct fuse_file_info *fi,
-		     struct err *err)
+static int open_node(struct tree *t, fuse_req_t req, const struct node *n,
+		     struct fuse_file_info *fi, struct err *err)
 {
 	bool writes = (fi->flags & O_ACCMODE) != O_RDONLY;
 	struct creds who;
@@ -56,7 +56,8 @@ static int open_node(struct tree *t, fuse_req_t req, const struct node *n, struc
 		at = stream_start(t->stream, atomic_load(&t->heard));
 	}
 	rights_creds(req, writes && n->row->flags & (ATTR_CTL | ATTR_GROUP), &who);
-	r = files_open(t->files, n->ino, t->conf.unique(), &who, fi->nonseekable ? &at : NULL, &fi->fh, err);
+	r = files_open(t->files, n->ino, t->conf.unique(), &who, fi->nonseekable ? &at : NULL,
+		       &fi->fh, err);
 	if (!r && writes && n->row->flags & ATTR_CTL) {
 		r = ctl_open(t, fi->fh, err);
 		if (r)
@@ -66,7 +67,8 @@ static int open_node(struct tree *t, fuse_req_t req, const struct node *n, struc
 }
 
 /* A user who has all that one may have finds it in the log: once, until he has closed all. */
-static void tell_share(struct tree *t, fuse_req_t req, const struct node *n, uid_t uid, const struct err *err)
+static void tell_share(struct tree *t, fuse_req_t req, const struct node *n, uid_t uid,
+		       const struct err *err)
 {
 	struct actor who;
 
@@ -78,7 +80,8 @@ static void tell_share(struct tree *t, fuse_req_t req, const struct node *n, uid
 
 /* Writers of one file do not wait for each other in the kernel (Linux 6.2), nor a reader of ctl for
  * its writer. libfuse has no way to say so before 3.15, so this answer is made by hand. */
-static int reply_parallel(struct tree *t, fuse_req_t req, const struct fuse_file_info *fi, bool stream)
+static int reply_parallel(struct tree *t, fuse_req_t req, const struct fuse_file_info *fi,
+			  bool stream)
 {
 	uint32_t flags = FOPEN_DIRECT_IO | FOPEN_NOFLUSH | FOPEN_PARALLEL_DIRECT_WRITES;
 	struct {
@@ -210,7 +213,9 @@ static bool reply_rest(const struct read_job *job, const struct attr *row)
 	if (!job->file || !job->off)
 		return false;
 	part = malloc(job->size);
-	n = part ? files_kept(job->tree->files, job->file, (uint64_t)job->off, part, job->size, &len) : 0;
+	n = part ? files_kept(job->tree->files, job->file, (uint64_t)job->off, part, job->size,
+			      &len)
+		 : 0;
 	if (!part)
 		fuse_reply_err(job->req, ENOMEM);
 	else if (n >= 0 || (len && (uint64_t)job->off >= len))
@@ -263,8 +268,8 @@ static void read_later(const struct read_job *job, uint32_t flags)
 
 	if (copy) {
 		*copy = *job;
-		r = flags & ATTR_SLOW ? engine_defer(job->tree->conf.engine, run_slow_read, copy) :
-					worker_do(job->tree->worker, run_read, copy);
+		r = flags & ATTR_SLOW ? engine_defer(job->tree->conf.engine, run_slow_read, copy)
+				      : worker_do(job->tree->worker, run_read, copy);
 	}
 	if (!r)
 		return;
@@ -291,7 +296,8 @@ void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 	}
 	if (n.row->flags & ATTR_STREAM) {
 		if (job.file)
-			stream_read(t->stream, req, job.file, t->conf.unique(), size, fi->flags & O_NONBLOCK);
+			stream_read(t->stream, req, job.file, t->conf.unique(), size,
+				    fi->flags & O_NONBLOCK);
 		else
 			fuse_reply_err(req, ESTALE);
 		return;
@@ -315,7 +321,8 @@ void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 		reply_fresh(&job, &n);
 }
 
-void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct fuse_pollhandle *ph)
+void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
+	       struct fuse_pollhandle *ph)
 {
 	struct tree *t = fuse_req_userdata(req);
 	struct open_file *file = fi->fh ? files_get(t->files, fi->fh) : NULL;
@@ -338,7 +345,8 @@ void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct
 	else if (file && n.row->flags & ATTR_STREAM)
 		events = stream_ready(t->stream, file) ? POLLIN | POLLRDNORM : 0;
 	else if (file && n.row->flags & ATTR_CTL)
-		events = POLLOUT | POLLWRNORM | (ctl_ready(t->ctl, fi->fh) ? POLLIN | POLLRDNORM : 0);
+		events = POLLOUT | POLLWRNORM |
+			 (ctl_ready(t->ctl, fi->fh) ? POLLIN | POLLRDNORM : 0);
 	else if (changed)
 		events |= POLLERR | POLLPRI;
 	fuse_reply_poll(req, events);

@@ -31,8 +31,8 @@ void server_child(pid_t holder)
 	unsetenv("NOTIFY_SOCKET");
 }
 
-static void __attribute__((noreturn)) become_server(const struct options *o, const char *mountpoint,
-						    int sock, pid_t holder)
+static void __attribute__((noreturn))
+become_server(const struct options *o, const char *mountpoint, int sock, pid_t holder)
 {
 	const char *argv[OPTIONS_ARGV];
 	char number[16];
@@ -82,7 +82,8 @@ int server_start(struct server *s, const struct options *o, const char *mountpoi
 	return fail(err, -r, "cannot start the serving process: %s", strerror(-r));
 }
 
-int server_go(struct server *s, const struct handover *what, const int fds[HANDOVER_FDS], struct err *err)
+int server_go(struct server *s, const struct handover *what, const int fds[HANDOVER_FDS],
+	      struct err *err)
 {
 	/* The message waits in the socket: the holder never waits for a process that may be dead. */
 	int r = handoff_send(s->sock, what, sizeof(*what), fds, HANDOVER_FDS);
@@ -114,10 +115,11 @@ static void describe_end(const struct server *s, int status, char *text, size_t 
 	pid_t pid = s->pid;
 
 	if (s->failing[0])
-		snprintf(text, size, "the serving process (pid %d) gave up: %s", (int)pid, s->failing);
+		snprintf(text, size, "the serving process (pid %d) gave up: %s", (int)pid,
+			 s->failing);
 	else if (WIFSIGNALED(status))
-		snprintf(text, size, "the serving process (pid %d) was ended by signal %d (%s)", (int)pid,
-			 WTERMSIG(status), strsignal(WTERMSIG(status)));
+		snprintf(text, size, "the serving process (pid %d) was ended by signal %d (%s)",
+			 (int)pid, WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else
 		snprintf(text, size, "the serving process (pid %d) ended with status %d", (int)pid,
 			 WEXITSTATUS(status));

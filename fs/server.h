@@ -23,11 +23,11 @@ struct server {
 	pid_t pid; /* 0: none, and no descriptors */
 	int pidfd; /* readable once it is completely gone */
 	int sock;
-	uint64_t since; /* now_ms() when it was told to go */
-	bool served;	/* it said REPORT_SERVING */
-	bool gone;	/* it said REPORT_GONE */
-	int stopping;	  /* by this signal; 0 not */
-	uint64_t kill_at; /* when stopping: now_ms() */
+	uint64_t since;	   /* now_ms() when it was told to go */
+	bool served;	   /* it said REPORT_SERVING */
+	bool gone;	   /* it said REPORT_GONE */
+	int stopping;	   /* by this signal; 0 not */
+	uint64_t kill_at;  /* when stopping: now_ms() */
 	char failing[112]; /* why it is stopped although nobody asked for it; "" it is not */
 };
 
@@ -35,9 +35,11 @@ extern const struct server server_none;
 
 /* Starts this very program (not what lies at its path by now) with --serve. It does nothing until it is
  * told to by server_go(): one that is there in advance need not be loaded when it is waited for. */
-int server_start(struct server *s, const struct options *o, const char *mountpoint, struct err *err);
+int server_start(struct server *s, const struct options *o, const char *mountpoint,
+		 struct err *err);
 /* Hands it what and fds. Where that fails, it is gone. */
-int server_go(struct server *s, const struct handover *what, const int fds[HANDOVER_FDS], struct err *err);
+int server_go(struct server *s, const struct handover *what, const int fds[HANDOVER_FDS],
+	      struct err *err);
 /* Kills, reaps, frees; one that is none too. */
 void server_drop(struct server *s);
 /* Asks it to end, by SERVER_LEAVE or SERVER_END; after grace_ms it is killed. server_nudge() does

@@ -24,7 +24,7 @@
 #define UNIQUE_RESENT (1ull << 63)
 #define INIT_HAS_RESEND (1u << 7) /* of flags2: FUSE_HAS_RESEND */
 #define SESSION_ABI 1
-#define INIT_FLAGS2_AT 16	  /* behind major, minor, max_readahead, flags */
+#define INIT_FLAGS2_AT 16 /* behind major, minor, max_readahead, flags */
 
 enum {
 	MAX_WRITE = 65536,
@@ -108,8 +108,10 @@ static int find_record(struct session *s, struct stash *stash, struct err *err)
 	if (!rec->region.magic[0])
 		region_begin(&rec->region, &session_layout);
 	if (!region_is(&rec->region, &session_layout))
-		return fail(err, EPROTO, "the mount was negotiated by another version (session %u, "
-			    "this is %u)", rec->region.abi, SESSION_ABI);
+		return fail(err, EPROTO,
+			    "the mount was negotiated by another version (session %u, "
+			    "this is %u)",
+			    rec->region.abi, SESSION_ABI);
 	if (rec->init_len > INIT_MAX)
 		return fail(err, EPROTO, "the stored greeting of the kernel is damaged");
 	s->rec = rec;
@@ -144,8 +146,8 @@ int session_new(const struct session_conf *conf, struct session **ret, struct er
 	s->conf = *conf;
 	/* Populated: a request whose reader is killed while the kernel copies it into a page that is
 	 * not there yet would be lost. */
-	s->buf = mmap(NULL, BUFFER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
-		      -1, 0);
+	s->buf = mmap(NULL, BUFFER, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	r = s->buf == MAP_FAILED ? fail(err, ENOMEM, "out of memory") : 0;
 	r = r ? r : find_record(s, conf->stash, err);
 	r = r ? r : make_fuse(s, conf, err);
@@ -215,14 +217,17 @@ void session_recover(struct session *s)
 	struct fuse_out_header again = { .len = sizeof(again), .error = NOTIFY_RESEND };
 	unsigned int n;
 
-	if (!has_fault(s, "no-resend") && write(s->conf.fuse_fd, &again, sizeof(again)) == sizeof(again)) {
+	if (!has_fault(s, "no-resend") &&
+	    write(s->conf.fuse_fd, &again, sizeof(again)) == sizeof(again)) {
 		s->rec->resend = true;
 		return;
 	}
 	n = inflight_fail_all(&s->rec->inflight, s->conf.fuse_fd);
 	if (n)
-		fprintf(stderr, "pcidevfsd: %u requests that were being served got EIO; a kernel since "
-			"Linux 6.9 would send them again\n", n);
+		fprintf(stderr,
+			"pcidevfsd: %u requests that were being served got EIO; a kernel since "
+			"Linux 6.9 would send them again\n",
+			n);
 }
 
 static void note_init(struct session *s, const void *mem, size_t len)
@@ -344,7 +349,8 @@ void session_health(struct session *s, struct out *o)
 		return;
 	}
 	out_printf(o, "kernel_resend=no survives=mount");
-	out_pair(o, "note", "requests being served when the daemon dies get EIO; Linux 6.9 or newer "
+	out_pair(o, "note",
+		 "requests being served when the daemon dies get EIO; Linux 6.9 or newer "
 		 "sends them again");
 	out_printf(o, "\n");
 }

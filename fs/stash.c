@@ -26,8 +26,7 @@ const struct region_head stash_layout = { "stash", STASH_ABI, STASH_COUNT };
 static const size_t sizes[STASH_COUNT] = {
 	[STASH_SESSION] = 1 * MIB, [STASH_MODEL] = 4096 * MIB, [STASH_OBJECTS] = 256 * MIB,
 	[STASH_CTL] = 1088 * MIB,  [STASH_EVENTS] = 16 * MIB,  [STASH_LOG] = 16 * MIB,
-	[STASH_FILES] = 512 * MIB, [STASH_JOURNAL] = 64 * MIB,
-	[STASH_TXN] = 256 * MIB,
+	[STASH_FILES] = 512 * MIB, [STASH_JOURNAL] = 64 * MIB, [STASH_TXN] = 256 * MIB,
 };
 
 /* The first page is the head's. */
@@ -60,7 +59,8 @@ int stash_create(int *ret_fd, struct err *err)
 	r = prepare(fd);
 	if (r) {
 		close(fd);
-		return fail(err, -r, "cannot lay out the memory that outlives the serving process: %s",
+		return fail(err, -r,
+			    "cannot lay out the memory that outlives the serving process: %s",
 			    strerror(-r));
 	}
 	*ret_fd = fd;

@@ -143,14 +143,16 @@ void node_stat(struct tree *t, const struct node *n, const struct attr *row, str
 void entry_stat(struct tree *t, const struct entries *e, uint32_t slot, struct stat *st)
 {
 	const struct object *obj = objects_at(t->objects, slot);
-	const struct whose w = { obj->kind, obj->name, e->link ? attr_by_id(obj->kind, e->link) : NULL };
+	const struct whose w = { obj->kind, obj->name,
+				 e->link ? attr_by_id(obj->kind, e->link) : NULL };
 	uint32_t caps = slot < t->n_members ? t->members[slot].caps : 0;
 
 	memset(st, 0, sizeof(*st));
 	st->st_ino = objects_ino(t->objects, slot, e->link ? e->link : ROW_SELF);
 	st->st_mode = e->link ? S_IFLNK | 0777 : S_IFDIR | 0755;
-	st->st_nlink = e->link ? 1 :
-				 2 + count_dirs(t, obj->kind, slot, caps, NULL, obj_type(obj->kind)->entries);
+	st->st_nlink = e->link ? 1
+			       : 2 + count_dirs(t, obj->kind, slot, caps, NULL,
+						obj_type(obj->kind)->entries);
 	apply_owner(t, &w, st);
 }
 

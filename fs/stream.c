@@ -107,7 +107,9 @@ static size_t take(struct stream *s, struct cursor *at, char *buf, size_t size)
 		}
 		got = ring_read(s->ring, at->pos, buf + n, size - n, &tail, &seq);
 		if (got < 0) {
-			*at = (struct cursor){ .pos = tail, .special = SPECIAL_LOST, .seq = seq,
+			*at = (struct cursor){ .pos = tail,
+					       .special = SPECIAL_LOST,
+					       .seq = seq,
 					       .generation = s->generation };
 			continue;
 		}

@@ -67,7 +67,8 @@ static void refuse(struct takeover *t, const char *text)
 void takeover_call(struct takeover *t, int conn)
 {
 	if (t->state != TAKEOVER_NONE) {
-		handoff_report(conn, REPORT_REFUSED, "another --replace of this daemon is under way; wait for its end "
+		handoff_report(conn, REPORT_REFUSED,
+			       "another --replace of this daemon is under way; wait for its end "
 			       "and try again");
 		close(conn);
 		return;
@@ -77,8 +78,8 @@ void takeover_call(struct takeover *t, int conn)
 	t->until = now_ms() + PATIENCE_MS;
 }
 
-static void __attribute__((noreturn)) become_asked(int exe, int out, const struct options *o,
-						   const char *mountpoint, pid_t holder)
+static void __attribute__((noreturn))
+become_asked(int exe, int out, const struct options *o, const char *mountpoint, pid_t holder)
 {
 	const char *argv[OPTIONS_ARGV];
 	char what[LAYOUTS_TEXT];
@@ -123,8 +124,11 @@ static int take_options(struct options *o, char *text, struct err *err)
 		if (value)
 			*value++ = '\0';
 		if (!value || strncmp(line, "--", 2) || options_override(o, line + 2, value))
-			return fail(err, ENOENT, "the pcidevfsd that runs (" VERSION ") has no %.64s; end it and "
-				    "start this one", line);
+			return fail(err, ENOENT,
+				    "the pcidevfsd that runs (" VERSION
+				    ") has no %.64s; end it and "
+				    "start this one",
+				    line);
 	}
 	return 0;
 }
@@ -167,8 +171,10 @@ void takeover_verdict(struct takeover *t)
 	drop(&t->said);
 	said[n > 0 ? strcspn(said, "\n") : 0] = '\0';
 	if (!WIFEXITED(status) || WEXITSTATUS(status)) {
-		snprintf(text, sizeof(text), "the program offered cannot go on here: %s; the one that "
-			 "runs goes on", *said ? said : "it ended without a word");
+		snprintf(text, sizeof(text),
+			 "the program offered cannot go on here: %s; the one that "
+			 "runs goes on",
+			 *said ? said : "it ended without a word");
 		refuse(t, text);
 		return;
 	}
@@ -200,8 +206,8 @@ int takeover_exec(int exe, const struct estate *e, const struct options *o, cons
 	char text[160];
 	int r;
 
-	snprintf(text, sizeof(text), ESTATE_FORMAT, e->fuse, e->stash, e->listen, e->conn, e->former,
-		 e->generation, e->restarts, e->major, e->minor);
+	snprintf(text, sizeof(text), ESTATE_FORMAT, e->fuse, e->stash, e->listen, e->conn,
+		 e->former, e->generation, e->restarts, e->major, e->minor);
 	options_argv(o, "--adopt", text, mountpoint, argv);
 	set_cloexec(e, 0);
 	fexecve(exe, (char *const *)argv, environ);

@@ -22,9 +22,9 @@ enum takeover_state {
 
 struct takeover {
 	enum takeover_state state;
-	int conn;  /* -1: the caller is gone; what was agreed goes on */
-	int exe;   /* the program */
-	int said;  /* what it prints while it considers */
+	int conn; /* -1: the caller is gone; what was agreed goes on */
+	int exe;  /* the program */
+	int said; /* what it prints while it considers */
 	pid_t pid;
 	int pidfd;
 	uint64_t until; /* now_ms(): whoever has not answered by then is refused */
@@ -34,7 +34,8 @@ struct takeover {
 
 /* What a holder leaves to the next one, besides its options and its process id. */
 struct estate {
-	int fuse, stash, listen, conn, former; /* former: the program before, to go back to; -1 none */
+	int fuse, stash, listen, conn,
+		former; /* former: the program before, to go back to; -1 none */
 	uint32_t generation, restarts;
 	unsigned int major, minor;
 };

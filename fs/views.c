@@ -104,21 +104,35 @@ static const size_t no_rows;
 #define LINKS(dir) (&(const struct entries){ .link = LINK_ID(dir) })
 #define CHILDREN(kind) (&(const struct entries){ .child = (kind) })
 #define DIR(number, called, has, from, about)                                                      \
-	{ .name = (called), .id = (number), .mode = S_IFDIR | 0755, .entries = (has),              \
-	  .since = (from), .help = (about) }
-#define LINK(number, target) { .name = "link", .id = LINK_ID(number), .mode = S_IFLNK | 0777, .show = (target) }
+	{                                                                                          \
+		.name = (called), .id = (number), .mode = S_IFDIR | 0755, .entries = (has),        \
+		.since = (from), .help = (about)                                                   \
+	}
+#define LINK(number, target)                                                                       \
+	{                                                                                          \
+		.name = "link", .id = LINK_ID(number), .mode = S_IFLNK | 0777, .show = (target)    \
+	}
 
 /* A directory of links to the devices for which the rule holds. */
 #define FLAT(number, called, rule, from, about)                                                    \
-	{ .dir = DIR(number, called, LINKS(number), from, about), .link = LINK(number, flat_show), \
-	  .member = (rule) }
+	{                                                                                          \
+		.dir = DIR(number, called, LINKS(number), from, about),                            \
+		.link = LINK(number, flat_show), .member = (rule)                                  \
+	}
 
 /* A directory for each label that the rule gives to devices, with links to them. */
 #define LABELLED(number, called, rule, from, about)                                                \
-	{ .dir = DIR(number, called, CHILDREN(OBJ_LABEL + (number)), from, about),                 \
-	  .link = LINK(number, labelled_show), .path = { OBJ_LABEL + (number) }, .member = (rule), \
-	  .label = { .path = called "/<label>", .n_rows = &no_rows, .home = (number), .derived = 1,  \
-		     .entries = LINKS(number) } }
+	{                                                                                          \
+		.dir = DIR(number, called, CHILDREN(OBJ_LABEL + (number)), from, about),           \
+		.link = LINK(number, labelled_show), .path = { OBJ_LABEL + (number) },             \
+		.member = (rule), .label = {                                                       \
+			.path = called "/<label>",                                                 \
+			.n_rows = &no_rows,                                                        \
+			.home = (number),                                                          \
+			.derived = 1,                                                              \
+			.entries = LINKS(number)                                                   \
+		}                                                                                  \
+	}
 
 /* The kernel remembers ids over upgrades: one is never given to another view. */
 const struct view views[] = {
@@ -132,11 +146,16 @@ const struct view views[] = {
 		 "a directory for each IOMMU group, with links to its members"),
 	{ .dir = DIR(ROW_RESOURCES, "resources", CHILDREN(OBJ_VENDOR), "0.1",
 		     "what is offered to pods: a directory VENDOR.com/NAME for each resource"),
-	  .link = LINK(ROW_RESOURCES, resource_show), .path = { OBJ_VENDOR, OBJ_RESOURCE },
-	  .leaf = ROW_RES_DEVICES, .member = in_resource },
+	  .link = LINK(ROW_RESOURCES, resource_show),
+	  .path = { OBJ_VENDOR, OBJ_RESOURCE },
+	  .leaf = ROW_RES_DEVICES,
+	  .member = in_resource },
 	/* In the PF's own directory. */
-	{ .dir = { .id = ROW_VIRTFN }, .link = LINK(ROW_VIRTFN, virtfn_show), .path = { OBJ_DEVICE },
-	  .numbered = 1, .member = of_pf },
+	{ .dir = { .id = ROW_VIRTFN },
+	  .link = LINK(ROW_VIRTFN, virtfn_show),
+	  .path = { OBJ_DEVICE },
+	  .numbered = 1,
+	  .member = of_pf },
 };
 const size_t n_views = ARRAY_SIZE(views);
 _Static_assert(ARRAY_SIZE(views) <= VIEWS_MAX, "struct member has no room for so many");

@@ -26,15 +26,16 @@ int write_text(const char *file, const char *buf, size_t size, char text[static 
 {
 	text[0] = '\0';
 	if (size > WRITE_MAX)
-		return fail(err, E2BIG, "%s: %zu bytes were written, at most %d are taken at once", file, size,
-			    WRITE_MAX);
+		return fail(err, E2BIG, "%s: %zu bytes were written, at most %d are taken at once",
+			    file, size, WRITE_MAX);
 	if (size && buf[size - 1] == '\n')
 		size--;
 	for (size_t i = 0; i < size; i++) {
 		if (buf[i] == '\n')
 			return fail(err, EINVAL, "%s: one line at a time", file);
 		if (iscntrl((unsigned char)buf[i]))
-			return fail(err, EINVAL, "%s: the value holds a control character (%d) after %zu bytes",
+			return fail(err, EINVAL,
+				    "%s: the value holds a control character (%d) after %zu bytes",
 				    file, (unsigned char)buf[i], i);
 	}
 	memcpy(text, buf, size);
@@ -126,8 +127,8 @@ static void settle(struct tree *t, const struct node *n, const char *value, cons
 	record_verdict(t, n->subject.dev ? &n->dev.key : NULL, n->row->name, value, who, err);
 }
 
-static int submit(struct tree *t, fuse_req_t req, uint32_t slot, size_t size, const struct wish *wish,
-		  const struct actor *who)
+static int submit(struct tree *t, fuse_req_t req, uint32_t slot, size_t size,
+		  const struct wish *wish, const struct actor *who)
 {
 	struct write_job *job = malloc(sizeof(*job));
 
@@ -138,8 +139,8 @@ static int submit(struct tree *t, fuse_req_t req, uint32_t slot, size_t size, co
 	return 0;
 }
 
-static void carry_out(struct tree *t, fuse_req_t req, const struct node *n, const struct creds *opened,
-		      const char *buf, size_t size, uint32_t slot)
+static void carry_out(struct tree *t, fuse_req_t req, const struct node *n,
+		      const struct creds *opened, const char *buf, size_t size, uint32_t slot)
 {
 	const struct actor who = write_actor(req, t->conf.unique() & ~UNIQUE_RESENT, opened);
 	char text[WRITE_MAX + 1] = "";

@@ -33,7 +33,8 @@ int act_observe(struct txn *t, bool planning, struct err *err)
 
 		if (method && method->noted)
 			continue;
-		wish_resolve(model_of(t), &t->log->wishes[i], &found); /* a VF that is not there: its PF */
+		wish_resolve(model_of(t), &t->log->wishes[i],
+			     &found); /* a VF that is not there: its PF */
 		devs[n++] = found.dev;
 		guards |= planning && method && method->guarded;
 	}
@@ -192,7 +193,8 @@ static int each_wish(struct txn *t, bool prepare, struct err *err)
 	int r = 0;
 
 	for (size_t i = 0; i < t->log->n_wishes && !r; i++) {
-		const struct method *method = method_find(t->engine->conf.world.methods, &t->log->wishes[i]);
+		const struct method *method =
+			method_find(t->engine->conf.world.methods, &t->log->wishes[i]);
 		struct wish w;
 		int absent = wish_resolve(m, &t->log->wishes[i], &w);
 
@@ -201,8 +203,8 @@ static int each_wish(struct txn *t, bool prepare, struct err *err)
 		if (met_by_absence(t, &t->log->wishes[i]))
 			continue;
 		if (absent)
-			return fail(err, ENODEV, "%s has no virtfn%u although that was asked for", w.dev.name,
-				    w.virtfn - 1u);
+			return fail(err, ENODEV, "%s has no virtfn%u although that was asked for",
+				    w.dev.name, w.virtfn - 1u);
 		r = save_want(t, &w.dev, err);
 		if (!r && prepare && method->prepare)
 			r = method->prepare(m, &w, err);
@@ -277,7 +279,8 @@ static int run_steps(struct txn *t, uint32_t from, struct err *err)
 		int r;
 
 		if (!act_still_there(t, &s->dev))
-			return fail(err, ENODEV, "%s went away before its %s", s->dev.name, s->verb->name);
+			return fail(err, ENODEV, "%s went away before its %s", s->dev.name,
+				    s->verb->name);
 		r = act_recheck(t, s, err);
 		if (r)
 			return r;
@@ -326,7 +329,8 @@ static int settle(struct txn *t, struct err *err)
 		return r;
 	model_lock(m);
 	act_leave_devices(t, NULL);
-	for (size_t i = 0; i < t->n_saved; i++) { /* also what needed no step: it holds, so it is not stuck */
+	for (size_t i = 0; i < t->n_saved;
+	     i++) { /* also what needed no step: it holds, so it is not stuck */
 		struct device *d = model_edit(m, &t->saved[i].dev, false);
 
 		if (d && d->stuck[0] && !d->busy[0] && !is_noted_only(t, &t->saved[i].dev))
@@ -346,8 +350,8 @@ static int run_stages(struct txn *t, struct err *err)
 		int r = act_observe(t, true, err);
 
 		if (!r && stage == STAGES)
-			r = fail(err, EIO, "%s of %s does not come to an end", t->log->wishes[0].file,
-				 t->log->wishes[0].dev.name);
+			r = fail(err, EIO, "%s of %s does not come to an end",
+				 t->log->wishes[0].file, t->log->wishes[0].dev.name);
 		r = r ? r : plan_stage(t, &left, err);
 		if (!r && !stage && atomic_load(&t->log->n_steps) > from)
 			r = act_keep(t, true, err);
@@ -370,7 +374,8 @@ static struct step *await_former(struct txn *t, struct err *err)
 	for (uint32_t i = 0; i < atomic_load(&t->log->n_steps) && e->conf.world.await; i++) {
 		struct step *s = &t->log->steps[i];
 
-		if (e->conf.world.await(e->conf.world.backend, s, act_deadline(e, s->verb)) != -ETIMEDOUT)
+		if (e->conf.world.await(e->conf.world.backend, s, act_deadline(e, s->verb)) !=
+		    -ETIMEDOUT)
 			continue;
 		fail(err, ETIMEDOUT, "%s of %s did not end in time", s->verb->name, s->dev.name);
 		return s;
@@ -399,7 +404,8 @@ struct step *act_run(struct txn *t, struct err *err)
 		adopt_devices(t);
 		late = await_former(t, err);
 	}
-	if (atomic_load(&t->log->state) == LOG_UNDOES) { /* also what is late still has been told so */
+	if (atomic_load(&t->log->state) ==
+	    LOG_UNDOES) { /* also what is late still has been told so */
 		*err = t->log->err;
 	} else if (!late && !run_stages(t, err)) {
 		return NULL;

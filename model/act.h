@@ -87,18 +87,20 @@ struct saved {
 struct txn {
 	struct engine *engine;
 	struct act_log *log;
-	bool recovered; /* begun by a former process */
-	bool was_late;	/* and its devices read stuck for a step that was late there */
+	bool recovered;	     /* begun by a former process */
+	bool was_late;	     /* and its devices read stuck for a step that was late there */
 	struct key *devices; /* that it may alter, and when they came */
 	uint64_t *births;
 	size_t n_devices;
 	bool marked; /* they read busy: there are steps */
-	uint64_t guarded_at; /* now_ms(): who holds them and what the host needs was asked for the plan */
+	uint64_t
+		guarded_at; /* now_ms(): who holds them and what the host needs was asked for the plan */
 	bool closed; /* engine->lock; nobody joins any more: what comes after may already differ */
 	struct saved *saved;
 	size_t n_saved;
 	struct waiter *waiters; /* engine->lock */
-	struct txn *next;	/* engine->lock: list of those queued or running, or of those answered and late */
+	struct txn *
+		next; /* engine->lock: list of those queued or running, or of those answered and late */
 	const struct step *late; /* engine->lock; what it waits for, which missed its deadline */
 	bool late_undo;		 /* engine->lock; ... as it was taken back */
 };

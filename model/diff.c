@@ -8,8 +8,11 @@
 #include "pcidevfs/device.h"
 #include "pcidevfs/util.h"
 
-#define ROW(field, bit, text) \
-	{ offsetof(struct device, field), sizeof(((struct device *)0)->field), bit, text, #field }
+#define ROW(field, bit, text)                                                                      \
+	{                                                                                          \
+		offsetof(struct device, field), sizeof(((struct device *)0)->field), bit, text,    \
+			#field                                                                     \
+	}
 #define NUMBER(field, bit) ROW(field, bit, false)
 #define STRING(field, bit) ROW(field, bit, true) /* bytes after the NUL are noise */
 

@@ -46,7 +46,9 @@ static size_t take_batch(struct model *m, struct change *batch, uint32_t *slots,
 			.key = d->key,
 			.birth = d->birth,
 			.generation = d->generation,
-			.action = !slot_live(m, i) ? ACTION_REMOVE : s->heard ? ACTION_CHANGE : ACTION_ADD,
+			.action = !slot_live(m, i) ? ACTION_REMOVE
+				  : s->heard	   ? ACTION_CHANGE
+						   : ACTION_ADD,
 			.bits = bits[n] ? bits[n] : ~0u,
 		};
 	}

@@ -16,8 +16,8 @@ void identity_of(struct identity *ret, const struct device *dev, const struct de
 	*ret = (struct identity){ .serial = f->serial, .vf = pf ? dev->facts.vf_index : -1 };
 	if (dev->facts.physfn[0] && (!pf || ret->vf < 0))
 		ret->vf = IDENTITY_HALF;
-	ret->ids = (uint64_t)f->vendor << 48 | (uint64_t)f->device << 32 | (uint64_t)f->subvendor << 16 |
-		   f->subdevice;
+	ret->ids = (uint64_t)f->vendor << 48 | (uint64_t)f->device << 32 |
+		   (uint64_t)f->subvendor << 16 | f->subdevice;
 	if (f->path[0])
 		STR_COPY(ret->path, f->path);
 	else
@@ -26,7 +26,8 @@ void identity_of(struct identity *ret, const struct device *dev, const struct de
 
 bool identity_eq(const struct identity *a, const struct identity *b)
 {
-	return a->ids == b->ids && a->serial == b->serial && a->vf == b->vf && !strcmp(a->path, b->path);
+	return a->ids == b->ids && a->serial == b->serial && a->vf == b->vf &&
+	       !strcmp(a->path, b->path);
 }
 
 const char *identity_text(const struct identity *id, char buf[static IDENTITY_TEXT])
@@ -37,9 +38,9 @@ const char *identity_text(const struct identity *id, char buf[static IDENTITY_TE
 
 	if (id->serial)
 		snprintf(serial, sizeof(serial), "%016llx", (unsigned long long)id->serial);
-	n = snprintf(buf, IDENTITY_TEXT, "%s,%04x:%04x:%04x:%04x,%s", id->path, (unsigned int)(ids >> 48),
-		     (unsigned int)(ids >> 32 & 0xffff), (unsigned int)(ids >> 16 & 0xffff),
-		     (unsigned int)(ids & 0xffff), serial);
+	n = snprintf(buf, IDENTITY_TEXT, "%s,%04x:%04x:%04x:%04x,%s", id->path,
+		     (unsigned int)(ids >> 48), (unsigned int)(ids >> 32 & 0xffff),
+		     (unsigned int)(ids >> 16 & 0xffff), (unsigned int)(ids & 0xffff), serial);
 	if (id->vf >= 0)
 		snprintf(buf + n, IDENTITY_TEXT - (size_t)n, ",vf%d", id->vf);
 	return buf;
@@ -129,7 +130,8 @@ static bool same_card(const struct identity *a, const struct identity *b)
 	       !strcmp(function_of(a), function_of(b));
 }
 
-enum match identity_match(const struct identity *wanted, const struct seat *seats, size_t n, size_t *ret_at)
+enum match identity_match(const struct identity *wanted, const struct seat *seats, size_t n,
+			  size_t *ret_at)
 {
 	size_t cards = 0, card = 0, here = n;
 

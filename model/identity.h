@@ -15,10 +15,10 @@
 struct device;
 
 struct identity {
-	char path[136]; /* "0000:00/1c.4/00.0"; "@0000:05:00.0" where the kernel tells none */
-	uint64_t ids;   /* vendor, device, subvendor, subdevice: 16 bits each, from the top */
+	char path[136];	 /* "0000:00/1c.4/00.0"; "@0000:05:00.0" where the kernel tells none */
+	uint64_t ids;	 /* vendor, device, subvendor, subdevice: 16 bits each, from the top */
 	uint64_t serial; /* 0: none */
-	int32_t vf;      /* -1: no VF */
+	int32_t vf;	 /* -1: no VF */
 };
 
 /* pf: the VF's PF, NULL for others. A VF that a guest was given has none and tells of itself; one whose PF is
@@ -47,8 +47,8 @@ struct seat {
 };
 
 enum match {
-	MATCH_NONE,     /* it is not there */
-	MATCH_HERE,     /* at *ret_at */
+	MATCH_NONE,	/* it is not there */
+	MATCH_HERE,	/* at *ret_at */
 	MATCH_STRANGER, /* where it was is now another device, at *ret_at */
 };
 
@@ -57,6 +57,7 @@ enum match {
  * share a serial and are told apart by their function number. Of several such (cloned serials), and
  * without a serial, only the one in the same place is it.
  */
-enum match identity_match(const struct identity *wanted, const struct seat *seats, size_t n, size_t *ret_at);
+enum match identity_match(const struct identity *wanted, const struct seat *seats, size_t n,
+			  size_t *ret_at);
 
 #endif

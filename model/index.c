@@ -11,7 +11,8 @@
 int index_init(struct index *x, uint32_t max)
 {
 	*x = (struct index){
-		.heads = calloc(HEADS, sizeof(*x->heads)), /* 0 is none: slots are kept as slot + 1 */
+		.heads = calloc(HEADS,
+				sizeof(*x->heads)), /* 0 is none: slots are kept as slot + 1 */
 		.mask = HEADS - 1,
 		.next = calloc(max, sizeof(*x->next)),
 		.hash = calloc(max, sizeof(*x->hash)),

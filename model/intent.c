@@ -13,7 +13,8 @@ void device_identity(struct model *m, const struct device *dev, struct identity 
 {
 	struct key pf;
 
-	identity_of(ret, dev, key_make(BUS_PCI, dev->facts.physfn, &pf) ? model_find(m, &pf) : NULL);
+	identity_of(ret, dev,
+		    key_make(BUS_PCI, dev->facts.physfn, &pf) ? model_find(m, &pf) : NULL);
 }
 
 uint64_t claim_group(struct model *m, const struct device *dev)
@@ -101,7 +102,8 @@ static int edit_of(struct rewrite *w, const struct device *dev, struct record **
 
 /* The record becomes what the model says, as far as the model speaks for it: what was stored and could not
  * be applied yet is not in there, unless this wish is about it. */
-static void follow(struct model *m, struct record *r, const struct device *dev, const char *file, bool pending)
+static void follow(struct model *m, struct record *r, const struct device *dev, const char *file,
+		   bool pending)
 {
 	r->pending = pending;
 	for (size_t i = 0; kept[i]; i++) {
@@ -180,7 +182,8 @@ static int release_absent(struct rewrite *w, const struct wish *wish, struct err
 }
 
 /* Between restore's look and its act somebody may have asked for something else, or another card have come. */
-static int refuse_outdated(struct rewrite *w, const struct device *dev, const struct wish *wish, struct err *err)
+static int refuse_outdated(struct rewrite *w, const struct device *dev, const struct wish *wish,
+			   struct err *err)
 {
 	size_t at = records_of_device(&w->next, dev);
 	const struct kept *k = kept_find(wish->file);
@@ -197,7 +200,8 @@ static int refuse_outdated(struct rewrite *w, const struct device *dev, const st
 		if (!strcmp(wish->value, value))
 			return 0;
 	}
-	return fail(err, EBUSY, "something else was asked of %s before what is stored could be applied",
+	return fail(err, EBUSY,
+		    "something else was asked of %s before what is stored could be applied",
 		    dev->key.name);
 }
 
@@ -278,13 +282,15 @@ static struct owner *find_owner(struct record *r, const char *file)
 	return NULL;
 }
 
-static int put_owner(struct record *r, const char *file, const struct owner_wish *is, struct err *err)
+static int put_owner(struct record *r, const char *file, const struct owner_wish *is,
+		     struct err *err)
 {
 	struct owner *o = find_owner(r, file), *v;
 
 	if (!o && r->n_owners >= OWNERS_MAX)
-		return fail(err, ENOSPC, "%s: %d files of %s have an owner of their own, and no more are kept", file,
-			    OWNERS_MAX, r->at);
+		return fail(err, ENOSPC,
+			    "%s: %d files of %s have an owner of their own, and no more are kept",
+			    file, OWNERS_MAX, r->at);
 	if (!o) {
 		v = reallocarray(r->owners, r->n_owners + 1, sizeof(*v));
 		if (!v)
@@ -390,15 +396,17 @@ int intents_set_owner(struct intents *in, const struct key *dev, const char *fil
 	return rc;
 }
 
-bool intents_owner(struct intents *in, const struct key *dev, const char *file, struct owner_wish *ret)
+bool intents_owner(struct intents *in, const struct key *dev, const char *file,
+		   struct owner_wish *ret)
 {
 	bool found = false;
 
 	pthread_mutex_lock(&in->lock);
 	for (size_t i = 0; i < in->rs.n && in->n_owned && !found; i++) {
 		struct record *r = in->rs.v[i];
-		const struct owner *o = r->birth && r->n_owners && key_eq(&r->dev, dev) ? find_owner(r, file)
-											: NULL;
+		const struct owner *o = r->birth && r->n_owners && key_eq(&r->dev, dev)
+						? find_owner(r, file)
+						: NULL;
 
 		found = o;
 		if (o)

@@ -23,7 +23,8 @@
 void sight_add(struct sight *s, const struct device *dev)
 {
 	s->all += device_digest(dev, ~(uint32_t)CH_TOLD);
-	s->rough += device_digest(dev, ~(uint32_t)(CH_TOLD | CH_HOLDERS)) + (dev->facts.holders[0] != '\0');
+	s->rough += device_digest(dev, ~(uint32_t)(CH_TOLD | CH_HOLDERS)) +
+		    (dev->facts.holders[0] != '\0');
 }
 
 bool record_has_tries(const struct record *r)
@@ -37,7 +38,8 @@ static bool looks_same(const struct record *r, const struct sight *now)
 {
 	if (!r->tries && !r->busy_tries)
 		return false;
-	return r->busy_tries < TRIES_MAX ? r->tried_for.all == now->all : r->tried_for.rough == now->rough;
+	return r->busy_tries < TRIES_MAX ? r->tried_for.all == now->all
+					 : r->tried_for.rough == now->rough;
 }
 
 bool record_may_try(struct record *r, const struct sight *now)
@@ -57,12 +59,15 @@ void record_tried(struct record *r, const struct err *err)
 	r->busy_tries = busy ? r->busy_tries + 1 : 0;
 	r->tries -= busy && r->tries;
 	/* What is in use now may be free later: the next change of it brings another try. */
-	record_say(r, busy || err->code == ENODEV || err->code == EAGAIN ? RECORD_WAITING : RECORD_REFUSED,
+	record_say(r,
+		   busy || err->code == ENODEV || err->code == EAGAIN ? RECORD_WAITING
+								      : RECORD_REFUSED,
 		   err->text);
 	if (!record_has_tries(r))
-		snprintf(r->reason, sizeof(r->reason),
-			 "%.150s; after %d tries it is left until it is written again or the device comes anew",
-			 err->text, TRIES_MAX);
+		snprintf(
+			r->reason, sizeof(r->reason),
+			"%.150s; after %d tries it is left until it is written again or the device comes anew",
+			err->text, TRIES_MAX);
 }
 
 void record_say_busy(struct record *r)
@@ -81,7 +86,8 @@ static bool may_try_alone(struct record *r, const struct device *dev)
 }
 
 /* By an act for this device alone. */
-static void apply_alone(struct pass *p, const struct kept *k, struct record *r, const struct device *dev)
+static void apply_alone(struct pass *p, const struct kept *k, struct record *r,
+			const struct device *dev)
 {
 	const char *wait = k->waits ? k->waits(dev) : NULL;
 
@@ -123,7 +129,8 @@ static void say_drift(struct record *r, const struct device *dev)
 {
 	r->reason[0] = '\0';
 	for (size_t i = 0; kept[i] && !dev->busy[0]; i++)
-		if (!kept[i]->tells_drift && record_drifted(r, kept[i], dev, r->reason, sizeof(r->reason)))
+		if (!kept[i]->tells_drift &&
+		    record_drifted(r, kept[i], dev, r->reason, sizeof(r->reason)))
 			return;
 }
 
@@ -265,7 +272,8 @@ void intents_changed(void *ctx, const struct change *changes, size_t n)
 	bool kick = false;
 
 	for (size_t i = 0; i < n; i++)
-		kick |= changes[i].action != ACTION_CHANGE || (changes[i].bits & ~(uint32_t)CH_WRITTEN);
+		kick |= changes[i].action != ACTION_CHANGE ||
+			(changes[i].bits & ~(uint32_t)CH_WRITTEN);
 	if (kick)
 		intents_kick(ctx);
 }
@@ -340,4 +348,3 @@ void intents_stop(struct intents *in)
 		pthread_join(in->asker, NULL);
 	in->asking = false;
 }
-

@@ -11,7 +11,8 @@
 
 static int at_create(void *ctx, const char *name)
 {
-	int fd = openat(*(int *)ctx, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int fd = openat(*(int *)ctx, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+			0600);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -48,7 +49,9 @@ static int at_sync_dir(void *ctx)
 
 struct disk disk_at(int *dirfd)
 {
-	return (struct disk){ dirfd, at_create, at_write, at_sync, at_close, at_rename, at_sync_dir };
+	return (struct disk){
+		dirfd, at_create, at_write, at_sync, at_close, at_rename, at_sync_dir
+	};
 }
 
 static int write_all(const struct disk *disk, int fd, const char *text, size_t len)

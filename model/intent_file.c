@@ -125,8 +125,9 @@ static void pending_print(const struct record *r, struct out *o)
 
 /* What a line has besides wishes. */
 static const struct kept_key keys[] = {
-	{ "path", path_parse, NULL }, { "ids", ids_parse, NULL }, { "serial", serial_parse, NULL },
-	{ "vf", vf_parse, NULL },     { "at", at_parse, NULL },	  { "pending", pending_parse, NULL },
+	{ "path", path_parse, NULL },	  { "ids", ids_parse, NULL },
+	{ "serial", serial_parse, NULL }, { "vf", vf_parse, NULL },
+	{ "at", at_parse, NULL },	  { "pending", pending_parse, NULL },
 };
 
 const struct kept_key *kept_key_find(const char *name)
@@ -135,7 +136,8 @@ const struct kept_key *kept_key_find(const char *name)
 		if (!strcmp(keys[i].name, name))
 			return &keys[i];
 	for (size_t i = 0; kept[i]; i++)
-		for (const struct kept_key *k = kept[i]->keys; k < kept[i]->keys + KEPT_KEYS && k->name; k++)
+		for (const struct kept_key *k = kept[i]->keys;
+		     k < kept[i]->keys + KEPT_KEYS && k->name; k++)
 			if (!strcmp(k->name, name))
 				return k;
 	return NULL;
@@ -197,7 +199,8 @@ void record_format(const struct record *r, struct out *o)
 {
 	at_print(r, o);
 	for (size_t i = 0; kept[i]; i++)
-		for (const struct kept_key *k = kept[i]->keys; k < kept[i]->keys + KEPT_KEYS && k->name; k++)
+		for (const struct kept_key *k = kept[i]->keys;
+		     k < kept[i]->keys + KEPT_KEYS && k->name; k++)
 			k->print(r, o);
 	pending_print(r, o);
 	for (size_t i = 0; i < r->n_owners; i++)
@@ -231,5 +234,6 @@ void intent_format(const struct records *rs, struct out *o)
 	}
 	if (rs->other)
 		out_put(o, rs->other, strlen(rs->other));
-	out_printf(o, INTENT_TRAILER "%016llx\n", (unsigned long long)intent_checksum(out_text(o), o->len));
+	out_printf(o, INTENT_TRAILER "%016llx\n",
+		   (unsigned long long)intent_checksum(out_text(o), o->len));
 }

@@ -35,20 +35,20 @@ struct sight {
 };
 
 enum record_state {
-	RECORD_WAITING,  /* its device is not there, or not ready for it */
-	RECORD_HELD,     /* it is as was asked, or was once: see intents_print */
-	RECORD_REFUSED,  /* tried; reason says why not */
+	RECORD_WAITING,	 /* its device is not there, or not ready for it */
+	RECORD_HELD,	 /* it is as was asked, or was once: see intents_print */
+	RECORD_REFUSED,	 /* tried; reason says why not */
 	RECORD_STRANGER, /* another device is where it was */
 };
 
 struct record {
 	/* In the file. */
 	struct identity id;
-	char at[KEY_NAME]; /* where it was last seen; for people */
-	struct want want; /* of this the fields that a row of kept.h names */
+	char at[KEY_NAME];	  /* where it was last seen; for people */
+	struct want want;	  /* of this the fields that a row of kept.h names */
 	char driver[DRIVER_NAME]; /* that has it for the claim */
-	uint64_t group; /* the same in all records of a claimed IOMMU group */
-	bool pending; /* an act was running; the wishes are those from before it */
+	uint64_t group;		  /* the same in all records of a claimed IOMMU group */
+	bool pending;		  /* an act was running; the wishes are those from before it */
 	struct owner *owners;
 	size_t n_owners;
 	char *extra; /* "key=value key=value" as they were, or NULL */
@@ -56,14 +56,15 @@ struct record {
 	/* Of this process. */
 	struct key dev; /* matched, while birth is not 0 */
 	uint64_t birth;
-	bool noted;	       /* the model's want holds what needs no act */
-	uint32_t in; /* by kept_bit(): the model's want holds it, since it was applied, or asked anew */
+	bool noted; /* the model's want holds what needs no act */
+	uint32_t
+		in; /* by kept_bit(): the model's want holds it, since it was applied, or asked anew */
 	struct flight *flying; /* the act for it that runs */
 	bool alone;	       /* a PF: its VFs' claims made the act fail */
-	unsigned int tries; /* but for the last ones, if they met somebody who has it: */
+	unsigned int tries;    /* but for the last ones, if they met somebody who has it: */
 	unsigned int busy_tries;
 	struct sight tried_for; /* the last time */
-	bool retry;	    /* once more for the same: it may have met only an act that has ended since */
+	bool retry; /* once more for the same: it may have met only an act that has ended since */
 	enum record_state state;
 	char reason[240];
 	bool fresh; /* made by the change that is going on */

@@ -16,7 +16,9 @@ struct flight *flight_add(struct pass *p, const struct record *r, const struct k
 
 	if (!f)
 		return NULL;
-	*f = (struct flight){ .in = p->in, .next = p->flights, .wish = { .dev = r->dev, .restores = true } };
+	*f = (struct flight){ .in = p->in,
+			      .next = p->flights,
+			      .wish = { .dev = r->dev, .restores = true } };
 	STR_COPY(f->wish.file, k->file);
 	k->value(r, f->wish.value);
 	p->flights = f;
@@ -80,7 +82,8 @@ void intents_lift(struct intents *in)
 
 		model_lock(in->m);
 		while ((dev = model_next(in->m, &pos)))
-			if (dev->want.claim[0] && !dev->busy[0] && driver_is_vfio(dev->facts.driver) &&
+			if (dev->want.claim[0] && !dev->busy[0] &&
+			    driver_is_vfio(dev->facts.driver) &&
 			    !driver_is_vfio(dev->want.former_override))
 				break;
 		if (dev) {

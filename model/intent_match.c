@@ -102,7 +102,8 @@ enum match pass_lookup(const struct pass *p, const struct identity *wanted, size
 
 	some.n = 0;
 	/* Without a serial only the place counts, and most devices of a kind have one mark. */
-	if (!add_seats(p, place_mark(wanted), &some) || (wanted->serial && !add_seats(p, card_mark(wanted), &some)))
+	if (!add_seats(p, place_mark(wanted), &some) ||
+	    (wanted->serial && !add_seats(p, card_mark(wanted), &some)))
 		return identity_match(wanted, p->seats, p->n, ret_at);
 	match = identity_match(wanted, some.v, some.n, &at);
 	if (match != MATCH_NONE)
@@ -203,8 +204,8 @@ static bool may_be(const struct record *r, const struct device *dev, const struc
 	       (r->id.serial == id->serial || !device_is_known(dev));
 }
 
-int rewrite_find_moved(struct rewrite *w, const struct device *dev, const struct identity *id, size_t *ret_at,
-		       struct err *err)
+int rewrite_find_moved(struct rewrite *w, const struct device *dev, const struct identity *id,
+		       size_t *ret_at, struct err *err)
 {
 	int rc = 0;
 
@@ -216,8 +217,10 @@ int rewrite_find_moved(struct rewrite *w, const struct device *dev, const struct
 		if (!may_be(r, dev, id) || device_of(w->in, r))
 			continue;
 		if (!device_is_known(dev))
-			return fail(err, EBUSY, "%s has just come, and which card it is is not known yet; write again",
-				    dev->key.name);
+			return fail(
+				err, EBUSY,
+				"%s has just come, and which card it is is not known yet; write again",
+				dev->key.name);
 		rc = look_once(w, err);
 		if (!rc && pass_lookup(w->pass, &r->id, &seat) == MATCH_HERE &&
 		    key_eq(&w->pass->seats[seat].key, &dev->key))
@@ -241,9 +244,10 @@ static void seat_stranger(struct record *r, const struct seat *s)
 
 	r->state = RECORD_STRANGER;
 	r->dev = s->key;
-	snprintf(r->reason, sizeof(r->reason),
-		 "%.32s is not the device that was here: it is %.80s; accept %.32s in ctl if it replaces that one",
-		 s->key.name, identity_text(&s->id, text), s->key.name);
+	snprintf(
+		r->reason, sizeof(r->reason),
+		"%.32s is not the device that was here: it is %.80s; accept %.32s in ctl if it replaces that one",
+		s->key.name, identity_text(&s->id, text), s->key.name);
 }
 
 static void find_device(struct pass *p, struct record *r)

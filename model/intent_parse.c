@@ -20,7 +20,8 @@ static int unquote(char **at)
 	while (*from && *from != '"') {
 		char c = *from++;
 
-		if (c == '\\' && from[0] == 'x' && hex_digit(from[1]) >= 0 && hex_digit(from[2]) >= 0) {
+		if (c == '\\' && from[0] == 'x' && hex_digit(from[1]) >= 0 &&
+		    hex_digit(from[2]) >= 0) {
 			c = (char)(hex_digit(from[1]) << 4 | hex_digit(from[2]));
 			from += 3;
 		} else if (c == '\\' && (*from == '\\' || *from == '"')) {
@@ -114,15 +115,18 @@ static int check_frame(const char *text, size_t len, size_t *ret, struct err *er
 	char sum[20];
 
 	if (len < strlen(INTENT_HEADER) || memcmp(text, INTENT_HEADER, strlen(INTENT_HEADER)))
-		return fail(err, EINVAL, !strncmp(text, "pcidevfs-intent ", 16)
-						 ? "it was written by a later version"
-						 : "it does not begin with pcidevfs-intent 1");
+		return fail(err, EINVAL,
+			    !strncmp(text, "pcidevfs-intent ", 16)
+				    ? "it was written by a later version"
+				    : "it does not begin with pcidevfs-intent 1");
 	if (memchr(text, 0, len))
 		return fail(err, EINVAL, "it has bytes that are no text");
-	if (len < strlen(INTENT_HEADER) + tail || text[len - tail - 1] != '\n' || text[len - 1] != '\n' ||
+	if (len < strlen(INTENT_HEADER) + tail || text[len - tail - 1] != '\n' ||
+	    text[len - 1] != '\n' ||
 	    memcmp(text + len - tail, INTENT_TRAILER, strlen(INTENT_TRAILER)))
 		return fail(err, EINVAL, "its end is missing");
-	snprintf(sum, sizeof(sum), "%016llx", (unsigned long long)intent_checksum(text, len - tail));
+	snprintf(sum, sizeof(sum), "%016llx",
+		 (unsigned long long)intent_checksum(text, len - tail));
 	if (memcmp(sum, text + len - 17, 16))
 		return fail(err, EINVAL, "its checksum is wrong");
 	*ret = len - tail;

@@ -7,13 +7,16 @@
 #include "kept.h"
 #include "pcidevfs/model.h"
 
-bool record_drifted(const struct record *r, const struct kept *k, const struct device *dev, char *ret, size_t size)
+bool record_drifted(const struct record *r, const struct kept *k, const struct device *dev,
+		    char *ret, size_t size)
 {
-	return k->drifted && (r->in & kept_bit(k)) && kept_has(k, &r->want) && k->drifted(r, dev, ret, size);
+	return k->drifted && (r->in & kept_bit(k)) && kept_has(k, &r->want) &&
+	       k->drifted(r, dev, ret, size);
 }
 
 /* With the model locked. */
-static const char *drift(const struct record *r, const struct device *dev, char *reason, size_t size)
+static const char *drift(const struct record *r, const struct device *dev, char *reason,
+			 size_t size)
 {
 	for (size_t i = 0; kept[i]; i++)
 		if (record_drifted(r, kept[i], dev, reason, size))
@@ -121,10 +124,11 @@ static int refuse_live(const struct record *r, struct err *err)
 		if (is_live(r, kept[i]))
 			live = kept[i];
 	if (live)
-		return fail(err, EBUSY, "its device %s is here; write %s to its %s", r->dev.name, live->none,
-			    live->file);
+		return fail(err, EBUSY, "its device %s is here; write %s to its %s", r->dev.name,
+			    live->none, live->file);
 	if (r->flying)
-		return fail(err, EBUSY, "its device %s is here, and what is stored is just being applied",
+		return fail(err, EBUSY,
+			    "its device %s is here, and what is stored is just being applied",
 			    r->dev.name);
 	return 0;
 }
@@ -171,7 +175,8 @@ int intents_forget(struct intents *in, const char *identity, struct err *err)
 	if (!rc) {
 		at = find_text(&in->rs, identity);
 		if (at == RECORD_NONE)
-			rc = fail(err, EINVAL, "nothing is stored for %.200s; intents names what is", identity);
+			rc = fail(err, EINVAL,
+				  "nothing is stored for %.200s; intents names what is", identity);
 		else
 			rc = refuse_live(in->rs.v[at], err);
 		if (rc)
@@ -200,7 +205,8 @@ static int accept_stranger(struct rewrite *w, const struct device *dev, size_t a
 	if (!r)
 		return fail(err, ENOMEM, "no memory to keep what was asked");
 	if (own != RECORD_NONE && own != at)
-		return fail(err, EBUSY, "%s has wishes of its own; forget the other's instead", dev->key.name);
+		return fail(err, EBUSY, "%s has wishes of its own; forget the other's instead",
+			    dev->key.name);
 	device_identity(w->in->m, dev, &r->id);
 	STR_COPY(r->at, dev->key.name);
 	r->birth = 0;
@@ -245,7 +251,8 @@ static int accept_device(struct rewrite *w, const struct key *key, struct err *e
 		if (w->next.v[i]->state == RECORD_STRANGER && key_eq(&w->next.v[i]->dev, key))
 			return accept_stranger(w, dev, i, err);
 	at = records_of_device(&w->next, dev);
-	if (at != RECORD_NONE && w->next.v[at]->state == RECORD_REFUSED && w->next.v[at]->want.claim[0])
+	if (at != RECORD_NONE && w->next.v[at]->state == RECORD_REFUSED &&
+	    w->next.v[at]->want.claim[0])
 		return accept_group(w, dev, at, err);
 	return fail(err, EINVAL, "nothing that is stored waits for %s to be accepted", key->name);
 }

@@ -17,8 +17,10 @@
 
 static int refuse_dir(struct intents *in, int rc, const char *what, struct err *err)
 {
-	return fail(err, -rc, "what is asked cannot be kept: %s%s: %s; mend that, or give --state another "
-		    "directory", in->dir, what, strerror(-rc));
+	return fail(err, -rc,
+		    "what is asked cannot be kept: %s%s: %s; mend that, or give --state another "
+		    "directory",
+		    in->dir, what, strerror(-rc));
 }
 
 static int take_lock(struct intents *in, int fd, struct err *err)
@@ -30,8 +32,11 @@ static int take_lock(struct intents *in, int fd, struct err *err)
 		if (errno != EWOULDBLOCK)
 			return refuse_dir(in, -errno, "", err);
 		if (tries == 50)
-			return fail(err, EBUSY, "another pcidevfsd keeps its wishes in %s; give --state another "
-				    "directory", in->dir);
+			return fail(
+				err, EBUSY,
+				"another pcidevfsd keeps its wishes in %s; give --state another "
+				"directory",
+				in->dir);
 		nanosleep(&pause, NULL);
 	}
 	return 0;
@@ -52,7 +57,8 @@ static int open_dir(struct intents *in, struct err *err)
 		close(fd);
 		return rc;
 	}
-	in->is_volatile = !fstatfs(fd, &fs) && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
+	in->is_volatile =
+		!fstatfs(fd, &fs) && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
 	in->dirfd = fd;
 	return 0;
 }
@@ -64,14 +70,17 @@ static int set_aside(struct intents *in, const char *why, struct err *err)
 	int rc = 0;
 
 	for (int i = 0; i < 100; i++) {
-		snprintf(name, sizeof(name), INTENT_FILE ".damaged-%lld", (long long)time(NULL) + i);
-		rc = renameat2(in->dirfd, INTENT_FILE, in->dirfd, name, RENAME_NOREPLACE) ? -errno : 0;
+		snprintf(name, sizeof(name), INTENT_FILE ".damaged-%lld",
+			 (long long)time(NULL) + i);
+		rc = renameat2(in->dirfd, INTENT_FILE, in->dirfd, name, RENAME_NOREPLACE) ? -errno
+											  : 0;
 		if (rc != -EEXIST)
 			break;
 	}
 	if (rc)
 		return refuse_dir(in, rc, "/" INTENT_FILE, err);
-	snprintf(in->damaged, sizeof(in->damaged), "%s was set aside as %s: %.160s", INTENT_FILE, name, why);
+	snprintf(in->damaged, sizeof(in->damaged), "%s was set aside as %s: %.160s", INTENT_FILE,
+		 name, why);
 	return 0;
 }
 
@@ -101,7 +110,8 @@ static int load(struct intents *in, struct err *err)
 	if (rc == -ENOENT)
 		return 0;
 	if (rc == -EINVAL || rc == -EFBIG || rc == -ELOOP)
-		return set_aside(in, rc == -EFBIG ? "it is too large" : "it is no regular file", err);
+		return set_aside(in, rc == -EFBIG ? "it is too large" : "it is no regular file",
+				 err);
 	if (rc)
 		return refuse_dir(in, rc, "/" INTENT_FILE, err);
 	rc = parse(in, text, len, &why);
@@ -213,9 +223,10 @@ static int write_out(struct intents *in, const struct out *text, struct err *err
 	pthread_mutex_unlock(&in->lock);
 	in->unsure = rc;
 	if (rc)
-		return fail(err, -rc, "what is asked cannot be kept: %s/" INTENT_FILE ": %s; %s", in->dir,
-			    strerror(-rc), rc == -ENOSPC || rc == -EDQUOT ? "make room there and write again"
-									 : "mend that and write again");
+		return fail(err, -rc, "what is asked cannot be kept: %s/" INTENT_FILE ": %s; %s",
+			    in->dir, strerror(-rc),
+			    rc == -ENOSPC || rc == -EDQUOT ? "make room there and write again"
+							   : "mend that and write again");
 	return 0;
 }
 

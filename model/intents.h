@@ -14,7 +14,6 @@ struct change;
 struct kept;
 struct model;
 
-
 struct intents {
 	char *dir;
 	struct model *m;
@@ -23,14 +22,14 @@ struct intents {
 	 * the disk works; lock is for those who must not wait for that. */
 	pthread_mutex_t save;
 	pthread_mutex_t lock;
-	struct records rs;  /* changed with both */
-	size_t n_owned;	    /* lock: records with owners */
-	bool unsure;	    /* save: the file may say something else than rs */
-	int dirfd;	    /* save; -1 */
-	struct err broken;  /* lock: why nothing can be kept; code 0: it can */
-	bool is_volatile;   /* lock */
-	bool told;	    /* save: the reason of some device is a record's */
-	char damaged[320];  /* lock: what was set aside, and why */
+	struct records rs;		   /* changed with both */
+	size_t n_owned;			   /* lock: records with owners */
+	bool unsure;			   /* save: the file may say something else than rs */
+	int dirfd;			   /* save; -1 */
+	struct err broken;		   /* lock: why nothing can be kept; code 0: it can */
+	bool is_volatile;		   /* lock */
+	bool told;			   /* save: the reason of some device is a record's */
+	char damaged[320];		   /* lock: what was set aside, and why */
 	unsigned int sync_us, sync_max_us; /* lock: how long the disk took */
 
 	struct engine *e;
@@ -54,7 +53,8 @@ struct pass;
 /* A change of the records that is seen by others only once it is on the disk. */
 struct rewrite {
 	struct intents *in;
-	struct pass *pass; /* what is there, once that was asked for: as long as the model stays locked */
+	struct pass *
+		pass; /* what is there, once that was asked for: as long as the model stays locked */
 	struct records next; /* the first in->rs.n are in->rs's or stand for them */
 	bool optional; /* only what the file says already: a disk that refuses is told by health */
 };
@@ -116,8 +116,8 @@ bool device_is_known(const struct device *dev);
 const struct device *device_of(const struct intents *in, const struct record *r);
 /* The record of a card that came just now, of which no pass has said yet which is its: a second one would be of
  * the same card. RECORD_NONE: nothing is stored for it. -EBUSY: nobody knows yet which card it is. -ENOMEM. */
-int rewrite_find_moved(struct rewrite *w, const struct device *dev, const struct identity *id, size_t *ret_at,
-		       struct err *err);
+int rewrite_find_moved(struct rewrite *w, const struct device *dev, const struct identity *id,
+		       size_t *ret_at, struct err *err);
 /* Puts into the model what needs no act. */
 void record_note(struct intents *in, struct record *r);
 /* Which VFs of each PF a stored wish claims, so that they never meet a host driver. */
@@ -145,7 +145,8 @@ bool record_has_tries(const struct record *r);
 void record_say_busy(struct record *r);
 
 /* intent_show.c. What others changed after it was applied is told, and left alone. With the model locked. */
-bool record_drifted(const struct record *r, const struct kept *k, const struct device *dev, char *ret, size_t size);
+bool record_drifted(const struct record *r, const struct kept *k, const struct device *dev,
+		    char *ret, size_t size);
 
 /* Looks at all records again, soon. Takes no lock but turn. */
 void intents_kick(struct intents *in);

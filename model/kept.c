@@ -57,8 +57,8 @@ static bool vfs_drifted(const struct record *r, const struct device *dev, char *
 {
 	if (dev->facts.num_vfs == r->want.num_vfs)
 		return false;
-	snprintf(ret, size, "it has %d VFs although %d are stored; write sriov_numvfs again", dev->facts.num_vfs,
-		 r->want.num_vfs);
+	snprintf(ret, size, "it has %d VFs although %d are stored; write sriov_numvfs again",
+		 dev->facts.num_vfs, r->want.num_vfs);
 	return true;
 }
 
@@ -115,7 +115,8 @@ static const struct kept kept_resource = {
 
 /* ---- */
 
-const struct kept *const kept[] = { &kept_vfs, &kept_claim, &kept_given, &kept_pooled, &kept_resource, NULL };
+const struct kept *const kept[] = { &kept_vfs,	  &kept_claim,	  &kept_given,
+				    &kept_pooled, &kept_resource, NULL };
 
 const struct kept *kept_find(const char *file)
 {

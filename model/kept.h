@@ -34,13 +34,19 @@ struct kept_field {
 	size_t at, size;
 	bool text;
 };
-#define KEPT_TEXT(field) { offsetof(struct want, field), sizeof(((struct want *)0)->field), true }
-#define KEPT_NUMBER(field) { offsetof(struct want, field), sizeof(((struct want *)0)->field), false }
+#define KEPT_TEXT(field)                                                                           \
+	{                                                                                          \
+		offsetof(struct want, field), sizeof(((struct want *)0)->field), true              \
+	}
+#define KEPT_NUMBER(field)                                                                         \
+	{                                                                                          \
+		offsetof(struct want, field), sizeof(((struct want *)0)->field), false             \
+	}
 
 struct kept {
 	const char *file; /* of the tree, and of the method that carries the wish out */
 	struct kept_key keys[KEPT_KEYS]; /* in the order of a line; those without a name end them */
-	struct kept_field fields[3]; /* something is kept while the first is not 0, or "" */
+	struct kept_field fields[3];	 /* something is kept while the first is not 0, or "" */
 	bool of_group;	 /* a wish for one device changes all members of its IOMMU group */
 	bool with_claim; /* goes when the claim does */
 	/* The record becomes what the model says. NULL: its fields do. */

@@ -124,7 +124,8 @@ static void claim_note(const struct record *r, struct device *dev)
 
 	if (r->want.claim[0] && !w->pinned[0])
 		STR_COPY(w->pinned, r->want.pinned);
-	if (!w->former_known && r->want.former_known && (r->want.claim[0] || driver_is_vfio(dev->facts.driver))) {
+	if (!w->former_known && r->want.former_known &&
+	    (r->want.claim[0] || driver_is_vfio(dev->facts.driver))) {
 		w->former_known = true;
 		STR_COPY(w->former_driver, r->want.former_driver);
 		STR_COPY(w->former_override, r->want.former_override);
@@ -169,7 +170,8 @@ struct group {
 static bool pf_flies(const struct pass *p, const struct device *dev)
 {
 	struct key key;
-	const struct device *pf = key_make(BUS_PCI, dev->facts.physfn, &key) ? model_find(p->in->m, &key) : NULL;
+	const struct device *pf =
+		key_make(BUS_PCI, dev->facts.physfn, &key) ? model_find(p->in->m, &key) : NULL;
 	const struct record *r = pf ? pass_record(p, &pf->key) : NULL;
 
 	return (pf && pf->busy[0]) || (r && r->flying);
@@ -203,11 +205,12 @@ static void refuse_new(struct record *r, const struct device *new, const struct 
 	bool unknown = !device_is_known(new);
 
 	r->state = unknown ? RECORD_WAITING : RECORD_REFUSED;
-	snprintf(r->reason, sizeof(r->reason),
-		 unknown ? "%.40s of its IOMMU group is not known yet"
-			 : "%.40s is in its IOMMU group now and was not when it was claimed; accept %.40s in "
-			   "ctl, or write the claim again",
-		 new->key.name, dev->key.name);
+	snprintf(
+		r->reason, sizeof(r->reason),
+		unknown ? "%.40s of its IOMMU group is not known yet"
+			: "%.40s is in its IOMMU group now and was not when it was claimed; accept %.40s in "
+			  "ctl, or write the claim again",
+		new->key.name, dev->key.name);
 }
 
 static void claim_apply(struct pass *p, struct record *r, const struct device *dev)

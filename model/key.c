@@ -98,7 +98,8 @@ bool key_make(enum bus bus, const char *name, struct key *ret)
 {
 	struct key key = { .bus = bus };
 
-	if (bus <= BUS_NONE || bus >= BUS_COUNT || !buses[bus].valid(name) || !STR_COPY(key.name, name))
+	if (bus <= BUS_NONE || bus >= BUS_COUNT || !buses[bus].valid(name) ||
+	    !STR_COPY(key.name, name))
 		return false;
 	*ret = key;
 	return true;

@@ -51,5 +51,6 @@ int act_keep(struct txn *t, bool pending, struct err *err)
 		if (!method || !method->once)
 			wishes[n++] = t->log->wishes[i];
 	}
-	return n && conf->keeper.keep ? conf->keeper.keep(conf->keeper.ctx, wishes, n, pending, err) : 0;
+	return n && conf->keeper.keep ? conf->keeper.keep(conf->keeper.ctx, wishes, n, pending, err)
+				      : 0;
 }

@@ -101,7 +101,8 @@ static int allocate(struct model *m)
 	m->queue = calloc(MODEL_MAX, sizeof(*m->queue));
 	m->queued_at = calloc(MODEL_MAX, sizeof(*m->queued_at));
 	m->queued = calloc(MODEL_MAX, sizeof(*m->queued));
-	return r || !m->edits || !m->edited || !m->queue || !m->queued_at || !m->queued ? -ENOMEM : 0;
+	return r || !m->edits || !m->edited || !m->queue || !m->queued_at || !m->queued ? -ENOMEM
+											: 0;
 }
 
 static void init_sync(struct model *m)
@@ -116,7 +117,8 @@ int model_new(void *arena, size_t size, struct model **ret, bool *ret_found, str
 	struct model *m;
 
 	if (size < sizeof(struct arena))
-		return fail(err, ENOSPC, "the model needs %zu bytes of address space, %zu are there",
+		return fail(err, ENOSPC,
+			    "the model needs %zu bytes of address space, %zu are there",
 			    sizeof(struct arena), size);
 	m = calloc(1, sizeof(*m));
 	if (!m)
@@ -198,14 +200,16 @@ const struct device *model_next(struct model *m, size_t *pos)
 
 static int by_key(const void *a, const void *b)
 {
-	const struct device *x = *(const struct device *const *)a, *y = *(const struct device *const *)b;
+	const struct device *x = *(const struct device *const *)a,
+			    *y = *(const struct device *const *)b;
 
 	return strcmp(x->key.name, y->key.name);
 }
 
 static int by_vf_index(const void *a, const void *b)
 {
-	const struct device *x = *(const struct device *const *)a, *y = *(const struct device *const *)b;
+	const struct device *x = *(const struct device *const *)a,
+			    *y = *(const struct device *const *)b;
 
 	return (x->facts.vf_index > y->facts.vf_index) - (x->facts.vf_index < y->facts.vf_index);
 }
@@ -226,8 +230,8 @@ size_t model_group(struct model *m, int32_t group, const struct device **ret, si
 	return n;
 }
 
-size_t model_claim_members(struct model *m, const struct device *dev, const struct device *ret[static CLAIM_MEMBERS],
-			   bool *ret_cut)
+size_t model_claim_members(struct model *m, const struct device *dev,
+			   const struct device *ret[static CLAIM_MEMBERS], bool *ret_cut)
 {
 	size_t all = model_group(m, dev->facts.iommu_group, ret, CLAIM_MEMBERS), n = 0;
 
@@ -388,8 +392,8 @@ static const struct device *slot_next(struct model *m, uint32_t i)
 
 static const struct device *mate_with_pod(struct model *m, uint32_t slot, int32_t group)
 {
-	for (uint32_t i = index_first(&m->by[BY_GROUP], group_hash(group)); group >= 0 && i != INDEX_NONE;
-	     i = index_next(&m->by[BY_GROUP], i)) {
+	for (uint32_t i = index_first(&m->by[BY_GROUP], group_hash(group));
+	     group >= 0 && i != INDEX_NONE; i = index_next(&m->by[BY_GROUP], i)) {
 		const struct device *d = slot_next(m, i);
 
 		if (i != slot && d->facts.iommu_group == group && device_with_pod(d))
@@ -457,7 +461,8 @@ uint64_t model_publish(struct model *m)
 	for (size_t k = 0; k < m->n_edits; k++) {
 		uint32_t i = m->edits[k];
 
-		if (slot_live(m, i) && device_with_pod(slot_spare(m, i)) != device_with_pod(slot_current(m, i)))
+		if (slot_live(m, i) &&
+		    device_with_pod(slot_spare(m, i)) != device_with_pod(slot_current(m, i)))
 			edit_mates(m, slot_current(m, i));
 	}
 	for (size_t k = 0; k < m->n_edits; k++) {

@@ -106,12 +106,14 @@ static int by_device(const void *a, const void *b)
 	return c ? c : strcmp(x->file, y->file);
 }
 
-static const struct wish *find_wish(const struct plan *p, const struct key *dev, uint16_t virtfn, const char *file)
+static const struct wish *find_wish(const struct plan *p, const struct key *dev, uint16_t virtfn,
+				    const char *file)
 {
 	struct wish wanted = { .dev = *dev, .virtfn = virtfn };
 
 	STR_COPY(wanted.file, file);
-	return p->n_wishes ? bsearch(&wanted, p->wishes, p->n_wishes, sizeof(*p->wishes), by_device) : NULL;
+	return p->n_wishes ? bsearch(&wanted, p->wishes, p->n_wishes, sizeof(*p->wishes), by_device)
+			   : NULL;
 }
 
 const struct wish *plan_wished(const struct plan *p, const struct key *dev, const char *file)
@@ -119,7 +121,8 @@ const struct wish *plan_wished(const struct plan *p, const struct key *dev, cons
 	return find_wish(p, dev, 0, file);
 }
 
-const struct wish *plan_wished_vf(const struct plan *p, const struct key *pf, unsigned int n, const char *file)
+const struct wish *plan_wished_vf(const struct plan *p, const struct key *pf, unsigned int n,
+				  const char *file)
 {
 	return find_wish(p, pf, (uint16_t)(n + 1), file);
 }
@@ -140,7 +143,7 @@ int wish_resolve(struct model *m, const struct wish *wish, struct wish *ret)
 
 /* A wish on its way into the plan. */
 struct item {
-	size_t asked;	   /* the how manieth it was written */
+	size_t asked;	  /* the how manieth it was written */
 	struct wish wish; /* its VF looked up, unless absent */
 	const struct method *method;
 	bool absent; /* its VF is not there yet */
@@ -175,8 +178,8 @@ static int refuse_absent(struct model *m, const struct wish *wish, struct err *e
 
 	if (!pf)
 		return fail(err, ENODEV, "%s is gone", wish->dev.name);
-	return fail(err, ENODEV, "%s has no virtfn%u, it has %d VFs; write its sriov_numvfs first", pf->key.name,
-		    wish->virtfn - 1u, pf->facts.num_vfs > 0 ? pf->facts.num_vfs : 0);
+	return fail(err, ENODEV, "%s has no virtfn%u, it has %d VFs; write its sriov_numvfs first",
+		    pf->key.name, wish->virtfn - 1u, pf->facts.num_vfs > 0 ? pf->facts.num_vfs : 0);
 }
 
 static int check_item(struct model *m, const struct item *it, struct err *err)
@@ -186,10 +189,11 @@ static int check_item(struct model *m, const struct item *it, struct err *err)
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", it->wish.dev.name);
 	if (!it->method)
-		return fail(err, EOPNOTSUPP, "%s has no %s that can be written", dev->key.name, it->wish.file);
-	if (it->method->can && !it->method->can(dev))
-		return fail(err, EOPNOTSUPP, "%s is a %s and has no %s", dev->key.name, kind_name(dev->kind),
+		return fail(err, EOPNOTSUPP, "%s has no %s that can be written", dev->key.name,
 			    it->wish.file);
+	if (it->method->can && !it->method->can(dev))
+		return fail(err, EOPNOTSUPP, "%s is a %s and has no %s", dev->key.name,
+			    kind_name(dev->kind), it->wish.file);
 	return 0;
 }
 
@@ -203,7 +207,8 @@ static int refuse_doomed(struct model *m, const struct method *const *methods, c
 	if (!key_make(BUS_PCI, dev->facts.physfn, &pf) || dev->facts.vf_index < 0 ||
 	    foretold(p, methods, &pf, (unsigned int)dev->facts.vf_index) >= 0)
 		return 0;
-	return fail(err, EINVAL, "%s is virtfn%d of %s, which has fewer VFs at the end of this transaction",
+	return fail(err, EINVAL,
+		    "%s is virtfn%d of %s, which has fewer VFs at the end of this transaction",
 		    dev->key.name, dev->facts.vf_index, pf.name);
 }
 
@@ -231,15 +236,16 @@ static int refuse_twice(const struct plan *p, struct err *err)
 {
 	for (size_t i = 1; i < p->n_wishes; i++)
 		if (!by_device(&p->wishes[i - 1], &p->wishes[i]))
-			return fail(err, EINVAL,
-				    "%s is named in two ways, and its %s is written twice in one transaction",
-				    p->wishes[i].dev.name, p->wishes[i].file);
+			return fail(
+				err, EINVAL,
+				"%s is named in two ways, and its %s is written twice in one transaction",
+				p->wishes[i].dev.name, p->wishes[i].file);
 	return 0;
 }
 
 /* The plan's own view of the wishes, and the items in the order of writing. */
-static int resolve(struct model *m, const struct wish *wishes, size_t n, struct item *items, struct plan *p,
-		   struct err *err)
+static int resolve(struct model *m, const struct wish *wishes, size_t n, struct item *items,
+		   struct plan *p, struct err *err)
 {
 	struct wish *sorted = calloc(n ? n : 1, sizeof(*sorted));
 
@@ -264,14 +270,15 @@ static int foretell(struct model *m, const struct item *it, struct plan *p, stru
 	p->more = true;
 	if (!p->predict || !it->method || !it->method->predict)
 		return 0;
-	snprintf(w.dev.name + strlen(w.dev.name), sizeof(w.dev.name) - strlen(w.dev.name), "/virtfn%u",
-		 it->wish.virtfn - 1u);
+	snprintf(w.dev.name + strlen(w.dev.name), sizeof(w.dev.name) - strlen(w.dev.name),
+		 "/virtfn%u", it->wish.virtfn - 1u);
 	w.virtfn = 0;
 	return it->method->predict(m, &w, p, err);
 }
 
 /* Expands the items in their order, up to the first barrier that has something to do. */
-static int expand_items(struct model *m, const struct item *items, size_t n, struct plan *p, struct err *err)
+static int expand_items(struct model *m, const struct item *items, size_t n, struct plan *p,
+			struct err *err)
 {
 	bool behind = false; /* a barrier */
 
@@ -301,14 +308,15 @@ int plan_refuse_busy(struct model *m, const struct key *devices, size_t n, struc
 		const struct device *dev = model_find(m, &devices[i]);
 
 		if (dev && dev->busy[0])
-			return fail(err, EBUSY, "%s is busy: %s is running; wait for it and write again",
+			return fail(err, EBUSY,
+				    "%s is busy: %s is running; wait for it and write again",
 				    dev->key.name, dev->busy);
 	}
 	return 0;
 }
 
-int plan_make(struct model *m, const struct method *const *methods, const struct wish *wishes, size_t n,
-	      bool predict, struct plan *ret, struct err *err)
+int plan_make(struct model *m, const struct method *const *methods, const struct wish *wishes,
+	      size_t n, bool predict, struct plan *ret, struct err *err)
 {
 	_free_ struct item *items = calloc(n ? n : 1, sizeof(*items));
 	int r;

@@ -24,17 +24,23 @@ static int undo_unknown(void *backend, struct step *step, unsigned int deadline_
 {
 	(void)backend;
 	(void)deadline_ms;
-	return fail(err, EOPNOTSUPP, "another version of this program did it (%s), and this one does not know how to "
-		    "take it back; look at %s and write again", step->verb_name, step->dev.name);
+	return fail(
+		err, EOPNOTSUPP,
+		"another version of this program did it (%s), and this one does not know how to "
+		"take it back; look at %s and write again",
+		step->verb_name, step->dev.name);
 }
 
-static const struct verb unknown_verb = { .name = "a step", .deadline_ms = 10000, .undo = undo_unknown };
+static const struct verb unknown_verb = { .name = "a step",
+					  .deadline_ms = 10000,
+					  .undo = undo_unknown };
 
 /* A step that was begun may have been done: undoing what never happened does nothing, as long as it is known
  * how it was before. What cannot be undone counts as done only when that is known. */
 static bool maybe_done(const struct step *s, bool running)
 {
-	return s->done || s->late || (running && s->verb->undo && (s->recorded || !s->verb->records));
+	return s->done || s->late ||
+	       (running && s->verb->undo && (s->recorded || !s->verb->records));
 }
 
 /* Gives the steps the pointers of this process. Those that were not begun are planned anew. True: one of them
@@ -60,7 +66,8 @@ static bool adopt_steps(struct engine *e, struct act_log *log)
 
 static bool readable(const struct act_log *log)
 {
-	return atomic_load(&log->state) <= LOG_DECIDED && log->n_wishes && log->n_wishes <= LOG_WISHES && atomic_load(&log->n_steps) <= PLAN_STEPS &&
+	return atomic_load(&log->state) <= LOG_DECIDED && log->n_wishes &&
+	       log->n_wishes <= LOG_WISHES && atomic_load(&log->n_steps) <= PLAN_STEPS &&
 	       atomic_load(&log->n_devices) <= PLAN_DEVICES;
 }
 
@@ -117,7 +124,8 @@ static void mark_lost(struct model *m, const struct act_log *log, const char *wh
 		if (d && holds_devices(log))
 			d->busy[0] = '\0';
 		if (d)
-			snprintf(d->stuck, sizeof(d->stuck), "%.160s; look at %s and write again", why, d->key.name);
+			snprintf(d->stuck, sizeof(d->stuck), "%.160s; look at %s and write again",
+				 why, d->key.name);
 	}
 	model_publish(m);
 	model_unlock(m);
@@ -130,13 +138,15 @@ static void tell_lost(struct engine *e, struct act_log *log, bool known)
 	const struct wish stand_in = { .dev = log->devices[0], .file = "restart" };
 
 	if (e->conf.verdict && (known || atomic_load(&log->n_devices)))
-		e->conf.verdict(e->conf.verdict_ctx, known ? log->wishes : &stand_in, known ? log->n_wishes : 1,
-				known ? &log->who : &self, &log->err, &log->place);
+		e->conf.verdict(e->conf.verdict_ctx, known ? log->wishes : &stand_in,
+				known ? log->n_wishes : 1, known ? &log->who : &self, &log->err,
+				&log->place);
 }
 
 void act_lose(struct engine *e, struct act_log *log, const char *cause)
 {
-	const char *name = atomic_load(&log->n_devices) ? log->devices[0].name : "an unknown device";
+	const char *name =
+		atomic_load(&log->n_devices) ? log->devices[0].name : "an unknown device";
 	bool known = readable(log);
 	struct err why = { 0 };
 

@@ -8,14 +8,20 @@
 #include "pcidevfs/util.h"
 
 static const char *const kind_names[KIND_COUNT] = {
-	[KIND_PCI] = "pci",     [KIND_SRIOV_GPU] = "sriov-gpu", [KIND_SRIOV_NIC] = "sriov-nic",
-	[KIND_SRIOV] = "sriov", [KIND_VF] = "vf",		[KIND_VGPU] = "vgpu",
-	[KIND_BRIDGE] = "bridge", [KIND_MDEV] = "mdev",		[KIND_USB] = "usb",
+	[KIND_PCI] = "pci",
+	[KIND_SRIOV_GPU] = "sriov-gpu",
+	[KIND_SRIOV_NIC] = "sriov-nic",
+	[KIND_SRIOV] = "sriov",
+	[KIND_VF] = "vf",
+	[KIND_VGPU] = "vgpu",
+	[KIND_BRIDGE] = "bridge",
+	[KIND_MDEV] = "mdev",
+	[KIND_USB] = "usb",
 };
 
 static const char *const state_names[STATE_COUNT] = {
-	[STATE_STUCK] = "stuck",	 [STATE_BUSY] = "busy",	  [STATE_UNHEALTHY] = "unhealthy",
-	[STATE_ALLOCATED] = "allocated", [STATE_HELD] = "held",	  [STATE_CLAIMED] = "claimed",
+	[STATE_STUCK] = "stuck",	 [STATE_BUSY] = "busy", [STATE_UNHEALTHY] = "unhealthy",
+	[STATE_ALLOCATED] = "allocated", [STATE_HELD] = "held", [STATE_CLAIMED] = "claimed",
 	[STATE_HOST] = "host",		 [STATE_FREE] = "free",
 };
 
@@ -104,8 +110,8 @@ void device_nodes(const struct device *dev, char buf[static NODES_TEXT])
 	if (f->vfio_node)
 		n = snprintf(buf, NODES_TEXT, "/dev/vfio/vfio /dev/vfio/%d", (int)f->iommu_group);
 	if (f->vfio_cdev[0])
-		snprintf(buf + n, NODES_TEXT - (size_t)n, "%s/dev/vfio/devices/%s /dev/iommu", n ? " " : "",
-			 f->vfio_cdev);
+		snprintf(buf + n, NODES_TEXT - (size_t)n, "%s/dev/vfio/devices/%s /dev/iommu",
+			 n ? " " : "", f->vfio_cdev);
 }
 
 /* A pci.ids that came after the claim renames nothing under a guest. */
@@ -167,17 +173,21 @@ static bool is_busy(struct device *dev)
 static bool is_unhealthy(struct device *dev)
 {
 	if ((dev->caps & CAP_PCI) && (!dev->facts.vendor || dev->facts.vendor == 0xffff)) {
-		say(dev, "the kernel gives no vendor id for %s; it may have fallen off the bus", dev->key.name);
+		say(dev, "the kernel gives no vendor id for %s; it may have fallen off the bus",
+		    dev->key.name);
 		return true;
 	}
 	if (dev->want.claim[0] && !on_vfio(dev) && (dev->caps & CAP_CLAIM)) {
-		say(dev, "claimed by %s, but its driver is %s and not vfio-pci; write the claim again",
+		say(dev,
+		    "claimed by %s, but its driver is %s and not vfio-pci; write the claim again",
 		    dev->want.claim, dev->facts.driver[0] ? dev->facts.driver : "none");
 		return true;
 	}
 	if (dev->want.claim[0] && !dev->facts.vfio_node && (dev->caps & CAP_CLAIM)) {
-		say(dev, "claimed by %s, but /dev/vfio/%d is not there, so no guest can open it; is udev or devtmpfs "
-		    "at work?", dev->want.claim, dev->facts.iommu_group);
+		say(dev,
+		    "claimed by %s, but /dev/vfio/%d is not there, so no guest can open it; is udev or devtmpfs "
+		    "at work?",
+		    dev->want.claim, dev->facts.iommu_group);
 		return true;
 	}
 	return false;
@@ -240,9 +250,10 @@ static const struct {
 	enum state state;
 	bool (*fits)(struct device *dev); /* also writes the reason */
 } states[] = {
-	{ STATE_STUCK, is_stuck },     { STATE_BUSY, is_busy }, { STATE_UNHEALTHY, is_unhealthy },
-	{ STATE_ALLOCATED, is_allocated }, { STATE_HELD, is_held }, { STATE_CLAIMED, is_claimed },
-	{ STATE_HOST, is_host },       { STATE_FREE, is_free },
+	{ STATE_STUCK, is_stuck },	   { STATE_BUSY, is_busy },
+	{ STATE_UNHEALTHY, is_unhealthy }, { STATE_ALLOCATED, is_allocated },
+	{ STATE_HELD, is_held },	   { STATE_CLAIMED, is_claimed },
+	{ STATE_HOST, is_host },	   { STATE_FREE, is_free },
 };
 
 void device_derive(struct device *dev, bool iommu, const struct device *mate)
@@ -256,7 +267,8 @@ void device_derive(struct device *dev, bool iommu, const struct device *mate)
 	dev->state = states[i].state;
 	dev->taken = mate && dev->state == STATE_CLAIMED;
 	if (dev->taken)
-		say(dev, "claimed by %s; IOMMU group %d is with %s, and no other pod gets a part of it",
+		say(dev,
+		    "claimed by %s; IOMMU group %d is with %s, and no other pod gets a part of it",
 		    dev->want.claim, dev->facts.iommu_group, mate->want.allocated);
 	else if (dev->unmet[0] && (dev->state == STATE_FREE || dev->state == STATE_HOST))
 		say(dev, "%s", dev->unmet);

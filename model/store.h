@@ -45,7 +45,7 @@ struct model {
 	uint32_t *edits; /* slots with an unpublished copy */
 	size_t n_edits;
 	bool *edited;
-	uint32_t *queue; /* ring of MODEL_MAX slots with pending changes, in order */
+	uint32_t *queue;     /* ring of MODEL_MAX slots with pending changes, in order */
 	uint64_t *queued_at; /* by ring place: generation when queued */
 	bool *queued;
 	size_t q_head, q_len;

@@ -25,8 +25,8 @@ static void tell(struct txn *t)
 	struct engine_conf *c = &t->engine->conf;
 
 	if (c->verdict)
-		c->verdict(c->verdict_ctx, t->log->wishes, t->log->n_wishes, &t->log->who, &t->log->err,
-			   &t->log->place);
+		c->verdict(c->verdict_ctx, t->log->wishes, t->log->n_wishes, &t->log->who,
+			   &t->log->err, &t->log->place);
 }
 
 /* A process that ends from here on leaves a verdict to be told, and then to be answered, not an act to be carried
@@ -110,8 +110,10 @@ static int keep_log(struct txn *t, struct err *err)
 		kept = logs_keep(&t->engine->logs, t->log);
 	t->log = kept ? kept : t->log;
 	pthread_mutex_unlock(&t->engine->lock);
-	return kept ? 0 : fail(err, EAGAIN, "too many acts hang in the kernel for another one to begin; the devices "
-			       "that read stuck tell which");
+	return kept ? 0
+		    : fail(err, EAGAIN,
+			   "too many acts hang in the kernel for another one to begin; the devices "
+			   "that read stuck tell which");
 }
 
 static void txn_run(void *ctx)
@@ -150,7 +152,8 @@ static struct txn *txn_new(struct engine *e, struct act_log *log)
 }
 
 /* With the lock held. */
-static struct txn *make(struct engine *e, const struct wish *wishes, size_t n, const struct actor *who)
+static struct txn *make(struct engine *e, const struct wish *wishes, size_t n,
+			const struct actor *who)
 {
 	struct act_log *log = logs_new(wishes, n, who);
 	struct txn *t = txn_new(e, log);
@@ -166,20 +169,23 @@ static struct txn *make(struct engine *e, const struct wish *wishes, size_t n, c
 }
 
 /* With the lock held. One that is about to end is joined only by its own request, sent again. */
-static struct txn *find_same(struct engine *e, const struct wish *wishes, size_t n, const struct actor *who)
+static struct txn *find_same(struct engine *e, const struct wish *wishes, size_t n,
+			     const struct actor *who)
 {
 	struct txn *t;
 
 	for (t = e->txns; t; t = t->next)
-		if ((!t->closed || (who->tag && t->log->who.tag == who->tag)) && log_is_for(t->log, wishes, n))
+		if ((!t->closed || (who->tag && t->log->who.tag == who->tag)) &&
+		    log_is_for(t->log, wishes, n))
 			break;
 	return t;
 }
 
 /* Puts the waiter to a transaction of the same wishes, or to a new one: *ret_new. False: this very request
  * has its verdict (err without a code too) or there is no memory (ENOMEM). */
-static bool join_or_make(struct engine *e, const struct wish *wishes, size_t n, const struct actor *who,
-			 struct waiter *w, struct txn **ret_new, struct err *err)
+static bool join_or_make(struct engine *e, const struct wish *wishes, size_t n,
+			 const struct actor *who, struct waiter *w, struct txn **ret_new,
+			 struct err *err)
 {
 	struct txn *t;
 
@@ -222,7 +228,8 @@ void txn_submit(struct engine *e, const struct wish *wishes, size_t n, const str
 	struct txn *t;
 
 	if (n > LOG_WISHES)
-		fail(&err, E2BIG, "a transaction has at most %d wishes, this one %zu", LOG_WISHES, n);
+		fail(&err, E2BIG, "a transaction has at most %d wishes, this one %zu", LOG_WISHES,
+		     n);
 	w = err.code ? NULL : malloc(sizeof(*w));
 	if (w)
 		*w = (struct waiter){ .done = done, .ctx = ctx };
@@ -344,8 +351,11 @@ static void print_lates(struct engine *e, struct out *o)
 {
 	pthread_mutex_lock(&e->lock);
 	for (const struct txn *t = e->lates; t; t = t->next)
-		out_printf(o, "%s%s of %s still hangs in the kernel; it is left so, and what was done before it is not "
-			   "undone\n", t->late_undo ? "the undo of " : "", t->late->verb->name, t->late->dev.name);
+		out_printf(
+			o,
+			"%s%s of %s still hangs in the kernel; it is left so, and what was done before it is not "
+			"undone\n",
+			t->late_undo ? "the undo of " : "", t->late->verb->name, t->late->dev.name);
 	pthread_mutex_unlock(&e->lock);
 }
 

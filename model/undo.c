@@ -44,7 +44,8 @@ void act_mark_stuck(struct txn *t, const char *why)
 		if (!d || !act_holds(t, d))
 			continue;
 		if (why)
-			snprintf(d->stuck, sizeof(d->stuck), "%.200s; it is undone once that ends", why);
+			snprintf(d->stuck, sizeof(d->stuck), "%.200s; it is undone once that ends",
+				 why);
 		else
 			d->stuck[0] = '\0';
 	}
@@ -70,12 +71,12 @@ static int undo_steps(struct txn *t, struct err *stuck)
 			u = s->verb->undo(e->conf.world.backend, s, act_deadline(e, s->verb), &why);
 		if (u == -ENODEV)
 			u = 0; /* it left, and took along what was done to it */
-		s->done = u; /* what could not be undone stays done */
+		s->done = u;   /* what could not be undone stays done */
 		if (!u && s->verb->remakes)
 			renew_births(t, &s->dev);
 		if (u && !r)
-			r = fail(stuck, -u, "%s %s could not be taken back: %.300s", s->verb->name, s->dev.name,
-				 why.text);
+			r = fail(stuck, -u, "%s %s could not be taken back: %.300s", s->verb->name,
+				 s->dev.name, why.text);
 	}
 	return r;
 }
@@ -108,7 +109,8 @@ static void end_undone(struct txn *t, const char *stuck)
 	struct err gone;
 
 	if (t->marked)
-		act_observe(t, false, &gone); /* a device that is gone meanwhile is no longer ours to mark */
+		act_observe(t, false,
+			    &gone); /* a device that is gone meanwhile is no longer ours to mark */
 	model_lock(m);
 	for (size_t i = 0; i < t->n_saved && !(stuck && stuck[0]); i++) {
 		struct device *d = model_edit(m, &t->saved[i].dev, false);

@@ -126,7 +126,8 @@ int parse_u64(const char *text, uint64_t max, uint64_t *ret)
 
 int parse_bool(const char *text, bool *ret)
 {
-	static const char *const words[][4] = { { "0", "n", "no", "off" }, { "1", "y", "yes", "on" } };
+	static const char *const words[][4] = { { "0", "n", "no", "off" },
+						{ "1", "y", "yes", "on" } };
 
 	for (int v = 0; v < 2; v++)
 		for (size_t i = 0; i < 4; i++)

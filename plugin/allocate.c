@@ -27,14 +27,18 @@ struct allocation {
 static void refuse(const char *resource, struct rpc_call *call, const struct err *err)
 {
 	say("%s: refused: %s", resource, err->text);
-	rpc_fail(call, err->code == EINVAL ? RPC_INVALID_ARGUMENT : RPC_FAILED_PRECONDITION, err->text);
+	rpc_fail(call, err->code == EINVAL ? RPC_INVALID_ARGUMENT : RPC_FAILED_PRECONDITION,
+		 err->text);
 }
 
 /* kubelet waits in the admission of a pod, without a deadline of its own. */
 static void on_patience(struct source *s)
 {
 	struct allocation *a = container_of(s, struct allocation, patience);
-	const struct err err = { .code = ETIMEDOUT, .text = "the tree has not taken it down within 2 s; is pcidevfsd well?" };
+	const struct err err = {
+		.code = ETIMEDOUT,
+		.text = "the tree has not taken it down within 2 s; is pcidevfsd well?"
+	};
 
 	refuse(a->resource, a->call, &err);
 	a->call = NULL;
@@ -91,7 +95,8 @@ static void on_recorded(struct job *job, const struct err *failed)
 
 		for (size_t i = 0; !e && i < a->request.n; i++)
 			for (size_t j = 0; j < a->request.v[i].n; j++) {
-				struct dev *d = devices_of_kubelet(t, a->resource, a->request.v[i].ids[j]);
+				struct dev *d =
+					devices_of_kubelet(t, a->resource, a->request.v[i].ids[j]);
 
 				dev_given(d, a->resource, true);
 				dev_kept(t, d);
@@ -111,11 +116,13 @@ static void on_recorded(struct job *job, const struct err *failed)
 
 /* A pod that kubelet has done with may stand there yet. Its word counts; whoever still holds the device is
  * in the way of `pending`. */
-static void lines_for(const struct devices *t, const struct allocation *a, struct out *clear, struct out *set)
+static void lines_for(const struct devices *t, const struct allocation *a, struct out *clear,
+		      struct out *set)
 {
 	for (size_t i = 0; i < a->request.n; i++)
 		for (size_t j = 0; j < a->request.v[i].n; j++) {
-			const struct dev *d = devices_of_kubelet(t, a->resource, a->request.v[i].ids[j]);
+			const struct dev *d =
+				devices_of_kubelet(t, a->resource, a->request.v[i].ids[j]);
 
 			if (d && dev_allocated(d) && strcmp(d->allocated, "pending"))
 				out_printf(clear, "%s/allocated_to none\n", d->id);
@@ -149,7 +156,8 @@ static bool clear_first(struct plugin *p, struct out *lines)
 	return true;
 }
 
-static int prepare(struct plugin *p, struct allocation *a, const uint8_t *msg, size_t len, struct err *err)
+static int prepare(struct plugin *p, struct allocation *a, const uint8_t *msg, size_t len,
+		   struct err *err)
 {
 	struct out clear = { 0 }, set = { 0 };
 	const char *why;
@@ -172,8 +180,8 @@ static int prepare(struct plugin *p, struct allocation *a, const uint8_t *msg, s
 	return e;
 }
 
-void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *call, const uint8_t *msg,
-		    size_t len)
+void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *call,
+		    const uint8_t *msg, size_t len)
 {
 	struct allocation *a = calloc(1, sizeof(*a) + strlen(resource) + 1);
 	struct err err = { 0 };
@@ -198,8 +206,8 @@ void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *cal
 	allocation_free(a);
 }
 
-void allocate_prestart(struct plugin *p, const char *resource, struct rpc_call *call, const uint8_t *msg,
-		       size_t len)
+void allocate_prestart(struct plugin *p, const char *resource, struct rpc_call *call,
+		       const uint8_t *msg, size_t len)
 {
 	struct request request = { 0 };
 	struct err err = { 0 };
@@ -208,14 +216,16 @@ void allocate_prestart(struct plugin *p, const char *resource, struct rpc_call *
 	if (!e) {
 		struct devices *t = tree_lock(p->tree);
 
-		e = request_check(t, resource, &request, now_ms(), &err) ? :
-		    request_nodes(t, resource, &request, &err);
+		e = request_check(t, resource, &request, now_ms(), &err)
+			    ?: request_nodes(t, resource, &request, &err);
 		tree_unlock(p->tree);
 	}
 	if (e)
 		refuse(resource, call, &err);
 	else
-		rpc_reply(call, (const uint8_t *)"", 0); /* PreStartContainerResponse has no fields */
-	pods_ask(p->pods); /* after a reboot that is the first word of a pod whose directory has been there before */
+		rpc_reply(call, (const uint8_t *)"",
+			  0); /* PreStartContainerResponse has no fields */
+	pods_ask(
+		p->pods); /* after a reboot that is the first word of a pod whose directory has been there before */
 	request_free(&request);
 }

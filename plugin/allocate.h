@@ -10,9 +10,9 @@ struct plugin;
 struct rpc_call;
 
 /* Both answer the call, now or later. */
-void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *call, const uint8_t *msg,
-		    size_t len);
-void allocate_prestart(struct plugin *p, const char *resource, struct rpc_call *call, const uint8_t *msg,
-		       size_t len);
+void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *call,
+		    const uint8_t *msg, size_t len);
+void allocate_prestart(struct plugin *p, const char *resource, struct rpc_call *call,
+		       const uint8_t *msg, size_t len);
 
 #endif

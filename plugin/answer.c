@@ -123,7 +123,8 @@ int request_allocate(const uint8_t *msg, size_t len, struct request *ret, struct
 
 int request_prestart(const uint8_t *msg, size_t len, struct request *ret, struct err *err)
 {
-	V1beta1__PreStartContainerRequest *q = v1beta1__pre_start_container_request__unpack(NULL, len, msg);
+	V1beta1__PreStartContainerRequest *q =
+		v1beta1__pre_start_container_request__unpack(NULL, len, msg);
 	struct request r;
 	int e;
 
@@ -147,8 +148,8 @@ void request_free(struct request *r)
 	*r = (struct request){ 0 };
 }
 
-int request_check(const struct devices *t, const char *resource, const struct request *r, uint64_t now,
-		  struct err *err)
+int request_check(const struct devices *t, const char *resource, const struct request *r,
+		  uint64_t now, struct err *err)
 {
 	char buf[512];
 
@@ -158,9 +159,11 @@ int request_check(const struct devices *t, const char *resource, const struct re
 			const char *why = d ? dev_sick(t, d, now, buf, sizeof(buf)) : NULL;
 
 			if (!d || !dev_offered(d))
-				return fail(err, ENODEV, "%.80s is no device of %s", r->v[i].ids[j], resource);
+				return fail(err, ENODEV, "%.80s is no device of %s", r->v[i].ids[j],
+					    resource);
 			if (why)
-				return fail(err, EBUSY, "%s cannot be given to a pod: %s", d->id, why);
+				return fail(err, EBUSY, "%s cannot be given to a pod: %s", d->id,
+					    why);
 		}
 	return 0;
 }
@@ -169,8 +172,11 @@ static int refuse_moved(const struct dev *d, struct err *err)
 {
 	if (!d->kept[0] || !strcmp(d->kept, d->nodes))
 		return 0;
-	return fail(err, ENODEV, "%s was given to its pod as %s before a reboot and is %s now; delete the pod, and its "
-		    "next one gets those", d->id, d->kept, d->nodes[0] ? d->nodes : "none");
+	return fail(
+		err, ENODEV,
+		"%s was given to its pod as %s before a reboot and is %s now; delete the pod, and its "
+		"next one gets those",
+		d->id, d->kept, d->nodes[0] ? d->nodes : "none");
 }
 
 static int check_nodes(const struct devices *t, const struct dev *d, struct err *err)
@@ -180,14 +186,18 @@ static int check_nodes(const struct devices *t, const struct dev *d, struct err 
 	int e = refuse_moved(d, err);
 
 	if (!e && !d->kept[0])
-		e = fail(err, ENODEV, "nobody knows which nodes the pod of %s was given; delete the pod, and its next "
-			 "one gets those of now", d->id);
+		e = fail(
+			err, ENODEV,
+			"nobody knows which nodes the pod of %s was given; delete the pod, and its next "
+			"one gets those of now",
+			d->id);
 	for (size_t i = 0; !e && i < n; i++)
 		e = refuse_moved(group[i], err);
 	return e;
 }
 
-int request_nodes(const struct devices *t, const char *resource, const struct request *r, struct err *err)
+int request_nodes(const struct devices *t, const char *resource, const struct request *r,
+		  struct err *err)
 {
 	int e = 0;
 
@@ -383,7 +393,8 @@ static void add_cdi(struct building *b, const char *kind, const struct container
 }
 
 static int build_container(struct building *b, const struct devices *t, const char *resource,
-			   const struct container *c, const char *dev_root, const char *cdi, struct err *err)
+			   const struct container *c, const char *dev_root, const char *cdi,
+			   struct err *err)
 {
 	const struct dev *first = NULL;
 
@@ -397,8 +408,11 @@ static int build_container(struct building *b, const struct devices *t, const ch
 			add_variable(b, first = d, c);
 		/* KubeVirt makes two devices of one resource that has two variables (k8s/kubevirt, case 37). */
 		if (bus_of(d) != bus_of(first))
-			return fail(err, EINVAL, "%s has mediated and PCI devices; no VM can take both under one "
-				    "name: write another resource_name to %s", resource, d->id);
+			return fail(
+				err, EINVAL,
+				"%s has mediated and PCI devices; no VM can take both under one "
+				"name: write another resource_name to %s",
+				resource, d->id);
 		dev_nodes(t, d, dev_root, add_node, b);
 		if (!before && !b->m->n_devices)
 			return fail(err, ENODEV, "%s has no device node now", d->id);

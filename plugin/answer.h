@@ -20,7 +20,7 @@ struct request {
 	struct container {
 		char **ids;
 		size_t n;
-	} *v;
+	} * v;
 	size_t n;
 };
 
@@ -30,12 +30,13 @@ int request_prestart(const uint8_t *msg, size_t len, struct request *ret, struct
 void request_free(struct request *r);
 
 /* Refuses what cannot be given to a pod now: -ENODEV not ours, -EBUSY with the reason. */
-int request_check(const struct devices *t, const char *resource, const struct request *r, uint64_t now,
-		  struct err *err);
+int request_check(const struct devices *t, const char *resource, const struct request *r,
+		  uint64_t now, struct err *err);
 
 /* After a reboot kubelet gives a container what Allocate answered before it: refuses where that is not what its
  * devices need now. */
-int request_nodes(const struct devices *t, const char *resource, const struct request *r, struct err *err);
+int request_nodes(const struct devices *t, const char *resource, const struct request *r,
+		  struct err *err);
 
 void answer_options(struct out *ret);
 /* Of these, which are offered by one name. blind: nothing is known of any of them now. */

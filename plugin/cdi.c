@@ -18,7 +18,7 @@ struct cdi {
 	struct out text; /* while `noted` */
 	bool noted, written;
 	uint64_t shape; /* of the table that it was written from */
-	int told; /* errno that was logged last */
+	int told;	/* errno that was logged last */
 };
 
 static void put(struct json_object *o, const char *key, const char *value)
@@ -42,7 +42,8 @@ static void add_node(const char *node, const char *host, void *ctx)
 	json_object_array_add(list, o);
 }
 
-static struct json_object *device_of(const struct devices *t, const struct dev *d, const char *dev_root)
+static struct json_object *device_of(const struct devices *t, const struct dev *d,
+				     const char *dev_root)
 {
 	struct json_object *o = json_object_new_object(), *edits = json_object_new_object();
 	struct json_object *list = json_object_new_array();
@@ -66,8 +67,11 @@ void cdi_text(const struct devices *t, const char *dev_root, struct out *ret)
 			continue;
 		o = device_of(t, t->v[i], dev_root);
 		/* 0.5.0 is the first with hostPath, and with names that begin with a digit. */
-		out_printf(ret, n++ ? ",\n" : "{\"cdiVersion\":\"0.5.0\",\"kind\":\"" CDI_KIND "\",\"devices\":[\n");
-		out_printf(ret, "%s", json_object_to_json_string_ext(o, JSON_C_TO_STRING_NOSLASHESCAPE));
+		out_printf(ret, n++ ? ",\n"
+				    : "{\"cdiVersion\":\"0.5.0\",\"kind\":\"" CDI_KIND
+				      "\",\"devices\":[\n");
+		out_printf(ret, "%s",
+			   json_object_to_json_string_ext(o, JSON_C_TO_STRING_NOSLASHESCAPE));
 		json_object_put(o);
 	}
 	if (n)
@@ -79,7 +83,9 @@ static int replace_file(const struct cdi *c, const struct out *text)
 	_close_ int fd = -1;
 
 	if (!text->len)
-		return unlink(c->path) && errno != ENOENT ? -errno : 0; /* a spec without devices is not legal */
+		return unlink(c->path) && errno != ENOENT
+			       ? -errno
+			       : 0; /* a spec without devices is not legal */
 	fd = open(c->fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return -errno;

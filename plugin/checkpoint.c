@@ -52,11 +52,13 @@ static bool ids_have(struct json_object *ids, const char *id)
 		for (size_t i = 0; i < json_object_array_length(ids); i++) {
 			struct json_object *o = json_object_array_get_idx(ids, i);
 
-			if (json_object_is_type(o, json_type_string) && !strcmp(json_object_get_string(o), id))
+			if (json_object_is_type(o, json_type_string) &&
+			    !strcmp(json_object_get_string(o), id))
 				return true;
 		}
 	} else if (json_object_is_type(ids, json_type_object)) {
-		json_object_object_foreach(ids, node, list) {
+		json_object_object_foreach(ids, node, list)
+		{
 			(void)node;
 			if (json_object_is_type(list, json_type_array) && ids_have(list, id))
 				return true;
@@ -74,7 +76,8 @@ static bool pod_there(const char *dir, struct json_object *entry)
 	/* It becomes part of a path. */
 	if (!uid || !uid[0] || strchr(uid, '/') || uid[0] == '.')
 		return false;
-	return (size_t)snprintf(path, sizeof(path), "%s/pods/%s", dir, uid) < sizeof(path) && !stat(path, &st);
+	return (size_t)snprintf(path, sizeof(path), "%s/pods/%s", dir, uid) < sizeof(path) &&
+	       !stat(path, &st);
 }
 
 bool checkpoint_holds(struct json_object *c, const char *dir, const char *device_id)
@@ -87,7 +90,8 @@ bool checkpoint_holds(struct json_object *c, const char *dir, const char *device
 	for (size_t i = 0; i < json_object_array_length(list); i++) {
 		struct json_object *entry = json_object_array_get_idx(list, i);
 
-		if (ids_have(json_object_object_get(entry, "DeviceIDs"), device_id) && pod_there(dir, entry))
+		if (ids_have(json_object_object_get(entry, "DeviceIDs"), device_id) &&
+		    pod_there(dir, entry))
 			return true;
 	}
 	return false;

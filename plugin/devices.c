@@ -116,7 +116,8 @@ static int set_field(struct dev *d, const struct pair *p)
 
 static bool is_whole(const struct dev *d)
 {
-	return d->id && d->resource && d->claim && d->state && d->reason && d->nodes && d->allocated && d->kept;
+	return d->id && d->resource && d->claim && d->state && d->reason && d->nodes &&
+	       d->allocated && d->kept;
 }
 
 static int dev_parse(const char *id, char *pairs, struct dev **ret)
@@ -172,7 +173,8 @@ static void drop(struct devices *t, struct dev *d)
 
 static bool same_shape(const struct dev *a, const struct dev *b)
 {
-	return a->group == b->group && !strcmp(a->resource, b->resource) && !strcmp(a->nodes, b->nodes);
+	return a->group == b->group && !strcmp(a->resource, b->resource) &&
+	       !strcmp(a->nodes, b->nodes);
 }
 
 /* What is known of it besides the tree's line. */
@@ -294,7 +296,8 @@ const char *dev_kubelet_id(const struct dev *d)
 	return d->id + strlen(bus_of(d)->prefix);
 }
 
-struct dev *devices_of_kubelet(const struct devices *t, const char *resource, const char *kubelet_id)
+struct dev *devices_of_kubelet(const struct devices *t, const char *resource,
+			       const char *kubelet_id)
 {
 	const struct bus *b;
 
@@ -428,7 +431,8 @@ static const char *sick_allocated(const struct dev *d)
 	return d->reason[0] ? d->reason : "the tree gives no reason";
 }
 
-const char *dev_sick(const struct devices *t, const struct dev *d, uint64_t now, char *buf, size_t size)
+const char *dev_sick(const struct devices *t, const struct dev *d, uint64_t now, char *buf,
+		     size_t size)
 {
 	const struct dev *mate;
 
@@ -463,7 +467,8 @@ uint64_t devices_judge(struct devices *t, uint64_t now)
 		else if (!d->pending_at)
 			d->pending_at = now;
 		/* What a pod has, or holds up another, kubelet has heard of, be it from a former one of us. */
-		d->announced |= dev_allocated(d) || !strcmp(d->state, "held") || !strcmp(d->state, "claimed");
+		d->announced |= dev_allocated(d) || !strcmp(d->state, "held") ||
+				!strcmp(d->state, "claimed");
 		if (dev_sick(t, d, UINT64_MAX, buf, sizeof(buf))) {
 			d->good_at = known ? UINT64_MAX : 0;
 			continue;

@@ -14,29 +14,31 @@
 struct dev {
 	char *id; /* as in inventory: "0000:05:00.0", "mdev/<uuid>", "usb/2-1" */
 	char *resource, *claim, *state, *reason, *nodes, *allocated;
-	char *kept; /* the nodes when last a pod was given it or a member of its group */
-	int numa;  /* -1: none */
-	int group; /* -1: none */
-	bool here;	 /* was told since the inventory began */
-	bool announced;	 /* was once found bound and ready: kubelet may know it */
-	uint64_t good_at; /* ms: not healthy before, since it was not a moment ago */
+	char *kept;	     /* the nodes when last a pod was given it or a member of its group */
+	int numa;	     /* -1: none */
+	int group;	     /* -1: none */
+	bool here;	     /* was told since the inventory began */
+	bool announced;	     /* was once found bound and ready: kubelet may know it */
+	uint64_t good_at;    /* ms: not healthy before, since it was not a moment ago */
 	uint64_t pending_at; /* ms: since when it is pending; 0: it is not */
 	uint64_t given_at;   /* ms: when Allocate of it was last answered; UINT64_MAX: one runs */
-	unsigned int seen;   /* by which kubelet (pods.c counts them) its pod was last listed; 0: none */
-	char *given;	     /* the resource under which its pod got it; NULL: not known */
-	bool keeps_name;     /* it is we who gave it so */
-	bool untold;	     /* we gave it, and no line has said so yet: those on their way are older */
-	bool mate_taken;     /* another function of its group is with a pod */
-	bool told_sick;	     /* the log has it so, or that it is withheld */
-	uint64_t freed;	  /* the larger, the later a pod gave it back; 0: none did while we looked */
+	unsigned int
+		seen; /* by which kubelet (pods.c counts them) its pod was last listed; 0: none */
+	char *given;  /* the resource under which its pod got it; NULL: not known */
+	bool keeps_name; /* it is we who gave it so */
+	bool untold;	 /* we gave it, and no line has said so yet: those on their way are older */
+	bool mate_taken; /* another function of its group is with a pod */
+	bool told_sick;	 /* the log has it so, or that it is withheld */
+	uint64_t freed;	 /* the larger, the later a pod gave it back; 0: none did while we looked */
 };
 
 struct devices {
-	struct dev **v;        /* sorted by id */
+	struct dev **v;	       /* sorted by id */
 	struct dev **by_group; /* sorted by group, then id */
 	size_t n, cap;
 	uint64_t freed; /* how many were given back */
-	uint64_t shape; /* counts up when a device comes or goes, or has another name, group or nodes */
+	uint64_t
+		shape; /* counts up when a device comes or goes, or has another name, group or nodes */
 };
 
 /* From one line of inventory or events; pairs are overwritten. A device that nobody claims is forgotten.
@@ -57,7 +59,8 @@ struct dev **devices_offered(const struct devices *t, size_t *ret_n);
 /* The id kubelet knows it by, which is also what KubeVirt takes from the variable: the address, or the UUID. */
 const char *dev_kubelet_id(const struct dev *d);
 /* And back; `resource` must be its, or NULL. */
-struct dev *devices_of_kubelet(const struct devices *t, const char *resource, const char *kubelet_id);
+struct dev *devices_of_kubelet(const struct devices *t, const char *resource,
+			       const char *kubelet_id);
 
 /* The name it is offered by: resource_name, but while a pod has it the one by which we gave it to that pod.
  * kubelet counts it there, and asks there before each start of a container. */
@@ -74,7 +77,8 @@ bool devices_overtaken(const struct devices *t, const char *lines, uint64_t sinc
 const char *dev_withheld(const struct dev *d);
 bool dev_offered(const struct dev *d);
 /* NULL: healthy. Else why it cannot be given to a pod; in `buf` if need be. */
-const char *dev_sick(const struct devices *t, const struct dev *d, uint64_t now, char *buf, size_t size);
+const char *dev_sick(const struct devices *t, const struct dev *d, uint64_t now, char *buf,
+		     size_t size);
 /* Holds it a pod, as far as is known; "pending" counts. */
 bool dev_allocated(const struct dev *d);
 

@@ -16,7 +16,7 @@
 
 enum {
 	REGISTER_MS = 15000, /* kubelet dials back inside, for 10 s at most */
-	PAUSE_MS = 1,	     /* first pause while its socket is there and refuses, doubled each time */
+	PAUSE_MS = 1, /* first pause while its socket is there and refuses, doubled each time */
 	PAUSE_MAX_MS = 1000,
 };
 
@@ -58,7 +58,8 @@ static void later(struct kubelet *k, const struct err *err)
 	k->retry.at = now_ms() + back_off(&k->pause, PAUSE_MS, PAUSE_MAX_MS);
 }
 
-static void on_answer(void *ctx, enum rpc_status status, const char *why, const uint8_t *msg, size_t len)
+static void on_answer(void *ctx, enum rpc_status status, const char *why, const uint8_t *msg,
+		      size_t len)
 {
 	struct telling *t = ctx;
 	struct kubelet *k = t->k;
@@ -95,8 +96,8 @@ static void tell_one(struct kubelet *k, struct resource *r)
 		t->k = k;
 		t->count = k->count;
 		strcpy(t->name, name);
-		asked = !rpc_ask(k->channel, "/v1beta1.Registration/Register", (uint8_t *)o.data, o.len,
-				 REGISTER_MS, on_answer, t, &err);
+		asked = !rpc_ask(k->channel, "/v1beta1.Registration/Register", (uint8_t *)o.data,
+				 o.len, REGISTER_MS, on_answer, t, &err);
 	}
 	if (!asked) {
 		resource_heard(r, err.text);
@@ -161,8 +162,9 @@ static void watch_dir(struct kubelet *k)
 	for (bool first = true; path[0]; first = false) {
 		char *slash;
 
-		if (inotify_add_watch(k->watch.fd, path, IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_DELETE_SELF |
-				      IN_MOVE_SELF | IN_ONLYDIR) >= 0) {
+		if (inotify_add_watch(k->watch.fd, path,
+				      IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_DELETE_SELF |
+					      IN_MOVE_SELF | IN_ONLYDIR) >= 0) {
 			k->watched = first;
 			return;
 		}
@@ -191,7 +193,8 @@ static void take_event(struct kubelet *k, const struct inotify_event *ev)
 {
 	const char *name = ev->len ? ev->name : "";
 
-	if (ev->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_Q_OVERFLOW) || !k->watched) {
+	if (ev->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_Q_OVERFLOW) ||
+	    !k->watched) {
 		watch_dir(k);
 		if (k->watched)
 			on_new_kubelet(k);
@@ -225,14 +228,15 @@ int kubelet_new(struct plugin *p, const char *dir, struct kubelet **ret, struct 
 		return fail(err, ENOMEM, "no memory");
 	}
 	k->p = p;
-	k->watch = (struct source){ .fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .ready = on_watch,
+	k->watch = (struct source){ .fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK),
+				    .ready = on_watch,
 				    .at = UINT64_MAX };
 	k->retry = (struct source){ .fd = -1, .due = on_retry, .at = UINT64_MAX };
 	*ret = k;
 	if (k->watch.fd < 0)
 		return fail(err, errno, "no inotify: %s", strerror(errno));
 	watch_dir(k);
-	return loop_add(&p->loop, &k->watch, err) ? : loop_add(&p->loop, &k->retry, err);
+	return loop_add(&p->loop, &k->watch, err) ?: loop_add(&p->loop, &k->retry, err);
 }
 
 void kubelet_stop(struct kubelet *k)

@@ -46,9 +46,12 @@ static const char usage[] =
 static int parse_options(int argc, char **argv, struct options *ret)
 {
 	const struct option known[] = {
-		{ "tree", required_argument, NULL, 't' },	{ "kubelet-dir", required_argument, NULL, 'k' },
-		{ "dev", required_argument, NULL, 'd' },	{ "cdi-dir", required_argument, NULL, 'c' },
-		{ "help", no_argument, NULL, 'h' },		{ "version", no_argument, NULL, 'v' },
+		{ "tree", required_argument, NULL, 't' },
+		{ "kubelet-dir", required_argument, NULL, 'k' },
+		{ "dev", required_argument, NULL, 'd' },
+		{ "cdi-dir", required_argument, NULL, 'c' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'v' },
 		{ 0 },
 	};
 	int c;
@@ -168,7 +171,9 @@ static int open_signals(struct source *s, struct err *err)
 	sigaddset(&set, SIGINT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	*s = (struct source){ .fd = signalfd(-1, &set, SFD_CLOEXEC), .ready = on_signal, .at = UINT64_MAX };
+	*s = (struct source){ .fd = signalfd(-1, &set, SFD_CLOEXEC),
+			      .ready = on_signal,
+			      .at = UINT64_MAX };
 	return s->fd >= 0 ? 0 : fail(err, errno, "signalfd: %s", strerror(errno));
 }
 
@@ -183,17 +188,17 @@ static int start(struct main *m, const struct options *o, struct err *err)
 		return fail(err, ENAMETOOLONG, "--kubelet-dir: too long a path");
 	raise_limit();
 	r = open_signals(&m->signals, err) ? : make_dirs(o->kubelet, dir, err) ? : lock_dir(o->kubelet, err);
-	r = r ? : loop_open(&p->loop, err);
-	r = r ? : rpc_new(&p->rpc, err) ? : cdi_new(p, o->cdi, &p->cdi, err);
-	r = r ? : resources_new(p, dir, &p->resources, err) ? : kubelet_new(p, dir, &p->kubelet, err);
-	r = r ? : pods_new(p, o->kubelet, &p->pods, err) ? : tree_new(o->tree, &p->tree, err);
+	r = r ?: loop_open(&p->loop, err);
+	r = r ?: rpc_new(&p->rpc, err) ?: cdi_new(p, o->cdi, &p->cdi, err);
+	r = r ?: resources_new(p, dir, &p->resources, err) ?: kubelet_new(p, dir, &p->kubelet, err);
+	r = r ?: pods_new(p, o->kubelet, &p->pods, err) ?: tree_new(o->tree, &p->tree, err);
 	if (r)
 		return r;
 	m->rpc = (struct source){ .fd = rpc_fd(p->rpc), .ready = on_rpc, .at = UINT64_MAX };
 	m->tree = (struct source){ .fd = tree_fd(p->tree), .ready = on_tree, .at = UINT64_MAX };
 	m->ready = (struct source){ .fd = -1, .due = on_ready_due, .at = now_ms() + READY_MS };
-	r = loop_add(&p->loop, &m->ready, err) ? : loop_add(&p->loop, &m->signals, err);
-	return r ? : loop_add(&p->loop, &m->rpc, err) ? : loop_add(&p->loop, &m->tree, err);
+	r = loop_add(&p->loop, &m->ready, err) ?: loop_add(&p->loop, &m->signals, err);
+	return r ?: loop_add(&p->loop, &m->rpc, err) ?: loop_add(&p->loop, &m->tree, err);
 }
 
 static void stop(struct plugin *p)

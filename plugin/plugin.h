@@ -18,10 +18,11 @@ struct rpc;
 struct tree;
 
 struct options {
-	const char *tree;    /* the mount */
-	const char *kubelet; /* kubelet's directory: device-plugins/ and pod-resources/ lie below it */
-	const char *dev;     /* where /dev is on the host */
-	const char *cdi;     /* where CDI specs go; "none": nowhere */
+	const char *tree; /* the mount */
+	const char
+		*kubelet; /* kubelet's directory: device-plugins/ and pod-resources/ lie below it */
+	const char *dev;  /* where /dev is on the host */
+	const char *cdi;  /* where CDI specs go; "none": nowhere */
 };
 
 struct plugin {

@@ -16,8 +16,9 @@
 #include "tree.h"
 
 enum {
-	LIST_MS = 5000,	    /* deadline of a call */
-	SOON_MS = 50,	    /* after Allocate kubelet has yet to note it; doubled until it has, or until a device is let go */
+	LIST_MS = 5000, /* deadline of a call */
+	SOON_MS =
+		50, /* after Allocate kubelet has yet to note it; doubled until it has, or until a device is let go */
 	EVERY_MS = 10000,
 	ALLOCATED_MAX = 254,
 	PENDING_MS = 30000, /* Allocate was answered and kubelet still knows nothing */
@@ -75,7 +76,8 @@ static int by_id(const void *a, const void *b)
 	return r ? r : (x->i > y->i) - (x->i < y->i);
 }
 
-static bool add_listed(struct verdict *v, const V1__PodResources *pod, const V1__ContainerResources *c)
+static bool add_listed(struct verdict *v, const V1__PodResources *pod,
+		       const V1__ContainerResources *c)
 {
 	for (size_t i = 0; i < c->n_devices; i++)
 		for (size_t j = 0; j < c->devices[i]->n_device_ids; j++) {
@@ -84,8 +86,9 @@ static bool add_listed(struct verdict *v, const V1__PodResources *pod, const V1_
 			if (!rows)
 				return false;
 			v->listed = rows;
-			rows[v->n] = (struct listed){ c->devices[i]->device_ids[j], c->devices[i]->resource_name,
-						      c->name, pod, v->n };
+			rows[v->n] =
+				(struct listed){ c->devices[i]->device_ids[j],
+						 c->devices[i]->resource_name, c->name, pod, v->n };
 			v->n++;
 		}
 	return true;
@@ -96,7 +99,8 @@ static bool sort_listed(struct verdict *v, const V1__ListPodResourcesResponse *l
 {
 	for (size_t i = 0; i < list->n_pod_resources; i++)
 		for (size_t j = 0; j < list->pod_resources[i]->n_containers; j++)
-			if (!add_listed(v, list->pod_resources[i], list->pod_resources[i]->containers[j]))
+			if (!add_listed(v, list->pod_resources[i],
+					list->pod_resources[i]->containers[j]))
 				return false;
 	if (v->n)
 		qsort(v->listed, v->n, sizeof(v->listed[0]), by_id);
@@ -187,7 +191,8 @@ static void submit_batches(struct verdict *v)
 /* A kubelet that never listed its pod may not know it yet. */
 static bool is_over(struct verdict *v, const struct dev *d)
 {
-	if (!strcmp(d->allocated, "pending") && (!d->pending_at || v->now <= d->pending_at + PENDING_MS))
+	if (!strcmp(d->allocated, "pending") &&
+	    (!d->pending_at || v->now <= d->pending_at + PENDING_MS))
 		return false;
 	if (d->seen == v->kubelet)
 		return true;
@@ -195,7 +200,8 @@ static bool is_over(struct verdict *v, const struct dev *d)
 	if (!v->looked)
 		v->checkpoint = checkpoint_load(v->pods->dir, &v->no_checkpoint);
 	v->looked = true;
-	return v->no_checkpoint || (v->checkpoint && !checkpoint_holds(v->checkpoint, v->pods->dir, dev_kubelet_id(d)));
+	return v->no_checkpoint ||
+	       (v->checkpoint && !checkpoint_holds(v->checkpoint, v->pods->dir, dev_kubelet_id(d)));
 }
 
 static void settle_one(struct verdict *v, struct dev *d)
@@ -227,7 +233,8 @@ static void settle_one(struct verdict *v, struct dev *d)
 static void compare(struct pods *pods, const uint8_t *msg, size_t len)
 {
 	struct verdict v = { .pods = pods, .now = now_ms(), .kubelet = pods->kubelet };
-	V1__ListPodResourcesResponse *list = v1__list_pod_resources_response__unpack(NULL, len, msg);
+	V1__ListPodResourcesResponse *list =
+		v1__list_pod_resources_response__unpack(NULL, len, msg);
 
 	if (!list || !sort_listed(&v, list)) {
 		say("kubelet's list of pods cannot be read");
@@ -264,7 +271,8 @@ static void plan_next(struct pods *pods)
 	pods->again = false;
 }
 
-static void on_list(void *ctx, enum rpc_status status, const char *why, const uint8_t *msg, size_t len)
+static void on_list(void *ctx, enum rpc_status status, const char *why, const uint8_t *msg,
+		    size_t len)
 {
 	struct pods *pods = ctx;
 	struct rpc_channel *ch = pods->channel;
@@ -289,7 +297,8 @@ static void watch_dirs(struct pods *pods)
 		char path[256];
 
 		snprintf(path, sizeof(path), "%s/%s", pods->dir, dirs[i]);
-		inotify_add_watch(pods->watch.fd, path, IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_ONLYDIR);
+		inotify_add_watch(pods->watch.fd, path,
+				  IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_ONLYDIR);
 	}
 }
 
@@ -316,8 +325,8 @@ static void ask(struct pods *pods)
 	}
 	fd = socket_connect(path, &err);
 	if (fd < 0 || rpc_channel_new(pods->p->rpc, fd, &pods->channel, &err) ||
-	    rpc_ask(pods->channel, "/v1.PodResourcesLister/List", (const uint8_t *)"", 0, LIST_MS, on_list, pods,
-		    &err)) {
+	    rpc_ask(pods->channel, "/v1.PodResourcesLister/List", (const uint8_t *)"", 0, LIST_MS,
+		    on_list, pods, &err)) {
 		rpc_channel_free(pods->channel);
 		pods->channel = NULL;
 		plan_next(pods); /* kubelet is away: its pods are not */
@@ -358,7 +367,8 @@ void pods_count(struct pods *pods, const struct devices *t)
 	if (!before && pods->allocated + pods->held && pods->timer.at == UINT64_MAX)
 		pods->timer.at = now_ms() + EVERY_MS;
 	/* What has come, or was taken back by whomever, may be a pod's. */
-	if (t->n && (t->shape != pods->shape || t->freed != pods->freed) && pods->timer.at > now_ms() + SOON_MS)
+	if (t->n && (t->shape != pods->shape || t->freed != pods->freed) &&
+	    pods->timer.at > now_ms() + SOON_MS)
 		pods->timer.at = now_ms() + SOON_MS;
 	pods->shape = t->shape;
 	pods->freed = t->freed;
@@ -373,14 +383,15 @@ int pods_new(struct plugin *p, const char *dir, struct pods **ret, struct err *e
 		return fail(err, ENOMEM, "no memory");
 	}
 	pods->p = p;
-	pods->watch = (struct source){ .fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .ready = on_watch,
+	pods->watch = (struct source){ .fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK),
+				       .ready = on_watch,
 				       .at = UINT64_MAX };
 	/* At the start: what pods have had since before. */
 	pods->timer = (struct source){ .fd = -1, .due = on_timer, .at = now_ms() + SOON_MS };
 	*ret = pods;
 	if (pods->watch.fd < 0)
 		return fail(err, errno, "no inotify: %s", strerror(errno));
-	return loop_add(&p->loop, &pods->watch, err) ? : loop_add(&p->loop, &pods->timer, err);
+	return loop_add(&p->loop, &pods->watch, err) ?: loop_add(&p->loop, &pods->timer, err);
 }
 
 void pods_stop(struct pods *pods)

@@ -142,7 +142,8 @@ static void sort_candidates(struct choice *c)
 }
 
 static int choice_make(const struct devices *t, const char *resource,
-		       const V1beta1__ContainerPreferredAllocationRequest *q, struct choice *c, struct err *err)
+		       const V1beta1__ContainerPreferredAllocationRequest *q, struct choice *c,
+		       struct err *err)
 {
 	if (q->n_available_deviceids > IDS_MAX || q->n_must_include_deviceids > IDS_MAX)
 		return fail(err, EINVAL, "more than %d devices are named", IDS_MAX);
@@ -154,15 +155,18 @@ static int choice_make(const struct devices *t, const char *resource,
 		const struct dev *d = devices_of_kubelet(t, resource, q->available_deviceids[i]);
 
 		if (!d)
-			return fail(err, ENODEV, "%.80s is no device of %s", q->available_deviceids[i], resource);
+			return fail(err, ENODEV, "%.80s is no device of %s",
+				    q->available_deviceids[i], resource);
 		c->v[c->n++].d = d;
 	}
 	sort_candidates(c);
 	if (q->allocation_size < 0 || (size_t)q->allocation_size > c->n)
-		return fail(err, EINVAL, "%d devices of %zu are asked for", (int)q->allocation_size, c->n);
+		return fail(err, EINVAL, "%d devices of %zu are asked for", (int)q->allocation_size,
+			    c->n);
 	count_groups(t, c);
 	for (size_t i = 0; i < c->n; i++)
-		if (listed(q->must_include_deviceids, q->n_must_include_deviceids, dev_kubelet_id(c->v[i].d)))
+		if (listed(q->must_include_deviceids, q->n_must_include_deviceids,
+			   dev_kubelet_id(c->v[i].d)))
 			choose(c, &c->v[i]);
 	choose_best(c);
 	return 0;
@@ -189,7 +193,8 @@ static int prefer(const struct devices *t, const char *resource,
 int answer_preferred(const struct devices *t, const char *resource, const uint8_t *msg, size_t len,
 		     struct out *ret, struct err *err)
 {
-	V1beta1__PreferredAllocationRequest *q = v1beta1__preferred_allocation_request__unpack(NULL, len, msg);
+	V1beta1__PreferredAllocationRequest *q =
+		v1beta1__preferred_allocation_request__unpack(NULL, len, msg);
 	V1beta1__PreferredAllocationResponse m = V1BETA1__PREFERRED_ALLOCATION_RESPONSE__INIT;
 	V1beta1__ContainerPreferredAllocationResponse *rows;
 	size_t n = q ? q->n_container_requests : 0;

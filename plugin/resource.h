@@ -28,12 +28,13 @@ struct resource {
 	char socket[48];
 	struct rpc_call *streams[STREAMS_MAX];
 	size_t n_streams;
-	struct rpc_call *main; /* kubelet's among them: begun after it was told */
-	struct out list;     /* as it was last sent */
+	struct rpc_call *main;	    /* kubelet's among them: begun after it was told */
+	struct out list;	    /* as it was last sent */
 	struct dev *const *devices; /* offered by it; while resources_refresh() runs */
 	size_t n_devices;
-	bool wanted;	     /* some device is offered by it */
-	unsigned int hurry;  /* 2: one is allocated, 1: a pod was given one, or one of its group, 0: neither */
+	bool wanted; /* some device is offered by it */
+	unsigned int
+		hurry; /* 2: one is allocated, 1: a pod was given one, or one of its group, 0: neither */
 	bool telling, heard; /* kubelet is being told; it said yes */
 	struct source again; /* linger, or the next try with kubelet */
 	unsigned int pause;

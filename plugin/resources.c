@@ -21,7 +21,7 @@
 #include "tree.h"
 
 enum {
-	LINGER_MS = 1000,	 /* after its last device: the empty list reaches kubelet first */
+	LINGER_MS = 1000,      /* after its last device: the empty list reaches kubelet first */
 	TREE_GRACE_MS = 10000, /* a daemon is replaced or started again within that */
 	REFUSED_MS = 100,      /* first pause after kubelet refused, doubled each time */
 	REFUSED_MAX_MS = 30000,
@@ -72,7 +72,8 @@ static int rebind(struct resource *r, struct err *err)
 	char name[sizeof(r->socket)];
 	int fd;
 
-	snprintf(name, sizeof(name), SOCKET_PREFIX "%llx-%x.sock", (unsigned long long)rs->born, ++rs->serial);
+	snprintf(name, sizeof(name), SOCKET_PREFIX "%llx-%x.sock", (unsigned long long)rs->born,
+		 ++rs->serial);
 	fd = socket_bind(rs->dir, name, err);
 	if (fd < 0)
 		return fd;
@@ -88,7 +89,8 @@ static bool socket_there(const struct resource *r)
 	struct stat st;
 
 	return r->listen.fd >= 0 &&
-	       (size_t)snprintf(path, sizeof(path), "%s/%s", r->all->dir, r->socket) < sizeof(path) &&
+	       (size_t)snprintf(path, sizeof(path), "%s/%s", r->all->dir, r->socket) <
+		       sizeof(path) &&
 	       !lstat(path, &st);
 }
 
@@ -182,7 +184,8 @@ const char *resource_socket(const struct resource *r)
 
 static void push(struct resource *r, struct out *list)
 {
-	bool same = list->len == r->list.len && r->list.data && !memcmp(out_text(list), r->list.data, list->len);
+	bool same = list->len == r->list.len && r->list.data &&
+		    !memcmp(out_text(list), r->list.data, list->len);
 
 	if (same || list->failed) {
 		out_free(list);
@@ -212,7 +215,11 @@ static void note_health(const struct devices *t, uint64_t now, struct out *log)
 		if (!(withheld || d->announced) || d->told_sick == !!why)
 			continue;
 		d->told_sick = why;
-		out_printf(log, "%s is %s%s\n", d->id, withheld ? "not offered: " : why ? "unhealthy: " : "healthy", why ? why : "");
+		out_printf(log, "%s is %s%s\n", d->id,
+			   withheld ? "not offered: "
+			   : why    ? "unhealthy: "
+				    : "healthy",
+			   why ? why : "");
 	}
 }
 
@@ -271,7 +278,8 @@ static void serve_all(struct resources *rs, const struct devices *t, uint64_t no
 		r->n_devices = 0;
 	}
 	for (size_t from = 0, to; from < n; from = to) {
-		for (to = from + 1; to < n && !strcmp(dev_resource(v[to]), dev_resource(v[from])); to++)
+		for (to = from + 1; to < n && !strcmp(dev_resource(v[to]), dev_resource(v[from]));
+		     to++)
 			;
 		serve(rs, &v[from], to - from);
 	}

@@ -21,7 +21,8 @@ static void *carry(void *arg)
 	struct rpc *rpc = arg;
 
 	for (;;) {
-		grpc_event ev = grpc_completion_queue_next(rpc->queue, gpr_inf_future(GPR_CLOCK_MONOTONIC), NULL);
+		grpc_event ev = grpc_completion_queue_next(
+			rpc->queue, gpr_inf_future(GPR_CLOCK_MONOTONIC), NULL);
 		struct op *op = ev.tag;
 
 		if (ev.type == GRPC_QUEUE_SHUTDOWN)
@@ -63,7 +64,7 @@ void rpc_dispatch(struct rpc *rpc)
 }
 
 bool rpc_batch(struct rpc *rpc, grpc_call *call, const grpc_op *ops, size_t n, struct op *op,
-		  void (*done)(struct op *, bool))
+	       void (*done)(struct op *, bool))
 {
 	op->done = done;
 	if (grpc_call_start_batch(call, ops, n, op, NULL) != GRPC_CALL_OK)

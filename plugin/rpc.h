@@ -53,7 +53,7 @@ void rpc_server_connect(struct rpc_server *s, int fd);
 /* Ends its calls (their `ended` is called, but not after this returned) and frees it. */
 void rpc_server_close(struct rpc_server *s);
 
-void *rpc_call_ctx(const struct rpc_call *call);	 /* the server's */
+void *rpc_call_ctx(const struct rpc_call *call);      /* the server's */
 void rpc_call_set(struct rpc_call *call, void *data); /* a place for the handler */
 void *rpc_call_data(const struct rpc_call *call);
 void rpc_reply(struct rpc_call *call, const uint8_t *msg, size_t len);
@@ -62,7 +62,8 @@ void rpc_fail(struct rpc_call *call, enum rpc_status status, const char *why);
 void rpc_send(struct rpc_call *call, const uint8_t *msg, size_t len);
 
 /* What a client is told in the end; msg is empty unless status is RPC_OK, why is never NULL. */
-typedef void rpc_answer(void *ctx, enum rpc_status status, const char *why, const uint8_t *msg, size_t len);
+typedef void rpc_answer(void *ctx, enum rpc_status status, const char *why, const uint8_t *msg,
+			size_t len);
 
 /* Over a connection that is there; the descriptor is the channel's from then on. */
 int rpc_channel_new(struct rpc *rpc, int fd, struct rpc_channel **ret, struct err *err);

@@ -53,8 +53,9 @@ static void on_answer(struct op *op, bool ok)
 	struct ask *a = container_of(op, struct ask, done);
 	grpc_slice msg = grpc_empty_slice();
 	bool whole = ok && a->status == GRPC_STATUS_OK && rpc_buffer_text(a->in, &msg);
-	enum rpc_status status = whole ? RPC_OK : a->status == GRPC_STATUS_OK ? RPC_INTERNAL :
-									      (enum rpc_status)a->status;
+	enum rpc_status status = whole			       ? RPC_OK
+				 : a->status == GRPC_STATUS_OK ? RPC_INTERNAL
+							       : (enum rpc_status)a->status;
 	char *why = grpc_slice_to_c_string(a->why);
 
 	a->answer(a->ctx, status, why, GRPC_SLICE_START_PTR(msg), GRPC_SLICE_LENGTH(msg));
@@ -69,7 +70,9 @@ int rpc_channel_new(struct rpc *rpc, int fd, struct rpc_channel **ret, struct er
 	grpc_channel_credentials *none = grpc_insecure_credentials_create();
 	grpc_arg args[] = {
 		/* What kubelet's own clients say; the path of a socket is refused by some HTTP/2 servers. */
-		{ .type = GRPC_ARG_STRING, .key = (char *)GRPC_ARG_DEFAULT_AUTHORITY, .value.string = (char *)"localhost" },
+		{ .type = GRPC_ARG_STRING,
+		  .key = (char *)GRPC_ARG_DEFAULT_AUTHORITY,
+		  .value.string = (char *)"localhost" },
 		rpc_integer(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, 16 * MESSAGE_MAX),
 		rpc_integer(GRPC_ARG_ENABLE_CHANNELZ, 0),
 		rpc_integer(GRPC_ARG_MAX_CHANNEL_TRACE_EVENT_MEMORY_PER_NODE, 0),
@@ -118,8 +121,12 @@ int rpc_ask(struct rpc_channel *ch, const char *path, const uint8_t *msg, size_t
 
 	if (!a)
 		return fail(err, ENOMEM, "no memory for a request");
-	*a = (struct ask){ .channel = ch, .next = ch->asks, .answer = answer, .ctx = ctx,
-			   .why = grpc_empty_slice(), .out = rpc_buffer(msg, len) };
+	*a = (struct ask){ .channel = ch,
+			   .next = ch->asks,
+			   .answer = answer,
+			   .ctx = ctx,
+			   .why = grpc_empty_slice(),
+			   .out = rpc_buffer(msg, len) };
 	grpc_metadata_array_init(&a->initial);
 	grpc_metadata_array_init(&a->trailing);
 	a->core = grpc_channel_create_call(ch->core, NULL, GRPC_PROPAGATE_DEFAULTS, ch->rpc->queue,

@@ -229,8 +229,13 @@ static void begin_call(struct rpc_server *s)
 		grpc_call_unref(s->call);
 		return;
 	}
-	*c = (struct rpc_call){ .server = s, .core = s->call, .method = method_of(s), .next = s->calls,
-				.refs = 1, .why = grpc_empty_slice(), .handed = true };
+	*c = (struct rpc_call){ .server = s,
+				.core = s->call,
+				.method = method_of(s),
+				.next = s->calls,
+				.refs = 1,
+				.why = grpc_empty_slice(),
+				.handed = true };
 	s->calls = c;
 	s->refs++;
 	op.op = GRPC_OP_RECV_CLOSE_ON_SERVER;
@@ -272,8 +277,8 @@ static void request_call(struct rpc_server *s)
 	if (s->closed)
 		return;
 	s->accept.done = on_accept;
-	if (grpc_server_request_call(s->core, &s->call, &s->details, &s->metadata, s->rpc->queue, s->rpc->queue,
-				     &s->accept) != GRPC_CALL_OK)
+	if (grpc_server_request_call(s->core, &s->call, &s->details, &s->metadata, s->rpc->queue,
+				     s->rpc->queue, &s->accept) != GRPC_CALL_OK)
 		return;
 	s->rpc->pending++;
 	s->refs++;
@@ -287,7 +292,8 @@ int rpc_server_new(struct rpc *rpc, const struct rpc_method *methods, size_t n, 
 		rpc_integer(GRPC_ARG_MAX_CONCURRENT_STREAMS, 64),
 		rpc_integer(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, MESSAGE_MAX),
 		/* kubelet compresses nothing; what it would get by unpacking the limit above does not bound. */
-		rpc_integer(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1 << GRPC_COMPRESS_NONE),
+		rpc_integer(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET,
+			    1 << GRPC_COMPRESS_NONE),
 		rpc_integer(GRPC_ARG_ENABLE_CHANNELZ, 0),
 		rpc_integer(GRPC_ARG_MAX_CHANNEL_TRACE_EVENT_MEMORY_PER_NODE, 0),
 	};
@@ -295,8 +301,9 @@ int rpc_server_new(struct rpc *rpc, const struct rpc_method *methods, size_t n, 
 
 	if (!s)
 		return fail(err, ENOMEM, "no memory for a server");
-	*s = (struct rpc_server){ .rpc = rpc, .methods = methods, .n = n, .ctx = ctx, .refs = 1,
-				  .next = rpc->servers };
+	*s = (struct rpc_server){
+		.rpc = rpc, .methods = methods, .n = n, .ctx = ctx, .refs = 1, .next = rpc->servers
+	};
 	s->core = grpc_server_create(&all, NULL);
 	grpc_server_register_completion_queue(s->core, rpc->queue, NULL);
 	grpc_server_start(s->core);

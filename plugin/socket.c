@@ -16,10 +16,12 @@ int socket_bind(const char *dir, const char *name, struct err *err)
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	_close_ int fd = -1;
 
-	if ((size_t)snprintf(a.sun_path, sizeof(a.sun_path), "%s/%s", dir, name) >= sizeof(a.sun_path))
+	if ((size_t)snprintf(a.sun_path, sizeof(a.sun_path), "%s/%s", dir, name) >=
+	    sizeof(a.sun_path))
 		return fail(err, ENAMETOOLONG, "%s: too long a path for a socket", dir);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) || chmod(a.sun_path, 0600) || listen(fd, SOMAXCONN))
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) || chmod(a.sun_path, 0600) ||
+	    listen(fd, SOMAXCONN))
 		return fail(err, errno, "%s: %s", a.sun_path, strerror(errno));
 	return steal_fd(&fd);
 }

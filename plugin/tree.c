@@ -139,8 +139,8 @@ static bool holders_path(struct tree *t, size_t i, char *path, size_t size)
 	pthread_mutex_lock(&t->lock);
 	there = i < t->devices.n;
 	if (there)
-		snprintf(path, size, "%s/%s/%s/holders", t->path, bus_of(t->devices.v[i])->directory,
-			 dev_kubelet_id(t->devices.v[i]));
+		snprintf(path, size, "%s/%s/%s/holders", t->path,
+			 bus_of(t->devices.v[i])->directory, dev_kubelet_id(t->devices.v[i]));
 	pthread_mutex_unlock(&t->lock);
 	return there;
 }
@@ -237,9 +237,9 @@ int tree_new(const char *path, struct tree **ret, struct err *err)
 	t->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r = t->event < 0 || t->stop < 0 ? -errno : thread_start(&t->follower, follow, t);
 	t->following = !r;
-	r = r ? : thread_start(&t->looker, look_often, t);
+	r = r ?: thread_start(&t->looker, look_often, t);
 	t->looking = !r;
-	r = r ? : thread_start(&t->writer, write_jobs, t);
+	r = r ?: thread_start(&t->writer, write_jobs, t);
 	t->writing = !r;
 	if (r) {
 		tree_free(t);

@@ -22,7 +22,7 @@ struct roots {
 	const char *proc;
 	const char
 		*helper; /* program that io helpers exec, with HELPER_ARG as its first argument */
-	int watch; /* an inotify that outlives the backend; 0: it makes one of its own */
+	int watch;	 /* an inotify that outlives the backend; 0: it makes one of its own */
 };
 
 #define HELPER_ARG "--io-helper"
@@ -47,7 +47,8 @@ int backend_observe(void *backend, const struct key *devs, size_t n, bool guards
 int backend_guard(void *backend, const struct key *dev, struct err *err);
 int backend_observe_holders(void *backend, struct err *err);
 int backend_give_nodes(void *backend, const struct key *dev, struct err *err);
-int backend_lift(void *backend, const struct key *dev, const char *driver, unsigned int deadline_ms);
+int backend_lift(void *backend, const struct key *dev, const char *driver,
+		 unsigned int deadline_ms);
 int backend_late(void *backend, struct step *step);
 int backend_await(void *backend, const struct step *step, unsigned int deadline_ms);
 /* All there are, NULL-terminated; good as long as the backend. */
@@ -58,7 +59,8 @@ void backend_print(FILE *to);
 
 /* pcidevfsd --early: writes driver_override of a function that a stored wish claims. Also 0 when nothing is to
  * be done; -EINVAL for what is no address. */
-int backend_early(const struct roots *roots, const char *state_dir, const char *address, struct err *err);
+int backend_early(const struct roots *roots, const char *state_dir, const char *address,
+		  struct err *err);
 
 /* The helper's main(), with main's arguments: HELPER_ARG and the three roots follow the program's
  * name. Serves requests from standard input until it ends (io.h); returns the exit code. */

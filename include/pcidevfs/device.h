@@ -16,10 +16,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "pcidevfs/change.h"
 #include "pcidevfs/facts.h"
 #include "pcidevfs/key.h"
 
-#define WANT_VFS 1024 /* of one PF: more are not made; the field in config space has room for 65535 */
+#define WANT_VFS                                                                                   \
+	1024 /* of one PF: more are not made; the field in config space has room for 65535 */
 #define ALLOCATED_NAME 254
 #define LAST_ERROR 520
 #define NODES_TEXT 96
@@ -28,19 +30,29 @@
 /* What a device can do. Follows identity, not the driver of the moment. A row's mask is made of these. */
 enum cap {
 	CAP_PCI = 1 << 0,
-	CAP_CLAIM = 1 << 1, /* can be handed to a guest: no bridge */
-	CAP_SRIOV = 1 << 2, /* a PF: has sriov_totalvfs */
-	CAP_VF = 1 << 3,    /* has a physfn */
-	CAP_GROUP = 1 << 4, /* lies in an IOMMU group */
-	CAP_RESET = 1 << 5, /* the kernel has a function reset for it */
-	CAP_GPU = 1 << 6,   /* display class 03 */
-	CAP_NIC = 1 << 7,   /* network class 02 */
+	CAP_CLAIM = 1 << 1,  /* can be handed to a guest: no bridge */
+	CAP_SRIOV = 1 << 2,  /* a PF: has sriov_totalvfs */
+	CAP_VF = 1 << 3,     /* has a physfn */
+	CAP_GROUP = 1 << 4,  /* lies in an IOMMU group */
+	CAP_RESET = 1 << 5,  /* the kernel has a function reset for it */
+	CAP_GPU = 1 << 6,    /* display class 03 */
+	CAP_NIC = 1 << 7,    /* network class 02 */
 	CAP_NUMVFS = 1 << 8, /* a PF whose number of VFs is written to sriov_numvfs */
 	CAP_END,	     /* above all of them */
 };
 
-enum kind { KIND_PCI, KIND_SRIOV_GPU, KIND_SRIOV_NIC, KIND_SRIOV, KIND_VF, KIND_VGPU, KIND_BRIDGE, KIND_MDEV, KIND_USB,
-	    KIND_COUNT };
+enum kind {
+	KIND_PCI,
+	KIND_SRIOV_GPU,
+	KIND_SRIOV_NIC,
+	KIND_SRIOV,
+	KIND_VF,
+	KIND_VGPU,
+	KIND_BRIDGE,
+	KIND_MDEV,
+	KIND_USB,
+	KIND_COUNT
+};
 
 /* In the order of DESIGN.md 3: the first that fits is shown. */
 enum state {
@@ -55,28 +67,6 @@ enum state {
 	STATE_COUNT
 };
 
-/* What a change touched; attribute rows and events are woken by these. */
-enum change_bit {
-	CH_IDENTITY = 1 << 0, /* ids, class, kind, caps: a different device */
-	CH_DRIVER = 1 << 1,
-	CH_GROUP = 1 << 2,
-	CH_NUMA = 1 << 3,
-	CH_VFS = 1 << 4,    /* number of VFs, totalvfs, physfn */
-	CH_NODES = 1 << 5,  /* /dev/vfio nodes, cdev */
-	CH_CRITICAL = 1 << 6,
-	CH_HOLDERS = 1 << 7,
-	CH_NAME = 1 << 8,   /* resource_name, description */
-	CH_CLAIM = 1 << 9,
-	CH_STATE = 1 << 10, /* state or reason */
-	CH_ERROR = 1 << 11, /* last_error */
-	CH_PLAN = 1 << 12,
-	CH_ALLOCATED = 1 << 14,
-	CH_GIVEN = 1 << 15, /* allocated_nodes */
-	/* Kept for ourselves: wakes no poll and makes no event. The kernel asks for attributes anew, and restore
-	 * looks again. */
-	CH_INTERNAL = 1 << 13,
-};
-
 /* What was asked, and what must be known to take it back. */
 struct want {
 	char claim[CLAIM_NAME];
@@ -87,22 +77,25 @@ struct want {
 	uint32_t uid, gid;
 	uint32_t n_owners; /* of its files, how many were given an owner or a mode */
 	bool vfs_wanted;
-	int32_t num_vfs;	/* asked for, when vfs_wanted */
+	int32_t num_vfs; /* asked for, when vfs_wanted */
 	/* A PF: bit N of [N / 64]: a stored wish claims its virtfnN, which may be absent. */
 	uint64_t vf_claims[WANT_VFS / 64];
-	bool autoprobe_off;	/* a PF: sriov_drivers_autoprobe is 0 by our doing and must be 1 again */
-	char allocated[ALLOCATED_NAME]; /* which pod has it: "pending", "ns/pod/container"; not kept over a reboot */
-	char given[NODES_TEXT]; /* device_nodes() when last a pod was given it or a member of its group */
-	bool single;		/* pooled reads 0: offered under a name of its own */
+	bool autoprobe_off; /* a PF: sriov_drivers_autoprobe is 0 by our doing and must be 1 again */
+	char allocated
+		[ALLOCATED_NAME]; /* which pod has it: "pending", "ns/pod/container"; not kept over a reboot */
+	char given
+		[NODES_TEXT]; /* device_nodes() when last a pod was given it or a member of its group */
+	bool single;	      /* pooled reads 0: offered under a name of its own */
 	char resource[RESOURCE_NAME]; /* overrides the computed resource name; "" does not */
-	char pinned[RESOURCE_NAME];   /* the computed name as it was when it was claimed; "" while it is not */
+	char pinned
+		[RESOURCE_NAME]; /* the computed name as it was when it was claimed; "" while it is not */
 };
 
 struct device {
 	struct key key;
-	uint64_t birth;      /* generation of its appearance: a re-plugged device has another */
+	uint64_t birth;	     /* generation of its appearance: a re-plugged device has another */
 	uint64_t generation; /* of its last change */
-	uint32_t caps;       /* enum cap */
+	uint32_t caps;	     /* enum cap */
 	enum kind kind;
 	struct facts facts;
 	struct names names;
@@ -110,11 +103,11 @@ struct device {
 	enum state state;
 	bool taken; /* free, but no pod can get it: one has another member of its IOMMU group */
 	char reason[400];
-	char busy[96];        /* the act that runs: "claim alice"; "" none */
-	char stuck[256];      /* why it could be neither done nor undone; "" none */
-	char unmet[240];      /* why what is stored for it is not applied; "" none */
+	char busy[96];		     /* the act that runs: "claim alice"; "" none */
+	char stuck[256];	     /* why it could be neither done nor undone; "" none */
+	char unmet[240];	     /* why what is stored for it is not applied; "" none */
 	char last_error[LAST_ERROR]; /* "<file>: <sentence>", "" is shown as ok */
-	char plan_query[320]; /* what was written to plan */
+	char plan_query[320];	     /* what was written to plan */
 };
 
 const char *kind_name(enum kind kind);

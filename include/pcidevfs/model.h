@@ -73,8 +73,8 @@ size_t model_group(struct model *m, int32_t group, const struct device **ret, si
 /* Who goes along with a claim of dev, itself among them: its IOMMU group without bridges, in ascending address order;
  * dev alone where it is in none. *ret_cut (may be NULL): the group is larger than can be claimed, and some are
  * missing. */
-size_t model_claim_members(struct model *m, const struct device *dev, const struct device *ret[static CLAIM_MEMBERS],
-			   bool *ret_cut);
+size_t model_claim_members(struct model *m, const struct device *dev,
+			   const struct device *ret[static CLAIM_MEMBERS], bool *ret_cut);
 /* VFs of a PF, in ascending vf_index order. */
 size_t model_vfs(struct model *m, const struct key *pf, const struct device **ret, size_t max);
 /* virtfn<n>, or NULL. */
@@ -92,7 +92,8 @@ void model_set_iommu(struct model *m, bool present);
 uint64_t model_publish(struct model *m);
 
 /* Without the lock. */
-void model_observe(struct model *m, const struct observer *observer); /* at most 8, before dispatch runs */
+void model_observe(struct model *m,
+		   const struct observer *observer); /* at most 8, before dispatch runs */
 /* Waits for changes and tells the observers; returns false after model_stop(). */
 bool model_dispatch(struct model *m);
 void model_stop(struct model *m);

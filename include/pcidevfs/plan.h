@@ -29,11 +29,12 @@ struct plan;
 
 struct wish {
 	struct key dev;
-	uint16_t virtfn;        /* 0: dev itself; N + 1: its VF virtfn<N>, which an earlier wish may yet make */
-	char file[WISH_FILE];   /* the attribute row's name: "claim" */
+	uint16_t
+		virtfn; /* 0: dev itself; N + 1: its VF virtfn<N>, which an earlier wish may yet make */
+	char file[WISH_FILE];	/* the attribute row's name: "claim" */
 	char value[WISH_VALUE]; /* as the row's store accepted it; "" is none */
-	bool force;             /* past host_critical; only uid 0 by ctl */
-	bool restores;          /* what is stored, applied again: whatever else is asked meanwhile is newer */
+	bool force;		/* past host_critical; only uid 0 by ctl */
+	bool restores; /* what is stored, applied again: whatever else is asked meanwhile is newer */
 };
 
 /*
@@ -43,13 +44,14 @@ struct wish {
  */
 struct method {
 	const char *file;
-	enum bus bus; /* whose devices it serves; BUS_NONE: those of all. There is one for each file and bus */
+	enum bus
+		bus; /* whose devices it serves; BUS_NONE: those of all. There is one for each file and bus */
 	int rank;     /* a parent's is lower than its children's; from 1 */
 	bool barrier; /* what comes after is planned only when this is done and observed */
 	/* The wish is for an act and not for a state: it is met once this step was done, nothing of it is kept,
 	 * and it is planned anew however often it was done before. */
 	const struct verb *once;
-	bool noted;   /* the kernel has no part in it: it is refused, or met, by what the model holds */
+	bool noted; /* the kernel has no part in it: it is refused, or met, by what the model holds */
 	bool guarded; /* who holds the device and whether the host needs it is asked before planning */
 	bool (*can)(const struct device *dev);
 	/* Does this wish take something away? NULL: never. */
@@ -61,7 +63,8 @@ struct method {
 	bool (*brings)(const struct wish *wish, unsigned int n);
 	/* The steps for a device that an earlier wish will bring: dev.name is "0000:02:00.0/virtfn2"; or a
 	 * refusal, as far as it can be known by then. NULL: nothing can be told. */
-	int (*predict)(struct model *m, const struct wish *wish, struct plan *plan, struct err *err);
+	int (*predict)(struct model *m, const struct wish *wish, struct plan *plan,
+		       struct err *err);
 	/* What must be known before the first step, by model_edit(), with the lock held; may be NULL. */
 	int (*prepare)(struct model *m, const struct wish *wish, struct err *err);
 	/* After all steps are done and the devices were observed again, with the lock held: checks that
@@ -86,7 +89,8 @@ struct plan {
 /* The transaction's wish for this file of this device, by whichever name it was written, or NULL. */
 const struct wish *plan_wished(const struct plan *p, const struct key *dev, const char *file);
 /* ... of virtfn<n> of this PF, which is not there. */
-const struct wish *plan_wished_vf(const struct plan *p, const struct key *pf, unsigned int n, const char *file);
+const struct wish *plan_wished_vf(const struct plan *p, const struct key *pf, unsigned int n,
+				  const char *file);
 
 int plan_step(struct plan *p, const struct verb *verb, const struct key *dev, const char *value,
 	      struct err *err);
@@ -108,7 +112,7 @@ int wish_resolve(struct model *m, const struct wish *wish, struct wish *ret);
 /* With the model locked. ENODEV, EOPNOTSUPP (no method), EINVAL (wishes that contradict each other) and the
  * methods' own refusals come back with a sentence. predict: also of what comes behind a barrier, as it looks
  * now. ret is freed by plan_free() in any case. */
-int plan_make(struct model *m, const struct method *const *methods, const struct wish *wishes, size_t n,
-	      bool predict, struct plan *ret, struct err *err);
+int plan_make(struct model *m, const struct method *const *methods, const struct wish *wishes,
+	      size_t n, bool predict, struct plan *ret, struct err *err);
 
 #endif

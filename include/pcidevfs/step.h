@@ -18,7 +18,7 @@ struct step;
 
 /* One kind of step. Verbs are rows in backend files. All sysfs work happens in io helpers (io.h). */
 struct verb {
-	const char *name;         /* as plan prints it: "unbind"; unique, a journal names it so */
+	const char *name;	  /* as plan prints it: "unbind"; unique, a journal names it so */
 	unsigned int deadline_ms; /* DESIGN.md 4; scaled by --deadline */
 	bool records; /* run fills step->former, then sets step->recorded, then writes */
 	bool remakes; /* undo brings devices back that run took away */
@@ -46,12 +46,12 @@ struct step {
 	struct key dev;
 	char value[STEP_VALUE];
 	char former[STEP_VALUE]; /* recorded by run before it writes, for undo */
-	bool expected;           /* depends on what earlier steps will bring */
-	bool force;              /* as the wish: past host_critical */
+	bool expected;		 /* depends on what earlier steps will bring */
+	bool force;		 /* as the wish: past host_critical */
 	bool begun;
 	bool recorded; /* former is valid; a verb that records has written nothing before */
 	bool done;
-	void *late; /* run or undo timed out: what world.late() waits for */
+	void *late;		 /* run or undo timed out: what world.late() waits for */
 	struct helper_id helper; /* that was sent to do it; it may outlive us */
 };
 

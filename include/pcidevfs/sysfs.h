@@ -26,26 +26,28 @@ struct sysfs {
 	const char *path[ROOT_COUNT]; /* as given; for sentences and helpers */
 };
 
-int sysfs_open(struct sysfs *s, const char *sys, const char *dev, const char *proc, struct err *err);
+int sysfs_open(struct sysfs *s, const char *sys, const char *dev, const char *proc,
+	       struct err *err);
 void sysfs_close(struct sysfs *s);
 
 #define SYSFS_VALUE 4096
 
 /* Reads a whole file into buf, final newlines cut, NUL-terminated; embedded NULs end it. Returns its length or
  * -errno; -EFBIG when it does not fit. Path is printf-like. */
-__attribute__((format(printf, 5, 6))) int sysfs_read(const struct sysfs *s, enum root root, char *buf,
-						     size_t size, const char *fmt, ...);
+__attribute__((format(printf, 5, 6))) int sysfs_read(const struct sysfs *s, enum root root,
+						     char *buf, size_t size, const char *fmt, ...);
 /* A number (0x.. or decimal, negative allowed) in [min, max]; -EINVAL for rubbish, -ERANGE outside. */
-__attribute__((format(printf, 6, 7))) int sysfs_number(const struct sysfs *s, enum root root, int64_t min,
-						       int64_t max, int64_t *ret, const char *fmt, ...);
+__attribute__((format(printf, 6, 7))) int sysfs_number(const struct sysfs *s, enum root root,
+						       int64_t min, int64_t max, int64_t *ret,
+						       const char *fmt, ...);
 /* The last component of a symlink's target; -errno, -ENOENT when there is no link. */
-__attribute__((format(printf, 5, 6))) int sysfs_link(const struct sysfs *s, enum root root, char *buf,
-						     size_t size, const char *fmt, ...);
+__attribute__((format(printf, 5, 6))) int sysfs_link(const struct sysfs *s, enum root root,
+						     char *buf, size_t size, const char *fmt, ...);
 __attribute__((format(printf, 3, 4))) bool sysfs_exists(const struct sysfs *s, enum root root,
 							const char *fmt, ...);
 /* NULL with errno set. */
-__attribute__((format(printf, 3, 4))) DIR *sysfs_dir(const struct sysfs *s, enum root root, const char *fmt,
-						     ...);
+__attribute__((format(printf, 3, 4))) DIR *sysfs_dir(const struct sysfs *s, enum root root,
+						     const char *fmt, ...);
 /* One write(2) of the whole text. Returns 0 or -errno. Only io helpers call this. */
 __attribute__((format(printf, 4, 5))) int sysfs_write(const struct sysfs *s, enum root root,
 						      const char *text, const char *fmt, ...);

@@ -28,7 +28,8 @@ struct actor {
 	uid_t opener; /* who opened the file: whose rights count */
 	pid_t pid;
 	char comm[32];
-	uint64_t tag; /* of the request, 0 none: sent again after a crash, it gets the verdict it had */
+	uint64_t
+		tag; /* of the request, 0 none: sent again after a crash, it gets the verdict it had */
 };
 
 /* What the engine needs of the world below; filled by main from a backend. All may block for as long
@@ -39,7 +40,8 @@ struct world {
 	const struct verb *const *verbs;     /* all that steps are made of, NULL-terminated */
 	/* Reads these devices and their groups again, into the model; with guards (holders, host_critical)
 	 * when an act is about to be planned on them. */
-	int (*observe)(void *backend, const struct key *devs, size_t n, bool guards, struct err *err);
+	int (*observe)(void *backend, const struct key *devs, size_t n, bool guards,
+		       struct err *err);
 	/* Waits for the helper that a former process had sent for this step: 0 it is gone, -ETIMEDOUT. May
 	 * be NULL. */
 	int (*await)(void *backend, const struct step *step, unsigned int deadline_ms);
@@ -53,7 +55,8 @@ struct world {
 	int (*give_nodes)(void *backend, const struct key *dev, struct err *err);
 	/* Writes the driver_override of a device that is left to another owner: the engine is gone. 0, -ETIMEDOUT (and
 	 * nobody hears how it ends) or -errno. May be NULL. */
-	int (*lift)(void *backend, const struct key *dev, const char *driver, unsigned int deadline_ms);
+	int (*lift)(void *backend, const struct key *dev, const char *driver,
+		    unsigned int deadline_ms);
 	/* Only who holds it; for slow rows. */
 	int (*observe_holders)(void *backend, struct err *err);
 };
@@ -115,6 +118,7 @@ struct model *engine_model(const struct engine *e);
 
 /* Plans without doing: prints the steps into o; a refusal comes back with its sentence and leaves o alone. Reads
  * the model only. */
-int txn_check(struct engine *e, const struct wish *wishes, size_t n, struct out *o, struct err *err);
+int txn_check(struct engine *e, const struct wish *wishes, size_t n, struct out *o,
+	      struct err *err);
 
 #endif

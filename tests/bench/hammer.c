@@ -100,8 +100,8 @@ static int act(const char *path, const char *text, int way)
 	return way == 0 ? read_file(path) : way == 1 ? read_held(path) : list_beside(path);
 }
 
-static void __attribute__((noreturn)) run_client(struct shared *all, int me, const char *place,
-						 const char *what, int way)
+static void __attribute__((noreturn))
+run_client(struct shared *all, int me, const char *place, const char *what, int way)
 {
 	struct client *c = &all->client[me];
 	char path[PATH_MAX], *text;
@@ -125,8 +125,8 @@ static void __attribute__((noreturn)) run_client(struct shared *all, int me, con
 }
 
 /* Ends when all clients have. */
-static void __attribute__((noreturn)) run_clients(struct shared *all, const char *tree,
-						  const char *place, char **what, int n)
+static void __attribute__((noreturn))
+run_clients(struct shared *all, const char *tree, const char *place, char **what, int n)
 {
 	/* EINVAL: in a chroot / is no mount point. */
 	if (unshare(CLONE_NEWNS) ||
@@ -185,8 +185,8 @@ int main(int argc, char **argv)
 		sum.error = c->error ? c->error : sum.error;
 		sum.slowest_ms = c->slowest_ms > sum.slowest_ms ? c->slowest_ms : sum.slowest_ms;
 	}
-	printf("kills=%d operations=%ld failed=%ld%s%s hung=%s slowest_ms=%.1f\n", done, sum.operations,
-	       sum.failed, sum.error ? " error=" : "", sum.error ? strerrorname_np(sum.error) : "",
-	       hung ? "yes" : "no", sum.slowest_ms);
+	printf("kills=%d operations=%ld failed=%ld%s%s hung=%s slowest_ms=%.1f\n", done,
+	       sum.operations, sum.failed, sum.error ? " error=" : "",
+	       sum.error ? strerrorname_np(sum.error) : "", hung ? "yes" : "no", sum.slowest_ms);
 	return sum.failed || hung || done != kills || !sum.operations;
 }

@@ -25,7 +25,8 @@ extern char **environ;
 static int listen_uevents(void)
 {
 	struct sockaddr_nl nl = { .nl_family = AF_NETLINK, .nl_groups = 1 };
-	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT);
+	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			NETLINK_KOBJECT_UEVENT);
 
 	return fd >= 0 && !bind(fd, (struct sockaddr *)&nl, sizeof(nl)) ? fd : -1;
 }
@@ -109,7 +110,8 @@ static void percentiles(const char *name, double *v, size_t n)
 int main(int argc, char **argv)
 {
 	static double woken[ROUNDS_MAX], line[ROUNDS_MAX];
-	int events = argc > 5 ? open(argv[1], O_RDONLY | O_CLOEXEC) : -1, uevents = listen_uevents(), odd = 3;
+	int events = argc > 5 ? open(argv[1], O_RDONLY | O_CLOEXEC) : -1,
+	    uevents = listen_uevents(), odd = 3;
 	size_t n = argc > 5 ? strtoul(argv[2], NULL, 10) : 0, told = 0;
 
 	while (odd < argc && strcmp(argv[odd], "--"))
@@ -118,7 +120,8 @@ int main(int argc, char **argv)
 		return 2;
 	argv[odd++] = NULL;
 	for (size_t i = 0; i < n; i++)
-		told += one_change(uevents, events, argv + (i % 2 ? odd : 3), &woken[told], &line[told]);
+		told += one_change(uevents, events, argv + (i % 2 ? odd : 3), &woken[told],
+				   &line[told]);
 	printf("changes=%zu told=%zu", n, told);
 	if (told) {
 		percentiles("poll", woken, told);

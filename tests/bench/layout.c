@@ -20,8 +20,10 @@ struct model {
 };
 
 static const struct model models[] = {
-	{ "0x8086", "0x1572", "0x020000", "i40e" },   { "0x144d", "0xa80a", "0x010802", "nvme" },
-	{ "0x10de", "0x25b6", "0x030200", "nvidia" }, { "0x15b3", "0x1018", "0x020000", "mlx5_core" },
+	{ "0x8086", "0x1572", "0x020000", "i40e" },
+	{ "0x144d", "0xa80a", "0x010802", "nvme" },
+	{ "0x10de", "0x25b6", "0x030200", "nvidia" },
+	{ "0x15b3", "0x1018", "0x020000", "mlx5_core" },
 	{ "0x8086", "0xa1af", "0x0c0330", "xhci_hcd" },
 };
 
@@ -67,8 +69,8 @@ static void make_function(int root, unsigned int i)
 	unsigned int slot = i / 8;
 	int dir, member;
 
-	snprintf(address, sizeof(address), "%04x:%02x:%02x.%u", slot >> 13, slot >> 5 & 0xff, slot & 31,
-		 i % 8);
+	snprintf(address, sizeof(address), "%04x:%02x:%02x.%u", slot >> 13, slot >> 5 & 0xff,
+		 slot & 31, i % 8);
 	snprintf(path, sizeof(path), "devices/%s", address);
 	dir = make_dir(root, path);
 	make_file(dir, "vendor", m->vendor);
@@ -99,8 +101,13 @@ static void make_function(int root, unsigned int i)
 
 int main(int argc, char **argv)
 {
-	static const char *const above[] = { "devices", "bus", "bus/pci", "bus/pci/devices",
-					     "bus/pci/drivers", "kernel", "kernel/iommu_groups" };
+	static const char *const above[] = { "devices",
+					     "bus",
+					     "bus/pci",
+					     "bus/pci/devices",
+					     "bus/pci/drivers",
+					     "kernel",
+					     "kernel/iommu_groups" };
 	unsigned long n = argc == 3 ? strtoul(argv[2], NULL, 10) : 0;
 	int root;
 

@@ -70,7 +70,10 @@ static int prepare(struct dir *dir, uint64_t node, unsigned int count)
 		uint64_t file = (uint64_t)(i + 1) << FILE_SHIFT | node;
 		const struct fuse_direntplus plus = {
 			.entry_out = entry_of(file),
-			.dirent = { .ino = file, .off = i + 1, .namelen = NAME, .type = S_IFREG >> 12 },
+			.dirent = { .ino = file,
+				    .off = i + 1,
+				    .namelen = NAME,
+				    .type = S_IFREG >> 12 },
 		};
 		char *bytes = dir->list[i].bytes, name[NAME + 1];
 
@@ -83,9 +86,9 @@ static int prepare(struct dir *dir, uint64_t node, unsigned int count)
 
 static void answer(int fd, uint64_t unique, int error, const void *data, size_t size)
 {
-	struct fuse_out_header head = {
-		.len = (uint32_t)(sizeof(head) + size), .error = -error, .unique = unique
-	};
+	struct fuse_out_header head = { .len = (uint32_t)(sizeof(head) + size),
+					.error = -error,
+					.unique = unique };
 	struct iovec v[] = { { &head, sizeof(head) }, { (void *)data, size } };
 
 	if (writev(fd, v, 2) < 0 && errno != ENOENT)
@@ -98,7 +101,8 @@ static void greet(int fd, const struct fuse_in_header *in)
 		.major = FUSE_KERNEL_VERSION,
 		.minor = FUSE_KERNEL_MINOR_VERSION,
 		.max_readahead = 65536,
-		.flags = FUSE_DO_READDIRPLUS | FUSE_NO_OPENDIR_SUPPORT | FUSE_PARALLEL_DIROPS | FUSE_MAX_PAGES,
+		.flags = FUSE_DO_READDIRPLUS | FUSE_NO_OPENDIR_SUPPORT | FUSE_PARALLEL_DIROPS |
+			 FUSE_MAX_PAGES,
 		.max_write = 65536,
 		.max_pages = 16,
 		.time_gran = 1,
@@ -119,7 +123,8 @@ static void look_up(int fd, const struct fuse_in_header *in)
 	for (size_t i = 0; in->nodeid == D && i < n_dirs; i++)
 		if (strtoul(name, NULL, 10) == dirs[i].count)
 			node = DIRS + i;
-	if (in->nodeid >= DIRS && in->nodeid < DIRS + n_dirs && sscanf(name, "attribute%u", &number) == 1)
+	if (in->nodeid >= DIRS && in->nodeid < DIRS + n_dirs &&
+	    sscanf(name, "attribute%u", &number) == 1)
 		node = (uint64_t)(number + 1) << FILE_SHIFT | in->nodeid;
 	out = entry_of(node);
 	answer(fd, in->unique, node ? 0 : ENOENT, &out, node ? sizeof(out) : 0);
@@ -141,10 +146,9 @@ static void list(int fd, const struct fuse_in_header *in)
 
 static void serve(int fd, const struct fuse_in_header *in)
 {
-	struct fuse_open_out opened = {
-		.open_flags = in->nodeid >> FILE_SHIFT == 1 ? FOPEN_KEEP_CACHE | FOPEN_NOFLUSH :
-							      FOPEN_DIRECT_IO | FOPEN_NOFLUSH
-	};
+	struct fuse_open_out opened = { .open_flags = in->nodeid >> FILE_SHIFT == 1
+							      ? FOPEN_KEEP_CACHE | FOPEN_NOFLUSH
+							      : FOPEN_DIRECT_IO | FOPEN_NOFLUSH };
 	struct fuse_attr_out attr = { .attr_valid = 3600, .attr = attr_of(in->nodeid) };
 
 	switch (in->opcode) {
@@ -188,8 +192,10 @@ int main(int argc, char **argv)
 	for (int i = 2; i < argc && n_dirs < MAX_DIRS; i++, n_dirs++)
 		if (prepare(&dirs[n_dirs], DIRS + n_dirs, (unsigned int)strtoul(argv[i], NULL, 10)))
 			return 1;
-	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,default_permissions", fd);
-	if (!n_dirs || fd < 0 || mount("peer", argv[1], "fuse.peer", MS_NOSUID | MS_NODEV, options)) {
+	snprintf(options, sizeof(options),
+		 "fd=%d,rootmode=40000,user_id=0,group_id=0,default_permissions", fd);
+	if (!n_dirs || fd < 0 ||
+	    mount("peer", argv[1], "fuse.peer", MS_NOSUID | MS_NODEV, options)) {
 		perror("peer");
 		return 1;
 	}

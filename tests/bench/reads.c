@@ -31,6 +31,7 @@ int main(int argc, char **argv)
 	}
 	qsort(took, n, sizeof(*took), bench_compare);
 	printf("reads=%zu failed=%zu p50_us=%.0f p99_us=%.0f max_us=%.0f\n", n, failed,
-	       bench_percentile(took, n, 50) * 1e3, bench_percentile(took, n, 99) * 1e3, took[n - 1] * 1e3);
+	       bench_percentile(took, n, 50) * 1e3, bench_percentile(took, n, 99) * 1e3,
+	       took[n - 1] * 1e3);
 	return failed != 0;
 }

@@ -46,8 +46,8 @@ int main(int argc, char **argv)
 		took[i] = bench_ms() - start;
 	}
 	qsort(took, n, sizeof(*took), bench_compare);
-	printf("kills=%zu failed=%zu min_ms=%.2f p50_ms=%.2f p90_ms=%.2f p99_ms=%.2f max_ms=%.2f\n", n,
-	       failed, took[0], bench_percentile(took, n, 50), bench_percentile(took, n, 90),
+	printf("kills=%zu failed=%zu min_ms=%.2f p50_ms=%.2f p90_ms=%.2f p99_ms=%.2f max_ms=%.2f\n",
+	       n, failed, took[0], bench_percentile(took, n, 50), bench_percentile(took, n, 90),
 	       bench_percentile(took, n, 99), took[n - 1]);
 	return failed != 0;
 }

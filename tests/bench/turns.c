@@ -70,7 +70,8 @@ static bool run_command(const char *word)
 	while (n < WORDS && (argv[n] = strsep(&rest, " ")))
 		n += argv[n][0] != '\0';
 	argv[n] = NULL;
-	if (!n || posix_spawn(&pid, argv[0], NULL, NULL, argv, environ) || waitpid(pid, &status, 0) != pid)
+	if (!n || posix_spawn(&pid, argv[0], NULL, NULL, argv, environ) ||
+	    waitpid(pid, &status, 0) != pid)
 		return false;
 	return WIFEXITED(status) && !WEXITSTATUS(status);
 }
@@ -134,7 +135,8 @@ int main(int argc, char **argv)
 		double ms = median(s[k].ms, rounds);
 
 		first = k ? first : ms;
-		printf("%s %.3f %.2f %.3f\n", s[k].name, ms, ms / first, median(s[k].net_ms, rounds));
+		printf("%s %.3f %.2f %.3f\n", s[k].name, ms, ms / first,
+		       median(s[k].net_ms, rounds));
 	}
 	return 0;
 }

@@ -93,7 +93,8 @@ static void account(const struct place *at, struct writer *w, int error, bool cl
 	}
 }
 
-static void __attribute__((noreturn)) run_writer(struct shared *all, struct writer *w, const struct place *at)
+static void __attribute__((noreturn))
+run_writer(struct shared *all, struct writer *w, const struct place *at)
 {
 	int r = -1;
 
@@ -140,8 +141,8 @@ static bool told(const struct shared *all, int n, int kills, int done)
 		sum.slowest_ms = w->slowest_ms > sum.slowest_ms ? w->slowest_ms : sum.slowest_ms;
 		all_had_turns &= w->done > 0;
 	}
-	printf("kills=%d writers=%d done=%ld busy=%ld failed=%ld%s%s untrue=%ld slowest_ms=%.1f\n", done, n,
-	       sum.done, sum.busy, sum.failed, sum.error ? " error=" : "",
+	printf("kills=%d writers=%d done=%ld busy=%ld failed=%ld%s%s untrue=%ld slowest_ms=%.1f\n",
+	       done, n, sum.done, sum.busy, sum.failed, sum.error ? " error=" : "",
 	       sum.error ? strerrorname_np(sum.error) : "", sum.untrue, sum.slowest_ms);
 	return all_had_turns && !sum.failed && !sum.untrue && done == kills;
 }

@@ -35,11 +35,12 @@ struct where {
 	const char *dir;
 	const char *link;
 	char absent[512]; /* a name in dir that is not there */
-	char below[512]; /* a name below ro, which is no directory */
+	char below[512];  /* a name below ro, which is no directory */
 };
 
 static char buf[2 * PAGE] __attribute__((aligned(PAGE)));
-static char *volatile nowhere = (char *)16; /* not NULL, which sanitizers refuse before the kernel does */
+static char *volatile nowhere =
+	(char *)16; /* not NULL, which sanitizers refuse before the kernel does */
 
 static void said(const char *name, long result)
 {
@@ -283,7 +284,8 @@ static void ask_moves(const struct where *w)
 	worked("what came of it", read(p[0], buf, PAGE));
 	worked("splice to a pipe", splice(ro, &(off64_t){ 0 }, p[1], NULL, 100, 0));
 	worked("what came of that", read(p[0], buf, PAGE));
-	said("copy_file_range of nothing", copy_file_range(ro, &(off64_t){ PAGE }, rw, &(off64_t){ 0 }, 10, 0));
+	said("copy_file_range of nothing",
+	     copy_file_range(ro, &(off64_t){ PAGE }, rw, &(off64_t){ 0 }, 10, 0));
 	worked("fill the pipe", write(p[1], "\n", 1));
 	said("splice from a pipe", splice(p[0], NULL, rw, NULL, 1, 0));
 	said("writev", writev(rw, (struct iovec[]){ { "\n", 1 }, { "", 0 } }, 2));
@@ -307,7 +309,8 @@ static void ask_append(const struct where *w)
 	fcntl(fd, F_SETLEASE, F_UNLCK);
 	said("fallocate of a writable file", fallocate(fd, 0, 0, 10));
 	said("punch a hole", fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 10));
-	said("mmap shared for writing", map(fd, PROT_READ | PROT_WRITE, MAP_SHARED) == MAP_FAILED ? -1 : 0);
+	said("mmap shared for writing",
+	     map(fd, PROT_READ | PROT_WRITE, MAP_SHARED) == MAP_FAILED ? -1 : 0);
 	said("ftruncate to -1", ftruncate(fd, -1));
 	said("fdatasync", fdatasync(fd));
 	said("syncfs", syncfs(fd));

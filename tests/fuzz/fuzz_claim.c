@@ -31,7 +31,8 @@ static struct device dev = {
 static void set_up(void)
 {
 	size_t size = model_arena_size();
-	void *arena = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *arena = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	bool found;
 
 	check(arena != MAP_FAILED);

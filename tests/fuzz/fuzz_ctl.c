@@ -30,7 +30,8 @@ static const struct key home = { BUS_PCI, "0000:02:00.0" };
 
 static void *map(size_t size)
 {
-	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	check(at != MAP_FAILED);
 	return at;
@@ -73,7 +74,8 @@ static void judge(char *line, bool own)
 		return;
 	}
 	check(attr_by_name(OBJ_DEVICE, 0, wish.file) != NULL);
-	check(key_eq(&wish.dev, &home) && wish.virtfn <= 8 && strlen(wish.value) < sizeof(wish.value));
+	check(key_eq(&wish.dev, &home) && wish.virtfn <= 8 &&
+	      strlen(wish.value) < sizeof(wish.value));
 }
 
 /* Takes all lines that are whole; returns how many. */

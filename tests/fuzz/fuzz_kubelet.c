@@ -10,7 +10,8 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 
-#define LINE "resource_name=a.b/C claim=x iommu_group=%d nodes=\"/dev/vfio/vfio /dev/vfio/1\" state=claimed"
+#define LINE                                                                                       \
+	"resource_name=a.b/C claim=x iommu_group=%d nodes=\"/dev/vfio/vfio /dev/vfio/1\" state=claimed"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -56,7 +57,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	devices_judge(&t, 1000);
 	switch (data[0] % 4) {
 	case 0:
-		if (!request_allocate(data + 1, size - 1, &r, &err) && !request_check(&t, "a.b/C", &r, 1000, &err))
+		if (!request_allocate(data + 1, size - 1, &r, &err) &&
+		    !request_check(&t, "a.b/C", &r, 1000, &err))
 			answer_allocate(&t, "a.b/C", &r, "/dev", "pcidevfs/device", &o, &err);
 		break;
 	case 1:

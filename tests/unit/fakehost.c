@@ -74,7 +74,8 @@ int host_critical(const char *only, struct out *o)
 	return rc;
 }
 
-void host_expect_critical(const char *only, const char *mounts, const char *lines, const char *file, int line)
+void host_expect_critical(const char *only, const char *mounts, const char *lines, const char *file,
+			  int line)
 {
 	struct out o = { 0 };
 

@@ -15,10 +15,12 @@ void host_open(struct sysfs *s);
 
 /* critical_scan() over this host. */
 int host_critical(const char *only, struct out *o);
-void host_expect_critical(const char *only, const char *mounts, const char *lines, const char *file, int line);
+void host_expect_critical(const char *only, const char *mounts, const char *lines, const char *file,
+			  int line);
 
 /* With this mount table these lines are found; about all functions, or only these. */
 #define EXPECT_CRITICAL(mounts, lines) host_expect_critical(NULL, mounts, lines, __FILE__, __LINE__)
-#define EXPECT_ONLY(only, mounts, lines) host_expect_critical(only, mounts, lines, __FILE__, __LINE__)
+#define EXPECT_ONLY(only, mounts, lines)                                                           \
+	host_expect_critical(only, mounts, lines, __FILE__, __LINE__)
 
 #endif

@@ -38,7 +38,8 @@ struct world_fake fake_open_by(const char *helper);
 void fake_close(struct world_fake *w);
 
 struct key fake_key(const char *address);
-struct wish fake_wish(const char *address, unsigned int virtfn, const char *file, const char *value);
+struct wish fake_wish(const char *address, unsigned int virtfn, const char *file,
+		      const char *value);
 /* The steps as `plan` prints them, or "ERRNO: sentence". */
 const char *fake_plan(struct world_fake *w, const struct wish *wishes, size_t n, bool predict);
 void fake_edit(struct world_fake *w, const char *address, void (*change)(struct device *dev));

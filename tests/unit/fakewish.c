@@ -54,7 +54,8 @@ static int expand(struct model *m, const struct wish *w, struct plan *p, struct 
 
 	if (rc || (driver_is_vfio(dev->facts.driver) && !strcmp(dev->want.claim, w->value)))
 		return rc;
-	return plan_step(p, &bind_verb, &w->dev, w->value[0] ? "vfio-pci" : dev->want.former_driver, err);
+	return plan_step(p, &bind_verb, &w->dev, w->value[0] ? "vfio-pci" : dev->want.former_driver,
+			 err);
 }
 
 static int prepare(struct model *m, const struct wish *w, struct err *err)
@@ -80,8 +81,9 @@ static int settle(struct model *m, const struct wish *w, struct err *err)
 	return 0;
 }
 
-static const struct method claim = { .file = "claim", .rank = 2, .expand = expand, .prepare = prepare,
-				     .settle = settle };
+static const struct method claim = {
+	.file = "claim", .rank = 2, .expand = expand, .prepare = prepare, .settle = settle
+};
 
 static int vfs_expand(struct model *m, const struct wish *w, struct plan *p, struct err *err)
 {
@@ -102,8 +104,9 @@ static int vfs_settle(struct model *m, const struct wish *w, struct err *err)
 	return 0;
 }
 
-static const struct method vfs = { .file = "sriov_numvfs", .rank = 1, .expand = vfs_expand,
-				   .settle = vfs_settle };
+static const struct method vfs = {
+	.file = "sriov_numvfs", .rank = 1, .expand = vfs_expand, .settle = vfs_settle
+};
 static const struct method *const methods[] = { &vfs, &claim, NULL };
 
 static int observe(void *backend, const struct key *devs, size_t n, bool guards, struct err *err)
@@ -126,9 +129,11 @@ static void *hear(void *ctx)
 
 void wish_begin(bool keep_model)
 {
-	struct engine_conf conf = { .world = { .methods = methods, .verbs = verbs, .observe = observe },
-				    .deadline_factor = 1,
-				    .threads = 4 };
+	struct engine_conf conf = {
+		.world = { .methods = methods, .verbs = verbs, .observe = observe },
+		.deadline_factor = 1,
+		.threads = 4
+	};
 	char dir[256];
 	bool found;
 
@@ -172,9 +177,14 @@ void wish_plug(const struct plug *p)
 	model_lock(t.m);
 	model_set_iommu(t.m, true);
 	dev = model_edit(t.m, &k, true);
-	dev->facts = (struct facts){ .vendor = 0x8086, .device = (uint16_t)p->device, .serial = p->serial,
-				     .serial_known = true, .iommu_group = p->group, .numa_node = -1,
-				     .total_vfs = p->physfn ? -1 : 8, .vf_index = p->physfn ? p->vf : -1,
+	dev->facts = (struct facts){ .vendor = 0x8086,
+				     .device = (uint16_t)p->device,
+				     .serial = p->serial,
+				     .serial_known = true,
+				     .iommu_group = p->group,
+				     .numa_node = -1,
+				     .total_vfs = p->physfn ? -1 : 8,
+				     .vf_index = p->physfn ? p->vf : -1,
 				     .class_code = 0x020000 };
 	STR_COPY(dev->facts.path, p->path);
 	STR_COPY(dev->facts.driver, p->driver);

@@ -64,7 +64,9 @@ static int level_undo(void *backend, struct step *s, unsigned int deadline_ms, s
 	return 0;
 }
 
-static const struct verb level_verb = { .name = "level", .records = true, .deadline_ms = 1000, .run = level_run, .undo = level_undo };
+static const struct verb level_verb = {
+	.name = "level", .records = true, .deadline_ms = 1000, .run = level_run, .undo = level_undo
+};
 static const struct verb pulse_verb;
 static const struct verb *const verbs[] = { &level_verb, &pulse_verb, NULL };
 
@@ -110,8 +112,13 @@ static bool level_brings(const struct wish *w, unsigned int n)
 }
 
 static const struct method level_method = {
-	.file = "level", .rank = 1, .barrier = true, .expand = level_expand, .down = level_down,
-	.brings = level_brings, .settle = level_settle,
+	.file = "level",
+	.rank = 1,
+	.barrier = true,
+	.expand = level_expand,
+	.down = level_down,
+	.brings = level_brings,
+	.settle = level_settle,
 };
 
 /* "top" may be written only when the kernel was seen at level 5: it can be planned only after that. */
@@ -155,7 +162,9 @@ static int pulse_expand(struct model *m, const struct wish *w, struct plan *p, s
 	return r ? r : plan_step(p, &pulse_verb, &w->dev, "1", err);
 }
 
-static const struct method pulse_method = { .file = "pulse", .rank = 1, .once = &pulse_verb, .expand = pulse_expand };
+static const struct method pulse_method = {
+	.file = "pulse", .rank = 1, .once = &pulse_verb, .expand = pulse_expand
+};
 static const struct method *const methods[] = { &level_method, &top_method, &pulse_method, NULL };
 
 static int disk_keep(void *ctx, const struct wish *wishes, size_t n, bool pending, struct err *err)
@@ -179,7 +188,8 @@ struct key dev_key(int i)
 	return key;
 }
 
-static int world_observe(void *backend, const struct key *devs, size_t n, bool guards, struct err *err)
+static int world_observe(void *backend, const struct key *devs, size_t n, bool guards,
+			 struct err *err)
 {
 	struct model *m = backend;
 
@@ -215,8 +225,8 @@ static int world_late(void *backend, struct step *s)
 	return 0;
 }
 
-static void tell(void *ctx, const struct wish *wishes, size_t n, const struct actor *who, const struct err *err,
-		 uint64_t *place)
+static void tell(void *ctx, const struct wish *wishes, size_t n, const struct actor *who,
+		 const struct err *err, uint64_t *place)
 {
 	(void)ctx;
 	(void)wishes;
@@ -256,8 +266,11 @@ void bench_start(struct bench *b)
 	CHECK_EQ(model_new(b->arena, model_arena_size(), &b->m, &found, NULL), 0);
 	pthread_create(&b->dispatcher, NULL, dispatch_all, b->m);
 	conf.model = b->m;
-	conf.world = (struct world){ .backend = b->m, .methods = methods, .verbs = verbs,
-				     .observe = world_observe, .late = world_late };
+	conf.world = (struct world){ .backend = b->m,
+				     .methods = methods,
+				     .verbs = verbs,
+				     .observe = world_observe,
+				     .late = world_late };
 	conf.keeper.keep = disk_keep;
 	conf.verdict = tell;
 	conf.journal = b->journal;
@@ -277,7 +290,8 @@ void bench_stop(struct bench *b)
 void world_reset(void)
 {
 	if (!shared)
-		shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(shared != MAP_FAILED);
 	for (int i = 0; i < DEVICES; i++)
 		kernel.level[i] = 1;

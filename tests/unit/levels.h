@@ -25,9 +25,9 @@ struct shared_world {
 	_Atomic bool late_waits;  /* what is late does not end */
 	_Atomic bool wrong_result;
 	_Atomic int started, pulses;
-	_Atomic int told; /* verdicts; the first one kills its process when die_told */
+	_Atomic int told;	 /* verdicts; the first one kills its process when die_told */
 	_Atomic bool told_again; /* the last of them was begun to be told before */
-	pthread_mutex_t gate; /* held by a test: steps wait */
+	pthread_mutex_t gate;	 /* held by a test: steps wait */
 };
 extern struct shared_world *shared; /* by the processes of a test */
 #define kernel (*shared)

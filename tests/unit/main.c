@@ -69,8 +69,7 @@ void test_check_eq(const char *file, int line, const char *what, intmax_t got, i
 		test_fail(file, line, "%s is %jd, should be %jd", what, got, want);
 }
 
-void test_check_str(const char *file, int line, const char *what, const char *got,
-		    const char *want)
+void test_check_str(const char *file, int line, const char *what, const char *got, const char *want)
 {
 	if (got == want || (got && want && !strcmp(got, want)))
 		return;
@@ -78,8 +77,7 @@ void test_check_str(const char *file, int line, const char *what, const char *go
 		  want ? want : "(null)");
 }
 
-void test_check_in(const char *file, int line, const char *what, const char *got,
-		   const char *part)
+void test_check_in(const char *file, int line, const char *what, const char *got, const char *part)
 {
 	if (!got || !strstr(got, part))
 		test_fail(file, line, "%s is \"%s\", should contain \"%s\"", what,
@@ -101,8 +99,8 @@ void test_file(const char *path, const char *text)
 	char full[PATH_MAX * 2];
 	FILE *f;
 
-	snprintf(full, sizeof(full), "%s%s%s", *path == '/' ? "" : own_dir,
-		 *path == '/' ? "" : "/", path);
+	snprintf(full, sizeof(full), "%s%s%s", *path == '/' ? "" : own_dir, *path == '/' ? "" : "/",
+		 path);
 	make_parents(full);
 	f = fopen(full, "w");
 	if (!f || fputs(text, f) < 0 || fclose(f))

@@ -29,13 +29,13 @@ void test_register(struct test *test);
 
 #define DEFINE_TEST(fn) DEFINE_SLOW_TEST(fn, 20)
 
-#define DEFINE_SLOW_TEST(fn, limit)                                                              \
-	static void fn(void);                                                                    \
-	static void __attribute__((constructor)) register_##fn(void)                             \
-	{                                                                                        \
-		static struct test row = { .name = #fn, .run = fn, .seconds = limit };           \
-		test_register(&row);                                                             \
-	}                                                                                        \
+#define DEFINE_SLOW_TEST(fn, limit)                                                                \
+	static void fn(void);                                                                      \
+	static void __attribute__((constructor)) register_##fn(void)                               \
+	{                                                                                          \
+		static struct test row = { .name = #fn, .run = fn, .seconds = limit };             \
+		test_register(&row);                                                               \
+	}                                                                                          \
 	static void fn(void)
 
 /* The test's own directory, empty at its start and removed after it. */
@@ -51,13 +51,12 @@ void test_skip(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 
 void test_check_eq(const char *file, int line, const char *what, intmax_t got, intmax_t want);
 void test_check_str(const char *file, int line, const char *what, const char *got,
 		    const char *want);
-void test_check_in(const char *file, int line, const char *what, const char *got,
-		   const char *part);
+void test_check_in(const char *file, int line, const char *what, const char *got, const char *part);
 
-#define CHECK(cond)                                                                              \
-	do {                                                                                     \
-		if (!(cond))                                                                     \
-			test_fail(__FILE__, __LINE__, "%s does not hold", #cond);                \
+#define CHECK(cond)                                                                                \
+	do {                                                                                       \
+		if (!(cond))                                                                       \
+			test_fail(__FILE__, __LINE__, "%s does not hold", #cond);                  \
 	} while (0)
 
 /* Two integers of any type. */

@@ -41,7 +41,8 @@ DEFINE_TEST(backends_have_one_method_for_file_and_bus)
 
 DEFINE_TEST(methods_are_found_by_bus)
 {
-	static const struct method pci = { .file = "claim", .bus = BUS_PCI }, usb = { .file = "claim", .bus = BUS_USB },
+	static const struct method pci = { .file = "claim", .bus = BUS_PCI },
+				   usb = { .file = "claim", .bus = BUS_USB },
 				   all = { .file = "pooled" };
 	static const struct method *const methods[] = { &all, &pci, &usb, NULL };
 	struct wish w = { .dev = { .bus = BUS_USB }, .file = "claim" };
@@ -81,7 +82,8 @@ DEFINE_TEST(steps_end_within_the_grace)
 
 	for (const struct verb *const *v = backend_verbs(w.backend); *v; v++)
 		if ((*v)->deadline_ms >= END_GRACE_MS)
-			FAIL("%s may take %u ms, an end waits %u", (*v)->name, (*v)->deadline_ms, END_GRACE_MS);
+			FAIL("%s may take %u ms, an end waits %u", (*v)->name, (*v)->deadline_ms,
+			     END_GRACE_MS);
 	fake_close(&w);
 }
 
@@ -172,7 +174,8 @@ DEFINE_TEST(a_group_is_claimed_without_its_bridges)
 	model_edit(w.model, &key, false)->facts.iommu_group = 8;
 	model_publish(w.model);
 	key = fake_key("0000:00:00.1");
-	CHECK_EQ(model_claim_members(w.model, model_find(w.model, &key), v, &cut), CLAIM_MEMBERS - 1);
+	CHECK_EQ(model_claim_members(w.model, model_find(w.model, &key), v, &cut),
+		 CLAIM_MEMBERS - 1);
 	CHECK(cut);
 	model_unlock(w.model);
 	fake_close(&w);

@@ -62,7 +62,8 @@ static int find(struct tree *t, const char *dir, const char *name, struct node *
 	pthread_mutex_lock(&t->lock);
 	slot = entry_find(t, row->entries, 0, set_id(0, row->id), name);
 	if (slot != NO_SLOT)
-		ino = objects_ino(t->objects, slot, row->entries->link ? row->entries->link : ROW_SELF);
+		ino = objects_ino(t->objects, slot,
+				  row->entries->link ? row->entries->link : ROW_SELF);
 	pthread_mutex_unlock(&t->lock);
 	return slot == NO_SLOT ? -ENOENT : node_get(t, ino, ret);
 }

@@ -52,8 +52,9 @@ DEFINE_TEST(critical_route_through_vlan_bridge_and_bond)
 		"",
 		"0000:03:00.0 NIC eno1 carries the default route through bond0, br0 and br0.5\n"
 		"0000:03:00.1 NIC eno2 carries the default route through bond0, br0 and br0.5\n");
-	EXPECT_ONLY("0000:03:00.1", "",
-		    "0000:03:00.1 NIC eno2 carries the default route through bond0, br0 and br0.5\n");
+	EXPECT_ONLY(
+		"0000:03:00.1", "",
+		"0000:03:00.1 NIC eno2 carries the default route through bond0, br0 and br0.5\n");
 	EXPECT_ONLY("0000:03:00.2", "", "");
 	host_file(ROUTES, "proc/1/net/route");
 	EXPECT_CRITICAL("", "0000:03:00.0 NIC eno1 is below bond bond0\n"

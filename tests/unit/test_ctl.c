@@ -13,7 +13,8 @@
 
 static struct ctl *fresh(struct ctls **ret)
 {
-	void *at = mmap(NULL, REGION, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *at = mmap(NULL, REGION, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	struct ctl *ctl;
 
 	CHECK(at != MAP_FAILED);
@@ -161,7 +162,8 @@ DEFINE_TEST(ctl_files_are_bounded)
 
 DEFINE_TEST(ctl_commands_are_words_of_their_own)
 {
-	char commit[] = "commit", hello[] = "hello me", longer[] = "commits", file[] = "0000:05:02.0/claim a";
+	char commit[] = "commit", hello[] = "hello me", longer[] = "commits",
+	     file[] = "0000:05:02.0/claim a";
 	char *arg = NULL;
 
 	CHECK(command_of(commit, &arg) && !arg[0]);

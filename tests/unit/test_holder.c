@@ -73,7 +73,8 @@ DEFINE_TEST(options_reach_the_serving_process)
 	struct options o, again;
 
 	CHECK_EQ(PARSE(&o, "--sysfs=/s", "--dev", "/d", "--proc", "/p", "--state", "/st",
-		       "--deadline", "0.5", "mnt"), 0);
+		       "--deadline", "0.5", "mnt"),
+		 0);
 	CHECK_STR(options_given(&o, 0), "/s");
 	options_argv(&o, "--serve", "7", "/abs/-mnt", argv);
 	CHECK_EQ(parse(&again, argv + 1), 0);
@@ -136,12 +137,18 @@ DEFINE_TEST(takeover_estate_is_checked)
 
 	CHECK_EQ(takeover_parse("", &e), -EINVAL);
 	CHECK_EQ(takeover_parse("fuse=0", &e), -EINVAL);
-	CHECK_EQ(takeover_parse("fuse=999,stash=1,listen=-1,conn=-1,former=-1,gen=1,restarts=0,dev=0:1",
-				&e), -EINVAL);
-	CHECK_EQ(takeover_parse("fuse=0,stash=1,listen=-1,conn=-1,former=-1,gen=4,restarts=2,dev=0:1x",
-				&e), -EINVAL);
-	CHECK_EQ(takeover_parse("fuse=0,stash=1,listen=-1,conn=-1,former=-1,gen=4,restarts=2,dev=0:61",
-				&e), 0);
+	CHECK_EQ(takeover_parse(
+			 "fuse=999,stash=1,listen=-1,conn=-1,former=-1,gen=1,restarts=0,dev=0:1",
+			 &e),
+		 -EINVAL);
+	CHECK_EQ(
+		takeover_parse(
+			"fuse=0,stash=1,listen=-1,conn=-1,former=-1,gen=4,restarts=2,dev=0:1x", &e),
+		-EINVAL);
+	CHECK_EQ(
+		takeover_parse(
+			"fuse=0,stash=1,listen=-1,conn=-1,former=-1,gen=4,restarts=2,dev=0:61", &e),
+		0);
 	CHECK_EQ(e.generation, 4);
 	CHECK_EQ(e.restarts, 2);
 	CHECK_EQ(e.minor, 61);
@@ -240,10 +247,10 @@ DEFINE_TEST(layouts_refuse_what_differs)
 	CHECK(strlen(text) < LAYOUTS_TEXT - 64);
 	CHECK_EQ(layouts_check(text, &err), 0);
 	/* Each region that keeps something stands there. */
-	for (const char *const *name = (const char *const[]){ "session=", " model=", " objects=", " ctl=",
-							      " events=", " record=", " log=",
-							      " files=", " journal=", " engine=",
-							      " stash=", " estate=", NULL };
+	for (const char *const *name =
+		     (const char *const[]){ "session=", " model=", " objects=", " ctl=", " events=",
+					    " record=", " log=", " files=", " journal=", " engine=",
+					    " stash=", " estate=", NULL };
 	     *name; name++)
 		CHECK_IN(text, *name);
 	/* A record that grew. */

@@ -24,7 +24,8 @@ static enum match match(const struct seat *wanted, const struct seat *seats, siz
 DEFINE_TEST(identity_without_serial_is_its_place)
 {
 	struct seat wanted = seat("0000:00/1c.4/00.0", 1, 0, -1);
-	struct seat seats[] = { seat("0000:00/1c.5/00.0", 1, 0, -1), seat("0000:00/1c.4/00.0", 1, 0, -1) };
+	struct seat seats[] = { seat("0000:00/1c.5/00.0", 1, 0, -1),
+				seat("0000:00/1c.4/00.0", 1, 0, -1) };
 	size_t at;
 
 	CHECK_EQ(match(&wanted, seats, 2, &at), MATCH_HERE);
@@ -41,7 +42,8 @@ DEFINE_TEST(identity_without_serial_is_its_place)
 DEFINE_TEST(identity_with_serial_is_followed)
 {
 	struct seat wanted = seat("0000:00/1c.4/00.1", 1, 77, -1);
-	struct seat moved = seat("0000:00/01.0/00.1", 1, 77, -1), other = seat("0000:00/1c.4/00.1", 1, 78, -1);
+	struct seat moved = seat("0000:00/01.0/00.1", 1, 77, -1),
+		    other = seat("0000:00/1c.4/00.1", 1, 78, -1);
 	struct seat seats[] = { seat("0000:00/01.0/00.0", 1, 77, -1), moved, other };
 	size_t at;
 
@@ -66,8 +68,10 @@ DEFINE_TEST(identity_with_serial_is_followed)
 
 DEFINE_TEST(identity_of_vf_is_its_pf_and_index)
 {
-	struct device pf = { .key = { BUS_PCI, "0000:02:00.0" }, .facts = { .vf_index = -1, .vendor = 0x8086 } };
-	struct device vf = { .key = { BUS_PCI, "0000:02:10.3" }, .facts = { .vf_index = 3, .vendor = 0x8086 } };
+	struct device pf = { .key = { BUS_PCI, "0000:02:00.0" },
+			     .facts = { .vf_index = -1, .vendor = 0x8086 } };
+	struct device vf = { .key = { BUS_PCI, "0000:02:10.3" },
+			     .facts = { .vf_index = 3, .vendor = 0x8086 } };
 	struct identity id, twin;
 	char text[IDENTITY_TEXT];
 
@@ -75,7 +79,8 @@ DEFINE_TEST(identity_of_vf_is_its_pf_and_index)
 	pf.facts.serial = 0xa0369fffff123456;
 	pf.facts.device = 0x10fb;
 	identity_of(&id, &vf, &pf);
-	CHECK_STR(identity_text(&id, text), "0000:00/03.0/00.0,8086:10fb:0000:0000,a0369fffff123456,vf3");
+	CHECK_STR(identity_text(&id, text),
+		  "0000:00/03.0/00.0,8086:10fb:0000:0000,a0369fffff123456,vf3");
 	vf.facts.vf_index = 2;
 	identity_of(&twin, &vf, &pf);
 	CHECK(!identity_eq(&id, &twin));

@@ -73,14 +73,19 @@ DEFINE_TEST(intent_text_is_kept_whole)
 DEFINE_TEST(intent_damage_is_told)
 {
 	static const char *const bad[] = {
-		"path=0000:00/1c.4/00.0 claim=a\" b\n",		 /* a quote in the middle */
-		PLACE " claim=\"a\n",				 /* no end */
-		PLACE " claim=\"a\\q\"\n",			 /* no escape */
-		PLACE " claim=\"a b\"\n",			 /* no name */
-		PLACE " former_driver=../x\n",			 /* no driver */
-		PLACE " numvfs=70000\n", PLACE " numvfs=-1\n",	 PLACE " =x\n", PLACE " claim\n",
-		PLACE " owner.claim=1:2\n", PLACE " owner.claim=1:2:99999\n", PLACE " pooled=perhaps\n",
-		PLACE " claim=a\n" PLACE " claim=b\n",		 /* twice */
+		"path=0000:00/1c.4/00.0 claim=a\" b\n", /* a quote in the middle */
+		PLACE " claim=\"a\n",			/* no end */
+		PLACE " claim=\"a\\q\"\n",		/* no escape */
+		PLACE " claim=\"a b\"\n",		/* no name */
+		PLACE " former_driver=../x\n",		/* no driver */
+		PLACE " numvfs=70000\n",
+		PLACE " numvfs=-1\n",
+		PLACE " =x\n",
+		PLACE " claim\n",
+		PLACE " owner.claim=1:2\n",
+		PLACE " owner.claim=1:2:99999\n",
+		PLACE " pooled=perhaps\n",
+		PLACE " claim=a\n" PLACE " claim=b\n", /* twice */
 	};
 	struct records rs = { 0 };
 	struct out text = { 0 };
@@ -144,7 +149,8 @@ struct dir {
 static struct fake {
 	struct inode inodes[FILES];
 	struct dir now;
-	struct dir then[8]; /* directory states since the last sync of it; any may be what is found */
+	struct dir
+		then[8]; /* directory states since the last sync of it; any may be what is found */
 	size_t n_then;
 	int calls_left; /* until the power goes */
 	size_t chunk;	/* what one write takes */
@@ -248,8 +254,8 @@ static int fake_sync_dir(void *ctx)
 	return 0;
 }
 
-static const struct disk disk = { NULL, fake_create, fake_write, fake_sync, fake_close, fake_rename,
-				  fake_sync_dir };
+static const struct disk disk = { NULL,	      fake_create, fake_write,	 fake_sync,
+				  fake_close, fake_rename, fake_sync_dir };
 
 static void fresh_disk(const struct out *old)
 {
@@ -265,7 +271,8 @@ static void fresh_disk(const struct out *old)
 
 enum found { FOUND_NONE, FOUND_OLD, FOUND_NEW };
 
-static enum found load_bytes(const char *data, size_t len, const struct out *old, const struct out *new)
+static enum found load_bytes(const char *data, size_t len, const struct out *old,
+			     const struct out *new)
 {
 	struct records rs = { 0 };
 	struct err err = { 0 };
@@ -286,7 +293,8 @@ static unsigned int states;
 static void each_state(const struct out *old, const struct out *new, bool acknowledged)
 {
 	for (size_t k = 0; k < fake.n_then; k++) {
-		const struct inode *n = fake.then[k].file < 0 ? NULL : &fake.inodes[fake.then[k].file];
+		const struct inode *n =
+			fake.then[k].file < 0 ? NULL : &fake.inodes[fake.then[k].file];
 
 		states++;
 		if (!n) {
@@ -331,8 +339,10 @@ static void make_text(unsigned int records, struct out *ret)
 	struct out lines = { 0 };
 
 	for (unsigned int i = 0; i < records; i++)
-		out_printf(&lines, "path=0000:00/%02x.0/00.0 ids=8086:10fb:0000:0001 serial=none vf=none claim=c%u\n",
-			   i, i);
+		out_printf(
+			&lines,
+			"path=0000:00/%02x.0/00.0 ids=8086:10fb:0000:0001 serial=none vf=none claim=c%u\n",
+			i, i);
 	text_of(out_text(&lines), ret);
 	out_free(&lines);
 }

@@ -32,7 +32,8 @@ DEFINE_TEST(kept_wishes_are_complete)
 		CHECK(!k->value == !k->none && !k->value == !k->drifted);
 		CHECK(k->keys[0].name);
 		for (size_t i = 0; i < KEPT_KEYS && k->keys[i].name; i++)
-			CHECK(k->keys[i].parse && k->keys[i].print && kept_key_find(k->keys[i].name) == &k->keys[i]);
+			CHECK(k->keys[i].parse && k->keys[i].print &&
+			      kept_key_find(k->keys[i].name) == &k->keys[i]);
 	}
 	CHECK(n <= 8 * sizeof(none.in));
 	fake_close(&w);
@@ -41,7 +42,8 @@ DEFINE_TEST(kept_wishes_are_complete)
 static void has_all(struct device *dev)
 {
 	for (size_t i = 0; kept[i]; i++)
-		for (const struct kept_field *f = kept[i]->fields; f < kept[i]->fields + ARRAY_SIZE(kept[i]->fields); f++)
+		for (const struct kept_field *f = kept[i]->fields;
+		     f < kept[i]->fields + ARRAY_SIZE(kept[i]->fields); f++)
 			memset((char *)&dev->want + f->at, 1, f->text ? 1 : f->size);
 }
 
@@ -57,7 +59,8 @@ DEFINE_TEST(a_release_ends_what_is_kept_with_the_claim)
 	w = fake_open();
 	fake_edit(&w, NIC, has_all);
 	model_lock(w.model);
-	CHECK_EQ(method_find(backend_methods(w.backend), &release)->settle(w.model, &release, NULL), 0);
+	CHECK_EQ(method_find(backend_methods(w.backend), &release)->settle(w.model, &release, NULL),
+		 0);
 	model_publish(w.model);
 	dev = model_find(w.model, &release.dev);
 	CHECK(dev && !dev->want.former_known);

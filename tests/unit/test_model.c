@@ -6,10 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../model/diff.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 #include "test.h"
-#include "../../model/diff.h"
 
 static void *new_arena(void)
 {
@@ -206,8 +206,8 @@ DEFINE_SLOW_TEST(seventy_thousand_functions_fit, 60)
 
 	model_lock(m);
 	for (int i = 0; i < 70000; i++) {
-		snprintf(name, sizeof(name), "%04x:%02x:%02x.%d", 0xfff0 + (i >> 16), i >> 8 & 255, i >> 3 & 31,
-			 i & 7);
+		snprintf(name, sizeof(name), "%04x:%02x:%02x.%d", 0xfff0 + (i >> 16), i >> 8 & 255,
+			 i >> 3 & 31, i & 7);
 		put(m, name)->facts.iommu_group = i;
 	}
 	model_publish(m);
@@ -304,26 +304,37 @@ DEFINE_TEST(state_follows_from_facts)
 		bool no_node;
 	} rows[] = {
 		{ "", "", "", "", "", "", 0x8086, STATE_FREE, "" },
-		{ "ixgbe", "", "", "", "", "", 0x8086, STATE_HOST, "used by the host's driver ixgbe" },
-		{ "ixgbe", "", "", "NIC eno1 is up", "", "", 0x8086, STATE_HOST, "the host needs it: NIC eno1 is up" },
-		{ "vfio-pci", "", "", "", "", "", 0x8086, STATE_HOST, "found on vfio-pci without a claim" },
+		{ "ixgbe", "", "", "", "", "", 0x8086, STATE_HOST,
+		  "used by the host's driver ixgbe" },
+		{ "ixgbe", "", "", "NIC eno1 is up", "", "", 0x8086, STATE_HOST,
+		  "the host needs it: NIC eno1 is up" },
+		{ "vfio-pci", "", "", "", "", "", 0x8086, STATE_HOST,
+		  "found on vfio-pci without a claim" },
 		{ "vfio-pci", "alice", "", "", "", "", 0x8086, STATE_CLAIMED, "claimed by alice" },
-		{ "vfio-pci", "alice", "pid=7 comm=qemu\npid=8 comm=x\n", "", "", "", 0x8086, STATE_HELD,
-		  "held open by pid=7 comm=qemu" },
-		{ "ixgbe", "alice", "", "", "", "", 0x8086, STATE_UNHEALTHY, "its driver is ixgbe" },
-		{ "mlx5_vfio_pci", "alice", "", "", "", "", 0x8086, STATE_CLAIMED, "claimed by alice" },
-		{ "vfio-pci", "alice", "", "", "claim none", "", 0x8086, STATE_BUSY, "claim none is running" },
+		{ "vfio-pci", "alice", "pid=7 comm=qemu\npid=8 comm=x\n", "", "", "", 0x8086,
+		  STATE_HELD, "held open by pid=7 comm=qemu" },
+		{ "ixgbe", "alice", "", "", "", "", 0x8086, STATE_UNHEALTHY,
+		  "its driver is ixgbe" },
+		{ "mlx5_vfio_pci", "alice", "", "", "", "", 0x8086, STATE_CLAIMED,
+		  "claimed by alice" },
+		{ "vfio-pci", "alice", "", "", "claim none", "", 0x8086, STATE_BUSY,
+		  "claim none is running" },
 		{ "vfio-pci", "alice", "", "", "claim none", "hung", 0x8086, STATE_STUCK, "hung" },
-		{ "vfio-pci", "alice", "", "", "", "", 0xffff, STATE_UNHEALTHY, "fallen off the bus" },
-		{ "vfio-pci", "alice", "", "", "", "", 0x8086, STATE_UNHEALTHY, "/dev/vfio/7 is not there", true },
+		{ "vfio-pci", "alice", "", "", "", "", 0xffff, STATE_UNHEALTHY,
+		  "fallen off the bus" },
+		{ "vfio-pci", "alice", "", "", "", "", 0x8086, STATE_UNHEALTHY,
+		  "/dev/vfio/7 is not there", true },
 		{ "vfio-pci", "", "", "", "", "", 0x8086, STATE_HOST, "without a claim", true },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct device d = { .key = pci("0000:01:00.0") };
 
-		d.facts = (struct facts){ .vendor = rows[i].vendor, .class_code = 0x020000, .total_vfs = -1,
-					  .iommu_group = 7, .vfio_node = !rows[i].no_node };
+		d.facts = (struct facts){ .vendor = rows[i].vendor,
+					  .class_code = 0x020000,
+					  .total_vfs = -1,
+					  .iommu_group = 7,
+					  .vfio_node = !rows[i].no_node };
 		STR_COPY(d.facts.driver, rows[i].driver);
 		STR_COPY(d.want.claim, rows[i].claim);
 		STR_COPY(d.facts.holders, rows[i].holders);
@@ -344,16 +355,21 @@ DEFINE_TEST(kind_follows_identity)
 		const char *physfn, *kind;
 		bool claimable;
 	} rows[] = {
-		{ 0x060400, -1, "", "bridge", false },	 { 0x060000, -1, "", "bridge", false },
-		{ 0x060100, -1, "", "pci", true },	 { 0x030200, 16, "", "sriov-gpu", true },
-		{ 0x020000, 63, "", "sriov-nic", true }, { 0x010802, 8, "", "sriov", true },
-		{ 0x030200, -1, "0000:08:00.0", "vf", true }, { 0x030000, -1, "", "pci", true },
+		{ 0x060400, -1, "", "bridge", false },
+		{ 0x060000, -1, "", "bridge", false },
+		{ 0x060100, -1, "", "pci", true },
+		{ 0x030200, 16, "", "sriov-gpu", true },
+		{ 0x020000, 63, "", "sriov-nic", true },
+		{ 0x010802, 8, "", "sriov", true },
+		{ 0x030200, -1, "0000:08:00.0", "vf", true },
+		{ 0x030000, -1, "", "pci", true },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct device d = { .key = pci("0000:08:00.4") };
 
-		d.facts = (struct facts){ .vendor = 0x10de, .class_code = rows[i].class_code,
+		d.facts = (struct facts){ .vendor = 0x10de,
+					  .class_code = rows[i].class_code,
 					  .total_vfs = rows[i].total_vfs };
 		STR_COPY(d.facts.physfn, rows[i].physfn);
 		device_derive(&d, true, NULL);
@@ -367,10 +383,13 @@ DEFINE_TEST(every_field_of_a_device_has_its_change_bit)
 {
 	static const struct {
 		size_t from, to;
-	} own[] = { /* what the model numbers itself */
-		    { offsetof(struct device, key), offsetof(struct device, key) + sizeof(struct key) },
-		    { offsetof(struct device, birth), offsetof(struct device, birth) + sizeof(uint64_t) },
-		    { offsetof(struct device, generation), offsetof(struct device, generation) + sizeof(uint64_t) }
+	} own[] = {
+		/* what the model numbers itself */
+		{ offsetof(struct device, key), offsetof(struct device, key) + sizeof(struct key) },
+		{ offsetof(struct device, birth),
+		  offsetof(struct device, birth) + sizeof(uint64_t) },
+		{ offsetof(struct device, generation),
+		  offsetof(struct device, generation) + sizeof(uint64_t) }
 	};
 	size_t silent = 0, run = 0;
 
@@ -396,7 +415,8 @@ DEFINE_TEST(every_field_of_a_device_is_in_its_digest)
 	for (uint32_t bits = 1; bits <= CH_GIVEN; bits <<= 1)
 		for (size_t i = 0; i < sizeof(b); i++) {
 			((char *)&b)[i] = 'b';
-			if ((device_digest(&a, bits) != device_digest(&b, bits)) != !!(device_diff(&a, &b) & bits))
+			if ((device_digest(&a, bits) != device_digest(&b, bits)) !=
+			    !!(device_diff(&a, &b) & bits))
 				FAIL("byte %zu, bits %#x", i, bits);
 			((char *)&b)[i] = 'a';
 		}
@@ -405,9 +425,9 @@ DEFINE_TEST(every_field_of_a_device_is_in_its_digest)
 	STR_COPY(a.facts.vfio_driver, "c");
 	STR_COPY(b.facts.vfio_driver, "bc");
 	CHECK(device_digest(&a, ~0u) != device_digest(&b, ~0u));
-	STR_COPY(b.facts.driver, "ab");
+	STR_COPY(b.facts.driver, "ab"); /* whatever stands behind the text */
 	STR_COPY(b.facts.vfio_driver, "c");
-	CHECK_EQ(device_digest(&a, ~0u), device_digest(&b, ~0u)); /* whatever stands behind the text */
+	CHECK_EQ(device_digest(&a, ~0u), device_digest(&b, ~0u));
 }
 
 /* A former process's records are recognized by MODEL_ABI and their size: fields that only change places need

@@ -158,7 +158,8 @@ DEFINE_TEST(a_step_that_nobody_knows_any_more_is_told_when_it_stays)
 		CHECK_STR(look(&b, 0).stuck, "");
 		if (fails) {
 			CHECK_IN(v.err.text, "another version of this program did it (older)");
-			CHECK_IN(look(&b, 1).reason, "does not know how to take it back; look at 0000:00:00.1");
+			CHECK_IN(look(&b, 1).reason,
+				 "does not know how to take it back; look at 0000:00:00.1");
 		} else {
 			CHECK_STR(look(&b, 1).stuck, "");
 		}
@@ -187,7 +188,9 @@ DEFINE_TEST(an_act_that_cannot_be_read_is_told)
 		bench_start(&b);
 		engine_recover(b.e);
 		CHECK(engine_idle(b.e));
-		check_health(&b, "acts=lost count=1 hint=\"an act of 0000:00:00.0 was cut short by a restart");
+		check_health(
+			&b,
+			"acts=lost count=1 hint=\"an act of 0000:00:00.0 was cut short by a restart");
 		CHECK_EQ(kernel.told, 1);
 		for (int i = 0; i < DEVICES; i++) {
 			CHECK_STR(look(&b, i).busy, "");

@@ -61,11 +61,21 @@ DEFINE_TEST(restore_after_reboot_and_after_crash)
 
 DEFINE_TEST(restore_knows_strangers_and_followers)
 {
-	static const struct plug carded = { NIC, "0000:00/03.0/00.0", "igb", NULL, 0x1521, 77, 1, 0 };
-	static const struct plug moved = { "0000:09:00.0", "0000:00/04.0/00.0", "igb", NULL, 0x1521, 77, 1, 0 };
-	static const struct plug other = { NIC, "0000:00/03.0/00.0", "igb", NULL, 0x1521, 78, 2, 0 };
-	static const struct plug renumbered = { "0000:05:00.0", "0000:00/03.0/00.0", "igb", NULL, 0x1521, 77, 7, 0 };
-	static const struct plug replacement = { NIC, "0000:00/04.0/00.0", "igb", NULL, 0x1521, 79, 2, 0 };
+	static const struct plug carded = {
+		NIC, "0000:00/03.0/00.0", "igb", NULL, 0x1521, 77, 1, 0
+	};
+	static const struct plug moved = {
+		"0000:09:00.0", "0000:00/04.0/00.0", "igb", NULL, 0x1521, 77, 1, 0
+	};
+	static const struct plug other = {
+		NIC, "0000:00/03.0/00.0", "igb", NULL, 0x1521, 78, 2, 0
+	};
+	static const struct plug renumbered = {
+		"0000:05:00.0", "0000:00/03.0/00.0", "igb", NULL, 0x1521, 77, 7, 0
+	};
+	static const struct plug replacement = {
+		NIC, "0000:00/04.0/00.0", "igb", NULL, 0x1521, 79, 2, 0
+	};
 	struct key k = wish_key(NIC);
 
 	store_claim(&carded);
@@ -96,7 +106,9 @@ DEFINE_TEST(restore_knows_strangers_and_followers)
 
 DEFINE_TEST(restore_leaves_a_changed_group_alone)
 {
-	static const struct plug guest = { "0000:02:00.1", "0000:00/03.0/00.1", "snd", NULL, 0x1522, 0, 1, 0 };
+	static const struct plug guest = {
+		"0000:02:00.1", "0000:00/03.0/00.1", "snd", NULL, 0x1522, 0, 1, 0
+	};
 	struct key k = wish_key(NIC);
 
 	store_claim(&nic);
@@ -117,7 +129,9 @@ DEFINE_TEST(restore_leaves_a_changed_group_alone)
 
 DEFINE_TEST(restore_makes_vfs_and_then_claims_them)
 {
-	static const struct plug vf = { "0000:02:10.2", "0000:00/03.0/00.0", "", NIC, 0x1520, 0, 9, 2 };
+	static const struct plug vf = {
+		"0000:02:10.2", "0000:00/03.0/00.0", "", NIC, 0x1520, 0, 9, 2
+	};
 	static const struct plug late = { NIC, "0000:00/03.0/00.0", "", NULL, 0x1521, 0, 1, 0 };
 
 	wish_boot(&nic);
@@ -147,7 +161,9 @@ DEFINE_TEST(restore_makes_vfs_and_then_claims_them)
 
 DEFINE_TEST(restore_knows_claims_of_far_vfs)
 {
-	static const struct plug far = { "0000:05:10.2", "0000:00/03.0/00.0", "", NIC, 0x1520, 0, 9, 700 };
+	static const struct plug far = {
+		"0000:05:10.2", "0000:00/03.0/00.0", "", NIC, 0x1520, 0, 9, 700
+	};
 
 	wish_begin(false);
 	wish_plug(&nic);
@@ -162,7 +178,9 @@ DEFINE_TEST(restore_knows_claims_of_far_vfs)
 
 DEFINE_TEST(restore_keeps_a_vf_whose_pf_went_first)
 {
-	static const struct plug vf = { "0000:02:10.2", "0000:00/03.0/00.0", "", NIC, 0x1520, 0, 9, 1 };
+	static const struct plug vf = {
+		"0000:02:10.2", "0000:00/03.0/00.0", "", NIC, 0x1520, 0, 9, 1
+	};
 
 	wish_begin(false);
 	wish_plug(&nic);
@@ -348,7 +366,9 @@ DEFINE_TEST(restore_yields_to_what_is_asked_meanwhile)
 /* Another card came to the address while the act waited for its turn. */
 static void replace_card(void)
 {
-	static const struct plug other = { NIC, "0000:00/03.0/00.0", "ixgbe", NULL, 0x10fb, 0, 1, 0 };
+	static const struct plug other = {
+		NIC, "0000:00/03.0/00.0", "ixgbe", NULL, 0x10fb, 0, 1, 0
+	};
 
 	wish_unplug(NIC);
 	wish_plug(&other);
@@ -387,102 +407,5 @@ DEFINE_TEST(a_wish_whose_device_left_in_the_act_is_not_pending)
 	wish_plug(&nic);
 	wish_calm();
 	wish_expect_line("claim=alice", "state=held");
-	wish_end();
-}
-
-static void *ask_owner(void *arg)
-{
-	struct owner_wish alice = { 1000, 1001, 0664 };
-	struct key k = wish_key(NIC);
-
-	*(int *)arg = intents_set_owner(t.in, &k, "claim", &alice, NULL);
-	return NULL;
-}
-
-/* Who only looks up a mode must not wait while somebody waits for the state directory. */
-DEFINE_TEST(owners_are_told_while_the_directory_is_waited_for)
-{
-	uint64_t quickest = UINT64_MAX;
-	struct key k = wish_key(NIC);
-	struct owner_wish got;
-	char dir[256];
-	int fd;
-
-	snprintf(dir, sizeof(dir), "%s/state", test_dir());
-	CHECK_EQ(mkdir(dir, 0700), 0);
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	CHECK(fd >= 0 && !flock(fd, LOCK_EX)); /* waited for, half a second each time */
-	wish_begin(false);
-	wish_plug(&nic);
-	for (int i = 0; i < 3; i++) { /* a loaded machine may be slow once */
-		pthread_t asker;
-		uint64_t start;
-		int rc = 0;
-
-		CHECK_EQ(pthread_create(&asker, NULL, ask_owner, &rc), 0);
-		usleep(100000);
-		start = now_ms();
-		CHECK(!intents_owner(t.in, &k, "claim", &got));
-		start = now_ms() - start;
-		quickest = start < quickest ? start : quickest;
-		pthread_join(asker, NULL);
-		CHECK_EQ(rc, -EBUSY);
-	}
-	if (quickest >= 200)
-		FAIL("a look at an owner waited %u ms", (unsigned int)quickest);
-	close(fd);
-	CHECK_EQ(intents_set_owner(t.in, &k, "claim", &(struct owner_wish){ 7, 8, 0600 }, NULL), 0);
-	CHECK(intents_owner(t.in, &k, "claim", &got) && got.uid == 7);
-	wish_end();
-}
-
-DEFINE_TEST(restore_owners_and_forget)
-{
-	struct owner_wish alice = { 1000, 1001, 0664 }, got;
-	struct key k = wish_key(NIC);
-	struct out o = { 0 };
-
-	wish_boot(&nic);
-	CHECK_EQ(intents_set_owner(t.in, &k, "claim", &alice, NULL), 0);
-	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
-	wish_end();
-	wish_boot(&nic);
-	CHECK(intents_owner(t.in, &k, "claim", &got));
-	CHECK_EQ(got.uid, 1000);
-	CHECK_EQ(got.mode, 0664);
-	CHECK(!intents_owner(t.in, &k, "plan", &got));
-	CHECK_EQ(wish_state_of(NIC).want.uid, 1000);
-	CHECK_EQ(intents_forget(t.in, "0000:00/03.0/00.0,8086:1521:0000:0000,none", NULL), -EBUSY);
-	wish_unplug(NIC);
-	wish_calm();
-	CHECK_EQ(intents_forget(t.in, "0000:00/03.0/00.0", NULL), -EINVAL);
-	CHECK_EQ(intents_forget(t.in, "0000:00/03.0/00.0,8086:1521:0000:0000,none", NULL), 0);
-	intents_print(t.in, &o);
-	CHECK_STR(out_text(&o), "");
-	wish_end();
-}
-
-/* What is kept must be what can be read again. */
-DEFINE_TEST(restore_keeps_as_many_owners_as_it_reads)
-{
-	struct owner_wish is = { 1000, 1001, 0664 }, got;
-	struct key k = wish_key(NIC);
-	struct err err = { 0 };
-	char file[16];
-	int n = 0;
-
-	wish_boot(&nic);
-	do
-		snprintf(file, sizeof(file), "f%d", n);
-	while (!intents_set_owner(t.in, &k, file, &is, &err) && ++n < 1000);
-	CHECK_EQ(err.code, ENOSPC);
-	CHECK_EQ(n, 64);
-	CHECK_IN(err.text, "f64: 64 files of " NIC " have an owner");
-	is.uid = 7;
-	CHECK_EQ(intents_set_owner(t.in, &k, "f63", &is, NULL), 0);
-	wish_end();
-	wish_boot(&nic);
-	CHECK(intents_owner(t.in, &k, "f63", &got));
-	CHECK_EQ(got.uid, 7);
 	wish_end();
 }

@@ -129,7 +129,8 @@ static pid_t in_child(void (*run_there)(_Atomic int *), _Atomic int *arg)
 /* Killed anywhere while wishes are kept: what the last answer said is there. */
 DEFINE_SLOW_TEST(restore_after_kill_while_keeping, 60)
 {
-	_Atomic int *acknowledged = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	_Atomic int *acknowledged =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	for (useconds_t round = 0; round < 40; round++) {
 		pid_t pid = in_child(keep_asking, acknowledged);
@@ -171,7 +172,8 @@ DEFINE_TEST(restore_many_is_quick)
 		wish_restore();
 		wish_calm();
 		if (reboot)
-			printf("# %d claims in %llu ms\n", MANY, (unsigned long long)(now_ms() - start));
+			printf("# %d claims in %llu ms\n", MANY,
+			       (unsigned long long)(now_ms() - start));
 		for (int i = 0; i < MANY; i++)
 			if (!reboot)
 				CHECK_EQ(wish_ask(names[i], "claim", "alice"), 0);

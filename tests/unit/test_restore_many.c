@@ -14,8 +14,11 @@ enum { MANY = 4096, CARDS = 200, FIRST = 1000 };
 
 static void put_line(struct out *o, int i)
 {
-	out_printf(o, "path=0000:%02x/%02x.0/00.0 ids=8086:1521:0000:0000 serial=%016x vf=none at=0000:%02x:%02x.0 "
-		   "pooled=0\n", i >> 5, i & 31, 1000 + i, i >> 5, i & 31);
+	out_printf(
+		o,
+		"path=0000:%02x/%02x.0/00.0 ids=8086:1521:0000:0000 serial=%016x vf=none at=0000:%02x:%02x.0 "
+		"pooled=0\n",
+		i >> 5, i & 31, 1000 + i, i >> 5, i & 31);
 }
 
 static void store_many(void)
@@ -25,7 +28,8 @@ static void store_many(void)
 	out_printf(&o, INTENT_HEADER);
 	for (int i = 0; i < MANY; i++)
 		put_line(&o, i);
-	out_printf(&o, INTENT_TRAILER "%016llx\n", (unsigned long long)intent_checksum(o.data, o.len));
+	out_printf(&o, INTENT_TRAILER "%016llx\n",
+		   (unsigned long long)intent_checksum(o.data, o.len));
 	test_file("state/" INTENT_FILE, o.data);
 	out_free(&o);
 }
@@ -81,11 +85,12 @@ static unsigned int below(unsigned int n)
 static void expect_same(const struct pass *p, const struct identity *wanted)
 {
 	size_t a = p->n, b = p->n;
-	enum match all = identity_match(wanted, p->seats, p->n, &a), few = pass_lookup(p, wanted, &b);
+	enum match all = identity_match(wanted, p->seats, p->n, &a),
+		   few = pass_lookup(p, wanted, &b);
 
 	if (all != few || (all != MATCH_NONE && a != b))
-		FAIL("%s serial %llu: %d at %zu, %d at %zu", wanted->path, (unsigned long long)wanted->serial, all,
-		     a, few, b);
+		FAIL("%s serial %llu: %d at %zu, %d at %zu", wanted->path,
+		     (unsigned long long)wanted->serial, all, a, few, b);
 }
 
 /* Few slots and fewer serials: cards that share both, and more of one serial than are looked at apart. */

@@ -101,7 +101,8 @@ DEFINE_TEST(new_card_is_told_apart_first)
 
 	begin_moved(false);
 	CHECK_EQ(set_owner(MOVED, &err), -EBUSY);
-	CHECK_IN(err.text, MOVED " has just come, and which card it is is not known yet; write again");
+	CHECK_IN(err.text,
+		 MOVED " has just come, and which card it is is not known yet; write again");
 	intents_restore(t.in, t.e, t.goes_on);
 	t.before_plan = read_serial; /* when it is looked at */
 	CHECK_EQ(set_owner(MOVED, NULL), 0);
@@ -112,7 +113,8 @@ DEFINE_TEST(new_card_is_told_apart_first)
 /* It is not one of those that are stored for: there is nothing to wait for. */
 DEFINE_TEST(new_card_of_another_kind_waits_for_nothing)
 {
-	static const struct plug other = { MOVED, "0000:00/04.0/00.0", "ixgbe", NULL, 0x10fb, 0, 1, 0 };
+	static const struct plug other = { MOVED, "0000:00/04.0/00.0", "ixgbe", NULL, 0x10fb, 0, 1,
+					   0 };
 
 	store_claim();
 	wish_begin(false);

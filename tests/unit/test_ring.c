@@ -42,7 +42,8 @@ DEFINE_TEST(ring_numbers_lines)
 
 DEFINE_TEST(ring_takes_no_value_for_a_field)
 {
-	static const char line[] = "id=a value=\"x \\\" id=b y\" comm=\"\\\\\" text=\" id=c \" last=1";
+	static const char line[] =
+		"id=a value=\"x \\\" id=b y\" comm=\"\\\\\" text=\" id=c \" last=1";
 	struct ring *r = open_ring();
 	struct out o = { 0 };
 

@@ -32,7 +32,8 @@ static void config_path(char *buf, size_t size)
 
 static void put_serial(uint32_t serial)
 {
-	const uint32_t words[] = { 0x00010003, serial, 0 }; /* a Device Serial Number, and no other capability */
+	const uint32_t words[] = { 0x00010003, serial,
+				   0 }; /* a Device Serial Number, and no other capability */
 	char path[300];
 	int fd;
 
@@ -73,7 +74,8 @@ DEFINE_TEST(serials_are_those_of_the_card_that_was_asked)
 	CHECK_EQ(mkfifo(path, 0600), 0);
 	CHECK_EQ(pthread_create(&asker, NULL, run_serials, w.backend), 0);
 	/* Once it is asked; what it answers waits for the model. */
-	for (model_lock(w.model); (fd = open(path, O_WRONLY | O_NONBLOCK)) < 0; model_lock(w.model)) {
+	for (model_lock(w.model); (fd = open(path, O_WRONLY | O_NONBLOCK)) < 0;
+	     model_lock(w.model)) {
 		model_unlock(w.model);
 		usleep(1000);
 	}

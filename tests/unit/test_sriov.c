@@ -83,8 +83,10 @@ DEFINE_TEST(vfs_follow_the_kernels_rules)
 	fake_edit(&w, PF, no_vfs);
 	CHECK_STR(plan_number(&w, PF, "4"), "1 " PF " sriov_numvfs 4\n");
 	CHECK_STR(plan_number(&w, PF, "9"), "ERANGE: sriov_numvfs: 9 asked, " PF " has at most 8");
-	CHECK_IN(plan_number(&w, PLAIN, "1"), "EOPNOTSUPP: " PLAIN " is a pci and has no sriov_numvfs");
-	CHECK_IN(plan_number(&w, GPU, "1"), "EOPNOTSUPP: the driver of " GPU " makes its VFs itself");
+	CHECK_IN(plan_number(&w, PLAIN, "1"),
+		 "EOPNOTSUPP: " PLAIN " is a pci and has no sriov_numvfs");
+	CHECK_IN(plan_number(&w, GPU, "1"),
+		 "EOPNOTSUPP: the driver of " GPU " makes its VFs itself");
 	fake_close(&w);
 }
 
@@ -93,8 +95,8 @@ DEFINE_TEST(vfs_need_the_pfs_driver)
 	struct world_fake w = server();
 
 	fake_edit(&w, PF, fake_to_none);
-	CHECK_IN(plan_number(&w, PF, "0"), "EOPNOTSUPP: the driver of " PF
-					   " was taken away and has left its 2 VFs behind");
+	CHECK_IN(plan_number(&w, PF, "0"),
+		 "EOPNOTSUPP: the driver of " PF " was taken away and has left its 2 VFs behind");
 	fake_edit(&w, PF, no_vfs);
 	CHECK_IN(plan_number(&w, PF, "1"), "EOPNOTSUPP: " PF " has no driver");
 	fake_edit(&w, PF, to_vfio);
@@ -109,13 +111,16 @@ DEFINE_TEST(vfs_in_use_stay)
 	struct world_fake w = server();
 
 	fake_edit(&w, VF1, fake_by_qemu);
-	CHECK_IN(plan_number(&w, PF, "0"), "EBUSY: virtfn1 of " PF ": " VF1
-					   " is held by qemu kvm (pid 812); stop it and write again");
+	CHECK_IN(plan_number(&w, PF, "0"),
+		 "EBUSY: virtfn1 of " PF ": " VF1
+		 " is held by qemu kvm (pid 812); stop it and write again");
 	fake_edit(&w, VF1, fake_by_alice);
-	CHECK_IN(plan_number(&w, PF, "3"), "EBUSY: virtfn1 of " PF ": " VF1 " is claimed by alice; write none");
+	CHECK_IN(plan_number(&w, PF, "3"),
+		 "EBUSY: virtfn1 of " PF ": " VF1 " is claimed by alice; write none");
 	CHECK_STR(plan_number(&w, PF, "2"), "nothing to do\n");
 	fake_edit(&w, VF0, by_root);
-	CHECK_IN(plan_number(&w, PF, "0"), "EPERM: virtfn0 of " PF ": the host needs " VF0 ": NIC eth4");
+	CHECK_IN(plan_number(&w, PF, "0"),
+		 "EPERM: virtfn0 of " PF ": the host needs " VF0 ": NIC eth4");
 	fake_close(&w);
 }
 
@@ -129,9 +134,12 @@ static const struct verb *verb_of(const struct world_fake *w, const char *name)
 	return *v;
 }
 
-static void step_refused(struct world_fake *w, const char *value, bool force, int code, const char *text)
+static void step_refused(struct world_fake *w, const char *value, bool force, int code,
+			 const char *text)
 {
-	struct step step = { .verb = verb_of(w, "sriov_numvfs"), .dev = fake_key(PF), .force = force };
+	struct step step = { .verb = verb_of(w, "sriov_numvfs"),
+			     .dev = fake_key(PF),
+			     .force = force };
 	struct err err = { 0 };
 
 	STR_COPY(step.value, value);
@@ -150,7 +158,8 @@ DEFINE_TEST(vfs_in_use_stay_also_right_before_the_step)
 	fake_edit(&w, VF1, fake_by_alice);
 	step_refused(&w, "4", false, 0, "");
 	fake_edit(&w, VF1, fake_by_qemu);
-	step_refused(&w, "0", true, EBUSY, "virtfn1 of " PF ": " VF1 " is held by qemu kvm (pid 812)");
+	step_refused(&w, "0", true, EBUSY,
+		     "virtfn1 of " PF ": " VF1 " is held by qemu kvm (pid 812)");
 	fake_edit(&w, VF0, by_root);
 	step_refused(&w, "4", false, EPERM, "virtfn0 of " PF ": the host needs " VF0 ": NIC eth4");
 	step_refused(&w, "4", true, EBUSY, "virtfn1 of " PF);
@@ -160,45 +169,50 @@ DEFINE_TEST(vfs_in_use_stay_also_right_before_the_step)
 DEFINE_TEST(vfs_go_with_their_release)
 {
 	struct world_fake w = server();
-	struct wish wishes[] = { fake_wish(PF, 0, "sriov_numvfs", "0"), fake_wish(PF, 2, "claim", "") };
+	struct wish wishes[] = { fake_wish(PF, 0, "sriov_numvfs", "0"),
+				 fake_wish(PF, 2, "claim", "") };
 
 	fake_edit(&w, VF1, to_vfio);
 	fake_edit(&w, VF1, fake_by_alice);
 	CHECK_IN(fake_plan(&w, wishes, 1, false), "EBUSY: ");
 	CHECK_STR(fake_plan(&w, wishes, 2, false), "1 " VF1 " unbind vfio-pci\n"
-						 "2 " VF1 " driver_override none\n"
-						 "3 " VF1 " drivers_probe none\n"
-						 "4 " PF " sriov_numvfs 0\n");
+						   "2 " VF1 " driver_override none\n"
+						   "3 " VF1 " drivers_probe none\n"
+						   "4 " PF " sriov_numvfs 0\n");
 	fake_close(&w);
 }
 
 DEFINE_TEST(a_pf_is_claimed_when_its_vfs_go)
 {
 	struct world_fake w = server();
-	struct wish wishes[] = { fake_wish(PF, 0, "claim", "alice"), fake_wish(PF, 0, "sriov_numvfs", "0") };
+	struct wish wishes[] = { fake_wish(PF, 0, "claim", "alice"),
+				 fake_wish(PF, 0, "sriov_numvfs", "0") };
 
 	CHECK_IN(fake_plan(&w, wishes, 1, false), "EBUSY: " PF " has 2 VFs");
 	CHECK_STR(fake_plan(&w, wishes, 2, false), "1 " PF " sriov_numvfs 0\nmore\n");
 	CHECK_IN(fake_plan(&w, wishes, 2, true), "2 " PF " driver_override vfio-pci (expected)\n");
 	STR_COPY(wishes[1].value, "3");
-	CHECK_IN(fake_plan(&w, wishes, 2, false), "EBUSY: " PF " cannot have VFs and be claimed by alice");
+	CHECK_IN(fake_plan(&w, wishes, 2, false),
+		 "EBUSY: " PF " cannot have VFs and be claimed by alice");
 	fake_close(&w);
 }
 
 DEFINE_TEST(vfs_for_guests_meet_no_host_driver)
 {
 	struct world_fake w = server();
-	struct wish wishes[] = { fake_wish(PF, 0, "sriov_numvfs", "3"), fake_wish(PF, 3, "claim", "alice") };
+	struct wish wishes[] = { fake_wish(PF, 0, "sriov_numvfs", "3"),
+				 fake_wish(PF, 3, "claim", "alice") };
 
 	fake_edit(&w, PF, no_vfs);
 	CHECK_STR(fake_plan(&w, wishes, 2, false), "1 " PF " sriov_drivers_autoprobe 0\n"
-						 "2 " PF " sriov_numvfs 3\nmore\n");
-	CHECK_STR(fake_plan(&w, wishes, 2, true), "1 " PF " sriov_drivers_autoprobe 0\n"
-						"2 " PF " sriov_numvfs 3\n"
-						"3 " PF " sriov_drivers_autoprobe 1\n"
-						"4 " PF "/virtfn2 driver_override vfio-pci (expected)\n"
-						"5 " PF "/virtfn2 bind vfio-pci (expected)\n"
-						"6 " PF "/virtfn2 node /dev/vfio/? (expected)\nmore\n");
+						   "2 " PF " sriov_numvfs 3\nmore\n");
+	CHECK_STR(fake_plan(&w, wishes, 2, true),
+		  "1 " PF " sriov_drivers_autoprobe 0\n"
+		  "2 " PF " sriov_numvfs 3\n"
+		  "3 " PF " sriov_drivers_autoprobe 1\n"
+		  "4 " PF "/virtfn2 driver_override vfio-pci (expected)\n"
+		  "5 " PF "/virtfn2 bind vfio-pci (expected)\n"
+		  "6 " PF "/virtfn2 node /dev/vfio/? (expected)\nmore\n");
 	/* A wish that is stored counts as well. */
 	fake_edit(&w, PF, stored_vf1);
 	CHECK_IN(plan_number(&w, PF, "2"), "1 " PF " sriov_drivers_autoprobe 0\n");
@@ -228,31 +242,38 @@ static void same_group(struct device *dev)
 DEFINE_TEST(one_vf_under_two_names_is_one)
 {
 	struct world_fake w = server();
-	struct wish twice[] = { fake_wish(VF1, 0, "claim", "alice"), fake_wish(PF, 2, "claim", "bob") };
-	struct wish group[] = { fake_wish(PF, 2, "claim", "alice"), fake_wish(PF, 1, "claim", "bob") };
+	struct wish twice[] = { fake_wish(VF1, 0, "claim", "alice"),
+				fake_wish(PF, 2, "claim", "bob") };
+	struct wish group[] = { fake_wish(PF, 2, "claim", "alice"),
+				fake_wish(PF, 1, "claim", "bob") };
 
 	CHECK_STR(fake_plan(&w, twice, 2, false),
-		  "EINVAL: " VF1 " is named in two ways, and its claim is written twice in one transaction");
+		  "EINVAL: " VF1
+		  " is named in two ways, and its claim is written twice in one transaction");
 	STR_COPY(twice[1].value, "alice");
 	CHECK_IN(fake_plan(&w, twice, 2, true), "EINVAL: " VF1 " is named in two ways");
 	fake_edit(&w, VF1, same_group);
 	CHECK_IN(fake_plan(&w, group, 2, false), "EINVAL: " VF1 " shares IOMMU group 6 with " VF0);
 	STR_COPY(group[1].value, "alice");
-	CHECK_STR(fake_plan(&w, group, 2, false), "1 " VF0 " driver_override vfio-pci\n2 " VF0 " unbind igbvf\n"
-						"3 " VF0 " bind vfio-pci\n4 " VF1 " driver_override vfio-pci\n"
-						"5 " VF1 " unbind igbvf\n6 " VF1 " bind vfio-pci\n"
-						"7 " VF0 " node /dev/vfio/6\n");
+	CHECK_STR(fake_plan(&w, group, 2, false),
+		  "1 " VF0 " driver_override vfio-pci\n2 " VF0 " unbind igbvf\n"
+		  "3 " VF0 " bind vfio-pci\n4 " VF1 " driver_override vfio-pci\n"
+		  "5 " VF1 " unbind igbvf\n6 " VF1 " bind vfio-pci\n"
+		  "7 " VF0 " node /dev/vfio/6\n");
 	fake_close(&w);
 }
 
 DEFINE_TEST(nothing_is_asked_of_a_vf_that_goes)
 {
 	struct world_fake w = server();
-	struct wish wishes[] = { fake_wish(PF, 2, "claim", "alice"), fake_wish(PF, 0, "sriov_numvfs", "1") };
-	struct wish named[] = { fake_wish(VF1, 0, "pooled", "0"), fake_wish(PF, 0, "sriov_numvfs", "0") };
+	struct wish wishes[] = { fake_wish(PF, 2, "claim", "alice"),
+				 fake_wish(PF, 0, "sriov_numvfs", "1") };
+	struct wish named[] = { fake_wish(VF1, 0, "pooled", "0"),
+				fake_wish(PF, 0, "sriov_numvfs", "0") };
 
-	CHECK_STR(fake_plan(&w, wishes, 2, false), "EINVAL: " VF1 " is virtfn1 of " PF ", which has fewer VFs at the "
-						 "end of this transaction");
+	CHECK_STR(fake_plan(&w, wishes, 2, false),
+		  "EINVAL: " VF1 " is virtfn1 of " PF ", which has fewer VFs at the "
+		  "end of this transaction");
 	CHECK_IN(fake_plan(&w, named, 2, false), "EINVAL: " VF1 " is virtfn1 of " PF);
 	STR_COPY(wishes[0].value, "");
 	CHECK_IN(fake_plan(&w, wishes, 2, false), PF " sriov_numvfs 0\nmore\n");
@@ -275,15 +296,17 @@ DEFINE_TEST(vfs_are_made_as_far_as_they_are_kept)
 	CHECK_STR(plan_number(&w, PF, "1023"), "1 " PF " sriov_numvfs 1023\n");
 	CHECK_STR(plan_number(&w, PF, "1024"), "1 " PF " sriov_drivers_autoprobe 0\n"
 					       "2 " PF " sriov_numvfs 1024\nmore\n");
-	CHECK_STR(plan_number(&w, PF, "1025"), "EOPNOTSUPP: sriov_numvfs: 1025 asked for " PF "; more than 1024 VFs of "
-					       "one device are not looked after here");
+	CHECK_STR(plan_number(&w, PF, "1025"),
+		  "EOPNOTSUPP: sriov_numvfs: 1025 asked for " PF "; more than 1024 VFs of "
+		  "one device are not looked after here");
 	fake_close(&w);
 }
 
 DEFINE_TEST(what_a_vf_to_come_is_refused_is_foretold)
 {
 	struct world_fake w = server();
-	struct wish wishes[] = { fake_wish(PF, 0, "sriov_numvfs", "3"), fake_wish(PF, 3, "claim", "alice") };
+	struct wish wishes[] = { fake_wish(PF, 0, "sriov_numvfs", "3"),
+				 fake_wish(PF, 3, "claim", "alice") };
 
 	fake_edit(&w, PF, no_vfs);
 	model_lock(w.model);
@@ -331,7 +354,8 @@ DEFINE_TEST(a_place_has_no_bus_numbers)
 	} rows[] = {
 		{ "../../../devices/pci0000:00/0000:00:1c.4/0000:05:00.0", "0000:00/1c.4/00.0" },
 		{ "../../../devices/pci0000:00/0000:00:1f.3", "0000:00/1f.3" },
-		{ "../../../devices/platform/40000000.pcie/pci0002:00/0002:00:00.0", "0002:00/00.0" },
+		{ "../../../devices/platform/40000000.pcie/pci0002:00/0002:00:00.0",
+		  "0002:00/00.0" },
 		/* VMD: the second root's domain is only counted up. */
 		{ "../../../devices/pci0000:e2/0000:e2:00.5/pci10000:00/10000:00:02.0/10000:01:00.0",
 		  "0000:e2/00.5/02.0/00.0" },
@@ -360,7 +384,8 @@ static uint64_t serial_of(const uint32_t *words, size_t n)
 	CHECK(fd >= 0);
 	CHECK_EQ(ftruncate(fd, n ? 4096 : 256), 0);
 	if (n)
-		CHECK_EQ(pwrite(fd, words, n * sizeof(*words), 0x100), (ssize_t)(n * sizeof(*words)));
+		CHECK_EQ(pwrite(fd, words, n * sizeof(*words), 0x100),
+			 (ssize_t)(n * sizeof(*words)));
 	serial = serial_read(fd);
 	close(fd);
 	return serial;
@@ -370,9 +395,10 @@ DEFINE_TEST(serials_come_from_the_chain)
 {
 	static const uint32_t first[] = { 0x00010003, 0xbeefbeef, 0x00253858 },
 			      second[] = { 0x11010001, 0, 0, 0, 0x00010003, 7, 0 },
-			      none[] = { 0x00010001 }, gone[] = { UINT32_MAX, UINT32_MAX, UINT32_MAX },
-			      ones[] = { 0x00010003, UINT32_MAX, UINT32_MAX }, loop[] = { 0x10010001 },
-			      back[] = { 0x04010001 };
+			      none[] = { 0x00010001 },
+			      gone[] = { UINT32_MAX, UINT32_MAX, UINT32_MAX },
+			      ones[] = { 0x00010003, UINT32_MAX, UINT32_MAX },
+			      loop[] = { 0x10010001 }, back[] = { 0x04010001 };
 
 	CHECK_EQ(serial_of(first, 3), 0x00253858beefbeef);
 	CHECK_EQ(serial_of((const uint32_t[]){ 0x11010001, 0, 0, 0, 0x00010003, 7, 0 }, 7), 7);

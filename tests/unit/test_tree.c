@@ -81,8 +81,14 @@ static struct device sample(void)
 		.key = { BUS_PCI, "0000:02:00.0" },
 		.caps = CAP_PCI | CAP_CLAIM | CAP_SRIOV | CAP_GROUP,
 		.kind = KIND_SRIOV,
-		.facts = { .vendor = 0x8086, .device = 0x10fb, .class_code = 0x020000, .numa_node = -1,
-			   .iommu_group = 11, .total_vfs = 8, .vf_index = -1, .vfio_node = true },
+		.facts = { .vendor = 0x8086,
+			   .device = 0x10fb,
+			   .class_code = 0x020000,
+			   .numa_node = -1,
+			   .iommu_group = 11,
+			   .total_vfs = 8,
+			   .vf_index = -1,
+			   .vfio_node = true },
 		.state = STATE_FREE,
 	};
 
@@ -96,8 +102,12 @@ DEFINE_TEST(inventory_line_from_rows)
 	struct out o = { 0 };
 
 	inventory_line(NULL, &dev, &o);
-	CHECK(!strncmp(o.data, "0000:02:00.0 vendor=0x8086 device=0x10fb class=0x020000 numa_node=-1 driver=none ", 80));
-	CHECK_IN(o.data, " iommu_group=11 nodes=\"/dev/vfio/vfio /dev/vfio/11\" state=free reason=none");
+	CHECK(!strncmp(
+		o.data,
+		"0000:02:00.0 vendor=0x8086 device=0x10fb class=0x020000 numa_node=-1 driver=none ",
+		80));
+	CHECK_IN(o.data,
+		 " iommu_group=11 nodes=\"/dev/vfio/vfio /dev/vfio/11\" state=free reason=none");
 	CHECK_IN(o.data, " sriov_totalvfs=8 sriov_numvfs=0 ");
 	CHECK(!strstr(o.data, "physfn") && !strchr(o.data, '\n'));
 	out_free(&o);
@@ -183,8 +193,8 @@ DEFINE_TEST(claim_takes_labels)
 
 DEFINE_TEST(claim_refuses_with_a_sentence)
 {
-	static const char *const bad[] = { "", "1", "0", "yes", "off", "True", "n", "a b", "a=b", ".", "..",
-					   "\xc3\xa9", "a\"", "a!b" };
+	static const char *const bad[] = { "",	  "1",	 "0", "yes", "off",	 "True", "n",
+					   "a b", "a=b", ".", "..",  "\xc3\xa9", "a\"",	 "a!b" };
 	struct wish wish;
 	struct err err;
 
@@ -260,7 +270,8 @@ static struct tree *small_tree(void)
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	CHECK(at != MAP_FAILED);
 	CHECK_EQ(model_new(at, model_arena_size(), &t.conf.model, &found, NULL), 0);
-	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		  -1, 0);
 	CHECK(at != MAP_FAILED);
 	CHECK_EQ(objects_open(at, size, &t.objects, NULL), 0);
 	t.sets = sets_new();
@@ -269,8 +280,8 @@ static struct tree *small_tree(void)
 	return &t;
 }
 
-static void put_device(struct tree *t, const char *name, const char *claimed, int group, const char *pf,
-		       int index)
+static void put_device(struct tree *t, const char *name, const char *claimed, int group,
+		       const char *pf, int index)
 {
 	struct key key = { .bus = BUS_PCI };
 	struct device *d;
@@ -332,9 +343,12 @@ DEFINE_TEST(views_show_and_let_go)
 	CHECK_EQ(count(t, pf, ROW_SELF), 2);
 	CHECK_EQ(count(t, alice, ROW_SELF), 2);
 	CHECK_EQ(count(t, nic, ROW_RES_DEVICES), 2);
-	CHECK_EQ(entry_find(t, obj_type(OBJ_DEVICE)->entries, pf, set_id(pf, ROW_SELF), "virtfn3"), vf);
-	CHECK_EQ(entry_find(t, obj_type(OBJ_DEVICE)->entries, pf, set_id(pf, ROW_SELF), "virtfn03"), NO_SLOT);
-	CHECK_EQ(entry_find(t, obj_type(OBJ_DEVICE)->entries, pf, set_id(pf, ROW_SELF), "virtfn"), NO_SLOT);
+	CHECK_EQ(entry_find(t, obj_type(OBJ_DEVICE)->entries, pf, set_id(pf, ROW_SELF), "virtfn3"),
+		 vf);
+	CHECK_EQ(entry_find(t, obj_type(OBJ_DEVICE)->entries, pf, set_id(pf, ROW_SELF), "virtfn03"),
+		 NO_SLOT);
+	CHECK_EQ(entry_find(t, obj_type(OBJ_DEVICE)->entries, pf, set_id(pf, ROW_SELF), "virtfn"),
+		 NO_SLOT);
 	views_place(t, vf, NULL, &notes);
 	CHECK_EQ(count(t, pf, ROW_SELF), 1);
 	CHECK_EQ(count(t, alice, ROW_SELF), 1);
@@ -355,7 +369,9 @@ static mode_t mode_of(struct tree *t, const char *name, const char *file)
 	struct node n;
 	struct stat st;
 
-	CHECK_EQ(node_get(t, objects_ino(t->objects, slot, attr_by_name(OBJ_DEVICE, 0, file)->id), &n), 0);
+	CHECK_EQ(node_get(t, objects_ino(t->objects, slot, attr_by_name(OBJ_DEVICE, 0, file)->id),
+			  &n),
+		 0);
 	node_stat(t, &n, n.row, &st);
 	return st.st_mode & 07777;
 }

@@ -101,7 +101,8 @@ DEFINE_TEST(what_cannot_be_undone_is_stuck_with_the_reason)
 	CHECK_EQ(kernel.level[0], 1);
 	CHECK_EQ(kernel.level[1], 5);
 	CHECK_EQ(look(&b, 1).state, STATE_STUCK);
-	CHECK_IN(look(&b, 1).reason, "level 0000:00:00.1 could not be taken back: the kernel says no again");
+	CHECK_IN(look(&b, 1).reason,
+		 "level 0000:00:00.1 could not be taken back: the kernel says no again");
 	kernel.fail_at = kernel.undo_fails_at = -1;
 	CHECK_EQ(set(&b, 0, "6", &v), 0); /* a write on a stuck device tries again */
 	CHECK_STR(look(&b, 1).stuck, "");
@@ -152,8 +153,10 @@ DEFINE_TEST(the_end_does_not_wait_for_what_is_late)
 	CHECK(engine_idle(b.e));
 	/* Its thread has yet to begin to wait, or does. */
 	CHECK(!engine_free(b.e, &left));
-	CHECK_STR(out_text(&left), "level of 0000:00:00.2 still hangs in the kernel; it is left so, and what was done "
-				   "before it is not undone\n");
+	CHECK_STR(
+		out_text(&left),
+		"level of 0000:00:00.2 still hangs in the kernel; it is left so, and what was done "
+		"before it is not undone\n");
 	out_free(&left);
 }
 
@@ -178,10 +181,12 @@ DEFINE_TEST(a_late_undo_goes_on_once_it_ends)
 		kernel.late_waits = true;
 		kernel.undo_fails_at = fails ? 0 : -1;
 		CHECK_EQ(set(&b, 0, "5", &v), EIO);
-		CHECK_IN(v.err.text, "the kernel says no; and level 0000:00:00.1 could not be taken back");
+		CHECK_IN(v.err.text,
+			 "the kernel says no; and level 0000:00:00.1 could not be taken back");
 		CHECK_EQ(kernel.level[0], 5);
 		CHECK_EQ(look(&b, 1).state, STATE_STUCK);
-		CHECK_IN(look(&b, 1).reason, "the undo of 0000:00:00.1 did not end; it is undone once that ends");
+		CHECK_IN(look(&b, 1).reason,
+			 "the undo of 0000:00:00.1 did not end; it is undone once that ends");
 		CHECK_EQ(set(&b, 0, "6", &other), EBUSY);
 		kernel.late_waits = false;
 		await_calm(&b, 0);
@@ -189,7 +194,8 @@ DEFINE_TEST(a_late_undo_goes_on_once_it_ends)
 		CHECK_EQ(kernel.level[0], fails ? 5 : 1);
 		CHECK_STR(look(&b, 1).stuck, "");
 		if (fails)
-			CHECK_IN(look(&b, 0).stuck, "level 0000:00:00.0 could not be taken back: the kernel says no");
+			CHECK_IN(look(&b, 0).stuck,
+				 "level 0000:00:00.0 could not be taken back: the kernel says no");
 		else
 			CHECK_STR(look(&b, 0).stuck, "");
 		bench_stop(&b);
@@ -348,7 +354,8 @@ DEFINE_TEST(what_the_disk_refuses_is_not_done)
 
 static int set_both(struct bench *b, const char *level, const char *top, struct verdict *v)
 {
-	struct wish w[2] = { { .dev = dev_key(1), .file = "top" }, { .dev = dev_key(0), .file = "level" } };
+	struct wish w[2] = { { .dev = dev_key(1), .file = "top" },
+			     { .dev = dev_key(0), .file = "level" } };
 
 	STR_COPY(w[0].value, top);
 	STR_COPY(w[1].value, level);

@@ -219,11 +219,11 @@ DEFINE_TEST(claim_adopts_what_is_on_vfio)
 	CHECK(!want_of(&w, GPU).former_known);
 	/* Nobody knows what it had: the kernel chooses. */
 	CHECK_STR(plan_of(&w, GPU, "", false), "1 " GPU " unbind vfio-pci\n"
-						   "2 " GPU " driver_override none\n"
-						   "3 " GPU " drivers_probe none\n"
-						   "4 " AUDIO " unbind vfio-pci\n"
-						   "5 " AUDIO " driver_override none\n"
-						   "6 " AUDIO " drivers_probe none\n");
+					       "2 " GPU " driver_override none\n"
+					       "3 " GPU " drivers_probe none\n"
+					       "4 " AUDIO " unbind vfio-pci\n"
+					       "5 " AUDIO " driver_override none\n"
+					       "6 " AUDIO " drivers_probe none\n");
 	fake_close(&w);
 }
 
@@ -239,8 +239,8 @@ DEFINE_TEST(claim_is_restored_below_a_guest)
 	fake_edit(&w, AUDIO, fake_by_qemu);
 	CHECK_IN(plan_of(&w, GPU, "alice", false), "EBUSY: ");
 	CHECK_STR(fake_plan(&w, &stored, 1, false), "1 " GPU " driver_override vfio-pci\n"
-						     "2 " AUDIO " driver_override vfio-pci\n"
-						     "3 " GPU " node /dev/vfio/41\n");
+						    "2 " AUDIO " driver_override vfio-pci\n"
+						    "3 " GPU " node /dev/vfio/41\n");
 	fake_edit(&w, AUDIO, fake_to_none); /* which no guest has */
 	CHECK_IN(fake_plan(&w, &stored, 1, false), "EBUSY: ");
 	fake_close(&w);
@@ -289,10 +289,10 @@ DEFINE_TEST(claim_remembers_and_release_restores)
 	CHECK_STR(want_of(&w, AUDIO).claim, "alice");
 	CHECK_STR(want_of(&w, BRIDGE).claim, "");
 	CHECK_STR(plan_of(&w, AUDIO, "", false), "1 " GPU " unbind vfio-pci\n"
-						     "2 " GPU " driver_override none\n"
-						     "3 " GPU " rebind nvidia\n"
-						     "4 " AUDIO " unbind vfio-pci\n"
-						     "5 " AUDIO " driver_override none\n");
+						 "2 " GPU " driver_override none\n"
+						 "3 " GPU " rebind nvidia\n"
+						 "4 " AUDIO " unbind vfio-pci\n"
+						 "5 " AUDIO " driver_override none\n");
 	CHECK_EQ(call(&w, claim->settle, AUDIO, "", &err), -EIO);
 	fake_edit(&w, GPU, fake_to_none);
 	fake_edit(&w, AUDIO, fake_to_none);
@@ -308,8 +308,7 @@ DEFINE_TEST(release_is_refused_while_held)
 
 	claimed(&w);
 	fake_edit(&w, AUDIO, fake_by_qemu);
-	CHECK_IN(plan_of(&w, AUDIO, "", false),
-		 "EBUSY: " AUDIO " is held by qemu kvm (pid 812)");
+	CHECK_IN(plan_of(&w, AUDIO, "", false), "EBUSY: " AUDIO " is held by qemu kvm (pid 812)");
 	fake_close(&w);
 }
 
@@ -321,10 +320,10 @@ DEFINE_TEST(release_gives_a_vf_back_by_override)
 	fake_edit(&w, VF, fake_by_alice);
 	fake_edit(&w, VF, from_igbvf);
 	CHECK_STR(plan_of(&w, VF, "", false), "1 " VF " unbind vfio-pci\n"
-						  "2 " VF " driver_override none\n"
-						  "3 " VF " driver_override igbvf\n"
-						  "4 " VF " rebind igbvf\n"
-						  "5 " VF " driver_override none\n");
+					      "2 " VF " driver_override none\n"
+					      "3 " VF " driver_override igbvf\n"
+					      "4 " VF " rebind igbvf\n"
+					      "5 " VF " driver_override none\n");
 	fake_close(&w);
 }
 

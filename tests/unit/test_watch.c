@@ -49,7 +49,8 @@ static const struct {
 } inventories[] = {
 	{ "", "is not whole" },
 	{ "pcidevfs-inventory 2\n", "does not begin as one of version 1 does" },
-	{ "pcidevfs-inventory 1 generation=7 boot=b\n", "does not tell its generation and how many devices" },
+	{ "pcidevfs-inventory 1 generation=7 boot=b\n",
+	  "does not tell its generation and how many devices" },
 	{ HEAD "2\na x=1\n", "is not whole: it has 2 lines for 2 devices" },
 	{ HEAD "2\na x=1\nb x=1", "is not whole" },
 	{ HEAD "1\na x=1\nb", "is not whole" },
@@ -93,7 +94,9 @@ static void run_script(struct script *s, const struct watcher *w)
 DEFINE_TEST(an_inventory_that_is_not_whole_is_read_again)
 {
 	struct script s = { 0 };
-	const struct watcher w = { "test", on_begin, on_device, on_removed, inventory_settled, next_inventory, &s };
+	const struct watcher w = { "test",     on_begin,	  on_device,
+				   on_removed, inventory_settled, next_inventory,
+				   &s };
 
 	test_file("inventory", inventories[0].text);
 	run_script(&s, &w);
@@ -148,7 +151,8 @@ static void never_lost(void *ctx, const char *why)
 DEFINE_TEST(a_gap_in_the_events_is_filled_from_the_inventory)
 {
 	struct script s = { 0 };
-	const struct watcher w = { "test", on_begin, on_device, on_removed, event_settled, never_lost, &s };
+	const struct watcher w = { "test",	  on_begin,   on_device, on_removed,
+				   event_settled, never_lost, &s };
 
 	test_file("inventory", HEAD "1\na x=1\n");
 	run_script(&s, &w);

@@ -39,7 +39,8 @@ static bool ask(FILE *f, const char *command, char **words, char *line, int size
 	for (char **w = words; *w; w++) {
 		size_t key = strcspn(*w, "=");
 
-		fprintf(f, "%s\"%.*s\":\"%s\"", w == words ? "" : ",", (int)key, *w, *w + key + ((*w)[key] == '='));
+		fprintf(f, "%s\"%.*s\":\"%s\"", w == words ? "" : ",", (int)key, *w,
+			*w + key + ((*w)[key] == '='));
 	}
 	fputs("}}\n", f);
 	fflush(f);

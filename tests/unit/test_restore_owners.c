@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Owners and modes are kept with what was asked. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fakewish.h"
+#include "pcidevfs/util.h"
+#include "test.h"
+
+#define t fakewish
+
+#define NIC WISH_NIC
+#define nic wish_nic
+
+static void *ask_owner(void *arg)
+{
+	struct owner_wish alice = { 1000, 1001, 0664 };
+	struct key k = wish_key(NIC);
+
+	*(int *)arg = intents_set_owner(t.in, &k, "claim", &alice, NULL);
+	return NULL;
+}
+
+/* Who only looks up a mode must not wait while somebody waits for the state directory. */
+DEFINE_TEST(owners_are_told_while_the_directory_is_waited_for)
+{
+	uint64_t quickest = UINT64_MAX;
+	struct key k = wish_key(NIC);
+	struct owner_wish got;
+	char dir[256];
+	int fd;
+
+	snprintf(dir, sizeof(dir), "%s/state", test_dir());
+	CHECK_EQ(mkdir(dir, 0700), 0);
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CHECK(fd >= 0 && !flock(fd, LOCK_EX)); /* waited for, half a second each time */
+	wish_begin(false);
+	wish_plug(&nic);
+	for (int i = 0; i < 3; i++) { /* a loaded machine may be slow once */
+		pthread_t asker;
+		uint64_t start;
+		int rc = 0;
+
+		CHECK_EQ(pthread_create(&asker, NULL, ask_owner, &rc), 0);
+		usleep(100000);
+		start = now_ms();
+		CHECK(!intents_owner(t.in, &k, "claim", &got));
+		start = now_ms() - start;
+		quickest = start < quickest ? start : quickest;
+		pthread_join(asker, NULL);
+		CHECK_EQ(rc, -EBUSY);
+	}
+	if (quickest >= 200)
+		FAIL("a look at an owner waited %u ms", (unsigned int)quickest);
+	close(fd);
+	CHECK_EQ(intents_set_owner(t.in, &k, "claim", &(struct owner_wish){ 7, 8, 0600 }, NULL), 0);
+	CHECK(intents_owner(t.in, &k, "claim", &got) && got.uid == 7);
+	wish_end();
+}
+
+DEFINE_TEST(restore_owners_and_forget)
+{
+	struct owner_wish alice = { 1000, 1001, 0664 }, got;
+	struct key k = wish_key(NIC);
+	struct out o = { 0 };
+
+	wish_boot(&nic);
+	CHECK_EQ(intents_set_owner(t.in, &k, "claim", &alice, NULL), 0);
+	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
+	wish_end();
+	wish_boot(&nic);
+	CHECK(intents_owner(t.in, &k, "claim", &got));
+	CHECK_EQ(got.uid, 1000);
+	CHECK_EQ(got.mode, 0664);
+	CHECK(!intents_owner(t.in, &k, "plan", &got));
+	CHECK_EQ(wish_state_of(NIC).want.uid, 1000);
+	CHECK_EQ(intents_forget(t.in, "0000:00/03.0/00.0,8086:1521:0000:0000,none", NULL), -EBUSY);
+	wish_unplug(NIC);
+	wish_calm();
+	CHECK_EQ(intents_forget(t.in, "0000:00/03.0/00.0", NULL), -EINVAL);
+	CHECK_EQ(intents_forget(t.in, "0000:00/03.0/00.0,8086:1521:0000:0000,none", NULL), 0);
+	intents_print(t.in, &o);
+	CHECK_STR(out_text(&o), "");
+	wish_end();
+}
+
+/* What is kept must be what can be read again. */
+DEFINE_TEST(restore_keeps_as_many_owners_as_it_reads)
+{
+	struct owner_wish is = { 1000, 1001, 0664 }, got;
+	struct key k = wish_key(NIC);
+	struct err err = { 0 };
+	char file[16];
+	int n = 0;
+
+	wish_boot(&nic);
+	do
+		snprintf(file, sizeof(file), "f%d", n);
+	while (!intents_set_owner(t.in, &k, file, &is, &err) && ++n < 1000);
+	CHECK_EQ(err.code, ENOSPC);
+	CHECK_EQ(n, 64);
+	CHECK_IN(err.text, "f64: 64 files of " NIC " have an owner");
+	is.uid = 7;
+	CHECK_EQ(intents_set_owner(t.in, &k, "f63", &is, NULL), 0);
+	wish_end();
+	wish_boot(&nic);
+	CHECK(intents_owner(t.in, &k, "f63", &got));
+	CHECK_EQ(got.uid, 7);
+	wish_end();
+}
