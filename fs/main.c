@@ -199,6 +199,7 @@ static void *watch(void *ctx)
 	struct daemon *d = ctx;
 	struct err err = { 0 };
 
+	priority_lower();
 	if (hear(d, &err)) {
 		fail_wrap(&err, "changes of the machine are no longer seen");
 		handoff_report(d->sock, REPORT_FAILING, err.text);

@@ -20,6 +20,9 @@ static const struct sched_attr raised = { .size = sizeof(raised),
 					  .sched_runtime = SLICE_NS,
 					  .sched_flags = SCHED_FLAG_RESET_ON_FORK };
 
+/* With the scheduler's own slices. */
+static const struct sched_attr patient = { .size = sizeof(patient), .sched_policy = SCHED_NORMAL };
+
 /* Not over what the administrator has chosen. */
 static void change(const struct sched_attr *from, const struct sched_attr *to)
 {
@@ -33,6 +36,11 @@ static void change(const struct sched_attr *from, const struct sched_attr *to)
 void priority_raise(void)
 {
 	change(&ordinary, &raised);
+}
+
+void priority_lower(void)
+{
+	change(&ordinary, &patient);
 }
 
 void priority_serve(void)

@@ -13,5 +13,7 @@ void priority_raise(void);
 /* Answers for the kernel. Not before others, or the close of a file, for which nobody waits, would take the
  * CPU from who closes it; but for short times, so that it comes soon after who used the CPU for long. */
 void priority_serve(void);
+/* Nobody sleeps for it: what answers comes before it. */
+void priority_lower(void);
 
 #endif

@@ -31,7 +31,8 @@ enum {
 	BUFFER = MAX_WRITE + 8192, /* the kernel wants room for its headers besides */
 	INIT_MAX = 512,
 	POISON_DEATHS = 3,
-	WAITED_MAX = 1000,
+	QUIET_MS = 3, /* without a request: who waited has asked on */
+	CALM_MS = 20, /* and no later, however busy they are */
 };
 
 enum init_state { INIT_NONE, INIT_SEEN, INIT_ANSWERED };
@@ -55,7 +56,8 @@ struct session {
 	struct fuse_session *se;
 	struct record *rec;
 	unsigned char *buf;
-	unsigned int waited; /* so many requests more may be from before we served */
+	uint64_t calm_at; /* now_ms() */
+	bool calm;
 };
 
 const struct region_head session_layout = { "session", SESSION_ABI, sizeof(struct record) };
@@ -303,19 +305,20 @@ static void serve_one(struct session *s, size_t len)
 	current_unique = 0;
 }
 
+/* Who waited while nobody served, and reads what he opened next, shares the CPU with nobody of ours. */
 static void calm_down(struct session *s)
 {
 	struct pollfd p = { s->conf.fuse_fd, POLLIN, 0 };
 
-	if (s->waited && (!--s->waited || poll(&p, 1, 0) <= 0)) {
-		s->waited = 0;
-		s->conf.calm(s->conf.ctx);
-	}
+	if (s->calm || (now_ms() < s->calm_at && poll(&p, 1, QUIET_MS) > 0))
+		return;
+	s->calm = true;
+	s->conf.calm(s->conf.ctx);
 }
 
 int session_loop(struct session *s, struct err *err)
 {
-	s->waited = WAITED_MAX;
+	s->calm_at = now_ms() + CALM_MS;
 	while (!fuse_session_exited(s->se)) {
 		ssize_t n;
 
