@@ -30,7 +30,9 @@ enum {
 	NUDGE_MS = 20,
 	SPARE_MS = 20,	       /* behind the first answer, which it must not delay */
 	LEAVE_GRACE_MS = 5000, /* what is not done then, the successor carries on */
-	BACK_ENDS = 3,	       /* of a new program that never served, then the former one returns */
+	UNREAPED_MS =
+		5000, /* after its kill: a thread that the kernel does not let go keeps a process */
+	BACK_ENDS = 3, /* of a new program that never served, then the former one returns */
 };
 
 struct holder {
@@ -356,6 +358,18 @@ static int pause_of(const struct holder *h)
 	return until > now ? (int)(until - now) : 0;
 }
 
+static void leave_server_behind(struct holder *h)
+{
+	if (!h->ending || h->finished || !h->server.pid ||
+	    now_ms() < h->server.kill_at + UNREAPED_MS)
+		return;
+	fprintf(stderr,
+		"pcidevfsd: the serving process (pid %d) cannot end before the kernel lets a thread of it "
+		"go; %s is unmounted without it\n",
+		(int)h->server.pid, h->path);
+	finish(h, 1);
+}
+
 static void turn(struct holder *h)
 {
 	const struct takeover *t = &h->takeover;
@@ -388,6 +402,7 @@ static void turn(struct holder *h)
 		server_drop(&h->spare);
 	advance_takeover(h);
 	server_nudge(&h->server);
+	leave_server_behind(h);
 	if (!h->server.pid && !h->finished && now_ms() >= h->start_at)
 		start_server(h);
 	if (h->spare_at && now_ms() >= h->spare_at)
@@ -424,28 +439,12 @@ static int hold(struct holder *h)
 	server_drop(&h->spare);
 	/* Whoever still waits for an answer gets an error once the last descriptor is closed. */
 	if (h->mounted)
-		mountpoint_detach(h->path, &h->mount);
+		mountpoint_detach(h->path, &h->mount, h->server.pid);
 	if (h->listen >= 0)
 		control_forget(&h->mount);
 	takeover_clear(&h->takeover);
 	free(h->path);
 	return h->status;
-}
-
-static int open_fuse(int *ret, struct err *err)
-{
-	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-
-	if (fd >= 0) {
-		*ret = fd;
-		return 0;
-	}
-	if (errno == EACCES || errno == EPERM)
-		return fail(err, errno, "no right to open /dev/fuse; run as root");
-	if (errno == ENOENT || errno == ENXIO || errno == ENODEV)
-		return fail(err, errno,
-			    "there is no /dev/fuse; load the fuse module (modprobe fuse)");
-	return fail(err, errno, "/dev/fuse: %s", strerror(errno));
 }
 
 static void holder_init(struct holder *h, const struct options *o)
@@ -463,8 +462,9 @@ int holder_run(const struct options *o)
 	struct holder h;
 
 	holder_init(&h, o);
-	if (open_fuse(&h.fuse, &err) || mountpoint_resolve(o->mountpoint, &h.path, &err) ||
-	    mountpoint_prepare(h.path, &err) || stash_create(&h.stash, &err)) {
+	if (mountpoint_open_fuse(&h.fuse, &err) ||
+	    mountpoint_resolve(o->mountpoint, &h.path, &err) || mountpoint_prepare(h.path, &err) ||
+	    stash_create(&h.stash, &err)) {
 		say(&err);
 		free(h.path);
 		return 1;

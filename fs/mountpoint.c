@@ -201,6 +201,22 @@ int mountpoint_prepare(const char *path, struct err *err)
 	return 0;
 }
 
+int mountpoint_open_fuse(int *ret, struct err *err)
+{
+	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+	if (fd >= 0) {
+		*ret = fd;
+		return 0;
+	}
+	if (errno == EACCES || errno == EPERM)
+		return fail(err, errno, "no right to open /dev/fuse; run as root");
+	if (errno == ENOENT || errno == ENXIO || errno == ENODEV)
+		return fail(err, errno,
+			    "there is no /dev/fuse; load the fuse module (modprobe fuse)");
+	return fail(err, errno, "/dev/fuse: %s", strerror(errno));
+}
+
 int mountpoint_attach(const char *path, int fuse_fd, struct mount_entry *ret, struct err *err)
 {
 	char data[128];
@@ -226,7 +242,7 @@ int mountpoint_attach(const char *path, int fuse_fd, struct mount_entry *ret, st
 	return 0;
 }
 
-void mountpoint_detach(const char *path, const struct mount_entry *mine)
+void mountpoint_detach(const char *path, const struct mount_entry *mine, bool abort)
 {
 	struct mount_entry top;
 
@@ -237,6 +253,6 @@ void mountpoint_detach(const char *path, const struct mount_entry *mine)
 			path);
 		return;
 	}
-	if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW))
+	if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW | (abort ? MNT_FORCE : 0)))
 		fprintf(stderr, "pcidevfsd: %s: cannot unmount: %s\n", path, strerror(errno));
 }

@@ -21,8 +21,11 @@ int mountpoint_find(const char *path, struct mount_entry *ret);
 /* Makes path fit to be mounted on: creates its last component, detaches mounts of ours whose daemon
  * is dead. Refuses what is no directory, and a live daemon's mount. */
 int mountpoint_prepare(const char *path, struct err *err);
+/* /dev/fuse, or why not. */
+int mountpoint_open_fuse(int *ret_fd, struct err *err);
 int mountpoint_attach(const char *path, int fuse_fd, struct mount_entry *ret, struct err *err);
-/* Lazily, and only if what is on top is still that mount. */
-void mountpoint_detach(const char *path, const struct mount_entry *mine);
+/* Lazily, and only if what is on top is still that mount. abort: who waits for an answer gets an error at once,
+ * though the connection is open elsewhere. */
+void mountpoint_detach(const char *path, const struct mount_entry *mine, bool abort);
 
 #endif
