@@ -26,8 +26,7 @@ plugin_up() { # plugin_up COUNT: at its unit's priority, with a pod on each of C
 }
 
 plugin_down() {
-	kill "$plugin"
-	wait "$plugin"
+	stop_plugin
 	"$tool/put" "$T/ctl" "$(printf '%s/allocated_to none\n' "${used[@]}"; echo commit)"
 	"$tool/put" "$T/ctl" "$(printf '%s/claim none\n' "${used[@]}"; echo commit)"
 	stop
@@ -54,8 +53,7 @@ kills() { # kills COUNT
 	row "$((RESTARTS / 10)) kills of the plugin, $1 resources, with its unit's 100 ms: to the last list" \
 		"p50 $(key listed_p50_ms <"$D/restarts"), max $(key listed_max_ms <"$D/restarts") ms, $(key lost <"$D/restarts") devices lost" \
 		"max 250 ms, 0 lost"
-	sleep 100 &
-	plugin=$!
+	plugin=
 	plugin_down
 }
 
