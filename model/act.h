@@ -144,8 +144,7 @@ struct step *act_take_back(struct txn *t, struct err *err);
 struct step *act_late_step(struct txn *t);
 /* why NULL: they no longer are. */
 void act_mark_stuck(struct txn *t, const char *why);
-/* With the model locked. stuck: the sentence for devices with steps that stay, "" when none is stuck any
- * more, NULL when that is as before. */
+/* With the model locked. stuck: the sentence for devices with steps that stay; NULL: none are left so. */
 void act_leave_devices(struct txn *t, const char *stuck);
 
 /* met.c, both with the model locked. What was to be taken from a device that this act has removed since, is

@@ -97,7 +97,7 @@ void act_leave_devices(struct txn *t, const char *stuck)
 		if (!d || !act_holds(t, d))
 			continue;
 		d->busy[0] = '\0';
-		if (stuck && (!stuck[0] || left_done(t, &t->devices[i])))
+		if (stuck && left_done(t, &t->devices[i]))
 			STR_COPY(d->stuck, stuck);
 	}
 }
@@ -108,11 +108,11 @@ static void end_undone(struct txn *t, const char *stuck)
 	struct model *m = model_of(t);
 	struct err gone;
 
+	/* A device that is gone meanwhile is no longer ours to mark. */
 	if (t->marked)
-		act_observe(t, false,
-			    &gone); /* a device that is gone meanwhile is no longer ours to mark */
+		act_observe(t, false, &gone);
 	model_lock(m);
-	for (size_t i = 0; i < t->n_saved && !(stuck && stuck[0]); i++) {
+	for (size_t i = 0; i < t->n_saved && !stuck; i++) {
 		struct device *d = model_edit(m, &t->saved[i].dev, false);
 
 		if (d && (d->birth == t->saved[i].birth || (act_remakes(t, d) && act_holds(t, d))))
