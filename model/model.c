@@ -214,18 +214,25 @@ static int by_vf_index(const void *a, const void *b)
 	return (x->facts.vf_index > y->facts.vf_index) - (x->facts.vf_index < y->facts.vf_index);
 }
 
+/* The slots of a group, one after another; from and to INDEX_NONE. */
+static uint32_t next_in_group(struct model *m, int32_t group, uint32_t i)
+{
+	if (group < 0)
+		return INDEX_NONE;
+	do
+		i = i == INDEX_NONE ? index_first(&m->by[BY_GROUP], group_hash(group))
+				    : index_next(&m->by[BY_GROUP], i);
+	while (i != INDEX_NONE && slot_current(m, i)->facts.iommu_group != group);
+	return i;
+}
+
 size_t model_group(struct model *m, int32_t group, const struct device **ret, size_t max)
 {
 	size_t n = 0;
-	uint32_t i;
 
-	for (i = index_first(&m->by[BY_GROUP], group_hash(group)); group >= 0 && i != INDEX_NONE;
-	     i = index_next(&m->by[BY_GROUP], i)) {
-		const struct device *d = slot_current(m, i);
-
-		if (d->facts.iommu_group == group && n++ < max)
-			ret[n - 1] = d;
-	}
+	for (uint32_t i = INDEX_NONE; (i = next_in_group(m, group, i)) != INDEX_NONE;)
+		if (n++ < max)
+			ret[n - 1] = slot_current(m, i);
 	qsort(ret, n < max ? n : max, sizeof(*ret), by_key);
 	return n;
 }
@@ -344,8 +351,8 @@ struct device *model_edit(struct model *m, const struct key *key, bool create)
 /* What is said of the others in its IOMMU group depends on who has this one. */
 static void edit_mates(struct model *m, const struct device *dev)
 {
-	for (uint32_t i = index_first(&m->by[BY_GROUP], group_hash(dev->facts.iommu_group));
-	     dev->facts.iommu_group >= 0 && i != INDEX_NONE; i = index_next(&m->by[BY_GROUP], i)) {
+	for (uint32_t i = INDEX_NONE;
+	     (i = next_in_group(m, dev->facts.iommu_group, i)) != INDEX_NONE;) {
 		const struct key key = slot_current(m, i)->key;
 
 		model_edit(m, &key, false);
@@ -392,8 +399,7 @@ static const struct device *slot_next(struct model *m, uint32_t i)
 
 static const struct device *mate_with_pod(struct model *m, uint32_t slot, int32_t group)
 {
-	for (uint32_t i = index_first(&m->by[BY_GROUP], group_hash(group));
-	     group >= 0 && i != INDEX_NONE; i = index_next(&m->by[BY_GROUP], i)) {
+	for (uint32_t i = INDEX_NONE; (i = next_in_group(m, group, i)) != INDEX_NONE;) {
 		const struct device *d = slot_next(m, i);
 
 		if (i != slot && d->facts.iommu_group == group && device_with_pod(d))
