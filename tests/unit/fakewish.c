@@ -296,3 +296,19 @@ void wish_boot(const struct plug *p)
 	fakewish.acts = 0;
 	wish_restore();
 }
+
+void wish_store_claim(const struct plug *p)
+{
+	wish_boot(p);
+	CHECK_EQ(wish_ask(WISH_NIC, "claim", "alice"), 0);
+	wish_end();
+}
+
+void wish_boot_refused(int code)
+{
+	wish_store_claim(&wish_nic);
+	fakewish.refuse = code;
+	wish_boot(&wish_nic);
+	wish_calm();
+	CHECK_EQ(fakewish.acts, 1);
+}

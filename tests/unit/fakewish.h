@@ -43,6 +43,10 @@ void wish_plug(const struct plug *p);
 extern const struct plug wish_nic;
 /* The machine comes up with one device in it, and what is stored is applied. */
 void wish_boot(const struct plug *p);
+/* ... and goes down with a claim of alice's stored for WISH_NIC. */
+void wish_store_claim(const struct plug *p);
+/* It comes up with that stored, and the kernel refuses it with code: once, so far. */
+void wish_boot_refused(int code);
 void wish_unplug(const char *name);
 /* ... and waits for what follows. */
 void wish_edit(const char *name, void (*change)(struct device *dev));

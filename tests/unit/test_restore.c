@@ -15,14 +15,6 @@
 #define NIC WISH_NIC
 #define nic wish_nic
 
-/* ... and goes down with a claim stored. */
-static void store_claim(const struct plug *p)
-{
-	wish_boot(p);
-	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
-	wish_end();
-}
-
 DEFINE_TEST(restore_after_reboot_and_after_crash)
 {
 	wish_boot(&nic);
@@ -78,7 +70,7 @@ DEFINE_TEST(restore_knows_strangers_and_followers)
 	};
 	struct key k = wish_key(NIC);
 
-	store_claim(&carded);
+	wish_store_claim(&carded);
 
 	wish_boot(&renumbered); /* another bus number */
 	CHECK_STR(wish_state_of("0000:05:00.0").want.claim, "alice");
@@ -111,7 +103,7 @@ DEFINE_TEST(restore_leaves_a_changed_group_alone)
 	};
 	struct key k = wish_key(NIC);
 
-	store_claim(&nic);
+	wish_store_claim(&nic);
 	wish_begin(false);
 	wish_plug(&nic);
 	wish_plug(&guest);
@@ -220,14 +212,7 @@ DEFINE_TEST(restore_refused_is_tried_when_it_may_go)
 	struct plug other = nic;
 
 	other.driver = "igbx";
-	store_claim(&nic);
-	wish_begin(false);
-	wish_plug(&nic);
-	t.acts = 0;
-	t.refuse = EBUSY;
-	wish_restore();
-	wish_calm();
-	CHECK_EQ(t.acts, 1);
+	wish_boot_refused(EBUSY);
 	CHECK_IN(wish_state_of(NIC).reason, "the kernel says no");
 	t.refuse = 0;
 	wish_plug(&other);
@@ -261,14 +246,7 @@ static void refused_write(struct device *dev)
 /* Whatever it may have been refused for, a field of the device tells when that is over. */
 DEFINE_TEST(restore_refused_is_tried_when_any_fact_differs)
 {
-	store_claim(&nic);
-	wish_begin(false);
-	wish_plug(&nic);
-	t.acts = 0;
-	t.refuse = EBUSY;
-	wish_restore();
-	wish_calm();
-	CHECK_EQ(t.acts, 1);
+	wish_boot_refused(EBUSY);
 	wish_edit(NIC, refused_write);
 	CHECK_EQ(t.acts, 1);
 	wish_edit(NIC, node_comes);

@@ -30,20 +30,6 @@ static void pod_comes_or_goes(struct device *dev)
 	STR_COPY(dev->want.allocated, dev->want.allocated[0] ? "" : "pending");
 }
 
-static void begin_refused(int code)
-{
-	wish_boot(&wish_nic);
-	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
-	wish_end();
-	wish_begin(false);
-	wish_plug(&wish_nic);
-	t.acts = 0;
-	t.refuse = code;
-	wish_restore();
-	wish_calm();
-	CHECK_EQ(t.acts, 1);
-}
-
 static void expect_claimed(void)
 {
 	CHECK_STR(wish_state_of(NIC).want.claim, "alice");
@@ -54,7 +40,7 @@ static void expect_claimed(void)
 /* Each act looks for holders anew: it must not bring the next one for ever. */
 DEFINE_TEST(restore_waits_however_many_have_the_device)
 {
-	begin_refused(EBUSY);
+	wish_boot_refused(EBUSY);
 	for (int i = 0; i < OFTEN; i++)
 		wish_edit(NIC, another_has_it);
 	CHECK(t.acts >= TRIES && t.acts <= TRIES + 1);
@@ -66,7 +52,7 @@ DEFINE_TEST(restore_waits_however_many_have_the_device)
 
 DEFINE_TEST(restore_waits_however_often_the_device_is_in_use)
 {
-	begin_refused(EBUSY);
+	wish_boot_refused(EBUSY);
 	for (int i = 0; i < OFTEN; i++) {
 		wish_edit(NIC, pod_comes_or_goes);
 		CHECK_EQ(t.acts, 2 + i);
@@ -79,7 +65,7 @@ DEFINE_TEST(restore_waits_however_often_the_device_is_in_use)
 
 DEFINE_TEST(restore_says_that_it_has_given_up)
 {
-	begin_refused(EIO);
+	wish_boot_refused(EIO);
 	for (int i = 0; i < OFTEN; i++)
 		wish_edit(NIC, pod_comes_or_goes);
 	CHECK_EQ(t.acts, TRIES);
