@@ -30,8 +30,8 @@ enum {
 	NUDGE_MS = 20,
 	SPARE_MS = 20,	       /* behind the first answer, which it must not delay */
 	LEAVE_GRACE_MS = 5000, /* what is not done then, the successor carries on */
-	UNREAPED_MS =
-		5000, /* after its kill: a thread that the kernel does not let go keeps a process */
+	/* After its kill: a thread that the kernel does not let go keeps a process. */
+	UNREAPED_MS = 5000,
 	BACK_ENDS = 3, /* of a new program that never served, then the former one returns */
 };
 
@@ -53,11 +53,6 @@ struct holder {
 	uint64_t start_at; /* now_ms() of the next start while there is no server */
 };
 
-static void say(const struct err *err)
-{
-	fprintf(stderr, "pcidevfsd: %s\n", err->text);
-}
-
 static void finish(struct holder *h, int status)
 {
 	h->finished = true;
@@ -78,7 +73,7 @@ static void start_server(struct holder *h)
 	if (!server_start(&h->server, h->o, h->path, &err) &&
 	    !server_go(&h->server, &h->next, fds, &err))
 		return;
-	say(&err);
+	say("%s", err.text);
 	h->start_at = now_ms() + NO_START_MS;
 	if (!h->mounted)
 		finish(h, 1);
@@ -91,7 +86,7 @@ static void start_spare(struct holder *h)
 
 	h->spare_at = 0;
 	if (server_start(&h->spare, h->o, h->path, &err))
-		say(&err);
+		say("%s", err.text);
 }
 
 static void begin_end(struct holder *h)
@@ -133,23 +128,22 @@ static void on_server_end(struct holder *h)
 	retry_note(&h->retry, server_reap(&h->server, how, sizeof(how)));
 	if (h->ending) {
 		if (cut)
-			fprintf(stderr,
-				"pcidevfsd: an act that still ran was cut short; its devices may be half way "
-				"between two drivers\n");
+			say("an act that still ran was cut short; its devices may be half way "
+			    "between two drivers");
 		finish(h, 0);
 		return;
 	}
 	if (gone) {
 		bool aborted = !mountpoint_find(h->path, &top) && top.minor == h->mount.minor;
 
-		fprintf(stderr, "pcidevfsd: %s was %s; nothing is left to serve\n", h->path,
-			aborted ? "aborted by the kernel's fusectl" : "unmounted");
+		say("%s was %s; nothing is left to serve", h->path,
+		    aborted ? "aborted by the kernel's fusectl" : "unmounted");
 		finish(h, aborted);
 		return;
 	}
 	if (h->takeover.state == TAKEOVER_AGREED)
 		return;
-	fprintf(stderr, "pcidevfsd: %s%s\n", how, h->mounted ? "; the next one goes on" : "");
+	say("%s%s", how, h->mounted ? "; the next one goes on" : "");
 	if (!h->mounted) {
 		finish(h, 1);
 		return;
@@ -160,10 +154,9 @@ static void on_server_end(struct holder *h)
 	h->next.restarted_at = time(NULL);
 	STR_COPY(h->next.restarted_for, how);
 	if (retry_hopeless(&h->retry)) {
-		fprintf(stderr,
-			"pcidevfsd: %u serving processes in a row failed or were killed before they "
-			"served; gives %s up, so that nobody waits for it for ever\n",
-			h->retry.failed + h->retry.killed, h->path);
+		say("%u serving processes in a row failed or were killed before they "
+		    "served; gives %s up, so that nobody waits for it for ever",
+		    h->retry.failed + h->retry.killed, h->path);
 		finish(h, 1);
 		return;
 	}
@@ -176,7 +169,7 @@ static void listen_for_takeover(struct holder *h)
 
 	h->listen = control_listen(&h->mount, &err);
 	if (h->listen < 0)
-		fprintf(stderr, "pcidevfsd: --replace will not reach this daemon: %s\n", err.text);
+		say("--replace will not reach this daemon: %s", err.text);
 }
 
 static void on_ready(struct holder *h)
@@ -186,7 +179,7 @@ static void on_ready(struct holder *h)
 	if (h->mounted || h->ending)
 		return;
 	if (mountpoint_attach(h->path, h->fuse, &h->mount, &err)) {
-		say(&err);
+		say("%s", err.text);
 		server_stop(&h->server, SERVER_END, 0);
 		finish(h, 1);
 		return;
@@ -225,7 +218,7 @@ static void on_restored(const struct holder *h)
 /* What it serves would stay as it is for ever; a fresh process may do better. */
 static void on_failing(struct holder *h, const char *why)
 {
-	fprintf(stderr, "pcidevfsd: %s\n", why);
+	say("%s", why);
 	if (h->server.stopping)
 		return;
 	STR_COPY(h->server.failing, why);
@@ -260,7 +253,7 @@ static void on_server_word(struct holder *h)
 		h->server.gone = true;
 		break;
 	case REPORT_REFUSED:
-		fprintf(stderr, "pcidevfsd: %s\n", msg.text);
+		say("%s", msg.text);
 		if (!h->mounted)
 			finish(h, 1);
 		break;
@@ -337,7 +330,7 @@ static void on_caller(struct holder *h)
 	if (conn >= 0)
 		takeover_call(&h->takeover, conn);
 	else if (err.code)
-		say(&err);
+		say("%s", err.text);
 }
 
 /* How long poll() may sleep. */
@@ -363,10 +356,9 @@ static void leave_server_behind(struct holder *h)
 	if (!h->ending || h->finished || !h->server.pid ||
 	    now_ms() < h->server.kill_at + UNREAPED_MS)
 		return;
-	fprintf(stderr,
-		"pcidevfsd: the serving process (pid %d) cannot end before the kernel lets a thread of it "
-		"go; %s is unmounted without it\n",
-		(int)h->server.pid, h->path);
+	say("the serving process (pid %d) cannot end before the kernel lets a thread of it "
+	    "go; %s is unmounted without it",
+	    (int)h->server.pid, h->path);
 	finish(h, 1);
 }
 
@@ -429,7 +421,7 @@ static int hold(struct holder *h)
 	if (h->watch < 0) /* too many of them; what refuses every watch does no harm */
 		h->watch = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (h->signals < 0 || h->watch < 0) {
-		fprintf(stderr, "pcidevfsd: no descriptor for signals: %s\n", strerror(errno));
+		say("no descriptor for signals: %s", strerror(errno));
 		return 1;
 	}
 	while (!h->finished)
@@ -465,7 +457,7 @@ int holder_run(const struct options *o)
 	if (mountpoint_open_fuse(&h.fuse, &err) ||
 	    mountpoint_resolve(o->mountpoint, &h.path, &err) || mountpoint_prepare(h.path, &err) ||
 	    stash_create(&h.stash, &err)) {
-		say(&err);
+		say("%s", err.text);
 		free(h.path);
 		return 1;
 	}
@@ -479,7 +471,7 @@ int holder_adopt(const struct options *o)
 
 	holder_init(&h, o);
 	if (takeover_parse(o->adopt, &e) || !(h.path = strdup(o->mountpoint))) {
-		fprintf(stderr, "pcidevfsd: --adopt is for pcidevfsd itself\n");
+		say("--adopt is for pcidevfsd itself");
 		return 2;
 	}
 	h.fuse = e.fuse;

@@ -293,7 +293,7 @@ leave(const struct daemon *d, const struct out *left, int status)
 	const char *at = out_text(left), *nl;
 
 	for (; d->ended && (nl = strchr(at, '\n')); at = nl + 1)
-		fprintf(stderr, "pcidevfsd: %.*s\n", (int)(nl - at), at);
+		say("%.*s", (int)(nl - at), at);
 	fflush(stdout);
 	_exit(status);
 }
@@ -373,7 +373,7 @@ static int serve(const struct options *o)
 	prctl(PR_SET_NAME, "pcidevfsd-spare");
 	if (parse_u64(o->serve, 1 << 20, &sock) ||
 	    handoff_recv((int)sock, &d.from, sizeof(d.from), d.fds, HANDOVER_FDS)) {
-		fprintf(stderr, "pcidevfsd: --serve is for pcidevfsd itself\n");
+		say("--serve is for pcidevfsd itself");
 		return 2;
 	}
 	prctl(PR_SET_NAME, "pcidevfsd");
@@ -417,7 +417,7 @@ static int release_unmounted(const struct options *o)
 	r = r ? r : open_engine(&d, &err);
 	r = r ? r : intents_note(d.intents, &err);
 	if (r) {
-		fprintf(stderr, "pcidevfsd: %s\n", err.text);
+		say("%s", err.text);
 	} else {
 		model_stop(d.model); /* nobody listens, so nobody is waited for */
 		r = release_by_engine(d.model, d.engine);
@@ -433,7 +433,7 @@ static int early(const struct options *o)
 	int r = backend_early(&roots, o->state, o->early, &err);
 
 	if (r)
-		fprintf(stderr, "pcidevfsd: %s\n", err.text);
+		say("%s", err.text);
 	return r == -EINVAL ? 2 : r ? 1 : 0;
 }
 

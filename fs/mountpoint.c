@@ -170,7 +170,7 @@ static int clear_dead(const char *path, struct err *err)
 				    "%s: the mount of a pcidevfsd that is dead cannot be "
 				    "detached: %s",
 				    path, strerror(errno));
-		fprintf(stderr, "pcidevfsd: detached the mount of a dead daemon from %s\n", path);
+		say("detached the mount of a dead daemon from %s", path);
 	}
 	return 0;
 }
@@ -249,10 +249,9 @@ void mountpoint_detach(const char *path, const struct mount_entry *mine, bool ab
 	if (mountpoint_find(path, &top))
 		return;
 	if (top.major != mine->major || top.minor != mine->minor) {
-		fprintf(stderr, "pcidevfsd: something else is mounted over %s; left as it is\n",
-			path);
+		say("something else is mounted over %s; left as it is", path);
 		return;
 	}
 	if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW | (abort ? MNT_FORCE : 0)))
-		fprintf(stderr, "pcidevfsd: %s: cannot unmount: %s\n", path, strerror(errno));
+		say("%s: cannot unmount: %s", path, strerror(errno));
 }

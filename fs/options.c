@@ -100,8 +100,7 @@ int options_override(struct options *o, const char *name, const char *value)
 
 static int wrong_use(const char *what, const char *value)
 {
-	fprintf(stderr, "pcidevfsd: %s%s%s; see pcidevfsd --help\n", what, value ? " " : "",
-		value ? value : "");
+	say("%s%s%s; see pcidevfsd --help", what, value ? " " : "", value ? value : "");
 	return -EINVAL;
 }
 

@@ -29,8 +29,8 @@ static int follow(int fd)
 		if (msg.what == REPORT_DONE || msg.what == REPORT_REFUSED)
 			return msg.what == REPORT_DONE ? 0 : 1;
 	}
-	fprintf(stderr, "pcidevfsd: the daemon did not say how it ended%s; see its log\n",
-		r == -EAGAIN ? " in a minute" : "");
+	say("the daemon did not say how it ended%s; see its log",
+	    r == -EAGAIN ? " in a minute" : "");
 	return 1;
 }
 
@@ -90,13 +90,13 @@ int replace_run(const struct options *o)
 	int r;
 
 	if (fd < 0 || fill_offer(o, &offer, &err)) {
-		fprintf(stderr, "pcidevfsd: %s\n", err.text);
+		say("%s", err.text);
 		return 1;
 	}
 	r = exe < 0 ? -errno : handoff_send(fd, &offer, sizeof(offer), &exe, 1);
 	/* A holder that refuses us has closed its end, behind the sentence that says why. */
 	if (r && r != -EPIPE) {
-		fprintf(stderr, "pcidevfsd: cannot hand this program over: %s\n", strerror(-r));
+		say("cannot hand this program over: %s", strerror(-r));
 		return 1;
 	}
 	return follow(fd);

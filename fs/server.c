@@ -42,7 +42,7 @@ become_server(const struct options *o, const char *mountpoint, int sock, pid_t h
 	snprintf(number, sizeof(number), "%d", sock);
 	options_argv(o, "--serve", number, mountpoint, argv);
 	execv("/proc/self/exe", (char *const *)argv);
-	fprintf(stderr, "pcidevfsd: cannot start myself: %s\n", strerror(errno));
+	say("cannot start myself: %s", strerror(errno));
 	_exit(1);
 }
 

@@ -226,10 +226,9 @@ void session_recover(struct session *s)
 	}
 	n = inflight_fail_all(&s->rec->inflight, s->conf.fuse_fd);
 	if (n)
-		fprintf(stderr,
-			"pcidevfsd: %u requests that were being served got EIO; a kernel since "
-			"Linux 6.9 would send them again\n",
-			n);
+		say("%u requests that were being served got EIO; a kernel since "
+		    "Linux 6.9 would send them again",
+		    n);
 }
 
 static void note_init(struct session *s, const void *mem, size_t len)
@@ -280,8 +279,8 @@ static bool refuse_poison(struct session *s, uint64_t unique)
 
 	if (rec->poison_deaths < POISON_DEATHS || (unique & ~UNIQUE_RESENT) != rec->poison)
 		return false;
-	fprintf(stderr, "pcidevfsd: request %llu ended %u serving processes; it got EIO\n",
-		(unsigned long long)rec->poison, rec->poison_deaths);
+	say("request %llu ended %u serving processes; it got EIO", (unsigned long long)rec->poison,
+	    rec->poison_deaths);
 	return write(s->conf.fuse_fd, &out, sizeof(out)) == (ssize_t)sizeof(out);
 }
 

@@ -53,7 +53,7 @@ void takeover_clear(struct takeover *t)
 
 void takeover_say(struct takeover *t, unsigned int report, const char *text)
 {
-	fprintf(stderr, "pcidevfsd: %s\n", text);
+	say("%s", text);
 	if (t->conn >= 0)
 		(void)!handoff_report(t->conn, report, text);
 }

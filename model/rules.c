@@ -145,7 +145,7 @@ void device_resource(const struct device *dev, char buf[static RESOURCE_NAME])
 }
 
 /* The reason is a field of fixed size; a cut sentence is still one. */
-__attribute__((format(printf, 2, 3))) static void say(struct device *dev, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void because(struct device *dev, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -158,7 +158,7 @@ static bool is_stuck(struct device *dev)
 {
 	if (!dev->stuck[0])
 		return false;
-	say(dev, "%s", dev->stuck);
+	because(dev, "%s", dev->stuck);
 	return true;
 }
 
@@ -166,28 +166,28 @@ static bool is_busy(struct device *dev)
 {
 	if (!dev->busy[0])
 		return false;
-	say(dev, "%s is running", dev->busy);
+	because(dev, "%s is running", dev->busy);
 	return true;
 }
 
 static bool is_unhealthy(struct device *dev)
 {
 	if ((dev->caps & CAP_PCI) && (!dev->facts.vendor || dev->facts.vendor == 0xffff)) {
-		say(dev, "the kernel gives no vendor id for %s; it may have fallen off the bus",
-		    dev->key.name);
+		because(dev, "the kernel gives no vendor id for %s; it may have fallen off the bus",
+			dev->key.name);
 		return true;
 	}
 	if (dev->want.claim[0] && !on_vfio(dev) && (dev->caps & CAP_CLAIM)) {
-		say(dev,
-		    "claimed by %s, but its driver is %s and not vfio-pci; write the claim again",
-		    dev->want.claim, dev->facts.driver[0] ? dev->facts.driver : "none");
+		because(dev,
+			"claimed by %s, but its driver is %s and not vfio-pci; write the claim again",
+			dev->want.claim, dev->facts.driver[0] ? dev->facts.driver : "none");
 		return true;
 	}
 	if (dev->want.claim[0] && !dev->facts.vfio_node && (dev->caps & CAP_CLAIM)) {
-		say(dev,
-		    "claimed by %s, but /dev/vfio/%d is not there, so no guest can open it; is udev or devtmpfs "
-		    "at work?",
-		    dev->want.claim, dev->facts.iommu_group);
+		because(dev,
+			"claimed by %s, but /dev/vfio/%d is not there, so no guest can open it; is udev or devtmpfs "
+			"at work?",
+			dev->want.claim, dev->facts.iommu_group);
 		return true;
 	}
 	return false;
@@ -198,9 +198,9 @@ static bool is_allocated(struct device *dev)
 	if (!dev->want.allocated[0])
 		return false;
 	if (!strcmp(dev->want.allocated, "pending"))
-		say(dev, "given to a pod just now; kubelet has yet to tell which");
+		because(dev, "given to a pod just now; kubelet has yet to tell which");
 	else
-		say(dev, "allocated to %s", dev->want.allocated);
+		because(dev, "allocated to %s", dev->want.allocated);
 	return true;
 }
 
@@ -208,7 +208,8 @@ static bool is_held(struct device *dev)
 {
 	if (!dev->facts.holders[0] || !on_vfio(dev))
 		return false;
-	say(dev, "held open by %.*s", (int)strcspn(dev->facts.holders, "\n"), dev->facts.holders);
+	because(dev, "held open by %.*s", (int)strcspn(dev->facts.holders, "\n"),
+		dev->facts.holders);
 	return true;
 }
 
@@ -221,7 +222,7 @@ static bool is_claimed(struct device *dev)
 {
 	if (!dev->want.claim[0])
 		return false;
-	say(dev, "claimed by %s", dev->want.claim);
+	because(dev, "claimed by %s", dev->want.claim);
 	return true;
 }
 
@@ -230,11 +231,12 @@ static bool is_host(struct device *dev)
 	const struct facts *f = &dev->facts;
 
 	if (f->critical[0])
-		say(dev, "the host needs it: %s", f->critical);
+		because(dev, "the host needs it: %s", f->critical);
 	else if (on_vfio(dev))
-		say(dev, "found on vfio-pci without a claim; write a name to claim to adopt it");
+		because(dev,
+			"found on vfio-pci without a claim; write a name to claim to adopt it");
 	else if (f->driver[0])
-		say(dev, "used by the host's driver %s", f->driver);
+		because(dev, "used by the host's driver %s", f->driver);
 	else
 		return false;
 	return true;
@@ -267,11 +269,11 @@ void device_derive(struct device *dev, bool iommu, const struct device *mate)
 	dev->state = states[i].state;
 	dev->taken = mate && dev->state == STATE_CLAIMED;
 	if (dev->taken)
-		say(dev,
-		    "claimed by %s; IOMMU group %d is with %s, and no other pod gets a part of it",
-		    dev->want.claim, dev->facts.iommu_group, mate->want.allocated);
+		because(dev,
+			"claimed by %s; IOMMU group %d is with %s, and no other pod gets a part of it",
+			dev->want.claim, dev->facts.iommu_group, mate->want.allocated);
 	else if (dev->unmet[0] && (dev->state == STATE_FREE || dev->state == STATE_HOST))
-		say(dev, "%s", dev->unmet);
+		because(dev, "%s", dev->unmet);
 	else if (dev->state == STATE_FREE && (dev->caps & CAP_CLAIM) && !iommu)
-		say(dev, "no driver uses it, but it cannot be claimed: this host has no IOMMU");
+		because(dev, "no driver uses it, but it cannot be claimed: this host has no IOMMU");
 }

@@ -181,6 +181,19 @@ unsigned int back_off(unsigned int *pause, unsigned int first, unsigned int max)
 	return *pause;
 }
 
+const char *say_as = "pcidevfsd";
+
+void say(const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "%s: %s\n", say_as, text);
+}
+
 void event_ring(int fd)
 {
 	const uint64_t one = 1;

@@ -221,6 +221,7 @@ int main(int argc, char **argv)
 	struct options o;
 	struct err err = { 0 };
 
+	say_as = "pcidevfs-plugin";
 	if (parse_options(argc, argv, &o))
 		return 2;
 	m.p.loop.epoll = -1;

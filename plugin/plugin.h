@@ -19,10 +19,10 @@ struct tree;
 
 struct options {
 	const char *tree; /* the mount */
-	const char
-		*kubelet; /* kubelet's directory: device-plugins/ and pod-resources/ lie below it */
-	const char *dev;  /* where /dev is on the host */
-	const char *cdi;  /* where CDI specs go; "none": nowhere */
+	/* Kubelet's directory: device-plugins/ and pod-resources/ lie below it. */
+	const char *kubelet;
+	const char *dev; /* where /dev is on the host */
+	const char *cdi; /* where CDI specs go; "none": nowhere */
 };
 
 struct plugin {
@@ -35,8 +35,5 @@ struct plugin {
 	struct pods *pods;
 	struct cdi *cdi;
 };
-
-/* One line to the log. */
-__attribute__((format(printf, 1, 2))) void say(const char *fmt, ...);
 
 #endif

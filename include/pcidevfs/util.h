@@ -73,6 +73,10 @@ int parse_bool(const char *text, bool *ret);
 bool str_copy(char *dst, size_t size, const char *src);
 #define STR_COPY(dst, src) str_copy((dst), sizeof(dst), (src))
 
+/* One line on stderr, for people and the journal, behind the name of the program; cut at 1 KiB. */
+__attribute__((format(printf, 1, 2))) void say(const char *fmt, ...);
+extern const char *say_as; /* "pcidevfsd"; another program's main sets its own */
+
 /* FNV-1a: goes on from h; starts with FNV1A. */
 #define FNV1A 0xcbf29ce484222325ull
 uint64_t fnv1a(uint64_t h, const char *text, size_t len);

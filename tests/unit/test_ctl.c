@@ -97,7 +97,7 @@ DEFINE_TEST(ctl_text_is_bounded_and_moves)
 	ctls_free(c);
 }
 
-static void say(struct ctl *ctl, uint64_t to, const char *text)
+static void tell(struct ctl *ctl, uint64_t to, const char *text)
 {
 	struct ctl_state *next = ctl_next(ctl);
 
@@ -112,8 +112,8 @@ DEFINE_TEST(ctl_answers_are_read_once)
 	struct ctl *ctl = fresh(&c);
 
 	CHECK_EQ(ctl_take(ctl, 10, buf, sizeof(buf)), 0);
-	say(ctl, 2, "ok\n");
-	say(ctl, 2, "end\n");
+	tell(ctl, 2, "ok\n");
+	tell(ctl, 2, "end\n");
 	CHECK_EQ(ctl_take(ctl, 12, buf, 4), 4);
 	CHECK(!memcmp(buf, "ok\ne", 4));
 	/* Sent again: its reader never got it. */
@@ -122,7 +122,7 @@ DEFINE_TEST(ctl_answers_are_read_once)
 	CHECK_EQ(ctl_take(ctl, 14, buf, sizeof(buf)), 3);
 	CHECK_EQ(ctl_take(ctl, 16, buf, sizeof(buf)), 0);
 	/* The answers to the next write take the place of these. */
-	say(ctl, 4, "error\n");
+	tell(ctl, 4, "error\n");
 	CHECK_EQ(ctl_take(ctl, 18, buf, sizeof(buf)), 6);
 	CHECK_EQ(ctl_now(ctl)->said, 6);
 	ctls_free(c);

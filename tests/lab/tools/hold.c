@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static void say(const char *what)
+static void print_what(const char *what)
 {
 	printf("%s\n", what);
 	fflush(stdout);
@@ -51,7 +51,7 @@ int main(int argc, char **argv)
 		return failed("open group");
 	if (ioctl(group, VFIO_GROUP_GET_STATUS, &status))
 		return failed("group status");
-	say(status.flags & VFIO_GROUP_FLAGS_VIABLE ? "viable 1" : "viable 0");
+	print_what(status.flags & VFIO_GROUP_FLAGS_VIABLE ? "viable 1" : "viable 0");
 	if (ioctl(group, VFIO_GROUP_SET_CONTAINER, &box))
 		return failed("set container");
 	if (ioctl(box, VFIO_SET_IOMMU, VFIO_TYPE1v2_IOMMU))
@@ -59,7 +59,7 @@ int main(int argc, char **argv)
 	dev = ioctl(group, VFIO_GROUP_GET_DEVICE_FD, argv[2]);
 	if (dev < 0)
 		return failed("get device");
-	say("held");
+	print_what("held");
 	while (nanosleep(&left, &left) && errno == EINTR)
 		;
 	close(dev);
