@@ -18,12 +18,12 @@ extern const struct verb vfio_modprobe; /* value: the driver whose module is mis
 extern const struct verb vfio_override; /* value: the driver, "" none */
 extern const struct verb vfio_unbind;	/* value: the driver it is taken from */
 extern const struct verb vfio_bind;	/* value: the driver that must take it */
-extern const struct verb
-	vfio_rebind; /* value: the driver it had; when that is gone the kernel chooses */
+/* Value: the driver it had; when that is gone the kernel chooses. */
+extern const struct verb vfio_rebind;
 extern const struct verb vfio_probe; /* the kernel chooses */
 extern const struct verb vfio_node;  /* value: /dev/vfio/<group>, waited for */
-extern const struct verb
-	vfio_own; /* value: uid:gid, who may open the group's nodes, if that is still so */
+/* Value: uid:gid, who may open the group's nodes, if that is still so. */
+extern const struct verb vfio_own;
 
 /* The members that go along: bridges stay where they are. */
 struct vfio_group {

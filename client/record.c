@@ -31,8 +31,8 @@ static int unquote(char **from)
 	while (*c != '"') {
 		int v = *c == '\\' ? unescape(&c) : (unsigned char)*c++;
 
-		if (v <=
-		    0) /* an escape that is none, the line's end, or a zero that would hide the rest */
+		/* An escape that is none, the line's end, or a zero that would hide the rest. */
+		if (v <= 0)
 			return -EINVAL;
 		*to++ = (char)v;
 	}

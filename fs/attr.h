@@ -97,12 +97,12 @@ struct obj_type {
 	const char *path; /* for FILES.md */
 	const struct attr *rows;
 	const size_t *n_rows;
-	const struct attr
-		*dir; /* of a bus: the root's row that the directories of its devices lie in */
-	uint16_t
-		home; /* id of the row of its parent (slot 0: the root) that its directory lies in */
-	int bus;      /* enum bus of devices; 0: no device */
-	int derived;  /* exists as long as a view puts something in it */
+	/* Of a bus: the root's row that the directories of its devices lie in. */
+	const struct attr *dir;
+	/* Id of the row of its parent (slot 0: the root) that its directory lies in. */
+	uint16_t home;
+	int bus;		       /* enum bus of devices; 0: no device */
+	int derived;		       /* exists as long as a view puts something in it */
 	const struct entries *entries; /* of its own directory */
 };
 
@@ -118,8 +118,8 @@ enum { ROW_RES_DEVICES = 20, ROW_RESOURCES = 29, ROW_VIRTFN = 30 };
 
 /* A directory of links to devices. */
 struct view {
-	struct attr
-		dir; /* of the root; without a name the links lie in directories that are there anyway */
+	/* Of the root; without a name the links lie in directories that are there anyway. */
+	struct attr dir;
 	struct attr link;		/* of a device: the link to it that lies in the view */
 	struct obj_type label;		/* of OBJ_LABEL + dir.id, if such are on the path */
 	enum obj_kind path[VIEW_DEPTH]; /* objects below dir, OBJ_ROOT: none */

@@ -27,8 +27,8 @@ extern const struct region_head ctl_layout;
 #define CTL_HELLO 64
 
 struct ctl_state {
-	uint32_t begin, scanned,
-		end;	/* of text: the transaction's lines, then what is yet to be looked at */
+	/* Of text: the transaction's lines, then what is yet to be looked at. */
+	uint32_t begin, scanned, end;
 	int32_t broken; /* errno of a line or write that was refused: no commit until abort */
 	/* The write that is being carried out; 0 none. */
 	uint64_t writer;

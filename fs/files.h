@@ -51,8 +51,8 @@ struct open_file {
 	uint8_t changed; /* since it was read; of a cached file: how many polls will say so */
 	uint8_t armed;	 /* the kernel waits for a notification */
 	uint64_t len;	 /* of the text at the last read from offset 0 */
-	uint64_t
-		read_by; /* the last read of a stream, and where it began: for when it is sent again */
+	/* The last read of a stream, and where it began: for when it is sent again. */
+	uint64_t read_by;
 	struct cursor at, before;
 	struct creds creds; /* does not change */
 };

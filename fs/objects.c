@@ -244,8 +244,8 @@ uint32_t objects_slot(struct objects *o, enum obj_kind kind, uint32_t parent, co
 	atomic_signal_fence(memory_order_seq_cst);
 	*obj = (struct object){ .kind = kind, .parent = parent, .epoch = epoch };
 	STR_COPY(obj->name, name);
-	atomic_signal_fence(
-		memory_order_seq_cst); /* a kill must not find a state without its name */
+	/* A kill must not find a state without its name. */
+	atomic_signal_fence(memory_order_seq_cst);
 	obj->state = OBJECT_RESERVED;
 	link_slot(o, i);
 	return i;

@@ -19,8 +19,8 @@ struct options {
 	/* Between the processes of one daemon, not for people. */
 	const char *serve; /* number of the inherited socket: be the serving process */
 	const char *adopt; /* descriptors that an older holder left: be the holder */
-	const char
-		*can_adopt; /* what the older one holds: say by exit status whether we can go on */
+	/* What the older one holds: say by exit status whether we can go on. */
+	const char *can_adopt;
 };
 
 /* 0; -EINVAL after one sentence on stderr (exit status 2). The strings stay argv's. */

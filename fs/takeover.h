@@ -34,8 +34,8 @@ struct takeover {
 
 /* What a holder leaves to the next one, besides its options and its process id. */
 struct estate {
-	int fuse, stash, listen, conn,
-		former; /* former: the program before, to go back to; -1 none */
+	/* former: the program before, to go back to; -1 none. */
+	int fuse, stash, listen, conn, former;
 	uint32_t generation, restarts;
 	unsigned int major, minor;
 };

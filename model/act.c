@@ -33,8 +33,8 @@ int act_observe(struct txn *t, bool planning, struct err *err)
 
 		if (method && method->noted)
 			continue;
-		wish_resolve(model_of(t), &t->log->wishes[i],
-			     &found); /* a VF that is not there: its PF */
+		/* A VF that is not there: its PF. */
+		wish_resolve(model_of(t), &t->log->wishes[i], &found);
 		devs[n++] = found.dev;
 		guards |= planning && method && method->guarded;
 	}
@@ -404,8 +404,8 @@ struct step *act_run(struct txn *t, struct err *err)
 		adopt_devices(t);
 		late = await_former(t, err);
 	}
-	if (atomic_load(&t->log->state) ==
-	    LOG_UNDOES) { /* also what is late still has been told so */
+	/* Also what is late still has been told so. */
+	if (atomic_load(&t->log->state) == LOG_UNDOES) {
 		*err = t->log->err;
 	} else if (!late && !run_stages(t, err)) {
 		return NULL;

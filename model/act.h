@@ -93,8 +93,8 @@ struct txn {
 	uint64_t *births;
 	size_t n_devices;
 	bool marked; /* they read busy: there are steps */
-	uint64_t
-		guarded_at; /* now_ms(): who holds them and what the host needs was asked for the plan */
+	/* Now_ms(): who holds them and what the host needs was asked for the plan. */
+	uint64_t guarded_at;
 	bool closed; /* engine->lock; nobody joins any more: what comes after may already differ */
 	struct saved *saved;
 	size_t n_saved;

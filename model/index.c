@@ -10,9 +10,9 @@
 
 int index_init(struct index *x, uint32_t max)
 {
+	/* In heads and next 0 is none: slots are kept as slot + 1. */
 	*x = (struct index){
-		.heads = calloc(HEADS,
-				sizeof(*x->heads)), /* 0 is none: slots are kept as slot + 1 */
+		.heads = calloc(HEADS, sizeof(*x->heads)),
 		.mask = HEADS - 1,
 		.next = calloc(max, sizeof(*x->next)),
 		.hash = calloc(max, sizeof(*x->hash)),
@@ -30,6 +30,7 @@ void index_fini(struct index *x)
 	free(x->next);
 	free(x->hash);
 	free(x->linked);
+	/* In heads and next 0 is none: slots are kept as slot + 1. */
 	*x = (struct index){ 0 };
 }
 

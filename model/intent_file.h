@@ -57,8 +57,8 @@ struct record {
 	struct key dev; /* matched, while birth is not 0 */
 	uint64_t birth;
 	bool noted; /* the model's want holds what needs no act */
-	uint32_t
-		in; /* by kept_bit(): the model's want holds it, since it was applied, or asked anew */
+	/* By kept_bit(): the model's want holds it, since it was applied, or asked anew. */
+	uint32_t in;
 	struct flight *flying; /* the act for it that runs */
 	bool alone;	       /* a PF: its VFs' claims made the act fail */
 	unsigned int tries;    /* but for the last ones, if they met somebody who has it: */

@@ -223,9 +223,9 @@ void allocate_prestart(struct plugin *p, const char *resource, struct rpc_call *
 	if (e)
 		refuse(resource, call, &err);
 	else
-		rpc_reply(call, (const uint8_t *)"",
-			  0); /* PreStartContainerResponse has no fields */
-	pods_ask(
-		p->pods); /* after a reboot that is the first word of a pod whose directory has been there before */
+		/* PreStartContainerResponse has no fields. */
+		rpc_reply(call, (const uint8_t *)"", 0);
+	/* After a reboot that is the first word of a pod whose directory has been there before. */
+	pods_ask(p->pods);
 	request_free(&request);
 }

@@ -11,8 +11,8 @@ struct bus {
 	const char *prefix;    /* of the id in inventory; kubelet knows a device without it */
 	const char *directory; /* of the tree */
 	const char *variable;  /* in which KubeVirt looks for it: <variable>_RESOURCE_<NAME> */
-	const char *(*withheld)(
-		const struct dev *d); /* why it is not offered, or NULL; NULL: always is */
+	/* Why it is not offered, or NULL; NULL: always is. */
+	const char *(*withheld)(const struct dev *d);
 };
 
 /* The i-th, or NULL. */

@@ -22,9 +22,9 @@ struct dev {
 	uint64_t good_at;    /* ms: not healthy before, since it was not a moment ago */
 	uint64_t pending_at; /* ms: since when it is pending; 0: it is not */
 	uint64_t given_at;   /* ms: when Allocate of it was last answered; UINT64_MAX: one runs */
-	unsigned int
-		seen; /* by which kubelet (pods.c counts them) its pod was last listed; 0: none */
-	char *given;  /* the resource under which its pod got it; NULL: not known */
+	/* By which kubelet (pods.c counts them) its pod was last listed; 0: none. */
+	unsigned int seen;
+	char *given;	 /* the resource under which its pod got it; NULL: not known */
 	bool keeps_name; /* it is we who gave it so */
 	bool untold;	 /* we gave it, and no line has said so yet: those on their way are older */
 	bool mate_taken; /* another function of its group is with a pod */
@@ -37,8 +37,8 @@ struct devices {
 	struct dev **by_group; /* sorted by group, then id */
 	size_t n, cap;
 	uint64_t freed; /* how many were given back */
-	uint64_t
-		shape; /* counts up when a device comes or goes, or has another name, group or nodes */
+	/* Counts up when a device comes or goes, or has another name, group or nodes. */
+	uint64_t shape;
 };
 
 /* From one line of inventory or events; pairs are overwritten. A device that nobody claims is forgotten.

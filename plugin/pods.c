@@ -17,8 +17,8 @@
 
 enum {
 	LIST_MS = 5000, /* deadline of a call */
-	SOON_MS =
-		50, /* after Allocate kubelet has yet to note it; doubled until it has, or until a device is let go */
+	/* After Allocate kubelet has yet to note it; doubled until it has, or until a device is let go. */
+	SOON_MS = 50,
 	EVERY_MS = 10000,
 	ALLOCATED_MAX = 254,
 	PENDING_MS = 30000, /* Allocate was answered and kubelet still knows nothing */

@@ -33,8 +33,8 @@ struct resource {
 	struct dev *const *devices; /* offered by it; while resources_refresh() runs */
 	size_t n_devices;
 	bool wanted; /* some device is offered by it */
-	unsigned int
-		hurry; /* 2: one is allocated, 1: a pod was given one, or one of its group, 0: neither */
+	/* 2: one is allocated, 1: a pod was given one, or one of its group, 0: neither. */
+	unsigned int hurry;
 	bool telling, heard; /* kubelet is being told; it said yes */
 	struct source again; /* linger, or the next try with kubelet */
 	unsigned int pause;

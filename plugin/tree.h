@@ -17,8 +17,8 @@ struct tree;
 struct job {
 	char *lines;
 	bool look; /* only once the tree has looked who holds what, from now on */
-	uint64_t
-		since; /* ms, 0: never. Dropped (ECANCELED) if a device of it was given to a pod after that */
+	/* Ms, 0: never. Dropped (ECANCELED) if a device of it was given to a pod after that. */
+	uint64_t since;
 	bool urgent; /* somebody waits for it: before what is not */
 	/* On the main thread, from tree_dispatch(); frees the job. */
 	void (*done)(struct job *job, const struct err *err);

@@ -20,9 +20,9 @@ struct roots {
 	const char *sysfs;
 	const char *dev;
 	const char *proc;
-	const char
-		*helper; /* program that io helpers exec, with HELPER_ARG as its first argument */
-	int watch;	 /* an inotify that outlives the backend; 0: it makes one of its own */
+	/* Program that io helpers exec, with HELPER_ARG as its first argument. */
+	const char *helper;
+	int watch; /* an inotify that outlives the backend; 0: it makes one of its own */
 };
 
 #define HELPER_ARG "--io-helper"

@@ -81,14 +81,14 @@ struct want {
 	/* A PF: bit N of [N / 64]: a stored wish claims its virtfnN, which may be absent. */
 	uint64_t vf_claims[WANT_VFS / 64];
 	bool autoprobe_off; /* a PF: sriov_drivers_autoprobe is 0 by our doing and must be 1 again */
-	char allocated
-		[ALLOCATED_NAME]; /* which pod has it: "pending", "ns/pod/container"; not kept over a reboot */
-	char given
-		[NODES_TEXT]; /* device_nodes() when last a pod was given it or a member of its group */
-	bool single;	      /* pooled reads 0: offered under a name of its own */
+	/* Which pod has it: "pending", "ns/pod/container"; not kept over a reboot. */
+	char allocated[ALLOCATED_NAME];
+	/* Device_nodes() when last a pod was given it or a member of its group. */
+	char given[NODES_TEXT];
+	bool single;		      /* pooled reads 0: offered under a name of its own */
 	char resource[RESOURCE_NAME]; /* overrides the computed resource name; "" does not */
-	char pinned
-		[RESOURCE_NAME]; /* the computed name as it was when it was claimed; "" while it is not */
+	/* The computed name as it was when it was claimed; "" while it is not. */
+	char pinned[RESOURCE_NAME];
 };
 
 struct device {

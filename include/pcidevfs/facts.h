@@ -17,8 +17,8 @@
 
 /* Observed in the kernel, by backends only. */
 struct facts {
-	uint64_t
-		seen; /* the last uevent before it was first seen: a removal up to that was another's */
+	/* The last uevent before it was first seen: a removal up to that was another's. */
+	uint64_t seen;
 	uint16_t vendor, device, subvendor, subdevice;
 	uint32_t class_code; /* 24 bits, as in sysfs: 0x030200 */
 	uint8_t revision;
@@ -32,27 +32,27 @@ struct facts {
 	bool autoprobe; /* a PF: sriov_drivers_autoprobe, which lets its VFs meet host drivers */
 	bool own_vfs;	/* a PF whose driver makes the VFs by means of its own */
 	char physfn[KEY_NAME];
-	char path
-		[128]; /* where it sits, without bus numbers: "0000:00/1c.4/00.0"; "" unknown. A VF: its PF's */
+	/* Where it sits, without bus numbers: "0000:00/1c.4/00.0"; "" unknown. A VF: its PF's. */
+	char path[128];
 	uint64_t serial; /* PCIe Device Serial Number; 0: none, or all ones. A VF: its PF's */
 	bool serial_known; /* it was looked for: config space is read once, some time after the first scan */
 	char driver[DRIVER_NAME];
-	char vfio_driver
-		[DRIVER_NAME]; /* would take it for passthrough: vfio-pci or the best variant */
-	bool vfio_ready;       /* and is registered */
-	char vfio_cdev[16];    /* "vfio0" below dev/vfio/devices, when the kernel has cdevs */
-	bool vfio_node;	       /* dev/vfio/<group> is there */
-	char critical
-		[CRITICAL_TEXT]; /* why the host needs it: "disk nvme0n1p2 is mounted on /"; "" when it does not */
-	char holders
-		[240]; /* lines "pid=812 comm=\"nvidia-persiste\""; what does not fit is counted: "more=3" */
+	/* Would take it for passthrough: vfio-pci or the best variant. */
+	char vfio_driver[DRIVER_NAME];
+	bool vfio_ready;    /* and is registered */
+	char vfio_cdev[16]; /* "vfio0" below dev/vfio/devices, when the kernel has cdevs */
+	bool vfio_node;	    /* dev/vfio/<group> is there */
+	/* Why the host needs it: "disk nvme0n1p2 is mounted on /"; "" when it does not. */
+	char critical[CRITICAL_TEXT];
+	/* Lines "pid=812 comm=\"nvidia-persiste\""; what does not fit is counted: "more=3". */
+	char holders[240];
 };
 
 /* From pci.ids. */
 struct names {
 	char description[176];
-	char resource
-		[RESOURCE_NAME]; /* computed resource name, never empty for a claimable device */
+	/* Computed resource name, never empty for a claimable device. */
+	char resource[RESOURCE_NAME];
 };
 
 #endif

@@ -92,8 +92,8 @@ void model_set_iommu(struct model *m, bool present);
 uint64_t model_publish(struct model *m);
 
 /* Without the lock. */
-void model_observe(struct model *m,
-		   const struct observer *observer); /* at most 8, before dispatch runs */
+/* At most 8, before dispatch runs. */
+void model_observe(struct model *m, const struct observer *observer);
 /* Waits for changes and tells the observers; returns false after model_stop(). */
 bool model_dispatch(struct model *m);
 void model_stop(struct model *m);

@@ -29,8 +29,8 @@ struct plan;
 
 struct wish {
 	struct key dev;
-	uint16_t
-		virtfn; /* 0: dev itself; N + 1: its VF virtfn<N>, which an earlier wish may yet make */
+	/* 0: dev itself; N + 1: its VF virtfn<N>, which an earlier wish may yet make. */
+	uint16_t virtfn;
 	char file[WISH_FILE];	/* the attribute row's name: "claim" */
 	char value[WISH_VALUE]; /* as the row's store accepted it; "" is none */
 	bool force;		/* past host_critical; only uid 0 by ctl */
@@ -44,8 +44,8 @@ struct wish {
  */
 struct method {
 	const char *file;
-	enum bus
-		bus; /* whose devices it serves; BUS_NONE: those of all. There is one for each file and bus */
+	/* Whose devices it serves; BUS_NONE: those of all. There is one for each file and bus. */
+	enum bus bus;
 	int rank;     /* a parent's is lower than its children's; from 1 */
 	bool barrier; /* what comes after is planned only when this is done and observed */
 	/* The wish is for an act and not for a state: it is met once this step was done, nothing of it is kept,

@@ -28,8 +28,8 @@ struct actor {
 	uid_t opener; /* who opened the file: whose rights count */
 	pid_t pid;
 	char comm[32];
-	uint64_t
-		tag; /* of the request, 0 none: sent again after a crash, it gets the verdict it had */
+	/* Of the request, 0 none: sent again after a crash, it gets the verdict it had. */
+	uint64_t tag;
 };
 
 /* What the engine needs of the world below; filled by main from a backend. All may block for as long

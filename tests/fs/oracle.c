@@ -39,8 +39,8 @@ struct where {
 };
 
 static char buf[2 * PAGE] __attribute__((aligned(PAGE)));
-static char *volatile nowhere =
-	(char *)16; /* not NULL, which sanitizers refuse before the kernel does */
+/* Not NULL, which sanitizers refuse before the kernel does. */
+static char *volatile nowhere = (char *)16;
 
 static void said(const char *name, long result)
 {

@@ -149,8 +149,8 @@ struct dir {
 static struct fake {
 	struct inode inodes[FILES];
 	struct dir now;
-	struct dir
-		then[8]; /* directory states since the last sync of it; any may be what is found */
+	/* Directory states since the last sync of it; any may be what is found. */
+	struct dir then[8];
 	size_t n_then;
 	int calls_left; /* until the power goes */
 	size_t chunk;	/* what one write takes */
