@@ -58,9 +58,7 @@ static void list_ended(struct rpc_call *call)
 	if (call != r->main)
 		return;
 	r->main = NULL;
-	if (!r->wanted)
-		return;
-	/* We did not end it: kubelet has forgotten us, or is gone. */
+	/* Whoever ended it: kubelet has forgotten us, or is gone. */
 	r->heard = r->telling = false;
 	r->again.at = now_ms();
 }

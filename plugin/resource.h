@@ -36,7 +36,8 @@ struct resource {
 	/* 2: one is allocated, 1: a pod was given one, or one of its group, 0: neither. */
 	unsigned int hurry;
 	bool telling, heard; /* kubelet is being told; it said yes */
-	struct source again; /* linger, or the next try with kubelet */
+	struct source again; /* the next try with kubelet */
+	struct source end;   /* nothing is offered by it: when it goes */
 	unsigned int pause;
 };
 

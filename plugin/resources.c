@@ -109,22 +109,26 @@ static void resource_free(struct resource *r)
 	if (r->server)
 		rpc_server_close(r->server);
 	loop_remove(&r->p->loop, &r->again);
+	loop_remove(&r->p->loop, &r->end);
 	out_free(&r->list);
 	free(r->name);
 	free(r);
 }
 
-/* The time has come to tell kubelet again, or to go. */
+static void on_end(struct source *s)
+{
+	struct resource *r = container_of(s, struct resource, end);
+
+	say("%s is offered no more", r->name);
+	resource_free(r);
+}
+
+/* The time has come to tell kubelet again. */
 static void on_again(struct source *s)
 {
 	struct resource *r = container_of(s, struct resource, again);
 	struct err err = { 0 };
 
-	if (!r->wanted) {
-		say("%s is offered no more", r->name);
-		resource_free(r);
-		return;
-	}
 	if (r->main)
 		return;
 	r->heard = r->telling = false;
@@ -146,8 +150,10 @@ static struct resource *resource_new(struct resources *rs, const char *name, str
 	r->all = rs;
 	r->listen.fd = -1;
 	r->again = (struct source){ .fd = -1, .due = on_again, .at = UINT64_MAX };
+	r->end = (struct source){ .fd = -1, .due = on_end, .at = UINT64_MAX };
 	r->wanted = true;
 	loop_add(&rs->p->loop, &r->again, NULL);
+	loop_add(&rs->p->loop, &r->end, NULL);
 	if (resource_serve(r, err)) {
 		resource_free(r);
 		return NULL;
@@ -320,8 +326,9 @@ void resources_refresh(struct resources *rs)
 	tree_unlock(rs->p->tree);
 	write_down(rs, &log);
 	for (struct resource *r = rs->first; r; r = r->next)
-		if (!r->wanted && r->again.at == UINT64_MAX)
-			r->again.at = now + LINGER_MS;
+		r->end.at = r->wanted		      ? UINT64_MAX
+			    : r->end.at != UINT64_MAX ? r->end.at
+						      : now + LINGER_MS;
 	kubelet_tell(rs->p->kubelet);
 }
 
@@ -370,8 +377,7 @@ void resources_forget(struct resources *rs)
 		r->telling = r->heard = false;
 		r->main = NULL;
 		r->pause = 0;
-		if (r->wanted)
-			r->again.at = UINT64_MAX;
+		r->again.at = UINT64_MAX;
 		if (!socket_there(r) && rebind(r, &err))
 			say("%s: %s", r->name, err.text);
 	}
