@@ -30,6 +30,7 @@ struct kubelet {
 	bool watched; /* dir itself, not what is above it */
 	struct rpc_channel *channel;
 	struct stat socket; /* that it leads to */
+	pid_t pid;	    /* of who listens there; 0: not known */
 	unsigned int count; /* of the channels; tells an answer from that of a former one */
 	unsigned int pause;
 };
@@ -121,7 +122,15 @@ static int open_channel(struct kubelet *k, struct err *err)
 	if (fd < 0)
 		return fd;
 	k->count++;
+	k->pid = socket_peer(fd);
 	return rpc_channel_new(k->p->rpc, fd, &k->channel, err);
+}
+
+bool kubelet_is_at(const struct kubelet *k, int fd)
+{
+	pid_t pid = fd < 0 ? 0 : socket_peer(fd);
+
+	return !pid || !k->pid || pid == k->pid;
 }
 
 void kubelet_tell(struct kubelet *k)

@@ -6,6 +6,8 @@
 #ifndef PLUGIN_KUBELET_H
 #define PLUGIN_KUBELET_H
 
+#include <stdbool.h>
+
 struct err;
 struct kubelet;
 struct plugin;
@@ -15,6 +17,8 @@ int kubelet_new(struct plugin *p, const char *dir, struct kubelet **ret, struct 
 /* It tells nothing more; what it had asked may be answered until it is freed. */
 void kubelet_stop(struct kubelet *k);
 void kubelet_free(struct kubelet *k);
+/* Is it kubelet who connected? Anybody may be, where that cannot be told. */
+bool kubelet_is_at(const struct kubelet *k, int fd);
 /* There may be a resource that it does not know. */
 void kubelet_tell(struct kubelet *k);
 

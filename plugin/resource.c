@@ -9,6 +9,7 @@
 #include "allocate.h"
 #include "answer.h"
 #include "devices.h"
+#include "kubelet.h"
 #include "plugin.h"
 #include "rpc.h"
 #include "tree.h"
@@ -38,7 +39,8 @@ static void list_handle(struct rpc_call *call, const uint8_t *msg, size_t len)
 		return;
 	}
 	r->streams[r->n_streams++] = call;
-	if (!r->main && (r->telling || r->heard)) {
+	if (!r->main && (r->telling || r->heard) &&
+	    kubelet_is_at(r->p->kubelet, rpc_call_fd(call))) {
 		r->main = call;
 		r->pause = 0;
 		r->again.at = UINT64_MAX;

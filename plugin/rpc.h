@@ -53,7 +53,9 @@ void rpc_server_connect(struct rpc_server *s, int fd);
 /* Ends its calls (their `ended` is called, but not after this returned) and frees it. */
 void rpc_server_close(struct rpc_server *s);
 
-void *rpc_call_ctx(const struct rpc_call *call);      /* the server's */
+void *rpc_call_ctx(const struct rpc_call *call); /* the server's */
+/* The connection it came over, only to ask who is at its other end; -1: not known. */
+int rpc_call_fd(const struct rpc_call *call);
 void rpc_call_set(struct rpc_call *call, void *data); /* a place for the handler */
 void *rpc_call_data(const struct rpc_call *call);
 void rpc_reply(struct rpc_call *call, const uint8_t *msg, size_t len);

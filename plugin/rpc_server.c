@@ -3,7 +3,10 @@
 #include <errno.h>
 #include <grpc/grpc_posix.h>
 #include <grpc/grpc_security.h>
+#include <grpc/support/alloc.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <pcidevfs/err.h>
 #include <pcidevfs/util.h>
 
@@ -160,6 +163,19 @@ void rpc_send(struct rpc_call *c, const uint8_t *msg, size_t len)
 void *rpc_call_ctx(const struct rpc_call *c)
 {
 	return c->server->ctx;
+}
+
+int rpc_call_fd(const struct rpc_call *c)
+{
+	/* So the core calls the peer of what it was given as a descriptor. */
+	static const char prefix[] = "fd:";
+	char *peer = grpc_call_get_peer(c->core);
+	uint64_t fd;
+	bool known = peer && !strncmp(peer, prefix, strlen(prefix)) &&
+		     !parse_u64(peer + strlen(prefix), INT_MAX, &fd);
+
+	gpr_free(peer);
+	return known ? (int)fd : -1;
 }
 
 void rpc_call_set(struct rpc_call *c, void *data)

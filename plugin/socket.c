@@ -56,6 +56,14 @@ bool socket_peer_allowed(int fd)
 	return false;
 }
 
+pid_t socket_peer(int fd)
+{
+	struct ucred who = { 0 };
+	socklen_t len = sizeof(who);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) ? 0 : who.pid;
+}
+
 int socket_connect(const char *path, struct err *err)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };

@@ -4,6 +4,7 @@
 import os
 import socket
 import subprocess
+import sys
 import time
 
 from plugin_lib import (ARGV, DIR, DISK, DISK_NAME, MATE, MATE_NAME, NIC, NIC_NAME, TREE, Plugin, get, ok, put, sim,
@@ -140,6 +141,41 @@ for change in (lambda: put(NIC, "allocated_to", "none"),
     wait_file(NIC, "allocated_to", "default/vm-1/compute")
     change()
     wait_file(NIC, "allocated_to", "default/vm-1/compute", 5)
+
+# Somebody looks on, from before kubelet listens: he is not taken for it. It forgets us, and hears of us again.
+LOOK_ON = """
+import grpc, sys
+from grpc import insecure_channel
+lists = insecure_channel("unix:" + sys.argv[1], options=[("grpc.default_authority", "localhost")]) \\
+    .unary_stream("/v1beta1.DevicePlugin/ListAndWatch")(b"")
+for _ in lists:
+    print("a list", flush=True)
+"""
+onlooker = None
+
+
+def look_on(endpoint):
+    global onlooker
+    if endpoint.name == NIC_NAME:
+        onlooker = subprocess.Popen([sys.executable, "-c", LOOK_ON, os.path.join(PLUGINS, endpoint.endpoint)],
+                                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        assert onlooker.stdout.readline() == "a list\n"
+
+
+k.before_watch = look_on
+k.stop()
+k.start()
+nic = k.wait_health(NIC_NAME, {NIC: "Healthy"}, 10)
+k.before_watch = lambda endpoint: None
+nic.stream.cancel()
+k.wait("another registration", lambda: k.endpoints[NIC_NAME] is not nic)
+nic = k.wait_health(NIC_NAME, {NIC: "Healthy"})
+assert onlooker.poll() is None, "the onlooker was cut off"
+onlooker.kill()
+onlooker.wait()
+time.sleep(0.3)
+assert k.endpoints[NIC_NAME] is nic and not nic.ended, "registered again because an onlooker went"
+ok("an onlooker is not taken for kubelet")
 
 # KubeVirt takes no domain above ffff, as VMD has them: not offered, and the log says why.
 FAR = "10000:e1:00.0"

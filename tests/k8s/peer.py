@@ -82,6 +82,7 @@ class Kubelet(grpc.GenericRpcHandler):
         self.pods_dir = os.path.join(directory, "pod-resources")
         self.cond = threading.Condition()
         self.refused = {}  # name: why
+        self.before_watch = lambda endpoint: None  # inside a Register
         self.pods = []     # (namespace, pod, container, resource, [ids])
         self.started = 0
         self.listed = 0    # how often pods were asked for
@@ -141,6 +142,7 @@ class Kubelet(grpc.GenericRpcHandler):
             self.endpoints[request.resource_name] = endpoint
             self.registered.append((time.monotonic(), request.resource_name))
             self.cond.notify_all()
+        self.before_watch(endpoint)
         endpoint.watch()
         return b""
 
