@@ -56,14 +56,15 @@ static void allocation_free(struct allocation *a)
 static void mark(const struct allocation *a, uint64_t given_at)
 {
 	const struct devices *t = tree_lock(a->p->tree);
+	struct request_at at = { 0 };
+	const char *id;
 
-	for (size_t i = 0; i < a->request.n; i++)
-		for (size_t j = 0; j < a->request.v[i].n; j++) {
-			struct dev *d = devices_of_kubelet(t, NULL, a->request.v[i].ids[j]);
+	while ((id = request_next(&a->request, &at))) {
+		struct dev *d = devices_of_kubelet(t, NULL, id);
 
-			if (d)
-				d->given_at = given_at;
-		}
+		if (d)
+			d->given_at = given_at;
+	}
 	tree_unlock(a->p->tree);
 }
 
@@ -76,41 +77,51 @@ static bool cdi_ready(struct plugin *p)
 	return cdi_write(p->cdi);
 }
 
-static void on_recorded(struct job *job, const struct err *failed)
+static void note_given(struct devices *t, const struct allocation *a)
 {
-	struct allocation *a = container_of(job, struct allocation, job);
-	const struct options *o = a->p->o;
+	struct request_at at = { 0 };
+	const char *id;
+
+	while ((id = request_next(&a->request, &at))) {
+		struct dev *d = devices_of_kubelet(t, a->resource, id);
+
+		dev_given(d, a->resource, true);
+		dev_kept(t, d);
+	}
+}
+
+static void answer(const struct allocation *a)
+{
+	const char *cdi = cdi_ready(a->p) ? CDI_KIND : NULL;
+	struct devices *t = tree_lock(a->p->tree);
 	struct err err = { 0 };
 	struct out out = { 0 };
 
-	mark(a, now_ms());
-	if (!a->call) {
-		pods_ask(a->p->pods); /* what was recorded late kubelet will not confirm */
-	} else if (failed) {
-		refuse(a->resource, a->call, failed);
-	} else {
-		const char *cdi = cdi_ready(a->p) ? CDI_KIND : NULL;
-		struct devices *t = tree_lock(a->p->tree);
-		int e = answer_allocate(t, a->resource, &a->request, o->dev, cdi, &out, &err);
-
-		for (size_t i = 0; !e && i < a->request.n; i++)
-			for (size_t j = 0; j < a->request.v[i].n; j++) {
-				struct dev *d =
-					devices_of_kubelet(t, a->resource, a->request.v[i].ids[j]);
-
-				dev_given(d, a->resource, true);
-				dev_kept(t, d);
-			}
-		tree_unlock(a->p->tree);
-		if (!e && out.failed)
+	if (!answer_allocate(t, a->resource, &a->request, a->p->o->dev, cdi, &out, &err)) {
+		note_given(t, a);
+		if (out.failed)
 			fail(&err, ENOMEM, "no memory");
-		if (err.code)
-			refuse(a->resource, a->call, &err);
-		else
-			rpc_reply(a->call, (uint8_t *)out.data, out.len);
-		pods_ask(a->p->pods); /* which pod it is */
 	}
+	tree_unlock(a->p->tree);
+	if (err.code)
+		refuse(a->resource, a->call, &err);
+	else
+		rpc_reply(a->call, (uint8_t *)out.data, out.len);
 	out_free(&out);
+}
+
+static void on_recorded(struct job *job, const struct err *failed)
+{
+	struct allocation *a = container_of(job, struct allocation, job);
+
+	mark(a, now_ms());
+	if (a->call && failed)
+		refuse(a->resource, a->call, failed);
+	else if (a->call)
+		answer(a);
+	/* Which pod it is; and what was recorded too late kubelet will not confirm. */
+	if (!a->call || !failed)
+		pods_ask(a->p->pods);
 	allocation_free(a);
 }
 
@@ -119,16 +130,17 @@ static void on_recorded(struct job *job, const struct err *failed)
 static void lines_for(const struct devices *t, const struct allocation *a, struct out *clear,
 		      struct out *set)
 {
-	for (size_t i = 0; i < a->request.n; i++)
-		for (size_t j = 0; j < a->request.v[i].n; j++) {
-			const struct dev *d =
-				devices_of_kubelet(t, a->resource, a->request.v[i].ids[j]);
+	struct request_at at = { 0 };
+	const char *id;
 
-			if (d && dev_allocated(d) && strcmp(d->allocated, "pending"))
-				out_printf(clear, "%s/allocated_to none\n", d->id);
-			if (d)
-				out_printf(set, "%s/allocated_to pending\n", d->id);
-		}
+	while ((id = request_next(&a->request, &at))) {
+		const struct dev *d = devices_of_kubelet(t, a->resource, id);
+
+		if (d && dev_allocated(d) && strcmp(d->allocated, "pending"))
+			out_printf(clear, "%s/allocated_to none\n", d->id);
+		if (d)
+			out_printf(set, "%s/allocated_to pending\n", d->id);
+	}
 }
 
 static void clear_done(struct job *job, const struct err *err)

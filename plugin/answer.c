@@ -148,23 +148,29 @@ void request_free(struct request *r)
 	*r = (struct request){ 0 };
 }
 
+const char *request_next(const struct request *r, struct request_at *at)
+{
+	while (at->container < r->n && at->id == r->v[at->container].n)
+		*at = (struct request_at){ .container = at->container + 1 };
+	return at->container < r->n ? r->v[at->container].ids[at->id++] : NULL;
+}
+
 int request_check(const struct devices *t, const char *resource, const struct request *r,
 		  uint64_t now, struct err *err)
 {
+	struct request_at at = { 0 };
+	const char *id;
 	char buf[512];
 
-	for (size_t i = 0; i < r->n; i++)
-		for (size_t j = 0; j < r->v[i].n; j++) {
-			const struct dev *d = devices_of_kubelet(t, resource, r->v[i].ids[j]);
-			const char *why = d ? dev_sick(t, d, now, buf, sizeof(buf)) : NULL;
+	while ((id = request_next(r, &at))) {
+		const struct dev *d = devices_of_kubelet(t, resource, id);
+		const char *why = d ? dev_sick(t, d, now, buf, sizeof(buf)) : NULL;
 
-			if (!d || !dev_offered(d))
-				return fail(err, ENODEV, "%.80s is no device of %s", r->v[i].ids[j],
-					    resource);
-			if (why)
-				return fail(err, EBUSY, "%s cannot be given to a pod: %s", d->id,
-					    why);
-		}
+		if (!d || !dev_offered(d))
+			return fail(err, ENODEV, "%.80s is no device of %s", id, resource);
+		if (why)
+			return fail(err, EBUSY, "%s cannot be given to a pod: %s", d->id, why);
+	}
 	return 0;
 }
 
@@ -199,11 +205,12 @@ static int check_nodes(const struct devices *t, const struct dev *d, struct err 
 int request_nodes(const struct devices *t, const char *resource, const struct request *r,
 		  struct err *err)
 {
+	struct request_at at = { 0 };
+	const char *id;
 	int e = 0;
 
-	for (size_t i = 0; i < r->n; i++)
-		for (size_t j = 0; !e && j < r->v[i].n; j++)
-			e = check_nodes(t, devices_of_kubelet(t, resource, r->v[i].ids[j]), err);
+	while (!e && (id = request_next(r, &at)))
+		e = check_nodes(t, devices_of_kubelet(t, resource, id), err);
 	return e;
 }
 

@@ -28,6 +28,11 @@ struct request {
 int request_allocate(const uint8_t *msg, size_t len, struct request *ret, struct err *err);
 int request_prestart(const uint8_t *msg, size_t len, struct request *ret, struct err *err);
 void request_free(struct request *r);
+/* Its ids, one container's behind another's, from at = { 0 } on; NULL: no more. */
+struct request_at {
+	size_t container, id;
+};
+const char *request_next(const struct request *r, struct request_at *at);
 
 /* Refuses what cannot be given to a pod now: -ENODEV not ours, -EBUSY with the reason. */
 int request_check(const struct devices *t, const char *resource, const struct request *r,

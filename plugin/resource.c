@@ -14,6 +14,16 @@
 #include "rpc.h"
 #include "tree.h"
 
+static void reply(struct rpc_call *call, int e, const struct err *err, struct out *o)
+{
+	if (e || o->failed)
+		rpc_fail(call, e ? RPC_INVALID_ARGUMENT : RPC_INTERNAL,
+			 e ? err->text : "no memory");
+	else
+		rpc_reply(call, (const uint8_t *)out_text(o), o->len);
+	out_free(o);
+}
+
 static void options_handle(struct rpc_call *call, const uint8_t *msg, size_t len)
 {
 	struct out o = { 0 };
@@ -21,11 +31,7 @@ static void options_handle(struct rpc_call *call, const uint8_t *msg, size_t len
 	(void)msg; /* Empty: what later versions put into it is not ours to refuse */
 	(void)len;
 	answer_options(&o);
-	if (o.failed)
-		rpc_fail(call, RPC_INTERNAL, "no memory");
-	else
-		rpc_reply(call, (uint8_t *)o.data, o.len);
-	out_free(&o);
+	reply(call, 0, NULL, &o);
 }
 
 static void list_handle(struct rpc_call *call, const uint8_t *msg, size_t len)
@@ -74,11 +80,7 @@ static void preferred_handle(struct rpc_call *call, const uint8_t *msg, size_t l
 	int e = answer_preferred(t, r->name, msg, len, &o, &err);
 
 	tree_unlock(r->p->tree);
-	if (e || o.failed)
-		rpc_fail(call, RPC_INVALID_ARGUMENT, e ? err.text : "no memory");
-	else
-		rpc_reply(call, (uint8_t *)o.data, o.len);
-	out_free(&o);
+	reply(call, e, &err, &o);
 }
 
 static void allocate_handle(struct rpc_call *call, const uint8_t *msg, size_t len)
