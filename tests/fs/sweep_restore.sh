@@ -39,9 +39,10 @@ quiet() {
 	! grep -E ' state=pending| state=waiting device=0' "$T/intents" && ! grep -qsx busy "$V"/*/state
 } >/dev/null
 
+# Twice the same: between the end of what hung and the next try of it nothing runs either.
 settles() {
-	b_end=$(($(ms) + 5000))
-	until quiet; do
+	b_end=$(($(ms) + 8000))
+	until quiet && both >"$D/rest" && sleep 0.3 && quiet && both | cmp -s - "$D/rest"; do
 		[ "$(ms)" -lt $b_end ] || fail "$point: does not come to rest: $(cat "$T/intents")"
 		sleep 0.02
 	done
