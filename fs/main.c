@@ -365,14 +365,17 @@ static int serve(const struct options *o)
 {
 	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc, "/proc/self/exe" } };
 	struct err err = { 0 };
-	uint64_t sock;
+	uint64_t sock = 0;
 	int r;
 
 	/* Until it is known what to serve; that may be much later. */
 	priority_raise();
 	prctl(PR_SET_NAME, "pcidevfsd-spare");
-	if (parse_u64(o->serve, 1 << 20, &sock) ||
-	    handoff_recv((int)sock, &d.from, sizeof(d.from), d.fds, HANDOVER_FDS)) {
+	r = parse_u64(o->serve, 1 << 20, &sock);
+	r = r ? r : handoff_recv((int)sock, &d.from, sizeof(d.from), d.fds, HANDOVER_FDS);
+	if (r == -EPIPE)
+		return 1; /* who started it is gone */
+	if (r) {
 		say("--serve is for pcidevfsd itself");
 		return 2;
 	}

@@ -143,6 +143,7 @@ power_cut() { # power_cut [MACHINE]: nothing ends well, then the machine as it c
 	wait "$sim_pid"
 	rm -f "$D/sim.out"
 	start_sim "$@"
+	! grep 'is for pcidevfsd itself' "$D/daemon.err" || fail 'the next process, still asleep, has complained'
 }
 
 where() { # where FILE PATTERN: addresses whose FILE has a line that matches, in order
