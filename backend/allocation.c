@@ -91,6 +91,9 @@ static int allocation_settle(struct model *m, const struct wish *wish, struct er
 
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", wish->dev.name);
+	/* What is not pending first was given before anybody wrote it down here. */
+	if (!strcmp(wish->value, "pending") || (wish->value[0] && !dev->want.given_as[0]))
+		device_resource(dev, dev->want.given_as);
 	STR_COPY(dev->want.allocated, wish->value);
 	return strcmp(wish->value, "pending") ? 0 : note_nodes(m, dev, err);
 }

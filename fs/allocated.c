@@ -31,6 +31,11 @@ void allocated_nodes_show(const struct subject *s, struct out *o)
 	nodes_print(s->dev->want.given, o);
 }
 
+void allocated_as_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "%s\n", s->dev->want.given_as[0] ? s->dev->want.given_as : "none");
+}
+
 /* So many names with a slash between each two of them. */
 static bool is_path(const char *text, unsigned int names)
 {

@@ -11,6 +11,7 @@ struct wish;
 /* Nodes with a blank between, one a line. */
 void nodes_print(const char *nodes, struct out *o);
 void allocated_nodes_show(const struct subject *s, struct out *o);
+void allocated_as_show(const struct subject *s, struct out *o);
 void allocated_to_show(const struct subject *s, struct out *o);
 int allocated_to_store(const struct subject *s, const char *text, struct wish *ret,
 		       struct err *err);

@@ -404,6 +404,16 @@ const struct attr attrs_device[] = {
 	  .since = "0.1",
 	  .help = "what nodes read when last a pod was given it or another of its IOMMU group, one a line, or none. "
 		  "Kept with the claim: after a reboot kubelet gives its pod the same again" },
+	{ .name = "allocated_as",
+	  .id = 32,
+	  .mode = 0444,
+	  .caps = CAP_CLAIM,
+	  .bits = CH_GIVEN,
+	  .show = allocated_as_show,
+	  .key = "allocated_as",
+	  .since = "0.1",
+	  .help = "what resource_name read when last a pod was given it, or none: by that name kubelet counts it "
+		  "until the pod ends, whatever it is called since. Kept with the claim" },
 	{ .name = "plan",
 	  .id = 20,
 	  .mode = 0664,

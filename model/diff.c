@@ -68,6 +68,7 @@ static const struct {
 	NUMBER(want.autoprobe_off, CH_INTERNAL),
 	STRING(want.allocated, CH_ALLOCATED),
 	STRING(want.given, CH_GIVEN),
+	STRING(want.given_as, CH_GIVEN),
 	NUMBER(want.single, CH_NAME),
 	STRING(want.resource, CH_NAME),
 	STRING(want.pinned, CH_NAME),

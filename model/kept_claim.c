@@ -292,10 +292,22 @@ static void given_print(const struct record *r, struct out *o)
 		out_pair(o, "allocated_nodes", r->want.given);
 }
 
+static int given_as_parse(struct record *r, const char *text)
+{
+	return kept_word(r->want.given_as, sizeof(r->want.given_as), text);
+}
+
+static void given_as_print(const struct record *r, struct out *o)
+{
+	if (r->want.claim[0] && r->want.given_as[0])
+		out_pair(o, "allocated_as", r->want.given_as);
+}
+
 const struct kept kept_given = {
 	.file = "allocated_to",
-	.keys = { { "allocated_nodes", given_parse, given_print } },
-	.fields = { KEPT_TEXT(given) },
+	.keys = { { "allocated_nodes", given_parse, given_print },
+		  { "allocated_as", given_as_parse, given_as_print } },
+	.fields = { KEPT_TEXT(given), KEPT_TEXT(given_as) },
 	.of_group = true,
 	.with_claim = true,
 };

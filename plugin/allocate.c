@@ -77,28 +77,18 @@ static bool cdi_ready(struct plugin *p)
 	return cdi_write(p->cdi);
 }
 
-static void note_given(struct devices *t, const struct allocation *a)
-{
-	struct request_at at = { 0 };
-	const char *id;
-
-	while ((id = request_next(&a->request, &at))) {
-		struct dev *d = devices_of_kubelet(t, a->resource, id);
-
-		dev_given(d, a->resource, true);
-		dev_kept(t, d);
-	}
-}
-
 static void answer(const struct allocation *a)
 {
 	const char *cdi = cdi_ready(a->p) ? CDI_KIND : NULL;
 	struct devices *t = tree_lock(a->p->tree);
+	struct request_at at = { 0 };
 	struct err err = { 0 };
 	struct out out = { 0 };
+	const char *id;
 
 	if (!answer_allocate(t, a->resource, &a->request, a->p->o->dev, cdi, &out, &err)) {
-		note_given(t, a);
+		while ((id = request_next(&a->request, &at)))
+			dev_kept(t, devices_of_kubelet(t, a->resource, id));
 		if (out.failed)
 			fail(&err, ENOMEM, "no memory");
 	}

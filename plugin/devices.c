@@ -22,6 +22,7 @@ static void dev_free(struct dev *d)
 	free(d->nodes);
 	free(d->allocated);
 	free(d->kept);
+	free(d->as);
 	free(d->given);
 	free(d);
 }
@@ -89,6 +90,7 @@ static const struct {
 	{ "nodes", offsetof(struct dev, nodes), false },
 	{ "allocated_to", offsetof(struct dev, allocated), false },
 	{ "allocated_nodes", offsetof(struct dev, kept), false },
+	{ "allocated_as", offsetof(struct dev, as), false },
 	{ "numa_node", offsetof(struct dev, numa), true },
 	{ "iommu_group", offsetof(struct dev, group), true },
 };
@@ -117,7 +119,7 @@ static int set_field(struct dev *d, const struct pair *p)
 static bool is_whole(const struct dev *d)
 {
 	return d->id && d->resource && d->claim && d->state && d->reason && d->nodes &&
-	       d->allocated && d->kept;
+	       d->allocated && d->kept && d->as;
 }
 
 static int dev_parse(const char *id, char *pairs, struct dev **ret)
@@ -171,6 +173,11 @@ static void drop(struct devices *t, struct dev *d)
 	dev_free(d);
 }
 
+static bool is_with_pod(const struct dev *d)
+{
+	return dev_allocated(d) && strcmp(d->allocated, "pending");
+}
+
 static bool same_shape(const struct dev *a, const struct dev *b)
 {
 	return a->group == b->group && !strcmp(a->resource, b->resource) &&
@@ -187,11 +194,10 @@ static void inherit(struct devices *t, struct dev *d, struct dev *old)
 	d->seen = old->seen;
 	d->mate_taken = old->mate_taken;
 	d->told_sick = old->told_sick;
-	d->untold = old->untold && strcmp(d->allocated, "pending");
-	if (dev_allocated(d) || d->untold) {
+	/* Of this pod, that is, as far as lines tell. */
+	if (is_with_pod(d) && !strcmp(d->as, old->as)) {
 		d->given = old->given;
 		old->given = NULL;
-		d->keeps_name = old->keeps_name;
 	}
 	d->freed = dev_allocated(old) && !dev_allocated(d) ? ++t->freed : old->freed;
 	t->shape += !same_shape(d, old);
@@ -332,21 +338,17 @@ bool dev_offered(const struct dev *d)
 
 const char *dev_resource(const struct dev *d)
 {
-	return d->keeps_name && dev_allocated(d) ? d->given : d->resource;
+	return dev_allocated(d) && d->as[0] ? d->as : d->resource;
 }
 
-void dev_given(struct dev *d, const char *resource, bool by_us)
+void dev_given(struct dev *d, const char *resource)
 {
-	bool same = d->given && !strcmp(d->given, resource);
-	char *copy = same ? d->given : strdup(resource);
+	char *copy = strdup(resource);
 
 	if (!copy)
 		return;
-	if (!same)
-		free(d->given);
+	free(d->given);
 	d->given = copy;
-	d->untold = by_us && strcmp(d->allocated, "pending");
-	d->keeps_name = by_us || (same && d->keeps_name);
 }
 
 void dev_kept(const struct devices *t, struct dev *d)
@@ -387,11 +389,6 @@ bool devices_overtaken(const struct devices *t, const char *lines, uint64_t sinc
 	return false;
 }
 
-static bool is_with_pod(const struct dev *d)
-{
-	return dev_allocated(d) && strcmp(d->allocated, "pending");
-}
-
 /* A group is one pod's: two of its functions in two pods could read each other's memory. */
 static const struct dev *taken_mate(const struct devices *t, const struct dev *d)
 {
@@ -420,12 +417,15 @@ static void mark_mates(struct devices *t)
 }
 
 /* Only what can be said of a device whose pod kubelet cannot take for another's. */
-static const char *sick_allocated(const struct dev *d)
+static const char *sick_allocated(const struct dev *d, char *buf, size_t size)
 {
 	if (!strncmp(d->allocated, "claim:", 6))
 		return "it is with a resource claim";
-	if (d->given && strcmp(d->given, dev_resource(d)))
-		return "it is with a pod under the name that it had before";
+	if (d->given && strcmp(d->given, dev_resource(d))) {
+		snprintf(buf, size, "it is with %s under another name than %s: %s", d->allocated,
+			 dev_resource(d), d->given);
+		return buf;
+	}
 	if (!strcmp(d->state, "allocated") || !strcmp(d->state, "busy"))
 		return NULL;
 	return d->reason[0] ? d->reason : "the tree gives no reason";
@@ -437,7 +437,7 @@ const char *dev_sick(const struct devices *t, const struct dev *d, uint64_t now,
 	const struct dev *mate;
 
 	if (dev_allocated(d))
-		return sick_allocated(d);
+		return sick_allocated(d, buf, size);
 	if (!strcmp(d->state, "busy")) {
 		return d->announced ? NULL : d->reason;
 	} else if (!strcmp(d->state, "claimed")) {

@@ -15,6 +15,7 @@ struct dev {
 	char *id; /* as in inventory: "0000:05:00.0", "mdev/<uuid>", "usb/2-1" */
 	char *resource, *claim, *state, *reason, *nodes, *allocated;
 	char *kept;	     /* the nodes when last a pod was given it or a member of its group */
+	char *as;	     /* its name when last a pod was given it */
 	int numa;	     /* -1: none */
 	int group;	     /* -1: none */
 	bool here;	     /* was told since the inventory began */
@@ -24,9 +25,7 @@ struct dev {
 	uint64_t given_at;   /* ms: when Allocate of it was last answered; UINT64_MAX: one runs */
 	/* By which kubelet (pods.c counts them) its pod was last listed; 0: none. */
 	unsigned int seen;
-	char *given;	 /* the resource under which its pod got it; NULL: not known */
-	bool keeps_name; /* it is we who gave it so */
-	bool untold;	 /* we gave it, and no line has said so yet: those on their way are older */
+	char *given; /* the resource by which kubelet has its pod have it; NULL: it has not said */
 	bool mate_taken; /* another function of its group is with a pod */
 	bool told_sick;	 /* the log has it so, or that it is withheld */
 	uint64_t freed;	 /* the larger, the later a pod gave it back; 0: none did while we looked */
@@ -62,11 +61,11 @@ const char *dev_kubelet_id(const struct dev *d);
 struct dev *devices_of_kubelet(const struct devices *t, const char *resource,
 			       const char *kubelet_id);
 
-/* The name it is offered by: resource_name, but while a pod has it the one by which we gave it to that pod.
- * kubelet counts it there, and asks there before each start of a container. */
+/* The name it is offered by: resource_name, but while a pod has it the one that it had when it was given to that
+ * pod. kubelet counts it there, and asks there before each start of a container. */
 const char *dev_resource(const struct dev *d);
-/* Remembers under which name it was given, by us or by somebody whom kubelet names. */
-void dev_given(struct dev *d, const char *resource, bool by_us);
+/* kubelet lists it so. Another name than ours may be that of another plugin. */
+void dev_given(struct dev *d, const char *resource);
 /* With those of its group: given now, as the tree will tell. */
 void dev_kept(const struct devices *t, struct dev *d);
 

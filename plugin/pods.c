@@ -126,7 +126,7 @@ static const char *pod_of(const struct verdict *v, struct dev *d, char *buf, siz
 		return "";
 	l = &v->listed[from];
 	snprintf(buf, size, "%s/%s/%s", l->pod->namespace_, l->pod->name, l->container);
-	dev_given(d, l->resource, false);
+	dev_given(d, l->resource);
 	return buf;
 }
 

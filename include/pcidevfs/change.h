@@ -18,7 +18,7 @@ enum change_bit {
 	CH_ERROR = 1 << 11, /* last_error */
 	CH_PLAN = 1 << 12,
 	CH_ALLOCATED = 1 << 14,
-	CH_GIVEN = 1 << 15, /* allocated_nodes */
+	CH_GIVEN = 1 << 15, /* allocated_nodes, allocated_as */
 	/* Kept for ourselves: wakes no poll and makes no event. The kernel asks for attributes anew, and restore
 	 * looks again. */
 	CH_INTERNAL = 1 << 13,

@@ -83,8 +83,10 @@ struct want {
 	bool autoprobe_off; /* a PF: sriov_drivers_autoprobe is 0 by our doing and must be 1 again */
 	/* Which pod has it: "pending", "ns/pod/container"; not kept over a reboot. */
 	char allocated[ALLOCATED_NAME];
-	/* Device_nodes() when last a pod was given it or a member of its group. */
+	/* device_nodes() when last a pod was given it or a member of its group. */
 	char given[NODES_TEXT];
+	/* device_resource() when last a pod was given it: kubelet has it by that name. */
+	char given_as[RESOURCE_NAME];
 	bool single;		      /* pooled reads 0: offered under a name of its own */
 	char resource[RESOURCE_NAME]; /* overrides the computed resource name; "" does not */
 	/* The computed name as it was when it was claimed; "" while it is not. */

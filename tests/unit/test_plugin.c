@@ -103,7 +103,9 @@ DEFINE_TEST(the_shape_changes_with_what_a_container_would_get)
 
 DEFINE_TEST(the_variable_is_named_as_kubevirt_reads_it)
 {
-	struct dev d = { .id = (char *)"0000:05:02.0", .resource = (char *)"intel.com/NIC-X.1a" };
+	struct dev d = { .id = (char *)"0000:05:02.0",
+			 .resource = (char *)"intel.com/NIC-X.1a",
+			 .allocated = (char *)"" };
 	struct out o = { 0 };
 
 	answer_variable(&d, &o);
@@ -199,28 +201,6 @@ DEFINE_TEST(a_group_is_one_pods)
 	devices_free(&t);
 }
 
-/* Allocate is answered when the tree has recorded it; lines of before may come after that. */
-DEFINE_TEST(an_older_line_does_not_undo_what_was_given)
-{
-	struct devices t = { 0 };
-
-	CHECK_EQ(take(&t, "0000:05:02.0", NIC " state=allocated allocated_to=a/b/c"), 0);
-	dev_given(devices_find(&t, "0000:05:02.0"), "intel.com/NIC-X.1", true);
-	CHECK_EQ(take(&t, "0000:05:02.0", NIC), 0);
-	CHECK_EQ(take(&t, "0000:05:02.0", NIC " state=allocated allocated_to=pending"), 0);
-	CHECK_EQ(take(&t, "0000:05:02.0",
-		      NIC " resource_name=x.com/Y state=allocated allocated_to=d/e/f"),
-		 0);
-	CHECK_STR(dev_resource(devices_find(&t, "0000:05:02.0")), "intel.com/NIC-X.1");
-	/* It is over: nothing is left of it for the next. */
-	CHECK_EQ(take(&t, "0000:05:02.0", NIC " resource_name=x.com/Y"), 0);
-	CHECK_EQ(take(&t, "0000:05:02.0",
-		      NIC " resource_name=x.com/Y state=allocated allocated_to=g/h/i"),
-		 0);
-	CHECK_STR(dev_resource(devices_find(&t, "0000:05:02.0")), "x.com/Y");
-	devices_free(&t);
-}
-
 /* An end that was noted before an Allocate is not written over it. */
 DEFINE_TEST(what_was_thought_of_before_an_allocate_is_overtaken)
 {
@@ -240,26 +220,41 @@ DEFINE_TEST(what_was_thought_of_before_an_allocate_is_overtaken)
 	devices_free(&t);
 }
 
+#define GIVEN " state=allocated allocated_as=intel.com/NIC-X.1 allocated_to="
+
 /* kubelet counts it by the name that it gave it to the pod by. */
 DEFINE_TEST(what_a_pod_has_is_renamed_when_it_is_free)
 {
 	struct devices t = { 0 };
 
-	CHECK_EQ(take(&t, "0000:05:02.0", NIC " state=allocated allocated_to=pending"), 0);
-	dev_given(devices_find(&t, "0000:05:02.0"), "intel.com/NIC-X.1", true);
-	dev_given(devices_find(&t, "0000:05:02.0"), "intel.com/NIC-X.1", false);
-	CHECK_EQ(take(&t, "0000:05:02.0",
-		      NIC " resource_name=x.com/Y state=allocated allocated_to=a/b/c"),
-		 0);
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC GIVEN "pending"), 0);
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC " resource_name=x.com/Y" GIVEN "a/b/c"), 0);
+	dev_given(devices_find(&t, "0000:05:02.0"), "intel.com/NIC-X.1");
 	CHECK(devices_of_kubelet(&t, "intel.com/NIC-X.1", "0000:05:02.0"));
 	CHECK(!devices_of_kubelet(&t, "x.com/Y", "0000:05:02.0"));
 	CHECK(!sick(&t, "0000:05:02.0", 1000));
-	/* Not so by a name that another plugin may have: it would look free by ours. */
-	dev_given(devices_find(&t, "0000:05:02.0"), "z.com/Z", false);
+	/* It is over: nothing is left of it for the next. */
+	CHECK_EQ(take(&t, "0000:05:02.0",
+		      NIC " resource_name=x.com/Y allocated_as=intel.com/NIC-X.1"),
+		 0);
 	CHECK(devices_of_kubelet(&t, "x.com/Y", "0000:05:02.0"));
-	CHECK_IN(sick(&t, "0000:05:02.0", 1000), "under the name that it had before");
-	CHECK_EQ(take(&t, "0000:05:02.0", NIC " resource_name=x.com/Y"), 0);
-	CHECK(devices_of_kubelet(&t, "x.com/Y", "0000:05:02.0"));
+	CHECK(!sick(&t, "0000:05:02.0", 1000));
+	devices_free(&t);
+}
+
+/* By a name that another plugin may have it is not offered: by ours it would look free. */
+DEFINE_TEST(what_another_gave_is_nobodys)
+{
+	struct devices t = { 0 };
+
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC GIVEN "a/b/c"), 0);
+	dev_given(devices_find(&t, "0000:05:02.0"), "z.com/Z");
+	CHECK(!devices_of_kubelet(&t, "z.com/Z", "0000:05:02.0"));
+	CHECK_IN(sick(&t, "0000:05:02.0", 1000), "under another name than intel.com/NIC-X.1");
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC GIVEN "a/b/c"), 0);
+	CHECK(sick(&t, "0000:05:02.0", 1000));
+	/* The next pod has it from us. */
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC GIVEN "pending"), 0);
 	CHECK(!sick(&t, "0000:05:02.0", 1000));
 	devices_free(&t);
 }
