@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "intent_file.h"
+#include "kept.h"
 #include "pcidevfs/err.h"
 
 static int hex_digit(char c)
@@ -81,6 +82,8 @@ static int parse_record(char *line, struct records *rs)
 	}
 	if (!rc && !r->id.path[0])
 		rc = -EINVAL;
+	if (!rc && !r->want.claim[0])
+		kept_clear_with_claim(&r->want);
 	for (size_t i = 0; i < rs->n && !rc; i++)
 		if (identity_eq(&rs->v[i]->id, &r->id))
 			rc = -EINVAL;

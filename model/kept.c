@@ -159,11 +159,16 @@ void kept_clear(const struct kept *k, struct want *w)
 	kept_copy(k, w, &none);
 }
 
-void want_end_claim(struct want *w)
+void kept_clear_with_claim(struct want *w)
 {
 	for (size_t i = 0; kept[i]; i++)
 		if (kept[i]->with_claim)
 			kept_clear(kept[i], w);
+}
+
+void want_end_claim(struct want *w)
+{
+	kept_clear_with_claim(w);
 	w->former_driver[0] = w->former_override[0] = '\0';
 	w->former_known = false;
 }

@@ -85,6 +85,7 @@ uint32_t kept_bit(const struct kept *k);
 bool kept_has(const struct kept *k, const struct want *w);
 void kept_copy(const struct kept *k, struct want *to, const struct want *from);
 void kept_clear(const struct kept *k, struct want *w);
+void kept_clear_with_claim(struct want *w); /* what goes with it, and the claim itself */
 /* Is there an act to be made for it? */
 bool kept_is_missing(const struct kept *k, const struct record *r);
 
