@@ -51,12 +51,12 @@ static int in_group(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME]
 	return !!(dev->caps & CAP_GROUP);
 }
 
-/* What is offered: claimed functions, under the name that they are asked for by. */
+/* What is offered: claimed functions, under the name by which kubelet counts them. */
 static int in_resource(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME])
 {
 	char full[RESOURCE_NAME], *slash;
 
-	device_resource(dev, full);
+	device_offered_as(dev, full);
 	slash = strchr(full, '/');
 	if (!dev->want.claim[0] || !slash)
 		return 0;

@@ -144,6 +144,14 @@ void device_resource(const struct device *dev, char buf[static RESOURCE_NAME])
 		str_copy(buf, RESOURCE_NAME, computed_name(dev));
 }
 
+void device_offered_as(const struct device *dev, char buf[static RESOURCE_NAME])
+{
+	if (dev->want.allocated[0] && dev->want.given_as[0])
+		str_copy(buf, RESOURCE_NAME, dev->want.given_as);
+	else
+		device_resource(dev, buf);
+}
+
 /* The reason is a field of fixed size; a cut sentence is still one. */
 __attribute__((format(printf, 2, 3))) static void because(struct device *dev, const char *fmt, ...)
 {

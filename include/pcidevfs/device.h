@@ -126,6 +126,9 @@ bool device_with_pod(const struct device *dev);
  * one; "" when it cannot be claimed. Its own: "nvidia.com/0000_08_00_4", since kubelet takes no colons. */
 void device_resource(const struct device *dev, char buf[static RESOURCE_NAME]);
 
+/* The same, but while a pod has it the name by which that was given it. */
+void device_offered_as(const struct device *dev, char buf[static RESOURCE_NAME]);
+
 /* The nodes that a VMM needs now, a blank between each two; "" none. */
 void device_nodes(const struct device *dev, char buf[static NODES_TEXT]);
 
