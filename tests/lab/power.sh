@@ -2,20 +2,8 @@
 # power.sh BUILD N: what power.test runs in its N-th guest: tells what restore has brought back from the disk
 # of the guests before, then asks for one thing after the other until the power goes.
 B=$1 n=$2
-D=/run/test T=/run/pcidevfs V=$T/devices
+. tests/lab/guest_disk.sh
 nic=0000:05:02.0 edu=0000:05:01.0 nvme=0000:01:00.0 usb=0000:03:00.0
-mkdir -p $D $T /run/disk
-/run/modprobe -qa virtio_blk ext4
-until [ -b /dev/vda ]; do sleep 0.1; done
-e2fsck -p /dev/vda >$D/fsck || [ $? = 1 ] || { echo "FAILED: $(cat $D/fsck)"; exit 1; }
-mount -t ext4 /dev/vda /run/disk || { echo "FAILED: no disk"; exit 1; }
-"$B/bin/pcidevfsd" --state /run/disk/state $T 2>$D/daemon.err &
-until [ -s $T/version ]; do sleep 0.05; done
-until [ -e $V/$nic/claim ] && ! grep -qE ' state=(pending|waiting)| pending=' $T/intents; do
-	sleep 0.1
-	i=$((i + 1))
-	[ "${i:-0}" -lt 300 ] || { echo "FAILED: not settled: $(cat $T/intents)"; exit 1; }
-done
 
 tells() { # tells WRITER VALUE
 	echo "found $1 $2"
