@@ -10,6 +10,7 @@
 #include "pcidevfs/intent.h"
 #include "pcidevfs/model.h"
 #include "record.h"
+#include "rights.h"
 
 #define WISHES_MAX 4096
 
@@ -269,19 +270,49 @@ static struct intents *intents_of(struct ctl_job *job)
 	return job->tree->conf.intents;
 }
 
+/* What settles a claim needs the right to claim, over the whole IOMMU group; who was given a device by chown is
+ * root's to say. */
+static int may_settle(void *ctx, const struct key *key, bool owned, struct err *err)
+{
+	struct ctl_job *job = ctx;
+	enum obj_kind kind = kind_of_bus(key ? key->bus : BUS_PCI);
+	const struct attr *row = attr_by_name(kind, 0, "claim");
+	const struct device *found;
+	struct device dev;
+
+	if (!job->creds.uid)
+		return 0;
+	if (owned || !row)
+		return fail(
+			err, EACCES,
+			"user %u may not; its files were given away by chown or chmod, and only root takes that back",
+			(unsigned int)job->creds.uid);
+	if (!key)
+		return rights_check_unborn(job->tree, &job->creds, row, err);
+	model_lock(job->tree->conf.model);
+	found = model_find(job->tree->conf.model, key);
+	if (found)
+		dev = *found;
+	model_unlock(job->tree->conf.model);
+	return found ? rights_check(job->tree, &job->creds, &dev, row, err)
+		     : fail(err, ENODEV, "%s is gone", key->name);
+}
+
 static bool run_forget(struct ctl_job *job)
 {
+	struct settler settler = { .may = may_settle, .ctx = job };
 	struct intents *in = intents_of(job);
 
 	if (in && job->has_home)
 		fail(&job->err, EINVAL, "ctl: forget is for the ctl of the root");
-	else if (in && intents_forget(in, job->arg, &job->err))
+	else if (in && intents_forget(in, job->arg, &settler, &job->err))
 		fail_wrap(&job->err, "ctl: forget");
 	return true;
 }
 
 static bool run_accept(struct ctl_job *job)
 {
+	struct settler settler = { .may = may_settle, .ctx = job };
 	const struct lines_of of = lines_of(job);
 	struct intents *in = intents_of(job);
 	struct target at;
@@ -290,7 +321,7 @@ static bool run_accept(struct ctl_job *job)
 		return true;
 	if (at.virtfn)
 		fail(&job->err, EINVAL, "ctl: accept takes the address of a device that is there");
-	else if (intents_accept(in, &at.dev, &job->err))
+	else if (intents_accept(in, &at.dev, &settler, &job->err))
 		fail_wrap(&job->err, "ctl: accept");
 	return true;
 }

@@ -106,6 +106,6 @@ int rights_check_unborn(struct tree *t, const struct creds *who, const struct at
 	rights_at_birth(t, row, &st);
 	if (mode_allows(who, &st))
 		return 0;
-	return fail(err, EACCES, "%s: user %u may not write the %s of a VF that is not there yet",
+	return fail(err, EACCES, "%s: user %u may not write the %s of a device that is not there",
 		    row->name, (unsigned int)who->uid, row->name);
 }

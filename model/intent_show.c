@@ -164,7 +164,20 @@ static int forget_record(struct intents *in, struct rewrite *w, size_t at, struc
 	return rc;
 }
 
-int intents_forget(struct intents *in, const char *identity, struct err *err)
+static int ask_settler(const struct settler *s, const struct key *dev, bool owned, struct err *err)
+{
+	return s && s->may ? s->may(s->ctx, dev, owned, err) : 0;
+}
+
+/* With save held. */
+static int refuse_forget(const struct record *r, const struct settler *s, struct err *err)
+{
+	int rc = refuse_live(r, err);
+
+	return rc ? rc : ask_settler(s, r->birth ? &r->dev : NULL, r->n_owners, err);
+}
+
+int intents_forget(struct intents *in, const char *identity, struct settler *s, struct err *err)
 {
 	struct rewrite w;
 	size_t at;
@@ -178,7 +191,7 @@ int intents_forget(struct intents *in, const char *identity, struct err *err)
 			rc = fail(err, EINVAL,
 				  "nothing is stored for %.200s; intents names what is", identity);
 		else
-			rc = refuse_live(in->rs.v[at], err);
+			rc = refuse_forget(in->rs.v[at], s, err);
 		if (rc)
 			rewrite_abort(&w);
 		else
@@ -214,6 +227,21 @@ static int accept_stranger(struct rewrite *w, const struct device *dev, size_t a
 	return 0;
 }
 
+/* What somebody else claimed meanwhile stays his. */
+static int refuse_claimed(const struct rewrite *w, const struct device *d, const char *claim,
+			  struct err *err)
+{
+	size_t own = records_of_device(&w->next, d);
+	const char *is = own == RECORD_NONE ? "" : w->next.v[own]->want.claim;
+
+	is = is[0] ? is : d->want.claim;
+	if (!is[0] || !strcmp(is, claim))
+		return 0;
+	return fail(err, EBUSY,
+		    "%s of its IOMMU group is claimed by %s; write none to its claim first",
+		    d->key.name, is);
+}
+
 /* The IOMMU group's other members are as welcome as those that were there when it was claimed. */
 static int accept_group(struct rewrite *w, const struct device *dev, size_t at, struct err *err)
 {
@@ -221,8 +249,11 @@ static int accept_group(struct rewrite *w, const struct device *dev, size_t at, 
 	size_t n = model_claim_members(w->in->m, dev, members, NULL);
 	uint64_t group = claim_group(w->in->m, dev);
 	const struct record *lead = w->next.v[at];
+	int rc = 0;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = refuse_claimed(w, members[i], lead->want.claim, err);
+	for (size_t i = 0; i < n && !rc; i++) {
 		size_t own = records_of_device(&w->next, members[i]);
 		struct record *r = own == RECORD_NONE ? record_new() : rewrite_edit(w, own);
 
@@ -237,7 +268,7 @@ static int accept_group(struct rewrite *w, const struct device *dev, size_t at, 
 		r->group = group;
 		renew(r);
 	}
-	return 0;
+	return rc;
 }
 
 static int accept_device(struct rewrite *w, const struct key *key, struct err *err)
@@ -257,7 +288,7 @@ static int accept_device(struct rewrite *w, const struct key *key, struct err *e
 	return fail(err, EINVAL, "nothing that is stored waits for %s to be accepted", key->name);
 }
 
-int intents_accept(struct intents *in, const struct key *dev, struct err *err)
+int intents_accept(struct intents *in, const struct key *dev, struct settler *s, struct err *err)
 {
 	struct rewrite w;
 	int rc;
@@ -268,6 +299,7 @@ int intents_accept(struct intents *in, const struct key *dev, struct err *err)
 		model_lock(in->m);
 		rc = accept_device(&w, dev, err);
 		model_unlock(in->m);
+		rc = rc ? rc : ask_settler(s, dev, false, err);
 		if (rc)
 			rewrite_abort(&w);
 		else

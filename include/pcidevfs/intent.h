@@ -58,10 +58,17 @@ void intents_print(struct intents *in, struct out *o);
 /* For health: "state=ok path=..." or what is wrong with it, and what to do. */
 void intents_health(struct intents *in, struct out *o);
 
+/* Who settles what is stored. */
+struct settler {
+	/* Asked when nothing but the disk can refuse any more: 0, or -errno with the sentence. dev: whose wishes they
+	 * are or become, NULL where it is not here; owned: its files have owners. NULL: he may. */
+	int (*may)(void *ctx, const struct key *dev, bool owned, struct err *err);
+	void *ctx;
+};
 /* ctl's forget and accept: drop the record of an identity as intents prints it; give the record of the
- * device that was here to the stranger that is here now. */
-int intents_forget(struct intents *in, const char *identity, struct err *err);
-int intents_accept(struct intents *in, const struct key *dev, struct err *err);
+ * device that was here to the stranger that is here now, or that of a group to all who are in it now. */
+int intents_forget(struct intents *in, const char *identity, struct settler *s, struct err *err);
+int intents_accept(struct intents *in, const struct key *dev, struct settler *s, struct err *err);
 
 /* Owner and mode of one file of a device ("" : its directory), as chown and chmod left them. */
 struct owner_wish {

@@ -2,6 +2,7 @@
 /* What is stored comes back, once and to the right device. */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -88,12 +89,19 @@ DEFINE_TEST(restore_knows_strangers_and_followers)
 	CHECK_EQ(t.acts, 0);
 	CHECK_IN(wish_state_of(NIC).reason, "accept " NIC);
 	wish_expect_line("claim=alice", "state=stranger");
-	CHECK_EQ(intents_accept(t.in, &k, NULL), 0);
+	CHECK_EQ(intents_accept(t.in, &k, NULL, NULL), 0);
 	wish_calm();
 	CHECK_STR(wish_state_of(NIC).want.claim, "alice");
 	CHECK_STR(wish_state_of(NIC).unmet, "");
-	CHECK_EQ(intents_accept(t.in, &k, NULL), -EINVAL);
+	CHECK_EQ(intents_accept(t.in, &k, NULL, NULL), -EINVAL);
 	wish_end();
+}
+
+static int may_not(void *ctx, const struct key *dev, bool owned, struct err *err)
+{
+	(void)ctx;
+	CHECK(dev && !strcmp(dev->name, NIC) && !owned);
+	return fail(err, EACCES, "not his");
 }
 
 DEFINE_TEST(restore_leaves_a_changed_group_alone)
@@ -101,6 +109,7 @@ DEFINE_TEST(restore_leaves_a_changed_group_alone)
 	static const struct plug guest = {
 		"0000:02:00.1", "0000:00/03.0/00.1", "snd", NULL, 0x1522, 0, 1, 0
 	};
+	struct settler mine = { .may = may_not };
 	struct key k = wish_key(NIC);
 
 	wish_store_claim(&nic);
@@ -112,10 +121,38 @@ DEFINE_TEST(restore_leaves_a_changed_group_alone)
 	CHECK_EQ(t.acts, 0);
 	CHECK_IN(wish_state_of(NIC).reason, "0000:02:00.1 is in its IOMMU group now");
 	wish_expect_line("claim=alice", "state=refused");
-	CHECK_EQ(intents_accept(t.in, &k, NULL), 0);
+	CHECK_EQ(intents_accept(t.in, &k, &mine, NULL), -EACCES);
+	wish_expect_line("claim=alice", "state=refused");
+	CHECK_STR(wish_state_of(NIC).want.claim, "");
+	t.acts = 0;
+	CHECK_EQ(intents_accept(t.in, &k, NULL, NULL), 0);
 	wish_calm();
 	CHECK(t.acts > 0);
 	CHECK_STR(wish_state_of(NIC).want.claim, "alice");
+	wish_end();
+}
+
+/* ... and leaves what somebody else holds of it. */
+DEFINE_TEST(restore_takes_no_claim_from_a_changed_group)
+{
+	static const struct plug guest = {
+		"0000:02:00.1", "0000:00/03.0/00.1", "snd", NULL, 0x1522, 0, 1, 0
+	};
+	struct key k = wish_key(NIC);
+	struct err err = { 0 };
+
+	wish_store_claim(&nic);
+	wish_boot(&guest);
+	CHECK_EQ(wish_ask("0000:02:00.1", "claim", "bob"), 0);
+	wish_plug(&nic);
+	wish_calm();
+	wish_expect_line("claim=alice", "state=refused");
+	CHECK_EQ(intents_accept(t.in, &k, NULL, &err), -EBUSY);
+	CHECK_IN(err.text, "0000:02:00.1 of its IOMMU group is claimed by bob");
+	wish_calm();
+	wish_expect_line("claim=bob", "state=held");
+	wish_expect_line("claim=alice", "state=refused");
+	CHECK_STR(wish_state_of(NIC).want.claim, "");
 	wish_end();
 }
 

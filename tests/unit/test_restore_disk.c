@@ -72,11 +72,11 @@ DEFINE_TEST(restore_forgets_nothing_that_stays_on_the_disk)
 	CHECK_EQ(intents_keep(t.in, &alone, 1, false, NULL), 0);
 	snprintf(dir, sizeof(dir), "%s/state/" INTENT_FILE ".new", test_dir());
 	CHECK_EQ(mkdir(dir, 0700), 0);
-	CHECK(intents_forget(t.in, name, NULL) < 0);
+	CHECK(intents_forget(t.in, name, NULL, NULL) < 0);
 	CHECK_EQ(wish_state_of(NIC).want.single, 1);
 	wish_expect_line("pooled=0", "state=held");
 	CHECK_EQ(rmdir(dir), 0);
-	CHECK_EQ(intents_forget(t.in, name, NULL), 0);
+	CHECK_EQ(intents_forget(t.in, name, NULL, NULL), 0);
 	CHECK_EQ(wish_state_of(NIC).want.single, 0);
 	wish_end();
 }

@@ -78,11 +78,12 @@ DEFINE_TEST(restore_owners_and_forget)
 	CHECK_EQ(got.mode, 0664);
 	CHECK(!intents_owner(t.in, &k, "plan", &got));
 	CHECK_EQ(wish_state_of(NIC).want.uid, 1000);
-	CHECK_EQ(intents_forget(t.in, "0000:00/03.0/00.0,8086:1521:0000:0000,none", NULL), -EBUSY);
+	CHECK_EQ(intents_forget(t.in, "0000:00/03.0/00.0,8086:1521:0000:0000,none", NULL, NULL),
+		 -EBUSY);
 	wish_unplug(NIC);
 	wish_calm();
-	CHECK_EQ(intents_forget(t.in, "0000:00/03.0/00.0", NULL), -EINVAL);
-	CHECK_EQ(intents_forget(t.in, "0000:00/03.0/00.0,8086:1521:0000:0000,none", NULL), 0);
+	CHECK_EQ(intents_forget(t.in, "0000:00/03.0/00.0", NULL, NULL), -EINVAL);
+	CHECK_EQ(intents_forget(t.in, "0000:00/03.0/00.0,8086:1521:0000:0000,none", NULL, NULL), 0);
 	intents_print(t.in, &o);
 	CHECK_STR(out_text(&o), "");
 	wish_end();
