@@ -119,18 +119,18 @@ bool act_holds(const struct txn *t, const struct device *d)
 	return i < t->n_devices && t->births[i] == d->birth;
 }
 
-/* With the model locked. What is busy by ourselves is no hindrance. */
-static int refuse_busy(struct txn *t, const struct plan *p, struct err *err)
+/* What is busy by ourselves is no hindrance. */
+static bool is_ours(const void *txn, const struct device *d)
 {
-	int r = 0;
+	const struct txn *t = txn;
 
-	for (size_t i = 0; i < p->n_devices && !r; i++) {
-		const struct device *d = model_find(model_of(t), &p->devices[i]);
+	return t->marked && act_holds(t, d);
+}
 
-		if (!d || !t->marked || !act_holds(t, d))
-			r = plan_refuse_busy(model_of(t), &p->devices[i], 1, err);
-	}
-	return r;
+/* With the model locked. */
+static int refuse_busy(const struct txn *t, const struct key *devs, size_t n, struct err *err)
+{
+	return plan_refuse_busy(model_of(t), devs, n, is_ours, t, err);
 }
 
 /* With the model locked. */
@@ -234,7 +234,7 @@ static int foresee(struct txn *t, const struct wish *wishes, size_t n, struct er
 	struct plan p;
 	int r = plan_make(model_of(t), t->engine->conf.world.methods, wishes, n, true, &p, err);
 
-	r = r ? r : refuse_busy(t, &p, err);
+	r = r ? r : refuse_busy(t, p.devices, p.n_devices, err);
 	r = r ? r : take_devices(t, p.devices, p.n_devices, err);
 	plan_free(&p);
 	return r;
@@ -256,7 +256,7 @@ static int plan_stage(struct txn *t, bool *ret_more, struct err *err)
 		if (!met_by_absence(t, &t->log->wishes[i]) && !met_once(t, &t->log->wishes[i]))
 			wishes[n++] = t->log->wishes[i];
 	r = plan_make(m, t->engine->conf.world.methods, wishes, n, false, &p, err);
-	r = r ? r : refuse_busy(t, &p, err);
+	r = r ? r : refuse_busy(t, p.devices, p.n_devices, err);
 	r = r ? r : take_devices(t, p.devices, p.n_devices, err);
 	r = r || !p.more ? r : foresee(t, wishes, n, err);
 	r = r ? r : each_wish(t, true, err);
@@ -320,7 +320,7 @@ static int settle(struct txn *t, struct err *err)
 	txn_close(t);
 	model_lock(m);
 	if (!t->marked) /* nothing held the others off */
-		r = plan_refuse_busy(m, t->devices, t->n_devices, err);
+		r = refuse_busy(t, t->devices, t->n_devices, err);
 	r = r ? r : each_wish(t, false, err);
 	model_publish(m);
 	model_unlock(m);

@@ -302,17 +302,36 @@ static int expand_items(struct model *m, const struct item *items, size_t n, str
 	return 0;
 }
 
-int plan_refuse_busy(struct model *m, const struct key *devices, size_t n, struct err *err)
+static int refuse_busy(struct model *m, const struct device *dev, plan_is_ours *is_ours,
+		       const void *ctx, struct err *err)
 {
-	for (size_t i = 0; i < n; i++) {
+	struct key key;
+	const struct device *pf =
+		key_make(BUS_PCI, dev->facts.physfn, &key) ? model_find(m, &key) : NULL;
+
+	if (is_ours && is_ours(ctx, dev))
+		return 0;
+	if (dev->busy[0])
+		return fail(err, EBUSY, "%s is busy: %s is running; wait for it and write again",
+			    dev->key.name, dev->busy);
+	if (!pf || !pf->busy[0] || (is_ours && is_ours(ctx, pf)))
+		return 0;
+	return fail(err, EBUSY,
+		    "%s is a VF of %s, which is busy: %s is running; wait for it and write again",
+		    dev->key.name, pf->key.name, pf->busy);
+}
+
+int plan_refuse_busy(struct model *m, const struct key *devices, size_t n, plan_is_ours *is_ours,
+		     const void *ctx, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < n && !rc; i++) {
 		const struct device *dev = model_find(m, &devices[i]);
 
-		if (dev && dev->busy[0])
-			return fail(err, EBUSY,
-				    "%s is busy: %s is running; wait for it and write again",
-				    dev->key.name, dev->busy);
+		rc = dev ? refuse_busy(m, dev, is_ours, ctx, err) : 0;
 	}
-	return 0;
+	return rc;
 }
 
 int plan_make(struct model *m, const struct method *const *methods, const struct wish *wishes,

@@ -103,8 +103,12 @@ void plan_print(const struct plan *p, struct out *o);
  * there, while it is, and when it is gone. */
 const struct method *method_find(const struct method *const *methods, const struct wish *wish);
 
-/* EBUSY when an act runs on one of these devices. */
-int plan_refuse_busy(struct model *m, const struct key *devices, size_t n, struct err *err);
+/* Whether the act that the device is busy with is the one that asks. */
+typedef bool plan_is_ours(const void *ctx, const struct device *dev);
+/* EBUSY when an act runs on one of these devices, or on the PF of one: it may take its VFs away, or take back that
+ * it made them. is_ours may be NULL: none is. */
+int plan_refuse_busy(struct model *m, const struct key *devices, size_t n, plan_is_ours *is_ours,
+		     const void *ctx, struct err *err);
 
 /* The wish with its VF looked up: -ENODEV (no sentence) while there is no such VF. */
 int wish_resolve(struct model *m, const struct wish *wish, struct wish *ret);

@@ -7,7 +7,8 @@
  * leaves its devices stuck with the reason. A step over its deadline ends the act with ETIMEDOUT and
  * leaves its devices stuck until the kernel lets go of it; then the done steps are undone. So does an undo,
  * which then goes on.
- * Transactions that share no device run side by side; one that meets a busy device is refused (EBUSY).
+ * Transactions that share no device run side by side; one that meets a busy device, or a VF of a busy PF, is
+ * refused (EBUSY).
  */
 #ifndef PCIDEVFS_TXN_H
 #define PCIDEVFS_TXN_H
