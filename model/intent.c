@@ -205,13 +205,27 @@ static int refuse_outdated(struct rewrite *w, const struct device *dev, const st
 		    dev->key.name);
 }
 
+/* By which the members were claimed as one before: that stays while their claim does, so that those that are away
+ * come back, or are released, with them. 0: none was. */
+static uint64_t former_group(const struct rewrite *w, const struct device *const *members, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t at = records_of_device(&w->next, members[i]);
+		const struct record *r = at == RECORD_NONE ? NULL : w->next.v[at];
+
+		if (r && r->group && !strcmp(r->want.claim, members[i]->want.claim))
+			return r->group;
+	}
+	return 0;
+}
+
 /* With the model locked: everything the wish may change. */
 static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending, struct err *err)
 {
 	const struct device *members[CLAIM_MEMBERS], *dev;
 	const struct kept *k = kept_find(wish->file);
 	struct model *m = w->in->m;
-	uint64_t released = 0;
+	uint64_t released = 0, group;
 	struct wish found;
 	size_t n = 1;
 
@@ -225,6 +239,7 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 	members[0] = dev;
 	if (k && k->of_group)
 		n = model_claim_members(m, dev, members, NULL);
+	group = former_group(w, members, n);
 	for (size_t i = 0; i < n; i++) {
 		struct record *r = NULL;
 		size_t at;
@@ -238,6 +253,8 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 		/* Restore writes nothing down beforehand: it is all there, and the disk may be full. */
 		if (!(pending && wish->restores))
 			follow(m, r, members[i], wish->file, pending);
+		if (group && !pending && r->want.claim[0])
+			r->group = group;
 		if (record_is_empty(r))
 			rewrite_drop(w, at);
 	}

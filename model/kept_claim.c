@@ -109,7 +109,7 @@ static void claim_follow(struct model *m, struct record *r, const struct device 
 	bool same = r->want.claim[0] && !strcmp(r->want.claim, dev->want.claim);
 
 	kept_copy(&kept_claim, &r->want, &dev->want);
-	if (!same || !r->flying) /* restore may find a member away, which is of it when it comes */
+	if (!same) /* a member that is away just now stays of it */
 		r->group = r->want.claim[0] ? claim_group(m, dev) : 0;
 	if (driver_is_vfio(dev->facts.driver))
 		STR_COPY(r->driver, r->want.claim[0] ? dev->facts.driver : "");
