@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "allocated.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -49,6 +50,8 @@ static bool is_path(const char *text, unsigned int names)
 	}
 	return true;
 }
+
+static_assert(ALLOCATED_NAME <= WISH_VALUE, "a wish takes what the record does");
 
 int allocated_to_store(const struct subject *s, const char *text, struct wish *ret, struct err *err)
 {

@@ -20,7 +20,7 @@ enum {
 	/* After Allocate kubelet has yet to note it; doubled until it has, or until a device is let go. */
 	SOON_MS = 50,
 	EVERY_MS = 10000,
-	ALLOCATED_MAX = 254,
+	ALLOCATED_MAX = 382, /* namespace/pod/container: 63, 253 and 63 characters at most */
 	PENDING_MS = 30000, /* Allocate was answered and kubelet still knows nothing */
 };
 
@@ -206,7 +206,7 @@ static bool is_over(struct verdict *v, const struct dev *d)
 
 static void settle_one(struct verdict *v, struct dev *d)
 {
-	char buf[ALLOCATED_MAX]; /* a longer name is cut, here as in the tree */
+	char buf[ALLOCATED_MAX];
 	bool pending = !strcmp(d->allocated, "pending");
 	const char *pod;
 	struct batch *b;

@@ -25,7 +25,7 @@ struct out;
 struct plan;
 
 #define WISH_FILE 32
-#define WISH_VALUE 256
+#define WISH_VALUE 384 /* device.h: ALLOCATED_NAME is the longest */
 
 struct wish {
 	struct key dev;

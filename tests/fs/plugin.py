@@ -134,6 +134,19 @@ sim("release", "14")
 k.wait_health(NIC_NAME, {NIC: "Healthy"}, 15)
 k.wait_health(MATE_NAME, {MATE: "Healthy"})
 
+# Of the longest names that Kubernetes allows as of others: the tree names the pod, its mate is nobody else's.
+longest = ("n" * 63, "p" * 253, "c" * 63)
+k.allocate(NIC_NAME, NIC)
+k.pods = [(*longest, NIC_NAME, [NIC])]
+os.mkdir(DIR + "/pods/u2")
+wait_file(NIC, "allocated_to", "/".join(longest), 15)
+k.wait_health(MATE_NAME, {MATE: "Unhealthy"})
+assert "/".join(longest)[:300] in refused("FAILED_PRECONDITION", k.allocate, MATE_NAME, MATE)
+k.pods = []
+os.rmdir(DIR + "/pods/u2")
+wait_file(NIC, "allocated_to", "none", 15)
+k.wait_health(MATE_NAME, {MATE: "Healthy"})
+
 # Who looks after the tree's health sees that somebody offers the devices.
 with open(TREE + "/health") as f:
     assert "client=pcidevfs-plugin" in f.read()
