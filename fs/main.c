@@ -248,6 +248,17 @@ static void *greet(void *ctx)
 	return NULL;
 }
 
+/* What it asked for is not known: devices may stay claimed. */
+static int tell_damaged(const struct daemon *d)
+{
+	char text[400];
+
+	if (!d->intents || !intents_damaged(d->intents, text, sizeof(text)))
+		return 0;
+	say("%s", text);
+	return 1;
+}
+
 /* Until the next read is a request. The first generation has the mount made only now, so that
  * nobody sees a tree that is not complete, nor one that cannot be served. */
 static int prepare(struct daemon *d, struct err *err)
@@ -271,6 +282,7 @@ static int prepare(struct daemon *d, struct err *err)
 		session_recover(d->session);
 		return 0;
 	}
+	tell_damaged(d);
 	handoff_report(d->sock, REPORT_READY, "");
 	r = handoff_recv(d->sock, &go, sizeof(go), NULL, 0);
 	return r ? fail(err, -r, "the holder is gone") : 0;
@@ -425,6 +437,7 @@ static int release_unmounted(const struct options *o)
 		model_stop(d.model); /* nobody listens, so nobody is waited for */
 		r = release_by_engine(d.model, d.engine);
 	}
+	r |= tell_damaged(&d);
 	return daemon_close(&d, r ? 1 : 0);
 }
 

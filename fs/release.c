@@ -67,6 +67,25 @@ static int release_entry(int dir, const char *address)
 	return rc != 0;
 }
 
+/* What a state file that was set aside had asked for is not known to the daemon either. */
+static int tell_damaged(const char *where)
+{
+	char path[4096], line[1024];
+	FILE *f = NULL;
+	int status = 0;
+
+	if (snprintf(path, sizeof(path), "%s/health", where) < (int)sizeof(path))
+		f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, "intents=damaged", strlen("intents=damaged"))) {
+			fputs(line, stderr);
+			status = 1;
+		}
+	if (f)
+		fclose(f);
+	return status;
+}
+
 bool release_in_tree(const struct options *o, int *ret_status)
 {
 	char path[4096];
@@ -79,7 +98,7 @@ bool release_in_tree(const struct options *o, int *ret_status)
 	    !mount.ours || snprintf(path, sizeof(path), "%s/devices", where) >= (int)sizeof(path))
 		return false;
 	dir = opendir(path);
-	*ret_status = 0;
+	*ret_status = dir ? tell_damaged(where) : 0;
 	while (dir && (e = readdir(dir)))
 		if (e->d_name[0] != '.')
 			*ret_status |= release_entry(dirfd(dir), e->d_name);

@@ -93,6 +93,14 @@ void intents_health(struct intents *in, struct out *o)
 	pthread_mutex_unlock(&in->lock);
 }
 
+bool intents_damaged(struct intents *in, char *ret, size_t size)
+{
+	pthread_mutex_lock(&in->lock);
+	snprintf(ret, size, "%s", in->damaged);
+	pthread_mutex_unlock(&in->lock);
+	return ret[0];
+}
+
 /* ---- forget and accept */
 
 static size_t find_text(const struct records *rs, const char *identity)

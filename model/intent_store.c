@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The state directory, and how a change of the records gets there whole. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -63,6 +64,28 @@ static int open_dir(struct intents *in, struct err *err)
 	return 0;
 }
 
+#define DAMAGED INTENT_FILE ".damaged-"
+
+/* Of those that were set aside before, the last: told as long as it is there, whoever has read its fate. */
+static void look_for_damaged(struct intents *in)
+{
+	int fd = openat(in->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	char last[64] = "";
+	const struct dirent *e;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	while (dir && (e = readdir(dir)))
+		if (!strncmp(e->d_name, DAMAGED, strlen(DAMAGED)) && strcmp(e->d_name, last) > 0)
+			STR_COPY(last, e->d_name);
+	if (last[0])
+		snprintf(
+			in->damaged, sizeof(in->damaged),
+			"%s was damaged and lies in %.128s; what it asked for is not applied: ask for it again, then remove that file",
+			last, in->dir);
+}
+
 /* What cannot be understood may still be worth something to a person. */
 static int set_aside(struct intents *in, const char *why, struct err *err)
 {
@@ -70,8 +93,7 @@ static int set_aside(struct intents *in, const char *why, struct err *err)
 	int rc = 0;
 
 	for (int i = 0; i < 100; i++) {
-		snprintf(name, sizeof(name), INTENT_FILE ".damaged-%lld",
-			 (long long)time(NULL) + i);
+		snprintf(name, sizeof(name), DAMAGED "%lld", (long long)time(NULL) + i);
 		rc = renameat2(in->dirfd, INTENT_FILE, in->dirfd, name, RENAME_NOREPLACE) ? -errno
 											  : 0;
 		if (rc != -EEXIST)
@@ -132,6 +154,8 @@ int intents_ready(struct intents *in, struct err *err)
 	if (in->dirfd >= 0 && !in->broken.code)
 		return 0;
 	rc = open_dir(&got, &why);
+	if (!rc)
+		look_for_damaged(&got);
 	if (!rc)
 		rc = load(&got, &why);
 	if (rc)

@@ -57,6 +57,8 @@ bool intents_settled(struct intents *in, unsigned int ms);
 void intents_print(struct intents *in, struct out *o);
 /* For health: "state=ok path=..." or what is wrong with it, and what to do. */
 void intents_health(struct intents *in, struct out *o);
+/* False, and "": no state file that was set aside is there. Else which, for people. */
+bool intents_damaged(struct intents *in, char *ret, size_t size);
 
 /* Who settles what is stored. */
 struct settler {
