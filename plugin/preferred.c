@@ -154,10 +154,9 @@ static int choice_make(const struct devices *t, const char *resource,
 	for (size_t i = 0; i < q->n_available_deviceids; i++) {
 		const struct dev *d = devices_of_kubelet(t, resource, q->available_deviceids[i]);
 
-		if (!d)
-			return fail(err, ENODEV, "%.80s is no device of %s",
-				    q->available_deviceids[i], resource);
-		c->v[c->n++].d = d;
+		/* One that has gone meanwhile is for Allocate to refuse; this is advice on the others. */
+		if (d)
+			c->v[c->n++].d = d;
 	}
 	sort_candidates(c);
 	if (q->allocation_size < 0 || (size_t)q->allocation_size > c->n)

@@ -166,6 +166,10 @@ r.container_requests.add(available_deviceIDs=[DISK], must_include_deviceIDs=[], 
 odd = k.endpoints["example.com/odd"]
 got = odd.call("GetPreferredAllocation", r, dp.PreferredAllocationResponse)
 assert [list(c.deviceIDs) for c in got.container_responses] == [[DISK]]
+# One that has gone is no reason to say nothing of the others.
+r.container_requests[0].available_deviceIDs.append("0000:7f:00.0")
+got = odd.call("GetPreferredAllocation", r, dp.PreferredAllocationResponse)
+assert [list(c.deviceIDs) for c in got.container_responses] == [[DISK]]
 r.container_requests[0].allocation_size = 2
 refused("INVALID_ARGUMENT", odd.call, "GetPreferredAllocation", r, dp.PreferredAllocationResponse)
 
