@@ -27,7 +27,7 @@ struct kubelet {
 	char *dir, *path; /* path: of its socket there */
 	struct source watch, retry;
 	bool stopped;
-	bool watched; /* dir itself, not what is above it */
+	int wd; /* of dir; -1: it is not there */
 	struct rpc_channel *channel;
 	struct stat socket; /* that it leads to */
 	pid_t pid;	    /* of who listens there; 0: not known */
@@ -72,6 +72,8 @@ static void on_answer(void *ctx, enum rpc_status status, const char *why, const 
 	free(t);
 	if (old)
 		return; /* what it told is told again over another channel */
+	if (status == RPC_OK)
+		k->pause = 0;
 	if (r && status == RPC_UNAVAILABLE)
 		resource_untold(r);
 	else if (r)
@@ -79,6 +81,8 @@ static void on_answer(void *ctx, enum rpc_status status, const char *why, const 
 	if (status == RPC_UNAVAILABLE) {
 		struct err gone = { .code = ECONNREFUSED };
 
+		if (k->pause >= PAUSE_MAX_MS / 2 && k->pause < PAUSE_MAX_MS)
+			say("kubelet is not to be reached: %s", why);
 		drop_channel(k);
 		later(k, &gone);
 	}
@@ -147,7 +151,6 @@ void kubelet_tell(struct kubelet *k)
 			later(k, &err);
 			return;
 		}
-		k->pause = 0;
 		resources_forget(k->p->resources);
 	}
 	while ((r = resources_unheard(k->p->resources)))
@@ -161,28 +164,28 @@ static void on_retry(struct source *s)
 
 /* ---- its directory */
 
-/* The directory, or what there is of the way to it. */
-static void watch_dir(struct kubelet *k)
+/* The directory and what there is of the way to it: where our own sockets lie in it, nothing but its parent tells
+ * that it was removed. False: it is the one that was watched before. */
+static bool watch_dir(struct kubelet *k)
 {
+	int before = k->wd;
 	char path[256];
 
 	STR_COPY(path, k->dir);
-	k->watched = false;
-	for (bool first = true; path[0]; first = false) {
-		char *slash;
+	k->wd = -1;
+	for (bool first = true; path[0] && strcmp(path, "/"); first = false) {
+		int wd = inotify_add_watch(k->watch.fd, path,
+					   IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM |
+						   IN_ONLYDIR);
+		char *slash = strrchr(path, '/');
 
-		if (inotify_add_watch(k->watch.fd, path,
-				      IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_DELETE_SELF |
-					      IN_MOVE_SELF | IN_ONLYDIR) >= 0) {
-			k->watched = first;
-			return;
-		}
-		slash = strrchr(path, '/');
-		if (!slash || slash == path)
-			strcpy(path, strcmp(path, "/") ? "/" : "");
-		else
-			*slash = '\0';
+		if (first)
+			k->wd = wd;
+		if (!slash)
+			break;
+		*slash = '\0';
 	}
+	return k->wd >= 0 && k->wd != before;
 }
 
 static void on_new_kubelet(struct kubelet *k)
@@ -200,18 +203,12 @@ static void on_new_kubelet(struct kubelet *k)
 
 static void take_event(struct kubelet *k, const struct inotify_event *ev)
 {
-	const char *name = ev->len ? ev->name : "";
+	bool in_dir = ev->wd == k->wd && !(ev->mask & (IN_IGNORED | IN_Q_OVERFLOW));
 
-	if (ev->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_Q_OVERFLOW) ||
-	    !k->watched) {
-		watch_dir(k);
-		if (k->watched)
-			on_new_kubelet(k);
-	} else if (ev->mask & IN_DELETE) {
-		resources_unlinked(k->p->resources, name);
-	} else if (!strcmp(name, SOCKET)) {
+	if (in_dir && ev->mask & (IN_CREATE | IN_MOVED_TO) && ev->len && !strcmp(ev->name, SOCKET))
 		on_new_kubelet(k);
-	}
+	else if (!in_dir && watch_dir(k))
+		on_new_kubelet(k);
 }
 
 static void on_watch(struct source *s)
@@ -237,6 +234,7 @@ int kubelet_new(struct plugin *p, const char *dir, struct kubelet **ret, struct 
 		return fail(err, ENOMEM, "no memory");
 	}
 	k->p = p;
+	k->wd = -1;
 	k->watch = (struct source){ .fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK),
 				    .ready = on_watch,
 				    .at = UINT64_MAX };

@@ -54,15 +54,31 @@ static void list_handle(struct rpc_call *call, const uint8_t *msg, size_t len)
 	rpc_send(call, (uint8_t *)out_text(&r->list), r->list.len);
 }
 
-static void list_ended(struct rpc_call *call)
+static void drop_stream(struct resource *r, const struct rpc_call *call)
 {
-	struct resource *r = rpc_call_ctx(call);
-
 	for (size_t i = 0; i < r->n_streams; i++)
 		if (r->streams[i] == call) {
 			r->streams[i] = r->streams[--r->n_streams];
 			break;
 		}
+}
+
+void resource_hang_up(struct resource *r)
+{
+	struct rpc_call *call = r->main;
+
+	if (!call)
+		return;
+	r->main = NULL;
+	drop_stream(r, call);
+	rpc_fail(call, RPC_UNAVAILABLE, "it is registered anew");
+}
+
+static void list_ended(struct rpc_call *call)
+{
+	struct resource *r = rpc_call_ctx(call);
+
+	drop_stream(r, call);
 	if (call != r->main)
 		return;
 	r->main = NULL;

@@ -43,5 +43,7 @@ struct resource {
 
 /* Makes its server; `list` goes to whoever begins to listen. */
 int resource_serve(struct resource *r, struct err *err);
+/* Ends kubelet's stream, if there is one: it is to listen anew. */
+void resource_hang_up(struct resource *r);
 
 #endif

@@ -83,6 +83,18 @@ static int rebind(struct resource *r, struct err *err)
 	return loop_add(&rs->p->loop, &r->listen, err);
 }
 
+/* Without kubelet's directory there is nobody to listen; bound when there is. */
+static bool bind_anew(struct resource *r)
+{
+	struct err err = { 0 };
+
+	if (!rebind(r, &err))
+		return true;
+	if (err.code != ENOENT)
+		say("%s: %s", r->name, err.text);
+	return false;
+}
+
 static bool socket_there(const struct resource *r)
 {
 	char path[256];
@@ -127,13 +139,11 @@ static void on_end(struct source *s)
 static void on_again(struct source *s)
 {
 	struct resource *r = container_of(s, struct resource, again);
-	struct err err = { 0 };
 
 	if (r->main)
 		return;
 	r->heard = r->telling = false;
-	if (rebind(r, &err))
-		say("%s: %s", r->name, err.text);
+	bind_anew(r);
 	kubelet_tell(r->p->kubelet);
 }
 
@@ -158,9 +168,7 @@ static struct resource *resource_new(struct resources *rs, const char *name, str
 		resource_free(r);
 		return NULL;
 	}
-	/* Without kubelet's directory there is nobody to listen; bound when there is. */
-	if (rebind(r, err) && err->code != ENOENT)
-		say("%s: %s", name, err->text);
+	bind_anew(r);
 	r->next = rs->first;
 	rs->first = r;
 	say("%s is offered", name);
@@ -337,17 +345,31 @@ static void on_well(struct source *s)
 	resources_refresh(container_of(s, struct resources, well));
 }
 
-struct resource *resources_unheard(struct resources *rs)
+static struct resource *first_unheard(struct resources *rs)
 {
 	struct resource *found = NULL;
 
 	for (struct resource *r = rs->first; r; r = r->next)
-		if (r->wanted && r->listen.fd >= 0 && !r->telling && !r->heard && !r->main &&
+		if (r->wanted && !r->telling && !r->heard && !r->main &&
 		    r->again.at == UINT64_MAX && (!found || r->hurry > found->hurry))
 			found = r;
-	if (found)
-		found->telling = true;
 	return found;
+}
+
+/* A new kubelet has removed the sockets. Each is bound only now: what pods wait for is told without waiting for
+ * those of all others. */
+struct resource *resources_unheard(struct resources *rs)
+{
+	struct resource *r;
+
+	while ((r = first_unheard(rs))) {
+		if (socket_there(r) || bind_anew(r)) {
+			r->telling = true;
+			return r;
+		}
+		r->again.at = now_ms() + back_off(&r->pause, REFUSED_MS, REFUSED_MAX_MS);
+	}
+	return NULL;
 }
 
 void resource_heard(struct resource *r, const char *why)
@@ -372,24 +394,10 @@ void resource_untold(struct resource *r)
 void resources_forget(struct resources *rs)
 {
 	for (struct resource *r = rs->first; r; r = r->next) {
-		struct err err = { 0 };
-
 		r->telling = r->heard = false;
-		r->main = NULL;
+		resource_hang_up(r);
 		r->pause = 0;
 		r->again.at = UINT64_MAX;
-		if (!socket_there(r) && rebind(r, &err))
-			say("%s: %s", r->name, err.text);
-	}
-}
-
-void resources_unlinked(struct resources *rs, const char *name)
-{
-	for (struct resource *r = rs->first; r; r = r->next) {
-		struct err err = { 0 };
-
-		if (!strcmp(r->socket, name) && !socket_there(r) && rebind(r, &err))
-			say("%s: %s", r->name, err.text);
 	}
 }
 

@@ -32,7 +32,5 @@ const char *resource_socket(const struct resource *r); /* its name in kubelet's 
 struct resource *resources_find(struct resources *rs, const char *name);
 /* Another kubelet: all are to be told of again, over sockets that it has not removed. */
 void resources_forget(struct resources *rs);
-/* Somebody removed a socket: bound anew if it is one of ours. */
-void resources_unlinked(struct resources *rs, const char *name);
 
 #endif

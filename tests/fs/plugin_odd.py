@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What surrounds the plugin is not as it should be: users, sockets, a kubelet that says nothing."""
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import time
+
+import grpc
 
 from plugin_lib import (ARGV, DIR, DISK, DISK_NAME, MATE, MATE_NAME, NIC, NIC_NAME, TREE, Plugin, get, ok, put, sim,
                         wait_file)
@@ -176,6 +179,36 @@ onlooker.wait()
 time.sleep(0.3)
 assert k.endpoints[NIC_NAME] is nic and not nic.ended, "registered again because an onlooker went"
 ok("an onlooker is not taken for kubelet")
+
+# A kubelet that cannot be reached for one resource is not asked for all of them without a pause; and nothing is left
+# of the streams that it had.
+k.refused = {DISK_NAME: "dial back failed"}
+k.refused_as = grpc.StatusCode.UNAVAILABLE
+k.stop()
+k.start()
+time.sleep(2)
+asked = len(k.asked)
+time.sleep(2)
+assert len(k.asked) - asked <= 20, "%d times in two seconds" % (len(k.asked) - asked)
+assert "kubelet is not to be reached: dial back failed" in p.said()
+k.refused = {}
+k.wait_health(DISK_NAME, {DISK: "Healthy"}, 10)
+nic = k.wait_health(NIC_NAME, {NIC: "Healthy"}, 10)
+
+# Its directory is removed under our sockets and made again, and what is above it.
+for what in (PLUGINS, DIR):
+    k.stop()
+    while os.path.exists(what):  # a socket may just be made in it
+        shutil.rmtree(what, ignore_errors=True)
+    time.sleep(0.1)
+    os.makedirs(DIR + "/pods", exist_ok=True)
+    os.makedirs(DIR + "/pod-resources", exist_ok=True)
+    os.makedirs(PLUGINS)
+    time.sleep(0.1)
+    k.start()
+    k.wait_health(NIC_NAME, {NIC: "Healthy"}, 10)
+    k.wait_health(DISK_NAME, {DISK: "Healthy"}, 10)
+ok("registered in a directory that was made anew")
 
 # KubeVirt takes no domain above ffff, as VMD has them: not offered, and the log says why.
 FAR = "10000:e1:00.0"

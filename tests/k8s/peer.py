@@ -82,6 +82,8 @@ class Kubelet(grpc.GenericRpcHandler):
         self.pods_dir = os.path.join(directory, "pod-resources")
         self.cond = threading.Condition()
         self.refused = {}  # name: why
+        self.refused_as = grpc.StatusCode.INVALID_ARGUMENT
+        self.asked = []    # whoever was to be registered, however it ended
         self.before_watch = lambda endpoint: None  # inside a Register
         self.pods = []     # (namespace, pod, container, resource, [ids])
         self.started = 0
@@ -134,8 +136,9 @@ class Kubelet(grpc.GenericRpcHandler):
     def register(self, data, context):
         request = dp.RegisterRequest.FromString(data)
         why = self.refused.get(request.resource_name)
+        self.asked.append(request.resource_name)
         if why:
-            context.abort(grpc.StatusCode.INVALID_ARGUMENT, why)
+            context.abort(self.refused_as, why)
         assert request.version == "v1beta1" and "/" not in request.endpoint, request
         endpoint = Endpoint(self, request)  # dials back inside the call
         with self.cond:
