@@ -199,6 +199,7 @@ static void inherit(struct devices *t, struct dev *d, struct dev *old)
 		d->given = old->given;
 		old->given = NULL;
 	}
+	d->over = old->over && !dev_allocated(d);
 	d->freed = dev_allocated(old) && !dev_allocated(d) ? ++t->freed : old->freed;
 	t->shape += !same_shape(d, old);
 }
@@ -338,7 +339,12 @@ bool dev_offered(const struct dev *d)
 
 const char *dev_resource(const struct dev *d)
 {
-	return dev_allocated(d) && d->as[0] ? d->as : d->resource;
+	return d->as[0] && !d->over ? d->as : d->resource;
+}
+
+bool dev_renamed(const struct dev *d)
+{
+	return !dev_allocated(d) && strcmp(dev_resource(d), d->resource);
 }
 
 void dev_given(struct dev *d, const char *resource)
@@ -431,6 +437,11 @@ static const char *sick_allocated(const struct dev *d, char *buf, size_t size)
 	return d->reason[0] ? d->reason : "the tree gives no reason";
 }
 
+static bool was_well(const struct dev *d)
+{
+	return d->announced && d->good_at != UINT64_MAX;
+}
+
 const char *dev_sick(const struct devices *t, const struct dev *d, uint64_t now, char *buf,
 		     size_t size)
 {
@@ -438,18 +449,15 @@ const char *dev_sick(const struct devices *t, const struct dev *d, uint64_t now,
 
 	if (dev_allocated(d))
 		return sick_allocated(d, buf, size);
-	if (!strcmp(d->state, "busy")) {
-		return d->announced ? NULL : d->reason;
-	} else if (!strcmp(d->state, "claimed")) {
-		mate = taken_mate(t, d);
-		if (!mate && now >= d->good_at)
-			return NULL;
-		if (!mate)
-			return "it was not usable a moment ago";
+	/* An act leaves it what it was. */
+	if (strcmp(d->state, "claimed") && (strcmp(d->state, "busy") || !was_well(d)))
+		return d->reason[0] ? d->reason : "the tree gives no reason";
+	mate = taken_mate(t, d);
+	if (mate) {
 		snprintf(buf, size, "its IOMMU group %d is with %s", d->group, mate->allocated);
 		return buf;
 	}
-	return d->reason[0] ? d->reason : "the tree gives no reason";
+	return now >= d->good_at ? NULL : "it was not usable a moment ago";
 }
 
 uint64_t devices_judge(struct devices *t, uint64_t now)

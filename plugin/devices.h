@@ -26,6 +26,7 @@ struct dev {
 	/* By which kubelet (pods.c counts them) its pod was last listed; 0: none. */
 	unsigned int seen;
 	char *given; /* the resource by which kubelet has its pod have it; NULL: it has not said */
+	bool over;   /* kubelet has no pod any more that it was given to by its former name */
 	bool mate_taken; /* another function of its group is with a pod */
 	bool told_sick;	 /* the log has it so, or that it is withheld */
 	uint64_t freed;	 /* the larger, the later a pod gave it back; 0: none did while we looked */
@@ -61,9 +62,12 @@ const char *dev_kubelet_id(const struct dev *d);
 struct dev *devices_of_kubelet(const struct devices *t, const char *resource,
 			       const char *kubelet_id);
 
-/* The name it is offered by: resource_name, but while a pod has it the one that it had when it was given to that
- * pod. kubelet counts it there, and asks there before each start of a container. */
+/* The name it is offered by: resource_name, but until kubelet has said that the pod that it was last given to is
+ * over, the one that it had then. kubelet counts it there, and asks there before each start of a container; after a
+ * reboot, or an end of the daemon, before anybody else knows of the pod. */
 const char *dev_resource(const struct dev *d);
+/* No pod is known to have it, and it is offered by its former name still. */
+bool dev_renamed(const struct dev *d);
 /* kubelet lists it so. Another name than ours may be that of another plugin. */
 void dev_given(struct dev *d, const char *resource);
 /* With those of its group: given now, as the tree will tell. */

@@ -11,6 +11,7 @@
 #include "checkpoint.h"
 #include "plugin.h"
 #include "podresources.pb-c.h"
+#include "resources.h"
 #include "rpc.h"
 #include "socket.h"
 #include "tree.h"
@@ -63,6 +64,7 @@ struct verdict {
 	size_t n, cap;
 	struct json_object *checkpoint;
 	bool looked, no_checkpoint; /* looked: for the checkpoint */
+	bool renamed;		    /* some device has its new name from now on */
 	uint64_t now;
 	unsigned int kubelet; /* that listed */
 	struct batch *batches;
@@ -216,6 +218,8 @@ static void settle_one(struct verdict *v, struct dev *d)
 	pod = pod_of(v, d, buf, sizeof(buf));
 	if (pod[0])
 		d->seen = v->kubelet;
+	if (!pod[0] && dev_renamed(d) && is_over(v, d))
+		d->over = v->renamed = true;
 	if (!strcmp(pod, d->allocated) || !strncmp(d->allocated, "claim:", 6))
 		return;
 	if (!pod[0] && !is_over(v, d))
@@ -246,6 +250,8 @@ static void compare(struct pods *pods, const uint8_t *msg, size_t len)
 			settle_one(&v, v.t->v[i]);
 	tree_unlock(pods->p->tree);
 	submit_batches(&v);
+	if (v.renamed)
+		resources_refresh(pods->p->resources);
 out:
 	checkpoint_free(v.checkpoint);
 	free(v.listed);

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """plugin_reboot.py first|again|moved TREE KUBELET-DIR PLUGIN-ARGV...: a boot, from the plugin's start on."""
+import json
 import os
 import subprocess
 import sys
@@ -13,12 +14,18 @@ STAGE, TREE, DIR, ARGV = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
 NIC, MATE = "0000:05:02.0", "0000:05:01.0"
 NIC_NAME, MATE_NAME = "intel.com/82540EM_GIGABIT_ETHERNET_CONTROLLER", "unknown.com/11e8"
 POD = "default/vm-1/compute"
+CHECKPOINT = DIR + "/device-plugins/kubelet_internal_checkpoint"
 PODS = [("default", "vm-1", "compute", name, [i]) for name, i in ((NIC_NAME, NIC), (MATE_NAME, MATE))]
 
 
 def read(name):
     with open(TREE + "/" + name) as f:
         return f.read()
+
+
+def rename(name):
+    with open(TREE + "/devices/%s/resource_name" % NIC, "w") as f:
+        f.write(name + "\n")
 
 
 def allocated(dev):
@@ -58,6 +65,13 @@ if STAGE == "first":
     prestart(NIC, NIC_NAME)
     prestart(MATE, MATE_NAME)
     named()
+    # What kubelet has over a reboot, and a name that is not to count before its pod is over.
+    os.makedirs(DIR + "/pods/u1")
+    with open(CHECKPOINT, "w") as f:
+        json.dump({"Data": {"PodDeviceEntries": [
+            {"PodUID": "u1", "ContainerName": "compute", "ResourceName": NIC_NAME, "DeviceIDs": {"-1": [NIC]},
+             "AllocResp": ""}], "RegisteredDevices": {}}, "Checksum": 1}, f)
+    rename("example.com/renamed")
 else:
     assert allocated(NIC) == "none"
     # Those whose pods wait are known by what is kept.
@@ -68,6 +82,16 @@ if STAGE == "again":
     prestart(NIC, NIC_NAME)
     prestart(MATE, MATE_NAME)
     named()
+    assert "example.com/renamed" not in k.endpoints, "offered by a name that no pod has it by"
+    # The pod is over: now it counts.
+    os.rmdir(DIR + "/pods/u1")
+    os.unlink(CHECKPOINT)
+    k.pods = []
+    os.makedirs(DIR + "/pods/u2")
+    k.wait_health("example.com/renamed", {NIC: "Healthy"}, 15)
+    k.wait_health(NIC_NAME, {}, 5)
+    rename("none")
+    k.wait_health(NIC_NAME, {NIC: "Healthy"}, 10)
 if STAGE == "moved":
     for dev, name in ((NIC, NIC_NAME), (MATE, MATE_NAME)):
         said = refused("FAILED_PRECONDITION", prestart, dev, name)

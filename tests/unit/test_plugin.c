@@ -105,7 +105,7 @@ DEFINE_TEST(the_variable_is_named_as_kubevirt_reads_it)
 {
 	struct dev d = { .id = (char *)"0000:05:02.0",
 			 .resource = (char *)"intel.com/NIC-X.1a",
-			 .allocated = (char *)"" };
+			 .as = (char *)"" };
 	struct out o = { 0 };
 
 	answer_variable(&d, &o);
@@ -233,12 +233,46 @@ DEFINE_TEST(what_a_pod_has_is_renamed_when_it_is_free)
 	CHECK(devices_of_kubelet(&t, "intel.com/NIC-X.1", "0000:05:02.0"));
 	CHECK(!devices_of_kubelet(&t, "x.com/Y", "0000:05:02.0"));
 	CHECK(!sick(&t, "0000:05:02.0", 1000));
-	/* It is over: nothing is left of it for the next. */
+	CHECK(!dev_renamed(devices_find(&t, "0000:05:02.0")));
+	/* The tree may have forgotten the pod. What ends it is kubelet's word. */
 	CHECK_EQ(take(&t, "0000:05:02.0",
 		      NIC " resource_name=x.com/Y allocated_as=intel.com/NIC-X.1"),
 		 0);
+	CHECK(devices_of_kubelet(&t, "intel.com/NIC-X.1", "0000:05:02.0"));
+	CHECK(dev_renamed(devices_find(&t, "0000:05:02.0")));
+	devices_find(&t, "0000:05:02.0")->over = true;
 	CHECK(devices_of_kubelet(&t, "x.com/Y", "0000:05:02.0"));
+	CHECK_EQ(take(&t, "0000:05:02.0",
+		      NIC " resource_name=x.com/Z allocated_as=intel.com/NIC-X.1"),
+		 0);
+	CHECK(devices_of_kubelet(&t, "x.com/Z", "0000:05:02.0"));
 	CHECK(!sick(&t, "0000:05:02.0", 1000));
+	devices_free(&t);
+}
+
+/* What is sick does not get well by an act, and what is well stays so. */
+DEFINE_TEST(an_act_leaves_it_what_it_was)
+{
+	struct devices t = { 0 };
+
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC), 0);
+	devices_judge(&t, 1000);
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC " state=busy reason=act"), 0);
+	devices_judge(&t, 2000);
+	CHECK(!sick(&t, "0000:05:02.0", 2000));
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC " state=unhealthy reason=unbound"), 0);
+	devices_judge(&t, 3000);
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC " state=busy reason=act"), 0);
+	devices_judge(&t, 4000);
+	CHECK_STR(sick(&t, "0000:05:02.0", 9000), "act");
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC), 0);
+	CHECK_EQ(devices_judge(&t, 10000), 10000 + HEALTHY_AFTER_MS);
+	CHECK(sick(&t, "0000:05:02.0", 10000));
+	/* Nor does it free what its group's pod has. */
+	CHECK_EQ(take(&t, "0000:05:01.0", NIC " state=allocated allocated_to=a/b/c"), 0);
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC " state=busy reason=act"), 0);
+	devices_judge(&t, 11000);
+	CHECK(sick(&t, "0000:05:02.0", 11000));
 	devices_free(&t);
 }
 
