@@ -446,6 +446,7 @@ int intents_open(const char *dir, struct model *m, struct intents **ret, struct 
 	}
 	in->m = m;
 	in->dirfd = -1;
+	in->told = true; /* by a former process, perhaps */
 	pthread_mutex_init(&in->save, NULL);
 	pthread_mutex_init(&in->lock, NULL);
 	pthread_mutex_init(&in->turn, NULL);

@@ -327,8 +327,10 @@ void pass_note_vf_claims(struct pass *p)
 		if (!in->rs.v[i]->want.claim[0] || pf.vf < 0 || vf >= 64 * ARRAY_SIZE(claims->bits))
 			continue;
 		pf.vf = -1; /* the functions of a card may have one serial */
-		if (pass_lookup(p, &pf, &at) == MATCH_HERE)
-			claims[at].bits[vf / 64] |= 1ull << vf % 64;
+		if (pass_lookup(p, &pf, &at) != MATCH_HERE)
+			continue;
+		claims[at].bits[vf / 64] |= 1ull << vf % 64;
+		p->told = true;
 	}
 	for (size_t i = 0; i < p->n && claims; i++) {
 		const struct device *dev = model_find(in->m, &p->seats[i].key);
@@ -346,7 +348,6 @@ void pass_note_vf_claims(struct pass *p)
 void pass_publish(struct pass *p)
 {
 	struct intents *in = p->in;
-	bool told = false;
 
 	for (size_t i = 0; i < in->rs.n; i++) {
 		const struct record *r = in->rs.v[i];
@@ -358,7 +359,7 @@ void pass_publish(struct pass *p)
 		const struct device *dev = model_find(in->m, &p->seats[i].key);
 		const char *text = p->unmet[i] ? p->unmet[i] : "";
 
-		told |= text[0] != '\0';
+		p->told |= text[0] != '\0';
 		if (dev && strcmp(dev->unmet, text)) {
 			struct device *edit = model_edit(in->m, &p->seats[i].key, false);
 
@@ -366,7 +367,7 @@ void pass_publish(struct pass *p)
 				STR_COPY(edit->unmet, text);
 		}
 	}
-	in->told = told;
+	in->told = p->told;
 }
 
 int intents_note(struct intents *in, struct err *err)

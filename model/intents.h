@@ -28,7 +28,7 @@ struct intents {
 	int dirfd;			   /* save; -1 */
 	struct err broken;		   /* lock: why nothing can be kept; code 0: it can */
 	bool is_volatile;		   /* lock */
-	bool told;			   /* save: the reason of some device is a record's */
+	bool told;			   /* save: a device may say what follows from a record */
 	char damaged[320];		   /* lock: what was set aside, and why */
 	unsigned int sync_us, sync_max_us; /* lock: how long the disk took */
 
@@ -99,6 +99,7 @@ struct pass {
 	bool in_use;	 /* a record waits for a process to let go */
 	bool loose;	 /* a serial that is not known yet does not matter: nothing is bound */
 	bool rewrite;	 /* the file says something that no longer is */
+	bool told;	 /* a device says what follows from a record */
 	struct flight *flights;
 };
 

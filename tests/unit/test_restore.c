@@ -279,6 +279,36 @@ DEFINE_TEST(restore_knows_claims_of_far_vfs)
 	wish_end();
 }
 
+static void says_vf1_is_claimed(struct device *dev)
+{
+	dev->want.vf_claims[0] = 1 << 1;
+}
+
+/* Nor after a crash, when another process's records had said so: the VF would come without its driver. */
+DEFINE_TEST(no_vf_is_for_a_guest_once_nothing_is_stored)
+{
+	static const struct plug vf = {
+		"0000:02:10.2", "0000:00/03.0/00.0", "", NIC, 0x1520, 0, 9, 1
+	};
+
+	wish_begin(false);
+	wish_plug(&nic);
+	wish_plug(&vf);
+	wish_restore();
+	CHECK_EQ(wish_ask("0000:02:10.2", "claim", "bob"), 0);
+	wish_calm();
+	CHECK_EQ(wish_state_of(NIC).want.vf_claims[0], 1 << 1);
+	CHECK_EQ(wish_ask("0000:02:10.2", "claim", ""), 0);
+	wish_calm();
+	CHECK_EQ(wish_state_of(NIC).want.vf_claims[0], 0);
+	wish_edit(NIC, says_vf1_is_claimed);
+	wish_end();
+	wish_begin(true);
+	wish_restore();
+	CHECK_EQ(wish_state_of(NIC).want.vf_claims[0], 0);
+	wish_end();
+}
+
 DEFINE_TEST(restore_keeps_a_vf_whose_pf_went_first)
 {
 	static const struct plug vf = {
