@@ -141,8 +141,29 @@ static int refuse_live(const struct record *r, struct err *err)
 	return 0;
 }
 
-/* What was noted without an act goes with the record, once that is gone from the disk. */
-static void clear_noted(struct intents *in, const struct key *key, uint64_t birth)
+/* An act's end writes down what it has reached: who settled anything meanwhile would be written over, or would
+ * write over it. */
+static int say_busy(const char *name, struct err *err)
+{
+	return fail(err, EBUSY, "an act runs on %s; write again when it has ended", name);
+}
+
+static int refuse_busy(struct intents *in, const struct record *r, struct err *err)
+{
+	const struct device *dev;
+	bool busy;
+
+	model_lock(in->m);
+	dev = device_of(in, r);
+	busy = r->pending || (dev && dev->busy[0]);
+	model_unlock(in->m);
+	return busy ? say_busy(dev ? r->dev.name : r->at, err) : 0;
+}
+
+/* What was noted without an act goes with the record, once that is gone from the disk; what was asked while the
+ * disk worked is newer. */
+static void clear_noted(struct intents *in, const struct key *key, uint64_t birth,
+			const struct want *was)
 {
 	struct device *dev;
 
@@ -150,7 +171,8 @@ static void clear_noted(struct intents *in, const struct key *key, uint64_t birt
 	dev = birth ? model_edit(in->m, key, false) : NULL;
 	if (dev && dev->birth == birth) {
 		for (size_t i = 0; kept[i]; i++)
-			kept_clear(kept[i], &dev->want);
+			if (kept_same(kept[i], &dev->want, was))
+				kept_clear(kept[i], &dev->want);
 		dev->want.owned = false;
 		dev->unmet[0] = '\0';
 	}
@@ -161,14 +183,13 @@ static void clear_noted(struct intents *in, const struct key *key, uint64_t birt
 /* With save held. */
 static int forget_record(struct intents *in, struct rewrite *w, size_t at, struct err *err)
 {
-	const struct key dev = in->rs.v[at]->dev;
-	uint64_t birth = in->rs.v[at]->birth;
+	const struct record was = *in->rs.v[at];
 	int rc;
 
 	rewrite_drop(w, at);
 	rc = rewrite_commit(w, err);
 	if (!rc)
-		clear_noted(in, &dev, birth);
+		clear_noted(in, &was.dev, was.birth, &was.want);
 	return rc;
 }
 
@@ -178,10 +199,12 @@ static int ask_settler(const struct settler *s, const struct key *dev, bool owne
 }
 
 /* With save held. */
-static int refuse_forget(const struct record *r, const struct settler *s, struct err *err)
+static int refuse_forget(struct intents *in, const struct record *r, const struct settler *s,
+			 struct err *err)
 {
 	int rc = refuse_live(r, err);
 
+	rc = rc ? rc : refuse_busy(in, r, err);
 	return rc ? rc : ask_settler(s, r->birth ? &r->dev : NULL, r->n_owners, err);
 }
 
@@ -199,7 +222,7 @@ int intents_forget(struct intents *in, const char *identity, struct settler *s, 
 			rc = fail(err, EINVAL,
 				  "nothing is stored for %.200s; intents names what is", identity);
 		else
-			rc = refuse_forget(in->rs.v[at], s, err);
+			rc = refuse_forget(in, in->rs.v[at], s, err);
 		if (rc)
 			rewrite_abort(&w);
 		else
@@ -236,12 +259,14 @@ static int accept_stranger(struct rewrite *w, const struct device *dev, size_t a
 }
 
 /* What somebody else claimed meanwhile stays his. */
-static int refuse_claimed(const struct rewrite *w, const struct device *d, const char *claim,
-			  struct err *err)
+static int refuse_member(const struct rewrite *w, const struct device *d, const char *claim,
+			 struct err *err)
 {
 	size_t own = records_of_device(&w->next, d);
 	const char *is = own == RECORD_NONE ? "" : w->next.v[own]->want.claim;
 
+	if (d->busy[0])
+		return say_busy(d->key.name, err);
 	is = is[0] ? is : d->want.claim;
 	if (!is[0] || !strcmp(is, claim))
 		return 0;
@@ -260,7 +285,7 @@ static int accept_group(struct rewrite *w, const struct device *dev, size_t at, 
 	int rc = 0;
 
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = refuse_claimed(w, members[i], lead->want.claim, err);
+		rc = refuse_member(w, members[i], lead->want.claim, err);
 	for (size_t i = 0; i < n && !rc; i++) {
 		size_t own = records_of_device(&w->next, members[i]);
 		struct record *r = own == RECORD_NONE ? record_new() : rewrite_edit(w, own);
@@ -286,6 +311,8 @@ static int accept_device(struct rewrite *w, const struct key *key, struct err *e
 
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", key->name);
+	if (dev->busy[0])
+		return say_busy(key->name, err);
 	for (size_t i = 0; i < w->next.n; i++)
 		if (w->next.v[i]->state == RECORD_STRANGER && key_eq(&w->next.v[i]->dev, key))
 			return accept_stranger(w, dev, i, err);

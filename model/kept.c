@@ -152,6 +152,18 @@ void kept_copy(const struct kept *k, struct want *to, const struct want *from)
 			memcpy((char *)to + f->at, (const char *)from + f->at, f->size);
 }
 
+bool kept_same(const struct kept *k, const struct want *a, const struct want *b)
+{
+	bool same = true;
+
+	for (const struct kept_field *f = k->fields; f < k->fields + ARRAY_SIZE(k->fields); f++) {
+		const char *x = (const char *)a + f->at, *y = (const char *)b + f->at;
+
+		same &= f->text ? !strcmp(x, y) : !memcmp(x, y, f->size);
+	}
+	return same;
+}
+
 void kept_clear(const struct kept *k, struct want *w)
 {
 	static const struct want none;

@@ -84,6 +84,7 @@ const struct kept_key *kept_key_find(const char *name);
 uint32_t kept_bit(const struct kept *k);
 bool kept_has(const struct kept *k, const struct want *w);
 void kept_copy(const struct kept *k, struct want *to, const struct want *from);
+bool kept_same(const struct kept *k, const struct want *a, const struct want *b);
 void kept_clear(const struct kept *k, struct want *w);
 void kept_clear_with_claim(struct want *w); /* what goes with it, and the claim itself */
 /* Is there an act to be made for it? */

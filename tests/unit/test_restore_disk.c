@@ -81,6 +81,63 @@ DEFINE_TEST(restore_forgets_nothing_that_stays_on_the_disk)
 	wish_end();
 }
 
+static int _Atomic verdict;
+
+static void forget_in_act(void)
+{
+	struct key k = wish_key(NIC);
+	struct err err = { 0 };
+
+	verdict = intents_forget(t.in, "0000:00/03.0/00.0,8086:1521:0000:0000,none", NULL, &err);
+	CHECK_IN(err.text, "an act runs on " NIC);
+	CHECK_EQ(intents_accept(t.in, &k, NULL, NULL), -EBUSY);
+}
+
+/* The act ends by writing its claim down, with what is noted: neither may be lost. */
+DEFINE_TEST(restore_forgets_nothing_while_an_act_runs)
+{
+	struct wish alone = { .dev = wish_key(NIC), .file = "pooled", .value = "0" };
+
+	wish_boot(&nic);
+	wish_edit(NIC, offer_alone);
+	CHECK_EQ(intents_keep(t.in, &alone, 1, false, NULL), 0);
+	t.in_step = forget_in_act;
+	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
+	CHECK_EQ(verdict, -EBUSY);
+	wish_calm();
+	wish_expect_line("claim=alice", "pooled=0");
+	CHECK_STR(wish_state_of(NIC).want.claim, "alice");
+	wish_end();
+}
+
+/* Somebody writes while the disk works for forget: his wish is kept next. */
+static int ask_meanwhile(void *ctx, const struct key *dev, bool owned, struct err *err)
+{
+	(void)ctx;
+	(void)owned;
+	(void)err;
+	model_lock(t.m);
+	STR_COPY(model_edit(t.m, dev, false)->want.resource, "acme.com/x");
+	model_publish(t.m);
+	model_unlock(t.m);
+	return 0;
+}
+
+DEFINE_TEST(restore_forgets_only_what_was_stored)
+{
+	struct wish alone = { .dev = wish_key(NIC), .file = "pooled", .value = "0" };
+	struct settler settler = { .may = ask_meanwhile };
+
+	wish_boot(&nic);
+	wish_edit(NIC, offer_alone);
+	CHECK_EQ(intents_keep(t.in, &alone, 1, false, NULL), 0);
+	CHECK_EQ(intents_forget(t.in, "0000:00/03.0/00.0,8086:1521:0000:0000,none", &settler, NULL),
+		 0);
+	CHECK_EQ(wish_state_of(NIC).want.single, 0);
+	CHECK_STR(wish_state_of(NIC).want.resource, "acme.com/x");
+	wish_end();
+}
+
 /* Each in a process of its own. */
 static void keep_asking(_Atomic int *acknowledged)
 {
