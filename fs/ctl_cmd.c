@@ -117,6 +117,7 @@ static int lift(struct ctl_job *job, const char *arg, struct err *err)
 	struct model *m = job->tree->conf.model;
 	const struct device *dev;
 	struct target at;
+	bool named = false;
 	int r = line_target(&of, arg, &at, err);
 
 	if (r)
@@ -127,12 +128,20 @@ static int lift(struct ctl_job *job, const char *arg, struct err *err)
 		struct wish *w = &job->wishes[i];
 		const struct device *d = w->virtfn ? NULL : model_find(m, &w->dev);
 
-		w->force |= key_eq(&w->dev, &at.dev) && w->virtfn == at.virtfn;
-		w->force |= dev && d && !at.virtfn && dev->facts.iommu_group >= 0 &&
-			    dev->facts.iommu_group == d->facts.iommu_group;
+		bool meant = (key_eq(&w->dev, &at.dev) && w->virtfn == at.virtfn) ||
+			     (dev && d && !at.virtfn && dev->facts.iommu_group >= 0 &&
+			      dev->facts.iommu_group == d->facts.iommu_group);
+
+		w->force |= meant;
+		named |= meant;
 	}
 	model_unlock(m);
-	return dev ? 0 : fail(err, ENODEV, "ctl: force: there is no device %s", at.dev.name);
+	if (!dev)
+		return fail(err, ENODEV, "ctl: force: there is no device %s", at.dev.name);
+	return named ? 0
+		     : fail(err, EINVAL,
+			    "ctl: force: no line of this transaction names %s, nor its IOMMU group",
+			    at.dev.name);
 }
 
 static int each_line(struct ctl_job *job,
@@ -326,10 +335,21 @@ static bool run_accept(struct ctl_job *job)
 	return true;
 }
 
+static bool run_unclear(struct ctl_job *job)
+{
+	fail(&job->err, EINVAL,
+	     "ctl: %s stands alone, and \"%.64s\" came behind it; write abort and begin again",
+	     job->line, job->arg);
+	return true;
+}
+
+/* Nobody knows what is meant: neither ended nor carried out, the transaction waits for a plain abort. */
+static const struct ctl_command unclear = { "", CMD_LINE, run_unclear };
+
 static const struct ctl_command commands[] = {
-	{ "commit", CMD_ENDS | CMD_LOGS, run_commit },
-	{ "check", 0, run_check },
-	{ "abort", CMD_ENDS, run_abort },
+	{ "commit", CMD_ENDS | CMD_LOGS | CMD_ALONE, run_commit },
+	{ "check", CMD_ALONE, run_check },
+	{ "abort", CMD_ENDS | CMD_ALONE, run_abort },
 	{ "force", CMD_LINE, run_force },
 	{ "hello", 0, run_hello },
 	{ "forget", CMD_LOGS | CMD_WAITS, run_forget },
@@ -345,7 +365,7 @@ const struct ctl_command *command_of(char *line, char **ret_arg)
 			continue;
 		*ret_arg = line + n + (line[n] != '\0');
 		line[n] = '\0';
-		return &commands[i];
+		return commands[i].flags & CMD_ALONE && **ret_arg ? &unclear : &commands[i];
 	}
 	return NULL;
 }

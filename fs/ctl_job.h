@@ -56,6 +56,7 @@ enum command_flag {
 	CMD_LINE = 1 << 1,  /* a line of the transaction; answered only when it is refused */
 	CMD_LOGS = 1 << 2,  /* its verdict is news even when it is good */
 	CMD_WAITS = 1 << 3, /* for the disk: on an executor */
+	CMD_ALONE = 1 << 4, /* nothing may be behind it */
 };
 
 struct ctl_command {
@@ -65,7 +66,8 @@ struct ctl_command {
 	bool (*run)(struct ctl_job *job);
 };
 
-/* The command that a line is, with what comes behind its name; NULL: the line names a file. */
+/* The command that a line is, with what comes behind its name; NULL: the line names a file. What takes nothing
+ * behind it, and has it, is one that only refuses. */
 const struct ctl_command *command_of(char *line, char **ret_arg);
 /* ctl.c: the command's end; from any thread. */
 void job_ended(struct ctl_job *job);

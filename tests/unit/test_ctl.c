@@ -164,9 +164,15 @@ DEFINE_TEST(ctl_commands_are_words_of_their_own)
 {
 	char commit[] = "commit", hello[] = "hello me", longer[] = "commits",
 	     file[] = "0000:05:02.0/claim a";
+	char blank[] = "abort ", more[] = "commit rubbish";
+	const struct ctl_command *c;
 	char *arg = NULL;
 
 	CHECK(command_of(commit, &arg) && !arg[0]);
+	c = command_of(blank, &arg);
+	CHECK(c && c->flags & CMD_ENDS);
+	c = command_of(more, &arg);
+	CHECK(c && c->flags == CMD_LINE && !strcmp(arg, "rubbish"));
 	CHECK(command_of(hello, &arg) && !strcmp(arg, "me") && !strcmp(hello, "hello"));
 	CHECK(!command_of(longer, &arg));
 	CHECK(!command_of(file, &arg));
