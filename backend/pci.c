@@ -100,6 +100,7 @@ static void read_cdev(const struct sysfs *at, struct facts *f)
 		if (!strncmp(e->d_name, "vfio", 4) && strlen(e->d_name) < sizeof(f->vfio_cdev) &&
 		    sysfs_exists(at, ROOT_DEV, "vfio/devices/%s", e->d_name))
 			STR_COPY(f->vfio_cdev, e->d_name);
+	f->iommufd = f->vfio_cdev[0] && sysfs_exists(at, ROOT_DEV, "iommu");
 }
 
 /* What may be absent is read only where the directory lists it: a failing open costs as much as one

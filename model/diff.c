@@ -50,6 +50,7 @@ static const struct {
 	NUMBER(facts.vfio_ready, CH_INTERNAL),
 	STRING(facts.vfio_cdev, CH_NODES),
 	NUMBER(facts.vfio_node, CH_NODES),
+	NUMBER(facts.iommufd, CH_NODES),
 	STRING(facts.critical, CH_CRITICAL),
 	STRING(facts.holders, CH_HOLDERS),
 	STRING(names.description, CH_NAME),

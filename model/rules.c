@@ -110,8 +110,8 @@ void device_nodes(const struct device *dev, char buf[static NODES_TEXT])
 	if (f->vfio_node)
 		n = snprintf(buf, NODES_TEXT, "/dev/vfio/vfio /dev/vfio/%d", (int)f->iommu_group);
 	if (f->vfio_cdev[0])
-		snprintf(buf + n, NODES_TEXT - (size_t)n, "%s/dev/vfio/devices/%s /dev/iommu",
-			 n ? " " : "", f->vfio_cdev);
+		snprintf(buf + n, NODES_TEXT - (size_t)n, "%s/dev/vfio/devices/%s%s", n ? " " : "",
+			 f->vfio_cdev, f->iommufd ? " /dev/iommu" : "");
 }
 
 /* A pci.ids that came after the claim renames nothing under a guest. */

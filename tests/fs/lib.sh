@@ -37,10 +37,10 @@ ctl() {
 	"$bin/pcidevfs-sim" --control "$S" "$@" || fail "sim: $*"
 }
 
-start_sim() { # start_sim [MACHINE]
+start_sim() { # start_sim [MACHINE]; its kernel has VFIO device nodes where $cdev is set
 	mkdir -p "$S"
 	# Process 1 is the test's own here, so the simulation cannot know that the network is private.
-	"$bin/pcidevfs-sim" --uevents ${1:+--machine "$1"} "$S" >"$D/sim.out" 2>"$D/sim.err" &
+	"$bin/pcidevfs-sim" --uevents ${cdev:+--cdev} ${1:+--machine "$1"} "$S" >"$D/sim.out" 2>"$D/sim.err" &
 	sim_pid=$!
 	wait_for 20 grep -qx ready "$D/sim.out"
 }

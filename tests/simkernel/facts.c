@@ -186,6 +186,8 @@ int facts_write(struct sim *s)
 		if (f->vfio_dev >= 0)
 			vfio_nodes(s, f);
 	r = facts_node(s, "dev/vfio/vfio");
+	if (!r && s->cdev)
+		r = facts_node(s, "dev/iommu");
 	if (r)
 		return r;
 	proc_derive(s);

@@ -347,6 +347,33 @@ DEFINE_TEST(state_follows_from_facts)
 	}
 }
 
+/* A container does not start when one of its nodes is not there. */
+DEFINE_TEST(nodes_are_those_that_are_there)
+{
+	static const struct {
+		bool group, iommufd;
+		const char *cdev, *nodes;
+	} rows[] = {
+		{ false, false, "", "" },
+		{ true, false, "", "/dev/vfio/vfio /dev/vfio/7" },
+		{ true, false, "vfio0", "/dev/vfio/vfio /dev/vfio/7 /dev/vfio/devices/vfio0" },
+		{ true, true, "vfio0",
+		  "/dev/vfio/vfio /dev/vfio/7 /dev/vfio/devices/vfio0 /dev/iommu" },
+		{ false, true, "vfio0", "/dev/vfio/devices/vfio0 /dev/iommu" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct device d = { .facts = { .iommu_group = 7,
+					       .vfio_node = rows[i].group,
+					       .iommufd = rows[i].iommufd } };
+		char buf[NODES_TEXT];
+
+		STR_COPY(d.facts.vfio_cdev, rows[i].cdev);
+		device_nodes(&d, buf);
+		CHECK_STR(buf, rows[i].nodes);
+	}
+}
+
 DEFINE_TEST(kind_follows_identity)
 {
 	static const struct {
@@ -436,8 +463,8 @@ DEFINE_TEST(layout_has_its_number)
 {
 	if (sizeof(void *) != 8)
 		SKIP("the number below is that of 64 bits");
-	CHECK_EQ(MODEL_ABI, 5);
-	if (device_layout() != 0x424687aa52e41c53ull)
+	CHECK_EQ(MODEL_ABI, 6);
+	if (device_layout() != 0xab24da00a1db8a7bull)
 		FAIL("struct device has changed: count MODEL_ABI up, and note it here with %#llx",
 		     (unsigned long long)device_layout());
 }

@@ -86,6 +86,10 @@ DEFINE_TEST(pci_facts_are_what_the_files_say)
 	CHECK_EQ(observe("0000:3b:00.0", &f), 0);
 	CHECK(f.vfio_node);
 	CHECK_STR(f.vfio_cdev, "vfio7");
+	CHECK(!f.iommufd);
+	test_file("dev/iommu", "");
+	CHECK_EQ(observe("0000:3b:00.0", &f), 0);
+	CHECK(f.iommufd);
 }
 
 /* A card that leaves takes its PF's link along before the VF's: without its place it would be another one. */
