@@ -68,6 +68,8 @@ static int refuse_pf(const struct pf *pf, const struct plan *plan, struct err *e
 	/* By then it has its own driver again; the step finds out which. */
 	if (vfio_released(pf->m, plan, dev))
 		return 0;
+	if (dev->want.allocated[0])
+		return refuse_holder("", dev, err);
 	if (dev->want.claim[0])
 		return fail(err, EBUSY, "%s is claimed by %s; write none to its claim first",
 			    dev->key.name, dev->want.claim);
@@ -88,7 +90,8 @@ int sriov_refuse_vf(const struct device *pf, const struct device *vf, bool force
 static int refuse_vf(const struct pf *pf, const struct device *vf, const struct plan *plan,
 		     struct err *err)
 {
-	if (vf->want.claim[0] && !vfio_released(pf->m, plan, vf))
+	/* Nobody can release what a pod has: that is said of it first. */
+	if (!vf->want.allocated[0] && vf->want.claim[0] && !vfio_released(pf->m, plan, vf))
 		return fail(err, EBUSY,
 			    "virtfn%d of %s: %s is claimed by %s; write none to its claim first",
 			    vf->facts.vf_index, pf->dev->key.name, vf->key.name, vf->want.claim);

@@ -56,6 +56,11 @@ static void by_root(struct device *dev)
 	STR_COPY(dev->facts.critical, "NIC eth4 is up with a global address");
 }
 
+static void with_pod(struct device *dev)
+{
+	STR_COPY(dev->want.allocated, "default/vm-1/compute");
+}
+
 static void no_vfs(struct device *dev)
 {
 	dev->facts.num_vfs = 0;
@@ -103,6 +108,9 @@ DEFINE_TEST(vfs_need_the_pfs_driver)
 	CHECK_IN(plan_number(&w, PF, "1"), "EOPNOTSUPP: " PF " is on vfio-pci, which makes no VFs");
 	fake_edit(&w, PF, fake_by_alice);
 	CHECK_IN(plan_number(&w, PF, "1"), "EBUSY: " PF " is claimed by alice");
+	fake_edit(&w, PF, with_pod);
+	CHECK_IN(plan_number(&w, PF, "1"),
+		 "EBUSY: " PF " is allocated to default/vm-1/compute; end that");
 	fake_close(&w);
 }
 
@@ -117,6 +125,9 @@ DEFINE_TEST(vfs_in_use_stay)
 	fake_edit(&w, VF1, fake_by_alice);
 	CHECK_IN(plan_number(&w, PF, "3"),
 		 "EBUSY: virtfn1 of " PF ": " VF1 " is claimed by alice; write none");
+	fake_edit(&w, VF1, with_pod);
+	CHECK_IN(plan_number(&w, PF, "3"),
+		 "EBUSY: virtfn1 of " PF ": " VF1 " is allocated to default/vm-1/compute; end that");
 	CHECK_STR(plan_number(&w, PF, "2"), "nothing to do\n");
 	fake_edit(&w, VF0, by_root);
 	CHECK_IN(plan_number(&w, PF, "0"),
