@@ -26,7 +26,7 @@ const struct region_head stash_layout = { "stash", STASH_ABI, STASH_COUNT };
 static const size_t sizes[STASH_COUNT] = {
 	[STASH_SESSION] = 1 * MIB, [STASH_MODEL] = 4096 * MIB, [STASH_OBJECTS] = 256 * MIB,
 	[STASH_CTL] = 1088 * MIB,  [STASH_EVENTS] = 16 * MIB,  [STASH_LOG] = 16 * MIB,
-	[STASH_FILES] = 512 * MIB, [STASH_JOURNAL] = 64 * MIB, [STASH_TXN] = 256 * MIB,
+	[STASH_FILES] = 512 * MIB, [STASH_JOURNAL] = 64 * MIB, [STASH_TXN] = 512 * MIB,
 };
 
 /* The first page is the head's. */

@@ -15,7 +15,7 @@ struct err;
 struct region_head;
 struct stash;
 
-#define STASH_ABI 3
+#define STASH_ABI 4
 extern const struct region_head stash_layout;
 
 enum stash_region {

@@ -79,29 +79,6 @@ bool act_remakes(const struct txn *t, const struct device *d)
 	return false;
 }
 
-/* With the model locked: remembers what was asked of the device until now. What was asked of a card that is gone is
- * not that of the one in its place. */
-static int save_want(struct txn *t, const struct key *dev, struct err *err)
-{
-	const struct device *d = model_find(model_of(t), dev);
-	struct saved *saved;
-
-	for (size_t i = 0; i < t->n_saved; i++)
-		if (key_eq(&t->saved[i].dev, dev)) {
-			if (d && t->saved[i].birth != d->birth && !act_remakes(t, d))
-				t->saved[i] = (struct saved){ *dev, d->birth, d->want };
-			return 0;
-		}
-	if (!d)
-		return 0;
-	saved = more(t->saved, t->n_saved, 1, sizeof(*saved), err);
-	if (!saved)
-		return -ENOMEM;
-	t->saved = saved;
-	t->saved[t->n_saved++] = (struct saved){ *dev, d->birth, d->want };
-	return 0;
-}
-
 /* Where it is in the list; n_devices: nowhere. */
 static size_t device_at(const struct txn *t, const struct key *dev)
 {
@@ -148,7 +125,7 @@ static int take_devices(struct txn *t, const struct key *devs, size_t n, struct 
 
 		/* From an earlier stage, which may have made another of it. */
 		t->births[at] = d ? d->birth : 0;
-		r = save_want(t, &devs[i], err);
+		r = saved_add(t, &devs[i], err);
 		if (at == t->n_devices)
 			t->devices[t->n_devices++] = devs[i];
 	}
@@ -205,7 +182,7 @@ static int each_wish(struct txn *t, bool prepare, struct err *err)
 		if (absent)
 			return fail(err, ENODEV, "%s has no virtfn%u although that was asked for",
 				    w.dev.name, w.virtfn - 1u);
-		r = save_want(t, &w.dev, err);
+		r = saved_add(t, &w.dev, err);
 		if (!r && prepare && method->prepare)
 			r = method->prepare(m, &w, err);
 		if (!r && !prepare && method->settle)
@@ -311,29 +288,69 @@ static bool is_noted_only(const struct txn *t, const struct key *dev)
 	return named || !looked;
 }
 
-/* What the kernel holds now is what was asked; notes it, and keeps it. */
-static int settle(struct txn *t, struct err *err)
+static int note_wishes(struct txn *t, struct err *err)
 {
 	struct model *m = model_of(t);
 	int r = 0;
 
-	txn_close(t);
 	model_lock(m);
 	if (!t->marked) /* nothing held the others off */
 		r = refuse_busy(t, t->devices, t->n_devices, err);
-	r = r ? r : each_wish(t, false, err);
+	if (!r) {
+		saved_begin(t);
+		r = each_wish(t, false, err);
+		model_publish(m);
+		saved_end(t);
+	}
+	model_unlock(m);
+	return r;
+}
+
+/* What nobody was held off from is put back at once. */
+static void forget_notes(struct txn *t)
+{
+	struct model *m = model_of(t);
+
+	model_lock(m);
+	saved_put_back(t);
 	model_publish(m);
 	model_unlock(m);
+}
+
+static int note_and_keep(struct txn *t, struct err *err)
+{
+	pthread_mutex_t *settling = act_keeps(t) ? &t->engine->settling : NULL;
+	int r;
+
+	if (settling)
+		pthread_mutex_lock(settling);
+	r = note_wishes(t, err);
 	r = r ? r : act_keep(t, false, err);
+	if (r && !t->marked)
+		forget_notes(t);
+	if (settling)
+		pthread_mutex_unlock(settling);
+	return r;
+}
+
+/* What the kernel holds now is what was asked; notes it, and keeps it. */
+static int settle(struct txn *t, struct err *err)
+{
+	struct model *m = model_of(t);
+	int r;
+
+	txn_close(t);
+	r = note_and_keep(t, err);
 	if (r)
 		return r;
 	model_lock(m);
 	act_leave_devices(t, NULL);
-	for (size_t i = 0; i < t->n_saved;
-	     i++) { /* also what needed no step: it holds, so it is not stuck */
-		struct device *d = model_edit(m, &t->saved[i].dev, false);
+	/* Also what needed no step: it holds, so it is not stuck. */
+	for (uint32_t i = 0; i < atomic_load(&t->log->n_saved); i++) {
+		const struct key *dev = &t->log->saved[i].dev;
+		struct device *d = model_edit(m, dev, false);
 
-		if (d && d->stuck[0] && !d->busy[0] && !is_noted_only(t, &t->saved[i].dev))
+		if (d && d->stuck[0] && !d->busy[0] && !is_noted_only(t, dev))
 			d->stuck[0] = '\0';
 	}
 	model_publish(m);

@@ -17,21 +17,32 @@
 /* LOG_DECIDED: nothing is left to do but to tell the verdict. */
 enum log_state { LOG_FREE, LOG_RUNS, LOG_UNDOES, LOG_ENDED, LOG_DECIDED };
 
+/* What was asked of a device before. */
+struct saved {
+	struct key dev;
+	uint64_t birth;
+	struct want want;
+	/* The parts of it that are put back; all of them while the act notes what it has done. */
+	_Atomic uint32_t mine;
+};
+
 /* What outlives the process. Fields that tell how much of the rest is valid are written last. */
 struct act_log {
 	_Atomic uint32_t state;
 	uint32_t n_wishes;
 	_Atomic uint32_t n_steps;
 	_Atomic uint32_t n_devices;
+	_Atomic uint32_t n_saved;
 	struct actor who;
 	struct err err; /* why it is undone; the verdict once decided */
 	uint64_t place; /* engine_conf.verdict's */
 	struct wish wishes[LOG_WISHES];
 	struct key devices[PLAN_DEVICES]; /* that read busy or stuck for it */
 	struct step steps[PLAN_STEPS];
+	struct saved saved[PLAN_DEVICES];
 };
 
-#define LOGS_ABI 4
+#define LOGS_ABI 5
 
 struct logs_head {
 	union {
@@ -77,13 +88,6 @@ struct waiter {
 	struct waiter *next;
 };
 
-/* What was asked of a device before, to be put back. */
-struct saved {
-	struct key dev;
-	uint64_t birth;
-	struct want want;
-};
-
 struct txn {
 	struct engine *engine;
 	struct act_log *log;
@@ -96,8 +100,7 @@ struct txn {
 	/* Now_ms(): who holds them and what the host needs was asked for the plan. */
 	uint64_t guarded_at;
 	bool closed; /* engine->lock; nobody joins any more: what comes after may already differ */
-	struct saved *saved;
-	size_t n_saved;
+	bool noting; /* between saved_begin() and saved_end() */
 	struct waiter *waiters; /* engine->lock */
 	struct txn *
 		next; /* engine->lock: list of those queued or running, or of those answered and late */
@@ -109,6 +112,9 @@ struct engine {
 	struct engine_conf conf;
 	struct pool *pool;
 	struct logs logs;
+	/* Held from when an act notes what it has done until that is kept, or put back: nobody else's notes are put
+	 * back with it. The disk may take its time meanwhile. */
+	pthread_mutex_t settling;
 	pthread_mutex_t lock;
 	struct txn *txns, *lates; /* lock */
 	unsigned int n_lost; /* lock; acts that nobody could take up again, and the last of them */
@@ -147,11 +153,22 @@ void act_mark_stuck(struct txn *t, const char *why);
 /* With the model locked. stuck: the sentence for devices with steps that stay; NULL: none are left so. */
 void act_leave_devices(struct txn *t, const char *stuck);
 
+/* saved.c, all with the model locked. Remembers what is asked of the device until now. */
+int saved_add(struct txn *t, const struct key *dev, struct err *err);
+/* Around what notes that the wishes hold; that is published by its end. */
+void saved_begin(struct txn *t);
+void saved_end(struct txn *t);
+/* Of what the act has noted nothing stays. */
+void saved_put_back(struct txn *t);
+/* Is it known whose the field of struct want at this offset is? */
+bool saved_knows(size_t offset);
+
 /* met.c, both with the model locked. What was to be taken from a device that this act has removed since, is
  * taken. What is an act and no state (method.once) was done. */
 bool met_by_absence(struct txn *t, const struct wish *wish);
 bool met_once(struct txn *t, const struct wish *wish);
-/* met.c: what the keeper is asked to keep of all wishes. */
+/* met.c: what the keeper is asked to keep of all wishes, if there is anything. */
+bool act_keeps(const struct txn *t);
 int act_keep(struct txn *t, bool pending, struct err *err);
 /* recheck.c: does what others do with the device forbid the step now? */
 int act_recheck(struct txn *t, const struct step *step, struct err *err);

@@ -59,6 +59,7 @@ static void fill(struct act_log *log, const struct wish *wishes, size_t n, const
 	log->n_wishes = (uint32_t)n;
 	atomic_store(&log->n_steps, 0);
 	atomic_store(&log->n_devices, 0);
+	atomic_store(&log->n_saved, 0);
 	log->who = *who;
 	log->err = (struct err){ 0 };
 	log->place = 0;

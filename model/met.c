@@ -37,20 +37,36 @@ bool met_once(struct txn *t, const struct wish *wish)
 	return false;
 }
 
+/* An act that is no state leaves nothing behind. */
+static bool is_kept(const struct txn *t, const struct wish *wish)
+{
+	const struct method *method = method_find(t->engine->conf.world.methods, wish);
+
+	return !method || !method->once;
+}
+
+bool act_keeps(const struct txn *t)
+{
+	bool keeps = false;
+
+	for (size_t i = 0; i < t->log->n_wishes && t->engine->conf.keeper.keep && !keeps; i++)
+		keeps = is_kept(t, &t->log->wishes[i]);
+	return keeps;
+}
+
 int act_keep(struct txn *t, bool pending, struct err *err)
 {
-	const struct engine_conf *conf = &t->engine->conf;
-	_free_ struct wish *wishes = calloc(t->log->n_wishes, sizeof(*wishes));
+	const struct keeper *keeper = &t->engine->conf.keeper;
+	_free_ struct wish *wishes = NULL;
 	size_t n = 0;
 
+	if (!act_keeps(t))
+		return 0;
+	wishes = calloc(t->log->n_wishes, sizeof(*wishes));
 	if (!wishes)
 		return fail(err, ENOMEM, "no memory for the act");
-	for (size_t i = 0; i < t->log->n_wishes; i++) {
-		const struct method *method = method_find(conf->world.methods, &t->log->wishes[i]);
-
-		if (!method || !method->once)
+	for (size_t i = 0; i < t->log->n_wishes; i++)
+		if (is_kept(t, &t->log->wishes[i]))
 			wishes[n++] = t->log->wishes[i];
-	}
-	return n && conf->keeper.keep ? conf->keeper.keep(conf->keeper.ctx, wishes, n, pending, err)
-				      : 0;
+	return keeper->keep(keeper->ctx, wishes, n, pending, err);
 }

@@ -68,7 +68,8 @@ static bool readable(const struct act_log *log)
 {
 	return atomic_load(&log->state) <= LOG_DECIDED && log->n_wishes &&
 	       log->n_wishes <= LOG_WISHES && atomic_load(&log->n_steps) <= PLAN_STEPS &&
-	       atomic_load(&log->n_devices) <= PLAN_DEVICES;
+	       atomic_load(&log->n_devices) <= PLAN_DEVICES &&
+	       atomic_load(&log->n_saved) <= PLAN_DEVICES;
 }
 
 /* Its devices are to be carried on with. */

@@ -96,7 +96,6 @@ static void txn_free(struct txn *t)
 	logs_give(&t->engine->logs, t->log, t->recovered);
 	free(t->devices);
 	free(t->births);
-	free(t->saved);
 	free(t);
 }
 
@@ -332,6 +331,7 @@ int engine_new(const struct engine_conf *conf, struct engine **ret, struct err *
 		return r;
 	}
 	logs_open(&e->logs, conf->journal, conf->journal_size);
+	pthread_mutex_init(&e->settling, NULL);
 	pthread_mutex_init(&e->lock, NULL);
 	*ret = e;
 	return 0;
@@ -370,6 +370,7 @@ bool engine_free(struct engine *e, struct out *left)
 	}
 	pthread_mutex_destroy(&e->logs.lock);
 	pthread_mutex_destroy(&e->lock);
+	pthread_mutex_destroy(&e->settling);
 	free(e);
 	return true;
 }

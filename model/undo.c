@@ -102,7 +102,7 @@ void act_leave_devices(struct txn *t, const char *stuck)
 	}
 }
 
-/* Puts back what was asked before, unless something stays half way: that needs it. */
+/* Puts back what was asked before the act, unless something stays half way: that needs it. */
 static void end_undone(struct txn *t, const char *stuck)
 {
 	struct model *m = model_of(t);
@@ -112,12 +112,8 @@ static void end_undone(struct txn *t, const char *stuck)
 	if (t->marked)
 		act_observe(t, false, &gone);
 	model_lock(m);
-	for (size_t i = 0; i < t->n_saved && !stuck; i++) {
-		struct device *d = model_edit(m, &t->saved[i].dev, false);
-
-		if (d && (d->birth == t->saved[i].birth || (act_remakes(t, d) && act_holds(t, d))))
-			d->want = t->saved[i].want;
-	}
+	if (!stuck)
+		saved_put_back(t);
 	act_leave_devices(t, stuck);
 	model_publish(m);
 	model_unlock(m);

@@ -19,6 +19,7 @@ bool die_after;
 bool die_told;
 struct disk disk;
 void (*before_look)(struct model *m);
+void (*_Atomic in_keep)(struct model *m);
 
 static int index_of(const struct key *dev)
 {
@@ -169,10 +170,14 @@ static const struct method *const methods[] = { &level_method, &top_method, &pul
 
 static int disk_keep(void *ctx, const struct wish *wishes, size_t n, bool pending, struct err *err)
 {
-	(void)ctx;
+	void (*hook)(struct model * m) = pending ? NULL : atomic_exchange(&in_keep, NULL);
+	bool fails = pending ? disk.fail_pending : disk.fail_kept;
+
 	(void)wishes;
 	(void)n;
-	if (pending ? disk.fail_pending : disk.fail_kept)
+	if (hook)
+		hook(ctx);
+	if (fails)
 		return fail(err, ENOSPC, "the disk is full");
 	pending ? disk.pending++ : disk.kept++;
 	return 0;
@@ -247,7 +252,7 @@ static void *dispatch_all(void *ctx)
 	return NULL;
 }
 
-#define JOURNAL_SIZE ((size_t)16 << 20)
+#define JOURNAL_SIZE ((size_t)64 << 20)
 
 void bench_start(struct bench *b)
 {
@@ -271,7 +276,7 @@ void bench_start(struct bench *b)
 				     .verbs = verbs,
 				     .observe = world_observe,
 				     .late = world_late };
-	conf.keeper.keep = disk_keep;
+	conf.keeper = (struct keeper){ b->m, disk_keep };
 	conf.verdict = tell;
 	conf.journal = b->journal;
 	conf.journal_size = JOURNAL_SIZE;

@@ -45,6 +45,9 @@ extern struct disk disk;
 /* Called before each look at the devices; NULL: nothing. */
 extern void (*before_look)(struct model *m);
 
+/* Called once, in the middle of keeping what holds; NULL: nothing. */
+extern void (*_Atomic in_keep)(struct model *m);
+
 struct bench {
 	struct model *m;
 	struct engine *e;

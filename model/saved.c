@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What was asked of a device before an act, and how much of that the act's undo puts back: what the act itself
+ * has changed. The rest is others': owners may be given while it runs, and a device without steps is not even
+ * busy. All with the model locked.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "act.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/util.h"
+
+enum whose {
+	EARLY,	 /* written by the act's steps, or before them: its device is busy for it by then */
+	SETTLED, /* written once all steps are done */
+	OTHERS,	 /* never by an act */
+};
+
+#define PART(field, whose)                                                                         \
+	{                                                                                          \
+		offsetof(struct want, field), sizeof(((struct want *)0)->field), whose             \
+	}
+
+static const struct part {
+	size_t at, size;
+	enum whose whose;
+} parts[] = {
+	PART(former_driver, EARLY), PART(former_override, EARLY), PART(former_known, EARLY),
+	PART(autoprobe_off, EARLY), PART(claim, SETTLED),	  PART(pinned, SETTLED),
+	PART(vfs_wanted, SETTLED),  PART(num_vfs, SETTLED),	  PART(allocated, SETTLED),
+	PART(given, SETTLED),	    PART(given_as, SETTLED),	  PART(single, SETTLED),
+	PART(resource, SETTLED),    PART(owned, OTHERS),	  PART(uid, OTHERS),
+	PART(gid, OTHERS),	    PART(n_owners, OTHERS),	  PART(vf_claims, OTHERS),
+};
+
+#define ALL_PARTS ((UINT32_C(1) << ARRAY_SIZE(parts)) - 1)
+
+bool saved_knows(size_t offset)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (offset >= parts[i].at && offset < parts[i].at + parts[i].size)
+			return true;
+	return false;
+}
+
+static void copy_part(const struct part *p, struct want *to, const struct want *from)
+{
+	memcpy((char *)to + p->at, (const char *)from + p->at, p->size);
+}
+
+static bool part_differs(const struct part *p, const struct want *a, const struct want *b)
+{
+	return memcmp((const char *)a + p->at, (const char *)b + p->at, p->size);
+}
+
+static void save(struct saved *s, const struct txn *t, const struct device *d)
+{
+	s->dev = d->key;
+	s->birth = d->birth;
+	s->want = d->want;
+	s->mine = t->noting ? ALL_PARTS : 0;
+}
+
+int saved_add(struct txn *t, const struct key *dev, struct err *err)
+{
+	const struct device *d = model_find(model_of(t), dev);
+	struct act_log *log = t->log;
+	uint32_t n = atomic_load(&log->n_saved), i = 0;
+
+	while (i < n && !key_eq(&log->saved[i].dev, dev))
+		i++;
+	/* What was asked of a card that is gone is not that of the one in its place. */
+	if (!d || (i < n && (log->saved[i].birth == d->birth || act_remakes(t, d))))
+		return 0;
+	if (i == PLAN_DEVICES)
+		return fail(err, E2BIG, "this concerns more than %d devices", PLAN_DEVICES);
+	save(&log->saved[i], t, d);
+	atomic_store(&log->n_saved, i < n ? n : n + 1);
+	return 0;
+}
+
+static const struct device *still_there(const struct txn *t, const struct saved *s)
+{
+	const struct device *d = model_find(model_of(t), &s->dev);
+
+	return d && d->birth == s->birth ? d : NULL;
+}
+
+/* Who died in the middle of this has left what was asked before, and not what it had noted. */
+void saved_begin(struct txn *t)
+{
+	struct act_log *log = t->log;
+
+	t->noting = true;
+	for (uint32_t i = 0; i < atomic_load(&log->n_saved); i++) {
+		struct saved *s = &log->saved[i];
+		const struct device *d = s->mine ? NULL : still_there(t, s);
+
+		for (size_t k = 0; k < ARRAY_SIZE(parts) && d; k++)
+			if (!t->marked || parts[k].whose != EARLY)
+				copy_part(&parts[k], &s->want, &d->want);
+		s->mine = ALL_PARTS;
+	}
+}
+
+void saved_end(struct txn *t)
+{
+	struct act_log *log = t->log;
+
+	t->noting = false;
+	for (uint32_t i = 0; i < atomic_load(&log->n_saved); i++) {
+		struct saved *s = &log->saved[i];
+		const struct device *d = still_there(t, s);
+
+		for (size_t k = 0; k < ARRAY_SIZE(parts) && d; k++)
+			if (!part_differs(&parts[k], &s->want, &d->want))
+				s->mine &= ~(UINT32_C(1) << k);
+	}
+}
+
+static void put_back(const struct txn *t, struct saved *s, struct device *d)
+{
+	for (size_t k = 0; k < ARRAY_SIZE(parts); k++) {
+		bool noted = s->mine & UINT32_C(1) << k;
+		bool early = t->marked && parts[k].whose == EARLY;
+
+		if ((noted || early) && parts[k].whose != OTHERS)
+			copy_part(&parts[k], &d->want, &s->want);
+	}
+	s->mine = 0;
+}
+
+/* What the act took away and brought back begins without anything, but for owners, which are noted as it comes. */
+static void put_all_back(const struct saved *s, struct device *d)
+{
+	const struct want now = d->want;
+
+	d->want = s->want;
+	if (!now.n_owners)
+		return;
+	d->want.n_owners = now.n_owners;
+	d->want.owned = now.owned;
+	d->want.uid = now.uid;
+	d->want.gid = now.gid;
+}
+
+void saved_put_back(struct txn *t)
+{
+	struct act_log *log = t->log;
+
+	for (uint32_t i = 0; i < atomic_load(&log->n_saved); i++) {
+		struct saved *s = &log->saved[i];
+		struct device *d = model_edit(model_of(t), &s->dev, false);
+
+		if (d && d->birth == s->birth)
+			put_back(t, s, d);
+		else if (d && act_remakes(t, d) && act_holds(t, d))
+			put_all_back(s, d);
+	}
+}
