@@ -2,8 +2,10 @@
 /* Who may open the device nodes of a claimed group: whose the claim file is. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -17,6 +19,15 @@
 struct owner {
 	uid_t uid;
 	gid_t gid;
+};
+
+/* Of a function's nodes. */
+struct owners {
+	struct owner group, cdev;
+};
+
+struct nodes {
+	char group[32], cdev[64]; /* below /dev; "" there is none */
 };
 
 const struct want *vfio_owner(const struct device *dev, const struct vfio_group *g)
@@ -38,33 +49,39 @@ static int own_node(struct backend *b, const char *path, const struct owner *own
 		    (unsigned int)own->uid, strerror(errno));
 }
 
-/* devtmpfs: nothing waits for a device here. */
-static int own_nodes(struct backend *b, const struct key *dev, const struct owner *own,
-		     struct err *err)
+static int find_nodes(struct backend *b, const struct key *dev, struct nodes *ret, struct err *err)
 {
 	struct facts f;
-	char path[64];
 	int rc = pci_observe(&b->sys, dev, &f);
 
+	*ret = (struct nodes){ 0 };
 	if (rc)
 		return fail(err, -rc, "%s is gone", dev->name);
-	if (!driver_is_vfio(f.driver))
-		return 0;
-	if (f.vfio_node) {
-		snprintf(path, sizeof(path), "vfio/%d", f.iommu_group);
-		rc = own_node(b, path, own, err);
-	}
-	if (!rc && f.vfio_cdev[0]) {
-		snprintf(path, sizeof(path), "vfio/devices/%s", f.vfio_cdev);
-		rc = own_node(b, path, own, err);
-	}
+	if (driver_is_vfio(f.driver) && f.vfio_node)
+		snprintf(ret->group, sizeof(ret->group), "vfio/%d", f.iommu_group);
+	if (driver_is_vfio(f.driver) && f.vfio_cdev[0])
+		snprintf(ret->cdev, sizeof(ret->cdev), "vfio/devices/%s", f.vfio_cdev);
+	return 0;
+}
+
+/* devtmpfs: nothing waits for a device here. */
+static int own_nodes(struct backend *b, const struct key *dev, const struct owners *own,
+		     struct err *err)
+{
+	struct nodes n;
+	int rc = find_nodes(b, dev, &n, err);
+
+	if (!rc && n.group[0])
+		rc = own_node(b, n.group, &own->group, err);
+	if (!rc && n.cdev[0])
+		rc = own_node(b, n.cdev, &own->cdev, err);
 	return rc;
 }
 
 /* The members, allocated, and their owner as it is wished now: chown may have come after the plan. 0, -ENODATA
  * (no sentence): nobody was given them. */
-static int find_recipients(struct backend *b, const struct key *asked, struct key **ret,
-			   size_t *ret_n, struct owner *ret_own, struct err *err)
+static int find_recipients(struct backend *b, const struct key *asked, bool in_act,
+			   struct key **ret, size_t *ret_n, struct owners *ret_own, struct err *err)
 {
 	const struct want *w = NULL;
 	const struct device *dev;
@@ -76,8 +93,8 @@ static int find_recipients(struct backend *b, const struct key *asked, struct ke
 	dev = model_find(b->model, asked);
 	rc = dev ? vfio_find_group(b->model, dev, &g, err)
 		 : fail(err, ENODEV, "%s is gone", asked->name);
-	/* Another tool's vfio-pci is not ours to give. */
-	if (!rc && (dev->want.claim[0] || dev->want.former_known))
+	/* Another tool's vfio-pci is not ours to give, until it is claimed. */
+	if (!rc && (in_act || dev->want.claim[0] || dev->want.former_known))
 		w = vfio_owner(dev, &g);
 	if (!rc && !w)
 		rc = -ENODATA;
@@ -85,7 +102,7 @@ static int find_recipients(struct backend *b, const struct key *asked, struct ke
 	for (size_t i = 0; keys && i < g.n; i++)
 		keys[i] = g.members[i]->key;
 	if (!rc)
-		*ret_own = (struct owner){ w->uid, w->gid };
+		*ret_own = (struct owners){ { w->uid, w->gid }, { w->uid, w->gid } };
 	model_unlock(b->model);
 	if (rc || !keys)
 		return rc ? rc : fail(err, ENOMEM, "no memory for the nodes of %s", asked->name);
@@ -95,17 +112,17 @@ static int find_recipients(struct backend *b, const struct key *asked, struct ke
 }
 
 /* own: NULL: as is wished. */
-static int give(struct backend *b, const struct key *asked, const struct owner *own,
+static int give(struct backend *b, const struct key *asked, bool in_act, const struct owners *own,
 		struct err *err)
 {
 	_free_ struct key *keys = NULL;
-	struct owner wished;
+	struct owners wished;
 	size_t n = 0;
 	int rc;
 
 	/* Looked up and done in one, so that no older owner comes after a newer one. */
 	pthread_mutex_lock(&b->owning);
-	rc = find_recipients(b, asked, &keys, &n, &wished, err);
+	rc = find_recipients(b, asked, in_act, &keys, &n, &wished, err);
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = own_nodes(b, &keys[i], own ? own : &wished, err);
 	pthread_mutex_unlock(&b->owning);
@@ -114,23 +131,77 @@ static int give(struct backend *b, const struct key *asked, const struct owner *
 
 int backend_give_nodes(void *backend, const struct key *dev, struct err *err)
 {
-	return give(backend, dev, NULL, err);
+	return give(backend, dev, false, NULL, err);
+}
+
+static struct owner owner_of(struct backend *b, const char *path)
+{
+	struct stat st;
+
+	if (!path[0] || fstatat(b->sys.fd[ROOT_DEV], path, &st, AT_SYMLINK_NOFOLLOW))
+		return (struct owner){ 0 };
+	return (struct owner){ st.st_uid, st.st_gid };
+}
+
+static bool is_claimed(struct backend *b, const struct key *dev)
+{
+	const struct device *d;
+	bool claimed;
+
+	model_lock(b->model);
+	d = model_find(b->model, dev);
+	claimed = d && d->want.claim[0];
+	model_unlock(b->model);
+	return claimed;
+}
+
+/* A claim that stays after an undo leaves the nodes to its owner, who may be another by then. */
+#define STAYS "claimed"
+
+static int record_owners(struct backend *b, struct step *step, struct err *err)
+{
+	struct owner group, cdev;
+	struct nodes n;
+	int rc = find_nodes(b, &step->dev, &n, err);
+
+	if (rc)
+		return rc;
+	group = owner_of(b, n.group);
+	cdev = owner_of(b, n.cdev);
+	if (is_claimed(b, &step->dev))
+		STR_COPY(step->former, STAYS);
+	else
+		snprintf(step->former, sizeof(step->former), "%u:%u %u:%u", group.uid, group.gid,
+			 cdev.uid, cdev.gid);
+	step->recorded = true;
+	return 0;
 }
 
 static int own_run(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
+	int rc = record_owners(backend, step, err);
+
 	(void)ms;
-	return give(backend, &step->dev, NULL, err);
+	return rc ? rc : give(backend, &step->dev, true, NULL, err);
+}
+
+/* What cannot be read is root's. */
+static struct owners parse_owners(const char *text)
+{
+	struct owners o;
+	int n = sscanf(text, "%u:%u %u:%u", &o.group.uid, &o.group.gid, &o.cdev.uid, &o.cdev.gid);
+
+	return n == 4 ? o : (struct owners){ 0 };
 }
 
 static int own_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
-	static const struct owner root;
+	const struct owners former = parse_owners(step->former);
 
 	(void)ms;
-	return give(backend, &step->dev, &root, err);
+	return give(backend, &step->dev, true, strcmp(step->former, STAYS) ? &former : NULL, err);
 }
 
 const struct verb vfio_own = {
-	.name = "own", .deadline_ms = 10000, .run = own_run, .undo = own_undo
+	.name = "own", .deadline_ms = 10000, .records = true, .run = own_run, .undo = own_undo
 };

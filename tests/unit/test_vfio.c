@@ -346,6 +346,7 @@ DEFINE_TEST(what_was_is_recorded_before_the_write)
 		{ "driver_override", "vfio-pci", "pci-stub" },
 		{ "sriov_numvfs", "2", "0" },
 		{ "sriov_drivers_autoprobe", "0", "1" },
+		{ "own", "0:0", "0:0 0:0" }, /* no write, and nothing to be given */
 	};
 	struct world_fake w = server();
 	size_t found = 0;
@@ -376,7 +377,7 @@ DEFINE_TEST(what_was_is_recorded_before_the_write)
 		forbid_writes(true);
 		rc = (*v)->run(w.backend, &step, 5000, &err);
 		forbid_writes(false);
-		CHECK(rc < 0);
+		CHECK(rc < 0 || !strcmp((*v)->name, "own"));
 		if (!step.recorded)
 			FAIL("%s has recorded nothing: %s", (*v)->name, err.text);
 		CHECK_STR(step.former, rows[i].former);
