@@ -238,6 +238,14 @@ static void run_waiting(struct engine *e, void *ctx)
 static bool start(struct ctl_job *job)
 {
 	atomic_store(&job->turn, 0);
+	/* Who is told that the write failed must not find it done. */
+	if (job->command->flags & CMD_LOGS && !ctl_has_room(ctl_now(job->ctl), job->unique)) {
+		fail(&job->err, ENOBUFS,
+		     "ctl: the answers to this write fill %zu bytes, and there is no room for "
+		     "another verdict; write fewer commands at once",
+		     CTL_SAID);
+		return true;
+	}
 	if (!(job->command->flags & CMD_WAITS)) {
 		if (job->command->run(job))
 			return true;

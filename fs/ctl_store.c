@@ -156,6 +156,11 @@ bool ctl_say(struct ctl *ctl, struct ctl_state *next, uint64_t to, const char *t
 	return true;
 }
 
+bool ctl_has_room(const struct ctl_state *s, uint64_t to)
+{
+	return s->verdict != -ENOBUFS && (s->said_to != to || s->said + CTL_VERDICT <= CTL_SAID);
+}
+
 size_t ctl_take(struct ctl *ctl, uint64_t unique, char *buf, size_t size)
 {
 	struct ctl_state *next = ctl_next(ctl);

@@ -22,6 +22,7 @@ extern const struct region_head ctl_layout;
 #define CTL_WRITE ((size_t)64 << 10) /* the most one write may bring */
 #define CTL_TEXT ((size_t)1 << 20)   /* the most a transaction may hold */
 #define CTL_SAID ((size_t)2 << 20)   /* answers of one write */
+#define CTL_VERDICT 1024	     /* ... of them, the most that a verdict takes */
 #define CTL_FILES 256
 #define CTL_OF_USER 16 /* of them, for one user other than root */
 #define CTL_HELLO 64
@@ -78,6 +79,8 @@ int ctl_append(struct ctl *ctl, struct ctl_state *next, const char *buf, size_t 
 const char *ctl_line(const struct ctl *ctl, const struct ctl_state *s, size_t *ret_len);
 /* Adds an answer to write `to`, in the next state; those to former writes go. False: no room. */
 bool ctl_say(struct ctl *ctl, struct ctl_state *next, uint64_t to, const char *text, size_t len);
+/* Is there room for the verdict of another command of write `to`, and was there for all that it said? */
+bool ctl_has_room(const struct ctl_state *s, uint64_t to);
 /* Takes up to size bytes of the answers for the read `unique`, which may be one sent again. */
 size_t ctl_take(struct ctl *ctl, uint64_t unique, char *buf, size_t size);
 

@@ -128,6 +128,24 @@ DEFINE_TEST(ctl_answers_are_read_once)
 	ctls_free(c);
 }
 
+DEFINE_TEST(ctl_keeps_room_for_a_verdict)
+{
+	static char text[CTL_SAID - CTL_VERDICT];
+	struct ctls *c;
+	struct ctl *ctl = fresh(&c);
+	struct ctl_state *next = ctl_next(ctl);
+
+	CHECK(ctl_has_room(next, 2));
+	CHECK(ctl_say(ctl, next, 2, text, sizeof(text)));
+	CHECK(ctl_has_room(next, 2));
+	CHECK(ctl_say(ctl, next, 2, "\n", 1));
+	CHECK(!ctl_has_room(next, 2));
+	CHECK(ctl_has_room(next, 4)); /* another write's answers take the place of these */
+	next->verdict = -ENOBUFS;     /* what it said before is lost */
+	CHECK(!ctl_has_room(next, 4));
+	ctls_free(c);
+}
+
 DEFINE_TEST(ctl_unswapped_state_is_nothing)
 {
 	struct ctls *c, *again;
