@@ -68,16 +68,29 @@ static void print_ms(struct out *o, const char *key, unsigned int us)
 	out_printf(o, " %s=%u.%u", key, us / 1000, us / 100 % 10);
 }
 
+/* With lock held. */
+static const char *state_word(const struct intents *in, const char **ret_hint)
+{
+	*ret_hint = in->broken.text;
+	if (in->broken.code)
+		return "broken";
+	*ret_hint = in->refused.text;
+	if (in->refused.code)
+		return "refused";
+	*ret_hint =
+		"this directory is lost at a reboot, and with it what was asked; give --state one on a disk";
+	if (in->is_volatile)
+		return "volatile";
+	*ret_hint = NULL;
+	return "ok";
+}
+
 void intents_health(struct intents *in, struct out *o)
 {
-	const char *hint = NULL;
+	const char *hint;
 
 	pthread_mutex_lock(&in->lock);
-	if (in->broken.code)
-		hint = in->broken.text;
-	else if (in->is_volatile)
-		hint = "this directory is lost at a reboot, and with it what was asked; give --state one on a disk";
-	out_printf(o, "state=%s", in->broken.code ? "broken" : in->is_volatile ? "volatile" : "ok");
+	out_printf(o, "state=%s", state_word(in, &hint));
 	out_pair(o, "path", in->dir);
 	out_printf(o, " records=%zu", in->rs.n);
 	print_ms(o, "fsync_ms", in->sync_us);

@@ -240,18 +240,22 @@ static int write_out(struct intents *in, const struct out *text, struct err *err
 	uint64_t before = now_us();
 	int rc = intent_replace(&disk, out_text(text), text->len);
 	unsigned int took = (unsigned int)(now_us() - before);
+	struct err why = { 0 };
 
+	if (rc)
+		fail(&why, -rc, "what is asked cannot be kept: %s/" INTENT_FILE ": %s; %s", in->dir,
+		     strerror(-rc),
+		     rc == -ENOSPC || rc == -EDQUOT ? "make room there and write again"
+						    : "mend that and write again");
 	pthread_mutex_lock(&in->lock);
 	in->sync_us = took;
 	in->sync_max_us = took > in->sync_max_us ? took : in->sync_max_us;
+	in->refused = why;
 	pthread_mutex_unlock(&in->lock);
 	in->unsure = rc;
-	if (rc)
-		return fail(err, -rc, "what is asked cannot be kept: %s/" INTENT_FILE ": %s; %s",
-			    in->dir, strerror(-rc),
-			    rc == -ENOSPC || rc == -EDQUOT ? "make room there and write again"
-							   : "mend that and write again");
-	return 0;
+	if (rc && err)
+		*err = why;
+	return rc;
 }
 
 /* Without a line of it in the file: "". */

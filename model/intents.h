@@ -22,14 +22,15 @@ struct intents {
 	 * the disk works; lock is for those who must not wait for that. */
 	pthread_mutex_t save;
 	pthread_mutex_t lock;
-	struct records rs;		   /* changed with both */
-	size_t n_owned;			   /* lock: records with owners */
-	bool unsure;			   /* save: the file may say something else than rs */
-	int dirfd;			   /* save; -1 */
-	struct err broken;		   /* lock: why nothing can be kept; code 0: it can */
-	bool is_volatile;		   /* lock */
-	bool told;			   /* save: a device may say what follows from a record */
-	char damaged[320];		   /* lock: what was set aside, and why */
+	struct records rs;  /* changed with both */
+	size_t n_owned;	    /* lock: records with owners */
+	bool unsure;	    /* save: the file may say something else than rs */
+	int dirfd;	    /* save; -1 */
+	struct err broken;  /* lock: why nothing can be kept; code 0: it can */
+	struct err refused; /* lock: why the last write of the file failed; code 0: it did not */
+	bool is_volatile;   /* lock */
+	bool told;	    /* save: a device may say what follows from a record */
+	char damaged[320];  /* lock: what was set aside, and why */
 	unsigned int sync_us, sync_max_us; /* lock: how long the disk took */
 
 	struct engine *e;

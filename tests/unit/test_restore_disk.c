@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -60,7 +61,18 @@ static void offer_alone(struct device *dev)
 	dev->want.single = true;
 }
 
-/* What a disk has refused has not happened. */
+static bool health_has(const char *part)
+{
+	struct out o = { 0 };
+	bool has;
+
+	intents_health(t.in, &o);
+	has = strstr(out_text(&o), part);
+	out_free(&o);
+	return has;
+}
+
+/* What a disk has refused has not happened; health says so until it takes something again. */
 DEFINE_TEST(restore_forgets_nothing_that_stays_on_the_disk)
 {
 	const char *name = "0000:00/03.0/00.0,8086:1521:0000:0000,none";
@@ -73,10 +85,13 @@ DEFINE_TEST(restore_forgets_nothing_that_stays_on_the_disk)
 	snprintf(dir, sizeof(dir), "%s/state/" INTENT_FILE ".new", test_dir());
 	CHECK_EQ(mkdir(dir, 0700), 0);
 	CHECK(intents_forget(t.in, name, NULL, NULL) < 0);
+	CHECK(health_has("state=refused"));
+	CHECK(health_has("mend that and write again"));
 	CHECK_EQ(wish_state_of(NIC).want.single, 1);
 	wish_expect_line("pooled=0", "state=held");
 	CHECK_EQ(rmdir(dir), 0);
 	CHECK_EQ(intents_forget(t.in, name, NULL, NULL), 0);
+	CHECK(!health_has("refused"));
 	CHECK_EQ(wish_state_of(NIC).want.single, 0);
 	wish_end();
 }
