@@ -18,6 +18,7 @@ enum { ROW_BITS = 16, SLOT_BITS = 24, EPOCH_BITS = 24 };
 #define OBJECTS_ABI 3
 #define OWNERS 65536
 #define OWNER_PROBES 64
+#define NO_NODE UINT64_MAX /* of an owner that was dropped: others may have gone past it */
 
 struct owner_slot {
 	uint64_t ino; /* 0: free; written last */
@@ -380,4 +381,13 @@ int objects_set_owner(struct objects *o, uint64_t ino, const struct owner *owner
 	r = put_owner(o, ino, owner);
 	pthread_mutex_unlock(&o->owners);
 	return r;
+}
+
+void objects_drop_owner(struct objects *o, uint64_t ino)
+{
+	pthread_mutex_lock(&o->owners);
+	for (unsigned int i = 0; i < OWNER_PROBES && probe(o, ino, i)->ino; i++)
+		if (probe(o, ino, i)->ino == ino)
+			probe(o, ino, i)->ino = NO_NODE;
+	pthread_mutex_unlock(&o->owners);
 }

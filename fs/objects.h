@@ -73,5 +73,6 @@ struct owner {
 bool objects_owner(struct objects *o, uint64_t ino, struct owner *ret);
 /* With the lock that guards the table. */
 int objects_set_owner(struct objects *o, uint64_t ino, const struct owner *owner); /* -ENOSPC */
+void objects_drop_owner(struct objects *o, uint64_t ino);
 
 #endif

@@ -68,6 +68,27 @@ static void forget_owners(struct tree *t, const struct node *n)
 		fuse_lowlevel_notify_inval_inode(t->se, ino[i], -1, 0);
 }
 
+void owners_forget(struct tree *t, const struct key *dev)
+{
+	enum obj_kind kind = kind_of_bus(dev->bus);
+	uint64_t ino[ROW_MAX + 1];
+	const struct attr *row;
+	size_t count = 0;
+	uint32_t slot;
+
+	pthread_mutex_lock(&t->lock);
+	slot = device_slot(t, dev);
+	if (slot != NO_SLOT)
+		ino[count++] = objects_ino(t->objects, slot, ROW_SELF);
+	for (size_t i = 0; count && (row = row_at(kind, i)) && count <= ROW_MAX; i++)
+		ino[count++] = objects_ino(t->objects, slot, row->id);
+	for (size_t i = 0; i < count; i++)
+		objects_drop_owner(t->objects, ino[i]);
+	pthread_mutex_unlock(&t->lock);
+	for (size_t i = 0; i < count; i++)
+		fuse_lowlevel_notify_inval_inode(t->se, ino[i], -1, 0);
+}
+
 /* Whoever looks for who gave a device away finds it in the log. */
 static int keep(struct owner_job *job)
 {

@@ -187,6 +187,7 @@ static void clear_noted(struct intents *in, const struct key *key, uint64_t birt
 			if (kept_same(kept[i], &dev->want, was))
 				kept_clear(kept[i], &dev->want);
 		dev->want.owned = false;
+		dev->want.n_owners = 0;
 		dev->unmet[0] = '\0';
 	}
 	model_publish(in->m);
@@ -212,12 +213,14 @@ static int ask_settler(const struct settler *s, const struct key *dev, bool owne
 }
 
 /* With save held. */
-static int refuse_forget(struct intents *in, const struct record *r, const struct settler *s,
+static int refuse_forget(struct intents *in, const struct record *r, struct settler *s,
 			 struct err *err)
 {
 	int rc = refuse_live(r, err);
 
 	rc = rc ? rc : refuse_busy(in, r, err);
+	if (s && r->birth)
+		s->dev = r->dev;
 	return rc ? rc : ask_settler(s, r->birth ? &r->dev : NULL, r->n_owners, err);
 }
 

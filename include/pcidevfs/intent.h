@@ -66,6 +66,7 @@ struct settler {
 	 * are or become, NULL where it is not here; owned: its files have owners. NULL: he may. */
 	int (*may)(void *ctx, const struct key *dev, bool owned, struct err *err);
 	void *ctx;
+	struct key dev; /* out: whose wishes were forgotten, where it is here */
 };
 /* ctl's forget and accept: drop the record of an identity as intents prints it; give the record of the
  * device that was here to the stranger that is here now, or that of a group to all who are in it now. */

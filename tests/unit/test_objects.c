@@ -150,6 +150,10 @@ DEFINE_TEST(objects_owner_is_kept_until_the_object_ends)
 	own.mode = 0640;
 	CHECK_EQ(objects_set_owner(o, ino, &own), 0);
 	CHECK(objects_owner(o, ino, &got));
+	objects_drop_owner(o, ino);
+	CHECK(!objects_owner(o, ino, &got));
+	CHECK_EQ(objects_set_owner(o, ino, &own), 0);
+	CHECK(objects_owner(o, ino, &got));
 	CHECK_EQ(got.mode, 0640);
 	CHECK_EQ(got.uid, 1000);
 	objects_kill(o, a);
