@@ -150,7 +150,7 @@ static void take(struct ctl_job *job)
 	next->who = job->who;
 	next->size = (uint32_t)job->size;
 	next->verdict = 0;
-	next->commands = 0;
+	next->commands = next->begun = 0;
 	if (ctl_append(job->ctl, next, job->buf, job->size)) {
 		next->begin = next->scanned = next->end = 0; /* makes room for abort */
 		next->broken = E2BIG;
@@ -208,13 +208,14 @@ static void settle(struct ctl_job *job)
 
 static void end_command(struct ctl_job *job)
 {
+	const struct ctl_state *now = ctl_now(job->ctl);
 	const struct ctl_command *c = job->command;
 
 	if (c && job->arg > job->line && job->arg[0]) /* the log shows the whole line */
 		job->arg[-1] = ' ';
 	if (job->err.code || (c && c->flags & CMD_LOGS))
-		record_verdict(job->tree, job->has_home ? &job->home : NULL, "ctl",
-			       c ? job->line : "", &job->who, &job->err);
+		record_command(job->tree, job->has_home ? &job->home : NULL, c ? job->line : "",
+			       &job->who, &job->err, ctl_begun(now) ? now->log_head + 1 : 0);
 	settle(job);
 	free(job->wishes);
 	out_free(&job->answer);

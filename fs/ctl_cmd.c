@@ -281,9 +281,8 @@ static struct intents *intents_of(struct ctl_job *job)
 
 /* What settles a claim needs the right to claim, over the whole IOMMU group; who was given a device by chown is
  * root's to say. */
-static int may_settle(void *ctx, const struct key *key, bool owned, struct err *err)
+static int check_settle(struct ctl_job *job, const struct key *key, bool owned, struct err *err)
 {
-	struct ctl_job *job = ctx;
 	enum obj_kind kind = kind_of_bus(key ? key->bus : BUS_PCI);
 	const struct attr *row = attr_by_name(kind, 0, "claim");
 	const struct device *found;
@@ -307,9 +306,35 @@ static int may_settle(void *ctx, const struct key *key, bool owned, struct err *
 		     : fail(err, ENODEV, "%s is gone", key->name);
 }
 
+/* From here on the disk may have it. A process that goes on after a kill must not take what it finds done for an
+ * error. */
+static int may_settle(void *ctx, const struct key *key, bool owned, struct err *err)
+{
+	struct ctl_job *job = ctx;
+	struct ctl_state *next;
+	int r = check_settle(job, key, owned, err);
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&job->tree->ctl->lock);
+	next = ctl_next(job->ctl);
+	next->begun = next->commands + 1;
+	next->log_head = ring_head(job->tree->log);
+	ctl_swap(job->ctl);
+	pthread_mutex_unlock(&job->tree->ctl->lock);
+	return 0;
+}
+
+static struct settler settler_of(struct ctl_job *job)
+{
+	return (struct settler){ .may = may_settle,
+				 .ctx = job,
+				 .again = ctl_begun(ctl_now(job->ctl)) };
+}
+
 static bool run_forget(struct ctl_job *job)
 {
-	struct settler settler = { .may = may_settle, .ctx = job };
+	struct settler settler = settler_of(job);
 	struct intents *in = intents_of(job);
 
 	if (in && job->has_home)
@@ -323,7 +348,7 @@ static bool run_forget(struct ctl_job *job)
 
 static bool run_accept(struct ctl_job *job)
 {
-	struct settler settler = { .may = may_settle, .ctx = job };
+	struct settler settler = settler_of(job);
 	const struct lines_of of = lines_of(job);
 	struct intents *in = intents_of(job);
 	struct target at;

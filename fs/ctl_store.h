@@ -37,6 +37,9 @@ struct ctl_state {
 	uint32_t size;
 	int32_t verdict;   /* -errno of its first command that failed */
 	uint32_t commands; /* of it that were carried out */
+	/* Of the command that runs, and 1: it was let go to the disk, which may have it since. */
+	uint32_t begun;
+	uint64_t log_head; /* ... and where the log ended then */
 	/* Answers: to the commands of one write. */
 	uint64_t said_to;
 	uint32_t said, read;
@@ -68,6 +71,10 @@ struct ctl *ctls_at(struct ctls *c, size_t i);
 static inline const struct ctl_state *ctl_now(const struct ctl *ctl)
 {
 	return &ctl->state[ctl->which & 1];
+}
+static inline bool ctl_begun(const struct ctl_state *s)
+{
+	return s->begun == s->commands + 1;
 }
 /* The next state, to be filled in; it counts from ctl_swap() on. */
 struct ctl_state *ctl_next(struct ctl *ctl);

@@ -72,6 +72,11 @@ static bool has_fault(const char *name)
 	return fault && !strcmp(fault, name);
 }
 
+static void die(void)
+{
+	raise(SIGKILL);
+}
+
 static void on_verdict(void *ctx, const struct wish *wishes, size_t n, const struct actor *who,
 		       const struct err *err, uint64_t *place)
 {
@@ -80,7 +85,7 @@ static void on_verdict(void *ctx, const struct wish *wishes, size_t n, const str
 	if (d->tree)
 		tree_verdict(d->tree, wishes, n, who, err, place);
 	if (d->from.generation == 1 && has_fault("told"))
-		raise(SIGKILL);
+		die();
 }
 
 static void on_health(void *ctx, struct out *o)
@@ -170,6 +175,7 @@ static int open_tree(struct daemon *d, struct err *err)
 		.health = on_health,
 		.health_ctx = d,
 		.unique = session_unique,
+		.told = d->from.generation == 1 && has_fault("told") ? die : NULL,
 	};
 
 	return r ? r : tree_new(&tree, &d->tree, err);

@@ -154,6 +154,14 @@ static void record_once(struct tree *t, const struct key *dev, const char *file,
 	wake_logs(t, dev);
 }
 
+void record_command(struct tree *t, const struct key *dev, const char *line,
+		    const struct actor *who, const struct err *err, uint64_t since)
+{
+	record_once(t, dev, "ctl", line, who, err, since);
+	if (t->conf.told)
+		t->conf.told();
+}
+
 void record_verdict(struct tree *t, const struct key *dev, const char *file, const char *value,
 		    const struct actor *who, const struct err *err)
 {

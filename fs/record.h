@@ -22,6 +22,10 @@ int record_open(struct tree *t, void *region, size_t size, struct err *err);
 /* A verdict: into the log, and into last_error of the device, or (dev NULL) of the root. */
 void record_verdict(struct tree *t, const struct key *dev, const char *file, const char *value,
 		    const struct actor *who, const struct err *err);
+/* Of a command of ctl. since: 1 more than the offset of the log when it began, if a former process may have told it
+ * already; else 0. */
+void record_command(struct tree *t, const struct key *dev, const char *line,
+		    const struct actor *who, const struct err *err, uint64_t since);
 void record_root_error(struct tree *t, char buf[static LAST_ERROR]);
 /* Verdicts so far; code 0: ok. */
 uint64_t record_count(struct tree *t, int code);

@@ -13,6 +13,7 @@
 #include "pcidevfs/thread.h"
 
 #define TRIES_MAX 16 /* of one wish, while its device comes and goes between drivers and holders */
+#define LOOK_MS 30000
 #define ASK_MS 1000
 #define ASK_MAX_MS 8000
 
@@ -227,6 +228,7 @@ static bool go_on(struct intents *in, const struct pass *p)
 	in->again = false;
 	in->passing = again;
 	in->passed |= !p->incomplete && !again;
+	in->looked = true;
 	in->in_use = p->in_use;
 	pthread_cond_broadcast(&in->quiet);
 	pthread_mutex_unlock(&in->turn);
@@ -322,6 +324,22 @@ void intents_restore(struct intents *in, struct engine *e, bool goes_on)
 	if (in->world.observe_holders)
 		in->asking = !pthread_create(&in->asker, NULL, ask_again, in);
 	intents_kick(in);
+}
+
+int intents_await_look(struct intents *in, struct err *err)
+{
+	struct timespec until = in_ms(LOOK_MS);
+	bool looked;
+	int rc = 0;
+
+	pthread_mutex_lock(&in->turn);
+	while (!in->looked && !in->stopped && !rc)
+		rc = pthread_cond_timedwait(&in->quiet, &in->turn, &until);
+	looked = in->looked;
+	pthread_mutex_unlock(&in->turn);
+	return looked ? 0
+		      : fail(err, EAGAIN,
+			     "it is not known yet which of the stored devices are here; write again");
 }
 
 bool intents_settled(struct intents *in, unsigned int ms)

@@ -174,24 +174,16 @@ static int refuse_busy(struct intents *in, const struct record *r, struct err *e
 }
 
 /* What was noted without an act goes with the record, once that is gone from the disk; what was asked while the
- * disk worked is newer. */
-static void clear_noted(struct intents *in, const struct key *key, uint64_t birth,
-			const struct want *was)
+ * disk worked is newer. was: as it was stored, NULL where nobody knows any more. With the model locked. */
+static void clear_noted(struct device *dev, const struct want *was)
 {
-	struct device *dev;
-
-	model_lock(in->m);
-	dev = birth ? model_edit(in->m, key, false) : NULL;
-	if (dev && dev->birth == birth) {
-		for (size_t i = 0; kept[i]; i++)
-			if (kept_same(kept[i], &dev->want, was))
-				kept_clear(kept[i], &dev->want);
-		dev->want.owned = false;
-		dev->want.n_owners = 0;
-		dev->unmet[0] = '\0';
-	}
-	model_publish(in->m);
-	model_unlock(in->m);
+	for (size_t i = 0; kept[i]; i++)
+		if (was ? kept_same(kept[i], &dev->want, was)
+			: !kept[i]->value && !kept[i]->with_claim)
+			kept_clear(kept[i], &dev->want);
+	dev->want.owned = false;
+	dev->want.n_owners = 0;
+	dev->unmet[0] = '\0';
 }
 
 /* With save held. */
@@ -202,14 +194,46 @@ static int forget_record(struct intents *in, struct rewrite *w, size_t at, struc
 
 	rewrite_drop(w, at);
 	rc = rewrite_commit(w, err);
-	if (!rc)
-		clear_noted(in, &was.dev, was.birth, &was.want);
-	return rc;
+	if (rc)
+		return rc;
+	model_lock(in->m);
+	if (device_of(in, &was))
+		clear_noted(model_edit(in->m, &was.dev, false), &was.want);
+	model_publish(in->m);
+	model_unlock(in->m);
+	return 0;
+}
+
+/* With save held. Nothing is stored: the process that took it from the disk may have ended before it told the
+ * model. */
+static int forget_again(struct intents *in, const char *identity, struct settler *s,
+			struct err *err)
+{
+	const struct device *dev;
+	char text[IDENTITY_TEXT];
+	struct identity id;
+	size_t pos = 0;
+
+	if (!s || !s->again)
+		return fail(err, EINVAL, "nothing is stored for %.200s; intents names what is",
+			    identity);
+	model_lock(in->m);
+	while ((dev = model_next(in->m, &pos))) {
+		device_identity(in->m, dev, &id);
+		if (strcmp(identity_text(&id, text), identity) || dev->busy[0])
+			continue;
+		s->dev = dev->key;
+		clear_noted(model_edit(in->m, &s->dev, false), NULL);
+		break;
+	}
+	model_publish(in->m);
+	model_unlock(in->m);
+	return 0;
 }
 
 static int ask_settler(const struct settler *s, const struct key *dev, bool owned, struct err *err)
 {
-	return s && s->may ? s->may(s->ctx, dev, owned, err) : 0;
+	return s && s->may && !s->again ? s->may(s->ctx, dev, owned, err) : 0;
 }
 
 /* With save held. */
@@ -228,18 +252,19 @@ int intents_forget(struct intents *in, const char *identity, struct settler *s, 
 {
 	struct rewrite w;
 	size_t at;
-	int rc;
+	int rc = intents_await_look(in, err);
 
+	if (rc)
+		return rc;
 	pthread_mutex_lock(&in->save);
 	rc = rewrite_begin(&w, in, err);
 	if (!rc) {
 		at = find_text(&in->rs, identity);
 		if (at == RECORD_NONE)
-			rc = fail(err, EINVAL,
-				  "nothing is stored for %.200s; intents names what is", identity);
+			rc = forget_again(in, identity, s, err);
 		else
 			rc = refuse_forget(in, in->rs.v[at], s, err);
-		if (rc)
+		if (rc || at == RECORD_NONE)
 			rewrite_abort(&w);
 		else
 			rc = forget_record(in, &w, at, err);
@@ -264,6 +289,8 @@ static int accept_stranger(struct rewrite *w, const struct device *dev, size_t a
 
 	if (!r)
 		return fail(err, ENOMEM, "no memory to keep what was asked");
+	if (dev->busy[0])
+		return say_busy(dev->key.name, err);
 	if (own != RECORD_NONE && own != at)
 		return fail(err, EBUSY, "%s has wishes of its own; forget the other's instead",
 			    dev->key.name);
@@ -320,15 +347,14 @@ static int accept_group(struct rewrite *w, const struct device *dev, size_t at, 
 	return rc;
 }
 
-static int accept_device(struct rewrite *w, const struct key *key, struct err *err)
+static int accept_device(struct rewrite *w, const struct key *key, const struct settler *s,
+			 struct err *err)
 {
 	const struct device *dev = model_find(w->in->m, key);
 	size_t at;
 
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", key->name);
-	if (dev->busy[0])
-		return say_busy(key->name, err);
 	for (size_t i = 0; i < w->next.n; i++)
 		if (w->next.v[i]->state == RECORD_STRANGER && key_eq(&w->next.v[i]->dev, key))
 			return accept_stranger(w, dev, i, err);
@@ -336,19 +362,23 @@ static int accept_device(struct rewrite *w, const struct key *key, struct err *e
 	if (at != RECORD_NONE && w->next.v[at]->state == RECORD_REFUSED &&
 	    w->next.v[at]->want.claim[0])
 		return accept_group(w, dev, at, err);
+	if (s && s->again)
+		return 0;
 	return fail(err, EINVAL, "nothing that is stored waits for %s to be accepted", key->name);
 }
 
 int intents_accept(struct intents *in, const struct key *dev, struct settler *s, struct err *err)
 {
 	struct rewrite w;
-	int rc;
+	int rc = intents_await_look(in, err);
 
+	if (rc)
+		return rc;
 	pthread_mutex_lock(&in->save);
 	rc = rewrite_begin(&w, in, err);
 	if (!rc) {
 		model_lock(in->m);
-		rc = accept_device(&w, dev, err);
+		rc = accept_device(&w, dev, s, err);
 		model_unlock(in->m);
 		rc = rc ? rc : ask_settler(s, dev, false, err);
 		if (rc)

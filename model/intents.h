@@ -39,6 +39,7 @@ struct intents {
 	pthread_cond_t quiet;
 	bool passing, again, stopped;
 	bool passed; /* the first pass is over */
+	bool looked; /* ... though it may not have known all cards */
 	bool goes_on; /* the model is a former process's, whose acts the engine brings to their end */
 	unsigned int flying; /* acts that run */
 	bool in_use; /* something waits for a process to let go of a device, which no event tells */
@@ -150,6 +151,8 @@ void record_say_busy(struct record *r);
 bool record_drifted(const struct record *r, const struct kept *k, const struct device *dev,
 		    char *ret, size_t size);
 
+/* Waits until records have their devices. -EAGAIN. Takes no lock but turn. */
+int intents_await_look(struct intents *in, struct err *err);
 /* Looks at all records again, soon. Takes no lock but turn. */
 void intents_kick(struct intents *in);
 

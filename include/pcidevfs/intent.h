@@ -66,10 +66,12 @@ struct settler {
 	 * are or become, NULL where it is not here; owned: its files have owners. NULL: he may. */
 	int (*may)(void *ctx, const struct key *dev, bool owned, struct err *err);
 	void *ctx;
+	bool again;	/* may() let this very request go before: what it asks for may be done */
 	struct key dev; /* out: whose wishes were forgotten, where it is here */
 };
 /* ctl's forget and accept: drop the record of an identity as intents prints it; give the record of the
- * device that was here to the stranger that is here now, or that of a group to all who are in it now. */
+ * device that was here to the stranger that is here now, or that of a group to all who are in it now. Both
+ * wait for the first look at what is here; -EAGAIN when that takes too long. s may be NULL. */
 int intents_forget(struct intents *in, const char *identity, struct settler *s, struct err *err);
 int intents_accept(struct intents *in, const struct key *dev, struct settler *s, struct err *err);
 

@@ -100,12 +100,10 @@ static int _Atomic verdict;
 
 static void forget_in_act(void)
 {
-	struct key k = wish_key(NIC);
 	struct err err = { 0 };
 
 	verdict = intents_forget(t.in, "0000:00/03.0/00.0,8086:1521:0000:0000,none", NULL, &err);
 	CHECK_IN(err.text, "an act runs on " NIC);
-	CHECK_EQ(intents_accept(t.in, &k, NULL, NULL), -EBUSY);
 }
 
 /* The act ends by writing its claim down, with what is noted: neither may be lost. */
@@ -150,6 +148,36 @@ DEFINE_TEST(restore_forgets_only_what_was_stored)
 		 0);
 	CHECK_EQ(wish_state_of(NIC).want.single, 0);
 	CHECK_STR(wish_state_of(NIC).want.resource, "acme.com/x");
+	wish_end();
+}
+
+static int count_asked(void *ctx, const struct key *dev, bool owned, struct err *err)
+{
+	(void)dev;
+	(void)owned;
+	(void)err;
+	++*(int *)ctx;
+	return 0;
+}
+
+/* The process that took it from the disk ended before it told the model, and who asked asks again. */
+DEFINE_TEST(restore_forgets_once_for_who_asks_again)
+{
+	const char *name = "0000:00/03.0/00.0,8086:1521:0000:0000,none";
+	int asked = 0;
+	struct settler s = { .may = count_asked, .ctx = &asked, .again = true };
+	struct key k = wish_key(NIC);
+
+	wish_boot(&nic);
+	wish_edit(NIC, offer_alone);
+	CHECK_EQ(intents_forget(t.in, name, NULL, NULL), -EINVAL);
+	CHECK_EQ(wish_state_of(NIC).want.single, 1);
+	CHECK_EQ(intents_forget(t.in, name, &s, NULL), 0);
+	CHECK_EQ(wish_state_of(NIC).want.single, 0);
+	CHECK(key_eq(&s.dev, &k));
+	CHECK_EQ(intents_accept(t.in, &k, NULL, NULL), -EINVAL);
+	CHECK_EQ(intents_accept(t.in, &k, &s, NULL), 0);
+	CHECK_EQ(asked, 0);
 	wish_end();
 }
 
