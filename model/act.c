@@ -197,7 +197,9 @@ static int append_steps(struct txn *t, const struct plan *p, struct err *err)
 	uint32_t n = atomic_load(&log->n_steps);
 
 	if (n + p->n_steps > PLAN_STEPS)
-		return fail(err, E2BIG, "this takes more than %d steps; split it into several transactions", PLAN_STEPS);
+		return fail(err, E2BIG,
+			    "this takes more than %d steps; split it into several transactions",
+			    PLAN_STEPS);
 	if (p->n_steps)
 		memcpy(&log->steps[n], p->steps, p->n_steps * sizeof(*p->steps));
 	atomic_store(&log->n_steps, n + (uint32_t)p->n_steps);

@@ -24,7 +24,9 @@ int plan_step(struct plan *p, const struct verb *verb, const struct key *dev, co
 	struct step s = { .verb = verb, .dev = *dev };
 
 	if (p->n_steps >= PLAN_STEPS)
-		return fail(err, E2BIG, "this takes more than %d steps; split it into several transactions", PLAN_STEPS);
+		return fail(err, E2BIG,
+			    "this takes more than %d steps; split it into several transactions",
+			    PLAN_STEPS);
 	STR_COPY(s.verb_name, verb->name);
 	if (!STR_COPY(s.value, value))
 		return fail(err, EINVAL, "%s: \"%s\" is too long", verb->name, value);
@@ -51,7 +53,10 @@ int plan_touch(struct plan *p, const struct key *dev, struct err *err)
 	if (is_among(dev, p->devices, p->n_devices))
 		return 0;
 	if (p->n_devices >= PLAN_DEVICES)
-		return fail(err, E2BIG, "this concerns more than %d devices; split it into several transactions", PLAN_DEVICES);
+		return fail(
+			err, E2BIG,
+			"this concerns more than %d devices; split it into several transactions",
+			PLAN_DEVICES);
 	devices = grown(p->devices, p->n_devices, sizeof(*devices));
 	if (!devices)
 		return fail(err, ENOMEM, "no memory for the plan");

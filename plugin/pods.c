@@ -22,7 +22,7 @@ enum {
 	SOON_MS = 50,
 	EVERY_MS = 10000,
 	ALLOCATED_MAX = 382, /* namespace/pod/container: 63, 253 and 63 characters at most */
-	PENDING_MS = 30000, /* Allocate was answered and kubelet still knows nothing */
+	PENDING_MS = 30000,  /* Allocate was answered and kubelet still knows nothing */
 };
 
 struct pods {

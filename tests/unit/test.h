@@ -27,7 +27,7 @@ struct test {
 /* Called before main by each row; keeps @test, which must be static. */
 void test_register(struct test *test);
 
-#define DEFINE_TEST(fn) DEFINE_SLOW_TEST(fn, 20)
+#define DEFINE_TEST(fn) DEFINE_SLOW_TEST(fn, 60)
 
 #define DEFINE_SLOW_TEST(fn, limit)                                                                \
 	static void fn(void);                                                                      \

@@ -274,7 +274,7 @@ DEFINE_TEST(critical_deep_stack_is_bounded)
 	out_free(&o);
 }
 
-DEFINE_SLOW_TEST(critical_thousands_of_disks_and_mounts, 120)
+DEFINE_SLOW_TEST(critical_thousands_of_disks_and_mounts, 300)
 {
 	struct out mounts = { 0 };
 	char where[128], name[16];

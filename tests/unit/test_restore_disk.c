@@ -227,7 +227,7 @@ static pid_t in_child(void (*run_there)(_Atomic int *), _Atomic int *arg)
 #endif
 
 /* Killed anywhere while wishes are kept: what the last answer said is there. */
-DEFINE_SLOW_TEST(restore_after_kill_while_keeping, 60)
+DEFINE_SLOW_TEST(restore_after_kill_while_keeping, 300)
 {
 	_Atomic int *acknowledged =
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -52,7 +52,7 @@ static void change_driver(struct device *dev)
 }
 
 /* A third is where it was, a third has moved, a third is away. */
-DEFINE_SLOW_TEST(restore_finds_thousands, 60)
+DEFINE_SLOW_TEST(restore_finds_thousands, 300)
 {
 	uint64_t start;
 	char name[16];
@@ -147,7 +147,7 @@ static uint64_t look_us(void)
 }
 
 /* The model is locked for it, also for who only reads: not for a look at all devices for each wish. */
-DEFINE_SLOW_TEST(restore_keeps_many_first_wishes_by_few_looks, 60)
+DEFINE_SLOW_TEST(restore_keeps_many_first_wishes_by_few_looks, 300)
 {
 	_free_ struct wish *wishes = calloc(FIRST, sizeof(*wishes));
 	uint64_t start, took, look;

@@ -242,7 +242,7 @@ static void begin_and_die(struct bench *b, int at, bool after)
 }
 
 /* Killed at any step, the next process finishes the act, each device ends where it was asked to be. */
-DEFINE_SLOW_TEST(killed_at_any_step_the_next_process_finishes, 60)
+DEFINE_SLOW_TEST(killed_at_any_step_the_next_process_finishes, 300)
 {
 	for (int at = 0; at < DEVICES; at++)
 		for (int after = 0; after < 2; after++) {
@@ -269,7 +269,7 @@ DEFINE_SLOW_TEST(killed_at_any_step_the_next_process_finishes, 60)
 
 /* ... and when it cannot be finished, also the steps of the dead process are taken back, and the
  * request that is sent again gets that verdict and no second try. */
-DEFINE_SLOW_TEST(killed_at_any_step_the_next_process_undoes, 60)
+DEFINE_SLOW_TEST(killed_at_any_step_the_next_process_undoes, 300)
 {
 	for (int at = 1; at < DEVICES; at++) {
 		struct bench b = { 0 };
