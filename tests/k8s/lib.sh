@@ -27,13 +27,18 @@ end_plugin() {
 	plugin_pid=
 }
 
-allocatable() { # allocatable RESOURCE ID: kubelet counts it
-	"${resources[@]}" allocatable | jq -e --arg r "$1" --arg i "$2" \
-		'.devices[]? | select(.resourceName == $r) | .deviceIds[] | select(. == $i)' >/dev/null
+counted() { # counted RESOURCE ID: says true or false; nothing when kubelet does not answer
+	local list
+	list=$("${resources[@]}" allocatable) && jq --arg r "$1" --arg i "$2" \
+		'[.devices[]? | select(.resourceName == $r) | .deviceIds[]] | any(. == $i)' <<<"$list"
 }
 
-not_allocatable() {
-	! allocatable "$@"
+allocatable() { # allocatable RESOURCE ID: kubelet counts it
+	[ "$(counted "$@")" = true ]
+}
+
+not_allocatable() { # ... and says that it does not
+	[ "$(counted "$@")" = false ]
 }
 
 # A static pod that asks for one (or COUNT) of each RESOURCE and shows what it got. A shell drops what it
