@@ -94,7 +94,7 @@ static int find_recipients(struct backend *b, const struct key *asked, bool in_a
 	rc = dev ? vfio_find_group(b->model, dev, &g, err)
 		 : fail(err, ENODEV, "%s is gone", asked->name);
 	/* Another tool's vfio-pci is not ours to give, until it is claimed. */
-	if (!rc && (in_act || dev->want.claim[0] || dev->want.former_known))
+	if (!rc && dev && (in_act || dev->want.claim[0] || dev->want.former_known))
 		w = vfio_owner(dev, &g);
 	if (!rc && !w)
 		rc = -ENODATA;
