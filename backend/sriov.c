@@ -190,6 +190,8 @@ static int plan_number(const struct pf *pf, struct plan *plan, struct err *err)
 	if (pf->dev->facts.num_vfs > 0) {
 		rc = plan_set_number(pf, "0", plan, err);
 		plan->more |= pf->asked;
+		if (!rc && !pf->asked && pf->dev->want.autoprobe_off)
+			return plan_step(plan, &sriov_set_autoprobe, &pf->dev->key, "1", err);
 		if (rc || !pf->asked || !plan->predict)
 			return rc;
 	}

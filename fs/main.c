@@ -272,7 +272,7 @@ static int prepare(struct daemon *d, struct err *err)
 	struct report_msg go;
 	int r = open_model(d, err);
 
-	r = r ? r : intents_open(d->o->state, d->model, &d->intents, err);
+	r = r ? r : intents_open(d->o->state, d->boot_id, d->model, &d->intents, err);
 	if (!r && !d->found)
 		r = backend_scan(d->backend, err);
 	r = r ? r : open_tree(d, err);
@@ -432,8 +432,9 @@ static int release_unmounted(const struct options *o)
 	struct err err = { 0 };
 	int r = stash_create(&d.fds[1], &err);
 
+	read_boot_id(&d);
 	r = r ? r : open_model(&d, &err);
-	r = r ? r : intents_open(o->state, d.model, &d.intents, &err);
+	r = r ? r : intents_open(o->state, d.boot_id, d.model, &d.intents, &err);
 	r = r ? r : backend_scan(d.backend, &err);
 	r = r ? r : open_engine(&d, &err);
 	r = r ? r : intents_note(d.intents, &err);

@@ -151,11 +151,13 @@ int release_by_engine(struct model *m, struct engine *e)
 		struct key key;
 
 		model_lock(m);
-		while ((dev = model_next(m, &pos)) && !dev->want.claim[0])
+		while ((dev = model_next(m, &pos)) && !dev->want.claim[0] &&
+		       !(dev->stuck[0] && dev->want.former_known))
 			;
 		if (dev) {
 			key = dev->key;
-			STR_COPY(claim, dev->want.claim);
+			STR_COPY(claim, dev->want.claim[0] ? dev->want.claim
+							   : "an act that was cut short");
 		}
 		model_unlock(m);
 		if (!dev)

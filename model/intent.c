@@ -100,12 +100,28 @@ static int edit_of(struct rewrite *w, const struct device *dev, struct record **
 	return 0;
 }
 
+/* An act of what was left half done brings it to an end; a note on it does not. */
+static bool settles_cut(const struct record *r, const char *file)
+{
+	const struct kept *k = kept_find(file);
+
+	return k && k->value && !(r->autoprobe && k->of_group);
+}
+
 /* The record becomes what the model says, as far as the model speaks for it: what was stored and could not
  * be applied yet is not in there, unless this wish is about it. */
-static void follow(struct model *m, struct record *r, const struct device *dev, const char *file,
-		   bool pending)
+static void follow(const struct intents *in, struct record *r, const struct device *dev,
+		   const char *file, bool pending)
 {
-	r->pending = pending;
+	struct model *m = in->m;
+
+	r->cut &= pending || !settles_cut(r, file);
+	r->pending = pending || r->cut;
+	if (pending) {
+		STR_COPY(r->boot, in->boot);
+		r->autoprobe = dev->facts.total_vfs >= 0 &&
+			       (dev->facts.autoprobe || dev->want.autoprobe_off);
+	}
 	for (size_t i = 0; kept[i]; i++) {
 		const struct kept *k = kept[i];
 		bool asked = !strcmp(file, k->file);
@@ -252,7 +268,7 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 		w->optional &= wish->restores;
 		/* Restore writes nothing down beforehand: it is all there, and the disk may be full. */
 		if (!(pending && wish->restores))
-			follow(m, r, members[i], wish->file, pending);
+			follow(w->in, r, members[i], wish->file, pending);
 		if (group && !pending && r->want.claim[0])
 			r->group = group;
 		if (record_is_empty(r))
@@ -435,7 +451,8 @@ bool intents_owner(struct intents *in, const struct key *dev, const char *file,
 
 /* ---- open and close */
 
-int intents_open(const char *dir, struct model *m, struct intents **ret, struct err *err)
+int intents_open(const char *dir, const char *boot_id, struct model *m, struct intents **ret,
+		 struct err *err)
 {
 	struct intents *in = calloc(1, sizeof(*in));
 	const struct observer observer = { intents_changed, in };
@@ -447,6 +464,7 @@ int intents_open(const char *dir, struct model *m, struct intents **ret, struct 
 	in->m = m;
 	in->dirfd = -1;
 	in->told = true; /* by a former process, perhaps */
+	STR_COPY(in->boot, boot_id);
 	pthread_mutex_init(&in->save, NULL);
 	pthread_mutex_init(&in->lock, NULL);
 	pthread_mutex_init(&in->turn, NULL);

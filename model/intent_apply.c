@@ -141,12 +141,14 @@ static void apply_record(struct pass *p, struct record *r)
 	struct identity id;
 
 	if (!dev) /* an act loses a device that goes; what it had begun went along */
-		p->rewrite |= r->pending;
+		p->rewrite |= r->pending && !(r->cut && p->incomplete);
 	if (!dev || r->flying)
 		return;
+	if (r->cut && !dev->busy[0])
+		record_say_cut(p->in, r);
 	device_identity(p->in->m, dev, &id);
 	p->rewrite |= device_is_known(dev) && id.vf != IDENTITY_HALF && !identity_eq(&id, &r->id);
-	p->rewrite |= r->pending && !dev->busy[0];
+	p->rewrite |= r->pending && !r->cut && !dev->busy[0];
 	if (apply_missing(p, r, dev))
 		r->state = RECORD_HELD;
 	if (r->state == RECORD_HELD)
@@ -164,8 +166,9 @@ static void follow_device(struct intents *in, struct record *r, const struct dev
 }
 
 /* With save held. Serials that came late, acts that ended without a result. */
-static void bring_up_to_date(struct intents *in)
+static void bring_up_to_date(const struct pass *p)
 {
+	struct intents *in = p->in;
 	struct rewrite w;
 
 	if (rewrite_begin(&w, in, NULL))
@@ -179,7 +182,7 @@ static void bring_up_to_date(struct intents *in)
 			continue;
 		if (dev)
 			follow_device(in, r, dev);
-		r->pending &= dev && dev->busy[0];
+		r->pending &= dev ? dev->busy[0] || r->cut : r->cut && p->incomplete;
 		if (!r->want.claim[0] && !r->pending && !(dev && driver_is_vfio(dev->facts.driver)))
 			r->want.former_known = false;
 		if (record_is_empty(r))
@@ -213,7 +216,7 @@ static void look(struct pass *p)
 	model_unlock(in->m);
 	pthread_mutex_unlock(&in->lock);
 	if (p->rewrite)
-		bring_up_to_date(in);
+		bring_up_to_date(p);
 	pthread_mutex_unlock(&in->save);
 	pass_free(p);
 }

@@ -52,7 +52,7 @@ bool record_is_empty(const struct record *r)
 	for (size_t i = 0; kept[i]; i++)
 		if (kept_has(kept[i], &r->want))
 			return false;
-	return !r->n_owners && !r->extra && !r->want.former_known;
+	return !r->n_owners && !r->extra && !r->want.former_known && !r->pending;
 }
 
 int records_add(struct records *rs, struct record *r)
@@ -114,13 +114,31 @@ static void at_print(const struct record *r, struct out *o)
 
 static int pending_parse(struct record *r, const char *text)
 {
-	return parse_bool(text, &r->pending);
+	int rc = parse_bool(text, &r->pending);
+
+	r->cut = r->pending;
+	return rc;
+}
+
+static int boot_parse(struct record *r, const char *text)
+{
+	return kept_word(r->boot, sizeof(r->boot), text);
+}
+
+static int autoprobe_parse(struct record *r, const char *text)
+{
+	return parse_bool(text, &r->autoprobe);
 }
 
 static void pending_print(const struct record *r, struct out *o)
 {
-	if (r->pending)
-		out_printf(o, " pending=1");
+	if (!r->pending)
+		return;
+	out_printf(o, " pending=1");
+	if (r->boot[0])
+		out_pair(o, "boot", r->boot);
+	if (r->autoprobe)
+		out_printf(o, " autoprobe=1");
 }
 
 /* What a line has besides wishes. */
@@ -128,6 +146,7 @@ static const struct kept_key keys[] = {
 	{ "path", path_parse, NULL },	  { "ids", ids_parse, NULL },
 	{ "serial", serial_parse, NULL }, { "vf", vf_parse, NULL },
 	{ "at", at_parse, NULL },	  { "pending", pending_parse, NULL },
+	{ "boot", boot_parse, NULL },	  { "autoprobe", autoprobe_parse, NULL },
 };
 
 const struct kept_key *kept_key_find(const char *name)

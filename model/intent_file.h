@@ -49,6 +49,8 @@ struct record {
 	char driver[DRIVER_NAME]; /* that has it for the claim */
 	uint64_t group;		  /* the same in all records of a claimed IOMMU group */
 	bool pending;		  /* an act was running; the wishes are those from before it */
+	char boot[40];		  /* ... in this run of the machine; "" unknown */
+	bool autoprobe;		  /* ... and sriov_drivers_autoprobe was 1 */
 	struct owner *owners;
 	size_t n_owners;
 	char *extra; /* "key=value key=value" as they were, or NULL */
@@ -57,6 +59,7 @@ struct record {
 	struct key dev; /* matched, while birth is not 0 */
 	uint64_t birth;
 	bool noted; /* the model's want holds what needs no act */
+	bool cut;   /* pending since before this process, and nobody carries that act on */
 	/* By kept_bit(): the model's want holds it, since it was applied, or asked anew. */
 	uint32_t in;
 	struct flight *flying; /* the act for it that runs */

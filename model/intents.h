@@ -16,6 +16,7 @@ struct model;
 
 struct intents {
 	char *dir;
+	char boot[40]; /* this run of the machine */
 	struct model *m;
 
 	/* Taken in this order: save, lock, the model's. Changes are made with save, which is held while
@@ -123,6 +124,8 @@ int rewrite_find_moved(struct rewrite *w, const struct device *dev, const struct
 		       size_t *ret_at, struct err *err);
 /* Puts into the model what needs no act. */
 void record_note(struct intents *in, struct record *r);
+/* Of a record whose act was cut short: its device is stuck, and can be given back. */
+void record_say_cut(struct intents *in, const struct record *r);
 /* Which VFs of each PF a stored wish claims, so that they never meet a host driver. */
 void pass_note_vf_claims(struct pass *p);
 /* The records' reasons, to the devices. */

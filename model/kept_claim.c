@@ -125,7 +125,7 @@ static void claim_note(const struct record *r, struct device *dev)
 	if (r->want.claim[0] && !w->pinned[0])
 		STR_COPY(w->pinned, r->want.pinned);
 	if (!w->former_known && r->want.former_known &&
-	    (r->want.claim[0] || driver_is_vfio(dev->facts.driver))) {
+	    (r->want.claim[0] || r->cut || driver_is_vfio(dev->facts.driver))) {
 		w->former_known = true;
 		STR_COPY(w->former_driver, r->want.former_driver);
 		STR_COPY(w->former_override, r->want.former_override);

@@ -27,8 +27,10 @@ struct wish;
 #define INTENT_FILE "intent"
 
 /* Before the model's changes are dispatched. Reads the state file, which is made when a wish is first kept. A damaged one is set aside (its name
- * tells when) and its reason is shown; it never keeps the daemon from starting. */
-int intents_open(const char *dir, struct model *m, struct intents **ret, struct err *err);
+ * tells when) and its reason is shown; it never keeps the daemon from starting. An act that was running in this
+ * boot_id, and that no process carries on, leaves its devices stuck. */
+int intents_open(const char *dir, const char *boot_id, struct model *m, struct intents **ret,
+		 struct err *err);
 void intents_close(struct intents *in);
 
 /* A claim has ended: what is kept with it goes, as the rows of kept.h say, and what the device had before. */

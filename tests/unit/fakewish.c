@@ -144,7 +144,7 @@ void wish_begin(bool keep_model)
 	CHECK_EQ(model_new(t.arena, model_arena_size(), &t.m, &found, NULL), 0);
 	CHECK_EQ(found, keep_model);
 	t.goes_on = found;
-	CHECK_EQ(intents_open(dir, t.m, &t.in, NULL), 0);
+	CHECK_EQ(intents_open(dir, "this-boot", t.m, &t.in, NULL), 0);
 	conf.model = t.m;
 	conf.keeper = (struct keeper){ t.in, intents_keep };
 	CHECK_EQ(engine_new(&conf, &t.e, NULL), 0);
