@@ -126,8 +126,8 @@ DEFINE_TEST(vfs_in_use_stay)
 	CHECK_IN(plan_number(&w, PF, "3"),
 		 "EBUSY: virtfn1 of " PF ": " VF1 " is claimed by alice; write none");
 	fake_edit(&w, VF1, with_pod);
-	CHECK_IN(plan_number(&w, PF, "3"),
-		 "EBUSY: virtfn1 of " PF ": " VF1 " is allocated to default/vm-1/compute; end that");
+	CHECK_IN(plan_number(&w, PF, "3"), "EBUSY: virtfn1 of " PF ": " VF1
+					   " is allocated to default/vm-1/compute; end that");
 	CHECK_STR(plan_number(&w, PF, "2"), "nothing to do\n");
 	fake_edit(&w, VF0, by_root);
 	CHECK_IN(plan_number(&w, PF, "0"),

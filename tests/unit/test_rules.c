@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What follows from the facts and wishes of a device, and that each of its fields is known to all who ask for it. */
+#include <string.h>
+
+#include "../../model/diff.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/util.h"
+#include "test.h"
+
+static struct key pci(const char *name)
+{
+	struct key key;
+
+	CHECK(key_make(BUS_PCI, name, &key));
+	return key;
+}
+
+/* One row per situation; the first state that fits is shown. */
+DEFINE_TEST(state_follows_from_facts)
+{
+	static const struct {
+		const char *driver, *claim, *holders, *critical, *busy, *stuck;
+		uint16_t vendor;
+		enum state state;
+		const char *reason;
+		bool no_node;
+	} rows[] = {
+		{ "", "", "", "", "", "", 0x8086, STATE_FREE, "" },
+		{ "ixgbe", "", "", "", "", "", 0x8086, STATE_HOST,
+		  "used by the host's driver ixgbe" },
+		{ "ixgbe", "", "", "NIC eno1 is up", "", "", 0x8086, STATE_HOST,
+		  "the host needs it: NIC eno1 is up" },
+		{ "vfio-pci", "", "", "", "", "", 0x8086, STATE_HOST,
+		  "found on vfio-pci without a claim" },
+		{ "vfio-pci", "alice", "", "", "", "", 0x8086, STATE_CLAIMED, "claimed by alice" },
+		{ "vfio-pci", "alice", "pid=7 comm=qemu\npid=8 comm=x\n", "", "", "", 0x8086,
+		  STATE_HELD, "held open by pid=7 comm=qemu" },
+		{ "ixgbe", "alice", "", "", "", "", 0x8086, STATE_UNHEALTHY,
+		  "its driver is ixgbe" },
+		{ "mlx5_vfio_pci", "alice", "", "", "", "", 0x8086, STATE_CLAIMED,
+		  "claimed by alice" },
+		{ "vfio-pci", "alice", "", "", "claim none", "", 0x8086, STATE_BUSY,
+		  "claim none is running" },
+		{ "vfio-pci", "alice", "", "", "claim none", "hung", 0x8086, STATE_STUCK, "hung" },
+		{ "vfio-pci", "alice", "", "", "", "", 0xffff, STATE_UNHEALTHY,
+		  "fallen off the bus" },
+		{ "vfio-pci", "alice", "", "", "", "", 0x8086, STATE_UNHEALTHY,
+		  "/dev/vfio/7 is not there", true },
+		{ "vfio-pci", "", "", "", "", "", 0x8086, STATE_HOST, "without a claim", true },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct device d = { .key = pci("0000:01:00.0") };
+
+		d.facts = (struct facts){ .vendor = rows[i].vendor,
+					  .class_code = 0x020000,
+					  .total_vfs = -1,
+					  .iommu_group = 7,
+					  .vfio_node = !rows[i].no_node };
+		STR_COPY(d.facts.driver, rows[i].driver);
+		STR_COPY(d.want.claim, rows[i].claim);
+		STR_COPY(d.facts.holders, rows[i].holders);
+		STR_COPY(d.facts.critical, rows[i].critical);
+		STR_COPY(d.busy, rows[i].busy);
+		STR_COPY(d.stuck, rows[i].stuck);
+		device_derive(&d, true, NULL);
+		CHECK_STR(state_name(d.state), state_name(rows[i].state));
+		CHECK_IN(d.reason, rows[i].reason);
+	}
+}
+
+/* A container does not start when one of its nodes is not there. */
+DEFINE_TEST(nodes_are_those_that_are_there)
+{
+	static const struct {
+		bool group, iommufd;
+		const char *cdev, *nodes;
+	} rows[] = {
+		{ false, false, "", "" },
+		{ true, false, "", "/dev/vfio/vfio /dev/vfio/7" },
+		{ true, false, "vfio0", "/dev/vfio/vfio /dev/vfio/7 /dev/vfio/devices/vfio0" },
+		{ true, true, "vfio0",
+		  "/dev/vfio/vfio /dev/vfio/7 /dev/vfio/devices/vfio0 /dev/iommu" },
+		{ false, true, "vfio0", "/dev/vfio/devices/vfio0 /dev/iommu" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct device d = { .facts = { .iommu_group = 7,
+					       .vfio_node = rows[i].group,
+					       .iommufd = rows[i].iommufd } };
+		char buf[NODES_TEXT];
+
+		STR_COPY(d.facts.vfio_cdev, rows[i].cdev);
+		device_nodes(&d, buf);
+		CHECK_STR(buf, rows[i].nodes);
+	}
+}
+
+DEFINE_TEST(kind_follows_identity)
+{
+	static const struct {
+		uint32_t class_code;
+		int32_t total_vfs;
+		const char *physfn, *kind;
+		bool claimable;
+	} rows[] = {
+		{ 0x060400, -1, "", "bridge", false },
+		{ 0x060000, -1, "", "bridge", false },
+		{ 0x060100, -1, "", "pci", true },
+		{ 0x030200, 16, "", "sriov-gpu", true },
+		{ 0x020000, 63, "", "sriov-nic", true },
+		{ 0x010802, 8, "", "sriov", true },
+		{ 0x030200, -1, "0000:08:00.0", "vf", true },
+		{ 0x030000, -1, "", "pci", true },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct device d = { .key = pci("0000:08:00.4") };
+
+		d.facts = (struct facts){ .vendor = 0x10de,
+					  .class_code = rows[i].class_code,
+					  .total_vfs = rows[i].total_vfs };
+		STR_COPY(d.facts.physfn, rows[i].physfn);
+		device_derive(&d, true, NULL);
+		CHECK_STR(kind_name(d.kind), rows[i].kind);
+		CHECK_EQ(!!(d.caps & CAP_CLAIM), rows[i].claimable);
+	}
+}
+
+/* A field that no row of diff.c knows would be edited and never published. */
+DEFINE_TEST(every_field_of_a_device_has_its_change_bit)
+{
+	static const struct {
+		size_t from, to;
+	} own[] = {
+		/* what the model numbers itself */
+		{ offsetof(struct device, key), offsetof(struct device, key) + sizeof(struct key) },
+		{ offsetof(struct device, birth),
+		  offsetof(struct device, birth) + sizeof(uint64_t) },
+		{ offsetof(struct device, generation),
+		  offsetof(struct device, generation) + sizeof(uint64_t) }
+	};
+	size_t silent = 0, run = 0;
+
+	for (size_t i = 0; i < sizeof(struct device); i++) {
+		bool known = device_diff_knows(i);
+
+		for (size_t k = 0; k < ARRAY_SIZE(own); k++)
+			known |= i >= own[k].from && i < own[k].to;
+		run = known ? 0 : run + 1;
+		silent = run > silent ? run : silent;
+	}
+	/* Padding is at most as wide as what follows it. */
+	CHECK(silent < sizeof(uint64_t));
+}
+
+/* Restore tries again what it was refused when the digest is another. */
+DEFINE_TEST(every_field_of_a_device_is_in_its_digest)
+{
+	struct device a, b;
+
+	memset(&a, 'a', sizeof(a)); /* texts as long as there is room */
+	b = a;
+	for (uint32_t bits = 1; bits <= CH_GIVEN; bits <<= 1)
+		for (size_t i = 0; i < sizeof(b); i++) {
+			((char *)&b)[i] = 'b';
+			if ((device_digest(&a, bits) != device_digest(&b, bits)) !=
+			    !!(device_diff(&a, &b) & bits))
+				FAIL("byte %zu, bits %#x", i, bits);
+			((char *)&b)[i] = 'a';
+		}
+	STR_COPY(a.facts.driver, "ab");
+	STR_COPY(b.facts.driver, "a");
+	STR_COPY(a.facts.vfio_driver, "c");
+	STR_COPY(b.facts.vfio_driver, "bc");
+	CHECK(device_digest(&a, ~0u) != device_digest(&b, ~0u));
+	STR_COPY(b.facts.driver, "ab"); /* whatever stands behind the text */
+	STR_COPY(b.facts.vfio_driver, "c");
+	CHECK_EQ(device_digest(&a, ~0u), device_digest(&b, ~0u));
+}
+
+/* A former process's records are recognized by MODEL_ABI and their size: fields that only change places need
+ * a new number, or an upgrade reads one for the other. */
+DEFINE_TEST(layout_has_its_number)
+{
+	if (sizeof(void *) != 8)
+		SKIP("the number below is that of 64 bits");
+	CHECK_EQ(MODEL_ABI, 6);
+	if (device_layout() != 0xab24da00a1db8a7bull)
+		FAIL("struct device has changed: count MODEL_ABI up, and note it here with %#llx",
+		     (unsigned long long)device_layout());
+}
