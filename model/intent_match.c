@@ -299,7 +299,7 @@ void record_say_cut(struct intents *in, const struct record *r)
 		dev->want.autoprobe_off = true;
 	snprintf(
 		dev->stuck, sizeof(dev->stuck),
-		"both processes of pcidevfsd were killed in the middle of an act on %s, which may be half done; write %s",
+		"pcidevfsd has ended in the middle of an act on %s, which may be half done; write %s",
 		dev->key.name,
 		r->autoprobe ? "its sriov_numvfs again" : "none to its claim, or claim it again");
 }
