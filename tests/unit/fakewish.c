@@ -262,13 +262,13 @@ int wish_ask(const char *name, const char *file, const char *value)
 void wish_restore(void)
 {
 	intents_restore(t.in, t.e, t.goes_on);
-	CHECK(intents_settled(t.in, 5000));
+	CHECK(intents_settled(t.in, 60000));
 }
 
 void wish_calm(void)
 {
-	CHECK(model_sync(t.m, model_generation(t.m), 2000));
-	CHECK(intents_settled(t.in, 5000));
+	CHECK(model_sync(t.m, model_generation(t.m), 30000));
+	CHECK(intents_settled(t.in, 60000));
 }
 
 void wish_expect_line(const char *part, const char *state)
