@@ -142,7 +142,7 @@ DEFINE_TEST(killed_while_it_is_kept_an_act_is_undone_as_a_whole)
 	for (int level = 1; level <= 5; level += 4) {
 		struct bench b = { 0 };
 		struct verdict v;
-		char text[8];
+		char text[16];
 		pid_t pid;
 
 		snprintf(text, sizeof(text), "%d", level);
