@@ -165,7 +165,7 @@ test-asan:
 test-tsan:
 	$(Q)$(MAKE) --no-print-directory B=$(B)/tsan CFLAGS='-O1 -g -fno-omit-frame-pointer' \
 		SANITIZE='-fsanitize=thread' tests
-	$(Q)B=$(B)/tsan TSAN_OPTIONS=report_thread_leaks=0 tests/run unit fs
+	$(Q)B=$(B)/tsan TSAN_OPTIONS="report_thread_leaks=0 suppressions=$(CURDIR)/tests/tsan.supp" tests/run unit fs
 
 # Each target links the pieces of the daemon and of the simulation that it calls; main stays out.
 # The simulation before the tree: some names are in both, and the archive is searched in this order.
