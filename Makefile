@@ -46,7 +46,7 @@ proto := $(patsubst plugin/%.proto,$(B)/gen/%.pb-c.c,$(wildcard plugin/*.proto))
 plugin := $(filter-out plugin/main.c,$(wildcard plugin/*.c client/*.c))
 src_pcidevfs-plugin := $(plugin) $(wildcard plugin/main.c)
 # What decides, without sockets, threads and clocks.
-plugin_pure := $(patsubst %,plugin/%.c,answer bus cdi checkpoint devices preferred) client/record.c
+plugin_pure := $(patsubst %,plugin/%.c,answer bus cdi checkpoint devices listing preferred) client/record.c
 src_unit := $(wildcard tests/unit/*.c) $(core) $(tree) $(plugin_pure) client/watch.c
 libs_pcidevfsd := $(lib_fuse)
 libs_pcidevfs-sim := $(lib_fuse) -lz
@@ -169,7 +169,7 @@ test-tsan:
 
 # Each target links the pieces of the daemon and of the simulation that it calls; main stays out.
 # The simulation before the tree: some names are in both, and the archive is searched in this order.
-fuzz_src := $(core) $(sim) $(tree) $(plugin_pure)
+fuzz_src := $(core) $(sim) $(tree) $(plugin_pure) client/watch.c
 fuzz_flags := -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
 $(B)/fuzz/libpieces.a: $(fuzz_src:%.c=$(B)/fuzz/obj/%.o)
 	$(Q)rm -f $@ && ar rcs $@ $^

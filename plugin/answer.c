@@ -313,7 +313,8 @@ static void lines_of(const char *text, const struct taker *to)
 		if (n < sizeof(node) && !strncmp(text, "/dev/", 5)) {
 			snprintf(node, sizeof(node), "%.*s", (int)n, text);
 			snprintf(host, sizeof(host), "%s/%s", to->dev_root, node + 5);
-			to->take(node, host, to->ctx);
+			if (!strstr(node, "..")) /* and none leads out of there */
+				to->take(node, host, to->ctx);
 		}
 		text += n + strspn(text + n, " ");
 	}

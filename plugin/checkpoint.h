@@ -7,9 +7,12 @@
 #define PLUGIN_CHECKPOINT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct json_object;
 
+/* NULL: no checkpoint, or not in a form that we know: that has not forgotten anybody. */
+struct json_object *checkpoint_parse(const char *text, size_t len);
 /* dir: kubelet's. NULL: there is none (ret_none), or none that can be read. */
 struct json_object *checkpoint_load(const char *dir, bool *ret_none);
 void checkpoint_free(struct json_object *c);

@@ -9,8 +9,8 @@
 #include <pcidevfs/util.h>
 
 #include "checkpoint.h"
+#include "listing.h"
 #include "plugin.h"
-#include "podresources.pb-c.h"
 #include "resources.h"
 #include "rpc.h"
 #include "socket.h"
@@ -21,8 +21,6 @@ enum {
 	/* After Allocate kubelet has yet to note it; doubled until it has, or until a device is let go. */
 	SOON_MS = 50,
 	EVERY_MS = 10000,
-	ALLOCATED_MAX = 382, /* namespace/pod/container: 63, 253 and 63 characters at most */
-	PENDING_MS = 30000,  /* Allocate was answered and kubelet still knows nothing */
 };
 
 struct pods {
@@ -40,97 +38,7 @@ struct pods {
 	size_t writing; /* jobs that the tree has; what kubelet says now would only be written again */
 };
 
-/* ---- what kubelet said, against the table */
-
-/* What is to be written of one pod: all of it or nothing, since a group is one pod's. */
-struct batch {
-	struct batch *next;
-	struct out clear, set; /* from one pod to another it goes through none */
-	bool ends; /* looked at before it is free: what holds it must stand in the way of the next pod */
-	char pod[ALLOCATED_MAX];
-};
-
-/* A device of a container, as kubelet lists it. */
-struct listed {
-	const char *id, *resource, *container;
-	const V1__PodResources *pod;
-	size_t i; /* of an id that is named twice the first counts */
-};
-
-struct verdict {
-	struct pods *pods;
-	struct devices *t;
-	struct listed *listed; /* sorted */
-	size_t n, cap;
-	struct json_object *checkpoint;
-	bool looked, no_checkpoint; /* looked: for the checkpoint */
-	bool renamed;		    /* some device has its new name from now on */
-	uint64_t now;
-	unsigned int kubelet; /* that listed */
-	struct batch *batches;
-};
-
-static int by_id(const void *a, const void *b)
-{
-	const struct listed *x = a, *y = b;
-	int r = strcmp(x->id, y->id);
-
-	return r ? r : (x->i > y->i) - (x->i < y->i);
-}
-
-static bool add_listed(struct verdict *v, const V1__PodResources *pod,
-		       const V1__ContainerResources *c)
-{
-	for (size_t i = 0; i < c->n_devices; i++)
-		for (size_t j = 0; j < c->devices[i]->n_device_ids; j++) {
-			struct listed *rows = more_rows(v->listed, v->n, &v->cap, sizeof(*rows));
-
-			if (!rows)
-				return false;
-			v->listed = rows;
-			rows[v->n] =
-				(struct listed){ c->devices[i]->device_ids[j],
-						 c->devices[i]->resource_name, c->name, pod, v->n };
-			v->n++;
-		}
-	return true;
-}
-
-/* Each device then looks for itself once, for while it does the table is locked. False: no memory. */
-static bool sort_listed(struct verdict *v, const V1__ListPodResourcesResponse *list)
-{
-	for (size_t i = 0; i < list->n_pod_resources; i++)
-		for (size_t j = 0; j < list->pod_resources[i]->n_containers; j++)
-			if (!add_listed(v, list->pod_resources[i],
-					list->pod_resources[i]->containers[j]))
-				return false;
-	if (v->n)
-		qsort(v->listed, v->n, sizeof(v->listed[0]), by_id);
-	return true;
-}
-
-/* By the id alone: its resource may have been renamed since. */
-static const char *pod_of(const struct verdict *v, struct dev *d, char *buf, size_t size)
-{
-	const char *id = dev_kubelet_id(d);
-	const struct listed *l;
-	size_t from = 0, to = v->n;
-
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (strcmp(v->listed[mid].id, id) < 0)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	if (from == v->n || strcmp(v->listed[from].id, id))
-		return "";
-	l = &v->listed[from];
-	snprintf(buf, size, "%s/%s/%s", l->pod->namespace_, l->pod->name, l->container);
-	dev_given(d, l->resource);
-	return buf;
-}
+/* ---- what is to be written */
 
 static void job_done(struct job *job, const struct err *err)
 {
@@ -149,11 +57,10 @@ static void submit(struct pods *pods, bool look, struct out *text)
 {
 	struct job *job = text->failed ? NULL : calloc(1, sizeof(*job));
 
-	if (!job) {
-		out_free(text);
+	if (!job)
 		return;
-	}
 	job->lines = text->data;
+	*text = (struct out){ 0 };
 	job->look = look;
 	job->since = pods->asked;
 	job->done = job_done;
@@ -162,101 +69,51 @@ static void submit(struct pods *pods, bool look, struct out *text)
 	tree_commit(pods->p->tree, job);
 }
 
-/* allocated: namespace/pod/container, or "pending". NULL: no memory; the next list tells it again. */
-static struct batch *batch_of(struct verdict *v, const char *allocated)
+/* Most lists leave nothing to ask it: read when first asked. */
+struct memory {
+	const char *dir;
+	struct json_object *checkpoint;
+	bool looked, none;
+};
+
+static bool is_forgotten(void *ctx, const char *device_id)
 {
-	const char *slash = strrchr(allocated, '/');
-	size_t n = slash ? (size_t)(slash - allocated) : strlen(allocated);
-	struct batch *b = v->batches;
+	struct memory *m = ctx;
 
-	while (b && (strncmp(b->pod, allocated, n) || b->pod[n]))
-		b = b->next;
-	if (!b && (b = calloc(1, sizeof(*b)))) {
-		snprintf(b->pod, sizeof(b->pod), "%.*s", (int)n, allocated);
-		b->next = v->batches;
-		v->batches = b;
-	}
-	return b;
-}
-
-static void submit_batches(struct verdict *v)
-{
-	for (struct batch *b = v->batches, *next; b; b = next) {
-		next = b->next;
-		if (b->clear.len)
-			submit(v->pods, false, &b->clear);
-		submit(v->pods, b->ends, &b->set);
-		free(b);
-	}
-}
-
-/* A kubelet that never listed its pod may not know it yet. */
-static bool is_over(struct verdict *v, const struct dev *d)
-{
-	if (!strcmp(d->allocated, "pending") &&
-	    (!d->pending_at || v->now <= d->pending_at + PENDING_MS))
-		return false;
-	if (d->seen == v->kubelet)
-		return true;
-	/* Most lists leave nothing to ask it. */
-	if (!v->looked)
-		v->checkpoint = checkpoint_load(v->pods->dir, &v->no_checkpoint);
-	v->looked = true;
-	return v->no_checkpoint ||
-	       (v->checkpoint && !checkpoint_holds(v->checkpoint, v->pods->dir, dev_kubelet_id(d)));
-}
-
-static void settle_one(struct verdict *v, struct dev *d)
-{
-	char buf[ALLOCATED_MAX];
-	bool pending = !strcmp(d->allocated, "pending");
-	const char *pod;
-	struct batch *b;
-
-	if (d->given_at >= v->pods->asked)
-		return; /* kubelet was asked before it gave this away: it told of the pod before */
-	pod = pod_of(v, d, buf, sizeof(buf));
-	if (pod[0])
-		d->seen = v->kubelet;
-	if (!pod[0] && dev_renamed(d) && is_over(v, d))
-		d->over = v->renamed = true;
-	if (!strcmp(pod, d->allocated) || !strncmp(d->allocated, "claim:", 6))
-		return;
-	if (!pod[0] && !is_over(v, d))
-		return;
-	b = batch_of(v, pod[0] ? pod : d->allocated);
-	if (!b)
-		return;
-	if (!pod[0])
-		b->ends = true;
-	else if (dev_allocated(d) && !pending)
-		out_printf(&b->clear, "%s/allocated_to none\n", d->id);
-	out_printf(&b->set, "%s/allocated_to %s\n", d->id, pod[0] ? pod : "none");
+	if (!m->looked)
+		m->checkpoint = checkpoint_load(m->dir, &m->none);
+	m->looked = true;
+	return m->none || (m->checkpoint && !checkpoint_holds(m->checkpoint, m->dir, device_id));
 }
 
 static void compare(struct pods *pods, const uint8_t *msg, size_t len)
 {
-	struct verdict v = { .pods = pods, .now = now_ms(), .kubelet = pods->kubelet };
-	V1__ListPodResourcesResponse *list =
-		v1__list_pod_resources_response__unpack(NULL, len, msg);
+	struct memory memory = { .dir = pods->dir };
+	struct listing l = { .now = now_ms(),
+			     .asked = pods->asked,
+			     .kubelet = pods->kubelet,
+			     .is_forgotten = is_forgotten,
+			     .ctx = &memory };
 
-	if (!list || !sort_listed(&v, list)) {
+	if (listing_read(&l, msg, len)) {
 		say("kubelet's list of pods cannot be read");
-		goto out;
+	} else {
+		listing_settle(&l, tree_lock(pods->p->tree));
+		tree_unlock(pods->p->tree);
 	}
-	v.t = tree_lock(pods->p->tree);
-	for (size_t i = 0; i < v.t->n; i++)
-		if (dev_offered(v.t->v[i]))
-			settle_one(&v, v.t->v[i]);
-	tree_unlock(pods->p->tree);
-	submit_batches(&v);
-	if (v.renamed)
+	if (l.odd)
+		say("kubelet lists %zu devices with pods whose names none can have; these devices "
+		    "stay as they are",
+		    l.odd);
+	for (struct batch *b = l.batches; b; b = b->next) {
+		if (b->clear.len)
+			submit(pods, false, &b->clear);
+		submit(pods, b->ends, &b->set);
+	}
+	if (l.renamed)
 		resources_refresh(pods->p->resources);
-out:
-	checkpoint_free(v.checkpoint);
-	free(v.listed);
-	if (list)
-		v1__list_pod_resources_response__free_unpacked(list, NULL);
+	checkpoint_free(memory.checkpoint);
+	listing_free(&l);
 }
 
 /* ---- asking */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../../client/record.h"
 #include "../../plugin/answer.h"
@@ -190,6 +192,7 @@ DEFINE_TEST(preferred_are_whole_groups_of_one_node_then_what_was_freed_last)
 DEFINE_TEST(a_checkpoint_counts_while_the_pod_has_its_directory)
 {
 	struct json_object *c;
+	char path[256];
 	bool none;
 
 	CHECK(!checkpoint_load(test_dir(), &none));
@@ -199,18 +202,59 @@ DEFINE_TEST(a_checkpoint_counts_while_the_pod_has_its_directory)
 		"{\"Data\":{\"PodDeviceEntries\":["
 		"{\"PodUID\":\"u1\",\"ContainerName\":\"c\",\"ResourceName\":\"r\",\"DeviceIDs\":{\"-1\":[\"a\"]}},"
 		"{\"PodUID\":\"u2\",\"DeviceIDs\":[\"b\"]},{\"PodUID\":\"../x\",\"DeviceIDs\":[\"c\"]},"
-		"{\"PodUID\":7,\"DeviceIDs\":{\"0\":7}},9]},\"Checksum\":1}");
+		"{\"PodUID\":\"u4\",\"DeviceIDs\":{\"0\":null,\"1\":[\"d\",\"e\"]}},"
+		"{\"PodUID\":\"u5\",\"DeviceIDs\":[\"f\"]}]},\"Checksum\":1}");
 	test_file("pods/u1/etc-hosts", "");
+	test_file("pods/u4/etc-hosts", "");
+	test_file("x/etc-hosts", "");
+	snprintf(path, sizeof(path), "%s/pods/u5", test_dir());
+	CHECK(!symlink("u5", path)); /* no look at it succeeds */
 	c = checkpoint_load(test_dir(), &none);
 	CHECK(c);
 	CHECK(checkpoint_holds(c, test_dir(), "a"));
 	CHECK(!checkpoint_holds(c, test_dir(), "b"));
 	CHECK(!checkpoint_holds(c, test_dir(), "c"));
+	CHECK(checkpoint_holds(c, test_dir(), "e"));
+	CHECK(checkpoint_holds(c, test_dir(), "f"));
 	checkpoint_free(c);
 	test_file("device-plugins/kubelet_internal_checkpoint", "{\"Data\":[");
 	CHECK(!checkpoint_load(test_dir(), &none));
 	CHECK(!none);
 	CHECK(!checkpoint_holds(NULL, test_dir(), "a"));
+}
+
+/* Else a kubelet of another release would have forgotten all its pods. */
+DEFINE_TEST(a_checkpoint_of_another_form_forgets_nobody)
+{
+	static const char *const bad[] = {
+		"",
+		"null",
+		"[]",
+		"{}",
+		"{\"Data\":{}}",
+		"{\"Data\":{\"PodDeviceEntries\":{}}}",
+		"{\"Data\":{\"PodDeviceEntries\":[9]}}",
+		"{\"Data\":{\"PodDeviceEntries\":[{\"DeviceIDs\":[]}]}}",
+		"{\"Data\":{\"PodDeviceEntries\":[{\"PodUID\":7,\"DeviceIDs\":[]}]}}",
+		"{\"Data\":{\"PodDeviceEntries\":[{\"PodUID\":\"u\"}]}}",
+		"{\"Data\":{\"PodDeviceEntries\":[{\"PodUID\":\"u\",\"DeviceIDs\":\"a\"}]}}",
+		"{\"Data\":{\"PodDeviceEntries\":[{\"PodUID\":\"u\",\"DeviceIDs\":[{}]}]}}",
+		"{\"Data\":{\"PodDeviceEntries\":[{\"PodUID\":\"u\",\"DeviceIDs\":{\"0\":7}}]}}",
+	};
+	static const char nobody[] = "{\"Data\":{\"PodDeviceEntries\":null}}";
+	struct json_object *c = checkpoint_parse(nobody, strlen(nobody));
+	char far[PATH_MAX] = "/";
+	bool none;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		CHECK(!checkpoint_parse(bad[i], strlen(bad[i])));
+	CHECK(c);
+	CHECK(!checkpoint_holds(c, test_dir(), "a"));
+	checkpoint_free(c);
+	/* Nor has one that cannot be looked for. */
+	memset(far + 1, 'x', sizeof(far) - 2);
+	CHECK(!checkpoint_load(far, &none));
+	CHECK(!none);
 }
 
 DEFINE_TEST(a_cdi_spec_has_a_device_for_each_that_is_offered)
@@ -226,6 +270,13 @@ DEFINE_TEST(a_cdi_spec_has_a_device_for_each_that_is_offered)
 	CHECK_IN(o.data, "\"kind\":\"pcidevfs/device\"");
 	CHECK_IN(o.data, "\"name\":\"0000:05:02.0\"");
 	CHECK_IN(o.data, "\"hostPath\":\"/host/dev/vfio/14\"");
+	out_free(&o);
+	/* No path leads out of it. */
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC " nodes=\"/dev/../etc/shadow /dev/vfio/14 /etc\""),
+		 0);
+	cdi_text(&t, "/host/dev", &o);
+	CHECK_IN(o.data, "\"hostPath\":\"/host/dev/vfio/14\"");
+	CHECK(!strstr(o.data, "etc"));
 	out_free(&o);
 	devices_free(&t);
 }

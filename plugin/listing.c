@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "listing.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "podresources.pb-c.h"
+
+#define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+
+/* A device of a container, as kubelet lists it. */
+struct listed {
+	const char *id, *resource, *container;
+	const V1__PodResources *pod;
+	size_t i; /* of an id that is named twice the first counts */
+};
+
+static int by_id(const void *a, const void *b)
+{
+	const struct listed *x = a, *y = b;
+	int r = strcmp(x->id, y->id);
+
+	return r ? r : (x->i > y->i) - (x->i < y->i);
+}
+
+static bool add_listed(struct listing *l, const V1__PodResources *pod,
+		       const V1__ContainerResources *c)
+{
+	for (size_t i = 0; i < c->n_devices; i++)
+		for (size_t j = 0; j < c->devices[i]->n_device_ids; j++) {
+			struct listed *rows = more_rows(l->rows, l->n, &l->cap, sizeof(*rows));
+
+			if (!rows)
+				return false;
+			l->rows = rows;
+			rows[l->n] =
+				(struct listed){ c->devices[i]->device_ids[j],
+						 c->devices[i]->resource_name, c->name, pod, l->n };
+			l->n++;
+		}
+	return true;
+}
+
+/* Each device then looks for itself once, for while it does the table is locked. */
+int listing_read(struct listing *l, const uint8_t *msg, size_t len)
+{
+	V1__ListPodResourcesResponse *list =
+		v1__list_pod_resources_response__unpack(NULL, len, msg);
+
+	l->list = list;
+	if (!list)
+		return -EINVAL;
+	for (size_t i = 0; i < list->n_pod_resources; i++)
+		for (size_t j = 0; j < list->pod_resources[i]->n_containers; j++)
+			if (!add_listed(l, list->pod_resources[i],
+					list->pod_resources[i]->containers[j]))
+				return -ENOMEM;
+	if (l->n)
+		qsort(l->rows, l->n, sizeof(l->rows[0]), by_id);
+	return 0;
+}
+
+static bool is_name(const char *text)
+{
+	return *text && !text[strspn(text, NAME_CHARS)];
+}
+
+/* By the id alone: its resource may have been renamed since. "": no pod; NULL: one whose name becomes no line. */
+static const char *pod_of(const struct listing *l, struct dev *d, char *buf, size_t size)
+{
+	const char *id = dev_kubelet_id(d);
+	const struct listed *row;
+	size_t from = 0, to = l->n;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (strcmp(l->rows[mid].id, id) < 0)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	if (from == l->n || strcmp(l->rows[from].id, id))
+		return "";
+	row = &l->rows[from];
+	if (!is_name(row->pod->namespace_) || !is_name(row->pod->name) ||
+	    !is_name(row->container) ||
+	    (size_t)snprintf(buf, size, "%s/%s/%s", row->pod->namespace_, row->pod->name,
+			     row->container) >= size)
+		return NULL;
+	dev_given(d, row->resource);
+	return buf;
+}
+
+/* allocated: namespace/pod/container, or "pending". NULL: no memory; the next list tells it again. */
+static struct batch *batch_of(struct listing *l, const char *allocated)
+{
+	const char *slash = strrchr(allocated, '/');
+	size_t n = slash ? (size_t)(slash - allocated) : strlen(allocated);
+	struct batch *b = l->batches;
+
+	while (b && (strncmp(b->pod, allocated, n) || b->pod[n]))
+		b = b->next;
+	if (!b && (b = calloc(1, sizeof(*b)))) {
+		snprintf(b->pod, sizeof(b->pod), "%.*s", (int)n, allocated);
+		b->next = l->batches;
+		l->batches = b;
+	}
+	return b;
+}
+
+static bool is_over(const struct listing *l, const struct dev *d)
+{
+	if (!strcmp(d->allocated, "pending") &&
+	    (!d->pending_at || l->now <= d->pending_at + PENDING_MS))
+		return false;
+	return d->seen == l->kubelet || l->is_forgotten(l->ctx, dev_kubelet_id(d));
+}
+
+static void settle_one(struct listing *l, struct dev *d)
+{
+	char buf[ALLOCATED_MAX];
+	bool pending = !strcmp(d->allocated, "pending");
+	const char *pod;
+	struct batch *b;
+
+	if (d->given_at >= l->asked)
+		return; /* kubelet was asked before it gave this away: it told of the pod before */
+	pod = pod_of(l, d, buf, sizeof(buf));
+	l->odd += !pod;
+	if (!pod || pod[0])
+		d->seen = l->kubelet;
+	if (!pod)
+		return;
+	if (!pod[0] && dev_renamed(d) && is_over(l, d))
+		d->over = l->renamed = true;
+	if (!strcmp(pod, d->allocated) || !strncmp(d->allocated, "claim:", 6))
+		return;
+	if (!pod[0] && !is_over(l, d))
+		return;
+	b = batch_of(l, pod[0] ? pod : d->allocated);
+	if (!b)
+		return;
+	if (!pod[0])
+		b->ends = true;
+	else if (dev_allocated(d) && !pending)
+		out_printf(&b->clear, "%s/allocated_to none\n", d->id);
+	out_printf(&b->set, "%s/allocated_to %s\n", d->id, pod[0] ? pod : "none");
+}
+
+void listing_settle(struct listing *l, struct devices *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (dev_offered(t->v[i]))
+			settle_one(l, t->v[i]);
+}
+
+void listing_free(struct listing *l)
+{
+	while (l->batches) {
+		struct batch *b = l->batches;
+
+		l->batches = b->next;
+		out_free(&b->clear);
+		out_free(&b->set);
+		free(b);
+	}
+	free(l->rows);
+	if (l->list)
+		v1__list_pod_resources_response__free_unpacked(l->list, NULL);
+}
