@@ -57,24 +57,30 @@ static bool parse_line(char *line, const char *path, struct mount_entry *ret)
 	return word != NULL;
 }
 
-int mountpoint_find(const char *path, struct mount_entry *ret)
+int mountpoint_in(FILE *mountinfo, const char *path, struct mount_entry *ret)
 {
-	FILE *f = fopen("/proc/self/mountinfo", "re");
 	_free_ char *line = NULL;
 	struct mount_entry entry;
 	size_t size = 0;
 	int r = -ENOENT;
 
-	if (!f)
-		return -errno;
 	/* What was mounted later stands later: the last match is on top. */
-	while (getline(&line, &size, f) > 0) {
+	while (getline(&line, &size, mountinfo) > 0) {
 		if (parse_line(line, path, &entry)) {
 			*ret = entry;
 			r = 0;
 		}
 	}
-	fclose(f);
+	return r;
+}
+
+int mountpoint_find(const char *path, struct mount_entry *ret)
+{
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	int r = f ? mountpoint_in(f, path, ret) : -errno;
+
+	if (f)
+		fclose(f);
 	return r;
 }
 

@@ -4,6 +4,7 @@
 #define FS_MOUNTPOINT_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 struct err;
 
@@ -18,6 +19,8 @@ struct mount_entry {
 int mountpoint_resolve(const char *arg, char **ret_path, struct err *err);
 /* What is mounted on top of path, from mountinfo; -ENOENT when nothing is. */
 int mountpoint_find(const char *path, struct mount_entry *ret);
+/* The same of such a text. */
+int mountpoint_in(FILE *mountinfo, const char *path, struct mount_entry *ret);
 /* Makes path fit to be mounted on: creates its last component, detaches mounts of ours whose daemon
  * is dead. Refuses what is no directory, and a live daemon's mount. */
 int mountpoint_prepare(const char *path, struct err *err);

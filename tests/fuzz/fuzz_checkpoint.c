@@ -108,8 +108,8 @@ static void as_kept(const uint8_t *data, size_t size, unsigned int of[PODS])
 	for (size_t i = 0; i < size; i++) {
 		struct json_object *entry = json_object_new_object();
 		bool by_node = data[i] & 4;
-		struct json_object *ids = by_node ? json_object_new_object()
-						  : json_object_new_array();
+		struct json_object *ids =
+			by_node ? json_object_new_object() : json_object_new_array();
 		char uid[] = { 'u', (char)('0' + data[i] % PODS), '\0' };
 
 		put_id(ids, by_node, letter(data[i] >> 4, id), data[i] & 8 ? "-1" : "0");

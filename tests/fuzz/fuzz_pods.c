@@ -37,7 +37,8 @@ static void put(struct devices *t, size_t i, const char *allocated, bool renamed
 {
 	char id[2] = { (char)('a' + i) }, line[1024];
 
-	snprintf(line, sizeof(line), LINE, i / 2, i / 2, allocated, renamed ? "a.b/Former" : "none");
+	snprintf(line, sizeof(line), LINE, i / 2, i / 2, allocated,
+		 renamed ? "a.b/Former" : "none");
 	check(!devices_take(t, id, line));
 }
 
