@@ -131,10 +131,13 @@ static int plan_nodes(const struct device *dev, const struct vfio_group *g, stru
 	return plan_step(plan, &vfio_own, &dev->key, text, err);
 }
 
-/* Claimed, or left half way by an act that could not be undone. */
+/* Claimed, or left half way by an act that could not be undone. What it had before is not known of a VF without a
+ * driver, nor of what was on vfio-pci already. */
 static bool is_ours(const struct device *dev)
 {
-	return dev->want.claim[0] || (dev->stuck[0] && dev->want.former_known);
+	bool unknown = vfio_bound(dev) || (dev->facts.physfn[0] && !dev->facts.driver[0]);
+
+	return dev->want.claim[0] || (dev->stuck[0] && (dev->want.former_known || unknown));
 }
 
 /* One transaction may wish the same of several members: the first of them, by address, takes the steps. */

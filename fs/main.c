@@ -442,7 +442,7 @@ static int release_unmounted(const struct options *o)
 		say("%s", err.text);
 	} else {
 		model_stop(d.model); /* nobody listens, so nobody is waited for */
-		r = release_by_engine(d.model, d.engine);
+		r = release_by_engine(d.model, d.intents, d.engine);
 	}
 	r |= tell_damaged(&d);
 	return daemon_close(&d, r ? 1 : 0);

@@ -12,13 +12,19 @@
 #include "options.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/intent.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 
+/* Instead of who claims it. */
+#define CUT_SHORT "an act that was cut short"
+
 static void say_verdict(const char *address, const char *claim, const char *refusal)
 {
-	if (refusal)
+	if (refusal && !strcmp(claim, CUT_SHORT))
+		fprintf(stderr, "%s: stays half done by %s: %s\n", address, claim, refusal);
+	else if (refusal)
 		fprintf(stderr, "%s: stays claimed by %s: %s\n", address, claim, refusal);
 	else
 		printf("%s: released from %s\n", address, claim);
@@ -52,17 +58,53 @@ static int write_none(int dir, const char *address)
 	return fd < 0 || write(fd, "none\n", 5) < 0 ? -errno : 0;
 }
 
+/* Whom it is to be released from. False: it needs none. */
+static bool read_claim(int dir, const char *address, char ret[static CLAIM_NAME + 1])
+{
+	char state[16];
+
+	/* A member of a group that was released with another one reads none by now. */
+	if (!read_line(dir, address, "claim", ret, CLAIM_NAME + 1))
+		return false;
+	if (strcmp(ret, "none"))
+		return true;
+	str_copy(ret, CLAIM_NAME + 1, CUT_SHORT);
+	return read_line(dir, address, "state", state, sizeof(state)) && !strcmp(state, "stuck");
+}
+
+/* Has an act of it been cut short that no release ends? */
+static bool is_cut(int dir, const char *address)
+{
+	_close_ int fd = openat(dir, "../intents", O_RDONLY | O_CLOEXEC);
+	_free_ char *line = NULL;
+	char device[512]; /* an entry of a directory and a name */
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	bool found = false;
+	size_t size = 0;
+
+	snprintf(device, sizeof(device), " device=%s ", address);
+	if (f)
+		fd = -1;
+	while (f && !found && getline(&line, &size, f) >= 0)
+		found = strstr(line, device) && strstr(line, " boot=");
+	if (f)
+		fclose(f);
+	return found;
+}
+
 static int release_entry(int dir, const char *address)
 {
 	char claim[CLAIM_NAME + 1], why[ERR_TEXT + 64];
 	int rc;
 
-	/* A member of a group that was released with another one reads none by now. */
-	if (!read_line(dir, address, "claim", claim, sizeof(claim)) || !strcmp(claim, "none"))
+	if (!read_claim(dir, address, claim))
 		return 0;
+	read_line(dir, address, "reason", why, sizeof(why));
 	rc = write_none(dir, address);
 	if (rc && !read_line(dir, address, "last_error", why, sizeof(why)))
 		snprintf(why, sizeof(why), "%s", strerror(-rc));
+	if (!rc && !strcmp(claim, CUT_SHORT) && is_cut(dir, address))
+		rc = -EBUSY;
 	say_verdict(address, claim, rc ? why : NULL);
 	return rc != 0;
 }
@@ -125,43 +167,51 @@ static void on_verdict(void *ctx, const struct err *err)
 	pthread_mutex_unlock(&a->lock);
 }
 
-static int release_device(struct engine *e, const struct key *key, const char *claim)
+static int release(struct engine *e, const struct wish *wish, const char *claim)
 {
 	const struct actor self = { .pid = getpid(), .comm = "pcidevfsd" };
 	struct answer a = { .lock = PTHREAD_MUTEX_INITIALIZER, .come = PTHREAD_COND_INITIALIZER };
-	const struct wish wish = { .dev = *key, .file = "claim" };
 
-	txn_submit(e, &wish, 1, &self, on_verdict, &a);
+	txn_submit(e, wish, 1, &self, on_verdict, &a);
 	pthread_mutex_lock(&a.lock);
 	while (!a.is_there)
 		pthread_cond_wait(&a.come, &a.lock);
 	pthread_mutex_unlock(&a.lock);
-	say_verdict(key->name, claim, a.err.code ? a.err.text : NULL);
+	say_verdict(wish->dev.name, claim, a.err.code ? a.err.text : NULL);
 	return a.err.code != 0;
 }
 
-int release_by_engine(struct model *m, struct engine *e)
+/* Before claims are: what is half done may be in their way. */
+static int release_cut(struct intents *in, struct engine *e)
 {
+	unsigned int refused = 0;
+	struct wish wish;
+
+	while (intents_cut(in, refused, &wish))
+		refused += release(e, &wish, CUT_SHORT);
+	return refused != 0;
+}
+
+int release_by_engine(struct model *m, struct intents *in, struct engine *e)
+{
+	int status = release_cut(in, e);
 	const struct device *dev;
 	size_t pos = 0;
-	int status = 0;
 
 	for (;;) {
+		struct wish wish = { .file = "claim" };
 		char claim[CLAIM_NAME];
-		struct key key;
 
 		model_lock(m);
-		while ((dev = model_next(m, &pos)) && !dev->want.claim[0] &&
-		       !(dev->stuck[0] && dev->want.former_known))
+		while ((dev = model_next(m, &pos)) && !dev->want.claim[0])
 			;
 		if (dev) {
-			key = dev->key;
-			STR_COPY(claim, dev->want.claim[0] ? dev->want.claim
-							   : "an act that was cut short");
+			wish.dev = dev->key;
+			STR_COPY(claim, dev->want.claim);
 		}
 		model_unlock(m);
 		if (!dev)
 			return status;
-		status |= release_device(e, &key, claim);
+		status |= release(e, &wish, claim);
 	}
 }

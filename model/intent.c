@@ -100,14 +100,6 @@ static int edit_of(struct rewrite *w, const struct device *dev, struct record **
 	return 0;
 }
 
-/* An act of what was left half done brings it to an end; a note on it does not. */
-static bool settles_cut(const struct record *r, const char *file)
-{
-	const struct kept *k = kept_find(file);
-
-	return k && k->value && !(r->autoprobe && k->of_group);
-}
-
 /* The record becomes what the model says, as far as the model speaks for it: what was stored and could not
  * be applied yet is not in there, unless this wish is about it. */
 static void follow(const struct intents *in, struct record *r, const struct device *dev,
@@ -115,13 +107,11 @@ static void follow(const struct intents *in, struct record *r, const struct devi
 {
 	struct model *m = in->m;
 
-	r->cut &= pending || !settles_cut(r, file);
-	r->pending = pending || r->cut;
-	if (pending) {
-		STR_COPY(r->boot, in->boot);
-		r->autoprobe = dev->facts.total_vfs >= 0 &&
-			       (dev->facts.autoprobe || dev->want.autoprobe_off);
-	}
+	if (pending)
+		cut_begin(in, r, dev);
+	else
+		cut_end(r, dev, file);
+	r->pending = pending || (r->pending && r->cut);
 	for (size_t i = 0; kept[i]; i++) {
 		const struct kept *k = kept[i];
 		bool asked = !strcmp(file, k->file);
@@ -148,7 +138,7 @@ static int drop_claim(struct rewrite *w, size_t i, struct err *err)
 	want_end_claim(&r->want);
 	r->driver[0] = '\0';
 	r->group = 0;
-	r->pending = false;
+	cut_forget(r);
 	if (record_is_empty(r))
 		rewrite_drop(w, i);
 	return 0;
@@ -235,6 +225,16 @@ static uint64_t former_group(const struct rewrite *w, const struct device *const
 	return 0;
 }
 
+/* Of what restore does, all is written down already, and the disk may be full; but not what the PF's autoprobe was. */
+static bool vfs_for_guests(const struct device *dev, const struct kept *k)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(dev->want.vf_claims); i++)
+		any |= dev->want.vf_claims[i];
+	return any && k && !k->of_group;
+}
+
 /* With the model locked: everything the wish may change. */
 static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending, struct err *err)
 {
@@ -266,9 +266,10 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 		if (!pending && !members[i]->want.claim[0] && !strcmp(wish->file, "claim"))
 			released = r->group ? r->group : released;
 		w->optional &= wish->restores;
-		/* Restore writes nothing down beforehand: it is all there, and the disk may be full. */
 		if (!(pending && wish->restores))
 			follow(w->in, r, members[i], wish->file, pending);
+		else if (vfs_for_guests(members[i], k))
+			cut_begin(w->in, r, members[i]);
 		if (group && !pending && r->want.claim[0])
 			r->group = group;
 		if (record_is_empty(r))

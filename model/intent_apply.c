@@ -92,7 +92,7 @@ static void apply_alone(struct pass *p, const struct kept *k, struct record *r,
 {
 	const char *wait = k->waits ? k->waits(dev) : NULL;
 
-	if (k->is_there && k->is_there(dev)) {
+	if (!r->cut && k->is_there && k->is_there(dev)) {
 		struct device *edit = model_edit(p->in->m, &r->dev, false);
 
 		if (edit) {
@@ -112,16 +112,19 @@ static void apply_alone(struct pass *p, const struct kept *k, struct record *r,
 /* What comes later waits for it. True: nothing is missing. */
 static bool apply_missing(struct pass *p, struct record *r, const struct device *dev)
 {
+	bool mends;
+	const struct kept *k = cut_half(r, dev, &mends);
 	size_t i = 0;
 
-	while (kept[i] && !kept_is_missing(kept[i], r))
+	while (!mends && kept[i] && !kept_is_missing(kept[i], r))
 		i++;
-	if (!kept[i])
+	k = mends ? k : kept[i];
+	if (!k)
 		return true;
-	if (kept[i]->apply)
-		kept[i]->apply(p, r, dev);
+	if (k->apply)
+		k->apply(p, r, dev);
 	else
-		apply_alone(p, kept[i], r, dev);
+		apply_alone(p, k, r, dev);
 	return false;
 }
 
@@ -141,14 +144,14 @@ static void apply_record(struct pass *p, struct record *r)
 	struct identity id;
 
 	if (!dev) /* an act loses a device that goes; what it had begun went along */
-		p->rewrite |= r->pending && !(r->cut && p->incomplete);
+		p->rewrite |= cut_is_begun(r) && !(r->cut && p->incomplete);
 	if (!dev || r->flying)
 		return;
-	if (r->cut && !dev->busy[0])
-		record_say_cut(p->in, r);
+	if (r->cut)
+		cut_say(p->in, r);
 	device_identity(p->in->m, dev, &id);
 	p->rewrite |= device_is_known(dev) && id.vf != IDENTITY_HALF && !identity_eq(&id, &r->id);
-	p->rewrite |= r->pending && !r->cut && !dev->busy[0];
+	p->rewrite |= cut_is_begun(r) && !r->cut && !dev->busy[0];
 	if (apply_missing(p, r, dev))
 		r->state = RECORD_HELD;
 	if (r->state == RECORD_HELD)
@@ -176,13 +179,14 @@ static void bring_up_to_date(const struct pass *p)
 	model_lock(in->m);
 	for (size_t i = 0; i < in->rs.n; i++) {
 		const struct device *dev = device_of(in, in->rs.v[i]);
-		struct record *r = dev || in->rs.v[i]->pending ? rewrite_edit(&w, i) : NULL;
+		struct record *r = dev || cut_is_begun(in->rs.v[i]) ? rewrite_edit(&w, i) : NULL;
 
 		if (!r)
 			continue;
 		if (dev)
 			follow_device(in, r, dev);
-		r->pending &= dev ? dev->busy[0] || r->cut : r->cut && p->incomplete;
+		if (!(dev ? dev->busy[0] || r->cut : r->cut && p->incomplete))
+			cut_forget(r);
 		if (!r->want.claim[0] && !r->pending && !(dev && driver_is_vfio(dev->facts.driver)))
 			r->want.former_known = false;
 		if (record_is_empty(r))

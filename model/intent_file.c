@@ -52,7 +52,7 @@ bool record_is_empty(const struct record *r)
 	for (size_t i = 0; kept[i]; i++)
 		if (kept_has(kept[i], &r->want))
 			return false;
-	return !r->n_owners && !r->extra && !r->want.former_known && !r->pending;
+	return !r->n_owners && !r->extra && !r->want.former_known && !cut_is_begun(r);
 }
 
 int records_add(struct records *rs, struct record *r)
@@ -114,15 +114,15 @@ static void at_print(const struct record *r, struct out *o)
 
 static int pending_parse(struct record *r, const char *text)
 {
-	int rc = parse_bool(text, &r->pending);
-
-	r->cut = r->pending;
-	return rc;
+	return parse_bool(text, &r->pending);
 }
 
 static int boot_parse(struct record *r, const char *text)
 {
-	return kept_word(r->boot, sizeof(r->boot), text);
+	int rc = kept_word(r->boot, sizeof(r->boot), text);
+
+	r->cut = r->boot[0];
+	return rc;
 }
 
 static int autoprobe_parse(struct record *r, const char *text)
@@ -130,23 +130,34 @@ static int autoprobe_parse(struct record *r, const char *text)
 	return parse_bool(text, &r->autoprobe);
 }
 
-static void pending_print(const struct record *r, struct out *o)
+static int had_vfs_parse(struct record *r, const char *text)
 {
-	if (!r->pending)
-		return;
-	out_printf(o, " pending=1");
+	uint64_t n;
+	int rc = parse_u64(text, UINT16_MAX, &n);
+
+	r->had_vfs = rc ? 0 : (int32_t)n;
+	return rc;
+}
+
+static void act_print(const struct record *r, struct out *o)
+{
+	if (r->pending)
+		out_printf(o, " pending=1");
 	if (r->boot[0])
 		out_pair(o, "boot", r->boot);
 	if (r->autoprobe)
 		out_printf(o, " autoprobe=1");
+	if (r->had_vfs)
+		out_printf(o, " had_vfs=%d", r->had_vfs);
 }
 
 /* What a line has besides wishes. */
 static const struct kept_key keys[] = {
-	{ "path", path_parse, NULL },	  { "ids", ids_parse, NULL },
-	{ "serial", serial_parse, NULL }, { "vf", vf_parse, NULL },
-	{ "at", at_parse, NULL },	  { "pending", pending_parse, NULL },
-	{ "boot", boot_parse, NULL },	  { "autoprobe", autoprobe_parse, NULL },
+	{ "path", path_parse, NULL },	    { "ids", ids_parse, NULL },
+	{ "serial", serial_parse, NULL },   { "vf", vf_parse, NULL },
+	{ "at", at_parse, NULL },	    { "pending", pending_parse, NULL },
+	{ "boot", boot_parse, NULL },	    { "autoprobe", autoprobe_parse, NULL },
+	{ "had_vfs", had_vfs_parse, NULL },
 };
 
 const struct kept_key *kept_key_find(const char *name)
@@ -221,7 +232,7 @@ void record_format(const struct record *r, struct out *o)
 		for (const struct kept_key *k = kept[i]->keys;
 		     k < kept[i]->keys + KEPT_KEYS && k->name; k++)
 			k->print(r, o);
-	pending_print(r, o);
+	act_print(r, o);
 	for (size_t i = 0; i < r->n_owners; i++)
 		out_printf(o, " " OWNER_KEY "%s=%u:%u:%04o", r->owners[i].file, r->owners[i].is.uid,
 			   r->owners[i].is.gid, (unsigned int)r->owners[i].is.mode);

@@ -49,8 +49,10 @@ struct record {
 	char driver[DRIVER_NAME]; /* that has it for the claim */
 	uint64_t group;		  /* the same in all records of a claimed IOMMU group */
 	bool pending;		  /* an act was running; the wishes are those from before it */
-	char boot[40];		  /* ... in this run of the machine; "" unknown */
-	bool autoprobe;		  /* ... and sriov_drivers_autoprobe was 1 */
+	/* What is to be known if nobody carries on the act that runs; also of one that brings back what is wished. */
+	char boot[40];	 /* this run of the machine; "": none runs */
+	bool autoprobe;	 /* a PF: sriov_drivers_autoprobe was 1 */
+	int32_t had_vfs; /* a PF: VFs before the act */
 	struct owner *owners;
 	size_t n_owners;
 	char *extra; /* "key=value key=value" as they were, or NULL */
@@ -59,7 +61,7 @@ struct record {
 	struct key dev; /* matched, while birth is not 0 */
 	uint64_t birth;
 	bool noted; /* the model's want holds what needs no act */
-	bool cut;   /* pending since before this process, and nobody carries that act on */
+	bool cut;   /* that act was begun before this process, and nobody carries it on */
 	/* By kept_bit(): the model's want holds it, since it was applied, or asked anew. */
 	uint32_t in;
 	struct flight *flying; /* the act for it that runs */
@@ -83,6 +85,9 @@ struct record *record_new(void);
 struct record *record_copy(const struct record *r);
 void record_free(struct record *r);
 bool record_is_empty(const struct record *r);
+/* intent_cut.c. An act runs, or nobody has written down that it ended. */
+bool cut_is_begun(const struct record *r);
+void cut_forget(struct record *r);
 /* -ENOMEM; r stays the caller's then. */
 int records_add(struct records *rs, struct record *r);
 void records_free(struct records *rs);

@@ -288,28 +288,6 @@ void pass_match(struct pass *p, struct record *r)
 	note_seat(p, r);
 }
 
-#define CUT "pcidevfsd has ended in the middle of an act on "
-
-/* Not what an act says that a process of now is to take back. */
-static bool said_cut(const struct device *dev)
-{
-	return !strncmp(dev->stuck, CUT, strlen(CUT));
-}
-
-void record_say_cut(struct intents *in, const struct record *r)
-{
-	struct device *dev = model_edit(in->m, &r->dev, false);
-
-	if (!dev || dev->stuck[0])
-		return;
-	/* The 0 is of the act that was cut short. */
-	if (r->autoprobe && !dev->facts.autoprobe)
-		dev->want.autoprobe_off = true;
-	snprintf(dev->stuck, sizeof(dev->stuck), CUT "%s, which may be half done; write %s",
-		 dev->key.name,
-		 r->autoprobe ? "its sriov_numvfs again" : "none to its claim, or claim it again");
-}
-
 /* With the model locked. What the model knows already, from before a crash, is newer than the file. */
 void record_note(struct intents *in, struct record *r)
 {
@@ -320,9 +298,7 @@ void record_note(struct intents *in, struct record *r)
 	if (!dev)
 		return;
 	r->noted = true;
-	/* After a reboot nothing is half done, and what is claimed is restored. */
-	r->cut &=
-		(!in->goes_on || said_cut(dev)) && !strcmp(r->boot, in->boot) && !r->want.claim[0];
+	cut_find(in, r, dev);
 	for (size_t i = 0; kept[i]; i++) {
 		const struct kept *k = kept[i];
 		bool known = kept_has(k, &dev->want);
@@ -336,7 +312,7 @@ void record_note(struct intents *in, struct record *r)
 	}
 	record_note_owner(r, &dev->want);
 	if (r->cut)
-		record_say_cut(in, r);
+		cut_say(in, r);
 }
 
 void pass_note_vf_claims(struct pass *p)

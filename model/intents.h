@@ -124,12 +124,21 @@ int rewrite_find_moved(struct rewrite *w, const struct device *dev, const struct
 		       size_t *ret_at, struct err *err);
 /* Puts into the model what needs no act. */
 void record_note(struct intents *in, struct record *r);
-/* Of a record whose act was cut short: its device is stuck, and can be given back. */
-void record_say_cut(struct intents *in, const struct record *r);
 /* Which VFs of each PF a stored wish claims, so that they never meet a host driver. */
 void pass_note_vf_claims(struct pass *p);
 /* The records' reasons, to the devices. */
 void pass_publish(struct pass *p);
+
+/* intent_cut.c; all with the model locked. An act begins on the record's device, or has reached its end for the wish
+ * of that file. */
+void cut_begin(const struct intents *in, struct record *r, const struct device *dev);
+void cut_end(struct record *r, const struct device *dev, const char *file);
+/* Its device has come: did such an act leave it, and does nobody carry it on? */
+void cut_find(const struct intents *in, struct record *r, const struct device *dev);
+/* The row of the wish by which it is brought to an end; NULL: nothing is half done. mends: without a person. */
+const struct kept *cut_half(const struct record *r, const struct device *dev, bool *ret_mends);
+/* The device is stuck by it, or no longer. */
+void cut_say(struct intents *in, struct record *r);
 
 /* intent_flight.c. An act for this record, to be launched when the pass is over; NULL: no memory. */
 struct flight *flight_add(struct pass *p, const struct record *r, const struct kept *k);

@@ -62,6 +62,19 @@ static bool vfs_drifted(const struct record *r, const struct device *dev, char *
 	return true;
 }
 
+/* VFs that neither were there nor are stored, or none of those that were; or none of them can meet a driver. Those
+ * that others had made come back as theirs by no wish that is stored. */
+static enum half vfs_half(const struct record *r, const struct device *dev)
+{
+	const struct want *w = &r->want;
+	int32_t now = dev->facts.num_vfs;
+	bool other = now != r->had_vfs && !(w->vfs_wanted && now == w->num_vfs);
+
+	if (dev->facts.total_vfs < 0 || !(other || (r->autoprobe && !dev->facts.autoprobe)))
+		return HALF_NOT;
+	return w->vfs_wanted || !r->had_vfs ? HALF_MENDS : HALF_STAYS;
+}
+
 static const struct kept kept_vfs = {
 	.file = "sriov_numvfs",
 	.keys = { { "numvfs", vfs_parse, vfs_print } },
@@ -70,6 +83,7 @@ static const struct kept kept_vfs = {
 	.none = "0",
 	.is_there = vfs_are_there,
 	.waits = vfs_wait,
+	.half = vfs_half,
 	.drifted = vfs_drifted,
 };
 

@@ -43,6 +43,13 @@ struct kept_field {
 		offsetof(struct want, field), sizeof(((struct want *)0)->field), false             \
 	}
 
+/* What an act that nobody carries on may have left of a wish. */
+enum half {
+	HALF_NOT,
+	HALF_STAYS, /* a person has to say what shall be: how it was before is not known */
+	HALF_MENDS, /* the wish as it is stored takes it back */
+};
+
 struct kept {
 	const char *file; /* of the tree, and of the method that carries the wish out */
 	struct kept_key keys[KEPT_KEYS]; /* in the order of a line; those without a name end them */
@@ -66,6 +73,8 @@ struct kept {
 	const char *(*waits)(const struct device *dev);
 	/* Instead of these two, and of an act for one device alone. */
 	void (*apply)(struct pass *p, struct record *r, const struct device *dev);
+	/* The record's act was cut short. NULL: it leaves nothing behind. */
+	enum half (*half)(const struct record *r, const struct device *dev);
 	/* Others changed it after it was applied: says how. */
 	bool (*drifted)(const struct record *r, const struct device *dev, char *ret, size_t size);
 	bool tells_drift; /* the device's own state and reason do already */

@@ -243,6 +243,17 @@ static void claim_apply(struct pass *p, struct record *r, const struct device *d
 		}
 }
 
+/* Of a PF it is not known which of its acts it was, unless it tells what it had before. A VF that had no driver
+ * tells nothing; what is on vfio-pci by now may have been so. */
+static enum half claim_half(const struct record *r, const struct device *dev)
+{
+	bool vfio = driver_is_vfio(dev->facts.driver), former = r->want.former_known;
+
+	if (r->want.claim[0] || !(former || vfio || dev->facts.total_vfs < 0))
+		return HALF_NOT;
+	return former || !vfio ? HALF_MENDS : HALF_STAYS;
+}
+
 static bool claim_drifted(const struct record *r, const struct device *dev, char *ret, size_t size)
 {
 	if (driver_is_vfio(dev->facts.driver))
@@ -274,6 +285,7 @@ const struct kept kept_claim = {
 	.value = claim_value,
 	.none = "none",
 	.apply = claim_apply,
+	.half = claim_half,
 	.drifted = claim_drifted,
 	.tells_drift = true,
 	.early = claim_early,

@@ -28,7 +28,7 @@ struct wish;
 
 /* Before the model's changes are dispatched. Reads the state file, which is made when a wish is first kept. A damaged one is set aside (its name
  * tells when) and its reason is shown; it never keeps the daemon from starting. An act that was running in this
- * boot_id, and that no process carries on, leaves its devices stuck. */
+ * boot_id, and that no process carries on, leaves its devices stuck until restore has taken it back. */
 int intents_open(const char *dir, const char *boot_id, struct model *m, struct intents **ret,
 		 struct err *err);
 void intents_close(struct intents *in);
@@ -46,6 +46,9 @@ void intents_restore(struct intents *in, struct engine *e, bool goes_on);
 /* Instead: the model says what is stored for the devices that are there, as if all of it held; nothing is
  * applied. For who takes it back. Fails when nothing could be kept, as intents_keep would. */
 int intents_note(struct intents *in, struct err *err);
+/* After intents_note(): the wish that ends the n-th act (from 0) that was cut short; one that has ended no longer
+ * counts. False: there are no more. */
+bool intents_cut(struct intents *in, unsigned int n, struct wish *ret);
 /* No further passes; before engine_free(). */
 void intents_stop(struct intents *in);
 /* A clean end, after engine_free(): claimed devices get back the driver_override they had, so that another

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * An act that both processes of a daemon have left half way while the machine runs on. What it was about to change
+ * is in its device's record; the next daemon finds that there, and takes back what is safe to be taken back.
+ */
+#include <string.h>
+
+#include "intents.h"
+#include "kept.h"
+#include "pcidevfs/model.h"
+
+#define CUT "pcidevfsd has ended in the middle of an act on "
+
+void cut_begin(const struct intents *in, struct record *r, const struct device *dev)
+{
+	STR_COPY(r->boot, in->boot);
+	if (r->cut) /* it tells how it was before the act that was cut short */
+		return;
+	r->autoprobe = dev->facts.total_vfs >= 0 &&
+		       (dev->facts.autoprobe || dev->want.autoprobe_off);
+	r->had_vfs = dev->facts.num_vfs > 0 ? dev->facts.num_vfs : 0;
+}
+
+bool cut_is_begun(const struct record *r)
+{
+	return r->pending || r->boot[0];
+}
+
+void cut_forget(struct record *r)
+{
+	r->pending = r->cut = r->autoprobe = false;
+	r->boot[0] = '\0';
+	r->had_vfs = 0;
+}
+
+/* Children before parents; the row of a wish that is settled just now no longer counts. */
+static const struct kept *half_but(const struct record *r, const struct device *dev,
+				   const struct kept *settled, bool *ret_mends)
+{
+	size_t i = 0;
+
+	while (kept[i])
+		i++;
+	while (i-- > 0) {
+		enum half half = kept[i]->half && kept[i] != settled ? kept[i]->half(r, dev) : HALF_NOT;
+
+		*ret_mends = half == HALF_MENDS;
+		if (half != HALF_NOT)
+			return kept[i];
+	}
+	return NULL;
+}
+
+const struct kept *cut_half(const struct record *r, const struct device *dev, bool *ret_mends)
+{
+	*ret_mends = false;
+	return r->cut ? half_but(r, dev, NULL, ret_mends) : NULL;
+}
+
+void cut_end(struct record *r, const struct device *dev, const char *file)
+{
+	const struct kept *k = kept_find(file);
+	bool mends;
+
+	if (r->cut && !(k && k->value))
+		return; /* a note on it leaves it as it is */
+	if (!r->cut || !half_but(r, dev, k, &mends)) {
+		cut_forget(r);
+	} else if (!k->of_group) { /* its VFs are as was asked now */
+		r->autoprobe = false;
+		r->had_vfs = dev->facts.num_vfs;
+	}
+}
+
+/* Not what an act says that a process of now is to take back. */
+static bool said_cut(const struct device *dev)
+{
+	return !strncmp(dev->stuck, CUT, strlen(CUT));
+}
+
+void cut_find(const struct intents *in, struct record *r, const struct device *dev)
+{
+	/* After a reboot nothing is half done; what goes on is in the hands of the act itself. */
+	r->cut &= (!in->goes_on || said_cut(dev)) && !strcmp(r->boot, in->boot);
+}
+
+void cut_say(struct intents *in, struct record *r)
+{
+	struct device *dev = model_edit(in->m, &r->dev, false);
+	const struct kept *k;
+	bool mends;
+
+	if (!dev || dev->busy[0])
+		return;
+	k = cut_half(r, dev, &mends);
+	if (!k) {
+		r->cut = false;
+		if (said_cut(dev))
+			dev->stuck[0] = '\0';
+		return;
+	}
+	if (dev->stuck[0] && !said_cut(dev))
+		return;
+	/* The 0 is of the act that was cut short. */
+	if (r->autoprobe && !dev->facts.autoprobe)
+		dev->want.autoprobe_off = true;
+	snprintf(dev->stuck, sizeof(dev->stuck), CUT "%s, which may be half done%s%.90s; write %s",
+		 dev->key.name, r->reason[0] ? ": " : "", r->reason,
+		 k->of_group ? "none to its claim, or claim it again"
+			     : "its sriov_numvfs again");
+}
+
+/* Of VFs that nobody has stored, those that are there stay. */
+static void make_wish(const struct record *r, const struct device *dev, const struct kept *k,
+		      bool mends, struct wish *ret)
+{
+	*ret = (struct wish){ .dev = r->dev };
+	STR_COPY(ret->file, k->file);
+	if (mends || k->of_group)
+		k->value(r, ret->value);
+	else
+		snprintf(ret->value, sizeof(ret->value), "%d", dev->facts.num_vfs);
+}
+
+bool intents_cut(struct intents *in, unsigned int n, struct wish *ret)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&in->lock);
+	model_lock(in->m);
+	for (size_t i = 0; i < in->rs.n && !found; i++) {
+		const struct record *r = in->rs.v[i];
+		const struct device *dev = device_of(in, r);
+		bool mends = false;
+		const struct kept *k = dev ? cut_half(r, dev, &mends) : NULL;
+
+		found = k && !n;
+		if (found)
+			make_wish(r, dev, k, mends, ret);
+		n -= k && n;
+	}
+	model_unlock(in->m);
+	pthread_mutex_unlock(&in->lock);
+	return found;
+}
