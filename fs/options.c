@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -104,16 +103,10 @@ static int wrong_use(const char *what, const char *value)
 	return -EINVAL;
 }
 
-static int parse_factor(struct options *o)
+static int parse_deadline(struct options *o)
 {
-	char *end;
-
 	o->deadline_factor = 1;
-	if (!o->deadline)
-		return 0;
-	o->deadline_factor = strtod(o->deadline, &end);
-	if (end == o->deadline || *end || !isfinite(o->deadline_factor) ||
-	    o->deadline_factor < 0.001 || o->deadline_factor > 1000)
+	if (o->deadline && parse_factor(o->deadline, &o->deadline_factor))
 		return wrong_use("--deadline needs a number from 0.001 to 1000, not", o->deadline);
 	return 0;
 }
@@ -128,7 +121,7 @@ static int check_use(struct options *o)
 		return wrong_use("MOUNTPOINT is missing", NULL);
 	if (!*o->mountpoint)
 		return wrong_use("MOUNTPOINT is empty", NULL);
-	return parse_factor(o);
+	return parse_deadline(o);
 }
 
 int options_parse(int argc, char **argv, struct options *ret)

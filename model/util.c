@@ -141,6 +141,17 @@ int parse_bool(const char *text, bool *ret)
 	return 0;
 }
 
+int parse_factor(const char *text, double *ret)
+{
+	char *end;
+	double factor = strtod(text, &end);
+
+	if (end == text || *end || !(factor >= 0.001 && factor <= 1000))
+		return -EINVAL;
+	*ret = factor;
+	return 0;
+}
+
 bool str_copy(char *dst, size_t size, const char *src)
 {
 	size_t n = strnlen(src, size);

@@ -35,11 +35,10 @@ static void refuse(const char *resource, struct rpc_call *call, const struct err
 static void on_patience(struct source *s)
 {
 	struct allocation *a = container_of(s, struct allocation, patience);
-	const struct err err = {
-		.code = ETIMEDOUT,
-		.text = "the tree has not taken it down within 2 s; is pcidevfsd well?"
-	};
+	struct err err = { 0 };
 
+	fail(&err, ETIMEDOUT, "the tree has not taken it down within %g s; is pcidevfsd well?",
+	     plugin_deadline(a->p, PATIENCE_MS) / 1e3);
 	refuse(a->resource, a->call, &err);
 	a->call = NULL;
 }
@@ -197,7 +196,9 @@ void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *cal
 	a->call = call;
 	a->job.done = on_recorded;
 	a->job.urgent = true;
-	a->patience = (struct source){ .fd = -1, .due = on_patience, .at = now_ms() + PATIENCE_MS };
+	a->patience = (struct source){ .fd = -1,
+				       .due = on_patience,
+				       .at = now_ms() + plugin_deadline(p, PATIENCE_MS) };
 	loop_add(&p->loop, &a->patience, NULL);
 	if (!prepare(p, a, msg, len, &err)) {
 		mark(a, UINT64_MAX);

@@ -102,7 +102,7 @@ static void tell_one(struct kubelet *k, struct resource *r)
 		t->count = k->count;
 		strcpy(t->name, name);
 		asked = !rpc_ask(k->channel, "/v1beta1.Registration/Register", (uint8_t *)o.data,
-				 o.len, REGISTER_MS, on_answer, t, &err);
+				 o.len, plugin_deadline(k->p, REGISTER_MS), on_answer, t, &err);
 	}
 	if (!asked) {
 		resource_heard(r, err.text);

@@ -112,7 +112,7 @@ static struct batch *batch_of(struct listing *l, const char *allocated)
 static bool is_over(const struct listing *l, const struct dev *d)
 {
 	if (!strcmp(d->allocated, "pending") &&
-	    (!d->pending_at || l->now <= d->pending_at + PENDING_MS))
+	    (!d->pending_at || l->now <= d->pending_at + l->pending_ms))
 		return false;
 	return d->seen == l->kubelet || l->is_forgotten(l->ctx, dev_kubelet_id(d));
 }

@@ -10,10 +10,7 @@
 
 #include "devices.h"
 
-enum {
-	ALLOCATED_MAX = 382, /* namespace/pod/container: 63, 253 and 63 characters at most */
-	PENDING_MS = 30000,  /* Allocate was answered and kubelet still knows nothing */
-};
+enum { ALLOCATED_MAX = 382 }; /* namespace/pod/container: 63, 253 and 63 characters at most */
 
 /* What is to be written of one pod: all of it or nothing, since a group is one pod's. */
 struct batch {
@@ -25,6 +22,7 @@ struct batch {
 
 struct listing {
 	uint64_t now, asked;  /* ms: when kubelet was asked */
+	uint64_t pending_ms;  /* so long after Allocate kubelet may know nothing of it yet */
 	unsigned int kubelet; /* which one that is, from 1 */
 	/* A kubelet that never listed a pod may not know it yet: has it nothing else that says that it runs? */
 	bool (*is_forgotten)(void *ctx, const char *device_id);

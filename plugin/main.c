@@ -40,6 +40,7 @@ static const char usage[] =
 	"  --kubelet-dir DIR  kubelet's directory (/var/lib/kubelet)\n"
 	"  --dev DIR          where the host's /dev is (/dev)\n"
 	"  --cdi-dir DIR      where CDI specs go, none for nowhere (/var/run/cdi)\n"
+	"  --deadline FACTOR  scales how long the tree and kubelet have for what they do\n"
 	"  --help             this text\n"
 	"  --version          the version\n";
 
@@ -50,13 +51,14 @@ static int parse_options(int argc, char **argv, struct options *ret)
 		{ "kubelet-dir", required_argument, NULL, 'k' },
 		{ "dev", required_argument, NULL, 'd' },
 		{ "cdi-dir", required_argument, NULL, 'c' },
+		{ "deadline", required_argument, NULL, 'f' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'v' },
 		{ 0 },
 	};
 	int c;
 
-	*ret = (struct options){ "/run/pcidevfs", "/var/lib/kubelet", "/dev", "/var/run/cdi" };
+	*ret = (struct options){ "/run/pcidevfs", "/var/lib/kubelet", "/dev", "/var/run/cdi", 1 };
 	while ((c = getopt_long(argc, argv, "", known, NULL)) >= 0) {
 		switch (c) {
 		case 't':
@@ -71,6 +73,12 @@ static int parse_options(int argc, char **argv, struct options *ret)
 		case 'c':
 			ret->cdi = optarg;
 			break;
+		case 'f':
+			if (!parse_factor(optarg, &ret->deadline_factor))
+				break;
+			say("--deadline needs a number from 0.001 to 1000, not %s; see --help",
+			    optarg);
+			return -EINVAL;
 		case 'h':
 			fputs(usage, stdout);
 			exit(0);
@@ -196,7 +204,9 @@ static int start(struct main *m, const struct options *o, struct err *err)
 		return r;
 	m->rpc = (struct source){ .fd = rpc_fd(p->rpc), .ready = on_rpc, .at = UINT64_MAX };
 	m->tree = (struct source){ .fd = tree_fd(p->tree), .ready = on_tree, .at = UINT64_MAX };
-	m->ready = (struct source){ .fd = -1, .due = on_ready_due, .at = now_ms() + READY_MS };
+	m->ready = (struct source){ .fd = -1,
+				    .due = on_ready_due,
+				    .at = now_ms() + plugin_deadline(p, READY_MS) };
 	r = loop_add(&p->loop, &m->ready, err) ?: loop_add(&p->loop, &m->signals, err);
 	return r ?: loop_add(&p->loop, &m->rpc, err) ?: loop_add(&p->loop, &m->tree, err);
 }

@@ -23,6 +23,7 @@ struct options {
 	const char *kubelet;
 	const char *dev; /* where /dev is on the host */
 	const char *cdi; /* where CDI specs go; "none": nowhere */
+	double deadline_factor;
 };
 
 struct plugin {
@@ -35,5 +36,11 @@ struct plugin {
 	struct pods *pods;
 	struct cdi *cdi;
 };
+
+/* How long others have for something, as --deadline scales it. */
+static inline unsigned int plugin_deadline(const struct plugin *p, unsigned int ms)
+{
+	return (unsigned int)(ms * p->o->deadline_factor);
+}
 
 #endif

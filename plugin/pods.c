@@ -17,7 +17,8 @@
 #include "tree.h"
 
 enum {
-	LIST_MS = 5000, /* deadline of a call */
+	LIST_MS = 5000,	    /* deadline of a call */
+	PENDING_MS = 30000, /* Allocate was answered and kubelet still knows nothing */
 	/* After Allocate kubelet has yet to note it; doubled until it has, or until a device is let go. */
 	SOON_MS = 50,
 	EVERY_MS = 10000,
@@ -91,6 +92,7 @@ static void compare(struct pods *pods, const uint8_t *msg, size_t len)
 	struct memory memory = { .dir = pods->dir };
 	struct listing l = { .now = now_ms(),
 			     .asked = pods->asked,
+			     .pending_ms = plugin_deadline(pods->p, PENDING_MS),
 			     .kubelet = pods->kubelet,
 			     .is_forgotten = is_forgotten,
 			     .ctx = &memory };
@@ -188,8 +190,8 @@ static void ask(struct pods *pods)
 	}
 	fd = socket_connect(path, &err);
 	if (fd < 0 || rpc_channel_new(pods->p->rpc, fd, &pods->channel, &err) ||
-	    rpc_ask(pods->channel, "/v1.PodResourcesLister/List", (const uint8_t *)"", 0, LIST_MS,
-		    on_list, pods, &err)) {
+	    rpc_ask(pods->channel, "/v1.PodResourcesLister/List", (const uint8_t *)"", 0,
+		    plugin_deadline(pods->p, LIST_MS), on_list, pods, &err)) {
 		rpc_channel_free(pods->channel);
 		pods->channel = NULL;
 		plan_next(pods); /* kubelet is away: its pods are not */

@@ -270,10 +270,11 @@ static bool is_blind(struct resources *rs, uint64_t now)
 {
 	const char *why;
 	uint64_t lost = tree_lost(rs->p->tree, &why);
+	uint64_t until = lost + plugin_deadline(rs->p, TREE_GRACE_MS);
 
-	if (lost && now < lost + TREE_GRACE_MS)
-		well_by(rs, lost + TREE_GRACE_MS);
-	return lost && now >= lost + TREE_GRACE_MS;
+	if (lost && now < until)
+		well_by(rs, until);
+	return lost && now >= until;
 }
 
 static void serve_all(struct resources *rs, const struct devices *t, uint64_t now)
@@ -379,7 +380,7 @@ void resource_heard(struct resource *r, const char *why)
 	if (r->main)
 		return;
 	if (!why) {
-		r->again.at = now_ms() + STREAM_MS;
+		r->again.at = now_ms() + plugin_deadline(r->p, STREAM_MS);
 		return;
 	}
 	r->again.at = now_ms() + back_off(&r->pause, REFUSED_MS, REFUSED_MAX_MS);

@@ -68,6 +68,8 @@ void out_free(struct out *o);
 int parse_u64(const char *text, uint64_t max, uint64_t *ret);
 /* 0/1, y/n, yes/no, on/off, true/false in any case; else -EINVAL. */
 int parse_bool(const char *text, bool *ret);
+/* A number from 0.001 to 1000, by which deadlines are scaled; else -EINVAL. */
+int parse_factor(const char *text, double *ret);
 
 /* Copies what fits, always terminated; returns false when it was cut. dst untouched beyond its text. */
 bool str_copy(char *dst, size_t size, const char *src);

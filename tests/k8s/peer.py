@@ -84,7 +84,10 @@ class Kubelet(grpc.GenericRpcHandler):
         self.refused = {}  # name: why
         self.refused_as = grpc.StatusCode.INVALID_ARGUMENT
         self.asked = []    # whoever was to be registered, however it ended
+        self.may_register = threading.Event()  # unset: a Register is answered later
+        self.may_register.set()
         self.before_watch = lambda endpoint: None  # inside a Register
+        self.deaf = set()  # names: a Register is answered, and nobody listens
         self.pods = []     # (namespace, pod, container, resource, [ids])
         self.started = 0
         self.listed = 0    # how often pods were asked for
@@ -139,6 +142,9 @@ class Kubelet(grpc.GenericRpcHandler):
         self.asked.append(request.resource_name)
         if why:
             context.abort(self.refused_as, why)
+        self.may_register.wait(60)
+        if not context.is_active():
+            return b""
         assert request.version == "v1beta1" and "/" not in request.endpoint, request
         endpoint = Endpoint(self, request)  # dials back inside the call
         with self.cond:
@@ -146,7 +152,8 @@ class Kubelet(grpc.GenericRpcHandler):
             self.registered.append((time.monotonic(), request.resource_name))
             self.cond.notify_all()
         self.before_watch(endpoint)
-        endpoint.watch()
+        if request.resource_name not in self.deaf:
+            endpoint.watch()
         return b""
 
     def list_pods(self, _data, _context):
@@ -156,7 +163,7 @@ class Kubelet(grpc.GenericRpcHandler):
             c = p.containers.add(name=container)
             c.devices.add(resource_name=resource, device_ids=ids)
         self.listed += 1
-        self.may_list.wait(30)
+        self.may_list.wait(60)
         return answer.SerializeToString()
 
     def wait(self, what, true, seconds=5):

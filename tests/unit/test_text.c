@@ -68,6 +68,9 @@ DEFINE_TEST(ids_name_their_bus)
 
 DEFINE_TEST(numbers_are_parsed_whole)
 {
+	static const char *const no_factors[] = { "",	"x",   "2x",  "0.0009", "1001",
+						  "-1", "nan", "inf", "1e9" };
+	double factor = 7;
 	uint64_t v = 77;
 	bool b;
 
@@ -87,6 +90,11 @@ DEFINE_TEST(numbers_are_parsed_whole)
 	CHECK(!b);
 	CHECK_EQ(parse_bool("", &b), -EINVAL);
 	CHECK_EQ(parse_bool("2", &b), -EINVAL);
+	for (size_t i = 0; i < ARRAY_SIZE(no_factors); i++)
+		CHECK_EQ(parse_factor(no_factors[i], &factor), -EINVAL);
+	CHECK(factor == 7);
+	CHECK_EQ(parse_factor("0.05", &factor), 0);
+	CHECK(factor == 0.05);
 }
 
 DEFINE_TEST(pauses_double_up_to_their_limit)

@@ -1,0 +1,102 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Others take longer than they may: what was waited for is done again, or ends with a sentence."""
+import os
+import signal
+
+from plugin_lib import ARGV, DIR, DISK, DISK_NAME, NIC, NIC_NAME, TREE, Plugin, get, ok, put, wait_file
+from peer import Kubelet, dp, refused
+
+SERVING = int(os.environ["SERVING"])
+LONG = 40  # seconds: longer than any deadline here, shorter than the peer's patience
+
+
+def again(factor):
+    """Another plugin, with other deadlines."""
+    assert p.end() == 0, "status of a clean end"
+    ARGV[-1] = factor
+    p.start()
+
+
+def writes():
+    """What was written to the allocated_to of NIC, in that order."""
+    with open(TREE + "/log") as f:
+        return [line.split("value=")[1].split()[0] for line in f if "id=%s file=allocated_to " % NIC in line]
+
+
+def allocate():
+    request = dp.AllocateRequest()
+    request.container_requests.add(devices_ids=[NIC])
+    return k.endpoints[NIC_NAME].call("Allocate", request, dp.AllocateResponse, timeout=LONG)
+
+
+os.makedirs(DIR + "/pods")
+k = Kubelet(DIR)
+k.start()
+ARGV += ["--deadline", "0.05"]
+p = Plugin()
+put(NIC, "claim", "alice")
+put(DISK, "claim", "alice")
+nic = k.wait_health(NIC_NAME, {NIC: "Healthy"})
+disk = k.wait_health(DISK_NAME, {DISK: "Healthy"})
+
+# An act hangs: the pod is refused, others are answered meanwhile.
+os.kill(SERVING, signal.SIGSTOP)
+try:
+    assert "not taken it down within 0.1 s; is pcidevfsd well?" in refused("FAILED_PRECONDITION", allocate)
+    disk.call("GetDevicePluginOptions", dp.Empty(), dp.DevicePluginOptions)
+finally:
+    os.kill(SERVING, signal.SIGCONT)
+# What is taken down after all is no pod's: kubelet names none in time.
+k.wait("the end", lambda: writes() == ["pending", "none"], LONG)
+assert nic.health() == {NIC: "Healthy"} and not nic.ended
+ok("an Allocate that hangs is refused, and nothing is left of it")
+
+# kubelet has longer than that to name a pod.
+again("1000")
+k.wait_health(NIC_NAME, {NIC: "Healthy"})
+put(NIC, "allocated_to", "pending")
+before = k.listed
+k.wait("three answers", lambda: k.listed > before + 3, LONG)
+assert get(NIC, "allocated_to") == "pending"
+ok("what is pending has its time")
+
+# It does not answer which pods there are: asked again.
+k.may_list.clear()
+again("0.05")
+before = k.listed
+k.wait("another question", lambda: k.listed > before + 2, LONG)
+assert "kubelet does not tell which pod has what: Deadline Exceeded" in p.said(), p.said()
+k.pods = [("default", "vm-1", "compute", NIC_NAME, [NIC])]
+k.may_list.set()
+wait_file(NIC, "allocated_to", "default/vm-1/compute", LONG)
+ok("a question that kubelet does not answer is asked again")
+
+# It does not answer a Register: told again, over another socket.
+k.may_register.clear()
+again("0.05")
+told = len(k.asked)
+k.wait("another Register", lambda: k.asked[told:].count(NIC_NAME) > 1, LONG)
+k.wait("the sentence", lambda: "does not take %s: Deadline Exceeded; asked again" % NIC_NAME in p.said())
+k.may_register.set()
+k.wait_health(NIC_NAME, {NIC: "Healthy"}, LONG)
+ok("a Register that kubelet does not answer is sent again")
+
+# It says yes and does not listen: told again, by a name that it does not know yet.
+k.deaf = {NIC_NAME}
+again("0.05")
+sockets = set()
+
+
+def another():
+    sockets.add(k.endpoints[NIC_NAME].endpoint)
+    return len(sockets) > 2
+
+
+k.wait("two Registers more", another, LONG)
+k.deaf = set()
+k.wait_health(NIC_NAME, {NIC: "Healthy"}, LONG)
+ok("a kubelet that does not listen is told again")
+
+assert p.end() == 0, "status of a clean end"
+k.stop()
