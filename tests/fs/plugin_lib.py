@@ -42,7 +42,7 @@ class Plugin:
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen(ARGV, stderr=self.log)
+        self.process = subprocess.Popen(ARGV, stdout=subprocess.DEVNULL, stderr=self.log)
 
     def end(self, signal=15):
         self.process.send_signal(signal)

@@ -1,0 +1,89 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The tree goes and comes again: what kubelet and the plugin knew stays. Who reads our words ends and starts the daemon."""
+import os
+import socket
+
+from plugin_lib import ARGV, DIR, DISK, DISK_NAME, MATE, MATE_NAME, NIC, NIC_NAME, TREE, Plugin, ok, put, wait_file
+from peer import Kubelet, refused
+
+POD = "default/vm-1/compute"
+LONG = 40
+
+
+def daemon(order):
+    said = len(p.said())
+    print(order, "the daemon", flush=True)
+    if order == "stop":
+        k.wait("the news", lambda: TREE + "/" in p.said()[said:], LONG)
+    else:
+        k.wait("the tree", lambda: os.path.exists(TREE + "/version"), LONG)
+
+
+def offered(health):
+    return [k.wait_health(NIC_NAME, {NIC: health}, LONG), k.wait_health(DISK_NAME, {DISK: health}, LONG)]
+
+
+def is_back():
+    wait_file(NIC, "allocated_to", POD, LONG)
+    k.wait_health(MATE_NAME, {MATE: "Unhealthy"}, LONG)
+    return offered("Healthy")
+
+
+def refuses():
+    said = refused("FAILED_PRECONDITION", k.allocate, DISK_NAME, DISK)
+    assert said.startswith("nothing can be given to a pod: %s/" % TREE), said
+
+
+os.makedirs(DIR + "/pods")
+k = Kubelet(DIR)
+k.start()
+ARGV += ["--deadline", "1000"]
+p = Plugin()
+put(NIC, "claim", "alice")
+put(DISK, "claim", "alice")
+before = offered("Healthy")
+k.allocate(NIC_NAME, NIC)
+k.pods = [("default", "vm-1", "compute", NIC_NAME, [NIC])]
+assert is_back() == before
+
+# For a short time: nothing is given away, and to kubelet all is as it was, also to one that comes only now.
+daemon("stop")
+refuses()
+k.stop()
+k.start()
+before = offered("Healthy")
+refuses()
+daemon("start")
+assert is_back() == before
+for endpoint in before:
+    sick = [devices for _, devices in endpoint.lists if any(d.health != "Healthy" for d in devices.values())]
+    assert not sick, sick
+k.allocate(DISK_NAME, DISK)
+put(DISK, "allocated_to", "none")
+ok("for a short time without the tree kubelet hears nothing of it")
+
+# For a long one: nothing can be given away, and kubelet knows. The servers stay.
+assert p.end() == 0, "status of a clean end"
+ARGV[-1] = "0.05"
+k.reset()
+p.start()
+before = is_back()
+daemon("stop")
+assert offered("Unhealthy") == before
+refuses()
+daemon("start")
+assert is_back() == before and not any(endpoint.ended for endpoint in before)
+ok("for a long time without the tree all is unhealthy, and with it all is well")
+
+# Where it does not come at all, what waits for us is not held up for ever.
+assert p.end() == 0, "status of a clean end"
+manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+manager.bind(os.environ["D"] + "/notify")
+manager.settimeout(LONG)
+os.environ["NOTIFY_SOCKET"] = os.environ["D"] + "/notify"
+ARGV += ["--tree", os.environ["D"] + "/none"]
+p.start()
+assert manager.recv(100) == b"READY=1"
+assert p.end() == 0, "status of a clean end"
+k.stop()
