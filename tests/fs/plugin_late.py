@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What kubelet told before an Allocate must not be written over it."""
+import json
 import os
 import signal
 import threading
@@ -73,6 +74,29 @@ stays("pending")
 k.pods = [("default", "vm-3", "c", NIC_NAME, ["x", NIC]), VM_1]  # of what is named twice the first counts
 wait_file(NIC, "allocated_to", "default/vm-3/c")
 ok("an end that was not yet written is not written over the next pod")
+
+# A kubelet that has listed a pod knows that it is over, before it has tidied up.
+CHECKPOINT = {"Data": {"PodDeviceEntries": [{"PodUID": "vm", "ContainerName": "c", "ResourceName": NIC_NAME,
+                                             "DeviceIDs": {"-1": [NIC]}}]}, "Checksum": 0}
+with open(k.plugins + "/kubelet_internal_checkpoint", "w") as f:
+    json.dump(CHECKPOINT, f)
+os.mkdir(DIR + "/pods/vm")
+k.pods = []
+asked()
+wait_file(NIC, "allocated_to", "none")
+k.pods = [VM_1]
+asked()
+wait_file(NIC, "allocated_to", "default/vm-1/c")
+# One that has not, may not have met it yet: what it keeps on disk counts.
+k.stop()
+k.pods = []
+k.start()
+asked()
+asked()  # what it told the first time is written by then
+assert get(NIC, "allocated_to") == "default/vm-1/c", get(NIC, "allocated_to")
+os.rmdir(DIR + "/pods/vm")
+wait_file(NIC, "allocated_to", "none")
+ok("a pod is over when kubelet lists it no more, and no sooner")
 
 assert p.end() == 0, "status of a clean end"
 k.stop()
