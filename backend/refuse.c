@@ -15,6 +15,7 @@ struct question {
 	const struct device *asked, *member;
 	const struct wish *wish;
 	const struct plan *plan;
+	const struct vfio_group *group; /* of the member, where it is asked as one */
 };
 
 /* Before the sentence about a member: how it comes that it is asked about. */
@@ -50,40 +51,70 @@ static int refuse_critical(const struct question *q, struct err *err)
 		    member->facts.critical);
 }
 
-static int refuse_claimed(const struct question *q, struct err *err)
-{
-	const struct device *member = q->member;
-	char buf[128];
+#define USER_TEXT 512
 
-	if (!member->want.claim[0] || !strcmp(member->want.claim, q->wish->value))
-		return 0;
-	return fail(err, EBUSY, "%s%s is claimed by %s; write none to its claim first",
-		    relation(q->asked, member, buf), member->key.name, member->want.claim);
-}
-
-/* The first line of holders is pid=N comm=NAME, the name quoted where it must be. */
-int refuse_holder(const char *before, const struct device *dev, struct err *err)
+/* "allocated to a/b/c", "held by qemu (pid 7)"; false: nobody uses it. The first line of holders is
+ * pid=N comm=NAME, the name quoted where it must be. */
+static bool user_of(const struct device *dev, char buf[static USER_TEXT])
 {
 	const char *line = dev->facts.holders, *comm = strstr(line, "comm=");
 	int len = comm ? (int)strcspn(comm + 5, "\n") : 0;
 	long pid = 0;
 
-	if (dev->want.allocated[0])
-		return fail(err, EBUSY, "%s%s is allocated to %s; end that first", before,
-			    dev->key.name,
-			    strcmp(dev->want.allocated, "pending") ? dev->want.allocated
-								   : "a pod that kubelet starts");
+	if (dev->want.allocated[0]) {
+		snprintf(buf, USER_TEXT, "allocated to %s",
+			 strcmp(dev->want.allocated, "pending") ? dev->want.allocated
+								: "a pod that kubelet starts");
+		return true;
+	}
 	if (!line[0])
-		return 0;
-	if (sscanf(line, "pid=%ld", &pid) != 1 || !len)
-		return fail(err, EBUSY, "%s%s is held by a process (%.*s); stop it and write again",
-			    before, dev->key.name, (int)strcspn(line, "\n"), line);
+		return false;
 	if (len > 1 && comm[5] == '"') {
 		comm++;
 		len -= 2;
 	}
-	return fail(err, EBUSY, "%s%s is held by %.*s (pid %ld); stop it and write again", before,
-		    dev->key.name, len, comm + 5, pid);
+	if (sscanf(line, "pid=%ld", &pid) != 1 || !comm || !len)
+		snprintf(buf, USER_TEXT, "held by a process (%.*s)", (int)strcspn(line, "\n"),
+			 line);
+	else
+		snprintf(buf, USER_TEXT, "held by %.*s (pid %ld)", len, comm + 5, pid);
+	return true;
+}
+
+int refuse_holder(const char *before, const struct device *dev, struct err *err)
+{
+	char user[USER_TEXT];
+
+	if (!user_of(dev, user))
+		return 0;
+	return fail(err, EBUSY, "%s%s is %s; %s", before, dev->key.name, user,
+		    dev->want.allocated[0] ? "end that first" : "stop it and write again");
+}
+
+/* The member for whose sake the group's claim cannot be ended; NULL: there is none. */
+static const struct device *in_use(const struct vfio_group *g, char user[static USER_TEXT])
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (vfio_serves(g->members[i]) && user_of(g->members[i], user))
+			return g->members[i];
+	return NULL;
+}
+
+static int refuse_claimed(const struct question *q, struct err *err)
+{
+	const struct device *member = q->member, *used;
+	char buf[128], user[USER_TEXT];
+
+	if (!member->want.claim[0] || !strcmp(member->want.claim, q->wish->value))
+		return 0;
+	used = in_use(q->group, user);
+	if (used)
+		return fail(err, EBUSY,
+			    "%s%s is claimed by %s and %s; end that first, then write none to its "
+			    "claim",
+			    relation(q->asked, used, buf), used->key.name, used->want.claim, user);
+	return fail(err, EBUSY, "%s%s is claimed by %s; write none to its claim first",
+		    relation(q->asked, member, buf), member->key.name, member->want.claim);
 }
 
 int vfio_refuse_held(const struct device *asked, const struct device *member, struct err *err)
@@ -133,7 +164,7 @@ static int refuse_vf(const struct question *q, struct err *err)
 int refuse_use(struct model *m, const struct device *dev, const struct wish *wish,
 	       const struct plan *plan, struct err *err)
 {
-	const struct question q = { m, dev, dev, wish, plan };
+	const struct question q = { m, dev, dev, wish, plan, NULL };
 	int rc = refuse_critical(&q, err);
 
 	rc = rc ? rc : refuse_pf(&q, err);
@@ -158,7 +189,7 @@ int vfio_refuse_members(struct model *m, const struct device *asked, const struc
 {
 	for (size_t r = 0; r < ARRAY_SIZE(refusals); r++)
 		for (size_t i = 0; i < g->n; i++) {
-			struct question q = { m, asked, g->members[i], wish, plan };
+			struct question q = { m, asked, g->members[i], wish, plan, g };
 			int rc = vfio_holds(q.member, wish->value) ? 0 : refusals[r](&q, err);
 
 			if (rc)

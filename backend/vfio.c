@@ -25,6 +25,11 @@ bool vfio_bound(const struct device *dev)
 	return driver_is_vfio(dev->facts.driver);
 }
 
+bool vfio_serves(const struct device *dev)
+{
+	return dev->want.claim[0] && (vfio_bound(dev) || dev->want.allocated[0]);
+}
+
 /* Values are as the row's store let them through: a name, or "" for none. */
 static bool is_release(const struct wish *wish)
 {
@@ -230,8 +235,7 @@ static int plan_release(const struct device *dev, const struct vfio_group *g, st
 	if (rc || planned_by_sibling(dev, g, plan))
 		return rc;
 	for (size_t i = 0; !rc && i < g->n; i++)
-		if (g->members[i]->want.claim[0] &&
-		    (vfio_bound(g->members[i]) || g->members[i]->want.allocated[0]))
+		if (vfio_serves(g->members[i]))
 			rc = vfio_refuse_held(dev, g->members[i], err);
 	for (size_t i = 0; !rc && i < g->n; i++)
 		if (is_ours(g->members[i]))

@@ -39,6 +39,8 @@ const struct want *vfio_owner(const struct device *dev, const struct vfio_group 
 
 /* On vfio-pci or a variant. */
 bool vfio_bound(const struct device *dev);
+/* Claimed, and whoever uses it has it by that: the claim does not end before that use. */
+bool vfio_serves(const struct device *dev);
 /* Bound as it should be, for whom it should be. */
 bool vfio_holds(const struct device *dev, const char *who);
 /* Adds the steps that make it go to its vfio driver at the next bind, and to no other. */

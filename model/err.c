@@ -5,6 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "pcidevfs/util.h"
+
+/* Before it is made to fit: three of the longest names. */
+#define SENTENCE_MAX (3 * ERR_TEXT)
+
 /* What a device or a file of the user put into the sentence must not move the terminal's cursor. */
 static void make_printable(char *text)
 {
@@ -15,7 +20,7 @@ static void make_printable(char *text)
 
 int fail(struct err *err, int code, const char *fmt, ...)
 {
-	char text[ERR_TEXT]; /* what err says now may be part of it */
+	char text[SENTENCE_MAX]; /* what err says now may be part of it */
 	va_list ap;
 
 	if (!err)
@@ -24,14 +29,15 @@ int fail(struct err *err, int code, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	make_printable(text);
+	str_fit(text, sizeof(err->text));
 	err->code = code;
-	memcpy(err->text, text, sizeof(text));
+	STR_COPY(err->text, text);
 	return -code;
 }
 
 int fail_wrap(struct err *err, const char *fmt, ...)
 {
-	char context[ERR_TEXT], whole[2 * ERR_TEXT + 4];
+	char context[ERR_TEXT], whole[SENTENCE_MAX];
 	va_list ap;
 
 	if (!err)
@@ -41,8 +47,8 @@ int fail_wrap(struct err *err, const char *fmt, ...)
 	va_end(ap);
 	make_printable(context);
 	snprintf(whole, sizeof(whole), "%s: %s", context, err->text);
-	memcpy(err->text, whole, sizeof(err->text));
-	err->text[sizeof(err->text) - 1] = '\0';
+	str_fit(whole, sizeof(err->text));
+	STR_COPY(err->text, whole);
 	return -err->code;
 }
 

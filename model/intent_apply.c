@@ -56,6 +56,7 @@ bool record_may_try(struct record *r, const struct sight *now)
 void record_tried(struct record *r, const struct err *err)
 {
 	bool busy = err->code == EBUSY;
+	char text[ERR_TEXT];
 
 	r->busy_tries = busy ? r->busy_tries + 1 : 0;
 	r->tries -= busy && r->tries;
@@ -64,11 +65,14 @@ void record_tried(struct record *r, const struct err *err)
 		   busy || err->code == ENODEV || err->code == EAGAIN ? RECORD_WAITING
 								      : RECORD_REFUSED,
 		   err->text);
-	if (!record_has_tries(r))
-		snprintf(
-			r->reason, sizeof(r->reason),
-			"%.150s; after %d tries it is left until it is written again or the device comes anew",
-			err->text, TRIES_MAX);
+	if (record_has_tries(r))
+		return;
+	STR_COPY(text, err->text);
+	str_fit(text, 151);
+	snprintf(
+		r->reason, sizeof(r->reason),
+		"%.150s; after %d tries it is left until it is written again or the device comes anew",
+		text, TRIES_MAX);
 }
 
 void record_say_busy(struct record *r)

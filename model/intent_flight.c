@@ -27,8 +27,12 @@ struct flight *flight_add(struct pass *p, const struct record *r, const struct k
 
 void record_say(struct record *r, enum record_state state, const char *text)
 {
+	char whole[ERR_TEXT];
+
 	r->state = state;
-	STR_COPY(r->reason, text);
+	STR_COPY(whole, text);
+	str_fit(whole, sizeof(r->reason));
+	STR_COPY(r->reason, whole);
 }
 
 static void land_record(struct record *r, const struct err *err)

@@ -152,14 +152,16 @@ void device_offered_as(const struct device *dev, char buf[static RESOURCE_NAME])
 		device_resource(dev, buf);
 }
 
-/* The reason is a field of fixed size; a cut sentence is still one. */
 __attribute__((format(printf, 2, 3))) static void because(struct device *dev, const char *fmt, ...)
 {
+	char text[2 * sizeof(dev->reason)];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(dev->reason, sizeof(dev->reason), fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	str_fit(text, sizeof(dev->reason));
+	STR_COPY(dev->reason, text);
 }
 
 static bool is_stuck(struct device *dev)

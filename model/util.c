@@ -166,6 +166,61 @@ bool str_copy(char *dst, size_t size, const char *src)
 	return fits;
 }
 
+/* Of the first that is longest; its length. */
+static size_t longest_word(char *text, char **ret)
+{
+	size_t longest = 0;
+
+	for (char *p = text; *p; p += strspn(p, " ")) {
+		size_t n = strcspn(p, " ");
+
+		if (n > longest) {
+			longest = n;
+			*ret = p;
+		}
+		p += n;
+	}
+	return longest;
+}
+
+static bool is_amid_letter(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* To about keep bytes, with the dots. */
+static void cut_word(char *word, size_t n, size_t keep)
+{
+	size_t head = (keep - 2) / 2, tail = (keep - 3) / 2;
+
+	while (head && is_amid_letter(word[head]))
+		head--;
+	while (tail && is_amid_letter(word[n - tail]))
+		tail--;
+	memcpy(word + head, "...", 3);
+	memmove(word + head + 3, word + n - tail, strlen(word + n - tail) + 1);
+}
+
+#define WORD_LEAST 16 /* what is shorter stays */
+
+void str_fit(char *text, size_t size)
+{
+	size_t len, n;
+	char *word;
+
+	while ((len = strlen(text)) >= size) {
+		size_t over = len - size + 1;
+
+		n = longest_word(text, &word);
+		if (n < WORD_LEAST) {
+			text[size - 1] = '\0';
+			return;
+		}
+		/* Half of it at once, so that another takes its share. */
+		cut_word(word, n, n > 2 * over ? n - over : n / 2);
+	}
+}
+
 void *more_rows(void *rows, size_t n, size_t *cap, size_t size)
 {
 	size_t more = *cap ? *cap * 2 : 64;

@@ -73,6 +73,9 @@ int parse_factor(const char *text, double *ret);
 
 /* Copies what fits, always terminated; returns false when it was cut. dst untouched beyond its text. */
 bool str_copy(char *dst, size_t size, const char *src);
+/* Makes a sentence fit into size bytes: its longest words, names all of them, lose their middle to "...", so that
+ * neither who it is about nor how it ends is lost. */
+void str_fit(char *text, size_t size);
 #define STR_COPY(dst, src) str_copy((dst), sizeof(dst), (src))
 
 /* One line on stderr, for people and the journal, behind the name of the program; cut at 1 KiB. */

@@ -141,7 +141,7 @@ k.pods = [(*longest, NIC_NAME, [NIC])]
 os.mkdir(DIR + "/pods/u2")
 wait_file(NIC, "allocated_to", "/".join(longest), 15)
 k.wait_health(MATE_NAME, {MATE: "Unhealthy"})
-assert "/".join(longest)[:300] in refused("FAILED_PRECONDITION", k.allocate, MATE_NAME, MATE)
+assert "is with " + "/".join(longest) in refused("FAILED_PRECONDITION", k.allocate, MATE_NAME, MATE)
 k.pods = []
 os.rmdir(DIR + "/pods/u2")
 wait_file(NIC, "allocated_to", "none", 15)

@@ -69,6 +69,23 @@ DEFINE_TEST(state_follows_from_facts)
 	}
 }
 
+/* As long as labels and names of pods may be. */
+DEFINE_TEST(reason_keeps_its_end)
+{
+	struct device d = { .key = pci("0000:01:00.0") }, mate = d;
+
+	d.facts = (struct facts){
+		.vendor = 0x8086, .total_vfs = -1, .iommu_group = 2147483647, .vfio_node = true
+	};
+	STR_COPY(d.facts.driver, "vfio-pci");
+	memset(d.want.claim, 'c', sizeof(d.want.claim) - 1);
+	memset(mate.want.allocated, 'p', sizeof(mate.want.allocated) - 1);
+	device_derive(&d, true, &mate);
+	CHECK_IN(d.reason, "claimed by ccc");
+	CHECK_IN(d.reason, "c; IOMMU group 2147483647 is with ppp");
+	CHECK_IN(d.reason, "ppp, and no other pod gets a part of it");
+}
+
 /* A container does not start when one of its nodes is not there. */
 DEFINE_TEST(nodes_are_those_that_are_there)
 {

@@ -156,3 +156,45 @@ DEFINE_TEST(refusals_hold_no_control_characters)
 	CHECK_STR(err_name(0), "ok");
 	CHECK_STR(err_name(99999), "EIO");
 }
+
+static void check_fit(const char *text, size_t size, const char *expected)
+{
+	char buf[256];
+
+	STR_COPY(buf, text);
+	str_fit(buf, size);
+	CHECK_STR(buf, expected);
+	CHECK(strlen(buf) < size);
+}
+
+/* Who it is about, and the way out, stand at the ends. */
+DEFINE_TEST(a_sentence_that_is_too_long_loses_the_middle_of_a_name)
+{
+#define DIGITS "0123456789012345678901234567890123456789"
+	check_fit("it is with nobody; wait", 24, "it is with nobody; wait");
+	check_fit("it is with " DIGITS "; end that first", 60,
+		  "it is with 012345678901234...67890123456789; end that first");
+	/* The longer one first, and none to nothing for another's sake. */
+	check_fit("by " DIGITS DIGITS " with " DIGITS ", so", 70,
+		  "by 01234567890123456...34567890123456789 with 012345678...3456789, so");
+	/* A letter is whole or gone. */
+	check_fit("on /ääääääääää now", 25, "on /äää...äää now");
+	/* Where there are no names, it ends early. */
+	check_fit("a b c d e f g h i", 8, "a b c d");
+}
+
+DEFINE_TEST(a_refusal_keeps_its_way_out)
+{
+	char name[ERR_TEXT];
+	struct err err = { 0 };
+
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	fail(&err, EBUSY, "it is with %s; end that first", name);
+	CHECK_EQ(strlen(err.text), ERR_TEXT - 1);
+	CHECK_IN(err.text, "n...n");
+	CHECK_IN(err.text, "n; end that first");
+	fail_wrap(&err, "0000:01:00.0");
+	CHECK_IN(err.text, "0000:01:00.0: it is with n");
+	CHECK_IN(err.text, "n; end that first");
+}

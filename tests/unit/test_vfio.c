@@ -193,12 +193,46 @@ DEFINE_TEST(claim_that_holds_is_nothing_to_do)
 	CHECK_STR(plan_of(&w, GPU, "alice", false), "nothing to do\n");
 	CHECK_IN(plan_of(&w, AUDIO, "bob", false),
 		 "EBUSY: " AUDIO " shares IOMMU group 41 with " GPU ": " GPU
-		 " is claimed by alice; write none to its claim first");
+		 " is claimed by alice and held by qemu kvm (pid 812); end that first, then write "
+		 "none to its claim");
 	/* Drift: one member lost its driver. */
 	fake_edit(&w, AUDIO, fake_to_none);
 	CHECK_STR(plan_of(&w, GPU, "alice", false), "1 " AUDIO " driver_override vfio-pci\n"
 						    "2 " AUDIO " bind vfio-pci\n"
 						    "3 " GPU " node /dev/vfio/41\n");
+	fake_close(&w);
+}
+
+static void to_pod(struct device *dev)
+{
+	STR_COPY(dev->want.allocated, "default/vm-1/compute");
+}
+
+static void to_longest(struct device *dev)
+{
+	memset(dev->want.allocated, 'p', sizeof(dev->want.allocated) - 1);
+}
+
+/* To write none to its claim would be refused for the pod's sake. */
+DEFINE_TEST(claim_of_anothers_in_use_names_the_user)
+{
+	struct world_fake w = server();
+
+	claimed(&w);
+	CHECK_IN(plan_of(&w, AUDIO, "bob", false),
+		 " is claimed by alice; write none to its claim first");
+	fake_edit(&w, AUDIO, to_pod);
+	CHECK_IN(plan_of(&w, AUDIO, "bob", false),
+		 "EBUSY: " AUDIO " is claimed by alice and allocated to default/vm-1/compute; end "
+		 "that first, then write none to its claim");
+	/* A claim is the group's, and so is its release. */
+	CHECK_IN(plan_of(&w, GPU, "bob", false),
+		 "EBUSY: " GPU " shares IOMMU group 41 with " AUDIO ": " AUDIO
+		 " is claimed by alice and allocated to default/vm-1/compute; end that first");
+	fake_edit(&w, AUDIO, to_longest);
+	CHECK_IN(plan_of(&w, GPU, "bob", false),
+		 "ppp; end that first, then write none to its claim");
+	CHECK_IN(plan_of(&w, GPU, "", false), "ppp; end that first");
 	fake_close(&w);
 }
 
