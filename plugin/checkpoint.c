@@ -8,9 +8,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <pcidevfs/err.h>
 #include <pcidevfs/util.h>
 
-enum { FILE_MAX = 16 << 20 };
+/* 4096 devices, each in a pod of its own that has three others, take 4.4. */
+enum { FILE_MAX_MIB = 16 };
+
+struct checkpoint {
+	char **ids; /* of devices whose pods are there, sorted; some several times */
+	size_t n, cap;
+};
 
 static bool is_list_of_ids(struct json_object *o)
 {
@@ -37,9 +44,9 @@ static bool is_ids(struct json_object *o)
 }
 
 /* One entry of a form that we do not know may be the one that has the device. */
-static bool is_known(struct json_object *c)
+static bool is_known(struct json_object *o)
 {
-	struct json_object *data = json_object_object_get(c, "Data"), *list;
+	struct json_object *data = json_object_object_get(o, "Data"), *list;
 
 	if (!json_object_object_get_ex(data, "PodDeviceEntries", &list))
 		return false;
@@ -56,63 +63,31 @@ static bool is_known(struct json_object *c)
 	return true;
 }
 
-struct json_object *checkpoint_parse(const char *text, size_t len)
-{
-	struct json_tokener *tok = len > FILE_MAX ? NULL : json_tokener_new_ex(16);
-	struct json_object *o = tok ? json_tokener_parse_ex(tok, text, (int)len) : NULL;
-
-	if (tok)
-		json_tokener_free(tok);
-	if (is_known(o))
-		return o;
-	json_object_put(o);
-	return NULL;
-}
-
-struct json_object *checkpoint_load(const char *dir, bool *ret_none)
-{
-	struct json_object *o = NULL;
-	_free_ char *text = NULL;
-	_close_ int fd = -1;
-	char path[PATH_MAX];
-	struct stat st;
-
-	*ret_none = false;
-	if ((size_t)snprintf(path, sizeof(path), "%s/device-plugins/kubelet_internal_checkpoint",
-			     dir) >= sizeof(path))
-		return NULL;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	*ret_none = fd < 0 && errno == ENOENT;
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > FILE_MAX)
-		return NULL;
-	text = malloc((size_t)st.st_size + 1);
-	if (text && read(fd, text, (size_t)st.st_size) == st.st_size)
-		o = checkpoint_parse(text, (size_t)st.st_size);
-	return o;
-}
-
-void checkpoint_free(struct json_object *c)
-{
-	json_object_put(c);
-}
-
 /* Of a file in the form that we know. */
-static bool ids_have(struct json_object *ids, const char *id)
+static bool take_ids(struct checkpoint *c, struct json_object *ids)
 {
 	size_t n = json_object_is_type(ids, json_type_array) ? json_object_array_length(ids) : 0;
 
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(json_object_get_string(json_object_array_get_idx(ids, i)), id))
-			return true;
+	for (size_t i = 0; i < n; i++) {
+		char **room = more_rows(c->ids, c->n, &c->cap, sizeof(*room));
+
+		if (!room)
+			return false;
+		c->ids = room;
+		room[c->n] = strdup(json_object_get_string(json_object_array_get_idx(ids, i)));
+		if (!room[c->n])
+			return false;
+		c->n++;
+	}
 	if (json_object_is_type(ids, json_type_object)) {
 		json_object_object_foreach(ids, node, list)
 		{
 			(void)node;
-			if (ids_have(list, id))
-				return true;
+			if (!take_ids(c, list))
+				return false;
 		}
 	}
-	return false;
+	return true;
 }
 
 static bool pod_there(const char *dir, struct json_object *entry)
@@ -130,17 +105,96 @@ static bool pod_there(const char *dir, struct json_object *entry)
 	return !stat(path, &st) || (errno != ENOENT && errno != ENAMETOOLONG);
 }
 
-bool checkpoint_holds(struct json_object *c, const char *dir, const char *device_id)
+static bool take_entries(struct checkpoint *c, struct json_object *o, const char *dir)
 {
-	struct json_object *data = json_object_object_get(c, "Data");
+	struct json_object *data = json_object_object_get(o, "Data");
 	struct json_object *list = json_object_object_get(data, "PodDeviceEntries");
 
 	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
 		struct json_object *entry = json_object_array_get_idx(list, i);
 
-		if (ids_have(json_object_object_get(entry, "DeviceIDs"), device_id) &&
-		    pod_there(dir, entry))
-			return true;
+		if (pod_there(dir, entry) &&
+		    !take_ids(c, json_object_object_get(entry, "DeviceIDs")))
+			return false;
 	}
-	return false;
+	return true;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* What is not asked for is let go of here: it is ten times what is. */
+static struct checkpoint *of_json(struct json_object *o, const char *dir)
+{
+	struct checkpoint *c = is_known(o) ? calloc(1, sizeof(*c)) : NULL;
+
+	if (c && !take_entries(c, o, dir)) {
+		checkpoint_free(c);
+		c = NULL;
+	}
+	if (c && c->n)
+		qsort(c->ids, c->n, sizeof(c->ids[0]), by_text);
+	json_object_put(o);
+	return c;
+}
+
+struct checkpoint *checkpoint_parse(const char *text, size_t len, const char *dir)
+{
+	struct json_tokener *tok = len > FILE_MAX_MIB << 20 ? NULL : json_tokener_new_ex(16);
+	struct json_object *o = tok ? json_tokener_parse_ex(tok, text, (int)len) : NULL;
+
+	if (tok)
+		json_tokener_free(tok);
+	return of_json(o, dir);
+}
+
+static int read_file(int fd, const char *dir, struct checkpoint **ret, struct err *err)
+{
+	_free_ char *text = NULL;
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st))
+		return fail(err, errno, "kubelet's checkpoint: %s", strerror(errno));
+	if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX_MIB << 20)
+		return fail(err, EFBIG, "kubelet's checkpoint is no file of at most %d MiB",
+			    FILE_MAX_MIB);
+	text = malloc((size_t)st.st_size + 1);
+	if (!text)
+		return fail(err, ENOMEM, "kubelet's checkpoint: no memory");
+	n = read_all(fd, text, (size_t)st.st_size);
+	if (n < 0)
+		return fail(err, (int)-n, "kubelet's checkpoint: %s", strerror((int)-n));
+	*ret = checkpoint_parse(text, (size_t)n, dir);
+	return *ret ? 0 : fail(err, EBADMSG, "kubelet's checkpoint has no form that is known");
+}
+
+int checkpoint_load(const char *dir, struct checkpoint **ret, struct err *err)
+{
+	_close_ int fd = -1;
+	char path[PATH_MAX];
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/device-plugins/kubelet_internal_checkpoint",
+			     dir) >= sizeof(path))
+		return fail(err, ENAMETOOLONG, "kubelet's checkpoint: too long a path");
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return fail(err, errno, "kubelet's checkpoint: %s", strerror(errno));
+	return read_file(fd, dir, ret, err);
+}
+
+void checkpoint_free(struct checkpoint *c)
+{
+	for (size_t i = 0; c && i < c->n; i++)
+		free(c->ids[i]);
+	if (c)
+		free(c->ids);
+	free(c);
+}
+
+bool checkpoint_holds(const struct checkpoint *c, const char *device_id)
+{
+	return c->n && bsearch(&device_id, c->ids, c->n, sizeof(c->ids[0]), by_text);
 }

@@ -9,15 +9,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct json_object;
+struct checkpoint;
+struct err;
 
-/* NULL: no checkpoint, or not in a form that we know: that has not forgotten anybody. */
-struct json_object *checkpoint_parse(const char *text, size_t len);
-/* dir: kubelet's. NULL: there is none (ret_none), or none that can be read. */
-struct json_object *checkpoint_load(const char *dir, bool *ret_none);
-void checkpoint_free(struct json_object *c);
+/* The devices that it gives to pods that have a directory now; dir: kubelet's own. NULL: not in a form that we know,
+ * or no memory: that has not forgotten anybody. */
+struct checkpoint *checkpoint_parse(const char *text, size_t len, const char *dir);
+/* May take long. -ENOENT: there is none; another errno: whatever stands in it. */
+int checkpoint_load(const char *dir, struct checkpoint **ret, struct err *err);
+void checkpoint_free(struct checkpoint *c);
 
-/* Does it give the device to a pod that still has its directory? */
-bool checkpoint_holds(struct json_object *c, const char *dir, const char *device_id);
+bool checkpoint_holds(const struct checkpoint *c, const char *device_id);
 
 #endif

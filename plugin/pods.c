@@ -8,8 +8,8 @@
 #include <pcidevfs/err.h>
 #include <pcidevfs/util.h>
 
-#include "checkpoint.h"
 #include "listing.h"
+#include "memory.h"
 #include "plugin.h"
 #include "resources.h"
 #include "rpc.h"
@@ -27,6 +27,7 @@ enum {
 struct pods {
 	struct plugin *p;
 	char *dir; /* kubelet's */
+	struct memory *memory;
 	struct source watch, timer;
 	struct rpc_channel *channel; /* while a call runs */
 	struct stat socket;	     /* of the kubelet that was last asked */
@@ -70,32 +71,14 @@ static void submit(struct pods *pods, bool look, struct out *text)
 	tree_commit(pods->p->tree, job);
 }
 
-/* Most lists leave nothing to ask it: read when first asked. */
-struct memory {
-	const char *dir;
-	struct json_object *checkpoint;
-	bool looked, none;
-};
-
-static bool is_forgotten(void *ctx, const char *device_id)
-{
-	struct memory *m = ctx;
-
-	if (!m->looked)
-		m->checkpoint = checkpoint_load(m->dir, &m->none);
-	m->looked = true;
-	return m->none || (m->checkpoint && !checkpoint_holds(m->checkpoint, m->dir, device_id));
-}
-
 static void compare(struct pods *pods, const uint8_t *msg, size_t len)
 {
-	struct memory memory = { .dir = pods->dir };
 	struct listing l = { .now = now_ms(),
 			     .asked = pods->asked,
 			     .pending_ms = plugin_deadline(pods->p, PENDING_MS),
 			     .kubelet = pods->kubelet,
-			     .is_forgotten = is_forgotten,
-			     .ctx = &memory };
+			     .is_forgotten = memory_forgets,
+			     .ctx = pods->memory };
 
 	if (listing_read(&l, msg, len)) {
 		say("kubelet's list of pods cannot be read");
@@ -114,7 +97,6 @@ static void compare(struct pods *pods, const uint8_t *msg, size_t len)
 	}
 	if (l.renamed)
 		resources_refresh(pods->p->resources);
-	checkpoint_free(memory.checkpoint);
 	listing_free(&l);
 }
 
@@ -124,6 +106,7 @@ static void plan_next(struct pods *pods)
 {
 	uint64_t now = now_ms(), at = UINT64_MAX;
 
+	pods->again |= memory_drop(pods->memory);
 	if (pods->again)
 		at = now;
 	else if (pods->pending || pods->held)
@@ -178,6 +161,9 @@ static void ask(struct pods *pods)
 		pods->again = true;
 		return;
 	}
+	/* Right before kubelet is asked: what was read long ago does not know of pods that came since. */
+	if (memory_read(pods->memory))
+		return;
 	pods->asked = now_ms();
 	watch_dirs(pods);
 	if (pods->held)
@@ -196,6 +182,11 @@ static void ask(struct pods *pods)
 		pods->channel = NULL;
 		plan_next(pods); /* kubelet is away: its pods are not */
 	}
+}
+
+static void on_memory(void *ctx)
+{
+	ask(ctx);
 }
 
 static void on_timer(struct source *s)
@@ -256,7 +247,8 @@ int pods_new(struct plugin *p, const char *dir, struct pods **ret, struct err *e
 	*ret = pods;
 	if (pods->watch.fd < 0)
 		return fail(err, errno, "no inotify: %s", strerror(errno));
-	return loop_add(&p->loop, &pods->watch, err) ?: loop_add(&p->loop, &pods->timer, err);
+	return memory_new(p, pods->dir, on_memory, pods, &pods->memory, err) ?:
+	       loop_add(&p->loop, &pods->watch, err) ?: loop_add(&p->loop, &pods->timer, err);
 }
 
 void pods_stop(struct pods *pods)
@@ -277,6 +269,7 @@ void pods_free(struct pods *pods)
 {
 	if (!pods)
 		return;
+	memory_free(pods->memory);
 	free(pods->dir);
 	free(pods);
 }

@@ -4,13 +4,15 @@
 import json
 import os
 import signal
+import subprocess
 import threading
 import time
 
-from plugin_lib import DIR, DISK, DISK_NAME, NIC, NIC_NAME, Plugin, get, ok, put, wait_file
-from peer import Kubelet
+from plugin_lib import DIR, DISK, DISK_NAME, NIC, NIC_NAME, TREE, Plugin, get, ok, put, wait_file
+from peer import Kubelet, dp
 
 SERVING = int(os.environ["SERVING"])
+CHECKPOINT_FILE = DIR + "/device-plugins/kubelet_internal_checkpoint"
 VM_1, VM_2 = ("default", "vm-1", "c", NIC_NAME, [NIC]), ("default", "vm-2", "c", DISK_NAME, [DISK])
 
 
@@ -26,6 +28,24 @@ def asked():
     before = k.listed
     os.makedirs("%s/pods/u%d" % (DIR, before))
     k.wait("the question", lambda: k.listed > before)
+
+
+def keep():
+    """On disk kubelet has a pod that was given NIC."""
+    with open(CHECKPOINT_FILE, "w") as f:
+        json.dump({"Data": {"PodDeviceEntries": [{"PodUID": "vm", "ContainerName": "c", "ResourceName": NIC_NAME,
+                                                  "DeviceIDs": {"-1": [NIC]}}]}, "Checksum": 0}, f)
+    os.mkdir(DIR + "/pods/vm")
+
+
+class Second:
+    """Only the first question is answered at once."""
+
+    def __init__(self):
+        self.may = threading.Semaphore(1)
+
+    def wait(self, seconds):
+        self.may.acquire(timeout=seconds)
 
 
 os.makedirs(DIR + "/pods")
@@ -76,11 +96,7 @@ wait_file(NIC, "allocated_to", "default/vm-3/c")
 ok("an end that was not yet written is not written over the next pod")
 
 # A kubelet that has listed a pod knows that it is over, before it has tidied up.
-CHECKPOINT = {"Data": {"PodDeviceEntries": [{"PodUID": "vm", "ContainerName": "c", "ResourceName": NIC_NAME,
-                                             "DeviceIDs": {"-1": [NIC]}}]}, "Checksum": 0}
-with open(k.plugins + "/kubelet_internal_checkpoint", "w") as f:
-    json.dump(CHECKPOINT, f)
-os.mkdir(DIR + "/pods/vm")
+keep()
 k.pods = []
 asked()
 wait_file(NIC, "allocated_to", "none")
@@ -97,6 +113,57 @@ assert get(NIC, "allocated_to") == "default/vm-1/c", get(NIC, "allocated_to")
 os.rmdir(DIR + "/pods/vm")
 wait_file(NIC, "allocated_to", "none")
 ok("a pod is over when kubelet lists it no more, and no sooner")
+
+# What was read there for an answer that never came does not count for another kubelet's.
+k.pods = [VM_1]
+asked()
+wait_file(NIC, "allocated_to", "default/vm-1/c")
+k.stop()
+k.pods = []
+os.unlink(CHECKPOINT_FILE)
+second = k.may_list = Second()
+before = k.listed
+k.start()
+k.wait("the second question", lambda: k.listed > before + 1)
+keep()
+k.stop()
+second.may.release()
+k.may_list = threading.Event()
+k.may_list.set()
+k.start()
+asked()
+asked()
+assert get(NIC, "allocated_to") == "default/vm-1/c", get(NIC, "allocated_to")
+os.rmdir(DIR + "/pods/vm")
+wait_file(NIC, "allocated_to", "none")
+ok("a checkpoint is read anew for each answer")
+
+# The disk on which kubelet keeps it hangs, here because the tree does whose file lies there: nobody else waits.
+k.pods = [VM_1]
+asked()
+wait_file(NIC, "allocated_to", "default/vm-1/c")
+k.stop()
+k.pods = []
+subprocess.run(["mount", "--bind", TREE + "/version", CHECKPOINT_FILE], check=True)
+os.kill(SERVING, signal.SIGSTOP)
+try:
+    k.start()
+    nic = k.wait_health(NIC_NAME, {NIC: "Healthy"})
+    asked()
+    end = time.monotonic() + 0.5
+    while time.monotonic() < end:
+        nic.call("GetDevicePluginOptions", dp.Empty(), dp.DevicePluginOptions, timeout=40)
+        time.sleep(0.01)
+finally:
+    os.kill(SERVING, signal.SIGCONT)
+wait_said = "kubelet's checkpoint has no form that is known; what a pod has and kubelet does not list stays with it"
+k.wait("the sentence", lambda: wait_said in p.said())
+subprocess.run(["umount", CHECKPOINT_FILE], check=True)
+assert get(NIC, "allocated_to") == "default/vm-1/c"
+os.unlink(CHECKPOINT_FILE)
+asked()
+wait_file(NIC, "allocated_to", "none")
+ok("a checkpoint that cannot be read holds nobody up, and nothing is taken from a pod for it")
 
 assert p.end() == 0, "status of a clean end"
 k.stop()

@@ -191,12 +191,11 @@ DEFINE_TEST(preferred_are_whole_groups_of_one_node_then_what_was_freed_last)
 
 DEFINE_TEST(a_checkpoint_counts_while_the_pod_has_its_directory)
 {
-	struct json_object *c;
+	struct checkpoint *c;
+	struct err err = { 0 };
 	char path[256];
-	bool none;
 
-	CHECK(!checkpoint_load(test_dir(), &none));
-	CHECK(none);
+	CHECK_EQ(checkpoint_load(test_dir(), &c, &err), -ENOENT);
 	test_file(
 		"device-plugins/kubelet_internal_checkpoint",
 		"{\"Data\":{\"PodDeviceEntries\":["
@@ -209,18 +208,19 @@ DEFINE_TEST(a_checkpoint_counts_while_the_pod_has_its_directory)
 	test_file("x/etc-hosts", "");
 	snprintf(path, sizeof(path), "%s/pods/u5", test_dir());
 	CHECK(!symlink("u5", path)); /* no look at it succeeds */
-	c = checkpoint_load(test_dir(), &none);
-	CHECK(c);
-	CHECK(checkpoint_holds(c, test_dir(), "a"));
-	CHECK(!checkpoint_holds(c, test_dir(), "b"));
-	CHECK(!checkpoint_holds(c, test_dir(), "c"));
-	CHECK(checkpoint_holds(c, test_dir(), "e"));
-	CHECK(checkpoint_holds(c, test_dir(), "f"));
+	CHECK_EQ(checkpoint_load(test_dir(), &c, &err), 0);
+	CHECK(checkpoint_holds(c, "a"));
+	CHECK(!checkpoint_holds(c, "b"));
+	CHECK(!checkpoint_holds(c, "c"));
+	CHECK(checkpoint_holds(c, "e"));
+	CHECK(checkpoint_holds(c, "f"));
 	checkpoint_free(c);
 	test_file("device-plugins/kubelet_internal_checkpoint", "{\"Data\":[");
-	CHECK(!checkpoint_load(test_dir(), &none));
-	CHECK(!none);
-	CHECK(!checkpoint_holds(NULL, test_dir(), "a"));
+	CHECK_EQ(checkpoint_load(test_dir(), &c, &err), -EBADMSG);
+	snprintf(path, sizeof(path), "%s/device-plugins/kubelet_internal_checkpoint", test_dir());
+	CHECK(!truncate(path, (16 << 20) + 1));
+	CHECK_EQ(checkpoint_load(test_dir(), &c, &err), -EFBIG);
+	CHECK_STR(err.text, "kubelet's checkpoint is no file of at most 16 MiB");
 }
 
 /* Else a kubelet of another release would have forgotten all its pods. */
@@ -242,19 +242,18 @@ DEFINE_TEST(a_checkpoint_of_another_form_forgets_nobody)
 		"{\"Data\":{\"PodDeviceEntries\":[{\"PodUID\":\"u\",\"DeviceIDs\":{\"0\":7}}]}}",
 	};
 	static const char nobody[] = "{\"Data\":{\"PodDeviceEntries\":null}}";
-	struct json_object *c = checkpoint_parse(nobody, strlen(nobody));
+	struct checkpoint *c = checkpoint_parse(nobody, strlen(nobody), test_dir());
+	struct err err = { 0 };
 	char far[PATH_MAX] = "/";
-	bool none;
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		CHECK(!checkpoint_parse(bad[i], strlen(bad[i])));
+		CHECK(!checkpoint_parse(bad[i], strlen(bad[i]), test_dir()));
 	CHECK(c);
-	CHECK(!checkpoint_holds(c, test_dir(), "a"));
+	CHECK(!checkpoint_holds(c, "a"));
 	checkpoint_free(c);
 	/* Nor has one that cannot be looked for. */
 	memset(far + 1, 'x', sizeof(far) - 2);
-	CHECK(!checkpoint_load(far, &none));
-	CHECK(!none);
+	CHECK_EQ(checkpoint_load(far, &c, &err), -ENAMETOOLONG);
 }
 
 DEFINE_TEST(a_cdi_spec_has_a_device_for_each_that_is_offered)
