@@ -106,40 +106,48 @@ static int read_override(struct backend *b, const char *name, unsigned int ms, s
 }
 
 /* What a release has to restore. Ours, found after a crash or on a device to adopt, is nobody's
- * wish. */
-static void remember_override(struct model *m, const struct step *step)
+ * wish. True: it was not known before. */
+static bool remember_override(struct model *m, const struct step *step)
 {
 	struct device *dev;
+	bool other;
 
 	model_lock(m);
 	dev = model_edit(m, &step->dev, false);
-	if (dev && !dev->want.claim[0] && !driver_is_vfio(step->former))
+	other = dev && !dev->want.claim[0] && !driver_is_vfio(step->former) &&
+		strcmp(dev->want.former_override, step->former);
+	if (other)
 		STR_COPY(dev->want.former_override, step->former);
 	model_publish(m);
 	model_unlock(m);
+	return other;
 }
 
-static int override_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int override_learn(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
 	struct backend *b = backend;
 	struct out former = { 0 };
-	int rc;
+	int rc = read_override(b, step->dev.name, ms, &former);
 
-	/* Before anything is touched: an override without its driver leaves the device
-	 * driverless. */
-	if (driver_is_vfio(step->value) && !driver_there(b, step->value))
-		return explain(b, step, -ENOENT, step->value, ms, err);
-	rc = read_override(b, step->dev.name, ms, &former);
 	if (!rc && !STR_COPY(step->former, out_text(&former)))
 		rc = -ENAMETOOLONG;
 	out_free(&former);
 	if (rc)
 		return explain(b, step, rc, NULL, ms, err);
 	step->recorded = true;
-	if (driver_is_vfio(step->value))
-		remember_override(b->model, step);
-	rc = write_override(b, step->value, step, ms);
-	return rc ? explain(b, step, rc, NULL, ms, err) : 0;
+	return driver_is_vfio(step->value) && remember_override(b->model, step);
+}
+
+static int override_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	int rc;
+
+	/* Before anything is touched: an override without its driver leaves the device
+	 * driverless. */
+	if (driver_is_vfio(step->value) && !driver_there(backend, step->value))
+		return explain(backend, step, -ENOENT, step->value, ms, err);
+	rc = write_override(backend, step->value, step, ms);
+	return rc ? explain(backend, step, rc, NULL, ms, err) : 0;
 }
 
 static int override_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
@@ -288,6 +296,7 @@ const struct verb vfio_modprobe = { .name = "modprobe",
 const struct verb vfio_override = { .name = "driver_override",
 				    .deadline_ms = BIND_MS,
 				    .records = true,
+				    .learn = override_learn,
 				    .run = override_run,
 				    .undo = override_undo };
 const struct verb vfio_unbind = { .name = "unbind",

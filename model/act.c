@@ -249,6 +249,25 @@ static int plan_stage(struct txn *t, bool *ret_more, struct err *err)
 	return r;
 }
 
+/* What they change is known, and on the disk, before the first of them runs. */
+static int learn_steps(struct txn *t, uint32_t from, bool keep, struct err *err)
+{
+	struct engine *e = t->engine;
+	uint32_t n = atomic_load(&t->log->n_steps);
+
+	for (uint32_t i = from; i < n; i++) {
+		struct step *s = &t->log->steps[i];
+		int r = s->verb->learn ? s->verb->learn(e->conf.world.backend, s,
+							act_deadline(e, s->verb), err)
+				       : 0;
+
+		if (r < 0)
+			return r;
+		keep |= r > 0;
+	}
+	return n > from && keep ? act_keep(t, true, err) : 0;
+}
+
 static int run_steps(struct txn *t, uint32_t from, struct err *err)
 {
 	struct engine *e = t->engine;
@@ -372,8 +391,7 @@ static int run_stages(struct txn *t, struct err *err)
 			r = fail(err, EIO, "%s of %s does not come to an end",
 				 t->log->wishes[0].file, t->log->wishes[0].dev.name);
 		r = r ? r : plan_stage(t, &left, err);
-		if (!r && !stage && atomic_load(&t->log->n_steps) > from)
-			r = act_keep(t, true, err);
+		r = r ? r : learn_steps(t, from, !stage, err);
 		r = r ? r : run_steps(t, from, err);
 		if (r)
 			return r;

@@ -16,8 +16,8 @@ void cut_begin(const struct intents *in, struct record *r, const struct device *
 	STR_COPY(r->boot, in->boot);
 	if (r->cut) /* it tells how it was before the act that was cut short */
 		return;
-	r->autoprobe = dev->facts.total_vfs >= 0 &&
-		       (dev->facts.autoprobe || dev->want.autoprobe_off);
+	r->autoprobe =
+		dev->facts.total_vfs >= 0 && (dev->facts.autoprobe || dev->want.autoprobe_off);
 	r->had_vfs = dev->facts.num_vfs > 0 ? dev->facts.num_vfs : 0;
 }
 
@@ -42,7 +42,8 @@ static const struct kept *half_but(const struct record *r, const struct device *
 	while (kept[i])
 		i++;
 	while (i-- > 0) {
-		enum half half = kept[i]->half && kept[i] != settled ? kept[i]->half(r, dev) : HALF_NOT;
+		enum half half =
+			kept[i]->half && kept[i] != settled ? kept[i]->half(r, dev) : HALF_NOT;
 
 		*ret_mends = half == HALF_MENDS;
 		if (half != HALF_NOT)
@@ -106,8 +107,7 @@ void cut_say(struct intents *in, struct record *r)
 		dev->want.autoprobe_off = true;
 	snprintf(dev->stuck, sizeof(dev->stuck), CUT "%s, which may be half done%s%.90s; write %s",
 		 dev->key.name, r->reason[0] ? ": " : "", r->reason,
-		 k->of_group ? "none to its claim, or claim it again"
-			     : "its sriov_numvfs again");
+		 k->of_group ? "none to its claim, or claim it again" : "its sriov_numvfs again");
 }
 
 /* Of VFs that nobody has stored, those that are there stay. */

@@ -20,11 +20,14 @@ struct step;
 struct verb {
 	const char *name;	  /* as plan prints it: "unbind"; unique, a journal names it so */
 	unsigned int deadline_ms; /* DESIGN.md 4; scaled by --deadline */
-	bool records; /* run fills step->former, then sets step->recorded, then writes */
+	bool records; /* learn, or run before it writes, fills step->former, then sets step->recorded */
 	bool remakes; /* undo brings devices back that run took away */
 	/* Who holds the device, or the host that needs it, may forbid the step: asked right before it, with the
 	 * model locked, of what is known no longer than a moment. NULL: nothing forbids it. */
 	int (*refuse)(struct model *m, const struct step *step, struct err *err);
+	/* Reads how it is, before the first of the steps that were planned together runs. Returns 1 where what it has
+	 * noted in the device (struct want) must be kept before that, 0, or -errno with the sentence. May be NULL. */
+	int (*learn)(void *backend, struct step *step, unsigned int deadline_ms, struct err *err);
 	/* Does it. Returns 0 or -errno with the sentence. */
 	int (*run)(void *backend, struct step *step, unsigned int deadline_ms, struct err *err);
 	/* Takes it back, from what the step recorded; called again when it was late. NULL: there is nothing to take
