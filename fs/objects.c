@@ -15,7 +15,7 @@
 /* A node id: epoch << 40 | slot << 16 | row. The root (slot 0, epoch 0, ROW_SELF) is 1. */
 enum { ROW_BITS = 16, SLOT_BITS = 24, EPOCH_BITS = 24 };
 
-#define OBJECTS_ABI 3
+#define OBJECTS_ABI 4
 #define OWNERS 65536
 #define OWNER_PROBES 64
 #define NO_NODE UINT64_MAX /* of an owner that was dropped: others may have gone past it */

@@ -68,6 +68,7 @@ struct owner {
 	mode_t mode; /* permission bits */
 	uid_t uid;
 	gid_t gid;
+	uint32_t only_times; /* utimes alone: whose it is, and its mode, are not here */
 	struct timespec atime, mtime;
 };
 bool objects_owner(struct objects *o, uint64_t ino, struct owner *ret);

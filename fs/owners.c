@@ -105,6 +105,19 @@ static int keep(struct owner_job *job)
 	return r;
 }
 
+/* Times alone leave whose it is as it stands by now, be it the directory's owner's. With the tree's lock. */
+static void leave_rights(struct tree *t, uint64_t ino, struct owner *own)
+{
+	struct owner now;
+
+	own->only_times = !objects_owner(t->objects, ino, &now) || now.only_times;
+	if (own->only_times)
+		return;
+	own->mode = now.mode;
+	own->uid = now.uid;
+	own->gid = now.gid;
+}
+
 /* May wait for the disk, and drops caches: never on the FUSE thread. */
 static void set_owner(struct owner_job *job)
 {
@@ -113,6 +126,8 @@ static void set_owner(struct owner_job *job)
 	int r = job->rights && is_kept(t, job->n.kind, job->n.row) ? keep(job) : 0;
 
 	pthread_mutex_lock(&t->lock);
+	if (!job->rights)
+		leave_rights(t, job->n.ino, &job->own);
 	r = r ? r : objects_set_owner(t->objects, job->n.ino, &job->own);
 	pthread_mutex_unlock(&t->lock);
 	if (!r && job->rights && !job->n.row)

@@ -24,29 +24,29 @@ struct whose {
 	const struct attr *row;
 };
 
-/* What chown and chmod left; false: nothing. */
+/* What chown and chmod left; false: nothing but times, which it has in any case. */
 static bool find_owner(struct tree *t, const struct whose *w, uint64_t ino, struct owner *own)
 {
 	bool touched = objects_owner(t->objects, ino, own);
 
 	if (!touched)
 		own->atime = own->mtime = objects_since(t->objects);
-	return owner_kept(t, w->kind, w->name, w->row, own) || touched;
+	return owner_kept(t, w->kind, w->name, w->row, own) || (touched && !own->only_times);
 }
 
 static void apply_owner(struct tree *t, const struct whose *w, struct stat *st)
 {
 	struct owner own;
+	bool rights = find_owner(t, w, st->st_ino, &own);
 
-	st->st_atim = st->st_mtim = st->st_ctim = objects_since(t->objects);
 	st->st_blksize = SYSFS_SIZE;
-	if (!find_owner(t, w, st->st_ino, &own))
+	st->st_atim = own.atime;
+	st->st_mtim = st->st_ctim = own.mtime;
+	if (!rights)
 		return;
 	st->st_mode = (st->st_mode & S_IFMT) | own.mode;
 	st->st_uid = own.uid;
 	st->st_gid = own.gid;
-	st->st_atim = own.atime;
-	st->st_mtim = st->st_ctim = own.mtime;
 }
 
 /* The owner of a device's directory counts for those of its files that have none of their own. */
