@@ -192,6 +192,7 @@ void backend_stop(struct backend *b)
 struct around {
 	struct touched *v;
 	size_t n, cap;
+	int32_t group; /* whose members are among them: those of one group tend to follow each other */
 	bool failed; /* no memory: some are missing */
 };
 
@@ -253,7 +254,9 @@ static void add_around(struct backend *b, const struct key *dev, struct around *
 	d = model_find(b->model, dev);
 	pf = d && d->caps & CAP_SRIOV;
 	if (d) {
-		add_members(b->model, d, a);
+		if (d->facts.iommu_group != a->group)
+			add_members(b->model, d, a);
+		a->group = d->facts.iommu_group;
 		add_vfs(b->model, d, a);
 	}
 	model_unlock(b->model);
@@ -353,7 +356,7 @@ static int observe(struct backend *b, const struct key *devs, const struct aroun
 int backend_observe(void *backend, const struct key *devs, size_t n_devs, bool guards,
 		    struct err *err)
 {
-	struct around a = { 0 };
+	struct around a = { .group = -1 };
 	int rc = collect_around(backend, devs, n_devs, &a);
 
 	rc = rc ? fail(err, ENOMEM, "no memory to look at the devices")

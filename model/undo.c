@@ -8,13 +8,21 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
+/* Not only what is wished something, as act_observe(): once that is gone, nothing leads from it to the others. */
+static void look_at_touched(const struct txn *t)
+{
+	const struct world *w = &t->engine->conf.world;
+	struct err ignored;
+
+	if (t->n_devices)
+		w->observe(w->backend, t->devices, t->n_devices, false, &ignored);
+}
+
 /* What an undo has brought back, VFs of this PF, has a new birth, and steps to be taken back that were the old
  * one's. */
 static void renew_births(struct txn *t, const struct key *pf)
 {
-	struct err ignored;
-
-	act_observe(t, false, &ignored);
+	look_at_touched(t);
 	model_lock(model_of(t));
 	for (size_t i = 0; i < t->n_devices; i++) {
 		const struct device *d = model_find(model_of(t), &t->devices[i]);
@@ -106,11 +114,10 @@ void act_leave_devices(struct txn *t, const char *stuck)
 static void end_undone(struct txn *t, const char *stuck)
 {
 	struct model *m = model_of(t);
-	struct err gone;
 
 	/* A device that is gone meanwhile is no longer ours to mark. */
 	if (t->marked)
-		act_observe(t, false, &gone);
+		look_at_touched(t);
 	model_lock(m);
 	if (!stuck)
 		saved_put_back(t);

@@ -193,6 +193,13 @@ struct key dev_key(int i)
 	return key;
 }
 
+static bool finds_group(const struct key *devs, size_t n)
+{
+	while (n && index_of(&devs[n - 1]) == kernel.gone)
+		n--;
+	return n;
+}
+
 static int world_observe(void *backend, const struct key *devs, size_t n, bool guards,
 			 struct err *err)
 {
@@ -203,11 +210,15 @@ static int world_observe(void *backend, const struct key *devs, size_t n, bool g
 		before_look(m);
 	if (index_of(&devs[n - 1]) >= DEVICES)
 		return fail(err, ENODEV, "%s is gone", devs[n - 1].name);
+	if (!finds_group(devs, n))
+		return 0;
 	model_lock(m);
 	for (int i = 0; i < DEVICES; i++) {
 		struct key key = dev_key(i);
-		struct device *d = model_edit(m, &key, true);
+		struct device *d = model_edit(m, &key, i != kernel.gone);
 
+		if (!d)
+			continue;
 		d->facts.vendor = 1;
 		d->facts.class_code = 0x020000;
 		d->facts.iommu_group = 1;
@@ -300,7 +311,7 @@ void world_reset(void)
 	CHECK(shared != MAP_FAILED);
 	for (int i = 0; i < DEVICES; i++)
 		kernel.level[i] = 1;
-	kernel.fail_at = kernel.undo_fails_at = kernel.undo_late_at = -1;
+	kernel.fail_at = kernel.undo_fails_at = kernel.undo_late_at = kernel.gone = -1;
 	kernel.late_waits = false;
 	kernel.fail_code = EIO;
 	kernel.wrong_result = false;

@@ -24,6 +24,7 @@ struct shared_world {
 	_Atomic int undo_late_at; /* once */
 	_Atomic bool late_waits;  /* what is late does not end */
 	_Atomic bool wrong_result;
+	_Atomic int gone; /* pulled out, no group is found through it; -1 none */
 	_Atomic int started, pulses;
 	_Atomic int told;	 /* verdicts; the first one kills its process when die_told */
 	_Atomic bool told_again; /* the last of them was begun to be told before */

@@ -62,6 +62,40 @@ DEFINE_TEST(an_act_that_ends_leaves_a_device_in_place_of_its_own_alone)
 	}
 }
 
+/* The last device is pulled out, and what the steps did to the first one is seen. */
+static void pull_last(struct model *m)
+{
+	const struct key first = dev_key(0), last = dev_key(DEVICES - 1);
+
+	kernel.gone = DEVICES - 1;
+	model_lock(m);
+	model_remove(m, &last);
+	model_edit(m, &first, false)->facts.numa_node = 5;
+	model_publish(m);
+	model_unlock(m);
+}
+
+/* Who was refused reads at once how the undo has left the others. */
+DEFINE_TEST(an_undone_act_looks_at_all_it_touched_though_its_own_device_is_gone)
+{
+	struct bench b = { 0 };
+	struct verdict v;
+
+	world_reset();
+	bench_start(&b);
+	pthread_mutex_lock(&kernel.gate);
+	submit(&b, DEVICES - 1, "5", &v);
+	while (kernel.started < 1)
+		usleep(100);
+	pull_last(b.m);
+	pthread_mutex_unlock(&kernel.gate);
+	await(&v);
+	CHECK_EQ(v.err.code, ENODEV);
+	CHECK_EQ(kernel.level[0], 1);
+	CHECK_EQ(look(&b, 0).facts.numa_node, 1);
+	bench_stop(&b);
+}
+
 static void replace_last(struct model *m)
 {
 	if (kernel.started < DEVICES)
