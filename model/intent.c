@@ -17,21 +17,6 @@ void device_identity(struct model *m, const struct device *dev, struct identity 
 		    key_make(BUS_PCI, dev->facts.physfn, &pf) ? model_find(m, &pf) : NULL);
 }
 
-uint64_t claim_group(struct model *m, const struct device *dev)
-{
-	const struct device *members[CLAIM_MEMBERS];
-	size_t n = model_claim_members(m, dev, members, NULL);
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		struct identity id;
-
-		device_identity(m, members[i], &id);
-		sum += identity_hash(&id); /* in any order */
-	}
-	return sum ? sum : 1;
-}
-
 size_t records_of_device(const struct records *rs, const struct device *dev)
 {
 	for (size_t i = 0; i < rs->n; i++) {
@@ -225,14 +210,30 @@ static uint64_t former_group(const struct rewrite *w, const struct device *const
 	return 0;
 }
 
-/* Of what restore does, all is written down already, and the disk may be full; but not what the PF's autoprobe was. */
-static bool vfs_for_guests(const struct device *dev, const struct kept *k)
+/* What somebody has stored of a mate that was not claimed with this device, and could not be applied, stays his. */
+static bool is_others(const struct rewrite *w, const struct device *dev, const struct device *mate)
 {
-	bool any = false;
+	size_t at = records_of_device(&w->next, mate), own = records_of_device(&w->next, dev);
+	const struct record *r = at == RECORD_NONE ? NULL : w->next.v[at];
 
-	for (size_t i = 0; i < ARRAY_SIZE(dev->want.vf_claims); i++)
-		any |= dev->want.vf_claims[i];
-	return any && k && !k->of_group;
+	return mate != dev && r && kept_is_missing(&kept_claim, r) &&
+	       r->group != (own == RECORD_NONE ? 0 : w->next.v[own]->group);
+}
+
+/* Whose records the wish may change. */
+static size_t find_members(const struct rewrite *w, const struct wish *wish,
+			   const struct device *dev, const struct device *ret[CLAIM_MEMBERS])
+{
+	const struct kept *k = kept_find(wish->file);
+	size_t n = 1, left = 0;
+
+	ret[0] = dev;
+	if (k && k->of_group)
+		n = model_claim_members(w->in->m, dev, ret, NULL);
+	for (size_t i = 0; i < n; i++)
+		if (k != &kept_claim || wish->value[0] || !is_others(w, dev, ret[i]))
+			ret[left++] = ret[i];
+	return left;
 }
 
 /* With the model locked: everything the wish may change. */
@@ -243,7 +244,7 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 	struct model *m = w->in->m;
 	uint64_t released = 0, group;
 	struct wish found;
-	size_t n = 1;
+	size_t n;
 
 	if (wish_resolve(m, wish, &found) || !(dev = model_find(m, &found.dev))) {
 		if (!pending && !strcmp(wish->file, "claim") && !wish->value[0])
@@ -252,9 +253,7 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 	}
 	if (wish->restores && refuse_outdated(w, dev, wish, err))
 		return -EBUSY; /* whoever asked for the same meanwhile hears it too */
-	members[0] = dev;
-	if (k && k->of_group)
-		n = model_claim_members(m, dev, members, NULL);
+	n = find_members(w, &found, dev, members);
 	group = former_group(w, members, n);
 	for (size_t i = 0; i < n; i++) {
 		struct record *r = NULL;
@@ -266,10 +265,10 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 		if (!pending && !members[i]->want.claim[0] && !strcmp(wish->file, "claim"))
 			released = r->group ? r->group : released;
 		w->optional &= wish->restores;
-		if (!(pending && wish->restores))
+		if (pending && wish->restores)
+			cut_begin_restore(w->in, r, members[i], k);
+		else
 			follow(w->in, r, members[i], wish->file, pending);
-		else if (vfs_for_guests(members[i], k))
-			cut_begin(w->in, r, members[i]);
 		if (group && !pending && r->want.claim[0])
 			r->group = group;
 		if (record_is_empty(r))

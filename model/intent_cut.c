@@ -21,6 +21,18 @@ void cut_begin(const struct intents *in, struct record *r, const struct device *
 	r->had_vfs = dev->facts.num_vfs > 0 ? dev->facts.num_vfs : 0;
 }
 
+/* All that it brings back is written down already, and the disk may be full; but not what the PF's autoprobe was. */
+void cut_begin_restore(const struct intents *in, struct record *r, const struct device *dev,
+		       const struct kept *k)
+{
+	bool guests = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(dev->want.vf_claims); i++)
+		guests |= dev->want.vf_claims[i];
+	if (guests && !k->of_group)
+		cut_begin(in, r, dev);
+}
+
 bool cut_is_begun(const struct record *r)
 {
 	return r->pending || r->boot[0];

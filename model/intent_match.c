@@ -13,6 +13,21 @@ static int by_key(const void *a, const void *b)
 	return strcmp(((const struct seat *)a)->key.name, ((const struct seat *)b)->key.name);
 }
 
+uint64_t claim_group(struct model *m, const struct device *dev)
+{
+	const struct device *members[CLAIM_MEMBERS];
+	size_t n = model_claim_members(m, dev, members, NULL);
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct identity id;
+
+		device_identity(m, members[i], &id);
+		sum += identity_hash(&id); /* in any order */
+	}
+	return sum ? sum : 1;
+}
+
 /* A serial is read some time after the device was seen. */
 bool device_is_known(const struct device *dev)
 {

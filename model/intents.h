@@ -132,6 +132,9 @@ void pass_publish(struct pass *p);
 /* intent_cut.c; all with the model locked. An act begins on the record's device, or has reached its end for the wish
  * of that file. */
 void cut_begin(const struct intents *in, struct record *r, const struct device *dev);
+/* ... which is restore's own, for the wish of that row. */
+void cut_begin_restore(const struct intents *in, struct record *r, const struct device *dev,
+		       const struct kept *k);
 void cut_end(struct record *r, const struct device *dev, const char *file);
 /* Its device has come: did such an act leave it, and does nobody carry it on? */
 void cut_find(const struct intents *in, struct record *r, const struct device *dev);

@@ -147,3 +147,32 @@ DEFINE_TEST(a_group_repaired_while_a_member_is_away_stays_one)
 	wish_expect_line("at=0000:02:00.2 claim=alice", "state=held");
 	wish_end();
 }
+
+/* Two that were claimed each by itself and now lie in one group: neither is applied, and who gives up his own gives
+ * up no other's. */
+DEFINE_TEST(a_release_leaves_what_another_has_stored_of_a_mate)
+{
+	struct plug alone = mate;
+
+	alone.group = 9;
+	wish_begin(false);
+	wish_plug(&nic);
+	wish_plug(&alone);
+	wish_restore();
+	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
+	CHECK_EQ(wish_ask(alone.name, "claim", "bob"), 0);
+	wish_end();
+	wish_begin(false);
+	wish_plug(&nic);
+	wish_plug(&mate);
+	wish_restore();
+	wish_expect_line("claim=alice", "state=refused");
+	wish_expect_line("claim=bob", "state=refused");
+	CHECK_EQ(wish_ask(NIC, "claim", ""), 0);
+	wish_calm();
+	wish_expect_line("at=0000:02:00.1 claim=bob", "state=refused");
+	CHECK_EQ(wish_ask(mate.name, "claim", ""), 0);
+	wish_calm();
+	CHECK(!strstr(wish_state_of(mate.name).unmet, "IOMMU group"));
+	wish_end();
+}
