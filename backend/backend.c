@@ -8,6 +8,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "bus.h"
 #include "internal.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -128,7 +129,7 @@ int backend_open(const struct roots *roots, struct model *m, struct backend **re
 	if (!b)
 		return fail(err, ENOMEM, "no memory for the backend");
 	*b = (struct backend){
-		.sys.fd = { -1, -1, -1 }, .model = m, .stop_fd = -1, .uevent_fd = -1
+		.buses = buses, .sys.fd = { -1, -1, -1 }, .model = m, .stop_fd = -1, .uevent_fd = -1
 	};
 	init_locks(b);
 	rc = gather(b, err);
@@ -268,8 +269,7 @@ static int by_key(const void *left, const void *right)
 {
 	const struct touched *a = left, *b = right;
 
-	return (a->key.bus > b->key.bus) - (a->key.bus < b->key.bus)
-		       ?: strcmp(a->key.name, b->key.name);
+	return key_cmp(&a->key, &b->key);
 }
 
 /* All that an act on these would touch, each once: members of one group bring each other. */

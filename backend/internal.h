@@ -13,6 +13,7 @@
 #include "pcidevfs/sysfs.h"
 #include "views.h"
 
+struct bus_ops;
 struct err;
 struct io;
 struct step;
@@ -54,6 +55,7 @@ struct guards {
 };
 
 struct backend {
+	const struct bus_ops *const *buses; /* bus.h */
 	struct sysfs sys;
 	struct roots roots; /* absolute: helpers are started from wherever the daemon stands */
 	struct model *model;

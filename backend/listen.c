@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "bus.h"
 #include "internal.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -92,11 +93,11 @@ static void want_holders(struct listener *l, const char *name)
 	model_unlock(l->b->model);
 }
 
-static void on_pci(struct listener *l, const struct uevent *ev)
+static void on_device(struct listener *l, const struct bus_ops *bus, const struct uevent *ev)
 {
 	struct key key;
 
-	if (uevent_function(ev, &key))
+	if (bus->heard(ev, &key))
 		touch(l, &key,
 		      strcmp(ev->action, "remove") ? 0
 		      : ev->seqnum		   ? ev->seqnum
@@ -132,13 +133,18 @@ static const struct {
 	const char *subsystem;
 	void (*heard)(struct listener *l, const struct uevent *ev);
 } subsystems[] = {
-	{ "pci", on_pci },	{ "vfio", on_vfio },	  { "vfio-dev", on_vfio_dev },
-	{ "net", on_host_use }, { "block", on_host_use }, { "nvme", on_host_use },
-	{ "drm", on_host_use }, { "bdi", on_host_use },	  { "graphics", on_host_use },
+	{ "vfio", on_vfio },	  { "vfio-dev", on_vfio_dev }, { "net", on_host_use },
+	{ "block", on_host_use }, { "nvme", on_host_use },     { "drm", on_host_use },
+	{ "bdi", on_host_use },	  { "graphics", on_host_use },
 };
 
 static void hear(struct listener *l, const struct uevent *ev)
 {
+	const struct bus_ops *const *rows = l->b->buses;
+
+	for (enum bus bus = 0; bus < BUS_COUNT; bus++)
+		if (rows[bus] && !strcmp(ev->subsystem, rows[bus]->subsystem))
+			on_device(l, rows[bus], ev);
 	for (size_t i = 0; i < ARRAY_SIZE(subsystems); i++)
 		if (!strcmp(ev->subsystem, subsystems[i].subsystem))
 			subsystems[i].heard(l, ev);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A driver family or a vendor: one file (a few where it is long) that ends with its row, declared below and
- * listed in backend.c; nothing else names it. A bus is more than a row: docs/HACKING.md.
+ * listed in backend.c; nothing else names it. A bus is a row of bus.h.
  */
 #ifndef PCIDEVFS_BACKEND_OPS_H
 #define PCIDEVFS_BACKEND_OPS_H

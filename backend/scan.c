@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <string.h>
 
+#include "bus.h"
 #include "internal.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -12,7 +13,6 @@
 #include "pcidevfs/names.h"
 #include "pcidevfs/pci.h"
 #include "pcidevfs/util.h"
-#include "variant.h"
 
 struct seen {
 	struct key key;
@@ -57,17 +57,18 @@ static void batch_add(struct batch *b, const struct key *key, uint64_t removed)
 	b->v[b->n++].key = *key;
 }
 
-static int by_name(const void *a, const void *b)
+static int by_key(const void *left, const void *right)
 {
-	return strcmp(((const struct seen *)a)->key.name, ((const struct seen *)b)->key.name);
+	const struct seen *a = left, *b = right;
+
+	return key_cmp(&a->key, &b->key);
 }
 
-static struct seen *batch_find(const struct batch *b, const char *name)
+static struct seen *batch_find(const struct batch *b, const struct key *key)
 {
-	struct seen wanted;
+	const struct seen wanted = { .key = *key };
 
-	STR_COPY(wanted.key.name, name);
-	return b->n ? bsearch(&wanted, b->v, b->n, sizeof(*b->v), by_name) : NULL;
+	return b->n ? bsearch(&wanted, b->v, b->n, sizeof(*b->v), by_key) : NULL;
 }
 
 static void batch_sort(struct batch *b)
@@ -76,9 +77,9 @@ static void batch_sort(struct batch *b)
 
 	if (!b->n)
 		return;
-	qsort(b->v, b->n, sizeof(*b->v), by_name);
+	qsort(b->v, b->n, sizeof(*b->v), by_key);
 	for (size_t i = 1; i < b->n; i++)
-		if (!by_name(&b->v[n], &b->v[i])) {
+		if (!by_key(&b->v[n], &b->v[i])) {
 			/* One of the two may have been looked at already. */
 			if (b->v[n].removed > b->v[i].removed)
 				b->v[i].removed = b->v[n].removed;
@@ -92,24 +93,18 @@ static void batch_sort(struct batch *b)
 	b->n = n + 1;
 }
 
-/* What is not in the function's own directory. */
-static void look_further(struct backend *b, struct facts *f)
-{
-	variant_choose(b->variants, f, f->vfio_driver);
-	f->vfio_ready = sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/%s", f->vfio_driver);
-}
-
 static void look(struct backend *b, struct batch *batch)
 {
 	for (size_t i = 0; i < batch->n; i++) {
 		struct seen *s = &batch->v[i];
+		const struct bus_ops *bus = b->buses[s->key.bus];
 		int rc;
 
 		if (s->looked)
 			continue;
 		s->looked = true;
-		/* Acts name devices of any bus; that PCI does not have them says nothing. */
-		if (s->key.bus != BUS_PCI) {
+		/* Acts name devices of any bus. */
+		if (!bus) {
 			s->unknown = true;
 			continue;
 		}
@@ -118,12 +113,10 @@ static void look(struct backend *b, struct batch *batch)
 			continue;
 		}
 		view_at(&b->views, batch->view, &s->key);
-		rc = pci_observe(&b->sys, &s->key, &s->facts);
+		rc = bus->observe(b, &s->key, &s->facts);
 		s->present = !rc;
 		s->unknown = rc && rc != -ENODEV;
 		batch->failed |= s->unknown;
-		if (s->present)
-			look_further(b, &s->facts);
 	}
 }
 
@@ -149,7 +142,7 @@ static void add_parents(struct model *m, struct batch *b)
 
 static void note_index(void *ctx, int index, const struct key *vf)
 {
-	struct seen *s = batch_find(ctx, vf->name);
+	struct seen *s = batch_find(ctx, vf);
 
 	if (s)
 		s->facts.vf_index = index;
@@ -191,7 +184,7 @@ static struct named *collect_ids(const struct batch *b, size_t *ret_n)
 	size_t n = 0, distinct = 0;
 
 	for (size_t i = 0; ids && i < b->n; i++)
-		if (b->v[i].present)
+		if (b->v[i].present && b->v[i].key.bus == BUS_PCI)
 			ids[n++] = name_ids(&b->v[i].facts);
 	if (!n)
 		return NULL;
@@ -295,7 +288,8 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 {
 	struct model *m = b->model;
 	uint64_t ids = name_ids(&s->facts);
-	const struct named *name = n ? bsearch(&ids, names, n, sizeof(*names), by_ids) : NULL;
+	const struct named *name =
+		n && s->key.bus == BUS_PCI ? bsearch(&ids, names, n, sizeof(*names), by_ids) : NULL;
 	const struct device *known = model_find(m, &s->key);
 	struct device *dev;
 	struct facts facts;
@@ -325,17 +319,17 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 }
 
 /* Whatever the batch, which is complete, does not hold. */
-static void remove_others(struct model *m, const struct batch *b)
+static void remove_others(struct backend *b, const struct batch *batch)
 {
 	const struct device *dev;
 	size_t pos = 0;
 
-	while ((dev = model_next(m, &pos)))
-		if (dev->key.bus == BUS_PCI && !batch_find(b, dev->key.name) &&
-		    !view_is_old(b->view, &dev->key)) {
+	while ((dev = model_next(b->model, &pos)))
+		if (b->buses[dev->key.bus] && !batch_find(batch, &dev->key) &&
+		    !view_is_old(batch->view, &dev->key)) {
 			struct key key = dev->key;
 
-			model_remove(m, &key);
+			model_remove(b->model, &key);
 		}
 }
 
@@ -363,7 +357,7 @@ static int commit(struct backend *b, struct batch *batch, bool all)
 	model_set_iommu(b->model, iommu);
 	view_end(&b->views, batch->view);
 	if (all)
-		remove_others(b->model, batch);
+		remove_others(b, batch);
 	for (size_t i = 0; i < batch->n; i++)
 		fits &= commit_one(b, batch, &batch->v[i], names, n, &new);
 	if (all)
@@ -416,18 +410,29 @@ int scan_some(struct backend *b, struct view *view, const struct touched *v, siz
 	return rc;
 }
 
-static int list_all(const struct sysfs *sys, struct batch *batch)
+/* A machine without PCI is none that we could serve; another bus may come with its module. */
+static int list_bus(const struct backend *b, enum bus bus, struct batch *batch)
 {
-	_closedir_ DIR *dir = sysfs_dir(sys, ROOT_SYS, PCI_DEVICES);
+	_closedir_ DIR *dir = sysfs_dir(&b->sys, ROOT_SYS, "%s", b->buses[bus]->devices);
 	const struct dirent *e;
 	struct key key;
 
 	if (!dir)
-		return -errno;
+		return errno == ENOENT && bus != BUS_PCI ? 0 : -errno;
 	for (errno = 0; (e = readdir(dir)); errno = 0)
-		if (key_make(BUS_PCI, e->d_name, &key))
+		if (key_make(bus, e->d_name, &key))
 			batch_add(batch, &key, 0);
 	return -errno;
+}
+
+static int list_all(const struct backend *b, struct batch *batch)
+{
+	int rc = 0;
+
+	for (enum bus bus = 0; bus < BUS_COUNT && !rc; bus++)
+		if (b->buses[bus])
+			rc = list_bus(b, bus, batch);
+	return rc;
 }
 
 int scan_all(struct backend *b, struct view *view, unsigned int patience_ms)
@@ -436,7 +441,7 @@ int scan_all(struct backend *b, struct view *view, unsigned int patience_ms)
 	int rc;
 
 	batch_begin(b, &batch, view, patience_ms);
-	rc = list_all(&b->sys, &batch);
+	rc = list_all(b, &batch);
 	rc = rc ? rc : scan(b, &batch, true);
 	batch_end(b, &batch);
 	return rc;

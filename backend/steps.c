@@ -2,10 +2,10 @@
 /* What all steps share: the write, which a helper makes, and what can befall any of them. */
 #include <errno.h>
 
+#include "bus.h"
 #include "internal.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/io.h"
-#include "pcidevfs/pci.h"
 #include "pcidevfs/plan.h"
 
 int step_write(struct backend *b, const char *path, const char *text, unsigned int ms,
@@ -26,7 +26,7 @@ int step_trouble(struct backend *b, const struct step *step, int rc, unsigned in
 			    slow);
 	if (rc == -ECHILD)
 		return fail(err, EIO, "%s of %s: no helper process could be started", act, name);
-	if (!sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", name))
+	if (!bus_shows(b, &step->dev))
 		return fail(err, ENODEV, "%s is gone", name);
 	return 0;
 }

@@ -8,9 +8,11 @@
 #include "kept.h"
 #include "pcidevfs/model.h"
 
-static int by_key(const void *a, const void *b)
+static int by_key(const void *left, const void *right)
 {
-	return strcmp(((const struct seat *)a)->key.name, ((const struct seat *)b)->key.name);
+	const struct seat *a = left, *b = right;
+
+	return key_cmp(&a->key, &b->key);
 }
 
 uint64_t claim_group(struct model *m, const struct device *dev)

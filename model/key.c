@@ -129,6 +129,11 @@ bool key_eq(const struct key *a, const struct key *b)
 	return a->bus == b->bus && !strcmp(a->name, b->name);
 }
 
+int key_cmp(const struct key *a, const struct key *b)
+{
+	return (a->bus > b->bus) - (a->bus < b->bus) ?: strcmp(a->name, b->name);
+}
+
 /* FNV-1a */
 uint32_t key_hash(const struct key *key)
 {

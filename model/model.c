@@ -203,7 +203,7 @@ static int by_key(const void *a, const void *b)
 	const struct device *x = *(const struct device *const *)a,
 			    *y = *(const struct device *const *)b;
 
-	return strcmp(x->key.name, y->key.name);
+	return key_cmp(&x->key, &y->key);
 }
 
 static int by_vf_index(const void *a, const void *b)

@@ -35,6 +35,8 @@ bool key_parse(const char *id, struct key *ret);
 const char *key_id(const struct key *key, char buf[static KEY_NAME + 8]);
 
 bool key_eq(const struct key *a, const struct key *b);
+/* By bus, then by name. */
+int key_cmp(const struct key *a, const struct key *b);
 uint32_t key_hash(const struct key *key);
 
 #endif

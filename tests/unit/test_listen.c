@@ -9,10 +9,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../../backend/bus.h"
+#include "../../backend/internal.h"
 #include "fakepci.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
+#include "pcidevfs/plan.h"
+#include "pcidevfs/uevent.h"
 #include "pcidevfs/util.h"
 
 #define NEW "0000:07:00.0"
@@ -85,13 +89,13 @@ static void forge(const char *fields, size_t size)
 	close(s);
 }
 
-static struct device device_of(const char *address)
+static struct device device_of(const char *id)
 {
 	const struct device *dev;
 	struct device copy = { 0 };
 	struct key key;
 
-	CHECK(key_make(BUS_PCI, address, &key));
+	CHECK(key_parse(id, &key));
 	model_lock(world.model);
 	dev = model_find(world.model, &key);
 	if (dev)
@@ -194,5 +198,60 @@ DEFINE_TEST(listen_mends_an_overflow_by_looking_at_everything)
 	backend_health(world.backend, &o);
 	CHECK_IN(out_text(&o), "uevents=ok overflows=1\n");
 	out_free(&o);
+	stop();
+}
+
+/* A bus that nobody reads yet, as it would be added: functions and a row. */
+
+static int stick_observe(const struct backend *b, const struct key *dev, struct facts *ret)
+{
+	struct facts f = { .numa_node = -1, .iommu_group = -1, .total_vfs = -1, .vf_index = -1 };
+	int64_t vendor;
+
+	if (sysfs_number(&b->sys, ROOT_SYS, 0, UINT16_MAX, &vendor, "bus/usb/devices/%s/vendor",
+			 dev->name))
+		return -ENODEV;
+	f.vendor = (uint16_t)vendor;
+	*ret = f;
+	return 0;
+}
+
+static bool stick_heard(const struct uevent *ev, struct key *ret)
+{
+	return key_make(BUS_USB, strrchr(ev->devpath, '/') + 1, ret);
+}
+
+static const struct bus_ops sticks = { "bus/usb/devices", "usb", stick_observe, stick_heard };
+
+#define STICK "bus/usb/devices/2-1"
+#define STICK_EVENT(action)                                                                        \
+	UEVENT(action "@/devices/usb2/2-1\0ACTION=" action                                         \
+		      "\0DEVPATH=/devices/usb2/2-1\0SUBSYSTEM=usb")
+
+DEFINE_TEST(listen_sees_what_comes_and_goes_on_another_bus)
+{
+	const struct bus_ops *rows[BUS_COUNT] = { [BUS_PCI] = buses[BUS_PCI], [BUS_USB] = &sticks };
+	struct step step = { .verb = &(const struct verb){ .name = "reset" } };
+	struct err err = { 0 };
+
+	prepare();
+	world.backend->buses = rows;
+	CHECK(!pthread_create(&thread, NULL, listen_main, NULL));
+	test_file("sys/" STICK "/vendor", "0x0951\n");
+	STICK_EVENT("add");
+	UNTIL(device_of("usb/2-1").facts.vendor == 0x0951);
+	CHECK(key_parse("usb/2-1", &step.dev));
+	CHECK_EQ(step_trouble(world.backend, &step, -EIO, 10, "", &err), 0);
+	/* Where all is looked at, each bus has what it lists, and no more. */
+	test_file("sys/bus/usb/devices/2-1:1.0/vendor", "0x0951\n");
+	CHECK_EQ(backend_scan(world.backend, &err), 0);
+	CHECK_EQ(device_of("usb/2-1").key.bus, BUS_USB);
+	CHECK_EQ(device_of("0000:00:03.0").key.bus, BUS_PCI);
+	CHECK(!chdir(test_dir()));
+	CHECK(!rename("sys/bus/usb", "gone-usb"));
+	CHECK_EQ(step_trouble(world.backend, &step, -EIO, 10, "", &err), -ENODEV);
+	CHECK_EQ(backend_scan(world.backend, &err), 0);
+	CHECK_EQ(device_of("usb/2-1").key.bus, BUS_NONE);
+	CHECK_EQ(device_of("0000:00:03.0").key.bus, BUS_PCI);
 	stop();
 }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "bus.h"
+
+#include "internal.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/pci.h"
+#include "pcidevfs/uevent.h"
+#include "variant.h"
+
+static int observe_pci(const struct backend *b, const struct key *dev, struct facts *ret)
+{
+	int rc = pci_observe(&b->sys, dev, ret);
+
+	if (rc)
+		return rc;
+	variant_choose(b->variants, ret, ret->vfio_driver);
+	ret->vfio_ready = sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/%s", ret->vfio_driver);
+	return 0;
+}
+
+static const struct bus_ops pci = {
+	.devices = PCI_DEVICES,
+	.subsystem = "pci",
+	.observe = observe_pci,
+	.heard = uevent_function,
+};
+
+const struct bus_ops *const buses[BUS_COUNT] = {
+	[BUS_PCI] = &pci,
+};
+
+bool bus_shows(const struct backend *b, const struct key *dev)
+{
+	const struct bus_ops *bus = b->buses[dev->bus];
+
+	return bus && sysfs_exists(&b->sys, ROOT_SYS, "%s/%s", bus->devices, dev->name);
+}
