@@ -197,7 +197,7 @@ static void cut_word(char *word, size_t n, size_t keep)
 		head--;
 	while (tail && is_amid_letter(word[n - tail]))
 		tail--;
-	memcpy(word + head, "...", 3);
+	memset(word + head, '.', 3);
 	memmove(word + head + 3, word + n - tail, strlen(word + n - tail) + 1);
 }
 
