@@ -30,8 +30,8 @@ struct tree_conf {
 	void *health_ctx;
 	/* The unique of the request that this thread handles, as the kernel gave it (bit 63: sent again). */
 	uint64_t (*unique)(void);
-	void (*told)(
-		void); /* for tests: the log was told the verdict of a command of ctl. May be NULL */
+	/* For tests: the log was told the verdict of a command of ctl. May be NULL. */
+	void (*told)(void);
 };
 
 /* Of the ring of events. */

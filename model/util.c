@@ -247,7 +247,7 @@ unsigned int back_off(unsigned int *pause, unsigned int first, unsigned int max)
 	return *pause;
 }
 
-const char *say_as = "pcidevfsd";
+__attribute__((weak)) const char say_as[] = "pcidevfsd";
 
 void say(const char *fmt, ...)
 {

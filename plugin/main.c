@@ -225,13 +225,14 @@ static void stop(struct plugin *p)
 	loop_close(&p->loop);
 }
 
+const char say_as[] = "pcidevfs-plugin";
+
 int main(int argc, char **argv)
 {
 	struct main m = { 0 };
 	struct options o;
 	struct err err = { 0 };
 
-	say_as = "pcidevfs-plugin";
 	if (parse_options(argc, argv, &o))
 		return 2;
 	m.p.loop.epoll = -1;

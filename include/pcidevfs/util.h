@@ -80,7 +80,7 @@ void str_fit(char *text, size_t size);
 
 /* One line on stderr, for people and the journal, behind the name of the program; cut at 1 KiB. */
 __attribute__((format(printf, 1, 2))) void say(const char *fmt, ...);
-extern const char *say_as; /* "pcidevfsd"; another program's main sets its own */
+extern const char say_as[]; /* "pcidevfsd"; another program defines its own */
 
 /* FNV-1a: goes on from h; starts with FNV1A. */
 #define FNV1A 0xcbf29ce484222325ull
