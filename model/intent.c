@@ -129,13 +129,14 @@ static int drop_claim(struct rewrite *w, size_t i, struct err *err)
 	return 0;
 }
 
-/* A group is released as one, with what is stored for members that are away. */
+/* A group is released as one, with what is stored for members that are away. Those that are here were released with
+ * it, or are in another group by now: what is stored for them stays. */
 static int release_group(struct rewrite *w, uint64_t group, struct err *err)
 {
 	int rc = 0;
 
 	for (size_t i = 0; group && i < w->next.n && !rc; i++)
-		if (w->next.v[i] && w->next.v[i]->group == group)
+		if (w->next.v[i] && w->next.v[i]->group == group && !device_of(w->in, w->next.v[i]))
 			rc = drop_claim(w, i, err);
 	return rc;
 }

@@ -176,3 +176,38 @@ DEFINE_TEST(a_release_leaves_what_another_has_stored_of_a_mate)
 	CHECK(!strstr(wish_state_of(mate.name).unmet, "IOMMU group"));
 	wish_end();
 }
+
+/* They were claimed as one, and the firmware has taken their IOMMU group apart since: each is released alone, be the
+ * other's claim applied by now or not. */
+DEFINE_TEST(a_release_leaves_who_is_in_another_group_by_now)
+{
+	struct plug apart = mate;
+
+	apart.group = 9;
+	for (int refused = 0; refused < 2; refused++) {
+		wish_begin(false);
+		wish_plug(&nic);
+		wish_plug(&mate);
+		wish_restore();
+		wish_edit(mate.name, both_claimed);
+		CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
+		wish_end();
+		wish_begin(false);
+		wish_plug(&nic);
+		wish_restore();
+		t.refuse = refused ? EIO : 0;
+		wish_plug(&apart);
+		wish_calm();
+		t.refuse = 0;
+		if (!refused)
+			CHECK_EQ(wish_ask(mate.name, "claim", "alice"), 0);
+		CHECK_EQ(wish_ask(NIC, "claim", ""), 0);
+		wish_calm();
+		wish_end();
+		wish_boot(&apart);
+		wish_calm();
+		CHECK_STR(wish_state_of(mate.name).want.claim, "alice");
+		CHECK_EQ(wish_ask(mate.name, "claim", ""), 0);
+		wish_end();
+	}
+}
