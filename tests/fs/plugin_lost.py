@@ -39,7 +39,13 @@ os.makedirs(DIR + "/pods")
 k = Kubelet(DIR)
 k.start()
 ARGV += ["--deadline", "1000"]
+manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+manager.bind(os.environ["D"] + "/notify")
+manager.settimeout(LONG)
+os.environ["NOTIFY_SOCKET"] = os.environ["D"] + "/notify"
 p = Plugin()
+assert manager.recv(100) == b"READY=1"
+del os.environ["NOTIFY_SOCKET"]
 put(NIC, "claim", "alice")
 put(DISK, "claim", "alice")
 before = offered("Healthy")
@@ -78,9 +84,7 @@ ok("for a long time without the tree all is unhealthy, and with it all is well")
 
 # Where it does not come at all, what waits for us is not held up for ever.
 assert p.end() == 0, "status of a clean end"
-manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-manager.bind(os.environ["D"] + "/notify")
-manager.settimeout(LONG)
+assert manager.recv(100) == b"STOPPING=1"
 os.environ["NOTIFY_SOCKET"] = os.environ["D"] + "/notify"
 ARGV += ["--tree", os.environ["D"] + "/none"]
 p.start()
