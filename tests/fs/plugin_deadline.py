@@ -8,7 +8,6 @@ from plugin_lib import ARGV, DIR, DISK, DISK_NAME, NIC, NIC_NAME, TREE, Plugin, 
 from peer import Kubelet, dp, refused
 
 SERVING = int(os.environ["SERVING"])
-LONG = 40  # seconds: longer than any deadline here, shorter than the peer's patience
 
 
 def again(factor):
@@ -24,12 +23,6 @@ def writes():
         return [line.split("value=")[1].split()[0] for line in f if "id=%s file=allocated_to " % NIC in line]
 
 
-def allocate():
-    request = dp.AllocateRequest()
-    request.container_requests.add(devices_ids=[NIC])
-    return k.endpoints[NIC_NAME].call("Allocate", request, dp.AllocateResponse, timeout=LONG)
-
-
 os.makedirs(DIR + "/pods")
 k = Kubelet(DIR)
 k.start()
@@ -43,12 +36,13 @@ disk = k.wait_health(DISK_NAME, {DISK: "Healthy"})
 # An act hangs: the pod is refused, others are answered meanwhile.
 os.kill(SERVING, signal.SIGSTOP)
 try:
-    assert "not taken it down within 0.1 s; is pcidevfsd well?" in refused("FAILED_PRECONDITION", allocate)
+    said = refused("FAILED_PRECONDITION", k.allocate, NIC_NAME, NIC)
+    assert "not taken it down within 0.1 s; is pcidevfsd well?" in said, said
     disk.call("GetDevicePluginOptions", dp.Empty(), dp.DevicePluginOptions)
 finally:
     os.kill(SERVING, signal.SIGCONT)
 # What is taken down after all is no pod's: kubelet names none in time.
-k.wait("the end", lambda: writes() == ["pending", "none"], LONG)
+k.wait("the end", lambda: writes() == ["pending", "none"])
 assert nic.health() == {NIC: "Healthy"} and not nic.ended
 ok("an Allocate that hangs is refused, and nothing is left of it")
 
@@ -57,7 +51,7 @@ again("1000")
 k.wait_health(NIC_NAME, {NIC: "Healthy"})
 put(NIC, "allocated_to", "pending")
 before = k.listed
-k.wait("three answers", lambda: k.listed > before + 3, LONG)
+k.wait("three answers", lambda: k.listed > before + 3)
 assert get(NIC, "allocated_to") == "pending"
 ok("what is pending has its time")
 
@@ -65,21 +59,21 @@ ok("what is pending has its time")
 k.may_list.clear()
 again("0.05")
 before = k.listed
-k.wait("another question", lambda: k.listed > before + 2, LONG)
+k.wait("another question", lambda: k.listed > before + 2)
 assert "kubelet does not tell which pod has what: Deadline Exceeded" in p.said(), p.said()
 k.pods = [("default", "vm-1", "compute", NIC_NAME, [NIC])]
 k.may_list.set()
-wait_file(NIC, "allocated_to", "default/vm-1/compute", LONG)
+wait_file(NIC, "allocated_to", "default/vm-1/compute")
 ok("a question that kubelet does not answer is asked again")
 
 # It does not answer a Register: told again, over another socket.
 k.may_register.clear()
 again("0.05")
 told = len(k.asked)
-k.wait("another Register", lambda: k.asked[told:].count(NIC_NAME) > 1, LONG)
+k.wait("another Register", lambda: k.asked[told:].count(NIC_NAME) > 1)
 k.wait("the sentence", lambda: "does not take %s: Deadline Exceeded; asked again" % NIC_NAME in p.said())
 k.may_register.set()
-k.wait_health(NIC_NAME, {NIC: "Healthy"}, LONG)
+k.wait_health(NIC_NAME, {NIC: "Healthy"})
 ok("a Register that kubelet does not answer is sent again")
 
 # It says yes and does not listen: told again, by a name that it does not know yet.
@@ -93,9 +87,9 @@ def another():
     return len(sockets) > 2
 
 
-k.wait("two Registers more", another, LONG)
+k.wait("two Registers more", another)
 k.deaf = set()
-k.wait_health(NIC_NAME, {NIC: "Healthy"}, LONG)
+k.wait_health(NIC_NAME, {NIC: "Healthy"})
 ok("a kubelet that does not listen is told again")
 
 assert p.end() == 0, "status of a clean end"

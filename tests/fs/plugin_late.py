@@ -114,6 +114,16 @@ os.rmdir(DIR + "/pods/vm")
 wait_file(NIC, "allocated_to", "none")
 ok("a pod is over when kubelet lists it no more, and no sooner")
 
+# Where nothing tells of it, neither a directory nor the tree, kubelet is asked all the same: every ten seconds.
+k.pods = [VM_1]
+asked()
+wait_file(NIC, "allocated_to", "default/vm-1/c")
+asked()
+time.sleep(1)  # what that was news for is asked by then
+k.pods = []
+wait_file(NIC, "allocated_to", "none", 20)
+ok("kubelet is asked for what is allocated, without news as well")
+
 # What was read there for an answer that never came does not count for another kubelet's.
 k.pods = [VM_1]
 asked()
@@ -147,12 +157,13 @@ k.pods = []
 subprocess.run(["mount", "--bind", TREE + "/version", CHECKPOINT_FILE], check=True)
 os.kill(SERVING, signal.SIGSTOP)
 try:
+    before = k.listed
     k.start()
     nic = k.wait_health(NIC_NAME, {NIC: "Healthy"})
-    asked()
+    k.wait("the question", lambda: k.listed > before)  # and no other, as long as it hangs
     end = time.monotonic() + 0.5
     while time.monotonic() < end:
-        nic.call("GetDevicePluginOptions", dp.Empty(), dp.DevicePluginOptions, timeout=40)
+        nic.call("GetDevicePluginOptions", dp.Empty(), dp.DevicePluginOptions)
         time.sleep(0.01)
 finally:
     os.kill(SERVING, signal.SIGCONT)

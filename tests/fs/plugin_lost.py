@@ -8,25 +8,24 @@ from plugin_lib import ARGV, DIR, DISK, DISK_NAME, MATE, MATE_NAME, NIC, NIC_NAM
 from peer import Kubelet, refused
 
 POD = "default/vm-1/compute"
-LONG = 40
 
 
 def daemon(order):
     said = len(p.said())
     print(order, "the daemon", flush=True)
     if order == "stop":
-        k.wait("the news", lambda: TREE + "/" in p.said()[said:], LONG)
+        k.wait("the news", lambda: TREE + "/" in p.said()[said:])
     else:
-        k.wait("the tree", lambda: os.path.exists(TREE + "/version"), LONG)
+        k.wait("the tree", lambda: os.path.exists(TREE + "/version"))
 
 
 def offered(health):
-    return [k.wait_health(NIC_NAME, {NIC: health}, LONG), k.wait_health(DISK_NAME, {DISK: health}, LONG)]
+    return [k.wait_health(NIC_NAME, {NIC: health}), k.wait_health(DISK_NAME, {DISK: health})]
 
 
 def is_back():
-    wait_file(NIC, "allocated_to", POD, LONG)
-    k.wait_health(MATE_NAME, {MATE: "Unhealthy"}, LONG)
+    wait_file(NIC, "allocated_to", POD)
+    k.wait_health(MATE_NAME, {MATE: "Unhealthy"})
     return offered("Healthy")
 
 
@@ -41,7 +40,7 @@ k.start()
 ARGV += ["--deadline", "1000"]
 manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 manager.bind(os.environ["D"] + "/notify")
-manager.settimeout(LONG)
+manager.settimeout(40)
 os.environ["NOTIFY_SOCKET"] = os.environ["D"] + "/notify"
 p = Plugin()
 assert manager.recv(100) == b"READY=1"
