@@ -85,7 +85,9 @@ static void answer(const struct allocation *a)
 	struct out out = { 0 };
 	const char *id;
 
-	if (!answer_allocate(t, a->resource, &a->request, a->p->o->dev, cdi, &out, &err)) {
+	/* It may have got another name since. */
+	if (!request_names(t, a->resource, &a->request, &err) &&
+	    !answer_allocate(t, a->resource, &a->request, a->p->o->dev, cdi, &out, &err)) {
 		while ((id = request_next(&a->request, &at)))
 			dev_kept(t, devices_of_kubelet(t, a->resource, id));
 		if (out.failed)
@@ -171,7 +173,8 @@ static int prepare(struct plugin *p, struct allocation *a, const uint8_t *msg, s
 	if (tree_lost(p->tree, &why))
 		e = fail(err, ENODEV, "nothing can be given to a pod: %s", why);
 	else
-		e = request_check(t, a->resource, &a->request, now_ms(), err);
+		e = request_check(t, a->resource, &a->request, now_ms(), err)
+			    ?: request_names(t, a->resource, &a->request, err);
 	if (!e)
 		lines_for(t, a, &clear, &set);
 	tree_unlock(p->tree);

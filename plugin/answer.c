@@ -174,6 +174,24 @@ int request_check(const struct devices *t, const char *resource, const struct re
 	return 0;
 }
 
+int request_names(const struct devices *t, const char *resource, const struct request *r,
+		  struct err *err)
+{
+	struct request_at at = { 0 };
+	const char *id;
+
+	while ((id = request_next(r, &at))) {
+		const struct dev *d = devices_of_kubelet(t, NULL, id);
+
+		if (d && strcmp(d->resource, resource))
+			return fail(err, ENODEV,
+				    "%s is called %s now, and %s only for the pod that had it "
+				    "before; ask for the name of now",
+				    d->id, d->resource, resource);
+	}
+	return 0;
+}
+
 static int refuse_moved(const struct dev *d, struct err *err)
 {
 	if (!d->kept[0] || !strcmp(d->kept, d->nodes))

@@ -38,6 +38,10 @@ const char *request_next(const struct request *r, struct request_at *at);
 int request_check(const struct devices *t, const char *resource, const struct request *r,
 		  uint64_t now, struct err *err);
 
+/* For Allocate alone: its pod goes on with it by its former name, no other begins by that. -ENODEV. */
+int request_names(const struct devices *t, const char *resource, const struct request *r,
+		  struct err *err);
+
 /* After a reboot kubelet gives a container what Allocate answered before it: refuses where that is not what its
  * devices need now. */
 int request_nodes(const struct devices *t, const char *resource, const struct request *r,

@@ -84,6 +84,7 @@ static void allocate(const struct devices *t, const uint8_t *data, size_t size)
 	struct out o = { 0 };
 
 	if (request_allocate(data, size, &r, &err) || request_check(t, "a.b/C", &r, 1000, &err) ||
+	    request_names(t, "a.b/C", &r, &err) ||
 	    answer_allocate(t, "a.b/C", &r, "/dev", "pcidevfs/device", &o, &err)) {
 		check_refusal(&err);
 	} else {

@@ -110,6 +110,35 @@ DEFINE_TEST(an_allocation_lists_what_was_asked_and_all_its_nodes)
 	devices_free(&t);
 }
 
+/* Also where the tree has noted the new name before the answer. */
+DEFINE_TEST(only_who_has_it_goes_on_by_its_former_name)
+{
+	char *ids[] = { (char *)"0000:05:02.0" };
+	struct devices t = { 0 };
+	struct request r;
+	struct err err = { 0 };
+	uint8_t buf[256];
+
+	CHECK_EQ(take(&t, "0000:05:02.0",
+		      NIC " resource_name=x.com/Y allocated_as=intel.com/NIC-X.1"),
+		 0);
+	devices_judge(&t, 1000);
+	CHECK_EQ(request_allocate(buf, pack_allocate(buf, ids, 1), &r, &err), 0);
+	CHECK_EQ(request_check(&t, "intel.com/NIC-X.1", &r, 1000, &err), 0);
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(request_names(&t, "intel.com/NIC-X.1", &r, &err), -ENODEV);
+		CHECK_STR(err.text,
+			  "0000:05:02.0 is called x.com/Y now, and intel.com/NIC-X.1 only for "
+			  "the pod that had it before; ask for the name of now");
+		CHECK_EQ(
+			take(&t, "0000:05:02.0", NIC " resource_name=x.com/Y allocated_as=x.com/Y"),
+			0);
+	}
+	CHECK_EQ(request_names(&t, "x.com/Y", &r, &err), 0);
+	request_free(&r);
+	devices_free(&t);
+}
+
 DEFINE_TEST(an_allocation_is_of_one_kind)
 {
 	char *ids[] = { (char *)"0000:05:02.0", (char *)"5c1f" };

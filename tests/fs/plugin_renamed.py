@@ -1,0 +1,57 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A device gets another name: its pod goes on with it by the former one, and nobody else gets it by that."""
+import os
+
+from plugin_lib import DIR, DISK, DISK_NAME, TREE, Plugin, get, ok, put, wait_file
+from peer import Kubelet, dp, refused
+
+NEW_NAME = "example.com/new"
+
+
+def lists(*pods):
+    """What kubelet lists from now on; the plugin asks for it."""
+    k.pods = list(pods)
+    os.makedirs("%s/pods/u%d" % (DIR, k.listed))
+
+
+def start(name):
+    return k.endpoints[name].call("PreStartContainer", dp.PreStartContainerRequest(devices_ids=[DISK]),
+                                  dp.PreStartContainerResponse)
+
+
+def pendings():
+    with open(TREE + "/log") as f:
+        return f.read().count("file=allocated_to value=pending")
+
+
+os.makedirs(DIR + "/pods")
+k = Kubelet(DIR)
+put(DISK, "claim", "alice")
+k.start()
+p = Plugin()
+k.wait_health(DISK_NAME, {DISK: "Healthy"})
+k.allocate(DISK_NAME, DISK)
+lists(("default", "vm-1", "compute", DISK_NAME, [DISK]))
+wait_file(DISK, "allocated_to", "default/vm-1/compute")
+
+# Renamed while a pod has it. That pod's container may start again; the next pod is told which name to ask for, though
+# kubelet gives it the device as soon as the first has ended, and nothing is written down for it.
+put(DISK, "resource_name", NEW_NAME)
+start(DISK_NAME)
+given = pendings()
+k.pods = []
+said = refused("FAILED_PRECONDITION", k.allocate, DISK_NAME, DISK)
+assert "%s is called %s now, and %s only for the pod" % (DISK, NEW_NAME, DISK_NAME) in said, said
+assert get(DISK, "allocated_to") == "default/vm-1/compute" and pendings() == given
+ok(said)
+lists()
+wait_file(DISK, "allocated_to", "none")
+k.wait_health(NEW_NAME, {DISK: "Healthy"})
+k.wait_health(DISK_NAME, {})
+k.allocate(NEW_NAME, DISK)
+lists(("default", "vm-2", "compute", NEW_NAME, [DISK]))
+wait_file(DISK, "allocated_to", "default/vm-2/compute")
+
+assert p.end() == 0, "status of a clean end"
+k.stop()
