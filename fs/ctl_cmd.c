@@ -38,29 +38,14 @@ static void put_label(struct err *err, const char *label)
 	fail(err, was.code, "%s: %s", label, text);
 }
 
-static void label_of(const struct wish *w, char label[static LINE_LABEL])
-{
-	char id[KEY_NAME + 8];
-
-	if (w->virtfn)
-		snprintf(label, LINE_LABEL, "%s/virtfn%u/%s", key_id(&w->dev, id), w->virtfn - 1u,
-			 w->file);
-	else
-		snprintf(label, LINE_LABEL, "%s/%s", key_id(&w->dev, id), w->file);
-}
-
-/* The engine refuses the whole: which line it means is the one whose device its sentence names. */
+/* The engine says which line it refuses. What is none's, as a journal without room, is the transaction's. */
 static void label_verdict(const struct ctl_job *job, struct err *err)
 {
-	const struct wish *w = &job->wishes[0];
-	char label[LINE_LABEL];
+	size_t line = job->n_wishes == 1 ? 1 : err->line;
+	char label[LINE_LABEL] = "ctl";
 
-	for (size_t i = 0; i < job->n_wishes; i++)
-		if (strstr(err->text, job->wishes[i].dev.name)) {
-			w = &job->wishes[i];
-			break;
-		}
-	label_of(w, label);
+	if (line && line <= job->n_wishes)
+		wish_label(&job->wishes[line - 1], label);
 	put_label(err, label);
 }
 
@@ -85,6 +70,7 @@ static int add_wish(struct ctl_job *job, const struct wish *wish, struct err *er
 		job->wishes = v;
 	}
 	job->wishes[job->n_wishes++] = *wish;
+	job->wishes[n].line = (uint16_t)job->n_wishes;
 	return 0;
 }
 

@@ -160,3 +160,14 @@ int line_wish(const struct lines_of *of, char *line, struct wish *ret,
 	r = line_target(of, file ? line : "", &at, err);
 	return r ? r : judge(of, &at, file ? file : line, value, ret, err);
 }
+
+void wish_label(const struct wish *wish, char label[static LINE_LABEL])
+{
+	char id[KEY_NAME + 8];
+
+	if (wish->virtfn)
+		snprintf(label, LINE_LABEL, "%s/virtfn%u/%s", key_id(&wish->dev, id),
+			 wish->virtfn - 1u, wish->file);
+	else
+		snprintf(label, LINE_LABEL, "%s/%s", key_id(&wish->dev, id), wish->file);
+}

@@ -39,4 +39,7 @@ bool line_is_text(const char *line, size_t len);
 int line_wish(const struct lines_of *of, char *line, struct wish *ret,
 	      char label[static LINE_LABEL], struct err *err);
 
+/* The file of a wish as a line of the root's ctl names it. */
+void wish_label(const struct wish *wish, char label[static LINE_LABEL]);
+
 #endif

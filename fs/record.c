@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "internal.h"
+#include "lines.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/region.h"
@@ -180,6 +181,18 @@ static void record_target(struct tree *t, const struct wish *asked, struct wish 
 	model_unlock(t->conf.model);
 }
 
+/* To a file whose own line was not refused, what was refused is that of another line. */
+static void tell_other(struct err *err, const struct wish *w, const struct wish *wishes, size_t n)
+{
+	char label[LINE_LABEL];
+
+	if (!err->line || err->line == w->line || err->line > n)
+		return;
+	wish_label(&wishes[err->line - 1], label);
+	fail(err, err->code, "not done, as %s of the same transaction was refused: %s", label,
+	     err->text);
+}
+
 void tree_verdict(void *tree, const struct wish *wishes, size_t n, const struct actor *who,
 		  const struct err *err, uint64_t *place)
 {
@@ -189,9 +202,11 @@ void tree_verdict(void *tree, const struct wish *wishes, size_t n, const struct 
 		*place = ring_head(((struct tree *)tree)->log) + 1;
 	for (size_t i = 0; i < n; i++) {
 		char file[WISH_FILE + 16];
+		struct err told = *err;
 		struct wish w;
 
+		tell_other(&told, &wishes[i], wishes, n);
 		record_target(tree, &wishes[i], &w, file, sizeof(file));
-		record_once(tree, &w.dev, file, w.value, who, err, since);
+		record_once(tree, &w.dev, file, w.value, who, &told, since);
 	}
 }

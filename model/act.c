@@ -105,9 +105,9 @@ static bool is_ours(const void *txn, const struct device *d)
 }
 
 /* With the model locked. */
-static int refuse_busy(const struct txn *t, const struct key *devs, size_t n, struct err *err)
+static int refuse_busy(const struct txn *t, const struct plan *p, struct err *err)
 {
-	return plan_refuse_busy(model_of(t), devs, n, is_ours, t, err);
+	return plan_refuse_busy(model_of(t), p->devices, p->lines, p->n_devices, is_ours, t, err);
 }
 
 /* With the model locked. */
@@ -180,13 +180,14 @@ static int each_wish(struct txn *t, bool prepare, struct err *err)
 		if (met_by_absence(t, &t->log->wishes[i]))
 			continue;
 		if (absent)
-			return fail(err, ENODEV, "%s has no virtfn%u although that was asked for",
-				    w.dev.name, w.virtfn - 1u);
-		r = saved_add(t, &w.dev, err);
+			r = fail(err, ENODEV, "%s has no virtfn%u although that was asked for",
+				 w.dev.name, w.virtfn - 1u);
+		r = r ? r : saved_add(t, &w.dev, err);
 		if (!r && prepare && method->prepare)
 			r = method->prepare(m, &w, err);
 		if (!r && !prepare && method->settle)
 			r = method->settle(m, &w, err);
+		err_blame(err, r, w.line);
 	}
 	return r;
 }
@@ -213,7 +214,7 @@ static int foresee(struct txn *t, const struct wish *wishes, size_t n, struct er
 	struct plan p;
 	int r = plan_make(model_of(t), t->engine->conf.world.methods, wishes, n, true, &p, err);
 
-	r = r ? r : refuse_busy(t, p.devices, p.n_devices, err);
+	r = r ? r : refuse_busy(t, &p, err);
 	r = r ? r : take_devices(t, p.devices, p.n_devices, err);
 	plan_free(&p);
 	return r;
@@ -235,7 +236,7 @@ static int plan_stage(struct txn *t, bool *ret_more, struct err *err)
 		if (!met_by_absence(t, &t->log->wishes[i]) && !met_once(t, &t->log->wishes[i]))
 			wishes[n++] = t->log->wishes[i];
 	r = plan_make(m, t->engine->conf.world.methods, wishes, n, false, &p, err);
-	r = r ? r : refuse_busy(t, p.devices, p.n_devices, err);
+	r = r ? r : refuse_busy(t, &p, err);
 	r = r ? r : take_devices(t, p.devices, p.n_devices, err);
 	r = r || !p.more ? r : foresee(t, wishes, n, err);
 	r = r ? r : each_wish(t, true, err);
@@ -262,33 +263,38 @@ static int learn_steps(struct txn *t, uint32_t from, bool keep, struct err *err)
 				       : 0;
 
 		if (r < 0)
-			return r;
+			return err_blame(err, r, s->line);
 		keep |= r > 0;
 	}
 	return n > from && keep ? act_keep(t, true, err) : 0;
 }
 
-static int run_steps(struct txn *t, uint32_t from, struct err *err)
+static int run_step(struct txn *t, struct step *s, struct err *err)
 {
 	struct engine *e = t->engine;
+	int r;
 
-	for (uint32_t i = from; i < atomic_load(&t->log->n_steps); i++) {
+	if (!act_still_there(t, &s->dev))
+		return fail(err, ENODEV, "%s went away before its %s", s->dev.name, s->verb->name);
+	r = act_recheck(t, s, err);
+	if (r)
+		return r;
+	s->begun = true;
+	r = s->verb->run(e->conf.world.backend, s, act_deadline(e, s->verb), err);
+	s->done = !r;
+	return r;
+}
+
+static int run_steps(struct txn *t, uint32_t from, struct err *err)
+{
+	int r = 0;
+
+	for (uint32_t i = from; i < atomic_load(&t->log->n_steps) && !r; i++) {
 		struct step *s = &t->log->steps[i];
-		int r;
 
-		if (!act_still_there(t, &s->dev))
-			return fail(err, ENODEV, "%s went away before its %s", s->dev.name,
-				    s->verb->name);
-		r = act_recheck(t, s, err);
-		if (r)
-			return r;
-		s->begun = true;
-		r = s->verb->run(e->conf.world.backend, s, act_deadline(e, s->verb), err);
-		if (r)
-			return r;
-		s->done = true;
+		r = err_blame(err, run_step(t, s, err), s->line);
 	}
-	return 0;
+	return r;
 }
 
 /* Nothing of the act looked at what the kernel holds of this device: whatever was left half way still is. */
@@ -316,7 +322,7 @@ static int note_wishes(struct txn *t, struct err *err)
 
 	model_lock(m);
 	if (!t->marked) /* nothing held the others off */
-		r = refuse_busy(t, t->devices, t->n_devices, err);
+		r = plan_refuse_busy(m, t->devices, NULL, t->n_devices, is_ours, t, err);
 	if (!r) {
 		saved_begin(t);
 		r = each_wish(t, false, err);
@@ -414,7 +420,10 @@ static struct step *await_former(struct txn *t, struct err *err)
 		if (e->conf.world.await(e->conf.world.backend, s, act_deadline(e, s->verb)) !=
 		    -ETIMEDOUT)
 			continue;
-		fail(err, ETIMEDOUT, "%s of %s did not end in time", s->verb->name, s->dev.name);
+		err_blame(err,
+			  fail(err, ETIMEDOUT, "%s of %s did not end in time", s->verb->name,
+			       s->dev.name),
+			  s->line);
 		return s;
 	}
 	return NULL;
@@ -477,6 +486,7 @@ void act_finish_late(struct txn *t, struct step *late, struct err *verdict)
 		     undo ? "the late undo of %s %s has ended, and the rest was undone"
 			  : "the late %s of %s has ended and was undone",
 		     late->verb->name, late->dev.name);
+		err_blame(verdict, verdict->code, late->line);
 		act_mark_stuck(t, NULL);
 		late = act_take_back(t, verdict);
 	}

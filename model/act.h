@@ -42,7 +42,7 @@ struct act_log {
 	struct saved saved[PLAN_DEVICES];
 };
 
-#define LOGS_ABI 5
+#define LOGS_ABI 6
 
 struct logs_head {
 	union {

@@ -32,6 +32,7 @@ int fail(struct err *err, int code, const char *fmt, ...)
 	str_fit(text, sizeof(err->text));
 	err->code = code;
 	STR_COPY(err->text, text);
+	err->line = 0;
 	return -code;
 }
 
@@ -50,6 +51,13 @@ int fail_wrap(struct err *err, const char *fmt, ...)
 	str_fit(whole, sizeof(err->text));
 	STR_COPY(err->text, whole);
 	return -err->code;
+}
+
+int err_blame(struct err *err, int r, uint16_t line)
+{
+	if (r && err)
+		err->line = line;
+	return r;
 }
 
 const char *err_name(int code)

@@ -21,7 +21,7 @@ int plan_step(struct plan *p, const struct verb *verb, const struct key *dev, co
 	      struct err *err)
 {
 	struct step *steps;
-	struct step s = { .verb = verb, .dev = *dev };
+	struct step s = { .verb = verb, .dev = *dev, .line = p->line };
 
 	if (p->n_steps >= PLAN_STEPS)
 		return fail(err, E2BIG,
@@ -49,6 +49,7 @@ static bool is_among(const struct key *dev, const struct key *v, size_t n)
 int plan_touch(struct plan *p, const struct key *dev, struct err *err)
 {
 	struct key *devices;
+	uint16_t *lines;
 
 	if (is_among(dev, p->devices, p->n_devices))
 		return 0;
@@ -61,6 +62,11 @@ int plan_touch(struct plan *p, const struct key *dev, struct err *err)
 	if (!devices)
 		return fail(err, ENOMEM, "no memory for the plan");
 	p->devices = devices;
+	lines = grown(p->lines, p->n_devices, sizeof(*lines));
+	if (!lines)
+		return fail(err, ENOMEM, "no memory for the plan");
+	p->lines = lines;
+	p->lines[p->n_devices] = p->line;
 	p->devices[p->n_devices++] = *dev;
 	return 0;
 }
@@ -69,6 +75,7 @@ void plan_free(struct plan *p)
 {
 	free(p->steps);
 	free(p->devices);
+	free(p->lines);
 	free(p->wishes);
 	*p = (struct plan){ 0 };
 }
@@ -241,10 +248,12 @@ static int refuse_twice(const struct plan *p, struct err *err)
 {
 	for (size_t i = 1; i < p->n_wishes; i++)
 		if (!by_device(&p->wishes[i - 1], &p->wishes[i]))
-			return fail(
-				err, EINVAL,
-				"%s is named in two ways, and its %s is written twice in one transaction",
-				p->wishes[i].dev.name, p->wishes[i].file);
+			return err_blame(
+				err,
+				fail(err, EINVAL,
+				     "%s is named in two ways, and its %s is written twice in one transaction",
+				     p->wishes[i].dev.name, p->wishes[i].file),
+				p->wishes[i].line);
 	return 0;
 }
 
@@ -297,9 +306,10 @@ static int expand_items(struct model *m, const struct item *items, size_t n, str
 			p->more = true;
 			return 0;
 		}
+		p->line = it->wish.line;
 		r = it->absent ? foretell(m, it, p, err) : it->method->expand(m, &it->wish, p, err);
 		if (r)
-			return r;
+			return err_blame(err, r, p->line);
 		for (size_t s = before; s < p->n_steps; s++)
 			p->steps[s].expected = past || it->absent;
 		behind |= it->method && it->method->barrier && p->n_steps > before;
@@ -326,8 +336,8 @@ static int refuse_busy(struct model *m, const struct device *dev, plan_is_ours *
 		    dev->key.name, pf->key.name, pf->busy);
 }
 
-int plan_refuse_busy(struct model *m, const struct key *devices, size_t n, plan_is_ours *is_ours,
-		     const void *ctx, struct err *err)
+int plan_refuse_busy(struct model *m, const struct key *devices, const uint16_t *lines, size_t n,
+		     plan_is_ours *is_ours, const void *ctx, struct err *err)
 {
 	int rc = 0;
 
@@ -335,6 +345,7 @@ int plan_refuse_busy(struct model *m, const struct key *devices, size_t n, plan_
 		const struct device *dev = model_find(m, &devices[i]);
 
 		rc = dev ? refuse_busy(m, dev, is_ours, ctx, err) : 0;
+		err_blame(err, rc, lines ? lines[i] : 0);
 	}
 	return rc;
 }
@@ -350,7 +361,7 @@ int plan_make(struct model *m, const struct method *const *methods, const struct
 		return fail(err, ENOMEM, "no memory for the plan");
 	r = resolve(m, wishes, n, items, ret, err);
 	for (size_t i = 0; i < n && !r; i++)
-		r = make_item(m, methods, ret, &items[i], err);
+		r = err_blame(err, make_item(m, methods, ret, &items[i], err), items[i].wish.line);
 	if (r)
 		return r;
 	qsort(items, n, sizeof(*items), by_place);

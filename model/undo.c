@@ -133,7 +133,8 @@ struct step *act_take_back(struct txn *t, struct err *err)
 
 	txn_close(t);
 	if (undo_steps(t, &stuck))
-		fail(err, why.code, "%.160s; and %.300s", why.text, stuck.text);
+		err_blame(err, fail(err, why.code, "%.160s; and %.300s", why.text, stuck.text),
+			  why.line);
 	late = act_late_step(t);
 	if (late)
 		act_mark_stuck(t, stuck.text);

@@ -11,19 +11,25 @@
 #define PCIDEVFS_ERR_H
 
 #include <stdarg.h>
+#include <stdint.h>
 
 #define ERR_TEXT 480
 
 struct err {
 	int code; /* positive errno, 0 when nothing failed */
+	/* Whose wish is refused: its wish.line (plan.h); 0: the transaction's as a whole. */
+	uint16_t line;
 	char text[ERR_TEXT];
 };
 
-/* Fills err and returns -code. Control characters in the result become '?'. */
+/* Fills err, about no line, and returns -code. Control characters in the result become '?'. */
 __attribute__((format(printf, 3, 4))) int fail(struct err *err, int code, const char *fmt, ...);
 
 /* Puts "context: " in front of the sentence err already holds; returns -err->code (-EIO when err is NULL). */
 __attribute__((format(printf, 2, 3))) int fail_wrap(struct err *err, const char *fmt, ...);
+
+/* r is what a wish got: unless it is 0, err is about that wish's line. Returns r. */
+int err_blame(struct err *err, int r, uint16_t line);
 
 /* The errno's symbolic name, "EBUSY"; "ok" for 0. Never NULL. */
 const char *err_name(int code);

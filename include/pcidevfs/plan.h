@@ -31,6 +31,8 @@ struct wish {
 	struct key dev;
 	/* 0: dev itself; N + 1: its VF virtfn<N>, which an earlier wish may yet make. */
 	uint16_t virtfn;
+	/* Its place among the wishes of the request, from 1: err.line of a refusal that is its own. 0: of one wish. */
+	uint16_t line;
 	char file[WISH_FILE];	/* the attribute row's name: "claim" */
 	char value[WISH_VALUE]; /* as the row's store accepted it; "" is none */
 	bool force;		/* past host_critical; only uid 0 by ctl */
@@ -79,7 +81,9 @@ struct plan {
 	struct step *steps;
 	size_t n_steps;
 	struct key *devices; /* all that the plan may alter: they are busy while it runs */
+	uint16_t *lines;     /* of each, the line that it was first touched for */
 	size_t n_devices;
+	uint16_t line;	     /* of the wish that is being expanded */
 	struct wish *wishes; /* all of the transaction: VFs that are there go by their address */
 	size_t n_wishes;
 	bool predict; /* tell also what cannot be planned yet, as expected steps */
@@ -106,9 +110,9 @@ const struct method *method_find(const struct method *const *methods, const stru
 /* Whether the act that the device is busy with is the one that asks. */
 typedef bool plan_is_ours(const void *ctx, const struct device *dev);
 /* EBUSY when an act runs on one of these devices, or on the PF of one: it may take its VFs away, or take back that
- * it made them. is_ours may be NULL: none is. */
-int plan_refuse_busy(struct model *m, const struct key *devices, size_t n, plan_is_ours *is_ours,
-		     const void *ctx, struct err *err);
+ * it made them. is_ours may be NULL: none is. lines: as the plan has them, or NULL. */
+int plan_refuse_busy(struct model *m, const struct key *devices, const uint16_t *lines, size_t n,
+		     plan_is_ours *is_ours, const void *ctx, struct err *err);
 
 /* The wish with its VF looked up: -ENODEV (no sentence) while there is no such VF. */
 int wish_resolve(struct model *m, const struct wish *wish, struct wish *ret);

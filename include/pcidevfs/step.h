@@ -49,6 +49,7 @@ struct step {
 	struct key dev;
 	char value[STEP_VALUE];
 	char former[STEP_VALUE]; /* recorded by run before it writes, for undo */
+	uint16_t line;		 /* of the wish that it is for */
 	bool expected;		 /* depends on what earlier steps will bring */
 	bool force;		 /* as the wish: past host_critical */
 	bool begun;

@@ -354,8 +354,8 @@ DEFINE_TEST(what_the_disk_refuses_is_not_done)
 
 static int set_both(struct bench *b, const char *level, const char *top, struct verdict *v)
 {
-	struct wish w[2] = { { .dev = dev_key(1), .file = "top" },
-			     { .dev = dev_key(0), .file = "level" } };
+	struct wish w[2] = { { .dev = dev_key(1), .line = 1, .file = "top" },
+			     { .dev = dev_key(0), .line = 2, .file = "level" } };
 
 	STR_COPY(w[0].value, top);
 	STR_COPY(w[1].value, level);
@@ -385,6 +385,32 @@ DEFINE_TEST(wishes_are_planned_in_stages)
 	CHECK_STR(look(&b, 1).busy, "");
 	CHECK_EQ(set_both(&b, "5", "x", &v), 0);
 	CHECK_EQ(kernel.started, DEVICES + 1);
+	bench_stop(&b);
+}
+
+/* By whoever refuses it: the plan, a step, also where its undo fails; the disk refuses the whole. */
+DEFINE_TEST(a_verdict_names_the_wish_that_was_refused)
+{
+	struct bench b = { 0 };
+	struct verdict v;
+
+	world_reset();
+	bench_start(&b);
+	CHECK_EQ(set_both(&b, "4", "x", &v), EINVAL);
+	CHECK_EQ(v.err.line, 1);
+	CHECK_EQ(set_both(&b, "13", "x", &v), EINVAL);
+	CHECK_EQ(v.err.line, 2);
+	kernel.fail_at = 2;
+	kernel.fail_code = EIO;
+	CHECK_EQ(set_both(&b, "5", "x", &v), EIO);
+	CHECK_EQ(v.err.line, 2);
+	kernel.undo_fails_at = 1;
+	CHECK_EQ(set_both(&b, "5", "x", &v), EIO);
+	CHECK_EQ(v.err.line, 2);
+	kernel.fail_at = kernel.undo_fails_at = -1;
+	disk.fail_pending = 1;
+	CHECK_EQ(set_both(&b, "5", "x", &v), ENOSPC);
+	CHECK_EQ(v.err.line, 0);
 	bench_stop(&b);
 }
 
