@@ -88,7 +88,7 @@ static const struct device *still_there(const struct txn *t, const struct saved 
 	return d && d->birth == s->birth ? d : NULL;
 }
 
-/* Who died in the middle of this has left what was asked before, and not what it had noted. */
+/* Who died in the middle of this had noted what is his: of the rest, others may have asked something else since. */
 void saved_begin(struct txn *t)
 {
 	struct act_log *log = t->log;
@@ -96,10 +96,11 @@ void saved_begin(struct txn *t)
 	t->noting = true;
 	for (uint32_t i = 0; i < atomic_load(&log->n_saved); i++) {
 		struct saved *s = &log->saved[i];
-		const struct device *d = s->mine ? NULL : still_there(t, s);
+		const struct device *d = still_there(t, s);
 
 		for (size_t k = 0; k < ARRAY_SIZE(parts) && d; k++)
-			if (!t->marked || parts[k].whose != EARLY)
+			if (!(s->mine & UINT32_C(1) << k) &&
+			    (!t->marked || parts[k].whose != EARLY))
 				copy_part(&parts[k], &s->want, &d->want);
 		s->mine = ALL_PARTS;
 	}

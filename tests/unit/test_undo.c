@@ -175,6 +175,44 @@ DEFINE_TEST(killed_while_it_is_kept_an_act_is_undone_as_a_whole)
 	}
 }
 
+static void name_it(struct want *w)
+{
+	STR_COPY(w->resource, "x.com/others");
+}
+
+/* ... which is nothing that others have written before it noted it once more. */
+DEFINE_TEST(killed_while_it_is_kept_an_act_takes_nothing_from_who_comes_next)
+{
+	struct bench b = { 0 };
+	struct verdict v;
+	pid_t pid;
+
+	world_reset();
+	bench_start(&b);
+	bench_stop(&b);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		in_keep = die;
+		bench_start(&b);
+		submit(&b, 0, "1", &v);
+		await(&v);
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(pid, NULL, 0), pid);
+	disk.fail_kept = 1;
+	bench_start(&b);
+	CHECK_STR(look(&b, 0).want.claim, "1");
+	edit(b.m, name_it);
+	engine_recover(b.e);
+	submit(&b, 0, "1", &v); /* sent again */
+	await(&v);
+	CHECK_EQ(v.err.code, ENOSPC);
+	CHECK_STR(look(&b, 0).want.claim, "");
+	CHECK_STR(look(&b, 0).want.resource, "x.com/others");
+	bench_stop(&b);
+}
+
 DEFINE_TEST(every_field_of_a_wish_is_an_acts_or_not)
 {
 	size_t silent = 0, run = 0;
