@@ -11,9 +11,12 @@
 #ifndef FS_ATTR_H
 #define FS_ATTR_H
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "pcidevfs/change.h"
 
 struct device;
 struct err;
@@ -53,6 +56,7 @@ enum attr_flag {
 
 /* Beside enum change_bit: what the tree itself alters. */
 #define CH_LOG (1u << 30)
+static_assert(CH_END <= CH_LOG, "no bit of change.h is that of the tree's own");
 #define CH_ANY (~0u & ~CH_LOG & ~(unsigned int)CH_INTERNAL)
 
 /* Whose file is read or written. */

@@ -23,38 +23,38 @@ static const struct {
 	bool text;
 	const char *name;
 } fields[] = {
-	NUMBER(caps, CH_IDENTITY),
-	NUMBER(kind, CH_IDENTITY),
+	NUMBER(caps, CH_INTERNAL),
+	NUMBER(kind, CH_KIND),
 	NUMBER(facts.seen, CH_INTERNAL),
-	NUMBER(facts.vendor, CH_IDENTITY),
-	NUMBER(facts.device, CH_IDENTITY),
-	NUMBER(facts.subvendor, CH_IDENTITY),
-	NUMBER(facts.subdevice, CH_IDENTITY),
-	NUMBER(facts.class_code, CH_IDENTITY),
-	NUMBER(facts.revision, CH_IDENTITY),
-	NUMBER(facts.boot_vga, CH_IDENTITY),
-	NUMBER(facts.has_reset, CH_IDENTITY),
+	NUMBER(facts.vendor, CH_IDS),
+	NUMBER(facts.device, CH_IDS),
+	NUMBER(facts.subvendor, CH_INTERNAL),
+	NUMBER(facts.subdevice, CH_INTERNAL),
+	NUMBER(facts.class_code, CH_IDS),
+	NUMBER(facts.revision, CH_INTERNAL),
+	NUMBER(facts.boot_vga, CH_INTERNAL),
+	NUMBER(facts.has_reset, CH_INTERNAL),
 	NUMBER(facts.numa_node, CH_NUMA),
-	NUMBER(facts.iommu_group, CH_GROUP | CH_NODES),
-	NUMBER(facts.total_vfs, CH_VFS),
-	NUMBER(facts.num_vfs, CH_VFS),
-	NUMBER(facts.vf_index, CH_VFS),
-	STRING(facts.physfn, CH_VFS),
+	NUMBER(facts.iommu_group, CH_GROUP),
+	NUMBER(facts.total_vfs, CH_TOTALVFS),
+	NUMBER(facts.num_vfs, CH_NUMVFS),
+	NUMBER(facts.vf_index, CH_INTERNAL),
+	STRING(facts.physfn, CH_PHYSFN),
 	NUMBER(facts.autoprobe, CH_INTERNAL),
 	NUMBER(facts.own_vfs, CH_INTERNAL),
-	STRING(facts.path, CH_IDENTITY),
-	NUMBER(facts.serial, CH_IDENTITY),
+	STRING(facts.path, CH_INTERNAL),
+	NUMBER(facts.serial, CH_INTERNAL),
 	NUMBER(facts.serial_known, CH_INTERNAL),
 	STRING(facts.driver, CH_DRIVER),
 	STRING(facts.vfio_driver, CH_INTERNAL),
 	NUMBER(facts.vfio_ready, CH_INTERNAL),
-	STRING(facts.vfio_cdev, CH_NODES),
-	NUMBER(facts.vfio_node, CH_NODES),
-	NUMBER(facts.iommufd, CH_NODES),
+	STRING(facts.vfio_cdev, CH_ASIDE),
+	NUMBER(facts.vfio_node, CH_ASIDE),
+	NUMBER(facts.iommufd, CH_ASIDE),
 	STRING(facts.critical, CH_CRITICAL),
 	STRING(facts.holders, CH_HOLDERS),
-	STRING(names.description, CH_NAME),
-	STRING(names.resource, CH_NAME),
+	STRING(names.description, CH_DESCRIPTION),
+	STRING(names.resource, CH_ASIDE),
 	STRING(want.claim, CH_CLAIM),
 	STRING(want.former_driver, CH_INTERNAL),
 	STRING(want.former_override, CH_INTERNAL),
@@ -63,25 +63,44 @@ static const struct {
 	NUMBER(want.uid, CH_INTERNAL),
 	NUMBER(want.gid, CH_INTERNAL),
 	NUMBER(want.n_owners, CH_INTERNAL),
-	NUMBER(want.vfs_wanted, CH_VFS),
-	NUMBER(want.num_vfs, CH_VFS),
+	NUMBER(want.vfs_wanted, CH_ASIDE),
+	NUMBER(want.num_vfs, CH_ASIDE),
 	NUMBER(want.vf_claims, CH_INTERNAL),
 	NUMBER(want.autoprobe_off, CH_INTERNAL),
 	STRING(want.allocated, CH_ALLOCATED),
 	STRING(want.given, CH_GIVEN),
-	STRING(want.given_as, CH_GIVEN),
-	NUMBER(want.single, CH_NAME),
-	STRING(want.resource, CH_NAME),
-	STRING(want.pinned, CH_NAME),
+	STRING(want.given_as, CH_GIVEN_AS),
+	NUMBER(want.single, CH_POOLED),
+	STRING(want.resource, CH_ASIDE),
+	STRING(want.pinned, CH_ASIDE),
 	NUMBER(state, CH_STATE),
-	NUMBER(taken, CH_STATE),
-	STRING(reason, CH_STATE),
-	STRING(busy, CH_STATE),
-	STRING(stuck, CH_STATE),
-	STRING(unmet, CH_STATE),
+	NUMBER(taken, CH_BEHIND),
+	STRING(reason, CH_REASON),
+	STRING(busy, CH_BEHIND),
+	STRING(stuck, CH_BEHIND),
+	STRING(unmet, CH_BEHIND),
 	STRING(last_error, CH_ERROR),
 	STRING(plan_query, CH_PLAN),
 };
+
+/* What follows from several fields, and often stays while they change. */
+static const struct {
+	void (*text)(const struct device *dev, char *buf);
+	uint32_t bit;
+} derived[] = {
+	{ device_resource, CH_NAME },
+	{ device_nodes, CH_NODES },
+};
+
+static bool reads_same(void (*text)(const struct device *dev, char *buf), const struct device *a,
+		       const struct device *b)
+{
+	char x[RESOURCE_NAME + NODES_TEXT], y[RESOURCE_NAME + NODES_TEXT];
+
+	text(a, x);
+	text(b, y);
+	return !strcmp(x, y);
+}
 
 uint32_t device_diff(const struct device *a, const struct device *b)
 {
@@ -94,6 +113,9 @@ uint32_t device_diff(const struct device *a, const struct device *b)
 		if (fields[i].text ? strncmp(x, y, fields[i].size) : memcmp(x, y, fields[i].size))
 			bits |= fields[i].bit;
 	}
+	for (size_t i = 0; i < ARRAY_SIZE(derived) && bits; i++)
+		if (!reads_same(derived[i].text, a, b))
+			bits |= derived[i].bit;
 	return bits;
 }
 

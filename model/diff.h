@@ -8,7 +8,7 @@
 
 struct device;
 
-/* Which change bits tell the two records apart. */
+/* Which change bits tell the two records apart: those of their fields, and of what follows from these. */
 uint32_t device_diff(const struct device *a, const struct device *b);
 /* One number for all fields that have one of these bits: as long as none of them changes it stays the same. */
 uint64_t device_digest(const struct device *dev, uint32_t bits);

@@ -27,8 +27,17 @@ void model_observe(struct model *m, const struct observer *observer)
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* With the lock held: the next changes in order. Slots keep their pending bits until settle_batch(). */
-static size_t take_batch(struct model *m, struct change *batch, uint32_t *slots, uint32_t *bits)
+/* What comes from now on is told the next time, and that alone. Killed anywhere in here no bit is lost. */
+static uint32_t begin_telling(struct slot *s)
+{
+	uint32_t bits = atomic_fetch_or(&s->telling, atomic_load(&s->pending));
+
+	bits |= atomic_exchange(&s->pending, 0);
+	return bits ? bits : ~0u;
+}
+
+/* With the lock held: the next changes in order. Slots keep their bits until settle_batch(). */
+static size_t take_batch(struct model *m, struct change *batch, uint32_t *slots)
 {
 	size_t n = 0;
 
@@ -41,7 +50,6 @@ static size_t take_batch(struct model *m, struct change *batch, uint32_t *slots,
 		m->q_len--;
 		m->queued[i] = false;
 		slots[n] = i;
-		bits[n] = atomic_load(&s->pending);
 		batch[n] = (struct change){
 			.key = d->key,
 			.birth = d->birth,
@@ -49,21 +57,20 @@ static size_t take_batch(struct model *m, struct change *batch, uint32_t *slots,
 			.action = !slot_live(m, i) ? ACTION_REMOVE
 				  : s->heard	   ? ACTION_CHANGE
 						   : ACTION_ADD,
-			.bits = bits[n] ? bits[n] : ~0u,
+			.bits = begin_telling(s),
 		};
 	}
 	return n;
 }
 
 static void settle_batch(struct model *m, const struct change *batch, const uint32_t *slots,
-			 const uint32_t *bits, size_t n, uint64_t generation)
+			 size_t n, uint64_t generation)
 {
 	for (size_t k = 0; k < n; k++) {
 		struct slot *s = &m->a->slots[slots[k]];
 
 		s->heard = batch[k].generation;
-		if (!m->queued[slots[k]])
-			atomic_fetch_and(&s->pending, ~bits[k]);
+		atomic_store(&s->telling, 0);
 		if (batch[k].action == ACTION_REMOVE)
 			atomic_store(&s->word, 0);
 	}
@@ -74,14 +81,14 @@ static void settle_batch(struct model *m, const struct change *batch, const uint
 bool model_dispatch(struct model *m)
 {
 	struct change batch[BATCH];
-	uint32_t slots[BATCH], bits[BATCH];
+	uint32_t slots[BATCH];
 	uint64_t generation;
 	size_t n;
 
 	pthread_mutex_lock(&m->lock);
 	while (!m->q_len && !m->stop)
 		pthread_cond_wait(&m->changed, &m->lock);
-	n = take_batch(m, batch, slots, bits);
+	n = take_batch(m, batch, slots);
 	generation = model_generation(m);
 	pthread_mutex_unlock(&m->lock);
 	if (!n)
@@ -89,7 +96,7 @@ bool model_dispatch(struct model *m)
 	for (size_t k = 0; k < m->n_observers; k++)
 		m->observers[k].changed(m->observers[k].ctx, batch, n);
 	pthread_mutex_lock(&m->lock);
-	settle_batch(m, batch, slots, bits, n, generation);
+	settle_batch(m, batch, slots, n, generation);
 	pthread_mutex_unlock(&m->lock);
 	return true;
 }

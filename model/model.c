@@ -68,7 +68,8 @@ static void adopt(struct model *m)
 			m->count++;
 		}
 		if (slot_word(m, i) & (WORD_LIVE | WORD_GONE))
-			if (atomic_load(&s->pending) || slot_current(m, i)->generation > s->heard)
+			if (atomic_load(&s->pending) || atomic_load(&s->telling) ||
+			    slot_current(m, i)->generation > s->heard)
 				dispatch_enqueue(m, i, atomic_load(&m->a->generation));
 	}
 }
@@ -321,6 +322,7 @@ static struct device *new_record(struct model *m, uint32_t i, const struct key *
 	};
 	s->heard = 0;
 	atomic_store(&s->pending, 0);
+	atomic_store(&s->telling, 0);
 	return d;
 }
 

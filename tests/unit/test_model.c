@@ -86,7 +86,7 @@ DEFINE_TEST(observers_hear_what_changed_and_nothing_else)
 	CHECK(model_dispatch(m));
 	CHECK_EQ(h.n, 2);
 	CHECK_EQ(h.last[1].action, ACTION_CHANGE);
-	CHECK_EQ(h.last[1].bits, CH_DRIVER | CH_STATE);
+	CHECK_EQ(h.last[1].bits, CH_DRIVER | CH_STATE | CH_REASON);
 	CHECK(model_sync(m, 2, 0));
 
 	model_lock(m);
@@ -131,8 +131,85 @@ DEFINE_TEST(changes_of_one_device_become_one)
 	model_unlock(m);
 	model_dispatch(m);
 	CHECK_EQ(h.n, 2);
-	CHECK_EQ(h.last[1].bits, CH_VFS | CH_NUMA);
+	CHECK_EQ(h.last[1].bits, CH_NUMVFS | CH_NUMA);
 	CHECK_EQ(h.last[1].generation, 7);
+	model_free(m);
+}
+
+static void move_once(void *ctx, const struct change *changes, size_t n)
+{
+	struct model *m = ctx;
+
+	(void)n;
+	if (changes[0].action != ACTION_ADD)
+		return;
+	model_lock(m);
+	model_edit(m, &changes[0].key, false)->facts.numa_node = 1;
+	model_publish(m);
+	model_unlock(m);
+}
+
+DEFINE_TEST(what_changes_while_observers_hear_is_told_by_itself)
+{
+	struct model *m = model_on(new_arena(), false);
+	struct heard h = { 0 };
+
+	model_observe(m, &(struct observer){ hear, &h });
+	model_observe(m, &(struct observer){ move_once, m });
+	model_lock(m);
+	put(m, "0000:01:00.0");
+	model_publish(m);
+	model_unlock(m);
+	model_dispatch(m);
+	model_dispatch(m);
+	CHECK_EQ(h.n, 2);
+	CHECK_EQ(h.last[1].action, ACTION_CHANGE);
+	CHECK_EQ(h.last[1].bits, CH_NUMA);
+	model_free(m);
+}
+
+static void die_hearing(void *ctx, const struct change *changes, size_t n)
+{
+	(void)ctx;
+	(void)changes;
+	(void)n;
+	pthread_exit(NULL);
+}
+
+static void *dispatch_once(void *ctx)
+{
+	model_dispatch(ctx);
+	return NULL;
+}
+
+DEFINE_TEST(what_was_being_told_at_a_kill_is_told_again)
+{
+	void *arena = new_arena();
+	struct model *m = model_on(arena, false);
+	struct key key = pci("0000:01:00.0");
+	struct heard h = { 0 };
+	pthread_t thread;
+
+	model_lock(m);
+	put(m, "0000:01:00.0");
+	model_publish(m);
+	model_unlock(m);
+	model_dispatch(m);
+	model_lock(m);
+	model_edit(m, &key, false)->facts.numa_node = 1;
+	model_publish(m);
+	model_unlock(m);
+	model_observe(m, &(struct observer){ die_hearing, NULL });
+	pthread_create(&thread, NULL, dispatch_once, m);
+	pthread_join(thread, NULL);
+	model_free(m);
+
+	m = model_on(arena, true);
+	model_observe(m, &(struct observer){ hear, &h });
+	model_dispatch(m);
+	CHECK_EQ(h.n, 1);
+	CHECK_EQ(h.last[0].action, ACTION_CHANGE);
+	CHECK_EQ(h.last[0].bits, CH_NUMA);
 	model_free(m);
 }
 
