@@ -85,15 +85,26 @@ static int note_nodes(struct model *m, const struct device *dev, struct err *err
 	return rc;
 }
 
+/* By which name it was given. What is not pending first was given before anybody wrote it down here. A name that it has
+ * no more counts until the pod is over; one that it still has is left, for it costs no write to the disk. */
+static void note_name(struct device *dev, const char *value)
+{
+	char name[RESOURCE_NAME];
+
+	device_resource(dev, name);
+	if (!strcmp(value, "pending") || (value[0] && !dev->want.given_as[0]))
+		STR_COPY(dev->want.given_as, name);
+	else if (!value[0] && strcmp(dev->want.given_as, name))
+		dev->want.given_as[0] = '\0';
+}
+
 static int allocation_settle(struct model *m, const struct wish *wish, struct err *err)
 {
 	struct device *dev = model_edit(m, &wish->dev, false);
 
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", wish->dev.name);
-	/* What is not pending first was given before anybody wrote it down here. */
-	if (!strcmp(wish->value, "pending") || (wish->value[0] && !dev->want.given_as[0]))
-		device_resource(dev, dev->want.given_as);
+	note_name(dev, wish->value);
 	STR_COPY(dev->want.allocated, wish->value);
 	return strcmp(wish->value, "pending") ? 0 : note_nodes(m, dev, err);
 }

@@ -413,7 +413,8 @@ const struct attr attrs_device[] = {
 	  .key = "allocated_as",
 	  .since = "0.1",
 	  .help = "what resource_name read when last a pod was given it, or none: by that name kubelet counts it "
-		  "until the pod ends, whatever it is called since. Kept with the claim" },
+		  "until the pod ends, whatever it is called since; then none, if it is called otherwise. Kept with "
+		  "the claim" },
 	{ .name = "plan",
 	  .id = 20,
 	  .mode = 0664,

@@ -199,7 +199,6 @@ static void inherit(struct devices *t, struct dev *d, struct dev *old)
 		d->given = old->given;
 		old->given = NULL;
 	}
-	d->over = old->over && !dev_allocated(d);
 	d->freed = dev_allocated(old) && !dev_allocated(d) ? ++t->freed : old->freed;
 	t->shape += !same_shape(d, old);
 }
@@ -339,12 +338,7 @@ bool dev_offered(const struct dev *d)
 
 const char *dev_resource(const struct dev *d)
 {
-	return d->as[0] && !d->over ? d->as : d->resource;
-}
-
-bool dev_renamed(const struct dev *d)
-{
-	return !dev_allocated(d) && strcmp(dev_resource(d), d->resource);
+	return d->as[0] ? d->as : d->resource;
 }
 
 void dev_given(struct dev *d, const char *resource)

@@ -15,7 +15,7 @@ struct dev {
 	char *id; /* as in inventory: "0000:05:00.0", "mdev/<uuid>", "usb/2-1" */
 	char *resource, *claim, *state, *reason, *nodes, *allocated;
 	char *kept;	     /* the nodes when last a pod was given it or a member of its group */
-	char *as;	     /* its name when last a pod was given it */
+	char *as;	     /* its name when last a pod was given it, while that may count */
 	int numa;	     /* -1: none */
 	int group;	     /* -1: none */
 	bool here;	     /* was told since the inventory began */
@@ -26,7 +26,6 @@ struct dev {
 	/* By which kubelet (pods.c counts them) its pod was last listed; 0: none. */
 	unsigned int seen;
 	char *given; /* the resource by which kubelet has its pod have it; NULL: it has not said */
-	bool over;   /* kubelet has no pod any more that it was given to by its former name */
 	bool mate_taken; /* another function of its group is with a pod */
 	bool told_sick;	 /* the log has it so, or that it is withheld */
 	uint64_t freed;	 /* the larger, the later a pod gave it back; 0: none did while we looked */
@@ -66,8 +65,6 @@ struct dev *devices_of_kubelet(const struct devices *t, const char *resource,
  * over, the one that it had then. kubelet counts it there, and asks there before each start of a container; after a
  * reboot, or an end of the daemon, before anybody else knows of the pod. */
 const char *dev_resource(const struct dev *d);
-/* No pod is known to have it, and it is offered by its former name still. */
-bool dev_renamed(const struct dev *d);
 /* kubelet lists it so. Another name than ours may be that of another plugin. */
 void dev_given(struct dev *d, const char *resource);
 /* With those of its group: given now, as the tree will tell. */

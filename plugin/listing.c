@@ -117,6 +117,12 @@ static bool is_over(const struct listing *l, const struct dev *d)
 	return d->seen == l->kubelet || l->is_forgotten(l->ctx, dev_kubelet_id(d));
 }
 
+/* A pod that the tree has forgotten may be over as well: what is left of it is the name that the device had. */
+static bool is_told(const struct dev *d, const char *pod)
+{
+	return !strcmp(pod, d->allocated) && (pod[0] || !strcmp(dev_resource(d), d->resource));
+}
+
 static void settle_one(struct listing *l, struct dev *d)
 {
 	char buf[ALLOCATED_MAX];
@@ -132,9 +138,7 @@ static void settle_one(struct listing *l, struct dev *d)
 		d->seen = l->kubelet;
 	if (!pod)
 		return;
-	if (!pod[0] && dev_renamed(d) && is_over(l, d))
-		d->over = l->renamed = true;
-	if (!strcmp(pod, d->allocated) || !strncmp(d->allocated, "claim:", 6))
+	if (is_told(d, pod) || !strncmp(d->allocated, "claim:", 6))
 		return;
 	if (!pod[0] && !is_over(l, d))
 		return;

@@ -29,8 +29,7 @@ struct listing {
 	void *ctx;
 
 	struct batch *batches;
-	bool renamed; /* some device has its new name from now on */
-	size_t odd;   /* devices whose pod has a name that none can have: they are left alone */
+	size_t odd; /* devices whose pod has a name that none can have: they are left alone */
 
 	struct V1__ListPodResourcesResponse *list;
 	struct listed *rows; /* of it, sorted by id */

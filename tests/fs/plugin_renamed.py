@@ -53,5 +53,22 @@ k.allocate(NEW_NAME, DISK)
 lists(("default", "vm-2", "compute", NEW_NAME, [DISK]))
 wait_file(DISK, "allocated_to", "default/vm-2/compute")
 
+# Renamed after the pod's end: the former name is forgotten for good, not only while this plugin runs.
+lists()
+wait_file(DISK, "allocated_to", "none")
+assert get(DISK, "allocated_as") == NEW_NAME
+put(DISK, "resource_name", "none")
+k.wait_health(DISK_NAME, {DISK: "Healthy"})
+k.wait_health(NEW_NAME, {})
+assert get(DISK, "allocated_as") == "none"
+p.end(9)
+k.reset()
+registered = len(k.registered)
+p.start()
+k.wait_health(DISK_NAME, {DISK: "Healthy"})
+names = [name for _, name in k.registered[registered:]]
+assert names == [DISK_NAME], names
+ok("a plugin that starts offers no former name")
+
 assert p.end() == 0, "status of a clean end"
 k.stop()

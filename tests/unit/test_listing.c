@@ -97,6 +97,29 @@ DEFINE_TEST(a_kubelet_that_never_listed_a_pod_may_not_know_it_yet)
 	devices_free(&t);
 }
 
+/* It reads none where the daemon has forgotten its pod. Told that it is over, the tree forgets its former name. */
+DEFINE_TEST(a_former_name_is_over_with_its_pod)
+{
+	const struct listed_pod vm = { "a", "b", "c", { "0000:05:01.0" } };
+	struct devices t = { 0 };
+
+	CHECK_EQ(take(&t, "0000:05:01.0", NIC " allocated_as=intel.com/NIC-X.1"), 0);
+	check_written(&t, NULL, 0, true, "");
+	CHECK_EQ(take(&t, "0000:05:01.0",
+		      NIC " resource_name=x.com/Y allocated_as=intel.com/NIC-X.1"),
+		 0);
+	check_written(&t, NULL, 0, false, "");
+	check_written(&t, NULL, 0, true, "|0000:05:01.0/allocated_to none\n;");
+	check_written(&t, &vm, 1, false, "|0000:05:01.0/allocated_to a/b/c\n;");
+	check_written(&t, NULL, 0, false, "|0000:05:01.0/allocated_to none\n;");
+	CHECK_EQ(take(&t, "0000:05:01.0",
+		      NIC
+		      " resource_name=x.com/Y allocated_as=intel.com/NIC-X.1 allocated_to=a/b/c"),
+		 0);
+	check_written(&t, &vm, 1, false, "");
+	devices_free(&t);
+}
+
 /* Its name would be a line of its own, or no name at all: nothing is known of the device then. */
 DEFINE_TEST(a_pod_with_a_name_that_none_can_have_is_left_alone)
 {

@@ -233,19 +233,13 @@ DEFINE_TEST(what_a_pod_has_is_renamed_when_it_is_free)
 	CHECK(devices_of_kubelet(&t, "intel.com/NIC-X.1", "0000:05:02.0"));
 	CHECK(!devices_of_kubelet(&t, "x.com/Y", "0000:05:02.0"));
 	CHECK(!sick(&t, "0000:05:02.0", 1000));
-	CHECK(!dev_renamed(devices_find(&t, "0000:05:02.0")));
 	/* The tree may have forgotten the pod. What ends it is kubelet's word. */
 	CHECK_EQ(take(&t, "0000:05:02.0",
 		      NIC " resource_name=x.com/Y allocated_as=intel.com/NIC-X.1"),
 		 0);
 	CHECK(devices_of_kubelet(&t, "intel.com/NIC-X.1", "0000:05:02.0"));
-	CHECK(dev_renamed(devices_find(&t, "0000:05:02.0")));
-	devices_find(&t, "0000:05:02.0")->over = true;
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC " resource_name=x.com/Y allocated_as=none"), 0);
 	CHECK(devices_of_kubelet(&t, "x.com/Y", "0000:05:02.0"));
-	CHECK_EQ(take(&t, "0000:05:02.0",
-		      NIC " resource_name=x.com/Z allocated_as=intel.com/NIC-X.1"),
-		 0);
-	CHECK(devices_of_kubelet(&t, "x.com/Z", "0000:05:02.0"));
 	CHECK(!sick(&t, "0000:05:02.0", 1000));
 	devices_free(&t);
 }
