@@ -150,7 +150,7 @@ static void take(struct ctl_job *job)
 	next->who = job->who;
 	next->size = (uint32_t)job->size;
 	next->verdict = 0;
-	next->commands = next->begun = 0;
+	next->commands = next->begun = next->started = 0;
 	if (ctl_append(job->ctl, next, job->buf, job->size)) {
 		next->begin = next->scanned = next->end = 0; /* makes room for abort */
 		next->broken = E2BIG;
@@ -215,7 +215,7 @@ static void end_command(struct ctl_job *job)
 		job->arg[-1] = ' ';
 	if (job->err.code || (c && c->flags & CMD_LOGS))
 		record_command(job->tree, job->has_home ? &job->home : NULL, c ? job->line : "",
-			       &job->who, &job->err, ctl_begun(now) ? now->log_head + 1 : 0);
+			       &job->who, &job->err, ctl_told_since(now));
 	settle(job);
 	free(job->wishes);
 	out_free(&job->answer);
@@ -276,6 +276,10 @@ static bool find_command(struct ctl_job *job)
 		if (job->command)
 			break;
 		next->scanned += (uint32_t)len + 1;
+	}
+	if (job->command && next->started != next->commands + 1) {
+		next->started = next->commands + 1;
+		next->log_head = ring_head(job->tree->log);
 	}
 	ctl_swap(job->ctl);
 	pthread_mutex_unlock(&job->tree->ctl->lock);

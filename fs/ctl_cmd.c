@@ -91,7 +91,7 @@ static int gather_line(struct ctl_job *job, char *line, struct err *err)
 	slash = strrchr(label, '/');
 	if (wish.dev.bus && !wish.virtfn)
 		record_verdict(job->tree, &wish.dev, slash ? slash + 1 : label, value, &job->who,
-			       err);
+			       err, ctl_told_since(ctl_now(job->ctl)));
 	put_label(err, label);
 	return r;
 }
@@ -305,7 +305,6 @@ static int may_settle(void *ctx, const struct key *key, bool owned, struct err *
 	pthread_mutex_lock(&job->tree->ctl->lock);
 	next = ctl_next(job->ctl);
 	next->begun = next->commands + 1;
-	next->log_head = ring_head(job->tree->log);
 	ctl_swap(job->ctl);
 	pthread_mutex_unlock(&job->tree->ctl->lock);
 	return 0;

@@ -11,7 +11,7 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/region.h"
 
-#define CTL_ABI 3
+#define CTL_ABI 4
 
 struct region {
 	union {

@@ -39,7 +39,8 @@ struct ctl_state {
 	uint32_t commands; /* of it that were carried out */
 	/* Of the command that runs, and 1: it was let go to the disk, which may have it since. */
 	uint32_t begun;
-	uint64_t log_head; /* ... and where the log ended then */
+	uint32_t started;  /* likewise: it runs, and may have told the log by now */
+	uint64_t log_head; /* ... and where that ended before */
 	/* Answers: to the commands of one write. */
 	uint64_t said_to;
 	uint32_t said, read;
@@ -75,6 +76,11 @@ static inline const struct ctl_state *ctl_now(const struct ctl *ctl)
 static inline bool ctl_begun(const struct ctl_state *s)
 {
 	return s->begun == s->commands + 1;
+}
+/* For record_verdict(). */
+static inline uint64_t ctl_told_since(const struct ctl_state *s)
+{
+	return s->started == s->commands + 1 ? s->log_head + 1 : 0;
 }
 /* The next state, to be filled in; it counts from ctl_swap() on. */
 struct ctl_state *ctl_next(struct ctl *ctl);

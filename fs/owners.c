@@ -101,7 +101,7 @@ static int keep(struct owner_job *job)
 
 	snprintf(value, sizeof(value), "%o %u:%u", (unsigned int)is.mode, (unsigned int)is.uid,
 		 (unsigned int)is.gid);
-	record_verdict(job->tree, &job->n.dev.key, file[0] ? file : ".", value, &who, &err);
+	record_verdict(job->tree, &job->n.dev.key, file[0] ? file : ".", value, &who, &err, 0);
 	return r;
 }
 

@@ -138,9 +138,8 @@ static void wake_logs(struct tree *t, const struct key *dev)
 		tree_touch(t, slot, CH_LOG);
 }
 
-/* since: 1 more than the offset of the log when a former process began to tell it; 0: none did. */
-static void record_once(struct tree *t, const struct key *dev, const char *file, const char *value,
-			const struct actor *who, const struct err *err, uint64_t since)
+void record_verdict(struct tree *t, const struct key *dev, const char *file, const char *value,
+		    const struct actor *who, const struct err *err, uint64_t since)
 {
 	char id[KEY_NAME + 8], text[LAST_ERROR] = "";
 
@@ -158,15 +157,9 @@ static void record_once(struct tree *t, const struct key *dev, const char *file,
 void record_command(struct tree *t, const struct key *dev, const char *line,
 		    const struct actor *who, const struct err *err, uint64_t since)
 {
-	record_once(t, dev, "ctl", line, who, err, since);
+	record_verdict(t, dev, "ctl", line, who, err, since);
 	if (t->conf.told)
 		t->conf.told();
-}
-
-void record_verdict(struct tree *t, const struct key *dev, const char *file, const char *value,
-		    const struct actor *who, const struct err *err)
-{
-	record_once(t, dev, file, value, who, err, 0);
 }
 
 /* A wish for a VF is recorded there, or at its PF while the VF is not there. */
@@ -207,6 +200,6 @@ void tree_verdict(void *tree, const struct wish *wishes, size_t n, const struct 
 
 		tell_other(&told, &wishes[i], wishes, n);
 		record_target(tree, &wishes[i], &w, file, sizeof(file));
-		record_once(tree, &w.dev, file, w.value, who, &told, since);
+		record_verdict(tree, &w.dev, file, w.value, who, &told, since);
 	}
 }

@@ -19,11 +19,11 @@ struct tree;
 /* In one region, one behind the other. */
 extern const struct region_head record_layout, log_layout;
 int record_open(struct tree *t, void *region, size_t size, struct err *err);
-/* A verdict: into the log, and into last_error of the device, or (dev NULL) of the root. */
+/* A verdict: into the log, and into last_error of the device, or (dev NULL) of the root. since: 1 more than the
+ * offset of the log when what it is about began, if a former process may have told it already; else 0. */
 void record_verdict(struct tree *t, const struct key *dev, const char *file, const char *value,
-		    const struct actor *who, const struct err *err);
-/* Of a command of ctl. since: 1 more than the offset of the log when it began, if a former process may have told it
- * already; else 0. */
+		    const struct actor *who, const struct err *err, uint64_t since);
+/* Of a command of ctl. */
 void record_command(struct tree *t, const struct key *dev, const char *line,
 		    const struct actor *who, const struct err *err, uint64_t since);
 void record_root_error(struct tree *t, char buf[static LAST_ERROR]);

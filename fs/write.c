@@ -124,7 +124,7 @@ static void done(void *ctx, const struct err *err)
 static void settle(struct tree *t, const struct node *n, const char *value, const struct actor *who,
 		   const struct err *err)
 {
-	record_verdict(t, n->subject.dev ? &n->dev.key : NULL, n->row->name, value, who, err);
+	record_verdict(t, n->subject.dev ? &n->dev.key : NULL, n->row->name, value, who, err, 0);
 }
 
 static int submit(struct tree *t, fuse_req_t req, uint32_t slot, size_t size,
