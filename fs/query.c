@@ -2,11 +2,13 @@
 /* `plan`: what a write would do, without doing it. */
 #include "query.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
 #include "internal.h"
 #include "lines.h"
+#include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/txn.h"
@@ -22,6 +24,50 @@ static int parse_query(const struct subject *s, const char *text, struct wish *r
 	return line_wish(&of, line, ret, label, err);
 }
 
+/* Does the file that is wished something read so already? */
+static bool reads_so(struct tree *t, const struct wish *wish)
+{
+	struct device dev = { 0 };
+	const struct subject s = { .tree = t, .name = dev.key.name, .dev = &dev };
+	const struct attr *row = attr_by_name(kind_of_bus(wish->dev.bus), 0, wish->file);
+	struct model *m = t->conf.model;
+	const struct device *found;
+	struct out text = { 0 };
+	struct wish at;
+	bool same = false;
+
+	model_lock(m);
+	wish_resolve(m, wish, &at);
+	found = model_find(m, &at.dev);
+	if (found)
+		dev = *found;
+	model_unlock(m);
+	if (found && row && row->show) {
+		row->show(&s, &text);
+		if (text.len && text.data[text.len - 1] == '\n')
+			text.data[text.len - 1] = '\0';
+		same = !strcmp(out_text(&text), wish->value[0] ? wish->value : "none");
+	}
+	out_free(&text);
+	return same;
+}
+
+static int print_steps(struct tree *t, const struct wish *wish, struct out *o, struct err *err)
+{
+	struct out steps = { 0 };
+	int r = txn_check(t->conf.engine, wish, 1, &steps, err);
+	bool none = !r && !isdigit((unsigned char)out_text(&steps)[0]);
+
+	if (none && !reads_so(t, wish))
+		out_printf(o, "nothing to do in the kernel; it is noted\n");
+	else
+		out_printf(o, "%s", out_text(&steps));
+	o->failed |= steps.failed;
+	out_free(&steps);
+	return r;
+}
+
+/* Whose answer it is comes first: another's may stand here by now. */
 void plan_show(const struct subject *s, struct out *o)
 {
 	struct wish wish = { 0 };
@@ -32,32 +78,27 @@ void plan_show(const struct subject *s, struct out *o)
 		out_printf(o, "none\n");
 		return;
 	}
+	out_printf(o, "# %s\n", s->dev->plan_query);
 	r = parse_query(s, s->dev->plan_query, &wish, &err);
-	if (!r)
-		r = txn_check(s->tree->conf.engine, &wish, 1, o, &err);
+	r = r ? r : print_steps(s->tree, &wish, o, &err);
 	if (r)
 		out_printf(o, "error %s %s\n", err_name(err.code), err.text);
 }
 
+/* Also what is refused as a text is what was asked last: to read it again says so, and no former steps. */
 int plan_store(const struct subject *s, const char *text, struct wish *ret, struct err *err)
 {
 	struct model *m = s->tree->conf.model;
-	struct device *d;
 	bool clear = !text[0] || !strcmp(text, "none");
-	int r = 0;
+	struct wish wish = { 0 };
+	int r = clear ? 0 : parse_query(s, text, &wish, err);
+	struct device *d;
 
 	(void)ret; /* nothing is asked of the engine */
-	if (!clear) {
-		struct wish wish = { 0 };
-
-		r = parse_query(s, text, &wish, err);
-	}
-	if (r)
-		return r;
 	model_lock(m);
 	d = model_edit(m, &s->dev->key, false);
 	if (d)
-		STR_COPY(d->plan_query, clear ? "" : text);
+		STR_COPY(d->plan_query, clear || r == -E2BIG ? "" : text);
 	else
 		r = fail(err, ENODEV, "plan: %s is gone", s->dev->key.name);
 	model_publish(m);
