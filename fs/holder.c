@@ -121,13 +121,13 @@ static void go_back(struct holder *h);
 static void on_server_end(struct holder *h)
 {
 	bool gone = h->server.gone, served = h->server.served;
-	bool cut = h->server.stopping && now_ms() >= h->server.kill_at;
+	bool killed = h->server.stopping && now_ms() >= h->server.kill_at;
 	char how[sizeof(h->next.restarted_for)];
 	struct mount_entry top;
 
 	retry_note(&h->retry, server_reap(&h->server, how, sizeof(how)));
 	if (h->ending) {
-		if (cut)
+		if (killed && server_left_act(h->stash))
 			say("an act that still ran was cut short; its devices may be half way "
 			    "between two drivers");
 		finish(h, 0);

@@ -13,7 +13,9 @@
 
 #include "options.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
+#include "stash.h"
 
 enum { YOUNG_MS = 1000 };
 
@@ -149,4 +151,19 @@ enum server_end server_reap(struct server *s, char *ret_how, size_t size)
 	s->pid = 0;
 	server_drop(s);
 	return how;
+}
+
+bool server_left_act(int stash)
+{
+	struct stash *s;
+	void *journal;
+	size_t size;
+	bool left;
+
+	if (stash_attach(stash, &s, NULL))
+		return false;
+	journal = stash_region(s, STASH_TXN, &size);
+	left = engine_was_cut(journal, size);
+	stash_detach(s);
+	return left;
 }

@@ -49,6 +49,9 @@ void server_nudge(struct server *s);
 /* After pidfd has become readable: reaps it, says how it ended (at least 160 bytes), frees. */
 enum server_end server_reap(struct server *s, char *ret_how, size_t size);
 
+/* After that, from the memory that it had: was an act cut short that had begun? */
+bool server_left_act(int stash);
+
 /* First thing in a process that the holder has forked: it ends with the holder, since two processes must
  * never read one connection, takes signals again, and does not speak to the service manager. */
 void server_child(pid_t holder);

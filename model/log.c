@@ -27,6 +27,25 @@ void logs_open(struct logs *l, void *region, size_t size)
 	region_begin(&head->region, &engine_layout);
 }
 
+bool engine_was_cut(const void *journal, size_t size)
+{
+	const struct logs_head *head = journal;
+	const struct act_log *log = (const struct act_log *)(head + 1);
+	size_t n = (size - sizeof(*head)) / sizeof(*log);
+	uint32_t state;
+
+	if (!region_is(&head->region, &engine_layout))
+		return false;
+	n = atomic_load(&head->used) < n ? atomic_load(&head->used) : n;
+	for (; n--; log++) {
+		state = atomic_load(&log->state);
+		if ((state == LOG_RUNS || state == LOG_UNDOES) && atomic_load(&log->n_steps) &&
+		    log->steps[0].begun)
+			return true;
+	}
+	return false;
+}
+
 static struct act_log *take(struct logs *l, size_t i)
 {
 	l->taken[i] = true;

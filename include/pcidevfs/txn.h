@@ -95,6 +95,8 @@ struct engine_conf {
 
 /* Of the journal: another one is made empty. */
 extern const struct region_head engine_layout;
+/* Of a journal whose process is gone: was there an act that had begun, and had not ended? */
+bool engine_was_cut(const void *journal, size_t size);
 int engine_new(const struct engine_conf *conf, struct engine **ret, struct err *err);
 /* Waits for running transactions, at most their deadlines. What missed its deadline is not waited for: then false,
  * left tells of each in a line (it may be NULL), and the engine with all that it uses stays until the process
