@@ -133,13 +133,20 @@ static int claim_store(const struct subject *s, const char *text, struct wish *r
 			"to release it",
 			text, s->dev->key.name);
 	if (*bad)
-		return fail(err, EINVAL,
-			    "claim: a name has only letters, digits and . _ : @ / -, not '%c'",
-			    (unsigned char)*bad < 0x80 ? *bad : '?');
+		return fail(
+			err, EINVAL,
+			"claim: \"%.64s\" cannot be who claims %s: a name has only letters, digits and . _ : @ / -",
+			text, s->dev->key.name);
 	if (strlen(text) >= CLAIM_NAME)
-		return fail(err, EINVAL, "claim: a name has at most %d characters", CLAIM_NAME - 1);
+		return fail(
+			err, EINVAL,
+			"claim: \"%.32s...\" cannot be who claims %s: a name has at most %d characters, not %zu",
+			text, s->dev->key.name, CLAIM_NAME - 1, strlen(text));
 	if (!strcmp(text, ".") || !strcmp(text, ".."))
-		return fail(err, EINVAL, "claim: \"%s\" cannot be a name in claims/", text);
+		return fail(
+			err, EINVAL,
+			"claim: \"%s\" cannot be who claims %s: claims/ can have no directory of that name",
+			text, s->dev->key.name);
 	*ret = (struct wish){ .dev = s->dev->key };
 	STR_COPY(ret->file, "claim");
 	STR_COPY(ret->value, strcmp(text, "none") ? text : "");

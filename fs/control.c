@@ -111,6 +111,11 @@ static uint64_t read_caps(pid_t pid, const char *key)
 	return caps;
 }
 
+static int refuse_user(uid_t uid, struct err *err)
+{
+	return fail(err, EPERM, "--replace is for root, not for user %u", (unsigned int)uid);
+}
+
 static int check_rights(const struct ucred *peer, struct err *err)
 {
 	static const char *const names[][2] = { { "user", "user" },
@@ -118,7 +123,7 @@ static int check_rights(const struct ucred *peer, struct err *err)
 						{ "pid", "pid" } };
 
 	if (peer->uid)
-		return fail(err, EPERM, "--replace is for root, not for user %u", peer->uid);
+		return refuse_user(peer->uid, err);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (peer->pid <= 0 || !same_namespace(peer->pid, names[i][0]))
 			return fail(err, EPERM,
@@ -186,6 +191,8 @@ int control_connect(const struct mount_entry *mount, pid_t *ret_pid, struct err 
 	socklen_t size = sizeof(peer);
 	int fd, r;
 
+	if (geteuid())
+		return refuse_user(geteuid(), err);
 	if (dir < 0)
 		return dir;
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);

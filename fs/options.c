@@ -113,6 +113,8 @@ static int parse_deadline(struct options *o)
 
 static int check_use(struct options *o)
 {
+	if (o->early && o->mountpoint)
+		return wrong_use("--early takes one ADDRESS and no more, not", o->mountpoint);
 	if (o->help || o->version || o->print_files || o->early)
 		return 0;
 	if (o->release_all && !o->mountpoint)

@@ -48,14 +48,21 @@ static bool read_line(int dir, const char *address, const char *file, char *ret,
 	return n > 0;
 }
 
-static int write_none(int dir, const char *address)
+/* why: last_error is about this write only where there was one. */
+static int write_none(int dir, const char *address, char *why, size_t size)
 {
 	char path[512]; /* an entry of a directory and a name */
 	_close_ int fd = -1;
+	int r;
 
 	snprintf(path, sizeof(path), "%s/claim", address);
 	fd = openat(dir, path, O_WRONLY | O_CLOEXEC);
-	return fd < 0 || write(fd, "none\n", 5) < 0 ? -errno : 0;
+	if (fd >= 0 && write(fd, "none\n", 5) >= 0)
+		return 0;
+	r = -errno;
+	if (fd < 0 || !read_line(dir, address, "last_error", why, size) || !strcmp(why, "ok"))
+		snprintf(why, size, "claim: %s", strerror(-r));
+	return r;
 }
 
 /* Whom it is to be released from. False: it needs none. */
@@ -100,9 +107,7 @@ static int release_entry(int dir, const char *address)
 	if (!read_claim(dir, address, claim))
 		return 0;
 	read_line(dir, address, "reason", why, sizeof(why));
-	rc = write_none(dir, address);
-	if (rc && !read_line(dir, address, "last_error", why, sizeof(why)))
-		snprintf(why, sizeof(why), "%s", strerror(-rc));
+	rc = write_none(dir, address, why, sizeof(why));
 	if (!rc && !strcmp(claim, CUT_SHORT) && is_cut(dir, address))
 		rc = -EBUSY;
 	say_verdict(address, claim, rc ? why : NULL);
