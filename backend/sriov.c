@@ -225,12 +225,15 @@ static int numvfs_expand(struct model *m, const struct wish *wish, struct plan *
 	struct pf pf = {
 		.m = m, .dev = model_find(m, &wish->dev), .wish = wish, .asked = asked_for(wish)
 	};
+	bool anew;
 	int rc;
 
 	if (!pf.dev)
 		return fail(err, ENODEV, "%s is gone", wish->dev.name);
 	pf.n_vfs = model_vfs(m, &wish->dev, pf.vfs, VFS_MAX);
-	if ((int64_t)pf.asked == pf.dev->facts.num_vfs)
+	/* VFs that an act has left half done are as many as was asked, perhaps. Restore knows what it does. */
+	anew = pf.asked && pf.dev->stuck[0] && !wish->restores;
+	if ((int64_t)pf.asked == pf.dev->facts.num_vfs && !anew)
 		return pf.dev->want.autoprobe_off && pf.n_vfs <= VFS_MAX
 			       ? plan_probe(&pf, plan, err)
 			       : 0;

@@ -155,6 +155,19 @@ static int parse_number(const char *text, unsigned int *ret, struct err *err)
 	return 0;
 }
 
+/* What was left half done of the VFs is gone with them. */
+static void end_stuck(struct model *m, const struct key *pf)
+{
+	struct device *dev;
+
+	model_lock(m);
+	dev = model_edit(m, pf, false);
+	if (dev)
+		dev->stuck[0] = '\0';
+	model_publish(m);
+	model_unlock(m);
+}
+
 static int numvfs_run(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
 	unsigned int n = 0, had = 0;
@@ -166,7 +179,10 @@ static int numvfs_run(void *backend, struct step *step, unsigned int ms, struct 
 		return rc;
 	snprintf(step->former, sizeof(step->former), "%u", had);
 	step->recorded = true;
-	return set_number(backend, step, n, ms, err);
+	rc = set_number(backend, step, n, ms, err);
+	if (!rc)
+		end_stuck(((struct backend *)backend)->model, &step->dev);
+	return rc;
 }
 
 static int numvfs_undo(void *backend, struct step *step, unsigned int ms, struct err *err)

@@ -66,6 +66,11 @@ static void no_vfs(struct device *dev)
 	dev->facts.num_vfs = 0;
 }
 
+static void half_done(struct device *dev)
+{
+	STR_COPY(dev->stuck, "an act was cut short");
+}
+
 static void stored_vf1(struct device *dev)
 {
 	dev->want.vf_claims[0] = 2;
@@ -92,6 +97,23 @@ DEFINE_TEST(vfs_follow_the_kernels_rules)
 		 "EOPNOTSUPP: " PLAIN " is a pci and has no sriov_numvfs");
 	CHECK_IN(plan_number(&w, GPU, "1"),
 		 "EOPNOTSUPP: the driver of " GPU " makes its VFs itself");
+	fake_close(&w);
+}
+
+DEFINE_TEST(vfs_that_were_left_half_done_are_made_anew)
+{
+	struct world_fake w = server();
+	struct wish stored = fake_wish(PF, 0, "sriov_numvfs", "2");
+
+	stored.restores = true;
+	fake_edit(&w, PF, half_done);
+	CHECK_STR(plan_number(&w, PF, "2"), "1 " PF " sriov_numvfs 0\nmore\n");
+	CHECK_STR(fake_plan(&w, &stored, 1, false), "nothing to do\n");
+	fake_edit(&w, VF1, fake_by_alice);
+	CHECK_IN(plan_number(&w, PF, "2"),
+		 "EBUSY: virtfn1 of " PF ": " VF1 " is claimed by alice; write none");
+	fake_edit(&w, PF, no_vfs);
+	CHECK_STR(plan_number(&w, PF, "0"), "nothing to do\n");
 	fake_close(&w);
 }
 
