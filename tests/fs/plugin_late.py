@@ -121,7 +121,7 @@ wait_file(NIC, "allocated_to", "default/vm-1/c")
 asked()
 time.sleep(1)  # what that was news for is asked by then
 k.pods = []
-wait_file(NIC, "allocated_to", "none", 20)
+wait_file(NIC, "allocated_to", "none")
 ok("kubelet is asked for what is allocated, without news as well")
 
 # What was read there for an answer that never came does not count for another kubelet's.
