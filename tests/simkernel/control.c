@@ -155,12 +155,15 @@ static int run_set(struct sim *s, int argc, char **argv)
 
 static int run_uevent(struct sim *s, int argc, char **argv)
 {
-	struct node *n = tree_walk(s->tree, s->tree->root, argv[1]);
+	struct node *n = tree_walk(s->tree, s->tree->root, argv[1]), *subsystem;
 	char path[TREE_PATH_MAX] = "/", env[TREE_PATH_MAX] = "";
 	size_t at = 0;
 
 	if (!n)
 		return -ENOENT;
+	subsystem = tree_walk(s->tree, n, "subsystem");
+	if (subsystem)
+		at = (size_t)snprintf(env, sizeof(env), "SUBSYSTEM=%s\n", subsystem->name);
 	node_path(n, path + 1, sizeof(path) - 1);
 	for (int i = 2; i < argc && at < sizeof(env); i++)
 		at += (size_t)snprintf(env + at, sizeof(env) - at, "%s\n", argv[i]);
