@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "devpath.h"
+#include "pcidevfs/pci.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 
@@ -128,20 +129,37 @@ static const struct {
 
 #define CLASS_DISPLAY 0x03
 
+/* What it is cannot be read: rather a guard too many. */
+static void guard_unknown(struct scan *scan, const char *address)
+{
+	if (sysfs_exists(scan->s, ROOT_SYS, PCI_DEVICES "/%s", address))
+		guard_add(scan, address, RANK_FUNCTION,
+			  "its class cannot be read, so it may be what the host runs on");
+}
+
+/* Only a display can have the attribute. */
+static bool is_boot_vga(struct scan *scan, const char *address)
+{
+	int64_t boot_vga;
+	int rc = sysfs_number(scan->s, ROOT_SYS, 0, 1, &boot_vga, PCI_DEVICES "/%s/boot_vga",
+			      address);
+
+	return rc ? rc != -ENOENT : boot_vga;
+}
+
 static void guard_function(struct scan *scan, const char *address)
 {
-	int64_t class, boot_vga;
+	int64_t class;
 
-	if (sysfs_number(scan->s, ROOT_SYS, 0, 0xffffff, &class, "bus/pci/devices/%s/class",
-			 address))
+	if (sysfs_number(scan->s, ROOT_SYS, 0, 0xffffff, &class, PCI_DEVICES "/%s/class",
+			 address)) {
+		guard_unknown(scan, address);
 		return;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
 		if (class >> 8 == classes[i].class)
 			guard_add(scan, address, RANK_FUNCTION, classes[i].text);
-	if (class >> 16 == CLASS_DISPLAY &&
-	    !sysfs_number(scan->s, ROOT_SYS, 0, 1, &boot_vga, "bus/pci/devices/%s/boot_vga",
-			  address) &&
-	    boot_vga)
+	if (class >> 16 == CLASS_DISPLAY && is_boot_vga(scan, address))
 		guard_add(scan, address, RANK_CONSOLE, "it is the boot console's display");
 }
 
@@ -157,7 +175,7 @@ static int critical_functions(struct scan *scan)
 		guard_function(scan, address);
 	if (scan->only)
 		return 0;
-	dir = sysfs_dir(scan->s, ROOT_SYS, "bus/pci/devices");
+	dir = sysfs_dir(scan->s, ROOT_SYS, PCI_DEVICES);
 	if (!dir)
 		return errno == ENOENT ? 0 : -errno;
 	while ((e = readdir(dir)))

@@ -3,11 +3,14 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "ops.h"
 #include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 
@@ -21,95 +24,204 @@ static int virtfn_index(const char *name)
 	return (int)n;
 }
 
-/* at: its sysfs root is the device's directory. */
-static int64_t number(const struct sysfs *at, const char *name, int64_t max, int64_t otherwise)
-{
-	int64_t n;
+/* A function that is being looked at. */
+struct look {
+	struct sysfs at; /* its sysfs root is the device's directory */
+	struct facts *f;
+	int rc; /* of ours, as no descriptor: what was seen is not what is there */
+};
 
-	return sysfs_number(at, ROOT_SYS, -1, max, &n, "%s", name) || n < 0 ? otherwise : n;
+/* Shown to people, in a sentence of ours. */
+static void quote(char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~' || *text == '"')
+			*text = '?';
 }
 
-static void read_ids(const struct sysfs *at, struct facts *f)
+/* held: what there was instead of something that makes sense. */
+static void note_garbled(struct look *l, const char *name, const char *verb, char *held)
 {
-	f->vendor = (uint16_t)number(at, "vendor", UINT16_MAX, 0);
-	f->device = (uint16_t)number(at, "device", UINT16_MAX, 0);
-	f->class_code = (uint32_t)number(at, "class", 0xffffff, 0);
-	f->subvendor = (uint16_t)number(at, "subsystem_vendor", UINT16_MAX, 0);
-	f->subdevice = (uint16_t)number(at, "subsystem_device", UINT16_MAX, 0);
-	f->revision = (uint8_t)number(at, "revision", UINT8_MAX, 0);
+	const int most = 24;
+
+	if (l->f->garbled[0])
+		return;
+	quote(held);
+	snprintf(l->f->garbled, sizeof(l->f->garbled), "%s %s \"%.*s\"%s", name, verb, most, held,
+		 strlen(held) > (size_t)most ? " ..." : "");
 }
 
-static void read_numa(const struct sysfs *at, struct facts *f)
+/* What is gone says nothing: the function may be going, or its driver. */
+static void note_unread(struct look *l, const char *name, int rc)
 {
-	f->numa_node = (int32_t)number(at, "numa_node", INT32_MAX, -1);
+	if (rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM)
+		l->rc = rc;
+	else if (rc != -ENOENT && rc != -ENODEV && !l->f->garbled[0])
+		snprintf(l->f->garbled, sizeof(l->f->garbled), "%s cannot be read (%s)", name,
+			 err_name(-rc));
 }
 
-static void read_boot_vga(const struct sysfs *at, struct facts *f)
+/* *ret is left alone where there is none, or nothing that makes sense: -errno then. */
+static int number(struct look *l, const char *name, int64_t min, int64_t max, int64_t *ret)
 {
-	f->boot_vga = number(at, "boot_vga", 1, 0) == 1;
+	char text[64];
+	int rc = sysfs_read(&l->at, ROOT_SYS, text, sizeof(text), "%s", name);
+
+	if (rc < 0 && rc != -EFBIG) {
+		note_unread(l, name, rc);
+		return rc;
+	}
+	if (rc >= 0)
+		rc = parse_i64(text, min, max, ret);
+	if (rc)
+		note_garbled(l, name, "holds", text);
+	return rc;
 }
 
-static void read_total_vfs(const struct sysfs *at, struct facts *f)
+static bool flag(struct look *l, const char *name)
 {
-	f->total_vfs = (int32_t)number(at, "sriov_totalvfs", UINT16_MAX, -1);
+	int64_t n = 0;
+
+	number(l, name, 0, 1, &n);
+	return n;
 }
 
-static void read_autoprobe(const struct sysfs *at, struct facts *f)
+static int link_name(struct look *l, const char *name, char *buf, size_t size)
 {
-	f->autoprobe = number(at, "sriov_drivers_autoprobe", 1, 0) == 1;
+	int rc = sysfs_link(&l->at, ROOT_SYS, buf, size, "%s", name);
+
+	if (rc)
+		note_unread(l, name, rc);
+	return rc;
 }
 
-static void read_reset(const struct sysfs *at, struct facts *f)
+/* Every kernel has these of every function. */
+static uint32_t always(struct look *l, const char *name, int64_t max)
 {
-	(void)at;
-	f->has_reset = true;
+	int64_t n = 0;
+
+	if (number(l, name, 0, max, &n) == -ENOENT && !l->f->garbled[0])
+		snprintf(l->f->garbled, sizeof(l->f->garbled), "there is no %s", name);
+	return (uint32_t)n;
 }
 
-static void read_driver(const struct sysfs *at, struct facts *f)
+static void read_ids(struct look *l)
 {
-	if (sysfs_link(at, ROOT_SYS, f->driver, sizeof(f->driver), "driver"))
-		f->driver[0] = '\0';
+	l->f->vendor = (uint16_t)always(l, "vendor", UINT16_MAX);
+	l->f->device = (uint16_t)always(l, "device", UINT16_MAX);
+	l->f->class_code = always(l, "class", 0xffffff);
 }
 
-static void read_physfn(const struct sysfs *at, struct facts *f)
+static uint16_t id(struct look *l, const char *name, int64_t max)
 {
-	char name[KEY_NAME];
+	int64_t n = 0;
+
+	number(l, name, 0, max, &n);
+	return (uint16_t)n;
+}
+
+static void read_subvendor(struct look *l)
+{
+	l->f->subvendor = id(l, "subsystem_vendor", UINT16_MAX);
+}
+
+static void read_subdevice(struct look *l)
+{
+	l->f->subdevice = id(l, "subsystem_device", UINT16_MAX);
+}
+
+static void read_revision(struct look *l)
+{
+	l->f->revision = (uint8_t)id(l, "revision", UINT8_MAX);
+}
+
+static void read_numa(struct look *l)
+{
+	int64_t n = -1;
+
+	number(l, "numa_node", -1, INT32_MAX, &n);
+	l->f->numa_node = (int32_t)n;
+}
+
+static void read_boot_vga(struct look *l)
+{
+	l->f->boot_vga = flag(l, "boot_vga");
+}
+
+/* A PF that does not tell how many VFs it can have is one all the same. */
+static void read_total_vfs(struct look *l)
+{
+	int64_t n = 0;
+
+	number(l, "sriov_totalvfs", 0, UINT16_MAX, &n);
+	l->f->total_vfs = (int32_t)n;
+}
+
+static void read_autoprobe(struct look *l)
+{
+	l->f->autoprobe = flag(l, "sriov_drivers_autoprobe");
+}
+
+static void read_reset(struct look *l)
+{
+	l->f->has_reset = true;
+}
+
+static void read_driver(struct look *l)
+{
+	if (link_name(l, "driver", l->f->driver, sizeof(l->f->driver)))
+		l->f->driver[0] = '\0';
+}
+
+static void read_physfn(struct look *l)
+{
+	char name[NAME_MAX + 1];
 	struct key pf;
 
-	if (!sysfs_link(at, ROOT_SYS, name, sizeof(name), "physfn") && key_make(BUS_PCI, name, &pf))
-		STR_COPY(f->physfn, pf.name);
+	if (link_name(l, "physfn", name, sizeof(name)))
+		return;
+	if (key_make(BUS_PCI, name, &pf))
+		STR_COPY(l->f->physfn, pf.name);
+	else
+		note_garbled(l, "physfn", "leads to", name);
 }
 
-static void read_group(const struct sysfs *at, struct facts *f)
+static void read_group(struct look *l)
 {
-	char name[16];
+	char name[NAME_MAX + 1];
 	uint64_t n;
 
-	if (!sysfs_link(at, ROOT_SYS, name, sizeof(name), "iommu_group") &&
-	    !parse_u64(name, INT32_MAX, &n))
-		f->iommu_group = (int32_t)n;
+	if (link_name(l, "iommu_group", name, sizeof(name)))
+		return;
+	if (!parse_u64(name, INT32_MAX, &n))
+		l->f->iommu_group = (int32_t)n;
+	else
+		note_garbled(l, "iommu_group", "leads to", name);
 }
 
 /* vfio-dev/ is there on kernels without cdevs too; the node tells. */
-static void read_cdev(const struct sysfs *at, struct facts *f)
+static void read_cdev(struct look *l)
 {
-	_closedir_ DIR *dir = sysfs_dir(at, ROOT_SYS, "vfio-dev");
+	_closedir_ DIR *dir = sysfs_dir(&l->at, ROOT_SYS, "vfio-dev");
+	struct facts *f = l->f;
 	const struct dirent *e;
 
 	while (dir && (e = readdir(dir)))
 		if (!strncmp(e->d_name, "vfio", 4) && strlen(e->d_name) < sizeof(f->vfio_cdev) &&
-		    sysfs_exists(at, ROOT_DEV, "vfio/devices/%s", e->d_name))
+		    sysfs_exists(&l->at, ROOT_DEV, "vfio/devices/%s", e->d_name))
 			STR_COPY(f->vfio_cdev, e->d_name);
-	f->iommufd = f->vfio_cdev[0] && sysfs_exists(at, ROOT_DEV, "iommu");
+	f->iommufd = f->vfio_cdev[0] && sysfs_exists(&l->at, ROOT_DEV, "iommu");
 }
 
 /* What may be absent is read only where the directory lists it: a failing open costs as much as one
  * that succeeds, and most functions have few of these. */
 static const struct {
 	const char *name;
-	void (*read)(const struct sysfs *at, struct facts *f);
+	void (*read)(struct look *l);
 } entries[] = {
-	{ "vendor", read_ids },
+	{ "subsystem_vendor", read_subvendor },
+	{ "subsystem_device", read_subdevice },
+	{ "revision", read_revision },
 	{ "numa_node", read_numa },
 	{ "boot_vga", read_boot_vga },
 	{ "sriov_totalvfs", read_total_vfs },
@@ -121,13 +233,13 @@ static const struct {
 	{ "vfio-dev", read_cdev },
 };
 
-static void read_entry(const struct sysfs *at, const char *name, struct facts *f)
+static void read_entry(struct look *l, const char *name)
 {
 	if (virtfn_index(name) >= 0)
-		f->num_vfs++;
+		l->f->num_vfs++;
 	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
 		if (!strcmp(name, entries[i].name))
-			entries[i].read(at, f);
+			entries[i].read(l);
 }
 
 /* One part of a device path into the place without bus numbers. False when there is no room. */
@@ -185,26 +297,24 @@ int pci_observe(const struct sysfs *s, const struct key *dev, struct facts *ret)
 {
 	struct facts f = { .numa_node = -1, .iommu_group = -1, .total_vfs = -1, .vf_index = -1 };
 	_closedir_ DIR *dir = sysfs_dir(s, ROOT_SYS, PCI_DEVICES "/%s", dev->name);
-	struct sysfs at = *s;
+	struct look look = { .at = *s, .f = &f };
 	const struct dirent *e;
-	char vendor[32];
 	int rc;
 
 	if (!dir)
 		return gone(errno) ? -ENODEV : -errno;
-	at.fd[ROOT_SYS] = dirfd(dir);
+	look.at.fd[ROOT_SYS] = dirfd(dir);
+	read_ids(&look);
 	while ((e = readdir(dir)))
-		read_entry(&at, e->d_name, &f);
-	/* Out of descriptors or memory ourselves, we have seen a device without ids. */
-	rc = f.vendor ? 0 : sysfs_read(&at, ROOT_SYS, vendor, sizeof(vendor), "vendor");
-	if (rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM)
-		return rc;
+		read_entry(&look, e->d_name);
+	if (look.rc)
+		return look.rc;
 	if (f.iommu_group >= 0)
 		f.vfio_node = sysfs_exists(s, ROOT_DEV, "vfio/%d", f.iommu_group);
 	rc = read_path(s, dev, &f);
 	for (const struct backend_ops *const *b = backends; *b; b++)
 		if ((*b)->observe)
-			(*b)->observe(&at, dev, &f);
+			(*b)->observe(&look.at, dev, &f);
 	/* Gone while we looked: half of a device is none, and one without its place would be taken for another. */
 	if (rc == -ENOENT || !sysfs_exists(s, ROOT_SYS, PCI_DEVICES "/%s", dev->name))
 		return -ENODEV;

@@ -29,6 +29,22 @@ static const char *relation(const struct device *asked, const struct device *mem
 	return buf;
 }
 
+/* Nobody knows what would be taken; `force` does not tell either. */
+int refuse_doubt(const char *before, const struct device *dev, struct err *err)
+{
+	char doubt[DOUBT_TEXT];
+
+	device_doubt(dev, doubt);
+	return doubt[0] ? fail(err, EOPNOTSUPP, "%s%s", before, doubt) : 0;
+}
+
+static int refuse_unknown(const struct question *q, struct err *err)
+{
+	char buf[128];
+
+	return refuse_doubt(relation(q->asked, q->member, buf), q->member, err);
+}
+
 static int refuse_needed(const struct device *dev, bool force, struct err *err)
 {
 	if (!dev->facts.critical[0] || vfio_bound(dev) || force)
@@ -165,8 +181,9 @@ int refuse_use(struct model *m, const struct device *dev, const struct wish *wis
 	       const struct plan *plan, struct err *err)
 {
 	const struct question q = { m, dev, dev, wish, plan, NULL };
-	int rc = refuse_critical(&q, err);
+	int rc = refuse_unknown(&q, err);
 
+	rc = rc ? rc : refuse_critical(&q, err);
 	rc = rc ? rc : refuse_pf(&q, err);
 	return rc ? rc : refuse_held(&q, err);
 }
@@ -181,7 +198,7 @@ int refuse_step(struct model *m, const struct step *step, struct err *err)
 
 /* In the order in which they are told: what no waiting mends comes first. */
 static int (*const refusals[])(const struct question *q, struct err *err) = {
-	refuse_critical, refuse_vf, refuse_claimed, refuse_pf, refuse_held,
+	refuse_unknown, refuse_critical, refuse_vf, refuse_claimed, refuse_pf, refuse_held,
 };
 
 int vfio_refuse_members(struct model *m, const struct device *asked, const struct vfio_group *g,

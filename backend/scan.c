@@ -20,6 +20,7 @@ struct seen {
 	bool looked;
 	bool present;
 	bool unknown; /* we could not look: what was known stays */
+	bool other;   /* not what it was taken for: does the host need it? */
 	struct facts facts;
 };
 
@@ -312,6 +313,8 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 	if (known)
 		keep_relation(&known->facts, &facts);
 	*ret_new |= !facts.serial_known;
+	s->other = strcmp(dev->facts.garbled, facts.garbled) ||
+		   (known && known->facts.class_code != facts.class_code);
 	dev->facts = facts;
 	if (name && name->known)
 		dev->names = name->names;
@@ -367,6 +370,9 @@ static int commit(struct backend *b, struct batch *batch, bool all)
 	close_database(db);
 	if (new)
 		serials_want(b);
+	for (size_t i = 0; i < batch->n; i++)
+		if (batch->v[i].other)
+			guard_want(b, GUARD_CRITICAL, &batch->v[i].key);
 	return fits ? 0 : -ENOSPC;
 }
 

@@ -100,8 +100,10 @@ static int refuse_vf(const struct pf *pf, const struct device *vf, const struct 
 
 static int refuse(const struct pf *pf, const struct plan *plan, struct err *err)
 {
-	int rc;
+	int rc = refuse_doubt("", pf->dev, err);
 
+	if (rc)
+		return rc;
 	if ((int64_t)pf->asked > pf->dev->facts.total_vfs)
 		return fail(err, ERANGE, "sriov_numvfs: %u asked, %s has at most %d", pf->asked,
 			    pf->dev->key.name, pf->dev->facts.total_vfs);

@@ -99,9 +99,9 @@ static int read_value(const struct sysfs *s, enum root root, char *buf, size_t s
 	len = root == ROOT_SYS ? read_attr(fd, buf, size) : read_all(fd, buf, size);
 	if (len < 0)
 		return (int)len;
+	buf[len - ((size_t)len == size)] = '\0';
 	if ((size_t)len == size)
 		return -EFBIG;
-	buf[len] = '\0';
 	len = (ssize_t)strlen(buf);
 	while (len && buf[len - 1] == '\n')
 		buf[--len] = '\0';
@@ -120,8 +120,6 @@ int sysfs_number(const struct sysfs *s, enum root root, int64_t min, int64_t max
 		 const char *fmt, ...)
 {
 	char path[PATH_MAX], text[64];
-	bool negative;
-	uint64_t u;
 	int rc = MAKE_PATH(path, fmt);
 
 	if (rc)
@@ -129,15 +127,7 @@ int sysfs_number(const struct sysfs *s, enum root root, int64_t min, int64_t max
 	rc = read_value(s, root, text, sizeof(text), path);
 	if (rc < 0)
 		return rc == -EFBIG ? -EINVAL : rc;
-	negative = text[0] == '-';
-	rc = parse_u64(text + negative, INT64_MAX, &u);
-	if (rc)
-		return rc;
-	if ((negative ? -(int64_t)u : (int64_t)u) < min ||
-	    (negative ? -(int64_t)u : (int64_t)u) > max)
-		return -ERANGE;
-	*ret = negative ? -(int64_t)u : (int64_t)u;
-	return 0;
+	return parse_i64(text, min, max, ret);
 }
 
 int sysfs_link(const struct sysfs *s, enum root root, char *buf, size_t size, const char *fmt, ...)

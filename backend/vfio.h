@@ -53,6 +53,8 @@ int vfio_refuse_members(struct model *m, const struct device *asked, const struc
 int vfio_refuse_held(const struct device *asked, const struct device *member, struct err *err);
 /* The same; before is put in front of the sentence. */
 int refuse_holder(const char *before, const struct device *dev, struct err *err);
+/* -EOPNOTSUPP where an attribute of it cannot be read (device_doubt()). */
+int refuse_doubt(const char *before, const struct device *dev, struct err *err);
 /* EPERM or EBUSY when the function itself is in use: by the host, by its VFs, by a process. */
 int refuse_use(struct model *m, const struct device *dev, const struct wish *wish,
 	       const struct plan *plan, struct err *err);

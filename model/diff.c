@@ -30,6 +30,7 @@ static const struct {
 	NUMBER(facts.device, CH_IDS),
 	NUMBER(facts.subvendor, CH_INTERNAL),
 	NUMBER(facts.subdevice, CH_INTERNAL),
+	STRING(facts.garbled, CH_INTERNAL),
 	NUMBER(facts.class_code, CH_IDS),
 	NUMBER(facts.revision, CH_INTERNAL),
 	NUMBER(facts.boot_vga, CH_INTERNAL),

@@ -180,8 +180,25 @@ static bool is_busy(struct device *dev)
 	return true;
 }
 
+void device_doubt(const struct device *dev, char buf[static DOUBT_TEXT])
+{
+	buf[0] = '\0';
+	if (dev->facts.garbled[0])
+		snprintf(
+			buf, DOUBT_TEXT,
+			"sysfs describes %s as no kernel should: %s; it is left alone until that is right",
+			dev->key.name, dev->facts.garbled);
+}
+
 static bool is_unhealthy(struct device *dev)
 {
+	char doubt[DOUBT_TEXT];
+
+	device_doubt(dev, doubt);
+	if (doubt[0]) {
+		because(dev, "%s", doubt);
+		return true;
+	}
 	if ((dev->caps & CAP_PCI) && (!dev->facts.vendor || dev->facts.vendor == 0xffff)) {
 		because(dev, "the kernel gives no vendor id for %s; it may have fallen off the bus",
 			dev->key.name);

@@ -124,6 +124,22 @@ int parse_u64(const char *text, uint64_t max, uint64_t *ret)
 	return 0;
 }
 
+int parse_i64(const char *text, int64_t min, int64_t max, int64_t *ret)
+{
+	bool negative = text[0] == '-';
+	int64_t value;
+	uint64_t u;
+	int rc = parse_u64(text + negative, INT64_MAX, &u);
+
+	if (rc)
+		return rc;
+	value = negative ? -(int64_t)u : (int64_t)u;
+	if (value < min || value > max)
+		return -ERANGE;
+	*ret = value;
+	return 0;
+}
+
 int parse_bool(const char *text, bool *ret)
 {
 	static const char *const words[][4] = { { "0", "n", "no", "off" },

@@ -135,6 +135,12 @@ void device_nodes(const struct device *dev, char buf[static NODES_TEXT]);
 /* vfio-pci or a vendor's variant of it (mlx5_vfio_pci, nvgrace-gpu-vfio-pci, ...): all end so. */
 bool driver_is_vfio(const char *driver);
 
+#define DOUBT_TEXT 256
+
+/* The sentence on a function of which an attribute cannot be read, so that nobody knows for what it would be
+ * taken; "" when there is none. */
+void device_doubt(const struct device *dev, char buf[static DOUBT_TEXT]);
+
 /* Is this a class the IOMMU group's claim leaves alone: PCI bridge or host bridge (DESIGN.md 5)? */
 bool device_is_bridge(const struct facts *facts);
 

@@ -14,12 +14,16 @@
 #define DRIVER_NAME 48
 #define RESOURCE_NAME 112
 #define CRITICAL_TEXT 176
+#define GARBLED_TEXT 64
 
 /* Observed in the kernel, by backends only. */
 struct facts {
 	/* The last uevent before it was first seen: a removal up to that was another's. */
 	uint64_t seen;
 	uint16_t vendor, device, subvendor, subdevice;
+	/* What of all this the kernel shows as nothing that could be meant, the first found: 'class holds
+	 * "rubbish"'; "" when there is none. Its field reads as if the kernel had none. */
+	char garbled[GARBLED_TEXT];
 	uint32_t class_code; /* 24 bits, as in sysfs: 0x030200 */
 	uint8_t revision;
 	bool boot_vga;

@@ -12,9 +12,9 @@ struct sysfs;
 #define PCI_DEVICES "bus/pci/devices"
 
 /* Everything in struct facts but vf_index (-1; it takes the PF, see pci_vfs), serial and what is known of
- * vfio drivers, critical and holders (""). What is absent or garbled is as if the kernel had none: a device whose vendor
- * cannot be read has vendor 0 and is shown, unhealthy. Returns 0, or -ENODEV when there is no
- * such function (any more). */
+ * vfio drivers, critical and holders (""). What is absent or garbled is as if the kernel had none, but a PF stays one;
+ * the latter, and an id or a class that is absent, is told in facts.garbled. Returns 0, -ENODEV when there is no
+ * such function (any more), or -errno when it is we who could not look. */
 int pci_observe(const struct sysfs *s, const struct key *dev, struct facts *ret);
 
 /* Where a device sits, from its resolved path in sysfs and without bus numbers: "0000:00/1c.4/00.0". "" when

@@ -33,7 +33,7 @@ void sysfs_close(struct sysfs *s);
 #define SYSFS_VALUE 4096
 
 /* Reads a whole file into buf, final newlines cut, NUL-terminated; embedded NULs end it. Returns its length or
- * -errno; -EFBIG when it does not fit. Path is printf-like. */
+ * -errno; -EFBIG when it does not fit: buf then holds, terminated, what does. Path is printf-like. */
 __attribute__((format(printf, 5, 6))) int sysfs_read(const struct sysfs *s, enum root root,
 						     char *buf, size_t size, const char *fmt, ...);
 /* A number (0x.. or decimal, negative allowed) in [min, max]; -EINVAL for rubbish, -ERANGE outside. */

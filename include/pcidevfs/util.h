@@ -66,6 +66,8 @@ void out_free(struct out *o);
 
 /* The whole text as a number (0x allowed), else -EINVAL; -ERANGE above max. */
 int parse_u64(const char *text, uint64_t max, uint64_t *ret);
+/* Likewise, a '-' allowed in front; -ERANGE outside of [min, max]. */
+int parse_i64(const char *text, int64_t min, int64_t max, int64_t *ret);
 /* 0/1, y/n, yes/no, on/off, true/false in any case; else -EINVAL. */
 int parse_bool(const char *text, bool *ret);
 /* A number from 0.001 to 1000, by which deadlines are scaled; else -EINVAL. */

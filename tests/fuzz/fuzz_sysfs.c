@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -80,6 +81,16 @@ static void put(int dir, const uint8_t *data, size_t size)
 	}
 }
 
+static int holds(int dir, const char *name, unsigned long value)
+{
+	char text[64] = "";
+	int fd = openat(dir, name, O_RDONLY);
+	ssize_t n = read(fd, text, sizeof(text) - 1);
+
+	close(fd);
+	return n > 0 && strtoul(text, NULL, strncasecmp(text, "0x", 2) ? 10 : 16) == value;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static int dir = -1;
@@ -96,6 +107,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (f.class_code > 0xffffff || f.numa_node < -1 || f.total_vfs < -1 ||
 	    f.total_vfs > 0xffff || f.iommu_group < -1 || f.num_vfs ||
 	    !memchr(f.driver, '\0', sizeof(f.driver)))
+		abort();
+	if (!memchr(f.garbled, '\0', sizeof(f.garbled)))
+		abort();
+	/* What is not told is as it was written. */
+	for (const char *c = f.garbled; *c; c++)
+		if (*c < ' ' || *c > '~')
+			abort();
+	if (!f.garbled[0] &&
+	    (!holds(dir, "vendor", f.vendor) || !holds(dir, "class", f.class_code)))
 		abort();
 	if (f.physfn[0] && !key_make(BUS_PCI, f.physfn, &key))
 		abort();

@@ -321,7 +321,7 @@ DEFINE_TEST(critical_garbage)
 	EXPECT_CRITICAL(
 		" - \n- - -\n1 2 : 4 5 - 6 7\n1 2 99999999999999999999:0 / / - x /dev/../dev/sda\n"
 		"1 2 3:4 / /p - x /dev/../../etc\n",
-		"");
+		SLOT "its class cannot be read, so it may be what the host runs on\n");
 }
 
 /* A real block device that somebody has opened exclusively; loop devices need no medium. */
@@ -361,6 +361,28 @@ DEFINE_TEST(critical_functions)
 	EXPECT_CRITICAL("", "0000:00:1f.0 it is the ISA bridge\n"
 			    "0000:00:1f.4 it is the SMBus controller\n"
 			    "0000:09:00.0 it is the boot console's display\n");
+}
+
+/* Rather a guard too many; what is not there needs none. */
+DEFINE_TEST(critical_functions_that_cannot_be_told)
+{
+	const char *unknown = SLOT "its class cannot be read, so it may be what the host runs on\n";
+
+	host_file("\n", "sys/bus/pci/devices/0000:01:00.0/class");
+	EXPECT_CRITICAL("", unknown);
+	EXPECT_ONLY("0000:01:00.0 0000:09:00.0", "", unknown);
+	host_file("0x1000000\n", "sys/bus/pci/devices/0000:01:00.0/class");
+	EXPECT_CRITICAL("", unknown);
+	host_file("0x0300000000000000000000000000000000000000000000000000000000000000000000000\n",
+		  "sys/bus/pci/devices/0000:01:00.0/class");
+	EXPECT_CRITICAL("", unknown);
+	host_file("0x030000\n", "sys/bus/pci/devices/0000:01:00.0/class");
+	EXPECT_CRITICAL("", "");
+	host_file("rubbish\n", "sys/bus/pci/devices/0000:01:00.0/boot_vga");
+	EXPECT_CRITICAL("", SLOT "it is the boot console's display\n");
+	host_file("", "sys/bus/pci/devices/0000:02:00.0/vendor");
+	EXPECT_CRITICAL("", SLOT "it is the boot console's display\n" SLOT2
+				 "its class cannot be read, so it may be what the host runs on\n");
 }
 
 DEFINE_TEST(critical_serial_console)

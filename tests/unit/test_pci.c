@@ -129,13 +129,69 @@ DEFINE_TEST(pci_garbled_files_are_none)
 	CHECK_EQ(f.vendor | f.device, 0);
 	CHECK_EQ(f.class_code, 0);
 	CHECK_EQ(f.numa_node, -1);
-	CHECK_EQ(f.total_vfs, -1);
+	CHECK_EQ(f.total_vfs, 0); /* a PF all the same */
 	CHECK_EQ(f.num_vfs, 0);
 	CHECK_EQ(f.iommu_group, -1);
 	CHECK_STR(f.driver, "");
+	CHECK_STR(f.garbled, "vendor holds \"0x12345\"");
 	CHECK_STR(f.physfn, "");
 	CHECK(!f.boot_vga);
 	CHECK_EQ(observe("0000:00:02.0", &f), -ENODEV);
+}
+
+/* text: NULL for none, "->" before where a link leads. */
+static void garble(const char *name, const char *text)
+{
+	char path[128];
+
+	CHECK(!chdir(test_dir()));
+	snprintf(path, sizeof(path), "sys/bus/pci/devices/0000:02:00.0/%s", name);
+	if (unlink(path) && errno != ENOENT)
+		FAIL("%s: %m", path);
+	if (text && !strncmp(text, "->", 2))
+		CHECK(!symlink(text + 2, path));
+	else if (text)
+		fake_attr("0000:02:00.0", name, text);
+}
+
+#define NINES "999999999999999999999999999999999999999999999999999999999999999999999999999"
+
+DEFINE_TEST(pci_tells_what_is_garbled)
+{
+	static const struct {
+		const char *name, *bad, *told, *good;
+	} rows[] = {
+		{ "vendor", "rubbish\n", "vendor holds \"rubbish\"", "0x8086\n" },
+		{ "device", "\x1b[2J\"\xff\n", "device holds \"?[2J??\"", "0x10c9\n" },
+		{ "class", "", "class holds \"\"", "0x020000\n" },
+		{ "class", "0x1000000\n", "class holds \"0x1000000\"", "0x020000\n" },
+		{ "class", NULL, "there is no class", "0x020000\n" },
+		{ "class", NINES, "class holds \"999999999999999999999999\" ...", "0x020000\n" },
+		{ "subsystem_vendor", "-1\n", "subsystem_vendor holds \"-1\"", NULL },
+		{ "subsystem_device", NINES,
+		  "subsystem_device holds \"999999999999999999999999\" ...", "0x1\n" },
+		{ "revision", "0x100\n", "revision holds \"0x100\"", NULL },
+		{ "numa_node", "-2\n", "numa_node holds \"-2\"", "-1\n" },
+		{ "boot_vga", "2\n", "boot_vga holds \"2\"", NULL },
+		{ "sriov_totalvfs", "\xff\x01x\n", "sriov_totalvfs holds \"??x\"", "7\n" },
+		{ "sriov_drivers_autoprobe", "x", "sriov_drivers_autoprobe holds \"x\"", "1\n" },
+		{ "iommu_group", "->../groups/x1", "iommu_group leads to \"x1\"", "->../groups/1" },
+		{ "physfn", "->../0000:02:20.0", "physfn leads to \"0000:02:20.0\"", NULL },
+		{ "driver", "->../drivers/" NINES, "driver cannot be read (ENAMETOOLONG)", NULL },
+		{ "reset", NULL, "", NULL },
+	};
+	struct facts f;
+
+	fake_machine();
+	fake_add(&(struct fake){ "0000:02:00.0", "0x8086\n", "0x10c9\n", "0x020000\n", NULL, -1 });
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		garble(rows[i].name, rows[i].bad);
+		CHECK_EQ(observe("0000:02:00.0", &f), 0);
+		CHECK_STR(f.garbled, rows[i].told);
+		garble(rows[i].name, rows[i].good);
+		CHECK_EQ(observe("0000:02:00.0", &f), 0);
+		CHECK_STR(f.garbled, "");
+	}
 }
 
 DEFINE_TEST(scan_brings_the_machine_into_the_model)

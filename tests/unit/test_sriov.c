@@ -117,6 +117,22 @@ DEFINE_TEST(vfs_that_were_left_half_done_are_made_anew)
 	fake_close(&w);
 }
 
+static void garbled(struct device *dev)
+{
+	STR_COPY(dev->facts.garbled, "sriov_totalvfs holds \"junk\"");
+}
+
+DEFINE_TEST(vfs_of_what_cannot_be_told_stay)
+{
+	struct world_fake w = server();
+
+	fake_edit(&w, PF, garbled);
+	CHECK_STR(plan_number(&w, PF, "2"), "nothing to do\n");
+	CHECK_IN(plan_number(&w, PF, "0"), "EOPNOTSUPP: sysfs describes " PF
+					   " as no kernel should: sriov_totalvfs holds \"junk\"; ");
+	fake_close(&w);
+}
+
 DEFINE_TEST(vfs_need_the_pfs_driver)
 {
 	struct world_fake w = server();

@@ -171,6 +171,34 @@ DEFINE_TEST(claim_is_refused_with_the_cause)
 	fake_close(&w);
 }
 
+/* A function of no known class may be a bridge, which would be left alone, or what the host runs on. */
+DEFINE_TEST(claim_of_a_group_that_cannot_be_told_is_refused)
+{
+	const char *doubt =
+		"sysfs describes " BRIDGE " as no kernel should: class holds \"junk\"; ";
+	struct world_fake w = server();
+	struct err err = { 0 };
+
+	fake_attr(BRIDGE, "class", "junk\n");
+	CHECK_EQ(backend_scan(w.backend, &err), 0);
+	for (int force = 0; force < 2; force++) {
+		CHECK_IN(plan_of(&w, GPU, "alice", force),
+			 "EOPNOTSUPP: " GPU " shares IOMMU group 41 with " BRIDGE ": ");
+		CHECK_IN(plan_of(&w, GPU, "alice", force), doubt);
+		CHECK_IN(plan_of(&w, BRIDGE, "alice", force), doubt);
+	}
+	fake_attr(BRIDGE, "class", "0x060400\n");
+	CHECK_EQ(backend_scan(w.backend, &err), 0);
+	CHECK_IN(plan_of(&w, GPU, "alice", false), "1 " GPU " driver_override vfio-pci\n");
+	claimed(&w);
+	fake_attr(GPU, "class", "junk\n");
+	CHECK_EQ(backend_scan(w.backend, &err), 0);
+	fake_edit(&w, GPU, to_vfio);
+	fake_edit(&w, AUDIO, to_vfio);
+	CHECK_IN(plan_of(&w, GPU, "", false), "1 " GPU " unbind vfio-pci\n");
+	fake_close(&w);
+}
+
 DEFINE_TEST(claim_keeps_the_hosts_group)
 {
 	struct world_fake w = server();
