@@ -82,7 +82,7 @@ static bool read_claim(int dir, const char *address, char ret[static CLAIM_NAME 
 /* Has an act of it been cut short that no release ends? */
 static bool is_cut(int dir, const char *address)
 {
-	_close_ int fd = openat(dir, "../intents", O_RDONLY | O_CLOEXEC);
+	int fd = openat(dir, "../intents", O_RDONLY | O_CLOEXEC);
 	_free_ char *line = NULL;
 	char device[512]; /* an entry of a directory and a name */
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
@@ -90,12 +90,12 @@ static bool is_cut(int dir, const char *address)
 	size_t size = 0;
 
 	snprintf(device, sizeof(device), " device=%s ", address);
-	if (f)
-		fd = -1;
 	while (f && !found && getline(&line, &size, f) >= 0)
 		found = strstr(line, device) && strstr(line, " boot=");
 	if (f)
 		fclose(f);
+	else
+		closep(&fd);
 	return found;
 }
 
