@@ -110,13 +110,13 @@ void cut_say(struct intents *in, struct record *r)
 		r->cut = false;
 		if (said_cut(dev))
 			dev->stuck[0] = '\0';
+		dev->want.autoprobe_off &= !dev->facts.autoprobe;
 		return;
 	}
 	if (dev->stuck[0] && !said_cut(dev))
 		return;
-	/* The 0 is of the act that was cut short. */
-	if (r->autoprobe && !dev->facts.autoprobe)
-		dev->want.autoprobe_off = true;
+	/* A 0 is of the act that was cut short, and where it is 1 by now some VFs may not have met it. */
+	dev->want.autoprobe_off |= r->autoprobe && !k->of_group;
 	snprintf(dev->stuck, sizeof(dev->stuck), CUT "%s, which may be half done%s%.90s; write %s",
 		 dev->key.name, r->reason[0] ? ": " : "", r->reason,
 		 k->of_group ? "none to its claim, or claim it again" : "its sriov_numvfs again");

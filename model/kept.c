@@ -62,15 +62,16 @@ static bool vfs_drifted(const struct record *r, const struct device *dev, char *
 	return true;
 }
 
-/* VFs that neither were there nor are stored, or none of those that were; or none of them can meet a driver. Those
+/* VFs that neither were there nor are stored, or none of those that were; or some that have met no driver yet. Those
  * that others had made come back as theirs by no wish that is stored. */
 static enum half vfs_half(const struct record *r, const struct device *dev)
 {
 	const struct want *w = &r->want;
 	int32_t now = dev->facts.num_vfs;
 	bool other = now != r->had_vfs && !(w->vfs_wanted && now == w->num_vfs);
+	bool unmet = r->autoprobe && (!dev->facts.autoprobe || now != r->had_vfs);
 
-	if (dev->facts.total_vfs < 0 || !(other || (r->autoprobe && !dev->facts.autoprobe)))
+	if (dev->facts.total_vfs < 0 || !(other || unmet))
 		return HALF_NOT;
 	return w->vfs_wanted || !r->had_vfs ? HALF_MENDS : HALF_STAYS;
 }
