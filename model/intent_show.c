@@ -161,16 +161,20 @@ static int say_busy(const char *name, struct err *err)
 	return fail(err, EBUSY, "an act runs on %s; write again when it has ended", name);
 }
 
+/* Of an act that was cut short nothing runs any more, and its device says what ends it. */
 static int refuse_busy(struct intents *in, const struct record *r, struct err *err)
 {
 	const struct device *dev;
-	bool busy;
+	int rc = 0;
 
 	model_lock(in->m);
 	dev = device_of(in, r);
-	busy = r->pending || (dev && dev->busy[0]);
+	if ((r->pending && !r->cut) || (dev && dev->busy[0]))
+		rc = say_busy(dev ? r->dev.name : r->at, err);
+	else if (r->cut && dev && dev->stuck[0])
+		rc = fail(err, EBUSY, "%s", dev->stuck);
 	model_unlock(in->m);
-	return busy ? say_busy(dev ? r->dev.name : r->at, err) : 0;
+	return rc;
 }
 
 /* What was noted without an act goes with the record, once that is gone from the disk; what was asked while the
