@@ -11,6 +11,8 @@ PREFIX ?= /usr
 SBINDIR ?= $(PREFIX)/sbin
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 RULESDIR ?= $(PREFIX)/lib/udev/rules.d
+MANDIR ?= $(PREFIX)/share/man
+DOCDIR ?= $(PREFIX)/share/doc/pcidevfs
 FUZZ_SECONDS ?= 20
 CLANG ?= clang
 PKG_CONFIG ?= pkg-config
@@ -202,13 +204,17 @@ bench: tests
 	$(Q)tests/deps bench || echo 'what needs them is left out'
 	$(Q)B=$(B) tests/bench/run
 
+# Units and rules name the programs where they are installed; README names docs/ beside it.
+put = install -Dm 644 $(1) $(DESTDIR)$(2)/$(notdir $(1)) &&
+put_text = sed 's,/usr/sbin/,$(SBINDIR)/,g' $(1) | install -Dm 644 /dev/stdin $(DESTDIR)$(2)/$(notdir $(1)) &&
 install: all
 	install -d $(DESTDIR)$(SBINDIR)
 	install -m 755 $(programs:%=$(B)/bin/%) $(DESTDIR)$(SBINDIR)
-	$(if $(wildcard deploy/*.service),install -d $(DESTDIR)$(UNITDIR))
-	$(if $(wildcard deploy/*.service),install -m 644 $(wildcard deploy/*.service) $(DESTDIR)$(UNITDIR))
-	$(if $(wildcard deploy/*.rules),install -d $(DESTDIR)$(RULESDIR))
-	$(if $(wildcard deploy/*.rules),install -m 644 $(wildcard deploy/*.rules) $(DESTDIR)$(RULESDIR))
+	$(foreach f,$(wildcard deploy/*.service),$(call put_text,$(f),$(UNITDIR))) :
+	$(foreach f,$(wildcard deploy/*.rules),$(call put_text,$(f),$(RULESDIR))) :
+	$(foreach f,$(wildcard docs/man/*.[1-9]),$(call put,$(f),$(MANDIR)/man$(patsubst .%,%,$(suffix $(f))))) :
+	$(call put,README.md,$(DOCDIR)) $(call put,LICENSE,$(DOCDIR)) :
+	$(foreach f,$(wildcard docs/*.md),$(call put,$(f),$(DOCDIR)/docs)) :
 
 clean:
 	rm -rf $(B)/bin $(B)/obj $(B)/tests $(B)/asan $(B)/tsan $(B)/fuzz
