@@ -274,7 +274,8 @@ const struct attr attrs_device[] = {
 	  .show = kind_show,
 	  .key = "kind",
 	  .since = "0.1",
-	  .help = "pci, sriov-gpu, sriov-nic, sriov, vf, vgpu, bridge, mdev or usb; follows identity" },
+	  .help = "pci, sriov-gpu, sriov-nic, sriov, vf or bridge; follows identity. vgpu, mdev and usb are names for "
+		  "what is not told from others, or not read, yet" },
 	{ .name = "description",
 	  .id = 9,
 	  .mode = 0444,

@@ -34,7 +34,8 @@ static void readme_show(const struct subject *s, struct out *o)
 		"\n"
 		"state is one word, reason the sentence behind it; host_critical says what the host needs.\n"
 		"inventory is everything in one read, events the last changes, events_pipe the same as\n"
-		"they come (it waits for more; poll with POLLPRI works on all files that change).\n"
+		"they come (it waits for more; poll with POLLPRI works on all files that change,\n"
+		"but for health, which is to be read again).\n"
 		"health says what this machine lacks, metrics.prom is for Prometheus.\n"
 		"`sudo echo x > file` writes as you, not as root: echo x | sudo tee file\n");
 }

@@ -137,7 +137,8 @@ static const size_t no_rows;
 /* The kernel remembers ids over upgrades: one is never given to another view. */
 const struct view views[] = {
 	FLAT(23, "gpus", is_gpu, "0.1", "links to display controllers that are no VF"),
-	FLAT(24, "vgpus", is_vgpu, "0.1", "links to VFs that can be a vGPU"),
+	FLAT(24, "vgpus", is_vgpu, "0.1",
+	     "links to VFs that can be a vGPU; empty, since none is told from other VFs yet"),
 	FLAT(25, "vfs", is_vf, "0.1", "links to VFs"),
 	FLAT(26, "nics", is_nic, "0.1", "links to network controllers"),
 	LABELLED(27, "claims", in_claim, "0.1",
