@@ -58,6 +58,7 @@ int allocated_to_store(const struct subject *s, const char *text, struct wish *r
 	bool known = !strcmp(text, "none") || !strcmp(text, "pending") || is_path(text, 3) ||
 		     (!strncmp(text, "claim:", 6) && is_path(text + 6, 1));
 
+	(void)s;
 	if (!known)
 		return fail(err, EINVAL,
 			    "allocated_to: \"%.128s\" is none of pending, NAMESPACE/POD/CONTAINER, "
@@ -66,8 +67,6 @@ int allocated_to_store(const struct subject *s, const char *text, struct wish *r
 	if (strlen(text) >= ALLOCATED_NAME)
 		return fail(err, EINVAL, "allocated_to: a name has at most %d characters",
 			    ALLOCATED_NAME - 1);
-	*ret = (struct wish){ .dev = s->dev->key };
-	STR_COPY(ret->file, "allocated_to");
 	STR_COPY(ret->value, strcmp(text, "none") ? text : "");
 	return 0;
 }

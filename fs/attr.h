@@ -51,7 +51,7 @@ enum attr_flag {
 	ATTR_STREAM = 1 << 4, /* the event stream: blocks, has no position */
 	ATTR_GROUP = 1 << 6,  /* a write binds the IOMMU group: it needs the right to all members */
 	ATTR_CTL = 1 << 7,    /* transactions: text and answers of each open file, no position */
-	ATTR_ASIDE = 1 << 8,  /* a write asks nothing of the engine */
+	ATTR_ASIDE = 1 << 8,  /* a write asks nothing of the engine: store has done it */
 };
 
 /* Beside enum change_bit: what the tree itself alters. */
@@ -86,8 +86,9 @@ struct attr {
 	/* Prints the file's text or the link's target. Never blocks, cannot fail, locks no model for
 	 * what has a key. */
 	void (*show)(const struct subject *s, struct out *o);
-	/* The text comes without its newline and without control characters. Returns 0 with *ret
-	 * filled in (a wish for the engine) or untouched (it is done), or -errno with the sentence. */
+	/* The text comes without its newline and without control characters. Returns 0 with ret->value filled in (*ret
+	 * is a wish for this file of this device already), or -errno with the sentence. ATTR_ASIDE: it is done
+	 * then, and ret is not used. Called by write_wish() alone. */
 	int (*store)(const struct subject *s, const char *text, struct wish *ret, struct err *err);
 	/* For ATTR_SLOW, on an executor: brings the model up to date. May be NULL. */
 	void (*refresh)(const struct subject *s);

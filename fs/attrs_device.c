@@ -85,8 +85,6 @@ static int numvfs_store(const struct subject *s, const char *text, struct wish *
 			"sriov_numvfs: \"%s\" is no number; write how many VFs %s shall have, 0 "
 			"for none",
 			text, s->dev->key.name);
-	*ret = (struct wish){ .dev = s->dev->key };
-	STR_COPY(ret->file, "sriov_numvfs");
 	snprintf(ret->value, sizeof(ret->value), "%u", (unsigned int)n);
 	return 0;
 }
@@ -147,8 +145,6 @@ static int claim_store(const struct subject *s, const char *text, struct wish *r
 			err, EINVAL,
 			"claim: \"%s\" cannot be who claims %s: claims/ can have no directory of that name",
 			text, s->dev->key.name);
-	*ret = (struct wish){ .dev = s->dev->key };
-	STR_COPY(ret->file, "claim");
 	STR_COPY(ret->value, strcmp(text, "none") ? text : "");
 	return 0;
 }
@@ -162,8 +158,6 @@ static int reset_store(const struct subject *s, const char *text, struct wish *r
 			    s->dev->key.name);
 	if (strlen(text) >= CLAIM_NAME)
 		return fail(err, EINVAL, "reset: a name has at most %d characters", CLAIM_NAME - 1);
-	*ret = (struct wish){ .dev = s->dev->key };
-	STR_COPY(ret->file, "reset");
 	STR_COPY(ret->value, flag ? "1" : text);
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 #include "rights.h"
+#include "write.h"
 
 #define VIRTFN "virtfn"
 #define VFS_MAX 65535
@@ -124,7 +125,7 @@ static int judge(const struct lines_of *of, const struct target *at, const char 
 	if (!r && of->who)
 		r = unborn ? rights_check_unborn(of->tree, of->who, row, err)
 			   : rights_check(of->tree, of->who, &dev, row, err);
-	r = r ? r : row->store(&s, value, ret, err);
+	r = r ? r : write_wish(&s, row, value, ret, err);
 	ret->dev = at->dev;
 	ret->virtfn = at->virtfn;
 	return r;

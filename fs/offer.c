@@ -31,6 +31,7 @@ int resource_name_store(const struct subject *s, const char *text, struct wish *
 {
 	bool none = !strcmp(text, "none");
 
+	(void)s;
 	if (!none && !is_extended(text))
 		return fail(
 			err, EINVAL,
@@ -41,8 +42,6 @@ int resource_name_store(const struct subject *s, const char *text, struct wish *
 	if (strlen(text) >= RESOURCE_NAME)
 		return fail(err, EINVAL, "resource_name: a name has at most %d characters",
 			    RESOURCE_NAME - 1);
-	*ret = (struct wish){ .dev = s->dev->key };
-	STR_COPY(ret->file, "resource_name");
 	STR_COPY(ret->value, none ? "" : text);
 	return 0;
 }
@@ -62,8 +61,6 @@ int pooled_store(const struct subject *s, const char *text, struct wish *ret, st
 			"pooled: \"%.64s\" is neither 1, which shares the resource name of %s with "
 			"equal devices, nor 0, which gives it one of its own",
 			text, s->dev->key.name);
-	*ret = (struct wish){ .dev = s->dev->key };
-	STR_COPY(ret->file, "pooled");
 	STR_COPY(ret->value, pooled ? "1" : "0");
 	return 0;
 }

@@ -43,6 +43,22 @@ int write_text(const char *file, const char *buf, size_t size, char text[static 
 	return 0;
 }
 
+int write_wish(const struct subject *s, const struct attr *row, const char *text, struct wish *ret,
+	       struct err *err)
+{
+	struct wish wish = { 0 };
+	int r;
+
+	if (s->dev)
+		wish.dev = s->dev->key;
+	if (!(row->flags & ATTR_ASIDE))
+		STR_COPY(wish.file, row->name);
+	r = row->store(s, text, &wish, err);
+	if (!r)
+		*ret = wish;
+	return r;
+}
+
 /* Returns how much; text is ended. */
 static size_t read_proc(pid_t pid, const char *file, char *text, size_t size)
 {
@@ -149,7 +165,7 @@ static void carry_out(struct tree *t, fuse_req_t req, const struct node *n,
 	int r = write_text(n->row->name, buf, size, text, &err);
 
 	if (!r)
-		r = n->row->store(&n->subject, text, &wish, &err);
+		r = write_wish(&n->subject, n->row, text, &wish, &err);
 	if (!r && n->subject.dev)
 		r = rights_check_group(t, opened, &n->dev, n->row, &err);
 	if (!r && wish.file[0])

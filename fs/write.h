@@ -7,15 +7,22 @@
 
 #include "pcidevfs/txn.h"
 
+struct attr;
 struct creds;
 struct err;
 struct fuse_req;
+struct subject;
 
 #define WRITE_MAX 4096
 
 /* What was written to a file, as its store gets it: E2BIG over WRITE_MAX bytes; the final newline is
  * taken off; another one, NUL and other control characters are EINVAL. text is "" on failure. */
 int write_text(const char *file, const char *buf, size_t size, char text[static WRITE_MAX + 1],
+	       struct err *err);
+
+/* What the row makes of such a text: a wish for the engine, or, ATTR_ASIDE, one without a file: it is done. ret is
+ * untouched on failure. */
+int write_wish(const struct subject *s, const struct attr *row, const char *text, struct wish *ret,
 	       struct err *err);
 
 /* Who sent this request. opened: who opened the file that it is for; NULL: the same. */

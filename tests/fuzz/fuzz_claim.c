@@ -70,11 +70,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	check(strlen(text) <= WRITE_MAX && !strpbrk(text, "\n\t\r"));
-	if (row->store(&s, text, &wish, &err)) {
+	if (write_wish(&s, row, text, &wish, &err)) {
 		check(err.code > 0 && err.text[0] && !strchr(err.text, '\n'));
 		check(!wish.file[0]);
-	} else if (wish.file[0]) {
-		check(attr_by_name(OBJ_DEVICE, 0, wish.file) != NULL);
+	} else if (!(row->flags & ATTR_ASIDE)) {
+		check(attr_by_name(OBJ_DEVICE, 0, wish.file) == row);
 		check(key_eq(&wish.dev, &dev.key) && strlen(wish.value) < sizeof(wish.value));
 	}
 	return 0;

@@ -23,6 +23,7 @@ static void check_row(enum obj_kind kind, const struct attr *row)
 	CHECK(!row->key || row->show);
 	CHECK(!row_writable(row) == !(row->mode & 0222) || row->mode & S_IFMT);
 	CHECK(!(row->flags & ATTR_CONST && row->store));
+	CHECK(!row->store || strlen(row->name) < WISH_FILE);
 	CHECK(row->help && row->since);
 	CHECK(!row->in || S_ISDIR(attr_by_id(kind, row->in)->mode));
 }
@@ -169,7 +170,34 @@ static int claim(const char *text, struct wish *wish, struct err *err)
 
 	*wish = (struct wish){ 0 };
 	*err = (struct err){ 0 };
-	return attr_by_name(OBJ_DEVICE, 0, "claim")->store(&s, text, wish, err);
+	return write_wish(&s, attr_by_name(OBJ_DEVICE, 0, "claim"), text, wish, err);
+}
+
+static int value_store(const struct subject *s, const char *text, struct wish *ret, struct err *err)
+{
+	(void)s;
+	STR_COPY(ret->value, text);
+	return text[0] ? 0 : fail(err, EINVAL, "level: nothing was written");
+}
+
+/* What a store does not say of its wish cannot be wrong. */
+DEFINE_TEST(a_store_gives_the_value_and_its_row_the_rest)
+{
+	const struct attr level = { .name = "level", .store = value_store };
+	const struct attr aside = { .name = "query", .flags = ATTR_ASIDE, .store = value_store };
+	struct device dev = sample();
+	struct subject s = { .name = dev.key.name, .dev = &dev };
+	struct wish wish = { .file = "former" };
+	struct err err = { 0 };
+
+	CHECK_EQ(write_wish(&s, &level, "", &wish, &err), -EINVAL);
+	CHECK_STR(wish.file, "former");
+	CHECK_EQ(write_wish(&s, &level, "5", &wish, &err), 0);
+	CHECK_STR(wish.file, "level");
+	CHECK_STR(wish.value, "5");
+	CHECK(key_eq(&wish.dev, &dev.key));
+	CHECK_EQ(write_wish(&s, &aside, "5", &wish, &err), 0);
+	CHECK_STR(wish.file, ""); /* it is done */
 }
 
 DEFINE_TEST(claim_takes_labels)
