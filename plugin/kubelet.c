@@ -207,7 +207,7 @@ static void take_event(struct kubelet *k, const struct inotify_event *ev)
 
 	if (in_dir && ev->mask & (IN_CREATE | IN_MOVED_TO) && ev->len && !strcmp(ev->name, SOCKET))
 		on_new_kubelet(k);
-	else if (!in_dir && watch_dir(k))
+	else if (!in_dir && (watch_dir(k) || ev->mask & IN_Q_OVERFLOW))
 		on_new_kubelet(k);
 }
 
