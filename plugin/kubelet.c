@@ -164,27 +164,26 @@ static void on_retry(struct source *s)
 
 /* ---- its directory */
 
+static int watch(const struct kubelet *k, const char *path)
+{
+	return inotify_add_watch(k->watch.fd, path,
+				 IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM | IN_ONLYDIR);
+}
+
 /* The directory and what there is of the way to it: where our own sockets lie in it, nothing but its parent tells
  * that it was removed. False: it is the one that was watched before. */
 static bool watch_dir(struct kubelet *k)
 {
 	int before = k->wd;
-	char path[256];
+	char path[256], *slash;
 
 	STR_COPY(path, k->dir);
-	k->wd = -1;
-	for (bool first = true; path[0] && strcmp(path, "/"); first = false) {
-		int wd = inotify_add_watch(k->watch.fd, path,
-					   IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM |
-						   IN_ONLYDIR);
-		char *slash = strrchr(path, '/');
-
-		if (first)
-			k->wd = wd;
-		if (!slash)
-			break;
+	k->wd = watch(k, path);
+	while ((slash = strrchr(path, '/'))) {
 		*slash = '\0';
+		watch(k, path);
 	}
+	watch(k, k->dir[0] == '/' ? "/" : ".");
 	return k->wd >= 0 && k->wd != before;
 }
 
