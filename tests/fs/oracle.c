@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <linux/fs.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +103,11 @@ static void ask_read(const struct where *w)
 	worked("pread at 1", pread(fd, buf, 100, 1));
 	said("lseek SEEK_DATA", lseek(fd, 0, SEEK_DATA));
 	said("lseek to -1", lseek(fd, -1, SEEK_SET));
+	worked("lseek to 2^31 - 1", lseek(fd, (1L << 31) - 1, SEEK_SET));
+	said("read there", read(fd, buf, 10));
+	worked("lseek to 2^62", lseek(fd, 1L << 62, SEEK_SET));
+	said("pread at 2^62", pread(fd, buf, 10, 1L << 62));
+	said("pread across 2^63", pread(fd, buf, 10, INT64_MAX - 5));
 	said("read into no memory", pread(fd, nowhere, 10, 0));
 	close(fd);
 }
