@@ -130,9 +130,10 @@ static int open_model(struct daemon *d, struct err *err)
 		return r;
 	arena = stash_region(d->stash, STASH_MODEL, &size);
 	r = model_new(arena, size, &d->model, &d->found, err);
-	if (r)
-		return r;
-	return backend_open(&d->roots, d->model, &d->backend, err);
+	r = r ? r : backend_open(&d->roots, d->model, &d->backend, err);
+	if (!r && d->from.generation == 1 && !backend_alone(d->backend))
+		say("%s", BACKEND_SHARED);
+	return r;
 }
 
 static int open_engine(struct daemon *d, struct err *err)
