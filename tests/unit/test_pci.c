@@ -354,3 +354,28 @@ DEFINE_TEST(backend_stays_while_a_look_hangs)
 	w.backend = NULL;
 	fake_close(&w);
 }
+
+DEFINE_TEST(a_place_has_no_bus_numbers)
+{
+	static const struct {
+		const char *target, *path;
+	} rows[] = {
+		{ "../../../devices/pci0000:00/0000:00:1c.4/0000:05:00.0", "0000:00/1c.4/00.0" },
+		{ "../../../devices/pci0000:00/0000:00:1f.3", "0000:00/1f.3" },
+		{ "../../../devices/platform/40000000.pcie/pci0002:00/0002:00:00.0",
+		  "0002:00/00.0" },
+		/* VMD: the second root's domain is only counted up. */
+		{ "../../../devices/pci0000:e2/0000:e2:00.5/pci10000:00/10000:00:02.0/10000:01:00.0",
+		  "0000:e2/00.5/02.0/00.0" },
+		{ "../../../devices/rubbish", "" },
+		{ "", "" },
+	};
+	char path[32];
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		pci_path(rows[i].target, path, sizeof(path));
+		CHECK_STR(path, rows[i].path);
+	}
+	pci_path(rows[0].target, path, 12);
+	CHECK_STR(path, "");
+}

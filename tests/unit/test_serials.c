@@ -104,3 +104,42 @@ DEFINE_TEST(serials_are_known_before_an_act)
 	CHECK(facts_of(&w, VF).serial_known);
 	fake_close(&w);
 }
+
+/* A config space whose extended part holds these dwords, from 0x100 on. */
+static uint64_t serial_of(const uint32_t *words, size_t n)
+{
+	char path[256];
+	int fd;
+	uint64_t serial;
+
+	snprintf(path, sizeof(path), "%s/config", test_dir());
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	CHECK(fd >= 0);
+	CHECK_EQ(ftruncate(fd, n ? 4096 : 256), 0);
+	if (n)
+		CHECK_EQ(pwrite(fd, words, n * sizeof(*words), 0x100),
+			 (ssize_t)(n * sizeof(*words)));
+	serial = serial_read(fd);
+	close(fd);
+	return serial;
+}
+
+DEFINE_TEST(serials_come_from_the_chain)
+{
+	static const uint32_t first[] = { 0x00010003, 0xbeefbeef, 0x00253858 },
+			      second[] = { 0x11010001, 0, 0, 0, 0x00010003, 7, 0 },
+			      none[] = { 0x00010001 },
+			      gone[] = { UINT32_MAX, UINT32_MAX, UINT32_MAX },
+			      ones[] = { 0x00010003, UINT32_MAX, UINT32_MAX },
+			      loop[] = { 0x10010001 }, back[] = { 0x04010001 };
+
+	CHECK_EQ(serial_of(first, 3), 0x00253858beefbeef);
+	CHECK_EQ(serial_of((const uint32_t[]){ 0x11010001, 0, 0, 0, 0x00010003, 7, 0 }, 7), 7);
+	CHECK_EQ(serial_of(second, 4), 0);
+	CHECK_EQ(serial_of(none, 1), 0);
+	CHECK_EQ(serial_of(gone, 3), 0);
+	CHECK_EQ(serial_of(ones, 3), 0);
+	CHECK_EQ(serial_of(loop, 1), 0);
+	CHECK_EQ(serial_of(back, 1), 0);
+	CHECK_EQ(serial_of(NULL, 0), 0);
+}

@@ -12,7 +12,6 @@
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
-#include "pcidevfs/pci.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
 
@@ -394,70 +393,6 @@ DEFINE_TEST(the_best_variant_is_chosen)
 	CHECK_STR(variant_of(text, 0x15b3, 0x1018), "other_vfio_pci");
 	CHECK_STR(variant_of(text, 0x8086, 0x1018), "vfio-pci");
 	CHECK_STR(variant_of("", 0x8086, 0x1018), "vfio-pci");
-}
-
-DEFINE_TEST(a_place_has_no_bus_numbers)
-{
-	static const struct {
-		const char *target, *path;
-	} rows[] = {
-		{ "../../../devices/pci0000:00/0000:00:1c.4/0000:05:00.0", "0000:00/1c.4/00.0" },
-		{ "../../../devices/pci0000:00/0000:00:1f.3", "0000:00/1f.3" },
-		{ "../../../devices/platform/40000000.pcie/pci0002:00/0002:00:00.0",
-		  "0002:00/00.0" },
-		/* VMD: the second root's domain is only counted up. */
-		{ "../../../devices/pci0000:e2/0000:e2:00.5/pci10000:00/10000:00:02.0/10000:01:00.0",
-		  "0000:e2/00.5/02.0/00.0" },
-		{ "../../../devices/rubbish", "" },
-		{ "", "" },
-	};
-	char path[32];
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		pci_path(rows[i].target, path, sizeof(path));
-		CHECK_STR(path, rows[i].path);
-	}
-	pci_path(rows[0].target, path, 12);
-	CHECK_STR(path, "");
-}
-
-/* A config space whose extended part holds these dwords, from 0x100 on. */
-static uint64_t serial_of(const uint32_t *words, size_t n)
-{
-	char path[256];
-	int fd;
-	uint64_t serial;
-
-	snprintf(path, sizeof(path), "%s/config", test_dir());
-	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-	CHECK(fd >= 0);
-	CHECK_EQ(ftruncate(fd, n ? 4096 : 256), 0);
-	if (n)
-		CHECK_EQ(pwrite(fd, words, n * sizeof(*words), 0x100),
-			 (ssize_t)(n * sizeof(*words)));
-	serial = serial_read(fd);
-	close(fd);
-	return serial;
-}
-
-DEFINE_TEST(serials_come_from_the_chain)
-{
-	static const uint32_t first[] = { 0x00010003, 0xbeefbeef, 0x00253858 },
-			      second[] = { 0x11010001, 0, 0, 0, 0x00010003, 7, 0 },
-			      none[] = { 0x00010001 },
-			      gone[] = { UINT32_MAX, UINT32_MAX, UINT32_MAX },
-			      ones[] = { 0x00010003, UINT32_MAX, UINT32_MAX },
-			      loop[] = { 0x10010001 }, back[] = { 0x04010001 };
-
-	CHECK_EQ(serial_of(first, 3), 0x00253858beefbeef);
-	CHECK_EQ(serial_of((const uint32_t[]){ 0x11010001, 0, 0, 0, 0x00010003, 7, 0 }, 7), 7);
-	CHECK_EQ(serial_of(second, 4), 0);
-	CHECK_EQ(serial_of(none, 1), 0);
-	CHECK_EQ(serial_of(gone, 3), 0);
-	CHECK_EQ(serial_of(ones, 3), 0);
-	CHECK_EQ(serial_of(loop, 1), 0);
-	CHECK_EQ(serial_of(back, 1), 0);
-	CHECK_EQ(serial_of(NULL, 0), 0);
 }
 
 static struct facts facts_of(struct world_fake *w, const char *address)
