@@ -11,6 +11,7 @@
 #include "devpath.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
+#include "rtnl.h"
 
 #define OVS_DATAPATH "ovs-system"
 
@@ -176,6 +177,30 @@ static bool is_up(struct nics *nics, const struct nic *nic)
 	       flags & IFF_UP;
 }
 
+static void note_use(struct nics *nics, const char *name, bool is_default, bool is_global)
+{
+	struct nic *nic = find(nics, name);
+
+	if (is_default)
+		need(nics, nic, RANK_ROUTE, "carries the default route");
+	else if (nic && is_global && is_up(nics, nic))
+		need(nics, nic, RANK_ADDRESS, "is up with a global address");
+}
+
+struct asking {
+	struct nics *nics;
+	struct rtnl rtnl;
+};
+
+static void note_told(void *ctx, const struct rtnl_use *use)
+{
+	struct asking *a = ctx;
+	char name[IFNAMSIZ];
+
+	if (!rtnl_name(&a->rtnl, use->index, name)) /* else it is gone */
+		note_use(a->nics, name, use->is_default, use->is_global);
+}
+
 static const struct {
 	const char *name;
 	bool (*next)(char **text, struct net_line *ret);
@@ -195,15 +220,27 @@ static int read_table(struct nics *nics, size_t table)
 	if (rc)
 		return rc == -ENOENT ? 0 : rc; /* a kernel without IPv6 */
 	next = text;
-	while (tables[table].next(&next, &line)) {
-		struct nic *nic = find(nics, line.name);
-
-		if (line.is_default)
-			need(nics, nic, RANK_ROUTE, "carries the default route");
-		else if (nic && line.is_global && is_up(nics, nic))
-			need(nics, nic, RANK_ADDRESS, "is up with a global address");
-	}
+	while (tables[table].next(&next, &line))
+		note_use(nics, line.name, line.is_default, line.is_global);
 	return 0;
+}
+
+/* The files are what is left where the kernel cannot be asked: over a simulation, or without the right to
+ * enter the first process's network. */
+static int read_uses(struct nics *nics)
+{
+	struct asking a = { .nics = nics };
+	int rc = rtnl_open(&a.rtnl, nics->scan->s);
+
+	if (!rc) {
+		rc = rtnl_uses(&a.rtnl, note_told, &a);
+		rtnl_close(&a.rtnl);
+		return rc;
+	}
+	rc = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(tables) && !rc; i++)
+		rc = read_table(nics, i);
+	return rc;
 }
 
 static const char *master_kind(struct nics *nics, const struct nic *master)
@@ -237,8 +274,7 @@ static int scan_nics(struct nics *nics)
 			only_below(nics->scan->s, nics->rows[i].path, nics->scan->only);
 	if (rc || !load_above(nics))
 		return rc;
-	for (size_t i = 0; i < ARRAY_SIZE(tables) && !rc; i++)
-		rc = read_table(nics, i);
+	rc = read_uses(nics);
 	/* a NIC's own master is a better reason than one further up */
 	for (int virtual = 0; virtual < 2; virtual ++)
 		for (size_t i = 0; i < nics->n; i++)

@@ -137,7 +137,7 @@ bool swap_next(char **text, struct swap_line *ret)
 }
 
 /* Loopback, link-local and multicast say nothing about an address that others reach. */
-static bool global_net(uint32_t net)
+bool address_is_global(uint32_t net)
 {
 	return net && net >> 24 != 127 && net >> 16 != 0xa9fe && net >> 28 != 0xe;
 }
@@ -154,7 +154,7 @@ static bool route_parse(char *line, struct net_line *ret)
 		return false;
 	*ret = (struct net_line){ .name = words[0],
 				  .is_default = !destination && !mask,
-				  .is_global = !gateway && global_net(ntohl(destination)) };
+				  .is_global = !gateway && address_is_global(ntohl(destination)) };
 	return ret->is_default || ret->is_global;
 }
 

@@ -2,8 +2,10 @@
 /*
  * What the host itself needs: which PCI functions must not be taken away, and why.
  *
- * Reads sysfs, mounts, swaps, routes and consoles, and tries to open otherwise unused disks
- * exclusively. All this may block on a sick disk: call it in an io helper.
+ * Reads sysfs, mounts, swaps and consoles, asks for routes and addresses by rtnetlink (where proc is
+ * not the kernel's own, or its first process's network is closed to us, reads those of proc/net), and
+ * tries to open otherwise unused disks exclusively. All this may block on a sick disk: call it in an io
+ * helper.
  */
 #ifndef PCIDEVFS_CRITICAL_H
 #define PCIDEVFS_CRITICAL_H
@@ -45,6 +47,9 @@ struct net_line {
 bool route_next(char **text, struct net_line *ret);    /* net/route */
 bool route6_next(char **text, struct net_line *ret);   /* net/ipv6_route */
 bool address6_next(char **text, struct net_line *ret); /* net/if_inet6 */
+
+/* IPv4, of the host's byte order: one that others reach, or a net of such. */
+bool address_is_global(uint32_t address);
 
 bool console_next(char **text, char **ret_name); /* consoles, enabled ones */
 

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "rtnl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/nexthop.h>
+#include <linux/rtnetlink.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "pcidevfs/sysfs.h"
+#include "pcidevfs/util.h"
+
+#define PATIENCE_MS 2000
+#define DATAGRAM (64 << 10) /* the kernel's are of 32 KiB at most */
+
+static int open_here(void)
+{
+	const struct timeval patience = { .tv_usec = 200000 };
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	return fd;
+}
+
+static bool is_same(int a, int b)
+{
+	struct stat x, y;
+
+	return !fstat(a, &x) && !fstat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* A socket stays in the namespace in which it was made; this thread comes back. */
+static int open_in(int ns, int own)
+{
+	int fd, back;
+
+	if (is_same(ns, own))
+		return open_here();
+	if (setns(ns, CLONE_NEWNET))
+		return -errno;
+	fd = open_here();
+	back = setns(own, CLONE_NEWNET) ? -errno : 0;
+	if (!back || fd < 0)
+		return back ?: fd;
+	close(fd);
+	return back;
+}
+
+int rtnl_open(struct rtnl *r, const struct sysfs *s)
+{
+	_close_ int ns = -1, own = -1;
+	struct statfs fs;
+
+	r->fd = -1;
+	if (fstatfs(s->fd[ROOT_PROC], &fs))
+		return -errno;
+	if (fs.f_type != PROC_SUPER_MAGIC)
+		return -ENOTTY;
+	ns = openat(s->fd[ROOT_PROC], "1/ns/net", O_RDONLY | O_CLOEXEC);
+	own = open(PROC_ROOT "/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (ns < 0 || own < 0)
+		return -errno;
+	r->fd = open_in(ns, own);
+	return r->fd < 0 ? r->fd : 0;
+}
+
+void rtnl_close(struct rtnl *r)
+{
+	closep(&r->fd);
+	r->fd = -1;
+}
+
+/* The header behind the common one is zeros: all tables and families. Its length has to be right. */
+static const struct kind {
+	uint16_t type;
+	uint16_t head;
+} routes = { RTM_GETROUTE, sizeof(struct rtmsg) },
+  addresses = { RTM_GETADDR, sizeof(struct ifaddrmsg) },
+  objects = { RTM_GETNEXTHOP, sizeof(struct nhmsg) };
+
+static int request(const struct rtnl *r, const struct kind *kind)
+{
+	struct {
+		struct nlmsghdr head;
+		struct rtmsg longest;
+	} ask = {
+		.head = { .nlmsg_len = NLMSG_LENGTH(kind->head),
+			  .nlmsg_type = kind->type,
+			  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
+	};
+	const struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
+	const struct sockaddr *to = (const struct sockaddr *)&kernel;
+	ssize_t n = sendto(r->fd, &ask, ask.head.nlmsg_len, 0, to, sizeof(kernel));
+
+	return n < 0 ? -errno : 0;
+}
+
+/* A datagram of the kernel's in buf: its length, 0 when there was none yet, or -errno. */
+static ssize_t receive(const struct rtnl *r, char *buf)
+{
+	struct sockaddr_nl from = { 0 };
+	socklen_t len = sizeof(from);
+	ssize_t n = recvfrom(r->fd, buf, DATAGRAM, MSG_TRUNC, (struct sockaddr *)&from, &len);
+
+	if (n < 0)
+		return errno == EINTR || errno == EAGAIN ? 0 : -errno;
+	if (n > DATAGRAM)
+		return -EMSGSIZE;
+	return from.nl_pid ? 0 : n;
+}
+
+/* What changes meanwhile may be told or not: before each act it is all asked anew. */
+static int dump(const struct rtnl *r, const struct kind *kind, char *buf, uint64_t until,
+		bool *ret_apart, rtnl_found found, void *ctx)
+{
+	int rc = request(r, kind);
+
+	while (!rc) {
+		ssize_t n = receive(r, buf);
+
+		if (n < 0)
+			return (int)n;
+		rc = n ? rtnl_parse(buf, (size_t)n, ret_apart, found, ctx) : 0;
+		if (!rc && now_ms() >= until)
+			rc = -ETIMEDOUT;
+	}
+	return rc < 0 ? rc : 0;
+}
+
+int rtnl_uses(struct rtnl *r, rtnl_found found, void *ctx)
+{
+	_free_ char *buf = malloc(DATAGRAM);
+	uint64_t until = now_ms() + PATIENCE_MS;
+	bool apart = false;
+	int rc = buf ? dump(r, &routes, buf, until, &apart, found, ctx) : -ENOMEM;
+
+	rc = rc ? rc : dump(r, &addresses, buf, until, &apart, found, ctx);
+	if (!rc && apart)
+		rc = dump(r, &objects, buf, until, &apart, found, ctx);
+	return rc;
+}
+
+int rtnl_name(struct rtnl *r, int index, char ret[static IFNAMSIZ])
+{
+	struct ifreq ask = { .ifr_ifindex = index };
+
+	if (ioctl(r->fd, SIOCGIFNAME, &ask))
+		return -errno;
+	return str_copy(ret, IFNAMSIZ, ask.ifr_name) ? 0 : -EPROTO;
+}

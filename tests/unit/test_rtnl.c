@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Messages as a kernel sent them, in a network with interfaces n1 (3) and n2 (5). */
+#include "test.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../../backend/rtnl.h"
+#include "pcidevfs/util.h"
+
+/* blackhole default table 9 */
+#define BLACKHOLE "2400000018000200000000009943000002000000090300060000000008000f0009000000"
+/* default dev n2 table 100 */
+#define TABLE_100                                                                                  \
+	"2c000000180002000000000099430000020000006403fd010000000008000f0064000000"                 \
+	"0800040005000000"
+/* default nexthop dev n1 nexthop dev n2 */
+#define TWO_WAYS                                                                                   \
+	"3800000018000200000000009943000002000000fe0300010000000008000f00fe000000"                 \
+	"1400090008000000030000000800000005000000"
+/* default nhid 1 metric 9, with nexthop_compat_mode 0 */
+#define APART                                                                                      \
+	"3400000018000200000000009943000002000000fe0300010000000008000f00fe000000"                 \
+	"080006000900000008001e0001000000"
+/* 198.51.100.0/24 dev n2 */
+#define CONNECTED                                                                                  \
+	"3400000018000200000000009943000002180000fe03fd010000000008000f00fe000000"                 \
+	"08000100c63364000800040005000000"
+/* local 203.0.113.8 dev n1 table local */
+#define LOCAL                                                                                      \
+	"3c00000018000200000000009943000002200000ff02fe020000000008000f00ff000000"                 \
+	"08000100cb00710808000700cb0071080800040003000000"
+/* default table 7 nexthop via fe80::1 dev n1 nexthop via fe80::2 dev n2 */
+#define TWO_WAYS6                                                                                  \
+	"940000001800020000000000994300000a000000070300010000000008000f0007000000"                 \
+	"08000600000400003c0009001c0000000300000014000500fe80000000000000"                         \
+	"00000000000000011c0000000500000014000500fe800000000000000000000000000002"                 \
+	"24000c000000000000000000000000000000000000000000000000000000000000000000"                 \
+	"0500140000000000"
+/* unreachable default metric 77 */
+#define UNREACHABLE6                                                                               \
+	"600000001800020000000000994300000a000000fe0300070000000008000f00fe000000"                 \
+	"080006004d000000080004000100000024000c0000000000000000000000000000000000"                 \
+	"000000000000000000000000000000000500140000000000"
+/* fe80::/64 dev n1 */
+#define LINK_ROUTE6                                                                                \
+	"740000001800020000000000994300000a400000fe0200010000000008000f00fe000000"                 \
+	"14000100fe8000000000000000000000000000000800060000010000080004000300000024000c00"         \
+	"00000000000000000000000000000000000000000000000000000000000000000500140000000000"
+/* 127.0.0.1/8 dev lo, 203.0.113.8/32 dev n1, 2001:db8::1/64 dev n2, fe80::.../64 dev n2 */
+#define LOOPBACK                                                                                   \
+	"4c000000140002000000000099430000020880fe01000000080001007f00000108000200"                 \
+	"7f000001070003006c6f0000080008008000000014000600ffffffffffffffffcbd55600cbd55600"
+#define ADDRESS                                                                                    \
+	"4c000000140002000000000099430000022080000300000008000100cb00710808000200"                 \
+	"cb007108070003006e310000080008008000000014000600ffffffffffffffffced55600ced55600"
+#define ADDRESS6                                                                                   \
+	"480000001400020000000000994300000a40c000050000001400010020010db8000000000000000000000001" \
+	"14000600ffffffffffffffffced55600ced5560008000800c0000000"
+#define LINK_LOCAL6                                                                                \
+	"500000001400020000000000994300000a40c0fd0500000014000100fe800000000000008c5133fffe45e91b" \
+	"14000600ffffffffffffffffcdd55600cdd5560008000800c000000005000b0003000000"
+/* next hop 1 dev n2 */
+#define OBJECT "2800000068000200000000009943000002fe00000000000008000100010000000800050005000000"
+#define DONE "1400000003000200000000009943000000000000"
+/* -EOPNOTSUPP */
+#define REFUSED "24000000020000000000000099430000a1ffffff140000001a0001030000000099430000"
+
+static size_t bytes_of(const char *hex, unsigned char *ret, size_t size)
+{
+	size_t n = 0;
+
+	for (; hex[2 * n] && hex[2 * n + 1] && n < size; n++) {
+		const char digits[] = { hex[2 * n], hex[2 * n + 1], '\0' };
+
+		ret[n] = (unsigned char)strtoul(digits, NULL, 16);
+	}
+	return n;
+}
+
+static void note(void *ctx, const struct rtnl_use *use)
+{
+	out_printf(ctx, "%d%s%s ", use->index, use->is_default ? " default" : "",
+		   use->is_global ? " global" : "");
+}
+
+/* What is told, then the result. */
+static int parse(const char *hex, struct out *ret, bool *ret_apart)
+{
+	unsigned char data[2048];
+	size_t n = bytes_of(hex, data, sizeof(data));
+
+	*ret_apart = false;
+	return rtnl_parse(data, n, ret_apart, note, ret);
+}
+
+DEFINE_TEST(rtnl_tells_every_way_out)
+{
+	static const struct {
+		const char *hex, *told;
+		int rc;
+		bool apart;
+	} rows[] = {
+		{ "", "", 0, false },
+		{ BLACKHOLE, "", 0, false },
+		{ TABLE_100, "5 default ", 0, false },
+		{ TWO_WAYS, "3 default 5 default ", 0, false },
+		{ APART, "", 0, true },
+		{ APART TABLE_100, "5 default ", 0, true },
+		{ CONNECTED, "5 global ", 0, false },
+		{ LOCAL, "", 0, false },
+		{ TWO_WAYS6, "3 default 5 default ", 0, false },
+		{ LINK_ROUTE6, "", 0, false },
+		{ UNREACHABLE6, "", 0, false },
+		{ LOOPBACK ADDRESS LINK_LOCAL6 ADDRESS6, "3 global 5 global ", 0, false },
+		{ OBJECT, "5 default ", 0, false },
+		{ TABLE_100 DONE ADDRESS, "5 default ", 1, false },
+		{ DONE, "", 1, false },
+		{ REFUSED, "", -EOPNOTSUPP, false },
+		/* not the end of a message, not even of a header */
+		{ TWO_WAYS "2c000000180002", "3 default 5 default ", -EPROTO, false },
+		{ "2c00000018000200000000009943000002", "", -EPROTO, false },
+		{ "0000000018000200000000009943000002000000", "", -EPROTO, false },
+	};
+
+	if (__BYTE_ORDER != __LITTLE_ENDIAN)
+		SKIP("what was recorded is little-endian");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct out told = { 0 };
+		bool apart;
+
+		CHECK_EQ(parse(rows[i].hex, &told, &apart), rows[i].rc);
+		CHECK_STR(out_text(&told), rows[i].told);
+		CHECK_EQ(apart, rows[i].apart);
+		out_free(&told);
+	}
+}
+
+/* Each byte of it wrong in turn: nothing is read that is not there, nothing told that is none. */
+DEFINE_TEST(rtnl_survives_odd_lengths)
+{
+	static const char *const all[] = { TWO_WAYS, TWO_WAYS6, ADDRESS, OBJECT };
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		unsigned char data[256];
+		size_t n = bytes_of(all[i], data, sizeof(data));
+
+		for (size_t at = 0; at < n; at++)
+			for (int value = 0; value < 256; value++) {
+				struct out told = { 0 };
+				unsigned char was = data[at];
+				bool apart = false;
+
+				data[at] = (unsigned char)value;
+				CHECK(rtnl_parse(data, n, &apart, note, &told) <= 1);
+				CHECK(!strchr(out_text(&told), '-'));
+				data[at] = was;
+				out_free(&told);
+			}
+	}
+}
