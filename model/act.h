@@ -97,13 +97,13 @@ struct txn {
 	uint64_t *births;
 	size_t n_devices;
 	bool marked; /* they read busy: there are steps */
-	/* Now_ms(): who holds them and what the host needs was asked for the plan. */
+	/* When who holds them and what the host needs was asked for the plan: now_ms(). */
 	uint64_t guarded_at;
 	bool closed; /* engine->lock; nobody joins any more: what comes after may already differ */
 	bool noting; /* between saved_begin() and saved_end() */
 	struct waiter *waiters; /* engine->lock */
-	struct txn *
-		next; /* engine->lock: list of those queued or running, or of those answered and late */
+	/* engine->lock: list of those queued or running, or of those answered and late */
+	struct txn *next;
 	const struct step *late; /* engine->lock; what it waits for, which missed its deadline */
 	bool late_undo;		 /* engine->lock; ... as it was taken back */
 };

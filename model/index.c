@@ -30,7 +30,6 @@ void index_fini(struct index *x)
 	free(x->next);
 	free(x->hash);
 	free(x->linked);
-	/* In heads and next 0 is none: slots are kept as slot + 1. */
 	*x = (struct index){ 0 };
 }
 

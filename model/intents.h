@@ -56,8 +56,8 @@ struct pass;
 /* A change of the records that is seen by others only once it is on the disk. */
 struct rewrite {
 	struct intents *in;
-	struct pass *
-		pass; /* what is there, once that was asked for: as long as the model stays locked */
+	/* What is there, once that was asked for: as long as the model stays locked. */
+	struct pass *pass;
 	struct records next; /* the first in->rs.n are in->rs's or stand for them */
 	bool optional; /* only what the file says already: a disk that refuses is told by health */
 };
