@@ -89,6 +89,7 @@ void intents_health(struct intents *in, struct out *o)
 {
 	const char *hint;
 
+	intents_look_aside(in);
 	pthread_mutex_lock(&in->lock);
 	out_printf(o, "state=%s", state_word(in, &hint));
 	out_pair(o, "path", in->dir);

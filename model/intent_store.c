@@ -66,30 +66,53 @@ static int open_dir(struct intents *in, struct err *err)
 
 #define DAMAGED INTENT_FILE ".damaged-"
 
-/* Of those that were set aside before, the last: told as long as it is there, whoever has read its fate. */
-static void look_for_damaged(struct intents *in)
+/* Of those that were set aside, the last; "" none. False: that cannot be found out. */
+static bool find_damaged(const struct intents *in, char *ret, size_t size)
 {
 	int fd = openat(in->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	char last[64] = "";
 	const struct dirent *e;
 
 	if (!dir && fd >= 0)
 		close(fd);
+	ret[0] = '\0';
 	while (dir && (e = readdir(dir)))
-		if (!strncmp(e->d_name, DAMAGED, strlen(DAMAGED)) && strcmp(e->d_name, last) > 0)
-			STR_COPY(last, e->d_name);
-	if (last[0])
-		snprintf(
-			in->damaged, sizeof(in->damaged),
-			"%s was damaged and lies in %.128s; what it asked for is not applied: ask for it again, then remove that file",
-			last, in->dir);
+		if (!strncmp(e->d_name, DAMAGED, strlen(DAMAGED)) && strcmp(e->d_name, ret) > 0)
+			str_copy(ret, size, e->d_name);
+	return dir;
+}
+
+/* Told as long as it is there, whoever has read its fate. */
+static void tell_damaged(struct intents *in, const char *name)
+{
+	STR_COPY(in->aside, name);
+	snprintf(
+		in->damaged, sizeof(in->damaged),
+		"%s was damaged and lies in %.128s; what it asked for is not applied: ask for it again, then remove that file",
+		name, in->dir);
+}
+
+void intents_look_aside(struct intents *in)
+{
+	char last[sizeof(in->aside)];
+	bool found;
+
+	if (pthread_mutex_trylock(&in->save)) /* the disk may not even answer */
+		return;
+	found = in->damaged[0] && find_damaged(in, last, sizeof(last));
+	pthread_mutex_lock(&in->lock);
+	if (found && !last[0])
+		in->damaged[0] = '\0';
+	else if (found && strcmp(in->aside, last))
+		tell_damaged(in, last);
+	pthread_mutex_unlock(&in->lock);
+	pthread_mutex_unlock(&in->save);
 }
 
 /* What cannot be understood may still be worth something to a person. */
 static int set_aside(struct intents *in, const char *why, struct err *err)
 {
-	char name[64];
+	char name[sizeof(in->aside)];
 	int rc = 0;
 
 	for (int i = 0; i < 100; i++) {
@@ -101,6 +124,7 @@ static int set_aside(struct intents *in, const char *why, struct err *err)
 	}
 	if (rc)
 		return refuse_dir(in, rc, "/" INTENT_FILE, err);
+	STR_COPY(in->aside, name);
 	snprintf(in->damaged, sizeof(in->damaged), "%s was set aside as %s: %.160s", INTENT_FILE,
 		 name, why);
 	return 0;
@@ -149,13 +173,14 @@ int intents_ready(struct intents *in, struct err *err)
 {
 	struct intents got = { .dir = in->dir, .dirfd = -1 };
 	struct err why = { 0 };
+	char last[sizeof(got.aside)];
 	int rc;
 
 	if (in->dirfd >= 0 && !in->broken.code)
 		return 0;
 	rc = open_dir(&got, &why);
-	if (!rc)
-		look_for_damaged(&got);
+	if (!rc && find_damaged(&got, last, sizeof(last)) && last[0])
+		tell_damaged(&got, last);
 	if (!rc)
 		rc = load(&got, &why);
 	if (rc)
@@ -171,6 +196,7 @@ int intents_ready(struct intents *in, struct err *err)
 		in->rs = got.rs;
 		in->n_owned = got.n_owned;
 		STR_COPY(in->damaged, got.damaged);
+		STR_COPY(in->aside, got.aside);
 	}
 	pthread_mutex_unlock(&in->lock);
 	if (rc && err)

@@ -31,7 +31,8 @@ struct intents {
 	struct err refused; /* lock: why the last write of the file failed; code 0: it did not */
 	bool is_volatile;   /* lock */
 	bool told;	    /* save: a device may say what follows from a record */
-	char damaged[320];  /* lock: what was set aside, and why */
+	char damaged[320];  /* changed with both: what was set aside, and why */
+	char aside[64];	    /* save: the file that this is about */
 	unsigned int sync_us, sync_max_us; /* lock: how long the disk took */
 
 	struct engine *e;
@@ -50,6 +51,9 @@ struct intents {
 
 /* With save held: opens the directory and reads the file, unless that is done. */
 int intents_ready(struct intents *in, struct err *err);
+
+/* Is what was set aside still there? Looks at the disk, unless somebody is at work there: then as it was. */
+void intents_look_aside(struct intents *in);
 
 struct pass;
 

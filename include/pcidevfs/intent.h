@@ -60,7 +60,8 @@ bool intents_settled(struct intents *in, unsigned int ms);
 /* `intents`: a line each: identity, what is wished, state=held|waiting|drifted|refused|stranger|pending,
  * device now, reason. */
 void intents_print(struct intents *in, struct out *o);
-/* For health: "state=ok path=..." or what is wrong with it, and what to do. */
+/* For health: "state=ok path=..." or what is wrong with it, and what to do. May wait for the disk: not for the FUSE
+ * thread. */
 void intents_health(struct intents *in, struct out *o);
 /* False, and "": no state file that was set aside is there. Else which, for people. */
 bool intents_damaged(struct intents *in, char *ret, size_t size);

@@ -26,15 +26,43 @@ static void put_state(const char *name, const char *text)
 	test_file(path, text);
 }
 
-DEFINE_TEST(restore_sets_a_damaged_file_aside)
+static bool health_has(const char *part)
 {
 	struct out o = { 0 };
+	bool has;
 
-	put_state(INTENT_FILE, "pcidevfs-intent 1\nrubbish\n");
-	wish_boot(&nic);
 	intents_health(t.in, &o);
-	CHECK_IN(out_text(&o), "intent was set aside as intent.damaged-");
+	has = strstr(out_text(&o), part);
 	out_free(&o);
+	return has;
+}
+
+/* The one that health names. */
+static void remove_damaged(void)
+{
+	struct out o = { 0 };
+	char path[512], *name;
+
+	intents_health(t.in, &o);
+	name = strstr(out_text(&o), "intent.damaged-");
+	CHECK(name);
+	name[strcspn(name, ": ")] = '\0';
+	snprintf(path, sizeof(path), "%s/state/%s", test_dir(), name);
+	CHECK_EQ(unlink(path), 0);
+	out_free(&o);
+}
+
+DEFINE_TEST(restore_sets_a_damaged_file_aside)
+{
+	put_state(INTENT_FILE, "pcidevfs-intent 1\nrubbish\n");
+	put_state("intent.damaged-1", "an older one");
+	wish_boot(&nic);
+	wish_calm();
+	CHECK(health_has("intent was set aside as intent.damaged-"));
+	remove_damaged();
+	CHECK(health_has("intent.damaged-1 was damaged and lies in "));
+	remove_damaged();
+	CHECK(!health_has("damaged"));
 	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
 	wish_expect_line("claim=alice", "state=held");
 	wish_end();
@@ -59,17 +87,6 @@ DEFINE_TEST(restore_without_a_directory)
 static void offer_alone(struct device *dev)
 {
 	dev->want.single = true;
-}
-
-static bool health_has(const char *part)
-{
-	struct out o = { 0 };
-	bool has;
-
-	intents_health(t.in, &o);
-	has = strstr(out_text(&o), part);
-	out_free(&o);
-	return has;
 }
 
 /* What a disk has refused has not happened; health says so until it takes something again. */
