@@ -425,8 +425,8 @@ const struct attr attrs_device[] = {
 	  .show = plan_show,
 	  .store = plan_store,
 	  .since = "0.1",
-	  .help = "write what you would, such as: claim alice; read that behind a #, then the steps, or the "
-		  "refusal; none forgets it. Nothing is done" },
+	  .help = "write what you would, such as: claim alice; read the steps, or the refusal; none "
+		  "forgets it. Nothing is done" },
 	{ .name = "host_critical",
 	  .id = 21,
 	  .mode = 0444,

@@ -67,7 +67,6 @@ static int print_steps(struct tree *t, const struct wish *wish, struct out *o, s
 	return r;
 }
 
-/* Whose answer it is comes first: another's may stand here by now. */
 void plan_show(const struct subject *s, struct out *o)
 {
 	struct wish wish = { 0 };
@@ -78,7 +77,6 @@ void plan_show(const struct subject *s, struct out *o)
 		out_printf(o, "none\n");
 		return;
 	}
-	out_printf(o, "# %s\n", s->dev->plan_query);
 	r = parse_query(s, s->dev->plan_query, &wish, &err);
 	r = r ? r : print_steps(s->tree, &wish, o, &err);
 	if (r)
