@@ -264,6 +264,7 @@ static void run_passes(struct engine *e, void *ctx)
 	} while (go_on(in, &p));
 }
 
+/* The engine is asked with turn held: once it is stopped, nobody does any more. */
 void intents_kick(struct intents *in)
 {
 	bool start;
@@ -271,12 +272,8 @@ void intents_kick(struct intents *in)
 	pthread_mutex_lock(&in->turn);
 	start = in->e && !in->passing && !in->stopped;
 	in->again = !start;
-	in->passing |= start;
-	pthread_mutex_unlock(&in->turn);
-	if (!start || !engine_defer(in->e, run_passes, in))
-		return;
-	pthread_mutex_lock(&in->turn);
-	in->passing = false; /* no memory; the next change tries again */
+	if (start) /* without memory the next change tries again */
+		in->passing = !engine_defer(in->e, run_passes, in);
 	pthread_mutex_unlock(&in->turn);
 }
 
