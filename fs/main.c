@@ -327,7 +327,7 @@ static int daemon_close(struct daemon *d, int status)
 	if (d->greeting)
 		pthread_join(d->greeter, NULL);
 	/* What runs ends first: its steps need the backend, its verdicts the tree and the observers. */
-	all = engine_free(d->engine, &left);
+	all = engine_end(d->engine, &left);
 	if (d->ended)
 		intents_lift(d->intents);
 	if (!all)
@@ -336,8 +336,8 @@ static int daemon_close(struct daemon *d, int status)
 		backend_stop(d->backend);
 		pthread_join(d->watcher, NULL);
 	}
-	if (d->tree)
-		tree_stop(d->tree);
+	tree_stop(d->tree);
+	engine_free(d->engine); /* whom a worker of the tree may have asked until now */
 	tree_free(d->tree);
 	session_free(d->session);
 	intents_close(d->intents);

@@ -107,6 +107,8 @@ int tree_start(struct tree *t, struct fuse_session *se, int fuse_fd, int first, 
 
 void tree_stop(struct tree *t)
 {
+	if (!t)
+		return;
 	changes_stop(t);
 	worker_free(t->worker);
 	t->worker = NULL;

@@ -96,12 +96,10 @@ int pool_new(unsigned int max, struct pool **ret, struct err *err)
 	return 0;
 }
 
-bool pool_free(struct pool *p)
+bool pool_end(struct pool *p)
 {
 	bool left;
 
-	if (!p)
-		return true;
 	pthread_mutex_lock(&p->lock);
 	p->stop = true;
 	pthread_cond_broadcast(&p->work);
@@ -109,13 +107,15 @@ bool pool_free(struct pool *p)
 		pthread_cond_wait(&p->ended, &p->lock);
 	left = p->threads;
 	pthread_mutex_unlock(&p->lock);
-	if (left)
-		return false;
+	return !left;
+}
+
+void pool_free(struct pool *p)
+{
 	pthread_cond_destroy(&p->work);
 	pthread_cond_destroy(&p->ended);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
-	return true;
 }
 
 void pool_blocked(struct pool *p, bool blocked)

@@ -10,9 +10,11 @@ struct err;
 struct pool;
 
 int pool_new(unsigned int max, struct pool **ret, struct err *err);
-/* Takes no more jobs, runs those it has, waits for all threads but those that are blocked. False: there are such,
- * and the pool stays with them. */
-bool pool_free(struct pool *p);
+/* Takes no more jobs (-ESHUTDOWN), runs those it has, waits for all threads but those that are blocked. False: there
+ * are such, and the pool must stay with them. */
+bool pool_end(struct pool *p);
+/* After that, and when nobody asks it for anything any more. */
+void pool_free(struct pool *p);
 /* 0, -ENOMEM, -EAGAIN when no thread can be had at all, -ESHUTDOWN. */
 int pool_submit(struct pool *p, void (*run)(void *ctx), void *ctx);
 /* Around a wait without end, by the job that waits: its thread does not count meanwhile. */

@@ -359,18 +359,22 @@ static void print_lates(struct engine *e, struct out *o)
 	pthread_mutex_unlock(&e->lock);
 }
 
-bool engine_free(struct engine *e, struct out *left)
+bool engine_end(struct engine *e, struct out *left)
+{
+	bool all = !e || pool_end(e->pool);
+
+	if (!all && left)
+		print_lates(e, left);
+	return all;
+}
+
+void engine_free(struct engine *e)
 {
 	if (!e)
-		return true;
-	if (!pool_free(e->pool)) {
-		if (left)
-			print_lates(e, left);
-		return false;
-	}
+		return;
+	pool_free(e->pool);
 	pthread_mutex_destroy(&e->logs.lock);
 	pthread_mutex_destroy(&e->lock);
 	pthread_mutex_destroy(&e->settling);
 	free(e);
-	return true;
 }

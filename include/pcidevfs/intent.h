@@ -49,9 +49,9 @@ int intents_note(struct intents *in, struct err *err);
 /* After intents_note(): the wish that ends the n-th act (from 0) that was cut short; one that has ended no longer
  * counts. False: there are no more. */
 bool intents_cut(struct intents *in, unsigned int n, struct wish *ret);
-/* No further passes; before engine_free(). */
+/* No further passes; before engine_end(). */
 void intents_stop(struct intents *in);
-/* A clean end, after engine_free(): claimed devices get back the driver_override they had, so that another
+/* A clean end, after engine_end(): claimed devices get back the driver_override they had, so that another
  * owner can take them over. The backend must still be there. */
 void intents_lift(struct intents *in);
 /* All records that could be applied have been, or ms have passed: for READY=1. */

@@ -98,10 +98,12 @@ extern const struct region_head engine_layout;
 /* Of a journal whose process is gone: was there an act that had begun, and had not ended? */
 bool engine_was_cut(const void *journal, size_t size);
 int engine_new(const struct engine_conf *conf, struct engine **ret, struct err *err);
-/* Waits for running transactions, at most their deadlines. What missed its deadline is not waited for: then false,
- * left tells of each in a line (it may be NULL), and the engine with all that it uses stays until the process
- * ends. */
-bool engine_free(struct engine *e, struct out *left);
+/* Takes no more, and waits for running transactions, at most their deadlines. What missed its deadline is not waited
+ * for: then false, left tells of each in a line (it may be NULL), and the engine with all that it uses stays until the
+ * process ends. */
+bool engine_end(struct engine *e, struct out *left);
+/* After engine_end() was true, once nobody is left who could ask it for anything. */
+void engine_free(struct engine *e);
 /* Nothing is queued or runs. */
 bool engine_idle(struct engine *e);
 /* What a former process left unfinished in the journal is carried on, or taken back. Call once, before

@@ -154,7 +154,8 @@ void wish_begin(bool keep_model)
 void wish_end(void)
 {
 	intents_stop(t.in);
-	engine_free(t.e, NULL);
+	if (engine_end(t.e, NULL))
+		engine_free(t.e);
 	model_stop(t.m);
 	pthread_join(t.hearing, NULL);
 	intents_close(t.in);

@@ -297,7 +297,8 @@ void bench_start(struct bench *b)
 
 void bench_stop(struct bench *b)
 {
-	engine_free(b->e, NULL);
+	if (engine_end(b->e, NULL))
+		engine_free(b->e);
 	model_stop(b->m);
 	pthread_join(b->dispatcher, NULL);
 	model_free(b->m);

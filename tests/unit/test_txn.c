@@ -152,7 +152,7 @@ DEFINE_TEST(the_end_does_not_wait_for_what_is_late)
 	CHECK_EQ(set(&b, 0, "5", &v), ETIMEDOUT);
 	CHECK(engine_idle(b.e));
 	/* Its thread has yet to begin to wait, or does. */
-	CHECK(!engine_free(b.e, &left));
+	CHECK(!engine_end(b.e, &left));
 	CHECK_STR(
 		out_text(&left),
 		"level of 0000:00:00.2 still hangs in the kernel; it is left so, and what was done "

@@ -154,3 +154,25 @@ DEFINE_TEST(an_undone_act_gives_a_card_nothing_of_the_one_before)
 	CHECK_STR(look(&b, 0).want.claim, "");
 	bench_stop(&b);
 }
+
+static void never(struct engine *e, void *ctx)
+{
+	(void)e;
+	(void)ctx;
+	FAIL("an engine that has ended takes jobs");
+}
+
+/* A worker of the tree may come to it as late as that. */
+DEFINE_TEST(who_asks_an_engine_that_has_ended_is_refused)
+{
+	struct bench b = { 0 };
+	struct verdict v;
+
+	world_reset();
+	bench_start(&b);
+	CHECK(engine_end(b.e, NULL));
+	CHECK_EQ(engine_defer(b.e, never, NULL), -ESHUTDOWN);
+	CHECK_EQ(set(&b, 0, "5", &v), EAGAIN);
+	CHECK_EQ(kernel.started, 0);
+	bench_stop(&b);
+}
