@@ -80,13 +80,18 @@ void rtnl_close(struct rtnl *r)
 	r->fd = -1;
 }
 
-/* The header behind the common one is zeros: all tables and families. Its length has to be right. */
+/* The header behind the common one begins with the family, and its length has to be right; zeros are all tables. By
+ * family: who asks for all of them at once waits for whoever changes a network interface. */
 static const struct kind {
 	uint16_t type;
 	uint16_t head;
-} routes = { RTM_GETROUTE, sizeof(struct rtmsg) },
-  addresses = { RTM_GETADDR, sizeof(struct ifaddrmsg) },
-  objects = { RTM_GETNEXTHOP, sizeof(struct nhmsg) };
+	uint8_t family;
+} uses[] = {
+	{ RTM_GETROUTE, sizeof(struct rtmsg), AF_INET },
+	{ RTM_GETROUTE, sizeof(struct rtmsg), AF_INET6 },
+	{ RTM_GETADDR, sizeof(struct ifaddrmsg), AF_INET },
+	{ RTM_GETADDR, sizeof(struct ifaddrmsg), AF_INET6 },
+}, objects = { RTM_GETNEXTHOP, sizeof(struct nhmsg), AF_UNSPEC };
 
 static int request(const struct rtnl *r, const struct kind *kind)
 {
@@ -97,6 +102,7 @@ static int request(const struct rtnl *r, const struct kind *kind)
 		.head = { .nlmsg_len = NLMSG_LENGTH(kind->head),
 			  .nlmsg_type = kind->type,
 			  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
+		.longest.rtm_family = kind->family,
 	};
 	const struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
 	const struct sockaddr *to = (const struct sockaddr *)&kernel;
@@ -142,9 +148,10 @@ int rtnl_uses(struct rtnl *r, rtnl_found found, void *ctx)
 	_free_ char *buf = malloc(DATAGRAM);
 	uint64_t until = now_ms() + PATIENCE_MS;
 	bool apart = false;
-	int rc = buf ? dump(r, &routes, buf, until, &apart, found, ctx) : -ENOMEM;
+	int rc = buf ? 0 : -ENOMEM;
 
-	rc = rc ? rc : dump(r, &addresses, buf, until, &apart, found, ctx);
+	for (size_t i = 0; i < ARRAY_SIZE(uses) && !rc; i++)
+		rc = dump(r, &uses[i], buf, until, &apart, found, ctx);
 	if (!rc && apart)
 		rc = dump(r, &objects, buf, until, &apart, found, ctx);
 	return rc;
