@@ -29,9 +29,8 @@ int fail(struct err *err, int code, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	make_printable(text);
-	str_fit(text, sizeof(err->text));
 	err->code = code;
-	STR_COPY(err->text, text);
+	STR_FIT(err->text, text);
 	err->line = 0;
 	return -code;
 }
@@ -48,8 +47,7 @@ int fail_wrap(struct err *err, const char *fmt, ...)
 	va_end(ap);
 	make_printable(context);
 	snprintf(whole, sizeof(whole), "%s: %s", context, err->text);
-	str_fit(whole, sizeof(err->text));
-	STR_COPY(err->text, whole);
+	STR_FIT(err->text, whole);
 	return -err->code;
 }
 

@@ -31,8 +31,7 @@ void record_say(struct record *r, enum record_state state, const char *text)
 
 	r->state = state;
 	STR_COPY(whole, text);
-	str_fit(whole, sizeof(r->reason));
-	STR_COPY(r->reason, whole);
+	STR_FIT(r->reason, whole);
 }
 
 static void land_record(struct record *r, const struct err *err)

@@ -160,8 +160,7 @@ __attribute__((format(printf, 2, 3))) static void because(struct device *dev, co
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	str_fit(text, sizeof(dev->reason));
-	STR_COPY(dev->reason, text);
+	STR_FIT(dev->reason, text);
 }
 
 static bool is_stuck(struct device *dev)

@@ -26,9 +26,8 @@ enum change_bit {
 	CH_ALLOCATED = 1 << 14,
 	CH_GIVEN = 1 << 15,    /* allocated_nodes */
 	CH_GIVEN_AS = 1 << 16, /* allocated_as */
-	CH_IDS =
-		1
-		<< 17, /* vendor, device, class: read together, of a card that answers or does not */
+	/* vendor, device, class: read together, of a card that answers or does not */
+	CH_IDS = 1 << 17,
 	CH_KIND = 1 << 18,
 	CH_DESCRIPTION = 1 << 19,
 	CH_POOLED = 1 << 20,

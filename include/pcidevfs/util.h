@@ -78,6 +78,8 @@ bool str_copy(char *dst, size_t size, const char *src);
 /* Makes a sentence fit into size bytes: its longest words, names all of them, lose their middle to "...", so that
  * neither who it is about nor how it ends is lost. */
 void str_fit(char *text, size_t size);
+/* Into dst, an array; text, with room of its own, is cut as well. */
+#define STR_FIT(dst, text) (str_fit((text), sizeof(dst)), STR_COPY((dst), (text)))
 #define STR_COPY(dst, src) str_copy((dst), sizeof(dst), (src))
 
 /* One line on stderr, for people and the journal, behind the name of the program; cut at 1 KiB. */
