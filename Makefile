@@ -181,8 +181,8 @@ $(B)/fuzz/obj/%.o: %.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(all_cflags) -O1 -U_FORTIFY_SOURCE -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c -o $@ $<
 
-$(B)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(B)/fuzz/libpieces.a $(B)/libproto.a
-	$(Q)$(CLANG) $(all_cflags) -O1 -U_FORTIFY_SOURCE $(fuzz_flags) -o $@ $^ $(lib_fuse) -lprotobuf-c -ljson-c -lz
+$(B)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/place.h $(B)/fuzz/libpieces.a $(B)/libproto.a
+	$(Q)$(CLANG) $(all_cflags) -O1 -U_FORTIFY_SOURCE $(fuzz_flags) -o $@ $(filter-out %.h,$^) $(lib_fuse) -lprotobuf-c -ljson-c -lz
 
 fuzz: $(fuzzers:%=$(B)/fuzz/%)
 	$(Q)B=$(B) FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(fuzzers)

@@ -5,7 +5,6 @@
  * of the pods that are there, and nothing else.
  */
 #include <fcntl.h>
-#include <ftw.h>
 #include <json-c/json.h>
 #include <limits.h>
 #include <stdint.h>
@@ -16,32 +15,19 @@
 #include <unistd.h>
 
 #include "../../plugin/checkpoint.h"
+#include "place.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { PODS = 4 }; /* u0 to u3; the first two have a directory */
 
 /* Below it: where pods/ is empty, and where two pods are. */
-static char root[] = "/tmp/fuzz_checkpoint.XXXXXX";
 static char empty[64], with[64];
 
 static void check(int holds)
 {
 	if (!holds)
 		abort();
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
-static void clean(void)
-{
-	nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 static void make_dir(const char *dir, const char *name)

@@ -5,7 +5,6 @@
  * the same whether one or all are asked about.
  */
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,6 +19,7 @@
 #include "pcidevfs/holders.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
+#include "place.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -60,26 +60,12 @@ static const char *const links[][2] = {
 	{ "sys/kernel/iommu_groups/1/devices/" GPU, BELOW GPU },
 };
 
-static char root[] = "/tmp/fuzz_host.XXXXXX";
 static struct sysfs host;
 
 static void check(int holds)
 {
 	if (!holds)
 		abort();
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
-static void clean(void)
-{
-	nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 /* Below the root, with the directories to it. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Any bytes in any attribute of a function: facts stay within what their fields mean. */
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "pcidevfs/device.h"
 #include "pcidevfs/pci.h"
 #include "pcidevfs/sysfs.h"
+#include "place.h"
 
 #define ADDRESS "0000:00:00.0"
 #define DEVICE "/bus/pci/devices/" ADDRESS
@@ -24,20 +24,6 @@ static const char *const attributes[] = {
 	"revision", "numa_node", "boot_vga", "sriov_totalvfs"
 };
 static const char *const links[] = { "driver", "physfn", "iommu_group" };
-static char root[] = "/tmp/fuzz_sysfs.XXXXXX";
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
-static void clean(void)
-{
-	nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
 
 static int make_root(void)
 {
