@@ -54,7 +54,7 @@ int record_next(char **cursor, struct pair *ret)
 	if (!*c)
 		return 0;
 	c += strcspn(c, " =\"");
-	if (*c == '"')
+	if (*c == '"' || c == word)
 		return -EINVAL;
 	if (*c != '=') {
 		cut(&c);

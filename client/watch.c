@@ -113,8 +113,12 @@ static int read_inventory(struct follower *f, struct err *err)
 
 		if (!n && head_line(f, line, &devices, err))
 			return -EBADMSG;
-		if (n && record_next(&line, &id) == 1 && !id.key[0])
-			f->w->device(f->w->ctx, id.value, line);
+		if (!n)
+			continue;
+		if (record_next(&line, &id) != 1 || id.key[0])
+			return fail(err, EBADMSG, "%s/inventory: line %llu begins with no id",
+				    f->tree, (unsigned long long)n + 1);
+		f->w->device(f->w->ctx, id.value, line);
 	}
 	if (r < 0)
 		return fail(err, -r, "%s/inventory: %s", f->tree, strerror(-r));

@@ -77,7 +77,7 @@ static void on_settled(void *ctx)
 
 	/* The first one ends the inventory; then events have come. */
 	if (h->settled < h->begun) {
-		check(h->told <= h->devices);
+		check(h->told == h->devices);
 		h->settled++;
 	}
 }

@@ -41,7 +41,8 @@ DEFINE_TEST(a_record_is_taken_apart_in_place)
 DEFINE_TEST(a_record_of_another_form_is_refused)
 {
 	static const char *const bad[] = { "a=\"open",	  "a=\"x\\",  "a=\"\\q\"", "a=\"\\x4\"",
-					   "a=\"\\x00\"", "a=\"x\"y", "w\"ord",	   "a=\"\\x" };
+					   "a=\"\\x00\"", "a=\"x\"y", "w\"ord",	   "a=\"\\x",
+					   "=v",	  "=\"\"" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		char line[32], *cursor = line;
