@@ -32,6 +32,7 @@ struct kubelet {
 	struct stat socket; /* that it leads to */
 	pid_t pid;	    /* of who listens there; 0: not known */
 	unsigned int count; /* of the channels; tells an answer from that of a former one */
+	uint64_t since;	    /* it is open */
 	unsigned int pause;
 };
 
@@ -72,8 +73,6 @@ static void on_answer(void *ctx, enum rpc_status status, const char *why, const 
 	free(t);
 	if (old)
 		return; /* what it told is told again over another channel */
-	if (status == RPC_OK)
-		k->pause = 0;
 	if (r && status == RPC_UNAVAILABLE)
 		resource_untold(r);
 	else if (r)
@@ -81,11 +80,14 @@ static void on_answer(void *ctx, enum rpc_status status, const char *why, const 
 	if (status == RPC_UNAVAILABLE) {
 		struct err gone = { .code = ECONNREFUSED };
 
+		if (now_ms() - k->since > PAUSE_MAX_MS)
+			k->pause = 0;
 		if (k->pause >= PAUSE_MAX_MS / 2 && k->pause < PAUSE_MAX_MS)
 			say("kubelet is not to be reached: %s", why);
 		drop_channel(k);
 		later(k, &gone);
 	}
+	kubelet_tell(k); /* others may have waited for this one */
 }
 
 static void tell_one(struct kubelet *k, struct resource *r)
@@ -117,15 +119,19 @@ static void look_at_socket(const struct kubelet *k, struct stat *ret)
 		*ret = (struct stat){ 0 };
 }
 
-static int open_channel(struct kubelet *k, struct err *err)
+static int open_channel(struct kubelet *k, bool *ret_new, struct err *err)
 {
+	struct stat now;
 	int fd;
 
-	look_at_socket(k, &k->socket);
+	look_at_socket(k, &now);
 	fd = socket_connect(k->path, err);
 	if (fd < 0)
 		return fd;
+	*ret_new = !socket_same(&k->socket, &now);
+	k->socket = now;
 	k->count++;
+	k->since = now_ms();
 	k->pid = socket_peer(fd);
 	return rpc_channel_new(k->p->rpc, fd, &k->channel, err);
 }
@@ -141,17 +147,18 @@ void kubelet_tell(struct kubelet *k)
 {
 	struct resource *r;
 	struct err err = { 0 };
+	bool new;
 
 	if (k->stopped)
 		return;
 	if (!k->channel) {
 		if (k->retry.at != UINT64_MAX)
 			return;
-		if (open_channel(k, &err)) {
+		if (open_channel(k, &new, &err)) {
 			later(k, &err);
 			return;
 		}
-		resources_forget(k->p->resources);
+		resources_forget(k->p->resources, new);
 	}
 	while ((r = resources_unheard(k->p->resources)))
 		tell_one(k, r);

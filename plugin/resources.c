@@ -26,6 +26,7 @@ enum {
 	REFUSED_MS = 100,      /* first pause after kubelet refused, doubled each time */
 	REFUSED_MAX_MS = 30000,
 	STREAM_MS = 10000, /* kubelet has said yes and does not listen */
+	ALONE_MS = 50,	   /* a kubelet that answers does so within that (make bench) */
 };
 
 #define SOCKET_PREFIX "pcidevfs-"
@@ -37,6 +38,7 @@ struct resources {
 	unsigned int serial;
 	struct resource *first;
 	struct source well;
+	struct source alone; /* until when those that pods wait for are told alone */
 };
 
 /* ---- its socket */
@@ -346,15 +348,26 @@ static void on_well(struct source *s)
 	resources_refresh(container_of(s, struct resources, well));
 }
 
+static void on_alone(struct source *s)
+{
+	kubelet_tell(container_of(s, struct resources, alone)->p->kubelet);
+}
+
+/* kubelet asks each of us back while pods wait: who is not waited for stays out of the way until those are heard. */
 static struct resource *first_unheard(struct resources *rs)
 {
+	bool alone = rs->alone.at != UINT64_MAX;
 	struct resource *found = NULL;
+	unsigned int told = 0;
 
-	for (struct resource *r = rs->first; r; r = r->next)
+	for (struct resource *r = rs->first; r; r = r->next) {
+		if (r->telling && r->hurry > told)
+			told = r->hurry;
 		if (r->wanted && !r->telling && !r->heard && !r->main &&
 		    r->again.at == UINT64_MAX && (!found || r->hurry > found->hurry))
 			found = r;
-	return found;
+	}
+	return found && alone && found->hurry < told ? NULL : found;
 }
 
 /* A new kubelet has removed the sockets. Each is bound only now: what pods wait for is told without waiting for
@@ -392,8 +405,10 @@ void resource_untold(struct resource *r)
 	r->telling = false;
 }
 
-void resources_forget(struct resources *rs)
+void resources_forget(struct resources *rs, bool started)
 {
+	if (started)
+		rs->alone.at = now_ms() + plugin_deadline(rs->p, ALONE_MS);
 	for (struct resource *r = rs->first; r; r = r->next) {
 		r->telling = r->heard = false;
 		resource_hang_up(r);
@@ -427,8 +442,9 @@ int resources_new(struct plugin *p, const char *dir, struct resources **ret, str
 	rs->born = now_us();
 	remove_left(dir);
 	rs->well = (struct source){ .fd = -1, .due = on_well, .at = UINT64_MAX };
+	rs->alone = (struct source){ .fd = -1, .due = on_alone, .at = UINT64_MAX };
 	*ret = rs;
-	return loop_add(&p->loop, &rs->well, err);
+	return loop_add(&p->loop, &rs->well, err) ?: loop_add(&p->loop, &rs->alone, err);
 }
 
 void resources_free(struct resources *rs)
@@ -438,6 +454,7 @@ void resources_free(struct resources *rs)
 	while (rs->first)
 		resource_free(rs->first);
 	loop_remove(&rs->p->loop, &rs->well);
+	loop_remove(&rs->p->loop, &rs->alone);
 	free(rs->dir);
 	free(rs);
 }

@@ -20,7 +20,7 @@ void resources_free(struct resources *rs);
 /* The table of devices changed, or somebody gets well. */
 void resources_refresh(struct resources *rs);
 
-/* The next one that kubelet is to hear of, those with allocated devices first; NULL: none. Each is told once
+/* The next one that kubelet is to hear of, those with allocated devices first; NULL: none now. Each is told once
  * until resource_heard() or resources_forget(). */
 struct resource *resources_unheard(struct resources *rs);
 /* kubelet said: it has it (why NULL), or not. */
@@ -30,7 +30,8 @@ void resource_untold(struct resource *r);
 const char *resource_name(const struct resource *r);
 const char *resource_socket(const struct resource *r); /* its name in kubelet's directory */
 struct resource *resources_find(struct resources *rs, const char *name);
-/* Another kubelet: all are to be told of again, over sockets that it has not removed. */
-void resources_forget(struct resources *rs);
+/* Another channel: all are to be told of again, over sockets that kubelet has not removed. started: a kubelet that has
+ * just started, where pods wait; for a moment what they wait for is told alone. */
+void resources_forget(struct resources *rs, bool started);
 
 #endif

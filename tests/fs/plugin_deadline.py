@@ -3,6 +3,7 @@
 """Others take longer than they may: what was waited for is done again, or ends with a sentence."""
 import os
 import signal
+import time
 
 from plugin_lib import ARGV, DIR, DISK, DISK_NAME, NIC, NIC_NAME, TREE, Plugin, get, ok, put, wait_file
 from peer import Kubelet, dp, refused
@@ -75,6 +76,30 @@ k.wait("the sentence", lambda: "does not take %s: Deadline Exceeded; asked again
 k.may_register.set()
 k.wait_health(NIC_NAME, {NIC: "Healthy"})
 ok("a Register that kubelet does not answer is sent again")
+
+# Those that pods wait for are told first, and alone: the others when these are heard, or after some time.
+again("1000")
+k.wait_health(NIC_NAME, {NIC: "Healthy"})
+k.stop()
+k.may_register.clear()
+k.asked = []
+k.start()
+k.wait("the first Register", lambda: k.asked)
+time.sleep(0.2)
+assert k.asked == [NIC_NAME], k.asked
+k.may_register.set()
+k.wait_health(DISK_NAME, {DISK: "Healthy"})
+k.stop()
+again("0.05")
+k.may_register.clear()
+k.asked = []
+k.start()
+k.wait("all others", lambda: DISK_NAME in k.asked)
+assert k.asked[0] == NIC_NAME, k.asked
+k.may_register.set()
+k.wait_health(NIC_NAME, {NIC: "Healthy"})
+k.wait_health(DISK_NAME, {DISK: "Healthy"})
+ok("what pods wait for is registered first")
 
 # It says yes and does not listen: told again, by a name that it does not know yet.
 k.deaf = {NIC_NAME}

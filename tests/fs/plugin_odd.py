@@ -180,6 +180,14 @@ time.sleep(0.3)
 assert k.endpoints[NIC_NAME] is nic and not nic.ended, "registered again because an onlooker went"
 ok("an onlooker is not taken for kubelet")
 
+# Pods wait for one resource that it cannot be reached for: the others are not told never.
+assert get(NIC, "allocated_to") != "none"
+k.refused = {NIC_NAME: "dial back failed"}
+k.refused_as = grpc.StatusCode.UNAVAILABLE
+k.stop()
+k.start()
+k.wait_health(DISK_NAME, {DISK: "Healthy"}, 10)
+
 # A kubelet that cannot be reached for one resource is not asked for all of them without a pause; and nothing is left
 # of the streams that it had.
 k.refused = {DISK_NAME: "dial back failed"}

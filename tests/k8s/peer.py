@@ -94,7 +94,6 @@ class Kubelet(grpc.GenericRpcHandler):
         self.listed = 0    # how often pods were asked for
         self.may_list = threading.Event()  # unset: what was asked is answered later, as it is now
         self.may_list.set()
-        self.workers = 64  # 1: calls are answered in the order in which they come
         os.makedirs(self.plugins, exist_ok=True)
         os.makedirs(self.pods_dir, exist_ok=True)
         self.reset()
@@ -122,7 +121,7 @@ class Kubelet(grpc.GenericRpcHandler):
         for path in (os.path.join(self.pods_dir, "kubelet.sock"), os.path.join(self.plugins, "kubelet.sock")):
             if os.path.exists(path):
                 os.unlink(path)
-            server = grpc.server(futures.ThreadPoolExecutor(max_workers=self.workers))
+            server = grpc.server(futures.ThreadPoolExecutor(max_workers=64))
             server.add_generic_rpc_handlers((self,))
             server.add_insecure_port("unix:" + path)
             self.started = time.monotonic()
