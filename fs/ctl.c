@@ -206,16 +206,26 @@ static void settle(struct ctl_job *job)
 	files_wake(job->tree->files, job->ino);
 }
 
+struct ctl_state job_state(const struct ctl_job *job)
+{
+	struct ctl_state now;
+
+	pthread_mutex_lock(&job->tree->ctl->lock);
+	now = *ctl_now(job->ctl);
+	pthread_mutex_unlock(&job->tree->ctl->lock);
+	return now;
+}
+
 static void end_command(struct ctl_job *job)
 {
-	const struct ctl_state *now = ctl_now(job->ctl);
+	const struct ctl_state now = job_state(job);
 	const struct ctl_command *c = job->command;
 
 	if (c && job->arg > job->line && job->arg[0]) /* the log shows the whole line */
 		job->arg[-1] = ' ';
 	if (job->err.code || (c && c->flags & CMD_LOGS))
 		record_command(job->tree, job->has_home ? &job->home : NULL, c ? job->line : "",
-			       &job->who, &job->err, ctl_told_since(now));
+			       &job->who, &job->err, ctl_told_since(&now));
 	settle(job);
 	free(job->wishes);
 	out_free(&job->answer);
@@ -238,9 +248,11 @@ static void run_waiting(struct engine *e, void *ctx)
 /* False: the command ends later, on another thread, which then goes on. */
 static bool start(struct ctl_job *job)
 {
+	const struct ctl_state now = job_state(job);
+
 	atomic_store(&job->turn, 0);
 	/* Who is told that the write failed must not find it done. */
-	if (job->command->flags & CMD_LOGS && !ctl_has_room(ctl_now(job->ctl), job->unique)) {
+	if (job->command->flags & CMD_LOGS && !ctl_has_room(&now, job->unique)) {
 		fail(&job->err, ENOBUFS,
 		     "ctl: the answers to this write fill %zu bytes, and there is no room for "
 		     "another verdict; write fewer commands at once",

@@ -80,6 +80,7 @@ static int gather_line(struct ctl_job *job, char *line, struct err *err)
 	const struct lines_of of = lines_of(job);
 	char label[LINE_LABEL], *value = line + strcspn(line, " ");
 	const char *slash;
+	const struct ctl_state now = job_state(job);
 	struct wish wish;
 	int r;
 
@@ -91,7 +92,7 @@ static int gather_line(struct ctl_job *job, char *line, struct err *err)
 	slash = strrchr(label, '/');
 	if (wish.dev.bus && !wish.virtfn)
 		record_verdict(job->tree, &wish.dev, slash ? slash + 1 : label, value, &job->who,
-			       err, ctl_told_since(ctl_now(job->ctl)));
+			       err, ctl_told_since(&now));
 	put_label(err, label);
 	return r;
 }
@@ -133,8 +134,8 @@ static int lift(struct ctl_job *job, const char *arg, struct err *err)
 static int each_line(struct ctl_job *job,
 		     int (*take)(struct ctl_job *job, char *line, struct err *err), struct err *err)
 {
-	const struct ctl_state *s = ctl_now(job->ctl);
-	const char *at = job->ctl->text + s->begin, *end = job->ctl->text + s->scanned;
+	const struct ctl_state now = job_state(job);
+	const char *at = job->ctl->text + now.begin, *end = job->ctl->text + now.scanned;
 	int r = 0;
 
 	while (at < end && !r) {
@@ -168,7 +169,7 @@ static int take_force(struct ctl_job *job, char *line, struct err *err)
 /* All lines of the transaction as wishes. */
 static int gather(struct ctl_job *job, struct err *err)
 {
-	int broken = ctl_now(job->ctl)->broken;
+	int broken = job_state(job).broken;
 	int r;
 
 	if (broken)
@@ -196,7 +197,7 @@ static bool run_commit(struct ctl_job *job)
 
 	if (gather(job, &job->err) || !job->n_wishes)
 		return true;
-	who.tag = job->unique | (uint64_t)(ctl_now(job->ctl)->commands & 0x7fff) << 48;
+	who.tag = job->unique | (uint64_t)(job_state(job).commands & 0x7fff) << 48;
 	txn_submit(job->tree->conf.engine, job->wishes, job->n_wishes, &who, commit_done, job);
 	return false;
 }
@@ -312,9 +313,9 @@ static int may_settle(void *ctx, const struct key *key, bool owned, struct err *
 
 static struct settler settler_of(struct ctl_job *job)
 {
-	return (struct settler){ .may = may_settle,
-				 .ctx = job,
-				 .again = ctl_begun(ctl_now(job->ctl)) };
+	const struct ctl_state now = job_state(job);
+
+	return (struct settler){ .may = may_settle, .ctx = job, .again = ctl_begun(&now) };
 }
 
 static bool run_forget(struct ctl_job *job)
