@@ -17,17 +17,16 @@
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 
-/* Instead of who claims it. */
-#define CUT_SHORT "an act that was cut short"
-
+/* claim: NULL for an act that was cut short. */
 static void say_verdict(const char *address, const char *claim, const char *refusal)
 {
-	if (refusal && !strcmp(claim, CUT_SHORT))
-		fprintf(stderr, "%s: stays half done by %s: %s\n", address, claim, refusal);
-	else if (refusal)
-		fprintf(stderr, "%s: stays claimed by %s: %s\n", address, claim, refusal);
+	const char *from = claim ? claim : "an act that was cut short";
+
+	if (refusal)
+		fprintf(stderr, "%s: stays %s by %s: %s\n", address,
+			claim ? "claimed" : "half done", from, refusal);
 	else
-		printf("%s: released from %s\n", address, claim);
+		printf("%s: released from %s\n", address, from);
 	fflush(stdout);
 }
 
@@ -65,7 +64,7 @@ static int write_none(int dir, const char *address, char *why, size_t size)
 	return r;
 }
 
-/* Whom it is to be released from. False: it needs none. */
+/* Whom it is to be released from, "none" where an act was cut short. False: it needs no release. */
 static bool read_claim(int dir, const char *address, char ret[static CLAIM_NAME + 1])
 {
 	char state[16];
@@ -75,7 +74,6 @@ static bool read_claim(int dir, const char *address, char ret[static CLAIM_NAME 
 		return false;
 	if (strcmp(ret, "none"))
 		return true;
-	str_copy(ret, CLAIM_NAME + 1, CUT_SHORT);
 	return read_line(dir, address, "state", state, sizeof(state)) && !strcmp(state, "stuck");
 }
 
@@ -102,15 +100,18 @@ static bool is_cut(int dir, const char *address)
 static int release_entry(int dir, const char *address)
 {
 	char claim[CLAIM_NAME + 1], why[ERR_TEXT + 64];
+	const char *from = claim;
 	int rc;
 
 	if (!read_claim(dir, address, claim))
 		return 0;
+	if (!strcmp(claim, "none"))
+		from = NULL;
 	read_line(dir, address, "reason", why, sizeof(why));
 	rc = write_none(dir, address, why, sizeof(why));
-	if (!rc && !strcmp(claim, CUT_SHORT) && is_cut(dir, address))
+	if (!rc && !from && is_cut(dir, address))
 		rc = -EBUSY;
-	say_verdict(address, claim, rc ? why : NULL);
+	say_verdict(address, from, rc ? why : NULL);
 	return rc != 0;
 }
 
@@ -193,7 +194,7 @@ static int release_cut(struct intents *in, struct engine *e)
 	struct wish wish;
 
 	while (intents_cut(in, refused, &wish))
-		refused += release(e, &wish, CUT_SHORT);
+		refused += release(e, &wish, NULL);
 	return refused != 0;
 }
 
