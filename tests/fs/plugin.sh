@@ -5,7 +5,7 @@ need /usr/bin/python3 protoc
 /usr/bin/python3 -c 'import grpc, google.protobuf' 2>/dev/null ||
 	skip 'python3-grpcio and python3-protobuf are not installed'
 [ "$B" = "${B%tsan}" ] || skip 'gRPC is built without the thread sanitizer, which sees races in what it hands over'
-export PYTHONDONTWRITEBYTECODE=1 S SIM="$bin/pcidevfs-sim"
+export S SIM="$bin/pcidevfs-sim"
 
 before_kubelet() { # before_kubelet SCRIPT: with the tree, kubelet's directory and the plugin's command line
 	start_sim
