@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * peer DIR COUNT...: what FUSE itself costs. Mounts on DIR, in the foreground, a tree of directories
- * d/COUNT, each with so many files; every answer is made before it is asked for, by one thread that
- * does nothing but read a request, copy and write. No server of the same tree can be faster that lets a
- * file be opened. The first file of a directory is one that never changes, which the kernel caches;
- * the others are read each time.
+ * peer DIR COUNT[xTIMES]...: what FUSE itself costs. Mounts on DIR, in the foreground, a tree of
+ * directories d/directory0000000 and so on, each with so many files, TIMES of them alike; every answer is
+ * made before it is asked for, by one thread that does nothing but read a request, copy and write. No
+ * server of the same tree can be faster that lets a file be opened. The first file of a directory is one
+ * that never changes, which the kernel caches; the others are read each time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include "bench.h"
 
 /* Node ids: the root, d, its directories, and their files by number above the directory's id. */
-enum { ROOT = FUSE_ROOT_ID, D, DIRS, MAX_DIRS = 8, NAME = 16, FILE_SHIFT = 8 };
+enum { ROOT = FUSE_ROOT_ID, D, DIRS, MAX_DIRS = 8192, NAME = 16, FILE_SHIFT = 16 };
 
 /* A struct fuse_direntplus and its name. */
 struct listed {
@@ -32,8 +32,8 @@ struct dir {
 	struct listed *list; /* as READDIRPLUS wants it: all records are of one size */
 };
 
-static struct dir dirs[MAX_DIRS];
-static size_t n_dirs;
+static struct dir dirs[1 + MAX_DIRS]; /* from D on */
+static unsigned int n_dirs;	      /* but D */
 static volatile sig_atomic_t ended;
 
 static void end(int sig)
@@ -62,22 +62,25 @@ static struct fuse_entry_out entry_of(uint64_t node)
 	};
 }
 
-static int prepare(struct dir *dir, uint64_t node, unsigned int count)
+static int prepare(uint64_t node, unsigned int count)
 {
+	struct dir *dir = &dirs[node - D];
+
 	dir->count = count;
 	dir->list = calloc(count, sizeof(*dir->list));
 	for (unsigned int i = 0; dir->list && i < count; i++) {
-		uint64_t file = (uint64_t)(i + 1) << FILE_SHIFT | node;
+		uint64_t child = node == D ? DIRS + i : (uint64_t)(i + 1) << FILE_SHIFT | node;
 		const struct fuse_direntplus plus = {
-			.entry_out = entry_of(file),
-			.dirent = { .ino = file,
+			.entry_out = entry_of(child),
+			.dirent = { .ino = child,
 				    .off = i + 1,
 				    .namelen = NAME,
-				    .type = S_IFREG >> 12 },
+				    .type = attr_of(child).mode >> 12 },
 		};
 		char *bytes = dir->list[i].bytes, name[NAME + 1];
 
-		snprintf(name, sizeof(name), "attribute%07u", i % 10000000);
+		snprintf(name, sizeof(name), "%s%07u", node == D ? "directory" : "attribute",
+			 i % 10000000);
 		memcpy(bytes, &plus, FUSE_NAME_OFFSET_DIRENTPLUS);
 		memcpy(bytes + FUSE_NAME_OFFSET_DIRENTPLUS, name, NAME);
 	}
@@ -120,11 +123,9 @@ static void look_up(int fd, const struct fuse_in_header *in)
 
 	if (in->nodeid == ROOT && !strcmp(name, "d"))
 		node = D;
-	for (size_t i = 0; in->nodeid == D && i < n_dirs; i++)
-		if (strtoul(name, NULL, 10) == dirs[i].count)
-			node = DIRS + i;
-	if (in->nodeid >= DIRS && in->nodeid < DIRS + n_dirs &&
-	    sscanf(name, "attribute%u", &number) == 1)
+	else if (in->nodeid == D && sscanf(name, "directory%u", &number) == 1 && number < n_dirs)
+		node = DIRS + number;
+	else if (in->nodeid > D && sscanf(name, "attribute%u", &number) == 1)
 		node = (uint64_t)(number + 1) << FILE_SHIFT | in->nodeid;
 	out = entry_of(node);
 	answer(fd, in->unique, node ? 0 : ENOENT, &out, node ? sizeof(out) : 0);
@@ -133,9 +134,9 @@ static void look_up(int fd, const struct fuse_in_header *in)
 static void list(int fd, const struct fuse_in_header *in)
 {
 	const struct fuse_read_in *ask = (const void *)(in + 1);
-	size_t i = in->nodeid - DIRS, fit = ask->size / sizeof(struct listed), left;
+	size_t i = in->nodeid - D, fit = ask->size / sizeof(struct listed), left;
 
-	if (i >= n_dirs || ask->offset > dirs[i].count) {
+	if (i > n_dirs || ask->offset > dirs[i].count) {
 		answer(fd, in->unique, 0, NULL, 0);
 		return;
 	}
@@ -189,9 +190,16 @@ int main(int argc, char **argv)
 	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	char options[64];
 
-	for (int i = 2; i < argc && n_dirs < MAX_DIRS; i++, n_dirs++)
-		if (prepare(&dirs[n_dirs], DIRS + n_dirs, (unsigned int)strtoul(argv[i], NULL, 10)))
-			return 1;
+	for (int i = 2; i < argc; i++) {
+		unsigned int count = 0, times = 1;
+
+		sscanf(argv[i], "%ux%u", &count, &times);
+		for (; times && n_dirs < MAX_DIRS; times--, n_dirs++)
+			if (prepare(DIRS + n_dirs, count))
+				return 1;
+	}
+	if (prepare(D, n_dirs))
+		return 1;
 	snprintf(options, sizeof(options),
 		 "fd=%d,rootmode=40000,user_id=0,group_id=0,default_permissions", fd);
 	if (!n_dirs || fd < 0 ||
