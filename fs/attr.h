@@ -54,10 +54,10 @@ enum attr_flag {
 	ATTR_ASIDE = 1 << 8,  /* a write asks nothing of the engine: store has done it */
 };
 
-/* Beside enum change_bit: what the tree itself alters. */
-#define CH_LOG (1u << 30)
+/* Beside those of change.h: what the tree itself alters. */
+#define CH_LOG CH_BIT(63)
 static_assert(CH_END <= CH_LOG, "no bit of change.h is that of the tree's own");
-#define CH_ANY (~0u & ~CH_LOG & ~(unsigned int)CH_INTERNAL)
+#define CH_ANY (CH_ALL & ~CH_LOG & ~CH_INTERNAL)
 
 /* Whose file is read or written. */
 struct subject {
@@ -82,7 +82,7 @@ struct attr {
 	uint32_t caps;	     /* enum cap: a device has it when it has all of these */
 	uint32_t write_caps; /* and these to be written; without them it shows no w */
 	uint32_t flags;
-	uint32_t bits; /* enum change_bit: what alters it */
+	change_bits bits; /* what alters it */
 	/* Prints the file's text or the link's target. Never blocks, cannot fail, locks no model for
 	 * what has a key. */
 	void (*show)(const struct subject *s, struct out *o);

@@ -41,7 +41,7 @@ static void forget_all(struct tree *t, struct forgets *notes)
 }
 
 /* With the tree's lock held: the nodes of the rows that bits alter. */
-static size_t rows_of(struct tree *t, uint32_t slot, uint32_t bits, uint64_t ino[ROW_MAX],
+static size_t rows_of(struct tree *t, uint32_t slot, change_bits bits, uint64_t ino[ROW_MAX],
 		      struct forgets *notes)
 {
 	const struct object *obj = objects_at(t->objects, slot);
@@ -63,7 +63,7 @@ static size_t rows_of(struct tree *t, uint32_t slot, uint32_t bits, uint64_t ino
 	return n;
 }
 
-void tree_touch(struct tree *t, uint32_t slot, uint32_t bits)
+void tree_touch(struct tree *t, uint32_t slot, change_bits bits)
 {
 	struct forgets notes = { 0 };
 	uint64_t ino[ROW_MAX];
@@ -146,7 +146,7 @@ static void put_event(struct tree *t, const struct change *c, const struct devic
 }
 
 /* The directories of what the device is, or was, part of show numbers about it. */
-static void touch_places(struct tree *t, const struct member *m, uint32_t bits)
+static void touch_places(struct tree *t, const struct member *m, change_bits bits)
 {
 	for (size_t i = 0; i < n_views; i++)
 		/* Slot 0 is touched once for all changes. A PF shows its own facts. */
@@ -188,7 +188,7 @@ static void one_change(struct tree *t, const struct change *c)
 static void changed(void *ctx, const struct change *changes, size_t n)
 {
 	struct tree *t = ctx;
-	uint32_t bits = 0;
+	change_bits bits = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		one_change(t, &changes[i]);

@@ -143,7 +143,7 @@ int views_build(struct tree *t, struct err *err);
 int changes_start(struct tree *t, struct err *err);
 void changes_stop(struct tree *t);
 /* Wakes who polls the rows of this object that the bits alter, and drops what is cached of them. */
-void tree_touch(struct tree *t, uint32_t slot, uint32_t bits);
+void tree_touch(struct tree *t, uint32_t slot, change_bits bits);
 
 /* dir.c, rw.c: the handlers that ops.c lists */
 struct fuse_file_info;

@@ -45,7 +45,7 @@ void inventory_line(struct tree *t, const struct device *dev, struct out *o)
 			print_value(row, &s, o);
 }
 
-void changed_names(int bus, uint32_t caps, uint32_t bits, struct out *o)
+void changed_names(int bus, uint32_t caps, change_bits bits, struct out *o)
 {
 	enum obj_kind kind = kind_of_bus(bus);
 	const struct attr *row;

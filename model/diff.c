@@ -19,7 +19,7 @@
 static const struct {
 	size_t offset;
 	size_t size;
-	uint32_t bit;
+	change_bits bit;
 	bool text;
 	const char *name;
 } fields[] = {
@@ -87,7 +87,7 @@ static const struct {
 /* What follows from several fields, and often stays while they change. */
 static const struct {
 	void (*text)(const struct device *dev, char *buf);
-	uint32_t bit;
+	change_bits bit;
 } derived[] = {
 	{ device_resource, CH_NAME },
 	{ device_nodes, CH_NODES },
@@ -103,9 +103,9 @@ static bool reads_same(void (*text)(const struct device *dev, char *buf), const 
 	return !strcmp(x, y);
 }
 
-uint32_t device_diff(const struct device *a, const struct device *b)
+change_bits device_diff(const struct device *a, const struct device *b)
 {
-	uint32_t bits = 0;
+	change_bits bits = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
 		const char *x = (const char *)a + fields[i].offset;
@@ -120,7 +120,7 @@ uint32_t device_diff(const struct device *a, const struct device *b)
 	return bits;
 }
 
-uint64_t device_digest(const struct device *dev, uint32_t bits)
+uint64_t device_digest(const struct device *dev, change_bits bits)
 {
 	uint64_t h = FNV1A;
 

@@ -28,12 +28,12 @@ void model_observe(struct model *m, const struct observer *observer)
 }
 
 /* What comes from now on is told the next time, and that alone. Killed anywhere in here no bit is lost. */
-static uint32_t begin_telling(struct slot *s)
+static change_bits begin_telling(struct slot *s)
 {
-	uint32_t bits = atomic_fetch_or(&s->telling, atomic_load(&s->pending));
+	change_bits bits = atomic_fetch_or(&s->telling, atomic_load(&s->pending));
 
 	bits |= atomic_exchange(&s->pending, 0);
-	return bits ? bits : ~0u;
+	return bits ? bits : CH_ALL;
 }
 
 /* With the lock held: the next changes in order. Slots keep their bits until settle_batch(). */

@@ -23,9 +23,8 @@
 
 void sight_add(struct sight *s, const struct device *dev)
 {
-	s->all += device_digest(dev, ~(uint32_t)CH_TOLD);
-	s->rough += device_digest(dev, ~(uint32_t)(CH_TOLD | CH_HOLDERS)) +
-		    (dev->facts.holders[0] != '\0');
+	s->all += device_digest(dev, ~CH_TOLD);
+	s->rough += device_digest(dev, ~(CH_TOLD | CH_HOLDERS)) + (dev->facts.holders[0] != '\0');
 }
 
 bool record_has_tries(const struct record *r)
@@ -282,8 +281,7 @@ void intents_changed(void *ctx, const struct change *changes, size_t n)
 	bool kick = false;
 
 	for (size_t i = 0; i < n; i++)
-		kick |= changes[i].action != ACTION_CHANGE ||
-			(changes[i].bits & ~(uint32_t)CH_WRITTEN);
+		kick |= changes[i].action != ACTION_CHANGE || (changes[i].bits & ~CH_WRITTEN);
 	if (kick)
 		intents_kick(ctx);
 }

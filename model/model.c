@@ -415,10 +415,10 @@ static void publish_slot(struct model *m, uint32_t i, uint64_t generation)
 	struct slot *s = &m->a->slots[i];
 	struct device *d = slot_spare(m, i);
 	bool fresh = !slot_live(m, i);
-	uint32_t bits;
+	change_bits bits;
 
 	device_derive(d, model_has_iommu(m), mate_with_pod(m, i, d->facts.iommu_group));
-	bits = fresh ? ~0u : device_diff(slot_current(m, i), d);
+	bits = fresh ? CH_ALL : device_diff(slot_current(m, i), d);
 	if (!bits)
 		return;
 	if (fresh) {

@@ -18,10 +18,10 @@ enum { WORD_SECOND = 1, WORD_LIVE = 2, WORD_GONE = 4 }; /* GONE: removed, but no
 
 struct slot {
 	_Atomic uint32_t word;
-	_Atomic uint32_t pending; /* change bits that nobody is told of yet */
-	_Atomic uint32_t
-		telling; /* ... that observers are told just now, or were when the process died */
-	uint64_t heard;	 /* generation of the record when observers last heard; 0 never */
+	_Atomic change_bits pending; /* what nobody is told of yet */
+	_Atomic change_bits
+		telling; /* ... and what observers are told just now, or were when the process died */
+	uint64_t heard; /* generation of the record when observers last heard; 0 never */
 };
 
 struct arena {
