@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the kernel tells by itself: uevents, the mount table, openings of vfio nodes. */
+/* What the kernel tells by itself: uevents, the mount table, the network, openings of vfio nodes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
@@ -16,6 +16,7 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/uevent.h"
 #include "pcidevfs/util.h"
+#include "rtnl.h"
 
 /* A driver's bind is some ten events within a millisecond: one look at the end of them is
  * enough. */
@@ -26,7 +27,7 @@
 #define TOUCHED_MAX 1024 /* beyond it everything is looked at */
 #define GROUP_MAX 256
 
-enum source { SRC_STOP, SRC_UEVENT, SRC_NODES, SRC_MOUNTS, SRC_SWAPS, SRC_COUNT };
+enum source { SRC_STOP, SRC_UEVENT, SRC_NODES, SRC_MOUNTS, SRC_SWAPS, SRC_NETWORK, SRC_COUNT };
 
 struct listener {
 	struct backend *b;
@@ -268,6 +269,18 @@ static void drain_table(struct listener *l, struct pollfd *p)
 	}
 }
 
+static void drain_network(struct listener *l, struct pollfd *p)
+{
+	int rc = rtnl_heard(p->fd);
+
+	if (rc)
+		guard_want(l->b, GUARD_CRITICAL, NULL);
+	if (rc < 0) {
+		close(p->fd);
+		p->fd = -1;
+	}
+}
+
 static int drain(struct listener *l)
 {
 	int rc = 0;
@@ -279,6 +292,8 @@ static int drain(struct listener *l)
 	for (int i = SRC_MOUNTS; i <= SRC_SWAPS; i++)
 		if (l->fds[i].revents)
 			drain_table(l, &l->fds[i]);
+	if (l->fds[SRC_NETWORK].revents)
+		drain_network(l, &l->fds[SRC_NETWORK]);
 	return rc;
 }
 
@@ -365,6 +380,8 @@ static void listener_open(struct listener *l, struct backend *b)
 	 * made for tests, never say POLLPRI. */
 	l->fds[SRC_MOUNTS] = (struct pollfd){ .fd = open_table(b, "1/mounts"), .events = POLLPRI };
 	l->fds[SRC_SWAPS] = (struct pollfd){ .fd = open_table(b, "swaps"), .events = POLLPRI };
+	/* Without the right to it, or over a tree made for tests, the uevents of NICs must do. */
+	l->fds[SRC_NETWORK] = (struct pollfd){ .fd = rtnl_listen(&b->sys), .events = POLLIN };
 	watch_nodes(l);
 }
 

@@ -32,6 +32,28 @@ static int open_here(void)
 	return fd;
 }
 
+/* What a bond, a bridge or a switch takes in and lets go is told of as a link. */
+static const int groups[] = {
+	RTNLGRP_LINK,	    RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR,
+	RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE,	 RTNLGRP_NEXTHOP,
+};
+
+static int join(int fd)
+{
+	const struct sockaddr_nl me = { .nl_family = AF_NETLINK };
+
+	/* Who has no port of his own is taken for the kernel, and it tells itself nothing. */
+	if (bind(fd, (const struct sockaddr *)&me, sizeof(me)))
+		return -errno;
+	/* A kernel that does not know one of them has none of what it would tell. */
+	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
+		if (setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &groups[i],
+			       sizeof(groups[i])) &&
+		    errno != EINVAL)
+			return -errno;
+	return 0;
+}
+
 static bool is_same(int a, int b)
 {
 	struct stat x, y;
@@ -56,12 +78,12 @@ static int open_in(int ns, int own)
 	return back;
 }
 
-int rtnl_open(struct rtnl *r, const struct sysfs *s)
+/* The descriptor, or -errno. */
+static int open_of_first(const struct sysfs *s)
 {
 	_close_ int ns = -1, own = -1;
 	struct statfs fs;
 
-	r->fd = -1;
 	if (fstatfs(s->fd[ROOT_PROC], &fs))
 		return -errno;
 	if (fs.f_type != PROC_SUPER_MAGIC)
@@ -70,7 +92,12 @@ int rtnl_open(struct rtnl *r, const struct sysfs *s)
 	own = open(PROC_ROOT "/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (ns < 0 || own < 0)
 		return -errno;
-	r->fd = open_in(ns, own);
+	return open_in(ns, own);
+}
+
+int rtnl_open(struct rtnl *r, const struct sysfs *s)
+{
+	r->fd = open_of_first(s);
 	return r->fd < 0 ? r->fd : 0;
 }
 
@@ -155,6 +182,36 @@ int rtnl_uses(struct rtnl *r, rtnl_found found, void *ctx)
 	if (!rc && apart)
 		rc = dump(r, &objects, buf, until, &apart, found, ctx);
 	return rc;
+}
+
+int rtnl_listen(const struct sysfs *s)
+{
+	_close_ int fd = open_of_first(s);
+	int rc = fd < 0 ? fd : join(fd);
+
+	return rc ? rc : steal_fd(&fd);
+}
+
+int rtnl_heard(int fd)
+{
+	char buf[4096] __attribute__((aligned(__alignof__(struct nlmsghdr))));
+	bool news = false;
+
+	for (;;) {
+		struct sockaddr_nl from = { 0 };
+		socklen_t len = sizeof(from);
+		ssize_t n = recvfrom(fd, buf, sizeof(buf), MSG_TRUNC | MSG_DONTWAIT,
+				     (struct sockaddr *)&from, &len);
+
+		if (n < 0 && errno == EAGAIN)
+			return news;
+		if (n < 0 && errno != EINTR && errno != ENOBUFS)
+			return -errno;
+		if (n < 0) /* some may be lost */
+			news = true;
+		else if (!from.nl_pid)
+			news |= n > (ssize_t)sizeof(buf) || rtnl_is_news(buf, (size_t)n);
+	}
 }
 
 int rtnl_name(struct rtnl *r, int index, char ret[static IFNAMSIZ])

@@ -27,6 +27,10 @@ typedef void (*rtnl_found)(void *ctx, const struct rtnl_use *use);
  * end of the dump, or -errno: the kernel's, or -EPROTO for what is no dump. */
 int rtnl_parse(const void *data, size_t size, bool *ret_apart, rtnl_found found, void *ctx);
 
+/* Pure: does a datagram that was not asked for tell of what may change an answer: a default route, a global address,
+ * a next hop object, an interface? So does what cannot be read. */
+bool rtnl_is_news(const void *data, size_t size);
+
 /* The network namespace of the first process, as critical.h reads its files. */
 struct rtnl {
 	int fd;
@@ -38,6 +42,10 @@ int rtnl_open(struct rtnl *r, const struct sysfs *s);
 void rtnl_close(struct rtnl *r);
 /* Tells all, some perhaps more than once. Waits for the kernel, 2 s at most: -ETIMEDOUT. */
 int rtnl_uses(struct rtnl *r, rtnl_found found, void *ctx);
+/* A descriptor that is readable when the kernel tells of a change there, or -errno as of rtnl_open(). */
+int rtnl_listen(const struct sysfs *s);
+/* Takes all that came: 1 when something may be another now, 0, or -errno: nothing will come any more. */
+int rtnl_heard(int fd);
 /* -errno; -ENODEV when it is gone. */
 int rtnl_name(struct rtnl *r, int index, char ret[static IFNAMSIZ]);
 

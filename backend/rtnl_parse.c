@@ -188,3 +188,59 @@ int rtnl_parse(const void *data, size_t size, bool *ret_apart, rtnl_found found,
 	}
 	return b.n ? -EPROTO : 0;
 }
+
+/* ---- unasked */
+
+static bool link_is_news(struct bytes b)
+{
+	struct ifinfomsg head;
+
+	return !take(&b, &head, sizeof(head)) || head.ifi_family == AF_UNSPEC;
+}
+
+static bool address_is_news(struct bytes b)
+{
+	struct ifaddrmsg head;
+
+	return !take(&b, &head, sizeof(head)) || head.ifa_scope == RT_SCOPE_UNIVERSE;
+}
+
+/* Of a router's full table only these are about the host itself. */
+static bool route_is_news(struct bytes b)
+{
+	struct rtmsg head;
+
+	return !take(&b, &head, sizeof(head)) || !head.rtm_dst_len;
+}
+
+static bool object_is_news(struct bytes b)
+{
+	(void)b;
+	return true;
+}
+
+static const struct {
+	unsigned int type;
+	bool (*is_news)(struct bytes b);
+} unasked[] = {
+	{ RTM_NEWLINK, link_is_news },	    { RTM_DELLINK, link_is_news },
+	{ RTM_NEWADDR, address_is_news },   { RTM_DELADDR, address_is_news },
+	{ RTM_NEWROUTE, route_is_news },    { RTM_DELROUTE, route_is_news },
+	{ RTM_NEWNEXTHOP, object_is_news }, { RTM_DELNEXTHOP, object_is_news },
+};
+
+bool rtnl_is_news(const void *data, size_t size)
+{
+	struct bytes b = { data, size }, peek = b, inside;
+	struct nlmsghdr head;
+
+	while (take(&peek, &head, sizeof(head))) {
+		if (!cut(&b, sizeof(head), head.nlmsg_len, &inside))
+			return true;
+		for (size_t i = 0; i < ARRAY_SIZE(unasked); i++)
+			if (head.nlmsg_type == unasked[i].type && unasked[i].is_news(inside))
+				return true;
+		peek = b;
+	}
+	return b.n;
+}

@@ -64,6 +64,12 @@
 	"14000600ffffffffffffffffcdd55600cdd5560008000800c000000005000b0003000000"
 /* next hop 1 dev n2 */
 #define OBJECT "2800000068000200000000009943000002fe00000000000008000100010000000800050005000000"
+/* link n1, told by the interface itself, and as a port by its bridge; and that it is gone */
+#define LINK "2000000010000000000000000000000000000100030000000310000000000000"
+#define PORT "2000000010000000000000000000000007000100030000000310000000000000"
+#define LINK_GONE "2000000011000000000000000000000000000100030000000310000000000000"
+/* a neighbour */
+#define NEIGHBOUR "1c0000001c000000000000000000000002000000030000000200000a"
 #define DONE "1400000003000200000000009943000000000000"
 /* -EOPNOTSUPP */
 #define REFUSED "24000000020000000000000099430000a1ffffff140000001a0001030000000099430000"
@@ -159,5 +165,45 @@ DEFINE_TEST(rtnl_survives_odd_lengths)
 				data[at] = was;
 				out_free(&told);
 			}
+	}
+}
+
+/* What comes unasked, as changes are told. */
+DEFINE_TEST(rtnl_knows_what_is_news)
+{
+	static const struct {
+		const char *hex;
+		bool news;
+	} rows[] = {
+		{ "", false },
+		{ TABLE_100, true },
+		{ TWO_WAYS, true },
+		{ TWO_WAYS6, true },
+		{ APART, true },
+		{ CONNECTED, false },
+		{ LOCAL, false },
+		{ LINK_ROUTE6, false },
+		{ ADDRESS, true },
+		{ ADDRESS6, true },
+		{ LOOPBACK LINK_LOCAL6, false },
+		{ LOOPBACK LINK_LOCAL6 ADDRESS, true },
+		{ OBJECT, true },
+		{ LINK, true },
+		{ LINK_GONE, true },
+		{ PORT, false },
+		{ NEIGHBOUR, false },
+		/* what cannot be read may be anything */
+		{ CONNECTED "2c00000018", true },
+		{ "1000000018000000000000000000000000", true },
+	};
+
+	if (__BYTE_ORDER != __LITTLE_ENDIAN)
+		SKIP("what was recorded is little-endian");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		unsigned char data[2048];
+		size_t n = bytes_of(rows[i].hex, data, sizeof(data));
+
+		if (rtnl_is_news(data, n) != rows[i].news)
+			FAIL("row %zu", i);
 	}
 }
