@@ -106,6 +106,17 @@ bool ctl_ready(struct ctl_files *c, uint64_t fh)
 	return ready;
 }
 
+bool ctl_idle(struct ctl_files *c)
+{
+	bool idle = true;
+
+	pthread_mutex_lock(&c->lock);
+	for (size_t i = 0; i < CTL_FILES && idle; i++)
+		idle = !c->side[i].queue;
+	pthread_mutex_unlock(&c->lock);
+	return idle;
+}
+
 void ctl_clients(struct ctl_files *c, struct out *o)
 {
 	const struct ctl *ctl;

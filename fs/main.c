@@ -186,10 +186,9 @@ static int open_tree(struct daemon *d, struct err *err)
 static bool may_leave(void *ctx)
 {
 	struct daemon *d = ctx;
+	bool moves = stop == SERVER_LEAVE && session_resends(d->session);
 
-	if (!stop)
-		return false;
-	return (stop == SERVER_LEAVE && session_resends(d->session)) || engine_idle(d->engine);
+	return stop && (moves || (engine_idle(d->engine) && tree_idle(d->tree)));
 }
 
 static int hear(struct daemon *d, struct err *err)

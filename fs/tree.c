@@ -105,6 +105,11 @@ int tree_start(struct tree *t, struct fuse_session *se, int fuse_fd, int first, 
 	return r ? r : changes_start(t, err);
 }
 
+bool tree_idle(struct tree *t)
+{
+	return ctl_idle(t->ctl);
+}
+
 void tree_stop(struct tree *t)
 {
 	if (!t)

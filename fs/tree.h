@@ -5,6 +5,7 @@
 #ifndef FS_TREE_H
 #define FS_TREE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -42,6 +43,8 @@ const struct fuse_lowlevel_ops *tree_ops(void);
 /* Once the session exists and before the first request is served: starts the threads that invalidate
  * and wake. A later generation (first == 0) also drops what the kernel has cached and wakes every poll. */
 int tree_start(struct tree *t, struct fuse_session *se, int fuse_fd, int first, struct err *err);
+/* Is nothing begun that has acts to come? */
+bool tree_idle(struct tree *t);
 void tree_stop(struct tree *t);
 void tree_free(struct tree *t);
 /* For the engine: writes log and last_error, each line once (engine_conf.verdict). */

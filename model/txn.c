@@ -207,10 +207,13 @@ static bool join_or_make(struct engine *e, const struct wish *wishes, size_t n,
 static void start(struct txn *t)
 {
 	struct err err = { 0 };
+	int r = pool_submit(t->engine->pool, txn_run, t);
 
-	if (!pool_submit(t->engine->pool, txn_run, t))
+	if (!r)
 		return;
-	fail(&err, EAGAIN, "no thread can be had to carry this out; try again");
+	fail(&err, EAGAIN,
+	     r == -ESHUTDOWN ? "pcidevfsd is ending; try again"
+			     : "no thread can be had to carry this out; try again");
 	if (t->recovered) {
 		act_lose(t->engine, t->log, "no thread can be had for it");
 		err = t->log->err;
