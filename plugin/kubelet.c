@@ -122,18 +122,21 @@ static void look_at_socket(const struct kubelet *k, struct stat *ret)
 static int open_channel(struct kubelet *k, bool *ret_new, struct err *err)
 {
 	struct stat now;
-	int fd;
+	int fd, r;
 
 	look_at_socket(k, &now);
 	fd = socket_connect(k->path, err);
 	if (fd < 0)
 		return fd;
-	*ret_new = !socket_same(&k->socket, &now);
-	k->socket = now;
 	k->count++;
 	k->since = now_ms();
 	k->pid = socket_peer(fd);
-	return rpc_channel_new(k->p->rpc, fd, &k->channel, err);
+	r = rpc_channel_new(k->p->rpc, fd, &k->channel, err);
+	if (r)
+		return r;
+	*ret_new = !socket_same(&k->socket, &now);
+	k->socket = now;
+	return 0;
 }
 
 bool kubelet_is_at(const struct kubelet *k, int fd)
