@@ -19,6 +19,7 @@
 #include "pcidevfs/util.h"
 
 #define PATIENCE_MS 2000
+#define HEARD_AT_ONCE 256
 #define DATAGRAM (64 << 10) /* the kernel's are of 32 KiB at most */
 
 static int open_here(void)
@@ -197,7 +198,8 @@ int rtnl_heard(int fd)
 	char buf[4096] __attribute__((aligned(__alignof__(struct nlmsghdr))));
 	bool news = false;
 
-	for (;;) {
+	/* A router loads tables of a million routes: others are heard in between. */
+	for (int i = 0; i < HEARD_AT_ONCE; i++) {
 		struct sockaddr_nl from = { 0 };
 		socklen_t len = sizeof(from);
 		ssize_t n = recvfrom(fd, buf, sizeof(buf), MSG_TRUNC | MSG_DONTWAIT,
@@ -212,6 +214,7 @@ int rtnl_heard(int fd)
 		else if (!from.nl_pid)
 			news |= n > (ssize_t)sizeof(buf) || rtnl_is_news(buf, (size_t)n);
 	}
+	return news;
 }
 
 int rtnl_name(struct rtnl *r, int index, char ret[static IFNAMSIZ])

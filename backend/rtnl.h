@@ -44,7 +44,7 @@ void rtnl_close(struct rtnl *r);
 int rtnl_uses(struct rtnl *r, rtnl_found found, void *ctx);
 /* A descriptor that is readable when the kernel tells of a change there, or -errno as of rtnl_open(). */
 int rtnl_listen(const struct sysfs *s);
-/* Takes all that came: 1 when something may be another now, 0, or -errno: nothing will come any more. */
+/* Takes what came, or much of it: 1 when something may be another now, 0, or -errno: nothing will come any more. */
 int rtnl_heard(int fd);
 /* -errno; -ENODEV when it is gone. */
 int rtnl_name(struct rtnl *r, int index, char ret[static IFNAMSIZ]);
