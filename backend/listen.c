@@ -269,13 +269,18 @@ static void drain_table(struct listener *l, struct pollfd *p)
 	}
 }
 
+static void on_network(void *ctx, const char *function)
+{
+	const struct listener *l = ctx;
+	struct key key;
+
+	guard_want(l->b, GUARD_CRITICAL, key_make(BUS_PCI, function, &key) ? &key : NULL);
+}
+
 static void drain_network(struct listener *l, struct pollfd *p)
 {
-	int rc = rtnl_heard(p->fd);
-
-	if (rc)
+	if (rtnl_heard(p->fd, on_network, l)) {
 		guard_want(l->b, GUARD_CRITICAL, NULL);
-	if (rc < 0) {
 		close(p->fd);
 		p->fd = -1;
 	}

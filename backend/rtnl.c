@@ -193,28 +193,28 @@ int rtnl_listen(const struct sysfs *s)
 	return rc ? rc : steal_fd(&fd);
 }
 
-int rtnl_heard(int fd)
+int rtnl_heard(int fd, void (*news)(void *ctx, const char *function), void *ctx)
 {
-	char buf[4096] __attribute__((aligned(__alignof__(struct nlmsghdr))));
-	bool news = false;
+	char buf[8192] __attribute__((aligned(__alignof__(struct nlmsghdr))));
 
 	/* A router loads tables of a million routes: others are heard in between. */
 	for (int i = 0; i < HEARD_AT_ONCE; i++) {
+		char function[KEY_NAME] = "";
 		struct sockaddr_nl from = { 0 };
 		socklen_t len = sizeof(from);
 		ssize_t n = recvfrom(fd, buf, sizeof(buf), MSG_TRUNC | MSG_DONTWAIT,
 				     (struct sockaddr *)&from, &len);
 
 		if (n < 0 && errno == EAGAIN)
-			return news;
+			return 0;
 		if (n < 0 && errno != EINTR && errno != ENOBUFS)
 			return -errno;
-		if (n < 0) /* some may be lost */
-			news = true;
-		else if (!from.nl_pid)
-			news |= n > (ssize_t)sizeof(buf) || rtnl_is_news(buf, (size_t)n);
+		/* Some were lost, or a part of this one. */
+		if (n < 0 || (!from.nl_pid &&
+			      (n > (ssize_t)sizeof(buf) || rtnl_is_news(buf, (size_t)n, function))))
+			news(ctx, function);
 	}
-	return news;
+	return 0;
 }
 
 int rtnl_name(struct rtnl *r, int index, char ret[static IFNAMSIZ])

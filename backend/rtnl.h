@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "pcidevfs/key.h"
+
 struct sysfs;
 
 /* What one message says of an interface. */
@@ -28,8 +30,9 @@ typedef void (*rtnl_found)(void *ctx, const struct rtnl_use *use);
 int rtnl_parse(const void *data, size_t size, bool *ret_apart, rtnl_found found, void *ctx);
 
 /* Pure: does a datagram that was not asked for tell of what may change an answer: a default route, a global address,
- * a next hop object, an interface? So does what cannot be read. */
-bool rtnl_is_news(const void *data, size_t size);
+ * a next hop object, an interface? So does what cannot be read. *ret: the PCI function of the interface where only
+ * that is concerned, else "". That an interface is gone is no news here: its uevent tells so. */
+bool rtnl_is_news(const void *data, size_t size, char ret[static KEY_NAME]);
 
 /* The network namespace of the first process, as critical.h reads its files. */
 struct rtnl {
@@ -44,8 +47,9 @@ void rtnl_close(struct rtnl *r);
 int rtnl_uses(struct rtnl *r, rtnl_found found, void *ctx);
 /* A descriptor that is readable when the kernel tells of a change there, or -errno as of rtnl_open(). */
 int rtnl_listen(const struct sysfs *s);
-/* Takes what came, or much of it: 1 when something may be another now, 0, or -errno: nothing will come any more. */
-int rtnl_heard(int fd);
+/* Takes what came, or much of it, and tells each that is news, with its function or "". 0, or -errno: nothing will come
+ * any more. */
+int rtnl_heard(int fd, void (*news)(void *ctx, const char *function), void *ctx);
 /* -errno; -ENODEV when it is gone. */
 int rtnl_name(struct rtnl *r, int index, char ret[static IFNAMSIZ]);
 

@@ -3,11 +3,13 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/if_link.h>
 #include <linux/nexthop.h>
 #include <linux/rtnetlink.h>
 #include <string.h>
 
 #include "pcidevfs/critical.h"
+#include "pcidevfs/pci.h"
 #include "pcidevfs/util.h"
 
 /* What is left of a text of bytes, at no particular alignment. */
@@ -191,56 +193,89 @@ int rtnl_parse(const void *data, size_t size, bool *ret_apart, rtnl_found found,
 
 /* ---- unasked */
 
-static bool link_is_news(struct bytes b)
-{
-	struct ifinfomsg head;
+struct news {
+	bool is; /* something, of one function if it is named */
+	char function[KEY_NAME];
+};
 
-	return !take(&b, &head, sizeof(head)) || head.ifi_family == AF_UNSPEC;
+static void take_text(struct bytes value, char *ret, size_t size)
+{
+	size_t n = strnlen((const char *)value.at, value.n);
+
+	if (n < value.n)
+		str_copy(ret, size, (const char *)value.at);
 }
 
-static bool address_is_news(struct bytes b)
+/* Told of by itself, and not by a bridge whose port it is. */
+static void link_news(struct bytes b, struct news *ret)
+{
+	char bus[8] = "";
+	struct ifinfomsg head;
+	struct pci_addr addr;
+	struct bytes value;
+	unsigned int type;
+
+	ret->is = !take(&b, &head, sizeof(head)) || head.ifi_family == AF_UNSPEC;
+	while (attr_next(&b, &type, &value)) {
+		if (type == IFLA_PARENT_DEV_NAME)
+			take_text(value, ret->function, sizeof(ret->function));
+		else if (type == IFLA_PARENT_DEV_BUS_NAME)
+			take_text(value, bus, sizeof(bus));
+	}
+	if (strcmp(bus, "pci") || !pci_addr_parse(ret->function, &addr))
+		ret->function[0] = '\0';
+}
+
+static void address_news(struct bytes b, struct news *ret)
 {
 	struct ifaddrmsg head;
 
-	return !take(&b, &head, sizeof(head)) || head.ifa_scope == RT_SCOPE_UNIVERSE;
+	ret->is = !take(&b, &head, sizeof(head)) || head.ifa_scope == RT_SCOPE_UNIVERSE;
 }
 
 /* Of a router's full table only these are about the host itself. */
-static bool route_is_news(struct bytes b)
+static void route_news(struct bytes b, struct news *ret)
 {
 	struct rtmsg head;
 
-	return !take(&b, &head, sizeof(head)) || !head.rtm_dst_len;
+	ret->is = !take(&b, &head, sizeof(head)) || !head.rtm_dst_len;
 }
 
-static bool object_is_news(struct bytes b)
+static void object_news(struct bytes b, struct news *ret)
 {
 	(void)b;
-	return true;
+	ret->is = true;
 }
 
 static const struct {
 	unsigned int type;
-	bool (*is_news)(struct bytes b);
+	void (*look)(struct bytes b, struct news *ret);
 } unasked[] = {
-	{ RTM_NEWLINK, link_is_news },	    { RTM_DELLINK, link_is_news },
-	{ RTM_NEWADDR, address_is_news },   { RTM_DELADDR, address_is_news },
-	{ RTM_NEWROUTE, route_is_news },    { RTM_DELROUTE, route_is_news },
-	{ RTM_NEWNEXTHOP, object_is_news }, { RTM_DELNEXTHOP, object_is_news },
+	{ RTM_NEWLINK, link_news },	 { RTM_NEWADDR, address_news },
+	{ RTM_DELADDR, address_news },	 { RTM_NEWROUTE, route_news },
+	{ RTM_DELROUTE, route_news },	 { RTM_NEWNEXTHOP, object_news },
+	{ RTM_DELNEXTHOP, object_news },
 };
 
-bool rtnl_is_news(const void *data, size_t size)
+bool rtnl_is_news(const void *data, size_t size, char ret[static KEY_NAME])
 {
 	struct bytes b = { data, size }, peek = b, inside;
 	struct nlmsghdr head;
+	size_t n = 0;
 
-	while (take(&peek, &head, sizeof(head))) {
-		if (!cut(&b, sizeof(head), head.nlmsg_len, &inside))
+	ret[0] = '\0';
+	for (; take(&peek, &head, sizeof(head)); peek = b) {
+		struct news news = { 0 };
+		bool whole = cut(&b, sizeof(head), head.nlmsg_len, &inside);
+
+		for (size_t i = 0; i < ARRAY_SIZE(unasked) && whole; i++)
+			if (head.nlmsg_type == unasked[i].type)
+				unasked[i].look(inside, &news);
+		if (!news.is && whole)
+			continue;
+		str_copy(ret, KEY_NAME, n++ ? "" : news.function);
+		if (!whole || n > 1)
 			return true;
-		for (size_t i = 0; i < ARRAY_SIZE(unasked); i++)
-			if (head.nlmsg_type == unasked[i].type && unasked[i].is_news(inside))
-				return true;
-		peek = b;
 	}
-	return b.n;
+	return n || b.n;
 }

@@ -27,10 +27,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	bool apart = false;
 	struct told told = { 0 };
+	char function[KEY_NAME];
+	struct pci_addr addr;
 	int rc = rtnl_parse(data, size, &apart, check, &told);
 
 	/* A way takes at least a next hop's header. */
-	if (rc > 1 || rc < -4095 || told.n > size / 8 || (told.ways && !rtnl_is_news(data, size)))
+	if (rc > 1 || rc < -4095 || told.n > size / 8 ||
+	    (told.ways && !rtnl_is_news(data, size, function)))
+		abort();
+	if (rtnl_is_news(data, size, function) ? function[0] && !pci_addr_parse(function, &addr)
+					       : function[0])
 		abort();
 	return 0;
 }

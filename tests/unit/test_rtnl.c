@@ -67,9 +67,16 @@
 /* link n1, told by the interface itself, and as a port by its bridge; and that it is gone */
 #define LINK "2000000010000000000000000000000000000100030000000310000000000000"
 #define PORT "2000000010000000000000000000000007000100030000000310000000000000"
+/* link n1 of 0000:05:02.0 on pci, and of virtio0 on virtio */
+#define LINK_PCI                                                                                   \
+	"3c000000100000000000000000000000000001000300000003100000000000001100380030303030"         \
+	"3a30353a30322e30000000000800390070636900"
+#define LINK_VIRTIO                                                                                \
+	"38000000100000000000000000000000000001000300000003100000000000000c00380076697274"         \
+	"696f30000b00390076697274696f0000"
 #define LINK_GONE "2000000011000000000000000000000000000100030000000310000000000000"
 /* a neighbour */
-#define NEIGHBOUR "1c0000001c000000000000000000000002000000030000000200000a"
+#define NEIGHBOUR "1c0000001c0000000000000000000000020000000300000002000001"
 #define DONE "1400000003000200000000009943000000000000"
 /* -EOPNOTSUPP */
 #define REFUSED "24000000020000000000000099430000a1ffffff140000001a0001030000000099430000"
@@ -174,6 +181,7 @@ DEFINE_TEST(rtnl_knows_what_is_news)
 	static const struct {
 		const char *hex;
 		bool news;
+		const char *function;
 	} rows[] = {
 		{ "", false },
 		{ TABLE_100, true },
@@ -189,7 +197,12 @@ DEFINE_TEST(rtnl_knows_what_is_news)
 		{ LOOPBACK LINK_LOCAL6 ADDRESS, true },
 		{ OBJECT, true },
 		{ LINK, true },
-		{ LINK_GONE, true },
+		{ LINK_PCI, true, "0000:05:02.0" },
+		{ NEIGHBOUR LINK_PCI CONNECTED, true, "0000:05:02.0" },
+		{ LINK_PCI LINK_PCI, true },
+		{ LINK_PCI ADDRESS, true },
+		{ LINK_VIRTIO, true },
+		{ LINK_GONE, false },
 		{ PORT, false },
 		{ NEIGHBOUR, false },
 		/* what cannot be read may be anything */
@@ -202,8 +215,10 @@ DEFINE_TEST(rtnl_knows_what_is_news)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		unsigned char data[2048];
 		size_t n = bytes_of(rows[i].hex, data, sizeof(data));
+		char function[KEY_NAME];
 
-		if (rtnl_is_news(data, n) != rows[i].news)
+		if (rtnl_is_news(data, n, function) != rows[i].news)
 			FAIL("row %zu", i);
+		CHECK_STR(function, rows[i].function ? rows[i].function : "");
 	}
 }
