@@ -128,6 +128,29 @@ static void pause_after(struct guards *g)
 		;
 }
 
+/* An act asks for itself, and what it does to its devices is told step by step: they are looked at behind it. */
+static void put_off_busy(struct backend *b, enum guard guard, struct question *q)
+{
+	struct question later = { 0 };
+	size_t n = 0;
+
+	model_lock(b->model);
+	for (size_t i = 0; i < q->n && !q->all; i++) {
+		const struct device *dev = model_find(b->model, &q->devs[i]);
+		bool busy = dev && dev->busy[0];
+
+		*(busy ? &later.devs[later.n++] : &q->devs[n++]) = q->devs[i];
+	}
+	model_unlock(b->model);
+	if (q->all)
+		return;
+	q->n = n;
+	pthread_mutex_lock(&b->guards.lock);
+	for (size_t i = 0; i < later.n; i++)
+		question_add(&b->guards.wanted[guard], &later.devs[i]);
+	pthread_mutex_unlock(&b->guards.lock);
+}
+
 void *guards_main(void *arg)
 {
 	struct backend *b = arg;
@@ -149,9 +172,11 @@ void *guards_main(void *arg)
 		serials = g->serials || again;
 		g->serials = false;
 		pthread_mutex_unlock(&g->lock);
-		for (int i = 0; i < GUARD_COUNT; i++)
+		for (int i = 0; i < GUARD_COUNT; i++) {
+			put_off_busy(b, i, &wanted[i]);
 			if (wanted[i].all || wanted[i].n)
 				guard_ask(b, i, &wanted[i]);
+		}
 		again = serials && serials_run(b);
 		pthread_mutex_lock(&g->lock);
 		pause_after(g);
