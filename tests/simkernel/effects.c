@@ -27,10 +27,8 @@ struct effects {
 	struct effect *first, **tail;
 	uint64_t queued, done;
 	pthread_cond_t more, fewer;
-	pthread_t thread;
 	struct fuse_session *_Atomic se;
 	int netlink; /* -1: no events */
-	bool ending;
 };
 
 static void queue(struct sim *s, struct node *node, const void *data, size_t len)
@@ -92,13 +90,14 @@ static void forget(struct effects *e, struct sim *s, struct effect *one)
 		fuse_lowlevel_notify_inval_inode(se, ino, -1, 0);
 }
 
-static void *run(void *arg)
+/* It has no end of its own: the process's. */
+static __attribute__((noreturn)) void *run(void *arg)
 {
 	struct sim *s = arg;
 	struct effects *e = s->effects;
 
 	pthread_mutex_lock(&s->lock);
-	while (!e->ending || e->first) {
+	for (;;) {
 		struct effect *one = e->first;
 
 		if (!one) {
@@ -120,13 +119,12 @@ static void *run(void *arg)
 		e->done++;
 		pthread_cond_broadcast(&e->fewer);
 	}
-	pthread_mutex_unlock(&s->lock);
-	return NULL;
 }
 
 int effects_start(struct sim *s, bool events)
 {
 	struct effects *e = calloc(1, sizeof(*e));
+	pthread_t thread;
 	int r;
 
 	if (!e)
@@ -138,7 +136,7 @@ int effects_start(struct sim *s, bool events)
 	pthread_cond_init(&e->more, NULL);
 	pthread_cond_init(&e->fewer, NULL);
 	s->effects = e;
-	r = pthread_create(&e->thread, NULL, run, s);
+	r = pthread_create(&thread, NULL, run, s);
 	if (r) {
 		s->effects = NULL;
 		free(e);
@@ -153,21 +151,6 @@ int effects_start(struct sim *s, bool events)
 void effects_session(struct sim *s, struct fuse_session *se)
 {
 	s->effects->se = se;
-}
-
-void effects_stop(struct sim *s)
-{
-	struct effects *e = s->effects;
-
-	if (!e)
-		return;
-	pthread_mutex_lock(&s->lock);
-	e->ending = true;
-	pthread_cond_signal(&e->more);
-	pthread_mutex_unlock(&s->lock);
-	pthread_join(e->thread, NULL);
-	if (e->netlink >= 0)
-		close(e->netlink);
 }
 
 void sim_sync(struct sim *s)

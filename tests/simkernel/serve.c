@@ -97,8 +97,6 @@ static int run(struct sim *s, const char *dir, struct fuse_session *se, int sign
 	s->ending = true;
 	pthread_cond_broadcast(&s->changed);
 	pthread_mutex_unlock(&s->lock);
-	effects_session(s, NULL);
-	fuse_session_unmount(se);
 	if (listener >= 0)
 		close(listener);
 	return r;
@@ -115,8 +113,6 @@ int serve(struct sim *s, const char *dir, bool events)
 		return r;
 	}
 	se = session(s);
-	r = se ? run(s, dir, se, signals) : -ENOMEM;
-	effects_stop(s);
-	/* The session stays: a thread that waited may still be about to answer. */
-	return r;
+	/* The session stays open until the process has ended: threads may still be about to write to it. */
+	return se ? run(s, dir, se, signals) : -ENOMEM;
 }

@@ -151,7 +151,6 @@ void device_modules(struct sim *s, const char *bus, const char *driver, struct n
 
 /* effects.c */
 int effects_start(struct sim *s, bool events);
-void effects_stop(struct sim *s);
 struct fuse_session;
 void effects_session(struct sim *s, struct fuse_session *se);
 /* A uevent; env is "KEY=value\n" lines, SUBSYSTEM among them. */
