@@ -6,6 +6,7 @@
 #include <linux/magic.h>
 #include <linux/nexthop.h>
 #include <linux/rtnetlink.h>
+#include <linux/sockios.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -62,27 +63,31 @@ static bool is_same(int a, int b)
 	return !fstat(a, &x) && !fstat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* A socket stays in the namespace in which it was made; this thread comes back. */
-static int open_in(int ns, int own)
+/* A socket stays in the namespace in which it was made; this thread comes back. Its own is not looked up in /proc:
+ * what is known of a thread there has to be forgotten when it ends, and others wait for that. */
+static int open_in(int ns)
 {
-	int fd, back;
+	_close_ int here = open_here(), own = -1, there = -1;
 
+	if (here < 0)
+		return here;
+	own = ioctl(here, SIOCGSKNS);
+	if (own < 0)
+		return -errno;
 	if (is_same(ns, own))
-		return open_here();
+		return steal_fd(&here);
 	if (setns(ns, CLONE_NEWNET))
 		return -errno;
-	fd = open_here();
-	back = setns(own, CLONE_NEWNET) ? -errno : 0;
-	if (!back || fd < 0)
-		return back ?: fd;
-	close(fd);
-	return back;
+	there = open_here();
+	if (setns(own, CLONE_NEWNET))
+		return -errno;
+	return steal_fd(&there);
 }
 
 /* The descriptor, or -errno. */
 static int open_of_first(const struct sysfs *s)
 {
-	_close_ int ns = -1, own = -1;
+	_close_ int ns = -1;
 	struct statfs fs;
 
 	if (fstatfs(s->fd[ROOT_PROC], &fs))
@@ -90,10 +95,7 @@ static int open_of_first(const struct sysfs *s)
 	if (fs.f_type != PROC_SUPER_MAGIC)
 		return -ENOTTY;
 	ns = openat(s->fd[ROOT_PROC], "1/ns/net", O_RDONLY | O_CLOEXEC);
-	own = open(PROC_ROOT "/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
-	if (ns < 0 || own < 0)
-		return -errno;
-	return open_in(ns, own);
+	return ns < 0 ? -errno : open_in(ns);
 }
 
 int rtnl_open(struct rtnl *r, const struct sysfs *s)
