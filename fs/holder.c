@@ -5,11 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
-#include <sys/signalfd.h>
 #include <time.h>
 
 #include "control.h"
@@ -22,6 +20,7 @@
 #include "priority.h"
 #include "retry.h"
 #include "server.h"
+#include "signals.h"
 #include "stash.h"
 #include "takeover.h"
 
@@ -46,6 +45,7 @@ struct holder {
 	bool finished;
 	struct server server;
 	struct server spare; /* the next one, loaded and asleep */
+	struct server ended; /* reaped once the next one runs: that may take milliseconds */
 	uint64_t spare_at;   /* now_ms() of its start; 0 none is wanted */
 	struct takeover takeover;
 	struct handover next; /* what the next serving process is told */
@@ -104,36 +104,26 @@ static void begin_end(struct holder *h)
 	}
 }
 
-static void on_signal(struct holder *h)
-{
-	struct signalfd_siginfo info;
-
-	if (read(h->signals, &info, sizeof(info)) != sizeof(info))
-		return;
-	/* PR_SET_PDEATHSIG and children come by other ways. */
-	if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT || info.ssi_signo == SIGHUP)
-		begin_end(h);
-}
-
 static void go_back(struct holder *h);
 
 /* The server is gone, and what it had read nobody has: time for the next, or for an end. */
 static void on_server_end(struct holder *h)
 {
-	bool gone = h->server.gone, served = h->server.served;
-	bool killed = h->server.stopping && now_ms() >= h->server.kill_at;
+	const struct server *was = &h->ended;
 	char how[sizeof(h->next.restarted_for)];
 	struct mount_entry top;
 
-	retry_note(&h->retry, server_reap(&h->server, how, sizeof(how)));
+	h->ended = h->server;
+	h->server = server_none;
+	retry_note(&h->retry, server_ended(was, how, sizeof(how)));
 	if (h->ending) {
-		if (killed && server_left_act(h->stash))
+		if (was->stopping && now_ms() >= was->kill_at && server_left_act(h->stash))
 			say("an act that still ran was cut short; its devices may be half way "
 			    "between two drivers");
 		finish(h, 0);
 		return;
 	}
-	if (gone) {
+	if (was->gone) {
 		bool aborted = !mountpoint_find(h->path, &top) && top.minor == h->mount.minor;
 
 		say("%s was %s; nothing is left to serve", h->path,
@@ -148,7 +138,7 @@ static void on_server_end(struct holder *h)
 		finish(h, 1);
 		return;
 	}
-	if (h->former >= 0 && !served && h->retry.failed + h->retry.killed >= BACK_ENDS)
+	if (h->former >= 0 && !was->served && h->retry.failed + h->retry.killed >= BACK_ENDS)
 		go_back(h);
 	h->next.restarts++;
 	h->next.restarted_at = time(NULL);
@@ -260,6 +250,12 @@ static void on_server_word(struct holder *h)
 	}
 }
 
+static void drop_others(struct holder *h)
+{
+	server_drop(&h->spare);
+	server_drop(&h->ended);
+}
+
 static struct estate estate_of(const struct holder *h)
 {
 	return (struct estate){ .fuse = h->fuse,
@@ -279,10 +275,9 @@ static void go_back(struct holder *h)
 	struct estate e = estate_of(h);
 
 	takeover_say(&h->takeover, REPORT_REFUSED,
-		     "the new program fails to serve; the former one "
-		     "goes on");
+		     "the new program fails to serve; the former one goes on");
 	takeover_clear(&h->takeover);
-	server_drop(&h->spare);
+	drop_others(h);
 	e.conn = -1;
 	takeover_exec(h->former, &e, h->o, h->path);
 	close(h->former);
@@ -296,7 +291,7 @@ static void hand_over(struct holder *h)
 	char text[ERR_TEXT];
 	int r;
 
-	server_drop(&h->spare); /* it is what we are, not what we shall be */
+	drop_others(h); /* the spare one is what we are, not what we shall be */
 	e.former = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	r = takeover_exec(h->takeover.exe, &e, &h->takeover.o, h->path);
 	if (e.former >= 0)
@@ -377,8 +372,8 @@ static void turn(struct holder *h)
 
 	if (poll(p, ARRAY_SIZE(p), pause_of(h)) < 0)
 		return;
-	if (p[0].revents)
-		on_signal(h);
+	if (p[0].revents && signals_came(h->signals))
+		begin_end(h);
 	if (p[1].revents)
 		on_server_word(h);
 	/* Its last words first: the socket and the end may come in one turn. */
@@ -397,26 +392,15 @@ static void turn(struct holder *h)
 	leave_server_behind(h);
 	if (!h->server.pid && !h->finished && now_ms() >= h->start_at)
 		start_server(h);
+	server_drop(&h->ended);
 	if (h->spare_at && now_ms() >= h->spare_at)
 		start_spare(h);
-}
-
-static int open_signals(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 static int hold(struct holder *h)
 {
 	priority_raise();
-	h->signals = open_signals();
+	h->signals = signals_open();
 	h->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (h->watch < 0) /* too many of them; what refuses every watch does no harm */
 		h->watch = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -428,7 +412,7 @@ static int hold(struct holder *h)
 		turn(h);
 	if (h->server.pid)
 		server_stop(&h->server, SERVER_END, 0);
-	server_drop(&h->spare);
+	drop_others(h);
 	/* Whoever still waits for an answer gets an error once the last descriptor is closed. */
 	if (h->mounted)
 		mountpoint_detach(h->path, &h->mount, h->server.pid);
@@ -444,7 +428,7 @@ static void holder_init(struct holder *h, const struct options *o)
 	*h = (struct holder){
 		.o = o, .fuse = -1, .stash = -1, .watch = -1, .listen = -1, .former = -1
 	};
-	h->server = h->spare = server_none;
+	h->server = h->spare = h->ended = server_none;
 	takeover_init(&h->takeover);
 }
 

@@ -112,25 +112,30 @@ void server_nudge(struct server *s)
 		kill(s->pid, now_ms() >= s->kill_at ? SIGKILL : s->stopping);
 }
 
-static void describe_end(const struct server *s, int status, char *text, size_t size)
+static bool was_signalled(const siginfo_t *end)
+{
+	return end->si_code == CLD_KILLED || end->si_code == CLD_DUMPED;
+}
+
+static void describe_end(const struct server *s, const siginfo_t *end, char *text, size_t size)
 {
 	pid_t pid = s->pid;
 
 	if (s->failing[0])
 		snprintf(text, size, "the serving process (pid %d) gave up: %s", (int)pid,
 			 s->failing);
-	else if (WIFSIGNALED(status))
+	else if (was_signalled(end))
 		snprintf(text, size, "the serving process (pid %d) was ended by signal %d (%s)",
-			 (int)pid, WTERMSIG(status), strsignal(WTERMSIG(status)));
+			 (int)pid, end->si_status, strsignal(end->si_status));
 	else
 		snprintf(text, size, "the serving process (pid %d) ended with status %d", (int)pid,
-			 WEXITSTATUS(status));
+			 end->si_status);
 }
 
 /* A fault is also that it ended soon, or that it gave up serving. */
-static enum server_end judge_end(const struct server *s, int status)
+static enum server_end judge_end(const struct server *s, const siginfo_t *end)
 {
-	bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+	bool killed = was_signalled(end) && end->si_status == SIGKILL;
 	bool young = now_ms() - s->since < YOUNG_MS;
 
 	if (s->stopping && !s->failing[0])
@@ -140,17 +145,13 @@ static enum server_end judge_end(const struct server *s, int status)
 	return young && !killed ? SERVER_FAILED : SERVER_SERVED;
 }
 
-enum server_end server_reap(struct server *s, char *ret_how, size_t size)
+enum server_end server_ended(const struct server *s, char *ret_how, size_t size)
 {
-	enum server_end how;
-	int status = 0;
+	siginfo_t end = { 0 };
 
-	waitpid(s->pid, &status, 0);
-	describe_end(s, status, ret_how, size);
-	how = judge_end(s, status);
-	s->pid = 0;
-	server_drop(s);
-	return how;
+	waitid(P_PID, (id_t)s->pid, &end, WEXITED | WNOWAIT);
+	describe_end(s, &end, ret_how, size);
+	return judge_end(s, &end);
 }
 
 bool server_left_act(int stash)

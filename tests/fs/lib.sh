@@ -125,7 +125,9 @@ driver_of() { # driver_of ADDRESS: as the kernel says
 }
 
 serving_pid() { # the process that serves the mount; its parent, which we started, only keeps it
-	pgrep -P "$daemon_pid" -x pcidevfsd | head -n 1
+	for s_pid in $(pgrep -P "$daemon_pid" -x pcidevfsd); do
+		[ ! -e "/proc/$s_pid/exe" ] || echo "$s_pid" # the former one may not be reaped yet
+	done | head -n 1
 }
 
 kill_serving() { # kill -9, and a fresh one has taken over when the next read answers

@@ -330,6 +330,7 @@ DEFINE_TEST(retry_after_kills_waits_less)
 /* How a serving process ends that kills itself by sig, or ends with status 1. */
 static enum server_end end_of(struct server s, int sig)
 {
+	enum server_end end;
 	char how[160];
 
 	s.pid = fork();
@@ -339,7 +340,9 @@ static enum server_end end_of(struct server s, int sig)
 		_exit(1);
 	}
 	s.pidfd = s.sock = -1;
-	return server_reap(&s, how, sizeof(how));
+	end = server_ended(&s, how, sizeof(how));
+	server_drop(&s);
+	return end;
 }
 
 DEFINE_TEST(server_end_is_judged)

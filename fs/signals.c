@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "signals.h"
+
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "pcidevfs/util.h"
+
+static const int ends[] = { SIGTERM, SIGINT, SIGHUP };
+
+/* While it is blocked, an ignored one comes all the same. */
+static bool is_ignored(int signal)
+{
+	struct sigaction act;
+
+	return !sigaction(signal, NULL, &act) && act.sa_handler == SIG_IGN;
+}
+
+int signals_open(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		if (!is_ignored(ends[i]))
+			sigaddset(&set, ends[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+bool signals_came(int fd)
+{
+	struct signalfd_siginfo info;
+
+	return read(fd, &info, sizeof(info)) == sizeof(info);
+}
