@@ -33,8 +33,7 @@
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 
-enum { RESTORE_MS = 30000 };
-enum { EXECUTORS = 64 }; /* at most: each waits for one act, or for a slow row */
+enum { RESTORE_MS = 30000, EXECUTORS = 64 /* at most: each waits for one act */ };
 
 /* SERVER_LEAVE or SERVER_END, once asked. */
 static volatile sig_atomic_t stop;
@@ -471,6 +470,8 @@ int main(int argc, char **argv)
 	struct options o;
 	int status;
 
+	/* Whoever reads what we say may be gone. */
+	signal(SIGPIPE, SIG_IGN);
 	/* Started by descriptor, we would be called by its number. */
 	prctl(PR_SET_NAME, "pcidevfsd");
 	if (argc > 1 && !strcmp(argv[1], HELPER_ARG))

@@ -2,6 +2,7 @@
 #include "pcidevfs/util.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <string.h>
 #include <strings.h>
@@ -64,13 +65,45 @@ void out_printf(struct out *o, const char *fmt, ...)
 		o->data[o->len] = '\0';
 }
 
+/* The length of a character of UTF-8; 0: there is none, or it is for terminals alone (below U+00A0). */
+static size_t char_len(const char *at)
+{
+	static const struct {
+		unsigned char first, last, min, max; /* of the first byte, and of the second */
+		size_t len;
+	} rows[] = {
+		{ 0xc2, 0xc2, 0xa0, 0xbf, 2 }, { 0xc3, 0xdf, 0x80, 0xbf, 2 },
+		{ 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 },
+		{ 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
+		{ 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 },
+		{ 0xf4, 0xf4, 0x80, 0x8f, 4 },
+	};
+	const unsigned char *p = (const unsigned char *)at;
+	size_t row = 0, len = 1;
+
+	if (*p < 0x80)
+		return *p >= ' ' && *p != 0x7f;
+	while (row < ARRAY_SIZE(rows) && *p > rows[row].last)
+		row++;
+	if (row == ARRAY_SIZE(rows) || *p < rows[row].first || p[1] < rows[row].min ||
+	    p[1] > rows[row].max)
+		return 0;
+	while (++len < rows[row].len)
+		if ((p[len] & 0xc0) != 0x80)
+			return 0;
+	return len;
+}
+
 static bool plain(const char *value)
 {
 	const char *p;
+	size_t len;
 
-	for (p = value; *p; p++)
-		if ((unsigned char)*p <= ' ' || *p == '"' || *p == '\\' || *p == 0x7f)
+	for (p = value; *p; p += len) {
+		len = char_len(p);
+		if (!len || *p == ' ' || *p == '"' || *p == '\\')
 			return false;
+	}
 	return p != value;
 }
 
@@ -83,15 +116,14 @@ void out_pair(struct out *o, const char *key, const char *value)
 		return;
 	}
 	out_printf(o, "%s%s=\"", blank, key);
-	for (; *value; value++) {
-		unsigned char c = (unsigned char)*value;
-
-		if (c == '"' || c == '\\')
-			out_printf(o, "\\%c", c);
-		else if (c < ' ' || c == 0x7f)
-			out_printf(o, "\\x%02x", c);
+	for (size_t len; *value; value += len ? len : 1) {
+		len = char_len(value);
+		if (!len)
+			out_printf(o, "\\x%02x", (unsigned char)*value);
+		else if (*value == '"' || *value == '\\')
+			out_printf(o, "\\%c", *value);
 		else
-			out_put(o, value, 1);
+			out_put(o, value, len);
 	}
 	out_put(o, "\"", 1);
 }
@@ -267,13 +299,19 @@ __attribute__((weak)) const char say_as[] = "pcidevfsd";
 
 void say(const char *fmt, ...)
 {
-	char text[1024];
+	/* A pipe that is writable takes as much as this at once. */
+	struct pollfd to = { STDERR_FILENO, POLLOUT, 0 };
+	char text[1024], line[1100];
 	va_list ap;
+	int n;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	fprintf(stderr, "%s: %s\n", say_as, text);
+	n = snprintf(line, sizeof(line), "%s: %s\n", say_as, text);
+	if (poll(&to, 1, 0) == 1 && to.revents & POLLOUT && write(to.fd, line, (size_t)n) < 0) {
+		/* Nobody hears it. */
+	}
 }
 
 void event_ring(int fd)

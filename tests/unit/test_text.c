@@ -125,6 +125,37 @@ DEFINE_TEST(pairs_are_quoted_when_they_must_be)
 	CHECK_STR(out_text(&o), "");
 }
 
+DEFINE_TEST(what_is_no_text_is_quoted)
+{
+	static const struct {
+		const char *value, *told;
+	} rows[] = {
+		{ "caf\xc3\xa9", "caf\xc3\xa9" }, /* U+00E9 */
+		{ "\xc2\xa0", "\xc2\xa0" },	  /* the first that is not for terminals alone */
+		{ "\xc2\x9b"
+		  "2J",
+		  "\"\\xc2\\x9b2J\"" }, /* CSI */
+		{ "\x9b", "\"\\x9b\"" },
+		{ "\xc3", "\"\\xc3\"" },	  /* cut */
+		{ "\xc0\xaf", "\"\\xc0\\xaf\"" }, /* longer than it need be */
+		{ "\xe2\x82\xac", "\xe2\x82\xac" },
+		{ "\xe0\x80\xaf", "\"\\xe0\\x80\\xaf\"" },
+		{ "\xe2\x82 ", "\"\\xe2\\x82 \"" },
+		{ "\xed\xa0\x80", "\"\\xed\\xa0\\x80\"" }, /* a surrogate */
+		{ "\xf0\x9f\x9a\x80", "\xf0\x9f\x9a\x80" },
+		{ "\xf4\x90\x80\x80", "\"\\xf4\\x90\\x80\\x80\"" }, /* beyond the last */
+		{ "\xff", "\"\\xff\"" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct out o = { 0 };
+
+		out_pair(&o, "k", rows[i].value);
+		CHECK_STR(out_text(&o) + strlen("k="), rows[i].told);
+		out_free(&o);
+	}
+}
+
 DEFINE_TEST(text_grows_without_bound_of_format)
 {
 	struct out o = { 0 };
