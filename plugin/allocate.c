@@ -8,12 +8,16 @@
 
 #include "answer.h"
 #include "cdi.h"
+#include "listing.h"
 #include "plugin.h"
 #include "pods.h"
 #include "rpc.h"
 #include "tree.h"
 
-enum { PATIENCE_MS = 2000 };
+enum {
+	PATIENCE_MS = 2000,
+	RETRY_MS = 20,
+};
 
 struct allocation {
 	struct job job;
@@ -62,7 +66,7 @@ static void mark(const struct allocation *a, uint64_t given_at)
 		struct dev *d = devices_of_kubelet(t, NULL, id);
 
 		if (d)
-			d->given_at = given_at;
+			listing_given(d, given_at);
 	}
 	tree_unlock(a->p->tree);
 }
@@ -127,7 +131,7 @@ static void lines_for(const struct devices *t, const struct allocation *a, struc
 	while ((id = request_next(&a->request, &at))) {
 		const struct dev *d = devices_of_kubelet(t, a->resource, id);
 
-		if (d && dev_allocated(d) && strcmp(d->allocated, "pending"))
+		if (d && dev_named(d))
 			out_printf(clear, "%s/allocated_to none\n", d->id);
 		if (d)
 			out_printf(set, "%s/allocated_to pending\n", d->id);
@@ -212,26 +216,96 @@ void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *cal
 	allocation_free(a);
 }
 
+/* ---- PreStartContainer */
+
+/* What kubelet allows 30 s for, once the sandbox is made: the pods of a group may have to be told first. */
+struct start {
+	struct source retry;
+	struct start *next; /* of the plugin's */
+	struct plugin *p;
+	struct rpc_call *call;
+	struct request request;
+	uint64_t until;
+	char resource[];
+};
+
+static void start_free(struct start *s)
+{
+	struct start **at = &s->p->starts;
+
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	loop_remove(&s->p->loop, &s->retry);
+	request_free(&s->request);
+	free(s);
+}
+
+static void end_start(struct start *s, const struct err *err)
+{
+	if (err->code)
+		refuse(s->resource, s->call, err);
+	else
+		/* PreStartContainerResponse has no fields. */
+		rpc_reply(s->call, (const uint8_t *)"", 0);
+	start_free(s);
+}
+
+/* Returns whether it is to be looked at again, for kubelet's next list may tell otherwise. */
+static bool judge(const struct start *s, struct err *err)
+{
+	uint64_t now = now_ms();
+	const struct devices *t = tree_lock(s->p->tree);
+	bool again = request_alone(t, s->resource, &s->request, err) && now < s->until;
+
+	if (!err->code && !request_check(t, s->resource, &s->request, now, err))
+		request_nodes(t, s->resource, &s->request, err);
+	tree_unlock(s->p->tree);
+	return again;
+}
+
+static void on_retry(struct source *source)
+{
+	struct start *s = container_of(source, struct start, retry);
+	struct err err = { 0 };
+
+	if (judge(s, &err))
+		s->retry.at = now_ms() + RETRY_MS;
+	else
+		end_start(s, &err);
+}
+
 void allocate_prestart(struct plugin *p, const char *resource, struct rpc_call *call,
 		       const uint8_t *msg, size_t len)
 {
-	struct request request = { 0 };
+	struct start *s = calloc(1, sizeof(*s) + strlen(resource) + 1);
 	struct err err = { 0 };
-	int e = request_prestart(msg, len, &request, &err);
 
-	if (!e) {
-		struct devices *t = tree_lock(p->tree);
-
-		e = request_check(t, resource, &request, now_ms(), &err)
-			    ?: request_nodes(t, resource, &request, &err);
-		tree_unlock(p->tree);
+	if (!s) {
+		rpc_fail(call, RPC_INTERNAL, "no memory");
+		return;
 	}
-	if (e)
-		refuse(resource, call, &err);
+	strcpy(s->resource, resource);
+	s->p = p;
+	s->call = call;
+	s->until = now_ms() + plugin_deadline(p, PATIENCE_MS);
+	s->retry = (struct source){ .fd = -1, .due = on_retry, .at = UINT64_MAX };
+	loop_add(&p->loop, &s->retry, NULL);
+	s->next = p->starts;
+	p->starts = s;
+	if (request_prestart(msg, len, &s->request, &err))
+		end_start(s, &err);
 	else
-		/* PreStartContainerResponse has no fields. */
-		rpc_reply(call, (const uint8_t *)"", 0);
+		on_retry(&s->retry);
 	/* After a reboot that is the first word of a pod whose directory has been there before. */
 	pods_ask(p->pods);
-	request_free(&request);
+}
+
+void allocate_stop(struct plugin *p)
+{
+	struct err err = { 0 };
+
+	fail(&err, ECANCELED, "pcidevfs-plugin ends");
+	while (p->starts)
+		end_start(p->starts, &err);
 }

@@ -14,5 +14,7 @@ void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *cal
 		    const uint8_t *msg, size_t len);
 void allocate_prestart(struct plugin *p, const char *resource, struct rpc_call *call,
 		       const uint8_t *msg, size_t len);
+/* What is still to be answered is refused. */
+void allocate_stop(struct plugin *p);
 
 #endif

@@ -9,6 +9,7 @@
 #include <pcidevfs/util.h>
 
 #include "bus.h"
+#include "cdi.h"
 #include "deviceplugin.pb-c.h"
 
 /* Messages are built on lists of pointers that this keeps until they are packed. */
@@ -60,6 +61,15 @@ void answer_pack(const struct ProtobufCMessage *m, struct out *ret)
 
 /* ---- requests */
 
+int request_size(size_t containers, size_t ids, struct err *err)
+{
+	if (containers <= IDS_MAX && ids <= IDS_MAX)
+		return 0;
+	return fail(err, EINVAL,
+		    "%zu devices for %zu containers are asked for at once; at most %d can be", ids,
+		    containers, IDS_MAX);
+}
+
 static int compare_ids(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
@@ -108,12 +118,16 @@ static int hand_over(int e, struct request *r, struct request *ret)
 int request_allocate(const uint8_t *msg, size_t len, struct request *ret, struct err *err)
 {
 	V1beta1__AllocateRequest *q = v1beta1__allocate_request__unpack(NULL, len, msg);
-	struct request r;
+	struct request r = { 0 };
+	size_t ids = 0;
 	int e;
 
 	if (!q)
 		return fail(err, EINVAL, "not an AllocateRequest");
-	e = start_request(&r, q->n_container_requests, err);
+	for (size_t i = 0; i < q->n_container_requests; i++)
+		ids += q->container_requests[i]->n_devices_ids;
+	e = request_size(q->n_container_requests, ids, err)
+		    ?: start_request(&r, q->n_container_requests, err);
 	for (size_t i = 0; !e && i < q->n_container_requests; i++)
 		e = add_container(&r, q->container_requests[i]->devices_ids,
 				  q->container_requests[i]->n_devices_ids, err);
@@ -125,12 +139,12 @@ int request_prestart(const uint8_t *msg, size_t len, struct request *ret, struct
 {
 	V1beta1__PreStartContainerRequest *q =
 		v1beta1__pre_start_container_request__unpack(NULL, len, msg);
-	struct request r;
+	struct request r = { 0 };
 	int e;
 
 	if (!q)
 		return fail(err, EINVAL, "not a PreStartContainerRequest");
-	e = start_request(&r, 1, err);
+	e = request_size(1, q->n_devices_ids, err) ?: start_request(&r, 1, err);
 	if (!e)
 		e = add_container(&r, q->devices_ids, q->n_devices_ids, err);
 	v1beta1__pre_start_container_request__free_unpacked(q, NULL);
@@ -232,6 +246,52 @@ int request_nodes(const struct devices *t, const char *resource, const struct re
 	return e;
 }
 
+static bool asks_for(const struct request *r, const struct dev *d)
+{
+	const char *id = dev_kubelet_id(d);
+
+	for (size_t i = 0; i < r->n; i++)
+		if (bsearch(&id, r->v[i].ids, r->v[i].n, sizeof(id), compare_ids))
+			return true;
+	return false;
+}
+
+static int check_alone(const struct devices *t, const struct request *r, const struct dev *d,
+		       struct err *err)
+{
+	size_t n;
+	struct dev *const *group = devices_group(t, d, &n);
+	char buf[1024];
+
+	for (size_t i = 0; i < n; i++)
+		if (dev_rivals(d, group[i]) && !asks_for(r, group[i]))
+			return fail(err, dev_named(d) ? EBUSY : EAGAIN,
+				    "%s cannot be given to a pod: %s", d->id,
+				    dev_rival_tell(d, group[i], buf, sizeof(buf)));
+	return 0;
+}
+
+int request_alone(const struct devices *t, const char *resource, const struct request *r,
+		  struct err *err)
+{
+	const struct dev *last = NULL;
+	struct request_at at = { 0 };
+	const char *id;
+	int e = 0;
+
+	while (!e && (id = request_next(r, &at))) {
+		const struct dev *d = devices_of_kubelet(t, resource, id);
+		/* For a group that is asked for as a whole its rivals are looked for once. */
+		bool same = d && last && d->group >= 0 && d->group == last->group &&
+			    !strcmp(d->allocated, last->allocated);
+
+		if (d && !same)
+			e = check_alone(t, r, d, err);
+		last = d;
+	}
+	return e;
+}
+
 /* ---- answers */
 
 void answer_options(struct out *ret)
@@ -313,42 +373,6 @@ void answer_variable(const struct dev *d, struct out *ret)
 
 		out_put(ret, &sign, 1);
 	}
-}
-
-struct taker {
-	const char *dev_root;
-	void (*take)(const char *node, const char *host, void *ctx);
-	void *ctx;
-};
-
-static void lines_of(const char *text, const struct taker *to)
-{
-	/* A blank where the file has a newline: it is a value of inventory. */
-	while (*text) {
-		size_t n = strcspn(text, " ");
-		char node[64], host[512];
-
-		if (n < sizeof(node) && !strncmp(text, "/dev/", 5)) {
-			snprintf(node, sizeof(node), "%.*s", (int)n, text);
-			snprintf(host, sizeof(host), "%s/%s", to->dev_root, node + 5);
-			if (!strstr(node, "..")) /* and none leads out of there */
-				to->take(node, host, to->ctx);
-		}
-		text += n + strspn(text + n, " ");
-	}
-}
-
-void dev_nodes(const struct devices *t, const struct dev *d, const char *dev_root,
-	       void (*take)(const char *node, const char *host, void *ctx), void *ctx)
-{
-	const struct taker to = { dev_root, take, ctx };
-	size_t n;
-	struct dev *const *group = devices_group(t, d, &n);
-
-	lines_of(d->nodes, &to);
-	for (size_t i = 0; i < n; i++)
-		if (group[i] != d)
-			lines_of(group[i]->nodes, &to);
 }
 
 /* One container's answer as it grows. */

@@ -24,6 +24,9 @@ struct request {
 	size_t n;
 };
 
+/* Of a whole request: while it is answered nobody else is. -EINVAL: it is for more. */
+enum { IDS_MAX = 4096 };
+int request_size(size_t containers, size_t ids, struct err *err);
 /* Of Allocate and PreStartContainer (one "container"). -EINVAL: not such a message, or a request for nothing. */
 int request_allocate(const uint8_t *msg, size_t len, struct request *ret, struct err *err);
 int request_prestart(const uint8_t *msg, size_t len, struct request *ret, struct err *err);
@@ -47,6 +50,11 @@ int request_names(const struct devices *t, const char *resource, const struct re
 int request_nodes(const struct devices *t, const char *resource, const struct request *r,
 		  struct err *err);
 
+/* Before a container starts: no other pod has a part of their groups. -EBUSY: one has; -EAGAIN: kubelet has yet to
+ * tell whose they are. */
+int request_alone(const struct devices *t, const char *resource, const struct request *r,
+		  struct err *err);
+
 void answer_options(struct out *ret);
 /* Of these, which are offered by one name. blind: nothing is known of any of them now. */
 void answer_list(const struct devices *t, struct dev *const *v, size_t n, uint64_t now, bool blind,
@@ -61,11 +69,6 @@ void answer_register(const char *resource, const char *endpoint, struct out *ret
 /* KubeVirt's name for the variable: prefix, resource in capitals, '/' and '.' as '_', hyphens kept
  * (spec/peers.md 1.9). */
 void answer_variable(const struct dev *d, struct out *ret);
-
-/* The nodes that `d` needs, with those of its group: where a container sees them and where they are on the
- * host. One that several of them need is told several times. */
-void dev_nodes(const struct devices *t, const struct dev *d, const char *dev_root,
-	       void (*take)(const char *node, const char *host, void *ctx), void *ctx);
 
 void answer_pack(const struct ProtobufCMessage *m, struct out *ret);
 

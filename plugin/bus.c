@@ -38,3 +38,47 @@ const struct bus *bus_of(const struct dev *d)
 		b++;
 	return b;
 }
+
+const char *dev_kubelet_id(const struct dev *d)
+{
+	return d->id + strlen(bus_of(d)->prefix);
+}
+
+struct dev *devices_of_kubelet(const struct devices *t, const char *resource,
+			       const char *kubelet_id)
+{
+	const struct bus *b;
+
+	for (size_t i = 0; (b = bus_at(i)); i++) {
+		char id[128];
+		struct dev *d;
+
+		if ((size_t)snprintf(id, sizeof(id), "%s%s", b->prefix, kubelet_id) >= sizeof(id))
+			return NULL;
+		d = devices_find(t, id);
+		if (d && (!resource || !strcmp(dev_resource(d), resource)))
+			return d;
+	}
+	return NULL;
+}
+
+const char *dev_withheld(const struct dev *d)
+{
+	const struct bus *b = bus_of(d);
+
+	if (!d->claim[0])
+		return "nobody claims it";
+	if (!d->resource[0])
+		return "it has no resource_name";
+	return b->withheld ? b->withheld(d) : NULL;
+}
+
+bool dev_offered(const struct dev *d)
+{
+	return !dev_withheld(d);
+}
+
+const char *dev_resource(const struct dev *d)
+{
+	return d->as[0] ? d->as : d->resource;
+}

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <json-c/json.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <pcidevfs/err.h>
@@ -20,6 +21,42 @@ struct cdi {
 	uint64_t shape; /* of the table that it was written from */
 	int told;	/* errno that was logged last */
 };
+
+struct taker {
+	const char *dev_root;
+	void (*take)(const char *node, const char *host, void *ctx);
+	void *ctx;
+};
+
+static void lines_of(const char *text, const struct taker *to)
+{
+	/* A blank where the file has a newline: it is a value of inventory. */
+	while (*text) {
+		size_t n = strcspn(text, " ");
+		char node[64], host[512];
+
+		if (n < sizeof(node) && !strncmp(text, "/dev/", 5)) {
+			snprintf(node, sizeof(node), "%.*s", (int)n, text);
+			snprintf(host, sizeof(host), "%s/%s", to->dev_root, node + 5);
+			if (!strstr(node, "..")) /* and none leads out of there */
+				to->take(node, host, to->ctx);
+		}
+		text += n + strspn(text + n, " ");
+	}
+}
+
+void dev_nodes(const struct devices *t, const struct dev *d, const char *dev_root,
+	       void (*take)(const char *node, const char *host, void *ctx), void *ctx)
+{
+	const struct taker to = { dev_root, take, ctx };
+	size_t n;
+	struct dev *const *group = devices_group(t, d, &n);
+
+	lines_of(d->nodes, &to);
+	for (size_t i = 0; i < n; i++)
+		if (group[i] != d)
+			lines_of(group[i]->nodes, &to);
+}
 
 static void put(struct json_object *o, const char *key, const char *value)
 {

@@ -23,4 +23,9 @@ bool cdi_write(struct cdi *c);
 /* Pure: the file's text. */
 void cdi_text(const struct devices *t, const char *dev_root, struct out *ret);
 
+/* The nodes that `d` needs, with those of its group: where a container sees them and where they are on the
+ * host. One that several of them need is told several times. */
+void dev_nodes(const struct devices *t, const struct dev *d, const char *dev_root,
+	       void (*take)(const char *node, const char *host, void *ctx), void *ctx);
+
 #endif

@@ -173,11 +173,6 @@ static void drop(struct devices *t, struct dev *d)
 	dev_free(d);
 }
 
-static bool is_with_pod(const struct dev *d)
-{
-	return dev_allocated(d) && strcmp(d->allocated, "pending");
-}
-
 static bool same_shape(const struct dev *a, const struct dev *b)
 {
 	return a->group == b->group && !strcmp(a->resource, b->resource) &&
@@ -193,9 +188,10 @@ static void inherit(struct devices *t, struct dev *d, struct dev *old)
 	d->given_at = old->given_at;
 	d->seen = old->seen;
 	d->mate_taken = old->mate_taken;
+	d->mate_rival = old->mate_rival;
 	d->told_sick = old->told_sick;
 	/* Of this pod, that is, as far as lines tell. */
-	if (is_with_pod(d) && !strcmp(d->as, old->as)) {
+	if (dev_named(d) && !strcmp(d->as, old->as)) {
 		d->given = old->given;
 		old->given = NULL;
 	}
@@ -297,50 +293,6 @@ struct dev **devices_offered(const struct devices *t, size_t *ret_n)
 	return v;
 }
 
-const char *dev_kubelet_id(const struct dev *d)
-{
-	return d->id + strlen(bus_of(d)->prefix);
-}
-
-struct dev *devices_of_kubelet(const struct devices *t, const char *resource,
-			       const char *kubelet_id)
-{
-	const struct bus *b;
-
-	for (size_t i = 0; (b = bus_at(i)); i++) {
-		char id[128];
-		struct dev *d;
-
-		if ((size_t)snprintf(id, sizeof(id), "%s%s", b->prefix, kubelet_id) >= sizeof(id))
-			return NULL;
-		d = devices_find(t, id);
-		if (d && (!resource || !strcmp(dev_resource(d), resource)))
-			return d;
-	}
-	return NULL;
-}
-
-const char *dev_withheld(const struct dev *d)
-{
-	const struct bus *b = bus_of(d);
-
-	if (!d->claim[0])
-		return "nobody claims it";
-	if (!d->resource[0])
-		return "it has no resource_name";
-	return b->withheld ? b->withheld(d) : NULL;
-}
-
-bool dev_offered(const struct dev *d)
-{
-	return !dev_withheld(d);
-}
-
-const char *dev_resource(const struct dev *d)
-{
-	return d->as[0] ? d->as : d->resource;
-}
-
 void dev_given(struct dev *d, const char *resource)
 {
 	char *copy = strdup(resource);
@@ -371,6 +323,11 @@ bool dev_allocated(const struct dev *d)
 	return d->allocated[0];
 }
 
+bool dev_named(const struct dev *d)
+{
+	return dev_allocated(d) && strcmp(d->allocated, "pending");
+}
+
 bool devices_overtaken(const struct devices *t, const char *lines, uint64_t since)
 {
 	const char *end;
@@ -396,9 +353,52 @@ static const struct dev *taken_mate(const struct devices *t, const struct dev *d
 	struct dev *const *group = d->mate_taken ? devices_group(t, d, &n) : NULL;
 
 	for (size_t i = 0; group && i < n; i++)
-		if (group[i] != d && is_with_pod(group[i]))
+		if (group[i] != d && dev_named(group[i]))
 			return group[i];
 	return NULL;
+}
+
+/* namespace/pod/container: whichever container it is. */
+static bool same_pod(const struct dev *a, const struct dev *b)
+{
+	const char *end = strrchr(a->allocated, '/');
+
+	if (!end)
+		return !strcmp(a->allocated, b->allocated);
+	return !strncmp(a->allocated, b->allocated, (size_t)(end + 1 - a->allocated));
+}
+
+/* A mate without a name is judged when its own container starts, against all that have one. */
+bool dev_rivals(const struct dev *d, const struct dev *mate)
+{
+	if (d == mate || !dev_allocated(mate))
+		return false;
+	return dev_named(d) ? dev_named(mate) && !same_pod(d, mate) : true;
+}
+
+static const struct dev *find_rival(const struct devices *t, const struct dev *d)
+{
+	size_t n;
+	struct dev *const *group = devices_group(t, d, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (dev_rivals(d, group[i]))
+			return group[i];
+	return NULL;
+}
+
+const char *dev_rival_tell(const struct dev *d, const struct dev *rival, char *buf, size_t size)
+{
+	if (dev_named(d))
+		snprintf(
+			buf, size,
+			"it is with %s, and %s of its IOMMU group %d with %s; delete one of the pods",
+			d->allocated, rival->id, d->group, rival->allocated);
+	else
+		snprintf(buf, size,
+			 "kubelet has yet to tell whose it is; %s of its IOMMU group %d is %s",
+			 rival->id, d->group, rival->allocated);
+	return buf;
 }
 
 static void mark_mates(struct devices *t)
@@ -407,18 +407,30 @@ static void mark_mates(struct devices *t)
 
 	for (size_t from = 0; from < t->n; from += n) {
 		struct dev *const *group = devices_group(t, t->by_group[from], &n);
+		const struct dev *last = NULL;
 		size_t taken = 0;
+		bool rivals = false;
 
-		for (size_t i = 0; i < n; i++)
-			taken += is_with_pod(group[i]);
-		for (size_t i = 0; i < n; i++)
-			group[i]->mate_taken = taken > is_with_pod(group[i]);
+		for (size_t i = 0; i < n; i++) {
+			if (!dev_named(group[i]))
+				continue;
+			taken++;
+			rivals |= last && !same_pod(last, group[i]);
+			last = group[i];
+		}
+		for (size_t i = 0; i < n; i++) {
+			group[i]->mate_taken = taken > dev_named(group[i]);
+			group[i]->mate_rival = rivals && dev_named(group[i]);
+		}
 	}
 }
 
 /* Only what can be said of a device whose pod kubelet cannot take for another's. */
-static const char *sick_allocated(const struct dev *d, char *buf, size_t size)
+static const char *sick_allocated(const struct devices *t, const struct dev *d, char *buf,
+				  size_t size)
 {
+	const struct dev *rival;
+
 	if (!strncmp(d->allocated, "claim:", 6))
 		return "it is with a resource claim";
 	if (d->given && strcmp(d->given, dev_resource(d))) {
@@ -426,6 +438,9 @@ static const char *sick_allocated(const struct dev *d, char *buf, size_t size)
 			 dev_resource(d), d->given);
 		return buf;
 	}
+	rival = d->mate_rival ? find_rival(t, d) : NULL;
+	if (rival)
+		return dev_rival_tell(d, rival, buf, size);
 	if (!strcmp(d->state, "allocated") || !strcmp(d->state, "busy"))
 		return NULL;
 	return d->reason[0] ? d->reason : "the tree gives no reason";
@@ -442,7 +457,7 @@ const char *dev_sick(const struct devices *t, const struct dev *d, uint64_t now,
 	const struct dev *mate;
 
 	if (dev_allocated(d))
-		return sick_allocated(d, buf, size);
+		return sick_allocated(t, d, buf, size);
 	/* An act leaves it what it was. */
 	if (strcmp(d->state, "claimed") && (strcmp(d->state, "busy") || !was_well(d)))
 		return d->reason[0] ? d->reason : "the tree gives no reason";

@@ -27,6 +27,7 @@ struct dev {
 	unsigned int seen;
 	char *given; /* the resource by which kubelet has its pod have it; NULL: it has not said */
 	bool mate_taken; /* another function of its group is with a pod */
+	bool mate_rival; /* and it is another pod than its own */
 	bool told_sick;	 /* the log has it so, or that it is withheld */
 	uint64_t freed;	 /* the larger, the later a pod gave it back; 0: none did while we looked */
 };
@@ -81,6 +82,12 @@ const char *dev_sick(const struct devices *t, const struct dev *d, uint64_t now,
 		     size_t size);
 /* Holds it a pod, as far as is known; "pending" counts. */
 bool dev_allocated(const struct dev *d);
+/* Is its pod known by name? */
+bool dev_named(const struct dev *d);
+/* Is one of its group with another pod than it or, as long as kubelet has not told whose it is, may it be? */
+bool dev_rivals(const struct dev *d, const struct dev *mate);
+/* Why that stands in its way; returns buf. */
+const char *dev_rival_tell(const struct dev *d, const struct dev *rival, char *buf, size_t size);
 
 /* After a change: who was sick stays so until HEALTHY_AFTER_MS of health. Returns when the next one gets
  * well (ms), UINT64_MAX: none waits. */

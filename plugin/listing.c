@@ -41,6 +41,12 @@ static bool add_listed(struct listing *l, const V1__PodResources *pod,
 	return true;
 }
 
+void listing_given(struct dev *d, uint64_t at)
+{
+	d->given_at = at;
+	d->seen = 0;
+}
+
 /* Each device then looks for itself once, for while it does the table is locked. */
 int listing_read(struct listing *l, const uint8_t *msg, size_t len)
 {
@@ -126,7 +132,6 @@ static bool is_told(const struct dev *d, const char *pod)
 static void settle_one(struct listing *l, struct dev *d)
 {
 	char buf[ALLOCATED_MAX];
-	bool pending = !strcmp(d->allocated, "pending");
 	const char *pod;
 	struct batch *b;
 
@@ -147,7 +152,7 @@ static void settle_one(struct listing *l, struct dev *d)
 		return;
 	if (!pod[0])
 		b->ends = true;
-	else if (dev_allocated(d) && !pending)
+	else if (dev_named(d))
 		out_printf(&b->clear, "%s/allocated_to none\n", d->id);
 	out_printf(&b->set, "%s/allocated_to %s\n", d->id, pod[0] ? pod : "none");
 }

@@ -36,6 +36,10 @@ struct listing {
 	size_t n, cap;
 };
 
+/* Allocate gives it to a pod (ms; UINT64_MAX: is about to): no list of before tells of that, nor does it count that
+ * kubelet has listed the pod before. */
+void listing_given(struct dev *d, uint64_t at);
+
 /* -EINVAL: not such a message; -ENOMEM. The table is not needed, so that others may have it meanwhile. */
 int listing_read(struct listing *l, const uint8_t *msg, size_t len);
 void listing_settle(struct listing *l, struct devices *t);

@@ -43,6 +43,13 @@ void loop_remove(struct loop *l, struct source *s)
 		epoll_ctl(l->epoll, EPOLL_CTL_DEL, s->fd, NULL);
 }
 
+void loop_mute(struct loop *l, struct source *s, bool mute)
+{
+	struct epoll_event ev = { .events = mute ? 0 : EPOLLIN, .data.ptr = s };
+
+	epoll_ctl(l->epoll, EPOLL_CTL_MOD, s->fd, &ev);
+}
+
 static int pause_of(const struct loop *l)
 {
 	uint64_t now = now_ms(), until = UINT64_MAX;

@@ -28,6 +28,8 @@ void loop_close(struct loop *l);
 int loop_add(struct loop *l, struct source *s, struct err *err);
 /* Before its descriptor is closed. */
 void loop_remove(struct loop *l, struct source *s);
+/* Its descriptor is not looked at until it is heard again; its timer is. */
+void loop_mute(struct loop *l, struct source *s, bool mute);
 /* Until `ended`. */
 void loop_run(struct loop *l);
 

@@ -15,6 +15,7 @@
 #include <pcidevfs/notify.h>
 #include <pcidevfs/util.h>
 
+#include "allocate.h"
 #include "cdi.h"
 #include "kubelet.h"
 #include "plugin.h"
@@ -214,6 +215,7 @@ static int start(struct main *m, const struct options *o, struct err *err)
 static void stop(struct plugin *p)
 {
 	notify_manager("STOPPING=1");
+	allocate_stop(p);
 	tree_free(p->tree);
 	pods_stop(p->pods);
 	kubelet_stop(p->kubelet);

@@ -15,6 +15,7 @@ struct kubelet;
 struct pods;
 struct resources;
 struct rpc;
+struct start;
 struct tree;
 
 struct options {
@@ -35,6 +36,7 @@ struct plugin {
 	struct kubelet *kubelet;
 	struct pods *pods;
 	struct cdi *cdi;
+	struct start *starts; /* of containers, that are not answered yet (allocate.c) */
 };
 
 /* How long others have for something, as --deadline scales it. */

@@ -191,6 +191,14 @@ static void on_timer(struct source *s)
 	ask(container_of(s, struct pods, timer));
 }
 
+/* What comes meanwhile is asked with it, and puts it off no further: containers that start wait for it. */
+static void ask_soon(struct pods *pods)
+{
+	uint64_t soon = now_ms() + SOON_MS;
+
+	pods->timer.at = pods->timer.at < soon ? pods->timer.at : soon;
+}
+
 static void on_watch(struct source *s)
 {
 	struct pods *pods = container_of(s, struct pods, watch);
@@ -198,13 +206,13 @@ static void on_watch(struct source *s)
 
 	while (read(s->fd, buf, sizeof(buf)) > 0)
 		;
-	pods->timer.at = now_ms() + SOON_MS;
+	ask_soon(pods);
 }
 
 void pods_ask(struct pods *pods)
 {
 	pods->pause = 0;
-	pods->timer.at = now_ms() + SOON_MS;
+	ask_soon(pods);
 }
 
 void pods_count(struct pods *pods, const struct devices *t)
@@ -220,9 +228,8 @@ void pods_count(struct pods *pods, const struct devices *t)
 	if (!before && pods->allocated + pods->held && pods->timer.at == UINT64_MAX)
 		pods->timer.at = now_ms() + EVERY_MS;
 	/* What has come, or was taken back by whomever, may be a pod's. */
-	if (t->n && (t->shape != pods->shape || t->freed != pods->freed) &&
-	    pods->timer.at > now_ms() + SOON_MS)
-		pods->timer.at = now_ms() + SOON_MS;
+	if (t->n && (t->shape != pods->shape || t->freed != pods->freed))
+		ask_soon(pods);
 	pods->shape = t->shape;
 	pods->freed = t->freed;
 }

@@ -12,8 +12,6 @@
 #include "answer.h"
 #include "deviceplugin.pb-c.h"
 
-enum { IDS_MAX = 4096 };
-
 struct candidate {
 	const struct dev *d;
 	size_t group; /* how many of its group may be given; 1 for what has none */
@@ -145,8 +143,6 @@ static int choice_make(const struct devices *t, const char *resource,
 		       const V1beta1__ContainerPreferredAllocationRequest *q, struct choice *c,
 		       struct err *err)
 {
-	if (q->n_available_deviceids > IDS_MAX || q->n_must_include_deviceids > IDS_MAX)
-		return fail(err, EINVAL, "more than %d devices are named", IDS_MAX);
 	*c = (struct choice){ .wanted = (size_t)q->allocation_size, .numa = -1 };
 	c->v = calloc(q->n_available_deviceids + 1, sizeof(*c->v));
 	if (!c->v)
@@ -189,6 +185,17 @@ static int prefer(const struct devices *t, const char *resource,
 	return r;
 }
 
+static int check_size(const V1beta1__PreferredAllocationRequest *q, struct err *err)
+{
+	size_t available = 0, must = 0;
+
+	for (size_t i = 0; i < q->n_container_requests; i++) {
+		available += q->container_requests[i]->n_available_deviceids;
+		must += q->container_requests[i]->n_must_include_deviceids;
+	}
+	return request_size(q->n_container_requests, available > must ? available : must, err);
+}
+
 int answer_preferred(const struct devices *t, const char *resource, const uint8_t *msg, size_t len,
 		     struct out *ret, struct err *err)
 {
@@ -197,7 +204,7 @@ int answer_preferred(const struct devices *t, const char *resource, const uint8_
 	V1beta1__PreferredAllocationResponse m = V1BETA1__PREFERRED_ALLOCATION_RESPONSE__INIT;
 	V1beta1__ContainerPreferredAllocationResponse *rows;
 	size_t n = q ? q->n_container_requests : 0;
-	int r = q ? 0 : fail(err, EINVAL, "not a PreferredAllocationRequest");
+	int r = q ? check_size(q, err) : fail(err, EINVAL, "not a PreferredAllocationRequest");
 
 	rows = calloc(n + 1, sizeof(*rows));
 	m.container_responses = calloc(n + 1, sizeof(*m.container_responses));

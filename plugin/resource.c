@@ -14,6 +14,8 @@
 #include "rpc.h"
 #include "tree.h"
 
+enum { BRIEF_MS = 1000 };
+
 static void reply(struct rpc_call *call, int e, const struct err *err, struct out *o)
 {
 	if (e || o->failed)
@@ -48,7 +50,7 @@ static void list_handle(struct rpc_call *call, const uint8_t *msg, size_t len)
 	if (!r->main && (r->telling || r->heard) &&
 	    kubelet_is_at(r->p->kubelet, rpc_call_fd(call))) {
 		r->main = call;
-		r->pause = 0;
+		r->since = now_ms();
 		r->again.at = UINT64_MAX;
 	}
 	rpc_send(call, (uint8_t *)out_text(&r->list), r->list.len);
@@ -74,6 +76,24 @@ void resource_hang_up(struct resource *r)
 	rpc_fail(call, RPC_UNAVAILABLE, "it is registered anew");
 }
 
+/* Whoever ended it: kubelet has forgotten us, or is gone. What only takes a list and hangs up would be told without
+ * a pause. */
+static void tell_again(struct resource *r)
+{
+	uint64_t lasted = now_ms() - r->since;
+
+	r->heard = r->telling = false;
+	if (lasted >= BRIEF_MS) {
+		r->pause = r->brief = 0;
+		r->again.at = now_ms();
+		return;
+	}
+	resource_again(r);
+	if (++r->brief == 2 && r->wanted)
+		say("kubelet listens to %s for %u ms and ends that; told again in %u ms, then less and less often",
+		    r->name, (unsigned int)lasted, r->pause);
+}
+
 static void list_ended(struct rpc_call *call)
 {
 	struct resource *r = rpc_call_ctx(call);
@@ -82,9 +102,7 @@ static void list_ended(struct rpc_call *call)
 	if (call != r->main)
 		return;
 	r->main = NULL;
-	/* Whoever ended it: kubelet has forgotten us, or is gone. */
-	r->heard = r->telling = false;
-	r->again.at = now_ms();
+	tell_again(r);
 }
 
 static void preferred_handle(struct rpc_call *call, const uint8_t *msg, size_t len)

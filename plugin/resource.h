@@ -39,11 +39,15 @@ struct resource {
 	struct source again; /* the next try with kubelet */
 	struct source end;   /* nothing is offered by it: when it goes */
 	unsigned int pause;
+	uint64_t since;	    /* ms: when kubelet began to listen */
+	unsigned int brief; /* times in a row that it did so for no time worth the name */
 };
 
 /* Makes its server; `list` goes to whoever begins to listen. */
 int resource_serve(struct resource *r, struct err *err);
 /* Ends kubelet's stream, if there is one: it is to listen anew. */
 void resource_hang_up(struct resource *r);
+/* kubelet is told again, the later the more often that was in vain. */
+void resource_again(struct resource *r);
 
 #endif

@@ -26,7 +26,9 @@ enum {
 	REFUSED_MS = 100,      /* first pause after kubelet refused, doubled each time */
 	REFUSED_MAX_MS = 30000,
 	STREAM_MS = 10000, /* kubelet has said yes and does not listen */
-	ALONE_MS = 50,	   /* a kubelet that answers does so within that (make bench) */
+	FULL_MS = 100,	   /* no descriptor for a connection, say: it waits */
+	FULL_TOLD_MS = 60000,
+	ALONE_MS = 50, /* a kubelet that answers does so within that (make bench) */
 };
 
 #define SOCKET_PREFIX "pcidevfs-"
@@ -38,18 +40,40 @@ struct resources {
 	unsigned int serial;
 	struct resource *first;
 	struct source well;
+	uint64_t full_until; /* ms: that there is no room is known till then */
 	struct source alone; /* until when those that pods wait for are told alone */
 };
 
 /* ---- its socket */
+
+static void on_room(struct source *s)
+{
+	loop_mute(&container_of(s, struct resource, listen)->p->loop, s, false);
+}
+
+/* Who connects waits, and is readable as long as he does. */
+static void no_room(struct resource *r, int e)
+{
+	uint64_t now = now_ms();
+
+	if (now > r->all->full_until)
+		say("kubelet's connection to %s is not accepted: %s; tried again every %d ms",
+		    r->name, strerror(e), FULL_MS);
+	r->all->full_until = now + FULL_TOLD_MS;
+	loop_mute(&r->p->loop, &r->listen, true);
+	r->listen.at = now + FULL_MS;
+}
 
 static void on_connection(struct source *s)
 {
 	struct resource *r = container_of(s, struct resource, listen);
 	int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+			no_room(r, errno);
 		return;
+	}
 	if (socket_peer_allowed(fd))
 		rpc_server_connect(r->server, fd);
 	else
@@ -81,7 +105,9 @@ static int rebind(struct resource *r, struct err *err)
 		return fd;
 	unbind(r);
 	STR_COPY(r->socket, name);
-	r->listen = (struct source){ .fd = fd, .ready = on_connection, .at = UINT64_MAX };
+	r->listen = (struct source){
+		.fd = fd, .ready = on_connection, .due = on_room, .at = UINT64_MAX
+	};
 	return loop_add(&rs->p->loop, &r->listen, err);
 }
 
@@ -381,9 +407,14 @@ struct resource *resources_unheard(struct resources *rs)
 			r->telling = true;
 			return r;
 		}
-		r->again.at = now_ms() + back_off(&r->pause, REFUSED_MS, REFUSED_MAX_MS);
+		resource_again(r);
 	}
 	return NULL;
+}
+
+void resource_again(struct resource *r)
+{
+	r->again.at = now_ms() + back_off(&r->pause, REFUSED_MS, REFUSED_MAX_MS);
 }
 
 void resource_heard(struct resource *r, const char *why)
@@ -392,11 +423,15 @@ void resource_heard(struct resource *r, const char *why)
 	r->heard = !why;
 	if (r->main)
 		return;
+	if (!why && r->again.at != UINT64_MAX) {
+		r->heard = false; /* it has listened, and hung up, before it said so */
+		return;
+	}
 	if (!why) {
 		r->again.at = now_ms() + plugin_deadline(r->p, STREAM_MS);
 		return;
 	}
-	r->again.at = now_ms() + back_off(&r->pause, REFUSED_MS, REFUSED_MAX_MS);
+	resource_again(r);
 	say("kubelet does not take %s: %s; asked again in %u ms", r->name, why, r->pause);
 }
 

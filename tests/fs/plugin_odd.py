@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What surrounds the plugin is not as it should be: users, sockets, a kubelet that says nothing."""
 import os
+import resource
 import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 import grpc
@@ -179,6 +181,64 @@ onlooker.wait()
 time.sleep(0.3)
 assert k.endpoints[NIC_NAME] is nic and not nic.ended, "registered again because an onlooker went"
 ok("an onlooker is not taken for kubelet")
+
+# It takes each list and hangs up: it is not told again without a pause, and the log has it once.
+def hang_up(endpoint):
+    def after_list():
+        k.wait("a list", lambda: endpoint.now() is not None)
+        endpoint.stream.cancel()
+    threading.Thread(target=after_list, daemon=True).start()
+
+
+k.before_watch = hang_up
+k.stop()
+k.start()
+time.sleep(3)
+asked = len(k.registered)
+names = len(k.endpoints)
+assert names <= asked <= 7 * names, "%d times in three seconds, of %d names" % (asked, names)
+wait("a word on it", lambda: p.said().count("kubelet listens to %s for " % NIC_NAME) == 1)
+k.before_watch = lambda endpoint: None
+k.wait("another registration", lambda: len(k.registered) >= asked + names)
+nic = k.wait_health(NIC_NAME, {NIC: "Healthy"})
+time.sleep(1.2)
+nic.stream.cancel()
+start = time.monotonic()
+k.wait("another registration", lambda: k.endpoints[NIC_NAME] is not nic)
+assert time.monotonic() - start < 1, "it had listened for long, and was told again only after a pause"
+nic = k.wait_health(NIC_NAME, {NIC: "Healthy"})
+assert p.said().count("kubelet listens to ") <= names
+ok("%d registrations with a kubelet that takes a list and hangs up" % asked)
+
+# Out of descriptors: who connects waits, the plugin does not spin, and says why once.
+def cpu():
+    with open("/proc/%d/stat" % p.process.pid) as f:
+        used = f.read().rsplit(")", 1)[1].split()
+    return (int(used[11]) + int(used[12])) / os.sysconf("SC_CLK_TCK")
+
+
+limit = resource.prlimit(p.process.pid, resource.RLIMIT_NOFILE)
+room = max(int(fd) for fd in os.listdir("/proc/%d/fd" % p.process.pid)) + 5
+resource.prlimit(p.process.pid, resource.RLIMIT_NOFILE, (room, limit[1]))
+path = os.path.join(PLUGINS, nic.endpoint)
+waiting = [socket.socket(socket.AF_UNIX) for _ in range(16)]
+for s in waiting:
+    s.connect(path)
+why = "kubelet's connection to %s is not accepted: Too many open files" % NIC_NAME
+wait("why", lambda: why in p.said())
+used = cpu()
+time.sleep(2)
+used = cpu() - used
+assert used < 0.5, "%.2f s of CPU in 2 s" % used
+assert p.said().count(why) == 1
+resource.prlimit(p.process.pid, resource.RLIMIT_NOFILE, limit)
+late = waiting[-1]
+late.settimeout(10)
+late.sendall(PREFACE + b"\0\0\0\4\0\0\0\0\0")
+assert late.recv(4096), "who waited is not served"
+for s in waiting:
+    s.close()
+ok("%.2f s of CPU in 2 s without descriptors" % used)
 
 # Pods wait for one resource that it cannot be reached for: the others are not told never.
 assert get(NIC, "allocated_to") != "none"

@@ -99,6 +99,8 @@ if STAGE == "moved":
     # The next pod gets the nodes of now.
     a = k.allocate(NIC_NAME, NIC).container_responses[0]
     assert [d.container_path for d in a.devices] == ["/dev/vfio/vfio", "/dev/vfio/94"], a
+    k.allocate(MATE_NAME, MATE)
+    k.pods = PODS
     prestart(NIC, NIC_NAME)
     prestart(MATE, MATE_NAME)
 plugin.kill()

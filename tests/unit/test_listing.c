@@ -97,6 +97,25 @@ DEFINE_TEST(a_kubelet_that_never_listed_a_pod_may_not_know_it_yet)
 	devices_free(&t);
 }
 
+/* Of an init container kubelet lists nothing; its pod is only in the checkpoint. */
+DEFINE_TEST(that_the_pod_before_was_listed_does_not_count_for_the_next)
+{
+	const struct listed_pod vm = { "a", "b", "c", { "0000:05:01.0" } };
+	struct devices t = { 0 };
+	struct dev *d;
+
+	CHECK_EQ(take(&t, "0000:05:01.0", NIC " allocated_to=a/b/c"), 0);
+	check_written(&t, &vm, 1, true, "");
+	listing_given(devices_find(&t, "0000:05:01.0"), AT - 90000);
+	CHECK_EQ(take(&t, "0000:05:01.0", NIC " allocated_to=pending"), 0);
+	d = devices_find(&t, "0000:05:01.0");
+	d->pending_at = AT - 90000;
+	check_written(&t, NULL, 0, false, "");
+	CHECK_EQ(take(&t, "0000:05:01.0", NIC " allocated_to=pending"), 0);
+	check_written(&t, NULL, 0, true, "|0000:05:01.0/allocated_to none\n;");
+	devices_free(&t);
+}
+
 /* It reads none where the daemon has forgotten its pod. Told that it is over, the tree forgets its former name. */
 DEFINE_TEST(a_former_name_is_over_with_its_pod)
 {

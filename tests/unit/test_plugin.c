@@ -202,6 +202,79 @@ DEFINE_TEST(a_group_is_one_pods)
 	devices_free(&t);
 }
 
+/* kubelet gave both away before it named either pod: then that tells. */
+DEFINE_TEST(a_group_that_two_pods_got_is_neithers)
+{
+	static const char start[] = "\x0a\x0c"
+				    "0000:05:01.0";
+	static const struct {
+		const char *a, *b; /* whose 05:01.0 and 05:02.0 are */
+		int start;	   /* of 05:01.0 */
+		const char *why;
+	} rows[] = {
+		{ "a/b/c", "none", 0, NULL },
+		{ "a/b/c", "a/b/d", 0, NULL },
+		{ "a/b/c", "pending", 0, NULL },
+		{ "pending", "none", 0, NULL },
+		{ "a/b/c", "a/bb/c", -EBUSY,
+		  "it is with a/b/c, and 0000:05:02.0 of its IOMMU group 14 with a/bb/c; delete one of "
+		  "the pods" },
+		{ "a/b/c", "claim:7", -EBUSY, "it is with a/b/c, and 0000:05:02.0" },
+		{ "pending", "a/b/c", -EAGAIN,
+		  "kubelet has yet to tell whose it is; 0000:05:02.0 of its IOMMU group 14 is a/b/c" },
+		{ "pending", "pending", -EAGAIN, "is pending" },
+		{ "none", "pending", -EAGAIN, "is pending" },
+	};
+	struct request r;
+	struct err err = { 0 };
+
+	CHECK_EQ(request_prestart((const uint8_t *)start, sizeof(start) - 1, &r, &err), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct devices t = { 0 };
+		char pairs[512];
+		const char *why;
+
+		snprintf(pairs, sizeof(pairs), NIC " state=allocated allocated_to=%s", rows[i].a);
+		CHECK_EQ(take(&t, "0000:05:01.0", pairs), 0);
+		snprintf(pairs, sizeof(pairs), NIC " state=allocated allocated_to=%s", rows[i].b);
+		CHECK_EQ(take(&t, "0000:05:02.0", pairs), 0);
+		CHECK_EQ(request_alone(&t, "intel.com/NIC-X.1", &r, &err), rows[i].start);
+		if (rows[i].why)
+			CHECK_IN(err.text, rows[i].why);
+		/* Of what has no name nothing is said to kubelet, which may be about to tell. */
+		devices_judge(&t, 1000);
+		why = rows[i].start == -EBUSY ? rows[i].why : NULL;
+		if (why)
+			CHECK_IN(sick(&t, "0000:05:01.0", 1000), why);
+		else if (dev_allocated(devices_find(&t, "0000:05:01.0")))
+			CHECK(!sick(&t, "0000:05:01.0", 1000));
+		devices_free(&t);
+	}
+	request_free(&r);
+}
+
+/* What one container asks for is one pod's. */
+DEFINE_TEST(a_group_that_one_container_gets_is_its)
+{
+	static const char start[] = "\x0a\x0c"
+				    "0000:05:01.0"
+				    "\x0a\x0c"
+				    "0000:05:02.0";
+	struct devices t = { 0 };
+	struct request r;
+	struct err err = { 0 };
+
+	CHECK_EQ(request_prestart((const uint8_t *)start, sizeof(start) - 1, &r, &err), 0);
+	CHECK_EQ(take(&t, "0000:05:01.0", NIC " state=allocated allocated_to=pending"), 0);
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC " state=allocated allocated_to=pending"), 0);
+	CHECK_EQ(request_alone(&t, "intel.com/NIC-X.1", &r, &err), 0);
+	CHECK_EQ(take(&t, "0000:05:03.0", NIC " state=allocated allocated_to=a/b/c"), 0);
+	CHECK_EQ(request_alone(&t, "intel.com/NIC-X.1", &r, &err), -EAGAIN);
+	CHECK_IN(err.text, "0000:05:03.0 of its IOMMU group 14 is a/b/c");
+	request_free(&r);
+	devices_free(&t);
+}
+
 /* An end that was noted before an Allocate is not written over it. */
 DEFINE_TEST(what_was_thought_of_before_an_allocate_is_overtaken)
 {

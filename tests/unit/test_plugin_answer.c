@@ -196,6 +196,55 @@ static void check_preferred(struct devices *t, const char *available, const char
 	out_free(&o);
 }
 
+/* All containers together: while one request is answered no other is. */
+DEFINE_TEST(a_request_for_too_many_is_refused)
+{
+	V1beta1__ContainerPreferredAllocationRequest
+		p = V1BETA1__CONTAINER_PREFERRED_ALLOCATION_REQUEST__INIT,
+		*ps[2] = { &p, &p };
+	V1beta1__PreferredAllocationRequest pq = V1BETA1__PREFERRED_ALLOCATION_REQUEST__INIT;
+	V1beta1__ContainerAllocateRequest a = V1BETA1__CONTAINER_ALLOCATE_REQUEST__INIT,
+					  *as[2] = { &a, &a };
+	V1beta1__AllocateRequest aq = V1BETA1__ALLOCATE_REQUEST__INIT;
+	static uint8_t buf[1 << 20];
+	static char *ids[IDS_MAX / 2 + 1], text[IDS_MAX / 2 + 1][8];
+	struct devices t = { 0 };
+	struct err err = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
+		snprintf(text[i], sizeof(text[i]), "%zu", i);
+		ids[i] = text[i];
+	}
+	p.available_deviceids = p.must_include_deviceids = a.devices_ids = ids;
+	pq.container_requests = ps;
+	aq.container_requests = as;
+	pq.n_container_requests = aq.n_container_requests = 2;
+	for (size_t n = IDS_MAX / 2; n <= IDS_MAX / 2 + 1; n++) {
+		int refused = n > IDS_MAX / 2 ? -EINVAL : 0;
+		struct out o = { 0 };
+		struct request r = { 0 };
+
+		p.n_available_deviceids = a.n_devices_ids = n;
+		p.n_must_include_deviceids = 0;
+		CHECK_EQ(answer_preferred(&t, "x", buf,
+					  v1beta1__preferred_allocation_request__pack(&pq, buf), &o,
+					  &err),
+			 refused);
+		p.n_must_include_deviceids = n;
+		p.n_available_deviceids = 0;
+		CHECK_EQ(answer_preferred(&t, "x", buf,
+					  v1beta1__preferred_allocation_request__pack(&pq, buf), &o,
+					  &err),
+			 refused);
+		CHECK_EQ(request_allocate(buf, v1beta1__allocate_request__pack(&aq, buf), &r, &err),
+			 refused);
+		request_free(&r);
+		out_free(&o);
+	}
+	CHECK_STR(err.text,
+		  "4098 devices for 2 containers are asked for at once; at most 4096 can be");
+}
+
 /* a, b: a group of two on node 0; c, d: groups of their own on node 1; e: on node 0, freed last. */
 DEFINE_TEST(preferred_are_whole_groups_of_one_node_then_what_was_freed_last)
 {

@@ -78,6 +78,8 @@ var callCases = []test{
 		_, err = g.allocate(request(strings.Repeat("x", 5<<20)))
 		refused(codes.ResourceExhausted, err)
 		_, err = g.allocate(request(manyIDs(60000)...))
+		refused(codes.InvalidArgument, err)
+		_, err = g.allocate(request(manyIDs(4096)...))
 		refused(codes.FailedPrecondition, err)
 		ctx, cancel := short()
 		defer cancel()

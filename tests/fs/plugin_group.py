@@ -1,0 +1,114 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""kubelet gives a group to two pods before it tells of either: no container of them starts."""
+import os
+import threading
+import time
+
+import grpc
+
+from plugin_lib import DIR, MATE, MATE_NAME, NIC, NIC_NAME, Plugin, get, ok, put, wait_file
+from peer import Kubelet, dp, refused
+
+
+def lists(*pods):
+    """What kubelet lists from now on; the plugin asks for it."""
+    k.pods = list(pods)
+    os.makedirs("%s/pods/u%d" % (DIR, k.listed))
+
+
+def start(name, dev):
+    return k.endpoints[name].call("PreStartContainer", dp.PreStartContainerRequest(devices_ids=[dev]),
+                                  dp.PreStartContainerResponse)
+
+
+class Waiting(threading.Thread):
+    """A start that is not answered at once."""
+
+    def __init__(self, *args):
+        super().__init__()
+        self.args, self.said = args, None
+        self.start()
+
+    def run(self):
+        try:
+            start(*self.args)
+            self.said = "started"
+        except grpc.RpcError as e:
+            self.said = e.details()
+
+    def end(self):
+        self.join(10)
+        return self.said
+
+
+os.makedirs(DIR + "/pods")
+k = Kubelet(DIR)
+put(NIC, "claim", "alice")  # and with it its mate
+k.start()
+p = Plugin()
+k.wait_health(NIC_NAME, {NIC: "Healthy"})
+k.wait_health(MATE_NAME, {MATE: "Healthy"})
+
+# As long as kubelet tells of neither they might be one pod's: a start waits for its word, and is refused without.
+k.may_list.clear()
+k.allocate(NIC_NAME, NIC)
+k.allocate(MATE_NAME, MATE)
+said = refused("FAILED_PRECONDITION", start, MATE_NAME, MATE)
+assert "kubelet has yet to tell whose it is; %s of its IOMMU group 14 is pending" % NIC in said, said
+ok(said)
+waiting = Waiting(MATE_NAME, MATE)
+time.sleep(0.2)
+assert waiting.is_alive(), "started before kubelet told whose it is"
+A, B = ("default", "a", "c", NIC_NAME, [NIC]), ("default", "b", "c", MATE_NAME, [MATE])
+k.pods = [A, ("default", "a", "d", MATE_NAME, [MATE])]
+k.may_list.set()
+assert waiting.end() == "started", waiting.said
+assert get(NIC, "allocated_to") == "default/a/c" and get(MATE, "allocated_to") == "default/a/d"
+start(NIC_NAME, NIC)
+ok("a start waits until kubelet has told that both are one pod's")
+lists()
+wait_file(NIC, "allocated_to", "none")
+wait_file(MATE, "allocated_to", "none")
+k.wait_health(NIC_NAME, {NIC: "Healthy"})
+k.wait_health(MATE_NAME, {MATE: "Healthy"})
+
+# Two pods.
+k.allocate(NIC_NAME, NIC)
+k.allocate(MATE_NAME, MATE)
+lists(A, B)
+wait_file(NIC, "allocated_to", "default/a/c")
+wait_file(MATE, "allocated_to", "default/b/c")
+said = refused("FAILED_PRECONDITION", start, MATE_NAME, MATE)
+assert "it is with default/b/c, and %s of its IOMMU group 14 with default/a/c" % NIC in said, said
+ok(said)
+k.wait_health(NIC_NAME, {NIC: "Unhealthy"})
+k.wait_health(MATE_NAME, {MATE: "Unhealthy"})
+assert "%s is unhealthy: it is with default/b/c" % MATE in p.said(), p.said()
+
+# One of them is deleted: the other one starts.
+k.pods = [A]
+waiting = Waiting(NIC_NAME, NIC)
+lists(A)
+wait_file(MATE, "allocated_to", "none")
+assert waiting.end() == "started", waiting.said
+k.wait_health(NIC_NAME, {NIC: "Healthy"})
+start(NIC_NAME, NIC)
+refused("FAILED_PRECONDITION", k.allocate, MATE_NAME, MATE)
+
+# It ends while a start waits.
+lists()
+wait_file(NIC, "allocated_to", "none")
+k.wait_health(MATE_NAME, {MATE: "Healthy"})
+k.wait_health(NIC_NAME, {NIC: "Healthy"})
+k.may_list.clear()
+k.allocate(NIC_NAME, NIC)
+k.allocate(MATE_NAME, MATE)
+waiting = Waiting(NIC_NAME, NIC)
+time.sleep(0.3)
+begin = time.monotonic()
+assert p.end() == 0, "status of a clean end"
+assert time.monotonic() - begin < 1, "%.1f s to end" % (time.monotonic() - begin)
+assert waiting.end() != "started"
+k.may_list.set()
+k.stop()
