@@ -29,6 +29,8 @@ struct command {
 	int min, max; /* words behind the name */
 	const char *help;
 	int (*run)(struct sim *s, int argc, char **argv);
+	/* Instead: what has an answer. */
+	int (*tell)(struct sim *s, char **argv, char *ret, size_t size);
 };
 
 static bool number(const char *text, long *ret)
@@ -153,6 +155,14 @@ static int run_set(struct sim *s, int argc, char **argv)
 	return node_set(n, text, strlen(text));
 }
 
+static int run_mute(struct sim *s, int argc, char **argv)
+{
+	long on;
+
+	(void)argc;
+	return number(argv[1], &on) && (on == 0 || on == 1) ? func_mute(s, argv[0], on) : -EINVAL;
+}
+
 static int run_uevent(struct sim *s, int argc, char **argv)
 {
 	struct node *n = tree_walk(s->tree, s->tree->root, argv[1]), *subsystem;
@@ -192,6 +202,16 @@ static int run_functions(struct sim *s, int argc, char **argv)
 							     : -EINVAL;
 }
 
+static int tell_binds(struct sim *s, char **argv, char *ret, size_t size)
+{
+	const struct func *f = func_find(s, argv[0]);
+
+	if (!f)
+		return -ENODEV;
+	snprintf(ret, size, "%lu\n", f->vfio_binds);
+	return 0;
+}
+
 static int run_quit(struct sim *s, int argc, char **argv)
 {
 	(void)s, (void)argc, (void)argv;
@@ -216,10 +236,13 @@ static const struct command commands[] = {
 	{ "hold", "GROUP PID COMM", 3, 3, "a VMM opens an IOMMU group", run_hold },
 	{ "release", "GROUP", 1, 1, "and lets it go", run_release },
 	{ "set", "PATH VALUE", 2, 2, "an attribute changes, without an event", run_set },
+	{ "mute", "ADDRESS 0|1", 2, 2, "config space of a function reads ff only, or as it was",
+	  run_mute },
 	{ "uevent", "ACTION PATH [KEY=VALUE]...", 2, WORDS_MAX - 1, "an event is sent",
 	  run_uevent },
 	{ "flood", "N", 1, 1, "so many events are sent at once", run_flood },
 	{ "functions", "N", 1, 1, "so many more functions come", run_functions },
+	{ "binds", "ADDRESS", 1, 1, "how often vfio-pci took the function", .tell = tell_binds },
 	{ "quit", "", 0, 0, "the simulation ends", run_quit },
 };
 
@@ -246,7 +269,7 @@ static int dispatch(struct sim *s, int argc, char **argv, char *answer, size_t s
 			return 2;
 		}
 		pthread_mutex_lock(&s->lock);
-		r = c->run(s, argc - 1, argv + 1);
+		r = c->run ? c->run(s, argc - 1, argv + 1) : c->tell(s, argv + 1, answer, size);
 		sim_sync(s);
 		pthread_mutex_unlock(&s->lock);
 		if (r)

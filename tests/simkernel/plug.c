@@ -94,6 +94,27 @@ static struct field plain[] = {
 	{ 'A', "local_cpus", "f\n", 2 },
 };
 
+int func_mute(struct sim *s, const char *addr, bool on)
+{
+	const struct func *f = func_find(s, addr);
+	const struct field *config = f && f->dir ? record_field(f->rec, 'H', "config") : NULL;
+	struct node *n = config ? tree_find(s->tree, f->dir, "config") : NULL;
+	char *ff;
+	int r;
+
+	if (!n)
+		return -ENOENT;
+	if (!on)
+		return node_set(n, config->data, config->len);
+	ff = malloc(config->len);
+	if (!ff)
+		return -ENOMEM;
+	memset(ff, 0xff, config->len);
+	r = node_set(n, ff, config->len);
+	free(ff);
+	return r;
+}
+
 /* Every fourth domain is one that VMD would make: wider than 16 bits. */
 static uint32_t domain_of(unsigned int block)
 {

@@ -74,11 +74,12 @@ struct func {
 	char *override;
 	struct group *group;
 	int set;
-	bool bridge;	/* header type 1 or 2 */
-	bool busy;	/* the device lock */
-	bool added;	/* drivers were offered it; a rescan does so once */
-	bool unplugged; /* only "plug" brings it back, no rescan */
-	int vfio_dev;	/* N of vfio-dev/vfioN, or -1 */
+	bool bridge;		  /* header type 1 or 2 */
+	bool busy;		  /* the device lock */
+	bool added;		  /* drivers were offered it; a rescan does so once */
+	bool unplugged;		  /* only "plug" brings it back, no rescan */
+	int vfio_dev;		  /* N of vfio-dev/vfioN, or -1 */
+	unsigned long vfio_binds; /* how often vfio-pci took it */
 	struct record *vfio_rec;
 
 	struct func *pf; /* of a VF */
@@ -237,6 +238,8 @@ int nth_after(struct sim *s);
 /* plug.c: on command, as a hand would */
 int plug(struct sim *s, const char *addr, const char *from);
 int unplug(struct sim *s, const char *addr);
+/* Config space reads ff only, or again as it was recorded. */
+int func_mute(struct sim *s, const char *addr, bool on);
 
 /* More functions than any recording has, some in domains beyond 16 bits. */
 int plug_many(struct sim *s, unsigned int n);

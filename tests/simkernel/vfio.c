@@ -135,6 +135,7 @@ int vfio_probe(struct sim *s, struct func *f)
 		return r;
 	}
 	f->vfio_dev = n;
+	f->vfio_binds++;
 	vfio_nodes(s, f);
 	if (f->group->vfio == 1)
 		device_add(s, f->group->vfio_rec);
