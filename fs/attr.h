@@ -43,7 +43,7 @@ enum obj_kind {
 
 enum attr_flag {
 	ATTR_CONST = 1 << 0, /* stays until its bits change: exact size, cached by the kernel */
-	ATTR_SLOW = 1 << 1,  /* read by an executor, refresh() first */
+	ATTR_SLOW = 1 << 1,  /* may take seconds: read by a thread for that, refresh() first */
 	ATTR_WORK = 1 << 2,  /* too much work for the FUSE thread: printed by the tree's worker */
 	/* A long text: the first read takes it, later ones continue it, or ESTALE; a read at offset 0
 	 * begins anew. Once it is open its size is that of the moment. */
@@ -90,7 +90,7 @@ struct attr {
 	 * is a wish for this file of this device already), or -errno with the sentence. ATTR_ASIDE: it is done
 	 * then, and ret is not used. Called by write_wish() alone. */
 	int (*store)(const struct subject *s, const char *text, struct wish *ret, struct err *err);
-	/* For ATTR_SLOW, on an executor: brings the model up to date. May be NULL. */
+	/* For ATTR_SLOW: brings the model up to date. May be NULL. */
 	void (*refresh)(const struct subject *s);
 	const struct entries *entries; /* of a directory row; NULL: only rows lie in it */
 	const char *key;	       /* its name in inventory and events; NULL: not there */

@@ -15,8 +15,8 @@
 #include "ctl_job.h"
 #include "journal.h"
 #include "lines.h"
+#include "pcidevfs/pool.h"
 #include "record.h"
-#include "worker.h"
 #include "write.h"
 
 int ctl_new(void *region, size_t size, struct ctl_files **ret, struct err *err)
@@ -482,6 +482,6 @@ void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint6
 		free(job);
 	else if (!job->ctl)
 		refuse(job, t, req, journal_slot);
-	else if (first && worker_do(t->worker, drive, first))
+	else if (first && pool_submit(t->worker, drive, first))
 		drive(first);
 }

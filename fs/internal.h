@@ -22,7 +22,7 @@ struct fuse_req;
 struct fuse_session;
 struct journal;
 struct record_head;
-struct worker;
+struct pool;
 
 /* Where a device lies in each view, so that it can be taken out again when its record is gone. */
 struct member {
@@ -53,7 +53,9 @@ struct tree {
 	struct record_head *record;
 	struct stream *stream;
 	struct journal *journal;
-	struct worker *worker;
+	/* The engine's executors may all be waiting for the kernel, and who may read must not keep them from acts. For
+	 * what is too much work for the FUSE thread, but waits for nobody: one thread; and for slow rows. */
+	struct pool *worker, *readers;
 	struct ctl_files *ctl;
 
 	_Atomic uint64_t heard; /* the generation that events tell up to now */

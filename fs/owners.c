@@ -15,10 +15,10 @@
 #include "internal.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/intent.h"
+#include "pcidevfs/pool.h"
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 #include "record.h"
-#include "worker.h"
 #include "write.h"
 
 #define SET_RIGHTS (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)
@@ -195,7 +195,7 @@ static int set_later(fuse_req_t req, struct tree *t, const struct node *n, const
 	job->n.subject.dev = n->subject.dev ? &job->n.dev : NULL;
 	job->n.subject.name = job->n.name;
 	r = rights ? engine_defer(t->conf.engine, run_deferred, job)
-		   : worker_do(t->worker, run_worker, job);
+		   : pool_submit(t->worker, run_worker, job);
 	if (r)
 		free(job);
 	return r;

@@ -14,12 +14,12 @@
 #include "ctl.h"
 #include "internal.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/pool.h"
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 #include "record.h"
 #include "rights.h"
 #include "stream.h"
-#include "worker.h"
 #include "write.h"
 
 static bool may_open(struct tree *t, const struct node *n, int flags)
@@ -254,12 +254,6 @@ static void run_read(void *ctx)
 	free(ctx);
 }
 
-static void run_slow_read(struct engine *e, void *ctx)
-{
-	(void)e;
-	run_read(ctx);
-}
-
 /* Hands the read to a thread that may take its time. */
 static void read_later(const struct read_job *job, uint32_t flags)
 {
@@ -268,8 +262,8 @@ static void read_later(const struct read_job *job, uint32_t flags)
 
 	if (copy) {
 		*copy = *job;
-		r = flags & ATTR_SLOW ? engine_defer(job->tree->conf.engine, run_slow_read, copy)
-				      : worker_do(job->tree->worker, run_read, copy);
+		r = pool_submit(flags & ATTR_SLOW ? job->tree->readers : job->tree->worker,
+				run_read, copy);
 	}
 	if (!r)
 		return;

@@ -2,7 +2,8 @@
 /*
  * What stat says. As sysfs would: 4096 bytes for what changes, but the exact size for what does not,
  * and for long texts, whose readers believe it: tail begins at the end, rsync and tar stop there. That
- * takes the whole text, so it is looked at only for those who have opened it; a list says 4096.
+ * takes the whole text, so it is looked at only for those who have opened it; a list says 4096, and so does what is
+ * made by asking the kernel, which may take seconds.
  */
 #define FUSE_USE_VERSION 312
 #include <errno.h>
@@ -12,8 +13,8 @@
 #include <sys/stat.h>
 
 #include "internal.h"
+#include "pcidevfs/pool.h"
 #include "pcidevfs/util.h"
-#include "worker.h"
 
 #define SYSFS_SIZE 4096
 
@@ -166,7 +167,7 @@ static void reply_stat(fuse_req_t req, const struct node *n)
 	struct stat st;
 
 	node_stat(fuse_req_userdata(req), n, n->row, &st);
-	if (n->row && n->row->flags & ATTR_SNAPSHOT)
+	if (n->row && n->row->flags & ATTR_SNAPSHOT && !(n->row->flags & ATTR_SLOW))
 		st.st_size = exact_size(n, n->row);
 	fuse_reply_attr(req, &st, CACHE_SECONDS);
 }
@@ -200,7 +201,7 @@ void node_getattr(fuse_req_t req, uint64_t ino)
 	job = malloc(sizeof(*job));
 	if (job)
 		*job = (struct stat_job){ req, ino };
-	if (job && !worker_do(t->worker, stat_later, job))
+	if (job && !pool_submit(t->worker, stat_later, job))
 		return;
 	free(job);
 	fuse_reply_err(req, ENOMEM);

@@ -9,11 +9,13 @@
 #include "internal.h"
 #include "journal.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/pool.h"
 #include "pcidevfs/region.h"
 #include "record.h"
 #include "stash.h"
 #include "stream.h"
-#include "worker.h"
+
+enum { READERS = 16 };
 
 const struct region_head events_layout = { "events", RING_ABI, 512 << 10 };
 
@@ -101,7 +103,8 @@ int tree_start(struct tree *t, struct fuse_session *se, int fuse_fd, int first, 
 	t->fuse_fd = fuse_fd;
 	t->first = first;
 	files_use(t->files, fuse_fd);
-	r = worker_new(&t->worker, err);
+	r = pool_new(1, &t->worker, err);
+	r = r ? r : pool_new(READERS, &t->readers, err);
 	return r ? r : changes_start(t, err);
 }
 
@@ -110,13 +113,23 @@ bool tree_idle(struct tree *t)
 	return ctl_idle(t->ctl);
 }
 
+/* Nobody waits in it without end. */
+static void end_pool(struct pool **p)
+{
+	if (!*p)
+		return;
+	pool_end(*p);
+	pool_free(*p);
+	*p = NULL;
+}
+
 void tree_stop(struct tree *t)
 {
 	if (!t)
 		return;
 	changes_stop(t);
-	worker_free(t->worker);
-	t->worker = NULL;
+	end_pool(&t->worker);
+	end_pool(&t->readers);
 	t->se = NULL;
 	files_use(t->files, -1);
 }

@@ -26,7 +26,7 @@ struct tree_conf {
 	struct intents *intents; /* what is kept over reboots; NULL: nothing is */
 	struct stash *stash;
 	const char *boot_id; /* for inventory; outlives the tree */
-	/* Fills `health`: keyed lines, from session and backend; called on an executor. May be NULL. */
+	/* Fills `health`: keyed lines, from session and backend; may take its time. May be NULL. */
 	void (*health)(void *ctx, struct out *o);
 	void *health_ctx;
 	/* The unique of the request that this thread handles, as the kernel gave it (bit 63: sent again). */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "pool.h"
+#include "pcidevfs/pool.h"
 
 #include <errno.h>
 #include <pthread.h>

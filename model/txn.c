@@ -8,8 +8,8 @@
 
 #include "act.h"
 #include "pcidevfs/model.h"
+#include "pcidevfs/pool.h"
 #include "pcidevfs/util.h"
-#include "pool.h"
 
 #define SYNC_MS 2000
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Threads that run jobs in order of submission. There is always a thread for a job, up to max: one
  * that waits for a hung driver holds nobody up. Idle threads beyond the first end after a while. */
-#ifndef MODEL_POOL_H
-#define MODEL_POOL_H
+#ifndef PCIDEVFS_POOL_H
+#define PCIDEVFS_POOL_H
 
 #include <stdbool.h>
 
