@@ -68,10 +68,11 @@ static inline uint32_t logs_used(const struct logs *l)
 }
 
 void logs_open(struct logs *l, void *region, size_t size);
-/* In memory that ends with the process: who waits for a thread has begun nothing. NULL: there is none. */
+/* In memory that ends with the process: who waits for a thread has begun nothing. It has no room behind its wishes.
+ * NULL: there is none. */
 struct act_log *logs_new(const struct wish *wishes, size_t n, const struct actor *who);
-/* Into a slot, where there are slots: what comes now must be found by the next process. NULL: all are in use, and the
- * log is as it was. */
+/* Into a slot, where there are slots: what comes now must be found by the next process. Else into memory with room for
+ * steps. NULL: there is none left, and the log is as it was. */
 struct act_log *logs_keep(struct logs *l, struct act_log *log);
 /* keep: the verdict stays until the slot is needed, for a request that is sent again. */
 void logs_give(struct logs *l, struct act_log *log, bool keep);

@@ -88,7 +88,8 @@ static void fill(struct act_log *log, const struct wish *wishes, size_t n, const
 
 struct act_log *logs_new(const struct wish *wishes, size_t n, const struct actor *who)
 {
-	struct act_log *log = n <= LOG_WISHES ? malloc(sizeof(*log)) : NULL;
+	const size_t size = offsetof(struct act_log, wishes) + n * sizeof(*wishes);
+	struct act_log *log = n <= LOG_WISHES ? malloc(size) : NULL;
 
 	if (log)
 		fill(log, wishes, n, who);
@@ -99,10 +100,8 @@ struct act_log *logs_keep(struct logs *l, struct act_log *log)
 {
 	struct act_log *slot;
 
-	if (!l->n)
-		return log;
 	pthread_mutex_lock(&l->lock);
-	slot = find_free(l);
+	slot = l->n ? find_free(l) : malloc(sizeof(*slot));
 	pthread_mutex_unlock(&l->lock);
 	if (slot) {
 		fill(slot, log->wishes, log->n_wishes, &log->who);
