@@ -127,7 +127,8 @@ const struct attr attrs_root[] = {
 	  .show = log_show,
 	  .since = "0.1",
 	  .help = "the last writes and their verdicts: seq= time= id= file= value= pid= uid= comm= "
-		  "result= text=; opener= where another user opened the file: his rights counted" },
+		  "result= text=; force=1 where ctl's force was given for it; opener= where another user "
+		  "opened the file: his rights counted" },
 	{ .name = "last_error",
 	  .id = 8,
 	  .mode = 0444,

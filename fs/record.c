@@ -64,22 +64,32 @@ static void error_text(char *buf, size_t size, const char *file, const struct er
 		snprintf(buf, size, "%s: %s", file, err->text);
 }
 
+/* What was asked: of a file. */
+struct asked {
+	const struct key *dev; /* NULL: of the root */
+	const char *file, *value;
+	bool forced; /* past host_critical, if that was in the way */
+};
+
 /* False: it is there already, at since - 1 or later (0: it cannot be). */
-static bool log_verdict(struct tree *t, const char *id, const char *file, const char *value,
-			const struct actor *who, const struct err *err, uint64_t since)
+static bool log_verdict(struct tree *t, const struct asked *a, const struct actor *who,
+			const struct err *err, uint64_t since)
 {
 	struct out o = { 0 };
 	const char *text = err->code ? err->text : "";
-	size_t n = strlen(file), timed;
+	size_t n = strlen(a->file), timed;
+	char id[KEY_NAME + 8];
 	bool there;
 
-	if (!strncmp(text, file, n) && !strncmp(text + n, ": ", 2))
+	if (!strncmp(text, a->file, n) && !strncmp(text + n, ": ", 2))
 		text += n + 2; /* file= says it */
 	print_time(&o);
 	timed = o.len;
-	out_pair(&o, "id", id);
-	out_pair(&o, "file", file);
-	out_pair(&o, "value", value[0] ? value : "none");
+	out_pair(&o, "id", a->dev ? key_id(a->dev, id) : "/");
+	out_pair(&o, "file", a->file);
+	out_pair(&o, "value", a->value[0] ? a->value : "none");
+	if (a->forced)
+		out_printf(&o, " force=1");
 	out_printf(&o, " pid=%d uid=%u", (int)who->pid, (unsigned int)who->uid);
 	if (who->opener != who->uid)
 		out_printf(&o, " opener=%u", (unsigned int)who->opener);
@@ -138,20 +148,26 @@ static void wake_logs(struct tree *t, const struct key *dev)
 		tree_touch(t, slot, CH_LOG);
 }
 
+static void record(struct tree *t, const struct asked *a, const struct actor *who,
+		   const struct err *err, uint64_t since)
+{
+	char text[LAST_ERROR] = "";
+
+	if (err->code)
+		error_text(text, sizeof(text), a->file, err);
+	if (a->dev)
+		set_device_error(t, a->dev, text);
+	else
+		set_root_error(t, text);
+	if (log_verdict(t, a, who, err, since))
+		t->record->verdicts[err->code > 0 && err->code < RECORD_CODES ? err->code : 0]++;
+	wake_logs(t, a->dev);
+}
+
 void record_verdict(struct tree *t, const struct key *dev, const char *file, const char *value,
 		    const struct actor *who, const struct err *err, uint64_t since)
 {
-	char id[KEY_NAME + 8], text[LAST_ERROR] = "";
-
-	if (err->code)
-		error_text(text, sizeof(text), file, err);
-	if (dev)
-		set_device_error(t, dev, text);
-	else
-		set_root_error(t, text);
-	if (log_verdict(t, dev ? key_id(dev, id) : "/", file, value, who, err, since))
-		t->record->verdicts[err->code > 0 && err->code < RECORD_CODES ? err->code : 0]++;
-	wake_logs(t, dev);
+	record(t, &(struct asked){ dev, file, value, false }, who, err, since);
 }
 
 void record_command(struct tree *t, const struct key *dev, const char *line,
@@ -200,6 +216,6 @@ void tree_verdict(void *tree, const struct wish *wishes, size_t n, const struct 
 
 		tell_other(&told, &wishes[i], wishes, n);
 		record_target(tree, &wishes[i], &w, file, sizeof(file));
-		record_verdict(tree, &w.dev, file, w.value, who, &told, since);
+		record(tree, &(struct asked){ &w.dev, file, w.value, w.force }, who, &told, since);
 	}
 }

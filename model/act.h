@@ -86,6 +86,8 @@ bool logs_verdict(struct logs *l, const struct wish *wishes, size_t n, const str
 struct waiter {
 	txn_done *done;
 	void *ctx;
+	struct actor who;
+	bool joined; /* another's act, of the same wishes: he is told of besides */
 	struct waiter *next;
 };
 

@@ -20,13 +20,17 @@ void txn_close(struct txn *t)
 	pthread_mutex_unlock(&t->engine->lock);
 }
 
-static void tell(struct txn *t)
+static void tell_of(struct txn *t, const struct actor *who, const struct err *err, uint64_t *place)
 {
 	struct engine_conf *c = &t->engine->conf;
 
 	if (c->verdict)
-		c->verdict(c->verdict_ctx, t->log->wishes, t->log->n_wishes, &t->log->who,
-			   &t->log->err, &t->log->place);
+		c->verdict(c->verdict_ctx, t->log->wishes, t->log->n_wishes, who, err, place);
+}
+
+static void tell(struct txn *t)
+{
+	tell_of(t, &t->log->who, &t->log->err, &t->log->place);
 }
 
 /* A process that ends from here on leaves a verdict to be told, and then to be answered, not an act to be carried
@@ -55,7 +59,10 @@ static void answer(struct txn *t, const struct err *err)
 	pthread_mutex_unlock(&e->lock);
 	while (w) {
 		struct waiter *next = w->next;
+		uint64_t place = 0;
 
+		if (w->joined)
+			tell_of(t, &w->who, err, &place);
 		w->done(w->ctx, err);
 		free(w);
 		w = next;
@@ -197,6 +204,7 @@ static bool join_or_make(struct engine *e, const struct wish *wishes, size_t n,
 			fail(err, ENOMEM, "no memory for a transaction");
 	}
 	if (t) {
+		w->joined = t != *ret_new && !(who->tag && t->log->who.tag == who->tag);
 		w->next = t->waiters;
 		t->waiters = w;
 	}
@@ -234,7 +242,7 @@ void txn_submit(struct engine *e, const struct wish *wishes, size_t n, const str
 		     n);
 	w = err.code ? NULL : malloc(sizeof(*w));
 	if (w)
-		*w = (struct waiter){ .done = done, .ctx = ctx };
+		*w = (struct waiter){ .done = done, .ctx = ctx, .who = *who };
 	else if (!err.code)
 		fail(&err, ENOMEM, "no memory for a transaction");
 	if (!w || !join_or_make(e, wishes, n, who, w, &t, &err)) {

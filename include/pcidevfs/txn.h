@@ -85,7 +85,8 @@ struct engine_conf {
 	size_t journal_size;
 	double deadline_factor;
 	unsigned int threads; /* executors at most; they come and go with the work */
-	/* Every verdict, for log and last_error; from executors, before done(). May be NULL. *place is the teller's,
+	/* Every verdict, for log and last_error; from executors, before done(), for each who asked: also for those who
+	 * joined the act of another. May be NULL. *place is the teller's,
 	 * and outlives the process: 0 until this verdict was told, and what the former process left there where it
 	 * died in the middle of telling, so that nothing is told twice. */
 	void (*verdict)(void *ctx, const struct wish *wishes, size_t n, const struct actor *who,

@@ -202,27 +202,6 @@ DEFINE_TEST(a_late_undo_goes_on_once_it_ends)
 	}
 }
 
-DEFINE_TEST(the_same_wish_twice_is_one_act)
-{
-	struct bench b = { 0 };
-	struct verdict v, again;
-
-	world_reset();
-	bench_start(&b);
-	pthread_mutex_lock(&kernel.gate);
-	submit(&b, 0, "5", &v);
-	while (kernel.started < 1)
-		usleep(100);
-	submit(&b, 0, "5", &again);
-	pthread_mutex_unlock(&kernel.gate);
-	await(&v);
-	await(&again);
-	CHECK_EQ(v.err.code, 0);
-	CHECK_EQ(again.err.code, 0);
-	CHECK_EQ(kernel.started, 4);
-	bench_stop(&b);
-}
-
 /* A process of its own begins the act and is killed at its n-th step, before or after the step was done. */
 static void begin_and_die(struct bench *b, int at, bool after)
 {

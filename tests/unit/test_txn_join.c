@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Several who ask for the same at once. */
+#include <errno.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include "levels.h"
+#include "pcidevfs/util.h"
+#include "test.h"
+
+DEFINE_TEST(the_same_wish_twice_is_one_act)
+{
+	struct bench b = { 0 };
+	struct verdict v, again;
+
+	world_reset();
+	bench_start(&b);
+	pthread_mutex_lock(&kernel.gate);
+	submit(&b, 0, "5", &v);
+	while (kernel.started < 1)
+		usleep(100);
+	submit(&b, 0, "5", &again);
+	pthread_mutex_unlock(&kernel.gate);
+	await(&v);
+	await(&again);
+	CHECK_EQ(v.err.code, 0);
+	CHECK_EQ(again.err.code, 0);
+	CHECK_EQ(kernel.started, 4);
+	bench_stop(&b);
+}
+
+/* It is one act, but two who asked: the log names both, unless it is one request that was sent again. */
+DEFINE_TEST(who_joins_an_act_is_told_of_besides)
+{
+	for (int fails = 0; fails < 2; fails++) {
+		struct wish w = { .dev = dev_key(0), .file = "level", .value = "5" };
+		struct actor joiner = { .uid = 1234, .tag = 8 };
+		struct bench b = { 0 };
+		struct verdict v, again, other = { 0 };
+
+		world_reset();
+		bench_start(&b);
+		kernel.fail_at = fails ? 3 : -1;
+		pthread_mutex_lock(&kernel.gate);
+		submit(&b, 0, "5", &v);
+		while (kernel.started < 1)
+			usleep(100);
+		submit(&b, 0, "5", &again);
+		txn_submit(b.e, &w, 1, &joiner, told, &other);
+		pthread_mutex_unlock(&kernel.gate);
+		await(&v);
+		await(&again);
+		await(&other);
+		CHECK_EQ(other.err.code, fails ? EIO : 0);
+		CHECK_EQ(kernel.told, 2);
+		CHECK_EQ(kernel.told_tag, 8);
+		bench_stop(&b);
+	}
+}
