@@ -327,8 +327,8 @@ static bool run_forget(struct ctl_job *job)
 		fail(&job->err, EINVAL, "ctl: forget is for the ctl of the root");
 	else if (in && intents_forget(in, job->arg, &settler, &job->err))
 		fail_wrap(&job->err, "ctl: forget");
-	else if (in && settler.dev.bus)
-		owners_forget(job->tree, &settler.dev);
+	else if (in && (settler.dev.bus || settler.root))
+		owners_forget(job->tree, settler.root ? NULL : &settler.dev);
 	return true;
 }
 

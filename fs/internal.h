@@ -120,7 +120,8 @@ void entry_stat(struct tree *t, const struct entries *e, uint32_t slot, struct s
 bool owner_kept(struct tree *t, enum obj_kind kind, const char *name, const struct attr *row,
 		struct owner *own);
 void owner_setattr(struct fuse_req *req, uint64_t ino, const struct stat *attr, int to_set);
-/* What was kept of a device's owners is forgotten: its files are as they were born. Not on the FUSE thread. */
+/* What was kept of the owners of a device, or (NULL) of the root, is forgotten: its files are as they were born. Not on
+ * the FUSE thread. */
 void owners_forget(struct tree *t, const struct key *dev);
 
 /* place.c */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Whose a file is. chmod and chown of a device's files are kept with what was asked of the device, and
- * hold again when it comes back after a reboot; those of other files end with the mount, as do times.
+ * hold again when it comes back after a reboot; so are those of the root's own. Those of other files (of resources,
+ * of the directories of views) end with the mount, as do times.
  */
 #define FUSE_USE_VERSION 312
 #include <errno.h>
@@ -26,7 +27,8 @@
 /* Links have owners that count for nothing. */
 static bool is_kept(const struct tree *t, enum obj_kind kind, const struct attr *row)
 {
-	return t->conf.intents && obj_type(kind)->bus && (!row || !(row->mode & S_IFMT));
+	return t->conf.intents && (obj_type(kind)->bus || kind == OBJ_ROOT) &&
+	       (!row || !(row->mode & S_IFMT));
 }
 
 bool owner_kept(struct tree *t, enum obj_kind kind, const char *name, const struct attr *row,
@@ -36,7 +38,7 @@ bool owner_kept(struct tree *t, enum obj_kind kind, const char *name, const stru
 	struct owner_wish is;
 
 	if (!is_kept(t, kind, row) || !STR_COPY(key.name, name) ||
-	    !intents_owner(t->conf.intents, &key, row ? row->name : "", &is))
+	    !intents_owner(t->conf.intents, key.bus ? &key : NULL, row ? row->name : "", &is))
 		return false;
 	own->mode = is.mode & 07777;
 	own->uid = is.uid;
@@ -70,18 +72,19 @@ static void forget_owners(struct tree *t, const struct node *n)
 
 void owners_forget(struct tree *t, const struct key *dev)
 {
-	enum obj_kind kind = kind_of_bus(dev->bus);
+	enum obj_kind kind = kind_of_bus(dev ? dev->bus : BUS_NONE);
 	uint64_t ino[ROW_MAX + 1];
 	const struct attr *row;
 	size_t count = 0;
 	uint32_t slot;
 
 	pthread_mutex_lock(&t->lock);
-	slot = device_slot(t, dev);
+	slot = dev ? device_slot(t, dev) : 0;
 	if (slot != NO_SLOT)
 		ino[count++] = objects_ino(t->objects, slot, ROW_SELF);
 	for (size_t i = 0; count && (row = row_at(kind, i)) && count <= ROW_MAX; i++)
-		ino[count++] = objects_ino(t->objects, slot, row->id);
+		if (is_kept(t, kind, row))
+			ino[count++] = objects_ino(t->objects, slot, row->id);
 	for (size_t i = 0; i < count; i++)
 		objects_drop_owner(t->objects, ino[i]);
 	pthread_mutex_unlock(&t->lock);
@@ -94,14 +97,15 @@ static int keep(struct owner_job *job)
 {
 	const struct owner_wish is = { job->own.uid, job->own.gid, job->own.mode };
 	const struct actor who = write_actor(job->req, 0, NULL);
+	const struct key *dev = job->n.subject.dev ? &job->n.dev.key : NULL;
 	const char *file = job->n.row ? job->n.row->name : "";
 	struct err err = { 0 };
 	char value[64];
-	int r = intents_set_owner(job->tree->conf.intents, &job->n.dev.key, file, &is, &err);
+	int r = intents_set_owner(job->tree->conf.intents, dev, file, &is, &err);
 
 	snprintf(value, sizeof(value), "%o %u:%u", (unsigned int)is.mode, (unsigned int)is.uid,
 		 (unsigned int)is.gid);
-	record_verdict(job->tree, &job->n.dev.key, file[0] ? file : ".", value, &who, &err, 0);
+	record_verdict(job->tree, dev, file[0] ? file : ".", value, &who, &err, 0);
 	return r;
 }
 

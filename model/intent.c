@@ -43,7 +43,7 @@ static void seat_record(struct record *r, const struct device *dev)
 	STR_COPY(r->at, dev->key.name);
 }
 
-static struct record *add_record(struct rewrite *w)
+struct record *rewrite_add(struct rewrite *w)
 {
 	struct record *r = record_new();
 
@@ -58,8 +58,7 @@ static struct record *add_record(struct rewrite *w)
 	return r;
 }
 
-/* The device's record, to be changed; made if there is none. */
-static int edit_of(struct rewrite *w, const struct device *dev, struct record **ret, size_t *ret_at,
+int rewrite_record(struct rewrite *w, const struct device *dev, struct record **ret, size_t *ret_at,
 		   struct err *err)
 {
 	size_t at = records_of_device(&w->next, dev);
@@ -75,7 +74,7 @@ static int edit_of(struct rewrite *w, const struct device *dev, struct record **
 	if (rc)
 		return rc;
 	*ret_at = at == RECORD_NONE ? w->next.n : at;
-	r = at == RECORD_NONE ? add_record(w) : rewrite_edit(w, at);
+	r = at == RECORD_NONE ? rewrite_add(w) : rewrite_edit(w, at);
 	if (!r)
 		return fail(err, ENOMEM, "no memory to keep what was asked");
 	if (id.vf != IDENTITY_HALF || !r->id.path[0])
@@ -259,7 +258,7 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 	for (size_t i = 0; i < n; i++) {
 		struct record *r = NULL;
 		size_t at;
-		int rc = edit_of(w, members[i], &r, &at, err);
+		int rc = rewrite_record(w, members[i], &r, &at, err);
 
 		if (!r)
 			return rc;
@@ -304,150 +303,6 @@ int intents_keep(void *ctx, const struct wish *wishes, size_t n, bool pending, s
 	if (told && !pending)
 		intents_kick(in);
 	return rc;
-}
-
-/* ---- owners */
-
-static struct owner *find_owner(struct record *r, const char *file)
-{
-	for (size_t i = 0; i < r->n_owners; i++)
-		if (!strcmp(r->owners[i].file, file))
-			return &r->owners[i];
-	return NULL;
-}
-
-static int put_owner(struct record *r, const char *file, const struct owner_wish *is,
-		     struct err *err)
-{
-	struct owner *o = find_owner(r, file), *v;
-
-	if (!o && r->n_owners >= OWNERS_MAX)
-		return fail(err, ENOSPC,
-			    "%s: %d files of %s have an owner of their own, and no more are kept",
-			    file, OWNERS_MAX, r->at);
-	if (!o) {
-		v = reallocarray(r->owners, r->n_owners + 1, sizeof(*v));
-		if (!v)
-			return fail(err, ENOMEM, "no memory to keep the owner of %s", file);
-		r->owners = v;
-		o = &r->owners[r->n_owners++];
-		*o = (struct owner){ 0 };
-		STR_COPY(o->file, file);
-	}
-	o->is = *is;
-	return 0;
-}
-
-void record_note_owner(struct record *r, struct want *want)
-{
-	const struct owner *o = find_owner(r, "claim");
-
-	o = o ? o : find_owner(r, "");
-	want->n_owners = (uint32_t)r->n_owners;
-	if (!o)
-		return;
-	want->owned = true;
-	want->uid = o->is.uid;
-	want->gid = o->is.gid;
-}
-
-/* With save held. True: the nodes are to go to somebody else. */
-static bool note_owner(struct intents *in, const struct key *key)
-{
-	struct device *dev;
-	bool other = false;
-	size_t at;
-
-	model_lock(in->m);
-	dev = model_edit(in->m, key, false);
-	at = dev ? records_of_device(&in->rs, dev) : RECORD_NONE;
-	if (at != RECORD_NONE) {
-		uint32_t uid = dev->want.uid, gid = dev->want.gid;
-
-		record_note_owner(in->rs.v[at], &dev->want);
-		other = uid != dev->want.uid || gid != dev->want.gid;
-	}
-	model_publish(in->m);
-	model_unlock(in->m);
-	return other;
-}
-
-/* With the model locked. */
-static int edit_owner(struct rewrite *w, const struct key *key, const char *file,
-		      const struct owner_wish *owner, struct err *err)
-{
-	const struct device *dev = model_find(w->in->m, key);
-	struct record *r = NULL;
-	size_t at;
-	int rc;
-
-	if (!dev)
-		return fail(err, ENODEV, "%s is gone", key->name);
-	rc = edit_of(w, dev, &r, &at, err);
-	return r ? put_owner(r, file, owner, err) : rc;
-}
-
-/* Which card it is: of one that came just now that may have to be asked. Without locks. */
-static void learn_identity(struct intents *in, const struct key *key)
-{
-	const struct device *dev;
-	bool known;
-
-	model_lock(in->m);
-	dev = model_find(in->m, key);
-	known = !dev || device_is_known(dev);
-	model_unlock(in->m);
-	if (!known && in->world.observe)
-		in->world.observe(in->world.backend, key, 1, false, NULL);
-}
-
-int intents_set_owner(struct intents *in, const struct key *dev, const char *file,
-		      const struct owner_wish *owner, struct err *err)
-{
-	bool other = false;
-	struct rewrite w;
-	int rc;
-
-	if (strlen(file) >= WISH_FILE)
-		return fail(err, EINVAL, "%s is no file of a device", file);
-	learn_identity(in, dev);
-	pthread_mutex_lock(&in->save);
-	rc = rewrite_begin(&w, in, err);
-	if (!rc) {
-		model_lock(in->m);
-		rc = edit_owner(&w, dev, file, owner, err);
-		model_unlock(in->m);
-		if (rc)
-			rewrite_abort(&w);
-		else
-			rc = rewrite_commit(&w, err);
-	}
-	if (!rc)
-		other = note_owner(in, dev);
-	pthread_mutex_unlock(&in->save);
-	if (other && in->world.give_nodes)
-		rc = in->world.give_nodes(in->world.backend, dev, err);
-	return rc;
-}
-
-bool intents_owner(struct intents *in, const struct key *dev, const char *file,
-		   struct owner_wish *ret)
-{
-	bool found = false;
-
-	pthread_mutex_lock(&in->lock);
-	for (size_t i = 0; i < in->rs.n && in->n_owned && !found; i++) {
-		struct record *r = in->rs.v[i];
-		const struct owner *o = r->birth && r->n_owners && key_eq(&r->dev, dev)
-						? find_owner(r, file)
-						: NULL;
-
-		found = o;
-		if (o)
-			*ret = o->is;
-	}
-	pthread_mutex_unlock(&in->lock);
-	return found;
 }
 
 /* ---- open and close */

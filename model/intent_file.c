@@ -47,6 +47,11 @@ void record_free(struct record *r)
 	free(r);
 }
 
+bool record_is_root(const struct record *r)
+{
+	return r && !strcmp(r->id.path, ROOT_PATH);
+}
+
 bool record_is_empty(const struct record *r)
 {
 	for (size_t i = 0; kept[i]; i++)

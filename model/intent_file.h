@@ -81,6 +81,9 @@ struct records {
 	char *other; /* lines that we do not know, or NULL */
 };
 
+/* No device's: whose the files of the root are, and nothing else. It has no ids. */
+#define ROOT_PATH "/"
+bool record_is_root(const struct record *r);
 struct record *record_new(void);
 struct record *record_copy(const struct record *r);
 void record_free(struct record *r);

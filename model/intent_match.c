@@ -275,6 +275,10 @@ static void find_device(struct pass *p, struct record *r)
 
 	if (device_of(in, r))
 		return;
+	if (record_is_root(r)) {
+		r->state = RECORD_HELD;
+		return;
+	}
 	if (r->birth)
 		leave_device(r);
 	match = pass_lookup(p, &r->id, &at);

@@ -37,7 +37,7 @@ static const char *describe(struct intents *in, const struct record *r, char *re
 	snprintf(reason, size, "%s", r->reason);
 	if (r->pending)
 		return "pending";
-	if (!dev && r->state != RECORD_STRANGER)
+	if (!dev && r->state != RECORD_STRANGER && !record_is_root(r))
 		return names[RECORD_WAITING];
 	return r->state == RECORD_HELD && dev ? drift(r, dev, reason, size) : names[r->state];
 }
@@ -78,6 +78,10 @@ static const char *state_word(const struct intents *in, const char **ret_hint)
 	if (in->refused.code)
 		return "refused";
 	*ret_hint =
+		"another directory than the one in which all is kept is there now; the next write goes there, with all";
+	if (in->moved)
+		return "moved";
+	*ret_hint =
 		"this directory is lost at a reboot, and with it what was asked; give --state one on a disk";
 	if (in->is_volatile)
 		return "volatile";
@@ -89,7 +93,7 @@ void intents_health(struct intents *in, struct out *o)
 {
 	const char *hint;
 
-	intents_look_aside(in);
+	intents_look(in);
 	pthread_mutex_lock(&in->lock);
 	out_printf(o, "state=%s", state_word(in, &hint));
 	out_pair(o, "path", in->dir);
@@ -214,14 +218,15 @@ static int forget_record(struct intents *in, struct rewrite *w, size_t at, struc
 static int forget_again(struct intents *in, const char *identity, struct settler *s,
 			struct err *err)
 {
+	struct identity id = { .path = ROOT_PATH, .vf = -1 };
 	const struct device *dev;
 	char text[IDENTITY_TEXT];
-	struct identity id;
 	size_t pos = 0;
 
 	if (!s || !s->again)
 		return fail(err, EINVAL, "nothing is stored for %.200s; intents names what is",
 			    identity);
+	s->root = !strcmp(identity_text(&id, text), identity);
 	model_lock(in->m);
 	while ((dev = model_next(in->m, &pos))) {
 		device_identity(in->m, dev, &id);
@@ -250,6 +255,8 @@ static int refuse_forget(struct intents *in, const struct record *r, struct sett
 	rc = rc ? rc : refuse_busy(in, r, err);
 	if (s && r->birth)
 		s->dev = r->dev;
+	if (s)
+		s->root = record_is_root(r);
 	return rc ? rc : ask_settler(s, r->birth ? &r->dev : NULL, r->n_owners, err);
 }
 

@@ -64,6 +64,45 @@ static int open_dir(struct intents *in, struct err *err)
 	return 0;
 }
 
+/* It may be removed and made again, or a file system come over it. */
+static bool has_moved(const struct intents *in)
+{
+	struct stat ours, there;
+
+	return in->dirfd >= 0 && (fstat(in->dirfd, &ours) || stat(in->dir, &there) ||
+				  ours.st_dev != there.st_dev || ours.st_ino != there.st_ino);
+}
+
+/* All that is kept goes there with the next write; over nobody's wishes. */
+static int follow_dir(struct intents *in, struct err *err)
+{
+	struct intents got = { .dir = in->dir, .dirfd = -1 };
+	struct err why = { 0 };
+	int rc = open_dir(&got, &why);
+
+	in->unsure = true;
+	if (!rc &&
+	    (!faccessat(got.dirfd, INTENT_FILE, F_OK, AT_SYMLINK_NOFOLLOW) || errno != ENOENT))
+		rc = fail(&why, EBUSY,
+			  "what is asked cannot be kept: another directory than before is %s now, "
+			  "with wishes of its own; take them up by pcidevfsd --replace, or remove "
+			  "them",
+			  in->dir);
+	if (rc)
+		closep(&got.dirfd);
+	if (rc && err)
+		*err = why;
+	pthread_mutex_lock(&in->lock);
+	in->refused = why;
+	if (!rc) {
+		close(in->dirfd);
+		in->dirfd = got.dirfd;
+		in->is_volatile = got.is_volatile;
+	}
+	pthread_mutex_unlock(&in->lock);
+	return rc;
+}
+
 #define DAMAGED INTENT_FILE ".damaged-"
 
 /* Of those that were set aside, the last; "" none. False: that cannot be found out. */
@@ -92,15 +131,17 @@ static void tell_damaged(struct intents *in, const char *name)
 		name, in->dir);
 }
 
-void intents_look_aside(struct intents *in)
+void intents_look(struct intents *in)
 {
 	char last[sizeof(in->aside)];
-	bool found;
+	bool found, moved;
 
 	if (pthread_mutex_trylock(&in->save)) /* the disk may not even answer */
 		return;
 	found = in->damaged[0] && find_damaged(in, last, sizeof(last));
+	moved = has_moved(in);
 	pthread_mutex_lock(&in->lock);
+	in->moved = moved;
 	if (found && !last[0])
 		in->damaged[0] = '\0';
 	else if (found && strcmp(in->aside, last))
@@ -347,9 +388,9 @@ int rewrite_commit(struct rewrite *w, struct err *err)
 {
 	struct intents *in = w->in;
 	struct out text = { 0 };
-	int rc = 0;
+	int rc = has_moved(in) ? follow_dir(in, err) : 0;
 
-	if (!is_on_disk(w)) {
+	if (!rc && !is_on_disk(w)) {
 		intent_format(&w->next, &text);
 		rc = text.failed ? fail(err, ENOMEM, "no memory to keep what was asked")
 				 : write_out(in, &text, err);

@@ -30,6 +30,7 @@ struct intents {
 	struct err broken;  /* lock: why nothing can be kept; code 0: it can */
 	struct err refused; /* lock: why the last write of the file failed; code 0: it did not */
 	bool is_volatile;   /* lock */
+	bool moved;	    /* lock: what is kept is not where it would be looked for */
 	bool told;	    /* save: a device may say what follows from a record */
 	char damaged[320];  /* changed with both: what was set aside, and why */
 	char aside[64];	    /* save: the file that this is about */
@@ -52,8 +53,9 @@ struct intents {
 /* With save held: opens the directory and reads the file, unless that is done. */
 int intents_ready(struct intents *in, struct err *err);
 
-/* Is what was set aside still there? Looks at the disk, unless somebody is at work there: then as it was. */
-void intents_look_aside(struct intents *in);
+/* Is what was set aside still there, and the directory? Looks at the disk, unless somebody is at work there: then as
+ * it was. */
+void intents_look(struct intents *in);
 
 struct pass;
 
@@ -76,13 +78,18 @@ int rewrite_commit(struct rewrite *w, struct err *err);
 void rewrite_abort(struct rewrite *w);
 
 #define RECORD_NONE ((size_t)-1)
+/* intent.c. A new one; NULL: no memory. */
+struct record *rewrite_add(struct rewrite *w);
+/* intent.c, with the model locked. The device's record, to be changed; made if there is none. */
+int rewrite_record(struct rewrite *w, const struct device *dev, struct record **ret, size_t *ret_at,
+		   struct err *err);
 /* Of the device that is here now, matched before. */
 size_t records_of_device(const struct records *rs, const struct device *dev);
 /* With the model locked. */
 void device_identity(struct model *m, const struct device *dev, struct identity *ret);
 uint64_t claim_group(struct model *m, const struct device *dev);
 
-/* The owner of claim, else of the directory, is who gets the VFIO nodes. */
+/* intent_owner.c. The owner of claim, else of the directory, is who gets the VFIO nodes. */
 void record_note_owner(struct record *r, struct want *want);
 /* The observer. */
 void intents_changed(void *ctx, const struct change *changes, size_t n);

@@ -74,6 +74,7 @@ struct settler {
 	void *ctx;
 	bool again;	/* may() let this very request go before: what it asks for may be done */
 	struct key dev; /* out: whose wishes were forgotten, where it is here */
+	bool root;	/* out: those about the root's own files were */
 };
 /* ctl's forget and accept: drop the record of an identity as intents prints it; give the record of the
  * device that was here to the stranger that is here now, or that of a group to all who are in it now. Both
@@ -81,7 +82,8 @@ struct settler {
 int intents_forget(struct intents *in, const char *identity, struct settler *s, struct err *err);
 int intents_accept(struct intents *in, const struct key *dev, struct settler *s, struct err *err);
 
-/* Owner and mode of one file of a device ("" : its directory), as chown and chmod left them. */
+/* Owner and mode of one file of a device, or (dev NULL) of the root ("" : its directory), as chown and chmod left
+ * them. */
 struct owner_wish {
 	uid_t uid;
 	gid_t gid;

@@ -113,3 +113,29 @@ DEFINE_TEST(restore_keeps_as_many_owners_as_it_reads)
 	CHECK_EQ(got.uid, 7);
 	wish_end();
 }
+
+/* The root is no device that could be waited for, come or go. */
+DEFINE_TEST(restore_keeps_the_owners_of_the_root)
+{
+	struct owner_wish is = { 1000, 1001, 0640 }, got;
+	struct out o = { 0 };
+
+	wish_boot(&nic);
+	CHECK(!intents_owner(t.in, NULL, "ctl", &got));
+	CHECK_EQ(intents_set_owner(t.in, NULL, "ctl", &is, NULL), 0);
+	is.mode = 0600;
+	CHECK_EQ(intents_set_owner(t.in, NULL, "ctl", &is, NULL), 0);
+	CHECK_EQ(intents_set_owner(t.in, NULL, "", &is, NULL), 0);
+	wish_end();
+	wish_boot(&nic);
+	wish_unplug(NIC);
+	wish_calm();
+	CHECK(intents_owner(t.in, NULL, "ctl", &got));
+	CHECK_EQ(got.mode, 0600);
+	CHECK(!intents_owner(t.in, NULL, "log", &got));
+	intents_print(t.in, &o);
+	CHECK_STR(out_text(&o), "/,0000:0000:0000:0000,none state=held device=none at=/ "
+				"owner.ctl=1000:1001:0600 owner.=1000:1001:0600\n");
+	out_free(&o);
+	wish_end();
+}

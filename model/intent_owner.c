@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Whose the files of a device, and of the root, are: kept as wishes are. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "intents.h"
+#include "pcidevfs/model.h"
+
+static struct owner *find_owner(struct record *r, const char *file)
+{
+	for (size_t i = 0; i < r->n_owners; i++)
+		if (!strcmp(r->owners[i].file, file))
+			return &r->owners[i];
+	return NULL;
+}
+
+static int put_owner(struct record *r, const char *file, const struct owner_wish *is,
+		     struct err *err)
+{
+	struct owner *o = find_owner(r, file), *v;
+
+	if (!o && r->n_owners >= OWNERS_MAX)
+		return fail(err, ENOSPC,
+			    "%s: %d files of %s have an owner of their own, and no more are kept",
+			    file, OWNERS_MAX, r->at);
+	if (!o) {
+		v = reallocarray(r->owners, r->n_owners + 1, sizeof(*v));
+		if (!v)
+			return fail(err, ENOMEM, "no memory to keep the owner of %s", file);
+		r->owners = v;
+		o = &r->owners[r->n_owners++];
+		*o = (struct owner){ 0 };
+		STR_COPY(o->file, file);
+	}
+	o->is = *is;
+	return 0;
+}
+
+void record_note_owner(struct record *r, struct want *want)
+{
+	const struct owner *o = find_owner(r, "claim");
+
+	o = o ? o : find_owner(r, "");
+	want->n_owners = (uint32_t)r->n_owners;
+	if (!o)
+		return;
+	want->owned = true;
+	want->uid = o->is.uid;
+	want->gid = o->is.gid;
+}
+
+/* With save held. True: the nodes are to go to somebody else. */
+static bool note_owner(struct intents *in, const struct key *key)
+{
+	struct device *dev;
+	bool other = false;
+	size_t at;
+
+	model_lock(in->m);
+	dev = model_edit(in->m, key, false);
+	at = dev ? records_of_device(&in->rs, dev) : RECORD_NONE;
+	if (at != RECORD_NONE) {
+		uint32_t uid = dev->want.uid, gid = dev->want.gid;
+
+		record_note_owner(in->rs.v[at], &dev->want);
+		other = uid != dev->want.uid || gid != dev->want.gid;
+	}
+	model_publish(in->m);
+	model_unlock(in->m);
+	return other;
+}
+
+static int edit_root(struct rewrite *w, struct record **ret, struct err *err)
+{
+	size_t i = 0;
+
+	while (i < w->next.n && !record_is_root(w->next.v[i]))
+		i++;
+	*ret = i < w->next.n ? rewrite_edit(w, i) : rewrite_add(w);
+	if (!*ret)
+		return fail(err, ENOMEM, "no memory to keep what was asked");
+	STR_COPY((*ret)->id.path, ROOT_PATH);
+	STR_COPY((*ret)->at, ROOT_PATH);
+	(*ret)->state = RECORD_HELD;
+	return 0;
+}
+
+static int edit_device(struct rewrite *w, const struct key *key, struct record **ret,
+		       struct err *err)
+{
+	const struct device *dev = model_find(w->in->m, key);
+	size_t at;
+
+	return dev ? rewrite_record(w, dev, ret, &at, err)
+		   : fail(err, ENODEV, "%s is gone", key->name);
+}
+
+/* With the model locked. */
+static int edit_owner(struct rewrite *w, const struct key *key, const char *file,
+		      const struct owner_wish *owner, struct err *err)
+{
+	struct record *r = NULL;
+	int rc = key ? edit_device(w, key, &r, err) : edit_root(w, &r, err);
+
+	return rc ? rc : put_owner(r, file, owner, err);
+}
+
+/* Which card it is: of one that came just now that may have to be asked. Without locks. */
+static void learn_identity(struct intents *in, const struct key *key)
+{
+	const struct device *dev;
+	bool known;
+
+	model_lock(in->m);
+	dev = model_find(in->m, key);
+	known = !dev || device_is_known(dev);
+	model_unlock(in->m);
+	if (!known && in->world.observe)
+		in->world.observe(in->world.backend, key, 1, false, NULL);
+}
+
+int intents_set_owner(struct intents *in, const struct key *dev, const char *file,
+		      const struct owner_wish *owner, struct err *err)
+{
+	bool other = false;
+	struct rewrite w;
+	int rc;
+
+	if (strlen(file) >= WISH_FILE)
+		return fail(err, EINVAL, "%s is no file of a device", file);
+	if (dev)
+		learn_identity(in, dev);
+	pthread_mutex_lock(&in->save);
+	rc = rewrite_begin(&w, in, err);
+	if (!rc) {
+		model_lock(in->m);
+		rc = edit_owner(&w, dev, file, owner, err);
+		model_unlock(in->m);
+		if (rc)
+			rewrite_abort(&w);
+		else
+			rc = rewrite_commit(&w, err);
+	}
+	if (!rc && dev)
+		other = note_owner(in, dev);
+	pthread_mutex_unlock(&in->save);
+	if (other && in->world.give_nodes)
+		rc = in->world.give_nodes(in->world.backend, dev, err);
+	return rc;
+}
+
+static bool is_of(const struct record *r, const struct key *dev)
+{
+	return dev ? r->birth && key_eq(&r->dev, dev) : record_is_root(r);
+}
+
+bool intents_owner(struct intents *in, const struct key *dev, const char *file,
+		   struct owner_wish *ret)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&in->lock);
+	for (size_t i = 0; i < in->rs.n && in->n_owned && !found; i++) {
+		struct record *r = in->rs.v[i];
+		const struct owner *o = r->n_owners && is_of(r, dev) ? find_owner(r, file) : NULL;
+
+		found = o;
+		if (o)
+			*ret = o->is;
+	}
+	pthread_mutex_unlock(&in->lock);
+	return found;
+}
