@@ -39,6 +39,12 @@ static int refuse_allocation(const struct device *dev, const char *value, struct
 		    dev->key.name, now);
 }
 
+/* No event tells that a process in a container has let go of its node. */
+static bool allocation_doubts(const struct device *dev, const struct wish *wish)
+{
+	return !strcmp(wish->value, "pending") && (dev->let_go || dev->facts.holders[0]);
+}
+
 /* All that settle writes to: what is not kept after all is put back. */
 static int touch(struct model *m, const struct device *dev, const struct wish *wish,
 		 struct plan *plan, struct err *err)
@@ -105,6 +111,7 @@ static int allocation_settle(struct model *m, const struct wish *wish, struct er
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", wish->dev.name);
 	note_name(dev, wish->value);
+	dev->let_go |= dev->want.allocated[0] && !wish->value[0];
 	STR_COPY(dev->want.allocated, wish->value);
 	return strcmp(wish->value, "pending") ? 0 : note_nodes(m, dev, err);
 }
@@ -114,6 +121,7 @@ static const struct method allocation = {
 	.file = "allocated_to",
 	.rank = 110,
 	.noted = true,
+	.doubts = allocation_doubts,
 	.can = allocation_can,
 	.expand = allocation_expand,
 	.settle = allocation_settle,

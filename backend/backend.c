@@ -96,6 +96,7 @@ static void init_locks(struct backend *b)
 	pthread_mutex_init(&b->views.lock, NULL);
 	for (int i = 0; i < GUARD_COUNT; i++)
 		pthread_mutex_init(&b->guards.views[i].lock, NULL);
+	pulse_open(b);
 }
 
 static int open_parts(struct backend *b, const struct roots *roots, struct err *err)
@@ -142,6 +143,7 @@ int backend_open(const struct roots *roots, struct model *m, struct backend **re
 		backend_free(b);
 		return rc;
 	}
+	pulse_hear(b);
 	*ret = b;
 	return 0;
 }
@@ -168,6 +170,7 @@ bool backend_free(struct backend *b)
 	for (int i = 0; i < GUARD_COUNT; i++)
 		pthread_mutex_destroy(&b->guards.views[i].lock);
 	pthread_cond_destroy(&b->guards.ended);
+	pulse_free(b);
 	free(b);
 	return true;
 }

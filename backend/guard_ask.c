@@ -103,15 +103,19 @@ static void apply_one(struct backend *b, enum guard guard, const struct view *vi
 	size_t first = lower_bound(v, n, dev->key.name), end = first;
 	char text[sizeof(struct facts)];
 	struct device *edit;
+	bool looked;
 
 	if (dev->key.bus != BUS_PCI || view_is_old(view, &dev->key))
 		return;
 	while (end < n && end - first < rows[guard].lines && !strcmp(v[end].name, dev->key.name))
 		end++;
 	join(text, rows[guard].size, v + first, end - first);
-	edit = strcmp(text, old) ? model_edit(b->model, &dev->key, false) : NULL;
-	if (edit)
-		str_copy((char *)&edit->facts + rows[guard].offset, rows[guard].size, text);
+	looked = guard == GUARD_HOLDERS && dev->let_go;
+	edit = looked || strcmp(text, old) ? model_edit(b->model, &dev->key, false) : NULL;
+	if (!edit)
+		return;
+	str_copy((char *)&edit->facts + rows[guard].offset, rows[guard].size, text);
+	edit->let_go &= !looked;
 }
 
 static void apply(struct backend *b, enum guard guard, const struct question *q, struct view *view,

@@ -137,7 +137,8 @@ static void put_off_busy(struct backend *b, enum guard guard, struct question *q
 	model_lock(b->model);
 	for (size_t i = 0; i < q->n && !q->all; i++) {
 		const struct device *dev = model_find(b->model, &q->devs[i]);
-		bool busy = dev && dev->busy[0];
+		/* What hangs may do so for days. */
+		bool busy = dev && dev->busy[0] && !dev->stuck[0];
 
 		*(busy ? &later.devs[later.n++] : &q->devs[n++]) = q->devs[i];
 	}

@@ -15,6 +15,7 @@
 #include "pcidevfs/holders.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
+#include "pulse.h"
 #include "serials.h"
 #include "wire.h"
 
@@ -72,6 +73,11 @@ static int do_serials(const struct sysfs *s, char *const *argv, struct out *answ
 	return serials_scan(s, argv[1], answer);
 }
 
+static int do_pulse(const struct sysfs *s, char *const *argv, struct out *answer)
+{
+	return pulse_scan(s, argv[1], answer);
+}
+
 /* What a helper can be asked for. Paths are relative to the sysfs root. */
 static const struct {
 	const char *name;
@@ -84,6 +90,7 @@ static const struct {
 	{ "holders", 2, do_holders },	/* addresses, blanks between them; "": all */
 	{ "critical", 2, do_critical }, /* likewise */
 	{ "serials", 2, do_serials },	/* addresses */
+	{ "pulse", 2, do_pulse },	/* likewise, "!" before those that may be woken */
 	{ "modprobe", 2, do_modprobe }, /* module */
 };
 

@@ -11,6 +11,7 @@
 #include "pcidevfs/backend.h"
 #include "pcidevfs/key.h"
 #include "pcidevfs/sysfs.h"
+#include "pulse.h"
 #include "views.h"
 
 struct bus_ops;
@@ -67,6 +68,7 @@ struct backend {
 	struct views views;
 	atomic_uint left; /* threads that hang at a device */
 	struct guards guards;
+	struct pulses pulses;
 	pthread_mutex_t owning; /* of device nodes: see vfio_nodes.c */
 	bool real;		/* sysfs is this kernel's own: its modules can be loaded */
 	char *variants;		/* what modules.alias says of vfio drivers; variant.h */

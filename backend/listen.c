@@ -14,6 +14,7 @@
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
+#include "pcidevfs/thread.h"
 #include "pcidevfs/uevent.h"
 #include "pcidevfs/util.h"
 #include "rtnl.h"
@@ -118,16 +119,23 @@ static void on_vfio_dev(struct listener *l, const struct uevent *ev)
 		touch(l, &key, 0);
 }
 
-/* What is made of several functions has no function's path; what lies behind a root bus of its own (a
+/* What is made of several functions has no function's path (""); what lies behind a root bus of its own (a
  * domain of more than 16 bits) concerns the function that carries it as well. */
-static void on_host_use(struct listener *l, const struct uevent *ev)
+static void want_critical(const struct listener *l, const char *function)
 {
 	struct pci_addr addr;
 	struct key key;
-	bool one = uevent_function(ev, &key) && pci_addr_parse(key.name, &addr) &&
-		   addr.domain <= UINT16_MAX;
+	bool one = pci_addr_parse(function, &addr) && addr.domain <= UINT16_MAX &&
+		   key_make(BUS_PCI, function, &key);
 
 	guard_want(l->b, GUARD_CRITICAL, one ? &key : NULL);
+}
+
+static void on_host_use(struct listener *l, const struct uevent *ev)
+{
+	struct key key;
+
+	want_critical(l, uevent_function(ev, &key) ? key.name : "");
 }
 
 static const struct {
@@ -271,10 +279,7 @@ static void drain_table(struct listener *l, struct pollfd *p)
 
 static void on_network(void *ctx, const char *function)
 {
-	const struct listener *l = ctx;
-	struct key key;
-
-	guard_want(l->b, GUARD_CRITICAL, key_make(BUS_PCI, function, &key) ? &key : NULL);
+	want_critical(ctx, function);
 }
 
 static void drain_network(struct listener *l, struct pollfd *p)
@@ -412,7 +417,7 @@ static int listen_loop(struct listener *l)
 int backend_listen(struct backend *b, struct err *err)
 {
 	struct listener *l = malloc(sizeof(*l));
-	pthread_t guards;
+	pthread_t guards, pulse;
 	int rc;
 
 	if (!l)
@@ -423,7 +428,12 @@ int backend_listen(struct backend *b, struct err *err)
 		return fail(err, rc, "no thread for the guards: %s", strerror(rc));
 	}
 	listener_open(l, b);
-	rc = listen_loop(l);
+	rc = thread_start(&pulse, pulse_main, b);
+	if (!rc) {
+		rc = listen_loop(l);
+		pulse_stop(b);
+		pthread_join(pulse, NULL);
+	}
 	guards_stop(b);
 	pthread_join(guards, NULL);
 	listener_close(l);

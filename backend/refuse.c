@@ -188,12 +188,18 @@ int refuse_use(struct model *m, const struct device *dev, const struct wish *wis
 	return rc ? rc : refuse_held(&q, err);
 }
 
+int refuse_taken_away(const struct device *dev, bool force, struct err *err)
+{
+	int rc = refuse_needed(dev, force, err);
+
+	return rc ? rc : refuse_holder("", dev, err);
+}
+
 int refuse_step(struct model *m, const struct step *step, struct err *err)
 {
 	const struct device *dev = model_find(m, &step->dev);
-	int rc = dev ? refuse_needed(dev, step->force, err) : 0;
 
-	return rc || !dev ? rc : refuse_holder("", dev, err);
+	return dev ? refuse_taken_away(dev, step->force, err) : 0;
 }
 
 /* In the order in which they are told: what no waiting mends comes first. */

@@ -257,6 +257,7 @@ static void keep_others(const struct facts *old, struct facts *f)
 	STR_COPY(f->holders, old->holders);
 	f->serial = old->serial;
 	f->serial_known = old->serial_known;
+	f->pulse = old->pulse;
 }
 
 /* A VF on its way out loses its links before it is gone: it is the same VF as long as it is seen. */

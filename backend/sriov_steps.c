@@ -83,27 +83,18 @@ static int numvfs_refuse(struct model *m, const struct step *step, struct err *e
 
 /* For an undo, which nobody has asked about. The kernel would wait for the holder without an end, and nobody
  * could stop it. */
-static int refuse_held(struct backend *b, const struct key *pf, struct err *err)
+static int refuse_taken(struct backend *b, const struct step *step, struct err *err)
 {
 	const struct device *vfs[VFS_MAX];
-	struct key keys[QUESTION_MAX];
+	int rc = backend_guard(b, &step->dev, err);
 	size_t n;
-	int rc;
 
-	model_lock(b->model);
-	n = model_vfs(b->model, pf, vfs, VFS_MAX);
-	for (size_t i = 0; i < n && i < QUESTION_MAX; i++)
-		keys[i] = vfs[i]->key;
-	model_unlock(b->model);
-	rc = n ? guard_run(b, GUARD_HOLDERS, n <= QUESTION_MAX ? keys : NULL, n) : 0;
 	if (rc)
-		return fail(err, -rc,
-			    "who holds the VFs of %s could not be found out: %s; see health",
-			    pf->name, strerror(-rc));
+		return rc;
 	model_lock(b->model);
-	n = model_vfs(b->model, pf, vfs, VFS_MAX);
+	n = model_vfs(b->model, &step->dev, vfs, VFS_MAX);
 	for (size_t i = 0; i < n && i < VFS_MAX && !rc; i++)
-		rc = refuse_holder("", vfs[i], err);
+		rc = refuse_taken_away(vfs[i], step->force, err);
 	model_unlock(b->model);
 	return rc;
 }
@@ -192,7 +183,7 @@ static int numvfs_undo(void *backend, struct step *step, unsigned int ms, struct
 
 	rc = rc ? rc : count_vfs(backend, &step->dev, &had, err);
 	if (!rc && had && had != n)
-		rc = refuse_held(backend, &step->dev, err);
+		rc = refuse_taken(backend, step, err);
 	return rc ? rc : set_number(backend, step, n, ms, err);
 }
 

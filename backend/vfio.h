@@ -58,7 +58,9 @@ int refuse_doubt(const char *before, const struct device *dev, struct err *err);
 /* EPERM or EBUSY when the function itself is in use: by the host, by its VFs, by a process. */
 int refuse_use(struct model *m, const struct device *dev, const struct wish *wish,
 	       const struct plan *plan, struct err *err);
-/* EBUSY or EPERM when what is known of the step's device by now forbids to take it away; for verbs. */
+/* EPERM or EBUSY when the host needs it, or a process has it open. */
+int refuse_taken_away(const struct device *dev, bool force, struct err *err);
+/* The same when what is known of the step's device by now forbids to take it away; for verbs. */
 int refuse_step(struct model *m, const struct step *step, struct err *err);
 /* Will the transaction have released it? */
 bool vfio_released(struct model *m, const struct plan *plan, const struct device *dev);

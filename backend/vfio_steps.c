@@ -71,10 +71,7 @@ static int explain(struct backend *b, const struct step *step, int rc, const cha
 		   unsigned int ms, struct err *err)
 {
 	const char *name = step->dev.name, *act = step->verb->name;
-	int r = step_trouble(b, step, rc, ms,
-			     step->verb == &vfio_unbind ? "a process seems to hold it"
-							: "the driver is still at work",
-			     err);
+	int r = step_trouble(b, step, rc, ms, "the driver is still at work", err);
 	char now[DRIVER_NAME];
 
 	if (r)
@@ -157,6 +154,22 @@ static int override_undo(void *backend, struct step *step, unsigned int ms, stru
 	return rc ? explain(backend, step, rc, NULL, ms, err) : 0;
 }
 
+/* An unbind ends only when whoever holds the device lets go. */
+static int tell_holder(struct backend *b, const struct step *step, unsigned int ms, struct err *err)
+{
+	bool known = !guard_run(b, GUARD_HOLDERS, &step->dev, 1);
+	struct err held = { 0 };
+	const struct device *dev;
+
+	model_lock(b->model);
+	dev = known ? model_find(b->model, &step->dev) : NULL;
+	if (dev)
+		refuse_holder("", dev, &held);
+	model_unlock(b->model);
+	return step_trouble(b, step, -ETIMEDOUT, ms,
+			    held.code ? held.text : "a process seems to hold it", err);
+}
+
 static int unbind(struct backend *b, struct step *step, const char *driver, unsigned int ms,
 		  struct err *err)
 {
@@ -170,7 +183,8 @@ static int unbind(struct backend *b, struct step *step, const char *driver, unsi
 	if (rc == -ENODEV && !now[0] &&
 	    sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", step->dev.name))
 		return 0;
-	return explain(b, step, rc, driver, ms, err);
+	return rc == -ETIMEDOUT ? tell_holder(b, step, ms, err)
+				: explain(b, step, rc, driver, ms, err);
 }
 
 /* With the override set to the driver: without that the kernel refuses a device which is bound
@@ -210,6 +224,20 @@ static int bind_run(void *backend, struct step *step, unsigned int ms, struct er
 	return rc ? explain(b, step, rc, step->value, ms, err) : 0;
 }
 
+/* In an undo, which nobody has asked about: a guest may have it by now, or the host. */
+static int take_back(struct backend *b, struct step *step, const char *driver, unsigned int ms,
+		     struct err *err)
+{
+	int rc = backend_guard(b, &step->dev, err);
+
+	if (rc)
+		return rc;
+	model_lock(b->model);
+	rc = refuse_step(b->model, step, err);
+	model_unlock(b->model);
+	return rc ? rc : unbind(b, step, driver, ms, err);
+}
+
 static int bind_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
 	char now[DRIVER_NAME];
@@ -217,7 +245,7 @@ static int bind_undo(void *backend, struct step *step, unsigned int ms, struct e
 	driver_now(backend, step->dev.name, now);
 	if (strcmp(now, step->value))
 		return 0; /* never got it, or lost it */
-	return unbind(backend, step, step->value, ms, err);
+	return take_back(backend, step, step->value, ms, err);
 }
 
 static int probe_run(void *backend, struct step *step, unsigned int ms, struct err *err)
@@ -245,7 +273,7 @@ static int probe_undo(void *backend, struct step *step, unsigned int ms, struct 
 	char now[DRIVER_NAME];
 
 	driver_now(backend, step->dev.name, now);
-	return now[0] ? unbind(backend, step, now, ms, err) : 0;
+	return now[0] ? take_back(backend, step, now, ms, err) : 0;
 }
 
 static int node_run(void *backend, struct step *step, unsigned int ms, struct err *err)

@@ -361,7 +361,7 @@ static const struct ctl_command unclear = { "", CMD_LINE, run_unclear };
 
 static const struct ctl_command commands[] = {
 	{ "commit", CMD_ENDS | CMD_LOGS | CMD_ALONE, run_commit },
-	{ "check", CMD_ALONE, run_check },
+	{ "check", CMD_ALONE | CMD_WAITS, run_check },
 	{ "abort", CMD_ENDS | CMD_ALONE, run_abort },
 	{ "force", CMD_LINE, run_force },
 	{ "hello", 0, run_hello },

@@ -55,7 +55,7 @@ enum command_flag {
 	CMD_ENDS = 1 << 0,  /* the transaction, whatever the verdict */
 	CMD_LINE = 1 << 1,  /* a line of the transaction; answered only when it is refused */
 	CMD_LOGS = 1 << 2,  /* its verdict is news even when it is good */
-	CMD_WAITS = 1 << 3, /* for the disk: on an executor */
+	CMD_WAITS = 1 << 3, /* for the disk or the kernel: on an executor */
 	CMD_ALONE = 1 << 4, /* nothing may be behind it */
 };
 

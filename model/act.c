@@ -17,31 +17,10 @@ unsigned int act_deadline(const struct engine *e, const struct verb *verb)
 	return ms < 1 ? 1 : ms > 86400000 ? 86400000 : (unsigned int)ms;
 }
 
-int act_observe(struct txn *t, bool planning, struct err *err)
+static int observe(struct txn *t, bool planning, struct err *err)
 {
-	const struct world *w = &t->engine->conf.world;
-	_free_ struct key *devs = calloc(t->log->n_wishes, sizeof(*devs));
-	bool guards = false;
-	size_t n = 0;
-
-	if (!devs)
-		return fail(err, ENOMEM, "no memory for the act");
-	model_lock(model_of(t));
-	for (size_t i = 0; i < t->log->n_wishes; i++) {
-		const struct method *method = method_find(w->methods, &t->log->wishes[i]);
-		struct wish found;
-
-		if (method && method->noted)
-			continue;
-		/* A VF that is not there: its PF. */
-		wish_resolve(model_of(t), &t->log->wishes[i], &found);
-		devs[n++] = found.dev;
-		guards |= planning && method && method->guarded;
-	}
-	model_unlock(model_of(t));
-	if (guards)
-		t->guarded_at = now_ms();
-	return n ? w->observe(w->backend, devs, n, guards, err) : 0;
+	return act_look(t->engine, t->log->wishes, t->log->n_wishes,
+			planning ? &t->guarded_at : NULL, err);
 }
 
 static const struct wish *wish_for(const struct act_log *log, const struct key *dev)
@@ -391,7 +370,7 @@ static int run_stages(struct txn *t, struct err *err)
 
 	for (int stage = 0; left; stage++) {
 		uint32_t from = atomic_load(&t->log->n_steps);
-		int r = act_observe(t, true, err);
+		int r = observe(t, true, err);
 
 		if (!r && stage == STAGES)
 			r = fail(err, EIO, "%s of %s does not come to an end",
@@ -402,7 +381,7 @@ static int run_stages(struct txn *t, struct err *err)
 		if (r)
 			return r;
 		if (!left && atomic_load(&t->log->n_steps) > from)
-			r = act_observe(t, false, err);
+			r = observe(t, false, err);
 		if (r)
 			return r;
 	}

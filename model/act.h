@@ -137,8 +137,6 @@ static inline struct model *model_of(const struct txn *t)
 /* With the model locked: what the device reads while the act runs. */
 void act_say_busy(const struct act_log *log, struct device *d);
 unsigned int act_deadline(const struct engine *e, const struct verb *verb);
-/* Looks at every device that is wished something, as far as it is there. planning: also at what forbids it. */
-int act_observe(struct txn *t, bool planning, struct err *err);
 /* The device is there, and not another one that came in its place while we were at work? */
 bool act_still_there(struct txn *t, const struct key *dev);
 /* With the model locked: this very device was taken by the act. One that came in its place is free for others. */
@@ -173,6 +171,10 @@ bool met_once(struct txn *t, const struct wish *wish);
 /* met.c: what the keeper is asked to keep of all wishes, if there is anything. */
 bool act_keeps(const struct txn *t);
 int act_keep(struct txn *t, bool pending, struct err *err);
+/* recheck.c: looks at every device that is wished something, as far as it is there. guarded_at not NULL: also at what forbids
+ * it, and when that was asked for; it is left alone where nothing is to be asked. */
+int act_look(struct engine *e, const struct wish *wishes, size_t n, uint64_t *guarded_at,
+	     struct err *err);
 /* recheck.c: does what others do with the device forbid the step now? */
 int act_recheck(struct txn *t, const struct step *step, struct err *err);
 /* txn.c: waits for this one from here on. */

@@ -21,19 +21,6 @@ size_t model_arena_size(void)
 	return sizeof(struct arena);
 }
 
-static uint32_t group_hash(int32_t group)
-{
-	return (uint32_t)group * 2654435761u;
-}
-
-static uint32_t pf_hash(const char *physfn)
-{
-	struct key key = { .bus = BUS_PCI };
-
-	STR_COPY(key.name, physfn);
-	return key_hash(&key);
-}
-
 static void link_slot(struct model *m, uint32_t i)
 {
 	const struct device *d = slot_current(m, i);
@@ -199,88 +186,6 @@ const struct device *model_next(struct model *m, size_t *pos)
 	return NULL;
 }
 
-static int by_key(const void *a, const void *b)
-{
-	const struct device *x = *(const struct device *const *)a,
-			    *y = *(const struct device *const *)b;
-
-	return key_cmp(&x->key, &y->key);
-}
-
-static int by_vf_index(const void *a, const void *b)
-{
-	const struct device *x = *(const struct device *const *)a,
-			    *y = *(const struct device *const *)b;
-
-	return (x->facts.vf_index > y->facts.vf_index) - (x->facts.vf_index < y->facts.vf_index);
-}
-
-/* The slots of a group, one after another; from and to INDEX_NONE. */
-static uint32_t next_in_group(struct model *m, int32_t group, uint32_t i)
-{
-	if (group < 0)
-		return INDEX_NONE;
-	do
-		i = i == INDEX_NONE ? index_first(&m->by[BY_GROUP], group_hash(group))
-				    : index_next(&m->by[BY_GROUP], i);
-	while (i != INDEX_NONE && slot_current(m, i)->facts.iommu_group != group);
-	return i;
-}
-
-size_t model_group(struct model *m, int32_t group, const struct device **ret, size_t max)
-{
-	size_t n = 0;
-
-	for (uint32_t i = INDEX_NONE; (i = next_in_group(m, group, i)) != INDEX_NONE;)
-		if (n++ < max)
-			ret[n - 1] = slot_current(m, i);
-	qsort(ret, n < max ? n : max, sizeof(*ret), by_key);
-	return n;
-}
-
-size_t model_claim_members(struct model *m, const struct device *dev,
-			   const struct device *ret[static CLAIM_MEMBERS], bool *ret_cut)
-{
-	size_t all = model_group(m, dev->facts.iommu_group, ret, CLAIM_MEMBERS), n = 0;
-
-	if (ret_cut)
-		*ret_cut = all > CLAIM_MEMBERS;
-	for (size_t i = 0; i < all && i < CLAIM_MEMBERS; i++)
-		if (!device_is_bridge(&ret[i]->facts))
-			ret[n++] = ret[i];
-	if (!n)
-		ret[n++] = dev;
-	return n;
-}
-
-size_t model_vfs(struct model *m, const struct key *pf, const struct device **ret, size_t max)
-{
-	size_t n = 0;
-	uint32_t i;
-
-	for (i = index_first(&m->by[BY_PF], pf_hash(pf->name)); i != INDEX_NONE;
-	     i = index_next(&m->by[BY_PF], i)) {
-		const struct device *d = slot_current(m, i);
-
-		if (!strcmp(d->facts.physfn, pf->name) && n++ < max)
-			ret[n - 1] = d;
-	}
-	qsort(ret, n < max ? n : max, sizeof(*ret), by_vf_index);
-	return n;
-}
-
-const struct device *model_vf(struct model *m, const struct key *pf, unsigned int n)
-{
-	for (uint32_t i = index_first(&m->by[BY_PF], pf_hash(pf->name)); i != INDEX_NONE;
-	     i = index_next(&m->by[BY_PF], i)) {
-		const struct device *d = slot_current(m, i);
-
-		if (d->facts.vf_index == (int32_t)n && !strcmp(d->facts.physfn, pf->name))
-			return d;
-	}
-	return NULL;
-}
-
 uint64_t model_generation(struct model *m)
 {
 	return atomic_load(&m->a->generation);
@@ -350,14 +255,20 @@ struct device *model_edit(struct model *m, const struct key *key, bool create)
 	return d;
 }
 
-/* What is said of the others in its IOMMU group depends on who has this one. */
+/* What is said of those in its IOMMU group that are claimed depends on it. */
+static unsigned int matters(const struct device *d)
+{
+	return (device_with_pod(d) ? 1 : 0) | (device_on_host(d) ? 2 : 0);
+}
+
 static void edit_mates(struct model *m, const struct device *dev)
 {
 	for (uint32_t i = INDEX_NONE;
 	     (i = next_in_group(m, dev->facts.iommu_group, i)) != INDEX_NONE;) {
 		const struct key key = slot_current(m, i)->key;
 
-		model_edit(m, &key, false);
+		if (slot_current(m, i)->want.claim[0])
+			model_edit(m, &key, false);
 	}
 }
 
@@ -370,7 +281,7 @@ void model_remove(struct model *m, const struct key *key)
 		return;
 	s = &m->a->slots[i];
 	unlink_slot(m, i);
-	if (device_with_pod(slot_current(m, i)))
+	if (matters(slot_current(m, i)))
 		edit_mates(m, slot_current(m, i));
 	m->count--;
 	slot_current(m, i)->generation = atomic_fetch_add(&m->a->generation, 1) + 1;
@@ -399,15 +310,23 @@ static const struct device *slot_next(struct model *m, uint32_t i)
 	return m->edited[i] ? slot_spare(m, i) : slot_current(m, i);
 }
 
-static const struct device *mate_with_pod(struct model *m, uint32_t slot, int32_t group)
+static struct mates find_mates(struct model *m, uint32_t slot)
 {
+	const struct device *dev = slot_spare(m, slot);
+	const int32_t group = dev->want.claim[0] ? dev->facts.iommu_group : -1;
+	struct mates found = { 0 };
+
 	for (uint32_t i = INDEX_NONE; (i = next_in_group(m, group, i)) != INDEX_NONE;) {
 		const struct device *d = slot_next(m, i);
 
-		if (i != slot && d->facts.iommu_group == group && device_with_pod(d))
-			return d;
+		if (i == slot || d->facts.iommu_group != group)
+			continue;
+		if (!found.with_pod && device_with_pod(d))
+			found.with_pod = d;
+		if (!found.on_host && device_on_host(d))
+			found.on_host = d;
 	}
-	return NULL;
+	return found;
 }
 
 static void publish_slot(struct model *m, uint32_t i, uint64_t generation)
@@ -417,7 +336,7 @@ static void publish_slot(struct model *m, uint32_t i, uint64_t generation)
 	bool fresh = !slot_live(m, i);
 	change_bits bits;
 
-	device_derive(d, model_has_iommu(m), mate_with_pod(m, i, d->facts.iommu_group));
+	device_derive(d, model_has_iommu(m), find_mates(m, i));
 	bits = fresh ? CH_ALL : device_diff(slot_current(m, i), d);
 	if (!bits)
 		return;
@@ -461,6 +380,20 @@ static void drop_spares(struct model *m)
 	}
 }
 
+static void publish_edits(struct model *m, uint64_t generation, bool fresh)
+{
+	for (size_t k = 0; k < m->n_edits; k++) {
+		uint32_t i = m->edits[k];
+
+		if (!m->edited[i] || slot_live(m, i) == fresh)
+			continue;
+		m->edited[i] = false;
+		/* A device removed after it was edited keeps its last record for those who hear of it. */
+		if (!(slot_word(m, i) & WORD_GONE))
+			publish_slot(m, i, generation);
+	}
+}
+
 uint64_t model_publish(struct model *m)
 {
 	uint64_t generation = model_generation(m) + 1;
@@ -469,18 +402,13 @@ uint64_t model_publish(struct model *m)
 	for (size_t k = 0; k < m->n_edits; k++) {
 		uint32_t i = m->edits[k];
 
-		if (slot_live(m, i) &&
-		    device_with_pod(slot_spare(m, i)) != device_with_pod(slot_current(m, i)))
-			edit_mates(m, slot_current(m, i));
+		if (matters(slot_spare(m, i)) !=
+		    (slot_live(m, i) ? matters(slot_current(m, i)) : 0))
+			edit_mates(m, slot_spare(m, i));
 	}
-	for (size_t k = 0; k < m->n_edits; k++) {
-		uint32_t i = m->edits[k];
-
-		m->edited[i] = false;
-		/* A device removed after it was edited keeps its last record for those who hear of it. */
-		if (!(slot_word(m, i) & WORD_GONE))
-			publish_slot(m, i, generation);
-	}
+	/* New ones first: they are found in their group once they are there. */
+	publish_edits(m, generation, true);
+	publish_edits(m, generation, false);
 	m->n_edits = 0;
 	if (many)
 		drop_spares(m);

@@ -1,8 +1,53 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a step's verb must know of others is asked again before it, where that has become old. */
+/* What is looked at before a plan; what a step's verb must know of others is asked again before it, where that has
+ * become old. */
 #include "act.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
+
+static bool in_doubt(struct model *m, const struct method *method, const struct wish *wish)
+{
+	const struct device *dev = method->doubts ? model_find(m, &wish->dev) : NULL;
+
+	return dev && method->doubts(dev, wish);
+}
+
+int act_look(struct engine *e, const struct wish *wishes, size_t n_wishes, uint64_t *guarded_at,
+	     struct err *err)
+{
+	const struct world *w = &e->conf.world;
+	_free_ struct key *devs = calloc(n_wishes ? n_wishes : 1, sizeof(*devs));
+	struct model *m = e->conf.model;
+	bool guards = false, doubts = false;
+	size_t n = 0;
+	int rc;
+
+	if (!devs)
+		return fail(err, ENOMEM, "no memory for the act");
+	model_lock(m);
+	for (size_t i = 0; i < n_wishes; i++) {
+		const struct method *method = method_find(w->methods, &wishes[i]);
+		struct wish found;
+
+		if (method && method->noted) {
+			doubts |= guarded_at && in_doubt(m, method, &wishes[i]);
+			continue;
+		}
+		/* A VF that is not there: its PF. */
+		wish_resolve(m, &wishes[i], &found);
+		devs[n++] = found.dev;
+		guards |= guarded_at && method && method->guarded;
+	}
+	model_unlock(m);
+	if (guards)
+		*guarded_at = now_ms();
+	rc = n ? w->observe(w->backend, devs, n, guards, err) : 0;
+	return rc || !doubts ? rc : w->observe_holders(w->backend, err);
+}
 
 /*
  * Between any answer and the kernel's write some time passes that nobody can close: the answer is read from

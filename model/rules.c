@@ -203,6 +203,16 @@ static bool is_unhealthy(struct device *dev)
 			dev->key.name);
 		return true;
 	}
+	if (dev->facts.pulse != PULSE_GOOD) {
+		because(dev,
+			dev->facts.pulse == PULSE_ONES
+				? "config space of %s reads ff only: it may have fallen off the bus, or has no power; it "
+				  "is healthy again some time after it answers"
+				: "config space of %s cannot be read, the kernel waits for it: a reset of it may hang; it "
+				  "is healthy again some time after it answers",
+			dev->key.name);
+		return true;
+	}
 	if (dev->want.claim[0] && !on_vfio(dev) && (dev->caps & CAP_CLAIM)) {
 		because(dev,
 			"claimed by %s, but its driver is %s and not vfio-pci; write the claim again",
@@ -242,6 +252,14 @@ static bool is_held(struct device *dev)
 bool device_with_pod(const struct device *dev)
 {
 	return dev->want.allocated[0] && strcmp(dev->want.allocated, "pending");
+}
+
+bool device_on_host(const struct device *dev)
+{
+	const char *driver = dev->facts.driver;
+
+	return driver[0] && !driver_is_vfio(driver) && strcmp(driver, "pci-stub") &&
+	       !device_is_bridge(&dev->facts);
 }
 
 static bool is_claimed(struct device *dev)
@@ -284,7 +302,15 @@ static const struct {
 	{ STATE_HOST, is_host },	   { STATE_FREE, is_free },
 };
 
-void device_derive(struct device *dev, bool iommu, const struct device *mate)
+/* Whoever has it open already goes on, which the kernel warns of. */
+static bool is_spoilt(const struct device *dev, const struct device *by)
+{
+	return by && dev->want.claim[0] && (dev->caps & CAP_CLAIM) &&
+	       (dev->state == STATE_CLAIMED || dev->state == STATE_ALLOCATED ||
+		dev->state == STATE_HELD);
+}
+
+void device_derive(struct device *dev, bool iommu, struct mates mates)
 {
 	size_t i = 0;
 
@@ -293,11 +319,19 @@ void device_derive(struct device *dev, bool iommu, const struct device *mate)
 	while (!states[i].fits(dev))
 		i++;
 	dev->state = states[i].state;
-	dev->taken = mate && dev->state == STATE_CLAIMED;
+	if (is_spoilt(dev, mates.on_host)) {
+		dev->state = STATE_UNHEALTHY;
+		because(dev,
+			"claimed by %s, but %s in its IOMMU group %d is with the host's driver %s, so no guest can "
+			"open it; write the claim again to take that along",
+			dev->want.claim, mates.on_host->key.name, dev->facts.iommu_group,
+			mates.on_host->facts.driver);
+	}
+	dev->taken = mates.with_pod && dev->state == STATE_CLAIMED;
 	if (dev->taken)
 		because(dev,
 			"claimed by %s; IOMMU group %d is with %s, and no other pod gets a part of it",
-			dev->want.claim, dev->facts.iommu_group, mate->want.allocated);
+			dev->want.claim, dev->facts.iommu_group, mates.with_pod->want.allocated);
 	else if (dev->unmet[0] && (dev->state == STATE_FREE || dev->state == STATE_HOST))
 		because(dev, "%s", dev->unmet);
 	else if (dev->state == STATE_FREE && (dev->caps & CAP_CLAIM) && !iommu)

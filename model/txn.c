@@ -315,9 +315,12 @@ struct model *engine_model(const struct engine *e)
 int txn_check(struct engine *e, const struct wish *wishes, size_t n, struct out *o, struct err *err)
 {
 	struct model *m = e->conf.model;
+	uint64_t guarded_at;
 	struct plan plan;
-	int r;
+	int r = act_look(e, wishes, n, &guarded_at, err);
 
+	if (r)
+		return r;
 	model_lock(m);
 	r = plan_make(m, e->conf.world.methods, wishes, n, true, &plan, err);
 	r = r ? r : plan_refuse_busy(m, plan.devices, plan.lines, plan.n_devices, NULL, NULL, err);

@@ -8,7 +8,7 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
-/* Not only what is wished something, as act_observe(): once that is gone, nothing leads from it to the others. */
+/* Not only what is wished something, as act_look(): once that is gone, nothing leads from it to the others. */
 static void look_at_touched(const struct txn *t)
 {
 	const struct world *w = &t->engine->conf.world;

@@ -103,7 +103,8 @@ struct device {
 	struct names names;
 	struct want want;
 	enum state state;
-	bool taken; /* free, but no pod can get it: one has another member of its IOMMU group */
+	bool taken;  /* free, but no pod can get it: one has another member of its IOMMU group */
+	bool let_go; /* by a pod, and nobody has looked since whether it is still held */
 	char reason[400];
 	char busy[96];		     /* the act that runs: "claim alice"; "" none */
 	char stuck[256];	     /* why it could be neither done nor undone; "" none */
@@ -115,12 +116,20 @@ struct device {
 const char *kind_name(enum kind kind);
 const char *state_name(enum state state);
 
+/* Other members of its IOMMU group that forbid something; NULL: none does. */
+struct mates {
+	const struct device *with_pod;
+	const struct device *on_host; /* the kernel lets nobody open the group (spec/kernel.md 7) */
+};
+
 /* Pure: what follows from facts and want. Sets caps, kind, state, taken, reason. `iommu` tells whether
- * the host has one at all, `mate` is a member of its IOMMU group that is with a pod; NULL none. */
-void device_derive(struct device *dev, bool iommu, const struct device *mate);
+ * the host has one at all. */
+void device_derive(struct device *dev, bool iommu, struct mates mates);
 
 /* A pod is known to have it: more than "pending", which may yet be any pod's. */
 bool device_with_pod(const struct device *dev);
+/* A driver of the host's has it, so that no guest can have a member of its IOMMU group. */
+bool device_on_host(const struct device *dev);
 
 /* The name that it is, or would be, offered by: what was written, else one of its own, else the computed
  * one; "" when it cannot be claimed. Its own: "nvidia.com/0000_08_00_4", since kubelet takes no colons. */

@@ -16,6 +16,14 @@
 #define CRITICAL_TEXT 176
 #define GARBLED_TEXT 64
 
+/* How config space was read last; only the first three are facts. */
+enum pulse {
+	PULSE_GOOD,
+	PULSE_ONES, /* all bits set: nobody answers */
+	PULSE_LATE, /* the kernel waits */
+	PULSE_UNKNOWN,
+};
+
 /* Observed in the kernel, by backends only. */
 struct facts {
 	/* The last uevent before it was first seen: a removal up to that was another's. */
@@ -47,6 +55,7 @@ struct facts {
 	char vfio_cdev[16]; /* "vfio0" below dev/vfio/devices, when the kernel has cdevs */
 	bool vfio_node;	    /* dev/vfio/<group> is there */
 	bool iommufd;	    /* dev/iommu is there; looked at where there is a cdev */
+	enum pulse pulse;   /* looked at while it is claimed, and told once it lasts */
 	/* Why the host needs it: "disk nvme0n1p2 is mounted on /"; "" when it does not. */
 	char critical[CRITICAL_TEXT];
 	/* Lines "pid=812 comm=\"nvidia-persiste\""; what does not fit is counted: "more=3". */

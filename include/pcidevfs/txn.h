@@ -117,13 +117,13 @@ void engine_health(struct engine *e, struct out *o);
  * join it and get its verdict. */
 void txn_submit(struct engine *e, const struct wish *wishes, size_t n, const struct actor *who,
 		txn_done *done, void *ctx);
-/* Runs job on an executor: for rows whose reading takes time. */
+/* Runs job on an executor. */
 int engine_defer(struct engine *e, void (*job)(struct engine *e, void *ctx), void *ctx);
 const struct world *engine_world(const struct engine *e);
 struct model *engine_model(const struct engine *e);
 
-/* Plans without doing: prints the steps into o; a refusal comes back with its sentence and leaves o alone. Reads
- * the model only. */
+/* Plans without doing: prints the steps into o; a refusal comes back with its sentence and leaves o alone. Looks first
+ * at what an act would look at, and may take as long: not on the FUSE thread. */
 int txn_check(struct engine *e, const struct wish *wishes, size_t n, struct out *o,
 	      struct err *err);
 

@@ -63,7 +63,7 @@ DEFINE_TEST(state_follows_from_facts)
 		STR_COPY(d.facts.critical, rows[i].critical);
 		STR_COPY(d.busy, rows[i].busy);
 		STR_COPY(d.stuck, rows[i].stuck);
-		device_derive(&d, true, NULL);
+		device_derive(&d, true, (struct mates){ 0 });
 		CHECK_STR(state_name(d.state), state_name(rows[i].state));
 		CHECK_IN(d.reason, rows[i].reason);
 	}
@@ -80,10 +80,42 @@ DEFINE_TEST(reason_keeps_its_end)
 	STR_COPY(d.facts.driver, "vfio-pci");
 	memset(d.want.claim, 'c', sizeof(d.want.claim) - 1);
 	memset(mate.want.allocated, 'p', sizeof(mate.want.allocated) - 1);
-	device_derive(&d, true, &mate);
+	device_derive(&d, true, (struct mates){ .with_pod = &mate });
 	CHECK_IN(d.reason, "claimed by ccc");
 	CHECK_IN(d.reason, "c; IOMMU group 2147483647 is with ppp");
 	CHECK_IN(d.reason, "ppp, and no other pod gets a part of it");
+}
+
+/* The kernel opens a group for nobody while a member is with another driver than vfio's. */
+DEFINE_TEST(group_with_a_member_on_the_host_is_of_no_use)
+{
+	struct device d = { .key = pci("0000:01:00.0") }, mate = { .key = pci("0000:01:00.1") };
+	static const struct {
+		const char *driver;
+		uint32_t class_code;
+		bool spoils;
+	} rows[] = {
+		{ "e1000", 0x020000, true },	 { "vfio-pci", 0x020000, false },
+		{ "", 0x020000, false },	 { "pci-stub", 0x020000, false },
+		{ "pcieport", 0x060400, false },
+	};
+
+	d.facts = (struct facts){
+		.vendor = 0x8086, .total_vfs = -1, .iommu_group = 7, .vfio_node = true
+	};
+	STR_COPY(d.facts.driver, "vfio-pci");
+	STR_COPY(d.want.claim, "alice");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		mate.facts = (struct facts){ .class_code = rows[i].class_code };
+		STR_COPY(mate.facts.driver, rows[i].driver);
+		CHECK_EQ(device_on_host(&mate), rows[i].spoils);
+	}
+	device_derive(&d, true, (struct mates){ .on_host = &mate });
+	CHECK_STR(state_name(d.state), "unhealthy");
+	CHECK_IN(d.reason, "0000:01:00.1 in its IOMMU group 7 is with the host's driver pcieport");
+	STR_COPY(d.want.claim, "");
+	device_derive(&d, true, (struct mates){ .on_host = &mate });
+	CHECK_STR(state_name(d.state), "host");
 }
 
 /* Before anything else that follows from facts: they are not to be relied on. */
@@ -96,7 +128,7 @@ DEFINE_TEST(what_sysfs_garbles_is_unhealthy)
 	CHECK_STR(doubt, "");
 	STR_COPY(d.facts.garbled, "class holds \"rubbish\"");
 	STR_COPY(d.want.claim, "alice");
-	device_derive(&d, true, NULL);
+	device_derive(&d, true, (struct mates){ 0 });
 	CHECK_STR(state_name(d.state), "unhealthy");
 	CHECK_STR(d.reason, "sysfs describes 0000:00:1f.0 as no kernel should: class holds "
 			    "\"rubbish\"; it is left alone until that is right");
@@ -156,7 +188,7 @@ DEFINE_TEST(kind_follows_identity)
 					  .class_code = rows[i].class_code,
 					  .total_vfs = rows[i].total_vfs };
 		STR_COPY(d.facts.physfn, rows[i].physfn);
-		device_derive(&d, true, NULL);
+		device_derive(&d, true, (struct mates){ 0 });
 		CHECK_STR(kind_name(d.kind), rows[i].kind);
 		CHECK_EQ(!!(d.caps & CAP_CLAIM), rows[i].claimable);
 	}
@@ -271,8 +303,8 @@ DEFINE_TEST(layout_has_its_number)
 {
 	if (sizeof(void *) != 8)
 		SKIP("the number below is that of 64 bits");
-	CHECK_EQ(MODEL_ABI, 9);
-	if (device_layout() != 0x138bad4d0ede316bull)
+	CHECK_EQ(MODEL_ABI, 10);
+	if (device_layout() != 0x10759035e223a065ull)
 		FAIL("struct device has changed: count MODEL_ABI up, and note it here with %#llx",
 		     (unsigned long long)device_layout());
 }

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Devices that stop answering, and answer again. */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../backend/pulse.h"
+#include "fakepci.h"
+#include "pcidevfs/sysfs.h"
+#include "pcidevfs/util.h"
+#include "test.h"
+
+#define NIC "0000:05:02.0"
+
+/* A sign for each look: 'a' answers, 'f' reads ff, 'l' the kernel waits, '-' nothing was learned. What is told
+ * after each: '.' well, or what it suffers from. */
+static void follow(struct pulse_row *row, const char *looks, const char *told)
+{
+	static const char signs[] = {
+		[PULSE_GOOD] = 'a', [PULSE_ONES] = 'f', [PULSE_LATE] = 'l', [PULSE_UNKNOWN] = '-'
+	};
+	char got[128] = "";
+
+	CHECK(strlen(looks) < sizeof(got));
+	for (size_t i = 0; looks[i]; i++) {
+		row->saw =
+			(enum pulse)((const char *)memchr(signs, looks[i], sizeof(signs)) - signs);
+		row->was = pulse_step(row);
+		got[i] = row->was == PULSE_GOOD ? '.' : signs[row->was];
+	}
+	CHECK_STR(got, told);
+}
+
+DEFINE_TEST(pulse_is_told_once_it_lasts)
+{
+	static const struct {
+		const char *looks, *told;
+	} rows[] = {
+		{ "aaaa", "...." },
+		{ "fafafa", "......" }, /* one look is none */
+		{ "affff", "..fff" },
+		{ "ffaaaa", ".fff.." },
+		{ "ffaafaaa", ".ffffff." }, /* three in a row */
+		{ "f-f", "..f" },
+		{ "ff--a-aa", ".ffffff." }, /* asleep, or an act ran: as before */
+		{ "lllla", "....." },	    /* a reset may take so long */
+		{ "llllllaaa", "....llll." },
+		{ "flaaa", "....." },
+		{ "lfaaa", "....." }, /* each sort counts for itself */
+		{ "lffaaa", "..fff." },
+		{ "ffllllaaa", ".fffffff." }, /* as it was told first */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct pulse_row row = { .need = 3 };
+
+		follow(&row, rows[i].looks, rows[i].told);
+	}
+}
+
+/* Looks until one that failed is well again. */
+static int recovery(struct pulse_row *row)
+{
+	int n = 0;
+
+	follow(row, "ff", ".f");
+	for (row->saw = PULSE_GOOD; row->was != PULSE_GOOD; n++)
+		row->was = pulse_step(row);
+	return n;
+}
+
+DEFINE_TEST(pulse_that_flaps_is_damped)
+{
+	struct pulse_row row = { .need = 3 };
+
+	CHECK_EQ(recovery(&row), 3);
+	CHECK_EQ(recovery(&row), 6);
+	CHECK_EQ(recovery(&row), 12);
+	for (int i = 0; i < 5; i++)
+		recovery(&row);
+	CHECK_EQ(recovery(&row), 48);
+	for (int i = 0; i < 149; i++)
+		follow(&row, "a", ".");
+	CHECK_EQ(recovery(&row), 48);
+	for (int i = 0; i < 150; i++)
+		follow(&row, "a", ".");
+	CHECK_EQ(recovery(&row), 3);
+}
+
+static void put_config(const char *address, uint32_t ids, uint32_t command)
+{
+	const uint32_t words[] = { ids, command };
+	char path[300];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/sys/bus/pci/devices/%s/config", test_dir(), address);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	CHECK_EQ(write(fd, words, sizeof(words)), sizeof(words));
+	close(fd);
+}
+
+static void scan(const char *words, const char *letters)
+{
+	struct roots roots = fake_roots();
+	struct out o = { 0 };
+	char text[256];
+	struct sysfs s;
+
+	CHECK(STR_COPY(text, words));
+	CHECK_EQ(sysfs_open(&s, roots.sysfs, roots.dev, roots.proc, NULL), 0);
+	CHECK_EQ(pulse_scan(&s, text, &o), 0);
+	CHECK_STR(out_text(&o), letters);
+	out_free(&o);
+	sysfs_close(&s);
+}
+
+DEFINE_TEST(pulse_is_read_without_waking)
+{
+	fake_machine();
+	fake_add(&(struct fake){ NIC, "0x8086\n", "0x10c9\n", "0x020000\n", "vfio-pci", 5 });
+	scan(NIC, "-"); /* no config space to be had */
+	put_config(NIC, 0x10c98086, 0x00100007);
+	scan(NIC " 0000:99:00.0 !" NIC, "a-a");
+	put_config(NIC, UINT32_MAX, 0x00100007); /* a VF's ids are its PF's */
+	scan(NIC, "a");
+	put_config(NIC, UINT32_MAX, UINT32_MAX);
+	scan(NIC, "f");
+	fake_attr(NIC, "power_state", "D3hot\n");
+	scan(NIC, "f");
+	fake_attr(NIC, "power_state", "D3cold\n");
+	scan(NIC " !" NIC, "-f");
+	fake_attr(NIC, "power_state", "D0\n");
+	fake_attr("", "power_state", "D3hot\n"); /* the bridge above */
+	scan(NIC " !" NIC, "-f");
+}
