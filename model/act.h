@@ -171,8 +171,8 @@ bool met_once(struct txn *t, const struct wish *wish);
 /* met.c: what the keeper is asked to keep of all wishes, if there is anything. */
 bool act_keeps(const struct txn *t);
 int act_keep(struct txn *t, bool pending, struct err *err);
-/* recheck.c: looks at every device that is wished something, as far as it is there. guarded_at not NULL: also at what forbids
- * it, and when that was asked for; it is left alone where nothing is to be asked. */
+/* recheck.c: looks at every device that is wished something, as far as it is there. guarded_at not NULL: also at
+ * what forbids it, and when that was asked for; it is left alone where nothing is to be asked. */
 int act_look(struct engine *e, const struct wish *wishes, size_t n, uint64_t *guarded_at,
 	     struct err *err);
 /* recheck.c: does what others do with the device forbid the step now? */

@@ -59,7 +59,8 @@ struct out {
 __attribute__((format(printf, 2, 3))) void out_printf(struct out *o, const char *fmt, ...);
 void out_put(struct out *o, const char *text, size_t len);
 /* " key=value" as inventory and events have it: quoted, with \" \\ and \xHH, when it is empty or
- * holds a blank, a quote, a backslash, a control character or what is no UTF-8. A blank precedes unless at line start. */
+ * holds a blank, a quote, a backslash, a control character or what is no UTF-8. A blank precedes unless at line
+ * start. */
 void out_pair(struct out *o, const char *key, const char *value);
 const char *out_text(const struct out *o); /* never NULL */
 void out_free(struct out *o);
