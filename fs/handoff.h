@@ -20,6 +20,7 @@ struct handover {
 	uint32_t restarts;
 	int64_t restarted_at;	 /* seconds since 1970; 0 never */
 	char restarted_for[160]; /* why; "" never */
+	bool killed;		 /* by SIGKILL, which is no fault of what it did */
 };
 
 /* What the serving process tells the holder, and the holder --replace. The first ones, and the two

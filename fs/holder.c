@@ -110,12 +110,11 @@ static void go_back(struct holder *h);
 static void on_server_end(struct holder *h)
 {
 	const struct server *was = &h->ended;
-	char how[sizeof(h->next.restarted_for)];
 	struct mount_entry top;
 
 	h->ended = h->server;
 	h->server = server_none;
-	retry_note(&h->retry, server_ended(was, how, sizeof(how)));
+	retry_note(&h->retry, server_ended(was, &h->next));
 	if (h->ending) {
 		if (was->stopping && now_ms() >= was->kill_at && server_left_act(h->stash))
 			say("an act that still ran was cut short; its devices may be half way "
@@ -133,7 +132,7 @@ static void on_server_end(struct holder *h)
 	}
 	if (h->takeover.state == TAKEOVER_AGREED)
 		return;
-	say("%s%s", how, h->mounted ? "; the next one goes on" : "");
+	say("%s%s", h->next.restarted_for, h->mounted ? "; the next one goes on" : "");
 	if (!h->mounted) {
 		finish(h, 1);
 		return;
@@ -142,7 +141,6 @@ static void on_server_end(struct holder *h)
 		go_back(h);
 	h->next.restarts++;
 	h->next.restarted_at = time(NULL);
-	STR_COPY(h->next.restarted_for, how);
 	if (retry_hopeless(&h->retry)) {
 		say("%u serving processes in a row failed or were killed before they "
 		    "served; gives %s up, so that nobody waits for it for ever",

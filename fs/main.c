@@ -240,7 +240,7 @@ static int open_session(struct daemon *d, struct err *err)
 	};
 	int r = session_new(&conf, &d->session, err);
 
-	return r ? r : session_adopt(d->session, err);
+	return r ? r : session_adopt(d->session, d->from.killed, err);
 }
 
 /* Whoever is started after us finds the devices as they were, or after so long at least the tree. */

@@ -117,6 +117,11 @@ static bool was_signalled(const siginfo_t *end)
 	return end->si_code == CLD_KILLED || end->si_code == CLD_DUMPED;
 }
 
+static bool was_killed(const siginfo_t *end)
+{
+	return was_signalled(end) && end->si_status == SIGKILL;
+}
+
 static void describe_end(const struct server *s, const siginfo_t *end, char *text, size_t size)
 {
 	pid_t pid = s->pid;
@@ -135,8 +140,7 @@ static void describe_end(const struct server *s, const siginfo_t *end, char *tex
 /* A fault is also that it ended soon, or that it gave up serving. */
 static enum server_end judge_end(const struct server *s, const siginfo_t *end)
 {
-	bool killed = was_signalled(end) && end->si_status == SIGKILL;
-	bool young = now_ms() - s->since < YOUNG_MS;
+	bool killed = was_killed(end), young = now_ms() - s->since < YOUNG_MS;
 
 	if (s->stopping && !s->failing[0])
 		return SERVER_SERVED;
@@ -145,12 +149,13 @@ static enum server_end judge_end(const struct server *s, const siginfo_t *end)
 	return young && !killed ? SERVER_FAILED : SERVER_SERVED;
 }
 
-enum server_end server_ended(const struct server *s, char *ret_how, size_t size)
+enum server_end server_ended(const struct server *s, struct handover *next)
 {
 	siginfo_t end = { 0 };
 
 	waitid(P_PID, (id_t)s->pid, &end, WEXITED | WNOWAIT);
-	describe_end(s, &end, ret_how, size);
+	describe_end(s, &end, next->restarted_for, sizeof(next->restarted_for));
+	next->killed = was_killed(&end);
 	return judge_end(s, &end);
 }
 

@@ -46,8 +46,8 @@ void server_drop(struct server *s);
  * both, again and again. */
 void server_stop(struct server *s, int how, unsigned int grace_ms);
 void server_nudge(struct server *s);
-/* After pidfd has become readable: says how it ended (at least 160 bytes). It is still to be dropped. */
-enum server_end server_ended(const struct server *s, char *ret_how, size_t size);
+/* After pidfd has become readable: notes for the next one how it ended. It is still to be dropped. */
+enum server_end server_ended(const struct server *s, struct handover *next);
 
 /* After that, from the memory that it had: was an act cut short that had begun? */
 bool server_left_act(int stash);

@@ -30,7 +30,9 @@ enum {
 	MAX_WRITE = 65536,
 	BUFFER = MAX_WRITE + 8192, /* the kernel wants room for its headers besides */
 	INIT_MAX = 512,
-	POISON_DEATHS = 3,
+	POISON = 30, /* by that a request is not tried again; of each death, as it was: */
+	POISON_FAULT = 10,
+	POISON_KILL = 1, /* from outside, or for want of memory */
 	QUIET_MS = 3, /* without a request: who waited has asked on */
 	CALM_MS = 20, /* and no later, however busy they are */
 };
@@ -45,9 +47,9 @@ struct record {
 	uint32_t resend; /* the kernel said at INIT that it can send again */
 	unsigned char init_buf[INIT_MAX];
 	uint64_t handled; /* the request being handled; 0 none */
-	/* The request at which the last processes died, and how many did. */
+	/* The request at which the last processes died, and what that says against it. */
 	uint64_t poison;
-	uint32_t poison_deaths;
+	uint32_t poison_weight;
 	struct inflight inflight;
 };
 
@@ -193,13 +195,14 @@ static int replay_init(struct session *s)
 	return dup3(keep, s->conf.fuse_fd, O_CLOEXEC) < 0 ? -errno : 0;
 }
 
-int session_adopt(struct session *s, struct err *err)
+int session_adopt(struct session *s, bool killed, struct err *err)
 {
 	struct record *rec = s->rec;
+	uint32_t weight = killed ? POISON_KILL : POISON_FAULT;
 	int r;
 
 	if (rec->handled) {
-		rec->poison_deaths = rec->handled == rec->poison ? rec->poison_deaths + 1 : 1;
+		rec->poison_weight = weight + (rec->handled == rec->poison ? rec->poison_weight : 0);
 		rec->poison = rec->handled;
 		rec->handled = 0;
 	}
@@ -277,10 +280,10 @@ static bool refuse_poison(struct session *s, uint64_t unique)
 	struct record *rec = s->rec;
 	struct fuse_out_header out = { .len = sizeof(out), .error = -EIO, .unique = unique };
 
-	if (rec->poison_deaths < POISON_DEATHS || (unique & ~UNIQUE_RESENT) != rec->poison)
+	if (rec->poison_weight < POISON || (unique & ~UNIQUE_RESENT) != rec->poison)
 		return false;
-	say("request %llu ended %u serving processes; it got EIO", (unsigned long long)rec->poison,
-	    rec->poison_deaths);
+	say("request %llu ended process after process; it got EIO",
+	    (unsigned long long)rec->poison);
 	return write(s->conf.fuse_fd, &out, sizeof(out)) == (ssize_t)sizeof(out);
 }
 
@@ -299,6 +302,11 @@ static void serve_one(struct session *s, size_t len)
 		inflight_note(&rec->inflight, in);
 	current_unique = in->unique;
 	rec->handled = in->unique & ~UNIQUE_RESENT;
+	if (in->opcode == FUSE_STATFS) {
+		die_if(s, "statfs-kill");
+		if (has_fault(s, "statfs-fault"))
+			_exit(1);
+	}
 	process(s, s->buf, len);
 	rec->handled = 0;
 	current_unique = 0;

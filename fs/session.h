@@ -42,8 +42,9 @@ int session_new(const struct session_conf *conf, struct session **ret, struct er
 void session_free(struct session *s);
 struct fuse_session *session_fuse(struct session *s);
 
-/* Brings libfuse to where the former process was. Before any thread can write to the connection. */
-int session_adopt(struct session *s, struct err *err);
+/* Brings libfuse to where the former process was, which was killed, or else ended. Before any thread can write to the
+ * connection. */
+int session_adopt(struct session *s, bool killed, struct err *err);
 /* Settles what the former process left unanswered. Before session_loop(), not in the first. */
 void session_recover(struct session *s);
 /* Serves until it may leave (0), or the connection is gone (1). */

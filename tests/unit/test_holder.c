@@ -331,7 +331,7 @@ DEFINE_TEST(retry_after_kills_waits_less)
 static enum server_end end_of(struct server s, int sig)
 {
 	enum server_end end;
-	char how[160];
+	struct handover next;
 
 	s.pid = fork();
 	if (!s.pid) {
@@ -340,7 +340,8 @@ static enum server_end end_of(struct server s, int sig)
 		_exit(1);
 	}
 	s.pidfd = s.sock = -1;
-	end = server_ended(&s, how, sizeof(how));
+	end = server_ended(&s, &next);
+	CHECK_EQ(next.killed, sig == SIGKILL);
 	server_drop(&s);
 	return end;
 }
