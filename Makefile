@@ -201,7 +201,7 @@ check-docs: all
 		{ echo 'docs/FILES.md is not what the tables say; run make docs'; exit 1; }
 
 bench: tests
-	$(Q)tests/deps bench || echo 'what needs them is left out'
+	$(Q)tests/deps bench k8s || echo 'what needs them is left out'
 	$(Q)B=$(B) tests/bench/run
 
 # Units and rules name the programs where they are installed; README names docs/ beside it.
