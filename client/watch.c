@@ -32,6 +32,8 @@ struct lines {
 	char buf[CHUNK + 1];
 	size_t start, end;
 	bool ended;
+	bool live;    /* poll tells when there is more */
+	bool drained; /* the last read took all that was there */
 };
 
 /* The next whole line without its newline. 1, 0 when there is none yet (or ever, if ended), -errno. */
@@ -52,6 +54,10 @@ static int next_line(struct lines *l, char **ret)
 		l->start = 0;
 		if (l->end == CHUNK)
 			return -EBADMSG;
+		if (l->drained) {
+			l->drained = false;
+			return 0;
+		}
 		n = read(l->fd, l->buf + l->end, CHUNK - l->end);
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR ? 0 : -errno;
@@ -59,6 +65,7 @@ static int next_line(struct lines *l, char **ret)
 		if (!n)
 			return 0;
 		l->end += (size_t)n;
+		l->drained = l->live && l->end < CHUNK;
 	}
 }
 
@@ -204,7 +211,6 @@ static int follow(struct follower *f, struct lines *l, struct err *err)
 	int r = fd < 0 ? fd : read_inventory(f, err);
 
 	f->seq = 0;
-
 	while (!r) {
 		if (poll(p, ARRAY_SIZE(p), -1) < 0 && errno != EINTR)
 			return fail(err, errno, "poll: %s", strerror(errno));
@@ -228,7 +234,7 @@ void watch_run(const char *tree, const struct watcher *w, int stop_fd)
 		struct err err = { 0 };
 		uint64_t since = now_ms();
 
-		*l = (struct lines){ 0 };
+		*l = (struct lines){ .live = true };
 		if (!follow(&f, l, &err))
 			return;
 		if (now_ms() - since > RETRY_MAX_MS)

@@ -57,7 +57,7 @@ enum attr_flag {
 /* Beside those of change.h: what the tree itself alters. */
 #define CH_LOG CH_BIT(63)
 static_assert(CH_END <= CH_LOG, "no bit of change.h is that of the tree's own");
-#define CH_ANY (CH_ALL & ~CH_LOG & ~CH_INTERNAL)
+#define CH_ANY (CH_ALL & ~CH_LOG & ~CH_INTERNAL & ~CH_RIGHTS)
 
 /* Whose file is read or written. */
 struct subject {

@@ -48,10 +48,10 @@ static size_t rows_of(struct tree *t, uint32_t slot, change_bits bits, uint64_t 
 	const struct attr *row;
 	size_t n = 0;
 
-	if (bits & CH_INTERNAL) /* whose it is may have come to light */
+	if (bits & CH_RIGHTS)
 		forget_note(notes, objects_ino(t->objects, slot, ROW_SELF), "");
 	for (size_t i = 0; (row = row_at(obj->kind, i)) && n < ROW_MAX; i++) {
-		if (bits & CH_INTERNAL && row_writable(row))
+		if (bits & CH_RIGHTS && row_writable(row))
 			forget_note(notes, objects_ino(t->objects, slot, row->id), "");
 		if (!(row->bits & bits))
 			continue;
@@ -146,12 +146,20 @@ static void put_event(struct tree *t, const struct change *c, const struct devic
 }
 
 /* The directories of what the device is, or was, part of show numbers about it. */
-static void touch_places(struct tree *t, const struct member *m, change_bits bits)
+static void touch_places(struct tree *t, const struct member *was, const struct member *is,
+			 change_bits bits)
 {
-	for (size_t i = 0; i < n_views; i++)
+	const struct member *const both[] = { was, is };
+
+	for (size_t i = 0; i < 2 * n_views; i++) {
+		const size_t view = i / 2;
+		const uint32_t in = both[i % 2]->at[view].in;
+
 		/* Slot 0 is touched once for all changes. A PF shows its own facts. */
-		if (m->at[i].in > 1 && !obj_type(views[i].path[0])->bus)
-			tree_touch(t, m->at[i].in - 1, bits);
+		if (in > 1 && !obj_type(views[view].path[0])->bus &&
+		    !(i % 2 && in == was->at[view].in))
+			tree_touch(t, in - 1, bits);
+	}
 }
 
 static void one_change(struct tree *t, const struct change *c)
@@ -181,8 +189,7 @@ static void one_change(struct tree *t, const struct change *c)
 	if (slot == NO_SLOT)
 		return;
 	tree_touch(t, slot, c->bits & ~CH_LOG);
-	touch_places(t, &was, c->bits & ~CH_LOG);
-	touch_places(t, &is, c->bits & ~CH_LOG);
+	touch_places(t, &was, &is, c->bits & ~CH_LOG & ~CH_RIGHTS);
 }
 
 static void changed(void *ctx, const struct change *changes, size_t n)

@@ -23,7 +23,7 @@ static const struct {
 	bool text;
 	const char *name;
 } fields[] = {
-	NUMBER(caps, CH_INTERNAL),
+	NUMBER(caps, CH_RIGHTS),
 	NUMBER(kind, CH_KIND),
 	NUMBER(facts.seen, CH_INTERNAL),
 	NUMBER(facts.vendor, CH_IDS),
@@ -61,10 +61,10 @@ static const struct {
 	STRING(want.former_driver, CH_INTERNAL),
 	STRING(want.former_override, CH_INTERNAL),
 	NUMBER(want.former_known, CH_INTERNAL),
-	NUMBER(want.owned, CH_INTERNAL),
-	NUMBER(want.uid, CH_INTERNAL),
-	NUMBER(want.gid, CH_INTERNAL),
-	NUMBER(want.n_owners, CH_INTERNAL),
+	NUMBER(want.owned, CH_RIGHTS),
+	NUMBER(want.uid, CH_RIGHTS),
+	NUMBER(want.gid, CH_RIGHTS),
+	NUMBER(want.n_owners, CH_RIGHTS),
 	NUMBER(want.vfs_wanted, CH_ASIDE),
 	NUMBER(want.num_vfs, CH_ASIDE),
 	NUMBER(want.vf_claims, CH_INTERNAL),

@@ -24,8 +24,7 @@ typedef uint64_t change_bits;
 #define CH_STATE CH_BIT(10)
 #define CH_ERROR CH_BIT(11) /* last_error */
 #define CH_PLAN CH_BIT(12)
-/* Kept for ourselves: wakes no poll and makes no event. The kernel asks for attributes anew, and restore
- * looks again. */
+/* Kept for ourselves: wakes no poll and makes no event; restore looks again. */
 #define CH_INTERNAL CH_BIT(13)
 #define CH_ALLOCATED CH_BIT(14)
 #define CH_GIVEN CH_BIT(15)    /* allocated_nodes */
@@ -42,7 +41,9 @@ typedef uint64_t change_bits;
  * it has a bit of its own. CH_BEHIND: from these follow state and reason. */
 #define CH_ASIDE CH_BIT(24)
 #define CH_BEHIND CH_BIT(25)
-#define CH_END (CH_BEHIND << 1) /* above all of them */
+/* Likewise, and the rights of its files follow from it: the kernel asks for attributes anew. */
+#define CH_RIGHTS CH_BIT(26)
+#define CH_END (CH_RIGHTS << 1) /* above all of them */
 #define CH_ALL (~UINT64_C(0))
 
 #endif

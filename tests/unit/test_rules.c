@@ -284,6 +284,12 @@ DEFINE_TEST(what_no_file_shows_has_no_bit_of_a_file)
 	b.facts.serial = 1;
 	CHECK_EQ(device_diff(&a, &b), CH_INTERNAL);
 	b = a;
+	b.let_go = true;
+	CHECK_EQ(device_diff(&a, &b), CH_INTERNAL);
+	b = a;
+	b.want.n_owners = 1;
+	CHECK_EQ(device_diff(&a, &b), CH_RIGHTS);
+	b = a;
 	STR_COPY(b.want.pinned, "intel.com/NIC"); /* claimed: it is called so still */
 	CHECK_EQ(device_diff(&a, &b), CH_ASIDE);
 	STR_COPY(a.names.resource, "intel.com/NEW");
