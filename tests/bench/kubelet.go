@@ -6,9 +6,9 @@
 //	kubelet KUBELET-DIR TREE lists|stay DEVICES
 //
 // claim: DEVICE of the tree is claimed and released; how long after the write returned the list came that has
-// it well, or has it no more. allocate: the round trip of Allocate of DEVICE, which was free. lists: until so
-// many devices are well, of how many resources and how large the largest message was. stay: the same, and
-// listens until it is killed.
+// it well, or has it no more. allocate: the round trip of Allocate of DEVICE, which was free, and of a
+// call that does nothing. lists: until so many devices are well, of how many resources and how large the largest
+// message was. stay: the same, and listens until it is killed.
 package main
 
 import (
@@ -174,7 +174,7 @@ func (k *kubelet) listens(e *endpoint) bool {
 
 func (k *kubelet) allocate(rounds int, device string) {
 	var e *endpoint
-	var took []time.Duration
+	var took, nothing []time.Duration
 	request := &dp.AllocateRequest{ContainerRequests: []*dp.ContainerAllocateRequest{{DevicesIds: []string{device}}}}
 	k.wait(device+" is offered", func() bool { e = k.has(device); return e != nil })
 	for range rounds {
@@ -184,8 +184,12 @@ func (k *kubelet) allocate(rounds int, device string) {
 		k.put(device, "allocated_to", "none")
 		// A pod's end is looked at; a device that has not been is asked about in Allocate.
 		must(os.ReadFile(filepath.Join(k.tree, "devices", device, "holders")))
+		begin = time.Now()
+		must(e.client.GetDevicePluginOptions(context.Background(), &dp.Empty{}))
+		nothing = append(nothing, time.Since(begin))
 	}
 	percentiles("allocate", took)
+	percentiles("nothing", nothing)
 }
 
 func (k *kubelet) lists(devices int) {

@@ -54,6 +54,7 @@ kubelet "$T" claim 20 $disk
 row "claim returned to list received, of a new name: with its registration" "$(took claim)" "10 ms"
 for i in 1 2 3 4 5; do kubelet "$T" allocate "$((5 * ROUNDS))" $nic; done
 row "Allocate and its answer, $client" "$(took allocate)" "p99 1 ms"
+row "what gRPC itself costs there: a call that does nothing" "$(took nothing)" ""
 "${kubelet[@]}" "$K" "$T" stay 2 >/dev/null &
 stays=$!
 sleep 12 # until nothing is pending or asked again
