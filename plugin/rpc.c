@@ -16,6 +16,17 @@
 
 enum { DRAIN_MS = 5000 };
 
+static void hand_over(struct rpc *rpc, struct op *op, bool ok)
+{
+	op->ok = ok;
+	op->next = NULL;
+	pthread_mutex_lock(&rpc->lock);
+	*rpc->last = op;
+	rpc->last = &op->next;
+	pthread_mutex_unlock(&rpc->lock);
+	event_ring(rpc->event);
+}
+
 static void *carry(void *arg)
 {
 	struct rpc *rpc = arg;
@@ -23,19 +34,11 @@ static void *carry(void *arg)
 	for (;;) {
 		grpc_event ev = grpc_completion_queue_next(
 			rpc->queue, gpr_inf_future(GPR_CLOCK_MONOTONIC), NULL);
-		struct op *op = ev.tag;
 
 		if (ev.type == GRPC_QUEUE_SHUTDOWN)
 			return NULL;
-		if (ev.type != GRPC_OP_COMPLETE)
-			continue;
-		op->ok = ev.success;
-		op->next = NULL;
-		pthread_mutex_lock(&rpc->lock);
-		*rpc->last = op;
-		rpc->last = &op->next;
-		pthread_mutex_unlock(&rpc->lock);
-		event_ring(rpc->event);
+		if (ev.type == GRPC_OP_COMPLETE)
+			hand_over(rpc, ev.tag, ev.success);
 	}
 }
 
@@ -66,11 +69,18 @@ void rpc_dispatch(struct rpc *rpc)
 bool rpc_batch(struct rpc *rpc, grpc_call *call, const grpc_op *ops, size_t n, struct op *op,
 	       void (*done)(struct op *, bool))
 {
+	void *complete;
+	bool begun;
+	int ok;
+
 	op->done = done;
-	if (grpc_call_start_batch(call, ops, n, op, NULL) != GRPC_CALL_OK)
-		return false;
-	rpc->pending++;
-	return true;
+	grpc_completion_queue_thread_local_cache_init(rpc->queue);
+	begun = grpc_call_start_batch(call, ops, n, op, NULL) == GRPC_CALL_OK;
+	rpc->pending += begun;
+	/* What was there already, or could be sent at once, needs no other thread to say so. */
+	if (grpc_completion_queue_thread_local_cache_flush(rpc->queue, &complete, &ok))
+		hand_over(rpc, complete, ok);
+	return begun;
 }
 
 int rpc_new(struct rpc **ret, struct err *err)
