@@ -150,6 +150,28 @@ int intents_set_owner(struct intents *in, const struct key *dev, const char *fil
 	return rc;
 }
 
+void records_adopt(struct model *m, struct records *rs)
+{
+	model_lock(m);
+	for (size_t i = 0; i < rs->n; i++) {
+		struct record *r = rs->v[i];
+		const struct device *dev = NULL;
+		struct identity id;
+		struct key key;
+
+		if (r->n_owners && key_make(BUS_PCI, r->at, &key))
+			dev = model_find(m, &key);
+		if (!dev)
+			continue;
+		device_identity(m, dev, &id);
+		if (!identity_eq(&id, &r->id))
+			continue;
+		r->dev = key;
+		r->birth = dev->birth;
+	}
+	model_unlock(m);
+}
+
 static bool is_of(const struct record *r, const struct key *dev)
 {
 	return dev ? r->birth && key_eq(&r->dev, dev) : record_is_root(r);

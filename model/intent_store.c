@@ -226,6 +226,7 @@ int intents_ready(struct intents *in, struct err *err)
 		rc = load(&got, &why);
 	if (rc)
 		closep(&got.dirfd);
+	records_adopt(in->m, &got.rs);
 	for (size_t i = 0; i < got.rs.n; i++)
 		got.n_owned += got.rs.v[i]->n_owners > 0;
 	pthread_mutex_lock(&in->lock);

@@ -89,6 +89,9 @@ size_t records_of_device(const struct records *rs, const struct device *dev);
 void device_identity(struct model *m, const struct device *dev, struct identity *ret);
 uint64_t claim_group(struct model *m, const struct device *dev);
 
+/* intent_owner.c. Those with owners, of devices that a former process has known: who is served before the first pass
+ * shall find whose the files are. */
+void records_adopt(struct model *m, struct records *rs);
 /* intent_owner.c. The owner of claim, else of the directory, is who gets the VFIO nodes. */
 void record_note_owner(struct record *r, struct want *want);
 /* The observer. */

@@ -89,6 +89,35 @@ DEFINE_TEST(restore_owners_and_forget)
 	wish_end();
 }
 
+/* Who is served by a fresh process does not wait until that has looked at the devices, and the kernel believes for
+ * long what it is told. */
+DEFINE_TEST(owners_hold_from_the_first_moment_of_a_process)
+{
+	struct plug other = nic;
+	struct owner_wish got;
+	struct key k = wish_key(NIC);
+
+	wish_boot(&nic);
+	CHECK_EQ(intents_set_owner(t.in, &k, "claim", &(struct owner_wish){ 7, 8, 0600 }, NULL), 0);
+	wish_end();
+	wish_begin(true);
+	CHECK(intents_owner(t.in, &k, "claim", &got) && got.uid == 7);
+	wish_restore();
+	CHECK(intents_owner(t.in, &k, "claim", &got) && got.uid == 7);
+	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
+	CHECK_EQ(wish_state_of(NIC).want.n_owners, 1);
+	wish_unplug(NIC);
+	other.device++;
+	wish_plug(&other);
+	wish_end();
+	wish_begin(true);
+	CHECK(!intents_owner(t.in, &k, "claim", &got));
+	wish_restore();
+	CHECK(!intents_owner(t.in, &k, "claim", &got));
+	wish_expect_line("owner.claim=7:8:0600", "state=stranger");
+	wish_end();
+}
+
 /* What is kept must be what can be read again. */
 DEFINE_TEST(restore_keeps_as_many_owners_as_it_reads)
 {
