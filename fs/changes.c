@@ -81,7 +81,7 @@ void tree_touch(struct tree *t, uint32_t slot, change_bits bits)
 static void bury_device(struct tree *t, uint32_t slot, struct forgets *notes)
 {
 	uint64_t ino[ROW_MAX];
-	size_t n = rows_of(t, slot, ~0u, ino, notes);
+	size_t n = rows_of(t, slot, CH_ALL, ino, notes);
 
 	for (size_t i = 0; i < n; i++)
 		files_wake(t->files, ino[i]);
