@@ -110,11 +110,12 @@ static void go_back(struct holder *h);
 static void on_server_end(struct holder *h)
 {
 	const struct server *was = &h->ended;
+	struct handover next = h->next;
 	struct mount_entry top;
 
 	h->ended = h->server;
 	h->server = server_none;
-	retry_note(&h->retry, server_ended(was, &h->next));
+	retry_note(&h->retry, server_ended(was, &next));
 	if (h->ending) {
 		if (was->stopping && now_ms() >= was->kill_at && server_left_act(h->stash))
 			say("an act that still ran was cut short; its devices may be half way "
@@ -132,13 +133,14 @@ static void on_server_end(struct holder *h)
 	}
 	if (h->takeover.state == TAKEOVER_AGREED)
 		return;
-	say("%s%s", h->next.restarted_for, h->mounted ? "; the next one goes on" : "");
+	say("%s%s", next.restarted_for, h->mounted ? "; the next one goes on" : "");
 	if (!h->mounted) {
 		finish(h, 1);
 		return;
 	}
 	if (h->former >= 0 && !was->served && h->retry.failed + h->retry.killed >= BACK_ENDS)
 		go_back(h);
+	h->next = next;
 	h->next.restarts++;
 	h->next.restarted_at = time(NULL);
 	if (retry_hopeless(&h->retry)) {
@@ -464,6 +466,7 @@ int holder_adopt(const struct options *o)
 	h.mounted = true;
 	h.next.generation = e.generation;
 	h.next.restarts = e.restarts;
+	h.next.killed = true; /* if it had to be */
 	if (e.former >= 0) {
 		h.takeover.state = TAKEOVER_STARTED;
 		h.takeover.conn = e.conn;

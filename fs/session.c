@@ -30,9 +30,8 @@ enum {
 	MAX_WRITE = 65536,
 	BUFFER = MAX_WRITE + 8192, /* the kernel wants room for its headers besides */
 	INIT_MAX = 512,
-	POISON = 30, /* by that a request is not tried again; of each death, as it was: */
-	POISON_FAULT = 10,
-	POISON_KILL = 1, /* from outside, or for want of memory */
+	POISON_DEATHS = 3,
+	POISON_KILLS = 10, /* are as one of these */
 	QUIET_MS = 3, /* without a request: who waited has asked on */
 	CALM_MS = 20, /* and no later, however busy they are */
 };
@@ -47,9 +46,9 @@ struct record {
 	uint32_t resend; /* the kernel said at INIT that it can send again */
 	unsigned char init_buf[INIT_MAX];
 	uint64_t handled; /* the request being handled; 0 none */
-	/* The request at which the last processes died, and what that says against it. */
+	/* The request at which the last processes died: by a fault, or killed from outside or for want of memory. */
 	uint64_t poison;
-	uint32_t poison_weight;
+	uint32_t poison_deaths, poison_kills;
 	struct inflight inflight;
 };
 
@@ -198,12 +197,14 @@ static int replay_init(struct session *s)
 int session_adopt(struct session *s, bool killed, struct err *err)
 {
 	struct record *rec = s->rec;
-	uint32_t weight = killed ? POISON_KILL : POISON_FAULT;
 	int r;
 
 	if (rec->handled) {
-		rec->poison_weight = weight + (rec->handled == rec->poison ? rec->poison_weight : 0);
+		if (rec->handled != rec->poison)
+			rec->poison_deaths = rec->poison_kills = 0;
 		rec->poison = rec->handled;
+		rec->poison_deaths += !killed;
+		rec->poison_kills += killed;
 		rec->handled = 0;
 	}
 	if (atomic_load(&rec->init) != INIT_ANSWERED)
@@ -280,7 +281,8 @@ static bool refuse_poison(struct session *s, uint64_t unique)
 	struct record *rec = s->rec;
 	struct fuse_out_header out = { .len = sizeof(out), .error = -EIO, .unique = unique };
 
-	if (rec->poison_weight < POISON || (unique & ~UNIQUE_RESENT) != rec->poison)
+	if (POISON_KILLS * rec->poison_deaths + rec->poison_kills < POISON_KILLS * POISON_DEATHS ||
+	    (unique & ~UNIQUE_RESENT) != rec->poison)
 		return false;
 	say("request %llu ended process after process; it got EIO",
 	    (unsigned long long)rec->poison);
