@@ -187,7 +187,7 @@ $(B)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/place.h $(B)/fuzz/libpieces.a $
 fuzz: $(fuzzers:%=$(B)/fuzz/%)
 	$(Q)B=$(B) FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(fuzzers)
 
-lint:
+lint: $(proto) # clang-tidy reads their headers
 	$(Q)B=$(B) tests/lint $(all_cflags)
 
 format:
