@@ -100,6 +100,17 @@ static void init_sync(struct model *m)
 	cond_init(&m->heard_more);
 }
 
+/* The former process may have died between a device and its mates. */
+static void edit_claimed(struct model *m)
+{
+	const struct device *dev;
+	size_t pos = 0;
+
+	while ((dev = model_next(m, &pos)))
+		if (dev->want.claim[0])
+			model_edit(m, &dev->key, false);
+}
+
 int model_new(void *arena, size_t size, struct model **ret, bool *ret_found, struct err *err)
 {
 	struct model *m;
@@ -122,6 +133,8 @@ int model_new(void *arena, size_t size, struct model **ret, bool *ret_found, str
 		adopt(m);
 	else
 		arena_init(m->a);
+	edit_claimed(m);
+	model_publish(m);
 	m->heard = m->q_len ? 0 : atomic_load(&m->a->generation);
 	*ret = m;
 	return 0;
@@ -380,12 +393,19 @@ static void drop_spares(struct model *m)
 	}
 }
 
-static void publish_edits(struct model *m, uint64_t generation, bool fresh)
+/* It is new, or in another IOMMU group than it was. */
+static bool comes(struct model *m, uint32_t i)
+{
+	return !slot_live(m, i) ||
+	       slot_current(m, i)->facts.iommu_group != slot_spare(m, i)->facts.iommu_group;
+}
+
+static void publish_edits(struct model *m, uint64_t generation, bool coming)
 {
 	for (size_t k = 0; k < m->n_edits; k++) {
 		uint32_t i = m->edits[k];
 
-		if (!m->edited[i] || slot_live(m, i) == fresh)
+		if (!m->edited[i] || comes(m, i) != coming)
 			continue;
 		m->edited[i] = false;
 		/* A device removed after it was edited keeps its last record for those who hear of it. */
@@ -401,12 +421,15 @@ uint64_t model_publish(struct model *m)
 
 	for (size_t k = 0; k < m->n_edits; k++) {
 		uint32_t i = m->edits[k];
+		unsigned int was = slot_live(m, i) ? matters(slot_current(m, i)) : 0;
+		unsigned int is = matters(slot_spare(m, i));
 
-		if (matters(slot_spare(m, i)) !=
-		    (slot_live(m, i) ? matters(slot_current(m, i)) : 0))
+		if (is != was || (is && comes(m, i)))
 			edit_mates(m, slot_spare(m, i));
+		if (was && comes(m, i))
+			edit_mates(m, slot_current(m, i));
 	}
-	/* New ones first: they are found in their group once they are there. */
+	/* Those that come first: they are found in their group once they are there. */
 	publish_edits(m, generation, true);
 	publish_edits(m, generation, false);
 	m->n_edits = 0;

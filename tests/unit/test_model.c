@@ -426,3 +426,57 @@ DEFINE_TEST(memory_of_former_records_is_given_back)
 	CHECK_EQ(model_count(m), 511);
 	model_free(m);
 }
+
+static enum state state_of(struct model *m, const char *name)
+{
+	struct key key = pci(name);
+	enum state state;
+
+	model_lock(m);
+	state = model_find(m, &key)->state;
+	model_unlock(m);
+	return state;
+}
+
+/* A member on a driver of the host's counts from when it comes to the group until it goes, also for a process that
+ * finds only the half of that told. */
+DEFINE_TEST(a_claimed_device_follows_its_mates)
+{
+	static const int32_t groups[] = { -1, 7, 9, 7 };
+	struct key edu = pci("0000:01:00.0");
+	void *arena = new_arena();
+	struct model *m = model_on(arena, false);
+	struct device *d;
+
+	model_lock(m);
+	model_set_iommu(m, true);
+	d = put(m, "0000:01:00.0");
+	d->caps = CAP_PCI | CAP_CLAIM;
+	d->facts.iommu_group = 7;
+	d->facts.vfio_node = true;
+	STR_COPY(d->facts.driver, "vfio-pci");
+	STR_COPY(d->want.claim, "alice");
+	d = put(m, "0000:01:00.1");
+	STR_COPY(d->facts.driver, "e1000");
+	model_publish(m);
+	model_unlock(m);
+	for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
+		model_lock(m);
+		/* Whichever is edited first. */
+		if (i % 2)
+			model_edit(m, &edu, false);
+		put(m, "0000:01:00.1")->facts.iommu_group = groups[i];
+		model_publish(m);
+		model_unlock(m);
+		CHECK_EQ(state_of(m, "0000:01:00.0"),
+			 groups[i] == 7 ? STATE_UNHEALTHY : STATE_CLAIMED);
+	}
+	model_lock(m);
+	((struct device *)model_find(m, &edu))->state = STATE_CLAIMED;
+	model_unlock(m);
+	model_free(m);
+	m = model_on(arena, true);
+	CHECK_EQ(state_of(m, "0000:01:00.0"), STATE_UNHEALTHY);
+	model_free(m);
+	munmap(arena, model_arena_size());
+}
