@@ -145,20 +145,21 @@ static void put_event(struct tree *t, const struct change *c, const struct devic
 	out_free(&o);
 }
 
+static void touch_place(struct tree *t, size_t view, uint32_t in, change_bits bits)
+{
+	/* Slot 0 is touched once for all changes. A PF shows its own facts. */
+	if (in > 1 && !obj_type(views[view].path[0])->bus)
+		tree_touch(t, in - 1, bits);
+}
+
 /* The directories of what the device is, or was, part of show numbers about it. */
 static void touch_places(struct tree *t, const struct member *was, const struct member *is,
 			 change_bits bits)
 {
-	const struct member *const both[] = { was, is };
-
-	for (size_t i = 0; i < 2 * n_views; i++) {
-		const size_t view = i / 2;
-		const uint32_t in = both[i % 2]->at[view].in;
-
-		/* Slot 0 is touched once for all changes. A PF shows its own facts. */
-		if (in > 1 && !obj_type(views[view].path[0])->bus &&
-		    !(i % 2 && in == was->at[view].in))
-			tree_touch(t, in - 1, bits);
+	for (size_t i = 0; i < n_views; i++) {
+		touch_place(t, i, was->at[i].in, bits);
+		if (is->at[i].in != was->at[i].in)
+			touch_place(t, i, is->at[i].in, bits);
 	}
 }
 
