@@ -36,7 +36,7 @@ static size_t records_of_identity(const struct records *rs, const struct identit
 	return RECORD_NONE;
 }
 
-static void seat_record(struct record *r, const struct device *dev)
+void record_seat(struct record *r, const struct device *dev)
 {
 	r->dev = dev->key;
 	r->birth = dev->birth;
@@ -79,7 +79,7 @@ int rewrite_record(struct rewrite *w, const struct device *dev, struct record **
 		return fail(err, ENOMEM, "no memory to keep what was asked");
 	if (id.vf != IDENTITY_HALF || !r->id.path[0])
 		r->id = id;
-	seat_record(r, dev);
+	record_seat(r, dev);
 	*ret = r;
 	return 0;
 }

@@ -164,10 +164,8 @@ void records_adopt(struct model *m, struct records *rs)
 		if (!dev)
 			continue;
 		device_identity(m, dev, &id);
-		if (!identity_eq(&id, &r->id))
-			continue;
-		r->dev = key;
-		r->birth = dev->birth;
+		if (identity_eq(&id, &r->id))
+			record_seat(r, dev);
 	}
 	model_unlock(m);
 }

@@ -78,6 +78,8 @@ int rewrite_commit(struct rewrite *w, struct err *err);
 void rewrite_abort(struct rewrite *w);
 
 #define RECORD_NONE ((size_t)-1)
+/* intent.c. It is about this device from now on. */
+void record_seat(struct record *r, const struct device *dev);
 /* intent.c. A new one; NULL: no memory. */
 struct record *rewrite_add(struct rewrite *w);
 /* intent.c, with the model locked. The device's record, to be changed; made if there is none. */
