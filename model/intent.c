@@ -38,6 +38,8 @@ static size_t records_of_identity(const struct records *rs, const struct identit
 
 void record_seat(struct record *r, const struct device *dev)
 {
+	if (r->birth && r->birth != dev->birth)
+		record_leave(r);
 	r->dev = dev->key;
 	r->birth = dev->birth;
 	STR_COPY(r->at, dev->key.name);

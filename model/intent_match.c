@@ -246,7 +246,7 @@ int rewrite_find_moved(struct rewrite *w, const struct device *dev, const struct
 	return rc;
 }
 
-static void leave_device(struct record *r)
+void record_leave(struct record *r)
 {
 	r->birth = 0;
 	r->noted = false;
@@ -280,7 +280,7 @@ static void find_device(struct pass *p, struct record *r)
 		return;
 	}
 	if (r->birth)
-		leave_device(r);
+		record_leave(r);
 	match = pass_lookup(p, &r->id, &at);
 	if (match == MATCH_NONE && p->loose) {
 		struct identity loose = r->id;

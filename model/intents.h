@@ -78,7 +78,9 @@ int rewrite_commit(struct rewrite *w, struct err *err);
 void rewrite_abort(struct rewrite *w);
 
 #define RECORD_NONE ((size_t)-1)
-/* intent.c. It is about this device from now on. */
+/* intent_match.c. Its device has gone: nothing of it is in the model any more. */
+void record_leave(struct record *r);
+/* intent.c. It is about this device from now on, into whose life nothing of it has come yet if it is a new one. */
 void record_seat(struct record *r, const struct device *dev);
 /* intent.c. A new one; NULL: no memory. */
 struct record *rewrite_add(struct rewrite *w);

@@ -123,3 +123,39 @@ DEFINE_TEST(new_card_of_another_kind_waits_for_nothing)
 	CHECK_EQ(set_owner(MOVED, NULL), 0);
 	wish_end();
 }
+
+/* Made anew in the same place before any pass could see that the former one had gone. */
+static void begin_remade(void)
+{
+	wish_begin(false);
+	wish_plug(&carded);
+	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
+	wish_unplug(NIC);
+	wish_plug(&carded);
+}
+
+static void expect_claim_back(void)
+{
+	CHECK_STR(wish_state_of(NIC).want.claim, "");
+	wish_restore();
+	CHECK_STR(wish_state_of(NIC).want.claim, "alice");
+	wish_expect_line("claim=alice", "held");
+	wish_end();
+}
+
+DEFINE_TEST(new_life_of_a_device_gets_what_is_stored_after_a_chown)
+{
+	begin_remade();
+	CHECK_EQ(set_owner(NIC, NULL), 0);
+	expect_claim_back();
+}
+
+DEFINE_TEST(new_life_of_a_device_gets_what_is_stored_after_another_write)
+{
+	begin_remade();
+	CHECK_EQ(wish_ask(NIC, "sriov_numvfs", "2"), 0);
+	expect_claim_back();
+	wish_boot(&carded);
+	CHECK_STR(wish_state_of(NIC).want.claim, "alice");
+	wish_end();
+}
