@@ -74,7 +74,7 @@ void tree_touch(struct tree *t, uint32_t slot, change_bits bits)
 	pthread_mutex_unlock(&t->lock);
 	forget_all(t, &notes);
 	for (size_t i = 0; i < n; i++)
-		files_wake(t->files, ino[i]);
+		files_touch(t->files, ino[i]);
 }
 
 /* What was known of a device that is gone: its cached texts must not outlive it. */
@@ -84,7 +84,7 @@ static void bury_device(struct tree *t, uint32_t slot, struct forgets *notes)
 	size_t n = rows_of(t, slot, CH_ALL, ino, notes);
 
 	for (size_t i = 0; i < n; i++)
-		files_wake(t->files, ino[i]);
+		files_touch(t->files, ino[i]);
 	views_place(t, slot, NULL, notes);
 	objects_kill(t->objects, slot);
 }
@@ -204,6 +204,14 @@ static void changed(void *ctx, const struct change *changes, size_t n)
 		atomic_store(&t->heard, changes[i].generation);
 	}
 	tree_touch(t, 0, bits & CH_ANY);
+}
+
+/* Readers come behind who writes: they have the CPU for long, and he waits for all that is above. */
+static void told(void *ctx)
+{
+	struct tree *t = ctx;
+
+	files_tell(t->files);
 	stream_wake(t->stream, atomic_load(&t->heard));
 }
 
@@ -257,7 +265,7 @@ static void *notifier(void *ctx)
 
 int changes_start(struct tree *t, struct err *err)
 {
-	const struct observer observer = { .changed = changed, .ctx = t };
+	const struct observer observer = { .changed = changed, .ctx = t, .told = told };
 	int r;
 
 	/* What was there before anybody could look is no news. */

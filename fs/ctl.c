@@ -214,7 +214,8 @@ static void settle(struct ctl_job *job)
 	ctl_swap(job->ctl);
 	pthread_mutex_unlock(&job->tree->ctl->lock);
 	out_free(&o);
-	files_wake(job->tree->files, job->ino);
+	files_touch(job->tree->files, job->ino);
+	files_tell(job->tree->files);
 }
 
 struct ctl_state job_state(const struct ctl_job *job)

@@ -12,6 +12,7 @@
 #include "journal.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/region.h"
+#include "pcidevfs/util.h"
 
 /* fh: a number that no two opens share << 24 | place in the table. */
 #define PLACE_BITS 24
@@ -56,6 +57,8 @@ struct files {
 	uint32_t heads[CHAINS];
 	struct share *shares;
 	size_t n_shares;
+	uint64_t *due; /* whom files_tell() is to wake, by their kh */
+	size_t n_due, due_cap;
 };
 
 const struct region_head files_layout = { "files", FILES_ABI, sizeof(struct open_file) };
@@ -207,6 +210,7 @@ void files_free(struct files *f)
 		free(f->side[i].text);
 	free(f->side);
 	free(f->shares);
+	free(f->due);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
 }
@@ -423,29 +427,59 @@ bool files_poll(struct files *f, struct open_file *file, uint64_t kh, bool cache
 	return changed;
 }
 
-/* With the lock held. libfuse would want its own handle, which a former process took along. */
-static void notify(struct files *f, struct open_file *file)
+/* libfuse would want its own handle, which a former process took along. */
+static void notify(struct files *f, uint64_t kh)
 {
 	struct {
 		struct fuse_out_header head;
 		struct fuse_notify_poll_wakeup_out wakeup;
-	} msg = { { .len = sizeof(msg), .error = FUSE_NOTIFY_POLL }, { .kh = file->kh } };
+	} msg = { { .len = sizeof(msg), .error = FUSE_NOTIFY_POLL }, { .kh = kh } };
+
+	if (write(f->fuse_fd, &msg, sizeof(msg)) != (ssize_t)sizeof(msg))
+		return; /* the mount is gone, and with it who waits */
+}
+
+/* With the lock held. */
+static void touch(struct files *f, struct open_file *file)
+{
+	uint64_t *due;
 
 	file->changed = TOLD_TWICE;
 	if (!file->armed || f->fuse_fd < 0)
 		return;
 	file->armed = false;
-	if (write(f->fuse_fd, &msg, sizeof(msg)) != (ssize_t)sizeof(msg))
-		return; /* the mount is gone, and with it who waits */
+	due = more_rows(f->due, f->n_due, &f->due_cap, sizeof(*due));
+	f->due = due ? due : f->due;
+	if (due)
+		due[f->n_due++] = file->kh;
+	else
+		notify(f, file->kh);
 }
 
-void files_wake(struct files *f, uint64_t node)
+void files_touch(struct files *f, uint64_t node)
 {
 	pthread_mutex_lock(&f->lock);
 	for (uint32_t i = *chain(f, node); i != NOWHERE; i = f->side[i].next)
 		if (f->r->files[i].node == node)
-			notify(f, &f->r->files[i]);
+			touch(f, &f->r->files[i]);
 	pthread_mutex_unlock(&f->lock);
+}
+
+void files_tell(struct files *f)
+{
+	uint64_t *due;
+	size_t n;
+
+	pthread_mutex_lock(&f->lock);
+	due = f->due;
+	n = f->n_due;
+	f->due = NULL;
+	f->n_due = f->due_cap = 0;
+	pthread_mutex_unlock(&f->lock);
+	/* Without the lock: whoever wakes asks for more at once. */
+	for (size_t i = 0; i < n; i++)
+		notify(f, due[i]);
+	free(due);
 }
 
 void files_wake_all(struct files *f)
@@ -454,7 +488,8 @@ void files_wake_all(struct files *f)
 	for (uint32_t i = 0; i < f->r->used; i++)
 		if (f->r->files[i].fh) {
 			f->r->files[i].armed = f->r->files[i].kh != 0;
-			notify(f, &f->r->files[i]);
+			touch(f, &f->r->files[i]);
 		}
 	pthread_mutex_unlock(&f->lock);
+	files_tell(f);
 }

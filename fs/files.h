@@ -88,7 +88,9 @@ void files_seen(struct files *f, struct open_file *file); /* before its text is 
 /* Changed? kh 0: only asks; else wakes later. cached: reads may come from the page cache, where nobody
  * hears of them; then being told counts for having read. */
 bool files_poll(struct files *f, struct open_file *file, uint64_t kh, bool cached);
-void files_wake(struct files *f, uint64_t node);
+/* Whoever asks sees it changed from now on; who waits is woken by the next files_tell(). */
+void files_touch(struct files *f, uint64_t node);
+void files_tell(struct files *f);
 void files_wake_all(struct files *f);
 
 #endif

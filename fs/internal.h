@@ -145,7 +145,8 @@ int views_build(struct tree *t, struct err *err);
 /* changes.c */
 int changes_start(struct tree *t, struct err *err);
 void changes_stop(struct tree *t);
-/* Wakes who polls the rows of this object that the bits alter, and drops what is cached of them. */
+/* Drops what is cached of the rows of this object that the bits alter; who polls them is woken by the next
+ * files_tell(). */
 void tree_touch(struct tree *t, uint32_t slot, change_bits bits);
 
 /* dir.c, rw.c: the handlers that ops.c lists */

@@ -139,13 +139,12 @@ static void wake_logs(struct tree *t, const struct key *dev)
 	uint32_t slot;
 
 	tree_touch(t, 0, CH_LOG);
-	if (!dev)
-		return;
 	pthread_mutex_lock(&t->lock);
-	slot = device_slot(t, dev);
+	slot = dev ? device_slot(t, dev) : NO_SLOT;
 	pthread_mutex_unlock(&t->lock);
 	if (slot != NO_SLOT)
 		tree_touch(t, slot, CH_LOG);
+	files_tell(t->files);
 }
 
 static void record(struct tree *t, const struct asked *a, const struct actor *who,

@@ -16,7 +16,7 @@ void dispatch_enqueue(struct model *m, uint32_t slot, uint64_t generation)
 	m->queue[place] = slot;
 	m->queued_at[place] = generation;
 	m->q_len++;
-	pthread_cond_signal(&m->changed);
+	m->grown = true;
 }
 
 void model_observe(struct model *m, const struct observer *observer)
@@ -75,7 +75,13 @@ static void settle_batch(struct model *m, const struct change *batch, const uint
 			atomic_store(&s->word, 0);
 	}
 	m->heard = m->q_len ? m->queued_at[m->q_head] - 1 : generation;
-	pthread_cond_broadcast(&m->heard_more);
+}
+
+static void tell_rest(struct model *m)
+{
+	for (size_t k = 0; k < m->n_observers; k++)
+		if (m->observers[k].told)
+			m->observers[k].told(m->observers[k].ctx);
 }
 
 bool model_dispatch(struct model *m)
@@ -98,6 +104,8 @@ bool model_dispatch(struct model *m)
 	pthread_mutex_lock(&m->lock);
 	settle_batch(m, batch, slots, n, generation);
 	pthread_mutex_unlock(&m->lock);
+	pthread_cond_broadcast(&m->heard_more);
+	tell_rest(m);
 	return true;
 }
 

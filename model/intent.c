@@ -327,6 +327,7 @@ int intents_open(const char *dir, const char *boot_id, struct model *m, struct i
 	pthread_mutex_init(&in->lock, NULL);
 	pthread_mutex_init(&in->turn, NULL);
 	cond_init(&in->quiet);
+	cond_init(&in->asks);
 	pthread_mutex_lock(&in->save);
 	intents_ready(in, NULL); /* what is wrong is told by health and to who asks for something */
 	pthread_mutex_unlock(&in->save);
@@ -341,6 +342,7 @@ void intents_close(struct intents *in)
 		return;
 	records_free(&in->rs);
 	closep(&in->dirfd);
+	pthread_cond_destroy(&in->asks);
 	pthread_cond_destroy(&in->quiet);
 	pthread_mutex_destroy(&in->turn);
 	pthread_mutex_destroy(&in->lock);

@@ -240,8 +240,10 @@ static bool go_on(struct intents *in, const struct pass *p)
 	in->passed |= !p->incomplete && !again;
 	in->looked = true;
 	in->in_use = p->in_use;
-	pthread_cond_broadcast(&in->quiet);
+	if (in->in_use)
+		pthread_cond_signal(&in->asks);
 	pthread_mutex_unlock(&in->turn);
+	pthread_cond_broadcast(&in->quiet);
 	return again;
 }
 
@@ -293,9 +295,9 @@ static bool wait_for_use(struct intents *in, unsigned int ms)
 	int rc = 0;
 
 	while (!in->in_use && !in->stopped)
-		pthread_cond_wait(&in->quiet, &in->turn);
+		pthread_cond_wait(&in->asks, &in->turn);
 	while (!in->stopped && !rc)
-		rc = pthread_cond_timedwait(&in->quiet, &in->turn, &until);
+		rc = pthread_cond_timedwait(&in->asks, &in->turn, &until);
 	return !in->stopped;
 }
 
@@ -367,6 +369,7 @@ void intents_stop(struct intents *in)
 	pthread_mutex_lock(&in->turn);
 	in->stopped = true;
 	pthread_cond_broadcast(&in->quiet);
+	pthread_cond_signal(&in->asks);
 	pthread_mutex_unlock(&in->turn);
 	if (in->asking)
 		pthread_join(in->asker, NULL);

@@ -164,7 +164,12 @@ void model_lock(struct model *m)
 
 void model_unlock(struct model *m)
 {
+	bool grown = m->grown;
+
+	m->grown = false;
 	pthread_mutex_unlock(&m->lock);
+	if (grown)
+		pthread_cond_signal(&m->changed);
 }
 
 /* A device made by model_edit() and not yet published is found when fresh is set, others when not. */

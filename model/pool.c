@@ -146,10 +146,11 @@ int pool_submit(struct pool *p, void (*run)(void *ctx), void *ctx)
 		*p->last = job;
 		p->last = &job->next;
 		p->waiting++;
-		pthread_cond_signal(&p->work);
 	}
 	pthread_mutex_unlock(&p->lock);
 	if (r)
 		free(job);
+	else /* without the lock: whoever wakes would wait for that next */
+		pthread_cond_signal(&p->work);
 	return r;
 }

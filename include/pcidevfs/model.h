@@ -47,6 +47,9 @@ struct change {
 struct observer {
 	void (*changed)(void *ctx, const struct change *changes, size_t n);
 	void *ctx;
+	/* Behind that, once model_sync() waits no longer: what whoever made the changes need not wait for.
+	 * May be NULL. */
+	void (*told)(void *ctx);
 };
 
 /* Of the arena: another one is made empty. */

@@ -70,12 +70,17 @@ DEFINE_TEST(polls_as_sysfs)
 	CHECK(files_poll(f, file, 0, false)); /* never read */
 	files_seen(f, file);
 	CHECK(!files_poll(f, file, 5, false));
-	files_wake(f, 78); /* another file */
+	files_touch(f, 78); /* another file */
+	files_tell(f);
 	CHECK_EQ(woken(), 0);
-	files_wake(f, 77);
+	files_touch(f, 77);
+	CHECK(files_poll(f, file, 0, false)); /* for who asks, before who waits is woken */
+	CHECK_EQ(woken(), 0);
+	files_tell(f);
 	CHECK_EQ(woken(), 5);
 	CHECK(files_poll(f, file, 0, false));
-	files_wake(f, 77); /* told already */
+	files_touch(f, 77); /* told already */
+	files_tell(f);
 	CHECK_EQ(woken(), 0);
 	CHECK(files_poll(f, file, 0, true));
 	CHECK(files_poll(f, file, 0, true)); /* as epoll asks */
@@ -102,7 +107,8 @@ DEFINE_TEST(polls_are_woken_by_the_next_process)
 	CHECK_EQ(woken(), 0);
 	files_seen(f, files_get(f, a));
 	files_poll(f, files_get(f, a), 5, false);
-	files_wake(f, 77);
+	files_touch(f, 77);
+	files_tell(f);
 	CHECK_EQ(woken(), 5);
 	files_release(f, a);
 	files_release(f, b);
@@ -138,7 +144,8 @@ DEFINE_TEST(files_many)
 		files_seen(f, files_get(f, fh[i]));
 		files_keep(f, files_get(f, fh[i]), strdup("text"), 4, NULL);
 	}
-	files_wake(f, 3);
+	files_touch(f, 3);
+	files_tell(f);
 	for (int i = 1; i < 5000; i += 2)
 		CHECK_EQ(files_poll(f, files_get(f, fh[i]), 0, false), i % 7 == 3);
 	files_free(f);
