@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#define _GNU_SOURCE
 #include "ctl.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <pcidevfs/err.h>
 #include <pcidevfs/util.h>
 
@@ -21,29 +23,56 @@ static int verdict(const char *tree, char *answers, int code, struct err *err)
 	return fail(err, code, "%s/ctl: %s", tree, strerror(code));
 }
 
-int ctl_commit(const char *tree, const char *name, const char *lines, struct err *err)
+void ctl_close(struct ctl *c)
 {
-	struct out text = { 0 };
-	char path[4096], answers[4096];
-	_close_ int fd = -1;
-	ssize_t n = -1;
-	int code;
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+}
 
-	if ((size_t)snprintf(path, sizeof(path), "%s/ctl", tree) >= sizeof(path))
-		return fail(err, ENAMETOOLONG, "%.100s...: too long a path", tree);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		return fail(err, errno, "%s: %s", path, strerror(errno));
-	out_printf(&text, "hello %s\n%scommit\n", name, lines);
+/* Another tree may be mounted there by now, or ours unmounted. What is asked for here the kernel knows. */
+static bool is_there(int fd, const char *path)
+{
+	struct statx ours, there;
+
+	return fd >= 0 && !statx(fd, "", AT_EMPTY_PATH, STATX_INO, &ours) &&
+	       !statx(AT_FDCWD, path, 0, STATX_INO, &there) && ours.stx_ino == there.stx_ino &&
+	       ours.stx_dev_major == there.stx_dev_major && ours.stx_dev_minor == there.stx_dev_minor;
+}
+
+static int ctl_open(struct ctl *c, struct err *err)
+{
+	char path[4096];
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/ctl", c->tree) >= sizeof(path))
+		return fail(err, ENAMETOOLONG, "%.100s...: too long a path", c->tree);
+	if (is_there(c->fd, path))
+		return 0;
+	ctl_close(c);
+	c->fd = open(path, O_RDWR | O_CLOEXEC);
+	return c->fd < 0 ? fail(err, errno, "%s: %s", path, strerror(errno)) : 0;
+}
+
+int ctl_commit(struct ctl *c, const char *lines, struct err *err)
+{
+	int code = -ctl_open(c, err);
+	struct out text = { 0 };
+	char answers[4096];
+	ssize_t n = -1;
+
+	if (code)
+		return -code;
+	out_printf(&text, "%scommit\n", lines);
 	if (!text.failed)
-		n = write(fd, text.data, text.len);
+		n = write(c->fd, text.data, text.len);
 	code = text.failed ? ENOMEM : n < 0 ? errno : EIO;
 	if (n >= 0 && (size_t)n == text.len)
 		code = 0;
 	out_free(&text);
 	if (!code)
 		return 0;
-	n = read(fd, answers, sizeof(answers) - 1);
+	n = read(c->fd, answers, sizeof(answers) - 1);
 	answers[n > 0 ? n : 0] = '\0';
-	return verdict(tree, answers, code, err);
+	ctl_close(c); /* and with it what the tree may keep of this one */
+	return verdict(c->tree, answers, code, err);
 }

@@ -189,6 +189,7 @@ static void *look_often(void *ctx)
 static void *write_jobs(void *ctx)
 {
 	struct tree *t = ctx;
+	struct ctl ctl = { t->path, -1 };
 
 	pthread_mutex_lock(&t->lock);
 	while (!t->ending) {
@@ -206,12 +207,13 @@ static void *write_jobs(void *ctx)
 			fail(&job->err, ECANCELED, "a device of it was given to a pod meanwhile");
 		pthread_mutex_unlock(&t->lock);
 		if (!job->err.code)
-			ctl_commit(t->path, "pcidevfs-plugin", job->lines, &job->err);
+			ctl_commit(&ctl, job->lines, &job->err);
 		pthread_mutex_lock(&t->lock);
 		jobs_put(&t->done, job);
 		event_ring(t->event);
 	}
 	pthread_mutex_unlock(&t->lock);
+	ctl_close(&ctl);
 	return NULL;
 }
 
@@ -347,11 +349,13 @@ bool tree_known(struct tree *t)
 
 void tree_commit(struct tree *t, struct job *job)
 {
+	pthread_cond_t *work = job->look ? &t->look : &t->work;
+
 	pthread_mutex_lock(&t->lock);
 	jobs_put(job->look ? &t->unlooked : job->urgent ? &t->urgent : &t->todo, job);
 	t->look_wanted |= job->look;
-	pthread_cond_signal(job->look ? &t->look : &t->work);
 	pthread_mutex_unlock(&t->lock);
+	pthread_cond_signal(work);
 }
 
 void tree_look(struct tree *t)

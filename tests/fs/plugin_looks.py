@@ -18,7 +18,7 @@ def line(dev, name, group, state, allocated="none"):
 
 def written():
     with open(TREE + "/ctl") as f:
-        return f.read()
+        return "\n" + f.read()
 
 
 def asked():
