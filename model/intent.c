@@ -36,6 +36,18 @@ static size_t records_of_identity(const struct records *rs, const struct identit
 	return RECORD_NONE;
 }
 
+/* No pass may have seen yet that it is this one. */
+static size_t record_of(const struct rewrite *w, const struct device *dev)
+{
+	size_t at = records_of_device(&w->next, dev);
+	struct identity id;
+
+	if (at != RECORD_NONE)
+		return at;
+	device_identity(w->in->m, dev, &id);
+	return records_of_identity(&w->next, &id);
+}
+
 void record_seat(struct record *r, const struct device *dev)
 {
 	if (r->birth && r->birth != dev->birth)
@@ -63,14 +75,12 @@ struct record *rewrite_add(struct rewrite *w)
 int rewrite_record(struct rewrite *w, const struct device *dev, struct record **ret, size_t *ret_at,
 		   struct err *err)
 {
-	size_t at = records_of_device(&w->next, dev);
+	size_t at = record_of(w, dev);
 	struct identity id;
 	struct record *r;
 	int rc = 0;
 
 	device_identity(w->in->m, dev, &id);
-	if (at == RECORD_NONE)
-		at = records_of_identity(&w->next, &id);
 	if (at == RECORD_NONE)
 		rc = rewrite_find_moved(w, dev, &id, &at, err);
 	if (rc)
@@ -178,15 +188,11 @@ static int release_absent(struct rewrite *w, const struct wish *wish, struct err
 static int refuse_outdated(struct rewrite *w, const struct device *dev, const struct wish *wish,
 			   struct err *err)
 {
-	size_t at = records_of_device(&w->next, dev);
 	const struct kept *k = kept_find(wish->file);
+	size_t at = record_of(w, dev);
 	char value[WISH_VALUE];
 	const struct record *r;
-	struct identity id;
 
-	device_identity(w->in->m, dev, &id);
-	if (at == RECORD_NONE)
-		at = records_of_identity(&w->next, &id);
 	r = at == RECORD_NONE ? NULL : w->next.v[at];
 	if (r && k && k->value) {
 		k->value(r, value);
@@ -203,7 +209,7 @@ static int refuse_outdated(struct rewrite *w, const struct device *dev, const st
 static uint64_t former_group(const struct rewrite *w, const struct device *const *members, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		size_t at = records_of_device(&w->next, members[i]);
+		size_t at = record_of(w, members[i]);
 		const struct record *r = at == RECORD_NONE ? NULL : w->next.v[at];
 
 		if (r && r->group && !strcmp(r->want.claim, members[i]->want.claim))
@@ -215,7 +221,7 @@ static uint64_t former_group(const struct rewrite *w, const struct device *const
 /* What somebody has stored of a mate that was not claimed with this device, and could not be applied, stays his. */
 static bool is_others(const struct rewrite *w, const struct device *dev, const struct device *mate)
 {
-	size_t at = records_of_device(&w->next, mate), own = records_of_device(&w->next, dev);
+	size_t at = record_of(w, mate), own = record_of(w, dev);
 	const struct record *r = at == RECORD_NONE ? NULL : w->next.v[at];
 
 	return mate != dev && r && kept_is_missing(&kept_claim, r) &&
