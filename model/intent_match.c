@@ -253,6 +253,7 @@ void record_leave(struct record *r)
 	r->in = 0;
 	r->tries = r->busy_tries = 0;
 	r->state = RECORD_WAITING;
+	r->reason[0] = '\0';
 }
 
 static void seat_stranger(struct record *r, const struct seat *s)
