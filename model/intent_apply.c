@@ -231,7 +231,7 @@ static void look(struct pass *p)
 /* False: nothing came meanwhile, and another pass starts with the next kick. */
 static bool go_on(struct intents *in, const struct pass *p)
 {
-	bool again;
+	bool again, asks;
 
 	pthread_mutex_lock(&in->turn);
 	again = in->again && !in->stopped;
@@ -239,11 +239,12 @@ static bool go_on(struct intents *in, const struct pass *p)
 	in->passing = again;
 	in->passed |= !p->incomplete && !again;
 	in->looked = true;
+	asks = p->in_use && !in->in_use;
 	in->in_use = p->in_use;
-	if (in->in_use)
-		pthread_cond_signal(&in->asks);
 	pthread_mutex_unlock(&in->turn);
 	pthread_cond_broadcast(&in->quiet);
+	if (asks)
+		pthread_cond_signal(&in->asks);
 	return again;
 }
 
@@ -330,7 +331,7 @@ void intents_restore(struct intents *in, struct engine *e, bool goes_on)
 	in->e = e;
 	pthread_mutex_unlock(&in->turn);
 	if (in->world.observe_holders)
-		in->asking = !pthread_create(&in->asker, NULL, ask_again, in);
+		in->asking = !thread_start(&in->asker, ask_again, in);
 	intents_kick(in);
 }
 

@@ -40,7 +40,7 @@ struct intents {
 	struct world world;
 	pthread_mutex_t turn; /* the rest; taken last */
 	pthread_cond_t quiet;
-	pthread_cond_t asks; /* in_use, or stopped */
+	pthread_cond_t asks; /* in_use began, or stopped */
 	bool passing, again, stopped;
 	bool passed; /* the first pass is over */
 	bool looked; /* ... though it may not have known all cards */
