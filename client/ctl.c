@@ -55,13 +55,13 @@ static int ctl_open(struct ctl *c, struct err *err)
 
 int ctl_commit(struct ctl *c, const char *lines, struct err *err)
 {
-	int code = -ctl_open(c, err);
 	struct out text = { 0 };
 	char answers[4096];
 	ssize_t n = -1;
+	int code, r = ctl_open(c, err);
 
-	if (code)
-		return -code;
+	if (r)
+		return r;
 	out_printf(&text, "%scommit\n", lines);
 	if (!text.failed)
 		n = write(c->fd, text.data, text.len);

@@ -8,7 +8,7 @@ struct err;
 /* Stays open between transactions that go well: opening it takes as long as a fifth of one. */
 struct ctl {
 	const char *tree; /* the caller's */
-	int fd;		  /* -1 */
+	int fd;		  /* -1 at first, and when it is closed */
 };
 
 /*
