@@ -362,6 +362,6 @@ void tree_look(struct tree *t)
 {
 	pthread_mutex_lock(&t->lock);
 	t->look_wanted = true;
-	pthread_cond_signal(&t->look);
 	pthread_mutex_unlock(&t->lock);
+	pthread_cond_signal(&t->look);
 }
