@@ -37,7 +37,8 @@ static bool is_there(int fd, const char *path)
 
 	return fd >= 0 && !statx(fd, "", AT_EMPTY_PATH, STATX_INO, &ours) &&
 	       !statx(AT_FDCWD, path, 0, STATX_INO, &there) && ours.stx_ino == there.stx_ino &&
-	       ours.stx_dev_major == there.stx_dev_major && ours.stx_dev_minor == there.stx_dev_minor;
+	       ours.stx_dev_major == there.stx_dev_major &&
+	       ours.stx_dev_minor == there.stx_dev_minor;
 }
 
 static int ctl_open(struct ctl *c, struct err *err)

@@ -51,7 +51,7 @@ struct model {
 	uint64_t *queued_at; /* by ring place: generation when queued */
 	bool *queued;
 	size_t q_head, q_len;
-	bool grown; /* ... and nobody was woken for it yet: model_unlock() does */
+	bool grown;	/* ... and nobody was woken for it yet: model_unlock() does */
 	uint64_t heard; /* observers know all up to this generation */
 	bool stop;
 	struct observer observers[OBSERVERS];
