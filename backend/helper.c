@@ -120,15 +120,13 @@ static unsigned int split_words(char *text, size_t size, unsigned int argc, char
 static int send_answer(int fd, int result, struct out *answer)
 {
 	struct wire_answer head = { .result = result };
-	int rc;
 
 	if (answer->failed)
 		head.result = -ENOMEM;
 	else if (answer->len > WIRE_ANSWER)
 		head.result = -EFBIG;
 	head.size = head.result ? 0 : (uint32_t)answer->len;
-	rc = wire_send(fd, &head, sizeof(head));
-	return rc || !head.size ? rc : wire_send(fd, answer->data, head.size);
+	return wire_send(fd, &head, sizeof(head), answer->data, head.size);
 }
 
 static int serve_one(int fd, const struct sysfs *s, char *text)

@@ -216,23 +216,19 @@ static void helper_abandon(struct io *io, struct helper *h)
 	pthread_mutex_unlock(&io->lock);
 }
 
-static int pack_request(const char *const *argv, char buf[static WIRE_REQUEST], size_t *ret_size)
+static int pack_request(const char *const *argv, struct wire_request *head,
+			char words[static WIRE_REQUEST])
 {
-	struct wire_request head = { 0 };
-	size_t at = sizeof(head);
+	*head = (struct wire_request){ 0 };
+	for (; argv[head->argc]; head->argc++) {
+		size_t n = strlen(argv[head->argc]) + 1;
 
-	for (; argv[head.argc]; head.argc++) {
-		size_t n = strlen(argv[head.argc]) + 1;
-
-		if (head.argc == WIRE_WORDS || n > WIRE_REQUEST - at)
+		if (head->argc == WIRE_WORDS || n > WIRE_REQUEST - head->size)
 			return -E2BIG;
-		memcpy(buf + at, argv[head.argc], n);
-		at += n;
+		memcpy(words + head->size, argv[head->argc], n);
+		head->size += (uint32_t)n;
 	}
-	head.size = (uint32_t)(at - sizeof(head));
-	memcpy(buf, &head, sizeof(head));
-	*ret_size = at;
-	return head.argc ? 0 : -EINVAL;
+	return head->argc ? 0 : -EINVAL;
 }
 
 /* 0 when there is something to read, -ETIMEDOUT. */
@@ -306,10 +302,10 @@ int io_call(struct io *io, const char *const *argv, unsigned int deadline_ms, st
 	    struct io_late **ret_late, struct helper_id *who)
 {
 	uint64_t until = now_ms() + deadline_ms;
-	char request[WIRE_REQUEST];
+	char words[WIRE_REQUEST];
+	struct wire_request head;
 	struct helper *h;
-	size_t size;
-	int rc = pack_request(argv, request, &size);
+	int rc = pack_request(argv, &head, words);
 
 	if (ret_late)
 		*ret_late = NULL;
@@ -322,7 +318,7 @@ int io_call(struct io *io, const char *const *argv, unsigned int deadline_ms, st
 			return -ECHILD;
 		if (who)
 			*who = (struct helper_id){ h->pid, h->started };
-		rc = wire_send(h->fd, request, size);
+		rc = wire_send(h->fd, &head, sizeof(head), words, head.size);
 		if (!rc || tries == IDLE_MAX)
 			break;
 		helper_abandon(io, h);

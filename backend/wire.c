@@ -4,19 +4,32 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-int wire_send(int fd, const void *data, size_t size)
+#include "pcidevfs/util.h"
+
+static void sent(struct iovec *part, size_t *n)
 {
-	const char *p = data;
+	size_t here = *n < part->iov_len ? *n : part->iov_len;
 
-	while (size) {
-		ssize_t n = send(fd, p, size, MSG_NOSIGNAL);
+	part->iov_base = (char *)part->iov_base + here;
+	part->iov_len -= here;
+	*n -= here;
+}
 
-		if (n < 0 && errno == EINTR)
+int wire_send(int fd, const void *head, size_t head_size, const void *body, size_t size)
+{
+	struct iovec parts[] = { { (void *)head, head_size }, { (void *)body, size } };
+	struct msghdr msg = { .msg_iov = parts, .msg_iovlen = ARRAY_SIZE(parts) };
+
+	while (parts[0].iov_len + parts[1].iov_len) {
+		ssize_t rc = sendmsg(fd, &msg, MSG_NOSIGNAL);
+		size_t n = rc > 0 ? (size_t)rc : 0;
+
+		if (rc < 0 && errno == EINTR)
 			continue;
-		if (n < 0)
+		if (rc < 0)
 			return -errno;
-		p += n;
-		size -= (size_t)n;
+		sent(&parts[0], &n);
+		sent(&parts[1], &n);
 	}
 	return 0;
 }

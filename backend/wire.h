@@ -25,8 +25,9 @@ struct wire_answer {
 	uint32_t size;
 };
 
-/* The whole of it, on a blocking socket. 0, -errno, or -EPIPE when the other side has ended. */
-int wire_send(int fd, const void *data, size_t size);
+/* The whole of it, on a blocking socket. 0, -errno, or -EPIPE when the other side has ended. Head and body go
+ * together: who waits for them is woken once. */
+int wire_send(int fd, const void *head, size_t head_size, const void *body, size_t size);
 int wire_receive(int fd, void *data, size_t size);
 
 #endif

@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../backend/wire.h"
 #include "pcidevfs/backend.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/io.h"
@@ -64,6 +66,34 @@ DEFINE_TEST(io_reads_and_writes)
 	CHECK_EQ(CALL(io, 5000, NULL, NULL, "read", "a", "b", "c", "d", "e", "f", "g", "h"),
 		 -E2BIG);
 	io_free(io);
+}
+
+static void *send_all(void *arg)
+{
+	static const char head[] = "head", body[1 << 20] = "body";
+	int *fd = arg;
+
+	CHECK_EQ(wire_send(*fd, head, 4, body, sizeof(body)), 0);
+	CHECK_EQ(wire_send(*fd, head, 4, NULL, 0), 0);
+	close(*fd);
+	return NULL;
+}
+
+/* Through a buffer that is far too small for it. */
+DEFINE_TEST(io_what_is_sent_in_pieces_arrives_whole)
+{
+	static char text[4 + (1 << 20) + 4];
+	int pair[2], small = 4096;
+	pthread_t sender;
+
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair));
+	CHECK(!setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)));
+	CHECK(!pthread_create(&sender, NULL, send_all, &pair[0]));
+	CHECK_EQ(wire_receive(pair[1], text, sizeof(text)), 0);
+	CHECK(!memcmp(text, "headbody", 8) && !memcmp(text + sizeof(text) - 4, "head", 4));
+	CHECK_EQ(wire_receive(pair[1], text, 1), -EPIPE);
+	CHECK(!pthread_join(sender, NULL));
+	close(pair[1]);
 }
 
 DEFINE_TEST(io_that_cannot_start_a_helper_says_so)
