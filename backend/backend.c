@@ -16,6 +16,7 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/pci.h"
 #include "pcidevfs/plan.h"
+#include "pcidevfs/pool.h"
 #include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
 #include "ops.h"
@@ -99,6 +100,9 @@ static void init_locks(struct backend *b)
 	pulse_open(b);
 }
 
+/* An act asks for one look at a time, and the events for one more. */
+#define LOOKERS_MAX 64
+
 static int open_parts(struct backend *b, const struct roots *roots, struct err *err)
 {
 	int rc = sysfs_open(&b->sys, roots->sysfs, roots->dev, roots->proc, err);
@@ -120,7 +124,8 @@ static int open_parts(struct backend *b, const struct roots *roots, struct err *
 	b->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (b->stop_fd < 0)
 		return fail(err, errno, "eventfd: %s", strerror(errno));
-	return io_new(&b->roots, &b->io, err);
+	rc = pool_new(LOOKERS_MAX, &b->lookers, err);
+	return rc ? rc : io_new(&b->roots, &b->io, err);
 }
 
 int backend_open(const struct roots *roots, struct model *m, struct backend **ret, struct err *err)
@@ -152,6 +157,8 @@ bool backend_free(struct backend *b)
 {
 	if (!b || atomic_load(&b->left))
 		return !b;
+	if (b->lookers && pool_end(b->lookers))
+		pool_free(b->lookers);
 	io_free(b->io);
 	closep(&b->stop_fd);
 	if (b->uevent_fd >= 0)

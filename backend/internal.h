@@ -17,6 +17,7 @@
 struct bus_ops;
 struct err;
 struct io;
+struct pool;
 struct step;
 
 #define METHODS_MAX 63
@@ -66,7 +67,8 @@ struct backend {
 	const struct method *methods[METHODS_MAX + 1];
 	const struct verb *verbs[VERBS_MAX + 1];
 	struct views views;
-	atomic_uint left; /* threads that hang at a device */
+	struct pool *lookers;
+	atomic_uint left; /* of them: threads that hang at a device */
 	struct guards guards;
 	struct pulses pulses;
 	pthread_mutex_t owning; /* of device nodes: see vfio_nodes.c */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Looks that may hang in the kernel: each on a thread of its own, left alone when one device does not answer.
+ * Looks that may hang in the kernel: each on another thread, which is left alone when one device does not answer.
  * The others of its batch are looked at again without that one; the thread that was left looks once more when it
  * comes back, since what was heard meanwhile passed it by.
  */
@@ -10,6 +10,7 @@
 
 #include "internal.h"
 #include "pcidevfs/model.h"
+#include "pcidevfs/pool.h"
 #include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
 
@@ -41,9 +42,10 @@ static void look_free(struct look *l)
 	free(l);
 }
 
-static void *look_main(void *arg)
+static void look_main(void *arg)
 {
 	struct look *l = arg;
+	struct backend *b = l->b;
 	int rc = scan(l);
 	bool left;
 
@@ -54,11 +56,11 @@ static void *look_main(void *arg)
 	pthread_cond_signal(&l->ended);
 	pthread_mutex_unlock(&l->lock);
 	if (!left)
-		return NULL;
+		return;
 	scan(l);
-	atomic_fetch_sub(&l->b->left, 1);
 	look_free(l);
-	return NULL;
+	pool_blocked(b->lookers, false);
+	atomic_fetch_sub(&b->left, 1);
 }
 
 /* Until it has ended, or has been at one device for too long. */
@@ -76,6 +78,7 @@ static bool wait_for(struct look *l)
 	if (!over) {
 		l->left = true;
 		atomic_fetch_add(&l->b->left, 1);
+		pool_blocked(l->b->lookers, true);
 		view_leave(&l->b->views, &l->view);
 	}
 	pthread_mutex_unlock(&l->lock);
@@ -108,7 +111,7 @@ static int look_once(struct backend *b, const struct touched *v, size_t n, unsig
 
 	if (!l)
 		return -ENOMEM;
-	rc = thread_start(NULL, look_main, l);
+	rc = pool_submit_now(b->lookers, look_main, l);
 	if (!rc && !wait_for(l))
 		return -EAGAIN;
 	/* No thread to be had: it is looked at, whatever that takes. */

@@ -127,7 +127,7 @@ void pool_blocked(struct pool *p, bool blocked)
 	pthread_mutex_unlock(&p->lock);
 }
 
-int pool_submit(struct pool *p, void (*run)(void *ctx), void *ctx)
+static int submit(struct pool *p, void (*run)(void *ctx), void *ctx, bool queue)
 {
 	struct job *job = malloc(sizeof(*job));
 	int r = 0;
@@ -140,7 +140,7 @@ int pool_submit(struct pool *p, void (*run)(void *ctx), void *ctx)
 		r = -ESHUTDOWN;
 	else if (p->waiting + 1 > p->idle && p->threads < p->max)
 		r = start_thread(p);
-	if (r && p->threads && !p->stop)
+	if (r && queue && p->threads > p->blocked && !p->stop)
 		r = 0; /* one of the others will come to it */
 	if (!r) {
 		*p->last = job;
@@ -153,4 +153,14 @@ int pool_submit(struct pool *p, void (*run)(void *ctx), void *ctx)
 	else /* without the lock: whoever wakes would wait for that next */
 		pthread_cond_signal(&p->work);
 	return r;
+}
+
+int pool_submit(struct pool *p, void (*run)(void *ctx), void *ctx)
+{
+	return submit(p, run, ctx, true);
+}
+
+int pool_submit_now(struct pool *p, void (*run)(void *ctx), void *ctx)
+{
+	return submit(p, run, ctx, false);
 }

@@ -17,7 +17,9 @@ bool pool_end(struct pool *p);
 void pool_free(struct pool *p);
 /* 0, -ENOMEM, -EAGAIN when no thread can be had at all, -ESHUTDOWN. */
 int pool_submit(struct pool *p, void (*run)(void *ctx), void *ctx);
-/* Around a wait without end, by the job that waits: its thread does not count meanwhile. */
+/* The same for what cannot wait for another job: -EAGAIN also where a thread is there, but none is free for it. */
+int pool_submit_now(struct pool *p, void (*run)(void *ctx), void *ctx);
+/* Around a wait without end, by the job that waits or on its behalf: its thread does not count meanwhile. */
 void pool_blocked(struct pool *p, bool blocked);
 
 #endif
