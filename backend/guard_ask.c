@@ -154,11 +154,19 @@ static void note_unseen(struct backend *b, enum guard guard, const struct line *
 		atomic_store(&b->guards.unseen, (unsigned int)unseen);
 }
 
+bool question_has(const struct question *q, const struct key *key)
+{
+	bool has = q->all;
+
+	for (size_t i = 0; i < q->n && !has; i++)
+		has = key_eq(&q->devs[i], key);
+	return has;
+}
+
 void question_add(struct question *q, const struct key *key)
 {
-	for (size_t i = 0; key && i < q->n; i++)
-		if (key_eq(&q->devs[i], key))
-			return;
+	if (key && question_has(q, key))
+		return;
 	if (!key || q->n == QUESTION_MAX)
 		q->all = true;
 	else

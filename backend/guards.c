@@ -11,10 +11,25 @@
 #include "pcidevfs/util.h"
 #include "serials.h"
 
-/* A burst of events is one question; a helper walks /proc or the whole block layer for it. */
+/* A burst of events is one question; a helper walks /proc or the whole block layer for it. What an act asks in the
+ * meantime is not asked again. */
+#define BURST_MS 25
 #define PAUSE_MS 100
 /* Who lets go of a node that cannot be watched (no inotify, a process killed) is found by this. */
 #define SLOW_MS 30000
+
+/* With the lock held: who wanted this before it is asked is served with it. */
+static void serve_wanted(struct guards *g, enum guard guard, const struct question *asked)
+{
+	struct question *wanted = &g->wanted[guard];
+	size_t n = 0;
+
+	for (size_t i = 0; i < wanted->n; i++)
+		if (!question_has(asked, &wanted->devs[i]))
+			wanted->devs[n++] = wanted->devs[i];
+	wanted->n = n;
+	wanted->all &= !asked->all;
+}
 
 /* With the lock held. */
 static void run_now(struct backend *b, enum guard guard)
@@ -26,8 +41,13 @@ static void run_now(struct backend *b, enum guard guard)
 
 	runs->next = (struct question){ 0 };
 	runs->running = true;
+	serve_wanted(&b->guards, guard, &question);
 	pthread_mutex_unlock(&b->guards.lock);
 	rc = guard_ask(b, guard, &question);
+	for (size_t i = 0; i < question.n && rc; i++)
+		guard_want(b, guard, &question.devs[i]);
+	if (question.all && rc)
+		guard_want(b, guard, NULL);
 	pthread_mutex_lock(&b->guards.lock);
 	runs->running = false;
 	runs->ended = number;
@@ -60,12 +80,24 @@ int guard_run(struct backend *b, enum guard guard, const struct key *devs, size_
 	return rc;
 }
 
+static void want(struct guards *g, enum guard guard, const struct key *key, bool at_once)
+{
+	pthread_mutex_lock(&g->lock);
+	question_add(&g->wanted[guard], key);
+	g->at_once |= at_once;
+	pthread_cond_signal(&g->wake);
+	pthread_mutex_unlock(&g->lock);
+}
+
 void guard_want(struct backend *b, enum guard guard, const struct key *key)
 {
-	pthread_mutex_lock(&b->guards.lock);
-	question_add(&b->guards.wanted[guard], key);
-	pthread_cond_signal(&b->guards.wake);
-	pthread_mutex_unlock(&b->guards.lock);
+	want(&b->guards, guard, key, true);
+}
+
+void guards_want_again(struct backend *b, const struct key *key)
+{
+	for (int guard = 0; guard < GUARD_COUNT; guard++)
+		want(&b->guards, guard, key, false);
 }
 
 void guards_stop(struct backend *b)
@@ -92,7 +124,7 @@ static bool anything_claimed(struct model *m)
 void serials_want(struct backend *b)
 {
 	pthread_mutex_lock(&b->guards.lock);
-	b->guards.serials = true;
+	b->guards.serials = b->guards.at_once = true;
 	pthread_cond_signal(&b->guards.wake);
 	pthread_mutex_unlock(&b->guards.lock);
 }
@@ -118,6 +150,15 @@ static void wait_wanted(struct guards *g, bool claimed, bool again)
 				      : pthread_cond_wait(&g->wake, &g->lock);
 	if (rc == ETIMEDOUT && claimed)
 		question_add(&g->wanted[GUARD_HOLDERS], NULL);
+}
+
+/* With the lock held. */
+static void wait_burst(struct guards *g)
+{
+	struct timespec until = in_ms(BURST_MS);
+
+	while (!g->stop && !g->at_once && !pthread_cond_timedwait(&g->wake, &g->lock, &until))
+		;
 }
 
 static void pause_after(struct guards *g)
@@ -164,6 +205,7 @@ void *guards_main(void *arg)
 
 		pthread_mutex_lock(&g->lock);
 		wait_wanted(g, claimed, again);
+		wait_burst(g);
 		if (g->stop) {
 			pthread_mutex_unlock(&g->lock);
 			return NULL;
@@ -171,7 +213,7 @@ void *guards_main(void *arg)
 		memcpy(wanted, g->wanted, sizeof(wanted));
 		memset(g->wanted, 0, sizeof(g->wanted));
 		serials = g->serials || again;
-		g->serials = false;
+		g->serials = g->at_once = false;
 		pthread_mutex_unlock(&g->lock);
 		for (int i = 0; i < GUARD_COUNT; i++) {
 			put_off_busy(b, i, &wanted[i]);

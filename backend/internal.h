@@ -49,6 +49,7 @@ struct guards {
 	pthread_cond_t ended;		     /* a run did */
 	struct question wanted[GUARD_COUNT]; /* lock */
 	bool serials; /* lock; there are functions whose serial nobody looked for */
+	bool at_once; /* lock; some of it was seen to change, not only what it may depend on */
 	struct guard_runs runs[GUARD_COUNT]; /* lock */
 	bool stop;			     /* lock */
 	struct views views[GUARD_COUNT];
@@ -85,6 +86,7 @@ struct backend {
 struct touched {
 	struct key key;
 	uint64_t removed;
+	uint64_t heard; /* views_now() at the last event */
 };
 
 /* Looks at these functions (NULL: all there are; what the model has besides is removed), at the PF of each VF,
@@ -109,6 +111,7 @@ int step_write(struct backend *b, const char *path, const char *text, unsigned i
 int step_trouble(struct backend *b, const struct step *step, int rc, unsigned int ms,
 		 const char *slow, struct err *err);
 
+bool question_has(const struct question *q, const struct key *key);
 /* key NULL: all devices. */
 void question_add(struct question *q, const struct key *key);
 /* A helper answers, into the model; blocks for at most the guard's deadline. 0 or -errno. */
@@ -118,6 +121,8 @@ unsigned int guard_deadline(enum guard guard);
 int guard_run(struct backend *b, enum guard guard, const struct key *devs, size_t n);
 /* Asks guards_main() for it, soon and not too often. key NULL: about all. */
 void guard_want(struct backend *b, enum guard guard, const struct key *key);
+/* All guards, of a device that has changed: a little later, for acts that change devices ask themselves. */
+void guards_want_again(struct backend *b, const struct key *key);
 /* Asks guards_main() for the serials of new functions. */
 void serials_want(struct backend *b);
 /* The guards' thread; arg is the backend. Ends after guards_stop(). */

@@ -37,21 +37,27 @@ struct listener {
 	struct touched touched[TOUCHED_MAX];
 	size_t n;
 	bool all;
+	struct view since; /* open while n: who else looks meanwhile */
 	uint64_t last_scan;
 };
 
 static void touch(struct listener *l, const struct key *key, uint64_t removed)
 {
-	for (size_t i = 0; i < l->n; i++)
-		if (key_eq(&l->touched[i].key, key)) {
-			if (removed > l->touched[i].removed)
-				l->touched[i].removed = removed;
-			return;
-		}
-	if (l->n == TOUCHED_MAX)
+	size_t i = 0;
+
+	while (i < l->n && !key_eq(&l->touched[i].key, key))
+		i++;
+	if (i == TOUCHED_MAX) {
 		l->all = true;
-	else
-		l->touched[l->n++] = (struct touched){ *key, removed };
+		return;
+	}
+	if (!l->n)
+		view_begin(&l->b->views, &l->since);
+	if (i == l->n)
+		l->touched[l->n++] = (struct touched){ .key = *key };
+	if (removed > l->touched[i].removed)
+		l->touched[i].removed = removed;
+	l->touched[i].heard = views_now(&l->b->views);
 }
 
 static void touch_group(struct listener *l, int32_t group)
@@ -334,25 +340,45 @@ static int gather(struct listener *l, int ms)
 	return n < 0 ? n : 0;
 }
 
+/* An act looks behind itself at what it was the cause of. */
+static void drop_seen(struct listener *l)
+{
+	size_t n = 0;
+
+	if (!l->n)
+		return;
+	view_end(&l->b->views, &l->since);
+	for (size_t i = 0; i < l->n; i++) {
+		const struct touched *t = &l->touched[i];
+
+		if (!t->removed && view_saw_later(&l->since, &t->key, t->heard))
+			guards_want_again(l->b, &t->key);
+		else
+			l->touched[n++] = *t;
+	}
+	l->n = n;
+	view_free(&l->since);
+}
+
 /* No memory is no end: what was missed is looked at again by the next full scan. */
 static void look(struct listener *l)
 {
 	bool all = l->all;
-	size_t n = l->n;
+	size_t n;
 	int rc = 0;
 
+	drop_seen(l);
+	n = l->n;
 	l->all = false;
 	l->n = 0;
 	if (all || n)
 		rc = look_at(l->b, all ? NULL : l->touched, n, PATIENCE_MS);
 	if (all)
 		l->last_scan = now_ms();
-	for (int guard = 0; guard < GUARD_COUNT; guard++) {
-		for (size_t i = 0; i < n && !all; i++)
-			guard_want(l->b, guard, &l->touched[i].key);
-		if (all)
-			guard_want(l->b, guard, NULL);
-	}
+	for (size_t i = 0; i < n && !all; i++)
+		guards_want_again(l->b, &l->touched[i].key);
+	if (all)
+		guards_want_again(l->b, NULL);
 	l->all = rc == -ENOMEM;
 	watch_nodes(l);
 }
@@ -399,6 +425,9 @@ static void listener_close(struct listener *l)
 {
 	for (int i = SRC_NODES; i < SRC_COUNT; i++)
 		closep(&l->fds[i].fd);
+	if (l->n)
+		view_end(&l->b->views, &l->since);
+	view_free(&l->since);
 }
 
 static int listen_loop(struct listener *l)

@@ -27,28 +27,58 @@ void view_end(struct views *views, struct view *view)
 	pthread_mutex_unlock(&views->lock);
 }
 
-bool view_is_old(const struct view *view, const struct key *key)
+uint64_t views_now(struct views *views)
 {
-	bool old = view->all_newer;
+	uint64_t number;
 
-	for (size_t i = 0; i < view->n && !old; i++)
-		old = key_eq(&view->newer[i], key);
-	return old;
+	pthread_mutex_lock(&views->lock);
+	number = views->last;
+	pthread_mutex_unlock(&views->lock);
+	return number;
 }
 
-static void note_newer(struct view *view, const struct key *key)
+static struct newer *find_newer(const struct view *view, const struct key *key)
 {
-	struct key *rows;
+	for (size_t i = 0; i < view->n; i++)
+		if (key_eq(&view->newer[i].key, key))
+			return &view->newer[i];
+	return NULL;
+}
 
-	if (key && view_is_old(view, key))
+bool view_is_old(const struct view *view, const struct key *key)
+{
+	return view->all_newer || find_newer(view, key);
+}
+
+bool view_saw_later(const struct view *view, const struct key *key, uint64_t than)
+{
+	const struct newer *newer = find_newer(view, key);
+
+	return !view->failed && (view->all_newer > than || (newer && newer->number > than));
+}
+
+static void later(uint64_t *number, uint64_t than)
+{
+	if (*number < than)
+		*number = than;
+}
+
+static void note_newer(struct view *view, const struct key *key, uint64_t number)
+{
+	struct newer *found = key ? find_newer(view, key) : NULL, *rows;
+
+	if (view->all_newer >= number)
 		return;
+	if (found) {
+		later(&found->number, number);
+		return;
+	}
 	rows = key ? more_rows(view->newer, view->n, &view->cap, sizeof(*rows)) : NULL;
-
 	if (rows) {
 		view->newer = rows;
-		rows[view->n++] = *key;
+		rows[view->n++] = (struct newer){ *key, number };
 	} else {
-		view->all_newer = true;
+		later(&view->all_newer, number);
 		view->failed |= key != NULL;
 	}
 }
@@ -58,7 +88,7 @@ void view_tell(struct views *views, const struct view *view, const struct key *k
 	pthread_mutex_lock(&views->lock);
 	for (struct view *v = views->open; v; v = v->next)
 		if (v->number < view->number)
-			note_newer(v, key);
+			note_newer(v, key, view->number);
 	pthread_mutex_unlock(&views->lock);
 }
 

@@ -13,17 +13,22 @@
 
 #include "pcidevfs/key.h"
 
+struct newer {
+	struct key key;
+	uint64_t number; /* of the last that saw it */
+};
+
 /* One look, by whoever looks. */
 struct view {
 	struct view *next;
 	uint64_t number;
-	struct key *newer; /* lock; seen by looks that were begun later and have ended first */
+	struct newer *newer; /* lock; seen by looks that were begun later and have ended first */
 	size_t n, cap;
-	bool all_newer; /* lock */
-	bool failed;	/* lock; no memory to note them: what it saw is lost, look again */
-	struct key at;	/* lock; the device it is at, of no bus: none */
-	uint64_t at_ms; /* lock; since when */
-	bool left;	/* lock; nobody waits for it any more */
+	uint64_t all_newer; /* lock; number of the last of those that saw all */
+	bool failed;	    /* lock; no memory to note them: what it saw is lost, look again */
+	struct key at;	    /* lock; the device it is at, of no bus: none */
+	uint64_t at_ms;	    /* lock; since when */
+	bool left;	    /* lock; nobody waits for it any more */
 };
 
 struct views {
@@ -40,6 +45,10 @@ void view_tell(struct views *views, const struct view *view, const struct key *k
 void view_end(struct views *views, struct view *view);
 /* After view_end(): something newer than what it saw of this device is published already. */
 bool view_is_old(const struct view *view, const struct key *key);
+/* What view_saw_later() compares with: whatever is begun from here on is later. */
+uint64_t views_now(struct views *views);
+/* After view_end(): who looked at this device later than that has published what it saw. */
+bool view_saw_later(const struct view *view, const struct key *key, uint64_t than);
 void view_free(struct view *view);
 
 /* It goes on to this device; NULL: it is done with them. */

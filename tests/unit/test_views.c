@@ -54,6 +54,31 @@ DEFINE_TEST(views_of_all_count_for_each)
 	view_free(&first);
 }
 
+/* What was heard of before a look began is in it; what was heard since, or has not been published, is not. */
+DEFINE_TEST(views_who_heard_before_is_served)
+{
+	uint64_t heard, again;
+	struct view since, look;
+
+	view_begin(&views, &since);
+	view_begin(&views, &look);
+	heard = views_now(&views);
+	CHECK(!view_saw_later(&since, &a, heard));
+	publish(&look, &a);
+	CHECK(!view_saw_later(&since, &a, heard));
+	view_begin(&views, &look);
+	again = views_now(&views);
+	CHECK(!view_saw_later(&since, &a, heard));
+	publish(&look, &a);
+	CHECK(view_saw_later(&since, &a, heard) && !view_saw_later(&since, &b, heard));
+	CHECK(!view_saw_later(&since, &a, again));
+	view_begin(&views, &look);
+	publish(&look, NULL);
+	CHECK(view_saw_later(&since, &a, again) && view_saw_later(&since, &b, again));
+	view_end(&views, &since);
+	view_free(&since);
+}
+
 /* One that hangs for a year does not grow for a year. */
 DEFINE_TEST(views_note_a_device_once)
 {
