@@ -49,7 +49,7 @@ plugin := $(filter-out plugin/main.c,$(wildcard plugin/*.c client/*.c))
 src_pcidevfs-plugin := $(plugin) $(wildcard plugin/main.c)
 # What decides, without sockets, threads and clocks.
 plugin_pure := $(patsubst %,plugin/%.c,answer bus cdi checkpoint devices listing preferred) client/record.c
-src_unit := $(wildcard tests/unit/*.c) $(core) $(tree) $(plugin_pure) client/watch.c
+src_unit := $(wildcard tests/unit/*.c) $(core) $(tree) $(plugin_pure) plugin/loop.c client/watch.c
 libs_pcidevfsd := $(lib_fuse)
 libs_pcidevfs-sim := $(lib_fuse) -lz
 # pkg-config names a hundred libraries for gRPC; these two ask for the others.

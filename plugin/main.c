@@ -26,7 +26,7 @@
 
 struct main {
 	struct plugin p;
-	struct source signals, rpc, tree;
+	struct source signals, tree;
 	struct source ready; /* the service manager has waited long enough */
 	bool told_ready;
 };
@@ -103,11 +103,6 @@ static void on_signal(struct source *s)
 
 	if (read(s->fd, &info, sizeof(info)) == sizeof(info))
 		m->p.loop.ended = true;
-}
-
-static void on_rpc(struct source *s)
-{
-	rpc_dispatch(container_of(s, struct main, rpc)->p.rpc);
 }
 
 /* What starts after us admits pods: it finds what is offered, once that is known. */
@@ -198,25 +193,24 @@ static int start(struct main *m, const struct options *o, struct err *err)
 	raise_limit();
 	r = open_signals(&m->signals, err) ? : make_dirs(o->kubelet, dir, err) ? : lock_dir(o->kubelet, err);
 	r = r ?: loop_open(&p->loop, err);
-	r = r ?: rpc_new(&p->rpc, err) ?: cdi_new(p, o->cdi, &p->cdi, err);
+	r = r ?: rpc_new(&p->loop, &p->rpc, err) ?: cdi_new(p, o->cdi, &p->cdi, err);
 	r = r ?: resources_new(p, dir, &p->resources, err) ?: kubelet_new(p, dir, &p->kubelet, err);
-	r = r ?: pods_new(p, o->kubelet, &p->pods, err) ?: tree_new(o->tree, &p->tree, err);
+	r = r ?: pods_new(p, o->kubelet, &p->pods, err) ?: tree_new(o->tree, &p->loop, &p->tree, err);
 	if (r)
 		return r;
-	m->rpc = (struct source){ .fd = rpc_fd(p->rpc), .ready = on_rpc, .at = UINT64_MAX };
 	m->tree = (struct source){ .fd = tree_fd(p->tree), .ready = on_tree, .at = UINT64_MAX };
 	m->ready = (struct source){ .fd = -1,
 				    .due = on_ready_due,
 				    .at = now_ms() + plugin_deadline(p, READY_MS) };
 	r = loop_add(&p->loop, &m->ready, err) ?: loop_add(&p->loop, &m->signals, err);
-	return r ?: loop_add(&p->loop, &m->rpc, err) ?: loop_add(&p->loop, &m->tree, err);
+	return r ?: loop_add(&p->loop, &m->tree, err);
 }
 
 static void stop(struct plugin *p)
 {
 	notify_manager("STOPPING=1");
-	allocate_stop(p);
 	tree_free(p->tree);
+	allocate_stop(p);
 	pods_stop(p->pods);
 	kubelet_stop(p->kubelet);
 	resources_free(p->resources);
@@ -231,8 +225,9 @@ const char say_as[] = "pcidevfs-plugin";
 
 int main(int argc, char **argv)
 {
-	struct main m = { 0 };
-	struct options o;
+	/* A thread that hangs at the tree knows them to the end. */
+	static struct main m;
+	static struct options o;
 	struct err err = { 0 };
 
 	if (parse_options(argc, argv, &o))

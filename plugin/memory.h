@@ -12,7 +12,7 @@ struct err;
 struct memory;
 struct plugin;
 
-/* dir: kubelet's. done: what was asked for is read; on the main thread. */
+/* dir: kubelet's. done: what was asked for is read; in a turn of the loop. */
 int memory_new(struct plugin *p, const char *dir, void (*done)(void *ctx), void *ctx,
 	       struct memory **ret, struct err *err);
 void memory_free(struct memory *m);

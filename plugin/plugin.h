@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the parts of the plugin share. Everything is the main thread's. */
+/* What the parts of the plugin share. Everything is touched in turns of the loop alone. */
 #ifndef PLUGIN_PLUGIN_H
 #define PLUGIN_PLUGIN_H
 

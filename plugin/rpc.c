@@ -1,30 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One completion queue for all servers and channels, and one thread that only carries what is complete to
- * the caller's thread, where all work is done (the core has no descriptor that epoll could wait for).
+ * One completion queue for all servers and channels, and one thread that waits for it and does what follows (the core
+ * has no descriptor that epoll could wait for).
  */
 #include <errno.h>
 #include <grpc/byte_buffer_reader.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <pcidevfs/err.h>
+#include <pcidevfs/thread.h>
 #include <pcidevfs/util.h>
 
+#include "loop.h"
 #include "rpc_core.h"
 
 enum { DRAIN_MS = 5000 };
 
-static void hand_over(struct rpc *rpc, struct op *op, bool ok)
+static void put_done(struct rpc *rpc, struct op *op, bool ok)
 {
 	op->ok = ok;
 	op->next = NULL;
-	pthread_mutex_lock(&rpc->lock);
 	*rpc->last = op;
 	rpc->last = &op->next;
-	pthread_mutex_unlock(&rpc->lock);
-	event_ring(rpc->event);
+}
+
+/* At the end of a turn. What is done here may bring more. */
+static void run_done(void *ctx)
+{
+	struct rpc *rpc = ctx;
+
+	while (rpc->done && !rpc->ended) {
+		struct op *op = rpc->done;
+
+		rpc->done = op->next;
+		if (!rpc->done)
+			rpc->last = &rpc->done;
+		rpc->pending--;
+		op->done(op, op->ok);
+	}
 }
 
 static void *carry(void *arg)
@@ -37,32 +50,13 @@ static void *carry(void *arg)
 
 		if (ev.type == GRPC_QUEUE_SHUTDOWN)
 			return NULL;
-		if (ev.type == GRPC_OP_COMPLETE)
-			hand_over(rpc, ev.tag, ev.success);
-	}
-}
-
-int rpc_fd(const struct rpc *rpc)
-{
-	return rpc->event;
-}
-
-void rpc_dispatch(struct rpc *rpc)
-{
-	struct op *op, *next;
-	uint64_t n;
-
-	if (read(rpc->event, &n, sizeof(n)) < 0)
-		return;
-	pthread_mutex_lock(&rpc->lock);
-	op = rpc->done;
-	rpc->done = NULL;
-	rpc->last = &rpc->done;
-	pthread_mutex_unlock(&rpc->lock);
-	for (; op; op = next) {
-		next = op->next;
-		rpc->pending--;
-		op->done(op, op->ok);
+		if (ev.type != GRPC_OP_COMPLETE)
+			continue;
+		loop_enter(rpc->loop);
+		put_done(rpc, ev.tag, ev.success);
+		if (rpc->ending)
+			pthread_cond_signal(&rpc->came);
+		loop_leave(rpc->loop);
 	}
 }
 
@@ -79,11 +73,11 @@ bool rpc_batch(struct rpc *rpc, grpc_call *call, const grpc_op *ops, size_t n, s
 	rpc->pending += begun;
 	/* What was there already, or could be sent at once, needs no other thread to say so. */
 	if (grpc_completion_queue_thread_local_cache_flush(rpc->queue, &complete, &ok))
-		hand_over(rpc, complete, ok);
+		put_done(rpc, complete, ok);
 	return begun;
 }
 
-int rpc_new(struct rpc **ret, struct err *err)
+int rpc_new(struct loop *loop, struct rpc **ret, struct err *err)
 {
 	struct rpc *rpc = calloc(1, sizeof(*rpc));
 	sigset_t all, old;
@@ -92,13 +86,10 @@ int rpc_new(struct rpc **ret, struct err *err)
 	if (!rpc)
 		return fail(err, ENOMEM, "no memory");
 	rpc->last = &rpc->done;
-	rpc->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (rpc->event < 0) {
-		r = errno;
-		free(rpc);
-		return fail(err, r, "no descriptor: %s", strerror(r));
-	}
-	pthread_mutex_init(&rpc->lock, NULL);
+	rpc->loop = loop;
+	cond_init(&rpc->came);
+	loop->after = run_done;
+	loop->after_ctx = rpc;
 	/* Signals are the main thread's; the core's threads take over the mask. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -117,29 +108,41 @@ int rpc_new(struct rpc **ret, struct err *err)
 	return 0;
 }
 
+static void drain(struct rpc *rpc)
+{
+	struct timespec until = in_ms(DRAIN_MS);
+	int r = 0;
+
+	rpc->ending = true;
+	for (run_done(rpc); rpc->carrying && rpc->pending && !r; run_done(rpc))
+		r = pthread_cond_timedwait(&rpc->came, &rpc->loop->turn, &until);
+}
+
+/* What has not come back by now is nobody's any more. */
+static void end_carrier(struct rpc *rpc)
+{
+	rpc->ended = true;
+	grpc_completion_queue_shutdown(rpc->queue);
+	loop_leave(rpc->loop);
+	if (rpc->carrying)
+		pthread_join(rpc->carrier, NULL);
+	loop_enter(rpc->loop);
+	rpc->loop->after = NULL;
+}
+
 void rpc_free(struct rpc *rpc)
 {
-	uint64_t until = now_ms() + DRAIN_MS;
-
 	if (!rpc)
 		return;
 	while (rpc->servers)
 		rpc_server_close(rpc->servers);
 	while (rpc->channels)
 		rpc_channel_free(rpc->channels);
-	while (rpc->carrying && rpc->pending && now_ms() < until) {
-		struct pollfd p = { rpc->event, POLLIN, 0 };
-
-		poll(&p, 1, (int)(until - now_ms()));
-		rpc_dispatch(rpc);
-	}
-	grpc_completion_queue_shutdown(rpc->queue);
-	if (rpc->carrying)
-		pthread_join(rpc->carrier, NULL);
+	drain(rpc);
+	end_carrier(rpc);
 	grpc_completion_queue_destroy(rpc->queue);
 	grpc_shutdown();
-	close(rpc->event);
-	pthread_mutex_destroy(&rpc->lock);
+	pthread_cond_destroy(&rpc->came);
 	free(rpc);
 }
 

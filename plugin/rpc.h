@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gRPC over unix sockets; rpc*.c alone know its C core. Everything here is called from one
- * thread, the one that calls rpc_dispatch(); the core's own threads never call back.
+ * gRPC over unix sockets; rpc*.c alone know its C core. Everything here is called, and calls back, in a turn of the
+ * loop (loop.h), on whichever thread has it; the core's own threads never call back.
  */
 #ifndef PLUGIN_RPC_H
 #define PLUGIN_RPC_H
@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct err;
+struct loop;
 struct rpc;
 struct rpc_call;
 struct rpc_channel;
@@ -37,12 +38,10 @@ struct rpc_method {
 	void (*ended)(struct rpc_call *call);
 };
 
-int rpc_new(struct rpc **ret, struct err *err);
-/* Ends what is left of servers, calls and channels first. */
+/* The loop has no other `after` and outlives it. */
+int rpc_new(struct loop *loop, struct rpc **ret, struct err *err);
+/* Ends what is left of servers, calls and channels first, and leaves the turn to them meanwhile. */
 void rpc_free(struct rpc *rpc);
-/* Readable when rpc_dispatch() has something to do. */
-int rpc_fd(const struct rpc *rpc);
-void rpc_dispatch(struct rpc *rpc);
 
 /* Unknown methods are answered UNIMPLEMENTED, messages over 1 MiB RESOURCE_EXHAUSTED. methods live as long
  * as the server, up to n. */
@@ -71,7 +70,7 @@ typedef void rpc_answer(void *ctx, enum rpc_status status, const char *why, cons
 int rpc_channel_new(struct rpc *rpc, int fd, struct rpc_channel **ret, struct err *err);
 /* Calls that run are cancelled and answered. */
 void rpc_channel_free(struct rpc_channel *ch);
-/* Asks; `answer` is called once, from rpc_dispatch(), within the deadline. */
+/* Asks; `answer` is called once, in a later turn or at the end of this one, within the deadline. */
 int rpc_ask(struct rpc_channel *ch, const char *path, const uint8_t *msg, size_t len,
 	    unsigned int deadline_ms, rpc_answer *answer, void *ctx, struct err *err);
 

@@ -19,12 +19,12 @@ struct op {
 
 struct rpc {
 	grpc_completion_queue *queue;
+	struct loop *loop;
 	pthread_t carrier;
-	bool carrying;
-	int event;
-	pthread_mutex_t lock; /* guards done, last */
-	struct op *done, **last;
-	size_t pending; /* ops that have not come back */
+	pthread_cond_t came; /* an op came back while it is freed */
+	bool carrying, ending, ended;
+	struct op *done, **last; /* came back at once; it is their turn when this one ends */
+	size_t pending;		 /* ops that have not come back */
 	struct rpc_server *servers;
 	struct rpc_channel *channels;
 };

@@ -12,6 +12,7 @@
 #include "../client/ctl.h"
 #include "../client/watch.h"
 #include "bus.h"
+#include "loop.h"
 
 struct jobs {
 	struct job *first, **last;
@@ -19,6 +20,8 @@ struct jobs {
 
 struct tree {
 	char *path;
+	struct loop *loop;
+	bool left; /* the loop's turn; nobody is there any more to tell of verdicts */
 	int event, stop;
 	pthread_t follower, looker, writer;
 	bool following, looking, writing;
@@ -28,7 +31,7 @@ struct tree {
 	bool changed, known, reading, look_wanted, ending;
 	uint64_t lost_at;
 	char why[ERR_TEXT];
-	struct jobs unlooked, urgent, todo, done; /* unlooked: todo after a look */
+	struct jobs unlooked, urgent, todo; /* unlooked: todo after a look */
 };
 
 static void jobs_put(struct jobs *j, struct job *job)
@@ -208,18 +211,20 @@ static void *write_jobs(void *ctx)
 		pthread_mutex_unlock(&t->lock);
 		if (!job->err.code)
 			ctl_commit(&ctl, job->lines, &job->err);
+		loop_enter(t->loop);
+		if (!t->left)
+			job->done(job, job->err.code ? &job->err : NULL);
+		loop_leave(t->loop);
 		pthread_mutex_lock(&t->lock);
-		jobs_put(&t->done, job);
-		event_ring(t->event);
 	}
 	pthread_mutex_unlock(&t->lock);
 	ctl_close(&ctl);
 	return NULL;
 }
 
-/* ---- the main thread */
+/* ---- in a turn of the loop */
 
-int tree_new(const char *path, struct tree **ret, struct err *err)
+int tree_new(const char *path, struct loop *loop, struct tree **ret, struct err *err)
 {
 	struct tree *t = calloc(1, sizeof(*t));
 	int r;
@@ -231,7 +236,7 @@ int tree_new(const char *path, struct tree **ret, struct err *err)
 	t->unlooked.last = &t->unlooked.first;
 	t->urgent.last = &t->urgent.first;
 	t->todo.last = &t->todo.first;
-	t->done.last = &t->done.first;
+	t->loop = loop;
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->work, NULL);
 	pthread_cond_init(&t->look, NULL);
@@ -261,13 +266,12 @@ static void drop_jobs(struct jobs *j)
 	}
 }
 
-/* A thread that waits for a tree that does not answer ends with the process. */
-void tree_free(struct tree *t)
+/* Their jobs end in turns. */
+static bool end_threads(struct tree *t)
 {
 	struct timespec until;
+	bool ended;
 
-	if (!t)
-		return;
 	pthread_mutex_lock(&t->lock);
 	t->ending = true;
 	pthread_cond_broadcast(&t->work);
@@ -276,11 +280,22 @@ void tree_free(struct tree *t)
 	event_ring(t->stop);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec++;
-	if ((t->following && pthread_timedjoin_np(t->follower, NULL, &until)) ||
-	    (t->looking && pthread_timedjoin_np(t->looker, NULL, &until)) ||
-	    (t->writing && pthread_timedjoin_np(t->writer, NULL, &until)))
+	loop_leave(t->loop);
+	ended = !(t->following && pthread_timedjoin_np(t->follower, NULL, &until)) &&
+		!(t->looking && pthread_timedjoin_np(t->looker, NULL, &until)) &&
+		!(t->writing && pthread_timedjoin_np(t->writer, NULL, &until));
+	loop_enter(t->loop);
+	return ended;
+}
+
+void tree_free(struct tree *t)
+{
+	if (!t)
 		return;
-	drop_jobs(&t->done);
+	/* A thread that waits for a tree that does not answer ends with the process. */
+	t->left = !end_threads(t);
+	if (t->left)
+		return;
 	drop_jobs(&t->unlooked);
 	drop_jobs(&t->urgent);
 	drop_jobs(&t->todo);
@@ -301,22 +316,16 @@ int tree_fd(const struct tree *t)
 
 bool tree_dispatch(struct tree *t)
 {
-	struct job *job, *next;
 	bool changed;
 	uint64_t n;
 
 	if (read(t->event, &n, sizeof(n)) < 0)
 		return false;
 	pthread_mutex_lock(&t->lock);
-	job = jobs_take_all(&t->done);
 	/* In the middle of an inventory some devices seem to be gone. */
 	changed = t->changed && !t->reading;
 	t->changed &= t->reading;
 	pthread_mutex_unlock(&t->lock);
-	for (; job; job = next) {
-		next = job->next;
-		job->done(job, job->err.code ? &job->err : NULL);
-	}
 	return changed;
 }
 

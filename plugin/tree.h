@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The mount, kept at arm's length: one thread follows it into the table, one writes to it, one makes it look who
- * holds what, which may take long. The main thread never touches it, so that a tree that does not answer holds up nothing but its own news.
+ * holds what, which may take long. Nobody touches it in a turn of the loop (loop.h), so that a tree that does not
+ * answer holds up nothing but its own news.
  */
 #ifndef PLUGIN_TREE_H
 #define PLUGIN_TREE_H
@@ -11,6 +12,7 @@
 
 #include "devices.h"
 
+struct loop;
 struct tree;
 
 /* One transaction for ctl, and where its verdict goes. */
@@ -20,18 +22,19 @@ struct job {
 	/* Ms, 0: never. Dropped (ECANCELED) if a device of it was given to a pod after that. */
 	uint64_t since;
 	bool urgent; /* somebody waits for it: before what is not */
-	/* On the main thread, from tree_dispatch(); frees the job. */
+	/* In a turn of the loop; frees the job. */
 	void (*done)(struct job *job, const struct err *err);
 	void *ctx;
 	struct err err; /* code 0: done */
 	struct job *next;
 };
 
-int tree_new(const char *path, struct tree **ret, struct err *err);
+int tree_new(const char *path, struct loop *loop, struct tree **ret, struct err *err);
+/* Leaves the turn to its threads meanwhile. */
 void tree_free(struct tree *t);
-/* Readable when tree_dispatch() has something to do. */
+/* Readable when there is news of the table. */
 int tree_fd(const struct tree *t);
-/* Hands out verdicts. Returns whether the table changed. */
+/* Returns whether the table changed. */
 bool tree_dispatch(struct tree *t);
 
 /* The table, between lock and unlock. */
