@@ -117,7 +117,8 @@ static void on_vfio(struct listener *l, const struct uevent *ev)
 	touch_node(l, strrchr(ev->devpath, '/') + 1);
 }
 
-static void on_vfio_dev(struct listener *l, const struct uevent *ev)
+/* What lies in a function's directory as it comes and goes. */
+static void on_function(struct listener *l, const struct uevent *ev)
 {
 	struct key key;
 
@@ -148,9 +149,9 @@ static const struct {
 	const char *subsystem;
 	void (*heard)(struct listener *l, const struct uevent *ev);
 } subsystems[] = {
-	{ "vfio", on_vfio },	  { "vfio-dev", on_vfio_dev }, { "net", on_host_use },
-	{ "block", on_host_use }, { "nvme", on_host_use },     { "drm", on_host_use },
-	{ "bdi", on_host_use },	  { "graphics", on_host_use },
+	{ "vfio", on_vfio },	{ "vfio-dev", on_function }, { "mdev", on_function },
+	{ "net", on_host_use }, { "block", on_host_use },    { "nvme", on_host_use },
+	{ "drm", on_host_use }, { "bdi", on_host_use },	     { "graphics", on_host_use },
 };
 
 static void hear(struct listener *l, const struct uevent *ev)

@@ -28,6 +28,7 @@ static int virtfn_index(const char *name)
 struct look {
 	struct sysfs at; /* its sysfs root is the device's directory */
 	struct facts *f;
+	unsigned int mdevs;
 	int rc; /* of ours, as no descriptor: what was seen is not what is there */
 };
 
@@ -233,10 +234,20 @@ static const struct {
 	{ "vfio-dev", read_cdev },
 };
 
+/* A VF has one vGPU at most; of a card that is shared without VFs each is a device of its own. */
+static void note_mdev(struct look *l, const struct key *mdev)
+{
+	STR_COPY(l->f->mdev, l->mdevs++ ? "" : mdev->name);
+}
+
 static void read_entry(struct look *l, const char *name)
 {
+	struct key mdev;
+
 	if (virtfn_index(name) >= 0)
 		l->f->num_vfs++;
+	if (key_make(BUS_MDEV, name, &mdev))
+		note_mdev(l, &mdev);
 	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
 		if (!strcmp(name, entries[i].name))
 			entries[i].read(l);

@@ -65,13 +65,10 @@ int pooled_store(const struct subject *s, const char *text, struct wish *ret, st
 	return 0;
 }
 
-/* Only who is claimed can be taken by a VMM. */
-static bool claimed_address(const struct subject *s, struct pci_addr *ret, struct out *o)
+/* Only who is claimed can be taken by a VMM whole. */
+static bool claimed_address(const struct subject *s, struct pci_addr *ret)
 {
-	if (s->dev->want.claim[0] && pci_addr_parse(s->dev->key.name, ret))
-		return true;
-	out_printf(o, "none\n");
-	return false;
+	return s->dev->want.claim[0] && pci_addr_parse(s->dev->key.name, ret);
 }
 
 /* managed='no': the claim has bound it already, and stays when the VM ends. */
@@ -79,7 +76,7 @@ void hostdev_show(const struct subject *s, struct out *o)
 {
 	struct pci_addr a;
 
-	if (claimed_address(s, &a, o))
+	if (claimed_address(s, &a))
 		out_printf(
 			o,
 			"<hostdev mode='subsystem' type='pci' managed='no'>\n"
@@ -89,18 +86,32 @@ void hostdev_show(const struct subject *s, struct out *o)
 			"  </source>\n"
 			"</hostdev>\n",
 			a.domain, a.bus, a.dev, a.fn);
+	else if (s->dev->facts.mdev[0])
+		out_printf(o,
+			   "<hostdev mode='subsystem' type='mdev' managed='no' model='vfio-pci'>\n"
+			   "  <source>\n"
+			   "    <address uuid='%s'/>\n"
+			   "  </source>\n"
+			   "</hostdev>\n",
+			   s->dev->facts.mdev);
+	else
+		out_printf(o, "none\n");
 }
 
 /* QEMU's host= knows domains of 16 bits; those behind Intel VMD have more. */
 void qemu_show(const struct subject *s, struct out *o)
 {
 	struct pci_addr a;
+	bool claimed = claimed_address(s, &a);
 
-	if (!claimed_address(s, &a, o))
-		return;
-	if (a.domain > 0xffff)
+	if (claimed && a.domain <= 0xffff)
+		out_printf(o, "-device vfio-pci,host=%s\n", s->dev->key.name);
+	else if (claimed)
 		out_printf(o, "-device vfio-pci,sysfsdev=/sys/bus/pci/devices/%s\n",
 			   s->dev->key.name);
+	else if (s->dev->facts.mdev[0])
+		out_printf(o, "-device vfio-pci,sysfsdev=/sys/bus/mdev/devices/%s\n",
+			   s->dev->facts.mdev);
 	else
-		out_printf(o, "-device vfio-pci,host=%s\n", s->dev->key.name);
+		out_printf(o, "none\n");
 }

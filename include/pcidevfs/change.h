@@ -43,7 +43,8 @@ typedef uint64_t change_bits;
 #define CH_BEHIND CH_BIT(25)
 /* Likewise, and the rights of its files follow from it: the kernel asks for attributes anew. */
 #define CH_RIGHTS CH_BIT(26)
-#define CH_END (CH_RIGHTS << 1) /* above all of them */
+#define CH_MDEV CH_BIT(27)
+#define CH_END (CH_MDEV << 1) /* above all of them */
 #define CH_ALL (~UINT64_C(0))
 
 #endif

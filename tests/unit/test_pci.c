@@ -92,6 +92,30 @@ DEFINE_TEST(pci_facts_are_what_the_files_say)
 	CHECK(f.iommufd);
 }
 
+DEFINE_TEST(pci_function_has_the_mdev_that_was_made_of_it)
+{
+	static const char dir[] = "sys/bus/pci/devices/0000:3b:00.4/%s/mdev_type";
+	static const char *const uuids[] = { "aaaaaaaa-0000-4000-8000-000000000001",
+					     "AAAAAAAA-0000-4000-8000-000000000001",
+					     "aaaaaaaa-0000-4000-8000-000000000002" };
+	static const char *const reads[] = { "aaaaaaaa-0000-4000-8000-000000000001",
+					     "aaaaaaaa-0000-4000-8000-000000000001", "" };
+	char path[128];
+	struct facts f;
+
+	fake_machine();
+	fake_add(&(struct fake){ "0000:3b:00.4", "0x10de\n", "0x25b6\n", "0x030200\n", "nvidia",
+				 42 });
+	CHECK_EQ(observe("0000:3b:00.4", &f), 0);
+	CHECK_STR(f.mdev, "");
+	for (size_t i = 0; i < ARRAY_SIZE(uuids); i++) {
+		snprintf(path, sizeof(path), dir, uuids[i]);
+		test_file(path, "");
+		CHECK_EQ(observe("0000:3b:00.4", &f), 0);
+		CHECK_STR(f.mdev, reads[i]);
+	}
+}
+
 /* A card that leaves takes its PF's link along before the VF's: without its place it would be another one. */
 DEFINE_TEST(pci_half_of_a_card_is_none)
 {
