@@ -28,7 +28,6 @@ static int virtfn_index(const char *name)
 struct look {
 	struct sysfs at; /* its sysfs root is the device's directory */
 	struct facts *f;
-	unsigned int mdevs;
 	int rc; /* of ours, as no descriptor: what was seen is not what is there */
 };
 
@@ -234,10 +233,11 @@ static const struct {
 	{ "vfio-dev", read_cdev },
 };
 
-/* A VF has one vGPU at most; of a card that is shared without VFs each is a device of its own. */
-static void note_mdev(struct look *l, const struct key *mdev)
+/* Whichever is read last, it stays the same one as long as it is there. */
+static void note_mdev(struct facts *f, const char *uuid)
 {
-	STR_COPY(l->f->mdev, l->mdevs++ ? "" : mdev->name);
+	if (!f->mdevs++ || strcmp(uuid, f->mdev) < 0)
+		STR_COPY(f->mdev, uuid);
 }
 
 static void read_entry(struct look *l, const char *name)
@@ -247,7 +247,7 @@ static void read_entry(struct look *l, const char *name)
 	if (virtfn_index(name) >= 0)
 		l->f->num_vfs++;
 	if (key_make(BUS_MDEV, name, &mdev))
-		note_mdev(l, &mdev);
+		note_mdev(l->f, mdev.name);
 	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
 		if (!strcmp(name, entries[i].name))
 			entries[i].read(l);

@@ -107,6 +107,26 @@ int refuse_holder(const char *before, const struct device *dev, struct err *err)
 		    dev->want.allocated[0] ? "end that first" : "stop it and write again");
 }
 
+/* The driver lets go only when each of them is closed, and takes them down with it. */
+static int refuse_mdevs(const char *before, const struct device *dev, struct err *err)
+{
+	char more[32] = "";
+
+	if (!dev->facts.mdevs)
+		return 0;
+	if (dev->facts.mdevs > 1)
+		snprintf(more, sizeof(more), " and of %u more", dev->facts.mdevs - 1u);
+	return fail(err, EBUSY, "%s%s is the parent of mediated device %s%s; remove that first",
+		    before, dev->key.name, dev->facts.mdev, more);
+}
+
+int refuse_used(const char *before, const struct device *dev, struct err *err)
+{
+	int rc = refuse_holder(before, dev, err);
+
+	return rc ? rc : refuse_mdevs(before, dev, err);
+}
+
 /* The member for whose sake the group's claim cannot be ended; NULL: there is none. */
 static const struct device *in_use(const struct vfio_group *g, char user[static USER_TEXT])
 {
@@ -137,7 +157,7 @@ int vfio_refuse_held(const struct device *asked, const struct device *member, st
 {
 	char buf[128];
 
-	return refuse_holder(relation(asked, member, buf), member, err);
+	return refuse_used(relation(asked, member, buf), member, err);
 }
 
 /* A guest that ran while we were away goes on with what it has: nothing of it is touched. */
@@ -192,7 +212,7 @@ int refuse_taken_away(const struct device *dev, bool force, struct err *err)
 {
 	int rc = refuse_needed(dev, force, err);
 
-	return rc ? rc : refuse_holder("", dev, err);
+	return rc ? rc : refuse_used("", dev, err);
 }
 
 int refuse_step(struct model *m, const struct step *step, struct err *err)

@@ -84,7 +84,7 @@ int sriov_refuse_vf(const struct device *pf, const struct device *vf, bool force
 	if (vf->facts.critical[0] && !vfio_bound(vf) && !force)
 		return fail(err, EPERM, "%sthe host needs %s: %s; the VFs stay", before,
 			    vf->key.name, vf->facts.critical);
-	return refuse_holder(before, vf, err);
+	return refuse_used(before, vf, err);
 }
 
 static int refuse_vf(const struct pf *pf, const struct device *vf, const struct plan *plan,

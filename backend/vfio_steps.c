@@ -164,7 +164,7 @@ static int tell_holder(struct backend *b, const struct step *step, unsigned int 
 	model_lock(b->model);
 	dev = known ? model_find(b->model, &step->dev) : NULL;
 	if (dev)
-		refuse_holder("", dev, &held);
+		refuse_used("", dev, &held);
 	model_unlock(b->model);
 	return step_trouble(b, step, -ETIMEDOUT, ms,
 			    held.code ? held.text : "a process seems to hold it", err);

@@ -86,7 +86,7 @@ void hostdev_show(const struct subject *s, struct out *o)
 			"  </source>\n"
 			"</hostdev>\n",
 			a.domain, a.bus, a.dev, a.fn);
-	else if (s->dev->facts.mdev[0])
+	else if (s->dev->facts.mdevs == 1)
 		out_printf(o,
 			   "<hostdev mode='subsystem' type='mdev' managed='no' model='vfio-pci'>\n"
 			   "  <source>\n"
@@ -109,7 +109,7 @@ void qemu_show(const struct subject *s, struct out *o)
 	else if (claimed)
 		out_printf(o, "-device vfio-pci,sysfsdev=/sys/bus/pci/devices/%s\n",
 			   s->dev->key.name);
-	else if (s->dev->facts.mdev[0])
+	else if (s->dev->facts.mdevs == 1)
 		out_printf(o, "-device vfio-pci,sysfsdev=/sys/bus/mdev/devices/%s\n",
 			   s->dev->facts.mdev);
 	else

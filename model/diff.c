@@ -52,6 +52,7 @@ static const struct {
 	STRING(facts.vfio_cdev, CH_ASIDE),
 	NUMBER(facts.vfio_node, CH_ASIDE),
 	NUMBER(facts.iommufd, CH_ASIDE),
+	NUMBER(facts.mdevs, CH_MDEV),
 	STRING(facts.mdev, CH_MDEV),
 	NUMBER(facts.pulse, CH_BEHIND),
 	STRING(facts.critical, CH_CRITICAL),

@@ -55,9 +55,9 @@ struct facts {
 	char vfio_cdev[16]; /* "vfio0" below dev/vfio/devices, when the kernel has cdevs */
 	bool vfio_node;	    /* dev/vfio/<group> is there */
 	bool iommufd;	    /* dev/iommu is there; looked at where there is a cdev */
-	char mdev
-		[40]; /* UUID of the mediated device that its driver has made of it; "": none, or several */
-	enum pulse pulse; /* looked at while it is claimed, and told once it lasts */
+	uint16_t mdevs;	    /* mediated devices that its driver has made of it */
+	char mdev[40];	    /* UUID of one of them */
+	enum pulse pulse;   /* looked at while it is claimed, and told once it lasts */
 	/* Why the host needs it: "disk nvme0n1p2 is mounted on /"; "" when it does not. */
 	char critical[CRITICAL_TEXT];
 	/* Lines "pid=812 comm=\"nvidia-persiste\""; what does not fit is counted: "more=3". */

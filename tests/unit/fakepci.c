@@ -187,3 +187,15 @@ void fake_to_none(struct device *dev)
 {
 	STR_COPY(dev->facts.driver, "");
 }
+
+void fake_split(struct device *dev)
+{
+	dev->facts.mdevs = 1;
+	STR_COPY(dev->facts.mdev, FAKE_UUID);
+}
+
+void fake_whole(struct device *dev)
+{
+	dev->facts.mdevs = 0;
+	STR_COPY(dev->facts.mdev, "");
+}

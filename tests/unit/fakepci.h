@@ -47,5 +47,9 @@ void fake_edit(struct world_fake *w, const char *address, void (*change)(struct 
 void fake_by_alice(struct device *dev);
 void fake_by_qemu(struct device *dev);
 void fake_to_none(struct device *dev);
+#define FAKE_UUID "aaaaaaaa-0000-4000-8000-000000000001"
+/* Into a mediated device of that name. */
+void fake_split(struct device *dev);
+void fake_whole(struct device *dev);
 
 #endif

@@ -97,9 +97,13 @@ DEFINE_TEST(pci_function_has_the_mdev_that_was_made_of_it)
 	static const char dir[] = "sys/bus/pci/devices/0000:3b:00.4/%s/mdev_type";
 	static const char *const uuids[] = { "aaaaaaaa-0000-4000-8000-000000000001",
 					     "AAAAAAAA-0000-4000-8000-000000000001",
+					     "aaaaaaaa-0000-4000-8000-000000000000",
 					     "aaaaaaaa-0000-4000-8000-000000000002" };
 	static const char *const reads[] = { "aaaaaaaa-0000-4000-8000-000000000001",
-					     "aaaaaaaa-0000-4000-8000-000000000001", "" };
+					     "aaaaaaaa-0000-4000-8000-000000000001",
+					     "aaaaaaaa-0000-4000-8000-000000000000",
+					     "aaaaaaaa-0000-4000-8000-000000000000" };
+	static const int count[] = { 1, 1, 2, 3 };
 	char path[128];
 	struct facts f;
 
@@ -113,6 +117,7 @@ DEFINE_TEST(pci_function_has_the_mdev_that_was_made_of_it)
 		test_file(path, "");
 		CHECK_EQ(observe("0000:3b:00.4", &f), 0);
 		CHECK_STR(f.mdev, reads[i]);
+		CHECK_EQ(f.mdevs, count[i]);
 	}
 }
 

@@ -155,6 +155,11 @@ DEFINE_TEST(vfs_in_use_stay)
 {
 	struct world_fake w = server();
 
+	fake_edit(&w, VF0, fake_split);
+	CHECK_IN(plan_number(&w, PF, "0"),
+		 "EBUSY: virtfn0 of " PF ": " VF0 " is the parent of mediated device " FAKE_UUID
+		 "; remove that first");
+	fake_edit(&w, VF0, fake_whole);
 	fake_edit(&w, VF1, fake_by_qemu);
 	CHECK_IN(plan_number(&w, PF, "0"),
 		 "EBUSY: virtfn1 of " PF ": " VF1
@@ -206,6 +211,9 @@ DEFINE_TEST(vfs_in_use_stay_also_right_before_the_step)
 	fake_edit(&w, VF1, fake_by_alice);
 	step_refused(&w, "4", false, 0, "");
 	fake_edit(&w, VF1, fake_by_qemu);
+	fake_edit(&w, VF0, fake_split);
+	step_refused(&w, "0", true, EBUSY, VF0 " is the parent of mediated device " FAKE_UUID);
+	fake_edit(&w, VF0, fake_whole);
 	step_refused(&w, "0", true, EBUSY,
 		     "virtfn1 of " PF ": " VF1 " is held by qemu kvm (pid 812)");
 	fake_edit(&w, VF0, by_root);

@@ -234,33 +234,35 @@ DEFINE_TEST(claim_refuses_with_a_sentence)
 	}
 }
 
-static void text_of_row(const struct device *dev, const char *file, struct out *o)
+static void row_shows(const struct device *dev, const char *file, const char *part)
 {
 	struct subject s = { .name = dev->key.name, .dev = dev };
+	struct out o = { 0 };
 
-	*o = (struct out){ 0 };
-	attr_by_name(OBJ_DEVICE, 0, file)->show(&s, o);
+	attr_by_name(OBJ_DEVICE, 0, file)->show(&s, &o);
+	CHECK_IN(o.data, part);
+	out_free(&o);
 }
 
 DEFINE_TEST(what_a_vmm_takes)
 {
 	struct device dev = sample();
-	struct out o;
 
-	text_of_row(&dev, "qemu", &o);
-	CHECK_STR(o.data, "none\n");
-	out_free(&o);
+	row_shows(&dev, "qemu", "none\n");
+	STR_COPY(dev.facts.mdev, "aaaaaaaa-0000-4000-8000-000000000001");
+	dev.facts.mdevs = 1;
+	row_shows(&dev, "qemu",
+		  "-device vfio-pci,sysfsdev=/sys/bus/mdev/devices/"
+		  "aaaaaaaa-0000-4000-8000-000000000001\n");
+	row_shows(&dev, "hostdev.xml", "<address uuid='aaaaaaaa-0000-4000-8000-000000000001'/>\n");
+	dev.facts.mdevs = 2; /* each for another guest */
+	row_shows(&dev, "qemu", "none\n");
+	row_shows(&dev, "hostdev.xml", "none\n");
 	STR_COPY(dev.want.claim, "alice");
-	text_of_row(&dev, "qemu", &o);
-	CHECK_STR(o.data, "-device vfio-pci,host=0000:02:00.0\n");
-	out_free(&o);
+	row_shows(&dev, "qemu", "-device vfio-pci,host=0000:02:00.0\n");
 	STR_COPY(dev.key.name, "10000:e1:1f.7"); /* more than QEMU's host= takes */
-	text_of_row(&dev, "qemu", &o);
-	CHECK_STR(o.data, "-device vfio-pci,sysfsdev=/sys/bus/pci/devices/10000:e1:1f.7\n");
-	out_free(&o);
-	text_of_row(&dev, "hostdev.xml", &o);
-	CHECK_IN(o.data, "domain='0x10000' bus='0xe1' slot='0x1f' function='0x7'");
-	out_free(&o);
+	row_shows(&dev, "qemu", "-device vfio-pci,sysfsdev=/sys/bus/pci/devices/10000:e1:1f.7\n");
+	row_shows(&dev, "hostdev.xml", "domain='0x10000' bus='0xe1' slot='0x1f' function='0x7'");
 }
 
 DEFINE_TEST(resource_names_have_an_order)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../backend/vfio.h"
 #include "fakepci.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -168,6 +169,38 @@ DEFINE_TEST(claim_is_refused_with_the_cause)
 	model_publish(w.model);
 	model_unlock(w.model);
 	CHECK_IN(plan_of(&w, GPU, "alice", false), "EOPNOTSUPP: this host has no IOMMU; turn on");
+	fake_close(&w);
+}
+
+static void shared_by_three(struct device *dev)
+{
+	fake_split(dev);
+	dev->facts.mdevs = 3;
+}
+
+/* The driver would take them down, or wait for their guests. */
+DEFINE_TEST(claim_takes_no_function_that_is_split)
+{
+	struct world_fake w = server();
+	struct key key = fake_key(GPU);
+	struct err err = { 0 };
+
+	fake_edit(&w, GPU, fake_split);
+	for (int force = 0; force < 2; force++)
+		CHECK_IN(plan_of(&w, GPU, "alice", force),
+			 "EBUSY: " GPU " is the parent of mediated device " FAKE_UUID
+			 "; remove that first");
+	CHECK_IN(plan_of(&w, AUDIO, "alice", false),
+		 "EBUSY: " AUDIO " shares IOMMU group 41 with " GPU ": " GPU
+		 " is the parent of mediated device " FAKE_UUID "; remove");
+	fake_edit(&w, GPU, shared_by_three);
+	CHECK_IN(plan_of(&w, GPU, "alice", false), FAKE_UUID " and of 2 more; remove that first");
+	/* Right before the step. */
+	model_lock(w.model);
+	CHECK_EQ(refuse_taken_away(model_find(w.model, &key), true, &err), -EBUSY);
+	model_unlock(w.model);
+	fake_edit(&w, GPU, fake_whole);
+	CHECK_IN(plan_of(&w, GPU, "alice", false), "1 " GPU " driver_override vfio-pci\n");
 	fake_close(&w);
 }
 
