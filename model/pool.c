@@ -140,6 +140,8 @@ static int submit(struct pool *p, void (*run)(void *ctx), void *ctx, bool queue)
 		r = -ESHUTDOWN;
 	else if (p->waiting + 1 > p->idle && p->threads < p->max)
 		r = start_thread(p);
+	else if (p->waiting + 1 > p->idle && !queue)
+		r = -EAGAIN;
 	if (r && queue && p->threads > p->blocked && !p->stop)
 		r = 0; /* one of the others will come to it */
 	if (!r) {
