@@ -335,6 +335,8 @@ static int note(struct model *m, const struct device *dev, const char *who, stru
 		return fail(err, ENODEV, "%s is gone", dev->key.name);
 	if (who[0]) {
 		STR_COPY(edit->want.claim, who);
+		edit->want.vfs_wanted = false; /* which were there no more */
+		edit->want.num_vfs = 0;
 		if (!edit->want.pinned[0])
 			STR_COPY(edit->want.pinned, edit->names.resource);
 	} else {

@@ -96,6 +96,26 @@ int rewrite_record(struct rewrite *w, const struct device *dev, struct record **
 	return 0;
 }
 
+static void end_claim(struct record *r)
+{
+	want_end_claim(&r->want);
+	r->driver[0] = '\0';
+	r->group = 0;
+}
+
+/* What is stored and could not be brought back is not in the model, so no guard has seen it. */
+static void end_other(struct record *r, const struct kept *asked)
+{
+	const struct kept *other = asked ? asked->ends : NULL;
+
+	if (!other || !kept_has(asked, &r->want) || !kept_has(other, &r->want))
+		return;
+	if (other->with_claim)
+		end_claim(r);
+	else
+		kept_clear(other, &r->want);
+}
+
 /* The record becomes what the model says, as far as the model speaks for it: what was stored and could not
  * be applied yet is not in there, unless this wish is about it. */
 static void follow(const struct intents *in, struct record *r, const struct device *dev,
@@ -121,6 +141,8 @@ static void follow(const struct intents *in, struct record *r, const struct devi
 		else
 			kept_copy(k, &r->want, &dev->want);
 	}
+	if (!pending)
+		end_other(r, kept_find(file));
 	r->state = RECORD_HELD;
 	r->reason[0] = '\0';
 }
@@ -131,9 +153,7 @@ static int drop_claim(struct rewrite *w, size_t i, struct err *err)
 
 	if (!r)
 		return fail(err, ENOMEM, "no memory to keep what was asked");
-	want_end_claim(&r->want);
-	r->driver[0] = '\0';
-	r->group = 0;
+	end_claim(r);
 	cut_forget(r);
 	if (record_is_empty(r))
 		rewrite_drop(w, i);

@@ -76,10 +76,11 @@ static enum half vfs_half(const struct record *r, const struct device *dev)
 	return w->vfs_wanted || !r->had_vfs ? HALF_MENDS : HALF_STAYS;
 }
 
-static const struct kept kept_vfs = {
+const struct kept kept_vfs = {
 	.file = "sriov_numvfs",
 	.keys = { { "numvfs", vfs_parse, vfs_print } },
 	.fields = { KEPT_NUMBER(vfs_wanted), KEPT_NUMBER(num_vfs) },
+	.ends = &kept_claim,
 	.value = vfs_value,
 	.none = "0",
 	.is_there = vfs_are_there,

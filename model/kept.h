@@ -56,6 +56,8 @@ struct kept {
 	struct kept_field fields[3];	 /* something is kept while the first is not 0, or "" */
 	bool of_group;	 /* a wish for one device changes all members of its IOMMU group */
 	bool with_claim; /* goes when the claim does */
+	const struct kept *
+		ends; /* what a device cannot have besides: it goes when this is accepted. Or NULL */
 	/* The record becomes what the model says. NULL: its fields do. */
 	void (*follow)(struct model *m, struct record *r, const struct device *dev);
 	/* The device has come: it is told what needs no act, or what the act has to know, unless it knows better.
@@ -85,7 +87,7 @@ struct kept {
 /* NULL-terminated, parents before children: what is here first is brought back first. The n-th is bit n of
  * a record's `in`, where it has an act. */
 extern const struct kept *const kept[];
-extern const struct kept kept_claim, kept_given;
+extern const struct kept kept_claim, kept_given, kept_vfs;
 
 const struct kept *kept_find(const char *file);
 /* Of a wish, or of what a line has besides; NULL. */

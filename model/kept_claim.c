@@ -280,6 +280,7 @@ const struct kept kept_claim = {
 	.fields = { KEPT_TEXT(claim), KEPT_TEXT(pinned) },
 	.of_group = true,
 	.with_claim = true,
+	.ends = &kept_vfs,
 	.follow = claim_follow,
 	.note = claim_note,
 	.value = claim_value,

@@ -99,8 +99,8 @@ static int vfs_settle(struct model *m, const struct wish *w, struct err *err)
 	struct device *dev = model_edit(m, &w->dev, false);
 
 	(void)err;
-	dev->want.vfs_wanted = true;
 	dev->want.num_vfs = atoi(w->value);
+	dev->want.vfs_wanted = dev->want.num_vfs;
 	return 0;
 }
 

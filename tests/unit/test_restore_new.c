@@ -153,9 +153,35 @@ DEFINE_TEST(new_life_of_a_device_gets_what_is_stored_after_a_chown)
 DEFINE_TEST(new_life_of_a_device_gets_what_is_stored_after_another_write)
 {
 	begin_remade();
-	CHECK_EQ(wish_ask(NIC, "sriov_numvfs", "2"), 0);
+	CHECK_EQ(wish_ask(NIC, "sriov_numvfs", "0"), 0);
 	expect_claim_back();
 	wish_boot(&carded);
 	CHECK_STR(wish_state_of(NIC).want.claim, "alice");
+	wish_end();
+}
+
+/* A PF is claimed or has VFs. What is stored of the one and could not be brought back is not in the model: so nothing
+ * stands in the way of the other, and the later wish is the one that counts. */
+DEFINE_TEST(new_wish_ends_what_cannot_be_had_besides)
+{
+	struct out o = { 0 };
+
+	begin_remade();
+	CHECK_EQ(wish_ask(NIC, "sriov_numvfs", "2"), 0);
+	wish_restore();
+	CHECK_STR(wish_state_of(NIC).want.claim, "");
+	wish_expect_line("numvfs=2", "held");
+	intents_print(t.in, &o);
+	CHECK(!strstr(out_text(&o), "claim="));
+	CHECK(!strstr(out_text(&o), "former_driver="));
+	out_free(&o);
+	wish_unplug(NIC);
+	wish_plug(&carded);
+	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
+	wish_calm();
+	wish_expect_line("claim=alice", "held");
+	intents_print(t.in, &o);
+	CHECK(!strstr(out_text(&o), "numvfs="));
+	out_free(&o);
 	wish_end();
 }
