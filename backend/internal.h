@@ -106,9 +106,9 @@ int scan_all(struct backend *b, struct view *view, unsigned int patience_ms);
  * step->late is what backend_late() waits for. */
 int step_write(struct backend *b, const char *path, const char *text, unsigned int ms,
 	       struct step *step);
-/* The sentence and -errno where rc has nothing to do with what the step is: its deadline has passed (slow says
- * what keeps it), there is no helper, the device is gone. 0: rc is the step's own. */
-int step_trouble(struct backend *b, const struct step *step, int rc, unsigned int ms,
+/* The sentence and -errno where rc has nothing to do with what was done (act) to the device: its deadline has
+ * passed (slow says what keeps it), there is no helper, the device is gone. 0: rc is the act's own. */
+int step_trouble(struct backend *b, const char *act, const struct key *dev, int rc, unsigned int ms,
 		 const char *slow, struct err *err);
 
 bool question_has(const struct question *q, const struct key *key);

@@ -20,7 +20,7 @@ static int explain(struct backend *b, const struct step *step, int rc, unsigned 
 		   struct err *err)
 {
 	const char *name = step->dev.name;
-	int r = step_trouble(b, step, rc, ms, "it does not come back", err);
+	int r = step_trouble(b, step->verb->name, &step->dev, rc, ms, "it does not come back", err);
 
 	if (r)
 		return r;

@@ -4,6 +4,8 @@
 #include "sriov.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "internal.h"
@@ -40,7 +42,7 @@ static int write_number(struct backend *b, struct step *step, unsigned int n, un
 static int explain(struct backend *b, const struct step *step, unsigned int n, int rc,
 		   unsigned int ms, struct err *err)
 {
-	int r = step_trouble(b, step, rc, ms,
+	int r = step_trouble(b, step->verb->name, &step->dev, rc, ms,
 			     n ? "its driver is still at work" : "a process seems to hold a VF",
 			     err);
 	const char *name = step->dev.name;
@@ -59,7 +61,7 @@ static int explain(struct backend *b, const struct step *step, unsigned int n, i
 		return fail(err, EBUSY,
 			    "the VFs of %s are in use, or were changed meanwhile; write again",
 			    name);
-	if (rc == -ENOMEM || rc == -ENOSPC)
+	if (n && (rc == -ENOMEM || rc == -ENOSPC))
 		return fail(
 			err, EIO,
 			"there is no room for %u VFs of %s: %s; turn on SR-IOV in the firmware or boot with "
@@ -146,6 +148,50 @@ static int parse_number(const char *text, unsigned int *ret, struct err *err)
 	return 0;
 }
 
+/* How many VFs there were, and which were claimed; in step->former "4 a" for virtfn1 and virtfn3 of four. It has
+ * room for those up to FORMER_VFS; of the others counts what is stored. */
+struct former {
+	unsigned int n;
+	uint64_t claims[WANT_VFS / 64]; /* bit N of [N / 64] */
+};
+
+#define FORMER_VFS 320
+
+static void print_former(struct model *m, const struct key *pf, unsigned int n,
+			 char ret[static STEP_VALUE])
+{
+	const struct device *vfs[VFS_MAX];
+	struct former was = { 0 };
+	size_t words = 0, len;
+
+	model_lock(m);
+	len = model_vfs(m, pf, vfs, VFS_MAX);
+	for (size_t i = 0; i < len && i < VFS_MAX; i++) {
+		unsigned int vf = (unsigned int)vfs[i]->facts.vf_index;
+
+		if (!vfs[i]->want.claim[0] || vf >= FORMER_VFS)
+			continue;
+		was.claims[vf / 64] |= UINT64_C(1) << vf % 64;
+		words = vf / 64 >= words ? vf / 64 + 1 : words;
+	}
+	model_unlock(m);
+	len = (size_t)snprintf(ret, STEP_VALUE, "%u", n);
+	for (size_t i = 0; i < words; i++)
+		len += (size_t)snprintf(ret + len, STEP_VALUE - len, " %" PRIx64, was.claims[i]);
+}
+
+static int parse_former(const char *text, struct former *ret, struct err *err)
+{
+	char number[16];
+	const char *p = text + strcspn(text, " ");
+
+	*ret = (struct former){ 0 };
+	snprintf(number, sizeof(number), "%.*s", (int)(p - text), text);
+	for (size_t i = 0; *p && i < ARRAY_SIZE(ret->claims); i++)
+		ret->claims[i] = strtoull(p, (char **)&p, 16);
+	return parse_number(number, &ret->n, err);
+}
+
 /* What was left half done of the VFs is gone with them. */
 static void end_stuck(struct model *m, const struct key *pf)
 {
@@ -168,7 +214,7 @@ static int numvfs_run(void *backend, struct step *step, unsigned int ms, struct 
 		rc = count_vfs(backend, &step->dev, &had, err);
 	if (rc)
 		return rc;
-	snprintf(step->former, sizeof(step->former), "%u", had);
+	print_former(((struct backend *)backend)->model, &step->dev, had, step->former);
 	step->recorded = true;
 	rc = set_number(backend, step, n, ms, err);
 	if (!rc)
@@ -176,15 +222,10 @@ static int numvfs_run(void *backend, struct step *step, unsigned int ms, struct 
 	return rc;
 }
 
-static int numvfs_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int read_autoprobe(struct backend *b, const struct key *pf, char *ret, size_t size)
 {
-	unsigned int n = 0, had = 0;
-	int rc = parse_number(step->former, &n, err);
-
-	rc = rc ? rc : count_vfs(backend, &step->dev, &had, err);
-	if (!rc && had && had != n)
-		rc = refuse_taken(backend, step, err);
-	return rc ? rc : set_number(backend, step, n, ms, err);
+	return sysfs_read(&b->sys, ROOT_SYS, ret, size, PCI_DEVICES "/%s/sriov_drivers_autoprobe",
+			  pf->name);
 }
 
 /* That the 0 is ours must be known as long as it may be there. */
@@ -223,11 +264,93 @@ static int set_autoprobe(struct backend *b, struct step *step, const char *value
 	return 0;
 }
 
+static void add_stored(struct model *m, const struct key *pf, struct former *ret)
+{
+	const struct device *dev;
+
+	model_lock(m);
+	dev = model_find(m, pf);
+	for (size_t i = 0; dev && i < ARRAY_SIZE(ret->claims); i++)
+		ret->claims[i] |= dev->want.vf_claims[i];
+	model_unlock(m);
+}
+
+static bool is_claimed(const struct former *was, unsigned int n)
+{
+	return n < WANT_VFS && was->claims[n / 64] >> n % 64 & 1;
+}
+
+static bool any_claimed(const struct former *was)
+{
+	uint64_t any = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(was->claims); i++)
+		any |= was->claims[i];
+	return any;
+}
+
+struct hosts_vfs {
+	const struct former *was;
+	struct backend *b;
+	struct step *step;
+	unsigned int ms;
+};
+
+static void probe_hosts(void *ctx, int index, const struct key *vf)
+{
+	const struct hosts_vfs *h = ctx;
+
+	if (!is_claimed(h->was, (unsigned int)index))
+		step_write(h->b, "bus/pci/drivers_probe", vf->name, h->ms, h->step);
+}
+
+/* Meet new VFs their host driver, but for what we do just now? */
+static bool binds_vfs(struct backend *b, const struct key *pf)
+{
+	const struct device *dev;
+	char text[8];
+	bool ours;
+
+	model_lock(b->model);
+	dev = model_find(b->model, pf);
+	ours = dev && dev->want.autoprobe_off;
+	model_unlock(b->model);
+	return ours || (read_autoprobe(b, pf, text, sizeof(text)) > 0 && text[0] == '1');
+}
+
+/* VFs that the next steps of the undo claim again never meet their host driver; the others do. A second call,
+ * after one that was late, finds autoprobe as that has left it. */
+static int make_again(struct backend *b, struct step *step, const struct former *was,
+		      unsigned int ms, struct err *err)
+{
+	struct hosts_vfs hosts = { was, b, step, ms };
+	bool off = any_claimed(was) && binds_vfs(b, &step->dev);
+	int rc = off ? set_autoprobe(b, step, "0", ms, err) : 0;
+
+	rc = rc ? rc : set_number(b, step, was->n, ms, err);
+	if (!off || step->late)
+		return rc;
+	set_autoprobe(b, step, "1", ms, rc ? NULL : err);
+	return rc ? rc : pci_vfs(&b->sys, &step->dev, probe_hosts, &hosts);
+}
+
+static int numvfs_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	unsigned int had = 0;
+	struct former was;
+	int rc = parse_former(step->former, &was, err);
+
+	add_stored(((struct backend *)backend)->model, &step->dev, &was);
+	rc = rc ? rc : count_vfs(backend, &step->dev, &had, err);
+	if (!rc && had && had != was.n)
+		rc = refuse_taken(backend, step, err);
+	return rc ? rc : make_again(backend, step, &was, ms, err);
+}
+
 static int autoprobe_run(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
 	struct backend *b = backend;
-	int n = sysfs_read(&b->sys, ROOT_SYS, step->former, sizeof(step->former),
-			   PCI_DEVICES "/%s/sriov_drivers_autoprobe", step->dev.name);
+	int n = read_autoprobe(b, &step->dev, step->former, sizeof(step->former));
 
 	if (n < 0)
 		return fail(err, EIO, "sriov_drivers_autoprobe of %s cannot be read: %s",

@@ -136,13 +136,14 @@ static int plan_nodes(const struct device *dev, const struct vfio_group *g, stru
 	return plan_step(plan, &vfio_own, &dev->key, text, err);
 }
 
-/* Claimed, or left half way by an act that could not be undone. What it had before is not known of a VF without a
+/* Claimed, or left half way by an act that could not be undone, or by --early. What it had before is not known of a VF without a
  * driver, nor of what was on vfio-pci already. */
 static bool is_ours(const struct device *dev)
 {
 	bool unknown = vfio_bound(dev) || (dev->facts.physfn[0] && !dev->facts.driver[0]);
 
-	return dev->want.claim[0] || (dev->stuck[0] && (dev->want.former_known || unknown));
+	return dev->want.claim[0] || device_is_astray(dev) ||
+	       (dev->stuck[0] && (dev->want.former_known || unknown));
 }
 
 /* One transaction may wish the same of several members: the first of them, by address, takes the steps. */
@@ -193,7 +194,16 @@ static int plan_claim(struct model *m, const struct device *dev, const struct wi
 	return plan_nodes(dev, g, plan, err);
 }
 
-static int give_back(const struct device *dev, struct plan *plan, struct err *err)
+static int plan_rebind(const struct device *dev, bool force, struct plan *plan, struct err *err)
+{
+	int rc = plan_step(plan, &vfio_rebind, &dev->key, dev->want.former_driver, err);
+
+	if (!rc)
+		plan->steps[plan->n_steps - 1].force = force;
+	return rc;
+}
+
+static int give_back(const struct device *dev, bool force, struct plan *plan, struct err *err)
 {
 	const struct want *w = &dev->want;
 	/* The kernel refuses a VF its driver, with sriov_drivers_autoprobe 0, unless an override
@@ -207,14 +217,14 @@ static int give_back(const struct device *dev, struct plan *plan, struct err *er
 	if (by_override) {
 		int rc = plan_step(plan, &vfio_override, &dev->key, w->former_driver, err);
 
-		rc = rc ? rc : plan_step(plan, &vfio_rebind, &dev->key, w->former_driver, err);
+		rc = rc ? rc : plan_rebind(dev, force, plan, err);
 		return rc ? rc : plan_step(plan, &vfio_override, &dev->key, "", err);
 	}
-	return plan_step(plan, &vfio_rebind, &dev->key, w->former_driver, err);
+	return plan_rebind(dev, force, plan, err);
 }
 
 /* A member that drifted to a driver of its own keeps it: only our override goes. */
-static int release_member(const struct device *dev, struct plan *plan, struct err *err)
+static int release_member(const struct device *dev, bool force, struct plan *plan, struct err *err)
 {
 	int rc = 0;
 
@@ -223,23 +233,23 @@ static int release_member(const struct device *dev, struct plan *plan, struct er
 	if (!rc)
 		rc = plan_step(plan, &vfio_override, &dev->key, dev->want.former_override, err);
 	if (!rc && (vfio_bound(dev) || !dev->facts.driver[0]))
-		rc = give_back(dev, plan, err);
+		rc = give_back(dev, force, plan, err);
 	return rc;
 }
 
-static int plan_release(const struct device *dev, const struct vfio_group *g, struct plan *plan,
-			struct err *err)
+static int plan_release(const struct device *dev, const struct wish *wish,
+			const struct vfio_group *g, struct plan *plan, struct err *err)
 {
 	int rc = touch(plan, g, err);
 
 	if (rc || planned_by_sibling(dev, g, plan))
 		return rc;
 	for (size_t i = 0; !rc && i < g->n; i++)
-		if (vfio_serves(g->members[i]))
+		if (vfio_serves(g->members[i]) || device_is_astray(g->members[i]))
 			rc = vfio_refuse_held(dev, g->members[i], err);
 	for (size_t i = 0; !rc && i < g->n; i++)
 		if (is_ours(g->members[i]))
-			rc = release_member(g->members[i], plan, err);
+			rc = release_member(g->members[i], wish->force, plan, err);
 	return rc;
 }
 
@@ -263,7 +273,7 @@ static int claim_expand(struct model *m, const struct wish *wish, struct plan *p
 	if (rc)
 		return rc;
 	if (is_release(wish))
-		return plan_release(dev, &g, plan, err);
+		return plan_release(dev, wish, &g, plan, err);
 	return plan_claim(m, dev, wish, &g, plan, err);
 }
 

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bus.h"
 #include "internal.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -67,11 +68,11 @@ static bool driver_there(struct backend *b, const char *driver)
 }
 
 /* Turns the kernel's errno into the cause, as far as it can be found. */
-static int explain(struct backend *b, const struct step *step, int rc, const char *driver,
-		   unsigned int ms, struct err *err)
+static int explain_as(const char *act, struct backend *b, const struct step *step, int rc,
+		      const char *driver, unsigned int ms, struct err *err)
 {
-	const char *name = step->dev.name, *act = step->verb->name;
-	int r = step_trouble(b, step, rc, ms, "the driver is still at work", err);
+	const char *name = step->dev.name;
+	int r = step_trouble(b, act, &step->dev, rc, ms, "the driver is still at work", err);
 	char now[DRIVER_NAME];
 
 	if (r)
@@ -86,6 +87,12 @@ static int explain(struct backend *b, const struct step *step, int rc, const cha
 	return fail(err, rc == -EBUSY ? EBUSY : EIO,
 		    "%s of %s was refused by %s: %s; dmesg may say why", act, name,
 		    driver ? driver : "the kernel", strerror(-rc));
+}
+
+static int explain(struct backend *b, const struct step *step, int rc, const char *driver,
+		   unsigned int ms, struct err *err)
+{
+	return explain_as(step->verb->name, b, step, rc, driver, ms, err);
 }
 
 /* The kernel prints an unset override as "(null)". */
@@ -166,8 +173,12 @@ static int tell_holder(struct backend *b, const struct step *step, unsigned int 
 	if (dev)
 		refuse_used("", dev, &held);
 	model_unlock(b->model);
-	return step_trouble(b, step, -ETIMEDOUT, ms,
-			    held.code ? held.text : "a process seems to hold it", err);
+	return step_trouble(
+		b, step->verb->name, &step->dev, -ETIMEDOUT, ms,
+		held.code ? held.text
+		: known	  ? "its driver is still at work, and no process is seen to hold it"
+			  : "a process may hold it",
+		err);
 }
 
 static int unbind(struct backend *b, struct step *step, const char *driver, unsigned int ms,
@@ -200,9 +211,10 @@ static int bind_back(struct backend *b, struct step *step, const char *driver, u
 	if (!strcmp(now, driver))
 		return 0; /* never taken from it */
 	rc = write_override(b, driver, step, ms);
-	if (!rc)
-		rc = write_driver(b, driver, "bind", step, ms);
-	return rc ? explain(b, step, rc, driver, ms, err) : 0;
+	if (rc)
+		return explain_as("driver_override", b, step, rc, NULL, ms, err);
+	rc = write_driver(b, driver, "bind", step, ms);
+	return rc ? explain_as("bind", b, step, rc, driver, ms, err) : 0;
 }
 
 static int unbind_run(void *backend, struct step *step, unsigned int ms, struct err *err)
@@ -256,6 +268,12 @@ static int probe_run(void *backend, struct step *step, unsigned int ms, struct e
 	return rc ? explain(b, step, rc, NULL, ms, err) : 0;
 }
 
+/* Not for want of time, of a helper, or of the device, nor since somebody was faster. */
+static bool is_refusal(struct backend *b, const struct step *step, int rc)
+{
+	return rc != -ETIMEDOUT && rc != -ECHILD && rc != -EBUSY && bus_shows(b, &step->dev);
+}
+
 static int rebind_run(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
 	struct backend *b = backend;
@@ -264,7 +282,12 @@ static int rebind_run(void *backend, struct step *step, unsigned int ms, struct 
 	/* The driver was unloaded, or does not take it any more: some other may. */
 	if (rc == -ENOENT || rc == -ENODEV)
 		return probe_run(b, step, ms, err);
-	return rc ? explain(b, step, rc, step->value, ms, err) : 0;
+	if (!rc || (step->force && is_refusal(b, step, rc)))
+		return 0; /* or without a driver, as was asked */
+	if (!is_refusal(b, step, rc))
+		return explain(b, step, rc, step->value, ms, err);
+	rc = explain(b, step, rc, step->value, ms, err);
+	return fail(err, -rc, "%s; force in ctl releases it without a driver", err->text);
 }
 
 /* Whoever took it. */

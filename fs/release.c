@@ -64,8 +64,53 @@ static int write_none(int dir, const char *address, char *why, size_t size)
 	return r;
 }
 
+static FILE *open_intents(int dir)
+{
+	int fd = openat(dir, "../intents", O_RDONLY | O_CLOEXEC);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (!f)
+		closep(&fd);
+	return f;
+}
+
+/* Of intents, the line about the device that has the key, such as " claim=": the value. */
+static bool read_intent(int dir, const char *address, const char *key, char *ret, size_t size)
+{
+	FILE *f = open_intents(dir);
+	_free_ char *line = NULL;
+	char device[512]; /* an entry of a directory and a name */
+	const char *value = NULL;
+	size_t room = 0;
+
+	snprintf(device, sizeof(device), " device=%s ", address);
+	while (f && !value && getline(&line, &room, f) >= 0)
+		value = strstr(line, device) ? strstr(line, key) : NULL;
+	if (f)
+		fclose(f);
+	if (value)
+		snprintf(ret, size, "%.*s", (int)strcspn(value + strlen(key), " \n"),
+			 value + strlen(key));
+	return value;
+}
+
+/* Is any claim stored that its device does not have? Where there is none, the devices need not be looked for. */
+static bool any_missing(int dir)
+{
+	FILE *f = open_intents(dir);
+	_free_ char *line = NULL;
+	bool found = false;
+	size_t room = 0;
+
+	while (f && !found && getline(&line, &room, f) >= 0)
+		found = strstr(line, " claim=") && !strstr(line, " state=held ");
+	if (f)
+		fclose(f);
+	return found;
+}
+
 /* Whom it is to be released from, "none" where an act was cut short. False: it needs no release. */
-static bool read_claim(int dir, const char *address, char ret[static CLAIM_NAME + 1])
+static bool read_claim(int dir, const char *address, bool missing, char ret[static CLAIM_NAME + 1])
 {
 	char state[16];
 
@@ -74,36 +119,27 @@ static bool read_claim(int dir, const char *address, char ret[static CLAIM_NAME 
 		return false;
 	if (strcmp(ret, "none"))
 		return true;
+	/* What could not be brought back may have been taken from its driver by --early. */
+	if (missing && read_intent(dir, address, " claim=", ret, CLAIM_NAME + 1))
+		return true;
 	return read_line(dir, address, "state", state, sizeof(state)) && !strcmp(state, "stuck");
 }
 
 /* Has an act of it been cut short that no release ends? */
 static bool is_cut(int dir, const char *address)
 {
-	int fd = openat(dir, "../intents", O_RDONLY | O_CLOEXEC);
-	_free_ char *line = NULL;
-	char device[512]; /* an entry of a directory and a name */
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
-	bool found = false;
-	size_t size = 0;
+	char boot[64];
 
-	snprintf(device, sizeof(device), " device=%s ", address);
-	while (f && !found && getline(&line, &size, f) >= 0)
-		found = strstr(line, device) && strstr(line, " boot=");
-	if (f)
-		fclose(f);
-	else
-		closep(&fd);
-	return found;
+	return read_intent(dir, address, " boot=", boot, sizeof(boot));
 }
 
-static int release_entry(int dir, const char *address)
+static int release_entry(int dir, const char *address, bool missing)
 {
 	char claim[CLAIM_NAME + 1], why[ERR_TEXT + 64];
 	const char *from = claim;
 	int rc;
 
-	if (!read_claim(dir, address, claim))
+	if (!read_claim(dir, address, missing, claim))
 		return 0;
 	if (!strcmp(claim, "none"))
 		from = NULL;
@@ -141,15 +177,17 @@ bool release_in_tree(const struct options *o, int *ret_status)
 	_free_ char *where = NULL;
 	_closedir_ DIR *dir = NULL;
 	const struct dirent *e;
+	bool missing;
 
 	if (mountpoint_resolve(o->mountpoint, &where, NULL) || mountpoint_find(where, &mount) ||
 	    !mount.ours || snprintf(path, sizeof(path), "%s/devices", where) >= (int)sizeof(path))
 		return false;
 	dir = opendir(path);
 	*ret_status = dir ? tell_damaged(where) : 0;
+	missing = dir && any_missing(dirfd(dir));
 	while (dir && (e = readdir(dir)))
 		if (e->d_name[0] != '.')
-			*ret_status |= release_entry(dirfd(dir), e->d_name);
+			*ret_status |= release_entry(dirfd(dir), e->d_name, missing);
 	return dir;
 }
 

@@ -85,9 +85,9 @@ void intents_lift(struct intents *in)
 
 		model_lock(in->m);
 		while ((dev = model_next(in->m, &pos)))
-			if (dev->want.claim[0] && !dev->busy[0] &&
-			    driver_is_vfio(dev->facts.driver) &&
-			    !driver_is_vfio(dev->want.former_override))
+			if (!dev->busy[0] && !driver_is_vfio(dev->want.former_override) &&
+			    (device_is_astray(dev) ||
+			     (dev->want.claim[0] && driver_is_vfio(dev->facts.driver))))
 				break;
 		if (dev) {
 			key = dev->key;

@@ -159,6 +159,23 @@ static int refuse_live(const struct record *r, struct err *err)
 	return 0;
 }
 
+/* The record alone tells what it had. */
+static int refuse_astray(struct intents *in, const struct record *r, struct err *err)
+{
+	const struct device *dev;
+	bool astray;
+
+	model_lock(in->m);
+	dev = r->want.claim[0] ? device_of(in, r) : NULL;
+	astray = dev && device_is_astray(dev);
+	model_unlock(in->m);
+	return astray ? fail(err, EBUSY,
+			     "its device %s is here, and was taken from its driver for that claim; write "
+			     "none to its claim",
+			     r->dev.name)
+		      : 0;
+}
+
 /* An act's end writes down what it has reached: who settled anything meanwhile would be written over, or would
  * write over it. */
 static int say_busy(const char *name, struct err *err)
@@ -252,6 +269,7 @@ static int refuse_forget(struct intents *in, const struct record *r, struct sett
 {
 	int rc = refuse_live(r, err);
 
+	rc = rc ? rc : refuse_astray(in, r, err);
 	rc = rc ? rc : refuse_busy(in, r, err);
 	if (s && r->birth)
 		s->dev = r->dev;

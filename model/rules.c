@@ -262,6 +262,12 @@ bool device_on_host(const struct device *dev)
 	       !device_is_bridge(&dev->facts);
 }
 
+bool device_is_astray(const struct device *dev)
+{
+	return !dev->want.claim[0] && dev->want.former_known &&
+	       (on_vfio(dev) || !dev->facts.driver[0]);
+}
+
 static bool is_claimed(struct device *dev)
 {
 	if (!dev->want.claim[0])

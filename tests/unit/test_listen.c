@@ -231,7 +231,7 @@ static const struct bus_ops sticks = { "bus/usb/devices", "usb", stick_observe, 
 DEFINE_TEST(listen_sees_what_comes_and_goes_on_another_bus)
 {
 	const struct bus_ops *rows[BUS_COUNT] = { [BUS_PCI] = buses[BUS_PCI], [BUS_USB] = &sticks };
-	struct step step = { .verb = &(const struct verb){ .name = "reset" } };
+	struct key stick;
 	struct err err = { 0 };
 
 	prepare();
@@ -240,8 +240,8 @@ DEFINE_TEST(listen_sees_what_comes_and_goes_on_another_bus)
 	test_file("sys/" STICK "/vendor", "0x0951\n");
 	STICK_EVENT("add");
 	UNTIL(device_of("usb/2-1").facts.vendor == 0x0951);
-	CHECK(key_parse("usb/2-1", &step.dev));
-	CHECK_EQ(step_trouble(world.backend, &step, -EIO, 10, "", &err), 0);
+	CHECK(key_parse("usb/2-1", &stick));
+	CHECK_EQ(step_trouble(world.backend, "bind", &stick, -EIO, 10, "", &err), 0);
 	/* Where all is looked at, each bus has what it lists, and no more. */
 	test_file("sys/bus/usb/devices/2-1:1.0/vendor", "0x0951\n");
 	CHECK_EQ(backend_scan(world.backend, &err), 0);
@@ -249,7 +249,7 @@ DEFINE_TEST(listen_sees_what_comes_and_goes_on_another_bus)
 	CHECK_EQ(device_of("0000:00:03.0").key.bus, BUS_PCI);
 	CHECK(!chdir(test_dir()));
 	CHECK(!rename("sys/bus/usb", "gone-usb"));
-	CHECK_EQ(step_trouble(world.backend, &step, -EIO, 10, "", &err), -ENODEV);
+	CHECK_EQ(step_trouble(world.backend, "bind", &stick, -EIO, 10, "", &err), -ENODEV);
 	CHECK_EQ(backend_scan(world.backend, &err), 0);
 	CHECK_EQ(device_of("usb/2-1").key.bus, BUS_NONE);
 	CHECK_EQ(device_of("0000:00:03.0").key.bus, BUS_PCI);
