@@ -292,7 +292,7 @@ static bool find_command(struct ctl_job *job)
 	next = ctl_next(job->ctl);
 	while ((line = ctl_line(job->ctl, next, &len))) {
 		/* What is no text, or longer than any command, will be refused as a line. */
-		if (len < sizeof(job->line) && line_is_text(line, len)) {
+		if (len < sizeof(job->line) && line_text(line, len) == len) {
 			memcpy(job->line, line, len);
 			job->line[len] = '\0';
 			job->command = command_of(job->line, &job->arg);

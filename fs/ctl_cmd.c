@@ -140,10 +140,13 @@ static int each_line(struct ctl_job *job,
 
 	while (at < end && !r) {
 		const char *nl = memchr(at, '\n', (size_t)(end - at));
-		_free_ char *line = strndup(at, (size_t)(nl - at));
+		size_t len = (size_t)(nl - at), text = line_text(at, len);
+		_free_ char *line = strndup(at, len);
 
-		if (!line_is_text(at, (size_t)(nl - at)))
-			r = fail(err, EINVAL, "ctl: a line holds a control character");
+		if (text < len)
+			r = fail(err, EINVAL,
+				 "ctl: a line holds a control character after \"%.*s\"",
+				 (int)(text < 64 ? text : 64), at);
 		else
 			r = line ? take(job, line, err) : fail(err, ENOMEM, "ctl: out of memory");
 		at = nl + 1;
@@ -233,7 +236,7 @@ static bool run_force(struct ctl_job *job)
 
 	if (job->creds.uid)
 		fail(&job->err, EPERM,
-		     "ctl: force is for root; the host needs what it would take away");
+		     "ctl: force is for root; it takes from the host what the host needs");
 	else
 		line_target(&of, job->arg, &at, &job->err);
 	return true;

@@ -131,12 +131,13 @@ static int judge(const struct lines_of *of, const struct target *at, const char 
 	return r;
 }
 
-bool line_is_text(const char *line, size_t len)
+size_t line_text(const char *line, size_t len)
 {
-	for (size_t i = 0; i < len; i++)
-		if (iscntrl((unsigned char)line[i]))
-			return false;
-	return true;
+	size_t n = 0;
+
+	while (n < len && !iscntrl((unsigned char)line[n]))
+		n++;
+	return n;
 }
 
 int line_wish(const struct lines_of *of, char *line, struct wish *ret,

@@ -29,8 +29,9 @@ struct target {
 /* "0000:02:00.0", "0000:02:00.0/virtfn3"; with a home "" or "virtfn3". -EINVAL with the sentence. */
 int line_target(const struct lines_of *of, const char *text, struct target *ret, struct err *err);
 
-/* No NUL and no other control character? What is not is refused as a whole. */
-bool line_is_text(const char *line, size_t len);
+/* How much of it comes before a NUL or another control character: len where there is none. What has one is refused as a
+ * whole. */
+size_t line_text(const char *line, size_t len);
 
 #define LINE_LABEL 128
 

@@ -184,12 +184,15 @@ static int foretold(const struct plan *p, const struct method *const *methods, c
 	return 0;
 }
 
-static int refuse_absent(struct model *m, const struct wish *wish, struct err *err)
+static int refuse_absent(struct model *m, const struct wish *wish, int told, struct err *err)
 {
 	const struct device *pf = model_find(m, &wish->dev);
 
 	if (!pf)
 		return fail(err, ENODEV, "%s is gone", wish->dev.name);
+	if (told)
+		return fail(err, EINVAL, "%s has no virtfn%u at the end of this transaction",
+			    pf->key.name, wish->virtfn - 1u);
 	return fail(err, ENODEV, "%s has no virtfn%u, it has %d VFs; write its sriov_numvfs first",
 		    pf->key.name, wish->virtfn - 1u, pf->facts.num_vfs > 0 ? pf->facts.num_vfs : 0);
 }
@@ -233,8 +236,9 @@ static int make_item(struct model *m, const struct method *const *methods, const
 
 	it->method = method_find(methods, wish);
 	it->absent = wish->virtfn;
-	if (it->absent && foretold(p, methods, &wish->dev, wish->virtfn - 1u) <= 0)
-		return refuse_absent(m, wish, err);
+	r = it->absent ? foretold(p, methods, &wish->dev, wish->virtfn - 1u) : 1;
+	if (r <= 0)
+		return refuse_absent(m, wish, r, err);
 	r = it->absent ? 0 : check_item(m, it, err);
 	if (r || !it->method)
 		return r;
@@ -326,6 +330,9 @@ static int refuse_busy(struct model *m, const struct device *dev, plan_is_ours *
 
 	if (is_ours && is_ours(ctx, dev))
 		return 0;
+	if (dev->busy[0] && dev->stuck[0])
+		return fail(err, EBUSY, "%s is busy: %s has not ended yet: %s", dev->key.name,
+			    dev->busy, dev->stuck);
 	if (dev->busy[0])
 		return fail(err, EBUSY, "%s is busy: %s is running; wait for it and write again",
 			    dev->key.name, dev->busy);
