@@ -14,13 +14,26 @@
 #define CLASS_DISPLAY 0x03
 #define GPUS "driver/nvidia/gpus"
 
+/* Where there is no mdev bus a VF becomes a vGPU by a number written here, and stays with its driver, which offers
+ * it to VFIO; 0: it is none (spec/peers.md). No event tells of a change. */
+static void read_vgpu(const struct sysfs *at, struct facts *f)
+{
+	char text[sizeof(f->vgpu)];
+
+	if (sysfs_read(at, ROOT_SYS, text, sizeof(text), "nvidia/current_vgpu_type") > 0 &&
+	    text[0] != '0' && text[strspn(text, "0123456789")] == '\0')
+		STR_COPY(f->vgpu, text);
+}
+
 /* Its driver refuses sriov_numvfs: only its own tool makes VFs. */
 static void observe(const struct sysfs *at, const struct key *dev, struct facts *f)
 {
-	(void)at;
+	bool gpu = f->vendor == VENDOR_NVIDIA && f->class_code >> 16 == CLASS_DISPLAY;
+
 	(void)dev;
-	f->own_vfs |= f->vendor == VENDOR_NVIDIA && f->class_code >> 16 == CLASS_DISPLAY &&
-		      f->total_vfs >= 0;
+	f->own_vfs |= gpu && f->total_vfs >= 0;
+	if (gpu && f->physfn[0])
+		read_vgpu(at, f);
 }
 
 /* The node's number stands in a line such as "Device Minor: \t 0". False when there is none. */

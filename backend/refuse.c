@@ -108,23 +108,31 @@ int refuse_holder(const char *before, const struct device *dev, struct err *err)
 }
 
 /* The driver lets go only when each of them is closed, and takes them down with it. */
-static int refuse_mdevs(const char *before, const struct device *dev, struct err *err)
+static int refuse_shared(const char *before, const struct device *dev, struct err *err)
 {
-	char more[32] = "";
+	const struct facts *f = &dev->facts;
+	const char *name = dev->key.name;
 
-	if (!dev->facts.mdevs)
-		return 0;
-	if (dev->facts.mdevs > 1)
-		snprintf(more, sizeof(more), " and of %u more", dev->facts.mdevs - 1u);
-	return fail(err, EBUSY, "%s%s is the parent of mediated device %s%s; remove that first",
-		    before, dev->key.name, dev->facts.mdev, more);
+	if (f->mdevs > 1)
+		return fail(
+			err, EBUSY,
+			"%s%s is the parent of mediated device %s and %u more; remove those first",
+			before, name, f->mdev, f->mdevs - 1u);
+	if (f->mdevs)
+		return fail(err, EBUSY,
+			    "%s%s is the parent of mediated device %s; remove that first", before,
+			    name, f->mdev);
+	if (f->vgpu[0])
+		return fail(err, EBUSY, "%s%s is a vGPU of type %s; remove that first", before,
+			    name, f->vgpu);
+	return 0;
 }
 
 int refuse_used(const char *before, const struct device *dev, struct err *err)
 {
 	int rc = refuse_holder(before, dev, err);
 
-	return rc ? rc : refuse_mdevs(before, dev, err);
+	return rc ? rc : refuse_shared(before, dev, err);
 }
 
 /* The member for whose sake the group's claim cannot be ended; NULL: there is none. */

@@ -49,7 +49,7 @@ int vfio_plan_override(const struct device *dev, struct plan *plan, struct err *
 /* Why the group of asked cannot be claimed, if so. */
 int vfio_refuse_members(struct model *m, const struct device *asked, const struct vfio_group *g,
 			const struct wish *wish, const struct plan *plan, struct err *err);
-/* EBUSY when a process has the member open, or it is split into mediated devices. */
+/* EBUSY when a process has the member open, or it is split into mediated devices or a vGPU. */
 int vfio_refuse_held(const struct device *asked, const struct device *member, struct err *err);
 /* The same; before is put in front of the sentence. */
 int refuse_used(const char *before, const struct device *dev, struct err *err);

@@ -124,7 +124,7 @@ static int claim_store(const struct subject *s, const char *text, struct wish *r
 			err, EINVAL,
 			"claim: nothing was written; write who claims %s, or none to release it",
 			s->dev->key.name);
-	if (!parse_bool(text, &yes))
+	if (!parse_bool(text, &yes) || (!strcasecmp(text, "none") && strcmp(text, "none")))
 		return fail(
 			err, EINVAL,
 			"claim: \"%s\" is not a name; write who claims %s, such as alice, or none "
@@ -459,7 +459,7 @@ const struct attr attrs_device[] = {
 	  .bits = CH_CLAIM | CH_MDEV,
 	  .show = hostdev_show,
 	  .since = "0.1",
-	  .help = "how libvirt takes it: a hostdev element, managed='no', of the function if it is claimed, of its mdev if it has one; else none" },
+	  .help = "how libvirt takes it: a hostdev element, managed='no', of the function if it is claimed or, with its own driver, a vGPU; of its mdev if it has one; else none. A vGPU type written past the tree is seen when the function is looked at next" },
 	{ .name = "qemu",
 	  .id = 26,
 	  .mode = 0444,

@@ -65,10 +65,11 @@ int pooled_store(const struct subject *s, const char *text, struct wish *ret, st
 	return 0;
 }
 
-/* Only who is claimed can be taken by a VMM whole. */
-static bool claimed_address(const struct subject *s, struct pci_addr *ret)
+/* Only who is claimed can be taken by a VMM whole; a vGPU by its driver's leave. */
+static bool whole_address(const struct subject *s, struct pci_addr *ret)
 {
-	return s->dev->want.claim[0] && pci_addr_parse(s->dev->key.name, ret);
+	return (s->dev->want.claim[0] || s->dev->facts.vgpu[0]) &&
+	       pci_addr_parse(s->dev->key.name, ret);
 }
 
 /* managed='no': the claim has bound it already, and stays when the VM ends. */
@@ -76,7 +77,7 @@ void hostdev_show(const struct subject *s, struct out *o)
 {
 	struct pci_addr a;
 
-	if (claimed_address(s, &a))
+	if (whole_address(s, &a))
 		out_printf(
 			o,
 			"<hostdev mode='subsystem' type='pci' managed='no'>\n"
@@ -102,11 +103,11 @@ void hostdev_show(const struct subject *s, struct out *o)
 void qemu_show(const struct subject *s, struct out *o)
 {
 	struct pci_addr a;
-	bool claimed = claimed_address(s, &a);
+	bool whole = whole_address(s, &a);
 
-	if (claimed && a.domain <= 0xffff)
+	if (whole && a.domain <= 0xffff)
 		out_printf(o, "-device vfio-pci,host=%s\n", s->dev->key.name);
-	else if (claimed)
+	else if (whole)
 		out_printf(o, "-device vfio-pci,sysfsdev=/sys/bus/pci/devices/%s\n",
 			   s->dev->key.name);
 	else if (s->dev->facts.mdevs == 1)

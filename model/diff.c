@@ -54,6 +54,7 @@ static const struct {
 	NUMBER(facts.iommufd, CH_ASIDE),
 	NUMBER(facts.mdevs, CH_MDEV),
 	STRING(facts.mdev, CH_MDEV),
+	STRING(facts.vgpu, CH_MDEV),
 	NUMBER(facts.pulse, CH_BEHIND),
 	STRING(facts.critical, CH_CRITICAL),
 	STRING(facts.holders, CH_HOLDERS),

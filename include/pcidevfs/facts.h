@@ -57,6 +57,7 @@ struct facts {
 	bool iommufd;	    /* dev/iommu is there; looked at where there is a cdev */
 	uint16_t mdevs;	    /* mediated devices that its driver has made of it */
 	char mdev[40];	    /* UUID of one of them */
+	char vgpu[16];	    /* type that its own driver offers it to VFIO as; "": none */
 	enum pulse pulse;   /* looked at while it is claimed, and told once it lasts */
 	/* Why the host needs it: "disk nvme0n1p2 is mounted on /"; "" when it does not. */
 	char critical[CRITICAL_TEXT];

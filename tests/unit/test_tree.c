@@ -258,6 +258,12 @@ DEFINE_TEST(what_a_vmm_takes)
 	dev.facts.mdevs = 2; /* each for another guest */
 	row_shows(&dev, "qemu", "none\n");
 	row_shows(&dev, "hostdev.xml", "none\n");
+	dev.facts.mdevs = 0;
+	STR_COPY(dev.facts.vgpu, "745");
+	row_shows(&dev, "qemu", "-device vfio-pci,host=0000:02:00.0\n");
+	row_shows(&dev, "hostdev.xml", "type='pci' managed='no'");
+	dev.facts.vgpu[0] = '\0';
+	row_shows(&dev, "qemu", "none\n");
 	STR_COPY(dev.want.claim, "alice");
 	row_shows(&dev, "qemu", "-device vfio-pci,host=0000:02:00.0\n");
 	STR_COPY(dev.key.name, "10000:e1:1f.7"); /* more than QEMU's host= takes */

@@ -178,6 +178,11 @@ static void shared_by_three(struct device *dev)
 	dev->facts.mdevs = 3;
 }
 
+static void as_vgpu(struct device *dev)
+{
+	STR_COPY(dev->facts.vgpu, "745");
+}
+
 /* The driver would take them down, or wait for their guests. */
 DEFINE_TEST(claim_takes_no_function_that_is_split)
 {
@@ -194,13 +199,16 @@ DEFINE_TEST(claim_takes_no_function_that_is_split)
 		 "EBUSY: " AUDIO " shares IOMMU group 41 with " GPU ": " GPU
 		 " is the parent of mediated device " FAKE_UUID "; remove");
 	fake_edit(&w, GPU, shared_by_three);
-	CHECK_IN(plan_of(&w, GPU, "alice", false), FAKE_UUID " and of 2 more; remove that first");
+	CHECK_IN(plan_of(&w, GPU, "alice", false), FAKE_UUID " and 2 more; remove those first");
 	/* Right before the step. */
 	model_lock(w.model);
 	CHECK_EQ(refuse_taken_away(model_find(w.model, &key), true, &err), -EBUSY);
 	model_unlock(w.model);
 	fake_edit(&w, GPU, fake_whole);
 	CHECK_IN(plan_of(&w, GPU, "alice", false), "1 " GPU " driver_override vfio-pci\n");
+	fake_edit(&w, GPU, as_vgpu);
+	CHECK_IN(plan_of(&w, GPU, "alice", true),
+		 "EBUSY: " GPU " is a vGPU of type 745; remove that first");
 	fake_close(&w);
 }
 
