@@ -2,6 +2,8 @@
 #include "pods.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
@@ -18,9 +20,12 @@
 enum {
 	LIST_MS = 5000,	    /* deadline of a call */
 	PENDING_MS = 30000, /* Allocate was answered and kubelet still knows nothing */
-	/* After Allocate kubelet has yet to note it; doubled until it has, or until a device is let go. */
+	/* After Allocate kubelet has yet to note it; doubled until it has, or until a device is let go. So is what
+	 * failed. */
 	SOON_MS = 50,
 	EVERY_MS = 10000,
+	/* So long a kubelet, or what is offered, is new: kubelet may name a pod late that has run since before. */
+	NEW_MS = 300000,
 };
 
 struct pods {
@@ -33,11 +38,58 @@ struct pods {
 	uint64_t asked;		     /* ms: when */
 	unsigned int kubelet;	     /* which one that is, from 1 */
 	bool again;		     /* asked for meanwhile */
-	unsigned int pause;	     /* SOON_MS and up while something is pending or held */
-	size_t allocated, pending, held;
+	bool failed;		     /* what was told, or to be written: tried again */
+	struct out round, before; /* what went wrong since kubelet was asked, and the last time */
+	unsigned int pause;	  /* SOON_MS and up while something is pending or held, or failed */
+	uint64_t new_until;	  /* ms */
+	size_t offered, allocated, pending, held;
 	uint64_t shape, freed; /* of the table that these were counted in */
 	size_t writing; /* jobs that the tree has; what kubelet says now would only be written again */
 };
+
+/* ---- when kubelet is asked again */
+
+/* Said once as long as it goes wrong each time. */
+__attribute__((format(printf, 2, 3))) static void complain(struct pods *pods, const char *fmt, ...)
+{
+	char text[ERR_TEXT + ALLOCATED_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (!strstr(out_text(&pods->before), text))
+		say("%s", text);
+	out_printf(&pods->round, "%s\n", text);
+	pods->failed = true;
+}
+
+static void end_round(struct pods *pods)
+{
+	out_free(&pods->before);
+	pods->before = pods->round;
+	pods->round = (struct out){ 0 };
+	pods->again = pods->failed = false;
+}
+
+/* Kubelet has answered, or not, and what followed is written. */
+static void plan_next(struct pods *pods)
+{
+	uint64_t now = now_ms(), at = UINT64_MAX;
+	bool soon = pods->pending || pods->held || pods->failed;
+
+	pods->again |= memory_drop(pods->memory);
+	if (pods->again)
+		at = now;
+	else if (soon)
+		at = now + back_off(&pods->pause, SOON_MS, EVERY_MS);
+	else if (pods->allocated || (pods->offered && now < pods->new_until))
+		at = now + EVERY_MS;
+	pods->timer.at = at < pods->timer.at ? at : pods->timer.at;
+	if (!soon)
+		pods->pause = 0;
+	end_round(pods);
+}
 
 /* ---- what is to be written */
 
@@ -46,10 +98,10 @@ static void job_done(struct job *job, const struct err *err)
 	struct pods *pods = job->ctx;
 
 	if (err && err->code != ECANCELED) /* what was overtaken the next list tells anew */
-		say("%.*s: %s", (int)strcspn(job->lines, "\n"), job->lines, err->text);
+		complain(pods, "%.*s: %s", (int)strcspn(job->lines, "\n"), job->lines, err->text);
 	pods->writing--;
-	if (!pods->writing && pods->again)
-		pods->timer.at = now_ms();
+	if (!pods->writing)
+		plan_next(pods);
 	free(job->lines);
 	free(job);
 }
@@ -58,8 +110,10 @@ static void submit(struct pods *pods, bool look, struct out *text)
 {
 	struct job *job = text->failed ? NULL : calloc(1, sizeof(*job));
 
-	if (!job)
+	if (!job) {
+		complain(pods, "no memory");
 		return;
+	}
 	job->lines = text->data;
 	*text = (struct out){ 0 };
 	job->look = look;
@@ -80,7 +134,7 @@ static void compare(struct pods *pods, const uint8_t *msg, size_t len)
 			     .ctx = pods->memory };
 
 	if (listing_read(&l, msg, len)) {
-		say("kubelet's list of pods cannot be read");
+		complain(pods, "kubelet's list of pods cannot be read");
 	} else {
 		listing_settle(&l, tree_lock(pods->p->tree));
 		tree_unlock(pods->p->tree);
@@ -99,23 +153,6 @@ static void compare(struct pods *pods, const uint8_t *msg, size_t len)
 
 /* ---- asking */
 
-static void plan_next(struct pods *pods)
-{
-	uint64_t now = now_ms(), at = UINT64_MAX;
-
-	pods->again |= memory_drop(pods->memory);
-	if (pods->again)
-		at = now;
-	else if (pods->pending || pods->held)
-		at = now + back_off(&pods->pause, SOON_MS, EVERY_MS);
-	else if (pods->allocated)
-		at = now + EVERY_MS;
-	pods->timer.at = at < pods->timer.at ? at : pods->timer.at;
-	if (!pods->pending && !pods->held)
-		pods->pause = 0;
-	pods->again = false;
-}
-
 static void on_list(void *ctx, enum rpc_status status, const char *why, const uint8_t *msg,
 		    size_t len)
 {
@@ -128,8 +165,10 @@ static void on_list(void *ctx, enum rpc_status status, const char *why, const ui
 	if (status == RPC_OK)
 		compare(pods, msg, len);
 	else if (status != RPC_UNAVAILABLE)
-		say("kubelet does not tell which pod has what: %s", why);
-	plan_next(pods);
+		complain(pods, "kubelet does not tell which pod has what: %s", why);
+	pods->failed |= status != RPC_OK;
+	if (!pods->writing)
+		plan_next(pods);
 	rpc_channel_free(ch);
 }
 
@@ -170,6 +209,7 @@ static void ask(struct pods *pods)
 	if (!stat(path, &st) && !socket_same(&st, &pods->socket)) {
 		pods->socket = st;
 		pods->kubelet++;
+		pods->new_until = pods->asked + NEW_MS;
 	}
 	fd = socket_connect(path, &err);
 	if (fd < 0 || rpc_channel_new(pods->p->rpc, fd, &pods->channel, &err) ||
@@ -219,8 +259,9 @@ void pods_count(struct pods *pods, const struct devices *t)
 {
 	size_t before = pods->allocated + pods->held;
 
-	pods->allocated = pods->pending = pods->held = 0;
+	pods->offered = pods->allocated = pods->pending = pods->held = 0;
 	for (size_t i = 0; i < t->n; i++) {
+		pods->offered += dev_offered(t->v[i]);
 		pods->allocated += dev_allocated(t->v[i]);
 		pods->pending += !strcmp(t->v[i]->allocated, "pending");
 		pods->held += !strcmp(t->v[i]->state, "held");
@@ -228,8 +269,10 @@ void pods_count(struct pods *pods, const struct devices *t)
 	if (!before && pods->allocated + pods->held && pods->timer.at == UINT64_MAX)
 		pods->timer.at = now_ms() + EVERY_MS;
 	/* What has come, or was taken back by whomever, may be a pod's. */
-	if (t->n && (t->shape != pods->shape || t->freed != pods->freed))
+	if (t->n && (t->shape != pods->shape || t->freed != pods->freed)) {
+		pods->new_until = now_ms() + NEW_MS;
 		ask_soon(pods);
+	}
 	pods->shape = t->shape;
 	pods->freed = t->freed;
 }
@@ -274,6 +317,8 @@ void pods_free(struct pods *pods)
 	if (!pods)
 		return;
 	memory_free(pods->memory);
+	out_free(&pods->round);
+	out_free(&pods->before);
 	free(pods->dir);
 	free(pods);
 }
