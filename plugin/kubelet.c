@@ -10,6 +10,7 @@
 
 #include "answer.h"
 #include "plugin.h"
+#include "pods.h"
 #include "resources.h"
 #include "rpc.h"
 #include "socket.h"
@@ -18,6 +19,7 @@ enum {
 	REGISTER_MS = 15000, /* kubelet dials back inside, for 10 s at most */
 	PAUSE_MS = 1, /* first pause while its socket is there and refuses, doubled each time */
 	PAUSE_MAX_MS = 1000,
+	LOOK_MS = 100, /* between looks at a directory that cannot be watched */
 };
 
 #define SOCKET "kubelet.sock"
@@ -26,6 +28,9 @@ struct kubelet {
 	struct plugin *p;
 	char *dir, *path; /* path: of its socket there */
 	struct source watch, retry;
+	struct source look; /* `blind` */
+	struct stat seen;   /* its socket, when that was last looked at for want of news */
+	int blind;	    /* errno: news of the directory may not come; 0: they do */
 	bool stopped;
 	int wd; /* of dir; -1: it is not there */
 	struct rpc_channel *channel;
@@ -174,26 +179,44 @@ static void on_retry(struct source *s)
 
 /* ---- its directory */
 
-static int watch(const struct kubelet *k, const char *path)
+static int watch(struct kubelet *k, const char *path)
 {
-	return inotify_add_watch(k->watch.fd, path,
-				 IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM | IN_ONLYDIR);
+	int wd =
+		inotify_add_watch(k->watch.fd, path,
+				  IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM | IN_ONLYDIR);
+
+	if (wd < 0 && errno != ENOENT && errno != ENOTDIR)
+		k->blind = errno;
+	return wd;
+}
+
+/* Watches are few, and all programs of a user share them. */
+static void look_instead(struct kubelet *k, int before)
+{
+	if (!k->blind)
+		return;
+	k->look.at = now_ms() + LOOK_MS;
+	if (!before)
+		say("%s cannot be watched: %s; looked at every %d ms", k->dir, strerror(k->blind),
+		    LOOK_MS);
 }
 
 /* The directory and what there is of the way to it: where our own sockets lie in it, nothing but its parent tells
  * that it was removed. False: it is the one that was watched before. */
 static bool watch_dir(struct kubelet *k)
 {
-	int before = k->wd;
+	int before = k->wd, blind = k->blind;
 	char path[256], *slash;
 
 	STR_COPY(path, k->dir);
+	k->blind = 0;
 	k->wd = watch(k, path);
 	while ((slash = strrchr(path, '/'))) {
 		*slash = '\0';
 		watch(k, path);
 	}
 	watch(k, k->dir[0] == '/' ? "/" : ".");
+	look_instead(k, blind);
 	return k->wd >= 0 && k->wd != before;
 }
 
@@ -208,6 +231,19 @@ static void on_new_kubelet(struct kubelet *k)
 	k->retry.at = UINT64_MAX;
 	k->pause = 0;
 	kubelet_tell(k);
+}
+
+static void on_look(struct source *s)
+{
+	struct kubelet *k = container_of(s, struct kubelet, look);
+	struct stat before = k->seen;
+
+	watch_dir(k); /* there may be room by now */
+	look_at_socket(k, &k->seen);
+	if (!k->seen.st_ino || socket_same(&k->seen, &before))
+		return;
+	on_new_kubelet(k);
+	pods_ask(k->p->pods);
 }
 
 static void take_event(struct kubelet *k, const struct inotify_event *ev)
@@ -248,11 +284,13 @@ int kubelet_new(struct plugin *p, const char *dir, struct kubelet **ret, struct 
 				    .ready = on_watch,
 				    .at = UINT64_MAX };
 	k->retry = (struct source){ .fd = -1, .due = on_retry, .at = UINT64_MAX };
+	k->look = (struct source){ .fd = -1, .due = on_look, .at = UINT64_MAX };
 	*ret = k;
 	if (k->watch.fd < 0)
 		return fail(err, errno, "no inotify: %s", strerror(errno));
 	watch_dir(k);
-	return loop_add(&p->loop, &k->watch, err) ?: loop_add(&p->loop, &k->retry, err);
+	return loop_add(&p->loop, &k->watch, err)  ?:
+	       loop_add(&p->loop, &k->retry, err) ?: loop_add(&p->loop, &k->look, err);
 }
 
 void kubelet_stop(struct kubelet *k)
@@ -263,6 +301,7 @@ void kubelet_stop(struct kubelet *k)
 	drop_channel(k);
 	loop_remove(&k->p->loop, &k->watch);
 	loop_remove(&k->p->loop, &k->retry);
+	loop_remove(&k->p->loop, &k->look);
 	closep(&k->watch.fd);
 }
 

@@ -181,8 +181,11 @@ static void watch_dirs(struct pods *pods)
 		char path[256];
 
 		snprintf(path, sizeof(path), "%s/%s", pods->dir, dirs[i]);
-		inotify_add_watch(pods->watch.fd, path,
-				  IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_ONLYDIR);
+		if (inotify_add_watch(pods->watch.fd, path,
+				      IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_ONLYDIR) < 0 &&
+		    errno != ENOENT && errno != ENOTDIR)
+			complain(pods, "%s cannot be watched: %s; kubelet is asked every %d s",
+				 path, strerror(errno), EVERY_MS / 1000);
 	}
 }
 
