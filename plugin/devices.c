@@ -293,14 +293,16 @@ struct dev **devices_offered(const struct devices *t, size_t *ret_n)
 	return v;
 }
 
-void dev_given(struct dev *d, const char *resource)
+bool dev_given(struct dev *d, const char *resource)
 {
+	bool same = !strcmp(d->given ? d->given : dev_resource(d), resource);
 	char *copy = strdup(resource);
 
 	if (!copy)
-		return;
+		return false;
 	free(d->given);
 	d->given = copy;
+	return !same;
 }
 
 void dev_kept(const struct devices *t, struct dev *d)

@@ -66,8 +66,9 @@ struct dev *devices_of_kubelet(const struct devices *t, const char *resource,
  * over, the one that it had then. kubelet counts it there, and asks there before each start of a container; after a
  * reboot, or an end of the daemon, before anybody else knows of the pod. */
 const char *dev_resource(const struct dev *d);
-/* kubelet lists it so. Another name than ours may be that of another plugin. */
-void dev_given(struct dev *d, const char *resource);
+/* kubelet lists it so. Another name than ours may be that of another plugin. Returns whether its health may be another
+ * now. */
+bool dev_given(struct dev *d, const char *resource);
 /* With those of its group: given now, as the tree will tell. */
 void dev_kept(const struct devices *t, struct dev *d);
 

@@ -72,7 +72,7 @@ static bool is_name(const char *text)
 }
 
 /* By the id alone: its resource may have been renamed since. "": no pod; NULL: one whose name becomes no line. */
-static const char *pod_of(const struct listing *l, struct dev *d, char *buf, size_t size)
+static const char *pod_of(struct listing *l, struct dev *d, char *buf, size_t size)
 {
 	const char *id = dev_kubelet_id(d);
 	const struct listed *row;
@@ -94,7 +94,7 @@ static const char *pod_of(const struct listing *l, struct dev *d, char *buf, siz
 	    (size_t)snprintf(buf, size, "%s/%s/%s", row->pod->namespace_, row->pod->name,
 			     row->container) >= size)
 		return NULL;
-	dev_given(d, row->resource);
+	l->changed |= dev_given(d, row->resource);
 	return buf;
 }
 

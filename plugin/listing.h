@@ -29,6 +29,7 @@ struct listing {
 	void *ctx;
 
 	struct batch *batches;
+	bool changed; /* what is said of devices, by their names alone: nothing is to be written for that */
 	size_t odd; /* devices whose pod has a name that none can have: they are left alone */
 
 	struct V1__ListPodResourcesResponse *list;

@@ -13,6 +13,7 @@
 #include "listing.h"
 #include "memory.h"
 #include "plugin.h"
+#include "resources.h"
 #include "rpc.h"
 #include "socket.h"
 #include "tree.h"
@@ -148,6 +149,8 @@ static void compare(struct pods *pods, const uint8_t *msg, size_t len)
 			submit(pods, false, &b->clear);
 		submit(pods, b->ends, &b->set);
 	}
+	if (l.changed)
+		resources_refresh(pods->p->resources);
 	listing_free(&l);
 }
 

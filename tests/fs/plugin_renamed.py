@@ -70,5 +70,13 @@ names = [name for _, name in k.registered[registered:]]
 assert names == [DISK_NAME], names
 ok("a plugin that starts offers no former name")
 
+# Another plugin's name for what a pod has, which kubelet tells later: nothing is written for it, and it is told.
+for name, health in ((DISK_NAME, "Healthy"), ("other.com/x", "Unhealthy"), (DISK_NAME, "Healthy")):
+    lists(("default", "vm-3", "compute", name, [DISK]))
+    wait_file(DISK, "allocated_to", "default/vm-3/compute")
+    k.wait_health(DISK_NAME, {DISK: health})
+assert "it is with default/vm-3/compute under another name than %s: other.com/x" % DISK_NAME in p.said(), p.said()
+ok("what follows from kubelet's list alone is told at once")
+
 assert p.end() == 0, "status of a clean end"
 k.stop()

@@ -303,7 +303,7 @@ DEFINE_TEST(what_a_pod_has_is_renamed_when_it_is_free)
 
 	CHECK_EQ(take(&t, "0000:05:02.0", NIC GIVEN "pending"), 0);
 	CHECK_EQ(take(&t, "0000:05:02.0", NIC " resource_name=x.com/Y" GIVEN "a/b/c"), 0);
-	dev_given(devices_find(&t, "0000:05:02.0"), "intel.com/NIC-X.1");
+	CHECK(!dev_given(devices_find(&t, "0000:05:02.0"), "intel.com/NIC-X.1"));
 	CHECK(devices_of_kubelet(&t, "intel.com/NIC-X.1", "0000:05:02.0"));
 	CHECK(!devices_of_kubelet(&t, "x.com/Y", "0000:05:02.0"));
 	CHECK(!sick(&t, "0000:05:02.0", 1000));
@@ -350,7 +350,8 @@ DEFINE_TEST(what_another_gave_is_nobodys)
 	struct devices t = { 0 };
 
 	CHECK_EQ(take(&t, "0000:05:02.0", NIC GIVEN "a/b/c"), 0);
-	dev_given(devices_find(&t, "0000:05:02.0"), "z.com/Z");
+	CHECK(dev_given(devices_find(&t, "0000:05:02.0"), "z.com/Z"));
+	CHECK(!dev_given(devices_find(&t, "0000:05:02.0"), "z.com/Z"));
 	CHECK(!devices_of_kubelet(&t, "z.com/Z", "0000:05:02.0"));
 	CHECK_IN(sick(&t, "0000:05:02.0", 1000), "under another name than intel.com/NIC-X.1");
 	CHECK_EQ(take(&t, "0000:05:02.0", NIC GIVEN "a/b/c"), 0);
