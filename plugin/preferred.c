@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which of the devices kubelet may give it should give (DESIGN.md 8): whole free IOMMU groups, of one NUMA
- * node, then what was freed last. A hint; nothing is remembered of it.
+ * Which of the devices kubelet may give it should give (DESIGN.md 8): of one bus, whole free IOMMU groups, of
+ * one NUMA node, then what was freed last. A hint; nothing is remembered of it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,10 +10,12 @@
 #include <pcidevfs/util.h>
 
 #include "answer.h"
+#include "bus.h"
 #include "deviceplugin.pb-c.h"
 
 struct candidate {
 	const struct dev *d;
+	const struct bus *bus;
 	size_t group; /* how many of its group may be given; 1 for what has none */
 	bool whole;   /* and these are all of the group */
 	bool begun;   /* one of its group is chosen */
@@ -23,8 +25,9 @@ struct candidate {
 struct choice {
 	struct candidate *v;
 	size_t n;
-	size_t wanted; /* yet to be chosen */
-	int numa;      /* of what is chosen; -1: any */
+	size_t wanted;	       /* yet to be chosen */
+	const struct bus *bus; /* of what is chosen; NULL: any */
+	int numa;	       /* and its node; -1: any */
 };
 
 static int by_group(const void *a, const void *b)
@@ -55,6 +58,25 @@ static void count_groups(const struct devices *t, struct choice *c)
 	}
 }
 
+/* One container's devices are of one bus (answer.c). The only one that has enough; NULL: several have, or none. */
+static const struct bus *only_bus(const struct choice *c)
+{
+	const struct bus *b, *only = NULL;
+
+	for (size_t i = 0; (b = bus_at(i)); i++) {
+		size_t n = 0;
+
+		for (size_t j = 0; j < c->n; j++)
+			n += c->v[j].bus == b;
+		if (!n || n < c->wanted)
+			continue;
+		if (only)
+			return NULL;
+		only = b;
+	}
+	return only;
+}
+
 /* The node that has most to give, and the lowest of these. */
 static int best_numa(const struct choice *c)
 {
@@ -65,7 +87,8 @@ static int best_numa(const struct choice *c)
 		size_t n = 0;
 
 		for (size_t j = 0; j < c->n; j++)
-			n += c->v[j].d->numa == c->v[i].d->numa;
+			n += c->v[j].d->numa == c->v[i].d->numa &&
+			     (!c->bus || c->v[j].bus == c->bus);
 		if (n > most || (n == most && c->v[i].d->numa < best)) {
 			most = n;
 			best = c->v[i].d->numa;
@@ -78,6 +101,7 @@ static int best_numa(const struct choice *c)
 static int better(const struct choice *c, const struct candidate *x, const struct candidate *y)
 {
 	const int by[] = {
+		(x->bus == c->bus) - (y->bus == c->bus),
 		x->begun - y->begun,
 		x->whole - y->whole,
 		(x->d->numa == c->numa) - (y->d->numa == c->numa),
@@ -95,6 +119,8 @@ static int better(const struct choice *c, const struct candidate *x, const struc
 
 static void choose(struct choice *c, struct candidate *x)
 {
+	if (!c->bus)
+		c->bus = x->bus;
 	if (c->numa < 0)
 		c->numa = x->d->numa;
 	for (size_t i = 0; x->d->group >= 0 && i < c->n; i++)
@@ -105,6 +131,8 @@ static void choose(struct choice *c, struct candidate *x)
 
 static void choose_best(struct choice *c)
 {
+	if (!c->bus)
+		c->bus = only_bus(c);
 	if (c->numa < 0)
 		c->numa = best_numa(c);
 	while (c->wanted) {
@@ -152,7 +180,7 @@ static int choice_make(const struct devices *t, const char *resource,
 
 		/* One that has gone meanwhile is for Allocate to refuse; this is advice on the others. */
 		if (d)
-			c->v[c->n++].d = d;
+			c->v[c->n++] = (struct candidate){ .d = d, .bus = bus_of(d) };
 	}
 	sort_candidates(c);
 	if (q->allocation_size < 0 || (size_t)q->allocation_size > c->n)

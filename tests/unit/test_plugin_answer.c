@@ -267,6 +267,25 @@ DEFINE_TEST(preferred_are_whole_groups_of_one_node_then_what_was_freed_last)
 	devices_free(&t);
 }
 
+/* Allocate refuses a mixture: a, b: PCI functions; mdev/e, freed last, and mdev/f. */
+DEFINE_TEST(preferred_are_of_one_bus)
+{
+	struct devices t = { 0 };
+
+	CHECK_EQ(take(&t, "a", NIC " numa_node=0 iommu_group=1"), 0);
+	CHECK_EQ(take(&t, "b", NIC " numa_node=1 iommu_group=2"), 0);
+	CHECK_EQ(take(&t, "mdev/e", NIC " numa_node=1 iommu_group=3 allocated_to=x/y/z"), 0);
+	CHECK_EQ(take(&t, "mdev/e", NIC " numa_node=1 iommu_group=3"), 0);
+	check_preferred(&t, "a b e", "", 2, "a b");
+	check_preferred(&t, "a b e", "", 1, "e");
+	check_preferred(&t, "a b e", "a", 2, "a b");
+	CHECK_EQ(take(&t, "mdev/f", NIC " numa_node=1 iommu_group=4"), 0);
+	check_preferred(&t, "a b e f", "", 2, "e f");
+	check_preferred(&t, "a b e f", "b", 2, "a b");
+	check_preferred(&t, "a b e f", "f", 2, "e f");
+	devices_free(&t);
+}
+
 DEFINE_TEST(a_checkpoint_counts_while_the_pod_has_its_directory)
 {
 	struct checkpoint *c;
