@@ -48,7 +48,7 @@ proto := $(patsubst plugin/%.proto,$(B)/gen/%.pb-c.c,$(wildcard plugin/*.proto))
 plugin := $(filter-out plugin/main.c,$(wildcard plugin/*.c client/*.c))
 src_pcidevfs-plugin := $(plugin) $(wildcard plugin/main.c)
 # What decides, without sockets, threads and clocks.
-plugin_pure := $(patsubst %,plugin/%.c,answer bus cdi checkpoint devices health listing preferred) client/record.c
+plugin_pure := $(patsubst %,plugin/%.c,answer bus cdi checkpoint devices health listing preferred request) client/record.c
 src_unit := $(wildcard tests/unit/*.c) $(core) $(tree) $(plugin_pure) plugin/loop.c client/watch.c
 libs_pcidevfsd := $(lib_fuse)
 libs_pcidevfs-sim := $(lib_fuse) -lz
