@@ -144,19 +144,37 @@ void answer_variable(const struct dev *d, struct out *ret)
 struct building {
 	struct pool *pool;
 	V1beta1__ContainerAllocateResponse *m;
+	size_t room; /* of its list of nodes */
 };
+
+/* Twice the room each time: the pool keeps what there was before. */
+static bool make_room(struct building *b)
+{
+	size_t n = b->m->n_devices, room = n ? 2 * n : 4;
+	V1beta1__DeviceSpec **list;
+
+	if (n < b->room)
+		return true;
+	list = pool_get(b->pool, room, sizeof(*list));
+	if (!list)
+		return false;
+	if (n)
+		memcpy(list, b->m->devices, n * sizeof(*list));
+	b->m->devices = list;
+	b->room = room;
+	return true;
+}
 
 static void add_node(const char *node, const char *host, void *ctx)
 {
 	struct building *b = ctx;
-	V1beta1__DeviceSpec *spec, **list;
+	V1beta1__DeviceSpec *spec;
 
 	for (size_t i = 0; i < b->m->n_devices; i++)
 		if (!strcmp(b->m->devices[i]->container_path, node))
 			return;
-	list = pool_get(b->pool, b->m->n_devices + 1, sizeof(*list));
-	spec = pool_get(b->pool, 1, sizeof(*spec));
-	if (!list || !spec)
+	spec = make_room(b) ? pool_get(b->pool, 1, sizeof(*spec)) : NULL;
+	if (!spec)
 		return;
 	v1beta1__device_spec__init(spec);
 	spec->container_path = pool_text(b->pool, node, strlen(node));
@@ -164,10 +182,7 @@ static void add_node(const char *node, const char *host, void *ctx)
 	spec->permissions = (char *)"mrw";
 	if (b->pool->failed)
 		return;
-	if (b->m->n_devices)
-		memcpy(list, b->m->devices, b->m->n_devices * sizeof(*list));
-	list[b->m->n_devices++] = spec;
-	b->m->devices = list;
+	b->m->devices[b->m->n_devices++] = spec;
 }
 
 static void add_variable(struct building *b, const struct dev *any, const struct container *c)
@@ -247,7 +262,7 @@ int answer_allocate(const struct devices *t, const char *resource, const struct 
 
 	m.container_responses = pool_get(&p, r->n, sizeof(*m.container_responses));
 	for (size_t i = 0; !e && !p.failed && i < r->n; i++) {
-		struct building b = { &p, &rows[i] };
+		struct building b = { .pool = &p, .m = &rows[i] };
 
 		v1beta1__container_allocate_response__init(&rows[i]);
 		e = build_container(&b, t, resource, &r->v[i], dev_root, cdi, err);

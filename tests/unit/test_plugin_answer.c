@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "../../client/record.h"
@@ -135,6 +136,47 @@ DEFINE_TEST(only_who_has_it_goes_on_by_its_former_name)
 			0);
 	}
 	CHECK_EQ(request_names(&t, "x.com/Y", &r, &err), 0);
+	request_free(&r);
+	devices_free(&t);
+}
+
+static long peak_kib(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return u.ru_maxrss;
+}
+
+DEFINE_TEST(as_large_an_allocation_as_may_be_takes_little)
+{
+	static char text[IDS_MAX][16], *ids[IDS_MAX];
+	static uint8_t buf[1 << 20];
+	struct devices t = { 0 };
+	struct request r;
+	struct err err = { 0 };
+	struct out o = { 0 };
+	V1beta1__AllocateResponse *m;
+	long before;
+
+	for (size_t i = 0; i < IDS_MAX; i++) {
+		char pairs[512];
+
+		ids[i] = text[i];
+		snprintf(text[i], sizeof(text[i]), "d%zu", i);
+		snprintf(pairs, sizeof(pairs),
+			 NIC " iommu_group=%zu nodes=\"/dev/vfio/vfio /dev/vfio/%zu\"", i, i);
+		CHECK_EQ(take(&t, text[i], pairs), 0);
+	}
+	CHECK_EQ(request_allocate(buf, pack_allocate(buf, ids, IDS_MAX), &r, &err), 0);
+	before = peak_kib();
+	CHECK_EQ(answer_allocate(&t, "intel.com/NIC-X.1", &r, "/dev", NULL, &o, &err), 0);
+	if (peak_kib() > before + (16 << 10))
+		FAIL("%ld KiB have become %ld", before, peak_kib());
+	m = v1beta1__allocate_response__unpack(NULL, o.len, (const uint8_t *)o.data);
+	CHECK_EQ(m->container_responses[0]->n_devices, IDS_MAX + 1);
+	v1beta1__allocate_response__free_unpacked(m, NULL);
+	out_free(&o);
 	request_free(&r);
 	devices_free(&t);
 }
