@@ -50,8 +50,9 @@ struct pods {
 
 /* ---- when kubelet is asked again */
 
-/* Said once as long as it goes wrong each time. */
-__attribute__((format(printf, 2, 3))) static void complain(struct pods *pods, const char *fmt, ...)
+/* Said once as long as it is so each time; `failed`: to be tried again. */
+__attribute__((format(printf, 3, 4))) static void complain(struct pods *pods, bool failed,
+							   const char *fmt, ...)
 {
 	char text[ERR_TEXT + ALLOCATED_MAX];
 	va_list ap;
@@ -62,7 +63,7 @@ __attribute__((format(printf, 2, 3))) static void complain(struct pods *pods, co
 	if (!strstr(out_text(&pods->before), text))
 		say("%s", text);
 	out_printf(&pods->round, "%s\n", text);
-	pods->failed = true;
+	pods->failed |= failed;
 }
 
 static void end_round(struct pods *pods)
@@ -99,7 +100,8 @@ static void job_done(struct job *job, const struct err *err)
 	struct pods *pods = job->ctx;
 
 	if (err && err->code != ECANCELED) /* what was overtaken the next list tells anew */
-		complain(pods, "%.*s: %s", (int)strcspn(job->lines, "\n"), job->lines, err->text);
+		complain(pods, true, "%.*s: %s", (int)strcspn(job->lines, "\n"), job->lines,
+			 err->text);
 	pods->writing--;
 	if (!pods->writing)
 		plan_next(pods);
@@ -112,7 +114,7 @@ static void submit(struct pods *pods, bool look, struct out *text)
 	struct job *job = text->failed ? NULL : calloc(1, sizeof(*job));
 
 	if (!job) {
-		complain(pods, "no memory");
+		complain(pods, true, "no memory");
 		return;
 	}
 	job->lines = text->data;
@@ -135,15 +137,17 @@ static void compare(struct pods *pods, const uint8_t *msg, size_t len)
 			     .ctx = pods->memory };
 
 	if (listing_read(&l, msg, len)) {
-		complain(pods, "kubelet's list of pods cannot be read");
+		complain(pods, true, "kubelet's list of pods cannot be read");
 	} else {
 		listing_settle(&l, tree_lock(pods->p->tree));
 		tree_unlock(pods->p->tree);
 	}
 	if (l.odd)
-		say("kubelet lists %zu devices with pods whose names none can have; these devices "
-		    "stay as they are",
-		    l.odd);
+		complain(
+			pods, false,
+			"kubelet lists %zu devices with pods whose names none can have; these devices "
+			"stay as they are",
+			l.odd);
 	for (struct batch *b = l.batches; b; b = b->next) {
 		if (b->clear.len)
 			submit(pods, false, &b->clear);
@@ -168,7 +172,7 @@ static void on_list(void *ctx, enum rpc_status status, const char *why, const ui
 	if (status == RPC_OK)
 		compare(pods, msg, len);
 	else if (status != RPC_UNAVAILABLE)
-		complain(pods, "kubelet does not tell which pod has what: %s", why);
+		complain(pods, true, "kubelet does not tell which pod has what: %s", why);
 	pods->failed |= status != RPC_OK;
 	if (!pods->writing)
 		plan_next(pods);
@@ -187,8 +191,9 @@ static void watch_dirs(struct pods *pods)
 		if (inotify_add_watch(pods->watch.fd, path,
 				      IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_ONLYDIR) < 0 &&
 		    errno != ENOENT && errno != ENOTDIR)
-			complain(pods, "%s cannot be watched: %s; kubelet is asked every %d s",
-				 path, strerror(errno), EVERY_MS / 1000);
+			complain(pods, true,
+				 "%s cannot be watched: %s; kubelet is asked every %d s", path,
+				 strerror(errno), EVERY_MS / 1000);
 	}
 }
 

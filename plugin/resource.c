@@ -11,10 +11,14 @@
 #include "devices.h"
 #include "kubelet.h"
 #include "plugin.h"
+#include "resources.h"
 #include "rpc.h"
 #include "tree.h"
 
-enum { BRIEF_MS = 1000 };
+enum {
+	BRIEF_MS = 1000,
+	STREAM_MS = 10000, /* kubelet has said yes and does not listen */
+};
 
 static void reply(struct rpc_call *call, int e, const struct err *err, struct out *o)
 {
@@ -103,6 +107,46 @@ static void list_ended(struct rpc_call *call)
 		return;
 	r->main = NULL;
 	tell_again(r);
+}
+
+bool resource_is_news(struct resource *r, const char *why)
+{
+	char *copy = r->refused && !strcmp(r->refused, why) ? NULL : strdup(why);
+
+	if (!copy)
+		return false;
+	free(r->refused);
+	r->refused = copy;
+	return true;
+}
+
+void resource_heard(struct resource *r, const char *why)
+{
+	r->telling = false;
+	r->heard = !why;
+	if (!why) {
+		free(r->refused);
+		r->refused = NULL;
+	}
+	if (r->main)
+		return;
+	if (!why && r->again.at != UINT64_MAX) {
+		r->heard = false; /* it has listened, and hung up, before it said so */
+		return;
+	}
+	if (!why) {
+		r->again.at = now_ms() + plugin_deadline(r->p, STREAM_MS);
+		return;
+	}
+	resource_again(r);
+	if (resource_is_news(r, why))
+		say("kubelet does not take %s: %s; asked again in %u ms, then less and less often",
+		    r->name, why, r->pause);
+}
+
+void resource_untold(struct resource *r)
+{
+	r->telling = false;
 }
 
 static void preferred_handle(struct rpc_call *call, const uint8_t *msg, size_t len)

@@ -41,12 +41,15 @@ struct resource {
 	unsigned int pause;
 	uint64_t since;	    /* ms: when kubelet began to listen */
 	unsigned int brief; /* times in a row that it did so for no time worth the name */
+	char *refused;	    /* why it could not be told, as the log has it; NULL: it could */
 };
 
 /* Makes its server; `list` goes to whoever begins to listen. */
 int resource_serve(struct resource *r, struct err *err);
 /* Ends kubelet's stream, if there is one: it is to listen anew. */
 void resource_hang_up(struct resource *r);
+/* Is that another reason than the last, which the log has? It is the last one then. */
+bool resource_is_news(struct resource *r, const char *why);
 /* kubelet is told again, the later the more often that was in vain. */
 void resource_again(struct resource *r);
 

@@ -25,8 +25,7 @@ enum {
 	TREE_GRACE_MS = 10000, /* a daemon is replaced or started again within that */
 	REFUSED_MS = 100,      /* first pause after kubelet refused, doubled each time */
 	REFUSED_MAX_MS = 30000,
-	STREAM_MS = 10000, /* kubelet has said yes and does not listen */
-	FULL_MS = 100,	   /* no descriptor for a connection, say: it waits */
+	FULL_MS = 100, /* no descriptor for a connection, say: it waits */
 	FULL_TOLD_MS = 60000,
 	ALONE_MS = 50, /* a kubelet that answers does so within that (make bench) */
 };
@@ -118,7 +117,7 @@ static bool bind_anew(struct resource *r)
 
 	if (!rebind(r, &err))
 		return true;
-	if (err.code != ENOENT)
+	if (err.code != ENOENT && resource_is_news(r, strerror(err.code)))
 		say("%s: %s", r->name, err.text);
 	return false;
 }
@@ -151,6 +150,7 @@ static void resource_free(struct resource *r)
 	loop_remove(&r->p->loop, &r->again);
 	loop_remove(&r->p->loop, &r->end);
 	out_free(&r->list);
+	free(r->refused);
 	free(r->name);
 	free(r);
 }
@@ -415,29 +415,6 @@ struct resource *resources_unheard(struct resources *rs)
 void resource_again(struct resource *r)
 {
 	r->again.at = now_ms() + back_off(&r->pause, REFUSED_MS, REFUSED_MAX_MS);
-}
-
-void resource_heard(struct resource *r, const char *why)
-{
-	r->telling = false;
-	r->heard = !why;
-	if (r->main)
-		return;
-	if (!why && r->again.at != UINT64_MAX) {
-		r->heard = false; /* it has listened, and hung up, before it said so */
-		return;
-	}
-	if (!why) {
-		r->again.at = now_ms() + plugin_deadline(r->p, STREAM_MS);
-		return;
-	}
-	resource_again(r);
-	say("kubelet does not take %s: %s; asked again in %u ms", r->name, why, r->pause);
-}
-
-void resource_untold(struct resource *r)
-{
-	r->telling = false;
 }
 
 void resources_forget(struct resources *rs, bool started)
