@@ -25,7 +25,8 @@ struct allocation {
 	struct rpc_call *call; /* NULL: was answered, the tree took too long */
 	struct source patience;
 	struct request request;
-	char resource[]; /* its server may be gone when the tree has answered */
+	uint64_t running; /* given_at of its devices until it is answered: no other's */
+	char resource[];  /* its server may be gone when the tree has answered */
 };
 
 static void refuse(const char *resource, struct rpc_call *call, const struct err *err)
@@ -55,8 +56,9 @@ static void allocation_free(struct allocation *a)
 	free(a);
 }
 
-/* Only a list of pods that is asked for after that may tell of this. */
-static void mark(const struct allocation *a, uint64_t given_at)
+/* Only a list of pods that is asked for after that may tell of this. before: what another Allocate has taken since
+ * that was marked is the other's; 0: whatever is. */
+static void mark(const struct allocation *a, uint64_t before, uint64_t given_at)
 {
 	const struct devices *t = tree_lock(a->p->tree);
 	struct request_at at = { 0 };
@@ -65,7 +67,7 @@ static void mark(const struct allocation *a, uint64_t given_at)
 	while ((id = request_next(&a->request, &at))) {
 		struct dev *d = devices_of_kubelet(t, NULL, id);
 
-		if (d)
+		if (d && (!before || d->given_at == before))
 			listing_given(d, given_at);
 	}
 	tree_unlock(a->p->tree);
@@ -80,7 +82,8 @@ static bool cdi_ready(struct plugin *p)
 	return cdi_write(p->cdi);
 }
 
-static void answer(const struct allocation *a)
+/* Returns whether kubelet was given it. */
+static bool answer(const struct allocation *a)
 {
 	const char *cdi = cdi_ready(a->p) ? CDI_KIND : NULL;
 	struct devices *t = tree_lock(a->p->tree);
@@ -103,49 +106,18 @@ static void answer(const struct allocation *a)
 	else
 		rpc_reply(a->call, (uint8_t *)out.data, out.len);
 	out_free(&out);
+	return !err.code;
 }
 
-static void on_recorded(struct job *job, const struct err *failed)
+static void cleared(struct job *job, const struct err *err)
 {
-	struct allocation *a = container_of(job, struct allocation, job);
-
-	mark(a, now_ms());
-	if (a->call && failed)
-		refuse(a->resource, a->call, failed);
-	else if (a->call)
-		answer(a);
-	/* Which pod it is; and what was recorded too late kubelet will not confirm. */
-	if (!a->call || !failed)
-		pods_ask(a->p->pods);
-	allocation_free(a);
-}
-
-/* A pod that kubelet has done with may stand there yet. Its word counts; whoever still holds the device is
- * in the way of `pending`. */
-static void lines_for(const struct devices *t, const struct allocation *a, struct out *clear,
-		      struct out *set)
-{
-	struct request_at at = { 0 };
-	const char *id;
-
-	while ((id = request_next(&a->request, &at))) {
-		const struct dev *d = devices_of_kubelet(t, a->resource, id);
-
-		if (d && dev_named(d))
-			out_printf(clear, "%s/allocated_to none\n", d->id);
-		if (d)
-			out_printf(set, "%s/allocated_to pending\n", d->id);
-	}
-}
-
-static void clear_done(struct job *job, const struct err *err)
-{
-	(void)err; /* then the next one is refused, and says why */
+	(void)err; /* who needs it is refused, and says why */
 	free(job->lines);
 	free(job);
 }
 
-static bool clear_first(struct plugin *p, struct out *lines)
+/* Lines that end what stands in allocated_to, unless a pod was given it after `since`; 0: whatever came. */
+static bool clear(struct plugin *p, struct out *lines, uint64_t since)
 {
 	struct job *job = lines->len ? calloc(1, sizeof(*job)) : NULL;
 
@@ -157,16 +129,72 @@ static bool clear_first(struct plugin *p, struct out *lines)
 		return false;
 	}
 	job->lines = lines->data;
+	job->since = since;
 	job->urgent = true;
-	job->done = clear_done;
+	job->done = cleared;
 	tree_commit(p->tree, job);
 	return true;
+}
+
+/* Kubelet has heard no, and would not name a pod: without that it is free only when it must have done so. */
+static void take_back(const struct allocation *a, uint64_t given_at)
+{
+	const struct devices *t = tree_lock(a->p->tree);
+	struct request_at at = { 0 };
+	struct out lines = { 0 };
+	const char *id;
+
+	while ((id = request_next(&a->request, &at))) {
+		const struct dev *d = devices_of_kubelet(t, NULL, id);
+
+		if (d && d->given_at == given_at)
+			out_printf(&lines, "%s/allocated_to none\n", d->id);
+	}
+	tree_unlock(a->p->tree);
+	clear(a->p, &lines, given_at + 1);
+}
+
+static void on_recorded(struct job *job, const struct err *failed)
+{
+	struct allocation *a = container_of(job, struct allocation, job);
+	uint64_t now = now_ms();
+	bool given = false;
+
+	mark(a, a->running, now);
+	if (a->call && failed)
+		refuse(a->resource, a->call, failed);
+	else if (a->call)
+		given = answer(a);
+	if (!failed && !given)
+		take_back(a, now);
+	/* Which pod it is; and what was recorded too late kubelet will not confirm. */
+	if (!a->call || !failed)
+		pods_ask(a->p->pods);
+	allocation_free(a);
+}
+
+/* A pod that kubelet has done with may stand there yet. Its word counts; whoever still holds the device is
+ * in the way of `pending`. */
+static void lines_for(const struct devices *t, const struct allocation *a, struct out *done,
+		      struct out *set)
+{
+	struct request_at at = { 0 };
+	const char *id;
+
+	while ((id = request_next(&a->request, &at))) {
+		const struct dev *d = devices_of_kubelet(t, a->resource, id);
+
+		if (d && dev_named(d))
+			out_printf(done, "%s/allocated_to none\n", d->id);
+		if (d)
+			out_printf(set, "%s/allocated_to pending\n", d->id);
+	}
 }
 
 static int prepare(struct plugin *p, struct allocation *a, const uint8_t *msg, size_t len,
 		   struct err *err)
 {
-	struct out clear = { 0 }, set = { 0 };
+	struct out done = { 0 }, set = { 0 };
 	const char *why;
 	struct devices *t;
 	int e = request_allocate(msg, len, &a->request, err);
@@ -180,10 +208,10 @@ static int prepare(struct plugin *p, struct allocation *a, const uint8_t *msg, s
 		e = request_check(t, a->resource, &a->request, now_ms(), err)
 			    ?: request_names(t, a->resource, &a->request, err);
 	if (!e)
-		lines_for(t, a, &clear, &set);
+		lines_for(t, a, &done, &set);
 	tree_unlock(p->tree);
 	a->job.lines = set.data;
-	if (!e && (set.failed || !clear_first(p, &clear)))
+	if (!e && (set.failed || !clear(p, &done, 0)))
 		e = fail(err, ENOMEM, "no memory");
 	return e;
 }
@@ -208,7 +236,8 @@ void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *cal
 				       .at = now_ms() + plugin_deadline(p, PATIENCE_MS) };
 	loop_add(&p->loop, &a->patience, NULL);
 	if (!prepare(p, a, msg, len, &err)) {
-		mark(a, UINT64_MAX);
+		a->running = GIVEN_RUNNING + p->allocations++;
+		mark(a, 0, a->running);
 		tree_commit(p->tree, &a->job);
 		return;
 	}

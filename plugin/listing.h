@@ -37,7 +37,7 @@ struct listing {
 	size_t n, cap;
 };
 
-/* Allocate gives it to a pod (ms; UINT64_MAX: is about to): no list of before tells of that, nor does it count that
+/* Allocate gives it to a pod (ms; GIVEN_RUNNING and up: is about to): no list of before tells of that, nor does it count that
  * kubelet has listed the pod before. */
 void listing_given(struct dev *d, uint64_t at);
 

@@ -36,6 +36,7 @@ struct plugin {
 	struct kubelet *kubelet;
 	struct pods *pods;
 	struct cdi *cdi;
+	uint64_t allocations; /* that were begun */
 	struct start *starts; /* of containers, that are not answered yet (allocate.c) */
 };
 

@@ -3,6 +3,7 @@
 """Others take longer than they may: what was waited for is done again, or ends with a sentence."""
 import os
 import signal
+import threading
 import time
 
 from plugin_lib import ARGV, DIR, DISK, DISK_NAME, NIC, NIC_NAME, TREE, Plugin, get, ok, put, wait_file
@@ -35,6 +36,8 @@ nic = k.wait_health(NIC_NAME, {NIC: "Healthy"})
 disk = k.wait_health(DISK_NAME, {DISK: "Healthy"})
 
 # An act hangs: the pod is refused, others are answered meanwhile.
+# Nobody but the plugin knows that.
+k.may_list.clear()
 os.kill(SERVING, signal.SIGSTOP)
 try:
     said = refused("FAILED_PRECONDITION", k.allocate, NIC_NAME, NIC)
@@ -42,10 +45,33 @@ try:
     disk.call("GetDevicePluginOptions", dp.Empty(), dp.DevicePluginOptions)
 finally:
     os.kill(SERVING, signal.SIGCONT)
-# What is taken down after all is no pod's: kubelet names none in time.
+# What is taken down after all is no pod's: it is taken back, though kubelet does not tell.
 k.wait("the end", lambda: writes() == ["pending", "none"])
+k.may_list.set()
 assert nic.health() == {NIC: "Healthy"} and not nic.ended
 ok("an Allocate that hangs is refused, and nothing is left of it")
+
+# Nor is anything taken back from the pod that got it meanwhile.
+registered = len(k.registered)
+again("1")
+k.wait("another registration", lambda: NIC_NAME in [name for _, name in k.registered[registered:]])
+k.wait_health(NIC_NAME, {NIC: "Healthy"})
+k.may_list.clear()
+os.kill(SERVING, signal.SIGSTOP)
+try:
+    refused("FAILED_PRECONDITION", k.allocate, NIC_NAME, NIC)
+    given = threading.Thread(target=k.allocate, args=(NIC_NAME, NIC))
+    given.start()
+    time.sleep(0.2)
+finally:
+    os.kill(SERVING, signal.SIGCONT)
+given.join()
+wait_file(NIC, "allocated_to", "pending")
+time.sleep(0.3)
+assert get(NIC, "allocated_to") == "pending", writes()
+put(NIC, "allocated_to", "none")
+k.may_list.set()
+ok("what was taken down too late is taken back from nobody else")
 
 # kubelet has longer than that to name a pod.
 again("1000")
