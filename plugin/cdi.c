@@ -14,7 +14,7 @@
 #include "plugin.h"
 
 struct cdi {
-	char *path, *fresh; /* fresh is renamed to path */
+	char *dir, *path, *fresh; /* fresh is renamed to path */
 	const char *dev_root;
 	struct out text; /* while `noted` */
 	bool noted, written;
@@ -115,6 +115,17 @@ void cdi_text(const struct devices *t, const char *dev_root, struct out *ret)
 		out_printf(ret, "\n]}\n");
 }
 
+/* The directory may not be there yet, or no more: it is nobody's in particular. */
+static int open_fresh(const struct cdi *c)
+{
+	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
+	int fd = open(c->fresh, flags, 0644);
+
+	if (fd >= 0 || errno != ENOENT || (mkdir(c->dir, 0755) && errno != EEXIST))
+		return fd;
+	return open(c->fresh, flags, 0644);
+}
+
 static int replace_file(const struct cdi *c, const struct out *text)
 {
 	_close_ int fd = -1;
@@ -123,7 +134,7 @@ static int replace_file(const struct cdi *c, const struct out *text)
 		return unlink(c->path) && errno != ENOENT
 			       ? -errno
 			       : 0; /* a spec without devices is not legal */
-	fd = open(c->fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	fd = open_fresh(c);
 	if (fd < 0)
 		return -errno;
 	errno = EIO;
@@ -174,11 +185,9 @@ int cdi_new(struct plugin *p, const char *dir, struct cdi **ret, struct err *err
 
 	if (!strcmp(dir, "none"))
 		return 0;
-	if (mkdir(dir, 0755) && errno != EEXIST)
-		return fail(err, errno, "%s: %s", dir, strerror(errno));
 	c = calloc(1, sizeof(*c));
 	/* The name ends so that no runtime takes the one that is being written for a spec. */
-	if (!c || asprintf(&c->path, "%s/pcidevfs.json", dir) < 0 ||
+	if (!c || !(c->dir = strdup(dir)) || asprintf(&c->path, "%s/pcidevfs.json", dir) < 0 ||
 	    asprintf(&c->fresh, "%s/.pcidevfs.new", dir) < 0) {
 		cdi_free(c);
 		return fail(err, ENOMEM, "no memory");
@@ -192,6 +201,7 @@ void cdi_free(struct cdi *c)
 {
 	if (!c)
 		return;
+	free(c->dir);
 	free(c->path);
 	free(c->fresh);
 	out_free(&c->text);
