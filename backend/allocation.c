@@ -111,7 +111,8 @@ static int allocation_settle(struct model *m, const struct wish *wish, struct er
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", wish->dev.name);
 	note_name(dev, wish->value);
-	dev->let_go |= dev->want.allocated[0] && !wish->value[0];
+	if (dev->want.allocated[0] && !wish->value[0])
+		dev->let_go = now_us();
 	STR_COPY(dev->want.allocated, wish->value);
 	return strcmp(wish->value, "pending") ? 0 : note_nodes(m, dev, err);
 }

@@ -149,6 +149,7 @@ int backend_open(const struct roots *roots, struct model *m, struct backend **re
 		return rc;
 	}
 	pulse_hear(b);
+	guards_hear(b);
 	*ret = b;
 	return 0;
 }

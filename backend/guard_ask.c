@@ -110,12 +110,14 @@ static void apply_one(struct backend *b, enum guard guard, const struct view *vi
 	while (end < n && end - first < rows[guard].lines && !strcmp(v[end].name, dev->key.name))
 		end++;
 	join(text, rows[guard].size, v + first, end - first);
-	looked = guard == GUARD_HOLDERS && dev->let_go;
+	/* A look that was begun before says nothing of who has not let go. */
+	looked = guard == GUARD_HOLDERS && dev->let_go && dev->let_go < view->began_us;
 	edit = looked || strcmp(text, old) ? model_edit(b->model, &dev->key, false) : NULL;
 	if (!edit)
 		return;
 	str_copy((char *)&edit->facts + rows[guard].offset, rows[guard].size, text);
-	edit->let_go &= !looked;
+	if (looked)
+		edit->let_go = 0;
 }
 
 static void apply(struct backend *b, enum guard guard, const struct question *q, struct view *view,

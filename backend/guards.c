@@ -100,6 +100,30 @@ void guards_want_again(struct backend *b, const struct key *key)
 		want(&b->guards, guard, key, false);
 }
 
+static void changed(void *ctx, const struct change *changes, size_t n)
+{
+	struct backend *b = ctx;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct device *dev;
+		bool let_go;
+
+		if (!(changes[i].bits & CH_ALLOCATED))
+			continue;
+		model_lock(b->model);
+		dev = model_find(b->model, &changes[i].key);
+		let_go = dev && dev->let_go;
+		model_unlock(b->model);
+		if (let_go)
+			guard_want(b, GUARD_HOLDERS, &changes[i].key);
+	}
+}
+
+void guards_hear(struct backend *b)
+{
+	model_observe(b->model, &(struct observer){ changed, b });
+}
+
 void guards_stop(struct backend *b)
 {
 	pthread_mutex_lock(&b->guards.lock);

@@ -125,6 +125,9 @@ void guard_want(struct backend *b, enum guard guard, const struct key *key);
 void guards_want_again(struct backend *b, const struct key *key);
 /* Asks guards_main() for the serials of new functions. */
 void serials_want(struct backend *b);
+/* From now on they hear of devices that pods let go, and look who still holds these: whoever gives one to the next
+ * pod is to know it then. */
+void guards_hear(struct backend *b);
 /* The guards' thread; arg is the backend. Ends after guards_stop(). */
 void *guards_main(void *arg);
 void guards_stop(struct backend *b);

@@ -22,6 +22,7 @@ struct newer {
 struct view {
 	struct view *next;
 	uint64_t number;
+	uint64_t began_us;
 	struct newer *newer; /* lock; seen by looks that were begun later and have ended first */
 	size_t n, cap;
 	uint64_t all_newer; /* lock; number of the last of those that saw all */

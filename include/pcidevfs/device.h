@@ -103,8 +103,8 @@ struct device {
 	struct names names;
 	struct want want;
 	enum state state;
-	bool taken;  /* free, but no pod can get it: one has another member of its IOMMU group */
-	bool let_go; /* by a pod, and nobody has looked since whether it is still held */
+	bool taken; /* free, but no pod can get it: one has another member of its IOMMU group */
+	uint64_t let_go; /* us, 0: when a pod did, and nobody has looked since who still holds it */
 	char reason[400];
 	char busy[96];		     /* the act that runs: "claim alice"; "" none */
 	char stuck[256];	     /* why it could be neither done nor undone; "" none */
