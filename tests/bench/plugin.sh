@@ -38,6 +38,22 @@ took() { # took COMMAND: of its runs since the last question, the median of each
 	echo "p50 $(key p50_ms <"$D/took" | median), p99 $(key p99_ms <"$D/took" | median) ms"
 }
 
+# Who looks who holds what has a node's processes to look at, half of them the kernel's.
+crowd() { # crowd PROCESSES FILES: each with so many open, in the simulated /proc until they are killed
+	local i
+	(
+		for ((i = 20; i < 20 + $2; i++)); do eval "exec $i</etc/passwd"; done
+		for ((i = 0; i < $1; i++)); do exec -a crowd sleep 10000 & echo $!; done
+	) >"$D/crowd"
+	while read -r i; do ln -s "/proc/$i" "$S/proc/$i"; done <"$D/crowd"
+}
+
+disperse() {
+	local i
+	while read -r i; do rm "$S/proc/$i"; kill "$i"; done <"$D/crowd"
+	: >"$D/crowd"
+}
+
 twin=0000:0c:00.0
 "${control[@]}" plug $twin from $disk
 serve
@@ -52,8 +68,10 @@ row "release returned to list received" "$(took release)" "10 ms (Go controller:
 sleep 2 # until the name is gone
 kubelet "$T" claim 20 $disk
 row "claim returned to list received, of a new name: with its registration" "$(took claim)" "10 ms"
-for i in 1 2 3 4 5; do kubelet "$T" allocate "$((5 * ROUNDS))" $nic; done
-row "Allocate and its answer, $client" "$(took allocate)" "p99 1 ms"
+crowd 400 40
+for i in 1 2 3 4 5; do kubelet "$T" allocate "$ROUNDS" $nic; done
+disperse
+row "Allocate and its answer beside 400 processes of 40 files, a pod's end 250 ms before, $client" "$(took allocate)" "p99 1 ms"
 row "what gRPC itself costs there: a call that does nothing" "$(took nothing)" ""
 "${kubelet[@]}" "$K" "$T" stay 2 >/dev/null &
 stays=$!
