@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <malloc.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +32,7 @@ struct main {
 	bool told_ready;
 };
 
-enum { READY_MS = 30000 };
+enum { READY_MS = 30000, FAILED_MS = 1000 };
 
 static const char usage[] =
 	"usage: pcidevfs-plugin [option]...\n"
@@ -221,6 +222,15 @@ static void stop(struct plugin *p)
 	loop_close(&p->loop);
 }
 
+/* A service manager starts us again at once: kubelet waits. What cannot start would do so without a pause. */
+static void pause_failed(int signals)
+{
+	struct pollfd end = { .fd = signals, .events = POLLIN };
+
+	if (getenv("NOTIFY_SOCKET"))
+		poll(&end, 1, FAILED_MS);
+}
+
 const char say_as[] = "pcidevfs-plugin";
 
 int main(int argc, char **argv)
@@ -232,12 +242,13 @@ int main(int argc, char **argv)
 
 	if (parse_options(argc, argv, &o))
 		return 2;
-	m.p.loop.epoll = -1;
+	m.p.loop.epoll = m.signals.fd = -1;
 	/* Else each of gRPC's ten threads keeps what it once needed and another has freed. */
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_MMAP_THRESHOLD, 65536); /* large texts are given back at once */
 	if (start(&m, &o, &err)) {
 		say("%s", err.text);
+		pause_failed(m.signals.fd);
 		return 1;
 	}
 	loop_run(&m.p.loop);

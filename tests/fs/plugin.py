@@ -179,6 +179,11 @@ refused("INVALID_ARGUMENT", odd.call, "GetPreferredAllocation", r, dp.PreferredA
 # Another one of us.
 second = subprocess.run(ARGV, stderr=subprocess.PIPE, text=True, timeout=10)
 assert second.returncode == 1 and "another pcidevfs-plugin serves" in second.stderr, second
+# Whom a service manager would start again without a pause makes one, and ends when told to.
+managed = dict(os.environ, NOTIFY_SOCKET=os.environ["D"] + "/notify")
+start = time.monotonic()
+subprocess.run(ARGV, stderr=subprocess.DEVNULL, env=managed)
+assert time.monotonic() - start >= 1, "a start that fails makes no pause"
 
 # The device is pulled out under it.
 sim("unplug", DISK)
