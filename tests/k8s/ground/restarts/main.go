@@ -4,8 +4,8 @@
 // how soon they are back: from its socket's coming to Register, and to a list whose devices are all healthy.
 // usage: restarts KUBELET-DIR TIMES RESOURCES DEVICES [PLUGIN ARGUMENT...]
 // The plugin has as many resources, and in them as many healthy devices. One that is named is started, killed
-// and started again after the 100 ms of its unit, and kubelet lives on. What FIRST names, one a line, is also
-// timed alone: those that have pods.
+// and started again after the 50 ms that systemd takes for that (30 to 100), and kubelet lives on. What FIRST
+// names, one a line, is also timed alone: those that have pods.
 package main
 
 import (
@@ -30,7 +30,7 @@ import (
 
 const (
 	patience  = 10 * time.Second
-	unitPause = 100 * time.Millisecond
+	unitPause = 50 * time.Millisecond
 )
 
 func must[T any](v T, err error) T {
