@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <pcidevfs/util.h>
 
 #include "loop.h"
 
@@ -38,7 +39,16 @@ struct plugin {
 	struct cdi *cdi;
 	uint64_t allocations; /* that were begun */
 	struct start *starts; /* of containers, that are not answered yet (allocate.c) */
+	struct source trim;   /* when what is free goes back to the kernel (main.c) */
 };
+
+enum { TRIM_MS = 5000 };
+
+/* Much was in use for a moment: once that is over it is given back. */
+static inline void plugin_trim_later(struct plugin *p)
+{
+	p->trim.at = now_ms() + TRIM_MS;
+}
 
 /* How long others have for something, as --deadline scales it. */
 static inline unsigned int plugin_deadline(const struct plugin *p, unsigned int ms)

@@ -58,6 +58,7 @@ static void list_handle(struct rpc_call *call, const uint8_t *msg, size_t len)
 		r->again.at = UINT64_MAX;
 	}
 	rpc_send(call, (uint8_t *)out_text(&r->list), r->list.len);
+	plugin_trim_later(r->p);
 }
 
 static void drop_stream(struct resource *r, const struct rpc_call *call)
