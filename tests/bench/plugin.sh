@@ -86,27 +86,37 @@ stop_plugin
 stop
 
 # A tree that stands still: what is measured is the plugin.
-lay_out() { # lay_out DIR DEVICES RESOURCES
+lay_out() { # lay_out DIR DEVICES RESOURCES: with a pod on each device
 	mkdir "$1"
 	awk -v devices="$2" -v resources="$3" 'BEGIN {
 		print "pcidevfs-inventory 1 generation=1 boot=bench devices=" devices
 		for (i = 0; i < devices; i++)
 			printf "%04x:00:%02x.%d vendor=0x8086 device=0x0d58 class=0x020000 numa_node=%d driver=vfio-pci " \
 				"resource_name=bench.com/NETWORK_CARD_%d claim=bench iommu_group=%d " \
-				"nodes=\"/dev/vfio/vfio /dev/vfio/%d\" allocated_to=none state=claimed " \
-				"reason=\"claimed by bench\"\n", i / 256, i / 8 % 32, i % 8, i % 2, i % resources, i, i
+				"nodes=\"/dev/vfio/vfio /dev/vfio/%d\" allocated_to=default/virt-launcher-%d/compute " \
+				"state=allocated reason=\"allocated to default/virt-launcher-%d/compute\"\n", \
+				i / 256, i / 8 % 32, i % 8, i % 2, i % resources, i, i, i, i
 	}' >"$1/inventory"
 	: >"$1/ctl"
 	mkfifo "$1/events_pipe"
 }
+resident() { awk '/^VmRSS/ { printf "%.1f MiB", $2 / 1024 }' "/proc/$plugin/status"; }
 for n in 200 1; do
 	lay_out "$D/still.$n" 4096 $n
 	exec 7<>"$D/still.$n/events_pipe"
 	start_plugin "$D/still.$n"
 	kubelet "$D/still.$n" lists 4096
-	row "resident memory of the plugin, 4096 devices of $n resources" \
-		"$(awk '/^VmRSS/ { printf "%.1f MiB", $2 / 1024 }' "/proc/$plugin/status")" "20 MiB"
-	row "its largest message" "$(key largest <"$D/kubelet.out") bytes" "1048576 bytes"
+	row "resident memory of the plugin, 4096 devices of $n resources, a pod on each: kubelet has just listed them" \
+		"$(resident)" "20 MiB"
+	for ((i = 0; i < 24; i++)); do kubelet "$D/still.$n" lists 4096; done
+	"${kubelet[@]}" "$K" "$D/still.$n" stay 4096 >/dev/null &
+	stays=$!
+	sleep 8 # until what is free was given back
+	row "after 24 restarts of kubelet, which listens" "$(resident)" "20 MiB"
+	kill $stays
+	wait $stays 2>/dev/null
+	sleep 1
+	row "its largest message" "$(key largest <"$D/kubelet.out" | sort -n | tail -n 1) bytes" "1048576 bytes"
 	stop_plugin
 	exec 7>&-
 done
