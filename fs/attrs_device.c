@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The files of a device directory. Facts, then what can be asked, then how things stand. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,7 +80,7 @@ static int numvfs_store(const struct subject *s, const char *text, struct wish *
 	if (r == -ERANGE)
 		return fail(err, ERANGE, "sriov_numvfs: %s asked, %s has at most %d", text,
 			    s->dev->key.name, (int)s->dev->facts.total_vfs);
-	if (r)
+	if (r || (text[0] == '0' && isdigit((unsigned char)text[1]))) /* octal in sysfs */
 		return fail(
 			err, EINVAL,
 			"sriov_numvfs: \"%s\" is no number; write how many VFs %s shall have, 0 "

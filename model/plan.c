@@ -294,6 +294,27 @@ static int foretell(struct model *m, const struct item *it, struct plan *p, stru
 	return it->method->predict(m, &w, p, err);
 }
 
+/* In a prediction: a VF that is there, and whose PF's steps before make it anew, is one that will come. */
+static bool is_remade(struct model *m, const struct plan *p, const struct item *it,
+		      struct item *ret_vf)
+{
+	const struct device *dev = it->absent ? NULL : model_find(m, &it->wish.dev);
+	struct key pf;
+
+	if (!p->predict || !dev || dev->facts.vf_index < 0 ||
+	    !key_make(BUS_PCI, dev->facts.physfn, &pf))
+		return false;
+	for (size_t i = 0; i < p->n_steps; i++)
+		if (p->steps[i].verb->remakes && key_eq(&p->steps[i].dev, &pf)) {
+			*ret_vf = *it;
+			ret_vf->wish.dev = pf;
+			ret_vf->wish.virtfn = (uint16_t)(dev->facts.vf_index + 1);
+			ret_vf->absent = true;
+			return true;
+		}
+	return false;
+}
+
 /* Expands the items in their order, up to the first barrier that has something to do. */
 static int expand_items(struct model *m, const struct item *items, size_t n, struct plan *p,
 			struct err *err)
@@ -301,7 +322,8 @@ static int expand_items(struct model *m, const struct item *items, size_t n, str
 	bool behind = false; /* a barrier */
 
 	for (size_t i = 0; i < n; i++) {
-		const struct item *it = &items[i];
+		struct item vf;
+		const struct item *it = is_remade(m, p, &items[i], &vf) ? &vf : &items[i];
 		size_t before = p->n_steps;
 		bool past = behind && it->place != items[i - 1].place;
 		int r;
