@@ -8,6 +8,7 @@
 #include "ops.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/intent.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 #include "vfio.h"
@@ -256,6 +257,8 @@ static int numvfs_settle(struct model *m, const struct wish *wish, struct err *e
 			err, EIO,
 			"%s has %d VFs and not %u although the kernel said so; dmesg may say why",
 			pf->key.name, pf->facts.num_vfs, asked);
+	if (asked && !pf->want.claim[0]) /* of one that could not be brought back */
+		want_end_claim(&pf->want);
 	/* None is how every PF begins: nothing is left to be kept. */
 	pf->want.vfs_wanted = asked;
 	pf->want.num_vfs = (int32_t)asked;

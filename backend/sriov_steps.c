@@ -300,38 +300,50 @@ static void probe_hosts(void *ctx, int index, const struct key *vf)
 {
 	const struct hosts_vfs *h = ctx;
 
-	if (!is_claimed(h->was, (unsigned int)index))
+	if (!h->step->late && !is_claimed(h->was, (unsigned int)index))
 		step_write(h->b, "bus/pci/drivers_probe", vf->name, h->ms, h->step);
 }
 
-/* Meet new VFs their host driver, but for what we do just now? */
-static bool binds_vfs(struct backend *b, const struct key *pf)
+static bool is_off_by_us(struct model *m, const struct key *pf)
 {
 	const struct device *dev;
-	char text[8];
 	bool ours;
 
-	model_lock(b->model);
-	dev = model_find(b->model, pf);
+	model_lock(m);
+	dev = model_find(m, pf);
 	ours = dev && dev->want.autoprobe_off;
-	model_unlock(b->model);
-	return ours || (read_autoprobe(b, pf, text, sizeof(text)) > 0 && text[0] == '1');
+	model_unlock(m);
+	return ours;
+}
+
+static bool reads_on(struct backend *b, const struct key *pf)
+{
+	char text[8];
+
+	return read_autoprobe(b, pf, text, sizeof(text)) > 0 && text[0] == '1';
 }
 
 /* VFs that the next steps of the undo claim again never meet their host driver; the others do. A second call,
  * after one that was late, finds autoprobe as that has left it. */
-static int make_again(struct backend *b, struct step *step, const struct former *was,
-		      unsigned int ms, struct err *err)
+static int make_again(struct backend *b, struct step *step, unsigned int had,
+		      const struct former *was, unsigned int ms, struct err *err)
 {
 	struct hosts_vfs hosts = { was, b, step, ms };
-	bool off = any_claimed(was) && binds_vfs(b, &step->dev);
-	int rc = off ? set_autoprobe(b, step, "0", ms, err) : 0;
+	bool off = any_claimed(was) && (is_off_by_us(b->model, &step->dev) ||
+					(had != was->n && reads_on(b, &step->dev)));
+	int rc = off ? set_autoprobe(b, step, "0", ms, err) : 0, on = 0;
 
 	rc = rc ? rc : set_number(b, step, was->n, ms, err);
-	if (!off || step->late)
+	if (off && !step->late)
+		on = set_autoprobe(b, step, "1", ms, rc ? NULL : err);
+	rc = rc ? rc : on;
+	if (rc || !off)
 		return rc;
-	set_autoprobe(b, step, "1", ms, rc ? NULL : err);
-	return rc ? rc : pci_vfs(&b->sys, &step->dev, probe_hosts, &hosts);
+	rc = pci_vfs(&b->sys, &step->dev, probe_hosts, &hosts);
+	return step->late ? fail(err, ETIMEDOUT,
+				 "drivers_probe of the VFs of %s did not end within %u ms",
+				 step->dev.name, ms)
+			  : rc;
 }
 
 static int numvfs_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
@@ -344,7 +356,7 @@ static int numvfs_undo(void *backend, struct step *step, unsigned int ms, struct
 	rc = rc ? rc : count_vfs(backend, &step->dev, &had, err);
 	if (!rc && had && had != was.n)
 		rc = refuse_taken(backend, step, err);
-	return rc ? rc : make_again(backend, step, &was, ms, err);
+	return rc ? rc : make_again(backend, step, had, &was, ms, err);
 }
 
 static int autoprobe_run(void *backend, struct step *step, unsigned int ms, struct err *err)

@@ -141,8 +141,6 @@ static void follow(const struct intents *in, struct record *r, const struct devi
 		else
 			kept_copy(k, &r->want, &dev->want);
 	}
-	if (!pending)
-		end_other(r, kept_find(file));
 	r->state = RECORD_HELD;
 	r->reason[0] = '\0';
 }
@@ -297,6 +295,8 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 			cut_begin_restore(w->in, r, members[i], k);
 		else
 			follow(w->in, r, members[i], wish->file, pending);
+		if (!pending && !wish->restores)
+			end_other(r, k);
 		if (group && !pending && r->want.claim[0])
 			r->group = group;
 		if (record_is_empty(r))

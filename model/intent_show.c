@@ -170,7 +170,7 @@ static int refuse_astray(struct intents *in, const struct record *r, struct err 
 	astray = dev && device_is_astray(dev);
 	model_unlock(in->m);
 	return astray ? fail(err, EBUSY,
-			     "its device %s is here, and was taken from its driver for that claim; write "
+			     "its device %s is here, and may have been made ready for that claim; write "
 			     "none to its claim",
 			     r->dev.name)
 		      : 0;

@@ -191,7 +191,8 @@ static int refuse_absent(struct model *m, const struct wish *wish, int told, str
 	if (!pf)
 		return fail(err, ENODEV, "%s is gone", wish->dev.name);
 	if (told)
-		return fail(err, EINVAL, "%s has no virtfn%u at the end of this transaction",
+		return fail(err, ENODEV,
+			    "%s has no virtfn%u, nor will it at the end of this transaction",
 			    pf->key.name, wish->virtfn - 1u);
 	return fail(err, ENODEV, "%s has no virtfn%u, it has %d VFs; write its sriov_numvfs first",
 		    pf->key.name, wish->virtfn - 1u, pf->facts.num_vfs > 0 ? pf->facts.num_vfs : 0);

@@ -179,13 +179,15 @@ static void on_retry(struct source *s)
 
 /* ---- its directory */
 
+/* Of what is on the way to the directory only want of room counts: where it cannot be read, all but its removal is
+ * news of its own. */
 static int watch(struct kubelet *k, const char *path)
 {
 	int wd =
 		inotify_add_watch(k->watch.fd, path,
 				  IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM | IN_ONLYDIR);
 
-	if (wd < 0 && errno != ENOENT && errno != ENOTDIR)
+	if (wd < 0 && errno != ENOENT && errno != ENOTDIR && (errno != EACCES || k->wd < 0))
 		k->blind = errno;
 	return wd;
 }
@@ -210,6 +212,7 @@ static bool watch_dir(struct kubelet *k)
 
 	STR_COPY(path, k->dir);
 	k->blind = 0;
+	k->wd = -1;
 	k->wd = watch(k, path);
 	while ((slash = strrchr(path, '/'))) {
 		*slash = '\0';

@@ -250,9 +250,11 @@ int main(int argc, char **argv)
 	static struct options o;
 	struct err err = { 0 };
 
-	if (parse_options(argc, argv, &o))
-		return 2;
 	m.p.loop.epoll = m.signals.fd = -1;
+	if (parse_options(argc, argv, &o)) {
+		pause_failed(-1);
+		return 2;
+	}
 	/* Else each of gRPC's ten threads keeps what it once needed and another has freed. */
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_MMAP_THRESHOLD, 65536); /* large texts are given back at once */

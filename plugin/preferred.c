@@ -58,23 +58,20 @@ static void count_groups(const struct devices *t, struct choice *c)
 	}
 }
 
-/* One container's devices are of one bus (answer.c). The only one that has enough; NULL: several have, or none. */
-static const struct bus *only_bus(const struct choice *c)
+/* One container's devices are of one bus (answer.c): the first that has enough; NULL: none has. */
+static const struct bus *fit_bus(const struct choice *c)
 {
-	const struct bus *b, *only = NULL;
+	const struct bus *b;
 
 	for (size_t i = 0; (b = bus_at(i)); i++) {
 		size_t n = 0;
 
 		for (size_t j = 0; j < c->n; j++)
 			n += c->v[j].bus == b;
-		if (!n || n < c->wanted)
-			continue;
-		if (only)
-			return NULL;
-		only = b;
+		if (n && n >= c->wanted)
+			return b;
 	}
-	return only;
+	return NULL;
 }
 
 /* The node that has most to give, and the lowest of these. */
@@ -132,7 +129,7 @@ static void choose(struct choice *c, struct candidate *x)
 static void choose_best(struct choice *c)
 {
 	if (!c->bus)
-		c->bus = only_bus(c);
+		c->bus = fit_bus(c);
 	if (c->numa < 0)
 		c->numa = best_numa(c);
 	while (c->wanted) {

@@ -131,8 +131,8 @@ bool device_with_pod(const struct device *dev);
 /* A driver of the host's has it, so that no guest can have a member of its IOMMU group. */
 bool device_on_host(const struct device *dev);
 
-/* No claim has it, yet it has not what it had before the one that is stored: --early took it, and then that
- * claim could not be brought back. */
+/* No claim has it, and no driver of the host's, though what it had before the one that is stored is known: --early
+ * may have taken it, and then that claim could not be brought back. */
 bool device_is_astray(const struct device *dev);
 
 /* The name that it is, or would be, offered by: what was written, else one of its own, else the computed
