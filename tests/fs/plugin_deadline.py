@@ -2,14 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Others take longer than they may: what was waited for is done again, or ends with a sentence."""
 import os
-import signal
-import threading
 import time
 
-from plugin_lib import ARGV, DIR, DISK, DISK_NAME, NIC, NIC_NAME, TREE, Plugin, get, ok, put, wait_file
+from plugin_lib import ARGV, DIR, DISK, DISK_NAME, NIC, NIC_NAME, TREE, Plugin, get, giving, ok, put, tree_hangs, wait_file
 from peer import Kubelet, dp, refused
-
-SERVING = int(os.environ["SERVING"])
 
 
 def again(factor):
@@ -38,13 +34,10 @@ disk = k.wait_health(DISK_NAME, {DISK: "Healthy"})
 # An act hangs: the pod is refused, others are answered meanwhile.
 # Nobody but the plugin knows that.
 k.may_list.clear()
-os.kill(SERVING, signal.SIGSTOP)
-try:
+with tree_hangs():
     said = refused("FAILED_PRECONDITION", k.allocate, NIC_NAME, NIC)
     assert "not taken it down within 0.1 s; is pcidevfsd well?" in said, said
     disk.call("GetDevicePluginOptions", dp.Empty(), dp.DevicePluginOptions)
-finally:
-    os.kill(SERVING, signal.SIGCONT)
 # What is taken down after all is no pod's: it is taken back, though kubelet does not tell.
 k.wait("the end", lambda: writes() == ["pending", "none"])
 k.may_list.set()
@@ -57,14 +50,9 @@ again("1")
 k.wait("another registration", lambda: NIC_NAME in [name for _, name in k.registered[registered:]])
 k.wait_health(NIC_NAME, {NIC: "Healthy"})
 k.may_list.clear()
-os.kill(SERVING, signal.SIGSTOP)
-try:
+with tree_hangs():
     refused("FAILED_PRECONDITION", k.allocate, NIC_NAME, NIC)
-    given = threading.Thread(target=k.allocate, args=(NIC_NAME, NIC))
-    given.start()
-    time.sleep(0.2)
-finally:
-    os.kill(SERVING, signal.SIGCONT)
+    given = giving(k, NIC_NAME, NIC)
 given.join()
 wait_file(NIC, "allocated_to", "pending")
 time.sleep(0.3)

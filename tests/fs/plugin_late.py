@@ -3,15 +3,13 @@
 """What kubelet told before an Allocate must not be written over it."""
 import json
 import os
-import signal
 import subprocess
 import threading
 import time
 
-from plugin_lib import DIR, DISK, DISK_NAME, NIC, NIC_NAME, TREE, Plugin, get, ok, put, wait_file
+from plugin_lib import DIR, DISK, DISK_NAME, NIC, NIC_NAME, TREE, Plugin, get, giving, ok, put, tree_hangs, wait_file
 from peer import Kubelet, dp
 
-SERVING = int(os.environ["SERVING"])
 CHECKPOINT_FILE = DIR + "/device-plugins/kubelet_internal_checkpoint"
 VM_1, VM_2 = ("default", "vm-1", "c", NIC_NAME, [NIC]), ("default", "vm-2", "c", DISK_NAME, [DISK])
 
@@ -78,16 +76,11 @@ ok("a list of before an Allocate is not judged after it")
 time.sleep(0.2)
 asked()
 time.sleep(0.2)
-os.kill(SERVING, signal.SIGSTOP)
-try:
+with tree_hangs():
     k.pods = []
     asked()
     time.sleep(0.2)
-    given = threading.Thread(target=k.allocate, args=(NIC_NAME, NIC))
-    given.start()
-    time.sleep(0.2)
-finally:
-    os.kill(SERVING, signal.SIGCONT)
+    given = giving(k, NIC_NAME, NIC)
 given.join()
 wait_file(DISK, "allocated_to", "none")
 stays("pending")
@@ -155,8 +148,7 @@ wait_file(NIC, "allocated_to", "default/vm-1/c")
 k.stop()
 k.pods = []
 subprocess.run(["mount", "--bind", TREE + "/version", CHECKPOINT_FILE], check=True)
-os.kill(SERVING, signal.SIGSTOP)
-try:
+with tree_hangs():
     before = k.listed
     k.start()
     nic = k.wait_health(NIC_NAME, {NIC: "Healthy"})
@@ -165,8 +157,6 @@ try:
     while time.monotonic() < end:
         nic.call("GetDevicePluginOptions", dp.Empty(), dp.DevicePluginOptions)
         time.sleep(0.01)
-finally:
-    os.kill(SERVING, signal.SIGCONT)
 wait_said = "kubelet's checkpoint has no form that is known; what a pod has and kubelet does not list stays with it"
 k.wait("the sentence", lambda: wait_said in p.said())
 subprocess.run(["umount", CHECKPOINT_FILE], check=True)

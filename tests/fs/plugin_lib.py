@@ -1,9 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """SCRIPT TREE KUBELET-DIR PLUGIN-ARGV...: what the scripts share that put the plugin before a kubelet."""
+import contextlib
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../k8s"))
@@ -33,6 +36,25 @@ def wait_file(dev, name, value, seconds=5):
         time.sleep(0.01)
 
 
+@contextlib.contextmanager
+def tree_hangs():
+    """Meanwhile the tree answers nothing."""
+    serving = int(os.environ["SERVING"])
+    os.kill(serving, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(serving, signal.SIGCONT)
+
+
+def giving(kubelet, resource, dev):
+    """The thread in which kubelet is asking for it. Returns once it has had the time to send that."""
+    given = threading.Thread(target=kubelet.allocate, args=(resource, dev))
+    given.start()
+    time.sleep(0.2)
+    return given
+
+
 def sim(*args):
     subprocess.run([os.environ["SIM"], "--control", os.environ["S"], *args], check=True)
 
@@ -45,8 +67,8 @@ class Plugin:
     def start(self):
         self.process = subprocess.Popen(ARGV, stdout=subprocess.DEVNULL, stderr=self.log)
 
-    def end(self, signal=15):
-        self.process.send_signal(signal)
+    def end(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
         return self.process.wait(10)
 
     def said(self):
