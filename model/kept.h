@@ -56,8 +56,8 @@ struct kept {
 	struct kept_field fields[3];	 /* something is kept while the first is not 0, or "" */
 	bool of_group;	 /* a wish for one device changes all members of its IOMMU group */
 	bool with_claim; /* goes when the claim does */
-	const struct kept *
-		ends; /* what a device cannot have besides: it goes when this is accepted. Or NULL */
+	/* What a device cannot have besides: it goes when this is accepted. NULL: nothing is so. */
+	const struct kept *ends;
 	/* The record becomes what the model says. NULL: its fields do. */
 	void (*follow)(struct model *m, struct record *r, const struct device *dev);
 	/* The device has come: it is told what needs no act, or what the act has to know, unless it knows better.

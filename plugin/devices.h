@@ -22,8 +22,8 @@ struct dev {
 	bool announced;	     /* was once found bound and ready: kubelet may know it */
 	uint64_t good_at;    /* ms: not healthy before, since it was not a moment ago */
 	uint64_t pending_at; /* ms: since when it is pending; 0: it is not */
-	uint64_t
-		given_at; /* ms: when Allocate of it was last answered; GIVEN_RUNNING and up: one runs */
+	/* ms: when Allocate of it was last answered; GIVEN_RUNNING and up: one runs */
+	uint64_t given_at;
 	/* By which kubelet (pods.c counts them) its pod was last listed; 0: none. */
 	unsigned int seen;
 	char *given; /* the resource by which kubelet has its pod have it; NULL: it has not said */

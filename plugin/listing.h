@@ -37,8 +37,8 @@ struct listing {
 	size_t n, cap;
 };
 
-/* Allocate gives it to a pod (ms; GIVEN_RUNNING and up: is about to): no list of before tells of that, nor does it count that
- * kubelet has listed the pod before. */
+/* Allocate gives it to a pod (ms; GIVEN_RUNNING and up: is about to): no list of before tells of that, nor does it
+ * count that kubelet has listed the pod before. */
 void listing_given(struct dev *d, uint64_t at);
 
 /* -EINVAL: not such a message; -ENOMEM. The table is not needed, so that others may have it meanwhile. */
