@@ -82,10 +82,7 @@ static int reset_expand(struct model *m, const struct wish *wish, struct plan *p
 	rc = refuse_stranger(dev, wish, plan, err);
 	rc = rc ? rc : refuse_use(m, dev, wish, plan, err);
 	rc = rc ? rc : plan_touch(plan, &dev->key, err);
-	rc = rc ? rc : plan_step(plan, &reset_verb, &dev->key, "1", err);
-	if (!rc)
-		plan->steps[plan->n_steps - 1].force = wish->force;
-	return rc;
+	return rc ? rc : plan_step_forced(plan, &reset_verb, &dev->key, "1", wish->force, err);
 }
 
 /* Last, since it cannot be taken back when another step fails. */

@@ -124,17 +124,21 @@ static int refuse(const struct pf *pf, const struct plan *plan, struct err *err)
 	return rc;
 }
 
+bool sriov_stored(const struct want *pf, unsigned int n)
+{
+	return n < WANT_VFS && pf->vf_claims[n / 64] >> n % 64 & 1;
+}
+
 /* Claims on virtfn<n> that are asked for in the same transaction, or stored; vf: the device, if it is there. */
 static bool is_for_guest(const struct pf *pf, unsigned int n, const struct device *vf,
 			 const struct plan *plan)
 {
-	const struct want *w = &pf->dev->want;
 	const struct wish *wish = vf ? plan_wished(plan, &vf->key, "claim")
 				     : plan_wished_vf(plan, &pf->dev->key, n, "claim");
 
 	if (wish)
 		return wish->value[0];
-	if (n < 64 * ARRAY_SIZE(w->vf_claims) && w->vf_claims[n / 64] >> n % 64 & 1)
+	if (sriov_stored(&pf->dev->want, n))
 		return true;
 	return vf && vf->want.claim[0] && !vfio_released(pf->m, plan, vf);
 }
@@ -159,11 +163,8 @@ static int touch(const struct pf *pf, struct plan *plan, struct err *err)
 static int plan_set_number(const struct pf *pf, const char *number, struct plan *plan,
 			   struct err *err)
 {
-	int rc = plan_step(plan, &sriov_set_numvfs, &pf->dev->key, number, err);
-
-	if (!rc)
-		plan->steps[plan->n_steps - 1].force = pf->wish->force;
-	return rc;
+	return plan_step_forced(plan, &sriov_set_numvfs, &pf->dev->key, number, pf->wish->force,
+				err);
 }
 
 static int plan_make_vfs(const struct pf *pf, struct plan *plan, struct err *err)

@@ -4,8 +4,6 @@
 #include "sriov.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "internal.h"
@@ -148,48 +146,28 @@ static int parse_number(const char *text, unsigned int *ret, struct err *err)
 	return 0;
 }
 
-/* How many VFs there were, and which were claimed; in step->former "4 a" for virtfn1 and virtfn3 of four. It has
- * room for those up to FORMER_VFS; of the others counts what is stored. */
-struct former {
-	unsigned int n;
-	uint64_t claims[WANT_VFS / 64]; /* bit N of [N / 64] */
-};
-
-#define FORMER_VFS 320
-
-static void print_former(struct model *m, const struct key *pf, unsigned int n,
-			 char ret[static STEP_VALUE])
+/* Restore notes them from the disk, a moment after the claim; once the VF is gone nothing else tells. */
+static void note_claims(struct model *m, const struct key *pf)
 {
 	const struct device *vfs[VFS_MAX];
-	struct former was = { 0 };
-	size_t words = 0, len;
+	struct device *edit;
+	size_t n;
 
 	model_lock(m);
-	len = model_vfs(m, pf, vfs, VFS_MAX);
-	for (size_t i = 0; i < len && i < VFS_MAX; i++) {
+	n = model_vfs(m, pf, vfs, VFS_MAX);
+	for (size_t i = 0; i < n && i < VFS_MAX; i++) {
+		const struct device *dev = model_find(m, pf);
 		unsigned int vf = (unsigned int)vfs[i]->facts.vf_index;
 
-		if (!vfs[i]->want.claim[0] || vf >= FORMER_VFS)
+		if (!dev || !vfs[i]->want.claim[0] || vf >= WANT_VFS ||
+		    sriov_stored(&dev->want, vf))
 			continue;
-		was.claims[vf / 64] |= UINT64_C(1) << vf % 64;
-		words = vf / 64 >= words ? vf / 64 + 1 : words;
+		edit = model_edit(m, pf, false);
+		if (edit)
+			edit->want.vf_claims[vf / 64] |= UINT64_C(1) << vf % 64;
 	}
+	model_publish(m);
 	model_unlock(m);
-	len = (size_t)snprintf(ret, STEP_VALUE, "%u", n);
-	for (size_t i = 0; i < words; i++)
-		len += (size_t)snprintf(ret + len, STEP_VALUE - len, " %" PRIx64, was.claims[i]);
-}
-
-static int parse_former(const char *text, struct former *ret, struct err *err)
-{
-	char number[16];
-	const char *p = text + strcspn(text, " ");
-
-	*ret = (struct former){ 0 };
-	snprintf(number, sizeof(number), "%.*s", (int)(p - text), text);
-	for (size_t i = 0; *p && i < ARRAY_SIZE(ret->claims); i++)
-		ret->claims[i] = strtoull(p, (char **)&p, 16);
-	return parse_number(number, &ret->n, err);
 }
 
 /* What was left half done of the VFs is gone with them. */
@@ -214,7 +192,8 @@ static int numvfs_run(void *backend, struct step *step, unsigned int ms, struct 
 		rc = count_vfs(backend, &step->dev, &had, err);
 	if (rc)
 		return rc;
-	print_former(((struct backend *)backend)->model, &step->dev, had, step->former);
+	note_claims(((struct backend *)backend)->model, &step->dev);
+	snprintf(step->former, sizeof(step->former), "%u", had);
 	step->recorded = true;
 	rc = set_number(backend, step, n, ms, err);
 	if (!rc)
@@ -264,33 +243,17 @@ static int set_autoprobe(struct backend *b, struct step *step, const char *value
 	return 0;
 }
 
-static void add_stored(struct model *m, const struct key *pf, struct former *ret)
-{
-	const struct device *dev;
-
-	model_lock(m);
-	dev = model_find(m, pf);
-	for (size_t i = 0; dev && i < ARRAY_SIZE(ret->claims); i++)
-		ret->claims[i] |= dev->want.vf_claims[i];
-	model_unlock(m);
-}
-
-static bool is_claimed(const struct former *was, unsigned int n)
-{
-	return n < WANT_VFS && was->claims[n / 64] >> n % 64 & 1;
-}
-
-static bool any_claimed(const struct former *was)
+static bool any_stored(const struct want *pf)
 {
 	uint64_t any = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(was->claims); i++)
-		any |= was->claims[i];
+	for (size_t i = 0; i < ARRAY_SIZE(pf->vf_claims); i++)
+		any |= pf->vf_claims[i];
 	return any;
 }
 
 struct hosts_vfs {
-	const struct former *was;
+	const struct want *pf;
 	struct backend *b;
 	struct step *step;
 	unsigned int ms;
@@ -300,20 +263,8 @@ static void probe_hosts(void *ctx, int index, const struct key *vf)
 {
 	const struct hosts_vfs *h = ctx;
 
-	if (!h->step->late && !is_claimed(h->was, (unsigned int)index))
+	if (!h->step->late && !sriov_stored(h->pf, (unsigned int)index))
 		step_write(h->b, "bus/pci/drivers_probe", vf->name, h->ms, h->step);
-}
-
-static bool is_off_by_us(struct model *m, const struct key *pf)
-{
-	const struct device *dev;
-	bool ours;
-
-	model_lock(m);
-	dev = model_find(m, pf);
-	ours = dev && dev->want.autoprobe_off;
-	model_unlock(m);
-	return ours;
 }
 
 static bool reads_on(struct backend *b, const struct key *pf)
@@ -323,17 +274,33 @@ static bool reads_on(struct backend *b, const struct key *pf)
 	return read_autoprobe(b, pf, text, sizeof(text)) > 0 && text[0] == '1';
 }
 
+static void read_want(struct model *m, const struct key *key, struct want *ret)
+{
+	const struct device *dev;
+
+	*ret = (struct want){ 0 };
+	model_lock(m);
+	dev = model_find(m, key);
+	if (dev)
+		*ret = dev->want;
+	model_unlock(m);
+}
+
 /* VFs that the next steps of the undo claim again never meet their host driver; the others do. A second call,
  * after one that was late, finds autoprobe as that has left it. */
-static int make_again(struct backend *b, struct step *step, unsigned int had,
-		      const struct former *was, unsigned int ms, struct err *err)
+static int make_again(struct backend *b, struct step *step, unsigned int had, unsigned int n,
+		      unsigned int ms, struct err *err)
 {
-	struct hosts_vfs hosts = { was, b, step, ms };
-	bool off = any_claimed(was) && (is_off_by_us(b->model, &step->dev) ||
-					(had != was->n && reads_on(b, &step->dev)));
-	int rc = off ? set_autoprobe(b, step, "0", ms, err) : 0, on = 0;
+	struct want pf;
+	struct hosts_vfs hosts = { &pf, b, step, ms };
+	int rc = 0, on = 0;
+	bool off;
 
-	rc = rc ? rc : set_number(b, step, was->n, ms, err);
+	read_want(b->model, &step->dev, &pf);
+	off = any_stored(&pf) && (pf.autoprobe_off || (had != n && reads_on(b, &step->dev)));
+	if (off)
+		rc = set_autoprobe(b, step, "0", ms, err);
+	rc = rc ? rc : set_number(b, step, n, ms, err);
 	if (off && !step->late)
 		on = set_autoprobe(b, step, "1", ms, rc ? NULL : err);
 	rc = rc ? rc : on;
@@ -348,15 +315,13 @@ static int make_again(struct backend *b, struct step *step, unsigned int had,
 
 static int numvfs_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
-	unsigned int had = 0;
-	struct former was;
-	int rc = parse_former(step->former, &was, err);
+	unsigned int n = 0, had = 0;
+	int rc = parse_number(step->former, &n, err);
 
-	add_stored(((struct backend *)backend)->model, &step->dev, &was);
 	rc = rc ? rc : count_vfs(backend, &step->dev, &had, err);
-	if (!rc && had && had != was.n)
+	if (!rc && had && had != n)
 		rc = refuse_taken(backend, step, err);
-	return rc ? rc : make_again(backend, step, had, &was, ms, err);
+	return rc ? rc : make_again(backend, step, had, n, ms, err);
 }
 
 static int autoprobe_run(void *backend, struct step *step, unsigned int ms, struct err *err)

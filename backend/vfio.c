@@ -112,11 +112,9 @@ static int claim_member(const struct device *dev, const struct wish *wish, struc
 
 	if (rc || vfio_bound(dev))
 		return rc;
-	if (dev->facts.driver[0]) {
-		rc = plan_step(plan, &vfio_unbind, &dev->key, dev->facts.driver, err);
-		if (!rc)
-			plan->steps[plan->n_steps - 1].force = wish->force;
-	}
+	if (dev->facts.driver[0])
+		rc = plan_step_forced(plan, &vfio_unbind, &dev->key, dev->facts.driver, wish->force,
+				      err);
 	return rc ? rc : plan_step(plan, &vfio_bind, &dev->key, vfio_driver_for(dev), err);
 }
 
@@ -194,15 +192,6 @@ static int plan_claim(struct model *m, const struct device *dev, const struct wi
 	return plan_nodes(dev, g, plan, err);
 }
 
-static int plan_rebind(const struct device *dev, bool force, struct plan *plan, struct err *err)
-{
-	int rc = plan_step(plan, &vfio_rebind, &dev->key, dev->want.former_driver, err);
-
-	if (!rc)
-		plan->steps[plan->n_steps - 1].force = force;
-	return rc;
-}
-
 static int give_back(const struct device *dev, bool force, struct plan *plan, struct err *err)
 {
 	const struct want *w = &dev->want;
@@ -217,10 +206,12 @@ static int give_back(const struct device *dev, bool force, struct plan *plan, st
 	if (by_override) {
 		int rc = plan_step(plan, &vfio_override, &dev->key, w->former_driver, err);
 
-		rc = rc ? rc : plan_rebind(dev, force, plan, err);
+		rc = rc ? rc
+			: plan_step_forced(plan, &vfio_rebind, &dev->key, w->former_driver, force,
+					   err);
 		return rc ? rc : plan_step(plan, &vfio_override, &dev->key, "", err);
 	}
-	return plan_rebind(dev, force, plan, err);
+	return plan_step_forced(plan, &vfio_rebind, &dev->key, w->former_driver, force, err);
 }
 
 /* A member that drifted to a driver of its own keeps it: only our override goes. */

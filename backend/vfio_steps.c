@@ -278,16 +278,17 @@ static int rebind_run(void *backend, struct step *step, unsigned int ms, struct 
 {
 	struct backend *b = backend;
 	int rc = write_driver(b, step->value, "bind", step, ms);
+	bool refused;
 
 	/* The driver was unloaded, or does not take it any more: some other may. */
 	if (rc == -ENOENT || rc == -ENODEV)
 		return probe_run(b, step, ms, err);
-	if (!rc || (step->force && is_refusal(b, step, rc)))
+	refused = rc && is_refusal(b, step, rc);
+	if (!rc || (refused && step->force))
 		return 0; /* or without a driver, as was asked */
-	if (!is_refusal(b, step, rc))
-		return explain(b, step, rc, step->value, ms, err);
 	rc = explain(b, step, rc, step->value, ms, err);
-	return fail(err, -rc, "%s; force in ctl releases it without a driver", err->text);
+	return refused ? fail(err, -rc, "%s; force in ctl releases it without a driver", err->text)
+		       : rc;
 }
 
 /* Whoever took it. */

@@ -38,6 +38,16 @@ int plan_step(struct plan *p, const struct verb *verb, const struct key *dev, co
 	return 0;
 }
 
+int plan_step_forced(struct plan *p, const struct verb *verb, const struct key *dev,
+		     const char *value, bool force, struct err *err)
+{
+	int rc = plan_step(p, verb, dev, value, err);
+
+	if (!rc)
+		p->steps[p->n_steps - 1].force = force;
+	return rc;
+}
+
 static bool is_among(const struct key *dev, const struct key *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -300,15 +310,13 @@ static bool is_remade(struct model *m, const struct plan *p, const struct item *
 		      struct item *ret_vf)
 {
 	const struct device *dev = it->absent ? NULL : model_find(m, &it->wish.dev);
-	struct key pf;
 
-	if (!p->predict || !dev || dev->facts.vf_index < 0 ||
-	    !key_make(BUS_PCI, dev->facts.physfn, &pf))
+	if (!p->predict || !dev || dev->facts.vf_index < 0)
 		return false;
 	for (size_t i = 0; i < p->n_steps; i++)
-		if (p->steps[i].verb->remakes && key_eq(&p->steps[i].dev, &pf)) {
+		if (step_remakes(&p->steps[i], dev->facts.physfn)) {
 			*ret_vf = *it;
-			ret_vf->wish.dev = pf;
+			ret_vf->wish.dev = p->steps[i].dev;
 			ret_vf->wish.virtfn = (uint16_t)(dev->facts.vf_index + 1);
 			ret_vf->absent = true;
 			return true;

@@ -100,6 +100,9 @@ const struct wish *plan_wished_vf(const struct plan *p, const struct key *pf, un
 
 int plan_step(struct plan *p, const struct verb *verb, const struct key *dev, const char *value,
 	      struct err *err);
+/* One whose verb lets force past what refuses it. */
+int plan_step_forced(struct plan *p, const struct verb *verb, const struct key *dev,
+		     const char *value, bool force, struct err *err);
 int plan_touch(struct plan *p, const struct key *dev, struct err *err);
 void plan_free(struct plan *p);
 /* "1 0000:3b:00.0 driver_override vfio-pci\n" ... ; "nothing to do\n" for an empty plan. */

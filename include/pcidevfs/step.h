@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "pcidevfs/key.h"
 
@@ -51,12 +52,18 @@ struct step {
 	char former[STEP_VALUE]; /* recorded by run before it writes, for undo */
 	uint16_t line;		 /* of the wish that it is for */
 	bool expected;		 /* depends on what earlier steps will bring */
-	bool force;		 /* as the wish: past host_critical */
+	bool force;		 /* as the wish: past host_critical, or what else its verb says */
 	bool begun;
 	bool recorded; /* former is valid; a verb that records has written nothing before */
 	bool done;
 	void *late;		 /* run or undo timed out: what world.late() waits for */
 	struct helper_id helper; /* that was sent to do it; it may outlive us */
 };
+
+/* Does run take the VFs of that PF away, for undo or a later step to make them anew? */
+static inline bool step_remakes(const struct step *s, const char *physfn)
+{
+	return s->verb->remakes && !strcmp(s->dev.name, physfn);
+}
 
 #endif
