@@ -40,9 +40,11 @@ static int refuse_allocation(const struct device *dev, const char *value, struct
 }
 
 /* No event tells that a process in a container has let go of its node. */
-static bool allocation_doubts(const struct device *dev, const struct wish *wish)
+static uint64_t allocation_doubts(const struct device *dev, const struct wish *wish)
 {
-	return !strcmp(wish->value, "pending") && (dev->let_go || dev->facts.holders[0]);
+	if (strcmp(wish->value, "pending"))
+		return 0;
+	return dev->facts.holders[0] ? now_us() : dev->let_go;
 }
 
 /* All that settle writes to: what is not kept after all is put back. */

@@ -400,9 +400,12 @@ int backend_guard(void *backend, const struct key *dev, struct err *err)
 	return rc;
 }
 
-int backend_observe_holders(void *backend, struct err *err)
+int backend_observe_holders(void *backend, const struct key *devs, size_t n, uint64_t since,
+			    struct err *err)
 {
-	return guard_or_fail(backend, GUARD_HOLDERS, NULL, 0, err);
+	if (guard_await(backend, GUARD_HOLDERS, devs, n, since))
+		return 0;
+	return guard_or_fail(backend, GUARD_HOLDERS, devs, n, err);
 }
 
 int backend_late(void *backend, struct step *step)

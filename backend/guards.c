@@ -80,6 +80,36 @@ int guard_run(struct backend *b, enum guard guard, const struct key *devs, size_
 	return rc;
 }
 
+static bool asks_about(const struct asking *a, const struct key *devs, size_t n)
+{
+	bool all = a->question->all;
+
+	for (size_t i = 0; i < n && !all; i++)
+		if (!question_has(a->question, &devs[i]))
+			return false;
+	return all || devs;
+}
+
+bool guard_await(struct backend *b, enum guard guard, const struct key *devs, size_t n,
+		 uint64_t since)
+{
+	struct timespec until = in_ms(guard_deadline(guard));
+	const struct asking *a = &b->guards.asking[guard];
+	bool answered = false;
+	uint64_t began;
+	int rc = 0;
+
+	pthread_mutex_lock(&b->guards.lock);
+	began = a->began_us;
+	if (began > since && asks_about(a, devs, n)) {
+		while (a->began_us == began && rc != ETIMEDOUT)
+			rc = pthread_cond_timedwait(&b->guards.ended, &b->guards.lock, &until);
+		answered = a->answered == began;
+	}
+	pthread_mutex_unlock(&b->guards.lock);
+	return answered;
+}
+
 static void want(struct guards *g, enum guard guard, const struct key *key, bool at_once)
 {
 	pthread_mutex_lock(&g->lock);
@@ -217,6 +247,22 @@ static void put_off_busy(struct backend *b, enum guard guard, struct question *q
 	pthread_mutex_unlock(&b->guards.lock);
 }
 
+static void ask_wanted(struct backend *b, enum guard guard, const struct question *question)
+{
+	struct asking *a = &b->guards.asking[guard];
+	uint64_t began = now_us();
+	int rc;
+
+	pthread_mutex_lock(&b->guards.lock);
+	*a = (struct asking){ began, a->answered, question };
+	pthread_mutex_unlock(&b->guards.lock);
+	rc = guard_ask(b, guard, question);
+	pthread_mutex_lock(&b->guards.lock);
+	*a = (struct asking){ .answered = rc ? a->answered : began };
+	pthread_cond_broadcast(&b->guards.ended);
+	pthread_mutex_unlock(&b->guards.lock);
+}
+
 void *guards_main(void *arg)
 {
 	struct backend *b = arg;
@@ -242,7 +288,7 @@ void *guards_main(void *arg)
 		for (int i = 0; i < GUARD_COUNT; i++) {
 			put_off_busy(b, i, &wanted[i]);
 			if (wanted[i].all || wanted[i].n)
-				guard_ask(b, i, &wanted[i]);
+				ask_wanted(b, i, &wanted[i]);
 		}
 		again = serials && serials_run(b);
 		pthread_mutex_lock(&g->lock);

@@ -43,6 +43,13 @@ struct guard_runs {
 	struct question next; /* what the next one is about */
 };
 
+/* What guards_main() is at. */
+struct asking {
+	uint64_t began_us; /* 0: nothing is asked */
+	uint64_t answered; /* began_us of the last that was */
+	const struct question *question;
+};
+
 struct guards {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;		     /* something is wanted, or stop */
@@ -51,6 +58,7 @@ struct guards {
 	bool serials; /* lock; there are functions whose serial nobody looked for */
 	bool at_once; /* lock; some of it was seen to change, not only what it may depend on */
 	struct guard_runs runs[GUARD_COUNT]; /* lock */
+	struct asking asking[GUARD_COUNT];   /* lock */
 	bool stop;			     /* lock */
 	struct views views[GUARD_COUNT];
 	atomic_int results[GUARD_COUNT]; /* of the last answer, for health */
@@ -119,6 +127,9 @@ int guard_ask(struct backend *b, enum guard guard, const struct question *q);
 unsigned int guard_deadline(enum guard guard);
 /* The same for those who need the answer now: who asks meanwhile shares the next one. devs NULL: all. */
 int guard_run(struct backend *b, enum guard guard, const struct key *devs, size_t n);
+/* Is, or was, what guards_main() has been asking since then an answer about these? Blocks until it is there. */
+bool guard_await(struct backend *b, enum guard guard, const struct key *devs, size_t n,
+		 uint64_t since);
 /* Asks guards_main() for it, soon and not too often. key NULL: about all. */
 void guard_want(struct backend *b, enum guard guard, const struct key *key);
 /* All guards, of a device that has changed: a little later, for acts that change devices ask themselves. */

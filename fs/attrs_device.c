@@ -194,7 +194,7 @@ static void holders_refresh(const struct subject *s)
 	const struct world *w = engine_world(s->tree->conf.engine);
 
 	if (w->observe_holders)
-		w->observe_holders(w->backend, NULL);
+		w->observe_holders(w->backend, NULL, 0, now_us(), NULL);
 }
 
 static void log_show(const struct subject *s, struct out *o)

@@ -315,7 +315,7 @@ static void *ask_again(void *ctx)
 
 		pthread_mutex_unlock(&in->turn);
 		if (wanted)
-			in->world.observe_holders(in->world.backend, NULL);
+			in->world.observe_holders(in->world.backend, NULL, 0, now_us(), NULL);
 		ms = !wanted ? ASK_MS : ms < ASK_MAX_MS ? 2 * ms : ASK_MAX_MS;
 		pthread_mutex_lock(&in->turn);
 	}

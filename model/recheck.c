@@ -9,11 +9,11 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
-static bool in_doubt(struct model *m, const struct method *method, const struct wish *wish)
+static uint64_t in_doubt(struct model *m, const struct method *method, const struct wish *wish)
 {
 	const struct device *dev = method->doubts ? model_find(m, &wish->dev) : NULL;
 
-	return dev && method->doubts(dev, wish);
+	return dev ? method->doubts(dev, wish) : 0;
 }
 
 int act_look(struct engine *e, const struct wish *wishes, size_t n_wishes, uint64_t *guarded_at,
@@ -22,8 +22,9 @@ int act_look(struct engine *e, const struct wish *wishes, size_t n_wishes, uint6
 	const struct world *w = &e->conf.world;
 	_free_ struct key *devs = calloc(n_wishes ? n_wishes : 1, sizeof(*devs));
 	struct model *m = e->conf.model;
-	bool guards = false, doubts = false;
-	size_t n = 0;
+	size_t n = 0, doubted = n_wishes; /* devs begins with those to look at, and ends with those in doubt */
+	uint64_t since = 0;
+	bool guards = false;
 	int rc;
 
 	if (!devs)
@@ -34,7 +35,11 @@ int act_look(struct engine *e, const struct wish *wishes, size_t n_wishes, uint6
 		struct wish found;
 
 		if (method && method->noted) {
-			doubts |= guarded_at && in_doubt(m, method, &wishes[i]);
+			uint64_t doubt = guarded_at ? in_doubt(m, method, &wishes[i]) : 0;
+
+			if (doubt)
+				devs[--doubted] = wishes[i].dev;
+			since = doubt > since ? doubt : since;
 			continue;
 		}
 		/* A VF that is not there: its PF. */
@@ -46,7 +51,9 @@ int act_look(struct engine *e, const struct wish *wishes, size_t n_wishes, uint6
 	if (guards)
 		*guarded_at = now_ms();
 	rc = n ? w->observe(w->backend, devs, n, guards, err) : 0;
-	return rc || !doubts ? rc : w->observe_holders(w->backend, err);
+	if (!rc && since)
+		rc = w->observe_holders(w->backend, devs + doubted, n_wishes - doubted, since, err);
+	return rc;
 }
 
 /*

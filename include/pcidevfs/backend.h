@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 struct err;
@@ -45,7 +46,8 @@ void backend_stop(struct backend *b);
 /* As struct world (txn.h) wants them. */
 int backend_observe(void *backend, const struct key *devs, size_t n, bool guards, struct err *err);
 int backend_guard(void *backend, const struct key *dev, struct err *err);
-int backend_observe_holders(void *backend, struct err *err);
+int backend_observe_holders(void *backend, const struct key *devs, size_t n, uint64_t since,
+			    struct err *err);
 int backend_give_nodes(void *backend, const struct key *dev, struct err *err);
 int backend_lift(void *backend, const struct key *dev, const char *driver,
 		 unsigned int deadline_ms);

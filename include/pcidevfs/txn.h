@@ -58,8 +58,9 @@ struct world {
 	 * nobody hears how it ends) or -errno. May be NULL. */
 	int (*lift)(void *backend, const struct key *dev, const char *driver,
 		    unsigned int deadline_ms);
-	/* Only who holds it; for slow rows. */
-	int (*observe_holders)(void *backend, struct err *err);
+	/* Only who holds these devices, NULL: all, by a look that was begun after that time (us). */
+	int (*observe_holders)(void *backend, const struct key *devs, size_t n, uint64_t since,
+			       struct err *err);
 };
 
 /* What outlives a reboot. Called from executors, without any lock; may take as long as the disk does. */
