@@ -225,7 +225,7 @@ static void healthy_show(const struct subject *s, struct out *o)
 
 static bool is_used(const struct device *dev)
 {
-	return dev->state == STATE_ALLOCATED || dev->state == STATE_HELD;
+	return dev->want.allocated[0] || dev->state == STATE_HELD;
 }
 
 static void allocated_show(const struct subject *s, struct out *o)

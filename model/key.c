@@ -124,6 +124,18 @@ const char *key_id(const struct key *key, char buf[static KEY_NAME + 8])
 	return buf;
 }
 
+const char *key_withheld(const struct key *key)
+{
+	struct pci_addr addr;
+
+	/* VMD's (tests/k8s/ground/kubevirt, case 15) */
+	if (key->bus == BUS_PCI && pci_addr_parse(key->name, &addr) && addr.domain > 0xffff)
+		return "KubeVirt takes no PCI domain above ffff";
+	if (key->bus == BUS_USB)
+		return "KubeVirt takes USB devices by numbers that the tree does not tell";
+	return NULL;
+}
+
 bool key_eq(const struct key *a, const struct key *b)
 {
 	return a->bus == b->bus && !strcmp(a->name, b->name);

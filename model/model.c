@@ -273,7 +273,7 @@ struct device *model_edit(struct model *m, const struct key *key, bool create)
 	return d;
 }
 
-/* What is said of those in its IOMMU group that are claimed depends on it. */
+/* What is said of those in its IOMMU group that are claimed depends on it, and on which pod that is. */
 static unsigned int matters(const struct device *d)
 {
 	return (device_with_pod(d) ? 1 : 0) | (device_on_host(d) ? 2 : 0);
@@ -341,6 +341,9 @@ static struct mates find_mates(struct model *m, uint32_t slot)
 			continue;
 		if (!found.with_pod && device_with_pod(d))
 			found.with_pod = d;
+		if (!found.with_other && device_with_pod(d) && device_with_pod(dev) &&
+		    !same_pod(dev->want.allocated, d->want.allocated))
+			found.with_other = d;
 		if (!found.on_host && device_on_host(d))
 			found.on_host = d;
 	}
@@ -405,6 +408,12 @@ static bool comes(struct model *m, uint32_t i)
 	       slot_current(m, i)->facts.iommu_group != slot_spare(m, i)->facts.iommu_group;
 }
 
+/* To another pod. */
+static bool moves(struct model *m, uint32_t i)
+{
+	return strcmp(slot_current(m, i)->want.allocated, slot_spare(m, i)->want.allocated);
+}
+
 static void publish_edits(struct model *m, uint64_t generation, bool coming)
 {
 	for (size_t k = 0; k < m->n_edits; k++) {
@@ -429,7 +438,7 @@ uint64_t model_publish(struct model *m)
 		unsigned int was = slot_live(m, i) ? matters(slot_current(m, i)) : 0;
 		unsigned int is = matters(slot_spare(m, i));
 
-		if (is != was || (is && comes(m, i)))
+		if (is != was || (is && (comes(m, i) || moves(m, i))))
 			edit_mates(m, slot_spare(m, i));
 		if (was && comes(m, i))
 			edit_mates(m, slot_current(m, i));

@@ -22,7 +22,9 @@ int act_look(struct engine *e, const struct wish *wishes, size_t n_wishes, uint6
 	const struct world *w = &e->conf.world;
 	_free_ struct key *devs = calloc(n_wishes ? n_wishes : 1, sizeof(*devs));
 	struct model *m = e->conf.model;
-	size_t n = 0, doubted = n_wishes; /* devs begins with those to look at, and ends with those in doubt */
+	size_t n = 0,
+	       doubted =
+		       n_wishes; /* devs begins with those to look at, and ends with those in doubt */
 	uint64_t since = 0;
 	bool guards = false;
 	int rc;

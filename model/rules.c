@@ -254,6 +254,16 @@ bool device_with_pod(const struct device *dev)
 	return dev->want.allocated[0] && strcmp(dev->want.allocated, "pending");
 }
 
+/* namespace/pod/container */
+bool same_pod(const char *allocated, const char *other)
+{
+	const char *end = strrchr(allocated, '/');
+
+	if (!end)
+		return !strcmp(allocated, other);
+	return !strncmp(allocated, other, (size_t)(end + 1 - allocated));
+}
+
 bool device_on_host(const struct device *dev)
 {
 	const char *driver = dev->facts.driver;
@@ -270,9 +280,12 @@ bool device_is_astray(const struct device *dev)
 
 static bool is_claimed(struct device *dev)
 {
+	const char *withheld = key_withheld(&dev->key);
+
 	if (!dev->want.claim[0])
 		return false;
-	because(dev, "claimed by %s", dev->want.claim);
+	because(dev, "claimed by %s%s%s", dev->want.claim,
+		withheld ? "; kubelet is not offered it: " : "", withheld ? withheld : "");
 	return true;
 }
 
@@ -308,6 +321,12 @@ static const struct {
 	{ STATE_HOST, is_host },	   { STATE_FREE, is_free },
 };
 
+/* Either could read the other's memory. kubelet gave both before it told whose they are. */
+static bool is_shared(const struct device *dev, const struct device *with)
+{
+	return with && dev->state == STATE_ALLOCATED;
+}
+
 /* Whoever has it open already goes on, which the kernel warns of. */
 static bool is_spoilt(const struct device *dev, const struct device *by)
 {
@@ -332,6 +351,13 @@ void device_derive(struct device *dev, bool iommu, struct mates mates)
 			"open it; write the claim again to take that along",
 			dev->want.claim, mates.on_host->key.name, dev->facts.iommu_group,
 			mates.on_host->facts.driver);
+	}
+	if (is_shared(dev, mates.with_other)) {
+		dev->state = STATE_UNHEALTHY;
+		because(dev,
+			"it is with %s, and %s of its IOMMU group %d with %s; delete one of the pods",
+			dev->want.allocated, mates.with_other->key.name, dev->facts.iommu_group,
+			mates.with_other->want.allocated);
 	}
 	dev->taken = mates.with_pod && dev->state == STATE_CLAIMED;
 	if (dev->taken)

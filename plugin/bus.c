@@ -2,37 +2,26 @@
 #include "bus.h"
 
 #include <string.h>
+#include <pcidevfs/key.h>
 #include <pcidevfs/util.h>
 
 #include "devices.h"
 
-/* VMD's domains have more than four digits (tests/k8s/ground/kubevirt, case 15). */
-static const char *pci_withheld(const struct dev *d)
-{
-	return strcspn(d->id, ":") > 4 ? "KubeVirt takes no PCI domain above ffff" : NULL;
-}
-
-static const char *usb_withheld(const struct dev *d)
-{
-	(void)d;
-	return "KubeVirt takes USB devices by numbers that the tree does not tell";
-}
-
 /* PCI last: its ids begin with no word. */
-static const struct bus buses[] = {
-	{ "mdev/", "mdevs", "MDEV_PCI", NULL },
-	{ "usb/", "usb", "USB", usb_withheld },
-	{ "", "devices", "PCI", pci_withheld },
+static const struct bus_row buses[] = {
+	{ "mdev/", "mdevs", "MDEV_PCI" },
+	{ "usb/", "usb", "USB" },
+	{ "", "devices", "PCI" },
 };
 
-const struct bus *bus_at(size_t i)
+const struct bus_row *bus_at(size_t i)
 {
 	return i < ARRAY_SIZE(buses) ? &buses[i] : NULL;
 }
 
-const struct bus *bus_of(const struct dev *d)
+const struct bus_row *bus_of(const struct dev *d)
 {
-	const struct bus *b = buses;
+	const struct bus_row *b = buses;
 
 	while (strncmp(d->id, b->prefix, strlen(b->prefix)))
 		b++;
@@ -47,7 +36,7 @@ const char *dev_kubelet_id(const struct dev *d)
 struct dev *devices_of_kubelet(const struct devices *t, const char *resource,
 			       const char *kubelet_id)
 {
-	const struct bus *b;
+	const struct bus_row *b;
 
 	for (size_t i = 0; (b = bus_at(i)); i++) {
 		char id[128];
@@ -64,13 +53,13 @@ struct dev *devices_of_kubelet(const struct devices *t, const char *resource,
 
 const char *dev_withheld(const struct dev *d)
 {
-	const struct bus *b = bus_of(d);
+	struct key key;
 
 	if (!d->claim[0])
 		return "nobody claims it";
 	if (!d->resource[0])
 		return "it has no resource_name";
-	return b->withheld ? b->withheld(d) : NULL;
+	return key_parse(d->id, &key) ? key_withheld(&key) : NULL;
 }
 
 bool dev_offered(const struct dev *d)

@@ -7,16 +7,14 @@
 
 struct dev;
 
-struct bus {
+struct bus_row {
 	const char *prefix;    /* of the id in inventory; kubelet knows a device without it */
 	const char *directory; /* of the tree */
 	const char *variable;  /* in which KubeVirt looks for it: <variable>_RESOURCE_<NAME> */
-	/* Why it is not offered, or NULL; NULL: always is. */
-	const char *(*withheld)(const struct dev *d);
 };
 
 /* The i-th, or NULL. */
-const struct bus *bus_at(size_t i);
-const struct bus *bus_of(const struct dev *d);
+const struct bus_row *bus_at(size_t i);
+const struct bus_row *bus_of(const struct dev *d);
 
 #endif

@@ -188,7 +188,6 @@ static void inherit(struct devices *t, struct dev *d, struct dev *old)
 	d->given_at = old->given_at;
 	d->seen = old->seen;
 	d->mate_taken = old->mate_taken;
-	d->mate_rival = old->mate_rival;
 	d->told_sick = old->told_sick;
 	/* Of this pod, that is, as far as lines tell. */
 	if (dev_named(d) && !strcmp(d->as, old->as)) {

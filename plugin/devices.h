@@ -28,7 +28,6 @@ struct dev {
 	unsigned int seen;
 	char *given; /* the resource by which kubelet has its pod have it; NULL: it has not said */
 	bool mate_taken; /* another function of its group is with a pod */
-	bool mate_rival; /* and it is another pod than its own */
 	bool told_sick;	 /* the log has it so, or that it is withheld */
 	uint64_t freed;	 /* the larger, the later a pod gave it back; 0: none did while we looked */
 };

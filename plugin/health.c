@@ -2,6 +2,7 @@
 /* What keeps a device from a pod, and which pods it is between. */
 #include <stdio.h>
 #include <string.h>
+#include <pcidevfs/device.h>
 
 #include "devices.h"
 
@@ -17,33 +18,12 @@ static const struct dev *taken_mate(const struct devices *t, const struct dev *d
 	return NULL;
 }
 
-/* namespace/pod/container: whichever container it is. */
-static bool same_pod(const struct dev *a, const struct dev *b)
-{
-	const char *end = strrchr(a->allocated, '/');
-
-	if (!end)
-		return !strcmp(a->allocated, b->allocated);
-	return !strncmp(a->allocated, b->allocated, (size_t)(end + 1 - a->allocated));
-}
-
 /* A mate without a name is judged when its own container starts, against all that have one. */
 bool dev_rivals(const struct dev *d, const struct dev *mate)
 {
 	if (d == mate || !dev_allocated(mate))
 		return false;
-	return dev_named(d) ? dev_named(mate) && !same_pod(d, mate) : true;
-}
-
-static const struct dev *find_rival(const struct devices *t, const struct dev *d)
-{
-	size_t n;
-	struct dev *const *group = devices_group(t, d, &n);
-
-	for (size_t i = 0; i < n; i++)
-		if (dev_rivals(d, group[i]))
-			return group[i];
-	return NULL;
+	return dev_named(d) ? dev_named(mate) && !same_pod(d->allocated, mate->allocated) : true;
 }
 
 const char *dev_rival_tell(const struct dev *d, const struct dev *rival, char *buf, size_t size)
@@ -66,30 +46,18 @@ static void mark_mates(struct devices *t)
 
 	for (size_t from = 0; from < t->n; from += n) {
 		struct dev *const *group = devices_group(t, t->by_group[from], &n);
-		const struct dev *last = NULL;
 		size_t taken = 0;
-		bool rivals = false;
 
-		for (size_t i = 0; i < n; i++) {
-			if (!dev_named(group[i]))
-				continue;
-			taken++;
-			rivals |= last && !same_pod(last, group[i]);
-			last = group[i];
-		}
-		for (size_t i = 0; i < n; i++) {
+		for (size_t i = 0; i < n; i++)
+			taken += dev_named(group[i]);
+		for (size_t i = 0; i < n; i++)
 			group[i]->mate_taken = taken > dev_named(group[i]);
-			group[i]->mate_rival = rivals && dev_named(group[i]);
-		}
 	}
 }
 
 /* Only what can be said of a device whose pod kubelet cannot take for another's. */
-static const char *sick_allocated(const struct devices *t, const struct dev *d, char *buf,
-				  size_t size)
+static const char *sick_allocated(const struct dev *d, char *buf, size_t size)
 {
-	const struct dev *rival;
-
 	if (!strncmp(d->allocated, "claim:", 6))
 		return "it is with a resource claim";
 	if (d->given && strcmp(d->given, dev_resource(d))) {
@@ -97,9 +65,6 @@ static const char *sick_allocated(const struct devices *t, const struct dev *d, 
 			 dev_resource(d), d->given);
 		return buf;
 	}
-	rival = d->mate_rival ? find_rival(t, d) : NULL;
-	if (rival)
-		return dev_rival_tell(d, rival, buf, size);
 	if (!strcmp(d->state, "allocated") || !strcmp(d->state, "busy"))
 		return NULL;
 	return d->reason[0] ? d->reason : "the tree gives no reason";
@@ -116,7 +81,7 @@ const char *dev_sick(const struct devices *t, const struct dev *d, uint64_t now,
 	const struct dev *mate;
 
 	if (dev_allocated(d))
-		return sick_allocated(t, d, buf, size);
+		return sick_allocated(d, buf, size);
 	/* An act leaves it what it was. */
 	if (strcmp(d->state, "claimed") && (strcmp(d->state, "busy") || !was_well(d)))
 		return d->reason[0] ? d->reason : "the tree gives no reason";

@@ -15,7 +15,7 @@
 
 struct candidate {
 	const struct dev *d;
-	const struct bus *bus;
+	const struct bus_row *bus;
 	size_t group; /* how many of its group may be given; 1 for what has none */
 	bool whole;   /* and these are all of the group */
 	bool begun;   /* one of its group is chosen */
@@ -25,9 +25,9 @@ struct candidate {
 struct choice {
 	struct candidate *v;
 	size_t n;
-	size_t wanted;	       /* yet to be chosen */
-	const struct bus *bus; /* of what is chosen; NULL: any */
-	int numa;	       /* and its node; -1: any */
+	size_t wanted;		   /* yet to be chosen */
+	const struct bus_row *bus; /* of what is chosen; NULL: any */
+	int numa;		   /* and its node; -1: any */
 };
 
 static int by_group(const void *a, const void *b)
@@ -59,9 +59,9 @@ static void count_groups(const struct devices *t, struct choice *c)
 }
 
 /* One container's devices are of one bus (answer.c): the first that has enough; NULL: none has. */
-static const struct bus *fit_bus(const struct choice *c)
+static const struct bus_row *fit_bus(const struct choice *c)
 {
-	const struct bus *b;
+	const struct bus_row *b;
 
 	for (size_t i = 0; (b = bus_at(i)); i++) {
 		size_t n = 0;

@@ -119,6 +119,7 @@ const char *state_name(enum state state);
 /* Other members of its IOMMU group that forbid something; NULL: none does. */
 struct mates {
 	const struct device *with_pod;
+	const struct device *with_other; /* than the device: its pod is another one */
 	const struct device *on_host; /* the kernel lets nobody open the group (spec/kernel.md 7) */
 };
 
@@ -128,6 +129,8 @@ void device_derive(struct device *dev, bool iommu, struct mates mates);
 
 /* A pod is known to have it: more than "pending", which may yet be any pod's. */
 bool device_with_pod(const struct device *dev);
+/* What two devices' want.allocated say, or plugins read: the same pod, in whichever container. */
+bool same_pod(const char *allocated, const char *other);
 /* A driver of the host's has it, so that no guest can have a member of its IOMMU group. */
 bool device_on_host(const struct device *dev);
 

@@ -34,6 +34,9 @@ bool key_make(enum bus bus, const char *name, struct key *ret);
 bool key_parse(const char *id, struct key *ret);
 const char *key_id(const struct key *key, char buf[static KEY_NAME + 8]);
 
+/* Why kubelet is not offered what is called so, or NULL. */
+const char *key_withheld(const struct key *key);
+
 bool key_eq(const struct key *a, const struct key *b);
 /* By bus, then by name. */
 int key_cmp(const struct key *a, const struct key *b);

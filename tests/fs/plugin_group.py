@@ -7,7 +7,7 @@ import time
 
 import grpc
 
-from plugin_lib import DIR, MATE, MATE_NAME, NIC, NIC_NAME, Plugin, get, ok, put, wait_file
+from plugin_lib import DIR, MATE, MATE_NAME, NIC, NIC_NAME, TREE, Plugin, get, ok, put, wait_file
 from peer import Kubelet, dp, refused
 
 
@@ -85,6 +85,11 @@ ok(said)
 k.wait_health(NIC_NAME, {NIC: "Unhealthy"})
 k.wait_health(MATE_NAME, {MATE: "Unhealthy"})
 assert "%s is unhealthy: it is with default/b/c" % MATE in p.said(), p.said()
+assert get(MATE, "state") == "unhealthy" and get(MATE, "reason") in said, get(MATE, "reason")
+with open("%s/resources/%s/healthy" % (TREE, MATE_NAME)) as f:
+    assert f.read() == "0\n"
+with open("%s/resources/%s/allocated" % (TREE, MATE_NAME)) as f:
+    assert f.read() == "1\n"
 
 # One of them is deleted: the other one starts.
 k.pods = [A]

@@ -285,6 +285,9 @@ wait("it", lambda: os.path.isdir("%s/devices/%s" % (TREE, FAR)))
 put(FAR, "claim", "alice")
 wait("why", lambda: "%s is not offered: KubeVirt takes no PCI domain above ffff" % FAR in p.said())
 k.wait_health(DISK_NAME, {DISK: "Healthy"})
+assert get(FAR, "reason") == "claimed by alice; kubelet is not offered it: KubeVirt takes no PCI domain above ffff"
+with open("%s/resources/%s/capacity" % (TREE, DISK_NAME)) as f:
+    assert f.read() == "1\n"
 put(FAR, "claim", "none")
 
 assert p.end() == 0, "status of a clean end"

@@ -438,6 +438,46 @@ static enum state state_of(struct model *m, const char *name)
 	return state;
 }
 
+static void set_pod(struct model *m, const char *name, const char *pod)
+{
+	struct device *d;
+
+	model_lock(m);
+	d = put(m, name);
+	d->facts.iommu_group = 7;
+	d->facts.vfio_node = true;
+	STR_COPY(d->facts.driver, "vfio-pci");
+	STR_COPY(d->want.claim, "alice");
+	STR_COPY(d->want.allocated, pod);
+	model_publish(m);
+	model_unlock(m);
+}
+
+/* Whichever of the two is edited. */
+DEFINE_TEST(a_device_follows_the_pod_of_its_mate)
+{
+	static const struct {
+		const char *pod;
+		enum state state;
+	} rows[] = {
+		{ "default/b/c", STATE_UNHEALTHY },
+		{ "default/a/d", STATE_ALLOCATED },
+		{ "default/b/c", STATE_UNHEALTHY },
+		{ "pending", STATE_ALLOCATED },
+		{ "", STATE_ALLOCATED },
+	};
+	void *arena = new_arena();
+	struct model *m = model_on(arena, false);
+
+	set_pod(m, "0000:01:00.0", "default/a/c");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		set_pod(m, "0000:01:00.1", rows[i].pod);
+		CHECK_EQ(state_of(m, "0000:01:00.0"), rows[i].state);
+	}
+	model_free(m);
+	munmap(arena, model_arena_size());
+}
+
 /* A member on a driver of the host's counts from when it comes to the group until it goes, also for a process that
  * finds only the half of that told. */
 DEFINE_TEST(a_claimed_device_follows_its_mates)

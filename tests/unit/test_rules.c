@@ -86,6 +86,43 @@ DEFINE_TEST(reason_keeps_its_end)
 	CHECK_IN(d.reason, "ppp, and no other pod gets a part of it");
 }
 
+/* A pod's containers may share a group; two pods may not. */
+DEFINE_TEST(group_that_two_pods_have_is_unhealthy)
+{
+	struct device d = { .key = pci("0000:01:00.0") }, mate = { .key = pci("0000:01:00.1") };
+
+	CHECK(same_pod("a/b/c", "a/b/d") && !same_pod("a/b/c", "a/bb/c"));
+	CHECK(same_pod("claim:x", "claim:x") && !same_pod("claim:x", "claim:y"));
+	d.facts = (struct facts){
+		.vendor = 0x8086, .total_vfs = -1, .iommu_group = 7, .vfio_node = true
+	};
+	STR_COPY(d.facts.driver, "vfio-pci");
+	STR_COPY(d.want.claim, "alice");
+	STR_COPY(d.want.allocated, "default/a/c");
+	STR_COPY(mate.want.allocated, "default/b/c");
+	device_derive(&d, true, (struct mates){ .with_pod = &mate });
+	CHECK_STR(state_name(d.state), "allocated");
+	device_derive(&d, true, (struct mates){ .with_pod = &mate, .with_other = &mate });
+	CHECK_STR(state_name(d.state), "unhealthy");
+	CHECK_IN(d.reason,
+		 "with default/a/c, and 0000:01:00.1 of its IOMMU group 7 with default/b/c");
+}
+
+/* What KubeVirt takes from nobody is claimed, and no more. */
+DEFINE_TEST(what_kubelet_is_not_offered_says_so)
+{
+	struct device d = { .key = pci("10000:01:00.0") };
+
+	d.facts = (struct facts){
+		.vendor = 0x8086, .total_vfs = -1, .iommu_group = 7, .vfio_node = true
+	};
+	STR_COPY(d.facts.driver, "vfio-pci");
+	STR_COPY(d.want.claim, "alice");
+	device_derive(&d, true, (struct mates){ 0 });
+	CHECK_STR(d.reason, "claimed by alice; kubelet is not offered it: "
+			    "KubeVirt takes no PCI domain above ffff");
+}
+
 /* The kernel opens a group for nobody while a member is with another driver than vfio's. */
 DEFINE_TEST(group_with_a_member_on_the_host_is_of_no_use)
 {
