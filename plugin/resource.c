@@ -70,7 +70,7 @@ static void drop_stream(struct resource *r, const struct rpc_call *call)
 		}
 }
 
-void resource_hang_up(struct resource *r)
+void resource_hang_up(struct resource *r, const char *why)
 {
 	struct rpc_call *call = r->main;
 
@@ -78,7 +78,7 @@ void resource_hang_up(struct resource *r)
 		return;
 	r->main = NULL;
 	drop_stream(r, call);
-	rpc_fail(call, RPC_UNAVAILABLE, "it is registered anew");
+	rpc_fail(call, RPC_UNAVAILABLE, why);
 }
 
 /* Whoever ended it: kubelet has forgotten us, or is gone. What only takes a list and hangs up would be told without

@@ -33,6 +33,7 @@ struct resource {
 	struct dev *const *devices; /* offered by it; while resources_refresh() runs */
 	size_t n_devices;
 	bool wanted; /* some device is offered by it */
+	bool ended;  /* none, and kubelet has been told so for long enough */
 	/* 2: one is allocated, 1: a pod was given one, or one of its group, 0: neither. */
 	unsigned int hurry;
 	bool telling, heard; /* kubelet is being told; it said yes */
@@ -47,7 +48,7 @@ struct resource {
 /* Makes its server; `list` goes to whoever begins to listen. */
 int resource_serve(struct resource *r, struct err *err);
 /* Ends kubelet's stream, if there is one: it is to listen anew. */
-void resource_hang_up(struct resource *r);
+void resource_hang_up(struct resource *r, const char *why);
 /* Is that another reason than the last, which the log has? It is the last one then. */
 bool resource_is_news(struct resource *r, const char *why);
 /* kubelet is told again, the later the more often that was in vain. */

@@ -21,6 +21,7 @@
 #include "tree.h"
 
 enum {
+	QUIET_MS = 50,	       /* between the end of its last stream and the next Register */
 	LINGER_MS = 1000,      /* after its last device: the empty list reaches kubelet first */
 	TREE_GRACE_MS = 10000, /* a daemon is replaced or started again within that */
 	REFUSED_MS = 100,      /* first pause after kubelet refused, doubled each time */
@@ -155,12 +156,22 @@ static void resource_free(struct resource *r)
 	free(r);
 }
 
+/* When a stream ends kubelet marks what is registered by its name, be it by then another one's that came with the
+ * same name. So for a moment that is not told. */
 static void on_end(struct source *s)
 {
 	struct resource *r = container_of(s, struct resource, end);
 
+	if (r->ended) {
+		resource_free(r);
+		return;
+	}
 	say("%s is offered no more", r->name);
-	resource_free(r);
+	r->ended = true;
+	unbind(r);
+	resource_hang_up(r, "nothing is offered by this name");
+	r->heard = r->telling = false;
+	r->again.at = r->end.at = now_ms() + QUIET_MS;
 }
 
 /* The time has come to tell kubelet again. */
@@ -168,7 +179,7 @@ static void on_again(struct source *s)
 {
 	struct resource *r = container_of(s, struct resource, again);
 
-	if (r->main)
+	if (r->main || !r->wanted)
 		return;
 	r->heard = r->telling = false;
 	bind_anew(r);
@@ -290,6 +301,7 @@ static void serve(struct resources *rs, struct dev *const *v, size_t n)
 	r->devices = v;
 	r->n_devices = n;
 	r->wanted = announced;
+	r->ended &= !announced;
 	r->hurry = hurry;
 }
 
@@ -423,7 +435,7 @@ void resources_forget(struct resources *rs, bool started)
 		rs->alone.at = now_ms() + plugin_deadline(rs->p, ALONE_MS);
 	for (struct resource *r = rs->first; r; r = r->next) {
 		r->telling = r->heard = false;
-		resource_hang_up(r);
+		resource_hang_up(r, "it is registered anew");
 		r->pause = 0;
 		r->again.at = UINT64_MAX;
 	}

@@ -67,7 +67,7 @@ class Endpoint:
         except grpc.RpcError:
             pass
         with self.kubelet.cond:
-            self.ended = True
+            self.ended = time.monotonic()
             self.kubelet.cond.notify_all()
 
     def now(self):
