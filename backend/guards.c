@@ -82,12 +82,10 @@ int guard_run(struct backend *b, enum guard guard, const struct key *devs, size_
 
 static bool asks_about(const struct asking *a, const struct key *devs, size_t n)
 {
-	bool all = a->question->all;
-
-	for (size_t i = 0; i < n && !all; i++)
+	for (size_t i = 0; i < n && devs; i++)
 		if (!question_has(a->question, &devs[i]))
 			return false;
-	return all || devs;
+	return devs || a->question->all;
 }
 
 bool guard_await(struct backend *b, enum guard guard, const struct key *devs, size_t n,

@@ -127,7 +127,8 @@ int guard_ask(struct backend *b, enum guard guard, const struct question *q);
 unsigned int guard_deadline(enum guard guard);
 /* The same for those who need the answer now: who asks meanwhile shares the next one. devs NULL: all. */
 int guard_run(struct backend *b, enum guard guard, const struct key *devs, size_t n);
-/* Is, or was, what guards_main() has been asking since then an answer about these? Blocks until it is there. */
+/* Where guards_main() is at a question about all of these that was begun after `since` (us): blocks until that has
+ * ended. True: it was answered. False: ask yourself. */
 bool guard_await(struct backend *b, enum guard guard, const struct key *devs, size_t n,
 		 uint64_t since);
 /* Asks guards_main() for it, soon and not too often. key NULL: about all. */

@@ -124,7 +124,7 @@ static int refuse(const struct pf *pf, const struct plan *plan, struct err *err)
 	return rc;
 }
 
-bool sriov_stored(const struct want *pf, unsigned int n)
+bool sriov_claim_stored(const struct want *pf, unsigned int n)
 {
 	return n < WANT_VFS && pf->vf_claims[n / 64] >> n % 64 & 1;
 }
@@ -138,7 +138,7 @@ static bool is_for_guest(const struct pf *pf, unsigned int n, const struct devic
 
 	if (wish)
 		return wish->value[0];
-	if (sriov_stored(&pf->dev->want, n))
+	if (sriov_claim_stored(&pf->dev->want, n))
 		return true;
 	return vf && vf->want.claim[0] && !vfio_released(pf->m, plan, vf);
 }

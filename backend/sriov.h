@@ -15,7 +15,7 @@ struct want;
 int sriov_refuse_vf(const struct device *pf, const struct device *vf, bool force, struct err *err);
 
 /* A claim of virtfn<n> of that PF is stored. */
-bool sriov_stored(const struct want *pf, unsigned int n);
+bool sriov_claim_stored(const struct want *pf, unsigned int n);
 
 extern const struct verb sriov_set_numvfs;    /* value: how many; removing none that is held */
 extern const struct verb sriov_set_autoprobe; /* value: 0 or 1; 0 is remembered as ours */

@@ -150,21 +150,17 @@ static int parse_number(const char *text, unsigned int *ret, struct err *err)
 static void note_claims(struct model *m, const struct key *pf)
 {
 	const struct device *vfs[VFS_MAX];
-	struct device *edit;
+	struct device *dev;
 	size_t n;
 
 	model_lock(m);
 	n = model_vfs(m, pf, vfs, VFS_MAX);
-	for (size_t i = 0; i < n && i < VFS_MAX; i++) {
-		const struct device *dev = model_find(m, pf);
+	dev = model_edit(m, pf, false);
+	for (size_t i = 0; dev && i < n && i < VFS_MAX; i++) {
 		unsigned int vf = (unsigned int)vfs[i]->facts.vf_index;
 
-		if (!dev || !vfs[i]->want.claim[0] || vf >= WANT_VFS ||
-		    sriov_stored(&dev->want, vf))
-			continue;
-		edit = model_edit(m, pf, false);
-		if (edit)
-			edit->want.vf_claims[vf / 64] |= UINT64_C(1) << vf % 64;
+		if (vfs[i]->want.claim[0] && vf < WANT_VFS)
+			dev->want.vf_claims[vf / 64] |= UINT64_C(1) << vf % 64;
 	}
 	model_publish(m);
 	model_unlock(m);
@@ -263,7 +259,7 @@ static void probe_hosts(void *ctx, int index, const struct key *vf)
 {
 	const struct hosts_vfs *h = ctx;
 
-	if (!h->step->late && !sriov_stored(h->pf, (unsigned int)index))
+	if (!h->step->late && !sriov_claim_stored(h->pf, (unsigned int)index))
 		step_write(h->b, "bus/pci/drivers_probe", vf->name, h->ms, h->step);
 }
 

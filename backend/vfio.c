@@ -198,20 +198,16 @@ static int give_back(const struct device *dev, bool force, struct plan *plan, st
 	/* The kernel refuses a VF its driver, with sriov_drivers_autoprobe 0, unless an override
 	 * names it. */
 	bool by_override = dev->facts.physfn[0] && w->former_driver[0] && !w->former_override[0];
+	int rc = 0;
 
 	if (!w->former_known)
 		return plan_step(plan, &vfio_probe, &dev->key, "", err);
 	if (!w->former_driver[0])
 		return 0;
-	if (by_override) {
-		int rc = plan_step(plan, &vfio_override, &dev->key, w->former_driver, err);
-
-		rc = rc ? rc
-			: plan_step_forced(plan, &vfio_rebind, &dev->key, w->former_driver, force,
-					   err);
-		return rc ? rc : plan_step(plan, &vfio_override, &dev->key, "", err);
-	}
-	return plan_step_forced(plan, &vfio_rebind, &dev->key, w->former_driver, force, err);
+	if (by_override)
+		rc = plan_step(plan, &vfio_override, &dev->key, w->former_driver, err);
+	rc = rc ?: plan_step_forced(plan, &vfio_rebind, &dev->key, w->former_driver, force, err);
+	return rc || !by_override ? rc : plan_step(plan, &vfio_override, &dev->key, "", err);
 }
 
 /* A member that drifted to a driver of its own keeps it: only our override goes. */

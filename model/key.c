@@ -85,13 +85,30 @@ static bool usb_name(const char *name)
 	return dash && digit;
 }
 
+/* VMD's (tests/k8s/ground/kubevirt, case 15) */
+static const char *pci_withheld(const char *name)
+{
+	struct pci_addr addr;
+
+	return pci_addr_parse(name, &addr) && addr.domain > 0xffff
+		       ? "KubeVirt takes no PCI domain above ffff"
+		       : NULL;
+}
+
+static const char *usb_withheld(const char *name)
+{
+	(void)name;
+	return "KubeVirt takes USB devices by numbers that the tree does not tell";
+}
+
 static const struct {
 	const char *prefix;
 	bool (*valid)(const char *name);
+	const char *(*withheld)(const char *name); /* NULL: never */
 } buses[BUS_COUNT] = {
-	[BUS_PCI] = { "", pci_name },
-	[BUS_MDEV] = { "mdev/", uuid_name },
-	[BUS_USB] = { "usb/", usb_name },
+	[BUS_PCI] = { "", pci_name, pci_withheld },
+	[BUS_MDEV] = { "mdev/", uuid_name, NULL },
+	[BUS_USB] = { "usb/", usb_name, usb_withheld },
 };
 
 bool key_make(enum bus bus, const char *name, struct key *ret)
@@ -126,14 +143,7 @@ const char *key_id(const struct key *key, char buf[static KEY_NAME + 8])
 
 const char *key_withheld(const struct key *key)
 {
-	struct pci_addr addr;
-
-	/* VMD's (tests/k8s/ground/kubevirt, case 15) */
-	if (key->bus == BUS_PCI && pci_addr_parse(key->name, &addr) && addr.domain > 0xffff)
-		return "KubeVirt takes no PCI domain above ffff";
-	if (key->bus == BUS_USB)
-		return "KubeVirt takes USB devices by numbers that the tree does not tell";
-	return NULL;
+	return buses[key->bus].withheld ? buses[key->bus].withheld(key->name) : NULL;
 }
 
 bool key_eq(const struct key *a, const struct key *b)

@@ -22,9 +22,8 @@ int act_look(struct engine *e, const struct wish *wishes, size_t n_wishes, uint6
 	const struct world *w = &e->conf.world;
 	_free_ struct key *devs = calloc(n_wishes ? n_wishes : 1, sizeof(*devs));
 	struct model *m = e->conf.model;
-	size_t n = 0,
-	       doubted =
-		       n_wishes; /* devs begins with those to look at, and ends with those in doubt */
+	/* devs begins with those to look at, and ends with those in doubt. */
+	size_t n = 0, doubted = n_wishes;
 	uint64_t since = 0;
 	bool guards = false;
 	int rc;
@@ -36,16 +35,16 @@ int act_look(struct engine *e, const struct wish *wishes, size_t n_wishes, uint6
 		const struct method *method = method_find(w->methods, &wishes[i]);
 		struct wish found;
 
+		/* A VF that is not there: its PF. */
+		wish_resolve(m, &wishes[i], &found);
 		if (method && method->noted) {
-			uint64_t doubt = guarded_at ? in_doubt(m, method, &wishes[i]) : 0;
+			uint64_t doubt = guarded_at ? in_doubt(m, method, &found) : 0;
 
 			if (doubt)
-				devs[--doubted] = wishes[i].dev;
+				devs[--doubted] = found.dev;
 			since = doubt > since ? doubt : since;
 			continue;
 		}
-		/* A VF that is not there: its PF. */
-		wish_resolve(m, &wishes[i], &found);
 		devs[n++] = found.dev;
 		guards |= guarded_at && method && method->guarded;
 	}

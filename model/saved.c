@@ -15,7 +15,7 @@
 enum whose {
 	EARLY,	 /* written by the act's steps, or before them: its device is busy for it by then */
 	SETTLED, /* written once all steps are done */
-	OTHERS,	 /* never by an act */
+	OTHERS,	 /* not put back: others write it, or the next pass finds it anew */
 };
 
 #define PART(field, whose)                                                                         \

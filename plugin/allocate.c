@@ -280,17 +280,18 @@ static void end_start(struct start *s, const struct err *err)
 	start_free(s);
 }
 
-/* Returns whether it is to be looked at again, for kubelet's next list may tell otherwise. */
+/* Returns whether it is to be looked at again, for kubelet's next list, or the tree's next line, may tell otherwise. */
 static bool judge(const struct start *s, struct err *err)
 {
 	uint64_t now = now_ms();
 	const struct devices *t = tree_lock(s->p->tree);
-	bool again = request_alone(t, s->resource, &s->request, err) && now < s->until;
+	int e = request_alone(t, s->resource, &s->request, err);
 
-	if (!err->code && !request_check(t, s->resource, &s->request, now, err))
+	e = e ?: request_check(t, s->resource, &s->request, now, err);
+	if (!e)
 		request_nodes(t, s->resource, &s->request, err);
 	tree_unlock(s->p->tree);
-	return again;
+	return (e == -EAGAIN || e == -EBUSY) && now < s->until;
 }
 
 static void on_retry(struct source *source)

@@ -26,6 +26,7 @@ bool dev_rivals(const struct dev *d, const struct dev *mate)
 	return dev_named(d) ? dev_named(mate) && !same_pod(d->allocated, mate->allocated) : true;
 }
 
+/* The first as the tree says it of both, once it has both names. */
 const char *dev_rival_tell(const struct dev *d, const struct dev *rival, char *buf, size_t size)
 {
 	if (dev_named(d))

@@ -119,7 +119,7 @@ const char *state_name(enum state state);
 /* Other members of its IOMMU group that forbid something; NULL: none does. */
 struct mates {
 	const struct device *with_pod;
-	const struct device *with_other; /* than the device: its pod is another one */
+	const struct device *with_other; /* a pod has it that is not the device's own */
 	const struct device *on_host; /* the kernel lets nobody open the group (spec/kernel.md 7) */
 };
 

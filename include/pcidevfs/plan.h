@@ -54,8 +54,8 @@ struct method {
 	 * and it is planned anew however often it was done before. */
 	const struct verb *once;
 	bool noted; /* the kernel has no part in it: it is refused, or met, by what the model holds */
-	/* ... unless that may be wrong about who holds the device: what is seen by a look that was begun after that
-	 * time (us) is not. 0: there is no doubt. NULL: never. */
+	/* ... unless that may be wrong about who holds the device: when (us) a look must have begun after, to be
+	 * believed; 0: there is no doubt. NULL: never. */
 	uint64_t (*doubts)(const struct device *dev, const struct wish *wish);
 	bool guarded; /* who holds the device and whether the host needs it is asked before planning */
 	bool (*can)(const struct device *dev);

@@ -73,7 +73,7 @@ for i in 1 2 3 4 5; do kubelet "$T" allocate "$ROUNDS" $nic; done
 disperse
 row "Allocate and its answer beside 400 processes of 40 files, a pod's end 250 ms before, $client" "$(took allocate)" "p99 1 ms"
 row "what gRPC itself costs there: a call that does nothing" "$(took nothing)" ""
-row "six of those in a row: what the machine lets nobody do faster in that time" "$(took row)" ""
+row "six of those in a row: what gRPC alone takes for about as long a call" "$(took row)" ""
 "${kubelet[@]}" "$K" "$T" stay 2 >/dev/null &
 stays=$!
 sleep 12 # until nothing is pending or asked again
