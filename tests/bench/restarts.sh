@@ -48,6 +48,15 @@ restarts() { # restarts COUNT PODS BOUND-MS
 	plugin_down
 }
 
+imitation() { # imitation COUNT
+	"$peer/restarts" "$D/kubelet" plugin "$1" &
+	plugin=$!
+	"$peer/restarts" "$D/kubelet" "$RESTARTS" "$1" "$1" >"$D/restarts"
+	row "a plugin in Go that does nothing but register $1 resources, all at once: socket to the last Register" \
+		"p50 $(key registered_p50_ms <"$D/restarts"), max $(key registered_max_ms <"$D/restarts") ms" ""
+	stop_plugin
+}
+
 kills() { # kills COUNT
 	plugin_up "$1" "$1" || return
 	kill "$plugin"
@@ -94,6 +103,7 @@ else
 	restarts 8 8 10
 	restarts 200 8 250
 	restarts 200 200 250
+	imitation 200
 	kills 8
 	kills 200
 	[ "$REBOOTS" = 0 ] || reboots

@@ -2,10 +2,10 @@
 
 // Command restarts is a kubelet that starts anew again and again, as far as device plugins see one, and tells
 // how soon they are back: from its socket's coming to Register, and to a list whose devices are all healthy.
-// usage: restarts KUBELET-DIR TIMES RESOURCES DEVICES [PLUGIN ARGUMENT...]
+// usage: restarts KUBELET-DIR TIMES RESOURCES DEVICES [PLUGIN ARGUMENT...] | KUBELET-DIR plugin RESOURCES
 // The plugin has as many resources, and in them as many healthy devices. One that is named is started, killed
 // and started again after the 50 ms that systemd takes for that (30 to 100), and kubelet lives on. What FIRST
-// names, one a line, is also timed alone: those that have pods.
+// names, one a line, is also timed alone: those that have pods. As "plugin" it is the other side of that: a peer.
 package main
 
 import (
@@ -200,12 +200,15 @@ func kills(dir string, plugin []string, times, resources, devices int) {
 }
 
 func main() {
-	if len(os.Args) < 5 {
-		fmt.Fprintln(os.Stderr, "usage: restarts KUBELET-DIR TIMES RESOURCES DEVICES [PLUGIN ARGUMENT...]")
+	if len(os.Args) < 4 || (len(os.Args) < 5 && os.Args[2] != "plugin") {
+		fmt.Fprintln(os.Stderr, "usage: restarts KUBELET-DIR TIMES RESOURCES DEVICES [PLUGIN ARGUMENT...] | KUBELET-DIR plugin RESOURCES")
 		os.Exit(2)
 	}
 	runtime.LockOSThread() // a child ends with the thread that started it
 	dir := filepath.Join(os.Args[1], "device-plugins")
+	if os.Args[2] == "plugin" {
+		imitate(dir, must(strconv.Atoi(os.Args[3])))
+	}
 	times, resources, devices := must(strconv.Atoi(os.Args[2])), must(strconv.Atoi(os.Args[3])), must(strconv.Atoi(os.Args[4]))
 	if len(os.Args) > 5 {
 		kills(dir, os.Args[5:], times, resources, devices)
