@@ -60,6 +60,7 @@ k.wait_health(MATE_NAME, {MATE: "Healthy"})
 if STAGE == "first":
     k.allocate(NIC_NAME, NIC)
     k.allocate(MATE_NAME, MATE)
+    time.sleep(0.3)  # a list that was asked for between the two tells of the first alone
     k.pods = PODS
     prestart(NIC, NIC_NAME)
     prestart(MATE, MATE_NAME)
