@@ -9,26 +9,8 @@
 #include "../../model/diff.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
+#include "arena.h"
 #include "test.h"
-
-static void *new_arena(void)
-{
-	void *p = mmap(NULL, model_arena_size(), PROT_READ | PROT_WRITE,
-		       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	CHECK(p != MAP_FAILED);
-	return p;
-}
-
-static struct model *model_on(void *arena, bool want_found)
-{
-	struct model *m;
-	bool found;
-
-	CHECK_EQ(model_new(arena, model_arena_size(), &m, &found, NULL), 0);
-	CHECK_EQ(found, want_found);
-	return m;
-}
 
 static struct key pci(const char *name)
 {
@@ -425,98 +407,4 @@ DEFINE_TEST(memory_of_former_records_is_given_back)
 	m = model_on(arena, true);
 	CHECK_EQ(model_count(m), 511);
 	model_free(m);
-}
-
-static enum state state_of(struct model *m, const char *name)
-{
-	struct key key = pci(name);
-	enum state state;
-
-	model_lock(m);
-	state = model_find(m, &key)->state;
-	model_unlock(m);
-	return state;
-}
-
-static void set_pod(struct model *m, const char *name, const char *pod)
-{
-	struct device *d;
-
-	model_lock(m);
-	d = put(m, name);
-	d->facts.iommu_group = 7;
-	d->facts.vfio_node = true;
-	STR_COPY(d->facts.driver, "vfio-pci");
-	STR_COPY(d->want.claim, "alice");
-	STR_COPY(d->want.allocated, pod);
-	model_publish(m);
-	model_unlock(m);
-}
-
-/* Whichever of the two is edited. */
-DEFINE_TEST(a_device_follows_the_pod_of_its_mate)
-{
-	static const struct {
-		const char *pod;
-		enum state state;
-	} rows[] = {
-		{ "default/b/c", STATE_UNHEALTHY },
-		{ "default/a/d", STATE_ALLOCATED },
-		{ "default/b/c", STATE_UNHEALTHY },
-		{ "pending", STATE_ALLOCATED },
-		{ "", STATE_ALLOCATED },
-	};
-	void *arena = new_arena();
-	struct model *m = model_on(arena, false);
-
-	set_pod(m, "0000:01:00.0", "default/a/c");
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		set_pod(m, "0000:01:00.1", rows[i].pod);
-		CHECK_EQ(state_of(m, "0000:01:00.0"), rows[i].state);
-	}
-	model_free(m);
-	munmap(arena, model_arena_size());
-}
-
-/* A member on a driver of the host's counts from when it comes to the group until it goes, also for a process that
- * finds only the half of that told. */
-DEFINE_TEST(a_claimed_device_follows_its_mates)
-{
-	static const int32_t groups[] = { -1, 7, 9, 7 };
-	struct key edu = pci("0000:01:00.0");
-	void *arena = new_arena();
-	struct model *m = model_on(arena, false);
-	struct device *d;
-
-	model_lock(m);
-	model_set_iommu(m, true);
-	d = put(m, "0000:01:00.0");
-	d->caps = CAP_PCI | CAP_CLAIM;
-	d->facts.iommu_group = 7;
-	d->facts.vfio_node = true;
-	STR_COPY(d->facts.driver, "vfio-pci");
-	STR_COPY(d->want.claim, "alice");
-	d = put(m, "0000:01:00.1");
-	STR_COPY(d->facts.driver, "e1000");
-	model_publish(m);
-	model_unlock(m);
-	for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
-		model_lock(m);
-		/* Whichever is edited first. */
-		if (i % 2)
-			model_edit(m, &edu, false);
-		put(m, "0000:01:00.1")->facts.iommu_group = groups[i];
-		model_publish(m);
-		model_unlock(m);
-		CHECK_EQ(state_of(m, "0000:01:00.0"),
-			 groups[i] == 7 ? STATE_UNHEALTHY : STATE_CLAIMED);
-	}
-	model_lock(m);
-	((struct device *)model_find(m, &edu))->state = STATE_CLAIMED;
-	model_unlock(m);
-	model_free(m);
-	m = model_on(arena, true);
-	CHECK_EQ(state_of(m, "0000:01:00.0"), STATE_UNHEALTHY);
-	model_free(m);
-	munmap(arena, model_arena_size());
 }

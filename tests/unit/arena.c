@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "arena.h"
+
+#include <sys/mman.h>
+
+#include "pcidevfs/model.h"
+#include "test.h"
+
+void *new_arena(void)
+{
+	void *p = mmap(NULL, model_arena_size(), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	CHECK(p != MAP_FAILED);
+	return p;
+}
+
+struct model *model_on(void *arena, bool want_found)
+{
+	struct model *m;
+	bool found;
+
+	CHECK_EQ(model_new(arena, model_arena_size(), &m, &found, NULL), 0);
+	CHECK_EQ(found, want_found);
+	return m;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Memory for a model, as it outlives a process. */
+#ifndef UNIT_ARENA_H
+#define UNIT_ARENA_H
+
+#include <stdbool.h>
+
+struct model;
+
+/* The caller unmaps it, if anybody: model_arena_size() bytes. */
+void *new_arena(void);
+struct model *model_on(void *arena, bool want_found);
+
+#endif
