@@ -179,9 +179,11 @@ static void on_again(struct source *s)
 {
 	struct resource *r = container_of(s, struct resource, again);
 
-	if (r->main || !r->wanted)
+	if (r->main)
 		return;
 	r->heard = r->telling = false;
+	if (!r->wanted)
+		return;
 	bind_anew(r);
 	kubelet_tell(r->p->kubelet);
 }
