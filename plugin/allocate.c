@@ -285,7 +285,7 @@ static bool judge(const struct start *s, struct err *err)
 {
 	uint64_t now = now_ms();
 	const struct devices *t = tree_lock(s->p->tree);
-	int e = request_alone(t, s->resource, &s->request, err);
+	int e = request_alone(t, s->resource, &s->request, now, err);
 
 	e = e ?: request_check(t, s->resource, &s->request, now, err);
 	if (!e)

@@ -53,7 +53,7 @@ int request_nodes(const struct devices *t, const char *resource, const struct re
 /* Before a container starts: no other pod has a part of their groups. -EBUSY: one has; -EAGAIN: kubelet has yet to
  * tell whose they are. */
 int request_alone(const struct devices *t, const char *resource, const struct request *r,
-		  struct err *err);
+		  uint64_t now, struct err *err);
 
 void answer_options(struct out *ret);
 /* Of these, which are offered by one name. blind: nothing is known of any of them now. */

@@ -86,7 +86,7 @@ bool dev_allocated(const struct dev *d);
 /* Is its pod known by name? */
 bool dev_named(const struct dev *d);
 /* Is one of its group with another pod than it or, as long as kubelet has not told whose it is, may it be? */
-bool dev_rivals(const struct dev *d, const struct dev *mate);
+bool dev_rivals(const struct dev *d, const struct dev *mate, uint64_t now);
 /* Why that stands in its way; returns buf. */
 const char *dev_rival_tell(const struct dev *d, const struct dev *rival, char *buf, size_t size);
 

@@ -6,6 +6,8 @@
 
 #include "devices.h"
 
+enum { UNTOLD_MS = 1000 };
+
 /* A group is one pod's: two of its functions in two pods could read each other's memory. */
 static const struct dev *taken_mate(const struct devices *t, const struct dev *d)
 {
@@ -18,10 +20,16 @@ static const struct dev *taken_mate(const struct devices *t, const struct dev *d
 	return NULL;
 }
 
-/* A mate without a name is judged when its own container starts, against all that have one. */
-bool dev_rivals(const struct dev *d, const struct dev *mate)
+/* The tree has taken down that a pod has it, and its line that says so may be under way. */
+static bool just_given(const struct dev *d, uint64_t now)
 {
-	if (d == mate || !dev_allocated(mate))
+	return d->given_at && now - d->given_at < UNTOLD_MS;
+}
+
+/* A mate without a name is judged when its own container starts, against all that have one. */
+bool dev_rivals(const struct dev *d, const struct dev *mate, uint64_t now)
+{
+	if (d == mate || !(dev_allocated(mate) || just_given(mate, now)))
 		return false;
 	return dev_named(d) ? dev_named(mate) && !same_pod(d->allocated, mate->allocated) : true;
 }
@@ -37,7 +45,7 @@ const char *dev_rival_tell(const struct dev *d, const struct dev *rival, char *b
 	else
 		snprintf(buf, size,
 			 "kubelet has yet to tell whose it is; %s of its IOMMU group %d is %s",
-			 rival->id, d->group, rival->allocated);
+			 rival->id, d->group, dev_allocated(rival) ? rival->allocated : "pending");
 	return buf;
 }
 

@@ -205,14 +205,14 @@ static bool asks_for(const struct request *r, const struct dev *d)
 }
 
 static int check_alone(const struct devices *t, const struct request *r, const struct dev *d,
-		       struct err *err)
+		       uint64_t now, struct err *err)
 {
 	size_t n;
 	struct dev *const *group = devices_group(t, d, &n);
 	char buf[1024];
 
 	for (size_t i = 0; i < n; i++)
-		if (dev_rivals(d, group[i]) && !asks_for(r, group[i]))
+		if (dev_rivals(d, group[i], now) && !asks_for(r, group[i]))
 			return fail(err, dev_named(d) ? EBUSY : EAGAIN,
 				    "%s cannot be given to a pod: %s", d->id,
 				    dev_rival_tell(d, group[i], buf, sizeof(buf)));
@@ -220,7 +220,7 @@ static int check_alone(const struct devices *t, const struct request *r, const s
 }
 
 int request_alone(const struct devices *t, const char *resource, const struct request *r,
-		  struct err *err)
+		  uint64_t now, struct err *err)
 {
 	const struct dev *last = NULL;
 	struct request_at at = { 0 };
@@ -234,7 +234,7 @@ int request_alone(const struct devices *t, const char *resource, const struct re
 			    !strcmp(d->allocated, last->allocated);
 
 		if (d && !same)
-			e = check_alone(t, r, d, err);
+			e = check_alone(t, r, d, now, err);
 		last = d;
 	}
 	return e;

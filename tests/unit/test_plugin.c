@@ -237,7 +237,7 @@ DEFINE_TEST(a_group_that_two_pods_got_is_neithers)
 		CHECK_EQ(take(&t, "0000:05:01.0", pairs), 0);
 		snprintf(pairs, sizeof(pairs), NIC " state=allocated allocated_to=%s", rows[i].b);
 		CHECK_EQ(take(&t, "0000:05:02.0", pairs), 0);
-		CHECK_EQ(request_alone(&t, "intel.com/NIC-X.1", &r, &err), rows[i].start);
+		CHECK_EQ(request_alone(&t, "intel.com/NIC-X.1", &r, 1000, &err), rows[i].start);
 		if (rows[i].why)
 			CHECK_IN(err.text, rows[i].why);
 		/* To kubelet's list the tree tells it. */
@@ -268,10 +268,42 @@ DEFINE_TEST(a_group_that_one_container_gets_is_its)
 	CHECK_EQ(request_prestart((const uint8_t *)start, sizeof(start) - 1, &r, &err), 0);
 	CHECK_EQ(take(&t, "0000:05:01.0", NIC " state=allocated allocated_to=pending"), 0);
 	CHECK_EQ(take(&t, "0000:05:02.0", NIC " state=allocated allocated_to=pending"), 0);
-	CHECK_EQ(request_alone(&t, "intel.com/NIC-X.1", &r, &err), 0);
+	CHECK_EQ(request_alone(&t, "intel.com/NIC-X.1", &r, 1000, &err), 0);
 	CHECK_EQ(take(&t, "0000:05:03.0", NIC " state=allocated allocated_to=a/b/c"), 0);
-	CHECK_EQ(request_alone(&t, "intel.com/NIC-X.1", &r, &err), -EAGAIN);
+	CHECK_EQ(request_alone(&t, "intel.com/NIC-X.1", &r, 1000, &err), -EAGAIN);
 	CHECK_IN(err.text, "0000:05:03.0 of its IOMMU group 14 is a/b/c");
+	request_free(&r);
+	devices_free(&t);
+}
+
+/* Allocate was answered; the tree's line of that has yet to come. */
+DEFINE_TEST(what_was_just_given_is_a_pods_already)
+{
+	static const char start[] = "\x0a\x0c"
+				    "0000:05:01.0";
+	static const struct {
+		uint64_t given_at, now;
+		int start;
+	} rows[] = {
+		{ 0, 500, 0 },
+		{ 5000, 5000, -EAGAIN },
+		{ 5000, 5999, -EAGAIN },
+		{ 5000, 6000, 0 }, /* it has come meanwhile, and says that this was taken back */
+		{ GIVEN_RUNNING + 1, 5000, 0 }, /* no pod has it, as yet */
+	};
+	struct devices t = { 0 };
+	struct request r;
+	struct err err = { 0 };
+
+	CHECK_EQ(request_prestart((const uint8_t *)start, sizeof(start) - 1, &r, &err), 0);
+	CHECK_EQ(take(&t, "0000:05:01.0", NIC), 0);
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		devices_find(&t, "0000:05:02.0")->given_at = rows[i].given_at;
+		CHECK_EQ(request_alone(&t, "intel.com/NIC-X.1", &r, rows[i].now, &err),
+			 rows[i].start);
+	}
+	CHECK_IN(err.text, "0000:05:02.0 of its IOMMU group 14 is pending");
 	request_free(&r);
 	devices_free(&t);
 }
