@@ -162,6 +162,7 @@ func (k *kubelet) claim(rounds int, device string) {
 		releases = append(releases, e.came.Sub(asked))
 		if len(e.well) == 0 { // the last of its resource: until that is gone too
 			k.wait("the end", func() bool { return !k.listens(e) })
+			time.Sleep(apart) // a name that comes back at once waits until kubelet has ended the former
 		}
 	}
 	percentiles("claim", claims)

@@ -53,6 +53,7 @@ def claim(device):
         releases.append(e.lists[-1][0] - asked)
         if not e.now():  # the last of its resource: until that is gone too
             wait("the end", lambda e=e: e.ended)
+            time.sleep(APART)  # a name that comes back at once waits until kubelet has ended the former
     percentiles("claim", claims)
     percentiles("release", releases)
 

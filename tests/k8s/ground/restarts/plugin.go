@@ -18,29 +18,33 @@ import (
 // resource is one of a plugin's that does nothing but register: what kubelet's own library takes for that.
 type resource struct {
 	dp.UnimplementedDevicePluginServer
-	name string
+	name   string
+	server *grpc.Server
 }
 
 func (*resource) GetDevicePluginOptions(context.Context, *dp.Empty) (*dp.DevicePluginOptions, error) {
 	return &dp.DevicePluginOptions{}, nil
 }
 
-func (*resource) ListAndWatch(_ *dp.Empty, stream dp.DevicePlugin_ListAndWatchServer) error {
+func (r *resource) ListAndWatch(_ *dp.Empty, stream dp.DevicePlugin_ListAndWatchServer) error {
 	if err := stream.Send(&dp.ListAndWatchResponse{Devices: []*dp.Device{{ID: "0", Health: dp.Healthy}}}); err != nil {
 		return err
 	}
 	<-stream.Context().Done()
+	go r.server.Stop()
 	return nil
 }
 
 // tell is once for a kubelet, which has removed the socket.
 func (r *resource) tell(dir, socket string, kubelet dp.RegistrationClient) {
 	listener := must(net.Listen("unix", filepath.Join(dir, socket)))
-	server := grpc.NewServer()
-	dp.RegisterDevicePluginServer(server, r)
-	go server.Serve(listener)
-	// A kubelet that ends in the middle is none of ours.
-	kubelet.Register(context.Background(), &dp.RegisterRequest{Version: dp.Version, Endpoint: socket, ResourceName: r.name})
+	r.server = grpc.NewServer()
+	dp.RegisterDevicePluginServer(r.server, r)
+	go r.server.Serve(listener)
+	if _, err := kubelet.Register(context.Background(),
+		&dp.RegisterRequest{Version: dp.Version, Endpoint: socket, ResourceName: r.name}); err != nil {
+		r.server.Stop() // a kubelet that ends in the middle is none of ours
+	}
 }
 
 // imitate tells every kubelet that comes of all its resources, side by side.
