@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 // Command kubelet measures a device plugin from kubelet's side, with kubelet's own messages and gRPC library.
-// usage: kubelet KUBELET-DIR TREE claim|allocate ROUNDS DEVICE
+// usage: kubelet KUBELET-DIR TREE claim|allocate|again ROUNDS DEVICE
 //
 //	kubelet KUBELET-DIR TREE lists|stay DEVICES
 //
 // claim: DEVICE of the tree is claimed and released; how long after the write returned the list came that has
-// it well, or has it no more. allocate: the round trip of Allocate of DEVICE, which was free, and of a
-// call that does nothing. lists: until so many devices are well, of how many resources and how large the largest
-// message was. stay: the same, and listens until it is killed.
+// it well, or has it no more. allocate: the round trip of Allocate of DEVICE, which was free for a
+// while, and of a call that does nothing. again: of Allocate, one behind another. lists: until so many devices are
+// well, of how many resources and how large the largest message was. stay: the same, and listens until it is killed.
 package main
 
 import (
@@ -178,9 +178,10 @@ func (k *kubelet) listens(e *endpoint) bool {
 	return false
 }
 
-func (k *kubelet) allocate(rounds int, device string) {
+// allocate calls `after` between a pod's end and the next one's Allocate.
+func (k *kubelet) allocate(name string, rounds int, device string, after func(*endpoint)) {
 	var e *endpoint
-	var took, nothing, rows []time.Duration
+	var took []time.Duration
 	request := &dp.AllocateRequest{ContainerRequests: []*dp.ContainerAllocateRequest{{DevicesIds: []string{device}}}}
 	k.wait(device+" is offered", func() bool { e = k.has(device); return e != nil })
 	for range rounds {
@@ -188,20 +189,34 @@ func (k *kubelet) allocate(rounds int, device string) {
 		must(e.client.Allocate(context.Background(), request))
 		took = append(took, time.Since(begin))
 		k.put(device, "allocated_to", "none")
+		after(e)
+	}
+	percentiles(name, took)
+}
+
+func (k *kubelet) allocateApart(rounds int, device string) {
+	var nothing, rows []time.Duration
+	k.allocate("allocate", rounds, device, func(e *endpoint) {
 		time.Sleep(apart - warm)
 		for slept := time.Now(); time.Since(slept) < warm; {
 			row := time.Now()
 			for range inRow {
-				begin = time.Now()
+				begin := time.Now()
 				must(e.client.GetDevicePluginOptions(context.Background(), &dp.Empty{}))
 				nothing = append(nothing, time.Since(begin))
 			}
 			rows = append(rows, time.Since(row))
 		}
-	}
-	percentiles("allocate", took)
+	})
 	percentiles("nothing", nothing)
 	percentiles("row", rows)
+}
+
+// allocateAgain waits until it was looked who holds the device after its pod's end.
+func (k *kubelet) allocateAgain(rounds int, device string) {
+	k.allocate("again", rounds, device, func(*endpoint) {
+		must(os.ReadFile(filepath.Join(k.tree, "devices", device, "holders")))
+	})
 }
 
 func (k *kubelet) lists(devices int) {
@@ -222,7 +237,7 @@ func (k *kubelet) lists(devices int) {
 
 func main() {
 	if len(os.Args) < 5 {
-		fmt.Fprintln(os.Stderr, "usage: kubelet KUBELET-DIR TREE claim|allocate ROUNDS DEVICE | lists|stay DEVICES")
+		fmt.Fprintln(os.Stderr, "usage: kubelet KUBELET-DIR TREE claim|allocate|again ROUNDS DEVICE | lists|stay DEVICES")
 		os.Exit(2)
 	}
 	k := start(os.Args[1], os.Args[2])
@@ -231,7 +246,9 @@ func main() {
 	case "claim":
 		k.claim(n, os.Args[5])
 	case "allocate":
-		k.allocate(n, os.Args[5])
+		k.allocateApart(n, os.Args[5])
+	case "again":
+		k.allocateAgain(n, os.Args[5])
 	case "lists":
 		k.lists(n)
 	case "stay":

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""KUBELET-DIR TREE claim|allocate ROUNDS DEVICE | lists|stay DEVICES: as kubelet.go, where there is no Go."""
+"""KUBELET-DIR TREE claim|allocate|again ROUNDS DEVICE | lists|stay DEVICES: as kubelet.go, where there is no Go."""
 import os
 import sys
 import time
@@ -58,16 +58,25 @@ def claim(device):
     percentiles("release", releases)
 
 
-def allocate(device):
+def allocate(name, device, after):
+    """`after` is called between a pod's end and the next one's Allocate."""
     wait(device + " is offered", lambda: has(device))
     e = has(device)
     request = dp.AllocateRequest(container_requests=[dp.ContainerAllocateRequest(devices_ids=[device])])
-    took, nothing, rows = [], [], []
+    took = []
     for _ in range(N):
         begin = time.monotonic()
         e.call("Allocate", request, dp.AllocateResponse)
         took.append(time.monotonic() - begin)
         put(device, "allocated_to", "none")
+        after(e)
+    percentiles(name, took)
+
+
+def allocate_apart(device):
+    nothing, rows = [], []
+
+    def after(e):
         time.sleep(APART - WARM)
         slept = time.monotonic()
         while time.monotonic() - slept < WARM:  # no processor sleeps: a node that starts a pod is at work
@@ -77,9 +86,18 @@ def allocate(device):
                 e.call("GetDevicePluginOptions", dp.Empty(), dp.DevicePluginOptions)
                 nothing.append(time.monotonic() - begin)
             rows.append(time.monotonic() - row)
-    percentiles("allocate", took)
+
+    allocate("allocate", device, after)
     percentiles("nothing", nothing)
     percentiles("row", rows)
+
+
+def allocate_again(device):
+    def after(_):  # until it was looked who holds the device after its pod's end
+        with open("%s/devices/%s/holders" % (TREE, device)) as f:
+            f.read()
+
+    allocate("again", device, after)
 
 
 def lists():
@@ -91,7 +109,7 @@ def lists():
 
 k = Kubelet(DIR)
 k.start()
-{"claim": claim, "allocate": allocate}.get(COMMAND, lambda *_: lists())(*sys.argv[5:])
+{"claim": claim, "allocate": allocate_apart, "again": allocate_again}.get(COMMAND, lambda *_: lists())(*sys.argv[5:])
 sys.stdout.flush()
 if COMMAND == "stay":
     time.sleep(1e6)
