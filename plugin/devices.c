@@ -14,15 +14,6 @@ static void dev_free(struct dev *d)
 {
 	if (!d)
 		return;
-	free(d->id);
-	free(d->resource);
-	free(d->claim);
-	free(d->state);
-	free(d->reason);
-	free(d->nodes);
-	free(d->allocated);
-	free(d->kept);
-	free(d->as);
 	free(d->given);
 	free(d);
 }
@@ -95,56 +86,55 @@ static const struct {
 	{ "iommu_group", offsetof(struct dev, group), true },
 };
 
-static int set_field(struct dev *d, const struct pair *p)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-		char *at = (char *)d + fields[i].at, *copy;
+/* Where the values of a line lie, in the order of fields[]. */
+struct values {
+	const char *v[ARRAY_SIZE(fields)];
+};
 
-		if (strcmp(fields[i].key, p->key))
-			continue;
-		if (fields[i].number) {
-			*(int *)at = number(p->value);
-			return 0;
-		}
-		copy = strdup(strcmp(p->value, "none") ? p->value : "");
-		if (!copy)
-			return -ENOMEM;
-		free(*(char **)at);
-		*(char **)at = copy;
-		return 0;
-	}
-	return 0;
-}
-
-static bool is_whole(const struct dev *d)
+static int values_read(char *pairs, struct values *ret)
 {
-	return d->id && d->resource && d->claim && d->state && d->reason && d->nodes &&
-	       d->allocated && d->kept && d->as;
-}
-
-static int dev_parse(const char *id, char *pairs, struct dev **ret)
-{
-	struct dev *d = calloc(1, sizeof(*d));
 	struct pair p;
-	int r = 1;
+	int r;
 
-	if (!d)
-		return -ENOMEM;
-	d->numa = d->group = -1;
-	d->id = strdup(id);
-	for (size_t i = 0; i < ARRAY_SIZE(fields) && r == 1; i++)
-		if (!fields[i].number)
-			r = set_field(d, &(struct pair){ fields[i].key, "" }) ? -ENOMEM : 1;
-	while (r == 1 && (r = record_next(&pairs, &p)) == 1)
-		if (set_field(d, &p))
-			r = -ENOMEM;
-	if (!r && !is_whole(d))
-		r = -ENOMEM;
-	if (r)
-		dev_free(d);
-	else
-		*ret = d;
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		ret->v[i] = "";
+	while ((r = record_next(&pairs, &p)) == 1)
+		for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+			if (!strcmp(fields[i].key, p.key))
+				ret->v[i] = strcmp(p.value, "none") ? p.value : "";
 	return r;
+}
+
+static const char *put(char **to, const char *text)
+{
+	char *copy = *to;
+
+	*to = stpcpy(copy, text) + 1;
+	return copy;
+}
+
+static struct dev *dev_new(const char *id, const struct values *values)
+{
+	size_t size = strlen(id) + 1;
+	struct dev *d;
+	char *to;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		size += fields[i].number ? 0 : strlen(values->v[i]) + 1;
+	d = calloc(1, sizeof(*d) + size);
+	if (!d)
+		return NULL;
+	to = d->text;
+	d->id = put(&to, id);
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		void *at = (char *)d + fields[i].at;
+
+		if (fields[i].number)
+			*(int *)at = number(values->v[i]);
+		else
+			*(const char **)at = put(&to, values->v[i]);
+	}
+	return d;
 }
 
 static int insert(struct devices *t, struct dev *d)
@@ -201,10 +191,14 @@ static void inherit(struct devices *t, struct dev *d, struct dev *old)
 int devices_take(struct devices *t, const char *id, char *pairs)
 {
 	struct dev *d, *old = devices_find(t, id);
-	int r = dev_parse(id, pairs, &d);
+	struct values values;
+	int r = values_read(pairs, &values);
 
 	if (r)
 		return r;
+	d = dev_new(id, &values);
+	if (!d)
+		return -ENOMEM;
 	d->here = true;
 	if (!d->claim[0]) {
 		dev_free(d);
@@ -254,14 +248,14 @@ void devices_free(struct devices *t)
 
 struct dev *devices_find(const struct devices *t, const char *id)
 {
-	size_t i = place_of(t->v, t->n, &(struct dev){ .id = (char *)id }, by_id);
+	size_t i = place_of(t->v, t->n, &(struct dev){ .id = id }, by_id);
 
 	return i < t->n && !strcmp(t->v[i]->id, id) ? t->v[i] : NULL;
 }
 
 struct dev *const *devices_group(const struct devices *t, const struct dev *d, size_t *ret_n)
 {
-	const struct dev first = { .id = d->group < 0 ? d->id : (char *)"", .group = d->group };
+	const struct dev first = { .id = d->group < 0 ? d->id : "", .group = d->group };
 	struct dev *const *v = &t->by_group[place_of(t->by_group, t->n, &first, by_group)];
 	size_t n = 1;
 
@@ -309,14 +303,8 @@ void dev_kept(const struct devices *t, struct dev *d)
 	size_t n;
 	struct dev *const *group = devices_group(t, d, &n);
 
-	for (size_t i = 0; i < n; i++) {
-		char *copy = strdup(group[i]->nodes);
-
-		if (!copy)
-			continue;
-		free(group[i]->kept);
-		group[i]->kept = copy;
-	}
+	for (size_t i = 0; i < n; i++)
+		group[i]->kept = group[i]->nodes;
 }
 
 bool dev_allocated(const struct dev *d)

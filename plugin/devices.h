@@ -10,12 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Strings are the table's own and never NULL; what the tree calls none is "". */
+/* Strings are in `text` and never NULL; what the tree calls none is "". */
 struct dev {
-	char *id; /* as in inventory: "0000:05:00.0", "mdev/<uuid>", "usb/2-1" */
-	char *resource, *claim, *state, *reason, *nodes, *allocated;
-	char *kept;	     /* the nodes when last a pod was given it or a member of its group */
-	char *as;	     /* its name when last a pod was given it, while that may count */
+	const char *id; /* as in inventory: "0000:05:00.0", "mdev/<uuid>", "usb/2-1" */
+	const char *resource, *claim, *state, *reason, *nodes, *allocated;
+	const char *kept;    /* the nodes when last a pod was given it or a member of its group */
+	const char *as;	     /* its name when last a pod was given it, while that may count */
 	int numa;	     /* -1: none */
 	int group;	     /* -1: none */
 	bool here;	     /* was told since the inventory began */
@@ -26,10 +26,11 @@ struct dev {
 	uint64_t given_at;
 	/* By which kubelet (pods.c counts them) its pod was last listed; 0: none. */
 	unsigned int seen;
-	char *given; /* the resource by which kubelet has its pod have it; NULL: it has not said */
+	char *given; /* its own; the resource by which kubelet has its pod have it; NULL: it has not said */
 	bool mate_taken; /* another function of its group is with a pod */
 	bool told_sick;	 /* the log has it so, or that it is withheld */
 	uint64_t freed;	 /* the larger, the later a pod gave it back; 0: none did while we looked */
+	char text[];
 };
 
 struct devices {
