@@ -95,6 +95,8 @@ int rpc_new(struct loop *loop, struct rpc **ret, struct err *err)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	/* What peers do wrong is no news for our log; the core would tell it there in lines of its own. */
 	setenv("GRPC_VERBOSITY", "NONE", 0);
+	/* With it each connection keeps 8 KiB to read into, whatever GRPC_ARG_TCP_*_READ_CHUNK_SIZE says. */
+	setenv("GRPC_EXPERIMENTS", "-tcp_read_chunks", 0);
 	grpc_init();
 	rpc->queue = grpc_completion_queue_create_for_next(NULL);
 	r = pthread_create(&rpc->carrier, NULL, carry, rpc);

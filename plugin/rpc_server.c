@@ -12,6 +12,8 @@
 
 #include "rpc_core.h"
 
+enum { READ_CHUNK = 2048 };
+
 struct rpc_server {
 	struct rpc *rpc;
 	grpc_server *core;
@@ -310,6 +312,9 @@ int rpc_server_new(struct rpc *rpc, const struct rpc_method *methods, size_t n, 
 		/* kubelet compresses nothing; what it would get by unpacking the limit above does not bound. */
 		rpc_integer(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET,
 			    1 << GRPC_COMPRESS_NONE),
+		/* Each connection keeps as much, and what kubelet asks for is shorter. */
+		rpc_integer(GRPC_ARG_TCP_READ_CHUNK_SIZE, READ_CHUNK),
+		rpc_integer(GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, READ_CHUNK),
 		rpc_integer(GRPC_ARG_ENABLE_CHANNELZ, 0),
 		rpc_integer(GRPC_ARG_MAX_CHANNEL_TRACE_EVENT_MEMORY_PER_NODE, 0),
 	};
