@@ -86,54 +86,60 @@ static const struct {
 	{ "iommu_group", offsetof(struct dev, group), true },
 };
 
-/* Where the values of a line lie, in the order of fields[]. */
-struct values {
-	const char *v[ARRAY_SIZE(fields)];
-};
+static void *field(struct dev *d, size_t i)
+{
+	return (char *)d + fields[i].at;
+}
 
-static int values_read(char *pairs, struct values *ret)
+static void set_field(struct dev *d, size_t i, const char *value)
+{
+	if (fields[i].number)
+		*(int *)field(d, i) = number(value);
+	else
+		*(const char **)field(d, i) = strcmp(value, "none") ? value : "";
+}
+
+/* Its strings stay where they are: in the line. */
+static int dev_read(const char *id, char *pairs, struct dev *ret)
 {
 	struct pair p;
 	int r;
 
+	*ret = (struct dev){ .id = id };
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		ret->v[i] = "";
+		set_field(ret, i, "none");
 	while ((r = record_next(&pairs, &p)) == 1)
 		for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
 			if (!strcmp(fields[i].key, p.key))
-				ret->v[i] = strcmp(p.value, "none") ? p.value : "";
+				set_field(ret, i, p.value);
 	return r;
 }
 
-static const char *put(char **to, const char *text)
+static void move_text(const char **text, char **to)
 {
 	char *copy = *to;
 
-	*to = stpcpy(copy, text) + 1;
-	return copy;
+	*to = stpcpy(copy, *text) + 1;
+	*text = copy;
 }
 
-static struct dev *dev_new(const char *id, const struct values *values)
+static struct dev *dev_new(struct dev line)
 {
-	size_t size = strlen(id) + 1;
+	size_t size = strlen(line.id) + 1;
 	struct dev *d;
 	char *to;
 
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		size += fields[i].number ? 0 : strlen(values->v[i]) + 1;
-	d = calloc(1, sizeof(*d) + size);
+		size += fields[i].number ? 0 : strlen(*(const char **)field(&line, i)) + 1;
+	d = malloc(sizeof(*d) + size);
 	if (!d)
 		return NULL;
+	*d = line;
 	to = d->text;
-	d->id = put(&to, id);
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-		void *at = (char *)d + fields[i].at;
-
-		if (fields[i].number)
-			*(int *)at = number(values->v[i]);
-		else
-			*(const char **)at = put(&to, values->v[i]);
-	}
+	move_text(&d->id, &to);
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		if (!fields[i].number)
+			move_text(field(d, i), &to);
 	return d;
 }
 
@@ -191,20 +197,19 @@ static void inherit(struct devices *t, struct dev *d, struct dev *old)
 int devices_take(struct devices *t, const char *id, char *pairs)
 {
 	struct dev *d, *old = devices_find(t, id);
-	struct values values;
-	int r = values_read(pairs, &values);
+	struct dev line;
+	int r = dev_read(id, pairs, &line);
 
 	if (r)
 		return r;
-	d = dev_new(id, &values);
-	if (!d)
-		return -ENOMEM;
-	d->here = true;
-	if (!d->claim[0]) {
-		dev_free(d);
+	if (!line.claim[0]) {
 		devices_drop(t, id);
 		return 0;
 	}
+	line.here = true;
+	d = dev_new(line);
+	if (!d)
+		return -ENOMEM;
 	if (old)
 		inherit(t, d, old);
 	else

@@ -202,11 +202,13 @@ DEFINE_TEST(a_group_is_one_pods)
 	devices_free(&t);
 }
 
+/* A PreStartContainerRequest. */
+static const char start_one[] = "\x0a\x0c"
+				"0000:05:01.0";
+
 /* kubelet gave both away before it named either pod: then that tells. */
 DEFINE_TEST(a_group_that_two_pods_got_is_neithers)
 {
-	static const char start[] = "\x0a\x0c"
-				    "0000:05:01.0";
 	static const struct {
 		const char *a, *b; /* whose 05:01.0 and 05:02.0 are */
 		int start;	   /* of 05:01.0 */
@@ -228,7 +230,7 @@ DEFINE_TEST(a_group_that_two_pods_got_is_neithers)
 	struct request r;
 	struct err err = { 0 };
 
-	CHECK_EQ(request_prestart((const uint8_t *)start, sizeof(start) - 1, &r, &err), 0);
+	CHECK_EQ(request_prestart((const uint8_t *)start_one, sizeof(start_one) - 1, &r, &err), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct devices t = { 0 };
 		char pairs[512];
@@ -279,8 +281,6 @@ DEFINE_TEST(a_group_that_one_container_gets_is_its)
 /* Allocate was answered; the tree's line of that has yet to come. */
 DEFINE_TEST(what_was_just_given_is_a_pods_already)
 {
-	static const char start[] = "\x0a\x0c"
-				    "0000:05:01.0";
 	static const struct {
 		uint64_t given_at, now;
 		int start;
@@ -295,7 +295,7 @@ DEFINE_TEST(what_was_just_given_is_a_pods_already)
 	struct request r;
 	struct err err = { 0 };
 
-	CHECK_EQ(request_prestart((const uint8_t *)start, sizeof(start) - 1, &r, &err), 0);
+	CHECK_EQ(request_prestart((const uint8_t *)start_one, sizeof(start_one) - 1, &r, &err), 0);
 	CHECK_EQ(take(&t, "0000:05:01.0", NIC), 0);
 	CHECK_EQ(take(&t, "0000:05:02.0", NIC), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
