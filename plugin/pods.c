@@ -179,10 +179,10 @@ static void on_list(void *ctx, enum rpc_status status, const char *why, const ui
 	rpc_channel_free(ch);
 }
 
-/* kubelet makes these when it first starts; what is watched already stays so. */
+/* kubelet makes these in the first when it first starts; what is watched already stays so. */
 static void watch_dirs(struct pods *pods)
 {
-	static const char *const dirs[] = { "pods", "pod-resources" };
+	static const char *const dirs[] = { ".", "pods", "pod-resources" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
 		char path[256];

@@ -136,16 +136,38 @@ k.stop()
 k.start()
 wait_file(NIC, "allocated_to", "default/vm-1/compute", 20)
 
-# A claim that comes back, or a record that somebody took away, may be a pod's: asked for soon, not at the next
-# look of all ten seconds.
-for change in (lambda: put(NIC, "allocated_to", "none"),
-               lambda: (put(NIC, "allocated_to", "none"), put(NIC, "claim", "none"), put(NIC, "claim", "bob"))):
-    before = k.listed
-    os.makedirs("%s/pods/u%d" % (DIR, before))
-    wait("a look", lambda: k.listed > before)
-    wait_file(NIC, "allocated_to", "default/vm-1/compute")
-    change()
-    wait_file(NIC, "allocated_to", "default/vm-1/compute", 5)
+# A pod's directory that comes, if it is the first ever; a claim that comes back, or a record that somebody took away:
+# kubelet is asked soon, not at the next look of all ten seconds. A busy machine may be as late as that, but not always.
+def soon(what, change, true):
+    for _ in range(5):
+        before = k.listed
+        os.makedirs("%s/pods/u%d" % (DIR, before))
+        wait("a look", lambda: k.listed > before, 80)
+        wait_file(NIC, "allocated_to", "default/vm-1/compute")
+        time.sleep(0.5)  # what had followed of it is over
+        start = time.monotonic()
+        change()
+        wait(what, true, 80)
+        if time.monotonic() - start < 4:
+            return
+    raise AssertionError(what + ": only at the next look")
+
+
+def first_pod():
+    shutil.rmtree(DIR + "/pods")
+    time.sleep(0.5)
+    first_pod.before = k.listed
+    os.makedirs(DIR + "/pods/first")
+
+
+def named():
+    return get(NIC, "allocated_to") == "default/vm-1/compute"
+
+
+soon("a look for the first pod", first_pod, lambda: k.listed > first_pod.before)
+soon("the record", lambda: put(NIC, "allocated_to", "none"), named)
+soon("the claim's", lambda: (put(NIC, "allocated_to", "none"), put(NIC, "claim", "none"), put(NIC, "claim", "bob")),
+     named)
 
 # Somebody looks on, from before kubelet listens: he is not taken for it. It forgets us, and hears of us again.
 LOOK_ON = """
