@@ -182,12 +182,12 @@ static void on_list(void *ctx, enum rpc_status status, const char *why, const ui
 /* kubelet makes these in the first when it first starts; what is watched already stays so. */
 static void watch_dirs(struct pods *pods)
 {
-	static const char *const dirs[] = { ".", "pods", "pod-resources" };
+	static const char *const dirs[] = { "", "/pods", "/pod-resources" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
 		char path[256];
 
-		snprintf(path, sizeof(path), "%s/%s", pods->dir, dirs[i]);
+		snprintf(path, sizeof(path), "%s%s", pods->dir, dirs[i]);
 		if (inotify_add_watch(pods->watch.fd, path,
 				      IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_ONLYDIR) < 0 &&
 		    errno != ENOENT && errno != ENOTDIR)

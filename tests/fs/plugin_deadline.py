@@ -104,7 +104,7 @@ assert k.asked == [NIC_NAME], k.asked
 k.may_register.set()
 k.wait_health(DISK_NAME, {DISK: "Healthy"})
 k.stop()
-again("0.05")
+again("20")
 k.may_register.clear()
 k.asked = []
 k.start()

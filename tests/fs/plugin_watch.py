@@ -66,12 +66,13 @@ for _ in range(2):
     k.stop()
 k.start()
 k.wait_health(NIC_NAME, {NIC: "Healthy"})
-k.pods = [("default", "vm", "c", NIC_NAME, [NIC])]
 os.makedirs(DIR + "/pods/vm")
+k.pods = [("default", "vm", "c", NIC_NAME, [NIC])]
 wait_file(NIC, "allocated_to", "default/vm/c", 20)
-for name in ("device-plugins", "pod-resources", "pods"):
-    assert p.said().count("%s/%s cannot be watched" % (DIR, name)) == 1, p.said()
+blind = ["%s%s cannot be watched" % (DIR, name) for name in ("", "/device-plugins", "/pod-resources", "/pods")]
+k.wait("the last sentence", lambda: blind[-1] in p.said())
 assert p.end() == 0, "status of a clean end"
+assert [p.said().count(why) for why in blind] == [1, 1, 1, 1], p.said()
 k.stop()
 put(NIC, "allocated_to", "none")
 ARGV[:] = command
