@@ -379,10 +379,11 @@ static void turn(struct holder *h)
 	/* Its last words first: the socket and the end may come in one turn. */
 	else if (p[2].revents)
 		on_server_end(h);
-	if (p[3].revents)
-		on_caller(h);
+	/* Who has left is not in the way of the next one. */
 	if (p[4].revents)
 		takeover_ask(&h->takeover, h->o, h->path);
+	if (p[3].revents)
+		on_caller(h);
 	if (p[5].revents)
 		takeover_verdict(&h->takeover);
 	if (p[6].revents)

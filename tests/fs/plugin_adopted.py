@@ -37,7 +37,8 @@ over()
 ok("asked again when kubelet did not answer, and the log has it once")
 
 # It is answered while an act has the device.
-sim("slow", "bus/pci/devices/%s/reset" % DISK, "2000")
+ARGV[-1] = "1"
+sim("slow", "bus/pci/devices/%s/reset" % DISK, "5000")
 reset = threading.Thread(target=put, args=(DISK, "reset", "alice"))
 reset.start()
 wait_file(DISK, "state", "busy")

@@ -7,7 +7,7 @@ import time
 
 import grpc
 
-from plugin_lib import DIR, MATE, MATE_NAME, NIC, NIC_NAME, TREE, Plugin, get, ok, put, wait_file
+from plugin_lib import ARGV, DIR, MATE, MATE_NAME, NIC, NIC_NAME, TREE, Plugin, get, ok, put, wait_file
 from peer import Kubelet, dp, refused
 
 
@@ -38,7 +38,7 @@ class Waiting(threading.Thread):
             self.said = e.details()
 
     def end(self):
-        self.join(10)
+        self.join(60)
         return self.said
 
 
@@ -46,6 +46,7 @@ os.makedirs(DIR + "/pods")
 k = Kubelet(DIR)
 put(NIC, "claim", "alice")  # and with it its mate
 k.start()
+ARGV += ["--deadline", "3"]  # 6 s for a start, on a busy machine too
 p = Plugin()
 k.wait_health(NIC_NAME, {NIC: "Healthy"})
 k.wait_health(MATE_NAME, {MATE: "Healthy"})
@@ -113,7 +114,7 @@ waiting = Waiting(NIC_NAME, NIC)
 time.sleep(0.3)
 begin = time.monotonic()
 assert p.end() == 0, "status of a clean end"
-assert time.monotonic() - begin < 1, "%.1f s to end" % (time.monotonic() - begin)
-assert waiting.end() != "started"
+assert time.monotonic() - begin < 4, "%.1f s to end" % (time.monotonic() - begin)
+assert "pcidevfs-plugin ends" in waiting.end(), waiting.said
 k.may_list.set()
 k.stop()

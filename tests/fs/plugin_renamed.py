@@ -3,7 +3,7 @@
 """A device gets another name: its pod goes on with it by the former one, and nobody else gets it by that."""
 import os
 
-from plugin_lib import DIR, DISK, DISK_NAME, TREE, Plugin, get, ok, put, wait_file
+from plugin_lib import DIR, DISK, DISK_NAME, MATE_NAME, NIC, NIC_NAME, TREE, Plugin, get, ok, put, wait_file
 from peer import Kubelet, dp, refused
 
 NEW_NAME = "example.com/new"
@@ -38,6 +38,8 @@ wait_file(DISK, "allocated_to", "default/vm-1/compute")
 # Renamed while a pod has it. That pod's container may start again; the next pod is told which name to ask for, though
 # kubelet gives it the device as soon as the first has ended, and nothing is written down for it.
 put(DISK, "resource_name", NEW_NAME)
+put(NIC, "claim", "alice")
+k.wait_health(NIC_NAME, {NIC: "Healthy"})  # so it has heard of the name, too
 start(DISK_NAME)
 given = pendings()
 k.pods = []
@@ -63,11 +65,11 @@ k.wait_health(NEW_NAME, {})
 assert get(DISK, "allocated_as") == "none"
 p.end(9)
 k.reset()
-registered = len(k.registered)
 p.start()
 k.wait_health(DISK_NAME, {DISK: "Healthy"})
-names = [name for _, name in k.registered[registered:]]
-assert names == [DISK_NAME], names
+k.wait("the others", lambda: len(k.endpoints) > 2)
+names = {name for _, name in k.registered}
+assert names == {DISK_NAME, NIC_NAME, MATE_NAME}, names
 ok("a plugin that starts offers no former name")
 
 # Another plugin's name for what a pod has, which kubelet tells later: nothing is written for it, and it is told.

@@ -20,7 +20,11 @@ until grep -qx ready "$log"; do sleep 0.05; done
 
 # Events by the fields that a listener may use; numbers that depend on what ran before are blotted out.
 events() {
-	sleep 0.3
+	size=
+	while [ "$size" != "$(wc -c <"$log")" ]; do
+		size=$(wc -c <"$log")
+		sleep 0.2
+	done
 	tail -n +$(($seen + 1)) "$log" | tr ' ' '\n' | awk '
 		/@/ { if (line) print line; line = "  event " $0 }
 		/^(SUBSYSTEM|DRIVER|DEVNAME|PCI_SLOT_NAME|PCI_ID|PCI_CLASS|MODALIAS)=/ { line = line " " $0 }

@@ -6,7 +6,7 @@
 # it calls learn in the state before the act, then ways.
 # shellcheck shell=sh disable=SC2154
 points=0
-factor=0.05 # of the deadlines: 0.5 s to bind, 1.5 s to unbind
+factor=0.1 # of the deadlines: 1 s to bind, 3 s to unbind
 pf= goes=
 point='the act alone'
 

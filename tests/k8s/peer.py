@@ -90,6 +90,7 @@ class Kubelet(grpc.GenericRpcHandler):
         self.before_watch = lambda endpoint: None  # inside a Register
         self.deaf = set()  # names: a Register is answered, and nobody listens
         self.pods = []     # (namespace, pod, container, resource, [ids])
+        self.era = 0       # what a former kubelet was told is none of this one's
         self.started = 0
         self.listed = 0    # how often pods were asked for
         self.may_list = threading.Event()  # unset: what was asked is answered later, as it is now
@@ -99,8 +100,10 @@ class Kubelet(grpc.GenericRpcHandler):
         self.reset()
 
     def reset(self):
-        self.endpoints = {}
-        self.registered = []  # (time, name)
+        with self.cond:
+            self.endpoints = {}
+            self.registered = []  # (time, name)
+            self.era += 1
 
     def service(self, details):
         handler = {"/v1beta1.Registration/Register": self.register,
@@ -137,6 +140,7 @@ class Kubelet(grpc.GenericRpcHandler):
             endpoint.channel.close()
 
     def register(self, data, context):
+        era = self.era
         request = dp.RegisterRequest.FromString(data)
         why = self.refused.get(request.resource_name)
         self.asked.append(request.resource_name)
@@ -148,6 +152,9 @@ class Kubelet(grpc.GenericRpcHandler):
         assert request.version == "v1beta1" and "/" not in request.endpoint, request
         endpoint = Endpoint(self, request)  # dials back inside the call
         with self.cond:
+            if era != self.era:
+                endpoint.channel.close()
+                return b""
             self.endpoints[request.resource_name] = endpoint
             self.registered.append((time.monotonic(), request.resource_name))
             self.cond.notify_all()
