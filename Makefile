@@ -115,7 +115,7 @@ $(B)/tests/%: tests/fs/%.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(all_cflags) $(all_ldflags) -o $@ $<
 
-$(B)/tests/%: tests/bench/%.c Makefile
+$(B)/tests/%: tests/bench/%.c tests/bench/bench.h Makefile
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(all_cflags) $(all_ldflags) -o $@ $<

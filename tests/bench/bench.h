@@ -60,7 +60,7 @@ static inline int bench_kill_at_random(double seconds, int kills, int holder)
 {
 	double end = bench_ms() + seconds * 1e3;
 	unsigned int seed = (unsigned int)getpid();
-	int done = 0;
+	int done = 0, last = 0;
 
 	while (done < kills && bench_ms() < end + 30e3) {
 		double gap = seconds * 1e6 / kills * (0.2 + rand_r(&seed) % 1000 / 625.0);
@@ -68,8 +68,10 @@ static inline int bench_kill_at_random(double seconds, int kills, int holder)
 
 		usleep((useconds_t)gap);
 		pid = bench_serving(holder);
-		if (pid && !kill(pid, SIGKILL))
-			done++;
+		if (pid == last || !pid || kill(pid, SIGKILL))
+			continue; /* it has yet to be reaped */
+		last = pid;
+		done++;
 	}
 	return done;
 }
