@@ -168,7 +168,10 @@ var kubeletCases = []test{
 		k.wait(diskName, healthy(disk))
 		eventually("the other's Register", func() bool { k.mu.Lock(); defer k.mu.Unlock(); return k.waiting[nicName] })
 		g.put(disk, "claim", "none")
-		k.wait(diskName, map[string]string{})
+		eventually("the end of the other's socket", func() bool {
+			_, err := os.Stat(k.has(diskName).socket)
+			return err != nil
+		})
 		k.stop()
 	}},
 	{"a kubelet that listens and says nothing holds up no caller", func(g *ground) {

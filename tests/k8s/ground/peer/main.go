@@ -45,7 +45,7 @@ func must[T any](v T, err error) T {
 }
 
 func eventually(what string, true func() bool) {
-	end := time.Now().Add(10 * time.Second)
+	end := time.Now().Add(80 * time.Second)
 	for !true() {
 		check(time.Now().Before(end), "in vain: %s", what)
 		time.Sleep(10 * time.Millisecond)
@@ -53,7 +53,7 @@ func eventually(what string, true func() bool) {
 }
 
 func short() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), 5*time.Second)
+	return context.WithTimeout(context.Background(), 40*time.Second)
 }
 
 func (g *ground) put(device, file, value string) {

@@ -60,7 +60,7 @@ func message(flag byte, n uint32, body []byte) []byte {
 
 // ended reads until the stream has an end, and returns its grpc-status; "reset" or "closed" are ends too.
 func (r raw) ended(stream uint32) string {
-	r.SetReadDeadline(time.Now().Add(5 * time.Second))
+	r.SetReadDeadline(time.Now().Add(40 * time.Second))
 	for {
 		frame, err := r.ReadFrame()
 		if ne, ok := err.(net.Error); ok && ne.Timeout() {
@@ -271,12 +271,13 @@ var rawCases = []test{
 // lists reads what a stream has to say until it is silent.
 func (r raw) lists() (all []*dp.ListAndWatchResponse) {
 	var data []byte
-	r.SetReadDeadline(time.Now().Add(2 * time.Second))
+	r.SetReadDeadline(time.Now().Add(20 * time.Second))
 	for {
 		frame, err := r.ReadFrame()
 		if err != nil {
 			break
 		}
+		r.SetReadDeadline(time.Now().Add(2 * time.Second))
 		if d, ok := frame.(*http2.DataFrame); ok {
 			data = append(data, d.Data()...)
 		}
