@@ -252,6 +252,7 @@ static int open_access(struct names_db *db, const char *path)
 	db->access->error = on_error;
 	db->access->warning = on_message;
 	db->access->debug = on_message;
+	db->access->id_lookup_mode = 0; /* nor what lies in root's ~/.pciids-cache */
 	if (copy)
 		db->pci.set_path(db->access, copy, 1);
 	db->known = load(db);

@@ -141,6 +141,42 @@ static void add_parents(struct model *m, struct batch *b)
 	batch_sort(b);
 }
 
+static bool is_known(struct model *m, const struct key *key, int group)
+{
+	const struct device *dev;
+	bool known;
+
+	model_lock(m);
+	dev = model_find(m, key);
+	known = dev && dev->facts.iommu_group == group;
+	model_unlock(m);
+	return known;
+}
+
+/* What is new comes with its group: an act takes all of it, and the news of another member may be under way. */
+static void add_mates(const struct backend *b, struct batch *batch)
+{
+	size_t n = batch->n;
+
+	for (size_t i = 0; i < n; i++) {
+		struct seen s = batch->v[i]; /* which may move */
+		_closedir_ DIR *dir = NULL;
+		const struct dirent *e;
+		struct key key;
+
+		if (!s.present || s.key.bus != BUS_PCI || s.facts.iommu_group < 0 ||
+		    (!s.removed && is_known(b->model, &s.key, s.facts.iommu_group)))
+			continue;
+		dir = sysfs_dir(&b->sys, ROOT_SYS, "kernel/iommu_groups/%d/devices",
+				s.facts.iommu_group);
+		while (dir && (e = readdir(dir)))
+			if (key_make(BUS_PCI, e->d_name, &key) &&
+			    !is_known(b->model, &key, s.facts.iommu_group))
+				batch_add(batch, &key, 0);
+	}
+	batch_sort(batch);
+}
+
 static void note_index(void *ctx, int index, const struct key *vf)
 {
 	struct seen *s = batch_find(ctx, vf);
@@ -149,7 +185,7 @@ static void note_index(void *ctx, int index, const struct key *vf)
 		s->facts.vf_index = index;
 }
 
-static void observe(struct backend *b, struct batch *batch)
+static void observe(struct backend *b, struct batch *batch, bool all)
 {
 	int64_t seqnum;
 
@@ -158,6 +194,8 @@ static void observe(struct backend *b, struct batch *batch)
 	batch_sort(batch);
 	look(b, batch);
 	add_parents(b->model, batch);
+	if (!all)
+		add_mates(b, batch);
 	look(b, batch);
 	for (size_t i = 0; i < batch->n; i++)
 		if (batch->v[i].present && batch->v[i].facts.num_vfs)
@@ -382,7 +420,7 @@ static int scan(struct backend *b, struct batch *batch, bool all)
 {
 	int rc;
 
-	observe(b, batch);
+	observe(b, batch, all);
 	rc = commit(b, batch, all && !batch->failed);
 	if (batch->failed || batch->view->failed)
 		return -ENOMEM;
