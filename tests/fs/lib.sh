@@ -57,6 +57,11 @@ start_daemon() { # start_daemon [OPTION...]: over the simulation where there is 
 	wait_for 20 cat "$T/version"
 }
 
+signal_daemon() { # SIGTERM, which it has taken then: a second one would else be one with it
+	kill "$daemon_pid"
+	wait_for 5 grep -q '^ShdPnd:.0*$' "/proc/$daemon_pid/status"
+}
+
 end_daemon() { # ends and unmounts, and must say so by status 0
 	[ -n "$daemon_pid" ] || return 0
 	kill "$daemon_pid" 2>/dev/null
