@@ -145,6 +145,7 @@ ok("a checkpoint is read anew for each answer")
 k.pods = [VM_1]
 asked()
 wait_file(NIC, "allocated_to", "default/vm-1/c")
+asked()  # that is written, or it would wait for the tree
 k.stop()
 k.pods = []
 subprocess.run(["mount", "--bind", TREE + "/version", CHECKPOINT_FILE], check=True)

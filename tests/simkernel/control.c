@@ -98,6 +98,12 @@ static int run_unhang(struct sim *s, int argc, char **argv)
 	return fault_unhang(s, argv[0]);
 }
 
+static int run_inside(struct sim *s, int argc, char **argv)
+{
+	(void)argc;
+	return fault_inside(s, argv[0]) ? 0 : -ENOENT;
+}
+
 static int run_nth(struct sim *s, int argc, char **argv)
 {
 	static const char *const hows[] = { "fail", "from", "before", "after" };
@@ -228,6 +234,7 @@ static const struct command commands[] = {
 	{ "slow", "PATH MS", 2, 2, "reads and writes wait so long first; 0: no more", run_slow },
 	{ "hang", "PATH", 1, 1, "reads and writes wait until told otherwise", run_hang },
 	{ "unhang", "PATH", 1, 1, "and go on", run_unhang },
+	{ "inside", "PATH", 1, 1, "does one wait so, slow or hanging?", run_inside },
 	{ "nth", "N HOW [ERRNO]", 1, 3,
 	  "fail: the Nth write is refused; from: later ones too; before, after: it waits before or\n"
 	  "                                       after its work; N 0: no more",

@@ -17,6 +17,7 @@ struct fault {
 	long count; /* that often; below 0: always */
 	long ms;    /* wait so long first, */
 	bool hang;  /* or until told */
+	int inside; /* reads and writes that wait so */
 	char path[];
 };
 
@@ -73,13 +74,13 @@ static struct fault *get(struct sim *s, const char *path)
 	return f;
 }
 
-/* A rule that says nothing any more goes, but not while somebody hangs in it. */
+/* A rule that says nothing any more goes, but not while somebody is in it. */
 static void tidy(struct sim *s)
 {
 	for (struct fault **at = &s->faults; *at;) {
 		struct fault *f = *at;
 
-		if (f->count || f->ms || f->hang) {
+		if (f->count || f->ms || f->hang || f->inside) {
 			at = &f->next;
 			continue;
 		}
@@ -96,13 +97,21 @@ int fault_meet(struct sim *s, const struct node *n)
 	if (f && f->ms) {
 		struct timespec t = { f->ms / 1000, f->ms % 1000 * 1000000 };
 
+		f->inside++;
 		pthread_mutex_unlock(&s->lock);
 		nanosleep(&t, NULL);
 		pthread_mutex_lock(&s->lock);
+		f->inside--;
+		tidy(s);
 	}
-	while ((f = of_node(s, n)) && f->hang)
-		if (sim_wait(s))
-			return -EINTR;
+	while ((f = of_node(s, n)) && f->hang) {
+		f->inside++;
+		r = sim_wait(s);
+		f->inside--;
+		tidy(s);
+		if (r)
+			return r;
+	}
 	if (f && f->count) {
 		r = -f->err;
 		f->count -= f->count > 0;
@@ -154,6 +163,15 @@ int fault_unhang(struct sim *s, const char *path)
 	tidy(s);
 	pthread_cond_broadcast(&s->changed);
 	return was ? 0 : -ENOENT;
+}
+
+bool fault_inside(struct sim *s, const char *path)
+{
+	const struct fault *f = get(s, path);
+	bool inside = f && f->inside;
+
+	tidy(s);
+	return inside;
 }
 
 void nth_set(struct sim *s, long n, enum nth_how how, int err)

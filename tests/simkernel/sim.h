@@ -228,6 +228,7 @@ int fault_fail(struct sim *s, const char *path, int err, long count);
 int fault_slow(struct sim *s, const char *path, long ms);
 int fault_hang(struct sim *s, const char *path);
 int fault_unhang(struct sim *s, const char *path);
+bool fault_inside(struct sim *s, const char *path);
 /* n 0: none, and who waits goes on. */
 void nth_set(struct sim *s, long n, enum nth_how how, int err);
 bool nth_met(const struct sim *s);
