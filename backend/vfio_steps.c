@@ -312,9 +312,10 @@ static int node_run(void *backend, struct step *step, unsigned int ms, struct er
 		/* Another one may sit in its place, which waits for us. */
 		driver_now(b, step->dev.name, now);
 		if (!driver_is_vfio(now))
-			return fail(err, ENODEV,
-				    "%s was pulled, or taken from its vfio driver, before %s appeared",
-				    step->dev.name, step->value);
+			return fail(
+				err, ENODEV,
+				"%s was pulled, or taken from its vfio driver, before %s appeared",
+				step->dev.name, step->value);
 		if (now_ms() >= until)
 			return fail(err, EIO,
 				    "%s is on its vfio driver, but %s did not appear; is udev or "

@@ -26,6 +26,7 @@ struct allocation {
 	struct source patience;
 	struct request request;
 	uint64_t running; /* given_at of its devices until it is answered: no other's */
+	bool again;	  /* asked twice */
 	char resource[];  /* its server may be gone when the tree has answered */
 };
 
@@ -154,12 +155,46 @@ static void take_back(const struct allocation *a, uint64_t given_at)
 	clear(a->p, &lines, given_at + 1);
 }
 
+/* A pod that kubelet has done with may stand there yet, named since the tree was last heard if it is in the way at
+ * first. kubelet's word counts; whoever still holds the device is in the way of `pending`. */
+static void lines_for(const struct devices *t, const struct allocation *a, struct out *done,
+		      struct out *set)
+{
+	struct request_at at = { 0 };
+	const char *id;
+
+	while ((id = request_next(&a->request, &at))) {
+		const struct dev *d = devices_of_kubelet(t, a->resource, id);
+
+		if (d && (a->again || dev_named(d)))
+			out_printf(done, "%s/allocated_to none\n", d->id);
+		if (d && !a->again)
+			out_printf(set, "%s/allocated_to pending\n", d->id);
+	}
+}
+
+static bool ask_again(struct allocation *a)
+{
+	struct out done = { 0 };
+
+	a->again = true;
+	lines_for(tree_lock(a->p->tree), a, &done, NULL);
+	tree_unlock(a->p->tree);
+	if (!done.len || !clear(a->p, &done, 0))
+		return false;
+	a->job.err.code = 0;
+	tree_commit(a->p->tree, &a->job);
+	return true;
+}
+
 static void on_recorded(struct job *job, const struct err *failed)
 {
 	struct allocation *a = container_of(job, struct allocation, job);
 	uint64_t now = now_ms();
 	bool given = false;
 
+	if (a->call && failed && failed->code == EBUSY && !a->again && ask_again(a))
+		return;
 	mark(a, a->running, now);
 	if (a->call && failed)
 		refuse(a->resource, a->call, failed);
@@ -171,24 +206,6 @@ static void on_recorded(struct job *job, const struct err *failed)
 	if (!a->call || !failed)
 		pods_ask(a->p->pods);
 	allocation_free(a);
-}
-
-/* A pod that kubelet has done with may stand there yet. Its word counts; whoever still holds the device is
- * in the way of `pending`. */
-static void lines_for(const struct devices *t, const struct allocation *a, struct out *done,
-		      struct out *set)
-{
-	struct request_at at = { 0 };
-	const char *id;
-
-	while ((id = request_next(&a->request, &at))) {
-		const struct dev *d = devices_of_kubelet(t, a->resource, id);
-
-		if (d && dev_named(d))
-			out_printf(done, "%s/allocated_to none\n", d->id);
-		if (d)
-			out_printf(set, "%s/allocated_to pending\n", d->id);
-	}
 }
 
 static int prepare(struct plugin *p, struct allocation *a, const uint8_t *msg, size_t len,
