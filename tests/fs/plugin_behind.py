@@ -44,12 +44,10 @@ relay.open.clear()
 put(NIC, "allocated_to", "default/vm-1/c")
 k.allocate(NIC_NAME, NIC)
 assert get(NIC, "allocated_to") == "pending"
-k.pods = [("default", "vm-2", "c", NIC_NAME, [NIC])]
-os.makedirs(DIR + "/pods/u2")
+k.lists(("default", "vm-2", "c", NIC_NAME, [NIC]))
 wait_file(NIC, "allocated_to", "default/vm-2/c")
 relay.open.set()
-k.pods = []
-os.makedirs(DIR + "/pods/u3")
+k.lists()
 wait_file(NIC, "allocated_to", "none")
 ok("the pod before is over by kubelet's word, though its name was not heard of")
 

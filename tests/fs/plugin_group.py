@@ -11,12 +11,6 @@ from plugin_lib import ARGV, DIR, MATE, MATE_NAME, NIC, NIC_NAME, TREE, Plugin, 
 from peer import Kubelet, dp, refused
 
 
-def lists(*pods):
-    """What kubelet lists from now on; the plugin asks for it."""
-    k.pods = list(pods)
-    os.makedirs("%s/pods/u%d" % (DIR, k.listed))
-
-
 def start(name, dev):
     return k.endpoints[name].call("PreStartContainer", dp.PreStartContainerRequest(devices_ids=[dev]),
                                   dp.PreStartContainerResponse)
@@ -68,7 +62,7 @@ assert waiting.end() == "started", waiting.said
 assert get(NIC, "allocated_to") == "default/a/c" and get(MATE, "allocated_to") == "default/a/d"
 start(NIC_NAME, NIC)
 ok("a start waits until kubelet has told that both are one pod's")
-lists()
+k.lists()
 wait_file(NIC, "allocated_to", "none")
 wait_file(MATE, "allocated_to", "none")
 k.wait_health(NIC_NAME, {NIC: "Healthy"})
@@ -77,7 +71,7 @@ k.wait_health(MATE_NAME, {MATE: "Healthy"})
 # Two pods.
 k.allocate(NIC_NAME, NIC)
 k.allocate(MATE_NAME, MATE)
-lists(A, B)
+k.lists(A, B)
 wait_file(NIC, "allocated_to", "default/a/c")
 wait_file(MATE, "allocated_to", "default/b/c")
 said = refused("FAILED_PRECONDITION", start, MATE_NAME, MATE)
@@ -95,7 +89,7 @@ with open("%s/resources/%s/allocated" % (TREE, MATE_NAME)) as f:
 # One of them is deleted: the other one starts.
 k.pods = [A]
 waiting = Waiting(NIC_NAME, NIC)
-lists(A)
+k.lists(A)
 wait_file(MATE, "allocated_to", "none")
 assert waiting.end() == "started", waiting.said
 k.wait_health(NIC_NAME, {NIC: "Healthy"})
@@ -103,7 +97,7 @@ start(NIC_NAME, NIC)
 refused("FAILED_PRECONDITION", k.allocate, MATE_NAME, MATE)
 
 # It ends while a start waits.
-lists()
+k.lists()
 wait_file(NIC, "allocated_to", "none")
 k.wait_health(MATE_NAME, {MATE: "Healthy"})
 k.wait_health(NIC_NAME, {NIC: "Healthy"})

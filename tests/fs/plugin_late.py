@@ -21,13 +21,6 @@ def stays(value):
         time.sleep(0.01)
 
 
-def asked():
-    """The plugin is asking which pods there are."""
-    before = k.listed
-    os.makedirs("%s/pods/u%d" % (DIR, before))
-    k.wait("the question", lambda: k.listed > before)
-
-
 def keep():
     """On disk kubelet has a pod that was given NIC."""
     with open(CHECKPOINT_FILE, "w") as f:
@@ -55,13 +48,13 @@ k.start()
 k.wait_health(NIC_NAME, {NIC: "Healthy"})
 k.wait_health(DISK_NAME, {DISK: "Healthy"})
 k.pods = [VM_1, VM_2]
-asked()
+k.asks()
 wait_file(NIC, "allocated_to", "default/vm-1/c")
 wait_file(DISK, "allocated_to", "default/vm-2/c")
 
 # A list that was asked for before the Allocate and comes after it tells of the pod before.
 k.may_list.clear()
-asked()
+k.asks()
 k.pods = []
 k.allocate(NIC_NAME, NIC)
 assert get(NIC, "allocated_to") == "pending"
@@ -74,11 +67,11 @@ ok("a list of before an Allocate is not judged after it")
 # The pods are gone, and the tree takes its time. Before it has heard, kubelet gives one device to the next pod.
 # While something is still to be written kubelet is not asked: what was told above must be done.
 time.sleep(0.2)
-asked()
+k.asks()
 time.sleep(0.2)
 with tree_hangs():
     k.pods = []
-    asked()
+    k.asks()
     time.sleep(0.2)
     given = giving(k, NIC_NAME, NIC)
 given.join()
@@ -91,17 +84,17 @@ ok("an end that was not yet written is not written over the next pod")
 # A kubelet that has listed a pod knows that it is over, before it has tidied up.
 keep()
 k.pods = []
-asked()
+k.asks()
 wait_file(NIC, "allocated_to", "none")
 k.pods = [VM_1]
-asked()
+k.asks()
 wait_file(NIC, "allocated_to", "default/vm-1/c")
 # One that has not, may not have met it yet: what it keeps on disk counts.
 k.stop()
 k.pods = []
 k.start()
-asked()
-asked()  # what it told the first time is written by then
+k.asks()
+k.asks()  # what it told the first time is written by then
 assert get(NIC, "allocated_to") == "default/vm-1/c", get(NIC, "allocated_to")
 os.rmdir(DIR + "/pods/vm")
 wait_file(NIC, "allocated_to", "none")
@@ -109,9 +102,9 @@ ok("a pod is over when kubelet lists it no more, and no sooner")
 
 # Where nothing tells of it, neither a directory nor the tree, kubelet is asked all the same: every ten seconds.
 k.pods = [VM_1]
-asked()
+k.asks()
 wait_file(NIC, "allocated_to", "default/vm-1/c")
-asked()
+k.asks()
 time.sleep(1)  # what that was news for is asked by then
 k.pods = []
 wait_file(NIC, "allocated_to", "none")
@@ -119,7 +112,7 @@ ok("kubelet is asked for what is allocated, without news as well")
 
 # What was read there for an answer that never came does not count for another kubelet's.
 k.pods = [VM_1]
-asked()
+k.asks()
 wait_file(NIC, "allocated_to", "default/vm-1/c")
 k.stop()
 k.pods = []
@@ -134,8 +127,8 @@ second.may.release()
 k.may_list = threading.Event()
 k.may_list.set()
 k.start()
-asked()
-asked()
+k.asks()
+k.asks()
 assert get(NIC, "allocated_to") == "default/vm-1/c", get(NIC, "allocated_to")
 os.rmdir(DIR + "/pods/vm")
 wait_file(NIC, "allocated_to", "none")
@@ -143,9 +136,9 @@ ok("a checkpoint is read anew for each answer")
 
 # The disk on which kubelet keeps it hangs, here because the tree does whose file lies there: nobody else waits.
 k.pods = [VM_1]
-asked()
+k.asks()
 wait_file(NIC, "allocated_to", "default/vm-1/c")
-asked()  # that is written, or it would wait for the tree
+k.asks()  # that is written, or it would wait for the tree
 k.stop()
 k.pods = []
 subprocess.run(["mount", "--bind", TREE + "/version", CHECKPOINT_FILE], check=True)
@@ -163,7 +156,7 @@ k.wait("the sentence", lambda: wait_said in p.said())
 subprocess.run(["umount", CHECKPOINT_FILE], check=True)
 assert get(NIC, "allocated_to") == "default/vm-1/c"
 os.unlink(CHECKPOINT_FILE)
-asked()
+k.asks()
 wait_file(NIC, "allocated_to", "none")
 ok("a checkpoint that cannot be read holds nobody up, and nothing is taken from a pod for it")
 

@@ -21,13 +21,6 @@ def written():
         return "\n" + f.read()
 
 
-def asked():
-    """The plugin asks which pods there are."""
-    before = k.listed
-    os.makedirs("%s/pods/u%d" % (DIR, before))
-    k.wait("the question", lambda: k.listed > before)
-
-
 def end_look():
     """Whether one was on its way."""
     try:
@@ -57,7 +50,7 @@ k.wait_health(NIC_NAME, {NIC: "Healthy"})
 
 # A device is held: each question makes the tree look. While it does, it is not told to look twenty times more.
 for _ in range(20):
-    asked()
+    k.asks()
 looks = 0
 for _ in range(40):
     looks += end_look()
@@ -66,7 +59,7 @@ assert 0 < looks < 10, looks
 ok("%d looks after 20 questions" % looks)
 
 # An Allocate waits for no look.
-asked()
+k.asks()
 start = time.monotonic()
 k.allocate(NIC_NAME, NIC)
 ok("Allocate took %.0f ms beside a look" % ((time.monotonic() - start) * 1e3))
@@ -76,10 +69,10 @@ assert "\n%s/allocated_to pending\n" % NIC in written(), written()
 os.write(events, ("seq=1 generation=8 action=change changed=state " +
                   line(NIC, NIC_NAME, 14, "allocated", "default/vm-1/c")).encode())
 k.pods = [("default", "vm-1", "c", NIC_NAME, [NIC])]
-asked()
+k.asks()
 time.sleep(0.1)
 k.pods = []
-asked()
+k.asks()
 time.sleep(0.3)
 assert "allocated_to none" not in written(), written()
 end = time.monotonic() + 80

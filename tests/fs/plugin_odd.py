@@ -145,9 +145,7 @@ wait_file(NIC, "allocated_to", "default/vm-1/compute", 20)
 # kubelet is asked soon, not at the next look of all ten seconds. A busy machine may be as late as that, but not always.
 def soon(what, change, true):
     for _ in range(5):
-        before = k.listed
-        os.makedirs("%s/pods/u%d" % (DIR, before))
-        wait("a look", lambda: k.listed > before, 80)
+        k.asks(10)
         wait_file(NIC, "allocated_to", "default/vm-1/compute")
         time.sleep(0.5)  # what had followed of it is over
         start = time.monotonic()

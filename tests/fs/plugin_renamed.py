@@ -9,12 +9,6 @@ from peer import Kubelet, dp, refused
 NEW_NAME = "example.com/new"
 
 
-def lists(*pods):
-    """What kubelet lists from now on; the plugin asks for it."""
-    k.pods = list(pods)
-    os.makedirs("%s/pods/u%d" % (DIR, k.listed))
-
-
 def start(name):
     return k.endpoints[name].call("PreStartContainer", dp.PreStartContainerRequest(devices_ids=[DISK]),
                                   dp.PreStartContainerResponse)
@@ -32,7 +26,7 @@ k.start()
 p = Plugin()
 k.wait_health(DISK_NAME, {DISK: "Healthy"})
 k.allocate(DISK_NAME, DISK)
-lists(("default", "vm-1", "compute", DISK_NAME, [DISK]))
+k.lists(("default", "vm-1", "compute", DISK_NAME, [DISK]))
 wait_file(DISK, "allocated_to", "default/vm-1/compute")
 
 # Renamed while a pod has it. That pod's container may start again; the next pod is told which name to ask for, though
@@ -47,16 +41,16 @@ said = refused("FAILED_PRECONDITION", k.allocate, DISK_NAME, DISK)
 assert "%s is called %s now, and %s only for the pod" % (DISK, NEW_NAME, DISK_NAME) in said, said
 assert get(DISK, "allocated_to") == "default/vm-1/compute" and pendings() == given
 ok(said)
-lists()
+k.lists()
 wait_file(DISK, "allocated_to", "none")
 k.wait_health(NEW_NAME, {DISK: "Healthy"})
 k.wait_health(DISK_NAME, {})
 k.allocate(NEW_NAME, DISK)
-lists(("default", "vm-2", "compute", NEW_NAME, [DISK]))
+k.lists(("default", "vm-2", "compute", NEW_NAME, [DISK]))
 wait_file(DISK, "allocated_to", "default/vm-2/compute")
 
 # Renamed after the pod's end: the former name is forgotten for good, not only while this plugin runs.
-lists()
+k.lists()
 wait_file(DISK, "allocated_to", "none")
 assert get(DISK, "allocated_as") == NEW_NAME
 put(DISK, "resource_name", "none")
@@ -74,7 +68,7 @@ ok("a plugin that starts offers no former name")
 
 # Another plugin's name for what a pod has, which kubelet tells later: nothing is written for it, and it is told.
 for name, health in ((DISK_NAME, "Healthy"), ("other.com/x", "Unhealthy"), (DISK_NAME, "Healthy")):
-    lists(("default", "vm-3", "compute", name, [DISK]))
+    k.lists(("default", "vm-3", "compute", name, [DISK]))
     wait_file(DISK, "allocated_to", "default/vm-3/compute")
     k.wait_health(DISK_NAME, {DISK: health})
 assert "it is with default/vm-3/compute under another name than %s: other.com/x" % DISK_NAME in p.said(), p.said()

@@ -79,6 +79,8 @@ class Endpoint:
 
 class Kubelet(grpc.GenericRpcHandler):
     def __init__(self, directory):
+        self.pod_dirs = os.path.join(directory, "pods")
+        self.come = 0      # how many there have been
         self.plugins = os.path.join(directory, "device-plugins")
         self.pods_dir = os.path.join(directory, "pod-resources")
         self.cond = threading.Condition()
@@ -181,6 +183,21 @@ class Kubelet(grpc.GenericRpcHandler):
                 if left <= 0:
                     raise AssertionError("in vain: " + what)
                 self.cond.wait(min(left, 0.05))
+
+    def lists(self, *pods):
+        """From now on; a new pod's directory makes the plugin ask."""
+        self.pods = list(pods)
+        self.news()
+
+    def news(self):
+        self.come += 1
+        os.makedirs("%s/new%d" % (self.pod_dirs, self.come))
+
+    def asks(self, seconds=5):
+        """The plugin is asking which pods there are."""
+        before = self.listed
+        self.news()
+        self.wait("the question", lambda: self.listed > before, seconds)
 
     def wait_health(self, name, expected, seconds=5):
         def true():
