@@ -311,11 +311,13 @@ static int node_run(void *backend, struct step *step, unsigned int ms, struct er
 	while (!sysfs_exists(&b->sys, ROOT_DEV, "vfio/%s", group)) {
 		/* Another one may sit in its place, which waits for us. */
 		driver_now(b, step->dev.name, now);
+		if (!bus_shows(b, &step->dev))
+			return fail(err, ENODEV, "%s is gone", step->dev.name);
 		if (!driver_is_vfio(now))
-			return fail(
-				err, ENODEV,
-				"%s was pulled, or taken from its vfio driver, before %s appeared",
-				step->dev.name, step->value);
+			return fail(err, ENODEV,
+				    "%s has lost its vfio driver before %s appeared: it was pulled "
+				    "and put back, or unbound; write again",
+				    step->dev.name, step->value);
 		if (now_ms() >= until)
 			return fail(err, EIO,
 				    "%s is on its vfio driver, but %s did not appear; is udev or "

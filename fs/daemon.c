@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How the serving process is put together, served and taken apart. The only file that knows both the
- * tree and the hardware.
+ * How the serving process is put together, served and taken apart. Besides main.c the only file that
+ * knows both the tree and the hardware.
  */
 #define _GNU_SOURCE
 #include "daemon.h"

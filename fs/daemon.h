@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The roles in which pcidevfsd has a model and a backend of its own. Each returns an exit status. */
-#ifndef PCIDEVFS_DAEMON_H
-#define PCIDEVFS_DAEMON_H
+#ifndef FS_DAEMON_H
+#define FS_DAEMON_H
 
 struct options;
 

@@ -16,6 +16,7 @@
 
 enum {
 	PATIENCE_MS = 2000,
+	NEWS_MS = 500,
 	RETRY_MS = 20,
 };
 
@@ -26,8 +27,13 @@ struct allocation {
 	struct source patience;
 	struct request request;
 	uint64_t running; /* given_at of its devices until it is answered: no other's */
-	bool again;	  /* asked twice */
-	char resource[];  /* its server may be gone when the tree has answered */
+	bool ended;	  /* a pod of before, whose name stood there */
+	/* Was refused so, and waits for news of one whose name was not heard of. */
+	struct err refused;
+	struct source news;
+	struct allocation *next; /* of the plugin's that wait */
+	uint64_t until;
+	char resource[]; /* its server may be gone when the tree has answered */
 };
 
 static void refuse(const char *resource, struct rpc_call *call, const struct err *err)
@@ -155,46 +161,11 @@ static void take_back(const struct allocation *a, uint64_t given_at)
 	clear(a->p, &lines, given_at + 1);
 }
 
-/* A pod that kubelet has done with may stand there yet, named since the tree was last heard if it is in the way at
- * first. kubelet's word counts; whoever still holds the device is in the way of `pending`. */
-static void lines_for(const struct devices *t, const struct allocation *a, struct out *done,
-		      struct out *set)
+static void finish(struct allocation *a, const struct err *failed)
 {
-	struct request_at at = { 0 };
-	const char *id;
-
-	while ((id = request_next(&a->request, &at))) {
-		const struct dev *d = devices_of_kubelet(t, a->resource, id);
-
-		if (d && (a->again || dev_named(d)))
-			out_printf(done, "%s/allocated_to none\n", d->id);
-		if (d && !a->again)
-			out_printf(set, "%s/allocated_to pending\n", d->id);
-	}
-}
-
-static bool ask_again(struct allocation *a)
-{
-	struct out done = { 0 };
-
-	a->again = true;
-	lines_for(tree_lock(a->p->tree), a, &done, NULL);
-	tree_unlock(a->p->tree);
-	if (!done.len || !clear(a->p, &done, 0))
-		return false;
-	a->job.err.code = 0;
-	tree_commit(a->p->tree, &a->job);
-	return true;
-}
-
-static void on_recorded(struct job *job, const struct err *failed)
-{
-	struct allocation *a = container_of(job, struct allocation, job);
 	uint64_t now = now_ms();
 	bool given = false;
 
-	if (a->call && failed && failed->code == EBUSY && !a->again && ask_again(a))
-		return;
 	mark(a, a->running, now);
 	if (a->call && failed)
 		refuse(a->resource, a->call, failed);
@@ -208,29 +179,108 @@ static void on_recorded(struct job *job, const struct err *failed)
 	allocation_free(a);
 }
 
-static int prepare(struct plugin *p, struct allocation *a, const uint8_t *msg, size_t len,
-		   struct err *err)
+/* A pod that kubelet has done with may stand there yet. Its word counts; whoever still holds the device is
+ * in the way of `pending`. */
+static void lines_for(const struct devices *t, const struct allocation *a, struct out *done,
+		      struct out *set)
+{
+	struct request_at at = { 0 };
+	const char *id;
+
+	while ((id = request_next(&a->request, &at))) {
+		const struct dev *d = devices_of_kubelet(t, a->resource, id);
+
+		if (d && dev_named(d))
+			out_printf(done, "%s/allocated_to none\n", d->id);
+		if (d)
+			out_printf(set, "%s/allocated_to pending\n", d->id);
+	}
+}
+
+/* What the tree is to be told, by what it is known to hold. */
+static int plan(struct allocation *a, struct err *err)
 {
 	struct out done = { 0 }, set = { 0 };
+	struct devices *t = tree_lock(a->p->tree);
 	const char *why;
-	struct devices *t;
-	int e = request_allocate(msg, len, &a->request, err);
+	int e;
 
-	if (e)
-		return e;
-	t = tree_lock(p->tree);
-	if (tree_lost(p->tree, &why))
+	if (tree_lost(a->p->tree, &why))
 		e = fail(err, ENODEV, "nothing can be given to a pod: %s", why);
 	else
 		e = request_check(t, a->resource, &a->request, now_ms(), err)
 			    ?: request_names(t, a->resource, &a->request, err);
 	if (!e)
 		lines_for(t, a, &done, &set);
-	tree_unlock(p->tree);
+	tree_unlock(a->p->tree);
+	free(a->job.lines);
 	a->job.lines = set.data;
-	if (!e && (set.failed || !clear(p, &done, 0)))
+	a->job.err = (struct err){ 0 };
+	a->ended = done.len;
+	if (!e && (set.failed || !clear(a->p, &done, 0)))
 		e = fail(err, ENOMEM, "no memory");
 	return e;
+}
+
+/* Is it heard by now that a pod has one of them? Not one that a later Allocate has given. */
+static bool is_named(const struct allocation *a)
+{
+	const struct devices *t = tree_lock(a->p->tree);
+	struct request_at at = { 0 };
+	bool named = false;
+	const char *id;
+
+	while ((id = request_next(&a->request, &at))) {
+		const struct dev *d = devices_of_kubelet(t, a->resource, id);
+
+		named |= d && d->given_at == a->running && dev_named(d);
+	}
+	tree_unlock(a->p->tree);
+	return named;
+}
+
+static void stop_waiting(struct allocation *a)
+{
+	struct allocation **at = &a->p->waiting;
+
+	while (*at != a)
+		at = &(*at)->next;
+	*at = a->next;
+	loop_remove(&a->p->loop, &a->news);
+}
+
+static void on_news(struct source *source)
+{
+	struct allocation *a = container_of(source, struct allocation, news);
+	uint64_t now = now_ms();
+	bool named = is_named(a);
+
+	if (a->call && !named && now < a->until) {
+		source->at = now + RETRY_MS;
+		return;
+	}
+	stop_waiting(a);
+	if (a->call && named && !plan(a, &a->refused))
+		tree_commit(a->p->tree, &a->job);
+	else
+		finish(a, &a->refused);
+}
+
+/* The tree may hold the name of a pod that is over, and the line that says so be under way; kubelet asks only once. */
+static void on_recorded(struct job *job, const struct err *failed)
+{
+	struct allocation *a = container_of(job, struct allocation, job);
+
+	if (!failed || failed->code != EBUSY || !a->call || a->ended || a->until) {
+		finish(a, failed);
+		return;
+	}
+	a->refused = *failed;
+	a->until = now_ms() + NEWS_MS;
+	a->news = (struct source){ .fd = -1, .due = on_news, .at = now_ms() };
+	loop_add(&a->p->loop, &a->news, NULL);
+	a->next = a->p->waiting;
+	a->p->waiting = a;
 }
 
 void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *call,
@@ -252,7 +302,7 @@ void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *cal
 				       .due = on_patience,
 				       .at = now_ms() + plugin_deadline(p, PATIENCE_MS) };
 	loop_add(&p->loop, &a->patience, NULL);
-	if (!prepare(p, a, msg, len, &err)) {
+	if (!request_allocate(msg, len, &a->request, &err) && !plan(a, &err)) {
 		a->running = GIVEN_RUNNING + p->allocations++;
 		mark(a, 0, a->running);
 		tree_commit(p->tree, &a->job);
@@ -355,4 +405,12 @@ void allocate_stop(struct plugin *p)
 	fail(&err, ECANCELED, "pcidevfs-plugin ends");
 	while (p->starts)
 		end_start(p->starts, &err);
+	while (p->waiting) {
+		struct allocation *a = p->waiting;
+
+		stop_waiting(a);
+		if (a->call)
+			refuse(a->resource, a->call, &err);
+		allocation_free(a);
+	}
 }

@@ -37,9 +37,10 @@ struct plugin {
 	struct kubelet *kubelet;
 	struct pods *pods;
 	struct cdi *cdi;
-	uint64_t allocations; /* that were begun */
-	struct start *starts; /* of containers, that are not answered yet (allocate.c) */
-	struct source trim;   /* when what is free goes back to the kernel (main.c) */
+	uint64_t allocations;	    /* that were begun */
+	struct start *starts;	    /* of containers, that are not answered yet (allocate.c) */
+	struct allocation *waiting; /* for news of the tree (allocate.c) */
+	struct source trim;	    /* when what is free goes back to the kernel (main.c) */
 };
 
 enum { TRIM_MS = 5000 };

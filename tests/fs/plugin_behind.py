@@ -4,12 +4,14 @@
 import os
 import subprocess
 import threading
+import time
 
-from plugin_lib import DIR, NIC, NIC_NAME, TREE, Plugin, get, ok, put, wait_file
-from peer import Kubelet
+from plugin_lib import DIR, NIC, NIC_NAME, TREE, Plugin, get, ok, put, sim, wait_file
+from peer import Kubelet, refused
 
 EVENTS = TREE + "/events_pipe"
 FIFO = os.environ["D"] + "/events"
+GROUP = "14"  # of NIC
 
 
 class Relay(threading.Thread):
@@ -40,17 +42,56 @@ k.start()
 put(NIC, "claim", "alice")
 k.wait_health(NIC_NAME, {NIC: "Healthy"})  # so it hears through the pipe
 
-relay.open.clear()
-put(NIC, "allocated_to", "default/vm-1/c")
-k.allocate(NIC_NAME, NIC)
+
+def given_behind(holder):
+    """Allocates what the tree says is with holder, before the plugin has heard of that, and then it hears."""
+    relay.open.clear()
+    put(NIC, "allocated_to", holder)
+    news = threading.Timer(0.15, relay.open.set)
+    news.start()
+    try:
+        k.allocate(NIC_NAME, NIC)
+    finally:
+        news.join()
+
+
+given_behind("default/vm-1/c")
 assert get(NIC, "allocated_to") == "pending"
 k.lists(("default", "vm-2", "c", NIC_NAME, [NIC]))
 wait_file(NIC, "allocated_to", "default/vm-2/c")
-relay.open.set()
 k.lists()
 wait_file(NIC, "allocated_to", "none")
 ok("the pod before is over by kubelet's word, though its name was not heard of")
 
+# Of a resource claim kubelet's device manager knows nothing.
+said = refused("FAILED_PRECONDITION", given_behind, "claim:7")
+assert "is allocated to claim:7" in said or "it is with a resource claim" in said, said
+assert get(NIC, "allocated_to") == "claim:7"
+put(NIC, "allocated_to", "none")
+k.wait_health(NIC_NAME, {NIC: "Healthy"})
+ok("what a resource claim has stays with it")
+
+# Where no news comes the tree's word stands.
+relay.open.clear()
+sim("hold", GROUP, "4711", "qemu")
+assert "4711" in get(NIC, "holders")
+said = refused("FAILED_PRECONDITION", k.allocate, NIC_NAME, NIC)
+assert "held by qemu (pid 4711)" in said, said
+assert get(NIC, "allocated_to") == "none"
+sim("release", GROUP)
+assert get(NIC, "holders") == "none"
+relay.open.set()
+k.wait_health(NIC_NAME, {NIC: "Healthy"})
+ok(said)
+
+# The plugin ends while one waits for news.
+relay.open.clear()
+put(NIC, "allocated_to", "default/vm-1/c")
+waiting = threading.Thread(target=lambda: refused("FAILED_PRECONDITION", k.allocate, NIC_NAME, NIC))
+waiting.start()
+time.sleep(0.2)
 assert p.end() == 0, "status of a clean end"
+waiting.join()
 k.stop()
+relay.open.set()
 subprocess.run(["umount", EVENTS], check=True)
