@@ -6,7 +6,7 @@ import subprocess
 import threading
 import time
 
-from plugin_lib import DIR, NIC, NIC_NAME, TREE, Plugin, get, ok, put, sim, wait_file
+from plugin_lib import DIR, MATE, MATE_NAME, NIC, NIC_NAME, TREE, Plugin, get, ok, put, sim, wait_file
 from peer import Kubelet, refused
 
 EVENTS = TREE + "/events_pipe"
@@ -59,8 +59,10 @@ given_behind("default/vm-1/c")
 assert get(NIC, "allocated_to") == "pending"
 k.lists(("default", "vm-2", "c", NIC_NAME, [NIC]))
 wait_file(NIC, "allocated_to", "default/vm-2/c")
+k.wait_health(MATE_NAME, {MATE: "Unhealthy"})
 k.lists()
 wait_file(NIC, "allocated_to", "none")
+k.wait_health(MATE_NAME, {MATE: "Healthy"})  # so that is heard
 ok("the pod before is over by kubelet's word, though its name was not heard of")
 
 # Of a resource claim kubelet's device manager knows nothing.
