@@ -276,7 +276,7 @@ static void on_recorded(struct job *job, const struct err *failed)
 		return;
 	}
 	a->refused = *failed;
-	a->until = now_ms() + NEWS_MS;
+	a->until = now_ms() + plugin_deadline(a->p, NEWS_MS);
 	a->news = (struct source){ .fd = -1, .due = on_news, .at = now_ms() };
 	loop_add(&a->p->loop, &a->news, NULL);
 	a->next = a->p->waiting;
