@@ -38,6 +38,10 @@ ctl() {
 	"$bin/pcidevfs-sim" --control "$S" "$@" || fail "sim: $*"
 }
 
+within() { # within FILE: until somebody waits in it, slow or hanging
+	wait_for 10 "$bin/pcidevfs-sim" --control "$S" inside "$1"
+}
+
 start_sim() { # start_sim [MACHINE]; its kernel has VFIO device nodes where $cdev is set
 	mkdir -p "$S"
 	# Process 1 is the test's own here, so the simulation cannot know that the network is private.
