@@ -42,6 +42,11 @@ within() { # within FILE: until somebody waits in it, slow or hanging
 	wait_for 10 "$bin/pcidevfs-sim" --control "$S" inside "$1"
 }
 
+comes_back() { # comes_back DEVICE CLAIM: by restore, whose act is over
+	wait_for 10 grep -qsx "$2" "$V/$1/claim"
+	wait_for 10 sh -c "! grep -qsx busy '$V'/*/state"
+}
+
 start_sim() { # start_sim [MACHINE]; its kernel has VFIO device nodes where $cdev is set
 	mkdir -p "$S"
 	# Process 1 is the test's own here, so the simulation cannot know that the network is private.
