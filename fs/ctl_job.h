@@ -26,6 +26,9 @@ struct ctl_files {
 	struct ctl_side side[CTL_FILES];
 };
 
+/* ctl_open.c. With the lock held. */
+struct ctl_side *ctl_side_of(struct ctl_files *c, const struct ctl *ctl);
+
 struct ctl_job {
 	struct ctl_job *next;
 	struct fuse_req *req; /* NULL: of a former process, not sent again yet */
