@@ -112,9 +112,10 @@ static int claim_member(const struct device *dev, const struct wish *wish, struc
 
 	if (rc || vfio_bound(dev))
 		return rc;
-	if (dev->facts.driver[0])
-		rc = plan_step_forced(plan, &vfio_unbind, &dev->key, dev->facts.driver, wish->force,
-				      err);
+	if (!dev->facts.driver[0])
+		return plan_step_forced(plan, &vfio_bind_idle, &dev->key, vfio_driver_for(dev),
+					wish->force, err);
+	rc = plan_step_forced(plan, &vfio_unbind, &dev->key, dev->facts.driver, wish->force, err);
 	return rc ? rc : plan_step(plan, &vfio_bind, &dev->key, vfio_driver_for(dev), err);
 }
 

@@ -18,6 +18,7 @@ extern const struct verb vfio_modprobe; /* value: the driver whose module is mis
 extern const struct verb vfio_override; /* value: the driver, "" none */
 extern const struct verb vfio_unbind;	/* value: the driver it is taken from */
 extern const struct verb vfio_bind;	/* value: the driver that must take it */
+extern const struct verb vfio_bind_idle; /* likewise, of what no driver has: nobody was asked by its unbind */
 /* Value: the driver it had; when that is gone the kernel chooses. */
 extern const struct verb vfio_rebind;
 extern const struct verb vfio_probe; /* the kernel chooses */

@@ -369,6 +369,11 @@ const struct verb vfio_unbind = { .name = "unbind",
 const struct verb vfio_bind = {
 	.name = "bind", .deadline_ms = BIND_MS, .run = bind_run, .undo = bind_undo
 };
+const struct verb vfio_bind_idle = { .name = "bind",
+				     .deadline_ms = BIND_MS,
+				     .refuse = refuse_step,
+				     .run = bind_run,
+				     .undo = bind_undo };
 const struct verb vfio_rebind = {
 	.name = "rebind", .deadline_ms = BIND_MS, .run = rebind_run, .undo = probe_undo
 };
