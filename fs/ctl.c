@@ -207,6 +207,14 @@ static void reply(struct fuse_req *req, int result)
 		fuse_reply_write(req, (size_t)result);
 }
 
+/* Nothing of it was begun. */
+static void drop(struct ctl_job *job, int result)
+{
+	journal_end(job->tree->journal, job->journal_slot, result);
+	reply(job->req, result);
+	free(job);
+}
+
 /* The verdict is written down before the write leaves the store, and that before it is told. Returns
  * the next write to the same file. */
 static struct ctl_job *finish(struct ctl_job *job)
@@ -307,6 +315,36 @@ static struct ctl_job *enqueue(struct ctl_job *job, const struct node *n)
 	return job == job->side->queue ? job : NULL;
 }
 
+/* With the lock held. Takes it out of its queue; NULL: it is not in this one, or is being carried out. */
+static struct ctl_job *withdraw(struct ctl_side *side, uint64_t unique)
+{
+	struct ctl_job *job;
+
+	for (struct ctl_job **at = &side->queue; (job = *at); at = &job->next) {
+		if (job->unique != unique)
+			continue;
+		atomic_store(&job->interrupted, true);
+		if (job == side->queue)
+			continue;
+		*at = job->next;
+		return job;
+	}
+	return NULL;
+}
+
+void ctl_interrupt(struct tree *t, uint64_t tag)
+{
+	struct ctl_files *c = t->ctl;
+	struct ctl_job *job = NULL;
+
+	pthread_mutex_lock(&c->lock);
+	for (size_t i = 0; i < CTL_FILES && !job; i++)
+		job = withdraw(&c->side[i], tag);
+	pthread_mutex_unlock(&c->lock);
+	if (job)
+		drop(job, -EINTR);
+}
+
 /* With the lock held. Its write is being finished already, from what the former process left. */
 static bool joins(struct ctl_side *side, struct ctl_job *job)
 {
@@ -318,14 +356,6 @@ static bool joins(struct ctl_side *side, struct ctl_job *job)
 	return true;
 }
 
-static void refuse(struct ctl_job *job, struct tree *t, struct fuse_req *req, uint32_t journal_slot)
-{
-	int r = job ? -ESTALE : -ENOMEM;
-
-	journal_end(t->journal, journal_slot, r);
-	reply(req, r);
-	free(job);
-}
 
 void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint64_t fh,
 	       const char *buf, size_t size, uint32_t journal_slot)
@@ -335,13 +365,15 @@ void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint6
 	bool joined = false;
 
 	if (!job) {
-		refuse(job, t, req, journal_slot);
+		journal_end(t->journal, journal_slot, -ENOMEM);
+		reply(req, -ENOMEM);
 		return;
 	}
 	job->req = req;
 	job->unique = t->conf.unique() & ~UNIQUE_RESENT;
 	job->journal_slot = journal_slot;
 	job->who = write_actor(req, job->unique, &job->creds);
+	write_interruptible(req, job->unique);
 	pthread_mutex_lock(&c->lock);
 	job->ctl = ctls_find(c->store, fh);
 	if (job->ctl) {
@@ -353,7 +385,7 @@ void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint6
 	if (joined)
 		free(job);
 	else if (!job->ctl)
-		refuse(job, t, req, journal_slot);
+		drop(job, -ESTALE);
 	else if (first && pool_submit(t->worker, drive, first))
 		drive(first);
 }

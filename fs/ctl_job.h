@@ -38,6 +38,7 @@ struct ctl_job {
 	uint64_t ino, unique;
 	uint32_t journal_slot;
 	bool taken; /* its text is in the store */
+	atomic_bool interrupted;
 	bool has_home;
 	struct key home; /* of a device's ctl */
 	struct actor who;

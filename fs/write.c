@@ -104,6 +104,20 @@ struct actor write_actor(fuse_req_t req, uint64_t tag, const struct creds *opene
 	return who;
 }
 
+/* The writer got a signal. Called by the FUSE thread. What tag belongs to may have its answer by now. */
+static void interrupted(fuse_req_t req, void *tag)
+{
+	struct tree *t = fuse_req_userdata(req);
+
+	txn_interrupt(t->conf.engine, (uintptr_t)tag);
+	ctl_interrupt(t, (uintptr_t)tag);
+}
+
+void write_interruptible(fuse_req_t req, uint64_t tag)
+{
+	fuse_req_interrupt_func(req, interrupted, (void *)(uintptr_t)tag);
+}
+
 #define LOG_VALUE 256
 
 struct write_job {
@@ -151,6 +165,7 @@ static int submit(struct tree *t, fuse_req_t req, uint32_t slot, size_t size,
 	if (!job)
 		return -ENOMEM;
 	*job = (struct write_job){ .req = req, .tree = t, .size = size, .slot = slot };
+	write_interruptible(req, who->tag);
 	txn_submit(t->conf.engine, wish, 1, who, done, job);
 	return 0;
 }

@@ -28,4 +28,7 @@ int write_wish(const struct subject *s, const struct attr *row, const char *text
 /* Who sent this request. opened: who opened the file that it is for; NULL: the same. */
 struct actor write_actor(struct fuse_req *req, uint64_t tag, const struct creds *opened);
 
+/* Before anybody can answer it: its writer may take it back as long as nothing was done. */
+void write_interruptible(struct fuse_req *req, uint64_t tag);
+
 #endif

@@ -364,6 +364,16 @@ static int settle(struct txn *t, struct err *err)
 	return 0;
 }
 
+/* What has begun is carried out, whoever has gone. */
+static int heed_interrupt(const struct txn *t, uint32_t steps_before, struct err *err)
+{
+	if (steps_before || !atomic_load(&t->interrupted))
+		return 0;
+	return fail(err, EINTR,
+		    "%s of %s was interrupted before its first step, and nothing was done; write again",
+		    t->log->wishes[0].file, t->log->wishes[0].dev.name);
+}
+
 static int run_stages(struct txn *t, struct err *err)
 {
 	bool left = true;
@@ -377,6 +387,7 @@ static int run_stages(struct txn *t, struct err *err)
 				 t->log->wishes[0].file, t->log->wishes[0].dev.name);
 		r = r ? r : plan_stage(t, &left, err);
 		r = r ? r : learn_steps(t, from, !stage, err);
+		r = r ? r : heed_interrupt(t, from, err);
 		r = r ? r : run_steps(t, from, err);
 		if (r)
 			return r;

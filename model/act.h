@@ -103,6 +103,7 @@ struct txn {
 	/* When who holds them and what the host needs was asked for the plan: now_ms(). */
 	uint64_t guarded_at;
 	bool closed; /* engine->lock; nobody joins any more: what comes after may already differ */
+	atomic_bool interrupted; /* nobody wants it any more, unless it has begun */
 	bool noting; /* between saved_begin() and saved_end() */
 	struct waiter *waiters; /* engine->lock */
 	/* engine->lock: list of those queued or running, or of those answered and late */

@@ -254,6 +254,21 @@ void txn_submit(struct engine *e, const struct wish *wishes, size_t n, const str
 		start(t);
 }
 
+void txn_interrupt(struct engine *e, uint64_t tag)
+{
+	pthread_mutex_lock(&e->lock);
+	for (struct txn *t = e->txns; t; t = t->next) {
+		const struct waiter *w = t->waiters;
+
+		/* Another who waits for it still wants it. */
+		if (!w || w->next || t->closed || (w->who.tag ^ tag) & ACTOR_REQUEST)
+			continue;
+		t->closed = true;
+		atomic_store(&t->interrupted, true);
+	}
+	pthread_mutex_unlock(&e->lock);
+}
+
 void txn_resume(struct engine *e, struct act_log *log, bool was_late)
 {
 	struct txn *t = txn_new(e, log);

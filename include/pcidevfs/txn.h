@@ -29,9 +29,13 @@ struct actor {
 	uid_t opener; /* who opened the file: whose rights count */
 	pid_t pid;
 	char comm[32];
-	/* Of the request, 0 none: sent again after a crash, it gets the verdict it had. */
+	/* Of the request, 0 none: sent again after a crash, it gets the verdict it had. One request may ask for several
+	 * acts, which differ above ACTOR_REQUEST. */
 	uint64_t tag;
 };
+
+#define ACTOR_REQUEST 0xffffffffffffull
+#define ACTOR_ACT_SHIFT 48
 
 /* What the engine needs of the world below; filled by main from a backend. All may block for as long
  * as their deadlines, and are called from executors without any lock. */
@@ -74,7 +78,7 @@ struct keeper {
 
 /* The verdict. err->code 0: all wishes hold. Called once, from an executor or, when refused at once,
  * from txn_submit's caller; the model's observers have heard all changes by then, unless they take longer than
- * two seconds: a writer cannot be killed while it waits. */
+ * two seconds: a writer cannot be killed while a step runs. */
 typedef void txn_done(void *ctx, const struct err *err);
 
 struct engine_conf {
@@ -118,6 +122,9 @@ void engine_health(struct engine *e, struct out *o);
  * join it and get its verdict. */
 void txn_submit(struct engine *e, const struct wish *wishes, size_t n, const struct actor *who,
 		txn_done *done, void *ctx);
+/* Who sent this request, tag as in struct actor, got a signal: its act ends with EINTR if none of its steps has begun
+ * and nobody else waits for it. Any other tag changes nothing. */
+void txn_interrupt(struct engine *e, uint64_t tag);
 /* Runs job on an executor. */
 int engine_defer(struct engine *e, void (*job)(struct engine *e, void *ctx), void *ctx);
 const struct world *engine_world(const struct engine *e);
