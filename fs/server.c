@@ -129,6 +129,11 @@ static void describe_end(const struct server *s, const siginfo_t *end, char *tex
 	if (s->failing[0])
 		snprintf(text, size, "the serving process (pid %d) gave up: %s", (int)pid,
 			 s->failing);
+	else if (s->hung)
+		snprintf(text, size,
+			 "the serving process (pid %d) was killed since it answered no more: "
+			 "it was stopped, or hung at one request",
+			 (int)pid);
 	else if (was_signalled(end))
 		snprintf(text, size, "the serving process (pid %d) was ended by signal %d (%s)",
 			 (int)pid, end->si_status, strsignal(end->si_status));
@@ -142,6 +147,8 @@ static enum server_end judge_end(const struct server *s, const siginfo_t *end)
 {
 	bool killed = was_killed(end), young = now_ms() - s->since < YOUNG_MS;
 
+	if (s->hung)
+		return SERVER_FAILED;
 	if (s->stopping && !s->failing[0])
 		return SERVER_SERVED;
 	if (!s->served)
@@ -155,7 +162,7 @@ enum server_end server_ended(const struct server *s, struct handover *next)
 
 	waitid(P_PID, (id_t)s->pid, &end, WEXITED | WNOWAIT);
 	describe_end(s, &end, next->restarted_for, sizeof(next->restarted_for));
-	next->killed = was_killed(&end);
+	next->killed = was_killed(&end) && !s->hung;
 	return judge_end(s, &end);
 }
 

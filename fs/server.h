@@ -28,6 +28,7 @@ struct server {
 	bool gone;	   /* it said REPORT_GONE */
 	int stopping;	   /* by this signal; 0 not */
 	uint64_t kill_at;  /* when stopping: now_ms() */
+	bool hung;	   /* and was killed for it */
 	char failing[112]; /* why it is stopped although nobody asked for it; "" it is not */
 };
 

@@ -45,7 +45,7 @@ struct record {
 	uint32_t init_len;
 	uint32_t resend; /* the kernel said at INIT that it can send again */
 	unsigned char init_buf[INIT_MAX];
-	uint64_t handled; /* the request being handled; 0 none */
+	_Atomic uint64_t handled; /* the request being handled; 0 none */
 	/* The request at which the last processes died: by a fault, or killed from outside or for want of memory. */
 	uint64_t poison;
 	uint32_t poison_deaths, poison_kills;
@@ -308,6 +308,8 @@ static void serve_one(struct session *s, size_t len)
 		die_if(s, "statfs-kill");
 		if (has_fault(s, "statfs-fault"))
 			_exit(1);
+		while (has_fault(s, "statfs-hang"))
+			pause();
 	}
 	process(s, s->buf, len);
 	rec->handled = 0;
@@ -347,6 +349,15 @@ int session_loop(struct session *s, struct err *err)
 			return fail(err, errno, "requests cannot be read: %s", strerror(errno));
 	}
 	return 1;
+}
+
+uint64_t session_handles(int stash)
+{
+	uint64_t request;
+	int r = stash_peek(stash, STASH_SESSION, offsetof(struct record, handled), &request,
+			   sizeof(request));
+
+	return r ? 0 : request;
 }
 
 bool session_resends(const struct session *s)

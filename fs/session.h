@@ -54,6 +54,8 @@ bool session_resends(const struct session *s);
 
 /* Of the request that this thread handles, as the kernel gave it; 0 in other threads. */
 uint64_t session_unique(void);
+/* For the holder: the request that the serving process is at; 0 none. */
+uint64_t session_handles(int stash);
 /* "kernel_resend=yes ..." */
 void session_health(struct session *s, struct out *o);
 

@@ -67,6 +67,13 @@ int stash_create(int *ret_fd, struct err *err)
 	return 0;
 }
 
+int stash_peek(int fd, enum stash_region region, size_t at, void *ret, size_t size)
+{
+	ssize_t n = pread(fd, ret, size, (off_t)(place(region) + at));
+
+	return n == (ssize_t)size ? 0 : n < 0 ? -errno : -EIO;
+}
+
 static int check_head(int fd, struct err *err)
 {
 	struct region_head head;

@@ -33,6 +33,8 @@ enum stash_region {
 
 /* The holder makes it (close-on-exec); *ret_fd is the caller's. */
 int stash_create(int *ret_fd, struct err *err);
+/* size bytes of a region, at this place in it, without mapping it: 0 or -errno. */
+int stash_peek(int fd, enum stash_region region, size_t at, void *ret, size_t size);
 /* Maps it; -EPROTO when its ABI is another. The fd stays the caller's. */
 int stash_attach(int fd, struct stash **ret, struct err *err);
 void stash_detach(struct stash *s);
