@@ -314,7 +314,7 @@ static int node_run(void *backend, struct step *step, unsigned int ms, struct er
 		if (!bus_shows(b, &step->dev))
 			return fail(err, ENODEV, "%s is gone", step->dev.name);
 		if (!driver_is_vfio(now))
-			return fail(err, ENODEV,
+			return fail(err, EBUSY,
 				    "%s has lost its vfio driver before %s appeared: it was pulled "
 				    "and put back, or unbound; write again",
 				    step->dev.name, step->value);
