@@ -4,96 +4,129 @@
 import os
 import subprocess
 import threading
-import time
 
-from plugin_lib import DIR, MATE, MATE_NAME, NIC, NIC_NAME, TREE, Plugin, get, ok, put, sim, wait_file
+from plugin_lib import (ARGV, DIR, MATE, MATE_NAME, NIC, NIC_NAME, TREE, Plugin, Waiting, get, ok, put, sim,
+                        wait_file)
 from peer import Kubelet, refused
 
 EVENTS = TREE + "/events_pipe"
 FIFO = os.environ["D"] + "/events"
 GROUP = "14"  # of NIC
+ALL = ""  # every line tells of it
 
 
 class Relay(threading.Thread):
-    """What the tree tells goes through a pipe in which it can be held up."""
+    """What the tree tells goes through a pipe in which it can be held up, from the line on that tells of `held`."""
 
     def __init__(self):
         super().__init__(daemon=True)
-        self.open = threading.Event()
-        self.open.set()
-        self.tree = os.open(EVENTS, os.O_RDONLY)
+        self.held = None
+        self.cond = threading.Condition()
+        self.tree = open(EVENTS, "rb", 65536)
         os.mkfifo(FIFO)
         self.pipe = os.open(FIFO, os.O_RDWR)
         subprocess.run(["mount", "--bind", FIFO, EVENTS], check=True)
         self.start()
 
     def run(self):
-        while True:
-            data = os.read(self.tree, 65536)
-            self.open.wait()
-            os.write(self.pipe, data)
+        for line in self.tree:
+            with self.cond:
+                self.cond.wait_for(lambda: self.held is None or self.held not in line.decode())
+            os.write(self.pipe, line)
+
+    def hold(self, what):
+        with self.cond:
+            self.held = what
+            self.cond.notify()
+
+    def open(self):
+        self.hold(None)
 
 
 os.makedirs(DIR + "/pods")
 relay = Relay()
 k = Kubelet(DIR)
+ARGV += ["--deadline", "8"]  # news may take 4 s, on a busy machine too
 p = Plugin()
 k.start()
 put(NIC, "claim", "alice")
 k.wait_health(NIC_NAME, {NIC: "Healthy"})  # so it hears through the pipe
 
 
+def refusal():
+    """The last one of what the plugin wanted written."""
+    with open(TREE + "/log") as f:
+        return [line for line in f if "file=ctl" in line and "result=EBUSY" in line][-1:]
+
+
+def ahead(*devs):
+    """An Allocate that the tree has refused: it waits for news."""
+    before = refusal()
+    waiting = Waiting(k.allocate, NIC_NAME, *devs)
+    k.wait("a refusal", lambda: refusal() != before)
+    return waiting
+
+
 def given_behind(holder):
     """Allocates what the tree says is with holder, before the plugin has heard of that, and then it hears."""
-    relay.open.clear()
+    relay.hold(ALL)
     put(NIC, "allocated_to", holder)
-    news = threading.Timer(0.15, relay.open.set)
-    news.start()
-    try:
-        k.allocate(NIC_NAME, NIC)
-    finally:
-        news.join()
+    waiting = ahead(NIC)
+    relay.open()
+    return waiting.end()
 
 
-given_behind("default/vm-1/c")
+def over(*devs):
+    """The next pod has had them, and it is heard that this is over."""
+    k.lists(("default", "vm-2", "c", NIC_NAME, list(devs)))
+    for dev in devs:
+        wait_file(dev, "allocated_to", "default/vm-2/c")
+    if MATE not in devs:
+        k.wait_health(MATE_NAME, {MATE: "Unhealthy"})
+    k.lists()
+    for dev in devs:
+        wait_file(dev, "allocated_to", "none")
+    if MATE not in devs:
+        k.wait_health(MATE_NAME, {MATE: "Healthy"})
+
+
+said = given_behind("default/vm-1/c")
+assert said == "yes", said
 assert get(NIC, "allocated_to") == "pending"
-k.lists(("default", "vm-2", "c", NIC_NAME, [NIC]))
-wait_file(NIC, "allocated_to", "default/vm-2/c")
-k.wait_health(MATE_NAME, {MATE: "Unhealthy"})
-k.lists()
-wait_file(NIC, "allocated_to", "none")
-k.wait_health(MATE_NAME, {MATE: "Healthy"})  # so that is heard
+over(NIC)
 ok("the pod before is over by kubelet's word, though its name was not heard of")
 
 # Of a resource claim kubelet's device manager knows nothing.
-said = refused("FAILED_PRECONDITION", given_behind, "claim:7")
+said = given_behind("claim:7")
+assert said.startswith("FAILED_PRECONDITION"), said
 assert "is allocated to claim:7" in said or "it is with a resource claim" in said, said
 assert get(NIC, "allocated_to") == "claim:7"
+k.wait_health(NIC_NAME, {NIC: "Unhealthy"})
 put(NIC, "allocated_to", "none")
 k.wait_health(NIC_NAME, {NIC: "Healthy"})
 ok("what a resource claim has stays with it")
 
 # Where no news comes the tree's word stands.
-relay.open.clear()
+relay.hold(ALL)
 sim("hold", GROUP, "4711", "qemu")
 assert "4711" in get(NIC, "holders")
 said = refused("FAILED_PRECONDITION", k.allocate, NIC_NAME, NIC)
 assert "held by qemu (pid 4711)" in said, said
 assert get(NIC, "allocated_to") == "none"
+relay.open()
+k.wait_health(NIC_NAME, {NIC: "Unhealthy"})
 sim("release", GROUP)
 assert get(NIC, "holders") == "none"
-relay.open.set()
 k.wait_health(NIC_NAME, {NIC: "Healthy"})
 ok(said)
 
 # The plugin ends while one waits for news.
-relay.open.clear()
+relay.hold(ALL)
 put(NIC, "allocated_to", "default/vm-1/c")
-waiting = threading.Thread(target=lambda: refused("FAILED_PRECONDITION", k.allocate, NIC_NAME, NIC))
-waiting.start()
-time.sleep(0.2)
+waiting = ahead(NIC)
+assert waiting.is_alive(), waiting.said
 assert p.end() == 0, "status of a clean end"
-waiting.join()
+assert "pcidevfs-plugin ends" in waiting.end(), waiting.said
 k.stop()
-relay.open.set()
+relay.open()
 subprocess.run(["umount", EVENTS], check=True)

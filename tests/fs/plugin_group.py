@@ -2,38 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """kubelet gives a group to two pods before it tells of either: no container of them starts."""
 import os
-import threading
 import time
 
-import grpc
-
-from plugin_lib import ARGV, DIR, MATE, MATE_NAME, NIC, NIC_NAME, TREE, Plugin, get, ok, put, wait_file
+from plugin_lib import ARGV, DIR, MATE, MATE_NAME, NIC, NIC_NAME, TREE, Plugin, Waiting, get, ok, put, wait_file
 from peer import Kubelet, dp, refused
 
 
 def start(name, dev):
     return k.endpoints[name].call("PreStartContainer", dp.PreStartContainerRequest(devices_ids=[dev]),
                                   dp.PreStartContainerResponse)
-
-
-class Waiting(threading.Thread):
-    """A start that is not answered at once."""
-
-    def __init__(self, *args):
-        super().__init__()
-        self.args, self.said = args, None
-        self.start()
-
-    def run(self):
-        try:
-            start(*self.args)
-            self.said = "started"
-        except grpc.RpcError as e:
-            self.said = e.details()
-
-    def end(self):
-        self.join(60)
-        return self.said
 
 
 os.makedirs(DIR + "/pods")
@@ -52,13 +29,12 @@ k.allocate(MATE_NAME, MATE)
 said = refused("FAILED_PRECONDITION", start, MATE_NAME, MATE)
 assert "kubelet has yet to tell whose it is; %s of its IOMMU group 14 is pending" % NIC in said, said
 ok(said)
-waiting = Waiting(MATE_NAME, MATE)
-time.sleep(0.2)
+waiting = Waiting(start, MATE_NAME, MATE)
 assert waiting.is_alive(), "started before kubelet told whose it is"
 A, B = ("default", "a", "c", NIC_NAME, [NIC]), ("default", "b", "c", MATE_NAME, [MATE])
 k.pods = [A, ("default", "a", "d", MATE_NAME, [MATE])]
 k.may_list.set()
-assert waiting.end() == "started", waiting.said
+assert waiting.end() == "yes", waiting.said
 assert get(NIC, "allocated_to") == "default/a/c" and get(MATE, "allocated_to") == "default/a/d"
 start(NIC_NAME, NIC)
 ok("a start waits until kubelet has told that both are one pod's")
@@ -88,10 +64,10 @@ with open("%s/resources/%s/allocated" % (TREE, MATE_NAME)) as f:
 
 # One of them is deleted: the other one starts.
 k.pods = [A]
-waiting = Waiting(NIC_NAME, NIC)
+waiting = Waiting(start, NIC_NAME, NIC)
 k.lists(A)
 wait_file(MATE, "allocated_to", "none")
-assert waiting.end() == "started", waiting.said
+assert waiting.end() == "yes", waiting.said
 k.wait_health(NIC_NAME, {NIC: "Healthy"})
 start(NIC_NAME, NIC)
 refused("FAILED_PRECONDITION", k.allocate, MATE_NAME, MATE)
@@ -104,8 +80,7 @@ k.wait_health(NIC_NAME, {NIC: "Healthy"})
 k.may_list.clear()
 k.allocate(NIC_NAME, NIC)
 k.allocate(MATE_NAME, MATE)
-waiting = Waiting(NIC_NAME, NIC)
-time.sleep(0.3)
+waiting = Waiting(start, NIC_NAME, NIC)
 begin = time.monotonic()
 assert p.end() == 0, "status of a clean end"
 assert time.monotonic() - begin < 4, "%.1f s to end" % (time.monotonic() - begin)

@@ -9,6 +9,8 @@ import sys
 import threading
 import time
 
+import grpc
+
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../k8s"))
 
 TREE, DIR, ARGV = sys.argv[1], sys.argv[2], sys.argv[3:]
@@ -57,6 +59,27 @@ def giving(kubelet, resource, dev):
     given.start()
     time.sleep(0.2)
     return given
+
+
+class Waiting(threading.Thread):
+    """A call to the plugin that is not answered at once."""
+
+    def __init__(self, *call):
+        super().__init__()
+        self.call, self.said = call, None
+        self.start()
+        time.sleep(0.2)
+
+    def run(self):
+        try:
+            self.call[0](*self.call[1:])
+            self.said = "yes"
+        except grpc.RpcError as e:
+            self.said = "%s: %s" % (e.code().name, e.details())
+
+    def end(self):
+        self.join(60)
+        return self.said
 
 
 def sim(*args):
