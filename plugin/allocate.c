@@ -27,13 +27,12 @@ struct allocation {
 	struct source patience;
 	struct request request;
 	uint64_t running; /* given_at of its devices until it is answered: no other's */
-	bool ended;	  /* a pod of before, whose name stood there */
 	/* Was refused so, and waits for news of one whose name was not heard of. */
 	struct err refused;
 	struct source news;
 	struct allocation *next; /* of the plugin's that wait */
-	uint64_t until;
-	char resource[]; /* its server may be gone when the tree has answered */
+	uint64_t until;		 /* ms; 0: was not refused yet */
+	char resource[];	 /* its server may be gone when the tree has answered */
 };
 
 static void refuse(const char *resource, struct rpc_call *call, const struct err *err)
@@ -179,6 +178,12 @@ static void finish(struct allocation *a, const struct err *failed)
 	allocation_free(a);
 }
 
+/* Stands a name there, as far as is heard, that this has not ended? What comes after that end is not its to end. */
+static bool in_the_way(const struct allocation *a, const struct dev *d)
+{
+	return dev_named(d) && d->ended_by != a->running;
+}
+
 /* A pod that kubelet has done with may stand there yet. Its word counts; whoever still holds the device is
  * in the way of `pending`. */
 static void lines_for(const struct devices *t, const struct allocation *a, struct out *done,
@@ -188,10 +193,12 @@ static void lines_for(const struct devices *t, const struct allocation *a, struc
 	const char *id;
 
 	while ((id = request_next(&a->request, &at))) {
-		const struct dev *d = devices_of_kubelet(t, a->resource, id);
+		struct dev *d = devices_of_kubelet(t, a->resource, id);
 
-		if (d && dev_named(d))
+		if (d && in_the_way(a, d)) {
 			out_printf(done, "%s/allocated_to none\n", d->id);
+			d->ended_by = a->running;
+		}
 		if (d)
 			out_printf(set, "%s/allocated_to pending\n", d->id);
 	}
@@ -216,13 +223,12 @@ static int plan(struct allocation *a, struct err *err)
 	free(a->job.lines);
 	a->job.lines = set.data;
 	a->job.err = (struct err){ 0 };
-	a->ended = done.len;
 	if (!e && (set.failed || !clear(a->p, &done, 0)))
 		e = fail(err, ENOMEM, "no memory");
 	return e;
 }
 
-/* Is it heard by now that a pod has one of them? Not one that a later Allocate has given. */
+/* Is it heard by now that a pod has one more of them? Not one that a later Allocate has given. */
 static bool is_named(const struct allocation *a)
 {
 	const struct devices *t = tree_lock(a->p->tree);
@@ -233,7 +239,7 @@ static bool is_named(const struct allocation *a)
 	while ((id = request_next(&a->request, &at))) {
 		const struct dev *d = devices_of_kubelet(t, a->resource, id);
 
-		named |= d && d->given_at == a->running && dev_named(d);
+		named |= d && d->given_at == a->running && in_the_way(a, d);
 	}
 	tree_unlock(a->p->tree);
 	return named;
@@ -253,30 +259,31 @@ static void on_news(struct source *source)
 {
 	struct allocation *a = container_of(source, struct allocation, news);
 	uint64_t now = now_ms();
-	bool named = is_named(a);
+	int e = a->call && is_named(a) ? plan(a, &a->refused) : -EBUSY;
 
-	if (a->call && !named && now < a->until) {
+	if (e == -EBUSY && a->call && now < a->until) {
 		source->at = now + RETRY_MS;
 		return;
 	}
 	stop_waiting(a);
-	if (a->call && named && !plan(a, &a->refused))
-		tree_commit(a->p->tree, &a->job);
-	else
+	if (e)
 		finish(a, &a->refused);
+	else
+		tree_commit(a->p->tree, &a->job);
 }
 
-/* The tree may hold the name of a pod that is over, and the line that says so be under way; kubelet asks only once. */
+/* The tree may hold the name of a pod that is over, and the line that says so be under way; of several devices one
+ * after the other. kubelet asks only once. */
 static void on_recorded(struct job *job, const struct err *failed)
 {
 	struct allocation *a = container_of(job, struct allocation, job);
 
-	if (!failed || failed->code != EBUSY || !a->call || a->ended || a->until) {
+	if (!failed || failed->code != EBUSY || !a->call) {
 		finish(a, failed);
 		return;
 	}
 	a->refused = *failed;
-	a->until = now_ms() + plugin_deadline(a->p, NEWS_MS);
+	a->until = a->until ?: now_ms() + plugin_deadline(a->p, NEWS_MS);
 	a->news = (struct source){ .fd = -1, .due = on_news, .at = now_ms() };
 	loop_add(&a->p->loop, &a->news, NULL);
 	a->next = a->p->waiting;
@@ -298,12 +305,12 @@ void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *cal
 	a->call = call;
 	a->job.done = on_recorded;
 	a->job.urgent = true;
+	a->running = GIVEN_RUNNING + p->allocations++;
 	a->patience = (struct source){ .fd = -1,
 				       .due = on_patience,
 				       .at = now_ms() + plugin_deadline(p, PATIENCE_MS) };
 	loop_add(&p->loop, &a->patience, NULL);
 	if (!request_allocate(msg, len, &a->request, &err) && !plan(a, &err)) {
-		a->running = GIVEN_RUNNING + p->allocations++;
 		mark(a, 0, a->running);
 		tree_commit(p->tree, &a->job);
 		return;

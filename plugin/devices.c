@@ -182,6 +182,7 @@ static void inherit(struct devices *t, struct dev *d, struct dev *old)
 	d->good_at = old->good_at;
 	d->pending_at = old->pending_at;
 	d->given_at = old->given_at;
+	d->ended_by = old->ended_by;
 	d->seen = old->seen;
 	d->mate_taken = old->mate_taken;
 	d->told_sick = old->told_sick;

@@ -24,6 +24,8 @@ struct dev {
 	uint64_t pending_at; /* ms: since when it is pending; 0: it is not */
 	/* ms: when Allocate of it was last answered; GIVEN_RUNNING and up: one runs */
 	uint64_t given_at;
+	/* The same of the Allocate that last ended the name of a pod which stood there. */
+	uint64_t ended_by;
 	/* By which kubelet (pods.c counts them) its pod was last listed; 0: none. */
 	unsigned int seen;
 	char *given; /* its own; the resource by which kubelet has its pod have it; NULL: it has not said */

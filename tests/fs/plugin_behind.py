@@ -5,7 +5,7 @@ import os
 import subprocess
 import threading
 
-from plugin_lib import (ARGV, DIR, MATE, MATE_NAME, NIC, NIC_NAME, TREE, Plugin, Waiting, get, ok, put, sim,
+from plugin_lib import (ARGV, DIR, DISK, MATE, MATE_NAME, NIC, NIC_NAME, TREE, Plugin, Waiting, get, ok, put, sim,
                         wait_file)
 from peer import Kubelet, refused
 
@@ -119,6 +119,71 @@ sim("release", GROUP)
 assert get(NIC, "holders") == "none"
 k.wait_health(NIC_NAME, {NIC: "Healthy"})
 ok(said)
+
+
+def told_of(waiting, dev):
+    """Of what is held up it hears now, and gives all."""
+    relay.open()
+    said = waiting.end()
+    assert said == "yes", said
+    assert get(NIC, "allocated_to") == "pending" and get(dev, "allocated_to") == "pending"
+    over(NIC, dev)
+
+
+def given_behind_both(dev):
+    """Of the pod that has both it hears later: of the first one's name, for now."""
+    relay.hold(ALL)
+    put(NIC, "allocated_to", "default/vm-1/c")
+    put(dev, "allocated_to", "default/vm-1/c")
+    waiting = ahead(NIC, dev)
+    relay.hold(dev)
+    return waiting
+
+
+def given_half_behind(holder):
+    """It has heard of NIC's pod, and ended that, and has yet to hear who has the other one."""
+    k.lists(("default", "vm-1", "c", NIC_NAME, [NIC]))
+    wait_file(NIC, "allocated_to", "default/vm-1/c")
+    k.wait_health(MATE_NAME, {MATE: "Unhealthy"})
+    relay.hold(ALL)
+    put(DISK, "allocated_to", holder)
+    k.pods = []
+    waiting = ahead(NIC, DISK)
+    assert get(NIC, "allocated_to") == "none"
+    return waiting
+
+
+# Two devices of one name, in one IOMMU group: while it has heard of one alone, that one's pod is in the other's way.
+put(MATE, "resource_name", NIC_NAME)
+k.wait_health(NIC_NAME, {NIC: "Healthy", MATE: "Healthy"})
+waiting = given_behind_both(MATE)
+k.wait_health(NIC_NAME, {NIC: "Healthy", MATE: "Unhealthy"})
+told_of(waiting, MATE)
+put(MATE, "resource_name", "none")
+k.wait_health(MATE_NAME, {MATE: "Healthy"})
+ok("half a group's name that was heard of does not count against the other half")
+
+# In two.
+put(DISK, "resource_name", NIC_NAME)
+put(DISK, "claim", "alice")
+k.wait_health(NIC_NAME, {NIC: "Healthy", DISK: "Healthy"})
+waiting = given_behind_both(DISK)
+wait_file(NIC, "allocated_to", "none")
+told_of(waiting, DISK)
+ok("what was heard of first was ended, and the rest when that was")
+
+waiting = given_half_behind("claim:7")
+relay.open()
+said = waiting.end()
+assert said.startswith("FAILED_PRECONDITION"), said
+assert "is allocated to claim:7" in said or "it is with a resource claim" in said, said
+assert get(NIC, "allocated_to") == "none" and get(DISK, "allocated_to") == "claim:7"
+k.wait_health(NIC_NAME, {NIC: "Healthy", DISK: "Unhealthy"})
+put(DISK, "allocated_to", "none")
+k.wait_health(NIC_NAME, {NIC: "Healthy", DISK: "Healthy"})
+k.wait_health(MATE_NAME, {MATE: "Healthy"})
+told_of(given_half_behind("default/vm-1/c"), DISK)
+ok("a name that was ended at once does not count against one that was not heard of")
 
 # The plugin ends while one waits for news.
 relay.hold(ALL)
