@@ -47,10 +47,11 @@ comes_back() { # comes_back DEVICE CLAIM: by restore, whose act is over
 	wait_for 10 sh -c "! grep -qsx busy '$V'/*/state"
 }
 
-start_sim() { # start_sim [MACHINE]; its kernel has VFIO device nodes where $cdev is set
+start_sim() { # start_sim [MACHINE]; $cdev and $free_override: its kernel is so, see pcidevfs-sim --help
 	mkdir -p "$S"
 	# Process 1 is the test's own here, so the simulation cannot know that the network is private.
-	"$bin/pcidevfs-sim" --uevents ${cdev:+--cdev} ${1:+--machine "$1"} "$S" >"$D/sim.out" 2>"$D/sim.err" &
+	"$bin/pcidevfs-sim" --uevents ${cdev:+--cdev} ${free_override:+--free-override} \
+		${1:+--machine "$1"} "$S" >"$D/sim.out" 2>"$D/sim.err" &
 	sim_pid=$!
 	wait_for 20 grep -qx ready "$D/sim.out"
 }

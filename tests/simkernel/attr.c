@@ -78,11 +78,17 @@ static void read_now(struct sim *s, fuse_req_t req, const struct node *n, size_t
 	pthread_mutex_unlock(&s->lock);
 }
 
+static bool is_locked(const struct sim *s, const struct node *n)
+{
+	return n->row &&
+	       n->row->flags & (s->free_override ? ROW_LOCKED : ROW_LOCKED | ROW_LOCKED_OLD);
+}
+
 static bool would_wait(struct sim *s, const struct node *n)
 {
 	const struct func *f = n->obj;
 
-	return (n->row && (n->row->flags & ROW_LOCKED) && f->busy) || fault_matches(s, n);
+	return (is_locked(s, n) && f->busy) || fault_matches(s, n);
 }
 
 static int read_slowly(struct call *c)
@@ -90,12 +96,7 @@ static int read_slowly(struct call *c)
 	const struct node *n = c->node;
 	int r = fault_meet(c->s, n);
 
-	if (r || !n->row || !(n->row->flags & ROW_LOCKED))
-		return r;
-	r = func_lock(c->s, n->obj);
-	if (!r)
-		func_unlock(c->s, n->obj);
-	return r;
+	return r || !is_locked(c->s, n) ? r : func_read_lock(c->s, n->obj);
 }
 
 static int store(struct call *c)

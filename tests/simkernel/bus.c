@@ -72,16 +72,38 @@ void pci_rescan(struct sim *s)
 			pci_offer(s, f);
 }
 
+int rescan_lock(struct sim *s)
+{
+	unsigned int mine = s->rescans.next++;
+
+	while (mine != s->rescans.now)
+		if (sim_wait(s))
+			return -EINTR;
+	return 0;
+}
+
+void rescan_unlock(struct sim *s)
+{
+	s->rescans.now++;
+	pthread_cond_broadcast(&s->changed);
+}
+
 static int rescan_store(struct sim *s, void *obj, const char *text, size_t len)
 {
 	char *end;
 	unsigned long yes = strtoul(text, &end, 0);
+	int r;
 
 	(void)obj, (void)len;
 	if (end == text || (*end && *end != '\n'))
 		return -EINVAL;
-	if (yes)
-		pci_rescan(s);
+	if (!yes)
+		return 0;
+	r = rescan_lock(s);
+	if (r)
+		return r;
+	pci_rescan(s);
+	rescan_unlock(s);
 	return 0;
 }
 

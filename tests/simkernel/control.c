@@ -140,6 +140,14 @@ static int run_hold(struct sim *s, int argc, char **argv)
 	return vfio_hold(s, (int)group, (pid_t)pid, argv[2]);
 }
 
+static int run_viable(struct sim *s, int argc, char **argv)
+{
+	long group;
+
+	(void)argc;
+	return number(argv[0], &group) ? vfio_viable(s, (int)group) : -EINVAL;
+}
+
 static int run_release(struct sim *s, int argc, char **argv)
 {
 	long group;
@@ -241,6 +249,7 @@ static const struct command commands[] = {
 	  run_nth },
 	{ "met", "", 0, 0, "has that write come?", run_met },
 	{ "hold", "GROUP PID COMM", 3, 3, "a VMM opens an IOMMU group", run_hold },
+	{ "viable", "GROUP", 1, 1, "would he get a device of it?", run_viable },
 	{ "release", "GROUP", 1, 1, "and lets it go", run_release },
 	{ "set", "PATH VALUE", 2, 2, "an attribute changes, without an event", run_set },
 	{ "mute", "ADDRESS 0|1", 2, 2, "config space of a function reads ff only, or as it was",

@@ -131,6 +131,11 @@ int driver_sriov(const struct driver *d)
 	return d && d->kind->sriov ? 0 : -ENOENT;
 }
 
+bool driver_own_dma(const struct driver *d)
+{
+	return d->kind->own_dma;
+}
+
 static bool is_any(uint32_t id, uint32_t value)
 {
 	return id == UINT32_MAX || id == value;
@@ -245,7 +250,10 @@ static int host_probe(struct sim *s, struct func *f)
 
 static int host_remove(struct sim *s, struct func *f)
 {
-	if (!f->drv->kind->keeps_vfs && f->num_vfs)
+	const struct driver_kind *k = f->drv->kind;
+
+	/* Who cannot make VFs knows of none that another has left. */
+	if (k->sriov && !k->keeps_vfs && f->num_vfs)
 		sriov_disable(s, f);
 	if (f->drv == f->rec_drv)
 		func_children_remove(s, f, true);

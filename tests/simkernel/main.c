@@ -19,7 +19,7 @@
 struct options {
 	const char *machine;
 	unsigned int functions;
-	bool control, dump, events, cdev;
+	bool control, dump, events, cdev, free_override;
 };
 
 static void usage(FILE *out)
@@ -31,6 +31,7 @@ static void usage(FILE *out)
 	      "  --machine=FILE   a umockdev recording, also .gz; else a small server\n"
 	      "  --functions=N    add N plain functions\n"
 	      "  --cdev           the kernel has VFIO device nodes\n"
+	      "  --free-override  its driver_override needs no device lock, as in newer kernels\n"
 	      "  --uevents        send uevents in the initial network namespace too\n"
 	      "  --help, --version\n",
 	      out);
@@ -63,6 +64,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		{ "dump", no_argument, NULL, 'd' },
 		{ "uevents", no_argument, NULL, 'u' },
 		{ "cdev", no_argument, NULL, 'n' },
+		{ "free-override", no_argument, NULL, 'o' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'v' },
 		{ 0 },
@@ -89,6 +91,9 @@ static int parse_options(int argc, char **argv, struct options *o)
 			break;
 		case 'n':
 			o->cdev = true;
+			break;
+		case 'o':
+			o->free_override = true;
 			break;
 		case 'h':
 			usage(stdout);
@@ -124,6 +129,7 @@ static int start(const struct options *o, struct sim **ret)
 		return -ENOMEM;
 	}
 	s->cdev = o->cdev;
+	s->free_override = o->free_override;
 	r = sim_build(s);
 	if (!r)
 		r = plug_many(s, o->functions);

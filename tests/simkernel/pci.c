@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* PCI functions: how they come, what their directories hold, how they go. */
+/* PCI functions: how they come, and how they go. */
 #include "sim.h"
 
 #include <errno.h>
@@ -9,8 +9,6 @@
 
 #define HASH_MASK 0xffffu
 #define BARS 6
-
-static const struct reaction func_rows[];
 
 bool func_parse(const char *addr, uint32_t *domain, uint32_t *rid)
 {
@@ -97,7 +95,7 @@ struct func *func_new(struct sim *s, const struct record *r)
 	return f;
 }
 
-static size_t func_env(const struct func *f, char *buf, size_t size)
+size_t func_env(const struct func *f, char *buf, size_t size)
 {
 	int n = 0;
 
@@ -132,6 +130,28 @@ int func_lock(struct sim *s, struct func *f)
 		return -ENODEV;
 	f->busy = true;
 	return 0;
+}
+
+int func_read_lock(struct sim *s, struct func *f)
+{
+	int r = 0;
+
+	f->readers++;
+	while (f->busy && !f->readable && !r)
+		r = sim_wait(s);
+	f->readers--;
+	pthread_cond_broadcast(&s->changed);
+	return r ? r : f->dir ? 0 : -ENODEV;
+}
+
+/* Its files go when nobody is in them any more. */
+static void let_read(struct sim *s, struct func *f)
+{
+	f->readable = true;
+	pthread_cond_broadcast(&s->changed);
+	while (f->readers && !sim_wait(s))
+		;
+	f->readable = false;
 }
 
 void func_unlock(struct sim *s, struct func *f)
@@ -286,6 +306,7 @@ void func_vanish(struct sim *s, struct func *f)
 	driver_release(s, f);
 	if (f->num_vfs)
 		sriov_disable(s, f);
+	let_read(s, f);
 	func_children_remove(s, f, false);
 	tree_remove_name(s->tree, s->bus_pci_devices, f->addr);
 	func_event(s, f, "remove");
@@ -295,6 +316,7 @@ void func_vanish(struct sim *s, struct func *f)
 	free(f->override);
 	f->override = NULL;
 	f->autoprobe = true; /* as of a function that is found anew */
+	f->enabled = 0;
 	func_unlock(s, f);
 }
 
@@ -334,128 +356,3 @@ void pci_build(struct sim *s)
 	for (struct func *f = s->funcs; f; f = f->next)
 		sriov_links(s, f);
 }
-
-static ssize_t driver_override_show(struct sim *s, void *obj, char *page)
-{
-	struct func *f = obj;
-
-	(void)s;
-	return snprintf(page, PAGE_TEXT, "%s\n", f->override ? f->override : "(null)");
-}
-
-static int driver_override_store(struct sim *s, void *obj, const char *text, size_t len)
-{
-	struct func *f = obj;
-	char *name;
-	int r;
-
-	if (len >= PAGE_TEXT - 1)
-		return -EINVAL;
-	r = func_lock(s, f);
-	if (r)
-		return r;
-	name = strndup(text, strcspn(text, "\n"));
-	free(f->override);
-	f->override = name;
-	if (name && !*name) {
-		free(name);
-		f->override = NULL;
-	}
-	func_unlock(s, f);
-	return 0;
-}
-
-/* A host driver enables its function; vfio-pci only while somebody has it open. */
-static ssize_t enable_show(struct sim *s, void *obj, char *page)
-{
-	const struct func *f = obj;
-	const char *recorded = record_text(f->rec, 'A', "enable");
-	bool on = f->drv && (vfio_is_open(f) || f->vfio_dev < 0);
-
-	(void)s;
-	if (recorded && f->drv == f->rec_drv && f->vfio_dev < 0)
-		return snprintf(page, PAGE_TEXT, "%s", recorded);
-	return snprintf(page, PAGE_TEXT, "%d\n", on);
-}
-
-static int enable_store(struct sim *s, void *obj, const char *text, size_t len)
-{
-	(void)s, (void)len;
-	if (((struct func *)obj)->drv)
-		return -EBUSY;
-	return *text == '0' || *text == '1' ? 0 : -EINVAL;
-}
-
-static ssize_t func_uevent_show(struct sim *s, void *obj, char *page)
-{
-	(void)s;
-	return (ssize_t)func_env(obj, page, PAGE_TEXT);
-}
-
-static int func_uevent_store(struct sim *s, void *obj, const char *text, size_t len)
-{
-	(void)len;
-	if (strncmp(text, "add", 3) && strncmp(text, "change", 6))
-		return -EINVAL;
-	func_event(s, obj, *text == 'a' ? "add" : "change");
-	return 0;
-}
-
-static int remove_store(struct sim *s, void *obj, const char *text, size_t len)
-{
-	char *end;
-	unsigned long yes = strtoul(text, &end, 0);
-
-	(void)len;
-	if (end == text || (*end && *end != '\n'))
-		return -EINVAL;
-	if (yes)
-		func_vanish(s, obj);
-	return 0;
-}
-
-static bool can_reset(const void *obj)
-{
-	const char *how = record_text(((const struct func *)obj)->rec, 'A', "reset_method");
-
-	return how && *how > ' ';
-}
-
-/* A bus is reset for a function that is alone on it; the method is listed before the others are known. */
-static bool shares_bus(const struct sim *s, const struct func *f)
-{
-	for (const struct func *o = s->funcs; o; o = o->next)
-		if (o != f && o->dir && o->domain == f->domain && o->rid >> 8 == f->rid >> 8)
-			return true;
-	return false;
-}
-
-static int reset_store(struct sim *s, void *obj, const char *text, size_t len)
-{
-	const struct func *f = obj;
-	int r;
-
-	(void)len;
-	if (strcmp(text, "1") && strcmp(text, "1\n"))
-		return -EINVAL;
-	r = func_lock(s, obj);
-	if (r)
-		return r;
-	if (!strcmp(record_text(f->rec, 'A', "reset_method"), "bus\n") && shares_bus(s, f))
-		r = -ENOTTY;
-	func_unlock(s, obj);
-	return r;
-}
-
-static const struct reaction func_rows[] = {
-	{ .name = "driver_override",
-	  .mode = 0644,
-	  .flags = ROW_LOCKED,
-	  .show = driver_override_show,
-	  .store = driver_override_store },
-	{ .name = "enable", .mode = 0644, .show = enable_show, .store = enable_store },
-	{ .name = "uevent", .mode = 0644, .show = func_uevent_show, .store = func_uevent_store },
-	{ .name = "remove", .mode = 0220, .store = remove_store },
-	{ .name = "reset", .mode = 0200, .has = can_reset, .store = reset_store },
-	{ .name = NULL },
-};

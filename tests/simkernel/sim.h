@@ -47,8 +47,9 @@ struct reaction {
 };
 
 enum {
-	ROW_LOCKED = 1 << 0, /* show takes the function's lock; obj is a struct func */
-	ROW_SHARED = 1 << 1, /* many write it at once, as of a driver's files; they never go */
+	ROW_LOCKED = 1 << 0,	 /* show takes the function's lock; obj is a struct func */
+	ROW_SHARED = 1 << 1,	 /* many write it at once, as of a driver's files; they never go */
+	ROW_LOCKED_OLD = 1 << 2, /* ROW_LOCKED where the kernel's driver_override is */
 };
 
 struct group {
@@ -76,6 +77,9 @@ struct func {
 	int set;
 	bool bridge;		  /* header type 1 or 2 */
 	bool busy;		  /* the device lock */
+	bool readable;		  /* it goes, and who waited to read it still may */
+	unsigned int readers;	  /* who wait for that lock */
+	int enabled;		  /* by "enable": ones less zeros */
 	bool added;		  /* drivers were offered it; a rescan does so once */
 	bool unplugged;		  /* only "plug" brings it back, no rescan */
 	int vfio_dev;		  /* N of vfio-dev/vfioN, or -1 */
@@ -118,11 +122,15 @@ struct sim {
 	struct node *bus_pci, *bus_pci_devices;
 	int next_set;
 	bool iommu;
-	bool ending;	/* whoever waits gives up */
-	bool quiet;	/* the initial state is built: no events */
-	bool autoprobe; /* bus/pci/drivers_autoprobe */
-	bool cdev;	/* the kernel has VFIO device nodes */
-	int base;	/* descriptor of DIR: dev/, proc/ */
+	bool ending;	    /* whoever waits gives up */
+	bool quiet;	    /* the initial state is built: no events */
+	bool autoprobe;	    /* bus/pci/drivers_autoprobe */
+	bool cdev;	    /* the kernel has VFIO device nodes */
+	bool free_override; /* its driver_override needs no device lock */
+	struct {
+		unsigned int now, next;
+	} rescans; /* tickets for the lock of "remove" and "rescan" */
+	int base;  /* descriptor of DIR: dev/, proc/ */
 };
 
 /* sim.c */
@@ -168,15 +176,25 @@ void func_vanish(struct sim *s, struct func *f);
 /* The recorded devices below f that its driver makes, or that are there whatever the driver. */
 void func_children_add(struct sim *s, struct func *f, bool drivers);
 void func_children_remove(struct sim *s, struct func *f, bool drivers);
+/* "KEY=value" lines, as "uevent" shows them. */
+size_t func_env(const struct func *f, char *buf, size_t size);
 void func_event(struct sim *s, struct func *f, const char *action);
 /* The device lock; -ENODEV when the function is gone by the time it is had. */
 int func_lock(struct sim *s, struct func *f);
+/* The same, to read it: who waits while it goes has it before its files do. */
+int func_read_lock(struct sim *s, struct func *f);
 void func_unlock(struct sim *s, struct func *f);
 void pci_build(struct sim *s);
+
+/* files.c */
+extern const struct reaction func_rows[];
 
 /* bus.c */
 extern const struct reaction pci_bus_rows[];
 void pci_rescan(struct sim *s);
+/* One at a time takes functions off the bus by a file, or finds them there. */
+int rescan_lock(struct sim *s);
+void rescan_unlock(struct sim *s);
 /* Drivers are offered what is new, not what has none. */
 void pci_offer(struct sim *s, struct func *f);
 
@@ -192,6 +210,8 @@ void driver_probe_all(struct sim *s, struct func *f);
 int driver_release(struct sim *s, struct func *f);
 /* -ENOENT: no driver, or one without SR-IOV. */
 int driver_sriov(const struct driver *d);
+/* Does it drive a function in a group that somebody holds? */
+bool driver_own_dma(const struct driver *d);
 void driver_build(struct sim *s);
 
 /* iommu.c */
@@ -209,6 +229,8 @@ int vfio_remove(struct sim *s, struct func *f);
 /* The nodes of a function that vfio-pci has. */
 void vfio_nodes(struct sim *s, const struct func *f);
 bool vfio_is_open(const struct func *f);
+/* -EPERM: the host has one of its functions, so who has opened the group gets no device of it. */
+int vfio_viable(struct sim *s, int group);
 int vfio_hold(struct sim *s, int group, pid_t pid, const char *comm);
 int vfio_release(struct sim *s, int group);
 

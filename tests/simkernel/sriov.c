@@ -183,9 +183,14 @@ static int change_number(struct sim *s, struct func *f, unsigned int n)
 	r = driver_sriov(f->drv);
 	if (r)
 		return r;
-	if (!n)
-		return sriov_disable(s, f);
-	return f->num_vfs ? -EBUSY : sriov_enable(s, f, n);
+	if (n && f->num_vfs)
+		return -EBUSY;
+	r = rescan_lock(s);
+	if (r)
+		return r;
+	r = n ? sriov_enable(s, f, n) : sriov_disable(s, f);
+	rescan_unlock(s);
+	return r;
 }
 
 static int sriov_numvfs_store(struct sim *s, void *obj, const char *text, size_t len)

@@ -188,6 +188,18 @@ static int add_process(struct sim *s, pid_t pid, const char *comm)
 	return write_proc(s, pid, "cmdline", comm);
 }
 
+int vfio_viable(struct sim *s, int group)
+{
+	const struct group *g = group_find(s, group);
+
+	if (!g || !g->vfio)
+		return -ENODEV;
+	for (const struct func *f = s->funcs; f; f = f->next)
+		if (f->group == g && f->drv && !driver_own_dma(f->drv))
+			return -EPERM;
+	return 0;
+}
+
 int vfio_hold(struct sim *s, int group, pid_t pid, const char *comm)
 {
 	struct group *g = group_find(s, group);

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The files of a PCI function that act. */
+#include "sim.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static ssize_t driver_override_show(struct sim *s, void *obj, char *page)
+{
+	struct func *f = obj;
+
+	(void)s;
+	return snprintf(page, PAGE_TEXT, "%s\n", f->override ? f->override : "(null)");
+}
+
+static int driver_override_store(struct sim *s, void *obj, const char *text, size_t len)
+{
+	struct func *f = obj;
+	char *name;
+	int r;
+
+	if (len >= PAGE_TEXT - 1)
+		return -EINVAL;
+	r = s->free_override ? 0 : func_lock(s, f);
+	if (r)
+		return r;
+	name = strndup(text, strcspn(text, "\n"));
+	free(f->override);
+	f->override = name;
+	if (name && !*name) {
+		free(name);
+		f->override = NULL;
+	}
+	if (!s->free_override)
+		func_unlock(s, f);
+	return 0;
+}
+
+/* A host driver enables its function; vfio-pci only while somebody has it open; and a hand, once each time. */
+static int times_enabled(const struct func *f)
+{
+	const char *recorded = record_text(f->rec, 'A', "enable");
+	bool on = f->drv && (vfio_is_open(f) || f->vfio_dev < 0);
+
+	if (recorded && f->drv == f->rec_drv && f->vfio_dev < 0)
+		return atoi(recorded) + f->enabled;
+	return on + f->enabled;
+}
+
+static ssize_t enable_show(struct sim *s, void *obj, char *page)
+{
+	(void)s;
+	return snprintf(page, PAGE_TEXT, "%d\n", times_enabled(obj));
+}
+
+static bool parse_number(const char *text, unsigned long *ret)
+{
+	char *end;
+
+	*ret = strtoul(text, &end, 0);
+	return end != text && (!*end || *end == '\n');
+}
+
+static int enable_store(struct sim *s, void *obj, const char *text, size_t len)
+{
+	struct func *f = obj;
+	unsigned long yes;
+	int r;
+
+	(void)len;
+	if (!parse_number(text, &yes))
+		return -EINVAL;
+	r = func_lock(s, f);
+	if (r)
+		return r;
+	if (f->drv)
+		r = -EBUSY;
+	else if (!yes && times_enabled(f) < 1)
+		r = -EIO;
+	else
+		f->enabled += yes ? 1 : -1;
+	func_unlock(s, f);
+	return r;
+}
+
+static ssize_t func_uevent_show(struct sim *s, void *obj, char *page)
+{
+	(void)s;
+	return (ssize_t)func_env(obj, page, PAGE_TEXT);
+}
+
+static int func_uevent_store(struct sim *s, void *obj, const char *text, size_t len)
+{
+	(void)len;
+	if (strncmp(text, "add", 3) && strncmp(text, "change", 6))
+		return -EINVAL;
+	func_event(s, obj, *text == 'a' ? "add" : "change");
+	return 0;
+}
+
+static int remove_store(struct sim *s, void *obj, const char *text, size_t len)
+{
+	struct func *f = obj;
+	unsigned long yes;
+	int r;
+
+	(void)len;
+	if (!parse_number(text, &yes))
+		return -EINVAL;
+	if (!yes)
+		return 0;
+	/* Once is enough. */
+	tree_remove_name(s->tree, f->dir, "remove");
+	r = rescan_lock(s);
+	if (r)
+		return r;
+	func_vanish(s, f);
+	rescan_unlock(s);
+	return 0;
+}
+
+static bool can_reset(const void *obj)
+{
+	const char *how = record_text(((const struct func *)obj)->rec, 'A', "reset_method");
+
+	return how && *how > ' ';
+}
+
+/* A bus is reset for a function that is alone on it; the method is listed before the others are known. */
+static bool shares_bus(const struct sim *s, const struct func *f)
+{
+	for (const struct func *o = s->funcs; o; o = o->next)
+		if (o != f && o->dir && o->domain == f->domain && o->rid >> 8 == f->rid >> 8)
+			return true;
+	return false;
+}
+
+static int reset_store(struct sim *s, void *obj, const char *text, size_t len)
+{
+	const struct func *f = obj;
+	int r;
+
+	(void)len;
+	if (strcmp(text, "1") && strcmp(text, "1\n"))
+		return -EINVAL;
+	r = func_lock(s, obj);
+	if (r)
+		return r;
+	if (!strcmp(record_text(f->rec, 'A', "reset_method"), "bus\n") && shares_bus(s, f))
+		r = -ENOTTY;
+	func_unlock(s, obj);
+	return r;
+}
+
+const struct reaction func_rows[] = {
+	{ .name = "driver_override",
+	  .mode = 0644,
+	  .flags = ROW_LOCKED_OLD,
+	  .show = driver_override_show,
+	  .store = driver_override_store },
+	{ .name = "enable", .mode = 0644, .show = enable_show, .store = enable_store },
+	{ .name = "uevent", .mode = 0644, .show = func_uevent_show, .store = func_uevent_store },
+	{ .name = "remove", .mode = 0220, .store = remove_store },
+	{ .name = "reset", .mode = 0200, .has = can_reset, .store = reset_store },
+	{ .name = NULL },
+};
