@@ -27,6 +27,7 @@ enum {
 	EVERY_MS = 10000,
 	/* So long a kubelet, or what is offered, is new: kubelet may name a pod late that has run since before. */
 	NEW_MS = 300000,
+	CUT_TIMES = 3, /* so often it hangs up when it ends and starts again, at most */
 };
 
 struct pods {
@@ -42,7 +43,8 @@ struct pods {
 	bool failed;		     /* what was told, or to be written: tried again */
 	struct out round, before; /* what went wrong since kubelet was asked, and the last time */
 	unsigned int pause;	  /* SOON_MS and up while something is pending or held, or failed */
-	uint64_t new_until;	  /* ms */
+	unsigned int cut;   /* answers of one kubelet running that ended before they were whole */
+	uint64_t new_until; /* ms */
 	size_t offered, allocated, pending, held;
 	uint64_t shape, freed; /* of the table that these were counted in */
 	size_t writing; /* jobs that the tree has; what kubelet says now would only be written again */
@@ -169,9 +171,10 @@ static void on_list(void *ctx, enum rpc_status status, const char *why, const ui
 	if (!ch)
 		return; /* pods_stop() */
 	pods->channel = NULL;
+	pods->cut = status == RPC_UNAVAILABLE ? pods->cut + 1 : 0;
 	if (status == RPC_OK)
 		compare(pods, msg, len);
-	else if (status != RPC_UNAVAILABLE)
+	else if (!pods->cut || pods->cut > CUT_TIMES)
 		complain(pods, true, "kubelet does not tell which pod has what: %s", why);
 	pods->failed |= status != RPC_OK;
 	if (!pods->writing)
@@ -220,6 +223,7 @@ static void ask(struct pods *pods)
 	if (!stat(path, &st) && !socket_same(&st, &pods->socket)) {
 		pods->socket = st;
 		pods->kubelet++;
+		pods->cut = 0;
 		pods->new_until = pods->asked + NEW_MS;
 	}
 	fd = socket_connect(path, &err);
