@@ -134,6 +134,11 @@ static bool start(struct ctl_job *job)
 	const struct ctl_state now = job_state(job);
 
 	atomic_store(&job->turn, 0);
+	/* What may have begun is the engine's to judge. */
+	if (job->command->flags & CMD_LOGS && !job->resumed && atomic_load(&job->interrupted)) {
+		fail(&job->err, EINTR, "ctl: interrupted before this command; nothing of it was done");
+		return true;
+	}
 	/* Who is told that the write failed must not find it done. */
 	if (job->command->flags & CMD_LOGS && !ctl_has_room(&now, job->unique)) {
 		fail(&job->err, ENOBUFS,
@@ -172,7 +177,8 @@ static bool find_command(struct ctl_job *job)
 			break;
 		next->scanned += (uint32_t)len + 1;
 	}
-	if (job->command && next->started != next->commands + 1) {
+	job->resumed = next->started == next->commands + 1;
+	if (job->command && !job->resumed) {
 		next->started = next->commands + 1;
 		next->log_head = ring_head(job->tree->log);
 	}

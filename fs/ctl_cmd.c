@@ -198,14 +198,12 @@ static bool run_commit(struct ctl_job *job)
 {
 	struct actor who = job->who;
 
-	if (atomic_load(&job->interrupted)) {
-		fail(&job->err, EINTR, "ctl: interrupted before this commit; nothing of it was done");
-		return true;
-	}
 	if (gather(job, &job->err) || !job->n_wishes)
 		return true;
 	who.tag = job->unique | (uint64_t)(job_state(job).commands & 0x7fff) << ACTOR_ACT_SHIFT;
 	txn_submit(job->tree->conf.engine, job->wishes, job->n_wishes, &who, commit_done, job);
+	if (atomic_load(&job->interrupted)) /* since it was started, as the engine may not have heard */
+		txn_interrupt(job->tree->conf.engine, who.tag);
 	return false;
 }
 

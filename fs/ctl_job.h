@@ -39,6 +39,7 @@ struct ctl_job {
 	uint32_t journal_slot;
 	bool taken; /* its text is in the store */
 	atomic_bool interrupted;
+	bool resumed; /* a former process started the command that runs */
 	bool has_home;
 	struct key home; /* of a device's ctl */
 	struct actor who;

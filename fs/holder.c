@@ -23,7 +23,6 @@
 #include "signals.h"
 #include "stash.h"
 #include "takeover.h"
-#include "watchdog.h"
 
 enum {
 	NO_START_MS = 5000, /* until what could not be started at all is tried again */
@@ -51,7 +50,6 @@ struct holder {
 	struct takeover takeover;
 	struct handover next; /* what the next serving process is told */
 	struct retry retry;
-	struct watchdog watchdog;
 	uint64_t start_at; /* now_ms() of the next start while there is no server */
 };
 
@@ -186,7 +184,6 @@ static void on_serving(struct holder *h)
 	char text[ERR_TEXT];
 
 	h->server.served = true;
-	watchdog_begin(&h->watchdog);
 	h->spare_at = now_ms() + SPARE_MS;
 	if (h->takeover.state != TAKEOVER_STARTED)
 		return;
@@ -216,19 +213,6 @@ static void on_failing(struct holder *h, const char *why)
 		return;
 	STR_COPY(h->server.failing, why);
 	server_stop(&h->server, SERVER_LEAVE, LEAVE_GRACE_MS);
-}
-
-static bool is_watched(const struct holder *h)
-{
-	return h->server.served && !h->server.stopping;
-}
-
-static void watch(struct holder *h)
-{
-	if (!is_watched(h) || !watchdog_hangs(&h->watchdog, h->server.pid, h->stash))
-		return;
-	h->server.hung = true;
-	server_stop(&h->server, SERVER_LEAVE, 0);
 }
 
 static void on_server_word(struct holder *h)
@@ -347,7 +331,7 @@ static void on_caller(struct holder *h)
 /* How long poll() may sleep. */
 static int pause_of(const struct holder *h)
 {
-	uint64_t now = now_ms(), until = UINT64_MAX;
+	uint64_t now = now_ms(), until = UINT64_MAX, look_at = server_look_at(&h->server);
 
 	if (h->server.stopping)
 		return NUDGE_MS;
@@ -355,10 +339,9 @@ static int pause_of(const struct holder *h)
 		until = h->start_at;
 	else if (h->spare_at)
 		until = h->spare_at;
-	if (is_watched(h))
-		until = h->watchdog.look_at < until ? h->watchdog.look_at : until;
 	if (h->takeover.state == TAKEOVER_CALLED || h->takeover.state == TAKEOVER_ASKING)
 		until = h->takeover.until < until ? h->takeover.until : until;
+	until = look_at < until ? look_at : until;
 	if (until == UINT64_MAX)
 		return -1;
 	return until > now ? (int)(until - now) : 0;
@@ -407,7 +390,7 @@ static void turn(struct holder *h)
 	if (p[6].revents)
 		server_drop(&h->spare);
 	advance_takeover(h);
-	watch(h);
+	server_watch(&h->server, h->stash);
 	server_nudge(&h->server);
 	leave_server_behind(h);
 	if (!h->server.pid && !h->finished && now_ms() >= h->start_at)

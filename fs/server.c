@@ -17,7 +17,10 @@
 #include "pcidevfs/util.h"
 #include "stash.h"
 
-enum { YOUNG_MS = 1000 };
+enum {
+	YOUNG_MS = 1000,
+	HUNG_YOUNG_MS = 60000, /* a hang takes longer to be seen than a fault */
+};
 
 const struct server server_none = { .pidfd = -1, .sock = -1 };
 
@@ -91,6 +94,7 @@ int server_go(struct server *s, const struct handover *what, const int fds[HANDO
 	int r = handoff_send(s->sock, what, sizeof(*what), fds, HANDOVER_FDS);
 
 	s->since = now_ms();
+	watchdog_begin(&s->watchdog);
 	if (!r)
 		return 0;
 	server_drop(s);
@@ -112,6 +116,26 @@ void server_nudge(struct server *s)
 		kill(s->pid, now_ms() >= s->kill_at ? SIGKILL : s->stopping);
 }
 
+/* One that leaves is killed soon anyhow. */
+static bool is_watched(const struct server *s)
+{
+	return s->pid > 0 && s->stopping != SERVER_LEAVE;
+}
+
+uint64_t server_look_at(const struct server *s)
+{
+	return is_watched(s) ? s->watchdog.look_at : UINT64_MAX;
+}
+
+void server_watch(struct server *s, int stash)
+{
+	/* What is in there before it serves is its predecessor's. */
+	if (!is_watched(s) || !watchdog_hangs(&s->watchdog, s->pid, s->served ? stash : -1))
+		return;
+	s->hung = true;
+	server_stop(s, s->stopping ? s->stopping : SERVER_LEAVE, 0);
+}
+
 static bool was_signalled(const siginfo_t *end)
 {
 	return end->si_code == CLD_KILLED || end->si_code == CLD_DUMPED;
@@ -122,6 +146,12 @@ static bool was_killed(const siginfo_t *end)
 	return was_signalled(end) && end->si_status == SIGKILL;
 }
 
+/* Whoever dumps core, say, was faster. */
+static bool was_hung(const struct server *s, const siginfo_t *end)
+{
+	return s->hung && was_killed(end);
+}
+
 static void describe_end(const struct server *s, const siginfo_t *end, char *text, size_t size)
 {
 	pid_t pid = s->pid;
@@ -129,7 +159,7 @@ static void describe_end(const struct server *s, const siginfo_t *end, char *tex
 	if (s->failing[0])
 		snprintf(text, size, "the serving process (pid %d) gave up: %s", (int)pid,
 			 s->failing);
-	else if (s->hung)
+	else if (was_hung(s, end))
 		snprintf(text, size,
 			 "the serving process (pid %d) was killed since it answered no more: "
 			 "it was stopped, or hung at one request",
@@ -147,8 +177,8 @@ static enum server_end judge_end(const struct server *s, const siginfo_t *end)
 {
 	bool killed = was_killed(end), young = now_ms() - s->since < YOUNG_MS;
 
-	if (s->hung)
-		return SERVER_FAILED;
+	if (was_hung(s, end))
+		return now_ms() - s->since < HUNG_YOUNG_MS ? SERVER_FAILED : SERVER_SERVED;
 	if (s->stopping && !s->failing[0])
 		return SERVER_SERVED;
 	if (!s->served)

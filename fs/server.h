@@ -10,6 +10,7 @@
 
 #include "handoff.h"
 #include "retry.h"
+#include "watchdog.h"
 
 struct err;
 struct options;
@@ -23,12 +24,13 @@ struct server {
 	pid_t pid; /* 0: none, and no descriptors */
 	int pidfd; /* readable once it is completely gone */
 	int sock;
-	uint64_t since;	   /* now_ms() when it was told to go */
-	bool served;	   /* it said REPORT_SERVING */
-	bool gone;	   /* it said REPORT_GONE */
-	int stopping;	   /* by this signal; 0 not */
-	uint64_t kill_at;  /* when stopping: now_ms() */
-	bool hung;	   /* and was killed for it */
+	uint64_t since;	  /* now_ms() when it was told to go */
+	bool served;	  /* it said REPORT_SERVING */
+	bool gone;	  /* it said REPORT_GONE */
+	int stopping;	  /* by this signal; 0 not */
+	uint64_t kill_at; /* when stopping: now_ms() */
+	struct watchdog watchdog;
+	bool hung;	   /* and was stopped for it */
 	char failing[112]; /* why it is stopped although nobody asked for it; "" it is not */
 };
 
@@ -47,6 +49,9 @@ void server_drop(struct server *s);
  * both, again and again. */
 void server_stop(struct server *s, int how, unsigned int grace_ms);
 void server_nudge(struct server *s);
+/* To be called at server_look_at(), now_ms(), UINT64_MAX: never. Stops one that hangs at once. */
+void server_watch(struct server *s, int stash);
+uint64_t server_look_at(const struct server *s);
 /* After pidfd has become readable: notes for the next one how it ended. It is still to be dropped. */
 enum server_end server_ended(const struct server *s, struct handover *next);
 

@@ -24,20 +24,20 @@ static bool is_stopped(pid_t pid)
 	return !waitid(P_PID, (id_t)pid, &now, WSTOPPED | WNOHANG | WNOWAIT) && now.si_pid == pid;
 }
 
-static bool is_traced(pid_t pid)
+static bool is_debugged(pid_t pid)
 {
 	char path[32], line[128];
-	int tracer = 0;
+	int tracer = 0, dumps = 0;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	f = fopen(path, "re");
 	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "TracerPid: %d", &tracer) == 1)
-			break;
+		if (sscanf(line, "TracerPid: %d", &tracer) != 1)
+			sscanf(line, "CoreDumping: %d", &dumps);
 	if (f)
 		fclose(f);
-	return tracer;
+	return tracer || dumps;
 }
 
 bool watchdog_hangs(struct watchdog *w, pid_t server, int stash)
@@ -47,11 +47,11 @@ bool watchdog_hangs(struct watchdog *w, pid_t server, int stash)
 	if (now_ms() < w->look_at)
 		return false;
 	w->look_at = now_ms() + LOOK_MS;
-	request = session_handles(stash);
+	request = stash < 0 ? 0 : session_handles(stash);
 	if (is_stopped(server) || (request && request == w->request))
 		w->looks++;
 	else
 		w->looks = 0;
 	w->request = request;
-	return w->looks >= HUNG_LOOKS && !is_traced(server);
+	return w->looks >= HUNG_LOOKS && !is_debugged(server);
 }

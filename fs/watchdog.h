@@ -17,9 +17,10 @@ struct watchdog {
 	unsigned int looks;
 };
 
-/* A process begins to serve. */
+/* Another process is there. */
 void watchdog_begin(struct watchdog *w);
-/* To be called at look_at; sooner it does nothing. True: it hangs. One that a debugger has never does. */
+/* To be called at look_at; sooner it does nothing. True: it hangs. One that a debugger has, or that dumps core, never
+ * does. stash -1: it does not serve yet, and hangs only when it is stopped. */
 bool watchdog_hangs(struct watchdog *w, pid_t server, int stash);
 
 #endif

@@ -109,8 +109,9 @@ static void interrupted(fuse_req_t req, void *tag)
 {
 	struct tree *t = fuse_req_userdata(req);
 
-	txn_interrupt(t->conf.engine, (uintptr_t)tag);
+	/* In this order: see run_commit(). */
 	ctl_interrupt(t, (uintptr_t)tag);
+	txn_interrupt(t->conf.engine, (uintptr_t)tag);
 }
 
 void write_interruptible(fuse_req_t req, uint64_t tag)

@@ -365,9 +365,9 @@ static int settle(struct txn *t, struct err *err)
 }
 
 /* What has begun is carried out, whoever has gone. */
-static int heed_interrupt(const struct txn *t, uint32_t steps_before, struct err *err)
+static int heed_interrupt(struct txn *t, uint32_t steps_before, struct err *err)
 {
-	if (steps_before || !atomic_load(&t->interrupted))
+	if (steps_before || !txn_forsaken(t))
 		return 0;
 	return fail(err, EINTR,
 		    "%s of %s was interrupted before its first step, and nothing was done; write again",

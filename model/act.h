@@ -88,6 +88,7 @@ struct waiter {
 	void *ctx;
 	struct actor who;
 	bool joined; /* another's act, of the same wishes: he is told of besides */
+	bool interrupted; /* engine->lock */
 	struct waiter *next;
 };
 
@@ -103,7 +104,6 @@ struct txn {
 	/* When who holds them and what the host needs was asked for the plan: now_ms(). */
 	uint64_t guarded_at;
 	bool closed; /* engine->lock; nobody joins any more: what comes after may already differ */
-	atomic_bool interrupted; /* nobody wants it any more, unless it has begun */
 	bool noting; /* between saved_begin() and saved_end() */
 	struct waiter *waiters; /* engine->lock */
 	/* engine->lock: list of those queued or running, or of those answered and late */
@@ -182,6 +182,8 @@ int act_recheck(struct txn *t, const struct step *step, struct err *err);
 void txn_wait_late(struct txn *t, const struct step *late);
 /* txn.c: from here on the same wishes are a new transaction. */
 void txn_close(struct txn *t);
+/* txn.c: is nobody left who wants it? Then nobody joins any more. */
+bool txn_forsaken(struct txn *t);
 /* recover.c: nobody carries this act of a former process on. Its devices, the log and health say so. */
 void act_lose(struct engine *e, struct act_log *log, const char *cause);
 /* txn.c, for recovery: runs what a former process left in this log. */

@@ -20,6 +20,22 @@ void txn_close(struct txn *t)
 	pthread_mutex_unlock(&t->engine->lock);
 }
 
+/* Whose act it is may have yet to ask again, after a crash. */
+bool txn_forsaken(struct txn *t)
+{
+	bool wanted = false, asked = false;
+
+	pthread_mutex_lock(&t->engine->lock);
+	for (const struct waiter *w = t->waiters; w; w = w->next) {
+		wanted |= !w->interrupted;
+		asked |= w->who.tag == t->log->who.tag;
+	}
+	wanted |= !asked;
+	t->closed |= !wanted;
+	pthread_mutex_unlock(&t->engine->lock);
+	return !wanted;
+}
+
 static void tell_of(struct txn *t, const struct actor *who, const struct err *err, uint64_t *place)
 {
 	struct engine_conf *c = &t->engine->conf;
@@ -257,15 +273,9 @@ void txn_submit(struct engine *e, const struct wish *wishes, size_t n, const str
 void txn_interrupt(struct engine *e, uint64_t tag)
 {
 	pthread_mutex_lock(&e->lock);
-	for (struct txn *t = e->txns; t; t = t->next) {
-		const struct waiter *w = t->waiters;
-
-		/* Another who waits for it still wants it. */
-		if (!w || w->next || t->closed || (w->who.tag ^ tag) & ACTOR_REQUEST)
-			continue;
-		t->closed = true;
-		atomic_store(&t->interrupted, true);
-	}
+	for (struct txn *t = e->txns; t; t = t->next)
+		for (struct waiter *w = t->waiters; w; w = w->next)
+			w->interrupted |= !((w->who.tag ^ tag) & ACTOR_REQUEST);
 	pthread_mutex_unlock(&e->lock);
 }
 

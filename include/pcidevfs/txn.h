@@ -123,7 +123,7 @@ void engine_health(struct engine *e, struct out *o);
 void txn_submit(struct engine *e, const struct wish *wishes, size_t n, const struct actor *who,
 		txn_done *done, void *ctx);
 /* Who sent this request, tag as in struct actor, got a signal: its act ends with EINTR if none of its steps has begun
- * and nobody else waits for it. Any other tag changes nothing. */
+ * and nobody else waits for it. A tag of nobody's changes nothing. */
 void txn_interrupt(struct engine *e, uint64_t tag);
 /* Runs job on an executor. */
 int engine_defer(struct engine *e, void (*job)(struct engine *e, void *ctx), void *ctx);
