@@ -455,7 +455,7 @@ struct step *act_run(struct txn *t, struct err *err)
 		act_mark_stuck(t, err->text);
 		return late;
 	}
-	if (t->was_late)
+	if (t->log->was_late)
 		act_mark_stuck(t, NULL);
 	return act_take_back(t, err);
 }

@@ -36,13 +36,15 @@ struct act_log {
 	struct actor who;
 	struct err err; /* why it is undone; the verdict once decided */
 	uint64_t place; /* engine_conf.verdict's */
+	/* To a process before this one a step was late: its devices read stuck for that. */
+	uint32_t was_late;
 	struct wish wishes[LOG_WISHES];
 	struct key devices[PLAN_DEVICES]; /* that read busy or stuck for it */
 	struct step steps[PLAN_STEPS];
 	struct saved saved[PLAN_DEVICES];
 };
 
-#define LOGS_ABI 6
+#define LOGS_ABI 7
 
 struct logs_head {
 	union {
@@ -96,7 +98,6 @@ struct txn {
 	struct engine *engine;
 	struct act_log *log;
 	bool recovered;	     /* begun by a former process */
-	bool was_late;	     /* and its devices read stuck for a step that was late there */
 	struct key *devices; /* that it may alter, and when they came */
 	uint64_t *births;
 	size_t n_devices;
@@ -187,6 +188,6 @@ bool txn_forsaken(struct txn *t);
 /* recover.c: nobody carries this act of a former process on. Its devices, the log and health say so. */
 void act_lose(struct engine *e, struct act_log *log, const char *cause);
 /* txn.c, for recovery: runs what a former process left in this log. */
-void txn_resume(struct engine *e, struct act_log *log, bool was_late);
+void txn_resume(struct engine *e, struct act_log *log);
 
 #endif

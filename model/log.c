@@ -82,6 +82,7 @@ static void fill(struct act_log *log, const struct wish *wishes, size_t n, const
 	log->who = *who;
 	log->err = (struct err){ 0 };
 	log->place = 0;
+	log->was_late = false;
 	memcpy(log->wishes, wishes, n * sizeof(*wishes));
 	atomic_store(&log->state, LOG_RUNS);
 }

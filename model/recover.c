@@ -176,17 +176,15 @@ void engine_health(struct engine *e, struct out *o)
 
 static void resume(struct engine *e, struct act_log *log)
 {
-	bool late;
-
 	if (!readable(log)) {
 		act_lose(e, log, "what was noted of it is damaged");
 		return;
 	}
-	late = adopt_steps(e, log);
+	log->was_late |= adopt_steps(e, log);
 	pthread_mutex_lock(&e->logs.lock);
 	e->logs.taken[log - e->logs.slots] = true;
 	pthread_mutex_unlock(&e->logs.lock);
-	txn_resume(e, log, late);
+	txn_resume(e, log);
 }
 
 void engine_recover(struct engine *e)

@@ -279,7 +279,7 @@ void txn_interrupt(struct engine *e, uint64_t tag)
 	pthread_mutex_unlock(&e->lock);
 }
 
-void txn_resume(struct engine *e, struct act_log *log, bool was_late)
+void txn_resume(struct engine *e, struct act_log *log)
 {
 	struct txn *t = txn_new(e, log);
 
@@ -289,7 +289,6 @@ void txn_resume(struct engine *e, struct act_log *log, bool was_late)
 		return;
 	}
 	t->recovered = true;
-	t->was_late = was_late;
 	/* What comes after may differ. */
 	t->closed = atomic_load(&log->state) == LOG_DECIDED;
 	pthread_mutex_lock(&e->lock);
