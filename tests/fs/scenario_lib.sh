@@ -13,6 +13,7 @@ work=$(mktemp -d)
 log=$work/log held=$work/held
 holder=
 
+: >"$log" # grep may be faster
 "$uevlog" pci vfio vfio-dev >"$log" &
 logger=$!
 trap 'kill $logger $holder; wait 2>/dev/null; rm -rf "$work"' EXIT
