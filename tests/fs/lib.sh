@@ -178,11 +178,14 @@ members() { # members ADDRESS: of its IOMMU group, as the kernel says
 	ls "$S/sys/bus/pci/devices/$1/iommu_group/devices"
 }
 
-# Everything a refused or undone write must leave as it was.
+# Everything a refused or undone write must leave as it was, each line with its address first; by few
+# processes, since sweeps ask thousands of times. Not grep: it seeks, which waits for a write that hangs.
 kernel_state() {
-	for k_dev in "$S"/sys/bus/pci/devices/*; do
-		printf '%s %s %s\n' "${k_dev##*/}" "$(readlink "$k_dev/driver")" "$(cat "$k_dev/driver_override")"
-	done
+	(
+		cd "$S/sys/bus/pci/devices" || exit
+		stat -c %N -- */driver 2>/dev/null | sed "s,^'\([^/]*\)/driver' -> '.*/\(.*\)'$,\1 \2,"
+		awk '{ sub("/.*", "", FILENAME); print FILENAME, "override", $0 }' */driver_override
+	)
 	ls "$S/dev/vfio"
 }
 

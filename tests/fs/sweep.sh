@@ -3,7 +3,7 @@
 #
 # The test defines act (does it once; prints the errno and fails when refused), back (undoes it, must
 # succeed) and $members (addresses it alters), and $goes if more than $pf goes when that is pulled out;
-# it calls learn in the state before the act, then ways.
+# it calls learn in the state before the act, then ways. Parts of a test ("# parts: N" in it) share the writes.
 # shellcheck shell=sh disable=SC2154
 points=0
 factor=0.1 # of the deadlines: 1 s to bind, 3 s to unbind
@@ -183,13 +183,13 @@ gone() { # gone N before|after MEMBER: pulled out at that write; the others are 
 each() { # each WAY [ARGUMENT]...
 	e_way=$1
 	shift
-	n=1
+	n=$PART met=0
 	while point="$what, $e_way $* at write $n" && $e_way $n "$@"; do
-		n=$((n + 1))
+		n=$((n + PARTS)) met=$((met + 1))
 	done
 	ctl nth 0
-	[ $n -gt 1 ] || fail "$point: no write was met"
-	echo "$what: $e_way${1:+ $*} at each of $((n - 1)) writes"
+	[ $met -gt 0 ] || fail "$point: no write was met"
+	echo "$what: $e_way${1:+ $*} at $met writes, part $PART of $PARTS"
 	# The act came to its end instead.
 	must_be "$D/after"
 	back
