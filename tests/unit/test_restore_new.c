@@ -175,10 +175,11 @@ DEFINE_TEST(new_wish_ends_what_cannot_be_had_besides)
 	CHECK(!strstr(out_text(&o), "claim="));
 	CHECK(!strstr(out_text(&o), "former_driver="));
 	out_free(&o);
-	wish_unplug(NIC);
+	wish_end();
+	wish_begin(false); /* where restore runs already, its first pass may be the earlier one */
 	wish_plug(&carded);
 	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
-	wish_calm();
+	wish_restore();
 	wish_expect_line("claim=alice", "held");
 	intents_print(t.in, &o);
 	CHECK(!strstr(out_text(&o), "numvfs="));
