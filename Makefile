@@ -17,6 +17,11 @@ FUZZ_SECONDS ?= 20
 CLANG ?= clang
 PKG_CONFIG ?= pkg-config
 
+# All cores, unless somebody says how many jobs.
+ifeq ($(filter -j%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(shell nproc)
+endif
+
 Q := $(if $(V),,@)
 say = @$(if $(V),:,echo '  $(1)	$(2)')
 
