@@ -281,7 +281,7 @@ static int prepare(struct daemon *d, struct err *err)
 			   err);
 	if (r)
 		return r;
-	engine_recover(d->engine);
+	engine_recover(d->engine, session_resends(d->session));
 	intents_restore(d->intents, d->engine, d->found);
 	if (d->from.generation > 1) {
 		session_recover(d->session);

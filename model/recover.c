@@ -187,13 +187,23 @@ static void resume(struct engine *e, struct act_log *log)
 	txn_resume(e, log);
 }
 
-void engine_recover(struct engine *e)
+/* It was still looking: nothing is changed, noted or held for it. */
+static bool has_not_begun(const struct act_log *log)
+{
+	return readable(log) && atomic_load(&log->state) == LOG_RUNS &&
+	       !atomic_load(&log->n_devices);
+}
+
+void engine_recover(struct engine *e, bool asked_again)
 {
 	clear_busy(e);
 	for (size_t i = 0; i < logs_used(&e->logs); i++) {
-		uint32_t state = atomic_load(&e->logs.slots[i].state);
+		struct act_log *log = &e->logs.slots[i];
+		uint32_t state = atomic_load(&log->state);
 
-		if (state != LOG_FREE && state != LOG_ENDED)
-			resume(e, &e->logs.slots[i]);
+		if (!asked_again && has_not_begun(log))
+			atomic_store(&log->state, LOG_FREE);
+		else if (state != LOG_FREE && state != LOG_ENDED)
+			resume(e, log);
 	}
 }

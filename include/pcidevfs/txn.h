@@ -113,8 +113,9 @@ void engine_free(struct engine *e);
 /* Nothing is queued or runs. */
 bool engine_idle(struct engine *e);
 /* What a former process left unfinished in the journal is carried on, or taken back. Call once, before
- * requests are served. */
-void engine_recover(struct engine *e);
+ * requests are served. asked_again: the kernel sends its requests again. Where it does not, their writers got
+ * EIO, and an act that had not begun is dropped: it would start after they looked at what became of it. */
+void engine_recover(struct engine *e, bool asked_again);
 /* A line about what could not be taken up again; nothing where all could. */
 void engine_health(struct engine *e, struct out *o);
 

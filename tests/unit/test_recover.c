@@ -2,6 +2,7 @@
 /* Where acts are kept for the next process, and what it says of those that it cannot take up again. */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +22,8 @@ static struct act_log *first_log(const struct bench *b)
 	return (struct act_log *)((struct logs_head *)b->journal + 1);
 }
 
-/* A process that is killed in front of the step of device 2. */
-static void die_in_an_act(struct bench *b)
+/* A process that is killed in an act. */
+static void begin_and_die(struct bench *b, int at, void (*looks)(struct model *m))
 {
 	struct verdict v;
 	pid_t pid;
@@ -33,15 +34,28 @@ static void die_in_an_act(struct bench *b)
 	pid = fork();
 	CHECK(pid >= 0);
 	if (!pid) {
-		die_at = 2;
 		bench_start(b);
+		die_at = at;
+		before_look = looks;
 		submit(b, 0, "5", &v);
 		await(&v);
 		_exit(0);
 	}
 	CHECK_EQ(waitpid(pid, NULL, 0), pid);
-	CHECK_EQ(kernel.level[1], 5);
 	CHECK_EQ(atomic_load(&first_log(b)->state), LOG_RUNS);
+}
+
+/* ... in front of the step of device 2. */
+static void die_in_an_act(struct bench *b)
+{
+	begin_and_die(b, 2, NULL);
+	CHECK_EQ(kernel.level[1], 5);
+}
+
+static void die(struct model *m)
+{
+	(void)m;
+	kill(getpid(), SIGKILL);
 }
 
 static void check_health(struct bench *b, const char *part)
@@ -103,7 +117,7 @@ DEFINE_TEST(an_act_that_had_to_queue_is_taken_up_again)
 	CHECK_EQ(waitpid(pid, NULL, 0), pid);
 	CHECK_EQ(kernel.level[1], 5);
 	bench_start(&b);
-	engine_recover(b.e);
+	engine_recover(b.e, true);
 	for (int i = 0; i < 5000 && !engine_idle(b.e); i++)
 		usleep(1000);
 	for (int i = 0; i < DEVICES; i++)
@@ -128,12 +142,44 @@ DEFINE_TEST(devices_of_an_act_are_busy_until_it_is_taken_up_again)
 	pthread_mutex_lock(&queue);
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(engine_defer(b.e, block, NULL), 0);
-	engine_recover(b.e);
+	engine_recover(b.e, true);
 	check_busy(&b, "level 5");
 	pthread_mutex_unlock(&queue);
 	for (int i = 0; i < 5000 && !engine_idle(b.e); i++)
 		usleep(1000);
 	check_busy(&b, "");
+	bench_stop(&b);
+}
+
+/* Its writer looked at the device when he got EIO, and found it as it was; that must not change behind him. */
+DEFINE_TEST(what_had_not_begun_is_dropped_where_nobody_asks_again)
+{
+	for (int again = 0; again < 2; again++) {
+		struct bench b = { 0 };
+
+		begin_and_die(&b, -1, die);
+		bench_start(&b);
+		engine_recover(b.e, again);
+		for (int i = 0; i < 5000 && !engine_idle(b.e); i++)
+			usleep(1000);
+		for (int i = 0; i < DEVICES; i++)
+			CHECK_EQ(kernel.level[i], again ? 5 : 1);
+		check_health(&b, NULL);
+		bench_stop(&b);
+	}
+}
+
+DEFINE_TEST(what_had_begun_is_finished_although_nobody_asks_again)
+{
+	struct bench b = { 0 };
+
+	die_in_an_act(&b);
+	bench_start(&b);
+	engine_recover(b.e, false);
+	for (int i = 0; i < 5000 && !engine_idle(b.e); i++)
+		usleep(1000);
+	for (int i = 0; i < DEVICES; i++)
+		CHECK_EQ(kernel.level[i], 5);
 	bench_stop(&b);
 }
 
@@ -148,7 +194,7 @@ DEFINE_TEST(a_step_that_nobody_knows_any_more_is_told_when_it_stays)
 		STR_COPY(first_log(&b)->steps[1].verb_name, "older");
 		kernel.fail_at = fails ? 3 : -1;
 		bench_start(&b);
-		engine_recover(b.e);
+		engine_recover(b.e, true);
 		submit(&b, 0, "5", &v); /* sent again */
 		await(&v);
 		CHECK_EQ(v.err.code, fails ? EIO : 0);
@@ -186,7 +232,7 @@ DEFINE_TEST(an_act_that_cannot_be_read_is_told)
 		else
 			atomic_store(&log->state, 77);
 		bench_start(&b);
-		engine_recover(b.e);
+		engine_recover(b.e, true);
 		CHECK(engine_idle(b.e));
 		check_health(
 			&b,

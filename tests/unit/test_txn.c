@@ -233,7 +233,7 @@ DEFINE_SLOW_TEST(killed_at_any_step_the_next_process_finishes, 300)
 			bench_stop(&b);
 			begin_and_die(&b, at, after);
 			bench_start(&b);
-			engine_recover(b.e);
+			engine_recover(b.e, true);
 			submit(&b, 0, "5", &v); /* sent again */
 			await(&v);
 			CHECK_EQ(v.err.code, 0);
@@ -262,7 +262,7 @@ DEFINE_SLOW_TEST(killed_at_any_step_the_next_process_undoes, 300)
 		CHECK_EQ(kernel.level[0], 5);
 		kernel.fail_at = at;
 		bench_start(&b);
-		engine_recover(b.e);
+		engine_recover(b.e, true);
 		for (int i = 0; i < 5000 && (kernel.level[0] != 1 || look(&b, 0).busy[0]); i++)
 			usleep(1000);
 		usleep(20000);
@@ -298,7 +298,7 @@ DEFINE_TEST(killed_after_its_verdict_an_act_is_not_done_again)
 		kernel.fail_at = refused ? -1 : 1;
 		kernel.level[0] = 3; /* somebody else was here meanwhile */
 		bench_start(&b);
-		engine_recover(b.e);
+		engine_recover(b.e, true);
 		submit(&b, 0, "5", &v); /* sent again */
 		await(&v);
 		CHECK_EQ(v.err.code, refused ? EIO : 0);
@@ -447,7 +447,7 @@ DEFINE_TEST(an_act_that_was_done_is_not_done_again)
 		CHECK_EQ(waitpid(pid, NULL, 0), pid);
 		CHECK_EQ(kernel.pulses, 1);
 		bench_start(&b);
-		engine_recover(b.e);
+		engine_recover(b.e, true);
 		pulse(&b, "", "", &v); /* sent again */
 		CHECK_EQ(kernel.pulses, after ? 1 : 2);
 		bench_stop(&b);
