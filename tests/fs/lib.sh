@@ -29,8 +29,12 @@ ms() { # milliseconds since some fixed time; no program is started, since sweeps
 }
 
 # SECONDS is what an idle machine may take; a busy one has eight times that, for this ends what hangs and times nothing.
+deadline() { # deadline SECONDS: in ms
+	echo $(($(ms) + $1 * 8000))
+}
+
 wait_for() { # wait_for SECONDS COMMAND...: until it succeeds
-	w_end=$(($(ms) + $1 * 8000))
+	w_end=$(deadline "$1")
 	shift
 	until "$@" >/dev/null 2>&1; do
 		[ "$(ms)" -lt $w_end ] || fail "in vain: $*"

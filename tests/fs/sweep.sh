@@ -27,7 +27,7 @@ both() {
 
 # Equal to FILE within 8 s: the tree hears of what the kernel did by events.
 becomes() { # becomes FILE
-	b_end=$(($(ms) + 8000))
+	b_end=$(deadline 8)
 	until both >"$D/now" && cmp -s "$1" "$D/now"; do
 		[ "$(ms)" -lt $b_end ] || return 1
 		sleep 0.02
@@ -52,7 +52,7 @@ learn() {
 
 # What is stored may be on its way back by itself just then.
 again() { # again act|back: must succeed
-	a_end=$(($(ms) + 3000))
+	a_end=$(deadline 3)
 	until "$1" >"$D/verdict"; do
 		[ "$(cat "$D/verdict")" = EBUSY ] && [ "$(ms)" -lt $a_end ] ||
 			fail "$point: the next $1: $(cat "$D/verdict"), $(said)"

@@ -26,7 +26,7 @@ boots() { # boots N HOW [ERRNO]
 	power_cut "$D/machine"
 	ctl nth "$@"
 	start_daemon --deadline $factor
-	b_end=$(($(ms) + 8000))
+	b_end=$(deadline 8)
 	until met; do
 		! is_after || return 1
 		[ "$(ms)" -lt $b_end ] || fail "$point: neither broken nor restored: $(cat "$T/intents")"
@@ -41,7 +41,7 @@ quiet() {
 
 # Twice the same: between the end of what hung and the next try of it nothing runs either.
 settles() {
-	b_end=$(($(ms) + 8000))
+	b_end=$(deadline 8)
 	until quiet && both >"$D/rest" && sleep 0.3 && quiet && both | cmp -s - "$D/rest"; do
 		[ "$(ms)" -lt $b_end ] || fail "$point: does not come to rest: $(cat "$T/intents")"
 		sleep 0.02
@@ -62,7 +62,7 @@ nothing_is_half() {
 }
 
 repaired() { # what did not come is written again
-	b_end=$(($(ms) + 8000))
+	b_end=$(deadline 8)
 	until is_after; do
 		put $T/ctl "$wishes" >"$D/verdict" || [ "$(cat "$D/verdict")" = EBUSY ] ||
 			fail "$point: written again: $(cat "$D/verdict"), $(said)"
