@@ -244,7 +244,8 @@ static void read_entry(struct look *l, const char *name)
 {
 	struct key mdev;
 
-	if (virtfn_index(name) >= 0)
+	/* The link may outlive its VF, where the PF was pulled out. */
+	if (virtfn_index(name) >= 0 && sysfs_exists(&l->at, ROOT_SYS, "%s", name))
 		l->f->num_vfs++;
 	if (key_make(BUS_MDEV, name, &mdev))
 		note_mdev(l->f, mdev.name);

@@ -12,6 +12,7 @@ show $pf $vf 0000:06:10.2
 try devices/$vf/driver_override vfio-pci
 try drivers_probe $vf
 show $vf
+try devices/$vf/remove 1
 try devices/$pf/driver_override vfio-pci
 try drivers/vfio-pci/bind $pf
 try drivers/igb/unbind $pf

@@ -153,6 +153,14 @@ static int reset_store(struct sim *s, void *obj, const char *text, size_t len)
 	return r;
 }
 
+/* The kernel lets nobody take one VF from its PF. */
+static bool is_no_vf(const void *obj)
+{
+	const struct func *f = obj;
+
+	return !f->pf;
+}
+
 const struct reaction func_rows[] = {
 	{ .name = "driver_override",
 	  .mode = 0644,
@@ -161,7 +169,7 @@ const struct reaction func_rows[] = {
 	  .store = driver_override_store },
 	{ .name = "enable", .mode = 0644, .show = enable_show, .store = enable_store },
 	{ .name = "uevent", .mode = 0644, .show = func_uevent_show, .store = func_uevent_store },
-	{ .name = "remove", .mode = 0220, .store = remove_store },
+	{ .name = "remove", .mode = 0220, .has = is_no_vf, .store = remove_store },
 	{ .name = "reset", .mode = 0200, .has = can_reset, .store = reset_store },
 	{ .name = NULL },
 };
