@@ -21,6 +21,7 @@ enum log_state { LOG_FREE, LOG_RUNS, LOG_UNDOES, LOG_ENDED, LOG_DECIDED };
 struct saved {
 	struct key dev;
 	uint64_t birth;
+	char physfn[KEY_NAME];
 	struct want want;
 	/* The parts of it that are put back; all of them while the act notes what it has done. */
 	_Atomic uint32_t mine;
@@ -44,7 +45,7 @@ struct act_log {
 	struct saved saved[PLAN_DEVICES];
 };
 
-#define LOGS_ABI 7
+#define LOGS_ABI 8
 
 struct logs_head {
 	union {
@@ -78,8 +79,8 @@ struct act_log *logs_new(const struct wish *wishes, size_t n, const struct actor
 struct act_log *logs_keep(struct logs *l, struct act_log *log);
 /* keep: the verdict stays until the slot is needed, for a request that is sent again. */
 void logs_give(struct logs *l, struct act_log *log, bool keep);
-/* Did a step take devices away, as writing sriov_numvfs does? Others that are gone were pulled out. */
-bool log_removes(const struct act_log *log);
+/* Did a step take the VFs of this PF away, as writing sriov_numvfs does? Others that are gone were pulled out. */
+bool log_removes(const struct act_log *log, const char *pf);
 bool log_is_for(const struct act_log *log, const struct wish *wishes, size_t n);
 /* A verdict kept for this very request. */
 bool logs_verdict(struct logs *l, const struct wish *wishes, size_t n, const struct actor *who,
@@ -166,8 +167,8 @@ void saved_put_back(struct txn *t);
 /* Is it known whose the field of struct want at this offset is? */
 bool saved_knows(size_t offset);
 
-/* met.c, both with the model locked. What was to be taken from a device that this act has removed since, is
- * taken. What is an act and no state (method.once) was done. */
+/* met.c, both with the model locked. What was to be taken from a VF that this act has removed since, is taken; what
+ * was pulled out meanwhile has peers that are not. What is an act and no state (method.once) was done. */
 bool met_by_absence(struct txn *t, const struct wish *wish);
 bool met_once(struct txn *t, const struct wish *wish);
 /* met.c: what the keeper is asked to keep of all wishes, if there is anything. */

@@ -155,10 +155,10 @@ bool logs_verdict(struct logs *l, const struct wish *wishes, size_t n, const str
 	return found;
 }
 
-bool log_removes(const struct act_log *log)
+bool log_removes(const struct act_log *log, const char *pf)
 {
 	for (uint32_t i = 0; i < atomic_load(&log->n_steps); i++)
-		if (log->steps[i].done && log->steps[i].verb->remakes)
+		if (log->steps[i].done && step_remakes(&log->steps[i], pf))
 			return true;
 	return false;
 }

@@ -59,6 +59,7 @@ static void save(struct saved *s, const struct txn *t, const struct device *d)
 {
 	s->dev = d->key;
 	s->birth = d->birth;
+	STR_COPY(s->physfn, d->facts.physfn);
 	s->want = d->want;
 	s->mine = t->noting ? ALL_PARTS : 0;
 }
