@@ -113,7 +113,6 @@ static int open_parts(struct backend *b, const struct roots *roots, struct err *
 	if (!sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES))
 		return fail(err, ENOENT, "%s has no " PCI_DEVICES "; give the root of a sysfs",
 			    b->sys.path[ROOT_SYS]);
-	alone_open(b);
 	rc = resolve_roots(b, roots, err);
 	if (rc)
 		return rc;
@@ -135,12 +134,9 @@ int backend_open(const struct roots *roots, struct model *m, struct backend **re
 
 	if (!b)
 		return fail(err, ENOMEM, "no memory for the backend");
-	*b = (struct backend){ .buses = buses,
-			       .sys.fd = { -1, -1, -1 },
-			       .model = m,
-			       .alone_fd = -1,
-			       .stop_fd = -1,
-			       .uevent_fd = -1 };
+	*b = (struct backend){
+		.buses = buses, .sys.fd = { -1, -1, -1 }, .model = m, .stop_fd = -1, .uevent_fd = -1
+	};
 	init_locks(b);
 	rc = gather(b, err);
 	rc = rc ? rc : open_parts(b, roots, err);
@@ -164,7 +160,6 @@ bool backend_free(struct backend *b)
 	closep(&b->stop_fd);
 	if (b->uevent_fd >= 0)
 		close(b->uevent_fd);
-	closep(&b->alone_fd);
 	sysfs_close(&b->sys);
 	free((char *)b->roots.sysfs);
 	free((char *)b->roots.dev);
@@ -465,7 +460,6 @@ void backend_health(struct backend *b, struct out *o)
 	health_line(o, iommu, "iommu=on", "iommu=off",
 		    "turn on VT-d or AMD-Vi in the firmware and boot with intel_iommu=on or "
 		    "amd_iommu=on");
-	health_line(o, backend_alone(b), "alone=yes", "alone=no", BACKEND_SHARED);
 	health_line(o, uevent_fd >= 0, uevents, uevents,
 		    "changes are seen every 10 s only; run in the host's user namespace");
 	guard_health(b, GUARD_CRITICAL, "host_critical", o);

@@ -224,13 +224,25 @@ static struct disk *find_node(struct disks *disks, const char *path)
 	return find(disks, name);
 }
 
-/* btrfs, bcachefs and others mount with a number of their own: then the source tells the device, or
- * several as "/dev/sda:/dev/sdb". */
+/* These mount with a number of their own, so that only the source tells the device, and root alone mounts them.
+ * Of all others it is a text that any user may have chosen, as by fusermount3 -o fsname=/dev/sda. */
+static bool has_true_source(const struct mount_line *mount)
+{
+	static const char *const types[] = { "btrfs", "bcachefs", "zfs", "overlay" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		if (!strcmp(mount->type, types[i]))
+			return true;
+	return false;
+}
+
+/* The source may name several devices, as "/dev/sda:/dev/sdb". */
 static void need_mount(struct disks *disks, const struct mount_line *mount, enum rank rank,
 		       const char *what)
 {
 	struct disk *d = mount->major ? find_dev(disks, mount->major, mount->minor) : NULL;
-	_free_ char *copy = d ? NULL : strdup(mount->source);
+	bool asks_source = !d && has_true_source(mount);
+	_free_ char *copy = asks_source ? strdup(mount->source) : NULL;
 	char *end;
 
 	need(disks, d, rank, what);
@@ -240,7 +252,7 @@ static void need_mount(struct disks *disks, const struct mount_line *mount, enum
 			*end++ = '\0';
 		need(disks, find_node(disks, source), rank, what);
 	}
-	disks->scan->no_memory |= !d && !copy;
+	disks->scan->no_memory |= asks_source && !copy;
 }
 
 /* ---- reasons */
@@ -268,47 +280,19 @@ static int mounted(struct disks *disks)
 	return 0;
 }
 
-static bool is_below(const char *path, const char *dir)
-{
-	size_t len = strlen(dir);
-
-	return !strcmp(dir, "/") || (!strncmp(path, dir, len) && (path[len] == '/' || !path[len]));
-}
-
-/* The mount a file lies in: the longest prefix, and of several there the last, which covers them. */
-static const struct mount_line *mount_of(struct disks *disks, const char *path)
-{
-	const struct mount_line *best = NULL;
-
-	for (size_t i = 0; i < disks->n_mounts; i++) {
-		const struct mount_line *m = &disks->mounts[i];
-
-		if (is_below(path, m->point) && (!best || strlen(m->point) >= strlen(best->point)))
-			best = m;
-	}
-	return best;
-}
-
+/* A swap file needs no look: the mount it lies in is a weightier reason, and was found before. */
 static int swapped(struct disks *disks)
 {
 	_free_ char *text = NULL;
 	struct swap_line swap;
-	char *next, what[WHAT_MAX];
+	char *next;
 	int rc = scan_text(disks->scan, "swaps", &text);
 
 	if (rc)
 		return rc == -ENOENT ? 0 : rc; /* a kernel without swap */
 	next = text;
-	while (swap_next(&next, &swap)) {
-		bool device = !strncmp(swap.path, "/dev/", 5);
-		const struct mount_line *m = device ? NULL : mount_of(disks, swap.path);
-
-		say_path(what, "holds the swap file", swap.path);
-		if (device)
-			need(disks, find_node(disks, swap.path), RANK_SWAP, "holds swap");
-		else if (m)
-			need_mount(disks, m, RANK_SWAP, what);
-	}
+	while (swap_next(&next, &swap))
+		need(disks, find_node(disks, swap.path), RANK_SWAP, "holds swap");
 	return 0;
 }
 

@@ -105,6 +105,7 @@ static bool mount_parse(char *line, struct mount_line *ret)
 	    !parse_dev(before[2], &ret->major, &ret->minor))
 		return false;
 	ret->point = before[4];
+	ret->type = after[0];
 	ret->source = after[1];
 	unescape(ret->point);
 	unescape(ret->source);

@@ -68,7 +68,6 @@ struct guards {
 struct backend {
 	const struct bus_ops *const *buses; /* bus.h */
 	struct sysfs sys;
-	int alone_fd; /* the directory that is locked by who works on it; below 0: it cannot be */
 	struct roots roots; /* absolute: helpers are started from wherever the daemon stands */
 	struct model *model;
 	struct io *io;
@@ -146,8 +145,5 @@ void guards_stop(struct backend *b);
 
 /* The kernel's broadcast socket; -errno. */
 int listen_open(void);
-
-/* alone.c */
-void alone_open(struct backend *b);
 
 #endif

@@ -17,8 +17,6 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 
-#define CONTROL_DIR "/run/pcidevfsd"
-
 enum { PATIENCE_SECONDS = 60 };
 
 /* Newer than the headers of Linux 6.1. */
@@ -26,8 +24,8 @@ enum { PATIENCE_SECONDS = 60 };
 #define SO_PEERPIDFD 77
 #endif
 
-/* For lookups only. What is found may have been put there by somebody else. */
-static int open_dir(bool make, struct err *err)
+/* What is found may have been put there by somebody else. */
+int control_dir(bool make, struct err *err)
 {
 	struct stat st;
 	int fd;
@@ -56,7 +54,7 @@ static struct sockaddr_un address(int dir, const struct mount_entry *mount)
 
 int control_listen(const struct mount_entry *mount, struct err *err)
 {
-	_close_ int dir = open_dir(true, err);
+	_close_ int dir = control_dir(true, err);
 	struct sockaddr_un addr = address(dir, mount);
 	int fd, r;
 
@@ -76,7 +74,7 @@ int control_listen(const struct mount_entry *mount, struct err *err)
 
 void control_forget(const struct mount_entry *mount)
 {
-	_close_ int dir = open_dir(false, NULL);
+	_close_ int dir = control_dir(false, NULL);
 
 	if (dir >= 0)
 		unlink(address(dir, mount).sun_path);
@@ -185,7 +183,7 @@ int control_accept(int listen_fd, struct err *err)
 int control_connect(const struct mount_entry *mount, pid_t *ret_pid, struct err *err)
 {
 	const struct timeval limit = { .tv_sec = PATIENCE_SECONDS };
-	_close_ int dir = open_dir(false, err);
+	_close_ int dir = control_dir(false, err);
 	struct sockaddr_un addr = address(dir, mount);
 	struct ucred peer;
 	socklen_t size = sizeof(peer);

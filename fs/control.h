@@ -10,12 +10,18 @@
 #ifndef FS_CONTROL_H
 #define FS_CONTROL_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct err;
 struct mount_entry;
 struct options;
 
+#define CONTROL_DIR "/run/pcidevfsd"
+
+/* The directory, for lookups only; make: made if it is not there. Where others could enter it: -EPERM with a
+ * sentence. */
+int control_dir(bool make, struct err *err);
 /* Listening, close-on-exec, non-blocking; or -errno with a sentence. */
 int control_listen(const struct mount_entry *mount, struct err *err);
 /* After the mount has ended. */

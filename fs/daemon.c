@@ -16,6 +16,7 @@
 #include <sys/prctl.h>
 
 #include "handoff.h"
+#include "instance.h"
 #include "layouts.h"
 #include "options.h"
 #include "priority.h"
@@ -55,6 +56,7 @@ struct daemon {
 	struct stash *stash;
 	struct model *model;
 	struct backend *backend;
+	struct instance instance;
 	struct intents *intents;
 	struct engine *engine;
 	struct tree *tree;
@@ -100,6 +102,7 @@ static void on_health(void *ctx, struct out *o)
 	out_printf(o, "\nmount");
 	out_pair(o, "path", d->o->mountpoint);
 	out_printf(o, " version=%s\n", VERSION);
+	instance_health(&d->instance, o);
 	backend_health(d->backend, o);
 	intents_health(d->intents, o);
 	engine_health(d->engine, o);
@@ -129,10 +132,16 @@ static int open_model(struct daemon *d, struct err *err)
 		return r;
 	arena = stash_region(d->stash, STASH_MODEL, &size);
 	r = model_new(arena, size, &d->model, &d->found, err);
-	r = r ? r : backend_open(&d->roots, d->model, &d->backend, err);
-	if (!r && d->from.generation == 1 && !backend_alone(d->backend))
-		say("%s", BACKEND_SHARED);
-	return r;
+	return r ? r : backend_open(&d->roots, d->model, &d->backend, err);
+}
+
+static void meet_others(struct daemon *d)
+{
+	struct err err = { 0 };
+
+	instance_enter(&d->instance, d->o->sysfs);
+	if (d->from.generation == 1 && instance_others(&d->instance, &err) > 0)
+		say("%s", err.text);
 }
 
 static int open_engine(struct daemon *d, struct err *err)
@@ -271,6 +280,8 @@ static int prepare(struct daemon *d, struct err *err)
 	struct report_msg go;
 	int r = open_model(d, err);
 
+	if (!r)
+		meet_others(d);
 	r = r ? r : intents_open(d->o->state, d->boot_id, d->model, &d->intents, err);
 	if (!r && !d->found)
 		r = backend_scan(d->backend, err);
@@ -341,6 +352,7 @@ static int daemon_close(struct daemon *d, int status)
 	intents_close(d->intents);
 	if (!backend_free(d->backend))
 		leave(d, &left, status);
+	instance_leave(&d->instance);
 	model_free(d->model);
 	stash_detach(d->stash);
 	return status;

@@ -346,7 +346,7 @@ int intents_open(const char *dir, const char *boot_id, struct model *m, struct i
 		return fail(err, ENOMEM, "no memory for the state file");
 	}
 	in->m = m;
-	in->dirfd = -1;
+	in->dirfd = in->lock_fd = -1;
 	in->told = true; /* by a former process, perhaps */
 	STR_COPY(in->boot, boot_id);
 	pthread_mutex_init(&in->save, NULL);
@@ -367,6 +367,7 @@ void intents_close(struct intents *in)
 	if (!in)
 		return;
 	records_free(&in->rs);
+	closep(&in->lock_fd);
 	closep(&in->dirfd);
 	pthread_cond_destroy(&in->asks);
 	pthread_cond_destroy(&in->quiet);

@@ -7,12 +7,12 @@
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <time.h>
 
 #include "intents.h"
+#include "pcidevfs/lockfile.h"
 
 /* ---- the directory */
 
@@ -24,14 +24,23 @@ static int refuse_dir(struct intents *in, int rc, const char *what, struct err *
 		    in->dir, what, strerror(-rc));
 }
 
-static int take_lock(struct intents *in, int fd, struct err *err)
+static const char *way_out(int rc)
 {
-	/* The one before us may just be dying. */
-	for (int tries = 0; flock(fd, LOCK_EX | LOCK_NB); tries++) {
-		static const struct timespec pause = { .tv_nsec = 10000000 };
+	return rc == -ENOSPC || rc == -EDQUOT ? "make room there and write again"
+					      : "mend that and write again";
+}
 
-		if (errno != EWOULDBLOCK)
-			return refuse_dir(in, -errno, "", err);
+#define LOCK_NAME "lock"
+
+/* Taken once more where it was removed meanwhile, or could not be made before. The descriptor or -errno. */
+static int take_lock(struct intents *in, int dirfd, struct err *err)
+{
+	static const struct timespec pause = { .tv_nsec = 10000000 };
+	struct err why = { 0 };
+	int fd;
+
+	/* The one before us may just be dying. */
+	for (int tries = 0; (fd = lockfile_take(dirfd, LOCK_NAME, &why)) == -EWOULDBLOCK; tries++) {
 		if (tries == 50)
 			return fail(
 				err, EBUSY,
@@ -40,28 +49,57 @@ static int take_lock(struct intents *in, int fd, struct err *err)
 				in->dir);
 		nanosleep(&pause, NULL);
 	}
+	if (fd < 0)
+		fail(err, -fd, "what is asked cannot be kept: %s/%s; %s", in->dir, why.text,
+		     way_out(fd));
+	return fd;
+}
+
+/* With save held. */
+static int keep_lock(struct intents *in, struct err *err)
+{
+	int fd;
+
+	if (in->lock_fd >= 0 && lockfile_holds(in->lock_fd, in->dirfd, LOCK_NAME))
+		return 0;
+	fd = take_lock(in, in->dirfd, err);
+	if (fd < 0)
+		return fd;
+	closep(&in->lock_fd);
+	in->lock_fd = fd;
 	return 0;
 }
 
+/* A directory in which no lock can be made (full, read-only) is read all the same: nothing is written without one. */
 static int open_dir(struct intents *in, struct err *err)
 {
+	struct err why = { 0 };
 	struct statfs fs;
-	int fd, rc;
+	int fd, lock;
 
 	if (mkdir(in->dir, 0700) && errno != EEXIST)
 		return refuse_dir(in, -errno, "", err);
 	fd = open(in->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return refuse_dir(in, -errno, "", err);
-	rc = take_lock(in, fd, err);
-	if (rc) {
+	lock = take_lock(in, fd, &why);
+	if (lock == -EBUSY) {
 		close(fd);
-		return rc;
+		*err = why;
+		return lock;
 	}
+	in->refused = why;
 	in->is_volatile =
 		!fstatfs(fd, &fs) && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
 	in->dirfd = fd;
+	in->lock_fd = lock;
 	return 0;
+}
+
+static void close_dir(struct intents *in)
+{
+	closep(&in->lock_fd);
+	closep(&in->dirfd);
 }
 
 /* It may be removed and made again, or a file system come over it. */
@@ -76,7 +114,7 @@ static bool has_moved(const struct intents *in)
 /* All that is kept goes there with the next write; over nobody's wishes. */
 static int follow_dir(struct intents *in, struct err *err)
 {
-	struct intents got = { .dir = in->dir, .dirfd = -1 };
+	struct intents got = { .dir = in->dir, .dirfd = -1, .lock_fd = -1 };
 	struct err why = { 0 };
 	int rc = open_dir(&got, &why);
 
@@ -89,14 +127,15 @@ static int follow_dir(struct intents *in, struct err *err)
 			  "them",
 			  in->dir);
 	if (rc)
-		closep(&got.dirfd);
+		close_dir(&got);
 	if (rc && err)
 		*err = why;
 	pthread_mutex_lock(&in->lock);
 	in->refused = why;
 	if (!rc) {
-		close(in->dirfd);
+		close_dir(in);
 		in->dirfd = got.dirfd;
+		in->lock_fd = got.lock_fd;
 		in->is_volatile = got.is_volatile;
 	}
 	pthread_mutex_unlock(&in->lock);
@@ -212,7 +251,7 @@ static int load(struct intents *in, struct err *err)
 /* Into another one, so that nobody who takes lock waits for a directory that does not answer. */
 int intents_ready(struct intents *in, struct err *err)
 {
-	struct intents got = { .dir = in->dir, .dirfd = -1 };
+	struct intents got = { .dir = in->dir, .dirfd = -1, .lock_fd = -1 };
 	struct err why = { 0 };
 	char last[sizeof(got.aside)];
 	int rc;
@@ -225,7 +264,7 @@ int intents_ready(struct intents *in, struct err *err)
 	if (!rc)
 		rc = load(&got, &why);
 	if (rc)
-		closep(&got.dirfd);
+		close_dir(&got);
 	records_adopt(in->m, &got.rs);
 	for (size_t i = 0; i < got.rs.n; i++)
 		got.n_owned += got.rs.v[i]->n_owners > 0;
@@ -233,6 +272,8 @@ int intents_ready(struct intents *in, struct err *err)
 	in->broken = why;
 	if (!rc) {
 		in->dirfd = got.dirfd;
+		in->lock_fd = got.lock_fd;
+		in->refused = got.refused;
 		in->is_volatile = got.is_volatile;
 		in->unsure = got.unsure;
 		in->rs = got.rs;
@@ -305,16 +346,18 @@ void rewrite_abort(struct rewrite *w)
 static int write_out(struct intents *in, const struct out *text, struct err *err)
 {
 	struct disk disk = disk_at(&in->dirfd);
-	uint64_t before = now_us();
-	int rc = intent_replace(&disk, out_text(text), text->len);
-	unsigned int took = (unsigned int)(now_us() - before);
 	struct err why = { 0 };
+	uint64_t before = now_us();
+	int rc = keep_lock(in, &why);
+	unsigned int took;
 
-	if (rc)
-		fail(&why, -rc, "what is asked cannot be kept: %s/" INTENT_FILE ": %s; %s", in->dir,
-		     strerror(-rc),
-		     rc == -ENOSPC || rc == -EDQUOT ? "make room there and write again"
-						    : "mend that and write again");
+	if (!rc) {
+		rc = intent_replace(&disk, out_text(text), text->len);
+		if (rc)
+			fail(&why, -rc, "what is asked cannot be kept: %s/" INTENT_FILE ": %s; %s",
+			     in->dir, strerror(-rc), way_out(rc));
+	}
+	took = (unsigned int)(now_us() - before);
 	pthread_mutex_lock(&in->lock);
 	in->sync_us = took;
 	in->sync_max_us = took > in->sync_max_us ? took : in->sync_max_us;

@@ -27,6 +27,7 @@ struct intents {
 	size_t n_owned;	    /* lock: records with owners */
 	bool unsure;	    /* save: the file may say something else than rs */
 	int dirfd;	    /* save; -1 */
+	int lock_fd;	    /* save; -1: it could not be had yet, so nothing is written */
 	struct err broken;  /* lock: why nothing can be kept; code 0: it can */
 	struct err refused; /* lock: why the last write of the file failed; code 0: it did not */
 	bool is_volatile;   /* lock */

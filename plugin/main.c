@@ -8,11 +8,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <pcidevfs/err.h>
+#include <pcidevfs/lockfile.h>
 #include <pcidevfs/notify.h>
 #include <pcidevfs/util.h>
 
@@ -151,17 +151,22 @@ static int make_dirs(const char *kubelet, const char *plugins, struct err *err)
 	return 0;
 }
 
-/* Two of us would take each other's place with kubelet without end. */
+/* Two of us would take each other's place with kubelet without end. Not in kubelet's directory of sockets, which it
+ * empties when it starts. */
 static int lock_dir(const char *dir, struct err *err)
 {
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_close_ int at = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct err why = { 0 };
+	int fd;
 
-	if (fd < 0)
+	if (at < 0)
 		return fail(err, errno, "%s: %s", dir, strerror(errno));
-	if (!flock(fd, LOCK_EX | LOCK_NB))
+	fd = lockfile_take(at, "pcidevfs-plugin.lock", &why);
+	if (fd >= 0)
 		return 0; /* held until we end */
-	close(fd);
-	return fail(err, EBUSY, "another pcidevfs-plugin serves the kubelet of %s", dir);
+	if (fd == -EWOULDBLOCK)
+		return fail(err, EBUSY, "another pcidevfs-plugin serves the kubelet of %s", dir);
+	return fail(err, -fd, "%s/%s", dir, why.text);
 }
 
 /* A resource takes two descriptors, and select() is not used. */

@@ -68,14 +68,6 @@ int backend_early(const struct roots *roots, const char *state_dir, const char *
  * name. Serves requests from standard input until it ends (io.h); returns the exit code. */
 int backend_helper(int argc, char **argv);
 
-/* Has nobody else's daemon begun on this sysfs before? Where one has, each takes the other's acts for those of
- * strangers: people are told so, and nothing is refused for it, since a former process of ours that hangs in the
- * kernel looks the same. */
-bool backend_alone(struct backend *b);
-#define BACKEND_SHARED                                                                                    \
-	"another pcidevfsd works on this sysfs, or a former process of this one hangs in the kernel; of " \
-	"two daemons each takes the other's claims for those of strangers: end one of them"
-
 /* "iommu=on", "uevents=ok", ... one keyed line each, with what to do, for `health`. */
 void backend_health(struct backend *b, struct out *o);
 

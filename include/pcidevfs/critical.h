@@ -30,7 +30,7 @@ int critical_scan(const struct sysfs *s, const char *only, struct out *ret);
  */
 struct mount_line {
 	unsigned int major, minor;
-	char *point, *source; /* without the kernel's \040 escapes */
+	char *point, *type, *source; /* without the kernel's \040 escapes */
 };
 bool mount_next(char **text, struct mount_line *ret); /* mountinfo */
 

@@ -3,7 +3,9 @@
 #ifndef BENCH_H
 #define BENCH_H
 
+#include <math.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -15,6 +17,12 @@ static inline double bench_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/* Milliseconds since then; what failed was not quick but never done. */
+static inline double bench_took(bool good, double start)
+{
+	return good ? bench_ms() - start : INFINITY;
 }
 
 static inline int bench_compare(const void *a, const void *b)

@@ -185,8 +185,8 @@ int main(int argc, char **argv)
 		sum.error = c->error ? c->error : sum.error;
 		sum.slowest_ms = c->slowest_ms > sum.slowest_ms ? c->slowest_ms : sum.slowest_ms;
 	}
-	printf("kills=%d operations=%ld failed=%ld%s%s hung=%s slowest_ms=%.1f\n", done,
-	       sum.operations, sum.failed, sum.error ? " error=" : "",
+	printf("kills=%d clients=%d operations=%ld failed=%ld%s%s hung=%s slowest_ms=%.1f\n", done,
+	       n, sum.operations, sum.failed, sum.error ? " error=" : "",
 	       sum.error ? strerrorname_np(sum.error) : "", hung ? "yes" : "no", sum.slowest_ms);
 	return sum.failed || hung || done != kills || !sum.operations;
 }

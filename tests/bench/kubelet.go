@@ -136,12 +136,13 @@ func (k *kubelet) has(device string) *endpoint {
 	return nil
 }
 
+// put returns when it began: who writes waits from then on.
 func (k *kubelet) put(device, file, value string) time.Time {
+	begin := time.Now()
 	f := must(os.OpenFile(filepath.Join(k.tree, "devices", device, file), os.O_WRONLY, 0))
 	must(f.WriteString(value + "\n"))
-	now := time.Now()
 	f.Close()
-	return now
+	return begin
 }
 
 func percentiles(name string, v []time.Duration) {

@@ -34,39 +34,50 @@ plugin_down() {
 	stop
 }
 
+# Of the last measurement: the tool's status, and whether it has counted lost devices, which is none.
+lost_status() {
+	if [ "$status" = 0 ] && [ "$(key lost <"$D/restarts")" != 0 ]; then echo lost; else echo "$status"; fi
+}
+
 restarts() { # restarts COUNT PODS BOUND-MS
-	plugin_up "$1" "$2" || return
+	local status
+	plugin_up "$1" "$2" || { leave_out "kubelet restarts, $1 resources" "the plugin does not offer them"; return; }
 	FIRST=$(cd "$T/devices" && cat "${given[@]/%//resource_name}") \
 		"$peer/restarts" "$D/kubelet" "$RESTARTS" "$1" "$1" >"$D/restarts"
+	status=$?
 	row "$RESTARTS kubelet restarts, $1 resources, pods on $2 of them: socket to the last Register" \
-		"p50 $(key registered_p50_ms <"$D/restarts"), max $(key registered_max_ms <"$D/restarts") ms" "max $3 ms"
+		"p50 $(key registered_p50_ms <"$D/restarts"), max $(key registered_max_ms <"$D/restarts") ms" "max $3 ms" $status
 	row "to the last Register of those with pods" \
-		"p50 $(key first_p50_ms <"$D/restarts"), max $(key first_max_ms <"$D/restarts") ms" "max 10 ms"
+		"p50 $(key first_p50_ms <"$D/restarts"), max $(key first_max_ms <"$D/restarts") ms" "max 10 ms" $status
 	row "to the last list with all devices healthy" \
 		"p50 $(key listed_p50_ms <"$D/restarts"), max $(key listed_max_ms <"$D/restarts") ms, $(key lost <"$D/restarts") devices lost" \
-		"0 lost"
+		"0 lost" "$(lost_status)"
 	plugin_down
 }
 
 imitation() { # imitation COUNT
+	local status
 	"$peer/restarts" "$D/kubelet" plugin "$1" &
 	plugin=$!
 	"$peer/restarts" "$D/kubelet" "$RESTARTS" "$1" "$1" >"$D/restarts"
+	status=$?
 	row "a plugin in Go that does nothing but register $1 resources, all at once: socket to the last Register" \
-		"p50 $(key registered_p50_ms <"$D/restarts"), max $(key registered_max_ms <"$D/restarts") ms" ""
+		"p50 $(key registered_p50_ms <"$D/restarts"), max $(key registered_max_ms <"$D/restarts") ms" "" $status
 	stop_plugin
 }
 
 kills() { # kills COUNT
-	plugin_up "$1" "$1" || return
+	local status
+	plugin_up "$1" "$1" || { leave_out "kills of the plugin, $1 resources" "the plugin does not offer them"; return; }
 	kill "$plugin"
 	wait "$plugin"
 	"$peer/restarts" "$D/kubelet" $((RESTARTS / 10)) "$1" "$1" "${argv[@]}" >"$D/restarts" 2>"$D/plugin.err" &
 	plugin=$!
 	wait "$plugin"
+	status=$?
 	row "$((RESTARTS / 10)) kills of the plugin, $1 resources, started again after systemd's 50 ms: to the last list" \
 		"p50 $(key listed_p50_ms <"$D/restarts"), max $(key listed_max_ms <"$D/restarts") ms, $(key lost <"$D/restarts") devices lost" \
-		"max 250 ms, 0 lost"
+		"max 250 ms, 0 lost" "$(lost_status)"
 	plugin=
 	plugin_down
 }
@@ -84,18 +95,18 @@ reboots() {
 	status=$?
 	rm -rf --one-file-system "$place"
 	if [ $status = 77 ]; then
-		echo "# no power cuts: $(sed -n 's/^skip: //p' "$D/reboots")"
+		leave_out "power cuts of a node with the genuine kubelet" "$(sed -n 's/^skip: //p' "$D/reboots")"
 		return
 	fi
 	[ $status = 0 ] || sed 's/^/# /' "$D/reboots"
 	row "$REBOOTS power cuts of a node with the genuine kubelet and a static pod: admitted again" \
-		"$(grep -c ': admitted' "$D/reboots")" "$REBOOTS"
+		"$(grep -c ': admitted' "$D/reboots")" "$REBOOTS" $status
 	row "there: kubelet's socket to our last list, in its own words" \
 		"p50 $(key list_ms <"$D/reboots" | median) ms" ""
 }
 
 if ! peer=$(tests/k8s/ground/build --where peer); then
-	echo "# no kubelet: make test-k8s builds it"
+	leave_out "restarts of kubelet and of the plugin" "kubelet's stand-in is not built: make test-k8s"
 else
 	rm -rf "$D/state" # what was claimed before is nobody's, and not offered
 	"${control[@]}" functions 512

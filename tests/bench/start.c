@@ -47,6 +47,7 @@ int main(int argc, char **argv)
 {
 	char path[4096];
 	double start, took;
+	bool good;
 	int server;
 	pid_t pid;
 
@@ -61,7 +62,8 @@ int main(int argc, char **argv)
 	}
 	while (!reads(path) && bench_ms() - start < LIMIT_MS && !waitpid(pid, NULL, WNOHANG))
 		usleep(200);
-	took = bench_ms() - start;
+	good = reads(path);
+	took = bench_took(good, start);
 	/* What follows the first read belongs to the memory too. */
 	sleep(1);
 	server = bench_serving(pid);
@@ -71,5 +73,5 @@ int main(int argc, char **argv)
 	       status_kib(bench_child(pid, 1), "VmRSS:"));
 	kill(pid, SIGTERM);
 	waitpid(pid, NULL, 0);
-	return took >= LIMIT_MS;
+	return !good;
 }

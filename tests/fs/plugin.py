@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """plugin.py TREE KUBELET-DIR PLUGIN-ARGV...: the plugin before a kubelet that can be broken."""
+import fcntl
 import json
 import os
 import subprocess
@@ -10,6 +11,9 @@ from plugin_lib import (ARGV, DIR, DISK, DISK_NAME, MATE, MATE_NAME, NIC, NIC_NA
                         wait_file)
 from peer import Kubelet, dp, raw, refused
 
+# Whoever can open kubelet's directory can lock it; that is no reason not to start.
+theirs = os.open(DIR, os.O_RDONLY)
+fcntl.flock(theirs, fcntl.LOCK_EX)
 k = Kubelet(DIR)
 p = Plugin()
 put(NIC, "claim", "alice")
@@ -185,7 +189,9 @@ assert [list(c.deviceIDs) for c in got.container_responses] == [[DISK]]
 r.container_requests[0].allocation_size = 2
 refused("INVALID_ARGUMENT", odd.call, "GetPreferredAllocation", r, dp.PreferredAllocationResponse)
 
-# Another one of us.
+# Another one of us. Its lock is nobody else's.
+assert os.stat(DIR + "/pcidevfs-plugin.lock").st_mode & 0o777 == 0o600
+os.close(theirs)
 second = subprocess.run(ARGV, stderr=subprocess.PIPE, text=True, timeout=10)
 assert second.returncode == 1 and "another pcidevfs-plugin serves" in second.stderr, second
 # Whom a service manager would start again without a pause makes one, and ends when told to.

@@ -20,6 +20,7 @@ static void mounts(char *text)
 
 	while (mount_next(&text, &line)) {
 		use(line.point);
+		use(line.type);
 		use(line.source);
 	}
 }

@@ -42,7 +42,7 @@ static void any_bytes(const uint8_t *data, size_t size)
 	out_put(&text, (const char *)data, size);
 	find(&text, "/run/pcidevfs", &entry);
 	for (next = text.data; next && mount_next(&next, &line);)
-		check(line.point[0] && line.source[0]);
+		check(line.point[0] && line.type[0] && line.source[0]);
 	out_free(&text);
 }
 
@@ -93,6 +93,7 @@ static void as_mounted(const uint8_t *data, size_t size)
 	next = text.data;
 	check(mount_next(&next, &line) && !strcmp(line.source, "below"));
 	check(mount_next(&next, &line) && !strcmp(line.point, path));
+	check(!strcmp(line.type, ours ? MOUNT_TYPE : "tmpfs"));
 	check(!strcmp(line.source, source) && line.major == data[0] && line.minor == data[1]);
 	check(mount_next(&next, &line) && !strcmp(line.point, "/another"));
 	check(!mount_next(&next, &line));

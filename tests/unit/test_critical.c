@@ -204,6 +204,29 @@ DEFINE_TEST(critical_several_devices_in_one_source)
 			     "disk cciss!c0d0 is mounted on /srv\n");
 }
 
+/* Any user may mount these, and writes there what he likes: fusermount3 -o fsname=/dev/sda. */
+DEFINE_TEST(critical_source_of_what_users_mount_is_not_believed)
+{
+	static const char *const types[] = { "fuse", "fuse.sshfs", "fuse.btrfs", "fuseblk",
+					     "nfs",  "nfs4",	   "9p",	 "tmpfs",
+					     "cifs", "ext4",	   "btrfs2" };
+	char line[128];
+
+	put_disk(HBA "/block", "sda", 0);
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		snprintf(line, sizeof(line), "36 35 0:31 / /home/eve/m rw - %s /dev/sda rw\n",
+			 types[i]);
+		EXPECT_CRITICAL(line, "");
+	}
+	/* Their number is the kernel's own word. */
+	EXPECT_CRITICAL("36 35 8:0 / /mnt rw - fuseblk /dev/x rw\n",
+			SLOT "disk sda is mounted on /mnt\n");
+	EXPECT_CRITICAL("36 35 0:31 / / rw - overlay /dev/sda rw\n",
+			SLOT "disk sda is mounted on /\n");
+	/* With no source at all the options stand where it would be. */
+	EXPECT_CRITICAL("36 35 0:31 / /home/eve/m rw - fuse  /dev/sda\n", "");
+}
+
 DEFINE_TEST(critical_loop_over_a_disk)
 {
 	put_disk(HBA "/block", "sda", 0);

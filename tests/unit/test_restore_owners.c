@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "fakewish.h"
+#include "pcidevfs/lockfile.h"
 #include "pcidevfs/util.h"
 #include "test.h"
 
@@ -32,12 +32,13 @@ DEFINE_TEST(owners_are_told_while_the_directory_is_waited_for)
 	struct key k = wish_key(NIC);
 	struct owner_wish got;
 	char dir[256];
-	int fd;
+	int dirfd, fd;
 
 	snprintf(dir, sizeof(dir), "%s/state", test_dir());
 	CHECK_EQ(mkdir(dir, 0700), 0);
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	CHECK(fd >= 0 && !flock(fd, LOCK_EX)); /* waited for, half a second each time */
+	dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = lockfile_take(dirfd, "lock", NULL); /* waited for, half a second each time */
+	CHECK(fd >= 0);
 	wish_begin(false);
 	wish_plug(&nic);
 	for (int i = 0; i < 3; i++) { /* a loaded machine may be slow once */
@@ -57,6 +58,7 @@ DEFINE_TEST(owners_are_told_while_the_directory_is_waited_for)
 	if (quickest >= 200)
 		FAIL("a look at an owner waited %u ms", (unsigned int)quickest);
 	close(fd);
+	close(dirfd);
 	CHECK_EQ(intents_set_owner(t.in, &k, "claim", &(struct owner_wish){ 7, 8, 0600 }, NULL), 0);
 	CHECK(intents_owner(t.in, &k, "claim", &got) && got.uid == 7);
 	wish_end();

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#define _GNU_SOURCE
+#include "instance.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "control.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/lockfile.h"
+#include "pcidevfs/util.h"
+
+#define ENTRY "daemon-"
+
+enum { ENTRIES_MAX = 256, TRIES = 20 };
+
+/* "daemon-SYSFS-", SYSFS by device and inode. */
+static size_t sysfs_part(const struct instance *i)
+{
+	const char *end = strchr(i->name + strlen(ENTRY), '-');
+
+	return end ? (size_t)(end + 1 - i->name) : 0;
+}
+
+/* A pid means something only where the entry names our pid namespace as well. */
+static const char *pid_of(const struct instance *i, const char *name)
+{
+	size_t len = (size_t)(strrchr(i->name, '-') + 1 - i->name);
+
+	return strncmp(name, i->name, len) ? "in another pid namespace" : name + len;
+}
+
+/* Its process has ended: then it is removed, for no other process has that name. */
+static bool is_dead(int dir, const char *name)
+{
+	_close_ int fd =
+		openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB))
+		return fd < 0 || errno != EWOULDBLOCK;
+	if (lockfile_holds(fd, dir, name))
+		unlinkat(dir, name, 0);
+	return true;
+}
+
+/* 0 or -errno, -EWOULDBLOCK: somebody is just looking whether our entry is that of a dead one. */
+static int take(struct instance *i, int dir, struct err *err)
+{
+	int fd = 0;
+
+	pthread_mutex_lock(&i->lock);
+	if (i->fd < 0 || !lockfile_holds(i->fd, dir, i->name)) {
+		fd = lockfile_take(dir, i->name, err);
+		if (fd >= 0) {
+			closep(&i->fd);
+			i->fd = fd;
+		}
+	}
+	pthread_mutex_unlock(&i->lock);
+	if (fd < 0)
+		fail_wrap(err, CONTROL_DIR);
+	return fd < 0 ? fd : 0;
+}
+
+int instance_others(struct instance *i, struct err *err)
+{
+	_close_ int dir = control_dir(true, err);
+	_closedir_ DIR *entries = NULL;
+	const struct dirent *e;
+	int fd, r;
+
+	if (dir < 0)
+		return dir;
+	if (!i->name[0])
+		return fail(err, ENOENT, "the sysfs cannot be told from others");
+	r = take(i, dir, err);
+	if (r)
+		return r;
+	fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	entries = fd < 0 ? NULL : fdopendir(fd);
+	if (!entries) {
+		r = fail(err, errno, CONTROL_DIR ": %s", strerror(errno));
+		closep(&fd);
+		return r;
+	}
+	for (int n = 0; n < ENTRIES_MAX && (e = readdir(entries)); n++) {
+		if (strncmp(e->d_name, ENTRY, strlen(ENTRY)) != 0 || !strcmp(e->d_name, i->name) ||
+		    is_dead(dir, e->d_name) || strncmp(e->d_name, i->name, sysfs_part(i)) != 0)
+			continue;
+		fail(err, EBUSY,
+		     "another pcidevfsd works on this sysfs (pid %.40s), or a former process of this "
+		     "one hangs in the kernel; of two daemons each takes the other's claims for those "
+		     "of strangers: end one of them",
+		     pid_of(i, e->d_name));
+		return 1;
+	}
+	return 0;
+}
+
+void instance_enter(struct instance *i, const char *sysfs)
+{
+	struct stat tree, space;
+
+	pthread_mutex_init(&i->lock, NULL);
+	i->fd = -1;
+	if (stat(sysfs, &tree) || stat("/proc/self/ns/pid", &space))
+		return;
+	snprintf(i->name, sizeof(i->name), ENTRY "%u:%u:%ju-%ju-%d", major(tree.st_dev),
+		 minor(tree.st_dev), (uintmax_t)tree.st_ino, (uintmax_t)space.st_ino,
+		 (int)getpid());
+	for (int tries = 0; tries < TRIES; tries++) {
+		_close_ int dir = control_dir(true, NULL);
+
+		if (dir < 0 || take(i, dir, NULL) != -EWOULDBLOCK)
+			return;
+		usleep(1000);
+	}
+}
+
+void instance_leave(struct instance *i)
+{
+	_close_ int dir = i->name[0] ? control_dir(false, NULL) : -1;
+
+	if (!i->name[0] || i->fd < 0)
+		return;
+	if (dir >= 0 && lockfile_holds(i->fd, dir, i->name))
+		unlinkat(dir, i->name, 0);
+	close(i->fd);
+	i->fd = -1;
+}
+
+void instance_health(struct instance *i, struct out *o)
+{
+	struct err err = { 0 };
+	int r = instance_others(i, &err);
+
+	out_printf(o, "alone=%s", r < 0 ? "unknown" : r ? "no" : "yes");
+	if (r)
+		out_pair(o, "hint", err.text);
+	out_printf(o, "\n");
+}
