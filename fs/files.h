@@ -7,8 +7,8 @@
  * POLLERR. The kernel's name of a poll (kh) belongs to its open file, so it lies here too and the
  * next process wakes it by a notification of its own making. Thread-safe.
  *
- * One user other than root cannot have them all, nor all the memory: beyond his share he is refused,
- * with a sentence, and others go on.
+ * One user who is not privileged cannot have them all, nor all the memory: beyond his share he is
+ * refused, with a sentence, and others go on.
  */
 #ifndef FS_FILES_H
 #define FS_FILES_H
@@ -33,6 +33,9 @@ struct creds {
 	gid_t gid;
 	uint32_t n_groups; /* supplementary; those beyond CREDS_GROUPS count for nothing */
 	gid_t groups[CREDS_GROUPS];
+	/* Root is who has the capability, whatever the uid: see rights_creds(). */
+	bool privileged; /* CAP_SYS_ADMIN: may force, and no bound is for it */
+	bool overrides;	 /* CAP_DAC_OVERRIDE: may write the files of others */
 };
 
 /* Where a stream's reader stands. */

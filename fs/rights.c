@@ -4,20 +4,55 @@
 
 #include <errno.h>
 #include <fuse_lowlevel.h>
+#include <linux/capability.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "internal.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
+#include "write.h"
 
-void rights_creds(struct fuse_req *req, bool with_groups, struct creds *ret)
+void rights_start(struct tree *t)
+{
+	char self[16] = "";
+	size_t n;
+
+	if (readlink("/proc/self", self, sizeof(self) - 1) <= 0 || atoi(self) != getpid())
+		return;
+	n = proc_text(getpid(), "uid_map", t->uid_map, sizeof(t->uid_map));
+	if (n == sizeof(t->uid_map) - 1) /* not whole: others may begin alike */
+		t->uid_map[0] = '\0';
+}
+
+/* capget() tells CapEff without its text, for 0 our own. */
+static uint32_t caps_of(const struct tree *t, pid_t pid)
+{
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, (int)pid };
+	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
+	char uid_map[UID_MAP];
+
+	if (pid <= 0 || !t->uid_map[0] || syscall(SYS_capget, &head, caps))
+		return 0;
+	proc_text(pid, "uid_map", uid_map, sizeof(uid_map));
+	return strcmp(uid_map, t->uid_map) ? 0 : caps[0].effective;
+}
+
+void rights_creds(struct fuse_req *req, bool looks, struct creds *ret)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
-	int n;
+	uint32_t caps = looks ? caps_of(fuse_req_userdata(req), ctx->pid) : 0;
+	int n = 0;
 
 	*ret = (struct creds){ .uid = ctx->uid, .gid = ctx->gid };
-	n = with_groups && ctx->uid ? fuse_req_getgroups(req, CREDS_GROUPS, ret->groups) : 0;
+	ret->privileged = caps & 1u << CAP_SYS_ADMIN;
+	ret->overrides = caps & 1u << CAP_DAC_OVERRIDE;
+	if (looks && !ret->overrides)
+		n = fuse_req_getgroups(req, CREDS_GROUPS, ret->groups);
 	if (n > 0)
 		ret->n_groups = n < CREDS_GROUPS ? (uint32_t)n : CREDS_GROUPS;
 }
@@ -32,7 +67,7 @@ static bool in_groups(const struct creds *who, gid_t gid)
 
 static bool mode_allows(const struct creds *who, const struct stat *st)
 {
-	if (!who->uid)
+	if (who->overrides)
 		return true;
 	if (who->uid == st->st_uid)
 		return st->st_mode & 0200;
@@ -54,7 +89,7 @@ static bool may_write(struct tree *t, const struct creds *who, const struct key 
 		dir_ino = objects_ino(t->objects, slot, ROW_SELF);
 	pthread_mutex_unlock(&t->lock);
 	if (slot == NO_SLOT)
-		return !who->uid;
+		return who->overrides;
 	file_rights(t, kind_of_bus(dev->bus), dir_ino, dev->name, row, &st);
 	return mode_allows(who, &st);
 }
@@ -67,7 +102,7 @@ int rights_check_group(struct tree *t, const struct creds *who, const struct dev
 	size_t count, k = 0;
 	bool cut;
 
-	if (!who->uid || !(row->flags & ATTR_GROUP))
+	if (who->overrides || !(row->flags & ATTR_GROUP))
 		return 0;
 	model_lock(t->conf.model);
 	count = model_claim_members(t->conf.model, dev, members, &cut);

@@ -13,8 +13,14 @@ struct err;
 struct fuse_req;
 struct tree;
 
-/* Who sent this request; with_groups: his supplementary groups too, which takes a look into /proc. */
-void rights_creds(struct fuse_req *req, bool with_groups, struct creds *ret);
+/* Who sent this request. looks: his supplementary groups and his capabilities too, which takes some microseconds
+ * and a look into /proc; else he has none. Capabilities count in the user namespace of the daemon, told by its uid_map:
+ * they are those of the thread that waits for the answer, so that its number is nobody else's. Of one that cannot be
+ * seen, as in a process namespace that is not below ours, none count, nor where /proc is another process
+ * namespace's. */
+void rights_creds(struct fuse_req *req, bool looks, struct creds *ret);
+/* Once, before the first request. */
+void rights_start(struct tree *t);
 
 /* May who write this row of dev and, where a write binds the IOMMU group (ATTR_GROUP), of every member?
  * 0 or -EACCES with the sentence. */
