@@ -313,7 +313,8 @@ const struct attr attrs_device[] = {
 	  .key = "claim",
 	  .since = "0.1",
 	  .help = "who holds it for passthrough, none when free; the whole IOMMU group goes along. "
-		  "Writing a name binds it to vfio-pci, none gives it back" },
+		  "Writing a name binds it to vfio-pci, none gives it back. Its nodes in /dev go to the owner of the "
+		  "claim files where all claimed members of the group have the same, else to root" },
 	{ .name = "sriov_totalvfs",
 	  .id = 12,
 	  .mode = 0444,
