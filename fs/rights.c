@@ -13,7 +13,9 @@
 
 #include "internal.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/intent.h"
 #include "pcidevfs/model.h"
+#include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
 #include "write.h"
 
@@ -76,10 +78,47 @@ static bool mode_allows(const struct creds *who, const struct stat *st)
 	return st->st_mode & 0002;
 }
 
+/* The directory's owner counts for a file that has none, as where it is there. */
+static void rights_unborn(struct tree *t, const struct vf_of *vf, const struct attr *row,
+			  struct stat *st)
+{
+	struct intents *in = t->conf.intents;
+	struct owner_wish is;
+
+	rights_at_birth(t, row, st);
+	if (!in || !vf)
+		return;
+	if (intents_owner_vf(in, &vf->pf, vf->index, row->name, &is)) {
+		st->st_mode = S_IFREG | is.mode;
+		st->st_uid = is.uid;
+		st->st_gid = is.gid;
+	} else if (intents_owner_vf(in, &vf->pf, vf->index, "", &is)) {
+		st->st_uid = is.uid;
+		st->st_gid = is.gid ? is.gid : st->st_gid;
+	}
+}
+
+/* It came just now, and has no directory yet. */
+static bool find_vf(struct tree *t, const struct key *key, struct vf_of *ret)
+{
+	const struct device *dev;
+	bool found;
+
+	model_lock(t->conf.model);
+	dev = model_find(t->conf.model, key);
+	found = dev && dev->facts.vf_index >= 0 &&
+		key_make(BUS_PCI, dev->facts.physfn, &ret->pf);
+	if (found)
+		ret->index = (unsigned int)dev->facts.vf_index;
+	model_unlock(t->conf.model);
+	return found;
+}
+
 static bool may_write(struct tree *t, const struct creds *who, const struct key *dev,
 		      const struct attr *row)
 {
 	struct stat st;
+	struct vf_of vf;
 	uint64_t dir_ino = 0;
 	uint32_t slot;
 
@@ -88,9 +127,12 @@ static bool may_write(struct tree *t, const struct creds *who, const struct key 
 	if (slot != NO_SLOT)
 		dir_ino = objects_ino(t->objects, slot, ROW_SELF);
 	pthread_mutex_unlock(&t->lock);
-	if (slot == NO_SLOT)
+	if (slot == NO_SLOT && !find_vf(t, dev, &vf))
 		return who->overrides;
-	file_rights(t, kind_of_bus(dev->bus), dir_ino, dev->name, row, &st);
+	if (slot == NO_SLOT)
+		rights_unborn(t, &vf, row, &st);
+	else
+		file_rights(t, 	    kind_of_bus(dev->bus), dir_ino, dev->name, row, &st);
 	return mode_allows(who, &st);
 }
 
@@ -133,14 +175,30 @@ int rights_check(struct tree *t, const struct creds *who, const struct device *d
 	return rights_check_group(t, who, dev, row, err);
 }
 
-int rights_check_unborn(struct tree *t, const struct creds *who, const struct attr *row,
-			struct err *err)
+int rights_check_unborn(struct tree *t, const struct creds *who, const struct vf_of *vf,
+			const struct attr *row, struct err *err)
 {
 	struct stat st;
 
-	rights_at_birth(t, row, &st);
+	rights_unborn(t, vf, row, &st);
 	if (mode_allows(who, &st))
 		return 0;
 	return fail(err, EACCES, "%s: user %u may not write the %s of a device that is not there",
 		    row->name, (unsigned int)who->uid, row->name);
+}
+
+int rights_may(struct tree *t, const struct wish *wish, const struct creds *who, struct err *err)
+{
+	const struct attr *row = attr_by_name(kind_of_bus(wish->dev.bus), 0, wish->file);
+	const struct device *found;
+	struct device dev;
+
+	model_lock(t->conf.model);
+	found = model_find(t->conf.model, &wish->dev);
+	if (found)
+		dev = *found;
+	model_unlock(t->conf.model);
+	if (!found || !row)
+		return fail(err, ENODEV, "%s is gone", wish->dev.name);
+	return rights_check(t, who, &dev, row, err);
 }

@@ -6,12 +6,15 @@
 
 #include <stdbool.h>
 
+#include "pcidevfs/key.h"
+
 struct attr;
 struct creds;
 struct device;
 struct err;
 struct fuse_req;
 struct tree;
+struct wish;
 
 /* Who sent this request. looks: his supplementary groups and his capabilities too, which takes some microseconds
  * and a look into /proc; else he has none. Capabilities count in the user namespace of the daemon, told by its uid_map:
@@ -26,9 +29,16 @@ void rights_start(struct tree *t);
  * 0 or -EACCES with the sentence. */
 int rights_check(struct tree *t, const struct creds *who, const struct device *dev,
 		 const struct attr *row, struct err *err);
-/* The same for a device that is not there yet: owner and mode are those that files are born with. */
-int rights_check_unborn(struct tree *t, const struct creds *who, const struct attr *row,
-			struct err *err);
+/* The same for what is not there: owner and mode are those that are stored for this VF, else (NULL: for no VF) those
+ * that files are born with. Its IOMMU group is not known: rights_may() asks again. */
+struct vf_of {
+	struct key pf;
+	unsigned int index;
+};
+int rights_check_unborn(struct tree *t, const struct creds *who, const struct vf_of *vf,
+			const struct attr *row, struct err *err);
+/* engine_conf.may: the same for what has come since, with its group. */
+int rights_may(struct tree *t, const struct wish *wish, const struct creds *who, struct err *err);
 /* Only the other members of the group: the kernel has checked the file that was opened. */
 int rights_check_group(struct tree *t, const struct creds *who, const struct device *dev,
 		       const struct attr *row, struct err *err);

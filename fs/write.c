@@ -97,7 +97,7 @@ struct actor write_actor(fuse_req_t req, uint64_t tag, const struct creds *opene
 	struct actor who = { .uid = ctx->uid, .pid = process_of(ctx->pid), .tag = tag };
 	size_t n = proc_text(who.pid, "comm", who.comm, sizeof(who.comm));
 
-	who.opener = opened ? opened->uid : who.uid;
+	who.opener = opened ? *opened : (struct creds){ .uid = ctx->uid, .gid = ctx->gid };
 	if (n && who.comm[n - 1] == '\n')
 		who.comm[n - 1] = '\0';
 	return who;

@@ -44,7 +44,7 @@ struct act_log {
 	struct saved saved[PLAN_DEVICES];
 };
 
-#define LOGS_ABI 7
+#define LOGS_ABI 8
 
 struct logs_head {
 	union {
