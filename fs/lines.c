@@ -127,6 +127,8 @@ static int judge(const struct lines_of *of, const struct target *at, const char 
 		r = unborn ? rights_check_unborn(of->tree, of->who, &born_as, row, err)
 			   : rights_check(of->tree, of->who, &dev, row, err);
 	r = r ? r : write_wish(&s, row, value, ret, err);
+	if (!r && of->who)
+		r = rights_check_value(&s, of->who, row, ret, err);
 	ret->dev = at->dev;
 	ret->virtfn = at->virtfn;
 	return r;

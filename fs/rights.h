@@ -13,6 +13,7 @@ struct creds;
 struct device;
 struct err;
 struct fuse_req;
+struct subject;
 struct tree;
 struct wish;
 
@@ -37,6 +38,9 @@ struct vf_of {
 };
 int rights_check_unborn(struct tree *t, const struct creds *who, const struct vf_of *vf,
 			const struct attr *row, struct err *err);
+/* What the row's reaches() says of an accepted value, for who is not trusted with all passthrough of the node. */
+int rights_check_value(const struct subject *s, const struct creds *who, const struct attr *row,
+		       const struct wish *wish, struct err *err);
 /* engine_conf.may: the same for what has come since, with its group. */
 int rights_may(struct tree *t, const struct wish *wish, const struct creds *who, struct err *err);
 /* Only the other members of the group: the kernel has checked the file that was opened. */

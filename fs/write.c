@@ -183,6 +183,7 @@ static void carry_out(struct tree *t, fuse_req_t req, const struct node *n,
 		r = write_wish(&n->subject, n->row, text, &wish, &err);
 	if (!r && n->subject.dev)
 		r = rights_check_group(t, opened, &n->dev, n->row, &err);
+	r = r ? r : rights_check_value(&n->subject, opened, n->row, &wish, &err);
 	if (!r && wish.file[0])
 		r = submit(t, req, slot, size, &wish, &who);
 	if (!r && wish.file[0])
