@@ -39,8 +39,8 @@ struct node_owner {
 	uid_t uid;
 	gid_t gid;
 };
-/* Who gets the device nodes of these members: the owner of their claim files, root where they have several. False: no
- * claim file was given away, and the nodes stay as the kernel made them. */
+/* Who gets the device nodes of these members: the owner of their claim files, root where they have
+ * several. False: no claim file was given away, and the nodes stay as the kernel made them. */
 bool vfio_owner(const struct vfio_group *g, struct node_owner *ret);
 
 /* On vfio-pci or a variant. */

@@ -38,7 +38,8 @@ bool vfio_owner(const struct vfio_group *g, struct node_owner *ret)
 	return owned;
 }
 
-static int own_node(struct backend *b, const char *path, const struct node_owner *own, struct err *err)
+static int own_node(struct backend *b, const char *path, const struct node_owner *own,
+		    struct err *err)
 {
 	/* It went away with its driver meanwhile: there is nothing to own. */
 	if (!fchownat(b->sys.fd[ROOT_DEV], path, own->uid, own->gid, AT_SYMLINK_NOFOLLOW) ||
@@ -77,14 +78,15 @@ static int own_nodes(struct backend *b, const struct key *dev, const struct owne
 	return rc;
 }
 
-/* Whose nodes change hands. In an act those of all members, as claimed as they will be; else of what is claimed:
- * another tool's vfio-pci is not ours to give. */
+/* Whose nodes change hands: in an operation those of all members, which will be claimed; else of
+ * those that are. Another tool's vfio-pci is not ours to give. */
 static int find_members(struct model *m, const struct key *asked, bool in_act,
 			struct vfio_group *ret, struct err *err)
 {
 	const struct device *dev = model_find(m, asked);
 	size_t all, n = 0;
-	int rc = dev ? vfio_find_group(m, dev, ret, err) : fail(err, ENODEV, "%s is gone", asked->name);
+	int rc = dev ? vfio_find_group(m, dev, ret, err)
+		     : fail(err, ENODEV, "%s is gone", asked->name);
 
 	all = rc ? 0 : ret->n;
 	for (size_t i = 0; i < all; i++)

@@ -17,11 +17,11 @@ struct subject;
 struct tree;
 struct wish;
 
-/* Who sent this request. looks: his supplementary groups and his capabilities too, which takes some microseconds
- * and a look into /proc; else he has none. Capabilities count in the user namespace of the daemon, told by its uid_map:
- * they are those of the thread that waits for the answer, so that its number is nobody else's. Of one that cannot be
- * seen, as in a process namespace that is not below ours, none count, nor where /proc is another process
- * namespace's. */
+/* Who sent this request. looks: with supplementary groups and capabilities, which takes some
+ * microseconds and a look into /proc; else there are none. Capabilities are those of the thread that
+ * waits for the answer, so its number is not reused, and count only in the daemon's own user
+ * namespace, told by uid_map. A sender that cannot be seen, as in a process namespace that is not
+ * below ours, has none; nobody has any where /proc is of another process namespace. */
 void rights_creds(struct fuse_req *req, bool looks, struct creds *ret);
 /* Once, before the first request. */
 void rights_start(struct tree *t);

@@ -34,8 +34,8 @@ static bool may_open(struct tree *t, const struct node *n, int flags)
 	return !writes || (st.st_mode & 0222 && row_writable(n->row));
 }
 
-/* Capabilities are looked at where they decide: in who writes, and in user 0 where he keeps long texts or would have
- * too many open. */
+/* Capabilities are looked at where they decide: of whoever opens for writing, and of user 0 for long
+ * texts, or when too many files are open. */
 static int open_file(struct tree *t, fuse_req_t req, const struct node *n, bool writes,
 		     const struct cursor *at, uint64_t *ret_fh, struct err *err)
 {

@@ -273,7 +273,8 @@ struct device *model_edit(struct model *m, const struct key *key, bool create)
 	return d;
 }
 
-/* What is said of those in its IOMMU group that are claimed depends on it, and on which pod, or whose, that is. */
+/* What is said of those in its IOMMU group that are claimed depends on it, and on which pod, or
+ * owner, that is. */
 static unsigned int matters(const struct device *d)
 {
 	bool owned = d->want.claim[0] && (d->want.uid || d->want.gid);

@@ -73,7 +73,7 @@ struct want {
 	char former_driver[DRIVER_NAME];   /* before the claim's first write; "" none */
 	char former_override[DRIVER_NAME]; /* likewise */
 	bool former_known;
-	bool owned; /* its claim file was given away, or back: device_shares_owner() says whose the nodes are */
+	bool owned; /* its claim file was given away, or back: device_shares_owner() */
 	uint32_t uid, gid; /* of the claim file; 0 where it is not owned */
 	uint32_t n_owners; /* of its files, how many were given an owner or a mode */
 	bool vfs_wanted;
@@ -132,8 +132,8 @@ void device_derive(struct device *dev, bool iommu, struct mates mates);
 bool device_with_pod(const struct device *dev);
 /* What two devices' want.allocated say, or plugins read: the same pod, in whichever container. */
 bool same_pod(const char *allocated, const char *other);
-/* /dev/vfio/<group> and the cdevs go to the owner of the claim files where all claimed members have the same; a node
- * is worth the whole group, so else root keeps them. */
+/* /dev/vfio/<group> and the cdevs go to the owner of the claim files where all claimed members have
+ * the same; a node gives the whole group, so else root keeps them. */
 bool device_shares_owner(const struct device *dev, const struct device *other);
 /* A driver of the host's has it, so that no guest can have a member of its IOMMU group. */
 bool device_on_host(const struct device *dev);
