@@ -119,19 +119,18 @@ static int claim_member(const struct device *dev, const struct wish *wish, struc
 	return rc ? rc : plan_step(plan, &vfio_bind, &dev->key, vfio_driver_for(dev), err);
 }
 
-/* The nodes go to whom the claim file belongs: the asked device's, else the first member's. */
 static int plan_nodes(const struct device *dev, const struct vfio_group *g, struct plan *plan,
 		      struct err *err)
 {
-	const struct want *w = vfio_owner(dev, g);
+	struct node_owner own;
 	char text[32];
 	int rc;
 
 	snprintf(text, sizeof(text), "/dev/vfio/%d", dev->facts.iommu_group);
 	rc = plan_step(plan, &vfio_node, &dev->key, text, err);
-	if (rc || !w)
+	if (rc || !vfio_owner(g, &own))
 		return rc;
-	snprintf(text, sizeof(text), "%u:%u", w->uid, w->gid);
+	snprintf(text, sizeof(text), "%u:%u", own.uid, own.gid);
 	return plan_step(plan, &vfio_own, &dev->key, text, err);
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "pcidevfs/model.h"
 #include "pcidevfs/plan.h"
@@ -12,7 +13,6 @@
 struct device;
 struct err;
 struct model;
-struct want;
 
 extern const struct verb vfio_modprobe; /* value: the driver whose module is missing */
 extern const struct verb vfio_override; /* value: the driver, "" none */
@@ -23,7 +23,7 @@ extern const struct verb vfio_bind_idle; /* likewise, of what no driver has: nob
 extern const struct verb vfio_rebind;
 extern const struct verb vfio_probe; /* the kernel chooses */
 extern const struct verb vfio_node;  /* value: /dev/vfio/<group>, waited for */
-/* Value: uid:gid, who may open the group's nodes, if that is still so. */
+/* Value: uid:gid, who may open the group's nodes; as the claim files are by then. */
 extern const struct verb vfio_own;
 
 /* The members that go along: bridges stay where they are. */
@@ -35,8 +35,13 @@ struct vfio_group {
 /* -EOPNOTSUPP: it has more members than can be acted on. */
 int vfio_find_group(struct model *m, const struct device *dev, struct vfio_group *ret,
 		    struct err *err);
-/* Whose uid and gid the nodes get when dev is claimed; NULL: nobody's. */
-const struct want *vfio_owner(const struct device *dev, const struct vfio_group *g);
+struct node_owner {
+	uid_t uid;
+	gid_t gid;
+};
+/* Who gets the device nodes of these members: the owner of their claim files, root where they have
+ * several. False: no claim file was given away, and the nodes stay as the kernel made them. */
+bool vfio_owner(const struct vfio_group *g, struct node_owner *ret);
 
 /* On vfio-pci or a variant. */
 bool vfio_bound(const struct device *dev);

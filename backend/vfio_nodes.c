@@ -16,30 +16,30 @@
 #include "pcidevfs/util.h"
 #include "vfio.h"
 
-struct owner {
-	uid_t uid;
-	gid_t gid;
-};
-
 /* Of a function's nodes. */
 struct owners {
-	struct owner group, cdev;
+	struct node_owner group, cdev;
 };
 
 struct nodes {
 	char group[32], cdev[64]; /* below /dev; "" there is none */
 };
 
-const struct want *vfio_owner(const struct device *dev, const struct vfio_group *g)
+bool vfio_owner(const struct vfio_group *g, struct node_owner *ret)
 {
-	const struct want *w = &dev->want;
+	const struct want *w = &g->members[0]->want;
+	bool owned = false, shared = true;
 
-	for (size_t i = 0; i < g->n && !w->owned; i++)
-		w = &g->members[i]->want;
-	return w->owned ? w : NULL;
+	for (size_t i = 0; i < g->n; i++) {
+		owned |= g->members[i]->want.owned;
+		shared &= device_shares_owner(g->members[0], g->members[i]);
+	}
+	*ret = shared ? (struct node_owner){ w->uid, w->gid } : (struct node_owner){ 0 };
+	return owned;
 }
 
-static int own_node(struct backend *b, const char *path, const struct owner *own, struct err *err)
+static int own_node(struct backend *b, const char *path, const struct node_owner *own,
+		    struct err *err)
 {
 	/* It went away with its driver meanwhile: there is nothing to own. */
 	if (!fchownat(b->sys.fd[ROOT_DEV], path, own->uid, own->gid, AT_SYMLINK_NOFOLLOW) ||
@@ -78,36 +78,48 @@ static int own_nodes(struct backend *b, const struct key *dev, const struct owne
 	return rc;
 }
 
+/* Whose nodes change hands: in an operation those of all members, which will be claimed; else of
+ * those that are. Another tool's vfio-pci is not ours to give. */
+static int find_members(struct model *m, const struct key *asked, bool in_act,
+			struct vfio_group *ret, struct err *err)
+{
+	const struct device *dev = model_find(m, asked);
+	size_t all, n = 0;
+	int rc = dev ? vfio_find_group(m, dev, ret, err)
+		     : fail(err, ENODEV, "%s is gone", asked->name);
+
+	all = rc ? 0 : ret->n;
+	for (size_t i = 0; i < all; i++)
+		if (in_act || ret->members[i]->want.claim[0] ||
+		    ret->members[i]->want.former_known)
+			ret->members[n++] = ret->members[i];
+	ret->n = n;
+	return rc;
+}
+
 /* The members, allocated, and their owner as it is wished now: chown may have come after the plan. 0, -ENODATA
  * (no sentence): nobody was given them. */
 static int find_recipients(struct backend *b, const struct key *asked, bool in_act,
 			   struct key **ret, size_t *ret_n, struct owners *ret_own, struct err *err)
 {
-	const struct want *w = NULL;
-	const struct device *dev;
+	struct node_owner own;
 	struct vfio_group g;
 	struct key *keys;
 	int rc;
 
 	model_lock(b->model);
-	dev = model_find(b->model, asked);
-	rc = dev ? vfio_find_group(b->model, dev, &g, err)
-		 : fail(err, ENODEV, "%s is gone", asked->name);
-	/* Another tool's vfio-pci is not ours to give, until it is claimed. */
-	if (!rc && dev && (in_act || dev->want.claim[0] || dev->want.former_known))
-		w = vfio_owner(dev, &g);
-	if (!rc && !w)
+	rc = find_members(b->model, asked, in_act, &g, err);
+	if (!rc && (!g.n || !vfio_owner(&g, &own)))
 		rc = -ENODATA;
 	keys = rc ? NULL : calloc(g.n, sizeof(*keys));
 	for (size_t i = 0; keys && i < g.n; i++)
 		keys[i] = g.members[i]->key;
-	if (!rc)
-		*ret_own = (struct owners){ { w->uid, w->gid }, { w->uid, w->gid } };
 	model_unlock(b->model);
 	if (rc || !keys)
 		return rc ? rc : fail(err, ENOMEM, "no memory for the nodes of %s", asked->name);
 	*ret = keys;
 	*ret_n = g.n;
+	*ret_own = (struct owners){ own, own };
 	return 0;
 }
 
@@ -134,13 +146,13 @@ int backend_give_nodes(void *backend, const struct key *dev, struct err *err)
 	return give(backend, dev, false, NULL, err);
 }
 
-static struct owner owner_of(struct backend *b, const char *path)
+static struct node_owner owner_of(struct backend *b, const char *path)
 {
 	struct stat st;
 
 	if (!path[0] || fstatat(b->sys.fd[ROOT_DEV], path, &st, AT_SYMLINK_NOFOLLOW))
-		return (struct owner){ 0 };
-	return (struct owner){ st.st_uid, st.st_gid };
+		return (struct node_owner){ 0 };
+	return (struct node_owner){ st.st_uid, st.st_gid };
 }
 
 static bool is_claimed(struct backend *b, const struct key *dev)
@@ -160,7 +172,7 @@ static bool is_claimed(struct backend *b, const struct key *dev)
 
 static int record_owners(struct backend *b, struct step *step, struct err *err)
 {
-	struct owner group, cdev;
+	struct node_owner group, cdev;
 	struct nodes n;
 	int rc = find_nodes(b, &step->dev, &n, err);
 

@@ -70,3 +70,14 @@ int allocated_to_store(const struct subject *s, const char *text, struct wish *r
 	STR_COPY(ret->value, strcmp(text, "none") ? text : "");
 	return 0;
 }
+
+/* Its next pod meets the one before, if that has not let go. */
+int allocated_to_reaches(const struct subject *s, const struct wish *wish, struct err *err)
+{
+	if (wish->value[0] || !s->dev->want.allocated[0])
+		return 0;
+	return fail(err, EACCES,
+		    "allocated_to: %s is allocated to %s; to say that this has ended needs the group "
+		    "pcidevfs or CAP_DAC_OVERRIDE",
+		    s->dev->key.name, s->dev->want.allocated);
+}

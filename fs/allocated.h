@@ -15,5 +15,6 @@ void allocated_as_show(const struct subject *s, struct out *o);
 void allocated_to_show(const struct subject *s, struct out *o);
 int allocated_to_store(const struct subject *s, const char *text, struct wish *ret,
 		       struct err *err);
+int allocated_to_reaches(const struct subject *s, const struct wish *wish, struct err *err);
 
 #endif

@@ -90,6 +90,9 @@ struct attr {
 	 * is a wish for this file of this device already), or -errno with the sentence. ATTR_ASIDE: it is done
 	 * then, and ret is not used. Called by write_wish() alone. */
 	int (*store)(const struct subject *s, const char *text, struct wish *ret, struct err *err);
+	/* Does what was accepted reach beyond the device, so that its owner is not enough? Then -EACCES with the sentence,
+	 * for who is neither in the group pcidevfs nor has CAP_DAC_OVERRIDE. May be NULL: it never does. */
+	int (*reaches)(const struct subject *s, const struct wish *wish, struct err *err);
 	/* For ATTR_SLOW: brings the model up to date. May be NULL. */
 	void (*refresh)(const struct subject *s);
 	const struct entries *entries; /* of a directory row; NULL: only rows lie in it */

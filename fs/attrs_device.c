@@ -287,10 +287,12 @@ const struct attr attrs_device[] = {
 	  .bits = CH_NAME,
 	  .show = resource_name_show,
 	  .store = resource_name_store,
+	  .reaches = resource_name_reaches,
 	  .key = "resource_name",
 	  .since = "0.1",
 	  .help = "the extended resource it is, or would be, offered as; write another name, or none for the "
-		  "computed one, which stays as it is while it is claimed" },
+		  "computed one, which stays as it is while it is claimed. A name that other devices are offered as "
+		  "needs the group pcidevfs" },
 	{ .name = "pooled",
 	  .id = 24,
 	  .mode = 0664,
@@ -298,6 +300,7 @@ const struct attr attrs_device[] = {
 	  .bits = CH_POOLED,
 	  .show = pooled_show,
 	  .store = pooled_store,
+	  .reaches = pooled_reaches,
 	  .key = "pooled",
 	  .since = "0.1",
 	  .help = "1: it shares its computed resource name with equal devices; 0: it has one of its own, such as "
@@ -313,7 +316,8 @@ const struct attr attrs_device[] = {
 	  .key = "claim",
 	  .since = "0.1",
 	  .help = "who holds it for passthrough, none when free; the whole IOMMU group goes along. "
-		  "Writing a name binds it to vfio-pci, none gives it back" },
+		  "Writing a name binds it to vfio-pci, none gives it back. Its nodes in /dev go to the owner of the "
+		  "claim files where all claimed members of the group have the same, else to root" },
 	{ .name = "sriov_totalvfs",
 	  .id = 12,
 	  .mode = 0444,
@@ -393,10 +397,11 @@ const struct attr attrs_device[] = {
 	  .bits = CH_ALLOCATED,
 	  .show = allocated_to_show,
 	  .store = allocated_to_store,
+	  .reaches = allocated_to_reaches,
 	  .key = "allocated_to",
 	  .since = "0.1",
 	  .help = "which pod has it: none, pending (kubelet was told yes), NAMESPACE/POD/CONTAINER or claim:UID. "
-		  "Written by pcidevfs-plugin; kept until a reboot" },
+		  "Written by pcidevfs-plugin; kept until a reboot. To end what a pod has needs the group pcidevfs" },
 	{ .name = "allocated_nodes",
 	  .id = 31,
 	  .mode = 0444,

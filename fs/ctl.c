@@ -273,7 +273,7 @@ static struct ctl_job *job_new(struct tree *t, const struct node *n, uint64_t fh
 
 	if (!job)
 		return NULL;
-	job->creds = file->creds;
+	job->who.opener = file->creds;
 	job->tree = t;
 	job->ino = n->ino;
 	job->size = size;
@@ -368,6 +368,7 @@ void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint6
 {
 	struct ctl_job *job = job_new(t, n, fh, buf, size), *first = NULL;
 	struct ctl_files *c = t->ctl;
+	struct creds opener;
 	bool joined = false;
 
 	if (!job) {
@@ -378,7 +379,8 @@ void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint6
 	job->req = req;
 	job->unique = t->conf.unique() & ~UNIQUE_RESENT;
 	job->journal_slot = journal_slot;
-	job->who = write_actor(req, job->unique, &job->creds);
+	opener = job->who.opener;
+	job->who = write_actor(req, job->unique, &opener);
 	write_interruptible(req, job->unique);
 	pthread_mutex_lock(&c->lock);
 	job->ctl = ctls_find(c->store, fh);

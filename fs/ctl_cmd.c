@@ -20,7 +20,7 @@ static struct lines_of lines_of(struct ctl_job *job)
 		.tree = job->tree,
 		.file = "ctl",
 		.home = job->has_home ? &job->home : NULL,
-		.who = &job->creds,
+		.who = &job->who.opener,
 	};
 }
 
@@ -236,9 +236,9 @@ static bool run_force(struct ctl_job *job)
 	const struct lines_of of = lines_of(job);
 	struct target at;
 
-	if (job->creds.uid)
+	if (!job->who.opener.privileged)
 		fail(&job->err, EPERM,
-		     "ctl: force is for root; it takes from the host what the host needs");
+		     "ctl: force needs CAP_SYS_ADMIN on the host itself; it takes from the host what the host needs");
 	else
 		line_target(&of, job->arg, &at, &job->err);
 	return true;
@@ -280,21 +280,21 @@ static int check_settle(struct ctl_job *job, const struct key *key, bool owned, 
 	const struct device *found;
 	struct device dev;
 
-	if (!job->creds.uid)
+	if (job->who.opener.privileged)
 		return 0;
 	if (owned || !row)
 		return fail(
 			err, EACCES,
 			"user %u may not; its files were given away by chown or chmod, and only root takes that back",
-			(unsigned int)job->creds.uid);
+			(unsigned int)job->who.opener.uid);
 	if (!key)
-		return rights_check_unborn(job->tree, &job->creds, row, err);
+		return rights_check_unborn(job->tree, &job->who.opener, NULL, row, err);
 	model_lock(job->tree->conf.model);
 	found = model_find(job->tree->conf.model, key);
 	if (found)
 		dev = *found;
 	model_unlock(job->tree->conf.model);
-	return found ? rights_check(job->tree, &job->creds, &dev, row, err)
+	return found ? rights_check(job->tree, &job->who.opener, &dev, row, err)
 		     : fail(err, ENODEV, "%s is gone", key->name);
 }
 

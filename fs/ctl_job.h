@@ -43,7 +43,6 @@ struct ctl_job {
 	bool has_home;
 	struct key home; /* of a device's ctl */
 	struct actor who;
-	struct creds creds; /* of who opened the file */
 	/* The command that runs. Who comes second of its end and its starter's return goes on. */
 	atomic_int turn;
 	const struct ctl_command *command;

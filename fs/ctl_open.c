@@ -37,7 +37,7 @@ struct ctl_side *ctl_side_of(struct ctl_files *c, const struct ctl *ctl)
 	return &c->side[ctl - ctls_at(c->store, 0)];
 }
 
-/* With the lock held. */
+/* With the lock held. What a privileged process has open is not this user's, even if that is 0. */
 static unsigned int opened_by(struct tree *t, uid_t uid)
 {
 	const struct ctl *ctl;
@@ -46,7 +46,7 @@ static unsigned int opened_by(struct tree *t, uid_t uid)
 	for (size_t i = 0; (ctl = ctls_at(t->ctl->store, i)); i++) {
 		const struct open_file *file = ctl->fh ? files_get(t->files, ctl->fh) : NULL;
 
-		n += file && file->creds.uid == uid;
+		n += file && file->creds.uid == uid && !file->creds.privileged;
 	}
 	return n;
 }
@@ -54,16 +54,17 @@ static unsigned int opened_by(struct tree *t, uid_t uid)
 int ctl_open(struct tree *t, uint64_t fh, struct err *err)
 {
 	const struct open_file *file = files_get(t->files, fh);
-	uid_t uid = file ? file->creds.uid : 0;
+	const struct creds *who = file ? &file->creds : NULL;
 	struct ctl_files *c = t->ctl;
 	int r = 0;
 
 	pthread_mutex_lock(&c->lock);
-	if (!ctls_find(c->store, fh) && uid && opened_by(t, uid) >= CTL_OF_USER)
+	if (!ctls_find(c->store, fh) && who && !who->privileged &&
+	    opened_by(t, who->uid) >= CTL_OF_USER)
 		r = fail(
 			err, EMFILE,
 			"ctl: user %u has %d open for writing, which is the most for one; close some",
-			(unsigned int)uid, CTL_OF_USER);
+			(unsigned int)who->uid, CTL_OF_USER);
 	else if (!ctls_open(c->store, fh))
 		r = -ENFILE;
 	pthread_mutex_unlock(&c->lock);

@@ -11,7 +11,7 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/region.h"
 
-#define CTL_ABI 4
+#define CTL_ABI 5
 
 struct region {
 	union {

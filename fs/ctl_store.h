@@ -24,7 +24,7 @@ extern const struct region_head ctl_layout;
 #define CTL_SAID ((size_t)2 << 20)   /* answers of one write */
 #define CTL_VERDICT 1024	     /* ... of them, the most that a verdict takes */
 #define CTL_FILES 256
-#define CTL_OF_USER 16 /* of them, for one user other than root */
+#define CTL_OF_USER 16 /* of them, for one user who is not privileged */
 #define CTL_HELLO 64
 
 struct ctl_state {

@@ -21,6 +21,7 @@
 #include "options.h"
 #include "priority.h"
 #include "release.h"
+#include "rights.h"
 #include "server.h"
 #include "session.h"
 #include "stash.h"
@@ -87,6 +88,13 @@ static void on_verdict(void *ctx, const struct wish *wishes, size_t n, const str
 		tree_verdict(d->tree, wishes, n, who, err, place);
 	if (d->from.generation == 1 && has_fault("told"))
 		die();
+}
+
+static int on_may(void *ctx, const struct wish *wish, const struct actor *who, struct err *err)
+{
+	struct daemon *d = ctx;
+
+	return rights_may(d->tree, wish, &who->opener, err);
 }
 
 static void on_health(void *ctx, struct out *o)
@@ -165,6 +173,7 @@ static int open_engine(struct daemon *d, struct err *err)
 		.journal = journal,
 		.journal_size = size,
 		.threads = EXECUTORS,
+		.may = on_may,
 		.verdict = on_verdict,
 		.verdict_ctx = d,
 	};

@@ -7,8 +7,8 @@
  * POLLERR. The kernel's name of a poll (kh) belongs to its open file, so it lies here too and the
  * next process wakes it by a notification of its own making. Thread-safe.
  *
- * One user other than root cannot have them all, nor all the memory: beyond his share he is refused,
- * with a sentence, and others go on.
+ * One user who is not privileged cannot have them all, nor all the memory: beyond his share he is
+ * refused, with a sentence, and others go on.
  */
 #ifndef FS_FILES_H
 #define FS_FILES_H
@@ -18,22 +18,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "pcidevfs/creds.h"
+
 struct err;
 struct files;
 struct region_head;
 
 extern const struct region_head files_layout;
-
-/* Who opened a file. As in the kernel, his rights count for as long as it is open, whoever writes: so a
- * shell that was started by sudo can hand on what it opened, and a program of root cannot be made to
- * write what another one opened. */
-#define CREDS_GROUPS 64
-struct creds {
-	uid_t uid;
-	gid_t gid;
-	uint32_t n_groups; /* supplementary; those beyond CREDS_GROUPS count for nothing */
-	gid_t groups[CREDS_GROUPS];
-};
 
 /* Where a stream's reader stands. */
 struct cursor {

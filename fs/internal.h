@@ -33,9 +33,12 @@ struct member {
 	} at[VIEWS_MAX];
 };
 
+#define UID_MAP 256
+
 struct tree {
 	struct tree_conf conf;
-	gid_t group; /* pcidevfs, or 0 when there is no such group */
+	gid_t group;	       /* pcidevfs, or 0 when there is no such group */
+	char uid_map[UID_MAP]; /* of our user namespace; "" when it cannot be known: rights.c */
 	struct fuse_session *se;
 	int fuse_fd;
 

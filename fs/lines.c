@@ -117,15 +117,18 @@ static int judge(const struct lines_of *of, const struct target *at, const char 
 {
 	const struct attr *row = NULL;
 	struct device dev = { 0 };
+	const struct vf_of born_as = { at->dev, at->virtfn - 1u };
 	bool unborn;
 	const struct subject s = { .tree = of->tree, .name = dev.key.name, .dev = &dev };
 	int r = find(of, at, &dev, &unborn, err);
 
 	r = r ? r : find_row(of, &dev, file, &row, err);
 	if (!r && of->who)
-		r = unborn ? rights_check_unborn(of->tree, of->who, row, err)
+		r = unborn ? rights_check_unborn(of->tree, of->who, &born_as, row, err)
 			   : rights_check(of->tree, of->who, &dev, row, err);
 	r = r ? r : write_wish(&s, row, value, ret, err);
+	if (!r && of->who)
+		r = rights_check_value(&s, of->who, row, ret, err);
 	ret->dev = at->dev;
 	ret->virtfn = at->virtfn;
 	return r;

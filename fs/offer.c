@@ -46,6 +46,57 @@ int resource_name_store(const struct subject *s, const char *text, struct wish *
 	return 0;
 }
 
+/* Is another device than this one offered so? */
+static bool is_offered(struct tree *t, const char *name, const struct key *but)
+{
+	const char *slash = strchr(name, '/');
+	const struct elem *e = NULL;
+	char vendor[RESOURCE_NAME];
+	struct key key = { 0 };
+	uint32_t slot;
+	size_t n = 0;
+	bool found;
+
+	if (!slash)
+		return false;
+	snprintf(vendor, sizeof(vendor), "%.*s", (int)(slash - name), name);
+	pthread_mutex_lock(&t->lock);
+	slot = objects_find(t->objects, OBJ_VENDOR, 0, vendor);
+	if (slot != NO_SLOT)
+		slot = objects_find(t->objects, OBJ_RESOURCE, slot, slash + 1);
+	if (slot != NO_SLOT)
+		e = set_from(t->sets, set_id(slot, ROW_RES_DEVICES), 0, &n);
+	if (e)
+		object_key(objects_at(t->objects, e->slot), &key);
+	found = n > 1 || (e && !key_eq(&key, but));
+	pthread_mutex_unlock(&t->lock);
+	return found;
+}
+
+/* By another name a pod may get it that asked for other devices. */
+static int refuse_pool(const struct subject *s, const struct device *next, const char *file,
+		       struct err *err)
+{
+	char was[RESOURCE_NAME], is[RESOURCE_NAME];
+
+	device_resource(s->dev, was);
+	device_resource(next, is);
+	if (!strcmp(was, is) || !is_offered(s->tree, is, &s->dev->key))
+		return 0;
+	return fail(err, EACCES,
+		    "%s: other devices are offered as %s; to add one to them needs the group pcidevfs "
+		    "or CAP_DAC_OVERRIDE",
+		    file, is);
+}
+
+int resource_name_reaches(const struct subject *s, const struct wish *wish, struct err *err)
+{
+	struct device next = *s->dev;
+
+	STR_COPY(next.want.resource, wish->value);
+	return refuse_pool(s, &next, "resource_name", err);
+}
+
 void pooled_show(const struct subject *s, struct out *o)
 {
 	out_printf(o, "%d\n", !s->dev->want.single);
@@ -63,6 +114,14 @@ int pooled_store(const struct subject *s, const char *text, struct wish *ret, st
 			text, s->dev->key.name);
 	STR_COPY(ret->value, pooled ? "1" : "0");
 	return 0;
+}
+
+int pooled_reaches(const struct subject *s, const struct wish *wish, struct err *err)
+{
+	struct device next = *s->dev;
+
+	next.want.single = !strcmp(wish->value, "0");
+	return refuse_pool(s, &next, "pooled", err);
 }
 
 /* Only who is claimed can be taken by a VMM whole; a vGPU by its driver's leave. */

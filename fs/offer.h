@@ -11,8 +11,10 @@ struct wish;
 void resource_name_show(const struct subject *s, struct out *o);
 int resource_name_store(const struct subject *s, const char *text, struct wish *ret,
 			struct err *err);
+int resource_name_reaches(const struct subject *s, const struct wish *wish, struct err *err);
 void pooled_show(const struct subject *s, struct out *o);
 int pooled_store(const struct subject *s, const char *text, struct wish *ret, struct err *err);
+int pooled_reaches(const struct subject *s, const struct wish *wish, struct err *err);
 void hostdev_show(const struct subject *s, struct out *o);
 void qemu_show(const struct subject *s, struct out *o);
 

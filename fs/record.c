@@ -91,8 +91,8 @@ static bool log_verdict(struct tree *t, const struct asked *a, const struct acto
 	if (a->forced)
 		out_printf(&o, " force=1");
 	out_printf(&o, " pid=%d uid=%u", (int)who->pid, (unsigned int)who->uid);
-	if (who->opener != who->uid)
-		out_printf(&o, " opener=%u", (unsigned int)who->opener);
+	if (who->opener.uid != who->uid)
+		out_printf(&o, " opener=%u", (unsigned int)who->opener.uid);
 	out_pair(&o, "comm", who->comm[0] ? who->comm : "none");
 	out_pair(&o, "result", err_name(err->code));
 	out_pair(&o, "text", text);

@@ -4,20 +4,57 @@
 
 #include <errno.h>
 #include <fuse_lowlevel.h>
+#include <linux/capability.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "internal.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/intent.h"
 #include "pcidevfs/model.h"
+#include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
+#include "write.h"
 
-void rights_creds(struct fuse_req *req, bool with_groups, struct creds *ret)
+void rights_start(struct tree *t)
+{
+	char self[16] = "";
+	size_t n;
+
+	if (readlink("/proc/self", self, sizeof(self) - 1) <= 0 || atoi(self) != getpid())
+		return;
+	n = proc_text(getpid(), "uid_map", t->uid_map, sizeof(t->uid_map));
+	if (n == sizeof(t->uid_map) - 1) /* not whole: others may begin alike */
+		t->uid_map[0] = '\0';
+}
+
+/* capget() tells CapEff without its text, for 0 our own. */
+static uint32_t caps_of(const struct tree *t, pid_t pid)
+{
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, (int)pid };
+	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
+	char uid_map[UID_MAP];
+
+	if (pid <= 0 || !t->uid_map[0] || syscall(SYS_capget, &head, caps))
+		return 0;
+	proc_text(pid, "uid_map", uid_map, sizeof(uid_map));
+	return strcmp(uid_map, t->uid_map) ? 0 : caps[0].effective;
+}
+
+void rights_creds(struct fuse_req *req, bool looks, struct creds *ret)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
-	int n;
+	uint32_t caps = looks ? caps_of(fuse_req_userdata(req), ctx->pid) : 0;
+	int n = 0;
 
 	*ret = (struct creds){ .uid = ctx->uid, .gid = ctx->gid };
-	n = with_groups && ctx->uid ? fuse_req_getgroups(req, CREDS_GROUPS, ret->groups) : 0;
+	ret->privileged = caps & 1u << CAP_SYS_ADMIN;
+	ret->overrides = caps & 1u << CAP_DAC_OVERRIDE;
+	if (looks && !ret->overrides)
+		n = fuse_req_getgroups(req, CREDS_GROUPS, ret->groups);
 	if (n > 0)
 		ret->n_groups = n < CREDS_GROUPS ? (uint32_t)n : CREDS_GROUPS;
 }
@@ -32,7 +69,7 @@ static bool in_groups(const struct creds *who, gid_t gid)
 
 static bool mode_allows(const struct creds *who, const struct stat *st)
 {
-	if (!who->uid)
+	if (who->overrides)
 		return true;
 	if (who->uid == st->st_uid)
 		return st->st_mode & 0200;
@@ -41,10 +78,47 @@ static bool mode_allows(const struct creds *who, const struct stat *st)
 	return st->st_mode & 0002;
 }
 
+/* The directory's owner counts for a file that has none, as where it is there. */
+static void rights_unborn(struct tree *t, const struct vf_of *vf, const struct attr *row,
+			  struct stat *st)
+{
+	struct intents *in = t->conf.intents;
+	struct owner_wish is;
+
+	rights_at_birth(t, row, st);
+	if (!in || !vf)
+		return;
+	if (intents_owner_vf(in, &vf->pf, vf->index, row->name, &is)) {
+		st->st_mode = S_IFREG | is.mode;
+		st->st_uid = is.uid;
+		st->st_gid = is.gid;
+	} else if (intents_owner_vf(in, &vf->pf, vf->index, "", &is)) {
+		st->st_uid = is.uid;
+		st->st_gid = is.gid ? is.gid : st->st_gid;
+	}
+}
+
+/* It came just now, and has no directory yet. */
+static bool find_vf(struct tree *t, const struct key *key, struct vf_of *ret)
+{
+	const struct device *dev;
+	bool found;
+
+	model_lock(t->conf.model);
+	dev = model_find(t->conf.model, key);
+	found = dev && dev->facts.vf_index >= 0 &&
+		key_make(BUS_PCI, dev->facts.physfn, &ret->pf);
+	if (found)
+		ret->index = (unsigned int)dev->facts.vf_index;
+	model_unlock(t->conf.model);
+	return found;
+}
+
 static bool may_write(struct tree *t, const struct creds *who, const struct key *dev,
 		      const struct attr *row)
 {
 	struct stat st;
+	struct vf_of vf;
 	uint64_t dir_ino = 0;
 	uint32_t slot;
 
@@ -53,9 +127,12 @@ static bool may_write(struct tree *t, const struct creds *who, const struct key 
 	if (slot != NO_SLOT)
 		dir_ino = objects_ino(t->objects, slot, ROW_SELF);
 	pthread_mutex_unlock(&t->lock);
+	if (slot == NO_SLOT && !find_vf(t, dev, &vf))
+		return who->overrides;
 	if (slot == NO_SLOT)
-		return !who->uid;
-	file_rights(t, kind_of_bus(dev->bus), dir_ino, dev->name, row, &st);
+		rights_unborn(t, &vf, row, &st);
+	else
+		file_rights(t, 	    kind_of_bus(dev->bus), dir_ino, dev->name, row, &st);
 	return mode_allows(who, &st);
 }
 
@@ -67,7 +144,7 @@ int rights_check_group(struct tree *t, const struct creds *who, const struct dev
 	size_t count, k = 0;
 	bool cut;
 
-	if (!who->uid || !(row->flags & ATTR_GROUP))
+	if (who->overrides || !(row->flags & ATTR_GROUP))
 		return 0;
 	model_lock(t->conf.model);
 	count = model_claim_members(t->conf.model, dev, members, &cut);
@@ -98,14 +175,43 @@ int rights_check(struct tree *t, const struct creds *who, const struct device *d
 	return rights_check_group(t, who, dev, row, err);
 }
 
-int rights_check_unborn(struct tree *t, const struct creds *who, const struct attr *row,
-			struct err *err)
+int rights_check_unborn(struct tree *t, const struct creds *who, const struct vf_of *vf,
+			const struct attr *row, struct err *err)
 {
 	struct stat st;
 
-	rights_at_birth(t, row, &st);
+	rights_unborn(t, vf, row, &st);
 	if (mode_allows(who, &st))
 		return 0;
 	return fail(err, EACCES, "%s: user %u may not write the %s of a device that is not there",
 		    row->name, (unsigned int)who->uid, row->name);
+}
+
+int rights_check_value(const struct subject *s, const struct creds *who, const struct attr *row,
+		       const struct wish *wish, struct err *err)
+{
+	const struct tree *t = s->tree;
+
+	if (!row->reaches || who->overrides || (t->group && in_groups(who, t->group)))
+		return 0;
+	return row->reaches(s, wish, err);
+}
+
+int rights_may(struct tree *t, const struct wish *wish, const struct creds *who, struct err *err)
+{
+	const struct attr *row = attr_by_name(kind_of_bus(wish->dev.bus), 0, wish->file);
+	const struct device *found;
+	struct device dev = { 0 };
+	const struct subject s = { .tree = t, .name = dev.key.name, .dev = &dev };
+	int r;
+
+	model_lock(t->conf.model);
+	found = model_find(t->conf.model, &wish->dev);
+	if (found)
+		dev = *found;
+	model_unlock(t->conf.model);
+	if (!found || !row)
+		return fail(err, ENODEV, "%s is gone", wish->dev.name);
+	r = rights_check(t, who, &dev, row, err);
+	return r ? r : rights_check_value(&s, who, row, wish, err);
 }

@@ -6,23 +6,43 @@
 
 #include <stdbool.h>
 
+#include "pcidevfs/key.h"
+
 struct attr;
 struct creds;
 struct device;
 struct err;
 struct fuse_req;
+struct subject;
 struct tree;
+struct wish;
 
-/* Who sent this request; with_groups: his supplementary groups too, which takes a look into /proc. */
-void rights_creds(struct fuse_req *req, bool with_groups, struct creds *ret);
+/* Who sent this request. looks: with supplementary groups and capabilities, which takes some
+ * microseconds and a look into /proc; else there are none. Capabilities are those of the thread that
+ * waits for the answer, so its number is not reused, and count only in the daemon's own user
+ * namespace, told by uid_map. A sender that cannot be seen, as in a process namespace that is not
+ * below ours, has none; nobody has any where /proc is of another process namespace. */
+void rights_creds(struct fuse_req *req, bool looks, struct creds *ret);
+/* Once, before the first request. */
+void rights_start(struct tree *t);
 
 /* May who write this row of dev and, where a write binds the IOMMU group (ATTR_GROUP), of every member?
  * 0 or -EACCES with the sentence. */
 int rights_check(struct tree *t, const struct creds *who, const struct device *dev,
 		 const struct attr *row, struct err *err);
-/* The same for a device that is not there yet: owner and mode are those that files are born with. */
-int rights_check_unborn(struct tree *t, const struct creds *who, const struct attr *row,
-			struct err *err);
+/* The same for what is not there: owner and mode are those that are stored for this VF, else (NULL: for no VF) those
+ * that files are born with. Its IOMMU group is not known: rights_may() asks again. */
+struct vf_of {
+	struct key pf;
+	unsigned int index;
+};
+int rights_check_unborn(struct tree *t, const struct creds *who, const struct vf_of *vf,
+			const struct attr *row, struct err *err);
+/* What the row's reaches() says of an accepted value, for who is not trusted with all passthrough of the node. */
+int rights_check_value(const struct subject *s, const struct creds *who, const struct attr *row,
+		       const struct wish *wish, struct err *err);
+/* engine_conf.may: the same for what has come since, with its group. */
+int rights_may(struct tree *t, const struct wish *wish, const struct creds *who, struct err *err);
 /* Only the other members of the group: the kernel has checked the file that was opened. */
 int rights_check_group(struct tree *t, const struct creds *who, const struct device *dev,
 		       const struct attr *row, struct err *err);

@@ -12,6 +12,7 @@
 #include "pcidevfs/pool.h"
 #include "pcidevfs/region.h"
 #include "record.h"
+#include "rights.h"
 #include "stash.h"
 #include "stream.h"
 
@@ -83,6 +84,7 @@ int tree_new(const struct tree_conf *conf, struct tree **ret, struct err *err)
 	t->conf = *conf;
 	t->fuse_fd = -1;
 	t->group = find_group();
+	rights_start(t);
 	pthread_mutex_init(&t->lock, NULL);
 	t->sets = sets_new();
 	r = t->sets ? open_regions(t, err) : fail(err, ENOMEM, "no memory for the tree");

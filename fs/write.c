@@ -59,8 +59,7 @@ int write_wish(const struct subject *s, const struct attr *row, const char *text
 	return r;
 }
 
-/* Returns how much; text is ended. */
-static size_t read_proc(pid_t pid, const char *file, char *text, size_t size)
+size_t proc_text(pid_t pid, const char *file, char *text, size_t size)
 {
 	char path[64];
 	ssize_t n = -1;
@@ -83,7 +82,7 @@ static pid_t process_of(pid_t thread)
 	uint64_t pid;
 	char *line;
 
-	read_proc(thread, "status", status, sizeof(status));
+	proc_text(thread, "status", status, sizeof(status));
 	line = strstr(status, "\nTgid:\t");
 	if (!line)
 		return thread;
@@ -96,9 +95,9 @@ struct actor write_actor(fuse_req_t req, uint64_t tag, const struct creds *opene
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
 	struct actor who = { .uid = ctx->uid, .pid = process_of(ctx->pid), .tag = tag };
-	size_t n = read_proc(who.pid, "comm", who.comm, sizeof(who.comm));
+	size_t n = proc_text(who.pid, "comm", who.comm, sizeof(who.comm));
 
-	who.opener = opened ? opened->uid : who.uid;
+	who.opener = opened ? *opened : (struct creds){ .uid = ctx->uid, .gid = ctx->gid };
 	if (n && who.comm[n - 1] == '\n')
 		who.comm[n - 1] = '\0';
 	return who;
@@ -184,6 +183,7 @@ static void carry_out(struct tree *t, fuse_req_t req, const struct node *n,
 		r = write_wish(&n->subject, n->row, text, &wish, &err);
 	if (!r && n->subject.dev)
 		r = rights_check_group(t, opened, &n->dev, n->row, &err);
+	r = r ? r : rights_check_value(&n->subject, opened, n->row, &wish, &err);
 	if (!r && wish.file[0])
 		r = submit(t, req, slot, size, &wish, &who);
 	if (!r && wish.file[0])

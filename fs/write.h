@@ -28,6 +28,10 @@ int write_wish(const struct subject *s, const struct attr *row, const char *text
 /* Who sent this request. opened: who opened the file that it is for; NULL: the same. */
 struct actor write_actor(struct fuse_req *req, uint64_t tag, const struct creds *opened);
 
+/* The beginning of a file of a process, or thread, in /proc: at most size - 1 bytes, then NUL.
+ * Returns how many, 0 when it cannot be read. */
+size_t proc_text(pid_t pid, const char *file, char *text, size_t size);
+
 /* Before anybody can answer it: its writer may take it back as long as nothing was done. */
 void write_interruptible(struct fuse_req *req, uint64_t tag);
 

@@ -374,6 +374,28 @@ static int heed_interrupt(struct txn *t, uint32_t steps_before, struct err *err)
 		    t->log->wishes[0].file, t->log->wishes[0].dev.name);
 }
 
+/* What was not there when the wish was made, or is made anew, has an owner and a group now. */
+static int ask_rights(struct txn *t, struct err *err)
+{
+	const struct engine_conf *c = &t->engine->conf;
+	int r = 0;
+
+	for (size_t i = 0; i < t->log->n_wishes && c->may && !r; i++) {
+		const struct wish *asked = &t->log->wishes[i];
+		const struct device *dev;
+		struct wish w;
+		bool came;
+
+		model_lock(c->model);
+		dev = wish_resolve(c->model, asked, &w) ? NULL : model_find(c->model, &w.dev);
+		came = dev && !asked->restores && (asked->virtfn || act_remakes(t, dev));
+		model_unlock(c->model);
+		if (came)
+			r = err_blame(err, c->may(c->verdict_ctx, &w, &t->log->who, err), w.line);
+	}
+	return r;
+}
+
 static int run_stages(struct txn *t, struct err *err)
 {
 	bool left = true;
@@ -386,6 +408,7 @@ static int run_stages(struct txn *t, struct err *err)
 			r = fail(err, EIO, "%s of %s does not come to an end",
 				 t->log->wishes[0].file, t->log->wishes[0].dev.name);
 		r = r ? r : plan_stage(t, &left, err);
+		r = r ? r : ask_rights(t, err);
 		r = r ? r : learn_steps(t, from, !stage, err);
 		r = r ? r : heed_interrupt(t, from, err);
 		r = r ? r : run_steps(t, from, err);

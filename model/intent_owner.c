@@ -175,20 +175,62 @@ static bool is_of(const struct record *r, const struct key *dev)
 	return dev ? r->birth && key_eq(&r->dev, dev) : record_is_root(r);
 }
 
+/* With in->lock held. vf: its VF of that index, which is not there; -1: itself, whose record has no device yet. */
+static const struct owner *find_coming(struct intents *in, const struct key *key, int32_t vf,
+				       const char *file)
+{
+	const struct device *dev;
+	struct identity id;
+
+	model_lock(in->m);
+	dev = model_find(in->m, key);
+	if (dev)
+		device_identity(in->m, dev, &id);
+	model_unlock(in->m);
+	if (!dev)
+		return NULL;
+	id.vf = vf < 0 ? id.vf : vf;
+	for (size_t i = 0; i < in->rs.n; i++) {
+		struct record *r = in->rs.v[i];
+
+		if (r->n_owners && (vf >= 0 || !r->birth) && identity_eq(&r->id, &id))
+			return find_owner(r, file);
+	}
+	return NULL;
+}
+
 bool intents_owner(struct intents *in, const struct key *dev, const char *file,
 		   struct owner_wish *ret)
 {
-	bool found = false;
+	const struct owner *o = NULL;
+	bool seated = !dev, coming = false;
 
 	pthread_mutex_lock(&in->lock);
-	for (size_t i = 0; i < in->rs.n && in->n_owned && !found; i++) {
+	for (size_t i = 0; i < in->rs.n && in->n_owned && !o; i++) {
 		struct record *r = in->rs.v[i];
-		const struct owner *o = r->n_owners && is_of(r, dev) ? find_owner(r, file) : NULL;
+		bool of = r->n_owners && is_of(r, dev);
 
-		found = o;
-		if (o)
-			*ret = o->is;
+		seated |= of;
+		coming |= r->n_owners && !r->birth;
+		o = of ? find_owner(r, file) : NULL;
 	}
+	if (coming && !seated)
+		o = find_coming(in, dev, -1, file);
+	if (o)
+		*ret = o->is;
 	pthread_mutex_unlock(&in->lock);
-	return found;
+	return o;
+}
+
+bool intents_owner_vf(struct intents *in, const struct key *pf, unsigned int index,
+		      const char *file, struct owner_wish *ret)
+{
+	const struct owner *o;
+
+	pthread_mutex_lock(&in->lock);
+	o = in->n_owned ? find_coming(in, pf, (int32_t)index, file) : NULL;
+	if (o)
+		*ret = o->is;
+	pthread_mutex_unlock(&in->lock);
+	return o;
 }

@@ -208,6 +208,7 @@ static void clear_noted(struct device *dev, const struct want *was)
 			: !kept[i]->value && !kept[i]->with_claim)
 			kept_clear(kept[i], &dev->want);
 	dev->want.owned = false;
+	dev->want.uid = dev->want.gid = 0;
 	dev->want.n_owners = 0;
 	dev->unmet[0] = '\0';
 }

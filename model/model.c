@@ -273,10 +273,13 @@ struct device *model_edit(struct model *m, const struct key *key, bool create)
 	return d;
 }
 
-/* What is said of those in its IOMMU group that are claimed depends on it, and on which pod that is. */
+/* What is said of those in its IOMMU group that are claimed depends on it, and on which pod, or
+ * owner, that is. */
 static unsigned int matters(const struct device *d)
 {
-	return (device_with_pod(d) ? 1 : 0) | (device_on_host(d) ? 2 : 0);
+	bool owned = d->want.claim[0] && (d->want.uid || d->want.gid);
+
+	return (device_with_pod(d) ? 1 : 0) | (device_on_host(d) ? 2 : 0) | (owned ? 4 : 0);
 }
 
 static void edit_mates(struct model *m, const struct device *dev)
@@ -346,6 +349,8 @@ static struct mates find_mates(struct model *m, uint32_t slot)
 			found.with_other = d;
 		if (!found.on_host && device_on_host(d))
 			found.on_host = d;
+		if (!found.of_other && d->want.claim[0] && !device_shares_owner(dev, d))
+			found.of_other = d;
 	}
 	return found;
 }
@@ -408,10 +413,12 @@ static bool comes(struct model *m, uint32_t i)
 	       slot_current(m, i)->facts.iommu_group != slot_spare(m, i)->facts.iommu_group;
 }
 
-/* To another pod. */
+/* To another pod, or owner. */
 static bool moves(struct model *m, uint32_t i)
 {
-	return strcmp(slot_current(m, i)->want.allocated, slot_spare(m, i)->want.allocated);
+	const struct device *was = slot_current(m, i), *is = slot_spare(m, i);
+
+	return strcmp(was->want.allocated, is->want.allocated) || !device_shares_owner(was, is);
 }
 
 static void publish_edits(struct model *m, uint64_t generation, bool coming)

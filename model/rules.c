@@ -264,6 +264,11 @@ bool same_pod(const char *allocated, const char *other)
 	return !strncmp(allocated, other, (size_t)(end + 1 - allocated));
 }
 
+bool device_shares_owner(const struct device *dev, const struct device *other)
+{
+	return dev->want.uid == other->want.uid && dev->want.gid == other->want.gid;
+}
+
 bool device_on_host(const struct device *dev)
 {
 	const char *driver = dev->facts.driver;
@@ -364,6 +369,13 @@ void device_derive(struct device *dev, bool iommu, struct mates mates)
 		because(dev,
 			"claimed by %s; IOMMU group %d is with %s, and no other pod gets a part of it",
 			dev->want.claim, dev->facts.iommu_group, mates.with_pod->want.allocated);
+	else if (dev->state == STATE_CLAIMED && mates.of_other)
+		because(dev,
+			"claimed by %s; root keeps /dev/vfio/%d, since its claim file belongs to %u:%u and that of "
+			"%s to %u:%u; give both to the same user and group with chown",
+			dev->want.claim, dev->facts.iommu_group, dev->want.uid, dev->want.gid,
+			mates.of_other->key.name, mates.of_other->want.uid,
+			mates.of_other->want.gid);
 	else if (dev->unmet[0] && (dev->state == STATE_FREE || dev->state == STATE_HOST))
 		because(dev, "%s", dev->unmet);
 	else if (dev->state == STATE_FREE && (dev->caps & CAP_CLAIM) && !iommu)

@@ -190,16 +190,35 @@ static struct txn *make(struct engine *e, const struct wish *wishes, size_t n,
 	return t;
 }
 
+static bool same_rights(const struct creds *a, const struct creds *b)
+{
+	return a->uid == b->uid && a->gid == b->gid && a->overrides == b->overrides &&
+	       a->n_groups == b->n_groups && !memcmp(a->groups, b->groups, sizeof(a->groups));
+}
+
+/* An act about VFs that are to come asks for the rights of who began it alone. */
+static bool may_join(const struct act_log *log, const struct actor *who)
+{
+	bool comes = false;
+
+	for (size_t i = 0; i < log->n_wishes; i++)
+		comes |= log->wishes[i].virtfn;
+	return !comes || same_rights(&log->who.opener, &who->opener);
+}
+
 /* With the lock held. One that is about to end is joined only by its own request, sent again. */
 static struct txn *find_same(struct engine *e, const struct wish *wishes, size_t n,
 			     const struct actor *who)
 {
 	struct txn *t;
 
-	for (t = e->txns; t; t = t->next)
-		if ((!t->closed || (who->tag && t->log->who.tag == who->tag)) &&
+	for (t = e->txns; t; t = t->next) {
+		bool own = who->tag && t->log->who.tag == who->tag;
+
+		if ((own || (!t->closed && may_join(t->log, who))) &&
 		    log_is_for(t->log, wishes, n))
 			break;
+	}
 	return t;
 }
 

@@ -73,8 +73,8 @@ struct want {
 	char former_driver[DRIVER_NAME];   /* before the claim's first write; "" none */
 	char former_override[DRIVER_NAME]; /* likewise */
 	bool former_known;
-	bool owned; /* /dev/vfio/<group> and the cdev get uid and gid on bind: the claim file's owner */
-	uint32_t uid, gid;
+	bool owned; /* its claim file was given away, or back: device_shares_owner() */
+	uint32_t uid, gid; /* of the claim file; 0 where it is not owned */
 	uint32_t n_owners; /* of its files, how many were given an owner or a mode */
 	bool vfs_wanted;
 	int32_t num_vfs; /* asked for, when vfs_wanted */
@@ -121,6 +121,7 @@ struct mates {
 	const struct device *with_pod;
 	const struct device *with_other; /* a pod has it that is not the device's own */
 	const struct device *on_host; /* the kernel lets nobody open the group (spec/kernel.md 7) */
+	const struct device *of_other; /* its claim file is another's, so nobody gets the nodes */
 };
 
 /* Pure: what follows from facts and want. Sets caps, kind, state, taken, reason. `iommu` tells whether
@@ -131,6 +132,9 @@ void device_derive(struct device *dev, bool iommu, struct mates mates);
 bool device_with_pod(const struct device *dev);
 /* What two devices' want.allocated say, or plugins read: the same pod, in whichever container. */
 bool same_pod(const char *allocated, const char *other);
+/* /dev/vfio/<group> and the cdevs go to the owner of the claim files where all claimed members have
+ * the same; a node gives the whole group, so else root keeps them. */
+bool device_shares_owner(const struct device *dev, const struct device *other);
 /* A driver of the host's has it, so that no guest can have a member of its IOMMU group. */
 bool device_on_host(const struct device *dev);
 

@@ -93,8 +93,12 @@ struct owner_wish {
  * now may have to be asked for its serial before: blocks as an act does. */
 int intents_set_owner(struct intents *in, const struct key *dev, const char *file,
 		      const struct owner_wish *owner, struct err *err);
+/* Also of a device that came just now, of which no pass has looked for the record yet. */
 bool intents_owner(struct intents *in, const struct key *dev, const char *file,
 		   struct owner_wish *ret);
+/* Of virtfn<index>, which is not there. */
+bool intents_owner_vf(struct intents *in, const struct key *pf, unsigned int index,
+		      const char *file, struct owner_wish *ret);
 
 /* pcidevfsd --early: the driver_override that a device of these facts shall have before any driver meets it;
  * "" none. pf: of a VF, else NULL. Reads the state file only; no daemon, no mount. -ENOENT: there is none. */

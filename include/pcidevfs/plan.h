@@ -35,7 +35,7 @@ struct wish {
 	uint16_t line;
 	char file[WISH_FILE];	/* the attribute row's name: "claim" */
 	char value[WISH_VALUE]; /* as the row's store accepted it; "" is none */
-	bool force;		/* past host_critical; only uid 0 by ctl */
+	bool force;		/* past host_critical; only by ctl, for CAP_SYS_ADMIN */
 	bool restores; /* what is stored, applied again: whatever else is asked meanwhile is newer */
 };
 

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "pcidevfs/creds.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/plan.h"
 
@@ -26,7 +27,7 @@ struct region_head;
 /* Who asks; for the log and for rights. */
 struct actor {
 	uid_t uid;
-	uid_t opener; /* who opened the file: whose rights count */
+	struct creds opener; /* of the file: whose rights count */
 	pid_t pid;
 	char comm[32];
 	/* Of the request, 0 none: sent again after a crash, it gets the verdict it had. One request may ask for several
@@ -90,13 +91,17 @@ struct engine_conf {
 	size_t journal_size;
 	double deadline_factor;
 	unsigned int threads; /* executors at most; they come and go with the work */
+	/* Asked in the stage in which a device is there that was not when it was asked for, or is made anew, for each wish
+	 * about it but restore's, from executors and without locks: may who write it? 0, or -EACCES with the sentence,
+	 * which takes back what was done. May be NULL. */
+	int (*may)(void *ctx, const struct wish *wish, const struct actor *who, struct err *err);
 	/* Every verdict, for log and last_error; from executors, before done(), for each who asked: also for those who
 	 * joined the act of another. May be NULL. *place is the teller's,
 	 * and outlives the process: 0 until this verdict was told, and what the former process left there where it
 	 * died in the middle of telling, so that nothing is told twice. */
 	void (*verdict)(void *ctx, const struct wish *wishes, size_t n, const struct actor *who,
 			const struct err *err, uint64_t *place);
-	void *verdict_ctx;
+	void *verdict_ctx; /* may()'s too */
 };
 
 /* Of the journal: another one is made empty. */

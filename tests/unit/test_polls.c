@@ -153,7 +153,7 @@ DEFINE_TEST(files_many)
 
 DEFINE_TEST(files_of_one_user_are_bounded)
 {
-	const struct creds root = { 0 };
+	const struct creds root = { .privileged = true };
 	struct files *f = start(1);
 	struct err err = { 0 };
 	uint64_t fh = 0, last = 0;
@@ -173,9 +173,33 @@ DEFINE_TEST(files_of_one_user_are_bounded)
 	files_free(f);
 }
 
+/* The capability lifts the bound, the number does not. */
+DEFINE_TEST(user_0_without_capabilities_is_bounded)
+{
+	const struct creds root = { .privileged = true }, capless = { 0 };
+	struct files *f = start(1);
+	uint64_t fh = 0, a, b;
+	struct err err = { 0 };
+
+	for (uint64_t i = 0; i < FILES_OF_USER; i++)
+		CHECK_EQ(files_open(f, 7, i, &capless, NULL, &a, NULL), 0);
+	CHECK_EQ(files_open(f, 7, FILES_OF_USER, &capless, NULL, &fh, &err), -EMFILE);
+	CHECK_IN(err.text, "user 0 has 16384 files open");
+	for (uint64_t i = 0; i < 3; i++)
+		CHECK_EQ(files_open(f, 7, FILES_OF_USER + i, &root, NULL, &b, NULL), 0);
+	files_free(f);
+	f = start(0);
+	CHECK_EQ(files_open(f, 7, 1 << 20, &capless, NULL, &fh, &err), -EMFILE);
+	CHECK_EQ(files_keep(f, files_get(f, a), strdup("one"), TEXT_OF_USER, NULL), 0);
+	CHECK_EQ(files_keep(f, files_get(f, b), strdup("one"), TEXT_OF_USER, NULL), 0);
+	files_release(f, b);
+	CHECK_EQ(files_open(f, 7, 1 << 20, &capless, NULL, &fh, &err), -EMFILE);
+	files_free(f);
+}
+
 DEFINE_TEST(texts_of_one_user_are_bounded)
 {
-	const struct creds root = { 0 };
+	const struct creds root = { .privileged = true };
 	struct files *f = start(1);
 	uint64_t a = opened(f, 7, 1), b = opened(f, 7, 2), c;
 	struct err err = { 0 };
