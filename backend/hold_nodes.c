@@ -23,7 +23,6 @@
 #define GROUP_PATH "devices/virtual/vfio/"
 #define NULL_NODE makedev(1, 3) /* which the simulation has for all nodes */
 #define CACHE_MAX 8192		/* rows, beyond which numbers of nobody are looked up each time */
-#define KERNFS_HANDLE 0xfe
 
 /* ---- rows */
 
@@ -334,10 +333,10 @@ bool hold_is_sysfs(int dir, const char *name)
 	struct statfs fs;
 	int mount;
 
-	/* A file system that somebody else serves would be asked by statfs(), and may not
-	 * answer. */
-	if (name_to_handle_at(dir, name, &handle.head, &mount, AT_SYMLINK_FOLLOW) ||
-	    handle.head.handle_type != KERNFS_HANDLE)
+	/* statfs() would ask who serves it. FUSE and NFS, which may not answer, have handles for
+	 * their files; sysfs has none. */
+	if (!name_to_handle_at(dir, name, &handle.head, &mount, AT_SYMLINK_FOLLOW) ||
+	    errno != EOPNOTSUPP)
 		return false;
 	fd = openat(dir, name, O_PATH | O_CLOEXEC);
 	return fd >= 0 && !fstatfs(fd, &fs) && fs.f_type == SYSFS_MAGIC;
