@@ -57,7 +57,7 @@ static void put_open(const char *open, int pid, int fd)
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/%s", test_dir(), open);
-	host_link(open[0] == '/' || strchr(open, ':') == strchr(open, '[') - 1 ? open : path,
+	host_link(open[0] == '/' || strstr(open, ":[") ? open : path,
 		  "proc/%d/fd/%d", pid, fd);
 }
 
