@@ -470,6 +470,12 @@ void backend_health(struct backend *b, struct out *o)
 			"holders_unseen=%u hint=\"the open files of so many processes cannot be seen; give "
 			"the daemon CAP_SYS_PTRACE and the host's pid namespace\"\n",
 			atomic_load(&b->guards.unseen));
+	if (atomic_load(&b->guards.unknown))
+		out_printf(o,
+			   "holders_unknown=%u hint=\"so many processes have too many files open, or "
+			   "one that hangs; the devices that they could open name them as unsure in "
+			   "holders\"\n",
+			   atomic_load(&b->guards.unknown));
 	health_line(o, !atomic_load(&b->names_missing), "pci_ids=ok", "pci_ids=none",
 		    "install libpci and pci.ids or hwdata; names are made of ids");
 	health_line(o, sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/vfio-pci"), "vfio=ok",

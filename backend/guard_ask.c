@@ -143,17 +143,25 @@ static void apply(struct backend *b, enum guard guard, const struct question *q,
 	model_unlock(b->model);
 }
 
-/* "- unseen=3": processes that could not be looked into, for health. */
+/* "- unseen=3": a number of processes, for health. */
+static unsigned int number_of(const struct line *v, size_t n, const char *key)
+{
+	size_t len = strlen(key);
+	uint64_t number = 0;
+
+	for (size_t at = lower_bound(v, n, "-"); at < n && !strcmp(v[at].name, "-"); at++)
+		if (!strncmp(v[at].text, key, len) &&
+		    !parse_u64(v[at].text + len, UINT32_MAX, &number))
+			return (unsigned int)number;
+	return 0;
+}
+
 static void note_unseen(struct backend *b, enum guard guard, const struct line *v, size_t n)
 {
-	size_t at = lower_bound(v, n, "-");
-	uint64_t unseen = 0;
-
-	if (at < n && !strcmp(v[at].name, "-") && !strncmp(v[at].text, "unseen=", 7) &&
-	    parse_u64(v[at].text + 7, UINT32_MAX, &unseen))
-		unseen = 0;
-	if (guard == GUARD_HOLDERS)
-		atomic_store(&b->guards.unseen, (unsigned int)unseen);
+	if (guard != GUARD_HOLDERS)
+		return;
+	atomic_store(&b->guards.unseen, number_of(v, n, "unseen="));
+	atomic_store(&b->guards.unknown, number_of(v, n, "unknown="));
 }
 
 bool question_has(const struct question *q, const struct key *key)

@@ -78,21 +78,32 @@ static int do_pulse(const struct sysfs *s, char *const *argv, struct out *answer
 	return pulse_scan(s, argv[1], answer);
 }
 
-/* What a helper can be asked for. Paths are relative to the sysfs root. */
+/* What a helper can be asked for. Paths are relative to the sysfs root. A positive result is 0,
+ * after which the helper ends. */
 static const struct {
 	const char *name;
 	unsigned int words; /* with the name */
+	bool reads;	    /* and changes nothing */
 	int (*run)(const struct sysfs *s, char *const *argv, struct out *answer);
 } requests[] = {
-	{ "write", 3, do_write },	/* path, text */
-	{ "read", 2, do_read },		/* path */
-	{ "link", 2, do_link },		/* path: last component of its target */
-	{ "holders", 2, do_holders },	/* addresses, blanks between them; "": all */
-	{ "critical", 2, do_critical }, /* likewise */
-	{ "serials", 2, do_serials },	/* addresses */
-	{ "pulse", 2, do_pulse },	/* likewise, "!" before those that may be woken */
-	{ "modprobe", 2, do_modprobe }, /* module */
+	{ "write", 3, false, do_write },      /* path, text */
+	{ "read", 2, true, do_read },	      /* path */
+	{ "link", 2, true, do_link },	      /* path: last component of its target */
+	{ "holders", 2, true, do_holders },   /* addresses, blanks between them; "": all */
+	{ "critical", 2, true, do_critical }, /* likewise */
+	{ "serials", 2, true, do_serials },   /* addresses */
+	{ "pulse", 2, true, do_pulse },	      /* likewise, "!" before those that may be woken */
+	{ "modprobe", 2, false, do_modprobe }, /* module */
 };
+
+bool request_reads(const char *name)
+{
+	bool reads = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++)
+		reads |= requests[i].reads && !strcmp(name, requests[i].name);
+	return reads;
+}
 
 static int run_request(const struct sysfs *s, char *const *argv, unsigned int argc,
 		       struct out *answer)
@@ -134,7 +145,7 @@ static int serve_one(int fd, const struct sysfs *s, char *text)
 	struct out answer = { 0 };
 	struct wire_request head;
 	char *argv[WIRE_WORDS];
-	int rc = wire_receive(fd, &head, sizeof(head));
+	int done, rc = wire_receive(fd, &head, sizeof(head));
 
 	if (rc)
 		return rc;
@@ -149,10 +160,10 @@ static int serve_one(int fd, const struct sysfs *s, char *text)
 	/* Who asked may be dead: its successor has other plans. */
 	if (poll(&(struct pollfd){ .fd = fd, .events = POLLRDHUP }, 1, 0))
 		return -EPIPE;
-	rc = run_request(s, argv, head.argc, &answer);
-	rc = send_answer(fd, rc, &answer);
+	done = run_request(s, argv, head.argc, &answer);
+	rc = send_answer(fd, done > 0 ? 0 : done, &answer);
 	out_free(&answer);
-	return rc;
+	return done > 0 && !rc ? -EPIPE : rc;
 }
 
 int backend_helper(int argc, char **argv)

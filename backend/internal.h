@@ -63,6 +63,7 @@ struct guards {
 	struct views views[GUARD_COUNT];
 	atomic_int results[GUARD_COUNT]; /* of the last answer, for health */
 	atomic_uint unseen;		 /* processes whose open files could not be seen */
+	atomic_uint unknown;		 /* which have too many, or one that hangs who looks */
 };
 
 struct backend {

@@ -26,6 +26,7 @@ struct helper {
 	pid_t pid;
 	uint64_t started;
 	int fd;
+	bool reads; /* what it was asked for last changes nothing */
 };
 
 struct io_late {
@@ -206,8 +207,11 @@ static void helper_put(struct io *io, struct helper *h)
 		helper_end(h);
 }
 
+/* What only reads serves nobody any more: it would take time and memory until it ends by itself. */
 static void helper_abandon(struct io *io, struct helper *h)
 {
+	if (h->reads)
+		kill(h->pid, SIGKILL);
 	close(h->fd);
 	h->fd = -1;
 	pthread_mutex_lock(&io->lock);
@@ -287,7 +291,7 @@ static int finish(struct io *io, struct helper *h, struct out *answer)
 
 static int give_late(struct io *io, struct helper *h, struct io_late **ret_late)
 {
-	struct io_late *late = ret_late ? malloc(sizeof(*late)) : NULL;
+	struct io_late *late = ret_late && !h->reads ? malloc(sizeof(*late)) : NULL;
 
 	if (!late) {
 		helper_abandon(io, h);
@@ -318,6 +322,7 @@ int io_call(struct io *io, const char *const *argv, unsigned int deadline_ms, st
 			return -ECHILD;
 		if (who)
 			*who = (struct helper_id){ h->pid, h->started };
+		h->reads = request_reads(argv[0]);
 		rc = wire_send(h->fd, &head, sizeof(head), words, head.size);
 		if (!rc || tries == IDLE_MAX)
 			break;

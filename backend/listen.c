@@ -24,9 +24,11 @@
 #define QUIET_MS 5
 #define BURST_MS 20
 #define RESCAN_MS 10000 /* only where uevents cannot be had */
-#define RECEIVE_BUFFER (8 << 20)
 #define TOUCHED_MAX 1024 /* beyond it everything is looked at */
 #define GROUP_MAX 256
+/* Anybody may open vfio/vfio as often as he can: nodes are listened to so often at most. */
+#define NODES_MS 10
+#define NODES_BYTES (1 << 20)
 
 enum source { SRC_STOP, SRC_UEVENT, SRC_NODES, SRC_MOUNTS, SRC_SWAPS, SRC_NETWORK, SRC_COUNT };
 
@@ -34,6 +36,7 @@ struct listener {
 	struct backend *b;
 	struct pollfd fds[SRC_COUNT];
 	int watch_dir, watch_cdevs; /* inotify watches, -1 while the directory is not there */
+	uint64_t nodes_due;
 	struct touched touched[TOUCHED_MAX];
 	size_t n;
 	bool all;
@@ -242,11 +245,12 @@ static void watch_nodes(struct listener *l)
 static void on_node(struct listener *l, const struct inotify_event *e)
 {
 	if (e->mask & IN_Q_OVERFLOW) {
-		l->all = true;
+		/* Of nodes that come and go uevents tell as well. */
+		l->all |= l->b->uevent_fd < 0;
 		guard_want(l->b, GUARD_HOLDERS, NULL);
 	} else if (e->mask & IN_IGNORED) {
 		*(e->wd == l->watch_dir ? &l->watch_dir : &l->watch_cdevs) = -1;
-	} else if (!(e->mask & IN_ISDIR) && e->len) {
+	} else if (!(e->mask & IN_ISDIR) && e->len && strcmp(e->name, "vfio")) {
 		/* One that has just come or is gone is held by nobody. */
 		if (e->mask & (IN_CREATE | IN_DELETE | IN_MOVE))
 			touch_node(l, e->name);
@@ -258,14 +262,20 @@ static void on_node(struct listener *l, const struct inotify_event *e)
 static void drain_nodes(struct listener *l)
 {
 	char buf[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
-	ssize_t n = read(l->fds[SRC_NODES].fd, buf, sizeof(buf));
+	size_t total = 0;
+	ssize_t n;
 
-	for (ssize_t at = 0; at < n;) {
-		const struct inotify_event *e = (const struct inotify_event *)(buf + at);
+	while (total < NODES_BYTES &&
+	       (n = read(l->fds[SRC_NODES].fd, buf, sizeof(buf))) > 0) {
+		for (ssize_t at = 0; at < n;) {
+			const struct inotify_event *e = (const struct inotify_event *)(buf + at);
 
-		on_node(l, e);
-		at += (ssize_t)(sizeof(*e) + e->len);
+			on_node(l, e);
+			at += (ssize_t)(sizeof(*e) + e->len);
+		}
+		total += (size_t)n;
 	}
+	l->nodes_due = now_ms() + NODES_MS;
 }
 
 /* POLLPRI stays until the table is read again: that is what makes it an event. */
@@ -316,8 +326,17 @@ static int drain(struct listener *l)
 
 static int wait_events(struct listener *l, int ms)
 {
-	int n = poll(l->fds, SRC_COUNT, ms);
+	struct pollfd fds[SRC_COUNT];
+	uint64_t now = now_ms();
+	int n, pause = l->nodes_due > now ? (int)(l->nodes_due - now) : 0;
 
+	/* Inotify wakes whoever polls it, for whichever events. */
+	memcpy(fds, l->fds, sizeof(fds));
+	if (pause)
+		fds[SRC_NODES].fd = -1;
+	n = poll(fds, SRC_COUNT, pause && (ms < 0 || ms > pause) ? pause : ms);
+	for (int i = 0; i < SRC_COUNT; i++)
+		l->fds[i].revents = n > 0 ? fds[i].revents : 0;
 	return n < 0 ? (errno == EINTR ? 0 : -errno) : n;
 }
 
@@ -469,24 +488,4 @@ int backend_listen(struct backend *b, struct err *err)
 	listener_close(l);
 	free(l);
 	return rc ? fail(err, -rc, "the kernel's events cannot be heard: %s", strerror(-rc)) : 0;
-}
-
-int listen_open(void)
-{
-	struct sockaddr_nl me = { .nl_family = AF_NETLINK, .nl_groups = 1 };
-	int fd =
-		socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT);
-	int size = RECEIVE_BUFFER, on = 1, rc;
-
-	if (fd < 0)
-		return -errno;
-	/* Without CAP_NET_ADMIN the plain buffer must do; an overflow is mended by a full scan. */
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)))
-		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
-	if (!setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) &&
-	    !bind(fd, (struct sockaddr *)&me, sizeof(me)))
-		return fd;
-	rc = -errno;
-	close(fd);
-	return rc;
 }

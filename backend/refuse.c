@@ -68,12 +68,14 @@ static int refuse_critical(const struct question *q, struct err *err)
 }
 
 #define USER_TEXT 512
+#define UNSURE "unsure "
 
 /* "allocated to a/b/c", "held by qemu (pid 7)"; false: nobody uses it. The first line of holders is
  * pid=N comm=NAME, the name quoted where it must be. */
 static bool user_of(const struct device *dev, char buf[static USER_TEXT])
 {
 	const char *line = dev->facts.holders, *comm = strstr(line, "comm=");
+	const bool unsure = !strncmp(line, UNSURE, strlen(UNSURE));
 	int len = comm ? (int)strcspn(comm + 5, "\n") : 0;
 	long pid = 0;
 
@@ -89,11 +91,13 @@ static bool user_of(const struct device *dev, char buf[static USER_TEXT])
 		comm++;
 		len -= 2;
 	}
+	line += unsure ? strlen(UNSURE) : 0;
 	if (sscanf(line, "pid=%ld", &pid) != 1 || !comm || !len)
 		snprintf(buf, USER_TEXT, "held by a process (%.*s)", (int)strcspn(line, "\n"),
 			 line);
 	else
-		snprintf(buf, USER_TEXT, "held by %.*s (pid %ld)", len, comm + 5, pid);
+		snprintf(buf, USER_TEXT, "%sheld by %.*s (pid %ld)%s", unsure ? "perhaps " : "",
+			 len, comm + 5, pid, unsure ? ", whose open files are unknown" : "");
 	return true;
 }
 

@@ -8,6 +8,7 @@
 #ifndef PCIDEVFS_BACKEND_WIRE_H
 #define PCIDEVFS_BACKEND_WIRE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,5 +30,8 @@ struct wire_answer {
  * together: who waits for them is woken once. */
 int wire_send(int fd, const void *head, size_t head_size, const void *body, size_t size);
 int wire_receive(int fd, void *data, size_t size);
+
+/* helper.c: does this request only read, so that a helper may be killed over it? */
+bool request_reads(const char *name);
 
 #endif

@@ -449,7 +449,8 @@ const struct attr attrs_device[] = {
 	  .show = holders_show,
 	  .refresh = holders_refresh,
 	  .since = "0.1",
-	  .help = "processes that hold it open, a line each: pid= comm=; or none" },
+	  .help = "processes that hold it open, a line each: pid= comm=, unsure before one whose open "
+		  "files are unknown and that could; or none" },
 	{ .name = "log",
 	  .id = 23,
 	  .mode = 0444,

@@ -242,10 +242,14 @@ static bool is_allocated(struct device *dev)
 
 static bool is_held(struct device *dev)
 {
-	if (!dev->facts.holders[0] || !on_vfio(dev))
+	static const char unsure[] = "unsure ";
+	const char *line = dev->facts.holders;
+	bool sure = strncmp(line, unsure, strlen(unsure)) != 0;
+
+	if (!line[0] || !on_vfio(dev))
 		return false;
-	because(dev, "held open by %.*s", (int)strcspn(dev->facts.holders, "\n"),
-		dev->facts.holders);
+	line += sure ? 0 : strlen(unsure);
+	because(dev, "%sheld open by %.*s", sure ? "" : "perhaps ", (int)strcspn(line, "\n"), line);
 	return true;
 }
 

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which processes hold a PCI function open: found by reading the links in proc/<pid>/fd, never by
- * opening or looking at what they lead to; a name below /dev is looked up there. Counts: the VFIO group
- * (for each member), the VFIO cdev, any device node that belongs to the function, its resource files.
+ * Which processes hold a PCI function open. What a descriptor is decides, never what its path says: an inode
+ * below --dev, a device number of the function, or one of its resource files; and only one that can act counts. That
+ * is the VFIO group (for each member), the VFIO cdev or device, any other device node that belongs to the function,
+ * its resource files; disks and usbfs where they are open for writing; nothing that was opened with O_PATH.
  *
- * Not seen: what is mapped but no longer open (maps are not read), and descriptors of a thread that
- * does not share its process's. A local user can make a file look like a device node in a mount
- * namespace of his own; all that gives him is being named.
+ * How much of /proc is looked at for each process, user and all is bounded (backend/hold.h), and what hangs is left
+ * behind. Processes whose descriptors are then unknown count, as unsure, for the functions that have a node
+ * below --dev which the process's user could open.
+ *
+ * Not seen: what is mapped but no longer open (maps are not read), and descriptors on their way in a socket or
+ * kept by io_uring.
  */
 #ifndef PCIDEVFS_HOLDERS_H
 #define PCIDEVFS_HOLDERS_H
@@ -18,11 +22,14 @@ struct sysfs;
 #define HOLDERS_MAX 64
 
 /*
- * Appends lines `<address> pid=812 comm="nvidia-persiste"` in ascending order, and `<address> more=N`
- * for those beyond HOLDERS_MAX. only: addresses with blanks between them, or NULL for all. A last line
- * `- unseen=N`, for health, when N processes could not be looked into: CAP_SYS_PTRACE is missing, or a
- * security module keeps them from us. Nobody: appends nothing. Returns 0, -ENOMEM, or as the kernel
- * said; then nothing was appended and nothing is known.
+ * Appends lines `<address> pid=812 comm="nvidia-persiste"` in ascending order, then `<address>
+ * unsure pid=...` for unknown ones, and `<address> more=N` for those beyond HOLDERS_MAX. only:
+ * addresses with blanks between them, or NULL for all. Last lines, for health: `- unseen=N` when
+ * N processes could not be looked into: CAP_SYS_PTRACE is missing, or a security module keeps
+ * them from us; `- unknown=N` when N processes went beyond their budget or have a descriptor at
+ * which a look hangs. Nobody: appends nothing. Returns 0, -ENOMEM, or as the kernel said; then
+ * nothing was appended and nothing is known. 1: as 0, but a thread was left behind that hangs,
+ * and the process should end.
  */
 int holders_scan(const struct sysfs *s, const char *only, struct out *ret);
 

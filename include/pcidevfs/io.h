@@ -6,7 +6,7 @@
  * kernel.md 7), so every such access is made by an exec'd helper which inherits no descriptor
  * but its socket. A helper serves requests one after the other and is kept for the next; one
  * that misses its deadline is left alone with its request, and its late answer is told by
- * io_late().
+ * io_late(); over a request that only reads it is killed.
  */
 #ifndef PCIDEVFS_IO_H
 #define PCIDEVFS_IO_H
@@ -28,8 +28,8 @@ void io_free(struct io *io);
  * "holders", "critical", ...), argv NULL-terminated, at most 8 words. Thread-safe; calls run
  * side by side. Returns 0 with the answer appended to answer (may be NULL), -errno as the helper
  * met it, -ECHILD when no helper could be started, -EIO when it died over the request (nobody
- * knows what it did), or -ETIMEDOUT; then *ret_late (may be NULL) is a token for io_late(). who (may be NULL) is told the
- * helper before it is sent out. */
+ * knows what it did), or -ETIMEDOUT; then *ret_late (may be NULL) is a token for io_late(), or NULL
+ * where the request only reads. who (may be NULL) is told the helper before it is sent out. */
 struct io_late;
 int io_call(struct io *io, const char *const *argv, unsigned int deadline_ms, struct out *answer,
 	    struct io_late **ret_late, struct helper_id *who);

@@ -40,6 +40,7 @@ static const struct {
 	{ "proc/7/comm", false },
 	{ "proc/7/fd/3", true },
 	{ "proc/7/fd/4", true },
+	{ "proc/7/fdinfo/3", false },
 	{ "proc/driver/nvidia/gpus/" GPU "/information", false },
 	{ "sys/class/tty/ttyS0", true },
 	{ "sys/devices/virtual/block/dm-0/dm/name", false },
@@ -59,6 +60,9 @@ static const char *const links[][2] = {
 	{ "sys/class/vfio-dev/vfio0", BELOW GPU "/vfio-dev/vfio0" },
 	{ "sys/kernel/iommu_groups/1/devices/" GPU, BELOW GPU },
 };
+
+/* To which links of the process may lead: ../../../dev/vfio/1. */
+static const char *const nodes[] = { "dev/vfio/1", "dev/vfio/devices/vfio0", "dev/nvidia0" };
 
 static struct sysfs host;
 
@@ -92,10 +96,14 @@ static void set_up(void)
 		check(!symlink(links[i][1], place(links[i][0])));
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
 		place(files[i].path);
+	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
+		_close_ int fd = open(place(nodes[i]), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+		check(fd >= 0);
+	}
 	snprintf(sys, sizeof(sys), "%s/sys", root);
 	snprintf(proc, sizeof(proc), "%s/proc", root);
 	snprintf(dev, sizeof(dev), "%s/dev", root);
-	check(!mkdir(dev, 0700));
 	check(!sysfs_open(&host, sys, dev, proc, NULL));
 }
 
@@ -163,8 +171,9 @@ static void check_holder(const char *text)
 	unsigned int pid;
 	int end = 0;
 
-	if (!strncmp(text, "unseen=", 7))
+	if (!strncmp(text, "unseen=", 7) || !strncmp(text, "unknown=", 8))
 		return;
+	text += strncmp(text, "unsure ", 7) ? 0 : 7;
 	check(sscanf(text, "pid=%u comm=\"%n", &pid, &end) == 1 && end && pid == 7);
 	check(strcspn(text + end, "\"\\") == strlen(text + end) - 1);
 }

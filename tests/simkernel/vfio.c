@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * vfio-pci: what it takes, the devices that appear for a VMM, and the wait until the VMM lets go.
- * A stand-in VMM is a directory in proc/ whose descriptors lead to the group; it has all functions
- * of the group open that vfio-pci had when it came.
+ * A stand-in VMM is a directory in proc/ whose descriptors lead to the group's node in dev/, whose inode
+ * tells which it is; it has all functions of the group open that vfio-pci had when it came.
  */
 #include "sim.h"
 
@@ -214,9 +214,9 @@ int vfio_hold(struct sim *s, int group, pid_t pid, const char *comm)
 	if (r)
 		return r;
 	snprintf(path, sizeof(path), "proc/%d/fd/3", (int)pid);
-	facts_link(s, path, "/dev/vfio/vfio");
+	facts_link(s, path, "../../../dev/vfio/vfio");
 	snprintf(path, sizeof(path), "proc/%d/fd/%d", (int)pid, 4 + group);
-	snprintf(target, sizeof(target), "/dev/vfio/%d", group);
+	snprintf(target, sizeof(target), "../../../dev/vfio/%d", group);
 	facts_link(s, path, target);
 	g->holder = pid;
 	return 0;

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "fakehost.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <sched.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include "pcidevfs/critical.h"
@@ -46,6 +50,20 @@ void host_class(const char *class, const char *where, const char *name)
 	snprintf(target, sizeof(target), "../../devices/%s/%s", where, name);
 	host_file("", "sys/devices/%s/%s/uevent", where, name);
 	host_link(target, "sys/class/%s/%s", class, name);
+}
+
+int host_hang(const char *dir)
+{
+	int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	char options[64];
+
+	host_file("", "%s/.there", dir);
+	CHECK_EQ(chdir(test_dir()), 0);
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fuse);
+	if (fuse < 0 || unshare(CLONE_NEWNS) || mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", dir, "fuse", 0, options))
+		SKIP("no file system that hangs: %s", strerror(errno));
+	return fuse;
 }
 
 void host_open(struct sysfs *s)

@@ -11,6 +11,9 @@ __attribute__((format(printf, 2, 3))) void host_file(const char *text, const cha
 __attribute__((format(printf, 2, 3))) void host_link(const char *target, const char *fmt, ...);
 /* A device of a class; where is below sys/devices. */
 void host_class(const char *class, const char *where, const char *name);
+/* A file system there that never answers, until what is returned is closed; skips the test where
+ * that cannot be had. */
+int host_hang(const char *dir);
 void host_open(struct sysfs *s);
 
 /* critical_scan() over this host. */

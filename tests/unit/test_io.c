@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../../backend/wire.h"
+#include "fakehost.h"
 #include "pcidevfs/backend.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/io.h"
@@ -157,6 +158,22 @@ DEFINE_TEST(io_deadline_leaves_the_helper_alone)
 	fd = open(path, O_RDONLY);
 	CHECK_EQ(read(fd, text, 5), 1);
 	CHECK_EQ(waitpid(-1, NULL, 0) > 0, true);
+}
+
+/* A look that comes late tells nobody anything: it takes no more time. */
+DEFINE_TEST(io_late_reader_is_killed)
+{
+	struct roots roots;
+	struct io *io = new_io(&roots);
+	const char *const argv[] = { "read", "hangs/x", NULL };
+	struct helper_id who;
+	int fuse = host_hang("hangs");
+
+	CHECK_EQ(io_call(io, argv, 50, NULL, NULL, &who), -ETIMEDOUT);
+	CHECK(who.pid > 0);
+	CHECK_EQ(io_await(&who, 20000), 0);
+	close(fuse);
+	io_free(io);
 }
 
 static void *caller(void *arg)

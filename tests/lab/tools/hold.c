@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * hold GROUP NAME SECONDS: take a device as a VMM does, and keep it a while.
+ * hold GROUP NAME SECONDS [alone]: take a device as a VMM does, and keep it a while.
  *
- * NAME is a PCI address or an mdev UUID. Prints "viable 0|1" for the group,
+ * NAME is a PCI address or an mdev UUID. alone: nothing but the device stays open. Prints "viable 0|1" for the group,
  * then "held" once the device is taken; exits 0, or 1 with the step that failed.
  */
 #include <errno.h>
@@ -35,8 +35,8 @@ int main(int argc, char **argv)
 	int box, group, dev;
 	double secs;
 
-	if (argc != 4) {
-		fprintf(stderr, "usage: hold GROUP NAME SECONDS\n");
+	if (argc < 4 || argc > 5) {
+		fprintf(stderr, "usage: hold GROUP NAME SECONDS [alone]\n");
 		return 2;
 	}
 	secs = strtod(argv[3], NULL);
@@ -59,6 +59,8 @@ int main(int argc, char **argv)
 	dev = ioctl(group, VFIO_GROUP_GET_DEVICE_FD, argv[2]);
 	if (dev < 0)
 		return failed("get device");
+	if (argc == 5 && (close(group) || close(box)))
+		return failed("close group");
 	print_what("held");
 	while (nanosleep(&left, &left) && errno == EINTR)
 		;

@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The processes and what they have open. Other processes decide how much that is and, through
+ * the file systems they use, whether a look at it ever ends: so there is a budget, a table that
+ * many share is read once, and the walk is a thread's, which is left behind where a call hangs;
+ * another one goes on with the next process.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "devpath.h"
+#include "hold.h"
+#include "pcidevfs/sysfs.h"
+#include "pcidevfs/thread.h"
+#include "pcidevfs/util.h"
+
+#define HANG_MS 250
+#define SHARED_MIN 32 /* descriptors: a smaller table is read again */
+#define ROOT_TRUSTED (HOLD_ROOT / 4)
+#define LISTED_MAX 16 /* processes of a user that are named */
+#define LEFT HOLD_LEFT
+#define USB_MAJOR 189
+
+#define VFIO_DEVICE "anon_inode:[vfio-device]"
+#define VFIO_PATH "vfio-device-syspath:"
+
+struct walk {
+	const struct sysfs *s;
+	struct hold_nodes *nodes;
+	struct hold_found *found;
+	struct hold_budget budget;
+	DIR *procs;
+	bool real;    /* proc is this kernel's, with the numbers that we have for processes */
+	bool counted; /* it tells how many files each has open */
+	bool has_kcmp;
+	struct hold_tables tables;
+	/* The one that is looked at. */
+	pid_t pid;
+	struct hold_user *user;
+	bool refused, unknown, vfio, anonymous;
+
+	pthread_mutex_t lock;
+	pthread_cond_t ended;
+	bool over;		/* lock */
+	int rc;			/* lock */
+	_Atomic pid_t tid;	/* who walks */
+	_Atomic uint64_t calls; /* odd: in one that may hang */
+};
+
+/* A table of descriptors. */
+struct table {
+	struct walk *w;
+	char path[48]; /* "812", "812/task/813" */
+	int fd;	       /* its directory */
+	uint32_t left; /* how many more may be looked at */
+};
+
+/* ---- calls that may hang */
+
+static uint64_t enter(struct walk *w)
+{
+	return atomic_fetch_add(&w->calls, 1) + 1;
+}
+
+/* False: another one walks by now; nothing of the walk may be touched. */
+static bool leave(struct walk *w, uint64_t call)
+{
+	return atomic_compare_exchange_strong(&w->calls, &call, call + 1);
+}
+
+static bool is_running(pid_t tid)
+{
+	char path[64], text[256];
+	_close_ int fd = -1;
+	const char *state;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = '\0';
+	state = strrchr(text, ')');
+	return state && state[1] == ' ' && state[2] == 'R';
+}
+
+static int note_unknown(struct walk *w)
+{
+	w->found->n_unknown++;
+	if (++w->user->unknown > LISTED_MAX)
+		return 0;
+	return hold_add_pid(&w->found->unknown, &w->found->n_listed, &w->found->cap_unknown, w->pid);
+}
+
+/* 1: it is kept from us, which is told. What is gone by now holds nothing, and what is no
+ * process or no link neither. Anything else, as running out of descriptors, says nothing about
+ * who holds what. */
+static int is_refused(int error)
+{
+	switch (error) {
+	case EACCES:
+	case EPERM:
+		return 1;
+	case ENOENT:
+	case ESRCH:
+	case ENOTDIR:
+	case EINVAL:
+		return 0;
+	default:
+		return -error;
+	}
+}
+
+static int note_refused(struct walk *w, int error)
+{
+	int rc = is_refused(error);
+
+	w->refused |= rc > 0;
+	return rc < 0 ? rc : 0;
+}
+
+/* ---- one descriptor */
+
+struct named_device {
+	struct walk *w;
+	int rc;
+};
+
+static void found_device(void *ctx, const char *address)
+{
+	struct named_device *d = ctx;
+
+	d->rc = d->rc ? d->rc : hold_add(d->w->found, address, d->w->pid, false);
+}
+
+/* A VFIO device, of which the group's descriptor may be closed. From 6.18 on the kernel tells
+ * which it is. */
+static int add_device(struct table *t, const char *name)
+{
+	struct walk *w = t->w;
+	struct named_device device = { .w = w };
+	char text[SYSFS_VALUE], *path;
+	int rc = sysfs_read(w->s, ROOT_PROC, text, sizeof(text), "%s/fdinfo/%s", t->path, name);
+
+	if (rc < 0)
+		return note_refused(w, -rc);
+	path = strstr(text, VFIO_PATH);
+	if (path) {
+		path += strlen(VFIO_PATH);
+		path[strcspn(path, "\n")] = '\0';
+	}
+	w->anonymous |= !path || !devpath_functions(w->s, path, found_device, &device);
+	return device.rc;
+}
+
+/*
+ * A descriptor made with O_PATH, as anybody can have of any node, can do nothing; neither can
+ * one of usbfs or of a disk that is not open for writing. Access mode 3, for ioctl alone, shows
+ * no bits either, and can.
+ */
+static bool can_act(const struct table *t, const char *name, const struct statx *st)
+{
+	bool writes_only = S_ISBLK(st->stx_mode) ||
+			   (S_ISCHR(st->stx_mode) && st->stx_rdev_major == USB_MAJOR);
+	char text[SYSFS_VALUE];
+	const char *flags;
+	struct stat link;
+
+	if (fstatat(t->fd, name, &link, AT_SYMLINK_NOFOLLOW))
+		return false;
+	if (link.st_mode & (S_IRUSR | S_IWUSR))
+		return link.st_mode & (writes_only ? S_IWUSR : S_IRUSR | S_IWUSR);
+	if (sysfs_read(t->w->s, ROOT_PROC, text, sizeof(text), "%s/fdinfo/%s", t->path, name) < 0)
+		return true;
+	flags = strstr(text, "flags:");
+	return !flags || !(strtoul(flags + 6, NULL, 8) & O_PATH);
+}
+
+static int add_rows(struct table *t, const char *name, const struct statx *st)
+{
+	struct walk *w = t->w;
+	size_t n;
+	struct hold_node *rows = hold_nodes_find(w->nodes, st, &n);
+	int rc = w->nodes->error;
+
+	/* It may have the same open a thousand times. */
+	if (rc || !n || !rows->address[0] || rows->last == w->pid || !can_act(t, name, st))
+		return rc;
+	for (size_t i = 0; i < n && !rc; i++) {
+		rows[i].last = w->pid;
+		w->vfio |= rows[i].vfio;
+		rc = hold_add(w->found, rows[i].address, w->pid, false);
+	}
+	return rc;
+}
+
+/* What does not tell what it is is a file of a file system that has no device nodes. */
+static int follow(struct table *t, const char *name)
+{
+	struct walk *w = t->w;
+	uint64_t call = enter(w);
+	struct statx st;
+	bool is_sysfs;
+	int rc = statx(t->fd, name, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE | STATX_INO,
+		       &st)
+			 ? -errno
+			 : 0;
+
+	if (!leave(w, call))
+		return LEFT;
+	if (rc)
+		return rc == -ENOMEM ? rc : 0;
+	if (hold_nodes_asks(w->nodes, &st)) {
+		call = enter(w);
+		is_sysfs = hold_is_sysfs(t->fd, name);
+		if (!leave(w, call))
+			return LEFT;
+		hold_nodes_told(w->nodes, &st, is_sysfs);
+	}
+	return add_rows(t, name, &st);
+}
+
+/* The text only tells what cannot be a node, which is not followed: sockets, pipes, and what
+ * else has no name. */
+static int visit_descriptor(struct table *t, const char *name)
+{
+	char text[sizeof(VFIO_DEVICE)];
+	ssize_t n = readlinkat(t->fd, name, text, sizeof(text));
+
+	if (n < 0 && errno != ENAMETOOLONG)
+		return note_refused(t->w, errno);
+	if (n == strlen(VFIO_DEVICE) && !memcmp(text, VFIO_DEVICE, (size_t)n))
+		return add_device(t, name);
+	return n > 0 && !strchr("/(.", text[0]) ? 0 : follow(t, name);
+}
+
+/* ---- one table */
+
+static int visit_table(struct table *t)
+{
+	struct walk *w = t->w;
+	_closedir_ DIR *dir = sysfs_dir(w->s, ROOT_PROC, "%s/fd", t->path);
+	struct dirent *e;
+	int rc = 0;
+
+	if (!dir)
+		return note_refused(w, errno);
+	t->fd = dirfd(dir);
+	while (!rc && (errno = 0, e = readdir(dir))) {
+		if (e->d_name[0] == '.')
+			continue;
+		if (!t->left || !hold_take(&w->budget, w->user, 1)) {
+			w->unknown = true;
+			return 0;
+		}
+		t->left--;
+		rc = visit_descriptor(t, e->d_name);
+	}
+	return rc || !errno ? rc : note_refused(w, errno);
+}
+
+/* As kcmp(2) orders the tables of both. */
+static int compare_tables(void *ctx, pid_t a, pid_t b)
+{
+	struct walk *w = ctx;
+	uint64_t call = enter(w);
+	int rc = (int)syscall(SYS_kcmp, a, b, KCMP_FILES, 0, 0);
+
+	rc = rc < 0 ? -errno : rc;
+	return leave(w, call) ? rc : LEFT;
+}
+
+/* Of a thread that shares its process's table nothing more is asked. */
+static int visit_thread(struct walk *w, struct table *t, pid_t tid)
+{
+	int rc = 2;
+
+	if (!hold_take(&w->budget, w->user, 1)) {
+		w->unknown = true;
+		return 0;
+	}
+	if (w->real)
+		rc = compare_tables(w, w->pid, tid);
+	if (rc == LEFT || rc <= 0)
+		return rc == LEFT ? rc : 0;
+	rc = w->real ? hold_tables_has(&w->tables, tid) : 0;
+	if (rc)
+		return rc < 0 ? rc : 0;
+	snprintf(t->path, sizeof(t->path), "%d/task/%d", (int)w->pid, (int)tid);
+	return visit_table(t);
+}
+
+static int visit_threads(struct walk *w, struct table *t)
+{
+	_closedir_ DIR *dir = sysfs_dir(w->s, ROOT_PROC, "%d/task", (int)w->pid);
+	struct dirent *e;
+	uint64_t tid;
+	int rc = 0;
+
+	if (!dir)
+		return note_refused(w, errno);
+	while (!rc && !w->unknown && (errno = 0, e = readdir(dir)))
+		if (!parse_u64(e->d_name, INT32_MAX, &tid) && (pid_t)tid != w->pid)
+			rc = visit_thread(w, t, (pid_t)tid);
+	return rc;
+}
+
+/* ---- one process */
+
+/* Since 6.2 the size of the directory, before that 0. Kernel threads, half of all processes,
+ * have none open: two calls each instead of seven. Unknown counts as some. */
+static off_t count_files(const struct walk *w, const char *path)
+{
+	struct stat st;
+
+	return fstatat(w->s->fd[ROOT_PROC], path, &st, 0) ? 1 : st.st_size;
+}
+
+static size_t count_threads(const struct walk *w, pid_t pid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%d/task", (int)pid);
+	return fstatat(w->s->fd[ROOT_PROC], path, &st, 0) || st.st_nlink < 2 ? 1 : st.st_nlink - 2;
+}
+
+/* Anybody's process can look like root's from outside, by not being dumpable: once that has cost
+ * much, it is asked. */
+static struct hold_user *user_of(struct walk *w, pid_t pid)
+{
+	struct hold_user *user;
+	struct hold_who who;
+	struct stat st;
+	char path[16];
+
+	snprintf(path, sizeof(path), "%d", (int)pid);
+	user = hold_user(&w->budget, fstatat(w->s->fd[ROOT_PROC], path, &st, 0) ? 0 : st.st_uid);
+	if (!user->uid && user->used > ROOT_TRUSTED && hold_who(w->s, pid, &who))
+		user = hold_user(&w->budget, who.uid);
+	return user;
+}
+
+static int visit_process(struct walk *w, pid_t pid)
+{
+	struct table t = { .w = w, .left = HOLD_PROCESS };
+	size_t threads = count_threads(w, pid);
+	char path[32];
+	off_t files;
+	int rc = 0;
+
+	snprintf(t.path, sizeof(t.path), "%d", (int)pid);
+	snprintf(path, sizeof(path), "%d/fd", (int)pid);
+	files = count_files(w, path);
+	if (w->counted && !files && threads <= 1)
+		return 0;
+	w->pid = pid;
+	w->user = user_of(w, pid);
+	w->refused = w->unknown = w->vfio = w->anonymous = false;
+	if (w->has_kcmp && (!w->counted || files >= SHARED_MIN || threads > 1))
+		rc = hold_tables_has(&w->tables, pid);
+	if (!rc)
+		rc = visit_table(&t);
+	if (rc >= 0 && threads > 1 && (w->has_kcmp || !w->real))
+		rc = visit_threads(w, &t);
+	if (rc < 0)
+		return rc;
+	w->found->n_unseen += w->refused;
+	rc = w->unknown ? note_unknown(w) : 0;
+	if (!rc && w->anonymous && !w->vfio)
+		rc = hold_add_pid(&w->found->anonymous, &w->found->n_anonymous,
+			     &w->found->cap_anonymous, pid);
+	return rc;
+}
+
+/* ---- all of them */
+
+static int visit_processes(struct walk *w)
+{
+	struct dirent *e;
+	uint64_t pid;
+	int rc = 0;
+
+	while (!rc && (errno = 0, e = readdir(w->procs)))
+		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' &&
+		    !parse_u64(e->d_name, INT32_MAX, &pid))
+			rc = visit_process(w, (pid_t)pid);
+	return rc ? rc : -errno;
+}
+
+static void *walk_main(void *arg)
+{
+	struct walk *w = arg;
+	int rc;
+
+	atomic_store(&w->tid, (pid_t)syscall(SYS_gettid));
+	rc = visit_processes(w);
+	if (rc == LEFT)
+		return NULL;
+	pthread_mutex_lock(&w->lock);
+	w->rc = rc;
+	w->over = true;
+	pthread_cond_signal(&w->ended);
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
+/* Until it has ended; LEFT when it hangs, and is left behind for good. */
+static int wait_for(struct walk *w)
+{
+	uint64_t call = 0;
+	bool over = false;
+
+	while (!over) {
+		struct timespec until = in_ms(HANG_MS);
+		uint64_t now;
+		int rc = 0;
+
+		pthread_mutex_lock(&w->lock);
+		while (!w->over && rc != ETIMEDOUT)
+			rc = pthread_cond_timedwait(&w->ended, &w->lock, &until);
+		over = w->over;
+		pthread_mutex_unlock(&w->lock);
+		now = atomic_load(&w->calls);
+		if (!over && now % 2 && now == call && !is_running(atomic_load(&w->tid)) &&
+		    leave(w, call))
+			return LEFT;
+		call = now;
+	}
+	return w->rc;
+}
+
+static int walk_all(struct walk *w)
+{
+	int rc = LEFT;
+
+	while (rc == LEFT) {
+		pthread_t thread;
+
+		rc = thread_start(&thread, walk_main, w);
+		if (rc)
+			return rc;
+		rc = wait_for(w);
+		if (rc != LEFT) {
+			pthread_join(thread, NULL);
+			return rc;
+		}
+		pthread_detach(thread);
+		w->found->hangs = true;
+		hold_charge(&w->budget, w->user, HOLD_HANG);
+		if (note_unknown(w))
+			return -ENOMEM;
+	}
+	return rc;
+}
+
+int hold_walk(const struct sysfs *s, struct hold_nodes *nodes, struct hold_found *ret)
+{
+	struct walk *w = calloc(1, sizeof(*w));
+	struct stat st;
+	int rc;
+
+	if (!w)
+		return -ENOMEM;
+	*w = (struct walk){ .s = s, .nodes = nodes, .found = ret };
+	w->tables = (struct hold_tables){ .compare = compare_tables, .ctx = w };
+	pthread_mutex_init(&w->lock, NULL);
+	cond_init(&w->ended);
+	w->procs = sysfs_dir(s, ROOT_PROC, ".");
+	rc = w->procs ? 0 : -errno;
+	w->real = hold_tables_own(s);
+	w->has_kcmp = w->real && !syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILES, 0, 0);
+	w->counted = !fstatat(s->fd[ROOT_PROC], "self/fd", &st, 0) && st.st_size;
+	rc = rc ? rc : walk_all(w);
+	closedirp(&w->procs);
+	free(w->tables.tids);
+	/* A thread that hangs in it may come back. */
+	if (ret->hangs)
+		return rc;
+	pthread_cond_destroy(&w->ended);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+	return rc;
+}
