@@ -72,6 +72,8 @@ struct entries {
 	enum obj_kind child; /* their directories ... */
 	uint16_t link;	     /* ... or, not 0, links to devices of any bus: this row of theirs */
 	const char *prefix;  /* entries are called <prefix><number>; NULL: as their object */
+	/* Users name them: the kernel caches none, so that no change of them costs others what it has cached. */
+	int brief;
 };
 
 struct attr {

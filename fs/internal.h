@@ -10,6 +10,7 @@
 
 #include "attr.h"
 #include "files.h"
+#include "forget.h"
 #include "objects.h"
 #include "pcidevfs/device.h"
 #include "ring.h"
@@ -17,6 +18,7 @@
 #include "tree.h"
 
 struct ctl_files;
+struct droppers;
 struct fuse_pollhandle;
 struct fuse_req;
 struct fuse_session;
@@ -58,6 +60,8 @@ struct tree {
 	struct pool *worker, *readers;
 	struct ctl_files *ctl;
 
+	struct droppers *droppers;  /* notifier only; forget.c */
+	_Atomic uint64_t listed_at; /* when any directory last got or lost an entry, in ns of the calendar: no two alike */
 	_Atomic uint64_t heard; /* the generation that events tell up to now */
 	uint64_t quiet_until;	/* what was there before the tree is no news; notifier only */
 	pthread_t notifier;
@@ -125,18 +129,6 @@ void owner_setattr(struct fuse_req *req, uint64_t ino, const struct stat *attr, 
 void owners_forget(struct tree *t, const struct key *dev);
 
 /* place.c */
-/* What the kernel must forget: an entry of a directory, or (name "") what is cached of an inode. */
-struct forget {
-	uint64_t ino;
-	char name[OBJECT_NAME];
-};
-struct forgets {
-	struct forget *v;
-	size_t n, cap;
-};
-void forget_note(struct forgets *notes, uint64_t ino, const char *name);
-/* The same for one that is known not to be among them. */
-void forget_new(struct forgets *notes, uint64_t ino, const char *name);
 /* Takes the device in, moves it, or lets it go (dev NULL). With the tree's lock held. notes may be NULL. */
 void views_place(struct tree *t, uint32_t slot, const struct device *dev, struct forgets *notes);
 /* All devices of the model; what the table holds and the model does not is dead. Before serving. */
@@ -145,8 +137,8 @@ int views_build(struct tree *t, struct err *err);
 /* changes.c */
 int changes_start(struct tree *t, struct err *err);
 void changes_stop(struct tree *t);
-/* Drops what is cached of the rows of this object that the bits alter; who polls them is woken by the next
- * files_tell(). */
+/* Who polls the rows of this object that the bits alter is woken by the next files_tell(). From any thread: of
+ * the kernel's caches only the notifier drops anything. */
 void tree_touch(struct tree *t, uint32_t slot, change_bits bits);
 
 /* dir.c, rw.c: the handlers that ops.c lists */

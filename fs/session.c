@@ -90,9 +90,9 @@ static void session_init(void *userdata, struct fuse_conn_info *conn)
 				      FUSE_CAP_SPLICE_MOVE);
 	/* The kernel would cut its cached size on open, and cached readers would see empty values. */
 	conn->want &= ~(unsigned int)FUSE_CAP_ATOMIC_O_TRUNC;
-	/* We say when content changes; a changed mtime alone must not drop pages. */
-	conn->want &= ~(unsigned int)FUSE_CAP_AUTO_INVAL_DATA;
-	want_if_capable(conn, FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_READDIRPLUS |
+	/* Who lists a directory anew, be it by a descriptor that he has, looks at its mtime: that drops what the
+	 * kernel has of it. Of files only utimes alters it. */
+	want_if_capable(conn, FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_READDIRPLUS |
 				      FUSE_CAP_PARALLEL_DIROPS);
 	/* Who lists looks at what is listed; the kernel's guess whether, though, is made at each of its
 	 * buffers anew, and one that reads on before it looks would cost a request for each entry. */

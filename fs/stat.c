@@ -17,6 +17,7 @@
 #include "pcidevfs/util.h"
 
 #define SYSFS_SIZE 4096
+#define NS_PER_S 1000000000u
 
 /* Whose file: a row of an object, or (row NULL) its directory. */
 struct whose {
@@ -35,6 +36,15 @@ static bool find_owner(struct tree *t, const struct whose *w, uint64_t ino, stru
 	return owner_kept(t, w->kind, w->name, w->row, own) || (touched && !own->only_times);
 }
 
+/* By its time the kernel knows whether what it has of a directory's list is still true. */
+static void show_listed(struct tree *t, struct stat *st)
+{
+	uint64_t ns = atomic_load(&t->listed_at);
+	const struct timespec at = { (time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S) };
+
+	st->st_mtim = st->st_ctim = at;
+}
+
 static void apply_owner(struct tree *t, const struct whose *w, struct stat *st)
 {
 	struct owner own;
@@ -43,6 +53,8 @@ static void apply_owner(struct tree *t, const struct whose *w, struct stat *st)
 	st->st_blksize = SYSFS_SIZE;
 	st->st_atim = own.atime;
 	st->st_mtim = st->st_ctim = own.mtime;
+	if (S_ISDIR(st->st_mode))
+		show_listed(t, st);
 	if (!rights)
 		return;
 	st->st_mode = (st->st_mode & S_IFMT) | own.mode;
@@ -169,7 +181,9 @@ static void reply_stat(fuse_req_t req, const struct node *n)
 	node_stat(fuse_req_userdata(req), n, n->row, &st);
 	if (n->row && n->row->flags & ATTR_SNAPSHOT && !(n->row->flags & ATTR_SLOW))
 		st.st_size = exact_size(n, n->row);
-	fuse_reply_attr(req, &st, CACHE_SECONDS);
+	/* Of a long text the kernel asks each time, once it was opened: so nobody has to tell of each line. */
+	fuse_reply_attr(req, &st,
+			n->row && n->row->flags & ATTR_SNAPSHOT ? 0 : CACHE_SECONDS);
 }
 
 static void stat_later(void *ctx)

@@ -11,6 +11,7 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/pool.h"
 #include "pcidevfs/region.h"
+#include "pcidevfs/util.h"
 #include "record.h"
 #include "stash.h"
 #include "stream.h"
@@ -83,6 +84,7 @@ int tree_new(const struct tree_conf *conf, struct tree **ret, struct err *err)
 	t->conf = *conf;
 	t->fuse_fd = -1;
 	t->group = find_group();
+	atomic_store(&t->listed_at, now_real_ns());
 	pthread_mutex_init(&t->lock, NULL);
 	t->sets = sets_new();
 	r = t->sets ? open_regions(t, err) : fail(err, ENOMEM, "no memory for the tree");
