@@ -43,8 +43,8 @@ enum obj_kind {
 
 enum attr_flag {
 	ATTR_CONST = 1 << 0, /* stays until its bits change: exact size, cached by the kernel */
-	ATTR_SLOW = 1 << 1,  /* may take seconds: read by a thread for that, refresh() first */
-	ATTR_WORK = 1 << 2,  /* too much work for the FUSE thread: printed by the tree's worker */
+	ATTR_SLOW = 1 << 1,  /* may take seconds: made by a thread for that, refresh() first, for all within 100 ms */
+	ATTR_WORK = 1 << 2,  /* too much work for the FUSE thread: made by the tree's worker, for all who read it */
 	/* A long text: the first read takes it, later ones continue it, or ESTALE; a read at offset 0
 	 * begins anew. Once it is open its size is that of the moment. */
 	ATTR_SNAPSHOT = 1 << 3,

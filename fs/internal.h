@@ -58,6 +58,7 @@ struct tree {
 	/* The engine's executors may all be waiting for the kernel, and who may read must not keep them from acts. For
 	 * what is too much work for the FUSE thread, but waits for nobody: one thread; and for slow rows. */
 	struct pool *worker, *readers;
+	struct texts *texts; /* what these make */
 	struct ctl_files *ctl;
 
 	struct droppers *droppers;  /* notifier only; forget.c */

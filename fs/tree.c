@@ -15,6 +15,7 @@
 #include "record.h"
 #include "stash.h"
 #include "stream.h"
+#include "texts.h"
 
 enum { READERS = 16 };
 
@@ -87,7 +88,8 @@ int tree_new(const struct tree_conf *conf, struct tree **ret, struct err *err)
 	atomic_store(&t->listed_at, now_real_ns());
 	pthread_mutex_init(&t->lock, NULL);
 	t->sets = sets_new();
-	r = t->sets ? open_regions(t, err) : fail(err, ENOMEM, "no memory for the tree");
+	r = t->sets && !texts_new(&t->texts) ? open_regions(t, err) :
+					       fail(err, ENOMEM, "no memory for the tree");
 	if (!r)
 		r = views_build(t, err);
 	if (r)
@@ -146,6 +148,7 @@ void tree_free(struct tree *t)
 	ring_close(t->events);
 	ctl_free(t->ctl);
 	files_free(t->files);
+	texts_free(t->texts);
 	sets_free(t->sets);
 	objects_close(t->objects);
 	free(t->members);
