@@ -40,12 +40,6 @@ struct side {
 	struct text *text;
 };
 
-/* How many files of a user keep a text. */
-struct text_user {
-	uid_t uid;
-	uint32_t files;
-};
-
 /* What a user has. */
 struct share {
 	uid_t uid;
@@ -329,26 +323,14 @@ static uint32_t place_of(struct files *f, const struct open_file *file)
 	return (uint32_t)(file - f->r->files);
 }
 
-static struct text_user *user_of(struct text *text, uid_t uid)
-{
-	for (size_t i = 0; i < text->n_users; i++)
-		if (text->users[i].uid == uid)
-			return &text->users[i];
-	return NULL;
-}
-
 /* With the lock held. */
 static void drop_text(struct files *f, const struct open_file *file)
 {
 	struct side *side = &f->side[place_of(f, file)];
 	struct share *share = share_of(f, file->creds.uid);
-	struct text_user *user = side->text ? user_of(side->text, file->creds.uid) : NULL;
 
-	if (user && !--user->files) {
-		*user = side->text->users[--side->text->n_users];
-		if (share)
-			share->bytes -= side->text->len;
-	}
+	if (side->text && text_unuse(side->text, file->creds.uid) && share)
+		share->bytes -= side->text->len;
 	text_unref(side->text);
 	side->text = NULL;
 }
@@ -358,23 +340,16 @@ static int take_text(struct files *f, struct open_file *file, struct text *text)
 {
 	uid_t uid = file->creds.uid;
 	struct share *share = share_of(f, uid);
-	struct text_user *user = user_of(text, uid);
+	int r = text_use(text, uid);
+	size_t more = r > 0 && share ? text->len : 0;
 
-	if (!user) {
-		if (share && uid && share->bytes && share->bytes + text->len > TEXT_OF_USER)
-			return -EDQUOT;
-		user = reallocarray(text->users, text->n_users + 1, sizeof(*user));
-		if (!user)
-			return -ENOMEM;
-		text->users = user;
-		user += text->n_users++;
-		*user = (struct text_user){ .uid = uid };
-		if (share)
-			share->bytes += text->len;
-	}
-	user->files++;
-	f->side[place_of(f, file)].text = text_ref(text);
-	return 0;
+	if (more && uid && share->bytes && share->bytes + more > TEXT_OF_USER)
+		return text_unuse(text, uid), -EDQUOT;
+	if (r >= 0)
+		f->side[place_of(f, file)].text = text_ref(text);
+	if (more)
+		share->bytes += more;
+	return r < 0 ? r : 0;
 }
 
 void files_release(struct files *f, uint64_t fh)
@@ -408,19 +383,17 @@ struct open_file *files_get(struct files *f, uint64_t fh)
 int files_keep(struct files *f, struct open_file *file, struct text *text, size_t len,
 	       struct err *err)
 {
-	int r = 0;
+	int r;
 
 	pthread_mutex_lock(&f->lock);
 	drop_text(f, file);
-	if (text)
-		r = take_text(f, file, text);
+	r = text ? take_text(f, file, text) : 0;
 	file->len = r ? 0 : len;
 	pthread_mutex_unlock(&f->lock);
 	if (r != -EDQUOT)
 		return r;
 	return fail(err, ENOMEM,
-		    "user %u has %zu MiB of long texts open, which is the most for "
-		    "one; close some",
+		    "user %u has %zu MiB of long texts open, which is the most for one; close some",
 		    (unsigned int)file->creds.uid, TEXT_OF_USER >> 20);
 }
 
@@ -430,9 +403,7 @@ struct text *files_kept(struct files *f, const struct open_file *file, uint64_t 
 
 	pthread_mutex_lock(&f->lock);
 	*ret_len = file->len;
-	text = f->side[place_of(f, file)].text;
-	if (text)
-		text_ref(text);
+	text = text_ref(f->side[place_of(f, file)].text);
 	pthread_mutex_unlock(&f->lock);
 	return text;
 }

@@ -61,6 +61,14 @@ struct tree {
 	struct texts *texts; /* what these make */
 	struct ctl_files *ctl;
 
+	/* Whose logs got a line that nobody who polls them was told of yet. */
+	struct wakes {
+		pthread_mutex_t lock;
+		uint32_t slots[32];
+		size_t n;
+		bool due;
+	} wakes;
+
 	struct droppers *droppers;  /* notifier only; forget.c */
 	_Atomic uint64_t listed_at; /* when any directory last got or lost an entry, in ns of the calendar: no two alike */
 	_Atomic uint64_t heard; /* the generation that events tell up to now */

@@ -8,8 +8,10 @@
 #define FS_TEXTS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct node;
 struct out;
@@ -21,14 +23,19 @@ struct text {
 	atomic_uint refs;
 	size_t len;
 	char *data;
-	struct text_user *users; /* with files.c's lock: whose open files keep it */
+	struct text_user *users; /* whose open files keep it */
 	size_t n_users;
 };
 
 /* Takes the data over; NULL: no memory, and o is as it was. */
 struct text *text_take(struct out *o);
+/* NULL is fine. */
 struct text *text_ref(struct text *text);
-void text_unref(struct text *text); /* NULL is fine */
+void text_unref(struct text *text);
+/* One file more, or less, of this user keeps it: his first (1) or another (0), or -ENOMEM; his last. With the lock of
+ * whoever counts them. */
+int text_use(struct text *text, uid_t uid);
+bool text_unuse(struct text *text, uid_t uid);
 
 /* Who wants a text: lies in what it is part of until done is called, by any thread, once. */
 struct asker {

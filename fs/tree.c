@@ -87,6 +87,7 @@ int tree_new(const struct tree_conf *conf, struct tree **ret, struct err *err)
 	t->group = find_group();
 	atomic_store(&t->listed_at, now_real_ns());
 	pthread_mutex_init(&t->lock, NULL);
+	pthread_mutex_init(&t->wakes.lock, NULL);
 	t->sets = sets_new();
 	r = t->sets && !texts_new(&t->texts) ? open_regions(t, err) :
 					       fail(err, ENOMEM, "no memory for the tree");
@@ -152,6 +153,7 @@ void tree_free(struct tree *t)
 	sets_free(t->sets);
 	objects_close(t->objects);
 	free(t->members);
+	pthread_mutex_destroy(&t->wakes.lock);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
 }

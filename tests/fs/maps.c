@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * maps THREADS FILE...: so many threads open the FILEs in turn, map each and touch all its pages, until
- * SIGTERM. A page of such a mapping is locked in the kernel until its read is answered.
+ * maps MAPPERS[+READERS] FILE...: so many threads open the FILEs in turn, map each and touch all its pages, and so
+ * many read them to their ends, until SIGTERM. A page of a mapping is locked in the kernel until its read is
+ * answered.
  *
- * Prints how many mappings were made and how many could not be, or not be touched. Status 0: some were
- * made.
+ * Prints how many mappings and reads were made, and how many failed. Status 0: some were made.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -18,12 +18,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, STACK = 64 << 10 };
+enum { PAGE = 4096, STACK = 128 << 10 };
 
 static char **files;
 static int n_files;
 static atomic_bool ended;
-static atomic_long mapped, failed;
+static atomic_long mapped, read_whole, failed;
 static __thread sigjmp_buf back;
 
 static void on_bus(int sig)
@@ -59,6 +59,28 @@ static bool touch(int fd)
 	return good;
 }
 
+static bool read_all(int fd)
+{
+	char buf[65536];
+	ssize_t n, all = 0;
+
+	while (fd >= 0 && (n = read(fd, buf, sizeof(buf))) > 0)
+		all += n;
+	return fd >= 0 && !n && all;
+}
+
+static void *run_reader(void *ctx)
+{
+	for (long i = (long)ctx; !atomic_load(&ended); i++) {
+		int fd = open(files[i % n_files], O_RDONLY | O_CLOEXEC);
+
+		atomic_fetch_add(read_all(fd) ? &read_whole : &failed, 1);
+		if (fd >= 0)
+			close(fd);
+	}
+	return NULL;
+}
+
 static void *run(void *ctx)
 {
 	for (long i = (long)ctx; !atomic_load(&ended); i++) {
@@ -74,10 +96,14 @@ static void *run(void *ctx)
 int main(int argc, char **argv)
 {
 	struct sigaction bus = { .sa_handler = on_bus }, term = { .sa_handler = on_term };
-	long n = argc > 2 ? strtol(argv[1], NULL, 10) : 0;
-	pthread_t *threads = calloc((size_t)n + 1, sizeof(*threads));
+	long mappers = 0, readers = 0, n;
+	pthread_t *threads;
 	pthread_attr_t small;
 
+	if (argc < 3 || sscanf(argv[1], "%ld+%ld", &mappers, &readers) < 1)
+		return 2;
+	n = mappers + readers;
+	threads = calloc((size_t)n + 1, sizeof(*threads));
 	if (n <= 0 || !threads)
 		return 2;
 	files = argv + 2;
@@ -87,10 +113,11 @@ int main(int argc, char **argv)
 	pthread_attr_init(&small);
 	pthread_attr_setstacksize(&small, STACK);
 	for (long i = 0; i < n; i++)
-		if (pthread_create(&threads[i], &small, run, (void *)i))
+		if (pthread_create(&threads[i], &small, i < mappers ? run : run_reader, (void *)i))
 			return 2;
 	for (long i = 0; i < n; i++)
 		pthread_join(threads[i], NULL);
-	printf("mapped=%ld failed=%ld\n", (long)mapped, (long)failed);
-	return !mapped;
+	free(threads);
+	printf("mapped=%ld read=%ld failed=%ld\n", (long)mapped, (long)read_whole, (long)failed);
+	return !mapped && !read_whole;
 }
