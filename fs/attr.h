@@ -43,8 +43,8 @@ enum obj_kind {
 
 enum attr_flag {
 	ATTR_CONST = 1 << 0, /* stays until its bits change: exact size, cached by the kernel */
-	ATTR_SLOW = 1 << 1,  /* may take seconds: read by a thread for that, refresh() first */
-	ATTR_WORK = 1 << 2,  /* too much work for the FUSE thread: printed by the tree's worker */
+	ATTR_SLOW = 1 << 1,  /* may take seconds: made by a thread for that, refresh() first, for all within 100 ms */
+	ATTR_WORK = 1 << 2,  /* too much work for the FUSE thread: made by the tree's worker, for all who read it */
 	/* A long text: the first read takes it, later ones continue it, or ESTALE; a read at offset 0
 	 * begins anew. Once it is open its size is that of the moment. */
 	ATTR_SNAPSHOT = 1 << 3,
@@ -72,6 +72,8 @@ struct entries {
 	enum obj_kind child; /* their directories ... */
 	uint16_t link;	     /* ... or, not 0, links to devices of any bus: this row of theirs */
 	const char *prefix;  /* entries are called <prefix><number>; NULL: as their object */
+	/* Users name them: the kernel caches none, so that no change of them costs others what it has cached. */
+	int brief;
 };
 
 struct attr {

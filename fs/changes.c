@@ -2,18 +2,13 @@
 /*
  * From a change of the model to those who look: events, then the kernel's caches, then who waits.
  *
- * All of this runs on one thread that is not the FUSE thread: the kernel may hold a page lock until
- * a read of that page is answered, and dropping the page waits for the lock. Entries are forgotten
- * by inval_entry and never by notify_delete, which waits for files that are being written.
+ * All of this but tree_touch() runs on one thread, the notifier, that answers no request: the kernel may hold
+ * a page lock until a read of that page is answered, and dropping the page waits for the lock.
  */
-#define FUSE_USE_VERSION 312
 #include <errno.h>
-#include <fuse_lowlevel.h>
-#include <linux/fuse.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "internal.h"
 #include "inventory.h"
@@ -23,68 +18,58 @@
 #include "pcidevfs/util.h"
 #include "stream.h"
 
-#define NOTIFY_INC_EPOCH 8 /* FUSE_NOTIFY_INC_EPOCH, Linux 6.16 */
-
 enum { TAKE_AT_ONCE = 64 }; /* objects: some 20 us */
 
-static void forget_all(struct tree *t, struct forgets *notes)
-{
-	for (size_t i = 0; i < notes->n && t->se; i++) {
-		const struct forget *f = &notes->v[i];
-
-		/* -ENOENT: the kernel has never heard of it, or forgot it already. */
-		if (f->name[0])
-			fuse_lowlevel_notify_inval_entry(t->se, f->ino, f->name, strlen(f->name));
-		else
-			fuse_lowlevel_notify_inval_inode(t->se, f->ino, 0, 0);
-	}
-	free(notes->v);
-	*notes = (struct forgets){ 0 };
-}
-
 /* With the tree's lock held: the nodes of the rows that bits alter. */
-static size_t rows_of(struct tree *t, uint32_t slot, change_bits bits, uint64_t ino[ROW_MAX],
-		      struct forgets *notes)
+static size_t rows_of(struct tree *t, uint32_t slot, change_bits bits, uint64_t ino[ROW_MAX])
 {
-	const struct object *obj = objects_at(t->objects, slot);
+	enum obj_kind kind = objects_at(t->objects, slot)->kind;
 	const struct attr *row;
 	size_t n = 0;
 
-	if (bits & CH_RIGHTS)
-		forget_note(notes, objects_ino(t->objects, slot, ROW_SELF), "");
-	for (size_t i = 0; (row = row_at(obj->kind, i)) && n < ROW_MAX; i++) {
-		if (bits & CH_RIGHTS && row_writable(row))
-			forget_note(notes, objects_ino(t->objects, slot, row->id), "");
-		if (!(row->bits & bits))
-			continue;
-		ino[n] = objects_ino(t->objects, slot, row->id);
-		if (row->flags & (ATTR_CONST | ATTR_SNAPSHOT))
-			forget_note(notes, ino[n], "");
-		n++;
-	}
+	for (size_t i = 0; (row = row_at(kind, i)) && n < ROW_MAX; i++)
+		if (row->bits & bits)
+			ino[n++] = objects_ino(t->objects, slot, row->id);
 	return n;
 }
 
 void tree_touch(struct tree *t, uint32_t slot, change_bits bits)
 {
-	struct forgets notes = { 0 };
 	uint64_t ino[ROW_MAX];
 	size_t n;
 
 	pthread_mutex_lock(&t->lock);
-	n = rows_of(t, slot, bits, ino, &notes);
+	n = rows_of(t, slot, bits, ino);
 	pthread_mutex_unlock(&t->lock);
-	forget_all(t, &notes);
 	for (size_t i = 0; i < n; i++)
 		files_touch(t->files, ino[i]);
+}
+
+/* With the tree's lock held: what the kernel may have cached of what bits alter. */
+static void forget_rows(struct tree *t, uint32_t slot, change_bits bits, struct forgets *notes)
+{
+	enum obj_kind kind = objects_at(t->objects, slot)->kind;
+	const struct attr *row;
+
+	if (bits & CH_RIGHTS)
+		forget_note(notes, objects_ino(t->objects, slot, ROW_SELF), FORGET_ATTR);
+	for (size_t i = 0; (row = row_at(kind, i)); i++) {
+		uint64_t ino = objects_ino(t->objects, slot, row->id);
+
+		if (bits & CH_RIGHTS && row_writable(row))
+			forget_note(notes, ino, FORGET_ATTR);
+		if (row->bits & bits && row->flags & ATTR_CONST)
+			forget_note(notes, ino, FORGET_PAGES);
+	}
 }
 
 /* What was known of a device that is gone: its cached texts must not outlive it. */
 static void bury_device(struct tree *t, uint32_t slot, struct forgets *notes)
 {
 	uint64_t ino[ROW_MAX];
-	size_t n = rows_of(t, slot, CH_ALL, ino, notes);
+	size_t n = rows_of(t, slot, CH_ALL, ino);
 
+	forget_rows(t, slot, CH_ALL, notes);
 	for (size_t i = 0; i < n; i++)
 		files_touch(t->files, ino[i]);
 	views_place(t, slot, NULL, notes);
@@ -185,6 +170,8 @@ static void one_change(struct tree *t, const struct change *c)
 	slot = place_change(t, c, found ? &dev : NULL, &notes);
 	if (slot < t->n_members)
 		is = t->members[slot];
+	if (slot != NO_SLOT)
+		forget_rows(t, slot, c->bits, &notes);
 	pthread_mutex_unlock(&t->lock);
 	if (c->generation > t->quiet_until)
 		put_event(t, c, found ? &dev : NULL);
@@ -226,22 +213,22 @@ static void note_object(struct tree *t, uint32_t slot, bool entries, struct forg
 
 	for (size_t i = 0; (row = row_at(obj->kind, i)); i++)
 		if (S_ISDIR(row->mode))
-			forget_new(notes, objects_ino(t->objects, slot, row->id), "");
-	forget_new(notes, objects_ino(t->objects, slot, ROW_SELF), "");
+			forget_new(notes, objects_ino(t->objects, slot, row->id), FORGET_ATTR, "");
+	forget_new(notes, objects_ino(t->objects, slot, ROW_SELF), FORGET_ATTR, "");
 	if (!entries || !slot)
 		return;
 	forget_new(notes, objects_ino(t->objects, type->derived ? obj->parent : 0, type->home),
-		   obj->name);
+		   FORGET_ENTRY, obj->name);
 	for (size_t i = 0; i < n_views && type->bus; i++)
 		if (views[i].path[0] == OBJ_ROOT)
-			forget_new(notes, objects_ino(t->objects, 0, views[i].dir.id), obj->name);
+			forget_new(notes, objects_ino(t->objects, 0, views[i].dir.id), FORGET_ENTRY,
+				   obj->name);
 }
 
 /* The former process may have died between a change and telling the kernel. */
 static void take_over(struct tree *t)
 {
-	struct fuse_out_header epoch = { .len = sizeof(epoch), .error = NOTIFY_INC_EPOCH };
-	bool entries = write(t->fuse_fd, &epoch, sizeof(epoch)) != (ssize_t)sizeof(epoch);
+	bool entries = !forget_entries(t);
 	struct forgets notes = { 0 };
 	uint32_t i = 0, n = TAKE_AT_ONCE;
 
@@ -290,5 +277,6 @@ void changes_stop(struct tree *t)
 		return;
 	model_stop(t->conf.model);
 	pthread_join(t->notifier, NULL);
+	forget_stop(t);
 	t->notifying = false;
 }

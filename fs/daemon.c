@@ -193,6 +193,7 @@ static int open_tree(struct daemon *d, struct err *err)
 		.health = on_health,
 		.health_ctx = d,
 		.unique = session_unique,
+		.no_epochs = has_fault("no-epochs"),
 		.told = d->from.generation == 1 && has_fault("told") ? die : NULL,
 	};
 

@@ -19,13 +19,19 @@ static uint64_t dir_set(const struct node *n)
 	return set_id(n->slot, n->row ? n->row->id : ROW_SELF);
 }
 
-static void reply_found(fuse_req_t req, const struct stat *st)
+/* How long the kernel may believe that an entry is there: until it is told otherwise, or not at all. */
+static double entry_seconds(const struct entries *e)
+{
+	return e && e->brief ? 0 : CACHE_SECONDS;
+}
+
+static void reply_found(fuse_req_t req, const struct stat *st, double seconds)
 {
 	struct fuse_entry_param e = {
 		.ino = st->st_ino,
 		.attr = *st,
 		.attr_timeout = CACHE_SECONDS,
-		.entry_timeout = CACHE_SECONDS,
+		.entry_timeout = seconds,
 	};
 
 	fuse_reply_entry(req, &e);
@@ -62,8 +68,10 @@ void dir_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		row = NULL;
 	if (row)
 		node_stat(t, &dir, row, &st);
-	if (row || find_entry(t, &dir, name, &st))
-		reply_found(req, &st);
+	if (row)
+		reply_found(req, &st, CACHE_SECONDS);
+	else if (find_entry(t, &dir, name, &st))
+		reply_found(req, &st, entry_seconds(node_entries(&dir)));
 	else
 		fuse_reply_err(req, ENOENT);
 }
@@ -86,17 +94,19 @@ struct listing {
 	size_t size, len;
 };
 
-/* known: the kernel may keep it; "." and ".." it does not look at. */
-static void add(struct listing *l, const char *name, const struct stat *st, bool known, off_t next)
+/* "." and ".." (seconds < 0) the kernel does not look at. */
+static void add(struct listing *l, const char *name, const struct stat *st, double seconds,
+		off_t next)
 {
 	size_t left = l->size - l->len, need;
 
 	if (l->plus) {
 		struct fuse_entry_param e = { .attr = *st };
 
-		if (known) {
+		if (seconds >= 0) {
 			e.ino = st->st_ino;
-			e.attr_timeout = e.entry_timeout = CACHE_SECONDS;
+			e.attr_timeout = CACHE_SECONDS;
+			e.entry_timeout = seconds;
 		}
 		need = fuse_add_direntry_plus(l->req, l->buf + l->len, left, name, &e, next);
 	} else {
@@ -128,10 +138,10 @@ static void list_dots(struct listing *l, off_t off)
 	struct stat st = { .st_mode = S_IFDIR, .st_ino = l->dir.ino };
 
 	if (off <= AT_DOT)
-		add(l, ".", &st, false, AT_DOTDOT);
+		add(l, ".", &st, -1, AT_DOTDOT);
 	st.st_ino = parent_ino(l);
 	if (off <= AT_DOTDOT && !l->full)
-		add(l, "..", &st, false, AT_ROWS);
+		add(l, "..", &st, -1, AT_ROWS);
 }
 
 static void list_rows(struct listing *l, off_t off)
@@ -145,7 +155,7 @@ static void list_rows(struct listing *l, off_t off)
 		if (row->in != in || !node_has(&l->dir, row))
 			continue;
 		node_stat(l->tree, &l->dir, row, &st);
-		add(l, row->name, &st, true, (off_t)(AT_ROWS + i + 1));
+		add(l, row->name, &st, CACHE_SECONDS, (off_t)(AT_ROWS + i + 1));
 	}
 }
 
@@ -166,7 +176,7 @@ static void list_entries(struct listing *l, off_t off)
 	for (; n && !l->full; n--, elem++) {
 		entry_name(t, e, elem, name);
 		entry_stat(t, e, elem->slot, &st);
-		add(l, name, &st, true, (off_t)AT_ENTRIES + elem->key + 1);
+		add(l, name, &st, entry_seconds(e), (off_t)AT_ENTRIES + elem->key + 1);
 	}
 	pthread_mutex_unlock(&t->lock);
 }

@@ -13,6 +13,7 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/region.h"
 #include "pcidevfs/util.h"
+#include "texts.h"
 
 /* fh: a number that no two opens share << 24 | place in the table. */
 #define PLACE_BITS 24
@@ -36,14 +37,14 @@ struct region {
 /* What only this process knows of a file. */
 struct side {
 	uint32_t next, prev; /* of the same node's chain, or the free list */
-	char *text;	     /* as long as its open_file says */
+	struct text *text;
 };
 
 /* What a user has. */
 struct share {
 	uid_t uid;
 	uint32_t files; /* open; 0: forgotten */
-	size_t bytes;	/* of kept texts */
+	size_t bytes;	/* of kept texts, each counted once */
 	bool told;
 };
 
@@ -205,7 +206,7 @@ void files_free(struct files *f)
 	if (!f)
 		return;
 	for (uint32_t i = 0; i < f->n_side; i++)
-		free(f->side[i].text);
+		text_unref(f->side[i].text);
 	free(f->side);
 	free(f->shares);
 	free(f->due);
@@ -327,10 +328,27 @@ static void drop_text(struct files *f, const struct open_file *file)
 	struct side *side = &f->side[place_of(f, file)];
 	struct share *share = share_of(f, file->creds.uid);
 
-	if (side->text && share)
-		share->bytes -= file->len;
-	free(side->text);
+	if (side->text && text_unuse(side->text, file->creds.uid) && share)
+		share->bytes -= side->text->len;
+	text_unref(side->text);
 	side->text = NULL;
+}
+
+/* With the lock held: who keeps it already pays no more for it. */
+static int take_text(struct files *f, struct open_file *file, struct text *text)
+{
+	uid_t uid = file->creds.uid;
+	struct share *share = share_of(f, uid);
+	int r = text_use(text, uid);
+	size_t more = r > 0 && share ? text->len : 0;
+
+	if (more && !file->creds.privileged && share->bytes && share->bytes + more > TEXT_OF_USER)
+		return text_unuse(text, uid), -EDQUOT;
+	if (r >= 0)
+		f->side[place_of(f, file)].text = text_ref(text);
+	if (more)
+		share->bytes += more;
+	return r < 0 ? r : 0;
 }
 
 void files_release(struct files *f, uint64_t fh)
@@ -361,47 +379,32 @@ struct open_file *files_get(struct files *f, uint64_t fh)
 	return file;
 }
 
-int files_keep(struct files *f, struct open_file *file, char *text, size_t len, struct err *err)
+int files_keep(struct files *f, struct open_file *file, struct text *text, size_t len,
+	       struct err *err)
 {
-	uid_t uid = file->creds.uid;
-	struct share *share;
-	bool fits;
+	int r;
 
 	pthread_mutex_lock(&f->lock);
 	drop_text(f, file);
-	share = share_of(f, uid);
-	fits = !text || !share || file->creds.privileged || !share->bytes ||
-	       share->bytes + len <= TEXT_OF_USER;
-	file->len = fits ? len : 0;
-	if (fits && text) {
-		f->side[place_of(f, file)].text = text;
-		share->bytes += len;
-	}
+	r = text ? take_text(f, file, text) : 0;
+	file->len = r ? 0 : len;
 	pthread_mutex_unlock(&f->lock);
-	if (fits)
-		return 0;
+	if (r != -EDQUOT)
+		return r;
 	return fail(err, ENOMEM,
-		    "user %u has %zu MiB of long texts open, which is the most for "
-		    "one; close some",
-		    (unsigned int)uid, TEXT_OF_USER >> 20);
+		    "user %u has %zu MiB of long texts open, which is the most for one; close some",
+		    (unsigned int)file->creds.uid, TEXT_OF_USER >> 20);
 }
 
-ssize_t files_kept(struct files *f, const struct open_file *file, uint64_t off, char *buf,
-		   size_t size, uint64_t *ret_len)
+struct text *files_kept(struct files *f, const struct open_file *file, uint64_t *ret_len)
 {
-	ssize_t n = -1;
-	const char *text;
+	struct text *text;
 
 	pthread_mutex_lock(&f->lock);
 	*ret_len = file->len;
-	text = f->side[place_of(f, file)].text;
-	if (text) {
-		n = off >= file->len ? 0
-				     : (ssize_t)(file->len - off < size ? file->len - off : size);
-		memcpy(buf, text + (n ? off : 0), (size_t)n);
-	}
+	text = text_ref(f->side[place_of(f, file)].text);
 	pthread_mutex_unlock(&f->lock);
-	return n;
+	return text;
 }
 
 void files_seen(struct files *f, struct open_file *file)

@@ -23,6 +23,7 @@
 struct err;
 struct files;
 struct region_head;
+struct text;
 
 extern const struct region_head files_layout;
 
@@ -67,13 +68,13 @@ struct open_file *files_get(struct files *f, uint64_t fh);
 /* Refused before, and since then always had something open? Else it is worth telling. */
 bool files_told(struct files *f, uid_t uid);
 
-/* Notes how long the text is that was read from offset 0, and takes it over when one read could not
- * take all of it; else text is NULL. -ENOMEM: its user's files keep too much; what was kept is gone. */
-int files_keep(struct files *f, struct open_file *file, char *text, size_t len, struct err *err);
-/* Copies what is kept from off on. -1 when no text is kept. *ret_len: how long the whole is, 0 when
- * nothing was read yet. */
-ssize_t files_kept(struct files *f, const struct open_file *file, uint64_t off, char *buf,
-		   size_t size, uint64_t *ret_len);
+/* Notes how long the text is that was read from offset 0, and keeps it when one read could not take all of it; else
+ * text is NULL. -ENOMEM: its user's files keep too much, or (without a sentence) nobody has memory; what was kept is
+ * gone. Files of one user that keep the same text count once. */
+int files_keep(struct files *f, struct open_file *file, struct text *text, size_t len,
+	       struct err *err);
+/* What is kept, for text_unref(); NULL: no text is. *ret_len: how long the whole is, 0 when nothing was read yet. */
+struct text *files_kept(struct files *f, const struct open_file *file, uint64_t *ret_len);
 
 void files_seen(struct files *f, struct open_file *file); /* before its text is made */
 /* Changed? kh 0: only asks; else wakes later. cached: reads may come from the page cache, where nobody

@@ -10,6 +10,7 @@
 
 #include "attr.h"
 #include "files.h"
+#include "forget.h"
 #include "objects.h"
 #include "pcidevfs/device.h"
 #include "ring.h"
@@ -17,6 +18,7 @@
 #include "tree.h"
 
 struct ctl_files;
+struct droppers;
 struct fuse_pollhandle;
 struct fuse_req;
 struct fuse_session;
@@ -59,8 +61,19 @@ struct tree {
 	/* The engine's executors may all be waiting for the kernel, and who may read must not keep them from acts. For
 	 * what is too much work for the FUSE thread, but waits for nobody: one thread; and for slow rows. */
 	struct pool *worker, *readers;
+	struct texts *texts; /* what these make */
 	struct ctl_files *ctl;
 
+	/* Whose logs got a line that nobody who polls them was told of yet. */
+	struct wakes {
+		pthread_mutex_t lock;
+		uint32_t slots[32];
+		size_t n;
+		bool due;
+	} wakes;
+
+	struct droppers *droppers;  /* notifier only; forget.c */
+	_Atomic uint64_t listed_at; /* when any directory last got or lost an entry, in ns of the calendar: no two alike */
 	_Atomic uint64_t heard; /* the generation that events tell up to now */
 	uint64_t quiet_until;	/* what was there before the tree is no news; notifier only */
 	pthread_t notifier;
@@ -128,18 +141,6 @@ void owner_setattr(struct fuse_req *req, uint64_t ino, const struct stat *attr, 
 void owners_forget(struct tree *t, const struct key *dev);
 
 /* place.c */
-/* What the kernel must forget: an entry of a directory, or (name "") what is cached of an inode. */
-struct forget {
-	uint64_t ino;
-	char name[OBJECT_NAME];
-};
-struct forgets {
-	struct forget *v;
-	size_t n, cap;
-};
-void forget_note(struct forgets *notes, uint64_t ino, const char *name);
-/* The same for one that is known not to be among them. */
-void forget_new(struct forgets *notes, uint64_t ino, const char *name);
 /* Takes the device in, moves it, or lets it go (dev NULL). With the tree's lock held. notes may be NULL. */
 void views_place(struct tree *t, uint32_t slot, const struct device *dev, struct forgets *notes);
 /* All devices of the model; what the table holds and the model does not is dead. Before serving. */
@@ -148,8 +149,8 @@ int views_build(struct tree *t, struct err *err);
 /* changes.c */
 int changes_start(struct tree *t, struct err *err);
 void changes_stop(struct tree *t);
-/* Drops what is cached of the rows of this object that the bits alter; who polls them is woken by the next
- * files_tell(). */
+/* Who polls the rows of this object that the bits alter is woken by the next files_tell(). From any thread: of
+ * the kernel's caches only the notifier drops anything. */
 void tree_touch(struct tree *t, uint32_t slot, change_bits bits);
 
 /* dir.c, rw.c: the handlers that ops.c lists */

@@ -60,7 +60,7 @@ static const struct obj_type obj_types[OBJ_KINDS] = {
 			 .n_rows = &no_rows,
 			 .home = ROW_RESOURCES,
 			 .derived = 1,
-			 .entries = CHILDREN(OBJ_RESOURCE) },
+			 .entries = &(const struct entries){ .child = OBJ_RESOURCE, .brief = 1 } },
 	[OBJ_RESOURCE] = { .path = "resources/<vendor.com>/<NAME>",
 			   .rows = attrs_resource,
 			   .n_rows = &n_attrs_resource,

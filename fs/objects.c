@@ -48,6 +48,9 @@ struct objects {
 	uint32_t max;
 	uint32_t *heads, *next; /* chains by name; n_heads is a power of two, next has cap places */
 	uint32_t n_heads, cap;
+	/* Dead slots of derived objects, whose names users choose: in no chain by name, but in one of their own, so
+	 * that they are used again at once, the first one first. */
+	uint32_t free_first, free_last;
 	pthread_mutex_t owners; /* alone is for the table of owners */
 };
 
@@ -88,6 +91,29 @@ static void unlink_slot(struct objects *o, uint32_t slot)
 		*at = o->next[slot];
 }
 
+static bool is_free(const struct object *obj)
+{
+	return obj->state == OBJECT_DEAD && obj_type(obj->kind)->derived;
+}
+
+static void add_free(struct objects *o, uint32_t slot)
+{
+	o->next[slot] = NO_SLOT;
+	if (o->free_first == NO_SLOT)
+		o->free_first = slot;
+	else
+		o->next[o->free_last] = slot;
+	o->free_last = slot;
+}
+
+static uint32_t take_free(struct objects *o)
+{
+	uint32_t slot = o->free_first;
+
+	o->free_first = o->next[slot];
+	return slot;
+}
+
 /* Makes the index big enough for count slots. */
 static int grow(struct objects *o, uint32_t count)
 {
@@ -111,7 +137,7 @@ static int grow(struct objects *o, uint32_t count)
 	o->n_heads = o->cap = cap;
 	memset(heads, 0xff, cap * sizeof(*heads));
 	for (uint32_t i = 0; i < o->r->head.count; i++)
-		if (o->r->table[i].state != OBJECT_NONE)
+		if (o->r->table[i].state != OBJECT_NONE && !is_free(&o->r->table[i]))
 			link_slot(o, i);
 	return 0;
 }
@@ -137,6 +163,9 @@ static int open_root(struct objects *o, struct err *err)
 
 	if (grow(o, o->r->head.count + 1))
 		return fail(err, ENOMEM, "no memory for the index of node ids");
+	for (uint32_t i = 0; i < o->r->head.count; i++)
+		if (is_free(&o->r->table[i]))
+			add_free(o, i);
 	root = objects_slot(o, OBJ_ROOT, 0, "");
 	if (root != 0)
 		return fail(err, EPROTO, "the table of node ids is damaged");
@@ -156,6 +185,7 @@ int objects_open(void *region, size_t size, struct objects **ret, struct err *er
 	}
 	pthread_mutex_init(&o->owners, NULL);
 	o->r = region;
+	o->free_first = NO_SLOT;
 	o->max = (size - sizeof(struct region)) / sizeof(struct object);
 	if (o->max > 1u << SLOT_BITS)
 		o->max = 1u << SLOT_BITS;
@@ -218,6 +248,8 @@ static uint32_t oldest_dead(struct objects *o)
 
 static uint32_t next_free(struct objects *o)
 {
+	if (o->free_first != NO_SLOT)
+		return take_free(o);
 	if (o->r->head.count >= o->max)
 		return oldest_dead(o);
 	if (grow(o, o->r->head.count + 1))
@@ -277,8 +309,16 @@ void objects_live(struct objects *o, uint32_t slot, uint64_t birth)
 
 void objects_kill(struct objects *o, uint32_t slot)
 {
-	o->r->table[slot].died = ++o->r->head.deaths;
-	o->r->table[slot].state = OBJECT_DEAD;
+	struct object *obj = &o->r->table[slot];
+
+	if (is_free(obj))
+		return;
+	obj->died = ++o->r->head.deaths;
+	obj->state = OBJECT_DEAD;
+	if (!is_free(obj))
+		return;
+	unlink_slot(o, slot);
+	add_free(o, slot);
 }
 
 uint64_t objects_ino(const struct objects *o, uint32_t slot, uint16_t row)

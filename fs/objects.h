@@ -4,8 +4,8 @@
  * what has or had a directory. A node is an object's slot, its epoch and a row.
  *
  * Slots are found by { kind, parent, name }. What dies and comes again has another epoch, so a
- * former node id never means the new one. When the table is full the slot that died first is used
- * again. Not locked: callers hold the tree's lock.
+ * former node id never means the new one. Slots of derived objects are used again as soon as these are dead; of
+ * others, when the table is full, that which died first. Not locked: callers hold the tree's lock.
  */
 #ifndef FS_OBJECTS_H
 #define FS_OBJECTS_H

@@ -10,31 +10,6 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
-void forget_new(struct forgets *notes, uint64_t ino, const char *name)
-{
-	if (notes->n == notes->cap) {
-		size_t cap = notes->cap ? notes->cap * 2 : 16;
-		struct forget *v = reallocarray(notes->v, cap, sizeof(*v));
-
-		if (!v)
-			return; /* the kernel will show the former entry until it asks again */
-		notes->v = v;
-		notes->cap = cap;
-	}
-	notes->v[notes->n].ino = ino;
-	STR_COPY(notes->v[notes->n++].name, name);
-}
-
-void forget_note(struct forgets *notes, uint64_t ino, const char *name)
-{
-	if (!notes)
-		return;
-	for (size_t i = notes->n; !name[0] && i-- > 0;)
-		if (notes->v[i].ino == ino && !notes->v[i].name[0])
-			return;
-	forget_new(notes, ino, name);
-}
-
 static uint64_t set_ino(struct tree *t, uint64_t set)
 {
 	return objects_ino(t->objects, (uint32_t)(set >> 16), (uint16_t)set);
@@ -53,7 +28,7 @@ static int add(struct tree *t, uint64_t set, struct elem elem, struct forgets *n
 	int r = set_add(t->sets, set, elem);
 
 	if (r > 0)
-		forget_note(notes, set_ino(t, set), "");
+		forget_list(t, notes, set_ino(t, set));
 	return r;
 }
 
@@ -69,8 +44,9 @@ static void take_out(struct tree *t, uint64_t set, struct elem was, struct forge
 		return; /* another one has its number by now */
 	entry_name(t, entries, elem, name);
 	set_remove(t->sets, set, was.key);
-	forget_note(notes, set_ino(t, set), name);
-	forget_note(notes, set_ino(t, set), "");
+	if (!entries->brief)
+		forget_entry(notes, set_ino(t, set), name);
+	forget_list(t, notes, set_ino(t, set));
 }
 
 /* Objects that exist for their members' sake end with the last one, and so does what holds them. */
@@ -174,10 +150,10 @@ static void note_rows(struct tree *t, uint32_t slot, uint32_t was, uint32_t is,
 
 	for (size_t i = 0; (row = row_at(kind, i)); i++)
 		if (row_fits(row, was) && !row_fits(row, is))
-			forget_note(notes,
-				    objects_ino(t->objects, slot, row->in ? row->in : ROW_SELF),
-				    row->name);
-	forget_note(notes, objects_ino(t->objects, slot, ROW_SELF), "");
+			forget_entry(notes,
+				     objects_ino(t->objects, slot, row->in ? row->in : ROW_SELF),
+				     row->name);
+	forget_list(t, notes, objects_ino(t->objects, slot, ROW_SELF));
 }
 
 void views_place(struct tree *t, uint32_t slot, const struct device *dev, struct forgets *notes)

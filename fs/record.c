@@ -9,6 +9,7 @@
 #include "lines.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
+#include "pcidevfs/pool.h"
 #include "pcidevfs/region.h"
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
@@ -134,17 +135,64 @@ uint64_t record_count(struct tree *t, int code)
 	return code >= 0 && code < RECORD_CODES ? t->record->verdicts[code] : 0;
 }
 
-static void wake_logs(struct tree *t, const struct key *dev)
+static uint32_t slot_of(struct tree *t, const struct key *dev)
 {
 	uint32_t slot;
 
-	tree_touch(t, 0, CH_LOG);
 	pthread_mutex_lock(&t->lock);
 	slot = dev ? device_slot(t, dev) : NO_SLOT;
 	pthread_mutex_unlock(&t->lock);
-	if (slot != NO_SLOT)
-		tree_touch(t, slot, CH_LOG);
+	return slot;
+}
+
+static void wake_logs(struct tree *t, const uint32_t *slots, size_t n)
+{
+	tree_touch(t, 0, CH_LOG);
+	for (size_t i = 0; i < n; i++)
+		tree_touch(t, slots[i], CH_LOG);
 	files_tell(t->files);
+}
+
+static void wake_due(void *ctx)
+{
+	struct tree *t = ctx;
+	struct wakes now;
+
+	pthread_mutex_lock(&t->wakes.lock);
+	now = t->wakes;
+	t->wakes.n = 0;
+	t->wakes.due = false;
+	pthread_mutex_unlock(&t->wakes.lock);
+	wake_logs(t, now.slots, now.n);
+}
+
+/* Returns whether somebody has to see to it. *ret_full: there is no place for this one. */
+static bool note_wake(struct wakes *w, uint32_t slot, bool *ret_full)
+{
+	size_t i = 0;
+	bool due;
+
+	pthread_mutex_lock(&w->lock);
+	while (i < w->n && w->slots[i] != slot)
+		i++;
+	*ret_full = i == ARRAY_SIZE(w->slots);
+	if (i == w->n && slot != NO_SLOT && !*ret_full)
+		w->slots[w->n++] = slot;
+	due = w->due;
+	w->due = true;
+	pthread_mutex_unlock(&w->lock);
+	return !due;
+}
+
+/* Thousands may poll a log: they are woken by another thread than the one that answers them all. */
+static void wake_later(struct tree *t, uint32_t slot)
+{
+	bool full;
+
+	if (note_wake(&t->wakes, slot, &full) && pool_submit(t->worker, wake_due, t))
+		wake_due(t);
+	if (full && slot != NO_SLOT)
+		tree_touch(t, slot, CH_LOG);
 }
 
 static void record(struct tree *t, const struct asked *a, const struct actor *who,
@@ -160,13 +208,13 @@ static void record(struct tree *t, const struct asked *a, const struct actor *wh
 		set_root_error(t, text);
 	if (log_verdict(t, a, who, err, since))
 		t->record->verdicts[err->code > 0 && err->code < RECORD_CODES ? err->code : 0]++;
-	wake_logs(t, a->dev);
 }
 
 void record_verdict(struct tree *t, const struct key *dev, const char *file, const char *value,
 		    const struct actor *who, const struct err *err, uint64_t since)
 {
 	record(t, &(struct asked){ dev, file, value, false }, who, err, since);
+	wake_later(t, slot_of(t, dev));
 }
 
 void record_command(struct tree *t, const struct key *dev, const char *line,
@@ -212,9 +260,12 @@ void tree_verdict(void *tree, const struct wish *wishes, size_t n, const struct 
 		char file[WISH_FILE + 16];
 		struct err told = *err;
 		struct wish w;
+		uint32_t slot;
 
 		tell_other(&told, &wishes[i], wishes, n);
 		record_target(tree, &wishes[i], &w, file, sizeof(file));
 		record(tree, &(struct asked){ &w.dev, file, w.value, w.force }, who, &told, since);
+		slot = slot_of(tree, &w.dev);
+		wake_logs(tree, &slot, slot != NO_SLOT);
 	}
 }

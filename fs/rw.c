@@ -14,12 +14,12 @@
 #include "ctl.h"
 #include "internal.h"
 #include "pcidevfs/err.h"
-#include "pcidevfs/pool.h"
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 #include "record.h"
 #include "rights.h"
 #include "stream.h"
+#include "texts.h"
 #include "write.h"
 
 static bool may_open(struct tree *t, const struct node *n, int flags)
@@ -173,117 +173,96 @@ static void reply_part(const struct read_job *job, const char *text, size_t len)
 
 /* What one read cannot take is kept for the next ones, so that the parts fit together: before the
  * answer, since the next read may come at once. */
-static void reply_and_keep(const struct read_job *job, const struct node *n, struct out *o)
+static void reply_text(const struct read_job *job, const struct node *n, struct text *text)
 {
-	size_t off = (uint64_t)job->off < o->len ? (size_t)job->off : o->len;
-	size_t size = o->len - off < job->size ? o->len - off : job->size;
-	char *part = malloc(size ? size : 1);
+	bool begins; /* a pass: tail's does at the end */
+	bool rest = text->len && (job->off || text->len > job->size);
 	struct err err = { 0 };
 
-	if (part)
-		memcpy(part, o->data + off, size);
-	if (!part || files_keep(job->tree->files, job->file, o->data, o->len, &err)) {
+	begins = job->file && (!job->off || n->row->flags & ATTR_SNAPSHOT);
+	if (begins &&
+	    files_keep(job->tree->files, job->file, rest ? text : NULL, text->len, &err)) {
 		tell_share(job->tree, job->req, n, job->file->creds.uid, &err);
 		fuse_reply_err(job->req, ENOMEM);
-		out_free(o);
-	} else {
-		fuse_reply_buf(job->req, part, size);
+		return;
 	}
-	free(part);
+	reply_part(job, text->data ? text->data : "", text->len);
 }
 
 /* Makes the text now. */
 static void reply_fresh(const struct read_job *job, const struct node *n)
 {
 	struct out o = { 0 };
-	bool begins; /* a pass: tail's does at the end */
+	struct text *text;
 
 	if (job->file)
 		files_seen(job->tree->files, job->file);
 	n->row->show(&n->subject, &o);
-	if (o.failed) {
+	text = o.failed ? NULL : text_take(&o);
+	if (text)
+		reply_text(job, n, text);
+	else
 		fuse_reply_err(job->req, ENOMEM);
-		out_free(&o);
-		return;
-	}
-	begins = job->file && (!job->off || n->row->flags & ATTR_SNAPSHOT);
-	if (begins && o.len && (job->off || o.len > job->size)) {
-		reply_and_keep(job, n, &o);
-		return;
-	}
-	if (begins)
-		files_keep(job->tree->files, job->file, NULL, o.len, NULL);
-	reply_part(job, out_text(&o), o.len);
 	out_free(&o);
+	text_unref(text);
 }
 
 /* The rest of a text that an earlier read began. False: there is none. */
 static bool reply_rest(const struct read_job *job, const struct attr *row)
 {
-	bool answered = true;
+	struct text *text;
 	uint64_t len;
-	char *part;
-	ssize_t n;
 
 	if (!job->file || !job->off)
 		return false;
-	part = malloc(job->size);
-	n = part ? files_kept(job->tree->files, job->file, (uint64_t)job->off, part, job->size,
-			      &len)
-		 : 0;
-	if (!part)
-		fuse_reply_err(job->req, ENOMEM);
-	else if (n >= 0 || (len && (uint64_t)job->off >= len))
-		fuse_reply_buf(job->req, part, n > 0 ? (size_t)n : 0);
+	text = files_kept(job->tree->files, job->file, &len);
+	if (text)
+		reply_part(job, text->data, text->len);
+	else if (len && (uint64_t)job->off >= len)
+		fuse_reply_buf(job->req, NULL, 0);
 	else if (len && row->flags & ATTR_SNAPSHOT)
 		fuse_reply_err(job->req, ESTALE); /* its snapshot ended with the former process */
 	else
-		answered = false;
-	free(part);
-	return answered;
+		return false;
+	text_unref(text);
+	return true;
 }
 
-static void read_now(const struct read_job *job)
+/* A read that waits for its text. */
+struct read_later {
+	struct asker asker; /* first */
+	struct read_job job;
+};
+
+/* Another read of the same file may have begun a text meanwhile. */
+static void got_text(struct asker *a, struct text *text, int error)
 {
+	struct read_later *later = (struct read_later *)a;
+	const struct read_job *job = &later->job;
 	struct node n;
 
-	if (node_get(job->tree, job->ino, &n)) {
-		fuse_reply_err(job->req, ENODEV);
-		return;
-	}
-	if (reply_rest(job, n.row))
-		return;
-	if (n.row->refresh) {
-		n.row->refresh(&n.subject);
-		if (node_get(job->tree, job->ino, &n)) {
-			fuse_reply_err(job->req, ENODEV);
-			return;
-		}
-	}
-	reply_fresh(job, &n);
+	if (!error && node_get(job->tree, job->ino, &n))
+		error = -ENODEV;
+	if (error)
+		fuse_reply_err(job->req, -error);
+	else if (!reply_rest(job, n.row))
+		reply_text(job, &n, text);
+	free(later);
 }
 
-static void run_read(void *ctx)
+/* Asks for a text that this thread has no time to make. */
+static void read_shared(const struct read_job *job, const struct node *n)
 {
-	read_now(ctx);
-	free(ctx);
-}
+	struct read_later *later = malloc(sizeof(*later));
 
-/* Hands the read to a thread that may take its time. */
-static void read_later(const struct read_job *job, uint32_t flags)
-{
-	struct read_job *copy = malloc(sizeof(*copy));
-	int r = -ENOMEM;
-
-	if (copy) {
-		*copy = *job;
-		r = pool_submit(flags & ATTR_SLOW ? job->tree->readers : job->tree->worker,
-				run_read, copy);
-	}
-	if (!r)
+	if (!later) {
+		fuse_reply_err(job->req, ENOMEM);
 		return;
-	free(copy);
-	fuse_reply_err(job->req, -r);
+	}
+	*later = (struct read_later){ .asker = { .done = got_text }, .job = *job };
+	if (job->file)
+		files_seen(job->tree->files, job->file);
+	texts_ask(job->tree, n, &later->asker);
 }
 
 void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
@@ -325,7 +304,7 @@ void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 		return;
 	}
 	if (n.row->flags & (ATTR_SLOW | ATTR_WORK))
-		read_later(&job, n.row->flags);
+		read_shared(&job, &n);
 	else
 		reply_fresh(&job, &n);
 }

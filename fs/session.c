@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "inflight.h"
 #include "pcidevfs/err.h"
@@ -32,6 +33,7 @@ enum {
 	INIT_MAX = 512,
 	POISON_DEATHS = 3,
 	POISON_KILLS = 10, /* are as one of these */
+	COST_US = 1000,
 	QUIET_MS = 3, /* without a request: who waited has asked on */
 	CALM_MS = 20, /* and no later, however busy they are */
 };
@@ -52,8 +54,17 @@ struct record {
 	struct inflight inflight;
 };
 
+/* What requests cost this thread, for make bench: its own time on a CPU. */
+struct costs {
+	bool wanted;
+	uint64_t requests, of_us[COST_US + 1]; /* so many took so many us, the last ones more */
+	uint64_t longest_ns, node;
+	uint32_t opcode;
+};
+
 struct session {
 	struct session_conf conf;
+	struct costs costs;
 	struct fuse_session *se;
 	struct record *rec;
 	unsigned char *buf;
@@ -90,14 +101,52 @@ static void session_init(void *userdata, struct fuse_conn_info *conn)
 				      FUSE_CAP_SPLICE_MOVE);
 	/* The kernel would cut its cached size on open, and cached readers would see empty values. */
 	conn->want &= ~(unsigned int)FUSE_CAP_ATOMIC_O_TRUNC;
-	/* We say when content changes; a changed mtime alone must not drop pages. */
-	conn->want &= ~(unsigned int)FUSE_CAP_AUTO_INVAL_DATA;
-	want_if_capable(conn, FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_READDIRPLUS |
+	/* Who lists a directory anew, be it by a descriptor that he has, looks at its mtime: that drops what the
+	 * kernel has of it. Of files only utimes alters it. */
+	want_if_capable(conn, FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_READDIRPLUS |
 				      FUSE_CAP_PARALLEL_DIROPS);
 	/* Who lists looks at what is listed; the kernel's guess whether, though, is made at each of its
 	 * buffers anew, and one that reads on before it looks would cost a request for each entry. */
 	conn->want &= ~(unsigned int)FUSE_CAP_READDIRPLUS_AUTO;
 	conn->max_write = MAX_WRITE;
+}
+
+static uint64_t thread_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void note_cost(struct costs *c, uint32_t opcode, uint64_t node, uint64_t ns)
+{
+	c->requests++;
+	c->of_us[ns / 1000 < COST_US ? ns / 1000 : COST_US]++;
+	if (ns <= c->longest_ns)
+		return;
+	c->longest_ns = ns;
+	c->opcode = opcode;
+	c->node = node;
+}
+
+/* All but one of a thousand took no longer. */
+static unsigned int cost_p999(const struct costs *c)
+{
+	uint64_t seen = 0;
+	unsigned int us = 0;
+
+	while (us < COST_US && (seen += c->of_us[us]) * 1000 < c->requests * 999)
+		us++;
+	return us + 1;
+}
+
+static void tell_costs(const struct costs *c)
+{
+	if (c->requests)
+		say("requests=%llu p999_us=%u longest_us=%.1f opcode=%u node=%llx",
+		    (unsigned long long)c->requests, cost_p999(c), (double)c->longest_ns / 1e3,
+		    c->opcode, (unsigned long long)c->node);
 }
 
 static int find_record(struct session *s, struct stash *stash, struct err *err)
@@ -147,6 +196,7 @@ int session_new(const struct session_conf *conf, struct session **ret, struct er
 	if (!s)
 		return fail(err, ENOMEM, "out of memory");
 	s->conf = *conf;
+	s->costs.wanted = conf->fault && !strcmp(conf->fault, "costs");
 	/* Populated: a request whose reader is killed while the kernel copies it into a page that is
 	 * not there yet would be lost. */
 	s->buf = mmap(NULL, BUFFER, PROT_READ | PROT_WRITE,
@@ -166,6 +216,7 @@ void session_free(struct session *s)
 {
 	if (!s)
 		return;
+	tell_costs(&s->costs);
 	if (s->se)
 		fuse_session_destroy(s->se);
 	if (s->buf != MAP_FAILED)
@@ -176,8 +227,12 @@ void session_free(struct session *s)
 static void process(struct session *s, void *mem, size_t len)
 {
 	struct fuse_buf buf = { .mem = mem, .size = len };
+	const struct fuse_in_header in = *(const struct fuse_in_header *)mem;
+	uint64_t begun = s->costs.wanted ? thread_ns() : 0;
 
 	fuse_session_process_buf(s->se, &buf);
+	if (s->costs.wanted)
+		note_cost(&s->costs, in.opcode, in.nodeid, thread_ns() - begun);
 }
 
 /* libfuse answers INIT to the descriptor's number, which meanwhile leads nowhere. */

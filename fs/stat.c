@@ -13,10 +13,11 @@
 #include <sys/stat.h>
 
 #include "internal.h"
-#include "pcidevfs/pool.h"
 #include "pcidevfs/util.h"
+#include "texts.h"
 
 #define SYSFS_SIZE 4096
+#define NS_PER_S 1000000000u
 
 /* Whose file: a row of an object, or (row NULL) its directory. */
 struct whose {
@@ -35,6 +36,15 @@ static bool find_owner(struct tree *t, const struct whose *w, uint64_t ino, stru
 	return owner_kept(t, w->kind, w->name, w->row, own) || (touched && !own->only_times);
 }
 
+/* By its time the kernel knows whether what it has of a directory's list is still true. */
+static void show_listed(struct tree *t, struct stat *st)
+{
+	uint64_t ns = atomic_load(&t->listed_at);
+	const struct timespec at = { (time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S) };
+
+	st->st_mtim = st->st_ctim = at;
+}
+
 static void apply_owner(struct tree *t, const struct whose *w, struct stat *st)
 {
 	struct owner own;
@@ -43,6 +53,8 @@ static void apply_owner(struct tree *t, const struct whose *w, struct stat *st)
 	st->st_blksize = SYSFS_SIZE;
 	st->st_atim = own.atime;
 	st->st_mtim = st->st_ctim = own.mtime;
+	if (S_ISDIR(st->st_mode))
+		show_listed(t, st);
 	if (!rights)
 		return;
 	st->st_mode = (st->st_mode & S_IFMT) | own.mode;
@@ -157,52 +169,58 @@ void entry_stat(struct tree *t, const struct entries *e, uint32_t slot, struct s
 	apply_owner(t, &w, st);
 }
 
-struct stat_job {
-	fuse_req_t req;
-	uint64_t ino;
-};
-
-static void reply_stat(fuse_req_t req, const struct node *n)
+static void reply_stat(fuse_req_t req, const struct node *n, const struct text *text)
 {
 	struct stat st;
 
 	node_stat(fuse_req_userdata(req), n, n->row, &st);
-	if (n->row && n->row->flags & ATTR_SNAPSHOT && !(n->row->flags & ATTR_SLOW))
-		st.st_size = exact_size(n, n->row);
-	fuse_reply_attr(req, &st, CACHE_SECONDS);
+	if (text)
+		st.st_size = (off_t)text->len;
+	/* Of a long text the kernel asks each time, once it was opened: so nobody has to tell of each line. */
+	fuse_reply_attr(req, &st,
+			n->row && n->row->flags & ATTR_SNAPSHOT ? 0 : CACHE_SECONDS);
 }
 
-static void stat_later(void *ctx)
+/* A stat that waits for the text whose size it tells. */
+struct stat_later {
+	struct asker asker; /* first */
+	fuse_req_t req;
+	uint64_t ino;
+};
+
+static void got_text(struct asker *a, struct text *text, int error)
 {
-	struct stat_job *job = ctx;
+	struct stat_later *later = (struct stat_later *)a;
 	struct node n;
 
-	if (node_get(fuse_req_userdata(job->req), job->ino, &n))
-		fuse_reply_err(job->req, ESTALE);
+	if (!error && node_get(fuse_req_userdata(later->req), later->ino, &n))
+		error = -ENODEV;
+	if (error)
+		fuse_reply_err(later->req, error == -ENODEV ? ESTALE : -error);
 	else
-		reply_stat(job->req, &n);
-	free(job);
+		reply_stat(later->req, &n, text);
+	free(later);
 }
 
 void node_getattr(fuse_req_t req, uint64_t ino)
 {
 	struct tree *t = fuse_req_userdata(req);
-	struct stat_job *job;
+	struct stat_later *later;
 	struct node n;
 
 	if (node_get(t, ino, &n)) {
 		fuse_reply_err(req, ESTALE);
 		return;
 	}
-	if (!n.row || !(n.row->flags & ATTR_WORK)) {
-		reply_stat(req, &n);
+	if (!n.row || (n.row->flags & (ATTR_SNAPSHOT | ATTR_SLOW)) != ATTR_SNAPSHOT) {
+		reply_stat(req, &n, NULL);
 		return;
 	}
-	job = malloc(sizeof(*job));
-	if (job)
-		*job = (struct stat_job){ req, ino };
-	if (job && !pool_submit(t->worker, stat_later, job))
+	later = malloc(sizeof(*later));
+	if (!later) {
+		fuse_reply_err(req, ENOMEM);
 		return;
-	free(job);
-	fuse_reply_err(req, ENOMEM);
+	}
+	*later = (struct stat_later){ .asker = { .done = got_text }, .req = req, .ino = ino };
+	texts_ask(t, &n, &later->asker);
 }

@@ -11,10 +11,12 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/pool.h"
 #include "pcidevfs/region.h"
+#include "pcidevfs/util.h"
 #include "record.h"
 #include "rights.h"
 #include "stash.h"
 #include "stream.h"
+#include "texts.h"
 
 enum { READERS = 16 };
 
@@ -85,9 +87,12 @@ int tree_new(const struct tree_conf *conf, struct tree **ret, struct err *err)
 	t->fuse_fd = -1;
 	t->group = find_group();
 	rights_start(t);
+	atomic_store(&t->listed_at, now_real_ns());
 	pthread_mutex_init(&t->lock, NULL);
+	pthread_mutex_init(&t->wakes.lock, NULL);
 	t->sets = sets_new();
-	r = t->sets ? open_regions(t, err) : fail(err, ENOMEM, "no memory for the tree");
+	r = t->sets && !texts_new(&t->texts) ? open_regions(t, err) :
+					       fail(err, ENOMEM, "no memory for the tree");
 	if (!r)
 		r = views_build(t, err);
 	if (r)
@@ -146,9 +151,11 @@ void tree_free(struct tree *t)
 	ring_close(t->events);
 	ctl_free(t->ctl);
 	files_free(t->files);
+	texts_free(t->texts);
 	sets_free(t->sets);
 	objects_close(t->objects);
 	free(t->members);
+	pthread_mutex_destroy(&t->wakes.lock);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
 }

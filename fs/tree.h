@@ -31,6 +31,7 @@ struct tree_conf {
 	void *health_ctx;
 	/* The unique of the request that this thread handles, as the kernel gave it (bit 63: sent again). */
 	uint64_t (*unique)(void);
+	bool no_epochs; /* for tests: as a kernel before 6.16 */
 	/* For tests: the log was told the verdict of a command of ctl. May be NULL. */
 	void (*told)(void);
 };

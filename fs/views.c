@@ -101,8 +101,10 @@ static void virtfn_show(const struct subject *s, struct out *o)
 static const size_t no_rows;
 
 #define LINK_ID(dir) ((dir) + 77)
-#define LINKS(dir) (&(const struct entries){ .link = LINK_ID(dir) })
-#define CHILDREN(kind) (&(const struct entries){ .child = (kind) })
+#define LASTING 0
+#define BRIEF 1
+#define LINKS(dir, life) (&(const struct entries){ .link = LINK_ID(dir), .brief = (life) })
+#define CHILDREN(kind, life) (&(const struct entries){ .child = (kind), .brief = (life) })
 #define DIR(number, called, has, from, about)                                                      \
 	{                                                                                          \
 		.name = (called), .id = (number), .mode = S_IFDIR | 0755, .entries = (has),        \
@@ -116,21 +118,21 @@ static const size_t no_rows;
 /* A directory of links to the devices for which the rule holds. */
 #define FLAT(number, called, rule, from, about)                                                    \
 	{                                                                                          \
-		.dir = DIR(number, called, LINKS(number), from, about),                            \
+		.dir = DIR(number, called, LINKS(number, LASTING), from, about),                            \
 		.link = LINK(number, flat_show), .member = (rule)                                  \
 	}
 
 /* A directory for each label that the rule gives to devices, with links to them. */
-#define LABELLED(number, called, rule, from, about)                                                \
+#define LABELLED(number, called, rule, life, from, about)                                                \
 	{                                                                                          \
-		.dir = DIR(number, called, CHILDREN(OBJ_LABEL + (number)), from, about),           \
+		.dir = DIR(number, called, CHILDREN(OBJ_LABEL + (number), life), from, about),           \
 		.link = LINK(number, labelled_show), .path = { OBJ_LABEL + (number) },             \
 		.member = (rule), .label = {                                                       \
 			.path = called "/<label>",                                                 \
 			.n_rows = &no_rows,                                                        \
 			.home = (number),                                                          \
 			.derived = 1,                                                              \
-			.entries = LINKS(number)                                                   \
+			.entries = LINKS(number, life)                                                   \
 		}                                                                                  \
 	}
 
@@ -141,11 +143,11 @@ const struct view views[] = {
 	     "links to VFs that can be a vGPU; empty, since none is told from other VFs yet"),
 	FLAT(25, "vfs", is_vf, "0.1", "links to VFs"),
 	FLAT(26, "nics", is_nic, "0.1", "links to network controllers"),
-	LABELLED(27, "claims", in_claim, "0.1",
+	LABELLED(27, "claims", in_claim, BRIEF, "0.1",
 		 "a directory for each claimant, with links to what it holds; / in a name reads !"),
-	LABELLED(28, "iommu_groups", in_group, "0.1",
+	LABELLED(28, "iommu_groups", in_group, LASTING, "0.1",
 		 "a directory for each IOMMU group, with links to its members"),
-	{ .dir = DIR(ROW_RESOURCES, "resources", CHILDREN(OBJ_VENDOR), "0.1",
+	{ .dir = DIR(ROW_RESOURCES, "resources", CHILDREN(OBJ_VENDOR, BRIEF), "0.1",
 		     "what is offered to pods: a directory VENDOR.com/NAME for each resource"),
 	  .link = LINK(ROW_RESOURCES, resource_show),
 	  .path = { OBJ_VENDOR, OBJ_RESOURCE },
@@ -162,7 +164,7 @@ const size_t n_views = ARRAY_SIZE(views);
 _Static_assert(ARRAY_SIZE(views) <= VIEWS_MAX, "struct member has no room for so many");
 
 /* What these views lead to. */
-const struct entries resource_devices = { .link = LINK_ID(ROW_RESOURCES) };
+const struct entries resource_devices = { .link = LINK_ID(ROW_RESOURCES), .brief = BRIEF };
 const struct entries virtfns = { .link = LINK_ID(ROW_VIRTFN), .prefix = "virtfn" };
 
 const struct view *view_by_dir(unsigned int id)

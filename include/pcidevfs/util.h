@@ -107,5 +107,6 @@ void event_ring(int fd);
 /* Milliseconds of CLOCK_MONOTONIC. */
 uint64_t now_ms(void);
 uint64_t now_us(void);
+uint64_t now_real_ns(void); /* of the calendar */
 
 #endif

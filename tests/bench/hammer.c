@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * hammer TREE PLACE SECONDS KILLS HOLDER FILE...: clients in another mount namespace, where TREE is
- * bound on PLACE, read the FILEs (names below TREE; what ends in "=TEXT" is written instead) and list
- * their directories, while the serving process is killed KILLS times at random moments.
+ * bound on PLACE, read and map the FILEs (names below TREE; what ends in "=TEXT" is written instead) and
+ * list their directories, while the serving process is killed KILLS times at random moments.
  *
  * Prints what they met. Status 0: nothing failed, nobody hung, all kills were made.
  */
@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
@@ -23,7 +24,7 @@
 
 #include "bench.h"
 
-enum { CLIENTS_MAX = 64, WAYS = 3, LINGER_MS = 10000 };
+enum { CLIENTS_MAX = 64, WAYS = 4, LINGER_MS = 10000 };
 
 struct client {
 	long operations, failed;
@@ -93,11 +94,39 @@ static int list_beside(const char *path)
 	return good ? 0 : -1;
 }
 
+static sigjmp_buf back;
+
+static void on_bus(int sig)
+{
+	(void)sig;
+	siglongjmp(back, 1);
+}
+
+/* What is read into a mapping is locked until it is answered, be the server killed meanwhile or not. */
+static int map_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	volatile const char *text = MAP_FAILED;
+	volatile int r = -1;
+
+	if (fd < 0)
+		return -1;
+	text = mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (text != MAP_FAILED && !sigsetjmp(back, 1))
+		r = text[0] ? 0 : -1;
+	if (text != MAP_FAILED)
+		munmap((void *)text, 1);
+	close(fd);
+	errno = r ? EFAULT : 0;
+	return r;
+}
+
 static int act(const char *path, const char *text, int way)
 {
-	if (text)
-		return write_text(path, text);
-	return way == 0 ? read_file(path) : way == 1 ? read_held(path) : list_beside(path);
+	static int (*const ways[WAYS])(const char *) = { read_file, read_held, list_beside,
+							 map_file };
+
+	return text ? write_text(path, text) : ways[way](path);
 }
 
 static void __attribute__((noreturn))
@@ -107,6 +136,7 @@ run_client(struct shared *all, int me, const char *place, const char *what, int 
 	char path[PATH_MAX], *text;
 
 	snprintf(path, sizeof(path), "%s/%s", place, what);
+	signal(SIGBUS, on_bus);
 	text = strchr(path, '=');
 	if (text)
 		*text++ = '\0';

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * peer DIR COUNT[xTIMES]...: what FUSE itself costs. Mounts on DIR, in the foreground, a tree of
+ * peer DIR [-BYTES] COUNT[xTIMES]...: what FUSE itself costs. Mounts on DIR, in the foreground, a tree of
  * directories d/directory0000000 and so on, each with so many files, TIMES of them alike; every answer is
  * made before it is asked for, by one thread that does nothing but read a request, copy and write. No
  * server of the same tree can be faster that lets a file be opened. The first file of a directory is one
- * that never changes, which the kernel caches; the others are read each time.
+ * that never changes, which the kernel caches; the others are read each time, and the third has BYTES.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include "bench.h"
 
 /* Node ids: the root, d, its directories, and their files by number above the directory's id. */
-enum { ROOT = FUSE_ROOT_ID, D, DIRS, MAX_DIRS = 8192, NAME = 16, FILE_SHIFT = 16 };
+enum { ROOT = FUSE_ROOT_ID, D, DIRS, MAX_DIRS = 8192, NAME = 16, FILE_SHIFT = 16, LONG_FILE = 3 };
 
 /* A struct fuse_direntplus and its name. */
 struct listed {
@@ -35,6 +35,8 @@ struct dir {
 static struct dir dirs[1 + MAX_DIRS]; /* from D on */
 static unsigned int n_dirs;	      /* but D */
 static volatile sig_atomic_t ended;
+static char *long_text;
+static size_t long_size = 7;
 
 static void end(int sig)
 {
@@ -50,7 +52,7 @@ static struct fuse_attr attr_of(uint64_t node)
 		.ino = node,
 		.mode = file ? S_IFREG | 0444 : S_IFDIR | 0755,
 		.nlink = 1,
-		.size = file ? 4096 : 0,
+		.size = node >> FILE_SHIFT == LONG_FILE ? long_size : file ? 4096 : 0,
 		.blksize = 4096,
 	};
 }
@@ -145,6 +147,18 @@ static void list(int fd, const struct fuse_in_header *in)
 	       (left < fit ? left : fit) * sizeof(struct listed));
 }
 
+static void read_file(int fd, const struct fuse_in_header *in)
+{
+	const struct fuse_read_in *ask = (const void *)(in + 1);
+	size_t off = ask->offset < long_size ? ask->offset : long_size;
+
+	if (in->nodeid >> FILE_SHIFT != LONG_FILE)
+		answer(fd, in->unique, 0, "0x8086\n", 7);
+	else
+		answer(fd, in->unique, 0, long_text + off,
+		       long_size - off < ask->size ? long_size - off : ask->size);
+}
+
 static void serve(int fd, const struct fuse_in_header *in)
 {
 	struct fuse_open_out opened = { .open_flags = in->nodeid >> FILE_SHIFT == 1
@@ -169,7 +183,7 @@ static void serve(int fd, const struct fuse_in_header *in)
 		answer(fd, in->unique, 0, &opened, sizeof(opened));
 		break;
 	case FUSE_READ:
-		answer(fd, in->unique, 0, "0x8086\n", 7);
+		read_file(fd, in);
 		break;
 	case FUSE_RELEASE:
 		answer(fd, in->unique, 0, NULL, 0);
@@ -188,20 +202,26 @@ int main(int argc, char **argv)
 	static char buf[65536 + 8192] __attribute__((aligned(8)));
 	struct sigaction act = { .sa_handler = end };
 	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-	char options[64];
+	char options[128];
 
 	for (int i = 2; i < argc; i++) {
 		unsigned int count = 0, times = 1;
 
+		if (argv[i][0] == '-') {
+			long_size = strtoul(argv[i] + 1, NULL, 10);
+			continue;
+		}
 		sscanf(argv[i], "%ux%u", &count, &times);
 		for (; times && n_dirs < MAX_DIRS; times--, n_dirs++)
 			if (prepare(DIRS + n_dirs, count))
 				return 1;
 	}
-	if (prepare(D, n_dirs))
+	long_text = malloc(long_size + 1);
+	if (!long_text || prepare(D, n_dirs))
 		return 1;
+	memset(long_text, 'x', long_size);
 	snprintf(options, sizeof(options),
-		 "fd=%d,rootmode=40000,user_id=0,group_id=0,default_permissions", fd);
+		 "fd=%d,rootmode=40000,user_id=0,group_id=0,default_permissions,allow_other", fd);
 	if (!n_dirs || fd < 0 ||
 	    mount("peer", argv[1], "fuse.peer", MS_NOSUID | MS_NODEV, options)) {
 		perror("peer");

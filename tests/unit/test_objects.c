@@ -114,6 +114,40 @@ DEFINE_TEST(objects_full_table_reuses_the_oldest_dead)
 	objects_close(o);
 }
 
+/* Users choose the names of claims and resources: however many they were, the table is as long as it was. */
+DEFINE_TEST(objects_derived_slots_are_used_again)
+{
+	void *at = region(SIZE);
+	struct objects *o = open_at(at, SIZE);
+	uint32_t vendor = objects_slot(o, OBJ_VENDOR, 0, "vendor.com"), slot, count;
+	uint64_t former = ~0ull;
+	char name[32];
+	uint16_t found;
+
+	objects_live(o, vendor, 0);
+	objects_live(o, objects_slot(o, OBJ_DEVICE, 0, "0000:08:00.0"), 7);
+	count = objects_count(o);
+	for (int i = 0; i < 3000; i++) {
+		snprintf(name, sizeof(name), "name%d", i);
+		slot = objects_slot(o, OBJ_RESOURCE, vendor, name);
+		objects_live(o, slot, 0);
+		CHECK_EQ(objects_find(o, OBJ_RESOURCE, vendor, name), slot);
+		CHECK(objects_ino(o, slot, ROW_SELF) != former);
+		CHECK(!objects_node(o, former, &slot, &found));
+		slot = objects_find(o, OBJ_RESOURCE, vendor, name);
+		former = objects_ino(o, slot, ROW_SELF);
+		objects_kill(o, slot);
+		CHECK_EQ(objects_find(o, OBJ_RESOURCE, vendor, name), NO_SLOT);
+		if (i == 1000) { /* the next process goes on so */
+			objects_close(o);
+			o = open_at(at, SIZE);
+		}
+	}
+	CHECK_EQ(objects_count(o), count + 1);
+	CHECK_EQ(objects_find(o, OBJ_VENDOR, 0, "vendor.com"), vendor);
+	objects_close(o);
+}
+
 DEFINE_TEST(objects_survives_rubbish)
 {
 	size_t size = 8 << 20;

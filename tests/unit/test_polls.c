@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "../../fs/journal.h"
+#include "../../fs/texts.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
 #include "test.h"
 
 #define SIZE ((size_t)64 << 20)
@@ -24,6 +26,19 @@ struct wakeup {
 static const struct creds nobody = { .uid = 65534, .gid = 65534 };
 static void *space;
 static int conn[2];
+
+/* A text that says how long it is. */
+static struct text *text_of(size_t len)
+{
+	struct out o = { 0 };
+	struct text *text;
+
+	out_printf(&o, "text");
+	text = text_take(&o);
+	CHECK(text);
+	text->len = len;
+	return text;
+}
 
 static struct files *start(int first)
 {
@@ -133,6 +148,7 @@ DEFINE_TEST(files_open_sent_again_is_one_file)
 
 DEFINE_TEST(files_many)
 {
+	struct text *text = text_of(4);
 	struct files *f = start(1);
 	uint64_t fh[5000];
 
@@ -142,8 +158,9 @@ DEFINE_TEST(files_many)
 		files_release(f, fh[i]);
 	for (int i = 1; i < 5000; i += 2) {
 		files_seen(f, files_get(f, fh[i]));
-		files_keep(f, files_get(f, fh[i]), strdup("text"), 4, NULL);
+		files_keep(f, files_get(f, fh[i]), text, 4, NULL);
 	}
+	text_unref(text);
 	files_touch(f, 3);
 	files_tell(f);
 	for (int i = 1; i < 5000; i += 2)
@@ -178,6 +195,7 @@ DEFINE_TEST(user_0_without_capabilities_is_bounded)
 {
 	const struct creds root = { .privileged = true }, capless = { 0 };
 	struct files *f = start(1);
+	struct text *big = text_of(TEXT_OF_USER);
 	uint64_t fh = 0, a, b;
 	struct err err = { 0 };
 
@@ -190,33 +208,43 @@ DEFINE_TEST(user_0_without_capabilities_is_bounded)
 	files_free(f);
 	f = start(0);
 	CHECK_EQ(files_open(f, 7, 1 << 20, &capless, NULL, &fh, &err), -EMFILE);
-	CHECK_EQ(files_keep(f, files_get(f, a), strdup("one"), TEXT_OF_USER, NULL), 0);
-	CHECK_EQ(files_keep(f, files_get(f, b), strdup("one"), TEXT_OF_USER, NULL), 0);
+	CHECK_EQ(files_keep(f, files_get(f, a), big, big->len, NULL), 0);
+	CHECK_EQ(files_keep(f, files_get(f, b), big, big->len, NULL), 0);
 	files_release(f, b);
 	CHECK_EQ(files_open(f, 7, 1 << 20, &capless, NULL, &fh, &err), -EMFILE);
 	files_free(f);
+	text_unref(big);
 }
 
 DEFINE_TEST(texts_of_one_user_are_bounded)
 {
+	struct text *big = text_of(TEXT_OF_USER + 1), *small = text_of(4);
 	const struct creds root = { .privileged = true };
 	struct files *f = start(1);
-	uint64_t a = opened(f, 7, 1), b = opened(f, 7, 2), c;
+	uint64_t a = opened(f, 7, 1), b = opened(f, 7, 2), c, len;
 	struct err err = { 0 };
-	char *spare = strdup("text"), buf[8];
-	uint64_t len;
 
 	CHECK_EQ(files_open(f, 7, 3, &root, NULL, &c, &err), 0);
-	CHECK_EQ(files_keep(f, files_get(f, a), strdup("one"), TEXT_OF_USER + 1, &err), 0);
-	CHECK_EQ(files_keep(f, files_get(f, b), spare, 4, &err), -ENOMEM);
+	CHECK_EQ(files_keep(f, files_get(f, a), big, big->len, &err), 0);
+	CHECK_EQ(files_keep(f, files_get(f, b), small, 4, &err), -ENOMEM);
 	CHECK_IN(err.text, "user 65534 has 16 MiB of long texts open");
-	CHECK_EQ(files_kept(f, files_get(f, b), 0, buf, 4, &len), -1);
-	CHECK_EQ(files_keep(f, files_get(f, c), strdup("root"), TEXT_OF_USER + 1, &err), 0);
-	CHECK_EQ(files_keep(f, files_get(f, c), strdup("root"), TEXT_OF_USER + 1, &err), 0);
+	CHECK(!files_kept(f, files_get(f, b), &len));
+	/* The same text, however often, counts once. */
+	CHECK_EQ(files_keep(f, files_get(f, b), big, big->len, &err), 0);
 	files_release(f, a);
-	CHECK_EQ(files_keep(f, files_get(f, b), spare, 4, &err), 0);
-	CHECK_EQ(files_kept(f, files_get(f, b), 0, buf, 4, &len), 4);
+	CHECK_EQ(files_keep(f, files_get(f, b), big, big->len, &err), 0);
+	CHECK_EQ(files_keep(f, files_get(f, c), small, 4, &err), 0);
+	CHECK_EQ(files_keep(f, files_get(f, c), big, big->len, &err), 0);
+	CHECK_EQ(files_keep(f, files_get(f, b), NULL, 0, &err), 0);
+	CHECK_EQ(files_keep(f, files_get(f, b), small, 4, &err), 0);
+	CHECK(files_kept(f, files_get(f, b), &len) == small);
+	text_unref(small);
+	CHECK_EQ(len, 4);
 	files_free(f);
+	CHECK_EQ(small->refs, 1);
+	CHECK_EQ(big->refs, 1);
+	text_unref(small);
+	text_unref(big);
 }
 
 DEFINE_TEST(journal_answers_what_is_sent_again)

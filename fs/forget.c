@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#define FUSE_USE_VERSION 312
+#include "forget.h"
+
+#include <errno.h>
+#include <fuse_lowlevel.h>
+#include <linux/fuse.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "internal.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/pool.h"
+#include "pcidevfs/thread.h"
+#include "pcidevfs/util.h"
+
+#define NOTIFY_INC_EPOCH 8 /* FUSE_NOTIFY_INC_EPOCH, Linux 6.16 */
+
+enum {
+	DROPPERS = 4,
+	DROPS_MAX = 64, /* waiting, before what comes next is left as it is */
+	DROP_MS = 10,
+};
+
+void forget_new(struct forgets *notes, uint64_t ino, enum forget_what what, const char *name)
+{
+	if (notes->n == notes->cap) {
+		size_t cap = notes->cap ? notes->cap * 2 : 16;
+		struct forget *v = reallocarray(notes->v, cap, sizeof(*v));
+
+		if (!v)
+			return; /* the kernel will show the former entry until it asks again */
+		notes->v = v;
+		notes->cap = cap;
+	}
+	notes->v[notes->n].ino = ino;
+	notes->v[notes->n].what = what;
+	STR_COPY(notes->v[notes->n++].name, name);
+}
+
+void forget_note(struct forgets *notes, uint64_t ino, enum forget_what what)
+{
+	if (!notes)
+		return;
+	for (size_t i = notes->n; i-- > 0;)
+		if (notes->v[i].ino == ino && notes->v[i].what == what)
+			return;
+	forget_new(notes, ino, what, "");
+}
+
+void forget_entry(struct forgets *notes, uint64_t ino, const char *name)
+{
+	if (notes)
+		forget_new(notes, ino, FORGET_ENTRY, name);
+}
+
+/* The kernel keeps what it has listed for as long as the mtime is the same. A reader who comes between the change
+ * and its time lists what is there already, and once more later. */
+void forget_list(struct tree *t, struct forgets *notes, uint64_t ino)
+{
+	uint64_t now = now_real_ns(), was = atomic_load(&t->listed_at);
+
+	atomic_store(&t->listed_at, now > was ? now : was + 1);
+	forget_note(notes, ino, FORGET_ATTR);
+}
+
+bool forget_entries(struct tree *t)
+{
+	struct fuse_out_header epoch = { .len = sizeof(epoch), .error = NOTIFY_INC_EPOCH };
+
+	return !t->conf.no_epochs &&
+	       write(t->fuse_fd, &epoch, sizeof(epoch)) == (ssize_t)sizeof(epoch);
+}
+
+/* ---- a kernel without epochs: threads that may have to wait */
+
+struct droppers {
+	struct pool *pool;
+	atomic_uint waiting;
+	int fuse_fd;
+};
+
+struct drop {
+	struct droppers *by;
+	struct forgets notes;
+	pthread_mutex_t lock;
+	pthread_cond_t done;
+	bool ended, left; /* left: nobody waits for it any more */
+};
+
+static void free_drop(struct drop *d)
+{
+	pthread_cond_destroy(&d->done);
+	pthread_mutex_destroy(&d->lock);
+	free(d->notes.v);
+	free(d);
+}
+
+/* Never FUSE_NOTIFY_DELETE, which waits for files that are being written. */
+static void drop_entry(int fuse_fd, const struct forget *f)
+{
+	struct {
+		struct fuse_out_header head;
+		struct fuse_notify_inval_entry_out entry;
+		char name[OBJECT_NAME];
+	} msg = { .head = { .error = FUSE_NOTIFY_INVAL_ENTRY },
+		  .entry = { .parent = f->ino, .namelen = (uint32_t)strlen(f->name) } };
+
+	STR_COPY(msg.name, f->name);
+	msg.head.len = (uint32_t)(offsetof(typeof(msg), name) + msg.entry.namelen + 1);
+	if (write(fuse_fd, &msg, msg.head.len) < 0)
+		return; /* ENOENT: the kernel has never heard of it, or forgot it already */
+}
+
+/* Once nobody waits for it, the tree may be gone. */
+static void run_drop(void *ctx)
+{
+	struct drop *d = ctx;
+	bool left;
+
+	for (size_t i = 0; i < d->notes.n; i++)
+		if (d->notes.v[i].what == FORGET_ENTRY)
+			drop_entry(d->by->fuse_fd, &d->notes.v[i]);
+	atomic_fetch_sub(&d->by->waiting, 1);
+	pthread_mutex_lock(&d->lock);
+	d->ended = true;
+	left = d->left;
+	pthread_cond_signal(&d->done);
+	pthread_mutex_unlock(&d->lock);
+	if (left)
+		free_drop(d);
+}
+
+/* Where others wait already, this one will. */
+static void await_drop(struct drop *d, unsigned int ms)
+{
+	struct timespec until = in_ms(ms);
+	bool ended;
+	int r = 0;
+
+	pthread_mutex_lock(&d->lock);
+	while (!d->ended && !r)
+		r = pthread_cond_timedwait(&d->done, &d->lock, &until);
+	ended = d->ended;
+	d->left = true;
+	pthread_mutex_unlock(&d->lock);
+	if (ended)
+		free_drop(d);
+}
+
+static struct droppers *droppers_of(struct tree *t)
+{
+	struct err err = { 0 };
+
+	if (t->droppers)
+		return t->droppers;
+	t->droppers = calloc(1, sizeof(*t->droppers));
+	if (!t->droppers)
+		return NULL;
+	t->droppers->fuse_fd = t->fuse_fd;
+	if (!pool_new(DROPPERS, &t->droppers->pool, &err))
+		return t->droppers;
+	free(t->droppers);
+	t->droppers = NULL;
+	return NULL;
+}
+
+/* Takes the notes over. */
+static void drop_by_name(struct tree *t, struct forgets *notes)
+{
+	struct droppers *by = droppers_of(t);
+	unsigned int before = by ? atomic_load(&by->waiting) : 0;
+	struct drop *d = by && before < DROPS_MAX ? calloc(1, sizeof(*d)) : NULL;
+
+	if (!d)
+		return;
+	d->by = by;
+	d->notes = *notes;
+	*notes = (struct forgets){ 0 };
+	pthread_mutex_init(&d->lock, NULL);
+	cond_init(&d->done);
+	atomic_fetch_add(&by->waiting, 1);
+	if (!pool_submit(by->pool, run_drop, d)) {
+		await_drop(d, before ? 0 : DROP_MS);
+		return;
+	}
+	atomic_fetch_sub(&by->waiting, 1);
+	free_drop(d);
+}
+
+void forget_all(struct tree *t, struct forgets *notes)
+{
+	bool entries = false;
+
+	for (size_t i = 0; i < notes->n && t->se; i++) {
+		const struct forget *f = &notes->v[i];
+
+		entries |= f->what == FORGET_ENTRY;
+		if (f->what != FORGET_ENTRY)
+			fuse_lowlevel_notify_inval_inode(t->se, f->ino,
+							 f->what == FORGET_PAGES ? 0 : -1, 0);
+	}
+	if (entries && !forget_entries(t))
+		drop_by_name(t, notes);
+	free(notes->v);
+	*notes = (struct forgets){ 0 };
+}
+
+/* A thread that waits for a reader keeps what it needs, and ends with the process. */
+void forget_stop(struct tree *t)
+{
+	struct droppers *by = t->droppers;
+
+	t->droppers = NULL;
+	if (!by || by->waiting)
+		return;
+	pool_end(by->pool);
+	pool_free(by->pool);
+	free(by);
+}

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "texts.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/pool.h"
+#include "pcidevfs/util.h"
+
+enum {
+	SLOW_US = 100000,    /* how old what was found out by asking may be */
+	OTHERS_US = 1000000, /* and what follows from the stamp */
+	KEPT = 8,	     /* texts that nobody may be reading */
+	KEPT_BYTES = 1 << 20,
+};
+
+/* While all of this is the same, so is the text. */
+struct stamp {
+	uint64_t generation, heard, events, log;
+};
+
+/* The texts of one node. */
+struct made {
+	struct made *next;
+	struct tree *tree;
+	uint64_t ino;
+	bool slow, making;
+	struct stamp stamp; /* of the text, or of the one that is being made */
+	uint64_t begun;	    /* its making, in us; 0: not yet */
+	struct text *text;
+	struct asker *now, *later;
+};
+
+struct texts {
+	pthread_mutex_t lock;
+	struct made *first; /* the one that was asked for last */
+};
+
+struct text *text_take(struct out *o)
+{
+	struct text *text = calloc(1, sizeof(*text));
+
+	if (!text)
+		return NULL;
+	text->refs = 1;
+	text->data = o->data;
+	text->len = o->len;
+	*o = (struct out){ 0 };
+	return text;
+}
+
+struct text *text_ref(struct text *text)
+{
+	if (text)
+		atomic_fetch_add(&text->refs, 1);
+	return text;
+}
+
+void text_unref(struct text *text)
+{
+	if (!text || atomic_fetch_sub(&text->refs, 1) != 1)
+		return;
+	free(text->users);
+	free(text->data);
+	free(text);
+}
+
+struct text_user {
+	uid_t uid;
+	uint32_t files;
+};
+
+static struct text_user *user_of(struct text *text, uid_t uid)
+{
+	for (size_t i = 0; i < text->n_users; i++)
+		if (text->users[i].uid == uid)
+			return &text->users[i];
+	return NULL;
+}
+
+int text_use(struct text *text, uid_t uid)
+{
+	struct text_user *user = user_of(text, uid);
+
+	if (user) {
+		user->files++;
+		return 0;
+	}
+	user = reallocarray(text->users, text->n_users + 1, sizeof(*user));
+	if (!user)
+		return -ENOMEM;
+	text->users = user;
+	user[text->n_users++] = (struct text_user){ .uid = uid, .files = 1 };
+	return 1;
+}
+
+bool text_unuse(struct text *text, uid_t uid)
+{
+	struct text_user *user = user_of(text, uid);
+
+	if (!user || --user->files)
+		return false;
+	*user = text->users[--text->n_users];
+	return true;
+}
+
+int texts_new(struct texts **ret)
+{
+	struct texts *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	pthread_mutex_init(&s->lock, NULL);
+	*ret = s;
+	return 0;
+}
+
+static void free_made(struct made *p)
+{
+	text_unref(p->text);
+	free(p);
+}
+
+void texts_free(struct texts *s)
+{
+	if (!s)
+		return;
+	while (s->first) {
+		struct made *p = s->first;
+
+		s->first = p->next;
+		free_made(p);
+	}
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+static struct stamp stamp_now(struct tree *t)
+{
+	return (struct stamp){
+		.generation = model_generation(t->conf.model),
+		.heard = atomic_load(&t->heard),
+		.events = ring_seq(t->events),
+		.log = ring_seq(t->log),
+	};
+}
+
+static bool is_fresh(const struct made *p, const struct attr *row, const struct stamp *now)
+{
+	return p->begun && p->stamp.generation == now->generation &&
+	       p->stamp.heard == now->heard && p->stamp.events == now->events &&
+	       (!(row->bits & CH_LOG) || p->stamp.log == now->log) &&
+	       now_us() - p->begun < (p->slow ? SLOW_US : OTHERS_US);
+}
+
+/* With the lock held: moves it to the front. NULL: no memory for it. */
+static struct made *find(struct texts *s, struct tree *t, const struct node *n)
+{
+	struct made **at = &s->first, *p;
+
+	while (*at && (*at)->ino != n->ino)
+		at = &(*at)->next;
+	p = *at;
+	if (p)
+		*at = p->next;
+	else
+		p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->tree = t;
+	p->ino = n->ino;
+	p->slow = n->row->flags & ATTR_SLOW;
+	p->next = s->first;
+	s->first = p;
+	return p;
+}
+
+/* With the lock held. */
+static void drop_old(struct texts *s)
+{
+	size_t n = 0, bytes = 0;
+
+	for (struct made **at = &s->first; *at;) {
+		struct made *p = *at;
+
+		bytes += p->text ? p->text->len : 0;
+		if (p->making || !n || (n < KEPT && bytes <= KEPT_BYTES)) {
+			at = &p->next;
+			n++;
+			continue;
+		}
+		bytes -= p->text ? p->text->len : 0;
+		*at = p->next;
+		free_made(p);
+	}
+}
+
+static int make(struct made *p, struct text **ret)
+{
+	struct out o = { 0 };
+	struct node n;
+
+	if (node_get(p->tree, p->ino, &n))
+		return -ENODEV;
+	if (n.row->refresh) {
+		n.row->refresh(&n.subject);
+		if (node_get(p->tree, p->ino, &n))
+			return -ENODEV;
+	}
+	n.row->show(&n.subject, &o);
+	*ret = o.failed ? NULL : text_take(&o);
+	out_free(&o);
+	return *ret ? 0 : -ENOMEM;
+}
+
+static void tell(struct asker *askers, struct text *text, int error)
+{
+	while (askers) {
+		struct asker *a = askers;
+
+		askers = a->next;
+		a->done(a, text, error);
+	}
+}
+
+static void begin(struct texts *s, struct made *p)
+{
+	struct text *was;
+
+	pthread_mutex_lock(&s->lock);
+	was = p->text;
+	p->text = NULL;
+	p->now = p->later;
+	p->later = NULL;
+	p->stamp = stamp_now(p->tree);
+	p->begun = now_us();
+	pthread_mutex_unlock(&s->lock);
+	text_unref(was);
+}
+
+/* Returns whether it is to be made once more. */
+static bool end(struct texts *s, struct made *p, struct text *text, int error)
+{
+	struct asker *askers;
+	bool more;
+
+	pthread_mutex_lock(&s->lock);
+	askers = p->now;
+	p->now = NULL;
+	p->text = text_ref(text);
+	more = p->making = p->later;
+	if (more || !text)
+		p->begun = 0;
+	drop_old(s);
+	pthread_mutex_unlock(&s->lock);
+	tell(askers, text, error);
+	text_unref(text);
+	return more;
+}
+
+static void run(void *ctx);
+
+static int submit(struct made *p)
+{
+	return pool_submit(p->slow ? p->tree->readers : p->tree->worker, run, p);
+}
+
+/* Others have their turn before it is made once more. */
+static void run(void *ctx)
+{
+	struct made *p = ctx;
+	struct texts *s = p->tree->texts;
+
+	for (;;) {
+		struct text *text = NULL;
+		int r;
+
+		begin(s, p);
+		r = make(p, &text);
+		if (!end(s, p, text, r) || !submit(p))
+			return;
+	}
+}
+
+/* It cannot be made now. */
+static void give_up(struct texts *s, struct made *p, int error)
+{
+	struct asker *askers;
+
+	pthread_mutex_lock(&s->lock);
+	askers = p->later;
+	p->later = NULL;
+	p->making = false;
+	pthread_mutex_unlock(&s->lock);
+	tell(askers, NULL, error);
+}
+
+static void join(struct asker **list, struct asker *a)
+{
+	a->next = *list;
+	*list = a;
+}
+
+void texts_ask(struct tree *t, const struct node *n, struct asker *a)
+{
+	const struct stamp now = stamp_now(t);
+	struct texts *s = t->texts;
+	struct text *text = NULL;
+	bool starts = false;
+	struct made *p;
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	p = find(s, t, n);
+	if (p && !p->making && p->text && is_fresh(p, n->row, &now)) {
+		text = text_ref(p->text);
+	} else if (p) {
+		join(p->making && is_fresh(p, n->row, &now) ? &p->now : &p->later, a);
+		starts = !p->making;
+		p->making = true;
+		p->begun = starts ? 0 : p->begun;
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (text || !p) {
+		a->done(a, text, text ? 0 : -ENOMEM);
+		text_unref(text);
+		return;
+	}
+	r = starts ? submit(p) : 0;
+	if (r)
+		give_up(s, p, r);
+}
