@@ -276,6 +276,8 @@ static void find_device(struct pass *p, struct record *r)
 
 	if (device_of(in, r))
 		return;
+	if (r->aside)
+		return;
 	if (record_is_root(r)) {
 		r->state = RECORD_HELD;
 		return;

@@ -305,16 +305,19 @@ void rewrite_abort(struct rewrite *w)
 static int write_out(struct intents *in, const struct out *text, struct err *err)
 {
 	struct disk disk = disk_at(&in->dirfd);
-	uint64_t before = now_us();
-	int rc = intent_replace(&disk, out_text(text), text->len);
-	unsigned int took = (unsigned int)(now_us() - before);
 	struct err why = { 0 };
+	int rc = intent_check(text, &why);
+	uint64_t before = now_us();
+	unsigned int took;
 
 	if (rc)
+		fail_wrap(&why, "what is asked cannot be kept");
+	else if ((rc = intent_replace(&disk, out_text(text), text->len)))
 		fail(&why, -rc, "what is asked cannot be kept: %s/" INTENT_FILE ": %s; %s", in->dir,
 		     strerror(-rc),
 		     rc == -ENOSPC || rc == -EDQUOT ? "make room there and write again"
 						    : "mend that and write again");
+	took = (unsigned int)(now_us() - before);
 	pthread_mutex_lock(&in->lock);
 	in->sync_us = took;
 	in->sync_max_us = took > in->sync_max_us ? took : in->sync_max_us;
@@ -391,6 +394,8 @@ int rewrite_commit(struct rewrite *w, struct err *err)
 	struct out text = { 0 };
 	int rc = has_moved(in) ? follow_dir(in, err) : 0;
 
+	if (!rc && rewrite_merge(w))
+		rc = fail(err, ENOMEM, "no memory to keep what was asked");
 	if (!rc && !is_on_disk(w)) {
 		intent_format(&w->next, &text);
 		rc = text.failed ? fail(err, ENOMEM, "no memory to keep what was asked")

@@ -186,3 +186,36 @@ DEFINE_TEST(new_wish_ends_what_cannot_be_had_besides)
 	out_free(&o);
 	wish_end();
 }
+
+/* Two records turn out to be of one card: what was asked later holds, with what it lacks of the former. */
+DEFINE_TEST(records_of_one_card_become_one)
+{
+	struct plug other = carded;
+	struct out o = { 0 };
+
+	wish_boot(&carded);
+	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
+	CHECK_EQ(set_owner(NIC, NULL), 0);
+	wish_end();
+	other.serial = 0;
+	other.driver = "";
+	wish_boot(&other);
+	wish_expect_line("claim=alice", "state=stranger");
+	CHECK_EQ(wish_ask(NIC, "claim", "bob"), 0);
+	wish_edit(NIC, serial_is_read);
+	intents_print(t.in, &o);
+	CHECK_EQ(strchr(out_text(&o), '\n') - out_text(&o) + 1, (ptrdiff_t)o.len);
+	CHECK_IN(out_text(&o), "claim=bob");
+	CHECK_IN(out_text(&o), "former_driver=igb");
+	CHECK_IN(out_text(&o), "owner.claim=1000:1001:0664");
+	out_free(&o);
+	wish_end();
+	wish_boot(&carded);
+	CHECK_STR(wish_state_of(NIC).want.claim, "bob");
+	CHECK(wish_state_of(NIC).want.owned);
+	intents_health(t.in, &o);
+	CHECK_IN(out_text(&o), "records=1 ");
+	CHECK(!strstr(out_text(&o), "damaged"));
+	out_free(&o);
+	wish_end();
+}
