@@ -296,7 +296,9 @@ static void find_device(struct pass *p, struct record *r)
 		return;
 	}
 	r->state = RECORD_WAITING;
-	STR_COPY(r->reason, "its device is not there");
+	STR_COPY(r->reason, match == MATCH_NONE && r->id.serial && p->n_unknown
+				    ? "whether its device is there is not known yet: not all serial numbers have been read"
+				    : "its device is not there");
 	p->incomplete |= match == MATCH_NONE && r->id.serial && p->n_unknown;
 	if (match == MATCH_NONE)
 		return;
