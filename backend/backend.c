@@ -98,6 +98,7 @@ static void init_locks(struct backend *b)
 	for (int i = 0; i < GUARD_COUNT; i++)
 		pthread_mutex_init(&b->guards.views[i].lock, NULL);
 	pulse_open(b);
+	pthread_mutex_init(&b->serials.lock, NULL);
 }
 
 /* An act asks for one look at a time, and the events for one more. */
@@ -174,6 +175,7 @@ bool backend_free(struct backend *b)
 		pthread_mutex_destroy(&b->guards.views[i].lock);
 	pthread_cond_destroy(&b->guards.ended);
 	pulse_free(b);
+	pthread_mutex_destroy(&b->serials.lock);
 	free(b);
 	return true;
 }

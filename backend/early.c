@@ -37,7 +37,9 @@ static int look(const struct sysfs *s, const char *name, struct device *ret)
 	if (pci_observe(s, &ret->key, &ret->facts))
 		return -ENODEV;
 	STR_COPY(address, name);
-	if (!serials_scan(s, address, &o) && o.len) /* "<address> <hex>" */
+	if (!serials_scan(s, address, &o)) /* "<address> <hex>", or "-" where it does not answer */
+		ret->facts.serial_known = !strstr(out_text(&o), " -");
+	if (ret->facts.serial_known && o.len)
 		ret->facts.serial = strtoull(out_text(&o) + strlen(name), NULL, 16);
 	out_free(&o);
 	return 0;

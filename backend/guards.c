@@ -17,6 +17,7 @@
 #define PAUSE_MS 100
 /* Who lets go of a node that cannot be watched (no inotify, a process killed) is found by this. */
 #define SLOW_MS 30000
+#define AGAIN_MS 1000
 
 /* With the lock held: who wanted this before it is asked is served with it. */
 static void serve_wanted(struct guards *g, enum guard guard, const struct question *asked)
@@ -192,15 +193,15 @@ static bool any_wanted(const struct guards *g)
 
 /* With the lock held: until something is wanted; while something is claimed, or serials are still to be looked
  * for, for SLOW_MS at most. */
-static void wait_wanted(struct guards *g, bool claimed, bool again)
+static void wait_wanted(struct guards *g, bool claimed, unsigned int again)
 {
-	struct timespec until = in_ms(SLOW_MS);
+	struct timespec until = in_ms(again ? again : SLOW_MS);
 	int rc = 0;
 
 	while (!g->stop && !any_wanted(g) && rc != ETIMEDOUT)
 		rc = claimed || again ? pthread_cond_timedwait(&g->wake, &g->lock, &until)
 				      : pthread_cond_wait(&g->wake, &g->lock);
-	if (rc == ETIMEDOUT && claimed)
+	if (rc == ETIMEDOUT && claimed && (!again || again == SLOW_MS))
 		question_add(&g->wanted[GUARD_HOLDERS], NULL);
 }
 
@@ -265,7 +266,7 @@ void *guards_main(void *arg)
 {
 	struct backend *b = arg;
 	struct guards *g = &b->guards;
-	bool again = false; /* serials could not be looked for */
+	unsigned int again = 0, pause = 0; /* serials could not be looked for: in so many ms once more */
 
 	for (;;) {
 		bool claimed = anything_claimed(b->model), serials;
@@ -288,7 +289,8 @@ void *guards_main(void *arg)
 			if (wanted[i].all || wanted[i].n)
 				ask_wanted(b, i, &wanted[i]);
 		}
-		again = serials && serials_run(b);
+		if (serials)
+			again = serials_run(b) ? back_off(&pause, AGAIN_MS, SLOW_MS) : (pause = 0);
 		pthread_mutex_lock(&g->lock);
 		pause_after(g);
 		pthread_mutex_unlock(&g->lock);

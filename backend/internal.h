@@ -12,6 +12,7 @@
 #include "pcidevfs/key.h"
 #include "pcidevfs/sysfs.h"
 #include "pulse.h"
+#include "serials.h"
 #include "views.h"
 
 struct bus_ops;
@@ -72,6 +73,7 @@ struct backend {
 	struct roots roots; /* absolute: helpers are started from wherever the daemon stands */
 	struct model *model;
 	struct io *io;
+	struct serials serials;
 	/* Of all rows (ops.h); NULL-terminated. */
 	const struct method *methods[METHODS_MAX + 1];
 	const struct verb *verbs[VERBS_MAX + 1];

@@ -4,24 +4,37 @@
 #ifndef PCIDEVFS_BACKEND_SERIALS_H
 #define PCIDEVFS_BACKEND_SERIALS_H
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "pcidevfs/step.h"
 
 struct backend;
 struct out;
 struct sysfs;
 struct touched;
 
+/* Helpers that hang at a device which was asked, by its birth; 0: none. */
+struct serials {
+	pthread_mutex_t lock;
+	struct {
+		uint64_t birth;
+		struct helper_id who;
+	} hung[16];
+};
+
 /* The PCIe Device Serial Number in this config space, 0 when it has none. Only the chain of extended
- * capabilities is read. */
-uint64_t serial_read(int config);
+ * capabilities is read. False: it reads all ones, and nothing is known. */
+bool serial_read(int config, uint64_t *ret);
 
 /* In a helper: addresses has them separated by blanks, and is cut up. Appends "<address> <hex>" lines for
- * those that have one. 0, -EINVAL, or -errno when something of ours has run out: then nothing is known. */
+ * those that have one, "<address> -" for those that do not answer. 0, -EINVAL, or -errno when something of ours has run out: then nothing is known. */
 int serials_scan(const struct sysfs *s, char *addresses, struct out *ret);
 
-/* Looks for those not looked for yet, into the model. A device that does not answer has none. -errno: something
- * of ours has run out, and some are still to be looked for. */
+/* Looks for those not looked for yet, into the model. -EAGAIN: some did not answer, and are to be asked again; another
+ * -errno: something of ours has run out, likewise. */
 int serials_run(struct backend *b);
 /* Only for these: what is asked of a card that has just come must know who it is. */
 void serials_of(struct backend *b, const struct touched *of, size_t n_of);

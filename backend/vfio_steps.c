@@ -27,6 +27,8 @@ static int write_driver(struct backend *b, const char *driver, const char *file,
 {
 	char path[PATH_SIZE];
 
+	if (strchr(driver, '/')) /* as the state file has it */
+		return -ENOENT;
 	snprintf(path, sizeof(path), DRIVERS "/%s/%s", driver, file);
 	return step_write(b, path, step->dev.name, ms, step);
 }

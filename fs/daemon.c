@@ -275,7 +275,7 @@ static void *greet(void *ctx)
 /* What it asked for is not known: devices may stay claimed. */
 static int tell_damaged(const struct daemon *d)
 {
-	char text[400];
+	char text[600];
 
 	if (!d->intents || !intents_damaged(d->intents, text, sizeof(text)))
 		return 0;

@@ -85,7 +85,8 @@ static bool read_intent(int dir, const char *address, const char *key, char *ret
 
 	snprintf(device, sizeof(device), " device=%s ", address);
 	while (f && !value && getline(&line, &room, f) >= 0)
-		value = strstr(line, device) ? strstr(line, key) : NULL;
+		value = strstr(line, device) && !strstr(line, " state=damaged ") ? strstr(line, key)
+										  : NULL;
 	if (f)
 		fclose(f);
 	if (value)
@@ -103,7 +104,8 @@ static bool any_missing(int dir)
 	size_t room = 0;
 
 	while (f && !found && getline(&line, &room, f) >= 0)
-		found = strstr(line, " claim=") && !strstr(line, " state=held ");
+		found = strstr(line, " claim=") && !strstr(line, " state=held ") &&
+			!strstr(line, " state=damaged ");
 	if (f)
 		fclose(f);
 	return found;

@@ -149,9 +149,10 @@ static struct stamp stamp_now(struct tree *t)
 	};
 }
 
+/* No change tells of what a row without bits shows, as health: who reads it after a write sees that. */
 static bool is_fresh(const struct made *p, const struct attr *row, const struct stamp *now)
 {
-	return p->begun && p->stamp.generation == now->generation &&
+	return row->bits && p->begun && p->stamp.generation == now->generation &&
 	       p->stamp.heard == now->heard && p->stamp.events == now->events &&
 	       (!(row->bits & CH_LOG) || p->stamp.log == now->log) &&
 	       now_us() - p->begun < (p->slow ? SLOW_US : OTHERS_US);

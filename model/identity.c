@@ -18,7 +18,9 @@ void identity_of(struct identity *ret, const struct device *dev, const struct de
 		ret->vf = IDENTITY_HALF;
 	ret->ids = (uint64_t)f->vendor << 48 | (uint64_t)f->device << 32 |
 		   (uint64_t)f->subvendor << 16 | f->subdevice;
-	if (f->path[0])
+	if (ret->vf == IDENTITY_HALF) /* its path is its PF's, and all VFs of that have it */
+		snprintf(ret->path, sizeof(ret->path), "@%s", dev->key.name);
+	else if (f->path[0])
 		STR_COPY(ret->path, f->path);
 	else
 		snprintf(ret->path, sizeof(ret->path), "@%s", card->key.name);
@@ -56,9 +58,7 @@ uint64_t identity_hash(const struct identity *id)
 
 int identity_parse_path(const char *text, struct identity *ret)
 {
-	if (!text[0] || text[strspn(text, "0123456789abcdef:./@")] || !STR_COPY(ret->path, text))
-		return -EINVAL;
-	return 0;
+	return text[0] && STR_COPY(ret->path, text) ? 0 : -EINVAL;
 }
 
 /* Exactly count lower-case hex digits. */

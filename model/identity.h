@@ -22,7 +22,7 @@ struct identity {
 };
 
 /* pf: the VF's PF, NULL for others. A VF that a guest was given has none and tells of itself; one whose PF is
- * not here (yet, or any more) is half of one: equal to nothing that is stored. */
+ * not here (yet, or any more) is half of one: equal to no other, and named by its address as long as that lasts. */
 #define IDENTITY_HALF UINT16_MAX
 void identity_of(struct identity *ret, const struct device *dev, const struct device *pf);
 bool identity_eq(const struct identity *a, const struct identity *b);

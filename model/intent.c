@@ -262,6 +262,57 @@ static size_t find_members(const struct rewrite *w, const struct wish *wish,
 	return left;
 }
 
+/* Is something stored of it that no pass has looked at yet, or that is just being applied? What an act has written down
+ * is its own. */
+static bool is_unborn(const struct record *r, const struct device *dev, const struct kept *k)
+{
+	return k && r && (r->birth != dev->birth || !r->noted || r->flying) &&
+	       !cut_is_begun(r) && kept_has(k, &r->want) && !kept_has(k, &dev->want);
+}
+
+/* What is stored counts from the moment its device is seen, although the model does not hold it before the first pass:
+ * who asks for something else must not win that race. */
+static int refuse_early(struct rewrite *w, const struct wish *wish, const struct kept *k,
+			const struct device *dev, struct err *err)
+{
+	size_t at = record_of(w, dev);
+	const struct record *r = at == RECORD_NONE ? NULL : w->next.v[at];
+	bool takes = k && k->value && strcmp(wish->value, k->none) && wish->value[0];
+	char value[WISH_VALUE] = "";
+	const struct kept *stored = NULL;
+
+	if (wish->restores || !k || !k->value)
+		return 0;
+	if (is_unborn(r, dev, k))
+		k->value(r, value);
+	if (value[0] && strcmp(value, wish->value))
+		stored = k;
+	else if (takes && is_unborn(r, dev, k->ends))
+		stored = k->ends;
+	if (!stored)
+		return 0;
+	stored->value(r, value);
+	return fail(err, EBUSY, "%s of %s is stored as %.100s and is just being restored; write again",
+		    stored->file, dev->key.name, value);
+}
+
+/* VFs that go take their claims along. */
+static int refuse_early_vfs(struct rewrite *w, const struct wish *wish, const struct device *pf,
+			    struct err *err)
+{
+	const struct wish none = { .file = "claim" };
+	const struct device *vf;
+	size_t pos = 0;
+	int rc = 0;
+
+	if (wish->restores || strcmp(wish->file, kept_vfs.file))
+		return 0;
+	while (!rc && (vf = model_next(w->in->m, &pos)))
+		if (!strcmp(vf->facts.physfn, pf->key.name))
+			rc = refuse_early(w, &none, &kept_claim, vf, err);
+	return rc;
+}
+
 /* With the model locked: everything the wish may change. */
 static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending, struct err *err)
 {
@@ -280,6 +331,11 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 	if (wish->restores && refuse_outdated(w, dev, wish, err))
 		return -EBUSY; /* whoever asked for the same meanwhile hears it too */
 	n = find_members(w, &found, dev, members);
+	for (size_t i = 0; i < n; i++)
+		if (refuse_early(w, wish, k, members[i], err))
+			return -EBUSY;
+	if (refuse_early_vfs(w, wish, dev, err))
+		return -EBUSY;
 	group = former_group(w, members, n);
 	for (size_t i = 0; i < n; i++) {
 		struct record *r = NULL;

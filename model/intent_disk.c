@@ -71,7 +71,7 @@ static int write_all(const struct disk *disk, int fd, const char *text, size_t l
 
 int intent_replace(const struct disk *disk, const char *text, size_t len)
 {
-	int fd = disk->create(disk->ctx, INTENT_NEW);
+	int fd = len > INTENT_MAX ? -EFBIG : disk->create(disk->ctx, INTENT_NEW);
 	int rc, closed;
 
 	if (fd < 0)

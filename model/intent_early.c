@@ -14,6 +14,7 @@ int intents_early(const char *state_dir, const struct device *dev, const struct 
 {
 	_close_ int dir = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct records rs = { 0 };
+	const struct device *card = pf ? pf : dev;
 	struct identity id;
 	char *text = NULL;
 	size_t len = 0;
@@ -30,6 +31,9 @@ int intents_early(const char *state_dir, const struct device *dev, const struct 
 	/* A card that moved is left to the daemon, which sees whether its serial is the only one. */
 	for (size_t i = 0; i < rs.n; i++) {
 		const struct record *r = rs.v[i];
+
+		if (!card->facts.serial_known) /* it does not answer, and may be the one that was here */
+			id.serial = r->id.serial;
 
 		for (size_t k = 0; kept[k] && identity_eq(&r->id, &id); k++)
 			if (kept[k]->early && kept_has(kept[k], &r->want))

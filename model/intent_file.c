@@ -28,8 +28,9 @@ struct record *record_copy(const struct record *r)
 	*c = *r;
 	c->fresh = true;
 	c->extra = r->extra ? strdup(r->extra) : NULL;
+	c->aside = r->aside ? strdup(r->aside) : NULL;
 	c->owners = calloc(r->n_owners ? r->n_owners : 1, sizeof(*c->owners));
-	if (!c->owners || (r->extra && !c->extra)) {
+	if (!c->owners || (r->extra && !c->extra) || (r->aside && !c->aside)) {
 		record_free(c);
 		return NULL;
 	}
@@ -44,7 +45,16 @@ void record_free(struct record *r)
 		return;
 	free(r->owners);
 	free(r->extra);
+	free(r->aside);
 	free(r);
+}
+
+void record_set_aside(struct record *r)
+{
+	snprintf(r->id.path, sizeof(r->id.path), "damaged/%016llx",
+		 (unsigned long long)fnv1a(FNV1A, r->aside, strlen(r->aside)));
+	r->state = RECORD_DAMAGED;
+	r->fresh = false;
 }
 
 bool record_is_root(const struct record *r)
@@ -57,7 +67,7 @@ bool record_is_empty(const struct record *r)
 	for (size_t i = 0; kept[i]; i++)
 		if (kept_has(kept[i], &r->want))
 			return false;
-	return !r->n_owners && !r->extra && !r->want.former_known && !cut_is_begun(r);
+	return !r->n_owners && !r->extra && !r->aside && !r->want.former_known && !cut_is_begun(r);
 }
 
 int records_add(struct records *rs, struct record *r)
@@ -84,6 +94,47 @@ void records_free(struct records *rs)
 	*rs = (struct records){ 0 };
 }
 
+/* ---- two of one device */
+
+struct twin {
+	uint64_t mark;
+	size_t at;
+};
+
+static int by_mark(const void *left, const void *right)
+{
+	const struct twin *a = left, *b = right;
+
+	return a->mark != b->mark ? (a->mark > b->mark) - (a->mark < b->mark)
+				  : (a->at > b->at) - (a->at < b->at);
+}
+
+static uint64_t mark_of(const struct identity *id)
+{
+	const uint64_t card[] = { id->serial, id->ids, (uint64_t)id->vf };
+
+	return fnv1a(fnv1a(FNV1A, (const char *)card, sizeof(card)), id->path, strlen(id->path));
+}
+
+int records_each_twin(const struct records *rs, int (*found)(void *ctx, size_t former, size_t later),
+		      void *ctx)
+{
+	_free_ struct twin *v = calloc(rs->n ? rs->n : 1, sizeof(*v));
+	size_t n = 0;
+	int rc = v ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < rs->n && v; i++)
+		if (rs->v[i])
+			v[n++] = (struct twin){ mark_of(&rs->v[i]->id), i };
+	if (n)
+		qsort(v, n, sizeof(*v), by_mark);
+	for (size_t i = 1; i < n && !rc; i++)
+		if (v[i - 1].mark == v[i].mark &&
+		    identity_eq(&rs->v[v[i - 1].at]->id, &rs->v[v[i].at]->id))
+			rc = found(ctx, v[i - 1].at, v[i].at);
+	return rc;
+}
+
 /* ---- values */
 
 static int path_parse(struct record *r, const char *text)
@@ -98,23 +149,23 @@ static int ids_parse(struct record *r, const char *text)
 
 static int serial_parse(struct record *r, const char *text)
 {
-	return identity_parse_serial(text, &r->id);
+	return identity_parse_serial(text[0] ? text : "none", &r->id);
 }
 
 static int vf_parse(struct record *r, const char *text)
 {
-	return identity_parse_vf(text, &r->id);
+	return identity_parse_vf(text[0] ? text : "none", &r->id);
 }
 
 static int at_parse(struct record *r, const char *text)
 {
-	return kept_word(r->at, sizeof(r->at), text);
+	return kept_text(r->at, sizeof(r->at), text);
 }
 
 static void at_print(const struct record *r, struct out *o)
 {
 	if (r->at[0])
-		out_pair(o, "at", r->at);
+		kept_print(o, "at", r->at);
 }
 
 static int pending_parse(struct record *r, const char *text)
@@ -124,7 +175,7 @@ static int pending_parse(struct record *r, const char *text)
 
 static int boot_parse(struct record *r, const char *text)
 {
-	int rc = kept_word(r->boot, sizeof(r->boot), text);
+	int rc = kept_text(r->boot, sizeof(r->boot), text);
 
 	r->cut = r->boot[0];
 	return rc;
@@ -149,7 +200,7 @@ static void act_print(const struct record *r, struct out *o)
 	if (r->pending)
 		out_printf(o, " pending=1");
 	if (r->boot[0])
-		out_pair(o, "boot", r->boot);
+		kept_print(o, "boot", r->boot);
 	if (r->autoprobe)
 		out_printf(o, " autoprobe=1");
 	if (r->had_vfs)
@@ -178,35 +229,41 @@ const struct kept_key *kept_key_find(const char *name)
 	return NULL;
 }
 
-#define OWNER_KEY "owner."
-
-/* owner.claim=1000:1000:0664 ; of the directory: owner.=... */
-static int parse_owner(struct record *r, const char *file, const char *text)
+int record_add_owner(struct record *r, const struct owner *o)
 {
-	struct owner o = { 0 }, *v;
-	unsigned int uid, gid, mode;
-	int end = 0;
+	struct owner *v;
 
-	if (sscanf(text, "%u:%u:%o%n", &uid, &gid, &mode, &end) != 3 || text[end] || mode > 07777 ||
-	    kept_word(o.file, sizeof(o.file), file))
-		return -EINVAL;
+	for (size_t i = 0; i < r->n_owners; i++)
+		if (!strcmp(r->owners[i].file, o->file))
+			return 0;
 	if (r->n_owners >= OWNERS_MAX) /* no reason to lose the claims of all others */
 		return 0;
-	o.is = (struct owner_wish){ uid, gid, mode };
 	v = reallocarray(r->owners, r->n_owners + 1, sizeof(*v));
 	if (!v)
 		return -ENOMEM;
 	r->owners = v;
-	r->owners[r->n_owners++] = o;
+	r->owners[r->n_owners++] = *o;
 	return 0;
 }
 
-static int keep_unknown(struct record *r, const char *key, const char *value)
+int record_set_owner(struct record *r, const char *file, const char *text)
+{
+	struct owner o = { 0 };
+	unsigned int uid, gid, mode;
+	int end = 0;
+
+	if (sscanf(text, "%u:%u:%o%n", &uid, &gid, &mode, &end) != 3 || text[end] || mode > 07777 ||
+	    kept_text(o.file, sizeof(o.file), file))
+		return -EINVAL;
+	o.is = (struct owner_wish){ uid, gid, mode };
+	return record_add_owner(r, &o);
+}
+
+int record_keep_unknown(struct record *r, const char *key, const char *value)
 {
 	struct out o = { 0 };
 
-	out_printf(&o, "%s", r->extra ? r->extra : "");
-	out_pair(&o, key, value);
+	out_printf(&o, "%s%s%s=%s", r->extra ? r->extra : "", r->extra ? " " : "", key, value);
 	if (o.failed) {
 		out_free(&o);
 		return -ENOMEM;
@@ -214,20 +271,6 @@ static int keep_unknown(struct record *r, const char *key, const char *value)
 	free(r->extra);
 	r->extra = o.data;
 	return 0;
-}
-
-int record_set(struct record *r, const char *key, const char *value)
-{
-	const struct kept_key *k = kept_key_find(key);
-
-	if (!strncmp(key, OWNER_KEY, strlen(OWNER_KEY)))
-		return parse_owner(r, key + strlen(OWNER_KEY), value);
-	return k ? k->parse(r, value) : keep_unknown(r, key, value);
-}
-
-uint64_t intent_checksum(const char *text, size_t len)
-{
-	return fnv1a(FNV1A, text, len);
 }
 
 void record_format(const struct record *r, struct out *o)
@@ -248,27 +291,63 @@ void record_format(const struct record *r, struct out *o)
 static void format_identity(const struct identity *id, struct out *o)
 {
 	char text[IDENTITY_TEXT], *part = text, *ids, *serial;
+	struct identity card = *id;
 
-	identity_text(id, text);
+	card.path[0] = '\0';
+	identity_text(&card, text);
 	strsep(&part, ",");
 	ids = strsep(&part, ",");
 	serial = strsep(&part, ",");
-	out_printf(o, "path=%s ids=%s serial=%s vf=", id->path, ids, serial);
+	out_pair(o, "path", id->path);
+	out_printf(o, " ids=%s serial=%s vf=", ids, serial);
 	out_printf(o, id->vf < 0 ? "none" : "%d", id->vf);
+}
+
+void record_line(const struct record *r, struct out *o)
+{
+	format_identity(&r->id, o);
+	record_format(r, o);
+}
+
+static void put_line(struct out *o, const char *line, size_t len)
+{
+	out_put(o, line, len);
+	out_printf(o, SUM "\n", (unsigned long long)fnv1a(FNV1A, line, len));
+}
+
+static void format_record(const struct record *r, struct out *o)
+{
+	struct out line = { 0 };
+
+	if (r->aside) { /* as it stood there: it stays without sense, unless that returns */
+		out_printf(o, "%s\n", r->aside);
+		return;
+	}
+	record_line(r, &line);
+	put_line(o, out_text(&line), line.len);
+	o->failed |= line.failed;
+	out_free(&line);
 }
 
 void intent_format(const struct records *rs, struct out *o)
 {
-	out_printf(o, INTENT_HEADER);
+	struct out lines = { 0 };
+	char head[64];
+	size_t n = 0;
+
 	for (size_t i = 0; i < rs->n; i++) {
 		if (!rs->v[i] || record_is_empty(rs->v[i]))
 			continue;
-		format_identity(&rs->v[i]->id, o);
-		record_format(rs->v[i], o);
-		out_printf(o, "\n");
+		format_record(rs->v[i], &lines);
+		n++;
 	}
-	if (rs->other)
-		out_put(o, rs->other, strlen(rs->other));
-	out_printf(o, INTENT_TRAILER "%016llx\n",
-		   (unsigned long long)intent_checksum(out_text(o), o->len));
+	for (const char *p = rs->other, *end; p && *p; p = end + 1, n++) {
+		end = strchr(p, '\n');
+		put_line(&lines, p, (size_t)(end - p));
+	}
+	snprintf(head, sizeof(head), INTENT_HEADER "%zu", n);
+	put_line(o, head, strlen(head));
+	out_put(o, out_text(&lines), lines.len);
+	o->failed |= lines.failed;
+	out_free(&lines);
 }

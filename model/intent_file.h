@@ -2,8 +2,9 @@
 /*
  * The state file: what a record holds, its text, and how the text is replaced.
  *
- * "pcidevfs-intent 1", a line of key=value pairs for each device, "checksum=<FNV-1a of all before>". Keys
- * and lines that this program does not know are kept as they are.
+ * "pcidevfs-intent 2 lines=N", then N lines of key=value pairs, one for each device; each line ends with
+ * " sum=<FNV-1a of all before it on the line>". Keys and lines that this program does not know are kept as they are, and
+ * so are lines that make no sense: a record without a device has each of those (aside), and says why.
  */
 #ifndef MODEL_INTENT_FILE_H
 #define MODEL_INTENT_FILE_H
@@ -39,6 +40,7 @@ enum record_state {
 	RECORD_HELD,	 /* it is as was asked, or was once: see intents_print */
 	RECORD_REFUSED,	 /* tried; reason says why not */
 	RECORD_STRANGER, /* another device is where it was */
+	RECORD_DAMAGED,	 /* aside */
 };
 
 struct record {
@@ -56,6 +58,8 @@ struct record {
 	struct owner *owners;
 	size_t n_owners;
 	char *extra; /* "key=value key=value" as they were, or NULL */
+	/* Not a record but a line that makes no sense, as it stands in the file; reason says why. Else NULL. */
+	char *aside;
 
 	/* Of this process. */
 	struct key dev; /* matched, while birth is not 0 */
@@ -91,21 +95,43 @@ bool record_is_empty(const struct record *r);
 /* intent_cut.c. An act runs, or nobody has written down that it ended. */
 bool cut_is_begun(const struct record *r);
 void cut_forget(struct record *r);
+/* Its line, aside, makes no sense: it is named by that, and is about no device. */
+void record_set_aside(struct record *r);
+/* Calls found for each record but the last of those with one identity. found may change what is there, not how much;
+ * what it returns ends it, unless that is 0. -ENOMEM. */
+int records_each_twin(const struct records *rs, int (*found)(void *ctx, size_t former, size_t later),
+		      void *ctx);
 /* -ENOMEM; r stays the caller's then. */
 int records_add(struct records *rs, struct record *r);
 void records_free(struct records *rs);
 
 #define INTENT_MAX ((size_t)64 << 20)
 
-#define INTENT_HEADER "pcidevfs-intent 1\n"
+#define INTENT_HEADER "pcidevfs-intent 2 lines="
+#define SUM " sum=%016llx"
+#define SUM_LEN 21
+#define LOST "lost=" /* how many lines were missing, on a line set aside */
+/* The former form, which is read alone: no checksum on the lines but one behind them all. */
+#define INTENT_FORMER "pcidevfs-intent 1\n"
 #define INTENT_TRAILER "checksum=" /* and 16 digits */
-uint64_t intent_checksum(const char *text, size_t len);
-/* One pair of a line; -EINVAL, -ENOMEM. An unknown key is kept. */
-int record_set(struct record *r, const char *key, const char *value);
 
-/* text is written to. -EINVAL with what is wrong with it; ret is empty then. */
+#define OWNER_KEY "owner." /* owner.claim=1000:1000:0664 ; of the directory: owner.=... */
+/* Unless that file has one; one that has no room is left out. -ENOMEM. */
+int record_add_owner(struct record *r, const struct owner *o);
+/* -EINVAL, -ENOMEM. */
+int record_set_owner(struct record *r, const char *file, const char *text);
+int record_keep_unknown(struct record *r, const char *key, const char *value);
+/* One pair of a line, with its quotes; value is written to. -EINVAL, -ENOMEM. An unknown key is kept. */
+int record_set(struct record *r, const char *key, char *value);
+
+/* text is written to; text[len] is 0. Lines that make no sense are set aside, and the file is refused where none of
+ * them does: -EINVAL with what is wrong with it; ret is empty then. */
 int intent_parse(char *text, size_t len, struct records *ret, struct err *err);
 void intent_format(const struct records *rs, struct out *o);
+/* Can it be read as it is written? -EIO with the line that cannot; -ENOMEM. */
+int intent_check(const struct out *text, struct err *err);
+/* The line of one, without its checksum. */
+void record_line(const struct record *r, struct out *o);
 /* The pairs of one record that are for people and file alike: from at= on. */
 void record_format(const struct record *r, struct out *o);
 
@@ -122,7 +148,8 @@ struct disk {
 
 #define INTENT_NEW INTENT_FILE ".new"
 
-/* Returns 0 once the text is on the disk under INTENT_FILE. After a failure it holds the old or the new text. */
+/* Returns 0 once the text is on the disk under INTENT_FILE. After a failure it holds the old or the new text. -EFBIG:
+ * intent_read() would not take it. */
 int intent_replace(const struct disk *disk, const char *text, size_t len);
 /* Below a directory: ctx is an int, its descriptor. */
 struct disk disk_at(int *dirfd);

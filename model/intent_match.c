@@ -276,6 +276,8 @@ static void find_device(struct pass *p, struct record *r)
 
 	if (device_of(in, r))
 		return;
+	if (r->aside)
+		return;
 	if (record_is_root(r)) {
 		r->state = RECORD_HELD;
 		return;
@@ -294,7 +296,9 @@ static void find_device(struct pass *p, struct record *r)
 		return;
 	}
 	r->state = RECORD_WAITING;
-	STR_COPY(r->reason, "its device is not there");
+	STR_COPY(r->reason, match == MATCH_NONE && r->id.serial && p->n_unknown
+				    ? "whether its device is there is not known yet: not all serial numbers have been read"
+				    : "its device is not there");
 	p->incomplete |= match == MATCH_NONE && r->id.serial && p->n_unknown;
 	if (match == MATCH_NONE)
 		return;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* From the file's text to records: strict, bounded by the text, pure. */
+/* From the file's text to records: bounded by the text, pure. A line that makes no sense is kept as it is, and the
+ * others hold. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,17 +9,29 @@
 #include "kept.h"
 #include "pcidevfs/err.h"
 
+/* ---- key=value */
+
 static int hex_digit(char c)
 {
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* What out_pair() quoted, in place; *at stands behind the first quote and ends behind the last. */
-static int unquote(char **at)
+/* Behind the last quote of what out_pair() quoted; NULL: there is none. */
+static char *quoted_end(char *text)
 {
-	char *to = *at, *from = *at;
+	char *p = text + 1;
 
-	while (*from && *from != '"') {
+	while (*p && *p != '"')
+		p += *p == '\\' && p[1] ? 2 : 1;
+	return *p ? p + 1 : NULL;
+}
+
+/* In place, with the quotes. */
+static int unquote(char *text)
+{
+	char *to = text, *from = text + 1;
+
+	while (*from != '"') {
 		char c = *from++;
 
 		if (c == '\\' && from[0] == 'x' && hex_digit(from[1]) >= 0 &&
@@ -34,18 +47,14 @@ static int unquote(char **at)
 			return -EINVAL;
 		*to++ = c;
 	}
-	if (*from != '"')
-		return -EINVAL;
-	*at = from + 1;
 	*to = '\0';
 	return 0;
 }
 
-/* The next pair of the line; 0 none, 1 one, -EINVAL. */
+/* The next pair of the line, its value as it stands there; 0 none, 1 one, -EINVAL. */
 static int pair_next(char **line, char **key, char **value)
 {
 	char *p = *line + strspn(*line, " ");
-	int rc = 0;
 
 	if (!*p)
 		return 0;
@@ -55,13 +64,8 @@ static int pair_next(char **line, char **key, char **value)
 		return -EINVAL;
 	*p++ = '\0';
 	*value = p;
-	if (*p == '"') {
-		*value = ++p;
-		rc = unquote(&p);
-	} else {
-		p += strcspn(p, " ");
-	}
-	if (rc || (*p && *p != ' '))
+	p = *p == '"' ? quoted_end(p) : p + strcspn(p, " ");
+	if (!p || (*p && *p != ' '))
 		return -EINVAL;
 	if (*p)
 		*p++ = '\0';
@@ -69,31 +73,84 @@ static int pair_next(char **line, char **key, char **value)
 	return 1;
 }
 
-static int parse_record(char *line, struct records *rs)
+/* Without quotes none is nothing. */
+int record_set(struct record *r, const char *key, char *value)
+{
+	const struct kept_key *k = kept_key_find(key);
+	bool owner = !strncmp(key, OWNER_KEY, strlen(OWNER_KEY));
+
+	if (!k && !owner)
+		return record_keep_unknown(r, key, value);
+	if (!strcmp(value, "none"))
+		*value = '\0';
+	else if (*value == '"' && unquote(value))
+		return -EINVAL;
+	return k ? k->parse(r, value) : record_set_owner(r, key + strlen(OWNER_KEY), value);
+}
+
+/* ---- a line */
+
+/* One that is being read, and where it goes. */
+struct reader {
+	struct records rs;
+	unsigned int version;
+	unsigned int number; /* of the line */
+	size_t said;	     /* how many there are, as the first line tells */
+	size_t good;	     /* lines with a right checksum */
+	struct err *err;
+};
+
+/* Kept as it is: text is what the next write has of it. */
+static int set_aside(struct reader *rd, const char *text, const char *why)
 {
 	struct record *r = record_new();
-	char *key, *value;
-	int rc = r ? 1 : -ENOMEM;
 
-	while (rc > 0) {
-		rc = pair_next(&line, &key, &value);
-		if (rc > 0 && record_set(r, key, value))
-			rc = -EINVAL;
+	if (!r || !(r->aside = strdup(text)) || records_add(&rd->rs, r)) {
+		record_free(r);
+		return -ENOMEM;
 	}
-	if (!rc && !r->id.path[0])
-		rc = -EINVAL;
+	record_set_aside(r);
+	STR_COPY(r->reason, why);
+	return 0;
+}
+
+/* 0, -ENOMEM, or -EINVAL with the word that makes no sense. */
+static int parse_pairs(char *line, struct record *r, const char **ret_word)
+{
+	char *key = line, *value;
+	int rc;
+
+	do {
+		*ret_word = line;
+		rc = pair_next(&line, &key, &value);
+		*ret_word = rc > 0 ? key : *ret_word;
+		if (rc > 0)
+			rc = record_set(r, key, value) ?: 1;
+	} while (rc > 0);
+	*ret_word = rc ? *ret_word : "path";
+	rc = !rc && !r->id.path[0] ? -EINVAL : rc;
+	return rc == -ENOMEM || !rc ? rc : -EINVAL;
+}
+
+/* line is written to; whole is how it stands in the file. */
+static int parse_record(struct reader *rd, char *line, const char *whole)
+{
+	struct record *r = record_new();
+	const char *word = "";
+	char why[120];
+	int rc = r ? parse_pairs(line, r, &word) : -ENOMEM;
+
 	if (!rc && !r->want.claim[0])
 		kept_clear_with_claim(&r->want);
-	for (size_t i = 0; i < rs->n && !rc; i++)
-		if (identity_eq(&rs->v[i]->id, &r->id))
-			rc = -EINVAL;
 	if (!rc)
-		rc = records_add(rs, r);
-	if (rc)
-		record_free(r);
-	else
+		rc = records_add(&rd->rs, r);
+	if (!rc) {
 		r->fresh = false;
-	return rc;
+		return 0;
+	}
+	record_free(r);
+	snprintf(why, sizeof(why), "line %u makes no sense: %.40s", rd->number, word);
+	return rc == -EINVAL ? set_aside(rd, whole, why) : rc;
 }
 
 /* A line of a later version about something that we do not know, an mdev or a USB device. */
@@ -111,54 +168,206 @@ static int keep_line(struct records *rs, const char *line)
 	return 0;
 }
 
-/* Returns the length of what the checksum covers. */
+/* The length of what the line's checksum covers; 0: it is wrong, or there is none. */
+static size_t sum_covers(const char *line, size_t len)
+{
+	char sum[SUM_LEN + 1];
+	size_t body = len > SUM_LEN ? len - SUM_LEN : 0;
+
+	snprintf(sum, sizeof(sum), SUM, (unsigned long long)fnv1a(FNV1A, line, body));
+	if (!body || memchr(line, 0, len) || memcmp(line + body, sum, SUM_LEN))
+		return 0;
+	return body;
+}
+
+static int parse_damaged(struct reader *rd, char *line, size_t len)
+{
+	char why[120];
+
+	for (size_t i = 0; i < len; i++)
+		line[i] = line[i] ? line[i] : '?';
+	if (!strncmp(line, LOST, strlen(LOST)))
+		snprintf(why, sizeof(why), "%.20s lines were missing once", line + strlen(LOST));
+	else
+		snprintf(why, sizeof(why), "line %u is damaged: its checksum is wrong", rd->number);
+	return set_aside(rd, line, why);
+}
+
+/* Ends with a NUL behind len. */
+static int parse_line(struct reader *rd, char *line, size_t len)
+{
+	size_t body = rd->version == 1 ? len : sum_covers(line, len);
+	_free_ char *whole = NULL;
+
+	if (!body && rd->version > 1)
+		return parse_damaged(rd, line, len);
+	if (!body)
+		return 0;
+	rd->good++;
+	whole = strdup(line);
+	if (!whole)
+		return -ENOMEM;
+	line[body] = '\0';
+	return strncmp(line, "path=", 5) ? keep_line(&rd->rs, line)
+					 : parse_record(rd, line, whole);
+}
+
+/* ---- all of it */
+
+/* The former form: one checksum for all. Returns the length of what it covers. */
 static int check_frame(const char *text, size_t len, size_t *ret, struct err *err)
 {
 	size_t tail = strlen(INTENT_TRAILER) + 17;
 	char sum[20];
 
-	if (len < strlen(INTENT_HEADER) || memcmp(text, INTENT_HEADER, strlen(INTENT_HEADER)))
-		return fail(err, EINVAL,
-			    !strncmp(text, "pcidevfs-intent ", 16)
-				    ? "it was written by a later version"
-				    : "it does not begin with pcidevfs-intent 1");
 	if (memchr(text, 0, len))
-		return fail(err, EINVAL, "it has bytes that are no text");
-	if (len < strlen(INTENT_HEADER) + tail || text[len - tail - 1] != '\n' ||
+		return fail(err, EINVAL, "it has bytes that are not text");
+	if (len < strlen(INTENT_FORMER) + tail || text[len - tail - 1] != '\n' ||
 	    text[len - 1] != '\n' ||
 	    memcmp(text + len - tail, INTENT_TRAILER, strlen(INTENT_TRAILER)))
 		return fail(err, EINVAL, "its end is missing");
-	snprintf(sum, sizeof(sum), "%016llx",
-		 (unsigned long long)intent_checksum(text, len - tail));
+	snprintf(sum, sizeof(sum), "%016llx", (unsigned long long)fnv1a(FNV1A, text, len - tail));
 	if (memcmp(sum, text + len - 17, 16))
 		return fail(err, EINVAL, "its checksum is wrong");
 	*ret = len - tail;
 	return 0;
 }
 
-int intent_parse(char *text, size_t len, struct records *ret, struct err *err)
+/* "pcidevfs-intent 2 lines=3", with a checksum. A damaged one costs only what it says: the number of lines. */
+static int parse_head(struct reader *rd, char *line, size_t len)
 {
-	struct records rs = { 0 };
-	size_t end = 0;
-	int rc = check_frame(text, len, &end, err);
-	unsigned int number = 2;
+	size_t body = sum_covers(line, len);
+	uint64_t said;
 
+	rd->said = 0;
+	line[body ? body : len] = '\0';
+	if (!body || strncmp(line, INTENT_HEADER, strlen(INTENT_HEADER)) ||
+	    parse_u64(line + strlen(INTENT_HEADER), INTENT_MAX, &said))
+		return parse_damaged(rd, line, body ? body : len);
+	rd->said = said;
+	rd->good++;
+	return 0;
+}
+
+static int parse_lines(struct reader *rd, char *text, size_t len)
+{
+	char *end = text + len;
+	int rc = 0;
+
+	for (char *line = text; line < end && !rc; rd->number++) {
+		char *next = memchr(line, '\n', (size_t)(end - line));
+
+		next = next ? next : end;
+		*next = '\0';
+		rc = rd->number == 1 ? parse_head(rd, line, (size_t)(next - line))
+				     : parse_line(rd, line, (size_t)(next - line));
+		line = next + 1;
+	}
+	return rc;
+}
+
+static int note_lost(struct reader *rd)
+{
+	size_t lines = rd->number - 2;
+	char why[80], text[40];
+
+	if (lines >= rd->said)
+		return 0;
+	snprintf(text, sizeof(text), LOST "%zu", rd->said - lines);
+	snprintf(why, sizeof(why), "%zu of %zu lines are missing", rd->said - lines, rd->said);
+	return set_aside(rd, text, why);
+}
+
+/* The former of two that are equal is as if it were damaged: it must not hold once the later one is gone. */
+static int drop_former(void *ctx, size_t former, size_t later)
+{
+	struct reader *rd = ctx;
+	struct record *r = rd->rs.v[former];
+	struct out text = { 0 };
+	char why[IDENTITY_TEXT + 60], id[IDENTITY_TEXT];
+	int rc;
+
+	(void)later;
+	if (r->aside)
+		return 0;
+	record_line(r, &text);
+	snprintf(why, sizeof(why), "a later line is about the same device: %s",
+		 identity_text(&r->id, id));
+	rc = text.failed ? -ENOMEM : set_aside(rd, text.data, why);
+	out_free(&text);
 	if (rc)
 		return rc;
-	text[end] = '\0';
-	for (char *line = text + strlen(INTENT_HEADER); *line && !rc; number++) {
-		char *next = line + strcspn(line, "\n");
-
-		if (*next)
-			*next++ = '\0';
-		rc = strncmp(line, "path=", 5) ? keep_line(&rs, line) : parse_record(line, &rs);
-		line = next;
-	}
-	if (rc) {
-		records_free(&rs);
-		return rc == -ENOMEM ? fail(err, ENOMEM, "no memory to read it")
-				     : fail(err, EINVAL, "its line %u makes no sense", number - 1);
-	}
-	*ret = rs;
+	rd->rs.v[former] = rd->rs.v[--rd->rs.n];
+	record_free(r);
 	return 0;
+}
+
+static int parse_former(struct reader *rd, char *text, size_t len)
+{
+	size_t end = 0, head = strlen(INTENT_FORMER);
+	int rc = check_frame(text, len, &end, rd->err);
+
+	rd->version = 1;
+	rd->number = 2;
+	return rc ? rc : parse_lines(rd, text + head, end - head);
+}
+
+static int parse_all(struct reader *rd, char *text, size_t len)
+{
+	bool later = !strncmp(text, "pcidevfs-intent ", 16);
+	int rc = parse_lines(rd, text, len);
+
+	if (!rc && !rd->good)
+		return fail(rd->err, EINVAL,
+			    later ? "it was written by a later version, or its first line is damaged"
+				  : "none of its lines makes sense");
+	return rc ? rc : note_lost(rd);
+}
+
+int intent_parse(char *text, size_t len, struct records *ret, struct err *err)
+{
+	struct err why = { 0 };
+	struct reader rd = { .version = 2, .number = 1, .err = &why };
+	bool former = !strncmp(text, INTENT_FORMER, strlen(INTENT_FORMER));
+	int rc;
+
+	rc = former ? parse_former(&rd, text, len) : parse_all(&rd, text, len);
+	rc = rc ? rc : records_each_twin(&rd.rs, drop_former, &rd);
+	if (rc) {
+		records_free(&rd.rs);
+		if (!why.code)
+			fail(&why, ENOMEM, "no memory to read it");
+		return fail(err, why.code, "%s", why.text);
+	}
+	*ret = rd.rs;
+	return 0;
+}
+
+int intent_check(const struct out *text, struct err *err)
+{
+	_free_ char *copy = malloc(text->len + 1);
+	struct out again = { 0 };
+	struct records rs = { 0 };
+	struct err why = { 0 };
+	const char *a, *b;
+	unsigned int line = 1;
+	bool same;
+	int rc;
+
+	if (!copy || text->failed)
+		return fail(err, ENOMEM, "no memory to keep what was asked");
+	memcpy(copy, text->data, text->len + 1);
+	rc = intent_parse(copy, text->len, &rs, &why);
+	if (!rc)
+		intent_format(&rs, &again);
+	records_free(&rs);
+	a = text->data;
+	b = out_text(&again);
+	while (*a && *a == *b)
+		line += *a++ == '\n', b++;
+	same = *a == *b && !again.failed;
+	out_free(&again);
+	return same ? 0 : fail(err, rc == -ENOMEM ? ENOMEM : EIO,
+			       "line %u would not be read as it was written%s%s", line,
+			       rc ? ": " : "", why.text);
 }

@@ -31,13 +31,14 @@ static const char *describe(struct intents *in, const struct record *r, char *re
 		[RECORD_HELD] = "held",
 		[RECORD_REFUSED] = "refused",
 		[RECORD_STRANGER] = "stranger",
+		[RECORD_DAMAGED] = "damaged",
 	};
 	const struct device *dev = r->birth ? model_find(in->m, &r->dev) : NULL;
 
 	snprintf(reason, size, "%s", r->reason);
 	if (r->pending)
 		return "pending";
-	if (!dev && r->state != RECORD_STRANGER && !record_is_root(r))
+	if (!dev && r->state != RECORD_STRANGER && !r->aside && !record_is_root(r))
 		return names[RECORD_WAITING];
 	return r->state == RECORD_HELD && dev ? drift(r, dev, reason, size) : names[r->state];
 }
@@ -54,6 +55,8 @@ void intents_print(struct intents *in, struct out *o)
 		out_printf(o, "%s state=%s device=%s", identity_text(&r->id, id), state,
 			   r->birth ? r->dev.name : "none");
 		record_format(r, o);
+		if (r->aside)
+			out_pair(o, "line", r->aside);
 		if (reason[0])
 			out_pair(o, "reason", reason);
 		out_put(o, "\n", 1);
@@ -89,8 +92,36 @@ static const char *state_word(const struct intents *in, const char **ret_hint)
 	return "ok";
 }
 
+#define DAMAGE_TEXT 600
+
+/* With lock held. False: none is there. A file that was set aside is told until it is removed, a line until it is
+ * forgotten. */
+static bool say_damage(const struct intents *in, char *ret, size_t size)
+{
+	const struct record *first = NULL;
+	char id[IDENTITY_TEXT];
+	size_t n = 0;
+
+	for (size_t i = in->rs.n; i-- > 0;)
+		if (in->rs.v[i]->aside) {
+			first = in->rs.v[i];
+			n++;
+		}
+	ret[0] = '\0';
+	if (in->damaged[0])
+		str_copy(ret, size, in->damaged);
+	else if (n)
+		snprintf(
+			ret, size,
+			"%.300s: %s%s; intents shows it; ask again for what it asked for, then write \"forget %s\" to ctl",
+			INTENT_FILE, first->reason, n > 1 ? ", and others" : "",
+			identity_text(&first->id, id));
+	return ret[0];
+}
+
 void intents_health(struct intents *in, struct out *o)
 {
+	char damage[DAMAGE_TEXT];
 	const char *hint;
 
 	intents_look(in);
@@ -103,9 +134,9 @@ void intents_health(struct intents *in, struct out *o)
 	if (hint)
 		out_pair(o, "hint", hint);
 	out_put(o, "\n", 1);
-	if (in->damaged[0]) {
+	if (say_damage(in, damage, sizeof(damage))) {
 		out_printf(o, "intents=damaged");
-		out_pair(o, "hint", in->damaged);
+		out_pair(o, "hint", damage);
 		out_put(o, "\n", 1);
 	}
 	pthread_mutex_unlock(&in->lock);
@@ -113,10 +144,12 @@ void intents_health(struct intents *in, struct out *o)
 
 bool intents_damaged(struct intents *in, char *ret, size_t size)
 {
+	bool any;
+
 	pthread_mutex_lock(&in->lock);
-	snprintf(ret, size, "%s", in->damaged);
+	any = say_damage(in, ret, size);
 	pthread_mutex_unlock(&in->lock);
-	return ret[0];
+	return any;
 }
 
 /* ---- forget and accept */

@@ -351,12 +351,11 @@ static int write_out(struct intents *in, const struct out *text, struct err *err
 	int rc = keep_lock(in, &why);
 	unsigned int took;
 
-	if (!rc) {
-		rc = intent_replace(&disk, out_text(text), text->len);
-		if (rc)
-			fail(&why, -rc, "what is asked cannot be kept: %s/" INTENT_FILE ": %s; %s",
-			     in->dir, strerror(-rc), way_out(rc));
-	}
+	if (!rc && (rc = intent_check(text, &why)))
+		fail_wrap(&why, "what is asked cannot be kept");
+	else if (!rc && (rc = intent_replace(&disk, out_text(text), text->len)))
+		fail(&why, -rc, "what is asked cannot be kept: %s/" INTENT_FILE ": %s; %s", in->dir,
+		     strerror(-rc), way_out(rc));
 	took = (unsigned int)(now_us() - before);
 	pthread_mutex_lock(&in->lock);
 	in->sync_us = took;
@@ -434,6 +433,8 @@ int rewrite_commit(struct rewrite *w, struct err *err)
 	struct out text = { 0 };
 	int rc = has_moved(in) ? follow_dir(in, err) : 0;
 
+	if (!rc && rewrite_merge(w))
+		rc = fail(err, ENOMEM, "no memory to keep what was asked");
 	if (!rc && !is_on_disk(w)) {
 		intent_format(&w->next, &text);
 		rc = text.failed ? fail(err, ENOMEM, "no memory to keep what was asked")

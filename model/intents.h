@@ -75,6 +75,8 @@ int rewrite_begin(struct rewrite *w, struct intents *in, struct err *err);
 /* A copy of the i-th that may be changed; NULL: no memory. */
 struct record *rewrite_edit(struct rewrite *w, size_t i);
 void rewrite_drop(struct rewrite *w, size_t i);
+/* intent_merge.c. Of two records of one device the later one stays, with what it lacks of the former. -ENOMEM. */
+int rewrite_merge(struct rewrite *w);
 /* Either of the two ends it. */
 int rewrite_commit(struct rewrite *w, struct err *err);
 void rewrite_abort(struct rewrite *w);

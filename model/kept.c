@@ -7,13 +7,19 @@
 
 #include "pcidevfs/util.h"
 
-/* A name that goes into a path or to a shell must be one word. */
-int kept_word(char *dst, size_t size, const char *text)
+int kept_text(char *dst, size_t size, const char *text)
 {
-	for (const char *p = text; *p; p++)
-		if ((unsigned char)*p <= ' ' || *p == 0x7f)
-			return -EINVAL;
-	return str_copy(dst, size, strcmp(text, "none") ? text : "") ? 0 : -EINVAL;
+	return str_copy(dst, size, text) ? 0 : -EINVAL;
+}
+
+void kept_print(struct out *o, const char *key, const char *text)
+{
+	if (!text[0])
+		out_printf(o, " %s=none", key);
+	else if (!strcmp(text, "none"))
+		out_printf(o, " %s=\"none\"", key);
+	else
+		out_pair(o, key, text);
 }
 
 /* ---- sriov_numvfs */
@@ -114,13 +120,13 @@ static const struct kept kept_pooled = {
 
 static int resource_parse(struct record *r, const char *text)
 {
-	return kept_word(r->want.resource, sizeof(r->want.resource), text);
+	return kept_text(r->want.resource, sizeof(r->want.resource), text);
 }
 
 static void resource_print(const struct record *r, struct out *o)
 {
 	if (r->want.resource[0])
-		out_pair(o, "resource_name", r->want.resource);
+		kept_print(o, "resource_name", r->want.resource);
 }
 
 static const struct kept kept_resource = {

@@ -101,7 +101,9 @@ void kept_clear_with_claim(struct want *w); /* what goes with it, and the claim 
 /* Is there an act to be made for it? */
 bool kept_is_missing(const struct kept *k, const struct record *r);
 
-/* For the rows' parsers: one word, "none" is "". -EINVAL. */
-int kept_word(char *dst, size_t size, const char *text);
+/* For the rows' parsers: any text that fits. -EINVAL. */
+int kept_text(char *dst, size_t size, const char *text);
+/* For their printers: "" is none, and what is called none has quotes. */
+void kept_print(struct out *o, const char *key, const char *text);
 
 #endif

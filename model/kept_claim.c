@@ -10,65 +10,55 @@
 
 /* ---- in the file */
 
-static int copy_driver(char dst[static DRIVER_NAME], const char *text)
-{
-	return strchr(text, '/') ? -EINVAL : kept_word(dst, DRIVER_NAME, text);
-}
-
-static void print_driver(const char *key, const char *driver, struct out *o)
-{
-	out_pair(o, key, driver[0] ? driver : "none");
-}
-
 static int claim_parse(struct record *r, const char *text)
 {
-	return kept_word(r->want.claim, sizeof(r->want.claim), text);
+	return kept_text(r->want.claim, sizeof(r->want.claim), text);
 }
 
 static void claim_print(const struct record *r, struct out *o)
 {
 	if (r->want.claim[0])
-		out_pair(o, "claim", r->want.claim);
+		kept_print(o, "claim", r->want.claim);
 }
 
 static int vfio_parse(struct record *r, const char *text)
 {
-	return copy_driver(r->driver, text);
+	return kept_text(r->driver, sizeof(r->driver), text);
 }
 
 static void vfio_print(const struct record *r, struct out *o)
 {
 	if (r->want.claim[0] && r->driver[0])
-		out_pair(o, "driver", r->driver);
+		kept_print(o, "driver", r->driver);
 }
 
 static int driver_parse(struct record *r, const char *text)
 {
 	r->want.former_known = true;
-	return copy_driver(r->want.former_driver, text);
+	return kept_text(r->want.former_driver, sizeof(r->want.former_driver), text);
 }
 
 static void driver_print(const struct record *r, struct out *o)
 {
 	if (r->want.former_known)
-		print_driver("former_driver", r->want.former_driver, o);
+		kept_print(o, "former_driver", r->want.former_driver);
 }
 
 static int override_parse(struct record *r, const char *text)
 {
-	return copy_driver(r->want.former_override, text);
+	return kept_text(r->want.former_override, sizeof(r->want.former_override), text);
 }
 
 static void override_print(const struct record *r, struct out *o)
 {
 	if (r->want.former_known)
-		print_driver("former_override", r->want.former_override, o);
+		kept_print(o, "former_override", r->want.former_override);
 }
 
 static int group_parse(struct record *r, const char *text)
 {
 	struct identity id;
-	int rc = identity_parse_serial(text, &id);
+	int rc = identity_parse_serial(text[0] ? text : "none", &id);
 
 	if (!rc)
 		r->group = id.serial;
@@ -83,13 +73,13 @@ static void group_print(const struct record *r, struct out *o)
 
 static int pinned_parse(struct record *r, const char *text)
 {
-	return kept_word(r->want.pinned, sizeof(r->want.pinned), text);
+	return kept_text(r->want.pinned, sizeof(r->want.pinned), text);
 }
 
 static void pinned_print(const struct record *r, struct out *o)
 {
 	if (r->want.claim[0] && r->want.pinned[0])
-		out_pair(o, "offered_as", r->want.pinned);
+		kept_print(o, "offered_as", r->want.pinned);
 }
 
 /* ---- what the model says, and is told */
@@ -296,24 +286,24 @@ const struct kept kept_claim = {
 
 static int given_parse(struct record *r, const char *text)
 {
-	return str_copy(r->want.given, sizeof(r->want.given), text) ? 0 : -EINVAL;
+	return kept_text(r->want.given, sizeof(r->want.given), text);
 }
 
 static void given_print(const struct record *r, struct out *o)
 {
 	if (r->want.claim[0] && r->want.given[0])
-		out_pair(o, "allocated_nodes", r->want.given);
+		kept_print(o, "allocated_nodes", r->want.given);
 }
 
 static int given_as_parse(struct record *r, const char *text)
 {
-	return kept_word(r->want.given_as, sizeof(r->want.given_as), text);
+	return kept_text(r->want.given_as, sizeof(r->want.given_as), text);
 }
 
 static void given_as_print(const struct record *r, struct out *o)
 {
 	if (r->want.claim[0] && r->want.given_as[0])
-		out_pair(o, "allocated_as", r->want.given_as);
+		kept_print(o, "allocated_as", r->want.given_as);
 }
 
 const struct kept kept_given = {

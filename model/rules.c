@@ -304,6 +304,10 @@ static bool is_host(struct device *dev)
 
 	if (f->critical[0])
 		because(dev, "the host needs it: %s", f->critical);
+	else if (on_vfio(dev) && !f->serial_known && !f->serial)
+		because(dev,
+			"found on %s; which card it is is not known yet, since its serial number cannot be read: wait",
+			f->driver);
 	else if (on_vfio(dev))
 		because(dev,
 			"found on vfio-pci without a claim; write a name to claim to adopt it");

@@ -1,61 +1,192 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Any bytes between the header and a right checksum as the state file. What is accepted and written again
- * must be accepted again, and be written the same.
+ * The state file. Its first byte tells how the rest is taken: as lines of the former form with a right checksum behind
+ * them, as lines with a right checksum each, as all of the file, or as what the fields of records hold. What is accepted
+ * and written again must be accepted again, and be written the same; no line of it is lost; what a record holds is read
+ * as it was.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../model/intent_file.h"
+#include "../../model/kept.h"
 #include "pcidevfs/err.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void frame(struct out *o, const uint8_t *data, size_t size)
+static void frame_former(struct out *o, const char *data, size_t size)
 {
-	uint64_t h = 0xcbf29ce484222325ull;
-
-	out_printf(o, "pcidevfs-intent 1\n");
-	out_put(o, (const char *)data, size);
+	out_printf(o, INTENT_FORMER);
+	out_put(o, data, size);
 	if (o->data[o->len - 1] != '\n')
 		out_put(o, "\n", 1);
-	for (size_t i = 0; i < o->len; i++)
-		h = (h ^ (unsigned char)o->data[i]) * 0x100000001b3ull;
-	out_printf(o, "checksum=%016llx\n", (unsigned long long)h);
+	out_printf(o, INTENT_TRAILER "%016llx\n", (unsigned long long)fnv1a(FNV1A, o->data, o->len));
+}
+
+static void put_line(struct out *o, const char *line, size_t len)
+{
+	out_put(o, line, len);
+	out_printf(o, SUM "\n", (unsigned long long)fnv1a(FNV1A, line, len));
+}
+
+static void frame_lines(struct out *o, const char *data, size_t size)
+{
+	const char *end = data + size;
+
+	put_line(o, INTENT_HEADER "1", strlen(INTENT_HEADER "1"));
+	for (const char *p = data; p < end;) {
+		const char *next = memchr(p, '\n', (size_t)(end - p));
+
+		next = next ? next : end;
+		put_line(o, p, (size_t)(next - p));
+		p = next + 1;
+	}
 }
 
 /* False: refused, with a sentence. */
-static int again(const struct out *text, struct out *ret)
+static int read_text(const struct out *text, struct records *ret)
 {
-	struct records rs = { 0 };
 	struct err err = { 0 };
 	char *copy = malloc(text->len + 1);
+	int rc;
 
-	memcpy(copy, text->data, text->len + 1);
-	if (intent_parse(copy, text->len, &rs, &err)) {
-		if (!err.code || !err.text[0] || rs.n)
-			abort();
-		free(copy);
-		return 0;
-	}
-	intent_format(&rs, ret);
-	records_free(&rs);
+	memcpy(copy, out_text(text), text->len + 1);
+	rc = intent_parse(copy, text->len, ret, &err);
+	if (rc && (!err.code || !err.text[0] || ret->n))
+		abort();
 	free(copy);
-	return 1;
+	return !rc;
+}
+
+static void try_text(const struct out *given)
+{
+	struct records rs = { 0 }, again = { 0 };
+	struct out once = { 0 }, twice = { 0 };
+
+	if (!read_text(given, &rs))
+		return;
+	intent_format(&rs, &once);
+	if (!read_text(&once, &again))
+		abort();
+	intent_format(&again, &twice);
+	if (strcmp(once.data, twice.data) || intent_check(&once, NULL))
+		abort();
+	for (size_t i = 0; i < rs.n; i++)
+		if (rs.v[i]->aside && !rs.v[i]->reason[0])
+			abort();
+	records_free(&rs);
+	records_free(&again);
+	out_free(&once);
+	out_free(&twice);
+}
+
+struct bytes {
+	const uint8_t *at, *end;
+};
+
+static unsigned int number(struct bytes *b)
+{
+	return b->at < b->end ? *b->at++ : 0;
+}
+
+static void fill_text(struct bytes *b, char *dst, size_t size)
+{
+	size_t n = number(b) % size, i = 0;
+
+	for (; i < n && b->at < b->end && *b->at; i++)
+		dst[i] = (char)*b->at++;
+	dst[i] = '\0';
+}
+
+static void fill_record(struct bytes *b, struct record *r, size_t i)
+{
+	struct want *w = &r->want;
+
+	fill_text(b, r->id.path, sizeof(r->id.path));
+	if (!r->id.path[0] || r->id.path[0] == '/')
+		STR_COPY(r->id.path, "@");
+	r->id.serial = number(b);
+	r->id.ids = i; /* no two of one device */
+	r->id.vf = (int32_t)number(b) - 1;
+	fill_text(b, r->at, sizeof(r->at));
+	for (size_t k = 0; kept[k]; k++)
+		for (const struct kept_field *f = kept[k]->fields;
+		     f < kept[k]->fields + ARRAY_SIZE(kept[k]->fields) && f->size; f++)
+			if (f->text)
+				fill_text(b, (char *)w + f->at, f->size);
+	w->vfs_wanted = number(b) & 1;
+	w->num_vfs = w->vfs_wanted ? (int32_t)number(b) << 8 : 0;
+	w->single = number(b) & 1;
+	r->group = number(b);
+	r->pending = number(b) & 1;
+	fill_text(b, r->boot, sizeof(r->boot));
+	w->former_known = number(b) & 1;
+	if (w->former_known) {
+		fill_text(b, w->former_driver, sizeof(w->former_driver));
+		fill_text(b, w->former_override, sizeof(w->former_override));
+	}
+	if (w->claim[0])
+		fill_text(b, r->driver, sizeof(r->driver));
+	else
+		kept_clear_with_claim(w);
+}
+
+static void expect_same(const struct record *a, const struct record *b)
+{
+	for (size_t k = 0; kept[k]; k++)
+		if (!kept_same(kept[k], &a->want, &b->want))
+			abort();
+	if (b->aside || !identity_eq(&a->id, &b->id) || strcmp(a->at, b->at) ||
+	    strcmp(a->driver, b->driver) || a->group != b->group || a->pending != b->pending ||
+	    strcmp(a->boot, b->boot) || a->want.former_known != b->want.former_known ||
+	    strcmp(a->want.former_driver, b->want.former_driver) ||
+	    strcmp(a->want.former_override, b->want.former_override))
+		abort();
+}
+
+static void try_records(struct bytes b)
+{
+	struct records rs = { 0 }, again = { 0 };
+	struct out text = { 0 };
+	size_t n = 0;
+
+	while (b.at < b.end && rs.n < 8) {
+		struct record *r = record_new();
+
+		fill_record(&b, r, rs.n);
+		records_add(&rs, r);
+	}
+	intent_format(&rs, &text);
+	if (intent_check(&text, NULL) || !read_text(&text, &again))
+		abort();
+	for (size_t i = 0; i < rs.n; i++)
+		if (!record_is_empty(rs.v[i]))
+			expect_same(rs.v[i], again.v[n++]);
+	if (n != again.n)
+		abort();
+	records_free(&rs);
+	records_free(&again);
+	out_free(&text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct out given = { 0 }, once = { 0 }, twice = { 0 };
+	struct out given = { 0 };
+	const char *rest = (const char *)data + 1;
 
-	frame(&given, data, size);
-	if (again(&given, &once)) {
-		if (!again(&once, &twice) || strcmp(out_text(&once), out_text(&twice)))
-			abort();
-	}
+	if (!size)
+		return 0;
+	if (data[0] % 4 == 0)
+		frame_former(&given, (const char *)data, size); /* 'p' of path= */
+	else if (data[0] % 4 == 1)
+		frame_lines(&given, rest, size - 1);
+	else if (data[0] % 4 == 2)
+		out_put(&given, rest, size - 1);
+	else
+		try_records((struct bytes){ data + 1, data + size });
+	if (given.data)
+		try_text(&given);
 	out_free(&given);
-	out_free(&once);
-	out_free(&twice);
 	return 0;
 }

@@ -12,26 +12,26 @@
 
 enum { MANY = 4096, CARDS = 200, FIRST = 1000 };
 
-static void put_line(struct out *o, int i)
-{
-	out_printf(
-		o,
-		"path=0000:%02x/%02x.0/00.0 ids=8086:1521:0000:0000 serial=%016x vf=none at=0000:%02x:%02x.0 "
-		"pooled=0\n",
-		i >> 5, i & 31, 1000 + i, i >> 5, i & 31);
-}
-
 static void store_many(void)
 {
+	struct record *v[MANY];
+	struct records rs = { .v = v, .n = MANY };
 	struct out o = { 0 };
 
-	out_printf(&o, INTENT_HEADER);
-	for (int i = 0; i < MANY; i++)
-		put_line(&o, i);
-	out_printf(&o, INTENT_TRAILER "%016llx\n",
-		   (unsigned long long)intent_checksum(o.data, o.len));
+	for (int i = 0; i < MANY; i++) {
+		v[i] = record_new();
+		v[i]->id.ids = 0x8086152100000000;
+		v[i]->id.serial = 1000 + (uint64_t)i;
+		v[i]->want.single = true;
+		snprintf(v[i]->id.path, sizeof(v[i]->id.path), "0000:%02x/%02x.0/00.0", i >> 5,
+			 i & 31);
+		snprintf(v[i]->at, sizeof(v[i]->at), "0000:%02x:%02x.0", i >> 5, i & 31);
+	}
+	intent_format(&rs, &o);
 	test_file("state/" INTENT_FILE, o.data);
 	out_free(&o);
+	for (int i = 0; i < MANY; i++)
+		record_free(v[i]);
 }
 
 static void plug_at(const char *name, int slot, uint64_t serial)

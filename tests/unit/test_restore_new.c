@@ -160,29 +160,43 @@ DEFINE_TEST(new_life_of_a_device_gets_what_is_stored_after_another_write)
 	wish_end();
 }
 
-/* A PF is claimed or has VFs. What is stored of the one and could not be brought back is not in the model: so nothing
- * stands in the way of the other, and the later wish is the one that counts. */
-DEFINE_TEST(new_wish_ends_what_cannot_be_had_besides)
+/* A PF is claimed or has VFs: what is stored of the one is not lost to who asks for the other before it is restored. */
+DEFINE_TEST(new_wish_does_not_end_what_is_just_being_restored)
 {
+	begin_remade();
+	CHECK_EQ(wish_ask(NIC, "sriov_numvfs", "2"), -EBUSY);
+	expect_claim_back();
+}
+
+/* Two records turn out to be of one card: what was asked later holds, with what it lacks of the former. */
+DEFINE_TEST(records_of_one_card_become_one)
+{
+	struct plug other = carded;
 	struct out o = { 0 };
 
-	begin_remade();
-	CHECK_EQ(wish_ask(NIC, "sriov_numvfs", "2"), 0);
-	wish_restore();
-	CHECK_STR(wish_state_of(NIC).want.claim, "");
-	wish_expect_line("numvfs=2", "held");
+	wish_boot(&carded);
+	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
+	CHECK_EQ(set_owner(NIC, NULL), 0);
+	wish_end();
+	other.serial = 0;
+	other.driver = "";
+	wish_boot(&other);
+	wish_expect_line("claim=alice", "state=stranger");
+	CHECK_EQ(wish_ask(NIC, "claim", "bob"), 0);
+	wish_edit(NIC, serial_is_read);
 	intents_print(t.in, &o);
-	CHECK(!strstr(out_text(&o), "claim="));
-	CHECK(!strstr(out_text(&o), "former_driver="));
+	CHECK_EQ(strchr(out_text(&o), '\n') - out_text(&o) + 1, (ptrdiff_t)o.len);
+	CHECK_IN(out_text(&o), "claim=bob");
+	CHECK_IN(out_text(&o), "former_driver=igb");
+	CHECK_IN(out_text(&o), "owner.claim=1000:1001:0664");
 	out_free(&o);
 	wish_end();
-	wish_begin(false); /* where restore runs already, its first pass may be the earlier one */
-	wish_plug(&carded);
-	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
-	wish_restore();
-	wish_expect_line("claim=alice", "held");
-	intents_print(t.in, &o);
-	CHECK(!strstr(out_text(&o), "numvfs="));
+	wish_boot(&carded);
+	CHECK_STR(wish_state_of(NIC).want.claim, "bob");
+	CHECK(wish_state_of(NIC).want.owned);
+	intents_health(t.in, &o);
+	CHECK_IN(out_text(&o), "records=1 ");
+	CHECK(!strstr(out_text(&o), "damaged"));
 	out_free(&o);
 	wish_end();
 }

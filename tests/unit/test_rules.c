@@ -53,6 +53,7 @@ DEFINE_TEST(state_follows_from_facts)
 		struct device d = { .key = pci("0000:01:00.0") };
 
 		d.facts = (struct facts){ .vendor = rows[i].vendor,
+					  .serial_known = true,
 					  .class_code = 0x020000,
 					  .total_vfs = -1,
 					  .iommu_group = 7,
@@ -66,6 +67,11 @@ DEFINE_TEST(state_follows_from_facts)
 		device_derive(&d, true, (struct mates){ 0 });
 		CHECK_STR(state_name(d.state), state_name(rows[i].state));
 		CHECK_IN(d.reason, rows[i].reason);
+		if (!strstr(rows[i].reason, "without a claim"))
+			continue;
+		d.facts.serial_known = false; /* it may be claimed: no advice to take it */
+		device_derive(&d, true, (struct mates){ 0 });
+		CHECK_IN(d.reason, "which card it is is not known yet");
 	}
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Serials that are read while cards come and go. */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
@@ -105,6 +106,8 @@ DEFINE_TEST(serials_are_known_before_an_act)
 	fake_close(&w);
 }
 
+#define UNKNOWN 0xdeadull
+
 /* A config space whose extended part holds these dwords, from 0x100 on. */
 static uint64_t serial_of(const uint32_t *words, size_t n)
 {
@@ -119,7 +122,8 @@ static uint64_t serial_of(const uint32_t *words, size_t n)
 	if (n)
 		CHECK_EQ(pwrite(fd, words, n * sizeof(*words), 0x100),
 			 (ssize_t)(n * sizeof(*words)));
-	serial = serial_read(fd);
+	if (!serial_read(fd, &serial))
+		serial = UNKNOWN;
 	close(fd);
 	return serial;
 }
@@ -142,4 +146,31 @@ DEFINE_TEST(serials_come_from_the_chain)
 	CHECK_EQ(serial_of(loop, 1), 0);
 	CHECK_EQ(serial_of(back, 1), 0);
 	CHECK_EQ(serial_of(NULL, 0), 0);
+}
+
+static void fill_config(const char *address, int byte)
+{
+	char path[300], bytes[4096];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/sys/bus/pci/devices/%s/config", test_dir(), address);
+	memset(bytes, byte, sizeof(bytes));
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	CHECK_EQ(write(fd, bytes, sizeof(bytes)), sizeof(bytes));
+	close(fd);
+}
+
+/* All ones: it is there and does not answer. That says nothing about which card it is, nor about its VFs. */
+DEFINE_TEST(serials_of_a_mute_card_are_not_known_yet)
+{
+	struct world_fake w = server();
+
+	fill_config(PF, 0xff);
+	CHECK_EQ(serials_run(w.backend), -EAGAIN);
+	CHECK(!facts_of(&w, PF).serial_known && !facts_of(&w, VF).serial_known);
+	put_serial(79);
+	CHECK_EQ(serials_run(w.backend), 0);
+	CHECK_EQ(facts_of(&w, VF).serial, 79);
+	CHECK(facts_of(&w, PF).serial_known);
+	fake_close(&w);
 }
