@@ -79,6 +79,20 @@ static void die(void)
 	raise(SIGKILL);
 }
 
+static void hang(void)
+{
+	for (;;)
+		pause();
+}
+
+static void hang_at_change(void *ctx, const struct change *changes, size_t n)
+{
+	(void)ctx;
+	(void)changes;
+	(void)n;
+	hang();
+}
+
 static void on_verdict(void *ctx, const struct wish *wishes, size_t n, const struct actor *who,
 		       const struct err *err, uint64_t *place)
 {
@@ -194,7 +208,10 @@ static int open_tree(struct daemon *d, struct err *err)
 		.health_ctx = d,
 		.unique = session_unique,
 		.no_epochs = has_fault("no-epochs"),
-		.told = d->from.generation == 1 && has_fault("told") ? die : NULL,
+		.told = d->from.generation > 1	 ? NULL
+			: has_fault("told")	 ? die
+			: has_fault("told-hang") ? hang
+						 : NULL,
 	};
 
 	return r ? r : tree_new(&tree, &d->tree, err);
@@ -283,6 +300,15 @@ static int tell_damaged(const struct daemon *d)
 	return 1;
 }
 
+static void watch_threads(struct daemon *d)
+{
+	const struct observer hangs = { .changed = hang_at_change };
+
+	model_watch(d->model, session_hand(d->session, HAND_NOTIFIER));
+	if (d->from.generation == 1 && has_fault("notify-hang"))
+		model_observe(d->model, &hangs);
+}
+
 /* Until the next read is a request. The first generation has the mount made only now, so that
  * nobody sees a tree that is not complete, nor one that cannot be served. */
 static int prepare(struct daemon *d, struct err *err)
@@ -297,11 +323,13 @@ static int prepare(struct daemon *d, struct err *err)
 		r = backend_scan(d->backend, err);
 	r = r ? r : open_tree(d, err);
 	r = r ? r : open_session(d, err);
-	r = r ? r
-	      : tree_start(d->tree, session_fuse(d->session), d->fds[0], d->from.generation == 1,
-			   err);
 	if (r)
 		return r;
+	watch_threads(d);
+	r = tree_start(d->tree, session_fuse(d->session), d->fds[0], d->from.generation == 1, err);
+	if (r)
+		return r;
+	tree_watch(d->tree, session_hand(d->session, HAND_WORKER));
 	engine_recover(d->engine, session_resends(d->session));
 	intents_restore(d->intents, d->engine, d->found);
 	if (d->from.generation > 1) {

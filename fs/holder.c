@@ -140,6 +140,11 @@ static void on_server_end(struct holder *h)
 	}
 	if (h->former >= 0 && !was->served && h->retry.failed + h->retry.killed >= BACK_ENDS)
 		go_back(h);
+	if (was->aborted && server_forget_connection(h->stash)) {
+		say("the memory of the former connection cannot be cleared");
+		finish(h, 1);
+		return;
+	}
 	h->next = next;
 	h->next.restarts++;
 	h->next.restarted_at = time(NULL);
@@ -328,6 +333,50 @@ static void on_caller(struct holder *h)
 		say("%s", err.text);
 }
 
+/* Mounts the tree by another connection, on the place of the one that is given up. */
+static int mount_anew(struct holder *h, struct err *err)
+{
+	int fuse, r = mountpoint_open_fuse(&fuse, err);
+
+	if (r)
+		return r;
+	close(h->fuse);
+	h->fuse = fuse;
+	if (h->listen >= 0)
+		close(h->listen);
+	h->listen = -1;
+	control_forget(&h->mount);
+	r = mountpoint_attach(h->path, h->fuse, &h->mount, err);
+	if (!r)
+		listen_for_takeover(h);
+	return r;
+}
+
+/* The last resort. Whoever waits for the tree would do so for ever: by its path he finds it anew, by a bind mount no
+ * more. What the thread waits for may be the connection itself, and else the next process cannot be started. */
+static void abort_what_stays(struct holder *h)
+{
+	struct err err = { 0 };
+
+	if (h->ending || !h->mounted || h->finished || !server_stays(&h->server))
+		return;
+	if (h->server.aborted || mountpoint_detach(h->path, &h->mount, true)) {
+		say("the serving process (pid %d) cannot end before the kernel lets a thread of it go",
+		    (int)h->server.pid);
+		finish(h, 1);
+		return;
+	}
+	h->server.aborted = true;
+	say("the kernel does not let the serving process (pid %d) go; aborts its connection and "
+	    "mounts %s anew",
+	    (int)h->server.pid, h->path);
+	if (!mount_anew(h, &err))
+		return;
+	say("%s", err.text);
+	h->mounted = false;
+	finish(h, 1);
+}
+
 /* How long poll() may sleep. */
 static int pause_of(const struct holder *h)
 {
@@ -369,6 +418,7 @@ static void turn(struct holder *h)
 		{ t->state == TAKEOVER_CALLED ? t->conn : -1, POLLIN, 0 },
 		{ t->state == TAKEOVER_ASKING ? t->pidfd : -1, POLLIN, 0 },
 		{ h->spare.pidfd, POLLIN, 0 },
+		{ server_rests(&h->server) ? h->fuse : -1, POLLIN, 0 },
 	};
 
 	if (poll(p, ARRAY_SIZE(p), pause_of(h)) < 0)
@@ -389,9 +439,12 @@ static void turn(struct holder *h)
 		takeover_verdict(&h->takeover);
 	if (p[6].revents)
 		server_drop(&h->spare);
+	if (p[7].revents && server_rests(&h->server))
+		server_asked(&h->server);
 	advance_takeover(h);
 	server_watch(&h->server, h->stash);
 	server_nudge(&h->server);
+	abort_what_stays(h);
 	leave_server_behind(h);
 	if (!h->server.pid && !h->finished && now_ms() >= h->start_at)
 		start_server(h);

@@ -248,16 +248,20 @@ int mountpoint_attach(const char *path, int fuse_fd, struct mount_entry *ret, st
 	return 0;
 }
 
-void mountpoint_detach(const char *path, const struct mount_entry *mine, bool abort)
+int mountpoint_detach(const char *path, const struct mount_entry *mine, bool abort)
 {
 	struct mount_entry top;
+	int r;
 
 	if (mountpoint_find(path, &top))
-		return;
+		return 0;
 	if (top.major != mine->major || top.minor != mine->minor) {
 		say("something else is mounted over %s; left as it is", path);
-		return;
+		return -EBUSY;
 	}
-	if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW | (abort ? MNT_FORCE : 0)))
-		say("%s: cannot unmount: %s", path, strerror(errno));
+	if (!umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW | (abort ? MNT_FORCE : 0)))
+		return 0;
+	r = -errno;
+	say("%s: cannot unmount: %s", path, strerror(-r));
+	return r;
 }

@@ -105,6 +105,7 @@ void server_stop(struct server *s, int how, unsigned int grace_ms)
 {
 	s->stopping = how;
 	s->kill_at = now_ms() + grace_ms;
+	watchdog_wake(&s->watchdog);
 	server_nudge(s);
 }
 
@@ -130,10 +131,34 @@ uint64_t server_look_at(const struct server *s)
 void server_watch(struct server *s, int stash)
 {
 	/* What is in there before it serves is its predecessor's. */
-	if (!is_watched(s) || !watchdog_hangs(&s->watchdog, s->pid, s->served ? stash : -1))
+	const char *hung;
+
+	if (!is_watched(s))
 		return;
-	s->hung = true;
+	if (s->stopping &&
+	    s->watchdog.look_at == UINT64_MAX) /* its end is waited for, and no request */
+		watchdog_wake(&s->watchdog);
+	hung = watchdog_hangs(&s->watchdog, s->pid, s->served ? stash : -1);
+	if (!hung)
+		return;
+	s->hung = hung;
 	server_stop(s, s->stopping ? s->stopping : SERVER_LEAVE, 0);
+}
+
+bool server_rests(const struct server *s)
+{
+	return is_watched(s) && !s->stopping && s->watchdog.look_at == UINT64_MAX;
+}
+
+void server_asked(struct server *s)
+{
+	watchdog_wake(&s->watchdog);
+}
+
+bool server_stays(struct server *s)
+{
+	return s->pid > 0 && s->stopping && now_ms() >= s->kill_at &&
+	       watchdog_stays(&s->watchdog, s->pid);
 }
 
 static bool was_signalled(const siginfo_t *end)
@@ -156,14 +181,19 @@ static void describe_end(const struct server *s, const siginfo_t *end, char *tex
 {
 	pid_t pid = s->pid;
 
-	if (s->failing[0])
+	if (s->aborted)
+		snprintf(
+			text, size,
+			"the kernel did not let the serving process (pid %d) go; its connection was "
+			"aborted and the tree mounted anew",
+			(int)pid);
+	else if (s->failing[0])
 		snprintf(text, size, "the serving process (pid %d) gave up: %s", (int)pid,
 			 s->failing);
 	else if (was_hung(s, end))
 		snprintf(text, size,
-			 "the serving process (pid %d) was killed since it answered no more: "
-			 "it was stopped, or hung at one request",
-			 (int)pid);
+			 "the serving process (pid %d) was killed since it answered no more: %s",
+			 (int)pid, s->hung);
 	else if (was_signalled(end))
 		snprintf(text, size, "the serving process (pid %d) was ended by signal %d (%s)",
 			 (int)pid, end->si_status, strsignal(end->si_status));
@@ -194,6 +224,26 @@ enum server_end server_ended(const struct server *s, struct handover *next)
 	describe_end(s, &end, next->restarted_for, sizeof(next->restarted_for));
 	next->killed = was_killed(&end) && !s->hung;
 	return judge_end(s, &end);
+}
+
+int server_forget_connection(int stash)
+{
+	static const enum stash_region regions[] = { STASH_SESSION, STASH_CTL, STASH_FILES,
+						     STASH_JOURNAL };
+	struct stash *s;
+	void *journal;
+	size_t size;
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(regions) && !r; i++)
+		r = stash_clear(stash, regions[i]);
+	r = r ? r : stash_attach(stash, &s, NULL);
+	if (r)
+		return r;
+	journal = stash_region(s, STASH_TXN, &size);
+	engine_forget_requests(journal, size);
+	stash_detach(s);
+	return 0;
 }
 
 bool server_left_act(int stash)

@@ -30,7 +30,8 @@ struct server {
 	int stopping;	  /* by this signal; 0 not */
 	uint64_t kill_at; /* when stopping: now_ms() */
 	struct watchdog watchdog;
-	bool hung;	   /* and was stopped for it */
+	const char *hung;  /* and was stopped for it; NULL not */
+	bool aborted;	   /* and so was the connection, or it would have stayed for ever */
 	char failing[112]; /* why it is stopped although nobody asked for it; "" it is not */
 };
 
@@ -52,11 +53,18 @@ void server_nudge(struct server *s);
 /* To be called at server_look_at(), now_ms(), UINT64_MAX: never. Stops one that hangs at once. */
 void server_watch(struct server *s, int stash);
 uint64_t server_look_at(const struct server *s);
+/* It has nothing in hand, and is looked at again once server_asked(). */
+bool server_rests(const struct server *s);
+void server_asked(struct server *s);
+/* It was killed 5 s ago, and the kernel does not let a thread of it go. */
+bool server_stays(struct server *s);
 /* After pidfd has become readable: notes for the next one how it ended. It is still to be dropped. */
 enum server_end server_ended(const struct server *s, struct handover *next);
 
 /* After that, from the memory that it had: was an act cut short that had begun? */
 bool server_left_act(int stash);
+/* The connection is another one: what belonged to the former is no more. 0 or -errno. */
+int server_forget_connection(int stash);
 
 /* First thing in a process that the holder has forked: it ends with the holder, since two processes must
  * never read one connection, takes signals again, and does not speak to the service manager. */

@@ -13,10 +13,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <sys/vfs.h>
 
 #include "inflight.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/region.h"
+#include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
 #include "stash.h"
 
@@ -24,7 +26,7 @@
 #define NOTIFY_RESEND 7
 #define UNIQUE_RESENT (1ull << 63)
 #define INIT_HAS_RESEND (1u << 7) /* of flags2: FUSE_HAS_RESEND */
-#define SESSION_ABI 1
+#define SESSION_ABI 2
 #define INIT_FLAGS2_AT 16 /* behind major, minor, max_readahead, flags */
 
 enum {
@@ -47,7 +49,7 @@ struct record {
 	uint32_t init_len;
 	uint32_t resend; /* the kernel said at INIT that it can send again */
 	unsigned char init_buf[INIT_MAX];
-	_Atomic uint64_t handled; /* the request being handled; 0 none */
+	_Atomic uint64_t in_hand[HANDS];
 	/* The request at which the last processes died: by a fault, or killed from outside or for want of memory. */
 	uint64_t poison;
 	uint32_t poison_deaths, poison_kills;
@@ -252,16 +254,18 @@ static int replay_init(struct session *s)
 int session_adopt(struct session *s, bool killed, struct err *err)
 {
 	struct record *rec = s->rec;
+	uint64_t request = atomic_load(&rec->in_hand[HAND_REQUEST]);
 	int r;
 
-	if (rec->handled) {
-		if (rec->handled != rec->poison)
+	if (request) {
+		if (request != rec->poison)
 			rec->poison_deaths = rec->poison_kills = 0;
-		rec->poison = rec->handled;
+		rec->poison = request;
 		rec->poison_deaths += !killed;
 		rec->poison_kills += killed;
-		rec->handled = 0;
 	}
+	for (size_t i = 0; i < HANDS; i++)
+		atomic_store(&rec->in_hand[i], 0);
 	if (atomic_load(&rec->init) != INIT_ANSWERED)
 		return 0;
 	r = replay_init(s);
@@ -344,6 +348,27 @@ static bool refuse_poison(struct session *s, uint64_t unique)
 	return write(s->conf.fuse_fd, &out, sizeof(out)) == (ssize_t)sizeof(out);
 }
 
+static void *ask_where(void *cwd)
+{
+	struct statfs st;
+
+	(void)!statfs(cwd, &st);
+	return NULL;
+}
+
+/* At a request from a working directory in the mount a thread of ours asks the same, and neither is answered: not even
+ * SIGKILL lets go of who waits for what was read already, only the end of the connection does. */
+static void wait_for_ourselves(const struct fuse_in_header *in)
+{
+	static char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u", in->pid);
+	while (!access(path, F_OK))
+		pause();
+	snprintf(path, sizeof(path), "/proc/%u/cwd", in->pid);
+	thread_start(NULL, ask_where, path);
+}
+
 static void serve_one(struct session *s, size_t len)
 {
 	const struct fuse_in_header *in = (const void *)s->buf;
@@ -358,7 +383,7 @@ static void serve_one(struct session *s, size_t len)
 	if (!rec->resend)
 		inflight_note(&rec->inflight, in);
 	current_unique = in->unique;
-	rec->handled = in->unique & ~UNIQUE_RESENT;
+	rec->in_hand[HAND_REQUEST] = in->unique & ~UNIQUE_RESENT;
 	if (in->opcode == FUSE_STATFS) {
 		die_if(s, "statfs-kill");
 		if (has_fault(s, "statfs-fault"))
@@ -366,8 +391,11 @@ static void serve_one(struct session *s, size_t len)
 		while (has_fault(s, "statfs-hang"))
 			pause();
 	}
-	process(s, s->buf, len);
-	rec->handled = 0;
+	if (in->opcode == FUSE_STATFS && has_fault(s, "statfs-stuck"))
+		wait_for_ourselves(in);
+	else
+		process(s, s->buf, len);
+	rec->in_hand[HAND_REQUEST] = 0;
 	current_unique = 0;
 }
 
@@ -406,13 +434,16 @@ int session_loop(struct session *s, struct err *err)
 	return 1;
 }
 
-uint64_t session_handles(int stash)
+_Atomic uint64_t *session_hand(struct session *s, enum session_hand hand)
 {
-	uint64_t request;
-	int r = stash_peek(stash, STASH_SESSION, offsetof(struct record, handled), &request,
-			   sizeof(request));
+	return &s->rec->in_hand[hand];
+}
 
-	return r ? 0 : request;
+void session_in_hand(int stash, uint64_t ret[HANDS])
+{
+	if (stash_peek(stash, STASH_SESSION, offsetof(struct record, in_hand), ret,
+		       HANDS * sizeof(*ret)))
+		memset(ret, 0, HANDS * sizeof(*ret));
 }
 
 bool session_resends(const struct session *s)

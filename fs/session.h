@@ -25,6 +25,9 @@ struct stash;
  * lays the record out differently, has another number and cannot take over. */
 extern const struct region_head session_layout;
 
+/* What a thread is at that no other thread can do for it: a number that differs from one to the next, 0 none. */
+enum session_hand { HAND_REQUEST, HAND_NOTIFIER, HAND_WORKER, HANDS };
+
 struct session_conf {
 	int fuse_fd; /* stays the caller's */
 	struct stash *stash;
@@ -54,8 +57,10 @@ bool session_resends(const struct session *s);
 
 /* Of the request that this thread handles, as the kernel gave it; 0 in other threads. */
 uint64_t session_unique(void);
-/* For the holder: the request that the serving process is at; 0 none. */
-uint64_t session_handles(int stash);
+/* Where the thread notes what it is at. */
+_Atomic uint64_t *session_hand(struct session *s, enum session_hand hand);
+/* For the holder: what the serving process is at. */
+void session_in_hand(int stash, uint64_t ret[HANDS]);
 /* "kernel_resend=yes ..." */
 void session_health(struct session *s, struct out *o);
 

@@ -74,6 +74,14 @@ int stash_peek(int fd, enum stash_region region, size_t at, void *ret, size_t si
 	return n == (ssize_t)size ? 0 : n < 0 ? -errno : -EIO;
 }
 
+int stash_clear(int fd, enum stash_region region)
+{
+	return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)place(region),
+			 (off_t)sizes[region])
+		       ? -errno
+		       : 0;
+}
+
 static int check_head(int fd, struct err *err)
 {
 	struct region_head head;

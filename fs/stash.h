@@ -35,6 +35,8 @@ enum stash_region {
 int stash_create(int *ret_fd, struct err *err);
 /* size bytes of a region, at this place in it, without mapping it: 0 or -errno. */
 int stash_peek(int fd, enum stash_region region, size_t at, void *ret, size_t size);
+/* Makes the region as it was in the beginning. Nobody uses it. 0 or -errno. */
+int stash_clear(int fd, enum stash_region region);
 /* Maps it; -EPROTO when its ABI is another. The fd stays the caller's. */
 int stash_attach(int fd, struct stash **ret, struct err *err);
 void stash_detach(struct stash *s);

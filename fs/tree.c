@@ -115,6 +115,11 @@ int tree_start(struct tree *t, struct fuse_session *se, int fuse_fd, int first, 
 	return r ? r : changes_start(t, err);
 }
 
+void tree_watch(struct tree *t, _Atomic uint64_t *in_hand)
+{
+	pool_watch(t->worker, in_hand);
+}
+
 bool tree_idle(struct tree *t)
 {
 	return ctl_idle(t->ctl);

@@ -44,6 +44,8 @@ const struct fuse_lowlevel_ops *tree_ops(void);
 /* Once the session exists and before the first request is served: starts the threads that invalidate
  * and wake. A later generation (first == 0) also drops what the kernel has cached and wakes every poll. */
 int tree_start(struct tree *t, struct fuse_session *se, int fuse_fd, int first, struct err *err);
+/* Right after that: the thread that makes long texts notes there what it is at, as pool_watch() says. */
+void tree_watch(struct tree *t, _Atomic uint64_t *in_hand);
 /* Is nothing begun that has acts to come? */
 bool tree_idle(struct tree *t);
 void tree_stop(struct tree *t);

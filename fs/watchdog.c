@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "watchdog.h"
 
+#include <dirent.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "pcidevfs/util.h"
-#include "session.h"
 
 enum {
 	LOOK_MS = 500,
-	HUNG_LOOKS = 3, /* behind the one that saw it begin */
+	HUNG_LOOKS = 3,	  /* behind the one that saw it begin */
+	STAYS_LOOKS = 10, /* likewise, of a thread that outlives its kill */
+};
+
+static const struct {
+	unsigned int looks;
+	const char *what;
+} hands[HANDS] = {
+	[HAND_REQUEST] = { HUNG_LOOKS, "it hung at one request" },
+	/* They compute, thousands of devices at once, on a machine that may be busy. */
+	[HAND_NOTIFIER] = { 20, "its thread that tells of changes hung" },
+	[HAND_WORKER] = { 20, "its thread that makes long texts hung" },
 };
 
 void watchdog_begin(struct watchdog *w)
@@ -40,18 +52,99 @@ static bool is_debugged(pid_t pid)
 	return tracer || dumps;
 }
 
-bool watchdog_hangs(struct watchdog *w, pid_t server, int stash)
+void watchdog_wake(struct watchdog *w)
 {
-	uint64_t request;
+	w->look_at = now_ms() + LOOK_MS;
+}
 
+static bool looks_now(struct watchdog *w)
+{
 	if (now_ms() < w->look_at)
 		return false;
 	w->look_at = now_ms() + LOOK_MS;
-	request = stash < 0 ? 0 : session_handles(stash);
-	if (is_stopped(server) || (request && request == w->request))
-		w->looks++;
-	else
-		w->looks = 0;
-	w->request = request;
-	return w->looks >= HUNG_LOOKS && !is_debugged(server);
+	return true;
+}
+
+static bool again(unsigned int *looks, bool seen, unsigned int enough)
+{
+	*looks = seen ? *looks + 1 : 0;
+	return *looks >= enough;
+}
+
+const char *watchdog_hangs(struct watchdog *w, pid_t server, int stash)
+{
+	uint64_t now[HANDS] = { 0 }, any = stash < 0;
+	const char *what = NULL;
+
+	if (!looks_now(w))
+		return NULL;
+	if (stash >= 0)
+		session_in_hand(stash, now);
+	for (size_t i = 0; i < HANDS; i++) {
+		any |= now[i];
+		if (again(&w->looks[i], now[i] && now[i] == w->in_hand[i], hands[i].looks))
+			what = hands[i].what;
+		w->in_hand[i] = now[i];
+	}
+	any |= is_stopped(server);
+	if (again(&w->stopped, is_stopped(server), HUNG_LOOKS))
+		what = "it was stopped";
+	if (!any)
+		w->look_at = UINT64_MAX;
+	return what && !is_debugged(server) ? what : NULL;
+}
+
+static void read_task(pid_t pid, const char *tid, const char *file, char *ret, size_t size)
+{
+	char path[64];
+	size_t n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%.16s/%s", (int)pid, tid, file);
+	f = fopen(path, "re");
+	if (f) {
+		n = fread(ret, 1, size - 1, f);
+		fclose(f);
+	}
+	ret[n] = '\0';
+}
+
+/* In D, where no signal reaches it, and for a connection of FUSE: what waits for a disk comes back by itself, and would
+ * not do so sooner without our mount. Nor would what the freezer of cgroup v1 holds, which reads D as well. */
+static bool is_waiting(pid_t pid, const char *tid)
+{
+	char text[4096];
+	const char *name_end;
+
+	read_task(pid, tid, "stat", text, sizeof(text));
+	name_end = strrchr(text, ')');
+	if (!name_end || strncmp(name_end, ") D", 3) != 0)
+		return false;
+	read_task(pid, tid, "stack", text, sizeof(text));
+	if (text[0])
+		return strstr(text, "fuse");
+	read_task(pid, tid, "wchan", text, sizeof(text)); /* a kernel that shows no stacks */
+	return !strstr(text, "refrigerator");
+}
+
+static bool has_waiting(pid_t pid)
+{
+	const struct dirent *e;
+	bool found = false;
+	char path[32];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	while (dir && !found && (e = readdir(dir)))
+		found = e->d_name[0] != '.' && is_waiting(pid, e->d_name);
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+bool watchdog_stays(struct watchdog *w, pid_t server)
+{
+	return looks_now(w) &&
+	       again(&w->waiting, has_waiting(server) && !is_debugged(server), STAYS_LOOKS);
 }

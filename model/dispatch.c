@@ -27,6 +27,11 @@ void model_observe(struct model *m, const struct observer *observer)
 	pthread_mutex_unlock(&m->lock);
 }
 
+void model_watch(struct model *m, _Atomic uint64_t *in_hand)
+{
+	m->in_hand = in_hand;
+}
+
 /* What comes from now on is told the next time, and that alone. Killed anywhere in here no bit is lost. */
 static change_bits begin_telling(struct slot *s)
 {
@@ -99,6 +104,8 @@ bool model_dispatch(struct model *m)
 	pthread_mutex_unlock(&m->lock);
 	if (!n)
 		return false;
+	if (m->in_hand)
+		atomic_store(m->in_hand, ++m->batches);
 	for (size_t k = 0; k < m->n_observers; k++)
 		m->observers[k].changed(m->observers[k].ctx, batch, n);
 	pthread_mutex_lock(&m->lock);
@@ -106,6 +113,8 @@ bool model_dispatch(struct model *m)
 	pthread_mutex_unlock(&m->lock);
 	pthread_cond_broadcast(&m->heard_more);
 	tell_rest(m);
+	if (m->in_hand)
+		atomic_store(m->in_hand, 0);
 	return true;
 }
 

@@ -46,6 +46,19 @@ bool engine_was_cut(const void *journal, size_t size)
 	return false;
 }
 
+void engine_forget_requests(void *journal, size_t size)
+{
+	struct logs_head *head = journal;
+	struct act_log *log = (struct act_log *)(head + 1);
+	size_t n = (size - sizeof(*head)) / sizeof(*log);
+
+	if (!region_is(&head->region, &engine_layout))
+		return;
+	n = atomic_load(&head->used) < n ? atomic_load(&head->used) : n;
+	for (; n--; log++)
+		log->who.tag = 0;
+}
+
 static struct act_log *take(struct logs *l, size_t i)
 {
 	l->taken[i] = true;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -26,6 +27,8 @@ struct pool {
 	unsigned int max, threads, idle, waiting; /* waiting: jobs in the list */
 	unsigned int blocked;
 	bool stop;
+	_Atomic uint64_t *in_hand; /* NULL: nobody watches */
+	uint64_t jobs;
 };
 
 /* With the lock held: waits for a job; NULL when this thread shall end. */
@@ -53,6 +56,13 @@ static struct job *next_job(struct pool *p)
 	return job;
 }
 
+/* With the lock held. */
+static void note(struct pool *p, uint64_t job)
+{
+	if (p->in_hand)
+		atomic_store(p->in_hand, job);
+}
+
 static void *worker(void *ctx)
 {
 	struct pool *p = ctx;
@@ -60,10 +70,12 @@ static void *worker(void *ctx)
 
 	pthread_mutex_lock(&p->lock);
 	while ((job = next_job(p))) {
+		note(p, ++p->jobs);
 		pthread_mutex_unlock(&p->lock);
 		job->run(job->ctx);
 		free(job);
 		pthread_mutex_lock(&p->lock);
+		note(p, 0);
 	}
 	p->threads--;
 	pthread_cond_broadcast(&p->ended);
@@ -94,6 +106,11 @@ int pool_new(unsigned int max, struct pool **ret, struct err *err)
 	cond_init(&p->ended);
 	*ret = p;
 	return 0;
+}
+
+void pool_watch(struct pool *p, _Atomic uint64_t *in_hand)
+{
+	p->in_hand = in_hand;
 }
 
 bool pool_end(struct pool *p)

@@ -36,7 +36,8 @@ struct arena {
 
 enum { BY_KEY, BY_GROUP, BY_PF, INDEXES };
 
-/* All fields are guarded by lock, but for observers, which do not change once dispatch runs. */
+/* All fields are guarded by lock, but for observers and what is below, which do not change once dispatch runs, or
+ * belong to it. */
 struct model {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* the queue grew, or stop */
@@ -56,6 +57,8 @@ struct model {
 	bool stop;
 	struct observer observers[OBSERVERS];
 	size_t n_observers;
+	_Atomic uint64_t *in_hand; /* NULL: nobody watches; ... the number of batches until now */
+	uint64_t batches;
 };
 
 static inline uint32_t slot_word(const struct model *m, uint32_t slot)

@@ -97,6 +97,8 @@ uint64_t model_publish(struct model *m);
 /* Without the lock. */
 /* At most 8, before dispatch runs. */
 void model_observe(struct model *m, const struct observer *observer);
+/* Likewise: notes there the number of the batch that observers are told; 0 none. */
+void model_watch(struct model *m, _Atomic uint64_t *in_hand);
 /* Waits for changes and tells the observers; returns false after model_stop(). */
 bool model_dispatch(struct model *m);
 void model_stop(struct model *m);

@@ -5,11 +5,14 @@
 #define PCIDEVFS_POOL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct err;
 struct pool;
 
 int pool_new(unsigned int max, struct pool **ret, struct err *err);
+/* Of a pool of one thread, before its first job: notes there the number of the job that runs; 0 none. */
+void pool_watch(struct pool *p, _Atomic uint64_t *in_hand);
 /* Takes no more jobs (-ESHUTDOWN), runs those it has, waits for all threads but those that are blocked. False: there
  * are such, and the pool must stay with them. */
 bool pool_end(struct pool *p);

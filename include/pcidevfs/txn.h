@@ -108,6 +108,8 @@ struct engine_conf {
 extern const struct region_head engine_layout;
 /* Of a journal whose process is gone: was there an act that had begun, and had not ended? */
 bool engine_was_cut(const void *journal, size_t size);
+/* Likewise: requests are numbered anew, and none that comes is one of those that acts were begun for. */
+void engine_forget_requests(void *journal, size_t size);
 int engine_new(const struct engine_conf *conf, struct engine **ret, struct err *err);
 /* Takes no more, and waits for running transactions, at most their deadlines. What missed its deadline is not waited
  * for: then false, left tells of each in a line (it may be NULL), and the engine with all that it uses stays until the
