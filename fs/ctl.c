@@ -150,9 +150,13 @@ static bool start(struct ctl_job *job)
 	if (!(job->command->flags & CMD_WAITS)) {
 		if (job->command->run(job))
 			return true;
-	} else if (engine_defer(job->tree->conf.engine, run_waiting, job)) {
-		fail(&job->err, EAGAIN, "ctl: no thread can be had to carry this out; try again");
-		return true;
+	} else {
+		int r = engine_defer(job->tree->conf.engine, &job->who, run_waiting, job);
+
+		if (r) {
+			engine_refuse(r, &job->who, &job->err);
+			return true;
+		}
 	}
 	return atomic_exchange(&job->turn, 1);
 }
@@ -191,6 +195,11 @@ static bool find_command(struct ctl_job *job)
 static bool carry_on(struct ctl_job *job)
 {
 	if (!job->taken) {
+		if (!job->who.tag) { /* not an orphan: its writer waits, and can be looked at */
+			const struct creds opener = job->who.opener;
+
+			job->who = write_actor(job->req, job->unique, &opener);
+		}
 		pthread_mutex_lock(&job->tree->ctl->lock);
 		take(job);
 		pthread_mutex_unlock(&job->tree->ctl->lock);
@@ -368,7 +377,6 @@ void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint6
 {
 	struct ctl_job *job = job_new(t, n, fh, buf, size), *first = NULL;
 	struct ctl_files *c = t->ctl;
-	struct creds opener;
 	bool joined = false;
 
 	if (!job) {
@@ -379,8 +387,6 @@ void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint6
 	job->req = req;
 	job->unique = t->conf.unique() & ~UNIQUE_RESENT;
 	job->journal_slot = journal_slot;
-	opener = job->who.opener;
-	job->who = write_actor(req, job->unique, &opener);
 	write_interruptible(req, job->unique);
 	pthread_mutex_lock(&c->lock);
 	job->ctl = ctls_find(c->store, fh);

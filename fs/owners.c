@@ -190,6 +190,7 @@ static struct owner wanted_owner(const struct stat *st, const struct stat *attr,
 static int set_later(fuse_req_t req, struct tree *t, const struct node *n, const struct owner *own,
 		     bool rights)
 {
+	const struct actor who = write_actor(req, 0, NULL);
 	struct owner_job *job = malloc(sizeof(*job));
 	int r = job ? 0 : -ENOMEM;
 
@@ -198,11 +199,11 @@ static int set_later(fuse_req_t req, struct tree *t, const struct node *n, const
 	*job = (struct owner_job){ .req = req, .tree = t, .n = *n, .own = *own, .rights = rights };
 	job->n.subject.dev = n->subject.dev ? &job->n.dev : NULL;
 	job->n.subject.name = job->n.name;
-	r = rights ? engine_defer(t->conf.engine, run_deferred, job)
+	r = rights ? engine_defer(t->conf.engine, &who, run_deferred, job)
 		   : pool_submit(t->worker, run_worker, job);
 	if (r)
 		free(job);
-	return r;
+	return r == -EDQUOT ? -EAGAIN : r;
 }
 
 /* A size is accepted and ignored. */

@@ -215,7 +215,7 @@ static void on_verdict(void *ctx, const struct err *err)
 
 static int release(struct engine *e, const struct wish *wish, const char *claim)
 {
-	const struct actor self = { .pid = getpid(), .comm = "pcidevfsd" };
+	const struct actor self = { .pid = getpid(), .comm = "pcidevfsd", .opener.reserve = true };
 	struct answer a = { .lock = PTHREAD_MUTEX_INITIALIZER, .come = PTHREAD_COND_INITIALIZER };
 
 	txn_submit(e, wish, 1, &self, on_verdict, &a);

@@ -44,10 +44,19 @@ static uint32_t caps_of(const struct tree *t, pid_t pid)
 	return strcmp(uid_map, t->uid_map) ? 0 : caps[0].effective;
 }
 
+static bool in_groups(const struct creds *who, gid_t gid)
+{
+	for (size_t i = 0; i < who->n_groups && i < CREDS_GROUPS; i++)
+		if (who->groups[i] == gid)
+			return true;
+	return who->gid == gid;
+}
+
 void rights_creds(struct fuse_req *req, bool looks, struct creds *ret)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
-	uint32_t caps = looks ? caps_of(fuse_req_userdata(req), ctx->pid) : 0;
+	const struct tree *t = fuse_req_userdata(req);
+	uint32_t caps = looks ? caps_of(t, ctx->pid) : 0;
 	int n = 0;
 
 	*ret = (struct creds){ .uid = ctx->uid, .gid = ctx->gid };
@@ -57,14 +66,8 @@ void rights_creds(struct fuse_req *req, bool looks, struct creds *ret)
 		n = fuse_req_getgroups(req, CREDS_GROUPS, ret->groups);
 	if (n > 0)
 		ret->n_groups = n < CREDS_GROUPS ? (uint32_t)n : CREDS_GROUPS;
-}
-
-static bool in_groups(const struct creds *who, gid_t gid)
-{
-	for (size_t i = 0; i < who->n_groups && i < CREDS_GROUPS; i++)
-		if (who->groups[i] == gid)
-			return true;
-	return who->gid == gid;
+	ret->reserve = caps & (1u << CAP_SYS_ADMIN | 1u << CAP_DAC_OVERRIDE) ||
+		       (looks && t->group && in_groups(ret, t->group));
 }
 
 static bool mode_allows(const struct creds *who, const struct stat *st)

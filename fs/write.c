@@ -96,8 +96,11 @@ struct actor write_actor(fuse_req_t req, uint64_t tag, const struct creds *opene
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
 	struct actor who = { .uid = ctx->uid, .pid = process_of(ctx->pid), .tag = tag };
 	size_t n = proc_text(who.pid, "comm", who.comm, sizeof(who.comm));
+	struct creds own;
 
-	who.opener = opened ? *opened : (struct creds){ .uid = ctx->uid, .gid = ctx->gid };
+	if (!opened)
+		rights_creds(req, true, &own);
+	who.opener = opened ? *opened : own;
 	if (n && who.comm[n - 1] == '\n')
 		who.comm[n - 1] = '\0';
 	return who;
@@ -170,10 +173,10 @@ static int submit(struct tree *t, fuse_req_t req, uint32_t slot, size_t size,
 	return 0;
 }
 
-static void carry_out(struct tree *t, fuse_req_t req, const struct node *n,
+static void carry_out(struct tree *t, fuse_req_t req, uint64_t tag, const struct node *n,
 		      const struct creds *opened, const char *buf, size_t size, uint32_t slot)
 {
-	const struct actor who = write_actor(req, t->conf.unique() & ~UNIQUE_RESENT, opened);
+	const struct actor who = write_actor(req, tag, opened);
 	char text[WRITE_MAX + 1] = "";
 	struct wish wish = { 0 };
 	struct err err = { 0 };
@@ -195,6 +198,78 @@ static void carry_out(struct tree *t, fuse_req_t req, const struct node *n,
 	text[LOG_VALUE] = '\0';
 	settle(t, n, text, &who, &err);
 	end_write(t, slot, req, r ? r : (int)size);
+}
+
+/* A write of a user whose share is bounded. */
+struct turn_write {
+	struct tree *tree;
+	fuse_req_t req;
+	uint64_t ino, tag;
+	uint32_t slot;
+	struct creds opened;
+	size_t size;
+	char buf[WRITE_MAX]; /* the beginning; what is longer is refused */
+};
+
+static void run_turn(struct engine *e, void *ctx)
+{
+	struct turn_write *w = ctx;
+	struct err err = { 0 };
+	struct node n;
+
+	(void)e;
+	if (node_get(w->tree, w->ino, &n)) {
+		end_write(w->tree, w->slot, w->req, -ENODEV);
+	} else if (fuse_req_interrupted(w->req)) {
+		const struct actor who = write_actor(w->req, w->tag, &w->opened);
+
+		fail(&err, EINTR,
+		     "%s: interrupted before its turn, and nothing was done; write again",
+		     n.row->name);
+		settle(w->tree, &n, "", &who, &err);
+		end_write(w->tree, w->slot, w->req, -EINTR);
+	} else {
+		carry_out(w->tree, w->req, w->tag, &n, &w->opened, w->buf, w->size, w->slot);
+	}
+	free(w);
+}
+
+/* Writers by hundreds wait for each other, not the FUSE thread for them: it would have no time for anybody else. */
+static int await_turn(struct tree *t, fuse_req_t req, uint64_t tag, const struct node *n,
+		      const struct creds *opened, const char *buf, size_t size, uint32_t slot)
+{
+	const struct actor who = { .uid = fuse_req_ctx(req)->uid, .opener = *opened };
+	struct turn_write *w = malloc(sizeof(*w));
+	int r;
+
+	if (!w)
+		return -ENOMEM;
+	*w = (struct turn_write){ .tree = t,
+				  .req = req,
+				  .ino = n->ino,
+				  .tag = tag,
+				  .slot = slot,
+				  .opened = *opened,
+				  .size = size };
+	memcpy(w->buf, buf, size < sizeof(w->buf) ? size : sizeof(w->buf));
+	r = engine_defer(t->conf.engine, &who, run_turn, w);
+	if (r)
+		free(w);
+	return r == -EDQUOT || r == -ESHUTDOWN ? -EAGAIN : r;
+}
+
+static void begin_write(struct tree *t, fuse_req_t req, const struct node *n,
+			const struct creds *opened, const char *buf, size_t size, uint32_t slot)
+{
+	uint64_t tag = t->conf.unique() & ~UNIQUE_RESENT;
+	int r = 0;
+
+	if (opened->reserve)
+		carry_out(t, req, tag, n, opened, buf, size, slot);
+	else
+		r = await_turn(t, req, tag, n, opened, buf, size, slot);
+	if (r)
+		end_write(t, slot, req, r);
 }
 
 void file_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
@@ -220,5 +295,5 @@ void file_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, of
 	else if (n.row->flags & ATTR_CTL)
 		ctl_write(t, req, &n, fi->fh, buf, size, slot);
 	else
-		carry_out(t, req, &n, &file->creds, buf, size, slot);
+		begin_write(t, req, &n, &file->creds, buf, size, slot);
 }

@@ -10,6 +10,7 @@
 #include "pcidevfs/device.h"
 #include "pcidevfs/region.h"
 #include "pcidevfs/txn.h"
+#include "turns.h"
 
 #define LOG_WISHES 4096
 #define STAGES 8 /* barriers in a row: MIG mode, VFs, types, claims, and room */
@@ -112,11 +113,13 @@ struct txn {
 	struct txn *next;
 	const struct step *late; /* engine->lock; what it waits for, which missed its deadline */
 	bool late_undo;		 /* engine->lock; ... as it was taken back */
+	struct turn *turn;
 };
 
 struct engine {
 	struct engine_conf conf;
 	struct pool *pool;
+	struct turns turns; /* ... on it */
 	struct logs logs;
 	/* Held from when an act notes what it has done until that is kept, or put back: nobody else's notes are put
 	 * back with it. The disk may take its time meanwhile. */

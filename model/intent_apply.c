@@ -269,13 +269,14 @@ static void run_passes(struct engine *e, void *ctx)
 /* The engine is asked with turn held: once it is stopped, nobody does any more. */
 void intents_kick(struct intents *in)
 {
+	const struct actor self = { .opener.reserve = true };
 	bool start;
 
 	pthread_mutex_lock(&in->turn);
 	start = in->e && !in->passing && !in->stopped;
 	in->again = !start;
 	if (start) /* without memory the next change tries again */
-		in->passing = !engine_defer(in->e, run_passes, in);
+		in->passing = !engine_defer(in->e, &self, run_passes, in);
 	pthread_mutex_unlock(&in->turn);
 }
 

@@ -66,7 +66,7 @@ static void land(void *ctx, const struct err *err)
 
 void flight_launch(struct intents *in, struct flight *f)
 {
-	struct actor self = { .pid = getpid(), .comm = "pcidevfsd" };
+	struct actor self = { .pid = getpid(), .comm = "pcidevfsd", .opener.reserve = true };
 
 	pthread_mutex_lock(&in->turn);
 	in->flying++;

@@ -135,7 +135,7 @@ static void mark_lost(struct model *m, const struct act_log *log, const char *wh
 /* In the name of who asked; where that cannot be read, in ours and about the first device that it was at. */
 static void tell_lost(struct engine *e, struct act_log *log, bool known)
 {
-	const struct actor self = { .pid = getpid(), .comm = "pcidevfsd" };
+	const struct actor self = { .pid = getpid(), .comm = "pcidevfsd", .opener.reserve = true };
 	const struct wish stand_in = { .dev = log->devices[0], .file = "restart" };
 
 	if (e->conf.verdict && (known || atomic_load(&log->n_devices)))

@@ -105,6 +105,7 @@ static void finish_late(struct txn *t, struct step *late, struct err *err)
 	e->lates = t;
 	pthread_mutex_unlock(&e->lock);
 	pool_blocked(e->pool, true);
+	turn_yield(t->turn);
 	act_finish_late(t, late, err);
 	pool_blocked(e->pool, false);
 	pthread_mutex_lock(&e->lock);
@@ -138,12 +139,13 @@ static int keep_log(struct txn *t, struct err *err)
 			   "that read stuck tell which");
 }
 
-static void txn_run(void *ctx)
+static void txn_run(void *ctx, struct turn *turn)
 {
 	struct txn *t = ctx;
 	struct err err = t->log->err;
 	struct step *late = NULL;
 
+	t->turn = turn;
 	if (!keep_log(t, &err) && atomic_load(&t->log->state) != LOG_DECIDED)
 		late = act_run(t, &err);
 	t->log->err = err;
@@ -247,16 +249,29 @@ static bool join_or_make(struct engine *e, const struct wish *wishes, size_t n,
 	return t;
 }
 
+void engine_refuse(int r, const struct actor *who, struct err *err)
+{
+	if (r == -EDQUOT)
+		fail(err, EAGAIN,
+		     "user %u has as many operations waiting as one may have; try again when some "
+		     "have ended",
+		     (unsigned int)who->opener.uid);
+	else
+		fail(err, EAGAIN,
+		     r == -ESHUTDOWN ? "pcidevfsd is ending; try again"
+				     : "no thread can be had to carry this out; try again");
+}
+
 static void start(struct txn *t)
 {
 	struct err err = { 0 };
-	int r = pool_submit(t->engine->pool, txn_run, t);
+	/* What was begun goes on, whoever began it. */
+	const struct actor ours = { .opener.reserve = true };
+	int r = turns_submit(&t->engine->turns, t->recovered ? &ours : &t->log->who, txn_run, t);
 
 	if (!r)
 		return;
-	fail(&err, EAGAIN,
-	     r == -ESHUTDOWN ? "pcidevfsd is ending; try again"
-			     : "no thread can be had to carry this out; try again");
+	engine_refuse(r, &t->log->who, &err);
 	if (t->recovered) {
 		act_lose(t->engine, t->log, "no thread can be had for it");
 		err = t->log->err;
@@ -323,15 +338,17 @@ struct deferred {
 	void *ctx;
 };
 
-static void run_deferred(void *ctx)
+static void run_deferred(void *ctx, struct turn *turn)
 {
 	struct deferred d = *(struct deferred *)ctx;
 
+	(void)turn;
 	free(ctx);
 	d.job(d.e, d.ctx);
 }
 
-int engine_defer(struct engine *e, void (*job)(struct engine *e, void *ctx), void *ctx)
+int engine_defer(struct engine *e, const struct actor *who,
+		 void (*job)(struct engine *e, void *ctx), void *ctx)
 {
 	struct deferred *d = malloc(sizeof(*d));
 	int r;
@@ -339,7 +356,7 @@ int engine_defer(struct engine *e, void (*job)(struct engine *e, void *ctx), voi
 	if (!d)
 		return -ENOMEM;
 	*d = (struct deferred){ e, job, ctx };
-	r = pool_submit(e->pool, run_deferred, d);
+	r = turns_submit(&e->turns, who, run_deferred, d);
 	if (r)
 		free(d);
 	return r;
@@ -387,6 +404,7 @@ int engine_new(const struct engine_conf *conf, struct engine **ret, struct err *
 		free(e);
 		return r;
 	}
+	turns_init(&e->turns, e->pool);
 	logs_open(&e->logs, conf->journal, conf->journal_size);
 	pthread_mutex_init(&e->settling, NULL);
 	pthread_mutex_init(&e->lock, NULL);
@@ -430,6 +448,7 @@ void engine_free(struct engine *e)
 	if (!e)
 		return;
 	pool_free(e->pool);
+	turns_destroy(&e->turns);
 	pthread_mutex_destroy(&e->logs.lock);
 	pthread_mutex_destroy(&e->lock);
 	pthread_mutex_destroy(&e->settling);

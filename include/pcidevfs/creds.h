@@ -18,6 +18,7 @@ struct creds {
 	/* Root is who has the capability, whatever the uid: see rights_creds() in fs/rights.h. */
 	bool privileged; /* CAP_SYS_ADMIN: may force, and no bound is for it */
 	bool overrides;	 /* CAP_DAC_OVERRIDE: may write the files of others */
+	bool reserve; /* one of both, as the plugin, or group pcidevfs, as sync: bounds for all are not for it */
 };
 
 #endif

@@ -133,8 +133,11 @@ void txn_submit(struct engine *e, const struct wish *wishes, size_t n, const str
 /* Who sent this request, tag as in struct actor, got a signal: its act ends with EINTR if none of its steps has begun
  * and nobody else waits for it. A tag of nobody's changes nothing. */
 void txn_interrupt(struct engine *e, uint64_t tag);
-/* Runs job on an executor. */
-int engine_defer(struct engine *e, void (*job)(struct engine *e, void *ctx), void *ctx);
+/* Runs job on an executor, on behalf of who. 0, -EDQUOT: he has too many waiting, or as pool_submit(). */
+int engine_defer(struct engine *e, const struct actor *who,
+		 void (*job)(struct engine *e, void *ctx), void *ctx);
+/* Of such a result. */
+void engine_refuse(int r, const struct actor *who, struct err *err);
 const struct world *engine_world(const struct engine *e);
 struct model *engine_model(const struct engine *e);
 

@@ -88,7 +88,7 @@ static void queue_and_die(struct bench *b)
 	bench_start(b);
 	pthread_mutex_lock(&queue);
 	for (int i = 0; i < 4; i++)
-		CHECK_EQ(engine_defer(b->e, block, NULL), 0);
+		CHECK_EQ(engine_defer(b->e, &(struct actor){ .opener.reserve = true }, block, NULL), 0);
 	for (int i = 0; i < 39; i++) {
 		struct wish w = { .dev = dev_key(0) };
 
@@ -141,7 +141,7 @@ DEFINE_TEST(devices_of_an_act_are_busy_until_it_is_taken_up_again)
 	check_busy(&b, "level 5");
 	pthread_mutex_lock(&queue);
 	for (int i = 0; i < 4; i++)
-		CHECK_EQ(engine_defer(b.e, block, NULL), 0);
+		CHECK_EQ(engine_defer(b.e, &(struct actor){ .opener.reserve = true }, block, NULL), 0);
 	engine_recover(b.e, true);
 	check_busy(&b, "level 5");
 	pthread_mutex_unlock(&queue);

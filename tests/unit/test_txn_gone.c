@@ -171,7 +171,7 @@ DEFINE_TEST(who_asks_an_engine_that_has_ended_is_refused)
 	world_reset();
 	bench_start(&b);
 	CHECK(engine_end(b.e, NULL));
-	CHECK_EQ(engine_defer(b.e, never, NULL), -ESHUTDOWN);
+	CHECK_EQ(engine_defer(b.e, &(struct actor){ .opener.reserve = true }, never, NULL), -ESHUTDOWN);
 	CHECK_EQ(set(&b, 0, "5", &v), EAGAIN);
 	CHECK_EQ(kernel.started, 0);
 	bench_stop(&b);
