@@ -11,6 +11,7 @@
 #include "attr.h"
 #include "files.h"
 #include "forget.h"
+#include "log_share.h"
 #include "objects.h"
 #include "pcidevfs/device.h"
 #include "ring.h"
@@ -56,6 +57,7 @@ struct tree {
 	struct ring *events;
 	struct ring *log;
 	struct record_head *record;
+	struct log_shares log_shares; /* lock */
 	struct stream *stream;
 	struct journal *journal;
 	/* The engine's executors may all be waiting for the kernel, and who may read must not keep them from acts. For

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "internal.h"
+#include "log_share.h"
 #include "lines.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
@@ -72,21 +73,46 @@ struct asked {
 	bool forced; /* past host_critical, if that was in the way */
 };
 
-/* False: it is there already, at since - 1 or later (0: it cannot be). */
-static bool log_verdict(struct tree *t, const struct asked *a, const struct actor *who,
-			const struct err *err, uint64_t since)
+/* What equal refusals have in common; 0: it is none. */
+static uint64_t refusal_of(const struct asked *a, const char *id, const struct err *err)
+{
+	return err->code ? log_hash(log_hash(log_hash(0, id), a->file), err->text) : 0;
+}
+
+/* False: its user has had what is his of the log. */
+static bool take_share(struct tree *t, const struct actor *who, uint64_t refusal, struct out *o)
+{
+	struct log_told told;
+
+	pthread_mutex_lock(&t->lock);
+	told = log_share(&t->log_shares, who, refusal, o->len, now_ms());
+	pthread_mutex_unlock(&t->lock);
+	if (told.again)
+		out_printf(o, " again=%llu", (unsigned long long)told.again);
+	if (told.skipped)
+		out_printf(o, " skipped=%llu", (unsigned long long)told.skipped);
+	return told.tell;
+}
+
+enum logged { LOGGED, LOG_COUNTED, LOG_THERE };
+
+/* LOG_THERE: it was told already, at since - 1 or later (0: it cannot be). */
+static enum logged log_verdict(struct tree *t, const struct asked *a, const struct actor *who,
+			       const struct err *err, uint64_t since)
 {
 	struct out o = { 0 };
 	const char *text = err->code ? err->text : "";
 	size_t n = strlen(a->file), timed;
+	enum logged how = LOGGED;
 	char id[KEY_NAME + 8];
-	bool there;
 
 	if (!strncmp(text, a->file, n) && !strncmp(text + n, ": ", 2))
 		text += n + 2; /* file= says it */
 	print_time(&o);
 	timed = o.len;
-	out_pair(&o, "id", a->dev ? key_id(a->dev, id) : "/");
+	if (!a->dev)
+		STR_COPY(id, "/");
+	out_pair(&o, "id", a->dev ? key_id(a->dev, id) : id);
 	out_pair(&o, "file", a->file);
 	out_pair(&o, "value", a->value[0] ? a->value : "none");
 	if (a->forced)
@@ -97,11 +123,14 @@ static bool log_verdict(struct tree *t, const struct asked *a, const struct acto
 	out_pair(&o, "comm", who->comm[0] ? who->comm : "none");
 	out_pair(&o, "result", err_name(err->code));
 	out_pair(&o, "text", text);
-	there = since && !o.failed && ring_has(t->log, since - 1, o.data + timed, o.len - timed);
-	if (!there && !o.failed)
+	if (since && !o.failed && ring_has(t->log, since - 1, o.data + timed, o.len - timed))
+		how = LOG_THERE;
+	else if (!take_share(t, who, refusal_of(a, id, err), &o))
+		how = LOG_COUNTED;
+	else if (!o.failed)
 		ring_put(t->log, o.data, o.len);
 	out_free(&o);
-	return !there;
+	return how;
 }
 
 static void set_device_error(struct tree *t, const struct key *dev, const char *text)
@@ -206,7 +235,7 @@ static void record(struct tree *t, const struct asked *a, const struct actor *wh
 		set_device_error(t, a->dev, text);
 	else
 		set_root_error(t, text);
-	if (log_verdict(t, a, who, err, since))
+	if (log_verdict(t, a, who, err, since) != LOG_THERE)
 		t->record->verdicts[err->code > 0 && err->code < RECORD_CODES ? err->code : 0]++;
 }
 

@@ -153,6 +153,7 @@ void tree_free(struct tree *t)
 	stream_free(t->stream);
 	journal_close(t->journal);
 	ring_close(t->log);
+	log_shares_free(&t->log_shares);
 	ring_close(t->events);
 	ctl_free(t->ctl);
 	files_free(t->files);
