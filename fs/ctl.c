@@ -33,14 +33,19 @@ static void take(struct ctl_job *job)
 	next->size = (uint32_t)job->size;
 	next->verdict = 0;
 	next->commands = next->begun = next->started = 0;
-	if (ctl_append(job->ctl, next, job->buf, job->size)) {
-		next->begin = next->scanned = next->end = 0; /* makes room for abort */
-		next->broken = E2BIG;
-		next->verdict = -E2BIG;
+	if (!ctl_may_hold(job->tree, &job->creds, job->size))
+		fail(&job->err, ENOBUFS,
+		     "ctl: the transactions of all users take as much memory as they may; write abort, and "
+		     "begin again with fewer lines or later");
+	else if (ctl_append(job->ctl, next, job->buf, job->size))
 		fail(&job->err, E2BIG,
 		     "ctl: at most %zu bytes in one write, %zu in a transaction; "
 		     "write abort and begin again",
 		     CTL_WRITE, CTL_TEXT);
+	if (job->err.code) {
+		next->begin = next->scanned = next->end = 0; /* makes room for abort */
+		next->broken = job->err.code;
+		next->verdict = -job->err.code;
 	}
 	ctl_swap(job->ctl);
 }
@@ -64,6 +69,7 @@ static void settle(struct ctl_job *job)
 	struct ctl_state *next;
 	struct out o = { 0 };
 	size_t len = 0;
+	bool fits;
 
 	if (code || !(flags & CMD_LINE))
 		tell_end(job, &o);
@@ -80,7 +86,8 @@ static void settle(struct ctl_job *job)
 	if (code && !next->verdict)
 		next->verdict = -code;
 	next->commands++;
-	if (o.failed || (o.len && !ctl_say(job->ctl, next, job->unique, o.data, o.len)))
+	fits = !o.len || o.len <= CTL_VERDICT || ctl_may_hold(job->tree, &job->creds, o.len);
+	if (o.failed || !fits || (o.len && !ctl_say(job->ctl, next, job->unique, o.data, o.len)))
 		next->verdict = next->verdict ?: -ENOBUFS;
 	ctl_swap(job->ctl);
 	pthread_mutex_unlock(&job->tree->ctl->lock);
@@ -136,7 +143,8 @@ static bool start(struct ctl_job *job)
 	atomic_store(&job->turn, 0);
 	/* What may have begun is the engine's to judge. */
 	if (job->command->flags & CMD_LOGS && !job->resumed && atomic_load(&job->interrupted)) {
-		fail(&job->err, EINTR, "ctl: interrupted before this command; nothing of it was done");
+		fail(&job->err, EINTR,
+		     "ctl: interrupted before this command; nothing of it was done");
 		return true;
 	}
 	/* Who is told that the write failed must not find it done. */
@@ -230,6 +238,31 @@ static void drop(struct ctl_job *job, int result)
 	free(job);
 }
 
+/* With the lock held: it is in its queue, or no more. */
+static void count(struct ctl_job *job)
+{
+	job->side->n_queued++;
+	job->tree->ctl->queued += job->creds.reserve ? 0 : job->size;
+}
+
+static void uncount(struct ctl_job *job)
+{
+	job->side->n_queued--;
+	job->tree->ctl->queued -= job->creds.reserve ? 0 : job->size;
+}
+
+/* With the lock held. Where others wait as well, one open file has less. */
+static bool may_queue(const struct ctl_job *job)
+{
+	size_t queued = job->tree->ctl->queued;
+
+	if (job->side->n_queued >= CTL_QUEUE)
+		return false;
+	return job->creds.reserve || !job->side->n_queued ||
+	       (queued < CTL_QUEUED_OF_ALL &&
+		job->side->n_queued * CTL_WRITE <= CTL_QUEUED_OF_ALL - queued);
+}
+
 /* The verdict is written down before the write leaves the store, and that before it is told. Returns
  * the next write to the same file. */
 static struct ctl_job *finish(struct ctl_job *job)
@@ -245,9 +278,10 @@ static struct ctl_job *finish(struct ctl_job *job)
 	result = next->verdict ?: (int)next->size;
 	journal_end(job->tree->journal, job->journal_slot, result);
 	next->writer = 0;
-	ctl_swap(job->ctl);
+	ctl_relax(job->ctl, next);
 	req = job->req;
 	following = job->side->queue = job->next;
+	uncount(job);
 	if (!following && job->side->closing) {
 		job->side->closing = false;
 		ctls_close(c->store, job->ctl);
@@ -322,11 +356,14 @@ static struct ctl_job *enqueue(struct ctl_job *job, const struct node *n)
 		former->side = job->side;
 		former->next = job;
 		*at = former;
+		count(former);
+		count(job);
 		return former;
 	}
 	while (*at)
 		at = &(*at)->next;
 	*at = job;
+	count(job);
 	return job == job->side->queue ? job : NULL;
 }
 
@@ -342,6 +379,7 @@ static struct ctl_job *withdraw(struct ctl_side *side, uint64_t unique)
 		if (job == side->queue)
 			continue;
 		*at = job->next;
+		uncount(job);
 		return job;
 	}
 	return NULL;
@@ -371,13 +409,27 @@ static bool joins(struct ctl_side *side, struct ctl_job *job)
 	return true;
 }
 
+/* Told without a look at its process: there may be many such. */
+static void refuse_full(struct ctl_job *job, const struct node *n)
+{
+	const struct actor who = { .uid = fuse_req_ctx(job->req)->uid,
+				   .opener = job->creds.uid,
+				   .pid = fuse_req_ctx(job->req)->pid,
+				   .reserve = job->creds.reserve };
+	struct err err = { 0 };
+
+	fail(&err, EAGAIN,
+	     "ctl: as many writes wait on this open file as may; write again when they have their answers");
+	record_command(job->tree, n->subject.dev ? &job->home : NULL, "", &who, &err, 0);
+	drop(job, -EAGAIN);
+}
 
 void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint64_t fh,
 	       const char *buf, size_t size, uint32_t journal_slot)
 {
 	struct ctl_job *job = job_new(t, n, fh, buf, size), *first = NULL;
 	struct ctl_files *c = t->ctl;
-	bool joined = false;
+	bool joined = false, full = false;
 
 	if (!job) {
 		journal_end(t->journal, journal_slot, -ENOMEM);
@@ -393,11 +445,14 @@ void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint6
 	if (job->ctl) {
 		job->side = ctl_side_of(c, job->ctl);
 		joined = joins(job->side, job);
-		first = joined ? NULL : enqueue(job, n);
+		full = !joined && !may_queue(job);
+		first = joined || full ? NULL : enqueue(job, n);
 	}
 	pthread_mutex_unlock(&c->lock);
 	if (joined)
 		free(job);
+	else if (full)
+		refuse_full(job, n);
 	else if (!job->ctl)
 		drop(job, -ESTALE);
 	else if (first && pool_submit(t->worker, drive, first))

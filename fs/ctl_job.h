@@ -17,6 +17,7 @@ struct fuse_req;
 /* What only this process knows of an open ctl. */
 struct ctl_side {
 	struct ctl_job *queue; /* the first is being carried out */
+	unsigned int n_queued; /* with it */
 	bool closing;	       /* released meanwhile */
 };
 
@@ -24,10 +25,13 @@ struct ctl_files {
 	pthread_mutex_t lock; /* all below, and what lies in the store */
 	struct ctls *store;
 	struct ctl_side side[CTL_FILES];
+	size_t queued; /* bytes of users without a reserve */
 };
 
 /* ctl_open.c. With the lock held. */
 struct ctl_side *ctl_side_of(struct ctl_files *c, const struct ctl *ctl);
+/* Likewise: may who hold so many bytes more? */
+bool ctl_may_hold(struct tree *t, const struct creds *who, size_t size);
 
 struct ctl_job {
 	struct ctl_job *next;

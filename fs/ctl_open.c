@@ -37,18 +37,66 @@ struct ctl_side *ctl_side_of(struct ctl_files *c, const struct ctl *ctl)
 	return &c->side[ctl - ctls_at(c->store, 0)];
 }
 
-/* With the lock held. What a privileged process has open is not this user's, even if that is 0. */
-static unsigned int opened_by(struct tree *t, uid_t uid)
+/* Of users without a reserve. */
+struct usage {
+	unsigned int mine, all;	    /* ctls open for writing */
+	size_t mine_held, all_held; /* bytes */
+};
+
+/* With the lock held. What one with a reserve has open is not this user's, even if that is 0. */
+static struct usage usage_of(struct tree *t, uid_t uid)
 {
+	struct usage u = { 0 };
 	const struct ctl *ctl;
-	unsigned int n = 0;
 
 	for (size_t i = 0; (ctl = ctls_at(t->ctl->store, i)); i++) {
 		const struct open_file *file = ctl->fh ? files_get(t->files, ctl->fh) : NULL;
+		bool mine = file && file->creds.uid == uid;
 
-		n += file && file->creds.uid == uid && !file->creds.privileged;
+		if (!file || file->creds.reserve)
+			continue;
+		u.all++;
+		u.all_held += ctl_held(ctl);
+		u.mine += mine;
+		u.mine_held += mine ? ctl_held(ctl) : 0;
 	}
-	return n;
+	return u;
+}
+
+bool ctl_may_hold(struct tree *t, const struct creds *who, size_t size)
+{
+	struct usage u;
+
+	if (who->reserve)
+		return true;
+	u = usage_of(t, who->uid);
+	return u.all_held < CTL_HELD_OF_ALL && u.mine_held + size <= CTL_HELD_OF_ALL - u.all_held;
+}
+
+/* With the lock held. */
+static int check_share(struct tree *t, const struct creds *who, struct err *err)
+{
+	struct usage u;
+
+	if (!who || who->reserve)
+		return 0;
+	u = usage_of(t, who->uid);
+	if (u.mine >= CTL_OF_USER)
+		return fail(
+			err, EMFILE,
+			"ctl: user %u has %d open for writing, which is the most for one; close some",
+			(unsigned int)who->uid, CTL_OF_USER);
+	if (u.mine >= CTL_OF_ALL - u.all && u.mine)
+		return fail(
+			err, EMFILE,
+			"ctl: user %u has %u open for writing, which is the most for one while all "
+			"users have %u; close some",
+			(unsigned int)who->uid, u.mine, u.all);
+	return u.all < CTL_OF_ALL ? 0
+				  : fail(err, ENFILE,
+					 "ctl: users have %u open for writing, which is the most "
+					 "for all; try again when some are closed",
+					 u.all);
 }
 
 int ctl_open(struct tree *t, uint64_t fh, struct err *err)
@@ -56,17 +104,14 @@ int ctl_open(struct tree *t, uint64_t fh, struct err *err)
 	const struct open_file *file = files_get(t->files, fh);
 	const struct creds *who = file ? &file->creds : NULL;
 	struct ctl_files *c = t->ctl;
-	int r = 0;
+	int r;
 
 	pthread_mutex_lock(&c->lock);
-	if (!ctls_find(c->store, fh) && who && !who->privileged &&
-	    opened_by(t, who->uid) >= CTL_OF_USER)
-		r = fail(
-			err, EMFILE,
-			"ctl: user %u has %d open for writing, which is the most for one; close some",
-			(unsigned int)who->uid, CTL_OF_USER);
-	else if (!ctls_open(c->store, fh))
-		r = -ENFILE;
+	r = ctls_find(c->store, fh) ? 0 : check_share(t, who, err);
+	if (!r && !ctls_open(c->store, fh))
+		r = fail(err, ENFILE,
+			 "ctl: %d are open for writing, which is all there are; close some",
+			 CTL_FILES);
 	pthread_mutex_unlock(&c->lock);
 	return r;
 }

@@ -80,6 +80,7 @@ struct ctl *ctls_open(struct ctls *c, uint64_t fh)
 			ctl = &c->r->ctls[i];
 			ctl->which = 0;
 			ctl->hello[0] = '\0';
+			ctl->text_touched = ctl->said_touched = 0;
 			memset(ctl->state, 0, sizeof(ctl->state));
 			atomic_signal_fence(memory_order_seq_cst);
 			ctl->fh = fh;
@@ -89,15 +90,32 @@ struct ctl *ctls_open(struct ctls *c, uint64_t fh)
 	return ctl;
 }
 
-/* Its pages go back to the system. */
+/* The pages between go back to the system. */
+static void give_back(const void *from, const void *to)
+{
+	uintptr_t first = ((uintptr_t)from + 4095) & ~(uintptr_t)4095;
+	uintptr_t end = (uintptr_t)to & ~(uintptr_t)4095;
+
+	madvise((void *)first, end - first, MADV_REMOVE);
+}
+
 void ctls_close(struct ctls *c, struct ctl *ctl)
 {
-	uintptr_t from = ((uintptr_t)ctl->text + 4095) & ~(uintptr_t)4095;
-	uintptr_t to = (uintptr_t)(ctl + 1) & ~(uintptr_t)4095;
-
 	(void)c;
 	ctl->fh = 0;
-	madvise((void *)from, to - from, MADV_REMOVE);
+	give_back(ctl->text, ctl + 1);
+}
+
+void ctl_relax(struct ctl *ctl, struct ctl_state *next)
+{
+	if (next->begin != next->end || ctl->text_touched <= CTL_WRITE) {
+		ctl_swap(ctl);
+		return;
+	}
+	next->begin = next->scanned = next->end = 0;
+	ctl_swap(ctl);
+	ctl->text_touched = 0;
+	give_back(ctl->text, ctl->said);
 }
 
 struct ctl_state *ctl_next(struct ctl *ctl)
@@ -129,6 +147,8 @@ int ctl_append(struct ctl *ctl, struct ctl_state *next, const char *buf, size_t 
 	}
 	memcpy(ctl->text + next->end, buf, size);
 	next->end += (uint32_t)size;
+	if (ctl->text_touched < next->end)
+		ctl->text_touched = next->end;
 	return 0;
 }
 
@@ -153,6 +173,8 @@ bool ctl_say(struct ctl *ctl, struct ctl_state *next, uint64_t to, const char *t
 		return false;
 	memcpy(ctl->said + next->said, text, len);
 	next->said += (uint32_t)len;
+	if (ctl->said_touched < next->said)
+		ctl->said_touched = next->said;
 	return true;
 }
 

@@ -25,6 +25,12 @@ extern const struct region_head ctl_layout;
 #define CTL_VERDICT 1024	     /* ... of them, the most that a verdict takes */
 #define CTL_FILES 256
 #define CTL_OF_USER 16 /* of them, for one user who is not privileged */
+#define CTL_QUEUE 32   /* writes of one open file that wait for the one before them */
+/* For all users without a reserve: ctls open for writing, what they hold, and what waits. One may have as much of each as
+ * is left, so that there is always something left for who comes. */
+#define CTL_OF_ALL 192
+#define CTL_HELD_OF_ALL ((size_t)32 << 20)
+#define CTL_QUEUED_OF_ALL ((size_t)16 << 20)
 #define CTL_HELLO 64
 
 struct ctl_state {
@@ -52,6 +58,8 @@ struct ctl {
 	uint64_t fh; /* 0: free */
 	uint32_t which;
 	uint32_t hello_pid;
+	uint32_t text_touched,
+		said_touched; /* how much of them is memory since it was given back */
 	char hello[CTL_HELLO];
 	struct ctl_state state[2];
 	/* The last transaction may have ended behind as much text; then the next is moved to the start. */
@@ -85,6 +93,13 @@ static inline uint64_t ctl_told_since(const struct ctl_state *s)
 /* The next state, to be filled in; it counts from ctl_swap() on. */
 struct ctl_state *ctl_next(struct ctl *ctl);
 void ctl_swap(struct ctl *ctl);
+
+static inline size_t ctl_held(const struct ctl *ctl)
+{
+	return (size_t)ctl->text_touched + ctl->said_touched;
+}
+/* Between two transactions: its text goes back to the system once the next state counts. */
+void ctl_relax(struct ctl *ctl, struct ctl_state *next);
 
 /* Appends what was written, in the next state. -E2BIG when the transaction would become too long. */
 int ctl_append(struct ctl *ctl, struct ctl_state *next, const char *buf, size_t size);
