@@ -33,7 +33,7 @@ static void take(struct ctl_job *job)
 	next->size = (uint32_t)job->size;
 	next->verdict = 0;
 	next->commands = next->begun = next->started = 0;
-	if (!ctl_may_hold(job->tree, &job->creds, job->size))
+	if (!ctl_may_hold(job->tree, &job->who.opener, job->size))
 		fail(&job->err, ENOBUFS,
 		     "ctl: the transactions of all users take as much memory as they may; write abort, and "
 		     "begin again with fewer lines or later");
@@ -86,7 +86,7 @@ static void settle(struct ctl_job *job)
 	if (code && !next->verdict)
 		next->verdict = -code;
 	next->commands++;
-	fits = !o.len || o.len <= CTL_VERDICT || ctl_may_hold(job->tree, &job->creds, o.len);
+	fits = !o.len || o.len <= CTL_VERDICT || ctl_may_hold(job->tree, &job->who.opener, o.len);
 	if (o.failed || !fits || (o.len && !ctl_say(job->ctl, next, job->unique, o.data, o.len)))
 		next->verdict = next->verdict ?: -ENOBUFS;
 	ctl_swap(job->ctl);
@@ -242,13 +242,13 @@ static void drop(struct ctl_job *job, int result)
 static void count(struct ctl_job *job)
 {
 	job->side->n_queued++;
-	job->tree->ctl->queued += job->creds.reserve ? 0 : job->size;
+	job->tree->ctl->queued += job->who.opener.reserve ? 0 : job->size;
 }
 
 static void uncount(struct ctl_job *job)
 {
 	job->side->n_queued--;
-	job->tree->ctl->queued -= job->creds.reserve ? 0 : job->size;
+	job->tree->ctl->queued -= job->who.opener.reserve ? 0 : job->size;
 }
 
 /* With the lock held. Where others wait as well, one open file has less. */
@@ -258,7 +258,7 @@ static bool may_queue(const struct ctl_job *job)
 
 	if (job->side->n_queued >= CTL_QUEUE)
 		return false;
-	return job->creds.reserve || !job->side->n_queued ||
+	return job->who.opener.reserve || !job->side->n_queued ||
 	       (queued < CTL_QUEUED_OF_ALL &&
 		job->side->n_queued * CTL_WRITE <= CTL_QUEUED_OF_ALL - queued);
 }
@@ -413,9 +413,8 @@ static bool joins(struct ctl_side *side, struct ctl_job *job)
 static void refuse_full(struct ctl_job *job, const struct node *n)
 {
 	const struct actor who = { .uid = fuse_req_ctx(job->req)->uid,
-				   .opener = job->creds.uid,
-				   .pid = fuse_req_ctx(job->req)->pid,
-				   .reserve = job->creds.reserve };
+				   .opener = job->who.opener,
+				   .pid = fuse_req_ctx(job->req)->pid };
 	struct err err = { 0 };
 
 	fail(&err, EAGAIN,

@@ -19,7 +19,7 @@
 #define PLACE_BITS 24
 #define NOWHERE UINT32_MAX
 #define CHAINS 1024
-#define FILES_ABI 3
+#define FILES_ABI 4
 #define TOLD_TWICE 2 /* epoll asks when it is told to wait, and again before it tells */
 
 struct region {
@@ -40,14 +40,6 @@ struct side {
 	struct text *text;
 };
 
-/* What a user has. */
-struct share {
-	uid_t uid;
-	uint32_t files; /* open; 0: forgotten */
-	size_t bytes;	/* of kept texts, each counted once */
-	bool told;
-};
-
 struct files {
 	pthread_mutex_t lock; /* all below */
 	struct region *r;
@@ -56,8 +48,7 @@ struct files {
 	struct side *side;
 	uint32_t n_side, free;
 	uint32_t heads[CHAINS];
-	struct share *shares;
-	size_t n_shares;
+	struct shares shares;
 	uint64_t *due; /* whom files_tell() is to wake, by their kh */
 	size_t n_due, due_cap;
 };
@@ -116,39 +107,6 @@ static int grow(struct files *f, uint32_t count)
 	return 0;
 }
 
-static struct share *share_of(struct files *f, uid_t uid)
-{
-	for (size_t i = 0; i < f->n_shares; i++)
-		if (f->shares[i].uid == uid)
-			return &f->shares[i];
-	return NULL;
-}
-
-/* One file more, within bounds or not: those of a former process are open. */
-static int take_share(struct files *f, uid_t uid)
-{
-	struct share *s = share_of(f, uid);
-
-	if (!s) {
-		s = reallocarray(f->shares, f->n_shares + 1, sizeof(*s));
-		if (!s)
-			return -ENOMEM;
-		f->shares = s;
-		s = &s[f->n_shares++];
-		*s = (struct share){ .uid = uid };
-	}
-	s->files++;
-	return 0;
-}
-
-static void give_share(struct files *f, uid_t uid)
-{
-	struct share *s = share_of(f, uid);
-
-	if (s && !--s->files)
-		*s = f->shares[--f->n_shares];
-}
-
 /* Files of a former process: linked again, and changed, since nobody told them meanwhile. */
 static int take_over(struct files *f)
 {
@@ -166,7 +124,7 @@ static int take_over(struct files *f)
 		}
 		file->changed = true;
 		link_file(f, i);
-		if (take_share(f, file->creds.uid))
+		if (shares_take(&f->shares, &file->creds))
 			return -ENOMEM;
 	}
 	return 0;
@@ -208,7 +166,7 @@ void files_free(struct files *f)
 	for (uint32_t i = 0; i < f->n_side; i++)
 		text_unref(f->side[i].text);
 	free(f->side);
-	free(f->shares);
+	shares_free(&f->shares);
 	free(f->due);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
@@ -243,16 +201,16 @@ static uint32_t take_place(struct files *f)
 }
 
 /* With the lock held. Returns the place, or -errno. */
-static int64_t new_file(struct files *f, const struct open_file *like)
+static int64_t new_file(struct files *f, const struct open_file *like, struct err *err)
 {
-	const struct share *s = like->creds.privileged ? NULL : share_of(f, like->creds.uid);
-	int r = s && s->files >= FILES_OF_USER ? -EMFILE : take_share(f, like->creds.uid);
+	int r = shares_check(&f->shares, &like->creds, err)
+			?: shares_take(&f->shares, &like->creds);
 	uint32_t i = r ? NOWHERE : take_place(f);
 	struct open_file *file;
 
 	if (i == NOWHERE) {
 		if (!r)
-			give_share(f, like->creds.uid);
+			shares_give(&f->shares, &like->creds);
 		return r ? r : -ENFILE;
 	}
 	file = &f->r->files[i];
@@ -281,14 +239,10 @@ int files_open(struct files *f, uint64_t node, uint64_t unique, const struct cre
 	if (unique & UNIQUE_RESENT)
 		fh = find_opened(f, like.opened_by);
 	if (!fh) {
-		i = new_file(f, &like);
+		i = new_file(f, &like, err);
 		fh = i < 0 ? 0 : f->r->files[i].fh;
 	}
 	pthread_mutex_unlock(&f->lock);
-	if (i == -EMFILE)
-		return fail(err, EMFILE,
-			    "user %u has %d files open here, which is the most for one; close some",
-			    (unsigned int)creds->uid, FILES_OF_USER);
 	if (i < 0)
 		return (int)i;
 	*ret_fh = fh;
@@ -297,14 +251,10 @@ int files_open(struct files *f, uint64_t node, uint64_t unique, const struct cre
 
 bool files_told(struct files *f, uid_t uid)
 {
-	struct share *s;
 	bool told;
 
 	pthread_mutex_lock(&f->lock);
-	s = share_of(f, uid);
-	told = s && s->told;
-	if (s)
-		s->told = true;
+	told = shares_told(&f->shares, uid);
 	pthread_mutex_unlock(&f->lock);
 	return told;
 }
@@ -326,29 +276,27 @@ static uint32_t place_of(struct files *f, const struct open_file *file)
 static void drop_text(struct files *f, const struct open_file *file)
 {
 	struct side *side = &f->side[place_of(f, file)];
-	struct share *share = share_of(f, file->creds.uid);
 
-	if (side->text && text_unuse(side->text, file->creds.uid) && share)
-		share->bytes -= side->text->len;
+	if (side->text && !file->creds.reserve && text_unuse(side->text, file->creds.uid))
+		shares_drop(&f->shares, &file->creds, side->text->len);
 	text_unref(side->text);
 	side->text = NULL;
 }
 
-/* With the lock held: who keeps it already pays no more for it. */
-static int take_text(struct files *f, struct open_file *file, struct text *text)
+/* With the lock held: a user who keeps it already pays no more for it. */
+static int take_text(struct files *f, struct open_file *file, struct text *text, struct err *err)
 {
-	uid_t uid = file->creds.uid;
-	struct share *share = share_of(f, uid);
-	int r = text_use(text, uid);
-	size_t more = r > 0 && share ? text->len : 0;
+	const struct creds *who = &file->creds;
+	int r = who->reserve ? 0 : text_use(text, who->uid);
 
-	if (more && !file->creds.privileged && share->bytes && share->bytes + more > TEXT_OF_USER)
-		return text_unuse(text, uid), -EDQUOT;
-	if (r >= 0)
+	if (r > 0) {
+		r = shares_keep(&f->shares, who, text->len, err);
+		if (r)
+			text_unuse(text, who->uid);
+	}
+	if (!r)
 		f->side[place_of(f, file)].text = text_ref(text);
-	if (more)
-		share->bytes += more;
-	return r < 0 ? r : 0;
+	return r;
 }
 
 void files_release(struct files *f, uint64_t fh)
@@ -364,7 +312,7 @@ void files_release(struct files *f, uint64_t fh)
 		file->fh = 0;
 		unlink_file(f, i);
 		set_free(f, i);
-		give_share(f, file->creds.uid);
+		shares_give(&f->shares, &file->creds);
 	}
 	pthread_mutex_unlock(&f->lock);
 }
@@ -386,14 +334,21 @@ int files_keep(struct files *f, struct open_file *file, struct text *text, size_
 
 	pthread_mutex_lock(&f->lock);
 	drop_text(f, file);
-	r = text ? take_text(f, file, text) : 0;
+	r = text ? take_text(f, file, text, err) : 0;
 	file->len = r ? 0 : len;
 	pthread_mutex_unlock(&f->lock);
-	if (r != -EDQUOT)
-		return r;
-	return fail(err, ENOMEM,
-		    "user %u has %zu MiB of long texts open, which is the most for one; close some",
-		    (unsigned int)file->creds.uid, TEXT_OF_USER >> 20);
+	return r;
+}
+
+void files_reserve(struct files *f, struct open_file *file)
+{
+	pthread_mutex_lock(&f->lock);
+	if (!file->creds.reserve) {
+		drop_text(f, file);
+		shares_give(&f->shares, &file->creds);
+		file->creds.reserve = true;
+	}
+	pthread_mutex_unlock(&f->lock);
 }
 
 struct text *files_kept(struct files *f, const struct open_file *file, uint64_t *ret_len)

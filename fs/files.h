@@ -7,8 +7,8 @@
  * POLLERR. The kernel's name of a poll (kh) belongs to its open file, so it lies here too and the
  * next process wakes it by a notification of its own making. Thread-safe.
  *
- * One user who is not privileged cannot have them all, nor all the memory: beyond his share he is
- * refused, with a sentence, and others go on.
+ * One user without a reserve cannot have them all, nor all the memory, nor can all such users: beyond his
+ * share he is refused, with a sentence, and others go on.
  */
 #ifndef FS_FILES_H
 #define FS_FILES_H
@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include "pcidevfs/creds.h"
+#include "shares.h"
 
 struct err;
 struct files;
@@ -54,9 +55,6 @@ int files_new(void *region, size_t size, int first, struct files **ret, struct e
 void files_free(struct files *f);
 void files_use(struct files *f, int fuse_fd); /* where notifications are written */
 
-#define FILES_OF_USER 16384
-#define TEXT_OF_USER ((size_t)16 << 20) /* or one text, whatever its length */
-
 /* unique: of the OPEN request, with its UNIQUE_RESENT bit. at: for a stream, else NULL. *ret_fh is
  * never 0. -EMFILE: this user has too many open; -ENFILE: all have. */
 int files_open(struct files *f, uint64_t node, uint64_t unique, const struct creds *creds,
@@ -64,6 +62,9 @@ int files_open(struct files *f, uint64_t node, uint64_t unique, const struct cre
 void files_release(struct files *f, uint64_t fh);
 /* NULL when it is none of ours. Good until its release. */
 struct open_file *files_get(struct files *f, uint64_t fh);
+
+/* Who opened it turns out to have a reserve: it is no longer in anybody's share. */
+void files_reserve(struct files *f, struct open_file *file);
 
 /* Refused before, and since then always had something open? Else it is worth telling. */
 bool files_told(struct files *f, uid_t uid);

@@ -99,7 +99,7 @@ static bool is_round(uint64_t n)
 struct log_told log_share(struct log_shares *s, const struct actor *who, uint64_t refusal,
 			  size_t len, uint64_t now_ms)
 {
-	struct log_user *u = who->reserve ? NULL : user_of(s, who->opener, now_ms);
+	struct log_user *u = who->opener.reserve ? NULL : user_of(s, who->opener.uid, now_ms);
 	struct log_told told = { .tell = true };
 
 	if (!u)

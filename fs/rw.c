@@ -46,7 +46,7 @@ static int open_file(struct tree *t, fuse_req_t req, const struct node *n, bool 
 
 	rights_creds(req, looks, &who);
 	r = files_open(t->files, n->ino, t->conf.unique(), &who, at, ret_fh, err);
-	if (r != -EMFILE || looks || !root)
+	if ((r != -EMFILE && r != -ENFILE) || looks)
 		return r;
 	rights_creds(req, true, &who);
 	return files_open(t->files, n->ino, t->conf.unique(), &who, at, ret_fh, err);
@@ -171,6 +171,21 @@ static void reply_part(const struct read_job *job, const char *text, size_t len)
 	fuse_reply_buf(job->req, text + off, len - off < job->size ? len - off : job->size);
 }
 
+/* Does he have a reserve, as sync? Looked at when it decides. */
+static bool keep(const struct read_job *job, struct text *text, size_t len, struct err *err)
+{
+	struct files *f = job->tree->files;
+	struct creds who;
+
+	if (!files_keep(f, job->file, text, len, err))
+		return true;
+	rights_creds(job->req, true, &who);
+	if (!who.reserve || who.uid != job->file->creds.uid || job->file->creds.reserve)
+		return false;
+	files_reserve(f, job->file);
+	return !files_keep(f, job->file, text, len, err);
+}
+
 /* What one read cannot take is kept for the next ones, so that the parts fit together: before the
  * answer, since the next read may come at once. */
 static void reply_text(const struct read_job *job, const struct node *n, struct text *text)
@@ -180,8 +195,7 @@ static void reply_text(const struct read_job *job, const struct node *n, struct 
 	struct err err = { 0 };
 
 	begins = job->file && (!job->off || n->row->flags & ATTR_SNAPSHOT);
-	if (begins &&
-	    files_keep(job->tree->files, job->file, rest ? text : NULL, text->len, &err)) {
+	if (begins && !keep(job, rest ? text : NULL, text->len, &err)) {
 		tell_share(job->tree, job->req, n, job->file->creds.uid, &err);
 		fuse_reply_err(job->req, ENOMEM);
 		return;

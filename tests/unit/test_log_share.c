@@ -4,8 +4,8 @@
 #include "pcidevfs/txn.h"
 #include "test.h"
 
-static const struct actor alice = { .opener = 1000 }, bob = { .opener = 1001 },
-			  root = { .reserve = true };
+static const struct actor alice = { .opener.uid = 1000 }, bob = { .opener.uid = 1001 },
+			  root = { .opener.reserve = true };
 
 DEFINE_TEST(log_equal_refusals_are_counted)
 {
@@ -58,9 +58,9 @@ DEFINE_TEST(log_knows_so_many_users)
 	struct log_shares s = { 0 };
 	struct actor who = { 0 };
 
-	for (who.opener = 1; who.opener <= 2 * LOG_USERS; who.opener++)
-		CHECK(log_share(&s, &who, 7, 100, who.opener).tell);
-	for (who.opener = LOG_USERS + 1; who.opener <= 2 * LOG_USERS; who.opener++)
+	for (who.opener.uid = 1; who.opener.uid <= 2 * LOG_USERS; who.opener.uid++)
+		CHECK(log_share(&s, &who, 7, 100, who.opener.uid).tell);
+	for (who.opener.uid = LOG_USERS + 1; who.opener.uid <= 2 * LOG_USERS; who.opener.uid++)
 		CHECK(!log_share(&s, &who, 7, 100, 2000).tell);
 	log_shares_free(&s);
 }

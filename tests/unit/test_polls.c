@@ -170,7 +170,7 @@ DEFINE_TEST(files_many)
 
 DEFINE_TEST(files_of_one_user_are_bounded)
 {
-	const struct creds root = { .privileged = true };
+	const struct creds root = { .reserve = true };
 	struct files *f = start(1);
 	struct err err = { 0 };
 	uint64_t fh = 0, last = 0;
@@ -193,7 +193,7 @@ DEFINE_TEST(files_of_one_user_are_bounded)
 /* The capability lifts the bound, the number does not. */
 DEFINE_TEST(user_0_without_capabilities_is_bounded)
 {
-	const struct creds root = { .privileged = true }, capless = { 0 };
+	const struct creds root = { .reserve = true }, capless = { 0 };
 	struct files *f = start(1);
 	struct text *big = text_of(TEXT_OF_USER);
 	uint64_t fh = 0, a, b;
@@ -219,7 +219,7 @@ DEFINE_TEST(user_0_without_capabilities_is_bounded)
 DEFINE_TEST(texts_of_one_user_are_bounded)
 {
 	struct text *big = text_of(TEXT_OF_USER + 1), *small = text_of(4);
-	const struct creds root = { .privileged = true };
+	const struct creds root = { .reserve = true };
 	struct files *f = start(1);
 	uint64_t a = opened(f, 7, 1), b = opened(f, 7, 2), c, len;
 	struct err err = { 0 };
@@ -244,6 +244,71 @@ DEFINE_TEST(texts_of_one_user_are_bounded)
 	CHECK_EQ(small->refs, 1);
 	CHECK_EQ(big->refs, 1);
 	text_unref(small);
+	text_unref(big);
+}
+
+/* Of a user each. */
+static int open_as(struct files *f, uid_t uid, uint64_t *ret, struct err *err)
+{
+	static uint64_t unique = 1 << 21;
+	const struct creds who = { .uid = uid };
+
+	return files_open(f, 7, unique += 2, &who, NULL, ret, err);
+}
+
+DEFINE_TEST(files_of_all_users_are_bounded)
+{
+	const struct creds sync = { .uid = 7, .reserve = true };
+	struct files *f = start(1);
+	unsigned int all = 0, one = 0;
+	struct err err = { 0 };
+	uint64_t fh = 0;
+
+	for (uid_t uid = 100; uid < 103; uid++)
+		for (one = 0; !open_as(f, uid, &fh, &err); one++)
+			all++;
+	CHECK(all < FILES_OF_ALL && one > 1000);
+	CHECK_EQ(err.code, EMFILE);
+	CHECK_IN(
+		err.text,
+		"user 102 has 4096 files open here, which is the most for one while others have so many");
+	CHECK_EQ(open_as(f, 104, &fh, &err), 0); /* who comes has room */
+	for (uid_t uid = 1000; all < FILES_OF_ALL - 1; uid++, all++)
+		CHECK_EQ(open_as(f, uid, &fh, NULL), 0);
+	CHECK_EQ(open_as(f, 105, &fh, &err), -ENFILE);
+	CHECK_IN(err.text, "users have 32768 files open here");
+	CHECK(!files_told(f, 105)); /* once for all */
+	CHECK(files_told(f, 106));
+	for (int i = 0; i < 1000; i++)
+		CHECK_EQ(files_open(f, 7, 1 << 20, &sync, NULL, &fh, NULL), 0);
+	files_free(f);
+}
+
+DEFINE_TEST(texts_of_all_users_are_bounded)
+{
+	struct text *big = text_of(TEXT_OF_ALL);
+	struct files *f = start(1);
+	struct err err = { 0 };
+	uint64_t fh, late;
+	size_t kept = 0;
+
+	for (uid_t uid = 100; uid < 140; uid++)
+		for (err.code = 0; !err.code;) {
+			struct text *text = text_of(1 << 20);
+
+			CHECK_EQ(open_as(f, uid, &fh, NULL), 0);
+			if (!files_keep(f, files_get(f, fh), text, text->len, &err))
+				kept += text->len;
+			text_unref(text);
+		}
+	CHECK(kept <= TEXT_OF_ALL);
+	CHECK_EQ(err.code, ENOMEM);
+	/* It is root, or sync, who comes now. */
+	CHECK_EQ(open_as(f, 7, &late, NULL), 0);
+	files_reserve(f, files_get(f, late));
+	CHECK_EQ(files_keep(f, files_get(f, late), big, big->len, NULL), 0);
+	files_release(f, late);
+	files_free(f);
 	text_unref(big);
 }
 
