@@ -20,9 +20,26 @@
 enum {
 	YOUNG_MS = 1000,
 	HUNG_YOUNG_MS = 60000, /* a hang takes longer to be seen than a fault */
+	VICTIM = 100,	       /* of oom_score_adj, before the holder */
+	VICTIM_MOST = 1000,
 };
 
 const struct server server_none = { .pidfd = -1, .sock = -1 };
+
+/* The kernel may choose what the holder starts again, rather than the holder. */
+static void be_the_victim(void)
+{
+	FILE *f = fopen("/proc/self/oom_score_adj", "r+e");
+	int adj;
+
+	if (f && fscanf(f, "%d", &adj) == 1) {
+		adj = (adj < 0 ? 0 : adj) + VICTIM;
+		rewind(f);
+		fprintf(f, "%d", adj < VICTIM_MOST ? adj : VICTIM_MOST);
+	}
+	if (f)
+		fclose(f);
+}
 
 void server_child(pid_t holder)
 {
@@ -34,6 +51,7 @@ void server_child(pid_t holder)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	unsetenv("NOTIFY_SOCKET");
+	be_the_victim();
 }
 
 static void __attribute__((noreturn))
