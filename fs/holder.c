@@ -134,17 +134,12 @@ static void on_server_end(struct holder *h)
 	if (h->takeover.state == TAKEOVER_AGREED)
 		return;
 	say("%s%s", next.restarted_for, h->mounted ? "; the next one goes on" : "");
-	if (!h->mounted) {
+	if (!h->mounted || (was->aborted && server_forget_connection(h->stash))) {
 		finish(h, 1);
 		return;
 	}
 	if (h->former >= 0 && !was->served && h->retry.failed + h->retry.killed >= BACK_ENDS)
 		go_back(h);
-	if (was->aborted && server_forget_connection(h->stash)) {
-		say("the memory of the former connection cannot be cleared");
-		finish(h, 1);
-		return;
-	}
 	h->next = next;
 	h->next.restarts++;
 	h->next.restarted_at = time(NULL);
@@ -186,16 +181,11 @@ static void on_ready(struct holder *h)
 
 static void on_serving(struct holder *h)
 {
-	char text[ERR_TEXT];
-
 	h->server.served = true;
 	h->spare_at = now_ms() + SPARE_MS;
 	if (h->takeover.state != TAKEOVER_STARTED)
 		return;
-	snprintf(text, sizeof(text), "pcidevfsd " VERSION " serves %.300s now (pid %d, as before)",
-		 h->path, (int)getpid());
-	takeover_say(&h->takeover, REPORT_DONE, text);
-	takeover_clear(&h->takeover);
+	takeover_done(&h->takeover, h->path);
 	if (h->former >= 0)
 		close(h->former);
 	h->former = -1;
@@ -279,9 +269,7 @@ static void go_back(struct holder *h)
 {
 	struct estate e = estate_of(h);
 
-	takeover_say(&h->takeover, REPORT_REFUSED,
-		     "the new program fails to serve; the former one goes on");
-	takeover_clear(&h->takeover);
+	takeover_refuse(&h->takeover, "the new program fails to serve; the former one goes on");
 	drop_others(h);
 	e.conn = -1;
 	takeover_exec(h->former, &e, h->o, h->path);
@@ -303,8 +291,7 @@ static void hand_over(struct holder *h)
 		close(e.former);
 	snprintf(text, sizeof(text),
 		 "the program offered cannot be run: %s; the one that runs goes on", strerror(-r));
-	takeover_say(&h->takeover, REPORT_REFUSED, text);
-	takeover_clear(&h->takeover);
+	takeover_refuse(&h->takeover, text);
 	h->start_at = now_ms();
 }
 
@@ -312,7 +299,7 @@ static void advance_takeover(struct holder *h)
 {
 	struct takeover *t = &h->takeover;
 
-	if ((t->state == TAKEOVER_CALLED || t->state == TAKEOVER_ASKING) && now_ms() >= t->until)
+	if (now_ms() >= takeover_until(t))
 		takeover_expire(t);
 	if (t->state != TAKEOVER_AGREED || h->ending)
 		return;
@@ -333,36 +320,20 @@ static void on_caller(struct holder *h)
 		say("%s", err.text);
 }
 
-/* Mounts the tree by another connection, on the place of the one that is given up. */
-static int mount_anew(struct holder *h, struct err *err)
-{
-	int fuse, r = mountpoint_open_fuse(&fuse, err);
-
-	if (r)
-		return r;
-	close(h->fuse);
-	h->fuse = fuse;
-	if (h->listen >= 0)
-		close(h->listen);
-	h->listen = -1;
-	control_forget(&h->mount);
-	r = mountpoint_attach(h->path, h->fuse, &h->mount, err);
-	if (!r)
-		listen_for_takeover(h);
-	return r;
-}
-
 /* The last resort. Whoever waits for the tree would do so for ever: by its path he finds it anew, by a bind mount no
  * more. What the thread waits for may be the connection itself, and else the next process cannot be started. */
 static void abort_what_stays(struct holder *h)
 {
 	struct err err = { 0 };
 
-	if (h->ending || !h->mounted || h->finished || !server_stays(&h->server))
+	if (h->finished || !h->server.pid ||
+	    (h->ending ? now_ms() < h->server.kill_at + UNREAPED_MS : !server_stays(&h->server)))
 		return;
-	if (h->server.aborted || mountpoint_detach(h->path, &h->mount, true)) {
-		say("the serving process (pid %d) cannot end before the kernel lets a thread of it go",
-		    (int)h->server.pid);
+	if (h->ending || !h->mounted || h->server.aborted ||
+	    mountpoint_detach(h->path, &h->mount, true)) {
+		say("the serving process (pid %d) cannot end before the kernel lets a thread of it "
+		    "go; %s is unmounted without it",
+		    (int)h->server.pid, h->path);
 		finish(h, 1);
 		return;
 	}
@@ -370,10 +341,17 @@ static void abort_what_stays(struct holder *h)
 	say("the kernel does not let the serving process (pid %d) go; aborts its connection and "
 	    "mounts %s anew",
 	    (int)h->server.pid, h->path);
-	if (!mount_anew(h, &err))
+	if (h->listen >= 0) {
+		close(h->listen);
+		control_forget(&h->mount);
+	}
+	h->mounted = !mountpoint_anew(h->path, &h->fuse, &h->mount, &err);
+	if (h->mounted) {
+		listen_for_takeover(h);
 		return;
+	}
+	h->listen = -1;
 	say("%s", err.text);
-	h->mounted = false;
 	finish(h, 1);
 }
 
@@ -381,6 +359,7 @@ static void abort_what_stays(struct holder *h)
 static int pause_of(const struct holder *h)
 {
 	uint64_t now = now_ms(), until = UINT64_MAX, look_at = server_look_at(&h->server);
+	uint64_t ask_until = takeover_until(&h->takeover);
 
 	if (h->server.stopping)
 		return NUDGE_MS;
@@ -388,23 +367,11 @@ static int pause_of(const struct holder *h)
 		until = h->start_at;
 	else if (h->spare_at)
 		until = h->spare_at;
-	if (h->takeover.state == TAKEOVER_CALLED || h->takeover.state == TAKEOVER_ASKING)
-		until = h->takeover.until < until ? h->takeover.until : until;
 	until = look_at < until ? look_at : until;
+	until = ask_until < until ? ask_until : until;
 	if (until == UINT64_MAX)
 		return -1;
 	return until > now ? (int)(until - now) : 0;
-}
-
-static void leave_server_behind(struct holder *h)
-{
-	if (!h->ending || h->finished || !h->server.pid ||
-	    now_ms() < h->server.kill_at + UNREAPED_MS)
-		return;
-	say("the serving process (pid %d) cannot end before the kernel lets a thread of it "
-	    "go; %s is unmounted without it",
-	    (int)h->server.pid, h->path);
-	finish(h, 1);
 }
 
 static void turn(struct holder *h)
@@ -445,7 +412,6 @@ static void turn(struct holder *h)
 	server_watch(&h->server, h->stash);
 	server_nudge(&h->server);
 	abort_what_stays(h);
-	leave_server_behind(h);
 	if (!h->server.pid && !h->finished && now_ms() >= h->start_at)
 		start_server(h);
 	server_drop(&h->ended);

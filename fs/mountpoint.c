@@ -248,6 +248,17 @@ int mountpoint_attach(const char *path, int fuse_fd, struct mount_entry *ret, st
 	return 0;
 }
 
+int mountpoint_anew(const char *path, int *fuse_fd, struct mount_entry *ret, struct err *err)
+{
+	int fd, r = mountpoint_open_fuse(&fd, err);
+
+	if (r)
+		return r;
+	close(*fuse_fd);
+	*fuse_fd = fd;
+	return mountpoint_attach(path, fd, ret, err);
+}
+
 int mountpoint_detach(const char *path, const struct mount_entry *mine, bool abort)
 {
 	struct mount_entry top;

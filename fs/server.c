@@ -256,8 +256,11 @@ int server_forget_connection(int stash)
 	for (size_t i = 0; i < ARRAY_SIZE(regions) && !r; i++)
 		r = stash_clear(stash, regions[i]);
 	r = r ? r : stash_attach(stash, &s, NULL);
-	if (r)
+	if (r) {
+		say("the memory of the connection that was aborted cannot be cleared: %s",
+		    strerror(-r));
 		return r;
+	}
 	journal = stash_region(s, STASH_TXN, &size);
 	engine_forget_requests(journal, size);
 	stash_detach(s);

@@ -63,7 +63,7 @@ enum server_end server_ended(const struct server *s, struct handover *next);
 
 /* After that, from the memory that it had: was an act cut short that had begun? */
 bool server_left_act(int stash);
-/* The connection is another one: what belonged to the former is no more. 0 or -errno. */
+/* The connection is another one: what belonged to the former is no more. 0, or -errno, which it says. */
 int server_forget_connection(int stash);
 
 /* First thing in a process that the holder has forked: it ends with the holder, since two processes must

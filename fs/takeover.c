@@ -51,17 +51,32 @@ void takeover_clear(struct takeover *t)
 	takeover_init(t);
 }
 
-void takeover_say(struct takeover *t, unsigned int report, const char *text)
+static void tell(struct takeover *t, unsigned int report, const char *text)
 {
 	say("%s", text);
 	if (t->conn >= 0)
 		(void)!handoff_report(t->conn, report, text);
 }
 
-static void refuse(struct takeover *t, const char *text)
+void takeover_refuse(struct takeover *t, const char *text)
 {
-	takeover_say(t, REPORT_REFUSED, text);
+	tell(t, REPORT_REFUSED, text);
 	takeover_clear(t);
+}
+
+void takeover_done(struct takeover *t, const char *path)
+{
+	char text[ERR_TEXT];
+
+	snprintf(text, sizeof(text), "pcidevfsd " VERSION " serves %.300s now (pid %d, as before)",
+		 path, (int)getpid());
+	tell(t, REPORT_DONE, text);
+	takeover_clear(t);
+}
+
+uint64_t takeover_until(const struct takeover *t)
+{
+	return t->state == TAKEOVER_CALLED || t->state == TAKEOVER_ASKING ? t->until : UINT64_MAX;
 }
 
 void takeover_call(struct takeover *t, int conn)
@@ -150,13 +165,14 @@ void takeover_ask(struct takeover *t, const struct options *o, const char *mount
 	offer->options[sizeof(offer->options) - 1] = '\0';
 	t->o = *o;
 	if (take_options(&t->o, offer->options, &err)) {
-		refuse(t, err.text);
+		takeover_refuse(t, err.text);
 		return;
 	}
 	t->state = TAKEOVER_ASKING;
 	t->until = now_ms() + PATIENCE_MS;
 	if (start_asking(t, mountpoint))
-		refuse(t, "the program offered cannot be asked; the one that runs goes on");
+		takeover_refuse(t,
+				"the program offered cannot be asked; the one that runs goes on");
 }
 
 void takeover_verdict(struct takeover *t)
@@ -175,18 +191,19 @@ void takeover_verdict(struct takeover *t)
 			 "the program offered cannot go on here: %s; the one that "
 			 "runs goes on",
 			 *said ? said : "it ended without a word");
-		refuse(t, text);
+		takeover_refuse(t, text);
 		return;
 	}
 	t->state = TAKEOVER_AGREED;
 	snprintf(text, sizeof(text), "pcidevfsd %s takes over from " VERSION, t->offer.version);
-	takeover_say(t, REPORT_NOTE, text);
+	tell(t, REPORT_NOTE, text);
 }
 
 void takeover_expire(struct takeover *t)
 {
 	if (t->state == TAKEOVER_ASKING)
-		refuse(t, "the program offered did not answer in time; the one that runs goes on");
+		takeover_refuse(
+			t, "the program offered did not answer in time; the one that runs goes on");
 	else
 		takeover_clear(t);
 }

@@ -50,9 +50,12 @@ void takeover_call(struct takeover *t, int conn);
 void takeover_ask(struct takeover *t, const struct options *o, const char *mountpoint);
 /* The program asked has ended. */
 void takeover_verdict(struct takeover *t);
-/* Past t->until. */
-void takeover_expire(struct takeover *t);
-void takeover_say(struct takeover *t, unsigned int report, const char *text);
+/* Until when it waits for caller or program, now_ms(); UINT64_MAX: for neither. */
+uint64_t takeover_until(const struct takeover *t);
+void takeover_expire(struct takeover *t); /* past that */
+/* The caller reads how it went, and that was it. */
+void takeover_done(struct takeover *t, const char *path);
+void takeover_refuse(struct takeover *t, const char *text);
 
 /* Becomes program exe with e; returns -errno when that fails, with e's descriptors as they were. */
 int takeover_exec(int exe, const struct estate *e, const struct options *o, const char *mountpoint);
