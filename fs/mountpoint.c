@@ -250,7 +250,7 @@ int mountpoint_attach(const char *path, int fuse_fd, struct mount_entry *ret, st
 
 int mountpoint_anew(const char *path, int *fuse_fd, struct mount_entry *ret, struct err *err)
 {
-	int fd, r = mountpoint_open_fuse(&fd, err);
+	int fd = -1, r = mountpoint_open_fuse(&fd, err);
 
 	if (r)
 		return r;
