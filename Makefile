@@ -174,6 +174,12 @@ JITTER ?= 25
 test-jitter: tests
 	$(Q)B=$(B) JITTER=$(JITTER) LD_PRELOAD=$(abspath $(B)/tests/jitter.so) tests/run $(T)
 
+# A random tester: SEED, SECONDS; what failed is done again by `tests/torture/run --trace FILE [--shrink]`.
+SEED ?= 1
+SECONDS ?= 60
+torture: tests
+	$(Q)B=$(B) tests/torture/run --seed $(SEED) --seconds $(SECONDS)
+
 # ---- what CI runs besides
 
 test-asan:
@@ -237,6 +243,6 @@ install: all
 clean:
 	rm -rf $(B)/bin $(B)/obj $(B)/tests $(B)/asan $(B)/tsan $(B)/fuzz
 
-.PHONY: all tests deps demo demo-stop test test-unit test-fs test-lab test-k8s k8s-ground test-jitter test-asan test-tsan fuzz lint \
+.PHONY: all tests deps demo demo-stop test test-unit test-fs test-lab test-k8s k8s-ground test-jitter torture test-asan test-tsan fuzz lint \
 	format docs check-docs bench install clean
 .DELETE_ON_ERROR:
