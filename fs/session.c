@@ -348,11 +348,14 @@ static bool refuse_poison(struct session *s, uint64_t unique)
 	return write(s->conf.fuse_fd, &out, sizeof(out)) == (ssize_t)sizeof(out);
 }
 
-static void *ask_where(void *cwd)
+static void *ask_where(void *ctx)
 {
+	uint32_t asker = (uint32_t)(uintptr_t)ctx;
 	struct statfs st;
+	char path[32];
 
-	(void)!statfs(cwd, &st);
+	snprintf(path, sizeof(path), "/proc/%u/cwd", asker);
+	(void)!statfs(path, &st);
 	return NULL;
 }
 
@@ -360,13 +363,12 @@ static void *ask_where(void *cwd)
  * SIGKILL lets go of who waits for what was read already, only the end of the connection does. */
 static void wait_for_ourselves(const struct fuse_in_header *in)
 {
-	static char path[32];
+	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/self/task/%u", in->pid);
 	while (!access(path, F_OK))
 		pause();
-	snprintf(path, sizeof(path), "/proc/%u/cwd", in->pid);
-	thread_start(NULL, ask_where, path);
+	thread_start(NULL, ask_where, (void *)(uintptr_t)in->pid);
 }
 
 static void serve_one(struct session *s, size_t len)

@@ -26,9 +26,11 @@ struct stamp {
 /* The texts of one node. */
 struct made {
 	struct made *next;
+	/* These stay, and whoever makes the text reads them without the lock. */
 	struct tree *tree;
 	uint64_t ino;
-	bool slow, making;
+	bool slow;
+	bool making;
 	struct stamp stamp; /* of the text, or of the one that is being made */
 	uint64_t begun;	    /* its making, in us; 0: not yet */
 	struct text *text;
@@ -158,6 +160,15 @@ static bool is_fresh(const struct made *p, const struct attr *row, const struct 
 	       now_us() - p->begun < (p->slow ? SLOW_US : OTHERS_US);
 }
 
+static struct made *new_made(struct tree *t, const struct node *n)
+{
+	struct made *p = calloc(1, sizeof(*p));
+
+	if (p)
+		*p = (struct made){ .tree = t, .ino = n->ino, .slow = n->row->flags & ATTR_SLOW };
+	return p;
+}
+
 /* With the lock held: moves it to the front. NULL: no memory for it. */
 static struct made *find(struct texts *s, struct tree *t, const struct node *n)
 {
@@ -169,12 +180,9 @@ static struct made *find(struct texts *s, struct tree *t, const struct node *n)
 	if (p)
 		*at = p->next;
 	else
-		p = calloc(1, sizeof(*p));
+		p = new_made(t, n);
 	if (!p)
 		return NULL;
-	p->tree = t;
-	p->ino = n->ino;
-	p->slow = n->row->flags & ATTR_SLOW;
 	p->next = s->first;
 	s->first = p;
 	return p;

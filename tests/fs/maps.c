@@ -62,7 +62,7 @@ static bool touch(int fd)
 static bool read_all(int fd)
 {
 	char buf[65536];
-	ssize_t n, all = 0;
+	ssize_t n = -1, all = 0;
 
 	while (fd >= 0 && (n = read(fd, buf, sizeof(buf))) > 0)
 		all += n;
