@@ -10,6 +10,17 @@
 #include <pcidevfs/err.h>
 #include <pcidevfs/util.h>
 
+/* What a path of a tree that is not mounted, or whose process has ended, says. */
+static int of_no_tree(int code)
+{
+	static const int codes[] = { ENOENT, ENODEV, ECONNABORTED, ECONNREFUSED };
+
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
+		if (code == codes[i])
+			return ENOTCONN;
+	return code;
+}
+
 /* "error EBUSY 0000:05:00.0/claim: SENTENCE": the sentence of the first one. */
 static int verdict(const char *tree, char *answers, int code, struct err *err)
 {
@@ -20,7 +31,7 @@ static int verdict(const char *tree, char *answers, int code, struct err *err)
 
 			return fail(err, code, "%s", text + strspn(text, " "));
 		}
-	return fail(err, code, "%s/ctl: %s", tree, strerror(code));
+	return fail(err, of_no_tree(code), "%s/ctl: %s", tree, strerror(code));
 }
 
 void ctl_close(struct ctl *c)
@@ -51,7 +62,7 @@ static int ctl_open(struct ctl *c, struct err *err)
 		return 0;
 	ctl_close(c);
 	c->fd = open(path, O_RDWR | O_CLOEXEC);
-	return c->fd < 0 ? fail(err, errno, "%s: %s", path, strerror(errno)) : 0;
+	return c->fd < 0 ? fail(err, of_no_tree(errno), "%s: %s", path, strerror(errno)) : 0;
 }
 
 int ctl_commit(struct ctl *c, const char *lines, struct err *err)

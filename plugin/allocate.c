@@ -27,11 +27,12 @@ struct allocation {
 	struct source patience;
 	struct request request;
 	uint64_t running; /* given_at of its devices until it is answered: no other's */
-	/* Was refused so, and waits for news of one whose name was not heard of. */
+	/* Why it waits: for news of one whose name was not heard of, or (ENOTCONN) for the tree. */
 	struct err refused;
 	struct source news;
 	struct allocation *next; /* of the plugin's that wait */
-	uint64_t until;		 /* ms; 0: was not refused yet */
+	uint64_t until;		 /* ms: for news; 0: was not refused yet */
+	bool marked;		 /* its devices are, with `running` */
 	char resource[];	 /* its server may be gone when the tree has answered */
 };
 
@@ -50,7 +51,7 @@ static void on_patience(struct source *s)
 
 	fail(&err, ETIMEDOUT, "the tree has not taken it down within %g s; is pcidevfsd well?",
 	     plugin_deadline(a->p, PATIENCE_MS) / 1e3);
-	refuse(a->resource, a->call, &err);
+	refuse(a->resource, a->call, a->refused.code ? &a->refused : &err);
 	a->call = NULL;
 }
 
@@ -204,6 +205,11 @@ static void lines_for(const struct devices *t, const struct allocation *a, struc
 	}
 }
 
+static int without_tree(struct err *err)
+{
+	return fail(err, ENOTCONN, "nothing can be given to a pod while the tree is not there");
+}
+
 /* What the tree is to be told, by what it is known to hold. */
 static int plan(struct allocation *a, struct err *err)
 {
@@ -213,7 +219,7 @@ static int plan(struct allocation *a, struct err *err)
 	int e;
 
 	if (tree_lost(a->p->tree, &why))
-		e = fail(err, ENODEV, "nothing can be given to a pod: %s", why);
+		e = without_tree(err);
 	else
 		e = request_check(t, a->resource, &a->request, now_ms(), err)
 			    ?: request_names(t, a->resource, &a->request, err);
@@ -255,13 +261,29 @@ static void stop_waiting(struct allocation *a)
 	loop_remove(&a->p->loop, &a->news);
 }
 
+static void commit(struct allocation *a)
+{
+	if (!a->marked)
+		mark(a, 0, a->running);
+	a->marked = true;
+	a->refused = (struct err){ 0 };
+	tree_commit(a->p->tree, &a->job);
+}
+
+/* For the tree it waits as long as it is waited for itself: on_patience() ends that. */
+static bool waits_on(const struct allocation *a, int e, uint64_t now)
+{
+	return a->call && (e == -ENOTCONN || (e == -EBUSY && now < a->until));
+}
+
 static void on_news(struct source *source)
 {
 	struct allocation *a = container_of(source, struct allocation, news);
+	bool news = a->call && (a->refused.code == ENOTCONN || is_named(a));
+	int e = news ? plan(a, &a->refused) : -EBUSY;
 	uint64_t now = now_ms();
-	int e = a->call && is_named(a) ? plan(a, &a->refused) : -EBUSY;
 
-	if (e == -EBUSY && a->call && now < a->until) {
+	if (waits_on(a, e, now)) {
 		source->at = now + RETRY_MS;
 		return;
 	}
@@ -269,7 +291,26 @@ static void on_news(struct source *source)
 	if (e)
 		finish(a, &a->refused);
 	else
-		tree_commit(a->p->tree, &a->job);
+		commit(a);
+}
+
+static void wait_for_news(struct allocation *a)
+{
+	a->news = (struct source){ .fd = -1, .due = on_news, .at = now_ms() + RETRY_MS };
+	loop_add(&a->p->loop, &a->news, NULL);
+	a->next = a->p->waiting;
+	a->p->waiting = a;
+}
+
+/* It may have done it, or what ends the name before: both may be told it again. */
+static void on_cut(struct allocation *a)
+{
+	uint64_t before = a->running;
+
+	a->running = GIVEN_RUNNING + a->p->allocations++;
+	mark(a, before, a->running);
+	without_tree(&a->refused);
+	wait_for_news(a);
 }
 
 /* The tree may hold the name of a pod that is over, and the line that says so be under way; of several devices one
@@ -278,16 +319,17 @@ static void on_recorded(struct job *job, const struct err *failed)
 {
 	struct allocation *a = container_of(job, struct allocation, job);
 
+	if (a->call && failed && failed->code == ENOTCONN) {
+		on_cut(a);
+		return;
+	}
 	if (!failed || failed->code != EBUSY || !a->call) {
 		finish(a, failed);
 		return;
 	}
 	a->refused = *failed;
 	a->until = a->until ?: now_ms() + plugin_deadline(a->p, NEWS_MS);
-	a->news = (struct source){ .fd = -1, .due = on_news, .at = now_ms() };
-	loop_add(&a->p->loop, &a->news, NULL);
-	a->next = a->p->waiting;
-	a->p->waiting = a;
+	wait_for_news(a);
 }
 
 void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *call,
@@ -295,6 +337,7 @@ void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *cal
 {
 	struct allocation *a = calloc(1, sizeof(*a) + strlen(resource) + 1);
 	struct err err = { 0 };
+	int e;
 
 	if (!a) {
 		rpc_fail(call, RPC_INTERNAL, "no memory");
@@ -310,9 +353,14 @@ void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *cal
 				       .due = on_patience,
 				       .at = now_ms() + plugin_deadline(p, PATIENCE_MS) };
 	loop_add(&p->loop, &a->patience, NULL);
-	if (!request_allocate(msg, len, &a->request, &err) && !plan(a, &err)) {
-		mark(a, 0, a->running);
-		tree_commit(p->tree, &a->job);
+	e = request_allocate(msg, len, &a->request, &err) ?: plan(a, &err);
+	if (!e) {
+		commit(a);
+		return;
+	}
+	if (e == -ENOTCONN) {
+		a->refused = err;
+		wait_for_news(a);
 		return;
 	}
 	refuse(resource, call, &err);

@@ -55,6 +55,8 @@ const char *dev_withheld(const struct dev *d)
 {
 	struct key key;
 
+	if (d->gone)
+		return "it is not there any more";
 	if (!d->claim[0])
 		return "nobody claims it";
 	if (!d->resource[0])

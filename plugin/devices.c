@@ -192,7 +192,7 @@ static void inherit(struct devices *t, struct dev *d, struct dev *old)
 		old->given = NULL;
 	}
 	d->freed = dev_allocated(old) && !dev_allocated(d) ? ++t->freed : old->freed;
-	t->shape += !same_shape(d, old);
+	t->shape += old->gone || !same_shape(d, old);
 }
 
 int devices_take(struct devices *t, const char *id, char *pairs)
@@ -204,7 +204,7 @@ int devices_take(struct devices *t, const char *id, char *pairs)
 	if (r)
 		return r;
 	if (!line.claim[0]) {
-		devices_drop(t, id);
+		devices_forget(t, id);
 		return 0;
 	}
 	line.here = true;
@@ -222,12 +222,25 @@ int devices_take(struct devices *t, const char *id, char *pairs)
 	return r;
 }
 
-void devices_drop(struct devices *t, const char *id)
+void devices_forget(struct devices *t, const char *id)
 {
 	struct dev *d = devices_find(t, id);
 
 	t->shape += d != NULL;
 	drop(t, d);
+}
+
+/* Of a resource claim kubelet's list says nothing, so that nobody would end it. */
+void devices_drop(struct devices *t, const char *id)
+{
+	struct dev *d = devices_find(t, id);
+
+	if (!d || !dev_allocated(d) || !strncmp(d->allocated, "claim:", 6)) {
+		devices_forget(t, id);
+		return;
+	}
+	t->shape += !d->gone;
+	d->gone = true;
 }
 
 void devices_begin(struct devices *t)
@@ -321,6 +334,11 @@ bool dev_allocated(const struct dev *d)
 bool dev_named(const struct dev *d)
 {
 	return dev_allocated(d) && strcmp(d->allocated, "pending");
+}
+
+bool dev_keeps_group(const struct dev *d)
+{
+	return dev_named(d) || (dev_allocated(d) && (d->gone || !d->given_at));
 }
 
 bool devices_overtaken(const struct devices *t, const char *lines, uint64_t since)

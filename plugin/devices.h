@@ -19,6 +19,7 @@ struct dev {
 	int numa;	     /* -1: none */
 	int group;	     /* -1: none */
 	bool here;	     /* was told since the inventory began */
+	bool gone;	     /* is not there any more; its pod has what it had, group and all */
 	bool announced;	     /* was once found bound and ready: kubelet may know it */
 	uint64_t good_at;    /* ms: not healthy before, since it was not a moment ago */
 	uint64_t pending_at; /* ms: since when it is pending; 0: it is not */
@@ -47,7 +48,9 @@ struct devices {
 /* From one line of inventory or events; pairs are overwritten. A device that nobody claims is forgotten.
  * -EINVAL: not a line of the tree's format; -ENOMEM. The table stays as it was then. */
 int devices_take(struct devices *t, const char *id, char *pairs);
+/* It is gone. What a pod of kubelet's has of it stays in the table until devices_forget(). */
 void devices_drop(struct devices *t, const char *id);
+void devices_forget(struct devices *t, const char *id);
 /* Around an inventory: what was not told in between is not there. */
 void devices_begin(struct devices *t);
 void devices_settle(struct devices *t);
@@ -88,6 +91,8 @@ const char *dev_sick(const struct devices *t, const struct dev *d, uint64_t now,
 bool dev_allocated(const struct dev *d);
 /* Is its pod known by name? */
 bool dev_named(const struct dev *d);
+/* Does it keep its group from others? What is pending and was not given by us does: whose it is kubelet will tell. */
+bool dev_keeps_group(const struct dev *d);
 /* Is one of its group with another pod than it or, as long as kubelet has not told whose it is, may it be? */
 bool dev_rivals(const struct dev *d, const struct dev *mate, uint64_t now);
 /* Why that stands in its way; returns buf. */

@@ -15,7 +15,7 @@ static const struct dev *taken_mate(const struct devices *t, const struct dev *d
 	struct dev *const *group = d->mate_taken ? devices_group(t, d, &n) : NULL;
 
 	for (size_t i = 0; group && i < n; i++)
-		if (group[i] != d && dev_named(group[i]))
+		if (group[i] != d && dev_keeps_group(group[i]))
 			return group[i];
 	return NULL;
 }
@@ -58,9 +58,9 @@ static void mark_mates(struct devices *t)
 		size_t taken = 0;
 
 		for (size_t i = 0; i < n; i++)
-			taken += dev_named(group[i]);
+			taken += dev_keeps_group(group[i]);
 		for (size_t i = 0; i < n; i++)
-			group[i]->mate_taken = taken > dev_named(group[i]);
+			group[i]->mate_taken = taken > dev_keeps_group(group[i]);
 	}
 }
 
@@ -95,8 +95,14 @@ const char *dev_sick(const struct devices *t, const struct dev *d, uint64_t now,
 	if (strcmp(d->state, "claimed") && (strcmp(d->state, "busy") || !was_well(d)))
 		return d->reason[0] ? d->reason : "the tree gives no reason";
 	mate = taken_mate(t, d);
-	if (mate) {
+	if (mate && dev_named(mate)) {
 		snprintf(buf, size, "its IOMMU group %d is with %s", d->group, mate->allocated);
+		return buf;
+	}
+	if (mate) {
+		snprintf(buf, size,
+			 "of its IOMMU group %d %s is allocated, and kubelet has yet to tell to whom",
+			 d->group, mate->id);
 		return buf;
 	}
 	return now >= d->good_at ? NULL : "it was not usable a moment ago";

@@ -157,11 +157,26 @@ static void settle_one(struct listing *l, struct dev *d)
 	out_printf(&b->set, "%s/allocated_to %s\n", d->id, pod[0] ? pod : "none");
 }
 
+/* The tree has nothing to be told of it. Returns whether its pod is over. */
+static bool settle_gone(struct listing *l, struct dev *d)
+{
+	char buf[ALLOCATED_MAX];
+	const char *pod = pod_of(l, d, buf, sizeof(buf));
+
+	if (!pod || pod[0])
+		d->seen = l->kubelet;
+	return pod && !pod[0] && d->given_at < l->asked && is_over(l, d);
+}
+
 void listing_settle(struct listing *l, struct devices *t)
 {
-	for (size_t i = 0; i < t->n; i++)
-		if (dev_offered(t->v[i]))
+	for (size_t i = t->n; i-- > 0;)
+		if (t->v[i]->gone && settle_gone(l, t->v[i])) {
+			devices_forget(t, t->v[i]->id);
+			l->changed = true;
+		} else if (dev_offered(t->v[i])) {
 			settle_one(l, t->v[i]);
+		}
 }
 
 void listing_free(struct listing *l)

@@ -4,7 +4,8 @@
 import os
 import socket
 
-from plugin_lib import ARGV, DIR, DISK, DISK_NAME, MATE, MATE_NAME, NIC, NIC_NAME, TREE, Plugin, ok, put, wait_file
+from plugin_lib import (ARGV, DIR, DISK, DISK_NAME, MATE, MATE_NAME, NIC, NIC_NAME, TREE, Plugin, Waiting, get, ok,
+                        put, wait_file)
 from peer import Kubelet, refused
 
 POD = "default/vm-1/compute"
@@ -31,7 +32,7 @@ def is_back():
 
 def refuses():
     said = refused("FAILED_PRECONDITION", k.allocate, DISK_NAME, DISK)
-    assert said.startswith("nothing can be given to a pod: %s/" % TREE), said
+    assert said == "nothing can be given to a pod while the tree is not there", said
 
 
 os.makedirs(DIR + "/pods")
@@ -52,19 +53,20 @@ k.allocate(NIC_NAME, NIC)
 k.pods = [("default", "vm-1", "compute", NIC_NAME, [NIC])]
 assert is_back() == before
 
-# For a short time: nothing is given away, and to kubelet all is as it was, also to one that comes only now.
+# For a short time: what is to be given waits, and to kubelet all is as it was, also to one that comes only now.
 daemon("stop")
-refuses()
 k.stop()
 k.start()
 before = offered("Healthy")
-refuses()
+waiting = Waiting(k.allocate, DISK_NAME, DISK)
+assert waiting.is_alive(), waiting.said
 daemon("start")
+assert waiting.end() == "yes", waiting.said
+assert get(DISK, "allocated_to") == "pending"
 assert is_back() == before
 for endpoint in before:
     sick = [devices for _, devices in endpoint.lists if any(d.health != "Healthy" for d in devices.values())]
     assert not sick, sick
-k.allocate(DISK_NAME, DISK)
 put(DISK, "allocated_to", "none")
 ok("for a short time without the tree kubelet hears nothing of it")
 
