@@ -6,6 +6,7 @@
 #include <grpc/support/alloc.h>
 #include <grpc/support/time.h>
 #include <stdlib.h>
+#include <string.h>
 #include <pcidevfs/err.h>
 #include <pcidevfs/util.h>
 
@@ -48,6 +49,18 @@ static void ask_free(struct ask *a)
 	free(a);
 }
 
+/* gRPC's words for that depend on what it was at just then; one cause is told in one way. */
+static bool hangs_up(const char *details)
+{
+	static const char *const words[] = { "Socket closed", "Stream removed", "Connection reset",
+					     "Broken pipe" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (strstr(details, words[i]))
+			return true;
+	return false;
+}
+
 static void on_answer(struct op *op, bool ok)
 {
 	struct ask *a = container_of(op, struct ask, done);
@@ -56,10 +69,11 @@ static void on_answer(struct op *op, bool ok)
 	enum rpc_status status = whole			       ? RPC_OK
 				 : a->status == GRPC_STATUS_OK ? RPC_INTERNAL
 							       : (enum rpc_status)a->status;
-	char *why = grpc_slice_to_c_string(a->why);
+	char *details = grpc_slice_to_c_string(a->why);
+	const char *why = hangs_up(details) ? "it hangs up" : details;
 
 	a->answer(a->ctx, status, why, GRPC_SLICE_START_PTR(msg), GRPC_SLICE_LENGTH(msg));
-	gpr_free(why);
+	gpr_free(details);
 	grpc_slice_unref(msg);
 	ask_free(a);
 }
