@@ -94,11 +94,13 @@ if STAGE == "again":
     rename("none")
     k.wait_health(NIC_NAME, {NIC: "Healthy"}, 10)
 if STAGE == "moved":
+    k.pods = PODS
     for dev, name in ((NIC, NIC_NAME), (MATE, MATE_NAME)):
         said = refused("FAILED_PRECONDITION", prestart, dev, name)
         assert "was given to its pod as /dev/vfio/vfio /dev/vfio/14 before a reboot and is " \
             "/dev/vfio/vfio /dev/vfio/94 now; delete the pod" in said, said
     # The next pod gets the nodes of now.
+    k.pods = []
     a = k.allocate(NIC_NAME, NIC).container_responses[0]
     assert [d.container_path for d in a.devices] == ["/dev/vfio/vfio", "/dev/vfio/94"], a
     k.allocate(MATE_NAME, MATE)
