@@ -30,9 +30,10 @@ static int refuse_allocation(const struct device *dev, const char *value, struct
 			"%s is not claimed, and only what is claimed is given to pods; write a name "
 			"to its claim first",
 			dev->key.name);
-	if (!now[0])
-		return strcmp(value, "pending") ? 0 : refuse_holder("", dev, err);
-	if (!strcmp(now, value) || (!strcmp(now, "pending") && strncmp(value, "claim:", 6)))
+	/* What is pending since before a restart may be of a pod that is over. */
+	if (!strcmp(value, "pending") && (!now[0] || !strcmp(now, value)))
+		return refuse_open(dev, err);
+	if (!now[0] || !strcmp(now, value) || (!strcmp(now, "pending") && strncmp(value, "claim:", 6)))
 		return 0;
 	return fail(err, EBUSY,
 		    "%s is allocated to %s; write none to its allocated_to once that has ended",
@@ -93,17 +94,14 @@ static int note_nodes(struct model *m, const struct device *dev, struct err *err
 	return rc;
 }
 
-/* By which name it was given. What is not pending first was given before anybody wrote it down here. A name that it has
- * no more counts until the pod is over; one that it still has is left, for it costs no write to the disk. */
+/* By which name it was given, until the pod is over. What is not pending first was given before anybody wrote it down
+ * here. */
 static void note_name(struct device *dev, const char *value)
 {
-	char name[RESOURCE_NAME];
-
-	device_resource(dev, name);
-	if (!strcmp(value, "pending") || (value[0] && !dev->want.given_as[0]))
-		STR_COPY(dev->want.given_as, name);
-	else if (!value[0] && strcmp(dev->want.given_as, name))
+	if (!value[0])
 		dev->want.given_as[0] = '\0';
+	else if (!strcmp(value, "pending") || !dev->want.given_as[0])
+		device_resource(dev, dev->want.given_as);
 }
 
 static int allocation_settle(struct model *m, const struct wish *wish, struct err *err)

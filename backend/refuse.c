@@ -70,21 +70,15 @@ static int refuse_critical(const struct question *q, struct err *err)
 #define USER_TEXT 512
 #define UNSURE "unsure "
 
-/* "allocated to a/b/c", "held by qemu (pid 7)"; false: nobody uses it. The first line of holders is
- * pid=N comm=NAME, the name quoted where it must be. */
-static bool user_of(const struct device *dev, char buf[static USER_TEXT])
+/* "held by qemu (pid 7)"; false: no process does. The first line of holders is pid=N comm=NAME, the name quoted where it
+ * must be. */
+static bool holder_of(const struct device *dev, char buf[static USER_TEXT])
 {
 	const char *line = dev->facts.holders, *comm = strstr(line, "comm=");
 	const bool unsure = !strncmp(line, UNSURE, strlen(UNSURE));
 	int len = comm ? (int)strcspn(comm + 5, "\n") : 0;
 	long pid = 0;
 
-	if (dev->want.allocated[0]) {
-		snprintf(buf, USER_TEXT, "allocated to %s",
-			 strcmp(dev->want.allocated, "pending") ? dev->want.allocated
-								: "a pod that kubelet starts");
-		return true;
-	}
 	if (!line[0])
 		return false;
 	if (len > 1 && comm[5] == '"') {
@@ -101,6 +95,30 @@ static bool user_of(const struct device *dev, char buf[static USER_TEXT])
 	return true;
 }
 
+static bool is_pending(const struct device *dev)
+{
+	return !strcmp(dev->want.allocated, "pending");
+}
+
+/* ... or "allocated to a/b/c"; false: nobody uses it. */
+static bool user_of(const struct device *dev, char buf[static USER_TEXT])
+{
+	if (!device_is_allocated(dev))
+		return holder_of(dev, buf);
+	snprintf(buf, USER_TEXT, "allocated to %s",
+		 is_pending(dev) ? "a pod that is not known yet" : dev->want.allocated);
+	return true;
+}
+
+int refuse_open(const struct device *dev, struct err *err)
+{
+	char user[USER_TEXT];
+
+	if (!holder_of(dev, user))
+		return 0;
+	return fail(err, EBUSY, "%s is %s; stop it and write again", dev->key.name, user);
+}
+
 int refuse_holder(const char *before, const struct device *dev, struct err *err)
 {
 	char user[USER_TEXT];
@@ -108,7 +126,9 @@ int refuse_holder(const char *before, const struct device *dev, struct err *err)
 	if (!user_of(dev, user))
 		return 0;
 	return fail(err, EBUSY, "%s%s is %s; %s", before, dev->key.name, user,
-		    dev->want.allocated[0] ? "end that first" : "stop it and write again");
+		    !device_is_allocated(dev) ? "stop it and write again"
+		    : is_pending(dev)	      ? "end that first, or write none to its allocated_to if no pod has it"
+					      : "end that first");
 }
 
 /* The driver lets go only when each of them is closed, and takes them down with it. */

@@ -69,7 +69,7 @@ static int refuse_pf(const struct pf *pf, const struct plan *plan, struct err *e
 	/* By then it has its own driver again; the step finds out which. */
 	if (vfio_released(pf->m, plan, dev))
 		return 0;
-	if (dev->want.allocated[0])
+	if (device_is_allocated(dev))
 		return refuse_holder("", dev, err);
 	if (dev->want.claim[0])
 		return fail(err, EBUSY, "%s is claimed by %s; write none to its claim first",
@@ -92,7 +92,7 @@ static int refuse_vf(const struct pf *pf, const struct device *vf, const struct 
 		     struct err *err)
 {
 	/* Nobody can release what a pod has: that is said of it first. */
-	if (!vf->want.allocated[0] && vf->want.claim[0] && !vfio_released(pf->m, plan, vf))
+	if (!device_is_allocated(vf) && vf->want.claim[0] && !vfio_released(pf->m, plan, vf))
 		return fail(err, EBUSY,
 			    "virtfn%d of %s: %s is claimed by %s; write none to its claim first",
 			    vf->facts.vf_index, pf->dev->key.name, vf->key.name, vf->want.claim);

@@ -61,6 +61,8 @@ int vfio_refuse_held(const struct device *asked, const struct device *member, st
 int refuse_used(const char *before, const struct device *dev, struct err *err);
 /* The same of processes and pods alone. */
 int refuse_holder(const char *before, const struct device *dev, struct err *err);
+/* Of processes alone. */
+int refuse_open(const struct device *dev, struct err *err);
 /* -EOPNOTSUPP where an attribute of it cannot be read (device_doubt()). */
 int refuse_doubt(const char *before, const struct device *dev, struct err *err);
 /* EPERM or EBUSY when the function itself is in use: by the host, by its VFs, by a process. */

@@ -401,7 +401,8 @@ const struct attr attrs_device[] = {
 	  .key = "allocated_to",
 	  .since = "0.1",
 	  .help = "which pod has it: none, pending (kubelet was told yes), NAMESPACE/POD/CONTAINER or claim:UID. "
-		  "Written by pcidevfs-plugin; kept until a reboot. To end what a pod has needs the group pcidevfs" },
+		  "Written by pcidevfs-plugin. After a restart or a reboot it reads pending, to whom is not known yet, "
+		  "until none or a name is written. To end what a pod has needs the group pcidevfs" },
 	{ .name = "allocated_nodes",
 	  .id = 31,
 	  .mode = 0444,
@@ -420,9 +421,9 @@ const struct attr attrs_device[] = {
 	  .show = allocated_as_show,
 	  .key = "allocated_as",
 	  .since = "0.1",
-	  .help = "what resource_name read when last a pod was given it, or none: by that name kubelet counts it "
-		  "until the pod ends, whatever it is called since; then none, if it is called otherwise. Kept with "
-		  "the claim" },
+	  .help = "what resource_name read when the pod that has it was given it, or none: by that name kubelet "
+		  "counts it until the pod ends, whatever it is called since. Kept with the claim: while it is "
+		  "stored, a pod has it" },
 	{ .name = "plan",
 	  .id = 20,
 	  .mode = 0664,

@@ -226,7 +226,7 @@ static void healthy_show(const struct subject *s, struct out *o)
 
 static bool is_used(const struct device *dev)
 {
-	return dev->want.allocated[0] || dev->state == STATE_HELD;
+	return device_is_allocated(dev) || dev->state == STATE_HELD;
 }
 
 static void allocated_show(const struct subject *s, struct out *o)

@@ -365,7 +365,7 @@ int intents_keep(void *ctx, const struct wish *wishes, size_t n, bool pending, s
 {
 	struct intents *in = ctx;
 	struct rewrite w;
-	bool told;
+	bool told, over = false;
 	int rc;
 
 	pthread_mutex_lock(&in->save);
@@ -381,8 +381,12 @@ int intents_keep(void *ctx, const struct wish *wishes, size_t n, bool pending, s
 			rewrite_abort(&w);
 		else
 			rc = rewrite_commit(&w, err);
+		for (size_t i = 0; i < in->rs.n; i++)
+			over |= in->rs.v[i]->over;
 	}
 	pthread_mutex_unlock(&in->save);
+	if (over)
+		over_put_off(in);
 	/* A wish that was settled without a change of its device still has its reason there. */
 	if (told && !pending)
 		intents_kick(in);

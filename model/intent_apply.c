@@ -148,6 +148,7 @@ static void apply_record(struct pass *p, struct record *r)
 
 	if (!dev) /* an act loses a device that goes; what it had begun went along */
 		p->rewrite |= cut_is_begun(r) && !(r->cut && p->incomplete);
+	p->over |= r->over;
 	if (!dev || r->flying)
 		return;
 	if (r->cut)
@@ -224,6 +225,8 @@ static void look(struct pass *p)
 	pthread_mutex_unlock(&in->lock);
 	if (p->rewrite)
 		bring_up_to_date(p);
+	if (p->over)
+		over_write(in, false);
 	pthread_mutex_unlock(&in->save);
 	pass_free(p);
 }
@@ -239,8 +242,9 @@ static bool go_on(struct intents *in, const struct pass *p)
 	in->passing = again;
 	in->passed |= !p->incomplete && !again;
 	in->looked = true;
-	asks = p->in_use && !in->in_use;
+	asks = (p->in_use && !in->in_use) || (p->over && !in->over);
 	in->in_use = p->in_use;
+	in->over |= p->over;
 	pthread_mutex_unlock(&in->turn);
 	pthread_cond_broadcast(&in->quiet);
 	if (asks)
@@ -296,7 +300,7 @@ static bool wait_for_use(struct intents *in, unsigned int ms)
 	struct timespec until = in_ms(ms);
 	int rc = 0;
 
-	while (!in->in_use && !in->stopped)
+	while (!in->in_use && !in->over && !in->stopped)
 		pthread_cond_wait(&in->asks, &in->turn);
 	while (!in->stopped && !rc)
 		rc = pthread_cond_timedwait(&in->asks, &in->turn, &until);
@@ -304,7 +308,7 @@ static bool wait_for_use(struct intents *in, unsigned int ms)
 }
 
 /* That a process ends or closes a device is told by nobody: who holds what is looked at again, while something
- * waits for it. A difference brings a pass. */
+ * waits for it. A difference brings a pass. What was put off needs one in time. */
 static void *ask_again(void *ctx)
 {
 	struct intents *in = ctx;
@@ -312,11 +316,14 @@ static void *ask_again(void *ctx)
 
 	pthread_mutex_lock(&in->turn);
 	while (wait_for_use(in, ms)) {
-		bool wanted = in->in_use;
+		bool wanted = in->in_use && in->world.observe_holders, over = in->over;
 
+		in->over = false; /* until the pass says otherwise */
 		pthread_mutex_unlock(&in->turn);
 		if (wanted)
 			in->world.observe_holders(in->world.backend, NULL, 0, now_us(), NULL);
+		if (over)
+			intents_kick(in);
 		ms = !wanted ? ASK_MS : ms < ASK_MAX_MS ? 2 * ms : ASK_MAX_MS;
 		pthread_mutex_lock(&in->turn);
 	}
@@ -331,8 +338,7 @@ void intents_restore(struct intents *in, struct engine *e, bool goes_on)
 	in->goes_on = goes_on;
 	in->e = e;
 	pthread_mutex_unlock(&in->turn);
-	if (in->world.observe_holders)
-		in->asking = !thread_start(&in->asker, ask_again, in);
+	in->asking = !thread_start(&in->asker, ask_again, in);
 	intents_kick(in);
 }
 
@@ -376,4 +382,7 @@ void intents_stop(struct intents *in)
 	if (in->asking)
 		pthread_join(in->asker, NULL);
 	in->asking = false;
+	pthread_mutex_lock(&in->save);
+	over_write(in, true);
+	pthread_mutex_unlock(&in->save);
 }

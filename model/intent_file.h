@@ -74,6 +74,7 @@ struct record {
 	unsigned int busy_tries;
 	struct sight tried_for; /* the last time */
 	bool retry; /* once more for the same: it may have met only an act that has ended since */
+	uint64_t over; /* us, 0: when its pod was, which the file does not say yet */
 	enum record_state state;
 	char reason[240];
 	bool fresh; /* made by the change that is going on */

@@ -48,6 +48,7 @@ struct intents {
 	bool goes_on; /* the model is a former process's, whose acts the engine brings to their end */
 	unsigned int flying; /* acts that run */
 	bool in_use; /* something waits for a process to let go of a device, which no event tells */
+	bool over;   /* a pod is, and the file does not say so yet */
 	pthread_t asker;
 	bool asking; /* there is that thread */
 };
@@ -122,6 +123,7 @@ struct pass {
 	size_t n, n_unknown;
 	bool incomplete; /* a card that is looked for may be one whose serial is not known yet */
 	bool in_use;	 /* a record waits for a process to let go */
+	bool over;	 /* the file does not say yet that a pod is */
 	bool loose;	 /* a serial that is not known yet does not matter: nothing is bound */
 	bool rewrite;	 /* the file says something that no longer is */
 	bool told;	 /* a device says what follows from a record */
@@ -190,6 +192,10 @@ bool record_drifted(const struct record *r, const struct kept *k, const struct d
 
 /* Waits until records have their devices. -EAGAIN. Takes no lock but turn. */
 int intents_await_look(struct intents *in, struct err *err);
+/* intent_over.c. A pod is over, and a pass is to say so to the file in a few seconds. Takes no lock but turn. */
+void over_put_off(struct intents *in);
+/* With save held: says it, where it is time; last: all of it. */
+void over_write(struct intents *in, bool last);
 /* Looks at all records again, soon. Takes no lock but turn. */
 void intents_kick(struct intents *in);
 

@@ -203,6 +203,7 @@ void kept_clear_with_claim(struct want *w)
 void want_end_claim(struct want *w)
 {
 	kept_clear_with_claim(w);
+	w->allocated[0] = '\0';
 	w->former_driver[0] = w->former_override[0] = '\0';
 	w->former_known = false;
 }

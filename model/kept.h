@@ -62,7 +62,7 @@ struct kept {
 	void (*follow)(struct model *m, struct record *r, const struct device *dev);
 	/* The device has come: it is told what needs no act, or what the act has to know, unless it knows better.
 	 * NULL: the fields, where there is no act. */
-	void (*note)(const struct record *r, struct device *dev);
+	void (*note)(struct record *r, struct device *dev);
 
 	/* What an act brings back has the rest: the value of the wish that asks for it (the record may keep
 	 * none), and the value that ends it, for people. */

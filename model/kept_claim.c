@@ -108,7 +108,7 @@ static void claim_follow(struct model *m, struct record *r, const struct device 
 		r->want.former_known = false;
 }
 
-static void claim_note(const struct record *r, struct device *dev)
+static void claim_note(struct record *r, struct device *dev)
 {
 	struct want *w = &dev->want;
 
@@ -306,6 +306,31 @@ static void given_as_print(const struct record *r, struct out *o)
 		kept_print(o, "allocated_as", r->want.given_as);
 }
 
+/* That a pod has it must be on the disk before the pod does. That it is over may be there later, so that the next pod
+ * waits for no disk; a crash before that takes it for a pod's, whose it is not known. */
+static void given_follow(struct model *m, struct record *r, const struct device *dev)
+{
+	bool over = r->want.given_as[0] && dev->want.claim[0] && !dev->want.given_as[0];
+
+	(void)m;
+	STR_COPY(r->want.given, dev->want.given);
+	if (!over)
+		STR_COPY(r->want.given_as, dev->want.given_as);
+	r->over = over ? r->over ?: now_us() : 0;
+}
+
+static void given_note(struct record *r, struct device *dev)
+{
+	struct want *w = &dev->want;
+
+	if (w->claim[0] || w->given[0] || w->given_as[0]) {
+		given_follow(NULL, r, dev);
+		return;
+	}
+	kept_copy(&kept_given, w, &r->want);
+	STR_COPY(w->allocated, r->want.claim[0] && w->given_as[0] ? "pending" : "");
+}
+
 const struct kept kept_given = {
 	.file = "allocated_to",
 	.keys = { { "allocated_nodes", given_parse, given_print },
@@ -313,4 +338,6 @@ const struct kept kept_given = {
 	.fields = { KEPT_TEXT(given), KEPT_TEXT(given_as) },
 	.of_group = true,
 	.with_claim = true,
+	.follow = given_follow,
+	.note = given_note,
 };

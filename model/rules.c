@@ -231,10 +231,10 @@ static bool is_unhealthy(struct device *dev)
 
 static bool is_allocated(struct device *dev)
 {
-	if (!dev->want.allocated[0])
+	if (!device_is_allocated(dev))
 		return false;
 	if (!strcmp(dev->want.allocated, "pending"))
-		because(dev, "given to a pod just now; kubelet has yet to tell which");
+		because(dev, "given to a pod; to whom is not known yet");
 	else
 		because(dev, "allocated to %s", dev->want.allocated);
 	return true;
@@ -251,6 +251,11 @@ static bool is_held(struct device *dev)
 	line += sure ? 0 : strlen(unsure);
 	because(dev, "%sheld open by %.*s", sure ? "" : "perhaps ", (int)strcspn(line, "\n"), line);
 	return true;
+}
+
+bool device_is_allocated(const struct device *dev)
+{
+	return dev->want.claim[0] && dev->want.allocated[0];
 }
 
 bool device_with_pod(const struct device *dev)

@@ -81,11 +81,12 @@ struct want {
 	/* A PF: bit N of [N / 64]: a stored wish claims its virtfnN, which may be absent. */
 	uint64_t vf_claims[WANT_VFS / 64];
 	bool autoprobe_off; /* a PF: sriov_drivers_autoprobe is 0 by our doing and must be 1 again */
-	/* Which pod has it: "pending", "ns/pod/container"; not kept over a reboot. */
+	/* Which pod has it: "pending" (to whom is not known yet), "ns/pod/container". Of this only that there is one is
+	 * kept, by given_as. */
 	char allocated[ALLOCATED_NAME];
 	/* device_nodes() when last a pod was given it or a member of its group. */
 	char given[NODES_TEXT];
-	/* device_resource() when last a pod was given it: kubelet has it by that name. */
+	/* device_resource() when a pod was given it, which has it still: kubelet has it by that name. */
 	char given_as[RESOURCE_NAME];
 	bool single;		      /* pooled reads 0: offered under a name of its own */
 	char resource[RESOURCE_NAME]; /* overrides the computed resource name; "" does not */
@@ -128,6 +129,8 @@ struct mates {
  * the host has one at all. */
 void device_derive(struct device *dev, bool iommu, struct mates mates);
 
+/* A pod has it. What is stored counts from when its claim is back. */
+bool device_is_allocated(const struct device *dev);
 /* A pod is known to have it: more than "pending", which may yet be any pod's. */
 bool device_with_pod(const struct device *dev);
 /* What two devices' want.allocated say, or plugins read: the same pod, in whichever container. */

@@ -73,7 +73,8 @@ if STAGE == "first":
              "AllocResp": ""}], "RegisteredDevices": {}}, "Checksum": 1}, f)
     rename("example.com/renamed")
 else:
-    assert allocated(NIC) == "none"
+    # Until kubelet has told of pods, a pod has it: whose is not known. The former one's end may not be on the disk.
+    assert allocated(NIC) == "pending" or STAGE == "moved"
     # Those whose pods wait are known by what is kept.
     assert set(k.asked[:2]) == {NIC_NAME, MATE_NAME}, k.asked
 if STAGE == "again":
@@ -93,11 +94,13 @@ if STAGE == "again":
     rename("none")
     k.wait_health(NIC_NAME, {NIC: "Healthy"}, 10)
 if STAGE == "moved":
+    k.pods = PODS
     for dev, name in ((NIC, NIC_NAME), (MATE, MATE_NAME)):
         said = refused("FAILED_PRECONDITION", prestart, dev, name)
         assert "was given to its pod as /dev/vfio/vfio /dev/vfio/14 before a reboot and is " \
             "/dev/vfio/vfio /dev/vfio/94 now; delete the pod" in said, said
     # The next pod gets the nodes of now.
+    k.pods = []
     a = k.allocate(NIC_NAME, NIC).container_responses[0]
     assert [d.container_path for d in a.devices] == ["/dev/vfio/vfio", "/dev/vfio/94"], a
     k.allocate(MATE_NAME, MATE)

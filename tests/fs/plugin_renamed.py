@@ -52,7 +52,7 @@ wait_file(DISK, "allocated_to", "default/vm-2/compute")
 # Renamed after the pod's end: the former name is forgotten for good, not only while this plugin runs.
 k.lists()
 wait_file(DISK, "allocated_to", "none")
-assert get(DISK, "allocated_as") == NEW_NAME
+assert get(DISK, "allocated_as") == "none"
 put(DISK, "resource_name", "none")
 k.wait_health(DISK_NAME, {DISK: "Healthy"})
 k.wait_health(NEW_NAME, {})
