@@ -74,7 +74,7 @@ static int open_node(struct tree *t, fuse_req_t req, const struct node *n,
 	}
 	r = open_file(t, req, n, writes, fi->nonseekable ? &at : NULL, &fi->fh, err);
 	if (!r && writes && n->row->flags & ATTR_CTL) {
-		r = ctl_open(t, fi->fh, err);
+		r = ctl_open(t, fi->fh, (fi->flags & O_ACCMODE) == O_RDWR, err);
 		if (r)
 			files_release(t->files, fi->fh);
 	}
