@@ -114,6 +114,12 @@ struct ctl_state job_state(const struct ctl_job *job)
 	return now;
 }
 
+/* An orphan has but what is in the store. */
+static struct written written_by(const struct ctl_job *job)
+{
+	return (struct written){ job->size ? job->buf : NULL, job->size };
+}
+
 static void end_command(struct ctl_job *job)
 {
 	const struct ctl_state now = job_state(job);
@@ -122,7 +128,8 @@ static void end_command(struct ctl_job *job)
 	if (c && job->arg > job->line && job->arg[0]) /* the log shows the whole line */
 		job->arg[-1] = ' ';
 	if (job->err.code || (c && c->flags & CMD_LOGS))
-		record_command(job->tree, job->has_home ? &job->home : NULL, c ? job->line : "",
+		record_command(job->tree, job->has_home ? &job->home : NULL, 
+			       c ? written_text(job->line) : written_by(job),
 			       &job->who, &job->err, ctl_told_since(&now));
 	settle(job);
 	free(job->wishes);
@@ -429,7 +436,7 @@ static void refuse_full(struct ctl_job *job, const struct node *n)
 
 	fail(&err, EAGAIN,
 	     "ctl: as many writes wait on this open file as may; write again when they have their answers");
-	record_command(job->tree, n->subject.dev ? &job->home : NULL, "", &who, &err, 0);
+	record_command(job->tree, n->subject.dev ? &job->home : NULL, written_by(job), &who, &err, 0);
 	drop(job, -EAGAIN);
 }
 
