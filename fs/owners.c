@@ -105,8 +105,7 @@ static int keep(struct owner_job *job)
 
 	snprintf(value, sizeof(value), "%o %u:%u", (unsigned int)is.mode, (unsigned int)is.uid,
 		 (unsigned int)is.gid);
-	record_verdict(job->tree, dev, file[0] ? file : ".", written_text(value), &who,
-		       &err, 0);
+	record_owner(job->tree, dev, file[0] ? file : ".", value, &who, &err);
 	return r;
 }
 

@@ -72,6 +72,7 @@ struct asked {
 	const struct key *dev; /* NULL: of the root */
 	const char *file;
 	struct written value;
+	bool aside; /* chmod, chown: no write, so one that is good leaves last_error as it is */
 	bool forced; /* past host_critical, if that was in the way */
 };
 
@@ -255,9 +256,9 @@ static void record(struct tree *t, const struct asked *a, const struct actor *wh
 
 	if (err->code)
 		error_text(text, sizeof(text), a->file, err);
-	if (a->dev)
+	if (a->dev && (err->code || !a->aside))
 		set_device_error(t, a->dev, text);
-	else
+	else if (err->code || !a->aside)
 		set_root_error(t, text);
 	if (log_verdict(t, a, who, err, since) != LOG_THERE)
 		t->record->verdicts[err->code > 0 && err->code < RECORD_CODES ? err->code : 0]++;
@@ -267,7 +268,18 @@ void record_verdict(struct tree *t, const struct key *dev, const char *file,
 		    struct written value, const struct actor *who, const struct err *err,
 		    uint64_t since)
 {
-	record(t, &(struct asked){ dev, file, value, false }, who, err, since);
+	record(t, &(struct asked){ .dev = dev, .file = file, .value = value }, who, err, since);
+	wake_later(t, slot_of(t, dev));
+}
+
+void record_owner(struct tree *t, const struct key *dev, const char *file, const char *value,
+		  const struct actor *who, const struct err *err)
+{
+	const struct asked asked = {
+		.dev = dev, .file = file, .value = written_text(value), .aside = true
+	};
+
+	record(t, &asked, who, err, 0);
 	wake_later(t, slot_of(t, dev));
 }
 

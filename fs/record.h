@@ -31,6 +31,9 @@ struct written written_text(const char *text);
 void record_verdict(struct tree *t, const struct key *dev, const char *file,
 		    struct written value, const struct actor *who, const struct err *err,
 		    uint64_t since);
+/* Of chmod and chown: vim does one by itself after a write that was refused, whose sentence stays. */
+void record_owner(struct tree *t, const struct key *dev, const char *file, const char *value,
+		  const struct actor *who, const struct err *err);
 /* Of a command of ctl. */
 void record_command(struct tree *t, const struct key *dev, struct written line,
 		    const struct actor *who, const struct err *err, uint64_t since);
