@@ -89,10 +89,17 @@ struct owner_wish {
 	gid_t gid;
 	mode_t mode;
 };
+/* How files are that were given to nobody: those are no intent, unless their directory is somebody's. is() takes no
+ * lock. */
+struct owner_default {
+	bool (*is)(const void *ctx, const char *file, const struct owner_wish *owner);
+	const void *ctx;
+};
 /* Kept first; then the nodes of a claimed device change hands, which may fail by itself. A card that came just
  * now may have to be asked for its serial before: blocks as an act does. */
 int intents_set_owner(struct intents *in, const struct key *dev, const char *file,
-		      const struct owner_wish *owner, struct err *err);
+		      const struct owner_wish *owner, const struct owner_default *born,
+		      struct err *err);
 /* Also of a device that came just now, of which no pass has looked for the record yet. */
 bool intents_owner(struct intents *in, const struct key *dev, const char *file,
 		   struct owner_wish *ret);
