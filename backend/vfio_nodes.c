@@ -98,18 +98,21 @@ static int find_members(struct model *m, const struct key *asked, bool in_act,
 }
 
 /* The members, allocated, and their owner as it is wished now: chown may have come after the plan. 0, -ENODATA
- * (no sentence): nobody was given them. */
+ * (no sentence): nobody was given them, nor, outside of an act, do they go back to root. */
 static int find_recipients(struct backend *b, const struct key *asked, bool in_act,
 			   struct key **ret, size_t *ret_n, struct owners *ret_own, struct err *err)
 {
 	struct node_owner own;
 	struct vfio_group g;
+	bool owned = false;
 	struct key *keys;
 	int rc;
 
 	model_lock(b->model);
 	rc = find_members(b->model, asked, in_act, &g, err);
-	if (!rc && (!g.n || !vfio_owner(&g, &own)))
+	if (!rc && g.n)
+		owned = vfio_owner(&g, &own) || !in_act;
+	if (!rc && !owned)
 		rc = -ENODATA;
 	keys = rc ? NULL : calloc(g.n, sizeof(*keys));
 	for (size_t i = 0; keys && i < g.n; i++)

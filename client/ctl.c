@@ -81,9 +81,9 @@ int ctl_commit(struct ctl *c, const char *lines, struct err *err)
 	if (n >= 0 && (size_t)n == text.len)
 		code = 0;
 	out_free(&text);
+	n = read(c->fd, answers, sizeof(answers) - 1); /* also when it went well: unread answers stay */
 	if (!code)
 		return 0;
-	n = read(c->fd, answers, sizeof(answers) - 1);
 	answers[n > 0 ? n : 0] = '\0';
 	ctl_close(c); /* and with it what the tree may keep of this one */
 	return verdict(c->tree, answers, code, err);

@@ -127,7 +127,7 @@ const struct attr attrs_root[] = {
 	  .show = log_show,
 	  .since = "0.1",
 	  .help = "the last writes and their verdicts: seq= time= id= file= value= pid= uid= comm= "
-		  "result= text=; force=1 where ctl's force was given for it; opener= where another user "
+		  "result= text=; value=? where nobody knows what was to be written; force=1 where ctl's force was given for it; opener= where another user "
 		  "opened the file: his rights counted; again= of equal refusals of one user only the "
 		  "1st, 10th, 100th are told; skipped= lines of his beyond his share of the log" },
 	{ .name = "last_error",

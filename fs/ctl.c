@@ -50,6 +50,14 @@ static void take(struct ctl_job *job)
 	ctl_swap(job->ctl);
 }
 
+/* With the lock held. The first verdict that is unread is nobody's share. */
+static bool may_say(const struct ctl_job *job, const struct ctl_state *s, size_t len)
+{
+	return job->ctl->deaf ||
+	       (ctl_has_room(s, len) && (s->said - s->read + len <= CTL_VERDICT ||
+					 ctl_may_hold(job->tree, &job->who.opener, len)));
+}
+
 static void tell_end(const struct ctl_job *job, struct out *o)
 {
 	if (job->answer.data)
@@ -69,7 +77,6 @@ static void settle(struct ctl_job *job)
 	struct ctl_state *next;
 	struct out o = { 0 };
 	size_t len = 0;
-	bool fits;
 
 	if (code || !(flags & CMD_LINE))
 		tell_end(job, &o);
@@ -86,9 +93,10 @@ static void settle(struct ctl_job *job)
 	if (code && !next->verdict)
 		next->verdict = -code;
 	next->commands++;
-	fits = !o.len || o.len <= CTL_VERDICT || ctl_may_hold(job->tree, &job->who.opener, o.len);
-	if (o.failed || !fits || (o.len && !ctl_say(job->ctl, next, job->unique, o.data, o.len)))
+	if (o.failed || (o.len && !may_say(job, next, o.len)))
 		next->verdict = next->verdict ?: -ENOBUFS;
+	else if (o.len)
+		ctl_say(job->ctl, next, o.data, o.len);
 	ctl_swap(job->ctl);
 	pthread_mutex_unlock(&job->tree->ctl->lock);
 	out_free(&o);
@@ -106,6 +114,12 @@ struct ctl_state job_state(const struct ctl_job *job)
 	return now;
 }
 
+/* An orphan has but what is in the store. */
+static struct written written_by(const struct ctl_job *job)
+{
+	return (struct written){ job->size ? job->buf : NULL, job->size };
+}
+
 static void end_command(struct ctl_job *job)
 {
 	const struct ctl_state now = job_state(job);
@@ -114,7 +128,8 @@ static void end_command(struct ctl_job *job)
 	if (c && job->arg > job->line && job->arg[0]) /* the log shows the whole line */
 		job->arg[-1] = ' ';
 	if (job->err.code || (c && c->flags & CMD_LOGS))
-		record_command(job->tree, job->has_home ? &job->home : NULL, c ? job->line : "",
+		record_command(job->tree, job->has_home ? &job->home : NULL, 
+			       c ? written_text(job->line) : written_by(job),
 			       &job->who, &job->err, ctl_told_since(&now));
 	settle(job);
 	free(job->wishes);
@@ -138,7 +153,7 @@ static void run_waiting(struct engine *e, void *ctx)
 /* False: the command ends later, on another thread, which then goes on. */
 static bool start(struct ctl_job *job)
 {
-	const struct ctl_state now = job_state(job);
+	bool room;
 
 	atomic_store(&job->turn, 0);
 	/* What may have begun is the engine's to judge. */
@@ -147,12 +162,14 @@ static bool start(struct ctl_job *job)
 		     "ctl: interrupted before this command; nothing of it was done");
 		return true;
 	}
+	pthread_mutex_lock(&job->tree->ctl->lock);
+	room = may_say(job, ctl_now(job->ctl), CTL_VERDICT);
+	pthread_mutex_unlock(&job->tree->ctl->lock);
 	/* Who is told that the write failed must not find it done. */
-	if (job->command->flags & CMD_LOGS && !ctl_has_room(&now, job->unique)) {
+	if (job->command->flags & CMD_LOGS && !room) {
 		fail(&job->err, ENOBUFS,
-		     "ctl: the answers to this write fill %zu bytes, and there is no room for "
-		     "another verdict; write fewer commands at once",
-		     CTL_SAID);
+		     "ctl: the unread answers of this open file leave no room for another verdict; "
+		     "read them, or write fewer commands at once");
 		return true;
 	}
 	if (!(job->command->flags & CMD_WAITS)) {
@@ -419,7 +436,7 @@ static void refuse_full(struct ctl_job *job, const struct node *n)
 
 	fail(&err, EAGAIN,
 	     "ctl: as many writes wait on this open file as may; write again when they have their answers");
-	record_command(job->tree, n->subject.dev ? &job->home : NULL, "", &who, &err, 0);
+	record_command(job->tree, n->subject.dev ? &job->home : NULL, written_by(job), &who, &err, 0);
 	drop(job, -EAGAIN);
 }
 

@@ -20,8 +20,8 @@ struct tree;
 int ctl_new(void *region, size_t size, struct ctl_files **ret, struct err *err);
 void ctl_free(struct ctl_files *c);
 
-/* fh: of an open file. -EMFILE: its user has too many open; -ENFILE: all have. */
-int ctl_open(struct tree *t, uint64_t fh, struct err *err);
+/* fh: of an open file; reads: its answers can be read. -EMFILE: its user has too many open; -ENFILE: all have. */
+int ctl_open(struct tree *t, uint64_t fh, bool reads, struct err *err);
 void ctl_release(struct ctl_files *c, uint64_t fh);
 /* All that is known of the request is taken here: unique, journal slot; answered once it is done. */
 void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint64_t fh,

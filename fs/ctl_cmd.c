@@ -91,8 +91,8 @@ static int gather_line(struct ctl_job *job, char *line, struct err *err)
 		return 0;
 	slash = strrchr(label, '/');
 	if (wish.dev.bus && !wish.virtfn)
-		record_verdict(job->tree, &wish.dev, slash ? slash + 1 : label, value, &job->who,
-			       err, ctl_told_since(&now));
+		record_verdict(job->tree, &wish.dev, slash ? slash + 1 : label,
+			       written_text(value), &job->who, err, ctl_told_since(&now));
 	put_label(err, label);
 	return r;
 }

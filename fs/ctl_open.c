@@ -99,16 +99,21 @@ static int check_share(struct tree *t, const struct creds *who, struct err *err)
 					 u.all);
 }
 
-int ctl_open(struct tree *t, uint64_t fh, struct err *err)
+int ctl_open(struct tree *t, uint64_t fh, bool reads, struct err *err)
 {
 	const struct open_file *file = files_get(t->files, fh);
 	const struct creds *who = file ? &file->creds : NULL;
 	struct ctl_files *c = t->ctl;
+	struct ctl *ctl = NULL;
 	int r;
 
 	pthread_mutex_lock(&c->lock);
 	r = ctls_find(c->store, fh) ? 0 : check_share(t, who, err);
-	if (!r && !ctls_open(c->store, fh))
+	if (!r)
+		ctl = ctls_open(c->store, fh);
+	if (ctl)
+		ctl->deaf = !reads;
+	else if (!r)
 		r = fail(err, ENFILE,
 			 "ctl: %d are open for writing, which is all there are; close some",
 			 CTL_FILES);

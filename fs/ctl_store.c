@@ -11,7 +11,7 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/region.h"
 
-#define CTL_ABI 5
+#define CTL_ABI 6
 
 struct region {
 	union {
@@ -80,6 +80,7 @@ struct ctl *ctls_open(struct ctls *c, uint64_t fh)
 			ctl = &c->r->ctls[i];
 			ctl->which = 0;
 			ctl->hello[0] = '\0';
+			ctl->deaf = false;
 			ctl->text_touched = ctl->said_touched = 0;
 			memset(ctl->state, 0, sizeof(ctl->state));
 			atomic_signal_fence(memory_order_seq_cst);
@@ -163,11 +164,27 @@ const char *ctl_line(const struct ctl *ctl, const struct ctl_state *s, size_t *r
 	return line;
 }
 
-bool ctl_say(struct ctl *ctl, struct ctl_state *next, uint64_t to, const char *text, size_t len)
+/* What may be read again: the last read may be sent again. */
+static size_t kept_answers(const struct ctl_state *s)
 {
-	if (next->said_to != to) {
-		next->said_to = to;
-		next->said = next->read = next->read_from = 0;
+	return s->said - s->read_from;
+}
+
+/* Moved only where the copy does not touch the original: a kill may come in the middle. */
+static bool answers_move(const struct ctl_state *s)
+{
+	return s->read_from >= kept_answers(s);
+}
+
+bool ctl_say(struct ctl *ctl, struct ctl_state *next, const char *text, size_t len)
+{
+	if (ctl->deaf)
+		return true;
+	if (answers_move(next)) {
+		memcpy(ctl->said, ctl->said + next->read_from, kept_answers(next));
+		next->said -= next->read_from;
+		next->read -= next->read_from;
+		next->read_from = 0;
 	}
 	if (len > CTL_SAID - next->said)
 		return false;
@@ -178,9 +195,11 @@ bool ctl_say(struct ctl *ctl, struct ctl_state *next, uint64_t to, const char *t
 	return true;
 }
 
-bool ctl_has_room(const struct ctl_state *s, uint64_t to)
+bool ctl_has_room(const struct ctl_state *s, size_t len)
 {
-	return s->verdict != -ENOBUFS && (s->said_to != to || s->said + CTL_VERDICT <= CTL_SAID);
+	size_t used = answers_move(s) ? kept_answers(s) : s->said;
+
+	return s->verdict != -ENOBUFS && len <= CTL_SAID - used;
 }
 
 size_t ctl_take(struct ctl *ctl, uint64_t unique, char *buf, size_t size)

@@ -21,7 +21,7 @@ extern const struct region_head ctl_layout;
 
 #define CTL_WRITE ((size_t)64 << 10) /* the most one write may bring */
 #define CTL_TEXT ((size_t)1 << 20)   /* the most a transaction may hold */
-#define CTL_SAID ((size_t)2 << 20)   /* answers of one write */
+#define CTL_SAID ((size_t)2 << 20)   /* answers that were not read yet */
 #define CTL_VERDICT 1024	     /* ... of them, the most that a verdict takes */
 #define CTL_FILES 256
 #define CTL_OF_USER 16 /* of them, for one user who is not privileged */
@@ -47,9 +47,7 @@ struct ctl_state {
 	uint32_t begun;
 	uint32_t started;  /* likewise: it runs, and may have told the log by now */
 	uint64_t log_head; /* ... and where that ended before */
-	/* Answers: to the commands of one write. */
-	uint64_t said_to;
-	uint32_t said, read;
+	uint32_t said, read; /* answers: until where they are there, and were read */
 	uint64_t read_by; /* the last read and where it began: for when it is sent again */
 	uint32_t read_from;
 };
@@ -57,6 +55,7 @@ struct ctl_state {
 struct ctl {
 	uint64_t fh; /* 0: free */
 	uint32_t which;
+	bool deaf; /* opened for writing alone: nobody can read its answers, and none are kept */
 	uint32_t hello_pid;
 	uint32_t text_touched,
 		said_touched; /* how much of them is memory since it was given back */
@@ -105,10 +104,10 @@ void ctl_relax(struct ctl *ctl, struct ctl_state *next);
 int ctl_append(struct ctl *ctl, struct ctl_state *next, const char *buf, size_t size);
 /* The line at `scanned`, without its newline; NULL when there is no whole one. */
 const char *ctl_line(const struct ctl *ctl, const struct ctl_state *s, size_t *ret_len);
-/* Adds an answer to write `to`, in the next state; those to former writes go. False: no room. */
-bool ctl_say(struct ctl *ctl, struct ctl_state *next, uint64_t to, const char *text, size_t len);
-/* Is there room for the verdict of another command of write `to`, and was there for all that it said? */
-bool ctl_has_room(const struct ctl_state *s, uint64_t to);
+/* Adds an answer behind those that were not read, in the next state. False: no room. */
+bool ctl_say(struct ctl *ctl, struct ctl_state *next, const char *text, size_t len);
+/* Is there room for so much more, and was there for all that the write in progress was answered? */
+bool ctl_has_room(const struct ctl_state *s, size_t len);
 /* Takes up to size bytes of the answers for the read `unique`, which may be one sent again. */
 size_t ctl_take(struct ctl *ctl, uint64_t unique, char *buf, size_t size);
 

@@ -300,6 +300,15 @@ static int tell_damaged(const struct daemon *d)
 	return 1;
 }
 
+/* Who started us learns it now, not whoever claims first. */
+static void tell_unusable(const struct daemon *d)
+{
+	char text[ERR_TEXT];
+
+	if (intents_unusable(d->intents, text, sizeof(text)))
+		say("%s", text);
+}
+
 static void watch_threads(struct daemon *d)
 {
 	const struct observer hangs = { .changed = hang_at_change };
@@ -337,6 +346,7 @@ static int prepare(struct daemon *d, struct err *err)
 		return 0;
 	}
 	tell_damaged(d);
+	tell_unusable(d);
 	handoff_report(d->sock, REPORT_READY, "");
 	r = handoff_recv(d->sock, &go, sizeof(go), NULL, 0);
 	return r ? fail(err, -r, "the holder is gone") : 0;

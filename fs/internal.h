@@ -129,6 +129,10 @@ void node_getattr(struct fuse_req *req, uint64_t ino);
 void file_rights(struct tree *t, enum obj_kind kind, uint64_t dir_ino, const char *name,
 		 const struct attr *row, struct stat *st);
 void rights_at_birth(const struct tree *t, const struct attr *row, struct stat *st);
+#define DIR_MODE 0755
+/* Likewise of a file that is there: nobody may write what its device cannot do. */
+void node_rights_at_birth(const struct tree *t, const struct node *n, const struct attr *row,
+			  struct stat *st);
 /* Of an entry that is a directory of its own, or a link, without looking at its device: with the
  * tree's lock held. */
 void entry_stat(struct tree *t, const struct entries *e, uint32_t slot, struct stat *st);

@@ -92,6 +92,31 @@ void owners_forget(struct tree *t, const struct key *dev)
 		fuse_lowlevel_notify_inval_inode(t->se, ino[i], -1, 0);
 }
 
+static const struct attr *kept_row(const struct tree *t, enum obj_kind kind, const char *file)
+{
+	const struct attr *row;
+
+	for (size_t i = 0; (row = row_at(kind, i)); i++)
+		if (is_kept(t, kind, row) && !strcmp(row->name, file))
+			return row;
+	return NULL;
+}
+
+/* As it would be if nobody had touched it. */
+static bool is_born_so(const void *ctx, const char *file, const struct owner_wish *owner)
+{
+	const struct owner_job *job = ctx;
+	const struct attr *row = kept_row(job->tree, job->n.kind, file);
+	struct stat st = { .st_mode = S_IFDIR | DIR_MODE };
+
+	if (file[0] && !row)
+		return false;
+	if (row)
+		node_rights_at_birth(job->tree, &job->n, row, &st);
+	return (st.st_mode & 07777) == owner->mode && st.st_uid == owner->uid &&
+	       st.st_gid == owner->gid;
+}
+
 /* Whoever looks for who gave a device away finds it in the log. */
 static int keep(struct owner_job *job)
 {
@@ -101,11 +126,12 @@ static int keep(struct owner_job *job)
 	const char *file = job->n.row ? job->n.row->name : "";
 	struct err err = { 0 };
 	char value[64];
-	int r = intents_set_owner(job->tree->conf.intents, dev, file, &is, &err);
+	const struct owner_default born = { is_born_so, job };
+	int r = intents_set_owner(job->tree->conf.intents, dev, file, &is, &born, &err);
 
 	snprintf(value, sizeof(value), "%o %u:%u", (unsigned int)is.mode, (unsigned int)is.uid,
 		 (unsigned int)is.gid);
-	record_verdict(job->tree, dev, file[0] ? file : ".", value, &who, &err, 0);
+	record_owner(job->tree, dev, file[0] ? file : ".", value, &who, &err);
 	return r;
 }
 
@@ -127,11 +153,13 @@ static void set_owner(struct owner_job *job)
 {
 	struct tree *t = job->tree;
 	struct stat st;
-	int r = job->rights && is_kept(t, job->n.kind, job->n.row) ? keep(job) : 0;
+	bool kept = job->rights && is_kept(t, job->n.kind, job->n.row);
+	int r = kept ? keep(job) : 0;
 
 	pthread_mutex_lock(&t->lock);
 	if (!job->rights)
 		leave_rights(t, job->n.ino, &job->own);
+	job->own.only_times |= kept; /* whose it is stands with the intents, or nowhere */
 	r = r ? r : objects_set_owner(t->objects, job->n.ino, &job->own);
 	pthread_mutex_unlock(&t->lock);
 	if (!r && job->rights && !job->n.row)

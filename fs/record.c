@@ -17,6 +17,7 @@
 #include "record.h"
 
 #define LOG_BYTES (256 << 10)
+#define LOG_VALUE 256 /* so much of a value is shown */
 #define RECORD_ABI 2
 
 /* In the stash, before the ring. */
@@ -69,7 +70,9 @@ static void error_text(char *buf, size_t size, const char *file, const struct er
 /* What was asked: of a file. */
 struct asked {
 	const struct key *dev; /* NULL: of the root */
-	const char *file, *value;
+	const char *file;
+	struct written value;
+	bool aside; /* chmod, chown: no write, so one that is good leaves last_error as it is */
 	bool forced; /* past host_critical, if that was in the way */
 };
 
@@ -94,6 +97,28 @@ static bool take_share(struct tree *t, const struct actor *who, uint64_t refusal
 	return told.tell;
 }
 
+struct written written_text(const char *text)
+{
+	return (struct written){ text, strlen(text) };
+}
+
+static void print_value(struct out *o, const struct written *w)
+{
+	size_t size = w->size, len;
+	char text[LOG_VALUE + sizeof("...")];
+
+	if (!w->data) {
+		out_printf(o, " value=?");
+		return;
+	}
+	if (size && w->data[size - 1] == '\n')
+		size--;
+	len = size < LOG_VALUE ? size : LOG_VALUE;
+	memcpy(text, w->data, len);
+	str_copy(text + len, sizeof(text) - len, size > len ? "..." : "");
+	out_pair_bytes(o, "value", text, len + strlen(text + len));
+}
+
 enum logged { LOGGED, LOG_COUNTED, LOG_THERE };
 
 /* LOG_THERE: it was told already, at since - 1 or later (0: it cannot be). */
@@ -114,7 +139,7 @@ static enum logged log_verdict(struct tree *t, const struct asked *a, const stru
 		STR_COPY(id, "/");
 	out_pair(&o, "id", a->dev ? key_id(a->dev, id) : id);
 	out_pair(&o, "file", a->file);
-	out_pair(&o, "value", a->value[0] ? a->value : "none");
+	print_value(&o, &a->value);
 	if (a->forced)
 		out_printf(&o, " force=1");
 	out_printf(&o, " pid=%d uid=%u", (int)who->pid, (unsigned int)who->uid);
@@ -231,22 +256,34 @@ static void record(struct tree *t, const struct asked *a, const struct actor *wh
 
 	if (err->code)
 		error_text(text, sizeof(text), a->file, err);
-	if (a->dev)
+	if (a->dev && (err->code || !a->aside))
 		set_device_error(t, a->dev, text);
-	else
+	else if (err->code || !a->aside)
 		set_root_error(t, text);
 	if (log_verdict(t, a, who, err, since) != LOG_THERE)
 		t->record->verdicts[err->code > 0 && err->code < RECORD_CODES ? err->code : 0]++;
 }
 
-void record_verdict(struct tree *t, const struct key *dev, const char *file, const char *value,
-		    const struct actor *who, const struct err *err, uint64_t since)
+void record_verdict(struct tree *t, const struct key *dev, const char *file,
+		    struct written value, const struct actor *who, const struct err *err,
+		    uint64_t since)
 {
-	record(t, &(struct asked){ dev, file, value, false }, who, err, since);
+	record(t, &(struct asked){ .dev = dev, .file = file, .value = value }, who, err, since);
 	wake_later(t, slot_of(t, dev));
 }
 
-void record_command(struct tree *t, const struct key *dev, const char *line,
+void record_owner(struct tree *t, const struct key *dev, const char *file, const char *value,
+		  const struct actor *who, const struct err *err)
+{
+	const struct asked asked = {
+		.dev = dev, .file = file, .value = written_text(value), .aside = true
+	};
+
+	record(t, &asked, who, err, 0);
+	wake_later(t, slot_of(t, dev));
+}
+
+void record_command(struct tree *t, const struct key *dev, struct written line,
 		    const struct actor *who, const struct err *err, uint64_t since)
 {
 	record_verdict(t, dev, "ctl", line, who, err, since);
@@ -289,11 +326,14 @@ void tree_verdict(void *tree, const struct wish *wishes, size_t n, const struct 
 		char file[WISH_FILE + 16];
 		struct err told = *err;
 		struct wish w;
+		struct asked asked = { .dev = &w.dev, .file = file };
 		uint32_t slot;
 
 		tell_other(&told, &wishes[i], wishes, n);
 		record_target(tree, &wishes[i], &w, file, sizeof(file));
-		record(tree, &(struct asked){ &w.dev, file, w.value, w.force }, who, &told, since);
+		asked.value = written_text(w.value[0] ? w.value : "none");
+		asked.forced = w.force;
+		record(tree, &asked, who, &told, since);
 		slot = slot_of(tree, &w.dev);
 		wake_logs(tree, &slot, slot != NO_SLOT);
 	}

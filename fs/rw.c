@@ -74,7 +74,7 @@ static int open_node(struct tree *t, fuse_req_t req, const struct node *n,
 	}
 	r = open_file(t, req, n, writes, fi->nonseekable ? &at : NULL, &fi->fh, err);
 	if (!r && writes && n->row->flags & ATTR_CTL) {
-		r = ctl_open(t, fi->fh, err);
+		r = ctl_open(t, fi->fh, (fi->flags & O_ACCMODE) == O_RDWR, err);
 		if (r)
 			files_release(t->files, fi->fh);
 	}
@@ -90,7 +90,8 @@ static void tell_share(struct tree *t, fuse_req_t req, const struct node *n, uid
 	if (!err->code || files_told(t->files, uid))
 		return;
 	who = write_actor(req, 0, NULL);
-	record_verdict(t, n->subject.dev ? &n->dev.key : NULL, n->row->name, "", &who, err, 0);
+	record_verdict(t, n->subject.dev ? &n->dev.key : NULL, n->row->name,
+		       (struct written){ 0 }, &who, err, 0);
 }
 
 /* Writers of one file do not wait for each other in the kernel (Linux 6.2), nor a reader of ctl for

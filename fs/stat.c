@@ -124,11 +124,23 @@ static nlink_t count_dirs(struct tree *t, enum obj_kind kind, uint32_t slot, uin
 	return n;
 }
 
+static void take_writers(const struct node *n, const struct attr *row, struct stat *st)
+{
+	if (n->subject.dev && (n->dev.caps & row->write_caps) != row->write_caps)
+		st->st_mode &= ~(mode_t)0222;
+}
+
 void node_rights(struct tree *t, const struct node *n, const struct attr *row, struct stat *st)
 {
 	file_rights(t, n->kind, objects_sibling(n->ino, ROW_SELF), n->name, row, st);
-	if (n->subject.dev && (n->dev.caps & row->write_caps) != row->write_caps)
-		st->st_mode &= ~(mode_t)0222;
+	take_writers(n, row, st);
+}
+
+void node_rights_at_birth(const struct tree *t, const struct node *n, const struct attr *row,
+			  struct stat *st)
+{
+	rights_at_birth(t, row, st);
+	take_writers(n, row, st);
 }
 
 void node_stat(struct tree *t, const struct node *n, const struct attr *row, struct stat *st)
@@ -141,7 +153,7 @@ void node_stat(struct tree *t, const struct node *n, const struct attr *row, str
 		return;
 	}
 	memset(st, 0, sizeof(*st));
-	st->st_mode = row ? row->mode : S_IFDIR | 0755;
+	st->st_mode = row ? row->mode : S_IFDIR | DIR_MODE;
 	st->st_nlink = 1;
 	st->st_ino = objects_sibling(n->ino, row ? row->id : ROW_SELF);
 	if (S_ISDIR(st->st_mode)) {
@@ -162,7 +174,7 @@ void entry_stat(struct tree *t, const struct entries *e, uint32_t slot, struct s
 
 	memset(st, 0, sizeof(*st));
 	st->st_ino = objects_ino(t->objects, slot, e->link ? e->link : ROW_SELF);
-	st->st_mode = e->link ? S_IFLNK | 0777 : S_IFDIR | 0755;
+	st->st_mode = e->link ? S_IFLNK | 0777 : S_IFDIR | DIR_MODE;
 	st->st_nlink = e->link ? 1
 			       : 2 + count_dirs(t, obj->kind, slot, caps, NULL,
 						obj_type(obj->kind)->entries);

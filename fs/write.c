@@ -121,8 +121,6 @@ void write_interruptible(fuse_req_t req, uint64_t tag)
 	fuse_req_interrupt_func(req, interrupted, (void *)(uintptr_t)tag);
 }
 
-#define LOG_VALUE 256
-
 struct write_job {
 	fuse_req_t req;
 	struct tree *tree;
@@ -154,9 +152,11 @@ static void done(void *ctx, const struct err *err)
 }
 
 /* Refusals before the engine, and what needed no engine. */
-static void settle(struct tree *t, const struct node *n, const char *value, const struct actor *who,
-		   const struct err *err)
+static void settle(struct tree *t, const struct node *n, const char *buf, size_t size,
+		   const struct actor *who, const struct err *err)
 {
+	const struct written value = { buf, size < WRITE_MAX ? size : WRITE_MAX };
+
 	record_verdict(t, n->subject.dev ? &n->dev.key : NULL, n->row->name, value, who, err, 0);
 }
 
@@ -177,7 +177,7 @@ static void carry_out(struct tree *t, fuse_req_t req, uint64_t tag, const struct
 		      const struct creds *opened, const char *buf, size_t size, uint32_t slot)
 {
 	const struct actor who = write_actor(req, tag, opened);
-	char text[WRITE_MAX + 1] = "";
+	char text[WRITE_MAX + 1];
 	struct wish wish = { 0 };
 	struct err err = { 0 };
 	int r = write_text(n->row->name, buf, size, text, &err);
@@ -193,10 +193,7 @@ static void carry_out(struct tree *t, fuse_req_t req, uint64_t tag, const struct
 		return;
 	if (r && !err.code)
 		fail(&err, -r, "%s: out of memory", n->row->name);
-	if (!text[0]) /* refused as a text: the log shows how it began */
-		memcpy(text, buf, size < LOG_VALUE ? size : LOG_VALUE);
-	text[LOG_VALUE] = '\0';
-	settle(t, n, text, &who, &err);
+	settle(t, n, buf, size, &who, &err);
 	end_write(t, slot, req, r ? r : (int)size);
 }
 
@@ -226,7 +223,7 @@ static void run_turn(struct engine *e, void *ctx)
 		fail(&err, EINTR,
 		     "%s: interrupted before its turn, and nothing was done; write again",
 		     n.row->name);
-		settle(w->tree, &n, "", &who, &err);
+		settle(w->tree, &n, w->buf, w->size, &who, &err);
 		end_write(w->tree, w->slot, w->req, -EINTR);
 	} else {
 		carry_out(w->tree, w->req, w->tag, &n, &w->opened, w->buf, w->size, w->slot);

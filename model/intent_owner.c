@@ -7,7 +7,7 @@
 #include "intents.h"
 #include "pcidevfs/model.h"
 
-static struct owner *find_owner(struct record *r, const char *file)
+static struct owner *find_owner(const struct record *r, const char *file)
 {
 	for (size_t i = 0; i < r->n_owners; i++)
 		if (!strcmp(r->owners[i].file, file))
@@ -37,22 +37,34 @@ static int put_owner(struct record *r, const char *file, const struct owner_wish
 	return 0;
 }
 
-void record_note_owner(struct record *r, struct want *want)
+static void drop_defaults(struct record *r, const struct owner_default *born)
+{
+	const struct owner *dir = find_owner(r, "");
+	size_t n = 0;
+
+	if (dir && !born->is(born->ctx, "", &dir->is))
+		return;
+	for (size_t i = 0; i < r->n_owners; i++)
+		if (!born->is(born->ctx, r->owners[i].file, &r->owners[i].is))
+			r->owners[n++] = r->owners[i];
+	r->n_owners = n;
+}
+
+void record_note_owner(const struct record *r, struct want *want)
 {
 	const struct owner *o = find_owner(r, "claim");
 
 	o = o ? o : find_owner(r, "");
 	want->n_owners = (uint32_t)r->n_owners;
-	if (!o)
-		return;
-	want->owned = true;
-	want->uid = o->is.uid;
-	want->gid = o->is.gid;
+	want->uid = o ? o->is.uid : 0;
+	want->gid = o ? o->is.gid : 0;
+	want->owned = want->uid || want->gid; /* else the nodes are born so */
 }
 
 /* With save held. True: the nodes are to go to somebody else. */
 static bool note_owner(struct intents *in, const struct key *key)
 {
+	const struct record nobody = { 0 };
 	struct device *dev;
 	bool other = false;
 	size_t at;
@@ -60,10 +72,10 @@ static bool note_owner(struct intents *in, const struct key *key)
 	model_lock(in->m);
 	dev = model_edit(in->m, key, false);
 	at = dev ? records_of_device(&in->rs, dev) : RECORD_NONE;
-	if (at != RECORD_NONE) {
+	if (dev) {
 		uint32_t uid = dev->want.uid, gid = dev->want.gid;
 
-		record_note_owner(in->rs.v[at], &dev->want);
+		record_note_owner(at == RECORD_NONE ? &nobody : in->rs.v[at], &dev->want);
 		other = uid != dev->want.uid || gid != dev->want.gid;
 	}
 	model_publish(in->m);
@@ -71,12 +83,13 @@ static bool note_owner(struct intents *in, const struct key *key)
 	return other;
 }
 
-static int edit_root(struct rewrite *w, struct record **ret, struct err *err)
+static int edit_root(struct rewrite *w, struct record **ret, size_t *ret_at, struct err *err)
 {
 	size_t i = 0;
 
 	while (i < w->next.n && !record_is_root(w->next.v[i]))
 		i++;
+	*ret_at = i;
 	*ret = i < w->next.n ? rewrite_edit(w, i) : rewrite_add(w);
 	if (!*ret)
 		return fail(err, ENOMEM, "no memory to keep what was asked");
@@ -87,23 +100,31 @@ static int edit_root(struct rewrite *w, struct record **ret, struct err *err)
 }
 
 static int edit_device(struct rewrite *w, const struct key *key, struct record **ret,
-		       struct err *err)
+		       size_t *ret_at, struct err *err)
 {
 	const struct device *dev = model_find(w->in->m, key);
-	size_t at;
 
-	return dev ? rewrite_record(w, dev, ret, &at, err)
+	return dev ? rewrite_record(w, dev, ret, ret_at, err)
 		   : fail(err, ENODEV, "%s is gone", key->name);
 }
 
 /* With the model locked. */
 static int edit_owner(struct rewrite *w, const struct key *key, const char *file,
-		      const struct owner_wish *owner, struct err *err)
+		      const struct owner_wish *owner, const struct owner_default *born,
+		      struct err *err)
 {
 	struct record *r = NULL;
-	int rc = key ? edit_device(w, key, &r, err) : edit_root(w, &r, err);
+	size_t at;
+	int rc = key ? edit_device(w, key, &r, &at, err) : edit_root(w, &r, &at, err);
 
-	return rc ? rc : put_owner(r, file, owner, err);
+	rc = rc ? rc : put_owner(r, file, owner, err);
+	if (rc)
+		return rc;
+	if (born)
+		drop_defaults(r, born);
+	if (record_is_empty(r))
+		rewrite_drop(w, at);
+	return 0;
 }
 
 /* Which card it is: of one that came just now that may have to be asked. Without locks. */
@@ -121,7 +142,8 @@ static void learn_identity(struct intents *in, const struct key *key)
 }
 
 int intents_set_owner(struct intents *in, const struct key *dev, const char *file,
-		      const struct owner_wish *owner, struct err *err)
+		      const struct owner_wish *owner, const struct owner_default *born,
+		      struct err *err)
 {
 	bool other = false;
 	struct rewrite w;
@@ -135,7 +157,7 @@ int intents_set_owner(struct intents *in, const struct key *dev, const char *fil
 	rc = rewrite_begin(&w, in, err);
 	if (!rc) {
 		model_lock(in->m);
-		rc = edit_owner(&w, dev, file, owner, err);
+		rc = edit_owner(&w, dev, file, owner, born, err);
 		model_unlock(in->m);
 		if (rc)
 			rewrite_abort(&w);

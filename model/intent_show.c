@@ -142,6 +142,20 @@ void intents_health(struct intents *in, struct out *o)
 	pthread_mutex_unlock(&in->lock);
 }
 
+bool intents_unusable(struct intents *in, char *ret, size_t size)
+{
+	const struct err *why;
+	bool any;
+
+	pthread_mutex_lock(&in->lock);
+	why = in->broken.code ? &in->broken : &in->refused;
+	any = why->code;
+	if (any)
+		str_copy(ret, size, why->text);
+	pthread_mutex_unlock(&in->lock);
+	return any;
+}
+
 bool intents_damaged(struct intents *in, char *ret, size_t size)
 {
 	bool any;

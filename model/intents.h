@@ -102,7 +102,7 @@ uint64_t claim_group(struct model *m, const struct device *dev);
  * shall find whose the files are. */
 void records_adopt(struct model *m, struct records *rs);
 /* intent_owner.c. The owner of claim, else of the directory, is who gets the VFIO nodes. */
-void record_note_owner(struct record *r, struct want *want);
+void record_note_owner(const struct record *r, struct want *want);
 /* The observer. */
 void intents_changed(void *ctx, const struct change *changes, size_t n);
 

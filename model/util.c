@@ -94,29 +94,34 @@ static size_t char_len(const char *at)
 	return len;
 }
 
-static bool plain(const char *value)
+static bool plain(const char *value, size_t size)
 {
-	const char *p;
 	size_t len;
 
-	for (p = value; *p; p += len) {
-		len = char_len(p);
-		if (!len || *p == ' ' || *p == '"' || *p == '\\')
+	for (size_t at = 0; at < size; at += len) {
+		len = char_len(value + at);
+		if (!len || value[at] == ' ' || value[at] == '"' || value[at] == '\\')
 			return false;
 	}
-	return p != value;
+	return size;
 }
 
 void out_pair(struct out *o, const char *key, const char *value)
 {
+	out_pair_bytes(o, key, value, strlen(value));
+}
+
+void out_pair_bytes(struct out *o, const char *key, const char *value, size_t size)
+{
+	const char *end = value + size;
 	const char *blank = o->len && o->data[o->len - 1] != '\n' ? " " : "";
 
-	if (plain(value)) {
+	if (plain(value, size)) {
 		out_printf(o, "%s%s=%s", blank, key, value);
 		return;
 	}
 	out_printf(o, "%s%s=\"", blank, key);
-	for (size_t len; *value; value += len ? len : 1) {
+	for (size_t len; value < end; value += len ? len : 1) {
 		len = char_len(value);
 		if (!len)
 			out_printf(o, "\\x%02x", (unsigned char)*value);

@@ -63,6 +63,8 @@ void intents_print(struct intents *in, struct out *o);
 /* For health: "state=ok path=..." or what is wrong with it, and what to do. May wait for the disk: not for the FUSE
  * thread. */
 void intents_health(struct intents *in, struct out *o);
+/* Why nothing can be kept in the directory, for people; false: it can, as far as is known. */
+bool intents_unusable(struct intents *in, char *ret, size_t size);
 /* False, and "": no state file that was set aside is there. Else which, for people. */
 bool intents_damaged(struct intents *in, char *ret, size_t size);
 
@@ -89,10 +91,17 @@ struct owner_wish {
 	gid_t gid;
 	mode_t mode;
 };
+/* How files are that were given to nobody: those are no intent, unless their directory is somebody's. is() takes no
+ * lock. */
+struct owner_default {
+	bool (*is)(const void *ctx, const char *file, const struct owner_wish *owner);
+	const void *ctx;
+};
 /* Kept first; then the nodes of a claimed device change hands, which may fail by itself. A card that came just
  * now may have to be asked for its serial before: blocks as an act does. */
 int intents_set_owner(struct intents *in, const struct key *dev, const char *file,
-		      const struct owner_wish *owner, struct err *err);
+		      const struct owner_wish *owner, const struct owner_default *born,
+		      struct err *err);
 /* Also of a device that came just now, of which no pass has looked for the record yet. */
 bool intents_owner(struct intents *in, const struct key *dev, const char *file,
 		   struct owner_wish *ret);

@@ -62,6 +62,8 @@ void out_put(struct out *o, const char *text, size_t len);
  * holds a blank, a quote, a backslash, a control character or what is no UTF-8. A blank precedes unless at line
  * start. */
 void out_pair(struct out *o, const char *key, const char *value);
+/* Likewise of bytes, NUL among them; another one is behind the last. */
+void out_pair_bytes(struct out *o, const char *key, const char *value, size_t size);
 const char *out_text(const struct out *o); /* never NULL */
 void out_free(struct out *o);
 

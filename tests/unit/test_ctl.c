@@ -97,11 +97,11 @@ DEFINE_TEST(ctl_text_is_bounded_and_moves)
 	ctls_free(c);
 }
 
-static void tell(struct ctl *ctl, uint64_t to, const char *text)
+static void tell(struct ctl *ctl, const char *text)
 {
 	struct ctl_state *next = ctl_next(ctl);
 
-	CHECK(ctl_say(ctl, next, to, text, strlen(text)));
+	CHECK(ctl_say(ctl, next, text, strlen(text)));
 	ctl_swap(ctl);
 }
 
@@ -112,8 +112,8 @@ DEFINE_TEST(ctl_answers_are_read_once)
 	struct ctl *ctl = fresh(&c);
 
 	CHECK_EQ(ctl_take(ctl, 10, buf, sizeof(buf)), 0);
-	tell(ctl, 2, "ok\n");
-	tell(ctl, 2, "end\n");
+	tell(ctl, "ok\n");
+	tell(ctl, "end\n");
 	CHECK_EQ(ctl_take(ctl, 12, buf, 4), 4);
 	CHECK(!memcmp(buf, "ok\ne", 4));
 	/* Sent again: its reader never got it. */
@@ -121,10 +121,45 @@ DEFINE_TEST(ctl_answers_are_read_once)
 	CHECK(!memcmp(buf, "ok\ne", 4));
 	CHECK_EQ(ctl_take(ctl, 14, buf, sizeof(buf)), 3);
 	CHECK_EQ(ctl_take(ctl, 16, buf, sizeof(buf)), 0);
-	/* The answers to the next write take the place of these. */
-	tell(ctl, 4, "error\n");
-	CHECK_EQ(ctl_take(ctl, 18, buf, sizeof(buf)), 6);
-	CHECK_EQ(ctl_now(ctl)->said, 6);
+	/* What is unread waits for its reader, whatever is answered after it. */
+	tell(ctl, "error\n");
+	tell(ctl, "ok\n");
+	CHECK_EQ(ctl_take(ctl, 18, buf, sizeof(buf)), 9);
+	CHECK(!memcmp(buf, "error\nok\n", 9));
+	ctls_free(c);
+}
+
+DEFINE_TEST(ctl_answers_take_little_memory_while_they_are_read)
+{
+	char buf[16];
+	struct ctls *c;
+	struct ctl *ctl = fresh(&c);
+
+	for (uint64_t i = 0; i < 1000; i++) {
+		tell(ctl, "ok\nend\n");
+		CHECK_EQ(ctl_take(ctl, 2 * i + 2, buf, sizeof(buf)), 7);
+		/* Also moved, they are there for a read that is sent again. */
+		if (i % 3)
+			tell(ctl, "error\n");
+		CHECK_EQ(ctl_take(ctl, (2 * i + 2) | UNIQUE_RESENT, buf, 7), 7);
+		CHECK(!memcmp(buf, "ok\nend\n", 7));
+		if (i % 3)
+			CHECK_EQ(ctl_take(ctl, 2 * i + 4, buf, sizeof(buf)), 6);
+	}
+	CHECK(ctl->said_touched < 64);
+	ctls_free(c);
+}
+
+DEFINE_TEST(ctl_that_nobody_can_read_keeps_no_answers)
+{
+	struct ctls *c;
+	struct ctl *ctl = fresh(&c);
+
+	ctl->deaf = true;
+	for (int i = 0; i < 1000; i++)
+		tell(ctl, "ok\nend\n");
+	CHECK_EQ(ctl_now(ctl)->said, 0);
+	CHECK(ctl_has_room(ctl_now(ctl), CTL_SAID));
 	ctls_free(c);
 }
 
@@ -135,14 +170,21 @@ DEFINE_TEST(ctl_keeps_room_for_a_verdict)
 	struct ctl *ctl = fresh(&c);
 	struct ctl_state *next = ctl_next(ctl);
 
-	CHECK(ctl_has_room(next, 2));
-	CHECK(ctl_say(ctl, next, 2, text, sizeof(text)));
-	CHECK(ctl_has_room(next, 2));
-	CHECK(ctl_say(ctl, next, 2, "\n", 1));
-	CHECK(!ctl_has_room(next, 2));
-	CHECK(ctl_has_room(next, 4)); /* another write's answers take the place of these */
-	next->verdict = -ENOBUFS;     /* what it said before is lost */
-	CHECK(!ctl_has_room(next, 4));
+	CHECK(ctl_has_room(next, CTL_VERDICT));
+	CHECK(ctl_say(ctl, next, text, sizeof(text)));
+	CHECK(ctl_has_room(next, CTL_VERDICT));
+	CHECK(ctl_say(ctl, next, "\n", 1));
+	CHECK(!ctl_has_room(next, CTL_VERDICT));
+	ctl_swap(ctl);
+	/* Once most of it was read, and more than that once, there is room again. */
+	CHECK_EQ(ctl_take(ctl, 2, text, sizeof(text)), sizeof(text));
+	CHECK(!ctl_has_room(ctl_now(ctl), CTL_VERDICT));
+	CHECK_EQ(ctl_take(ctl, 4, text, sizeof(text)), 1);
+	CHECK(ctl_has_room(ctl_now(ctl), CTL_VERDICT));
+	tell(ctl, "ok\n");
+	next = ctl_next(ctl);
+	next->verdict = -ENOBUFS; /* what it said before is lost */
+	CHECK(!ctl_has_room(next, CTL_VERDICT));
 	ctls_free(c);
 }
 

@@ -85,7 +85,7 @@ static int own(uid_t uid, struct err *err)
 	struct owner_wish wish = { uid, 1, 0600 };
 	struct key k = wish_key(WISH_NIC);
 
-	return intents_set_owner(t.in, &k, "claim", &wish, err);
+	return intents_set_owner(t.in, &k, "claim", &wish, NULL, err);
 }
 
 /* Whoever removes the lock does not let a second daemon write there: it is made and taken again. */

@@ -47,7 +47,7 @@ static int set_owner(const char *name, struct err *err)
 {
 	struct key k = wish_key(name);
 
-	return intents_set_owner(t.in, &k, "claim", &alice, err);
+	return intents_set_owner(t.in, &k, "claim", &alice, NULL, err);
 }
 
 static void store_claim(void)

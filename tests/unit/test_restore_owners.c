@@ -21,7 +21,7 @@ static void *ask_owner(void *arg)
 	struct owner_wish alice = { 1000, 1001, 0664 };
 	struct key k = wish_key(NIC);
 
-	*(int *)arg = intents_set_owner(t.in, &k, "claim", &alice, NULL);
+	*(int *)arg = intents_set_owner(t.in, &k, "claim", &alice, NULL, NULL);
 	return NULL;
 }
 
@@ -59,7 +59,7 @@ DEFINE_TEST(owners_are_told_while_the_directory_is_waited_for)
 		FAIL("a look at an owner waited %u ms", (unsigned int)quickest);
 	close(fd);
 	close(dirfd);
-	CHECK_EQ(intents_set_owner(t.in, &k, "claim", &(struct owner_wish){ 7, 8, 0600 }, NULL), 0);
+	CHECK_EQ(intents_set_owner(t.in, &k, "claim", &(struct owner_wish){ 7, 8, 0600 }, NULL, NULL), 0);
 	CHECK(intents_owner(t.in, &k, "claim", &got) && got.uid == 7);
 	wish_end();
 }
@@ -71,7 +71,7 @@ DEFINE_TEST(restore_owners_and_forget)
 	struct out o = { 0 };
 
 	wish_boot(&nic);
-	CHECK_EQ(intents_set_owner(t.in, &k, "claim", &alice, NULL), 0);
+	CHECK_EQ(intents_set_owner(t.in, &k, "claim", &alice, NULL, NULL), 0);
 	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
 	wish_end();
 	wish_boot(&nic);
@@ -100,7 +100,7 @@ DEFINE_TEST(owners_hold_from_the_first_moment_of_a_process)
 	struct key k = wish_key(NIC);
 
 	wish_boot(&nic);
-	CHECK_EQ(intents_set_owner(t.in, &k, "claim", &(struct owner_wish){ 7, 8, 0600 }, NULL), 0);
+	CHECK_EQ(intents_set_owner(t.in, &k, "claim", &(struct owner_wish){ 7, 8, 0600 }, NULL, NULL), 0);
 	wish_end();
 	wish_begin(true);
 	CHECK(intents_owner(t.in, &k, "claim", &got) && got.uid == 7);
@@ -132,12 +132,12 @@ DEFINE_TEST(restore_keeps_as_many_owners_as_it_reads)
 	wish_boot(&nic);
 	do
 		snprintf(file, sizeof(file), "f%d", n);
-	while (!intents_set_owner(t.in, &k, file, &is, &err) && ++n < 1000);
+	while (!intents_set_owner(t.in, &k, file, &is, NULL, &err) && ++n < 1000);
 	CHECK_EQ(err.code, ENOSPC);
 	CHECK_EQ(n, 64);
 	CHECK_IN(err.text, "f64: 64 files of " NIC " have an owner");
 	is.uid = 7;
-	CHECK_EQ(intents_set_owner(t.in, &k, "f63", &is, NULL), 0);
+	CHECK_EQ(intents_set_owner(t.in, &k, "f63", &is, NULL, NULL), 0);
 	wish_end();
 	wish_boot(&nic);
 	CHECK(intents_owner(t.in, &k, "f63", &got));
@@ -153,10 +153,10 @@ DEFINE_TEST(restore_keeps_the_owners_of_the_root)
 
 	wish_boot(&nic);
 	CHECK(!intents_owner(t.in, NULL, "ctl", &got));
-	CHECK_EQ(intents_set_owner(t.in, NULL, "ctl", &is, NULL), 0);
+	CHECK_EQ(intents_set_owner(t.in, NULL, "ctl", &is, NULL, NULL), 0);
 	is.mode = 0600;
-	CHECK_EQ(intents_set_owner(t.in, NULL, "ctl", &is, NULL), 0);
-	CHECK_EQ(intents_set_owner(t.in, NULL, "", &is, NULL), 0);
+	CHECK_EQ(intents_set_owner(t.in, NULL, "ctl", &is, NULL, NULL), 0);
+	CHECK_EQ(intents_set_owner(t.in, NULL, "", &is, NULL, NULL), 0);
 	wish_end();
 	wish_boot(&nic);
 	wish_unplug(NIC);
