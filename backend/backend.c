@@ -81,9 +81,9 @@ static int resolve_roots(struct backend *b, const struct roots *roots, struct er
 	b->roots.sysfs = realpath(given[ROOT_SYS], NULL);
 	b->roots.dev = realpath(given[ROOT_DEV], NULL);
 	b->roots.proc = realpath(given[ROOT_PROC], NULL);
-	b->roots.helper = strdup(roots->helper);
+	b->roots.spawner = roots->spawner;
 	b->roots.watch = roots->watch;
-	if (!b->roots.sysfs || !b->roots.dev || !b->roots.proc || !b->roots.helper)
+	if (!b->roots.sysfs || !b->roots.dev || !b->roots.proc)
 		return fail(err, errno, "the roots cannot be resolved: %s", strerror(errno));
 	return 0;
 }
@@ -165,7 +165,6 @@ bool backend_free(struct backend *b)
 	free((char *)b->roots.sysfs);
 	free((char *)b->roots.dev);
 	free((char *)b->roots.proc);
-	free((char *)b->roots.helper);
 	free(b->variants);
 	pthread_cond_destroy(&b->guards.wake);
 	pthread_mutex_destroy(&b->guards.lock);

@@ -2,11 +2,9 @@
 /* The helper process: one request after the other, each of which may sleep in the kernel for
  * ever. */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "kmod.h"
@@ -19,9 +17,18 @@
 #include "serials.h"
 #include "wire.h"
 
+/* What lies elsewhere in sysfs belongs to the whole machine, as kernel/uevent_helper does, and parameters of modules to
+ * all that they drive. */
+static bool may_write(const char *path)
+{
+	return !strncmp(path, "bus/", 4) && !strstr(path, "/module/");
+}
+
 static int do_write(const struct sysfs *s, char *const *argv, struct out *answer)
 {
 	(void)answer;
+	if (!may_write(argv[1]))
+		return -EPERM;
 	return sysfs_write(s, ROOT_SYS, argv[2], "%s", argv[1]);
 }
 
@@ -80,39 +87,70 @@ static int do_pulse(const struct sysfs *s, char *const *argv, struct out *answer
 
 /* What a helper can be asked for. Paths are relative to the sysfs root. A positive result is 0,
  * after which the helper ends. */
-static const struct {
+static const struct request {
 	const char *name;
 	unsigned int words; /* with the name */
-	bool reads;	    /* and changes nothing */
+	enum helper_kind kind;
+	bool reads; /* and changes nothing */
 	int (*run)(const struct sysfs *s, char *const *argv, struct out *answer);
 } requests[] = {
-	{ "write", 3, false, do_write },      /* path, text */
-	{ "read", 2, true, do_read },	      /* path */
-	{ "link", 2, true, do_link },	      /* path: last component of its target */
-	{ "holders", 2, true, do_holders },   /* addresses, blanks between them; "": all */
-	{ "critical", 2, true, do_critical }, /* likewise */
-	{ "serials", 2, true, do_serials },   /* addresses */
-	{ "pulse", 2, true, do_pulse },	      /* likewise, "!" before those that may be woken */
-	{ "modprobe", 2, false, do_modprobe }, /* module */
+	{ "write", 3, HELPER_SYSFS, false, do_write }, /* path, text */
+	{ "read", 2, HELPER_SYSFS, true, do_read },    /* path */
+	{ "link", 2, HELPER_SYSFS, true, do_link },    /* path: last component of its target */
+	/* addresses, blanks between them; "": all */
+	{ "holders", 2, HELPER_HOLDERS, true, do_holders },
+	{ "critical", 2, HELPER_CRITICAL, true, do_critical }, /* likewise */
+	{ "serials", 2, HELPER_CONFIG, true, do_serials },     /* addresses */
+	/* likewise, "!" before those that may be woken */
+	{ "pulse", 2, HELPER_CONFIG, true, do_pulse },
+	{ "modprobe", 2, HELPER_MODULE, false, do_modprobe }, /* module */
 };
 
-bool request_reads(const char *name)
+static const struct request *find_request(const char *name)
 {
-	bool reads = false;
-
 	for (size_t i = 0; i < ARRAY_SIZE(requests); i++)
-		reads |= requests[i].reads && !strcmp(name, requests[i].name);
-	return reads;
+		if (!strcmp(name, requests[i].name))
+			return &requests[i];
+	return NULL;
 }
 
-static int run_request(const struct sysfs *s, char *const *argv, unsigned int argc,
-		       struct out *answer)
+int request_find(const char *name, enum helper_kind *ret_kind, bool *ret_reads)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(requests); i++)
-		if (!strcmp(argv[0], requests[i].name))
-			return argc == requests[i].words ? requests[i].run(s, argv, answer)
-							 : -EINVAL;
-	return -ENOSYS;
+	const struct request *row = find_request(name);
+
+	if (!row)
+		return -ENOSYS;
+	*ret_kind = row->kind;
+	*ret_reads = row->reads;
+	return 0;
+}
+
+/* Who asked has gone by then, and a look that takes too long would go on beside the next one, which takes too long as
+ * well. The signal's own action ends it as SIGKILL would, also where it waits. */
+static void end_in(unsigned int ms)
+{
+	const struct itimerval at = { .it_value = { ms / 1000, ms % 1000 * 1000 } };
+
+	setitimer(ITIMER_REAL, &at, NULL);
+}
+
+static int run_request(const struct sysfs *s, enum helper_kind kind, char *const *argv,
+		       const struct wire_request *head, struct out *answer)
+{
+	const struct request *row = find_request(argv[0]);
+	int rc;
+
+	if (!row)
+		return -ENOSYS;
+	if (row->kind != kind)
+		return -EPERM;
+	if (head->argc != row->words)
+		return -EINVAL;
+	if (row->reads)
+		end_in(head->deadline_ms ? head->deadline_ms : 1);
+	rc = row->run(s, argv, answer);
+	end_in(0);
+	return rc;
 }
 
 /* Words in text, which holds size bytes and ends with a NUL; 0 when they are not argc. */
@@ -140,7 +178,7 @@ static int send_answer(int fd, int result, struct out *answer)
 	return wire_send(fd, &head, sizeof(head), answer->data, head.size);
 }
 
-static int serve_one(int fd, const struct sysfs *s, char *text)
+static int serve_one(int fd, enum helper_kind kind, const struct sysfs *s, char *text)
 {
 	struct out answer = { 0 };
 	struct wire_request head;
@@ -160,31 +198,27 @@ static int serve_one(int fd, const struct sysfs *s, char *text)
 	/* Who asked may be dead: its successor has other plans. */
 	if (poll(&(struct pollfd){ .fd = fd, .events = POLLRDHUP }, 1, 0))
 		return -EPIPE;
-	done = run_request(s, argv, head.argc, &answer);
+	done = run_request(s, kind, argv, &head, &answer);
 	rc = send_answer(fd, done > 0 ? 0 : done, &answer);
 	out_free(&answer);
 	return done > 0 && !rc ? -EPIPE : rc;
 }
 
-int backend_helper(int argc, char **argv)
+int helper_run(enum helper_kind kind, int sock, const struct roots *roots,
+	       uint64_t (*enter)(enum helper_kind kind))
 {
 	static char text[WIRE_REQUEST];
+	struct wire_hello hello = { .started = process_started(getpid()) };
 	struct sysfs s;
 	int rc;
 
-	prctl(PR_SET_NAME, "pcidevfs-io");
-	signal(SIGPIPE, SIG_IGN);
-	/* Only the socket was inherited: a file opened later must not be taken for standard
-	 * output. */
-	for (int fd = open("/dev/null", O_RDWR); fd >= 0 && fd < STDERR_FILENO;)
-		fd = dup(fd);
-	if (argc < 5)
-		return 2;
-	if (sysfs_open(&s, argv[2], argv[3], argv[4], NULL))
+	if (sysfs_open(&s, roots->sysfs, roots->dev, roots->proc, NULL))
 		return 1;
-	do
-		rc = serve_one(STDIN_FILENO, &s, text);
-	while (!rc);
+	if (enter)
+		hello.lacks = enter(kind);
+	rc = wire_send(sock, &hello, sizeof(hello), NULL, 0);
+	while (!rc)
+		rc = serve_one(sock, kind, &s, text);
 	sysfs_close(&s);
 	return rc == -EPIPE ? 0 : 1;
 }

@@ -5,26 +5,30 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
-#include <spawn.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "pcidevfs/backend.h"
+#include "pcidevfs/confine.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/fdmsg.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
 #include "wire.h"
 
-#define IDLE_MAX 2
+enum {
+	IDLE_MAX = 2,	 /* of each kind */
+	SPAWN_TRIES = 4, /* the spawner may die with a request in its hands */
+	HELLO_MS = 5000, /* it may also have to be started first */
+};
 
 struct helper {
 	struct helper *next;
-	pid_t pid;
-	uint64_t started;
+	enum helper_kind kind;
+	struct helper_id id;
 	int fd;
 	bool reads; /* what it was asked for last changes nothing */
 };
@@ -36,9 +40,11 @@ struct io_late {
 struct io {
 	const struct roots *roots;
 	pthread_mutex_t lock;
-	struct helper *idle;	/* lock */
-	unsigned int n_idle;	/* lock */
-	struct helper *orphans; /* lock; nobody waits for their answer, they end with it */
+	struct idle {
+		struct helper *first;
+		unsigned int n;
+	} idle[HELPER_KINDS]; /* lock */
+	_Atomic uint64_t lacks[HELPER_KINDS];
 };
 
 int io_new(const struct roots *roots, struct io **ret, struct err *err)
@@ -53,83 +59,28 @@ int io_new(const struct roots *roots, struct io **ret, struct err *err)
 	return 0;
 }
 
-/* It reads the end of its socket and exits. */
-static void helper_end(struct helper *h)
+/* It reads the end of its socket and exits, or does so behind what it is at. It is not our child. */
+static void helper_free(struct helper *h)
 {
 	close(h->fd);
-	while (waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
-		;
 	free(h);
-}
-
-static void reap_orphans(struct io *io)
-{
-	for (struct helper **at = &io->orphans; *at;) {
-		struct helper *h = *at;
-
-		if (!waitpid(h->pid, NULL, WNOHANG)) {
-			at = &h->next;
-			continue;
-		}
-		*at = h->next;
-		free(h);
-	}
 }
 
 void io_free(struct io *io)
 {
 	if (!io)
 		return;
-	reap_orphans(io);
-	for (struct helper *h = io->orphans, *next; h; h = next) {
-		next = h->next;
-		free(h);
-	}
-	for (struct helper *h = io->idle, *next; h; h = next) {
-		next = h->next;
-		helper_end(h);
-	}
+	for (size_t i = 0; i < HELPER_KINDS; i++)
+		for (struct helper *h = io->idle[i].first, *next; h; h = next) {
+			next = h->next;
+			helper_free(h);
+		}
 	pthread_mutex_destroy(&io->lock);
 	free(io);
 }
 
-/* A session of its own: a terminal's interrupt must not end a write half way. */
-static int spawn_attr(posix_spawnattr_t *attr)
-{
-	sigset_t none, all;
-
-	sigemptyset(&none);
-	sigfillset(&all);
-	posix_spawnattr_setsigmask(attr, &none);
-	posix_spawnattr_setsigdefault(attr, &all);
-	return posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-						      POSIX_SPAWN_SETSID);
-}
-
-static int spawn(const struct roots *roots, int sock, pid_t *ret)
-{
-	char *argv[] = { (char *)roots->helper, (char *)HELPER_ARG,  (char *)roots->sysfs,
-			 (char *)roots->dev,	(char *)roots->proc, NULL };
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	int rc;
-
-	posix_spawn_file_actions_init(&actions);
-	posix_spawnattr_init(&attr);
-	rc = posix_spawn_file_actions_adddup2(&actions, sock, STDIN_FILENO);
-	if (!rc)
-		rc = posix_spawn_file_actions_addclosefrom_np(&actions, STDOUT_FILENO);
-	if (!rc)
-		rc = spawn_attr(&attr);
-	if (!rc)
-		rc = posix_spawn(ret, roots->helper, &actions, &attr, argv, environ);
-	posix_spawnattr_destroy(&attr);
-	posix_spawn_file_actions_destroy(&actions);
-	return -rc;
-}
-
-/* Field 22 of stat, counted after the name, which may hold anything; 0 when the process is gone. */
-static uint64_t start_time(pid_t pid)
+/* Field 22 of stat, counted after the name, which may hold anything. */
+uint64_t process_started(pid_t pid)
 {
 	char path[48], buf[1024], *p;
 	uint64_t started = 0;
@@ -151,90 +102,6 @@ static uint64_t start_time(pid_t pid)
 	return started;
 }
 
-static struct helper *helper_new(const struct roots *roots)
-{
-	struct helper *h = calloc(1, sizeof(*h));
-	int pair[2];
-
-	if (!h)
-		return NULL;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)) {
-		free(h);
-		return NULL;
-	}
-	h->fd = pair[0];
-	if (spawn(roots, pair[1], &h->pid)) {
-		close(pair[0]);
-		free(h);
-		h = NULL;
-	}
-	close(pair[1]);
-	if (h)
-		h->started = start_time(h->pid);
-	return h;
-}
-
-static struct helper *helper_get(struct io *io)
-{
-	struct helper *h;
-
-	pthread_mutex_lock(&io->lock);
-	reap_orphans(io);
-	h = io->idle;
-	if (h) {
-		io->idle = h->next;
-		io->n_idle--;
-	}
-	pthread_mutex_unlock(&io->lock);
-	if (!h)
-		h = helper_new(io->roots);
-	return h;
-}
-
-static void helper_put(struct io *io, struct helper *h)
-{
-	bool keep;
-
-	pthread_mutex_lock(&io->lock);
-	keep = io->n_idle < IDLE_MAX;
-	if (keep) {
-		h->next = io->idle;
-		io->idle = h;
-		io->n_idle++;
-	}
-	pthread_mutex_unlock(&io->lock);
-	if (!keep)
-		helper_end(h);
-}
-
-/* What only reads serves nobody any more: it would take time and memory until it ends by itself. */
-static void helper_abandon(struct io *io, struct helper *h)
-{
-	if (h->reads)
-		kill(h->pid, SIGKILL);
-	close(h->fd);
-	h->fd = -1;
-	pthread_mutex_lock(&io->lock);
-	h->next = io->orphans;
-	io->orphans = h;
-	pthread_mutex_unlock(&io->lock);
-}
-
-static int pack_request(const char *const *argv, struct wire_request *head,
-			char words[static WIRE_REQUEST])
-{
-	*head = (struct wire_request){ 0 };
-	for (; argv[head->argc]; head->argc++) {
-		size_t n = strlen(argv[head->argc]) + 1;
-
-		if (head->argc == WIRE_WORDS || n > WIRE_REQUEST - head->size)
-			return -E2BIG;
-		memcpy(words + head->size, argv[head->argc], n);
-		head->size += (uint32_t)n;
-	}
-	return head->argc ? 0 : -EINVAL;
-}
-
 /* 0 when there is something to read, -ETIMEDOUT. */
 static int wait_answer(int fd, uint64_t until)
 {
@@ -250,6 +117,136 @@ static int wait_answer(int fd, uint64_t until)
 		if (n < 0 && errno != EINTR)
 			return -errno;
 	}
+}
+
+/* Whose it is cannot be invented: the kernel names the process that has sent it. */
+static int get_hello(int fd, struct wire_hello *hello, pid_t *ret_pid)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(struct ucred))];
+	} space;
+	struct iovec iov = { .iov_base = hello, .iov_len = sizeof(*hello) };
+	struct msghdr m = { .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = &space,
+			    .msg_controllen = sizeof(space) };
+	ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+	struct ucred sender;
+
+	if (n != sizeof(*hello))
+		return n < 0 ? -errno : n ? -EPROTO : -EPIPE;
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS)
+		return -EPROTO;
+	memcpy(&sender, CMSG_DATA(c), sizeof(sender));
+	*ret_pid = sender.pid;
+	return 0;
+}
+
+/* Until the helper at the other end has said hello. -EPIPE: there is none, and another request may help. */
+static int meet(struct io *io, struct helper *h)
+{
+	struct wire_hello hello;
+	int off = 0, r = wait_answer(h->fd, now_ms() + HELLO_MS);
+
+	r = r ? r : get_hello(h->fd, &hello, &h->id.pid);
+	if (r)
+		return r;
+	setsockopt(h->fd, SOL_SOCKET, SO_PASSCRED, &off, sizeof(off));
+	h->id.started = hello.started;
+	atomic_store(&io->lacks[h->kind], hello.lacks);
+	return 0;
+}
+
+static int helper_start(struct io *io, struct helper *h)
+{
+	const struct wire_spawn what = { WIRE_SPAWN, h->kind };
+	int pair[2], on = 1, r;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	h->fd = pair[0];
+	setsockopt(h->fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
+	r = fdmsg_send(io->roots->spawner, &what, sizeof(what), &pair[1], 1);
+	close(pair[1]);
+	r = r ? r : meet(io, h);
+	if (r)
+		close(h->fd);
+	return r;
+}
+
+static struct helper *helper_new(struct io *io, enum helper_kind kind)
+{
+	struct helper *h = calloc(1, sizeof(*h));
+	int r = -EPIPE;
+
+	if (!h)
+		return NULL;
+	h->kind = kind;
+	for (int i = 0; i < SPAWN_TRIES && (r == -EPIPE || r == -ECONNRESET); i++)
+		r = io->roots->spawner > 0 ? helper_start(io, h) : -ECHILD;
+	if (!r)
+		return h;
+	free(h);
+	return NULL;
+}
+
+static struct helper *helper_get(struct io *io, enum helper_kind kind)
+{
+	struct idle *idle = &io->idle[kind];
+	struct helper *h;
+
+	pthread_mutex_lock(&io->lock);
+	h = idle->first;
+	if (h) {
+		idle->first = h->next;
+		idle->n--;
+	}
+	pthread_mutex_unlock(&io->lock);
+	return h ? h : helper_new(io, kind);
+}
+
+static void helper_put(struct io *io, struct helper *h)
+{
+	struct idle *idle = &io->idle[h->kind];
+	bool keep;
+
+	pthread_mutex_lock(&io->lock);
+	keep = idle->n < IDLE_MAX;
+	if (keep) {
+		h->next = idle->first;
+		idle->first = h;
+		idle->n++;
+	}
+	pthread_mutex_unlock(&io->lock);
+	if (!keep)
+		helper_free(h);
+}
+
+const char *io_lacks(struct io *io, const char *request)
+{
+	enum helper_kind kind;
+	bool reads;
+
+	if (request_find(request, &kind, &reads))
+		return NULL;
+	return confine_name(atomic_load(&io->lacks[kind]));
+}
+
+static int pack_request(const char *const *argv, struct wire_request *head,
+			char words[static WIRE_REQUEST])
+{
+	*head = (struct wire_request){ 0 };
+	for (; argv[head->argc]; head->argc++) {
+		size_t n = strlen(argv[head->argc]) + 1;
+
+		if (head->argc == WIRE_WORDS || n > WIRE_REQUEST - head->size)
+			return -E2BIG;
+		memcpy(words + head->size, argv[head->argc], n);
+		head->size += (uint32_t)n;
+	}
+	return head->argc ? 0 : -EINVAL;
 }
 
 /* The helper is trusted to send what it announced; a result of its own making goes to
@@ -282,19 +279,19 @@ static int finish(struct io *io, struct helper *h, struct out *answer)
 	int result = 0, rc = get_answer(h->fd, answer, &result);
 
 	if (rc) {
-		helper_abandon(io, h);
+		helper_free(h);
 		return rc == -ENOMEM ? rc : -EIO;
 	}
 	helper_put(io, h);
 	return result;
 }
 
-static int give_late(struct io *io, struct helper *h, struct io_late **ret_late)
+static int give_late(struct helper *h, struct io_late **ret_late)
 {
 	struct io_late *late = ret_late && !h->reads ? malloc(sizeof(*late)) : NULL;
 
 	if (!late) {
-		helper_abandon(io, h);
+		helper_free(h);
 		return -ETIMEDOUT;
 	}
 	late->helper = h;
@@ -302,41 +299,57 @@ static int give_late(struct io *io, struct helper *h, struct io_late **ret_late)
 	return -ETIMEDOUT;
 }
 
+/* A helper that has the request, or none could be had: then -errno. One that died while it was idle has done nothing
+ * yet: the next is asked instead. */
+static int hand_out(struct io *io, const struct wire_request *head, const char *words,
+		    struct helper_id *who, struct helper **ret)
+{
+	enum helper_kind kind;
+	bool reads;
+	int rc = request_find(words, &kind, &reads);
+
+	if (rc)
+		return rc;
+	for (int tries = 0; tries <= IDLE_MAX; tries++) {
+		struct helper *h = helper_get(io, kind);
+
+		if (!h)
+			return -ECHILD;
+		if (who)
+			*who = h->id;
+		h->reads = reads;
+		*ret = h;
+		if (!wire_send(h->fd, head, sizeof(*head), words, head->size))
+			return 0;
+		helper_free(h);
+	}
+	return -EIO;
+}
+
 int io_call(struct io *io, const char *const *argv, unsigned int deadline_ms, struct out *answer,
 	    struct io_late **ret_late, struct helper_id *who)
 {
-	uint64_t until = now_ms() + deadline_ms;
-	char words[WIRE_REQUEST];
 	struct wire_request head;
+	char words[WIRE_REQUEST];
 	struct helper *h;
+	uint64_t until;
+	bool reads;
 	int rc = pack_request(argv, &head, words);
 
 	if (ret_late)
 		*ret_late = NULL;
+	head.deadline_ms = deadline_ms;
+	rc = rc ? rc : hand_out(io, &head, words, who, &h);
 	if (rc)
 		return rc;
-	/* One that died while it was idle has done nothing yet: the next is asked instead. */
-	for (int tries = 0;; tries++) {
-		h = helper_get(io);
-		if (!h)
-			return -ECHILD;
-		if (who)
-			*who = (struct helper_id){ h->pid, h->started };
-		h->reads = request_reads(argv[0]);
-		rc = wire_send(h->fd, &head, sizeof(head), words, head.size);
-		if (!rc || tries == IDLE_MAX)
-			break;
-		helper_abandon(io, h);
-	}
-	if (!rc)
-		rc = wait_answer(h->fd, until);
+	until = now_ms() + deadline_ms;
+	rc = wait_answer(h->fd, until);
 	if (rc == -ETIMEDOUT)
-		return give_late(io, h, ret_late);
-	if (rc) {
-		helper_abandon(io, h);
-		return -EIO;
-	}
-	return finish(io, h, answer);
+		return give_late(h, ret_late);
+	reads = h->reads;
+	rc = finish(io, h, answer);
+	/* It ended itself before we were told that it is late. */
+	return rc == -EIO && reads && now_ms() >= until ? -ETIMEDOUT : rc;
 }
 
 int io_late(struct io *io, struct io_late *late, struct out *answer)
@@ -352,13 +365,13 @@ int io_await(const struct helper_id *who, int deadline_ms)
 	struct pollfd p = { .events = POLLIN };
 	int n;
 
-	if (!who->pid || start_time(who->pid) != who->started)
+	if (!who->pid || process_started(who->pid) != who->started)
 		return 0;
 	p.fd = (int)syscall(SYS_pidfd_open, who->pid, 0);
 	if (p.fd < 0)
 		return 0;
 	/* Its number may have gone to another process before we had a hold on it. */
-	n = start_time(who->pid) == who->started ? poll(&p, 1, deadline_ms) : 1;
+	n = process_started(who->pid) == who->started ? poll(&p, 1, deadline_ms) : 1;
 	close(p.fd);
 	return n ? 0 : -ETIMEDOUT;
 }

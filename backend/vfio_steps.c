@@ -334,6 +334,7 @@ static int modprobe_run(void *backend, struct step *step, unsigned int ms, struc
 {
 	const char *const argv[] = { "modprobe", step->value, NULL };
 	struct backend *b = backend;
+	const char *lacks;
 	int rc;
 
 	if (driver_there(b, step->value))
@@ -345,9 +346,13 @@ static int modprobe_run(void *backend, struct step *step, unsigned int ms, struc
 		return explain(b, step, rc, NULL, ms, err);
 	if (!rc && driver_there(b, step->value))
 		return 0;
+	lacks = rc == -EPERM ? io_lacks(b->io, argv[0]) : NULL;
 	return fail(err, EOPNOTSUPP,
-		    "this host has no driver %s, and its module cannot be loaded: %s", step->value,
-		    rc ? strerror(-rc) : "it registers no driver of that name");
+		    "this host has no driver %s, and its module cannot be loaded: %s%s", step->value,
+		    lacks ? "pcidevfsd lacks " : "",
+		    lacks ? lacks
+		    : rc  ? strerror(-rc)
+			  : "it registers no driver of that name");
 }
 
 #define BIND_MS 10000

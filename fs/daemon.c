@@ -29,6 +29,7 @@
 
 #include "pcidevfs/backend.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/fdmsg.h"
 #include "pcidevfs/intent.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/thread.h"
@@ -49,7 +50,7 @@ static void on_stop(int sig)
 struct daemon {
 	const struct options *o;
 	int sock;	       /* to the holder */
-	int fds[HANDOVER_FDS]; /* /dev/fuse, stash, watch */
+	int fds[HANDOVER_FDS]; /* /dev/fuse, stash, watch, spawner */
 	struct handover from;
 	struct roots roots;
 	char boot_id[40];
@@ -348,7 +349,7 @@ static int prepare(struct daemon *d, struct err *err)
 	tell_damaged(d);
 	tell_unusable(d);
 	handoff_report(d->sock, REPORT_READY, "");
-	r = handoff_recv(d->sock, &go, sizeof(go), NULL, 0);
+	r = fdmsg_recv(d->sock, &go, sizeof(go), NULL, 0);
 	return r ? fail(err, -r, "the holder is gone") : 0;
 }
 
@@ -358,7 +359,7 @@ static bool told_to_end(const struct daemon *d)
 	struct pollfd p = { d->sock, POLLIN, 0 };
 	struct report_msg msg;
 
-	return poll(&p, 1, 0) == 1 && !handoff_recv(d->sock, &msg, sizeof(msg), NULL, 0) &&
+	return poll(&p, 1, 0) == 1 && !fdmsg_recv(d->sock, &msg, sizeof(msg), NULL, 0) &&
 	       msg.what == REPORT_END;
 }
 
@@ -426,7 +427,7 @@ static void set_signals(int how)
 /* Opens all that serving opens, but on memory of its own, and starts nothing. */
 int daemon_can_adopt(const struct options *o)
 {
-	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc, "/proc/self/exe" } };
+	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc } };
 	struct err err = { 0 };
 	int r = layouts_check(o->can_adopt, &err);
 
@@ -439,7 +440,7 @@ int daemon_can_adopt(const struct options *o)
 
 int daemon_serve(const struct options *o)
 {
-	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc, "/proc/self/exe" } };
+	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc } };
 	struct err err = { 0 };
 	uint64_t sock = 0;
 	int r;
@@ -448,7 +449,7 @@ int daemon_serve(const struct options *o)
 	priority_raise();
 	prctl(PR_SET_NAME, "pcidevfsd-spare");
 	r = parse_u64(o->serve, 1 << 20, &sock);
-	r = r ? r : handoff_recv((int)sock, &d.from, sizeof(d.from), d.fds, HANDOVER_FDS);
+	r = r ? r : fdmsg_recv((int)sock, &d.from, sizeof(d.from), d.fds, HANDOVER_FDS);
 	if (r == -EPIPE)
 		return 1; /* who started it is gone */
 	if (r) {
@@ -458,6 +459,7 @@ int daemon_serve(const struct options *o)
 	prctl(PR_SET_NAME, "pcidevfsd");
 	d.sock = (int)sock;
 	d.roots.watch = d.fds[2];
+	d.roots.spawner = d.fds[3];
 	fcntl(d.sock, F_SETFD, FD_CLOEXEC);
 	set_signals(SIG_BLOCK);
 	/* Threads that allocate little at a time need no memory of their own for it. */
@@ -486,11 +488,12 @@ int daemon_serve(const struct options *o)
 /* The engine alone, on memory that ends with us. */
 int daemon_release(const struct options *o)
 {
-	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc, "/proc/self/exe" } };
+	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc } };
 	struct err err = { 0 };
 	int r = stash_create(&d.fds[1], &err);
 
 	read_boot_id(&d);
+	r = r ? r : backend_open_spawner(&d.roots, &d.roots.spawner, &err);
 	r = r ? r : open_model(&d, &err);
 	r = r ? r : intents_open(o->state, d.boot_id, d.model, &d.intents, &err);
 	r = r ? r : backend_scan(d.backend, &err);

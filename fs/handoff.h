@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Messages with descriptors over a SOCK_SEQPACKET socket: one send is one receive. */
+/* What our processes say to each other, by fdmsg.h. */
 #ifndef FS_HANDOFF_H
 #define FS_HANDOFF_H
 
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "options.h"
 #include "pcidevfs/err.h"
 
-#define HANDOFF_FDS 4
-
-/* What the holder tells the serving process; with fds { /dev/fuse, stash, watch }. The last is an
- * inotify: closing one for good takes up to tens of milliseconds, for which the next process waited. */
-#define HANDOVER_FDS 3
+/* What the holder tells the serving process; with fds { /dev/fuse, stash, watch, spawner }. The third is an
+ * inotify: closing one for good takes up to tens of milliseconds, for which the next process waited. The last leads
+ * to whatever process starts helpers (backend.h). */
+#define HANDOVER_FDS 4
 struct handover {
 	uint32_t generation; /* 1: the first; nothing is mounted yet */
 	uint32_t restarts;
@@ -48,11 +46,7 @@ struct offer {
 	char options[4064]; /* a line "--NAME VALUE" for each that was given; the others stay */
 };
 
-/* 0 or -errno; never raises SIGPIPE, never blocks for long (a full socket is -EAGAIN). */
-int handoff_send(int sock, const void *msg, size_t size, const int *fds, size_t n);
+/* As fdmsg_send(). */
 int handoff_report(int sock, enum report what, const char *text);
-/* Exactly size bytes and n descriptors (close-on-exec, the caller's), or -EPROTO; -EPIPE at the end.
- * Blocks as the socket does. */
-int handoff_recv(int sock, void *msg, size_t size, int *ret_fds, size_t n);
 
 #endif

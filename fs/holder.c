@@ -15,12 +15,14 @@
 #include "mountpoint.h"
 #include "options.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/fdmsg.h"
 #include "pcidevfs/notify.h"
 #include "pcidevfs/util.h"
 #include "priority.h"
 #include "retry.h"
 #include "server.h"
 #include "signals.h"
+#include "spawn.h"
 #include "stash.h"
 #include "takeover.h"
 
@@ -47,6 +49,7 @@ struct holder {
 	struct server spare; /* the next one, loaded and asleep */
 	struct server ended; /* reaped once the next one runs: that may take milliseconds */
 	uint64_t spare_at;   /* now_ms() of its start; 0 none is wanted */
+	struct spawn spawn;
 	struct takeover takeover;
 	struct handover next; /* what the next serving process is told */
 	struct retry retry;
@@ -61,7 +64,7 @@ static void finish(struct holder *h, int status)
 
 static void start_server(struct holder *h)
 {
-	const int fds[HANDOVER_FDS] = { h->fuse, h->stash, h->watch };
+	const int fds[HANDOVER_FDS] = { h->fuse, h->stash, h->watch, h->spawn.ask };
 	struct err err = { 0 };
 
 	h->next.generation++;
@@ -214,7 +217,7 @@ static void on_server_word(struct holder *h)
 {
 	struct report_msg msg;
 
-	if (handoff_recv(h->server.sock, &msg, sizeof(msg), NULL, 0)) {
+	if (fdmsg_recv(h->server.sock, &msg, sizeof(msg), NULL, 0)) {
 		/* It is dying; its pidfd will say so. The socket would be readable for ever. */
 		close(h->server.sock);
 		h->server.sock = -1;
@@ -247,6 +250,7 @@ static void on_server_word(struct holder *h)
 
 static void drop_others(struct holder *h)
 {
+	spawn_close(&h->spawn);
 	server_drop(&h->spare);
 	server_drop(&h->ended);
 }
@@ -275,6 +279,7 @@ static void go_back(struct holder *h)
 	takeover_exec(h->former, &e, h->o, h->path);
 	close(h->former);
 	h->former = -1;
+	spawn_open(&h->spawn, NULL);
 }
 
 /* Agreed and the old serving process is gone. Does not return when it works. */
@@ -293,6 +298,7 @@ static void hand_over(struct holder *h)
 		 "the program offered cannot be run: %s; the one that runs goes on", strerror(-r));
 	takeover_refuse(&h->takeover, text);
 	h->start_at = now_ms();
+	spawn_open(&h->spawn, NULL);
 }
 
 static void advance_takeover(struct holder *h)
@@ -369,6 +375,8 @@ static int pause_of(const struct holder *h)
 		until = h->spare_at;
 	until = look_at < until ? look_at : until;
 	until = ask_until < until ? ask_until : until;
+	look_at = spawn_look_at(&h->spawn);
+	until = look_at < until ? look_at : until;
 	if (until == UINT64_MAX)
 		return -1;
 	return until > now ? (int)(until - now) : 0;
@@ -386,6 +394,7 @@ static void turn(struct holder *h)
 		{ t->state == TAKEOVER_ASKING ? t->pidfd : -1, POLLIN, 0 },
 		{ h->spare.pidfd, POLLIN, 0 },
 		{ server_rests(&h->server) ? h->fuse : -1, POLLIN, 0 },
+		{ h->spawn.pidfd, POLLIN, 0 },
 	};
 
 	if (poll(p, ARRAY_SIZE(p), pause_of(h)) < 0)
@@ -408,6 +417,7 @@ static void turn(struct holder *h)
 		server_drop(&h->spare);
 	if (p[7].revents && server_rests(&h->server))
 		server_asked(&h->server);
+	spawn_watch(&h->spawn, h->o);
 	advance_takeover(h);
 	server_watch(&h->server, h->stash);
 	server_nudge(&h->server);
@@ -421,6 +431,8 @@ static void turn(struct holder *h)
 
 static int hold(struct holder *h)
 {
+	struct err err = { 0 };
+
 	priority_raise();
 	h->signals = signals_open();
 	h->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -428,6 +440,10 @@ static int hold(struct holder *h)
 		h->watch = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (h->signals < 0 || h->watch < 0) {
 		say("no descriptor for signals: %s", strerror(errno));
+		return 1;
+	}
+	if (spawn_open(&h->spawn, &err)) {
+		say("%s", err.text);
 		return 1;
 	}
 	while (!h->finished)
@@ -451,6 +467,7 @@ static void holder_init(struct holder *h, const struct options *o)
 		.o = o, .fuse = -1, .stash = -1, .watch = -1, .listen = -1, .former = -1
 	};
 	h->server = h->spare = h->ended = server_none;
+	h->spawn = spawn_none;
 	takeover_init(&h->takeover);
 }
 

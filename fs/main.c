@@ -20,7 +20,7 @@
 /* For udev, before a driver meets the function. */
 static int early(const struct options *o)
 {
-	const struct roots roots = { o->sysfs, o->dev, o->proc, NULL };
+	const struct roots roots = { o->sysfs, o->dev, o->proc };
 	struct err err = { 0 };
 	int r = backend_early(&roots, o->state, o->early, &err);
 
@@ -42,10 +42,10 @@ int main(int argc, char **argv)
 
 	/* Whoever reads what we say may be gone. */
 	signal(SIGPIPE, SIG_IGN);
+	if (argc > 1 && !strcmp(argv[1], SPAWNER_ARG))
+		return backend_spawner(argc, argv);
 	/* Started by descriptor, we would be called by its number. */
 	prctl(PR_SET_NAME, "pcidevfsd");
-	if (argc > 1 && !strcmp(argv[1], HELPER_ARG))
-		return backend_helper(argc, argv);
 	if (options_parse(argc, argv, &o))
 		return 2;
 	if (o.help)

@@ -10,6 +10,7 @@
 #include "mountpoint.h"
 #include "options.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/fdmsg.h"
 #include "pcidevfs/util.h"
 
 /* Prints what the holder says until it has said the last. */
@@ -20,7 +21,7 @@ static int follow(int fd)
 
 	/* A holder that refuses before it has read the offer resets the connection; its sentence is
 	 * behind that. */
-	while (!(r = handoff_recv(fd, &msg, sizeof(msg), NULL, 0)) || r == -ECONNRESET) {
+	while (!(r = fdmsg_recv(fd, &msg, sizeof(msg), NULL, 0)) || r == -ECONNRESET) {
 		if (r)
 			continue;
 		msg.text[sizeof(msg.text) - 1] = '\0';
@@ -93,7 +94,7 @@ int replace_run(const struct options *o)
 		say("%s", err.text);
 		return 1;
 	}
-	r = exe < 0 ? -errno : handoff_send(fd, &offer, sizeof(offer), &exe, 1);
+	r = exe < 0 ? -errno : fdmsg_send(fd, &offer, sizeof(offer), &exe, 1);
 	/* A holder that refuses us has closed its end, behind the sentence that says why. */
 	if (r && r != -EPIPE) {
 		say("cannot hand this program over: %s", strerror(-r));

@@ -13,6 +13,7 @@
 
 #include "options.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/fdmsg.h"
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 #include "stash.h"
@@ -109,7 +110,7 @@ int server_go(struct server *s, const struct handover *what, const int fds[HANDO
 	      struct err *err)
 {
 	/* The message waits in the socket: the holder never waits for a process that may be dead. */
-	int r = handoff_send(s->sock, what, sizeof(*what), fds, HANDOVER_FDS);
+	int r = fdmsg_send(s->sock, what, sizeof(*what), fds, HANDOVER_FDS);
 
 	s->since = now_ms();
 	watchdog_begin(&s->watchdog);

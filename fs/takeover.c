@@ -15,6 +15,7 @@
 #include "options.h"
 #include "server.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/fdmsg.h"
 #include "pcidevfs/region.h"
 #include "pcidevfs/util.h"
 
@@ -152,7 +153,7 @@ void takeover_ask(struct takeover *t, const struct options *o, const char *mount
 {
 	struct offer *offer = &t->offer;
 	struct err err = { 0 };
-	int r = handoff_recv(t->conn, offer, sizeof(*offer), &t->exe, 1);
+	int r = fdmsg_recv(t->conn, offer, sizeof(*offer), &t->exe, 1);
 
 	if (r == -EAGAIN)
 		return;

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 struct err;
 struct key;
@@ -21,12 +22,11 @@ struct roots {
 	const char *sysfs;
 	const char *dev;
 	const char *proc;
-	/* Program that io helpers exec, with HELPER_ARG as its first argument. */
-	const char *helper;
-	int watch; /* an inotify that outlives the backend; 0: it makes one of its own */
+	int spawner; /* a socket to the process that starts helpers; 0: there is none */
+	int watch;   /* an inotify that outlives the backend; 0: it makes one of its own */
 };
 
-#define HELPER_ARG "--io-helper"
+#define SPAWNER_ARG "--spawner"
 
 struct backend;
 
@@ -64,9 +64,19 @@ void backend_print(FILE *to);
 int backend_early(const struct roots *roots, const char *state_dir, const char *address,
 		  struct err *err);
 
-/* The helper's main(), with main's arguments: HELPER_ARG and the three roots follow the program's
- * name. Serves requests from standard input until it ends (io.h); returns the exit code. */
-int backend_helper(int argc, char **argv);
+/*
+ * The process that starts helpers (io.h), a program's own: its main(), with main's arguments. SPAWNER_ARG and three roots
+ * follow the program's name. Requests come from standard input; it ends with the last socket that leads there, and
+ * with the process that has started it. Returns the exit code.
+ */
+int backend_spawner(int argc, char **argv);
+/* Starts it as a child of ours: this very program with SPAWNER_ARG. sock stays the caller's; whatever waits in it is
+ * served, so that another one may take the place of one that has died. Returns its pid or -errno. */
+pid_t backend_spawn(const struct roots *roots, int sock);
+/* The same for who needs one for itself: *ret_sock is the caller's, for roots.spawner. */
+int backend_open_spawner(const struct roots *roots, int *ret_sock, struct err *err);
+/* What it needs. */
+uint64_t backend_spawner_caps(void);
 
 /* "iommu=on", "uevents=ok", ... one keyed line each, with what to do, for `health`. */
 void backend_health(struct backend *b, struct out *o);

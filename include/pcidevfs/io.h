@@ -3,10 +3,11 @@
  * Accesses that may sleep for ever in the kernel, made by helper processes.
  *
  * A thread that waits for a device lock cannot be killed, nor its process reaped (spec:
- * kernel.md 7), so every such access is made by an exec'd helper which inherits no descriptor
- * but its socket. A helper serves requests one after the other and is kept for the next; one
+ * kernel.md 7), so every such access is made by a helper which has no descriptor of ours but its
+ * socket, and no right but those of its kind of request. Another process starts it (backend.h) and is no part of what is
+ * asked of it afterwards. A helper serves requests one after the other and is kept for the next; one
  * that misses its deadline is left alone with its request, and its late answer is told by
- * io_late(); over a request that only reads it is killed.
+ * io_late(); over a request that only reads it ends itself.
  */
 #ifndef PCIDEVFS_IO_H
 #define PCIDEVFS_IO_H
@@ -20,7 +21,7 @@ struct io;
 struct out;
 struct roots;
 
-/* roots must hold all four paths, and stay until io_free(). */
+/* roots must hold all three paths and the spawner's socket, and stay until io_free(). */
 int io_new(const struct roots *roots, struct io **ret, struct err *err);
 void io_free(struct io *io);
 
@@ -36,6 +37,8 @@ int io_call(struct io *io, const char *const *argv, unsigned int deadline_ms, st
 /* Waits for the end of a helper, of this process or a former one; deadline_ms -1: as long as it takes.
  * 0 it is gone, -ETIMEDOUT. */
 int io_await(const struct helper_id *who, int deadline_ms);
+/* The name of a capability that helpers for this request should have and do not; NULL: none, as far as is known. */
+const char *io_lacks(struct io *io, const char *request);
 /* Blocks until the late request has ended and gives its result; frees the token. */
 int io_late(struct io *io, struct io_late *late, struct out *answer);
 

@@ -92,17 +92,17 @@ struct roots fake_roots(void)
 	snprintf(paths[0], sizeof(paths[0]), "%s/sys", test_dir());
 	snprintf(paths[1], sizeof(paths[1]), "%s/dev", test_dir());
 	snprintf(paths[2], sizeof(paths[2]), "%s/proc", test_dir());
-	return (struct roots){ paths[0], paths[1], paths[2], "/proc/self/exe" };
+	return (struct roots){ paths[0], paths[1], paths[2] };
 }
 
-struct world_fake fake_open_by(const char *helper)
+struct world_fake fake_open_by(int spawner)
 {
 	struct roots roots = fake_roots();
 	struct err err = { 0 };
-	struct world_fake w;
+	struct world_fake w = { 0 };
 	bool found;
 
-	roots.helper = helper;
+	roots.spawner = spawner;
 	w.arena = mmap(NULL, model_arena_size(), PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	CHECK(w.arena != MAP_FAILED);
@@ -114,12 +114,21 @@ struct world_fake fake_open_by(const char *helper)
 
 struct world_fake fake_open(void)
 {
-	return fake_open_by(fake_roots().helper);
+	struct roots roots = fake_roots();
+	struct world_fake w;
+	int spawner;
+
+	CHECK_EQ(backend_open_spawner(&roots, &spawner, NULL), 0);
+	w = fake_open_by(spawner);
+	w.spawner = spawner;
+	return w;
 }
 
 void fake_close(struct world_fake *w)
 {
 	backend_free(w->backend);
+	if (w->spawner > 0)
+		close(w->spawner);
 	model_free(w->model);
 	munmap(w->arena, model_arena_size());
 }

@@ -31,10 +31,11 @@ struct world_fake {
 	struct model *model;
 	struct backend *backend;
 	void *arena;
+	int spawner; /* its own, or 0 */
 };
 struct world_fake fake_open(void);
-/* With another program to be its helper. */
-struct world_fake fake_open_by(const char *helper);
+/* With somebody else's spawner, which stays the caller's. */
+struct world_fake fake_open_by(int spawner);
 void fake_close(struct world_fake *w);
 
 struct key fake_key(const char *address);

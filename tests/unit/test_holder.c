@@ -20,6 +20,7 @@
 #include "../../fs/retry.h"
 #include "../../fs/server.h"
 #include "../../fs/takeover.h"
+#include "pcidevfs/fdmsg.h"
 #include "pcidevfs/util.h"
 
 static int parse(struct options *o, const char *const *args)
@@ -94,8 +95,8 @@ DEFINE_TEST(handoff_carries_descriptors)
 
 	CHECK_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
 	CHECK_EQ(pipe(fds), 0);
-	CHECK_EQ(handoff_send(pair[0], &in, sizeof(in), fds, 2), 0);
-	CHECK_EQ(handoff_recv(pair[1], &out, sizeof(out), got, 2), 0);
+	CHECK_EQ(fdmsg_send(pair[0], &in, sizeof(in), fds, 2), 0);
+	CHECK_EQ(fdmsg_recv(pair[1], &out, sizeof(out), got, 2), 0);
 	CHECK_EQ(out.generation, 3);
 	CHECK(fcntl(got[0], F_GETFD) & FD_CLOEXEC);
 	CHECK_EQ(write(got[1], "x", 1), 1);
@@ -112,23 +113,23 @@ DEFINE_TEST(handoff_refuses_other_messages)
 	CHECK_EQ(pipe(fds), 0);
 	lowest = dup(0);
 	close(lowest);
-	CHECK_EQ(handoff_recv(pair[1], &msg, sizeof(msg), got, 2), -EAGAIN);
+	CHECK_EQ(fdmsg_recv(pair[1], &msg, sizeof(msg), got, 2), -EAGAIN);
 	/* Short, without descriptors, with too few, with too many, too long. */
-	CHECK_EQ(handoff_send(pair[0], &byte, 1, fds, 2), 0);
-	CHECK_EQ(handoff_recv(pair[1], &msg, sizeof(msg), got, 2), -EPROTO);
-	CHECK_EQ(handoff_send(pair[0], &msg, sizeof(msg), NULL, 0), 0);
-	CHECK_EQ(handoff_recv(pair[1], &msg, sizeof(msg), got, 2), -EPROTO);
-	CHECK_EQ(handoff_send(pair[0], &msg, sizeof(msg), fds, 1), 0);
-	CHECK_EQ(handoff_recv(pair[1], &msg, sizeof(msg), got, 2), -EPROTO);
-	CHECK_EQ(handoff_send(pair[0], &msg, sizeof(msg), fds, 2), 0);
-	CHECK_EQ(handoff_recv(pair[1], &msg, sizeof(msg), got, 1), -EPROTO);
-	CHECK_EQ(handoff_send(pair[0], &msg, sizeof(msg), fds, 2), 0);
-	CHECK_EQ(handoff_recv(pair[1], &byte, 1, got, 2), -EPROTO);
+	CHECK_EQ(fdmsg_send(pair[0], &byte, 1, fds, 2), 0);
+	CHECK_EQ(fdmsg_recv(pair[1], &msg, sizeof(msg), got, 2), -EPROTO);
+	CHECK_EQ(fdmsg_send(pair[0], &msg, sizeof(msg), NULL, 0), 0);
+	CHECK_EQ(fdmsg_recv(pair[1], &msg, sizeof(msg), got, 2), -EPROTO);
+	CHECK_EQ(fdmsg_send(pair[0], &msg, sizeof(msg), fds, 1), 0);
+	CHECK_EQ(fdmsg_recv(pair[1], &msg, sizeof(msg), got, 2), -EPROTO);
+	CHECK_EQ(fdmsg_send(pair[0], &msg, sizeof(msg), fds, 2), 0);
+	CHECK_EQ(fdmsg_recv(pair[1], &msg, sizeof(msg), got, 1), -EPROTO);
+	CHECK_EQ(fdmsg_send(pair[0], &msg, sizeof(msg), fds, 2), 0);
+	CHECK_EQ(fdmsg_recv(pair[1], &byte, 1, got, 2), -EPROTO);
 	CHECK_EQ(got[0], -7);
 	/* None of the refused descriptors stayed open. */
 	CHECK_EQ(dup(0), lowest);
 	close(pair[0]);
-	CHECK_EQ(handoff_recv(pair[1], &msg, sizeof(msg), NULL, 0), -EPIPE);
+	CHECK_EQ(fdmsg_recv(pair[1], &msg, sizeof(msg), NULL, 0), -EPIPE);
 }
 
 DEFINE_TEST(takeover_estate_is_checked)

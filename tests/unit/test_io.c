@@ -7,27 +7,27 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../backend/wire.h"
 #include "fakehost.h"
 #include "pcidevfs/backend.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/fdmsg.h"
 #include "pcidevfs/io.h"
 #include "pcidevfs/step.h"
 #include "pcidevfs/util.h"
 
-/* The test program is its own helper, as the daemon is. */
-static void __attribute__((constructor)) be_helper(int argc, char **argv)
+/* The test program starts its own helpers, as the daemon does. */
+static void __attribute__((constructor)) be_spawner(int argc, char **argv)
 {
-	if (argc > 1 && !strcmp(argv[1], HELPER_ARG))
-		_exit(backend_helper(argc, argv));
+	if (argc > 1 && !strcmp(argv[1], SPAWNER_ARG))
+		_exit(backend_spawner(argc, argv));
 }
 
 static struct roots own_roots(void)
 {
-	return (struct roots){ test_dir(), test_dir(), test_dir(), "/proc/self/exe" };
+	return (struct roots){ test_dir(), test_dir(), test_dir() };
 }
 
 static struct io *new_io(struct roots *roots)
@@ -35,6 +35,7 @@ static struct io *new_io(struct roots *roots)
 	struct io *io;
 
 	*roots = own_roots();
+	CHECK_EQ(backend_open_spawner(roots, &roots->spawner, NULL), 0);
 	CHECK_EQ(io_new(roots, &io, NULL), 0);
 	return io;
 }
@@ -48,21 +49,21 @@ DEFINE_TEST(io_reads_and_writes)
 	struct io *io = new_io(&roots);
 	struct out o = { 0 };
 
-	test_file("a/value", "0000\n");
-	CHECK(!chdir(test_dir()) && !symlink("../x/nvme", "a/driver"));
-	CHECK_EQ(CALL(io, 5000, &o, NULL, "read", "a/value"), 0);
+	test_file("bus/value", "0000\n");
+	CHECK(!chdir(test_dir()) && !symlink("../x/nvme", "bus/driver"));
+	CHECK_EQ(CALL(io, 5000, &o, NULL, "read", "bus/value"), 0);
 	CHECK_STR(o.data, "0000");
-	CHECK_EQ(CALL(io, 5000, NULL, NULL, "write", "a/value", "12\n"), 0);
-	CHECK_EQ(CALL(io, 5000, &o, NULL, "read", "a/value"), 0);
+	CHECK_EQ(CALL(io, 5000, NULL, NULL, "write", "bus/value", "12\n"), 0);
+	CHECK_EQ(CALL(io, 5000, &o, NULL, "read", "bus/value"), 0);
 	CHECK_STR(o.data, "000012\n0");
 	out_free(&o);
 	o = (struct out){ 0 };
-	CHECK_EQ(CALL(io, 5000, &o, NULL, "link", "a/driver"), 0);
+	CHECK_EQ(CALL(io, 5000, &o, NULL, "link", "bus/driver"), 0);
 	CHECK_STR(o.data, "nvme");
 	out_free(&o);
-	CHECK_EQ(CALL(io, 5000, NULL, NULL, "read", "a/none"), -ENOENT);
+	CHECK_EQ(CALL(io, 5000, NULL, NULL, "read", "bus/none"), -ENOENT);
 	CHECK_EQ(CALL(io, 5000, NULL, NULL, "read", "../../etc/passwd"), -EINVAL);
-	CHECK_EQ(CALL(io, 5000, NULL, NULL, "write", "a/value"), -EINVAL);
+	CHECK_EQ(CALL(io, 5000, NULL, NULL, "write", "bus/value"), -EINVAL);
 	CHECK_EQ(CALL(io, 5000, NULL, NULL, "rubbish"), -ENOSYS);
 	CHECK_EQ(CALL(io, 5000, NULL, NULL, "read", "a", "b", "c", "d", "e", "f", "g", "h"),
 		 -E2BIG);
@@ -102,7 +103,6 @@ DEFINE_TEST(io_that_cannot_start_a_helper_says_so)
 	struct roots roots = own_roots();
 	struct io *io;
 
-	roots.helper = "/nonexistent";
 	CHECK_EQ(io_new(&roots, &io, NULL), 0);
 	CHECK_EQ(CALL(io, 1000, NULL, NULL, "read", "x"), -ECHILD);
 	io_free(io);
@@ -126,54 +126,7 @@ DEFINE_TEST(io_helper_has_only_its_socket_and_ends_with_it)
 	}
 	CHECK_EQ(n, 6);
 	io_free(io);
-	CHECK_EQ(waitpid(-1, NULL, WNOHANG), -1);
-	CHECK_EQ(errno, ECHILD);
-}
-
-DEFINE_TEST(io_deadline_leaves_the_helper_alone)
-{
-	struct roots roots;
-	struct io *io = new_io(&roots);
-	struct io_late *late;
-	uint64_t start = now_ms();
-	char path[512], text[8] = "";
-	int fd;
-
-	/* A write to a fifo that nobody reads sleeps in open, as one to a held device does in
-	 * write. */
-	snprintf(path, sizeof(path), "%s/fifo", test_dir());
-	CHECK(!mkfifo(path, 0600));
-	test_file("v", "1\n");
-	CHECK_EQ(CALL(io, 50, NULL, &late, "write", "fifo", "hello"), -ETIMEDOUT);
-	CHECK(late && now_ms() - start >= 50 && now_ms() - start < 10000);
-	CHECK_EQ(CALL(io, 5000, NULL, NULL, "read", "v"), 0);
-	fd = open(path, O_RDONLY);
-	CHECK_EQ(io_late(io, late, NULL), 0);
-	CHECK_EQ(read(fd, text, 5), 5);
-	CHECK_STR(text, "hello");
-	/* Without a token the late one is nobody's, and ends by itself. */
-	close(fd);
-	CHECK_EQ(CALL(io, 20, NULL, NULL, "write", "fifo", "x"), -ETIMEDOUT);
-	io_free(io);
-	fd = open(path, O_RDONLY);
-	CHECK_EQ(read(fd, text, 5), 1);
-	CHECK_EQ(waitpid(-1, NULL, 0) > 0, true);
-}
-
-/* A look that comes late tells nobody anything: it takes no more time. */
-DEFINE_TEST(io_late_reader_is_killed)
-{
-	struct roots roots;
-	struct io *io = new_io(&roots);
-	const char *const argv[] = { "read", "hangs/x", NULL };
-	struct helper_id who;
-	int fuse = host_hang("hangs");
-
-	CHECK_EQ(io_call(io, argv, 50, NULL, NULL, &who), -ETIMEDOUT);
-	CHECK(who.pid > 0);
 	CHECK_EQ(io_await(&who, 20000), 0);
-	close(fuse);
-	io_free(io);
 }
 
 static void *caller(void *arg)
@@ -186,6 +139,159 @@ static void *caller(void *arg)
 		out_free(&o);
 	}
 	return NULL;
+}
+
+/* A record that is none costs nothing but itself: what came with it is closed, and the next one is served. */
+DEFINE_TEST(io_spawner_refuses_garbage)
+{
+	static const struct {
+		struct wire_spawn what;
+		size_t size;
+	} rows[] = {
+		{ { WIRE_SPAWN + 1, HELPER_SYSFS }, sizeof(struct wire_spawn) },
+		{ { WIRE_SPAWN, HELPER_KINDS }, sizeof(struct wire_spawn) },
+		{ { WIRE_SPAWN, UINT32_MAX }, sizeof(struct wire_spawn) },
+		{ { WIRE_SPAWN, HELPER_SYSFS }, sizeof(struct wire_spawn) - 1 },
+		{ { WIRE_SPAWN, HELPER_SYSFS }, 1 },
+	};
+	struct roots roots;
+	struct io *io = new_io(&roots);
+	char c;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		int pair[2];
+
+		CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair));
+		CHECK_EQ(fdmsg_send(roots.spawner, &rows[i].what, rows[i].size, &pair[1], 1), 0);
+		close(pair[1]);
+		CHECK_EQ(read(pair[0], &c, 1), 0);
+		close(pair[0]);
+	}
+	/* Without a descriptor, and with too many. */
+	CHECK_EQ(fdmsg_send(roots.spawner, &rows[0].what, sizeof(rows[0].what), NULL, 0), 0);
+	CHECK_EQ(fdmsg_send(roots.spawner, &(struct wire_spawn){ WIRE_SPAWN, HELPER_SYSFS },
+			    sizeof(struct wire_spawn), (int[]){ 0, 1, 2 }, 3),
+		 0);
+	test_file("bus/v", "1\n");
+	CHECK_EQ(CALL(io, 5000, NULL, NULL, "read", "bus/v"), 0);
+	io_free(io);
+}
+
+static void ask(int sock, const char *const *argv, int *ret_result)
+{
+	struct wire_request head = { .deadline_ms = 5000 };
+	struct wire_answer answer;
+	char words[256];
+
+	for (; argv[head.argc]; head.argc++) {
+		strcpy(words + head.size, argv[head.argc]);
+		head.size += (uint32_t)strlen(argv[head.argc]) + 1;
+	}
+	CHECK_EQ(wire_send(sock, &head, sizeof(head), words, head.size), 0);
+	CHECK_EQ(wire_receive(sock, &answer, sizeof(answer)), 0);
+	*ret_result = answer.result;
+}
+
+/* A helper's rights are those of one kind of request, and no other is heard. */
+DEFINE_TEST(io_helper_serves_its_kind_alone)
+{
+	static const char *const requests[][4] = {
+		{ "read", "bus/v" }, { "serials", "" }, { "holders", "" },
+		{ "critical", "" },  { "modprobe", "" },
+	};
+	const struct wire_spawn what = { WIRE_SPAWN, HELPER_MODULE };
+	struct roots roots;
+	struct io *io = new_io(&roots);
+	struct wire_hello hello;
+	int pair[2], result;
+
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair));
+	CHECK_EQ(fdmsg_send(roots.spawner, &what, sizeof(what), &pair[1], 1), 0);
+	CHECK_EQ(wire_receive(pair[0], &hello, sizeof(hello)), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
+		ask(pair[0], requests[i], &result);
+		CHECK_EQ(result, i + 1 < ARRAY_SIZE(requests) ? -EPERM : -EINVAL);
+	}
+	close(pair[0]);
+	/* Nor does one that writes reach what is the whole machine's. */
+	test_file("kernel/uevent_helper", "");
+	test_file("bus/x/module/parameters/p", "");
+	CHECK_EQ(CALL(io, 5000, NULL, NULL, "write", "kernel/uevent_helper", "/bin/sh"), -EPERM);
+	CHECK_EQ(CALL(io, 5000, NULL, NULL, "write", "bus/x/module/parameters/p", "1"), -EPERM);
+	io_free(io);
+}
+
+/* Between a request and its hello nothing was begun: it is asked for again. */
+DEFINE_TEST(io_asks_again_where_a_spawner_dies)
+{
+	struct roots roots = own_roots();
+	struct io *io;
+	int pair[2], other = -1;
+	struct wire_spawn what;
+	pthread_t t;
+	void *rc;
+
+	test_file("v", "value\n");
+	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
+	roots.spawner = pair[0];
+	CHECK_EQ(io_new(&roots, &io, NULL), 0);
+	CHECK(!pthread_create(&t, NULL, caller, io));
+	CHECK_EQ(fdmsg_recv(pair[1], &what, sizeof(what), &other, 1), 0);
+	close(other); /* as its death would */
+	CHECK(backend_spawn(&roots, pair[1]) > 0);
+	CHECK(!pthread_join(t, &rc));
+	CHECK(!rc);
+	io_free(io);
+}
+
+DEFINE_TEST(io_deadline_leaves_the_helper_alone)
+{
+	struct roots roots;
+	struct io *io = new_io(&roots);
+	struct io_late *late;
+	uint64_t start = now_ms();
+	struct helper_id who;
+	char path[512], text[8] = "";
+	int fd;
+
+	/* A write to a fifo that nobody reads sleeps in open, as one to a held device does in
+	 * write. */
+	snprintf(path, sizeof(path), "%s/bus/fifo", test_dir());
+	test_file("bus/.there", "");
+	CHECK(!mkfifo(path, 0600));
+	test_file("v", "1\n");
+	CHECK_EQ(CALL(io, 50, NULL, &late, "write", "bus/fifo", "hello"), -ETIMEDOUT);
+	CHECK(late && now_ms() - start >= 50 && now_ms() - start < 10000);
+	CHECK_EQ(CALL(io, 5000, NULL, NULL, "read", "v"), 0);
+	fd = open(path, O_RDONLY);
+	CHECK_EQ(io_late(io, late, NULL), 0);
+	CHECK_EQ(read(fd, text, 5), 5);
+	CHECK_STR(text, "hello");
+	/* Without a token the late one is nobody's, and ends by itself. */
+	close(fd);
+	CHECK_EQ(io_call(io, (const char *const[]){ "write", "bus/fifo", "x", NULL }, 20, NULL, NULL,
+			 &who),
+		 -ETIMEDOUT);
+	io_free(io);
+	fd = open(path, O_RDONLY);
+	CHECK_EQ(read(fd, text, 5), 1);
+	CHECK_EQ(io_await(&who, 20000), 0);
+}
+
+/* A look that comes late tells nobody anything: it takes no more time. */
+DEFINE_TEST(io_late_reader_ends_itself)
+{
+	const char *const argv[] = { "read", "hangs/x", NULL };
+	int fuse = host_hang("hangs"); /* in a mount namespace that its helpers are to share */
+	struct roots roots;
+	struct io *io = new_io(&roots);
+	struct helper_id who;
+
+	CHECK_EQ(io_call(io, argv, 50, NULL, NULL, &who), -ETIMEDOUT);
+	CHECK(who.pid > 0);
+	CHECK_EQ(io_await(&who, 20000), 0);
+	close(fuse);
+	io_free(io);
 }
 
 DEFINE_TEST(io_serves_threads_side_by_side)

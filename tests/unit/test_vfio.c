@@ -455,7 +455,7 @@ DEFINE_TEST(what_was_is_recorded_before_the_write)
 	size_t found = 0;
 
 #ifdef __SANITIZE_THREAD__
-	SKIP("a helper cannot start where it may write no file: its sanitizer does");
+	SKIP("a spawner cannot start where it may write no file: its sanitizer does");
 #endif
 	fake_attr(GPU, "driver_override", "pci-stub\n");
 	fake_attr(GPU, "sriov_numvfs", "0\n");

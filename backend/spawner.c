@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The process that starts helpers: it forks, and does nothing else, so that whoever is asked to fork has little to copy
+ * and nothing to lose. It alone has all that any helper needs; a helper has what its kind needs. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "pcidevfs/backend.h"
+#include "pcidevfs/confine.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/fdmsg.h"
+#include "pcidevfs/util.h"
+#include "wire.h"
+
+/* What a kind of helper needs, and of the groups of calls those that it may use. */
+static const struct kind {
+	uint64_t caps;
+	unsigned int calls;
+} kinds[HELPER_KINDS] = {
+	[HELPER_SYSFS] = { 0 },
+	/* Beyond the 64 bytes that everybody may read. */
+	[HELPER_CONFIG] = { CAP(SYS_ADMIN) },
+	[HELPER_HOLDERS] = { CAP(SYS_PTRACE) | CAP(DAC_READ_SEARCH) },
+	/* Routes are those of the network namespace of process 1, where the daemon may not be. */
+	[HELPER_CRITICAL] = { CAP(SYS_PTRACE) | CAP(DAC_READ_SEARCH) | CAP(SYS_ADMIN), DENY_NS },
+	[HELPER_MODULE] = { CAP(SYS_MODULE), DENY_MODULE },
+};
+
+/* What no helper uses; its own filter adds the rest. */
+#define NEVER (DENY_DEBUG | DENY_MOUNT | DENY_CHROOT | DENY_SYSTEM)
+
+uint64_t backend_spawner_caps(void)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		all |= kinds[i].caps;
+	return all;
+}
+
+/* In the helper. It runs with less than it should rather than with more than it may. */
+static uint64_t enter(enum helper_kind kind)
+{
+	const struct kind *k = &kinds[kind];
+	uint64_t lacks = confine_lacks(k->caps);
+
+	if (confine_caps(k->caps, k->caps, NULL))
+		_exit(1);
+	confine_calls(DENY_ALL & ~NEVER & ~k->calls, NULL);
+	return lacks;
+}
+
+/* A session of its own: a terminal's interrupt must not end a write half way. */
+static void __attribute__((noreturn))
+become_helper(enum helper_kind kind, int sock, const struct roots *roots)
+{
+	prctl(PR_SET_NAME, "pcidevfs-io");
+	setsid();
+	signal(SIGCHLD, SIG_DFL);
+	dup2(sock, STDIN_FILENO);
+	closefrom(STDERR_FILENO + 1);
+	_exit(helper_run(kind, STDIN_FILENO, roots, enter));
+}
+
+/* Whoever asked reads the end of the socket where nothing came of it. */
+static int serve_one(const struct roots *roots)
+{
+	struct wire_spawn what;
+	int sock, rc = fdmsg_recv(STDIN_FILENO, &what, sizeof(what), &sock, 1);
+
+	if (rc)
+		return rc;
+	if (what.magic == WIRE_SPAWN && what.kind < HELPER_KINDS && !fork())
+		become_helper(what.kind, sock, roots);
+	close(sock);
+	return 0;
+}
+
+/* A file opened later must not be taken for standard output. */
+static void leave_outputs(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO && null >= 0; fd++)
+		dup2(null, fd);
+	closefrom(STDERR_FILENO + 1);
+}
+
+int backend_spawner(int argc, char **argv)
+{
+	struct roots roots = { 0 };
+	sigset_t none;
+	int rc;
+
+	if (argc != 5)
+		return 2;
+	prctl(PR_SET_NAME, "pcidevfs-spawn");
+	roots = (struct roots){ argv[2], argv[3], argv[4] };
+	/* Who has ended is nobody's concern: whoever waits for a helper does so by its number. */
+	signal(SIGCHLD, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGALRM, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setsid();
+	leave_outputs();
+	if (confine_caps(backend_spawner_caps() | CAP(SETPCAP), ~UINT64_C(0), NULL))
+		return 1;
+	confine_calls(NEVER | DENY_EXEC, NULL);
+	do
+		rc = serve_one(&roots);
+	while (!rc || rc == -EPROTO);
+	return rc == -EPIPE ? 0 : 1;
+}
+
+static void __attribute__((noreturn))
+become_spawner(const struct roots *roots, int sock, pid_t parent)
+{
+	char *argv[] = { (char *)"pcidevfs-spawner", (char *)SPAWNER_ARG, (char *)roots->sysfs,
+			 (char *)roots->dev,	     (char *)roots->proc, NULL };
+
+	prctl(PR_SET_NAME, "pcidevfs-spawn");
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() == parent && dup2(sock, STDIN_FILENO) == STDIN_FILENO)
+		execv("/proc/self/exe", argv);
+	_exit(1);
+}
+
+pid_t backend_spawn(const struct roots *roots, int sock)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	if (!pid)
+		become_spawner(roots, sock, parent);
+	return pid < 0 ? -errno : pid;
+}
+
+int backend_open_spawner(const struct roots *roots, int *ret_sock, struct err *err)
+{
+	pid_t pid = -1;
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return fail(err, errno, "no socket for the helpers: %s", strerror(errno));
+	pid = backend_spawn(roots, pair[1]);
+	close(pair[1]);
+	if (pid > 0) {
+		*ret_sock = pair[0];
+		return 0;
+	}
+	close(pair[0]);
+	return fail(err, -pid, "the process that starts helpers cannot be started: %s",
+		    strerror(-pid));
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#define _GNU_SOURCE
+#include "spawn.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "options.h"
+#include "pcidevfs/backend.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
+
+enum { YOUNG_MS = 1000, PAUSE_MS = 20, PAUSE_MAX_MS = 1000 };
+
+const struct spawn spawn_none = { .ask = -1, .listen = -1, .pidfd = -1 };
+
+int spawn_open(struct spawn *s, struct err *err)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return fail(err, errno, "no socket for the helpers: %s", strerror(errno));
+	s->ask = pair[0];
+	s->listen = pair[1];
+	return 0;
+}
+
+static void drop(struct spawn *s)
+{
+	if (s->pid > 0) {
+		kill(s->pid, SIGKILL);
+		waitpid(s->pid, NULL, 0);
+	}
+	closep(&s->pidfd);
+	s->pidfd = -1;
+	s->pid = 0;
+}
+
+/* One that was killed from outside after a while is replaced at once. */
+static void reap(struct spawn *s)
+{
+	bool young = now_ms() - s->since < YOUNG_MS;
+
+	drop(s);
+	if (!young)
+		s->pause = 0;
+	s->start_at = now_ms();
+	if (young)
+		s->start_at += back_off(&s->pause, PAUSE_MS, PAUSE_MAX_MS);
+}
+
+static void start(struct spawn *s, const struct options *o)
+{
+	const struct roots roots = { o->sysfs, o->dev, o->proc };
+
+	s->since = now_ms();
+	s->pid = backend_spawn(&roots, s->listen);
+	s->pidfd = s->pid > 0 ? (int)syscall(SYS_pidfd_open, s->pid, 0) : -1;
+	if (s->pidfd >= 0)
+		return;
+	say("the process that starts helpers cannot be started: %s", strerror(errno));
+	reap(s);
+}
+
+void spawn_watch(struct spawn *s, const struct options *o)
+{
+	struct pollfd p = { .fd = s->pidfd, .events = POLLIN };
+
+	if (s->ask < 0)
+		return;
+	if (s->pid > 0 && poll(&p, 1, 0) == 1)
+		reap(s);
+	if (s->pid <= 0 && now_ms() >= s->start_at)
+		start(s, o);
+}
+
+uint64_t spawn_look_at(const struct spawn *s)
+{
+	return s->pid > 0 || s->ask < 0 ? UINT64_MAX : s->start_at;
+}
+
+void spawn_close(struct spawn *s)
+{
+	drop(s);
+	closep(&s->ask);
+	closep(&s->listen);
+	*s = spawn_none;
+}
