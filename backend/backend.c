@@ -136,7 +136,7 @@ int backend_open(const struct roots *roots, struct model *m, struct backend **re
 	if (!b)
 		return fail(err, ENOMEM, "no memory for the backend");
 	*b = (struct backend){
-		.buses = buses, .sys.fd = { -1, -1, -1 }, .model = m, .stop_fd = -1, .uevent_fd = -1
+		.buses = buses, .sys.fd = { -1, -1, -1 }, .model = m, .stop_fd = -1, .uevent_fd = -1, .ears = { -1, -1, -1 }
 	};
 	init_locks(b);
 	rc = gather(b, err);
@@ -161,6 +161,9 @@ bool backend_free(struct backend *b)
 	closep(&b->stop_fd);
 	if (b->uevent_fd >= 0)
 		close(b->uevent_fd);
+	closep(&b->ears.mounts);
+	closep(&b->ears.swaps);
+	closep(&b->ears.network);
 	sysfs_close(&b->sys);
 	free((char *)b->roots.sysfs);
 	free((char *)b->roots.dev);

@@ -86,6 +86,10 @@ struct backend {
 	bool real;		/* sysfs is this kernel's own: its modules can be loaded */
 	char *variants;		/* what modules.alias says of vfio drivers; variant.h */
 	int stop_fd;
+	bool hears; /* backend_hear() was called */
+	struct {
+		int mounts, swaps, network; /* what tells of changes; < 0: cannot be had */
+	} ears;
 	atomic_int uevent_fd;  /* -errno: there is none, and why; health reads it beside a scan */
 	atomic_uint overflows; /* of the uevent socket, each mended by a full scan */
 	atomic_bool names_missing; /* pci.ids was asked for and is not there */

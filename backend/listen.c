@@ -426,25 +426,37 @@ static int open_watch(const struct backend *b)
 	return inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 }
 
+void backend_hear(struct backend *b)
+{
+	if (b->hears)
+		return;
+	b->hears = true;
+	/* Init's table: the daemon may live in a mount namespace of its own. Plain files, in a tree
+	 * made for tests, never say POLLPRI. */
+	b->ears.mounts = open_table(b, "1/mounts");
+	b->ears.swaps = open_table(b, "swaps");
+	/* Without the right to it, or over a tree made for tests, the uevents of NICs must do. */
+	b->ears.network = rtnl_listen(&b->sys);
+	if (b->uevent_fd < 0)
+		b->uevent_fd = listen_open();
+}
+
 static void listener_open(struct listener *l, struct backend *b)
 {
+	backend_hear(b);
 	*l = (struct listener){ .b = b, .watch_dir = -1, .watch_cdevs = -1, .last_scan = now_ms() };
 	l->fds[SRC_STOP] = (struct pollfd){ .fd = b->stop_fd, .events = POLLIN };
 	l->fds[SRC_UEVENT] = (struct pollfd){ .fd = b->uevent_fd, .events = POLLIN };
 	l->fds[SRC_NODES] = (struct pollfd){ .fd = open_watch(b), .events = POLLIN };
-	/* Init's table: the daemon may live in a mount namespace of its own. Plain files, in a tree
-	 * made for tests, never say POLLPRI. */
-	l->fds[SRC_MOUNTS] = (struct pollfd){ .fd = open_table(b, "1/mounts"), .events = POLLPRI };
-	l->fds[SRC_SWAPS] = (struct pollfd){ .fd = open_table(b, "swaps"), .events = POLLPRI };
-	/* Without the right to it, or over a tree made for tests, the uevents of NICs must do. */
-	l->fds[SRC_NETWORK] = (struct pollfd){ .fd = rtnl_listen(&b->sys), .events = POLLIN };
+	l->fds[SRC_MOUNTS] = (struct pollfd){ .fd = b->ears.mounts, .events = POLLPRI };
+	l->fds[SRC_SWAPS] = (struct pollfd){ .fd = b->ears.swaps, .events = POLLPRI };
+	l->fds[SRC_NETWORK] = (struct pollfd){ .fd = b->ears.network, .events = POLLIN };
 	watch_nodes(l);
 }
 
 static void listener_close(struct listener *l)
 {
-	for (int i = SRC_NODES; i < SRC_COUNT; i++)
-		closep(&l->fds[i].fd);
+	closep(&l->fds[SRC_NODES].fd);
 	if (l->n)
 		view_end(&l->b->views, &l->since);
 	view_free(&l->since);

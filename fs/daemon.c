@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "confined.h"
 #include "handoff.h"
 #include "instance.h"
 #include "layouts.h"
@@ -126,6 +127,7 @@ static void on_health(void *ctx, struct out *o)
 	out_pair(o, "path", d->o->mountpoint);
 	out_printf(o, " version=%s\n", VERSION);
 	instance_health(&d->instance, o);
+	confined_health(o);
 	backend_health(d->backend, o);
 	intents_health(d->intents, o);
 	engine_health(d->engine, o);
@@ -326,9 +328,15 @@ static int prepare(struct daemon *d, struct err *err)
 	struct report_msg go;
 	int r = open_model(d, err);
 
-	if (!r)
+	if (!r) {
+		backend_hear(d->backend);
 		meet_others(d);
+	}
 	r = r ? r : intents_open(d->o->state, d->boot_id, d->model, &d->intents, err);
+	/* Reads of what must be the state's, and makes its directory; all else is behind this. */
+	confine_server(d->o, getenv("PCIDEVFS_FAULT"));
+	if (has_fault("foreign-code") && d->from.generation == 1)
+		foreign_code(d->o);
 	if (!r && !d->found)
 		r = backend_scan(d->backend, err);
 	r = r ? r : open_tree(d, err);

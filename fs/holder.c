@@ -10,6 +10,7 @@
 #include <sys/inotify.h>
 #include <time.h>
 
+#include "confined.h"
 #include "control.h"
 #include "handoff.h"
 #include "mountpoint.h"
@@ -434,6 +435,7 @@ static int hold(struct holder *h)
 	struct err err = { 0 };
 
 	priority_raise();
+	confine_holder(h->mounted);
 	h->signals = signals_open();
 	h->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (h->watch < 0) /* too many of them; what refuses every watch does no harm */

@@ -15,7 +15,7 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 
-enum { YOUNG_MS = 1000, PAUSE_MS = 20, PAUSE_MAX_MS = 1000 };
+enum { YOUNG_MS = 1000, PAUSE_MS = 5, PAUSE_MAX_MS = 200 };
 
 const struct spawn spawn_none = { .ask = -1, .listen = -1, .pidfd = -1 };
 

@@ -119,6 +119,11 @@ static int follow_dir(struct intents *in, struct err *err)
 	int rc = open_dir(&got, &why);
 
 	in->unsure = true;
+	if (!rc && got.refused.code == EACCES) /* landlock(7): only the one that was there at the start */
+		rc = fail(&why, EACCES,
+			  "what is asked cannot be kept: another directory than before is %s now, "
+			  "and the daemon may not write there; put the former one back, or restart it",
+			  in->dir);
 	if (!rc &&
 	    (!faccessat(got.dirfd, INTENT_FILE, F_OK, AT_SYMLINK_NOFOLLOW) || errno != ENOENT))
 		rc = fail(&why, EBUSY,

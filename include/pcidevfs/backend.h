@@ -35,6 +35,9 @@ int backend_open(const struct roots *roots, struct model *m, struct backend **re
 /* False: a look hangs at a device and may go on at any moment, with this and the model; nothing was freed. */
 bool backend_free(struct backend *b);
 
+/* Opens what backend_listen() hears and needs rights for, which may be given up behind it; else backend_listen() does
+ * so. */
+void backend_hear(struct backend *b);
 /* Opens the uevent socket, then reads every function and its names, then what guards them (host_critical,
  * holders); publishes. A function that vanishes meanwhile is left out. */
 int backend_scan(struct backend *b, struct err *err);

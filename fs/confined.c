@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "confined.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "control.h"
+#include "options.h"
+#include "pcidevfs/backend.h"
+#include "pcidevfs/confine.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
+
+/* Nodes are given to their users; the files of the tree are told by the kernel whose they are. */
+#define SERVER_CAPS (CAP(CHOWN) | CAP(FOWNER))
+/* Used until what it listens to is open, and for its priority. */
+#define START_CAPS (CAP(NET_ADMIN) | CAP(SYS_NICE) | CAP(DAC_OVERRIDE))
+/* Mounts, unmounts, aborts; looks at a process that does not end, and at who asks for --replace. */
+#define HOLDER_USES (CAP(SYS_ADMIN) | CAP(SYS_PTRACE) | CAP(DAC_READ_SEARCH))
+
+static void tell(struct err *err)
+{
+	say("goes on unconfined: %s", err->text);
+}
+
+void confine_holder(bool again)
+{
+	uint64_t keep = SERVER_CAPS | START_CAPS | HOLDER_USES | CAP(SETPCAP) | backend_spawner_caps();
+	struct err err = { 0 };
+
+	if (confine_caps(keep, HOLDER_USES, &err))
+		tell(&err);
+	/* Filters stay over an exec and would pile up. What a later program starts is under this one as well, so it
+	 * has no more than what nobody will need. */
+	if (again && prctl(PR_GET_SECCOMP) > 0)
+		return;
+	if (confine_calls(DENY_DEBUG | DENY_SYSTEM, &err))
+		tell(&err);
+}
+
+static struct {
+	bool caps, calls, paths;
+} failed;
+
+static int confine_files(const struct options *o, struct err *err)
+{
+	const struct confine_path paths[] = {
+		{ o->sysfs },
+		{ o->proc },
+		{ "/proc" },
+		{ "/usr" }, /* pci.ids, libraries, names of modules */
+		{ "/lib" },
+		{ "/lib64" },
+		{ "/etc/group" },
+		{ "/etc/ld.so.cache" },
+		{ "/dev/null", true },
+		{ CONTROL_DIR, true },
+		{ o->state, true },
+	};
+
+	return confine_paths(paths, ARRAY_SIZE(paths), err);
+}
+
+void confine_server(const struct options *o, const char *fault)
+{
+	bool no_landlock = fault && !strcmp(fault, "no-landlock");
+	struct err err = { 0 };
+	int r = no_landlock ? -EOPNOTSUPP : confine_files(o, &err);
+
+	failed.paths = r;
+	if (r && r != -EOPNOTSUPP)
+		tell(&err);
+	failed.caps = confine_caps(SERVER_CAPS, SERVER_CAPS, &err);
+	if (failed.caps)
+		tell(&err);
+	failed.calls = confine_calls(DENY_ALL, &err);
+	if (failed.calls)
+		tell(&err);
+}
+
+void confined_health(struct out *o)
+{
+	bool all = !failed.caps && !failed.calls && !failed.paths;
+
+	if (all) {
+		out_printf(o, "confined=yes\n");
+		return;
+	}
+	out_printf(o, "confined=partly lacks=\"%s%s%s\"", failed.caps ? " capabilities" : "",
+		   failed.calls ? " seccomp" : "", failed.paths ? " landlock" : "");
+	out_pair(o, "hint",
+		 failed.calls || failed.caps
+			 ? "the daemon's log says why"
+			 : "boot with landlock among lsm=, or see that DevicePolicy=closed holds");
+	out_printf(o, "\n");
+}
