@@ -78,6 +78,8 @@ void confine_server(const struct options *o, const char *fault)
 	failed.calls = confine_calls(DENY_ALL, &err);
 	if (failed.calls)
 		tell(&err);
+	if (fault && !strcmp(fault, "foreign-code"))
+		foreign_code(o);
 }
 
 void confined_health(struct out *o)
@@ -88,8 +90,8 @@ void confined_health(struct out *o)
 		out_printf(o, "confined=yes\n");
 		return;
 	}
-	out_printf(o, "confined=partly lacks=\"%s%s%s\"", failed.caps ? " capabilities" : "",
-		   failed.calls ? " seccomp" : "", failed.paths ? " landlock" : "");
+	out_printf(o, "confined=partly no_capabilities_dropped=%d no_seccomp=%d no_landlock=%d", failed.caps,
+		   failed.calls, failed.paths);
 	out_pair(o, "hint",
 		 failed.calls || failed.caps
 			 ? "the daemon's log says why"

@@ -54,7 +54,7 @@ struct daemon {
 	int fds[HANDOVER_FDS]; /* /dev/fuse, stash, watch, spawner */
 	struct handover from;
 	struct roots roots;
-	char boot_id[40];
+	char boot_id[BOOT_ID];
 	bool found; /* the former process's model is there: serve it, then scan */
 	struct stash *stash;
 	struct model *model;
@@ -131,20 +131,6 @@ static void on_health(void *ctx, struct out *o)
 	backend_health(d->backend, o);
 	intents_health(d->intents, o);
 	engine_health(d->engine, o);
-}
-
-static void read_boot_id(struct daemon *d)
-{
-	_free_ char *path = NULL;
-	FILE *f = NULL;
-
-	if (asprintf(&path, "%s/sys/kernel/random/boot_id", d->o->proc) >= 0)
-		f = fopen(path, "re");
-	if (!f || !fgets(d->boot_id, sizeof(d->boot_id), f))
-		STR_COPY(d->boot_id, "unknown");
-	d->boot_id[strcspn(d->boot_id, "\n")] = '\0';
-	if (f)
-		fclose(f);
 }
 
 static int open_model(struct daemon *d, struct err *err)
@@ -335,8 +321,6 @@ static int prepare(struct daemon *d, struct err *err)
 	r = r ? r : intents_open(d->o->state, d->boot_id, d->model, &d->intents, err);
 	/* Reads of what must be the state's, and makes its directory; all else is behind this. */
 	confine_server(d->o, getenv("PCIDEVFS_FAULT"));
-	if (has_fault("foreign-code") && d->from.generation == 1)
-		foreign_code(d->o);
 	if (!r && !d->found)
 		r = backend_scan(d->backend, err);
 	r = r ? r : open_tree(d, err);
@@ -474,7 +458,7 @@ int daemon_serve(const struct options *o)
 	mallopt(M_ARENA_MAX, 2);
 	/* What a scan of a large machine took goes back at once, not into a heap that never shrinks. */
 	mallopt(M_MMAP_THRESHOLD, 65536);
-	read_boot_id(&d);
+	instance_boot_id(o->proc, d.boot_id);
 	r = prepare(&d, &err);
 	if (!r) {
 		handoff_report(d.sock, REPORT_SERVING, "");
@@ -500,7 +484,7 @@ int daemon_release(const struct options *o)
 	struct err err = { 0 };
 	int r = stash_create(&d.fds[1], &err);
 
-	read_boot_id(&d);
+	instance_boot_id(o->proc, d.boot_id);
 	r = r ? r : backend_open_spawner(&d.roots, &d.roots.spawner, &err);
 	r = r ? r : open_model(&d, &err);
 	r = r ? r : intents_open(o->state, d.boot_id, d.model, &d.intents, &err);

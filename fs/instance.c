@@ -144,3 +144,17 @@ void instance_health(struct instance *i, struct out *o)
 		out_pair(o, "hint", err.text);
 	out_printf(o, "\n");
 }
+
+void instance_boot_id(const char *proc, char ret[static BOOT_ID])
+{
+	_free_ char *path = NULL;
+	FILE *f = NULL;
+
+	if (asprintf(&path, "%s/sys/kernel/random/boot_id", proc) >= 0)
+		f = fopen(path, "re");
+	if (!f || !fgets(ret, BOOT_ID, f))
+		str_copy(ret, BOOT_ID, "unknown");
+	ret[strcspn(ret, "\n")] = '\0';
+	if (f)
+		fclose(f);
+}

@@ -32,4 +32,8 @@ int instance_others(struct instance *i, struct err *err);
 /* A keyed line: alone=yes, no or unknown, and what to do. */
 void instance_health(struct instance *i, struct out *o);
 
+#define BOOT_ID 40
+/* This boot's, by the kernel below proc; "unknown" where it has none. */
+void instance_boot_id(const char *proc, char ret[static BOOT_ID]);
+
 #endif

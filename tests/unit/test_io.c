@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,6 +13,7 @@
 #include "../../backend/wire.h"
 #include "fakehost.h"
 #include "pcidevfs/backend.h"
+#include "pcidevfs/confine.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/fdmsg.h"
 #include "pcidevfs/io.h"
@@ -241,6 +243,26 @@ DEFINE_TEST(io_asks_again_where_a_spawner_dies)
 	CHECK(backend_spawn(&roots, pair[1]) > 0);
 	CHECK(!pthread_join(t, &rc));
 	CHECK(!rc);
+	io_free(io);
+}
+
+/* What is refused for want of a capability can be told so. */
+DEFINE_TEST(io_tells_what_helpers_lack)
+{
+	const uint64_t least = CAP(SYS_ADMIN) | CAP(SETPCAP);
+	struct roots roots;
+	struct io *io;
+
+	if (confine_lacks(least))
+		SKIP("this needs capabilities");
+	CHECK_EQ(confine_caps(least, least, NULL), 0);
+	io = new_io(&roots);
+	CHECK(!io_lacks(io, "modprobe")); /* nobody has asked for one yet */
+	CHECK_EQ(CALL(io, 5000, NULL, NULL, "modprobe", "no/name"), -EINVAL);
+	CHECK_STR(io_lacks(io, "modprobe"), "CAP_SYS_MODULE");
+	CHECK_EQ(CALL(io, 5000, NULL, NULL, "serials", ""), 0);
+	CHECK(!io_lacks(io, "serials"));
+	CHECK(!io_lacks(io, "rubbish"));
 	io_free(io);
 }
 
