@@ -261,6 +261,7 @@ static int open_session(struct daemon *d, struct err *err)
 		.leave = may_leave,
 		.calm = look_around,
 		.ctx = d,
+		.mountpoint = d->o->mountpoint,
 		.fault = getenv("PCIDEVFS_FAULT"),
 	};
 	int r = session_new(&conf, &d->session, err);

@@ -27,12 +27,14 @@ enum {
 
 const struct server server_none = { .pidfd = -1, .sock = -1 };
 
-/* The kernel may choose what the holder starts again, rather than the holder. */
-static void be_the_victim(void)
+void server_victim(pid_t pid)
 {
-	FILE *f = fopen("/proc/self/oom_score_adj", "r+e");
+	char path[48];
+	FILE *f;
 	int adj;
 
+	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int)pid);
+	f = fopen(path, "r+e");
 	if (f && fscanf(f, "%d", &adj) == 1) {
 		adj = (adj < 0 ? 0 : adj) + VICTIM;
 		rewind(f);
@@ -52,7 +54,7 @@ void server_child(pid_t holder)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	unsetenv("NOTIFY_SOCKET");
-	be_the_victim();
+	server_victim(getpid());
 }
 
 static void __attribute__((noreturn))

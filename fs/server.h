@@ -69,5 +69,7 @@ int server_forget_connection(int stash);
 /* First thing in a process that the holder has forked: it ends with the holder, since two processes must
  * never read one connection, takes signals again, and does not speak to the service manager. */
 void server_child(pid_t holder);
+/* Where memory is short the kernel may choose what the holder starts again, rather than the holder. */
+void server_victim(pid_t pid);
 
 #endif

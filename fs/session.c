@@ -348,27 +348,24 @@ static bool refuse_poison(struct session *s, uint64_t unique)
 	return write(s->conf.fuse_fd, &out, sizeof(out)) == (ssize_t)sizeof(out);
 }
 
-static void *ask_where(void *ctx)
+static void *ask_ourselves(void *mountpoint)
 {
-	uint32_t asker = (uint32_t)(uintptr_t)ctx;
 	struct statfs st;
-	char path[32];
 
-	snprintf(path, sizeof(path), "/proc/%u/cwd", asker);
-	(void)!statfs(path, &st);
+	(void)!statfs(mountpoint, &st);
 	return NULL;
 }
 
-/* At a request from a working directory in the mount a thread of ours asks the same, and neither is answered: not even
- * SIGKILL lets go of who waits for what was read already, only the end of the connection does. */
-static void wait_for_ourselves(const struct fuse_in_header *in)
+/* At a request a thread of ours asks the same, and neither is answered: not even SIGKILL lets go of who waits for what was
+ * read already, only the end of the connection does. */
+static void wait_for_ourselves(const struct session *s, const struct fuse_in_header *in)
 {
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/self/task/%u", in->pid);
 	while (!access(path, F_OK))
 		pause();
-	thread_start(NULL, ask_where, (void *)(uintptr_t)in->pid);
+	thread_start(NULL, ask_ourselves, (void *)s->conf.mountpoint);
 }
 
 static void serve_one(struct session *s, size_t len)
@@ -394,7 +391,7 @@ static void serve_one(struct session *s, size_t len)
 			pause();
 	}
 	if (in->opcode == FUSE_STATFS && has_fault(s, "statfs-stuck"))
-		wait_for_ourselves(in);
+		wait_for_ourselves(s, in);
 	else
 		process(s, s->buf, len);
 	rec->in_hand[HAND_REQUEST] = 0;

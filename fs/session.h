@@ -38,6 +38,7 @@ struct session_conf {
 	/* Called once, when those have their answers who waited while nobody served. */
 	void (*calm)(void *ctx);
 	void *ctx;
+	const char *mountpoint;
 	const char *fault; /* for tests, docs/SURVIVAL.md; NULL none */
 };
 

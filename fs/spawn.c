@@ -14,6 +14,7 @@
 #include "pcidevfs/backend.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
+#include "server.h"
 
 enum { YOUNG_MS = 1000, PAUSE_MS = 5, PAUSE_MAX_MS = 200 };
 
@@ -61,8 +62,10 @@ static void start(struct spawn *s, const struct options *o)
 	s->since = now_ms();
 	s->pid = backend_spawn(&roots, s->listen);
 	s->pidfd = s->pid > 0 ? (int)syscall(SYS_pidfd_open, s->pid, 0) : -1;
-	if (s->pidfd >= 0)
+	if (s->pidfd >= 0) {
+		server_victim(s->pid);
 		return;
+	}
 	say("the process that starts helpers cannot be started: %s", strerror(errno));
 	reap(s);
 }

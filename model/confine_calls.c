@@ -62,12 +62,12 @@ static const struct call {
 	{ SYS_clone, DENY_FORK, WITHOUT, 0, CLONE_THREAD },
 	{ SYS_clone3, DENY_FORK, ABSENT }, /* its flags lie where a filter cannot look */
 
+	/* Not kcmp: it tells who shares a table of open files, no more. */
 	{ SYS_ptrace, DENY_DEBUG },
 	{ SYS_process_vm_readv, DENY_DEBUG },
 	{ SYS_process_vm_writev, DENY_DEBUG },
 	{ SYS_process_madvise, DENY_DEBUG },
 	{ SYS_pidfd_getfd, DENY_DEBUG },
-	{ SYS_kcmp, DENY_DEBUG },
 
 	{ SYS_kill, DENY_SIGNAL, FOREIGN, 0 },
 	{ SYS_tkill, DENY_SIGNAL },
