@@ -63,8 +63,9 @@ static bool is_same(int a, int b)
 	return !fstat(a, &x) && !fstat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* A socket stays in the namespace in which it was made; this thread comes back. Its own is not looked up in /proc:
- * what is known of a thread there has to be forgotten when it ends, and others wait for that. */
+/* A socket stays in the namespace in which it was made; this thread comes back. Its own is not looked up in /proc
+ * where there is another way: what is known of a thread there has to be forgotten when it ends, and others wait for
+ * that. */
 static int open_in(int ns)
 {
 	_close_ int here = open_here(), own = -1, there = -1;
@@ -72,6 +73,8 @@ static int open_in(int ns)
 	if (here < 0)
 		return here;
 	own = ioctl(here, SIOCGSKNS);
+	if (own < 0) /* that needs CAP_NET_ADMIN, which a helper has not */
+		own = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (own < 0)
 		return -errno;
 	if (is_same(ns, own))
