@@ -324,6 +324,8 @@ static int prepare(struct daemon *d, struct err *err)
 	confine_server(d->o, getenv("PCIDEVFS_FAULT"));
 	if (!r && !d->found)
 		r = backend_scan(d->backend, err);
+	if (!r)
+		intents_sign(d->intents, d->o->mountpoint);
 	r = r ? r : open_tree(d, err);
 	r = r ? r : open_session(d, err);
 	if (r)

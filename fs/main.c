@@ -55,7 +55,9 @@ int main(int argc, char **argv)
 	else if (o.early)
 		return early(&o);
 	else if (o.release_all)
-		return release_in_tree(&o, &status) ? status : daemon_release(&o);
+		return release_in_tree(&o, &status) || release_nothing(&o, &status) ?
+			       status :
+			       daemon_release(&o);
 	else if (o.print_files)
 		print_files();
 	else if (o.serve)

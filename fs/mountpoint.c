@@ -34,10 +34,11 @@ static void unescape(char *text)
 	*to = '\0';
 }
 
-/* "36 35 98:0 /root /mount/point opts [fields...] - type source super": false when it is not at path. */
-static bool parse_line(char *line, const char *path, struct mount_entry *ret)
+/* "36 35 98:0 /root /mount/point opts [fields...] - type source super": where it is, or NULL where it makes no
+ * sense. */
+static const char *parse_line(char *line, struct mount_entry *ret)
 {
-	char *save, *word = strtok_r(line, " \n", &save);
+	char *save, *path, *word = strtok_r(line, " \n", &save);
 	const char *dev = NULL;
 
 	for (int i = 0; word && i < 4; i++) {
@@ -45,16 +46,15 @@ static bool parse_line(char *line, const char *path, struct mount_entry *ret)
 			dev = word;
 		word = strtok_r(NULL, " \n", &save);
 	}
-	if (!word)
-		return false;
-	unescape(word);
-	if (strcmp(word, path) || sscanf(dev, "%u:%u", &ret->major, &ret->minor) != 2)
-		return false;
+	path = word;
+	if (!path || sscanf(dev, "%u:%u", &ret->major, &ret->minor) != 2)
+		return NULL;
+	unescape(path);
 	while (word && strcmp(word, "-"))
 		word = strtok_r(NULL, " \n", &save);
 	word = word ? strtok_r(NULL, " \n", &save) : NULL;
 	ret->ours = word && !strcmp(word, MOUNT_TYPE);
-	return word != NULL;
+	return word ? path : NULL;
 }
 
 int mountpoint_in(FILE *mountinfo, const char *path, struct mount_entry *ret)
@@ -66,12 +66,32 @@ int mountpoint_in(FILE *mountinfo, const char *path, struct mount_entry *ret)
 
 	/* What was mounted later stands later: the last match is on top. */
 	while (getline(&line, &size, mountinfo) > 0) {
-		if (parse_line(line, path, &entry)) {
+		const char *at = parse_line(line, &entry);
+
+		if (at && !strcmp(at, path)) {
 			*ret = entry;
 			r = 0;
 		}
 	}
 	return r;
+}
+
+bool mountpoint_any(char *ret, size_t size)
+{
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	struct mount_entry entry;
+	_free_ char *line = NULL;
+	bool found = false;
+	size_t room = 0;
+
+	while (f && !found && getline(&line, &room, f) > 0) {
+		const char *at = parse_line(line, &entry);
+
+		found = at && entry.ours && str_copy(ret, size, at);
+	}
+	if (f)
+		fclose(f);
+	return found;
 }
 
 int mountpoint_find(const char *path, struct mount_entry *ret)

@@ -19,6 +19,8 @@ struct mount_entry {
 int mountpoint_resolve(const char *arg, char **ret_path, struct err *err);
 /* What is mounted on top of path, from mountinfo; -ENOENT when nothing is. */
 int mountpoint_find(const char *path, struct mount_entry *ret);
+/* Where one of ours is; false: there is none. */
+bool mountpoint_any(char *ret, size_t size);
 /* The same of such a text. */
 int mountpoint_in(FILE *mountinfo, const char *path, struct mount_entry *ret);
 /* Makes path fit to be mounted on: creates its last component, detaches mounts of ours whose daemon

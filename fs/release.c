@@ -135,7 +135,7 @@ static bool is_cut(int dir, const char *address)
 	return read_intent(dir, address, " boot=", boot, sizeof(boot));
 }
 
-static int release_entry(int dir, const char *address, bool missing)
+static int release_entry(int dir, const char *address, bool missing, bool *any)
 {
 	char claim[CLAIM_NAME + 1], why[ERR_TEXT + 64];
 	const char *from = claim;
@@ -150,6 +150,7 @@ static int release_entry(int dir, const char *address, bool missing)
 	if (!rc && !from && is_cut(dir, address))
 		rc = -EBUSY;
 	say_verdict(address, from, rc ? why : NULL);
+	*any = true;
 	return rc != 0;
 }
 
@@ -179,7 +180,7 @@ bool release_in_tree(const struct options *o, int *ret_status)
 	_free_ char *where = NULL;
 	_closedir_ DIR *dir = NULL;
 	const struct dirent *e;
-	bool missing;
+	bool missing, any = false;
 
 	if (mountpoint_resolve(o->mountpoint, &where, NULL) || mountpoint_find(where, &mount) ||
 	    !mount.ours || snprintf(path, sizeof(path), "%s/devices", where) >= (int)sizeof(path))
@@ -189,8 +190,25 @@ bool release_in_tree(const struct options *o, int *ret_status)
 	missing = dir && any_missing(dirfd(dir));
 	while (dir && (e = readdir(dir)))
 		if (e->d_name[0] != '.')
-			*ret_status |= release_entry(dirfd(dir), e->d_name, missing);
+			*ret_status |= release_entry(dirfd(dir), e->d_name, missing, &any);
+	if (dir && !*ret_status && !any)
+		puts("nothing was claimed");
 	return dir;
+}
+
+bool release_nothing(const struct options *o, int *ret_status)
+{
+	char mounted[4096];
+
+	if (!access(o->state, F_OK) || errno != ENOENT)
+		return false;
+	*ret_status = mountpoint_any(mounted, sizeof(mounted));
+	if (*ret_status)
+		say("%s is no mount of pcidevfsd, and there is no %s; one is mounted at %s",
+		    o->mountpoint, o->state, mounted);
+	else
+		printf("nothing was claimed: there is no %s\n", o->state);
+	return true;
 }
 
 /* ---- by the engine */
@@ -228,19 +246,22 @@ static int release(struct engine *e, const struct wish *wish, const char *claim)
 }
 
 /* Before claims are: what is half done may be in their way. */
-static int release_cut(struct intents *in, struct engine *e)
+static int release_cut(struct intents *in, struct engine *e, bool *any)
 {
 	unsigned int refused = 0;
 	struct wish wish;
 
-	while (intents_cut(in, refused, &wish))
+	while (intents_cut(in, refused, &wish)) {
 		refused += release(e, &wish, NULL);
+		*any = true;
+	}
 	return refused != 0;
 }
 
 int release_by_engine(struct model *m, struct intents *in, struct engine *e)
 {
-	int status = release_cut(in, e);
+	bool any = false;
+	int status = release_cut(in, e, &any);
 	const struct device *dev;
 	size_t pos = 0;
 
@@ -257,7 +278,11 @@ int release_by_engine(struct model *m, struct intents *in, struct engine *e)
 		}
 		model_unlock(m);
 		if (!dev)
-			return status;
+			break;
+		any = true;
 		status |= release(e, &wish, claim);
 	}
+	if (!any)
+		puts("nothing was claimed");
+	return status;
 }

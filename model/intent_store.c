@@ -32,11 +32,37 @@ static const char *way_out(int rc)
 
 #define LOCK_NAME "lock"
 
+#define HOLDER_TEXT 300
+
+/* Whoever holds the lock has written into it where its tree is: ", that of PATH,", or "". */
+static const char *read_holder(int dirfd, char ret[static HOLDER_TEXT])
+{
+	_close_ int fd = openat(dirfd, LOCK_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	char path[256];
+	ssize_t n = fd < 0 ? -1 : read_all(fd, path, sizeof(path) - 1);
+
+	path[n > 0 ? n : 0] = '\0';
+	snprintf(ret, HOLDER_TEXT, path[0] ? ", that of %s," : "%s", path);
+	return ret;
+}
+
+void intents_sign(struct intents *in, const char *mount)
+{
+	size_t len = strlen(mount);
+	ssize_t n;
+
+	pthread_mutex_lock(&in->save);
+	n = in->lock_fd < 0 || ftruncate(in->lock_fd, 0) ? -1 : pwrite(in->lock_fd, mount, len, 0);
+	(void)n; /* on a full disk it has no name */
+	pthread_mutex_unlock(&in->save);
+}
+
 /* Taken once more where it was removed meanwhile, or could not be made before. The descriptor or -errno. */
 static int take_lock(struct intents *in, int dirfd, struct err *err)
 {
 	static const struct timespec pause = { .tv_nsec = 10000000 };
 	struct err why = { 0 };
+	char where[HOLDER_TEXT];
 	int fd;
 
 	/* The one before us may just be dying. */
@@ -44,9 +70,9 @@ static int take_lock(struct intents *in, int dirfd, struct err *err)
 		if (tries == 50)
 			return fail(
 				err, EBUSY,
-				"another pcidevfsd keeps its wishes in %s; give --state another "
-				"directory",
-				in->dir);
+				"another pcidevfsd%s keeps its wishes in %s; give its mount point, or "
+				"another directory by --state",
+				read_holder(dirfd, where), in->dir);
 		nanosleep(&pause, NULL);
 	}
 	if (fd < 0)

@@ -63,6 +63,8 @@ void intents_print(struct intents *in, struct out *o);
 /* For health: "state=ok path=..." or what is wrong with it, and what to do. May wait for the disk: not for the FUSE
  * thread. */
 void intents_health(struct intents *in, struct out *o);
+/* Who finds the state in use is told that it is that of this mount. */
+void intents_sign(struct intents *in, const char *mount);
 /* Why nothing can be kept in the directory, for people; false: it can, as far as is known. */
 bool intents_unusable(struct intents *in, char *ret, size_t size);
 /* False, and "": no state file that was set aside is there. Else which, for people. */
