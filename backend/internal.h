@@ -139,6 +139,10 @@ bool guard_await(struct backend *b, enum guard guard, const struct key *devs, si
 		 uint64_t since);
 /* Asks guards_main() for it, soon and not too often. key NULL: about all. */
 void guard_want(struct backend *b, enum guard guard, const struct key *key);
+/* beyond it everything is looked at */
+#define GROUP_MAX 256
+/* Somebody opened or closed this node: a group's below dev/vfio, or a function's below dev/vfio/devices. */
+void guard_want_node(struct backend *b, const char *name);
 /* All guards, of a device that has changed: a little later, for acts that change devices ask themselves. */
 void guards_want_again(struct backend *b, const struct key *key);
 /* Asks guards_main() for the serials of new functions. */

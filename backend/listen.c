@@ -24,9 +24,7 @@
 #define QUIET_MS 5
 #define BURST_MS 20
 #define RESCAN_MS 10000 /* only where uevents cannot be had */
-#define TOUCHED_MAX 1024 /* beyond it everything is looked at */
-#define GROUP_MAX 256
-/* Anybody may open vfio/vfio as often as he can: nodes are listened to so often at most. */
+#define TOUCHED_MAX 1024 /* Anybody may open vfio/vfio as often as he can: nodes are listened to so often at most. */
 #define NODES_MS 10
 #define NODES_BYTES (1 << 20)
 
@@ -83,25 +81,6 @@ static void touch_node(struct listener *l, const char *name)
 
 	if (!parse_u64(name, INT32_MAX, &group))
 		touch_group(l, (int32_t)group);
-}
-
-/* Somebody opened or closed a group's node, or a function's below dev/vfio/devices. */
-static void want_holders(struct listener *l, const char *name)
-{
-	const struct device *found[GROUP_MAX], *dev;
-	uint64_t group;
-	size_t n = 0, pos = 0;
-
-	model_lock(l->b->model);
-	if (!parse_u64(name, INT32_MAX, &group))
-		n = model_group(l->b->model, (int32_t)group, found, GROUP_MAX);
-	else
-		while (!n && (dev = model_next(l->b->model, &pos)))
-			if (!strcmp(dev->facts.vfio_cdev, name))
-				found[n++] = dev;
-	for (size_t i = 0; i < n; i++)
-		guard_want(l->b, GUARD_HOLDERS, n > GROUP_MAX ? NULL : &found[i]->key);
-	model_unlock(l->b->model);
 }
 
 static void on_device(struct listener *l, const struct bus_ops *bus, const struct uevent *ev)
@@ -255,7 +234,7 @@ static void on_node(struct listener *l, const struct inotify_event *e)
 		if (e->mask & (IN_CREATE | IN_DELETE | IN_MOVE))
 			touch_node(l, e->name);
 		else
-			want_holders(l, e->name);
+			guard_want_node(l->b, e->name);
 	}
 }
 

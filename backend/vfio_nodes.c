@@ -84,12 +84,13 @@ static int find_members(struct model *m, const struct key *asked, bool in_act,
 			struct vfio_group *ret, struct err *err)
 {
 	const struct device *dev = model_find(m, asked);
-	size_t all, n = 0;
-	int rc = dev ? vfio_find_group(m, dev, ret, err)
-		     : fail(err, ENODEV, "%s is gone", asked->name);
+	size_t n = 0;
+	int rc;
 
-	all = rc ? 0 : ret->n;
-	for (size_t i = 0; i < all; i++)
+	*ret = (struct vfio_group){ 0 };
+	rc = dev ? vfio_find_group(m, dev, ret, err)
+		 : fail(err, ENODEV, "%s is gone", asked->name);
+	for (size_t i = 0; !rc && i < ret->n; i++)
 		if (in_act || ret->members[i]->want.claim[0] ||
 		    ret->members[i]->want.former_known)
 			ret->members[n++] = ret->members[i];

@@ -16,6 +16,7 @@
 #include <sys/prctl.h>
 
 #include "confined.h"
+#include "fault.h"
 #include "handoff.h"
 #include "instance.h"
 #include "layouts.h"
@@ -69,32 +70,6 @@ struct daemon {
 	bool ended; /* for good: nobody goes on after us */
 };
 
-static bool has_fault(const char *name)
-{
-	const char *fault = getenv("PCIDEVFS_FAULT");
-
-	return fault && !strcmp(fault, name);
-}
-
-static void die(void)
-{
-	raise(SIGKILL);
-}
-
-static void hang(void)
-{
-	for (;;)
-		pause();
-}
-
-static void hang_at_change(void *ctx, const struct change *changes, size_t n)
-{
-	(void)ctx;
-	(void)changes;
-	(void)n;
-	hang();
-}
-
 static void on_verdict(void *ctx, const struct wish *wishes, size_t n, const struct actor *who,
 		       const struct err *err, uint64_t *place)
 {
@@ -102,8 +77,8 @@ static void on_verdict(void *ctx, const struct wish *wishes, size_t n, const str
 
 	if (d->tree)
 		tree_verdict(d->tree, wishes, n, who, err, place);
-	if (d->from.generation == 1 && has_fault("told"))
-		die();
+	if (d->from.generation == 1 && fault_is("told"))
+		fault_die();
 }
 
 static int on_may(void *ctx, const struct wish *wish, const struct actor *who, struct err *err)
@@ -196,10 +171,10 @@ static int open_tree(struct daemon *d, struct err *err)
 		.health = on_health,
 		.health_ctx = d,
 		.unique = session_unique,
-		.no_epochs = has_fault("no-epochs"),
+		.no_epochs = fault_is("no-epochs"),
 		.told = d->from.generation > 1	 ? NULL
-			: has_fault("told")	 ? die
-			: has_fault("told-hang") ? hang
+			: fault_is("told")	 ? fault_die
+			: fault_is("told-hang") ? fault_hang
 						 : NULL,
 	};
 
@@ -219,7 +194,7 @@ static int hear(struct daemon *d, struct err *err)
 {
 	int r = d->found ? backend_scan(d->backend, err) : 0;
 
-	if (!r && has_fault("deaf") && d->from.generation == 1)
+	if (!r && fault_is("deaf") && d->from.generation == 1)
 		r = fail(err, EIO, "PCIDEVFS_FAULT says so");
 	return r ? r : backend_listen(d->backend, err);
 }
@@ -301,10 +276,10 @@ static void tell_unusable(const struct daemon *d)
 
 static void watch_threads(struct daemon *d)
 {
-	const struct observer hangs = { .changed = hang_at_change };
+	const struct observer hangs = { .changed = fault_hang_at_change };
 
 	model_watch(d->model, session_hand(d->session, HAND_NOTIFIER));
-	if (d->from.generation == 1 && has_fault("notify-hang"))
+	if (d->from.generation == 1 && fault_is("notify-hang"))
 		model_observe(d->model, &hangs);
 }
 

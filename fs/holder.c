@@ -13,6 +13,7 @@
 #include "confined.h"
 #include "control.h"
 #include "handoff.h"
+#include "holder_state.h"
 #include "mountpoint.h"
 #include "options.h"
 #include "pcidevfs/err.h"
@@ -32,36 +33,8 @@ enum {
 	NUDGE_MS = 20,
 	SPARE_MS = 20,	       /* behind the first answer, which it must not delay */
 	LEAVE_GRACE_MS = 5000, /* what is not done then, the successor carries on */
-	/* After its kill: a thread that the kernel does not let go keeps a process. */
-	UNREAPED_MS = 5000,
 	BACK_ENDS = 3, /* of a new program that never served, then the former one returns */
 };
-
-struct holder {
-	const struct options *o;
-	char *path;
-	struct mount_entry mount;
-	bool mounted, ending;
-	int fuse, stash, watch, signals, listen;
-	int former; /* the program before a takeover, until the new one has served; else -1 */
-	int status; /* of the process, once finished is set */
-	bool finished;
-	struct server server;
-	struct server spare; /* the next one, loaded and asleep */
-	struct server ended; /* reaped once the next one runs: that may take milliseconds */
-	uint64_t spare_at;   /* now_ms() of its start; 0 none is wanted */
-	struct spawn spawn;
-	struct takeover takeover;
-	struct handover next; /* what the next serving process is told */
-	struct retry retry;
-	uint64_t start_at; /* now_ms() of the next start while there is no server */
-};
-
-static void finish(struct holder *h, int status)
-{
-	h->finished = true;
-	h->status = status;
-}
 
 static void start_server(struct holder *h)
 {
@@ -80,7 +53,7 @@ static void start_server(struct holder *h)
 	say("%s", err.text);
 	h->start_at = now_ms() + NO_START_MS;
 	if (!h->mounted)
-		finish(h, 1);
+		holder_finish(h, 1);
 }
 
 /* Only behind one that served: what cannot even be loaded must not be tried again and again. */
@@ -101,7 +74,7 @@ static void begin_end(struct holder *h)
 	h->ending = true;
 	notify_manager("STOPPING=1");
 	if (!h->server.pid)
-		finish(h, 0);
+		holder_finish(h, 0);
 	else {
 		handoff_report(h->server.sock, REPORT_END, "");
 		server_stop(&h->server, SERVER_END, again ? 0 : END_GRACE_MS);
@@ -124,7 +97,7 @@ static void on_server_end(struct holder *h)
 		if (was->stopping && now_ms() >= was->kill_at && server_left_act(h->stash))
 			say("an act that still ran was cut short; its devices may be half way "
 			    "between two drivers");
-		finish(h, 0);
+		holder_finish(h, 0);
 		return;
 	}
 	if (was->gone) {
@@ -132,14 +105,14 @@ static void on_server_end(struct holder *h)
 
 		say("%s was %s; nothing is left to serve", h->path,
 		    aborted ? "aborted by the kernel's fusectl" : "unmounted");
-		finish(h, aborted);
+		holder_finish(h, aborted);
 		return;
 	}
 	if (h->takeover.state == TAKEOVER_AGREED)
 		return;
 	say("%s%s", next.restarted_for, h->mounted ? "; the next one goes on" : "");
 	if (!h->mounted || (was->aborted && server_forget_connection(h->stash))) {
-		finish(h, 1);
+		holder_finish(h, 1);
 		return;
 	}
 	if (h->former >= 0 && !was->served && h->retry.failed + h->retry.killed >= BACK_ENDS)
@@ -151,13 +124,13 @@ static void on_server_end(struct holder *h)
 		say("%u serving processes in a row failed or were killed before they "
 		    "served; gives %s up, so that nobody waits for it for ever",
 		    h->retry.failed + h->retry.killed, h->path);
-		finish(h, 1);
+		holder_finish(h, 1);
 		return;
 	}
 	h->start_at = now_ms() + retry_pause_ms(&h->retry);
 }
 
-static void listen_for_takeover(struct holder *h)
+void holder_listen(struct holder *h)
 {
 	struct err err = { 0 };
 
@@ -175,11 +148,11 @@ static void on_ready(struct holder *h)
 	if (mountpoint_attach(h->path, h->fuse, &h->mount, &err)) {
 		say("%s", err.text);
 		server_stop(&h->server, SERVER_END, 0);
-		finish(h, 1);
+		holder_finish(h, 1);
 		return;
 	}
 	h->mounted = true;
-	listen_for_takeover(h);
+	holder_listen(h);
 	handoff_report(h->server.sock, REPORT_READY, "");
 }
 
@@ -244,7 +217,7 @@ static void on_server_word(struct holder *h)
 	case REPORT_REFUSED:
 		say("%s", msg.text);
 		if (!h->mounted)
-			finish(h, 1);
+			holder_finish(h, 1);
 		break;
 	}
 }
@@ -327,41 +300,6 @@ static void on_caller(struct holder *h)
 		say("%s", err.text);
 }
 
-/* The last resort. Whoever waits for the tree would do so for ever: by its path he finds it anew, by a bind mount no
- * more. What the thread waits for may be the connection itself, and else the next process cannot be started. */
-static void abort_what_stays(struct holder *h)
-{
-	struct err err = { 0 };
-
-	if (h->finished || !h->server.pid ||
-	    (h->ending ? now_ms() < h->server.kill_at + UNREAPED_MS : !server_stays(&h->server)))
-		return;
-	if (h->ending || !h->mounted || h->server.aborted ||
-	    mountpoint_detach(h->path, &h->mount, true)) {
-		say("the serving process (pid %d) cannot end before the kernel lets a thread of it "
-		    "go; %s is unmounted without it",
-		    (int)h->server.pid, h->path);
-		finish(h, 1);
-		return;
-	}
-	h->server.aborted = true;
-	say("the kernel does not let the serving process (pid %d) go; aborts its connection and "
-	    "mounts %s anew",
-	    (int)h->server.pid, h->path);
-	if (h->listen >= 0) {
-		close(h->listen);
-		control_forget(&h->mount);
-	}
-	h->mounted = !mountpoint_anew(h->path, &h->fuse, &h->mount, &err);
-	if (h->mounted) {
-		listen_for_takeover(h);
-		return;
-	}
-	h->listen = -1;
-	say("%s", err.text);
-	finish(h, 1);
-}
-
 /* How long poll() may sleep. */
 static int pause_of(const struct holder *h)
 {
@@ -422,7 +360,7 @@ static void turn(struct holder *h)
 	advance_takeover(h);
 	server_watch(&h->server, h->stash);
 	server_nudge(&h->server);
-	abort_what_stays(h);
+	holder_abort_what_stays(h);
 	if (!h->server.pid && !h->finished && now_ms() >= h->start_at)
 		start_server(h);
 	server_drop(&h->ended);

@@ -276,24 +276,6 @@ static int run_steps(struct txn *t, uint32_t from, struct err *err)
 	return r;
 }
 
-/* Nothing of the act looked at what the kernel holds of this device: whatever was left half way still is. */
-static bool is_noted_only(const struct txn *t, const struct key *dev)
-{
-	bool named = false, looked = false;
-
-	for (size_t i = 0; i < t->log->n_wishes; i++) {
-		const struct wish *w = &t->log->wishes[i];
-		const struct method *method = method_find(t->engine->conf.world.methods, w);
-		bool noted = method && method->noted, here = key_eq(&w->dev, dev);
-
-		if (here && !noted)
-			return false;
-		named |= here;
-		looked |= !noted;
-	}
-	return named || !looked;
-}
-
 static int note_wishes(struct txn *t, struct err *err)
 {
 	struct model *m = model_of(t);
@@ -356,7 +338,7 @@ static int settle(struct txn *t, struct err *err)
 		const struct key *dev = &t->log->saved[i].dev;
 		struct device *d = model_edit(m, dev, false);
 
-		if (d && d->stuck[0] && !d->busy[0] && !is_noted_only(t, dev))
+		if (d && d->stuck[0] && !d->busy[0] && !act_noted_only(t, dev))
 			d->stuck[0] = '\0';
 	}
 	model_publish(m);

@@ -174,6 +174,8 @@ bool saved_knows(size_t offset);
  * was pulled out meanwhile has peers that are not. What is an act and no state (method.once) was done. */
 bool met_by_absence(struct txn *t, const struct wish *wish);
 bool met_once(struct txn *t, const struct wish *wish);
+/* met.c: nothing of the act looked at what the kernel holds of this device: whatever was left half way still is. */
+bool act_noted_only(const struct txn *t, const struct key *dev);
 /* met.c: what the keeper is asked to keep of all wishes, if there is anything. */
 bool act_keeps(const struct txn *t);
 int act_keep(struct txn *t, bool pending, struct err *err);

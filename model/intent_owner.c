@@ -114,7 +114,7 @@ static int edit_owner(struct rewrite *w, const struct key *key, const char *file
 		      struct err *err)
 {
 	struct record *r = NULL;
-	size_t at;
+	size_t at = 0;
 	int rc = key ? edit_device(w, key, &r, &at, err) : edit_root(w, &r, &at, err);
 
 	rc = rc ? rc : put_owner(r, file, owner, err);

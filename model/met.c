@@ -81,3 +81,20 @@ int act_keep(struct txn *t, bool pending, struct err *err)
 			wishes[n++] = t->log->wishes[i];
 	return keeper->keep(keeper->ctx, wishes, n, pending, err);
 }
+
+bool act_noted_only(const struct txn *t, const struct key *dev)
+{
+	bool named = false, looked = false;
+
+	for (size_t i = 0; i < t->log->n_wishes; i++) {
+		const struct wish *w = &t->log->wishes[i];
+		const struct method *method = method_find(t->engine->conf.world.methods, w);
+		bool noted = method && method->noted, here = key_eq(&w->dev, dev);
+
+		if (here && !noted)
+			return false;
+		named |= here;
+		looked |= !noted;
+	}
+	return named || !looked;
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "holder_state.h"
+
+#include <unistd.h>
+
+#include "control.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
+
+/* After its kill: a thread that the kernel does not let go keeps a process. */
+enum { UNREAPED_MS = 5000 };
+
+void holder_finish(struct holder *h, int status)
+{
+	h->finished = true;
+	h->status = status;
+}
+
+void holder_abort_what_stays(struct holder *h)
+{
+	struct err err = { 0 };
+
+	if (h->finished || !h->server.pid ||
+	    (h->ending ? now_ms() < h->server.kill_at + UNREAPED_MS : !server_stays(&h->server)))
+		return;
+	if (h->ending || !h->mounted || h->server.aborted ||
+	    mountpoint_detach(h->path, &h->mount, true)) {
+		say("the serving process (pid %d) cannot end before the kernel lets a thread of it "
+		    "go; %s is unmounted without it",
+		    (int)h->server.pid, h->path);
+		holder_finish(h, 1);
+		return;
+	}
+	h->server.aborted = true;
+	say("the kernel does not let the serving process (pid %d) go; aborts its connection and "
+	    "mounts %s anew",
+	    (int)h->server.pid, h->path);
+	if (h->listen >= 0) {
+		close(h->listen);
+		control_forget(&h->mount);
+	}
+	h->mounted = !mountpoint_anew(h->path, &h->fuse, &h->mount, &err);
+	if (h->mounted) {
+		holder_listen(h);
+		return;
+	}
+	h->listen = -1;
+	say("%s", err.text);
+	holder_finish(h, 1);
+}
