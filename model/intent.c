@@ -262,11 +262,11 @@ static size_t find_members(const struct rewrite *w, const struct wish *wish,
 	return left;
 }
 
-/* Is something stored of it that no pass has looked at yet, or that is just being applied? What an act has written down
- * is its own. */
+/* Is something stored of it that no pass has looked at yet, or that is just being applied, or would be but for another
+ * act? What an act has written down is its own. */
 static bool is_unborn(const struct record *r, const struct device *dev, const struct kept *k)
 {
-	return k && r && (r->birth != dev->birth || !r->noted || r->flying) &&
+	return k && r && (r->birth != dev->birth || !r->noted || r->flying || r->retry) &&
 	       !cut_is_begun(r) && kept_has(k, &r->want) && !kept_has(k, &dev->want);
 }
 
