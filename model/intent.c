@@ -262,18 +262,20 @@ static size_t find_members(const struct rewrite *w, const struct wish *wish,
 	return left;
 }
 
-/* Is something stored of it that no pass has looked at yet, or that is just being applied, or would be but for another
- * act? What an act has written down is its own. */
-static bool is_unborn(const struct record *r, const struct device *dev, const struct kept *k)
+/* Is something stored of it that no pass has looked at yet, or that is just being applied, or would be but for an act
+ * that begins? What an act has written down is its own. */
+static bool is_unborn(const struct record *r, const struct device *dev, const struct kept *k,
+		      bool begins)
 {
-	return k && r && (r->birth != dev->birth || !r->noted || r->flying || r->retry) &&
+	return k && r && (r->birth != dev->birth || !r->noted || r->flying ||
+			(begins && r->retry)) &&
 	       !cut_is_begun(r) && kept_has(k, &r->want) && !kept_has(k, &dev->want);
 }
 
 /* What is stored counts from the moment its device is seen, although the model does not hold it before the first pass:
  * who asks for something else must not win that race. */
 static int refuse_early(struct rewrite *w, const struct wish *wish, const struct kept *k,
-			const struct device *dev, struct err *err)
+			const struct device *dev, bool begins, struct err *err)
 {
 	size_t at = record_of(w, dev);
 	const struct record *r = at == RECORD_NONE ? NULL : w->next.v[at];
@@ -283,11 +285,11 @@ static int refuse_early(struct rewrite *w, const struct wish *wish, const struct
 
 	if (wish->restores || !k || !k->value)
 		return 0;
-	if (is_unborn(r, dev, k))
+	if (is_unborn(r, dev, k, begins))
 		k->value(r, value);
 	if (value[0] && strcmp(value, wish->value))
 		stored = k;
-	else if (takes && is_unborn(r, dev, k->ends))
+	else if (takes && is_unborn(r, dev, k->ends, begins))
 		stored = k->ends;
 	if (!stored)
 		return 0;
@@ -298,7 +300,7 @@ static int refuse_early(struct rewrite *w, const struct wish *wish, const struct
 
 /* VFs that go take their claims along. */
 static int refuse_early_vfs(struct rewrite *w, const struct wish *wish, const struct device *pf,
-			    struct err *err)
+			    bool begins, struct err *err)
 {
 	const struct wish none = { .file = "claim" };
 	const struct device *vf;
@@ -309,7 +311,7 @@ static int refuse_early_vfs(struct rewrite *w, const struct wish *wish, const st
 		return 0;
 	while (!rc && (vf = model_next(w->in->m, &pos)))
 		if (!strcmp(vf->facts.physfn, pf->key.name))
-			rc = refuse_early(w, &none, &kept_claim, vf, err);
+			rc = refuse_early(w, &none, &kept_claim, vf, begins, err);
 	return rc;
 }
 
@@ -332,9 +334,9 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 		return -EBUSY; /* whoever asked for the same meanwhile hears it too */
 	n = find_members(w, &found, dev, members);
 	for (size_t i = 0; i < n; i++)
-		if (refuse_early(w, wish, k, members[i], err))
+		if (refuse_early(w, wish, k, members[i], pending, err))
 			return -EBUSY;
-	if (refuse_early_vfs(w, wish, dev, err))
+	if (refuse_early_vfs(w, wish, dev, pending, err))
 		return -EBUSY;
 	group = former_group(w, members, n);
 	for (size_t i = 0; i < n; i++) {
