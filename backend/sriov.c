@@ -205,19 +205,21 @@ static int plan_number(const struct pf *pf, struct plan *plan, struct err *err)
 /*
  * The VFs were made with autoprobe off. A driver that is loaded only now, because they came, would take
  * those for guests as soon as it is on: so their override is set first. The others need it on: with 0 the
- * kernel binds no VF without an override.
+ * kernel binds no VF without an override. Of a process that was killed behind that step the next one probes
+ * those that are left.
  */
 static int plan_probe(const struct pf *pf, struct plan *plan, struct err *err)
 {
-	int rc = touch(pf, plan, err);
+	bool off = pf->dev->want.autoprobe_off;
+	int rc = off ? touch(pf, plan, err) : 0;
 
-	for (size_t i = 0; i < pf->n_vfs && !rc; i++)
+	for (size_t i = 0; i < pf->n_vfs && off && !rc; i++)
 		if (is_for_guest(pf, (unsigned int)pf->vfs[i]->facts.vf_index, pf->vfs[i], plan))
 			rc = vfio_plan_override(pf->vfs[i], plan, err);
-	if (!rc)
+	if (off && !rc)
 		rc = plan_step(plan, &sriov_set_autoprobe, &pf->dev->key, "1", err);
 	for (size_t i = 0; i < pf->n_vfs && !rc; i++)
-		if (!pf->vfs[i]->facts.driver[0] &&
+		if ((off || pf->vfs[i]->want.unprobed) && !pf->vfs[i]->facts.driver[0] &&
 		    !is_for_guest(pf, (unsigned int)pf->vfs[i]->facts.vf_index, pf->vfs[i], plan))
 			rc = plan_step(plan, &vfio_probe, &pf->vfs[i]->key, "", err);
 	return rc;
@@ -238,9 +240,7 @@ static int numvfs_expand(struct model *m, const struct wish *wish, struct plan *
 	/* VFs that an act has left half done are as many as was asked, perhaps. Restore knows what it does. */
 	anew = pf.asked && pf.dev->stuck[0] && !wish->restores;
 	if ((int64_t)pf.asked == pf.dev->facts.num_vfs && !anew)
-		return pf.dev->want.autoprobe_off && pf.n_vfs <= VFS_MAX
-			       ? plan_probe(&pf, plan, err)
-			       : 0;
+		return pf.n_vfs <= VFS_MAX ? plan_probe(&pf, plan, err) : 0;
 	rc = refuse(&pf, plan, err);
 	rc = rc ? rc : touch(&pf, plan, err);
 	return rc ? rc : plan_number(&pf, plan, err);

@@ -216,15 +216,12 @@ static void remember(struct model *m, const struct key *pf, bool off)
 	model_unlock(m);
 }
 
-static int set_autoprobe(struct backend *b, struct step *step, const char *value, unsigned int ms,
-			 struct err *err)
+static int write_autoprobe(struct backend *b, struct step *step, const char *value,
+			   unsigned int ms, struct err *err)
 {
-	bool off = value[0] == '0';
 	char path[128];
 	int rc;
 
-	if (off)
-		remember(b->model, &step->dev, true);
 	snprintf(path, sizeof(path), PCI_DEVICES "/%s/sriov_drivers_autoprobe", step->dev.name);
 	rc = step_write(b, path, value, ms, step);
 	if (rc == -ETIMEDOUT)
@@ -234,9 +231,35 @@ static int set_autoprobe(struct backend *b, struct step *step, const char *value
 	if (rc)
 		return fail(err, EIO, "sriov_drivers_autoprobe %s of %s was refused: %s", value,
 			    step->dev.name, strerror(-rc));
-	if (!off)
-		remember(b->model, &step->dev, false);
 	return 0;
+}
+
+static int set_autoprobe(struct backend *b, struct step *step, const char *value, unsigned int ms,
+			 struct err *err)
+{
+	bool off = value[0] == '0';
+	int rc;
+
+	if (off)
+		remember(b->model, &step->dev, true);
+	rc = write_autoprobe(b, step, value, ms, err);
+	if (!rc && !off)
+		remember(b->model, &step->dev, false);
+	return rc;
+}
+
+/* The next process probes those that this one has not come to. */
+static void mark_unprobed(struct model *m, const struct key *pf)
+{
+	const struct device *vfs[VFS_MAX];
+	size_t n;
+
+	model_lock(m);
+	n = model_vfs(m, pf, vfs, VFS_MAX);
+	for (size_t i = 0; i < n && i < VFS_MAX; i++)
+		model_edit(m, &vfs[i]->key, false)->want.unprobed = !vfs[i]->facts.driver[0];
+	model_publish(m);
+	model_unlock(m);
 }
 
 static bool any_stored(const struct want *pf)
@@ -283,7 +306,7 @@ static void read_want(struct model *m, const struct key *key, struct want *ret)
 }
 
 /* VFs that the next steps of the undo claim again never meet their host driver; the others do. A second call,
- * after one that was late, finds autoprobe as that has left it. */
+ * after one that was late or whose process was killed, begins again where VFs may be unprobed. */
 static int make_again(struct backend *b, struct step *step, unsigned int had, unsigned int n,
 		      unsigned int ms, struct err *err)
 {
@@ -298,15 +321,17 @@ static int make_again(struct backend *b, struct step *step, unsigned int had, un
 		rc = set_autoprobe(b, step, "0", ms, err);
 	rc = rc ? rc : set_number(b, step, n, ms, err);
 	if (off && !step->late)
-		on = set_autoprobe(b, step, "1", ms, rc ? NULL : err);
+		on = write_autoprobe(b, step, "1", ms, rc ? NULL : err);
 	rc = rc ? rc : on;
 	if (rc || !off)
 		return rc;
 	rc = pci_vfs(&b->sys, &step->dev, probe_hosts, &hosts);
-	return step->late ? fail(err, ETIMEDOUT,
-				 "drivers_probe of the VFs of %s did not end within %u ms",
-				 step->dev.name, ms)
-			  : rc;
+	if (step->late)
+		return fail(err, ETIMEDOUT,
+			    "drivers_probe of the VFs of %s did not end within %u ms",
+			    step->dev.name, ms);
+	remember(b->model, &step->dev, false);
+	return rc;
 }
 
 static int numvfs_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
@@ -329,6 +354,8 @@ static int autoprobe_run(void *backend, struct step *step, unsigned int ms, stru
 		return fail(err, EIO, "sriov_drivers_autoprobe of %s cannot be read: %s",
 			    step->dev.name, strerror(-n));
 	step->recorded = true;
+	if (step->value[0] == '1')
+		mark_unprobed(b->model, &step->dev);
 	return set_autoprobe(b, step, step->value, ms, err);
 }
 

@@ -262,11 +262,24 @@ static int bind_undo(void *backend, struct step *step, unsigned int ms, struct e
 	return take_back(backend, step, step->value, ms, err);
 }
 
+static void note_probed(struct model *m, const struct key *key)
+{
+	struct device *dev;
+
+	model_lock(m);
+	dev = model_edit(m, key, false);
+	if (dev)
+		dev->want.unprobed = false;
+	model_publish(m);
+	model_unlock(m);
+}
+
 static int probe_run(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
 	struct backend *b = backend;
 	int rc = step_write(b, "bus/pci/drivers_probe", step->dev.name, ms, step);
 
+	note_probed(b->model, &step->dev);
 	return rc ? explain(b, step, rc, NULL, ms, err) : 0;
 }
 

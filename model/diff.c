@@ -72,6 +72,7 @@ static const struct {
 	NUMBER(want.num_vfs, CH_ASIDE),
 	NUMBER(want.vf_claims, CH_INTERNAL),
 	NUMBER(want.autoprobe_off, CH_INTERNAL),
+	NUMBER(want.unprobed, CH_INTERNAL),
 	STRING(want.allocated, CH_ALLOCATED),
 	STRING(want.given, CH_GIVEN),
 	STRING(want.given_as, CH_GIVEN_AS),

@@ -33,6 +33,7 @@ static const struct part {
 	PART(given, SETTLED),	    PART(given_as, SETTLED),	  PART(single, SETTLED),
 	PART(resource, SETTLED),    PART(owned, OTHERS),	  PART(uid, OTHERS),
 	PART(gid, OTHERS),	    PART(n_owners, OTHERS),	  PART(vf_claims, OTHERS),
+	PART(unprobed, OTHERS),
 };
 
 #define ALL_PARTS ((UINT32_C(1) << ARRAY_SIZE(parts)) - 1)

@@ -81,6 +81,7 @@ struct want {
 	/* A PF: bit N of [N / 64]: a stored wish claims its virtfnN, which may be absent. */
 	uint64_t vf_claims[WANT_VFS / 64];
 	bool autoprobe_off; /* a PF: sriov_drivers_autoprobe is 0 by our doing and must be 1 again */
+	bool unprobed; /* a VF that came meanwhile: its host driver has not been asked yet */
 	/* Which pod has it: "pending" (to whom is not known yet), "ns/pod/container". Of this only that there is one is
 	 * kept, by given_as. */
 	char allocated[ALLOCATED_NAME];

@@ -217,7 +217,7 @@ DEFINE_TEST(killed_while_it_is_kept_an_act_takes_nothing_from_who_comes_next)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wmissing-field-initializers"
 static const struct want all_fields = { "1", "1",   "1",  true, true, 1,   1,	 1,   true,
-					1,   { 1 }, true, "1",	"1",  "1", true, "1", "1" };
+					1,   { 1 }, true, true, "1",	"1",  "1", true, "1", "1" };
 #pragma GCC diagnostic pop
 
 DEFINE_TEST(every_field_of_a_wish_is_an_acts_or_not)
