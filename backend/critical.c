@@ -25,18 +25,17 @@ void *scan_grow(struct scan *scan, void *rows, size_t n, size_t *cap, size_t siz
 	return grown;
 }
 
-static void guard_add(struct scan *scan, const char *address, enum rank rank, const char *text)
+static void guard_add(struct scan *scan, const struct key *dev, enum rank rank, const char *text)
 {
 	struct guard *rows;
 
-	if (!only_has(scan->only, address))
+	if (!only_has(scan->only, dev))
 		return;
 	rows = scan_grow(scan, scan->guards, scan->n, &scan->cap, sizeof(*rows));
 	if (!rows)
 		return;
 	scan->guards = rows;
-	rows[scan->n] = (struct guard){ .rank = rank, .order = scan->n };
-	STR_COPY(rows[scan->n].address, address);
+	rows[scan->n] = (struct guard){ .device = *dev, .rank = rank, .order = scan->n };
 	STR_COPY(rows[scan->n].text, text);
 	scan->n++;
 }
@@ -47,18 +46,18 @@ struct reason {
 	const char *text;
 };
 
-static void guard_found(void *ctx, const char *address)
+static void guard_found(void *ctx, const struct key *dev)
 {
 	const struct reason *reason = ctx;
 
-	guard_add(reason->scan, address, reason->rank, reason->text);
+	guard_add(reason->scan, dev, reason->rank, reason->text);
 }
 
 bool scan_guard(struct scan *scan, const char *path, enum rank rank, const char *text)
 {
 	struct reason reason = { scan, rank, text };
 
-	return devpath_functions(scan->s, path, guard_found, &reason);
+	return devpath_devices(scan->s, path, guard_found, &reason);
 }
 
 void scan_through(const struct chain *chain, char *buf, size_t size)
@@ -117,7 +116,7 @@ int scan_proc(struct scan *scan, const char *name, char **ret)
 	return scan_text(scan, name, ret);
 }
 
-/* ---- functions that are needed for what they are */
+/* ---- PCI functions that are needed for what they are */
 
 static const struct {
 	uint32_t class;
@@ -130,57 +129,57 @@ static const struct {
 #define CLASS_DISPLAY 0x03
 
 /* What it is cannot be read: rather a guard too many. */
-static void guard_unknown(struct scan *scan, const char *address)
+static void guard_unknown(struct scan *scan, const struct key *dev)
 {
-	if (sysfs_exists(scan->s, ROOT_SYS, PCI_DEVICES "/%s", address))
-		guard_add(scan, address, RANK_FUNCTION,
+	if (sysfs_exists(scan->s, ROOT_SYS, PCI_DEVICES "/%s", dev->name))
+		guard_add(scan, dev, RANK_FUNCTION,
 			  "its class cannot be read, so it may be what the host runs on");
 }
 
 /* Only a display can have the attribute. */
-static bool is_boot_vga(struct scan *scan, const char *address)
+static bool is_boot_vga(struct scan *scan, const struct key *dev)
 {
 	int64_t boot_vga;
 	int rc = sysfs_number(scan->s, ROOT_SYS, 0, 1, &boot_vga, PCI_DEVICES "/%s/boot_vga",
-			      address);
+			      dev->name);
 
 	return rc ? rc != -ENOENT : boot_vga;
 }
 
-static void guard_function(struct scan *scan, const char *address)
+static void guard_function(struct scan *scan, const struct key *dev)
 {
 	int64_t class;
 
 	if (sysfs_number(scan->s, ROOT_SYS, 0, 0xffffff, &class, PCI_DEVICES "/%s/class",
-			 address)) {
-		guard_unknown(scan, address);
+			 dev->name)) {
+		guard_unknown(scan, dev);
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
 		if (class >> 8 == classes[i].class)
-			guard_add(scan, address, RANK_FUNCTION, classes[i].text);
-	if (class >> 16 == CLASS_DISPLAY && is_boot_vga(scan, address))
-		guard_add(scan, address, RANK_CONSOLE, "it is the boot console's display");
+			guard_add(scan, dev, RANK_FUNCTION, classes[i].text);
+	if (class >> 16 == CLASS_DISPLAY && is_boot_vga(scan, dev))
+		guard_add(scan, dev, RANK_CONSOLE, "it is the boot console's display");
 }
 
 static int critical_functions(struct scan *scan)
 {
 	_closedir_ DIR *dir = NULL;
 	const char *only = scan->only;
-	char address[KEY_NAME];
-	struct pci_addr addr;
 	struct dirent *e;
+	struct key key;
 
-	while (only_next(&only, address))
-		guard_function(scan, address);
+	while (only_next(&only, &key))
+		if (key.bus == BUS_PCI)
+			guard_function(scan, &key);
 	if (scan->only)
 		return 0;
 	dir = sysfs_dir(scan->s, ROOT_SYS, PCI_DEVICES);
 	if (!dir)
 		return errno == ENOENT ? 0 : -errno;
 	while ((e = readdir(dir)))
-		if (pci_addr_parse(e->d_name, &addr))
-			guard_function(scan, e->d_name);
+		if (key_make(BUS_PCI, e->d_name, &key))
+			guard_function(scan, &key);
 	return 0;
 }
 
@@ -216,7 +215,7 @@ static int (*const passes[])(struct scan *) = {
 static int by_weight(const void *left, const void *right)
 {
 	const struct guard *a = left, *b = right;
-	int order = strcmp(a->address, b->address);
+	int order = key_cmp(&a->device, &b->device);
 
 	if (order)
 		return order;
@@ -235,15 +234,17 @@ static void sanitize(char *text)
 
 static void print(struct scan *scan, struct out *ret)
 {
+	char id[KEY_NAME + 8];
+
 	if (scan->n)
 		qsort(scan->guards, scan->n, sizeof(*scan->guards), by_weight);
 	for (size_t i = 0; i < scan->n; i++) {
 		struct guard *g = &scan->guards[i];
 
-		if (i && !strcmp(g->address, g[-1].address))
+		if (i && key_eq(&g->device, &g[-1].device))
 			continue;
 		sanitize(g->text);
-		out_printf(ret, "%s %s\n", g->address, g->text);
+		out_printf(ret, "%s %s\n", key_id(&g->device, id), g->text);
 	}
 }
 

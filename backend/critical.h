@@ -22,12 +22,12 @@ enum rank {
 	RANK_HOLDER,
 	RANK_EXCLUSIVE,
 	RANK_CONSOLE,
-	RANK_FUNCTION, /* what the function is */
+	RANK_FUNCTION, /* what a PCI function is */
 	RANK_NONE,
 };
 
 struct guard {
-	char address[KEY_NAME];
+	struct key device;
 	enum rank rank;
 	size_t order; /* of being found */
 	char text[CRITICAL_TEXT];
@@ -35,7 +35,7 @@ struct guard {
 
 struct scan {
 	const struct sysfs *s;
-	const char *only; /* the functions it is about, NULL all: devpath.h */
+	const char *only; /* the devices it is about, NULL all: devpath.h */
 	struct guard *guards;
 	size_t n, cap;
 	bool no_memory;
@@ -52,7 +52,7 @@ struct chain {
 /* Room for one more row; NULL when memory ran out, which is then noted. */
 void *scan_grow(struct scan *scan, void *rows, size_t n, size_t *cap, size_t size);
 
-/* Guards each function that the device at path hangs on; false if there is none. */
+/* Guards each device that the one at path hangs on (devpath.h); false if there is none. */
 bool scan_guard(struct scan *scan, const char *path, enum rank rank, const char *text);
 /* " through bond0 and br0"; "" for an empty chain. */
 void scan_through(const struct chain *chain, char *buf, size_t size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Disks: mounted file systems, swap, holders and exclusive openers, down to the functions below. */
+/* Disks: mounted file systems, swap, holders and exclusive openers, down to the devices below. */
 #include "critical.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 struct disk {
 	char *name;	/* as sysfs has it: '!' for '/' */
 	char *path;	/* below the sysfs root */
-	bool asked;	/* it hangs on a function that the scan is about */
+	bool asked;	/* it hangs on a device that the scan is about */
 	enum rank rank; /* weightiest reason followed so far */
 	bool used;	/* a reason was found: no need to try it */
 	unsigned int seen;
@@ -136,9 +136,9 @@ static int load_mounts(struct disks *disks)
 	return 0;
 }
 
-/* ---- from a disk down to functions */
+/* ---- from a disk down to devices */
 
-/* Guards the functions right below d; false when there are none, as below a stacked device. */
+/* Guards the devices right below d; false when there are none, as below a stacked device. */
 static bool guard_disk(struct disks *disks, struct disk *d, enum rank rank, const char *what)
 {
 	struct disk *whole = whole_disk(disks, d);
@@ -342,7 +342,7 @@ static bool is_exclusive(const struct sysfs *s, const struct disk *d)
 	return fd < 0 && errno == EBUSY;
 }
 
-/* A floppy or a device made of others has no function of its own: it is not worth opening. */
+/* A floppy or a device made of others has nothing of its own below: it is not worth opening. */
 static int opened(struct disks *disks)
 {
 	for (size_t i = 0; i < disks->n; i++) {
@@ -364,7 +364,7 @@ int critical_disks(struct scan *scan)
 	struct disks disks = { .scan = scan };
 	int rc = load_disks(&disks);
 
-	/* Functions without a disk, as most are, have nothing to do with mounts. */
+	/* Devices without a disk, as most are, have nothing to do with mounts. */
 	for (size_t i = 0; i < ARRAY_SIZE(steps) && !rc && (disks.asked || !scan->only); i++)
 		rc = steps[i](&disks);
 	for (size_t i = 0; i < disks.n; i++) {

@@ -20,7 +20,7 @@ struct nic {
 	char *path;	/* below the sysfs root */
 	enum rank rank; /* weightiest reason followed so far */
 	unsigned int seen;
-	bool asked;  /* it, or one below it, hangs on a function that the scan is about */
+	bool asked;  /* it, or one below it, hangs on a device that the scan is about */
 	bool loaded; /* its edges are */
 };
 

@@ -38,41 +38,52 @@ char *devpath_link(const struct sysfs *s, const char *fmt, ...)
 	return strdup(start);
 }
 
-/* "pci10000:e0", a root bus */
-static bool is_root_bus(const char *name)
+/* Is the directory in which the first len bytes of path end a device of some bus? */
+static bool is_device(const struct sysfs *s, const char *path, size_t len, struct key *ret)
 {
-	return !strncmp(name, "pci", 3) && strchr(name, ':');
+	const char *slash = memrchr(path, '/', len), *start = slash ? slash + 1 : path;
+	size_t n = len - (size_t)(start - path);
+	char name[KEY_NAME], link[64];
+
+	if (n >= sizeof(name))
+		return false;
+	memcpy(name, start, n);
+	name[n] = '\0';
+	for (enum bus bus = BUS_NONE + 1; bus < BUS_COUNT; bus++) {
+		const char *subsystem = bus_subsystem(bus);
+
+		if (key_make(bus, name, ret) &&
+		    (!subsystem || (!sysfs_link(s, ROOT_SYS, link, sizeof(link), "%.*s/subsystem",
+						(int)len, path) &&
+				    !strcmp(link, subsystem))))
+			return true;
+	}
+	return false;
 }
 
-/*
- * The function a device belongs to is the last one in its path; those above it are bridges, but for
- * one that carries a root bus of its own (Intel VMD): that one takes the device away as well.
- */
-static bool functions_in(const char *path, void (*found)(void *ctx, const char *address), void *ctx)
+static bool devices_in(const struct sysfs *s, const char *path, device_found *found, void *ctx)
 {
-	char name[KEY_NAME], last[KEY_NAME] = "";
-	struct pci_addr addr;
+	struct key above = { 0 }, key;
+	bool any = false;
 
-	for (size_t len; *path; path += len) {
-		path += strspn(path, "/");
-		len = strcspn(path, "/");
-		if (len >= sizeof(name))
-			continue;
-		memcpy(name, path, len);
-		name[len] = '\0';
-		if (pci_addr_parse(name, &addr))
-			STR_COPY(last, name);
-		else if (*last && is_root_bus(name))
-			found(ctx, last);
+	for (size_t len = 0; path[len];) {
+		len += strspn(path + len, "/");
+		len += strcspn(path + len, "/");
+		if (!is_device(s, path, len, &key))
+			key.bus = BUS_NONE;
+		if (above.bus && above.bus != key.bus)
+			found(ctx, &above);
+		any |= key.bus;
+		above = key;
 	}
-	if (*last)
-		found(ctx, last);
-	return *last;
+	if (above.bus)
+		found(ctx, &above);
+	return any;
 }
 
 /* A multipath NVMe disk is virtual; the subsystem's directory links to its controllers. */
-static bool functions_of_controllers(const struct sysfs *s, const char *path,
-				     void (*found)(void *ctx, const char *address), void *ctx)
+static bool devices_of_controllers(const struct sysfs *s, const char *path, device_found *found,
+				   void *ctx)
 {
 	const char *sub = strstr(path, SUBSYSTEM);
 	int len = sub ? (int)(sub + strlen(SUBSYSTEM) - path) : 0;
@@ -91,37 +102,38 @@ static bool functions_of_controllers(const struct sysfs *s, const char *path,
 		    e->d_name[4 + strspn(e->d_name + 4, "0123456789")])
 			continue;
 		controller = devpath_link(s, "%.*s/%s", len, path, e->d_name);
-		any |= controller && functions_in(controller, found, ctx);
+		any |= controller && devices_in(s, controller, found, ctx);
 	}
 	return any;
 }
 
-bool devpath_functions(const struct sysfs *s, const char *path,
-		       void (*found)(void *ctx, const char *address), void *ctx)
+bool devpath_devices(const struct sysfs *s, const char *path, device_found *found, void *ctx)
 {
-	return functions_in(path, found, ctx) || functions_of_controllers(s, path, found, ctx);
+	return devices_in(s, path, found, ctx) || devices_of_controllers(s, path, found, ctx);
 }
 
-bool only_next(const char **only, char ret[static KEY_NAME])
+bool only_next(const char **only, struct key *ret)
 {
-	size_t len = *only ? strcspn(*only, " ") : 0;
-	struct pci_addr addr;
+	char id[KEY_NAME + 8];
+	bool found = false;
 
-	if (!len || len >= KEY_NAME)
-		return false;
-	memcpy(ret, *only, len);
-	ret[len] = '\0';
-	*only += len + strspn(*only + len, " ");
-	return pci_addr_parse(ret, &addr);
+	while (!found && *only && **only) {
+		size_t len = strcspn(*only, " ");
+
+		snprintf(id, sizeof(id), "%.*s", (int)len, *only);
+		found = len < sizeof(id) && key_parse(id, ret);
+		*only += len + strspn(*only + len, " ");
+	}
+	return found;
 }
 
-bool only_has(const char *only, const char *address)
+bool only_has(const char *only, const struct key *dev)
 {
-	char name[KEY_NAME];
 	bool has = !only;
+	struct key key;
 
-	while (!has && only_next(&only, name))
-		has = !strcmp(name, address);
+	while (!has && only_next(&only, &key))
+		has = key_eq(&key, dev);
 	return has;
 }
 
@@ -130,17 +142,17 @@ struct below {
 	bool any;
 };
 
-static void note_below(void *ctx, const char *address)
+static void note_below(void *ctx, const struct key *dev)
 {
 	struct below *below = ctx;
 
-	below->any |= only_has(below->only, address);
+	below->any |= only_has(below->only, dev);
 }
 
 bool only_below(const struct sysfs *s, const char *path, const char *only)
 {
 	struct below below = { .only = only };
 
-	devpath_functions(s, path, note_below, &below);
+	devpath_devices(s, path, note_below, &below);
 	return below.any;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From a device of any class to the PCI functions without which it would not be there. */
+/* From a device of any class to the devices of our buses without which it would not be there. */
 #ifndef PCIDEVFS_BACKEND_DEVPATH_H
 #define PCIDEVFS_BACKEND_DEVPATH_H
 
@@ -13,20 +13,24 @@ struct sysfs;
 __attribute__((format(printf, 2, 3))) char *devpath_link(const struct sysfs *s, const char *fmt,
 							 ...);
 
-/*
- * Tells found() each function that the device at path hangs on: the last one in the path, a VMD
- * controller above it, each controller of a multipath NVMe disk. False when there is none, as for
- * devices made of others. An address may come twice.
- */
-bool devpath_functions(const struct sysfs *s, const char *path,
-		       void (*found)(void *ctx, const char *address), void *ctx);
+typedef void device_found(void *ctx, const struct key *dev);
 
 /*
- * Which functions a scan is about: addresses with blanks between them, or NULL for all. The next one
- * is taken from *only; false at the end, and for what is no address.
+ * Tells found() each device that the one at path, below the sysfs root, hangs on: those of every
+ * bus in the path, but for bridges and hubs, which have one of their bus right below them; and each
+ * controller of a multipath NVMe disk. A USB stick's disk hangs on the stick and on the PCI
+ * function of its host controller; an NVMe disk behind a VMD controller, which has a root bus below
+ * it, hangs on both. False when there is none, as for devices made of others. A device may come
+ * twice.
  */
-bool only_next(const char **only, char ret[static KEY_NAME]);
-bool only_has(const char *only, const char *address);
+bool devpath_devices(const struct sysfs *s, const char *path, device_found *found, void *ctx);
+
+/*
+ * Which devices a scan is about: their ids with blanks between them, or NULL for all. only_next()
+ * takes the next one from *only, skipping what is not an id; it returns false at the end.
+ */
+bool only_next(const char **only, struct key *ret);
+bool only_has(const char *only, const struct key *dev);
 /* Does the device at path hang on one of them? */
 bool only_below(const struct sysfs *s, const char *path, const char *only);
 

@@ -23,14 +23,14 @@ static const struct {
 
 /* A line of the answer, cut in place. */
 struct line {
-	const char *name;
+	const char *id;
 	const char *text;
 };
 
-static int by_name(const void *a, const void *b)
+static int by_id(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
-	int c = strcmp(x->name, y->name);
+	int c = strcmp(x->id, y->id);
 
 	/* Lines of one device keep their order: they lie in one buffer. */
 	return c ? c : (x->text > y->text) - (x->text < y->text);
@@ -56,19 +56,19 @@ static struct line *cut_lines(char *text, size_t *ret_n)
 		*blank = '\0';
 		v[(*ret_n)++] = (struct line){ p, blank + 1 };
 	}
-	qsort(v, *ret_n, sizeof(*v), by_name);
+	qsort(v, *ret_n, sizeof(*v), by_id);
 	return v;
 }
 
-/* Where the lines of name begin, or would. */
-static size_t lower_bound(const struct line *v, size_t n, const char *name)
+/* Where the lines of id begin, or would. */
+static size_t lower_bound(const struct line *v, size_t n, const char *id)
 {
 	size_t low = 0;
 
 	while (low < n) {
 		size_t mid = low + (n - low) / 2;
 
-		if (strcmp(v[mid].name, name) < 0)
+		if (strcmp(v[mid].id, id) < 0)
 			low = mid + 1;
 		else
 			n = mid;
@@ -100,14 +100,14 @@ static void apply_one(struct backend *b, enum guard guard, const struct view *vi
 		      const struct device *dev, const struct line *v, size_t n)
 {
 	const char *old = (const char *)&dev->facts + rows[guard].offset;
-	size_t first = lower_bound(v, n, dev->key.name), end = first;
-	char text[sizeof(struct facts)];
+	char text[sizeof(struct facts)], id[KEY_NAME + 8];
+	size_t first = lower_bound(v, n, key_id(&dev->key, id)), end = first;
 	struct device *edit;
 	bool looked;
 
-	if (dev->key.bus != BUS_PCI || view_is_old(view, &dev->key))
+	if (view_is_old(view, &dev->key))
 		return;
-	while (end < n && end - first < rows[guard].lines && !strcmp(v[end].name, dev->key.name))
+	while (end < n && end - first < rows[guard].lines && !strcmp(v[end].id, id))
 		end++;
 	join(text, rows[guard].size, v + first, end - first);
 	/* A look that was begun before says nothing of who has not let go. */
@@ -149,7 +149,7 @@ static unsigned int number_of(const struct line *v, size_t n, const char *key)
 	size_t len = strlen(key);
 	uint64_t number = 0;
 
-	for (size_t at = lower_bound(v, n, "-"); at < n && !strcmp(v[at].name, "-"); at++)
+	for (size_t at = lower_bound(v, n, "-"); at < n && !strcmp(v[at].id, "-"); at++)
 		if (!strncmp(v[at].text, key, len) &&
 		    !parse_u64(v[at].text + len, UINT32_MAX, &number))
 			return (unsigned int)number;
@@ -183,15 +183,18 @@ void question_add(struct question *q, const struct key *key)
 		q->devs[q->n++] = *key;
 }
 
-/* Blanks between them; "" for all. */
-static void name_devices(const struct question *q, char buf[static QUESTION_MAX * KEY_NAME])
+#define IDS_MAX (QUESTION_MAX * (KEY_NAME + 8))
+
+/* Their ids with blanks between them; "" for all. */
+static void name_devices(const struct question *q, char buf[static IDS_MAX])
 {
+	char id[KEY_NAME + 8];
 	size_t at = 0;
 
 	buf[0] = '\0';
 	for (size_t i = 0; i < q->n && !q->all; i++)
-		at += (size_t)snprintf(buf + at, QUESTION_MAX * KEY_NAME - at, "%s%s",
-				       at ? " " : "", q->devs[i].name);
+		at += (size_t)snprintf(buf + at, IDS_MAX - at, "%s%s", at ? " " : "",
+				       key_id(&q->devs[i], id));
 }
 
 static int answer(struct backend *b, enum guard guard, const struct question *q, struct view *view,
@@ -214,7 +217,7 @@ static int answer(struct backend *b, enum guard guard, const struct question *q,
 
 int guard_ask(struct backend *b, enum guard guard, const struct question *q)
 {
-	char devices[QUESTION_MAX * KEY_NAME];
+	char devices[IDS_MAX];
 	const char *const argv[] = { rows[guard].request, devices, NULL };
 	struct out text = { 0 };
 	struct view view;

@@ -53,9 +53,9 @@ static int do_link(const struct sysfs *s, char *const *argv, struct out *answer)
 	return rc;
 }
 
-static const char *only(const char *addresses)
+static const char *only(const char *ids)
 {
-	return *addresses ? addresses : NULL;
+	return *ids ? ids : NULL;
 }
 
 static int do_holders(const struct sysfs *s, char *const *argv, struct out *answer)
@@ -97,11 +97,11 @@ static const struct request {
 	{ "write", 3, HELPER_SYSFS, false, do_write }, /* path, text */
 	{ "read", 2, HELPER_SYSFS, true, do_read },    /* path */
 	{ "link", 2, HELPER_SYSFS, true, do_link },    /* path: last component of its target */
-	/* addresses, blanks between them; "": all */
+	/* ids (key.h) with blanks between them; "": all */
 	{ "holders", 2, HELPER_HOLDERS, true, do_holders },
-	{ "critical", 2, HELPER_CRITICAL, true, do_critical }, /* likewise */
-	{ "serials", 2, HELPER_CONFIG, true, do_serials },     /* addresses */
-	/* likewise, "!" before those that may be woken */
+	{ "critical", 2, HELPER_CRITICAL, true, do_critical }, /* the same */
+	{ "serials", 2, HELPER_CONFIG, true, do_serials },     /* ids */
+	/* ids, "!" before those that may be woken */
 	{ "pulse", 2, HELPER_CONFIG, true, do_pulse },
 	{ "modprobe", 2, HELPER_MODULE, false, do_modprobe }, /* module */
 };

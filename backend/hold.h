@@ -16,20 +16,20 @@
 struct statx;
 struct sysfs;
 
-/* ---- hold_nodes.c: what leads to a function */
+/* ---- hold_nodes.c: what leads to a device */
 
-/* One way to a function: an inode below --dev, a device number, or an inode of sysfs. */
+/* One way to a device: an inode below --dev, a device number, or an inode of sysfs. */
 struct hold_node {
 	enum hold_by { BY_INODE, BY_CHAR, BY_BLOCK, BY_RESOURCE } by;
-	uint64_t dev, ino;	/* dev: the number itself, for BY_CHAR and BY_BLOCK */
-	char address[KEY_NAME]; /* "": nobody's, which was looked up */
+	uint64_t dev, ino; /* dev: the number itself, for BY_CHAR and BY_BLOCK */
+	struct key device; /* of no bus: nobody's, which was looked up */
 	bool vfio;
 	pid_t last; /* the caller's */
 };
 
 struct hold_nodes {
 	const struct sysfs *s;
-	const char *only; /* resource files of these functions alone; NULL: of all */
+	const char *only; /* resource files of these alone (devpath.h); NULL: of all */
 	struct hold_node *rows;
 	size_t n, cap;
 	bool has_resources; /* they are among the rows */
@@ -53,11 +53,11 @@ bool hold_nodes_asks(const struct hold_nodes *nodes, const struct statx *st);
 bool hold_is_sysfs(int dir, const char *name);
 void hold_nodes_told(struct hold_nodes *nodes, const struct statx *st, bool is_sysfs);
 /* What a descriptor leads to, as statx() with STATX_TYPE and STATX_INO tells it: the first of
- * its rows, *ret_n of them; none when it leads to no function. They stay until the next call. */
+ * its rows, *ret_n of them; none when it leads to no device. They stay until the next call. */
 struct hold_node *hold_nodes_find(struct hold_nodes *nodes, const struct statx *st, size_t *ret_n);
-/* Which nodes below --dev lead to which function, whoever has them open; found() once for each. */
+/* Which nodes below --dev lead to which device, whoever has them open; found() once for each. */
 void hold_nodes_rights(struct hold_nodes *nodes,
-		       void (*found)(void *ctx, const char *address, const struct stat *st),
+		       void (*found)(void *ctx, const struct key *dev, const struct stat *st),
 		       void *ctx);
 
 /* ---- hold_budget.c: how much of /proc is read for whom */
@@ -128,7 +128,7 @@ int hold_add_pid(pid_t **pids, size_t *n, size_t *cap, pid_t pid);
 /* ---- hold_walk.c: the processes */
 
 struct hold {
-	char address[KEY_NAME];
+	struct key device;
 	bool unsure; /* what it has open is not known, and its user could open a node */
 	pid_t pid;
 };
@@ -147,7 +147,7 @@ struct hold_found {
 	bool hangs;		    /* a thread of ours does */
 };
 
-int hold_add(struct hold_found *found, const char *address, pid_t pid, bool unsure);
+int hold_add(struct hold_found *found, const struct key *dev, pid_t pid, bool unsure);
 /* 0 or -errno. */
 int hold_walk(const struct sysfs *s, struct hold_nodes *nodes, struct hold_found *ret);
 void hold_found_free(struct hold_found *found);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a descriptor is, and to which functions it leads: by the inode where that is a node below
+ * What a descriptor is, and to which devices it leads: by the inode where that is a node below
  * --dev or a file of sysfs, else by the device number, wherever its node lies and whatever it is
  * called.
  */
@@ -16,10 +16,10 @@
 #include "devpath.h"
 #include "hold.h"
 #include "ops.h"
+#include "pcidevfs/pci.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 
-#define FUNCTIONS "bus/pci/devices"
 #define GROUP_PATH "devices/virtual/vfio/"
 #define NULL_NODE makedev(1, 3) /* which the simulation has for all nodes */
 #define CACHE_MAX 8192		/* rows, beyond which numbers of nobody are looked up each time */
@@ -37,7 +37,7 @@ static int compare(const void *left, const void *right)
 	return (a->ino > b->ino) - (a->ino < b->ino);
 }
 
-static void add(struct hold_nodes *nodes, struct hold_node row, const char *address)
+static void add(struct hold_nodes *nodes, struct hold_node row)
 {
 	struct hold_node *rows = more_rows(nodes->rows, nodes->n, &nodes->cap, sizeof(row));
 
@@ -45,7 +45,6 @@ static void add(struct hold_nodes *nodes, struct hold_node row, const char *addr
 		nodes->error = -ENOMEM;
 		return;
 	}
-	STR_COPY(row.address, address);
 	nodes->rows = rows;
 	rows[nodes->n++] = row;
 }
@@ -111,31 +110,42 @@ struct named {
 	struct hold_nodes *nodes;
 	char path[300]; /* below --dev */
 	bool vfio;
-	void (*found)(void *ctx, const struct named *at, const char *address);
+	void (*found)(void *ctx, const struct named *at, const struct key *dev);
 	void *ctx;
 };
 
-static void found_function(void *ctx, const char *address)
+static void found_named(void *ctx, const struct key *dev)
 {
 	const struct named *at = ctx;
 
-	at->found(at->ctx, at, address);
+	at->found(at->ctx, at, dev);
 }
 
-/* The members of a group. "vfio" is no group. */
-static void each_member(struct hold_nodes *nodes, const char *group,
-			void (*found)(void *ctx, const char *address), void *ctx)
+/* What the device hangs on to which a link leads. */
+static void each_behind(struct hold_nodes *nodes, const char *dir, const char *link,
+			device_found *found, void *ctx)
+{
+	_free_ char *path = devpath_link(nodes->s, "%s/%s", dir, link);
+
+	if (path)
+		devpath_devices(nodes->s, path, found, ctx);
+}
+
+/* The members of a group, and what they hang on. "vfio" is not a group. */
+static void each_member(struct hold_nodes *nodes, const char *group, device_found *found, void *ctx)
 {
 	_closedir_ DIR *dir = NULL;
-	struct pci_addr addr;
 	struct dirent *e;
+	struct key key;
 	char path[300];
 
 	snprintf(path, sizeof(path), "kernel/iommu_groups/%s/devices", group);
 	dir = list(nodes, ROOT_SYS, path);
 	while (dir && (e = readdir(dir)))
-		if (pci_addr_parse(e->d_name, &addr))
-			found(ctx, e->d_name);
+		if (key_make(BUS_PCI, e->d_name, &key))
+			found(ctx, &key);
+		else
+			each_behind(nodes, path, e->d_name, found, ctx);
 }
 
 static void each_in(struct named *at, const char *dir_path,
@@ -156,28 +166,27 @@ static void each_group(struct named *at, const char *name)
 	uint64_t number;
 
 	if (!parse_u64(name, INT32_MAX, &number))
-		each_member(at->nodes, name, found_function, at);
+		each_member(at->nodes, name, found_named, at);
 }
 
 static void each_cdev(struct named *at, const char *name)
 {
-	_free_ char *path = devpath_link(at->nodes->s, "class/vfio-dev/%s", name);
-
-	if (path)
-		devpath_functions(at->nodes->s, path, found_function, at);
+	each_behind(at->nodes, "class/vfio-dev", name, found_named, at);
 }
 
 /* A node of which a vendor knows more than sysfs. */
 static void each_vendor(void *ctx, const char *address, const char *node)
 {
 	struct named *at = ctx;
+	struct key key;
 
 	STR_COPY(at->path, node);
-	at->found(at->ctx, at, address);
+	if (key_make(BUS_PCI, address, &key))
+		at->found(at->ctx, at, &key);
 }
 
 static int each_named(struct hold_nodes *nodes,
-		      void (*found)(void *ctx, const struct named *at, const char *address),
+		      void (*found)(void *ctx, const struct named *at, const struct key *dev),
 		      void *ctx)
 {
 	struct named at = { .nodes = nodes, .vfio = true, .found = found, .ctx = ctx };
@@ -198,21 +207,22 @@ static bool stat_node(const struct hold_nodes *nodes, const char *path, struct s
 	       !S_ISDIR(ret->st_mode) && !S_ISLNK(ret->st_mode);
 }
 
-static void add_named(void *ctx, const struct named *at, const char *address)
+static void add_named(void *ctx, const struct named *at, const struct key *dev)
 {
 	struct hold_nodes *nodes = ctx;
 	struct stat st;
 
 	if (!stat_node(nodes, at->path, &st))
 		return;
-	add(nodes,
-	    (struct hold_node){ .dev = st.st_dev, .ino = st.st_ino, .vfio = at->vfio }, address);
+	add(nodes, (struct hold_node){ .dev = st.st_dev,
+				       .ino = st.st_ino,
+				       .device = *dev,
+				       .vfio = at->vfio });
 	if ((S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode)) && st.st_rdev != NULL_NODE)
-		add(nodes,
-		    (struct hold_node){ .by = S_ISCHR(st.st_mode) ? BY_CHAR : BY_BLOCK,
-					.dev = st.st_rdev,
-					.vfio = at->vfio },
-		    address);
+		add(nodes, (struct hold_node){ .by = S_ISCHR(st.st_mode) ? BY_CHAR : BY_BLOCK,
+					       .dev = st.st_rdev,
+					       .device = *dev,
+					       .vfio = at->vfio });
 }
 
 int hold_nodes_open(struct hold_nodes *nodes, const struct sysfs *s, const char *only)
@@ -243,16 +253,17 @@ struct numbered {
 	struct hold_node row;
 };
 
-static void add_numbered(void *ctx, const char *address)
+static void add_numbered(void *ctx, const struct key *dev)
 {
-	const struct numbered *at = ctx;
+	struct numbered *at = ctx;
 
-	add(at->nodes, at->row, address);
+	at->row.device = *dev;
+	add(at->nodes, at->row);
 }
 
-/* False: sysfs knows of no function behind it. */
-static bool functions_of(struct hold_nodes *nodes, bool block, unsigned int maj, unsigned int min,
-			 bool *ret_vfio, void (*found)(void *ctx, const char *address), void *ctx)
+/* False: sysfs knows of no device of ours behind it. */
+static bool devices_of(struct hold_nodes *nodes, bool block, unsigned int maj, unsigned int min,
+		       bool *ret_vfio, device_found *found, void *ctx)
 {
 	_free_ char *path =
 		devpath_link(nodes->s, "dev/%s/%u:%u", block ? "block" : "char", maj, min);
@@ -263,7 +274,7 @@ static bool functions_of(struct hold_nodes *nodes, bool block, unsigned int maj,
 	if (!path)
 		return false;
 	if (strncmp(path, GROUP_PATH, strlen(GROUP_PATH)))
-		return devpath_functions(nodes->s, path, found, ctx);
+		return devpath_devices(nodes->s, path, found, ctx);
 	group = path + strlen(GROUP_PATH);
 	each_member(nodes, group + (strncmp(group, "noiommu-", 8) ? 0 : 8), found, ctx);
 	return true;
@@ -280,46 +291,48 @@ static struct hold_node *by_number(struct hold_nodes *nodes, enum hold_by by,
 
 	if (*ret_n || number == NULL_NODE)
 		return row;
-	functions_of(nodes, by == BY_BLOCK, st->stx_rdev_major, st->stx_rdev_minor, &vfio,
-		     add_numbered, &at);
+	devices_of(nodes, by == BY_BLOCK, st->stx_rdev_major, st->stx_rdev_minor, &vfio,
+		   add_numbered, &at);
 	for (size_t i = before; i < nodes->n; i++)
 		nodes->rows[i].vfio = vfio;
 	if (nodes->n == before && before < CACHE_MAX)
-		add(nodes, at.row, "");
+		add(nodes, at.row);
 	place(nodes, before);
 	return look_up(nodes, by, number, 0, ret_n);
 }
 
 /* ---- files of sysfs */
 
-static void add_resources(struct hold_nodes *nodes, const char *address)
+static void add_resources(struct hold_nodes *nodes, const struct key *dev)
 {
 	char path[128];
 	struct stat st;
 
 	for (int i = 0; i < 12; i++) {
-		snprintf(path, sizeof(path), FUNCTIONS "/%s/resource%d%s", address, i / 2,
+		snprintf(path, sizeof(path), PCI_DEVICES "/%s/resource%d%s", dev->name,
+			 i / 2,
 			 i % 2 ? "_wc" : "");
 		if (!fstatat(nodes->s->fd[ROOT_SYS], path, &st, AT_SYMLINK_NOFOLLOW))
-			add(nodes, (struct hold_node){ .by = BY_RESOURCE, .ino = st.st_ino },
-			    address);
+			add(nodes, (struct hold_node){ .by = BY_RESOURCE,
+						       .ino = st.st_ino,
+						       .device = *dev });
 	}
 }
 
 static void read_resources(struct hold_nodes *nodes)
 {
-	_closedir_ DIR *dir = nodes->only ? NULL : list(nodes, ROOT_SYS, FUNCTIONS);
+	_closedir_ DIR *dir = nodes->only ? NULL : list(nodes, ROOT_SYS, PCI_DEVICES);
 	const char *only = nodes->only;
-	char address[KEY_NAME];
-	struct pci_addr addr;
 	struct dirent *e;
+	struct key key;
 
 	nodes->has_resources = true;
-	while (only && only_next(&only, address))
-		add_resources(nodes, address);
+	while (only_next(&only, &key))
+		if (key.bus == BUS_PCI)
+			add_resources(nodes, &key);
 	while (dir && (e = readdir(dir)))
-		if (pci_addr_parse(e->d_name, &addr))
-			add_resources(nodes, e->d_name);
+		if (key_make(BUS_PCI, e->d_name, &key))
+			add_resources(nodes, &key);
 	sort(nodes);
 }
 
@@ -403,24 +416,24 @@ struct hold_node *hold_nodes_find(struct hold_nodes *nodes, const struct statx *
 
 struct rights {
 	struct hold_nodes *nodes;
-	void (*found)(void *ctx, const char *address, const struct stat *st);
+	void (*found)(void *ctx, const struct key *dev, const struct stat *st);
 	void *ctx;
 	struct stat st;
 };
 
-static void tell_named(void *ctx, const struct named *at, const char *address)
+static void tell_named(void *ctx, const struct named *at, const struct key *dev)
 {
 	struct rights *r = ctx;
 
 	if (stat_node(r->nodes, at->path, &r->st))
-		r->found(r->ctx, address, &r->st);
+		r->found(r->ctx, dev, &r->st);
 }
 
-static void tell_numbered(void *ctx, const char *address)
+static void tell_numbered(void *ctx, const struct key *dev)
 {
 	struct rights *r = ctx;
 
-	r->found(r->ctx, address, &r->st);
+	r->found(r->ctx, dev, &r->st);
 }
 
 /* The node's name as devtmpfs has it. */
@@ -451,11 +464,11 @@ static void tell_class(struct rights *r, bool block)
 	while (dir && (e = readdir(dir)))
 		if (sscanf(e->d_name, "%u:%u", &maj, &min) == 2 &&
 		    stat_numbered(r, class, e->d_name))
-			functions_of(r->nodes, block, maj, min, &vfio, tell_numbered, r);
+			devices_of(r->nodes, block, maj, min, &vfio, tell_numbered, r);
 }
 
 void hold_nodes_rights(struct hold_nodes *nodes,
-		       void (*found)(void *ctx, const char *address, const struct stat *st),
+		       void (*found)(void *ctx, const struct key *dev, const struct stat *st),
 		       void *ctx)
 {
 	struct rights r = { .nodes = nodes, .found = found, .ctx = ctx };

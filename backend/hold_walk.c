@@ -30,7 +30,7 @@
 #define USB_MAJOR 189
 
 #define VFIO_DEVICE "anon_inode:[vfio-device]"
-#define VFIO_PATH "vfio-device-syspath:"
+#define VFIO_PATH "vfio-device-syspath: /sys/"
 
 struct walk {
 	const struct sysfs *s;
@@ -133,11 +133,11 @@ struct named_device {
 	int rc;
 };
 
-static void found_device(void *ctx, const char *address)
+static void found_device(void *ctx, const struct key *dev)
 {
 	struct named_device *d = ctx;
 
-	d->rc = d->rc ? d->rc : hold_add(d->w->found, address, d->w->pid, false);
+	d->rc = d->rc ? d->rc : hold_add(d->w->found, dev, d->w->pid, false);
 }
 
 /* A VFIO device, of which the group's descriptor may be closed. From 6.18 on the kernel tells
@@ -156,7 +156,7 @@ static int add_device(struct table *t, const char *name)
 		path += strlen(VFIO_PATH);
 		path[strcspn(path, "\n")] = '\0';
 	}
-	w->anonymous |= !path || !devpath_functions(w->s, path, found_device, &device);
+	w->anonymous |= !path || !devpath_devices(w->s, path, found_device, &device);
 	return device.rc;
 }
 
@@ -191,12 +191,12 @@ static int add_rows(struct table *t, const char *name, const struct statx *st)
 	int rc = w->nodes->error;
 
 	/* It may have the same open a thousand times. */
-	if (rc || !n || !rows->address[0] || rows->last == w->pid || !can_act(t, name, st))
+	if (rc || !n || !rows->device.bus || rows->last == w->pid || !can_act(t, name, st))
 		return rc;
 	for (size_t i = 0; i < n && !rc; i++) {
 		rows[i].last = w->pid;
 		w->vfio |= rows[i].vfio;
-		rc = hold_add(w->found, rows[i].address, w->pid, false);
+		rc = hold_add(w->found, &rows[i].device, w->pid, false);
 	}
 	return rc;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Who holds which function: what was found, and whom what could not be found out concerns. */
+/* Who holds which device: what was found, and whom what could not be found out concerns. */
 #include "pcidevfs/holders.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include "hold.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/key.h"
+#include "pcidevfs/pci.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 
@@ -19,7 +20,7 @@
 
 struct search {
 	const struct sysfs *s;
-	const char *only; /* the functions it is about, NULL all: devpath.h */
+	const char *only; /* the devices it is about, NULL all: devpath.h */
 	struct hold_nodes nodes;
 	struct hold_found found;
 	struct hold_who *who; /* of each unknown process that is listed */
@@ -28,14 +29,13 @@ struct search {
 
 /* ---- what is found */
 
-int hold_add(struct hold_found *found, const char *address, pid_t pid, bool unsure)
+int hold_add(struct hold_found *found, const struct key *dev, pid_t pid, bool unsure)
 {
-	struct hold row = { .pid = pid, .unsure = unsure }, *rows;
+	struct hold row = { *dev, unsure, pid }, *rows;
 
 	rows = more_rows(found->holds, found->n, &found->cap, sizeof(row));
 	if (!rows)
 		return -ENOMEM;
-	STR_COPY(row.address, address);
 	found->holds = rows;
 	rows[found->n++] = row;
 	return 0;
@@ -50,65 +50,65 @@ void hold_found_free(struct hold_found *found)
 
 /* ---- whose devices are not named */
 
-/* A vfio driver enables its function while somebody has it open. */
-static bool is_in_use(const struct sysfs *s, const char *address)
+/* A vfio driver enables its PCI function while somebody has it open. */
+static bool is_in_use(const struct sysfs *s, const struct key *dev)
 {
 	char driver[64];
 	int64_t times;
 
-	return !sysfs_link(s, ROOT_SYS, driver, sizeof(driver), "bus/pci/devices/%s/driver",
-			   address) &&
+	return dev->bus == BUS_PCI &&
+	       !sysfs_link(s, ROOT_SYS, driver, sizeof(driver), PCI_DEVICES "/%s/driver",
+			   dev->name) &&
 	       driver_is_vfio(driver) &&
-	       !sysfs_number(s, ROOT_SYS, 1, INT32_MAX, &times, "bus/pci/devices/%s/enable",
-			     address);
+	       !sysfs_number(s, ROOT_SYS, 1, INT32_MAX, &times, PCI_DEVICES "/%s/enable",
+			     dev->name);
 }
 
-static bool is_held(const struct hold_found *found, size_t n, const char *address)
+static bool is_held(const struct hold_found *found, size_t n, const struct key *dev)
 {
 	bool held = false;
 
 	for (size_t i = 0; i < n && !held; i++)
-		held = !strcmp(found->holds[i].address, address);
+		held = key_eq(&found->holds[i].device, dev);
 	return held;
 }
 
 /* n: how many were found by themselves. */
-static void blame(struct search *search, size_t n, const char *address)
+static void blame(struct search *search, size_t n, const struct key *dev)
 {
 	struct hold_found *found = &search->found;
 
-	if (is_held(found, n, address) || !is_in_use(search->s, address))
+	if (is_held(found, n, dev) || !is_in_use(search->s, dev))
 		return;
 	for (size_t i = 0; i < found->n_anonymous && !search->error; i++)
-		search->error = hold_add(found, address, found->anonymous[i], false);
+		search->error = hold_add(found, dev, found->anonymous[i], false);
 }
 
 static void blame_anonymous(struct search *search)
 {
 	const char *only = search->only;
-	_closedir_ DIR *dir = only ? NULL : sysfs_dir(search->s, ROOT_SYS, "bus/pci/devices");
+	_closedir_ DIR *dir = only ? NULL : sysfs_dir(search->s, ROOT_SYS, PCI_DEVICES);
 	size_t n = search->found.n;
-	char address[KEY_NAME];
-	struct pci_addr addr;
 	struct dirent *e;
+	struct key key;
 
-	while (only && only_next(&only, address))
-		blame(search, n, address);
+	while (only_next(&only, &key))
+		blame(search, n, &key);
 	while (dir && (e = readdir(dir)))
-		if (pci_addr_parse(e->d_name, &addr))
-			blame(search, n, e->d_name);
+		if (key_make(BUS_PCI, e->d_name, &key))
+			blame(search, n, &key);
 }
 
 /* ---- whose descriptors are not known */
 
-static void doubt_node(void *ctx, const char *address, const struct stat *st)
+static void doubt_node(void *ctx, const struct key *dev, const struct stat *st)
 {
 	struct search *search = ctx;
 	struct hold_found *found = &search->found;
 
 	for (size_t i = 0; i < found->n_listed && !search->error; i++)
 		if (hold_could_open(&search->who[i], st))
-			search->error = hold_add(found, address, found->unknown[i], true);
+			search->error = hold_add(found, dev, found->unknown[i], true);
 }
 
 static int doubt_unknown(struct search *search)
@@ -129,12 +129,12 @@ static int doubt_unknown(struct search *search)
 
 /* ---- the answer */
 
-static int by_address(const void *left, const void *right)
+static int by_device(const void *left, const void *right)
 {
 	const struct hold *a = left, *b = right;
 
-	return strcmp(a->address, b->address)	 ?: a->unsure - b->unsure
-						 ?: (a->pid > b->pid) - (a->pid < b->pid);
+	return key_cmp(&a->device, &b->device)	  ?: a->unsure - b->unsure
+						  ?: (a->pid > b->pid) - (a->pid < b->pid);
 }
 
 /* False when the process is gone. What would end the quotes becomes '?' too. */
@@ -152,25 +152,26 @@ static bool read_comm(const struct sysfs *s, pid_t pid, char *comm, size_t size)
 	return true;
 }
 
-/* The holders of one function: n rows in ascending order, a process as often as it has it open. */
+/* The holders of one device: n rows in ascending order, a process as often as it has it open. */
 static void print(const struct search *search, const struct hold *rows, size_t n, struct out *ret)
 {
-	char comm[COMM_NAME];
+	char comm[COMM_NAME], id[KEY_NAME + 8];
 	size_t shown = 0, more = 0;
 
+	key_id(&rows->device, id);
 	for (size_t i = 0; i < n; i++) {
 		if (i && rows[i].pid == rows[i - 1].pid && rows[i].unsure == rows[i - 1].unsure)
 			continue;
 		if (shown == HOLDERS_MAX) {
 			more++;
 		} else if (read_comm(search->s, rows[i].pid, comm, sizeof(comm))) {
-			out_printf(ret, "%s %spid=%d comm=\"%s\"\n", rows->address,
+			out_printf(ret, "%s %spid=%d comm=\"%s\"\n", id,
 				   rows[i].unsure ? "unsure " : "", (int)rows[i].pid, comm);
 			shown++;
 		}
 	}
 	if (more)
-		out_printf(ret, "%s more=%zu\n", rows->address, more);
+		out_printf(ret, "%s more=%zu\n", id, more);
 }
 
 static void print_all(const struct search *search, struct out *ret)
@@ -180,11 +181,11 @@ static void print_all(const struct search *search, struct out *ret)
 	size_t first = 0;
 
 	if (found->n)
-		qsort(found->holds, found->n, sizeof(*rows), by_address);
+		qsort(found->holds, found->n, sizeof(*rows), by_device);
 	for (size_t i = 1; i <= found->n; i++) {
-		if (i < found->n && !strcmp(rows[i].address, rows[first].address))
+		if (i < found->n && key_eq(&rows[i].device, &rows[first].device))
 			continue;
-		if (only_has(search->only, rows[first].address))
+		if (only_has(search->only, &rows[first].device))
 			print(search, rows + first, i - first, ret);
 		first = i;
 	}

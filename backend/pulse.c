@@ -96,9 +96,12 @@ int pulse_scan(const struct sysfs *s, char *words, struct out *ret)
 	for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
 		struct key key;
 
-		if (!key_make(BUS_PCI, w + (*w == '!'), &key))
+		if (!key_parse(w + (*w == '!'), &key))
 			return -EINVAL;
-		out_printf(ret, "%c", *w != '!' && sleeps(s, &key) ? '-' : look_at_word(s, &key));
+		if (key.bus != BUS_PCI || (*w != '!' && sleeps(s, &key)))
+			out_printf(ret, "-");
+		else
+			out_printf(ret, "%c", look_at_word(s, &key));
 	}
 	return 0;
 }
@@ -185,11 +188,13 @@ static int ask(struct backend *b, struct pulse_row *v, size_t n, unsigned int ms
 	       struct helper_id *ret_who)
 {
 	struct out words = { 0 }, answer = { 0 };
+	char id[KEY_NAME + 8];
 	int rc = 0;
 
 	for (size_t i = 0; i < n; i++)
 		if (is_asked(&v[i]))
-			out_printf(&words, "%s%s ", v[i].was || v[i].bad ? "!" : "", v[i].key.name);
+			out_printf(&words, "%s%s ", v[i].was || v[i].bad ? "!" : "",
+				   key_id(&v[i].key, id));
 	if (words.failed)
 		rc = -ENOMEM;
 	else if (words.len)

@@ -44,8 +44,9 @@ struct pulses {
  * fault, up to 48, until it was well for five minutes. */
 enum pulse pulse_step(struct pulse_row *row);
 
-/* In a helper: words has addresses, blanks between them, and is cut up; a '!' before one says that it may be woken.
- * Appends a letter for each: 'a' it answers, 'f' all bits of the answer are set, '-' nothing was learned. 0 or -EINVAL. */
+/* In a helper: words has ids (key.h) with blanks between them, and is cut up; a '!' before one says
+ * that it may be woken. Appends a letter for each: 'a' it answers, 'f' all bits of the answer are
+ * set, '-' nothing was learned, as of what is not a PCI function. 0 or -EINVAL. */
 int pulse_scan(const struct sysfs *s, char *words, struct out *ret);
 
 void pulse_open(struct backend *b);

@@ -79,27 +79,28 @@ static bool is_shortage(int rc)
 	return rc == -ECHILD || rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE || rc == -EAGAIN;
 }
 
-int serials_scan(const struct sysfs *s, char *addresses, struct out *ret)
+int serials_scan(const struct sysfs *s, char *ids, struct out *ret)
 {
 	char *save = NULL;
 
-	for (char *name = strtok_r(addresses, " ", &save); name;
-	     name = strtok_r(NULL, " ", &save)) {
+	for (char *id = strtok_r(ids, " ", &save); id; id = strtok_r(NULL, " ", &save)) {
 		char path[KEY_NAME + sizeof(PCI_DEVICES) + 16];
 		uint64_t serial = 0;
 		_close_ int fd = -1;
 		struct key key;
 
-		if (!key_make(BUS_PCI, name, &key))
+		if (!key_parse(id, &key))
 			return -EINVAL;
+		if (key.bus != BUS_PCI)
+			continue;
 		snprintf(path, sizeof(path), PCI_DEVICES "/%s/config", key.name);
 		fd = openat(s->fd[ROOT_SYS], path, O_RDONLY | O_CLOEXEC);
 		if (fd < 0 && is_shortage(-errno))
 			return -errno;
 		if (fd >= 0 && !serial_read(fd, &serial))
-			out_printf(ret, "%s -\n", key.name);
+			out_printf(ret, "%s -\n", id);
 		else if (serial)
-			out_printf(ret, "%s %" PRIx64 "\n", key.name, serial);
+			out_printf(ret, "%s %" PRIx64 "\n", id, serial);
 	}
 	return 0;
 }
@@ -160,14 +161,15 @@ static size_t collect_of(struct model *m, const struct touched *of, size_t n_of,
 	return n;
 }
 
-/* Of the line that begins with name, 0 without one. False: it did not answer. */
-static bool find_serial(const char *answer, const char *name, uint64_t *ret)
+/* Of the line that begins with its id, 0 without one. False: it did not answer. */
+static bool find_serial(const char *answer, const struct key *dev, uint64_t *ret)
 {
-	size_t n = strlen(name);
+	char id[KEY_NAME + 8];
+	size_t n = strlen(key_id(dev, id));
 
 	*ret = 0;
 	for (const char *p = answer; *p; p += strcspn(p, "\n"), p += *p == '\n')
-		if (!strncmp(p, name, n) && p[n] == ' ') {
+		if (!strncmp(p, id, n) && p[n] == ' ') {
 			*ret = strtoull(p + n + 1, NULL, 16);
 			return p[n + 1] != '-';
 		}
@@ -185,7 +187,7 @@ static int apply(struct model *m, const struct asked *v, size_t n, const char *a
 		struct device *dev = NULL;
 		uint64_t serial;
 
-		if (!find_serial(answer, v[i].key.name, &serial))
+		if (!find_serial(answer, &v[i].key, &serial))
 			rc = -EAGAIN;
 		else if (now && now->birth == v[i].birth)
 			dev = model_edit(m, &v[i].key, false);
@@ -203,10 +205,11 @@ static int call(struct backend *b, const struct asked *v, size_t n, unsigned int
 		struct helper_id *ret_who)
 {
 	struct out list = { 0 }, answer = { 0 };
+	char id[KEY_NAME + 8];
 	int rc = -ENOMEM;
 
 	for (size_t i = 0; i < n; i++)
-		out_printf(&list, "%s%s", i ? " " : "", v[i].key.name);
+		out_printf(&list, "%s%s", i ? " " : "", key_id(&v[i].key, id));
 	if (!list.failed)
 		rc = io_call(b->io, (const char *const[]){ "serials", out_text(&list), NULL }, ms,
 			     &answer, NULL, ret_who);

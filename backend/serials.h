@@ -29,9 +29,11 @@ struct serials {
  * capabilities is read. False: it reads all ones, and nothing is known. */
 bool serial_read(int config, uint64_t *ret);
 
-/* In a helper: addresses has them separated by blanks, and is cut up. Appends "<address> <hex>" lines for
- * those that have one, "<address> -" for those that do not answer. 0, -EINVAL, or -errno when something of ours has run out: then nothing is known. */
-int serials_scan(const struct sysfs *s, char *addresses, struct out *ret);
+/* In a helper: ids (key.h) has blanks between them, and is cut up. Appends "<id> <hex>" lines for
+ * PCI functions that have a serial, "<id> -" for those that do not answer; of devices of other
+ * buses it says nothing. 0, -EINVAL, or -errno when something of ours has run out: then nothing is
+ * known. */
+int serials_scan(const struct sysfs *s, char *ids, struct out *ret);
 
 /* Looks for those not looked for yet, into the model. -EAGAIN: some did not answer, and are to be asked again; another
  * -errno: something of ours has run out, likewise. */

@@ -104,11 +104,12 @@ static const char *usb_withheld(const char *name)
 static const struct {
 	const char *prefix;
 	bool (*valid)(const char *name);
+	const char *subsystem;			   /* bus_subsystem() */
 	const char *(*withheld)(const char *name); /* NULL: never */
 } buses[BUS_COUNT] = {
-	[BUS_PCI] = { "", pci_name, pci_withheld },
-	[BUS_MDEV] = { "mdev/", uuid_name, NULL },
-	[BUS_USB] = { "usb/", usb_name, usb_withheld },
+	[BUS_PCI] = { "", pci_name, NULL, pci_withheld },
+	[BUS_MDEV] = { "mdev/", uuid_name, "mdev", NULL },
+	[BUS_USB] = { "usb/", usb_name, "usb", usb_withheld },
 };
 
 bool key_make(enum bus bus, const char *name, struct key *ret)
@@ -139,6 +140,11 @@ const char *key_id(const struct key *key, char buf[static KEY_NAME + 8])
 
 	snprintf(buf, KEY_NAME + 8, "%s%s", known ? buses[key->bus].prefix : "", key->name);
 	return buf;
+}
+
+const char *bus_subsystem(enum bus bus)
+{
+	return buses[bus].subsystem;
 }
 
 const char *key_withheld(const struct key *key)

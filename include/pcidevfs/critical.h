@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the host itself needs: which PCI functions must not be taken away, and why.
+ * What the host itself needs: which devices, of any bus, must not be taken away, and why.
  *
  * Reads sysfs, mounts, swaps and consoles, asks for routes and addresses by rtnetlink (where proc is
  * not the kernel's own, or its first process's network is closed to us, reads those of proc/net), and
@@ -17,10 +17,12 @@ struct out;
 struct sysfs;
 
 /*
- * Appends a line "<pci address> <sentence>" for each function that the host needs, the weightiest
- * reason only, of less than CRITICAL_TEXT bytes (device.h), in ascending address order. only: addresses
- * with blanks between them, or NULL for all.
- * On failure nothing is appended and nothing is known: the caller must then refuse claims. -ENOENT: there is no mount table; -ENOMEM; else as the kernel said.
+ * Appends a line "<id> <sentence>" for each device that the host needs, in ascending order of keys:
+ * the weightiest reason only, of less than CRITICAL_TEXT bytes (device.h). A disk or NIC needs each
+ * device that it hangs on (backend/devpath.h), also where nobody reads the bus. only: ids with
+ * blanks between them, or NULL for all.
+ * On failure nothing is appended and nothing is known: the caller must then refuse claims.
+ * -ENOENT: there is no mount table; -ENOMEM; else as the kernel said.
  */
 int critical_scan(const struct sysfs *s, const char *only, struct out *ret);
 

@@ -34,6 +34,10 @@ bool key_make(enum bus bus, const char *name, struct key *ret);
 bool key_parse(const char *id, struct key *ret);
 const char *key_id(const struct key *key, char buf[static KEY_NAME + 8]);
 
+/* What the kernel calls the bus: the link "subsystem" in a device's directory of sysfs leads there.
+ * NULL where the directory's name is enough, since no other bus has such names. */
+const char *bus_subsystem(enum bus bus);
+
 /* Why kubelet is not offered what is called so, or NULL. */
 const char *key_withheld(const struct key *key);
 

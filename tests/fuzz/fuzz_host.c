@@ -145,15 +145,15 @@ static void put_all(const char *text, size_t size)
 	}
 }
 
-/* Of a function, or "-": the text behind it. In ascending order. */
+/* Of a device, or "-": the text behind it. In ascending order. */
 static const char *line_text(char *line, char former[static KEY_NAME])
 {
 	char *blank = strchr(line, ' ');
-	struct pci_addr addr;
+	struct key key;
 
 	check(blank && blank[1]);
 	*blank = '\0';
-	check(!strcmp(line, "-") || pci_addr_parse(line, &addr));
+	check(!strcmp(line, "-") || key_parse(line, &key));
 	check(!strcmp(line, "-") || strcmp(former, line) <= 0);
 	snprintf(former, KEY_NAME, "%s", line);
 	for (const char *p = blank + 1; *p; p++)

@@ -3,6 +3,8 @@
  * Reading and writing attributes. What memory holds is answered at once; what may have to wait (a
  * write that acts, a read under a held device lock, a fault told by a test) gets its own thread.
  */
+#include "effects.h"
+#include "func.h"
 #include "ops.h"
 #include "sim.h"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The files of bus/pci itself. */
+#include "device.h"
+#include "driver.h"
+#include "func.h"
 #include "sim.h"
 
 #include <errno.h>

@@ -3,8 +3,11 @@
  * Commands to a running simulation. One message each way: the words with a NUL behind each, and
  * the exit status as a digit before the answer's text.
  */
+#include "effects.h"
+#include "func.h"
 #include "serve.h"
 #include "sim.h"
+#include "vfio.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A recorded device in the tree: its attributes, its links, and the links that lead to it. */
+#include "device.h"
+#include "effects.h"
+#include "facts.h"
+#include "func.h"
+#include "iommu.h"
 #include "sim.h"
 
 #include <errno.h>

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* PCI drivers: which function they match, and the core's rules of binding and unbinding. */
+#include "device.h"
+#include "driver.h"
+#include "facts.h"
+#include "func.h"
+#include "iommu.h"
 #include "sim.h"
+#include "vfio.h"
 
 #include <errno.h>
 #include <fnmatch.h>

@@ -4,6 +4,7 @@
  * cached, then uevents go out. A name is forgotten under its directory's lock in the kernel, which
  * a request may hold that waits for us: so neither the FUSE thread nor our own lock is used here.
  */
+#include "effects.h"
 #include "ops.h"
 #include "sim.h"
 

@@ -3,7 +3,11 @@
  * Files of dev/ and proc/: plain ones in a tmpfs, so that tests may change them by hand. They come
  * from the machine's own record of such facts, and where that says nothing from what sysfs tells.
  */
+#include "driver.h"
+#include "facts.h"
+#include "func.h"
 #include "sim.h"
+#include "vfio.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The files of a PCI function that act. */
+#include "effects.h"
+#include "func.h"
 #include "sim.h"
+#include "vfio.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -55,4 +55,10 @@ const struct field *record_field(const struct record *r, char type, const char *
 /* Its text, or NULL. */
 const char *record_text(const struct record *r, char type, const char *name);
 
+/* record.c: a record made here instead of read */
+struct record *machine_record_new(const char *path);
+int record_add(struct record *r, char type, const char *name, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+void machine_record_free(struct record *r);
+
 #endif

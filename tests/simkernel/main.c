@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "facts.h"
+#include "func.h"
 #include "load.h"
 #include "serve.h"
 #include "sim.h"

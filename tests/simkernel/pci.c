@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* PCI functions: how they come, and how they go. */
+#include "device.h"
+#include "driver.h"
+#include "effects.h"
+#include "func.h"
+#include "iommu.h"
 #include "sim.h"
 
 #include <errno.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Functions that come and go on command. */
+#include "device.h"
+#include "func.h"
 #include "sim.h"
 
 #include <errno.h>

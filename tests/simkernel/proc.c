@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What proc/ says of a machine whose recording tells only sysfs. */
+#include "device.h"
+#include "facts.h"
 #include "sim.h"
 
 #include <errno.h>

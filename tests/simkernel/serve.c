@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "serve.h"
+#include "effects.h"
 #include "ops.h"
+#include "serve.h"
 #include "sim.h"
 
 #include <errno.h>

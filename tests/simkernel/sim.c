@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "device.h"
+#include "driver.h"
+#include "func.h"
+#include "iommu.h"
 #include "sim.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* SR-IOV: virtual functions made and removed by a number written to their physical function. */
+#include "device.h"
+#include "driver.h"
+#include "func.h"
 #include "sim.h"
 
 #include <errno.h>

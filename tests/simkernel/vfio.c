@@ -4,7 +4,13 @@
  * A stand-in VMM is a directory in proc/ whose descriptors lead to the group's node in dev/, whose inode
  * tells which it is; it has all functions of the group open that vfio-pci had when it came.
  */
+#include "device.h"
+#include "driver.h"
+#include "facts.h"
+#include "func.h"
+#include "iommu.h"
 #include "sim.h"
+#include "vfio.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -257,6 +257,54 @@ DEFINE_TEST(critical_virtio_and_usb)
 			"0000:00:14.0 disk sdc is mounted on /media/stick\n");
 }
 
+#define XHCI "pci0000:00/0000:00:14.0"
+
+/* A directory of the path that is a device of a bus without addresses: a link tells which. */
+static void put_part(const char *subsystem, const char *dir)
+{
+	char target[64];
+
+	snprintf(target, sizeof(target), "../../../bus/%s", subsystem);
+	host_link(target, "sys/devices/%s/subsystem", dir);
+}
+
+/* Hubs lead there, as bridges do; what only has such a name is another bus's. */
+DEFINE_TEST(critical_ends_at_devices_of_any_bus)
+{
+	put_disk(XHCI "/usb2/2-1/2-1.3/2-1.3:1.0/host6/target6:0:0/6:0:0:0/block", "sda", 0);
+	put_part("usb", XHCI "/usb2");
+	put_part("usb", XHCI "/usb2/2-1");
+	put_part("usb", XHCI "/usb2/2-1/2-1.3");
+	put_part("usb", XHCI "/usb2/2-1/2-1.3/2-1.3:1.0");
+	put_disk("platform/vhci_hcd.0/usb3/3-4/3-4:1.0/host7/target7:0:0/7:0:0:0/block", "sdb", 16);
+	put_part("usb", "platform/vhci_hcd.0/usb3/3-4");
+	put_disk(HBA "/domain1/1-0/1-1/1-1.0/block", "sdc", 32);
+	put_part("thunderbolt", HBA "/domain1/1-0/1-1");
+	put_part("thunderbolt", HBA "/domain1/1-0/1-1/1-1.0");
+	EXPECT_CRITICAL(MOUNT("8:0", "/") MOUNT("8:16", "/srv") MOUNT("8:32", "/home"),
+			"0000:00:14.0 disk sda is mounted on /\n" SLOT
+			"disk sdc is mounted on /home\nusb/2-1.3 disk sda is mounted on /\n"
+			"usb/3-4 disk sdb is mounted on /srv\n");
+	EXPECT_ONLY("usb/2-1.3", MOUNT("8:0", "/"), "usb/2-1.3 disk sda is mounted on /\n");
+}
+
+/* Whatever else is asked about in the same question, and wherever it stands there. */
+DEFINE_TEST(critical_of_functions_asked_about_with_others)
+{
+	static const char mdev[] = "mdev/83b8f4f2-509f-382f-3c1e-e6bfe0fa1001";
+	char only[128];
+
+	put_disk(HBA "/block", "sda", 0);
+	host_file("0x060100\n", "sys/bus/pci/devices/0000:00:1f.0/class");
+	EXPECT_ONLY("usb/2-1 0000:00:1f.0 0000:01:00.0", MOUNT("8:0", "/"),
+		    "0000:00:1f.0 it is the ISA bridge\n" SLOT "disk sda is mounted on /\n");
+	snprintf(only, sizeof(only), "0000:00:1f.0 %s 0000:01:00.0", mdev);
+	EXPECT_ONLY(only, MOUNT("8:0", "/"),
+		    "0000:00:1f.0 it is the ISA bridge\n" SLOT "disk sda is mounted on /\n");
+	EXPECT_ONLY("no-id 0000:01:00.0", MOUNT("8:0", "/"), SLOT "disk sda is mounted on /\n");
+	EXPECT_ONLY("usb/2-1", MOUNT("8:0", "/"), "");
+}
+
 DEFINE_TEST(critical_disk_behind_vmd)
 {
 	put_disk("pci0000:00/0000:00:0e.0/pci10000:e0/10000:e0:06.0/10000:e1:00.0/nvme/nvme0",

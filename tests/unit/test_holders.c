@@ -105,6 +105,50 @@ DEFINE_TEST(holders_of_nvidia_nodes)
 	EXPECT(NULL, A " pid=812 comm=\"nvidia-persiste\"\n");
 }
 
+#define MDEV "83b8f4f2-509f-382f-3c1e-e6bfe0fa1001"
+#define STICK B_DIR "/usb1/1-2"
+
+/* A mediated device in a group of its own, and a USB device: with each, the function that it hangs on. */
+static void put_others(void)
+{
+	host_link("../../../../../bus/mdev", "sys/" A_DIR "/" MDEV "/subsystem");
+	host_link("../../../../" A_DIR "/" MDEV, "sys/kernel/iommu_groups/30/devices/" MDEV);
+	host_file("", "dev/vfio/30");
+	put_node(A_DIR "/" MDEV, "vfio-dev/vfio5", "class/vfio-dev/vfio5");
+	host_file("", "dev/vfio/devices/vfio5");
+	host_link("../../../../../bus/usb", "sys/" STICK "/subsystem");
+	put_node(STICK, "1-2:1.0/ttyUSB0", "dev/char/1:8");
+}
+
+DEFINE_TEST(holders_of_devices_of_other_buses)
+{
+	put_machine();
+	put_others();
+	put_process(10, "qemu\n", "dev/vfio/30");
+	put_process(11, "vmm\n", "dev/vfio/devices/vfio5");
+	put_process(12, "modem\n", "/dev/random");
+	EXPECT(NULL, A " pid=10 comm=\"qemu\"\n" A " pid=11 comm=\"vmm\"\n" B
+		       " pid=12 comm=\"modem\"\nmdev/" MDEV " pid=10 comm=\"qemu\"\nmdev/" MDEV
+		       " pid=11 comm=\"vmm\"\nusb/1-2 pid=12 comm=\"modem\"\n");
+	EXPECT("mdev/" MDEV, "mdev/" MDEV " pid=10 comm=\"qemu\"\nmdev/" MDEV
+			     " pid=11 comm=\"vmm\"\n");
+	EXPECT("usb/1-2 " B, B " pid=12 comm=\"modem\"\nusb/1-2 pid=12 comm=\"modem\"\n");
+}
+
+/* By its resource files and by what it has enabled too, which are looked for by name. */
+DEFINE_TEST(holders_of_functions_asked_about_with_others)
+{
+	put_machine();
+	host_file("", "sys/" A_DIR "/resource0");
+	host_file("1\n", "sys/" B_DIR "/enable");
+	host_link("../../../../bus/pci/drivers/vfio-pci", "sys/" B_DIR "/driver");
+	put_process(10, "x\n", "sys/" A_DIR "/resource0");
+	put_process(11, "vmm\n", "anon_inode:[vfio-device]");
+	host_file("pos:\t0\n", "proc/11/fdinfo/3");
+	EXPECT("usb/2-1 " A " mdev/" MDEV " " B,
+	       A " pid=10 comm=\"x\"\n" B " pid=11 comm=\"vmm\"\n");
+}
+
 DEFINE_TEST(holders_of_resource_files)
 {
 	static const char *const names[] = { "resource0", "resource3_wc", "resource",

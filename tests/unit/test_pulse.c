@@ -122,6 +122,7 @@ DEFINE_TEST(pulse_is_read_without_waking)
 	scan(NIC, "-"); /* no config space to be had */
 	put_config(NIC, 0x10c98086, 0x00100007);
 	scan(NIC " 0000:99:00.0 !" NIC, "a-a");
+	scan("usb/2-1 " NIC " !usb/2-1 " NIC, "-a-a"); /* those of another bus have none */
 	put_config(NIC, UINT32_MAX, 0x00100007); /* a VF's ids are its PF's */
 	scan(NIC, "a");
 	put_config(NIC, UINT32_MAX, UINT32_MAX);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is in dev/ and proc/. */
+#ifndef SIM_FACTS_H
+#define SIM_FACTS_H
+
+#include <stdbool.h>
+
+struct record;
+struct sim;
+
+int facts_write(struct sim *s);
+void facts_drivers(struct sim *s);
+int facts_file(struct sim *s, const char *path, const char *text);
+int facts_node(struct sim *s, const char *path);
+int facts_link(struct sim *s, const char *path, const char *target);
+void facts_remove(struct sim *s, const char *path);
+/* The nodes a recorded device has. */
+void facts_dev(struct sim *s, const struct record *r, bool there);
+/* proc.c */
+void proc_derive(struct sim *s);
+
+#endif

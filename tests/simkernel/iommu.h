@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* IOMMU groups. */
+#ifndef SIM_IOMMU_H
+#define SIM_IOMMU_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define GROUP_SETS 4096
+
+struct func;
+struct node;
+struct record;
+struct sim;
+
+struct group {
+	int number;
+	int set; /* functions with equal sets can not be told apart by the IOMMU */
+	unsigned int members;
+	pid_t holder;		 /* the stand-in VMM that has it open, or 0 */
+	unsigned int vfio;	 /* members that are with vfio-pci */
+	struct record *vfio_rec; /* its device in class vfio, while there is one */
+	struct group *next;
+};
+
+void group_join(struct sim *s, struct func *f, int number);
+void group_leave(struct sim *s, struct func *f);
+struct group *group_find(struct sim *s, int number);
+/* Calls see(g) for each until it returns true; returns that group or NULL. */
+struct group *group_each(struct sim *s, bool (*see)(const struct group *g, const void *arg),
+			 const void *arg);
+void group_record(struct sim *s, const struct record *r, struct node *dir);
+
+#endif

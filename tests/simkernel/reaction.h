@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a file of the tree does when it is read or written. */
+#ifndef SIM_REACTION_H
+#define SIM_REACTION_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define PAGE_TEXT 4096
+
+struct node;
+struct sim;
+
+/*
+ * One reaction: a file in every directory of its kind. A new one is one row and its functions.
+ * show fills page and returns the length, store gets the text with a NUL behind it; both return
+ * -errno to refuse, are called with the lock held, and may wait if the row says so.
+ */
+struct reaction {
+	const char *name;
+	mode_t mode;
+	unsigned int flags;
+	bool (*has)(const void *obj); /* NULL: all objects have it */
+	ssize_t (*show)(struct sim *s, void *obj, char *page);
+	int (*store)(struct sim *s, void *obj, const char *text, size_t len);
+};
+
+enum {
+	ROW_LOCKED = 1 << 0,	 /* show takes the function's lock; obj is a struct func */
+	ROW_SHARED = 1 << 1,	 /* many write it at once, as of a driver's files; they never go */
+	ROW_LOCKED_OLD = 1 << 2, /* ROW_LOCKED where the kernel's driver_override is */
+};
+
+/* Files in dir for the rows that obj has; sim.c. */
+void sim_rows(struct sim *s, struct node *dir, const struct reaction *rows, void *obj);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vfio-pci, and who has its devices open. */
+#ifndef SIM_VFIO_H
+#define SIM_VFIO_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct func;
+struct sim;
+
+int vfio_probe(struct sim *s, struct func *f);
+int vfio_remove(struct sim *s, struct func *f);
+/* The nodes of a function that vfio-pci has. */
+void vfio_nodes(struct sim *s, const struct func *f);
+bool vfio_is_open(const struct func *f);
+/* -EPERM: the host has one of its functions, so who has opened the group gets no device of it. */
+int vfio_viable(struct sim *s, int group);
+int vfio_hold(struct sim *s, int group, pid_t pid, const char *comm);
+int vfio_release(struct sim *s, int group);
+
+#endif
