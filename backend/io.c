@@ -17,6 +17,7 @@
 #include "pcidevfs/fdmsg.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
+#include "program.h"
 #include "wire.h"
 
 enum {
@@ -343,7 +344,7 @@ int io_call(struct io *io, const char *const *argv, unsigned int deadline_ms, st
 	if (rc)
 		return rc;
 	until = now_ms() + deadline_ms;
-	rc = wait_answer(h->fd, until);
+	rc = wait_answer(h->fd, h->kind == HELPER_PROGRAM ? until + PROGRAM_KILL_MS : until);
 	if (rc == -ETIMEDOUT)
 		return give_late(h, ret_late);
 	reads = h->reads;

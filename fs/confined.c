@@ -63,7 +63,7 @@ static int confine_files(const struct options *o, struct err *err)
 	return confine_paths(paths, ARRAY_SIZE(paths), err);
 }
 
-void confine_server(const struct options *o, const char *fault)
+void confine_server(const struct options *o, const struct roots *roots, const char *fault)
 {
 	bool no_landlock = fault && !strcmp(fault, "no-landlock");
 	struct err err = { 0 };
@@ -79,7 +79,7 @@ void confine_server(const struct options *o, const char *fault)
 	if (failed.calls)
 		tell(&err);
 	if (fault && !strcmp(fault, "foreign-code"))
-		foreign_code(o);
+		foreign_code(o, roots);
 }
 
 void confined_health(struct out *o)

@@ -28,7 +28,7 @@ void io_free(struct io *io);
 /* Runs one row of the helper's table of requests: argv[0] is its name ("write", "read",
  * "holders", "critical", ...), argv NULL-terminated, at most 8 words. Thread-safe; calls run
  * side by side. Returns 0 with the answer appended to answer (may be NULL), -errno as the helper
- * met it, -ECHILD when no helper could be started, -EIO when it died over the request (nobody
+ * met it (of "program" with its sentence in answer), -ECHILD when no helper could be started, -EIO when it died over the request (nobody
  * knows what it did), or -ETIMEDOUT; then *ret_late (may be NULL) is a token for io_late(), or NULL
  * where the request only reads. who (may be NULL) is told the helper before it is sent out. */
 struct io_late;
