@@ -225,14 +225,14 @@ static void helper_put(struct io *io, struct helper *h)
 		helper_free(h);
 }
 
-const char *io_lacks(struct io *io, const char *request)
+uint64_t io_lacks(struct io *io, const char *request)
 {
 	enum helper_kind kind;
 	bool reads;
 
 	if (request_find(request, &kind, &reads))
-		return NULL;
-	return confine_name(atomic_load(&io->lacks[kind]));
+		return 0;
+	return atomic_load(&io->lacks[kind]);
 }
 
 static int pack_request(const char *const *argv, struct wire_request *head,

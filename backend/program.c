@@ -301,14 +301,13 @@ static int find_and_run(const char *driver, char *const *words, unsigned int ms,
 			struct err *err)
 {
 	const struct program *p = find_program(words);
-	const char *lacks = confine_name(confine_lacks(CAP(SYS_ADMIN) | CAP(SYS_CHROOT)));
 	int rc;
 
 	if (!p)
 		return fail(err, EINVAL, "%s %s %s is not among the programs that are run",
 			    words[0], words[1], words[2]);
-	if (lacks)
-		return fail(err, EPERM, "%s cannot be started: pcidevfsd lacks %s", p->name, lacks);
+	if (confine_lacks(CAP(SYS_ADMIN) | CAP(SYS_CHROOT)))
+		return fail(err, EPERM, "%s cannot be started", p->name);
 	o->root = open(driver, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (o->root < 0)
 		return fail(err, errno == ENOENT ? EOPNOTSUPP : errno,
@@ -350,5 +349,7 @@ int program_run(struct io *io, const char *name, const char *option, const char 
 		fail(err, -rc, "%s for %s: %s", name, address,
 		     rc == -ECHILD ? "no helper process could be started" : strerror(-rc));
 	out_free(&said);
+	/* It may have failed for a lack that only it knows of. */
+	confine_tell(io_lacks(io, argv[0]), rc == -EIO ? -EPERM : rc, err);
 	return rc;
 }

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct err;
 struct helper_id;
@@ -37,8 +38,8 @@ int io_call(struct io *io, const char *const *argv, unsigned int deadline_ms, st
 /* Waits for the end of a helper, of this process or a former one; deadline_ms -1: as long as it takes.
  * 0 it is gone, -ETIMEDOUT. */
 int io_await(const struct helper_id *who, int deadline_ms);
-/* The name of a capability that helpers for this request should have and do not; NULL: none, as far as is known. */
-const char *io_lacks(struct io *io, const char *request);
+/* The capabilities that helpers for this request should have and do not, as far as is known. */
+uint64_t io_lacks(struct io *io, const char *request);
 /* Blocks until the late request has ended and gives its result; frees the token. */
 int io_late(struct io *io, struct io_late *late, struct out *answer);
 
