@@ -13,9 +13,17 @@
 #include "pcidevfs/holders.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
+#include "program.h"
 #include "pulse.h"
 #include "serials.h"
 #include "wire.h"
+
+/* Where, and until when. */
+struct task {
+	const struct sysfs *s;
+	const char *driver; /* the root of the vendor's driver */
+	unsigned int deadline_ms;
+};
 
 /* What lies elsewhere in sysfs belongs to the whole machine, as kernel/uevent_helper does, and parameters of modules to
  * all that they drive. */
@@ -24,18 +32,18 @@ static bool may_write(const char *path)
 	return !strncmp(path, "bus/", 4) && !strstr(path, "/module/");
 }
 
-static int do_write(const struct sysfs *s, char *const *argv, struct out *answer)
+static int do_write(const struct task *t, char *const *argv, struct out *answer)
 {
 	(void)answer;
 	if (!may_write(argv[1]))
 		return -EPERM;
-	return sysfs_write(s, ROOT_SYS, argv[2], "%s", argv[1]);
+	return sysfs_write(t->s, ROOT_SYS, argv[2], "%s", argv[1]);
 }
 
-static int do_read(const struct sysfs *s, char *const *argv, struct out *answer)
+static int do_read(const struct task *t, char *const *argv, struct out *answer)
 {
 	char value[SYSFS_VALUE];
-	int n = sysfs_read(s, ROOT_SYS, value, sizeof(value), "%s", argv[1]);
+	int n = sysfs_read(t->s, ROOT_SYS, value, sizeof(value), "%s", argv[1]);
 
 	if (n < 0)
 		return n;
@@ -43,10 +51,10 @@ static int do_read(const struct sysfs *s, char *const *argv, struct out *answer)
 	return 0;
 }
 
-static int do_link(const struct sysfs *s, char *const *argv, struct out *answer)
+static int do_link(const struct task *t, char *const *argv, struct out *answer)
 {
 	char name[256];
-	int rc = sysfs_link(s, ROOT_SYS, name, sizeof(name), "%s", argv[1]);
+	int rc = sysfs_link(t->s, ROOT_SYS, name, sizeof(name), "%s", argv[1]);
 
 	if (!rc)
 		out_put(answer, name, strlen(name));
@@ -58,31 +66,36 @@ static const char *only(const char *ids)
 	return *ids ? ids : NULL;
 }
 
-static int do_holders(const struct sysfs *s, char *const *argv, struct out *answer)
+static int do_holders(const struct task *t, char *const *argv, struct out *answer)
 {
-	return holders_scan(s, only(argv[1]), answer);
+	return holders_scan(t->s, only(argv[1]), answer);
 }
 
-static int do_critical(const struct sysfs *s, char *const *argv, struct out *answer)
+static int do_critical(const struct task *t, char *const *argv, struct out *answer)
 {
-	return critical_scan(s, only(argv[1]), answer);
+	return critical_scan(t->s, only(argv[1]), answer);
 }
 
-static int do_modprobe(const struct sysfs *s, char *const *argv, struct out *answer)
+static int do_modprobe(const struct task *t, char *const *argv, struct out *answer)
 {
-	(void)s;
+	(void)t;
 	(void)answer;
 	return module_load(argv[1]);
 }
 
-static int do_serials(const struct sysfs *s, char *const *argv, struct out *answer)
+static int do_serials(const struct task *t, char *const *argv, struct out *answer)
 {
-	return serials_scan(s, argv[1], answer);
+	return serials_scan(t->s, argv[1], answer);
 }
 
-static int do_pulse(const struct sysfs *s, char *const *argv, struct out *answer)
+static int do_pulse(const struct task *t, char *const *argv, struct out *answer)
 {
-	return pulse_scan(s, argv[1], answer);
+	return pulse_scan(t->s, argv[1], answer);
+}
+
+static int do_program(const struct task *t, char *const *argv, struct out *answer)
+{
+	return program_exec(t->driver, argv + 1, t->deadline_ms, answer);
 }
 
 /* What a helper can be asked for. Paths are relative to the sysfs root. A positive result is 0,
@@ -92,7 +105,8 @@ static const struct request {
 	unsigned int words; /* with the name */
 	enum helper_kind kind;
 	bool reads; /* and changes nothing */
-	int (*run)(const struct sysfs *s, char *const *argv, struct out *answer);
+	int (*run)(const struct task *t, char *const *argv, struct out *answer);
+	bool tells; /* why it failed: the answer is a sentence then */
 } requests[] = {
 	{ "write", 3, HELPER_SYSFS, false, do_write }, /* path, text */
 	{ "read", 2, HELPER_SYSFS, true, do_read },    /* path */
@@ -104,6 +118,8 @@ static const struct request {
 	/* ids, "!" before those that may be woken */
 	{ "pulse", 2, HELPER_CONFIG, true, do_pulse },
 	{ "modprobe", 2, HELPER_MODULE, false, do_modprobe }, /* module */
+	/* name, option, address */
+	{ "program", 4, HELPER_PROGRAM, false, do_program, true },
 };
 
 static const struct request *find_request(const char *name)
@@ -134,8 +150,8 @@ static void end_in(unsigned int ms)
 	setitimer(ITIMER_REAL, &at, NULL);
 }
 
-static int run_request(const struct sysfs *s, enum helper_kind kind, char *const *argv,
-		       const struct wire_request *head, struct out *answer)
+static int run_request(const struct task *t, enum helper_kind kind, char *const *argv,
+		       unsigned int argc, struct out *answer)
 {
 	const struct request *row = find_request(argv[0]);
 	int rc;
@@ -144,12 +160,14 @@ static int run_request(const struct sysfs *s, enum helper_kind kind, char *const
 		return -ENOSYS;
 	if (row->kind != kind)
 		return -EPERM;
-	if (head->argc != row->words)
+	if (argc != row->words)
 		return -EINVAL;
 	if (row->reads)
-		end_in(head->deadline_ms ? head->deadline_ms : 1);
-	rc = row->run(s, argv, answer);
+		end_in(t->deadline_ms ? t->deadline_ms : 1);
+	rc = row->run(t, argv, answer);
 	end_in(0);
+	if (rc < 0 && !row->tells)
+		answer->len = 0;
 	return rc;
 }
 
@@ -174,11 +192,11 @@ static int send_answer(int fd, int result, struct out *answer)
 		head.result = -ENOMEM;
 	else if (answer->len > WIRE_ANSWER)
 		head.result = -EFBIG;
-	head.size = head.result ? 0 : (uint32_t)answer->len;
+	head.size = head.result == result ? (uint32_t)answer->len : 0;
 	return wire_send(fd, &head, sizeof(head), answer->data, head.size);
 }
 
-static int serve_one(int fd, enum helper_kind kind, const struct sysfs *s, char *text)
+static int serve_one(int fd, enum helper_kind kind, struct task *t, char *text)
 {
 	struct out answer = { 0 };
 	struct wire_request head;
@@ -198,7 +216,8 @@ static int serve_one(int fd, enum helper_kind kind, const struct sysfs *s, char 
 	/* Who asked may be dead: its successor has other plans. */
 	if (poll(&(struct pollfd){ .fd = fd, .events = POLLRDHUP }, 1, 0))
 		return -EPIPE;
-	done = run_request(s, kind, argv, &head, &answer);
+	t->deadline_ms = head.deadline_ms;
+	done = run_request(t, kind, argv, head.argc, &answer);
 	rc = send_answer(fd, done > 0 ? 0 : done, &answer);
 	out_free(&answer);
 	return done > 0 && !rc ? -EPIPE : rc;
@@ -210,6 +229,7 @@ int helper_run(enum helper_kind kind, int sock, const struct roots *roots,
 	static char text[WIRE_REQUEST];
 	struct wire_hello hello = { .started = process_started(getpid()) };
 	struct sysfs s;
+	struct task t = { .s = &s, .driver = roots->driver };
 	int rc;
 
 	if (sysfs_open(&s, roots->sysfs, roots->dev, roots->proc, NULL))
@@ -218,7 +238,7 @@ int helper_run(enum helper_kind kind, int sock, const struct roots *roots,
 		hello.lacks = enter(kind);
 	rc = wire_send(sock, &hello, sizeof(hello), NULL, 0);
 	while (!rc)
-		rc = serve_one(sock, kind, &s, text);
+		rc = serve_one(sock, kind, &t, text);
 	sysfs_close(&s);
 	return rc == -EPIPE ? 0 : 1;
 }

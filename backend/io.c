@@ -17,6 +17,7 @@
 #include "pcidevfs/fdmsg.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
+#include "program.h"
 #include "wire.h"
 
 enum {
@@ -224,14 +225,14 @@ static void helper_put(struct io *io, struct helper *h)
 		helper_free(h);
 }
 
-const char *io_lacks(struct io *io, const char *request)
+uint64_t io_lacks(struct io *io, const char *request)
 {
 	enum helper_kind kind;
 	bool reads;
 
 	if (request_find(request, &kind, &reads))
-		return NULL;
-	return confine_name(atomic_load(&io->lacks[kind]));
+		return 0;
+	return atomic_load(&io->lacks[kind]);
 }
 
 static int pack_request(const char *const *argv, struct wire_request *head,
@@ -343,7 +344,7 @@ int io_call(struct io *io, const char *const *argv, unsigned int deadline_ms, st
 	if (rc)
 		return rc;
 	until = now_ms() + deadline_ms;
-	rc = wait_answer(h->fd, until);
+	rc = wait_answer(h->fd, h->kind == HELPER_PROGRAM ? until + PROGRAM_KILL_MS : until);
 	if (rc == -ETIMEDOUT)
 		return give_late(h, ret_late);
 	reads = h->reads;

@@ -29,10 +29,14 @@ static const struct kind {
 	/* Routes are those of the network namespace of process 1, where the daemon may not be. */
 	[HELPER_CRITICAL] = { CAP(SYS_PTRACE) | CAP(DAC_READ_SEARCH) | CAP(SYS_ADMIN), DENY_NS },
 	[HELPER_MODULE] = { CAP(SYS_MODULE), DENY_MODULE },
+	/* It enters the driver's root and a pid namespace, where signals end; the program may load modules
+	 * and make nodes, and drivers listen to SYS_ADMIN. */
+	[HELPER_PROGRAM] = { CAP(SYS_CHROOT) | CAP(SYS_MODULE) | CAP(MKNOD) | CAP(SYS_ADMIN),
+			     DENY_EXEC | DENY_FORK | DENY_SIGNAL | DENY_MODULE | DENY_CHROOT },
 };
 
 /* What no helper uses; its own filter adds the rest. */
-#define NEVER (DENY_DEBUG | DENY_MOUNT | DENY_CHROOT | DENY_SYSTEM)
+#define NEVER (DENY_DEBUG | DENY_MOUNT | DENY_SYSTEM)
 
 uint64_t backend_spawner_caps(void)
 {
@@ -97,10 +101,10 @@ int backend_spawner(int argc, char **argv)
 	sigset_t none;
 	int rc;
 
-	if (argc != 5)
+	if (argc != 6)
 		return 2;
 	prctl(PR_SET_NAME, "pcidevfs-spawn");
-	roots = (struct roots){ argv[2], argv[3], argv[4] };
+	roots = (struct roots){ argv[2], argv[3], argv[4], argv[5] };
 	/* Who has ended is nobody's concern: whoever waits for a helper does so by its number. */
 	signal(SIGCHLD, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
@@ -111,7 +115,7 @@ int backend_spawner(int argc, char **argv)
 	leave_outputs();
 	if (confine_caps(backend_spawner_caps() | CAP(SETPCAP), ~UINT64_C(0), NULL))
 		return 1;
-	confine_calls(NEVER | DENY_EXEC, NULL);
+	confine_calls(NEVER, NULL);
 	do
 		rc = serve_one(&roots);
 	while (!rc || rc == -EPROTO);
@@ -122,7 +126,8 @@ static void __attribute__((noreturn))
 become_spawner(const struct roots *roots, int sock, pid_t parent)
 {
 	char *argv[] = { (char *)"pcidevfs-spawner", (char *)SPAWNER_ARG, (char *)roots->sysfs,
-			 (char *)roots->dev,	     (char *)roots->proc, NULL };
+			 (char *)roots->dev,	     (char *)roots->proc,
+			 (char *)(roots->driver ? roots->driver : "/"), NULL };
 
 	prctl(PR_SET_NAME, "pcidevfs-spawn");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

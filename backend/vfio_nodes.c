@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Who may open the device nodes of a claimed group: whose the claim file is. */
 #include <errno.h>
+#include <linux/capability.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "internal.h"
+#include "pcidevfs/confine.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
@@ -41,12 +43,17 @@ bool vfio_owner(const struct vfio_group *g, struct node_owner *ret)
 static int own_node(struct backend *b, const char *path, const struct node_owner *own,
 		    struct err *err)
 {
+	int rc;
+
 	/* It went away with its driver meanwhile: there is nothing to own. */
 	if (!fchownat(b->sys.fd[ROOT_DEV], path, own->uid, own->gid, AT_SYMLINK_NOFOLLOW) ||
 	    errno == ENOENT)
 		return 0;
-	return fail(err, errno, "/dev/%s cannot be given to user %u: %s", path,
-		    (unsigned int)own->uid, strerror(errno));
+	rc = -errno;
+	fail(err, -rc, "/dev/%s cannot be given to user %u: %s", path, (unsigned int)own->uid,
+	     strerror(-rc));
+	confine_tell(confine_lacks(CAP(CHOWN)), rc, err);
+	return rc;
 }
 
 static int find_nodes(struct backend *b, const struct key *dev, struct nodes *ret, struct err *err)

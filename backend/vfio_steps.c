@@ -11,6 +11,7 @@
 
 #include "bus.h"
 #include "internal.h"
+#include "pcidevfs/confine.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/io.h"
@@ -347,7 +348,6 @@ static int modprobe_run(void *backend, struct step *step, unsigned int ms, struc
 {
 	const char *const argv[] = { "modprobe", step->value, NULL };
 	struct backend *b = backend;
-	const char *lacks;
 	int rc;
 
 	if (driver_there(b, step->value))
@@ -359,13 +359,10 @@ static int modprobe_run(void *backend, struct step *step, unsigned int ms, struc
 		return explain(b, step, rc, NULL, ms, err);
 	if (!rc && driver_there(b, step->value))
 		return 0;
-	lacks = rc == -EPERM ? io_lacks(b->io, argv[0]) : NULL;
-	return fail(err, EOPNOTSUPP,
-		    "this host has no driver %s, and its module cannot be loaded: %s%s", step->value,
-		    lacks ? "pcidevfsd lacks " : "",
-		    lacks ? lacks
-		    : rc  ? strerror(-rc)
-			  : "it registers no driver of that name");
+	fail(err, EOPNOTSUPP, "this host has no driver %s, and its module cannot be loaded: %s",
+	     step->value, rc ? strerror(-rc) : "it registers no driver of that name");
+	confine_tell(io_lacks(b->io, argv[0]), rc, err);
+	return -EOPNOTSUPP;
 }
 
 #define BIND_MS 10000

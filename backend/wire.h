@@ -8,7 +8,7 @@
  *
  *	hello:   struct wire_hello; whose it is, the kernel tells (SCM_CREDENTIALS)
  *	request: struct wire_request, then size bytes: argc words, each ended by a NUL
- *	answer:  struct wire_answer, then size bytes of text
+ *	answer:  struct wire_answer, then size bytes of text; of a failure some requests give a sentence
  */
 #ifndef PCIDEVFS_BACKEND_WIRE_H
 #define PCIDEVFS_BACKEND_WIRE_H
@@ -31,6 +31,7 @@ enum helper_kind {
 	HELPER_HOLDERS,	 /* open files of all processes */
 	HELPER_CRITICAL, /* what process 1 has mounted, and its network */
 	HELPER_MODULE,	 /* loads modules */
+	HELPER_PROGRAM,	 /* runs a program of the vendor's driver; program.h */
 	HELPER_KINDS
 };
 

@@ -25,9 +25,14 @@ static void tell(struct err *err)
 	say("goes on unconfined: %s", err->text);
 }
 
+static uint64_t all_caps(void)
+{
+	return SERVER_CAPS | START_CAPS | HOLDER_USES | backend_spawner_caps();
+}
+
 void confine_holder(bool again)
 {
-	uint64_t keep = SERVER_CAPS | START_CAPS | HOLDER_USES | CAP(SETPCAP) | backend_spawner_caps();
+	uint64_t keep = all_caps() | CAP(SETPCAP);
 	struct err err = { 0 };
 
 	if (confine_caps(keep, HOLDER_USES, &err))
@@ -42,6 +47,7 @@ void confine_holder(bool again)
 
 static struct {
 	bool caps, calls, paths;
+	uint64_t lacks; /* before we gave up any */
 } failed;
 
 static int confine_files(const struct options *o, struct err *err)
@@ -63,12 +69,13 @@ static int confine_files(const struct options *o, struct err *err)
 	return confine_paths(paths, ARRAY_SIZE(paths), err);
 }
 
-void confine_server(const struct options *o, const char *fault)
+void confine_server(const struct options *o, const struct roots *roots, const char *fault)
 {
 	bool no_landlock = fault && !strcmp(fault, "no-landlock");
 	struct err err = { 0 };
 	int r = no_landlock ? -EOPNOTSUPP : confine_files(o, &err);
 
+	failed.lacks = confine_lacks(all_caps());
 	failed.paths = r;
 	if (r && r != -EOPNOTSUPP)
 		tell(&err);
@@ -79,13 +86,39 @@ void confine_server(const struct options *o, const char *fault)
 	if (failed.calls)
 		tell(&err);
 	if (fault && !strcmp(fault, "foreign-code"))
-		foreign_code(o);
+		foreign_code(o, roots);
+}
+
+/* Without SYS_ADMIN nothing is mounted. */
+static const struct {
+	uint64_t caps;
+	const char *without;
+} uses[] = {
+	{ CAP(CHOWN) | CAP(FOWNER), "device nodes are not given to the owners of claim files" },
+	{ CAP(SYS_PTRACE) | CAP(DAC_READ_SEARCH),
+	  "open files of other processes are not seen, nor what the host needs in its network namespace" },
+	{ CAP(SYS_MODULE), "a claim loads no driver" },
+	{ CAP(SYS_CHROOT) | CAP(MKNOD), "programs of a vendor's driver do not run, or not wholly" },
+	{ CAP(NET_ADMIN), "a burst of events overflows its buffer sooner, and all devices are looked at again" },
+	{ CAP(SYS_NICE), "on a busy machine answers come later" },
+	{ CAP(DAC_OVERRIDE), "the state directory, and all that is opened at the start, must be root's" },
+};
+
+static void tell_lacks(uint64_t caps, const char *without, struct out *o)
+{
+	for (; caps; caps &= caps - 1) {
+		out_printf(o, "lacks=%s", confine_name(caps));
+		out_pair(o, "hint", without);
+		out_printf(o, "\n");
+	}
 }
 
 void confined_health(struct out *o)
 {
 	bool all = !failed.caps && !failed.calls && !failed.paths;
 
+	for (size_t i = 0; i < ARRAY_SIZE(uses); i++)
+		tell_lacks(failed.lacks & uses[i].caps, uses[i].without, o);
 	if (all) {
 		out_printf(o, "confined=yes\n");
 		return;

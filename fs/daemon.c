@@ -296,7 +296,7 @@ static int prepare(struct daemon *d, struct err *err)
 	}
 	r = r ? r : intents_open(d->o->state, d->boot_id, d->model, &d->intents, err);
 	/* Reads of what must be the state's, and makes its directory; all else is behind this. */
-	confine_server(d->o, getenv("PCIDEVFS_FAULT"));
+	confine_server(d->o, &d->roots, getenv("PCIDEVFS_FAULT"));
 	if (!r && !d->found)
 		r = backend_scan(d->backend, err);
 	if (!r)
@@ -397,7 +397,7 @@ static void set_signals(int how)
 /* Opens all that serving opens, but on memory of its own, and starts nothing. */
 int daemon_can_adopt(const struct options *o)
 {
-	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc } };
+	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc, o->driver_root } };
 	struct err err = { 0 };
 	int r = layouts_check(o->can_adopt, &err);
 
@@ -410,7 +410,7 @@ int daemon_can_adopt(const struct options *o)
 
 int daemon_serve(const struct options *o)
 {
-	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc } };
+	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc, o->driver_root } };
 	struct err err = { 0 };
 	uint64_t sock = 0;
 	int r;
@@ -458,7 +458,7 @@ int daemon_serve(const struct options *o)
 /* The engine alone, on memory that ends with us. */
 int daemon_release(const struct options *o)
 {
-	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc } };
+	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc, o->driver_root } };
 	struct err err = { 0 };
 	int r = stash_create(&d.fds[1], &err);
 

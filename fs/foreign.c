@@ -16,7 +16,9 @@
 
 #include "confined.h"
 #include "options.h"
+#include "pcidevfs/backend.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/io.h"
 #include "pcidevfs/util.h"
 
 static int try_exec(const struct options *o)
@@ -123,7 +125,38 @@ static int try_sysfs(const struct options *o)
 	return open(path, O_WRONLY | O_CLOEXEC);
 }
 
-void foreign_code(const struct options *o)
+static int ask_for_program(const struct roots *roots, const char *name, const char *option)
+{
+	const char *const argv[] = { "program", name, option, "0000:08:00.0", NULL };
+	struct err err = { 0 };
+	struct io *io;
+	int r = io_new(roots, &io, &err);
+
+	if (!r) {
+		r = io_call(io, argv, 60000, NULL, NULL, NULL);
+		io_free(io);
+	}
+	return r;
+}
+
+/* No program is run for whoever asks but those that have a row. */
+static void ask_for_programs(const struct roots *roots)
+{
+	static const struct {
+		const char *name, *option;
+	} rows[] = {
+		{ "sh", "-c" },
+		{ "../../../bin/sh", "-c" },
+		{ "sriov-manage", "-c" },
+		{ "sriov-manage", "-d" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		say("foreign code: program %s %s: %s", rows[i].name, rows[i].option,
+		    err_name(-ask_for_program(roots, rows[i].name, rows[i].option)));
+}
+
+void foreign_code(const struct options *o, const struct roots *roots)
 {
 	static const struct {
 		const char *name;
@@ -141,4 +174,5 @@ void foreign_code(const struct options *o)
 
 		say("foreign code: %s: %s", acts[i].name, r < 0 ? err_name(errno) : "done");
 	}
+	ask_for_programs(roots);
 }

@@ -11,6 +11,7 @@ struct options {
 	const char *dev;
 	const char *proc;
 	const char *state;
+	const char *driver_root;
 	const char *mountpoint; /* NULL only for help, version, print_files and early */
 	const char *deadline;	/* as given; NULL when it was not */
 	double deadline_factor;
@@ -28,7 +29,7 @@ int options_parse(int argc, char **argv, struct options *ret);
 void options_help(FILE *to);
 
 /* The options with a value, for --replace, which hands over those that were given. */
-#define OPTION_VALUES 5
+#define OPTION_VALUES 6
 /* NULL where the default stands. */
 const char *options_given(const struct options *o, size_t i);
 bool options_is_path(size_t i);
@@ -36,7 +37,7 @@ const char *options_name(size_t i);
 /* As if it had been given; value is borrowed. -ENOENT when there is no such option. */
 int options_override(struct options *o, const char *name, const char *value);
 
-#define OPTIONS_ARGV 16
+#define OPTIONS_ARGV 18
 /* An argument list that starts this program with the same options in another role: "--serve", "7".
  * mountpoint takes the place of the one given. NULL-terminated; the strings are borrowed. */
 void options_argv(const struct options *o, const char *role, const char *value,

@@ -57,7 +57,7 @@ static void reap(struct spawn *s)
 
 static void start(struct spawn *s, const struct options *o)
 {
-	const struct roots roots = { o->sysfs, o->dev, o->proc };
+	const struct roots roots = { o->sysfs, o->dev, o->proc, o->driver_root };
 
 	s->since = now_ms();
 	s->pid = backend_spawn(&roots, s->listen);

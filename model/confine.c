@@ -40,6 +40,16 @@ const char *confine_name(uint64_t caps)
 	return cap_names[first - 1] ? cap_names[first - 1] : "a capability";
 }
 
+void confine_tell(uint64_t lacks, int rc, struct err *err)
+{
+	const struct err before = err ? *err : (struct err){ 0 };
+
+	if (!err || !lacks || (rc != -EPERM && rc != -EACCES))
+		return;
+	fail(err, before.code, "%s; %s lacks %s", before.text, say_as, confine_name(lacks));
+	err->line = before.line;
+}
+
 static int get_caps(struct __user_cap_data_struct data[2])
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };

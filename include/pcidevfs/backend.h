@@ -17,11 +17,12 @@ struct out;
 struct step;
 struct verb;
 
-/* Where the machine lies; --sysfs, --dev, --proc. Ownership stays with the caller. */
+/* Where the machine lies; --sysfs, --dev, --proc, --driver-root. Ownership stays with the caller. */
 struct roots {
 	const char *sysfs;
 	const char *dev;
 	const char *proc;
+	const char *driver; /* the root directory of the vendor's driver; NULL: that of the host */
 	int spawner; /* a socket to the process that starts helpers; 0: there is none */
 	int watch;   /* an inotify that outlives the backend; 0: it makes one of its own */
 };
@@ -68,8 +69,8 @@ int backend_early(const struct roots *roots, const char *state_dir, const char *
 		  struct err *err);
 
 /*
- * The process that starts helpers (io.h), a program's own: its main(), with main's arguments. SPAWNER_ARG and three roots
- * follow the program's name. Requests come from standard input; it ends with the last socket that leads there, and
+ * The process that starts helpers (io.h), a program's own: its main(), with main's arguments. SPAWNER_ARG and the four
+ * roots follow the program's name. Requests come from standard input; it ends with the last socket that leads there, and
  * with the process that has started it. Returns the exit code.
  */
 int backend_spawner(int argc, char **argv);

@@ -24,6 +24,9 @@ int confine_caps(uint64_t keep, uint64_t use, struct err *err);
 uint64_t confine_lacks(uint64_t keep);
 /* "CAP_SYS_ADMIN": the first of them; NULL: none. */
 const char *confine_name(uint64_t caps);
+/* rc is the kernel's answer. Where it is -EPERM or -EACCES and one of these capabilities is lacking, the sentence that
+ * err (may be NULL) has says so at its end. */
+void confine_tell(uint64_t lacks, int rc, struct err *err);
 
 /* Groups of system calls. */
 enum deny {

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct err;
 struct helper_id;
@@ -28,7 +29,7 @@ void io_free(struct io *io);
 /* Runs one row of the helper's table of requests: argv[0] is its name ("write", "read",
  * "holders", "critical", ...), argv NULL-terminated, at most 8 words. Thread-safe; calls run
  * side by side. Returns 0 with the answer appended to answer (may be NULL), -errno as the helper
- * met it, -ECHILD when no helper could be started, -EIO when it died over the request (nobody
+ * met it (of "program" with its sentence in answer), -ECHILD when no helper could be started, -EIO when it died over the request (nobody
  * knows what it did), or -ETIMEDOUT; then *ret_late (may be NULL) is a token for io_late(), or NULL
  * where the request only reads. who (may be NULL) is told the helper before it is sent out. */
 struct io_late;
@@ -37,8 +38,8 @@ int io_call(struct io *io, const char *const *argv, unsigned int deadline_ms, st
 /* Waits for the end of a helper, of this process or a former one; deadline_ms -1: as long as it takes.
  * 0 it is gone, -ETIMEDOUT. */
 int io_await(const struct helper_id *who, int deadline_ms);
-/* The name of a capability that helpers for this request should have and do not; NULL: none, as far as is known. */
-const char *io_lacks(struct io *io, const char *request);
+/* The capabilities that helpers for this request should have and do not, as far as is known. */
+uint64_t io_lacks(struct io *io, const char *request);
 /* Blocks until the late request has ended and gives its result; frees the token. */
 int io_late(struct io *io, struct io_late *late, struct out *answer);
 

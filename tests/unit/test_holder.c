@@ -74,7 +74,7 @@ DEFINE_TEST(options_reach_the_serving_process)
 	struct options o, again;
 
 	CHECK_EQ(PARSE(&o, "--sysfs=/s", "--dev", "/d", "--proc", "/p", "--state", "/st",
-		       "--deadline", "0.5", "mnt"),
+		       "--driver-root", "/r", "--deadline", "0.5", "mnt"),
 		 0);
 	CHECK_STR(options_given(&o, 0), "/s");
 	options_argv(&o, "--serve", "7", "/abs/-mnt", argv);
@@ -84,6 +84,7 @@ DEFINE_TEST(options_reach_the_serving_process)
 	CHECK_STR(again.dev, "/d");
 	CHECK_STR(again.proc, "/p");
 	CHECK_STR(again.state, "/st");
+	CHECK_STR(again.driver_root, "/r");
 	CHECK_STR(again.mountpoint, "/abs/-mnt");
 	CHECK(again.deadline_factor > 0.49 && again.deadline_factor < 0.51);
 }
