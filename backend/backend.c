@@ -245,20 +245,20 @@ static void add_members(struct model *m, const struct device *d, struct around *
 }
 
 /* With the model locked: those that it knows. */
-static void add_vfs(struct model *m, const struct device *pf, struct around *a)
+static void add_children(struct model *m, const struct device *dev, struct around *a)
 {
 	const struct device *none[1];
-	size_t n = pf->caps & CAP_SRIOV ? model_vfs(m, &pf->key, none, 0) : 0;
+	size_t n = model_children(m, &dev->key, BUS_NONE, none, 0);
 	_free_ const struct device **found = calloc(n + 1, sizeof(*found));
 
 	a->failed |= !found;
 	if (found && n)
-		model_vfs(m, &pf->key, found, n);
+		model_children(m, &dev->key, BUS_NONE, found, n);
 	for (size_t i = 0; i < n && found; i++)
 		add(a, &found[i]->key);
 }
 
-/* The device, its group, and the VFs that it has or had: all that an act on it would touch or ask
+/* The device, its group, and the children that it has or had: all that an act on it would touch or ask
  * about. */
 static void add_around(struct backend *b, const struct key *dev, struct around *a)
 {
@@ -273,7 +273,7 @@ static void add_around(struct backend *b, const struct key *dev, struct around *
 		if (d->facts.iommu_group != a->group)
 			add_members(b->model, d, a);
 		a->group = d->facts.iommu_group;
-		add_vfs(b->model, d, a);
+		add_children(b->model, d, a);
 	}
 	model_unlock(b->model);
 	if (pf)
@@ -391,7 +391,7 @@ int backend_guard(void *backend, const struct key *dev, struct err *err)
 	model_lock(b->model);
 	d = model_find(b->model, dev);
 	if (d)
-		add_vfs(b->model, d, &a);
+		add_children(b->model, d, &a);
 	model_unlock(b->model);
 	rc = a.failed ? fail(err, ENOMEM, "no memory to look at the devices")
 		      : ask_guards(b, a.v, a.n, err);

@@ -57,13 +57,13 @@ static int find_override(const struct sysfs *s, const char *state_dir, const cha
 		return fail(err, -rc, "%s: %s", address,
 			    rc == -EINVAL ? "no address of a PCI function"
 					  : "there is no such function");
-	if (!dev.facts.physfn[0])
+	if (!device_is_vf(&dev))
 		return intents_early(state_dir, &dev, NULL, ret, err);
-	rc = look(s, dev.facts.physfn, &pf);
+	rc = look(s, dev.facts.parent.name, &pf);
 	rc = rc ? rc : pci_vfs(s, &pf.key, find_index, &search);
 	if (rc || search.index < 0)
 		return fail(err, ENODEV, "%s: its physfn is not there", address);
-	dev.facts.vf_index = search.index;
+	dev.facts.index = search.index;
 	return intents_early(state_dir, &dev, &pf, ret, err);
 }
 

@@ -176,13 +176,10 @@ static void read_driver(struct look *l)
 static void read_physfn(struct look *l)
 {
 	char name[NAME_MAX + 1];
-	struct key pf;
 
 	if (link_name(l, "physfn", name, sizeof(name)))
 		return;
-	if (key_make(BUS_PCI, name, &pf))
-		STR_COPY(l->f->physfn, pf.name);
-	else
+	if (!key_make(BUS_PCI, name, &l->f->parent))
 		note_garbled(l, "physfn", "leads to", name);
 }
 
@@ -291,7 +288,7 @@ static int read_path(const struct sysfs *s, const struct key *dev, struct facts 
 	char path[KEY_NAME + sizeof(PCI_DEVICES) + 1], target[1024];
 	ssize_t n;
 
-	snprintf(path, sizeof(path), PCI_DEVICES "/%s", f->physfn[0] ? f->physfn : dev->name);
+	snprintf(path, sizeof(path), PCI_DEVICES "/%s", f->parent.bus ? f->parent.name : dev->name);
 	n = readlinkat(s->fd[ROOT_SYS], path, target, sizeof(target) - 1);
 	if (n < 0)
 		return -errno;
@@ -307,7 +304,7 @@ static bool gone(int code)
 
 int pci_observe(const struct sysfs *s, const struct key *dev, struct facts *ret)
 {
-	struct facts f = { .numa_node = -1, .iommu_group = -1, .total_vfs = -1, .vf_index = -1 };
+	struct facts f = { .numa_node = -1, .iommu_group = -1, .total_vfs = -1, .index = -1 };
 	_closedir_ DIR *dir = sysfs_dir(s, ROOT_SYS, PCI_DEVICES "/%s", dev->name);
 	struct look look = { .at = *s, .f = &f };
 	const struct dirent *e;

@@ -215,13 +215,9 @@ static int refuse_pf(const struct question *q, struct err *err)
 
 static int refuse_vf(const struct question *q, struct err *err)
 {
-	const struct device *member = q->member, *pf;
-	struct key key;
+	const struct device *member = q->member, *pf = model_parent(q->m, member);
 	char buf[128];
 
-	if (!key_make(BUS_PCI, member->facts.physfn, &key))
-		return 0;
-	pf = model_find(q->m, &key);
 	if (!pf || !vfio_bound(pf) || vfio_released(q->m, q->plan, pf))
 		return 0;
 	return fail(

@@ -138,7 +138,7 @@ static int plan_nodes(const struct device *dev, const struct vfio_group *g, stru
  * driver, nor of what was on vfio-pci already. */
 static bool is_ours(const struct device *dev)
 {
-	bool unknown = vfio_bound(dev) || (dev->facts.physfn[0] && !dev->facts.driver[0]);
+	bool unknown = vfio_bound(dev) || (device_is_vf(dev) && !dev->facts.driver[0]);
 
 	return dev->want.claim[0] || device_is_astray(dev) ||
 	       (dev->stuck[0] && (dev->want.former_known || unknown));
@@ -197,7 +197,7 @@ static int give_back(const struct device *dev, bool force, struct plan *plan, st
 	const struct want *w = &dev->want;
 	/* The kernel refuses a VF its driver, with sriov_drivers_autoprobe 0, unless an override
 	 * names it. */
-	bool by_override = dev->facts.physfn[0] && w->former_driver[0] && !w->former_override[0];
+	bool by_override = device_is_vf(dev) && w->former_driver[0] && !w->former_override[0];
 	int rc = 0;
 
 	if (!w->former_known)
@@ -275,7 +275,7 @@ static void remember(struct device *dev)
 		return;
 	STR_COPY(w->former_driver, host_driver ? dev->facts.driver : "");
 	STR_COPY(w->former_override, "");
-	w->former_known = host_driver || !(vfio_bound(dev) || dev->facts.physfn[0]);
+	w->former_known = host_driver || !(vfio_bound(dev) || device_is_vf(dev));
 }
 
 static int claim_prepare(struct model *m, const struct wish *wish, struct err *err)

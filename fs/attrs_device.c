@@ -92,7 +92,7 @@ static int numvfs_store(const struct subject *s, const char *text, struct wish *
 
 static void physfn_show(const struct subject *s, struct out *o)
 {
-	out_printf(o, "../%s", s->dev->facts.physfn);
+	out_printf(o, "../%s", s->dev->facts.parent.name);
 }
 
 static void iommu_group_show(const struct subject *s, struct out *o)
@@ -344,7 +344,7 @@ const struct attr attrs_device[] = {
 	  .id = 14,
 	  .mode = S_IFLNK | 0777,
 	  .caps = CAP_VF,
-	  .bits = CH_PHYSFN,
+	  .bits = CH_PARENT,
 	  .show = physfn_show,
 	  .key = "physfn",
 	  .since = "0.1",

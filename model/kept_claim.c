@@ -159,9 +159,7 @@ struct group {
 
 static bool pf_flies(const struct pass *p, const struct device *dev)
 {
-	struct key key;
-	const struct device *pf =
-		key_make(BUS_PCI, dev->facts.physfn, &key) ? model_find(p->in->m, &key) : NULL;
+	const struct device *pf = model_parent(p->in->m, dev);
 	const struct record *r = pf ? pass_record(p, &pf->key) : NULL;
 
 	return (pf && pf->busy[0]) || (r && r->flying);

@@ -30,10 +30,10 @@ static void link_slot(struct model *m, uint32_t i)
 		index_link(&m->by[BY_GROUP], i, group_hash(d->facts.iommu_group));
 	else
 		index_unlink(&m->by[BY_GROUP], i);
-	if (d->facts.physfn[0])
-		index_link(&m->by[BY_PF], i, pf_hash(d->facts.physfn));
+	if (d->facts.parent.bus)
+		index_link(&m->by[BY_PARENT], i, key_hash(&d->facts.parent));
 	else
-		index_unlink(&m->by[BY_PF], i);
+		index_unlink(&m->by[BY_PARENT], i);
 }
 
 static void unlink_slot(struct model *m, uint32_t i)
@@ -241,7 +241,7 @@ static struct device *new_record(struct model *m, uint32_t i, const struct key *
 
 	*d = (struct device){
 		.key = *key,
-		.facts = { .numa_node = -1, .iommu_group = -1, .total_vfs = -1, .vf_index = -1 },
+		.facts = { .numa_node = -1, .iommu_group = -1, .total_vfs = -1, .index = -1 },
 	};
 	s->heard = 0;
 	atomic_store(&s->pending, 0);

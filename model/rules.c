@@ -50,6 +50,11 @@ bool device_is_bridge(const struct facts *facts)
 	}
 }
 
+bool device_is_vf(const struct device *dev)
+{
+	return dev->key.bus == BUS_PCI && dev->facts.parent.bus == BUS_PCI;
+}
+
 static uint32_t caps_of(const struct device *dev)
 {
 	const struct facts *f = &dev->facts;
@@ -61,7 +66,7 @@ static uint32_t caps_of(const struct device *dev)
 	caps |= device_is_bridge(f) ? 0 : CAP_CLAIM;
 	caps |= f->total_vfs >= 0 ? CAP_SRIOV : 0;
 	caps |= f->total_vfs >= 0 && !f->own_vfs ? CAP_NUMVFS : 0;
-	caps |= f->physfn[0] ? CAP_VF : 0;
+	caps |= device_is_vf(dev) ? CAP_VF : 0;
 	caps |= f->iommu_group >= 0 ? CAP_GROUP : 0;
 	caps |= f->has_reset ? CAP_RESET : 0;
 	caps |= f->class_code >> 16 == 0x03 ? CAP_GPU : 0;

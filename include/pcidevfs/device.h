@@ -32,7 +32,7 @@ enum cap {
 	CAP_PCI = 1 << 0,
 	CAP_CLAIM = 1 << 1,  /* can be handed to a guest: no bridge */
 	CAP_SRIOV = 1 << 2,  /* a PF: has sriov_totalvfs */
-	CAP_VF = 1 << 3,     /* has a physfn */
+	CAP_VF = 1 << 3,     /* its parent is its PF: device_is_vf() */
 	CAP_GROUP = 1 << 4,  /* lies in an IOMMU group */
 	CAP_RESET = 1 << 5,  /* the kernel has a function reset for it */
 	CAP_GPU = 1 << 6,    /* display class 03 */
@@ -128,6 +128,9 @@ struct mates {
 /* Pure: what follows from facts and want. Sets caps, kind, state, taken, reason. `iommu` tells whether
  * the host has one at all. */
 void device_derive(struct device *dev, bool iommu, struct mates mates);
+
+/* A PCI function that another one, its parent, has made. */
+bool device_is_vf(const struct device *dev);
 
 /* A pod has it. What is stored counts from when its claim is back. */
 bool device_is_allocated(const struct device *dev);

@@ -40,10 +40,10 @@ struct facts {
 	int32_t iommu_group; /* -1: none */
 	int32_t total_vfs;   /* -1: not a PF */
 	int32_t num_vfs;     /* virtfn links counted: sriov_numvfs may take the device lock */
-	int32_t vf_index;    /* N of the PF's virtfnN; -1: no VF */
+	int32_t index;	     /* of a VF: N of its PF's virtfnN; -1: it has none */
 	bool autoprobe; /* a PF: sriov_drivers_autoprobe, which lets its VFs meet host drivers */
 	bool own_vfs;	/* a PF whose driver makes the VFs by means of its own */
-	char physfn[KEY_NAME];
+	struct key parent; /* of a VF its PF, of a mediated device who made it; BUS_NONE: it has none */
 	/* Where it sits, without bus numbers: "0000:00/1c.4/00.0"; "" unknown. A VF: its PF's. */
 	char path[128];
 	uint64_t serial; /* PCIe Device Serial Number; 0: none, or all ones. A VF: its PF's */

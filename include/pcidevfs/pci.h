@@ -11,7 +11,7 @@ struct sysfs;
 
 #define PCI_DEVICES "bus/pci/devices"
 
-/* Everything in struct facts but vf_index (-1; it takes the PF, see pci_vfs), serial and what is known of
+/* Everything in struct facts but index (-1; it takes the PF, see pci_vfs), serial and what is known of
  * vfio drivers, critical and holders (""). What is absent or garbled is as if the kernel had none, but a PF stays one;
  * the latter, and an id or a class that is absent, is told in facts.garbled. Returns 0, -ENODEV when there is no
  * such function (any more), or -errno when it is we who could not look. */

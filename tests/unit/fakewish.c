@@ -185,11 +185,11 @@ void wish_plug(const struct plug *p)
 				     .iommu_group = p->group,
 				     .numa_node = -1,
 				     .total_vfs = p->physfn ? -1 : 8,
-				     .vf_index = p->physfn ? p->vf : -1,
+				     .index = p->physfn ? p->vf : -1,
 				     .class_code = 0x020000 };
 	STR_COPY(dev->facts.path, p->path);
 	STR_COPY(dev->facts.driver, p->driver);
-	STR_COPY(dev->facts.physfn, p->physfn ? p->physfn : "");
+	key_make(BUS_PCI, p->physfn ? p->physfn : "", &dev->facts.parent);
 	model_publish(t.m);
 	model_unlock(t.m);
 }

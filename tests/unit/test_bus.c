@@ -42,7 +42,7 @@ static struct key put(struct tree *t, const char *id, const char *claim)
 	CHECK(key_parse(id, &key));
 	model_lock(m);
 	d = model_edit(m, &key, true);
-	d->facts.numa_node = d->facts.iommu_group = d->facts.total_vfs = d->facts.vf_index = -1;
+	d->facts.numa_node = d->facts.iommu_group = d->facts.total_vfs = d->facts.index = -1;
 	STR_COPY(d->facts.driver, "some-driver");
 	STR_COPY(d->want.claim, claim);
 	model_publish(m);
