@@ -319,8 +319,8 @@ static int guard_or_fail(struct backend *b, enum guard guard, const struct key *
 		  : 0;
 }
 
-/* Those of these that an act could take away; for GUARD_CRITICAL what is on vfio has nothing below that the
- * host could need. */
+/* Those of these that an act could take away; for GUARD_CRITICAL what a guest can have has nothing below that
+ * the host could need. */
 static size_t select_guarded(struct backend *b, enum guard guard, const struct touched *v, size_t n,
 			     struct key *ret)
 {
@@ -331,7 +331,7 @@ static size_t select_guarded(struct backend *b, enum guard guard, const struct t
 		const struct device *dev = model_find(b->model, &v[i].key);
 
 		if (dev && dev->caps & CAP_CLAIM &&
-		    (guard != GUARD_CRITICAL || !driver_is_vfio(dev->facts.driver)))
+		    (guard != GUARD_CRITICAL || dev->facts.use != USE_GUEST))
 			ret[found++] = dev->key;
 	}
 	model_unlock(b->model);

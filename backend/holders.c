@@ -14,6 +14,7 @@
 #include "pcidevfs/key.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
+#include "variant.h"
 
 #define COMM_NAME 128
 

@@ -13,6 +13,7 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
+#include "variant.h"
 
 /* An index more than 16 bits wide is none: SR-IOV counts VFs in 16. */
 static int virtfn_index(const char *name)
@@ -28,6 +29,7 @@ static int virtfn_index(const char *name)
 struct look {
 	struct sysfs at; /* its sysfs root is the device's directory */
 	struct facts *f;
+	char cdev[16]; /* "vfio0" below dev/vfio/devices, where the kernel has cdevs; "" none */
 	int rc; /* of ours, as no descriptor: what was seen is not what is there */
 };
 
@@ -200,14 +202,12 @@ static void read_group(struct look *l)
 static void read_cdev(struct look *l)
 {
 	_closedir_ DIR *dir = sysfs_dir(&l->at, ROOT_SYS, "vfio-dev");
-	struct facts *f = l->f;
 	const struct dirent *e;
 
 	while (dir && (e = readdir(dir)))
-		if (!strncmp(e->d_name, "vfio", 4) && strlen(e->d_name) < sizeof(f->vfio_cdev) &&
+		if (!strncmp(e->d_name, "vfio", 4) && strlen(e->d_name) < sizeof(l->cdev) &&
 		    sysfs_exists(&l->at, ROOT_DEV, "vfio/devices/%s", e->d_name))
-			STR_COPY(f->vfio_cdev, e->d_name);
-	f->iommufd = f->vfio_cdev[0] && sysfs_exists(&l->at, ROOT_DEV, "iommu");
+			STR_COPY(l->cdev, e->d_name);
 }
 
 /* What may be absent is read only where the directory lists it: a failing open costs as much as one
@@ -297,6 +297,39 @@ static int read_path(const struct sysfs *s, const struct key *dev, struct facts 
 	return 0;
 }
 
+void pci_nodes(int32_t group, const char *cdev, bool iommufd, char ret[static NODES_TEXT])
+{
+	int n = 0;
+
+	ret[0] = '\0';
+	if (group >= 0)
+		n = snprintf(ret, NODES_TEXT, "/dev/vfio/vfio /dev/vfio/%d", group);
+	if (cdev[0])
+		snprintf(ret + n, NODES_TEXT - (size_t)n, "%s/dev/vfio/devices/%s%s", n ? " " : "", cdev,
+			 iommufd ? " /dev/iommu" : "");
+}
+
+/* The group's are there, whichever member has made them. */
+static void find_nodes(struct look *l)
+{
+	struct facts *f = l->f;
+	bool group = f->iommu_group >= 0 &&
+		     sysfs_exists(&l->at, ROOT_DEV, "vfio/%d", f->iommu_group);
+
+	pci_nodes(group ? f->iommu_group : -1, l->cdev,
+		  l->cdev[0] && sysfs_exists(&l->at, ROOT_DEV, "iommu"), f->nodes);
+}
+
+/* A bridge stays with its driver, and pci-stub does nothing: the kernel lets a guest have the group
+ * (spec/kernel.md 7). */
+enum use pci_use(const struct facts *f)
+{
+	if (driver_is_vfio(f->driver))
+		return USE_GUEST;
+	return f->driver[0] && strcmp(f->driver, "pci-stub") && !device_is_bridge(f) ? USE_HOST
+										     : USE_NONE;
+}
+
 static bool gone(int code)
 {
 	return code == ENOENT || code == ENODEV || code == ENOTDIR;
@@ -318,8 +351,8 @@ int pci_observe(const struct sysfs *s, const struct key *dev, struct facts *ret)
 		read_entry(&look, e->d_name);
 	if (look.rc)
 		return look.rc;
-	if (f.iommu_group >= 0)
-		f.vfio_node = sysfs_exists(s, ROOT_DEV, "vfio/%d", f.iommu_group);
+	f.use = pci_use(&f);
+	find_nodes(&look);
 	rc = read_path(s, dev, &f);
 	for (const struct backend_ops *const *b = backends; *b; b++)
 		if ((*b)->observe)

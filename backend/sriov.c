@@ -42,7 +42,7 @@ static int refuse_driver(const struct pf *pf, struct err *err)
 			err, EOPNOTSUPP,
 			"the driver of %s makes its VFs itself; their number cannot be written here",
 			name);
-	if (vfio_bound(pf->dev))
+	if (f->use == USE_GUEST)
 		return fail(err, EOPNOTSUPP,
 			    "%s is on %s, which makes no VFs; give it back to its own driver first",
 			    name, f->driver);
@@ -82,7 +82,7 @@ int sriov_refuse_vf(const struct device *pf, const struct device *vf, bool force
 	char before[96];
 
 	snprintf(before, sizeof(before), "virtfn%d of %s: ", vf->facts.index, pf->key.name);
-	if (vf->facts.critical[0] && !vfio_bound(vf) && !force)
+	if (vf->facts.critical[0] && vf->facts.use != USE_GUEST && !force)
 		return fail(err, EPERM, "%sthe host needs %s: %s; the VFs stay", before,
 			    vf->key.name, vf->facts.critical);
 	return refuse_used(before, vf, err);

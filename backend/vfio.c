@@ -13,6 +13,7 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
+#include "variant.h"
 
 /* The driver that takes this function for passthrough. */
 static const char *vfio_driver_for(const struct device *dev)
@@ -23,6 +24,14 @@ static const char *vfio_driver_for(const struct device *dev)
 bool vfio_bound(const struct device *dev)
 {
 	return driver_is_vfio(dev->facts.driver);
+}
+
+static bool has_group_node(const struct device *dev)
+{
+	char node[32];
+
+	snprintf(node, sizeof(node), "/dev/vfio/%d", dev->facts.iommu_group);
+	return device_has_node(dev, node);
 }
 
 bool vfio_serves(const struct device *dev)
@@ -187,7 +196,7 @@ static int plan_claim(struct model *m, const struct device *dev, const struct wi
 	for (size_t i = 0; !rc && i < g->n; i++)
 		if (!vfio_holds(g->members[i], wish->value))
 			rc = claim_member(g->members[i], wish, plan, err);
-	if (rc || (before == plan->n_steps && dev->facts.vfio_node))
+	if (rc || (before == plan->n_steps && has_group_node(dev)))
 		return rc;
 	return plan_nodes(dev, g, plan, err);
 }
@@ -307,7 +316,7 @@ static int verify_claim(const struct device *dev, struct err *err)
 			"%s is on %s and not on %s although the kernel said so; dmesg may say why",
 			dev->key.name, dev->facts.driver[0] ? dev->facts.driver : "no driver",
 			vfio_driver_for(dev));
-	if (!dev->facts.vfio_node)
+	if (!has_group_node(dev))
 		return fail(err, EIO, "%s is on %s, but /dev/vfio/%d is not there", dev->key.name,
 			    dev->facts.driver, dev->facts.iommu_group);
 	return 0;

@@ -102,10 +102,7 @@ static void iommu_group_show(const struct subject *s, struct out *o)
 
 static void nodes_show(const struct subject *s, struct out *o)
 {
-	char nodes[NODES_TEXT];
-
-	device_nodes(s->dev, nodes);
-	nodes_print(nodes, o);
+	nodes_print(s->dev->facts.nodes, o);
 }
 
 static void claim_show(const struct subject *s, struct out *o)

@@ -279,7 +279,7 @@ static unsigned int matters(const struct device *d)
 {
 	bool owned = d->want.claim[0] && (d->want.uid || d->want.gid);
 
-	return (device_with_pod(d) ? 1 : 0) | (device_on_host(d) ? 2 : 0) | (owned ? 4 : 0);
+	return (device_with_pod(d) ? 1 : 0) | (d->facts.use == USE_HOST ? 2 : 0) | (owned ? 4 : 0);
 }
 
 static void edit_mates(struct model *m, const struct device *dev)
@@ -347,7 +347,7 @@ static struct mates find_mates(struct model *m, uint32_t slot)
 		if (!found.with_other && device_with_pod(d) && device_with_pod(dev) &&
 		    !same_pod(dev->want.allocated, d->want.allocated))
 			found.with_other = d;
-		if (!found.on_host && device_on_host(d))
+		if (!found.on_host && d->facts.use == USE_HOST)
 			found.on_host = d;
 		if (!found.of_other && d->want.claim[0] && !device_shares_owner(dev, d))
 			found.of_other = d;

@@ -16,7 +16,7 @@ typedef uint64_t change_bits;
 #define CH_GROUP CH_BIT(2)
 #define CH_NUMA CH_BIT(3)
 #define CH_NUMVFS CH_BIT(4)
-#define CH_NODES CH_BIT(5) /* device_nodes() */
+#define CH_NODES CH_BIT(5)
 #define CH_CRITICAL CH_BIT(6)
 #define CH_HOLDERS CH_BIT(7)
 #define CH_NAME CH_BIT(8) /* device_resource() */

@@ -24,7 +24,6 @@
 	1024 /* of one PF: more are not made; the field in config space has room for 65535 */
 #define ALLOCATED_NAME 382 /* Kubernetes: 63 + 1 + 253 + 1 + 63 characters at most */
 #define LAST_ERROR 520
-#define NODES_TEXT 96
 #define CLAIM_NAME 254 /* DESIGN.md 5: at most 253 characters */
 
 /* What a device can do. Follows identity, not the driver of the moment. A row's mask is made of these. */
@@ -84,7 +83,7 @@ struct want {
 	/* Which pod has it: "pending" (to whom is not known yet), "ns/pod/container". Of this only that there is one is
 	 * kept, by given_as. */
 	char allocated[ALLOCATED_NAME];
-	/* device_nodes() when last a pod was given it or a member of its group. */
+	/* facts.nodes when last a pod was given it or a member of its group. */
 	char given[NODES_TEXT];
 	/* device_resource() when a pod was given it, which has it still: kubelet has it by that name. */
 	char given_as[RESOURCE_NAME];
@@ -141,9 +140,6 @@ bool same_pod(const char *allocated, const char *other);
 /* /dev/vfio/<group> and the cdevs go to the owner of the claim files where all claimed members have
  * the same; a node gives the whole group, so else root keeps them. */
 bool device_shares_owner(const struct device *dev, const struct device *other);
-/* A driver of the host's has it, so that no guest can have a member of its IOMMU group. */
-bool device_on_host(const struct device *dev);
-
 /* No claim has it, and no driver of the host's, though what it had before the one that is stored is known: --early
  * may have taken it, and then that claim could not be brought back. */
 bool device_is_astray(const struct device *dev);
@@ -155,11 +151,8 @@ void device_resource(const struct device *dev, char buf[static RESOURCE_NAME]);
 /* The same, but while a pod has it the name by which that was given it. */
 void device_offered_as(const struct device *dev, char buf[static RESOURCE_NAME]);
 
-/* The nodes that a VMM needs now, a blank between each two; "" none. */
-void device_nodes(const struct device *dev, char buf[static NODES_TEXT]);
-
-/* vfio-pci or a vendor's variant of it (mlx5_vfio_pci, nvgrace-gpu-vfio-pci, ...): all end so. */
-bool driver_is_vfio(const char *driver);
+/* Is it among facts.nodes? */
+bool device_has_node(const struct device *dev, const char *node);
 
 #define DOUBT_TEXT 256
 

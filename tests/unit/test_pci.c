@@ -78,18 +78,17 @@ DEFINE_TEST(pci_facts_are_what_the_files_say)
 	CHECK_EQ(f.total_vfs, 16);
 	CHECK_EQ(f.num_vfs, 0);
 	CHECK_EQ(f.iommu_group, 41);
-	CHECK(f.boot_vga && f.has_reset && !f.vfio_node);
+	CHECK(f.boot_vga && f.has_reset);
 	CHECK_STR(f.driver, "nvidia");
-	CHECK_STR(f.vfio_cdev, "");
+	CHECK_EQ(f.use, USE_HOST);
+	CHECK_STR(f.nodes, "");
 	test_file("dev/vfio/devices/vfio7", "");
 	test_file("dev/vfio/41", "");
 	CHECK_EQ(observe("0000:3b:00.0", &f), 0);
-	CHECK(f.vfio_node);
-	CHECK_STR(f.vfio_cdev, "vfio7");
-	CHECK(!f.iommufd);
+	CHECK_STR(f.nodes, "/dev/vfio/vfio /dev/vfio/41 /dev/vfio/devices/vfio7");
 	test_file("dev/iommu", "");
 	CHECK_EQ(observe("0000:3b:00.0", &f), 0);
-	CHECK(f.iommufd);
+	CHECK_STR(f.nodes, "/dev/vfio/vfio /dev/vfio/41 /dev/vfio/devices/vfio7 /dev/iommu");
 }
 
 DEFINE_TEST(pci_function_has_the_mdev_that_was_made_of_it)

@@ -89,7 +89,7 @@ static struct device sample(void)
 			   .iommu_group = 11,
 			   .total_vfs = 8,
 			   .index = -1,
-			   .vfio_node = true },
+			   .nodes = "/dev/vfio/vfio /dev/vfio/11" },
 		.state = STATE_FREE,
 	};
 
