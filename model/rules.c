@@ -179,9 +179,18 @@ void device_doubt(const struct device *dev, char buf[static DOUBT_TEXT])
 			dev->key.name, dev->facts.garbled);
 }
 
+/* By what nobody can open it. */
+static const char *missing_node(const struct device *dev, char buf[static NODES_TEXT])
+{
+	if (dev->facts.iommu_group < 0)
+		return "its device node";
+	snprintf(buf, NODES_TEXT, "/dev/vfio/%d", (int)dev->facts.iommu_group);
+	return buf;
+}
+
 static bool is_unhealthy(struct device *dev)
 {
-	char doubt[DOUBT_TEXT];
+	char doubt[DOUBT_TEXT], node[NODES_TEXT];
 
 	device_doubt(dev, doubt);
 	if (doubt[0]) {
@@ -205,15 +214,15 @@ static bool is_unhealthy(struct device *dev)
 	}
 	if (dev->want.claim[0] && dev->facts.use != USE_GUEST && (dev->caps & CAP_CLAIM)) {
 		because(dev,
-			"claimed by %s, but its driver is %s and not vfio-pci; write the claim again",
+			"claimed by %s, but its driver is %s, so no guest can have it; write the claim again",
 			dev->want.claim, dev->facts.driver[0] ? dev->facts.driver : "none");
 		return true;
 	}
 	if (dev->want.claim[0] && !dev->facts.nodes[0] && (dev->caps & CAP_CLAIM)) {
 		because(dev,
-			"claimed by %s, but /dev/vfio/%d is not there, so no guest can open it; is udev or devtmpfs "
+			"claimed by %s, but %s is not there, so no guest can open it; is udev or devtmpfs "
 			"at work?",
-			dev->want.claim, dev->facts.iommu_group);
+			dev->want.claim, missing_node(dev, node));
 		return true;
 	}
 	return false;
@@ -297,7 +306,7 @@ static bool is_host(struct device *dev)
 			f->driver);
 	else if (f->use == USE_GUEST)
 		because(dev,
-			"found on vfio-pci without a claim; write a name to claim to adopt it");
+			"found on %s without a claim; write a name to claim to adopt it", f->driver);
 	else if (f->driver[0])
 		because(dev, "used by the host's driver %s", f->driver);
 	else
