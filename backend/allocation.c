@@ -89,7 +89,7 @@ static int note_nodes(struct model *m, const struct device *dev, struct err *err
 					      : NULL;
 
 		if (edit)
-			device_nodes(edit, edit->want.given);
+			STR_COPY(edit->want.given, edit->facts.nodes);
 	}
 	return rc;
 }

@@ -245,20 +245,20 @@ static void add_members(struct model *m, const struct device *d, struct around *
 }
 
 /* With the model locked: those that it knows. */
-static void add_vfs(struct model *m, const struct device *pf, struct around *a)
+static void add_children(struct model *m, const struct device *dev, struct around *a)
 {
 	const struct device *none[1];
-	size_t n = pf->caps & CAP_SRIOV ? model_vfs(m, &pf->key, none, 0) : 0;
+	size_t n = model_children(m, &dev->key, BUS_NONE, none, 0);
 	_free_ const struct device **found = calloc(n + 1, sizeof(*found));
 
 	a->failed |= !found;
 	if (found && n)
-		model_vfs(m, &pf->key, found, n);
+		model_children(m, &dev->key, BUS_NONE, found, n);
 	for (size_t i = 0; i < n && found; i++)
 		add(a, &found[i]->key);
 }
 
-/* The device, its group, and the VFs that it has or had: all that an act on it would touch or ask
+/* The device, its group, and the children that it has or had: all that an act on it would touch or ask
  * about. */
 static void add_around(struct backend *b, const struct key *dev, struct around *a)
 {
@@ -273,7 +273,7 @@ static void add_around(struct backend *b, const struct key *dev, struct around *
 		if (d->facts.iommu_group != a->group)
 			add_members(b->model, d, a);
 		a->group = d->facts.iommu_group;
-		add_vfs(b->model, d, a);
+		add_children(b->model, d, a);
 	}
 	model_unlock(b->model);
 	if (pf)
@@ -319,8 +319,8 @@ static int guard_or_fail(struct backend *b, enum guard guard, const struct key *
 		  : 0;
 }
 
-/* Those of these that an act could take away; for GUARD_CRITICAL what is on vfio has nothing below that the
- * host could need. */
+/* Those of these that an act could take away; for GUARD_CRITICAL what a guest can have has nothing below that
+ * the host could need. */
 static size_t select_guarded(struct backend *b, enum guard guard, const struct touched *v, size_t n,
 			     struct key *ret)
 {
@@ -331,7 +331,7 @@ static size_t select_guarded(struct backend *b, enum guard guard, const struct t
 		const struct device *dev = model_find(b->model, &v[i].key);
 
 		if (dev && dev->caps & CAP_CLAIM &&
-		    (guard != GUARD_CRITICAL || !driver_is_vfio(dev->facts.driver)))
+		    (guard != GUARD_CRITICAL || dev->facts.use != USE_GUEST))
 			ret[found++] = dev->key;
 	}
 	model_unlock(b->model);
@@ -391,7 +391,7 @@ int backend_guard(void *backend, const struct key *dev, struct err *err)
 	model_lock(b->model);
 	d = model_find(b->model, dev);
 	if (d)
-		add_vfs(b->model, d, &a);
+		add_children(b->model, d, &a);
 	model_unlock(b->model);
 	rc = a.failed ? fail(err, ENOMEM, "no memory to look at the devices")
 		      : ask_guards(b, a.v, a.n, err);

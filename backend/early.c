@@ -12,6 +12,7 @@
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 #include "serials.h"
+#include "variant.h"
 
 struct search {
 	const struct key *vf;
@@ -46,7 +47,7 @@ static int look(const struct sysfs *s, const char *name, struct device *ret)
 }
 
 /* What is stored for a VF names its PF. */
-static int find_override(const struct sysfs *s, const char *state_dir, const char *address,
+static int find_claim(const struct sysfs *s, const char *state_dir, const char *address,
 			 char ret[static DRIVER_NAME], struct err *err)
 {
 	struct device dev, pf;
@@ -57,13 +58,13 @@ static int find_override(const struct sysfs *s, const char *state_dir, const cha
 		return fail(err, -rc, "%s: %s", address,
 			    rc == -EINVAL ? "no address of a PCI function"
 					  : "there is no such function");
-	if (!dev.facts.physfn[0])
+	if (!device_is_vf(&dev))
 		return intents_early(state_dir, &dev, NULL, ret, err);
-	rc = look(s, dev.facts.physfn, &pf);
+	rc = look(s, dev.facts.parent.name, &pf);
 	rc = rc ? rc : pci_vfs(s, &pf.key, find_index, &search);
 	if (rc || search.index < 0)
 		return fail(err, ENODEV, "%s: its physfn is not there", address);
-	dev.facts.vf_index = search.index;
+	dev.facts.index = search.index;
 	return intents_early(state_dir, &dev, &pf, ret, err);
 }
 
@@ -76,8 +77,10 @@ int backend_early(const struct roots *roots, const char *state_dir, const char *
 
 	if (rc)
 		return rc;
-	rc = find_override(&s, state_dir, address, driver, err);
-	if (!rc && driver[0]) {
+	rc = find_claim(&s, state_dir, address, driver, err);
+	if (rc > 0) {
+		if (!driver_is_vfio(driver))
+			STR_COPY(driver, "vfio-pci");
 		rc = sysfs_write(&s, ROOT_SYS, driver, PCI_DEVICES "/%s/driver_override", address);
 		if (rc)
 			fail(err, -rc, "driver_override of %s: %s", address, strerror(-rc));

@@ -15,6 +15,7 @@
 #include "pcidevfs/pci.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
+#include "variant.h"
 
 #define COMM_NAME 128
 

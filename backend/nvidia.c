@@ -32,7 +32,7 @@ static void observe(const struct sysfs *at, const struct key *dev, struct facts 
 
 	(void)dev;
 	f->own_vfs |= gpu && f->total_vfs >= 0;
-	if (gpu && f->physfn[0])
+	if (gpu && f->parent.bus)
 		read_vgpu(at, f);
 }
 

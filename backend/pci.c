@@ -13,6 +13,7 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
+#include "variant.h"
 
 /* An index more than 16 bits wide is none: SR-IOV counts VFs in 16. */
 static int virtfn_index(const char *name)
@@ -28,6 +29,7 @@ static int virtfn_index(const char *name)
 struct look {
 	struct sysfs at; /* its sysfs root is the device's directory */
 	struct facts *f;
+	char cdev[16]; /* "vfio0" below dev/vfio/devices, where the kernel has cdevs; "" none */
 	int rc; /* of ours, as no descriptor: what was seen is not what is there */
 };
 
@@ -176,13 +178,10 @@ static void read_driver(struct look *l)
 static void read_physfn(struct look *l)
 {
 	char name[NAME_MAX + 1];
-	struct key pf;
 
 	if (link_name(l, "physfn", name, sizeof(name)))
 		return;
-	if (key_make(BUS_PCI, name, &pf))
-		STR_COPY(l->f->physfn, pf.name);
-	else
+	if (!key_make(BUS_PCI, name, &l->f->parent))
 		note_garbled(l, "physfn", "leads to", name);
 }
 
@@ -203,14 +202,12 @@ static void read_group(struct look *l)
 static void read_cdev(struct look *l)
 {
 	_closedir_ DIR *dir = sysfs_dir(&l->at, ROOT_SYS, "vfio-dev");
-	struct facts *f = l->f;
 	const struct dirent *e;
 
 	while (dir && (e = readdir(dir)))
-		if (!strncmp(e->d_name, "vfio", 4) && strlen(e->d_name) < sizeof(f->vfio_cdev) &&
+		if (!strncmp(e->d_name, "vfio", 4) && strlen(e->d_name) < sizeof(l->cdev) &&
 		    sysfs_exists(&l->at, ROOT_DEV, "vfio/devices/%s", e->d_name))
-			STR_COPY(f->vfio_cdev, e->d_name);
-	f->iommufd = f->vfio_cdev[0] && sysfs_exists(&l->at, ROOT_DEV, "iommu");
+			STR_COPY(l->cdev, e->d_name);
 }
 
 /* What may be absent is read only where the directory lists it: a failing open costs as much as one
@@ -291,13 +288,46 @@ static int read_path(const struct sysfs *s, const struct key *dev, struct facts 
 	char path[KEY_NAME + sizeof(PCI_DEVICES) + 1], target[1024];
 	ssize_t n;
 
-	snprintf(path, sizeof(path), PCI_DEVICES "/%s", f->physfn[0] ? f->physfn : dev->name);
+	snprintf(path, sizeof(path), PCI_DEVICES "/%s", f->parent.bus ? f->parent.name : dev->name);
 	n = readlinkat(s->fd[ROOT_SYS], path, target, sizeof(target) - 1);
 	if (n < 0)
 		return -errno;
 	target[n] = '\0';
 	pci_path(target, f->path, sizeof(f->path));
 	return 0;
+}
+
+void pci_nodes(int32_t group, const char *cdev, bool iommufd, char ret[static NODES_TEXT])
+{
+	int n = 0;
+
+	ret[0] = '\0';
+	if (group >= 0)
+		n = snprintf(ret, NODES_TEXT, "/dev/vfio/vfio /dev/vfio/%d", group);
+	if (cdev[0])
+		snprintf(ret + n, NODES_TEXT - (size_t)n, "%s/dev/vfio/devices/%s%s", n ? " " : "", cdev,
+			 iommufd ? " /dev/iommu" : "");
+}
+
+/* The group's are there, whichever member has made them. */
+static void find_nodes(struct look *l)
+{
+	struct facts *f = l->f;
+	bool group = f->iommu_group >= 0 &&
+		     sysfs_exists(&l->at, ROOT_DEV, "vfio/%d", f->iommu_group);
+
+	pci_nodes(group ? f->iommu_group : -1, l->cdev,
+		  l->cdev[0] && sysfs_exists(&l->at, ROOT_DEV, "iommu"), f->nodes);
+}
+
+/* A bridge stays with its driver, and pci-stub does nothing: the kernel lets a guest have the group
+ * (spec/kernel.md 7). */
+enum use pci_use(const struct facts *f)
+{
+	if (driver_is_vfio(f->driver))
+		return USE_GUEST;
+	return f->driver[0] && strcmp(f->driver, "pci-stub") && !device_is_bridge(f) ? USE_HOST
+										     : USE_NONE;
 }
 
 static bool gone(int code)
@@ -307,7 +337,7 @@ static bool gone(int code)
 
 int pci_observe(const struct sysfs *s, const struct key *dev, struct facts *ret)
 {
-	struct facts f = { .numa_node = -1, .iommu_group = -1, .total_vfs = -1, .vf_index = -1 };
+	struct facts f = { .numa_node = -1, .iommu_group = -1, .total_vfs = -1, .index = -1 };
 	_closedir_ DIR *dir = sysfs_dir(s, ROOT_SYS, PCI_DEVICES "/%s", dev->name);
 	struct look look = { .at = *s, .f = &f };
 	const struct dirent *e;
@@ -321,8 +351,8 @@ int pci_observe(const struct sysfs *s, const struct key *dev, struct facts *ret)
 		read_entry(&look, e->d_name);
 	if (look.rc)
 		return look.rc;
-	if (f.iommu_group >= 0)
-		f.vfio_node = sysfs_exists(s, ROOT_DEV, "vfio/%d", f.iommu_group);
+	f.use = pci_use(&f);
+	find_nodes(&look);
 	rc = read_path(s, dev, &f);
 	for (const struct backend_ops *const *b = backends; *b; b++)
 		if ((*b)->observe)

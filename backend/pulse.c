@@ -110,7 +110,7 @@ int pulse_scan(const struct sysfs *s, char *words, struct out *ret)
 static bool is_watched(const struct device *dev)
 {
 	return dev->facts.pulse != PULSE_GOOD ||
-	       (dev->caps & CAP_CLAIM && dev->want.claim[0] && driver_is_vfio(dev->facts.driver));
+	       (dev->caps & CAP_CLAIM && dev->want.claim[0] && dev->facts.use == USE_GUEST);
 }
 
 static int by_key(const void *left, const void *right)

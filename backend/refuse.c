@@ -47,7 +47,7 @@ static int refuse_unknown(const struct question *q, struct err *err)
 
 static int refuse_needed(const struct device *dev, bool force, struct err *err)
 {
-	if (!dev->facts.critical[0] || vfio_bound(dev) || force)
+	if (!dev->facts.critical[0] || dev->facts.use == USE_GUEST || force)
 		return 0;
 	return fail(err, EPERM, "the host needs %s: %s; it stays with the host", dev->key.name,
 		    dev->facts.critical);
@@ -195,7 +195,7 @@ int vfio_refuse_held(const struct device *asked, const struct device *member, st
 /* A guest that ran while we were away goes on with what it has: nothing of it is touched. */
 static int refuse_held(const struct question *q, struct err *err)
 {
-	if (q->wish->restores && vfio_bound(q->member))
+	if (q->wish->restores && q->member->facts.use == USE_GUEST)
 		return 0;
 	return vfio_refuse_held(q->asked, q->member, err);
 }
@@ -215,14 +215,10 @@ static int refuse_pf(const struct question *q, struct err *err)
 
 static int refuse_vf(const struct question *q, struct err *err)
 {
-	const struct device *member = q->member, *pf;
-	struct key key;
+	const struct device *member = q->member, *pf = model_parent(q->m, member);
 	char buf[128];
 
-	if (!key_make(BUS_PCI, member->facts.physfn, &key))
-		return 0;
-	pf = model_find(q->m, &key);
-	if (!pf || !vfio_bound(pf) || vfio_released(q->m, q->plan, pf))
+	if (!pf || pf->facts.use != USE_GUEST || vfio_released(q->m, q->plan, pf))
 		return 0;
 	return fail(
 		err, EOPNOTSUPP, "%s%s is a VF of %s, which is on %s itself; release that first",

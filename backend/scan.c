@@ -121,7 +121,7 @@ static void look(struct backend *b, struct batch *batch)
 	}
 }
 
-/* The PF of each VF, present or as the model remembers it: removing VFs sends no event for the
+/* The parent of each, present or as the model remembers it: removing VFs sends no event for the
  * PF. */
 static void add_parents(struct model *m, struct batch *b)
 {
@@ -130,12 +130,12 @@ static void add_parents(struct model *m, struct batch *b)
 	model_lock(m);
 	for (size_t i = 0; i < n; i++) {
 		const struct device *dev = model_find(m, &b->v[i].key);
-		struct key pf;
+		struct key parent = b->v[i].facts.parent; /* which may move */
 
-		if (b->v[i].present && key_make(BUS_PCI, b->v[i].facts.physfn, &pf))
-			batch_add(b, &pf, 0);
-		if (dev && key_make(BUS_PCI, dev->facts.physfn, &pf))
-			batch_add(b, &pf, 0);
+		if (b->v[i].present && parent.bus)
+			batch_add(b, &parent, 0);
+		if (dev && dev->facts.parent.bus)
+			batch_add(b, &dev->facts.parent, 0);
 	}
 	model_unlock(m);
 	batch_sort(b);
@@ -182,7 +182,7 @@ static void note_index(void *ctx, int index, const struct key *vf)
 	struct seen *s = batch_find(ctx, vf);
 
 	if (s)
-		s->facts.vf_index = index;
+		s->facts.index = index;
 }
 
 static void observe(struct backend *b, struct batch *batch, bool all)
@@ -301,11 +301,11 @@ static void keep_others(const struct facts *old, struct facts *f)
 /* A VF on its way out loses its links before it is gone: it is the same VF as long as it is seen. */
 static void keep_relation(const struct facts *old, struct facts *f)
 {
-	if (!old->physfn[0] || old->vf_index < 0 || (f->physfn[0] && f->vf_index >= 0))
+	if (!old->parent.bus || old->index < 0 || (f->parent.bus && f->index >= 0))
 		return;
-	STR_COPY(f->physfn, old->physfn);
+	f->parent = old->parent;
 	STR_COPY(f->path, old->path);
-	f->vf_index = old->vf_index;
+	f->index = old->index;
 }
 
 /* A later look was faster; that a removal lay between the two views it cannot have known. */

@@ -113,7 +113,7 @@ static bool is_asked(const struct device *dev)
 /* Bridges are nobody's; a VF's is its PF's: its own config space has none. */
 static bool tells_itself(const struct device *dev)
 {
-	return !dev->facts.physfn[0] && !device_is_bridge(&dev->facts);
+	return !device_is_vf(dev) && !device_is_bridge(&dev->facts);
 }
 
 /* Another card may come to the address before the answer does. */
@@ -140,9 +140,8 @@ static struct asked *collect(struct model *m, size_t *ret_n)
 static const struct device *teller(struct model *m, const struct key *key)
 {
 	const struct device *dev = model_find(m, key);
-	struct key pf;
 
-	return dev && key_make(BUS_PCI, dev->facts.physfn, &pf) ? model_find(m, &pf) : dev;
+	return dev && device_is_vf(dev) ? model_parent(m, dev) : dev;
 }
 
 /* The same, of these: from *pos on. */
@@ -313,14 +312,12 @@ static void complete(struct model *m)
 
 	model_lock(m);
 	while ((dev = model_next(m, &pos))) {
-		const struct device *pf = NULL;
+		const struct device *pf;
 		struct device *edit;
-		struct key key;
 
 		if (!is_asked(dev) || tells_itself(dev)) /* that one has come meanwhile */
 			continue;
-		if (key_make(BUS_PCI, dev->facts.physfn, &key))
-			pf = model_find(m, &key);
+		pf = model_parent(m, dev);
 		edit = model_edit(m, &dev->key, false);
 		if (!edit)
 			continue;

@@ -42,7 +42,7 @@ static int refuse_driver(const struct pf *pf, struct err *err)
 			err, EOPNOTSUPP,
 			"the driver of %s makes its VFs itself; their number cannot be written here",
 			name);
-	if (vfio_bound(pf->dev))
+	if (f->use == USE_GUEST)
 		return fail(err, EOPNOTSUPP,
 			    "%s is on %s, which makes no VFs; give it back to its own driver first",
 			    name, f->driver);
@@ -81,8 +81,8 @@ int sriov_refuse_vf(const struct device *pf, const struct device *vf, bool force
 {
 	char before[96];
 
-	snprintf(before, sizeof(before), "virtfn%d of %s: ", vf->facts.vf_index, pf->key.name);
-	if (vf->facts.critical[0] && !vfio_bound(vf) && !force)
+	snprintf(before, sizeof(before), "virtfn%d of %s: ", vf->facts.index, pf->key.name);
+	if (vf->facts.critical[0] && vf->facts.use != USE_GUEST && !force)
 		return fail(err, EPERM, "%sthe host needs %s: %s; the VFs stay", before,
 			    vf->key.name, vf->facts.critical);
 	return refuse_used(before, vf, err);
@@ -95,7 +95,7 @@ static int refuse_vf(const struct pf *pf, const struct device *vf, const struct 
 	if (!device_is_allocated(vf) && vf->want.claim[0] && !vfio_released(pf->m, plan, vf))
 		return fail(err, EBUSY,
 			    "virtfn%d of %s: %s is claimed by %s; write none to its claim first",
-			    vf->facts.vf_index, pf->dev->key.name, vf->key.name, vf->want.claim);
+			    vf->facts.index, pf->dev->key.name, vf->key.name, vf->want.claim);
 	return sriov_refuse_vf(pf->dev, vf, pf->wish->force, err);
 }
 
@@ -146,7 +146,7 @@ static bool is_for_guest(const struct pf *pf, unsigned int n, const struct devic
 static bool any_for_guest(const struct pf *pf, const struct plan *plan)
 {
 	for (unsigned int n = 0; n < pf->asked; n++)
-		if (is_for_guest(pf, n, model_vf(pf->m, &pf->dev->key, n), plan))
+		if (is_for_guest(pf, n, model_child(pf->m, &pf->dev->key, n), plan))
 			return true;
 	return false;
 }
@@ -214,13 +214,13 @@ static int plan_probe(const struct pf *pf, struct plan *plan, struct err *err)
 	int rc = off ? touch(pf, plan, err) : 0;
 
 	for (size_t i = 0; i < pf->n_vfs && off && !rc; i++)
-		if (is_for_guest(pf, (unsigned int)pf->vfs[i]->facts.vf_index, pf->vfs[i], plan))
+		if (is_for_guest(pf, (unsigned int)pf->vfs[i]->facts.index, pf->vfs[i], plan))
 			rc = vfio_plan_override(pf->vfs[i], plan, err);
 	if (off && !rc)
 		rc = plan_step(plan, &sriov_set_autoprobe, &pf->dev->key, "1", err);
 	for (size_t i = 0; i < pf->n_vfs && !rc; i++)
 		if ((off || pf->vfs[i]->want.unprobed) && !pf->vfs[i]->facts.driver[0] &&
-		    !is_for_guest(pf, (unsigned int)pf->vfs[i]->facts.vf_index, pf->vfs[i], plan))
+		    !is_for_guest(pf, (unsigned int)pf->vfs[i]->facts.index, pf->vfs[i], plan))
 			rc = plan_step(plan, &vfio_probe, &pf->vfs[i]->key, "", err);
 	return rc;
 }
@@ -236,7 +236,7 @@ static int numvfs_expand(struct model *m, const struct wish *wish, struct plan *
 
 	if (!pf.dev)
 		return fail(err, ENODEV, "%s is gone", wish->dev.name);
-	pf.n_vfs = model_vfs(m, &wish->dev, pf.vfs, VFS_MAX);
+	pf.n_vfs = model_children(m, &wish->dev, BUS_PCI, pf.vfs, VFS_MAX);
 	/* VFs that an act has left half done are as many as was asked, perhaps. Restore knows what it does. */
 	anew = pf.asked && pf.dev->stuck[0] && !wish->restores;
 	if ((int64_t)pf.asked == pf.dev->facts.num_vfs && !anew)

@@ -73,7 +73,7 @@ static int explain(struct backend *b, const struct step *step, unsigned int n, i
 static int numvfs_refuse(struct model *m, const struct step *step, struct err *err)
 {
 	const struct device *vfs[VFS_MAX], *pf = model_find(m, &step->dev);
-	size_t n = pf ? model_vfs(m, &step->dev, vfs, VFS_MAX) : 0;
+	size_t n = pf ? model_children(m, &step->dev, BUS_PCI, vfs, VFS_MAX) : 0;
 	int rc = 0;
 
 	for (size_t i = 0; i < n && i < VFS_MAX && !rc; i++)
@@ -92,7 +92,7 @@ static int refuse_taken(struct backend *b, const struct step *step, struct err *
 	if (rc)
 		return rc;
 	model_lock(b->model);
-	n = model_vfs(b->model, &step->dev, vfs, VFS_MAX);
+	n = model_children(b->model, &step->dev, BUS_PCI, vfs, VFS_MAX);
 	for (size_t i = 0; i < n && i < VFS_MAX && !rc; i++)
 		rc = refuse_taken_away(vfs[i], step->force, err);
 	model_unlock(b->model);
@@ -154,10 +154,10 @@ static void note_claims(struct model *m, const struct key *pf)
 	size_t n;
 
 	model_lock(m);
-	n = model_vfs(m, pf, vfs, VFS_MAX);
+	n = model_children(m, pf, BUS_PCI, vfs, VFS_MAX);
 	dev = model_edit(m, pf, false);
 	for (size_t i = 0; dev && i < n && i < VFS_MAX; i++) {
-		unsigned int vf = (unsigned int)vfs[i]->facts.vf_index;
+		unsigned int vf = (unsigned int)vfs[i]->facts.index;
 
 		if (vfs[i]->want.claim[0] && vf < WANT_VFS)
 			dev->want.vf_claims[vf / 64] |= UINT64_C(1) << vf % 64;
@@ -255,7 +255,7 @@ static void mark_unprobed(struct model *m, const struct key *pf)
 	size_t n;
 
 	model_lock(m);
-	n = model_vfs(m, pf, vfs, VFS_MAX);
+	n = model_children(m, pf, BUS_PCI, vfs, VFS_MAX);
 	for (size_t i = 0; i < n && i < VFS_MAX; i++)
 		model_edit(m, &vfs[i]->key, false)->want.unprobed = !vfs[i]->facts.driver[0];
 	model_publish(m);

@@ -11,6 +11,15 @@
 #define ALIAS "alias vfio_pci:"
 #define TEXT_MAX 65536 /* of such lines; kernels have some ten of them */
 
+bool driver_is_vfio(const char *driver)
+{
+	size_t n = strlen(driver);
+
+	if (n < 8)
+		return false;
+	return !strcmp(driver + n - 8, "vfio-pci") || !strcmp(driver + n - 8, "vfio_pci");
+}
+
 char *variants_load(void)
 {
 	struct out o = { 0 };

@@ -5,6 +5,9 @@
 
 #include "pcidevfs/device.h"
 
+/* vfio-pci or a vendor's variant of it (mlx5_vfio_pci, nvgrace-gpu-vfio-pci, ...): all end so. */
+bool driver_is_vfio(const char *driver);
+
 /* The lines of this kernel's modules.alias that tell of vfio drivers; "" when there are none. NULL: no
  * memory. The caller frees. */
 char *variants_load(void);

@@ -13,6 +13,7 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
+#include "variant.h"
 
 /* The driver that takes this function for passthrough. */
 static const char *vfio_driver_for(const struct device *dev)
@@ -23,6 +24,14 @@ static const char *vfio_driver_for(const struct device *dev)
 bool vfio_bound(const struct device *dev)
 {
 	return driver_is_vfio(dev->facts.driver);
+}
+
+static bool has_group_node(const struct device *dev)
+{
+	char node[32];
+
+	snprintf(node, sizeof(node), "/dev/vfio/%d", dev->facts.iommu_group);
+	return device_has_node(dev, node);
 }
 
 bool vfio_serves(const struct device *dev)
@@ -138,7 +147,7 @@ static int plan_nodes(const struct device *dev, const struct vfio_group *g, stru
  * driver, nor of what was on vfio-pci already. */
 static bool is_ours(const struct device *dev)
 {
-	bool unknown = vfio_bound(dev) || (dev->facts.physfn[0] && !dev->facts.driver[0]);
+	bool unknown = vfio_bound(dev) || (device_is_vf(dev) && !dev->facts.driver[0]);
 
 	return dev->want.claim[0] || device_is_astray(dev) ||
 	       (dev->stuck[0] && (dev->want.former_known || unknown));
@@ -187,7 +196,7 @@ static int plan_claim(struct model *m, const struct device *dev, const struct wi
 	for (size_t i = 0; !rc && i < g->n; i++)
 		if (!vfio_holds(g->members[i], wish->value))
 			rc = claim_member(g->members[i], wish, plan, err);
-	if (rc || (before == plan->n_steps && dev->facts.vfio_node))
+	if (rc || (before == plan->n_steps && has_group_node(dev)))
 		return rc;
 	return plan_nodes(dev, g, plan, err);
 }
@@ -197,7 +206,7 @@ static int give_back(const struct device *dev, bool force, struct plan *plan, st
 	const struct want *w = &dev->want;
 	/* The kernel refuses a VF its driver, with sriov_drivers_autoprobe 0, unless an override
 	 * names it. */
-	bool by_override = dev->facts.physfn[0] && w->former_driver[0] && !w->former_override[0];
+	bool by_override = device_is_vf(dev) && w->former_driver[0] && !w->former_override[0];
 	int rc = 0;
 
 	if (!w->former_known)
@@ -275,7 +284,7 @@ static void remember(struct device *dev)
 		return;
 	STR_COPY(w->former_driver, host_driver ? dev->facts.driver : "");
 	STR_COPY(w->former_override, "");
-	w->former_known = host_driver || !(vfio_bound(dev) || dev->facts.physfn[0]);
+	w->former_known = host_driver || !(vfio_bound(dev) || device_is_vf(dev));
 }
 
 static int claim_prepare(struct model *m, const struct wish *wish, struct err *err)
@@ -307,7 +316,7 @@ static int verify_claim(const struct device *dev, struct err *err)
 			"%s is on %s and not on %s although the kernel said so; dmesg may say why",
 			dev->key.name, dev->facts.driver[0] ? dev->facts.driver : "no driver",
 			vfio_driver_for(dev));
-	if (!dev->facts.vfio_node)
+	if (!has_group_node(dev))
 		return fail(err, EIO, "%s is on %s, but /dev/vfio/%d is not there", dev->key.name,
 			    dev->facts.driver, dev->facts.iommu_group);
 	return 0;

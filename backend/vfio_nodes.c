@@ -58,16 +58,21 @@ static int own_node(struct backend *b, const char *path, const struct node_owner
 
 static int find_nodes(struct backend *b, const struct key *dev, struct nodes *ret, struct err *err)
 {
+	char *save = NULL;
 	struct facts f;
 	int rc = pci_observe(&b->sys, dev, &f);
 
 	*ret = (struct nodes){ 0 };
 	if (rc)
 		return fail(err, -rc, "%s is gone", dev->name);
-	if (driver_is_vfio(f.driver) && f.vfio_node)
-		snprintf(ret->group, sizeof(ret->group), "vfio/%d", f.iommu_group);
-	if (driver_is_vfio(f.driver) && f.vfio_cdev[0])
-		snprintf(ret->cdev, sizeof(ret->cdev), "vfio/devices/%s", f.vfio_cdev);
+	for (char *node = f.use == USE_GUEST ? strtok_r(f.nodes, " ", &save) : NULL; node;
+	     node = strtok_r(NULL, " ", &save)) {
+		node += strlen("/dev/");
+		if (!strncmp(node, "vfio/devices/", 13))
+			STR_COPY(ret->cdev, node);
+		else if (strcmp(node, "vfio/vfio") && strcmp(node, "iommu"))
+			STR_COPY(ret->group, node);
+	}
 	return 0;
 }
 

@@ -19,6 +19,7 @@
 #include "pcidevfs/pci.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
+#include "variant.h"
 
 #define DRIVERS "bus/pci/drivers"
 #define PATH_SIZE 160 /* of the longest path made here, with room */
@@ -54,6 +55,8 @@ int backend_lift(void *backend, const struct key *dev, const char *driver, unsig
 	char path[PATH_SIZE];
 	const char *const argv[] = { "write", path, override_text(driver), NULL };
 
+	if (driver_is_vfio(driver)) /* it was there before the claim, and stays */
+		return 0;
 	snprintf(path, sizeof(path), PCI_DEVICES "/%s/driver_override", dev->name);
 	return io_call(b->io, argv, deadline_ms, NULL, NULL, NULL);
 }

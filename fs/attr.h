@@ -134,7 +134,7 @@ struct view {
 	struct obj_type label;		/* of OBJ_LABEL + dir.id, if such are on the path */
 	enum obj_kind path[VIEW_DEPTH]; /* objects below dir, OBJ_ROOT: none */
 	uint16_t leaf; /* row of the last of these that has the links; 0: its own directory */
-	int numbered;  /* links are sorted and called by facts.vf_index */
+	int numbered;  /* links are sorted and called by facts.index */
 	/* Does the device belong there, and how are the objects on the path called? */
 	int (*member)(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME]);
 };

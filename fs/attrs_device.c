@@ -92,7 +92,7 @@ static int numvfs_store(const struct subject *s, const char *text, struct wish *
 
 static void physfn_show(const struct subject *s, struct out *o)
 {
-	out_printf(o, "../%s", s->dev->facts.physfn);
+	out_printf(o, "../%s", s->dev->facts.parent.name);
 }
 
 static void iommu_group_show(const struct subject *s, struct out *o)
@@ -102,10 +102,7 @@ static void iommu_group_show(const struct subject *s, struct out *o)
 
 static void nodes_show(const struct subject *s, struct out *o)
 {
-	char nodes[NODES_TEXT];
-
-	device_nodes(s->dev, nodes);
-	nodes_print(nodes, o);
+	nodes_print(s->dev->facts.nodes, o);
 }
 
 static void claim_show(const struct subject *s, struct out *o)
@@ -344,7 +341,7 @@ const struct attr attrs_device[] = {
 	  .id = 14,
 	  .mode = S_IFLNK | 0777,
 	  .caps = CAP_VF,
-	  .bits = CH_PHYSFN,
+	  .bits = CH_PARENT,
 	  .show = physfn_show,
 	  .key = "physfn",
 	  .since = "0.1",

@@ -106,7 +106,7 @@ static struct place wanted_place(struct tree *t, const struct view *v, uint32_t 
 	if (!dev || !v->member(dev, name))
 		return p;
 	p.in = leaf_of(t, v, name, notes) + 1;
-	p.key = v->numbered ? (uint32_t)dev->facts.vf_index : slot;
+	p.key = v->numbered ? (uint32_t)dev->facts.index : slot;
 	if (p.in && add(t, links_of(v, &p), (struct elem){ p.key, slot }, notes) < 0)
 		p.in = 0;
 	return p;

@@ -109,10 +109,9 @@ static bool find_vf(struct tree *t, const struct key *key, struct vf_of *ret)
 
 	model_lock(t->conf.model);
 	dev = model_find(t->conf.model, key);
-	found = dev && dev->facts.vf_index >= 0 &&
-		key_make(BUS_PCI, dev->facts.physfn, &ret->pf);
+	found = dev && dev->facts.parent.bus && dev->facts.index >= 0;
 	if (found)
-		ret->index = (unsigned int)dev->facts.vf_index;
+		*ret = (struct vf_of){ dev->facts.parent, (unsigned int)dev->facts.index };
 	model_unlock(t->conf.model);
 	return found;
 }

@@ -68,8 +68,8 @@ static int in_resource(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NA
 
 static int of_pf(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME])
 {
-	STR_COPY(name[0], dev->facts.physfn);
-	return is_entry(name[0]) && dev->facts.vf_index >= 0;
+	STR_COPY(name[0], dev->facts.parent.name);
+	return device_is_vf(dev) && dev->facts.index >= 0;
 }
 
 /* From a directory that lies so deep to the device's own. */

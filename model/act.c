@@ -52,7 +52,7 @@ bool act_remakes(const struct txn *t, const struct device *d)
 	for (uint32_t i = 0; i < atomic_load(&t->log->n_steps); i++) {
 		const struct step *s = &t->log->steps[i];
 
-		if (s->begun && step_remakes(s, d->facts.physfn))
+		if (s->begun && step_remakes(s, &d->facts.parent))
 			return true;
 	}
 	return false;

@@ -22,7 +22,7 @@ enum log_state { LOG_FREE, LOG_RUNS, LOG_UNDOES, LOG_ENDED, LOG_DECIDED };
 struct saved {
 	struct key dev;
 	uint64_t birth;
-	char physfn[KEY_NAME];
+	struct key parent;
 	struct want want;
 	/* The parts of it that are put back; all of them while the act notes what it has done. */
 	_Atomic uint32_t mine;
@@ -46,7 +46,7 @@ struct act_log {
 	struct saved saved[PLAN_DEVICES];
 };
 
-#define LOGS_ABI 8
+#define LOGS_ABI 9
 
 struct logs_head {
 	union {
@@ -80,8 +80,9 @@ struct act_log *logs_new(const struct wish *wishes, size_t n, const struct actor
 struct act_log *logs_keep(struct logs *l, struct act_log *log);
 /* keep: the verdict stays until the slot is needed, for a request that is sent again. */
 void logs_give(struct logs *l, struct act_log *log, bool keep);
-/* Did a step take the VFs of this PF away, as writing sriov_numvfs does? Others that are gone were pulled out. */
-bool log_removes(const struct act_log *log, const char *pf);
+/* Did a step take the children of this device away, as writing sriov_numvfs does? Others that are gone were pulled
+ * out. */
+bool log_removes(const struct act_log *log, const struct key *parent);
 bool log_is_for(const struct act_log *log, const struct wish *wishes, size_t n);
 /* A verdict kept for this very request. */
 bool logs_verdict(struct logs *l, const struct wish *wishes, size_t n, const struct actor *who,

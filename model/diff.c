@@ -39,19 +39,19 @@ static const struct {
 	NUMBER(facts.iommu_group, CH_GROUP),
 	NUMBER(facts.total_vfs, CH_TOTALVFS),
 	NUMBER(facts.num_vfs, CH_NUMVFS),
-	NUMBER(facts.vf_index, CH_INTERNAL),
-	STRING(facts.physfn, CH_PHYSFN),
+	NUMBER(facts.index, CH_INTERNAL),
+	NUMBER(facts.parent.bus, CH_PARENT),
+	STRING(facts.parent.name, CH_PARENT),
 	NUMBER(facts.autoprobe, CH_INTERNAL),
 	NUMBER(facts.own_vfs, CH_INTERNAL),
 	STRING(facts.path, CH_INTERNAL),
 	NUMBER(facts.serial, CH_INTERNAL),
 	NUMBER(facts.serial_known, CH_INTERNAL),
 	STRING(facts.driver, CH_DRIVER),
+	NUMBER(facts.use, CH_INTERNAL),
+	STRING(facts.nodes, CH_NODES),
 	STRING(facts.vfio_driver, CH_INTERNAL),
 	NUMBER(facts.vfio_ready, CH_INTERNAL),
-	STRING(facts.vfio_cdev, CH_ASIDE),
-	NUMBER(facts.vfio_node, CH_ASIDE),
-	NUMBER(facts.iommufd, CH_ASIDE),
 	NUMBER(facts.mdevs, CH_MDEV),
 	STRING(facts.mdev, CH_MDEV),
 	STRING(facts.vgpu, CH_MDEV),
@@ -96,13 +96,12 @@ static const struct {
 	change_bits bit;
 } derived[] = {
 	{ device_resource, CH_NAME },
-	{ device_nodes, CH_NODES },
 };
 
 static bool reads_same(void (*text)(const struct device *dev, char *buf), const struct device *a,
 		       const struct device *b)
 {
-	char x[RESOURCE_NAME + NODES_TEXT], y[RESOURCE_NAME + NODES_TEXT];
+	char x[RESOURCE_NAME], y[RESOURCE_NAME];
 
 	text(a, x);
 	text(b, y);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Who belongs to whom: the members of an IOMMU group, the VFs of a PF. */
+/* Who belongs to whom: the members of an IOMMU group, the children of a device. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
@@ -12,14 +11,6 @@ uint32_t group_hash(int32_t group)
 	return (uint32_t)group * 2654435761u;
 }
 
-uint32_t pf_hash(const char *physfn)
-{
-	struct key key = { .bus = BUS_PCI };
-
-	STR_COPY(key.name, physfn);
-	return key_hash(&key);
-}
-
 static int by_key(const void *a, const void *b)
 {
 	const struct device *x = *(const struct device *const *)a,
@@ -28,12 +19,13 @@ static int by_key(const void *a, const void *b)
 	return key_cmp(&x->key, &y->key);
 }
 
-static int by_vf_index(const void *a, const void *b)
+static int by_index(const void *a, const void *b)
 {
 	const struct device *x = *(const struct device *const *)a,
 			    *y = *(const struct device *const *)b;
+	int32_t m = x->facts.index, n = y->facts.index;
 
-	return (x->facts.vf_index > y->facts.vf_index) - (x->facts.vf_index < y->facts.vf_index);
+	return (m > n) - (m < n) ?: key_cmp(&x->key, &y->key);
 }
 
 uint32_t next_in_group(struct model *m, int32_t group, uint32_t i)
@@ -73,30 +65,40 @@ size_t model_claim_members(struct model *m, const struct device *dev,
 	return n;
 }
 
-size_t model_vfs(struct model *m, const struct key *pf, const struct device **ret, size_t max)
+const struct device *model_parent(struct model *m, const struct device *dev)
+{
+	return dev->facts.parent.bus ? model_find(m, &dev->facts.parent) : NULL;
+}
+
+/* The slots of a device's children, one after another; from and to INDEX_NONE. */
+static uint32_t next_child(struct model *m, const struct key *parent, uint32_t i)
+{
+	do
+		i = i == INDEX_NONE ? index_first(&m->by[BY_PARENT], key_hash(parent))
+				    : index_next(&m->by[BY_PARENT], i);
+	while (i != INDEX_NONE && !key_eq(&slot_current(m, i)->facts.parent, parent));
+	return i;
+}
+
+size_t model_children(struct model *m, const struct key *parent, enum bus bus,
+		      const struct device **ret, size_t max)
 {
 	size_t n = 0;
-	uint32_t i;
 
-	for (i = index_first(&m->by[BY_PF], pf_hash(pf->name)); i != INDEX_NONE;
-	     i = index_next(&m->by[BY_PF], i)) {
+	for (uint32_t i = INDEX_NONE; (i = next_child(m, parent, i)) != INDEX_NONE;) {
 		const struct device *d = slot_current(m, i);
 
-		if (!strcmp(d->facts.physfn, pf->name) && n++ < max)
+		if ((!bus || d->key.bus == bus) && n++ < max)
 			ret[n - 1] = d;
 	}
-	qsort(ret, n < max ? n : max, sizeof(*ret), by_vf_index);
+	qsort(ret, n < max ? n : max, sizeof(*ret), by_index);
 	return n;
 }
 
-const struct device *model_vf(struct model *m, const struct key *pf, unsigned int n)
+const struct device *model_child(struct model *m, const struct key *parent, unsigned int n)
 {
-	for (uint32_t i = index_first(&m->by[BY_PF], pf_hash(pf->name)); i != INDEX_NONE;
-	     i = index_next(&m->by[BY_PF], i)) {
-		const struct device *d = slot_current(m, i);
-
-		if (d->facts.vf_index == (int32_t)n && !strcmp(d->facts.physfn, pf->name))
-			return d;
-	}
+	for (uint32_t i = INDEX_NONE; (i = next_child(m, parent, i)) != INDEX_NONE;)
+		if (slot_current(m, i)->facts.index == (int32_t)n)
+			return slot_current(m, i);
 	return NULL;
 }

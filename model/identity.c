@@ -13,8 +13,8 @@ void identity_of(struct identity *ret, const struct device *dev, const struct de
 	const struct device *card = pf ? pf : dev;
 	const struct facts *f = &card->facts;
 
-	*ret = (struct identity){ .serial = f->serial, .vf = pf ? dev->facts.vf_index : -1 };
-	if (dev->facts.physfn[0] && (!pf || ret->vf < 0))
+	*ret = (struct identity){ .serial = f->serial, .vf = pf ? dev->facts.index : -1 };
+	if (device_is_vf(dev) && (!pf || ret->vf < 0))
 		ret->vf = IDENTITY_HALF;
 	ret->ids = (uint64_t)f->vendor << 48 | (uint64_t)f->device << 32 |
 		   (uint64_t)f->subvendor << 16 | f->subdevice;

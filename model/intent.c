@@ -11,10 +11,7 @@
 
 void device_identity(struct model *m, const struct device *dev, struct identity *ret)
 {
-	struct key pf;
-
-	identity_of(ret, dev,
-		    key_make(BUS_PCI, dev->facts.physfn, &pf) ? model_find(m, &pf) : NULL);
+	identity_of(ret, dev, device_is_vf(dev) ? model_parent(m, dev) : NULL);
 }
 
 size_t records_of_device(const struct records *rs, const struct device *dev)
@@ -310,7 +307,7 @@ static int refuse_early_vfs(struct rewrite *w, const struct wish *wish, const st
 	if (wish->restores || strcmp(wish->file, kept_vfs.file))
 		return 0;
 	while (!rc && (vf = model_next(w->in->m, &pos)))
-		if (!strcmp(vf->facts.physfn, pf->key.name))
+		if (key_eq(&vf->facts.parent, &pf->key))
 			rc = refuse_early(w, &none, &kept_claim, vf, begins, err);
 	return rc;
 }

@@ -191,7 +191,7 @@ static void bring_up_to_date(const struct pass *p)
 			follow_device(in, r, dev);
 		if (!(dev ? dev->busy[0] || r->cut : r->cut && p->incomplete))
 			cut_forget(r);
-		if (!r->want.claim[0] && !r->pending && !(dev && driver_is_vfio(dev->facts.driver)))
+		if (!r->want.claim[0] && !r->pending && !(dev && dev->facts.use == USE_GUEST))
 			r->want.former_known = false;
 		if (record_is_empty(r))
 			rewrite_drop(&w, i);

@@ -18,7 +18,7 @@ int intents_early(const char *state_dir, const struct device *dev, const struct 
 	struct identity id;
 	char *text = NULL;
 	size_t len = 0;
-	int rc = dir < 0 ? -errno : intent_read(dir, &text, &len);
+	int found = 0, rc = dir < 0 ? -errno : intent_read(dir, &text, &len);
 
 	if (rc)
 		return fail(err, -rc, "%s/" INTENT_FILE ": %s", state_dir, strerror(-rc));
@@ -36,9 +36,11 @@ int intents_early(const char *state_dir, const struct device *dev, const struct 
 			id.serial = r->id.serial;
 
 		for (size_t k = 0; kept[k] && identity_eq(&r->id, &id); k++)
-			if (kept[k]->early && kept_has(kept[k], &r->want))
+			if (kept[k]->early && kept_has(kept[k], &r->want)) {
 				str_copy(ret, DRIVER_NAME, kept[k]->early(r));
+				found = 1;
+			}
 	}
 	records_free(&rs);
-	return 0;
+	return found;
 }

@@ -100,9 +100,9 @@ void intents_lift(struct intents *in)
 
 		model_lock(in->m);
 		while ((dev = model_next(in->m, &pos)))
-			if (!dev->busy[0] && !driver_is_vfio(dev->want.former_override) &&
+			if (!dev->busy[0] &&
 			    (device_is_astray(dev) ||
-			     (dev->want.claim[0] && driver_is_vfio(dev->facts.driver))))
+			     (dev->want.claim[0] && dev->facts.use == USE_GUEST)))
 				break;
 		if (dev) {
 			key = dev->key;

@@ -80,7 +80,7 @@ struct kept {
 	/* Others changed it after it was applied: says how. */
 	bool (*drifted)(const struct record *r, const struct device *dev, char *ret, size_t size);
 	bool tells_drift; /* the device's own state and reason do already */
-	/* The driver_override that must be there before a driver meets the device. NULL: it needs none. */
+	/* The wish must be known before a driver meets the device: by which it was had before. NULL: it need not. */
 	const char *(*early)(const struct record *r);
 };
 

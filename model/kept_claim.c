@@ -101,7 +101,7 @@ static void claim_follow(struct model *m, struct record *r, const struct device 
 	kept_copy(&kept_claim, &r->want, &dev->want);
 	if (!same) /* a member that is away just now stays of it */
 		r->group = r->want.claim[0] ? claim_group(m, dev) : 0;
-	if (driver_is_vfio(dev->facts.driver))
+	if (dev->facts.use == USE_GUEST)
 		STR_COPY(r->driver, r->want.claim[0] ? dev->facts.driver : "");
 	follow_former(r, &dev->want, same);
 	if (!r->want.claim[0] && !r->pending)
@@ -115,7 +115,7 @@ static void claim_note(struct record *r, struct device *dev)
 	if (r->want.claim[0] && !w->pinned[0])
 		STR_COPY(w->pinned, r->want.pinned);
 	if (!w->former_known && r->want.former_known &&
-	    (r->want.claim[0] || r->cut || driver_is_vfio(dev->facts.driver))) {
+	    (r->want.claim[0] || r->cut || dev->facts.use == USE_GUEST)) {
 		w->former_known = true;
 		STR_COPY(w->former_driver, r->want.former_driver);
 		STR_COPY(w->former_override, r->want.former_override);
@@ -154,14 +154,12 @@ struct group {
 	const struct device *new; /* a member that was not there when it was claimed */
 	const struct device *busy;
 	struct sight sight;
-	bool all_vfio, held;
+	bool all_guest, held;
 };
 
 static bool pf_flies(const struct pass *p, const struct device *dev)
 {
-	struct key key;
-	const struct device *pf =
-		key_make(BUS_PCI, dev->facts.physfn, &key) ? model_find(p->in->m, &key) : NULL;
+	const struct device *pf = model_parent(p->in->m, dev);
 	const struct record *r = pf ? pass_record(p, &pf->key) : NULL;
 
 	return (pf && pf->busy[0]) || (r && r->flying);
@@ -174,7 +172,7 @@ static void look_at_group(const struct pass *p, const struct record *r, const st
 	g->n = model_claim_members(p->in->m, dev, g->devs, NULL);
 	g->new = g->busy = NULL;
 	g->sight = (struct sight){ 0 };
-	g->all_vfio = true;
+	g->all_guest = true;
 	g->held = false;
 	for (size_t i = 0; i < g->n; i++) {
 		const struct device *d = g->devs[i];
@@ -185,7 +183,7 @@ static void look_at_group(const struct pass *p, const struct record *r, const st
 		if (d->busy[0] || pf_flies(p, d))
 			g->busy = d;
 		sight_add(&g->sight, d);
-		g->all_vfio &= driver_is_vfio(d->facts.driver);
+		g->all_guest &= d->facts.use == USE_GUEST;
 		g->held |= d->facts.holders[0];
 	}
 }
@@ -218,7 +216,7 @@ static void claim_apply(struct pass *p, struct record *r, const struct device *d
 		return;
 	}
 	if (!record_may_try(r, &g.sight)) {
-		p->in_use |= g.held && !g.all_vfio && record_has_tries(r);
+		p->in_use |= g.held && !g.all_guest && record_has_tries(r);
 		return;
 	}
 	f = flight_add(p, r, &kept_claim);
@@ -237,16 +235,16 @@ static void claim_apply(struct pass *p, struct record *r, const struct device *d
  * tells nothing; what is on vfio-pci by now may have been so. */
 static enum half claim_half(const struct record *r, const struct device *dev)
 {
-	bool vfio = driver_is_vfio(dev->facts.driver), former = r->want.former_known;
+	bool guest = dev->facts.use == USE_GUEST, former = r->want.former_known;
 
-	if (r->want.claim[0] || !(former || vfio || dev->facts.total_vfs < 0))
+	if (r->want.claim[0] || !(former || guest || dev->facts.total_vfs < 0))
 		return HALF_NOT;
-	return former || !vfio ? HALF_MENDS : HALF_STAYS;
+	return former || !guest ? HALF_MENDS : HALF_STAYS;
 }
 
 static bool claim_drifted(const struct record *r, const struct device *dev, char *ret, size_t size)
 {
-	if (driver_is_vfio(dev->facts.driver))
+	if (dev->facts.use == USE_GUEST)
 		return false;
 	(void)r;
 	snprintf(ret, size, "its driver is %s; write the claim again to take it back",
@@ -256,7 +254,7 @@ static bool claim_drifted(const struct record *r, const struct device *dev, char
 
 static const char *claim_early(const struct record *r)
 {
-	return driver_is_vfio(r->driver) ? r->driver : "vfio-pci";
+	return r->driver;
 }
 
 const struct kept kept_claim = {

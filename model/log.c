@@ -168,10 +168,10 @@ bool logs_verdict(struct logs *l, const struct wish *wishes, size_t n, const str
 	return found;
 }
 
-bool log_removes(const struct act_log *log, const char *pf)
+bool log_removes(const struct act_log *log, const struct key *parent)
 {
 	for (uint32_t i = 0; i < atomic_load(&log->n_steps); i++)
-		if (log->steps[i].done && step_remakes(&log->steps[i], pf))
+		if (log->steps[i].done && step_remakes(&log->steps[i], parent))
 			return true;
 	return false;
 }

@@ -8,24 +8,25 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
-/* The PF of a wish for a VF, which need not be there any more; "" when it is for none. */
-static const char *pf_of(const struct act_log *log, const struct wish *wish)
+/* The parent of what is wished something, which need not be there any more; NULL: it had none. */
+static const struct key *parent_of(const struct act_log *log, const struct wish *wish)
 {
 	if (wish->virtfn)
-		return wish->dev.name;
+		return &wish->dev;
 	for (uint32_t i = 0; i < atomic_load(&log->n_saved); i++)
 		if (key_eq(&log->saved[i].dev, &wish->dev))
-			return log->saved[i].physfn;
-	return "";
+			return &log->saved[i].parent;
+	return NULL;
 }
 
 bool met_by_absence(struct txn *t, const struct wish *wish)
 {
 	const struct method *method = method_find(t->engine->conf.world.methods, wish);
+	const struct key *parent = parent_of(t->log, wish);
 	struct model *m = t->engine->conf.model;
 	struct wish w;
 
-	if (!method || !method->down || !log_removes(t->log, pf_of(t->log, wish)))
+	if (!method || !method->down || !parent || !log_removes(t->log, parent))
 		return false;
 	if (!wish_resolve(m, wish, &w) && model_find(m, &w.dev))
 		return false;

@@ -30,10 +30,10 @@ static void link_slot(struct model *m, uint32_t i)
 		index_link(&m->by[BY_GROUP], i, group_hash(d->facts.iommu_group));
 	else
 		index_unlink(&m->by[BY_GROUP], i);
-	if (d->facts.physfn[0])
-		index_link(&m->by[BY_PF], i, pf_hash(d->facts.physfn));
+	if (d->facts.parent.bus)
+		index_link(&m->by[BY_PARENT], i, key_hash(&d->facts.parent));
 	else
-		index_unlink(&m->by[BY_PF], i);
+		index_unlink(&m->by[BY_PARENT], i);
 }
 
 static void unlink_slot(struct model *m, uint32_t i)
@@ -241,7 +241,7 @@ static struct device *new_record(struct model *m, uint32_t i, const struct key *
 
 	*d = (struct device){
 		.key = *key,
-		.facts = { .numa_node = -1, .iommu_group = -1, .total_vfs = -1, .vf_index = -1 },
+		.facts = { .numa_node = -1, .iommu_group = -1, .total_vfs = -1, .index = -1 },
 	};
 	s->heard = 0;
 	atomic_store(&s->pending, 0);
@@ -279,7 +279,7 @@ static unsigned int matters(const struct device *d)
 {
 	bool owned = d->want.claim[0] && (d->want.uid || d->want.gid);
 
-	return (device_with_pod(d) ? 1 : 0) | (device_on_host(d) ? 2 : 0) | (owned ? 4 : 0);
+	return (device_with_pod(d) ? 1 : 0) | (d->facts.use == USE_HOST ? 2 : 0) | (owned ? 4 : 0);
 }
 
 static void edit_mates(struct model *m, const struct device *dev)
@@ -347,7 +347,7 @@ static struct mates find_mates(struct model *m, uint32_t slot)
 		if (!found.with_other && device_with_pod(d) && device_with_pod(dev) &&
 		    !same_pod(dev->want.allocated, d->want.allocated))
 			found.with_other = d;
-		if (!found.on_host && device_on_host(d))
+		if (!found.on_host && d->facts.use == USE_HOST)
 			found.on_host = d;
 		if (!found.of_other && d->want.claim[0] && !device_shares_owner(dev, d))
 			found.of_other = d;

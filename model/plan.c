@@ -151,7 +151,7 @@ const struct wish *plan_wished_vf(const struct plan *p, const struct key *pf, un
 
 int wish_resolve(struct model *m, const struct wish *wish, struct wish *ret)
 {
-	const struct device *vf = wish->virtfn ? model_vf(m, &wish->dev, wish->virtfn - 1) : NULL;
+	const struct device *vf = wish->virtfn ? model_child(m, &wish->dev, wish->virtfn - 1) : NULL;
 
 	*ret = *wish;
 	if (!wish->virtfn)
@@ -228,14 +228,14 @@ static int refuse_doomed(struct model *m, const struct method *const *methods, c
 			 const struct wish *wish, struct err *err)
 {
 	const struct device *dev = model_find(m, &wish->dev);
-	struct key pf;
+	const struct facts *f = &dev->facts;
 
-	if (!key_make(BUS_PCI, dev->facts.physfn, &pf) || dev->facts.vf_index < 0 ||
-	    foretold(p, methods, &pf, (unsigned int)dev->facts.vf_index) >= 0)
+	if (!f->parent.bus || f->index < 0 ||
+	    foretold(p, methods, &f->parent, (unsigned int)f->index) >= 0)
 		return 0;
 	return fail(err, EINVAL,
 		    "%s is virtfn%d of %s, which has fewer VFs at the end of this transaction",
-		    dev->key.name, dev->facts.vf_index, pf.name);
+		    dev->key.name, f->index, f->parent.name);
 }
 
 static int make_item(struct model *m, const struct method *const *methods, const struct plan *p,
@@ -311,13 +311,13 @@ static bool is_remade(struct model *m, const struct plan *p, const struct item *
 {
 	const struct device *dev = it->absent ? NULL : model_find(m, &it->wish.dev);
 
-	if (!p->predict || !dev || dev->facts.vf_index < 0)
+	if (!p->predict || !dev || dev->facts.index < 0)
 		return false;
 	for (size_t i = 0; i < p->n_steps; i++)
-		if (step_remakes(&p->steps[i], dev->facts.physfn)) {
+		if (step_remakes(&p->steps[i], &dev->facts.parent)) {
 			*ret_vf = *it;
 			ret_vf->wish.dev = p->steps[i].dev;
-			ret_vf->wish.virtfn = (uint16_t)(dev->facts.vf_index + 1);
+			ret_vf->wish.virtfn = (uint16_t)(dev->facts.index + 1);
 			ret_vf->absent = true;
 			return true;
 		}
@@ -355,9 +355,7 @@ static int expand_items(struct model *m, const struct item *items, size_t n, str
 static int refuse_busy(struct model *m, const struct device *dev, plan_is_ours *is_ours,
 		       const void *ctx, struct err *err)
 {
-	struct key key;
-	const struct device *pf =
-		key_make(BUS_PCI, dev->facts.physfn, &key) ? model_find(m, &key) : NULL;
+	const struct device *parent = model_parent(m, dev);
 
 	if (is_ours && is_ours(ctx, dev))
 		return 0;
@@ -367,11 +365,12 @@ static int refuse_busy(struct model *m, const struct device *dev, plan_is_ours *
 	if (dev->busy[0])
 		return fail(err, EBUSY, "%s is busy: %s is running; wait for it and write again",
 			    dev->key.name, dev->busy);
-	if (!pf || !pf->busy[0] || (is_ours && is_ours(ctx, pf)))
+	if (!parent || !parent->busy[0] || (is_ours && is_ours(ctx, parent)))
 		return 0;
 	return fail(err, EBUSY,
-		    "%s is a VF of %s, which is busy: %s is running; wait for it and write again",
-		    dev->key.name, pf->key.name, pf->busy);
+		    "%s is a %s of %s, which is busy: %s is running; wait for it and write again",
+		    dev->key.name, device_is_vf(dev) ? "VF" : "child", parent->key.name,
+		    parent->busy);
 }
 
 int plan_refuse_busy(struct model *m, const struct key *devices, const uint16_t *lines, size_t n,

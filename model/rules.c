@@ -50,6 +50,11 @@ bool device_is_bridge(const struct facts *facts)
 	}
 }
 
+bool device_is_vf(const struct device *dev)
+{
+	return dev->key.bus == BUS_PCI && dev->facts.parent.bus == BUS_PCI;
+}
+
 static uint32_t caps_of(const struct device *dev)
 {
 	const struct facts *f = &dev->facts;
@@ -61,7 +66,7 @@ static uint32_t caps_of(const struct device *dev)
 	caps |= device_is_bridge(f) ? 0 : CAP_CLAIM;
 	caps |= f->total_vfs >= 0 ? CAP_SRIOV : 0;
 	caps |= f->total_vfs >= 0 && !f->own_vfs ? CAP_NUMVFS : 0;
-	caps |= f->physfn[0] ? CAP_VF : 0;
+	caps |= device_is_vf(dev) ? CAP_VF : 0;
 	caps |= f->iommu_group >= 0 ? CAP_GROUP : 0;
 	caps |= f->has_reset ? CAP_RESET : 0;
 	caps |= f->class_code >> 16 == 0x03 ? CAP_GPU : 0;
@@ -87,31 +92,16 @@ static enum kind kind_of(enum bus bus, uint32_t caps)
 	return caps & CAP_NIC ? KIND_SRIOV_NIC : KIND_SRIOV;
 }
 
-bool driver_is_vfio(const char *driver)
+bool device_has_node(const struct device *dev, const char *node)
 {
-	size_t n = strlen(driver);
+	const char *p = dev->facts.nodes;
+	size_t n = strlen(node);
 
-	if (n < 8)
-		return false;
-	return !strcmp(driver + n - 8, "vfio-pci") || !strcmp(driver + n - 8, "vfio_pci");
-}
-
-static bool on_vfio(const struct device *dev)
-{
-	return driver_is_vfio(dev->facts.driver);
-}
-
-void device_nodes(const struct device *dev, char buf[static NODES_TEXT])
-{
-	const struct facts *f = &dev->facts;
-	int n = 0;
-
-	buf[0] = '\0';
-	if (f->vfio_node)
-		n = snprintf(buf, NODES_TEXT, "/dev/vfio/vfio /dev/vfio/%d", (int)f->iommu_group);
-	if (f->vfio_cdev[0])
-		snprintf(buf + n, NODES_TEXT - (size_t)n, "%s/dev/vfio/devices/%s%s", n ? " " : "",
-			 f->vfio_cdev, f->iommufd ? " /dev/iommu" : "");
+	while (*p && (strcspn(p, " ") != n || strncmp(p, node, n))) {
+		p += strcspn(p, " ");
+		p += *p == ' ';
+	}
+	return *p;
 }
 
 /* A pci.ids that came after the claim renames nothing under a guest. */
@@ -189,9 +179,18 @@ void device_doubt(const struct device *dev, char buf[static DOUBT_TEXT])
 			dev->key.name, dev->facts.garbled);
 }
 
+/* By what nobody can open it. */
+static const char *missing_node(const struct device *dev, char buf[static NODES_TEXT])
+{
+	if (dev->facts.iommu_group < 0)
+		return "its device node";
+	snprintf(buf, NODES_TEXT, "/dev/vfio/%d", (int)dev->facts.iommu_group);
+	return buf;
+}
+
 static bool is_unhealthy(struct device *dev)
 {
-	char doubt[DOUBT_TEXT];
+	char doubt[DOUBT_TEXT], node[NODES_TEXT];
 
 	device_doubt(dev, doubt);
 	if (doubt[0]) {
@@ -213,17 +212,17 @@ static bool is_unhealthy(struct device *dev)
 			dev->key.name);
 		return true;
 	}
-	if (dev->want.claim[0] && !on_vfio(dev) && (dev->caps & CAP_CLAIM)) {
+	if (dev->want.claim[0] && dev->facts.use != USE_GUEST && (dev->caps & CAP_CLAIM)) {
 		because(dev,
-			"claimed by %s, but its driver is %s and not vfio-pci; write the claim again",
+			"claimed by %s, but its driver is %s, so no guest can have it; write the claim again",
 			dev->want.claim, dev->facts.driver[0] ? dev->facts.driver : "none");
 		return true;
 	}
-	if (dev->want.claim[0] && !dev->facts.vfio_node && (dev->caps & CAP_CLAIM)) {
+	if (dev->want.claim[0] && !dev->facts.nodes[0] && (dev->caps & CAP_CLAIM)) {
 		because(dev,
-			"claimed by %s, but /dev/vfio/%d is not there, so no guest can open it; is udev or devtmpfs "
+			"claimed by %s, but %s is not there, so no guest can open it; is udev or devtmpfs "
 			"at work?",
-			dev->want.claim, dev->facts.iommu_group);
+			dev->want.claim, missing_node(dev, node));
 		return true;
 	}
 	return false;
@@ -246,7 +245,7 @@ static bool is_held(struct device *dev)
 	const char *line = dev->facts.holders;
 	bool sure = strncmp(line, unsure, strlen(unsure)) != 0;
 
-	if (!line[0] || !on_vfio(dev))
+	if (!line[0] || dev->facts.use != USE_GUEST)
 		return false;
 	line += sure ? 0 : strlen(unsure);
 	because(dev, "%sheld open by %.*s", sure ? "" : "perhaps ", (int)strcspn(line, "\n"), line);
@@ -278,18 +277,10 @@ bool device_shares_owner(const struct device *dev, const struct device *other)
 	return dev->want.uid == other->want.uid && dev->want.gid == other->want.gid;
 }
 
-bool device_on_host(const struct device *dev)
-{
-	const char *driver = dev->facts.driver;
-
-	return driver[0] && !driver_is_vfio(driver) && strcmp(driver, "pci-stub") &&
-	       !device_is_bridge(&dev->facts);
-}
-
 bool device_is_astray(const struct device *dev)
 {
 	return !dev->want.claim[0] && dev->want.former_known &&
-	       (on_vfio(dev) || !dev->facts.driver[0]);
+	       (dev->facts.use == USE_GUEST || !dev->facts.driver[0]);
 }
 
 static bool is_claimed(struct device *dev)
@@ -309,13 +300,13 @@ static bool is_host(struct device *dev)
 
 	if (f->critical[0])
 		because(dev, "the host needs it: %s", f->critical);
-	else if (on_vfio(dev) && !f->serial_known && !f->serial)
+	else if (f->use == USE_GUEST && !f->serial_known && !f->serial)
 		because(dev,
 			"found on %s; which card it is is not known yet, since its serial number cannot be read: wait",
 			f->driver);
-	else if (on_vfio(dev))
+	else if (f->use == USE_GUEST)
 		because(dev,
-			"found on vfio-pci without a claim; write a name to claim to adopt it");
+			"found on %s without a claim; write a name to claim to adopt it", f->driver);
 	else if (f->driver[0])
 		because(dev, "used by the host's driver %s", f->driver);
 	else

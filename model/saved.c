@@ -60,7 +60,7 @@ static void save(struct saved *s, const struct txn *t, const struct device *d)
 {
 	s->dev = d->key;
 	s->birth = d->birth;
-	STR_COPY(s->physfn, d->facts.physfn);
+	s->parent = d->facts.parent;
 	s->want = d->want;
 	s->mine = t->noting ? ALL_PARTS : 0;
 }

@@ -34,7 +34,7 @@ struct arena {
 	struct device rec[2][MODEL_MAX];
 };
 
-enum { BY_KEY, BY_GROUP, BY_PF, INDEXES };
+enum { BY_KEY, BY_GROUP, BY_PARENT, INDEXES };
 
 /* All fields are guarded by lock, but for observers and what is below, which do not change once dispatch runs, or
  * belong to it. */
@@ -85,9 +85,8 @@ static inline struct device *slot_spare(const struct model *m, uint32_t slot)
 /* Observers shall hear of the slot's pending changes. With the lock held. */
 void dispatch_enqueue(struct model *m, uint32_t slot, uint64_t generation);
 
-/* groups.c: by what the indexes find a member of a group, and a VF. */
+/* groups.c: by what the index finds a member of a group. */
 uint32_t group_hash(int32_t group);
-uint32_t pf_hash(const char *physfn);
 /* The slots of a group, one after another; from and to INDEX_NONE. */
 uint32_t next_in_group(struct model *m, int32_t group, uint32_t i);
 

@@ -18,16 +18,16 @@ static void look_at_touched(const struct txn *t)
 		w->observe(w->backend, t->devices, t->n_devices, false, &ignored);
 }
 
-/* What an undo has brought back, VFs of this PF, has a new birth, and steps to be taken back that were the old
- * one's. */
-static void renew_births(struct txn *t, const struct key *pf)
+/* What an undo has brought back, children of this device, has a new birth, and steps to be taken back that were the
+ * old one's. */
+static void renew_births(struct txn *t, const struct key *parent)
 {
 	look_at_touched(t);
 	model_lock(model_of(t));
 	for (size_t i = 0; i < t->n_devices; i++) {
 		const struct device *d = model_find(model_of(t), &t->devices[i]);
 
-		if (d && !strcmp(d->facts.physfn, pf->name))
+		if (d && key_eq(&d->facts.parent, parent))
 			t->births[i] = d->birth;
 	}
 	model_unlock(model_of(t));

@@ -16,7 +16,7 @@ typedef uint64_t change_bits;
 #define CH_GROUP CH_BIT(2)
 #define CH_NUMA CH_BIT(3)
 #define CH_NUMVFS CH_BIT(4)
-#define CH_NODES CH_BIT(5) /* device_nodes() */
+#define CH_NODES CH_BIT(5)
 #define CH_CRITICAL CH_BIT(6)
 #define CH_HOLDERS CH_BIT(7)
 #define CH_NAME CH_BIT(8) /* device_resource() */
@@ -35,7 +35,7 @@ typedef uint64_t change_bits;
 #define CH_DESCRIPTION CH_BIT(19)
 #define CH_POOLED CH_BIT(20)
 #define CH_TOTALVFS CH_BIT(21)
-#define CH_PHYSFN CH_BIT(22)
+#define CH_PARENT CH_BIT(22)
 #define CH_REASON CH_BIT(23)
 /* No file of the device reads so, but others may, as `intents` and those of a resource, or what follows from
  * it has a bit of its own. CH_BEHIND: from these follow state and reason. */

@@ -24,7 +24,6 @@
 	1024 /* of one PF: more are not made; the field in config space has room for 65535 */
 #define ALLOCATED_NAME 382 /* Kubernetes: 63 + 1 + 253 + 1 + 63 characters at most */
 #define LAST_ERROR 520
-#define NODES_TEXT 96
 #define CLAIM_NAME 254 /* DESIGN.md 5: at most 253 characters */
 
 /* What a device can do. Follows identity, not the driver of the moment. A row's mask is made of these. */
@@ -32,7 +31,7 @@ enum cap {
 	CAP_PCI = 1 << 0,
 	CAP_CLAIM = 1 << 1,  /* can be handed to a guest: no bridge */
 	CAP_SRIOV = 1 << 2,  /* a PF: has sriov_totalvfs */
-	CAP_VF = 1 << 3,     /* has a physfn */
+	CAP_VF = 1 << 3,     /* its parent is its PF: device_is_vf() */
 	CAP_GROUP = 1 << 4,  /* lies in an IOMMU group */
 	CAP_RESET = 1 << 5,  /* the kernel has a function reset for it */
 	CAP_GPU = 1 << 6,    /* display class 03 */
@@ -85,7 +84,7 @@ struct want {
 	/* Which pod has it: "pending" (to whom is not known yet), "ns/pod/container". Of this only that there is one is
 	 * kept, by given_as. */
 	char allocated[ALLOCATED_NAME];
-	/* device_nodes() when last a pod was given it or a member of its group. */
+	/* facts.nodes when last a pod was given it or a member of its group. */
 	char given[NODES_TEXT];
 	/* device_resource() when a pod was given it, which has it still: kubelet has it by that name. */
 	char given_as[RESOURCE_NAME];
@@ -130,6 +129,9 @@ struct mates {
  * the host has one at all. */
 void device_derive(struct device *dev, bool iommu, struct mates mates);
 
+/* A PCI function that another one, its parent, has made. */
+bool device_is_vf(const struct device *dev);
+
 /* A pod has it. What is stored counts from when its claim is back. */
 bool device_is_allocated(const struct device *dev);
 /* A pod is known to have it: more than "pending", which may yet be any pod's. */
@@ -139,9 +141,6 @@ bool same_pod(const char *allocated, const char *other);
 /* /dev/vfio/<group> and the cdevs go to the owner of the claim files where all claimed members have
  * the same; a node gives the whole group, so else root keeps them. */
 bool device_shares_owner(const struct device *dev, const struct device *other);
-/* A driver of the host's has it, so that no guest can have a member of its IOMMU group. */
-bool device_on_host(const struct device *dev);
-
 /* No claim has it, and no driver of the host's, though what it had before the one that is stored is known: --early
  * may have taken it, and then that claim could not be brought back. */
 bool device_is_astray(const struct device *dev);
@@ -153,11 +152,8 @@ void device_resource(const struct device *dev, char buf[static RESOURCE_NAME]);
 /* The same, but while a pod has it the name by which that was given it. */
 void device_offered_as(const struct device *dev, char buf[static RESOURCE_NAME]);
 
-/* The nodes that a VMM needs now, a blank between each two; "" none. */
-void device_nodes(const struct device *dev, char buf[static NODES_TEXT]);
-
-/* vfio-pci or a vendor's variant of it (mlx5_vfio_pci, nvgrace-gpu-vfio-pci, ...): all end so. */
-bool driver_is_vfio(const char *driver);
+/* Is it among facts.nodes? */
+bool device_has_node(const struct device *dev, const char *node);
 
 #define DOUBT_TEXT 256
 

@@ -15,6 +15,7 @@
 #define RESOURCE_NAME 112
 #define CRITICAL_TEXT 176
 #define GARBLED_TEXT 64
+#define NODES_TEXT 88
 
 /* How config space was read last; only the first three are facts. */
 enum pulse {
@@ -22,6 +23,13 @@ enum pulse {
 	PULSE_ONES, /* all bits set: nobody answers */
 	PULSE_LATE, /* the kernel waits */
 	PULSE_UNKNOWN,
+};
+
+/* Who can have it as it is now. Backends say so; nobody else asks a driver's name. */
+enum use {
+	USE_NONE,  /* nobody; it keeps no guest from the rest of its IOMMU group either */
+	USE_HOST,  /* the host: a driver of its own has it, so that no guest can have a member of the group */
+	USE_GUEST, /* whoever opens its nodes */
 };
 
 /* Observed in the kernel, by backends only. */
@@ -40,21 +48,21 @@ struct facts {
 	int32_t iommu_group; /* -1: none */
 	int32_t total_vfs;   /* -1: not a PF */
 	int32_t num_vfs;     /* virtfn links counted: sriov_numvfs may take the device lock */
-	int32_t vf_index;    /* N of the PF's virtfnN; -1: no VF */
+	int32_t index;	     /* of a VF: N of its PF's virtfnN; -1: it has none */
 	bool autoprobe; /* a PF: sriov_drivers_autoprobe, which lets its VFs meet host drivers */
 	bool own_vfs;	/* a PF whose driver makes the VFs by means of its own */
-	char physfn[KEY_NAME];
+	struct key parent; /* of a VF its PF, of a mediated device who made it; BUS_NONE: it has none */
 	/* Where it sits, without bus numbers: "0000:00/1c.4/00.0"; "" unknown. A VF: its PF's. */
 	char path[128];
 	uint64_t serial; /* PCIe Device Serial Number; 0: none, or all ones. A VF: its PF's */
 	bool serial_known; /* it was looked for: config space is read once, some time after the first scan */
 	char driver[DRIVER_NAME];
+	enum use use;
+	/* What a guest opens to have it, a blank between each two, as far as it is there: "/dev/vfio/vfio /dev/vfio/7". */
+	char nodes[NODES_TEXT];
 	/* Would take it for passthrough: vfio-pci or the best variant. */
 	char vfio_driver[DRIVER_NAME];
 	bool vfio_ready;    /* and is registered */
-	char vfio_cdev[16]; /* "vfio0" below dev/vfio/devices, when the kernel has cdevs */
-	bool vfio_node;	    /* dev/vfio/<group> is there */
-	bool iommufd;	    /* dev/iommu is there; looked at where there is a cdev */
 	uint16_t mdevs;	    /* mediated devices that its driver has made of it */
 	char mdev[40];	    /* UUID of one of them */
 	char vgpu[16];	    /* type that its own driver offers it to VFIO as; "": none */

@@ -111,8 +111,9 @@ bool intents_owner(struct intents *in, const struct key *dev, const char *file,
 bool intents_owner_vf(struct intents *in, const struct key *pf, unsigned int index,
 		      const char *file, struct owner_wish *ret);
 
-/* pcidevfsd --early: the driver_override that a device of these facts shall have before any driver meets it;
- * "" none. pf: of a VF, else NULL. Reads the state file only; no daemon, no mount. -ENOENT: there is none. */
+/* pcidevfsd --early: 1 where a stored wish claims a device of these facts, 0 where none does. ret: the driver that had it
+ * for the claim, "" where that is not known. pf: of a VF, else NULL. Reads the state file only; no daemon, no mount.
+ * -ENOENT: there is none. */
 int intents_early(const char *state_dir, const struct device *dev, const struct device *pf,
 		  char ret[static DRIVER_NAME], struct err *err);
 

@@ -31,7 +31,7 @@ struct err;
 struct model;
 struct region_head;
 
-#define MODEL_ABI 14
+#define MODEL_ABI 16
 #define MODEL_MAX 131072 /* devices; 70 000 functions are asked for */
 
 enum action { ACTION_ADD, ACTION_CHANGE, ACTION_REMOVE };
@@ -78,10 +78,14 @@ size_t model_group(struct model *m, int32_t group, const struct device **ret, si
  * missing. */
 size_t model_claim_members(struct model *m, const struct device *dev,
 			   const struct device *ret[static CLAIM_MEMBERS], bool *ret_cut);
-/* VFs of a PF, in ascending vf_index order. */
-size_t model_vfs(struct model *m, const struct key *pf, const struct device **ret, size_t max);
-/* virtfn<n>, or NULL. */
-const struct device *model_vf(struct model *m, const struct key *pf, unsigned int n);
+/* NULL: it has no parent, or that is not here. */
+const struct device *model_parent(struct model *m, const struct device *dev);
+/* Whose parent this is and that are on this bus (BUS_NONE: on any), in ascending order of index, then of key; at most
+ * max are stored; returns how many there are. The VFs of a PF are its children on BUS_PCI. */
+size_t model_children(struct model *m, const struct key *parent, enum bus bus,
+		      const struct device **ret, size_t max);
+/* The one with this index: virtfn<n> of a PF. NULL: there is none. */
+const struct device *model_child(struct model *m, const struct key *parent, unsigned int n);
 uint64_t model_generation(struct model *m);
 size_t model_count(struct model *m);
 bool model_has_iommu(struct model *m);

@@ -3,15 +3,23 @@
 #ifndef PCIDEVFS_PCI_H
 #define PCIDEVFS_PCI_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-struct facts;
+#include "pcidevfs/facts.h"
+
 struct key;
 struct sysfs;
 
 #define PCI_DEVICES "bus/pci/devices"
 
-/* Everything in struct facts but vf_index (-1; it takes the PF, see pci_vfs), serial and what is known of
+/* By class and driver. */
+enum use pci_use(const struct facts *f);
+/* The nodes of a function on a vfio driver. group: -1 where its node is not there; cdev: "vfio0", "" none; iommufd:
+ * /dev/iommu is there. */
+void pci_nodes(int32_t group, const char *cdev, bool iommufd, char ret[static NODES_TEXT]);
+
+/* Everything in struct facts but index (-1; it takes the PF, see pci_vfs), serial and what is known of
  * vfio drivers, critical and holders (""). What is absent or garbled is as if the kernel had none, but a PF stays one;
  * the latter, and an id or a class that is absent, is told in facts.garbled. Returns 0, -ENODEV when there is no
  * such function (any more), or -errno when it is we who could not look. */

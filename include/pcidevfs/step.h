@@ -7,7 +7,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "pcidevfs/key.h"
 
@@ -60,10 +59,10 @@ struct step {
 	struct helper_id helper; /* that was sent to do it; it may outlive us */
 };
 
-/* Does run take the VFs of that PF away, for undo or a later step to make them anew? */
-static inline bool step_remakes(const struct step *s, const char *physfn)
+/* Does run take the children of that device away, for undo or a later step to make them anew? */
+static inline bool step_remakes(const struct step *s, const struct key *parent)
 {
-	return s->verb->remakes && !strcmp(s->dev.name, physfn);
+	return s->verb->remakes && key_eq(&s->dev, parent);
 }
 
 #endif

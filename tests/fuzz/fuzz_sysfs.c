@@ -103,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!f.garbled[0] &&
 	    (!holds(dir, "vendor", f.vendor) || !holds(dir, "class", f.class_code)))
 		abort();
-	if (f.physfn[0] && !key_make(BUS_PCI, f.physfn, &key))
+	if (f.parent.name[0] && !key_make(BUS_PCI, f.parent.name, &key))
 		abort();
 	sysfs_close(&s);
 	return 0;

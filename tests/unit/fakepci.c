@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "facts.h"
 #include "fakepci.h"
 
 #include <stdio.h>
@@ -194,7 +195,7 @@ void fake_by_qemu(struct device *dev)
 
 void fake_to_none(struct device *dev)
 {
-	STR_COPY(dev->facts.driver, "");
+	set_driver(&dev->facts, "");
 }
 
 void fake_split(struct device *dev)

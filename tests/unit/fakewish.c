@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "facts.h"
 #include "fakewish.h"
 
 #include <errno.h>
@@ -33,7 +34,7 @@ static int run(void *backend, struct step *s, unsigned int deadline_ms, struct e
 	model_lock(t.m);
 	dev = model_edit(t.m, &s->dev, false);
 	if (dev && !strcmp(s->verb->name, "bind"))
-		STR_COPY(dev->facts.driver, s->value);
+		set_driver(&dev->facts, s->value);
 	else if (dev)
 		dev->facts.num_vfs = atoi(s->value);
 	model_publish(t.m);
@@ -52,7 +53,7 @@ static int expand(struct model *m, const struct wish *w, struct plan *p, struct 
 	const struct device *dev = model_find(m, &w->dev);
 	int rc = plan_touch(p, &w->dev, err);
 
-	if (rc || (driver_is_vfio(dev->facts.driver) && !strcmp(dev->want.claim, w->value)))
+	if (rc || (dev->facts.use == USE_GUEST && !strcmp(dev->want.claim, w->value)))
 		return rc;
 	return plan_step(p, &bind_verb, &w->dev, w->value[0] ? "vfio-pci" : dev->want.former_driver,
 			 err);
@@ -185,11 +186,11 @@ void wish_plug(const struct plug *p)
 				     .iommu_group = p->group,
 				     .numa_node = -1,
 				     .total_vfs = p->physfn ? -1 : 8,
-				     .vf_index = p->physfn ? p->vf : -1,
+				     .index = p->physfn ? p->vf : -1,
 				     .class_code = 0x020000 };
 	STR_COPY(dev->facts.path, p->path);
-	STR_COPY(dev->facts.driver, p->driver);
-	STR_COPY(dev->facts.physfn, p->physfn ? p->physfn : "");
+	set_driver(&dev->facts, p->driver);
+	key_make(BUS_PCI, p->physfn ? p->physfn : "", &dev->facts.parent);
 	model_publish(t.m);
 	model_unlock(t.m);
 }

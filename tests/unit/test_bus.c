@@ -8,6 +8,7 @@
 #include "../../fs/internal.h"
 #include "../../fs/inventory.h"
 #include "../../fs/stash.h"
+#include "facts.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 #include "test.h"
@@ -42,8 +43,8 @@ static struct key put(struct tree *t, const char *id, const char *claim)
 	CHECK(key_parse(id, &key));
 	model_lock(m);
 	d = model_edit(m, &key, true);
-	d->facts.numa_node = d->facts.iommu_group = d->facts.total_vfs = d->facts.vf_index = -1;
-	STR_COPY(d->facts.driver, "some-driver");
+	d->facts.numa_node = d->facts.iommu_group = d->facts.total_vfs = d->facts.index = -1;
+	set_driver(&d->facts, "some-driver");
 	STR_COPY(d->want.claim, claim);
 	model_publish(m);
 	model_unlock(m);

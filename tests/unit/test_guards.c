@@ -28,7 +28,7 @@ static struct key put_stick(void)
 	model_lock(world.model);
 	dev = model_edit(world.model, &key, true);
 	CHECK(dev != NULL);
-	dev->facts.iommu_group = dev->facts.numa_node = dev->facts.vf_index = -1;
+	dev->facts.iommu_group = dev->facts.numa_node = dev->facts.index = -1;
 	model_publish(world.model);
 	model_unlock(world.model);
 	return key;

@@ -69,9 +69,9 @@ DEFINE_TEST(identity_with_serial_is_followed)
 DEFINE_TEST(identity_of_vf_is_its_pf_and_index)
 {
 	struct device pf = { .key = { BUS_PCI, "0000:02:00.0" },
-			     .facts = { .vf_index = -1, .vendor = 0x8086 } };
+			     .facts = { .index = -1, .vendor = 0x8086 } };
 	struct device vf = { .key = { BUS_PCI, "0000:02:10.3" },
-			     .facts = { .vf_index = 3, .vendor = 0x8086 } };
+			     .facts = { .index = 3, .vendor = 0x8086 } };
 	struct identity id, twin;
 	char text[IDENTITY_TEXT];
 
@@ -81,7 +81,7 @@ DEFINE_TEST(identity_of_vf_is_its_pf_and_index)
 	identity_of(&id, &vf, &pf);
 	CHECK_STR(identity_text(&id, text),
 		  "0000:00/03.0/00.0,8086:10fb:0000:0000,a0369fffff123456,vf3");
-	vf.facts.vf_index = 2;
+	vf.facts.index = 2;
 	identity_of(&twin, &vf, &pf);
 	CHECK(!identity_eq(&id, &twin));
 	CHECK(identity_hash(&id) != identity_hash(&twin));
@@ -95,20 +95,20 @@ DEFINE_TEST(identity_of_vf_is_its_pf_and_index)
 /* Their PF is not in the model, or its links are not there yet: its path is all that they know, and the same. */
 DEFINE_TEST(identity_of_a_vf_without_its_pf_is_its_own)
 {
-	struct device a = { .key = { BUS_PCI, "0000:02:10.3" }, .facts = { .vf_index = 3 } }, b;
-	struct device pf = { .key = { BUS_PCI, "0000:02:00.0" }, .facts = { .vf_index = -1 } };
+	struct device a = { .key = { BUS_PCI, "0000:02:10.3" }, .facts = { .index = 3 } }, b;
+	struct device pf = { .key = { BUS_PCI, "0000:02:00.0" }, .facts = { .index = -1 } };
 	struct identity one, two;
 
-	STR_COPY(a.facts.physfn, "0000:02:00.0");
+	key_make(BUS_PCI, "0000:02:00.0", &a.facts.parent);
 	STR_COPY(a.facts.path, "0000:00/03.0/00.0");
 	STR_COPY(pf.facts.path, "0000:00/03.0/00.0");
 	b = a;
 	STR_COPY(b.key.name, "0000:02:10.4");
-	b.facts.vf_index = 4;
+	b.facts.index = 4;
 	identity_of(&one, &a, NULL);
 	identity_of(&two, &b, NULL);
 	CHECK(!identity_eq(&one, &two));
-	a.facts.vf_index = b.facts.vf_index = -1;
+	a.facts.index = b.facts.index = -1;
 	identity_of(&one, &a, &pf);
 	identity_of(&two, &b, &pf);
 	CHECK(!identity_eq(&one, &two));

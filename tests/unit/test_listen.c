@@ -132,7 +132,7 @@ DEFINE_TEST(listen_sees_plug_driver_and_unplug)
 	test_file("dev/vfio/9", "");
 	UEVENT("add@/devices/virtual/vfio/9\0ACTION=add\0DEVPATH=/devices/virtual/vfio/9\0SUBSYSTEM=vfio");
 	printf("# bound: %u ms\n", UNTIL(!strcmp(device_of(NEW).facts.driver, "vfio-pci")));
-	CHECK(device_of(NEW).facts.vfio_node);
+	CHECK(device_of(NEW).facts.nodes[0]);
 	fake_remove(NEW);
 	UEVENT("remove@" NEW_PATH "\0ACTION=remove\0DEVPATH=" NEW_PATH
 	       "\0SUBSYSTEM=pci\0PCI_SLOT_NAME=" NEW);
@@ -163,7 +163,7 @@ DEFINE_TEST(listen_sees_nodes_by_inotify)
 	UNTIL(device_of(NEW).key.bus == BUS_PCI);
 	usleep(50000);
 	test_file("dev/vfio/9", "");
-	printf("# node: %u ms\n", UNTIL(device_of(NEW).facts.vfio_node));
+	printf("# node: %u ms\n", UNTIL(device_of(NEW).facts.nodes[0]));
 	stop();
 }
 
@@ -205,7 +205,7 @@ DEFINE_TEST(listen_mends_an_overflow_by_looking_at_everything)
 
 static int stick_observe(const struct backend *b, const struct key *dev, struct facts *ret)
 {
-	struct facts f = { .numa_node = -1, .iommu_group = -1, .total_vfs = -1, .vf_index = -1 };
+	struct facts f = { .numa_node = -1, .iommu_group = -1, .total_vfs = -1, .index = -1 };
 	int64_t vendor;
 
 	if (sysfs_number(&b->sys, ROOT_SYS, 0, UINT16_MAX, &vendor, "bus/usb/devices/%s/vendor",

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "arena.h"
+#include "facts.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 #include "test.h"
@@ -44,8 +45,8 @@ static void set_pod(struct model *m, const char *name, const char *pod)
 	model_lock(m);
 	d = put(m, name);
 	d->facts.iommu_group = 7;
-	d->facts.vfio_node = true;
-	STR_COPY(d->facts.driver, "vfio-pci");
+	set_node(&d->facts);
+	set_driver(&d->facts, "vfio-pci");
 	STR_COPY(d->want.claim, "alice");
 	STR_COPY(d->want.allocated, pod);
 	model_publish(m);
@@ -92,11 +93,11 @@ DEFINE_TEST(a_claimed_device_follows_its_mates)
 	d = put(m, "0000:01:00.0");
 	d->caps = CAP_PCI | CAP_CLAIM;
 	d->facts.iommu_group = 7;
-	d->facts.vfio_node = true;
-	STR_COPY(d->facts.driver, "vfio-pci");
+	set_node(&d->facts);
+	set_driver(&d->facts, "vfio-pci");
 	STR_COPY(d->want.claim, "alice");
 	d = put(m, "0000:01:00.1");
-	STR_COPY(d->facts.driver, "e1000");
+	set_driver(&d->facts, "e1000");
 	model_publish(m);
 	model_unlock(m);
 	for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {

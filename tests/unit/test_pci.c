@@ -78,18 +78,17 @@ DEFINE_TEST(pci_facts_are_what_the_files_say)
 	CHECK_EQ(f.total_vfs, 16);
 	CHECK_EQ(f.num_vfs, 0);
 	CHECK_EQ(f.iommu_group, 41);
-	CHECK(f.boot_vga && f.has_reset && !f.vfio_node);
+	CHECK(f.boot_vga && f.has_reset);
 	CHECK_STR(f.driver, "nvidia");
-	CHECK_STR(f.vfio_cdev, "");
+	CHECK_EQ(f.use, USE_HOST);
+	CHECK_STR(f.nodes, "");
 	test_file("dev/vfio/devices/vfio7", "");
 	test_file("dev/vfio/41", "");
 	CHECK_EQ(observe("0000:3b:00.0", &f), 0);
-	CHECK(f.vfio_node);
-	CHECK_STR(f.vfio_cdev, "vfio7");
-	CHECK(!f.iommufd);
+	CHECK_STR(f.nodes, "/dev/vfio/vfio /dev/vfio/41 /dev/vfio/devices/vfio7");
 	test_file("dev/iommu", "");
 	CHECK_EQ(observe("0000:3b:00.0", &f), 0);
-	CHECK(f.iommufd);
+	CHECK_STR(f.nodes, "/dev/vfio/vfio /dev/vfio/41 /dev/vfio/devices/vfio7 /dev/iommu");
 }
 
 DEFINE_TEST(pci_function_has_the_mdev_that_was_made_of_it)
@@ -163,7 +162,7 @@ DEFINE_TEST(pci_garbled_files_are_none)
 	CHECK_EQ(f.iommu_group, -1);
 	CHECK_STR(f.driver, "");
 	CHECK_STR(f.garbled, "vendor holds \"0x12345\"");
-	CHECK_STR(f.physfn, "");
+	CHECK_STR(f.parent.name, "");
 	CHECK(!f.boot_vga);
 	CHECK_EQ(observe("0000:00:02.0", &f), -ENODEV);
 }
@@ -244,9 +243,9 @@ DEFINE_TEST(scan_brings_the_machine_into_the_model)
 	pf = device_of(w.model, "0000:02:00.0");
 	vf = device_of(w.model, "0000:02:10.0");
 	CHECK_EQ(pf.facts.num_vfs, 1);
-	CHECK_EQ(pf.facts.vf_index, -1);
-	CHECK_STR(vf.facts.physfn, "0000:02:00.0");
-	CHECK_EQ(vf.facts.vf_index, 3);
+	CHECK_EQ(pf.facts.index, -1);
+	CHECK_STR(vf.facts.parent.name, "0000:02:00.0");
+	CHECK_EQ(vf.facts.index, 3);
 	CHECK_IN(pf.names.resource, "intel.com/");
 	CHECK(pf.names.description[0]);
 	CHECK_EQ(device_of(w.model, "10000:e1:00.0").state, STATE_UNHEALTHY);

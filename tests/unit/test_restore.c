@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "facts.h"
 #include "fakewish.h"
 #include "pcidevfs/util.h"
 #include "test.h"
@@ -238,7 +239,7 @@ static void pod_has_it(struct device *dev)
 
 static void node_comes(struct device *dev)
 {
-	STR_COPY(dev->facts.vfio_cdev, "vfio0");
+	pci_nodes(-1, "vfio0", false, dev->facts.nodes);
 }
 
 static void pod_ends(struct device *dev)

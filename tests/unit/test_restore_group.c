@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "facts.h"
 #include "fakewish.h"
 #include "pcidevfs/util.h"
 #include "test.h"
@@ -83,7 +84,7 @@ static const struct plug mate = {
 static void both_claimed(struct device *dev)
 {
 	STR_COPY(dev->want.claim, "alice");
-	STR_COPY(dev->facts.driver, "vfio-pci");
+	set_driver(&dev->facts, "vfio-pci");
 }
 
 static void begin_with_group(void)

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "../../model/intents.h"
+#include "facts.h"
 #include "fakewish.h"
 #include "pcidevfs/util.h"
 #include "test.h"
@@ -48,7 +49,7 @@ static void plug_at(const char *name, int slot, uint64_t serial)
 
 static void change_driver(struct device *dev)
 {
-	STR_COPY(dev->facts.driver, "igbx");
+	set_driver(&dev->facts, "igbx");
 }
 
 /* A third is where it was, a third has moved, a third is away. */

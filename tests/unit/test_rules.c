@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../../model/diff.h"
+#include "facts.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 #include "test.h"
@@ -56,9 +57,10 @@ DEFINE_TEST(state_follows_from_facts)
 					  .serial_known = true,
 					  .class_code = 0x020000,
 					  .total_vfs = -1,
-					  .iommu_group = 7,
-					  .vfio_node = !rows[i].no_node };
-		STR_COPY(d.facts.driver, rows[i].driver);
+					  .iommu_group = 7 };
+		if (!rows[i].no_node)
+			set_node(&d.facts);
+		set_driver(&d.facts, rows[i].driver);
 		STR_COPY(d.want.claim, rows[i].claim);
 		STR_COPY(d.facts.holders, rows[i].holders);
 		STR_COPY(d.facts.critical, rows[i].critical);
@@ -81,9 +83,10 @@ DEFINE_TEST(reason_keeps_its_end)
 	struct device d = { .key = pci("0000:01:00.0") }, mate = d;
 
 	d.facts = (struct facts){
-		.vendor = 0x8086, .total_vfs = -1, .iommu_group = 2147483647, .vfio_node = true
+		.vendor = 0x8086, .total_vfs = -1, .iommu_group = 2147483647
 	};
-	STR_COPY(d.facts.driver, "vfio-pci");
+	set_node(&d.facts);
+	set_driver(&d.facts, "vfio-pci");
 	memset(d.want.claim, 'c', sizeof(d.want.claim) - 1);
 	memset(mate.want.allocated, 'p', sizeof(mate.want.allocated) - 1);
 	device_derive(&d, true, (struct mates){ .with_pod = &mate });
@@ -100,9 +103,10 @@ DEFINE_TEST(group_that_two_pods_have_is_unhealthy)
 	CHECK(same_pod("a/b/c", "a/b/d") && !same_pod("a/b/c", "a/bb/c"));
 	CHECK(same_pod("claim:x", "claim:x") && !same_pod("claim:x", "claim:y"));
 	d.facts = (struct facts){
-		.vendor = 0x8086, .total_vfs = -1, .iommu_group = 7, .vfio_node = true
+		.vendor = 0x8086, .total_vfs = -1, .iommu_group = 7
 	};
-	STR_COPY(d.facts.driver, "vfio-pci");
+	set_node(&d.facts);
+	set_driver(&d.facts, "vfio-pci");
 	STR_COPY(d.want.claim, "alice");
 	STR_COPY(d.want.allocated, "default/a/c");
 	STR_COPY(mate.want.allocated, "default/b/c");
@@ -120,9 +124,10 @@ DEFINE_TEST(what_kubelet_is_not_offered_says_so)
 	struct device d = { .key = pci("10000:01:00.0") };
 
 	d.facts = (struct facts){
-		.vendor = 0x8086, .total_vfs = -1, .iommu_group = 7, .vfio_node = true
+		.vendor = 0x8086, .total_vfs = -1, .iommu_group = 7
 	};
-	STR_COPY(d.facts.driver, "vfio-pci");
+	set_node(&d.facts);
+	set_driver(&d.facts, "vfio-pci");
 	STR_COPY(d.want.claim, "alice");
 	device_derive(&d, true, (struct mates){ 0 });
 	CHECK_STR(d.reason, "claimed by alice; kubelet is not offered it: "
@@ -144,14 +149,15 @@ DEFINE_TEST(group_with_a_member_on_the_host_is_of_no_use)
 	};
 
 	d.facts = (struct facts){
-		.vendor = 0x8086, .total_vfs = -1, .iommu_group = 7, .vfio_node = true
+		.vendor = 0x8086, .total_vfs = -1, .iommu_group = 7
 	};
-	STR_COPY(d.facts.driver, "vfio-pci");
+	set_node(&d.facts);
+	set_driver(&d.facts, "vfio-pci");
 	STR_COPY(d.want.claim, "alice");
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		mate.facts = (struct facts){ .class_code = rows[i].class_code };
-		STR_COPY(mate.facts.driver, rows[i].driver);
-		CHECK_EQ(device_on_host(&mate), rows[i].spoils);
+		set_driver(&mate.facts, rows[i].driver);
+		CHECK_EQ(mate.facts.use == USE_HOST, rows[i].spoils);
 	}
 	device_derive(&d, true, (struct mates){ .on_host = &mate });
 	CHECK_STR(state_name(d.state), "unhealthy");
@@ -188,6 +194,7 @@ DEFINE_TEST(nodes_are_those_that_are_there)
 	} rows[] = {
 		{ false, false, "", "" },
 		{ true, false, "", "/dev/vfio/vfio /dev/vfio/7" },
+		{ true, true, "", "/dev/vfio/vfio /dev/vfio/7" }, /* of no use without a cdev */
 		{ true, false, "vfio0", "/dev/vfio/vfio /dev/vfio/7 /dev/vfio/devices/vfio0" },
 		{ true, true, "vfio0",
 		  "/dev/vfio/vfio /dev/vfio/7 /dev/vfio/devices/vfio0 /dev/iommu" },
@@ -195,14 +202,13 @@ DEFINE_TEST(nodes_are_those_that_are_there)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct device d = { .facts = { .iommu_group = 7,
-					       .vfio_node = rows[i].group,
-					       .iommufd = rows[i].iommufd } };
-		char buf[NODES_TEXT];
+		struct device d = { 0 };
 
-		STR_COPY(d.facts.vfio_cdev, rows[i].cdev);
-		device_nodes(&d, buf);
-		CHECK_STR(buf, rows[i].nodes);
+		pci_nodes(rows[i].group ? 7 : -1, rows[i].cdev, rows[i].iommufd, d.facts.nodes);
+		CHECK_STR(d.facts.nodes, rows[i].nodes);
+		CHECK_EQ(device_has_node(&d, "/dev/vfio/7"), rows[i].group);
+		CHECK_EQ(device_has_node(&d, "/dev/vfio/devices/vfio0"), !!rows[i].cdev[0]);
+		CHECK(!device_has_node(&d, "/dev/vfio") && !device_has_node(&d, "/dev/vfio/77"));
 	}
 }
 
@@ -230,7 +236,7 @@ DEFINE_TEST(kind_follows_identity)
 		d.facts = (struct facts){ .vendor = 0x10de,
 					  .class_code = rows[i].class_code,
 					  .total_vfs = rows[i].total_vfs };
-		STR_COPY(d.facts.physfn, rows[i].physfn);
+		key_make(BUS_PCI, rows[i].physfn, &d.facts.parent);
 		device_derive(&d, true, (struct mates){ 0 });
 		CHECK_STR(kind_name(d.kind), rows[i].kind);
 		CHECK_EQ(!!(d.caps & CAP_CLAIM), rows[i].claimable);
@@ -269,12 +275,10 @@ static bool lies_in(size_t i, size_t from, size_t size)
 	return i >= from && i < from + size;
 }
 
-/* With the rest full to the last byte these would have device_resource() and device_nodes() read on. */
+/* With the rest full to the last byte these would have device_resource() read on. */
 static bool leads_on(size_t i)
 {
-	return lies_in(i, offsetof(struct device, caps), sizeof(uint32_t)) ||
-	       lies_in(i, offsetof(struct device, facts.vfio_node), sizeof(bool)) ||
-	       lies_in(i, offsetof(struct device, facts.vfio_cdev), 16);
+	return lies_in(i, offsetof(struct device, caps), sizeof(uint32_t));
 }
 
 /* Each byte in turn, but for those bits that no field has itself. */
@@ -284,7 +288,7 @@ static void compare_digests(const struct device *a, bool full)
 
 	for (change_bits bits = 1; bits < CH_END; bits <<= 1)
 		for (size_t i = 0; i < sizeof(b); i++) {
-			if ((full && leads_on(i)) || bits & (CH_NAME | CH_NODES))
+			if ((full && leads_on(i)) || bits & CH_NAME)
 				continue;
 			((char *)&b)[i] ^= 1;
 			if ((device_digest(a, bits) != device_digest(&b, bits)) !=
@@ -303,8 +307,6 @@ DEFINE_TEST(every_field_of_a_device_is_in_its_digest)
 	compare_digests(&a, false);
 	memset(&a, 'a', sizeof(a)); /* texts as long as there is room */
 	a.caps = 0;
-	a.facts.vfio_node = false;
-	memset(a.facts.vfio_cdev, 0, sizeof(a.facts.vfio_cdev));
 	compare_digests(&a, true);
 	b = a;
 	STR_COPY(a.facts.driver, "ab");
@@ -340,10 +342,11 @@ DEFINE_TEST(what_no_file_shows_has_no_bit_of_a_file)
 	STR_COPY(b.want.pinned, "intel.com/NIC");
 	CHECK_EQ(device_diff(&a, &b), CH_ASIDE | CH_NAME);
 	b = a;
-	b.facts.iommufd = true; /* of no use without a cdev */
-	CHECK_EQ(device_diff(&a, &b), CH_ASIDE);
-	STR_COPY(b.facts.vfio_cdev, "vfio0");
-	CHECK_EQ(device_diff(&a, &b), CH_ASIDE | CH_NODES);
+	b.facts.use = USE_GUEST;
+	CHECK_EQ(device_diff(&a, &b), CH_INTERNAL);
+	b = a;
+	STR_COPY(b.facts.nodes, "/dev/vfio/devices/vfio0");
+	CHECK_EQ(device_diff(&a, &b), CH_NODES);
 }
 
 /* A former process's records are recognized by MODEL_ABI and their size: fields that only change places need
@@ -352,8 +355,8 @@ DEFINE_TEST(layout_has_its_number)
 {
 	if (sizeof(void *) != 8)
 		SKIP("the number below is that of 64 bits");
-	CHECK_EQ(MODEL_ABI, 14);
-	if (device_layout() != 0x76142fb5ab1d185ull)
+	CHECK_EQ(MODEL_ABI, 16);
+	if (device_layout() != 0x6302d52f60f4bf45ull)
 		FAIL("struct device has changed: count MODEL_ABI up, and note it here with %#llx",
 		     (unsigned long long)device_layout());
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "facts.h"
 #include "test.h"
 
 #include <errno.h>
@@ -48,7 +49,7 @@ static const char *plan_number(struct world_fake *w, const char *address, const 
 
 static void to_vfio(struct device *dev)
 {
-	STR_COPY(dev->facts.driver, "vfio-pci");
+	set_driver(&dev->facts, "vfio-pci");
 }
 
 static void by_root(struct device *dev)

@@ -88,8 +88,8 @@ static struct device sample(void)
 			   .numa_node = -1,
 			   .iommu_group = 11,
 			   .total_vfs = 8,
-			   .vf_index = -1,
-			   .vfio_node = true },
+			   .index = -1,
+			   .nodes = "/dev/vfio/vfio /dev/vfio/11" },
 		.state = STATE_FREE,
 	};
 
@@ -330,8 +330,8 @@ static void put_device(struct tree *t, const char *name, const char *claimed, in
 	d->facts.class_code = 0x020000;
 	d->facts.iommu_group = group;
 	d->facts.total_vfs = -1;
-	d->facts.vf_index = index;
-	STR_COPY(d->facts.physfn, pf);
+	d->facts.index = index;
+	key_make(BUS_PCI, pf, &d->facts.parent);
 	STR_COPY(d->want.claim, claimed);
 	STR_COPY(d->names.resource, "intel.com/NIC");
 	model_publish(t->conf.model);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "facts.h"
 #include "test.h"
 
 #include <errno.h>
@@ -62,8 +63,8 @@ static const char *plan_of(struct world_fake *w, const char *address, const char
 
 static void to_vfio(struct device *dev)
 {
-	STR_COPY(dev->facts.driver, "vfio-pci");
-	dev->facts.vfio_node = true;
+	set_driver(&dev->facts, "vfio-pci");
+	set_node(&dev->facts);
 }
 
 static void by_persistenced(struct device *dev)

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Facts as a backend would have them. */
+#ifndef PCIDEVFS_TEST_FACTS_H
+#define PCIDEVFS_TEST_FACTS_H
+
+#include "pcidevfs/pci.h"
+#include "pcidevfs/util.h"
+
+/* On this driver: its class and group are there already. */
+static inline void set_driver(struct facts *f, const char *driver)
+{
+	STR_COPY(f->driver, driver);
+	f->use = pci_use(f);
+}
+
+/* /dev/vfio/<group> is there. */
+static inline void set_node(struct facts *f)
+{
+	pci_nodes(f->iommu_group, "", false, f->nodes);
+}
+
+#endif
