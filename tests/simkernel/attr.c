@@ -4,7 +4,7 @@
  * write that acts, a read under a held device lock, a fault told by a test) gets its own thread.
  */
 #include "effects.h"
-#include "func.h"
+#include "dev.h"
 #include "ops.h"
 #include "sim.h"
 
@@ -88,9 +88,9 @@ static bool is_locked(const struct sim *s, const struct node *n)
 
 static bool would_wait(struct sim *s, const struct node *n)
 {
-	const struct func *f = n->obj;
+	const struct dev *d = n->obj;
 
-	return (is_locked(s, n) && f->busy) || fault_matches(s, n);
+	return (is_locked(s, n) && d->busy) || fault_matches(s, n);
 }
 
 static int read_slowly(struct call *c)
@@ -98,7 +98,7 @@ static int read_slowly(struct call *c)
 	const struct node *n = c->node;
 	int r = fault_meet(c->s, n);
 
-	return r || !is_locked(c->s, n) ? r : func_read_lock(c->s, n->obj);
+	return r || !is_locked(c->s, n) ? r : dev_read_lock(c->s, n->obj);
 }
 
 static int store(struct call *c)

@@ -1,116 +1,64 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The files of bus/pci itself. */
-#include "device.h"
-#include "driver.h"
-#include "func.h"
+/* A bus, and the files that every bus has. */
+#include "bus.h"
+#include "dev.h"
 #include "sim.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <limits.h>
 #include <string.h>
+
+struct dev *bus_named(struct sim *s, struct bus *bus, const char *text)
+{
+	char name[NAME_MAX + 1];
+	struct dev *d;
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, "\n"), text);
+	d = bus->rules->find(s, name);
+	return d && d->dir ? d : NULL;
+}
+
+void bus_offer(struct sim *s, struct dev *d)
+{
+	d->added = true;
+	if (!d->bus->autoprobe || dev_lock(s, d))
+		return;
+	if (!d->drv)
+		driver_probe_all(s, d);
+	dev_unlock(s, d);
+}
 
 /* Success says nothing: what a driver's probe answers is lost, and nothing bound is no error. */
 static int drivers_probe_store(struct sim *s, void *obj, const char *text, size_t len)
 {
-	char name[ADDR_LEN + 8];
-	struct func *f;
+	struct dev *d = bus_named(s, obj, text);
 	int r;
 
-	(void)obj, (void)len;
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, "\n"), text);
-	f = func_find(s, name);
-	if (!f || !f->dir)
+	(void)len;
+	if (!d)
 		return -ENODEV;
-	r = func_lock(s, f);
+	r = dev_lock(s, d);
 	if (r)
 		return r;
-	driver_probe_all(s, f);
-	func_unlock(s, f);
+	driver_probe_all(s, d);
+	dev_unlock(s, d);
 	return 0;
 }
 
 static ssize_t drivers_autoprobe_show(struct sim *s, void *obj, char *page)
 {
-	(void)obj;
-	return snprintf(page, PAGE_TEXT, "%d\n", s->autoprobe);
+	(void)s;
+	return snprintf(page, PAGE_TEXT, "%d\n", ((struct bus *)obj)->autoprobe);
 }
 
 static int drivers_autoprobe_store(struct sim *s, void *obj, const char *text, size_t len)
 {
-	(void)obj, (void)len;
-	s->autoprobe = *text != '0';
+	(void)s, (void)len;
+	((struct bus *)obj)->autoprobe = *text != '0';
 	return 0;
 }
 
-static bool parent_is_there(struct sim *s, const struct func *f)
-{
-	char up[TREE_PATH_MAX];
-	uint32_t domain, rid;
-
-	snprintf(up, sizeof(up), "%.*s", (int)(base_name(f->rec->path) - f->rec->path - 1),
-		 f->rec->path);
-	if (!func_parse(base_name(up), &domain, &rid))
-		return true;
-	return tree_walk(s->tree, s->tree->root, up) != NULL;
-}
-
-void pci_offer(struct sim *s, struct func *f)
-{
-	f->added = true;
-	if (!s->autoprobe || func_lock(s, f))
-		return;
-	if (!f->drv)
-		driver_probe_all(s, f);
-	func_unlock(s, f);
-}
-
-void pci_rescan(struct sim *s)
-{
-	/* The list has parents before children. */
-	for (struct func *f = s->funcs; f; f = f->next)
-		if (!f->dir && !f->unplugged && !f->pf && parent_is_there(s, f))
-			func_appear(s, f);
-	for (struct func *f = s->funcs; f; f = f->next)
-		if (f->dir && !f->added)
-			pci_offer(s, f);
-}
-
-int rescan_lock(struct sim *s)
-{
-	unsigned int mine = s->rescans.next++;
-
-	while (mine != s->rescans.now)
-		if (sim_wait(s))
-			return -EINTR;
-	return 0;
-}
-
-void rescan_unlock(struct sim *s)
-{
-	s->rescans.now++;
-	pthread_cond_broadcast(&s->changed);
-}
-
-static int rescan_store(struct sim *s, void *obj, const char *text, size_t len)
-{
-	char *end;
-	unsigned long yes = strtoul(text, &end, 0);
-	int r;
-
-	(void)obj, (void)len;
-	if (end == text || (*end && *end != '\n'))
-		return -EINVAL;
-	if (!yes)
-		return 0;
-	r = rescan_lock(s);
-	if (r)
-		return r;
-	pci_rescan(s);
-	rescan_unlock(s);
-	return 0;
-}
-
-const struct reaction pci_bus_rows[] = {
+static const struct reaction bus_rows[] = {
 	{ .name = "drivers_probe",
 	  .mode = 0200,
 	  .flags = ROW_SHARED,
@@ -119,6 +67,27 @@ const struct reaction pci_bus_rows[] = {
 	  .mode = 0644,
 	  .show = drivers_autoprobe_show,
 	  .store = drivers_autoprobe_store },
-	{ .name = "rescan", .mode = 0200, .flags = ROW_SHARED, .store = rescan_store },
 	{ .name = NULL },
 };
+
+int bus_build(struct sim *s, struct bus *bus, const struct bus_rules *rules)
+{
+	char path[64];
+
+	*bus = (struct bus){ .rules = rules, .autoprobe = true };
+	bus->devs_tail = &bus->devs;
+	bus->drivers_tail = &bus->drivers;
+	snprintf(path, sizeof(path), "bus/%s/drivers", rules->name);
+	tree_mkdirs(s->tree, s->tree->root, path);
+	snprintf(path, sizeof(path), "bus/%s/devices", rules->name);
+	bus->devices = tree_mkdirs(s->tree, s->tree->root, path);
+	if (!bus->devices)
+		return -ENOMEM;
+	bus->dir = bus->devices->parent;
+	sim_rows(s, bus->dir, bus_rows, bus);
+	sim_rows(s, bus->dir, rules->rows, bus);
+	for (const struct driver_kind *k = rules->drivers; *k->name; k++)
+		if (k->builtin)
+			driver_get(s, bus, k->name);
+	return 0;
+}

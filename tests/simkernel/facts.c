@@ -3,7 +3,6 @@
  * Files of dev/ and proc/: plain ones in a tmpfs, so that tests may change them by hand. They come
  * from the machine's own record of such facts, and where that says nothing from what sysfs tells.
  */
-#include "driver.h"
 #include "facts.h"
 #include "func.h"
 #include "sim.h"
@@ -101,7 +100,7 @@ void facts_drivers(struct sim *s)
 
 		if (f->type != 'E' || strncmp(f->name, "DRIVER_", 7))
 			continue;
-		d = driver_get(s, f->name + 7);
+		d = driver_get(s, &s->pci, f->name + 7);
 		for (const char *p = f->data; d && *p; p += *p == ' ') {
 			size_t n = strcspn(p, " ");
 
@@ -186,7 +185,7 @@ int facts_write(struct sim *s)
 		return -errno;
 	for (size_t i = 0; i < s->machine->n; i++)
 		facts_dev(s, &s->machine->records[i], true);
-	for (const struct func *f = s->funcs; f; f = f->next)
+	for_each_func(s, f)
 		if (f->vfio_dev >= 0)
 			vfio_nodes(s, f);
 	r = facts_node(s, "dev/vfio/vfio");

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The files of a PCI function that act. */
-#include "effects.h"
 #include "func.h"
 #include "sim.h"
 #include "vfio.h"
@@ -14,7 +13,7 @@ static ssize_t driver_override_show(struct sim *s, void *obj, char *page)
 	struct func *f = obj;
 
 	(void)s;
-	return snprintf(page, PAGE_TEXT, "%s\n", f->override ? f->override : "(null)");
+	return snprintf(page, PAGE_TEXT, "%s\n", f->dev.override ? f->dev.override : "(null)");
 }
 
 static int driver_override_store(struct sim *s, void *obj, const char *text, size_t len)
@@ -25,28 +24,28 @@ static int driver_override_store(struct sim *s, void *obj, const char *text, siz
 
 	if (len >= PAGE_TEXT - 1)
 		return -EINVAL;
-	r = s->free_override ? 0 : func_lock(s, f);
+	r = s->free_override ? 0 : dev_lock(s, &f->dev);
 	if (r)
 		return r;
 	name = strndup(text, strcspn(text, "\n"));
-	free(f->override);
-	f->override = name;
+	free(f->dev.override);
+	f->dev.override = name;
 	if (name && !*name) {
 		free(name);
-		f->override = NULL;
+		f->dev.override = NULL;
 	}
 	if (!s->free_override)
-		func_unlock(s, f);
+		dev_unlock(s, &f->dev);
 	return 0;
 }
 
 /* A host driver enables its function; vfio-pci only while somebody has it open; and a hand, once each time. */
 static int times_enabled(const struct func *f)
 {
-	const char *recorded = record_text(f->rec, 'A', "enable");
-	bool on = f->drv && (vfio_is_open(f) || f->vfio_dev < 0);
+	const char *recorded = record_text(f->dev.rec, 'A', "enable");
+	bool on = f->dev.drv && (vfio_is_open(f) || f->vfio_dev < 0);
 
-	if (recorded && f->drv == f->rec_drv && f->vfio_dev < 0)
+	if (recorded && f->dev.drv == f->dev.rec_drv && f->vfio_dev < 0)
 		return atoi(recorded) + f->enabled;
 	return on + f->enabled;
 }
@@ -74,32 +73,17 @@ static int enable_store(struct sim *s, void *obj, const char *text, size_t len)
 	(void)len;
 	if (!parse_number(text, &yes))
 		return -EINVAL;
-	r = func_lock(s, f);
+	r = dev_lock(s, &f->dev);
 	if (r)
 		return r;
-	if (f->drv)
+	if (f->dev.drv)
 		r = -EBUSY;
 	else if (!yes && times_enabled(f) < 1)
 		r = -EIO;
 	else
 		f->enabled += yes ? 1 : -1;
-	func_unlock(s, f);
+	dev_unlock(s, &f->dev);
 	return r;
-}
-
-static ssize_t func_uevent_show(struct sim *s, void *obj, char *page)
-{
-	(void)s;
-	return (ssize_t)func_env(obj, page, PAGE_TEXT);
-}
-
-static int func_uevent_store(struct sim *s, void *obj, const char *text, size_t len)
-{
-	(void)len;
-	if (strncmp(text, "add", 3) && strncmp(text, "change", 6))
-		return -EINVAL;
-	func_event(s, obj, *text == 'a' ? "add" : "change");
-	return 0;
 }
 
 static int remove_store(struct sim *s, void *obj, const char *text, size_t len)
@@ -114,7 +98,7 @@ static int remove_store(struct sim *s, void *obj, const char *text, size_t len)
 	if (!yes)
 		return 0;
 	/* Once is enough. */
-	tree_remove_name(s->tree, f->dir, "remove");
+	tree_remove_name(s->tree, f->dev.dir, "remove");
 	r = rescan_lock(s);
 	if (r)
 		return r;
@@ -125,7 +109,7 @@ static int remove_store(struct sim *s, void *obj, const char *text, size_t len)
 
 static bool can_reset(const void *obj)
 {
-	const char *how = record_text(((const struct func *)obj)->rec, 'A', "reset_method");
+	const char *how = record_text(((const struct dev *)obj)->rec, 'A', "reset_method");
 
 	return how && *how > ' ';
 }
@@ -133,26 +117,26 @@ static bool can_reset(const void *obj)
 /* A bus is reset for a function that is alone on it; the method is listed before the others are known. */
 static bool shares_bus(const struct sim *s, const struct func *f)
 {
-	for (const struct func *o = s->funcs; o; o = o->next)
-		if (o != f && o->dir && o->domain == f->domain && o->rid >> 8 == f->rid >> 8)
+	for_each_func(s, o)
+		if (o != f && o->dev.dir && o->domain == f->domain && o->rid >> 8 == f->rid >> 8)
 			return true;
 	return false;
 }
 
 static int reset_store(struct sim *s, void *obj, const char *text, size_t len)
 {
-	const struct func *f = obj;
+	struct func *f = obj;
 	int r;
 
 	(void)len;
 	if (strcmp(text, "1") && strcmp(text, "1\n"))
 		return -EINVAL;
-	r = func_lock(s, obj);
+	r = dev_lock(s, &f->dev);
 	if (r)
 		return r;
-	if (!strcmp(record_text(f->rec, 'A', "reset_method"), "bus\n") && shares_bus(s, f))
+	if (!strcmp(record_text(f->dev.rec, 'A', "reset_method"), "bus\n") && shares_bus(s, f))
 		r = -ENOTTY;
-	func_unlock(s, obj);
+	dev_unlock(s, &f->dev);
 	return r;
 }
 
@@ -171,7 +155,6 @@ const struct reaction func_rows[] = {
 	  .show = driver_override_show,
 	  .store = driver_override_store },
 	{ .name = "enable", .mode = 0644, .show = enable_show, .store = enable_store },
-	{ .name = "uevent", .mode = 0644, .show = func_uevent_show, .store = func_uevent_store },
 	{ .name = "remove", .mode = 0220, .has = is_no_vf, .store = remove_store },
 	{ .name = "reset", .mode = 0200, .has = can_reset, .store = reset_store },
 	{ .name = NULL },

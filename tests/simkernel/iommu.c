@@ -107,35 +107,35 @@ static void group_empty(struct sim *s, struct group *g)
 		s->group_hint = g->number;
 }
 
-void group_join(struct sim *s, struct func *f, int number)
+void group_join(struct sim *s, struct dev *d, int number)
 {
-	struct group *g = same_set(s, f->set);
+	struct group *g = same_set(s, d->set);
 	struct node *dir;
 
 	/* A recorded function without a group is one that the IOMMU does not serve. */
-	if (number >= 0 && !record_field(f->rec, 'L', "iommu_group"))
+	if (number >= 0 && !record_field(d->rec, 'L', "iommu_group"))
 		return;
 	if (!g)
-		g = group_new(s, f->set, number);
+		g = group_new(s, d->set, number);
 	dir = g ? make_dir(s, g->number) : NULL;
 	if (!dir)
 		return;
 	g->members++;
-	f->group = g;
-	tree_link_to(s->tree, tree_dir(s->tree, dir, "devices"), f->addr, f->dir);
-	tree_link_to(s->tree, f->dir, "iommu_group", dir);
+	d->group = g;
+	tree_link_to(s->tree, tree_dir(s->tree, dir, "devices"), d->name, d->dir);
+	tree_link_to(s->tree, d->dir, "iommu_group", dir);
 }
 
-void group_leave(struct sim *s, struct func *f)
+void group_leave(struct sim *s, struct dev *d)
 {
-	struct group *g = f->group;
+	struct group *g = d->group;
 	struct node *dir = g ? group_dir(s, g->number) : NULL;
 
 	if (!dir)
 		return;
-	tree_remove_name(s->tree, tree_dir(s->tree, dir, "devices"), f->addr);
-	tree_remove_name(s->tree, f->dir, "iommu_group");
-	f->group = NULL;
+	tree_remove_name(s->tree, tree_dir(s->tree, dir, "devices"), d->name);
+	tree_remove_name(s->tree, d->dir, "iommu_group");
+	d->group = NULL;
 	if (--g->members)
 		return;
 	tree_remove(s->tree, dir);

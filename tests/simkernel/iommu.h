@@ -8,7 +8,7 @@
 
 #define GROUP_SETS 4096
 
-struct func;
+struct dev;
 struct node;
 struct record;
 struct sim;
@@ -23,8 +23,8 @@ struct group {
 	struct group *next;
 };
 
-void group_join(struct sim *s, struct func *f, int number);
-void group_leave(struct sim *s, struct func *f);
+void group_join(struct sim *s, struct dev *d, int number);
+void group_leave(struct sim *s, struct dev *d);
 struct group *group_find(struct sim *s, int number);
 /* Calls see(g) for each until it returns true; returns that group or NULL. */
 struct group *group_each(struct sim *s, bool (*see)(const struct group *g, const void *arg),

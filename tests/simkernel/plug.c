@@ -16,14 +16,14 @@ static int come(struct sim *s, struct func *f)
 
 	if (r)
 		return r;
-	pci_offer(s, f);
+	bus_offer(s, &f->dev);
 	return 0;
 }
 
 /* A copy stands beside its model and has a group of its own. */
 static struct func *copy_of(struct sim *s, const char *addr, const struct func *model)
 {
-	const char *path = model->rec->path;
+	const char *path = model->dev.rec->path;
 	char beside[TREE_PATH_MAX];
 	uint32_t domain, rid;
 	struct record *r;
@@ -34,8 +34,8 @@ static struct func *copy_of(struct sim *s, const char *addr, const struct func *
 	r = machine_record_new(beside);
 	if (!r)
 		return NULL;
-	for (size_t i = 0; i < model->rec->n; i++) {
-		const struct field *f = &model->rec->fields[i];
+	for (size_t i = 0; i < model->dev.rec->n; i++) {
+		const struct field *f = &model->dev.rec->fields[i];
 
 		if (f->type == 'A' || (f->type == 'E' && !strcmp(f->name, "SUBSYSTEM")))
 			record_add(r, f->type, f->name, "%s", f->data);
@@ -47,7 +47,7 @@ int plug(struct sim *s, const char *addr, const char *from)
 {
 	struct func *f = func_find(s, addr), *model = from ? func_find(s, from) : NULL;
 
-	if (f && f->dir)
+	if (f && f->dev.dir)
 		return -EEXIST;
 	if (from && !f) {
 		if (!model)
@@ -59,7 +59,7 @@ int plug(struct sim *s, const char *addr, const char *from)
 	}
 	if (!f)
 		return -ENODEV;
-	f->unplugged = false;
+	f->dev.unplugged = false;
 	return come(s, f);
 }
 
@@ -67,9 +67,9 @@ int unplug(struct sim *s, const char *addr)
 {
 	struct func *f = func_find(s, addr);
 
-	if (!f || !f->dir)
+	if (!f || !f->dev.dir)
 		return -ENODEV;
-	f->unplugged = true;
+	f->dev.unplugged = true;
 	func_vanish(s, f);
 	return 0;
 }
@@ -99,8 +99,9 @@ static struct field plain[] = {
 int func_mute(struct sim *s, const char *addr, bool on)
 {
 	const struct func *f = func_find(s, addr);
-	const struct field *config = f && f->dir ? record_field(f->rec, 'H', "config") : NULL;
-	struct node *n = config ? tree_find(s->tree, f->dir, "config") : NULL;
+	const struct field *config =
+		f && f->dev.dir ? record_field(f->dev.rec, 'H', "config") : NULL;
+	struct node *n = config ? tree_find(s->tree, f->dev.dir, "config") : NULL;
 	char *ff;
 	int r;
 

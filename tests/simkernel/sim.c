@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "device.h"
-#include "driver.h"
+#include "facts.h"
 #include "func.h"
 #include "iommu.h"
 #include "sim.h"
@@ -11,9 +11,11 @@
 
 /* What every sysfs has, recorded or not. */
 static const char *const top[] = {
-	"block",       "bus/pci/devices", "bus/pci/drivers", "bus/pci/slots",	"class/net",
-	"class/block", "dev/block",	  "dev/char",	     "devices/virtual", "firmware",
-	"fs",	       "hypervisor",	  "kernel",	     "module",		"power",
+	"block",	   "bus/pci/slots",   "class/net",
+	"class/block",	   "dev/block",	      "dev/char",
+	"devices/virtual", "firmware",	      "fs",
+	"hypervisor",	   "kernel",	      "module",
+	"power",
 };
 
 struct sim *sim_new(struct machine *m)
@@ -25,9 +27,6 @@ struct sim *sim_new(struct machine *m)
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->changed, NULL);
 	s->machine = m;
-	s->funcs_tail = &s->funcs;
-	s->drivers_tail = &s->drivers;
-	s->autoprobe = true;
 	s->quiet = true;
 	s->next_set = 1 << 20; /* above any recorded group */
 	s->base = -1;
@@ -91,14 +90,15 @@ int sim_build(struct sim *s)
 	for (size_t i = 0; i < sizeof(top) / sizeof(top[0]); i++)
 		if (!tree_mkdirs(s->tree, s->tree->root, top[i]))
 			return -ENOMEM;
-	s->bus_pci = tree_walk(s->tree, s->tree->root, "bus/pci");
-	s->bus_pci_devices = tree_walk(s->tree, s->bus_pci, "devices");
 	s->iommu = has_iommu(s->machine);
 	if (s->iommu)
 		tree_mkdirs(s->tree, s->tree->root, "kernel/iommu_groups");
-	sim_rows(s, s->bus_pci, pci_bus_rows, s);
 	sim_rows(s, tree_mkdirs(s->tree, s->tree->root, "kernel"), kernel_rows, s);
-	driver_build(s);
+	if (bus_build(s, &s->pci, &pci_rules))
+		return -ENOMEM;
+	facts_drivers(s);
+	tree_mkdirs(s->tree, s->tree->root, "module/vfio");
+	tree_mkdirs(s->tree, s->tree->root, "module/vfio_iommu_type1");
 	pci_build(s);
 	for (size_t i = 0; i < s->machine->n; i++) {
 		const struct record *r = &s->machine->records[i];

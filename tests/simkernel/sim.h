@@ -7,8 +7,8 @@
  * What others are to notice (uevents, forgotten names) is queued under the lock and carried out
  * in that order by one thread; sim_sync() waits until it is done, before a writer is answered.
  *
- * Functions, drivers and groups live as long as the simulation, so nobody has to hold a reference
- * while he waits; whether a function is there is its "dir".
+ * Devices, drivers and groups live as long as the simulation, so nobody has to hold a reference
+ * while he waits; whether a device is there is its "dir".
  */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
@@ -17,12 +17,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "bus.h"
 #include "faults.h"
 #include "machine.h"
 #include "reaction.h"
 #include "tree.h"
 
-struct driver;
 struct effects;
 struct func;
 struct group;
@@ -32,20 +32,17 @@ struct sim {
 	pthread_cond_t changed; /* a device lock, a hold or a fault went away */
 	struct tree *tree;
 	struct machine *machine;
-	struct func *funcs, **funcs_tail;
+	struct bus pci;
 	struct func **func_hash;
-	struct driver *drivers, **drivers_tail;
 	struct group **group_sets, *empty_groups;
 	int group_hint; /* no lower number is free */
 	struct effects *effects;
 	struct fault *faults;
 	struct nth nth;
-	struct node *bus_pci, *bus_pci_devices;
 	int next_set;
 	bool iommu;
 	bool ending;	    /* whoever waits gives up */
 	bool quiet;	    /* the initial state is built: no events */
-	bool autoprobe;	    /* bus/pci/drivers_autoprobe */
 	bool cdev;	    /* the kernel has VFIO device nodes */
 	bool free_override; /* its driver_override needs no device lock */
 	struct {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* SR-IOV: virtual functions made and removed by a number written to their physical function. */
-#include "device.h"
-#include "driver.h"
 #include "func.h"
 #include "sim.h"
 
@@ -13,7 +11,7 @@
 
 static unsigned long attribute(const struct func *f, const char *name, int base)
 {
-	const char *text = record_text(f->rec, 'A', name);
+	const char *text = record_text(f->dev.rec, 'A', name);
 
 	return text ? strtoul(text, NULL, base) : 0;
 }
@@ -21,7 +19,7 @@ static unsigned long attribute(const struct func *f, const char *name, int base)
 void sriov_init(struct sim *s, struct func *f)
 {
 	unsigned long total = attribute(f, "sriov_totalvfs", 10);
-	const char *autoprobe = record_text(f->rec, 'A', "sriov_drivers_autoprobe");
+	const char *autoprobe = record_text(f->dev.rec, 'A', "sriov_drivers_autoprobe");
 
 	(void)s;
 	if (!total || total > MAX_VFS)
@@ -40,12 +38,12 @@ static void link_pair(struct sim *s, struct func *vf)
 {
 	char name[24];
 
-	if (!vf->dir || !vf->pf->dir)
+	if (!vf->dev.dir || !vf->pf->dev.dir)
 		return;
 	snprintf(name, sizeof(name), "virtfn%u", vf->vf_index);
-	tree_link_to(s->tree, vf->pf->dir, name, vf->dir);
-	tree_link_to(s->tree, vf->dir, "physfn", vf->pf->dir);
-	func_event(s, vf, "change");
+	tree_link_to(s->tree, vf->pf->dev.dir, name, vf->dev.dir);
+	tree_link_to(s->tree, vf->dev.dir, "physfn", vf->pf->dev.dir);
+	dev_event(s, &vf->dev, "change");
 }
 
 void sriov_links(struct sim *s, struct func *f)
@@ -63,11 +61,11 @@ static const char *const inherited[] = {
 
 static struct record *vf_record(const struct func *pf, const char *addr)
 {
+	const char *beside = pf->dev.rec->path;
 	char path[TREE_PATH_MAX];
 	struct record *r;
 
-	snprintf(path, sizeof(path), "%.*s%s", (int)(base_name(pf->rec->path) - pf->rec->path),
-		 pf->rec->path, addr);
+	snprintf(path, sizeof(path), "%.*s%s", (int)(pf->dev.name - beside), beside, addr);
 	r = machine_record_new(path);
 	if (!r)
 		return NULL;
@@ -75,7 +73,7 @@ static struct record *vf_record(const struct func *pf, const char *addr)
 	record_add(r, 'A', "vendor", "0x%04x\n", pf->vendor);
 	record_add(r, 'A', "device", "0x%04x\n", pf->vf_device);
 	for (size_t i = 0; i < sizeof(inherited) / sizeof(inherited[0]); i++) {
-		const char *text = record_text(pf->rec, 'A', inherited[i]);
+		const char *text = record_text(pf->dev.rec, 'A', inherited[i]);
 
 		if (text)
 			record_add(r, 'A', inherited[i], "%s", text);
@@ -91,7 +89,7 @@ static struct record *vf_record(const struct func *pf, const char *addr)
 
 static void add_modalias(struct func *f, struct record *r)
 {
-	record_add(r, 'A', "modalias", "%s\n", f->modalias);
+	record_add(r, 'A', "modalias", "%s\n", f->dev.modalias);
 	record_add(r, 'A', "dma_mask_bits", "64\n");
 	record_add(r, 'A', "consistent_dma_mask_bits", "64\n");
 }
@@ -126,13 +124,13 @@ static int vf_add(struct sim *s, struct func *vf)
 
 	if (r)
 		return r;
-	vf->added = true;
-	r = func_lock(s, vf);
+	vf->dev.added = true;
+	r = dev_lock(s, &vf->dev);
 	if (r)
 		return r;
-	if (s->autoprobe)
-		driver_probe_all(s, vf);
-	func_unlock(s, vf);
+	if (s->pci.autoprobe)
+		driver_probe_all(s, &vf->dev);
+	dev_unlock(s, &vf->dev);
 	return 0;
 }
 
@@ -146,7 +144,7 @@ int sriov_enable(struct sim *s, struct func *pf, unsigned int n)
 	pf->num_vfs = n;
 	for (unsigned int i = 0; i < n && !r; i++)
 		r = vf_add(s, pf->vfs[i]);
-	func_event(s, pf, "change");
+	dev_event(s, &pf->dev, "change");
 	return r;
 }
 
@@ -157,11 +155,11 @@ int sriov_disable(struct sim *s, struct func *pf)
 	for (unsigned int i = 0; i < pf->total_vfs; i++) {
 		struct func *vf = pf->vfs[i];
 
-		if (!vf || !vf->dir)
+		if (!vf || !vf->dev.dir)
 			continue;
 		snprintf(name, sizeof(name), "virtfn%u", i);
-		tree_remove_name(s->tree, pf->dir, name);
-		tree_remove_name(s->tree, vf->dir, "physfn");
+		tree_remove_name(s->tree, pf->dev.dir, name);
+		tree_remove_name(s->tree, vf->dev.dir, "physfn");
 		func_vanish(s, vf);
 	}
 	pf->num_vfs = 0;
@@ -185,9 +183,8 @@ static int change_number(struct sim *s, struct func *f, unsigned int n)
 
 	if (n == f->num_vfs)
 		return 0;
-	r = driver_sriov(f->drv);
-	if (r)
-		return r;
+	if (!f->dev.drv || !f->dev.drv->kind->sriov)
+		return -ENOENT;
 	if (n && f->num_vfs)
 		return -EBUSY;
 	r = rescan_lock(s);
@@ -210,11 +207,11 @@ static int sriov_numvfs_store(struct sim *s, void *obj, const char *text, size_t
 		return -EINVAL;
 	if (n > f->total_vfs)
 		return -ERANGE;
-	r = func_lock(s, f);
+	r = dev_lock(s, &f->dev);
 	if (r)
 		return r;
 	r = change_number(s, f, (unsigned int)n);
-	func_unlock(s, f);
+	dev_unlock(s, &f->dev);
 	return r;
 }
 

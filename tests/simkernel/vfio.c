@@ -5,7 +5,6 @@
  * tells which it is; it has all functions of the group open that vfio-pci had when it came.
  */
 #include "device.h"
-#include "driver.h"
 #include "facts.h"
 #include "func.h"
 #include "iommu.h"
@@ -21,7 +20,7 @@
 
 bool vfio_is_open(const struct func *f)
 {
-	return f->vfio_dev >= 0 && f->group && f->group->holder;
+	return f->vfio_dev >= 0 && f->dev.group && f->dev.group->holder;
 }
 
 static int group_device_new(struct group *g)
@@ -74,16 +73,21 @@ static void group_device_put(struct sim *s, struct group *g)
 	g->vfio_rec = NULL;
 }
 
+static bool is_taken(const struct sim *s, int n)
+{
+	for_each_func(s, f)
+		if (f->vfio_dev == n)
+			return true;
+	return false;
+}
+
 static int free_number(const struct sim *s)
 {
-	for (int n = 0;; n++) {
-		const struct func *f = s->funcs;
+	int n = 0;
 
-		while (f && f->vfio_dev != n)
-			f = f->next;
-		if (!f)
-			return n;
-	}
+	while (is_taken(s, n))
+		n++;
+	return n;
 }
 
 static void cdev_name(char *buf, size_t size, int n)
@@ -96,7 +100,7 @@ static int device_rec(struct sim *s, struct func *f, int n)
 	char path[TREE_PATH_MAX];
 	struct record *r;
 
-	snprintf(path, sizeof(path), "%.4000s/vfio-dev/vfio%d", f->rec->path, n);
+	snprintf(path, sizeof(path), "%.4000s/vfio-dev/vfio%d", f->dev.rec->path, n);
 	r = machine_record_new(path);
 	if (!r)
 		return -ENOMEM;
@@ -115,7 +119,7 @@ void vfio_nodes(struct sim *s, const struct func *f)
 {
 	char node[64];
 
-	node_name(node, sizeof(node), f->group->number);
+	node_name(node, sizeof(node), f->dev.group->number);
 	facts_node(s, node);
 	if (!s->cdev)
 		return;
@@ -123,34 +127,36 @@ void vfio_nodes(struct sim *s, const struct func *f)
 	facts_node(s, node);
 }
 
-int vfio_probe(struct sim *s, struct func *f)
+int vfio_probe(struct sim *s, struct dev *d)
 {
+	struct func *f = func_of(d);
 	int r, n;
 
-	if (f->bridge || !f->group)
+	if (f->bridge || !f->dev.group)
 		return -EINVAL;
 	if (f->num_vfs)
 		return -EBUSY;
-	r = group_device_get(f->group);
+	r = group_device_get(f->dev.group);
 	if (r)
 		return r;
 	n = free_number(s);
 	r = device_rec(s, f, n);
 	if (r) {
-		group_device_put(s, f->group);
+		group_device_put(s, f->dev.group);
 		return r;
 	}
 	f->vfio_dev = n;
 	f->vfio_binds++;
 	vfio_nodes(s, f);
-	if (f->group->vfio == 1)
-		device_add(s, f->group->vfio_rec);
+	if (f->dev.group->vfio == 1)
+		device_add(s, f->dev.group->vfio_rec);
 	device_add(s, f->vfio_rec);
 	return 0;
 }
 
-int vfio_remove(struct sim *s, struct func *f)
+int vfio_remove(struct sim *s, struct dev *d)
 {
+	struct func *f = func_of(d);
 	char node[64];
 
 	/* No limit and no way out, as in the kernel. */
@@ -165,8 +171,8 @@ int vfio_remove(struct sim *s, struct func *f)
 	machine_record_free(f->vfio_rec);
 	f->vfio_rec = NULL;
 	f->vfio_dev = -1;
-	tree_remove_name(s->tree, f->dir, "vfio-dev");
-	group_device_put(s, f->group);
+	tree_remove_name(s->tree, f->dev.dir, "vfio-dev");
+	group_device_put(s, f->dev.group);
 	return 0;
 }
 
@@ -200,8 +206,8 @@ int vfio_viable(struct sim *s, int group)
 
 	if (!g || !g->vfio)
 		return -ENODEV;
-	for (const struct func *f = s->funcs; f; f = f->next)
-		if (f->group == g && f->drv && !driver_own_dma(f->drv))
+	for_each_func(s, f)
+		if (f->dev.group == g && f->dev.drv && !f->dev.drv->kind->own_dma)
 			return -EPERM;
 	return 0;
 }

@@ -6,11 +6,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+struct dev;
 struct func;
 struct sim;
 
-int vfio_probe(struct sim *s, struct func *f);
-int vfio_remove(struct sim *s, struct func *f);
+int vfio_probe(struct sim *s, struct dev *d);
+int vfio_remove(struct sim *s, struct dev *d);
 /* The nodes of a function that vfio-pci has. */
 void vfio_nodes(struct sim *s, const struct func *f);
 bool vfio_is_open(const struct func *f);

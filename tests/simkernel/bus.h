@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A bus with drivers, and the rules by which these bind. A new bus is a row of its own rules. */
+#ifndef SIM_BUS_H
+#define SIM_BUS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct dev;
+struct node;
+struct reaction;
+struct sim;
+struct driver;
+
+/* What is known of a driver by name. */
+struct driver_kind {
+	const char *name;
+	bool sriov;	/* sriov_numvfs may be written */
+	bool keeps_vfs; /* its VFs stay when it lets go of the PF */
+	bool own_dma;	/* binds in a group that somebody holds */
+	bool builtin;	/* there without a recording that names it */
+	int (*probe)(struct sim *s, struct dev *d);
+	int (*remove)(struct sim *s, struct dev *d);
+};
+
+struct bus_rules {
+	const char *name;
+	const struct reaction *rows;	    /* of bus/NAME, besides those of every bus */
+	const struct reaction *driver_rows; /* of each driver, likewise */
+	const struct driver_kind *drivers;  /* the last, "", is any other */
+	bool (*is_name)(const char *text);
+	struct dev *(*find)(struct sim *s, const char *name);
+	/* "KEY=value" lines for uevents, besides DRIVER and MODALIAS. */
+	size_t (*env)(struct dev *d, char *buf, size_t size);
+	bool (*has_id)(const struct driver *drv, struct dev *d); /* by its new_id */
+	bool (*is_shut)(struct dev *d); /* to drivers that no override names */
+};
+
+struct bus {
+	const struct bus_rules *rules;
+	struct node *dir, *devices;
+	struct dev *devs, **devs_tail;
+	struct driver *drivers, **drivers_tail;
+	bool autoprobe; /* drivers_autoprobe */
+};
+
+struct driver {
+	const struct driver_kind *kind;
+	struct bus *bus;
+	struct driver *next;
+	struct node *dir;
+	char **aliases;
+	size_t n_aliases;
+	struct dynamic_id *ids; /* the bus's own */
+	char name[];
+};
+
+/* bus.c */
+int bus_build(struct sim *s, struct bus *bus, const struct bus_rules *rules);
+/* The device that text, up to a line's end, names, if it is there. */
+struct dev *bus_named(struct sim *s, struct bus *bus, const char *text);
+/* Drivers are offered what is new, not what has none. */
+void bus_offer(struct sim *s, struct dev *d);
+
+/* driver.c */
+struct driver *driver_find(const struct bus *bus, const char *name);
+/* Made where there is none. */
+struct driver *driver_get(struct sim *s, struct bus *bus, const char *name);
+int driver_alias(struct driver *drv, const char *pattern);
+/* The device's lock is held. */
+int driver_probe(struct sim *s, struct driver *drv, struct dev *d);
+void driver_probe_all(struct sim *s, struct dev *d);
+int driver_release(struct sim *s, struct dev *d);
+void driver_link(struct sim *s, struct driver *drv, struct dev *d);
+/* It takes what has no driver and matches. */
+void driver_attach(struct sim *s, struct driver *drv);
+
+#endif
