@@ -36,7 +36,7 @@ enum obj_kind {
 	OBJ_LABEL = 64, /* and the id of a view's directory: what lies in it, one for each label */
 };
 
-/* The low 16 bits of a node id. The kernel remembers them over our restarts and upgrades, so an id
+/* The low 8 bits of a node id. The kernel remembers them over our restarts and upgrades, so an id
  * is never given to another row of the same kind. Ids end at ROW_MAX. */
 #define ROW_SELF 1 /* the object's own directory; the root's node id is therefore 1 */
 #define ROW_MAX 128

@@ -9,6 +9,7 @@
 
 #include "internal.h"
 #include "pcidevfs/util.h"
+#include "twins.h"
 
 /* telldir cookies, each the place after its entry: ".", "..", rows by their number in the table,
  * then the others by their key. They stay what they are while entries come and go. */
@@ -25,10 +26,21 @@ static double entry_seconds(const struct entries *e)
 	return e && e->brief ? 0 : CACHE_SECONDS;
 }
 
+/* The node that a path to this file leads to now: that of its inode number, or a twin. */
+static uint64_t found_node(struct tree *t, const struct stat *st)
+{
+	unsigned int number = S_ISREG(st->st_mode) ? twins_free_number(t->twins, st->st_ino) : 0;
+	uint64_t node = objects_twin(st->st_ino, number);
+
+	if (number)
+		objects_note_twin(t->objects, node);
+	return node;
+}
+
 static void reply_found(fuse_req_t req, const struct stat *st, double seconds)
 {
 	struct fuse_entry_param e = {
-		.ino = st->st_ino,
+		.ino = found_node(fuse_req_userdata(req), st),
 		.attr = *st,
 		.attr_timeout = CACHE_SECONDS,
 		.entry_timeout = seconds,
@@ -104,7 +116,7 @@ static void add(struct listing *l, const char *name, const struct stat *st, doub
 		struct fuse_entry_param e = { .attr = *st };
 
 		if (seconds >= 0) {
-			e.ino = st->st_ino;
+			e.ino = found_node(l->tree, st);
 			e.attr_timeout = CACHE_SECONDS;
 			e.entry_timeout = seconds;
 		}
@@ -152,7 +164,8 @@ static void list_rows(struct listing *l, off_t off)
 
 	for (size_t i = off > AT_ROWS ? (size_t)off - AT_ROWS : 0;
 	     !l->full && (row = row_at(l->dir.kind, i)); i++) {
-		if (row->in != in || !node_has(&l->dir, row))
+		/* Who reads all that is listed would wait in the stream without end. */
+		if (row->in != in || !node_has(&l->dir, row) || row->flags & ATTR_STREAM)
 			continue;
 		node_stat(l->tree, &l->dir, row, &st);
 		add(l, row->name, &st, CACHE_SECONDS, (off_t)(AT_ROWS + i + 1));
