@@ -131,6 +131,8 @@ bool row_is_sized(const struct attr *row);
 /* Only mode and owner, of a file. */
 void node_rights(struct tree *t, const struct node *n, const struct attr *row, struct stat *st);
 void node_getattr(struct fuse_req *req, uint64_t ino);
+/* How long the kernel may believe what it was told of an open file of this row. */
+double attr_seconds(const struct attr *row);
 /* Mode and owner of a file in the directory of an object; those that it is born with. */
 void file_rights(struct tree *t, enum obj_kind kind, uint64_t dir_ino, const char *name,
 		 const struct attr *row, struct stat *st);

@@ -170,7 +170,7 @@ static void set_owner(struct owner_job *job)
 	if (r)
 		fuse_reply_err(job->req, -r);
 	else
-		fuse_reply_attr(job->req, &st, CACHE_SECONDS);
+		fuse_reply_attr(job->req, &st, attr_seconds(job->n.row));
 	free(job);
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "ctl.h"
+#include "grown.h"
 #include "internal.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/txn.h"
@@ -71,8 +72,10 @@ static int open_node(struct tree *t, fuse_req_t req, const struct node *n,
 	if (n->row->flags & ATTR_STREAM) {
 		fi->nonseekable = 1;
 		at = stream_start(t->stream, atomic_load(&t->heard));
+	} else if (n->row->ring) {
+		at = grown_start(n->row->ring(t));
 	}
-	r = open_file(t, req, n, writes, fi->nonseekable ? &at : NULL, &fi->fh, err);
+	r = open_file(t, req, n, writes, fi->nonseekable || n->row->ring ? &at : NULL, &fi->fh, err);
 	if (!r && writes && n->row->flags & ATTR_CTL) {
 		r = ctl_open(t, fi->fh, (fi->flags & O_ACCMODE) == O_RDWR, err);
 		if (r)
@@ -316,6 +319,12 @@ void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 				    fi->flags & O_NONBLOCK);
 		else
 			fuse_reply_err(req, ESTALE);
+		return;
+	}
+	if (n.row->ring) {
+		if (job.file)
+			files_seen(t->files, job.file);
+		grown_read(n.row->ring(t), req, job.file, size, off);
 		return;
 	}
 	if (n.row->flags & ATTR_CONST && job.file) { /* into the page cache, in parts of its own */

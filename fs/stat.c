@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "grown.h"
 #include "internal.h"
 #include "pcidevfs/util.h"
 #include "texts.h"
@@ -166,6 +167,8 @@ void node_stat(struct tree *t, const struct node *n, const struct attr *row, str
 	if (row && !(row->mode & S_IFMT)) {
 		node_rights(t, n, row, st);
 		st->st_size = file_size(t, n, row, st->st_ino);
+		if (row->ring)
+			grown_stat(row->ring(t), st);
 		return;
 	}
 	memset(st, 0, sizeof(*st));
@@ -197,6 +200,12 @@ void entry_stat(struct tree *t, const struct entries *e, uint32_t slot, struct s
 	apply_owner(t, &w, st);
 }
 
+/* Of a long text the kernel asks each time, once it was opened: so nobody has to tell of each line. */
+double attr_seconds(const struct attr *row)
+{
+	return row && (row->ring || row->flags & ATTR_SNAPSHOT) ? 0 : CACHE_SECONDS;
+}
+
 static void reply_stat(fuse_req_t req, const struct node *n, const struct text *text)
 {
 	struct stat st;
@@ -204,9 +213,7 @@ static void reply_stat(fuse_req_t req, const struct node *n, const struct text *
 	node_stat(fuse_req_userdata(req), n, n->row, &st);
 	if (text)
 		st.st_size = (off_t)text->len;
-	/* Of a long text the kernel asks each time, once it was opened: so nobody has to tell of each line. */
-	fuse_reply_attr(req, &st,
-			n->row && n->row->flags & ATTR_SNAPSHOT ? 0 : CACHE_SECONDS);
+	fuse_reply_attr(req, &st, attr_seconds(n->row));
 }
 
 /* A stat that waits for the text whose size it tells. */
