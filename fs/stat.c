@@ -82,7 +82,7 @@ void rights_at_birth(const struct tree *t, const struct attr *row, struct stat *
 	memset(st, 0, sizeof(*st));
 	st->st_mode = S_IFREG | row->mode;
 	st->st_nlink = 1;
-	if (row->mode & 0020) {
+	if (row->mode & 0020 || !(row->mode & 0004)) {
 		st->st_gid = t->group;
 		st->st_mode &= t->group ? ~(mode_t)0 : ~(mode_t)0020;
 	}
