@@ -21,6 +21,7 @@
 struct device;
 struct err;
 struct out;
+struct ring;
 struct tree;
 struct wish;
 
@@ -36,7 +37,7 @@ enum obj_kind {
 	OBJ_LABEL = 64, /* and the id of a view's directory: what lies in it, one for each label */
 };
 
-/* The low 16 bits of a node id. The kernel remembers them over our restarts and upgrades, so an id
+/* The low 8 bits of a node id. The kernel remembers them over our restarts and upgrades, so an id
  * is never given to another row of the same kind. Ids end at ROW_MAX. */
 #define ROW_SELF 1 /* the object's own directory; the root's node id is therefore 1 */
 #define ROW_MAX 128
@@ -95,6 +96,8 @@ struct attr {
 	/* Does what was accepted reach beyond the device, so that its owner is not enough? Then -EACCES with the sentence,
 	 * for who is neither in the group pcidevfs nor has CAP_DAC_OVERRIDE. May be NULL: it never does. */
 	int (*reaches)(const struct subject *s, const struct wish *wish, struct err *err);
+	/* In place of show: lines that come, as in a file that grows and is rotated. */
+	struct ring *(*ring)(const struct tree *t);
 	/* For ATTR_SLOW: brings the model up to date. May be NULL. */
 	void (*refresh)(const struct subject *s);
 	const struct entries *entries; /* of a directory row; NULL: only rows lie in it */
@@ -153,7 +156,7 @@ enum obj_kind kind_of_bus(int bus); /* OBJ_ROOT: it has no directory */
 const struct attr *row_at(enum obj_kind kind, size_t i);
 static inline int row_readable(const struct attr *row)
 {
-	return row->show || row->flags & (ATTR_CTL | ATTR_STREAM);
+	return row->show || row->ring || row->flags & (ATTR_CTL | ATTR_STREAM);
 }
 static inline int row_writable(const struct attr *row)
 {

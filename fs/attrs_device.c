@@ -441,13 +441,13 @@ const struct attr attrs_device[] = {
 	  .help = "why the host itself needs it, or none" },
 	{ .name = "holders",
 	  .id = 22,
-	  .mode = 0444,
+	  .mode = 0440,
 	  .flags = ATTR_SLOW,
 	  .bits = CH_HOLDERS,
 	  .show = holders_show,
 	  .refresh = holders_refresh,
 	  .since = "0.1",
-	  .help = "processes that hold it open, a line each: pid= comm=, unsure before one whose open "
+	  .help = "processes that hold it open, for root and the group pcidevfs; a line each: pid= comm=, unsure before one whose open "
 		  "files are unknown and that could; or none" },
 	{ .name = "log",
 	  .id = 23,

@@ -46,14 +46,14 @@ static void version_show(const struct subject *s, struct out *o)
 	out_printf(o, "%s\n", VERSION);
 }
 
-static void events_show(const struct subject *s, struct out *o)
+static struct ring *events_ring(const struct tree *t)
 {
-	ring_print(s->tree->events, NULL, o);
+	return t->events;
 }
 
-static void log_show(const struct subject *s, struct out *o)
+static struct ring *log_ring(const struct tree *t)
 {
-	ring_print(s->tree->log, NULL, o);
+	return t->log;
 }
 
 static void last_error_show(const struct subject *s, struct out *o)
@@ -106,9 +106,8 @@ const struct attr attrs_root[] = {
 	{ .name = "events",
 	  .id = 5,
 	  .mode = 0444,
-	  .flags = ATTR_WORK | ATTR_SNAPSHOT,
 	  .bits = CH_ANY,
-	  .show = events_show,
+	  .ring = events_ring,
 	  .since = "0.1",
 	  .help = "the last changes, a line each: seq= generation= action= changed=, inventory line" },
 	{ .name = "events_pipe",
@@ -122,9 +121,8 @@ const struct attr attrs_root[] = {
 	{ .name = "log",
 	  .id = 7,
 	  .mode = 0444,
-	  .flags = ATTR_WORK | ATTR_SNAPSHOT,
 	  .bits = CH_LOG,
-	  .show = log_show,
+	  .ring = log_ring,
 	  .since = "0.1",
 	  .help = "the last writes and their verdicts: seq= time= id= file= value= pid= uid= comm= "
 		  "result= text=; value=? where nobody knows what was to be written; force=1 where ctl's force was given for it; opener= where another user "

@@ -20,8 +20,13 @@
 
 enum { TAKE_AT_ONCE = 64 }; /* objects: some 20 us */
 
+struct touched {
+	uint64_t ino;
+	bool sized;
+};
+
 /* With the tree's lock held: the nodes of the rows that bits alter. */
-static size_t rows_of(struct tree *t, uint32_t slot, change_bits bits, uint64_t ino[ROW_MAX])
+static size_t rows_of(struct tree *t, uint32_t slot, change_bits bits, struct touched rows[ROW_MAX])
 {
 	enum obj_kind kind = objects_at(t->objects, slot)->kind;
 	const struct attr *row;
@@ -29,20 +34,24 @@ static size_t rows_of(struct tree *t, uint32_t slot, change_bits bits, uint64_t 
 
 	for (size_t i = 0; (row = row_at(kind, i)) && n < ROW_MAX; i++)
 		if (row->bits & bits)
-			ino[n++] = objects_ino(t->objects, slot, row->id);
+			rows[n++] = (struct touched){ objects_ino(t->objects, slot, row->id),
+						      row_is_sized(row) };
 	return n;
 }
 
 void tree_touch(struct tree *t, uint32_t slot, change_bits bits)
 {
-	uint64_t ino[ROW_MAX];
+	struct touched rows[ROW_MAX];
 	size_t n;
 
 	pthread_mutex_lock(&t->lock);
-	n = rows_of(t, slot, bits, ino);
+	n = rows_of(t, slot, bits, rows);
 	pthread_mutex_unlock(&t->lock);
-	for (size_t i = 0; i < n; i++)
-		files_touch(t->files, ino[i]);
+	for (size_t i = 0; i < n; i++) {
+		files_touch(t->files, rows[i].ino);
+		if (rows[i].sized)
+			forget_attr(t, rows[i].ino);
+	}
 }
 
 /* With the tree's lock held: what the kernel may have cached of what bits alter. */
@@ -66,12 +75,12 @@ static void forget_rows(struct tree *t, uint32_t slot, change_bits bits, struct 
 /* What was known of a device that is gone: its cached texts must not outlive it. */
 static void bury_device(struct tree *t, uint32_t slot, struct forgets *notes)
 {
-	uint64_t ino[ROW_MAX];
-	size_t n = rows_of(t, slot, CH_ALL, ino);
+	struct touched rows[ROW_MAX];
+	size_t n = rows_of(t, slot, CH_ALL, rows);
 
 	forget_rows(t, slot, CH_ALL, notes);
 	for (size_t i = 0; i < n; i++)
-		files_touch(t->files, ino[i]);
+		files_touch(t->files, rows[i].ino);
 	views_place(t, slot, NULL, notes);
 	objects_kill(t->objects, slot);
 }

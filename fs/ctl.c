@@ -250,7 +250,7 @@ static void reply(struct fuse_req *req, int result)
 /* Nothing of it was begun. */
 static void drop(struct ctl_job *job, int result)
 {
-	journal_end(job->tree->journal, job->journal_slot, result);
+	write_ends(job->tree, job->journal_slot, result);
 	reply(job->req, result);
 	free(job);
 }
@@ -293,7 +293,7 @@ static struct ctl_job *finish(struct ctl_job *job)
 	pthread_mutex_lock(&c->lock);
 	next = ctl_next(job->ctl);
 	result = next->verdict ?: (int)next->size;
-	journal_end(job->tree->journal, job->journal_slot, result);
+	write_ends(job->tree, job->journal_slot, result);
 	next->writer = 0;
 	ctl_relax(job->ctl, next);
 	req = job->req;
@@ -448,7 +448,7 @@ void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint6
 	bool joined = false, full = false;
 
 	if (!job) {
-		journal_end(t->journal, journal_slot, -ENOMEM);
+		write_ends(t, journal_slot, -ENOMEM);
 		reply(req, -ENOMEM);
 		return;
 	}
@@ -456,6 +456,7 @@ void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint6
 	job->unique = t->conf.unique() & ~UNIQUE_RESENT;
 	job->journal_slot = journal_slot;
 	write_interruptible(req, job->unique);
+	write_leaves(t, n, journal_slot);
 	pthread_mutex_lock(&c->lock);
 	job->ctl = ctls_find(c->store, fh);
 	if (job->ctl) {

@@ -9,6 +9,7 @@
 
 #include "internal.h"
 #include "pcidevfs/util.h"
+#include "twins.h"
 
 /* telldir cookies, each the place after its entry: ".", "..", rows by their number in the table,
  * then the others by their key. They stay what they are while entries come and go. */
@@ -25,12 +26,29 @@ static double entry_seconds(const struct entries *e)
 	return e && e->brief ? 0 : CACHE_SECONDS;
 }
 
-static void reply_found(fuse_req_t req, const struct stat *st, double seconds)
+/* The node that a path to this file leads to now: that of its inode number, or a twin. */
+static uint64_t found_node(struct tree *t, const struct stat *st)
+{
+	unsigned int number = S_ISREG(st->st_mode) ? twins_free_number(t->twins, st->st_ino) : 0;
+	uint64_t node = objects_twin(st->st_ino, number);
+
+	if (number)
+		objects_note_twin(t->objects, node);
+	return node;
+}
+
+/* A list says little of long texts, until they are opened; of lines that come it tells how many there are now. */
+static double listed_seconds(const struct attr *row)
+{
+	return row && row->ring ? 0 : CACHE_SECONDS;
+}
+
+static void reply_found(fuse_req_t req, const struct attr *row, const struct stat *st, double seconds)
 {
 	struct fuse_entry_param e = {
-		.ino = st->st_ino,
+		.ino = found_node(fuse_req_userdata(req), st),
 		.attr = *st,
-		.attr_timeout = CACHE_SECONDS,
+		.attr_timeout = listed_seconds(row),
 		.entry_timeout = seconds,
 	};
 
@@ -69,9 +87,9 @@ void dir_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	if (row)
 		node_stat(t, &dir, row, &st);
 	if (row)
-		reply_found(req, &st, CACHE_SECONDS);
+		reply_found(req, row, &st, CACHE_SECONDS);
 	else if (find_entry(t, &dir, name, &st))
-		reply_found(req, &st, entry_seconds(node_entries(&dir)));
+		reply_found(req, NULL, &st, entry_seconds(node_entries(&dir)));
 	else
 		fuse_reply_err(req, ENOENT);
 }
@@ -95,8 +113,8 @@ struct listing {
 };
 
 /* "." and ".." (seconds < 0) the kernel does not look at. */
-static void add(struct listing *l, const char *name, const struct stat *st, double seconds,
-		off_t next)
+static void add(struct listing *l, const char *name, const struct attr *row, const struct stat *st,
+		double seconds, off_t next)
 {
 	size_t left = l->size - l->len, need;
 
@@ -104,8 +122,8 @@ static void add(struct listing *l, const char *name, const struct stat *st, doub
 		struct fuse_entry_param e = { .attr = *st };
 
 		if (seconds >= 0) {
-			e.ino = st->st_ino;
-			e.attr_timeout = CACHE_SECONDS;
+			e.ino = found_node(l->tree, st);
+			e.attr_timeout = listed_seconds(row);
 			e.entry_timeout = seconds;
 		}
 		need = fuse_add_direntry_plus(l->req, l->buf + l->len, left, name, &e, next);
@@ -138,10 +156,10 @@ static void list_dots(struct listing *l, off_t off)
 	struct stat st = { .st_mode = S_IFDIR, .st_ino = l->dir.ino };
 
 	if (off <= AT_DOT)
-		add(l, ".", &st, -1, AT_DOTDOT);
+		add(l, ".", NULL, &st, -1, AT_DOTDOT);
 	st.st_ino = parent_ino(l);
 	if (off <= AT_DOTDOT && !l->full)
-		add(l, "..", &st, -1, AT_ROWS);
+		add(l, "..", NULL, &st, -1, AT_ROWS);
 }
 
 static void list_rows(struct listing *l, off_t off)
@@ -152,10 +170,11 @@ static void list_rows(struct listing *l, off_t off)
 
 	for (size_t i = off > AT_ROWS ? (size_t)off - AT_ROWS : 0;
 	     !l->full && (row = row_at(l->dir.kind, i)); i++) {
-		if (row->in != in || !node_has(&l->dir, row))
+		/* Who reads all that is listed would wait in the stream without end. */
+		if (row->in != in || !node_has(&l->dir, row) || row->flags & ATTR_STREAM)
 			continue;
 		node_stat(l->tree, &l->dir, row, &st);
-		add(l, row->name, &st, CACHE_SECONDS, (off_t)(AT_ROWS + i + 1));
+		add(l, row->name, row, &st, CACHE_SECONDS, (off_t)(AT_ROWS + i + 1));
 	}
 }
 
@@ -176,7 +195,7 @@ static void list_entries(struct listing *l, off_t off)
 	for (; n && !l->full; n--, elem++) {
 		entry_name(t, e, elem, name);
 		entry_stat(t, e, elem->slot, &st);
-		add(l, name, &st, entry_seconds(e), (off_t)AT_ENTRIES + elem->key + 1);
+		add(l, name, NULL, &st, entry_seconds(e), (off_t)AT_ENTRIES + elem->key + 1);
 	}
 	pthread_mutex_unlock(&t->lock);
 }

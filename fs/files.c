@@ -19,7 +19,7 @@
 #define PLACE_BITS 24
 #define NOWHERE UINT32_MAX
 #define CHAINS 1024
-#define FILES_ABI 4
+#define FILES_ABI 5
 #define TOLD_TWICE 2 /* epoll asks when it is told to wait, and again before it tells */
 
 struct region {
@@ -222,12 +222,13 @@ static int64_t new_file(struct files *f, const struct open_file *like, struct er
 }
 
 int files_open(struct files *f, uint64_t node, uint64_t unique, const struct creds *creds,
-	       const struct cursor *at, uint64_t *ret_fh, struct err *err)
+	       const struct cursor *at, bool writes, uint64_t *ret_fh, struct err *err)
 {
 	struct open_file like = {
 		.node = node,
 		.opened_by = unique & ~UNIQUE_RESENT,
 		.changed = true,
+		.writes = writes,
 		.creds = *creds,
 	};
 	uint64_t fh = 0;
@@ -247,6 +248,17 @@ int files_open(struct files *f, uint64_t node, uint64_t unique, const struct cre
 		return (int)i;
 	*ret_fh = fh;
 	return 0;
+}
+
+bool files_written(struct files *f, uint64_t node)
+{
+	bool written = false;
+
+	pthread_mutex_lock(&f->lock);
+	for (uint32_t i = *chain(f, node); i != NOWHERE && !written; i = f->side[i].next)
+		written = f->r->files[i].node == node && f->r->files[i].writes;
+	pthread_mutex_unlock(&f->lock);
+	return written;
 }
 
 bool files_told(struct files *f, uid_t uid)

@@ -43,6 +43,7 @@ struct open_file {
 	uint64_t kh;
 	uint8_t changed; /* since it was read; of a cached file: how many polls will say so */
 	uint8_t armed;	 /* the kernel waits for a notification */
+	uint8_t writes;	 /* opened for writing; does not change */
 	uint64_t len;	 /* of the text at the last read from offset 0 */
 	/* The last read of a stream, and where it began: for when it is sent again. */
 	uint64_t read_by;
@@ -55,10 +56,12 @@ int files_new(void *region, size_t size, int first, struct files **ret, struct e
 void files_free(struct files *f);
 void files_use(struct files *f, int fuse_fd); /* where notifications are written */
 
-/* unique: of the OPEN request, with its UNIQUE_RESENT bit. at: for a stream, else NULL. *ret_fh is
- * never 0. -EMFILE: this user has too many open; -ENFILE: all have. */
+/* unique: of the OPEN request, with its UNIQUE_RESENT bit. at: for a stream, else NULL. writes: opened for that. *ret_fh
+ * is never 0. -EMFILE: this user has too many open; -ENFILE: all have. */
 int files_open(struct files *f, uint64_t node, uint64_t unique, const struct creds *creds,
-	       const struct cursor *at, uint64_t *ret_fh, struct err *err);
+	       const struct cursor *at, bool writes, uint64_t *ret_fh, struct err *err);
+/* Has somebody this node open for writing? */
+bool files_written(struct files *f, uint64_t node);
 void files_release(struct files *f, uint64_t fh);
 /* NULL when it is none of ours. Good until its release. */
 struct open_file *files_get(struct files *f, uint64_t fh);

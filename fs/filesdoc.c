@@ -23,6 +23,7 @@ static void print_row(FILE *to, enum obj_kind kind, const struct attr *row)
 			  : row->flags & ATTR_STREAM		   ? "blocks"
 			  : row->flags & ATTR_CTL		   ? "transactions"
 			  : row->flags & ATTR_CONST		   ? "constant"
+			  : row->ring				   ? "polls, grows"
 			  : row->flags & ATTR_SNAPSHOT		   ? "polls, sized"
 			  : row->bits				   ? "polls"
 								   : "";
@@ -56,8 +57,10 @@ void tree_print_files(FILE *to)
 		"# Files of pcidevfs\n\n"
 		"Generated from the tables in fs/ (`make docs`). A file that says *polls* wakes poll with\n"
 		"POLLPRI when it changes; a *constant* one stays as it is for as long as the device is there.\n"
-		"stat tells the true size of these, and of a *sized* one that is open that of the moment; that of\n"
-		"others is 4096, as in sysfs.\n");
+		"stat tells the true size of these two, of a *sized* one once it is open. As in sysfs it tells 4096 of a file\n"
+		"that somebody has open for writing, of a *sized* one before, and of what is made by asking the kernel.\n"
+		"One that *grows* does so to 512 KiB, and then drops its older half at the end of a line, as a log that is\n"
+		"rotated: tail -f follows it, and who has it open reads on from where he was.\n");
 	for (enum obj_kind k = 0; k < OBJ_KINDS; k++) {
 		const struct entries *e = obj_type(k)->entries;
 		const struct attr *row;

@@ -24,6 +24,7 @@ enum {
 	DROPPERS = 4,
 	DROPS_MAX = 64, /* waiting, before what comes next is left as it is */
 	DROP_MS = 10,
+	EPOCH_MS = 2,
 };
 
 void forget_new(struct forgets *notes, uint64_t ino, enum forget_what what, const char *name)
@@ -68,20 +69,39 @@ void forget_list(struct tree *t, struct forgets *notes, uint64_t ino)
 	forget_note(notes, ino, FORGET_ATTR);
 }
 
-bool forget_entries(struct tree *t)
+static bool next_epoch(int fuse_fd)
 {
 	struct fuse_out_header epoch = { .len = sizeof(epoch), .error = NOTIFY_INC_EPOCH };
 
-	return !t->conf.no_epochs &&
-	       write(t->fuse_fd, &epoch, sizeof(epoch)) == (ssize_t)sizeof(epoch);
+	return write(fuse_fd, &epoch, sizeof(epoch)) == (ssize_t)sizeof(epoch);
 }
 
-/* ---- a kernel without epochs: threads that may have to wait */
+bool forget_entries(struct tree *t)
+{
+	return !t->conf.no_epochs && next_epoch(t->fuse_fd);
+}
+
+void forget_attr(struct tree *t, uint64_t ino)
+{
+	for (unsigned int i = 0, n = objects_twins(t->objects, ino); t->se && i <= n; i++)
+		fuse_lowlevel_notify_inval_inode(t->se, objects_twin(ino, i), -1, 0);
+}
+
+static void forget_pages(struct tree *t, uint64_t ino)
+{
+	for (unsigned int i = 0, n = objects_twins(t->objects, ino); i <= n; i++)
+		fuse_lowlevel_notify_inval_inode(t->se, objects_twin(ino, i), 0, 0);
+}
+
+/* ---- threads that may have to wait: on a kernel without epochs, and where they would come too often */
 
 struct droppers {
 	struct pool *pool;
 	atomic_uint waiting;
 	int fuse_fd;
+	_Atomic uint64_t epoch_at; /* ms: the last one for a path */
+	atomic_bool epoch_due;	   /* another follows */
+	atomic_bool lags;	   /* a path was dropped by its name */
 };
 
 struct drop {
@@ -152,25 +172,33 @@ static void await_drop(struct drop *d, unsigned int ms)
 		free_drop(d);
 }
 
-static struct droppers *droppers_of(struct tree *t)
+static struct droppers *new_droppers(int fuse_fd)
 {
+	struct droppers *by = calloc(1, sizeof(*by));
 	struct err err = { 0 };
 
-	if (t->droppers)
-		return t->droppers;
-	t->droppers = calloc(1, sizeof(*t->droppers));
-	if (!t->droppers)
-		return NULL;
-	t->droppers->fuse_fd = t->fuse_fd;
-	if (!pool_new(DROPPERS, &t->droppers->pool, &err))
-		return t->droppers;
-	free(t->droppers);
-	t->droppers = NULL;
+	if (by && !pool_new(DROPPERS, &by->pool, &err)) {
+		by->fuse_fd = fuse_fd;
+		return by;
+	}
+	free(by);
 	return NULL;
 }
 
-/* Takes the notes over. */
-static void drop_by_name(struct tree *t, struct forgets *notes)
+static struct droppers *droppers_of(struct tree *t)
+{
+	struct droppers *by;
+
+	pthread_mutex_lock(&t->dropping);
+	if (!t->droppers)
+		t->droppers = new_droppers(t->fuse_fd);
+	by = t->droppers;
+	pthread_mutex_unlock(&t->dropping);
+	return by;
+}
+
+/* Takes the notes over, and waits so long for their end. */
+static void drop_by_name(struct tree *t, struct forgets *notes, unsigned int ms)
 {
 	struct droppers *by = droppers_of(t);
 	unsigned int before = by ? atomic_load(&by->waiting) : 0;
@@ -185,11 +213,61 @@ static void drop_by_name(struct tree *t, struct forgets *notes)
 	cond_init(&d->done);
 	atomic_fetch_add(&by->waiting, 1);
 	if (!pool_submit(by->pool, run_drop, d)) {
-		await_drop(d, before ? 0 : DROP_MS);
+		await_drop(d, before ? 0 : ms);
 		return;
 	}
 	atomic_fetch_sub(&by->waiting, 1);
 	free_drop(d);
+}
+
+static void end_epoch(void *ctx)
+{
+	struct droppers *by = ctx;
+	struct timespec pause = { .tv_nsec = EPOCH_MS * 1000000 };
+
+	nanosleep(&pause, NULL);
+	atomic_store(&by->epoch_due, false); /* who comes from here on may need one more */
+	atomic_store(&by->epoch_at, now_ms());
+	next_epoch(by->fuse_fd);
+}
+
+void forget_path(struct tree *t, uint64_t dir, const char *name)
+{
+	struct droppers *by = t->se ? droppers_of(t) : NULL;
+	struct forgets notes = { 0 };
+	uint64_t now = now_ms();
+
+	if (!by)
+		return;
+	if (now - atomic_load(&by->epoch_at) <= EPOCH_MS) {
+		if (atomic_exchange(&by->epoch_due, true) || !pool_submit(by->pool, end_epoch, by))
+			return;
+		atomic_store(&by->epoch_due, false);
+	}
+	if (forget_entries(t)) {
+		atomic_store(&by->epoch_at, now);
+		return;
+	}
+	atomic_store(&by->lags, true);
+	forget_entry(&notes, dir, name);
+	drop_by_name(t, &notes, 0);
+	free(notes.v);
+}
+
+bool forget_lags(struct tree *t)
+{
+	struct droppers *by = droppers_of(t);
+
+	return by && atomic_load(&by->lags);
+}
+
+void forget_await(struct tree *t)
+{
+	struct timespec pause = { .tv_nsec = 1000000 };
+	struct droppers *by = droppers_of(t);
+
+	for (int ms = 0; by && by->waiting && ms < DROP_MS; ms++)
+		nanosleep(&pause, NULL);
 }
 
 void forget_all(struct tree *t, struct forgets *notes)
@@ -200,12 +278,13 @@ void forget_all(struct tree *t, struct forgets *notes)
 		const struct forget *f = &notes->v[i];
 
 		entries |= f->what == FORGET_ENTRY;
-		if (f->what != FORGET_ENTRY)
-			fuse_lowlevel_notify_inval_inode(t->se, f->ino,
-							 f->what == FORGET_PAGES ? 0 : -1, 0);
+		if (f->what == FORGET_ATTR)
+			forget_attr(t, f->ino);
+		else if (f->what == FORGET_PAGES)
+			forget_pages(t, f->ino);
 	}
 	if (entries && !forget_entries(t))
-		drop_by_name(t, notes);
+		drop_by_name(t, notes, DROP_MS);
 	free(notes->v);
 	*notes = (struct forgets){ 0 };
 }

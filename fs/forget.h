@@ -40,6 +40,16 @@ void forget_new(struct forgets *notes, uint64_t ino, enum forget_what what, cons
 /* What this directory lists has changed: called after that, with the tree's lock held. */
 void forget_list(struct tree *t, struct forgets *notes, uint64_t ino);
 
+/* What stat says of this file, by whichever twin: waits for nobody, so any thread may. */
+void forget_attr(struct tree *t, uint64_t ino);
+/* Likewise the name that leads to a file which is written from now on, so that a twin is found by it. On a kernel
+ * without epochs it is forgotten a little later, or, where somebody keeps that waiting, when he lets go. A writer in a
+ * loop cannot cost others all that they have cached: a second one within EPOCH_MS is forgotten at its end. */
+void forget_path(struct tree *t, uint64_t dir, const char *name);
+/* Names may be forgotten later than that returned: this kernel has no epochs. */
+bool forget_lags(struct tree *t);
+/* Until they are, or 10 ms have passed. Not on the FUSE thread. */
+void forget_await(struct tree *t);
 /* By the notifier, without a lock. Entries may be forgotten later than this returns, on a kernel without
  * epochs, where somebody keeps it waiting. */
 void forget_all(struct tree *t, struct forgets *notes);

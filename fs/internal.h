@@ -26,6 +26,7 @@ struct fuse_session;
 struct journal;
 struct record_head;
 struct pool;
+struct twins;
 
 /* Where a device lies in each view, so that it can be taken out again when its record is gone. */
 struct member {
@@ -65,6 +66,7 @@ struct tree {
 	struct pool *worker, *readers;
 	struct texts *texts; /* what these make */
 	struct ctl_files *ctl;
+	struct twins *twins; /* writes in flight */
 
 	/* Whose logs got a line that nobody who polls them was told of yet. */
 	struct wakes {
@@ -74,7 +76,8 @@ struct tree {
 		bool due;
 	} wakes;
 
-	struct droppers *droppers;  /* notifier only; forget.c */
+	struct droppers *droppers;  /* forget.c; dropping guards the pointer */
+	pthread_mutex_t dropping;
 	_Atomic uint64_t listed_at; /* when any directory last got or lost an entry, in ns of the calendar: no two alike */
 	_Atomic uint64_t heard; /* the generation that events tell up to now */
 	uint64_t quiet_until;	/* what was there before the tree is no news; notifier only */
@@ -90,7 +93,8 @@ static inline uint64_t set_id(uint32_t slot, uint16_t row)
 
 /* One node, looked at once. What is in here does not change. */
 struct node {
-	uint64_t ino;
+	uint64_t ino;  /* the file's: what stat shows, and what all that is known of it goes by */
+	uint64_t node; /* the kernel's: that, or a twin of it */
 	uint32_t slot;
 	enum obj_kind kind;
 	const struct attr *row; /* NULL: the object's own directory */
@@ -122,9 +126,13 @@ struct stat;
 /* Fills st of a node, or of a row in the same object as n (row NULL: its directory). The size of a
  * long text is not looked at. */
 void node_stat(struct tree *t, const struct node *n, const struct attr *row, struct stat *st);
+/* Has a file of this row the size of what it would read now, while nobody has it open for writing? */
+bool row_is_sized(const struct attr *row);
 /* Only mode and owner, of a file. */
 void node_rights(struct tree *t, const struct node *n, const struct attr *row, struct stat *st);
 void node_getattr(struct fuse_req *req, uint64_t ino);
+/* How long the kernel may believe what it was told of an open file of this row. */
+double attr_seconds(const struct attr *row);
 /* Mode and owner of a file in the directory of an object; those that it is born with. */
 void file_rights(struct tree *t, enum obj_kind kind, uint64_t dir_ino, const char *name,
 		 const struct attr *row, struct stat *st);
@@ -155,8 +163,8 @@ int views_build(struct tree *t, struct err *err);
 /* changes.c */
 int changes_start(struct tree *t, struct err *err);
 void changes_stop(struct tree *t);
-/* Who polls the rows of this object that the bits alter is woken by the next files_tell(). From any thread: of
- * the kernel's caches only the notifier drops anything. */
+/* Who polls the rows of this object that the bits alter is woken by the next files_tell(), and their sizes are asked
+ * for anew. From any thread: of the kernel's caches only the notifier drops more. */
 void tree_touch(struct tree *t, uint32_t slot, change_bits bits);
 
 /* dir.c, rw.c: the handlers that ops.c lists */

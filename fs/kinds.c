@@ -205,7 +205,8 @@ int node_get(struct tree *t, uint64_t ino, struct node *ret)
 {
 	uint64_t birth;
 
-	ret->ino = ino;
+	ret->node = ino;
+	ret->ino = ino = objects_untwinned(ino);
 	if (!get_object(t, ino, ret, &birth))
 		return -ESTALE;
 	ret->subject = (struct subject){ .tree = t, .slot = ret->slot, .name = ret->name };

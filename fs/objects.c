@@ -12,10 +12,11 @@
 #include "pcidevfs/region.h"
 #include "pcidevfs/util.h"
 
-/* A node id: epoch << 40 | slot << 16 | row. The root (slot 0, epoch 0, ROW_SELF) is 1. */
-enum { ROW_BITS = 16, SLOT_BITS = 24, EPOCH_BITS = 24 };
+/* A node id: epoch << 40 | slot << 16 | twin << 8 | row. The root (slot 0, epoch 0, ROW_SELF) is 1. */
+enum { ROW_BITS = 8, TWIN_BITS = 8, SLOT_AT = ROW_BITS + TWIN_BITS, SLOT_BITS = 24, EPOCH_BITS = 24 };
+static_assert(ROW_MAX <= 1 << ROW_BITS && TWINS_MAX == 1 << TWIN_BITS, "a node id has room for both");
 
-#define OBJECTS_ABI 4
+#define OBJECTS_ABI 5
 #define OWNERS 65536
 #define OWNER_PROBES 64
 #define NO_NODE UINT64_MAX /* of an owner that was dropped: others may have gone past it */
@@ -323,24 +324,61 @@ void objects_kill(struct objects *o, uint32_t slot)
 
 uint64_t objects_ino(const struct objects *o, uint32_t slot, uint16_t row)
 {
-	return (uint64_t)o->r->table[slot].epoch << (SLOT_BITS + ROW_BITS) |
-	       (uint64_t)slot << ROW_BITS | row;
+	return (uint64_t)o->r->table[slot].epoch << (SLOT_BITS + SLOT_AT) |
+	       (uint64_t)slot << SLOT_AT | row;
 }
 
 uint64_t objects_sibling(uint64_t ino, uint16_t row)
 {
-	return (ino & ~(uint64_t)((1u << ROW_BITS) - 1)) | row;
+	return (ino & ~(uint64_t)((1u << SLOT_AT) - 1)) | row;
+}
+
+uint64_t objects_twin(uint64_t ino, unsigned int number)
+{
+	return ino | (uint64_t)number << ROW_BITS;
+}
+
+uint64_t objects_untwinned(uint64_t node)
+{
+	return node & ~((uint64_t)(TWINS_MAX - 1) << ROW_BITS);
+}
+
+unsigned int objects_twin_number(uint64_t node)
+{
+	return node >> ROW_BITS & (TWINS_MAX - 1);
+}
+
+static uint32_t slot_of(uint64_t ino)
+{
+	return ino >> SLOT_AT & ((1u << SLOT_BITS) - 1);
+}
+
+void objects_note_twin(struct objects *o, uint64_t node)
+{
+	_Atomic uint32_t *most = &o->r->table[slot_of(node)].twins;
+	uint32_t number = objects_twin_number(node), was = atomic_load(most);
+
+	while (was < number && !atomic_compare_exchange_weak(most, &was, number))
+		;
+}
+
+unsigned int objects_twins(const struct objects *o, uint64_t ino)
+{
+	const struct object *obj = objects_at(o, slot_of(ino));
+	uint32_t twins = obj ? atomic_load(&obj->twins) : 0;
+
+	return twins < TWINS_MAX ? twins : TWINS_MAX - 1;
 }
 
 bool objects_node(const struct objects *o, uint64_t ino, uint32_t *ret_slot, uint16_t *ret_row)
 {
-	uint32_t slot = ino >> ROW_BITS & ((1u << SLOT_BITS) - 1);
+	uint32_t slot = slot_of(ino);
 	const struct object *obj = objects_at(o, slot);
 
-	if (!obj || obj->state != OBJECT_LIVE || obj->epoch != ino >> (SLOT_BITS + ROW_BITS))
+	if (!obj || obj->state != OBJECT_LIVE || obj->epoch != ino >> (SLOT_BITS + SLOT_AT))
 		return false;
 	*ret_slot = slot;
-	*ret_row = (uint16_t)ino;
+	*ret_row = ino & ((1u << ROW_BITS) - 1);
 	return true;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Node ids that a fresh process gives again: an append-only table, in memory that outlives us, of
- * what has or had a directory. A node is an object's slot, its epoch and a row.
+ * what has or had a directory. A node is an object's slot, its epoch, a row, and the number of a twin: 0 is the node
+ * itself, whose id is also what stat shows; others are further nodes of the same file, for twins.h.
  *
  * Slots are found by { kind, parent, name }. What dies and comes again has another epoch, so a
  * former node id never means the new one. Slots of derived objects are used again as soon as these are dead; of
@@ -33,6 +34,7 @@ struct object {
 	uint32_t epoch;
 	uint64_t birth; /* of the device; 0 for others */
 	uint64_t died;	/* order of deaths */
+	_Atomic uint32_t twins; /* the highest number of a twin that any of its rows was looked up by */
 	char name[OBJECT_NAME];
 };
 
@@ -55,7 +57,15 @@ void objects_kill(struct objects *o, uint32_t slot);
 uint64_t objects_ino(const struct objects *o, uint32_t slot, uint16_t row);
 /* Another row of the object that ino is of. Needs no lock. */
 uint64_t objects_sibling(uint64_t ino, uint16_t row);
-/* False when the id was never given or its object is gone. */
+/* Those of twins, of which ino (twin 0) has TWINS_MAX at most. Need no lock. */
+#define TWINS_MAX 256
+uint64_t objects_twin(uint64_t ino, unsigned int number);
+uint64_t objects_untwinned(uint64_t node);
+unsigned int objects_twin_number(uint64_t node);
+/* The kernel hears of this one, or may have; how far such go. */
+void objects_note_twin(struct objects *o, uint64_t node);
+unsigned int objects_twins(const struct objects *o, uint64_t ino);
+/* False when the id was never given or its object is gone. The row is that of any twin. */
 bool objects_node(const struct objects *o, uint64_t ino, uint32_t *ret_slot, uint16_t *ret_row);
 
 /* How often the table was opened, and when first (also the time stamp of all files). */

@@ -67,7 +67,7 @@ static void forget_owners(struct tree *t, const struct node *n)
 			ino[count++] = objects_ino(t->objects, n->slot, row->id);
 	pthread_mutex_unlock(&t->lock);
 	for (size_t i = 0; i < count; i++)
-		fuse_lowlevel_notify_inval_inode(t->se, ino[i], -1, 0);
+		forget_attr(t, ino[i]);
 }
 
 void owners_forget(struct tree *t, const struct key *dev)
@@ -89,7 +89,7 @@ void owners_forget(struct tree *t, const struct key *dev)
 		objects_drop_owner(t->objects, ino[i]);
 	pthread_mutex_unlock(&t->lock);
 	for (size_t i = 0; i < count; i++)
-		fuse_lowlevel_notify_inval_inode(t->se, ino[i], -1, 0);
+		forget_attr(t, ino[i]);
 }
 
 static const struct attr *kept_row(const struct tree *t, enum obj_kind kind, const char *file)
@@ -164,11 +164,13 @@ static void set_owner(struct owner_job *job)
 	pthread_mutex_unlock(&t->lock);
 	if (!r && job->rights && !job->n.row)
 		forget_owners(t, &job->n);
+	if (objects_twins(t->objects, job->n.ino))
+		forget_attr(t, job->n.ino);
 	node_stat(t, &job->n, job->n.row, &st);
 	if (r)
 		fuse_reply_err(job->req, -r);
 	else
-		fuse_reply_attr(job->req, &st, CACHE_SECONDS);
+		fuse_reply_attr(job->req, &st, attr_seconds(job->n.row));
 	free(job);
 }
 

@@ -16,7 +16,7 @@
 #include "pcidevfs/util.h"
 #include "record.h"
 
-#define LOG_BYTES (256 << 10)
+#define LOG_BYTES (512 << 10)
 #define LOG_VALUE 256 /* so much of a value is shown */
 #define RECORD_ABI 2
 

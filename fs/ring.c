@@ -17,6 +17,7 @@ struct head {
 	struct region_head region;
 	_Atomic uint64_t tail, head; /* tail moves before its line is overwritten, head after */
 	_Atomic uint64_t seq;
+	_Atomic uint64_t written; /* ns of the calendar */
 	char text[] __attribute__((aligned(64)));
 };
 
@@ -79,17 +80,17 @@ static void copy_out(const struct head *h, uint64_t at, char *buf, size_t len)
 	memcpy(buf + first, h->text, len - first);
 }
 
-/* Gives up whole lines until need bytes are free. */
+/* Gives up the older half, in whole lines, where need bytes are not free. */
 static void make_room(struct head *h, size_t need)
 {
 	uint64_t tail = h->tail;
 
-	while (h->region.size - (h->head - tail) < need) {
-		while (tail < h->head && h->text[tail % h->region.size] != '\n')
-			tail++;
-		tail += tail < h->head;
-	}
-	h->tail = tail;
+	if (h->region.size - (h->head - tail) >= need)
+		return;
+	tail += (h->head - tail) / 2;
+	while (tail < h->head && h->text[tail % h->region.size] != '\n')
+		tail++;
+	h->tail = tail + (tail < h->head);
 }
 
 uint64_t ring_put(struct ring *r, const char *rest, size_t len)
@@ -108,6 +109,7 @@ uint64_t ring_put(struct ring *r, const char *rest, size_t len)
 	copy_in(h, h->head, number, n);
 	copy_in(h, h->head + n, rest, len);
 	copy_in(h, h->head + n + len, "\n", 1);
+	h->written = now_real_ns();
 	h->head += n + len + 1;
 	pthread_mutex_unlock(&r->lock);
 	return seq;
@@ -149,6 +151,16 @@ uint64_t ring_seq(struct ring *r)
 uint64_t ring_head(struct ring *r)
 {
 	return r->h->head;
+}
+
+struct ring_span ring_span(struct ring *r)
+{
+	struct ring_span span;
+
+	pthread_mutex_lock(&r->lock);
+	span = (struct ring_span){ r->h->tail, r->h->head, r->h->written };
+	pthread_mutex_unlock(&r->lock);
+	return span;
 }
 
 /* With the lock held: the number of the first line that is left. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "ctl.h"
+#include "grown.h"
 #include "internal.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/txn.h"
@@ -45,11 +46,11 @@ static int open_file(struct tree *t, fuse_req_t req, const struct node *n, bool 
 	int r;
 
 	rights_creds(req, looks, &who);
-	r = files_open(t->files, n->ino, t->conf.unique(), &who, at, ret_fh, err);
+	r = files_open(t->files, n->ino, t->conf.unique(), &who, at, writes, ret_fh, err);
 	if ((r != -EMFILE && r != -ENFILE) || looks)
 		return r;
 	rights_creds(req, true, &who);
-	return files_open(t->files, n->ino, t->conf.unique(), &who, at, ret_fh, err);
+	return files_open(t->files, n->ino, t->conf.unique(), &who, at, writes, ret_fh, err);
 }
 
 static int open_node(struct tree *t, fuse_req_t req, const struct node *n,
@@ -71,8 +72,10 @@ static int open_node(struct tree *t, fuse_req_t req, const struct node *n,
 	if (n->row->flags & ATTR_STREAM) {
 		fi->nonseekable = 1;
 		at = stream_start(t->stream, atomic_load(&t->heard));
+	} else if (n->row->ring) {
+		at = grown_start(n->row->ring(t));
 	}
-	r = open_file(t, req, n, writes, fi->nonseekable ? &at : NULL, &fi->fh, err);
+	r = open_file(t, req, n, writes, fi->nonseekable || n->row->ring ? &at : NULL, &fi->fh, err);
 	if (!r && writes && n->row->flags & ATTR_CTL) {
 		r = ctl_open(t, fi->fh, (fi->flags & O_ACCMODE) == O_RDWR, err);
 		if (r)
@@ -114,10 +117,23 @@ static int reply_parallel(struct tree *t, fuse_req_t req, const struct fuse_file
 	return n == (ssize_t)sizeof(msg) ? 0 : -errno;
 }
 
-static void forget_file(struct tree *t, uint64_t fh)
+/* Its size is another one while somebody has it open for writing. */
+static void forget_size(struct tree *t, const struct node *n)
 {
+	if (row_is_sized(n->row) && row_writable(n->row))
+		forget_attr(t, n->ino);
+}
+
+static void forget_file(struct tree *t, uint64_t ino, uint64_t fh)
+{
+	const struct open_file *file = files_get(t->files, fh);
+	bool wrote = file && file->writes;
+	struct node n;
+
 	ctl_release(t->ctl, fh);
 	files_release(t->files, fh);
+	if (wrote && !node_get(t, ino, &n))
+		forget_size(t, &n);
 }
 
 void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -134,25 +150,25 @@ void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		fuse_reply_err(req, -r);
 		return;
 	}
-	/* Who opens it may believe its size. Without pages to drop this waits for nobody, so the FUSE
-	 * thread may do it. */
+	/* Who opens it may believe its size. */
 	if (n.row->flags & ATTR_SNAPSHOT)
-		fuse_lowlevel_notify_inval_inode(t->se, ino, -1, 0);
+		forget_attr(t, n.ino);
+	if ((fi->flags & O_ACCMODE) != O_RDONLY)
+		forget_size(t, &n);
 	if ((fi->flags & O_ACCMODE) != O_RDONLY)
 		r = reply_parallel(t, req, fi, n.row->flags & ATTR_CTL);
 	else
 		r = fuse_reply_open(req, fi);
 	if (r && fi->fh) /* who opened it was killed meanwhile: no release will come */
-		forget_file(t, fi->fh);
+		forget_file(t, ino, fi->fh);
 }
 
 void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct tree *t = fuse_req_userdata(req);
 
-	(void)ino;
 	if (fi->fh)
-		forget_file(t, fi->fh);
+		forget_file(t, ino, fi->fh);
 	fuse_reply_err(req, 0);
 }
 
@@ -303,6 +319,12 @@ void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 				    fi->flags & O_NONBLOCK);
 		else
 			fuse_reply_err(req, ESTALE);
+		return;
+	}
+	if (n.row->ring) {
+		if (job.file)
+			files_seen(t->files, job.file);
+		grown_read(n.row->ring(t), req, job.file, size, off);
 		return;
 	}
 	if (n.row->flags & ATTR_CONST && job.file) { /* into the page cache, in parts of its own */

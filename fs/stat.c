@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What stat says. As sysfs would: 4096 bytes for what changes, but the exact size for what does not,
- * and for long texts, whose readers believe it: tail begins at the end, rsync and tar stop there. That
- * takes the whole text, so it is looked at only for those who have opened it; a list says 4096, and so does what is
- * made by asking the kernel, which may take seconds.
+ * What stat says. The exact size, since readers believe it: grep looks for holes up to it, tail begins at the end, rsync
+ * and tar stop there. As sysfs, 4096 bytes for what somebody has open for writing, and for what is made by asking the
+ * kernel, which may take seconds. A long text is looked at only for those who have opened it; a list says 4096.
  */
 #define FUSE_USE_VERSION 312
 #include <errno.h>
@@ -12,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "grown.h"
 #include "internal.h"
 #include "pcidevfs/util.h"
 #include "texts.h"
@@ -82,7 +82,7 @@ void rights_at_birth(const struct tree *t, const struct attr *row, struct stat *
 	memset(st, 0, sizeof(*st));
 	st->st_mode = S_IFREG | row->mode;
 	st->st_nlink = 1;
-	if (row->mode & 0020) {
+	if (row->mode & 0020 || !(row->mode & 0004)) {
 		st->st_gid = t->group;
 		st->st_mode &= t->group ? ~(mode_t)0 : ~(mode_t)0020;
 	}
@@ -98,6 +98,13 @@ void file_rights(struct tree *t, enum obj_kind kind, uint64_t dir_ino, const cha
 	apply_rights(t, &w, dir_ino, st);
 }
 
+bool row_is_sized(const struct attr *row)
+{
+	const uint32_t others = ATTR_SLOW | ATTR_WORK | ATTR_SNAPSHOT | ATTR_STREAM | ATTR_CTL;
+
+	return !(row->mode & S_IFMT) && row->show && row->bits && !(row->flags & others);
+}
+
 static off_t exact_size(const struct node *n, const struct attr *row)
 {
 	struct out o = { 0 };
@@ -107,6 +114,16 @@ static off_t exact_size(const struct node *n, const struct attr *row)
 	size = o.failed ? SYSFS_SIZE : (off_t)o.len;
 	out_free(&o);
 	return size;
+}
+
+/* Writes beyond the size lock the inode alone, so who opens a file for writing finds it as large as they may be. */
+static off_t file_size(struct tree *t, const struct node *n, const struct attr *row, uint64_t ino)
+{
+	if (row->flags & ATTR_CONST)
+		return exact_size(n, row);
+	if (!row_is_sized(row) || (row_writable(row) && files_written(t->files, ino)))
+		return SYSFS_SIZE;
+	return exact_size(n, row);
 }
 
 /* Directories right below: those of rows, and children that are no links. */
@@ -149,7 +166,9 @@ void node_stat(struct tree *t, const struct node *n, const struct attr *row, str
 
 	if (row && !(row->mode & S_IFMT)) {
 		node_rights(t, n, row, st);
-		st->st_size = row->flags & ATTR_CONST ? exact_size(n, row) : SYSFS_SIZE;
+		st->st_size = file_size(t, n, row, st->st_ino);
+		if (row->ring)
+			grown_stat(row->ring(t), st);
 		return;
 	}
 	memset(st, 0, sizeof(*st));
@@ -181,6 +200,12 @@ void entry_stat(struct tree *t, const struct entries *e, uint32_t slot, struct s
 	apply_owner(t, &w, st);
 }
 
+/* Of a long text the kernel asks each time, once it was opened: so nobody has to tell of each line. */
+double attr_seconds(const struct attr *row)
+{
+	return row && (row->ring || row->flags & ATTR_SNAPSHOT) ? 0 : CACHE_SECONDS;
+}
+
 static void reply_stat(fuse_req_t req, const struct node *n, const struct text *text)
 {
 	struct stat st;
@@ -188,9 +213,7 @@ static void reply_stat(fuse_req_t req, const struct node *n, const struct text *
 	node_stat(fuse_req_userdata(req), n, n->row, &st);
 	if (text)
 		st.st_size = (off_t)text->len;
-	/* Of a long text the kernel asks each time, once it was opened: so nobody has to tell of each line. */
-	fuse_reply_attr(req, &st,
-			n->row && n->row->flags & ATTR_SNAPSHOT ? 0 : CACHE_SECONDS);
+	fuse_reply_attr(req, &st, attr_seconds(n->row));
 }
 
 /* A stat that waits for the text whose size it tells. */

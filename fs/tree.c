@@ -17,6 +17,7 @@
 #include "stash.h"
 #include "stream.h"
 #include "texts.h"
+#include "twins.h"
 
 enum { READERS = 16 };
 
@@ -91,8 +92,10 @@ int tree_new(const struct tree_conf *conf, struct tree **ret, struct err *err)
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_mutex_init(&t->wakes.lock, NULL);
 	t->sets = sets_new();
-	r = t->sets && !texts_new(&t->texts) ? open_regions(t, err) :
-					       fail(err, ENOMEM, "no memory for the tree");
+	pthread_mutex_init(&t->dropping, NULL);
+	r = t->sets && !texts_new(&t->texts) && !twins_new(&t->twins)
+		    ? open_regions(t, err)
+		    : fail(err, ENOMEM, "no memory for the tree");
 	if (!r)
 		r = views_build(t, err);
 	if (r)
@@ -158,9 +161,11 @@ void tree_free(struct tree *t)
 	ctl_free(t->ctl);
 	files_free(t->files);
 	texts_free(t->texts);
+	twins_free(t->twins);
 	sets_free(t->sets);
 	objects_close(t->objects);
 	free(t->members);
+	pthread_mutex_destroy(&t->dropping);
 	pthread_mutex_destroy(&t->wakes.lock);
 	pthread_mutex_destroy(&t->lock);
 	free(t);

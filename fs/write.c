@@ -20,6 +20,7 @@
 #include "pcidevfs/util.h"
 #include "record.h"
 #include "rights.h"
+#include "twins.h"
 
 int write_text(const char *file, const char *buf, size_t size, char text[static WRITE_MAX + 1],
 	       struct err *err)
@@ -136,10 +137,24 @@ static void reply(fuse_req_t req, int result)
 		fuse_reply_write(req, (size_t)result);
 }
 
-/* The verdict is written down before it is told: a write that is sent again gets the same one. */
-static void end_write(struct tree *t, uint32_t slot, fuse_req_t req, int result)
+void write_leaves(struct tree *t, const struct node *n, uint32_t slot)
+{
+	uint16_t dir = n->row->in ? n->row->in : ROW_SELF;
+
+	if (twins_begin(t->twins, n->node, slot))
+		forget_path(t, objects_sibling(n->ino, dir), n->row->name);
+}
+
+/* Written down, so that a write that is sent again gets the same one. */
+void write_ends(struct tree *t, uint32_t slot, int result)
 {
 	journal_end(t->journal, slot, result);
+	twins_end(t->twins, slot);
+}
+
+static void end_write(struct tree *t, uint32_t slot, fuse_req_t req, int result)
+{
+	write_ends(t, slot, result);
 	reply(req, result);
 }
 
@@ -160,7 +175,7 @@ static void settle(struct tree *t, const struct node *n, const char *buf, size_t
 	record_verdict(t, n->subject.dev ? &n->dev.key : NULL, n->row->name, value, who, err, 0);
 }
 
-static int submit(struct tree *t, fuse_req_t req, uint32_t slot, size_t size,
+static int submit(struct tree *t, fuse_req_t req, const struct node *n, uint32_t slot, size_t size,
 		  const struct wish *wish, const struct actor *who)
 {
 	struct write_job *job = malloc(sizeof(*job));
@@ -169,6 +184,7 @@ static int submit(struct tree *t, fuse_req_t req, uint32_t slot, size_t size,
 		return -ENOMEM;
 	*job = (struct write_job){ .req = req, .tree = t, .size = size, .slot = slot };
 	write_interruptible(req, who->tag);
+	write_leaves(t, n, slot);
 	txn_submit(t->conf.engine, wish, 1, who, done, job);
 	return 0;
 }
@@ -188,7 +204,7 @@ static void carry_out(struct tree *t, fuse_req_t req, uint64_t tag, const struct
 		r = rights_check_group(t, opened, &n->dev, n->row, &err);
 	r = r ? r : rights_check_value(&n->subject, opened, n->row, &wish, &err);
 	if (!r && wish.file[0])
-		r = submit(t, req, slot, size, &wish, &who);
+		r = submit(t, req, n, slot, size, &wish, &who);
 	if (!r && wish.file[0])
 		return;
 	if (r && !err.code)
@@ -201,7 +217,7 @@ static void carry_out(struct tree *t, fuse_req_t req, uint64_t tag, const struct
 struct turn_write {
 	struct tree *tree;
 	fuse_req_t req;
-	uint64_t ino, tag;
+	uint64_t node, tag;
 	uint32_t slot;
 	struct creds opened;
 	size_t size;
@@ -215,7 +231,9 @@ static void run_turn(struct engine *e, void *ctx)
 	struct node n;
 
 	(void)e;
-	if (node_get(w->tree, w->ino, &n)) {
+	if (forget_lags(w->tree))
+		forget_await(w->tree);
+	if (node_get(w->tree, w->node, &n)) {
 		end_write(w->tree, w->slot, w->req, -ENODEV);
 	} else if (fuse_req_interrupted(w->req)) {
 		const struct actor who = write_actor(w->req, w->tag, &w->opened);
@@ -243,12 +261,13 @@ static int await_turn(struct tree *t, fuse_req_t req, uint64_t tag, const struct
 		return -ENOMEM;
 	*w = (struct turn_write){ .tree = t,
 				  .req = req,
-				  .ino = n->ino,
+				  .node = n->node,
 				  .tag = tag,
 				  .slot = slot,
 				  .opened = *opened,
 				  .size = size };
 	memcpy(w->buf, buf, size < sizeof(w->buf) ? size : sizeof(w->buf));
+	write_leaves(t, n, slot);
 	r = engine_defer(t->conf.engine, &who, run_turn, w);
 	if (r)
 		free(w);
@@ -261,7 +280,7 @@ static void begin_write(struct tree *t, fuse_req_t req, const struct node *n,
 	uint64_t tag = t->conf.unique() & ~UNIQUE_RESENT;
 	int r = 0;
 
-	if (opened->reserve)
+	if (opened->reserve && !forget_lags(t))
 		carry_out(t, req, tag, n, opened, buf, size, slot);
 	else
 		r = await_turn(t, req, tag, n, opened, buf, size, slot);

@@ -11,7 +11,9 @@ struct attr;
 struct creds;
 struct err;
 struct fuse_req;
+struct node;
 struct subject;
+struct tree;
 
 #define WRITE_MAX 4096
 
@@ -31,6 +33,12 @@ struct actor write_actor(struct fuse_req *req, uint64_t tag, const struct creds 
 /* The beginning of a file of a process, or thread, in /proc: at most size - 1 bytes, then NUL.
  * Returns how many, 0 when it cannot be read. */
 size_t proc_text(pid_t pid, const char *file, char *text, size_t size);
+
+/* A write to this node, with its slot in the journal, goes on on another thread: who comes by path meanwhile gets a twin
+ * of the file. Waits for nobody. */
+void write_leaves(struct tree *t, const struct node *n, uint32_t slot);
+/* Its verdict is known: called once, before it is told. */
+void write_ends(struct tree *t, uint32_t slot, int result);
 
 /* Before anybody can answer it: its writer may take it back as long as nothing was done. */
 void write_interruptible(struct fuse_req *req, uint64_t tag);

@@ -195,3 +195,27 @@ DEFINE_TEST(objects_owner_is_kept_until_the_object_ends)
 	CHECK(!objects_owner(o, objects_ino(o, a, 11), &got));
 	objects_close(o);
 }
+
+DEFINE_TEST(objects_twins_are_the_same_file)
+{
+	struct objects *o = open_at(region(SIZE), SIZE);
+	uint32_t slot, at = objects_slot(o, OBJ_DEVICE, 0, "0000:06:00.0");
+	uint64_t ino, node;
+	uint16_t row;
+
+	objects_live(o, at, 1);
+	ino = objects_ino(o, at, 12);
+	node = objects_twin(ino, 255);
+	CHECK(node != ino);
+	CHECK_EQ(objects_twin_number(node), 255);
+	CHECK_EQ(objects_untwinned(node), ino);
+	CHECK_EQ(objects_sibling(node, 13), objects_ino(o, at, 13));
+	CHECK(objects_node(o, node, &slot, &row));
+	CHECK_EQ(slot, at);
+	CHECK_EQ(row, 12);
+	CHECK_EQ(objects_twins(o, ino), 0);
+	objects_note_twin(o, objects_twin(ino, 3));
+	objects_note_twin(o, objects_twin(ino, 2));
+	CHECK_EQ(objects_twins(o, ino), 3);
+	objects_close(o);
+}

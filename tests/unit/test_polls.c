@@ -58,7 +58,7 @@ static uint64_t opened(struct files *f, uint64_t node, uint64_t unique)
 {
 	uint64_t fh = 0;
 
-	CHECK_EQ(files_open(f, node, unique, &nobody, NULL, &fh, NULL), 0);
+	CHECK_EQ(files_open(f, node, unique, &nobody, NULL, false, &fh, NULL), 0);
 	return fh;
 }
 
@@ -177,14 +177,14 @@ DEFINE_TEST(files_of_one_user_are_bounded)
 
 	for (uint64_t i = 0; i < FILES_OF_USER; i++)
 		last = opened(f, 7, i);
-	CHECK_EQ(files_open(f, 7, FILES_OF_USER, &nobody, NULL, &fh, &err), -EMFILE);
+	CHECK_EQ(files_open(f, 7, FILES_OF_USER, &nobody, NULL, false, &fh, &err), -EMFILE);
 	CHECK_IN(err.text, "user 65534 has 16384 files open");
 	CHECK(!files_told(f, 65534));
 	CHECK(files_told(f, 65534));
-	CHECK_EQ(files_open(f, 7, FILES_OF_USER, &root, NULL, &fh, &err), 0);
+	CHECK_EQ(files_open(f, 7, FILES_OF_USER, &root, NULL, false, &fh, &err), 0);
 	files_free(f);
 	f = start(0); /* the next process counts the same */
-	CHECK_EQ(files_open(f, 7, FILES_OF_USER + 1, &nobody, NULL, &fh, &err), -EMFILE);
+	CHECK_EQ(files_open(f, 7, FILES_OF_USER + 1, &nobody, NULL, false, &fh, &err), -EMFILE);
 	files_release(f, last);
 	opened(f, 7, FILES_OF_USER + 2);
 	files_free(f);
@@ -200,18 +200,18 @@ DEFINE_TEST(user_0_without_capabilities_is_bounded)
 	struct err err = { 0 };
 
 	for (uint64_t i = 0; i < FILES_OF_USER; i++)
-		CHECK_EQ(files_open(f, 7, i, &capless, NULL, &a, NULL), 0);
-	CHECK_EQ(files_open(f, 7, FILES_OF_USER, &capless, NULL, &fh, &err), -EMFILE);
+		CHECK_EQ(files_open(f, 7, i, &capless, NULL, false, &a, NULL), 0);
+	CHECK_EQ(files_open(f, 7, FILES_OF_USER, &capless, NULL, false, &fh, &err), -EMFILE);
 	CHECK_IN(err.text, "user 0 has 16384 files open");
 	for (uint64_t i = 0; i < 3; i++)
-		CHECK_EQ(files_open(f, 7, FILES_OF_USER + i, &root, NULL, &b, NULL), 0);
+		CHECK_EQ(files_open(f, 7, FILES_OF_USER + i, &root, NULL, false, &b, NULL), 0);
 	files_free(f);
 	f = start(0);
-	CHECK_EQ(files_open(f, 7, 1 << 20, &capless, NULL, &fh, &err), -EMFILE);
+	CHECK_EQ(files_open(f, 7, 1 << 20, &capless, NULL, false, &fh, &err), -EMFILE);
 	CHECK_EQ(files_keep(f, files_get(f, a), big, big->len, NULL), 0);
 	CHECK_EQ(files_keep(f, files_get(f, b), big, big->len, NULL), 0);
 	files_release(f, b);
-	CHECK_EQ(files_open(f, 7, 1 << 20, &capless, NULL, &fh, &err), -EMFILE);
+	CHECK_EQ(files_open(f, 7, 1 << 20, &capless, NULL, false, &fh, &err), -EMFILE);
 	files_free(f);
 	text_unref(big);
 }
@@ -224,7 +224,7 @@ DEFINE_TEST(texts_of_one_user_are_bounded)
 	uint64_t a = opened(f, 7, 1), b = opened(f, 7, 2), c, len;
 	struct err err = { 0 };
 
-	CHECK_EQ(files_open(f, 7, 3, &root, NULL, &c, &err), 0);
+	CHECK_EQ(files_open(f, 7, 3, &root, NULL, false, &c, &err), 0);
 	CHECK_EQ(files_keep(f, files_get(f, a), big, big->len, &err), 0);
 	CHECK_EQ(files_keep(f, files_get(f, b), small, 4, &err), -ENOMEM);
 	CHECK_IN(err.text, "user 65534 has 16 MiB of long texts open");
@@ -253,7 +253,7 @@ static int open_as(struct files *f, uid_t uid, uint64_t *ret, struct err *err)
 	static uint64_t unique = 1 << 21;
 	const struct creds who = { .uid = uid };
 
-	return files_open(f, 7, unique += 2, &who, NULL, ret, err);
+	return files_open(f, 7, unique += 2, &who, NULL, false, ret, err);
 }
 
 DEFINE_TEST(files_of_all_users_are_bounded)
@@ -280,7 +280,7 @@ DEFINE_TEST(files_of_all_users_are_bounded)
 	CHECK(!files_told(f, 105)); /* once for all */
 	CHECK(files_told(f, 106));
 	for (int i = 0; i < 1000; i++)
-		CHECK_EQ(files_open(f, 7, 1 << 20, &sync, NULL, &fh, NULL), 0);
+		CHECK_EQ(files_open(f, 7, 1 << 20, &sync, NULL, false, &fh, NULL), 0);
 	files_free(f);
 }
 

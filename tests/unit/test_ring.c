@@ -103,7 +103,7 @@ DEFINE_TEST(ring_forgets_whole_lines)
 		CHECK_EQ(ring_put(r, line, (size_t)n), i);
 	}
 	ring_print(r, NULL, &o);
-	CHECK(o.len <= BYTES && o.len > BYTES / 2);
+	CHECK(o.len <= BYTES && o.len > BYTES / 2 - 80);
 	CHECK(!strncmp(o.data, "seq=", 4));
 	CHECK_IN(o.data, "seq=1000 line 1000");
 	out_free(&o);
@@ -150,5 +150,30 @@ DEFINE_TEST(ring_does_not_believe_rubbish)
 	CHECK_EQ(o.len, 0);
 	CHECK_EQ(ring_put(r, "b", 1), 1);
 	out_free(&o);
+	ring_close(r);
+}
+
+DEFINE_TEST(ring_is_a_file_that_is_rotated)
+{
+	struct ring *r = open_ring();
+	struct ring_span was = ring_span(r), is;
+	size_t drops = 0;
+	char buf[8];
+	uint64_t tail, seq;
+
+	CHECK_EQ(was.written, 0);
+	for (int i = 0; i < 1000; i++, was = is) {
+		ring_put(r, "something or other", 18);
+		is = ring_span(r);
+		CHECK(is.head > was.head && is.written >= was.written);
+		if (is.tail == was.tail)
+			continue;
+		drops++;
+		CHECK(was.head - was.tail > BYTES - 40);
+		CHECK(was.head - is.tail <= BYTES / 2 && was.head - is.tail > BYTES / 2 - 80);
+		CHECK_EQ(ring_read(r, is.tail, buf, 4, &tail, &seq), 4);
+		CHECK(!memcmp(buf, "seq=", 4));
+	}
+	CHECK(drops > 1);
 	ring_close(r);
 }

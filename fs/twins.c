@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "twins.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "objects.h"
+#include "pcidevfs/util.h"
+
+struct flight {
+	uint64_t node;
+	uint32_t slot;
+};
+
+struct twins {
+	pthread_mutex_t lock; /* all below but the count, which is read without it */
+	struct flight *flights;
+	size_t cap;
+	_Atomic size_t n;
+};
+
+int twins_new(struct twins **ret)
+{
+	struct twins *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return -ENOMEM;
+	pthread_mutex_init(&w->lock, NULL);
+	*ret = w;
+	return 0;
+}
+
+void twins_free(struct twins *w)
+{
+	if (!w)
+		return;
+	free(w->flights);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+/* With the lock held. Without memory its file has no twin, and who comes waits for this write. */
+static bool add(struct twins *w, uint64_t node, uint32_t slot)
+{
+	bool first = true;
+	struct flight *v;
+	size_t n = w->n;
+
+	for (size_t i = 0; i < n; i++) {
+		if (w->flights[i].slot == slot)
+			return false;
+		first &= w->flights[i].node != node;
+	}
+	v = more_rows(w->flights, n, &w->cap, sizeof(*v));
+	if (!v)
+		return false;
+	w->flights = v;
+	v[n] = (struct flight){ node, slot };
+	w->n = n + 1;
+	return first;
+}
+
+bool twins_begin(struct twins *w, uint64_t node, uint32_t slot)
+{
+	bool first;
+
+	pthread_mutex_lock(&w->lock);
+	first = add(w, node, slot);
+	pthread_mutex_unlock(&w->lock);
+	return first;
+}
+
+void twins_end(struct twins *w, uint32_t slot)
+{
+	if (!w->n)
+		return;
+	pthread_mutex_lock(&w->lock);
+	for (size_t i = 0, n = w->n; i < n; i++) {
+		if (w->flights[i].slot != slot)
+			continue;
+		w->flights[i] = w->flights[n - 1];
+		w->n = n - 1;
+		break;
+	}
+	pthread_mutex_unlock(&w->lock);
+}
+
+unsigned int twins_free_number(struct twins *w, uint64_t ino)
+{
+	bool used[TWINS_MAX] = { false };
+	unsigned int number = 0;
+
+	if (!w->n)
+		return 0;
+	pthread_mutex_lock(&w->lock);
+	for (size_t i = 0; i < w->n; i++)
+		if (objects_untwinned(w->flights[i].node) == ino)
+			used[objects_twin_number(w->flights[i].node)] = true;
+	pthread_mutex_unlock(&w->lock);
+	while (number < TWINS_MAX && used[number])
+		number++;
+	return number % TWINS_MAX;
+}
