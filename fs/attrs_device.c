@@ -180,6 +180,11 @@ static void host_critical_show(const struct subject *s, struct out *o)
 	line(o, s->dev->facts.critical);
 }
 
+static void claimable_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "%s\n", s->dev->refused_code ? s->dev->refused : "yes");
+}
+
 static void holders_show(const struct subject *s, struct out *o)
 {
 	line(o, s->dev->facts.holders);
@@ -371,7 +376,8 @@ const struct attr attrs_device[] = {
 	  .show = state_show,
 	  .key = "state",
 	  .since = "0.1",
-	  .help = "stuck, busy, unhealthy, allocated, held, claimed, host or free: the first that fits" },
+	  .help = "stuck, busy, unhealthy, allocated, held, claimed, host or free: the first that fits; host is also what could "
+		  "not be claimed whoever lets go of it" },
 	{ .name = "reason",
 	  .id = 18,
 	  .mode = 0444,
@@ -439,6 +445,15 @@ const struct attr attrs_device[] = {
 	  .key = "host_critical",
 	  .since = "0.1",
 	  .help = "why the host itself needs it, or none" },
+	{ .name = "claimable",
+	  .id = 33,
+	  .mode = 0444,
+	  .bits = CH_CLAIMABLE,
+	  .show = claimable_show,
+	  .key = "claimable",
+	  .since = "0.1",
+	  .help = "yes, or the sentence with which a claim by somebody new would be refused now: the host, its IOMMU group, "
+		  "who has it" },
 	{ .name = "holders",
 	  .id = 22,
 	  .mode = 0444,
