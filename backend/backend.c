@@ -22,6 +22,7 @@
 #include "ops.h"
 #include "serials.h"
 #include "variant.h"
+#include "vfio.h"
 
 /* Each a file that ends with the row. Vendors come last: they know better than what is common to all. */
 const struct backend_ops *const backends[] = {
@@ -145,6 +146,9 @@ int backend_open(const struct roots *roots, struct model *m, struct backend **re
 		backend_free(b);
 		return rc;
 	}
+	model_lock(m);
+	model_judge(m, &vfio_claim_rules);
+	model_unlock(m);
 	pulse_hear(b);
 	guards_hear(b);
 	*ret = b;

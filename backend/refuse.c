@@ -15,7 +15,7 @@ struct question {
 	const struct device *asked, *member;
 	const struct wish *wish;
 	const struct plan *plan;
-	const struct vfio_group *group; /* of the member, where it is asked as one */
+	const struct device *used; /* obstacle's */
 };
 
 /* Before the sentence about a member: how it comes that it is asked about. */
@@ -160,23 +160,31 @@ int refuse_used(const char *before, const struct device *dev, struct err *err)
 }
 
 /* The member for whose sake the group's claim cannot be ended; NULL: there is none. */
-static const struct device *in_use(const struct vfio_group *g, char user[static USER_TEXT])
+static const struct device *in_use(const struct vfio_group *g)
 {
+	char user[USER_TEXT];
+
 	for (size_t i = 0; i < g->n; i++)
 		if (vfio_serves(g->members[i]) && user_of(g->members[i], user))
 			return g->members[i];
 	return NULL;
 }
 
+static bool is_others(const struct question *q, const struct device *dev)
+{
+	return dev->want.claim[0] && strcmp(dev->want.claim, q->wish->value);
+}
+
+/* Who is asked about says so of itself first. */
 static int refuse_claimed(const struct question *q, struct err *err)
 {
-	const struct device *member = q->member, *used;
+	const struct device *member = is_others(q, q->asked) ? q->asked : q->member;
+	const struct device *used = q->used;
 	char buf[128], user[USER_TEXT];
 
-	if (!member->want.claim[0] || !strcmp(member->want.claim, q->wish->value))
+	if (!is_others(q, q->member))
 		return 0;
-	used = in_use(q->group, user);
-	if (used)
+	if (used && user_of(used, user))
 		return fail(err, EBUSY,
 			    "%s%s is claimed by %s and %s; end that first, then write none to its "
 			    "claim",
@@ -250,24 +258,113 @@ int refuse_step(struct model *m, const struct step *step, struct err *err)
 	return dev ? refuse_taken_away(dev, step->force, err) : 0;
 }
 
+static int refuse_no_iommu(const struct question *q, struct err *err)
+{
+	if (model_has_iommu(q->m))
+		return 0;
+	return fail(err, EOPNOTSUPP,
+		    "this host has no IOMMU; turn on VT-d or AMD-Vi in the firmware "
+		    "and boot with intel_iommu=on or amd_iommu=on");
+}
+
+static int refuse_no_group(const struct question *q, struct err *err)
+{
+	if (q->asked->facts.iommu_group >= 0)
+		return 0;
+	return fail(err, EOPNOTSUPP,
+		    "%s is in no IOMMU group, so the host cannot be protected from "
+		    "it; the firmware may leave it out of the IOMMU's tables",
+		    q->asked->key.name);
+}
+
+static int refuse_large(const struct question *q, struct err *err)
+{
+	return fail(err, EOPNOTSUPP,
+		    "IOMMU group %d of %s has more than %d members, and no more can be claimed "
+		    "together",
+		    q->asked->facts.iommu_group, q->asked->key.name, CLAIM_MEMBERS);
+}
+
+/* As the engine refuses what is planned. */
+static int refuse_busy(const struct question *q, struct err *err)
+{
+	return plan_refuse_busy(q->m, &q->member->key, NULL, 1, NULL, NULL, err);
+}
+
 /* In the order in which they are told: what no waiting mends comes first. */
 static int (*const refusals[])(const struct question *q, struct err *err) = {
 	refuse_unknown, refuse_critical, refuse_vf, refuse_claimed, refuse_pf, refuse_held,
 };
 
-int vfio_refuse_members(struct model *m, const struct device *asked, const struct vfio_group *g,
-			const struct wish *wish, const struct plan *plan, struct err *err)
+/* Whether a rule refuses does not depend on which member is asked about; only its sentence does. */
+static void find_obstacle(struct question q, const struct vfio_group *g, struct obstacle *ret)
 {
-	for (size_t r = 0; r < ARRAY_SIZE(refusals); r++)
-		for (size_t i = 0; i < g->n; i++) {
-			struct question q = { m, asked, g->members[i], wish, plan, g };
-			int rc = vfio_holds(q.member, wish->value) ? 0 : refusals[r](&q, err);
-
-			if (rc)
-				return rc;
+	*ret = (struct obstacle){ 0 };
+	if (refuse_no_iommu(&q, NULL))
+		ret->refuse = refuse_no_iommu;
+	else if (refuse_no_group(&q, NULL))
+		ret->refuse = refuse_no_group;
+	for (size_t r = 0; r < ARRAY_SIZE(refusals) && !ret->refuse; r++)
+		for (size_t i = 0; i < g->n && !ret->refuse; i++) {
+			q.member = g->members[i];
+			if (vfio_holds(q.member, q.wish->value) || !refusals[r](&q, NULL))
+				continue;
+			*ret = (struct obstacle){ refusals[r], q.member, in_use(g) };
 		}
-	return 0;
 }
+
+static int say_obstacle(struct question q, const struct obstacle *o, struct err *err)
+{
+	q.member = o->member;
+	q.used = o->used;
+	return o->refuse ? o->refuse(&q, err) : 0;
+}
+
+int vfio_refuse_claim(struct model *m, const struct device *asked, const struct vfio_group *g,
+		      const struct wish *wish, const struct plan *plan, struct err *err)
+{
+	const struct question q = { m, asked, NULL, wish, plan, NULL };
+	struct obstacle o;
+
+	find_obstacle(q, g, &o);
+	return say_obstacle(q, &o, err);
+}
+
+int vfio_refuse_iommu(struct model *m, struct err *err)
+{
+	return refuse_no_iommu(&(struct question){ .m = m }, err);
+}
+
+int vfio_refuse_large(const struct device *dev, struct err *err)
+{
+	return refuse_large(&(struct question){ .asked = dev }, err);
+}
+
+/* By somebody who claims nothing yet: no claim can have this name. */
+static const struct wish anybody = { .file = "claim", .value = "?" };
+static const struct plan alone;
+
+static void find_any(struct model *m, const struct device *dev, struct obstacle *ret)
+{
+	struct vfio_group g;
+
+	if (vfio_find_group(m, dev, &g, NULL)) {
+		*ret = (struct obstacle){ .refuse = refuse_large };
+		return;
+	}
+	find_obstacle((struct question){ m, dev, NULL, &anybody, &alone, NULL }, &g, ret);
+	for (size_t i = 0; i < g.n && !ret->refuse; i++)
+		if (refuse_busy(&(struct question){ .m = m, .member = g.members[i] }, NULL))
+			*ret = (struct obstacle){ refuse_busy, g.members[i], NULL };
+}
+
+static int say_any(struct model *m, const struct device *dev, const struct obstacle *o,
+		   struct err *err)
+{
+	return say_obstacle((struct question){ m, dev, NULL, &anybody, &alone, NULL }, o, err);
+}
+
+const struct claim_rules vfio_claim_rules = { find_any, say_any };
 
 /* One member's release is the whole group's. */
 bool vfio_released(struct model *m, const struct plan *plan, const struct device *dev)

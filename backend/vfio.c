@@ -56,32 +56,7 @@ int vfio_find_group(struct model *m, const struct device *dev, struct vfio_group
 	bool cut;
 
 	ret->n = model_claim_members(m, dev, ret->members, &cut);
-	return cut ? fail(err, EOPNOTSUPP,
-			  "IOMMU group %d of %s has more than %d members, and no more can be claimed "
-			  "together",
-			  dev->facts.iommu_group, dev->key.name, CLAIM_MEMBERS)
-		   : 0;
-}
-
-static int refuse_no_iommu(struct model *m, struct err *err)
-{
-	if (model_has_iommu(m))
-		return 0;
-	return fail(err, EOPNOTSUPP,
-		    "this host has no IOMMU; turn on VT-d or AMD-Vi in the firmware "
-		    "and boot with intel_iommu=on or amd_iommu=on");
-}
-
-static int refuse_host(struct model *m, const struct device *dev, struct err *err)
-{
-	int rc = refuse_no_iommu(m, err);
-
-	if (!rc && dev->facts.iommu_group < 0)
-		return fail(err, EOPNOTSUPP,
-			    "%s is in no IOMMU group, so the host cannot be protected from "
-			    "it; the firmware may leave it out of the IOMMU's tables",
-			    dev->key.name);
-	return rc;
+	return cut ? vfio_refuse_large(dev, err) : 0;
 }
 
 /* Not the PF: claims of its VFs go side by side. What alters the PF touches its VFs. */
@@ -185,12 +160,9 @@ static int plan_claim(struct model *m, const struct device *dev, const struct wi
 		      const struct vfio_group *g, struct plan *plan, struct err *err)
 {
 	size_t before = plan->n_steps;
-	int rc = refuse_host(m, dev, err);
+	int rc = vfio_refuse_claim(m, dev, g, wish, plan, err);
 
-	if (!rc)
-		rc = vfio_refuse_members(m, dev, g, wish, plan, err);
-	if (!rc)
-		rc = touch(plan, g, err);
+	rc = rc ? rc : touch(plan, g, err);
 	if (rc || planned_by_sibling(dev, g, plan))
 		return rc;
 	for (size_t i = 0; !rc && i < g->n; i++)
@@ -376,7 +348,7 @@ static int claim_predict(struct model *m, const struct wish *wish, struct plan *
 
 	if (is_release(wish))
 		return 0;
-	rc = refuse_no_iommu(m, err);
+	rc = vfio_refuse_iommu(m, err);
 	rc = rc ? rc : plan_step(plan, &vfio_override, &wish->dev, "vfio-pci", err);
 	rc = rc ? rc : plan_step(plan, &vfio_bind, &wish->dev, "vfio-pci", err);
 	return rc ? rc : plan_step(plan, &vfio_node, &wish->dev, "/dev/vfio/?", err);

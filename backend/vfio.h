@@ -53,8 +53,14 @@ bool vfio_holds(const struct device *dev, const char *who);
 int vfio_plan_override(const struct device *dev, struct plan *plan, struct err *err);
 
 /* Why the group of asked cannot be claimed, if so. */
-int vfio_refuse_members(struct model *m, const struct device *asked, const struct vfio_group *g,
-			const struct wish *wish, const struct plan *plan, struct err *err);
+int vfio_refuse_claim(struct model *m, const struct device *asked, const struct vfio_group *g,
+		      const struct wish *wish, const struct plan *plan, struct err *err);
+/* -EOPNOTSUPP where the host has no IOMMU. */
+int vfio_refuse_iommu(struct model *m, struct err *err);
+/* -EOPNOTSUPP, since the group of dev is too large. */
+int vfio_refuse_large(const struct device *dev, struct err *err);
+/* By the same, what a claim by somebody new would be refused with now. */
+extern const struct claim_rules vfio_claim_rules;
 /* EBUSY when a process has the member open, or it is split into mediated devices or a vGPU. */
 int vfio_refuse_held(const struct device *asked, const struct device *member, struct err *err);
 /* The same; before is put in front of the sentence. */

@@ -3,7 +3,7 @@
  * The vocabulary of the tables: a file, link or directory is a row; an object is what a directory
  * is about; a view is a rule that puts links to devices into a directory.
  *
- * To add a file: one row in attrs_device.c (or attrs_root.c) with its show and store.
+ * To add a file: one row in attrs_pci.c, attrs_claim.c, ... (or attrs_root.c) with its show and store.
  * To add a view: one row in views.c, with its rule.
  * To add a bus, or another sort of object: a number in enum obj_kind and its row in kinds.c. A bus needs rows
  * outside fs as well: docs/HACKING.md.
@@ -102,14 +102,20 @@ struct attr {
 	void (*refresh)(const struct subject *s);
 	const struct entries *entries; /* of a directory row; NULL: only rows lie in it */
 	const char *key;	       /* its name in inventory and events; NULL: not there */
-	const char *since;
+	const char *since; /* NULL: FIRST_RELEASE */
 	const char *help;
+};
+
+#define FIRST_RELEASE "0.1"
+
+struct attr_table {
+	const struct attr *rows;
+	size_t n;
 };
 
 struct obj_type {
 	const char *path; /* for FILES.md */
-	const struct attr *rows;
-	const size_t *n_rows;
+	const struct attr_table *const *tables; /* of its rows, in their order; NULL behind the last */
 	/* Of a bus: the root's row that the directories of its devices lie in. */
 	const struct attr *dir;
 	/* Id of the row of its parent (slot 0: the root) that its directory lies in. */
@@ -119,8 +125,9 @@ struct obj_type {
 	const struct entries *entries; /* of its own directory */
 };
 
-extern const struct attr attrs_device[], attrs_root[], attrs_resource[];
-extern const size_t n_attrs_device, n_attrs_root, n_attrs_resource;
+extern const struct attr_table attrs_pci, attrs_claim, attrs_sriov, attrs_state, attrs_device;
+extern const struct attr_table attrs_root, attrs_resource;
+extern const struct attr_table *const no_tables[];
 
 /* Ids that more than one table needs. */
 enum { ROW_RES_DEVICES = 20, ROW_RESOURCES = 29, ROW_VIRTFN = 30 };

@@ -24,6 +24,7 @@ static void readme_show(const struct subject *s, struct out *o)
 		"  ls devices                                 all functions by address\n"
 		"  ls -l gpus nics vfs iommu_groups           the same by what they are\n"
 		"  grep . devices/0000:08:00.0/*              one function: facts, state, reason\n"
+		"  grep . devices/*/claimable                 what can be given away, and why the others cannot\n"
 		"  echo alice > devices/0000:08:00.0/claim    take it, with its IOMMU group, for a VM\n"
 		"  echo none > devices/0000:08:00.0/claim     give it back to the driver it had\n"
 		"  ls claims/alice                            what alice holds\n"
@@ -80,7 +81,7 @@ static void intents_show(const struct subject *s, struct out *o)
 }
 
 /* The directories of devices are rows of kinds.c and views.c. */
-const struct attr attrs_root[] = {
+static const struct attr root_rows[] = {
 	{ .name = "README",
 	  .id = 2,
 	  .mode = 0444,
@@ -167,7 +168,7 @@ const struct attr attrs_root[] = {
 	  .help = "what was asked and is kept over reboots, a line each, also for devices that are not there: "
 		  "IDENTITY key=value ... state= device= reason=" },
 };
-const size_t n_attrs_root = ARRAY_SIZE(attrs_root);
+const struct attr_table attrs_root = { root_rows, ARRAY_SIZE(root_rows) };
 
 /* How many of the resource's devices count. */
 static void print_count(const struct subject *s, bool (*counts)(const struct device *dev),
@@ -242,7 +243,7 @@ static void free_show(const struct subject *s, struct out *o)
 	print_count(s, is_free, o);
 }
 
-const struct attr attrs_resource[] = {
+static const struct attr resource_rows[] = {
 	{ .name = "capacity",
 	  .id = 2,
 	  .mode = 0444,
@@ -282,4 +283,4 @@ const struct attr attrs_resource[] = {
 	  .since = "0.1",
 	  .help = "links to the devices" },
 };
-const size_t n_attrs_resource = ARRAY_SIZE(attrs_resource);
+const struct attr_table attrs_resource = { resource_rows, ARRAY_SIZE(resource_rows) };

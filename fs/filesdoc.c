@@ -32,7 +32,8 @@ static void print_row(FILE *to, enum obj_kind kind, const struct attr *row)
 	if (obj_type(kind)->bus)
 		caps_print(row->caps, &who);
 	fprintf(to, "| `%s` | %s | %s | %s | %s | %s |\n", row->name, mode_text(row),
-		out_text(&who), how, row->help, row->since);
+		out_text(&who), how, row->help,
+		row->since ? row->since : FIRST_RELEASE);
 	out_free(&who);
 }
 
@@ -40,11 +41,11 @@ static void print_row(FILE *to, enum obj_kind kind, const struct attr *row)
 static bool print_head(FILE *to, enum obj_kind kind)
 {
 	for (enum obj_kind k = 0; k < kind; k++)
-		if (obj_type(k)->rows == obj_type(kind)->rows)
+		if (obj_type(k)->tables == obj_type(kind)->tables)
 			return false;
 	fprintf(to, "\n## /%s", obj_type(kind)->path);
 	for (enum obj_kind k = kind + 1; k < OBJ_KINDS; k++)
-		if (obj_type(k)->rows == obj_type(kind)->rows)
+		if (obj_type(k)->tables == obj_type(kind)->tables)
 			fprintf(to, ", /%s", obj_type(k)->path);
 	fprintf(to,
 		"\n\n| file | mode | who has it | | meaning | since |\n|---|---|---|---|---|---|\n");

@@ -9,18 +9,21 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
-static const size_t no_rows;
+const struct attr_table *const no_tables[] = { NULL };
+static const struct attr_table *const root_tables[] = { &attrs_root, NULL };
+static const struct attr_table *const device_tables[] = { &attrs_pci,   &attrs_claim,  &attrs_sriov,
+							 &attrs_state, &attrs_device, NULL };
+static const struct attr_table *const resource_tables[] = { &attrs_resource, NULL };
 
 #define CHILDREN(kind) (&(const struct entries){ .child = (kind) })
 
 /* A bus is a row with a dir: there its devices have their directories. Ids of dirs and views: 20 to 50. */
 static const struct obj_type obj_types[OBJ_KINDS] = {
-	[OBJ_ROOT] = { .path = "", .rows = attrs_root, .n_rows = &n_attrs_root },
+	[OBJ_ROOT] = { .path = "", .tables = root_tables },
 	[OBJ_DEVICE] = { .path = "devices/<address>",
 			 .bus = BUS_PCI,
 			 .home = 20,
-			 .rows = attrs_device,
-			 .n_rows = &n_attrs_device,
+			 .tables = device_tables,
 			 .entries = &virtfns,
 			 .dir =
 				 &(const struct attr){
@@ -33,8 +36,7 @@ static const struct obj_type obj_types[OBJ_KINDS] = {
 	[OBJ_MDEV] = { .path = "mdevs/<uuid>",
 		       .bus = BUS_MDEV,
 		       .home = 21,
-		       .rows = attrs_device,
-		       .n_rows = &n_attrs_device,
+		       .tables = device_tables,
 		       .dir = &(
 			       const struct
 			       attr){ .name = "mdevs",
@@ -46,8 +48,7 @@ static const struct obj_type obj_types[OBJ_KINDS] = {
 	[OBJ_USB] = { .path = "usb/<bus-port>",
 		      .bus = BUS_USB,
 		      .home = 22,
-		      .rows = attrs_device,
-		      .n_rows = &n_attrs_device,
+		      .tables = device_tables,
 		      .dir = &(
 			      const struct
 			      attr){ .name = "usb",
@@ -57,13 +58,12 @@ static const struct obj_type obj_types[OBJ_KINDS] = {
 				     .entries = CHILDREN(OBJ_USB),
 				     .help = "a directory for each USB device; empty, since none is read yet" } },
 	[OBJ_VENDOR] = { .path = "resources/<vendor.com>",
-			 .n_rows = &no_rows,
+			 .tables = no_tables,
 			 .home = ROW_RESOURCES,
 			 .derived = 1,
 			 .entries = &(const struct entries){ .child = OBJ_RESOURCE, .brief = 1 } },
 	[OBJ_RESOURCE] = { .path = "resources/<vendor.com>/<NAME>",
-			   .rows = attrs_resource,
-			   .n_rows = &n_attrs_resource,
+			   .tables = resource_tables,
 			   .home = ROW_SELF,
 			   .derived = 1 },
 };
@@ -74,7 +74,7 @@ const struct obj_type *obj_type(unsigned int kind)
 
 	if (kind < OBJ_KINDS)
 		return &obj_types[kind];
-	return v && v->label.n_rows ? &v->label : NULL;
+	return v && v->label.tables ? &v->label : NULL;
 }
 
 enum obj_kind kind_of_bus(int bus)
@@ -99,11 +99,12 @@ static const struct attr *root_dir(size_t i)
 
 const struct attr *row_at(enum obj_kind kind, size_t i)
 {
-	const struct obj_type *type = obj_type(kind);
+	const struct attr_table *const *t;
 
-	if (i < *type->n_rows)
-		return &type->rows[i];
-	return kind == OBJ_ROOT ? root_dir(i - *type->n_rows) : NULL;
+	for (t = obj_type(kind)->tables; *t; i -= (*t++)->n)
+		if (i < (*t)->n)
+			return &(*t)->rows[i];
+	return kind == OBJ_ROOT ? root_dir(i) : NULL;
 }
 
 const struct attr *attr_by_id(enum obj_kind kind, uint16_t id)

@@ -105,9 +105,10 @@ static int find_row(const struct lines_of *of, const struct device *dev, const c
 			    of->file, name,
 			    of->home ? "here, such as claim"
 				     : "in a device's directory, such as claim");
-	if (!row_fits(row, dev->caps))
-		return fail(err, EOPNOTSUPP, "%s: %s has no %s", of->file, dev->key.name,
-			    row->name);
+	if (!row_fits(row, dev->caps)) {
+		device_lacks(dev, row->name, err);
+		return fail_wrap(err, "%s", of->file);
+	}
 	*ret = row;
 	return 0;
 }

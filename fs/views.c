@@ -98,8 +98,6 @@ static void virtfn_show(const struct subject *s, struct out *o)
 	out_printf(o, "../%s", s->name);
 }
 
-static const size_t no_rows;
-
 #define LINK_ID(dir) ((dir) + 77)
 #define LASTING 0
 #define BRIEF 1
@@ -129,7 +127,7 @@ static const size_t no_rows;
 		.link = LINK(number, labelled_show), .path = { OBJ_LABEL + (number) },             \
 		.member = (rule), .label = {                                                       \
 			.path = called "/<label>",                                                 \
-			.n_rows = &no_rows,                                                        \
+			.tables = no_tables,                                                       \
 			.home = (number),                                                          \
 			.derived = 1,                                                              \
 			.entries = LINKS(number, life)                                                   \

@@ -82,6 +82,8 @@ static const struct {
 	NUMBER(state, CH_STATE),
 	NUMBER(taken, CH_BEHIND),
 	NUMBER(let_go, CH_INTERNAL),
+	NUMBER(refused_code, CH_CLAIMABLE),
+	STRING(refused, CH_CLAIMABLE),
 	STRING(reason, CH_REASON),
 	STRING(busy, CH_BEHIND),
 	STRING(stuck, CH_BEHIND),

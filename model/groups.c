@@ -35,7 +35,7 @@ uint32_t next_in_group(struct model *m, int32_t group, uint32_t i)
 	do
 		i = i == INDEX_NONE ? index_first(&m->by[BY_GROUP], group_hash(group))
 				    : index_next(&m->by[BY_GROUP], i);
-	while (i != INDEX_NONE && slot_current(m, i)->facts.iommu_group != group);
+	while (i != INDEX_NONE && slot_seen(m, i)->facts.iommu_group != group);
 	return i;
 }
 
@@ -45,7 +45,7 @@ size_t model_group(struct model *m, int32_t group, const struct device **ret, si
 
 	for (uint32_t i = INDEX_NONE; (i = next_in_group(m, group, i)) != INDEX_NONE;)
 		if (n++ < max)
-			ret[n - 1] = slot_current(m, i);
+			ret[n - 1] = slot_seen(m, i);
 	qsort(ret, n < max ? n : max, sizeof(*ret), by_key);
 	return n;
 }
@@ -70,13 +70,12 @@ const struct device *model_parent(struct model *m, const struct device *dev)
 	return dev->facts.parent.bus ? model_find(m, &dev->facts.parent) : NULL;
 }
 
-/* The slots of a device's children, one after another; from and to INDEX_NONE. */
-static uint32_t next_child(struct model *m, const struct key *parent, uint32_t i)
+uint32_t next_child(struct model *m, const struct key *parent, uint32_t i)
 {
 	do
 		i = i == INDEX_NONE ? index_first(&m->by[BY_PARENT], key_hash(parent))
 				    : index_next(&m->by[BY_PARENT], i);
-	while (i != INDEX_NONE && !key_eq(&slot_current(m, i)->facts.parent, parent));
+	while (i != INDEX_NONE && !key_eq(&slot_seen(m, i)->facts.parent, parent));
 	return i;
 }
 
@@ -86,7 +85,7 @@ size_t model_children(struct model *m, const struct key *parent, enum bus bus,
 	size_t n = 0;
 
 	for (uint32_t i = INDEX_NONE; (i = next_child(m, parent, i)) != INDEX_NONE;) {
-		const struct device *d = slot_current(m, i);
+		const struct device *d = slot_seen(m, i);
 
 		if ((!bus || d->key.bus == bus) && n++ < max)
 			ret[n - 1] = d;
@@ -98,7 +97,7 @@ size_t model_children(struct model *m, const struct key *parent, enum bus bus,
 const struct device *model_child(struct model *m, const struct key *parent, unsigned int n)
 {
 	for (uint32_t i = INDEX_NONE; (i = next_child(m, parent, i)) != INDEX_NONE;)
-		if (slot_current(m, i)->facts.index == (int32_t)n)
-			return slot_current(m, i);
+		if (slot_seen(m, i)->facts.index == (int32_t)n)
+			return slot_seen(m, i);
 	return NULL;
 }

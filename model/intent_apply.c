@@ -19,7 +19,7 @@
 
 /* What people write to look at it, and what follows from the last try: no act is refused for that. */
 #define CH_WRITTEN (CH_ERROR | CH_PLAN)
-#define CH_TOLD (CH_WRITTEN | CH_STATE | CH_REASON | CH_BEHIND)
+#define CH_TOLD (CH_WRITTEN | CH_STATE | CH_REASON | CH_CLAIMABLE | CH_BEHIND)
 
 void sight_add(struct sight *s, const struct device *dev)
 {

@@ -23,7 +23,7 @@ size_t model_arena_size(void)
 
 static void link_slot(struct model *m, uint32_t i)
 {
-	const struct device *d = slot_current(m, i);
+	const struct device *d = slot_seen(m, i);
 
 	index_link(&m->by[BY_KEY], i, key_hash(&d->key));
 	if (d->facts.iommu_group >= 0)
@@ -86,11 +86,15 @@ static int allocate(struct model *m)
 		r = index_init(&m->by[x], MODEL_MAX);
 	m->edits = calloc(MODEL_MAX, sizeof(*m->edits));
 	m->edited = calloc(MODEL_MAX, sizeof(*m->edited));
+	m->unjudged = calloc(MODEL_MAX, sizeof(*m->unjudged));
+	m->to_judge = calloc(MODEL_MAX, sizeof(*m->to_judge));
 	m->queue = calloc(MODEL_MAX, sizeof(*m->queue));
 	m->queued_at = calloc(MODEL_MAX, sizeof(*m->queued_at));
 	m->queued = calloc(MODEL_MAX, sizeof(*m->queued));
-	return r || !m->edits || !m->edited || !m->queue || !m->queued_at || !m->queued ? -ENOMEM
-											: 0;
+	return r || !m->edits || !m->edited || !m->unjudged || !m->to_judge || !m->queue ||
+			       !m->queued_at || !m->queued ?
+		       -ENOMEM :
+		       0;
 }
 
 static void init_sync(struct model *m)
@@ -148,6 +152,8 @@ void model_free(struct model *m)
 		index_fini(&m->by[x]);
 	free(m->edits);
 	free(m->edited);
+	free(m->unjudged);
+	free(m->to_judge);
 	free(m->queue);
 	free(m->queued_at);
 	free(m->queued);
@@ -179,9 +185,9 @@ static uint32_t find_slot(struct model *m, const struct key *key, bool fresh)
 
 	for (i = index_first(&m->by[BY_KEY], key_hash(key)); i != INDEX_NONE;
 	     i = index_next(&m->by[BY_KEY], i)) {
-		const struct device *d = fresh ? slot_spare(m, i) : slot_current(m, i);
+		const struct device *d = fresh ? slot_spare(m, i) : slot_seen(m, i);
 
-		if (slot_live(m, i) != fresh && key_eq(&d->key, key))
+		if ((fresh ? !slot_live(m, i) : slot_there(m, i)) && key_eq(&d->key, key))
 			return i;
 	}
 	return INDEX_NONE;
@@ -191,7 +197,7 @@ const struct device *model_find(struct model *m, const struct key *key)
 {
 	uint32_t i = find_slot(m, key, false);
 
-	return i == INDEX_NONE ? NULL : slot_current(m, i);
+	return i == INDEX_NONE ? NULL : slot_seen(m, i);
 }
 
 const struct device *model_next(struct model *m, size_t *pos)
@@ -249,6 +255,21 @@ static struct device *new_record(struct model *m, uint32_t i, const struct key *
 	return d;
 }
 
+static void note_edit(struct model *m, uint32_t i)
+{
+	m->edited[i] = true;
+	m->edits[m->n_edits++] = i;
+}
+
+struct device *edit_slot(struct model *m, uint32_t i)
+{
+	if (!m->edited[i]) {
+		*slot_spare(m, i) = *slot_current(m, i);
+		note_edit(m, i);
+	}
+	return slot_spare(m, i);
+}
+
 struct device *model_edit(struct model *m, const struct key *key, bool create)
 {
 	uint32_t i = find_slot(m, key, false);
@@ -256,20 +277,14 @@ struct device *model_edit(struct model *m, const struct key *key, bool create)
 
 	if (i == INDEX_NONE)
 		i = find_slot(m, key, true);
-	if (i != INDEX_NONE) {
-		d = slot_spare(m, i);
-		if (m->edited[i])
-			return d;
-		*d = *slot_current(m, i);
-	} else {
-		i = create ? free_slot(m) : INDEX_NONE;
-		if (i == INDEX_NONE)
-			return NULL;
-		d = new_record(m, i, key);
-		index_link(&m->by[BY_KEY], i, key_hash(key));
-	}
-	m->edited[i] = true;
-	m->edits[m->n_edits++] = i;
+	if (i != INDEX_NONE)
+		return edit_slot(m, i);
+	i = create ? free_slot(m) : INDEX_NONE;
+	if (i == INDEX_NONE)
+		return NULL;
+	d = new_record(m, i, key);
+	index_link(&m->by[BY_KEY], i, key_hash(key));
+	note_edit(m, i);
 	return d;
 }
 
@@ -301,6 +316,7 @@ void model_remove(struct model *m, const struct key *key)
 	if (i == INDEX_NONE)
 		return;
 	s = &m->a->slots[i];
+	judge_removal(m, i);
 	unlink_slot(m, i);
 	if (matters(slot_current(m, i)))
 		edit_mates(m, slot_current(m, i));
@@ -312,23 +328,10 @@ void model_remove(struct model *m, const struct key *key)
 
 void model_set_iommu(struct model *m, bool present)
 {
-	struct key key;
-	size_t pos = 0;
-	const struct device *d;
-
 	if (model_has_iommu(m) == present)
 		return;
 	atomic_store(&m->a->iommu, present);
-	while ((d = model_next(m, &pos))) { /* their reasons may read otherwise now */
-		key = d->key;
-		model_edit(m, &key, false);
-	}
-}
-
-/* As it is going to be. */
-static const struct device *slot_next(struct model *m, uint32_t i)
-{
-	return m->edited[i] ? slot_spare(m, i) : slot_current(m, i);
+	judge_all(m);
 }
 
 static struct mates find_mates(struct model *m, uint32_t slot)
@@ -338,9 +341,9 @@ static struct mates find_mates(struct model *m, uint32_t slot)
 	struct mates found = { 0 };
 
 	for (uint32_t i = INDEX_NONE; (i = next_in_group(m, group, i)) != INDEX_NONE;) {
-		const struct device *d = slot_next(m, i);
+		const struct device *d = slot_seen(m, i);
 
-		if (i == slot || d->facts.iommu_group != group)
+		if (i == slot)
 			continue;
 		if (!found.with_pod && device_with_pod(d))
 			found.with_pod = d;
@@ -362,7 +365,7 @@ static void publish_slot(struct model *m, uint32_t i, uint64_t generation)
 	bool fresh = !slot_live(m, i);
 	change_bits bits;
 
-	device_derive(d, model_has_iommu(m), find_mates(m, i));
+	device_derive(d, find_mates(m, i));
 	bits = fresh ? CH_ALL : device_diff(slot_current(m, i), d);
 	if (!bits)
 		return;
@@ -374,7 +377,6 @@ static void publish_slot(struct model *m, uint32_t i, uint64_t generation)
 	atomic_store(&m->a->generation, generation);
 	atomic_fetch_or(&s->pending, bits);
 	atomic_store(&s->word, (~atomic_load(&s->word) & WORD_SECOND) | WORD_LIVE);
-	link_slot(m, i);
 	dispatch_enqueue(m, i, generation);
 }
 
@@ -421,18 +423,43 @@ static bool moves(struct model *m, uint32_t i)
 	return strcmp(was->want.allocated, is->want.allocated) || !device_shares_owner(was, is);
 }
 
-static void publish_edits(struct model *m, uint64_t generation, bool coming)
+/* What others say of themselves may follow from it. */
+static void follow_edit(struct model *m, uint32_t i)
+{
+	unsigned int was = slot_live(m, i) ? matters(slot_current(m, i)) : 0;
+	unsigned int is = matters(slot_spare(m, i));
+
+	if (is != was || (is && (comes(m, i) || moves(m, i))))
+		edit_mates(m, slot_spare(m, i));
+	if (was && comes(m, i))
+		edit_mates(m, slot_current(m, i));
+	judge_edit(m, i);
+}
+
+/* From here on all find it, and each other, as they are going to be. */
+static void begin_publishing(struct model *m)
+{
+	m->publishing = true;
+	for (size_t k = 0; k < m->n_edits; k++) {
+		if (!slot_there(m, m->edits[k]))
+			continue;
+		device_identify(slot_spare(m, m->edits[k]));
+		link_slot(m, m->edits[k]);
+	}
+}
+
+static void publish_edits(struct model *m, uint64_t generation)
 {
 	for (size_t k = 0; k < m->n_edits; k++) {
 		uint32_t i = m->edits[k];
 
-		if (!m->edited[i] || comes(m, i) != coming)
-			continue;
-		m->edited[i] = false;
 		/* A device removed after it was edited keeps its last record for those who hear of it. */
-		if (!(slot_word(m, i) & WORD_GONE))
+		if (slot_there(m, i))
 			publish_slot(m, i, generation);
+		m->edited[i] = false;
 	}
+	m->n_edits = 0;
+	m->publishing = false;
 }
 
 uint64_t model_publish(struct model *m)
@@ -440,20 +467,11 @@ uint64_t model_publish(struct model *m)
 	uint64_t generation = model_generation(m) + 1;
 	bool many = m->n_edits >= MANY_EDITS;
 
-	for (size_t k = 0; k < m->n_edits; k++) {
-		uint32_t i = m->edits[k];
-		unsigned int was = slot_live(m, i) ? matters(slot_current(m, i)) : 0;
-		unsigned int is = matters(slot_spare(m, i));
-
-		if (is != was || (is && (comes(m, i) || moves(m, i))))
-			edit_mates(m, slot_spare(m, i));
-		if (was && comes(m, i))
-			edit_mates(m, slot_current(m, i));
-	}
-	/* Those that come first: they are found in their group once they are there. */
-	publish_edits(m, generation, true);
-	publish_edits(m, generation, false);
-	m->n_edits = 0;
+	for (size_t k = 0; k < m->n_edits; k++)
+		follow_edit(m, m->edits[k]);
+	begin_publishing(m);
+	judge_marked(m);
+	publish_edits(m, generation);
 	if (many)
 		drop_spares(m);
 	return model_generation(m);

@@ -218,8 +218,7 @@ static int check_item(struct model *m, const struct item *it, struct err *err)
 		return fail(err, EOPNOTSUPP, "%s has no %s that can be written", dev->key.name,
 			    it->wish.file);
 	if (it->method->can && !it->method->can(dev))
-		return fail(err, EOPNOTSUPP, "%s is a %s and has no %s", dev->key.name,
-			    kind_name(dev->kind), it->wish.file);
+		return device_lacks(dev, it->wish.file, err);
 	return 0;
 }
 

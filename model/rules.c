@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What follows from facts: capabilities, kind, state and the sentence behind it. Pure. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 
 static const char *const kind_names[KIND_COUNT] = {
@@ -90,6 +92,29 @@ static enum kind kind_of(enum bus bus, uint32_t caps)
 	if (caps & CAP_GPU)
 		return KIND_SRIOV_GPU;
 	return caps & CAP_NIC ? KIND_SRIOV_NIC : KIND_SRIOV;
+}
+
+void device_identify(struct device *dev)
+{
+	dev->caps = caps_of(dev);
+	dev->kind = kind_of(dev->key.bus, dev->caps);
+}
+
+int device_lacks(const struct device *dev, const char *file, struct err *err)
+{
+	return fail(err, EOPNOTSUPP, "%s is a %s and has no %s", dev->key.name,
+		    kind_name(dev->kind), file);
+}
+
+/* No device of its kind can be claimed. */
+static void refuse_kind(struct device *dev)
+{
+	struct err err;
+
+	if (dev->caps & CAP_CLAIM)
+		return;
+	dev->refused_code = -device_lacks(dev, "claim", &err);
+	STR_COPY(dev->refused, err.text);
 }
 
 bool device_has_node(const struct device *dev, const char *node)
@@ -294,12 +319,15 @@ static bool is_claimed(struct device *dev)
 	return true;
 }
 
+/* Also what cannot be claimed whoever lets go of what: only EBUSY leaves it free. */
 static bool is_host(struct device *dev)
 {
 	const struct facts *f = &dev->facts;
 
 	if (f->critical[0])
 		because(dev, "the host needs it: %s", f->critical);
+	else if (dev->refused_code == EPERM)
+		because(dev, "%s", dev->refused);
 	else if (f->use == USE_GUEST && !f->serial_known && !f->serial)
 		because(dev,
 			"found on %s; which card it is is not known yet, since its serial number cannot be read: wait",
@@ -309,6 +337,8 @@ static bool is_host(struct device *dev)
 			"found on %s without a claim; write a name to claim to adopt it", f->driver);
 	else if (f->driver[0])
 		because(dev, "used by the host's driver %s", f->driver);
+	else if (dev->refused_code == EOPNOTSUPP)
+		because(dev, "%s", dev->refused);
 	else
 		return false;
 	return true;
@@ -344,12 +374,12 @@ static bool is_spoilt(const struct device *dev, const struct device *by)
 		dev->state == STATE_HELD);
 }
 
-void device_derive(struct device *dev, bool iommu, struct mates mates)
+void device_derive(struct device *dev, struct mates mates)
 {
 	size_t i = 0;
 
-	dev->caps = caps_of(dev);
-	dev->kind = kind_of(dev->key.bus, dev->caps);
+	device_identify(dev);
+	refuse_kind(dev);
 	while (!states[i].fits(dev))
 		i++;
 	dev->state = states[i].state;
@@ -382,6 +412,4 @@ void device_derive(struct device *dev, bool iommu, struct mates mates)
 			mates.of_other->want.gid);
 	else if (dev->unmet[0] && (dev->state == STATE_FREE || dev->state == STATE_HOST))
 		because(dev, "%s", dev->unmet);
-	else if (dev->state == STATE_FREE && (dev->caps & CAP_CLAIM) && !iommu)
-		because(dev, "no driver uses it, but it cannot be claimed: this host has no IOMMU");
 }

@@ -48,6 +48,11 @@ struct model {
 	uint32_t *edits; /* slots with an unpublished copy */
 	size_t n_edits;
 	bool *edited;
+	bool publishing; /* the copies are in force: slot_seen() */
+	const struct claim_rules *rules; /* NULL: nothing forbids a claim */
+	uint32_t *unjudged; /* slots of which the rules may say something else now: judge.c */
+	size_t n_unjudged;
+	bool *to_judge;
 	uint32_t *queue;     /* ring of MODEL_MAX slots with pending changes, in order */
 	uint64_t *queued_at; /* by ring place: generation when queued */
 	bool *queued;
@@ -82,6 +87,30 @@ static inline struct device *slot_spare(const struct model *m, uint32_t slot)
 	return &m->a->rec[!(slot_word(m, slot) & WORD_SECOND)][slot];
 }
 
+/* As it is; while edits are published, as it is going to be. */
+static inline struct device *slot_seen(const struct model *m, uint32_t slot)
+{
+	return m->publishing && m->edited[slot] ? slot_spare(m, slot) : slot_current(m, slot);
+}
+
+static inline bool slot_there(const struct model *m, uint32_t slot)
+{
+	uint32_t word = slot_word(m, slot);
+
+	return word & WORD_LIVE || (m->publishing && m->edited[slot] && !(word & WORD_GONE));
+}
+
+/* model.c: the copy of a device that is there. */
+struct device *edit_slot(struct model *m, uint32_t slot);
+
+/* judge.c: what is said of claims. For an edit, before it is published, and for a device that is about to leave its
+ * indexes: marks all of which that may say something else. */
+void judge_edit(struct model *m, uint32_t slot);
+void judge_removal(struct model *m, uint32_t slot);
+void judge_all(struct model *m);
+/* Edits those of which it does, while publishing. */
+void judge_marked(struct model *m);
+
 /* Observers shall hear of the slot's pending changes. With the lock held. */
 void dispatch_enqueue(struct model *m, uint32_t slot, uint64_t generation);
 
@@ -89,5 +118,7 @@ void dispatch_enqueue(struct model *m, uint32_t slot, uint64_t generation);
 uint32_t group_hash(int32_t group);
 /* The slots of a group, one after another; from and to INDEX_NONE. */
 uint32_t next_in_group(struct model *m, int32_t group, uint32_t i);
+/* Likewise of a device's children. */
+uint32_t next_child(struct model *m, const struct key *parent, uint32_t i);
 
 #endif

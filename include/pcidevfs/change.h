@@ -44,7 +44,8 @@ typedef uint64_t change_bits;
 /* Likewise, and the rights of its files follow from it: the kernel asks for attributes anew. */
 #define CH_RIGHTS CH_BIT(26)
 #define CH_MDEV CH_BIT(27)
-#define CH_END (CH_MDEV << 1) /* above all of them */
+#define CH_CLAIMABLE CH_BIT(28)
+#define CH_END (CH_CLAIMABLE << 1) /* above all of them */
 #define CH_ALL (~UINT64_C(0))
 
 #endif

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "pcidevfs/change.h"
+#include "pcidevfs/err.h"
 #include "pcidevfs/facts.h"
 #include "pcidevfs/key.h"
 
@@ -106,6 +107,10 @@ struct device {
 	enum state state;
 	bool taken; /* free, but no pod can get it: one has another member of its IOMMU group */
 	uint64_t let_go; /* us, 0: when a pod did, and nobody has looked since who still holds it */
+	/* What a claim of it would be refused with now, by its rules (struct claim_rules of model.h): a positive errno and
+	 * the sentence; 0 and "" where it would not be. */
+	int32_t refused_code;
+	char refused[ERR_TEXT];
 	char reason[400];
 	char busy[96];		     /* the act that runs: "claim alice"; "" none */
 	char stuck[256];	     /* why it could be neither done nor undone; "" none */
@@ -125,9 +130,15 @@ struct mates {
 	const struct device *of_other; /* its claim file is another's, so nobody gets the nodes */
 };
 
-/* Pure: what follows from facts and want. Sets caps, kind, state, taken, reason. `iommu` tells whether
- * the host has one at all. */
-void device_derive(struct device *dev, bool iommu, struct mates mates);
+/* Pure: what follows from its class and relations. Sets caps and kind. */
+void device_identify(struct device *dev);
+/* Pure: what follows from facts, want and refused. Sets caps, kind, state, taken, reason; and refused where no device of its
+ * kind can be claimed. */
+void device_derive(struct device *dev, struct mates mates);
+
+/* -EOPNOTSUPP, with the sentence that the device does not have this file. */
+int device_lacks(const struct device *dev, const char *file, struct err *err);
+
 
 /* A PCI function that another one, its parent, has made. */
 bool device_is_vf(const struct device *dev);

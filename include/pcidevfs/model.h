@@ -31,7 +31,7 @@ struct err;
 struct model;
 struct region_head;
 
-#define MODEL_ABI 16
+#define MODEL_ABI 17
 #define MODEL_MAX 131072 /* devices; 70 000 functions are asked for */
 
 enum action { ACTION_ADD, ACTION_CHANGE, ACTION_REMOVE };
@@ -97,6 +97,30 @@ void model_remove(struct model *m, const struct key *key);
 void model_set_iommu(struct model *m, bool present);
 /* Ends the edits: returns the generation that holds them. */
 uint64_t model_publish(struct model *m);
+
+struct question;
+
+/* What stands in the way of a claim: found once for all that would go along with it. refuse NULL: nothing does. Good
+ * until model_unlock(). */
+struct obstacle {
+	int (*refuse)(const struct question *q, struct err *err);
+	const struct device *member; /* on whose behalf; NULL where it is of the whole */
+	const struct device *used;   /* who is in use by the claim that is in the way, or NULL */
+};
+
+/* The rules of a claim, which its method goes by as well. Pure: they read the model, in which edits that are being
+ * published are in force. Both are asked only about devices with CAP_CLAIM. */
+struct claim_rules {
+	/* Of dev, and so of all in its IOMMU group. */
+	void (*find)(struct model *m, const struct device *dev, struct obstacle *ret);
+	/* The errno and sentence for this device of that group; 0: it can be claimed. Does not depend on the group's
+	 * size. */
+	int (*say)(struct model *m, const struct device *dev, const struct obstacle *o,
+		   struct err *err);
+};
+
+/* From now on each device's refused is what these say of it, as of the next model_publish(); before, nothing forbids its claim. */
+void model_judge(struct model *m, const struct claim_rules *rules);
 
 /* Without the lock. */
 /* At most 8, before dispatch runs. */

@@ -45,11 +45,15 @@ static void set_up(void)
 
 static const struct attr *pick(unsigned int n)
 {
-	size_t at = 0;
+	const struct attr *row;
 
-	for (;; at = (at + 1) % n_attrs_device)
-		if (attrs_device[at].store && !n--)
-			return &attrs_device[at];
+	for (size_t at = 0;; at++) {
+		row = row_at(OBJ_DEVICE, at);
+		if (!row)
+			at = (size_t)-1; /* from the beginning */
+		else if (row->store && !n--)
+			return row;
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

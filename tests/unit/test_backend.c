@@ -92,17 +92,17 @@ DEFINE_TEST(files_have_methods)
 {
 	struct world_fake w = machine();
 	const struct method *const *methods = backend_methods(w.backend);
+	const struct attr *row;
 
-	for (size_t i = 0; i < n_attrs_device; i++) {
+	for (size_t i = 0; (row = row_at(OBJ_DEVICE, i)); i++) {
 		struct wish wish = { .dev = { .bus = BUS_PCI } };
 
-		STR_COPY(wish.file, attrs_device[i].name);
-		if (attrs_device[i].store && !(attrs_device[i].flags & ATTR_ASIDE))
+		STR_COPY(wish.file, row->name);
+		if (row->store && !(row->flags & ATTR_ASIDE))
 			CHECK(method_find(methods, &wish));
 	}
 	for (; *methods; methods++) {
-		const struct attr *row = attr_by_name(OBJ_DEVICE, 0, (*methods)->file);
-
+		row = attr_by_name(OBJ_DEVICE, 0, (*methods)->file);
 		CHECK(row && row->store);
 	}
 	fake_close(&w);

@@ -227,6 +227,7 @@ DEFINE_TEST(ctl_commands_are_words_of_their_own)
 	char blank[] = "abort ", more[] = "commit rubbish";
 	const struct ctl_command *c;
 	char *arg = NULL;
+	const struct attr *row;
 
 	CHECK(command_of(commit, &arg) && !arg[0]);
 	c = command_of(blank, &arg);
@@ -236,10 +237,10 @@ DEFINE_TEST(ctl_commands_are_words_of_their_own)
 	CHECK(command_of(hello, &arg) && !strcmp(arg, "me") && !strcmp(hello, "hello"));
 	CHECK(!command_of(longer, &arg));
 	CHECK(!command_of(file, &arg));
-	for (size_t i = 0; i < n_attrs_device; i++) {
+	for (size_t i = 0; (row = row_at(OBJ_DEVICE, i)); i++) {
 		char name[WISH_FILE];
 
-		CHECK(str_copy(name, sizeof(name), attrs_device[i].name));
+		CHECK(str_copy(name, sizeof(name), row->name));
 		CHECK(!command_of(name, &arg)); /* in a device's own ctl they would be the same */
 	}
 }

@@ -66,13 +66,13 @@ DEFINE_TEST(state_follows_from_facts)
 		STR_COPY(d.facts.critical, rows[i].critical);
 		STR_COPY(d.busy, rows[i].busy);
 		STR_COPY(d.stuck, rows[i].stuck);
-		device_derive(&d, true, (struct mates){ 0 });
+		device_derive(&d, (struct mates){ 0 });
 		CHECK_STR(state_name(d.state), state_name(rows[i].state));
 		CHECK_IN(d.reason, rows[i].reason);
 		if (!strstr(rows[i].reason, "without a claim"))
 			continue;
 		d.facts.serial_known = false; /* it may be claimed: no advice to take it */
-		device_derive(&d, true, (struct mates){ 0 });
+		device_derive(&d, (struct mates){ 0 });
 		CHECK_IN(d.reason, "which card it is is not known yet");
 	}
 }
@@ -89,7 +89,7 @@ DEFINE_TEST(reason_keeps_its_end)
 	set_driver(&d.facts, "vfio-pci");
 	memset(d.want.claim, 'c', sizeof(d.want.claim) - 1);
 	memset(mate.want.allocated, 'p', sizeof(mate.want.allocated) - 1);
-	device_derive(&d, true, (struct mates){ .with_pod = &mate });
+	device_derive(&d, (struct mates){ .with_pod = &mate });
 	CHECK_IN(d.reason, "claimed by ccc");
 	CHECK_IN(d.reason, "c; IOMMU group 2147483647 is with ppp");
 	CHECK_IN(d.reason, "ppp, and no other pod gets a part of it");
@@ -110,9 +110,9 @@ DEFINE_TEST(group_that_two_pods_have_is_unhealthy)
 	STR_COPY(d.want.claim, "alice");
 	STR_COPY(d.want.allocated, "default/a/c");
 	STR_COPY(mate.want.allocated, "default/b/c");
-	device_derive(&d, true, (struct mates){ .with_pod = &mate });
+	device_derive(&d, (struct mates){ .with_pod = &mate });
 	CHECK_STR(state_name(d.state), "allocated");
-	device_derive(&d, true, (struct mates){ .with_pod = &mate, .with_other = &mate });
+	device_derive(&d, (struct mates){ .with_pod = &mate, .with_other = &mate });
 	CHECK_STR(state_name(d.state), "unhealthy");
 	CHECK_IN(d.reason,
 		 "with default/a/c, and 0000:01:00.1 of its IOMMU group 7 with default/b/c");
@@ -129,7 +129,7 @@ DEFINE_TEST(what_kubelet_is_not_offered_says_so)
 	set_node(&d.facts);
 	set_driver(&d.facts, "vfio-pci");
 	STR_COPY(d.want.claim, "alice");
-	device_derive(&d, true, (struct mates){ 0 });
+	device_derive(&d, (struct mates){ 0 });
 	CHECK_STR(d.reason, "claimed by alice; kubelet is not offered it: "
 			    "KubeVirt takes no PCI domain above ffff");
 }
@@ -159,11 +159,11 @@ DEFINE_TEST(group_with_a_member_on_the_host_is_of_no_use)
 		set_driver(&mate.facts, rows[i].driver);
 		CHECK_EQ(mate.facts.use == USE_HOST, rows[i].spoils);
 	}
-	device_derive(&d, true, (struct mates){ .on_host = &mate });
+	device_derive(&d, (struct mates){ .on_host = &mate });
 	CHECK_STR(state_name(d.state), "unhealthy");
 	CHECK_IN(d.reason, "0000:01:00.1 in its IOMMU group 7 is with the host's driver pcieport");
 	STR_COPY(d.want.claim, "");
-	device_derive(&d, true, (struct mates){ .on_host = &mate });
+	device_derive(&d, (struct mates){ .on_host = &mate });
 	CHECK_STR(state_name(d.state), "host");
 }
 
@@ -177,7 +177,7 @@ DEFINE_TEST(what_sysfs_garbles_is_unhealthy)
 	CHECK_STR(doubt, "");
 	STR_COPY(d.facts.garbled, "class holds \"rubbish\"");
 	STR_COPY(d.want.claim, "alice");
-	device_derive(&d, true, (struct mates){ 0 });
+	device_derive(&d, (struct mates){ 0 });
 	CHECK_STR(state_name(d.state), "unhealthy");
 	CHECK_STR(d.reason, "sysfs describes 0000:00:1f.0 as no kernel should: class holds "
 			    "\"rubbish\"; it is left alone until that is right");
@@ -237,7 +237,7 @@ DEFINE_TEST(kind_follows_identity)
 					  .class_code = rows[i].class_code,
 					  .total_vfs = rows[i].total_vfs };
 		key_make(BUS_PCI, rows[i].physfn, &d.facts.parent);
-		device_derive(&d, true, (struct mates){ 0 });
+		device_derive(&d, (struct mates){ 0 });
 		CHECK_STR(kind_name(d.kind), rows[i].kind);
 		CHECK_EQ(!!(d.caps & CAP_CLAIM), rows[i].claimable);
 	}
@@ -355,8 +355,8 @@ DEFINE_TEST(layout_has_its_number)
 {
 	if (sizeof(void *) != 8)
 		SKIP("the number below is that of 64 bits");
-	CHECK_EQ(MODEL_ABI, 16);
-	if (device_layout() != 0x6302d52f60f4bf45ull)
+	CHECK_EQ(MODEL_ABI, 17);
+	if (device_layout() != 0xed780dfb0899f75bull)
 		FAIL("struct device has changed: count MODEL_ABI up, and note it here with %#llx",
 		     (unsigned long long)device_layout());
 }

@@ -24,7 +24,7 @@ static void check_row(enum obj_kind kind, const struct attr *row)
 	CHECK(!row_writable(row) == !(row->mode & 0222) || row->mode & S_IFMT);
 	CHECK(!(row->flags & ATTR_CONST && row->store));
 	CHECK(!row->store || strlen(row->name) < WISH_FILE);
-	CHECK(row->help && row->since);
+	CHECK(row->help);
 	CHECK(!row->in || S_ISDIR(attr_by_id(kind, row->in)->mode));
 }
 
