@@ -180,6 +180,10 @@ SECONDS ?= 60
 torture: tests
 	$(Q)B=$(B) tests/torture/run --seed $(SEED) --seconds $(SECONDS)
 
+# The same for pods with devices on a genuine kubelet; `tests/torture/run-k8s --trace FILE` does operations again.
+torture-k8s: tests k8s-ground
+	$(Q)B=$(B) tests/torture/run-k8s --seed $(SEED) --seconds $(SECONDS)
+
 # ---- what CI runs besides
 
 test-asan:
@@ -243,6 +247,6 @@ install: all
 clean:
 	rm -rf $(B)/bin $(B)/obj $(B)/tests $(B)/asan $(B)/tsan $(B)/fuzz
 
-.PHONY: all tests deps demo demo-stop test test-unit test-fs test-lab test-k8s k8s-ground test-jitter torture test-asan test-tsan fuzz lint \
+.PHONY: all tests deps demo demo-stop test test-unit test-fs test-lab test-k8s k8s-ground test-jitter torture torture-k8s test-asan test-tsan fuzz lint \
 	format docs check-docs bench install clean
 .DELETE_ON_ERROR:

@@ -235,8 +235,12 @@ int mountpoint_open_fuse(int *ret, struct err *err)
 		*ret = fd;
 		return 0;
 	}
-	if (errno == EACCES || errno == EPERM)
+	if ((errno == EACCES || errno == EPERM) && geteuid())
 		return fail(err, errno, "no right to open /dev/fuse; run as root");
+	if (errno == EACCES || errno == EPERM)
+		return fail(err, errno,
+			    "/dev/fuse cannot be opened although this is root; "
+			    "allow this container or unit the device (c 10:229 rw)");
 	if (errno == ENOENT || errno == ENXIO || errno == ENODEV)
 		return fail(err, errno,
 			    "there is no /dev/fuse; load the fuse module (modprobe fuse)");

@@ -5,9 +5,9 @@ G=$D/g # the ground; a socket's path below it must be short
 K=$G/kubelet
 plugin_pid=
 
-# Before start_node: the node sees what was mounted until then.
-start_node() {
-	tests/k8s/ground/up --standalone-node --owner $$ "$G" >"$D/up" 2>"$D/up.said" || {
+# Before start_node: the node sees what was mounted until then. With --node it belongs to a cluster.
+start_node() { # start_node [--node]
+	tests/k8s/ground/up "${1:---standalone-node}" --owner $$ "$G" >"$D/up" 2>"$D/up.said" || {
 		[ $? != 77 ] || skip "$(tail -n 1 "$D/up.said")"
 		cat "$D/up.said"
 		fail "the ground did not come up"
