@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bus.h"
+#include "claim.h"
 #include "internal.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -137,7 +138,7 @@ int backend_open(const struct roots *roots, struct model *m, struct backend **re
 	if (!b)
 		return fail(err, ENOMEM, "no memory for the backend");
 	*b = (struct backend){
-		.buses = buses, .sys.fd = { -1, -1, -1 }, .model = m, .stop_fd = -1, .uevent_fd = -1, .ears = { -1, -1, -1 }
+		.buses = buses, .ways = claim_ways, .sys.fd = { -1, -1, -1 }, .model = m, .stop_fd = -1, .uevent_fd = -1, .ears = { -1, -1, -1 }
 	};
 	init_locks(b);
 	rc = gather(b, err);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "claim.h"
 #include "pcidevfs/backend.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -12,7 +13,6 @@
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 #include "serials.h"
-#include "variant.h"
 
 struct search {
 	const struct key *vf;
@@ -48,43 +48,41 @@ static int look(const struct sysfs *s, const char *name, struct device *ret)
 
 /* What is stored for a VF names its PF. */
 static int find_claim(const struct sysfs *s, const char *state_dir, const char *address,
-			 char ret[static DRIVER_NAME], struct err *err)
+		      struct device *dev, char ret_with[static DRIVER_NAME], struct err *err)
 {
-	struct device dev, pf;
-	struct search search = { &dev.key, -1 };
-	int rc = look(s, address, &dev);
+	struct device pf;
+	struct search search = { &dev->key, -1 };
+	int rc = look(s, address, dev);
 
 	if (rc)
 		return fail(err, -rc, "%s: %s", address,
 			    rc == -EINVAL ? "no address of a PCI function"
 					  : "there is no such function");
-	if (!device_is_vf(&dev))
-		return intents_early(state_dir, &dev, NULL, ret, err);
-	rc = look(s, dev.facts.parent.name, &pf);
+	if (!device_is_vf(dev))
+		return intents_early(state_dir, dev, NULL, ret_with, err);
+	rc = look(s, dev->facts.parent.name, &pf);
 	rc = rc ? rc : pci_vfs(s, &pf.key, find_index, &search);
 	if (rc || search.index < 0)
 		return fail(err, ENODEV, "%s: its physfn is not there", address);
-	dev.facts.index = search.index;
-	return intents_early(state_dir, &dev, &pf, ret, err);
+	dev->facts.index = search.index;
+	return intents_early(state_dir, dev, &pf, ret_with, err);
 }
 
 int backend_early(const struct roots *roots, const char *state_dir, const char *address,
 		  struct err *err)
 {
-	char driver[DRIVER_NAME] = "";
+	const struct claim_ops *way;
+	char with[DRIVER_NAME] = "";
+	struct device dev;
 	struct sysfs s;
 	int rc = sysfs_open(&s, roots->sysfs, roots->dev, roots->proc, err);
 
 	if (rc)
 		return rc;
-	rc = find_claim(&s, state_dir, address, driver, err);
-	if (rc > 0) {
-		if (!driver_is_vfio(driver))
-			STR_COPY(driver, "vfio-pci");
-		rc = sysfs_write(&s, ROOT_SYS, driver, PCI_DEVICES "/%s/driver_override", address);
-		if (rc)
-			fail(err, -rc, "driver_override of %s: %s", address, strerror(-rc));
-	}
+	rc = find_claim(&s, state_dir, address, &dev, with, err);
+	way = rc > 0 ? claim_way(claim_ways, &dev) : NULL;
+	if (rc > 0)
+		rc = way && way->early ? way->early(&s, &dev.key, with, err) : 0;
 	sysfs_close(&s);
 	return rc == -ENOENT ? 0 : rc;
 }

@@ -16,6 +16,7 @@
 #include "views.h"
 
 struct bus_ops;
+struct claim_ops;
 struct err;
 struct io;
 struct pool;
@@ -69,6 +70,7 @@ struct guards {
 
 struct backend {
 	const struct bus_ops *const *buses; /* bus.h */
+	const struct claim_ops *const *ways; /* claim.h */
 	struct sysfs sys;
 	struct roots roots; /* absolute: helpers are started from wherever the daemon stands */
 	struct model *model;

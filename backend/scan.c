@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bus.h"
+#include "claim.h"
 #include "internal.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -355,6 +356,7 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 	s->other = strcmp(dev->facts.garbled, facts.garbled) ||
 		   (known && known->facts.class_code != facts.class_code);
 	dev->facts = facts;
+	dev->facts.has_way = claim_way(b->ways, dev);
 	if (name && name->known)
 		dev->names = name->names;
 	return true;

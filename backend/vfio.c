@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "claim.h"
 #include "internal.h"
 #include "ops.h"
 #include "pcidevfs/device.h"
@@ -176,30 +177,36 @@ static int plan_claim(struct model *m, const struct device *dev, const struct wi
 static int give_back(const struct device *dev, bool force, struct plan *plan, struct err *err)
 {
 	const struct want *w = &dev->want;
-	/* The kernel refuses a VF its driver, with sriov_drivers_autoprobe 0, unless an override
-	 * names it. */
-	bool by_override = device_is_vf(dev) && w->former_driver[0] && !w->former_override[0];
+	char driver[DRIVER_NAME], override[DRIVER_NAME];
+	bool by_override;
 	int rc = 0;
 
+	former_get(w->former, FORMER_DRIVER, driver, sizeof(driver));
+	former_get(w->former, FORMER_OVERRIDE, override, sizeof(override));
 	if (!w->former_known)
 		return plan_step(plan, &vfio_probe, &dev->key, "", err);
-	if (!w->former_driver[0])
+	if (!driver[0])
 		return 0;
+	/* The kernel refuses a VF its driver, with sriov_drivers_autoprobe 0, unless an override
+	 * names it. */
+	by_override = device_is_vf(dev) && !override[0];
 	if (by_override)
-		rc = plan_step(plan, &vfio_override, &dev->key, w->former_driver, err);
-	rc = rc ?: plan_step_forced(plan, &vfio_rebind, &dev->key, w->former_driver, force, err);
+		rc = plan_step(plan, &vfio_override, &dev->key, driver, err);
+	rc = rc ?: plan_step_forced(plan, &vfio_rebind, &dev->key, driver, force, err);
 	return rc || !by_override ? rc : plan_step(plan, &vfio_override, &dev->key, "", err);
 }
 
 /* A member that drifted to a driver of its own keeps it: only our override goes. */
 static int release_member(const struct device *dev, bool force, struct plan *plan, struct err *err)
 {
+	char override[DRIVER_NAME];
 	int rc = 0;
 
+	former_get(dev->want.former, FORMER_OVERRIDE, override, sizeof(override));
 	if (vfio_bound(dev))
 		rc = plan_step(plan, &vfio_unbind, &dev->key, dev->facts.driver, err);
 	if (!rc)
-		rc = plan_step(plan, &vfio_override, &dev->key, dev->want.former_override, err);
+		rc = plan_step(plan, &vfio_override, &dev->key, override, err);
 	if (!rc && (vfio_bound(dev) || !dev->facts.driver[0]))
 		rc = give_back(dev, force, plan, err);
 	return rc;
@@ -221,9 +228,10 @@ static int plan_release(const struct device *dev, const struct wish *wish,
 	return rc;
 }
 
-static bool claim_can(const struct device *dev)
+/* Bridges stay with the host. */
+static bool claim_fits(const struct device *dev)
 {
-	return dev->caps & CAP_CLAIM;
+	return !device_is_bridge(&dev->facts);
 }
 
 static int claim_expand(struct model *m, const struct wish *wish, struct plan *plan,
@@ -254,8 +262,9 @@ static void remember(struct device *dev)
 
 	if (w->claim[0] || (w->former_known && !host_driver))
 		return;
-	STR_COPY(w->former_driver, host_driver ? dev->facts.driver : "");
-	STR_COPY(w->former_override, "");
+	w->former[0] = '\0';
+	former_set(w->former, FORMER_DRIVER, host_driver ? dev->facts.driver : "");
+	former_set(w->former, FORMER_OVERRIDE, "");
 	w->former_known = host_driver || !(vfio_bound(dev) || device_is_vf(dev));
 }
 
@@ -354,27 +363,20 @@ static int claim_predict(struct model *m, const struct wish *wish, struct plan *
 	return rc ? rc : plan_step(plan, &vfio_node, &wish->dev, "/dev/vfio/?", err);
 }
 
-static bool claim_down(struct model *m, const struct wish *wish)
-{
-	(void)m;
-	return is_release(wish);
-}
-
-/* After everything that decides what the function is. */
-static const struct method claim = {
-	.file = "claim",
+const struct claim_ops vfio_claim = {
+	.name = "vfio-pci",
 	.bus = BUS_PCI,
-	.rank = 100,
-	.guarded = true,
-	.can = claim_can,
-	.down = claim_down,
+	.fits = claim_fits,
 	.expand = claim_expand,
 	.predict = claim_predict,
-	.settle = claim_settle,
 	.prepare = claim_prepare,
+	.settle = claim_settle,
+	.early = vfio_early,
+	.lift = vfio_lift,
+	.give_nodes = vfio_give_nodes,
 };
 
-static const struct method *const methods[] = { &claim, NULL };
+static const struct method *const methods[] = { &claim_method, NULL };
 static const struct verb *const verbs[] = { &vfio_modprobe, &vfio_override, &vfio_unbind,
 					    &vfio_bind,	    &vfio_rebind,   &vfio_probe,
 					    &vfio_node,	    &vfio_own,	    NULL };

@@ -10,9 +10,15 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/plan.h"
 
+struct backend;
 struct device;
 struct err;
 struct model;
+struct sysfs;
+
+/* What want.former has. */
+#define FORMER_DRIVER "driver"
+#define FORMER_OVERRIDE "override"
 
 extern const struct verb vfio_modprobe; /* value: the driver whose module is missing */
 extern const struct verb vfio_override; /* value: the driver, "" none */
@@ -25,6 +31,11 @@ extern const struct verb vfio_probe; /* the kernel chooses */
 extern const struct verb vfio_node;  /* value: /dev/vfio/<group>, waited for */
 /* Value: uid:gid, who may open the group's nodes; as the claim files are by then. */
 extern const struct verb vfio_own;
+
+/* As struct claim_ops (claim.h) wants them. */
+int vfio_early(const struct sysfs *s, const struct key *dev, const char *with, struct err *err);
+int vfio_lift(struct backend *b, const struct key *dev, const char *former, unsigned int ms);
+int vfio_give_nodes(struct backend *b, const struct key *dev, struct err *err);
 
 /* The members that go along: bridges stay where they are. */
 struct vfio_group {

@@ -157,9 +157,9 @@ static int give(struct backend *b, const struct key *asked, bool in_act, const s
 	return rc == -ENODATA ? 0 : rc;
 }
 
-int backend_give_nodes(void *backend, const struct key *dev, struct err *err)
+int vfio_give_nodes(struct backend *b, const struct key *dev, struct err *err)
 {
-	return give(backend, dev, false, NULL, err);
+	return give(b, dev, false, NULL, err);
 }
 
 static struct node_owner owner_of(struct backend *b, const char *path)

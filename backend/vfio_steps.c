@@ -49,16 +49,25 @@ static int write_override(struct backend *b, const char *driver, struct step *st
 	return step_write(b, path, override_text(driver), ms, step);
 }
 
-int backend_lift(void *backend, const struct key *dev, const char *driver, unsigned int deadline_ms)
+int vfio_lift(struct backend *b, const struct key *dev, const char *former, unsigned int ms)
 {
-	struct backend *b = backend;
-	char path[PATH_SIZE];
-	const char *const argv[] = { "write", path, override_text(driver), NULL };
+	char path[PATH_SIZE], driver[DRIVER_NAME];
+	const char *argv[] = { "write", path, NULL, NULL };
 
+	former_get(former, FORMER_OVERRIDE, driver, sizeof(driver));
+	argv[2] = override_text(driver);
 	if (driver_is_vfio(driver)) /* it was there before the claim, and stays */
 		return 0;
 	snprintf(path, sizeof(path), PCI_DEVICES "/%s/driver_override", dev->name);
-	return io_call(b->io, argv, deadline_ms, NULL, NULL, NULL);
+	return io_call(b->io, argv, ms, NULL, NULL, NULL);
+}
+
+int vfio_early(const struct sysfs *s, const struct key *dev, const char *with, struct err *err)
+{
+	int rc = sysfs_write(s, ROOT_SYS, driver_is_vfio(with) ? with : "vfio-pci",
+			     PCI_DEVICES "/%s/driver_override", dev->name);
+
+	return rc ? fail(err, -rc, "driver_override of %s: %s", dev->name, strerror(-rc)) : 0;
 }
 
 /* Takes no lock. "" when it has none or is gone. */
@@ -119,15 +128,18 @@ static int read_override(struct backend *b, const char *name, unsigned int ms, s
  * wish. True: it was not known before. */
 static bool remember_override(struct model *m, const struct step *step)
 {
+	char known[DRIVER_NAME];
 	struct device *dev;
 	bool other;
 
 	model_lock(m);
 	dev = model_edit(m, &step->dev, false);
+	former_get(dev ? dev->want.former : "", FORMER_OVERRIDE, known, sizeof(known));
 	other = dev && !dev->want.claim[0] && !driver_is_vfio(step->former) &&
-		strcmp(dev->want.former_override, step->former);
+		strcmp(known, step->former);
+	STR_COPY(known, step->former);
 	if (other)
-		STR_COPY(dev->want.former_override, step->former);
+		former_set(dev->want.former, FORMER_OVERRIDE, known);
 	model_publish(m);
 	model_unlock(m);
 	return other;

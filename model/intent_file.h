@@ -116,6 +116,8 @@ void records_free(struct records *rs);
 #define INTENT_FORMER "pcidevfs-intent 1\n"
 #define INTENT_TRAILER "checksum=" /* and 16 digits */
 
+/* former_driver=igb: a pair of want.former */
+#define FORMER_KEY "former_"
 #define OWNER_KEY "owner." /* owner.claim=1000:1000:0664 ; of the directory: owner.=... */
 /* Unless that file has one; one that has no room is left out. -ENOMEM. */
 int record_add_owner(struct record *r, const struct owner *o);

@@ -95,7 +95,7 @@ void intents_lift(struct intents *in)
 	size_t pos = 0;
 
 	while (in->world.lift) {
-		char value[DRIVER_NAME];
+		char former[FORMER_TEXT];
 		struct key key;
 
 		model_lock(in->m);
@@ -106,11 +106,11 @@ void intents_lift(struct intents *in)
 				break;
 		if (dev) {
 			key = dev->key;
-			STR_COPY(value, dev->want.former_override);
+			STR_COPY(former, dev->want.former);
 		}
 		model_unlock(in->m);
 		if (!dev)
 			return;
-		in->world.lift(in->world.backend, &key, value, LIFT_MS);
+		in->world.lift(in->world.backend, &key, former, LIFT_MS);
 	}
 }

@@ -18,9 +18,8 @@ static bool is_ended(const struct kept *k, const struct want *later)
 /* What the device had before is known to who has met it with its host driver. */
 static void merge_former(struct want *w, const struct want *former)
 {
-	if (!w->former_driver[0] && !w->former_override[0] && former->former_known) {
-		STR_COPY(w->former_driver, former->former_driver);
-		STR_COPY(w->former_override, former->former_override);
+	if (former_is_none(w->former) && former->former_known) {
+		STR_COPY(w->former, former->former);
 		w->former_known = true;
 	}
 }

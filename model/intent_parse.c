@@ -73,19 +73,28 @@ static int pair_next(char **line, char **key, char **value)
 	return 1;
 }
 
+static int set_former(struct record *r, const char *name, const char *value)
+{
+	r->want.former_known = true;
+	return former_set(r->want.former, name, value) ? 0 : -EINVAL;
+}
+
 /* Without quotes none is nothing. */
 int record_set(struct record *r, const char *key, char *value)
 {
 	const struct kept_key *k = kept_key_find(key);
 	bool owner = !strncmp(key, OWNER_KEY, strlen(OWNER_KEY));
+	bool former = !strncmp(key, FORMER_KEY, strlen(FORMER_KEY));
 
-	if (!k && !owner)
+	if (!k && !owner && !former)
 		return record_keep_unknown(r, key, value);
 	if (!strcmp(value, "none"))
 		*value = '\0';
 	else if (*value == '"' && unquote(value))
 		return -EINVAL;
-	return k ? k->parse(r, value) : record_set_owner(r, key + strlen(OWNER_KEY), value);
+	if (owner)
+		return record_set_owner(r, key + strlen(OWNER_KEY), value);
+	return k ? k->parse(r, value) : set_former(r, key + strlen(FORMER_KEY), value);
 }
 
 /* ---- a line */

@@ -204,7 +204,7 @@ void want_end_claim(struct want *w)
 {
 	kept_clear_with_claim(w);
 	w->allocated[0] = '\0';
-	w->former_driver[0] = w->former_override[0] = '\0';
+	w->former[0] = '\0';
 	w->former_known = false;
 }
 

@@ -21,38 +21,37 @@ static void claim_print(const struct record *r, struct out *o)
 		kept_print(o, "claim", r->want.claim);
 }
 
-static int vfio_parse(struct record *r, const char *text)
+static int with_parse(struct record *r, const char *text)
 {
 	return kept_text(r->driver, sizeof(r->driver), text);
 }
 
-static void vfio_print(const struct record *r, struct out *o)
+static void with_print(const struct record *r, struct out *o)
 {
 	if (r->want.claim[0] && r->driver[0])
 		kept_print(o, "driver", r->driver);
 }
 
-static int driver_parse(struct record *r, const char *text)
+/* A pair has a key of its own (record_set()); this one is of what had nothing. */
+static int former_parse(struct record *r, const char *text)
 {
 	r->want.former_known = true;
-	return kept_text(r->want.former_driver, sizeof(r->want.former_driver), text);
+	return text[0] ? -EINVAL : 0;
 }
 
-static void driver_print(const struct record *r, struct out *o)
+static void former_print(const struct record *r, struct out *o)
 {
-	if (r->want.former_known)
-		kept_print(o, "former_driver", r->want.former_driver);
-}
+	char key[sizeof(FORMER_KEY) + FORMER_NAME], name[FORMER_NAME], value[FORMER_TEXT];
+	const char *text = r->want.former;
 
-static int override_parse(struct record *r, const char *text)
-{
-	return kept_text(r->want.former_override, sizeof(r->want.former_override), text);
-}
-
-static void override_print(const struct record *r, struct out *o)
-{
-	if (r->want.former_known)
-		kept_print(o, "former_override", r->want.former_override);
+	if (!r->want.former_known)
+		return;
+	if (!text[0])
+		kept_print(o, "former", "");
+	while (former_next(&text, name, value)) {
+		snprintf(key, sizeof(key), FORMER_KEY "%s", name);
+		kept_print(o, key, value);
+	}
 }
 
 static int group_parse(struct record *r, const char *text)
@@ -87,10 +86,12 @@ static void pinned_print(const struct record *r, struct out *o)
 /* A device that came back without its host driver had one all the same. */
 static void follow_former(struct record *r, const struct want *want, bool same_claim)
 {
-	if (!same_claim || want->former_driver[0])
-		STR_COPY(r->want.former_driver, want->former_driver);
-	if (!same_claim || want->former_override[0])
-		STR_COPY(r->want.former_override, want->former_override);
+	char former[FORMER_TEXT];
+
+	STR_COPY(former, want->former);
+	if (same_claim)
+		former_fill(former, r->want.former);
+	STR_COPY(r->want.former, former);
 	r->want.former_known = want->former_known || (same_claim && r->want.former_known);
 }
 
@@ -117,8 +118,7 @@ static void claim_note(struct record *r, struct device *dev)
 	if (!w->former_known && r->want.former_known &&
 	    (r->want.claim[0] || r->cut || dev->facts.use == USE_GUEST)) {
 		w->former_known = true;
-		STR_COPY(w->former_driver, r->want.former_driver);
-		STR_COPY(w->former_override, r->want.former_override);
+		STR_COPY(w->former, r->want.former);
 	}
 }
 
@@ -132,10 +132,7 @@ void record_note_claim(struct intents *in, struct record *r)
 	STR_COPY(w->claim, r->want.claim);
 	if (!w->pinned[0])
 		STR_COPY(w->pinned, r->want.pinned[0] ? r->want.pinned : dev->names.resource);
-	if (!w->former_driver[0])
-		STR_COPY(w->former_driver, r->want.former_driver);
-	if (!w->former_override[0])
-		STR_COPY(w->former_override, r->want.former_override);
+	former_fill(w->former, r->want.former);
 	w->former_known |= r->want.former_known;
 	r->in |= kept_bit(&kept_claim);
 }
@@ -260,9 +257,8 @@ static const char *claim_early(const struct record *r)
 const struct kept kept_claim = {
 	.file = "claim",
 	.keys = { { "claim", claim_parse, claim_print },
-		  { "driver", vfio_parse, vfio_print },
-		  { "former_driver", driver_parse, driver_print },
-		  { "former_override", override_parse, override_print },
+		  { "driver", with_parse, with_print },
+		  { "former", former_parse, former_print },
 		  { "group", group_parse, group_print },
 		  { "offered_as", pinned_parse, pinned_print } },
 	.fields = { KEPT_TEXT(claim), KEPT_TEXT(pinned) },

@@ -27,13 +27,12 @@ static const struct part {
 	size_t at, size;
 	enum whose whose;
 } parts[] = {
-	PART(former_driver, EARLY), PART(former_override, EARLY), PART(former_known, EARLY),
-	PART(autoprobe_off, EARLY), PART(claim, SETTLED),	  PART(pinned, SETTLED),
-	PART(vfs_wanted, SETTLED),  PART(num_vfs, SETTLED),	  PART(allocated, SETTLED),
-	PART(given, SETTLED),	    PART(given_as, SETTLED),	  PART(single, SETTLED),
-	PART(resource, SETTLED),    PART(owned, OTHERS),	  PART(uid, OTHERS),
-	PART(gid, OTHERS),	    PART(n_owners, OTHERS),	  PART(vf_claims, OTHERS),
-	PART(unprobed, OTHERS),
+	PART(former, EARLY),	    PART(former_known, EARLY),	PART(autoprobe_off, EARLY),
+	PART(claim, SETTLED),	    PART(pinned, SETTLED),	PART(vfs_wanted, SETTLED),
+	PART(num_vfs, SETTLED),	    PART(allocated, SETTLED),	PART(given, SETTLED),
+	PART(given_as, SETTLED),    PART(single, SETTLED),	PART(resource, SETTLED),
+	PART(owned, OTHERS),	    PART(uid, OTHERS),		PART(gid, OTHERS),
+	PART(n_owners, OTHERS),	    PART(vf_claims, OTHERS),	PART(unprobed, OTHERS),
 };
 
 #define ALL_PARTS ((UINT32_C(1) << ARRAY_SIZE(parts)) - 1)

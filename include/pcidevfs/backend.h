@@ -53,7 +53,7 @@ int backend_guard(void *backend, const struct key *dev, struct err *err);
 int backend_observe_holders(void *backend, const struct key *devs, size_t n, uint64_t since,
 			    struct err *err);
 int backend_give_nodes(void *backend, const struct key *dev, struct err *err);
-int backend_lift(void *backend, const struct key *dev, const char *driver,
+int backend_lift(void *backend, const struct key *dev, const char *former,
 		 unsigned int deadline_ms);
 int backend_late(void *backend, struct step *step);
 int backend_await(void *backend, const struct step *step, unsigned int deadline_ms);
@@ -63,7 +63,7 @@ const struct verb *const *backend_verbs(const struct backend *b);
 /* For docs/FILES.md: who serves what. */
 void backend_print(FILE *to);
 
-/* pcidevfsd --early: writes driver_override of a function that a stored wish claims. Also 0 when nothing is to
+/* pcidevfsd --early: keeps the host's drivers from a function that a stored wish claims. Also 0 when nothing is to
  * be done; -EINVAL for what is no address. */
 int backend_early(const struct roots *roots, const char *state_dir, const char *address,
 		  struct err *err);

@@ -19,6 +19,7 @@
 #include "pcidevfs/change.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/facts.h"
+#include "pcidevfs/former.h"
 #include "pcidevfs/key.h"
 
 #define WANT_VFS                                                                                   \
@@ -70,9 +71,8 @@ enum state {
 /* What was asked, and what must be known to take it back. */
 struct want {
 	char claim[CLAIM_NAME];
-	char former_driver[DRIVER_NAME];   /* before the claim's first write; "" none */
-	char former_override[DRIVER_NAME]; /* likewise */
-	bool former_known;
+	char former[FORMER_TEXT]; /* what it had before the claim's first write: former.h */
+	bool former_known;	  /* ... is that, and not only what is left of it */
 	bool owned; /* its claim file was given away, or back: device_shares_owner() */
 	uint32_t uid, gid; /* of the claim file; 0 where it is not owned */
 	uint32_t n_owners; /* of its files, how many were given an owner or a mode */

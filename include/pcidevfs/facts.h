@@ -50,6 +50,7 @@ struct facts {
 	int32_t num_vfs;     /* virtfn links counted: sriov_numvfs may take the device lock */
 	int32_t index;	     /* of a VF: N of its PF's virtfnN; -1: it has none */
 	bool autoprobe; /* a PF: sriov_drivers_autoprobe, which lets its VFs meet host drivers */
+	bool has_way; /* it can be claimed: a row of backend/claim.c takes it */
 	bool own_vfs;	/* a PF whose driver makes the VFs by means of its own */
 	struct key parent; /* of a VF its PF, of a mediated device who made it; BUS_NONE: it has none */
 	/* Where it sits, without bus numbers: "0000:00/1c.4/00.0"; "" unknown. A VF: its PF's. */

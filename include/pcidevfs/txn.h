@@ -59,9 +59,9 @@ struct world {
 	/* The owner of this device's claim file (want.uid) has changed: the nodes of its claim get the new one. May
 	 * be NULL. */
 	int (*give_nodes)(void *backend, const struct key *dev, struct err *err);
-	/* Writes the driver_override of a device that is left to another owner: the engine is gone. 0, -ETIMEDOUT (and
-	 * nobody hears how it ends) or -errno. May be NULL. */
-	int (*lift)(void *backend, const struct key *dev, const char *driver,
+	/* Leaves a claimed device, which had this before (want.former), to another owner: the engine is gone. 0, -ETIMEDOUT
+	 * (and nobody hears how it ends) or -errno. May be NULL. */
+	int (*lift)(void *backend, const struct key *dev, const char *former,
 		    unsigned int deadline_ms);
 	/* Only who holds these devices, NULL: all, by a look that was begun after that time (us). */
 	int (*observe_holders)(void *backend, const struct key *devs, size_t n, uint64_t since,

@@ -123,8 +123,12 @@ static void fill_record(struct bytes *b, struct record *r, size_t i)
 	fill_text(b, r->boot, sizeof(r->boot));
 	w->former_known = number(b) & 1;
 	if (w->former_known) {
-		fill_text(b, w->former_driver, sizeof(w->former_driver));
-		fill_text(b, w->former_override, sizeof(w->former_override));
+		char text[DRIVER_NAME];
+
+		fill_text(b, text, sizeof(text));
+		former_set(w->former, "driver", text);
+		fill_text(b, text, sizeof(text));
+		former_set(w->former, "override", text);
 	}
 	if (w->claim[0])
 		fill_text(b, r->driver, sizeof(r->driver));
@@ -140,8 +144,7 @@ static void expect_same(const struct record *a, const struct record *b)
 	if (b->aside || !identity_eq(&a->id, &b->id) || strcmp(a->at, b->at) ||
 	    strcmp(a->driver, b->driver) || a->group != b->group || a->pending != b->pending ||
 	    strcmp(a->boot, b->boot) || a->want.former_known != b->want.former_known ||
-	    strcmp(a->want.former_driver, b->want.former_driver) ||
-	    strcmp(a->want.former_override, b->want.former_override))
+	    strcmp(a->want.former, b->want.former))
 		abort();
 }
 

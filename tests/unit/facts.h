@@ -3,6 +3,7 @@
 #ifndef PCIDEVFS_TEST_FACTS_H
 #define PCIDEVFS_TEST_FACTS_H
 
+#include "pcidevfs/device.h"
 #include "pcidevfs/pci.h"
 #include "pcidevfs/util.h"
 
@@ -17,6 +18,15 @@ static inline void set_driver(struct facts *f, const char *driver)
 static inline void set_node(struct facts *f)
 {
 	pci_nodes(f->iommu_group, "", false, f->nodes);
+}
+
+/* Of what it had before its claim; "" none. Good until the next call. */
+static inline const char *former_of(struct want w, const char *name)
+{
+	static char value[FORMER_TEXT];
+
+	former_get(w.former, name, value, sizeof(value));
+	return value;
 }
 
 #endif

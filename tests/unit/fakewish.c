@@ -51,12 +51,13 @@ static const struct verb *const verbs[] = { &bind_verb, &vfs_verb, NULL };
 static int expand(struct model *m, const struct wish *w, struct plan *p, struct err *err)
 {
 	const struct device *dev = model_find(m, &w->dev);
+	char former[DRIVER_NAME];
 	int rc = plan_touch(p, &w->dev, err);
 
 	if (rc || (dev->facts.use == USE_GUEST && !strcmp(dev->want.claim, w->value)))
 		return rc;
-	return plan_step(p, &bind_verb, &w->dev, w->value[0] ? "vfio-pci" : dev->want.former_driver,
-			 err);
+	former_get(dev->want.former, "driver", former, sizeof(former));
+	return plan_step(p, &bind_verb, &w->dev, w->value[0] ? "vfio-pci" : former, err);
 }
 
 static int prepare(struct model *m, const struct wish *w, struct err *err)
@@ -66,7 +67,7 @@ static int prepare(struct model *m, const struct wish *w, struct err *err)
 	(void)err;
 	if (w->value[0] && !dev->want.former_known) {
 		dev->want.former_known = true;
-		STR_COPY(dev->want.former_driver, dev->facts.driver);
+		former_set(dev->want.former, "driver", dev->facts.driver);
 	}
 	return 0;
 }

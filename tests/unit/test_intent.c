@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "../../model/intent_file.h"
+#include "facts.h"
 #include "pcidevfs/err.h"
 #include "test.h"
 
@@ -62,7 +63,7 @@ DEFINE_TEST(intent_text_is_kept_whole)
 	CHECK_STR(rs.v[0]->extra, "later=\"a \\\"b\\\\ \\x01\" and=more");
 	CHECK_EQ(rs.v[1]->id.vf, 3);
 	CHECK(rs.v[1]->want.former_known && rs.v[1]->want.single && rs.v[1]->pending);
-	CHECK_STR(rs.v[1]->want.former_driver, "");
+	CHECK_STR(former_of(rs.v[1]->want, "driver"), "");
 	intent_format(&rs, &again);
 	CHECK_EQ(strncmp(again.data, "pcidevfs-intent 2 lines=3 sum=", 30), 0);
 	for (const char *p = lines, *end; *p; p = end + 1) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../../model/intent_file.h"
+#include "facts.h"
 #include "pcidevfs/err.h"
 #include "test.h"
 
@@ -84,15 +85,15 @@ DEFINE_TEST(intent_texts_are_read_as_they_were)
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		struct out text = { 0 };
 
-		STR_COPY(r->want.former_override, texts[i]);
-		STR_COPY(r->want.former_driver, texts[ARRAY_SIZE(texts) - 1 - i]);
+		former_set(r->want.former, "override", texts[i]);
+		former_set(r->want.former, "driver", texts[ARRAY_SIZE(texts) - 1 - i]);
 		intent_format(&rs, &text);
 		if (parse(text.data, text.len, &again, &err))
 			FAIL("%s: %s", text.data, err.text);
 		CHECK_EQ(again.n, 1);
 		CHECK_STR(again.v[0]->want.claim, "alice");
-		CHECK_STR(again.v[0]->want.former_override, texts[i]);
-		CHECK_STR(again.v[0]->want.former_driver, texts[ARRAY_SIZE(texts) - 1 - i]);
+		CHECK_STR(former_of(again.v[0]->want, "override"), texts[i]);
+		CHECK_STR(former_of(again.v[0]->want, "driver"), texts[ARRAY_SIZE(texts) - 1 - i]);
 		records_free(&again);
 		out_free(&text);
 	}
@@ -254,7 +255,7 @@ DEFINE_TEST(intent_of_the_former_form_is_read)
 		     " former_driver=none numvfs=-1\nmdev=5f2a type=\"x y\"\n",
 		   &rs);
 	CHECK_EQ(rs.n, 2);
-	CHECK_STR(rs.v[0]->want.former_driver, "");
+	CHECK_STR(former_of(rs.v[0]->want, "driver"), "");
 	CHECK(rs.v[0]->want.former_known);
 	CHECK_IN(rs.v[1]->aside, "numvfs=-1");
 	CHECK_STR(rs.other, "mdev=5f2a type=\"x y\"\n");

@@ -28,7 +28,7 @@ DEFINE_TEST(restore_after_reboot_and_after_crash)
 	wish_boot(&nic); /* a reboot */
 	CHECK_EQ(t.acts, 1);
 	CHECK_STR(wish_state_of(NIC).want.claim, "alice");
-	CHECK_STR(wish_state_of(NIC).want.former_driver, "igb");
+	CHECK_STR(former_of(wish_state_of(NIC).want, "driver"), "igb");
 	wish_expect_line("claim=alice", "state=held");
 	/* Somebody takes it: drift, also for the process after a crash. */
 	wish_plug(&nic);

@@ -355,7 +355,7 @@ DEFINE_TEST(layout_has_its_number)
 {
 	if (sizeof(void *) != 8)
 		SKIP("the number below is that of 64 bits");
-	CHECK_EQ(MODEL_ABI, 17);
+	CHECK_EQ(MODEL_ABI, 18);
 	if (device_layout() != 0xed780dfb0899f75bull)
 		FAIL("struct device has changed: count MODEL_ABI up, and note it here with %#llx",
 		     (unsigned long long)device_layout());

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "../../model/act.h"
+#include "facts.h"
 #include "levels.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
@@ -37,7 +38,7 @@ static void give_away(struct want *w)
 
 static void note_before_a_step(struct want *w)
 {
-	STR_COPY(w->former_override, "old");
+	former_set(w->former, "override", "old");
 	w->former_known = w->autoprobe_off = true;
 }
 
@@ -64,7 +65,7 @@ DEFINE_TEST(an_undone_act_leaves_the_owner_that_came_meanwhile)
 	CHECK_EQ(w.uid, 65534);
 	CHECK_EQ(w.gid, 65534);
 	CHECK_EQ(w.n_owners, 1);
-	CHECK_STR(w.former_override, "");
+	CHECK_STR(former_of(w, "override"), "");
 	CHECK(!w.former_known);
 	CHECK(!w.autoprobe_off);
 	bench_stop(&b);
@@ -73,7 +74,7 @@ DEFINE_TEST(an_undone_act_leaves_the_owner_that_came_meanwhile)
 static void begin_a_claim(struct want *w)
 {
 	CHECK_STR(w->claim, "1"); /* not kept yet */
-	STR_COPY(w->former_driver, "e1000");
+	former_set(w->former, "driver", "e1000");
 	w->former_known = true;
 }
 
@@ -95,7 +96,7 @@ DEFINE_TEST(what_the_disk_refuses_takes_nothing_from_the_next_act)
 	CHECK_EQ(set(&b, 0, "1", &v), ENOSPC);
 	CHECK_EQ(kernel.started, 0);
 	CHECK_STR(look(&b, 0).want.claim, "");
-	CHECK_STR(look(&b, 0).want.former_driver, "e1000");
+	CHECK_STR(former_of(look(&b, 0).want, "driver"), "e1000");
 	CHECK(look(&b, 0).want.former_known);
 	bench_stop(&b);
 }
@@ -216,8 +217,8 @@ DEFINE_TEST(killed_while_it_is_kept_an_act_takes_nothing_from_who_comes_next)
 /* No field is 0, nor missing: without one for each this does not compile. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wmissing-field-initializers"
-static const struct want all_fields = { "1", "1",   "1",  true, true, 1,   1,	 1,   true,
-					1,   { 1 }, true, true, "1",	"1",  "1", true, "1", "1" };
+static const struct want all_fields = { "1", "1",   true, true, 1,   1,   1,    true, 1,
+					{ 1 }, true, true, "1",  "1",	"1", true, "1", "1" };
 #pragma GCC diagnostic pop
 
 DEFINE_TEST(every_field_of_a_wish_is_an_acts_or_not)

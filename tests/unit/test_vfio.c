@@ -79,13 +79,13 @@ static void by_root(struct device *dev)
 
 static void from_nvidia(struct device *dev)
 {
-	STR_COPY(dev->want.former_driver, "nvidia");
+	former_set(dev->want.former, "driver", "nvidia");
 	dev->want.former_known = true;
 }
 
 static void from_igbvf(struct device *dev)
 {
-	STR_COPY(dev->want.former_driver, "igbvf");
+	former_set(dev->want.former, "driver", "igbvf");
 	dev->want.former_known = true;
 }
 
@@ -376,12 +376,12 @@ DEFINE_TEST(claim_remembers_and_release_restores)
 	const struct method *claim = claim_of(&w);
 
 	CHECK_EQ(call(&w, claim->prepare, GPU, "alice", &err), 0);
-	CHECK_STR(want_of(&w, GPU).former_driver, "nvidia");
+	CHECK_STR(former_of(want_of(&w, GPU), "driver"), "nvidia");
 	CHECK(want_of(&w, AUDIO).former_known);
 	/* As after a crash between the steps: what is remembered stays. */
 	fake_edit(&w, GPU, fake_to_none);
 	CHECK_EQ(call(&w, claim->prepare, GPU, "alice", &err), 0);
-	CHECK_STR(want_of(&w, GPU).former_driver, "nvidia");
+	CHECK_STR(former_of(want_of(&w, GPU), "driver"), "nvidia");
 	/* Nothing is believed that the kernel does not hold. */
 	CHECK_EQ(call(&w, claim->settle, GPU, "alice", &err), -EIO);
 	CHECK_IN(err.text, GPU " is on no driver and not on vfio-pci");

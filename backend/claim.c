@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Ways of claiming, and what is the same in all of them. */
+#include "claim.h"
+
+#include <errno.h>
+
+#include "internal.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/plan.h"
+
+/* Special ones come before those that take all that is left of a bus. */
+const struct claim_ops *const claim_ways[] = { &vfio_claim, NULL };
+
+const struct claim_ops *claim_way(const struct claim_ops *const *ways, const struct device *dev)
+{
+	while (*ways && ((*ways)->bus != dev->key.bus || !(*ways)->fits(dev)))
+		ways++;
+	return *ways;
+}
+
+static int way_of(struct model *m, const struct key *key, const struct claim_ops *const *ways,
+		  const struct claim_ops **ret, struct err *err)
+{
+	const struct device *dev = model_find(m, key);
+
+	*ret = dev ? claim_way(ways, dev) : NULL;
+	if (!dev)
+		return fail(err, ENODEV, "%s is gone", key->name);
+	return *ret ? 0
+		    : fail(err, EOPNOTSUPP, "%s is a %s, and nothing here can claim that", key->name,
+			   kind_name(dev->kind));
+}
+
+static int claim_expand(struct model *m, const struct wish *wish, struct plan *plan, struct err *err)
+{
+	const struct claim_ops *way;
+	int rc = way_of(m, &wish->dev, claim_ways, &way, err);
+
+	return rc ? rc : way->expand(m, wish, plan, err);
+}
+
+static int claim_predict(struct model *m, const struct wish *wish, struct plan *plan,
+			 struct err *err)
+{
+	const struct claim_ops *const *way = claim_ways;
+
+	while (*way && (*way)->bus != wish->dev.bus)
+		way++;
+	return *way && (*way)->predict ? (*way)->predict(m, wish, plan, err) : 0;
+}
+
+static int claim_prepare(struct model *m, const struct wish *wish, struct err *err)
+{
+	const struct claim_ops *way;
+	int rc = way_of(m, &wish->dev, claim_ways, &way, err);
+
+	return rc || !way->prepare ? rc : way->prepare(m, wish, err);
+}
+
+static int claim_settle(struct model *m, const struct wish *wish, struct err *err)
+{
+	const struct claim_ops *way;
+	int rc = way_of(m, &wish->dev, claim_ways, &way, err);
+
+	return rc ? rc : way->settle(m, wish, err);
+}
+
+static bool claim_can(const struct device *dev)
+{
+	return dev->caps & CAP_CLAIM;
+}
+
+/* Values are as the row's store let them through: a name, or "" for none. */
+static bool claim_down(struct model *m, const struct wish *wish)
+{
+	(void)m;
+	return !wish->value[0];
+}
+
+/* After everything that decides what the device is. */
+const struct method claim_method = {
+	.file = "claim",
+	.rank = 100,
+	.guarded = true,
+	.can = claim_can,
+	.down = claim_down,
+	.expand = claim_expand,
+	.predict = claim_predict,
+	.settle = claim_settle,
+	.prepare = claim_prepare,
+};
+
+static int way_now(struct backend *b, const struct key *dev, const struct claim_ops **ret,
+		   struct err *err)
+{
+	int rc;
+
+	model_lock(b->model);
+	rc = way_of(b->model, dev, b->ways, ret, err);
+	model_unlock(b->model);
+	return rc;
+}
+
+int backend_lift(void *backend, const struct key *dev, const char *former, unsigned int deadline_ms)
+{
+	const struct claim_ops *way;
+	int rc = way_now(backend, dev, &way, NULL);
+
+	return rc || !way->lift ? rc : way->lift(backend, dev, former, deadline_ms);
+}
+
+int backend_give_nodes(void *backend, const struct key *dev, struct err *err)
+{
+	const struct claim_ops *way;
+	int rc = way_now(backend, dev, &way, err);
+
+	return rc || !way->give_nodes ? rc : way->give_nodes(backend, dev, err);
+}
