@@ -25,7 +25,7 @@ size_t records_of_device(const struct records *rs, const struct device *dev)
 	return RECORD_NONE;
 }
 
-static size_t records_of_identity(const struct records *rs, const struct identity *id)
+size_t records_of_identity(const struct records *rs, const struct identity *id)
 {
 	for (size_t i = 0; i < rs->n; i++)
 		if (rs->v[i] && identity_eq(&rs->v[i]->id, id))
@@ -325,7 +325,7 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 	if (wish_resolve(m, wish, &found) || !(dev = model_find(m, &found.dev))) {
 		if (!pending && !strcmp(wish->file, "claim") && !wish->value[0])
 			return release_absent(w, wish, err);
-		return 0; /* not there yet */
+		return pending && k && k->value ? cut_begin_unborn(w, wish, err) : 0;
 	}
 	if (wish->restores && refuse_outdated(w, dev, wish, err))
 		return -EBUSY; /* whoever asked for the same meanwhile hears it too */

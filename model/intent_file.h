@@ -55,6 +55,7 @@ struct record {
 	char boot[40];	 /* this run of the machine; "": none runs */
 	bool autoprobe;	 /* a PF: sriov_drivers_autoprobe was 1 */
 	int32_t had_vfs; /* a PF: VFs before the act */
+	bool unborn;	 /* a VF: it was not there before the act */
 	struct owner *owners;
 	size_t n_owners;
 	char *extra; /* "key=value key=value" as they were, or NULL */

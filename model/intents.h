@@ -94,6 +94,7 @@ int rewrite_record(struct rewrite *w, const struct device *dev, struct record **
 		   struct err *err);
 /* Of the device that is here now, matched before. */
 size_t records_of_device(const struct records *rs, const struct device *dev);
+size_t records_of_identity(const struct records *rs, const struct identity *id);
 /* With the model locked. */
 void device_identity(struct model *m, const struct device *dev, struct identity *ret);
 uint64_t claim_group(struct model *m, const struct device *dev);
@@ -159,6 +160,10 @@ void cut_begin(const struct intents *in, struct record *r, const struct device *
 /* ... which is restore's own, for the wish of that row. */
 void cut_begin_restore(const struct intents *in, struct record *r, const struct device *dev,
 		       const struct kept *k);
+/* ... on a VF that is not there yet. -ENOMEM. */
+int cut_begin_unborn(struct rewrite *w, const struct wish *wish, struct err *err);
+/* Whoever has the device, or makes it, is at work. */
+bool cut_in_hand(const struct pass *p, const struct record *r);
 void cut_end(struct record *r, const struct device *dev, const char *file);
 /* Its device has come: did such an act leave it, and does nobody carry it on? */
 void cut_find(const struct intents *in, struct record *r, const struct device *dev);
