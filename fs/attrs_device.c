@@ -107,7 +107,10 @@ static void nodes_show(const struct subject *s, struct out *o)
 
 static void claim_show(const struct subject *s, struct out *o)
 {
-	line(o, s->dev->want.claim);
+	char claim[CLAIM_NAME];
+
+	device_claim(s->dev, claim);
+	line(o, claim);
 }
 
 #define LABEL_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@/-"
@@ -314,7 +317,8 @@ const struct attr attrs_device[] = {
 	  .since = "0.1",
 	  .help = "who holds it for passthrough, none when free; the whole IOMMU group goes along. "
 		  "Writing a name binds it to vfio-pci, none gives it back. Its nodes in /dev go to the owner of the "
-		  "claim files where all claimed members of the group have the same, else to root" },
+		  "claim files where all claimed members of the group have the same, else to root. A stored claim reads "
+		  "so from the moment its device is seen; until it is restored, state is busy" },
 	{ .name = "sriov_totalvfs",
 	  .id = 12,
 	  .mode = 0444,

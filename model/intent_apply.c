@@ -106,6 +106,7 @@ static void apply_alone(struct pass *p, const struct kept *k, struct record *r,
 	} else if (dev->busy[0]) {
 		record_say_busy(r);
 	} else if (wait) {
+		r->decided = true;
 		record_say(r, RECORD_WAITING, wait);
 	} else if (may_try_alone(r, dev)) {
 		r->flying = flight_add(p, r, k);

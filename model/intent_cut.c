@@ -78,6 +78,11 @@ int cut_begin_unborn(struct rewrite *w, const struct wish *wish, struct err *err
 	return 0;
 }
 
+bool cut_is_ours(const struct intents *in, const struct record *r)
+{
+	return cut_is_begun(r) && !strcmp(r->boot, in->boot) && (!r->cut || in->goes_on);
+}
+
 bool cut_is_begun(const struct record *r)
 {
 	return r->pending || r->boot[0];

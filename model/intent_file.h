@@ -70,7 +70,7 @@ struct record {
 	/* By kept_bit(): the model's want holds it, since it was applied, or asked anew. */
 	uint32_t in;
 	struct flight *flying; /* the act for it that runs */
-	bool alone;	       /* a PF: its VFs' claims made the act fail */
+	bool decided; /* since it has this device: it is in effect, or was refused */
 	unsigned int tries;    /* but for the last ones, if they met somebody who has it: */
 	unsigned int busy_tries;
 	struct sight tried_for; /* the last time */

@@ -192,6 +192,7 @@ static void refuse_new(struct record *r, const struct device *new, const struct 
 {
 	bool unknown = !device_is_known(new);
 
+	r->decided |= !unknown;
 	r->state = unknown ? RECORD_WAITING : RECORD_REFUSED;
 	snprintf(
 		r->reason, sizeof(r->reason),

@@ -421,6 +421,26 @@ static bool moves(struct model *m, uint32_t i)
 	return strcmp(was->want.allocated, is->want.allocated) || !device_shares_owner(was, is);
 }
 
+static void let_arrive(struct model *m, uint32_t i)
+{
+	struct device *d = slot_spare(m, i);
+	uint32_t at = INDEX_NONE;
+
+	if (!m->arrives || slot_live(m, i) || slot_word(m, i) & WORD_GONE)
+		return;
+	if (device_is_vf(d)) {
+		at = find_slot(m, &d->facts.parent, false);
+		at = at == INDEX_NONE ? find_slot(m, &d->facts.parent, true) : at;
+	}
+	m->arrives(m->arrives_ctx, d, at == INDEX_NONE ? NULL : slot_next(m, at));
+}
+
+void model_on_arrival(struct model *m, model_arrives *arrives, void *ctx)
+{
+	m->arrives = arrives;
+	m->arrives_ctx = ctx;
+}
+
 static void publish_edits(struct model *m, uint64_t generation, bool coming)
 {
 	for (size_t k = 0; k < m->n_edits; k++) {
@@ -440,6 +460,8 @@ uint64_t model_publish(struct model *m)
 	uint64_t generation = model_generation(m) + 1;
 	bool many = m->n_edits >= MANY_EDITS;
 
+	for (size_t k = 0; k < m->n_edits; k++)
+		let_arrive(m, m->edits[k]);
 	for (size_t k = 0; k < m->n_edits; k++) {
 		uint32_t i = m->edits[k];
 		unsigned int was = slot_live(m, i) ? matters(slot_current(m, i)) : 0;
