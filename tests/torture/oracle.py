@@ -67,8 +67,15 @@ class Oracle:
 
     def rebooted(self):
         """A pod's devices are somebody's until kubelet has said otherwise, as the stand-in of the plugin does here."""
-        for a in list(self.pods):
-            del self.pods[a]
+        self.pods.clear()
+        wait_for("coming to rest", 20, self.at_rest)
+        self.end_pods()
+
+    def end_pods(self):
+        """Of what nobody has any more: it reads pending since a reboot, or since it was away."""
+        for a, row in self.m.inventory().items():
+            if row.get("allocated_to") == "pending" and a not in self.pods:
+                self.again(a, "allocated_to", "none")
 
     # ---- what must hold
 
@@ -170,6 +177,7 @@ class Oracle:
         for a in list(self.pods):
             self.again(a, "allocated_to", "none")
             del self.pods[a]
+        self.end_pods()
         for a in sorted(self.claims, key=lambda a: not self.m.physfn(a)):
             if a in self.claims:
                 self.again(a, "claim", "none")
