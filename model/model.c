@@ -279,7 +279,14 @@ static unsigned int matters(const struct device *d)
 {
 	bool owned = d->want.claim[0] && (d->want.uid || d->want.gid);
 
-	return (device_with_pod(d) ? 1 : 0) | (d->facts.use == USE_HOST ? 2 : 0) | (owned ? 4 : 0);
+	return (device_with_pod(d) ? 1 : 0) | (d->facts.use == USE_HOST ? 2 : 0) | (owned ? 4 : 0) |
+	       (d->want.claim[0] ? 8 : 0);
+}
+
+/* Something of the others of its IOMMU group is said of it. */
+static bool may_be_with(const struct device *d)
+{
+	return d->want.claim[0] || !d->facts.driver[0];
 }
 
 static void edit_mates(struct model *m, const struct device *dev)
@@ -288,7 +295,7 @@ static void edit_mates(struct model *m, const struct device *dev)
 	     (i = next_in_group(m, dev->facts.iommu_group, i)) != INDEX_NONE;) {
 		const struct key key = slot_current(m, i)->key;
 
-		if (slot_current(m, i)->want.claim[0])
+		if (may_be_with(slot_current(m, i)))
 			model_edit(m, &key, false);
 	}
 }
@@ -334,7 +341,7 @@ static const struct device *slot_next(struct model *m, uint32_t i)
 static struct mates find_mates(struct model *m, uint32_t slot)
 {
 	const struct device *dev = slot_spare(m, slot);
-	const int32_t group = dev->want.claim[0] ? dev->facts.iommu_group : -1;
+	const int32_t group = may_be_with(dev) ? dev->facts.iommu_group : -1;
 	struct mates found = { 0 };
 
 	for (uint32_t i = INDEX_NONE; (i = next_in_group(m, group, i)) != INDEX_NONE;) {
@@ -349,6 +356,8 @@ static struct mates find_mates(struct model *m, uint32_t slot)
 			found.with_other = d;
 		if (!found.on_host && d->facts.use == USE_HOST)
 			found.on_host = d;
+		if (d->want.claim[0] && !dev->want.claim[0])
+			found.claimed = d;
 		if (!found.of_other && d->want.claim[0] && !device_shares_owner(dev, d))
 			found.of_other = d;
 	}

@@ -405,7 +405,13 @@ void device_derive(struct device *dev, bool iommu, struct mates mates)
 			dev->want.claim, dev->facts.iommu_group, dev->want.uid, dev->want.gid,
 			mates.of_other->key.name, mates.of_other->want.uid,
 			mates.of_other->want.gid);
-	else if (dev->unmet[0] && (dev->state == STATE_FREE || dev->state == STATE_HOST))
+	else if (dev->state == STATE_FREE && (dev->caps & CAP_CLAIM) && mates.claimed) {
+		dev->state = STATE_UNHEALTHY;
+		because(dev,
+			"%s of its IOMMU group %d is claimed by %s without it; write that claim again to take it "
+			"along",
+			mates.claimed->key.name, dev->facts.iommu_group, mates.claimed->want.claim);
+	} else if (dev->unmet[0] && (dev->state == STATE_FREE || dev->state == STATE_HOST))
 		because(dev, "%s", dev->unmet);
 	else if (dev->state == STATE_FREE && (dev->caps & CAP_CLAIM) && !iommu)
 		because(dev, "no driver uses it, but it cannot be claimed: this host has no IOMMU");

@@ -126,6 +126,7 @@ struct mates {
 	const struct device *with_other; /* a pod has it that is not the device's own */
 	const struct device *on_host; /* the kernel lets nobody open the group (spec/kernel.md 7) */
 	const struct device *of_other; /* its claim file is another's, so nobody gets the nodes */
+	const struct device *claimed; /* the device is not, and would be with it */
 };
 
 /* Pure: what follows from facts and want. Sets caps, kind, state, taken, reason. `iommu` tells whether
