@@ -15,6 +15,7 @@ class Oracle:
         self.any = set()  # addresses of which a request was lost with its writer: either is right
         self.any_numvfs = set()
         self.away = set()  # pulled out
+        self.together = {}  # address: with whom it was claimed, those that are away among them
         self.at_first = self.drivers()
 
     def drivers(self):
@@ -25,10 +26,15 @@ class Oracle:
     def group(self, address):
         """Who is claimed with it: by what was claimed together, else by the kernel."""
         name = self.claims.get(address)
-        return [a for a in self.m.members(address) or [address] if name is None or self.claims.get(a) == name]
+        here = self.m.members(address) or [address]
+        away = [a for a in self.away if name and a in self.together.get(address, ())]
+        return [a for a in here + away if name is None or self.claims.get(a) == name]
 
     def claimed(self, address, name):
-        for a in self.m.members(address) or [address]:
+        members = set(self.m.members(address) or [address])
+        members |= {a for a in self.away & self.together.get(address, set()) if self.claims.get(a) == name}
+        for a in members:
+            self.together[a] = members
             self.claims[a] = name
             self.numvfs.pop(a, None)
             self.any.discard(a)
