@@ -24,6 +24,8 @@ static int refuse_allocation(const struct device *dev, const char *value, struct
 {
 	const char *now = dev->want.allocated;
 
+	if (device_is_coming(dev))
+		return refuse_coming("", dev, err);
 	if (!dev->want.claim[0])
 		return fail(
 			err, EOPNOTSUPP,

@@ -109,8 +109,10 @@ int pulse_scan(const struct sysfs *s, char *words, struct out *ret)
 /* One that was told to be ill until it is told to be well: nobody else would. */
 static bool is_watched(const struct device *dev)
 {
+	bool claimed = dev->want.claim[0] || device_is_coming(dev);
+
 	return dev->facts.pulse != PULSE_GOOD ||
-	       (dev->caps & CAP_CLAIM && dev->want.claim[0] && dev->facts.use == USE_GUEST);
+	       (dev->caps & CAP_CLAIM && claimed && dev->facts.use == USE_GUEST);
 }
 
 static int by_key(const void *left, const void *right)

@@ -175,6 +175,26 @@ static bool is_others(const struct question *q, const struct device *dev)
 	return dev->want.claim[0] && strcmp(dev->want.claim, q->wish->value);
 }
 
+int refuse_coming(const char *before, const struct device *dev, struct err *err)
+{
+	bool known = dev->facts.serial_known || dev->facts.serial;
+
+	if (!device_is_coming(dev))
+		return 0;
+	return fail(err, EBUSY, "%s%s is stored as claimed by %.100s, %s; write again", before,
+		    dev->key.name, dev->intended,
+		    known ? "which is being restored" : "and which card it is is not known yet");
+}
+
+static int refuse_intended(const struct question *q, struct err *err)
+{
+	char buf[128];
+
+	if (q->wish->restores || !strcmp(q->member->intended, q->wish->value))
+		return 0;
+	return refuse_coming(relation(q->asked, q->member, buf), q->member, err);
+}
+
 /* Who is asked about says so of itself first. */
 static int refuse_claimed(const struct question *q, struct err *err)
 {
@@ -293,7 +313,8 @@ static int refuse_busy(const struct question *q, struct err *err)
 
 /* In the order in which they are told: what no waiting mends comes first. */
 static int (*const refusals[])(const struct question *q, struct err *err) = {
-	refuse_unknown, refuse_critical, refuse_vf, refuse_claimed, refuse_pf, refuse_held,
+	refuse_unknown,	 refuse_critical, refuse_vf,   refuse_intended,
+	refuse_claimed, refuse_pf,	  refuse_held,
 };
 
 /* Whether a rule refuses does not depend on which member is asked about; only its sentence does. */

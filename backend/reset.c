@@ -60,7 +60,10 @@ static int refuse_stranger(const struct device *dev, const struct wish *wish,
 			   const struct plan *plan, struct err *err)
 {
 	const struct wish *claim = plan_wished(plan, &dev->key, "claim");
-	const char *who = claim ? claim->value : dev->want.claim;
+	char now[CLAIM_NAME];
+	const char *who = claim ? claim->value : now;
+
+	device_claim(dev, now);
 
 	if (!strcmp(wish->value, who[0] ? who : "1"))
 		return 0;

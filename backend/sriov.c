@@ -71,6 +71,8 @@ static int refuse_pf(const struct pf *pf, const struct plan *plan, struct err *e
 		return 0;
 	if (device_is_allocated(dev))
 		return refuse_holder("", dev, err);
+	if (device_is_coming(dev) && !pf->wish->restores)
+		return refuse_coming("", dev, err);
 	if (dev->want.claim[0])
 		return fail(err, EBUSY, "%s is claimed by %s; write none to its claim first",
 			    dev->key.name, dev->want.claim);
@@ -91,6 +93,11 @@ int sriov_refuse_vf(const struct device *pf, const struct device *vf, bool force
 static int refuse_vf(const struct pf *pf, const struct device *vf, const struct plan *plan,
 		     struct err *err)
 {
+	char before[96];
+
+	snprintf(before, sizeof(before), "virtfn%d of %s: ", vf->facts.index, pf->dev->key.name);
+	if (device_is_coming(vf) && !pf->wish->restores)
+		return refuse_coming(before, vf, err);
 	/* Nobody can release what a pod has: that is said of it first. */
 	if (!device_is_allocated(vf) && vf->want.claim[0] && !vfio_released(pf->m, plan, vf))
 		return fail(err, EBUSY,

@@ -220,6 +220,9 @@ static int plan_release(const struct device *dev, const struct wish *wish,
 	if (rc || planned_by_sibling(dev, g, plan))
 		return rc;
 	for (size_t i = 0; !rc && i < g->n; i++)
+		if (!wish->restores && (g->members[i] == dev || is_ours(g->members[i])))
+			rc = refuse_coming("", g->members[i], err);
+	for (size_t i = 0; !rc && i < g->n; i++)
 		if (vfio_serves(g->members[i]) || device_is_astray(g->members[i]))
 			rc = vfio_refuse_held(dev, g->members[i], err);
 	for (size_t i = 0; !rc && i < g->n; i++)
@@ -320,6 +323,7 @@ static int note(struct model *m, const struct device *dev, const char *who, stru
 
 	if (!edit)
 		return fail(err, ENODEV, "%s is gone", dev->key.name);
+	edit->intended[0] = '\0';
 	if (who[0]) {
 		STR_COPY(edit->want.claim, who);
 		edit->want.vfs_wanted = false; /* which were there no more */

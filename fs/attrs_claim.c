@@ -12,7 +12,10 @@
 
 static void claim_show(const struct subject *s, struct out *o)
 {
-	out_line(o, s->dev->want.claim);
+	char claim[CLAIM_NAME];
+
+	device_claim(s->dev, claim);
+	out_line(o, claim);
 }
 
 #define LABEL_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@/-"
@@ -68,7 +71,8 @@ static const struct attr rows[] = {
 	  .help = "who holds it for passthrough, none when free; the whole IOMMU group goes "
 		  "along. Writing a name binds it to vfio-pci, none gives it back. Its nodes "
 		  "in /dev go to the owner of the claim files where all claimed members of the "
-		  "group have the same, else to root" },
+		  "group have the same, else to root. A stored claim reads so from the "
+		  "moment its device is seen; until it is restored, state is busy" },
 };
 /* clang-format on */
 

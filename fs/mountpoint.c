@@ -171,10 +171,14 @@ static bool is_dead(const char *path)
 	return false;
 }
 
+/* Whose holder was killed ends soon after it. */
+#define LAST_WORDS 60
+
 static int clear_dead(const char *path, struct err *err)
 {
 	struct mount_entry entry;
 	pid_t pid;
+	int looks = 0;
 
 	while (!mountpoint_find(path, &entry) && entry.ours) {
 		int fd = control_connect(&entry, &pid, NULL);
@@ -186,11 +190,15 @@ static int clear_dead(const char *path, struct err *err)
 				    "%s is already served by pcidevfsd (pid %d); "
 				    "pcidevfsd --replace %s upgrades it",
 				    path, (int)pid, path);
-		if (!is_dead(path))
+		if (!is_dead(path)) {
+			usleep(50000);
+			if (looks++ < LAST_WORDS)
+				continue;
 			return fail(err, EBUSY,
 				    "%s is already served by a pcidevfsd that cannot be "
 				    "reached from here; end it or unmount it first",
 				    path);
+		}
 		if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW))
 			return fail(err, errno,
 				    "%s: the mount of a pcidevfsd that is dead cannot be "

@@ -127,7 +127,7 @@ int pooled_reaches(const struct subject *s, const struct wish *wish, struct err 
 /* Only who is claimed can be taken by a VMM whole; a vGPU by its driver's leave. */
 static bool whole_address(const struct subject *s, struct pci_addr *ret)
 {
-	return (s->dev->want.claim[0] || s->dev->facts.vgpu[0]) &&
+	return (s->dev->want.claim[0] || device_is_coming(s->dev) || s->dev->facts.vgpu[0]) &&
 	       pci_addr_parse(s->dev->key.name, ret);
 }
 

@@ -39,7 +39,10 @@ static int is_entry(const char *name)
 
 static int in_claim(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME])
 {
-	STR_COPY(name[0], dev->want.claim);
+	char claim[CLAIM_NAME];
+
+	device_claim(dev, claim);
+	STR_COPY(name[0], claim);
 	for (char *c = name[0]; (c = strchr(c, '/'));)
 		*c = '!'; /* as the kernel does with its own names */
 	return is_entry(name[0]);

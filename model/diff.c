@@ -61,7 +61,7 @@ static const struct {
 	STRING(facts.holders, CH_HOLDERS),
 	STRING(names.description, CH_DESCRIPTION),
 	STRING(names.resource, CH_ASIDE),
-	STRING(want.claim, CH_CLAIM),
+	STRING(want.claim, CH_ASIDE),
 	STRING(want.former, CH_INTERNAL),
 	NUMBER(want.former_known, CH_INTERNAL),
 	NUMBER(want.owned, CH_RIGHTS),
@@ -79,6 +79,7 @@ static const struct {
 	NUMBER(want.single, CH_POOLED),
 	STRING(want.resource, CH_ASIDE),
 	STRING(want.pinned, CH_ASIDE),
+	STRING(intended, CH_BEHIND),
 	NUMBER(state, CH_STATE),
 	NUMBER(taken, CH_BEHIND),
 	NUMBER(let_go, CH_INTERNAL),
@@ -97,13 +98,14 @@ static const struct {
 	void (*text)(const struct device *dev, char *buf);
 	change_bits bit;
 } derived[] = {
+	{ device_claim, CH_CLAIM },
 	{ device_resource, CH_NAME },
 };
 
 static bool reads_same(void (*text)(const struct device *dev, char *buf), const struct device *a,
 		       const struct device *b)
 {
-	char x[RESOURCE_NAME], y[RESOURCE_NAME];
+	char x[RESOURCE_NAME + CLAIM_NAME], y[sizeof(x)];
 
 	text(a, x);
 	text(b, y);

@@ -25,7 +25,7 @@ size_t records_of_device(const struct records *rs, const struct device *dev)
 	return RECORD_NONE;
 }
 
-static size_t records_of_identity(const struct records *rs, const struct identity *id)
+size_t records_of_identity(const struct records *rs, const struct identity *id)
 {
 	for (size_t i = 0; i < rs->n; i++)
 		if (rs->v[i] && identity_eq(&rs->v[i]->id, id))
@@ -259,20 +259,19 @@ static size_t find_members(const struct rewrite *w, const struct wish *wish,
 	return left;
 }
 
-/* Is something stored of it that no pass has looked at yet, or that is just being applied, or would be but for an act
- * that begins? What an act has written down is its own. */
-static bool is_unborn(const struct record *r, const struct device *dev, const struct kept *k,
-		      bool begins)
+/* Is something stored of it that restore has yet to bring back, or is just at? What an operation has written down is
+ * its own. */
+static bool is_unborn(const struct rewrite *w, const struct record *r, const struct device *dev,
+		      const struct kept *k)
 {
-	return k && r && (r->birth != dev->birth || !r->noted || r->flying ||
-			(begins && r->retry)) &&
-	       !cut_is_begun(r) && kept_has(k, &r->want) && !kept_has(k, &dev->want);
+	return k && r && (r->birth != dev->birth || !r->decided || r->flying) &&
+	       !cut_is_ours(w->in, r) && kept_has(k, &r->want) && !kept_has(k, &dev->want);
 }
 
 /* What is stored counts from the moment its device is seen, although the model does not hold it before the first pass:
  * who asks for something else must not win that race. */
 static int refuse_early(struct rewrite *w, const struct wish *wish, const struct kept *k,
-			const struct device *dev, bool begins, struct err *err)
+			const struct device *dev, struct err *err)
 {
 	size_t at = record_of(w, dev);
 	const struct record *r = at == RECORD_NONE ? NULL : w->next.v[at];
@@ -282,11 +281,11 @@ static int refuse_early(struct rewrite *w, const struct wish *wish, const struct
 
 	if (wish->restores || !k || !k->value)
 		return 0;
-	if (is_unborn(r, dev, k, begins))
+	if (is_unborn(w, r, dev, k))
 		k->value(r, value);
 	if (value[0] && strcmp(value, wish->value))
 		stored = k;
-	else if (takes && is_unborn(r, dev, k->ends, begins))
+	else if (takes && is_unborn(w, r, dev, k->ends))
 		stored = k->ends;
 	if (!stored)
 		return 0;
@@ -297,7 +296,7 @@ static int refuse_early(struct rewrite *w, const struct wish *wish, const struct
 
 /* VFs that go take their claims along. */
 static int refuse_early_vfs(struct rewrite *w, const struct wish *wish, const struct device *pf,
-			    bool begins, struct err *err)
+			    struct err *err)
 {
 	const struct wish none = { .file = "claim" };
 	const struct device *vf;
@@ -308,7 +307,7 @@ static int refuse_early_vfs(struct rewrite *w, const struct wish *wish, const st
 		return 0;
 	while (!rc && (vf = model_next(w->in->m, &pos)))
 		if (key_eq(&vf->facts.parent, &pf->key))
-			rc = refuse_early(w, &none, &kept_claim, vf, begins, err);
+			rc = refuse_early(w, &none, &kept_claim, vf, err);
 	return rc;
 }
 
@@ -325,15 +324,15 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 	if (wish_resolve(m, wish, &found) || !(dev = model_find(m, &found.dev))) {
 		if (!pending && !strcmp(wish->file, "claim") && !wish->value[0])
 			return release_absent(w, wish, err);
-		return 0; /* not there yet */
+		return pending && k && k->value ? cut_begin_unborn(w, wish, err) : 0;
 	}
 	if (wish->restores && refuse_outdated(w, dev, wish, err))
 		return -EBUSY; /* whoever asked for the same meanwhile hears it too */
 	n = find_members(w, &found, dev, members);
 	for (size_t i = 0; i < n; i++)
-		if (refuse_early(w, wish, k, members[i], pending, err))
+		if (refuse_early(w, wish, k, members[i], err))
 			return -EBUSY;
-	if (refuse_early_vfs(w, wish, dev, pending, err))
+	if (refuse_early_vfs(w, wish, dev, err))
 		return -EBUSY;
 	group = former_group(w, members, n);
 	for (size_t i = 0; i < n; i++) {
@@ -416,6 +415,7 @@ int intents_open(const char *dir, const char *boot_id, struct model *m, struct i
 	pthread_mutex_lock(&in->save);
 	intents_ready(in, NULL); /* what is wrong is told by health and to who asks for something */
 	pthread_mutex_unlock(&in->save);
+	model_on_arrival(m, intents_arrive, in);
 	model_observe(m, &observer);
 	*ret = in;
 	return 0;
@@ -425,6 +425,8 @@ void intents_close(struct intents *in)
 {
 	if (!in)
 		return;
+	model_on_arrival(in->m, NULL, NULL);
+	free(in->places);
 	records_free(&in->rs);
 	closep(&in->lock_fd);
 	closep(&in->dirfd);

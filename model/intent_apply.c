@@ -106,6 +106,7 @@ static void apply_alone(struct pass *p, const struct kept *k, struct record *r,
 	} else if (dev->busy[0]) {
 		record_say_busy(r);
 	} else if (wait) {
+		r->decided = true;
 		record_say(r, RECORD_WAITING, wait);
 	} else if (may_try_alone(r, dev)) {
 		r->flying = flight_add(p, r, k);
@@ -147,7 +148,7 @@ static void apply_record(struct pass *p, struct record *r)
 	struct identity id;
 
 	if (!dev) /* an act loses a device that goes; what it had begun went along */
-		p->rewrite |= cut_is_begun(r) && !(r->cut && p->incomplete);
+		p->rewrite |= cut_is_begun(r) && !(r->cut && p->incomplete) && !cut_in_hand(p, r);
 	p->over |= r->over;
 	if (!dev || r->flying)
 		return;
@@ -155,7 +156,7 @@ static void apply_record(struct pass *p, struct record *r)
 		cut_say(p->in, r);
 	device_identity(p->in->m, dev, &id);
 	p->rewrite |= device_is_known(dev) && id.vf != IDENTITY_HALF && !identity_eq(&id, &r->id);
-	p->rewrite |= cut_is_begun(r) && !r->cut && !dev->busy[0];
+	p->rewrite |= cut_is_begun(r) && !r->cut && !cut_in_hand(p, r);
 	if (apply_missing(p, r, dev))
 		r->state = RECORD_HELD;
 	if (r->state == RECORD_HELD)
@@ -189,7 +190,7 @@ static void bring_up_to_date(const struct pass *p)
 			continue;
 		if (dev)
 			follow_device(in, r, dev);
-		if (!(dev ? dev->busy[0] || r->cut : r->cut && p->incomplete))
+		if (!(r->cut && (dev || p->incomplete)) && !cut_in_hand(p, r))
 			cut_forget(r);
 		if (!r->want.claim[0] && !r->pending && !(dev && dev->facts.use == USE_GUEST))
 			r->want.former_known = false;

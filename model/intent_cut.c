@@ -3,6 +3,7 @@
  * An act that both processes of a daemon have left half way while the machine runs on. What it was about to change
  * is in its device's record; the next daemon finds that there, and takes back what is safe to be taken back.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "intents.h"
@@ -33,6 +34,55 @@ void cut_begin_restore(const struct intents *in, struct record *r, const struct 
 		cut_begin(in, r, dev);
 }
 
+bool cut_in_hand(const struct pass *p, const struct record *r)
+{
+	const struct device *dev = device_of(p->in, r), *pf;
+	struct identity id = r->id;
+	size_t at;
+
+	if (dev && dev->busy[0])
+		return true;
+	if (id.vf < 0)
+		return false;
+	id.vf = -1;
+	if (pass_lookup(p, &id, &at) != MATCH_HERE)
+		return false;
+	pf = model_find(p->in->m, &p->seats[at].key);
+	return pf && pf->busy[0];
+}
+
+int cut_begin_unborn(struct rewrite *w, const struct wish *wish, struct err *err)
+{
+	const struct device *pf = wish->virtfn ? model_find(w->in->m, &wish->dev) : NULL;
+	struct identity id;
+	struct record *r;
+	size_t at;
+
+	if (!pf)
+		return 0;
+	device_identity(w->in->m, pf, &id);
+	id.vf = wish->virtfn - 1;
+	at = records_of_identity(&w->next, &id);
+	r = at == RECORD_NONE ? rewrite_add(w) : rewrite_edit(w, at);
+	if (!r)
+		return fail(err, ENOMEM, "no memory to keep what was asked");
+	if (at == RECORD_NONE) { /* of which nothing is in the model */
+		r->id = id;
+		r->noted = false;
+		r->in = 0;
+		snprintf(r->at, sizeof(r->at), "%.31s/virtfn%d", pf->key.name, id.vf);
+	}
+	STR_COPY(r->boot, w->in->boot);
+	r->pending = r->unborn = true;
+	w->optional = false;
+	return 0;
+}
+
+bool cut_is_ours(const struct intents *in, const struct record *r)
+{
+	return cut_is_begun(r) && !strcmp(r->boot, in->boot) && (!r->cut || in->goes_on);
+}
+
 bool cut_is_begun(const struct record *r)
 {
 	return r->pending || r->boot[0];
@@ -40,7 +90,7 @@ bool cut_is_begun(const struct record *r)
 
 void cut_forget(struct record *r)
 {
-	r->pending = r->cut = r->autoprobe = false;
+	r->pending = r->cut = r->autoprobe = r->unborn = false;
 	r->boot[0] = '\0';
 	r->had_vfs = 0;
 }

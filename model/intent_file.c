@@ -195,6 +195,11 @@ static int had_vfs_parse(struct record *r, const char *text)
 	return rc;
 }
 
+static int unborn_parse(struct record *r, const char *text)
+{
+	return parse_bool(text, &r->unborn);
+}
+
 static void act_print(const struct record *r, struct out *o)
 {
 	if (r->pending)
@@ -205,6 +210,8 @@ static void act_print(const struct record *r, struct out *o)
 		out_printf(o, " autoprobe=1");
 	if (r->had_vfs)
 		out_printf(o, " had_vfs=%d", r->had_vfs);
+	if (r->unborn)
+		out_printf(o, " unborn=1");
 }
 
 /* What a line has besides wishes. */
@@ -213,7 +220,7 @@ static const struct kept_key keys[] = {
 	{ "serial", serial_parse, NULL },   { "vf", vf_parse, NULL },
 	{ "at", at_parse, NULL },	    { "pending", pending_parse, NULL },
 	{ "boot", boot_parse, NULL },	    { "autoprobe", autoprobe_parse, NULL },
-	{ "had_vfs", had_vfs_parse, NULL },
+	{ "had_vfs", had_vfs_parse, NULL }, { "unborn", unborn_parse, NULL },
 };
 
 const struct kept_key *kept_key_find(const char *name)

@@ -55,6 +55,7 @@ struct record {
 	char boot[40];	 /* this run of the machine; "": none runs */
 	bool autoprobe;	 /* a PF: sriov_drivers_autoprobe was 1 */
 	int32_t had_vfs; /* a PF: VFs before the act */
+	bool unborn;	 /* a VF: it was not there before the act */
 	struct owner *owners;
 	size_t n_owners;
 	char *extra; /* "key=value key=value" as they were, or NULL */
@@ -69,7 +70,7 @@ struct record {
 	/* By kept_bit(): the model's want holds it, since it was applied, or asked anew. */
 	uint32_t in;
 	struct flight *flying; /* the act for it that runs */
-	bool alone;	       /* a PF: its VFs' claims made the act fail */
+	bool decided; /* since it has this device: it is in effect, or was refused */
 	unsigned int tries;    /* but for the last ones, if they met somebody who has it: */
 	unsigned int busy_tries;
 	struct sight tried_for; /* the last time */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* One act by which a record is applied: its start and its end; and what is taken back at ours. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,25 +34,14 @@ void record_say(struct record *r, enum record_state state, const char *text)
 	STR_FIT(r->reason, whole);
 }
 
-static bool is_in_an_act(struct intents *in, const struct key *key)
-{
-	const struct device *dev;
-	bool busy;
-
-	model_lock(in->m);
-	dev = model_find(in->m, key);
-	busy = dev && dev->busy[0];
-	model_unlock(in->m);
-	return busy;
-}
-
-/* Whose act was faster asks for something else, which is refused where it is to be kept: ours is tried again. */
-static void land_record(struct intents *in, struct record *r, const struct err *err)
+/* Whose operation was faster asks for something else, which is refused where it is to be kept: ours is tried again. */
+static void land_record(struct record *r, const struct err *err)
 {
 	r->flying = NULL;
+	r->decided |= !err->passing;
 	if (!err->code)
 		record_say(r, RECORD_HELD, "");
-	else if (err->code == EBUSY && is_in_an_act(in, &r->dev))
+	else if (err->passing)
 		record_say_busy(r);
 	else
 		record_tried(r, err);
@@ -68,7 +56,7 @@ static void land(void *ctx, const struct err *err)
 	pthread_mutex_lock(&in->lock);
 	for (size_t i = 0; i < in->rs.n; i++)
 		if (in->rs.v[i]->flying == f)
-			land_record(in, in->rs.v[i], err);
+			land_record(in->rs.v[i], err);
 	pthread_mutex_unlock(&in->lock);
 	pthread_mutex_unlock(&in->save);
 	intents_kick(in); /* before it is quiet: a PF's VFs are next */

@@ -249,7 +249,7 @@ int rewrite_find_moved(struct rewrite *w, const struct device *dev, const struct
 void record_leave(struct record *r)
 {
 	r->birth = 0;
-	r->noted = false;
+	r->noted = r->decided = false;
 	r->in = 0;
 	r->tries = r->busy_tries = 0;
 	r->state = RECORD_WAITING;
@@ -324,6 +324,8 @@ void record_note(struct intents *in, struct record *r)
 	if (!dev)
 		return;
 	r->noted = true;
+	/* A former process has met it already. */
+	r->decided = in->goes_on && !in->passed && !device_is_coming(dev);
 	cut_find(in, r, dev);
 	for (size_t i = 0; kept[i]; i++) {
 		const struct kept *k = kept[i];
@@ -388,7 +390,8 @@ void pass_publish(struct pass *p)
 		const struct device *dev = model_find(in->m, &p->seats[i].key);
 		const char *text = p->unmet[i] ? p->unmet[i] : "";
 
-		p->told |= text[0] != '\0';
+		pass_intend(p, &p->seats[i], p->of[i]);
+		p->told |= text[0] || (dev && dev->intended[0]);
 		if (dev && strcmp(dev->unmet, text)) {
 			struct device *edit = model_edit(in->m, &p->seats[i].key, false);
 

@@ -58,6 +58,7 @@ static void merge_act(struct record *r, const struct record *former)
 	r->pending = former->pending;
 	r->autoprobe = former->autoprobe;
 	r->had_vfs = former->had_vfs;
+	r->unborn = former->unborn;
 	r->cut = former->cut;
 }
 

@@ -24,6 +24,20 @@ static const char *drift(const struct record *r, const struct device *dev, char 
 	return "held";
 }
 
+/* Has its device come since the last pass? */
+static bool has_just_come(struct intents *in, const struct record *r)
+{
+	struct key key;
+	const struct device *dev = key_make(BUS_PCI, r->at, &key) ? model_find(in->m, &key) : NULL;
+	const struct device *pf = dev && device_is_vf(dev) ? model_parent(in->m, dev) : NULL;
+	struct identity id;
+
+	if (!dev)
+		return false;
+	identity_of(&id, dev, pf);
+	return id.vf == r->id.vf && record_may_be_here(r, pf ? pf : dev, &id);
+}
+
 static const char *describe(struct intents *in, const struct record *r, char *reason, size_t size)
 {
 	static const char *const names[] = {
@@ -33,11 +47,13 @@ static const char *describe(struct intents *in, const struct record *r, char *re
 		[RECORD_STRANGER] = "stranger",
 		[RECORD_DAMAGED] = "damaged",
 	};
-	const struct device *dev = r->birth ? model_find(in->m, &r->dev) : NULL;
+	const struct device *dev = device_of(in, r);
 
 	snprintf(reason, size, "%s", r->reason);
 	if (r->pending)
 		return "pending";
+	if (!dev && r->state == RECORD_WAITING && has_just_come(in, r))
+		snprintf(reason, size, "its device has just come; which card it is is not known yet");
 	if (!dev && r->state != RECORD_STRANGER && !r->aside && !record_is_root(r))
 		return names[RECORD_WAITING];
 	return r->state == RECORD_HELD && dev ? drift(r, dev, reason, size) : names[r->state];
@@ -257,7 +273,7 @@ static void clear_noted(struct device *dev, const struct want *was)
 	dev->want.owned = false;
 	dev->want.uid = dev->want.gid = 0;
 	dev->want.n_owners = 0;
-	dev->unmet[0] = '\0';
+	dev->unmet[0] = dev->intended[0] = '\0';
 }
 
 /* With save held. */
@@ -354,6 +370,7 @@ int intents_forget(struct intents *in, const char *identity, struct settler *s, 
 
 static void renew(struct record *r)
 {
+	r->decided = false;
 	r->tries = r->busy_tries = 0;
 	r->state = RECORD_WAITING;
 	r->reason[0] = '\0';

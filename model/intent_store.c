@@ -13,6 +13,7 @@
 
 #include "intents.h"
 #include "pcidevfs/lockfile.h"
+#include "pcidevfs/model.h"
 
 /* ---- the directory */
 
@@ -307,7 +308,10 @@ int intents_ready(struct intents *in, struct err *err)
 		in->refused = got.refused;
 		in->is_volatile = got.is_volatile;
 		in->unsure = got.unsure;
+		model_lock(in->m);
 		in->rs = got.rs;
+		in->places_known = false;
+		model_unlock(in->m);
 		in->n_owned = got.n_owned;
 		STR_COPY(in->damaged, got.damaged);
 		STR_COPY(in->aside, got.aside);
@@ -439,6 +443,8 @@ static void publish(struct rewrite *w)
 
 	look_away(w);
 	pthread_mutex_lock(&in->lock);
+	model_lock(in->m);
+	in->places_known = false;
 	for (size_t i = 0; i < in->rs.n; i++)
 		if (w->next.v[i] != in->rs.v[i])
 			record_free(in->rs.v[i]);
@@ -455,6 +461,7 @@ static void publish(struct rewrite *w)
 	w->next.n = n;
 	free(in->rs.v);
 	in->rs = w->next;
+	model_unlock(in->m);
 	pthread_mutex_unlock(&in->lock);
 }
 

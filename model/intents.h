@@ -37,6 +37,11 @@ struct intents {
 	char aside[64];	    /* save: the file that this is about */
 	unsigned int sync_us, sync_max_us; /* lock: how long the disk took */
 
+	/* The model's lock, with which rs is changed besides: for devices that come. */
+	struct place *places; /* sorted */
+	size_t n_places;
+	bool places_known; /* they are those of rs */
+
 	struct engine *e;
 	struct world world;
 	pthread_mutex_t turn; /* the rest; taken last */
@@ -94,6 +99,7 @@ int rewrite_record(struct rewrite *w, const struct device *dev, struct record **
 		   struct err *err);
 /* Of the device that is here now, matched before. */
 size_t records_of_device(const struct records *rs, const struct device *dev);
+size_t records_of_identity(const struct records *rs, const struct identity *id);
 /* With the model locked. */
 void device_identity(struct model *m, const struct device *dev, struct identity *ret);
 uint64_t claim_group(struct model *m, const struct device *dev);
@@ -153,12 +159,25 @@ void pass_note_vf_claims(struct pass *p);
 /* The records' reasons, to the devices. */
 void pass_publish(struct pass *p);
 
+/* intent_arrive.c. For model_on_arrival(). */
+void intents_arrive(void *ctx, struct device *dev, const struct device *pf);
+/* As far as its card is known. */
+bool record_may_be_here(const struct record *r, const struct device *card, const struct identity *id);
+/* The device reads the claim that it is about to have by this record, or none. */
+void pass_intend(const struct pass *p, const struct seat *s, const struct record *r);
+
 /* intent_cut.c; all with the model locked. An act begins on the record's device, or has reached its end for the wish
  * of that file. */
 void cut_begin(const struct intents *in, struct record *r, const struct device *dev);
 /* ... which is restore's own, for the wish of that row. */
 void cut_begin_restore(const struct intents *in, struct record *r, const struct device *dev,
 		       const struct kept *k);
+/* ... on a VF that is not there yet. -ENOMEM. */
+int cut_begin_unborn(struct rewrite *w, const struct wish *wish, struct err *err);
+/* An operation of ours runs on it, and what it has written down is its own. */
+bool cut_is_ours(const struct intents *in, const struct record *r);
+/* Whoever has the device, or makes it, is at work. */
+bool cut_in_hand(const struct pass *p, const struct record *r);
 void cut_end(struct record *r, const struct device *dev, const char *file);
 /* Its device has come: did such an act leave it, and does nobody carry it on? */
 void cut_find(const struct intents *in, struct record *r, const struct device *dev);

@@ -61,10 +61,15 @@ static const char *vfs_wait(const struct device *dev)
 
 static bool vfs_drifted(const struct record *r, const struct device *dev, char *ret, size_t size)
 {
+	bool claimed = false;
+
 	if (dev->facts.num_vfs == r->want.num_vfs)
 		return false;
-	snprintf(ret, size, "it has %d VFs although %d are stored; write sriov_numvfs again",
-		 dev->facts.num_vfs, r->want.num_vfs);
+	for (int32_t i = 0; i < dev->facts.num_vfs && i < WANT_VFS; i++)
+		claimed |= dev->want.vf_claims[i / 64] >> i % 64 & 1;
+	snprintf(ret, size, "it has %d VFs although %d are stored; %swrite sriov_numvfs again",
+		 dev->facts.num_vfs, r->want.num_vfs,
+		 claimed ? "write none to the claims of those that are there, then " : "");
 	return true;
 }
 

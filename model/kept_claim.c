@@ -189,6 +189,7 @@ static void refuse_new(struct record *r, const struct device *new, const struct 
 {
 	bool unknown = !device_is_known(new);
 
+	r->decided |= !unknown;
 	r->state = unknown ? RECORD_WAITING : RECORD_REFUSED;
 	snprintf(
 		r->reason, sizeof(r->reason),
@@ -229,14 +230,14 @@ static void claim_apply(struct pass *p, struct record *r, const struct device *d
 }
 
 /* Of a PF it is not known which of its acts it was, unless it tells what it had before. A VF that had no driver
- * tells nothing; what is on vfio-pci by now may have been so. */
+ * tells nothing; what is on vfio-pci by now may have been so, unless it was not there at all. */
 static enum half claim_half(const struct record *r, const struct device *dev)
 {
 	bool guest = dev->facts.use == USE_GUEST, former = r->want.former_known;
 
 	if (r->want.claim[0] || !(former || guest || dev->facts.total_vfs < 0))
 		return HALF_NOT;
-	return former || !guest ? HALF_MENDS : HALF_STAYS;
+	return former || !guest || r->unborn ? HALF_MENDS : HALF_STAYS;
 }
 
 static bool claim_drifted(const struct record *r, const struct device *dev, char *ret, size_t size)

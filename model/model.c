@@ -294,7 +294,14 @@ static unsigned int matters(const struct device *d)
 {
 	bool owned = d->want.claim[0] && (d->want.uid || d->want.gid);
 
-	return (device_with_pod(d) ? 1 : 0) | (d->facts.use == USE_HOST ? 2 : 0) | (owned ? 4 : 0);
+	return (device_with_pod(d) ? 1 : 0) | (d->facts.use == USE_HOST ? 2 : 0) | (owned ? 4 : 0) |
+	       (d->want.claim[0] ? 8 : 0);
+}
+
+/* Something of the others of its IOMMU group is said of it. */
+static bool may_be_with(const struct device *d)
+{
+	return d->want.claim[0] || !d->facts.driver[0];
 }
 
 static void edit_mates(struct model *m, const struct device *dev)
@@ -303,7 +310,7 @@ static void edit_mates(struct model *m, const struct device *dev)
 	     (i = next_in_group(m, dev->facts.iommu_group, i)) != INDEX_NONE;) {
 		const struct key key = slot_current(m, i)->key;
 
-		if (slot_current(m, i)->want.claim[0])
+		if (may_be_with(slot_current(m, i)))
 			model_edit(m, &key, false);
 	}
 }
@@ -337,7 +344,7 @@ void model_set_iommu(struct model *m, bool present)
 static struct mates find_mates(struct model *m, uint32_t slot)
 {
 	const struct device *dev = slot_spare(m, slot);
-	const int32_t group = dev->want.claim[0] ? dev->facts.iommu_group : -1;
+	const int32_t group = may_be_with(dev) ? dev->facts.iommu_group : -1;
 	struct mates found = { 0 };
 
 	for (uint32_t i = INDEX_NONE; (i = next_in_group(m, group, i)) != INDEX_NONE;) {
@@ -352,6 +359,8 @@ static struct mates find_mates(struct model *m, uint32_t slot)
 			found.with_other = d;
 		if (!found.on_host && d->facts.use == USE_HOST)
 			found.on_host = d;
+		if (d->want.claim[0] && !dev->want.claim[0])
+			found.claimed = d;
 		if (!found.of_other && d->want.claim[0] && !device_shares_owner(dev, d))
 			found.of_other = d;
 	}
@@ -423,6 +432,30 @@ static bool moves(struct model *m, uint32_t i)
 	return strcmp(was->want.allocated, is->want.allocated) || !device_shares_owner(was, is);
 }
 
+static void let_arrive(struct model *m, uint32_t i)
+{
+	struct device *d = slot_spare(m, i);
+	uint32_t at = INDEX_NONE;
+
+	if (!m->arrives || slot_live(m, i) || slot_word(m, i) & WORD_GONE)
+		return;
+	if (device_is_vf(d)) {
+		at = find_slot(m, &d->facts.parent, false);
+		at = at == INDEX_NONE ? find_slot(m, &d->facts.parent, true) : at;
+	}
+	if (at == INDEX_NONE)
+		m->arrives(m->arrives_ctx, d, NULL);
+	else
+		m->arrives(m->arrives_ctx, d,
+			   m->edited[at] ? slot_spare(m, at) : slot_current(m, at));
+}
+
+void model_on_arrival(struct model *m, model_arrives *arrives, void *ctx)
+{
+	m->arrives = arrives;
+	m->arrives_ctx = ctx;
+}
+
 /* What others say of themselves may follow from it. */
 static void follow_edit(struct model *m, uint32_t i)
 {
@@ -467,6 +500,8 @@ uint64_t model_publish(struct model *m)
 	uint64_t generation = model_generation(m) + 1;
 	bool many = m->n_edits >= MANY_EDITS;
 
+	for (size_t k = 0; k < m->n_edits; k++)
+		let_arrive(m, m->edits[k]);
 	for (size_t k = 0; k < m->n_edits; k++)
 		follow_edit(m, m->edits[k]);
 	begin_publishing(m);

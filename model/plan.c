@@ -381,6 +381,8 @@ int plan_refuse_busy(struct model *m, const struct key *devices, const uint16_t 
 		const struct device *dev = model_find(m, &devices[i]);
 
 		rc = dev ? refuse_busy(m, dev, is_ours, ctx, err) : 0;
+		if (rc && err)
+			err->passing = true;
 		err_blame(err, rc, lines ? lines[i] : 0);
 	}
 	return rc;

@@ -253,6 +253,30 @@ static bool is_unhealthy(struct device *dev)
 	return false;
 }
 
+bool device_is_coming(const struct device *dev)
+{
+	return dev->intended[0] && !dev->want.claim[0];
+}
+
+void device_claim(const struct device *dev, char buf[static CLAIM_NAME])
+{
+	str_copy(buf, CLAIM_NAME, dev->want.claim[0] ? dev->want.claim : dev->intended);
+}
+
+/* As busy as with the operation that is to follow. */
+static bool is_coming(struct device *dev)
+{
+	if (!device_is_coming(dev))
+		return false;
+	because(dev,
+		dev->facts.serial_known || dev->facts.serial
+			? "stored as claimed by %.160s, which is being restored"
+			: "stored as claimed by %.160s; which card it is is not known yet, since its serial number "
+			  "has not been read: wait",
+		dev->intended);
+	return true;
+}
+
 static bool is_allocated(struct device *dev)
 {
 	if (!device_is_allocated(dev))
@@ -355,9 +379,10 @@ static const struct {
 	bool (*fits)(struct device *dev); /* also writes the reason */
 } states[] = {
 	{ STATE_STUCK, is_stuck },	   { STATE_BUSY, is_busy },
-	{ STATE_UNHEALTHY, is_unhealthy }, { STATE_ALLOCATED, is_allocated },
-	{ STATE_HELD, is_held },	   { STATE_CLAIMED, is_claimed },
-	{ STATE_HOST, is_host },	   { STATE_FREE, is_free },
+	{ STATE_UNHEALTHY, is_unhealthy }, { STATE_BUSY, is_coming },
+	{ STATE_ALLOCATED, is_allocated }, { STATE_HELD, is_held },
+	{ STATE_CLAIMED, is_claimed },	   { STATE_HOST, is_host },
+	{ STATE_FREE, is_free },
 };
 
 /* Either could read the other's memory. kubelet gave both before it told whose they are. */
@@ -410,6 +435,12 @@ void device_derive(struct device *dev, struct mates mates)
 			dev->want.claim, dev->facts.iommu_group, dev->want.uid, dev->want.gid,
 			mates.of_other->key.name, mates.of_other->want.uid,
 			mates.of_other->want.gid);
-	else if (dev->unmet[0] && (dev->state == STATE_FREE || dev->state == STATE_HOST))
+	else if (dev->state == STATE_FREE && (dev->caps & CAP_CLAIM) && mates.claimed) {
+		dev->state = STATE_UNHEALTHY;
+		because(dev,
+			"%s of its IOMMU group %d is claimed by %s without it; write that claim again to take it "
+			"along",
+			mates.claimed->key.name, dev->facts.iommu_group, mates.claimed->want.claim);
+	} else if (dev->unmet[0] && (dev->state == STATE_FREE || dev->state == STATE_HOST))
 		because(dev, "%s", dev->unmet);
 }

@@ -60,6 +60,8 @@ struct model {
 	bool grown;	/* ... and nobody was woken for it yet: model_unlock() does */
 	uint64_t heard; /* observers know all up to this generation */
 	bool stop;
+	model_arrives *arrives; /* may be NULL */
+	void *arrives_ctx;
 	struct observer observers[OBSERVERS];
 	size_t n_observers;
 	_Atomic uint64_t *in_hand; /* NULL: nobody watches; ... the number of batches until now */

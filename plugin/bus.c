@@ -51,6 +51,11 @@ struct dev *devices_of_kubelet(const struct devices *t, const char *resource,
 	return NULL;
 }
 
+bool dev_comes(const struct dev *d)
+{
+	return !d->announced && !d->nodes[0] && !strcmp(d->state, "busy");
+}
+
 const char *dev_withheld(const struct dev *d)
 {
 	struct key key;
@@ -59,6 +64,8 @@ const char *dev_withheld(const struct dev *d)
 		return "it is not there any more";
 	if (!d->claim[0])
 		return "nobody claims it";
+	if (dev_comes(d))
+		return "its claim is being restored";
 	if (!d->resource[0])
 		return "it has no resource_name";
 	return key_parse(d->id, &key) ? key_withheld(&key) : NULL;

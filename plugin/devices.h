@@ -81,6 +81,8 @@ void dev_kept(const struct devices *t, struct dev *d);
 /* Lines for ctl that set allocated_to: is one of a device that was given to a pod since they were thought of (ms)? */
 bool devices_overtaken(const struct devices *t, const char *lines, uint64_t since);
 
+/* Its claim is stored, and there is nothing yet that a pod could have of it. */
+bool dev_comes(const struct dev *d);
 /* NULL: it is offered. Else why kubelet does not hear of it, however well it is. */
 const char *dev_withheld(const struct dev *d);
 bool dev_offered(const struct dev *d);

@@ -74,7 +74,7 @@ static const char *sick_allocated(const struct dev *d, char *buf, size_t size)
 			 dev_resource(d), d->given);
 		return buf;
 	}
-	if (!strcmp(d->state, "allocated") || !strcmp(d->state, "busy"))
+	if (!strcmp(d->state, "allocated") || (!strcmp(d->state, "busy") && d->nodes[0]))
 		return NULL;
 	return d->reason[0] ? d->reason : "the tree gives no reason";
 }
@@ -123,7 +123,7 @@ uint64_t devices_judge(struct devices *t, uint64_t now)
 		else if (!d->pending_at)
 			d->pending_at = now;
 		/* What a pod has, or holds up another, kubelet has heard of, be it from a former one of us. */
-		d->announced |= dev_allocated(d) || !strcmp(d->state, "held") ||
+		d->announced |= (dev_allocated(d) && !dev_comes(d)) || !strcmp(d->state, "held") ||
 				!strcmp(d->state, "claimed");
 		if (dev_sick(t, d, UINT64_MAX, buf, sizeof(buf))) {
 			d->good_at = known ? UINT64_MAX : 0;

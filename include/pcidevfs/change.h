@@ -20,7 +20,7 @@ typedef uint64_t change_bits;
 #define CH_CRITICAL CH_BIT(6)
 #define CH_HOLDERS CH_BIT(7)
 #define CH_NAME CH_BIT(8) /* device_resource() */
-#define CH_CLAIM CH_BIT(9)
+#define CH_CLAIM CH_BIT(9) /* device_claim() */
 #define CH_STATE CH_BIT(10)
 #define CH_ERROR CH_BIT(11) /* last_error */
 #define CH_PLAN CH_BIT(12)

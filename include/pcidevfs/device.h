@@ -104,6 +104,9 @@ struct device {
 	struct facts facts;
 	struct names names;
 	struct want want;
+	/* The claim that is stored for it, from when it is seen until restore has brought that back, or was refused;
+	 * "" none. */
+	char intended[CLAIM_NAME];
 	enum state state;
 	bool taken; /* free, but no pod can get it: one has another member of its IOMMU group */
 	uint64_t let_go; /* us, 0: when a pod did, and nobody has looked since who still holds it */
@@ -128,6 +131,7 @@ struct mates {
 	const struct device *with_other; /* a pod has it that is not the device's own */
 	const struct device *on_host; /* the kernel lets nobody open the group (spec/kernel.md 7) */
 	const struct device *of_other; /* its claim file is another's, so nobody gets the nodes */
+	const struct device *claimed; /* the device is not, and would be with it */
 };
 
 /* Pure: what follows from its class and relations. Sets caps and kind. */
@@ -142,6 +146,11 @@ int device_lacks(const struct device *dev, const char *file, struct err *err);
 
 /* A PCI function that another one, its parent, has made. */
 bool device_is_vf(const struct device *dev);
+
+/* Its claim is stored, and restore is about to bring it back. */
+bool device_is_coming(const struct device *dev);
+/* Whose it is, be it that the claim is only coming; "" nobody's. */
+void device_claim(const struct device *dev, char buf[static CLAIM_NAME]);
 
 /* A pod has it. What is stored counts from when its claim is back. */
 bool device_is_allocated(const struct device *dev);

@@ -11,6 +11,7 @@
 #define PCIDEVFS_ERR_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define ERR_TEXT 480
@@ -19,10 +20,11 @@ struct err {
 	int code; /* positive errno, 0 when nothing failed */
 	/* Whose wish is refused: its wish.line (plan.h); 0: the transaction's as a whole. */
 	uint16_t line;
+	bool passing; /* only because another operation runs, or began first */
 	char text[ERR_TEXT];
 };
 
-/* Fills err, about no line, and returns -code. Control characters in the result become '?'. */
+/* Fills err, about no line and for good, and returns -code. Control characters in the result become '?'. */
 __attribute__((format(printf, 3, 4))) int fail(struct err *err, int code, const char *fmt, ...);
 
 /* Puts "context: " in front of the sentence err already holds; returns -err->code (-EIO when err is NULL). */

@@ -31,7 +31,7 @@ struct err;
 struct model;
 struct region_head;
 
-#define MODEL_ABI 18
+#define MODEL_ABI 19
 #define MODEL_MAX 131072 /* devices; 70 000 functions are asked for */
 
 enum action { ACTION_ADD, ACTION_CHANGE, ACTION_REMOVE };
@@ -98,6 +98,13 @@ void model_set_iommu(struct model *m, bool present);
 /* Ends the edits: returns the generation that holds them. */
 uint64_t model_publish(struct model *m);
 
+/*
+ * What must be known of a device before anybody sees it: called by model_publish(), with the lock
+ * held, for each device that comes. pf: the parent of a VF, where it is there or comes as well, else
+ * NULL. May change what model_edit() may.
+ */
+typedef void model_arrives(void *ctx, struct device *dev, const struct device *pf);
+
 struct question;
 
 /* What stands in the way of a claim: found once for all that would go along with it. refuse NULL: nothing does. Good
@@ -123,6 +130,8 @@ struct claim_rules {
 void model_judge(struct model *m, const struct claim_rules *rules);
 
 /* Without the lock. */
+/* Before there are devices. */
+void model_on_arrival(struct model *m, model_arrives *arrives, void *ctx);
 /* At most 8, before dispatch runs. */
 void model_observe(struct model *m, const struct observer *observer);
 /* Likewise: notes there the number of the batch that observers are told; 0 none. */

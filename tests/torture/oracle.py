@@ -15,6 +15,7 @@ class Oracle:
         self.any = set()  # addresses of which a request was lost with its writer: either is right
         self.any_numvfs = set()
         self.away = set()  # pulled out
+        self.together = {}  # address: with whom it was claimed, those that are away among them
         self.at_first = self.drivers()
 
     def drivers(self):
@@ -25,10 +26,15 @@ class Oracle:
     def group(self, address):
         """Who is claimed with it: by what was claimed together, else by the kernel."""
         name = self.claims.get(address)
-        return [a for a in self.m.members(address) or [address] if name is None or self.claims.get(a) == name]
+        here = self.m.members(address) or [address]
+        away = [a for a in self.away if name and a in self.together.get(address, ())]
+        return [a for a in here + away if name is None or self.claims.get(a) == name]
 
     def claimed(self, address, name):
-        for a in self.m.members(address) or [address]:
+        members = set(self.m.members(address) or [address])
+        members |= {a for a in self.away & self.together.get(address, set()) if self.claims.get(a) == name}
+        for a in members:
+            self.together[a] = members
             self.claims[a] = name
             self.numvfs.pop(a, None)
             self.any.discard(a)
@@ -67,8 +73,15 @@ class Oracle:
 
     def rebooted(self):
         """A pod's devices are somebody's until kubelet has said otherwise, as the stand-in of the plugin does here."""
-        for a in list(self.pods):
-            del self.pods[a]
+        self.pods.clear()
+        wait_for("coming to rest", 20, self.at_rest)
+        self.end_pods()
+
+    def end_pods(self):
+        """Of what nobody has any more: it reads pending since a reboot, or since it was away."""
+        for a, row in self.m.inventory().items():
+            if row.get("allocated_to") == "pending" and a not in self.pods:
+                self.again(a, "allocated_to", "none")
 
     # ---- what must hold
 
@@ -170,6 +183,7 @@ class Oracle:
         for a in list(self.pods):
             self.again(a, "allocated_to", "none")
             del self.pods[a]
+        self.end_pods()
         for a in sorted(self.claims, key=lambda a: not self.m.physfn(a)):
             if a in self.claims:
                 self.again(a, "claim", "none")

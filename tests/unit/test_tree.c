@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "../../fs/files.h"
 #include "../../fs/internal.h"
 #include "../../fs/inventory.h"
 #include "../../fs/write.h"
@@ -311,6 +312,10 @@ static struct tree *small_tree(void)
 		  -1, 0);
 	CHECK(at != MAP_FAILED);
 	CHECK_EQ(objects_open(at, size, &t.objects, NULL), 0);
+	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		  -1, 0);
+	CHECK(at != MAP_FAILED);
+	CHECK_EQ(files_new(at, size, 0, &t.files, NULL), 0);
 	t.sets = sets_new();
 	CHECK(t.sets);
 	pthread_mutex_init(&t.lock, NULL);
