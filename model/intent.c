@@ -264,7 +264,9 @@ static size_t find_members(const struct rewrite *w, const struct wish *wish,
 static bool is_unborn(const struct rewrite *w, const struct record *r, const struct device *dev,
 		      const struct kept *k)
 {
-	return k && r && (r->birth != dev->birth || !r->decided || r->flying) &&
+	bool seen = r && r->birth == dev->birth && r->noted;
+
+	return k && r && (!seen || r->flying || (!r->decided && kept_is_missing(k, r))) &&
 	       !cut_is_ours(w->in, r) && kept_has(k, &r->want) && !kept_has(k, &dev->want);
 }
 
@@ -332,7 +334,8 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 	for (size_t i = 0; i < n; i++)
 		if (refuse_early(w, wish, k, members[i], err))
 			return -EBUSY;
-	if (refuse_early_vfs(w, wish, dev, err))
+	/* Those of before it: what it has made may have claims that are still to come back. */
+	if (pending && refuse_early_vfs(w, wish, dev, err))
 		return -EBUSY;
 	group = former_group(w, members, n);
 	for (size_t i = 0; i < n; i++) {
