@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "diff.h"
 #include "pcidevfs/err.h"
@@ -389,34 +388,6 @@ static void publish_slot(struct model *m, uint32_t i, uint64_t generation)
 	dispatch_enqueue(m, i, generation);
 }
 
-static void drop_pages(const void *from, const void *to)
-{
-	uintptr_t first = ((uintptr_t)from + 4095) & ~(uintptr_t)4095;
-	uintptr_t last = (uintptr_t)to & ~(uintptr_t)4095;
-
-	if (first < last)
-		madvise((void *)first, last - first, MADV_REMOVE);
-}
-
-/* A scan of the whole machine writes each device's other record, which would double what we hold for good.
- * Pages of records that nobody reads any more go back to the system. */
-static void drop_spares(struct model *m)
-{
-	uint32_t used = atomic_load(&m->a->used);
-
-	for (int which = 0; which < 2; which++) {
-		const struct device *rec = m->a->rec[which];
-		uint32_t from = 0;
-
-		for (uint32_t i = 0; i <= used; i++) {
-			if (i < used && (!slot_word(m, i) || slot_spare(m, i) == &rec[i]))
-				continue;
-			drop_pages(&rec[from], &rec[i]);
-			from = i + 1;
-		}
-	}
-}
-
 /* It is new, or in another IOMMU group than it was. */
 static bool comes(struct model *m, uint32_t i)
 {
@@ -448,12 +419,6 @@ static void let_arrive(struct model *m, uint32_t i)
 	else
 		m->arrives(m->arrives_ctx, d,
 			   m->edited[at] ? slot_spare(m, at) : slot_current(m, at));
-}
-
-void model_on_arrival(struct model *m, model_arrives *arrives, void *ctx)
-{
-	m->arrives = arrives;
-	m->arrives_ctx = ctx;
 }
 
 /* What others say of themselves may follow from it. */
@@ -508,6 +473,6 @@ uint64_t model_publish(struct model *m)
 	judge_marked(m);
 	publish_edits(m, generation);
 	if (many)
-		drop_spares(m);
+		spares_drop(m);
 	return model_generation(m);
 }

@@ -113,6 +113,10 @@ void judge_all(struct model *m);
 /* Edits those of which it does, while publishing. */
 void judge_marked(struct model *m);
 
+/* spares.c: a scan of the whole machine writes each device's other record, which would double what
+ * we hold for good. Gives the pages of records that nobody reads any more back to the system. */
+void spares_drop(struct model *m);
+
 /* Observers shall hear of the slot's pending changes. With the lock held. */
 void dispatch_enqueue(struct model *m, uint32_t slot, uint64_t generation);
 
