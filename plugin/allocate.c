@@ -32,6 +32,7 @@ struct allocation {
 	struct source news;
 	struct allocation *next; /* of the plugin's that wait */
 	uint64_t until;		 /* ms: for news; 0: was not refused yet */
+	bool busy;		 /* an operation ran on one of them when last looked at */
 	bool marked;		 /* its devices are, with `running` */
 	char resource[];	 /* its server may be gone when the tree has answered */
 };
@@ -251,6 +252,31 @@ static bool is_named(const struct allocation *a)
 	return named;
 }
 
+static bool any_busy(const struct allocation *a)
+{
+	const struct devices *t = tree_lock(a->p->tree);
+	struct request_at at = { 0 };
+	bool busy = false;
+	const char *id;
+
+	while ((id = request_next(&a->request, &at))) {
+		const struct dev *d = devices_of_kubelet(t, a->resource, id);
+
+		busy |= d && !strcmp(d->state, "busy");
+	}
+	tree_unlock(a->p->tree);
+	return busy;
+}
+
+/* An operation runs on one of them, as a restore after a start of the daemon; is it over since? */
+static bool has_ended(struct allocation *a)
+{
+	bool was = a->busy;
+
+	a->busy = any_busy(a);
+	return was && !a->busy;
+}
+
 static void stop_waiting(struct allocation *a)
 {
 	struct allocation **at = &a->p->waiting;
@@ -279,7 +305,7 @@ static bool waits_on(const struct allocation *a, int e, uint64_t now)
 static void on_news(struct source *source)
 {
 	struct allocation *a = container_of(source, struct allocation, news);
-	bool news = a->call && (a->refused.code == ENOTCONN || is_named(a));
+	bool news = a->call && (a->refused.code == ENOTCONN || is_named(a) || has_ended(a));
 	int e = news ? plan(a, &a->refused) : -EBUSY;
 	uint64_t now = now_ms();
 
@@ -328,6 +354,7 @@ static void on_recorded(struct job *job, const struct err *failed)
 		return;
 	}
 	a->refused = *failed;
+	a->busy = any_busy(a);
 	a->until = a->until ?: now_ms() + plugin_deadline(a->p, NEWS_MS);
 	wait_for_news(a);
 }
