@@ -380,15 +380,18 @@ static int ask_rights(struct txn *t, struct err *err)
 
 static int run_stages(struct txn *t, struct err *err)
 {
+	const struct act_log *log = t->log;
 	bool left = true;
 
 	for (int stage = 0; left; stage++) {
-		uint32_t from = atomic_load(&t->log->n_steps);
-		int r = observe(t, true, err);
+		uint32_t from = atomic_load(&log->n_steps);
+		bool fresh = !stage && !t->recovered; /* what is busy is another's */
+		int r = fresh ? act_refuse_early(t->engine, log->wishes, log->n_wishes, err) : 0;
 
+		r = r ? r : observe(t, true, err);
 		if (!r && stage == STAGES)
 			r = fail(err, EIO, "%s of %s does not come to an end",
-				 t->log->wishes[0].file, t->log->wishes[0].dev.name);
+				 log->wishes[0].file, log->wishes[0].dev.name);
 		r = r ? r : plan_stage(t, &left, err);
 		r = r ? r : ask_rights(t, err);
 		r = r ? r : learn_steps(t, from, !stage, err);
@@ -396,7 +399,7 @@ static int run_stages(struct txn *t, struct err *err)
 		r = r ? r : run_steps(t, from, err);
 		if (r)
 			return r;
-		if (!left && atomic_load(&t->log->n_steps) > from)
+		if (!left && atomic_load(&log->n_steps) > from)
 			r = observe(t, false, err);
 		if (r)
 			return r;

@@ -184,6 +184,8 @@ int act_keep(struct txn *t, bool pending, struct err *err);
  * what forbids it, and when that was asked for; it is left alone where nothing is to be asked. */
 int act_look(struct engine *e, const struct wish *wishes, size_t n, uint64_t *guarded_at,
 	     struct err *err);
+/* recheck.c: EBUSY, before the look, when another act runs on what these wishes concern as far as is known. */
+int act_refuse_early(struct engine *e, const struct wish *wishes, size_t n, struct err *err);
 /* recheck.c: does what others do with the device forbid the step now? */
 int act_recheck(struct txn *t, const struct step *step, struct err *err);
 /* txn.c: waits for this one from here on. */

@@ -57,6 +57,22 @@ int act_look(struct engine *e, const struct wish *wishes, size_t n_wishes, uint6
 	return rc;
 }
 
+/* What is known without a look will do for this: whose device is busy is no fact of the kernel's. A plan that
+ * cannot be made, or finds other devices after the look, is the stage's to judge. */
+int act_refuse_early(struct engine *e, const struct wish *wishes, size_t n, struct err *err)
+{
+	struct model *m = e->conf.model;
+	struct plan p;
+	int r;
+
+	model_lock(m);
+	r = plan_make(m, e->conf.world.methods, wishes, n, false, &p, NULL);
+	r = r ? 0 : plan_refuse_busy(m, p.devices, p.lines, p.n_devices, NULL, NULL, err);
+	model_unlock(m);
+	plan_free(&p);
+	return r;
+}
+
 /*
  * Between any answer and the kernel's write some time passes that nobody can close: the answer is read from
  * processes one after the other, a helper is sent. What was asked for the plan counts as long as that is of the

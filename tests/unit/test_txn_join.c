@@ -57,3 +57,42 @@ DEFINE_TEST(who_joins_an_act_is_told_of_besides)
 		bench_stop(&b);
 	}
 }
+
+static int looks;
+
+static void count_look(struct model *m)
+{
+	(void)m;
+	looks++;
+}
+
+/* Who comes while the devices are busy is told so without a look, which takes time; what holds is not refused. */
+DEFINE_TEST(what_is_busy_is_refused_before_the_look)
+{
+	struct bench b = { 0 };
+	struct verdict v, other;
+
+	world_reset();
+	bench_start(&b);
+	pthread_mutex_lock(&kernel.gate);
+	submit(&b, 0, "5", &v);
+	while (kernel.started < 1)
+		usleep(100);
+	looks = 0;
+	before_look = count_look;
+	CHECK_EQ(set(&b, 0, "6", &other), EBUSY);
+	CHECK_IN(other.err.text, "is busy: level 5 is running; wait for it and write again");
+	CHECK(other.err.passing);
+	CHECK_EQ(set(&b, 1, "6", &other), EBUSY);
+	CHECK_EQ(looks, 0);
+	/* A group's members hold 1 until the first step has ended. */
+	CHECK_EQ(set(&b, 1, "1", &other), 0);
+	CHECK_EQ(set(&b, 1, "13", &other), EINVAL);
+	CHECK_EQ(looks, 2);
+	before_look = NULL;
+	pthread_mutex_unlock(&kernel.gate);
+	await(&v);
+	CHECK_EQ(v.err.code, 0);
+	CHECK_EQ(set(&b, 1, "6", &other), 0);
+	bench_stop(&b);
+}
