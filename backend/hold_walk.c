@@ -53,6 +53,7 @@ struct walk {
 	int rc;			/* lock */
 	_Atomic pid_t tid;	/* who walks */
 	_Atomic uint64_t calls; /* odd: in one that may hang */
+	atomic_uint users;	/* the caller, and each thread that has not ended */
 };
 
 /* A table of descriptors. */
@@ -395,6 +396,16 @@ static int visit_processes(struct walk *w)
 	return rc ? rc : -errno;
 }
 
+/* A thread that was left behind may be the last one that needs it. */
+static void walk_put(struct walk *w)
+{
+	if (atomic_fetch_sub(&w->users, 1) > 1)
+		return;
+	pthread_cond_destroy(&w->ended);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
 static void *walk_main(void *arg)
 {
 	struct walk *w = arg;
@@ -402,13 +413,14 @@ static void *walk_main(void *arg)
 
 	atomic_store(&w->tid, (pid_t)syscall(SYS_gettid));
 	rc = visit_processes(w);
-	if (rc == LEFT)
-		return NULL;
-	pthread_mutex_lock(&w->lock);
-	w->rc = rc;
-	w->over = true;
-	pthread_cond_signal(&w->ended);
-	pthread_mutex_unlock(&w->lock);
+	if (rc != LEFT) {
+		pthread_mutex_lock(&w->lock);
+		w->rc = rc;
+		w->over = true;
+		pthread_cond_signal(&w->ended);
+		pthread_mutex_unlock(&w->lock);
+	}
+	walk_put(w);
 	return NULL;
 }
 
@@ -444,9 +456,12 @@ static int walk_all(struct walk *w)
 	while (rc == LEFT) {
 		pthread_t thread;
 
+		atomic_fetch_add(&w->users, 1);
 		rc = thread_start(&thread, walk_main, w);
-		if (rc)
+		if (rc) {
+			walk_put(w);
 			return rc;
+		}
 		rc = wait_for(w);
 		if (rc != LEFT) {
 			pthread_join(thread, NULL);
@@ -469,7 +484,7 @@ int hold_walk(const struct sysfs *s, struct hold_nodes *nodes, struct hold_found
 
 	if (!w)
 		return -ENOMEM;
-	*w = (struct walk){ .s = s, .nodes = nodes, .found = ret };
+	*w = (struct walk){ .s = s, .nodes = nodes, .found = ret, .users = 1 };
 	w->tables = (struct hold_tables){ .compare = compare_tables, .ctx = w };
 	pthread_mutex_init(&w->lock, NULL);
 	cond_init(&w->ended);
@@ -481,11 +496,6 @@ int hold_walk(const struct sysfs *s, struct hold_nodes *nodes, struct hold_found
 	rc = rc ? rc : walk_all(w);
 	closedirp(&w->procs);
 	free(w->tables.tids);
-	/* A thread that hangs in it may come back. */
-	if (ret->hangs)
-		return rc;
-	pthread_cond_destroy(&w->ended);
-	pthread_mutex_destroy(&w->lock);
-	free(w);
+	walk_put(w);
 	return rc;
 }
