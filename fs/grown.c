@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fuse_lowlevel.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "ring.h"
@@ -12,45 +13,79 @@
 #define READ_MAX ((size_t)1 << 20)
 #define NS_PER_S 1000000000u
 
-/* pos: where offset 0 of the file is in the ring, for this open file. seq: the offset in the ring up to which it was read
- * when that was the end. */
+#define IN_A_LINE UINT64_MAX
+
+/* pos: where offset 0 of the file is in the ring, for this open file. seq: the offset in the ring up to which it was read,
+ * when that is the end of a line; 0: it was not read since offset 0. */
 struct cursor grown_start(struct ring *r)
 {
 	return (struct cursor){ .pos = ring_span(r).tail };
 }
 
-/* Where a read begins in the ring. What it has not read is dropped: who follows goes on with the next line that is left;
- * of others the parts would not fit together. */
-static int place(struct ring *r, struct cursor *at, off_t off, uint64_t *ret)
+/* Where a read begins in the ring. Lines that were dropped before they were read are left out (their seq= tells); who
+ * is in the middle of one gets ESTALE, since the rest of it is gone. tail -f reads as much as the file is longer than
+ * what it has: so it goes on at its offset of the file as that is now, at the line behind it. */
+static int place(struct ring *r, struct cursor *at, off_t off, uint64_t *ret, bool *ret_skip)
 {
 	const struct ring_span span = ring_span(r);
 
+	*ret_skip = false;
 	if (!off)
-		at->pos = span.tail;
+		*at = (struct cursor){ .pos = span.tail };
 	if (at->pos + (uint64_t)off < span.tail) {
-		if (at->pos + (uint64_t)off != at->seq)
+		if (at->seq && at->pos + (uint64_t)off != at->seq)
 			return -ESTALE;
-		at->pos = span.tail - (uint64_t)off; /* below 0, as a number that comes round again */
+		*ret_skip = span.tail + (uint64_t)off < span.head;
+		/* Below 0 it is a number that comes round again. */
+		at->pos = *ret_skip ? span.tail : span.tail - (uint64_t)off;
 	}
 	*ret = at->pos + (uint64_t)off;
 	return 0;
 }
 
+/* The rest of a line whose beginning was not read goes. */
+static size_t skip_part(struct cursor *at, uint64_t *from, char *buf, size_t n)
+{
+	const char *end = memchr(buf, '\n', n);
+	size_t part = end ? (size_t)(end + 1 - buf) : 0;
+
+	memmove(buf, buf + part, n - part);
+	at->pos += part;
+	*from += part;
+	return n - part;
+}
+
+/* To the end of the last line that is whole in it, if one is. */
+static size_t whole_lines(struct cursor *at, uint64_t from, const char *buf, size_t n)
+{
+	const char *end = memrchr(buf, '\n', n);
+
+	if (!end) {
+		at->seq = n ? IN_A_LINE : at->seq;
+		return n;
+	}
+	n = (size_t)(end + 1 - buf);
+	at->seq = from + n;
+	return n;
+}
+
 /* How much was read; nothing beyond the end. */
 static long take(struct ring *r, struct cursor *at, off_t off, char *buf, size_t size)
 {
-	uint64_t from, tail, seq, head = ring_span(r).head;
-	int error = place(r, at, off, &from);
-	long n;
+	uint64_t from, tail, seq;
+	bool skip;
+	long n = -1;
 
-	if (error || from > head)
-		return error;
-	n = ring_read(r, from, buf, size, &tail, &seq);
-	if (n < 0)
-		return -ESTALE; /* dropped just now */
-	if (from + (uint64_t)n >= head)
-		at->seq = from + (uint64_t)n;
-	return n;
+	while (n < 0) {
+		int error = place(r, at, off, &from, &skip);
+
+		if (error || from > ring_span(r).head)
+			return error;
+		n = ring_read(r, from, buf, size, &tail, &seq); /* below 0: dropped just now */
+	}
+	if (skip)
+		n = (long)skip_part(at, &from, buf, (size_t)n);
+	return (long)whole_lines(at, from, buf, (size_t)n);
 }
 
 void grown_read(struct ring *r, struct fuse_req *req, struct open_file *file, size_t size, off_t off)
