@@ -257,7 +257,7 @@ static uint32_t next_free(struct objects *o)
 		return NO_SLOT;
 	o->r->table[o->r->head.count].epoch = 0;
 	o->r->table[o->r->head.count].state = OBJECT_NONE;
-	return o->r->head.count++;
+	return __atomic_fetch_add(&o->r->head.count, 1, __ATOMIC_RELEASE);
 }
 
 uint32_t objects_slot(struct objects *o, enum obj_kind kind, uint32_t parent, const char *name)
@@ -287,7 +287,10 @@ uint32_t objects_slot(struct objects *o, enum obj_kind kind, uint32_t parent, co
 
 const struct object *objects_at(const struct objects *o, uint32_t slot)
 {
-	return slot < o->r->head.count ? &o->r->table[slot] : NULL;
+	/* objects_twins() asks without the tree's lock. */
+	uint32_t count = __atomic_load_n(&o->r->head.count, __ATOMIC_ACQUIRE);
+
+	return slot < count ? &o->r->table[slot] : NULL;
 }
 
 uint32_t objects_count(const struct objects *o)
