@@ -176,6 +176,8 @@ static void on_list(void *ctx, enum rpc_status status, const char *why, const ui
 		compare(pods, msg, len);
 	else if (!pods->cut || pods->cut > CUT_TIMES)
 		complain(pods, true, "kubelet does not tell which pod has what: %s", why);
+	else /* nothing is known to be better: what was said is not said again */
+		out_printf(&pods->round, "%s", out_text(&pods->before));
 	pods->failed |= status != RPC_OK;
 	if (!pods->writing)
 		plan_next(pods);
