@@ -55,20 +55,6 @@ static size_t skip_part(struct cursor *at, uint64_t *from, char *buf, size_t n)
 	return n - part;
 }
 
-/* To the end of the last line that is whole in it, if one is. */
-static size_t whole_lines(struct cursor *at, uint64_t from, const char *buf, size_t n)
-{
-	const char *end = memrchr(buf, '\n', n);
-
-	if (!end) {
-		at->seq = n ? IN_A_LINE : at->seq;
-		return n;
-	}
-	n = (size_t)(end + 1 - buf);
-	at->seq = from + n;
-	return n;
-}
-
 /* How much was read; nothing beyond the end. */
 static long take(struct ring *r, struct cursor *at, off_t off, char *buf, size_t size)
 {
@@ -85,7 +71,9 @@ static long take(struct ring *r, struct cursor *at, off_t off, char *buf, size_t
 	}
 	if (skip)
 		n = (long)skip_part(at, &from, buf, (size_t)n);
-	return (long)whole_lines(at, from, buf, (size_t)n);
+	if (n)
+		at->seq = buf[n - 1] == '\n' ? from + (uint64_t)n : IN_A_LINE;
+	return n;
 }
 
 void grown_read(struct ring *r, struct fuse_req *req, struct open_file *file, size_t size, off_t off)
