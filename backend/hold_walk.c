@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The processes and what they have open. Other processes decide how much that is and, through
- * the file systems they use, whether a look at it ever ends: so there is a budget, a table that
- * many share is read once, and the walk is a thread's, which is left behind where a call hangs;
- * another one goes on with the next process.
+ * The processes and what they have open. Other processes decide how much that is and, through the
+ * file systems they use, whether a look at it ever ends: so there is a budget, a table that many
+ * share is read once, and the walk is a thread's, which is left behind where a call hangs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +27,6 @@
 #define LISTED_MAX 16 /* processes of a user that are named */
 #define LEFT HOLD_LEFT
 #define USB_MAJOR 189
-
 #define VFIO_DEVICE "anon_inode:[vfio-device]"
 #define VFIO_PATH "vfio-device-syspath: /sys/"
 
