@@ -182,7 +182,7 @@ static void check_serial(const char *text)
 {
 	uint64_t serial = strtoull(text, NULL, 16);
 
-	check(serial && serial != UINT64_MAX);
+	check(!strcmp(text, "-") || (serial && serial != UINT64_MAX)); /* "-": mute */
 }
 
 typedef int scan(const struct sysfs *s, const char *only, struct out *ret);
