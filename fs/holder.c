@@ -139,6 +139,15 @@ void holder_listen(struct holder *h)
 		say("--replace will not reach this daemon: %s", err.text);
 }
 
+void holder_deafen(struct holder *h)
+{
+	if (h->listen < 0)
+		return;
+	close(h->listen);
+	h->listen = -1;
+	control_forget(&h->mount);
+}
+
 static void on_ready(struct holder *h)
 {
 	struct err err = { 0 };
@@ -392,10 +401,9 @@ static int hold(struct holder *h)
 		server_stop(&h->server, SERVER_END, 0);
 	drop_others(h);
 	/* Whoever still waits for an answer gets an error once the last descriptor is closed. */
+	holder_deafen(h);
 	if (h->mounted)
 		mountpoint_detach(h->path, &h->mount, h->server.pid);
-	if (h->listen >= 0)
-		control_forget(&h->mount);
 	takeover_clear(&h->takeover);
 	free(h->path);
 	return h->status;

@@ -39,6 +39,8 @@ struct holder {
 void holder_finish(struct holder *h, int status);
 /* Whoever asks to take over finds us by the mount. */
 void holder_listen(struct holder *h);
+/* Before it is unmounted: the number in the socket's name may be another mount's then. */
+void holder_deafen(struct holder *h);
 /*
  * The last resort, where the serving process cannot be ended. Whoever waits for the tree would do so for ever: by its path
  * he finds it anew, by a bind mount no more. What the thread waits for may be the connection itself, and else the next

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "holder_state.h"
 
-#include <unistd.h>
-
-#include "control.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 
@@ -23,6 +20,7 @@ void holder_abort_what_stays(struct holder *h)
 	if (h->finished || !h->server.pid ||
 	    (h->ending ? now_ms() < h->server.kill_at + UNREAPED_MS : !server_stays(&h->server)))
 		return;
+	holder_deafen(h);
 	if (h->ending || !h->mounted || h->server.aborted ||
 	    mountpoint_detach(h->path, &h->mount, true)) {
 		say("the serving process (pid %d) cannot end before the kernel lets a thread of it "
@@ -35,16 +33,11 @@ void holder_abort_what_stays(struct holder *h)
 	say("the kernel does not let the serving process (pid %d) go; aborts its connection and "
 	    "mounts %s anew",
 	    (int)h->server.pid, h->path);
-	if (h->listen >= 0) {
-		close(h->listen);
-		control_forget(&h->mount);
-	}
 	h->mounted = !mountpoint_anew(h->path, &h->fuse, &h->mount, &err);
 	if (h->mounted) {
 		holder_listen(h);
 		return;
 	}
-	h->listen = -1;
 	say("%s", err.text);
 	holder_finish(h, 1);
 }
