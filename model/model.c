@@ -169,12 +169,11 @@ void model_lock(struct model *m)
 
 void model_unlock(struct model *m)
 {
-	bool grown = m->grown;
-
+	/* With the lock still held: behind it the model may be freed. */
+	if (m->grown)
+		pthread_cond_signal(&m->changed);
 	m->grown = false;
 	pthread_mutex_unlock(&m->lock);
-	if (grown)
-		pthread_cond_signal(&m->changed);
 }
 
 /* A device made by model_edit() and not yet published is found when fresh is set, others when not. */
