@@ -150,15 +150,30 @@ class Oracle:
             return "%s is claimed by %s, with driver %s, and says nothing of it" % (a, name, driver)
         return None
 
+    def unfinished(self):
+        """Acts that a kill cut in the middle: each intent with what the tree says of its device."""
+        inventory = self.m.inventory()
+        return [(v["at"], v, inventory.get(v["at"], {})) for _, v in self.m.intents()
+                if v.get("state") == "pending" or v.get("pending") == "1"]
+
     def at_rest(self):
+        """What could not be taken back says so, and waits for somebody who writes."""
         busy = [a for a, row in self.m.inventory().items() if row.get("state") == "busy"]
-        pending = [i for i, v in self.m.intents() if v.get("state") == "pending" or v.get("pending") == "1"]
-        return not busy and not pending or "busy: %s, pending: %s" % (busy, pending)
+        silent = [(v, row) for _, v, row in self.unfinished()
+                  if row.get("state") != "stuck" or row.get("reason", "none") == "none"]
+        return not busy and not silent or "busy: %s, pending: %s" % (busy, silent)
+
+    def finish(self):
+        """The way out that the reason of a stuck device tells."""
+        for a, _, _ in self.unfinished():
+            self.again(a, "claim", self.claims.get(a, "none"))
+        wait_for("the end of acts that were cut", 20, lambda: not self.unfinished() or self.unfinished())
 
     def settle(self):
         """Nothing hinders any more: what was asked holds, at the latest when it is written again."""
         wait_for("coming to rest", 20, self.at_rest)
         self.learn()
+        self.finish()
         self.check()
         for pf, n in self.numvfs.items():
             if len(self.m.vfs(pf)) != n and pf not in self.claims:
