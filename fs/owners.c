@@ -52,6 +52,7 @@ struct owner_job {
 	struct node n;
 	struct owner own;
 	bool rights; /* more than times */
+	bool moded;  /* by chmod */
 };
 
 /* The owner of a directory counts for files in it, of which the kernel has cached other owners. */
@@ -117,6 +118,27 @@ static bool is_born_so(const void *ctx, const char *file, const struct owner_wis
 	       st.st_gid == owner->gid;
 }
 
+/* Nothing here is a program, nothing can be made in a directory, and some files can never be read or written. */
+static mode_t mode_limit(const struct attr *row)
+{
+	if (!row || S_ISDIR(row->mode))
+		return DIR_MODE;
+	return (row_readable(row) ? 0444 : 0) | (row_writable(row) ? 0222 : 0);
+}
+
+static int refuse_mode(const struct owner_job *job, struct err *err)
+{
+	const struct attr *row = job->n.row;
+	mode_t most = mode_limit(row), odd = job->own.mode & ~most;
+
+	if (!job->moded || !odd)
+		return 0;
+	return fail(err, EINVAL, "%s: mode %03o is not for %s, which has at most %03o; leave out %03o",
+		    row ? row->name : ".", (unsigned int)job->own.mode,
+		    node_is_dir(&job->n) ? "a directory of this tree" : "this file",
+		    (unsigned int)most, (unsigned int)odd);
+}
+
 /* Whoever looks for who gave a device away finds it in the log. */
 static int keep(struct owner_job *job)
 {
@@ -127,8 +149,9 @@ static int keep(struct owner_job *job)
 	struct err err = { 0 };
 	char value[64];
 	const struct owner_default born = { is_born_so, job };
-	int r = intents_set_owner(job->tree->conf.intents, dev, file, &is, &born, &err);
+	int r = refuse_mode(job, &err);
 
+	r = r ? r : intents_set_owner(job->tree->conf.intents, dev, file, &is, &born, &err);
 	snprintf(value, sizeof(value), "%o %u:%u", (unsigned int)is.mode, (unsigned int)is.uid,
 		 (unsigned int)is.gid);
 	record_owner(job->tree, dev, file[0] ? file : ".", value, &who, &err);
@@ -154,7 +177,7 @@ static void set_owner(struct owner_job *job)
 	struct tree *t = job->tree;
 	struct stat st;
 	bool kept = job->rights && is_kept(t, job->n.kind, job->n.row);
-	int r = kept ? keep(job) : 0;
+	int r = kept ? keep(job) : refuse_mode(job, NULL);
 
 	pthread_mutex_lock(&t->lock);
 	if (!job->rights)
@@ -218,15 +241,21 @@ static struct owner wanted_owner(const struct stat *st, const struct stat *attr,
 }
 
 static int set_later(fuse_req_t req, struct tree *t, const struct node *n, const struct owner *own,
-		     bool rights)
+		     int to_set)
 {
+	bool rights = to_set & SET_RIGHTS;
 	const struct actor who = write_actor(req, 0, NULL);
 	struct owner_job *job = malloc(sizeof(*job));
 	int r = job ? 0 : -ENOMEM;
 
 	if (r)
 		return r;
-	*job = (struct owner_job){ .req = req, .tree = t, .n = *n, .own = *own, .rights = rights };
+	*job = (struct owner_job){ .req = req,
+				   .tree = t,
+				   .n = *n,
+				   .own = *own,
+				   .rights = rights,
+				   .moded = to_set & FUSE_SET_ATTR_MODE };
 	job->n.subject.dev = n->subject.dev ? &job->n.dev : NULL;
 	job->n.subject.name = job->n.name;
 	r = rights ? engine_defer(t->conf.engine, &who, run_deferred, job)
@@ -256,7 +285,7 @@ void owner_setattr(fuse_req_t req, uint64_t ino, const struct stat *attr, int to
 	}
 	node_stat(t, &n, n.row, &st);
 	own = wanted_owner(&st, attr, to_set);
-	r = set_later(req, t, &n, &own, to_set & SET_RIGHTS);
+	r = set_later(req, t, &n, &own, to_set);
 	if (r)
 		fuse_reply_err(req, -r);
 }

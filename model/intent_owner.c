@@ -37,12 +37,13 @@ static int put_owner(struct record *r, const char *file, const struct owner_wish
 	return 0;
 }
 
+/* A file that is as it was born has to be kept where its directory was given away, or it would go along. */
 static void drop_defaults(struct record *r, const struct owner_default *born)
 {
 	const struct owner *dir = find_owner(r, "");
 	size_t n = 0;
 
-	if (dir && !born->is(born->ctx, "", &dir->is))
+	if (dir && (dir->is.uid || dir->is.gid))
 		return;
 	for (size_t i = 0; i < r->n_owners; i++)
 		if (!born->is(born->ctx, r->owners[i].file, &r->owners[i].is))
