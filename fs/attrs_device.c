@@ -26,6 +26,13 @@ static int reset_store(const struct subject *s, const char *text, struct wish *r
 	return 0;
 }
 
+static void reset_show(const struct subject *s, struct out *o)
+{
+	const char *claim = s->dev->want.claim;
+
+	out_printf(o, "write %s to reset it\n", claim[0] ? claim : "1");
+}
+
 static void host_critical_show(const struct subject *s, struct out *o)
 {
 	out_line(o, s->dev->facts.critical);
@@ -83,9 +90,9 @@ static const struct attr rows[] = {
 		  "looked at next" },
 	{ RO("qemu", 26, qemu_show), .bits = CH_CLAIM | CH_MDEV, .caps = CAP_CLAIM,
 	  .help = "how QEMU takes it, likewise: its arguments, or none" },
-	{ ROW("reset", 28, 0220), .store = reset_store, .caps = CAP_CLAIM | CAP_RESET,
-	  .help = "1 resets the function as the kernel can, the claimant's name one that is "
-		  "claimed; not while the host needs it, it has VFs or a process holds it. "
+	{ RW("reset", 28, reset_show, reset_store), .bits = CH_CLAIM, .caps = CAP_CLAIM | CAP_RESET,
+	  .help = "reads what to write: 1 resets the function as the kernel can, the claimant's "
+		  "name one that is claimed; not while the host needs it, it has VFs or a process holds it. "
 		  "Cannot be taken back" },
 	{ ROW("ctl", 27, 0664), .flags = ATTR_CTL,
 	  .help = "as in the root, for this device alone: lines FILE VALUE, or virtfn<N>/FILE "

@@ -23,7 +23,7 @@ static void readme_show(const struct subject *s, struct out *o)
 		"This tree shows every PCI function of this machine, and changes them by plain writes.\n"
 		"  ls devices                                 all functions by address\n"
 		"  ls -l gpus nics vfs iommu_groups           the same by what they are\n"
-		"  grep . devices/0000:08:00.0/*              one function: facts, state, reason\n"
+		"  grep -d skip . devices/0000:08:00.0/*      one function: facts, state, reason\n"
 		"  grep . devices/*/claimable                 what can be given away, and why the others cannot\n"
 		"  echo alice > devices/0000:08:00.0/claim    take it, with its IOMMU group, for a VM\n"
 		"  echo none > devices/0000:08:00.0/claim     give it back to the driver it had\n"
