@@ -195,6 +195,13 @@ static int refuse_intended(const struct question *q, struct err *err)
 	return refuse_coming(relation(q->asked, q->member, buf), q->member, err);
 }
 
+/* How the claim in the way comes to its end. */
+static const char *way_out(const struct device *dev)
+{
+	return strcmp(dev->busy, "claim none") ? "write none to its claim first"
+					       : "its release is running: wait for it and write again";
+}
+
 /* Who is asked about says so of itself first. */
 static int refuse_claimed(const struct question *q, struct err *err)
 {
@@ -209,8 +216,8 @@ static int refuse_claimed(const struct question *q, struct err *err)
 			    "%s%s is claimed by %s and %s; end that first, then write none to its "
 			    "claim",
 			    relation(q->asked, used, buf), used->key.name, used->want.claim, user);
-	return fail(err, EBUSY, "%s%s is claimed by %s; write none to its claim first",
-		    relation(q->asked, member, buf), member->key.name, member->want.claim);
+	return fail(err, EBUSY, "%s%s is claimed by %s; %s", relation(q->asked, member, buf),
+		    member->key.name, member->want.claim, way_out(member));
 }
 
 int vfio_refuse_held(const struct device *asked, const struct device *member, struct err *err)
