@@ -51,8 +51,7 @@ struct owner_job {
 	struct tree *tree;
 	struct node n;
 	struct owner own;
-	bool rights; /* more than times */
-	bool moded;  /* by chmod */
+	int to_set; /* FUSE_SET_ATTR_*: SET_RIGHTS or times alone */
 };
 
 /* The owner of a directory counts for files in it, of which the kernel has cached other owners. */
@@ -131,7 +130,7 @@ static int refuse_mode(const struct owner_job *job, struct err *err)
 	const struct attr *row = job->n.row;
 	mode_t most = mode_limit(row), odd = job->own.mode & ~most;
 
-	if (!job->moded || !odd)
+	if (!(job->to_set & FUSE_SET_ATTR_MODE) || !odd)
 		return 0;
 	return fail(err, EINVAL, "%s: mode %03o is not for %s, which has at most %03o; leave out %03o",
 		    row ? row->name : ".", (unsigned int)job->own.mode,
@@ -176,16 +175,16 @@ static void set_owner(struct owner_job *job)
 {
 	struct tree *t = job->tree;
 	struct stat st;
-	bool kept = job->rights && is_kept(t, job->n.kind, job->n.row);
+	bool rights = job->to_set & SET_RIGHTS, kept = rights && is_kept(t, job->n.kind, job->n.row);
 	int r = kept ? keep(job) : refuse_mode(job, NULL);
 
 	pthread_mutex_lock(&t->lock);
-	if (!job->rights)
+	if (!rights)
 		leave_rights(t, job->n.ino, &job->own);
 	job->own.only_times |= kept; /* whose it is stands with the intents, or nowhere */
 	r = r ? r : objects_set_owner(t->objects, job->n.ino, &job->own);
 	pthread_mutex_unlock(&t->lock);
-	if (!r && job->rights && !job->n.row)
+	if (!r && rights && !job->n.row)
 		forget_owners(t, &job->n);
 	if (objects_twins(t->objects, job->n.ino))
 		forget_attr(t, job->n.ino);
@@ -243,22 +242,16 @@ static struct owner wanted_owner(const struct stat *st, const struct stat *attr,
 static int set_later(fuse_req_t req, struct tree *t, const struct node *n, const struct owner *own,
 		     int to_set)
 {
-	bool rights = to_set & SET_RIGHTS;
 	const struct actor who = write_actor(req, 0, NULL);
 	struct owner_job *job = malloc(sizeof(*job));
 	int r = job ? 0 : -ENOMEM;
 
 	if (r)
 		return r;
-	*job = (struct owner_job){ .req = req,
-				   .tree = t,
-				   .n = *n,
-				   .own = *own,
-				   .rights = rights,
-				   .moded = to_set & FUSE_SET_ATTR_MODE };
+	*job = (struct owner_job){ .req = req, .tree = t, .n = *n, .own = *own, .to_set = to_set };
 	job->n.subject.dev = n->subject.dev ? &job->n.dev : NULL;
 	job->n.subject.name = job->n.name;
-	r = rights ? engine_defer(t->conf.engine, &who, run_deferred, job)
+	r = to_set & SET_RIGHTS ? engine_defer(t->conf.engine, &who, run_deferred, job)
 		   : pool_submit(t->worker, run_worker, job);
 	if (r)
 		free(job);
