@@ -33,8 +33,8 @@ static int claim_store(const struct subject *s, const char *text, struct wish *r
 	if (!parse_bool(text, &yes) || (!strcasecmp(text, "none") && strcmp(text, "none")))
 		return fail(
 			err, EINVAL,
-			"claim: \"%s\" is reserved and cannot be who claims %s; write a name, such as "
-			"alice, or none to release it",
+			"claim: \"%s\" is reserved; write the name of who claims %s, such as alice, "
+			"or none to release it",
 			text, s->dev->key.name);
 	if (*bad)
 		return fail(
