@@ -151,21 +151,20 @@ class Oracle:
         return None
 
     def unfinished(self):
-        """Acts that a kill cut in the middle: each intent with what the tree says of its device."""
-        inventory = self.m.inventory()
-        return [(v["at"], v, inventory.get(v["at"], {})) for _, v in self.m.intents()
-                if v.get("state") == "pending" or v.get("pending") == "1"]
+        """The intents whose act a kill cut in the middle."""
+        return [v for _, v in self.m.intents() if v.get("state") == "pending" or v.get("pending") == "1"]
 
     def at_rest(self):
         """What could not be taken back says so, and waits for somebody who writes."""
-        busy = [a for a, row in self.m.inventory().items() if row.get("state") == "busy"]
-        silent = [(v, row) for _, v, row in self.unfinished()
+        inventory = self.m.inventory()
+        busy = [a for a, row in inventory.items() if row.get("state") == "busy"]
+        silent = [(v, row) for v in self.unfinished() for row in [inventory.get(v["at"], {})]
                   if row.get("state") != "stuck" or row.get("reason", "none") == "none"]
         return not busy and not silent or "busy: %s, pending: %s" % (busy, silent)
 
     def finish(self):
         """The way out that the reason of a stuck device tells."""
-        for a, _, _ in self.unfinished():
+        for a in [v["at"] for v in self.unfinished()]:
             self.again(a, "claim", self.claims.get(a, "none"))
         wait_for("the end of acts that were cut", 20, lambda: not self.unfinished() or self.unfinished())
 
