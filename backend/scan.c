@@ -2,23 +2,22 @@
 /* From the machine to the model: observe without the model's lock, then publish in one go. */
 #include <dirent.h>
 #include <errno.h>
-#include <malloc.h>
 #include <string.h>
 
 #include "bus.h"
 #include "claim.h"
 #include "internal.h"
+#include "naming.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
-#include "pcidevfs/names.h"
 #include "pcidevfs/pci.h"
 #include "pcidevfs/util.h"
 
 struct seen {
 	struct key key;
 	uint64_t removed;
-	bool looked;
+	bool looked, again; /* again: although it was looked at */
 	bool present;
 	bool unknown; /* we could not look: what was known stays */
 	bool other;   /* not what it was taken for: does the host need it? */
@@ -35,14 +34,7 @@ struct batch {
 	unsigned int patience_ms;
 };
 
-/* What names depend on, as one number. */
-struct named {
-	uint64_t ids;
-	bool known;
-	struct names names;
-};
-
-static void batch_add(struct batch *b, const struct key *key, uint64_t removed)
+static void batch_add(struct batch *b, const struct key *key, uint64_t removed, bool again)
 {
 	if (b->n == b->cap) {
 		size_t cap = b->cap ? 2 * b->cap : 64;
@@ -55,7 +47,7 @@ static void batch_add(struct batch *b, const struct key *key, uint64_t removed)
 		b->v = v;
 		b->cap = cap;
 	}
-	b->v[b->n] = (struct seen){ .removed = removed };
+	b->v[b->n] = (struct seen){ .removed = removed, .again = again };
 	b->v[b->n++].key = *key;
 }
 
@@ -80,18 +72,20 @@ static void batch_sort(struct batch *b)
 	if (!b->n)
 		return;
 	qsort(b->v, b->n, sizeof(*b->v), by_key);
-	for (size_t i = 1; i < b->n; i++)
-		if (!by_key(&b->v[n], &b->v[i])) {
-			/* One of the two may have been looked at already. */
-			if (b->v[n].removed > b->v[i].removed)
-				b->v[i].removed = b->v[n].removed;
-			if (b->v[i].looked || !b->v[n].looked)
-				b->v[n] = b->v[i];
-			else
-				b->v[n].removed = b->v[i].removed;
-		} else {
-			b->v[++n] = b->v[i];
+	for (size_t i = 1; i < b->n; i++) {
+		struct seen *last = &b->v[n], *next = &b->v[i];
+		uint64_t removed = last->removed > next->removed ? last->removed : next->removed;
+		bool again = last->again || next->again;
+
+		if (by_key(last, next)) {
+			b->v[++n] = *next;
+			continue;
 		}
+		if (next->looked) /* One of the two may have been looked at already. */
+			*last = *next;
+		last->removed = removed;
+		last->again = again;
+	}
 	b->n = n + 1;
 }
 
@@ -102,9 +96,10 @@ static void look(struct backend *b, struct batch *batch)
 		const struct bus_ops *bus = b->buses[s->key.bus];
 		int rc;
 
-		if (s->looked)
+		if (s->looked && !s->again)
 			continue;
 		s->looked = true;
+		s->again = false;
 		/* Acts name devices of any bus. */
 		if (!bus) {
 			s->unknown = true;
@@ -122,23 +117,32 @@ static void look(struct backend *b, struct batch *batch)
 	}
 }
 
-/* The parent of each, present or as the model remembers it: removing VFs sends no event for the
- * PF. */
+/* The parent of each, present or as the model remembers it: removing VFs sends no event for the PF, so its number is
+ * read behind their end. Of one that is gone and was never known nobody knows whose it was. */
 static void add_parents(struct model *m, struct batch *b)
 {
-	size_t n = b->n;
+	size_t n = b->n, pos = 0;
+	bool anybodys = false;
+	const struct device *dev;
 
 	model_lock(m);
 	for (size_t i = 0; i < n; i++) {
-		const struct device *dev = model_find(m, &b->v[i].key);
-		struct key parent = b->v[i].facts.parent; /* which may move */
+		struct seen s = b->v[i]; /* which may move */
+		bool gone = !s.present && !s.unknown;
 
-		if (b->v[i].present && parent.bus)
-			batch_add(b, &parent, 0);
+		dev = model_find(m, &s.key);
+		anybodys |= gone && !dev;
+		if (s.present && s.facts.parent.bus)
+			batch_add(b, &s.facts.parent, 0, false);
 		if (dev && dev->facts.parent.bus)
-			batch_add(b, &dev->facts.parent, 0);
+			batch_add(b, &dev->facts.parent, 0, gone);
 	}
+	while (anybodys && (dev = model_next(m, &pos)))
+		if (dev->facts.num_vfs > 0)
+			batch_add(b, &dev->key, 0, true);
 	model_unlock(m);
+	for (size_t i = 0; i < n && anybodys; i++)
+		b->v[i].again |= b->v[i].present && b->v[i].facts.num_vfs > 0;
 	batch_sort(b);
 }
 
@@ -173,7 +177,7 @@ static void add_mates(const struct backend *b, struct batch *batch)
 		while (dir && (e = readdir(dir)))
 			if (key_make(BUS_PCI, e->d_name, &key) &&
 			    !is_known(b->model, &key, s.facts.iommu_group))
-				batch_add(batch, &key, 0);
+				batch_add(batch, &key, 0, false);
 	}
 	batch_sort(batch);
 }
@@ -202,91 +206,6 @@ static void observe(struct backend *b, struct batch *batch, bool all)
 		if (batch->v[i].present && batch->v[i].facts.num_vfs)
 			pci_vfs(&b->sys, &batch->v[i].key, note_index, batch);
 	view_at(&b->views, batch->view, NULL);
-}
-
-static uint64_t name_ids(const struct facts *f)
-{
-	return (uint64_t)f->class_code << 32 | (uint64_t)f->vendor << 16 | f->device;
-}
-
-static int by_ids(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* The distinct ids of the batch, sorted; NULL when there are none or no memory. */
-static struct named *collect_ids(const struct batch *b, size_t *ret_n)
-{
-	_free_ uint64_t *ids = calloc(b->n ? b->n : 1, sizeof(*ids));
-	struct named *v;
-	size_t n = 0, distinct = 0;
-
-	for (size_t i = 0; ids && i < b->n; i++)
-		if (b->v[i].present && b->v[i].key.bus == BUS_PCI)
-			ids[n++] = name_ids(&b->v[i].facts);
-	if (!n)
-		return NULL;
-	qsort(ids, n, sizeof(*ids), by_ids);
-	for (size_t i = 1; i < n; i++)
-		if (ids[i] != ids[distinct])
-			ids[++distinct] = ids[i];
-	v = calloc(distinct + 1, sizeof(*v));
-	for (size_t i = 0; v && i <= distinct; i++)
-		v[i].ids = ids[i];
-	*ret_n = v ? distinct + 1 : 0;
-	return v;
-}
-
-/* Devices of the same ids have the same names: the model is the cache. Returns how many are
- * unknown. */
-static size_t names_from_model(struct model *m, struct named *v, size_t n)
-{
-	const struct device *dev;
-	size_t pos = 0, unknown = n;
-
-	model_lock(m);
-	while (unknown && (dev = model_next(m, &pos))) {
-		uint64_t ids = name_ids(&dev->facts);
-		struct named *at = bsearch(&ids, v, n, sizeof(*v), by_ids);
-
-		if (dev->key.bus != BUS_PCI || !dev->names.description[0] || !at || at->known)
-			continue;
-		at->names = dev->names;
-		at->known = true;
-		unknown--;
-	}
-	model_unlock(m);
-	return unknown;
-}
-
-/* Returns the database, to be closed when nobody waits any more, or NULL. */
-static struct names_db *names_from_database(struct backend *b, struct named *v, size_t n)
-{
-	struct names_db *db;
-
-	if (names_open(NULL, &db))
-		return NULL;
-	atomic_store(&b->names_missing, !names_known(db));
-	for (size_t i = 0; i < n; i++) {
-		struct facts f = { .vendor = (uint16_t)(v[i].ids >> 16),
-				   .device = (uint16_t)v[i].ids,
-				   .class_code = (uint32_t)(v[i].ids >> 32) };
-
-		if (!v[i].known)
-			v[i].known = !names_fill(db, &f, &v[i].names);
-	}
-	return db;
-}
-
-static void close_database(struct names_db *db)
-{
-	if (!db)
-		return;
-	names_close(db);
-	/* pci.ids takes some MiB once in a while; without this they stay resident. */
-	malloc_trim(0);
 }
 
 /* What others find out. */
@@ -324,13 +243,11 @@ static bool is_overtaken(struct model *m, const struct batch *batch, struct seen
 	return false;
 }
 
-static bool commit_one(struct backend *b, const struct batch *batch, struct seen *s,
-		       const struct named *names, size_t n, bool *ret_new)
+static bool commit_one(struct backend *b, const struct batch *batch, struct seen *s, const struct naming *nm,
+		       bool *ret_new)
 {
 	struct model *m = b->model;
-	uint64_t ids = name_ids(&s->facts);
-	const struct named *name =
-		n && s->key.bus == BUS_PCI ? bsearch(&ids, names, n, sizeof(*names), by_ids) : NULL;
+	const struct names *names = naming_find(nm, &s->key, &s->facts);
 	const struct device *known = model_find(m, &s->key);
 	struct device *dev;
 	struct facts facts;
@@ -357,8 +274,8 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 		   (known && known->facts.class_code != facts.class_code);
 	dev->facts = facts;
 	dev->facts.has_way = claim_way(b->ways, dev);
-	if (name && name->known)
-		dev->names = name->names;
+	if (names)
+		dev->names = *names;
 	return true;
 }
 
@@ -391,24 +308,24 @@ static bool has_iommu(const struct sysfs *sys)
 static int commit(struct backend *b, struct batch *batch, bool all)
 {
 	bool iommu = has_iommu(&b->sys), fits = true, new = false;
-	size_t n = 0;
-	_free_ struct named *names = collect_ids(batch, &n);
-	struct names_db *db = NULL;
+	struct naming nm = { 0 };
 
-	if (names && names_from_model(b->model, names, n))
-		db = names_from_database(b, names, n);
+	for (size_t i = 0; i < batch->n; i++)
+		if (batch->v[i].present)
+			naming_add(&nm, &batch->v[i].key, &batch->v[i].facts);
+	naming_look(b, &nm);
 	model_lock(b->model);
 	model_set_iommu(b->model, iommu);
 	view_end(&b->views, batch->view);
 	if (all)
 		remove_others(b, batch);
 	for (size_t i = 0; i < batch->n; i++)
-		fits &= commit_one(b, batch, &batch->v[i], names, n, &new);
+		fits &= commit_one(b, batch, &batch->v[i], &nm, &new);
 	if (all)
 		view_tell(&b->views, batch->view, NULL);
 	model_publish(b->model);
 	model_unlock(b->model);
-	close_database(db);
+	naming_end(&nm);
 	if (new)
 		serials_want(b);
 	for (size_t i = 0; i < batch->n; i++)
@@ -451,7 +368,7 @@ int scan_some(struct backend *b, struct view *view, const struct touched *v, siz
 
 	batch_begin(b, &batch, view, patience_ms);
 	for (size_t i = 0; i < n; i++)
-		batch_add(&batch, &v[i].key, v[i].removed);
+		batch_add(&batch, &v[i].key, v[i].removed, false);
 	rc = scan(b, &batch, false);
 	batch_end(b, &batch);
 	return rc;
@@ -468,7 +385,7 @@ static int list_bus(const struct backend *b, enum bus bus, struct batch *batch)
 		return errno == ENOENT && bus != BUS_PCI ? 0 : -errno;
 	for (errno = 0; (e = readdir(dir)); errno = 0)
 		if (key_make(bus, e->d_name, &key))
-			batch_add(batch, &key, 0);
+			batch_add(batch, &key, 0, false);
 	return -errno;
 }
 

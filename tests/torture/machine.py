@@ -206,9 +206,22 @@ class Machine:
         lines = read(self.state + "/intent").splitlines()
         return [pairs(line)[1] for line in lines if line.startswith("path=")]
 
+    def logged(self, address, said):
+        lines = [pairs("log " + line)[1] for line in read(self.tree + "/log").splitlines()[-20:]]
+        return any(v.get("id") == address and v.get("result") == said and v.get("text") for v in lines)
+
     def commit(self, lines):
         """All lines as one transaction through ctl."""
-        return write(self.tree + "/ctl", "\n".join(lines) + "\ncommit")
+        return self.command("\n".join(lines) + "\ncommit")
+
+    def command(self, text):
+        return write(self.tree + "/ctl", text)
+
+    def remains(self):
+        """For whoever reads why it failed."""
+        paths = [self.tree + "/" + name for name in ("intents", "inventory", "log")] + [self.state + "/intent"]
+        said = [self.place + "/daemon.err"]
+        return ["%s: %s" % (os.path.basename(p), line) for p in paths + said for line in read(p).splitlines()[-200:]]
 
     def lift_faults(self):
         for path in FAULT_FILES:

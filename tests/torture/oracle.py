@@ -165,7 +165,10 @@ class Oracle:
     def finish(self):
         """The way out that the reason of a stuck device tells."""
         for a in [v["at"] for v in self.unfinished()]:
-            self.again(a, "claim", self.claims.get(a, "none"))
+            if "sriov_numvfs again" in self.m.get(a, "reason"):
+                self.again(a, "sriov_numvfs", str(self.numvfs.get(a, len(self.m.vfs(a)))))
+            else:
+                self.claim_again(a, self.claims.get(a, "none"))
         wait_for("the end of acts that were cut", 20, lambda: not self.unfinished() or self.unfinished())
 
     def settle(self):
@@ -175,11 +178,16 @@ class Oracle:
         self.finish()
         self.check()
         for pf, n in self.numvfs.items():
-            if len(self.m.vfs(pf)) != n and pf not in self.claims:
+            there = self.m.vfs(pf).values()
+            if len(there) == n or pf in self.claims:
+                continue
+            if any(a in self.claims for a in there):  # others made them fewer, or more, around one
+                self.must_be_drifted(pf)
+            else:
                 self.again(pf, "sriov_numvfs", str(n))
         for a, name in sorted(self.claims.items()):
             if a in self.m.functions() and (self.m.get(a, "claim") != name or self.m.driver(a) != "vfio-pci"):
-                self.again(a, "claim", name)
+                self.claim_again(a, name)
                 if self.m.get(a, "claim") != name or self.m.driver(a) != "vfio-pci":
                     raise Failure("claim of %s is %s with %s, written again as %s" % (
                         a, self.m.get(a, "claim"), self.m.driver(a), name))
@@ -192,6 +200,23 @@ class Oracle:
                 name, address, value, said, self.m.get(address, "last_error"))
         wait_for("the same written again", 5, done)
 
+    def must_be_drifted(self, pf):
+        for v in [v for _, v in self.m.intents() if v["at"] == pf and v.get("state") != "drifted"]:
+            raise Failure("%s has other VFs than are stored, which is %s" % (pf, v))
+
+    def claim_again(self, address, name):
+        """All of its group, of which some may have come since."""
+        self.again(address, "claim", name)
+        if name != "none":
+            self.claimed(address, name)
+
+    def forget(self, address):
+        """What is not there has no claim that could be written: a VF of fewer VFs."""
+        for identity in [i for i, v in self.m.intents() if v["at"] == address]:
+            if self.m.command("forget " + identity) != "ok":
+                raise Failure("forget %s: %s" % (identity, self.m.get("..", "last_error")))
+        self.claims.pop(address, None)
+
     def undo_all(self):
         """All is released, and the machine is as it was."""
         for a in list(self.pods):
@@ -199,7 +224,9 @@ class Oracle:
             del self.pods[a]
         self.end_pods()
         for a in sorted(self.claims, key=lambda a: not self.m.physfn(a)):
-            if a in self.claims:
+            if a not in self.m.functions():
+                self.forget(a)
+            elif a in self.claims:
                 self.again(a, "claim", "none")
                 self.released(a)
         for pf in list(self.numvfs):

@@ -53,6 +53,8 @@ def torture(place, operations, seconds, trace):
         machine.end_daemon()
         return None, count
     except Failure as e:
+        for line in machine.remains():
+            print("# " + line, file=trace)
         return "%s\n%s" % (e, machine.daemon_said()), count
     finally:
         machine.close()
