@@ -205,7 +205,11 @@ class Oracle:
             raise Failure("%s has other VFs than are stored, which is %s" % (pf, v))
 
     def claim_again(self, address, name):
-        """All of its group, of which some may have come since."""
+        """All of its group, of which some may have come since; a pod would keep it from that."""
+        for a in self.group(address):
+            if self.m.get(a, "allocated_to") not in ("none", "!ENOENT"):
+                self.again(a, "allocated_to", "none")
+                self.pods.pop(a, None)
         self.again(address, "claim", name)
         if name != "none":
             self.claimed(address, name)
