@@ -28,7 +28,7 @@ class Oracle:
         name = self.claims.get(address)
         here = self.m.members(address) or [address]
         away = [a for a in self.away if name and a in self.together.get(address, ())]
-        return [a for a in here + away if name is None or self.claims.get(a) == name]
+        return [a for a in here + away if self.claims.get(a) == name]
 
     def claimed(self, address, name):
         members = set(self.m.members(address) or [address])
