@@ -315,7 +315,7 @@ static int refuse_large(const struct question *q, struct err *err)
 /* As the engine refuses what is planned. */
 static int refuse_busy(const struct question *q, struct err *err)
 {
-	return plan_refuse_busy(q->m, &q->member->key, NULL, 1, NULL, NULL, err);
+	return plan_refuse_busy_device(q->m, &q->member->key, NULL, NULL, err);
 }
 
 /* In the order in which they are told: what no waiting mends comes first. */

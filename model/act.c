@@ -86,7 +86,7 @@ static bool is_ours(const void *txn, const struct device *d)
 /* With the model locked. */
 static int refuse_busy(const struct txn *t, const struct plan *p, struct err *err)
 {
-	return plan_refuse_busy(model_of(t), p->devices, p->lines, p->n_devices, is_ours, t, err);
+	return plan_refuse_busy(model_of(t), p, t->marked ? is_ours : NULL, t, err);
 }
 
 /* With the model locked. */
@@ -282,8 +282,8 @@ static int note_wishes(struct txn *t, struct err *err)
 	int r = 0;
 
 	model_lock(m);
-	if (!t->marked) /* nothing held the others off */
-		r = plan_refuse_busy(m, t->devices, NULL, t->n_devices, is_ours, t, err);
+	for (size_t i = 0; i < t->n_devices && !r && !t->marked; i++) /* nothing held the others off */
+		r = plan_refuse_busy_device(m, &t->devices[i], is_ours, t, err);
 	if (!r) {
 		saved_begin(t);
 		r = each_wish(t, false, err);

@@ -372,19 +372,27 @@ static int refuse_busy(struct model *m, const struct device *dev, plan_is_ours *
 		    parent->busy);
 }
 
-int plan_refuse_busy(struct model *m, const struct key *devices, const uint16_t *lines, size_t n,
-		     plan_is_ours *is_ours, const void *ctx, struct err *err)
+int plan_refuse_busy_device(struct model *m, const struct key *device, plan_is_ours *is_ours, const void *ctx,
+			    struct err *err)
+{
+	const struct device *dev = model_find(m, device);
+	int rc = dev ? refuse_busy(m, dev, is_ours, ctx, err) : 0;
+
+	if (rc && err)
+		err->passing = true;
+	return rc;
+}
+
+int plan_refuse_busy(struct model *m, const struct plan *p, plan_is_ours *is_ours, const void *ctx, struct err *err)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < n && !rc; i++) {
-		const struct device *dev = model_find(m, &devices[i]);
-
-		rc = dev ? refuse_busy(m, dev, is_ours, ctx, err) : 0;
-		if (rc && err)
-			err->passing = true;
-		err_blame(err, rc, lines ? lines[i] : 0);
-	}
+	for (size_t i = 0; i < p->n_devices && !rc; i++)
+		rc = err_blame(err, plan_refuse_busy_device(m, &p->devices[i], is_ours, ctx, err), p->lines[i]);
+	for (size_t i = 0; i < p->n_wishes && !rc && !is_ours; i++)
+		if (!p->wishes[i].virtfn)
+			rc = err_blame(err, plan_refuse_busy_device(m, &p->wishes[i].dev, NULL, NULL, err),
+				       p->wishes[i].line);
 	return rc;
 }
 

@@ -67,7 +67,7 @@ int act_refuse_early(struct engine *e, const struct wish *wishes, size_t n, stru
 
 	model_lock(m);
 	r = plan_make(m, e->conf.world.methods, wishes, n, false, &p, NULL);
-	r = r ? 0 : plan_refuse_busy(m, p.devices, p.lines, p.n_devices, NULL, NULL, err);
+	r = r ? 0 : plan_refuse_busy(m, &p, NULL, NULL, err);
 	model_unlock(m);
 	plan_free(&p);
 	return r;

@@ -383,7 +383,7 @@ int txn_check(struct engine *e, const struct wish *wishes, size_t n, struct out 
 		return r;
 	model_lock(m);
 	r = plan_make(m, e->conf.world.methods, wishes, n, true, &plan, err);
-	r = r ? r : plan_refuse_busy(m, plan.devices, plan.lines, plan.n_devices, NULL, NULL, err);
+	r = r ? r : plan_refuse_busy(m, &plan, NULL, NULL, err);
 	model_unlock(m);
 	if (!r)
 		plan_print(&plan, o);

@@ -115,10 +115,13 @@ const struct method *method_find(const struct method *const *methods, const stru
 
 /* Whether the act that the device is busy with is the one that asks. */
 typedef bool plan_is_ours(const void *ctx, const struct device *dev);
-/* EBUSY when an act runs on one of these devices, or on the PF of one: it may take its VFs away, or take back that
- * it made them. is_ours may be NULL: none is. lines: as the plan has them, or NULL. */
-int plan_refuse_busy(struct model *m, const struct key *devices, const uint16_t *lines, size_t n,
-		     plan_is_ours *is_ours, const void *ctx, struct err *err);
+/* EBUSY when an act runs on this device, or on the PF of which it is a VF: that may take its VFs away, or take back
+ * that it made them. is_ours may be NULL: none is. */
+int plan_refuse_busy_device(struct model *m, const struct key *device, plan_is_ours *is_ours, const void *ctx,
+			    struct err *err);
+/* The same of all that the plan may alter; and, unless an act of ours has begun, of what was asked where it holds
+ * already: as long as another act runs nobody knows whether it will. */
+int plan_refuse_busy(struct model *m, const struct plan *p, plan_is_ours *is_ours, const void *ctx, struct err *err);
 
 /* The wish with its VF looked up: -ENODEV (no sentence) while there is no such VF. */
 int wish_resolve(struct model *m, const struct wish *wish, struct wish *ret);

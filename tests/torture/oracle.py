@@ -43,6 +43,8 @@ class Oracle:
         for a in self.group(address):
             self.claims.pop(a, None)
             self.any.discard(a)
+            if a in self.away:  # whose pod has lost it already
+                self.pods.pop(a, None)
 
     def vfs_set(self, pf, number):
         self.numvfs[pf] = number

@@ -102,7 +102,7 @@ DEFINE_TEST(what_a_device_had_before_goes_back_to_its_way)
 	model_edit(w.model, &dev.key, true)->facts = dev.facts;
 	STR_COPY(model_edit(w.model, &pf, false)->busy, "reset 1");
 	model_publish(w.model);
-	CHECK_EQ(plan_refuse_busy(w.model, &dev.key, NULL, 1, NULL, NULL, &err), -EBUSY);
+	CHECK_EQ(plan_refuse_busy_device(w.model, &dev.key, NULL, NULL, &err), -EBUSY);
 	CHECK_IN(err.text, "2-1 is a child of " PF ", which is busy: reset 1 is running");
 	model_unlock(w.model);
 	CHECK_EQ(backend_lift(w.backend, &dev.key, "interfaces=hid", 30), 0);

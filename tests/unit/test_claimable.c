@@ -25,8 +25,7 @@ static struct err planned(struct world_fake *w, const char *address)
 	struct plan plan;
 
 	if (!plan_make(w->model, backend_methods(w->backend), &wish, 1, false, &plan, &err))
-		plan_refuse_busy(w->model, plan.devices, plan.lines, plan.n_devices, NULL, NULL,
-				 &err);
+		plan_refuse_busy(w->model, &plan, NULL, NULL, &err);
 	plan_free(&plan);
 	return err;
 }

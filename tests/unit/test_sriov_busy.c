@@ -35,7 +35,7 @@ static const char *refusal(struct world_fake *w, const char *address, plan_is_ou
 
 	err = (struct err){ 0 };
 	model_lock(w->model);
-	plan_refuse_busy(w->model, &key, NULL, 1, is_ours, PF, &err);
+	plan_refuse_busy_device(w->model, &key, is_ours, PF, &err);
 	model_unlock(w->model);
 	CHECK(!err.code || err.code == EBUSY);
 	return err.text;
