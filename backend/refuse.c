@@ -127,8 +127,8 @@ int refuse_holder(const char *before, const struct device *dev, struct err *err)
 		return 0;
 	return fail(err, EBUSY, "%s%s is %s; %s", before, dev->key.name, user,
 		    !device_is_allocated(dev) ? "stop it and write again"
-		    : is_pending(dev)	      ? "end that first, or write none to its allocated_to if no pod has it"
-					      : "end that first");
+		    : is_pending(dev) ? "end that pod first, or write none to its allocated_to if no pod has it"
+				      : "end that pod first");
 }
 
 /* The driver lets go only when each of them is closed, and takes them down with it. */
@@ -213,9 +213,9 @@ static int refuse_claimed(const struct question *q, struct err *err)
 		return 0;
 	if (used && user_of(used, user))
 		return fail(err, EBUSY,
-			    "%s%s is claimed by %s and %s; end that first, then write none to its "
-			    "claim",
-			    relation(q->asked, used, buf), used->key.name, used->want.claim, user);
+			    "%s%s is claimed by %s and %s; end that %s first, then write none to its claim",
+			    relation(q->asked, used, buf), used->key.name, used->want.claim, user,
+			    device_is_allocated(used) ? "pod" : "process");
 	return fail(err, EBUSY, "%s%s is claimed by %s; %s", relation(q->asked, member, buf),
 		    member->key.name, member->want.claim, way_out(member));
 }

@@ -263,7 +263,7 @@ DEFINE_TEST(claim_that_holds_is_nothing_to_do)
 	CHECK_STR(plan_of(&w, GPU, "alice", false), "nothing to do\n");
 	CHECK_IN(plan_of(&w, AUDIO, "bob", false),
 		 "EBUSY: " AUDIO " shares IOMMU group 41 with " GPU ": " GPU
-		 " is claimed by alice and held by qemu kvm (pid 812); end that first, then write "
+		 " is claimed by alice and held by qemu kvm (pid 812); end that process first, then write "
 		 "none to its claim");
 	/* Drift: one member lost its driver. */
 	fake_edit(&w, AUDIO, fake_to_none);
@@ -294,15 +294,15 @@ DEFINE_TEST(claim_of_anothers_in_use_names_the_user)
 	fake_edit(&w, AUDIO, to_pod);
 	CHECK_IN(plan_of(&w, AUDIO, "bob", false),
 		 "EBUSY: " AUDIO " is claimed by alice and allocated to default/vm-1/compute; end "
-		 "that first, then write none to its claim");
+		 "that pod first, then write none to its claim");
 	/* A claim is the group's, and so is its release. */
 	CHECK_IN(plan_of(&w, GPU, "bob", false),
 		 "EBUSY: " GPU " shares IOMMU group 41 with " AUDIO ": " AUDIO
-		 " is claimed by alice and allocated to default/vm-1/compute; end that first");
+		 " is claimed by alice and allocated to default/vm-1/compute; end that pod first");
 	fake_edit(&w, AUDIO, to_longest);
 	CHECK_IN(plan_of(&w, GPU, "bob", false),
-		 "ppp; end that first, then write none to its claim");
-	CHECK_IN(plan_of(&w, GPU, "", false), "ppp; end that first");
+		 "ppp; end that pod first, then write none to its claim");
+	CHECK_IN(plan_of(&w, GPU, "", false), "ppp; end that pod first");
 	fake_close(&w);
 }
 
