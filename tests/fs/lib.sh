@@ -58,6 +58,7 @@ comes_back() { # comes_back DEVICE CLAIM: by restore, whose act is over
 
 start_sim() { # start_sim [MACHINE]; $cdev and $free_override: its kernel is so, see pcidevfs-sim --help
 	mkdir -p "$S"
+	: >"$D/sim.out" # of an earlier one, which the background job would empty too late
 	# Process 1 is the test's own here, so the simulation cannot know that the network is private.
 	"$bin/pcidevfs-sim" --uevents ${cdev:+--cdev} ${free_override:+--free-override} \
 		${1:+--machine "$1"} "$S" >"$D/sim.out" 2>"$D/sim.err" &
