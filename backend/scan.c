@@ -36,17 +36,13 @@ struct batch {
 
 static void batch_add(struct batch *b, const struct key *key, uint64_t removed, bool again)
 {
-	if (b->n == b->cap) {
-		size_t cap = b->cap ? 2 * b->cap : 64;
-		struct seen *v = reallocarray(b->v, cap, sizeof(*v));
+	struct seen *v = more_rows(b->v, b->n, &b->cap, sizeof(*v));
 
-		if (!v) {
-			b->failed = true;
-			return;
-		}
-		b->v = v;
-		b->cap = cap;
+	if (!v) {
+		b->failed = true;
+		return;
 	}
+	b->v = v;
 	b->v[b->n] = (struct seen){ .removed = removed, .again = again };
 	b->v[b->n++].key = *key;
 }
@@ -127,13 +123,13 @@ static void add_parents(struct model *m, struct batch *b)
 
 	model_lock(m);
 	for (size_t i = 0; i < n; i++) {
-		struct seen s = b->v[i]; /* which may move */
-		bool gone = !s.present && !s.unknown;
+		bool present = b->v[i].present, gone = !present && !b->v[i].unknown;
+		struct key parent = b->v[i].facts.parent; /* which may move */
 
-		dev = model_find(m, &s.key);
+		dev = model_find(m, &b->v[i].key);
 		anybodys |= gone && !dev;
-		if (s.present && s.facts.parent.bus)
-			batch_add(b, &s.facts.parent, 0, false);
+		if (present && parent.bus)
+			batch_add(b, &parent, 0, false);
 		if (dev && dev->facts.parent.bus)
 			batch_add(b, &dev->facts.parent, 0, gone);
 	}

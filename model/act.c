@@ -78,9 +78,7 @@ bool act_holds(const struct txn *t, const struct device *d)
 /* What is busy by ourselves is no hindrance. */
 static bool is_ours(const void *txn, const struct device *d)
 {
-	const struct txn *t = txn;
-
-	return t->marked && act_holds(t, d);
+	return act_holds(txn, d);
 }
 
 /* With the model locked. */
@@ -283,7 +281,7 @@ static int note_wishes(struct txn *t, struct err *err)
 
 	model_lock(m);
 	for (size_t i = 0; i < t->n_devices && !r && !t->marked; i++) /* nothing held the others off */
-		r = plan_refuse_busy_device(m, &t->devices[i], is_ours, t, err);
+		r = plan_refuse_busy_device(m, &t->devices[i], NULL, NULL, err);
 	if (!r) {
 		saved_begin(t);
 		r = each_wish(t, false, err);
