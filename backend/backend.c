@@ -95,6 +95,7 @@ static void init_locks(struct backend *b)
 	cond_init(&b->guards.wake);
 	cond_init(&b->guards.ended);
 	pthread_mutex_init(&b->guards.lock, NULL);
+	pthread_mutex_init(&b->ends.lock, NULL);
 	pthread_mutex_init(&b->owning, NULL);
 	pthread_mutex_init(&b->views.lock, NULL);
 	for (int i = 0; i < GUARD_COUNT; i++)
@@ -119,6 +120,7 @@ static int open_parts(struct backend *b, const struct roots *roots, struct err *
 	rc = resolve_roots(b, roots, err);
 	if (rc)
 		return rc;
+	ends_open(&b->ends, &b->sys);
 	b->real = !fstatfs(b->sys.fd[ROOT_SYS], &fs) && fs.f_type == SYSFS_MAGIC;
 	b->variants = b->real ? variants_load() : strdup("");
 	if (!b->variants)
@@ -138,7 +140,7 @@ int backend_open(const struct roots *roots, struct model *m, struct backend **re
 	if (!b)
 		return fail(err, ENOMEM, "no memory for the backend");
 	*b = (struct backend){
-		.buses = buses, .ways = claim_ways, .sys.fd = { -1, -1, -1 }, .model = m, .stop_fd = -1, .uevent_fd = -1, .ears = { -1, -1, -1 }
+		.buses = buses, .ways = claim_ways, .sys.fd = { -1, -1, -1 }, .model = m, .stop_fd = -1, .uevent_fd = -1, .ears = { -1, -1, -1 }, .ends.epoll = -1
 	};
 	init_locks(b);
 	rc = gather(b, err);
@@ -169,6 +171,7 @@ bool backend_free(struct backend *b)
 	closep(&b->ears.mounts);
 	closep(&b->ears.swaps);
 	closep(&b->ears.network);
+	ends_close(&b->ends);
 	sysfs_close(&b->sys);
 	free((char *)b->roots.sysfs);
 	free((char *)b->roots.dev);
@@ -176,6 +179,7 @@ bool backend_free(struct backend *b)
 	free(b->variants);
 	pthread_cond_destroy(&b->guards.wake);
 	pthread_mutex_destroy(&b->guards.lock);
+	pthread_mutex_destroy(&b->ends.lock);
 	pthread_mutex_destroy(&b->owning);
 	pthread_mutex_destroy(&b->views.lock);
 	for (int i = 0; i < GUARD_COUNT; i++)

@@ -156,10 +156,34 @@ static unsigned int number_of(const struct line *v, size_t n, const char *key)
 	return 0;
 }
 
-static void note_unseen(struct backend *b, enum guard guard, const struct line *v, size_t n)
+/* "unsure pid=812 comm=...": the process, 0 where the line has none. */
+static pid_t pid_of(const char *text)
 {
-	if (guard != GUARD_HOLDERS)
-		return;
+	const char *p = strncmp(text, "unsure ", 7) ? text : text + 7;
+	char number[12] = "";
+	uint64_t pid;
+
+	if (sscanf(p, "pid=%11[0-9] ", number) != 1 || parse_u64(number, INT32_MAX, &pid))
+		return 0;
+	return (pid_t)pid;
+}
+
+/* Whoever ends lets go. */
+static void await_ends(struct backend *b, const struct question *q, const struct line *v, size_t n)
+{
+	pid_t pids[ENDS_MAX];
+	size_t k = 0;
+
+	for (size_t i = 0; i < n && k < ENDS_MAX; i++) {
+		pids[k] = pid_of(v[i].text);
+		k += pids[k] > 0;
+	}
+	ends_watch(&b->ends, pids, k, q->all);
+}
+
+static void note_holders(struct backend *b, const struct question *q, const struct line *v, size_t n)
+{
+	await_ends(b, q, v, n);
 	atomic_store(&b->guards.unseen, number_of(v, n, "unseen="));
 	atomic_store(&b->guards.unknown, number_of(v, n, "unknown="));
 }
@@ -211,7 +235,8 @@ static int answer(struct backend *b, enum guard guard, const struct question *q,
 			return -ENOMEM;
 	}
 	apply(b, guard, q, view, v, n);
-	note_unseen(b, guard, v, n);
+	if (guard == GUARD_HOLDERS)
+		note_holders(b, q, v, n);
 	return view->failed ? -ENOMEM : 0;
 }
 

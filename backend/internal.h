@@ -11,6 +11,7 @@
 #include "pcidevfs/backend.h"
 #include "pcidevfs/key.h"
 #include "pcidevfs/sysfs.h"
+#include "ends.h"
 #include "pulse.h"
 #include "serials.h"
 #include "views.h"
@@ -83,6 +84,7 @@ struct backend {
 	struct pool *lookers;
 	atomic_uint left; /* of them: threads that hang at a device */
 	struct guards guards;
+	struct ends ends;
 	struct pulses pulses;
 	pthread_mutex_t owning; /* of device nodes: see vfio_nodes.c */
 	bool real;		/* sysfs is this kernel's own: its modules can be loaded */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the kernel tells by itself: uevents, the mount table, the network, openings of vfio nodes. */
+/* What the kernel tells by itself: uevents, the mount table, the network, openings of vfio nodes, ends of
+ * those who hold a device. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
@@ -28,7 +29,7 @@
 #define NODES_MS 10
 #define NODES_BYTES (1 << 20)
 
-enum source { SRC_STOP, SRC_UEVENT, SRC_NODES, SRC_MOUNTS, SRC_SWAPS, SRC_NETWORK, SRC_COUNT };
+enum source { SRC_STOP, SRC_UEVENT, SRC_NODES, SRC_MOUNTS, SRC_SWAPS, SRC_NETWORK, SRC_ENDS, SRC_COUNT };
 
 struct listener {
 	struct backend *b;
@@ -300,6 +301,8 @@ static int drain(struct listener *l)
 			drain_table(l, &l->fds[i]);
 	if (l->fds[SRC_NETWORK].revents)
 		drain_network(l, &l->fds[SRC_NETWORK]);
+	if (l->fds[SRC_ENDS].revents && ends_heard(&l->b->ends))
+		guard_want(l->b, GUARD_HOLDERS, NULL);
 	return rc;
 }
 
@@ -430,6 +433,7 @@ static void listener_open(struct listener *l, struct backend *b)
 	l->fds[SRC_MOUNTS] = (struct pollfd){ .fd = b->ears.mounts, .events = POLLPRI };
 	l->fds[SRC_SWAPS] = (struct pollfd){ .fd = b->ears.swaps, .events = POLLPRI };
 	l->fds[SRC_NETWORK] = (struct pollfd){ .fd = b->ears.network, .events = POLLIN };
+	l->fds[SRC_ENDS] = (struct pollfd){ .fd = b->ends.epoll, .events = POLLIN };
 	watch_nodes(l);
 }
 
