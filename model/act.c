@@ -325,7 +325,6 @@ static int settle(struct txn *t, struct err *err)
 	struct model *m = model_of(t);
 	int r;
 
-	txn_close(t);
 	r = note_and_keep(t, err);
 	if (r)
 		return r;

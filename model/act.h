@@ -92,7 +92,6 @@ struct waiter {
 	txn_done *done;
 	void *ctx;
 	struct actor who;
-	bool joined; /* another's act, of the same wishes: he is told of besides */
 	bool interrupted; /* engine->lock */
 	struct waiter *next;
 };
@@ -107,7 +106,6 @@ struct txn {
 	bool marked; /* they read busy: there are steps */
 	/* When who holds them and what the host needs was asked for the plan: now_ms(). */
 	uint64_t guarded_at;
-	bool closed; /* engine->lock; nobody joins any more: what comes after may already differ */
 	bool noting; /* between saved_begin() and saved_end() */
 	struct waiter *waiters; /* engine->lock */
 	/* engine->lock: list of those queued or running, or of those answered and late */
@@ -190,9 +188,7 @@ int act_refuse_early(struct engine *e, const struct wish *wishes, size_t n, stru
 int act_recheck(struct txn *t, const struct step *step, struct err *err);
 /* txn.c: waits for this one from here on. */
 void txn_wait_late(struct txn *t, const struct step *late);
-/* txn.c: from here on the same wishes are a new transaction. */
-void txn_close(struct txn *t);
-/* txn.c: is nobody left who wants it? Then nobody joins any more. */
+/* txn.c: is nobody left who wants it? */
 bool txn_forsaken(struct txn *t);
 /* recover.c: nobody carries this act of a former process on. Its devices, the log and health say so. */
 void act_lose(struct engine *e, struct act_log *log, const char *cause);

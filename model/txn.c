@@ -13,40 +13,26 @@
 
 #define SYNC_MS 2000
 
-void txn_close(struct txn *t)
-{
-	pthread_mutex_lock(&t->engine->lock);
-	t->closed = true;
-	pthread_mutex_unlock(&t->engine->lock);
-}
-
 /* Whose act it is may have yet to ask again, after a crash. */
 bool txn_forsaken(struct txn *t)
 {
-	bool wanted = false, asked = false;
+	bool wanted;
 
 	pthread_mutex_lock(&t->engine->lock);
-	for (const struct waiter *w = t->waiters; w; w = w->next) {
+	wanted = !t->waiters;
+	for (const struct waiter *w = t->waiters; w; w = w->next)
 		wanted |= !w->interrupted;
-		asked |= w->who.tag == t->log->who.tag;
-	}
-	wanted |= !asked;
-	t->closed |= !wanted;
 	pthread_mutex_unlock(&t->engine->lock);
 	return !wanted;
 }
 
-static void tell_of(struct txn *t, const struct actor *who, const struct err *err, uint64_t *place)
+static void tell(struct txn *t)
 {
 	struct engine_conf *c = &t->engine->conf;
 
 	if (c->verdict)
-		c->verdict(c->verdict_ctx, t->log->wishes, t->log->n_wishes, who, err, place);
-}
-
-static void tell(struct txn *t)
-{
-	tell_of(t, &t->log->who, &t->log->err, &t->log->place);
+		c->verdict(c->verdict_ctx, t->log->wishes, t->log->n_wishes, &t->log->who, &t->log->err,
+			   &t->log->place);
 }
 
 /* A process that ends from here on leaves a verdict to be told, and then to be answered, not an act to be carried
@@ -58,7 +44,7 @@ static void tell_verdict(struct txn *t)
 	atomic_store(&t->log->state, LOG_ENDED);
 }
 
-/* Leaves the list, so that nobody joins any more, and answers all who wait. */
+/* Leaves the list, so that nobody waits any more, and answers all who do. */
 static void answer(struct txn *t, const struct err *err)
 {
 	struct engine *e = t->engine;
@@ -75,10 +61,7 @@ static void answer(struct txn *t, const struct err *err)
 	pthread_mutex_unlock(&e->lock);
 	while (w) {
 		struct waiter *next = w->next;
-		uint64_t place = 0;
 
-		if (w->joined)
-			tell_of(t, &w->who, err, &place);
 		w->done(w->ctx, err);
 		free(w);
 		w = next;
@@ -192,41 +175,20 @@ static struct txn *make(struct engine *e, const struct wish *wishes, size_t n,
 	return t;
 }
 
-static bool same_rights(const struct creds *a, const struct creds *b)
+/* With the lock held: of this very request, sent again. */
+static struct txn *find_own(struct engine *e, const struct wish *wishes, size_t n,
+			    const struct actor *who)
 {
-	return a->uid == b->uid && a->gid == b->gid && a->overrides == b->overrides &&
-	       a->n_groups == b->n_groups && !memcmp(a->groups, b->groups, sizeof(a->groups));
-}
+	struct txn *t = who->tag ? e->txns : NULL;
 
-/* An act about VFs that are to come asks for the rights of who began it alone. */
-static bool may_join(const struct act_log *log, const struct actor *who)
-{
-	bool comes = false;
-
-	for (size_t i = 0; i < log->n_wishes; i++)
-		comes |= log->wishes[i].virtfn;
-	return !comes || same_rights(&log->who.opener, &who->opener);
-}
-
-/* With the lock held. One that is about to end is joined only by its own request, sent again. */
-static struct txn *find_same(struct engine *e, const struct wish *wishes, size_t n,
-			     const struct actor *who)
-{
-	struct txn *t;
-
-	for (t = e->txns; t; t = t->next) {
-		bool own = who->tag && t->log->who.tag == who->tag;
-
-		if ((own || (!t->closed && may_join(t->log, who))) &&
-		    log_is_for(t->log, wishes, n))
-			break;
-	}
+	while (t && !(t->log->who.tag == who->tag && log_is_for(t->log, wishes, n)))
+		t = t->next;
 	return t;
 }
 
-/* Puts the waiter to a transaction of the same wishes, or to a new one: *ret_new. False: this very request
- * has its verdict (err without a code too) or there is no memory (ENOMEM). */
-static bool join_or_make(struct engine *e, const struct wish *wishes, size_t n,
+/* Puts the waiter to the transaction of this very request, or to a new one: *ret_new. False: the request has its
+ * verdict (err without a code too) or there is no memory (ENOMEM). */
+static bool find_or_make(struct engine *e, const struct wish *wishes, size_t n,
 			 const struct actor *who, struct waiter *w, struct txn **ret_new,
 			 struct err *err)
 {
@@ -234,14 +196,13 @@ static bool join_or_make(struct engine *e, const struct wish *wishes, size_t n,
 
 	*ret_new = NULL;
 	pthread_mutex_lock(&e->lock);
-	t = find_same(e, wishes, n, who);
+	t = find_own(e, wishes, n, who);
 	if (!t && !logs_verdict(&e->logs, wishes, n, who, err)) {
 		t = *ret_new = make(e, wishes, n, who);
 		if (!t)
 			fail(err, ENOMEM, "no memory for a transaction");
 	}
 	if (t) {
-		w->joined = t != *ret_new && !(who->tag && t->log->who.tag == who->tag);
 		w->next = t->waiters;
 		t->waiters = w;
 	}
@@ -295,7 +256,7 @@ void txn_submit(struct engine *e, const struct wish *wishes, size_t n, const str
 		*w = (struct waiter){ .done = done, .ctx = ctx, .who = *who };
 	else if (!err.code)
 		fail(&err, ENOMEM, "no memory for a transaction");
-	if (!w || !join_or_make(e, wishes, n, who, w, &t, &err)) {
+	if (!w || !find_or_make(e, wishes, n, who, w, &t, &err)) {
 		free(w);
 		done(ctx, &err);
 		return;
@@ -323,8 +284,6 @@ void txn_resume(struct engine *e, struct act_log *log)
 		return;
 	}
 	t->recovered = true;
-	/* What comes after may differ. */
-	t->closed = atomic_load(&log->state) == LOG_DECIDED;
 	pthread_mutex_lock(&e->lock);
 	t->next = e->txns;
 	e->txns = t;

@@ -131,7 +131,6 @@ struct step *act_take_back(struct txn *t, struct err *err)
 	struct err stuck = { 0 }, why = *err;
 	struct step *late;
 
-	txn_close(t);
 	if (undo_steps(t, &stuck))
 		err_blame(err, fail(err, why.code, "%.160s; and %.300s", why.text, stuck.text),
 			  why.line);

@@ -95,9 +95,8 @@ struct engine_conf {
 	 * about it but restore's, from executors and without locks: may who write it? 0, or -EACCES with the sentence,
 	 * which takes back what was done. May be NULL. */
 	int (*may)(void *ctx, const struct wish *wish, const struct actor *who, struct err *err);
-	/* Every verdict, for log and last_error; from executors, before done(), for each who asked: also for those who
-	 * joined the act of another. May be NULL. *place is the teller's,
-	 * and outlives the process: 0 until this verdict was told, and what the former process left there where it
+	/* Every verdict, for log and last_error; from executors, before done(). May be NULL. *place is the teller's, and
+	 * outlives the process: 0 until this verdict was told, and what the former process left there where it
 	 * died in the middle of telling, so that nothing is told twice. */
 	void (*verdict)(void *ctx, const struct wish *wishes, size_t n, const struct actor *who,
 			const struct err *err, uint64_t *place);
@@ -130,8 +129,8 @@ void engine_health(struct engine *e, struct out *o);
  * join it and get its verdict. */
 void txn_submit(struct engine *e, const struct wish *wishes, size_t n, const struct actor *who,
 		txn_done *done, void *ctx);
-/* Who sent this request, tag as in struct actor, got a signal: its act ends with EINTR if none of its steps has begun
- * and nobody else waits for it. A tag of nobody's changes nothing. */
+/* Who sent this request, tag as in struct actor, got a signal: its act ends with EINTR if none of its steps has begun.
+ * A tag of nobody's changes nothing. */
 void txn_interrupt(struct engine *e, uint64_t tag);
 /* Runs job on an executor, on behalf of who. 0, -EDQUOT: he has too many waiting, or as pool_submit(). */
 int engine_defer(struct engine *e, const struct actor *who,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Several who ask for the same at once. */
+/* Several who ask at once. */
 #include <errno.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include "pcidevfs/util.h"
 #include "test.h"
 
-DEFINE_TEST(the_same_wish_twice_is_one_act)
+DEFINE_TEST(a_request_that_is_sent_again_is_one_act)
 {
 	struct bench b = { 0 };
 	struct verdict v, again;
@@ -29,35 +29,6 @@ DEFINE_TEST(the_same_wish_twice_is_one_act)
 	bench_stop(&b);
 }
 
-/* It is one act, but two who asked: the log names both, unless it is one request that was sent again. */
-DEFINE_TEST(who_joins_an_act_is_told_of_besides)
-{
-	for (int fails = 0; fails < 2; fails++) {
-		struct wish w = { .dev = dev_key(0), .file = "level", .value = "5" };
-		struct actor joiner = { .uid = 1234, .tag = 8 };
-		struct bench b = { 0 };
-		struct verdict v, again, other = { 0 };
-
-		world_reset();
-		bench_start(&b);
-		kernel.fail_at = fails ? 3 : -1;
-		pthread_mutex_lock(&kernel.gate);
-		submit(&b, 0, "5", &v);
-		while (kernel.started < 1)
-			usleep(100);
-		submit(&b, 0, "5", &again);
-		txn_submit(b.e, &w, 1, &joiner, told, &other);
-		pthread_mutex_unlock(&kernel.gate);
-		await(&v);
-		await(&again);
-		await(&other);
-		CHECK_EQ(other.err.code, fails ? EIO : 0);
-		CHECK_EQ(kernel.told, 2);
-		CHECK_EQ(kernel.told_tag, 8);
-		bench_stop(&b);
-	}
-}
-
 static int looks;
 
 static void count_look(struct model *m)
@@ -66,7 +37,8 @@ static void count_look(struct model *m)
 	looks++;
 }
 
-/* Who comes while the devices are busy is told so without a look, which takes time, also of what still holds. */
+/* Who comes while the devices are busy is told so without a look, which takes time, also of what still holds, and
+ * of the very value that is on its way. */
 DEFINE_TEST(what_is_busy_is_refused_before_the_look)
 {
 	struct bench b = { 0 };
@@ -83,6 +55,11 @@ DEFINE_TEST(what_is_busy_is_refused_before_the_look)
 	CHECK_EQ(set(&b, 0, "6", &other), EBUSY);
 	CHECK_IN(other.err.text, "is busy: level 5 is running; wait for it and write again");
 	CHECK(other.err.passing);
+	other = (struct verdict){ 0 };
+	txn_submit(b.e, &(struct wish){ .dev = dev_key(0), .file = "level", .value = "5" }, 1,
+		   &(struct actor){ .tag = 8 }, told, &other);
+	await(&other);
+	CHECK_EQ(other.err.code, EBUSY);
 	CHECK_EQ(set(&b, 1, "6", &other), EBUSY);
 	/* A group's members hold 1 until the first step has ended. */
 	CHECK_EQ(set(&b, 1, "1", &other), EBUSY);
