@@ -129,6 +129,26 @@ static bool is_ours(const struct device *dev)
 	       (dev->stuck[0] && (dev->want.former_known || unknown));
 }
 
+static bool has_no_part(const struct device *dev)
+{
+	return !dev->want.claim[0] && !dev->stuck[0] && !device_is_astray(dev);
+}
+
+/* Who came into a claimed group and was not taken along has no part in that claim, nor is it to be ended by it. */
+static void part(struct vfio_group *g, const struct device *dev)
+{
+	struct vfio_group rest = { .n = 0 };
+	bool claimed = false;
+
+	for (size_t i = 0; i < g->n; i++) {
+		claimed |= g->members[i]->want.claim[0];
+		if (has_no_part(g->members[i]) == has_no_part(dev))
+			rest.members[rest.n++] = g->members[i];
+	}
+	if (claimed)
+		*g = rest;
+}
+
 /* One transaction may wish the same of several members: the first of them, by address, takes the steps. */
 static bool planned_by_sibling(const struct device *dev, const struct vfio_group *g,
 			       const struct plan *plan)
@@ -251,9 +271,10 @@ static int claim_expand(struct model *m, const struct wish *wish, struct plan *p
 		rc = refuse_discord(dev, &g, wish, plan, err);
 	if (rc)
 		return rc;
-	if (is_release(wish))
-		return plan_release(dev, wish, &g, plan, err);
-	return plan_claim(m, dev, wish, &g, plan, err);
+	if (!is_release(wish))
+		return plan_claim(m, dev, wish, &g, plan, err);
+	part(&g, dev);
+	return plan_release(dev, wish, &g, plan, err);
 }
 
 /* An act that a crash cut short left the device driverless or on vfio: what it had before is
@@ -346,6 +367,8 @@ static int claim_settle(struct model *m, const struct wish *wish, struct err *er
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", wish->dev.name);
 	rc = vfio_find_group(m, dev, &g, err);
+	if (!rc && !who[0])
+		part(&g, dev);
 	for (size_t i = 0; !rc && i < g.n; i++)
 		rc = who[0] ? verify_claim(g.members[i], err) : verify_release(g.members[i], err);
 	for (size_t i = 0; !rc && i < g.n; i++)

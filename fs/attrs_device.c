@@ -75,7 +75,7 @@ static const struct attr rows[] = {
 	  .help = "why the host itself needs it, or none" },
 	{ KEY_RO("claimable", 33, claimable_show), .bits = CH_CLAIMABLE,
 	  .help = "yes, or the sentence with which a claim by somebody new would be refused "
-		  "now: the host, its IOMMU group, who has it" },
+		  "now: the host, its IOMMU group, who has it. Whether it could be kept stands in health" },
 	{ ROW("holders", 22, 0440), .show = holders_show, .bits = CH_HOLDERS, .flags = ATTR_SLOW,
 	  .refresh = holders_refresh,
 	  .help = "processes that hold it open, for root and the group pcidevfs; a line each: "
