@@ -7,22 +7,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "pcidevfs/sysfs.h"
+#include "hold.h"
 #include "pcidevfs/util.h"
-
-/* A number means another process in another PID namespace; a simulation's means none. */
-static bool is_our_proc(const struct sysfs *s)
-{
-	char self[32];
-	uint64_t pid;
-
-	return !sysfs_link(s, ROOT_PROC, self, sizeof(self), "self") && !parse_u64(self, INT32_MAX, &pid) &&
-	       (pid_t)pid == getpid();
-}
 
 void ends_open(struct ends *e, const struct sysfs *s)
 {
-	e->epoll = is_our_proc(s) ? epoll_create1(EPOLL_CLOEXEC) : -1;
+	e->epoll = hold_tables_own(s) ? epoll_create1(EPOLL_CLOEXEC) : -1;
 }
 
 /* With the lock held. */

@@ -117,6 +117,7 @@ struct hold_tables {
 	void *ctx;
 	pid_t *tids; /* one of those that have it, of each table, in that order */
 	size_t n, cap;
+	pid_t last; /* one that has the table that was there last, 0 none */
 };
 
 /* Is proc this kernel's, with the numbers that we have for processes? */

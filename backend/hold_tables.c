@@ -76,7 +76,15 @@ int hold_tables_has(struct hold_tables *t, pid_t tid)
 	/* One that is kept from us has no place among the others. */
 	if (rc)
 		return rc == HOLD_LEFT ? rc : 0;
-	rc = find(t, tid, &at);
+	/* Those who share a table mostly follow each other. Besides, one who has got another table since he was put
+	 * there leads the search astray. */
+	rc = t->last ? t->compare(t->ctx, tid, t->last) : -ESRCH;
+	if (rc == HOLD_LEFT)
+		return rc;
+	rc = rc ? find(t, tid, &at) : 1;
+	if (rc < 0)
+		return rc;
+	t->last = tid;
 	if (rc)
 		return rc;
 	rc = hold_add_pid(&t->tids, &t->n, &t->cap, tid);
