@@ -6,14 +6,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/fuse.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "../../backend/program.h"
@@ -183,6 +186,88 @@ DEFINE_TEST(program_that_hangs_is_killed)
 	CHECK(strstr(err.text, "and so on;and so on"));
 	script("exit 0");
 	check_run(io, 0, "");
+	io_free(io);
+}
+
+/* A file system that takes what it is asked and answers nothing, until gate is open: who waits for it is in D, and
+ * SIGKILL does not end him. */
+struct hole {
+	int fd;
+	atomic_bool asked, gate;
+};
+
+static void *serve_hole(void *arg)
+{
+	struct hole *h = arg;
+	static char text[FUSE_MIN_READ_BUFFER * 2];
+	const struct fuse_in_header *in = (const void *)text;
+	struct fuse_init_out init = { .major = FUSE_KERNEL_VERSION,
+				      .minor = FUSE_KERNEL_MINOR_VERSION,
+				      .max_write = 4096 };
+
+	for (;;) {
+		struct fuse_out_header out = { .len = sizeof(out), .error = -ENOENT };
+		struct iovec v[] = { { &out, sizeof(out) }, { &init, sizeof(init) } };
+		bool is_init;
+
+		if (read(h->fd, text, sizeof(text)) < 0)
+			return NULL;
+		is_init = in->opcode == FUSE_INIT;
+		if (in->opcode == FUSE_INTERRUPT || in->opcode == FUSE_FORGET)
+			continue;
+		if (!is_init)
+			atomic_store(&h->asked, true);
+		while (!is_init && !atomic_load(&h->gate))
+			usleep(1000);
+		out.unique = in->unique;
+		if (is_init)
+			out = (struct fuse_out_header){ sizeof(out) + sizeof(init), 0, in->unique };
+		if (writev(h->fd, v, is_init ? 2 : 1) < 0 && errno != ENOENT)
+			return NULL;
+	}
+}
+
+static void open_hole(struct hole *h, pthread_t *server)
+{
+	char options[128];
+
+	h->fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	if (h->fd < 0)
+		SKIP("no /dev/fuse: %s", strerror(errno));
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", h->fd);
+	CHECK(!mkdir("driver/hole", 0755));
+	CHECK(!mount("hole", "driver/hole", "fuse", 0, options));
+	CHECK(!pthread_create(server, NULL, serve_hole, h));
+}
+
+/* It is left alone: the next one runs beside it, and its own end is told when it comes. */
+DEFINE_TEST(program_that_cannot_be_killed_is_left_alone)
+{
+	struct roots roots;
+	struct io *io = start(&roots);
+	struct hole hole = { 0 };
+	struct helper_id who;
+	struct io_late *late = NULL;
+	struct err err = { 0 };
+	struct out said = { 0 };
+	pthread_t server;
+
+	open_hole(&hole, &server);
+	script("cat /hole/file");
+	CHECK_EQ(program_run(io, "sriov-manage", "-d", GPU, 300, &late, &who, &err), -ETIMEDOUT);
+	CHECK(atomic_load(&hole.asked));
+	CHECK(late);
+	CHECK_IN(err.text, "did not end within 300 ms and cannot be killed: it waits in the kernel");
+	script("exit 0");
+	check_run(io, 0, "");
+	CHECK_EQ(io_await(&who, 0), -ETIMEDOUT);
+	atomic_store(&hole.gate, true);
+	CHECK_EQ(io_late(io, late, &said), -ETIMEDOUT);
+	CHECK_IN(out_text(&said), "sriov-manage did not end within 300 ms and was killed");
+	out_free(&said);
+	CHECK(!umount2("driver/hole", MNT_FORCE | MNT_DETACH));
+	CHECK(!pthread_join(server, NULL));
+	close(hole.fd);
 	io_free(io);
 }
 
