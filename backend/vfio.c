@@ -131,7 +131,8 @@ static bool is_ours(const struct device *dev)
 
 static bool has_no_part(const struct device *dev)
 {
-	return !dev->want.claim[0] && !dev->stuck[0] && !device_is_astray(dev);
+	return !dev->want.claim[0] && !dev->intended[0] && !dev->unmet[0] && !dev->stuck[0] &&
+	       !device_is_astray(dev);
 }
 
 /* Who came into a claimed group and was not taken along has no part in that claim, nor is it to be ended by it. */
