@@ -2,7 +2,6 @@
 /* The ends of the processes that hold devices, each by a descriptor of it. */
 #include "ends.h"
 
-#include <errno.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -30,7 +29,7 @@ static bool has(const pid_t *pids, size_t n, pid_t pid)
 	return false;
 }
 
-/* With the lock held. One that cannot be had is found by the slow look, as are those for whom there is no room. */
+/* With the lock held. Where there is no room, or no descriptor, the slow look finds the end. */
 static void add(struct ends *e, pid_t pid)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = (uint64_t)pid };

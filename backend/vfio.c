@@ -135,7 +135,7 @@ static bool has_no_part(const struct device *dev)
 	       !device_is_astray(dev);
 }
 
-/* Who came into a claimed group and was not taken along has no part in that claim, nor is it to be ended by it. */
+/* For a release: a member that came into a claimed group, and was not taken along, has no part in the others' claim. */
 static void part(struct vfio_group *g, const struct device *dev)
 {
 	struct vfio_group rest = { .n = 0 };

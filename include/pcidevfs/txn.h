@@ -125,8 +125,7 @@ void engine_recover(struct engine *e, bool asked_again);
 /* A line about what could not be taken up again; nothing where all could. */
 void engine_health(struct engine *e, struct out *o);
 
-/* wishes are copied. The same wishes as a running transaction's (a request sent again after a crash)
- * join it and get its verdict. */
+/* wishes are copied. A request that is sent again after a crash finds its transaction, and gets its verdict. */
 void txn_submit(struct engine *e, const struct wish *wishes, size_t n, const struct actor *who,
 		txn_done *done, void *ctx);
 /* Who sent this request, tag as in struct actor, got a signal: its act ends with EINTR if none of its steps has begun.

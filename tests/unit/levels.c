@@ -247,8 +247,8 @@ static void tell(void *ctx, const struct wish *wishes, size_t n, const struct ac
 	(void)ctx;
 	(void)wishes;
 	(void)n;
+	(void)who;
 	(void)err;
-	kernel.told_tag = who->tag;
 	kernel.told_again = *place;
 	*place = 1;
 	kernel.told++;

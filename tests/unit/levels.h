@@ -27,7 +27,6 @@ struct shared_world {
 	_Atomic int gone; /* pulled out, no group is found through it; -1 none */
 	_Atomic int started, pulses;
 	_Atomic int told;	   /* verdicts; the first one kills its process when die_told */
-	_Atomic uint64_t told_tag; /* of the request that the last of them was for */
 	_Atomic bool told_again;   /* the last of them was begun to be told before */
 	pthread_mutex_t gate;	   /* held by a test: steps wait */
 };
