@@ -11,15 +11,15 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <time.h>
 #include <sys/vfs.h>
 
+#include "costs.h"
 #include "inflight.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/region.h"
 #include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
+#include "reader.h"
 #include "stash.h"
 
 /* Newer than the headers of Linux 6.1. */
@@ -31,11 +31,9 @@
 
 enum {
 	MAX_WRITE = 65536,
-	BUFFER = MAX_WRITE + 8192, /* the kernel wants room for its headers besides */
 	INIT_MAX = 512,
 	POISON_DEATHS = 3,
 	POISON_KILLS = 10, /* are as one of these */
-	COST_US = 1000,
 	QUIET_MS = 3, /* without a request: who waited has asked on */
 	CALM_MS = 20, /* and no later, however busy they are */
 };
@@ -56,20 +54,12 @@ struct record {
 	struct inflight inflight;
 };
 
-/* What requests cost this thread, for make bench: its own time on a CPU. */
-struct costs {
-	bool wanted;
-	uint64_t requests, of_us[COST_US + 1]; /* so many took so many us, the last ones more */
-	uint64_t longest_ns, node;
-	uint32_t opcode;
-};
-
 struct session {
 	struct session_conf conf;
 	struct costs costs;
 	struct fuse_session *se;
 	struct record *rec;
-	unsigned char *buf;
+	struct reader reader;
 	uint64_t calm_at; /* now_ms() */
 	bool calm;
 };
@@ -111,44 +101,6 @@ static void session_init(void *userdata, struct fuse_conn_info *conn)
 	 * buffers anew, and one that reads on before it looks would cost a request for each entry. */
 	conn->want &= ~(unsigned int)FUSE_CAP_READDIRPLUS_AUTO;
 	conn->max_write = MAX_WRITE;
-}
-
-static uint64_t thread_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-static void note_cost(struct costs *c, uint32_t opcode, uint64_t node, uint64_t ns)
-{
-	c->requests++;
-	c->of_us[ns / 1000 < COST_US ? ns / 1000 : COST_US]++;
-	if (ns <= c->longest_ns)
-		return;
-	c->longest_ns = ns;
-	c->opcode = opcode;
-	c->node = node;
-}
-
-/* All but one of a thousand took no longer. */
-static unsigned int cost_p999(const struct costs *c)
-{
-	uint64_t seen = 0;
-	unsigned int us = 0;
-
-	while (us < COST_US && (seen += c->of_us[us]) * 1000 < c->requests * 999)
-		us++;
-	return us + 1;
-}
-
-static void tell_costs(const struct costs *c)
-{
-	if (c->requests)
-		say("requests=%llu p999_us=%u longest_us=%.1f opcode=%u node=%llx",
-		    (unsigned long long)c->requests, cost_p999(c), (double)c->longest_ns / 1e3,
-		    c->opcode, (unsigned long long)c->node);
 }
 
 static int find_record(struct session *s, struct stash *stash, struct err *err)
@@ -199,11 +151,7 @@ int session_new(const struct session_conf *conf, struct session **ret, struct er
 		return fail(err, ENOMEM, "out of memory");
 	s->conf = *conf;
 	s->costs.wanted = conf->fault && !strcmp(conf->fault, "costs");
-	/* Populated: a request whose reader is killed while the kernel copies it into a page that is
-	 * not there yet would be lost. */
-	s->buf = mmap(NULL, BUFFER, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	r = s->buf == MAP_FAILED ? fail(err, ENOMEM, "out of memory") : 0;
+	r = reader_open(&s->reader, conf->fuse_fd, MAX_WRITE) ? 0 : fail(err, ENOMEM, "out of memory");
 	r = r ? r : find_record(s, conf->stash, err);
 	r = r ? r : make_fuse(s, conf, err);
 	if (r) {
@@ -218,11 +166,10 @@ void session_free(struct session *s)
 {
 	if (!s)
 		return;
-	tell_costs(&s->costs);
+	costs_tell(&s->costs);
 	if (s->se)
 		fuse_session_destroy(s->se);
-	if (s->buf != MAP_FAILED)
-		munmap(s->buf, BUFFER);
+	reader_close(&s->reader);
 	free(s);
 }
 
@@ -230,11 +177,11 @@ static void process(struct session *s, void *mem, size_t len)
 {
 	struct fuse_buf buf = { .mem = mem, .size = len };
 	const struct fuse_in_header in = *(const struct fuse_in_header *)mem;
-	uint64_t begun = s->costs.wanted ? thread_ns() : 0;
+	uint64_t begun = s->costs.wanted ? costs_ns() : 0;
 
 	fuse_session_process_buf(s->se, &buf);
 	if (s->costs.wanted)
-		note_cost(&s->costs, in.opcode, in.nodeid, thread_ns() - begun);
+		costs_note(&s->costs, in.opcode, in.nodeid, costs_ns() - begun);
 }
 
 /* libfuse answers INIT to the descriptor's number, which meanwhile leads nowhere. */
@@ -370,7 +317,7 @@ static void wait_for_ourselves(const struct session *s, const struct fuse_in_hea
 
 static void serve_one(struct session *s, size_t len)
 {
-	const struct fuse_in_header *in = (const void *)s->buf;
+	const struct fuse_in_header *in = (const void *)s->reader.buf;
 	struct record *rec = s->rec;
 
 	if (refuse_poison(s, in->unique))
@@ -393,7 +340,7 @@ static void serve_one(struct session *s, size_t len)
 	if (in->opcode == FUSE_STATFS && has_fault(s, "statfs-stuck"))
 		wait_for_ourselves(s, in);
 	else
-		process(s, s->buf, len);
+		process(s, s->reader.buf, len);
 	rec->in_hand[HAND_REQUEST] = 0;
 	current_unique = 0;
 }
@@ -411,24 +358,26 @@ static void calm_down(struct session *s)
 
 int session_loop(struct session *s, struct err *err)
 {
+	size_t len;
+
 	s->calm_at = now_ms() + CALM_MS;
+	reader_begin(&s->reader);
 	while (!fuse_session_exited(s->se)) {
-		ssize_t n;
+		int r;
 
-		if (s->conf.leave(s->conf.ctx))
+		if (s->conf.leave(s->conf.ctx)) {
+			while (reader_rest(&s->reader, &len))
+				serve_one(s, len);
 			return 0;
+		}
 		calm_down(s);
-		n = read(s->conf.fuse_fd, s->buf, BUFFER);
-
-		if (n >= (ssize_t)sizeof(struct fuse_in_header))
-			serve_one(s, (size_t)n);
-		else if (n >= 0)
-			return fail(err, EPROTO, "the kernel sent a request of %zd bytes", n);
-		else if (errno == ENODEV)
-			return 1;
-		/* ENOENT: the asker was interrupted before we had read the request. */
-		else if (errno != EINTR && errno != EAGAIN && errno != ENOENT)
-			return fail(err, errno, "requests cannot be read: %s", strerror(errno));
+		r = reader_next(&s->reader, s->rec->resend, &len, err);
+		if (r < 0)
+			return r;
+		if (r == READ_GONE)
+			break;
+		if (r == READ_ONE)
+			serve_one(s, len);
 	}
 	return 1;
 }

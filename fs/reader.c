@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Reading requests: one by one while one user asks, as many as have come while many do. */
+#define _GNU_SOURCE
+#include "reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "crowd.h"
+#include "pcidevfs/err.h"
+
+enum {
+	HEADERS = 8192, /* room that the kernel wants besides what is written */
+	LOOK_EACH = 8,	/* requests: whether more of them wait */
+};
+
+bool reader_open(struct reader *r, int fd, size_t max_write)
+{
+	/* Populated: a request whose reader is killed while the kernel copies it into a page that is
+	 * not there yet would be lost. */
+	void *buf = mmap(NULL, max_write + HEADERS, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	*r = (struct reader){ .fd = fd, .size = max_write + HEADERS };
+	r->buf = buf == MAP_FAILED ? NULL : buf;
+	return r->buf;
+}
+
+void reader_close(struct reader *r)
+{
+	if (r->buf)
+		munmap(r->buf, r->size);
+	free(r->crowd);
+}
+
+/* The holder shares the flags, and reads nothing. */
+static void set_blocking(struct reader *r, bool blocking)
+{
+	int flags = fcntl(r->fd, F_GETFL);
+
+	if (flags >= 0)
+		fcntl(r->fd, F_SETFL, blocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK);
+}
+
+void reader_begin(struct reader *r)
+{
+	set_blocking(r, true);
+}
+
+static void end_crowd(struct reader *r)
+{
+	if (r->crowded)
+		set_blocking(r, true);
+	r->crowded = false;
+}
+
+/* A lone user's next request comes behind the answer to the last one: where one waits already, he is not alone. */
+static void look_for_crowd(struct reader *r)
+{
+	struct pollfd p = { r->fd, POLLIN, 0 };
+
+	if (++r->since_look < LOOK_EACH)
+		return;
+	r->since_look = 0;
+	if (poll(&p, 1, 0) <= 0)
+		return;
+	if (!r->crowd)
+		r->crowd = malloc(sizeof(*r->crowd));
+	if (!r->crowd)
+		return;
+	crowd_init(r->crowd);
+	r->crowded = true;
+	set_blocking(r, false);
+}
+
+static int read_one(struct reader *r, size_t *ret_len, struct err *err)
+{
+	ssize_t n = read(r->fd, r->buf, r->size);
+
+	*ret_len = n < 0 ? 0 : (size_t)n;
+	if (n >= (ssize_t)sizeof(struct fuse_in_header))
+		return READ_ONE;
+	if (n >= 0)
+		return fail(err, EPROTO, "the kernel sent a request of %zd bytes", n);
+	if (errno == ENODEV)
+		return READ_GONE;
+	/* ENOENT: the asker was interrupted before we had read the request. */
+	if (errno == EINTR || errno == ENOENT)
+		return READ_AGAIN;
+	return errno == EAGAIN
+		       ? READ_NONE
+		       : fail(err, errno, "requests cannot be read: %s", strerror(errno));
+}
+
+/* READ_ONE: it has no place among those that wait. */
+static int gather(struct reader *r, size_t *ret_len, struct err *err)
+{
+	const struct fuse_in_header *in = (const void *)r->buf;
+
+	while (r->crowd->n < CROWD_MAX) {
+		int rc = read_one(r, ret_len, err);
+
+		if (rc == READ_ONE && crowd_put(r->crowd, in->uid, r->buf, *ret_len))
+			continue;
+		if (rc != READ_AGAIN)
+			return rc;
+	}
+	return READ_NONE;
+}
+
+int reader_next(struct reader *r, bool may_gather, size_t *ret_len, struct err *err)
+{
+	int rc;
+
+	if (!r->crowded && may_gather)
+		look_for_crowd(r);
+	if (!r->crowded)
+		return read_one(r, ret_len, err);
+	rc = gather(r, ret_len, err);
+	if (rc != READ_NONE)
+		return rc;
+	*ret_len = crowd_take(r->crowd, r->buf);
+	if (*ret_len)
+		return READ_ONE;
+	end_crowd(r);
+	return READ_NONE;
+}
+
+bool reader_rest(struct reader *r, size_t *ret_len)
+{
+	*ret_len = r->crowded ? crowd_take(r->crowd, r->buf) : 0;
+	if (!*ret_len)
+		end_crowd(r);
+	return *ret_len;
+}
