@@ -150,6 +150,15 @@ static bool is_for_guest(const struct pf *pf, unsigned int n, const struct devic
 	return vf && vf->want.claim[0] && !vfio_released(pf->m, plan, vf);
 }
 
+/* Those are as their claims have them: what is left is to probe the others. */
+static bool any_claimed(const struct pf *pf, const struct plan *plan)
+{
+	for (size_t i = 0; i < pf->n_vfs; i++)
+		if (pf->vfs[i]->want.claim[0] && !vfio_released(pf->m, plan, pf->vfs[i]))
+			return true;
+	return false;
+}
+
 static bool any_for_guest(const struct pf *pf, const struct plan *plan)
 {
 	for (unsigned int n = 0; n < pf->asked; n++)
@@ -245,7 +254,7 @@ static int numvfs_expand(struct model *m, const struct wish *wish, struct plan *
 		return fail(err, ENODEV, "%s is gone", wish->dev.name);
 	pf.n_vfs = model_children(m, &wish->dev, BUS_PCI, pf.vfs, VFS_MAX);
 	/* VFs that an act has left half done are as many as was asked, perhaps. Restore knows what it does. */
-	anew = pf.asked && pf.dev->stuck[0] && !wish->restores;
+	anew = pf.asked && pf.dev->stuck[0] && !wish->restores && !any_claimed(&pf, plan);
 	if ((int64_t)pf.asked == pf.dev->facts.num_vfs && !anew)
 		return pf.n_vfs <= VFS_MAX ? plan_probe(&pf, plan, err) : 0;
 	rc = refuse(&pf, plan, err);
