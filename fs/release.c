@@ -196,18 +196,29 @@ bool release_in_tree(const struct options *o, int *ret_status)
 	return dir;
 }
 
+/* Neither wishes nor a file of them that was set aside. */
+static bool is_empty(const char *state)
+{
+	_closedir_ DIR *dir = opendir(state);
+	const struct dirent *e = NULL;
+
+	while (dir && (e = readdir(dir)) && strncmp(e->d_name, "intent", strlen("intent")))
+		;
+	return dir ? !e : errno == ENOENT;
+}
+
 bool release_nothing(const struct options *o, int *ret_status)
 {
 	char mounted[4096];
 
-	if (!access(o->state, F_OK) || errno != ENOENT)
+	if (!is_empty(o->state))
 		return false;
 	*ret_status = mountpoint_any(mounted, sizeof(mounted));
 	if (*ret_status)
-		say("%s is no mount of pcidevfsd, and there is no %s; one is mounted at %s",
+		say("%s is no mount of pcidevfsd, and nothing is stored in %s; one is mounted at %s",
 		    o->mountpoint, o->state, mounted);
 	else
-		printf("nothing was claimed: there is no %s\n", o->state);
+		printf("nothing was claimed: nothing is stored in %s\n", o->state);
 	return true;
 }
 
