@@ -39,7 +39,7 @@ chmod 755 "$D"
 # A log as long as it gets.
 for i in $(seq 1500); do "$tool/put" $V/$nic/claim "nobody can be called so, number $i $(printf '%0150d' 0)"; done >/dev/null
 "$tool/put" $V/$nic/claim bench
-files=(log inventory events intents metrics.prom health devices/$nic/log devices/$nic/plan devices/$nic/holders
+files=(log inventory events intents metrics.prom health devices/$nic/log devices/$nic/plan
 	devices/$nic/state devices/$nic/vendor)
 for file in "${files[@]}"; do
 	: >"$D/tree.reads" && : >"$D/peer.reads"
