@@ -9,8 +9,8 @@ void crowd_init(struct crowd *c)
 	c->n = 0;
 	c->turn = 0;
 	memset(c->served, 0, sizeof(c->served));
-	for (uint16_t i = 0; i < CROWD_MAX; i++)
-		c->order[i] = i;
+	for (size_t i = 0; i < CROWD_MAX; i++)
+		c->order[i] = (uint16_t)i;
 }
 
 /* Knuth's multiplier: neighbours in number are none here. */
