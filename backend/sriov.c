@@ -90,6 +90,11 @@ int sriov_refuse_vf(const struct device *pf, const struct device *vf, bool force
 	return refuse_used(before, vf, err);
 }
 
+static bool keeps_claim(const struct pf *pf, const struct device *vf, const struct plan *plan)
+{
+	return vf->want.claim[0] && !vfio_released(pf->m, plan, vf);
+}
+
 static int refuse_vf(const struct pf *pf, const struct device *vf, const struct plan *plan,
 		     struct err *err)
 {
@@ -99,7 +104,7 @@ static int refuse_vf(const struct pf *pf, const struct device *vf, const struct 
 	if (device_is_coming(vf) && !pf->wish->restores)
 		return refuse_coming(before, vf, err);
 	/* Nobody can release what a pod has: that is said of it first. */
-	if (!device_is_allocated(vf) && vf->want.claim[0] && !vfio_released(pf->m, plan, vf))
+	if (!device_is_allocated(vf) && keeps_claim(pf, vf, plan))
 		return fail(err, EBUSY,
 			    "virtfn%d of %s: %s is claimed by %s; write none to its claim first",
 			    vf->facts.index, pf->dev->key.name, vf->key.name, vf->want.claim);
@@ -147,14 +152,14 @@ static bool is_for_guest(const struct pf *pf, unsigned int n, const struct devic
 		return wish->value[0];
 	if (sriov_claim_stored(&pf->dev->want, n))
 		return true;
-	return vf && vf->want.claim[0] && !vfio_released(pf->m, plan, vf);
+	return vf && keeps_claim(pf, vf, plan);
 }
 
-/* Those are as their claims have them: what is left is to probe the others. */
+/* Those are as their claims have them: what is left is to probe the others. More than VFS_MAX are refused. */
 static bool any_claimed(const struct pf *pf, const struct plan *plan)
 {
-	for (size_t i = 0; i < pf->n_vfs; i++)
-		if (pf->vfs[i]->want.claim[0] && !vfio_released(pf->m, plan, pf->vfs[i]))
+	for (size_t i = 0; pf->n_vfs <= VFS_MAX && i < pf->n_vfs; i++)
+		if (keeps_claim(pf, pf->vfs[i], plan))
 			return true;
 	return false;
 }
