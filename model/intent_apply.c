@@ -89,6 +89,21 @@ static bool may_try_alone(struct record *r, const struct device *dev)
 	return record_may_try(r, &now);
 }
 
+/* An act on its device touches those that are made of it. */
+static bool children_busy(const struct pass *p, const struct device *dev)
+{
+	const struct device *children[WANT_VFS];
+	size_t n = model_children(p->in->m, &dev->key, BUS_NONE, children, WANT_VFS);
+	bool busy = false;
+
+	for (size_t i = 0; i < n && i < WANT_VFS && !busy; i++) {
+		const struct record *r = pass_record(p, &children[i]->key);
+
+		busy = children[i]->busy[0] || (r && r->flying);
+	}
+	return busy;
+}
+
 /* By an act for this device alone. */
 static void apply_alone(struct pass *p, const struct kept *k, struct record *r,
 			const struct device *dev)
@@ -103,7 +118,7 @@ static void apply_alone(struct pass *p, const struct kept *k, struct record *r,
 			r->in |= kept_bit(k);
 		}
 		r->state = RECORD_HELD;
-	} else if (dev->busy[0]) {
+	} else if (dev->busy[0] || children_busy(p, dev)) {
 		record_say_busy(r);
 	} else if (wait) {
 		r->decided = true;

@@ -34,14 +34,17 @@ void record_say(struct record *r, enum record_state state, const char *text)
 	STR_FIT(r->reason, whole);
 }
 
-/* Whose operation was faster asks for something else, which is refused where it is to be kept: ours is tried again. */
+/* Whose operation was faster asks for something else, which is refused where it is to be kept: ours is tried again, as
+ * often as is tried at all. */
 static void land_record(struct record *r, const struct err *err)
 {
+	bool passing = err->passing && record_has_tries(r);
+
 	r->flying = NULL;
-	r->decided |= !err->passing;
+	r->decided |= !passing;
 	if (!err->code)
 		record_say(r, RECORD_HELD, "");
-	else if (err->passing)
+	else if (passing)
 		record_say_busy(r);
 	else
 		record_tried(r, err);
