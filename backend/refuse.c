@@ -100,14 +100,29 @@ static bool is_pending(const struct device *dev)
 	return !strcmp(dev->want.allocated, "pending");
 }
 
+/* "a/b/c", or that nobody knows it yet. */
+static const char *pod_of(const struct device *dev)
+{
+	return is_pending(dev) ? "a pod that is not known yet" : dev->want.allocated;
+}
+
 /* ... or "allocated to a/b/c"; false: nobody uses it. */
 static bool user_of(const struct device *dev, char buf[static USER_TEXT])
 {
 	if (!device_is_allocated(dev))
 		return holder_of(dev, buf);
-	snprintf(buf, USER_TEXT, "allocated to %s",
-		 is_pending(dev) ? "a pod that is not known yet" : dev->want.allocated);
+	snprintf(buf, USER_TEXT, "allocated to %s", pod_of(dev));
 	return true;
+}
+
+int refuse_given(const struct device *dev, struct err *err)
+{
+	if (!dev->want.allocated[0])
+		return 0;
+	return fail(err, EBUSY,
+		    "%s is allocated to %s, which gets it back with its claim; if no pod has it, write none to its "
+		    "allocated_to first",
+		    dev->key.name, pod_of(dev));
 }
 
 int refuse_open(const struct device *dev, struct err *err)

@@ -247,6 +247,8 @@ static int plan_release(const struct device *dev, const struct wish *wish,
 		if (vfio_serves(g->members[i]) || device_is_astray(g->members[i]))
 			rc = vfio_refuse_held(dev, g->members[i], err);
 	for (size_t i = 0; !rc && i < g->n; i++)
+		rc = refuse_given(g->members[i], err);
+	for (size_t i = 0; !rc && i < g->n; i++)
 		if (is_ours(g->members[i]))
 			rc = release_member(g->members[i], wish->force, plan, err);
 	return rc;

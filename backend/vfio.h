@@ -80,6 +80,8 @@ int refuse_used(const char *before, const struct device *dev, struct err *err);
 int refuse_holder(const char *before, const struct device *dev, struct err *err);
 /* Of processes alone. */
 int refuse_open(const struct device *dev, struct err *err);
+/* EBUSY while a pod has it, also of a claim that is stored and could not be brought back. */
+int refuse_given(const struct device *dev, struct err *err);
 /* EBUSY: what is stored for it is about to be brought back, and it is asked for something else. */
 int refuse_coming(const char *before, const struct device *dev, struct err *err);
 /* -EOPNOTSUPP where an attribute of it cannot be read (device_doubt()). */
