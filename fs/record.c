@@ -252,13 +252,14 @@ static void wake_later(struct tree *t, uint32_t slot)
 static void record(struct tree *t, const struct asked *a, const struct actor *who,
 		   const struct err *err, uint64_t since)
 {
+	bool news = err->code || !(a->aside || err->idle);
 	char text[LAST_ERROR] = "";
 
 	if (err->code)
 		error_text(text, sizeof(text), a->file, err);
-	if (a->dev && (err->code || !a->aside))
+	if (news && a->dev)
 		set_device_error(t, a->dev, text);
-	else if (err->code || !a->aside)
+	else if (news)
 		set_root_error(t, text);
 	if (log_verdict(t, a, who, err, since) != LOG_THERE)
 		t->record->verdicts[err->code > 0 && err->code < RECORD_CODES ? err->code : 0]++;

@@ -32,7 +32,7 @@ int fail(struct err *err, int code, const char *fmt, ...)
 	err->code = code;
 	STR_FIT(err->text, text);
 	err->line = 0;
-	err->passing = false;
+	err->passing = err->idle = false;
 	return -code;
 }
 

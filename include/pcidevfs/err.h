@@ -21,6 +21,7 @@ struct err {
 	/* Whose wish is refused: its wish.line (plan.h); 0: the transaction's as a whole. */
 	uint16_t line;
 	bool passing; /* only because another operation runs, or began first */
+	bool idle;    /* a verdict without code: all was so already, and nothing was changed */
 	char text[ERR_TEXT];
 };
 
