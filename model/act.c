@@ -319,20 +319,6 @@ static int note_and_keep(struct txn *t, struct err *err)
 	return r;
 }
 
-/* Nothing was done, noted or brought to an end: it was so before. With the model locked, before that is told. */
-static bool was_idle(const struct txn *t)
-{
-	bool idle = !atomic_load(&t->log->n_steps);
-
-	for (uint32_t i = 0; i < atomic_load(&t->log->n_saved) && idle; i++) {
-		const struct saved *s = &t->log->saved[i];
-		const struct device *d = model_find(model_of(t), &s->dev);
-
-		idle = !s->mine && !(d && (d->stuck[0] || d->unmet[0] || device_is_coming(d)));
-	}
-	return idle;
-}
-
 /* What the kernel holds now is what was asked; notes it, and keeps it. */
 static int settle(struct txn *t, struct err *err)
 {
@@ -343,7 +329,7 @@ static int settle(struct txn *t, struct err *err)
 	if (r)
 		return r;
 	model_lock(m);
-	err->idle = was_idle(t);
+	err->idle = saved_is_idle(t);
 	act_leave_devices(t, NULL);
 	/* Also what needed no step: it holds, so it is not stuck. */
 	for (uint32_t i = 0; i < atomic_load(&t->log->n_saved); i++) {

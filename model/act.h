@@ -164,6 +164,8 @@ int saved_add(struct txn *t, const struct key *dev, struct err *err);
 /* Around what notes that the wishes hold; that is published by its end. */
 void saved_begin(struct txn *t);
 void saved_end(struct txn *t);
+/* After saved_end(): nothing was done, noted or brought to an end; all was so before. */
+bool saved_is_idle(const struct txn *t);
 /* Of what the act has noted nothing stays. */
 void saved_put_back(struct txn *t);
 /* Is it known whose the field of struct want at this offset is? */

@@ -122,6 +122,19 @@ void saved_end(struct txn *t)
 	}
 }
 
+bool saved_is_idle(const struct txn *t)
+{
+	bool idle = !atomic_load(&t->log->n_steps);
+
+	for (uint32_t i = 0; i < atomic_load(&t->log->n_saved) && idle; i++) {
+		const struct saved *s = &t->log->saved[i];
+		const struct device *d = model_find(model_of(t), &s->dev);
+
+		idle = !s->mine && !(d && (d->stuck[0] || d->unmet[0] || device_is_coming(d)));
+	}
+	return idle;
+}
+
 static void put_back(const struct txn *t, struct saved *s, struct device *d)
 {
 	for (size_t k = 0; k < ARRAY_SIZE(parts); k++) {

@@ -118,6 +118,40 @@ DEFINE_TEST(vfs_that_were_left_half_done_are_made_anew)
 	fake_close(&w);
 }
 
+/* VFs without a function in sysfs: only their number counts. */
+static void add_vfs(struct world_fake *w, unsigned int from, unsigned int to)
+{
+	model_lock(w->model);
+	for (unsigned int i = from; i < to; i++) {
+		struct key key;
+		struct device *vf;
+		char name[16];
+
+		snprintf(name, sizeof(name), "0001:%02x:%02x.%x", i / 256, i / 8 % 32, i % 8);
+		key = fake_key(name);
+		vf = model_edit(w->model, &key, true);
+		vf->facts.parent = fake_key(PF);
+		vf->facts.index = (int32_t)i;
+	}
+	model_publish(w->model);
+	model_unlock(w->model);
+}
+
+DEFINE_TEST(a_stuck_pf_with_more_vfs_than_are_looked_after_is_left_alone)
+{
+	struct world_fake w = server();
+
+	fake_edit(&w, PF, half_done);
+	add_vfs(&w, 2, 1024);
+	CHECK_STR(plan_number(&w, PF, "2"), "1 " PF " sriov_numvfs 0\nmore\n");
+	fake_edit(&w, VF1, fake_by_alice);
+	CHECK_STR(plan_number(&w, PF, "2"), "nothing to do\n");
+	add_vfs(&w, 1024, 1025);
+	CHECK_IN(plan_number(&w, PF, "2"),
+		 "EOPNOTSUPP: " PF " has 1025 VFs, and more than 1024 of one device");
+	fake_close(&w);
+}
+
 static void garbled(struct device *dev)
 {
 	STR_COPY(dev->facts.garbled, "sriov_totalvfs holds \"junk\"");
