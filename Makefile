@@ -31,7 +31,7 @@ SANITIZE :=
 CFLAGS ?= -O2 -g
 WARN := -Wall -Wextra -Wshadow -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes \
 	-Wno-missing-field-initializers
-all_cflags = -std=gnu11 -D_GNU_SOURCE= -DVERSION='"$(VERSION)"' -Iinclude -I$(B)/gen \
+all_cflags = -std=gnu11 -D_GNU_SOURCE= -DVERSION='"$(VERSION)"' -Iinclude -I$(B)/gen -I. \
 	$(WARN) $(WERROR) -fno-strict-aliasing -pthread $(if $(SANITIZE),$(SANITIZE),$(HARDEN)) \
 	$(pkg_cflags) $(CFLAGS)
 all_ldflags = -pthread $(SANITIZE) -Wl,-z,relro,-z,now $(LDFLAGS)
@@ -40,36 +40,37 @@ all_ldflags = -pthread $(SANITIZE) -Wl,-z,relro,-z,now $(LDFLAGS)
 pkg_cflags := $(shell $(PKG_CONFIG) --cflags fuse3 libpci libkmod 2>/dev/null)
 lib_fuse := $(or $(shell $(PKG_CONFIG) --libs fuse3 2>/dev/null),-lfuse3)
 
-core := $(wildcard model/*.c backend/*.c)
-sim_main := $(wildcard tests/simkernel/main.c)
+# A room is a folder with the folders in it; who may include whom is told in docs/HACKING.md.
+room = $(wildcard $(1)/*.c $(1)/*/*.c)
+core := $(foreach r,base model backend,$(call room,$(r)))
+sim_main := tests/simkernel/main.c
 sim := $(filter-out $(sim_main),$(wildcard tests/simkernel/*.c))
-tree := $(filter-out fs/main.c,$(wildcard fs/*.c))
+tree := $(filter-out fs/daemon/main.c,$(call room,fs))
 fuzzers := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
-src_pcidevfsd := $(core) $(tree) $(wildcard fs/main.c)
+src_pcidevfsd := $(core) $(tree) fs/daemon/main.c
 src_pcidevfs-sim := $(sim_main)
 # Messages of kubelet's APIs are compiled from their .proto.
 proto := $(patsubst plugin/%.proto,$(B)/gen/%.pb-c.c,$(wildcard plugin/*.proto))
-plugin := $(filter-out plugin/main.c,$(wildcard plugin/*.c client/*.c))
-src_pcidevfs-plugin := $(plugin) $(wildcard plugin/main.c)
+src_pcidevfs-plugin := $(call room,plugin)
 # What decides, without sockets, threads and clocks.
-plugin_pure := $(patsubst %,plugin/%.c,answer bus cdi checkpoint devices health listing preferred request) client/record.c
-src_unit := $(wildcard tests/unit/*.c) $(core) $(tree) $(plugin_pure) plugin/loop.c client/watch.c
+plugin_pure := $(wildcard plugin/kubelet/*.c)
+src_unit := $(wildcard tests/unit/*.c) $(core) $(tree) $(plugin_pure) $(call room,client)
 libs_pcidevfsd := $(lib_fuse)
 libs_pcidevfs-sim := $(lib_fuse) -lz
 # pkg-config names a hundred libraries for gRPC; these two ask for the others.
 libs_pcidevfs-plugin := -lgrpc_unsecure -lgpr -lprotobuf-c -ljson-c
 libs_unit := $(lib_fuse) -lprotobuf-c -ljson-c -lz
 # Archives: of these a program gets what it calls.
-ar_pcidevfs-sim := $(B)/libsim.a $(B)/libmodel.a
-ar_pcidevfs-plugin := $(B)/libproto.a $(B)/libmodel.a
+ar_pcidevfs-sim := $(B)/libsim.a $(B)/libbase.a
+# A client of the tree knows nothing of devices but what the tree says: the linker proves it.
+ar_pcidevfs-plugin := $(B)/libproto.a $(B)/libclient.a $(B)/libbase.a
 ar_unit := $(B)/libsim.a $(B)/libproto.a
 src_libsim.a := $(sim)
-src_libmodel.a := $(wildcard model/*.c)
+src_libbase.a := $(call room,base)
+src_libclient.a := $(call room,client)
 
-# A program is built once its main file is there.
-programs := $(if $(wildcard fs/main.c),pcidevfsd) $(if $(sim_main),pcidevfs-sim) \
-	$(if $(wildcard plugin/main.c),pcidevfs-plugin)
+programs := pcidevfsd pcidevfs-sim pcidevfs-plugin
 helpers := $(patsubst %.c,%,$(notdir $(wildcard tests/fs/*.c tests/bench/*.c)))
 lab_tools := $(patsubst %.c,%,$(notdir $(wildcard tests/lab/tools/*.c)))
 
@@ -90,7 +91,7 @@ $(B)/$(1): $(call objs,$(1))
 	$$(call say,AR,$$@)
 	$$(Q)mkdir -p $$(@D) && rm -f $$@ && $$(AR) rcs $$@ $$^
 endef
-$(foreach a,libsim.a libmodel.a,$(eval $(call archive,$(a))))
+$(foreach a,libsim.a libbase.a libclient.a,$(eval $(call archive,$(a))))
 
 # Whatever decides how an object is built is part of what it is built from.
 $(B)/obj/%.o: %.c Makefile
@@ -109,7 +110,7 @@ $(proto:.c=.o): %.o: %.c
 $(B)/libproto.a: $(proto:.c=.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(patsubst %.c,$(B)/obj/%.o,$(wildcard plugin/*.c tests/unit/test_plugin*.c)): | $(proto)
+$(patsubst %.c,$(B)/obj/%.o,$(call room,plugin) $(wildcard tests/unit/test_plugin*.c)): | $(proto)
 $(patsubst %.c,$(B)/fuzz/obj/%.o,$(plugin_pure)): | $(proto)
 
 # The simulation embeds its default machine (.incbin).
@@ -199,7 +200,7 @@ test-tsan:
 
 # Each target links the pieces of the daemon and of the simulation that it calls; main stays out.
 # The simulation before the tree: some names are in both, and the archive is searched in this order.
-fuzz_src := $(core) $(sim) $(tree) $(plugin_pure) client/watch.c
+fuzz_src := $(core) $(sim) $(tree) $(plugin_pure) $(call room,client)
 fuzz_flags := -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
 $(B)/fuzz/libpieces.a: $(fuzz_src:%.c=$(B)/fuzz/obj/%.o)
 	$(Q)rm -f $@ && ar rcs $@ $^

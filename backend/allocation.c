@@ -12,7 +12,7 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
-#include "vfio.h"
+#include "backend/vfio/vfio.h"
 
 static bool allocation_can(const struct device *dev)
 {

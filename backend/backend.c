@@ -21,9 +21,9 @@
 #include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
 #include "ops.h"
-#include "serials.h"
-#include "variant.h"
-#include "vfio.h"
+#include "backend/pci/serials.h"
+#include "backend/pci/variant.h"
+#include "backend/vfio/vfio.h"
 
 /* Each a file that ends with the row. Vendors come last: they know better than what is common to all. */
 const struct backend_ops *const backends[] = {

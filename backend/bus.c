@@ -5,7 +5,7 @@
 #include "pcidevfs/device.h"
 #include "pcidevfs/pci.h"
 #include "pcidevfs/uevent.h"
-#include "variant.h"
+#include "backend/pci/variant.h"
 
 static int observe_pci(const struct backend *b, const struct key *dev, struct facts *ret)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A bus as it is read: where the kernel lists its devices, how one is looked at, which uevents are about it. A row
- * of bus.c, and the file with its functions. What is called what on it: model/key.c.
+ * of bus.c, and the file with its functions. What is called what on it: base/key.c.
  */
 #ifndef PCIDEVFS_BACKEND_BUS_H
 #define PCIDEVFS_BACKEND_BUS_H

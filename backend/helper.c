@@ -14,8 +14,8 @@
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 #include "program.h"
-#include "pulse.h"
-#include "serials.h"
+#include "backend/pci/pulse.h"
+#include "backend/pci/serials.h"
 #include "wire.h"
 
 /* Where, and until when. */

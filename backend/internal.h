@@ -11,9 +11,9 @@
 #include "pcidevfs/backend.h"
 #include "pcidevfs/key.h"
 #include "pcidevfs/sysfs.h"
-#include "ends.h"
-#include "pulse.h"
-#include "serials.h"
+#include "backend/guard/ends.h"
+#include "backend/pci/pulse.h"
+#include "backend/pci/serials.h"
 #include "views.h"
 
 struct bus_ops;

@@ -18,7 +18,7 @@
 #include "pcidevfs/thread.h"
 #include "pcidevfs/uevent.h"
 #include "pcidevfs/util.h"
-#include "rtnl.h"
+#include "backend/guard/rtnl.h"
 
 /* A driver's bind is some ten events within a millisecond: one look at the end of them is
  * enough. */

@@ -7,7 +7,7 @@
 #include "bus.h"
 #include "claim.h"
 #include "internal.h"
-#include "naming.h"
+#include "backend/pci/naming.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <pcidevfs/err.h>
-#include <pcidevfs/util.h>
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
 
 /* What a path of a tree that is not mounted, or whose process has ended, says. */
 static int of_no_tree(int code)

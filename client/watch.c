@@ -6,8 +6,8 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <pcidevfs/err.h>
-#include <pcidevfs/util.h>
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
 
 #include "record.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "internal.h"
-#include "lines.h"
+#include "fs/ctl/lines.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"

@@ -7,7 +7,7 @@
 
 #include "internal.h"
 #include "log_share.h"
-#include "lines.h"
+#include "fs/ctl/lines.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/pool.h"

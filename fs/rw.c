@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ctl.h"
+#include "fs/ctl/ctl.h"
 #include "grown.h"
 #include "internal.h"
 #include "pcidevfs/err.h"

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl.h"
+#include "fs/ctl/ctl.h"
 #include "internal.h"
 #include "journal.h"
 #include "pcidevfs/err.h"

@@ -311,16 +311,6 @@ bool device_with_pod(const struct device *dev)
 	return dev->want.allocated[0] && strcmp(dev->want.allocated, "pending");
 }
 
-/* namespace/pod/container */
-bool same_pod(const char *allocated, const char *other)
-{
-	const char *end = strrchr(allocated, '/');
-
-	if (!end)
-		return !strcmp(allocated, other);
-	return !strncmp(allocated, other, (size_t)(end + 1 - allocated));
-}
-
 bool device_shares_owner(const struct device *dev, const struct device *other)
 {
 	return dev->want.uid == other->want.uid && dev->want.gid == other->want.gid;

@@ -3,15 +3,15 @@
 
 #include <errno.h>
 #include <string.h>
-#include <pcidevfs/err.h>
-#include <pcidevfs/util.h>
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
 
-#include "answer.h"
-#include "cdi.h"
-#include "listing.h"
+#include "plugin/kubelet/answer.h"
+#include "plugin/kubelet/cdi.h"
+#include "plugin/kubelet/listing.h"
 #include "plugin.h"
 #include "pods.h"
-#include "rpc.h"
+#include "plugin/rpc/rpc.h"
 #include "tree.h"
 
 enum {

@@ -5,14 +5,14 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
-#include <pcidevfs/err.h>
-#include <pcidevfs/util.h>
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
 
-#include "answer.h"
+#include "plugin/kubelet/answer.h"
 #include "plugin.h"
 #include "pods.h"
 #include "resources.h"
-#include "rpc.h"
+#include "plugin/rpc/rpc.h"
 #include "socket.h"
 
 enum {

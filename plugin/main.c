@@ -12,19 +12,19 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <pcidevfs/confine.h>
-#include <pcidevfs/err.h>
-#include <pcidevfs/lockfile.h>
-#include <pcidevfs/notify.h>
-#include <pcidevfs/util.h>
+#include "pcidevfs/confine.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/lockfile.h"
+#include "pcidevfs/notify.h"
+#include "pcidevfs/util.h"
 
 #include "allocate.h"
-#include "cdi.h"
+#include "plugin/kubelet/cdi.h"
 #include "kubelet.h"
 #include "plugin.h"
 #include "pods.h"
 #include "resources.h"
-#include "rpc.h"
+#include "plugin/rpc/rpc.h"
 #include "tree.h"
 
 struct main {
@@ -219,7 +219,7 @@ static int start(struct main *m, const struct options *o, struct err *err)
 	confine();
 	r = open_signals(&m->signals, err) ? : make_dirs(o->kubelet, dir, err) ? : lock_dir(o->kubelet, err);
 	r = r ?: loop_open(&p->loop, err);
-	r = r ?: rpc_new(&p->loop, &p->rpc, err) ?: cdi_new(p, o->cdi, &p->cdi, err);
+	r = r ?: rpc_new(&p->loop, &p->rpc, err) ?: cdi_new(o->dev, o->cdi, &p->cdi, err);
 	r = r ?: resources_new(p, dir, &p->resources, err) ?: kubelet_new(p, dir, &p->kubelet, err);
 	r = r ?: pods_new(p, o->kubelet, &p->pods, err) ?: tree_new(o->tree, &p->loop, &p->tree, err);
 	if (r)

@@ -5,11 +5,11 @@
 #include <malloc.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <pcidevfs/err.h>
-#include <pcidevfs/thread.h>
-#include <pcidevfs/util.h>
+#include "pcidevfs/err.h"
+#include "pcidevfs/thread.h"
+#include "pcidevfs/util.h"
 
-#include "checkpoint.h"
+#include "plugin/kubelet/checkpoint.h"
 #include "plugin.h"
 
 struct memory {

@@ -5,11 +5,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <pcidevfs/util.h>
+#include "pcidevfs/util.h"
 
-#include "loop.h"
-
-#define CDI_KIND "pcidevfs/device"
+#include "client/loop.h"
 
 struct cdi;
 struct kubelet;

@@ -7,14 +7,14 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
-#include <pcidevfs/err.h>
-#include <pcidevfs/util.h>
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
 
-#include "listing.h"
+#include "plugin/kubelet/listing.h"
 #include "memory.h"
 #include "plugin.h"
 #include "resources.h"
-#include "rpc.h"
+#include "plugin/rpc/rpc.h"
 #include "socket.h"
 #include "tree.h"
 

@@ -7,7 +7,7 @@
 #ifndef PLUGIN_PODS_H
 #define PLUGIN_PODS_H
 
-#include "devices.h"
+#include "plugin/kubelet/devices.h"
 
 struct err;
 struct plugin;

@@ -3,16 +3,16 @@
 #include "resource.h"
 
 #include <string.h>
-#include <pcidevfs/err.h>
-#include <pcidevfs/util.h>
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
 
 #include "allocate.h"
-#include "answer.h"
-#include "devices.h"
+#include "plugin/kubelet/answer.h"
+#include "plugin/kubelet/devices.h"
 #include "kubelet.h"
 #include "plugin.h"
 #include "resources.h"
-#include "rpc.h"
+#include "plugin/rpc/rpc.h"
 #include "tree.h"
 
 enum {

@@ -5,9 +5,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <pcidevfs/util.h>
+#include "pcidevfs/util.h"
 
-#include "loop.h"
+#include "client/loop.h"
 
 struct dev;
 struct err;

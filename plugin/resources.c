@@ -6,17 +6,17 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <pcidevfs/err.h>
-#include <pcidevfs/util.h>
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
 
-#include "answer.h"
-#include "cdi.h"
-#include "devices.h"
+#include "plugin/kubelet/answer.h"
+#include "plugin/kubelet/cdi.h"
+#include "plugin/kubelet/devices.h"
 #include "kubelet.h"
 #include "plugin.h"
 #include "pods.h"
 #include "resource.h"
-#include "rpc.h"
+#include "plugin/rpc/rpc.h"
 #include "socket.h"
 #include "tree.h"
 

@@ -6,13 +6,13 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <pcidevfs/thread.h>
-#include <pcidevfs/util.h>
+#include "pcidevfs/thread.h"
+#include "pcidevfs/util.h"
 
-#include "../client/ctl.h"
-#include "../client/watch.h"
-#include "bus.h"
-#include "loop.h"
+#include "client/ctl.h"
+#include "client/watch.h"
+#include "plugin/kubelet/bus.h"
+#include "client/loop.h"
 
 struct jobs {
 	struct job *first, **last;

@@ -8,9 +8,9 @@
 #define PLUGIN_TREE_H
 
 #include <stdbool.h>
-#include <pcidevfs/err.h>
+#include "pcidevfs/err.h"
 
-#include "devices.h"
+#include "plugin/kubelet/devices.h"
 
 struct loop;
 struct tree;

@@ -19,7 +19,7 @@ struct sysfs;
 /*
  * Appends a line "<id> <sentence>" for each device that the host needs, in ascending order of keys:
  * the weightiest reason only, of less than CRITICAL_TEXT bytes (device.h). A disk or NIC needs each
- * device that it hangs on (backend/devpath.h), also where nobody reads the bus. only: ids with
+ * device that it hangs on (backend/guard/devpath.h), also where nobody reads the bus. only: ids with
  * blanks between them, or NULL for all.
  * On failure nothing is appended and nothing is known: the caller must then refuse claims.
  * -ENOENT: there is no mount table; -ENOMEM; else as the kernel said.

@@ -156,8 +156,6 @@ void device_claim(const struct device *dev, char buf[static CLAIM_NAME]);
 bool device_is_allocated(const struct device *dev);
 /* A pod is known to have it: more than "pending", which may yet be any pod's. */
 bool device_with_pod(const struct device *dev);
-/* What two devices' want.allocated say, or plugins read: the same pod, in whichever container. */
-bool same_pod(const char *allocated, const char *other);
 /* /dev/vfio/<group> and the cdevs go to the owner of the claim files where all claimed members have
  * the same; a node gives the whole group, so else root keeps them. */
 bool device_shares_owner(const struct device *dev, const struct device *other);

@@ -5,7 +5,7 @@
  * is the VFIO group (for each member), the VFIO cdev or device, any other device node that belongs to the device,
  * a resource file; disks and usbfs where they are open for writing; nothing that was opened with O_PATH.
  *
- * How much of /proc is looked at for each process, user and all is bounded (backend/hold.h), and what hangs is left
+ * How much of /proc is looked at for each process, user and all is bounded (backend/guard/hold.h), and what hangs is left
  * behind. Processes whose descriptors are then unknown count, as unsure, for the devices that have a node
  * below --dev which the process's user could open.
  *
@@ -24,7 +24,7 @@ struct sysfs;
 /*
  * Appends lines `<id> pid=812 comm="nvidia-persiste"` in ascending order of keys, then `<id>
  * unsure pid=...` for unknown ones, and `<id> more=N` for those beyond HOLDERS_MAX. Who holds a
- * device holds what that hangs on (backend/devpath.h): with an mdev its parent. only: ids with
+ * device holds what that hangs on (backend/guard/devpath.h): with an mdev its parent. only: ids with
  * blanks between them, or NULL for all. Last lines, for health: `- unseen=N` when
  * N processes could not be looked into: CAP_SYS_PTRACE is missing, or a security module keeps
  * them from us; `- unknown=N` when N processes went beyond their budget or have a descriptor at

@@ -2,7 +2,7 @@
 /*
  * How each piece of memory that outlives a process begins. Its owner declares one layout; what does
  * not begin with just that is made new, and a program whose layouts differ does not take over
- * (fs/layouts.h).
+ * (fs/daemon/layouts.h).
  */
 #ifndef PCIDEVFS_REGION_H
 #define PCIDEVFS_REGION_H

@@ -76,6 +76,9 @@ int parse_bool(const char *text, bool *ret);
 /* A number from 0.001 to 1000, by which deadlines are scaled; else -EINVAL. */
 int parse_factor(const char *text, double *ret);
 
+/* Are two values of allocated_to of the same pod (NAMESPACE/POD/CONTAINER), in whichever container? */
+bool same_pod(const char *allocated, const char *other);
+
 /* Copies what fits, always terminated; returns false when it was cut. dst untouched beyond its text. */
 bool str_copy(char *dst, size_t size, const char *src);
 /* Makes a sentence fit into size bytes: its longest words, names all of them, lose their middle to "...", so that

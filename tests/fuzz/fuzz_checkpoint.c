@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../plugin/checkpoint.h"
+#include "plugin/kubelet/checkpoint.h"
 #include "place.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

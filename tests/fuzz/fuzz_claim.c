@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../../fs/internal.h"
-#include "../../fs/write.h"
+#include "fs/internal.h"
+#include "fs/write.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/txn.h"

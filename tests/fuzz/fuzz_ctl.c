@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../../fs/ctl_job.h"
-#include "../../fs/lines.h"
+#include "fs/ctl/ctl_job.h"
+#include "fs/ctl/lines.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/txn.h"

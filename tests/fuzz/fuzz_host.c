@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../backend/serials.h"
+#include "backend/pci/serials.h"
 #include "pcidevfs/critical.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/holders.h"

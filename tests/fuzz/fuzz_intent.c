@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../model/intent_file.h"
-#include "../../model/kept.h"
+#include "model/intents/intent_file.h"
+#include "model/intents/kept.h"
 #include "pcidevfs/err.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

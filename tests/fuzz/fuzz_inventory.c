@@ -13,8 +13,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "../../client/record.h"
-#include "../../client/watch.h"
+#include "client/record.h"
+#include "client/watch.h"
 #include "pcidevfs/util.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

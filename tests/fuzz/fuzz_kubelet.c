@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../plugin/answer.h"
-#include "../../plugin/cdi.h"
-#include "../../plugin/devices.h"
+#include "plugin/kubelet/answer.h"
+#include "plugin/kubelet/cdi.h"
+#include "plugin/kubelet/devices.h"
 #include "deviceplugin.pb-c.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"

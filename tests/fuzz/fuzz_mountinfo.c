@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../fs/mountpoint.h"
+#include "fs/daemon/mountpoint.h"
 #include "pcidevfs/critical.h"
 #include "pcidevfs/util.h"
 

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../fs/allocated.h"
-#include "../../plugin/listing.h"
+#include "fs/attrs/allocated.h"
+#include "plugin/kubelet/listing.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/txn.h"
-#include "../../fs/internal.h"
+#include "fs/internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

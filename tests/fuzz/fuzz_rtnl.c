@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "../../backend/rtnl.h"
+#include "backend/guard/rtnl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../backend/variant.h"
+#include "backend/pci/variant.h"
 #include "pcidevfs/pci.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

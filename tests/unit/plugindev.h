@@ -3,7 +3,7 @@
 #ifndef TESTS_PLUGINDEV_H
 #define TESTS_PLUGINDEV_H
 
-#include "../../plugin/devices.h"
+#include "plugin/kubelet/devices.h"
 #include "pcidevfs/util.h"
 
 static inline int take(struct devices *t, const char *id, const char *pairs)

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../backend/ops.h"
-#include "../../fs/holder.h"
-#include "../../fs/internal.h"
+#include "backend/ops.h"
+#include "fs/daemon/holder.h"
+#include "fs/internal.h"
 #include "fakepci.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/model.h"

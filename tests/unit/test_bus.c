@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../fs/internal.h"
-#include "../../fs/inventory.h"
-#include "../../fs/stash.h"
+#include "fs/internal.h"
+#include "fs/inventory.h"
+#include "fs/stash.h"
 #include "facts.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"

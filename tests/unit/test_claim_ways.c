@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../../backend/claim.h"
-#include "../../backend/internal.h"
+#include "backend/claim.h"
+#include "backend/internal.h"
 #include "facts.h"
 #include "fakepci.h"
 #include "pcidevfs/err.h"

@@ -2,7 +2,7 @@
 /* Users take turns, whoever asks how often. */
 #include <string.h>
 
-#include "../../fs/crowd.h"
+#include "fs/session/crowd.h"
 #include "test.h"
 
 static struct crowd crowd;

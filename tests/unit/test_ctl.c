@@ -4,9 +4,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../../fs/ctl_job.h"
-#include "../../fs/ctl_store.h"
-#include "../../fs/journal.h"
+#include "fs/ctl/ctl_job.h"
+#include "fs/ctl/ctl_store.h"
+#include "fs/journal.h"
 #include "test.h"
 
 #define REGION ((size_t)1088 << 20)

@@ -3,8 +3,8 @@
  * others are published here. */
 #include <string.h>
 
-#include "../../backend/internal.h"
-#include "../../backend/serials.h"
+#include "backend/internal.h"
+#include "backend/pci/serials.h"
 #include "fakehost.h"
 #include "fakepci.h"
 #include "pcidevfs/device.h"

@@ -12,14 +12,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../fs/handoff.h"
-#include "../../fs/inflight.h"
-#include "../../fs/layouts.h"
-#include "../../fs/mountpoint.h"
-#include "../../fs/options.h"
-#include "../../fs/retry.h"
-#include "../../fs/server.h"
-#include "../../fs/takeover.h"
+#include "fs/daemon/handoff.h"
+#include "fs/session/inflight.h"
+#include "fs/daemon/layouts.h"
+#include "fs/daemon/mountpoint.h"
+#include "fs/daemon/options.h"
+#include "fs/daemon/retry.h"
+#include "fs/daemon/server.h"
+#include "fs/daemon/takeover.h"
 #include "pcidevfs/fdmsg.h"
 #include "pcidevfs/util.h"
 

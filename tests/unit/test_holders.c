@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../backend/hold.h"
+#include "backend/guard/hold.h"
 #include "fakeholders.h"
 
 DEFINE_TEST(holders_nobody)

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../backend/hold.h"
+#include "backend/guard/hold.h"
 #include "fakeholders.h"
 
 /* With this kernel's own proc. */

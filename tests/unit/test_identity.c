@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../../model/identity.h"
+#include "model/intents/identity.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/util.h"
 #include "test.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../model/intent_file.h"
+#include "model/intents/intent_file.h"
 #include "facts.h"
 #include "pcidevfs/err.h"
 #include "test.h"

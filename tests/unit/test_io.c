@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../backend/wire.h"
+#include "backend/wire.h"
 #include "fakehost.h"
 #include "pcidevfs/backend.h"
 #include "pcidevfs/confine.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The rows of what is kept over reboots. */
-#include "../../model/kept.h"
+#include "model/intents/kept.h"
 
 #include <string.h>
 

@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../backend/bus.h"
-#include "../../backend/internal.h"
+#include "backend/bus.h"
+#include "backend/internal.h"
 #include "fakepci.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"

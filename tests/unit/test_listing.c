@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../../plugin/listing.h"
+#include "plugin/kubelet/listing.h"
 #include "plugindev.h"
 #include "podresources.pb-c.h"
 #include "test.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Turns of the plugin's loop that other threads take. */
-#include "../../plugin/loop.h"
+#include "client/loop.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../model/diff.h"
+#include "model/diff.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 #include "arena.h"

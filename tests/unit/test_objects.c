@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "../../fs/objects.h"
+#include "fs/objects.h"
 
 #include <errno.h>
 #include <stdio.h>

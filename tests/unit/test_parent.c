@@ -2,7 +2,7 @@
 /* Who made a device: a parent of any bus, whose children are of any bus. */
 #include <string.h>
 
-#include "../../model/identity.h"
+#include "model/intents/identity.h"
 #include "arena.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"

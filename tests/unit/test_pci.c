@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../backend/internal.h"
+#include "backend/internal.h"
 #include "fakepci.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"

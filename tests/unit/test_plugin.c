@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../../client/record.h"
-#include "../../plugin/answer.h"
-#include "../../plugin/bus.h"
-#include "../../plugin/cdi.h"
-#include "../../plugin/checkpoint.h"
-#include "../../plugin/devices.h"
+#include "client/record.h"
+#include "plugin/kubelet/answer.h"
+#include "plugin/kubelet/bus.h"
+#include "plugin/kubelet/cdi.h"
+#include "plugin/kubelet/checkpoint.h"
+#include "plugin/kubelet/devices.h"
 #include "deviceplugin.pb-c.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"

@@ -5,11 +5,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "../../client/record.h"
-#include "../../plugin/answer.h"
-#include "../../plugin/cdi.h"
-#include "../../plugin/checkpoint.h"
-#include "../../plugin/devices.h"
+#include "client/record.h"
+#include "plugin/kubelet/answer.h"
+#include "plugin/kubelet/cdi.h"
+#include "plugin/kubelet/checkpoint.h"
+#include "plugin/kubelet/devices.h"
 #include "deviceplugin.pb-c.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Open files and who waits for them; a pipe stands for the connection. */
-#include "../../fs/files.h"
+#include "fs/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../fs/journal.h"
-#include "../../fs/texts.h"
+#include "fs/journal.h"
+#include "fs/texts.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 #include "test.h"

@@ -19,7 +19,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "../../backend/program.h"
+#include "backend/program.h"
 #include "pcidevfs/backend.h"
 #include "pcidevfs/confine.h"
 #include "pcidevfs/err.h"

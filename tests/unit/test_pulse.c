@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../backend/pulse.h"
+#include "backend/pci/pulse.h"
 #include "fakepci.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"

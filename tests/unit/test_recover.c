@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../model/act.h"
+#include "model/engine/act.h"
 #include "levels.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "../../model/intents.h"
+#include "model/intents/intents.h"
 #include "facts.h"
 #include "fakewish.h"
 #include "pcidevfs/util.h"

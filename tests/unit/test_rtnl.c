@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../backend/rtnl.h"
+#include "backend/guard/rtnl.h"
 #include "pcidevfs/util.h"
 
 /* blackhole default table 9 */

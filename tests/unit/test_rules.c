@@ -2,7 +2,7 @@
 /* What follows from the facts and wishes of a device, and that each of its fields is known to all who ask for it. */
 #include <string.h>
 
-#include "../../model/diff.h"
+#include "model/diff.h"
 #include "facts.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"

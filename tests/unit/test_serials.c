@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../backend/serials.h"
+#include "backend/pci/serials.h"
 #include "fakepci.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"

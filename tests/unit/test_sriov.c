@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "../../backend/internal.h"
-#include "../../backend/serials.h"
-#include "../../backend/variant.h"
+#include "backend/internal.h"
+#include "backend/pci/serials.h"
+#include "backend/pci/variant.h"
 #include "fakepci.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"

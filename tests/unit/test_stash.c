@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../fs/stash.h"
+#include "fs/stash.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 

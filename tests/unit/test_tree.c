@@ -5,10 +5,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "../../fs/files.h"
-#include "../../fs/internal.h"
-#include "../../fs/inventory.h"
-#include "../../fs/write.h"
+#include "fs/files.h"
+#include "fs/internal.h"
+#include "fs/inventory.h"
+#include "fs/write.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/txn.h"

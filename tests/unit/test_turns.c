@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
-#include "../../model/turns.h"
+#include "model/engine/turns.h"
 #include "pcidevfs/pool.h"
 #include "pcidevfs/txn.h"
 #include "test.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Twins: which node of a file a path leads to while others are written. */
-#include "../../fs/objects.h"
-#include "../../fs/twins.h"
+#include "fs/objects.h"
+#include "fs/twins.h"
 #include "test.h"
 
 #define INO 0x70005ull

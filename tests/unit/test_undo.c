@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../model/act.h"
+#include "model/engine/act.h"
 #include "facts.h"
 #include "levels.h"
 #include "pcidevfs/model.h"

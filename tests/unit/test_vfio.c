@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../backend/vfio.h"
+#include "backend/vfio/vfio.h"
 #include "fakepci.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "../../backend/views.h"
+#include "backend/views.h"
 
 #include <pthread.h>
 #include <string.h>

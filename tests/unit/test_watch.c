@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../client/watch.h"
+#include "client/watch.h"
 #include "pcidevfs/util.h"
 #include "test.h"
 

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* One question to a guard: which devices, a helper's answer in lines, each into its device. */
+#include <errno.h>
+#include <string.h>
+
+#include "backend/internal.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/io.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/util.h"
+
+static const struct {
+	const char *request;
+	unsigned int deadline_ms;
+	size_t offset, size; /* of the field in struct facts */
+	size_t lines;	     /* of one device, at most: the rest says the same again */
+} rows[GUARD_COUNT] = {
+	[GUARD_CRITICAL] = { "critical", 5000, offsetof(struct facts, critical),
+			     sizeof(((struct facts *)0)->critical), 1 },
+	[GUARD_HOLDERS] = { "holders", 5000, offsetof(struct facts, holders),
+			    sizeof(((struct facts *)0)->holders), SIZE_MAX },
+};
+
+/* A line of the answer, cut in place. */
+struct line {
+	const char *id;
+	const char *text;
+};
+
+static int by_id(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+	int c = strcmp(x->id, y->id);
+
+	/* Lines of one device keep their order: they lie in one buffer. */
+	return c ? c : (x->text > y->text) - (x->text < y->text);
+}
+
+static struct line *cut_lines(char *text, size_t *ret_n)
+{
+	struct line *v;
+	size_t n = 0;
+	char *save;
+
+	for (const char *p = text; (p = strchr(p, '\n')); p++)
+		n++;
+	v = calloc(n + 1, sizeof(*v));
+	*ret_n = 0;
+	if (!v)
+		return NULL;
+	for (char *p = strtok_r(text, "\n", &save); p; p = strtok_r(NULL, "\n", &save)) {
+		char *blank = strchr(p, ' ');
+
+		if (!blank)
+			continue;
+		*blank = '\0';
+		v[(*ret_n)++] = (struct line){ p, blank + 1 };
+	}
+	qsort(v, *ret_n, sizeof(*v), by_id);
+	return v;
+}
+
+/* Where the lines of id begin, or would. */
+static size_t lower_bound(const struct line *v, size_t n, const char *id)
+{
+	size_t low = 0;
+
+	while (low < n) {
+		size_t mid = low + (n - low) / 2;
+
+		if (strcmp(v[mid].id, id) < 0)
+			low = mid + 1;
+		else
+			n = mid;
+	}
+	return low;
+}
+
+/* One line each; those for which there is no room are counted, and room for the count is kept. */
+static void join(char *buf, size_t size, const struct line *v, size_t n)
+{
+	size_t at = 0, i = 0;
+
+	buf[0] = '\0';
+	for (; i < n; i++) {
+		size_t len = strlen(v[i].text), tail = i + 1 < n ? sizeof("\nmore=4294967295") : 1;
+
+		if (at + (at > 0) + len + tail > size)
+			break;
+		at += (size_t)snprintf(buf + at, size - at, "%s%s", at ? "\n" : "", v[i].text);
+	}
+	if (i < n && n == 1)
+		str_copy(buf, size, v[0].text);
+	else if (i < n)
+		snprintf(buf + at, size - at, "%smore=%zu", at ? "\n" : "", n - i);
+}
+
+/* A view of one device; nothing when a newer one is there. With the model locked. */
+static void apply_one(struct backend *b, enum guard guard, const struct view *view,
+		      const struct device *dev, const struct line *v, size_t n)
+{
+	const char *old = (const char *)&dev->facts + rows[guard].offset;
+	char text[sizeof(struct facts)], id[KEY_NAME + 8];
+	size_t first = lower_bound(v, n, key_id(&dev->key, id)), end = first;
+	struct device *edit;
+	bool looked;
+
+	if (view_is_old(view, &dev->key))
+		return;
+	while (end < n && end - first < rows[guard].lines && !strcmp(v[end].id, id))
+		end++;
+	join(text, rows[guard].size, v + first, end - first);
+	/* A look that was begun before says nothing of who has not let go. */
+	looked = guard == GUARD_HOLDERS && dev->let_go && dev->let_go < view->began_us;
+	edit = looked || strcmp(text, old) ? model_edit(b->model, &dev->key, false) : NULL;
+	if (!edit)
+		return;
+	str_copy((char *)&edit->facts + rows[guard].offset, rows[guard].size, text);
+	if (looked)
+		edit->let_go = 0;
+}
+
+static void apply(struct backend *b, enum guard guard, const struct question *q, struct view *view,
+		  const struct line *v, size_t n)
+{
+	struct views *views = &b->guards.views[guard];
+	const struct device *dev;
+	size_t pos = 0;
+
+	model_lock(b->model);
+	view_end(views, view);
+	if (q->all)
+		view_tell(views, view, NULL);
+	while (q->all && (dev = model_next(b->model, &pos)))
+		apply_one(b, guard, view, dev, v, n);
+	for (size_t i = 0; i < q->n && !q->all; i++) {
+		view_tell(views, view, &q->devs[i]);
+		dev = model_find(b->model, &q->devs[i]);
+		if (dev)
+			apply_one(b, guard, view, dev, v, n);
+	}
+	model_publish(b->model);
+	model_unlock(b->model);
+}
+
+/* "- unseen=3": a number of processes, for health. */
+static unsigned int number_of(const struct line *v, size_t n, const char *key)
+{
+	size_t len = strlen(key);
+	uint64_t number = 0;
+
+	for (size_t at = lower_bound(v, n, "-"); at < n && !strcmp(v[at].id, "-"); at++)
+		if (!strncmp(v[at].text, key, len) &&
+		    !parse_u64(v[at].text + len, UINT32_MAX, &number))
+			return (unsigned int)number;
+	return 0;
+}
+
+/* "unsure pid=812 comm=...": the process, 0 where the line has none. */
+static pid_t pid_of(const char *text)
+{
+	const char *p = strncmp(text, "unsure ", 7) ? text : text + 7;
+	char number[12] = "";
+	uint64_t pid;
+
+	if (sscanf(p, "pid=%11[0-9] ", number) != 1 || parse_u64(number, INT32_MAX, &pid))
+		return 0;
+	return (pid_t)pid;
+}
+
+/* Whoever ends lets go. */
+static void await_ends(struct backend *b, const struct question *q, const struct line *v, size_t n)
+{
+	pid_t pids[ENDS_MAX];
+	size_t k = 0;
+
+	for (size_t i = 0; i < n && k < ENDS_MAX; i++) {
+		pids[k] = pid_of(v[i].text);
+		k += pids[k] > 0;
+	}
+	ends_watch(&b->ends, pids, k, q->all);
+}
+
+static void note_holders(struct backend *b, const struct question *q, const struct line *v, size_t n)
+{
+	await_ends(b, q, v, n);
+	atomic_store(&b->guards.unseen, number_of(v, n, "unseen="));
+	atomic_store(&b->guards.unknown, number_of(v, n, "unknown="));
+}
+
+bool question_has(const struct question *q, const struct key *key)
+{
+	bool has = q->all;
+
+	for (size_t i = 0; i < q->n && !has; i++)
+		has = key_eq(&q->devs[i], key);
+	return has;
+}
+
+void question_add(struct question *q, const struct key *key)
+{
+	if (key && question_has(q, key))
+		return;
+	if (!key || q->n == QUESTION_MAX)
+		q->all = true;
+	else
+		q->devs[q->n++] = *key;
+}
+
+#define IDS_MAX (QUESTION_MAX * (KEY_NAME + 8))
+
+/* Their ids with blanks between them; "" for all. */
+static void name_devices(const struct question *q, char buf[static IDS_MAX])
+{
+	char id[KEY_NAME + 8];
+	size_t at = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < q->n && !q->all; i++)
+		at += (size_t)snprintf(buf + at, IDS_MAX - at, "%s%s", at ? " " : "",
+				       key_id(&q->devs[i], id));
+}
+
+static int answer(struct backend *b, enum guard guard, const struct question *q, struct view *view,
+		  struct out *text)
+{
+	_free_ struct line *v = NULL;
+	size_t n = 0;
+
+	if (text->failed)
+		return -ENOMEM;
+	if (text->data) {
+		v = cut_lines(text->data, &n);
+		if (!v)
+			return -ENOMEM;
+	}
+	apply(b, guard, q, view, v, n);
+	if (guard == GUARD_HOLDERS)
+		note_holders(b, q, v, n);
+	return view->failed ? -ENOMEM : 0;
+}
+
+int guard_ask(struct backend *b, enum guard guard, const struct question *q)
+{
+	char devices[IDS_MAX];
+	const char *const argv[] = { rows[guard].request, devices, NULL };
+	struct out text = { 0 };
+	struct view view;
+	int rc;
+
+	name_devices(q, devices);
+	view_begin(&b->guards.views[guard], &view);
+	rc = io_call(b->io, argv, rows[guard].deadline_ms, &text, NULL, NULL);
+	/* No answer is no "nobody": what was known stays. */
+	rc = rc ? rc : answer(b, guard, q, &view, &text);
+	view_end(&b->guards.views[guard], &view);
+	view_free(&view);
+	out_free(&text);
+	atomic_store(&b->guards.results[guard], rc);
+	return rc;
+}
+
+unsigned int guard_deadline(enum guard guard)
+{
+	return rows[guard].deadline_ms;
+}
+
+void guard_want_node(struct backend *b, const char *name)
+{
+	const struct device *found[GROUP_MAX], *dev;
+	char node[NODES_TEXT];
+	uint64_t group;
+	size_t n = 0, pos = 0;
+
+	snprintf(node, sizeof(node), "/dev/vfio/devices/%s", name);
+	model_lock(b->model);
+	if (!parse_u64(name, INT32_MAX, &group))
+		n = model_group(b->model, (int32_t)group, found, GROUP_MAX);
+	else
+		while (!n && (dev = model_next(b->model, &pos)))
+			if (device_has_node(dev, node))
+				found[n++] = dev;
+	for (size_t i = 0; i < n; i++)
+		guard_want(b, GUARD_HOLDERS, n > GROUP_MAX ? NULL : &found[i]->key);
+	model_unlock(b->model);
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Who holds which device: what was found, and whom what could not be found out concerns. */
+#include "pcidevfs/holders.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "devpath.h"
+#include "hold.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/key.h"
+#include "pcidevfs/pci.h"
+#include "pcidevfs/sysfs.h"
+#include "pcidevfs/util.h"
+#include "backend/pci/variant.h"
+
+#define COMM_NAME 128
+
+struct search {
+	const struct sysfs *s;
+	const char *only; /* the devices it is about, NULL all: devpath.h */
+	struct hold_nodes nodes;
+	struct hold_found found;
+	struct hold_who *who; /* of each unknown process that is listed */
+	int error;
+};
+
+/* ---- what is found */
+
+int hold_add(struct hold_found *found, const struct key *dev, pid_t pid, bool unsure)
+{
+	struct hold row = { *dev, unsure, pid }, *rows;
+
+	rows = more_rows(found->holds, found->n, &found->cap, sizeof(row));
+	if (!rows)
+		return -ENOMEM;
+	found->holds = rows;
+	rows[found->n++] = row;
+	return 0;
+}
+
+void hold_found_free(struct hold_found *found)
+{
+	free(found->holds);
+	free(found->anonymous);
+	free(found->unknown);
+}
+
+/* ---- whose devices are not named */
+
+/* A vfio driver enables its PCI function while somebody has it open. */
+static bool is_in_use(const struct sysfs *s, const struct key *dev)
+{
+	char driver[64];
+	int64_t times;
+
+	return dev->bus == BUS_PCI &&
+	       !sysfs_link(s, ROOT_SYS, driver, sizeof(driver), PCI_DEVICES "/%s/driver",
+			   dev->name) &&
+	       driver_is_vfio(driver) &&
+	       !sysfs_number(s, ROOT_SYS, 1, INT32_MAX, &times, PCI_DEVICES "/%s/enable",
+			     dev->name);
+}
+
+static bool is_held(const struct hold_found *found, size_t n, const struct key *dev)
+{
+	bool held = false;
+
+	for (size_t i = 0; i < n && !held; i++)
+		held = key_eq(&found->holds[i].device, dev);
+	return held;
+}
+
+/* n: how many were found by themselves. */
+static void blame(struct search *search, size_t n, const struct key *dev)
+{
+	struct hold_found *found = &search->found;
+
+	if (is_held(found, n, dev) || !is_in_use(search->s, dev))
+		return;
+	for (size_t i = 0; i < found->n_anonymous && !search->error; i++)
+		search->error = hold_add(found, dev, found->anonymous[i], false);
+}
+
+static void blame_anonymous(struct search *search)
+{
+	const char *only = search->only;
+	_closedir_ DIR *dir = only ? NULL : sysfs_dir(search->s, ROOT_SYS, PCI_DEVICES);
+	size_t n = search->found.n;
+	struct dirent *e;
+	struct key key;
+
+	while (only_next(&only, &key))
+		blame(search, n, &key);
+	while (dir && (e = readdir(dir)))
+		if (key_make(BUS_PCI, e->d_name, &key))
+			blame(search, n, &key);
+}
+
+/* ---- whose descriptors are not known */
+
+static void doubt_node(void *ctx, const struct key *dev, const struct stat *st)
+{
+	struct search *search = ctx;
+	struct hold_found *found = &search->found;
+
+	for (size_t i = 0; i < found->n_listed && !search->error; i++)
+		if (hold_could_open(&search->who[i], st))
+			search->error = hold_add(found, dev, found->unknown[i], true);
+}
+
+static int doubt_unknown(struct search *search)
+{
+	struct hold_found *found = &search->found;
+	size_t n = 0;
+
+	search->who = calloc(found->n_listed, sizeof(*search->who));
+	if (!search->who)
+		return -ENOMEM;
+	for (size_t i = 0; i < found->n_listed; i++)
+		if (hold_who(search->s, found->unknown[i], &search->who[n]))
+			found->unknown[n++] = found->unknown[i];
+	found->n_listed = n;
+	hold_nodes_rights(&search->nodes, doubt_node, search);
+	return search->error;
+}
+
+/* ---- the answer */
+
+static int by_device(const void *left, const void *right)
+{
+	const struct hold *a = left, *b = right;
+
+	return key_cmp(&a->device, &b->device)	  ?: a->unsure - b->unsure
+						  ?: (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+/* False when the process is gone. What would end the quotes becomes '?' too. */
+static bool read_comm(const struct sysfs *s, pid_t pid, char *comm, size_t size)
+{
+	int rc = sysfs_read(s, ROOT_PROC, comm, size, "%d/comm", (int)pid);
+
+	if (rc == -ENOENT || rc == -ESRCH)
+		return false;
+	if (rc < 0)
+		str_copy(comm, size, "?");
+	for (; *comm; comm++)
+		if ((unsigned char)*comm < ' ' || *comm == 0x7f || *comm == '"' || *comm == '\\')
+			*comm = '?';
+	return true;
+}
+
+/* The holders of one device: n rows in ascending order, a process as often as it has it open. */
+static void print(const struct search *search, const struct hold *rows, size_t n, struct out *ret)
+{
+	char comm[COMM_NAME], id[KEY_NAME + 8];
+	size_t shown = 0, more = 0;
+
+	key_id(&rows->device, id);
+	for (size_t i = 0; i < n; i++) {
+		if (i && rows[i].pid == rows[i - 1].pid && rows[i].unsure == rows[i - 1].unsure)
+			continue;
+		if (shown == HOLDERS_MAX) {
+			more++;
+		} else if (read_comm(search->s, rows[i].pid, comm, sizeof(comm))) {
+			out_printf(ret, "%s %spid=%d comm=\"%s\"\n", id,
+				   rows[i].unsure ? "unsure " : "", (int)rows[i].pid, comm);
+			shown++;
+		}
+	}
+	if (more)
+		out_printf(ret, "%s more=%zu\n", id, more);
+}
+
+static void print_all(const struct search *search, struct out *ret)
+{
+	const struct hold_found *found = &search->found;
+	const struct hold *rows = found->holds;
+	size_t first = 0;
+
+	if (found->n)
+		qsort(found->holds, found->n, sizeof(*rows), by_device);
+	for (size_t i = 1; i <= found->n; i++) {
+		if (i < found->n && key_eq(&rows[i].device, &rows[first].device))
+			continue;
+		if (only_has(search->only, &rows[first].device))
+			print(search, rows + first, i - first, ret);
+		first = i;
+	}
+	if (found->n_unseen)
+		out_printf(ret, "- unseen=%zu\n", found->n_unseen);
+	if (found->n_unknown)
+		out_printf(ret, "- unknown=%zu\n", found->n_unknown);
+}
+
+static int look(struct search *search)
+{
+	struct hold_found *found = &search->found;
+	int rc = hold_nodes_open(&search->nodes, search->s, search->only);
+
+	rc = rc ? rc : hold_walk(search->s, &search->nodes, found);
+	if (!rc && found->n_anonymous)
+		blame_anonymous(search);
+	if (!rc && !search->error && found->n_listed)
+		rc = doubt_unknown(search);
+	return rc ? rc : search->error ? search->error : search->nodes.error;
+}
+
+int holders_scan(const struct sysfs *s, const char *only, struct out *ret)
+{
+	struct search search = { .s = s, .only = only };
+	int rc = look(&search);
+
+	if (!rc)
+		print_all(&search, ret);
+	hold_nodes_close(&search.nodes);
+	hold_found_free(&search.found);
+	free(search.who);
+	rc = rc ? rc : ret->failed ? -ENOMEM : 0;
+	return rc ? rc : search.found.hangs;
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* For udev: what is stored decides before any driver meets a function. No daemon, no model, no helper: the
+ * process itself is one that may be left waiting. */
+#include <errno.h>
+#include <string.h>
+
+#include "backend/claim.h"
+#include "pcidevfs/backend.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/intent.h"
+#include "pcidevfs/pci.h"
+#include "pcidevfs/sysfs.h"
+#include "pcidevfs/util.h"
+#include "serials.h"
+
+struct search {
+	const struct key *vf;
+	int index;
+};
+
+static void find_index(void *ctx, int index, const struct key *vf)
+{
+	struct search *s = ctx;
+
+	if (key_eq(vf, s->vf))
+		s->index = index;
+}
+
+static int look(const struct sysfs *s, const char *name, struct device *ret)
+{
+	char address[KEY_NAME];
+	struct out o = { 0 };
+
+	*ret = (struct device){ 0 };
+	if (!key_make(BUS_PCI, name, &ret->key))
+		return -EINVAL;
+	if (pci_observe(s, &ret->key, &ret->facts))
+		return -ENODEV;
+	STR_COPY(address, name);
+	if (!serials_scan(s, address, &o)) /* "<address> <hex>", or "-" where it does not answer */
+		ret->facts.serial_known = !strstr(out_text(&o), " -");
+	if (ret->facts.serial_known && o.len)
+		ret->facts.serial = strtoull(out_text(&o) + strlen(name), NULL, 16);
+	out_free(&o);
+	return 0;
+}
+
+/* What is stored for a VF names its PF. */
+static int find_claim(const struct sysfs *s, const char *state_dir, const char *address,
+		      struct device *dev, char ret_with[static DRIVER_NAME], struct err *err)
+{
+	struct device pf;
+	struct search search = { &dev->key, -1 };
+	int rc = look(s, address, dev);
+
+	if (rc)
+		return fail(err, -rc, "%s: %s", address,
+			    rc == -EINVAL ? "no address of a PCI function"
+					  : "there is no such function");
+	if (!device_is_vf(dev))
+		return intents_early(state_dir, dev, NULL, ret_with, err);
+	rc = look(s, dev->facts.parent.name, &pf);
+	rc = rc ? rc : pci_vfs(s, &pf.key, find_index, &search);
+	if (rc || search.index < 0)
+		return fail(err, ENODEV, "%s: its physfn is not there", address);
+	dev->facts.index = search.index;
+	return intents_early(state_dir, dev, &pf, ret_with, err);
+}
+
+int backend_early(const struct roots *roots, const char *state_dir, const char *address,
+		  struct err *err)
+{
+	const struct claim_ops *way;
+	char with[DRIVER_NAME] = "";
+	struct device dev;
+	struct sysfs s;
+	int rc = sysfs_open(&s, roots->sysfs, roots->dev, roots->proc, err);
+
+	if (rc)
+		return rc;
+	rc = find_claim(&s, state_dir, address, &dev, with, err);
+	way = rc > 0 ? claim_way(claim_ways, &dev) : NULL;
+	if (rc > 0)
+		rc = way && way->early ? way->early(&s, &dev.key, with, err) : 0;
+	sysfs_close(&s);
+	return rc == -ENOENT ? 0 : rc;
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "naming.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+
+#include "backend/internal.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/names.h"
+#include "pcidevfs/util.h"
+
+struct named {
+	uint64_t ids; /* what names depend on, as one number */
+	bool known;
+	struct names names;
+};
+
+static uint64_t name_ids(const struct facts *f)
+{
+	return (uint64_t)f->class_code << 32 | (uint64_t)f->vendor << 16 | f->device;
+}
+
+static int by_ids(const void *left, const void *right)
+{
+	const struct named *a = left, *b = right;
+
+	return a->ids < b->ids ? -1 : a->ids > b->ids;
+}
+
+static struct named *find(const struct naming *nm, const struct key *dev, const struct facts *f)
+{
+	const struct named wanted = { .ids = name_ids(f) };
+
+	return dev->bus == BUS_PCI && nm->n ? bsearch(&wanted, nm->v, nm->n, sizeof(*nm->v), by_ids) : NULL;
+}
+
+void naming_add(struct naming *nm, const struct key *dev, const struct facts *f)
+{
+	struct named *rows;
+
+	if (dev->bus != BUS_PCI || (nm->n && nm->v[nm->n - 1].ids == name_ids(f)))
+		return;
+	rows = more_rows(nm->v, nm->n, &nm->cap, sizeof(*rows));
+	if (!rows)
+		return;
+	nm->v = rows;
+	rows[nm->n++] = (struct named){ .ids = name_ids(f) };
+}
+
+static void sort(struct naming *nm)
+{
+	size_t n = 0;
+
+	if (!nm->n)
+		return;
+	qsort(nm->v, nm->n, sizeof(*nm->v), by_ids);
+	for (size_t i = 1; i < nm->n; i++)
+		if (by_ids(&nm->v[n], &nm->v[i]))
+			nm->v[++n] = nm->v[i];
+	nm->n = n + 1;
+}
+
+/* Returns how many are unknown. */
+static size_t ask_model(struct model *m, const struct naming *nm)
+{
+	const struct device *dev;
+	size_t pos = 0, unknown = nm->n;
+
+	model_lock(m);
+	while (unknown && (dev = model_next(m, &pos))) {
+		struct named *at = find(nm, &dev->key, &dev->facts);
+
+		if (!at || at->known || !dev->names.description[0])
+			continue;
+		at->names = dev->names;
+		at->known = true;
+		unknown--;
+	}
+	model_unlock(m);
+	return unknown;
+}
+
+static void ask_database(struct backend *b, struct naming *nm)
+{
+	if (names_open(NULL, &nm->db))
+		return;
+	atomic_store(&b->names_missing, !names_known(nm->db));
+	for (size_t i = 0; i < nm->n; i++) {
+		struct named *at = &nm->v[i];
+		struct facts f = { .vendor = (uint16_t)(at->ids >> 16),
+				   .device = (uint16_t)at->ids,
+				   .class_code = (uint32_t)(at->ids >> 32) };
+
+		if (!at->known)
+			at->known = !names_fill(nm->db, &f, &at->names);
+	}
+}
+
+void naming_look(struct backend *b, struct naming *nm)
+{
+	sort(nm);
+	if (ask_model(b->model, nm))
+		ask_database(b, nm);
+}
+
+const struct names *naming_find(const struct naming *nm, const struct key *dev, const struct facts *f)
+{
+	const struct named *at = find(nm, dev, f);
+
+	return at && at->known ? &at->names : NULL;
+}
+
+void naming_end(struct naming *nm)
+{
+	free(nm->v);
+	if (!nm->db)
+		return;
+	names_close(nm->db);
+	/* pci.ids takes some MiB once in a while; without this they stay resident. */
+	malloc_trim(0);
+}

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "pcidevfs/pci.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend/ops.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/sysfs.h"
+#include "pcidevfs/util.h"
+#include "variant.h"
+
+/* An index more than 16 bits wide is none: SR-IOV counts VFs in 16. */
+static int virtfn_index(const char *name)
+{
+	uint64_t n;
+
+	if (strncmp(name, "virtfn", 6) || parse_u64(name + 6, UINT16_MAX, &n))
+		return -1;
+	return (int)n;
+}
+
+/* A function that is being looked at. */
+struct look {
+	struct sysfs at; /* its sysfs root is the device's directory */
+	struct facts *f;
+	char cdev[16]; /* "vfio0" below dev/vfio/devices, where the kernel has cdevs; "" none */
+	int rc; /* of ours, as no descriptor: what was seen is not what is there */
+};
+
+/* Shown to people, in a sentence of ours. */
+static void quote(char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~' || *text == '"')
+			*text = '?';
+}
+
+/* held: what there was instead of something that makes sense. */
+static void note_garbled(struct look *l, const char *name, const char *verb, char *held)
+{
+	const int most = 24;
+
+	if (l->f->garbled[0])
+		return;
+	quote(held);
+	snprintf(l->f->garbled, sizeof(l->f->garbled), "%s %s \"%.*s\"%s", name, verb, most, held,
+		 strlen(held) > (size_t)most ? " ..." : "");
+}
+
+/* What is gone says nothing: the function may be going, or its driver. */
+static void note_unread(struct look *l, const char *name, int rc)
+{
+	if (rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM)
+		l->rc = rc;
+	else if (rc != -ENOENT && rc != -ENODEV && !l->f->garbled[0])
+		snprintf(l->f->garbled, sizeof(l->f->garbled), "%s cannot be read (%s)", name,
+			 err_name(-rc));
+}
+
+/* *ret is left alone where there is none, or nothing that makes sense: -errno then. */
+static int number(struct look *l, const char *name, int64_t min, int64_t max, int64_t *ret)
+{
+	char text[64];
+	int rc = sysfs_read(&l->at, ROOT_SYS, text, sizeof(text), "%s", name);
+
+	if (rc < 0 && rc != -EFBIG) {
+		note_unread(l, name, rc);
+		return rc;
+	}
+	if (rc >= 0)
+		rc = parse_i64(text, min, max, ret);
+	if (rc)
+		note_garbled(l, name, "holds", text);
+	return rc;
+}
+
+static bool flag(struct look *l, const char *name)
+{
+	int64_t n = 0;
+
+	number(l, name, 0, 1, &n);
+	return n;
+}
+
+static int link_name(struct look *l, const char *name, char *buf, size_t size)
+{
+	int rc = sysfs_link(&l->at, ROOT_SYS, buf, size, "%s", name);
+
+	if (rc)
+		note_unread(l, name, rc);
+	return rc;
+}
+
+/* Every kernel has these of every function. */
+static uint32_t always(struct look *l, const char *name, int64_t max)
+{
+	int64_t n = 0;
+
+	if (number(l, name, 0, max, &n) == -ENOENT && !l->f->garbled[0])
+		snprintf(l->f->garbled, sizeof(l->f->garbled), "there is no %s", name);
+	return (uint32_t)n;
+}
+
+static void read_ids(struct look *l)
+{
+	l->f->vendor = (uint16_t)always(l, "vendor", UINT16_MAX);
+	l->f->device = (uint16_t)always(l, "device", UINT16_MAX);
+	l->f->class_code = always(l, "class", 0xffffff);
+}
+
+static uint16_t id(struct look *l, const char *name, int64_t max)
+{
+	int64_t n = 0;
+
+	number(l, name, 0, max, &n);
+	return (uint16_t)n;
+}
+
+static void read_subvendor(struct look *l)
+{
+	l->f->subvendor = id(l, "subsystem_vendor", UINT16_MAX);
+}
+
+static void read_subdevice(struct look *l)
+{
+	l->f->subdevice = id(l, "subsystem_device", UINT16_MAX);
+}
+
+static void read_revision(struct look *l)
+{
+	l->f->revision = (uint8_t)id(l, "revision", UINT8_MAX);
+}
+
+static void read_numa(struct look *l)
+{
+	int64_t n = -1;
+
+	number(l, "numa_node", -1, INT32_MAX, &n);
+	l->f->numa_node = (int32_t)n;
+}
+
+static void read_boot_vga(struct look *l)
+{
+	l->f->boot_vga = flag(l, "boot_vga");
+}
+
+/* A PF that does not tell how many VFs it can have is one all the same. */
+static void read_total_vfs(struct look *l)
+{
+	int64_t n = 0;
+
+	number(l, "sriov_totalvfs", 0, UINT16_MAX, &n);
+	l->f->total_vfs = (int32_t)n;
+}
+
+static void read_autoprobe(struct look *l)
+{
+	l->f->autoprobe = flag(l, "sriov_drivers_autoprobe");
+}
+
+static void read_reset(struct look *l)
+{
+	l->f->has_reset = true;
+}
+
+static void read_driver(struct look *l)
+{
+	if (link_name(l, "driver", l->f->driver, sizeof(l->f->driver)))
+		l->f->driver[0] = '\0';
+}
+
+static void read_physfn(struct look *l)
+{
+	char name[NAME_MAX + 1];
+
+	if (link_name(l, "physfn", name, sizeof(name)))
+		return;
+	if (!key_make(BUS_PCI, name, &l->f->parent))
+		note_garbled(l, "physfn", "leads to", name);
+}
+
+static void read_group(struct look *l)
+{
+	char name[NAME_MAX + 1];
+	uint64_t n;
+
+	if (link_name(l, "iommu_group", name, sizeof(name)))
+		return;
+	if (!parse_u64(name, INT32_MAX, &n))
+		l->f->iommu_group = (int32_t)n;
+	else
+		note_garbled(l, "iommu_group", "leads to", name);
+}
+
+/* vfio-dev/ is there on kernels without cdevs too; the node tells. */
+static void read_cdev(struct look *l)
+{
+	_closedir_ DIR *dir = sysfs_dir(&l->at, ROOT_SYS, "vfio-dev");
+	const struct dirent *e;
+
+	while (dir && (e = readdir(dir)))
+		if (!strncmp(e->d_name, "vfio", 4) && strlen(e->d_name) < sizeof(l->cdev) &&
+		    sysfs_exists(&l->at, ROOT_DEV, "vfio/devices/%s", e->d_name))
+			STR_COPY(l->cdev, e->d_name);
+}
+
+/* What may be absent is read only where the directory lists it: a failing open costs as much as one
+ * that succeeds, and most functions have few of these. */
+static const struct {
+	const char *name;
+	void (*read)(struct look *l);
+} entries[] = {
+	{ "subsystem_vendor", read_subvendor },
+	{ "subsystem_device", read_subdevice },
+	{ "revision", read_revision },
+	{ "numa_node", read_numa },
+	{ "boot_vga", read_boot_vga },
+	{ "sriov_totalvfs", read_total_vfs },
+	{ "sriov_drivers_autoprobe", read_autoprobe },
+	{ "reset", read_reset },
+	{ "driver", read_driver },
+	{ "physfn", read_physfn },
+	{ "iommu_group", read_group },
+	{ "vfio-dev", read_cdev },
+};
+
+/* Whichever is read last, it stays the same one as long as it is there. */
+static void note_mdev(struct facts *f, const char *uuid)
+{
+	if (!f->mdevs++ || strcmp(uuid, f->mdev) < 0)
+		STR_COPY(f->mdev, uuid);
+}
+
+static void read_entry(struct look *l, const char *name)
+{
+	struct key mdev;
+
+	/* The link may outlive its VF, where the PF was pulled out. */
+	if (virtfn_index(name) >= 0 && sysfs_exists(&l->at, ROOT_SYS, "%s", name))
+		l->f->num_vfs++;
+	if (key_make(BUS_MDEV, name, &mdev))
+		note_mdev(l->f, mdev.name);
+	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
+		if (!strcmp(name, entries[i].name))
+			entries[i].read(l);
+}
+
+/* One part of a device path into the place without bus numbers. False when there is no room. */
+static bool add_hop(char *ret, size_t size, const char *part)
+{
+	size_t at = strlen(ret), n = strlen(part);
+	struct key key;
+	int len;
+
+	if (!strncmp(part, "pci", 3))
+		/* A second root, as VMD makes, is where its bridge is: its domain is only counted up. */
+		len = at ? 0 : snprintf(ret, size, "%s", part + 3);
+	else if (key_make(BUS_PCI, part, &key) && at && n >= 4)
+		len = snprintf(ret + at, size - at, "/%s", part + n - 4); /* dd.f */
+	else
+		len = 0;
+	return len >= 0 && at + (size_t)len < size;
+}
+
+void pci_path(const char *target, char *ret, size_t size)
+{
+	char copy[1024], *save = NULL;
+
+	ret[0] = '\0';
+	if (!str_copy(copy, sizeof(copy), target))
+		return;
+	for (char *part = strtok_r(copy, "/", &save); part; part = strtok_r(NULL, "/", &save))
+		if (!add_hop(ret, size, part)) {
+			ret[0] = '\0';
+			return;
+		}
+}
+
+/* Of the PF for a VF: that is what stays where it is. -ENOENT: it is gone. */
+static int read_path(const struct sysfs *s, const struct key *dev, struct facts *f)
+{
+	char path[KEY_NAME + sizeof(PCI_DEVICES) + 1], target[1024];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), PCI_DEVICES "/%s", f->parent.bus ? f->parent.name : dev->name);
+	n = readlinkat(s->fd[ROOT_SYS], path, target, sizeof(target) - 1);
+	if (n < 0)
+		return -errno;
+	target[n] = '\0';
+	pci_path(target, f->path, sizeof(f->path));
+	return 0;
+}
+
+void pci_nodes(int32_t group, const char *cdev, bool iommufd, char ret[static NODES_TEXT])
+{
+	int n = 0;
+
+	ret[0] = '\0';
+	if (group >= 0)
+		n = snprintf(ret, NODES_TEXT, "/dev/vfio/vfio /dev/vfio/%d", group);
+	if (cdev[0])
+		snprintf(ret + n, NODES_TEXT - (size_t)n, "%s/dev/vfio/devices/%s%s", n ? " " : "", cdev,
+			 iommufd ? " /dev/iommu" : "");
+}
+
+/* The group's are there, whichever member has made them. */
+static void find_nodes(struct look *l)
+{
+	struct facts *f = l->f;
+	bool group = f->iommu_group >= 0 &&
+		     sysfs_exists(&l->at, ROOT_DEV, "vfio/%d", f->iommu_group);
+
+	pci_nodes(group ? f->iommu_group : -1, l->cdev,
+		  l->cdev[0] && sysfs_exists(&l->at, ROOT_DEV, "iommu"), f->nodes);
+}
+
+/* A bridge stays with its driver, and pci-stub does nothing: the kernel lets a guest have the group
+ * (spec/kernel.md 7). */
+enum use pci_use(const struct facts *f)
+{
+	if (driver_is_vfio(f->driver))
+		return USE_GUEST;
+	return f->driver[0] && strcmp(f->driver, "pci-stub") && !device_is_bridge(f) ? USE_HOST
+										     : USE_NONE;
+}
+
+static bool gone(int code)
+{
+	return code == ENOENT || code == ENODEV || code == ENOTDIR;
+}
+
+int pci_observe(const struct sysfs *s, const struct key *dev, struct facts *ret)
+{
+	struct facts f = { .numa_node = -1, .iommu_group = -1, .total_vfs = -1, .index = -1 };
+	_closedir_ DIR *dir = sysfs_dir(s, ROOT_SYS, PCI_DEVICES "/%s", dev->name);
+	struct look look = { .at = *s, .f = &f };
+	const struct dirent *e;
+	int rc;
+
+	if (!dir)
+		return gone(errno) ? -ENODEV : -errno;
+	look.at.fd[ROOT_SYS] = dirfd(dir);
+	read_ids(&look);
+	while ((e = readdir(dir)))
+		read_entry(&look, e->d_name);
+	if (look.rc)
+		return look.rc;
+	f.use = pci_use(&f);
+	find_nodes(&look);
+	rc = read_path(s, dev, &f);
+	for (const struct backend_ops *const *b = backends; *b; b++)
+		if ((*b)->observe)
+			(*b)->observe(&look.at, dev, &f);
+	/* Gone while we looked: half of a device is none, and one without its place would be taken for another. */
+	if (rc == -ENOENT || !sysfs_exists(s, ROOT_SYS, PCI_DEVICES "/%s", dev->name))
+		return -ENODEV;
+	*ret = f;
+	return 0;
+}
+
+int pci_vfs(const struct sysfs *s, const struct key *pf,
+	    void (*found)(void *ctx, int index, const struct key *vf), void *ctx)
+{
+	_closedir_ DIR *dir = sysfs_dir(s, ROOT_SYS, PCI_DEVICES "/%s", pf->name);
+	struct sysfs at = *s;
+	const struct dirent *e;
+
+	if (!dir)
+		return -ENODEV;
+	at.fd[ROOT_SYS] = dirfd(dir);
+	while ((e = readdir(dir))) {
+		int index = virtfn_index(e->d_name);
+		char name[KEY_NAME];
+		struct key vf;
+
+		if (index >= 0 && !sysfs_link(&at, ROOT_SYS, name, sizeof(name), "%s", e->d_name) &&
+		    key_make(BUS_PCI, name, &vf))
+			found(ctx, index, &vf);
+	}
+	return 0;
+}

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "pulse.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/pci_regs.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend/internal.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/io.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/pci.h"
+#include "pcidevfs/thread.h"
+#include "pcidevfs/util.h"
+
+#define PERIOD_MS 2000
+#define ASK_MS 500
+#define EACH_MS 50 /* once one of a batch hangs: a whole bus of them may */
+#define BATCH 256
+
+#define BAD_LOOKS 2
+#define LATE_LOOKS 5
+#define GOOD_LOOKS 3
+#define GOOD_MOST 48
+#define CALM_LOOKS 150
+
+enum pulse pulse_step(struct pulse_row *row)
+{
+	uint8_t limit = row->saw == PULSE_LATE ? LATE_LOOKS : BAD_LOOKS;
+
+	if (row->saw == PULSE_UNKNOWN)
+		return row->was;
+	if (row->saw != PULSE_GOOD) {
+		row->good = 0;
+		row->bad = row->bad && row->last != row->saw ? 0 : row->bad;
+		row->last = row->saw;
+		row->bad += row->bad < LATE_LOOKS;
+		return row->was == PULSE_GOOD && row->bad >= limit ? row->saw : row->was;
+	}
+	row->bad = 0;
+	row->good += row->good < CALM_LOOKS;
+	if (row->was == PULSE_GOOD) {
+		row->need = row->good == CALM_LOOKS ? GOOD_LOOKS : row->need;
+		return PULSE_GOOD;
+	}
+	if (row->good < row->need)
+		return row->was;
+	row->good = 0;
+	row->need = row->need < GOOD_MOST ? 2 * row->need : GOOD_MOST;
+	return PULSE_GOOD;
+}
+
+/* The function's own, or ("../") of the bridge above: no path that sysfs_read() takes. */
+static int open_file(const struct sysfs *s, const struct key *dev, const char *name)
+{
+	char path[sizeof(PCI_DEVICES "//../power_state") + KEY_NAME];
+
+	snprintf(path, sizeof(path), PCI_DEVICES "/%s/%s", dev->name, name);
+	return openat(s->fd[ROOT_SYS], path, O_RDONLY | O_CLOEXEC);
+}
+
+static bool begins(const struct sysfs *s, const struct key *dev, const char *name, const char *text)
+{
+	_close_ int fd = open_file(s, dev, name);
+	const size_t len = strlen(text);
+	char buf[16];
+
+	return fd >= 0 && read(fd, buf, len) == (ssize_t)len && !memcmp(buf, text, len);
+}
+
+/* Linux, pci_config_pm_runtime_get(): who reads config space wakes the bridge above, and the function where it is
+ * without power. */
+static bool sleeps(const struct sysfs *s, const struct key *dev)
+{
+	return begins(s, dev, "power_state", "D3cold") || begins(s, dev, "../power_state", "D3");
+}
+
+/* Not the ids, which read ffff of a VF as long as it lives. Some bits of the status are always 0; Linux,
+ * pci_dev_wait(), waits for this word too. */
+static char look_at_word(const struct sysfs *s, const struct key *dev)
+{
+	_close_ int fd = open_file(s, dev, "config");
+	uint32_t word;
+
+	if (fd < 0 || pread(fd, &word, sizeof(word), PCI_COMMAND) != sizeof(word))
+		return '-';
+	return word == UINT32_MAX ? 'f' : 'a';
+}
+
+int pulse_scan(const struct sysfs *s, char *words, struct out *ret)
+{
+	char *save = NULL;
+
+	for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
+		struct key key;
+
+		if (!key_parse(w + (*w == '!'), &key))
+			return -EINVAL;
+		if (key.bus != BUS_PCI || (*w != '!' && sleeps(s, &key)))
+			out_printf(ret, "-");
+		else
+			out_printf(ret, "%c", look_at_word(s, &key));
+	}
+	return 0;
+}
+
+/* One that was told to be ill until it is told to be well: nobody else would. */
+static bool is_watched(const struct device *dev)
+{
+	bool claimed = dev->want.claim[0] || device_is_coming(dev);
+
+	return dev->facts.pulse != PULSE_GOOD ||
+	       (dev->caps & CAP_CLAIM && claimed && dev->facts.use == USE_GUEST);
+}
+
+static int by_key(const void *left, const void *right)
+{
+	const struct pulse_row *a = left, *b = right;
+
+	return key_cmp(&a->key, &b->key);
+}
+
+static struct pulse_row row_of(const struct pulses *p, const struct device *dev)
+{
+	struct pulse_row new = { .key = dev->key, .birth = dev->birth, .need = GOOD_LOOKS };
+	const struct pulse_row *old =
+		p->n ? bsearch(&new, p->rows, p->n, sizeof(new), by_key) : NULL;
+	struct pulse_row row = old && old->birth == dev->birth ? *old : new;
+
+	row.was = dev->facts.pulse;
+	row.saw = PULSE_UNKNOWN;
+	row.busy = dev->busy[0];
+	return row;
+}
+
+/* Whom no memory is left for is looked at another time. */
+static void collect(struct model *m, struct pulses *p)
+{
+	struct pulse_row *rows = NULL;
+	const struct device *dev;
+	size_t n = 0, cap = 0, pos = 0;
+
+	model_lock(m);
+	while ((dev = model_next(m, &pos))) {
+		struct pulse_row *more = NULL;
+
+		if (!is_watched(dev))
+			continue;
+		more = more_rows(rows, n, &cap, sizeof(*rows));
+		if (!more)
+			break;
+		rows = more;
+		rows[n++] = row_of(p, dev);
+	}
+	model_unlock(m);
+	if (n)
+		qsort(rows, n, sizeof(*rows), by_key);
+	free(p->rows);
+	p->rows = rows;
+	p->n = n;
+}
+
+/* Another helper would only hang beside the first. */
+static bool is_hung(struct pulse_row *row)
+{
+	if (row->hung.pid && !io_await(&row->hung, 0))
+		row->hung.pid = 0;
+	return row->hung.pid;
+}
+
+static bool is_asked(const struct pulse_row *row)
+{
+	return !row->busy && row->saw == PULSE_UNKNOWN;
+}
+
+static void note(struct pulse_row *v, size_t n, const char *letters)
+{
+	for (size_t i = 0; i < n && *letters; i++) {
+		if (!is_asked(&v[i]))
+			continue;
+		if (*letters != '-')
+			v[i].saw = *letters == 'a' ? PULSE_GOOD : PULSE_ONES;
+		letters++;
+	}
+}
+
+static int ask(struct backend *b, struct pulse_row *v, size_t n, unsigned int ms,
+	       struct helper_id *ret_who)
+{
+	struct out words = { 0 }, answer = { 0 };
+	char id[KEY_NAME + 8];
+	int rc = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (is_asked(&v[i]))
+			out_printf(&words, "%s%s ", v[i].was || v[i].bad ? "!" : "",
+				   key_id(&v[i].key, id));
+	if (words.failed)
+		rc = -ENOMEM;
+	else if (words.len)
+		rc = io_call(b->io, (const char *const[]){ "pulse", out_text(&words), NULL }, ms,
+			     &answer, NULL, ret_who);
+	if (!rc && !answer.failed)
+		note(v, n, out_text(&answer));
+	out_free(&words);
+	out_free(&answer);
+	return rc;
+}
+
+static bool is_stopped(struct pulses *p)
+{
+	bool stop;
+
+	pthread_mutex_lock(&p->lock);
+	stop = p->stop;
+	pthread_mutex_unlock(&p->lock);
+	return stop;
+}
+
+/* Who hangs is found by asking for each alone. */
+static void ask_each(struct backend *b, struct pulse_row *v, size_t n)
+{
+	unsigned int ms = ASK_MS;
+
+	for (size_t i = 0; i < n && !is_stopped(&b->pulses); i++) {
+		struct helper_id who = { 0 };
+
+		if (is_asked(&v[i]) && ask(b, &v[i], 1, ms, &who) == -ETIMEDOUT) {
+			v[i].saw = PULSE_LATE;
+			v[i].hung = who;
+			ms = EACH_MS;
+		}
+	}
+}
+
+/* With the model locked. */
+static void tell(struct model *m, const struct pulse_row *row, enum pulse now)
+{
+	const struct device *dev = model_find(m, &row->key);
+	struct device *edit =
+		dev && dev->birth == row->birth ? model_edit(m, &row->key, false) : NULL;
+
+	if (edit)
+		edit->facts.pulse = now;
+}
+
+static void judge(struct model *m, struct pulse_row *v, size_t n)
+{
+	model_lock(m);
+	for (size_t i = 0; i < n; i++) {
+		enum pulse now = pulse_step(&v[i]);
+
+		if (now != v[i].was)
+			tell(m, &v[i], now);
+	}
+	model_publish(m);
+	model_unlock(m);
+}
+
+/* False: there is nothing to look at. */
+static bool look(struct backend *b)
+{
+	struct pulses *p = &b->pulses;
+
+	collect(b->model, p);
+	for (size_t i = 0; i < p->n; i++)
+		if (!p->rows[i].busy && is_hung(&p->rows[i]))
+			p->rows[i].saw = PULSE_LATE;
+	for (size_t at = 0; at < p->n && !is_stopped(p); at += BATCH) {
+		size_t n = p->n - at < BATCH ? p->n - at : BATCH;
+
+		if (ask(b, p->rows + at, n, ASK_MS, NULL) == -ETIMEDOUT)
+			ask_each(b, p->rows + at, n);
+		judge(b->model, p->rows + at, n);
+	}
+	return p->n;
+}
+
+/* While nothing is looked at, until that may have changed. False: it is to end. */
+static bool wait_next(struct pulses *p, bool looking)
+{
+	struct timespec until = in_ms(PERIOD_MS);
+	int rc = 0;
+	bool stop;
+
+	pthread_mutex_lock(&p->lock);
+	while (!p->stop && rc != ETIMEDOUT && (looking || !p->kick))
+		rc = looking ? pthread_cond_timedwait(&p->wake, &p->lock, &until)
+			     : pthread_cond_wait(&p->wake, &p->lock);
+	p->kick = false;
+	stop = p->stop;
+	pthread_mutex_unlock(&p->lock);
+	return !stop;
+}
+
+void *pulse_main(void *arg)
+{
+	struct backend *b = arg;
+	bool looking = false;
+
+	while (wait_next(&b->pulses, looking))
+		looking = look(b);
+	return NULL;
+}
+
+static void kick(struct pulses *p, bool stop)
+{
+	pthread_mutex_lock(&p->lock);
+	p->kick = true;
+	p->stop |= stop;
+	pthread_cond_signal(&p->wake);
+	pthread_mutex_unlock(&p->lock);
+}
+
+void pulse_stop(struct backend *b)
+{
+	kick(&b->pulses, true);
+}
+
+static void changed(void *ctx, const struct change *changes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (changes[i].action != ACTION_REMOVE &&
+		    changes[i].bits & (CH_CLAIM | CH_DRIVER)) {
+			kick(ctx, false);
+			return;
+		}
+}
+
+void pulse_open(struct backend *b)
+{
+	struct pulses *p = &b->pulses;
+
+	pthread_mutex_init(&p->lock, NULL);
+	cond_init(&p->wake);
+	p->kick = true; /* a former process may have left claims */
+}
+
+void pulse_hear(struct backend *b)
+{
+	model_observe(b->model, &(struct observer){ changed, &b->pulses });
+}
+
+void pulse_free(struct backend *b)
+{
+	free(b->pulses.rows);
+	pthread_cond_destroy(&b->pulses.wake);
+	pthread_mutex_destroy(&b->pulses.lock);
+}

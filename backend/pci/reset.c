@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The kernel's function reset. It is an act and no state: nothing of it is kept, and nothing takes it back.
+ * The function alone is reset: the kernel resets a bus or a slot only where nothing else is on it.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "backend/internal.h"
+#include "backend/ops.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/pci.h"
+#include "pcidevfs/plan.h"
+#include "backend/vfio/vfio.h"
+
+/* Turns the kernel's errno into the cause, as far as it can be found. */
+static int explain(struct backend *b, const struct step *step, int rc, unsigned int ms,
+		   struct err *err)
+{
+	const char *name = step->dev.name;
+	int r = step_trouble(b, step->verb->name, &step->dev, rc, ms, "it does not come back", err);
+
+	if (r)
+		return r;
+	if (rc == -ENOTTY || rc == -ENOENT)
+		return fail(
+			err, EOPNOTSUPP,
+			"the kernel has no way to reset %s as things are; its reset_method in sysfs "
+			"names those that are tried",
+			name);
+	return fail(err, EIO, "reset of %s was refused by the kernel: %s; dmesg may say why", name,
+		    strerror(-rc));
+}
+
+static int reset_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	struct backend *b = backend;
+	char path[128];
+	int rc;
+
+	snprintf(path, sizeof(path), PCI_DEVICES "/%s/reset", step->dev.name);
+	rc = step_write(b, path, "1", ms, step);
+	return rc ? explain(b, step, rc, ms, err) : 0;
+}
+
+/* The kernel itself waits up to 60 s for a function to come back. */
+static const struct verb reset_verb = {
+	.name = "reset", .deadline_ms = 70000, .refuse = refuse_step, .run = reset_run
+};
+
+static bool can_reset(const struct device *dev)
+{
+	return (dev->caps & (CAP_CLAIM | CAP_RESET)) == (CAP_CLAIM | CAP_RESET);
+}
+
+/* What is somebody's is reset only in that name. */
+static int refuse_stranger(const struct device *dev, const struct wish *wish,
+			   const struct plan *plan, struct err *err)
+{
+	const struct wish *claim = plan_wished(plan, &dev->key, "claim");
+	char now[CLAIM_NAME];
+	const char *who = claim ? claim->value : now;
+
+	device_claim(dev, now);
+
+	if (!strcmp(wish->value, who[0] ? who : "1"))
+		return 0;
+	if (who[0])
+		return fail(err, EBUSY, "%s is claimed by %s; write %s to reset it in that name",
+			    dev->key.name, who, who);
+	return fail(err, EINVAL, "reset: %s is not claimed by %s; write 1", dev->key.name,
+		    wish->value);
+}
+
+static int reset_expand(struct model *m, const struct wish *wish, struct plan *plan,
+			struct err *err)
+{
+	const struct device *dev = model_find(m, &wish->dev);
+	int rc;
+
+	if (!dev)
+		return fail(err, ENODEV, "%s is gone", wish->dev.name);
+	rc = refuse_stranger(dev, wish, plan, err);
+	rc = rc ? rc : refuse_use(m, dev, wish, plan, err);
+	rc = rc ? rc : plan_touch(plan, &dev->key, err);
+	return rc ? rc : plan_step_forced(plan, &reset_verb, &dev->key, "1", wish->force, err);
+}
+
+/* Last, since it cannot be taken back when another step fails. */
+static const struct method reset_method = {
+	.file = "reset",
+	.bus = BUS_PCI,
+	.rank = 200,
+	.guarded = true,
+	.once = &reset_verb,
+	.can = can_reset,
+	.expand = reset_expand,
+};
+
+static const struct method *const methods[] = { &reset_method, NULL };
+static const struct verb *const verbs[] = { &reset_verb, NULL };
+
+const struct backend_ops reset_ops = {
+	.name = "reset",
+	.help = "the kernel's reset of one function",
+	.methods = methods,
+	.verbs = verbs,
+};

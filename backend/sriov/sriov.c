@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* How many VFs a PF shall have: a pure plan by the kernel's rules, and with the guards it lacks. */
+#include "sriov.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "backend/ops.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/intent.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/util.h"
+#include "backend/vfio/vfio.h"
+
+/* One PF, its VFs now, and the number that is asked for. */
+struct pf {
+	struct model *m;
+	const struct device *dev;
+	const struct wish *wish;
+	const struct device *vfs[VFS_MAX];
+	size_t n_vfs;
+	unsigned int asked;
+};
+
+static unsigned int asked_for(const struct wish *wish)
+{
+	uint64_t n = 0;
+
+	/* The row's store let it through. */
+	parse_u64(wish->value, UINT16_MAX, &n);
+	return (unsigned int)n;
+}
+
+static int refuse_driver(const struct pf *pf, struct err *err)
+{
+	const struct facts *f = &pf->dev->facts;
+	const char *name = pf->dev->key.name;
+
+	if (f->own_vfs)
+		return fail(
+			err, EOPNOTSUPP,
+			"the driver of %s makes its VFs itself; their number cannot be written here",
+			name);
+	if (f->use == USE_GUEST)
+		return fail(err, EOPNOTSUPP,
+			    "%s is on %s, which makes no VFs; give it back to its own driver first",
+			    name, f->driver);
+	if (f->driver[0])
+		return 0;
+	if (f->num_vfs > 0)
+		return fail(
+			err, EOPNOTSUPP,
+			"the driver of %s was taken away and has left its %d VFs behind; bind one that makes "
+			"VFs before their number can change",
+			name, f->num_vfs);
+	return fail(err, EOPNOTSUPP,
+		    "%s has no driver, and only its driver can make VFs; bind one first", name);
+}
+
+static int refuse_pf(const struct pf *pf, const struct plan *plan, struct err *err)
+{
+	const struct device *dev = pf->dev;
+	const struct wish *claim = plan_wished(plan, &dev->key, "claim");
+
+	if (pf->asked && claim && claim->value[0])
+		return fail(err, EBUSY, "%s cannot have VFs and be claimed by %s at once",
+			    dev->key.name, claim->value);
+	/* By then it has its own driver again; the step finds out which. */
+	if (vfio_released(pf->m, plan, dev))
+		return 0;
+	if (device_is_allocated(dev))
+		return refuse_holder("", dev, err);
+	if (device_is_coming(dev) && !pf->wish->restores)
+		return refuse_coming("", dev, err);
+	if (dev->want.claim[0])
+		return fail(err, EBUSY, "%s is claimed by %s; write none to its claim first",
+			    dev->key.name, dev->want.claim);
+	return refuse_driver(pf, err);
+}
+
+int sriov_refuse_vf(const struct device *pf, const struct device *vf, bool force, struct err *err)
+{
+	char before[96];
+
+	snprintf(before, sizeof(before), "virtfn%d of %s: ", vf->facts.index, pf->key.name);
+	if (vf->facts.critical[0] && vf->facts.use != USE_GUEST && !force)
+		return fail(err, EPERM, "%sthe host needs %s: %s; the VFs stay", before,
+			    vf->key.name, vf->facts.critical);
+	return refuse_used(before, vf, err);
+}
+
+static bool keeps_claim(const struct pf *pf, const struct device *vf, const struct plan *plan)
+{
+	return vf->want.claim[0] && !vfio_released(pf->m, plan, vf);
+}
+
+static int refuse_vf(const struct pf *pf, const struct device *vf, const struct plan *plan,
+		     struct err *err)
+{
+	char before[96];
+
+	snprintf(before, sizeof(before), "virtfn%d of %s: ", vf->facts.index, pf->dev->key.name);
+	if (device_is_coming(vf) && !pf->wish->restores)
+		return refuse_coming(before, vf, err);
+	/* Nobody can release what a pod has: that is said of it first. */
+	if (!device_is_allocated(vf) && keeps_claim(pf, vf, plan))
+		return fail(err, EBUSY,
+			    "virtfn%d of %s: %s is claimed by %s; write none to its claim first",
+			    vf->facts.index, pf->dev->key.name, vf->key.name, vf->want.claim);
+	return sriov_refuse_vf(pf->dev, vf, pf->wish->force, err);
+}
+
+static int refuse(const struct pf *pf, const struct plan *plan, struct err *err)
+{
+	int rc = refuse_doubt("", pf->dev, err);
+
+	if (rc)
+		return rc;
+	if ((int64_t)pf->asked > pf->dev->facts.total_vfs)
+		return fail(err, ERANGE, "sriov_numvfs: %u asked, %s has at most %d", pf->asked,
+			    pf->dev->key.name, pf->dev->facts.total_vfs);
+	if (pf->asked > VFS_MAX)
+		return fail(err, EOPNOTSUPP,
+			    "sriov_numvfs: %u asked for %s; more than %d VFs of one device are not "
+			    "looked after here",
+			    pf->asked, pf->dev->key.name, VFS_MAX);
+	if (pf->n_vfs > VFS_MAX)
+		return fail(err, EOPNOTSUPP,
+			    "%s has %zu VFs, and more than %d of one device are not looked after "
+			    "here; who made them must remove them",
+			    pf->dev->key.name, pf->n_vfs, VFS_MAX);
+	rc = refuse_pf(pf, plan, err);
+	for (size_t i = 0; i < pf->n_vfs && !rc; i++)
+		rc = refuse_vf(pf, pf->vfs[i], plan, err);
+	return rc;
+}
+
+bool sriov_claim_stored(const struct want *pf, unsigned int n)
+{
+	return n < WANT_VFS && pf->vf_claims[n / 64] >> n % 64 & 1;
+}
+
+/* Claims on virtfn<n> that are asked for in the same transaction, or stored; vf: the device, if it is there. */
+static bool is_for_guest(const struct pf *pf, unsigned int n, const struct device *vf,
+			 const struct plan *plan)
+{
+	const struct wish *wish = vf ? plan_wished(plan, &vf->key, "claim")
+				     : plan_wished_vf(plan, &pf->dev->key, n, "claim");
+
+	if (wish)
+		return wish->value[0];
+	if (sriov_claim_stored(&pf->dev->want, n))
+		return true;
+	return vf && keeps_claim(pf, vf, plan);
+}
+
+/* Those are as their claims have them: what is left is to probe the others. More than VFS_MAX are refused. */
+static bool any_claimed(const struct pf *pf, const struct plan *plan)
+{
+	for (size_t i = 0; pf->n_vfs <= VFS_MAX && i < pf->n_vfs; i++)
+		if (keeps_claim(pf, pf->vfs[i], plan))
+			return true;
+	return false;
+}
+
+static bool any_for_guest(const struct pf *pf, const struct plan *plan)
+{
+	for (unsigned int n = 0; n < pf->asked; n++)
+		if (is_for_guest(pf, n, model_child(pf->m, &pf->dev->key, n), plan))
+			return true;
+	return false;
+}
+
+static int touch(const struct pf *pf, struct plan *plan, struct err *err)
+{
+	int rc = plan_touch(plan, &pf->dev->key, err);
+
+	for (size_t i = 0; i < pf->n_vfs && !rc; i++)
+		rc = plan_touch(plan, &pf->vfs[i]->key, err);
+	return rc;
+}
+
+static int plan_set_number(const struct pf *pf, const char *number, struct plan *plan,
+			   struct err *err)
+{
+	return plan_step_forced(plan, &sriov_set_numvfs, &pf->dev->key, number, pf->wish->force,
+				err);
+}
+
+static int plan_make_vfs(const struct pf *pf, struct plan *plan, struct err *err)
+{
+	const struct facts *f = &pf->dev->facts;
+	bool ours = pf->dev->want.autoprobe_off;
+	bool off = !ours && f->autoprobe && any_for_guest(pf, plan);
+	char text[16];
+	int rc = 0;
+
+	if (off)
+		rc = plan_step(plan, &sriov_set_autoprobe, &pf->dev->key, "0", err);
+	snprintf(text, sizeof(text), "%u", pf->asked);
+	rc = rc ? rc : plan_set_number(pf, text, plan, err);
+	if (rc || !(off || ours))
+		return rc;
+	/* Which VFs there are is seen then. */
+	plan->more = true;
+	return plan->predict ? plan_step(plan, &sriov_set_autoprobe, &pf->dev->key, "1", err) : 0;
+}
+
+/* N to M goes through 0, and what is at 0 is looked at: VFs that come again are others. */
+static int plan_number(const struct pf *pf, struct plan *plan, struct err *err)
+{
+	int rc;
+
+	if (pf->dev->facts.num_vfs > 0) {
+		rc = plan_set_number(pf, "0", plan, err);
+		plan->more |= pf->asked;
+		if (!rc && !pf->asked && pf->dev->want.autoprobe_off)
+			return plan_step(plan, &sriov_set_autoprobe, &pf->dev->key, "1", err);
+		if (rc || !pf->asked || !plan->predict)
+			return rc;
+	}
+	return plan_make_vfs(pf, plan, err);
+}
+
+/*
+ * The VFs were made with autoprobe off. A driver that is loaded only now, because they came, would take
+ * those for guests as soon as it is on: so their override is set first. The others need it on: with 0 the
+ * kernel binds no VF without an override. Of a process that was killed behind that step the next one probes
+ * those that are left.
+ */
+static int plan_probe(const struct pf *pf, struct plan *plan, struct err *err)
+{
+	bool off = pf->dev->want.autoprobe_off;
+	int rc = off ? touch(pf, plan, err) : 0;
+
+	for (size_t i = 0; i < pf->n_vfs && off && !rc; i++)
+		if (is_for_guest(pf, (unsigned int)pf->vfs[i]->facts.index, pf->vfs[i], plan))
+			rc = vfio_plan_override(pf->vfs[i], plan, err);
+	if (off && !rc)
+		rc = plan_step(plan, &sriov_set_autoprobe, &pf->dev->key, "1", err);
+	for (size_t i = 0; i < pf->n_vfs && !rc; i++)
+		if ((off || pf->vfs[i]->want.unprobed) && !pf->vfs[i]->facts.driver[0] &&
+		    !is_for_guest(pf, (unsigned int)pf->vfs[i]->facts.index, pf->vfs[i], plan))
+			rc = plan_step(plan, &vfio_probe, &pf->vfs[i]->key, "", err);
+	return rc;
+}
+
+static int numvfs_expand(struct model *m, const struct wish *wish, struct plan *plan,
+			 struct err *err)
+{
+	struct pf pf = {
+		.m = m, .dev = model_find(m, &wish->dev), .wish = wish, .asked = asked_for(wish)
+	};
+	bool anew;
+	int rc;
+
+	if (!pf.dev)
+		return fail(err, ENODEV, "%s is gone", wish->dev.name);
+	pf.n_vfs = model_children(m, &wish->dev, BUS_PCI, pf.vfs, VFS_MAX);
+	/* VFs that an act has left half done are as many as was asked, perhaps. Restore knows what it does. */
+	anew = pf.asked && pf.dev->stuck[0] && !wish->restores && !any_claimed(&pf, plan);
+	if ((int64_t)pf.asked == pf.dev->facts.num_vfs && !anew)
+		return pf.n_vfs <= VFS_MAX ? plan_probe(&pf, plan, err) : 0;
+	rc = refuse(&pf, plan, err);
+	rc = rc ? rc : touch(&pf, plan, err);
+	return rc ? rc : plan_number(&pf, plan, err);
+}
+
+static int numvfs_settle(struct model *m, const struct wish *wish, struct err *err)
+{
+	struct device *pf = model_edit(m, &wish->dev, false);
+	unsigned int asked = asked_for(wish);
+
+	if (!pf)
+		return fail(err, ENODEV, "%s is gone", wish->dev.name);
+	if (pf->facts.num_vfs != (int64_t)asked)
+		return fail(
+			err, EIO,
+			"%s has %d VFs and not %u although the kernel said so; dmesg may say why",
+			pf->key.name, pf->facts.num_vfs, asked);
+	if (asked && !pf->want.claim[0]) /* of one that could not be brought back */
+		want_end_claim(&pf->want);
+	/* None is how every PF begins: nothing is left to be kept. */
+	pf->want.vfs_wanted = asked;
+	pf->want.num_vfs = (int32_t)asked;
+	return 0;
+}
+
+static bool numvfs_can(const struct device *dev)
+{
+	return dev->caps & CAP_SRIOV;
+}
+
+static bool numvfs_down(struct model *m, const struct wish *wish)
+{
+	const struct device *pf = model_find(m, &wish->dev);
+
+	return pf && (int64_t)asked_for(wish) < pf->facts.num_vfs;
+}
+
+static bool numvfs_brings(const struct wish *wish, unsigned int n)
+{
+	return n < asked_for(wish);
+}
+
+/* Before whatever is asked of the VFs. */
+static const struct method numvfs = {
+	.file = "sriov_numvfs",
+	.bus = BUS_PCI,
+	.rank = 50,
+	.barrier = true,
+	.guarded = true,
+	.can = numvfs_can,
+	.down = numvfs_down,
+	.expand = numvfs_expand,
+	.brings = numvfs_brings,
+	.settle = numvfs_settle,
+};
+
+static const struct method *const methods[] = { &numvfs, NULL };
+static const struct verb *const verbs[] = { &sriov_set_numvfs, &sriov_set_autoprobe, NULL };
+
+const struct backend_ops sriov_ops = {
+	.name = "sriov",
+	.help = "virtual functions that the kernel makes for a PF",
+	.methods = methods,
+	.verbs = verbs,
+};

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Writes that make and remove VFs. The number is counted by virtfn links: reading sriov_numvfs may wait
+ * for the device's lock. */
+#include "sriov.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "backend/internal.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/pci.h"
+#include "pcidevfs/util.h"
+#include "backend/vfio/vfio.h"
+
+static void count_one(void *ctx, int index, const struct key *vf)
+{
+	(void)index;
+	(void)vf;
+	(*(unsigned int *)ctx)++;
+}
+
+static int count_vfs(struct backend *b, const struct key *pf, unsigned int *ret, struct err *err)
+{
+	*ret = 0;
+	return pci_vfs(&b->sys, pf, count_one, ret) ? fail(err, ENODEV, "%s is gone", pf->name) : 0;
+}
+
+static int write_number(struct backend *b, struct step *step, unsigned int n, unsigned int ms)
+{
+	char path[128], text[16];
+
+	snprintf(path, sizeof(path), PCI_DEVICES "/%s/sriov_numvfs", step->dev.name);
+	snprintf(text, sizeof(text), "%u", n);
+	return step_write(b, path, text, ms, step);
+}
+
+/* Turns the kernel's errno into the cause, as far as it can be found. */
+static int explain(struct backend *b, const struct step *step, unsigned int n, int rc,
+		   unsigned int ms, struct err *err)
+{
+	int r = step_trouble(b, step->verb->name, &step->dev, rc, ms,
+			     n ? "its driver is still at work" : "a process seems to hold a VF",
+			     err);
+	const char *name = step->dev.name;
+	char driver[DRIVER_NAME];
+
+	if (r)
+		return r;
+	if (sysfs_link(&b->sys, ROOT_SYS, driver, sizeof(driver), PCI_DEVICES "/%s/driver", name))
+		return fail(err, EOPNOTSUPP,
+			    "%s has no driver, and only its driver can make VFs; bind one first",
+			    name);
+	if (rc == -ENOENT)
+		return fail(err, EOPNOTSUPP,
+			    "%s of %s makes no VFs; is there another driver for it?", driver, name);
+	if (rc == -EBUSY)
+		return fail(err, EBUSY,
+			    "the VFs of %s are in use, or were changed meanwhile; write again",
+			    name);
+	if (n && (rc == -ENOMEM || rc == -ENOSPC))
+		return fail(
+			err, EIO,
+			"there is no room for %u VFs of %s: %s; turn on SR-IOV in the firmware or boot with "
+			"pci=realloc",
+			n, name, strerror(-rc));
+	return fail(err, EIO, "sriov_numvfs %u of %s was refused by %s: %s; dmesg may say why", n,
+		    name, driver, strerror(-rc));
+}
+
+/* Whichever number is written, the VFs that there are go. */
+static int numvfs_refuse(struct model *m, const struct step *step, struct err *err)
+{
+	const struct device *vfs[VFS_MAX], *pf = model_find(m, &step->dev);
+	size_t n = pf ? model_children(m, &step->dev, BUS_PCI, vfs, VFS_MAX) : 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < n && i < VFS_MAX && !rc; i++)
+		rc = sriov_refuse_vf(pf, vfs[i], step->force, err);
+	return rc;
+}
+
+/* For an undo, which nobody has asked about. The kernel would wait for the holder without an end, and nobody
+ * could stop it. */
+static int refuse_taken(struct backend *b, const struct step *step, struct err *err)
+{
+	const struct device *vfs[VFS_MAX];
+	int rc = backend_guard(b, &step->dev, err);
+	size_t n;
+
+	if (rc)
+		return rc;
+	model_lock(b->model);
+	n = model_children(b->model, &step->dev, BUS_PCI, vfs, VFS_MAX);
+	for (size_t i = 0; i < n && i < VFS_MAX && !rc; i++)
+		rc = refuse_taken_away(vfs[i], step->force, err);
+	model_unlock(b->model);
+	return rc;
+}
+
+/* From had to n, one of which is 0. What is left half way is taken away again. */
+static int write_checked(struct backend *b, struct step *step, unsigned int had, unsigned int n,
+			 unsigned int ms, struct err *err)
+{
+	/* 10 s, and a tenth of that for each VF. */
+	unsigned int more = (n > had ? n : had) * (ms / 10), has;
+	int rc;
+
+	ms = more < UINT32_MAX / 2 - ms ? ms + more : UINT32_MAX / 2;
+	rc = write_number(b, step, n, ms);
+	if (rc)
+		rc = explain(b, step, n, rc, ms, err);
+	if (rc == -ETIMEDOUT || rc == -ENODEV || !n)
+		return rc;
+	if (!rc)
+		rc = count_vfs(b, &step->dev, &has, err);
+	if (!rc && has != n) /* Some cards say yes and show fewer. */
+		rc = fail(err, EIO, "%u VFs of %s were asked for, and %u came; dmesg may say why",
+			  n, step->dev.name, has);
+	if (rc)
+		write_number(b, step, 0, ms);
+	return rc;
+}
+
+static int set_number(struct backend *b, struct step *step, unsigned int n, unsigned int ms,
+		      struct err *err)
+{
+	unsigned int had;
+	int rc = count_vfs(b, &step->dev, &had, err);
+
+	if (!rc && had && had != n)
+		rc = write_checked(b, step, had, 0, ms, err);
+	if (!rc && n && had != n)
+		rc = write_checked(b, step, 0, n, ms, err);
+	return rc;
+}
+
+static int parse_number(const char *text, unsigned int *ret, struct err *err)
+{
+	uint64_t n;
+
+	if (parse_u64(text, UINT16_MAX, &n))
+		return fail(err, EINVAL, "\"%s\" is no number of VFs", text);
+	*ret = (unsigned int)n;
+	return 0;
+}
+
+/* Restore notes them from the disk, a moment after the claim; once the VF is gone nothing else tells. */
+static void note_claims(struct model *m, const struct key *pf)
+{
+	const struct device *vfs[VFS_MAX];
+	struct device *dev;
+	size_t n;
+
+	model_lock(m);
+	n = model_children(m, pf, BUS_PCI, vfs, VFS_MAX);
+	dev = model_edit(m, pf, false);
+	for (size_t i = 0; dev && i < n && i < VFS_MAX; i++) {
+		unsigned int vf = (unsigned int)vfs[i]->facts.index;
+
+		if (vfs[i]->want.claim[0] && vf < WANT_VFS)
+			dev->want.vf_claims[vf / 64] |= UINT64_C(1) << vf % 64;
+	}
+	model_publish(m);
+	model_unlock(m);
+}
+
+/* What was left half done of the VFs is gone with them. */
+static void end_stuck(struct model *m, const struct key *pf)
+{
+	struct device *dev;
+
+	model_lock(m);
+	dev = model_edit(m, pf, false);
+	if (dev)
+		dev->stuck[0] = '\0';
+	model_publish(m);
+	model_unlock(m);
+}
+
+static int numvfs_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	unsigned int n = 0, had = 0;
+	int rc = parse_number(step->value, &n, err);
+
+	if (!rc)
+		rc = count_vfs(backend, &step->dev, &had, err);
+	if (rc)
+		return rc;
+	note_claims(((struct backend *)backend)->model, &step->dev);
+	snprintf(step->former, sizeof(step->former), "%u", had);
+	step->recorded = true;
+	rc = set_number(backend, step, n, ms, err);
+	if (!rc)
+		end_stuck(((struct backend *)backend)->model, &step->dev);
+	return rc;
+}
+
+static int read_autoprobe(struct backend *b, const struct key *pf, char *ret, size_t size)
+{
+	return sysfs_read(&b->sys, ROOT_SYS, ret, size, PCI_DEVICES "/%s/sriov_drivers_autoprobe",
+			  pf->name);
+}
+
+/* That the 0 is ours must be known as long as it may be there. */
+static void remember(struct model *m, const struct key *pf, bool off)
+{
+	struct device *dev;
+
+	model_lock(m);
+	dev = model_edit(m, pf, false);
+	if (dev)
+		dev->want.autoprobe_off = off;
+	model_publish(m);
+	model_unlock(m);
+}
+
+static int write_autoprobe(struct backend *b, struct step *step, const char *value,
+			   unsigned int ms, struct err *err)
+{
+	char path[128];
+	int rc;
+
+	snprintf(path, sizeof(path), PCI_DEVICES "/%s/sriov_drivers_autoprobe", step->dev.name);
+	rc = step_write(b, path, value, ms, step);
+	if (rc == -ETIMEDOUT)
+		return fail(err, ETIMEDOUT,
+			    "sriov_drivers_autoprobe of %s did not end within %u ms",
+			    step->dev.name, ms);
+	if (rc)
+		return fail(err, EIO, "sriov_drivers_autoprobe %s of %s was refused: %s", value,
+			    step->dev.name, strerror(-rc));
+	return 0;
+}
+
+static int set_autoprobe(struct backend *b, struct step *step, const char *value, unsigned int ms,
+			 struct err *err)
+{
+	bool off = value[0] == '0';
+	int rc;
+
+	if (off)
+		remember(b->model, &step->dev, true);
+	rc = write_autoprobe(b, step, value, ms, err);
+	if (!rc && !off)
+		remember(b->model, &step->dev, false);
+	return rc;
+}
+
+/* The next process probes those that this one has not come to. */
+static void mark_unprobed(struct model *m, const struct key *pf)
+{
+	const struct device *vfs[VFS_MAX];
+	size_t n;
+
+	model_lock(m);
+	n = model_children(m, pf, BUS_PCI, vfs, VFS_MAX);
+	for (size_t i = 0; i < n && i < VFS_MAX; i++)
+		model_edit(m, &vfs[i]->key, false)->want.unprobed = !vfs[i]->facts.driver[0];
+	model_publish(m);
+	model_unlock(m);
+}
+
+static bool any_stored(const struct want *pf)
+{
+	uint64_t any = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(pf->vf_claims); i++)
+		any |= pf->vf_claims[i];
+	return any;
+}
+
+struct hosts_vfs {
+	const struct want *pf;
+	struct backend *b;
+	struct step *step;
+	unsigned int ms;
+};
+
+static void probe_hosts(void *ctx, int index, const struct key *vf)
+{
+	const struct hosts_vfs *h = ctx;
+
+	if (!h->step->late && !sriov_claim_stored(h->pf, (unsigned int)index))
+		step_write(h->b, "bus/pci/drivers_probe", vf->name, h->ms, h->step);
+}
+
+static bool reads_on(struct backend *b, const struct key *pf)
+{
+	char text[8];
+
+	return read_autoprobe(b, pf, text, sizeof(text)) > 0 && text[0] == '1';
+}
+
+static void read_want(struct model *m, const struct key *key, struct want *ret)
+{
+	const struct device *dev;
+
+	*ret = (struct want){ 0 };
+	model_lock(m);
+	dev = model_find(m, key);
+	if (dev)
+		*ret = dev->want;
+	model_unlock(m);
+}
+
+/* VFs that the next steps of the undo claim again never meet their host driver; the others do. A second call,
+ * after one that was late or whose process was killed, begins again where VFs may be unprobed. */
+static int make_again(struct backend *b, struct step *step, unsigned int had, unsigned int n,
+		      unsigned int ms, struct err *err)
+{
+	struct want pf;
+	struct hosts_vfs hosts = { &pf, b, step, ms };
+	int rc = 0, on = 0;
+	bool off;
+
+	read_want(b->model, &step->dev, &pf);
+	off = any_stored(&pf) && (pf.autoprobe_off || (had != n && reads_on(b, &step->dev)));
+	if (off)
+		rc = set_autoprobe(b, step, "0", ms, err);
+	rc = rc ? rc : set_number(b, step, n, ms, err);
+	if (off && !step->late)
+		on = write_autoprobe(b, step, "1", ms, rc ? NULL : err);
+	rc = rc ? rc : on;
+	if (rc || !off)
+		return rc;
+	rc = pci_vfs(&b->sys, &step->dev, probe_hosts, &hosts);
+	if (step->late)
+		return fail(err, ETIMEDOUT,
+			    "drivers_probe of the VFs of %s did not end within %u ms",
+			    step->dev.name, ms);
+	remember(b->model, &step->dev, false);
+	return rc;
+}
+
+static int numvfs_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	unsigned int n = 0, had = 0;
+	int rc = parse_number(step->former, &n, err);
+
+	rc = rc ? rc : count_vfs(backend, &step->dev, &had, err);
+	if (!rc && had && had != n)
+		rc = refuse_taken(backend, step, err);
+	return rc ? rc : make_again(backend, step, had, n, ms, err);
+}
+
+static int autoprobe_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	struct backend *b = backend;
+	int n = read_autoprobe(b, &step->dev, step->former, sizeof(step->former));
+
+	if (n < 0)
+		return fail(err, EIO, "sriov_drivers_autoprobe of %s cannot be read: %s",
+			    step->dev.name, strerror(-n));
+	step->recorded = true;
+	if (step->value[0] == '1')
+		mark_unprobed(b->model, &step->dev);
+	return set_autoprobe(b, step, step->value, ms, err);
+}
+
+static int autoprobe_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	return set_autoprobe(backend, step, step->former, ms, err);
+}
+
+#define NUMVFS_MS 10000
+
+const struct verb sriov_set_numvfs = { .name = "sriov_numvfs",
+				       .deadline_ms = NUMVFS_MS,
+				       .records = true,
+				       .remakes = true,
+				       .refuse = numvfs_refuse,
+				       .run = numvfs_run,
+				       .undo = numvfs_undo };
+const struct verb sriov_set_autoprobe = { .name = "sriov_drivers_autoprobe",
+					  .deadline_ms = NUMVFS_MS,
+					  .records = true,
+					  .run = autoprobe_run,
+					  .undo = autoprobe_undo };

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The claim of PCI functions for passthrough: a pure plan over the members of an IOMMU group. */
+#include "vfio.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "backend/claim.h"
+#include "backend/internal.h"
+#include "backend/ops.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/intent.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/plan.h"
+#include "pcidevfs/util.h"
+#include "backend/pci/variant.h"
+
+/* The driver that takes this function for passthrough. */
+static const char *vfio_driver_for(const struct device *dev)
+{
+	return dev->facts.vfio_driver[0] ? dev->facts.vfio_driver : "vfio-pci";
+}
+
+bool vfio_bound(const struct device *dev)
+{
+	return driver_is_vfio(dev->facts.driver);
+}
+
+static bool has_group_node(const struct device *dev)
+{
+	char node[32];
+
+	snprintf(node, sizeof(node), "/dev/vfio/%d", dev->facts.iommu_group);
+	return device_has_node(dev, node);
+}
+
+bool vfio_serves(const struct device *dev)
+{
+	return dev->want.claim[0] && (vfio_bound(dev) || dev->want.allocated[0]);
+}
+
+/* Values are as the row's store let them through: a name, or "" for none. */
+static bool is_release(const struct wish *wish)
+{
+	return !wish->value[0];
+}
+
+bool vfio_holds(const struct device *dev, const char *who)
+{
+	return !strcmp(dev->want.claim, who) && vfio_bound(dev);
+}
+
+int vfio_find_group(struct model *m, const struct device *dev, struct vfio_group *ret,
+		    struct err *err)
+{
+	bool cut;
+
+	ret->n = model_claim_members(m, dev, ret->members, &cut);
+	return cut ? vfio_refuse_large(dev, err) : 0;
+}
+
+/* Not the PF: claims of its VFs go side by side. What alters the PF touches its VFs. */
+static int touch(struct plan *plan, const struct vfio_group *g, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < g->n && !rc; i++)
+		rc = plan_touch(plan, &g->members[i]->key, err);
+	return rc;
+}
+
+static bool is_planned(const struct plan *plan, const struct verb *verb, const char *value)
+{
+	for (size_t i = 0; i < plan->n_steps; i++)
+		if (plan->steps[i].verb == verb && !strcmp(plan->steps[i].value, value))
+			return true;
+	return false;
+}
+
+int vfio_plan_override(const struct device *dev, struct plan *plan, struct err *err)
+{
+	/* Already there, perhaps as a variant: nothing but the override and the claim is
+	 * missing. */
+	const char *driver = vfio_bound(dev) ? dev->facts.driver : vfio_driver_for(dev);
+	int rc = 0;
+
+	if (!vfio_bound(dev) && !dev->facts.vfio_ready && !is_planned(plan, &vfio_modprobe, driver))
+		rc = plan_step(plan, &vfio_modprobe, &dev->key, driver, err);
+	return rc ? rc : plan_step(plan, &vfio_override, &dev->key, driver, err);
+}
+
+static int claim_member(const struct device *dev, const struct wish *wish, struct plan *plan,
+			struct err *err)
+{
+	int rc = vfio_plan_override(dev, plan, err);
+
+	if (rc || vfio_bound(dev))
+		return rc;
+	if (!dev->facts.driver[0])
+		return plan_step_forced(plan, &vfio_bind_idle, &dev->key, vfio_driver_for(dev),
+					wish->force, err);
+	rc = plan_step_forced(plan, &vfio_unbind, &dev->key, dev->facts.driver, wish->force, err);
+	return rc ? rc : plan_step(plan, &vfio_bind, &dev->key, vfio_driver_for(dev), err);
+}
+
+static int plan_nodes(const struct device *dev, const struct vfio_group *g, struct plan *plan,
+		      struct err *err)
+{
+	struct node_owner own;
+	char text[32];
+	int rc;
+
+	snprintf(text, sizeof(text), "/dev/vfio/%d", dev->facts.iommu_group);
+	rc = plan_step(plan, &vfio_node, &dev->key, text, err);
+	if (rc || !vfio_owner(g, &own))
+		return rc;
+	snprintf(text, sizeof(text), "%u:%u", own.uid, own.gid);
+	return plan_step(plan, &vfio_own, &dev->key, text, err);
+}
+
+/* Claimed, or left half way by an act that could not be undone, or by --early. What it had before is not known of a VF without a
+ * driver, nor of what was on vfio-pci already. */
+static bool is_ours(const struct device *dev)
+{
+	bool unknown = vfio_bound(dev) || (device_is_vf(dev) && !dev->facts.driver[0]);
+
+	return dev->want.claim[0] || device_is_astray(dev) ||
+	       (dev->stuck[0] && (dev->want.former_known || unknown));
+}
+
+static bool has_no_part(const struct device *dev)
+{
+	return !dev->want.claim[0] && !dev->intended[0] && !dev->unmet[0] && !dev->stuck[0] &&
+	       !device_is_astray(dev);
+}
+
+/* For a release: a member that came into a claimed group, and was not taken along, has no part in the others' claim. */
+static void part(struct vfio_group *g, const struct device *dev)
+{
+	struct vfio_group rest = { .n = 0 };
+	bool claimed = false;
+
+	for (size_t i = 0; i < g->n; i++) {
+		claimed |= g->members[i]->want.claim[0];
+		if (has_no_part(g->members[i]) == has_no_part(dev))
+			rest.members[rest.n++] = g->members[i];
+	}
+	if (claimed)
+		*g = rest;
+}
+
+/* One transaction may wish the same of several members: the first of them, by address, takes the steps. */
+static bool planned_by_sibling(const struct device *dev, const struct vfio_group *g,
+			       const struct plan *plan)
+{
+	for (size_t i = 0; i < g->n && g->members[i] != dev; i++)
+		if (plan_wished(plan, &g->members[i]->key, "claim"))
+			return true;
+	return false;
+}
+
+/* ... and nothing else: a group has one owner. */
+static int refuse_discord(const struct device *dev, const struct vfio_group *g,
+			  const struct wish *wish, const struct plan *plan, struct err *err)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		const struct wish *other = plan_wished(plan, &g->members[i]->key, "claim");
+
+		if (other && strcmp(other->value, wish->value))
+			return fail(
+				err, EINVAL,
+				"%s shares IOMMU group %d with %s: both go to the same owner, not to %s and %s",
+				dev->key.name, dev->facts.iommu_group, g->members[i]->key.name,
+				wish->value[0] ? wish->value : "none",
+				other->value[0] ? other->value : "none");
+	}
+	return 0;
+}
+
+static int plan_claim(struct model *m, const struct device *dev, const struct wish *wish,
+		      const struct vfio_group *g, struct plan *plan, struct err *err)
+{
+	size_t before = plan->n_steps;
+	int rc = vfio_refuse_claim(m, dev, g, wish, plan, err);
+
+	rc = rc ? rc : touch(plan, g, err);
+	if (rc || planned_by_sibling(dev, g, plan))
+		return rc;
+	for (size_t i = 0; !rc && i < g->n; i++)
+		if (!vfio_holds(g->members[i], wish->value))
+			rc = claim_member(g->members[i], wish, plan, err);
+	if (rc || (before == plan->n_steps && has_group_node(dev)))
+		return rc;
+	return plan_nodes(dev, g, plan, err);
+}
+
+static int give_back(const struct device *dev, bool force, struct plan *plan, struct err *err)
+{
+	const struct want *w = &dev->want;
+	char driver[DRIVER_NAME], override[DRIVER_NAME];
+	bool by_override;
+	int rc = 0;
+
+	former_get(w->former, FORMER_DRIVER, driver, sizeof(driver));
+	former_get(w->former, FORMER_OVERRIDE, override, sizeof(override));
+	if (!w->former_known)
+		return plan_step(plan, &vfio_probe, &dev->key, "", err);
+	if (!driver[0])
+		return 0;
+	/* The kernel refuses a VF its driver, with sriov_drivers_autoprobe 0, unless an override
+	 * names it. */
+	by_override = device_is_vf(dev) && !override[0];
+	if (by_override)
+		rc = plan_step(plan, &vfio_override, &dev->key, driver, err);
+	rc = rc ?: plan_step_forced(plan, &vfio_rebind, &dev->key, driver, force, err);
+	return rc || !by_override ? rc : plan_step(plan, &vfio_override, &dev->key, "", err);
+}
+
+/* A member that drifted to a driver of its own keeps it: only our override goes. */
+static int release_member(const struct device *dev, bool force, struct plan *plan, struct err *err)
+{
+	char override[DRIVER_NAME];
+	int rc = 0;
+
+	former_get(dev->want.former, FORMER_OVERRIDE, override, sizeof(override));
+	if (vfio_bound(dev))
+		rc = plan_step(plan, &vfio_unbind, &dev->key, dev->facts.driver, err);
+	if (!rc)
+		rc = plan_step(plan, &vfio_override, &dev->key, override, err);
+	if (!rc && (vfio_bound(dev) || !dev->facts.driver[0]))
+		rc = give_back(dev, force, plan, err);
+	return rc;
+}
+
+static int plan_release(const struct device *dev, const struct wish *wish,
+			const struct vfio_group *g, struct plan *plan, struct err *err)
+{
+	int rc = touch(plan, g, err);
+
+	if (rc || planned_by_sibling(dev, g, plan))
+		return rc;
+	for (size_t i = 0; !rc && i < g->n; i++)
+		if (!wish->restores && (g->members[i] == dev || is_ours(g->members[i])))
+			rc = refuse_coming("", g->members[i], err);
+	for (size_t i = 0; !rc && i < g->n; i++)
+		if (vfio_serves(g->members[i]) || device_is_astray(g->members[i]))
+			rc = vfio_refuse_held(dev, g->members[i], err);
+	for (size_t i = 0; !rc && i < g->n; i++)
+		rc = refuse_given(g->members[i], err);
+	for (size_t i = 0; !rc && i < g->n; i++)
+		if (is_ours(g->members[i]))
+			rc = release_member(g->members[i], wish->force, plan, err);
+	return rc;
+}
+
+/* Bridges stay with the host. */
+static bool claim_fits(const struct device *dev)
+{
+	return !device_is_bridge(&dev->facts);
+}
+
+static int claim_expand(struct model *m, const struct wish *wish, struct plan *plan,
+			struct err *err)
+{
+	const struct device *dev = model_find(m, &wish->dev);
+	struct vfio_group g;
+	int rc;
+
+	if (!dev)
+		return fail(err, ENODEV, "%s is gone", wish->dev.name);
+	rc = vfio_find_group(m, dev, &g, err);
+	if (!rc)
+		rc = refuse_discord(dev, &g, wish, plan, err);
+	if (rc)
+		return rc;
+	if (!is_release(wish))
+		return plan_claim(m, dev, wish, &g, plan, err);
+	part(&g, dev);
+	return plan_release(dev, wish, &g, plan, err);
+}
+
+/* An act that a crash cut short left the device driverless or on vfio: what it had before is
+ * known. A VF without a driver may never have been let meet one: then the kernel chooses. */
+static void remember(struct device *dev)
+{
+	struct want *w = &dev->want;
+	bool host_driver = dev->facts.driver[0] && !vfio_bound(dev);
+
+	if (w->claim[0] || (w->former_known && !host_driver))
+		return;
+	w->former[0] = '\0';
+	former_set(w->former, FORMER_DRIVER, host_driver ? dev->facts.driver : "");
+	former_set(w->former, FORMER_OVERRIDE, "");
+	w->former_known = host_driver || !(vfio_bound(dev) || device_is_vf(dev));
+}
+
+static int claim_prepare(struct model *m, const struct wish *wish, struct err *err)
+{
+	const struct device *dev = model_find(m, &wish->dev);
+	struct vfio_group g;
+	int rc;
+
+	if (!dev)
+		return fail(err, ENODEV, "%s is gone", wish->dev.name);
+	rc = is_release(wish) ? 0 : vfio_find_group(m, dev, &g, err);
+	if (rc || is_release(wish))
+		return rc;
+	for (size_t i = 0; i < g.n; i++) {
+		struct device *edit = model_edit(m, &g.members[i]->key, false);
+
+		if (!edit)
+			return fail(err, ENODEV, "%s is gone", g.members[i]->key.name);
+		remember(edit);
+	}
+	return 0;
+}
+
+static int verify_claim(const struct device *dev, struct err *err)
+{
+	if (!vfio_bound(dev))
+		return fail(
+			err, EIO,
+			"%s is on %s and not on %s although the kernel said so; dmesg may say why",
+			dev->key.name, dev->facts.driver[0] ? dev->facts.driver : "no driver",
+			vfio_driver_for(dev));
+	if (!has_group_node(dev))
+		return fail(err, EIO, "%s is on %s, but /dev/vfio/%d is not there", dev->key.name,
+			    dev->facts.driver, dev->facts.iommu_group);
+	return 0;
+}
+
+/* Where nobody knew what it had, the kernel's choice may be vfio-pci again. */
+static int verify_release(const struct device *dev, struct err *err)
+{
+	if (dev->want.claim[0] && dev->want.former_known && vfio_bound(dev))
+		return fail(
+			err, EIO,
+			"%s is on %s again although it was released; is there a new_id or ids= for it?",
+			dev->key.name, dev->facts.driver);
+	return 0;
+}
+
+static int note(struct model *m, const struct device *dev, const char *who, struct err *err)
+{
+	struct device *edit = model_edit(m, &dev->key, false);
+
+	if (!edit)
+		return fail(err, ENODEV, "%s is gone", dev->key.name);
+	edit->intended[0] = '\0';
+	if (who[0]) {
+		STR_COPY(edit->want.claim, who);
+		edit->want.vfs_wanted = false; /* which were there no more */
+		edit->want.num_vfs = 0;
+		if (!edit->want.pinned[0])
+			STR_COPY(edit->want.pinned, edit->names.resource);
+	} else {
+		want_end_claim(&edit->want);
+	}
+	return 0;
+}
+
+static int claim_settle(struct model *m, const struct wish *wish, struct err *err)
+{
+	const struct device *dev = model_find(m, &wish->dev);
+	const char *who = is_release(wish) ? "" : wish->value;
+	struct vfio_group g;
+	int rc;
+
+	if (!dev)
+		return fail(err, ENODEV, "%s is gone", wish->dev.name);
+	rc = vfio_find_group(m, dev, &g, err);
+	if (!rc && !who[0])
+		part(&g, dev);
+	for (size_t i = 0; !rc && i < g.n; i++)
+		rc = who[0] ? verify_claim(g.members[i], err) : verify_release(g.members[i], err);
+	for (size_t i = 0; !rc && i < g.n; i++)
+		rc = note(m, g.members[i], who, err);
+	return rc;
+}
+
+/* wish->dev.name is "<PF>/virtfn<N>": a VF alone in its group, as nearly all are. */
+static int claim_predict(struct model *m, const struct wish *wish, struct plan *plan,
+			 struct err *err)
+{
+	int rc;
+
+	if (is_release(wish))
+		return 0;
+	rc = vfio_refuse_iommu(m, err);
+	rc = rc ? rc : plan_step(plan, &vfio_override, &wish->dev, "vfio-pci", err);
+	rc = rc ? rc : plan_step(plan, &vfio_bind, &wish->dev, "vfio-pci", err);
+	return rc ? rc : plan_step(plan, &vfio_node, &wish->dev, "/dev/vfio/?", err);
+}
+
+const struct claim_ops vfio_claim = {
+	.name = "vfio-pci",
+	.bus = BUS_PCI,
+	.fits = claim_fits,
+	.expand = claim_expand,
+	.predict = claim_predict,
+	.prepare = claim_prepare,
+	.settle = claim_settle,
+	.early = vfio_early,
+	.lift = vfio_lift,
+	.give_nodes = vfio_give_nodes,
+};
+
+static const struct method *const methods[] = { &claim_method, NULL };
+static const struct verb *const verbs[] = { &vfio_modprobe, &vfio_override, &vfio_unbind,
+					    &vfio_bind,	    &vfio_rebind,   &vfio_probe,
+					    &vfio_node,	    &vfio_own,	    NULL };
+
+const struct backend_ops vfio_ops = {
+	.name = "vfio",
+	.help = "claims: passthrough of whole IOMMU groups by vfio-pci or a vendor's variant of it",
+	.methods = methods,
+	.verbs = verbs,
+};

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Who may open the device nodes of a claimed group: whose the claim file is. */
+#include <errno.h>
+#include <linux/capability.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "backend/internal.h"
+#include "pcidevfs/confine.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/pci.h"
+#include "pcidevfs/util.h"
+#include "vfio.h"
+
+/* Of a function's nodes. */
+struct owners {
+	struct node_owner group, cdev;
+};
+
+struct nodes {
+	char group[32], cdev[64]; /* below /dev; "" there is none */
+};
+
+bool vfio_owner(const struct vfio_group *g, struct node_owner *ret)
+{
+	const struct want *w = &g->members[0]->want;
+	bool owned = false, shared = true;
+
+	for (size_t i = 0; i < g->n; i++) {
+		owned |= g->members[i]->want.owned;
+		shared &= device_shares_owner(g->members[0], g->members[i]);
+	}
+	*ret = shared ? (struct node_owner){ w->uid, w->gid } : (struct node_owner){ 0 };
+	return owned;
+}
+
+static int own_node(struct backend *b, const char *path, const struct node_owner *own,
+		    struct err *err)
+{
+	int rc;
+
+	/* It went away with its driver meanwhile: there is nothing to own. */
+	if (!fchownat(b->sys.fd[ROOT_DEV], path, own->uid, own->gid, AT_SYMLINK_NOFOLLOW) ||
+	    errno == ENOENT)
+		return 0;
+	rc = -errno;
+	fail(err, -rc, "/dev/%s cannot be given to user %u: %s", path, (unsigned int)own->uid,
+	     strerror(-rc));
+	confine_tell(confine_lacks(CAP(CHOWN)), rc, err);
+	return rc;
+}
+
+static int find_nodes(struct backend *b, const struct key *dev, struct nodes *ret, struct err *err)
+{
+	char *save = NULL;
+	struct facts f;
+	int rc = pci_observe(&b->sys, dev, &f);
+
+	*ret = (struct nodes){ 0 };
+	if (rc)
+		return fail(err, -rc, "%s is gone", dev->name);
+	for (char *node = f.use == USE_GUEST ? strtok_r(f.nodes, " ", &save) : NULL; node;
+	     node = strtok_r(NULL, " ", &save)) {
+		node += strlen("/dev/");
+		if (!strncmp(node, "vfio/devices/", 13))
+			STR_COPY(ret->cdev, node);
+		else if (strcmp(node, "vfio/vfio") && strcmp(node, "iommu"))
+			STR_COPY(ret->group, node);
+	}
+	return 0;
+}
+
+/* devtmpfs: nothing waits for a device here. */
+static int own_nodes(struct backend *b, const struct key *dev, const struct owners *own,
+		     struct err *err)
+{
+	struct nodes n;
+	int rc = find_nodes(b, dev, &n, err);
+
+	if (!rc && n.group[0])
+		rc = own_node(b, n.group, &own->group, err);
+	if (!rc && n.cdev[0])
+		rc = own_node(b, n.cdev, &own->cdev, err);
+	return rc;
+}
+
+/* Whose nodes change hands: in an operation those of all members, which will be claimed; else of
+ * those that are. Another tool's vfio-pci is not ours to give. */
+static int find_members(struct model *m, const struct key *asked, bool in_act,
+			struct vfio_group *ret, struct err *err)
+{
+	const struct device *dev = model_find(m, asked);
+	size_t n = 0;
+	int rc;
+
+	*ret = (struct vfio_group){ 0 };
+	rc = dev ? vfio_find_group(m, dev, ret, err)
+		 : fail(err, ENODEV, "%s is gone", asked->name);
+	for (size_t i = 0; !rc && i < ret->n; i++)
+		if (in_act || ret->members[i]->want.claim[0] ||
+		    ret->members[i]->want.former_known)
+			ret->members[n++] = ret->members[i];
+	ret->n = n;
+	return rc;
+}
+
+/* The members, allocated, and their owner as it is wished now: chown may have come after the plan. 0, -ENODATA
+ * (no sentence): nobody was given them, nor, outside of an act, do they go back to root. */
+static int find_recipients(struct backend *b, const struct key *asked, bool in_act,
+			   struct key **ret, size_t *ret_n, struct owners *ret_own, struct err *err)
+{
+	struct node_owner own;
+	struct vfio_group g;
+	bool owned = false;
+	struct key *keys;
+	int rc;
+
+	model_lock(b->model);
+	rc = find_members(b->model, asked, in_act, &g, err);
+	if (!rc && g.n)
+		owned = vfio_owner(&g, &own) || !in_act;
+	if (!rc && !owned)
+		rc = -ENODATA;
+	keys = rc ? NULL : calloc(g.n, sizeof(*keys));
+	for (size_t i = 0; keys && i < g.n; i++)
+		keys[i] = g.members[i]->key;
+	model_unlock(b->model);
+	if (rc || !keys)
+		return rc ? rc : fail(err, ENOMEM, "no memory for the nodes of %s", asked->name);
+	*ret = keys;
+	*ret_n = g.n;
+	*ret_own = (struct owners){ own, own };
+	return 0;
+}
+
+/* own: NULL: as is wished. */
+static int give(struct backend *b, const struct key *asked, bool in_act, const struct owners *own,
+		struct err *err)
+{
+	_free_ struct key *keys = NULL;
+	struct owners wished;
+	size_t n = 0;
+	int rc;
+
+	/* Looked up and done in one, so that no older owner comes after a newer one. */
+	pthread_mutex_lock(&b->owning);
+	rc = find_recipients(b, asked, in_act, &keys, &n, &wished, err);
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = own_nodes(b, &keys[i], own ? own : &wished, err);
+	pthread_mutex_unlock(&b->owning);
+	return rc == -ENODATA ? 0 : rc;
+}
+
+int vfio_give_nodes(struct backend *b, const struct key *dev, struct err *err)
+{
+	return give(b, dev, false, NULL, err);
+}
+
+static struct node_owner owner_of(struct backend *b, const char *path)
+{
+	struct stat st;
+
+	if (!path[0] || fstatat(b->sys.fd[ROOT_DEV], path, &st, AT_SYMLINK_NOFOLLOW))
+		return (struct node_owner){ 0 };
+	return (struct node_owner){ st.st_uid, st.st_gid };
+}
+
+static bool is_claimed(struct backend *b, const struct key *dev)
+{
+	const struct device *d;
+	bool claimed;
+
+	model_lock(b->model);
+	d = model_find(b->model, dev);
+	claimed = d && d->want.claim[0];
+	model_unlock(b->model);
+	return claimed;
+}
+
+/* A claim that stays after an undo leaves the nodes to its owner, who may be another by then. */
+#define STAYS "claimed"
+
+static int record_owners(struct backend *b, struct step *step, struct err *err)
+{
+	struct node_owner group, cdev;
+	struct nodes n;
+	int rc = find_nodes(b, &step->dev, &n, err);
+
+	if (rc)
+		return rc;
+	group = owner_of(b, n.group);
+	cdev = owner_of(b, n.cdev);
+	if (is_claimed(b, &step->dev))
+		STR_COPY(step->former, STAYS);
+	else
+		snprintf(step->former, sizeof(step->former), "%u:%u %u:%u", group.uid, group.gid,
+			 cdev.uid, cdev.gid);
+	step->recorded = true;
+	return 0;
+}
+
+static int own_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	int rc = record_owners(backend, step, err);
+
+	(void)ms;
+	return rc ? rc : give(backend, &step->dev, true, NULL, err);
+}
+
+/* What cannot be read is root's. */
+static struct owners parse_owners(const char *text)
+{
+	struct owners o;
+	int n = sscanf(text, "%u:%u %u:%u", &o.group.uid, &o.group.gid, &o.cdev.uid, &o.cdev.gid);
+
+	return n == 4 ? o : (struct owners){ 0 };
+}
+
+static int own_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	const struct owners former = parse_owners(step->former);
+
+	(void)ms;
+	return give(backend, &step->dev, true, strcmp(step->former, STAYS) ? &former : NULL, err);
+}
+
+const struct verb vfio_own = {
+	.name = "own", .deadline_ms = 10000, .records = true, .run = own_run, .undo = own_undo
+};

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Writes that move a function between drivers. Each may wait for a device lock, so helpers make
+ * them. */
+#include "vfio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "backend/bus.h"
+#include "backend/internal.h"
+#include "pcidevfs/confine.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/io.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/pci.h"
+#include "pcidevfs/plan.h"
+#include "pcidevfs/util.h"
+#include "backend/pci/variant.h"
+
+#define DRIVERS "bus/pci/drivers"
+#define PATH_SIZE 160 /* of the longest path made here, with room */
+
+static int write_driver(struct backend *b, const char *driver, const char *file, struct step *step,
+			unsigned int ms)
+{
+	char path[PATH_SIZE];
+
+	if (strchr(driver, '/')) /* as the state file has it */
+		return -ENOENT;
+	snprintf(path, sizeof(path), DRIVERS "/%s/%s", driver, file);
+	return step_write(b, path, step->dev.name, ms, step);
+}
+
+/* A newline alone clears it; an empty write never reaches the kernel. */
+static const char *override_text(const char *driver)
+{
+	return driver[0] ? driver : "\n";
+}
+
+static int write_override(struct backend *b, const char *driver, struct step *step, unsigned int ms)
+{
+	char path[PATH_SIZE];
+
+	snprintf(path, sizeof(path), PCI_DEVICES "/%s/driver_override", step->dev.name);
+	return step_write(b, path, override_text(driver), ms, step);
+}
+
+int vfio_lift(struct backend *b, const struct key *dev, const char *former, unsigned int ms)
+{
+	char path[PATH_SIZE], driver[DRIVER_NAME];
+	const char *argv[] = { "write", path, NULL, NULL };
+
+	former_get(former, FORMER_OVERRIDE, driver, sizeof(driver));
+	argv[2] = override_text(driver);
+	if (driver_is_vfio(driver)) /* it was there before the claim, and stays */
+		return 0;
+	snprintf(path, sizeof(path), PCI_DEVICES "/%s/driver_override", dev->name);
+	return io_call(b->io, argv, ms, NULL, NULL, NULL);
+}
+
+int vfio_early(const struct sysfs *s, const struct key *dev, const char *with, struct err *err)
+{
+	int rc = sysfs_write(s, ROOT_SYS, driver_is_vfio(with) ? with : "vfio-pci",
+			     PCI_DEVICES "/%s/driver_override", dev->name);
+
+	return rc ? fail(err, -rc, "driver_override of %s: %s", dev->name, strerror(-rc)) : 0;
+}
+
+/* Takes no lock. "" when it has none or is gone. */
+static void driver_now(struct backend *b, const char *name, char ret[static DRIVER_NAME])
+{
+	if (sysfs_link(&b->sys, ROOT_SYS, ret, DRIVER_NAME, PCI_DEVICES "/%s/driver", name))
+		ret[0] = '\0';
+}
+
+static bool driver_there(struct backend *b, const char *driver)
+{
+	return sysfs_exists(&b->sys, ROOT_SYS, DRIVERS "/%s", driver);
+}
+
+/* Turns the kernel's errno into the cause, as far as it can be found. */
+static int explain_as(const char *act, struct backend *b, const struct step *step, int rc,
+		      const char *driver, unsigned int ms, struct err *err)
+{
+	const char *name = step->dev.name;
+	int r = step_trouble(b, act, &step->dev, rc, ms, "the driver is still at work", err);
+	char now[DRIVER_NAME];
+
+	if (r)
+		return r;
+	if (driver && !driver_there(b, driver))
+		return fail(err, EOPNOTSUPP,
+			    "this host has no driver %s; modprobe %s and write again", driver,
+			    driver);
+	driver_now(b, name, now);
+	if (rc == -EBUSY && now[0])
+		return fail(err, EBUSY, "%s was taken by %s meanwhile; write again", name, now);
+	return fail(err, rc == -EBUSY ? EBUSY : EIO,
+		    "%s of %s was refused by %s: %s; dmesg may say why", act, name,
+		    driver ? driver : "the kernel", strerror(-rc));
+}
+
+static int explain(struct backend *b, const struct step *step, int rc, const char *driver,
+		   unsigned int ms, struct err *err)
+{
+	return explain_as(step->verb->name, b, step, rc, driver, ms, err);
+}
+
+/* The kernel prints an unset override as "(null)". */
+static int read_override(struct backend *b, const char *name, unsigned int ms, struct out *ret)
+{
+	char path[PATH_SIZE];
+	const char *const argv[] = { "read", path, NULL };
+	int rc;
+
+	snprintf(path, sizeof(path), PCI_DEVICES "/%s/driver_override", name);
+	rc = io_call(b->io, argv, ms, ret, NULL, NULL);
+	if (!rc && !strcmp(out_text(ret), "(null)"))
+		ret->data[ret->len = 0] = '\0';
+	return !rc && ret->failed ? -ENOMEM : rc;
+}
+
+/* What a release has to restore. Ours, found after a crash or on a device to adopt, is nobody's
+ * wish. True: it was not known before. */
+static bool remember_override(struct model *m, const struct step *step)
+{
+	char known[DRIVER_NAME];
+	struct device *dev;
+	bool other;
+
+	model_lock(m);
+	dev = model_edit(m, &step->dev, false);
+	former_get(dev ? dev->want.former : "", FORMER_OVERRIDE, known, sizeof(known));
+	other = dev && !dev->want.claim[0] && !driver_is_vfio(step->former) &&
+		strcmp(known, step->former);
+	STR_COPY(known, step->former);
+	if (other)
+		former_set(dev->want.former, FORMER_OVERRIDE, known);
+	model_publish(m);
+	model_unlock(m);
+	return other;
+}
+
+static int override_learn(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	struct backend *b = backend;
+	struct out former = { 0 };
+	int rc = read_override(b, step->dev.name, ms, &former);
+
+	if (!rc && !STR_COPY(step->former, out_text(&former)))
+		rc = -ENAMETOOLONG;
+	out_free(&former);
+	if (rc)
+		return explain(b, step, rc, NULL, ms, err);
+	step->recorded = true;
+	return driver_is_vfio(step->value) && remember_override(b->model, step);
+}
+
+static int override_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	int rc;
+
+	/* Before anything is touched: an override without its driver leaves the device
+	 * driverless. */
+	if (driver_is_vfio(step->value) && !driver_there(backend, step->value))
+		return explain(backend, step, -ENOENT, step->value, ms, err);
+	rc = write_override(backend, step->value, step, ms);
+	return rc ? explain(backend, step, rc, NULL, ms, err) : 0;
+}
+
+static int override_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	int rc = write_override(backend, step->former, step, ms);
+
+	return rc ? explain(backend, step, rc, NULL, ms, err) : 0;
+}
+
+/* An unbind ends only when whoever holds the device lets go. */
+static int tell_holder(struct backend *b, const struct step *step, unsigned int ms, struct err *err)
+{
+	bool known = !guard_run(b, GUARD_HOLDERS, &step->dev, 1);
+	struct err held = { 0 };
+	const struct device *dev;
+
+	model_lock(b->model);
+	dev = known ? model_find(b->model, &step->dev) : NULL;
+	if (dev)
+		refuse_used("", dev, &held);
+	model_unlock(b->model);
+	return step_trouble(
+		b, step->verb->name, &step->dev, -ETIMEDOUT, ms,
+		held.code ? held.text
+		: known	  ? "its driver is still at work, and no process is seen to hold it"
+			  : "a process may hold it",
+		err);
+}
+
+static int unbind(struct backend *b, struct step *step, const char *driver, unsigned int ms,
+		  struct err *err)
+{
+	int rc = write_driver(b, driver, "unbind", step, ms);
+	char now[DRIVER_NAME];
+
+	if (!rc)
+		return 0;
+	driver_now(b, step->dev.name, now);
+	/* The kernel says ENODEV for a device that is not this driver's: somebody was faster. */
+	if (rc == -ENODEV && !now[0] &&
+	    sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", step->dev.name))
+		return 0;
+	return rc == -ETIMEDOUT ? tell_holder(b, step, ms, err)
+				: explain(b, step, rc, driver, ms, err);
+}
+
+/* With the override set to the driver: without that the kernel refuses a device which is bound
+ * by a dynamic id, whose override names another, or which is a VF of a PF with
+ * sriov_drivers_autoprobe 0. */
+static int bind_back(struct backend *b, struct step *step, const char *driver, unsigned int ms,
+		     struct err *err)
+{
+	char now[DRIVER_NAME];
+	int rc;
+
+	driver_now(b, step->dev.name, now);
+	if (!strcmp(now, driver))
+		return 0; /* never taken from it */
+	rc = write_override(b, driver, step, ms);
+	if (rc)
+		return explain_as("driver_override", b, step, rc, NULL, ms, err);
+	rc = write_driver(b, driver, "bind", step, ms);
+	return rc ? explain_as("bind", b, step, rc, driver, ms, err) : 0;
+}
+
+static int unbind_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	return unbind(backend, step, step->value, ms, err);
+}
+
+/* The undo of an earlier step, always the override's, then puts the right override back. */
+static int unbind_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	return bind_back(backend, step, step->value, ms, err);
+}
+
+static int bind_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	struct backend *b = backend;
+	int rc = write_driver(b, step->value, "bind", step, ms);
+
+	return rc ? explain(b, step, rc, step->value, ms, err) : 0;
+}
+
+/* In an undo, which nobody has asked about: a guest may have it by now, or the host. */
+static int take_back(struct backend *b, struct step *step, const char *driver, unsigned int ms,
+		     struct err *err)
+{
+	int rc = backend_guard(b, &step->dev, err);
+
+	if (rc)
+		return rc;
+	model_lock(b->model);
+	rc = refuse_step(b->model, step, err);
+	model_unlock(b->model);
+	return rc ? rc : unbind(b, step, driver, ms, err);
+}
+
+static int bind_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	char now[DRIVER_NAME];
+
+	driver_now(backend, step->dev.name, now);
+	if (strcmp(now, step->value))
+		return 0; /* never got it, or lost it */
+	return take_back(backend, step, step->value, ms, err);
+}
+
+static void note_probed(struct model *m, const struct key *key)
+{
+	struct device *dev;
+
+	model_lock(m);
+	dev = model_edit(m, key, false);
+	if (dev)
+		dev->want.unprobed = false;
+	model_publish(m);
+	model_unlock(m);
+}
+
+static int probe_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	struct backend *b = backend;
+	int rc = step_write(b, "bus/pci/drivers_probe", step->dev.name, ms, step);
+
+	note_probed(b->model, &step->dev);
+	return rc ? explain(b, step, rc, NULL, ms, err) : 0;
+}
+
+/* Not for want of time, of a helper, or of the device, nor since somebody was faster. */
+static bool is_refusal(struct backend *b, const struct step *step, int rc)
+{
+	return rc != -ETIMEDOUT && rc != -ECHILD && rc != -EBUSY && bus_shows(b, &step->dev);
+}
+
+static int rebind_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	struct backend *b = backend;
+	int rc = write_driver(b, step->value, "bind", step, ms);
+	bool refused;
+
+	/* The driver was unloaded, or does not take it any more: some other may. */
+	if (rc == -ENOENT || rc == -ENODEV)
+		return probe_run(b, step, ms, err);
+	refused = rc && is_refusal(b, step, rc);
+	if (!rc || (refused && step->force))
+		return 0; /* or without a driver, as was asked */
+	rc = explain(b, step, rc, step->value, ms, err);
+	return refused ? fail(err, -rc, "%s; force in ctl releases it without a driver", err->text)
+		       : rc;
+}
+
+/* Whoever took it. */
+static int probe_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	char now[DRIVER_NAME];
+
+	driver_now(backend, step->dev.name, now);
+	return now[0] ? take_back(backend, step, now, ms, err) : 0;
+}
+
+static int node_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	static const struct timespec pause = { .tv_nsec = 1000000 };
+	struct backend *b = backend;
+	const char *group = strrchr(step->value, '/') + 1;
+	uint64_t until = now_ms() + ms;
+	char now[DRIVER_NAME];
+
+	while (!sysfs_exists(&b->sys, ROOT_DEV, "vfio/%s", group)) {
+		/* Another one may sit in its place, which waits for us. */
+		driver_now(b, step->dev.name, now);
+		if (!bus_shows(b, &step->dev))
+			return fail(err, ENODEV, "%s is gone", step->dev.name);
+		if (!driver_is_vfio(now))
+			return fail(err, EBUSY,
+				    "%s has lost its vfio driver before %s appeared: it was pulled "
+				    "and put back, or unbound; write again",
+				    step->dev.name, step->value);
+		if (now_ms() >= until)
+			return fail(err, EIO,
+				    "%s is on its vfio driver, but %s did not appear; is udev or "
+				    "devtmpfs at work?",
+				    step->dev.name, step->value);
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
+static int modprobe_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	const char *const argv[] = { "modprobe", step->value, NULL };
+	struct backend *b = backend;
+	int rc;
+
+	if (driver_there(b, step->value))
+		return 0;
+	if (!b->real) /* the modules that could be loaded are another machine's */
+		return explain(b, step, -ENOENT, step->value, ms, err);
+	rc = io_call(b->io, argv, ms, NULL, (struct io_late **)&step->late, &step->helper);
+	if (rc == -ETIMEDOUT)
+		return explain(b, step, rc, NULL, ms, err);
+	if (!rc && driver_there(b, step->value))
+		return 0;
+	fail(err, EOPNOTSUPP, "this host has no driver %s, and its module cannot be loaded: %s",
+	     step->value, rc ? strerror(-rc) : "it registers no driver of that name");
+	confine_tell(io_lacks(b->io, argv[0]), rc, err);
+	return -EOPNOTSUPP;
+}
+
+#define BIND_MS 10000
+#define UNBIND_MS 30000
+#define MODPROBE_MS 30000
+
+const struct verb vfio_modprobe = { .name = "modprobe",
+				    .deadline_ms = MODPROBE_MS,
+				    .run = modprobe_run };
+const struct verb vfio_override = { .name = "driver_override",
+				    .deadline_ms = BIND_MS,
+				    .records = true,
+				    .learn = override_learn,
+				    .run = override_run,
+				    .undo = override_undo };
+const struct verb vfio_unbind = { .name = "unbind",
+				  .deadline_ms = UNBIND_MS,
+				  .refuse = refuse_step,
+				  .run = unbind_run,
+				  .undo = unbind_undo };
+const struct verb vfio_bind = {
+	.name = "bind", .deadline_ms = BIND_MS, .run = bind_run, .undo = bind_undo
+};
+const struct verb vfio_bind_idle = { .name = "bind",
+				     .deadline_ms = BIND_MS,
+				     .refuse = refuse_step,
+				     .run = bind_run,
+				     .undo = bind_undo };
+const struct verb vfio_rebind = {
+	.name = "rebind", .deadline_ms = BIND_MS, .run = rebind_run, .undo = probe_undo
+};
+const struct verb vfio_probe = {
+	.name = "drivers_probe", .deadline_ms = BIND_MS, .run = probe_run, .undo = probe_undo
+};
+const struct verb vfio_node = { .name = "node", .deadline_ms = BIND_MS, .run = node_run };

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "pcidevfs/util.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+/* Room for len more bytes and the NUL. */
+static bool out_room(struct out *o, size_t len)
+{
+	size_t cap = o->cap ? o->cap : 256;
+	char *data;
+
+	if (o->failed || len > SIZE_MAX / 2 - o->len) {
+		o->failed = true;
+		return false;
+	}
+	while (cap < o->len + len + 1)
+		cap *= 2;
+	if (cap == o->cap)
+		return true;
+	data = realloc(o->data, cap);
+	if (!data) {
+		o->failed = true;
+		return false;
+	}
+	o->data = data;
+	o->cap = cap;
+	return true;
+}
+
+void out_put(struct out *o, const char *text, size_t len)
+{
+	if (!out_room(o, len))
+		return;
+	memcpy(o->data + o->len, text, len);
+	o->len += len;
+	o->data[o->len] = '\0';
+}
+
+void out_printf(struct out *o, const char *fmt, ...)
+{
+	va_list ap, again;
+	int n;
+
+	if (!out_room(o, 64))
+		return;
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	n = vsnprintf(o->data + o->len, o->cap - o->len, fmt, ap);
+	va_end(ap);
+	if (n < 0) {
+		o->failed = true;
+	} else if ((size_t)n < o->cap - o->len) {
+		o->len += (size_t)n;
+	} else if (out_room(o, (size_t)n)) {
+		vsnprintf(o->data + o->len, o->cap - o->len, fmt, again);
+		o->len += (size_t)n;
+	}
+	va_end(again);
+	if (o->data)
+		o->data[o->len] = '\0';
+}
+
+/* The length of a character of UTF-8; 0: there is none, or it is for terminals alone (below U+00A0). */
+static size_t char_len(const char *at)
+{
+	static const struct {
+		unsigned char first, last, min, max; /* of the first byte, and of the second */
+		size_t len;
+	} rows[] = {
+		{ 0xc2, 0xc2, 0xa0, 0xbf, 2 }, { 0xc3, 0xdf, 0x80, 0xbf, 2 },
+		{ 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 },
+		{ 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
+		{ 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 },
+		{ 0xf4, 0xf4, 0x80, 0x8f, 4 },
+	};
+	const unsigned char *p = (const unsigned char *)at;
+	size_t row = 0, len = 1;
+
+	if (*p < 0x80)
+		return *p >= ' ' && *p != 0x7f;
+	while (row < ARRAY_SIZE(rows) && *p > rows[row].last)
+		row++;
+	if (row == ARRAY_SIZE(rows) || *p < rows[row].first || p[1] < rows[row].min ||
+	    p[1] > rows[row].max)
+		return 0;
+	while (++len < rows[row].len)
+		if ((p[len] & 0xc0) != 0x80)
+			return 0;
+	return len;
+}
+
+static bool plain(const char *value, size_t size)
+{
+	size_t len;
+
+	for (size_t at = 0; at < size; at += len) {
+		len = char_len(value + at);
+		if (!len || value[at] == ' ' || value[at] == '"' || value[at] == '\\')
+			return false;
+	}
+	return size;
+}
+
+void out_pair(struct out *o, const char *key, const char *value)
+{
+	out_pair_bytes(o, key, value, strlen(value));
+}
+
+void out_pair_bytes(struct out *o, const char *key, const char *value, size_t size)
+{
+	const char *end = value + size;
+	const char *blank = o->len && o->data[o->len - 1] != '\n' ? " " : "";
+
+	if (plain(value, size)) {
+		out_printf(o, "%s%s=%s", blank, key, value);
+		return;
+	}
+	out_printf(o, "%s%s=\"", blank, key);
+	for (size_t len; value < end; value += len ? len : 1) {
+		len = char_len(value);
+		if (!len)
+			out_printf(o, "\\x%02x", (unsigned char)*value);
+		else if (*value == '"' || *value == '\\')
+			out_printf(o, "\\%c", *value);
+		else
+			out_put(o, value, len);
+	}
+	out_put(o, "\"", 1);
+}
+
+const char *out_text(const struct out *o)
+{
+	return o->data ? o->data : "";
+}
+
+void out_free(struct out *o)
+{
+	free(o->data);
+	*o = (struct out){ 0 };
+}
+
+int parse_u64(const char *text, uint64_t max, uint64_t *ret)
+{
+	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+	const char *digits = hex ? "0123456789abcdefABCDEF" : "0123456789";
+	const char *p = hex ? text + 2 : text;
+	unsigned long long v;
+
+	if (!*p || p[strspn(p, digits)])
+		return -EINVAL;
+	errno = 0;
+	v = strtoull(p, NULL, hex ? 16 : 10);
+	if (errno || v > max)
+		return -ERANGE;
+	*ret = v;
+	return 0;
+}
+
+int parse_i64(const char *text, int64_t min, int64_t max, int64_t *ret)
+{
+	bool negative = text[0] == '-';
+	int64_t value;
+	uint64_t u;
+	int rc = parse_u64(text + negative, INT64_MAX, &u);
+
+	if (rc)
+		return rc;
+	value = negative ? -(int64_t)u : (int64_t)u;
+	if (value < min || value > max)
+		return -ERANGE;
+	*ret = value;
+	return 0;
+}
+
+int parse_bool(const char *text, bool *ret)
+{
+	static const char *const words[][4] = { { "0", "n", "no", "off" },
+						{ "1", "y", "yes", "on" } };
+
+	for (int v = 0; v < 2; v++)
+		for (size_t i = 0; i < 4; i++)
+			if (!strcasecmp(text, words[v][i])) {
+				*ret = v;
+				return 0;
+			}
+	if (strcasecmp(text, "true") && strcasecmp(text, "false"))
+		return -EINVAL;
+	*ret = !strcasecmp(text, "true");
+	return 0;
+}
+
+int parse_factor(const char *text, double *ret)
+{
+	char *end;
+	double factor = strtod(text, &end);
+
+	if (end == text || *end || !(factor >= 0.001 && factor <= 1000))
+		return -EINVAL;
+	*ret = factor;
+	return 0;
+}
+
+bool same_pod(const char *allocated, const char *other)
+{
+	const char *end = strrchr(allocated, '/');
+
+	if (!end)
+		return !strcmp(allocated, other);
+	return !strncmp(allocated, other, (size_t)(end + 1 - allocated));
+}
+
+bool str_copy(char *dst, size_t size, const char *src)
+{
+	size_t n = strnlen(src, size);
+	bool fits = n < size;
+
+	if (!size)
+		return false;
+	if (!fits)
+		n = size - 1;
+	memmove(dst, src, n);
+	dst[n] = '\0';
+	return fits;
+}
+
+/* Of the first that is longest; its length. */
+static size_t longest_word(char *text, char **ret)
+{
+	size_t longest = 0;
+
+	for (char *p = text; *p; p += strspn(p, " ")) {
+		size_t n = strcspn(p, " ");
+
+		if (n > longest) {
+			longest = n;
+			*ret = p;
+		}
+		p += n;
+	}
+	return longest;
+}
+
+static bool is_amid_letter(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* To about keep bytes, with the dots. */
+static void cut_word(char *word, size_t n, size_t keep)
+{
+	size_t head = (keep - 2) / 2, tail = (keep - 3) / 2;
+
+	while (head && is_amid_letter(word[head]))
+		head--;
+	while (tail && is_amid_letter(word[n - tail]))
+		tail--;
+	memset(word + head, '.', 3);
+	memmove(word + head + 3, word + n - tail, strlen(word + n - tail) + 1);
+}
+
+#define WORD_LEAST 16 /* what is shorter stays */
+
+void str_fit(char *text, size_t size)
+{
+	size_t len, n;
+	char *word;
+
+	while ((len = strlen(text)) >= size) {
+		size_t over = len - size + 1;
+
+		n = longest_word(text, &word);
+		if (n < WORD_LEAST) {
+			text[size - 1] = '\0';
+			return;
+		}
+		/* Half of it at once, so that another takes its share. */
+		cut_word(word, n, n > 2 * over ? n - over : n / 2);
+	}
+}
+
+void *more_rows(void *rows, size_t n, size_t *cap, size_t size)
+{
+	size_t more = *cap ? *cap * 2 : 64;
+	void *grown;
+
+	if (n < *cap)
+		return rows;
+	grown = reallocarray(rows, more, size);
+	if (grown)
+		*cap = more;
+	return grown;
+}
+
+uint64_t fnv1a(uint64_t h, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ (unsigned char)text[i]) * 0x100000001b3ull;
+	return h;
+}
+
+unsigned int back_off(unsigned int *pause, unsigned int first, unsigned int max)
+{
+	*pause = !*pause ? first : *pause <= max / 2 ? 2 * *pause : max;
+	return *pause;
+}
+
+__attribute__((weak)) const char say_as[] = "pcidevfsd";
+
+void say(const char *fmt, ...)
+{
+	/* A pipe that is writable takes as much as this at once. */
+	struct pollfd to = { STDERR_FILENO, POLLOUT, 0 };
+	char text[1024], line[1100];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	n = snprintf(line, sizeof(line), "%s: %s\n", say_as, text);
+	if (poll(&to, 1, 0) == 1 && to.revents & POLLOUT && write(to.fd, line, (size_t)n) < 0) {
+		/* Nobody hears it. */
+	}
+}
+
+void event_ring(int fd)
+{
+	const uint64_t one = 1;
+
+	if (write(fd, &one, sizeof(one)) < 0) {
+		/* Its counter is at its limit: it is readable already. */
+	}
+}
+
+uint64_t now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+uint64_t now_real_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+uint64_t now_ms(void)
+{
+	return now_us() / 1000;
+}
+
+ssize_t read_all(int fd, void *buf, size_t size)
+{
+	size_t len = 0;
+
+	while (len < size) {
+		ssize_t n = read(fd, (char *)buf + len, size - len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (!n)
+			break;
+		len += (size_t)n;
+	}
+	return (ssize_t)len;
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "loop.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
+
+static void on_wake(struct source *s)
+{
+	uint64_t n;
+
+	(void)!read(s->fd, &n, sizeof(n));
+}
+
+int loop_open(struct loop *l, struct err *err)
+{
+	*l = (struct loop){ .epoll = epoll_create1(EPOLL_CLOEXEC) };
+	l->wake = (struct source){ .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+				   .ready = on_wake,
+				   .at = UINT64_MAX };
+	pthread_mutex_init(&l->turn, NULL);
+	pthread_mutex_lock(&l->turn);
+	if (l->epoll < 0 || l->wake.fd < 0)
+		return fail(err, errno, "epoll: %s", strerror(errno));
+	return loop_add(l, &l->wake, err);
+}
+
+void loop_close(struct loop *l)
+{
+	closep(&l->wake.fd);
+	closep(&l->epoll);
+	l->epoll = l->wake.fd = -1;
+}
+
+int loop_add(struct loop *l, struct source *s, struct err *err)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = s };
+
+	if (s->fd >= 0 && epoll_ctl(l->epoll, EPOLL_CTL_ADD, s->fd, &ev))
+		return fail(err, errno, "epoll: %s", strerror(errno));
+	s->next = l->timers;
+	l->timers = s;
+	return 0;
+}
+
+void loop_remove(struct loop *l, struct source *s)
+{
+	struct source **at = &l->timers;
+
+	while (*at && *at != s)
+		at = &(*at)->next;
+	if (*at)
+		*at = s->next;
+	if (s->fd >= 0)
+		epoll_ctl(l->epoll, EPOLL_CTL_DEL, s->fd, NULL);
+}
+
+void loop_mute(struct loop *l, struct source *s, bool mute)
+{
+	struct epoll_event ev = { .events = mute ? 0 : EPOLLIN, .data.ptr = s };
+
+	epoll_ctl(l->epoll, EPOLL_CTL_MOD, s->fd, &ev);
+}
+
+static uint64_t next_time(const struct loop *l)
+{
+	uint64_t at = UINT64_MAX;
+
+	for (const struct source *s = l->timers; s; s = s->next)
+		at = s->at < at ? s->at : at;
+	return at;
+}
+
+static int pause_to(uint64_t until)
+{
+	uint64_t now = now_ms();
+
+	if (until == UINT64_MAX)
+		return -1;
+	return until <= now ? 0 : until - now < INT_MAX ? (int)(until - now) : INT_MAX;
+}
+
+void loop_enter(struct loop *l)
+{
+	pthread_mutex_lock(&l->turn);
+}
+
+static void end_turn(struct loop *l)
+{
+	if (l->after)
+		l->after(l->after_ctx);
+}
+
+void loop_leave(struct loop *l)
+{
+	bool wake;
+
+	end_turn(l);
+	wake = next_time(l) < l->until;
+	pthread_mutex_unlock(&l->turn);
+	if (wake)
+		event_ring(l->wake.fd);
+}
+
+/* What was heard of is asked for again in one's turn: its source may have gone meanwhile. */
+static void sleep_until_heard(struct loop *l)
+{
+	struct pollfd p = { .fd = l->epoll, .events = POLLIN };
+	int ms;
+
+	l->until = next_time(l);
+	ms = pause_to(l->until);
+	pthread_mutex_unlock(&l->turn);
+	poll(&p, 1, ms);
+	pthread_mutex_lock(&l->turn);
+	l->until = 0;
+}
+
+/* What is due may remove any source, so it is looked for anew after each. */
+static void run_due(struct loop *l)
+{
+	uint64_t now = now_ms();
+	struct source *s;
+
+	do {
+		for (s = l->timers; s && s->at > now; s = s->next)
+			;
+		if (s) {
+			s->at = UINT64_MAX;
+			s->due(s);
+		}
+	} while (s);
+}
+
+/* One event a turn: what it does may end the life of another's source. */
+void loop_run(struct loop *l)
+{
+	while (!l->ended) {
+		struct epoll_event ev;
+
+		end_turn(l);
+		sleep_until_heard(l);
+		if (epoll_wait(l->epoll, &ev, 1, 0) == 1) {
+			struct source *s = ev.data.ptr;
+
+			s->ready(s);
+		}
+		run_due(l);
+	}
+}

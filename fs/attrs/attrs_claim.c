@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Files of a device: who takes it, and as what it is offered. */
+#include <errno.h>
+#include <string.h>
+
+#include "fs/internal.h"
+#include "offer.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/txn.h"
+#include "pcidevfs/util.h"
+#include "rows.h"
+
+static void claim_show(const struct subject *s, struct out *o)
+{
+	char claim[CLAIM_NAME];
+
+	device_claim(s->dev, claim);
+	out_line(o, claim);
+}
+
+#define LABEL_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@/-"
+
+static int claim_store(const struct subject *s, const char *text, struct wish *ret, struct err *err)
+{
+	const char *bad = text + strspn(text, LABEL_CHARS);
+	bool yes;
+
+	if (!text[0])
+		return fail(
+			err, EINVAL,
+			"claim: nothing was written; write who claims %s, or none to release it",
+			s->dev->key.name);
+	if (!parse_bool(text, &yes) || (!strcasecmp(text, "none") && strcmp(text, "none")))
+		return fail(
+			err, EINVAL,
+			"claim: \"%s\" is reserved; write the name of who claims %s, such as alice, "
+			"or none to release it",
+			text, s->dev->key.name);
+	if (*bad)
+		return fail(
+			err, EINVAL,
+			"claim: \"%.64s\" cannot be who claims %s: a name has only letters, digits and . _ : @ / -",
+			text, s->dev->key.name);
+	if (strlen(text) >= CLAIM_NAME)
+		return fail(
+			err, EINVAL,
+			"claim: \"%.32s...\" cannot be who claims %s: a name has at most %d characters, not %zu",
+			text, s->dev->key.name, CLAIM_NAME - 1, strlen(text));
+	if (!strcmp(text, ".") || !strcmp(text, ".."))
+		return fail(
+			err, EINVAL,
+			"claim: \"%s\" cannot be who claims %s: claims/ can have no directory of that name",
+			text, s->dev->key.name);
+	STR_COPY(ret->value, strcmp(text, "none") ? text : "");
+	return 0;
+}
+
+/* clang-format off: a row as it is read */
+static const struct attr rows[] = {
+	{ KEY_RW("resource_name", 10, resource_name_show, resource_name_store), .bits = CH_NAME,
+	  .caps = CAP_CLAIM, .reaches = resource_name_reaches,
+	  .help = "the extended resource it is, or would be, offered as; write another name, "
+		  "or none for the computed one, which stays as it is while it is claimed. A "
+		  "name that other devices are offered as needs the group pcidevfs" },
+	{ KEY_RW("pooled", 24, pooled_show, pooled_store), .bits = CH_POOLED, .caps = CAP_CLAIM,
+	  .reaches = pooled_reaches,
+	  .help = "1: it shares its computed resource name with equal devices; 0: it has one "
+		  "of its own, such as nvidia.com/0000_08_00_4" },
+	{ KEY_RW("claim", 11, claim_show, claim_store), .bits = CH_CLAIM, .flags = ATTR_GROUP,
+	  .caps = CAP_CLAIM,
+	  .help = "who holds it for passthrough, none when free; the whole IOMMU group goes "
+		  "along. Writing a name binds it to vfio-pci, none gives it back. Its nodes "
+		  "in /dev go to the owner of the claim files where all claimed members of the "
+		  "group have the same, else to root. A stored claim reads so from the "
+		  "moment its device is seen; until it is restored, state is busy" },
+};
+/* clang-format on */
+
+const struct attr_table attrs_claim = { rows, ARRAY_SIZE(rows) };

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Files of a device: what can be asked about it and of it. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fs/internal.h"
+#include "offer.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/txn.h"
+#include "pcidevfs/util.h"
+#include "fs/query.h"
+#include "fs/ring.h"
+#include "rows.h"
+
+static int reset_store(const struct subject *s, const char *text, struct wish *ret, struct err *err)
+{
+	bool yes = false, flag = !parse_bool(text, &yes);
+
+	if (!text[0] || (flag && !yes))
+		return fail(err, EINVAL, "reset: write 1, or the name of who claims %s",
+			    s->dev->key.name);
+	if (strlen(text) >= CLAIM_NAME)
+		return fail(err, EINVAL, "reset: a name has at most %d characters", CLAIM_NAME - 1);
+	STR_COPY(ret->value, flag ? "1" : text);
+	return 0;
+}
+
+static void reset_show(const struct subject *s, struct out *o)
+{
+	const char *claim = s->dev->want.claim;
+
+	out_printf(o, "write %s to reset it\n", claim[0] ? claim : "1");
+}
+
+static void host_critical_show(const struct subject *s, struct out *o)
+{
+	out_line(o, s->dev->facts.critical);
+}
+
+static void claimable_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "%s\n", s->dev->refused_code ? s->dev->refused : "yes");
+}
+
+static void holders_show(const struct subject *s, struct out *o)
+{
+	out_line(o, s->dev->facts.holders);
+}
+
+/* Who opens a device node sends no event, so it is looked up when someone asks. */
+static void holders_refresh(const struct subject *s)
+{
+	const struct world *w = engine_world(s->tree->conf.engine);
+
+	if (w->observe_holders)
+		w->observe_holders(w->backend, NULL, 0, now_us(), NULL);
+}
+
+static void log_show(const struct subject *s, struct out *o)
+{
+	char id[KEY_NAME + 8], where[KEY_NAME + 16];
+
+	snprintf(where, sizeof(where), " id=%s ", key_id(&s->dev->key, id));
+	ring_print(s->tree->log, where, o);
+}
+
+/* clang-format off: a row as it is read */
+static const struct attr rows[] = {
+	{ RW("plan", 20, plan_show, plan_store), .bits = CH_PLAN,
+	  .flags = ATTR_SLOW | ATTR_SNAPSHOT | ATTR_ASIDE,
+	  .help = "write what you would, such as: claim alice; read the steps, or the refusal; "
+		  "none forgets it. Nothing is done" },
+	{ KEY_RO("host_critical", 21, host_critical_show), .bits = CH_CRITICAL,
+	  .help = "why the host itself needs it, or none" },
+	{ KEY_RO("claimable", 33, claimable_show), .bits = CH_CLAIMABLE,
+	  .help = "yes, or the sentence with which a claim by somebody new would be refused "
+		  "now: the host, its IOMMU group, who has it. Whether it could be kept stands in health" },
+	{ ROW("holders", 22, 0440), .show = holders_show, .bits = CH_HOLDERS, .flags = ATTR_SLOW,
+	  .refresh = holders_refresh,
+	  .help = "processes that hold it open, for root and the group pcidevfs; a line each: "
+		  "pid= comm=, unsure before one whose open files are unknown and that could; "
+		  "or none" },
+	{ RO("log", 23, log_show), .bits = CH_LOG, .flags = ATTR_WORK | ATTR_SNAPSHOT,
+	  .help = "past writes into this directory, as in the root's log" },
+	{ RO("hostdev.xml", 25, hostdev_show), .bits = CH_CLAIM | CH_MDEV, .caps = CAP_CLAIM,
+	  .help = "how libvirt takes it: a hostdev element, managed='no', of the function if "
+		  "it is claimed or, with its own driver, a vGPU; of its mdev if it has one; "
+		  "else none. A vGPU type written past the tree is seen when the function is "
+		  "looked at next" },
+	{ RO("qemu", 26, qemu_show), .bits = CH_CLAIM | CH_MDEV, .caps = CAP_CLAIM,
+	  .help = "how QEMU takes it, likewise: its arguments, or none" },
+	{ RW("reset", 28, reset_show, reset_store), .bits = CH_CLAIM, .caps = CAP_CLAIM | CAP_RESET,
+	  .help = "reads what to write: 1 resets the function as the kernel can, the claimant's "
+		  "name one that is claimed; not while the host needs it, it has VFs or a process "
+		  "holds it. Cannot be taken back" },
+	{ ROW("ctl", 27, 0664), .flags = ATTR_CTL,
+	  .help = "as in the root, for this device alone: lines FILE VALUE, or virtfn<N>/FILE "
+		  "VALUE" },
+};
+/* clang-format on */
+
+const struct attr_table attrs_device = { rows, ARRAY_SIZE(rows) };

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Files of a device: what it is, as the kernel and pci.ids say. */
+#include "fs/internal.h"
+#include "rows.h"
+
+static void address_show(const struct subject *s, struct out *o)
+{
+	out_line(o, s->dev->key.name);
+}
+
+static void vendor_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "0x%04x\n", s->dev->facts.vendor);
+}
+
+static void device_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "0x%04x\n", s->dev->facts.device);
+}
+
+static void class_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "0x%06x\n", s->dev->facts.class_code);
+}
+
+static void numa_node_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "%d\n", (int)s->dev->facts.numa_node);
+}
+
+static void driver_show(const struct subject *s, struct out *o)
+{
+	out_line(o, s->dev->facts.driver);
+}
+
+static void kind_show(const struct subject *s, struct out *o)
+{
+	out_line(o, kind_name(s->dev->kind));
+}
+
+static void description_show(const struct subject *s, struct out *o)
+{
+	out_line(o, s->dev->names.description);
+}
+
+/* clang-format off: a row as it is read */
+static const struct attr rows[] = {
+	{ RO("address", 2, address_show), .bits = CH_IDENTITY, .flags = ATTR_CONST,
+	  .help = "its address on its bus, as the directory is called" },
+	{ KEY_RO("vendor", 3, vendor_show), .bits = CH_IDS, .caps = CAP_PCI, .flags = ATTR_CONST,
+	  .help = "vendor id, as in sysfs" },
+	{ KEY_RO("device", 4, device_show), .bits = CH_IDS, .caps = CAP_PCI, .flags = ATTR_CONST,
+	  .help = "device id, as in sysfs" },
+	{ KEY_RO("class", 5, class_show), .bits = CH_IDS, .caps = CAP_PCI, .flags = ATTR_CONST,
+	  .help = "class code, as in sysfs" },
+	{ KEY_RO("numa_node", 6, numa_node_show), .bits = CH_NUMA, .flags = ATTR_CONST,
+	  .help = "NUMA node, -1 when the kernel knows none" },
+	{ KEY_RO("driver", 7, driver_show), .bits = CH_DRIVER,
+	  .help = "the driver that is bound, or none" },
+	{ KEY_RO("kind", 8, kind_show), .bits = CH_KIND, .flags = ATTR_CONST,
+	  .help = "pci, sriov-gpu, sriov-nic, sriov, vf or bridge; follows identity. vgpu, "
+		  "mdev and usb are names for what is not told from others, or not read, yet" },
+	{ KEY_RO("description", 9, description_show), .bits = CH_DESCRIPTION, .flags = ATTR_CONST,
+	  .help = "class: vendor product, from pci.ids" },
+};
+/* clang-format on */
+
+const struct attr_table attrs_pci = { rows, ARRAY_SIZE(rows) };

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The files and directories of the root, and those of a resource. */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "fs/ctl/ctl.h"
+#include "fs/internal.h"
+#include "fs/inventory.h"
+#include "pcidevfs/intent.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/util.h"
+#include "fs/record.h"
+#include "fs/ring.h"
+
+static void readme_show(const struct subject *s, struct out *o)
+{
+	(void)s;
+	out_printf(
+		o, "%s",
+		"A write was refused? Read last_error in the same directory: it says why, and the way out.\n"
+		"  cat devices/0000:08:00.0/last_error        log has all past writes\n"
+		"\n"
+		"This tree shows every PCI function of this machine, and changes them by plain writes.\n"
+		"  ls devices                                 all functions by address\n"
+		"  ls -l gpus nics vfs iommu_groups           the same by what they are\n"
+		"  grep -d skip . devices/0000:08:00.0/*      one function: facts, state, reason\n"
+		"  grep . devices/*/claimable                 what can be given away, and why the others cannot\n"
+		"  echo alice > devices/0000:08:00.0/claim    take it, with its IOMMU group, for a VM\n"
+		"  echo none > devices/0000:08:00.0/claim     give it back to the driver it had\n"
+		"  ls claims/alice                            what alice holds\n"
+		"  echo claim alice > devices/0000:08:00.0/plan; cat devices/0000:08:00.0/plan\n"
+		"                                             what that would do, without doing it\n"
+		"Several at once, all or nothing: ctl takes lines ADDRESS/FILE VALUE, then commit.\n"
+		"What was asked is kept over reboots: intents shows it. chown gives a device to a user.\n"
+		"\n"
+		"state is one word, reason the sentence behind it; host_critical says what the host needs.\n"
+		"inventory is everything in one read, events the last changes, events_pipe the same as\n"
+		"they come (it waits for more; poll with POLLPRI works on all files that change,\n"
+		"but for health, which is to be read again).\n"
+		"health says what this machine lacks, metrics.prom is for Prometheus.\n"
+		"`sudo echo x > file` writes as you, not as root: echo x | sudo tee file\n");
+}
+
+static void version_show(const struct subject *s, struct out *o)
+{
+	(void)s;
+	out_printf(o, "%s\n", VERSION);
+}
+
+static struct ring *events_ring(const struct tree *t)
+{
+	return t->events;
+}
+
+static struct ring *log_ring(const struct tree *t)
+{
+	return t->log;
+}
+
+static void last_error_show(const struct subject *s, struct out *o)
+{
+	char text[LAST_ERROR];
+
+	record_root_error(s->tree, text);
+	out_printf(o, "%s\n", text[0] ? text : "ok");
+}
+
+static void health_show(const struct subject *s, struct out *o)
+{
+	const struct tree_conf *conf = &s->tree->conf;
+
+	if (conf->health)
+		conf->health(conf->health_ctx, o);
+	ctl_clients(s->tree->ctl, o);
+}
+
+static void intents_show(const struct subject *s, struct out *o)
+{
+	if (s->tree->conf.intents)
+		intents_print(s->tree->conf.intents, o);
+}
+
+/* The directories of devices are rows of kinds.c and views.c. */
+static const struct attr root_rows[] = {
+	{ .name = "README",
+	  .id = 2,
+	  .mode = 0444,
+	  .flags = ATTR_CONST,
+	  .show = readme_show,
+	  .since = "0.1",
+	  .help = "how to use this tree" },
+	{ .name = "version",
+	  .id = 3,
+	  .mode = 0444,
+	  .flags = ATTR_CONST,
+	  .show = version_show,
+	  .since = "0.1",
+	  .help = "version of the program that mounted it" },
+	{ .name = "inventory",
+	  .id = 4,
+	  .mode = 0444,
+	  .flags = ATTR_WORK | ATTR_SNAPSHOT,
+	  .bits = CH_ANY,
+	  .show = inventory_show,
+	  .since = "0.1",
+	  .help = "all devices in one read: a head line, then a line each: ID key=value ..." },
+	{ .name = "events",
+	  .id = 5,
+	  .mode = 0444,
+	  .bits = CH_ANY,
+	  .ring = events_ring,
+	  .since = "0.1",
+	  .help = "the last changes, a line each: seq= generation= action= changed=, inventory line" },
+	{ .name = "events_pipe",
+	  .id = 6,
+	  .mode = 0444,
+	  .flags = ATTR_STREAM,
+	  .bits = CH_ANY,
+	  .since = "0.1",
+	  .help = "the same as a stream: a line with action=hello, then what comes; waits for more. "
+		  "action=lost: read inventory again" },
+	{ .name = "log",
+	  .id = 7,
+	  .mode = 0444,
+	  .bits = CH_LOG,
+	  .ring = log_ring,
+	  .since = "0.1",
+	  .help = "the last writes and their verdicts: seq= time= id= file= value= pid= uid= comm= "
+		  "result= text=; value=? where nobody knows what was to be written; force=1 where ctl's force was given for it; opener= where another user "
+		  "opened the file: his rights counted; again= of equal refusals of one user only the "
+		  "1st, 10th, 100th are told; skipped= lines of his beyond his share of the log" },
+	{ .name = "last_error",
+	  .id = 8,
+	  .mode = 0444,
+	  .bits = CH_LOG,
+	  .show = last_error_show,
+	  .since = "0.1",
+	  .help = "as in a device directory, for files of the root" },
+	{ .name = "health",
+	  .id = 9,
+	  .mode = 0444,
+	  .flags = ATTR_SLOW,
+	  .show = health_show,
+	  .since = "0.1",
+	  .help = "what this machine and this mount can and cannot do, a line each" },
+	{ .name = "metrics.prom",
+	  .id = 10,
+	  .mode = 0444,
+	  .flags = ATTR_WORK | ATTR_SNAPSHOT,
+	  .bits = CH_ANY | CH_LOG,
+	  .show = metrics_show,
+	  .since = "0.1",
+	  .help = "numbers in Prometheus' text format" },
+	{ .name = "ctl",
+	  .id = 11,
+	  .mode = 0660,
+	  .flags = ATTR_CTL,
+	  .since = "0.1",
+	  .help = "transactions over several devices: lines ADDRESS/FILE VALUE, then commit, check or abort; "
+		  "the answer is read from the same open file (docs/CTL.md)" },
+	{ .name = "intents",
+	  .id = 12,
+	  .mode = 0444,
+	  .flags = ATTR_WORK | ATTR_SNAPSHOT,
+	  .bits = CH_ANY | CH_LOG,
+	  .show = intents_show,
+	  .since = "0.1",
+	  .help = "what was asked and is kept over reboots, a line each, also for devices that are not there: "
+		  "IDENTITY key=value ... state= device= reason=" },
+};
+const struct attr_table attrs_root = { root_rows, ARRAY_SIZE(root_rows) };
+
+/* How many of the resource's devices count. */
+static void print_count(const struct subject *s, bool (*counts)(const struct device *dev),
+			struct out *o)
+{
+	struct tree *t = s->tree;
+	uint64_t set = set_id(s->slot, ROW_RES_DEVICES);
+	uint32_t key = 0;
+	size_t count = 0;
+
+	for (;;) {
+		const struct device *d = NULL;
+		struct key dev = { 0 };
+		const struct elem *e;
+		size_t n;
+
+		pthread_mutex_lock(&t->lock);
+		e = set_from(t->sets, set, key, &n);
+		if (e) {
+			key = e->key + 1;
+			object_key(objects_at(t->objects, e->slot), &dev);
+		}
+		pthread_mutex_unlock(&t->lock);
+		if (!n)
+			break;
+		model_lock(t->conf.model);
+		d = model_find(t->conf.model, &dev);
+		count += d && counts(d);
+		model_unlock(t->conf.model);
+	}
+	out_printf(o, "%zu\n", count);
+}
+
+static bool is_offered(const struct device *dev)
+{
+	(void)dev;
+	return true;
+}
+
+static void capacity_show(const struct subject *s, struct out *o)
+{
+	print_count(s, is_offered, o);
+}
+
+static bool is_healthy(const struct device *dev)
+{
+	return dev->state != STATE_STUCK && dev->state != STATE_UNHEALTHY;
+}
+
+static void healthy_show(const struct subject *s, struct out *o)
+{
+	print_count(s, is_healthy, o);
+}
+
+static bool is_used(const struct device *dev)
+{
+	return device_is_allocated(dev) || dev->state == STATE_HELD;
+}
+
+static void allocated_show(const struct subject *s, struct out *o)
+{
+	print_count(s, is_used, o);
+}
+
+static bool is_free(const struct device *dev)
+{
+	return dev->state == STATE_CLAIMED && !dev->taken;
+}
+
+static void free_show(const struct subject *s, struct out *o)
+{
+	print_count(s, is_free, o);
+}
+
+static const struct attr resource_rows[] = {
+	{ .name = "capacity",
+	  .id = 2,
+	  .mode = 0444,
+	  .flags = ATTR_WORK,
+	  .bits = CH_STATE | CH_BEHIND | CH_CLAIM | CH_NAME | CH_ALLOCATED,
+	  .show = capacity_show,
+	  .since = "0.1",
+	  .help = "devices offered under this name, in use or not" },
+	{ .name = "healthy",
+	  .id = 3,
+	  .mode = 0444,
+	  .flags = ATTR_WORK,
+	  .bits = CH_STATE | CH_BEHIND | CH_CLAIM | CH_NAME | CH_ALLOCATED,
+	  .show = healthy_show,
+	  .since = "0.1",
+	  .help = "those that are neither stuck nor unhealthy" },
+	{ .name = "allocated",
+	  .id = 4,
+	  .mode = 0444,
+	  .flags = ATTR_WORK,
+	  .bits = CH_STATE | CH_BEHIND | CH_CLAIM | CH_NAME | CH_ALLOCATED,
+	  .show = allocated_show,
+	  .since = "0.1",
+	  .help = "those that are allocated or held open" },
+	{ .name = "free",
+	  .id = 5,
+	  .mode = 0444,
+	  .flags = ATTR_WORK,
+	  .bits = CH_STATE | CH_BEHIND | CH_CLAIM | CH_NAME | CH_ALLOCATED,
+	  .show = free_show,
+	  .since = "0.1",
+	  .help = "those that can be allocated now" },
+	{ .name = "devices",
+	  .id = ROW_RES_DEVICES,
+	  .mode = S_IFDIR | 0755,
+	  .entries = &resource_devices,
+	  .since = "0.1",
+	  .help = "links to the devices" },
+};
+const struct attr_table attrs_resource = { resource_rows, ARRAY_SIZE(resource_rows) };

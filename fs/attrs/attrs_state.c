@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Files of a device: how things stand with it, and which pod has it. */
+#include <sys/stat.h>
+
+#include "allocated.h"
+#include "fs/internal.h"
+#include "pcidevfs/util.h"
+#include "rows.h"
+
+static void iommu_group_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "../../iommu_groups/%d", (int)s->dev->facts.iommu_group);
+}
+
+static void nodes_show(const struct subject *s, struct out *o)
+{
+	nodes_print(s->dev->facts.nodes, o);
+}
+
+static void state_show(const struct subject *s, struct out *o)
+{
+	out_line(o, state_name(s->dev->state));
+}
+
+static void reason_show(const struct subject *s, struct out *o)
+{
+	out_line(o, s->dev->reason);
+}
+
+static void last_error_show(const struct subject *s, struct out *o)
+{
+	out_line(o, s->dev->last_error[0] ? s->dev->last_error : "ok");
+}
+
+/* clang-format off: a row as it is read */
+static const struct attr rows[] = {
+	{ KEY_LINK("iommu_group", 15, iommu_group_show), .bits = CH_GROUP, .caps = CAP_GROUP,
+	  .help = "its IOMMU group, with the links to the members" },
+	{ KEY_RO("nodes", 16, nodes_show), .bits = CH_NODES, .caps = CAP_CLAIM,
+	  .help = "device nodes that a VMM needs now, one a line, or none" },
+	{ KEY_RO("state", 17, state_show), .bits = CH_STATE,
+	  .help = "stuck, busy, unhealthy, allocated, held, claimed, host or free: the first "
+		  "that fits; host is also what could not be claimed whoever lets go of it" },
+	{ KEY_RO("reason", 18, reason_show), .bits = CH_REASON,
+	  .help = "the sentence behind state, or none" },
+	{ RO("last_error", 19, last_error_show), .bits = CH_ERROR,
+	  .help = "why the last write into this directory failed: FILE: SENTENCE; ok when it "
+		  "did not" },
+	{ KEY_RW("allocated_to", 30, allocated_to_show, allocated_to_store), .bits = CH_ALLOCATED,
+	  .caps = CAP_CLAIM, .reaches = allocated_to_reaches,
+	  .help = "which pod has it: none, pending (kubelet was told yes), "
+		  "NAMESPACE/POD/CONTAINER or claim:UID. Written by pcidevfs-plugin. After a "
+		  "restart or a reboot it reads pending, to whom is not known yet, until none "
+		  "or a name is written. To end what a pod has needs the group pcidevfs" },
+	{ KEY_RO("allocated_nodes", 31, allocated_nodes_show), .bits = CH_GIVEN, .caps = CAP_CLAIM,
+	  .help = "what nodes read when last a pod was given it or another of its IOMMU group, "
+		  "one a line, or none. Kept with the claim: after a reboot kubelet gives its "
+		  "pod the same again" },
+	{ KEY_RO("allocated_as", 32, allocated_as_show), .bits = CH_GIVEN_AS, .caps = CAP_CLAIM,
+	  .help = "what resource_name read when the pod that has it was given it, or none: by "
+		  "that name kubelet counts it until the pod ends, whatever it is called "
+		  "since. Kept with the claim: while it is stored, a pod has it" },
+};
+/* clang-format on */
+
+const struct attr_table attrs_state = { rows, ARRAY_SIZE(rows) };

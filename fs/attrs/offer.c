@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "offer.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "fs/internal.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/names.h"
+#include "pcidevfs/plan.h"
+#include "pcidevfs/util.h"
+
+void resource_name_show(const struct subject *s, struct out *o)
+{
+	char name[RESOURCE_NAME];
+
+	device_resource(s->dev, name);
+	out_printf(o, "%s\n", name[0] ? name : "none");
+}
+
+/* kubelet takes names below kubernetes.io for its own, and puts "requests." before others. */
+static bool is_extended(const char *name)
+{
+	return names_qualified(name) && strncmp(name, "requests.", 9) &&
+	       !strstr(name, "kubernetes.io/");
+}
+
+int resource_name_store(const struct subject *s, const char *text, struct wish *ret,
+			struct err *err)
+{
+	bool none = !strcmp(text, "none");
+
+	(void)s;
+	if (!none && !is_extended(text))
+		return fail(
+			err, EINVAL,
+			"resource_name: \"%.128s\" is no name that kubelet takes; write such as "
+			"example.com/MY_NIC (a domain in lower case, a slash, then at most 63 letters, digits "
+			"and - _ .), or none for the computed name",
+			text);
+	if (strlen(text) >= RESOURCE_NAME)
+		return fail(err, EINVAL, "resource_name: a name has at most %d characters",
+			    RESOURCE_NAME - 1);
+	STR_COPY(ret->value, none ? "" : text);
+	return 0;
+}
+
+/* Is another device than this one offered so? */
+static bool is_offered(struct tree *t, const char *name, const struct key *but)
+{
+	const char *slash = strchr(name, '/');
+	const struct elem *e = NULL;
+	char vendor[RESOURCE_NAME];
+	struct key key = { 0 };
+	uint32_t slot;
+	size_t n = 0;
+	bool found;
+
+	if (!slash)
+		return false;
+	snprintf(vendor, sizeof(vendor), "%.*s", (int)(slash - name), name);
+	pthread_mutex_lock(&t->lock);
+	slot = objects_find(t->objects, OBJ_VENDOR, 0, vendor);
+	if (slot != NO_SLOT)
+		slot = objects_find(t->objects, OBJ_RESOURCE, slot, slash + 1);
+	if (slot != NO_SLOT)
+		e = set_from(t->sets, set_id(slot, ROW_RES_DEVICES), 0, &n);
+	if (e)
+		object_key(objects_at(t->objects, e->slot), &key);
+	found = n > 1 || (e && !key_eq(&key, but));
+	pthread_mutex_unlock(&t->lock);
+	return found;
+}
+
+/* By another name a pod may get it that asked for other devices. */
+static int refuse_pool(const struct subject *s, const struct device *next, const char *file,
+		       struct err *err)
+{
+	char was[RESOURCE_NAME], is[RESOURCE_NAME];
+
+	device_resource(s->dev, was);
+	device_resource(next, is);
+	if (!strcmp(was, is) || !is_offered(s->tree, is, &s->dev->key))
+		return 0;
+	return fail(err, EACCES,
+		    "%s: other devices are offered as %s; to add one to them needs the group pcidevfs "
+		    "or CAP_DAC_OVERRIDE",
+		    file, is);
+}
+
+int resource_name_reaches(const struct subject *s, const struct wish *wish, struct err *err)
+{
+	struct device next = *s->dev;
+
+	STR_COPY(next.want.resource, wish->value);
+	return refuse_pool(s, &next, "resource_name", err);
+}
+
+void pooled_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "%d\n", !s->dev->want.single);
+}
+
+int pooled_store(const struct subject *s, const char *text, struct wish *ret, struct err *err)
+{
+	bool pooled;
+
+	if (parse_bool(text, &pooled))
+		return fail(
+			err, EINVAL,
+			"pooled: \"%.64s\" is neither 1, which shares the resource name of %s with "
+			"equal devices, nor 0, which gives it one of its own",
+			text, s->dev->key.name);
+	STR_COPY(ret->value, pooled ? "1" : "0");
+	return 0;
+}
+
+int pooled_reaches(const struct subject *s, const struct wish *wish, struct err *err)
+{
+	struct device next = *s->dev;
+
+	next.want.single = !strcmp(wish->value, "0");
+	return refuse_pool(s, &next, "pooled", err);
+}
+
+/* Only who is claimed can be taken by a VMM whole; a vGPU by its driver's leave. */
+static bool whole_address(const struct subject *s, struct pci_addr *ret)
+{
+	return (s->dev->want.claim[0] || device_is_coming(s->dev) || s->dev->facts.vgpu[0]) &&
+	       pci_addr_parse(s->dev->key.name, ret);
+}
+
+/* managed='no': the claim has bound it already, and stays when the VM ends. */
+void hostdev_show(const struct subject *s, struct out *o)
+{
+	struct pci_addr a;
+
+	if (whole_address(s, &a))
+		out_printf(
+			o,
+			"<hostdev mode='subsystem' type='pci' managed='no'>\n"
+			"  <driver name='vfio'/>\n"
+			"  <source>\n"
+			"    <address domain='0x%04x' bus='0x%02x' slot='0x%02x' function='0x%x'/>\n"
+			"  </source>\n"
+			"</hostdev>\n",
+			a.domain, a.bus, a.dev, a.fn);
+	else if (s->dev->facts.mdevs == 1)
+		out_printf(o,
+			   "<hostdev mode='subsystem' type='mdev' managed='no' model='vfio-pci'>\n"
+			   "  <source>\n"
+			   "    <address uuid='%s'/>\n"
+			   "  </source>\n"
+			   "</hostdev>\n",
+			   s->dev->facts.mdev);
+	else
+		out_printf(o, "none\n");
+}
+
+/* QEMU's host= knows domains of 16 bits; those behind Intel VMD have more. */
+void qemu_show(const struct subject *s, struct out *o)
+{
+	struct pci_addr a;
+	bool whole = whole_address(s, &a);
+
+	if (whole && a.domain <= 0xffff)
+		out_printf(o, "-device vfio-pci,host=%s\n", s->dev->key.name);
+	else if (whole)
+		out_printf(o, "-device vfio-pci,sysfsdev=/sys/bus/pci/devices/%s\n",
+			   s->dev->key.name);
+	else if (s->dev->facts.mdevs == 1)
+		out_printf(o, "-device vfio-pci,sysfsdev=/sys/bus/mdev/devices/%s\n",
+			   s->dev->facts.mdev);
+	else
+		out_printf(o, "none\n");
+}

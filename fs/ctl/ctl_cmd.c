@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the lines of ctl mean. A command is a row at the end of this file. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl_job.h"
+#include "lines.h"
+#include "pcidevfs/intent.h"
+#include "pcidevfs/model.h"
+#include "fs/record.h"
+#include "fs/rights.h"
+
+#define WISHES_MAX 4096
+
+static struct lines_of lines_of(struct ctl_job *job)
+{
+	return (struct lines_of){
+		.tree = job->tree,
+		.file = "ctl",
+		.home = job->has_home ? &job->home : NULL,
+		.who = &job->who.opener,
+	};
+}
+
+/* Puts the line's name before the sentence, in place of the file's, which says less. */
+static void put_label(struct err *err, const char *label)
+{
+	struct err was = *err;
+	const char *slash = strrchr(label, '/'), *file = slash ? slash + 1 : label;
+	const char *text = was.text;
+
+	if (!strncmp(text, "ctl: ", 5))
+		text += 5;
+	else if (!strncmp(text, file, strlen(file)) && !strncmp(text + strlen(file), ": ", 2))
+		text += strlen(file) + 2;
+	fail(err, was.code, "%s: %s", label, text);
+}
+
+/* The engine says which line it refuses. What is none's, as a journal without room, is the transaction's. */
+static void label_verdict(const struct ctl_job *job, struct err *err)
+{
+	size_t line = job->n_wishes == 1 ? 1 : err->line;
+	char label[LINE_LABEL] = "ctl";
+
+	if (line && line <= job->n_wishes)
+		wish_label(&job->wishes[line - 1], label);
+	put_label(err, label);
+}
+
+static int add_wish(struct ctl_job *job, const struct wish *wish, struct err *err)
+{
+	size_t n = job->n_wishes;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct wish *w = &job->wishes[i];
+
+		if (key_eq(&w->dev, &wish->dev) && w->virtfn == wish->virtfn &&
+		    !strcmp(w->file, wish->file))
+			return fail(err, EINVAL, "ctl: it is written twice in one transaction");
+	}
+	if (n == WISHES_MAX)
+		return fail(err, E2BIG, "ctl: a transaction has at most %d lines", WISHES_MAX);
+	if (!(n & (n - 1))) {
+		struct wish *v = reallocarray(job->wishes, n ? 2 * n : 1, sizeof(*v));
+
+		if (!v)
+			return fail(err, ENOMEM, "ctl: out of memory");
+		job->wishes = v;
+	}
+	job->wishes[job->n_wishes++] = *wish;
+	job->wishes[n].line = (uint16_t)job->n_wishes;
+	return 0;
+}
+
+/* A line that is refused is a refused write to the file that it names. */
+static int gather_line(struct ctl_job *job, char *line, struct err *err)
+{
+	const struct lines_of of = lines_of(job);
+	char label[LINE_LABEL], *value = line + strcspn(line, " ");
+	const char *slash;
+	const struct ctl_state now = job_state(job);
+	struct wish wish;
+	int r;
+
+	value += *value != '\0';
+	r = line_wish(&of, line, &wish, label, err);
+	r = r ? r : add_wish(job, &wish, err);
+	if (!r)
+		return 0;
+	slash = strrchr(label, '/');
+	if (wish.dev.bus && !wish.virtfn)
+		record_verdict(job->tree, &wish.dev, slash ? slash + 1 : label,
+			       written_text(value), &job->who, err, ctl_told_since(&now));
+	put_label(err, label);
+	return r;
+}
+
+/* Lifts the guard for the device and, as a claim is its group's, for those that share its group. */
+static int lift(struct ctl_job *job, const char *arg, struct err *err)
+{
+	const struct lines_of of = lines_of(job);
+	struct model *m = job->tree->conf.model;
+	const struct device *dev;
+	struct target at;
+	bool named = false;
+	int r = line_target(&of, arg, &at, err);
+
+	if (r)
+		return r;
+	model_lock(m);
+	dev = model_find(m, &at.dev);
+	for (size_t i = 0; i < job->n_wishes; i++) {
+		struct wish *w = &job->wishes[i];
+		const struct device *d = w->virtfn ? NULL : model_find(m, &w->dev);
+
+		bool meant = (key_eq(&w->dev, &at.dev) && w->virtfn == at.virtfn) ||
+			     (dev && d && !at.virtfn && dev->facts.iommu_group >= 0 &&
+			      dev->facts.iommu_group == d->facts.iommu_group);
+
+		w->force |= meant;
+		named |= meant;
+	}
+	model_unlock(m);
+	if (!dev)
+		return fail(err, ENODEV, "ctl: force: there is no device %s", at.dev.name);
+	return named ? 0
+		     : fail(err, EINVAL,
+			    "ctl: force: no line of this transaction names %s, nor its IOMMU group",
+			    at.dev.name);
+}
+
+static int each_line(struct ctl_job *job,
+		     int (*take)(struct ctl_job *job, char *line, struct err *err), struct err *err)
+{
+	const struct ctl_state now = job_state(job);
+	const char *at = job->ctl->text + now.begin, *end = job->ctl->text + now.scanned;
+	int r = 0;
+
+	while (at < end && !r) {
+		const char *nl = memchr(at, '\n', (size_t)(end - at));
+		size_t len = (size_t)(nl - at), text = line_text(at, len);
+		_free_ char *line = strndup(at, len);
+
+		if (text < len)
+			r = fail(err, EINVAL,
+				 "ctl: a line holds a control character after \"%.*s\"",
+				 (int)(text < 64 ? text : 64), at);
+		else
+			r = line ? take(job, line, err) : fail(err, ENOMEM, "ctl: out of memory");
+		at = nl + 1;
+	}
+	return r;
+}
+
+static int take_wish(struct ctl_job *job, char *line, struct err *err)
+{
+	char *arg;
+
+	return !line[0] || command_of(line, &arg) ? 0 : gather_line(job, line, err);
+}
+
+static int take_force(struct ctl_job *job, char *line, struct err *err)
+{
+	char *arg;
+	const struct ctl_command *c = command_of(line, &arg);
+
+	return c && c->flags & CMD_LINE ? lift(job, arg, err) : 0;
+}
+
+/* All lines of the transaction as wishes. */
+static int gather(struct ctl_job *job, struct err *err)
+{
+	int broken = job_state(job).broken;
+	int r;
+
+	if (broken)
+		return fail(
+			err, broken,
+			"ctl: a part of this transaction was refused; write abort and begin again");
+	r = each_line(job, take_wish, err);
+	return r ? r : each_line(job, take_force, err);
+}
+
+static void commit_done(void *ctx, const struct err *err)
+{
+	struct ctl_job *job = ctx;
+
+	job->err = *err;
+	if (err->code)
+		label_verdict(job, &job->err);
+	job_ended(job);
+}
+
+/* Sent again after a crash, each commit of a write gets the verdict that it had. */
+static bool run_commit(struct ctl_job *job)
+{
+	struct actor who = job->who;
+
+	if (gather(job, &job->err) || !job->n_wishes)
+		return true;
+	who.tag = job->unique | (uint64_t)(job_state(job).commands & 0x7fff) << ACTOR_ACT_SHIFT;
+	txn_submit(job->tree->conf.engine, job->wishes, job->n_wishes, &who, commit_done, job);
+	if (atomic_load(&job->interrupted)) /* since it was started, as the engine may not have heard */
+		txn_interrupt(job->tree->conf.engine, who.tag);
+	return false;
+}
+
+static bool run_check(struct ctl_job *job)
+{
+	struct out steps = { 0 };
+	const char *line, *nl;
+
+	if (gather(job, &job->err) || !job->n_wishes)
+		return true;
+	if (txn_check(job->tree->conf.engine, job->wishes, job->n_wishes, &steps, &job->err))
+		label_verdict(job, &job->err);
+	for (line = out_text(&steps); (nl = strchr(line, '\n')); line = nl + 1)
+		if (line[0] >= '0' && line[0] <= '9') /* not "nothing to do" */
+			out_printf(&job->answer, "step %.*s\n", (int)(nl - line), line);
+	job->answer.failed |= steps.failed;
+	out_free(&steps);
+	return true;
+}
+
+static bool run_abort(struct ctl_job *job)
+{
+	(void)job;
+	return true;
+}
+
+/* Only asks: it counts as a line, once the commit comes. */
+static bool run_force(struct ctl_job *job)
+{
+	const struct lines_of of = lines_of(job);
+	struct target at;
+
+	if (!job->who.opener.privileged)
+		fail(&job->err, EPERM,
+		     "ctl: force needs CAP_SYS_ADMIN on the host itself; it takes from the host what the host needs");
+	else
+		line_target(&of, job->arg, &at, &job->err);
+	return true;
+}
+
+#define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+
+static bool run_hello(struct ctl_job *job)
+{
+	struct ctl *ctl = job->ctl;
+
+	if (!job->arg[0] || job->arg[strspn(job->arg, NAME_CHARS)] ||
+	    strlen(job->arg) >= sizeof(ctl->hello)) {
+		fail(&job->err, EINVAL,
+		     "ctl: hello takes a name of letters, digits and . _ -, at most %zu",
+		     sizeof(ctl->hello) - 1);
+		return true;
+	}
+	pthread_mutex_lock(&job->tree->ctl->lock);
+	STR_COPY(ctl->hello, job->arg);
+	ctl->hello_pid = (uint32_t)job->who.pid;
+	pthread_mutex_unlock(&job->tree->ctl->lock);
+	return true;
+}
+
+static struct intents *intents_of(struct ctl_job *job)
+{
+	if (!job->tree->conf.intents)
+		fail(&job->err, EOPNOTSUPP, "ctl: nothing is kept over reboots here");
+	return job->tree->conf.intents;
+}
+
+/* What settles a claim needs the right to claim, over the whole IOMMU group; who was given a device by chown is
+ * root's to say. */
+static int check_settle(struct ctl_job *job, const struct key *key, bool owned, struct err *err)
+{
+	enum obj_kind kind = kind_of_bus(key ? key->bus : BUS_PCI);
+	const struct attr *row = attr_by_name(kind, 0, "claim");
+	const struct device *found;
+	struct device dev;
+
+	if (job->who.opener.privileged)
+		return 0;
+	if (owned || !row)
+		return fail(
+			err, EACCES,
+			"user %u may not; its files were given away by chown or chmod, and only root takes that back",
+			(unsigned int)job->who.opener.uid);
+	if (!key)
+		return rights_check_unborn(job->tree, &job->who.opener, NULL, row, err);
+	model_lock(job->tree->conf.model);
+	found = model_find(job->tree->conf.model, key);
+	if (found)
+		dev = *found;
+	model_unlock(job->tree->conf.model);
+	return found ? rights_check(job->tree, &job->who.opener, &dev, row, err)
+		     : fail(err, ENODEV, "%s is gone", key->name);
+}
+
+/* From here on the disk may have it. A process that goes on after a kill must not take what it finds done for an
+ * error. */
+static int may_settle(void *ctx, const struct key *key, bool owned, struct err *err)
+{
+	struct ctl_job *job = ctx;
+	struct ctl_state *next;
+	int r = check_settle(job, key, owned, err);
+
+	if (r)
+		return r;
+	pthread_mutex_lock(&job->tree->ctl->lock);
+	next = ctl_next(job->ctl);
+	next->begun = next->commands + 1;
+	ctl_swap(job->ctl);
+	pthread_mutex_unlock(&job->tree->ctl->lock);
+	return 0;
+}
+
+static struct settler settler_of(struct ctl_job *job)
+{
+	const struct ctl_state now = job_state(job);
+
+	return (struct settler){ .may = may_settle, .ctx = job, .again = ctl_begun(&now) };
+}
+
+static bool run_forget(struct ctl_job *job)
+{
+	struct settler settler = settler_of(job);
+	struct intents *in = intents_of(job);
+
+	if (in && job->has_home)
+		fail(&job->err, EINVAL, "ctl: forget is for the ctl of the root");
+	else if (in && intents_forget(in, job->arg, &settler, &job->err))
+		fail_wrap(&job->err, "ctl: forget");
+	else if (in && (settler.dev.bus || settler.root))
+		owners_forget(job->tree, settler.root ? NULL : &settler.dev);
+	return true;
+}
+
+static bool run_accept(struct ctl_job *job)
+{
+	struct settler settler = settler_of(job);
+	const struct lines_of of = lines_of(job);
+	struct intents *in = intents_of(job);
+	struct target at;
+
+	if (!in || line_target(&of, job->arg, &at, &job->err))
+		return true;
+	if (at.virtfn)
+		fail(&job->err, EINVAL, "ctl: accept takes the address of a device that is there");
+	else if (intents_accept(in, &at.dev, &settler, &job->err))
+		fail_wrap(&job->err, "ctl: accept");
+	return true;
+}
+
+static bool run_unclear(struct ctl_job *job)
+{
+	fail(&job->err, EINVAL,
+	     "ctl: %s stands alone, and \"%.64s\" came behind it; write abort and begin again",
+	     job->line, job->arg);
+	return true;
+}
+
+/* Nobody knows what is meant: neither ended nor carried out, the transaction waits for a plain abort. */
+static const struct ctl_command unclear = { "", CMD_LINE, run_unclear };
+
+static const struct ctl_command commands[] = {
+	{ "commit", CMD_ENDS | CMD_LOGS | CMD_ALONE, run_commit },
+	{ "check", CMD_ALONE | CMD_WAITS, run_check },
+	{ "abort", CMD_ENDS | CMD_ALONE, run_abort },
+	{ "force", CMD_LINE, run_force },
+	{ "hello", 0, run_hello },
+	{ "forget", CMD_LOGS | CMD_WAITS, run_forget },
+	{ "accept", CMD_LOGS | CMD_WAITS, run_accept },
+};
+
+const struct ctl_command *command_of(char *line, char **ret_arg)
+{
+	size_t n = strcspn(line, " ");
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (strlen(commands[i].name) != n || strncmp(commands[i].name, line, n))
+			continue;
+		*ret_arg = line + n + (line[n] != '\0');
+		line[n] = '\0';
+		return commands[i].flags & CMD_ALONE && **ret_arg ? &unclear : &commands[i];
+	}
+	return NULL;
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "lines.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "fs/internal.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/util.h"
+#include "fs/rights.h"
+#include "fs/write.h"
+
+#define VIRTFN "virtfn"
+#define VFS_MAX 65535
+
+/* "virtfn3" as the kernel spells it; false when it is nothing of that sort. */
+static bool parse_virtfn(const char *text, uint16_t *ret)
+{
+	uint64_t n;
+
+	text += strlen(VIRTFN);
+	if (parse_u64(text, VFS_MAX - 1, &n) || strspn(text, "0123456789") != strlen(text) ||
+	    (text[0] == '0' && text[1]))
+		return false;
+	*ret = (uint16_t)(n + 1);
+	return true;
+}
+
+int line_target(const struct lines_of *of, const char *text, struct target *ret, struct err *err)
+{
+	char id[KEY_NAME + 8] = { 0 };
+	const char *slash = strrchr(text, '/');
+	const char *last = slash ? slash + 1 : text;
+	size_t n = strlen(text);
+
+	*ret = (struct target){ 0 };
+	if (!strncmp(last, VIRTFN, strlen(VIRTFN))) {
+		if (!parse_virtfn(last, &ret->virtfn))
+			return fail(err, EINVAL, "%s: \"%.64s\" names no VF; write such as %s3",
+				    of->file, text, VIRTFN);
+		n = slash ? (size_t)(slash - text) : 0;
+	}
+	if (of->home && !n) {
+		ret->dev = *of->home;
+		return 0;
+	}
+	if (n < sizeof(id))
+		snprintf(id, sizeof(id), "%.*s", (int)n, text);
+	if (of->home || !key_parse(id, &ret->dev))
+		return fail(err, EINVAL, "%s: \"%.64s\" is no %s", of->file, text,
+			    of->home ? "file of this device"
+				     : "device; write its address, such as 0000:08:00.0");
+	return 0;
+}
+
+/* A VF that is not there yet has what every VF has; what it can do besides shows once it is there. */
+static int foresee(const struct lines_of *of, const struct device *pf, const struct target *at,
+		   struct device *ret, struct err *err)
+{
+	if (!(pf->caps & CAP_SRIOV))
+		return fail(err, EOPNOTSUPP, "%s: %s has no VFs", of->file, pf->key.name);
+	if (at->virtfn > pf->facts.total_vfs)
+		return fail(err, ERANGE, "%s: %s%u asked, %s has at most %d VFs", of->file, VIRTFN,
+			    at->virtfn - 1u, pf->key.name, (int)pf->facts.total_vfs);
+	*ret = (struct device){ .key = pf->key,
+				.caps = CAP_PCI | CAP_CLAIM | CAP_VF | CAP_GROUP,
+				.kind = KIND_VF,
+				.facts = { .iommu_group = -1, .total_vfs = -1 } };
+	return 0;
+}
+
+/* A copy of the device, which *ret_unborn tells not to be there yet. */
+static int find(const struct lines_of *of, const struct target *at, struct device *ret,
+		bool *ret_unborn, struct err *err)
+{
+	struct wish wish = { .dev = at->dev, .virtfn = at->virtfn }, found;
+	struct model *m = of->tree->conf.model;
+	const struct device *dev;
+	char id[KEY_NAME + 8];
+	int r = 0;
+
+	model_lock(m);
+	*ret_unborn = wish_resolve(m, &wish, &found);
+	dev = model_find(m, &found.dev);
+	if (!dev)
+		r = fail(err, ENODEV, "%s: there is no device %s", of->file,
+			 key_id(&found.dev, id));
+	else if (*ret_unborn)
+		r = foresee(of, dev, at, ret, err);
+	else
+		*ret = *dev;
+	model_unlock(m);
+	return r;
+}
+
+static int find_row(const struct lines_of *of, const struct device *dev, const char *name,
+		    const struct attr **ret, struct err *err)
+{
+	const struct attr *row = attr_by_name(kind_of_bus(dev->key.bus), 0, name);
+
+	if (!row || !row->store || row->flags & ATTR_ASIDE)
+		return fail(err, EINVAL, "%s: \"%.64s\" is no file that can be written %s",
+			    of->file, name,
+			    of->home ? "here, such as claim"
+				     : "in a device's directory, such as claim");
+	if (!row_fits(row, dev->caps)) {
+		device_lacks(dev, row->name, err);
+		return fail_wrap(err, "%s", of->file);
+	}
+	*ret = row;
+	return 0;
+}
+
+static int judge(const struct lines_of *of, const struct target *at, const char *file,
+		 const char *value, struct wish *ret, struct err *err)
+{
+	const struct attr *row = NULL;
+	struct device dev = { 0 };
+	const struct vf_of born_as = { at->dev, at->virtfn - 1u };
+	bool unborn;
+	const struct subject s = { .tree = of->tree, .name = dev.key.name, .dev = &dev };
+	int r = find(of, at, &dev, &unborn, err);
+
+	r = r ? r : find_row(of, &dev, file, &row, err);
+	if (!r && of->who)
+		r = unborn ? rights_check_unborn(of->tree, of->who, &born_as, row, err)
+			   : rights_check(of->tree, of->who, &dev, row, err);
+	r = r ? r : write_wish(&s, row, value, ret, err);
+	if (!r && of->who)
+		r = rights_check_value(&s, of->who, row, ret, err);
+	ret->dev = at->dev;
+	ret->virtfn = at->virtfn;
+	return r;
+}
+
+size_t line_text(const char *line, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && !iscntrl((unsigned char)line[n]))
+		n++;
+	return n;
+}
+
+int line_wish(const struct lines_of *of, char *line, struct wish *ret,
+	      char label[static LINE_LABEL], struct err *err)
+{
+	char *value = line + strcspn(line, " "), *file;
+	struct target at;
+	int r;
+
+	*ret = (struct wish){ 0 };
+	if (*value)
+		*value++ = '\0';
+	str_copy(label, LINE_LABEL, line);
+	file = strrchr(line, '/');
+	if (!file && !of->home)
+		return fail(
+			err, EINVAL,
+			"%s: \"%.64s\" names no file; a line is ADDRESS/FILE VALUE or a command",
+			of->file, line);
+	if (file)
+		*file++ = '\0';
+	r = line_target(of, file ? line : "", &at, err);
+	return r ? r : judge(of, &at, file ? file : line, value, ret, err);
+}
+
+void wish_label(const struct wish *wish, char label[static LINE_LABEL])
+{
+	char id[KEY_NAME + 8];
+
+	if (wish->virtfn)
+		snprintf(label, LINE_LABEL, "%s/virtfn%u/%s", key_id(&wish->dev, id),
+			 wish->virtfn - 1u, wish->file);
+	else
+		snprintf(label, LINE_LABEL, "%s/%s", key_id(&wish->dev, id), wish->file);
+}

@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * How the serving process is put together, served and taken apart. Besides main.c the only file that
+ * knows both the tree and the hardware.
+ */
+#define _GNU_SOURCE
+#include "daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "confined.h"
+#include "fault.h"
+#include "handoff.h"
+#include "instance.h"
+#include "layouts.h"
+#include "options.h"
+#include "priority.h"
+#include "release.h"
+#include "fs/rights.h"
+#include "server.h"
+#include "fs/session/session.h"
+#include "fs/stash.h"
+#include "fs/tree.h"
+
+#include "pcidevfs/backend.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/fdmsg.h"
+#include "pcidevfs/intent.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/thread.h"
+#include "pcidevfs/txn.h"
+#include "pcidevfs/util.h"
+
+enum { RESTORE_MS = 30000, EXECUTORS = 64 /* at most: each waits for one act */ };
+
+/* SERVER_LEAVE or SERVER_END, once asked. */
+static volatile sig_atomic_t stop;
+
+static void on_stop(int sig)
+{
+	stop = sig;
+}
+
+/* The serving process. */
+struct daemon {
+	const struct options *o;
+	int sock;	       /* to the holder */
+	int fds[HANDOVER_FDS]; /* /dev/fuse, stash, watch, spawner */
+	struct handover from;
+	struct roots roots;
+	char boot_id[BOOT_ID];
+	bool found; /* the former process's model is there: serve it, then scan */
+	struct stash *stash;
+	struct model *model;
+	struct backend *backend;
+	struct instance instance;
+	struct intents *intents;
+	struct engine *engine;
+	struct tree *tree;
+	struct session *session;
+	pthread_t watcher, greeter;
+	bool watching, greeting;
+	bool ended; /* for good: nobody goes on after us */
+};
+
+static void on_verdict(void *ctx, const struct wish *wishes, size_t n, const struct actor *who,
+		       const struct err *err, uint64_t *place)
+{
+	struct daemon *d = ctx;
+
+	if (d->tree)
+		tree_verdict(d->tree, wishes, n, who, err, place);
+	if (d->from.generation == 1 && fault_is("told"))
+		fault_die();
+}
+
+static int on_may(void *ctx, const struct wish *wish, const struct actor *who, struct err *err)
+{
+	struct daemon *d = ctx;
+
+	return rights_may(d->tree, wish, &who->opener, err);
+}
+
+static void on_health(void *ctx, struct out *o)
+{
+	struct daemon *d = ctx;
+
+	session_health(d->session, o);
+	out_printf(o, "restarts=%u", d->from.restarts);
+	if (d->from.restarted_at) {
+		out_printf(o, " last=%lld", (long long)d->from.restarted_at);
+		out_pair(o, "cause", d->from.restarted_for);
+	}
+	out_printf(o, "\nmount");
+	out_pair(o, "path", d->o->mountpoint);
+	out_printf(o, " version=%s\n", VERSION);
+	instance_health(&d->instance, o);
+	confined_health(o);
+	backend_health(d->backend, o);
+	intents_health(d->intents, o);
+	engine_health(d->engine, o);
+}
+
+static int open_model(struct daemon *d, struct err *err)
+{
+	int r = stash_attach(d->fds[1], &d->stash, err);
+	size_t size;
+	void *arena;
+
+	if (r)
+		return r;
+	arena = stash_region(d->stash, STASH_MODEL, &size);
+	r = model_new(arena, size, &d->model, &d->found, err);
+	return r ? r : backend_open(&d->roots, d->model, &d->backend, err);
+}
+
+static void meet_others(struct daemon *d)
+{
+	struct err err = { 0 };
+
+	instance_enter(&d->instance, d->o->sysfs);
+	if (d->from.generation == 1 && instance_others(&d->instance, &err) > 0)
+		say("%s", err.text);
+}
+
+static int open_engine(struct daemon *d, struct err *err)
+{
+	size_t size;
+	void *journal = stash_region(d->stash, STASH_TXN, &size);
+	const struct engine_conf engine = {
+		.model = d->model,
+		.world = { .backend = d->backend,
+			   .methods = backend_methods(d->backend),
+			   .verbs = backend_verbs(d->backend),
+			   .observe = backend_observe,
+			   .guard = backend_guard,
+			   .observe_holders = backend_observe_holders,
+			   .give_nodes = backend_give_nodes,
+			   .lift = backend_lift,
+			   .await = backend_await,
+			   .late = backend_late },
+		.keeper = { d->intents, intents_keep },
+		.deadline_factor = d->o->deadline_factor,
+		.journal = journal,
+		.journal_size = size,
+		.threads = EXECUTORS,
+		.may = on_may,
+		.verdict = on_verdict,
+		.verdict_ctx = d,
+	};
+
+	return engine_new(&engine, &d->engine, err);
+}
+
+static int open_tree(struct daemon *d, struct err *err)
+{
+	int r = open_engine(d, err);
+	const struct tree_conf tree = {
+		.model = d->model,
+		.engine = d->engine,
+		.intents = d->intents,
+		.stash = d->stash,
+		.boot_id = d->boot_id,
+		.health = on_health,
+		.health_ctx = d,
+		.unique = session_unique,
+		.no_epochs = fault_is("no-epochs"),
+		.told = d->from.generation > 1	 ? NULL
+			: fault_is("told")	 ? fault_die
+			: fault_is("told-hang") ? fault_hang
+						 : NULL,
+	};
+
+	return r ? r : tree_new(&tree, &d->tree, err);
+}
+
+/* Acts are answered before the end, unless another process carries them on. */
+static bool may_leave(void *ctx)
+{
+	struct daemon *d = ctx;
+	bool moves = stop == SERVER_LEAVE && session_resends(d->session);
+
+	return stop && (moves || (engine_idle(d->engine) && tree_idle(d->tree)));
+}
+
+static int hear(struct daemon *d, struct err *err)
+{
+	int r = d->found ? backend_scan(d->backend, err) : 0;
+
+	if (!r && fault_is("deaf") && d->from.generation == 1)
+		r = fail(err, EIO, "PCIDEVFS_FAULT says so");
+	return r ? r : backend_listen(d->backend, err);
+}
+
+static void *watch(void *ctx)
+{
+	struct daemon *d = ctx;
+	struct err err = { 0 };
+
+	priority_lower();
+	if (hear(d, &err)) {
+		fail_wrap(&err, "changes of the machine are no longer seen");
+		handoff_report(d->sock, REPORT_FAILING, err.text);
+	}
+	return NULL;
+}
+
+/* From now on others may have the CPU, and who looks at the machine uses it for long. */
+static void look_around(void *ctx)
+{
+	struct daemon *d = ctx;
+	int r;
+
+	priority_serve();
+	r = thread_start(&d->watcher, watch, d);
+	d->watching = !r;
+	if (r)
+		handoff_report(d->sock, REPORT_FAILING,
+			       "no thread that would see changes of the machine");
+}
+
+static int open_session(struct daemon *d, struct err *err)
+{
+	const struct session_conf conf = {
+		.fuse_fd = d->fds[0],
+		.stash = d->stash,
+		.ops = tree_ops(),
+		.userdata = d->tree,
+		.leave = may_leave,
+		.calm = look_around,
+		.ctx = d,
+		.mountpoint = d->o->mountpoint,
+		.fault = getenv("PCIDEVFS_FAULT"),
+	};
+	int r = session_new(&conf, &d->session, err);
+
+	return r ? r : session_adopt(d->session, d->from.killed, err);
+}
+
+/* Whoever is started after us finds the devices as they were, or after so long at least the tree. */
+static void *greet(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	intents_settled(d->intents, RESTORE_MS);
+	handoff_report(d->sock, REPORT_RESTORED, "");
+	return NULL;
+}
+
+/* What it asked for is not known: devices may stay claimed. */
+static int tell_damaged(const struct daemon *d)
+{
+	char text[600];
+
+	if (!d->intents || !intents_damaged(d->intents, text, sizeof(text)))
+		return 0;
+	say("%s", text);
+	return 1;
+}
+
+/* Who started us learns it now, not whoever claims first. */
+static void tell_unusable(const struct daemon *d)
+{
+	char text[ERR_TEXT];
+
+	if (intents_unusable(d->intents, text, sizeof(text)))
+		say("%s", text);
+}
+
+static void watch_threads(struct daemon *d)
+{
+	const struct observer hangs = { .changed = fault_hang_at_change };
+
+	model_watch(d->model, session_hand(d->session, HAND_NOTIFIER));
+	if (d->from.generation == 1 && fault_is("notify-hang"))
+		model_observe(d->model, &hangs);
+}
+
+/* Until the next read is a request. The first generation has the mount made only now, so that
+ * nobody sees a tree that is not complete, nor one that cannot be served. */
+static int prepare(struct daemon *d, struct err *err)
+{
+	struct report_msg go;
+	int r = open_model(d, err);
+
+	if (!r) {
+		backend_hear(d->backend);
+		meet_others(d);
+	}
+	r = r ? r : intents_open(d->o->state, d->boot_id, d->model, &d->intents, err);
+	/* Reads of what must be the state's, and makes its directory; all else is behind this. */
+	confine_server(d->o, &d->roots, getenv("PCIDEVFS_FAULT"));
+	if (!r && !d->found)
+		r = backend_scan(d->backend, err);
+	if (!r)
+		intents_sign(d->intents, d->o->mountpoint);
+	r = r ? r : open_tree(d, err);
+	r = r ? r : open_session(d, err);
+	if (r)
+		return r;
+	watch_threads(d);
+	r = tree_start(d->tree, session_fuse(d->session), d->fds[0], d->from.generation == 1, err);
+	if (r)
+		return r;
+	tree_watch(d->tree, session_hand(d->session, HAND_WORKER));
+	engine_recover(d->engine, session_resends(d->session));
+	intents_restore(d->intents, d->engine, d->found);
+	if (d->from.generation > 1) {
+		session_recover(d->session);
+		return 0;
+	}
+	tell_damaged(d);
+	tell_unusable(d);
+	handoff_report(d->sock, REPORT_READY, "");
+	r = fdmsg_recv(d->sock, &go, sizeof(go), NULL, 0);
+	return r ? fail(err, -r, "the holder is gone") : 0;
+}
+
+/* SIGTERM also comes when another process is to go on. */
+static bool told_to_end(const struct daemon *d)
+{
+	struct pollfd p = { d->sock, POLLIN, 0 };
+	struct report_msg msg;
+
+	return poll(&p, 1, 0) == 1 && !fdmsg_recv(d->sock, &msg, sizeof(msg), NULL, 0) &&
+	       msg.what == REPORT_END;
+}
+
+/* A thread waits for the kernel and may go on at any moment with all that there is: nothing can be freed. */
+static void __attribute__((noreturn))
+leave(const struct daemon *d, const struct out *left, int status)
+{
+	const char *at = out_text(left), *nl;
+
+	for (; d->ended && (nl = strchr(at, '\n')); at = nl + 1)
+		say("%.*s", (int)(nl - at), at);
+	fflush(stdout);
+	_exit(status);
+}
+
+static int daemon_close(struct daemon *d, int status)
+{
+	struct out left = { 0 };
+	bool all;
+
+	if (d->intents)
+		intents_stop(d->intents);
+	if (d->greeting)
+		pthread_join(d->greeter, NULL);
+	/* What runs ends first: its steps need the backend, its verdicts the tree and the observers. */
+	all = engine_end(d->engine, &left);
+	if (d->ended)
+		intents_lift(d->intents);
+	if (!all)
+		leave(d, &left, status);
+	if (d->watching) {
+		backend_stop(d->backend);
+		pthread_join(d->watcher, NULL);
+	}
+	tree_stop(d->tree);
+	engine_free(d->engine); /* whom a worker of the tree may have asked until now */
+	tree_free(d->tree);
+	session_free(d->session);
+	intents_close(d->intents);
+	if (!backend_free(d->backend))
+		leave(d, &left, status);
+	instance_leave(&d->instance);
+	model_free(d->model);
+	stash_detach(d->stash);
+	return status;
+}
+
+/* Threads inherit a mask that blocks all; this one, which reads requests, takes those two. */
+static void set_signals(int how)
+{
+	struct sigaction act = { .sa_handler = on_stop };
+	sigset_t set;
+
+	sigfillset(&set);
+	if (how == SIG_UNBLOCK) {
+		sigemptyset(&set);
+		sigaddset(&set, SERVER_END);
+		sigaddset(&set, SERVER_LEAVE);
+		sigaction(SERVER_END, &act, NULL);
+		sigaction(SERVER_LEAVE, &act, NULL);
+	}
+	pthread_sigmask(how, &set, NULL);
+}
+
+/* Opens all that serving opens, but on memory of its own, and starts nothing. */
+int daemon_can_adopt(const struct options *o)
+{
+	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc, o->driver_root } };
+	struct err err = { 0 };
+	int r = layouts_check(o->can_adopt, &err);
+
+	r = r ? r : stash_create(&d.fds[1], &err);
+	r = r ? r : open_model(&d, &err);
+	if (r)
+		puts(err.text);
+	return daemon_close(&d, r ? 1 : 0);
+}
+
+int daemon_serve(const struct options *o)
+{
+	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc, o->driver_root } };
+	struct err err = { 0 };
+	uint64_t sock = 0;
+	int r;
+
+	/* Until it is known what to serve; that may be much later. */
+	priority_raise();
+	prctl(PR_SET_NAME, "pcidevfsd-spare");
+	r = parse_u64(o->serve, 1 << 20, &sock);
+	r = r ? r : fdmsg_recv((int)sock, &d.from, sizeof(d.from), d.fds, HANDOVER_FDS);
+	if (r == -EPIPE)
+		return 1; /* who started it is gone */
+	if (r) {
+		say("--serve is for pcidevfsd itself");
+		return 2;
+	}
+	prctl(PR_SET_NAME, "pcidevfsd");
+	d.sock = (int)sock;
+	d.roots.watch = d.fds[2];
+	d.roots.spawner = d.fds[3];
+	fcntl(d.sock, F_SETFD, FD_CLOEXEC);
+	set_signals(SIG_BLOCK);
+	/* Threads that allocate little at a time need no memory of their own for it. */
+	mallopt(M_ARENA_MAX, 2);
+	/* What a scan of a large machine took goes back at once, not into a heap that never shrinks. */
+	mallopt(M_MMAP_THRESHOLD, 65536);
+	instance_boot_id(o->proc, d.boot_id);
+	r = prepare(&d, &err);
+	if (!r) {
+		handoff_report(d.sock, REPORT_SERVING, "");
+		d.greeting = !thread_start(&d.greeter, greet, &d);
+	}
+	set_signals(SIG_UNBLOCK);
+	if (!r) {
+		r = session_loop(d.session, &err);
+		d.ended = r > 0 || (!r && told_to_end(&d));
+	}
+	if (r)
+		handoff_report(d.sock, r > 0 ? REPORT_GONE : REPORT_REFUSED, err.text);
+	/* Whatever runs is the next process's, where it gets to know who waits. */
+	if (stop == SERVER_LEAVE && !r && session_resends(d.session))
+		_exit(0);
+	return daemon_close(&d, r != 0);
+}
+
+/* The engine alone, on memory that ends with us. */
+int daemon_release(const struct options *o)
+{
+	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc, o->driver_root } };
+	struct err err = { 0 };
+	int r = stash_create(&d.fds[1], &err);
+
+	instance_boot_id(o->proc, d.boot_id);
+	r = r ? r : backend_open_spawner(&d.roots, &d.roots.spawner, &err);
+	r = r ? r : open_model(&d, &err);
+	r = r ? r : intents_open(o->state, d.boot_id, d.model, &d.intents, &err);
+	r = r ? r : backend_scan(d.backend, &err);
+	r = r ? r : open_engine(&d, &err);
+	r = r ? r : intents_note(d.intents, &err);
+	if (r) {
+		say("%s", err.text);
+	} else {
+		model_stop(d.model); /* nobody listens, so nobody is waited for */
+		r = release_by_engine(d.model, d.intents, d.engine);
+	}
+	r |= tell_damaged(&d);
+	return daemon_close(&d, r ? 1 : 0);
+}

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#define FUSE_USE_VERSION 312
+#define _GNU_SOURCE
+#include "session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fuse3/fuse_lowlevel.h>
+#include <linux/fuse.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/vfs.h>
+
+#include "costs.h"
+#include "inflight.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/region.h"
+#include "pcidevfs/thread.h"
+#include "pcidevfs/util.h"
+#include "reader.h"
+#include "fs/stash.h"
+
+/* Newer than the headers of Linux 6.1. */
+#define NOTIFY_RESEND 7
+#define UNIQUE_RESENT (1ull << 63)
+#define INIT_HAS_RESEND (1u << 7) /* of flags2: FUSE_HAS_RESEND */
+#define SESSION_ABI 2
+#define INIT_FLAGS2_AT 16 /* behind major, minor, max_readahead, flags */
+
+enum {
+	MAX_WRITE = 65536,
+	INIT_MAX = 512,
+	POISON_DEATHS = 3,
+	POISON_KILLS = 10, /* are as one of these */
+	QUIET_MS = 3, /* without a request: who waited has asked on */
+	CALM_MS = 20, /* and no later, however busy they are */
+};
+
+enum init_state { INIT_NONE, INIT_SEEN, INIT_ANSWERED };
+
+/* In the stash. */
+struct record {
+	struct region_head region;
+	atomic_uint init; /* enum init_state */
+	uint32_t init_len;
+	uint32_t resend; /* the kernel said at INIT that it can send again */
+	unsigned char init_buf[INIT_MAX];
+	_Atomic uint64_t in_hand[HANDS];
+	/* The request at which the last processes died: by a fault, or killed from outside or for want of memory. */
+	uint64_t poison;
+	uint32_t poison_deaths, poison_kills;
+	struct inflight inflight;
+};
+
+struct session {
+	struct session_conf conf;
+	struct costs costs;
+	struct fuse_session *se;
+	struct record *rec;
+	struct reader reader;
+	uint64_t calm_at; /* now_ms() */
+	bool calm;
+};
+
+const struct region_head session_layout = { "session", SESSION_ABI, sizeof(struct record) };
+
+/* libfuse has no accessor before 3.17, so handlers ask here. */
+static __thread uint64_t current_unique;
+
+uint64_t session_unique(void)
+{
+	return current_unique;
+}
+
+struct fuse_session *session_fuse(struct session *s)
+{
+	return s->se;
+}
+
+static void want_if_capable(struct fuse_conn_info *conn, unsigned int caps)
+{
+	conn->want |= conn->capable & caps;
+}
+
+/* All of this is SESSION_ABI: it holds for as long as the mount does. */
+static void session_init(void *userdata, struct fuse_conn_info *conn)
+{
+	(void)userdata;
+	/* The loop looks at each request's header, so requests must come as memory. */
+	conn->want &= ~(unsigned int)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
+				      FUSE_CAP_SPLICE_MOVE);
+	/* The kernel would cut its cached size on open, and cached readers would see empty values. */
+	conn->want &= ~(unsigned int)FUSE_CAP_ATOMIC_O_TRUNC;
+	/* Who lists a directory anew, be it by a descriptor that he has, looks at its mtime: that drops what the
+	 * kernel has of it. Of files only utimes alters it. */
+	want_if_capable(conn, FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_READDIRPLUS |
+				      FUSE_CAP_PARALLEL_DIROPS);
+	/* Who lists looks at what is listed; the kernel's guess whether, though, is made at each of its
+	 * buffers anew, and one that reads on before it looks would cost a request for each entry. */
+	conn->want &= ~(unsigned int)FUSE_CAP_READDIRPLUS_AUTO;
+	conn->max_write = MAX_WRITE;
+}
+
+static int find_record(struct session *s, struct stash *stash, struct err *err)
+{
+	struct record *rec;
+	size_t size;
+
+	rec = stash_region(stash, STASH_SESSION, &size);
+	if (size < sizeof(*rec))
+		return fail(err, EPROTO, "the memory handed over has no room for the session");
+	if (!rec->region.magic[0])
+		region_begin(&rec->region, &session_layout);
+	if (!region_is(&rec->region, &session_layout))
+		return fail(err, EPROTO,
+			    "the mount was negotiated by another version (session %u, "
+			    "this is %u)",
+			    rec->region.abi, SESSION_ABI);
+	if (rec->init_len > INIT_MAX)
+		return fail(err, EPROTO, "the stored greeting of the kernel is damaged");
+	s->rec = rec;
+	return 0;
+}
+
+static int make_fuse(struct session *s, const struct session_conf *conf, struct err *err)
+{
+	struct fuse_lowlevel_ops ops = *conf->ops;
+	char *argv[] = { "pcidevfsd", NULL };
+	struct fuse_args args = FUSE_ARGS_INIT(1, argv);
+	char place[32];
+
+	ops.init = session_init;
+	ops.destroy = NULL;
+	s->se = fuse_session_new(&args, &ops, sizeof(ops), conf->userdata);
+	fuse_opt_free_args(&args);
+	snprintf(place, sizeof(place), "/dev/fd/%d", conf->fuse_fd);
+	/* This form of mount point makes libfuse adopt the descriptor; it mounts nothing. */
+	if (!s->se || fuse_session_mount(s->se, place))
+		return fail(err, EIO, "libfuse does not take over the connection");
+	return 0;
+}
+
+int session_new(const struct session_conf *conf, struct session **ret, struct err *err)
+{
+	struct session *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return fail(err, ENOMEM, "out of memory");
+	s->conf = *conf;
+	s->costs.wanted = conf->fault && !strcmp(conf->fault, "costs");
+	r = reader_open(&s->reader, conf->fuse_fd, MAX_WRITE) ? 0 : fail(err, ENOMEM, "out of memory");
+	r = r ? r : find_record(s, conf->stash, err);
+	r = r ? r : make_fuse(s, conf, err);
+	if (r) {
+		session_free(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+void session_free(struct session *s)
+{
+	if (!s)
+		return;
+	costs_tell(&s->costs);
+	if (s->se)
+		fuse_session_destroy(s->se);
+	reader_close(&s->reader);
+	free(s);
+}
+
+static void process(struct session *s, void *mem, size_t len)
+{
+	struct fuse_buf buf = { .mem = mem, .size = len };
+	const struct fuse_in_header in = *(const struct fuse_in_header *)mem;
+	uint64_t begun = s->costs.wanted ? costs_ns() : 0;
+
+	fuse_session_process_buf(s->se, &buf);
+	if (s->costs.wanted)
+		costs_note(&s->costs, in.opcode, in.nodeid, costs_ns() - begun);
+}
+
+/* libfuse answers INIT to the descriptor's number, which meanwhile leads nowhere. */
+static int replay_init(struct session *s)
+{
+	_close_ int keep = fcntl(s->conf.fuse_fd, F_DUPFD_CLOEXEC, 3);
+	_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	unsigned char copy[INIT_MAX];
+
+	if (keep < 0 || null < 0 || dup3(null, s->conf.fuse_fd, O_CLOEXEC) < 0)
+		return -errno;
+	memcpy(copy, s->rec->init_buf, s->rec->init_len);
+	process(s, copy, s->rec->init_len);
+	return dup3(keep, s->conf.fuse_fd, O_CLOEXEC) < 0 ? -errno : 0;
+}
+
+int session_adopt(struct session *s, bool killed, struct err *err)
+{
+	struct record *rec = s->rec;
+	uint64_t request = atomic_load(&rec->in_hand[HAND_REQUEST]);
+	int r;
+
+	if (request) {
+		if (request != rec->poison)
+			rec->poison_deaths = rec->poison_kills = 0;
+		rec->poison = request;
+		rec->poison_deaths += !killed;
+		rec->poison_kills += killed;
+	}
+	for (size_t i = 0; i < HANDS; i++)
+		atomic_store(&rec->in_hand[i], 0);
+	if (atomic_load(&rec->init) != INIT_ANSWERED)
+		return 0;
+	r = replay_init(s);
+	return r ? fail(err, -r, "cannot go on with the connection: %s", strerror(-r)) : 0;
+}
+
+static bool has_fault(const struct session *s, const char *name)
+{
+	return s->conf.fault && !strcmp(s->conf.fault, name);
+}
+
+void session_recover(struct session *s)
+{
+	struct fuse_out_header again = { .len = sizeof(again), .error = NOTIFY_RESEND };
+	unsigned int n;
+
+	if (!has_fault(s, "no-resend") &&
+	    write(s->conf.fuse_fd, &again, sizeof(again)) == sizeof(again)) {
+		s->rec->resend = true;
+		return;
+	}
+	n = inflight_fail_all(&s->rec->inflight, s->conf.fuse_fd);
+	if (n)
+		say("%u requests that were being served got EIO; a kernel since "
+		    "Linux 6.9 would send them again",
+		    n);
+}
+
+static void note_init(struct session *s, const void *mem, size_t len)
+{
+	struct record *rec = s->rec;
+	uint32_t flags2;
+
+	rec->init_len = len < INIT_MAX ? (uint32_t)len : INIT_MAX;
+	memcpy(rec->init_buf, mem, rec->init_len);
+	if (len >= sizeof(struct fuse_in_header) + INIT_FLAGS2_AT + sizeof(flags2)) {
+		memcpy(&flags2, rec->init_buf + sizeof(struct fuse_in_header) + INIT_FLAGS2_AT,
+		       sizeof(flags2));
+		rec->resend = (flags2 & INIT_HAS_RESEND) && !has_fault(s, "no-resend");
+	}
+	atomic_store(&rec->init, INIT_SEEN);
+}
+
+static void die_if(const struct session *s, const char *fault)
+{
+	if (has_fault(s, fault))
+		kill(getpid(), SIGKILL);
+}
+
+/* The kernel's greeting, or the first request behind one that was answered but not noted as such. */
+static void serve_unready(struct session *s, const struct fuse_in_header *in, size_t len)
+{
+	struct record *rec = s->rec;
+	bool again = atomic_load(&rec->init) == INIT_SEEN;
+
+	if (in->opcode == FUSE_INIT) {
+		note_init(s, in, len);
+		if (!again)
+			die_if(s, "init-seen");
+		process(s, (void *)in, len);
+		if (!again)
+			die_if(s, "init-answered");
+	} else if (again && !replay_init(s)) {
+		process(s, (void *)in, len);
+	}
+	atomic_store(&rec->init, INIT_ANSWERED);
+}
+
+/* A request at which process after process dies is refused, so that the others can be served. */
+static bool refuse_poison(struct session *s, uint64_t unique)
+{
+	struct record *rec = s->rec;
+	struct fuse_out_header out = { .len = sizeof(out), .error = -EIO, .unique = unique };
+
+	if (POISON_KILLS * rec->poison_deaths + rec->poison_kills < POISON_KILLS * POISON_DEATHS ||
+	    (unique & ~UNIQUE_RESENT) != rec->poison)
+		return false;
+	say("request %llu ended process after process; it got EIO",
+	    (unsigned long long)rec->poison);
+	return write(s->conf.fuse_fd, &out, sizeof(out)) == (ssize_t)sizeof(out);
+}
+
+static void *ask_ourselves(void *mountpoint)
+{
+	struct statfs st;
+
+	(void)!statfs(mountpoint, &st);
+	return NULL;
+}
+
+/* At a request a thread of ours asks the same, and neither is answered: not even SIGKILL lets go of who waits for what was
+ * read already, only the end of the connection does. */
+static void wait_for_ourselves(const struct session *s, const struct fuse_in_header *in)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u", in->pid);
+	while (!access(path, F_OK))
+		pause();
+	thread_start(NULL, ask_ourselves, (void *)s->conf.mountpoint);
+}
+
+static void serve_one(struct session *s, size_t len)
+{
+	const struct fuse_in_header *in = (const void *)s->reader.buf;
+	struct record *rec = s->rec;
+
+	if (refuse_poison(s, in->unique))
+		return;
+	if (atomic_load(&rec->init) != INIT_ANSWERED) {
+		serve_unready(s, in, len);
+		return;
+	}
+	if (!rec->resend)
+		inflight_note(&rec->inflight, in);
+	current_unique = in->unique;
+	rec->in_hand[HAND_REQUEST] = in->unique & ~UNIQUE_RESENT;
+	if (in->opcode == FUSE_STATFS) {
+		die_if(s, "statfs-kill");
+		if (has_fault(s, "statfs-fault"))
+			_exit(1);
+		while (has_fault(s, "statfs-hang"))
+			pause();
+	}
+	if (in->opcode == FUSE_STATFS && has_fault(s, "statfs-stuck"))
+		wait_for_ourselves(s, in);
+	else
+		process(s, s->reader.buf, len);
+	rec->in_hand[HAND_REQUEST] = 0;
+	current_unique = 0;
+}
+
+/* Who waited while nobody served, and reads what he opened next, shares the CPU with nobody of ours. */
+static void calm_down(struct session *s)
+{
+	struct pollfd p = { s->conf.fuse_fd, POLLIN, 0 };
+
+	if (s->calm || (now_ms() < s->calm_at && poll(&p, 1, QUIET_MS) > 0))
+		return;
+	s->calm = true;
+	s->conf.calm(s->conf.ctx);
+}
+
+int session_loop(struct session *s, struct err *err)
+{
+	size_t len;
+
+	s->calm_at = now_ms() + CALM_MS;
+	reader_begin(&s->reader);
+	while (!fuse_session_exited(s->se)) {
+		int r;
+
+		if (s->conf.leave(s->conf.ctx)) {
+			while (reader_rest(&s->reader, &len))
+				serve_one(s, len);
+			return 0;
+		}
+		calm_down(s);
+		r = reader_next(&s->reader, s->rec->resend, &len, err);
+		if (r < 0)
+			return r;
+		if (r == READ_GONE)
+			break;
+		if (r == READ_ONE)
+			serve_one(s, len);
+	}
+	return 1;
+}
+
+_Atomic uint64_t *session_hand(struct session *s, enum session_hand hand)
+{
+	return &s->rec->in_hand[hand];
+}
+
+void session_in_hand(int stash, uint64_t ret[HANDS])
+{
+	if (stash_peek(stash, STASH_SESSION, offsetof(struct record, in_hand), ret,
+		       HANDS * sizeof(*ret)))
+		memset(ret, 0, HANDS * sizeof(*ret));
+}
+
+bool session_resends(const struct session *s)
+{
+	return s->rec->resend;
+}
+
+void session_health(struct session *s, struct out *o)
+{
+	if (s->rec->resend) {
+		out_printf(o, "kernel_resend=yes survives=all\n");
+		return;
+	}
+	out_printf(o, "kernel_resend=no survives=mount");
+	out_pair(o, "note",
+		 "requests being served when the daemon dies get EIO; Linux 6.9 or newer "
+		 "sends them again");
+	out_printf(o, "\n");
+}

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * How what is stored comes back: a pass matches records with devices, notes what needs no act and starts
+ * acts for the rest; each change of a device that may matter brings another pass.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "model/diff.h"
+#include "intents.h"
+#include "kept.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/thread.h"
+
+#define TRIES_MAX 16 /* of one wish, while its device comes and goes between drivers and holders */
+#define LOOK_MS 30000
+#define ASK_MS 1000
+#define ASK_MAX_MS 8000
+
+/* What people write to look at it, and what follows from the last try: no act is refused for that. */
+#define CH_WRITTEN (CH_ERROR | CH_PLAN)
+#define CH_TOLD (CH_WRITTEN | CH_STATE | CH_REASON | CH_CLAIMABLE | CH_BEHIND)
+
+void sight_add(struct sight *s, const struct device *dev)
+{
+	s->all += device_digest(dev, ~CH_TOLD);
+	s->rough += device_digest(dev, ~(CH_TOLD | CH_HOLDERS)) + (dev->facts.holders[0] != '\0');
+}
+
+bool record_has_tries(const struct record *r)
+{
+	return r->tries < TRIES_MAX;
+}
+
+/* Each act looks for holders: where that is another process each time, its own look must not bring the next
+ * act for ever. */
+static bool looks_same(const struct record *r, const struct sight *now)
+{
+	if (!r->tries && !r->busy_tries)
+		return false;
+	return r->busy_tries < TRIES_MAX ? r->tried_for.all == now->all
+					 : r->tried_for.rough == now->rough;
+}
+
+bool record_may_try(struct record *r, const struct sight *now)
+{
+	if (!record_has_tries(r) || (looks_same(r, now) && !r->retry))
+		return false;
+	r->retry = false;
+	r->tries++;
+	r->tried_for = *now;
+	return true;
+}
+
+void record_tried(struct record *r, const struct err *err)
+{
+	bool busy = err->code == EBUSY;
+	char text[ERR_TEXT];
+
+	r->busy_tries = busy ? r->busy_tries + 1 : 0;
+	r->tries -= busy && r->tries;
+	/* What is in use now may be free later: the next change of it brings another try. */
+	record_say(r,
+		   busy || err->code == ENODEV || err->code == EAGAIN ? RECORD_WAITING
+								      : RECORD_REFUSED,
+		   err->text);
+	if (record_has_tries(r))
+		return;
+	STR_COPY(text, err->text);
+	str_fit(text, 151);
+	snprintf(
+		r->reason, sizeof(r->reason),
+		"%.150s; after %d tries it is left until it is written again or the device comes anew",
+		text, TRIES_MAX);
+}
+
+void record_say_busy(struct record *r)
+{
+	r->retry = true;
+	if (r->state != RECORD_REFUSED)
+		record_say(r, RECORD_WAITING, "another act runs on it");
+}
+
+static bool may_try_alone(struct record *r, const struct device *dev)
+{
+	struct sight now = { 0 };
+
+	sight_add(&now, dev);
+	return record_may_try(r, &now);
+}
+
+/* An act on its device touches those that are made of it. */
+static bool children_busy(const struct pass *p, const struct device *dev)
+{
+	const struct device *children[WANT_VFS];
+	size_t n = model_children(p->in->m, &dev->key, BUS_NONE, children, WANT_VFS);
+	bool busy = false;
+
+	for (size_t i = 0; i < n && i < WANT_VFS && !busy; i++) {
+		const struct record *r = pass_record(p, &children[i]->key);
+
+		busy = children[i]->busy[0] || (r && r->flying);
+	}
+	return busy;
+}
+
+/* By an act for this device alone. */
+static void apply_alone(struct pass *p, const struct kept *k, struct record *r,
+			const struct device *dev)
+{
+	const char *wait = k->waits ? k->waits(dev) : NULL;
+
+	if (!r->cut && k->is_there && k->is_there(dev)) {
+		struct device *edit = model_edit(p->in->m, &r->dev, false);
+
+		if (edit) {
+			kept_copy(k, &edit->want, &r->want);
+			r->in |= kept_bit(k);
+		}
+		r->state = RECORD_HELD;
+	} else if (dev->busy[0] || children_busy(p, dev)) {
+		record_say_busy(r);
+	} else if (wait) {
+		r->decided = true;
+		record_say(r, RECORD_WAITING, wait);
+	} else if (may_try_alone(r, dev)) {
+		r->flying = flight_add(p, r, k);
+	}
+}
+
+/* What comes later waits for it. True: nothing is missing. */
+static bool apply_missing(struct pass *p, struct record *r, const struct device *dev)
+{
+	bool mends;
+	const struct kept *k = cut_half(r, dev, &mends);
+	size_t i = 0;
+
+	while (!mends && kept[i] && !kept_is_missing(kept[i], r))
+		i++;
+	k = mends ? k : kept[i];
+	if (!k)
+		return true;
+	if (k->apply)
+		k->apply(p, r, dev);
+	else
+		apply_alone(p, k, r, dev);
+	return false;
+}
+
+/* For the device to tell, unless it does by itself. */
+static void say_drift(struct record *r, const struct device *dev)
+{
+	r->reason[0] = '\0';
+	for (size_t i = 0; kept[i] && !dev->busy[0]; i++)
+		if (!kept[i]->tells_drift &&
+		    record_drifted(r, kept[i], dev, r->reason, sizeof(r->reason)))
+			return;
+}
+
+static void apply_record(struct pass *p, struct record *r)
+{
+	const struct device *dev = device_of(p->in, r);
+	struct identity id;
+
+	if (!dev) /* an act loses a device that goes; what it had begun went along */
+		p->rewrite |= cut_is_begun(r) && !(r->cut && p->incomplete) && !cut_in_hand(p, r);
+	p->over |= r->over;
+	if (!dev || r->flying)
+		return;
+	if (r->cut)
+		cut_say(p->in, r);
+	device_identity(p->in->m, dev, &id);
+	p->rewrite |= device_is_known(dev) && id.vf != IDENTITY_HALF && !identity_eq(&id, &r->id);
+	p->rewrite |= cut_is_begun(r) && !r->cut && !cut_in_hand(p, r);
+	if (apply_missing(p, r, dev))
+		r->state = RECORD_HELD;
+	if (r->state == RECORD_HELD)
+		say_drift(r, dev);
+}
+
+static void follow_device(struct intents *in, struct record *r, const struct device *dev)
+{
+	struct identity id;
+
+	device_identity(in->m, dev, &id);
+	if (device_is_known(dev) && id.vf != IDENTITY_HALF)
+		r->id = id;
+	STR_COPY(r->at, dev->key.name);
+}
+
+/* With save held. Serials that came late, acts that ended without a result. */
+static void bring_up_to_date(const struct pass *p)
+{
+	struct intents *in = p->in;
+	struct rewrite w;
+
+	if (rewrite_begin(&w, in, NULL))
+		return;
+	model_lock(in->m);
+	for (size_t i = 0; i < in->rs.n; i++) {
+		const struct device *dev = device_of(in, in->rs.v[i]);
+		struct record *r = dev || cut_is_begun(in->rs.v[i]) ? rewrite_edit(&w, i) : NULL;
+
+		if (!r)
+			continue;
+		if (dev)
+			follow_device(in, r, dev);
+		if (!(r->cut && (dev || p->incomplete)) && !cut_in_hand(p, r))
+			cut_forget(r);
+		if (!r->want.claim[0] && !r->pending && !(dev && dev->facts.use == USE_GUEST))
+			r->want.former_known = false;
+		if (record_is_empty(r))
+			rewrite_drop(&w, i);
+	}
+	model_unlock(in->m);
+	rewrite_commit(&w, NULL);
+}
+
+static void look(struct pass *p)
+{
+	struct intents *in = p->in;
+
+	pthread_mutex_lock(&in->save);
+	pthread_mutex_lock(&in->lock);
+	model_lock(in->m);
+	/* Without records, too: what the last one has said is taken back. */
+	if ((in->rs.n || in->told) && !pass_find_seats(p)) {
+		for (size_t i = 0; i < in->rs.n; i++)
+			pass_match(p, in->rs.v[i]);
+		for (size_t i = 0; i < in->rs.n; i++)
+			if (in->rs.v[i]->birth && !in->rs.v[i]->noted)
+				record_note(in, in->rs.v[i]);
+		pass_note_vf_claims(p);
+		model_publish(in->m);
+		for (size_t i = 0; i < in->rs.n; i++)
+			apply_record(p, in->rs.v[i]);
+		pass_publish(p);
+		model_publish(in->m);
+	}
+	model_unlock(in->m);
+	pthread_mutex_unlock(&in->lock);
+	if (p->rewrite)
+		bring_up_to_date(p);
+	if (p->over)
+		over_write(in, false);
+	pthread_mutex_unlock(&in->save);
+	pass_free(p);
+}
+
+/* False: nothing came meanwhile, and another pass starts with the next kick. */
+static bool go_on(struct intents *in, const struct pass *p)
+{
+	bool again, asks;
+
+	pthread_mutex_lock(&in->turn);
+	again = in->again && !in->stopped;
+	in->again = false;
+	in->passing = again;
+	in->passed |= !p->incomplete && !again;
+	in->looked = true;
+	asks = (p->in_use && !in->in_use) || (p->over && !in->over);
+	in->in_use = p->in_use;
+	in->over |= p->over;
+	pthread_mutex_unlock(&in->turn);
+	pthread_cond_broadcast(&in->quiet);
+	if (asks)
+		pthread_cond_signal(&in->asks);
+	return again;
+}
+
+static void run_passes(struct engine *e, void *ctx)
+{
+	struct intents *in = ctx;
+	struct pass p;
+
+	(void)e;
+	do {
+		p = (struct pass){ .in = in };
+		look(&p);
+		while (p.flights) {
+			struct flight *f = p.flights;
+
+			p.flights = f->next;
+			flight_launch(in, f);
+		}
+	} while (go_on(in, &p));
+}
+
+/* The engine is asked with turn held: once it is stopped, nobody does any more. */
+void intents_kick(struct intents *in)
+{
+	const struct actor self = { .opener.reserve = true };
+	bool start;
+
+	pthread_mutex_lock(&in->turn);
+	start = in->e && !in->passing && !in->stopped;
+	in->again = !start;
+	if (start) /* without memory the next change tries again */
+		in->passing = !engine_defer(in->e, &self, run_passes, in);
+	pthread_mutex_unlock(&in->turn);
+}
+
+void intents_changed(void *ctx, const struct change *changes, size_t n)
+{
+	bool kick = false;
+
+	for (size_t i = 0; i < n; i++)
+		kick |= changes[i].action != ACTION_CHANGE || (changes[i].bits & ~CH_WRITTEN);
+	if (kick)
+		intents_kick(ctx);
+}
+
+/* With turn held. False: it is to end. */
+static bool wait_for_use(struct intents *in, unsigned int ms)
+{
+	struct timespec until = in_ms(ms);
+	int rc = 0;
+
+	while (!in->in_use && !in->over && !in->stopped)
+		pthread_cond_wait(&in->asks, &in->turn);
+	while (!in->stopped && !rc)
+		rc = pthread_cond_timedwait(&in->asks, &in->turn, &until);
+	return !in->stopped;
+}
+
+/* That a process ends or closes a device is told by nobody: who holds what is looked at again, while something
+ * waits for it. A difference brings a pass. What was put off needs one in time. */
+static void *ask_again(void *ctx)
+{
+	struct intents *in = ctx;
+	unsigned int ms = ASK_MS;
+
+	pthread_mutex_lock(&in->turn);
+	while (wait_for_use(in, ms)) {
+		bool wanted = in->in_use && in->world.observe_holders, over = in->over;
+
+		in->over = false; /* until the pass says otherwise */
+		pthread_mutex_unlock(&in->turn);
+		if (wanted)
+			in->world.observe_holders(in->world.backend, NULL, 0, now_us(), NULL);
+		if (over)
+			intents_kick(in);
+		ms = !wanted ? ASK_MS : ms < ASK_MAX_MS ? 2 * ms : ASK_MAX_MS;
+		pthread_mutex_lock(&in->turn);
+	}
+	pthread_mutex_unlock(&in->turn);
+	return NULL;
+}
+
+void intents_restore(struct intents *in, struct engine *e, bool goes_on)
+{
+	pthread_mutex_lock(&in->turn);
+	in->world = *engine_world(e);
+	in->goes_on = goes_on;
+	in->e = e;
+	pthread_mutex_unlock(&in->turn);
+	in->asking = !thread_start(&in->asker, ask_again, in);
+	intents_kick(in);
+}
+
+int intents_await_look(struct intents *in, struct err *err)
+{
+	struct timespec until = in_ms(LOOK_MS);
+	bool looked;
+	int rc = 0;
+
+	pthread_mutex_lock(&in->turn);
+	while (!in->looked && !in->stopped && !rc)
+		rc = pthread_cond_timedwait(&in->quiet, &in->turn, &until);
+	looked = in->looked;
+	pthread_mutex_unlock(&in->turn);
+	return looked ? 0
+		      : fail(err, EAGAIN,
+			     "it is not known yet which of the stored devices are here; write again");
+}
+
+bool intents_settled(struct intents *in, unsigned int ms)
+{
+	struct timespec until = in_ms(ms);
+	bool settled;
+	int rc = 0;
+
+	pthread_mutex_lock(&in->turn);
+	while ((!in->passed || in->passing || in->flying) && !in->stopped && !rc)
+		rc = pthread_cond_timedwait(&in->quiet, &in->turn, &until);
+	settled = in->passed && !in->passing && !in->flying;
+	pthread_mutex_unlock(&in->turn);
+	return settled;
+}
+
+void intents_stop(struct intents *in)
+{
+	pthread_mutex_lock(&in->turn);
+	in->stopped = true;
+	pthread_cond_broadcast(&in->quiet);
+	pthread_cond_signal(&in->asks);
+	pthread_mutex_unlock(&in->turn);
+	if (in->asking)
+		pthread_join(in->asker, NULL);
+	in->asking = false;
+	pthread_mutex_lock(&in->save);
+	over_write(in, true);
+	pthread_mutex_unlock(&in->save);
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "bus.h"
+
+#include <string.h>
+#include "pcidevfs/key.h"
+#include "pcidevfs/util.h"
+
+#include "devices.h"
+
+/* PCI last: its ids begin with no word. */
+static const struct bus_row buses[] = {
+	{ "mdev/", "mdevs", "MDEV_PCI" },
+	{ "usb/", "usb", "USB" },
+	{ "", "devices", "PCI" },
+};
+
+const struct bus_row *bus_at(size_t i)
+{
+	return i < ARRAY_SIZE(buses) ? &buses[i] : NULL;
+}
+
+const struct bus_row *bus_of(const struct dev *d)
+{
+	const struct bus_row *b = buses;
+
+	while (strncmp(d->id, b->prefix, strlen(b->prefix)))
+		b++;
+	return b;
+}
+
+const char *dev_kubelet_id(const struct dev *d)
+{
+	return d->id + strlen(bus_of(d)->prefix);
+}
+
+struct dev *devices_of_kubelet(const struct devices *t, const char *resource,
+			       const char *kubelet_id)
+{
+	const struct bus_row *b;
+
+	for (size_t i = 0; (b = bus_at(i)); i++) {
+		char id[128];
+		struct dev *d;
+
+		if ((size_t)snprintf(id, sizeof(id), "%s%s", b->prefix, kubelet_id) >= sizeof(id))
+			return NULL;
+		d = devices_find(t, id);
+		if (d && (!resource || !strcmp(dev_resource(d), resource)))
+			return d;
+	}
+	return NULL;
+}
+
+bool dev_comes(const struct dev *d)
+{
+	return !d->announced && !d->nodes[0] && !strcmp(d->state, "busy");
+}
+
+const char *dev_withheld(const struct dev *d)
+{
+	struct key key;
+
+	if (d->gone)
+		return "it is not there any more";
+	if (!d->claim[0])
+		return "nobody claims it";
+	if (dev_comes(d))
+		return "its claim is being restored";
+	if (!d->resource[0])
+		return "it has no resource_name";
+	return key_parse(d->id, &key) ? key_withheld(&key) : NULL;
+}
+
+bool dev_offered(const struct dev *d)
+{
+	return !dev_withheld(d);
+}
+
+const char *dev_resource(const struct dev *d)
+{
+	return d->as[0] ? d->as : d->resource;
+}

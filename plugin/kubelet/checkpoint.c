@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "checkpoint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <json-c/json.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
+
+/* 4096 devices, each in a pod of its own that has three others, take 4.4. */
+enum { FILE_MAX_MIB = 16 };
+
+struct checkpoint {
+	char **ids; /* of devices whose pods are there, sorted; some several times */
+	size_t n, cap;
+};
+
+static bool is_list_of_ids(struct json_object *o)
+{
+	size_t n = json_object_is_type(o, json_type_array) ? json_object_array_length(o) : 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!json_object_is_type(json_object_array_get_idx(o, i), json_type_string))
+			return false;
+	return json_object_is_type(o, json_type_array) || !o;
+}
+
+/* A list of ids, or one for each NUMA node by its number; null is an empty one. */
+static bool is_ids(struct json_object *o)
+{
+	if (!json_object_is_type(o, json_type_object))
+		return is_list_of_ids(o);
+	json_object_object_foreach(o, node, list)
+	{
+		(void)node;
+		if (!is_list_of_ids(list))
+			return false;
+	}
+	return true;
+}
+
+/* One entry of a form that we do not know may be the one that has the device. */
+static bool is_known(struct json_object *o)
+{
+	struct json_object *data = json_object_object_get(o, "Data"), *list;
+
+	if (!json_object_object_get_ex(data, "PodDeviceEntries", &list))
+		return false;
+	if (list && !json_object_is_type(list, json_type_array))
+		return false;
+	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
+		struct json_object *entry = json_object_array_get_idx(list, i), *ids;
+
+		if (!json_object_is_type(json_object_object_get(entry, "PodUID"),
+					 json_type_string) ||
+		    !json_object_object_get_ex(entry, "DeviceIDs", &ids) || !is_ids(ids))
+			return false;
+	}
+	return true;
+}
+
+/* Of a file in the form that we know. */
+static bool take_ids(struct checkpoint *c, struct json_object *ids)
+{
+	size_t n = json_object_is_type(ids, json_type_array) ? json_object_array_length(ids) : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		char **room = more_rows(c->ids, c->n, &c->cap, sizeof(*room));
+
+		if (!room)
+			return false;
+		c->ids = room;
+		room[c->n] = strdup(json_object_get_string(json_object_array_get_idx(ids, i)));
+		if (!room[c->n])
+			return false;
+		c->n++;
+	}
+	if (json_object_is_type(ids, json_type_object)) {
+		json_object_object_foreach(ids, node, list)
+		{
+			(void)node;
+			if (!take_ids(c, list))
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool pod_there(const char *dir, struct json_object *entry)
+{
+	const char *uid = json_object_get_string(json_object_object_get(entry, "PodUID"));
+	char path[PATH_MAX];
+	struct stat st;
+
+	/* It becomes part of a path. */
+	if (!uid[0] || strchr(uid, '/') || uid[0] == '.')
+		return false;
+	if ((size_t)snprintf(path, sizeof(path), "%s/pods/%s", dir, uid) >= sizeof(path))
+		return false;
+	/* What cannot be looked at now may be there. */
+	return !stat(path, &st) || (errno != ENOENT && errno != ENAMETOOLONG);
+}
+
+static bool take_entries(struct checkpoint *c, struct json_object *o, const char *dir)
+{
+	struct json_object *data = json_object_object_get(o, "Data");
+	struct json_object *list = json_object_object_get(data, "PodDeviceEntries");
+
+	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
+		struct json_object *entry = json_object_array_get_idx(list, i);
+
+		if (pod_there(dir, entry) &&
+		    !take_ids(c, json_object_object_get(entry, "DeviceIDs")))
+			return false;
+	}
+	return true;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* What is not asked for is let go of here: it is ten times what is. */
+static struct checkpoint *of_json(struct json_object *o, const char *dir)
+{
+	struct checkpoint *c = is_known(o) ? calloc(1, sizeof(*c)) : NULL;
+
+	if (c && !take_entries(c, o, dir)) {
+		checkpoint_free(c);
+		c = NULL;
+	}
+	if (c && c->n)
+		qsort(c->ids, c->n, sizeof(c->ids[0]), by_text);
+	json_object_put(o);
+	return c;
+}
+
+struct checkpoint *checkpoint_parse(const char *text, size_t len, const char *dir)
+{
+	struct json_tokener *tok = len > FILE_MAX_MIB << 20 ? NULL : json_tokener_new_ex(16);
+	struct json_object *o = tok ? json_tokener_parse_ex(tok, text, (int)len) : NULL;
+
+	if (tok)
+		json_tokener_free(tok);
+	return of_json(o, dir);
+}
+
+static int read_file(int fd, const char *dir, struct checkpoint **ret, struct err *err)
+{
+	_free_ char *text = NULL;
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st))
+		return fail(err, errno, "kubelet's checkpoint: %s", strerror(errno));
+	if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX_MIB << 20)
+		return fail(err, EFBIG, "kubelet's checkpoint is no file of at most %d MiB",
+			    FILE_MAX_MIB);
+	text = malloc((size_t)st.st_size + 1);
+	if (!text)
+		return fail(err, ENOMEM, "kubelet's checkpoint: no memory");
+	n = read_all(fd, text, (size_t)st.st_size);
+	if (n < 0)
+		return fail(err, (int)-n, "kubelet's checkpoint: %s", strerror((int)-n));
+	*ret = checkpoint_parse(text, (size_t)n, dir);
+	return *ret ? 0 : fail(err, EBADMSG, "kubelet's checkpoint has no form that is known");
+}
+
+int checkpoint_load(const char *dir, struct checkpoint **ret, struct err *err)
+{
+	_close_ int fd = -1;
+	char path[PATH_MAX];
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/device-plugins/kubelet_internal_checkpoint",
+			     dir) >= sizeof(path))
+		return fail(err, ENAMETOOLONG, "kubelet's checkpoint: too long a path");
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return fail(err, errno, "kubelet's checkpoint: %s", strerror(errno));
+	return read_file(fd, dir, ret, err);
+}
+
+void checkpoint_free(struct checkpoint *c)
+{
+	for (size_t i = 0; c && i < c->n; i++)
+		free(c->ids[i]);
+	if (c)
+		free(c->ids);
+	free(c);
+}
+
+bool checkpoint_holds(const struct checkpoint *c, const char *device_id)
+{
+	return c->n && bsearch(&device_id, c->ids, c->n, sizeof(c->ids[0]), by_text);
+}

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "devices.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include "pcidevfs/util.h"
+
+#include "client/record.h"
+#include "bus.h"
+
+static void dev_free(struct dev *d)
+{
+	if (!d)
+		return;
+	free(d->given);
+	free(d);
+}
+
+typedef int compare_devs(const struct dev *a, const struct dev *b);
+
+static int by_id(const struct dev *a, const struct dev *b)
+{
+	return strcmp(a->id, b->id);
+}
+
+static int by_group(const struct dev *a, const struct dev *b)
+{
+	return a->group != b->group ? (a->group < b->group ? -1 : 1) : by_id(a, b);
+}
+
+/* The first that does not come before d. */
+static size_t place_of(struct dev *const *v, size_t n, const struct dev *d, compare_devs *compare)
+{
+	size_t from = 0;
+
+	while (from < n) {
+		size_t mid = from + (n - from) / 2;
+
+		if (compare(v[mid], d) < 0)
+			from = mid + 1;
+		else
+			n = mid;
+	}
+	return from;
+}
+
+static void put_in(struct dev **v, size_t n, struct dev *d, compare_devs *compare)
+{
+	size_t i = place_of(v, n, d, compare);
+
+	memmove(&v[i + 1], &v[i], (n - i) * sizeof(v[0]));
+	v[i] = d;
+}
+
+static void take_out(struct dev **v, size_t n, const struct dev *d, compare_devs *compare)
+{
+	size_t i = place_of(v, n, d, compare);
+
+	memmove(&v[i], &v[i + 1], (n - i - 1) * sizeof(v[0]));
+}
+
+static int number(const char *text)
+{
+	uint64_t n;
+
+	return parse_u64(text, INT_MAX, &n) ? -1 : (int)n;
+}
+
+/* What of the line is kept, by the inventory's key. */
+static const struct {
+	const char *key;
+	size_t at;
+	bool number;
+} fields[] = {
+	{ "resource_name", offsetof(struct dev, resource), false },
+	{ "claim", offsetof(struct dev, claim), false },
+	{ "state", offsetof(struct dev, state), false },
+	{ "reason", offsetof(struct dev, reason), false },
+	{ "nodes", offsetof(struct dev, nodes), false },
+	{ "allocated_to", offsetof(struct dev, allocated), false },
+	{ "allocated_nodes", offsetof(struct dev, kept), false },
+	{ "allocated_as", offsetof(struct dev, as), false },
+	{ "numa_node", offsetof(struct dev, numa), true },
+	{ "iommu_group", offsetof(struct dev, group), true },
+};
+
+static void *field(struct dev *d, size_t i)
+{
+	return (char *)d + fields[i].at;
+}
+
+static void set_field(struct dev *d, size_t i, const char *value)
+{
+	if (fields[i].number)
+		*(int *)field(d, i) = number(value);
+	else
+		*(const char **)field(d, i) = strcmp(value, "none") ? value : "";
+}
+
+/* Its strings stay where they are: in the line. */
+static int dev_read(const char *id, char *pairs, struct dev *ret)
+{
+	struct pair p;
+	int r;
+
+	*ret = (struct dev){ .id = id };
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		set_field(ret, i, "none");
+	while ((r = record_next(&pairs, &p)) == 1)
+		for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+			if (!strcmp(fields[i].key, p.key))
+				set_field(ret, i, p.value);
+	return r;
+}
+
+static void move_text(const char **text, char **to)
+{
+	char *copy = *to;
+
+	*to = stpcpy(copy, *text) + 1;
+	*text = copy;
+}
+
+static struct dev *dev_new(struct dev line)
+{
+	size_t size = strlen(line.id) + 1;
+	struct dev *d;
+	char *to;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		size += fields[i].number ? 0 : strlen(*(const char **)field(&line, i)) + 1;
+	d = malloc(sizeof(*d) + size);
+	if (!d)
+		return NULL;
+	*d = line;
+	to = d->text;
+	move_text(&d->id, &to);
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		if (!fields[i].number)
+			move_text(field(d, i), &to);
+	return d;
+}
+
+static int insert(struct devices *t, struct dev *d)
+{
+	size_t cap = t->cap;
+	struct dev **v = more_rows(t->v, t->n, &cap, sizeof(t->v[0]));
+	struct dev **g = v ? more_rows(t->by_group, t->n, &t->cap, sizeof(t->v[0])) : NULL;
+
+	t->v = v ? v : t->v;
+	if (!g)
+		return -ENOMEM;
+	t->by_group = g;
+	put_in(v, t->n, d, by_id);
+	put_in(g, t->n, d, by_group);
+	t->n++;
+	return 0;
+}
+
+static void drop(struct devices *t, struct dev *d)
+{
+	if (!d)
+		return;
+	take_out(t->v, t->n, d, by_id);
+	take_out(t->by_group, t->n, d, by_group);
+	t->n--;
+	dev_free(d);
+}
+
+static bool same_shape(const struct dev *a, const struct dev *b)
+{
+	return a->group == b->group && !strcmp(a->resource, b->resource) &&
+	       !strcmp(a->nodes, b->nodes);
+}
+
+/* What is known of it besides the tree's line. */
+static void inherit(struct devices *t, struct dev *d, struct dev *old)
+{
+	d->announced = old->announced;
+	d->good_at = old->good_at;
+	d->pending_at = old->pending_at;
+	d->given_at = old->given_at;
+	d->ended_by = old->ended_by;
+	d->seen = old->seen;
+	d->mate_taken = old->mate_taken;
+	d->told_sick = old->told_sick;
+	/* Of this pod, that is, as far as lines tell. */
+	if (dev_named(d) && !strcmp(d->as, old->as)) {
+		d->given = old->given;
+		old->given = NULL;
+	}
+	d->freed = dev_allocated(old) && !dev_allocated(d) ? ++t->freed : old->freed;
+	t->shape += old->gone || !same_shape(d, old);
+}
+
+int devices_take(struct devices *t, const char *id, char *pairs)
+{
+	struct dev *d, *old = devices_find(t, id);
+	struct dev line;
+	int r = dev_read(id, pairs, &line);
+
+	if (r)
+		return r;
+	if (!line.claim[0]) {
+		devices_forget(t, id);
+		return 0;
+	}
+	line.here = true;
+	d = dev_new(line);
+	if (!d)
+		return -ENOMEM;
+	if (old)
+		inherit(t, d, old);
+	else
+		t->shape++;
+	drop(t, old); /* there is room for d now */
+	r = insert(t, d);
+	if (r)
+		dev_free(d);
+	return r;
+}
+
+void devices_forget(struct devices *t, const char *id)
+{
+	struct dev *d = devices_find(t, id);
+
+	t->shape += d != NULL;
+	drop(t, d);
+}
+
+/* Of a resource claim kubelet's list says nothing, so that nobody would end it. */
+void devices_drop(struct devices *t, const char *id)
+{
+	struct dev *d = devices_find(t, id);
+
+	if (!d || !dev_allocated(d) || !strncmp(d->allocated, "claim:", 6)) {
+		devices_forget(t, id);
+		return;
+	}
+	t->shape += !d->gone;
+	d->gone = true;
+}
+
+void devices_begin(struct devices *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		t->v[i]->here = false;
+}
+
+void devices_settle(struct devices *t)
+{
+	for (size_t i = t->n; i-- > 0;)
+		if (!t->v[i]->here)
+			devices_drop(t, t->v[i]->id);
+}
+
+void devices_free(struct devices *t)
+{
+	while (t->n)
+		drop(t, t->v[t->n - 1]);
+	free(t->v);
+	free(t->by_group);
+	*t = (struct devices){ 0 };
+}
+
+struct dev *devices_find(const struct devices *t, const char *id)
+{
+	size_t i = place_of(t->v, t->n, &(struct dev){ .id = id }, by_id);
+
+	return i < t->n && !strcmp(t->v[i]->id, id) ? t->v[i] : NULL;
+}
+
+struct dev *const *devices_group(const struct devices *t, const struct dev *d, size_t *ret_n)
+{
+	const struct dev first = { .id = d->group < 0 ? d->id : "", .group = d->group };
+	struct dev *const *v = &t->by_group[place_of(t->by_group, t->n, &first, by_group)];
+	size_t n = 1;
+
+	while (d->group >= 0 && &v[n] < &t->by_group[t->n] && v[n]->group == d->group)
+		n++;
+	*ret_n = n;
+	return v;
+}
+
+static int by_resource(const void *a, const void *b)
+{
+	struct dev *const *x = a, *const *y = b;
+	int r = strcmp(dev_resource(*x), dev_resource(*y));
+
+	return r ? r : by_id(*x, *y);
+}
+
+struct dev **devices_offered(const struct devices *t, size_t *ret_n)
+{
+	struct dev **v = calloc(t->n + 1, sizeof(v[0]));
+
+	*ret_n = 0;
+	for (size_t i = 0; v && i < t->n; i++)
+		if (dev_offered(t->v[i]))
+			v[(*ret_n)++] = t->v[i];
+	if (v)
+		qsort(v, *ret_n, sizeof(v[0]), by_resource);
+	return v;
+}
+
+bool dev_given(struct dev *d, const char *resource)
+{
+	bool same = !strcmp(d->given ? d->given : dev_resource(d), resource);
+	char *copy = strdup(resource);
+
+	if (!copy)
+		return false;
+	free(d->given);
+	d->given = copy;
+	return !same;
+}
+
+void dev_kept(const struct devices *t, struct dev *d)
+{
+	size_t n;
+	struct dev *const *group = devices_group(t, d, &n);
+
+	for (size_t i = 0; i < n; i++)
+		group[i]->kept = group[i]->nodes;
+}
+
+bool dev_allocated(const struct dev *d)
+{
+	return d->allocated[0];
+}
+
+bool dev_named(const struct dev *d)
+{
+	return dev_allocated(d) && strcmp(d->allocated, "pending");
+}
+
+bool dev_keeps_group(const struct dev *d)
+{
+	return dev_named(d) || (dev_allocated(d) && (d->gone || !d->given_at));
+}
+
+bool devices_overtaken(const struct devices *t, const char *lines, uint64_t since)
+{
+	const char *end;
+
+	while ((end = strstr(lines, "/allocated_to "))) {
+		char id[128];
+		const struct dev *d;
+
+		snprintf(id, sizeof(id), "%.*s", (int)(end - lines), lines);
+		d = devices_find(t, id);
+		if (d && d->given_at >= since)
+			return true;
+		lines = end + strcspn(end, "\n");
+		lines += *lines != '\0';
+	}
+	return false;
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What keeps a device from a pod, and which pods it is between. */
+#include <stdio.h>
+#include <string.h>
+
+#include "devices.h"
+#include "pcidevfs/util.h"
+
+enum { UNTOLD_MS = 1000 };
+
+/* A group is one pod's: two of its functions in two pods could read each other's memory. */
+static const struct dev *taken_mate(const struct devices *t, const struct dev *d)
+{
+	size_t n;
+	struct dev *const *group = d->mate_taken ? devices_group(t, d, &n) : NULL;
+
+	for (size_t i = 0; group && i < n; i++)
+		if (group[i] != d && dev_keeps_group(group[i]))
+			return group[i];
+	return NULL;
+}
+
+/* The tree has taken down that a pod has it, and its line that says so may be under way. */
+static bool just_given(const struct dev *d, uint64_t now)
+{
+	return d->given_at && now - d->given_at < UNTOLD_MS;
+}
+
+/* A mate without a name is judged when its own container starts, against all that have one. */
+bool dev_rivals(const struct dev *d, const struct dev *mate, uint64_t now)
+{
+	if (d == mate || !(dev_allocated(mate) || just_given(mate, now)))
+		return false;
+	return dev_named(d) ? dev_named(mate) && !same_pod(d->allocated, mate->allocated) : true;
+}
+
+/* The first as the tree says it of both, once it has both names. */
+const char *dev_rival_tell(const struct dev *d, const struct dev *rival, char *buf, size_t size)
+{
+	if (dev_named(d))
+		snprintf(
+			buf, size,
+			"it is with %s, and %s of its IOMMU group %d with %s; delete one of the pods",
+			d->allocated, rival->id, d->group, rival->allocated);
+	else
+		snprintf(buf, size,
+			 "kubelet has yet to tell whose it is; %s of its IOMMU group %d is %s",
+			 rival->id, d->group, dev_allocated(rival) ? rival->allocated : "pending");
+	return buf;
+}
+
+static void mark_mates(struct devices *t)
+{
+	size_t n;
+
+	for (size_t from = 0; from < t->n; from += n) {
+		struct dev *const *group = devices_group(t, t->by_group[from], &n);
+		size_t taken = 0;
+
+		for (size_t i = 0; i < n; i++)
+			taken += dev_keeps_group(group[i]);
+		for (size_t i = 0; i < n; i++)
+			group[i]->mate_taken = taken > dev_keeps_group(group[i]);
+	}
+}
+
+/* Only what can be said of a device whose pod kubelet cannot take for another's. */
+static const char *sick_allocated(const struct dev *d, char *buf, size_t size)
+{
+	if (!strncmp(d->allocated, "claim:", 6))
+		return "it is with a resource claim";
+	if (d->given && strcmp(d->given, dev_resource(d))) {
+		snprintf(buf, size, "it is with %s under another name than %s: %s", d->allocated,
+			 dev_resource(d), d->given);
+		return buf;
+	}
+	if (!strcmp(d->state, "allocated") || (!strcmp(d->state, "busy") && d->nodes[0]))
+		return NULL;
+	return d->reason[0] ? d->reason : "the tree gives no reason";
+}
+
+static bool was_well(const struct dev *d)
+{
+	return d->announced && d->good_at != UINT64_MAX;
+}
+
+const char *dev_sick(const struct devices *t, const struct dev *d, uint64_t now, char *buf,
+		     size_t size)
+{
+	const struct dev *mate;
+
+	if (dev_allocated(d))
+		return sick_allocated(d, buf, size);
+	/* An act leaves it what it was. */
+	if (strcmp(d->state, "claimed") && (strcmp(d->state, "busy") || !was_well(d)))
+		return d->reason[0] ? d->reason : "the tree gives no reason";
+	mate = taken_mate(t, d);
+	if (mate && dev_named(mate)) {
+		snprintf(buf, size, "its IOMMU group %d is with %s", d->group, mate->allocated);
+		return buf;
+	}
+	if (mate) {
+		snprintf(buf, size,
+			 "of its IOMMU group %d %s is allocated, and kubelet has yet to tell to whom",
+			 d->group, mate->id);
+		return buf;
+	}
+	return now >= d->good_at ? NULL : "it was not usable a moment ago";
+}
+
+uint64_t devices_judge(struct devices *t, uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+	char buf[512];
+
+	mark_mates(t);
+	for (size_t i = 0; i < t->n; i++) {
+		struct dev *d = t->v[i];
+		bool known = d->announced;
+
+		if (strcmp(d->allocated, "pending"))
+			d->pending_at = 0;
+		else if (!d->pending_at)
+			d->pending_at = now;
+		/* What a pod has, or holds up another, kubelet has heard of, be it from a former one of us. */
+		d->announced |= (dev_allocated(d) && !dev_comes(d)) || !strcmp(d->state, "held") ||
+				!strcmp(d->state, "claimed");
+		if (dev_sick(t, d, UINT64_MAX, buf, sizeof(buf))) {
+			d->good_at = known ? UINT64_MAX : 0;
+			continue;
+		}
+		if (d->good_at == UINT64_MAX)
+			d->good_at = dev_allocated(d) ? now : now + HEALTHY_AFTER_MS;
+		d->announced |= d->good_at <= now;
+		next = d->good_at > now && d->good_at < next ? d->good_at : next;
+	}
+	return next;
+}

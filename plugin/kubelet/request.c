@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What kubelet asks for, and whether it may have that (answer.h). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "pcidevfs/err.h"
+#include "pcidevfs/util.h"
+
+#include "answer.h"
+#include "deviceplugin.pb-c.h"
+
+int request_size(size_t containers, size_t ids, struct err *err)
+{
+	if (containers <= IDS_MAX && ids <= IDS_MAX)
+		return 0;
+	return fail(err, EINVAL,
+		    "%zu devices for %zu containers are asked for at once; at most %d can be", ids,
+		    containers, IDS_MAX);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* kubelet hands them over in no order: sorted, a VM's devices keep their places. */
+static int add_container(struct request *r, char *const *ids, size_t n, struct err *err)
+{
+	struct container *c = &r->v[r->n];
+
+	c->ids = calloc(n ? n : 1, sizeof(*c->ids));
+	if (!c->ids)
+		return fail(err, ENOMEM, "no memory");
+	r->n++;
+	for (size_t i = 0; i < n; i++) {
+		c->ids[c->n] = strdup(ids[i]);
+		if (!c->ids[c->n])
+			return fail(err, ENOMEM, "no memory");
+		c->n++;
+	}
+	qsort(c->ids, c->n, sizeof(*c->ids), compare_ids);
+	for (size_t i = 1; i < c->n; i++)
+		if (!strcmp(c->ids[i - 1], c->ids[i]))
+			return fail(err, EINVAL, "device %.80s is asked for twice", c->ids[i]);
+	return n ? 0 : fail(err, EINVAL, "a request for no device");
+}
+
+static int start_request(struct request *r, size_t n, struct err *err)
+{
+	*r = (struct request){ .v = calloc(n ? n : 1, sizeof(*r->v)) };
+	if (!r->v)
+		return fail(err, ENOMEM, "no memory");
+	return n ? 0 : fail(err, EINVAL, "a request for no container");
+}
+
+/* To who asked, if all went well. */
+static int hand_over(int e, struct request *r, struct request *ret)
+{
+	if (e)
+		request_free(r);
+	else
+		*ret = *r;
+	return e;
+}
+
+int request_allocate(const uint8_t *msg, size_t len, struct request *ret, struct err *err)
+{
+	V1beta1__AllocateRequest *q = v1beta1__allocate_request__unpack(NULL, len, msg);
+	struct request r = { 0 };
+	size_t ids = 0;
+	int e;
+
+	if (!q)
+		return fail(err, EINVAL, "not an AllocateRequest");
+	for (size_t i = 0; i < q->n_container_requests; i++)
+		ids += q->container_requests[i]->n_devices_ids;
+	e = request_size(q->n_container_requests, ids, err)
+		    ?: start_request(&r, q->n_container_requests, err);
+	for (size_t i = 0; !e && i < q->n_container_requests; i++)
+		e = add_container(&r, q->container_requests[i]->devices_ids,
+				  q->container_requests[i]->n_devices_ids, err);
+	v1beta1__allocate_request__free_unpacked(q, NULL);
+	return hand_over(e, &r, ret);
+}
+
+int request_prestart(const uint8_t *msg, size_t len, struct request *ret, struct err *err)
+{
+	V1beta1__PreStartContainerRequest *q =
+		v1beta1__pre_start_container_request__unpack(NULL, len, msg);
+	struct request r = { 0 };
+	int e;
+
+	if (!q)
+		return fail(err, EINVAL, "not a PreStartContainerRequest");
+	e = request_size(1, q->n_devices_ids, err) ?: start_request(&r, 1, err);
+	if (!e)
+		e = add_container(&r, q->devices_ids, q->n_devices_ids, err);
+	v1beta1__pre_start_container_request__free_unpacked(q, NULL);
+	return hand_over(e, &r, ret);
+}
+
+void request_free(struct request *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		for (size_t j = 0; j < r->v[i].n; j++)
+			free(r->v[i].ids[j]);
+		free(r->v[i].ids);
+	}
+	free(r->v);
+	*r = (struct request){ 0 };
+}
+
+const char *request_next(const struct request *r, struct request_at *at)
+{
+	while (at->container < r->n && at->id == r->v[at->container].n)
+		*at = (struct request_at){ .container = at->container + 1 };
+	return at->container < r->n ? r->v[at->container].ids[at->id++] : NULL;
+}
+
+int request_check(const struct devices *t, const char *resource, const struct request *r,
+		  uint64_t now, struct err *err)
+{
+	struct request_at at = { 0 };
+	const char *id;
+	char buf[512];
+
+	while ((id = request_next(r, &at))) {
+		const struct dev *d = devices_of_kubelet(t, resource, id);
+		const char *why = d ? dev_sick(t, d, now, buf, sizeof(buf)) : NULL;
+
+		if (!d || !dev_offered(d))
+			return fail(err, ENODEV, "%.80s is no device of %s", id, resource);
+		if (why)
+			return fail(err, EBUSY, "%s cannot be given to a pod: %s", d->id, why);
+	}
+	return 0;
+}
+
+int request_names(const struct devices *t, const char *resource, const struct request *r,
+		  struct err *err)
+{
+	struct request_at at = { 0 };
+	const char *id;
+
+	while ((id = request_next(r, &at))) {
+		const struct dev *d = devices_of_kubelet(t, NULL, id);
+
+		if (d && strcmp(d->resource, resource))
+			return fail(err, ENODEV,
+				    "%s is called %s now, and %s only for the pod that had it "
+				    "before; ask for the name of now",
+				    d->id, d->resource, resource);
+	}
+	return 0;
+}
+
+static int refuse_moved(const struct dev *d, struct err *err)
+{
+	if (!d->kept[0] || !strcmp(d->kept, d->nodes))
+		return 0;
+	return fail(
+		err, ENODEV,
+		"%s was given to its pod as %s before a reboot and is %s now; delete the pod, and its "
+		"next one gets those",
+		d->id, d->kept, d->nodes[0] ? d->nodes : "none");
+}
+
+static int check_nodes(const struct devices *t, const struct dev *d, struct err *err)
+{
+	size_t n;
+	struct dev *const *group = devices_group(t, d, &n);
+	int e = refuse_moved(d, err);
+
+	if (!e && !d->kept[0])
+		e = fail(
+			err, ENODEV,
+			"nobody knows which nodes the pod of %s was given; delete the pod, and its next "
+			"one gets those of now",
+			d->id);
+	for (size_t i = 0; !e && i < n; i++)
+		e = refuse_moved(group[i], err);
+	return e;
+}
+
+int request_nodes(const struct devices *t, const char *resource, const struct request *r,
+		  struct err *err)
+{
+	struct request_at at = { 0 };
+	const char *id;
+	int e = 0;
+
+	while (!e && (id = request_next(r, &at)))
+		e = check_nodes(t, devices_of_kubelet(t, resource, id), err);
+	return e;
+}
+
+static bool asks_for(const struct request *r, const struct dev *d)
+{
+	const char *id = dev_kubelet_id(d);
+
+	for (size_t i = 0; i < r->n; i++)
+		if (bsearch(&id, r->v[i].ids, r->v[i].n, sizeof(id), compare_ids))
+			return true;
+	return false;
+}
+
+static int check_alone(const struct devices *t, const struct request *r, const struct dev *d,
+		       uint64_t now, struct err *err)
+{
+	size_t n;
+	struct dev *const *group = devices_group(t, d, &n);
+	char buf[1024];
+
+	for (size_t i = 0; i < n; i++)
+		if (dev_rivals(d, group[i], now) && !asks_for(r, group[i]))
+			return fail(err, dev_named(d) ? EBUSY : EAGAIN,
+				    "%s cannot be given to a pod: %s", d->id,
+				    dev_rival_tell(d, group[i], buf, sizeof(buf)));
+	return 0;
+}
+
+int request_alone(const struct devices *t, const char *resource, const struct request *r,
+		  uint64_t now, struct err *err)
+{
+	const struct dev *last = NULL;
+	struct request_at at = { 0 };
+	const char *id;
+	int e = 0;
+
+	while (!e && (id = request_next(r, &at))) {
+		const struct dev *d = devices_of_kubelet(t, resource, id);
+		/* For a group that is asked for as a whole its rivals are looked for once. */
+		bool same = d && last && d->group >= 0 && d->group == last->group &&
+			    !strcmp(d->allocated, last->allocated);
+
+		if (d && !same)
+			e = check_alone(t, r, d, now, err);
+		last = d;
+	}
+	return e;
+}
