@@ -13,6 +13,7 @@
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
 #include "backend/vfio/vfio.h"
+#include "backend/use.h"
 
 static bool allocation_can(const struct device *dev)
 {

@@ -13,7 +13,7 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/pci.h"
 #include "pcidevfs/plan.h"
-#include "backend/vfio/vfio.h"
+#include "backend/use.h"
 
 /* Turns the kernel's errno into the cause, as far as it can be found. */
 static int explain(struct backend *b, const struct step *step, int rc, unsigned int ms,
@@ -83,7 +83,7 @@ static int reset_expand(struct model *m, const struct wish *wish, struct plan *p
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", wish->dev.name);
 	rc = refuse_stranger(dev, wish, plan, err);
-	rc = rc ? rc : refuse_use(m, dev, wish, plan, err);
+	rc = rc ? rc : refuse_use(dev, wish, plan, err);
 	rc = rc ? rc : plan_touch(plan, &dev->key, err);
 	return rc ? rc : plan_step_forced(plan, &reset_verb, &dev->key, "1", wish->force, err);
 }

@@ -12,6 +12,7 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 #include "backend/vfio/vfio.h"
+#include "backend/use.h"
 
 /* One PF, its VFs now, and the number that is asked for. */
 struct pf {

@@ -13,6 +13,7 @@
 #include "pcidevfs/pci.h"
 #include "pcidevfs/util.h"
 #include "backend/vfio/vfio.h"
+#include "backend/use.h"
 
 static void count_one(void *ctx, int index, const struct key *vf)
 {

@@ -15,6 +15,7 @@
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
 #include "backend/pci/variant.h"
+#include "backend/use.h"
 
 /* The driver that takes this function for passthrough. */
 static const char *vfio_driver_for(const struct device *dev)

@@ -74,25 +74,6 @@ int vfio_refuse_large(const struct device *dev, struct err *err);
 extern const struct claim_rules vfio_claim_rules;
 /* EBUSY when a process has the member open, or it is split into mediated devices or a vGPU. */
 int vfio_refuse_held(const struct device *asked, const struct device *member, struct err *err);
-/* The same; before is put in front of the sentence. */
-int refuse_used(const char *before, const struct device *dev, struct err *err);
-/* The same of processes and pods alone. */
-int refuse_holder(const char *before, const struct device *dev, struct err *err);
-/* Of processes alone. */
-int refuse_open(const struct device *dev, struct err *err);
-/* EBUSY while a pod has it, also of a claim that is stored and could not be brought back. */
-int refuse_given(const struct device *dev, struct err *err);
-/* EBUSY: what is stored for it is about to be brought back, and it is asked for something else. */
-int refuse_coming(const char *before, const struct device *dev, struct err *err);
-/* -EOPNOTSUPP where an attribute of it cannot be read (device_doubt()). */
-int refuse_doubt(const char *before, const struct device *dev, struct err *err);
-/* EPERM or EBUSY when the function itself is in use: by the host, by its VFs, by a process. */
-int refuse_use(struct model *m, const struct device *dev, const struct wish *wish,
-	       const struct plan *plan, struct err *err);
-/* EPERM or EBUSY when the host needs it, or a process has it open. */
-int refuse_taken_away(const struct device *dev, bool force, struct err *err);
-/* The same when what is known of the step's device by now forbids to take it away; for verbs. */
-int refuse_step(struct model *m, const struct step *step, struct err *err);
 /* Will the transaction have released it? */
 bool vfio_released(struct model *m, const struct plan *plan, const struct device *dev);
 

@@ -20,6 +20,7 @@
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
 #include "backend/pci/variant.h"
+#include "backend/use.h"
 
 #define DRIVERS "bus/pci/drivers"
 #define PATH_SIZE 160 /* of the longest path made here, with room */

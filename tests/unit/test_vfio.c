@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backend/use.h"
 #include "backend/vfio/vfio.h"
 #include "fakepci.h"
 #include "pcidevfs/device.h"
