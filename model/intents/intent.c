@@ -219,6 +219,31 @@ static int refuse_outdated(struct rewrite *w, const struct device *dev, const st
 		    dev->key.name);
 }
 
+static uint64_t group_of(const struct rewrite *w, const struct device *dev)
+{
+	size_t at = record_of(w, dev);
+
+	return at == RECORD_NONE ? 0 : w->next.v[at]->group;
+}
+
+/* A member that came between restore's look and its plan was not there when the group was claimed. */
+static int refuse_latecomer(const struct rewrite *w, const struct device *dev,
+			    const struct device *const *members, size_t n, struct err *err)
+{
+	uint64_t group = group_of(w, dev);
+
+	for (size_t i = 0; i < n && group; i++) {
+		if (group_of(w, members[i]) == group)
+			continue;
+		fail(err, EBUSY, "%s came into the IOMMU group of %s while its claim was being restored",
+		     members[i]->key.name, dev->key.name);
+		if (err)
+			err->passing = true;
+		return -EBUSY;
+	}
+	return 0;
+}
+
 /* By which the members were claimed as one before: that stays while their claim does, so that those that are away
  * come back, or are released, with them. 0: none was. */
 static uint64_t former_group(const struct rewrite *w, const struct device *const *members, size_t n)
@@ -331,6 +356,8 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 	if (wish->restores && refuse_outdated(w, dev, wish, err))
 		return -EBUSY; /* whoever asked for the same meanwhile hears it too */
 	n = find_members(w, &found, dev, members);
+	if (wish->restores && found.value[0] && refuse_latecomer(w, dev, members, n, err))
+		return -EBUSY;
 	for (size_t i = 0; i < n; i++)
 		if (refuse_early(w, wish, k, members[i], err))
 			return -EBUSY;

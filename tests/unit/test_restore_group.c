@@ -80,6 +80,28 @@ static const struct plug mate = {
 	"0000:02:00.1", "0000:00/03.0/00.1", "snd", NULL, 0x1522, 0, 1, 0
 };
 
+static void mate_comes(void)
+{
+	wish_plug(&mate);
+}
+
+/* Restore has looked, and found the group as it was claimed. */
+DEFINE_TEST(restore_takes_no_member_that_comes_before_its_plan)
+{
+	wish_store_claim(&nic);
+	wish_begin(false);
+	wish_plug(&nic);
+	t.before_plan = mate_comes;
+	wish_restore();
+	wish_calm();
+	CHECK(!t.before_plan);
+	CHECK_IN(wish_state_of(NIC).reason, "0000:02:00.1 is in its IOMMU group now");
+	wish_expect_line("claim=alice", "state=refused");
+	CHECK_STR(wish_state_of(NIC).want.claim, "");
+	CHECK_STR(wish_state_of(mate.name).want.claim, "");
+	wish_end();
+}
+
 /* The engine here takes one device; the model has the claim of both, as the true method leaves it. */
 static void both_claimed(struct device *dev)
 {
