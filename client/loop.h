@@ -4,8 +4,8 @@
  * do what follows from it themselves, each in its turn: nothing here, and nothing that the sources' owners have, is
  * touched without.
  */
-#ifndef PLUGIN_LOOP_H
-#define PLUGIN_LOOP_H
+#ifndef CLIENT_LOOP_H
+#define CLIENT_LOOP_H
 
 #include <pthread.h>
 #include <stdbool.h>

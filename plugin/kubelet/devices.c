@@ -2,12 +2,11 @@
 #include "devices.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include "pcidevfs/util.h"
 
-#include "client/record.h"
+#include "client/line.h"
 #include "bus.h"
 
 static void dev_free(struct dev *d)
@@ -61,19 +60,8 @@ static void take_out(struct dev **v, size_t n, const struct dev *d, compare_devs
 	memmove(&v[i], &v[i + 1], (n - i - 1) * sizeof(v[0]));
 }
 
-static int number(const char *text)
-{
-	uint64_t n;
-
-	return parse_u64(text, INT_MAX, &n) ? -1 : (int)n;
-}
-
-/* What of the line is kept, by the inventory's key. */
-static const struct {
-	const char *key;
-	size_t at;
-	bool number;
-} fields[] = {
+/* What of the line is kept. */
+static const struct line_field fields[] = {
 	{ "resource_name", offsetof(struct dev, resource), false },
 	{ "claim", offsetof(struct dev, claim), false },
 	{ "state", offsetof(struct dev, state), false },
@@ -85,63 +73,8 @@ static const struct {
 	{ "numa_node", offsetof(struct dev, numa), true },
 	{ "iommu_group", offsetof(struct dev, group), true },
 };
-
-static void *field(struct dev *d, size_t i)
-{
-	return (char *)d + fields[i].at;
-}
-
-static void set_field(struct dev *d, size_t i, const char *value)
-{
-	if (fields[i].number)
-		*(int *)field(d, i) = number(value);
-	else
-		*(const char **)field(d, i) = strcmp(value, "none") ? value : "";
-}
-
-/* Its strings stay where they are: in the line. */
-static int dev_read(const char *id, char *pairs, struct dev *ret)
-{
-	struct pair p;
-	int r;
-
-	*ret = (struct dev){ .id = id };
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		set_field(ret, i, "none");
-	while ((r = record_next(&pairs, &p)) == 1)
-		for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-			if (!strcmp(fields[i].key, p.key))
-				set_field(ret, i, p.value);
-	return r;
-}
-
-static void move_text(const char **text, char **to)
-{
-	char *copy = *to;
-
-	*to = stpcpy(copy, *text) + 1;
-	*text = copy;
-}
-
-static struct dev *dev_new(struct dev line)
-{
-	size_t size = strlen(line.id) + 1;
-	struct dev *d;
-	char *to;
-
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		size += fields[i].number ? 0 : strlen(*(const char **)field(&line, i)) + 1;
-	d = malloc(sizeof(*d) + size);
-	if (!d)
-		return NULL;
-	*d = line;
-	to = d->text;
-	move_text(&d->id, &to);
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		if (!fields[i].number)
-			move_text(field(d, i), &to);
-	return d;
-}
+static const struct line_type dev_line = { fields, ARRAY_SIZE(fields), offsetof(struct dev, id),
+					   sizeof(struct dev) };
 
 static int insert(struct devices *t, struct dev *d)
 {
@@ -198,8 +131,8 @@ static void inherit(struct devices *t, struct dev *d, struct dev *old)
 int devices_take(struct devices *t, const char *id, char *pairs)
 {
 	struct dev *d, *old = devices_find(t, id);
-	struct dev line;
-	int r = dev_read(id, pairs, &line);
+	struct dev line = { .here = true };
+	int r = line_read(&dev_line, id, pairs, &line);
 
 	if (r)
 		return r;
@@ -207,8 +140,7 @@ int devices_take(struct devices *t, const char *id, char *pairs)
 		devices_forget(t, id);
 		return 0;
 	}
-	line.here = true;
-	d = dev_new(line);
+	d = line_copy(&dev_line, &line);
 	if (!d)
 		return -ENOMEM;
 	if (old)

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Strings are in `text` and never NULL; what the tree calls none is "". */
+/* As client/line.h has it: strings are never NULL, and "" where the tree says none. */
 struct dev {
 	const char *id; /* as in inventory: "0000:05:00.0", "mdev/<uuid>", "usb/2-1" */
 	const char *resource, *claim, *state, *reason, *nodes, *allocated;
@@ -33,7 +33,6 @@ struct dev {
 	bool mate_taken; /* another function of its group is with a pod */
 	bool told_sick;	 /* the log has it so, or that it is withheld */
 	uint64_t freed;	 /* the larger, the later a pod gave it back; 0: none did while we looked */
-	char text[];
 };
 
 struct devices {
