@@ -12,7 +12,7 @@
 #include "plugin.h"
 #include "pods.h"
 #include "plugin/rpc/rpc.h"
-#include "tree.h"
+#include "client/mirror.h"
 
 enum {
 	PATIENCE_MS = 2000,
@@ -68,7 +68,7 @@ static void allocation_free(struct allocation *a)
  * that was marked is the other's; 0: whatever is. */
 static void mark(const struct allocation *a, uint64_t before, uint64_t given_at)
 {
-	const struct devices *t = tree_lock(a->p->tree);
+	const struct devices *t = mirror_lock(a->p->tree);
 	struct request_at at = { 0 };
 	const char *id;
 
@@ -78,15 +78,15 @@ static void mark(const struct allocation *a, uint64_t before, uint64_t given_at)
 		if (d && (!before || d->given_at == before))
 			listing_given(d, given_at);
 	}
-	tree_unlock(a->p->tree);
+	mirror_unlock(a->p->tree);
 }
 
 /* Can a runtime find the device by its name? */
 static bool cdi_ready(struct plugin *p)
 {
 	cdi_check(p->cdi);
-	cdi_note(p->cdi, tree_lock(p->tree));
-	tree_unlock(p->tree);
+	cdi_note(p->cdi, mirror_lock(p->tree));
+	mirror_unlock(p->tree);
 	return cdi_write(p->cdi);
 }
 
@@ -94,7 +94,7 @@ static bool cdi_ready(struct plugin *p)
 static bool answer(const struct allocation *a)
 {
 	const char *cdi = cdi_ready(a->p) ? CDI_KIND : NULL;
-	struct devices *t = tree_lock(a->p->tree);
+	struct devices *t = mirror_lock(a->p->tree);
 	struct request_at at = { 0 };
 	struct err err = { 0 };
 	struct out out = { 0 };
@@ -108,7 +108,7 @@ static bool answer(const struct allocation *a)
 		if (out.failed)
 			fail(&err, ENOMEM, "no memory");
 	}
-	tree_unlock(a->p->tree);
+	mirror_unlock(a->p->tree);
 	if (err.code)
 		refuse(a->resource, a->call, &err);
 	else
@@ -140,14 +140,14 @@ static bool clear(struct plugin *p, struct out *lines, uint64_t since)
 	job->since = since;
 	job->urgent = true;
 	job->done = cleared;
-	tree_commit(p->tree, job);
+	mirror_commit(p->tree, job);
 	return true;
 }
 
 /* Kubelet has heard no, and would not name a pod: without that it is free only when it must have done so. */
 static void take_back(const struct allocation *a, uint64_t given_at)
 {
-	const struct devices *t = tree_lock(a->p->tree);
+	const struct devices *t = mirror_lock(a->p->tree);
 	struct request_at at = { 0 };
 	struct out lines = { 0 };
 	const char *id;
@@ -158,7 +158,7 @@ static void take_back(const struct allocation *a, uint64_t given_at)
 		if (d && d->given_at == given_at)
 			out_printf(&lines, "%s/allocated_to none\n", d->id);
 	}
-	tree_unlock(a->p->tree);
+	mirror_unlock(a->p->tree);
 	clear(a->p, &lines, given_at + 1);
 }
 
@@ -215,18 +215,18 @@ static int without_tree(struct err *err)
 static int plan(struct allocation *a, struct err *err)
 {
 	struct out done = { 0 }, set = { 0 };
-	struct devices *t = tree_lock(a->p->tree);
+	struct devices *t = mirror_lock(a->p->tree);
 	const char *why;
 	int e;
 
-	if (tree_lost(a->p->tree, &why))
+	if (mirror_lost(a->p->tree, &why))
 		e = without_tree(err);
 	else
 		e = request_check(t, a->resource, &a->request, now_ms(), err)
 			    ?: request_names(t, a->resource, &a->request, err);
 	if (!e)
 		lines_for(t, a, &done, &set);
-	tree_unlock(a->p->tree);
+	mirror_unlock(a->p->tree);
 	free(a->job.lines);
 	a->job.lines = set.data;
 	a->job.err = (struct err){ 0 };
@@ -238,7 +238,7 @@ static int plan(struct allocation *a, struct err *err)
 /* Is it heard by now that a pod has one more of them? Not one that a later Allocate has given. */
 static bool is_named(const struct allocation *a)
 {
-	const struct devices *t = tree_lock(a->p->tree);
+	const struct devices *t = mirror_lock(a->p->tree);
 	struct request_at at = { 0 };
 	bool named = false;
 	const char *id;
@@ -248,13 +248,13 @@ static bool is_named(const struct allocation *a)
 
 		named |= d && d->given_at == a->running && in_the_way(a, d);
 	}
-	tree_unlock(a->p->tree);
+	mirror_unlock(a->p->tree);
 	return named;
 }
 
 static bool any_busy(const struct allocation *a)
 {
-	const struct devices *t = tree_lock(a->p->tree);
+	const struct devices *t = mirror_lock(a->p->tree);
 	struct request_at at = { 0 };
 	bool busy = false;
 	const char *id;
@@ -264,7 +264,7 @@ static bool any_busy(const struct allocation *a)
 
 		busy |= d && !strcmp(d->state, "busy");
 	}
-	tree_unlock(a->p->tree);
+	mirror_unlock(a->p->tree);
 	return busy;
 }
 
@@ -293,7 +293,7 @@ static void commit(struct allocation *a)
 		mark(a, 0, a->running);
 	a->marked = true;
 	a->refused = (struct err){ 0 };
-	tree_commit(a->p->tree, &a->job);
+	mirror_commit(a->p->tree, &a->job);
 }
 
 /* For the tree it waits as long as it is waited for itself: on_patience() ends that. */
@@ -433,13 +433,13 @@ static void end_start(struct start *s, const struct err *err)
 static bool judge(const struct start *s, struct err *err)
 {
 	uint64_t now = now_ms();
-	const struct devices *t = tree_lock(s->p->tree);
+	const struct devices *t = mirror_lock(s->p->tree);
 	int e = request_alone(t, s->resource, &s->request, now, err);
 
 	e = e ?: request_check(t, s->resource, &s->request, now, err);
 	if (!e)
 		request_nodes(t, s->resource, &s->request, err);
-	tree_unlock(s->p->tree);
+	mirror_unlock(s->p->tree);
 	return (e == -EAGAIN || e == -EBUSY) && now < s->until;
 }
 

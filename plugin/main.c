@@ -25,7 +25,7 @@
 #include "pods.h"
 #include "resources.h"
 #include "plugin/rpc/rpc.h"
-#include "tree.h"
+#include "client/mirror.h"
 
 struct main {
 	struct plugin p;
@@ -134,14 +134,14 @@ static void on_tree(struct source *s)
 	struct main *m = container_of(s, struct main, tree);
 	const char *why;
 
-	if (!tree_dispatch(m->p.tree))
+	if (!mirror_dispatch(m->p.tree))
 		return;
-	tree_lock(m->p.tree);
-	if (tree_lost(m->p.tree, &why))
+	mirror_lock(m->p.tree);
+	if (mirror_lost(m->p.tree, &why))
 		say("%s", why);
-	tree_unlock(m->p.tree);
+	mirror_unlock(m->p.tree);
 	resources_refresh(m->p.resources);
-	if (tree_known(m->p.tree))
+	if (mirror_known(m->p.tree))
 		tell_ready(m);
 }
 
@@ -221,10 +221,10 @@ static int start(struct main *m, const struct options *o, struct err *err)
 	r = r ?: loop_open(&p->loop, err);
 	r = r ?: rpc_new(&p->loop, &p->rpc, err) ?: cdi_new(o->dev, o->cdi, &p->cdi, err);
 	r = r ?: resources_new(p, dir, &p->resources, err) ?: kubelet_new(p, dir, &p->kubelet, err);
-	r = r ?: pods_new(p, o->kubelet, &p->pods, err) ?: tree_new(o->tree, &p->loop, &p->tree, err);
+	r = r ?: pods_new(p, o->kubelet, &p->pods, err) ?: mirror_new(o->tree, &p->loop, &plugin_table, &p->tree, err);
 	if (r)
 		return r;
-	m->tree = (struct source){ .fd = tree_fd(p->tree), .ready = on_tree, .at = UINT64_MAX };
+	m->tree = (struct source){ .fd = mirror_fd(p->tree), .ready = on_tree, .at = UINT64_MAX };
 	m->ready = (struct source){ .fd = -1,
 				    .due = on_ready_due,
 				    .at = now_ms() + plugin_deadline(p, READY_MS) };
@@ -237,7 +237,7 @@ static int start(struct main *m, const struct options *o, struct err *err)
 static void stop(struct plugin *p)
 {
 	notify_manager("STOPPING=1");
-	tree_free(p->tree);
+	mirror_free(p->tree);
 	allocate_stop(p);
 	pods_stop(p->pods);
 	kubelet_stop(p->kubelet);

@@ -8,6 +8,7 @@
 #include "pcidevfs/util.h"
 
 #include "client/loop.h"
+#include "client/mirror.h"
 
 struct cdi;
 struct kubelet;
@@ -15,7 +16,7 @@ struct pods;
 struct resources;
 struct rpc;
 struct start;
-struct tree;
+struct mirror;
 
 struct options {
 	const char *tree; /* the mount */
@@ -30,7 +31,7 @@ struct plugin {
 	const struct options *o;
 	struct loop loop;
 	struct rpc *rpc;
-	struct tree *tree;
+	struct mirror *tree;
 	struct resources *resources;
 	struct kubelet *kubelet;
 	struct pods *pods;
@@ -40,6 +41,9 @@ struct plugin {
 	struct allocation *waiting; /* for news of the tree (allocate.c) */
 	struct source trim;	    /* when what is free goes back to the kernel (main.c) */
 };
+
+/* Its table is a struct devices. */
+extern const struct mirror_table plugin_table;
 
 enum { TRIM_MS = 5000 };
 

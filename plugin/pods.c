@@ -16,7 +16,7 @@
 #include "resources.h"
 #include "plugin/rpc/rpc.h"
 #include "socket.h"
-#include "tree.h"
+#include "client/mirror.h"
 
 enum {
 	LIST_MS = 5000,	    /* deadline of a call */
@@ -126,7 +126,7 @@ static void submit(struct pods *pods, bool look, struct out *text)
 	job->done = job_done;
 	job->ctx = pods;
 	pods->writing++;
-	tree_commit(pods->p->tree, job);
+	mirror_commit(pods->p->tree, job);
 }
 
 static void compare(struct pods *pods, const uint8_t *msg, size_t len)
@@ -141,8 +141,8 @@ static void compare(struct pods *pods, const uint8_t *msg, size_t len)
 	if (listing_read(&l, msg, len)) {
 		complain(pods, true, "kubelet's list of pods cannot be read");
 	} else {
-		listing_settle(&l, tree_lock(pods->p->tree));
-		tree_unlock(pods->p->tree);
+		listing_settle(&l, mirror_lock(pods->p->tree));
+		mirror_unlock(pods->p->tree);
 	}
 	if (l.odd)
 		complain(
@@ -219,7 +219,7 @@ static void ask(struct pods *pods)
 	pods->asked = now_ms();
 	watch_dirs(pods);
 	if (pods->held)
-		tree_look(pods->p->tree); /* who closes a node sends no event */
+		mirror_look(pods->p->tree); /* who closes a node sends no event */
 	snprintf(path, sizeof(path), "%s/pod-resources/kubelet.sock", pods->dir);
 	/* It lists pods some time before it asks for registrations: its own socket tells which one it is. */
 	if (!stat(path, &st) && !socket_same(&st, &pods->socket)) {

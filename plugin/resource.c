@@ -13,7 +13,7 @@
 #include "plugin.h"
 #include "resources.h"
 #include "plugin/rpc/rpc.h"
-#include "tree.h"
+#include "client/mirror.h"
 
 enum {
 	BRIEF_MS = 1000,
@@ -153,12 +153,12 @@ void resource_untold(struct resource *r)
 static void preferred_handle(struct rpc_call *call, const uint8_t *msg, size_t len)
 {
 	struct resource *r = rpc_call_ctx(call);
-	struct devices *t = tree_lock(r->p->tree);
+	struct devices *t = mirror_lock(r->p->tree);
 	struct err err = { 0 };
 	struct out o = { 0 };
 	int e = answer_preferred(t, r->name, msg, len, &o, &err);
 
-	tree_unlock(r->p->tree);
+	mirror_unlock(r->p->tree);
 	reply(call, e, &err, &o);
 }
 

@@ -18,7 +18,7 @@
 #include "resource.h"
 #include "plugin/rpc/rpc.h"
 #include "socket.h"
-#include "tree.h"
+#include "client/mirror.h"
 
 enum {
 	QUIET_MS = 50,	       /* between the end of its last stream and the next Register */
@@ -311,7 +311,7 @@ static void serve(struct resources *rs, struct dev *const *v, size_t n)
 static bool is_blind(struct resources *rs, uint64_t now)
 {
 	const char *why;
-	uint64_t lost = tree_lost(rs->p->tree, &why);
+	uint64_t lost = mirror_lost(rs->p->tree, &why);
 	uint64_t until = lost + plugin_deadline(rs->p, TREE_GRACE_MS);
 
 	if (lost && now < until)
@@ -364,9 +364,9 @@ static void write_down(struct resources *rs, struct out *log)
 void resources_refresh(struct resources *rs)
 {
 	uint64_t now = now_ms();
-	bool known = tree_known(rs->p->tree);
+	bool known = mirror_known(rs->p->tree);
 	struct out log = { 0 };
-	struct devices *t = tree_lock(rs->p->tree);
+	struct devices *t = mirror_lock(rs->p->tree);
 
 	rs->well.at = devices_judge(t, now);
 	note_health(t, now, &log);
@@ -374,7 +374,7 @@ void resources_refresh(struct resources *rs)
 	if (known) /* else a former one of us has written what containers need */
 		cdi_note(rs->p->cdi, t);
 	pods_count(rs->p->pods, t);
-	tree_unlock(rs->p->tree);
+	mirror_unlock(rs->p->tree);
 	write_down(rs, &log);
 	for (struct resource *r = rs->first; r; r = r->next)
 		r->end.at = r->wanted		      ? UINT64_MAX

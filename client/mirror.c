@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "tree.h"
+#include "mirror.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/eventfd.h>
+
+#include "ctl.h"
+#include "loop.h"
 #include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
-
-#include "client/ctl.h"
-#include "client/watch.h"
-#include "plugin/kubelet/bus.h"
-#include "client/loop.h"
+#include "watch.h"
 
 struct jobs {
 	struct job *first, **last;
 };
 
-struct tree {
+struct mirror {
 	char *path;
 	struct loop *loop;
 	bool left; /* the loop's turn; nobody is there any more to tell of verdicts */
@@ -27,11 +26,12 @@ struct tree {
 	bool following, looking, writing;
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t work, look;
-	struct devices devices;
+	const struct mirror_table *ops;
 	bool changed, known, reading, look_wanted, ending;
 	uint64_t lost_at;
 	char why[ERR_TEXT];
 	struct jobs unlooked, urgent, todo; /* unlooked: todo after a look */
+	_Alignas(max_align_t) char table[];
 };
 
 static void jobs_put(struct jobs *j, struct job *job)
@@ -54,43 +54,43 @@ static struct job *jobs_take_all(struct jobs *j)
 
 static void on_begin(void *ctx)
 {
-	struct tree *t = ctx;
+	struct mirror *t = ctx;
 
 	pthread_mutex_lock(&t->lock);
-	devices_begin(&t->devices);
+	t->ops->begin(t->table);
 	t->reading = true;
 	pthread_mutex_unlock(&t->lock);
 }
 
 static void on_device(void *ctx, const char *id, char *pairs)
 {
-	struct tree *t = ctx;
+	struct mirror *t = ctx;
 
 	pthread_mutex_lock(&t->lock);
 	/* What cannot be understood, or has no room, is not offered. */
-	if (devices_take(&t->devices, id, pairs))
-		devices_drop(&t->devices, id);
+	if (t->ops->take(t->table, id, pairs))
+		t->ops->drop(t->table, id);
 	t->changed = true;
 	pthread_mutex_unlock(&t->lock);
 }
 
 static void on_removed(void *ctx, const char *id)
 {
-	struct tree *t = ctx;
+	struct mirror *t = ctx;
 
 	pthread_mutex_lock(&t->lock);
-	devices_drop(&t->devices, id);
+	t->ops->drop(t->table, id);
 	t->changed = true;
 	pthread_mutex_unlock(&t->lock);
 }
 
 static void on_settled(void *ctx)
 {
-	struct tree *t = ctx;
+	struct mirror *t = ctx;
 
 	pthread_mutex_lock(&t->lock);
 	if (t->reading) {
-		devices_settle(&t->devices);
+		t->ops->settle(t->table);
 		t->changed = true;
 	}
 	t->reading = false;
@@ -103,7 +103,7 @@ static void on_settled(void *ctx)
 
 static void on_lost(void *ctx, const char *why)
 {
-	struct tree *t = ctx;
+	struct mirror *t = ctx;
 
 	pthread_mutex_lock(&t->lock);
 	t->reading = false; /* what an inventory did not tell to its end stays as it was */
@@ -117,9 +117,9 @@ static void on_lost(void *ctx, const char *why)
 
 static void *follow(void *ctx)
 {
-	struct tree *t = ctx;
+	struct mirror *t = ctx;
 	const struct watcher w = {
-		.name = "pcidevfs-plugin",
+		.name = t->ops->name,
 		.begin = on_begin,
 		.device = on_device,
 		.removed = on_removed,
@@ -134,22 +134,21 @@ static void *follow(void *ctx)
 
 /* ---- the looker's thread */
 
-/* The i-th device's; false: there is none. */
-static bool holders_path(struct tree *t, size_t i, char *path, size_t size)
+static bool holders_path(struct mirror *t, size_t i, char *path, size_t size)
 {
+	char name[512];
 	bool there;
 
 	pthread_mutex_lock(&t->lock);
-	there = i < t->devices.n;
-	if (there)
-		snprintf(path, size, "%s/%s/%s/holders", t->path,
-			 bus_of(t->devices.v[i])->directory, dev_kubelet_id(t->devices.v[i]));
+	there = t->ops->holders && t->ops->holders(t->table, i, name, sizeof(name));
 	pthread_mutex_unlock(&t->lock);
+	if (there)
+		snprintf(path, size, "%s/%s", t->path, name);
 	return there;
 }
 
 /* Who reads the holders of one device makes the daemon look for those of all. */
-static void look(struct tree *t)
+static void look(struct mirror *t)
 {
 	char path[4096], buf[4096];
 	_close_ int fd = -1;
@@ -162,7 +161,7 @@ static void look(struct tree *t)
 
 static void *look_often(void *ctx)
 {
-	struct tree *t = ctx;
+	struct mirror *t = ctx;
 
 	pthread_mutex_lock(&t->lock);
 	while (!t->ending) {
@@ -191,7 +190,7 @@ static void *look_often(void *ctx)
 
 static void *write_jobs(void *ctx)
 {
-	struct tree *t = ctx;
+	struct mirror *t = ctx;
 	struct ctl ctl = { t->path, -1 };
 
 	pthread_mutex_lock(&t->lock);
@@ -206,8 +205,9 @@ static void *write_jobs(void *ctx)
 		from->first = job->next;
 		if (!job->next)
 			from->last = &from->first;
-		if (job->since && devices_overtaken(&t->devices, job->lines, job->since))
-			fail(&job->err, ECANCELED, "a device of it was given to a pod meanwhile");
+		if (job->since && t->ops->overtaken &&
+		    t->ops->overtaken(t->table, job->lines, job->since))
+			fail(&job->err, ECANCELED, "it is out of date");
 		pthread_mutex_unlock(&t->lock);
 		if (!job->err.code)
 			ctl_commit(&ctl, job->lines, &job->err);
@@ -224,15 +224,17 @@ static void *write_jobs(void *ctx)
 
 /* ---- in a turn of the loop */
 
-int tree_new(const char *path, struct loop *loop, struct tree **ret, struct err *err)
+int mirror_new(const char *path, struct loop *loop, const struct mirror_table *ops,
+	       struct mirror **ret, struct err *err)
 {
-	struct tree *t = calloc(1, sizeof(*t));
+	struct mirror *t = calloc(1, sizeof(*t) + ops->size);
 	int r;
 
 	if (!t || !(t->path = strdup(path))) {
 		free(t);
 		return fail(err, ENOMEM, "no memory");
 	}
+	t->ops = ops;
 	t->unlooked.last = &t->unlooked.first;
 	t->urgent.last = &t->urgent.first;
 	t->todo.last = &t->todo.first;
@@ -249,7 +251,7 @@ int tree_new(const char *path, struct loop *loop, struct tree **ret, struct err 
 	r = r ?: thread_start(&t->writer, write_jobs, t);
 	t->writing = !r;
 	if (r) {
-		tree_free(t);
+		mirror_free(t);
 		return fail(err, -r, "cannot follow %s: %s", path, strerror(-r));
 	}
 	*ret = t;
@@ -258,7 +260,7 @@ int tree_new(const char *path, struct loop *loop, struct tree **ret, struct err 
 
 static void drop_jobs(struct jobs *j)
 {
-	const struct err gone = { .code = ECANCELED, .text = "the plugin ends" };
+	const struct err gone = { .code = ECANCELED, .text = "this program ends" };
 
 	for (struct job *job = jobs_take_all(j), *next; job; job = next) {
 		next = job->next;
@@ -267,7 +269,7 @@ static void drop_jobs(struct jobs *j)
 }
 
 /* Their jobs end in turns. */
-static bool end_threads(struct tree *t)
+static bool end_threads(struct mirror *t)
 {
 	struct timespec until;
 	bool ended;
@@ -288,7 +290,7 @@ static bool end_threads(struct tree *t)
 	return ended;
 }
 
-void tree_free(struct tree *t)
+void mirror_free(struct mirror *t)
 {
 	if (!t)
 		return;
@@ -299,7 +301,7 @@ void tree_free(struct tree *t)
 	drop_jobs(&t->unlooked);
 	drop_jobs(&t->urgent);
 	drop_jobs(&t->todo);
-	devices_free(&t->devices);
+	t->ops->clear(t->table);
 	pthread_cond_destroy(&t->work);
 	pthread_cond_destroy(&t->look);
 	pthread_mutex_destroy(&t->lock);
@@ -309,12 +311,12 @@ void tree_free(struct tree *t)
 	free(t);
 }
 
-int tree_fd(const struct tree *t)
+int mirror_fd(const struct mirror *t)
 {
 	return t->event;
 }
 
-bool tree_dispatch(struct tree *t)
+bool mirror_dispatch(struct mirror *t)
 {
 	bool changed;
 	uint64_t n;
@@ -329,24 +331,24 @@ bool tree_dispatch(struct tree *t)
 	return changed;
 }
 
-struct devices *tree_lock(struct tree *t)
+void *mirror_lock(struct mirror *t)
 {
 	pthread_mutex_lock(&t->lock);
-	return &t->devices;
+	return t->table;
 }
 
-void tree_unlock(struct tree *t)
+void mirror_unlock(struct mirror *t)
 {
 	pthread_mutex_unlock(&t->lock);
 }
 
-uint64_t tree_lost(const struct tree *t, const char **ret_why)
+uint64_t mirror_lost(const struct mirror *t, const char **ret_why)
 {
 	*ret_why = t->why;
 	return t->lost_at;
 }
 
-bool tree_known(struct tree *t)
+bool mirror_known(struct mirror *t)
 {
 	bool known;
 
@@ -356,7 +358,7 @@ bool tree_known(struct tree *t)
 	return known;
 }
 
-void tree_commit(struct tree *t, struct job *job)
+void mirror_commit(struct mirror *t, struct job *job)
 {
 	pthread_cond_t *work = job->look ? &t->look : &t->work;
 
@@ -367,7 +369,7 @@ void tree_commit(struct tree *t, struct job *job)
 	pthread_cond_signal(work);
 }
 
-void tree_look(struct tree *t)
+void mirror_look(struct mirror *t)
 {
 	pthread_mutex_lock(&t->lock);
 	t->look_wanted = true;
