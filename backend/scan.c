@@ -204,16 +204,6 @@ static void observe(struct backend *b, struct batch *batch, bool all)
 	view_at(&b->views, batch->view, NULL);
 }
 
-/* What others find out. */
-static void keep_others(const struct facts *old, struct facts *f)
-{
-	STR_COPY(f->critical, old->critical);
-	STR_COPY(f->holders, old->holders);
-	f->serial = old->serial;
-	f->serial_known = old->serial_known;
-	f->pulse = old->pulse;
-}
-
 /* A VF on its way out loses its links before it is gone: it is the same VF as long as it is seen. */
 static void keep_relation(const struct facts *old, struct facts *f)
 {
@@ -261,7 +251,7 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 	if (!dev)
 		return false;
 	facts = s->facts;
-	keep_others(&dev->facts, &facts);
+	facts_keep(&dev->facts, &facts);
 	facts.seen = known ? known->facts.seen : batch->seqnum;
 	if (known)
 		keep_relation(&known->facts, &facts);

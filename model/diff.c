@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a change touched: a new field of struct device is a row here. */
+/* What a change touched: a new field of struct device is a row here, a fact one of facts.def. */
 #include "diff.h"
 
 #include <stddef.h>
@@ -25,40 +25,10 @@ static const struct {
 } fields[] = {
 	NUMBER(caps, CH_RIGHTS),
 	NUMBER(kind, CH_KIND),
-	NUMBER(facts.seen, CH_INTERNAL),
-	NUMBER(facts.vendor, CH_IDS),
-	NUMBER(facts.device, CH_IDS),
-	NUMBER(facts.subvendor, CH_INTERNAL),
-	NUMBER(facts.subdevice, CH_INTERNAL),
-	STRING(facts.garbled, CH_INTERNAL),
-	NUMBER(facts.class_code, CH_IDS),
-	NUMBER(facts.revision, CH_INTERNAL),
-	NUMBER(facts.boot_vga, CH_INTERNAL),
-	NUMBER(facts.has_reset, CH_INTERNAL),
-	NUMBER(facts.numa_node, CH_NUMA),
-	NUMBER(facts.iommu_group, CH_GROUP),
-	NUMBER(facts.total_vfs, CH_TOTALVFS),
-	NUMBER(facts.num_vfs, CH_NUMVFS),
-	NUMBER(facts.index, CH_INTERNAL),
-	NUMBER(facts.parent.bus, CH_PARENT),
-	STRING(facts.parent.name, CH_PARENT),
-	NUMBER(facts.autoprobe, CH_INTERNAL),
-	NUMBER(facts.own_vfs, CH_INTERNAL),
-	NUMBER(facts.has_way, CH_INTERNAL),
-	STRING(facts.path, CH_INTERNAL),
-	NUMBER(facts.serial, CH_INTERNAL),
-	NUMBER(facts.serial_known, CH_INTERNAL),
-	STRING(facts.driver, CH_DRIVER),
-	NUMBER(facts.use, CH_INTERNAL),
-	STRING(facts.nodes, CH_NODES),
-	STRING(facts.vfio_driver, CH_INTERNAL),
-	NUMBER(facts.vfio_ready, CH_INTERNAL),
-	NUMBER(facts.mdevs, CH_MDEV),
-	STRING(facts.mdev, CH_MDEV),
-	STRING(facts.vgpu, CH_MDEV),
-	NUMBER(facts.pulse, CH_BEHIND),
-	STRING(facts.critical, CH_CRITICAL),
-	STRING(facts.holders, CH_HOLDERS),
+#define FACT(type, name, none, bit) NUMBER(facts.name, bit),
+#define FACT_TEXT(name, size, bit) STRING(facts.name, bit),
+#define FACT_KEY(fact, bit) NUMBER(facts.fact.bus, bit), STRING(facts.fact.name, bit),
+#include "pcidevfs/facts.def"
 	STRING(names.description, CH_DESCRIPTION),
 	STRING(names.resource, CH_ASIDE),
 	STRING(want.claim, CH_ASIDE),

@@ -243,10 +243,7 @@ static struct device *new_record(struct model *m, uint32_t i, const struct key *
 	struct slot *s = &m->a->slots[i];
 	struct device *d = slot_spare(m, i);
 
-	*d = (struct device){
-		.key = *key,
-		.facts = { .numa_node = -1, .iommu_group = -1, .total_vfs = -1, .index = -1 },
-	};
+	*d = (struct device){ .key = *key, .facts = facts_none };
 	s->heard = 0;
 	atomic_store(&s->pending, 0);
 	atomic_store(&s->telling, 0);

@@ -337,7 +337,7 @@ static bool gone(int code)
 
 int pci_observe(const struct sysfs *s, const struct key *dev, struct facts *ret)
 {
-	struct facts f = { .numa_node = -1, .iommu_group = -1, .total_vfs = -1, .index = -1 };
+	struct facts f = facts_none;
 	_closedir_ DIR *dir = sysfs_dir(s, ROOT_SYS, PCI_DEVICES "/%s", dev->name);
 	struct look look = { .at = *s, .f = &f };
 	const struct dirent *e;

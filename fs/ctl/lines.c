@@ -67,7 +67,7 @@ static int foresee(const struct lines_of *of, const struct device *pf, const str
 	*ret = (struct device){ .key = pf->key,
 				.caps = CAP_PCI | CAP_CLAIM | CAP_VF | CAP_GROUP,
 				.kind = KIND_VF,
-				.facts = { .iommu_group = -1, .total_vfs = -1 } };
+				.facts = facts_none };
 	return 0;
 }
 

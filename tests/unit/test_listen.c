@@ -205,7 +205,7 @@ DEFINE_TEST(listen_mends_an_overflow_by_looking_at_everything)
 
 static int stick_observe(const struct backend *b, const struct key *dev, struct facts *ret)
 {
-	struct facts f = { .numa_node = -1, .iommu_group = -1, .total_vfs = -1, .index = -1 };
+	struct facts f = facts_none;
 	int64_t vendor;
 
 	if (sysfs_number(&b->sys, ROOT_SYS, 0, UINT16_MAX, &vendor, "bus/usb/devices/%s/vendor",
