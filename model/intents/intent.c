@@ -9,90 +9,6 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/thread.h"
 
-void device_identity(struct model *m, const struct device *dev, struct identity *ret)
-{
-	identity_of(ret, dev, device_is_vf(dev) ? model_parent(m, dev) : NULL);
-}
-
-size_t records_of_device(const struct records *rs, const struct device *dev)
-{
-	for (size_t i = 0; i < rs->n; i++) {
-		const struct record *r = rs->v[i];
-
-		if (r && r->birth == dev->birth && key_eq(&r->dev, &dev->key))
-			return i;
-	}
-	return RECORD_NONE;
-}
-
-size_t records_of_identity(const struct records *rs, const struct identity *id)
-{
-	for (size_t i = 0; i < rs->n; i++)
-		if (rs->v[i] && identity_eq(&rs->v[i]->id, id))
-			return i;
-	return RECORD_NONE;
-}
-
-/* No pass may have seen yet that it is this one. */
-static size_t record_of(const struct rewrite *w, const struct device *dev)
-{
-	size_t at = records_of_device(&w->next, dev);
-	struct identity id;
-
-	if (at != RECORD_NONE)
-		return at;
-	device_identity(w->in->m, dev, &id);
-	return records_of_identity(&w->next, &id);
-}
-
-void record_seat(struct record *r, const struct device *dev)
-{
-	if (r->birth && r->birth != dev->birth)
-		record_leave(r);
-	r->dev = dev->key;
-	r->birth = dev->birth;
-	STR_COPY(r->at, dev->key.name);
-}
-
-struct record *rewrite_add(struct rewrite *w)
-{
-	struct record *r = record_new();
-
-	if (r && records_add(&w->next, r)) {
-		record_free(r);
-		return NULL;
-	}
-	if (r) {
-		r->noted = true;
-		r->in = UINT32_MAX;
-	}
-	return r;
-}
-
-int rewrite_record(struct rewrite *w, const struct device *dev, struct record **ret, size_t *ret_at,
-		   struct err *err)
-{
-	size_t at = record_of(w, dev);
-	struct identity id;
-	struct record *r;
-	int rc = 0;
-
-	device_identity(w->in->m, dev, &id);
-	if (at == RECORD_NONE)
-		rc = rewrite_find_moved(w, dev, &id, &at, err);
-	if (rc)
-		return rc;
-	*ret_at = at == RECORD_NONE ? w->next.n : at;
-	r = at == RECORD_NONE ? rewrite_add(w) : rewrite_edit(w, at);
-	if (!r)
-		return fail(err, ENOMEM, "no memory to keep what was asked");
-	if (id.vf != IDENTITY_HALF || !r->id.path[0])
-		r->id = id;
-	record_seat(r, dev);
-	*ret = r;
-	return 0;
-}
-
 static void end_claim(struct record *r)
 {
 	want_end_claim(&r->want);
@@ -204,7 +120,7 @@ static int refuse_outdated(struct rewrite *w, const struct device *dev, const st
 			   struct err *err)
 {
 	const struct kept *k = kept_find(wish->file);
-	size_t at = record_of(w, dev);
+	size_t at = rewrite_at(w, dev);
 	char value[WISH_VALUE];
 	const struct record *r;
 
@@ -221,7 +137,7 @@ static int refuse_outdated(struct rewrite *w, const struct device *dev, const st
 
 static uint64_t group_of(const struct rewrite *w, const struct device *dev)
 {
-	size_t at = record_of(w, dev);
+	size_t at = rewrite_at(w, dev);
 
 	return at == RECORD_NONE ? 0 : w->next.v[at]->group;
 }
@@ -249,7 +165,7 @@ static int refuse_latecomer(const struct rewrite *w, const struct device *dev,
 static uint64_t former_group(const struct rewrite *w, const struct device *const *members, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		size_t at = record_of(w, members[i]);
+		size_t at = rewrite_at(w, members[i]);
 		const struct record *r = at == RECORD_NONE ? NULL : w->next.v[at];
 
 		if (r && r->group && !strcmp(r->want.claim, members[i]->want.claim))
@@ -261,7 +177,7 @@ static uint64_t former_group(const struct rewrite *w, const struct device *const
 /* What somebody has stored of a mate that was not claimed with this device, and could not be applied, stays his. */
 static bool is_others(const struct rewrite *w, const struct device *dev, const struct device *mate)
 {
-	size_t at = record_of(w, mate), own = record_of(w, dev);
+	size_t at = rewrite_at(w, mate), own = rewrite_at(w, dev);
 	const struct record *r = at == RECORD_NONE ? NULL : w->next.v[at];
 
 	return mate != dev && r && kept_is_missing(&kept_claim, r) &&
@@ -300,7 +216,7 @@ static bool is_unborn(const struct rewrite *w, const struct record *r, const str
 static int refuse_early(struct rewrite *w, const struct wish *wish, const struct kept *k,
 			const struct device *dev, struct err *err)
 {
-	size_t at = record_of(w, dev);
+	size_t at = rewrite_at(w, dev);
 	const struct record *r = at == RECORD_NONE ? NULL : w->next.v[at];
 	bool takes = k && k->value && strcmp(wish->value, k->none) && wish->value[0];
 	char value[WISH_VALUE] = "";
@@ -434,6 +350,7 @@ int intents_open(const char *dir, const char *boot_id, struct model *m, struct i
 		return fail(err, ENOMEM, "no memory for the state file");
 	}
 	in->m = m;
+	in->adopt = records_adopt;
 	in->dirfd = in->lock_fd = -1;
 	in->told = true; /* by a former process, perhaps */
 	STR_COPY(in->boot, boot_id);

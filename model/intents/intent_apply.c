@@ -12,74 +12,8 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/thread.h"
 
-#define TRIES_MAX 16 /* of one wish, while its device comes and goes between drivers and holders */
-#define LOOK_MS 30000
 #define ASK_MS 1000
 #define ASK_MAX_MS 8000
-
-/* What people write to look at it, and what follows from the last try: no act is refused for that. */
-#define CH_WRITTEN (CH_ERROR | CH_PLAN)
-#define CH_TOLD (CH_WRITTEN | CH_STATE | CH_REASON | CH_CLAIMABLE | CH_BEHIND)
-
-void sight_add(struct sight *s, const struct device *dev)
-{
-	s->all += device_digest(dev, ~CH_TOLD);
-	s->rough += device_digest(dev, ~(CH_TOLD | CH_HOLDERS)) + (dev->facts.holders[0] != '\0');
-}
-
-bool record_has_tries(const struct record *r)
-{
-	return r->tries < TRIES_MAX;
-}
-
-/* Each act looks for holders: where that is another process each time, its own look must not bring the next
- * act for ever. */
-static bool looks_same(const struct record *r, const struct sight *now)
-{
-	if (!r->tries && !r->busy_tries)
-		return false;
-	return r->busy_tries < TRIES_MAX ? r->tried_for.all == now->all
-					 : r->tried_for.rough == now->rough;
-}
-
-bool record_may_try(struct record *r, const struct sight *now)
-{
-	if (!record_has_tries(r) || (looks_same(r, now) && !r->retry))
-		return false;
-	r->retry = false;
-	r->tries++;
-	r->tried_for = *now;
-	return true;
-}
-
-void record_tried(struct record *r, const struct err *err)
-{
-	bool busy = err->code == EBUSY;
-	char text[ERR_TEXT];
-
-	r->busy_tries = busy ? r->busy_tries + 1 : 0;
-	r->tries -= busy && r->tries;
-	/* What is in use now may be free later: the next change of it brings another try. */
-	record_say(r,
-		   busy || err->code == ENODEV || err->code == EAGAIN ? RECORD_WAITING
-								      : RECORD_REFUSED,
-		   err->text);
-	if (record_has_tries(r))
-		return;
-	STR_COPY(text, err->text);
-	str_fit(text, 151);
-	snprintf(
-		r->reason, sizeof(r->reason),
-		"%.150s; after %d tries it is left until it is written again or the device comes anew",
-		text, TRIES_MAX);
-}
-
-void record_say_busy(struct record *r)
-{
-	r->retry = true;
-	if (r->state != RECORD_REFUSED)
-		record_say(r, RECORD_WAITING, "another act runs on it");
-}
 
 static bool may_try_alone(struct record *r, const struct device *dev)
 {
@@ -286,30 +220,6 @@ static void run_passes(struct engine *e, void *ctx)
 	} while (go_on(in, &p));
 }
 
-/* The engine is asked with turn held: once it is stopped, nobody does any more. */
-void intents_kick(struct intents *in)
-{
-	const struct actor self = { .opener.reserve = true };
-	bool start;
-
-	pthread_mutex_lock(&in->turn);
-	start = in->e && !in->passing && !in->stopped;
-	in->again = !start;
-	if (start) /* without memory the next change tries again */
-		in->passing = !engine_defer(in->e, &self, run_passes, in);
-	pthread_mutex_unlock(&in->turn);
-}
-
-void intents_changed(void *ctx, const struct change *changes, size_t n)
-{
-	bool kick = false;
-
-	for (size_t i = 0; i < n; i++)
-		kick |= changes[i].action != ACTION_CHANGE || (changes[i].bits & ~CH_WRITTEN);
-	if (kick)
-		intents_kick(ctx);
-}
-
 /* With turn held. False: it is to end. */
 static bool wait_for_use(struct intents *in, unsigned int ms)
 {
@@ -353,39 +263,10 @@ void intents_restore(struct intents *in, struct engine *e, bool goes_on)
 	in->world = *engine_world(e);
 	in->goes_on = goes_on;
 	in->e = e;
+	in->run_passes = run_passes;
 	pthread_mutex_unlock(&in->turn);
 	in->asking = !thread_start(&in->asker, ask_again, in);
 	intents_kick(in);
-}
-
-int intents_await_look(struct intents *in, struct err *err)
-{
-	struct timespec until = in_ms(LOOK_MS);
-	bool looked;
-	int rc = 0;
-
-	pthread_mutex_lock(&in->turn);
-	while (!in->looked && !in->stopped && !rc)
-		rc = pthread_cond_timedwait(&in->quiet, &in->turn, &until);
-	looked = in->looked;
-	pthread_mutex_unlock(&in->turn);
-	return looked ? 0
-		      : fail(err, EAGAIN,
-			     "it is not known yet which of the stored devices are here; write again");
-}
-
-bool intents_settled(struct intents *in, unsigned int ms)
-{
-	struct timespec until = in_ms(ms);
-	bool settled;
-	int rc = 0;
-
-	pthread_mutex_lock(&in->turn);
-	while ((!in->passed || in->passing || in->flying) && !in->stopped && !rc)
-		rc = pthread_cond_timedwait(&in->quiet, &in->turn, &until);
-	settled = in->passed && !in->passing && !in->flying;
-	pthread_mutex_unlock(&in->turn);
-	return settled;
 }
 
 void intents_stop(struct intents *in)

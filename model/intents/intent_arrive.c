@@ -90,17 +90,3 @@ void intents_arrive(void *ctx, struct device *dev, const struct device *pf)
 			note_one(in, in->places[i].r, dev, &id);
 }
 
-/* With the model locked. Until the first try has ended; of a card that is not known yet what its place tells. */
-void pass_intend(const struct pass *p, const struct seat *s, const struct record *r)
-{
-	const struct device *dev = model_find(p->in->m, &s->key);
-	bool coming = r && kept_is_missing(&kept_claim, r) && !r->decided && !cut_is_ours(p->in, r);
-	const char *claim = coming ? r->want.claim : "";
-	struct device *edit;
-
-	if (!dev || (!r && !device_is_known(dev)) || !strcmp(dev->intended, claim))
-		return;
-	edit = model_edit(p->in->m, &s->key, false);
-	if (edit)
-		STR_COPY(edit->intended, claim);
-}

@@ -83,18 +83,6 @@ bool cut_is_ours(const struct intents *in, const struct record *r)
 	return cut_is_begun(r) && !strcmp(r->boot, in->boot) && (!r->cut || in->goes_on);
 }
 
-bool cut_is_begun(const struct record *r)
-{
-	return r->pending || r->boot[0];
-}
-
-void cut_forget(struct record *r)
-{
-	r->pending = r->cut = r->autoprobe = r->unborn = false;
-	r->boot[0] = '\0';
-	r->had_vfs = 0;
-}
-
 /* Children before parents; the row of a wish that is settled just now no longer counts. */
 static const struct kept *half_but(const struct record *r, const struct device *dev,
 				   const struct kept *settled, bool *ret_mends)

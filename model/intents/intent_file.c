@@ -358,3 +358,34 @@ void intent_format(const struct records *rs, struct out *o)
 	o->failed |= lines.failed;
 	out_free(&lines);
 }
+
+bool cut_is_begun(const struct record *r)
+{
+	return r->pending || r->boot[0];
+}
+
+void cut_forget(struct record *r)
+{
+	r->pending = r->cut = r->autoprobe = r->unborn = false;
+	r->boot[0] = '\0';
+	r->had_vfs = 0;
+}
+
+struct owner *record_owner_of(const struct record *r, const char *file)
+{
+	for (size_t i = 0; i < r->n_owners; i++)
+		if (!strcmp(r->owners[i].file, file))
+			return &r->owners[i];
+	return NULL;
+}
+
+void record_note_owner(const struct record *r, struct want *want)
+{
+	const struct owner *o = record_owner_of(r, "claim");
+
+	o = o ? o : record_owner_of(r, "");
+	want->n_owners = (uint32_t)r->n_owners;
+	want->uid = o ? o->is.uid : 0;
+	want->gid = o ? o->is.gid : 0;
+	want->owned = want->uid || want->gid; /* else the nodes are born so */
+}

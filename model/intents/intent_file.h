@@ -94,7 +94,7 @@ struct record *record_new(void);
 struct record *record_copy(const struct record *r);
 void record_free(struct record *r);
 bool record_is_empty(const struct record *r);
-/* intent_cut.c. An act runs, or nobody has written down that it ended. */
+/* An act runs, or nobody has written down that it ended. */
 bool cut_is_begun(const struct record *r);
 void cut_forget(struct record *r);
 /* Its line, aside, makes no sense: it is named by that, and is about no device. */
@@ -120,6 +120,10 @@ void records_free(struct records *rs);
 /* former_driver=igb: a pair of want.former */
 #define FORMER_KEY "former_"
 #define OWNER_KEY "owner." /* owner.claim=1000:1000:0664 ; of the directory: owner.=... */
+/* NULL: it was not given away. */
+struct owner *record_owner_of(const struct record *r, const char *file);
+/* The owner of claim, else of the directory, is who gets the VFIO nodes. */
+void record_note_owner(const struct record *r, struct want *want);
 /* Unless that file has one; one that has no room is left out. -ENOMEM. */
 int record_add_owner(struct record *r, const struct owner *o);
 /* -EINVAL, -ENOMEM. */

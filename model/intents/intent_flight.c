@@ -10,30 +10,6 @@
 
 #define LIFT_MS 10000
 
-struct flight *flight_add(struct pass *p, const struct record *r, const struct kept *k)
-{
-	struct flight *f = calloc(1, sizeof(*f));
-
-	if (!f)
-		return NULL;
-	*f = (struct flight){ .in = p->in,
-			      .next = p->flights,
-			      .wish = { .dev = r->dev, .restores = true } };
-	STR_COPY(f->wish.file, k->file);
-	k->value(r, f->wish.value);
-	p->flights = f;
-	return f;
-}
-
-void record_say(struct record *r, enum record_state state, const char *text)
-{
-	char whole[ERR_TEXT];
-
-	r->state = state;
-	STR_COPY(whole, text);
-	STR_FIT(r->reason, whole);
-}
-
 /* Whose operation was faster asks for something else, which is refused where it is to be kept: ours is tried again, as
  * often as is tried at all. */
 static void land_record(struct record *r, const struct err *err)

@@ -8,6 +8,30 @@
 #include "kept.h"
 #include "pcidevfs/model.h"
 
+void device_identity(struct model *m, const struct device *dev, struct identity *ret)
+{
+	identity_of(ret, dev, device_is_vf(dev) ? model_parent(m, dev) : NULL);
+}
+
+size_t records_of_device(const struct records *rs, const struct device *dev)
+{
+	for (size_t i = 0; i < rs->n; i++) {
+		const struct record *r = rs->v[i];
+
+		if (r && r->birth == dev->birth && key_eq(&r->dev, &dev->key))
+			return i;
+	}
+	return RECORD_NONE;
+}
+
+size_t records_of_identity(const struct records *rs, const struct identity *id)
+{
+	for (size_t i = 0; i < rs->n; i++)
+		if (rs->v[i] && identity_eq(&rs->v[i]->id, id))
+			return i;
+	return RECORD_NONE;
+}
+
 static int by_key(const void *left, const void *right)
 {
 	const struct seat *a = left, *b = right;
@@ -171,6 +195,13 @@ static struct seat *seat_of(const struct pass *p, const struct key *key)
 	return p->n ? bsearch(&wanted, p->seats, p->n, sizeof(*p->seats), by_key) : NULL;
 }
 
+size_t pass_seat(const struct pass *p, const struct key *key)
+{
+	const struct seat *s = seat_of(p, key);
+
+	return s ? (size_t)(s - p->seats) : RECORD_NONE;
+}
+
 struct record *pass_record(const struct pass *p, const struct key *dev)
 {
 	const struct seat *s = seat_of(p, dev);
@@ -186,14 +217,6 @@ static void note_seat(struct pass *p, struct record *r)
 		p->of[s - p->seats] = r;
 }
 
-static void say_unmet(struct pass *p, const struct key *key, const char *text)
-{
-	struct seat *s = seat_of(p, key);
-
-	if (s)
-		p->unmet[s - p->seats] = text;
-}
-
 const struct device *device_of(const struct intents *in, const struct record *r)
 {
 	const struct device *dev = r->birth ? model_find(in->m, &r->dev) : NULL;
@@ -207,6 +230,7 @@ static int look_once(struct rewrite *w, struct err *err)
 	if (w->pass)
 		return 0;
 	w->pass = calloc(1, sizeof(*w->pass));
+	w->pass_free = pass_free;
 	if (w->pass)
 		w->pass->in = w->in;
 	if (w->pass && !pass_find_seats(w->pass))
@@ -314,117 +338,47 @@ void pass_match(struct pass *p, struct record *r)
 	note_seat(p, r);
 }
 
-/* With the model locked. What the model knows already, from before a crash, is newer than the file. */
-void record_note(struct intents *in, struct record *r)
+void record_seat(struct record *r, const struct device *dev)
 {
-	struct device *dev = model_edit(in->m, &r->dev, false);
-	/* The act that was cut short decides, not what was there before it. */
-	bool in_hands = in->goes_on && !in->passed && r->pending;
-
-	if (!dev)
-		return;
-	r->noted = true;
-	/* A former process has met it already. */
-	r->decided = in->goes_on && !in->passed && !device_is_coming(dev);
-	cut_find(in, r, dev);
-	for (size_t i = 0; kept[i]; i++) {
-		const struct kept *k = kept[i];
-		bool known = kept_has(k, &dev->want);
-
-		if (known || !kept_has(k, &r->want) || in_hands)
-			r->in |= kept_bit(k);
-		if (k->note)
-			k->note(r, dev);
-		else if (!k->value && !known)
-			kept_copy(k, &dev->want, &r->want);
-	}
-	record_note_owner(r, &dev->want);
-	if (r->cut)
-		cut_say(in, r);
+	if (r->birth && r->birth != dev->birth)
+		record_leave(r);
+	r->dev = dev->key;
+	r->birth = dev->birth;
+	STR_COPY(r->at, dev->key.name);
 }
 
-void pass_note_vf_claims(struct pass *p)
+/* No pass may have seen yet that it is this one. */
+size_t rewrite_at(const struct rewrite *w, const struct device *dev)
 {
-	struct vf_claims {
-		uint64_t bits[ARRAY_SIZE(((struct want *)0)->vf_claims)];
-	};
-	_free_ struct vf_claims *claims = calloc(p->n ? p->n : 1, sizeof(*claims));
-	struct intents *in = p->in;
+	size_t at = records_of_device(&w->next, dev);
+	struct identity id;
 
-	for (size_t i = 0; i < in->rs.n && claims; i++) {
-		struct identity pf = in->rs.v[i]->id;
-		size_t vf = (size_t)pf.vf, at;
-
-		if (!in->rs.v[i]->want.claim[0] || pf.vf < 0 || vf >= 64 * ARRAY_SIZE(claims->bits))
-			continue;
-		pf.vf = -1; /* the functions of a card may have one serial */
-		if (pass_lookup(p, &pf, &at) != MATCH_HERE)
-			continue;
-		claims[at].bits[vf / 64] |= 1ull << vf % 64;
-		p->told = true;
-	}
-	for (size_t i = 0; i < p->n && claims; i++) {
-		const struct device *dev = model_find(in->m, &p->seats[i].key);
-		struct device *edit;
-
-		if (!dev || dev->facts.total_vfs < 0 ||
-		    !memcmp(claims[i].bits, dev->want.vf_claims, sizeof(claims->bits)))
-			continue;
-		edit = model_edit(in->m, &p->seats[i].key, false);
-		if (edit)
-			memcpy(edit->want.vf_claims, claims[i].bits, sizeof(claims->bits));
-	}
+	if (at != RECORD_NONE)
+		return at;
+	device_identity(w->in->m, dev, &id);
+	return records_of_identity(&w->next, &id);
 }
 
-void pass_publish(struct pass *p)
+int rewrite_record(struct rewrite *w, const struct device *dev, struct record **ret, size_t *ret_at,
+		   struct err *err)
 {
-	struct intents *in = p->in;
+	size_t at = rewrite_at(w, dev);
+	struct identity id;
+	struct record *r;
+	int rc = 0;
 
-	for (size_t i = 0; i < in->rs.n; i++) {
-		const struct record *r = in->rs.v[i];
-
-		if (r->reason[0] && (r->birth || r->state == RECORD_STRANGER) && !r->flying)
-			say_unmet(p, &r->dev, r->reason);
-	}
-	for (size_t i = 0; i < p->n; i++) {
-		const struct device *dev = model_find(in->m, &p->seats[i].key);
-		const char *text = p->unmet[i] ? p->unmet[i] : "";
-
-		pass_intend(p, &p->seats[i], p->of[i]);
-		p->told |= text[0] || (dev && dev->intended[0]);
-		if (dev && strcmp(dev->unmet, text)) {
-			struct device *edit = model_edit(in->m, &p->seats[i].key, false);
-
-			if (edit)
-				STR_COPY(edit->unmet, text);
-		}
-	}
-	in->told = p->told;
-}
-
-int intents_note(struct intents *in, struct err *err)
-{
-	struct pass p = { .in = in, .loose = true };
-	int rc;
-
-	pthread_mutex_lock(&in->save);
-	rc = intents_ready(in, err);
-	pthread_mutex_lock(&in->lock);
-	model_lock(in->m);
-	for (size_t i = pass_find_seats(&p) ? in->rs.n : 0; i < in->rs.n; i++) {
-		struct record *r = in->rs.v[i];
-
-		pass_match(&p, r);
-		if (!r->birth)
-			continue;
-		record_note(in, r);
-		if (kept_is_missing(&kept_claim, r))
-			record_note_claim(in, r);
-	}
-	model_publish(in->m);
-	model_unlock(in->m);
-	pthread_mutex_unlock(&in->lock);
-	pthread_mutex_unlock(&in->save);
-	pass_free(&p);
-	return rc;
+	device_identity(w->in->m, dev, &id);
+	if (at == RECORD_NONE)
+		rc = rewrite_find_moved(w, dev, &id, &at, err);
+	if (rc)
+		return rc;
+	*ret_at = at == RECORD_NONE ? w->next.n : at;
+	r = at == RECORD_NONE ? rewrite_add(w) : rewrite_edit(w, at);
+	if (!r)
+		return fail(err, ENOMEM, "no memory to keep what was asked");
+	if (id.vf != IDENTITY_HALF || !r->id.path[0])
+		r->id = id;
+	record_seat(r, dev);
+	*ret = r;
+	return 0;
 }

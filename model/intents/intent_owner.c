@@ -7,18 +7,10 @@
 #include "intents.h"
 #include "pcidevfs/model.h"
 
-static struct owner *find_owner(const struct record *r, const char *file)
-{
-	for (size_t i = 0; i < r->n_owners; i++)
-		if (!strcmp(r->owners[i].file, file))
-			return &r->owners[i];
-	return NULL;
-}
-
 static int put_owner(struct record *r, const char *file, const struct owner_wish *is,
 		     struct err *err)
 {
-	struct owner *o = find_owner(r, file), *v;
+	struct owner *o = record_owner_of(r, file), *v;
 
 	if (!o && r->n_owners >= OWNERS_MAX)
 		return fail(err, ENOSPC,
@@ -40,7 +32,7 @@ static int put_owner(struct record *r, const char *file, const struct owner_wish
 /* A file that is as it was born has to be kept where its directory was given away, or it would go along. */
 static void drop_defaults(struct record *r, const struct owner_default *born)
 {
-	const struct owner *dir = find_owner(r, "");
+	const struct owner *dir = record_owner_of(r, "");
 	size_t n = 0;
 
 	if (dir && (dir->is.uid || dir->is.gid))
@@ -49,17 +41,6 @@ static void drop_defaults(struct record *r, const struct owner_default *born)
 		if (!born->is(born->ctx, r->owners[i].file, &r->owners[i].is))
 			r->owners[n++] = r->owners[i];
 	r->n_owners = n;
-}
-
-void record_note_owner(const struct record *r, struct want *want)
-{
-	const struct owner *o = find_owner(r, "claim");
-
-	o = o ? o : find_owner(r, "");
-	want->n_owners = (uint32_t)r->n_owners;
-	want->uid = o ? o->is.uid : 0;
-	want->gid = o ? o->is.gid : 0;
-	want->owned = want->uid || want->gid; /* else the nodes are born so */
 }
 
 /* With save held. True: the nodes are to go to somebody else. */
@@ -217,7 +198,7 @@ static const struct owner *find_coming(struct intents *in, const struct key *key
 		struct record *r = in->rs.v[i];
 
 		if (r->n_owners && (vf >= 0 || !r->birth) && identity_eq(&r->id, &id))
-			return find_owner(r, file);
+			return record_owner_of(r, file);
 	}
 	return NULL;
 }
@@ -235,7 +216,7 @@ bool intents_owner(struct intents *in, const struct key *dev, const char *file,
 
 		seated |= of;
 		coming |= r->n_owners && !r->birth;
-		o = of ? find_owner(r, file) : NULL;
+		o = of ? record_owner_of(r, file) : NULL;
 	}
 	if (coming && !seated)
 		o = find_coming(in, dev, -1, file);

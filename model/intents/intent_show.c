@@ -7,13 +7,6 @@
 #include "kept.h"
 #include "pcidevfs/model.h"
 
-bool record_drifted(const struct record *r, const struct kept *k, const struct device *dev,
-		    char *ret, size_t size)
-{
-	return k->drifted && (r->in & kept_bit(k)) && kept_has(k, &r->want) &&
-	       k->drifted(r, dev, ret, size);
-}
-
 /* With the model locked. */
 static const char *drift(const struct record *r, const struct device *dev, char *reason,
 			 size_t size)

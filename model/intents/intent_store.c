@@ -297,7 +297,7 @@ int intents_ready(struct intents *in, struct err *err)
 		rc = load(&got, &why);
 	if (rc)
 		close_dir(&got);
-	records_adopt(in->m, &got.rs);
+	in->adopt(in->m, &got.rs);
 	for (size_t i = 0; i < got.rs.n; i++)
 		got.n_owned += got.rs.v[i]->n_owners > 0;
 	pthread_mutex_lock(&in->lock);
@@ -341,29 +341,10 @@ int rewrite_begin(struct rewrite *w, struct intents *in, struct err *err)
 	return 0;
 }
 
-struct record *rewrite_edit(struct rewrite *w, size_t i)
-{
-	struct record *copy;
-
-	if (w->next.v[i]->fresh)
-		return w->next.v[i];
-	copy = record_copy(w->next.v[i]);
-	if (copy)
-		w->next.v[i] = copy;
-	return copy;
-}
-
-void rewrite_drop(struct rewrite *w, size_t i)
-{
-	if (w->next.v[i]->fresh)
-		record_free(w->next.v[i]);
-	w->next.v[i] = NULL;
-}
-
 static void look_away(struct rewrite *w)
 {
 	if (w->pass)
-		pass_free(w->pass);
+		w->pass_free(w->pass);
 	free(w->pass);
 	w->pass = NULL;
 }
@@ -485,3 +466,4 @@ int rewrite_commit(struct rewrite *w, struct err *err)
 		publish(w);
 	return w->optional ? 0 : rc;
 }
+

@@ -37,12 +37,16 @@ struct intents {
 	char aside[64];	    /* save: the file that this is about */
 	unsigned int sync_us, sync_max_us; /* lock: how long the disk took */
 
+	/* Finds the devices of records that were read just now, as a former process knew them. */
+	void (*adopt)(struct model *m, struct records *rs);
+
 	/* The model's lock, with which rs is changed besides: for devices that come. */
 	struct place *places; /* sorted */
 	size_t n_places;
 	bool places_known; /* they are those of rs */
 
 	struct engine *e;
+	void (*run_passes)(struct engine *e, void *intents);
 	struct world world;
 	pthread_mutex_t turn; /* the rest; taken last */
 	pthread_cond_t quiet;
@@ -72,6 +76,7 @@ struct rewrite {
 	struct intents *in;
 	/* What is there, once that was asked for: as long as the model stays locked. */
 	struct pass *pass;
+	void (*pass_free)(struct pass *p);
 	struct records next; /* the first in->rs.n are in->rs's or stand for them */
 	bool optional; /* only what the file says already: a disk that refuses is told by health */
 };
@@ -87,16 +92,21 @@ int rewrite_merge(struct rewrite *w);
 int rewrite_commit(struct rewrite *w, struct err *err);
 void rewrite_abort(struct rewrite *w);
 
+/* Fields of a device that people write to look at it: nothing is tried again for that. */
+#define CH_WRITTEN (CH_ERROR | CH_PLAN)
+
 #define RECORD_NONE ((size_t)-1)
 /* intent_match.c. Its device has gone: nothing of it is in the model any more. */
 void record_leave(struct record *r);
-/* intent.c. It is about this device from now on, into whose life nothing of it has come yet if it is a new one. */
+/* It is about this device from now on, into whose life nothing of it has come yet if it is a new one. */
 void record_seat(struct record *r, const struct device *dev);
-/* intent.c. A new one; NULL: no memory. */
+/* intent_store.c. A new one; NULL: no memory. */
 struct record *rewrite_add(struct rewrite *w);
-/* intent.c, with the model locked. The device's record, to be changed; made if there is none. */
+/* With the model locked. The device's record, to be changed; made if there is none. */
 int rewrite_record(struct rewrite *w, const struct device *dev, struct record **ret, size_t *ret_at,
 		   struct err *err);
+/* Where the device's record is, also one that no pass has found yet; RECORD_NONE. */
+size_t rewrite_at(const struct rewrite *w, const struct device *dev);
 /* Of the device that is here now, matched before. */
 size_t records_of_device(const struct records *rs, const struct device *dev);
 size_t records_of_identity(const struct records *rs, const struct identity *id);
@@ -107,8 +117,6 @@ uint64_t claim_group(struct model *m, const struct device *dev);
 /* intent_owner.c. Those with owners, of devices that a former process has known: who is served before the first pass
  * shall find whose the files are. */
 void records_adopt(struct model *m, struct records *rs);
-/* intent_owner.c. The owner of claim, else of the directory, is who gets the VFIO nodes. */
-void record_note_owner(const struct record *r, struct want *want);
 /* The observer. */
 void intents_changed(void *ctx, const struct change *changes, size_t n);
 
@@ -141,6 +149,8 @@ int pass_find_seats(struct pass *p);
 void pass_free(struct pass *p);
 /* identity_match() among all seats, of which few are looked at. */
 enum match pass_lookup(const struct pass *p, const struct identity *wanted, size_t *ret_at);
+/* The number of its seat, or RECORD_NONE. */
+size_t pass_seat(const struct pass *p, const struct key *key);
 /* Matched before; NULL: nothing is stored for it. */
 struct record *pass_record(const struct pass *p, const struct key *dev);
 /* Finds the record's device, if it has none. */
@@ -195,7 +205,7 @@ void record_say(struct record *r, enum record_state state, const char *text);
 /* kept_claim.c. What a claim that takes no act leaves to be written into the model. */
 void record_note_claim(struct intents *in, struct record *r);
 
-/* intent_apply.c. Adds all that an act may be refused for: the same means the same answer. */
+/* intent_try.c. Adds all that an act may be refused for: the same means the same answer. */
 void sight_add(struct sight *s, const struct device *dev);
 /* Counts the try, unless there were too many or nothing (now) differs from the last. */
 bool record_may_try(struct record *r, const struct sight *now);
@@ -204,10 +214,6 @@ void record_tried(struct record *r, const struct err *err);
 bool record_has_tries(const struct record *r);
 /* What restore itself was refused for stays: its own act may still be in the kernel. */
 void record_say_busy(struct record *r);
-
-/* intent_show.c. What others changed after it was applied is told, and left alone. With the model locked. */
-bool record_drifted(const struct record *r, const struct kept *k, const struct device *dev,
-		    char *ret, size_t size);
 
 /* Waits until records have their devices. -EAGAIN. Takes no lock but turn. */
 int intents_await_look(struct intents *in, struct err *err);

@@ -217,3 +217,10 @@ bool kept_is_missing(const struct kept *k, const struct record *r)
 {
 	return k->value && kept_has(k, &r->want) && !(r->in & kept_bit(k));
 }
+
+bool record_drifted(const struct record *r, const struct kept *k, const struct device *dev,
+		    char *ret, size_t size)
+{
+	return k->drifted && (r->in & kept_bit(k)) && kept_has(k, &r->want) &&
+	       k->drifted(r, dev, ret, size);
+}

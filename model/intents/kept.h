@@ -89,6 +89,9 @@ struct kept {
 extern const struct kept *const kept[];
 extern const struct kept kept_claim, kept_given, kept_vfs;
 
+/* What others changed after it was applied is told, and left alone. With the model locked. */
+bool record_drifted(const struct record *r, const struct kept *k, const struct device *dev,
+		    char *ret, size_t size);
 const struct kept *kept_find(const char *file);
 /* Of a wish, or of what a line has besides; NULL. */
 const struct kept_key *kept_key_find(const char *name);

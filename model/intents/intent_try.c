@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* How often a record is tried, and what was said to it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "intents.h"
+#include "kept.h"
+#include "model/diff.h"
+
+#define TRIES_MAX 16 /* of one wish, while its device comes and goes between drivers and holders */
+
+/* What people write to look at it, and what follows from the last try: no act is refused for that. */
+#define CH_TOLD (CH_WRITTEN | CH_STATE | CH_REASON | CH_CLAIMABLE | CH_BEHIND)
+
+void sight_add(struct sight *s, const struct device *dev)
+{
+	s->all += device_digest(dev, ~CH_TOLD);
+	s->rough += device_digest(dev, ~(CH_TOLD | CH_HOLDERS)) + (dev->facts.holders[0] != '\0');
+}
+
+bool record_has_tries(const struct record *r)
+{
+	return r->tries < TRIES_MAX;
+}
+
+/* Each act looks for holders: where that is another process each time, its own look must not bring the next
+ * act for ever. */
+static bool looks_same(const struct record *r, const struct sight *now)
+{
+	if (!r->tries && !r->busy_tries)
+		return false;
+	return r->busy_tries < TRIES_MAX ? r->tried_for.all == now->all
+					 : r->tried_for.rough == now->rough;
+}
+
+bool record_may_try(struct record *r, const struct sight *now)
+{
+	if (!record_has_tries(r) || (looks_same(r, now) && !r->retry))
+		return false;
+	r->retry = false;
+	r->tries++;
+	r->tried_for = *now;
+	return true;
+}
+
+void record_say(struct record *r, enum record_state state, const char *text)
+{
+	char whole[ERR_TEXT];
+
+	r->state = state;
+	STR_COPY(whole, text);
+	STR_FIT(r->reason, whole);
+}
+
+void record_tried(struct record *r, const struct err *err)
+{
+	bool busy = err->code == EBUSY;
+	char text[ERR_TEXT];
+
+	r->busy_tries = busy ? r->busy_tries + 1 : 0;
+	r->tries -= busy && r->tries;
+	/* What is in use now may be free later: the next change of it brings another try. */
+	record_say(r,
+		   busy || err->code == ENODEV || err->code == EAGAIN ? RECORD_WAITING
+								      : RECORD_REFUSED,
+		   err->text);
+	if (record_has_tries(r))
+		return;
+	STR_COPY(text, err->text);
+	str_fit(text, 151);
+	snprintf(
+		r->reason, sizeof(r->reason),
+		"%.150s; after %d tries it is left until it is written again or the device comes anew",
+		text, TRIES_MAX);
+}
+
+void record_say_busy(struct record *r)
+{
+	r->retry = true;
+	if (r->state != RECORD_REFUSED)
+		record_say(r, RECORD_WAITING, "another act runs on it");
+}
+
+struct flight *flight_add(struct pass *p, const struct record *r, const struct kept *k)
+{
+	struct flight *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	*f = (struct flight){ .in = p->in,
+			      .next = p->flights,
+			      .wish = { .dev = r->dev, .restores = true } };
+	STR_COPY(f->wish.file, k->file);
+	k->value(r, f->wish.value);
+	p->flights = f;
+	return f;
+}
