@@ -91,7 +91,7 @@ struct attr {
 	void (*show)(const struct subject *s, struct out *o);
 	/* The text comes without its newline and without control characters. Returns 0 with ret->value filled in (*ret
 	 * is a wish for this file of this device already), or -errno with the sentence. ATTR_ASIDE: it is done
-	 * then, and ret is not used. Called by write_wish() alone. */
+	 * then, and ret is not used. Called by request_wish() alone. */
 	int (*store)(const struct subject *s, const char *text, struct wish *ret, struct err *err);
 	/* Does what was accepted reach beyond the device, so that its owner is not enough? Then -EACCES with the sentence,
 	 * for who is neither in the group pcidevfs nor has CAP_DAC_OVERRIDE. May be NULL: it never does. */
@@ -153,6 +153,7 @@ extern const struct view views[];
 extern const size_t n_views;
 extern const struct entries resource_devices, virtfns;
 /* The view whose directory, or whose link, has this id; NULL when there is none. */
+#define LINK_ID(dir) ((dir) + 77u)
 const struct view *view_by_dir(unsigned int id);
 const struct view *view_by_link(unsigned int id);
 

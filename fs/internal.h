@@ -145,10 +145,12 @@ void node_rights_at_birth(const struct tree *t, const struct node *n, const stru
  * tree's lock held. */
 void entry_stat(struct tree *t, const struct entries *e, uint32_t slot, struct stat *st);
 
-/* owners.c */
 /* Mode, uid and gid that are kept with what was asked of a device; row NULL: its directory. */
 bool owner_kept(struct tree *t, enum obj_kind kind, const char *name, const struct attr *row,
 		struct owner *own);
+/* Could it be? Links have owners that count for nothing. */
+bool owner_is_kept(const struct tree *t, enum obj_kind kind, const struct attr *row);
+/* owners.c */
 void owner_setattr(struct fuse_req *req, uint64_t ino, const struct stat *attr, int to_set);
 /* What was kept of the owners of a device, or (NULL) of the root, is forgotten: its files are as they were born. Not on
  * the FUSE thread. */

@@ -59,8 +59,7 @@ void changed_names(int bus, uint32_t caps, change_bits bits, struct out *o)
 	}
 }
 
-/* Walks all devices, each copied for itself: nobody waits for the lock while lines are made. */
-static size_t each_device(struct model *m, void (*take)(const struct device *dev, void *ctx),
+size_t each_device(struct model *m, void (*take)(const struct device *dev, void *ctx),
 			  void *ctx)
 {
 	struct device copy;
@@ -110,70 +109,4 @@ void inventory_show(const struct subject *s, struct out *o)
 		out_put(o, l.text.data, l.text.len);
 	o->failed |= l.text.failed;
 	out_free(&l.text);
-}
-
-struct tally {
-	size_t by[KIND_COUNT][STATE_COUNT];
-	size_t claimed;
-};
-
-static void add_tally(const struct device *dev, void *ctx)
-{
-	struct tally *t = ctx;
-
-	if (dev->kind < KIND_COUNT && dev->state < STATE_COUNT)
-		t->by[dev->kind][dev->state]++;
-	t->claimed += dev->want.claim[0] != '\0';
-}
-
-static void metric(struct out *o, const char *name, const char *type, const char *help)
-{
-	out_printf(o, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-static void print_devices(const struct tally *tally, struct out *o)
-{
-	metric(o, "pcidevfs_devices", "gauge", "Devices by kind and state.");
-	for (int k = 0; k < KIND_COUNT; k++)
-		for (int s = 0; s < STATE_COUNT; s++)
-			if (tally->by[k][s])
-				out_printf(o, "pcidevfs_devices{kind=\"%s\",state=\"%s\"} %zu\n",
-					   kind_name(k), state_name(s), tally->by[k][s]);
-	metric(o, "pcidevfs_claimed_devices", "gauge", "Devices claimed for passthrough.");
-	out_printf(o, "pcidevfs_claimed_devices %zu\n", tally->claimed);
-}
-
-static void print_writes(struct tree *t, struct out *o)
-{
-	metric(o, "pcidevfs_writes_total", "counter", "Verdicts on writes, by result.");
-	for (int code = 0; code < RECORD_CODES; code++)
-		if (!code || record_count(t, code))
-			out_printf(o, "pcidevfs_writes_total{result=\"%s\"} %llu\n", err_name(code),
-				   (unsigned long long)record_count(t, code));
-}
-
-static void print_number(struct out *o, const char *name, const char *type, const char *help,
-			 uint64_t value)
-{
-	metric(o, name, type, help);
-	out_printf(o, "%s %llu\n", name, (unsigned long long)value);
-}
-
-void metrics_show(const struct subject *s, struct out *o)
-{
-	struct tree *t = s->tree;
-	struct tally tally = { 0 };
-
-	each_device(t->conf.model, add_tally, &tally);
-	metric(o, "pcidevfs_build_info", "gauge", "Always 1; the label tells the version.");
-	out_printf(o, "pcidevfs_build_info{version=\"%s\"} 1\n", VERSION);
-	print_devices(&tally, o);
-	print_writes(t, o);
-	print_number(o, "pcidevfs_generation", "gauge", "Generation of the model.",
-		     model_generation(t->conf.model));
-	print_number(o, "pcidevfs_events_total", "counter", "Lines written to events.",
-		     ring_seq(t->events));
-	print_number(o, "pcidevfs_restarts_total", "counter",
-		     "Times that a new serving process took over the mount.",
-		     objects_starts(t->objects) - 1);
 }

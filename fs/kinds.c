@@ -9,6 +9,19 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
+const struct view *view_by_dir(unsigned int id)
+{
+	for (size_t i = 0; i < n_views; i++)
+		if (views[i].dir.id == id)
+			return &views[i];
+	return NULL;
+}
+
+const struct view *view_by_link(unsigned int id)
+{
+	return id > LINK_ID(0) ? view_by_dir(id - LINK_ID(0)) : NULL;
+}
+
 const struct attr_table *const no_tables[] = { NULL };
 static const struct attr_table *const root_tables[] = { &attrs_root, NULL };
 static const struct attr_table *const device_tables[] = { &attrs_pci,   &attrs_claim,  &attrs_sriov,

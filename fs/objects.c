@@ -45,6 +45,7 @@ struct region {
 };
 
 struct objects {
+	object_type *type;
 	struct region *r;
 	uint32_t max;
 	uint32_t *heads, *next; /* chains by name; n_heads is a power of two, next has cap places */
@@ -92,9 +93,9 @@ static void unlink_slot(struct objects *o, uint32_t slot)
 		*at = o->next[slot];
 }
 
-static bool is_free(const struct object *obj)
+static bool is_free(const struct objects *o, const struct object *obj)
 {
-	return obj->state == OBJECT_DEAD && obj_type(obj->kind)->derived;
+	return obj->state == OBJECT_DEAD && o->type(obj->kind)->derived;
 }
 
 static void add_free(struct objects *o, uint32_t slot)
@@ -138,7 +139,7 @@ static int grow(struct objects *o, uint32_t count)
 	o->n_heads = o->cap = cap;
 	memset(heads, 0xff, cap * sizeof(*heads));
 	for (uint32_t i = 0; i < o->r->head.count; i++)
-		if (o->r->table[i].state != OBJECT_NONE && !is_free(&o->r->table[i]))
+		if (o->r->table[i].state != OBJECT_NONE && !is_free(o, &o->r->table[i]))
 			link_slot(o, i);
 	return 0;
 }
@@ -151,7 +152,7 @@ static void check_table(struct objects *o)
 	for (uint32_t i = 0; i < o->r->head.count; i++) {
 		struct object *obj = &o->r->table[i];
 
-		if (obj->state > OBJECT_DEAD || !obj_type(obj->kind) ||
+		if (obj->state > OBJECT_DEAD || !o->type(obj->kind) ||
 		    obj->parent >= o->r->head.count || obj->epoch >> EPOCH_BITS)
 			*obj = (struct object){ .state = OBJECT_NONE };
 		obj->name[OBJECT_NAME - 1] = '\0';
@@ -165,7 +166,7 @@ static int open_root(struct objects *o, struct err *err)
 	if (grow(o, o->r->head.count + 1))
 		return fail(err, ENOMEM, "no memory for the index of node ids");
 	for (uint32_t i = 0; i < o->r->head.count; i++)
-		if (is_free(&o->r->table[i]))
+		if (is_free(o, &o->r->table[i]))
 			add_free(o, i);
 	root = objects_slot(o, OBJ_ROOT, 0, "");
 	if (root != 0)
@@ -174,7 +175,8 @@ static int open_root(struct objects *o, struct err *err)
 	return 0;
 }
 
-int objects_open(void *region, size_t size, struct objects **ret, struct err *err)
+int objects_open(void *region, size_t size, object_type *type, struct objects **ret,
+		 struct err *err)
 {
 	struct objects *o = calloc(1, sizeof(*o));
 	struct header *head = region;
@@ -185,6 +187,7 @@ int objects_open(void *region, size_t size, struct objects **ret, struct err *er
 		return fail(err, ENOMEM, "no memory for the table of node ids");
 	}
 	pthread_mutex_init(&o->owners, NULL);
+	o->type = type;
 	o->r = region;
 	o->free_first = NO_SLOT;
 	o->max = (size - sizeof(struct region)) / sizeof(struct object);
@@ -315,11 +318,11 @@ void objects_kill(struct objects *o, uint32_t slot)
 {
 	struct object *obj = &o->r->table[slot];
 
-	if (is_free(obj))
+	if (is_free(o, obj))
 		return;
 	obj->died = ++o->r->head.deaths;
 	obj->state = OBJECT_DEAD;
-	if (!is_free(obj))
+	if (!is_free(o, obj))
 		return;
 	unlink_slot(o, slot);
 	add_free(o, slot);

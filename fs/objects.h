@@ -39,7 +39,11 @@ struct object {
 };
 
 extern const struct region_head objects_layout;
-int objects_open(void *region, size_t size, struct objects **ret, struct err *err);
+/* What objects of this kind are; NULL: the number means nothing. */
+typedef const struct obj_type *object_type(unsigned int kind);
+/* -ENOMEM, -EPROTO: the region holds what no table has. */
+int objects_open(void *region, size_t size, object_type *type, struct objects **ret,
+		 struct err *err);
 void objects_close(struct objects *o);
 
 /* NO_SLOT when there is none. */

@@ -20,31 +20,11 @@
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 #include "record.h"
-#include "write.h"
+#include "request.h"
+
+
 
 #define SET_RIGHTS (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)
-
-/* Links have owners that count for nothing. */
-static bool is_kept(const struct tree *t, enum obj_kind kind, const struct attr *row)
-{
-	return t->conf.intents && (obj_type(kind)->bus || kind == OBJ_ROOT) &&
-	       (!row || !(row->mode & S_IFMT));
-}
-
-bool owner_kept(struct tree *t, enum obj_kind kind, const char *name, const struct attr *row,
-		struct owner *own)
-{
-	struct key key = { .bus = obj_type(kind)->bus };
-	struct owner_wish is;
-
-	if (!is_kept(t, kind, row) || !STR_COPY(key.name, name) ||
-	    !intents_owner(t->conf.intents, key.bus ? &key : NULL, row ? row->name : "", &is))
-		return false;
-	own->mode = is.mode & 07777;
-	own->uid = is.uid;
-	own->gid = is.gid;
-	return true;
-}
 
 struct owner_job {
 	fuse_req_t req;
@@ -83,7 +63,7 @@ void owners_forget(struct tree *t, const struct key *dev)
 	if (slot != NO_SLOT)
 		ino[count++] = objects_ino(t->objects, slot, ROW_SELF);
 	for (size_t i = 0; count && (row = row_at(kind, i)) && count <= ROW_MAX; i++)
-		if (is_kept(t, kind, row))
+		if (owner_is_kept(t, kind, row))
 			ino[count++] = objects_ino(t->objects, slot, row->id);
 	for (size_t i = 0; i < count; i++)
 		objects_drop_owner(t->objects, ino[i]);
@@ -97,7 +77,7 @@ static const struct attr *kept_row(const struct tree *t, enum obj_kind kind, con
 	const struct attr *row;
 
 	for (size_t i = 0; (row = row_at(kind, i)); i++)
-		if (is_kept(t, kind, row) && !strcmp(row->name, file))
+		if (owner_is_kept(t, kind, row) && !strcmp(row->name, file))
 			return row;
 	return NULL;
 }
@@ -142,7 +122,7 @@ static int refuse_mode(const struct owner_job *job, struct err *err)
 static int keep(struct owner_job *job)
 {
 	const struct owner_wish is = { job->own.uid, job->own.gid, job->own.mode };
-	const struct actor who = write_actor(job->req, 0, NULL);
+	const struct actor who = request_actor(job->req, 0, NULL);
 	const struct key *dev = job->n.subject.dev ? &job->n.dev.key : NULL;
 	const char *file = job->n.row ? job->n.row->name : "";
 	struct err err = { 0 };
@@ -175,7 +155,7 @@ static void set_owner(struct owner_job *job)
 {
 	struct tree *t = job->tree;
 	struct stat st;
-	bool rights = job->to_set & SET_RIGHTS, kept = rights && is_kept(t, job->n.kind, job->n.row);
+	bool rights = job->to_set & SET_RIGHTS, kept = rights && owner_is_kept(t, job->n.kind, job->n.row);
 	int r = kept ? keep(job) : refuse_mode(job, NULL);
 
 	pthread_mutex_lock(&t->lock);
@@ -242,7 +222,7 @@ static struct owner wanted_owner(const struct stat *st, const struct stat *attr,
 static int set_later(fuse_req_t req, struct tree *t, const struct node *n, const struct owner *own,
 		     int to_set)
 {
-	const struct actor who = write_actor(req, 0, NULL);
+	const struct actor who = request_actor(req, 0, NULL);
 	struct owner_job *job = malloc(sizeof(*job));
 	int r = job ? 0 : -ENOMEM;
 

@@ -7,7 +7,6 @@
 
 #include "internal.h"
 #include "log_share.h"
-#include "fs/ctl/lines.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/pool.h"

@@ -17,7 +17,23 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
-#include "write.h"
+#include "request.h"
+
+size_t proc_text(pid_t pid, const char *file, char *text, size_t size)
+{
+	char path[64];
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	fd = pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd >= 0) {
+		n = read(fd, text, size - 1);
+		close(fd);
+	}
+	text[n > 0 ? n : 0] = '\0';
+	return n > 0 ? (size_t)n : 0;
+}
 
 void rights_start(struct tree *t)
 {

@@ -4,6 +4,8 @@
 #ifndef FS_RIGHTS_H
 #define FS_RIGHTS_H
 
+#include <stddef.h>
+#include <sys/types.h>
 #include <stdbool.h>
 
 #include "pcidevfs/key.h"
@@ -46,5 +48,9 @@ int rights_may(struct tree *t, const struct wish *wish, const struct creds *who,
 /* Only the other members of the group: the kernel has checked the file that was opened. */
 int rights_check_group(struct tree *t, const struct creds *who, const struct device *dev,
 		       const struct attr *row, struct err *err);
+
+/* The beginning of a file of a process, or thread, in /proc: at most size - 1 bytes, then NUL.
+ * Returns how many, 0 when it cannot be read. */
+size_t proc_text(pid_t pid, const char *file, char *text, size_t size);
 
 #endif

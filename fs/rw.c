@@ -21,7 +21,7 @@
 #include "rights.h"
 #include "stream.h"
 #include "texts.h"
-#include "write.h"
+#include "request.h"
 
 static bool may_open(struct tree *t, const struct node *n, int flags)
 {
@@ -92,7 +92,7 @@ static void tell_share(struct tree *t, fuse_req_t req, const struct node *n, uid
 
 	if (!err->code || files_told(t->files, uid))
 		return;
-	who = write_actor(req, 0, NULL);
+	who = request_actor(req, 0, NULL);
 	record_verdict(t, n->subject.dev ? &n->dev.key : NULL, n->row->name,
 		       (struct written){ 0 }, &who, err, 0);
 }

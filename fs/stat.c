@@ -13,8 +13,30 @@
 
 #include "grown.h"
 #include "internal.h"
+#include "pcidevfs/intent.h"
 #include "pcidevfs/util.h"
 #include "texts.h"
+
+bool owner_is_kept(const struct tree *t, enum obj_kind kind, const struct attr *row)
+{
+	return t->conf.intents && (obj_type(kind)->bus || kind == OBJ_ROOT) &&
+	       (!row || !(row->mode & S_IFMT));
+}
+
+bool owner_kept(struct tree *t, enum obj_kind kind, const char *name, const struct attr *row,
+		struct owner *own)
+{
+	struct key key = { .bus = obj_type(kind)->bus };
+	struct owner_wish is;
+
+	if (!owner_is_kept(t, kind, row) || !STR_COPY(key.name, name) ||
+	    !intents_owner(t->conf.intents, key.bus ? &key : NULL, row ? row->name : "", &is))
+		return false;
+	own->mode = is.mode & 07777;
+	own->uid = is.uid;
+	own->gid = is.gid;
+	return true;
+}
 
 #define SYSFS_SIZE 4096
 #define NS_PER_S 1000000000u

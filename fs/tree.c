@@ -53,7 +53,7 @@ static int open_regions(struct tree *t, struct err *err)
 	int r;
 
 	at = stash_region(st, STASH_OBJECTS, &size);
-	r = objects_open(at, size, &t->objects, err);
+	r = objects_open(at, size, obj_type, &t->objects, err);
 	if (r)
 		return r;
 	at = stash_region(st, STASH_FILES, &size);

@@ -101,7 +101,6 @@ static void virtfn_show(const struct subject *s, struct out *o)
 	out_printf(o, "../%s", s->name);
 }
 
-#define LINK_ID(dir) ((dir) + 77)
 #define LASTING 0
 #define BRIEF 1
 #define LINKS(dir, life) (&(const struct entries){ .link = LINK_ID(dir), .brief = (life) })
@@ -168,15 +167,3 @@ _Static_assert(ARRAY_SIZE(views) <= VIEWS_MAX, "struct member has no room for so
 const struct entries resource_devices = { .link = LINK_ID(ROW_RESOURCES), .brief = BRIEF };
 const struct entries virtfns = { .link = LINK_ID(ROW_VIRTFN), .prefix = "virtfn" };
 
-const struct view *view_by_dir(unsigned int id)
-{
-	for (size_t i = 0; i < n_views; i++)
-		if (views[i].dir.id == id)
-			return &views[i];
-	return NULL;
-}
-
-const struct view *view_by_link(unsigned int id)
-{
-	return id > LINK_ID(0) ? view_by_dir(id - LINK_ID(0)) : NULL;
-}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* One write is one command: its text is checked here, its row makes a wish of it, the engine does it. */
 #define FUSE_USE_VERSION 312
-#include "write.h"
+#include "request.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -22,106 +22,6 @@
 #include "rights.h"
 #include "twins.h"
 
-int write_text(const char *file, const char *buf, size_t size, char text[static WRITE_MAX + 1],
-	       struct err *err)
-{
-	text[0] = '\0';
-	if (size > WRITE_MAX)
-		return fail(err, E2BIG, "%s: %zu bytes were written, at most %d are taken at once",
-			    file, size, WRITE_MAX);
-	if (size && buf[size - 1] == '\n')
-		size--;
-	for (size_t i = 0; i < size; i++) {
-		if (buf[i] == '\n')
-			return fail(err, EINVAL, "%s: one line at a time", file);
-		if (iscntrl((unsigned char)buf[i]))
-			return fail(err, EINVAL,
-				    "%s: the value holds a control character (%d) after %zu bytes",
-				    file, (unsigned char)buf[i], i);
-	}
-	memcpy(text, buf, size);
-	text[size] = '\0';
-	return 0;
-}
-
-int write_wish(const struct subject *s, const struct attr *row, const char *text, struct wish *ret,
-	       struct err *err)
-{
-	struct wish wish = { 0 };
-	int r;
-
-	if (s->dev)
-		wish.dev = s->dev->key;
-	if (!(row->flags & ATTR_ASIDE))
-		STR_COPY(wish.file, row->name);
-	r = row->store(s, text, &wish, err);
-	if (!r)
-		*ret = wish;
-	return r;
-}
-
-size_t proc_text(pid_t pid, const char *file, char *text, size_t size)
-{
-	char path[64];
-	ssize_t n = -1;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
-	fd = pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	if (fd >= 0) {
-		n = read(fd, text, size - 1);
-		close(fd);
-	}
-	text[n > 0 ? n : 0] = '\0';
-	return n > 0 ? (size_t)n : 0;
-}
-
-/* The kernel names the thread. */
-static pid_t process_of(pid_t thread)
-{
-	char status[1024];
-	uint64_t pid;
-	char *line;
-
-	proc_text(thread, "status", status, sizeof(status));
-	line = strstr(status, "\nTgid:\t");
-	if (!line)
-		return thread;
-	line += strlen("\nTgid:\t");
-	line[strspn(line, "0123456789")] = '\0';
-	return parse_u64(line, INT_MAX, &pid) ? thread : (pid_t)pid;
-}
-
-struct actor write_actor(fuse_req_t req, uint64_t tag, const struct creds *opened)
-{
-	const struct fuse_ctx *ctx = fuse_req_ctx(req);
-	struct actor who = { .uid = ctx->uid, .pid = process_of(ctx->pid), .tag = tag };
-	size_t n = proc_text(who.pid, "comm", who.comm, sizeof(who.comm));
-	struct creds own;
-
-	if (!opened)
-		rights_creds(req, true, &own);
-	who.opener = opened ? *opened : own;
-	if (n && who.comm[n - 1] == '\n')
-		who.comm[n - 1] = '\0';
-	return who;
-}
-
-/* The writer got a signal. Called by the FUSE thread. What tag belongs to may have its answer by now. */
-static void interrupted(fuse_req_t req, void *tag)
-{
-	struct tree *t = fuse_req_userdata(req);
-
-	/* In this order: see run_commit(). */
-	ctl_interrupt(t, (uintptr_t)tag);
-	txn_interrupt(t->conf.engine, (uintptr_t)tag);
-}
-
-void write_interruptible(fuse_req_t req, uint64_t tag)
-{
-	fuse_req_interrupt_func(req, interrupted, (void *)(uintptr_t)tag);
-}
-
 struct write_job {
 	fuse_req_t req;
 	struct tree *tree;
@@ -137,24 +37,9 @@ static void reply(fuse_req_t req, int result)
 		fuse_reply_write(req, (size_t)result);
 }
 
-void write_leaves(struct tree *t, const struct node *n, uint32_t slot)
-{
-	uint16_t dir = n->row->in ? n->row->in : ROW_SELF;
-
-	if (twins_begin(t->twins, n->node, slot))
-		forget_path(t, objects_sibling(n->ino, dir), n->row->name);
-}
-
-/* Written down, so that a write that is sent again gets the same one. */
-void write_ends(struct tree *t, uint32_t slot, int result)
-{
-	journal_end(t->journal, slot, result);
-	twins_end(t->twins, slot);
-}
-
 static void end_write(struct tree *t, uint32_t slot, fuse_req_t req, int result)
 {
-	write_ends(t, slot, result);
+	request_ends(t, slot, result);
 	reply(req, result);
 }
 
@@ -183,8 +68,8 @@ static int submit(struct tree *t, fuse_req_t req, const struct node *n, uint32_t
 	if (!job)
 		return -ENOMEM;
 	*job = (struct write_job){ .req = req, .tree = t, .size = size, .slot = slot };
-	write_interruptible(req, who->tag);
-	write_leaves(t, n, slot);
+	fuse_req_interrupt_func(req, ctl_interrupted, (void *)(uintptr_t)who->tag);
+	request_leaves(t, n, slot);
 	txn_submit(t->conf.engine, wish, 1, who, done, job);
 	return 0;
 }
@@ -192,14 +77,14 @@ static int submit(struct tree *t, fuse_req_t req, const struct node *n, uint32_t
 static void carry_out(struct tree *t, fuse_req_t req, uint64_t tag, const struct node *n,
 		      const struct creds *opened, const char *buf, size_t size, uint32_t slot)
 {
-	const struct actor who = write_actor(req, tag, opened);
+	const struct actor who = request_actor(req, tag, opened);
 	char text[WRITE_MAX + 1];
 	struct wish wish = { 0 };
 	struct err err = { 0 };
-	int r = write_text(n->row->name, buf, size, text, &err);
+	int r = request_text(n->row->name, buf, size, text, &err);
 
 	if (!r)
-		r = write_wish(&n->subject, n->row, text, &wish, &err);
+		r = request_wish(&n->subject, n->row, text, &wish, &err);
 	if (!r && n->subject.dev)
 		r = rights_check_group(t, opened, &n->dev, n->row, &err);
 	r = r ? r : rights_check_value(&n->subject, opened, n->row, &wish, &err);
@@ -236,7 +121,7 @@ static void run_turn(struct engine *e, void *ctx)
 	if (node_get(w->tree, w->node, &n)) {
 		end_write(w->tree, w->slot, w->req, -ENODEV);
 	} else if (fuse_req_interrupted(w->req)) {
-		const struct actor who = write_actor(w->req, w->tag, &w->opened);
+		const struct actor who = request_actor(w->req, w->tag, &w->opened);
 
 		fail(&err, EINTR,
 		     "%s: interrupted before its turn, and nothing was done; write again",
@@ -267,7 +152,7 @@ static int await_turn(struct tree *t, fuse_req_t req, uint64_t tag, const struct
 				  .opened = *opened,
 				  .size = size };
 	memcpy(w->buf, buf, size < sizeof(w->buf) ? size : sizeof(w->buf));
-	write_leaves(t, n, slot);
+	request_leaves(t, n, slot);
 	r = engine_defer(t->conf.engine, &who, run_turn, w);
 	if (r)
 		free(w);

@@ -17,7 +17,7 @@
 #include "lines.h"
 #include "pcidevfs/pool.h"
 #include "fs/record.h"
-#include "fs/write.h"
+#include "fs/request.h"
 
 /* With the lock held. Its text gets into the store, unless a former process put it there. */
 static void take(struct ctl_job *job)
@@ -102,16 +102,6 @@ static void settle(struct ctl_job *job)
 	out_free(&o);
 	files_touch(job->tree->files, job->ino);
 	files_tell(job->tree->files);
-}
-
-struct ctl_state job_state(const struct ctl_job *job)
-{
-	struct ctl_state now;
-
-	pthread_mutex_lock(&job->tree->ctl->lock);
-	now = *ctl_now(job->ctl);
-	pthread_mutex_unlock(&job->tree->ctl->lock);
-	return now;
 }
 
 /* An orphan has but what is in the store. */
@@ -223,7 +213,7 @@ static bool carry_on(struct ctl_job *job)
 		if (!job->who.tag) { /* not an orphan: its writer waits, and can be looked at */
 			const struct creds opener = job->who.opener;
 
-			job->who = write_actor(job->req, job->unique, &opener);
+			job->who = request_actor(job->req, job->unique, &opener);
 		}
 		pthread_mutex_lock(&job->tree->ctl->lock);
 		take(job);
@@ -250,7 +240,7 @@ static void reply(struct fuse_req *req, int result)
 /* Nothing of it was begun. */
 static void drop(struct ctl_job *job, int result)
 {
-	write_ends(job->tree, job->journal_slot, result);
+	request_ends(job->tree, job->journal_slot, result);
 	reply(job->req, result);
 	free(job);
 }
@@ -293,7 +283,7 @@ static struct ctl_job *finish(struct ctl_job *job)
 	pthread_mutex_lock(&c->lock);
 	next = ctl_next(job->ctl);
 	result = next->verdict ?: (int)next->size;
-	write_ends(job->tree, job->journal_slot, result);
+	request_ends(job->tree, job->journal_slot, result);
 	next->writer = 0;
 	ctl_relax(job->ctl, next);
 	req = job->req;
@@ -335,6 +325,7 @@ static struct ctl_job *job_new(struct tree *t, const struct node *n, uint64_t fh
 		return NULL;
 	job->who.opener = file->creds;
 	job->tree = t;
+	job->ended = job_ended;
 	job->ino = n->ino;
 	job->size = size;
 	memcpy(job->buf, buf, size);
@@ -402,7 +393,7 @@ static struct ctl_job *withdraw(struct ctl_side *side, uint64_t unique)
 	return NULL;
 }
 
-void ctl_interrupt(struct tree *t, uint64_t tag)
+static void interrupt_writes(struct tree *t, uint64_t tag)
 {
 	struct ctl_files *c = t->ctl;
 	struct ctl_job *job = NULL;
@@ -413,6 +404,16 @@ void ctl_interrupt(struct tree *t, uint64_t tag)
 	pthread_mutex_unlock(&c->lock);
 	if (job)
 		drop(job, -EINTR);
+}
+
+/* Called by the FUSE thread. What tag belongs to may have its answer by now. */
+void ctl_interrupted(fuse_req_t req, void *tag)
+{
+	struct tree *t = fuse_req_userdata(req);
+
+	/* In this order: see run_commit(). */
+	interrupt_writes(t, (uintptr_t)tag);
+	txn_interrupt(t->conf.engine, (uintptr_t)tag);
 }
 
 /* With the lock held. Its write is being finished already, from what the former process left. */
@@ -448,15 +449,15 @@ void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint6
 	bool joined = false, full = false;
 
 	if (!job) {
-		write_ends(t, journal_slot, -ENOMEM);
+		request_ends(t, journal_slot, -ENOMEM);
 		reply(req, -ENOMEM);
 		return;
 	}
 	job->req = req;
 	job->unique = t->conf.unique() & ~UNIQUE_RESENT;
 	job->journal_slot = journal_slot;
-	write_interruptible(req, job->unique);
-	write_leaves(t, n, journal_slot);
+	fuse_req_interrupt_func(req, ctl_interrupted, (void *)(uintptr_t)job->unique);
+	request_leaves(t, n, journal_slot);
 	pthread_mutex_lock(&c->lock);
 	job->ctl = ctls_find(c->store, fh);
 	if (job->ctl) {

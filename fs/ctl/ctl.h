@@ -26,9 +26,10 @@ void ctl_release(struct ctl_files *c, uint64_t fh);
 /* All that is known of the request is taken here: unique, journal slot; answered once it is done. */
 void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint64_t fh,
 	       const char *buf, size_t size, uint32_t journal_slot);
-/* Who sent this request got a signal: a write that waits for another one is withdrawn, of the one that is carried out
- * no further commit begins. */
-void ctl_interrupt(struct tree *t, uint64_t tag);
+/* For fuse_req_interrupt_func(), before anybody can answer the request; tag: its actor's. Who sent it got a signal: a
+ * write that waits for another one is withdrawn, of the one that is carried out no further commit begins, and no
+ * transaction of it whose first step has yet to run. */
+void ctl_interrupted(struct fuse_req *req, void *tag);
 void ctl_read(struct tree *t, struct fuse_req *req, uint64_t fh, uint64_t unique, size_t size);
 /* Unread answers? */
 bool ctl_ready(struct ctl_files *c, uint64_t fh);

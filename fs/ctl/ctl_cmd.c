@@ -190,7 +190,7 @@ static void commit_done(void *ctx, const struct err *err)
 	job->err = *err;
 	if (err->code)
 		label_verdict(job, &job->err);
-	job_ended(job);
+	job->ended(job);
 }
 
 /* Sent again after a crash, each commit of a write gets the verdict that it had. */

@@ -39,6 +39,7 @@ struct ctl_job {
 	struct tree *tree;
 	struct ctl *ctl;
 	struct ctl_side *side;
+	void (*ended)(struct ctl_job *job); /* the command that ends later calls it */
 	uint64_t ino, unique;
 	uint32_t journal_slot;
 	bool taken; /* its text is in the store */
@@ -70,7 +71,7 @@ enum command_flag {
 struct ctl_command {
 	const char *name;
 	uint32_t flags;
-	/* Carries it out: fills job->answer, or job->err. False: it ends later, by job_ended(). */
+	/* Carries it out: fills job->answer, or job->err. False: it ends later, by job->ended(). */
 	bool (*run)(struct ctl_job *job);
 };
 

@@ -187,3 +187,13 @@ void ctl_read(struct tree *t, struct fuse_req *req, uint64_t fh, uint64_t unique
 	fuse_reply_buf(req, buf, n);
 	free(buf);
 }
+
+struct ctl_state job_state(const struct ctl_job *job)
+{
+	struct ctl_state now;
+
+	pthread_mutex_lock(&job->tree->ctl->lock);
+	now = *ctl_now(job->ctl);
+	pthread_mutex_unlock(&job->tree->ctl->lock);
+	return now;
+}

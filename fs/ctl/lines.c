@@ -10,7 +10,7 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 #include "fs/rights.h"
-#include "fs/write.h"
+#include "fs/request.h"
 
 #define VIRTFN "virtfn"
 #define VFS_MAX 65535
@@ -127,7 +127,7 @@ static int judge(const struct lines_of *of, const struct target *at, const char 
 	if (!r && of->who)
 		r = unborn ? rights_check_unborn(of->tree, of->who, &born_as, row, err)
 			   : rights_check(of->tree, of->who, &dev, row, err);
-	r = r ? r : write_wish(&s, row, value, ret, err);
+	r = r ? r : request_wish(&s, row, value, ret, err);
 	if (!r && of->who)
 		r = rights_check_value(&s, of->who, row, ret, err);
 	ret->dev = at->dev;
@@ -167,13 +167,3 @@ int line_wish(const struct lines_of *of, char *line, struct wish *ret,
 	return r ? r : judge(of, &at, file ? file : line, value, ret, err);
 }
 
-void wish_label(const struct wish *wish, char label[static LINE_LABEL])
-{
-	char id[KEY_NAME + 8];
-
-	if (wish->virtfn)
-		snprintf(label, LINE_LABEL, "%s/virtfn%u/%s", key_id(&wish->dev, id),
-			 wish->virtfn - 1u, wish->file);
-	else
-		snprintf(label, LINE_LABEL, "%s/%s", key_id(&wish->dev, id), wish->file);
-}

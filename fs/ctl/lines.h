@@ -33,14 +33,10 @@ int line_target(const struct lines_of *of, const char *text, struct target *ret,
  * whole. */
 size_t line_text(const char *line, size_t len);
 
-#define LINE_LABEL 128
 
 /* Makes a wish of one line (without newline; changed meanwhile). label: the file as the line names it.
  * -EINVAL, -ENODEV, -EOPNOTSUPP, -EACCES or what the row's store says, with the sentence. */
 int line_wish(const struct lines_of *of, char *line, struct wish *ret,
 	      char label[static LINE_LABEL], struct err *err);
-
-/* The file of a wish as a line of the root's ctl names it. */
-void wish_label(const struct wish *wish, char label[static LINE_LABEL]);
 
 #endif

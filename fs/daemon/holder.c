@@ -130,24 +130,6 @@ static void on_server_end(struct holder *h)
 	h->start_at = now_ms() + retry_pause_ms(&h->retry);
 }
 
-void holder_listen(struct holder *h)
-{
-	struct err err = { 0 };
-
-	h->listen = control_listen(&h->mount, &err);
-	if (h->listen < 0)
-		say("--replace will not reach this daemon: %s", err.text);
-}
-
-void holder_deafen(struct holder *h)
-{
-	if (h->listen < 0)
-		return;
-	close(h->listen);
-	h->listen = -1;
-	control_forget(&h->mount);
-}
-
 static void on_ready(struct holder *h)
 {
 	struct err err = { 0 };

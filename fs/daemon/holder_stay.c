@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "holder_state.h"
 
+#include "control.h"
+
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 
@@ -40,4 +42,22 @@ void holder_abort_what_stays(struct holder *h)
 	}
 	say("%s", err.text);
 	holder_finish(h, 1);
+}
+
+void holder_listen(struct holder *h)
+{
+	struct err err = { 0 };
+
+	h->listen = control_listen(&h->mount, &err);
+	if (h->listen < 0)
+		say("--replace will not reach this daemon: %s", err.text);
+}
+
+void holder_deafen(struct holder *h)
+{
+	if (h->listen < 0)
+		return;
+	close(h->listen);
+	h->listen = -1;
+	control_forget(&h->mount);
 }

@@ -132,4 +132,8 @@ int wish_resolve(struct model *m, const struct wish *wish, struct wish *ret);
 int plan_make(struct model *m, const struct method *const *methods, const struct wish *wishes,
 	      size_t n, bool predict, struct plan *ret, struct err *err);
 
+#define LINE_LABEL 128
+/* The file of a wish as a line of the root's ctl names it: "0000:02:00.0/virtfn3/claim". */
+void wish_label(const struct wish *wish, char label[static LINE_LABEL]);
+
 #endif

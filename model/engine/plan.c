@@ -413,3 +413,14 @@ int plan_make(struct model *m, const struct method *const *methods, const struct
 	qsort(items, n, sizeof(*items), by_place);
 	return expand_items(m, items, n, ret, err);
 }
+
+void wish_label(const struct wish *wish, char label[static LINE_LABEL])
+{
+	char id[KEY_NAME + 8];
+
+	if (wish->virtfn)
+		snprintf(label, LINE_LABEL, "%s/virtfn%u/%s", key_id(&wish->dev, id),
+			 wish->virtfn - 1u, wish->file);
+	else
+		snprintf(label, LINE_LABEL, "%s/%s", key_id(&wish->dev, id), wish->file);
+}

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #include "fs/internal.h"
-#include "fs/write.h"
+#include "fs/request.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/txn.h"
@@ -69,12 +69,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!size)
 		return 0;
 	row = pick(data[0] % 8);
-	if (write_text(row->name, (const char *)data + 1, size - 1, text, &err)) {
+	if (request_text(row->name, (const char *)data + 1, size - 1, text, &err)) {
 		check(err.code == EINVAL || err.code == E2BIG);
 		return 0;
 	}
 	check(strlen(text) <= WRITE_MAX && !strpbrk(text, "\n\t\r"));
-	if (write_wish(&s, row, text, &wish, &err)) {
+	if (request_wish(&s, row, text, &wish, &err)) {
 		check(err.code > 0 && err.text[0] && !strchr(err.text, '\n'));
 		check(!wish.file[0]);
 	} else if (!(row->flags & ATTR_ASIDE)) {

@@ -23,7 +23,7 @@ static struct objects *open_at(void *at, size_t size)
 {
 	struct objects *o;
 
-	CHECK_EQ(objects_open(at, size, &o, NULL), 0);
+	CHECK_EQ(objects_open(at, size, obj_type, &o, NULL), 0);
 	return o;
 }
 
@@ -166,7 +166,7 @@ DEFINE_TEST(objects_survives_rubbish)
 		seed = seed * 1103515245 + 12345;
 		at[i] ^= (unsigned char)(seed >> 16);
 	}
-	if (!objects_open(at, size, &o, NULL)) /* or it refuses */
+	if (!objects_open(at, size, obj_type, &o, NULL)) /* or it refuses */
 		objects_close(o);
 }
 

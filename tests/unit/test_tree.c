@@ -8,7 +8,7 @@
 #include "fs/files.h"
 #include "fs/internal.h"
 #include "fs/inventory.h"
-#include "fs/write.h"
+#include "fs/request.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/txn.h"
@@ -142,7 +142,7 @@ DEFINE_TEST(caps_have_names)
 
 static int text_of(const char *buf, size_t size, char *text)
 {
-	return write_text("claim", buf, size, text, NULL);
+	return request_text("claim", buf, size, text, NULL);
 }
 
 DEFINE_TEST(write_text_is_one_line)
@@ -171,7 +171,7 @@ static int claim(const char *text, struct wish *wish, struct err *err)
 
 	*wish = (struct wish){ 0 };
 	*err = (struct err){ 0 };
-	return write_wish(&s, attr_by_name(OBJ_DEVICE, 0, "claim"), text, wish, err);
+	return request_wish(&s, attr_by_name(OBJ_DEVICE, 0, "claim"), text, wish, err);
 }
 
 static int value_store(const struct subject *s, const char *text, struct wish *ret, struct err *err)
@@ -191,13 +191,13 @@ DEFINE_TEST(a_store_gives_the_value_and_its_row_the_rest)
 	struct wish wish = { .file = "former" };
 	struct err err = { 0 };
 
-	CHECK_EQ(write_wish(&s, &level, "", &wish, &err), -EINVAL);
+	CHECK_EQ(request_wish(&s, &level, "", &wish, &err), -EINVAL);
 	CHECK_STR(wish.file, "former");
-	CHECK_EQ(write_wish(&s, &level, "5", &wish, &err), 0);
+	CHECK_EQ(request_wish(&s, &level, "5", &wish, &err), 0);
 	CHECK_STR(wish.file, "level");
 	CHECK_STR(wish.value, "5");
 	CHECK(key_eq(&wish.dev, &dev.key));
-	CHECK_EQ(write_wish(&s, &aside, "5", &wish, &err), 0);
+	CHECK_EQ(request_wish(&s, &aside, "5", &wish, &err), 0);
 	CHECK_STR(wish.file, ""); /* it is done */
 }
 
@@ -311,7 +311,7 @@ static struct tree *small_tree(void)
 	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 		  -1, 0);
 	CHECK(at != MAP_FAILED);
-	CHECK_EQ(objects_open(at, size, &t.objects, NULL), 0);
+	CHECK_EQ(objects_open(at, size, obj_type, &t.objects, NULL), 0);
 	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 		  -1, 0);
 	CHECK(at != MAP_FAILED);

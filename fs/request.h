@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef FS_WRITE_H
-#define FS_WRITE_H
+#ifndef FS_REQUEST_H
+#define FS_REQUEST_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,28 +19,21 @@ struct tree;
 
 /* What was written to a file, as its store gets it: E2BIG over WRITE_MAX bytes; the final newline is
  * taken off; another one, NUL and other control characters are EINVAL. text is "" on failure. */
-int write_text(const char *file, const char *buf, size_t size, char text[static WRITE_MAX + 1],
+int request_text(const char *file, const char *buf, size_t size, char text[static WRITE_MAX + 1],
 	       struct err *err);
 
 /* What the row makes of such a text: a wish for the engine, or, ATTR_ASIDE, one without a file: it is done. ret is
  * untouched on failure. */
-int write_wish(const struct subject *s, const struct attr *row, const char *text, struct wish *ret,
+int request_wish(const struct subject *s, const struct attr *row, const char *text, struct wish *ret,
 	       struct err *err);
 
 /* Who sent this request. opened: who opened the file that it is for; NULL: the same. */
-struct actor write_actor(struct fuse_req *req, uint64_t tag, const struct creds *opened);
-
-/* The beginning of a file of a process, or thread, in /proc: at most size - 1 bytes, then NUL.
- * Returns how many, 0 when it cannot be read. */
-size_t proc_text(pid_t pid, const char *file, char *text, size_t size);
+struct actor request_actor(struct fuse_req *req, uint64_t tag, const struct creds *opened);
 
 /* A write to this node, with its slot in the journal, goes on on another thread: who comes by path meanwhile gets a twin
  * of the file. Waits for nobody. */
-void write_leaves(struct tree *t, const struct node *n, uint32_t slot);
+void request_leaves(struct tree *t, const struct node *n, uint32_t slot);
 /* Its verdict is known: called once, before it is told. */
-void write_ends(struct tree *t, uint32_t slot, int result);
-
-/* Before anybody can answer it: its writer may take it back as long as nothing was done. */
-void write_interruptible(struct fuse_req *req, uint64_t tag);
+void request_ends(struct tree *t, uint32_t slot, int result);
 
 #endif

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What all that asks for something has in common: its text, who sent it, and the twin of a file that is being written. */
+#define FUSE_USE_VERSION 312
+#include "request.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fuse_lowlevel.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "internal.h"
+#include "journal.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/txn.h"
+#include "pcidevfs/util.h"
+#include "rights.h"
+#include "twins.h"
+
+int request_text(const char *file, const char *buf, size_t size, char text[static WRITE_MAX + 1],
+	       struct err *err)
+{
+	text[0] = '\0';
+	if (size > WRITE_MAX)
+		return fail(err, E2BIG, "%s: %zu bytes were written, at most %d are taken at once",
+			    file, size, WRITE_MAX);
+	if (size && buf[size - 1] == '\n')
+		size--;
+	for (size_t i = 0; i < size; i++) {
+		if (buf[i] == '\n')
+			return fail(err, EINVAL, "%s: one line at a time", file);
+		if (iscntrl((unsigned char)buf[i]))
+			return fail(err, EINVAL,
+				    "%s: the value holds a control character (%d) after %zu bytes",
+				    file, (unsigned char)buf[i], i);
+	}
+	memcpy(text, buf, size);
+	text[size] = '\0';
+	return 0;
+}
+
+int request_wish(const struct subject *s, const struct attr *row, const char *text, struct wish *ret,
+	       struct err *err)
+{
+	struct wish wish = { 0 };
+	int r;
+
+	if (s->dev)
+		wish.dev = s->dev->key;
+	if (!(row->flags & ATTR_ASIDE))
+		STR_COPY(wish.file, row->name);
+	r = row->store(s, text, &wish, err);
+	if (!r)
+		*ret = wish;
+	return r;
+}
+
+/* The kernel names the thread. */
+static pid_t process_of(pid_t thread)
+{
+	char status[1024];
+	uint64_t pid;
+	char *line;
+
+	proc_text(thread, "status", status, sizeof(status));
+	line = strstr(status, "\nTgid:\t");
+	if (!line)
+		return thread;
+	line += strlen("\nTgid:\t");
+	line[strspn(line, "0123456789")] = '\0';
+	return parse_u64(line, INT_MAX, &pid) ? thread : (pid_t)pid;
+}
+
+struct actor request_actor(fuse_req_t req, uint64_t tag, const struct creds *opened)
+{
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+	struct actor who = { .uid = ctx->uid, .pid = process_of(ctx->pid), .tag = tag };
+	size_t n = proc_text(who.pid, "comm", who.comm, sizeof(who.comm));
+	struct creds own;
+
+	if (!opened)
+		rights_creds(req, true, &own);
+	who.opener = opened ? *opened : own;
+	if (n && who.comm[n - 1] == '\n')
+		who.comm[n - 1] = '\0';
+	return who;
+}
+
+void request_leaves(struct tree *t, const struct node *n, uint32_t slot)
+{
+	uint16_t dir = n->row->in ? n->row->in : ROW_SELF;
+
+	if (twins_begin(t->twins, n->node, slot))
+		forget_path(t, objects_sibling(n->ino, dir), n->row->name);
+}
+
+/* Written down, so that a write that is sent again gets the same one. */
+void request_ends(struct tree *t, uint32_t slot, int result)
+{
+	journal_end(t->journal, slot, result);
+	twins_end(t->twins, slot);
+}
