@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a change touched: a new field of struct device is a row here, a fact one of facts.def. */
+/* What a change touched: a new field of struct device is a row here, a fact one of facts.def, what is asked of wants.def. */
 #include "diff.h"
 
 #include <stddef.h>
@@ -31,24 +31,10 @@ static const struct {
 #include "pcidevfs/facts.def"
 	STRING(names.description, CH_DESCRIPTION),
 	STRING(names.resource, CH_ASIDE),
-	STRING(want.claim, CH_ASIDE),
-	STRING(want.former, CH_INTERNAL),
-	NUMBER(want.former_known, CH_INTERNAL),
-	NUMBER(want.owned, CH_RIGHTS),
-	NUMBER(want.uid, CH_RIGHTS),
-	NUMBER(want.gid, CH_RIGHTS),
-	NUMBER(want.n_owners, CH_RIGHTS),
-	NUMBER(want.vfs_wanted, CH_ASIDE),
-	NUMBER(want.num_vfs, CH_ASIDE),
-	NUMBER(want.vf_claims, CH_INTERNAL),
-	NUMBER(want.autoprobe_off, CH_INTERNAL),
-	NUMBER(want.unprobed, CH_INTERNAL),
-	STRING(want.allocated, CH_ALLOCATED),
-	STRING(want.given, CH_GIVEN),
-	STRING(want.given_as, CH_GIVEN_AS),
-	NUMBER(want.single, CH_POOLED),
-	STRING(want.resource, CH_ASIDE),
-	STRING(want.pinned, CH_ASIDE),
+#define WANT(type, name, bit, whose) NUMBER(want.name, bit),
+#define WANT_TEXT(name, size, bit, whose) STRING(want.name, bit),
+#define WANT_ARRAY(type, name, n, bit, whose) NUMBER(want.name, bit),
+#include "pcidevfs/wants.def"
 	STRING(intended, CH_BEHIND),
 	NUMBER(state, CH_STATE),
 	NUMBER(taken, CH_BEHIND),

@@ -68,31 +68,12 @@ enum state {
 	STATE_COUNT
 };
 
-/* What was asked, and what must be known to take it back. */
+/* What was asked, and what must be known to take it back: a row of wants.def each. */
 struct want {
-	char claim[CLAIM_NAME];
-	char former[FORMER_TEXT]; /* what it had before the claim's first write: former.h */
-	bool former_known;	  /* ... is that, and not only what is left of it */
-	bool owned; /* its claim file was given away, or back: device_shares_owner() */
-	uint32_t uid, gid; /* of the claim file; 0 where it is not owned */
-	uint32_t n_owners; /* of its files, how many were given an owner or a mode */
-	bool vfs_wanted;
-	int32_t num_vfs; /* asked for, when vfs_wanted */
-	/* A PF: bit N of [N / 64]: a stored wish claims its virtfnN, which may be absent. */
-	uint64_t vf_claims[WANT_VFS / 64];
-	bool autoprobe_off; /* a PF: sriov_drivers_autoprobe is 0 by our doing and must be 1 again */
-	bool unprobed; /* a VF that came meanwhile: its host driver has not been asked yet */
-	/* Which pod has it: "pending" (to whom is not known yet), "ns/pod/container". Of this only that there is one is
-	 * kept, by given_as. */
-	char allocated[ALLOCATED_NAME];
-	/* facts.nodes when last a pod was given it or a member of its group. */
-	char given[NODES_TEXT];
-	/* device_resource() when a pod was given it, which has it still: kubelet has it by that name. */
-	char given_as[RESOURCE_NAME];
-	bool single;		      /* pooled reads 0: offered under a name of its own */
-	char resource[RESOURCE_NAME]; /* overrides the computed resource name; "" does not */
-	/* The computed name as it was when it was claimed; "" while it is not. */
-	char pinned[RESOURCE_NAME];
+#define WANT(type, name, bit, whose) type name;
+#define WANT_TEXT(name, size, bit, whose) char name[size];
+#define WANT_ARRAY(type, name, n, bit, whose) type name[n];
+#include "pcidevfs/wants.def"
 };
 
 struct device {

@@ -12,27 +12,18 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
-enum whose {
-	EARLY,	 /* written by the act's steps, or before them: its device is busy for it by then */
-	SETTLED, /* written once all steps are done */
-	OTHERS,	 /* not put back: others write it, or the next pass finds it anew */
-};
-
-#define PART(field, whose)                                                                         \
-	{                                                                                          \
-		offsetof(struct want, field), sizeof(((struct want *)0)->field), whose             \
-	}
+enum whose { EARLY, SETTLED, OTHERS };
 
 static const struct part {
 	size_t at, size;
 	enum whose whose;
 } parts[] = {
-	PART(former, EARLY),	    PART(former_known, EARLY),	PART(autoprobe_off, EARLY),
-	PART(claim, SETTLED),	    PART(pinned, SETTLED),	PART(vfs_wanted, SETTLED),
-	PART(num_vfs, SETTLED),	    PART(allocated, SETTLED),	PART(given, SETTLED),
-	PART(given_as, SETTLED),    PART(single, SETTLED),	PART(resource, SETTLED),
-	PART(owned, OTHERS),	    PART(uid, OTHERS),		PART(gid, OTHERS),
-	PART(n_owners, OTHERS),	    PART(vf_claims, OTHERS),	PART(unprobed, OTHERS),
+#define PART(field, whose)                                                                         \
+	{ offsetof(struct want, field), sizeof(((struct want *)0)->field), whose },
+#define WANT(type, name, bit, whose) PART(name, whose)
+#define WANT_TEXT(name, size, bit, whose) PART(name, whose)
+#define WANT_ARRAY(type, name, n, bit, whose) PART(name, whose)
+#include "pcidevfs/wants.def"
 };
 
 #define ALL_PARTS ((UINT32_C(1) << ARRAY_SIZE(parts)) - 1)
