@@ -235,37 +235,33 @@ static int plan(struct allocation *a, struct err *err)
 	return e;
 }
 
-/* Is it heard by now that a pod has one more of them? Not one that a later Allocate has given. */
-static bool is_named(const struct allocation *a)
+static bool any_dev(const struct allocation *a,
+		    bool (*fits)(const struct allocation *a, const struct dev *d))
 {
 	const struct devices *t = mirror_lock(a->p->tree);
 	struct request_at at = { 0 };
-	bool named = false;
+	bool any = false;
 	const char *id;
 
-	while ((id = request_next(&a->request, &at))) {
+	while (!any && (id = request_next(&a->request, &at))) {
 		const struct dev *d = devices_of_kubelet(t, a->resource, id);
 
-		named |= d && d->given_at == a->running && in_the_way(a, d);
+		any = d && fits(a, d);
 	}
 	mirror_unlock(a->p->tree);
-	return named;
+	return any;
 }
 
-static bool any_busy(const struct allocation *a)
+/* Is it heard by now that a pod has one more of them? Not one that a later Allocate has given. */
+static bool is_named(const struct allocation *a, const struct dev *d)
 {
-	const struct devices *t = mirror_lock(a->p->tree);
-	struct request_at at = { 0 };
-	bool busy = false;
-	const char *id;
+	return d->given_at == a->running && in_the_way(a, d);
+}
 
-	while ((id = request_next(&a->request, &at))) {
-		const struct dev *d = devices_of_kubelet(t, a->resource, id);
-
-		busy |= d && !strcmp(d->state, "busy");
-	}
-	mirror_unlock(a->p->tree);
-	return busy;
+static bool is_busy(const struct allocation *a, const struct dev *d)
+{
+	(void)a;
+	return !strcmp(d->state, "busy");
 }
 
 /* An operation runs on one of them, as a restore after a start of the daemon; is it over since? */
@@ -273,7 +269,7 @@ static bool has_ended(struct allocation *a)
 {
 	bool was = a->busy;
 
-	a->busy = any_busy(a);
+	a->busy = any_dev(a, is_busy);
 	return was && !a->busy;
 }
 
@@ -305,7 +301,7 @@ static bool waits_on(const struct allocation *a, int e, uint64_t now)
 static void on_news(struct source *source)
 {
 	struct allocation *a = container_of(source, struct allocation, news);
-	bool news = a->call && (a->refused.code == ENOTCONN || is_named(a) || has_ended(a));
+	bool news = a->call && (a->refused.code == ENOTCONN || any_dev(a, is_named) || has_ended(a));
 	int e = news ? plan(a, &a->refused) : -EBUSY;
 	uint64_t now = now_ms();
 
@@ -354,7 +350,7 @@ static void on_recorded(struct job *job, const struct err *failed)
 		return;
 	}
 	a->refused = *failed;
-	a->busy = any_busy(a);
+	a->busy = any_dev(a, is_busy);
 	a->until = a->until ?: now_ms() + plugin_deadline(a->p, NEWS_MS);
 	wait_for_news(a);
 }
