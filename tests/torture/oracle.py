@@ -32,7 +32,8 @@ class Oracle:
 
     def claimed(self, address, name):
         members = set(self.m.members(address) or [address])
-        members |= {a for a in self.away & self.together.get(address, set()) if self.claims.get(a) == name}
+        if self.claims.get(address) == name:  # again: else those that are away have a claim of their own, if any
+            members |= {a for a in self.away & self.together.get(address, set()) if self.claims.get(a) == name}
         for a in members:
             self.together[a] = members
             self.claims[a] = name
