@@ -152,8 +152,8 @@ struct view {
 extern const struct view views[];
 extern const size_t n_views;
 extern const struct entries resource_devices, virtfns;
-/* The view whose directory, or whose link, has this id; NULL when there is none. */
 #define LINK_ID(dir) ((dir) + 77u)
+/* The view whose directory, or whose link, has this id; NULL when there is none. */
 const struct view *view_by_dir(unsigned int id);
 const struct view *view_by_link(unsigned int id);
 

@@ -10,7 +10,6 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
-#include "record.h"
 
 /* A file's text as a value: one line, a link as the name it leads to. */
 static void print_value(const struct attr *row, const struct subject *s, struct out *o)

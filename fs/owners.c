@@ -22,8 +22,6 @@
 #include "record.h"
 #include "request.h"
 
-
-
 #define SET_RIGHTS (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)
 
 struct owner_job {
@@ -155,7 +153,8 @@ static void set_owner(struct owner_job *job)
 {
 	struct tree *t = job->tree;
 	struct stat st;
-	bool rights = job->to_set & SET_RIGHTS, kept = rights && owner_is_kept(t, job->n.kind, job->n.row);
+	bool rights = job->to_set & SET_RIGHTS;
+	bool kept = rights && owner_is_kept(t, job->n.kind, job->n.row);
 	int r = kept ? keep(job) : refuse_mode(job, NULL);
 
 	pthread_mutex_lock(&t->lock);

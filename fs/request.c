@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What all that asks for something has in common: its text, who sent it, and the twin of a file that is being written. */
+/* What all that asks for something has in common: its text, who sent it, and the twin of a file
+ * that is being written. */
 #define FUSE_USE_VERSION 312
 #include "request.h"
 
@@ -42,8 +43,8 @@ int request_text(const char *file, const char *buf, size_t size, char text[stati
 	return 0;
 }
 
-int request_wish(const struct subject *s, const struct attr *row, const char *text, struct wish *ret,
-	       struct err *err)
+int request_wish(const struct subject *s, const struct attr *row, const char *text,
+		 struct wish *ret, struct err *err)
 {
 	struct wish wish = { 0 };
 	int r;

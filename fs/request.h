@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What all that asks for something has in common. */
 #ifndef FS_REQUEST_H
 #define FS_REQUEST_H
 
@@ -24,8 +25,8 @@ int request_text(const char *file, const char *buf, size_t size, char text[stati
 
 /* What the row makes of such a text: a wish for the engine, or, ATTR_ASIDE, one without a file: it is done. ret is
  * untouched on failure. */
-int request_wish(const struct subject *s, const struct attr *row, const char *text, struct wish *ret,
-	       struct err *err);
+int request_wish(const struct subject *s, const struct attr *row, const char *text,
+		 struct wish *ret, struct err *err);
 
 /* Who sent this request. opened: who opened the file that it is for; NULL: the same. */
 struct actor request_actor(struct fuse_req *req, uint64_t tag, const struct creds *opened);

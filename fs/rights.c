@@ -17,7 +17,6 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
-#include "request.h"
 
 size_t proc_text(pid_t pid, const char *file, char *text, size_t size)
 {

@@ -20,7 +20,6 @@
 #include "pcidevfs/util.h"
 #include "record.h"
 #include "rights.h"
-#include "twins.h"
 
 struct write_job {
 	fuse_req_t req;

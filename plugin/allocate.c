@@ -301,7 +301,8 @@ static bool waits_on(const struct allocation *a, int e, uint64_t now)
 static void on_news(struct source *source)
 {
 	struct allocation *a = container_of(source, struct allocation, news);
-	bool news = a->call && (a->refused.code == ENOTCONN || any_dev(a, is_named) || has_ended(a));
+	bool news = a->call && (a->refused.code == ENOTCONN || any_dev(a, is_named) ||
+				has_ended(a));
 	int e = news ? plan(a, &a->refused) : -EBUSY;
 	uint64_t now = now_ms();
 

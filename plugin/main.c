@@ -221,7 +221,8 @@ static int start(struct main *m, const struct options *o, struct err *err)
 	r = r ?: loop_open(&p->loop, err);
 	r = r ?: rpc_new(&p->loop, &p->rpc, err) ?: cdi_new(o->dev, o->cdi, &p->cdi, err);
 	r = r ?: resources_new(p, dir, &p->resources, err) ?: kubelet_new(p, dir, &p->kubelet, err);
-	r = r ?: pods_new(p, o->kubelet, &p->pods, err) ?: mirror_new(o->tree, &p->loop, &plugin_table, &p->tree, err);
+	r = r ?: pods_new(p, o->kubelet, &p->pods, err);
+	r = r ?: mirror_new(o->tree, &p->loop, &plugin_table, &p->tree, err);
 	if (r)
 		return r;
 	m->tree = (struct source){ .fd = mirror_fd(p->tree), .ready = on_tree, .at = UINT64_MAX };

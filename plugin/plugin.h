@@ -16,7 +16,6 @@ struct pods;
 struct resources;
 struct rpc;
 struct start;
-struct mirror;
 
 struct options {
 	const char *tree; /* the mount */

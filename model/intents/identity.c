@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "pcidevfs/device.h"
@@ -155,4 +156,33 @@ enum match identity_match(const struct identity *wanted, const struct seat *seat
 		return MATCH_HERE;
 	}
 	return here < n ? MATCH_STRANGER : MATCH_NONE;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const struct mark *x = a, *y = b;
+
+	return x->value != y->value ? (x->value > y->value) - (x->value < y->value)
+				    : (x->at > y->at) - (x->at < y->at);
+}
+
+void marks_sort(struct mark *v, size_t n)
+{
+	if (n)
+		qsort(v, n, sizeof(*v), by_value);
+}
+
+size_t marks_first(const struct mark *v, size_t n, uint64_t value)
+{
+	size_t from = 0, to = n;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (v[mid].value < value)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
 }

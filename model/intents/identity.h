@@ -60,4 +60,13 @@ enum match {
 enum match identity_match(const struct identity *wanted, const struct seat *seats, size_t n,
 			  size_t *ret_at);
 
+/* By what something is found: a hash of (a part of) its identity, and where it stands. */
+struct mark {
+	uint64_t value;
+	size_t at;
+};
+void marks_sort(struct mark *v, size_t n);
+/* The first of sorted ones that is not below the value; n: there is none. */
+size_t marks_first(const struct mark *v, size_t n, uint64_t value);
+
 #endif

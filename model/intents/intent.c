@@ -115,16 +115,29 @@ static int release_absent(struct rewrite *w, const struct wish *wish, struct err
 	return rc;
 }
 
+/* NULL: nothing is stored for it. */
+static const struct record *record_of(const struct rewrite *w, const struct device *dev)
+{
+	size_t at = rewrite_at(w, dev);
+
+	return at == RECORD_NONE ? NULL : w->next.v[at];
+}
+
+static uint64_t group_of(const struct rewrite *w, const struct device *dev)
+{
+	const struct record *r = record_of(w, dev);
+
+	return r ? r->group : 0;
+}
+
 /* Between restore's look and its act somebody may have asked for something else, or another card have come. */
 static int refuse_outdated(struct rewrite *w, const struct device *dev, const struct wish *wish,
 			   struct err *err)
 {
 	const struct kept *k = kept_find(wish->file);
-	size_t at = rewrite_at(w, dev);
+	const struct record *r = record_of(w, dev);
 	char value[WISH_VALUE];
-	const struct record *r;
 
-	r = at == RECORD_NONE ? NULL : w->next.v[at];
 	if (r && k && k->value) {
 		k->value(r, value);
 		if (!strcmp(wish->value, value))
@@ -133,13 +146,6 @@ static int refuse_outdated(struct rewrite *w, const struct device *dev, const st
 	return fail(err, EBUSY,
 		    "something else was asked of %s before what is stored could be applied",
 		    dev->key.name);
-}
-
-static uint64_t group_of(const struct rewrite *w, const struct device *dev)
-{
-	size_t at = rewrite_at(w, dev);
-
-	return at == RECORD_NONE ? 0 : w->next.v[at]->group;
 }
 
 /* A member that came between restore's look and its plan was not there when the group was claimed. */
@@ -151,7 +157,8 @@ static int refuse_latecomer(const struct rewrite *w, const struct device *dev,
 	for (size_t i = 0; i < n && group; i++) {
 		if (group_of(w, members[i]) == group)
 			continue;
-		fail(err, EBUSY, "%s came into the IOMMU group of %s while its claim was being restored",
+		fail(err, EBUSY,
+		     "%s came into the IOMMU group of %s while its claim was being restored",
 		     members[i]->key.name, dev->key.name);
 		if (err)
 			err->passing = true;
@@ -165,8 +172,7 @@ static int refuse_latecomer(const struct rewrite *w, const struct device *dev,
 static uint64_t former_group(const struct rewrite *w, const struct device *const *members, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		size_t at = rewrite_at(w, members[i]);
-		const struct record *r = at == RECORD_NONE ? NULL : w->next.v[at];
+		const struct record *r = record_of(w, members[i]);
 
 		if (r && r->group && !strcmp(r->want.claim, members[i]->want.claim))
 			return r->group;
@@ -177,11 +183,10 @@ static uint64_t former_group(const struct rewrite *w, const struct device *const
 /* What somebody has stored of a mate that was not claimed with this device, and could not be applied, stays his. */
 static bool is_others(const struct rewrite *w, const struct device *dev, const struct device *mate)
 {
-	size_t at = rewrite_at(w, mate), own = rewrite_at(w, dev);
-	const struct record *r = at == RECORD_NONE ? NULL : w->next.v[at];
+	const struct record *r = record_of(w, mate);
 
 	return mate != dev && r && kept_is_missing(&kept_claim, r) &&
-	       r->group != (own == RECORD_NONE ? 0 : w->next.v[own]->group);
+	       r->group != group_of(w, dev);
 }
 
 /* Whose records the wish may change. */
@@ -216,8 +221,7 @@ static bool is_unborn(const struct rewrite *w, const struct record *r, const str
 static int refuse_early(struct rewrite *w, const struct wish *wish, const struct kept *k,
 			const struct device *dev, struct err *err)
 {
-	size_t at = rewrite_at(w, dev);
-	const struct record *r = at == RECORD_NONE ? NULL : w->next.v[at];
+	const struct record *r = record_of(w, dev);
 	bool takes = k && k->value && strcmp(wish->value, k->none) && wish->value[0];
 	char value[WISH_VALUE] = "";
 	const struct kept *stored = NULL;

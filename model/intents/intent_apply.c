@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "model/diff.h"
 #include "intents.h"
 #include "kept.h"
 #include "pcidevfs/model.h"

@@ -10,22 +10,9 @@
 #include "kept.h"
 #include "pcidevfs/model.h"
 
-/* A claim that is stored, by where its device sits. */
-struct place {
-	uint64_t mark;
-	const struct record *r;
-};
-
 static uint64_t mark_of(const struct identity *id)
 {
 	return fnv1a(FNV1A, id->path, strlen(id->path));
-}
-
-static int by_mark(const void *left, const void *right)
-{
-	const struct place *a = left, *b = right;
-
-	return (a->mark > b->mark) - (a->mark < b->mark);
 }
 
 /* With the model locked. */
@@ -38,24 +25,8 @@ static void find_places(struct intents *in)
 	for (size_t i = 0; i < in->rs.n && in->places; i++)
 		if (kept_has(&kept_claim, &in->rs.v[i]->want))
 			in->places[in->n_places++] =
-				(struct place){ mark_of(&in->rs.v[i]->id), in->rs.v[i] };
-	if (in->n_places)
-		qsort(in->places, in->n_places, sizeof(*in->places), by_mark);
-}
-
-static size_t first_place(const struct intents *in, uint64_t mark)
-{
-	size_t from = 0, to = in->n_places;
-
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (in->places[mid].mark < mark)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
+				(struct mark){ mark_of(&in->rs.v[i]->id), i };
+	marks_sort(in->places, in->n_places);
 }
 
 bool record_may_be_here(const struct record *r, const struct device *card, const struct identity *id)
@@ -85,8 +56,12 @@ void intents_arrive(void *ctx, struct device *dev, const struct device *pf)
 		find_places(in);
 	identity_of(&id, dev, pf);
 	mark = mark_of(&id);
-	for (size_t i = first_place(in, mark); i < in->n_places && in->places[i].mark == mark; i++)
-		if (record_may_be_here(in->places[i].r, pf ? pf : dev, &id))
-			note_one(in, in->places[i].r, dev, &id);
+	for (size_t i = marks_first(in->places, in->n_places, mark);
+	     i < in->n_places && in->places[i].value == mark; i++) {
+		const struct record *r = in->rs.v[in->places[i].at];
+
+		if (record_may_be_here(r, pf ? pf : dev, &id))
+			note_one(in, r, dev, &id);
+	}
 }
 

@@ -96,19 +96,6 @@ void records_free(struct records *rs)
 
 /* ---- two of one device */
 
-struct twin {
-	uint64_t mark;
-	size_t at;
-};
-
-static int by_mark(const void *left, const void *right)
-{
-	const struct twin *a = left, *b = right;
-
-	return a->mark != b->mark ? (a->mark > b->mark) - (a->mark < b->mark)
-				  : (a->at > b->at) - (a->at < b->at);
-}
-
 static uint64_t mark_of(const struct identity *id)
 {
 	const uint64_t card[] = { id->serial, id->ids, (uint64_t)id->vf };
@@ -119,17 +106,16 @@ static uint64_t mark_of(const struct identity *id)
 int records_each_twin(const struct records *rs, int (*found)(void *ctx, size_t former, size_t later),
 		      void *ctx)
 {
-	_free_ struct twin *v = calloc(rs->n ? rs->n : 1, sizeof(*v));
+	_free_ struct mark *v = calloc(rs->n ? rs->n : 1, sizeof(*v));
 	size_t n = 0;
 	int rc = v ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < rs->n && v; i++)
 		if (rs->v[i])
-			v[n++] = (struct twin){ mark_of(&rs->v[i]->id), i };
-	if (n)
-		qsort(v, n, sizeof(*v), by_mark);
+			v[n++] = (struct mark){ mark_of(&rs->v[i]->id), i };
+	marks_sort(v, n);
 	for (size_t i = 1; i < n && !rc; i++)
-		if (v[i - 1].mark == v[i].mark &&
+		if (v[i - 1].value == v[i].value &&
 		    identity_eq(&rs->v[v[i - 1].at]->id, &rs->v[v[i].at]->id))
 			rc = found(ctx, v[i - 1].at, v[i].at);
 	return rc;

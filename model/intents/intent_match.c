@@ -60,12 +60,6 @@ bool device_is_known(const struct device *dev)
 	return dev->facts.serial_known || dev->facts.serial;
 }
 
-/* What tells of a seat that it may be the wanted one: where it is, or which card. */
-struct mark {
-	uint64_t value;
-	size_t seat;
-};
-
 static uint64_t place_mark(const struct identity *id)
 {
 	return fnv1a(FNV1A, id->path, strlen(id->path)) + (uint64_t)id->vf;
@@ -78,37 +72,13 @@ static uint64_t card_mark(const struct identity *id)
 	return fnv1a(FNV1A, (const char *)card, sizeof(card));
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const struct mark *x = a, *y = b;
-
-	return x->value != y->value ? (x->value > y->value) - (x->value < y->value)
-				    : (x->seat > y->seat) - (x->seat < y->seat);
-}
-
 static void mark_seats(struct pass *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		p->marks[2 * i] = (struct mark){ place_mark(&p->seats[i].id), i };
 		p->marks[2 * i + 1] = (struct mark){ card_mark(&p->seats[i].id), i };
 	}
-	qsort(p->marks, 2 * p->n, sizeof(*p->marks), by_value);
-}
-
-/* The first mark that is not below the value. */
-static size_t first_mark(const struct pass *p, uint64_t value)
-{
-	size_t from = 0, to = 2 * p->n;
-
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (p->marks[mid].value < value)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
+	marks_sort(p->marks, 2 * p->n);
 }
 
 enum { SOME_SEATS = 16 };
@@ -121,8 +91,8 @@ struct some_seats {
 /* False: there are more of them than have room. */
 static bool add_seats(const struct pass *p, uint64_t value, struct some_seats *some)
 {
-	for (size_t i = first_mark(p, value); i < 2 * p->n && p->marks[i].value == value; i++) {
-		size_t seat = p->marks[i].seat, k = 0;
+	for (size_t i = marks_first(p->marks, 2 * p->n, value); i < 2 * p->n && p->marks[i].value == value; i++) {
+		size_t seat = p->marks[i].at, k = 0;
 
 		while (k < some->n && some->at[k] != seat)
 			k++;
@@ -188,33 +158,28 @@ int pass_find_seats(struct pass *p)
 	return 0;
 }
 
-static struct seat *seat_of(const struct pass *p, const struct key *key)
-{
-	struct seat wanted = { .key = *key };
-
-	return p->n ? bsearch(&wanted, p->seats, p->n, sizeof(*p->seats), by_key) : NULL;
-}
-
 size_t pass_seat(const struct pass *p, const struct key *key)
 {
-	const struct seat *s = seat_of(p, key);
+	const struct seat wanted = { .key = *key };
+	const struct seat *s = p->n ? bsearch(&wanted, p->seats, p->n, sizeof(*p->seats), by_key)
+				    : NULL;
 
 	return s ? (size_t)(s - p->seats) : RECORD_NONE;
 }
 
 struct record *pass_record(const struct pass *p, const struct key *dev)
 {
-	const struct seat *s = seat_of(p, dev);
+	size_t at = pass_seat(p, dev);
 
-	return s ? p->of[s - p->seats] : NULL;
+	return at == RECORD_NONE ? NULL : p->of[at];
 }
 
 static void note_seat(struct pass *p, struct record *r)
 {
-	const struct seat *s = r->birth ? seat_of(p, &r->dev) : NULL;
+	size_t at = r->birth ? pass_seat(p, &r->dev) : RECORD_NONE;
 
-	if (s && s->birth == r->birth)
-		p->of[s - p->seats] = r;
+	if (at != RECORD_NONE && p->seats[at].birth == r->birth)
+		p->of[at] = r;
 }
 
 const struct device *device_of(const struct intents *in, const struct record *r)

@@ -79,7 +79,7 @@ static void say_unmet(struct pass *p, const struct key *key, const char *text)
 }
 
 /* With the model locked. Until the first try has ended; of a card that is not known yet what its place tells. */
-void pass_intend(const struct pass *p, const struct seat *s, const struct record *r)
+static void pass_intend(const struct pass *p, const struct seat *s, const struct record *r)
 {
 	const struct device *dev = model_find(p->in->m, &s->key);
 	bool coming = r && kept_is_missing(&kept_claim, r) && !r->decided && !cut_is_ours(p->in, r);

@@ -41,7 +41,7 @@ struct intents {
 	void (*adopt)(struct model *m, struct records *rs);
 
 	/* The model's lock, with which rs is changed besides: for devices that come. */
-	struct place *places; /* sorted */
+	struct mark *places; /* sorted; of claims that are stored, by where their device sits: at in rs */
 	size_t n_places;
 	bool places_known; /* they are those of rs */
 
@@ -173,8 +173,6 @@ void pass_publish(struct pass *p);
 void intents_arrive(void *ctx, struct device *dev, const struct device *pf);
 /* As far as its card is known. */
 bool record_may_be_here(const struct record *r, const struct device *card, const struct identity *id);
-/* The device reads the claim that it is about to have by this record, or none. */
-void pass_intend(const struct pass *p, const struct seat *s, const struct record *r);
 
 /* intent_cut.c; all with the model locked. An act begins on the record's device, or has reached its end for the wish
  * of that file. */
