@@ -291,16 +291,20 @@ void record_command(struct tree *t, const struct key *dev, struct written line,
 		t->conf.told();
 }
 
-/* A wish for a VF is recorded there, or at its PF while the VF is not there. */
+/* A wish for what is not there is recorded at its parent. */
 static void record_target(struct tree *t, const struct wish *asked, struct wish *ret, char *file,
 			  size_t size)
 {
+	bool absent;
+
 	model_lock(t->conf.model);
-	if (wish_resolve(t->conf.model, asked, ret))
-		snprintf(file, size, "virtfn%u/%s", asked->virtfn - 1u, asked->file);
-	else
-		str_copy(file, size, asked->file);
+	absent = wish_resolve(t->conf.model, asked, ret);
 	model_unlock(t->conf.model);
+	str_copy(file, size, asked->made_by[0] ? asked->made_by : asked->file);
+	if (asked->made_by[0] || absent)
+		ret->dev = *wish_parent(asked);
+	if (absent && asked->child)
+		snprintf(file, size, "virtfn%u/%s", asked->child - 1u, asked->file);
 }
 
 /* To a file whose own line was not refused, what was refused is that of another line. */

@@ -97,36 +97,38 @@ static bool mode_allows(const struct creds *who, const struct stat *st)
 }
 
 /* The directory's owner counts for a file that has none, as where it is there. */
-static void rights_unborn(struct tree *t, const struct vf_of *vf, const struct attr *row,
+static void rights_unborn(struct tree *t, const struct wish *about, const struct attr *row,
 			  struct stat *st)
 {
 	struct intents *in = t->conf.intents;
 	struct owner_wish is;
 
 	rights_at_birth(t, row, st);
-	if (!in || !vf)
+	if (!in || !about)
 		return;
-	if (intents_owner_vf(in, &vf->pf, vf->index, row->name, &is)) {
+	if (intents_owner_unborn(in, about, row->name, &is)) {
 		st->st_mode = S_IFREG | is.mode;
 		st->st_uid = is.uid;
 		st->st_gid = is.gid;
-	} else if (intents_owner_vf(in, &vf->pf, vf->index, "", &is)) {
+	} else if (intents_owner_unborn(in, about, "", &is)) {
 		st->st_uid = is.uid;
 		st->st_gid = is.gid ? is.gid : st->st_gid;
 	}
 }
 
 /* It came just now, and has no directory yet. */
-static bool find_vf(struct tree *t, const struct key *key, struct vf_of *ret)
+static bool find_child(struct tree *t, const struct key *key, struct wish *ret)
 {
 	const struct device *dev;
 	bool found;
 
 	model_lock(t->conf.model);
 	dev = model_find(t->conf.model, key);
-	found = dev && dev->facts.parent.bus && dev->facts.index >= 0;
-	if (found)
-		*ret = (struct vf_of){ dev->facts.parent, (unsigned int)dev->facts.index };
+	found = dev && dev->facts.parent.bus;
+	if (found && dev->facts.index >= 0)
+		*ret = (struct wish){ .dev = dev->facts.parent, .child = (uint16_t)(dev->facts.index + 1) };
+	else if (found)
+		*ret = (struct wish){ .dev = *key, .parent = dev->facts.parent };
 	model_unlock(t->conf.model);
 	return found;
 }
@@ -135,7 +137,7 @@ static bool may_write(struct tree *t, const struct creds *who, const struct key 
 		      const struct attr *row)
 {
 	struct stat st;
-	struct vf_of vf;
+	struct wish about;
 	uint64_t dir_ino = 0;
 	uint32_t slot;
 
@@ -144,10 +146,10 @@ static bool may_write(struct tree *t, const struct creds *who, const struct key 
 	if (slot != NO_SLOT)
 		dir_ino = objects_ino(t->objects, slot, ROW_SELF);
 	pthread_mutex_unlock(&t->lock);
-	if (slot == NO_SLOT && !find_vf(t, dev, &vf))
+	if (slot == NO_SLOT && !find_child(t, dev, &about))
 		return who->overrides;
 	if (slot == NO_SLOT)
-		rights_unborn(t, &vf, row, &st);
+		rights_unborn(t, &about, row, &st);
 	else
 		file_rights(t, 	    kind_of_bus(dev->bus), dir_ino, dev->name, row, &st);
 	return mode_allows(who, &st);
@@ -192,12 +194,12 @@ int rights_check(struct tree *t, const struct creds *who, const struct device *d
 	return rights_check_group(t, who, dev, row, err);
 }
 
-int rights_check_unborn(struct tree *t, const struct creds *who, const struct vf_of *vf,
+int rights_check_unborn(struct tree *t, const struct creds *who, const struct wish *about,
 			const struct attr *row, struct err *err)
 {
 	struct stat st;
 
-	rights_unborn(t, vf, row, &st);
+	rights_unborn(t, about, row, &st);
 	if (mode_allows(who, &st))
 		return 0;
 	return fail(err, EACCES, "%s: user %u may not write the %s of a device that is not there",

@@ -32,13 +32,9 @@ void rights_start(struct tree *t);
  * 0 or -EACCES with the sentence. */
 int rights_check(struct tree *t, const struct creds *who, const struct device *dev,
 		 const struct attr *row, struct err *err);
-/* The same for what is not there: owner and mode are those that are stored for this VF, else (NULL: for no VF) those
- * that files are born with. Its IOMMU group is not known: rights_may() asks again. */
-struct vf_of {
-	struct key pf;
-	unsigned int index;
-};
-int rights_check_unborn(struct tree *t, const struct creds *who, const struct vf_of *vf,
+/* The same for what is not there: owner and mode are those that are stored for whom the wish is about (NULL: nobody),
+ * else those that files are born with. Its IOMMU group is not known: rights_may() asks again. */
+int rights_check_unborn(struct tree *t, const struct creds *who, const struct wish *about,
 			const struct attr *row, struct err *err);
 /* What the row's reaches() says of an accepted value, for who is not trusted with all passthrough of the node. */
 int rights_check_value(const struct subject *s, const struct creds *who, const struct attr *row,

@@ -147,7 +147,7 @@ static bool is_for_guest(const struct pf *pf, unsigned int n, const struct devic
 			 const struct plan *plan)
 {
 	const struct wish *wish = vf ? plan_wished(plan, &vf->key, "claim")
-				     : plan_wished_vf(plan, &pf->dev->key, n, "claim");
+				     : plan_wished_child(plan, &pf->dev->key, n, "claim");
 
 	if (wish)
 		return wish->value[0];
@@ -305,6 +305,17 @@ static bool numvfs_brings(const struct wish *wish, unsigned int n)
 	return n < asked_for(wish);
 }
 
+/* A VF has what every VF has; what it can do besides shows once it is there. */
+static int numvfs_foresee(const struct device *pf, int32_t index, struct device *ret, struct err *err)
+{
+	if (index >= pf->facts.total_vfs)
+		return fail(err, ERANGE, "virtfn%d asked, %s has at most %d VFs", index, pf->key.name,
+			    pf->facts.total_vfs);
+	ret->caps = CAP_PCI | CAP_CLAIM | CAP_VF | CAP_GROUP;
+	ret->kind = KIND_VF;
+	return 0;
+}
+
 /* Before whatever is asked of the VFs. */
 static const struct method numvfs = {
 	.file = "sriov_numvfs",
@@ -316,6 +327,7 @@ static const struct method numvfs = {
 	.down = numvfs_down,
 	.expand = numvfs_expand,
 	.brings = numvfs_brings,
+	.foresee = numvfs_foresee,
 	.settle = numvfs_settle,
 };
 

@@ -251,7 +251,7 @@ bool vfio_released(struct model *m, const struct plan *plan, const struct device
 		const struct wish *w = &plan->wishes[i];
 		const struct device *other;
 
-		if (strcmp(w->file, "claim") || w->value[0] || w->virtfn)
+		if (strcmp(w->file, "claim") || w->value[0] || w->child)
 			continue;
 		other = model_find(m, &w->dev);
 		if (other == dev || (other && dev->facts.iommu_group >= 0 &&

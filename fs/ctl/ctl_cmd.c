@@ -21,6 +21,8 @@ static struct lines_of lines_of(struct ctl_job *job)
 		.file = "ctl",
 		.home = job->has_home ? &job->home : NULL,
 		.who = &job->who.opener,
+		.others = job->wishes,
+		.n_others = job->n_wishes,
 	};
 }
 
@@ -56,7 +58,7 @@ static int add_wish(struct ctl_job *job, const struct wish *wish, struct err *er
 	for (size_t i = 0; i < n; i++) {
 		const struct wish *w = &job->wishes[i];
 
-		if (key_eq(&w->dev, &wish->dev) && w->virtfn == wish->virtfn &&
+		if (key_eq(&w->dev, &wish->dev) && w->child == wish->child &&
 		    !strcmp(w->file, wish->file))
 			return fail(err, EINVAL, "ctl: it is written twice in one transaction");
 	}
@@ -90,7 +92,7 @@ static int gather_line(struct ctl_job *job, char *line, struct err *err)
 	if (!r)
 		return 0;
 	slash = strrchr(label, '/');
-	if (wish.dev.bus && !wish.virtfn)
+	if (wish.dev.bus && !wish_parent(&wish))
 		record_verdict(job->tree, &wish.dev, slash ? slash + 1 : label,
 			       written_text(value), &job->who, err, ctl_told_since(&now));
 	put_label(err, label);
@@ -113,10 +115,10 @@ static int lift(struct ctl_job *job, const char *arg, struct err *err)
 	dev = model_find(m, &at.dev);
 	for (size_t i = 0; i < job->n_wishes; i++) {
 		struct wish *w = &job->wishes[i];
-		const struct device *d = w->virtfn ? NULL : model_find(m, &w->dev);
+		const struct device *d = wish_parent(w) ? NULL : model_find(m, &w->dev);
 
-		bool meant = (key_eq(&w->dev, &at.dev) && w->virtfn == at.virtfn) ||
-			     (dev && d && !at.virtfn && dev->facts.iommu_group >= 0 &&
+		bool meant = (key_eq(&w->dev, &at.dev) && w->child == at.child) ||
+			     (dev && d && !at.child && dev->facts.iommu_group >= 0 &&
 			      dev->facts.iommu_group == d->facts.iommu_group);
 
 		w->force |= meant;
@@ -346,7 +348,7 @@ static bool run_accept(struct ctl_job *job)
 
 	if (!in || line_target(&of, job->arg, &at, &job->err))
 		return true;
-	if (at.virtfn)
+	if (at.child)
 		fail(&job->err, EINVAL, "ctl: accept takes the address of a device that is there");
 	else if (intents_accept(in, &at.dev, &settler, &job->err))
 		fail_wrap(&job->err, "ctl: accept");

@@ -37,7 +37,7 @@ int line_target(const struct lines_of *of, const char *text, struct target *ret,
 
 	*ret = (struct target){ 0 };
 	if (!strncmp(last, VIRTFN, strlen(VIRTFN))) {
-		if (!parse_virtfn(last, &ret->virtfn))
+		if (!parse_virtfn(last, &ret->child))
 			return fail(err, EINVAL, "%s: \"%.64s\" names no VF; write such as %s3",
 				    of->file, text, VIRTFN);
 		n = slash ? (size_t)(slash - text) : 0;
@@ -55,44 +55,26 @@ int line_target(const struct lines_of *of, const char *text, struct target *ret,
 	return 0;
 }
 
-/* A VF that is not there yet has what every VF has; what it can do besides shows once it is there. */
-static int foresee(const struct lines_of *of, const struct device *pf, const struct target *at,
-		   struct device *ret, struct err *err)
+/* A copy of the device; of one that is not there what it will be, and its parent in at. */
+static int find(const struct lines_of *of, struct wish *at, struct device *ret, struct err *err)
 {
-	if (!(pf->caps & CAP_SRIOV))
-		return fail(err, EOPNOTSUPP, "%s: %s has no VFs", of->file, pf->key.name);
-	if (at->virtfn > pf->facts.total_vfs)
-		return fail(err, ERANGE, "%s: %s%u asked, %s has at most %d VFs", of->file, VIRTFN,
-			    at->virtfn - 1u, pf->key.name, (int)pf->facts.total_vfs);
-	*ret = (struct device){ .key = pf->key,
-				.caps = CAP_PCI | CAP_CLAIM | CAP_VF | CAP_GROUP,
-				.kind = KIND_VF,
-				.facts = facts_none };
-	return 0;
-}
-
-/* A copy of the device, which *ret_unborn tells not to be there yet. */
-static int find(const struct lines_of *of, const struct target *at, struct device *ret,
-		bool *ret_unborn, struct err *err)
-{
-	struct wish wish = { .dev = at->dev, .virtfn = at->virtfn }, found;
+	const struct world *world = engine_world(of->tree->conf.engine);
 	struct model *m = of->tree->conf.model;
-	const struct device *dev;
-	char id[KEY_NAME + 8];
+	const struct device *dev = NULL;
+	struct wish found;
 	int r = 0;
 
 	model_lock(m);
-	*ret_unborn = wish_resolve(m, &wish, &found);
-	dev = model_find(m, &found.dev);
-	if (!dev)
-		r = fail(err, ENODEV, "%s: there is no device %s", of->file,
-			 key_id(&found.dev, id));
-	else if (*ret_unborn)
-		r = foresee(of, dev, at, ret, err);
-	else
+	if (!wish_resolve(m, at, &found))
+		dev = model_find(m, &found.dev);
+	if (dev)
 		*ret = *dev;
+	else
+		r = wish_foresee(m, world->methods, of->others, of->n_others, at, ret, err);
 	model_unlock(m);
-	return r;
+	if (dev)
+		at->parent = (struct key){ 0 };
+	return r ? fail_wrap(err, "%s", of->file) : 0;
 }
 
 static int find_row(const struct lines_of *of, const struct device *dev, const char *name,
@@ -118,20 +100,24 @@ static int judge(const struct lines_of *of, const struct target *at, const char 
 {
 	const struct attr *row = NULL;
 	struct device dev = { 0 };
-	const struct vf_of born_as = { at->dev, at->virtfn - 1u };
-	bool unborn;
+	struct wish about = { .dev = at->dev, .child = at->child };
 	const struct subject s = { .tree = of->tree, .name = dev.key.name, .dev = &dev };
-	int r = find(of, at, &dev, &unborn, err);
+	int r = find(of, &about, &dev, err);
+	/* Its file, or its parent's, where that is not there. */
+	bool unborn = about.parent.bus || (about.child && key_eq(&dev.key, &about.dev));
 
 	r = r ? r : find_row(of, &dev, file, &row, err);
 	if (!r && of->who)
-		r = unborn ? rights_check_unborn(of->tree, of->who, &born_as, row, err)
+		r = unborn ? rights_check_unborn(of->tree, of->who, &about, row, err)
 			   : rights_check(of->tree, of->who, &dev, row, err);
 	r = r ? r : request_wish(&s, row, value, ret, err);
 	if (!r && of->who)
 		r = rights_check_value(&s, of->who, row, ret, err);
-	ret->dev = at->dev;
-	ret->virtfn = at->virtfn;
+	if (!r && !ret->made_by[0]) {
+		ret->dev = about.dev;
+		ret->child = about.child;
+		ret->parent = about.parent;
+	}
 	return r;
 }
 

@@ -19,12 +19,14 @@ struct lines_of {
 	const char *file;	 /* that they are written to: "ctl", "plan" */
 	const struct key *home;	 /* in a device's directory lines name no device; NULL: the root */
 	const struct creds *who; /* whose rights count; NULL: nobody's are asked for */
+	const struct wish *others; /* of the lines before: they may make what is not there */
+	size_t n_others;
 };
 
-/* What a text names: a device, or its VF that may not be there yet. */
+/* What a text names: a device, or its VF; neither need be there. */
 struct target {
 	struct key dev;
-	uint16_t virtfn; /* as in struct wish */
+	uint16_t child; /* as in struct wish */
 };
 /* "0000:02:00.0", "0000:02:00.0/virtfn3"; with a home "" or "virtfn3". -EINVAL with the sentence. */
 int line_target(const struct lines_of *of, const char *text, struct target *ret, struct err *err);

@@ -107,9 +107,9 @@ int intents_set_owner(struct intents *in, const struct key *dev, const char *fil
 /* Also of a device that came just now, of which no pass has looked for the record yet. */
 bool intents_owner(struct intents *in, const struct key *dev, const char *file,
 		   struct owner_wish *ret);
-/* Of virtfn<index>, which is not there. */
-bool intents_owner_vf(struct intents *in, const struct key *pf, unsigned int index,
-		      const char *file, struct owner_wish *ret);
+/* Of the device that the wish is about, which is not there, and whose parent is. */
+bool intents_owner_unborn(struct intents *in, const struct wish *about, const char *file,
+			  struct owner_wish *ret);
 
 /* pcidevfsd --early: 1 where a stored wish claims a device of these facts, 0 where none does. ret: the driver that had it
  * for the claim, "" where that is not known. pf: of a VF, else NULL. Reads the state file only; no daemon, no mount.

@@ -27,10 +27,19 @@ struct plan;
 #define WISH_FILE 32
 #define WISH_VALUE 384 /* device.h: ALLOCATED_NAME is the longest */
 
+#define MADE_BY 16
+
+/*
+ * What is asked for of a device that is not there yet names its parent besides: a VF is the child of dev with an index;
+ * what has a name before it is there, as a mediated device, is dev itself, and parent is set.
+ */
 struct wish {
 	struct key dev;
-	/* 0: dev itself; N + 1: its VF virtfn<N>, which an earlier wish may yet make. */
-	uint16_t virtfn;
+	/* 0: dev itself; N + 1: the child of dev with index N (virtfn<N>), which another wish may yet make. */
+	uint16_t child;
+	struct key parent; /* of dev, which was not there when this was asked for; BUS_NONE: it was */
+	/* The file of parent that this was written to: this wish makes dev. "": it makes nothing that has a name. */
+	char made_by[MADE_BY];
 	/* Its place among the wishes of the request, from 1: err.line of a refusal that is its own. 0: of one wish. */
 	uint16_t line;
 	char file[WISH_FILE];	/* the attribute row's name: "claim" */
@@ -64,8 +73,12 @@ struct method {
 	/* Adds steps and touched devices, or refuses. Adding none means: holds already. What other wishes
 	 * of the same transaction will have changed by then is asked by plan_wished(). */
 	int (*expand)(struct model *m, const struct wish *wish, struct plan *plan, struct err *err);
-	/* Will this wish make the VF virtfn<n> of wish->dev? NULL: never. */
+	/* Will this wish make the child of wish->dev with index n? NULL: never. One that tells made_by makes its own
+	 * device; can() is asked of the parent then, and expand() finds no device. */
 	bool (*brings)(const struct wish *wish, unsigned int n);
+	/* The caps and the kind that a device will have which such a wish makes, or why parent can have none with that
+	 * index (-1: it has a name). NULL: it makes none. */
+	int (*foresee)(const struct device *parent, int32_t index, struct device *ret, struct err *err);
 	/* The steps for a device that an earlier wish will bring: dev.name is "0000:02:00.0/virtfn2"; or a
 	 * refusal, as far as it can be known by then. NULL: nothing can be told. */
 	int (*predict)(struct model *m, const struct wish *wish, struct plan *plan,
@@ -87,7 +100,7 @@ struct plan {
 	uint16_t *lines;     /* of each, the line that it was first touched for */
 	size_t n_devices;
 	uint16_t line;	     /* of the wish that is being expanded */
-	struct wish *wishes; /* all of the transaction: VFs that are there go by their address */
+	struct wish *wishes; /* all of the transaction: children that are there go by their own key */
 	size_t n_wishes;
 	bool predict; /* tell also what cannot be planned yet, as expected steps */
 	bool more;    /* there is something left to plan once these steps are done */
@@ -95,9 +108,9 @@ struct plan {
 
 /* The transaction's wish for this file of this device, by whichever name it was written, or NULL. */
 const struct wish *plan_wished(const struct plan *p, const struct key *dev, const char *file);
-/* ... of virtfn<n> of this PF, which is not there. */
-const struct wish *plan_wished_vf(const struct plan *p, const struct key *pf, unsigned int n,
-				  const char *file);
+/* ... of the child of this parent with index n, which is not there. */
+const struct wish *plan_wished_child(const struct plan *p, const struct key *parent, unsigned int n,
+				     const char *file);
 
 int plan_step(struct plan *p, const struct verb *verb, const struct key *dev, const char *value,
 	      struct err *err);
@@ -112,6 +125,8 @@ void plan_print(const struct plan *p, struct out *o);
 /* The row that serves what is wished, or NULL. By file and bus alone, which are the same before the device is
  * there, while it is, and when it is gone. */
 const struct method *method_find(const struct method *const *methods, const struct wish *wish);
+/* The row that makes children of this parent by index, or NULL. */
+const struct method *method_maker(const struct method *const *methods, const struct device *parent);
 
 /* Whether the act that the device is busy with is the one that asks. */
 typedef bool plan_is_ours(const void *ctx, const struct device *dev);
@@ -123,8 +138,14 @@ int plan_refuse_busy_device(struct model *m, const struct key *device, plan_is_o
  * already: as long as another act runs nobody knows whether it will. */
 int plan_refuse_busy(struct model *m, const struct plan *p, plan_is_ours *is_ours, const void *ctx, struct err *err);
 
-/* The wish with its VF looked up: -ENODEV (no sentence) while there is no such VF. */
+/* Of a device that was not there when this was asked for; else NULL. */
+const struct key *wish_parent(const struct wish *wish);
+/* The wish as one of a device that is there: -ENODEV (no sentence, ret is as wish) while it is not. */
 int wish_resolve(struct model *m, const struct wish *wish, struct wish *ret);
+/* wish is about a device that is not there: what will it be able to do, by what makes it? That may be asked for in one of
+ * the n others. parent is set in wish. 0, or -ENODEV, -EOPNOTSUPP, -ERANGE with the sentence. With the model locked. */
+int wish_foresee(struct model *m, const struct method *const *methods, const struct wish *others, size_t n,
+		 struct wish *wish, struct device *ret, struct err *err);
 
 /* With the model locked. ENODEV, EOPNOTSUPP (no method), EINVAL (wishes that contradict each other) and the
  * methods' own refusals come back with a sentence. predict: also of what comes behind a barrier, as it looks
@@ -133,7 +154,8 @@ int plan_make(struct model *m, const struct method *const *methods, const struct
 	      size_t n, bool predict, struct plan *ret, struct err *err);
 
 #define LINE_LABEL 128
-/* The file of a wish as a line of the root's ctl names it: "0000:02:00.0/virtfn3/claim". */
+/* The file of a wish as a line of the root's ctl names it: "0000:02:00.0/virtfn3/claim"; of one that makes a device
+ * the file that it was written to. */
 void wish_label(const struct wish *wish, char label[static LINE_LABEL]);
 
 #endif

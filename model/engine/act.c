@@ -156,9 +156,12 @@ static int each_wish(struct txn *t, bool prepare, struct err *err)
 			continue; /* before it is there nothing can be known of it */
 		if (met_by_absence(t, &t->log->wishes[i]))
 			continue;
-		if (absent)
-			r = fail(err, ENODEV, "%s has no virtfn%u although that was asked for",
-				 w.dev.name, w.virtfn - 1u);
+		if (absent) {
+			char label[LINE_LABEL];
+
+			wish_label(&w, label);
+			r = fail(err, ENODEV, "the device of %s is not there although that was asked for", label);
+		}
 		r = r ? r : saved_add(t, &w.dev, err);
 		if (!r && prepare && method->prepare)
 			r = method->prepare(m, &w, err);
@@ -368,7 +371,7 @@ static int ask_rights(struct txn *t, struct err *err)
 
 		model_lock(c->model);
 		dev = wish_resolve(c->model, asked, &w) ? NULL : model_find(c->model, &w.dev);
-		came = dev && !asked->restores && (asked->virtfn || act_remakes(t, dev));
+		came = dev && !asked->restores && (wish_parent(asked) || act_remakes(t, dev));
 		model_unlock(c->model);
 		if (came)
 			r = err_blame(err, c->may(c->verdict_ctx, &w, &t->log->who, err), w.line);

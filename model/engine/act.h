@@ -46,7 +46,7 @@ struct act_log {
 	struct saved saved[PLAN_DEVICES];
 };
 
-#define LOGS_ABI 11
+#define LOGS_ABI 12
 
 struct logs_head {
 	union {

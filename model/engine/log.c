@@ -138,7 +138,7 @@ void logs_give(struct logs *l, struct act_log *log, bool keep)
 
 static bool same_wish(const struct wish *a, const struct wish *b)
 {
-	return key_eq(&a->dev, &b->dev) && a->virtfn == b->virtfn && a->force == b->force &&
+	return key_eq(&a->dev, &b->dev) && a->child == b->child && a->force == b->force &&
 	       !strcmp(a->file, b->file) && !strcmp(a->value, b->value);
 }
 

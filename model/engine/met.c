@@ -11,8 +11,8 @@
 /* The parent of what is wished something, which need not be there any more; NULL: it had none. */
 static const struct key *parent_of(const struct act_log *log, const struct wish *wish)
 {
-	if (wish->virtfn)
-		return &wish->dev;
+	if (wish_parent(wish))
+		return wish_parent(wish);
 	for (uint32_t i = 0; i < atomic_load(&log->n_saved); i++)
 		if (key_eq(&log->saved[i].dev, &wish->dev))
 			return &log->saved[i].parent;

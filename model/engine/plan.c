@@ -104,34 +104,21 @@ void plan_print(const struct plan *p, struct out *o)
 	}
 }
 
-static bool serves(const struct method *method, const struct wish *wish)
-{
-	return (!method->bus || method->bus == wish->dev.bus) && !strcmp(method->file, wish->file);
-}
-
-const struct method *method_find(const struct method *const *methods, const struct wish *wish)
-{
-	for (; *methods; methods++)
-		if (serves(*methods, wish))
-			return *methods;
-	return NULL;
-}
-
-/* By device: the wishes for one lie together, those for its VFs last. */
+/* By device: the wishes for one lie together, those for its children last. */
 static int by_device(const void *a, const void *b)
 {
 	const struct wish *x = a, *y = b;
 	int c = x->dev.bus != y->dev.bus ? (x->dev.bus > y->dev.bus) - (x->dev.bus < y->dev.bus)
 					 : strcmp(x->dev.name, y->dev.name);
 
-	c = c ? c : x->virtfn - y->virtfn;
+	c = c ? c : x->child - y->child;
 	return c ? c : strcmp(x->file, y->file);
 }
 
-static const struct wish *find_wish(const struct plan *p, const struct key *dev, uint16_t virtfn,
+static const struct wish *find_wish(const struct plan *p, const struct key *dev, uint16_t child,
 				    const char *file)
 {
-	struct wish wanted = { .dev = *dev, .virtfn = virtfn };
+	struct wish wanted = { .dev = *dev, .child = child };
 
 	STR_COPY(wanted.file, file);
 	return p->n_wishes ? bsearch(&wanted, p->wishes, p->n_wishes, sizeof(*p->wishes), by_device)
@@ -143,32 +130,18 @@ const struct wish *plan_wished(const struct plan *p, const struct key *dev, cons
 	return find_wish(p, dev, 0, file);
 }
 
-const struct wish *plan_wished_vf(const struct plan *p, const struct key *pf, unsigned int n,
-				  const char *file)
+const struct wish *plan_wished_child(const struct plan *p, const struct key *parent, unsigned int n,
+				     const char *file)
 {
-	return find_wish(p, pf, (uint16_t)(n + 1), file);
-}
-
-int wish_resolve(struct model *m, const struct wish *wish, struct wish *ret)
-{
-	const struct device *vf = wish->virtfn ? model_child(m, &wish->dev, wish->virtfn - 1) : NULL;
-
-	*ret = *wish;
-	if (!wish->virtfn)
-		return 0;
-	if (!vf)
-		return -ENODEV;
-	ret->dev = vf->key;
-	ret->virtfn = 0;
-	return 0;
+	return find_wish(p, parent, (uint16_t)(n + 1), file);
 }
 
 /* A wish on its way into the plan. */
 struct item {
 	size_t asked;	  /* the how manieth it was written */
-	struct wish wish; /* its VF looked up, unless absent */
+	struct wish wish; /* its child looked up, unless absent */
 	const struct method *method;
-	bool absent; /* its VF is not there yet */
+	bool absent; /* its device is not there yet */
 	int place;   /* what takes away: -rank; what brings: rank */
 };
 
@@ -181,12 +154,17 @@ static int by_place(const void *a, const void *b)
 	return x->asked < y->asked ? -1 : x->asked > y->asked;
 }
 
-/* What the transaction says of virtfn<n>: 1 it will be there, -1 it will not, 0 nothing. */
-static int foretold(const struct plan *p, const struct method *const *methods, const struct key *pf,
+static bool serves(const struct method *method, const struct wish *wish)
+{
+	return (!method->bus || method->bus == wish->dev.bus) && !strcmp(method->file, wish->file);
+}
+
+/* What the transaction says of the child with index n: 1 it will be there, -1 it will not, 0 nothing. */
+static int foretold(const struct plan *p, const struct method *const *methods, const struct key *parent,
 		    unsigned int n)
 {
 	for (const struct method *const *m = methods; *m; m++) {
-		const struct wish *wish = (*m)->brings ? plan_wished(p, pf, (*m)->file) : NULL;
+		const struct wish *wish = (*m)->brings ? plan_wished(p, parent, (*m)->file) : NULL;
 
 		if (wish && serves(*m, wish))
 			return (*m)->brings(wish, n) ? 1 : -1;
@@ -194,31 +172,49 @@ static int foretold(const struct plan *p, const struct method *const *methods, c
 	return 0;
 }
 
-static int refuse_absent(struct model *m, const struct wish *wish, int told, struct err *err)
+/* ... of a device that has a name. */
+static int foretold_name(const struct plan *p, const struct key *dev)
 {
-	const struct device *pf = model_find(m, &wish->dev);
+	for (size_t i = 0; i < p->n_wishes; i++)
+		if (p->wishes[i].made_by[0] && key_eq(&p->wishes[i].dev, dev))
+			return p->wishes[i].value[0] ? 1 : -1;
+	return 0;
+}
 
-	if (!pf)
-		return fail(err, ENODEV, "%s is gone", wish->dev.name);
+static int refuse_absent(struct model *m, const struct method *const *methods, const struct wish *wish, int told,
+			 struct err *err)
+{
+	const struct device *parent = model_find(m, wish_parent(wish));
+	const struct method *maker;
+	char id[KEY_NAME + 8];
+
+	if (!parent)
+		return fail(err, ENODEV, "%s is gone", wish_parent(wish)->name);
+	if (!wish->child)
+		return fail(err, ENODEV, "%s is not there, and no line of this transaction makes it",
+			    key_id(&wish->dev, id));
 	if (told)
 		return fail(err, ENODEV,
 			    "%s has no virtfn%u, nor will it at the end of this transaction",
-			    pf->key.name, wish->virtfn - 1u);
-	return fail(err, ENODEV, "%s has no virtfn%u, it has %d VFs; write its sriov_numvfs first",
-		    pf->key.name, wish->virtfn - 1u, pf->facts.num_vfs > 0 ? pf->facts.num_vfs : 0);
+			    parent->key.name, wish->child - 1u);
+	maker = method_maker(methods, parent);
+	return fail(err, ENODEV, "%s has no virtfn%u, it has %d VFs; write its %s first", parent->key.name,
+		    wish->child - 1u, parent->facts.num_vfs > 0 ? parent->facts.num_vfs : 0,
+		    maker ? maker->file : "sriov_numvfs");
 }
 
 static int check_item(struct model *m, const struct item *it, struct err *err)
 {
-	const struct device *dev = model_find(m, &it->wish.dev);
+	const struct key *key = it->absent ? wish_parent(&it->wish) : &it->wish.dev;
+	const struct device *dev = model_find(m, key);
 
 	if (!dev)
-		return fail(err, ENODEV, "%s is gone", it->wish.dev.name);
+		return fail(err, ENODEV, "%s is gone", key->name);
 	if (!it->method)
 		return fail(err, EOPNOTSUPP, "%s has no %s that can be written", dev->key.name,
 			    it->wish.file);
 	if (it->method->can && !it->method->can(dev))
-		return device_lacks(dev, it->wish.file, err);
+		return device_lacks(dev, it->absent ? it->wish.made_by : it->wish.file, err);
 	return 0;
 }
 
@@ -241,15 +237,17 @@ static int make_item(struct model *m, const struct method *const *methods, const
 		     struct item *it, struct err *err)
 {
 	const struct wish *wish = &it->wish;
-	bool down;
-	int r;
+	bool makes = wish->made_by[0], down;
+	int r = 1;
 
 	it->method = method_find(methods, wish);
-	it->absent = wish->virtfn;
-	r = it->absent ? foretold(p, methods, &wish->dev, wish->virtfn - 1u) : 1;
+	it->absent = wish_parent(wish);
+	if (it->absent && !makes)
+		r = wish->child ? foretold(p, methods, &wish->dev, wish->child - 1u)
+				: foretold_name(p, &wish->dev);
 	if (r <= 0)
-		return refuse_absent(m, wish, r, err);
-	r = it->absent ? 0 : check_item(m, it, err);
+		return refuse_absent(m, methods, wish, r, err);
+	r = it->absent && !makes ? 0 : check_item(m, it, err);
 	if (r || !it->method)
 		return r;
 	down = it->method->down && !it->absent && it->method->down(m, wish);
@@ -294,13 +292,15 @@ static int resolve(struct model *m, const struct wish *wishes, size_t n, struct 
 static int foretell(struct model *m, const struct item *it, struct plan *p, struct err *err)
 {
 	struct wish w = it->wish;
+	char virtfn[16] = "";
 
 	p->more = true;
 	if (!p->predict || !it->method || !it->method->predict)
 		return 0;
-	snprintf(w.dev.name + strlen(w.dev.name), sizeof(w.dev.name) - strlen(w.dev.name),
-		 "/virtfn%u", it->wish.virtfn - 1u);
-	w.virtfn = 0;
+	if (w.child)
+		snprintf(virtfn, sizeof(virtfn), "/virtfn%u", w.child - 1u);
+	w.child = 0;
+	snprintf(w.dev.name + strlen(w.dev.name), sizeof(w.dev.name) - strlen(w.dev.name), "%s", virtfn);
 	return it->method->predict(m, &w, p, err);
 }
 
@@ -316,7 +316,7 @@ static bool is_remade(struct model *m, const struct plan *p, const struct item *
 		if (step_remakes(&p->steps[i], &dev->facts.parent)) {
 			*ret_vf = *it;
 			ret_vf->wish.dev = p->steps[i].dev;
-			ret_vf->wish.virtfn = (uint16_t)(dev->facts.index + 1);
+			ret_vf->wish.child = (uint16_t)(dev->facts.index + 1);
 			ret_vf->absent = true;
 			return true;
 		}
@@ -333,7 +333,7 @@ static int expand_items(struct model *m, const struct item *items, size_t n, str
 		struct item vf;
 		const struct item *it = is_remade(m, p, &items[i], &vf) ? &vf : &items[i];
 		size_t before = p->n_steps;
-		bool past = behind && it->place != items[i - 1].place;
+		bool past = behind && it->place != items[i - 1].place, later;
 		int r;
 
 		if (past && !p->predict) {
@@ -341,11 +341,12 @@ static int expand_items(struct model *m, const struct item *items, size_t n, str
 			return 0;
 		}
 		p->line = it->wish.line;
-		r = it->absent ? foretell(m, it, p, err) : it->method->expand(m, &it->wish, p, err);
+		later = it->absent && !it->wish.made_by[0];
+		r = later ? foretell(m, it, p, err) : it->method->expand(m, &it->wish, p, err);
 		if (r)
 			return err_blame(err, r, p->line);
 		for (size_t s = before; s < p->n_steps; s++)
-			p->steps[s].expected = past || it->absent;
+			p->steps[s].expected = past || later;
 		behind |= it->method && it->method->barrier && p->n_steps > before;
 	}
 	return 0;
@@ -390,7 +391,7 @@ int plan_refuse_busy(struct model *m, const struct plan *p, plan_is_ours *is_our
 	for (size_t i = 0; i < p->n_devices && !rc; i++)
 		rc = err_blame(err, plan_refuse_busy_device(m, &p->devices[i], is_ours, ctx, err), p->lines[i]);
 	for (size_t i = 0; i < p->n_wishes && !rc && !is_ours; i++)
-		if (!p->wishes[i].virtfn)
+		if (!wish_parent(&p->wishes[i]))
 			rc = err_blame(err, plan_refuse_busy_device(m, &p->wishes[i].dev, NULL, NULL, err),
 				       p->wishes[i].line);
 	return rc;
@@ -412,15 +413,4 @@ int plan_make(struct model *m, const struct method *const *methods, const struct
 		return r;
 	qsort(items, n, sizeof(*items), by_place);
 	return expand_items(m, items, n, ret, err);
-}
-
-void wish_label(const struct wish *wish, char label[static LINE_LABEL])
-{
-	char id[KEY_NAME + 8];
-
-	if (wish->virtfn)
-		snprintf(label, LINE_LABEL, "%s/virtfn%u/%s", key_id(&wish->dev, id),
-			 wish->virtfn - 1u, wish->file);
-	else
-		snprintf(label, LINE_LABEL, "%s/%s", key_id(&wish->dev, id), wish->file);
 }

@@ -19,16 +19,19 @@ struct identity {
 	uint64_t ids;	 /* vendor, device, subvendor, subdevice: 16 bits each, from the top */
 	uint64_t serial; /* 0: none */
 	int32_t vf;	 /* -1: no VF */
+	/* What the rest is the parent of: a mediated device. BUS_NONE: the card itself, or its VF. */
+	struct key child;
 };
 
-/* pf: the VF's PF, NULL for others. A VF that a guest was given has none and tells of itself; one whose PF is
+/* parent: of a VF its PF, of what is made by name who made it; others need none. A VF that a guest was given has none and tells of itself; one whose PF is
  * not here (yet, or any more) is half of one: equal to no other, and named by its address as long as that lasts. */
 #define IDENTITY_HALF UINT16_MAX
-void identity_of(struct identity *ret, const struct device *dev, const struct device *pf);
+void identity_of(struct identity *ret, const struct device *dev, const struct device *parent);
 bool identity_eq(const struct identity *a, const struct identity *b);
 
-#define IDENTITY_TEXT 224
-/* "0000:00/1c.4/00.0,8086:1521:8086:0001,none" and for a VF ",vf3": as `intents` names it. */
+#define IDENTITY_TEXT 272
+/* "0000:00/1c.4/00.0,8086:1521:8086:0001,none" and for a VF ",vf3", for what it made ",mdev/UUID": as `intents`
+ * names it. */
 const char *identity_text(const struct identity *id, char buf[static IDENTITY_TEXT]);
 uint64_t identity_hash(const struct identity *id);
 
@@ -37,6 +40,7 @@ int identity_parse_path(const char *text, struct identity *ret);
 int identity_parse_ids(const char *text, struct identity *ret);
 int identity_parse_serial(const char *text, struct identity *ret);
 int identity_parse_vf(const char *text, struct identity *ret);
+int identity_parse_child(const char *text, struct identity *ret);
 
 /* One device that is there now. */
 struct seat {

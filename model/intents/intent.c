@@ -86,16 +86,12 @@ static int release_group(struct rewrite *w, uint64_t group, struct err *err)
 /* Is the record about the device that the wish names, which is not there? With the model locked. */
 static bool is_about(struct rewrite *w, const struct record *r, const struct wish *wish)
 {
-	const struct device *pf = wish->virtfn ? model_find(w->in->m, &wish->dev) : NULL;
 	struct identity id;
+	struct key at;
 
-	if (!wish->virtfn)
-		return !strcmp(r->at, wish->dev.name);
-	if (!pf)
-		return false;
-	device_identity(w->in->m, pf, &id);
-	id.vf = wish->virtfn - 1;
-	return identity_eq(&r->id, &id);
+	if (!wish_parent(wish))
+		return record_key(r, &at) && key_eq(&at, &wish->dev);
+	return wish_identity(w->in->m, wish, &id) && identity_eq(&r->id, &id);
 }
 
 /* A VF that was released went away in the same act: its claim goes, with that of its group. */

@@ -37,28 +37,62 @@ static bool children_busy(const struct pass *p, const struct device *dev)
 	return busy;
 }
 
-/* By an act for this device alone. */
-static void apply_alone(struct pass *p, const struct kept *k, struct record *r,
-			const struct device *dev)
+/* By an act on dev: the record's device, or the parent that makes it. */
+static void start_act(struct pass *p, const struct kept *k, struct record *r, const struct device *dev)
 {
 	const char *wait = k->waits ? k->waits(dev) : NULL;
 
-	if (!r->cut && k->is_there && k->is_there(dev)) {
-		struct device *edit = model_edit(p->in->m, &r->dev, false);
-
-		if (edit) {
-			kept_copy(k, &edit->want, &r->want);
-			r->in |= kept_bit(k);
-		}
-		r->state = RECORD_HELD;
-	} else if (dev->busy[0] || children_busy(p, dev)) {
+	if (dev->busy[0] || children_busy(p, dev)) {
 		record_say_busy(r);
 	} else if (wait) {
 		r->decided = true;
 		record_say(r, RECORD_WAITING, wait);
 	} else if (may_try_alone(r, dev)) {
-		r->flying = flight_add(p, r, k);
+		r->flying = flight_add(p, r, k, &dev->key);
 	}
+}
+
+/* By an act for this device alone. */
+static void apply_alone(struct pass *p, const struct kept *k, struct record *r, const struct device *dev)
+{
+	struct device *edit;
+
+	if (r->cut || !k->is_there || !k->is_there(dev)) {
+		start_act(p, k, r, dev);
+		return;
+	}
+	edit = model_edit(p->in->m, &r->dev, false);
+	if (edit) {
+		kept_copy(k, &edit->want, &r->want);
+		r->in |= kept_bit(k);
+	}
+	r->state = RECORD_HELD;
+}
+
+/* What is not there is made by its parent: once in the life of that and of its driver, or others have taken it away. */
+static void apply_through_parent(struct pass *p, struct record *r)
+{
+	struct identity id = r->id;
+	const struct device *parent;
+	size_t i = 0, at;
+
+	while (kept[i] && !(kept[i]->made_by && kept_is_missing(kept[i], r)))
+		i++;
+	id.child = (struct key){ 0 };
+	if (!kept[i] || pass_lookup(p, &id, &at) != MATCH_HERE)
+		return;
+	parent = model_find(p->in->m, &p->seats[at].key);
+	if (!parent)
+		return;
+	if (r->parent_birth != parent->birth || (kept[i]->waits && kept[i]->waits(parent))) {
+		record_leave(r);
+		r->was_there = false;
+	}
+	r->parent_birth = parent->birth;
+	if (r->was_there)
+		record_say(r, RECORD_WAITING, "others have removed it; create it again, or forget it");
+	else
+		start_act(p, kept[i], r, parent);
 }
 
 /* What comes later waits for it. True: nothing is missing. */
@@ -98,6 +132,9 @@ static void apply_record(struct pass *p, struct record *r)
 	if (!dev) /* an act loses a device that goes; what it had begun went along */
 		p->rewrite |= cut_is_begun(r) && !(r->cut && p->incomplete) && !cut_in_hand(p, r);
 	p->over |= r->over;
+	r->was_there |= dev != NULL;
+	if (!dev && r->id.child.bus && !r->flying)
+		apply_through_parent(p, r);
 	if (!dev || r->flying)
 		return;
 	if (r->cut)
@@ -118,7 +155,7 @@ static void follow_device(struct intents *in, struct record *r, const struct dev
 	device_identity(in->m, dev, &id);
 	if (device_is_known(dev) && id.vf != IDENTITY_HALF)
 		r->id = id;
-	STR_COPY(r->at, dev->key.name);
+	record_set_at(r, &dev->key);
 }
 
 /* With save held. Serials that came late, acts that ended without a result. */

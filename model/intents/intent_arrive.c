@@ -40,6 +40,8 @@ static void note_one(const struct intents *in, const struct record *r, struct de
 {
 	int32_t vf = r->id.vf;
 
+	if (!key_eq(&r->id.child, &id->child))
+		return;
 	if (vf == id->vf && !cut_is_ours(in, r))
 		STR_COPY(dev->intended, r->want.claim);
 	if (vf >= 0 && vf < WANT_VFS && id->vf == -1 && dev->facts.total_vfs >= 0)

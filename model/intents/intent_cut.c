@@ -53,15 +53,13 @@ bool cut_in_hand(const struct pass *p, const struct record *r)
 
 int cut_begin_unborn(struct rewrite *w, const struct wish *wish, struct err *err)
 {
-	const struct device *pf = wish->virtfn ? model_find(w->in->m, &wish->dev) : NULL;
+	char parent[KEY_NAME + 8];
 	struct identity id;
 	struct record *r;
 	size_t at;
 
-	if (!pf)
+	if (!wish_parent(wish) || !wish_identity(w->in->m, wish, &id))
 		return 0;
-	device_identity(w->in->m, pf, &id);
-	id.vf = wish->virtfn - 1;
 	at = records_of_identity(&w->next, &id);
 	r = at == RECORD_NONE ? rewrite_add(w) : rewrite_edit(w, at);
 	if (!r)
@@ -70,7 +68,10 @@ int cut_begin_unborn(struct rewrite *w, const struct wish *wish, struct err *err
 		r->id = id;
 		r->noted = false;
 		r->in = 0;
-		snprintf(r->at, sizeof(r->at), "%.31s/virtfn%d", pf->key.name, id.vf);
+		if (wish->child)
+			snprintf(r->at, sizeof(r->at), "%.39s/virtfn%d", key_id(&wish->dev, parent), id.vf);
+		else
+			record_set_at(r, &wish->dev);
 	}
 	STR_COPY(r->boot, w->in->boot);
 	r->pending = r->unborn = true;

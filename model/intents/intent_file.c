@@ -143,6 +143,11 @@ static int vf_parse(struct record *r, const char *text)
 	return identity_parse_vf(text[0] ? text : "none", &r->id);
 }
 
+static int child_parse(struct record *r, const char *text)
+{
+	return identity_parse_child(text[0] ? text : "none", &r->id);
+}
+
 static int at_parse(struct record *r, const char *text)
 {
 	return kept_text(r->at, sizeof(r->at), text);
@@ -152,6 +157,25 @@ static void at_print(const struct record *r, struct out *o)
 {
 	if (r->at[0])
 		kept_print(o, "at", r->at);
+}
+
+bool record_key(const struct record *r, struct key *ret)
+{
+	return key_parse(r->at, ret);
+}
+
+void record_set_at(struct record *r, const struct key *dev)
+{
+	char id[KEY_NAME + 8];
+
+	STR_COPY(r->at, key_id(dev, id));
+}
+
+bool record_at_other(const struct record *r, const struct key *dev)
+{
+	char id[KEY_NAME + 8];
+
+	return strcmp(r->at, key_id(dev, id)) != 0;
 }
 
 static int pending_parse(struct record *r, const char *text)
@@ -207,6 +231,7 @@ static const struct kept_key keys[] = {
 	{ "at", at_parse, NULL },	    { "pending", pending_parse, NULL },
 	{ "boot", boot_parse, NULL },	    { "autoprobe", autoprobe_parse, NULL },
 	{ "had_vfs", had_vfs_parse, NULL }, { "unborn", unborn_parse, NULL },
+	{ "child", child_parse, NULL },
 };
 
 const struct kept_key *kept_key_find(const char *name)
@@ -283,7 +308,7 @@ void record_format(const struct record *r, struct out *o)
 
 static void format_identity(const struct identity *id, struct out *o)
 {
-	char text[IDENTITY_TEXT], *part = text, *ids, *serial;
+	char text[IDENTITY_TEXT], *part = text, *ids, *serial, child[KEY_NAME + 8];
 	struct identity card = *id;
 
 	card.path[0] = '\0';
@@ -294,6 +319,8 @@ static void format_identity(const struct identity *id, struct out *o)
 	out_pair(o, "path", id->path);
 	out_printf(o, " ids=%s serial=%s vf=", ids, serial);
 	out_printf(o, id->vf < 0 ? "none" : "%d", id->vf);
+	if (id->child.bus)
+		out_pair(o, "child", key_id(&id->child, child));
 }
 
 void record_line(const struct record *r, struct out *o)

@@ -46,7 +46,7 @@ enum record_state {
 struct record {
 	/* In the file. */
 	struct identity id;
-	char at[KEY_NAME];	  /* where it was last seen; for people */
+	char at[KEY_NAME + 8];	  /* where it was last seen, as key_id() names it; for people */
 	struct want want;	  /* of this the fields that a row of kept.h names */
 	char driver[DRIVER_NAME]; /* that has it for the claim */
 	uint64_t group;		  /* the same in all records of a claimed IOMMU group */
@@ -55,7 +55,7 @@ struct record {
 	char boot[40];	 /* this run of the machine; "": none runs */
 	bool autoprobe;	 /* a PF: sriov_drivers_autoprobe was 1 */
 	int32_t had_vfs; /* a PF: VFs before the act */
-	bool unborn;	 /* a VF: it was not there before the act */
+	bool unborn;	 /* it was not there before the act, which makes it */
 	struct owner *owners;
 	size_t n_owners;
 	char *extra; /* "key=value key=value" as they were, or NULL */
@@ -78,6 +78,9 @@ struct record {
 	uint64_t over; /* us, 0: when its pod was, which the file does not say yet */
 	enum record_state state;
 	char reason[240];
+	/* Of what its parent makes by name: for which life of the parent that was tried, and whether it was there since. */
+	uint64_t parent_birth;
+	bool was_there;
 	bool fresh; /* made by the change that is going on */
 };
 
@@ -94,6 +97,10 @@ struct record *record_new(void);
 struct record *record_copy(const struct record *r);
 void record_free(struct record *r);
 bool record_is_empty(const struct record *r);
+/* Of the device that it was last seen as; false: that had no name yet. */
+bool record_key(const struct record *r, struct key *ret);
+void record_set_at(struct record *r, const struct key *dev);
+bool record_at_other(const struct record *r, const struct key *dev);
 /* An act runs, or nobody has written down that it ended. */
 bool cut_is_begun(const struct record *r);
 void cut_forget(struct record *r);

@@ -10,7 +10,9 @@
 
 void device_identity(struct model *m, const struct device *dev, struct identity *ret)
 {
-	identity_of(ret, dev, device_is_vf(dev) ? model_parent(m, dev) : NULL);
+	bool by_parent = device_is_vf(dev) || key_is_made(&dev->key);
+
+	identity_of(ret, dev, by_parent ? model_parent(m, dev) : NULL);
 }
 
 size_t records_of_device(const struct records *rs, const struct device *dev)
@@ -30,6 +32,21 @@ size_t records_of_identity(const struct records *rs, const struct identity *id)
 		if (rs->v[i] && identity_eq(&rs->v[i]->id, id))
 			return i;
 	return RECORD_NONE;
+}
+
+bool wish_identity(struct model *m, const struct wish *about, struct identity *ret)
+{
+	const struct key *parent = wish_parent(about);
+	const struct device *dev = model_find(m, parent ? parent : &about->dev);
+
+	if (!dev)
+		return false;
+	device_identity(m, dev, ret);
+	if (about->child)
+		ret->vf = about->child - 1;
+	else if (parent)
+		ret->child = about->dev;
+	return true;
 }
 
 static int by_key(const void *left, const void *right)
@@ -60,14 +77,19 @@ bool device_is_known(const struct device *dev)
 	return dev->facts.serial_known || dev->facts.serial;
 }
 
+static uint64_t child_mark(const struct identity *id)
+{
+	return id->child.bus ? key_hash(&id->child) : 0;
+}
+
 static uint64_t place_mark(const struct identity *id)
 {
-	return fnv1a(FNV1A, id->path, strlen(id->path)) + (uint64_t)id->vf;
+	return fnv1a(FNV1A, id->path, strlen(id->path)) + (uint64_t)id->vf + child_mark(id);
 }
 
 static uint64_t card_mark(const struct identity *id)
 {
-	const uint64_t card[] = { id->serial, id->ids, (uint64_t)id->vf };
+	const uint64_t card[] = { id->serial, id->ids, (uint64_t)id->vf, child_mark(id) };
 
 	return fnv1a(FNV1A, (const char *)card, sizeof(card));
 }
@@ -206,7 +228,7 @@ static int look_once(struct rewrite *w, struct err *err)
 /* Cards are followed by their serial alone; while a device's is not known, it may be any of its kind. */
 static bool may_be(const struct record *r, const struct device *dev, const struct identity *id)
 {
-	return r && r->id.serial && r->id.ids == id->ids && r->id.vf == id->vf &&
+	return r && r->id.serial && r->id.ids == id->ids && r->id.vf == id->vf && key_eq(&r->id.child, &id->child) &&
 	       (r->id.serial == id->serial || !device_is_known(dev));
 }
 
@@ -280,6 +302,8 @@ static void find_device(struct pass *p, struct record *r)
 		loose.serial = 0;
 		match = pass_lookup(p, &loose, &at);
 	}
+	if (match == MATCH_NONE && r->id.child.bus && (r->flying || r->decided))
+		return; /* what became of making it stays */
 	if (match == MATCH_STRANGER) {
 		seat_stranger(r, &p->seats[at]);
 		return;
@@ -294,7 +318,7 @@ static void find_device(struct pass *p, struct record *r)
 	r->reason[0] = '\0';
 	r->dev = p->seats[at].key;
 	r->birth = p->seats[at].birth;
-	p->rewrite |= strcmp(r->at, r->dev.name) != 0;
+	p->rewrite |= record_at_other(r, &r->dev);
 }
 
 void pass_match(struct pass *p, struct record *r)
@@ -309,7 +333,7 @@ void record_seat(struct record *r, const struct device *dev)
 		record_leave(r);
 	r->dev = dev->key;
 	r->birth = dev->birth;
-	STR_COPY(r->at, dev->key.name);
+	record_set_at(r, &dev->key);
 }
 
 /* No pass may have seen yet that it is this one. */

@@ -163,7 +163,7 @@ void records_adopt(struct model *m, struct records *rs)
 		struct identity id;
 		struct key key;
 
-		if (r->n_owners && key_make(BUS_PCI, r->at, &key))
+		if (r->n_owners && record_key(r, &key))
 			dev = model_find(m, &key);
 		if (!dev)
 			continue;
@@ -179,25 +179,19 @@ static bool is_of(const struct record *r, const struct key *dev)
 	return dev ? r->birth && key_eq(&r->dev, dev) : record_is_root(r);
 }
 
-/* With in->lock held. vf: its VF of that index, which is not there; -1: itself, whose record has no device yet. */
-static const struct owner *find_coming(struct intents *in, const struct key *key, int32_t vf,
-				       const char *file)
+/* With in->lock held. What the wish is about is not there; or it is, and its record has no device yet. */
+static const struct owner *find_coming(struct intents *in, const struct wish *about, const char *file)
 {
-	const struct device *dev;
+	bool unborn = wish_parent(about), known;
 	struct identity id;
 
 	model_lock(in->m);
-	dev = model_find(in->m, key);
-	if (dev)
-		device_identity(in->m, dev, &id);
+	known = wish_identity(in->m, about, &id);
 	model_unlock(in->m);
-	if (!dev)
-		return NULL;
-	id.vf = vf < 0 ? id.vf : vf;
-	for (size_t i = 0; i < in->rs.n; i++) {
+	for (size_t i = 0; i < in->rs.n && known; i++) {
 		struct record *r = in->rs.v[i];
 
-		if (r->n_owners && (vf >= 0 || !r->birth) && identity_eq(&r->id, &id))
+		if (r->n_owners && (unborn || !r->birth) && identity_eq(&r->id, &id))
 			return record_owner_of(r, file);
 	}
 	return NULL;
@@ -219,20 +213,20 @@ bool intents_owner(struct intents *in, const struct key *dev, const char *file,
 		o = of ? record_owner_of(r, file) : NULL;
 	}
 	if (coming && !seated)
-		o = find_coming(in, dev, -1, file);
+		o = find_coming(in, &(struct wish){ .dev = *dev }, file);
 	if (o)
 		*ret = o->is;
 	pthread_mutex_unlock(&in->lock);
 	return o;
 }
 
-bool intents_owner_vf(struct intents *in, const struct key *pf, unsigned int index,
-		      const char *file, struct owner_wish *ret)
+bool intents_owner_unborn(struct intents *in, const struct wish *about, const char *file,
+			  struct owner_wish *ret)
 {
 	const struct owner *o;
 
 	pthread_mutex_lock(&in->lock);
-	o = in->n_owned ? find_coming(in, pf, (int32_t)index, file) : NULL;
+	o = in->n_owned ? find_coming(in, about, file) : NULL;
 	if (o)
 		*ret = o->is;
 	pthread_mutex_unlock(&in->lock);

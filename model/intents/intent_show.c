@@ -21,14 +21,15 @@ static const char *drift(const struct record *r, const struct device *dev, char 
 static bool has_just_come(struct intents *in, const struct record *r)
 {
 	struct key key;
-	const struct device *dev = key_make(BUS_PCI, r->at, &key) ? model_find(in->m, &key) : NULL;
-	const struct device *pf = dev && device_is_vf(dev) ? model_parent(in->m, dev) : NULL;
+	const struct device *dev = record_key(r, &key) ? model_find(in->m, &key) : NULL;
+	const struct device *parent = dev ? model_parent(in->m, dev) : NULL;
 	struct identity id;
 
 	if (!dev)
 		return false;
-	identity_of(&id, dev, pf);
-	return id.vf == r->id.vf && record_may_be_here(r, pf ? pf : dev, &id);
+	device_identity(in->m, dev, &id);
+	return id.vf == r->id.vf && key_eq(&id.child, &r->id.child) &&
+	       record_may_be_here(r, id.vf < 0 && !id.child.bus ? dev : parent, &id);
 }
 
 static const char *describe(struct intents *in, const struct record *r, char *reason, size_t size)
@@ -383,7 +384,7 @@ static int accept_stranger(struct rewrite *w, const struct device *dev, size_t a
 		return fail(err, EBUSY, "%s has wishes of its own; forget the other's instead",
 			    dev->key.name);
 	device_identity(w->in->m, dev, &r->id);
-	STR_COPY(r->at, dev->key.name);
+	record_set_at(r, &dev->key);
 	r->birth = 0;
 	renew(r);
 	return 0;
@@ -427,7 +428,7 @@ static int accept_group(struct rewrite *w, const struct device *dev, size_t at, 
 			return fail(err, ENOMEM, "no memory to keep what was asked");
 		}
 		device_identity(w->in->m, members[i], &r->id);
-		STR_COPY(r->at, members[i]->key.name);
+		record_set_at(r, &members[i]->key);
 		STR_COPY(r->want.claim, lead->want.claim);
 		r->group = group;
 		renew(r);

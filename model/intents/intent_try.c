@@ -82,7 +82,7 @@ void record_say_busy(struct record *r)
 		record_say(r, RECORD_WAITING, "another act runs on it");
 }
 
-struct flight *flight_add(struct pass *p, const struct record *r, const struct kept *k)
+struct flight *flight_add(struct pass *p, const struct record *r, const struct kept *k, const struct key *dev)
 {
 	struct flight *f = calloc(1, sizeof(*f));
 
@@ -90,7 +90,12 @@ struct flight *flight_add(struct pass *p, const struct record *r, const struct k
 		return NULL;
 	*f = (struct flight){ .in = p->in,
 			      .next = p->flights,
-			      .wish = { .dev = r->dev, .restores = true } };
+			      .wish = { .dev = *dev, .restores = true } };
+	if (r->id.child.bus && !key_eq(dev, &r->id.child)) {
+		f->wish.dev = r->id.child;
+		f->wish.parent = *dev;
+		STR_COPY(f->wish.made_by, k->made_by);
+	}
 	STR_COPY(f->wish.file, k->file);
 	k->value(r, f->wish.value);
 	p->flights = f;

@@ -112,6 +112,8 @@ size_t records_of_device(const struct records *rs, const struct device *dev);
 size_t records_of_identity(const struct records *rs, const struct identity *id);
 /* With the model locked. */
 void device_identity(struct model *m, const struct device *dev, struct identity *ret);
+/* Of the device that the wish is about, which need not be there; false: nor is its parent. */
+bool wish_identity(struct model *m, const struct wish *about, struct identity *ret);
 uint64_t claim_group(struct model *m, const struct device *dev);
 
 /* intent_owner.c. Those with owners, of devices that a former process has known: who is served before the first pass
@@ -194,8 +196,9 @@ const struct kept *cut_half(const struct record *r, const struct device *dev, bo
 /* The device is stuck by it, or no longer. */
 void cut_say(struct intents *in, struct record *r);
 
-/* intent_flight.c. An act for this record, to be launched when the pass is over; NULL: no memory. */
-struct flight *flight_add(struct pass *p, const struct record *r, const struct kept *k);
+/* intent_try.c. An act for this record, to be launched when the pass is over; NULL: no memory. dev: the record's, or
+ * the parent that makes it. */
+struct flight *flight_add(struct pass *p, const struct record *r, const struct kept *k, const struct key *dev);
 /* Without locks. */
 void flight_launch(struct intents *in, struct flight *f);
 void record_say(struct record *r, enum record_state state, const char *text);

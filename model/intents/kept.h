@@ -71,7 +71,9 @@ struct kept {
 	/* The kernel has some of it already, which is never undone: the fields are noted, and a difference is
 	 * drift. */
 	bool (*is_there)(const struct device *dev);
-	/* What the act has to wait for, or NULL. */
+	/* The act makes the device, where that has a name: by this file of its parent. NULL: it does not. */
+	const char *made_by;
+	/* What the act has to wait for, or NULL; of what it makes, dev is the parent. */
 	const char *(*waits)(const struct device *dev);
 	/* Instead of these two, and of an act for one device alone. */
 	void (*apply)(struct pass *p, struct record *r, const struct device *dev);

@@ -217,7 +217,7 @@ static void claim_apply(struct pass *p, struct record *r, const struct device *d
 		p->in_use |= g.held && !g.all_guest && record_has_tries(r);
 		return;
 	}
-	f = flight_add(p, r, &kept_claim);
+	f = flight_add(p, r, &kept_claim, &r->dev);
 	r->flying = f;
 	for (size_t i = 0; f && i < g.n; i++)
 		if (g.records[i]) { /* one for all */

@@ -74,7 +74,7 @@ static void judge(char *line, bool own)
 		return;
 	}
 	check(attr_by_name(OBJ_DEVICE, 0, wish.file) != NULL);
-	check(key_eq(&wish.dev, &home) && wish.virtfn <= 8 &&
+	check(key_eq(&wish.dev, &home) && wish.child <= 8 &&
 	      strlen(wish.value) < sizeof(wish.value));
 }
 

@@ -144,7 +144,7 @@ struct key fake_key(const char *address)
 
 struct wish fake_wish(const char *address, unsigned int virtfn, const char *file, const char *value)
 {
-	struct wish w = { .dev = fake_key(address), .virtfn = (uint16_t)virtfn };
+	struct wish w = { .dev = fake_key(address), .child = (uint16_t)virtfn };
 
 	CHECK(STR_COPY(w.file, file));
 	CHECK(STR_COPY(w.value, value));

@@ -50,7 +50,7 @@ DEFINE_TEST(methods_are_found_by_bus)
 	CHECK(method_find(methods, &w) == &usb);
 	w.dev.bus = BUS_PCI;
 	CHECK(method_find(methods, &w) == &pci);
-	w.virtfn = 3; /* which is not there yet */
+	w.child = 3; /* which is not there yet */
 	CHECK(method_find(methods, &w) == &pci);
 	w.dev.bus = BUS_MDEV;
 	CHECK(!method_find(methods, &w));
