@@ -25,6 +25,7 @@
 #define WANT_VFS                                                                                   \
 	1024 /* of one PF: more are not made; the field in config space has room for 65535 */
 #define ALLOCATED_NAME 382 /* Kubernetes: 63 + 1 + 253 + 1 + 63 characters at most */
+#define PROFILE_NAME 64 /* "NVIDIA RTXP6000-96C-24Q-VIRT" is long (spec/peers.md 1.10) */
 #define LAST_ERROR 520
 #define CLAIM_NAME 254 /* DESIGN.md 5: at most 253 characters */
 

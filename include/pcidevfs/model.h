@@ -31,7 +31,7 @@ struct err;
 struct model;
 struct region_head;
 
-#define MODEL_ABI 19
+#define MODEL_ABI 20
 #define MODEL_MAX 131072 /* devices; 70 000 functions are asked for */
 
 enum action { ACTION_ADD, ACTION_CHANGE, ACTION_REMOVE };

@@ -48,7 +48,7 @@ static const char *describe(struct intents *in, const struct record *r, char *re
 		return "pending";
 	if (!dev && r->state == RECORD_WAITING && has_just_come(in, r))
 		snprintf(reason, size, "its device has just come; which card it is is not known yet");
-	if (!dev && r->state != RECORD_STRANGER && !r->aside && !record_is_root(r))
+	if (!dev && r->state != RECORD_STRANGER && !r->aside && !record_is_root(r) && !r->id.child.bus)
 		return names[RECORD_WAITING];
 	return r->state == RECORD_HELD && dev ? drift(r, dev, reason, size) : names[r->state];
 }

@@ -100,6 +100,45 @@ const struct kept kept_vfs = {
 	.drifted = vfs_drifted,
 };
 
+/* ---- profile */
+
+static int profile_parse(struct record *r, const char *text)
+{
+	return kept_text(r->want.profile, sizeof(r->want.profile), text);
+}
+
+static void profile_print(const struct record *r, struct out *o)
+{
+	if (r->want.profile[0])
+		kept_print(o, "profile", r->want.profile);
+}
+
+static void profile_value(const struct record *r, char ret[static WISH_VALUE])
+{
+	str_copy(ret, WISH_VALUE, r->want.profile);
+}
+
+static bool profile_is_there(const struct device *dev)
+{
+	return key_is_made(&dev->key);
+}
+
+static const char *profile_wait(const struct device *dev)
+{
+	return dev->facts.driver[0] ? NULL : "the driver that makes it has not come yet";
+}
+
+static const struct kept kept_profile = {
+	.file = "profile",
+	.keys = { { "profile", profile_parse, profile_print } },
+	.fields = { KEPT_TEXT(profile) },
+	.made_by = "create",
+	.value = profile_value,
+	.none = "none",
+	.is_there = profile_is_there,
+	.waits = profile_wait,
+};
+
 /* ---- pooled, resource_name */
 
 static int pooled_parse(struct record *r, const char *text)
@@ -142,7 +181,7 @@ static const struct kept kept_resource = {
 
 /* ---- */
 
-const struct kept *const kept[] = { &kept_vfs,	  &kept_claim,	  &kept_given,
+const struct kept *const kept[] = { &kept_vfs,	  &kept_profile, &kept_claim,	 &kept_given,
 				    &kept_pooled, &kept_resource, NULL };
 
 const struct kept *kept_find(const char *file)

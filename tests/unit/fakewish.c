@@ -44,9 +44,37 @@ static int run(void *backend, struct step *s, unsigned int deadline_ms, struct e
 	return 0;
 }
 
+/* step->dev is the parent: "UUID" makes, "-UUID" removes. */
+static int make(void *backend, struct step *s, unsigned int deadline_ms, struct err *err)
+{
+	bool goes = s->value[0] == '-';
+	struct key key;
+
+	(void)backend;
+	(void)deadline_ms;
+	t.acts++;
+	if (t.refuse)
+		return fail(err, t.refuse, "%s: the kernel says no", s->dev.name);
+	CHECK(key_make(BUS_MDEV, s->value + goes, &key));
+	model_lock(t.m);
+	if (goes) {
+		model_remove(t.m, &key);
+	} else {
+		struct device *dev = model_edit(t.m, &key, true);
+
+		dev->facts = facts_none;
+		dev->facts.serial_known = true;
+		dev->facts.parent = s->dev;
+	}
+	model_publish(t.m);
+	model_unlock(t.m);
+	return 0;
+}
+
+static const struct verb make_verb = { .name = "make", .deadline_ms = 1000, .remakes = true, .run = make };
 static const struct verb bind_verb = { .name = "bind", .deadline_ms = 1000, .run = run };
 static const struct verb vfs_verb = { .name = "vfs", .deadline_ms = 1000, .run = run };
-static const struct verb *const verbs[] = { &bind_verb, &vfs_verb, NULL };
+static const struct verb *const verbs[] = { &bind_verb, &vfs_verb, &make_verb, NULL };
 
 static int expand(struct model *m, const struct wish *w, struct plan *p, struct err *err)
 {
@@ -109,7 +137,60 @@ static int vfs_settle(struct model *m, const struct wish *w, struct err *err)
 static const struct method vfs = {
 	.file = "sriov_numvfs", .rank = 1, .expand = vfs_expand, .settle = vfs_settle
 };
-static const struct method *const methods[] = { &vfs, &claim, NULL };
+static int profile_expand(struct model *m, const struct wish *w, struct plan *p, struct err *err)
+{
+	const struct device *dev = model_find(m, &w->dev);
+	const struct key *parent = dev ? &dev->facts.parent : wish_parent(w);
+	char value[STEP_VALUE];
+	int rc = plan_touch(p, parent, err);
+
+	rc = rc ? rc : plan_touch(p, &w->dev, err);
+	if (rc || (dev && w->value[0]))
+		return rc;
+	snprintf(value, sizeof(value), "%s%s", dev ? "-" : "", w->dev.name);
+	return plan_step(p, &make_verb, parent, value, err);
+}
+
+static bool profile_down(struct model *m, const struct wish *w)
+{
+	(void)m;
+	return !w->value[0];
+}
+
+static int profile_settle(struct model *m, const struct wish *w, struct err *err)
+{
+	struct device *dev = model_edit(m, &w->dev, false);
+
+	(void)err;
+	STR_COPY(dev->want.profile, w->value);
+	return 0;
+}
+
+static int profile_foresee(const struct device *parent, int32_t index, struct device *ret, struct err *err)
+{
+	(void)parent;
+	(void)err;
+	CHECK_EQ(index, -1);
+	ret->caps = CAP_CLAIM;
+	ret->kind = KIND_MDEV;
+	return 0;
+}
+
+static bool profile_can(const struct device *dev)
+{
+	return dev->key.bus == BUS_MDEV || dev->facts.device == 0x1521;
+}
+
+static const struct method profile = { .file = "profile",
+				       .bus = BUS_MDEV,
+				       .rank = 1,
+				       .barrier = true,
+				       .can = profile_can,
+				       .down = profile_down,
+				       .foresee = profile_foresee,
+				       .expand = profile_expand,
+				       .settle = profile_settle };
+static const struct method *const methods[] = { &vfs, &claim, &profile, NULL };
 
 static int observe(void *backend, const struct key *devs, size_t n, bool guards, struct err *err)
 {
@@ -168,7 +249,7 @@ struct key wish_key(const char *name)
 {
 	struct key k;
 
-	CHECK(key_make(BUS_PCI, name, &k));
+	CHECK(key_parse(name, &k));
 	return k;
 }
 
@@ -246,20 +327,28 @@ static void done(void *ctx, const struct err *err)
 	pthread_mutex_unlock(&v->lock);
 }
 
-int wish_ask(const char *name, const char *file, const char *value)
+int wish_ask_all(const struct wish *wishes, size_t n, struct err *ret)
 {
 	struct verdict v = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER };
-	struct wish w = { .dev = wish_key(name) };
 	struct actor who = { .comm = "test" };
 
-	STR_COPY(w.file, file);
-	STR_COPY(w.value, value);
-	txn_submit(t.e, &w, 1, &who, done, &v);
+	txn_submit(t.e, wishes, n, &who, done, &v);
 	pthread_mutex_lock(&v.lock);
 	while (!v.is_there)
 		pthread_cond_wait(&v.come, &v.lock);
 	pthread_mutex_unlock(&v.lock);
+	*ret = v.err;
 	return -v.err.code;
+}
+
+int wish_ask(const char *name, const char *file, const char *value)
+{
+	struct wish w = { .dev = wish_key(name) };
+	struct err err;
+
+	STR_COPY(w.file, file);
+	STR_COPY(w.value, value);
+	return wish_ask_all(&w, 1, &err);
 }
 
 void wish_restore(void)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Records and a model that comes and goes, over an engine whose method "claim" takes a device by one step
- * that sets its driver, and whose method "sriov_numvfs" by one that only says that it made VFs.
+ * that sets its driver, whose method "sriov_numvfs" by one that only says that it made VFs, and whose "profile" makes a
+ * mediated device of WISH_NIC or of what has its ids.
  */
 #ifndef PCIDEVFS_FAKEWISH_H
 #define PCIDEVFS_FAKEWISH_H
@@ -55,6 +56,8 @@ struct key wish_key(const char *name);
 struct device wish_state_of(const char *name);
 /* The verdict, 0 or -errno. */
 int wish_ask(const char *name, const char *file, const char *value);
+/* Of a transaction. */
+int wish_ask_all(const struct wish *wishes, size_t n, struct err *ret);
 void wish_restore(void);
 /* Once all changes were heard and nothing runs any more. */
 void wish_calm(void);

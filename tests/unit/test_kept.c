@@ -26,10 +26,11 @@ DEFINE_TEST(kept_wishes_are_complete)
 		struct wish wish = { .dev = { .bus = BUS_PCI } };
 
 		STR_COPY(wish.file, k->file);
-		CHECK(method_find(backend_methods(w.backend), &wish));
+		/* No backend makes devices by name yet. */
+		CHECK(k->made_by || method_find(backend_methods(w.backend), &wish));
 		CHECK(kept_find(k->file) == k && kept_bit(k) == 1u << n);
 		CHECK(k->fields[0].size && !kept_has(k, &none.want));
-		CHECK(!k->value == !k->none && !k->value == !k->drifted);
+		CHECK(!k->value == !k->none && (k->made_by || !k->value == !k->drifted));
 		CHECK(k->keys[0].name);
 		for (size_t i = 0; i < KEPT_KEYS && k->keys[i].name; i++)
 			CHECK(k->keys[i].parse && k->keys[i].print &&
