@@ -48,7 +48,7 @@ static uint64_t allocation_doubts(const struct device *dev, const struct wish *w
 {
 	if (strcmp(wish->value, "pending"))
 		return 0;
-	return dev->facts.holders[0] ? now_us() : dev->let_go;
+	return dev->facts.holder[0] ? now_us() : dev->let_go;
 }
 
 /* All that settle writes to: what is not kept after all is put back. */

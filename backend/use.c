@@ -30,11 +30,11 @@ int refuse_needed(const struct device *dev, bool force, struct err *err)
 
 #define UNSURE "unsure "
 
-/* "held by qemu (pid 7)"; false: no process does. The first line of holders is pid=N comm=NAME, the name quoted where it
+/* "held by qemu (pid 7)"; false: no process does. The line is pid=N comm=NAME, the name quoted where it
  * must be. */
 static bool holder_of(const struct device *dev, char buf[static USER_TEXT])
 {
-	const char *line = dev->facts.holders, *comm = strstr(line, "comm=");
+	const char *line = dev->facts.holder, *comm = strstr(line, "comm=");
 	const bool unsure = !strncmp(line, UNSURE, strlen(UNSURE));
 	int len = comm ? (int)strcspn(comm + 5, "\n") : 0;
 	long pid = 0;

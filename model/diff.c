@@ -28,6 +28,7 @@ static const struct {
 #define FACT(type, name, none, bit) NUMBER(facts.name, bit),
 #define FACT_TEXT(name, size, bit) STRING(facts.name, bit),
 #define FACT_KEY(fact, bit) NUMBER(facts.fact.bus, bit), STRING(facts.fact.name, bit),
+#define FACT_ROOM(name, bit) NUMBER(facts.name, bit),
 #include "pcidevfs/facts.def"
 	STRING(names.description, CH_DESCRIPTION),
 	STRING(names.resource, CH_ASIDE),

@@ -90,8 +90,9 @@ static int allocate(struct model *m)
 	m->queue = calloc(MODEL_MAX, sizeof(*m->queue));
 	m->queued_at = calloc(MODEL_MAX, sizeof(*m->queued_at));
 	m->queued = calloc(MODEL_MAX, sizeof(*m->queued));
+	m->taken = calloc(BLOCKS, sizeof(*m->taken));
 	return r || !m->edits || !m->edited || !m->unjudged || !m->to_judge || !m->queue ||
-			       !m->queued_at || !m->queued ?
+			       !m->queued_at || !m->queued || !m->taken ?
 		       -ENOMEM :
 		       0;
 }
@@ -136,6 +137,7 @@ int model_new(void *arena, size_t size, struct model **ret, bool *ret_found, str
 		adopt(m);
 	else
 		arena_init(m->a);
+	rooms_sweep(m);
 	edit_claimed(m);
 	model_publish(m);
 	m->heard = m->q_len ? 0 : atomic_load(&m->a->generation);
@@ -156,6 +158,7 @@ void model_free(struct model *m)
 	free(m->queue);
 	free(m->queued_at);
 	free(m->queued);
+	free(m->taken);
 	pthread_cond_destroy(&m->changed);
 	pthread_cond_destroy(&m->heard_more);
 	pthread_mutex_destroy(&m->lock);
@@ -406,7 +409,7 @@ static void let_arrive(struct model *m, uint32_t i)
 
 	if (!m->arrives || slot_live(m, i) || slot_word(m, i) & WORD_GONE)
 		return;
-	if (device_is_vf(d)) {
+	if (device_is_vf(d) || key_is_made(&d->key)) {
 		at = find_slot(m, &d->facts.parent, false);
 		at = at == INDEX_NONE ? find_slot(m, &d->facts.parent, true) : at;
 	}

@@ -291,7 +291,7 @@ static bool is_allocated(struct device *dev)
 static bool is_held(struct device *dev)
 {
 	static const char unsure[] = "unsure ";
-	const char *line = dev->facts.holders;
+	const char *line = dev->facts.holder;
 	bool sure = strncmp(line, unsure, strlen(unsure)) != 0;
 
 	if (!line[0] || dev->facts.use != USE_GUEST)

@@ -24,6 +24,13 @@ struct slot {
 	uint64_t heard; /* generation of the record when observers last heard; 0 never */
 };
 
+/* Of a text. Which are in use follows from the records: a process killed while it writes one leaves nothing behind. */
+#define BLOCKS 65536
+struct block {
+	uint32_t next; /* number of a block and 1, 0: none */
+	char data[508];
+};
+
 struct arena {
 	struct region_head head;
 	_Atomic uint32_t used; /* slots ever used: none lies above */
@@ -32,6 +39,7 @@ struct arena {
 	struct slot slots[MODEL_MAX];
 	/* Apart, so that a device which never changes takes no second record's memory. */
 	struct device rec[2][MODEL_MAX];
+	struct block blocks[BLOCKS];
 };
 
 enum { BY_KEY, BY_GROUP, BY_PARENT, INDEXES };
@@ -45,6 +53,8 @@ struct model {
 	struct arena *a;
 	struct index by[INDEXES];
 	size_t count;
+	bool *taken; /* by block: a record may have it */
+	size_t n_taken, sweep_at, next_block;
 	uint32_t *edits; /* slots with an unpublished copy */
 	size_t n_edits;
 	bool *edited;
@@ -116,6 +126,9 @@ void judge_marked(struct model *m);
 /* spares.c: a scan of the whole machine writes each device's other record, which would double what
  * we hold for good. Gives the pages of records that nobody reads any more back to the system. */
 void spares_drop(struct model *m);
+
+/* rooms.c: finds the blocks that records have. */
+void rooms_sweep(struct model *m);
 
 /* Observers shall hear of the slot's pending changes. With the lock held. */
 void dispatch_enqueue(struct model *m, uint32_t slot, uint64_t generation);

@@ -7,6 +7,7 @@
 #include "fs/internal.h"
 #include "offer.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 #include "fs/query.h"
@@ -43,9 +44,23 @@ static void claimable_show(const struct subject *s, struct out *o)
 	out_printf(o, "%s\n", s->dev->refused_code ? s->dev->refused : "yes");
 }
 
+void out_room(const struct subject *s, size_t fact, struct out *o)
+{
+	struct model *m = s->tree->conf.model;
+	const struct device *dev;
+	size_t before = o->len;
+
+	model_lock(m);
+	dev = model_find(m, &s->dev->key);
+	if (dev)
+		model_text(m, (const struct room *)((const char *)&dev->facts + fact), o);
+	model_unlock(m);
+	out_printf(o, o->len > before ? "\n" : "none\n");
+}
+
 static void holders_show(const struct subject *s, struct out *o)
 {
-	out_line(o, s->dev->facts.holders);
+	out_room(s, offsetof(struct facts, holders), o);
 }
 
 /* Who opens a device node sends no event, so it is looked up when someone asks. */

@@ -21,4 +21,7 @@ static inline void out_line(struct out *o, const char *text)
 	out_printf(o, "%s\n", text[0] ? text : "none");
 }
 
+/* The fact of that offset in struct facts, which is a room (FACT_ROOM). */
+void out_room(const struct subject *s, size_t fact, struct out *o);
+
 #endif

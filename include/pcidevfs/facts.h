@@ -13,6 +13,7 @@
 #define CRITICAL_TEXT 176
 #define GARBLED_TEXT 64
 #define NODES_TEXT 88
+#define HOLDER_NAME 96
 
 /* How config space was read last; only the first three are facts. */
 enum pulse {
@@ -29,11 +30,18 @@ enum use {
 	USE_GUEST, /* whoever opens its nodes */
 };
 
+/* A text of any length, which lies beside the records: model_text(). All zeros: none. */
+struct room {
+	uint64_t sum; /* of what it says */
+	uint32_t at, len;
+};
+
 /* Observed in the kernel, by backends only. A fact is a row of facts.def. */
 struct facts {
 #define FACT(type, name, none, bit) type name;
 #define FACT_TEXT(name, size, bit) char name[size];
 #define FACT_KEY(name, bit) struct key name;
+#define FACT_ROOM(name, bit) struct room name;
 #include "pcidevfs/facts.def"
 };
 

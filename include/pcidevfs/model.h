@@ -28,6 +28,7 @@
 #include "pcidevfs/device.h"
 
 struct err;
+struct out;
 struct model;
 struct region_head;
 
@@ -93,6 +94,13 @@ bool model_has_iommu(struct model *m);
 /* A writable copy of the device's record, made if there is none and create is set; NULL when there is
  * none or MODEL_MAX is reached. Editing one device twice before publishing gives the same copy. */
 struct device *model_edit(struct model *m, const struct key *key, bool create);
+/* Into a room of a record that model_edit() gave: what that says is as it was where it is the same text. 0, -E2BIG,
+ * -ENOSPC: all rooms together are full; the text is as it was then. */
+int model_set_text(struct model *m, struct room *r, const char *data, size_t len);
+#define TEXT_MAX (64 << 10)
+bool room_is(const struct room *r, const char *data, size_t len);
+/* Appends what a room says, of a device that was found with the lock still held. */
+void model_text(struct model *m, const struct room *r, struct out *o);
 void model_remove(struct model *m, const struct key *key);
 void model_set_iommu(struct model *m, bool present);
 /* Ends the edits: returns the generation that holds them. */
@@ -100,8 +108,8 @@ uint64_t model_publish(struct model *m);
 
 /*
  * What must be known of a device before anybody sees it: called by model_publish(), with the lock
- * held, for each device that comes. pf: the parent of a VF, where it is there or comes as well, else
- * NULL. May change what model_edit() may.
+ * held, for each device that comes. pf: the parent of a VF, or of what is
+ * made by name, where it is there or comes as well, else NULL. May change what model_edit() may.
  */
 typedef void model_arrives(void *ctx, struct device *dev, const struct device *pf);
 

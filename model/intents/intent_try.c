@@ -16,7 +16,7 @@
 void sight_add(struct sight *s, const struct device *dev)
 {
 	s->all += device_digest(dev, ~CH_TOLD);
-	s->rough += device_digest(dev, ~(CH_TOLD | CH_HOLDERS)) + (dev->facts.holders[0] != '\0');
+	s->rough += device_digest(dev, ~(CH_TOLD | CH_HOLDERS)) + (dev->facts.holder[0] != '\0');
 }
 
 bool record_has_tries(const struct record *r)

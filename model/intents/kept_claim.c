@@ -181,7 +181,7 @@ static void look_at_group(const struct pass *p, const struct record *r, const st
 			g->busy = d;
 		sight_add(&g->sight, d);
 		g->all_guest &= d->facts.use == USE_GUEST;
-		g->held |= d->facts.holders[0];
+		g->held |= d->facts.holder[0];
 	}
 }
 

@@ -78,7 +78,7 @@ DEFINE_TEST(a_claim_without_a_driver_is_one)
 	STR_COPY(dev.facts.nodes, "/dev/bus/usb/002/003");
 	device_derive(&dev, (struct mates){ 0 });
 	CHECK_STR(state_name(dev.state), "claimed");
-	STR_COPY(dev.facts.holders, "pid=7 comm=qemu");
+	STR_COPY(dev.facts.holder, "pid=7 comm=qemu");
 	device_derive(&dev, (struct mates){ 0 });
 	CHECK_STR(state_name(dev.state), "held");
 	dev.facts.has_way = false;

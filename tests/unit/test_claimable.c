@@ -88,7 +88,7 @@ static void not_needed(struct device *dev)
 
 static void let_go(struct device *dev)
 {
-	STR_COPY(dev->facts.holders, "");
+	STR_COPY(dev->facts.holder, "");
 }
 
 static void odd(struct device *dev)

@@ -17,12 +17,12 @@ static int pid;
 
 static void another_has_it(struct device *dev)
 {
-	snprintf(dev->facts.holders, sizeof(dev->facts.holders), "pid=%d comm=nvidia-smi", ++pid);
+	snprintf(dev->facts.holder, sizeof(dev->facts.holder), "pid=%d comm=nvidia-smi", ++pid);
 }
 
 static void nobody_has_it(struct device *dev)
 {
-	dev->facts.holders[0] = '\0';
+	dev->facts.holder[0] = '\0';
 }
 
 static void pod_comes_or_goes(struct device *dev)

@@ -70,7 +70,7 @@ static void to_vfio(struct device *dev)
 
 static void by_persistenced(struct device *dev)
 {
-	STR_COPY(dev->facts.holders, "pid=7 comm=nvidia-persiste");
+	STR_COPY(dev->facts.holder, "pid=7 comm=nvidia-persiste");
 }
 
 static void by_root(struct device *dev)
