@@ -11,7 +11,9 @@
 #include "pcidevfs/key.h"
 
 struct backend;
+struct err;
 struct facts;
+struct roots;
 struct uevent;
 
 struct bus_ops {
@@ -22,6 +24,8 @@ struct bus_ops {
 	int (*observe)(const struct backend *b, const struct key *dev, struct facts *ret);
 	/* Which device such an event is about. */
 	bool (*heard)(const struct uevent *ev, struct key *ret);
+	/* backend_early() for a device of it; NULL: no driver need be kept away before the daemon runs. */
+	int (*early)(const struct roots *roots, const char *state_dir, const char *name, struct err *err);
 };
 
 /* By enum bus; NULL: nobody reads it, and what others publish of it is left alone. */

@@ -160,6 +160,8 @@ const struct view *view_by_link(unsigned int id);
 /* NULL when the number means nothing. */
 const struct obj_type *obj_type(unsigned int kind);
 enum obj_kind kind_of_bus(int bus); /* OBJ_ROOT: it has no directory */
+/* The directory of the root in which its devices have theirs: "devices". NULL: it has none. */
+const char *bus_dir(int bus);
 /* All rows of such an object, those of other tables included (buses, views); NULL behind the last. */
 const struct attr *row_at(enum obj_kind kind, size_t i);
 static inline int row_readable(const struct attr *row)

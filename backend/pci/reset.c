@@ -47,7 +47,7 @@ static int reset_run(void *backend, struct step *step, unsigned int ms, struct e
 
 /* The kernel itself waits up to 60 s for a function to come back. */
 static const struct verb reset_verb = {
-	.name = "reset", .deadline_ms = 70000, .refuse = refuse_step, .run = reset_run
+	.of = "reset", .name = "reset", .deadline_ms = 70000, .refuse = refuse_step, .run = reset_run
 };
 
 static bool can_reset(const struct device *dev)

@@ -367,14 +367,14 @@ static int autoprobe_undo(void *backend, struct step *step, unsigned int ms, str
 
 #define NUMVFS_MS 10000
 
-const struct verb sriov_set_numvfs = { .name = "sriov_numvfs",
+const struct verb sriov_set_numvfs = { .of = "sriov", .name = "sriov_numvfs",
 				       .deadline_ms = NUMVFS_MS,
 				       .records = true,
 				       .remakes = true,
 				       .refuse = numvfs_refuse,
 				       .run = numvfs_run,
 				       .undo = numvfs_undo };
-const struct verb sriov_set_autoprobe = { .name = "sriov_drivers_autoprobe",
+const struct verb sriov_set_autoprobe = { .of = "sriov", .name = "sriov_drivers_autoprobe",
 					  .deadline_ms = NUMVFS_MS,
 					  .records = true,
 					  .run = autoprobe_run,

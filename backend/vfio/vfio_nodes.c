@@ -231,5 +231,5 @@ static int own_undo(void *backend, struct step *step, unsigned int ms, struct er
 }
 
 const struct verb vfio_own = {
-	.name = "own", .deadline_ms = 10000, .records = true, .run = own_run, .undo = own_undo
+	.of = "vfio", .name = "own", .deadline_ms = 10000, .records = true, .run = own_run, .undo = own_undo
 };

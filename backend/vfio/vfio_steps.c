@@ -385,32 +385,32 @@ static int modprobe_run(void *backend, struct step *step, unsigned int ms, struc
 #define UNBIND_MS 30000
 #define MODPROBE_MS 30000
 
-const struct verb vfio_modprobe = { .name = "modprobe",
+const struct verb vfio_modprobe = { .of = "vfio", .name = "modprobe",
 				    .deadline_ms = MODPROBE_MS,
 				    .run = modprobe_run };
-const struct verb vfio_override = { .name = "driver_override",
+const struct verb vfio_override = { .of = "vfio", .name = "driver_override",
 				    .deadline_ms = BIND_MS,
 				    .records = true,
 				    .learn = override_learn,
 				    .run = override_run,
 				    .undo = override_undo };
-const struct verb vfio_unbind = { .name = "unbind",
+const struct verb vfio_unbind = { .of = "vfio", .name = "unbind",
 				  .deadline_ms = UNBIND_MS,
 				  .refuse = refuse_step,
 				  .run = unbind_run,
 				  .undo = unbind_undo };
 const struct verb vfio_bind = {
-	.name = "bind", .deadline_ms = BIND_MS, .run = bind_run, .undo = bind_undo
+	.of = "vfio", .name = "bind", .deadline_ms = BIND_MS, .run = bind_run, .undo = bind_undo
 };
-const struct verb vfio_bind_idle = { .name = "bind",
+const struct verb vfio_bind_idle = { .of = "vfio", .name = "bind",
 				     .deadline_ms = BIND_MS,
 				     .refuse = refuse_step,
 				     .run = bind_run,
 				     .undo = bind_undo };
 const struct verb vfio_rebind = {
-	.name = "rebind", .deadline_ms = BIND_MS, .run = rebind_run, .undo = probe_undo
+	.of = "vfio", .name = "rebind", .deadline_ms = BIND_MS, .run = rebind_run, .undo = probe_undo
 };
 const struct verb vfio_probe = {
-	.name = "drivers_probe", .deadline_ms = BIND_MS, .run = probe_run, .undo = probe_undo
+	.of = "vfio", .name = "drivers_probe", .deadline_ms = BIND_MS, .run = probe_run, .undo = probe_undo
 };
-const struct verb vfio_node = { .name = "node", .deadline_ms = BIND_MS, .run = node_run };
+const struct verb vfio_node = { .of = "vfio", .name = "node", .deadline_ms = BIND_MS, .run = node_run };

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "fs/internal.h"
 #include "mountpoint.h"
 #include "options.h"
 #include "pcidevfs/device.h"
@@ -32,41 +33,43 @@ static void say_verdict(const char *address, const char *claim, const char *refu
 
 /* ---- through the tree */
 
-/* The first line of a file of the device; false when it cannot be read. */
-static bool read_line(int dir, const char *address, const char *file, char *ret, size_t size)
+/* Where the mount has the device: in the directory of its bus. */
+static int open_file(int dir, const struct key *dev, const char *file, int flags)
 {
-	char path[512]; /* an entry of a directory and a name */
-	_close_ int fd = -1;
-	ssize_t n;
+	char path[3 * KEY_NAME];
 
-	snprintf(path, sizeof(path), "%s/%s", address, file);
-	fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, ret, size - 1);
+	snprintf(path, sizeof(path), "%s/%s/%s", bus_dir(dev->bus), dev->name, file);
+	return openat(dir, path, flags | O_CLOEXEC);
+}
+
+/* The first line of a file of the device; false when it cannot be read. */
+static bool read_line(int dir, const struct key *dev, const char *file, char *ret, size_t size)
+{
+	_close_ int fd = open_file(dir, dev, file, O_RDONLY);
+	ssize_t n = fd < 0 ? -1 : read(fd, ret, size - 1);
+
 	ret[n > 0 ? n : 0] = '\0';
 	ret[strcspn(ret, "\n")] = '\0';
 	return n > 0;
 }
 
 /* why: last_error is about this write only where there was one. */
-static int write_none(int dir, const char *address, char *why, size_t size)
+static int write_none(int dir, const struct key *dev, char *why, size_t size)
 {
-	char path[512]; /* an entry of a directory and a name */
-	_close_ int fd = -1;
+	_close_ int fd = open_file(dir, dev, "claim", O_WRONLY);
 	int r;
 
-	snprintf(path, sizeof(path), "%s/claim", address);
-	fd = openat(dir, path, O_WRONLY | O_CLOEXEC);
 	if (fd >= 0 && write(fd, "none\n", 5) >= 0)
 		return 0;
 	r = -errno;
-	if (fd < 0 || !read_line(dir, address, "last_error", why, size) || !strcmp(why, "ok"))
+	if (fd < 0 || !read_line(dir, dev, "last_error", why, size) || !strcmp(why, "ok"))
 		snprintf(why, size, "claim: %s", strerror(-r));
 	return r;
 }
 
 static FILE *open_intents(int dir)
 {
-	int fd = openat(dir, "../intents", O_RDONLY | O_CLOEXEC);
+	int fd = openat(dir, "intents", O_RDONLY | O_CLOEXEC);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 
 	if (!f)
@@ -75,15 +78,15 @@ static FILE *open_intents(int dir)
 }
 
 /* Of intents, the line about the device that has the key, such as " claim=": the value. */
-static bool read_intent(int dir, const char *address, const char *key, char *ret, size_t size)
+static bool read_intent(int dir, const struct key *dev, const char *key, char *ret, size_t size)
 {
 	FILE *f = open_intents(dir);
 	_free_ char *line = NULL;
-	char device[512]; /* an entry of a directory and a name */
+	char device[KEY_NAME + 24], id[KEY_NAME + 8];
 	const char *value = NULL;
 	size_t room = 0;
 
-	snprintf(device, sizeof(device), " device=%s ", address);
+	snprintf(device, sizeof(device), " device=%s ", key_id(dev, id));
 	while (f && !value && getline(&line, &room, f) >= 0)
 		value = strstr(line, device) && !strstr(line, " state=damaged ") ? strstr(line, key)
 										  : NULL;
@@ -112,44 +115,45 @@ static bool any_missing(int dir)
 }
 
 /* Whom it is to be released from, "none" where an act was cut short. False: it needs no release. */
-static bool read_claim(int dir, const char *address, bool missing, char ret[static CLAIM_NAME + 1])
+static bool read_claim(int dir, const struct key *dev, bool missing, char ret[static CLAIM_NAME + 1])
 {
 	char state[16];
 
 	/* A member of a group that was released with another one reads none by now. */
-	if (!read_line(dir, address, "claim", ret, CLAIM_NAME + 1))
+	if (!read_line(dir, dev, "claim", ret, CLAIM_NAME + 1))
 		return false;
 	if (strcmp(ret, "none"))
 		return true;
 	/* What could not be brought back may have been taken from its driver by --early. */
-	if (missing && read_intent(dir, address, " claim=", ret, CLAIM_NAME + 1))
+	if (missing && read_intent(dir, dev, " claim=", ret, CLAIM_NAME + 1))
 		return true;
-	return read_line(dir, address, "state", state, sizeof(state)) && !strcmp(state, "stuck");
+	return read_line(dir, dev, "state", state, sizeof(state)) && !strcmp(state, "stuck");
 }
 
 /* Has an act of it been cut short that no release ends? */
-static bool is_cut(int dir, const char *address)
+static bool is_cut(int dir, const struct key *dev)
 {
 	char boot[64];
 
-	return read_intent(dir, address, " boot=", boot, sizeof(boot));
+	return read_intent(dir, dev, " boot=", boot, sizeof(boot));
 }
 
-static int release_entry(int dir, const char *address, bool missing, bool *any)
+static int release_entry(int dir, const struct key *dev, bool missing, bool *any)
 {
+	char id[KEY_NAME + 8];
 	char claim[CLAIM_NAME + 1], why[ERR_TEXT + 64];
 	const char *from = claim;
 	int rc;
 
-	if (!read_claim(dir, address, missing, claim))
+	if (!read_claim(dir, dev, missing, claim))
 		return 0;
 	if (!strcmp(claim, "none"))
 		from = NULL;
-	read_line(dir, address, "reason", why, sizeof(why));
-	rc = write_none(dir, address, why, sizeof(why));
-	if (!rc && !from && is_cut(dir, address))
+	read_line(dir, dev, "reason", why, sizeof(why));
+	rc = write_none(dir, dev, why, sizeof(why));
+	if (!rc && !from && is_cut(dir, dev))
 		rc = -EBUSY;
-	say_verdict(address, from, rc ? why : NULL);
+	say_verdict(key_id(dev, id), from, rc ? why : NULL);
 	*any = true;
 	return rc != 0;
 }
@@ -173,27 +177,39 @@ static int tell_damaged(const char *where)
 	return status;
 }
 
+/* All devices of a bus. */
+static int release_bus(int root, enum bus bus, bool missing, bool *any)
+{
+	int fd = bus_dir(bus) ? openat(root, bus_dir(bus), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1, status = 0;
+	_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *e;
+	struct key key;
+
+	while (dir && (e = readdir(dir)))
+		if (key_make(bus, e->d_name, &key))
+			status |= release_entry(root, &key, missing, any);
+	return status;
+}
+
 bool release_in_tree(const struct options *o, int *ret_status)
 {
-	char path[4096];
 	struct mount_entry mount;
 	_free_ char *where = NULL;
-	_closedir_ DIR *dir = NULL;
-	const struct dirent *e;
+	_close_ int root = -1;
 	bool missing, any = false;
 
-	if (mountpoint_resolve(o->mountpoint, &where, NULL) || mountpoint_find(where, &mount) ||
-	    !mount.ours || snprintf(path, sizeof(path), "%s/devices", where) >= (int)sizeof(path))
+	if (mountpoint_resolve(o->mountpoint, &where, NULL) || mountpoint_find(where, &mount) || !mount.ours)
 		return false;
-	dir = opendir(path);
-	*ret_status = dir ? tell_damaged(where) : 0;
-	missing = dir && any_missing(dirfd(dir));
-	while (dir && (e = readdir(dir)))
-		if (e->d_name[0] != '.')
-			*ret_status |= release_entry(dirfd(dir), e->d_name, missing, &any);
-	if (dir && !*ret_status && !any)
+	root = open(where, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return false;
+	*ret_status = tell_damaged(where);
+	missing = any_missing(root);
+	for (enum bus bus = BUS_NONE + 1; bus < BUS_COUNT; bus++)
+		*ret_status |= release_bus(root, bus, missing, &any);
+	if (!*ret_status && !any)
 		puts("nothing was claimed");
-	return dir;
+	return true;
 }
 
 /* Neither wishes nor a file of them that was set aside. */
@@ -245,6 +261,7 @@ static void on_verdict(void *ctx, const struct err *err)
 static int release(struct engine *e, const struct wish *wish, const char *claim)
 {
 	const struct actor self = { .pid = getpid(), .comm = "pcidevfsd", .opener.reserve = true };
+	char id[KEY_NAME + 8];
 	struct answer a = { .lock = PTHREAD_MUTEX_INITIALIZER, .come = PTHREAD_COND_INITIALIZER };
 
 	txn_submit(e, wish, 1, &self, on_verdict, &a);
@@ -252,7 +269,7 @@ static int release(struct engine *e, const struct wish *wish, const char *claim)
 	while (!a.is_there)
 		pthread_cond_wait(&a.come, &a.lock);
 	pthread_mutex_unlock(&a.lock);
-	say_verdict(wish->dev.name, claim, a.err.code ? a.err.text : NULL);
+	say_verdict(key_id(&wish->dev, id), claim, a.err.code ? a.err.text : NULL);
 	return a.err.code != 0;
 }
 

@@ -63,10 +63,9 @@ const struct verb *const *backend_verbs(const struct backend *b);
 /* For docs/FILES.md: who serves what. */
 void backend_print(FILE *to);
 
-/* pcidevfsd --early: keeps the host's drivers from a function that a stored wish claims. Also 0 when nothing is to
- * be done; -EINVAL for what is no address. */
-int backend_early(const struct roots *roots, const char *state_dir, const char *address,
-		  struct err *err);
+/* pcidevfsd --early: keeps the host's drivers from a device that a stored wish claims, where its bus has a way to. Also 0
+ * when nothing is to be done; -EINVAL for what is not an id (key_parse()). */
+int backend_early(const struct roots *roots, const char *state_dir, const char *id, struct err *err);
 
 /*
  * The process that starts helpers (io.h), a program's own: its main(), with main's arguments. SPAWNER_ARG and the four

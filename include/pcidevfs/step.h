@@ -15,10 +15,11 @@ struct model;
 struct step;
 
 #define STEP_VALUE 96
+#define VERB_NAME 40
 
 /* One kind of step. Verbs are rows in backend files. All sysfs work happens in io helpers (io.h). */
 struct verb {
-	const char *name;	  /* as plan prints it: "unbind"; unique, a journal names it so */
+	const char *of, *name;	  /* the backend, and as plan prints it: a journal has "vfio/unbind" */
 	unsigned int deadline_ms; /* DESIGN.md 4; scaled by --deadline */
 	bool records; /* learn, or run before it writes, fills step->former, then sets step->recorded */
 	bool remakes; /* undo brings devices back that run took away */
@@ -45,7 +46,7 @@ struct helper_id {
 /* Lies in memory that outlives the process while it runs: pointers mean nothing to the next one. */
 struct step {
 	const struct verb *verb;
-	char verb_name[24]; /* finds the verb again */
+	char verb_name[VERB_NAME]; /* finds the verb again: verb_name() */
 	struct key dev;
 	char value[STEP_VALUE];
 	char former[STEP_VALUE]; /* recorded by run before it writes, for undo */
@@ -58,6 +59,9 @@ struct step {
 	void *late;		 /* run or undo timed out: what world.late() waits for */
 	struct helper_id helper; /* that was sent to do it; it may outlive us */
 };
+
+/* "vfio/unbind": two backends may have a verb of one name. */
+void verb_name(const struct verb *verb, char ret[static VERB_NAME]);
 
 /* Does run take the children of that device away, for undo or a later step to make them anew? */
 static inline bool step_remakes(const struct step *s, const struct key *parent)

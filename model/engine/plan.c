@@ -17,6 +17,11 @@ static void *grown(void *v, size_t n, size_t size)
 	return reallocarray(v, n ? 2 * n : 8, size);
 }
 
+void verb_name(const struct verb *verb, char ret[static VERB_NAME])
+{
+	snprintf(ret, VERB_NAME, "%s%s%s", verb->of ? verb->of : "", verb->of ? "/" : "", verb->name);
+}
+
 int plan_step(struct plan *p, const struct verb *verb, const struct key *dev, const char *value,
 	      struct err *err)
 {
@@ -27,7 +32,7 @@ int plan_step(struct plan *p, const struct verb *verb, const struct key *dev, co
 		return fail(err, E2BIG,
 			    "this takes more than %d steps; split it into several transactions",
 			    PLAN_STEPS);
-	STR_COPY(s.verb_name, verb->name);
+	verb_name(verb, s.verb_name);
 	if (!STR_COPY(s.value, value))
 		return fail(err, EINVAL, "%s: \"%s\" is too long", verb->name, value);
 	steps = grown(p->steps, p->n_steps, sizeof(*steps));

@@ -12,10 +12,13 @@
 static const struct verb *find_verb(const struct engine *e, const char *name)
 {
 	const struct verb *const *v = e->conf.world.verbs;
+	char own[VERB_NAME];
 
-	for (; v && *v; v++)
-		if (!strcmp((*v)->name, name))
+	for (; v && *v; v++) {
+		verb_name(*v, own);
+		if (!strcmp(own, name))
 			return *v;
+	}
 	return NULL;
 }
 

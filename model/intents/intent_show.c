@@ -59,11 +59,11 @@ void intents_print(struct intents *in, struct out *o)
 	model_lock(in->m);
 	for (size_t i = 0; i < in->rs.n; i++) {
 		const struct record *r = in->rs.v[i];
-		char id[IDENTITY_TEXT], reason[sizeof(r->reason)];
+		char id[IDENTITY_TEXT], dev[KEY_NAME + 8], reason[sizeof(r->reason)];
 		const char *state = describe(in, r, reason, sizeof(reason));
 
 		out_printf(o, "%s state=%s device=%s", identity_text(&r->id, id), state,
-			   r->birth ? r->dev.name : "none");
+			   r->birth ? key_id(&r->dev, dev) : "none");
 		record_format(r, o);
 		if (r->aside)
 			out_pair(o, "line", r->aside);

@@ -58,7 +58,7 @@ DEFINE_TEST(methods_are_found_by_bus)
 	CHECK(method_find(methods, &w) == &all);
 }
 
-/* The journal finds a step's verb by its name. */
+/* The journal finds a step's verb by its backend and its name. */
 DEFINE_TEST(backends_use_no_name_twice)
 {
 	struct world_fake w = machine();
@@ -66,11 +66,15 @@ DEFINE_TEST(backends_use_no_name_twice)
 
 	CHECK(*v);
 	for (; *v; v++) {
-		struct step s;
+		char name[VERB_NAME], other_name[VERB_NAME];
 
-		CHECK(strlen((*v)->name) < sizeof(s.verb_name) && (*v)->run && (*v)->deadline_ms);
-		for (const struct verb *const *other = v + 1; *other; other++)
-			CHECK(strcmp((*v)->name, (*other)->name) != 0);
+		CHECK((*v)->of && strlen((*v)->of) + strlen((*v)->name) + 1 < sizeof(name));
+		CHECK((*v)->run && (*v)->deadline_ms);
+		verb_name(*v, name);
+		for (const struct verb *const *other = v + 1; *other; other++) {
+			verb_name(*other, other_name);
+			CHECK(strcmp(name, other_name) != 0);
+		}
 	}
 	fake_close(&w);
 }
