@@ -148,17 +148,6 @@ static int child_parse(struct record *r, const char *text)
 	return identity_parse_child(text[0] ? text : "none", &r->id);
 }
 
-static int at_parse(struct record *r, const char *text)
-{
-	return kept_text(r->at, sizeof(r->at), text);
-}
-
-static void at_print(const struct record *r, struct out *o)
-{
-	if (r->at[0])
-		kept_print(o, "at", r->at);
-}
-
 bool record_key(const struct record *r, struct key *ret)
 {
 	return key_parse(r->at, ret);
@@ -178,22 +167,16 @@ bool record_at_other(const struct record *r, const struct key *dev)
 	return strcmp(r->at, key_id(dev, id)) != 0;
 }
 
-static int pending_parse(struct record *r, const char *text)
-{
-	return parse_bool(text, &r->pending);
-}
-
 static int boot_parse(struct record *r, const char *text)
 {
-	int rc = kept_text(r->boot, sizeof(r->boot), text);
-
-	r->cut = r->boot[0];
-	return rc;
+	r->cut = text[0];
+	return STR_COPY(r->boot, text) ? 0 : -EINVAL;
 }
 
-static int autoprobe_parse(struct record *r, const char *text)
+static void boot_print(const struct record *r, struct out *o)
 {
-	return parse_bool(text, &r->autoprobe);
+	if (r->boot[0])
+		kept_print(o, "boot", r->boot);
 }
 
 static int had_vfs_parse(struct record *r, const char *text)
@@ -205,46 +188,48 @@ static int had_vfs_parse(struct record *r, const char *text)
 	return rc;
 }
 
-static int unborn_parse(struct record *r, const char *text)
+static void had_vfs_print(const struct record *r, struct out *o)
 {
-	return parse_bool(text, &r->unborn);
-}
-
-static void act_print(const struct record *r, struct out *o)
-{
-	if (r->pending)
-		out_printf(o, " pending=1");
-	if (r->boot[0])
-		kept_print(o, "boot", r->boot);
-	if (r->autoprobe)
-		out_printf(o, " autoprobe=1");
 	if (r->had_vfs)
 		out_printf(o, " had_vfs=%d", r->had_vfs);
-	if (r->unborn)
-		out_printf(o, " unborn=1");
 }
 
-/* What a line has besides wishes. */
+/* What a line begins with, before its wishes; the identity is printed as one. */
 static const struct kept_key keys[] = {
-	{ "path", path_parse, NULL },	    { "ids", ids_parse, NULL },
-	{ "serial", serial_parse, NULL },   { "vf", vf_parse, NULL },
-	{ "at", at_parse, NULL },	    { "pending", pending_parse, NULL },
-	{ "boot", boot_parse, NULL },	    { "autoprobe", autoprobe_parse, NULL },
-	{ "had_vfs", had_vfs_parse, NULL }, { "unborn", unborn_parse, NULL },
-	{ "child", child_parse, NULL },
+	KEPT_OTHER("path", path_parse, NULL),	  KEPT_OTHER("ids", ids_parse, NULL),
+	KEPT_OTHER("serial", serial_parse, NULL), KEPT_OTHER("vf", vf_parse, NULL),
+	KEPT_OTHER("child", child_parse, NULL),	  KEPT_KEY("at", KEY_TEXT, false, at),
 };
+
+/* ... and of an act, behind them. */
+static const struct kept_key act_keys[] = {
+	KEPT_KEY("pending", KEY_FLAG, false, pending), KEPT_OTHER("boot", boot_parse, boot_print),
+	KEPT_KEY("autoprobe", KEY_FLAG, false, autoprobe), KEPT_OTHER("had_vfs", had_vfs_parse, had_vfs_print),
+	KEPT_KEY("unborn", KEY_FLAG, false, unborn),
+};
+
+static const struct kept_key *key_in(const struct kept_key *v, size_t n, const char *name)
+{
+	for (const struct kept_key *k = v; k < v + n && k->name; k++)
+		if (!strcmp(k->name, name))
+			return k;
+	return NULL;
+}
 
 const struct kept_key *kept_key_find(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		if (!strcmp(keys[i].name, name))
-			return &keys[i];
-	for (size_t i = 0; kept[i]; i++)
-		for (const struct kept_key *k = kept[i]->keys;
-		     k < kept[i]->keys + KEPT_KEYS && k->name; k++)
-			if (!strcmp(k->name, name))
-				return k;
-	return NULL;
+	const struct kept_key *k = key_in(keys, ARRAY_SIZE(keys), name);
+
+	k = k ? k : key_in(act_keys, ARRAY_SIZE(act_keys), name);
+	for (size_t i = 0; kept[i] && !k; i++)
+		k = key_in(kept[i]->keys, KEPT_KEYS, name);
+	return k;
+}
+
+static void put_keys(const struct kept_key *v, size_t n, const struct record *r, struct out *o)
+{
+	for (const struct kept_key *k = v; k < v + n && k->name; k++)
+		kept_put(k, r, o);
 }
 
 int record_add_owner(struct record *r, const struct owner *o)
@@ -271,7 +256,7 @@ int record_set_owner(struct record *r, const char *file, const char *text)
 	int end = 0;
 
 	if (sscanf(text, "%u:%u:%o%n", &uid, &gid, &mode, &end) != 3 || text[end] || mode > 07777 ||
-	    kept_text(o.file, sizeof(o.file), file))
+	    !STR_COPY(o.file, file))
 		return -EINVAL;
 	o.is = (struct owner_wish){ uid, gid, mode };
 	return record_add_owner(r, &o);
@@ -293,12 +278,10 @@ int record_keep_unknown(struct record *r, const char *key, const char *value)
 
 void record_format(const struct record *r, struct out *o)
 {
-	at_print(r, o);
+	put_keys(keys, ARRAY_SIZE(keys), r, o);
 	for (size_t i = 0; kept[i]; i++)
-		for (const struct kept_key *k = kept[i]->keys;
-		     k < kept[i]->keys + KEPT_KEYS && k->name; k++)
-			k->print(r, o);
-	act_print(r, o);
+		put_keys(kept[i]->keys, KEPT_KEYS, r, o);
+	put_keys(act_keys, ARRAY_SIZE(act_keys), r, o);
 	for (size_t i = 0; i < r->n_owners; i++)
 		out_printf(o, " " OWNER_KEY "%s=%u:%u:%04o", r->owners[i].file, r->owners[i].is.uid,
 			   r->owners[i].is.gid, (unsigned int)r->owners[i].is.mode);

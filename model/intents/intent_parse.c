@@ -94,7 +94,7 @@ int record_set(struct record *r, const char *key, char *value)
 		return -EINVAL;
 	if (owner)
 		return record_set_owner(r, key + strlen(OWNER_KEY), value);
-	return k ? k->parse(r, value) : set_former(r, key + strlen(FORMER_KEY), value);
+	return k ? kept_parse(k, r, value) : set_former(r, key + strlen(FORMER_KEY), value);
 }
 
 /* ---- a line */

@@ -7,9 +7,32 @@
 
 #include "pcidevfs/util.h"
 
-int kept_text(char *dst, size_t size, const char *text)
+int kept_parse(const struct kept_key *k, struct record *r, const char *text)
 {
-	return str_copy(dst, size, text) ? 0 : -EINVAL;
+	char *field = (char *)r + k->at;
+
+	switch (k->is) {
+	case KEY_TEXT:
+		return str_copy(field, k->size, text) ? 0 : -EINVAL;
+	case KEY_FLAG:
+		return parse_bool(text, (bool *)field);
+	default:
+		return k->parse(r, text);
+	}
+}
+
+void kept_put(const struct kept_key *k, const struct record *r, struct out *o)
+{
+	const char *field = (const char *)r + k->at;
+
+	if (k->claimed && !r->want.claim[0])
+		return;
+	if (k->is == KEY_OTHER && k->print)
+		k->print(r, o);
+	else if (k->is == KEY_TEXT && field[0])
+		kept_print(o, k->name, field);
+	else if (k->is == KEY_FLAG && *(const bool *)field)
+		out_printf(o, " %s=1", k->name);
 }
 
 void kept_print(struct out *o, const char *key, const char *text)
@@ -89,7 +112,7 @@ static enum half vfs_half(const struct record *r, const struct device *dev)
 
 const struct kept kept_vfs = {
 	.file = "sriov_numvfs",
-	.keys = { { "numvfs", vfs_parse, vfs_print } },
+	.keys = { KEPT_OTHER("numvfs", vfs_parse, vfs_print) },
 	.fields = { KEPT_NUMBER(vfs_wanted), KEPT_NUMBER(num_vfs) },
 	.ends = &kept_claim,
 	.value = vfs_value,
@@ -101,17 +124,6 @@ const struct kept kept_vfs = {
 };
 
 /* ---- profile */
-
-static int profile_parse(struct record *r, const char *text)
-{
-	return kept_text(r->want.profile, sizeof(r->want.profile), text);
-}
-
-static void profile_print(const struct record *r, struct out *o)
-{
-	if (r->want.profile[0])
-		kept_print(o, "profile", r->want.profile);
-}
 
 static void profile_value(const struct record *r, char ret[static WISH_VALUE])
 {
@@ -130,7 +142,7 @@ static const char *profile_wait(const struct device *dev)
 
 static const struct kept kept_profile = {
 	.file = "profile",
-	.keys = { { "profile", profile_parse, profile_print } },
+	.keys = { KEPT_KEY("profile", KEY_TEXT, false, want.profile) },
 	.fields = { KEPT_TEXT(profile) },
 	.made_by = "create",
 	.value = profile_value,
@@ -158,24 +170,13 @@ static void pooled_print(const struct record *r, struct out *o)
 
 static const struct kept kept_pooled = {
 	.file = "pooled",
-	.keys = { { "pooled", pooled_parse, pooled_print } },
+	.keys = { KEPT_OTHER("pooled", pooled_parse, pooled_print) },
 	.fields = { KEPT_NUMBER(single) },
 };
 
-static int resource_parse(struct record *r, const char *text)
-{
-	return kept_text(r->want.resource, sizeof(r->want.resource), text);
-}
-
-static void resource_print(const struct record *r, struct out *o)
-{
-	if (r->want.resource[0])
-		kept_print(o, "resource_name", r->want.resource);
-}
-
 static const struct kept kept_resource = {
 	.file = "resource_name",
-	.keys = { { "resource_name", resource_parse, resource_print } },
+	.keys = { KEPT_KEY("resource_name", KEY_TEXT, false, want.resource) },
 	.fields = { KEPT_TEXT(resource) },
 };
 

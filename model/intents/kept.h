@@ -20,12 +20,21 @@ struct model;
 struct out;
 struct pass;
 
-/* key=value in the state file. print says nothing where nothing is kept. */
+/* key=value in the state file; nothing where nothing is kept. */
 struct kept_key {
 	const char *name;
-	int (*parse)(struct record *r, const char *text); /* -EINVAL */
-	void (*print)(const struct record *r, struct out *o);
+	enum { KEY_OTHER, KEY_TEXT, KEY_FLAG } is;
+	bool claimed;	 /* printed with a claim alone */
+	size_t at, size; /* of the field of struct record, unless it is another */
+	int (*parse)(struct record *r, const char *text); /* of KEY_OTHER; -EINVAL */
+	void (*print)(const struct record *r, struct out *o); /* likewise; NULL: another row prints it */
 };
+#define KEPT_KEY(key, type, claim, field)                                                          \
+	{                                                                                          \
+		.name = (key), .is = (type), .claimed = (claim), .at = offsetof(struct record, field), \
+		.size = sizeof(((struct record *)0)->field)                                        \
+	}
+#define KEPT_OTHER(key, parses, prints) { .name = (key), .parse = (parses), .print = (prints) }
 
 #define KEPT_KEYS 7
 
@@ -106,9 +115,10 @@ void kept_clear_with_claim(struct want *w); /* what goes with it, and the claim 
 /* Is there an act to be made for it? */
 bool kept_is_missing(const struct kept *k, const struct record *r);
 
-/* For the rows' parsers: any text that fits. -EINVAL. */
-int kept_text(char *dst, size_t size, const char *text);
-/* For their printers: "" is none, and what is called none has quotes. */
+/* -EINVAL */
+int kept_parse(const struct kept_key *k, struct record *r, const char *text);
+void kept_put(const struct kept_key *k, const struct record *r, struct out *o);
+/* For the printers of rows: "" is none, and what is called none has quotes. */
 void kept_print(struct out *o, const char *key, const char *text);
 
 #endif

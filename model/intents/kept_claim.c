@@ -10,28 +10,6 @@
 
 /* ---- in the file */
 
-static int claim_parse(struct record *r, const char *text)
-{
-	return kept_text(r->want.claim, sizeof(r->want.claim), text);
-}
-
-static void claim_print(const struct record *r, struct out *o)
-{
-	if (r->want.claim[0])
-		kept_print(o, "claim", r->want.claim);
-}
-
-static int with_parse(struct record *r, const char *text)
-{
-	return kept_text(r->driver, sizeof(r->driver), text);
-}
-
-static void with_print(const struct record *r, struct out *o)
-{
-	if (r->want.claim[0] && r->driver[0])
-		kept_print(o, "driver", r->driver);
-}
-
 /* A pair has a key of its own (record_set()); this one is of what had nothing. */
 static int former_parse(struct record *r, const char *text)
 {
@@ -68,17 +46,6 @@ static void group_print(const struct record *r, struct out *o)
 {
 	if (r->group)
 		out_printf(o, " group=%016llx", (unsigned long long)r->group);
-}
-
-static int pinned_parse(struct record *r, const char *text)
-{
-	return kept_text(r->want.pinned, sizeof(r->want.pinned), text);
-}
-
-static void pinned_print(const struct record *r, struct out *o)
-{
-	if (r->want.claim[0] && r->want.pinned[0])
-		kept_print(o, "offered_as", r->want.pinned);
 }
 
 /* ---- what the model says, and is told */
@@ -257,11 +224,9 @@ static const char *claim_early(const struct record *r)
 
 const struct kept kept_claim = {
 	.file = "claim",
-	.keys = { { "claim", claim_parse, claim_print },
-		  { "driver", with_parse, with_print },
-		  { "former", former_parse, former_print },
-		  { "group", group_parse, group_print },
-		  { "offered_as", pinned_parse, pinned_print } },
+	.keys = { KEPT_KEY("claim", KEY_TEXT, false, want.claim), KEPT_KEY("driver", KEY_TEXT, true, driver),
+		  KEPT_OTHER("former", former_parse, former_print), KEPT_OTHER("group", group_parse, group_print),
+		  KEPT_KEY("offered_as", KEY_TEXT, true, want.pinned) },
 	.fields = { KEPT_TEXT(claim), KEPT_TEXT(pinned) },
 	.of_group = true,
 	.with_claim = true,
@@ -278,28 +243,6 @@ const struct kept kept_claim = {
 };
 
 /* ---- what a pod was given with it */
-
-static int given_parse(struct record *r, const char *text)
-{
-	return kept_text(r->want.given, sizeof(r->want.given), text);
-}
-
-static void given_print(const struct record *r, struct out *o)
-{
-	if (r->want.claim[0] && r->want.given[0])
-		kept_print(o, "allocated_nodes", r->want.given);
-}
-
-static int given_as_parse(struct record *r, const char *text)
-{
-	return kept_text(r->want.given_as, sizeof(r->want.given_as), text);
-}
-
-static void given_as_print(const struct record *r, struct out *o)
-{
-	if (r->want.claim[0] && r->want.given_as[0])
-		kept_print(o, "allocated_as", r->want.given_as);
-}
 
 /* That a pod has it must be on the disk before the pod does. That it is over may be there later, so that the next pod
  * waits for no disk; a crash before that takes it for a pod's, whose it is not known. */
@@ -328,8 +271,8 @@ static void given_note(struct record *r, struct device *dev)
 
 const struct kept kept_given = {
 	.file = "allocated_to",
-	.keys = { { "allocated_nodes", given_parse, given_print },
-		  { "allocated_as", given_as_parse, given_as_print } },
+	.keys = { KEPT_KEY("allocated_nodes", KEY_TEXT, true, want.given),
+		  KEPT_KEY("allocated_as", KEY_TEXT, true, want.given_as) },
 	.fields = { KEPT_TEXT(given), KEPT_TEXT(given_as) },
 	.of_group = true,
 	.with_claim = true,
