@@ -100,11 +100,11 @@ static void init_locks(struct backend *b)
 	pthread_mutex_init(&b->views.lock, NULL);
 	for (int i = 0; i < GUARD_COUNT; i++)
 		pthread_mutex_init(&b->guards.views[i].lock, NULL);
-	pulse_open(b);
+	liveness_open(b);
 	pthread_mutex_init(&b->serials.lock, NULL);
 }
 
-/* An act asks for one look at a time, and the events for one more. */
+/* An operation asks for one look at a time, and the events for one more. */
 #define LOOKERS_MAX 64
 
 static int open_parts(struct backend *b, const struct roots *roots, struct err *err)
@@ -152,7 +152,7 @@ int backend_open(const struct roots *roots, struct model *m, struct backend **re
 	model_lock(m);
 	model_judge(m, &vfio_claim_rules);
 	model_unlock(m);
-	pulse_hear(b);
+	liveness_hear(b);
 	guards_hear(b);
 	*ret = b;
 	return 0;
@@ -185,7 +185,7 @@ bool backend_free(struct backend *b)
 	for (int i = 0; i < GUARD_COUNT; i++)
 		pthread_mutex_destroy(&b->guards.views[i].lock);
 	pthread_cond_destroy(&b->guards.ended);
-	pulse_free(b);
+	liveness_free(b);
 	pthread_mutex_destroy(&b->serials.lock);
 	free(b);
 	return true;
@@ -267,7 +267,7 @@ static void add_children(struct model *m, const struct device *dev, struct aroun
 		add(a, &found[i]->key);
 }
 
-/* The device, its group, and the children that it has or had: all that an act on it would touch or ask
+/* The device, its group, and the children that it has or had: all that an operation on it would touch or ask
  * about. */
 static void add_around(struct backend *b, const struct key *dev, struct around *a)
 {
@@ -296,7 +296,7 @@ static int by_key(const void *left, const void *right)
 	return key_cmp(&a->key, &b->key);
 }
 
-/* All that an act on these would touch, each once: members of one group bring each other. */
+/* All that an operation on these would touch, each once: members of one group bring each other. */
 static int collect_around(struct backend *b, const struct key *devs, size_t n_devs,
 			  struct around *ret)
 {
@@ -328,7 +328,7 @@ static int guard_or_fail(struct backend *b, enum guard guard, const struct key *
 		  : 0;
 }
 
-/* Those of these that an act could take away; for GUARD_CRITICAL what a guest can have has nothing below that
+/* Those of these that an operation could take away; for GUARD_CRITICAL what a guest can have has nothing below that
  * the host could need. */
 static size_t select_guarded(struct backend *b, enum guard guard, const struct touched *v, size_t n,
 			     struct key *ret)

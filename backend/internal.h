@@ -12,7 +12,7 @@
 #include "pcidevfs/key.h"
 #include "pcidevfs/sysfs.h"
 #include "backend/guard/ends.h"
-#include "backend/pci/pulse.h"
+#include "backend/pci/liveness.h"
 #include "backend/pci/serials.h"
 #include "views.h"
 
@@ -38,7 +38,7 @@ struct question {
 	struct key devs[QUESTION_MAX];
 };
 
-/* Those who ask for an act. */
+/* Those who ask for an operation. */
 struct guard_runs {
 	uint64_t started, ended; /* numbers of runs */
 	bool running;
@@ -85,7 +85,7 @@ struct backend {
 	atomic_uint left; /* of them: threads that hang at a device */
 	struct guards guards;
 	struct ends ends;
-	struct pulses pulses;
+	struct probes probes;
 	pthread_mutex_t owning; /* of device nodes: see vfio_nodes.c */
 	bool real;		/* sysfs is this kernel's own: its modules can be loaded */
 	char *variants;		/* what modules.alias says of vfio drivers; variant.h */
@@ -117,7 +117,7 @@ int scan_some(struct backend *b, struct view *view, const struct touched *v, siz
 int scan_all(struct backend *b, struct view *view, unsigned int patience_ms);
 /* For events: long beyond what the slowest device takes, short for those who wait for another. */
 #define PATIENCE_MS 300
-/* For acts, which are refused. */
+/* For operations, which are refused. */
 #define ACT_PATIENCE_MS 5000
 
 /* A helper writes text to a file below sysfs, for this step or for its undo. 0 or -errno; after -ETIMEDOUT
@@ -125,8 +125,8 @@ int scan_all(struct backend *b, struct view *view, unsigned int patience_ms);
 int step_write(struct backend *b, const char *path, const char *text, unsigned int ms,
 	       struct step *step);
 /* The sentence and -errno where rc has nothing to do with what was done (act) to the device: its deadline has
- * passed (slow says what keeps it), there is no helper, the device is gone. 0: rc is the act's own. */
-int step_trouble(struct backend *b, const char *act, const struct key *dev, int rc, unsigned int ms,
+ * passed (slow says what keeps it), there is no helper, the device is gone. 0: rc is the operation's own. */
+int step_trouble(struct backend *b, const char *op, const struct key *dev, int rc, unsigned int ms,
 		 const char *slow, struct err *err);
 
 bool question_has(const struct question *q, const struct key *key);
@@ -147,7 +147,7 @@ void guard_want(struct backend *b, enum guard guard, const struct key *key);
 #define GROUP_MAX 256
 /* Somebody opened or closed this node: a group's below dev/vfio, or a function's below dev/vfio/devices. */
 void guard_want_node(struct backend *b, const char *name);
-/* All guards, of a device that has changed: a little later, for acts that change devices ask themselves. */
+/* All guards, of a device that has changed: a little later, for operations that change devices ask themselves. */
 void guards_want_again(struct backend *b, const struct key *key);
 /* Asks guards_main() for the serials of new functions. */
 void serials_want(struct backend *b);

@@ -342,7 +342,7 @@ static int gather(struct listener *l, int ms)
 	return n < 0 ? n : 0;
 }
 
-/* An act looks behind itself at what it was the cause of. */
+/* An operation looks behind itself at what it was the cause of. */
 static void drop_seen(struct listener *l)
 {
 	size_t n = 0;
@@ -461,7 +461,7 @@ static int listen_loop(struct listener *l)
 int backend_listen(struct backend *b, struct err *err)
 {
 	struct listener *l = malloc(sizeof(*l));
-	pthread_t guards, pulse;
+	pthread_t guards, liveness;
 	int rc;
 
 	if (!l)
@@ -472,11 +472,11 @@ int backend_listen(struct backend *b, struct err *err)
 		return fail(err, rc, "no thread for the guards: %s", strerror(rc));
 	}
 	listener_open(l, b);
-	rc = thread_start(&pulse, pulse_main, b);
+	rc = thread_start(&liveness, liveness_main, b);
 	if (!rc) {
 		rc = listen_loop(l);
-		pulse_stop(b);
-		pthread_join(pulse, NULL);
+		liveness_stop(b);
+		pthread_join(liveness, NULL);
 	}
 	guards_stop(b);
 	pthread_join(guards, NULL);

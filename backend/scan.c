@@ -96,7 +96,7 @@ static void look(struct backend *b, struct batch *batch)
 			continue;
 		s->looked = true;
 		s->again = false;
-		/* Acts name devices of any bus. */
+		/* operations name devices of any bus. */
 		if (!bus) {
 			s->unknown = true;
 			continue;
@@ -154,8 +154,8 @@ static bool is_known(struct model *m, const struct key *key, int group)
 	return known;
 }
 
-/* What is new comes with its group: an act takes all of it, and the news of another member may be under way. */
-static void add_mates(const struct backend *b, struct batch *batch)
+/* What is new comes with its group: an operation takes all of it, and the news of another member may be under way. */
+static void add_peers(const struct backend *b, struct batch *batch)
 {
 	size_t n = batch->n;
 
@@ -196,7 +196,7 @@ static void observe(struct backend *b, struct batch *batch, bool all)
 	look(b, batch);
 	add_parents(b->model, batch);
 	if (!all)
-		add_mates(b, batch);
+		add_peers(b, batch);
 	look(b, batch);
 	for (size_t i = 0; i < batch->n; i++)
 		if (batch->v[i].present && batch->v[i].facts.num_vfs)

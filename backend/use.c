@@ -57,13 +57,13 @@ static bool holder_of(const struct device *dev, char buf[static USER_TEXT])
 
 static bool is_pending(const struct device *dev)
 {
-	return !strcmp(dev->want.allocated, "pending");
+	return !strcmp(dev->intent.allocated, "pending");
 }
 
 /* "a/b/c", or that nobody knows it yet. */
 static const char *pod_of(const struct device *dev)
 {
-	return is_pending(dev) ? "a pod that is not known yet" : dev->want.allocated;
+	return is_pending(dev) ? "a pod that is not known yet" : dev->intent.allocated;
 }
 
 /* ... or "allocated to a/b/c"; false: nobody uses it. */
@@ -77,7 +77,7 @@ bool use_text(const struct device *dev, char buf[static USER_TEXT])
 
 int refuse_given(const struct device *dev, struct err *err)
 {
-	if (!dev->want.allocated[0])
+	if (!dev->intent.allocated[0])
 		return 0;
 	return fail(err, EBUSY,
 		    "%s is allocated to %s, which gets it back with its claim; if no pod has it, write none to its "
@@ -149,7 +149,7 @@ int refuse_coming(const char *before, const struct device *dev, struct err *err)
 int refuse_parent(const char *before, const struct device *dev, const struct plan *plan,
 		  struct err *err)
 {
-	const struct wish *vfs = plan_wished(plan, &dev->key, "sriov_numvfs");
+	const struct request *vfs = plan_requested(plan, &dev->key, "sriov_numvfs");
 
 	if (dev->facts.num_vfs <= 0 || (vfs && !strcmp(vfs->value, "0")))
 		return 0;
@@ -157,12 +157,12 @@ int refuse_parent(const char *before, const struct device *dev, const struct pla
 		    dev->key.name, dev->facts.num_vfs);
 }
 
-int refuse_use(const struct device *dev, const struct wish *wish, const struct plan *plan,
+int refuse_use(const struct device *dev, const struct request *request, const struct plan *plan,
 	       struct err *err)
 {
 	int rc = refuse_doubt("", dev, err);
 
-	rc = rc ? rc : refuse_needed(dev, wish->force, err);
+	rc = rc ? rc : refuse_needed(dev, request->force, err);
 	rc = rc ? rc : refuse_parent("", dev, plan, err);
 	return rc ? rc : refuse_used("", dev, err);
 }

@@ -23,7 +23,7 @@ struct err;
 struct out;
 struct ring;
 struct tree;
-struct wish;
+struct request;
 
 /* What has a directory of its own. The numbers are kept in the stash: append, never reorder. */
 enum obj_kind {
@@ -90,12 +90,13 @@ struct attr {
 	 * what has a key. */
 	void (*show)(const struct subject *s, struct out *o);
 	/* The text comes without its newline and without control characters. Returns 0 with ret->value filled in (*ret
-	 * is a wish for this file of this device already), or -errno with the sentence. ATTR_ASIDE: it is done
-	 * then, and ret is not used. Called by request_wish() alone. */
-	int (*store)(const struct subject *s, const char *text, struct wish *ret, struct err *err);
+	 * is a request for this file of this device already), or -errno with the sentence. ATTR_ASIDE: it is done
+	 * then, and ret is not used. Called by request_parse() alone. */
+	int (*store)(const struct subject *s, const char *text, struct request *ret,
+		     struct err *err);
 	/* Does what was accepted reach beyond the device, so that its owner is not enough? Then -EACCES with the sentence,
 	 * for who is neither in the group pcidevfs nor has CAP_DAC_OVERRIDE. May be NULL: it never does. */
-	int (*reaches)(const struct subject *s, const struct wish *wish, struct err *err);
+	int (*reaches)(const struct subject *s, const struct request *request, struct err *err);
 	/* In place of show: lines that come, as in a file that grows and is rotated. */
 	struct ring *(*ring)(const struct tree *t);
 	/* For ATTR_SLOW: brings the model up to date. May be NULL. */

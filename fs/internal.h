@@ -61,12 +61,12 @@ struct tree {
 	struct log_shares log_shares; /* lock */
 	struct stream *stream;
 	struct journal *journal;
-	/* The engine's executors may all be waiting for the kernel, and who may read must not keep them from acts. For
+	/* The engine's executors may all be waiting for the kernel, and who may read must not keep them from operations. For
 	 * what is too much work for the FUSE thread, but waits for nobody: one thread; and for slow rows. */
 	struct pool *worker, *readers;
 	struct texts *texts; /* what these make */
 	struct ctl_files *ctl;
-	struct twins *twins; /* writes in flight */
+	struct twins *twins; /* writes in job */
 
 	/* Whose logs got a line that nobody who polls them was told of yet. */
 	struct wakes {

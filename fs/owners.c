@@ -81,7 +81,7 @@ static const struct attr *kept_row(const struct tree *t, enum obj_kind kind, con
 }
 
 /* As it would be if nobody had touched it. */
-static bool is_born_so(const void *ctx, const char *file, const struct owner_wish *owner)
+static bool is_born_so(const void *ctx, const char *file, const struct ownership *owner)
 {
 	const struct owner_job *job = ctx;
 	const struct attr *row = kept_row(job->tree, job->n.kind, file);
@@ -119,7 +119,7 @@ static int refuse_mode(const struct owner_job *job, struct err *err)
 /* Whoever looks for who gave a device away finds it in the log. */
 static int keep(struct owner_job *job)
 {
-	const struct owner_wish is = { job->own.uid, job->own.gid, job->own.mode };
+	const struct ownership is = { job->own.uid, job->own.gid, job->own.mode };
 	const struct actor who = request_actor(job->req, 0, NULL);
 	const struct key *dev = job->n.subject.dev ? &job->n.dev.key : NULL;
 	const char *file = job->n.row ? job->n.row->name : "";

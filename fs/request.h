@@ -23,10 +23,10 @@ struct tree;
 int request_text(const char *file, const char *buf, size_t size, char text[static WRITE_MAX + 1],
 	       struct err *err);
 
-/* What the row makes of such a text: a wish for the engine, or, ATTR_ASIDE, one without a file: it is done. ret is
+/* What the row makes of such a text: a request for the engine, or, ATTR_ASIDE, one without a file: it is done. ret is
  * untouched on failure. */
-int request_wish(const struct subject *s, const struct attr *row, const char *text,
-		 struct wish *ret, struct err *err);
+int request_parse(const struct subject *s, const struct attr *row, const char *text,
+		 struct request *ret, struct err *err);
 
 /* Who sent this request. opened: who opened the file that it is for; NULL: the same. */
 struct actor request_actor(struct fuse_req *req, uint64_t tag, const struct creds *opened);

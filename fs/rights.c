@@ -97,11 +97,11 @@ static bool mode_allows(const struct creds *who, const struct stat *st)
 }
 
 /* The directory's owner counts for a file that has none, as where it is there. */
-static void rights_unborn(struct tree *t, const struct wish *about, const struct attr *row,
+static void rights_unborn(struct tree *t, const struct request *about, const struct attr *row,
 			  struct stat *st)
 {
 	struct intents *in = t->conf.intents;
-	struct owner_wish is;
+	struct ownership is;
 
 	rights_at_birth(t, row, st);
 	if (!in || !about)
@@ -117,7 +117,7 @@ static void rights_unborn(struct tree *t, const struct wish *about, const struct
 }
 
 /* It came just now, and has no directory yet. */
-static bool find_child(struct tree *t, const struct key *key, struct wish *ret)
+static bool find_child(struct tree *t, const struct key *key, struct request *ret)
 {
 	const struct device *dev;
 	bool found;
@@ -126,9 +126,10 @@ static bool find_child(struct tree *t, const struct key *key, struct wish *ret)
 	dev = model_find(t->conf.model, key);
 	found = dev && dev->facts.parent.bus;
 	if (found && dev->facts.index >= 0)
-		*ret = (struct wish){ .dev = dev->facts.parent, .child = (uint16_t)(dev->facts.index + 1) };
+		*ret = (struct request){ .dev = dev->facts.parent,
+					 .child = (uint16_t)(dev->facts.index + 1) };
 	else if (found)
-		*ret = (struct wish){ .dev = *key, .parent = dev->facts.parent };
+		*ret = (struct request){ .dev = *key, .parent = dev->facts.parent };
 	model_unlock(t->conf.model);
 	return found;
 }
@@ -137,7 +138,7 @@ static bool may_write(struct tree *t, const struct creds *who, const struct key 
 		      const struct attr *row)
 {
 	struct stat st;
-	struct wish about;
+	struct request about;
 	uint64_t dir_ino = 0;
 	uint32_t slot;
 
@@ -194,7 +195,7 @@ int rights_check(struct tree *t, const struct creds *who, const struct device *d
 	return rights_check_group(t, who, dev, row, err);
 }
 
-int rights_check_unborn(struct tree *t, const struct creds *who, const struct wish *about,
+int rights_check_unborn(struct tree *t, const struct creds *who, const struct request *about,
 			const struct attr *row, struct err *err)
 {
 	struct stat st;
@@ -207,30 +208,31 @@ int rights_check_unborn(struct tree *t, const struct creds *who, const struct wi
 }
 
 int rights_check_value(const struct subject *s, const struct creds *who, const struct attr *row,
-		       const struct wish *wish, struct err *err)
+		       const struct request *request, struct err *err)
 {
 	const struct tree *t = s->tree;
 
 	if (!row->reaches || who->overrides || (t->group && in_groups(who, t->group)))
 		return 0;
-	return row->reaches(s, wish, err);
+	return row->reaches(s, request, err);
 }
 
-int rights_may(struct tree *t, const struct wish *wish, const struct creds *who, struct err *err)
+int rights_may(struct tree *t, const struct request *request, const struct creds *who,
+	       struct err *err)
 {
-	const struct attr *row = attr_by_name(kind_of_bus(wish->dev.bus), 0, wish->file);
+	const struct attr *row = attr_by_name(kind_of_bus(request->dev.bus), 0, request->file);
 	const struct device *found;
 	struct device dev = { 0 };
 	const struct subject s = { .tree = t, .name = dev.key.name, .dev = &dev };
 	int r;
 
 	model_lock(t->conf.model);
-	found = model_find(t->conf.model, &wish->dev);
+	found = model_find(t->conf.model, &request->dev);
 	if (found)
 		dev = *found;
 	model_unlock(t->conf.model);
 	if (!found || !row)
-		return fail(err, ENODEV, "%s is gone", wish->dev.name);
+		return fail(err, ENODEV, "%s is gone", request->dev.name);
 	r = rights_check(t, who, &dev, row, err);
-	return r ? r : rights_check_value(&s, who, row, wish, err);
+	return r ? r : rights_check_value(&s, who, row, request, err);
 }

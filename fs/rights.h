@@ -17,7 +17,7 @@ struct err;
 struct fuse_req;
 struct subject;
 struct tree;
-struct wish;
+struct request;
 
 /* Who sent this request. looks: with supplementary groups and capabilities, which takes some
  * microseconds and a look into /proc; else there are none. Capabilities are those of the thread that
@@ -32,15 +32,16 @@ void rights_start(struct tree *t);
  * 0 or -EACCES with the sentence. */
 int rights_check(struct tree *t, const struct creds *who, const struct device *dev,
 		 const struct attr *row, struct err *err);
-/* The same for what is not there: owner and mode are those that are stored for whom the wish is about (NULL: nobody),
+/* The same for what is not there: owner and mode are those that are stored for whom the request is about (NULL: nobody),
  * else those that files are born with. Its IOMMU group is not known: rights_may() asks again. */
-int rights_check_unborn(struct tree *t, const struct creds *who, const struct wish *about,
+int rights_check_unborn(struct tree *t, const struct creds *who, const struct request *about,
 			const struct attr *row, struct err *err);
 /* What the row's reaches() says of an accepted value, for who is not trusted with all passthrough of the node. */
 int rights_check_value(const struct subject *s, const struct creds *who, const struct attr *row,
-		       const struct wish *wish, struct err *err);
+		       const struct request *request, struct err *err);
 /* engine_conf.may: the same for what has come since, with its group. */
-int rights_may(struct tree *t, const struct wish *wish, const struct creds *who, struct err *err);
+int rights_may(struct tree *t, const struct request *request, const struct creds *who,
+	       struct err *err);
 /* Only the other members of the group: the kernel has checked the file that was opened. */
 int rights_check_group(struct tree *t, const struct creds *who, const struct device *dev,
 		       const struct attr *row, struct err *err);

@@ -15,7 +15,7 @@ enum {
 	SLOW_US = 100000,    /* how old what was found out by asking may be */
 	OTHERS_US = 1000000, /* and what follows from the stamp */
 	KEPT = 8,	     /* texts that nobody may be reading */
-	KEPT_BYTES = 1 << 20,
+	PERSIST_BYTES = 1 << 20,
 };
 
 /* While all of this is the same, so is the text. */
@@ -197,7 +197,7 @@ static void drop_old(struct texts *s)
 		struct made *p = *at;
 
 		bytes += p->text ? p->text->len : 0;
-		if (p->making || !n || (n < KEPT && bytes <= KEPT_BYTES)) {
+		if (p->making || !n || (n < KEPT && bytes <= PERSIST_BYTES)) {
 			at = &p->next;
 			n++;
 			continue;

@@ -46,14 +46,14 @@ const struct fuse_lowlevel_ops *tree_ops(void);
 int tree_start(struct tree *t, struct fuse_session *se, int fuse_fd, int first, struct err *err);
 /* Right after that: the thread that makes long texts notes there what it is at, as pool_watch() says. */
 void tree_watch(struct tree *t, _Atomic uint64_t *in_hand);
-/* Is nothing begun that has acts to come? */
+/* Is nothing begun that has operations to come? */
 bool tree_idle(struct tree *t);
 void tree_stop(struct tree *t);
 void tree_free(struct tree *t);
 /* For the engine: writes log and last_error, each line once (engine_conf.verdict). */
-struct wish;
+struct request;
 struct actor;
-void tree_verdict(void *tree, const struct wish *wishes, size_t n, const struct actor *who,
+void tree_verdict(void *tree, const struct request *requests, size_t n, const struct actor *who,
 		  const struct err *err, uint64_t *place);
 
 /* docs/FILES.md from the tables. */

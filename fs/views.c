@@ -61,7 +61,7 @@ static int in_resource(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NA
 
 	device_offered_as(dev, full);
 	slash = strchr(full, '/');
-	if (!dev->want.claim[0] || !slash || key_withheld(&dev->key))
+	if (!dev->intent.claim[0] || !slash || key_withheld(&dev->key))
 		return 0;
 	*slash = '\0';
 	STR_COPY(name[0], full);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a change touched: a new field of struct device is a row here, a fact one of facts.def, what is asked of wants.def. */
+/* What a change touched: a new field of struct device is a row here, a fact one of facts.def, what is asked of intents.def. */
 #include "diff.h"
 
 #include <stddef.h>
@@ -32,10 +32,10 @@ static const struct {
 #include "pcidevfs/facts.def"
 	STRING(names.description, CH_DESCRIPTION),
 	STRING(names.resource, CH_ASIDE),
-#define WANT(type, name, bit, whose) NUMBER(want.name, bit),
-#define WANT_TEXT(name, size, bit, whose) STRING(want.name, bit),
-#define WANT_ARRAY(type, name, n, bit, whose) NUMBER(want.name, bit),
-#include "pcidevfs/wants.def"
+#define INTENT(type, name, bit, whose) NUMBER(intent.name, bit),
+#define INTENT_TEXT(name, size, bit, whose) STRING(intent.name, bit),
+#define INTENT_ARRAY(type, name, n, bit, whose) NUMBER(intent.name, bit),
+#include "pcidevfs/intents.def"
 	STRING(intended, CH_BEHIND),
 	NUMBER(state, CH_STATE),
 	NUMBER(taken, CH_BEHIND),

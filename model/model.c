@@ -104,14 +104,14 @@ static void init_sync(struct model *m)
 	cond_init(&m->heard_more);
 }
 
-/* The former process may have died between a device and its mates. */
+/* The former process may have died between a device and its peers. */
 static void edit_claimed(struct model *m)
 {
 	const struct device *dev;
 	size_t pos = 0;
 
 	while ((dev = model_next(m, &pos)))
-		if (dev->want.claim[0])
+		if (dev->intent.claim[0])
 			model_edit(m, &dev->key, false);
 }
 
@@ -290,19 +290,19 @@ struct device *model_edit(struct model *m, const struct key *key, bool create)
  * owner, that is. */
 static unsigned int matters(const struct device *d)
 {
-	bool owned = d->want.claim[0] && (d->want.uid || d->want.gid);
+	bool owned = d->intent.claim[0] && (d->intent.uid || d->intent.gid);
 
 	return (device_with_pod(d) ? 1 : 0) | (d->facts.use == USE_HOST ? 2 : 0) | (owned ? 4 : 0) |
-	       (d->want.claim[0] ? 8 : 0);
+	       (d->intent.claim[0] ? 8 : 0);
 }
 
 /* Something of the others of its IOMMU group is said of it. */
 static bool may_be_with(const struct device *d)
 {
-	return d->want.claim[0] || !d->facts.driver[0];
+	return d->intent.claim[0] || !d->facts.driver[0];
 }
 
-static void edit_mates(struct model *m, const struct device *dev)
+static void edit_peers(struct model *m, const struct device *dev)
 {
 	for (uint32_t i = INDEX_NONE;
 	     (i = next_in_group(m, dev->facts.iommu_group, i)) != INDEX_NONE;) {
@@ -324,7 +324,7 @@ void model_remove(struct model *m, const struct key *key)
 	judge_removal(m, i);
 	unlink_slot(m, i);
 	if (matters(slot_current(m, i)))
-		edit_mates(m, slot_current(m, i));
+		edit_peers(m, slot_current(m, i));
 	m->count--;
 	slot_current(m, i)->generation = atomic_fetch_add(&m->a->generation, 1) + 1;
 	atomic_store(&s->word, (atomic_load(&s->word) & WORD_SECOND) | WORD_GONE);
@@ -339,11 +339,11 @@ void model_set_iommu(struct model *m, bool present)
 	judge_all(m);
 }
 
-static struct mates find_mates(struct model *m, uint32_t slot)
+static struct peers find_peers(struct model *m, uint32_t slot)
 {
 	const struct device *dev = slot_spare(m, slot);
 	const int32_t group = may_be_with(dev) ? dev->facts.iommu_group : -1;
-	struct mates found = { 0 };
+	struct peers found = { 0 };
 
 	for (uint32_t i = INDEX_NONE; (i = next_in_group(m, group, i)) != INDEX_NONE;) {
 		const struct device *d = slot_seen(m, i);
@@ -353,13 +353,13 @@ static struct mates find_mates(struct model *m, uint32_t slot)
 		if (!found.with_pod && device_with_pod(d))
 			found.with_pod = d;
 		if (!found.with_other && device_with_pod(d) && device_with_pod(dev) &&
-		    !same_pod(dev->want.allocated, d->want.allocated))
+		    !same_pod(dev->intent.allocated, d->intent.allocated))
 			found.with_other = d;
 		if (!found.on_host && d->facts.use == USE_HOST)
 			found.on_host = d;
-		if (d->want.claim[0] && !dev->want.claim[0])
+		if (d->intent.claim[0] && !dev->intent.claim[0])
 			found.claimed = d;
-		if (!found.of_other && d->want.claim[0] && !device_shares_owner(dev, d))
+		if (!found.of_other && d->intent.claim[0] && !device_shares_owner(dev, d))
 			found.of_other = d;
 	}
 	return found;
@@ -372,7 +372,7 @@ static void publish_slot(struct model *m, uint32_t i, uint64_t generation)
 	bool fresh = !slot_live(m, i);
 	change_bits bits;
 
-	device_derive(d, find_mates(m, i));
+	device_derive(d, find_peers(m, i));
 	bits = fresh ? CH_ALL : device_diff(slot_current(m, i), d);
 	if (!bits)
 		return;
@@ -399,7 +399,7 @@ static bool moves(struct model *m, uint32_t i)
 {
 	const struct device *was = slot_current(m, i), *is = slot_spare(m, i);
 
-	return strcmp(was->want.allocated, is->want.allocated) || !device_shares_owner(was, is);
+	return strcmp(was->intent.allocated, is->intent.allocated) || !device_shares_owner(was, is);
 }
 
 static void let_arrive(struct model *m, uint32_t i)
@@ -427,9 +427,9 @@ static void follow_edit(struct model *m, uint32_t i)
 	unsigned int is = matters(slot_spare(m, i));
 
 	if (is != was || (is && (comes(m, i) || moves(m, i))))
-		edit_mates(m, slot_spare(m, i));
+		edit_peers(m, slot_spare(m, i));
 	if (was && comes(m, i))
-		edit_mates(m, slot_current(m, i));
+		edit_peers(m, slot_current(m, i));
 	judge_edit(m, i);
 }
 

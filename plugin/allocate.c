@@ -25,7 +25,7 @@ struct allocation {
 	struct plugin *p;
 	struct rpc_call *call; /* NULL: was answered, the tree took too long */
 	struct source patience;
-	struct request request;
+	struct kubelet_request request;
 	uint64_t running; /* given_at of its devices until it is answered: no other's */
 	/* Why it waits: for news of one whose name was not heard of, or (ENOTCONN) for the tree. */
 	struct err refused;
@@ -399,7 +399,7 @@ struct start {
 	struct start *next; /* of the plugin's */
 	struct plugin *p;
 	struct rpc_call *call;
-	struct request request;
+	struct kubelet_request request;
 	uint64_t until;
 	char resource[];
 };

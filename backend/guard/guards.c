@@ -11,7 +11,7 @@
 #include "pcidevfs/util.h"
 #include "backend/pci/serials.h"
 
-/* A burst of events is one question; a helper walks /proc or the whole block layer for it. What an act asks in the
+/* A burst of events is one question; a helper walks /proc or the whole block layer for it. What an operation asks in the
  * meantime is not asked again. */
 #define BURST_MS 25
 #define PAUSE_MS 100
@@ -169,7 +169,7 @@ static bool anything_claimed(struct model *m)
 
 	model_lock(m);
 	while (!claimed && (dev = model_next(m, &pos)))
-		claimed = dev->want.claim[0];
+		claimed = dev->intent.claim[0];
 	model_unlock(m);
 	return claimed;
 }
@@ -222,7 +222,7 @@ static void pause_after(struct guards *g)
 		;
 }
 
-/* An act asks for itself, and what it does to its devices is told step by step: they are looked at behind it. */
+/* An operation asks for itself, and what it does to its devices is told step by step: they are looked at behind it. */
 static void put_off_busy(struct backend *b, enum guard guard, struct question *q)
 {
 	struct question later = { 0 };

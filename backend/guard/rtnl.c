@@ -158,7 +158,7 @@ static ssize_t receive(const struct rtnl *r, char *buf)
 	return from.nl_pid ? 0 : n;
 }
 
-/* What changes meanwhile may be told or not: before each act it is all asked anew. */
+/* What changes meanwhile may be told or not: before each operation it is all asked anew. */
 static int dump(const struct rtnl *r, const struct kind *kind, char *buf, uint64_t until,
 		bool *ret_apart, rtnl_found found, void *ctx)
 {

@@ -16,7 +16,7 @@ struct err;
 struct model;
 struct sysfs;
 
-/* What want.former has. */
+/* What intent.former has. */
 #define FORMER_DRIVER "driver"
 #define FORMER_OVERRIDE "override"
 
@@ -65,7 +65,7 @@ int vfio_plan_override(const struct device *dev, struct plan *plan, struct err *
 
 /* Why the group of asked cannot be claimed, if so. */
 int vfio_refuse_claim(struct model *m, const struct device *asked, const struct vfio_group *g,
-		      const struct wish *wish, const struct plan *plan, struct err *err);
+		      const struct request *request, const struct plan *plan, struct err *err);
 /* -EOPNOTSUPP where the host has no IOMMU. */
 int vfio_refuse_iommu(struct model *m, struct err *err);
 /* -EOPNOTSUPP, since the group of dev is too large. */

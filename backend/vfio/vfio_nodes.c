@@ -29,11 +29,11 @@ struct nodes {
 
 bool vfio_owner(const struct vfio_group *g, struct node_owner *ret)
 {
-	const struct want *w = &g->members[0]->want;
+	const struct intent *w = &g->members[0]->intent;
 	bool owned = false, shared = true;
 
 	for (size_t i = 0; i < g->n; i++) {
-		owned |= g->members[i]->want.owned;
+		owned |= g->members[i]->intent.owned;
 		shared &= device_shares_owner(g->members[0], g->members[i]);
 	}
 	*ret = shared ? (struct node_owner){ w->uid, w->gid } : (struct node_owner){ 0 };
@@ -92,7 +92,7 @@ static int own_nodes(struct backend *b, const struct key *dev, const struct owne
 
 /* Whose nodes change hands: in an operation those of all members, which will be claimed; else of
  * those that are. Another tool's vfio-pci is not ours to give. */
-static int find_members(struct model *m, const struct key *asked, bool in_act,
+static int find_members(struct model *m, const struct key *asked, bool in_op,
 			struct vfio_group *ret, struct err *err)
 {
 	const struct device *dev = model_find(m, asked);
@@ -103,16 +103,16 @@ static int find_members(struct model *m, const struct key *asked, bool in_act,
 	rc = dev ? vfio_find_group(m, dev, ret, err)
 		 : fail(err, ENODEV, "%s is gone", asked->name);
 	for (size_t i = 0; !rc && i < ret->n; i++)
-		if (in_act || ret->members[i]->want.claim[0] ||
-		    ret->members[i]->want.former_known)
+		if (in_op || ret->members[i]->intent.claim[0] ||
+		    ret->members[i]->intent.former_known)
 			ret->members[n++] = ret->members[i];
 	ret->n = n;
 	return rc;
 }
 
-/* The members, allocated, and their owner as it is wished now: chown may have come after the plan. 0, -ENODATA
- * (no sentence): nobody was given them, nor, outside of an act, do they go back to root. */
-static int find_recipients(struct backend *b, const struct key *asked, bool in_act,
+/* The members, allocated, and their owner as it is requested now: chown may have come after the plan. 0, -ENODATA
+ * (no sentence): nobody was given them, nor, outside of an operation, do they go back to root. */
+static int find_recipients(struct backend *b, const struct key *asked, bool in_op,
 			   struct key **ret, size_t *ret_n, struct owners *ret_own, struct err *err)
 {
 	struct node_owner own;
@@ -122,9 +122,9 @@ static int find_recipients(struct backend *b, const struct key *asked, bool in_a
 	int rc;
 
 	model_lock(b->model);
-	rc = find_members(b->model, asked, in_act, &g, err);
+	rc = find_members(b->model, asked, in_op, &g, err);
 	if (!rc && g.n)
-		owned = vfio_owner(&g, &own) || !in_act;
+		owned = vfio_owner(&g, &own) || !in_op;
 	if (!rc && !owned)
 		rc = -ENODATA;
 	keys = rc ? NULL : calloc(g.n, sizeof(*keys));
@@ -139,20 +139,20 @@ static int find_recipients(struct backend *b, const struct key *asked, bool in_a
 	return 0;
 }
 
-/* own: NULL: as is wished. */
-static int give(struct backend *b, const struct key *asked, bool in_act, const struct owners *own,
+/* own: NULL: as is requested. */
+static int give(struct backend *b, const struct key *asked, bool in_op, const struct owners *own,
 		struct err *err)
 {
 	_free_ struct key *keys = NULL;
-	struct owners wished;
+	struct owners requested;
 	size_t n = 0;
 	int rc;
 
 	/* Looked up and done in one, so that no older owner comes after a newer one. */
 	pthread_mutex_lock(&b->owning);
-	rc = find_recipients(b, asked, in_act, &keys, &n, &wished, err);
+	rc = find_recipients(b, asked, in_op, &keys, &n, &requested, err);
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = own_nodes(b, &keys[i], own ? own : &wished, err);
+		rc = own_nodes(b, &keys[i], own ? own : &requested, err);
 	pthread_mutex_unlock(&b->owning);
 	return rc == -ENODATA ? 0 : rc;
 }
@@ -178,7 +178,7 @@ static bool is_claimed(struct backend *b, const struct key *dev)
 
 	model_lock(b->model);
 	d = model_find(b->model, dev);
-	claimed = d && d->want.claim[0];
+	claimed = d && d->intent.claim[0];
 	model_unlock(b->model);
 	return claimed;
 }

@@ -84,11 +84,11 @@ static bool driver_there(struct backend *b, const char *driver)
 }
 
 /* Turns the kernel's errno into the cause, as far as it can be found. */
-static int explain_as(const char *act, struct backend *b, const struct step *step, int rc,
+static int explain_as(const char *op, struct backend *b, const struct step *step, int rc,
 		      const char *driver, unsigned int ms, struct err *err)
 {
 	const char *name = step->dev.name;
-	int r = step_trouble(b, act, &step->dev, rc, ms, "the driver is still at work", err);
+	int r = step_trouble(b, op, &step->dev, rc, ms, "the driver is still at work", err);
 	char now[DRIVER_NAME];
 
 	if (r)
@@ -101,7 +101,7 @@ static int explain_as(const char *act, struct backend *b, const struct step *ste
 	if (rc == -EBUSY && now[0])
 		return fail(err, EBUSY, "%s was taken by %s meanwhile; write again", name, now);
 	return fail(err, rc == -EBUSY ? EBUSY : EIO,
-		    "%s of %s was refused by %s: %s; dmesg may say why", act, name,
+		    "%s of %s was refused by %s: %s; dmesg may say why", op, name,
 		    driver ? driver : "the kernel", strerror(-rc));
 }
 
@@ -126,7 +126,7 @@ static int read_override(struct backend *b, const char *name, unsigned int ms, s
 }
 
 /* What a release has to restore. Ours, found after a crash or on a device to adopt, is nobody's
- * wish. True: it was not known before. */
+ * request. True: it was not known before. */
 static bool remember_override(struct model *m, const struct step *step)
 {
 	char known[DRIVER_NAME];
@@ -135,12 +135,12 @@ static bool remember_override(struct model *m, const struct step *step)
 
 	model_lock(m);
 	dev = model_edit(m, &step->dev, false);
-	former_get(dev ? dev->want.former : "", FORMER_OVERRIDE, known, sizeof(known));
-	other = dev && !dev->want.claim[0] && !driver_is_vfio(step->former) &&
+	former_get(dev ? dev->intent.former : "", FORMER_OVERRIDE, known, sizeof(known));
+	other = dev && !dev->intent.claim[0] && !driver_is_vfio(step->former) &&
 		strcmp(known, step->former);
 	STR_COPY(known, step->former);
 	if (other)
-		former_set(dev->want.former, FORMER_OVERRIDE, known);
+		former_set(dev->intent.former, FORMER_OVERRIDE, known);
 	model_publish(m);
 	model_unlock(m);
 	return other;
@@ -286,7 +286,7 @@ static void note_probed(struct model *m, const struct key *key)
 	model_lock(m);
 	dev = model_edit(m, key, false);
 	if (dev)
-		dev->want.unprobed = false;
+		dev->intent.unprobed = false;
 	model_publish(m);
 	model_unlock(m);
 }

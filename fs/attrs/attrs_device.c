@@ -14,7 +14,8 @@
 #include "fs/ring.h"
 #include "rows.h"
 
-static int reset_store(const struct subject *s, const char *text, struct wish *ret, struct err *err)
+static int reset_store(const struct subject *s, const char *text, struct request *ret,
+		       struct err *err)
 {
 	bool yes = false, flag = !parse_bool(text, &yes);
 
@@ -29,7 +30,7 @@ static int reset_store(const struct subject *s, const char *text, struct wish *r
 
 static void reset_show(const struct subject *s, struct out *o)
 {
-	const char *claim = s->dev->want.claim;
+	const char *claim = s->dev->intent.claim;
 
 	out_printf(o, "write %s to reset it\n", claim[0] ? claim : "1");
 }

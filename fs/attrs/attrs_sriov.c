@@ -21,7 +21,7 @@ static void numvfs_show(const struct subject *s, struct out *o)
 	out_printf(o, "%d\n", (int)s->dev->facts.num_vfs);
 }
 
-static int numvfs_store(const struct subject *s, const char *text, struct wish *ret,
+static int numvfs_store(const struct subject *s, const char *text, struct request *ret,
 			struct err *err)
 {
 	uint64_t n;

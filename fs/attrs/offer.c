@@ -26,7 +26,7 @@ static bool is_extended(const char *name)
 	       !strstr(name, "kubernetes.io/");
 }
 
-int resource_name_store(const struct subject *s, const char *text, struct wish *ret,
+int resource_name_store(const struct subject *s, const char *text, struct request *ret,
 			struct err *err)
 {
 	bool none = !strcmp(text, "none");
@@ -89,20 +89,20 @@ static int refuse_pool(const struct subject *s, const struct device *next, const
 		    file, is);
 }
 
-int resource_name_reaches(const struct subject *s, const struct wish *wish, struct err *err)
+int resource_name_reaches(const struct subject *s, const struct request *request, struct err *err)
 {
 	struct device next = *s->dev;
 
-	STR_COPY(next.want.resource, wish->value);
+	STR_COPY(next.intent.resource, request->value);
 	return refuse_pool(s, &next, "resource_name", err);
 }
 
 void pooled_show(const struct subject *s, struct out *o)
 {
-	out_printf(o, "%d\n", !s->dev->want.single);
+	out_printf(o, "%d\n", !s->dev->intent.single);
 }
 
-int pooled_store(const struct subject *s, const char *text, struct wish *ret, struct err *err)
+int pooled_store(const struct subject *s, const char *text, struct request *ret, struct err *err)
 {
 	bool pooled;
 
@@ -116,18 +116,18 @@ int pooled_store(const struct subject *s, const char *text, struct wish *ret, st
 	return 0;
 }
 
-int pooled_reaches(const struct subject *s, const struct wish *wish, struct err *err)
+int pooled_reaches(const struct subject *s, const struct request *request, struct err *err)
 {
 	struct device next = *s->dev;
 
-	next.want.single = !strcmp(wish->value, "0");
+	next.intent.single = !strcmp(request->value, "0");
 	return refuse_pool(s, &next, "pooled", err);
 }
 
 /* Only who is claimed can be taken by a VMM whole; a vGPU by its driver's leave. */
 static bool whole_address(const struct subject *s, struct pci_addr *ret)
 {
-	return (s->dev->want.claim[0] || device_is_coming(s->dev) || s->dev->facts.vgpu[0]) &&
+	return (s->dev->intent.claim[0] || device_is_coming(s->dev) || s->dev->facts.vgpu[0]) &&
 	       pci_addr_parse(s->dev->key.name, ret);
 }
 

@@ -122,10 +122,10 @@ static void end_command(struct ctl_job *job)
 			       c ? written_text(job->line) : written_by(job),
 			       &job->who, &job->err, ctl_told_since(&now));
 	settle(job);
-	free(job->wishes);
+	free(job->requests);
 	out_free(&job->answer);
-	job->wishes = NULL;
-	job->n_wishes = 0;
+	job->requests = NULL;
+	job->n_requests = 0;
 	job->answer = (struct out){ 0 };
 	job->err = (struct err){ 0 };
 	job->command = NULL;

@@ -52,8 +52,8 @@ struct ctl_job {
 	atomic_int turn;
 	const struct ctl_command *command;
 	char line[512], *arg; /* its line, in two: the name, and what is behind it */
-	struct wish *wishes;
-	size_t n_wishes;
+	struct request *requests;
+	size_t n_requests;
 	struct out answer;
 	struct err err;
 	size_t size;

@@ -56,21 +56,21 @@ int line_target(const struct lines_of *of, const char *text, struct target *ret,
 }
 
 /* A copy of the device; of one that is not there what it will be, and its parent in at. */
-static int find(const struct lines_of *of, struct wish *at, struct device *ret, struct err *err)
+static int find(const struct lines_of *of, struct request *at, struct device *ret, struct err *err)
 {
 	const struct world *world = engine_world(of->tree->conf.engine);
 	struct model *m = of->tree->conf.model;
 	const struct device *dev = NULL;
-	struct wish found;
+	struct request found;
 	int r = 0;
 
 	model_lock(m);
-	if (!wish_resolve(m, at, &found))
+	if (!request_resolve(m, at, &found))
 		dev = model_find(m, &found.dev);
 	if (dev)
 		*ret = *dev;
 	else
-		r = wish_foresee(m, world->methods, of->others, of->n_others, at, ret, err);
+		r = request_foresee(m, world->methods, of->others, of->n_others, at, ret, err);
 	model_unlock(m);
 	if (dev)
 		at->parent = (struct key){ 0 };
@@ -96,11 +96,11 @@ static int find_row(const struct lines_of *of, const struct device *dev, const c
 }
 
 static int judge(const struct lines_of *of, const struct target *at, const char *file,
-		 const char *value, struct wish *ret, struct err *err)
+		 const char *value, struct request *ret, struct err *err)
 {
 	const struct attr *row = NULL;
 	struct device dev = { 0 };
-	struct wish about = { .dev = at->dev, .child = at->child };
+	struct request about = { .dev = at->dev, .child = at->child };
 	const struct subject s = { .tree = of->tree, .name = dev.key.name, .dev = &dev };
 	int r = find(of, &about, &dev, err);
 	/* Its file, or its parent's, where that is not there. */
@@ -110,7 +110,7 @@ static int judge(const struct lines_of *of, const struct target *at, const char 
 	if (!r && of->who)
 		r = unborn ? rights_check_unborn(of->tree, of->who, &about, row, err)
 			   : rights_check(of->tree, of->who, &dev, row, err);
-	r = r ? r : request_wish(&s, row, value, ret, err);
+	r = r ? r : request_parse(&s, row, value, ret, err);
 	if (!r && of->who)
 		r = rights_check_value(&s, of->who, row, ret, err);
 	if (!r && !ret->made_by[0]) {
@@ -130,14 +130,14 @@ size_t line_text(const char *line, size_t len)
 	return n;
 }
 
-int line_wish(const struct lines_of *of, char *line, struct wish *ret,
+int line_request(const struct lines_of *of, char *line, struct request *ret,
 	      char label[static LINE_LABEL], struct err *err)
 {
 	char *value = line + strcspn(line, " "), *file;
 	struct target at;
 	int r;
 
-	*ret = (struct wish){ 0 };
+	*ret = (struct request){ 0 };
 	if (*value)
 		*value++ = '\0';
 	str_copy(label, LINE_LABEL, line);

@@ -19,14 +19,14 @@ struct lines_of {
 	const char *file;	 /* that they are written to: "ctl", "plan" */
 	const struct key *home;	 /* in a device's directory lines name no device; NULL: the root */
 	const struct creds *who; /* whose rights count; NULL: nobody's are asked for */
-	const struct wish *others; /* of the lines before: they may make what is not there */
+	const struct request *others; /* of the lines before: they may make what is not there */
 	size_t n_others;
 };
 
 /* What a text names: a device, or its VF; neither need be there. */
 struct target {
 	struct key dev;
-	uint16_t child; /* as in struct wish */
+	uint16_t child; /* as in struct request */
 };
 /* "0000:02:00.0", "0000:02:00.0/virtfn3"; with a home "" or "virtfn3". -EINVAL with the sentence. */
 int line_target(const struct lines_of *of, const char *text, struct target *ret, struct err *err);
@@ -35,10 +35,9 @@ int line_target(const struct lines_of *of, const char *text, struct target *ret,
  * whole. */
 size_t line_text(const char *line, size_t len);
 
-
-/* Makes a wish of one line (without newline; changed meanwhile). label: the file as the line names it.
+/* Makes a request of one line (without newline; changed meanwhile). label: the file as the line names it.
  * -EINVAL, -ENODEV, -EOPNOTSUPP, -EACCES or what the row's store says, with the sentence. */
-int line_wish(const struct lines_of *of, char *line, struct wish *ret,
+int line_request(const struct lines_of *of, char *line, struct request *ret,
 	      char label[static LINE_LABEL], struct err *err);
 
 #endif

@@ -38,7 +38,7 @@
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 
-enum { RESTORE_MS = 30000, EXECUTORS = 64 /* at most: each waits for one act */ };
+enum { RESTORE_MS = 30000, EXECUTORS = 64 /* at most: each waits for one operation */ };
 
 /* SERVER_LEAVE or SERVER_END, once asked. */
 static volatile sig_atomic_t stop;
@@ -70,22 +70,23 @@ struct daemon {
 	bool ended; /* for good: nobody goes on after us */
 };
 
-static void on_verdict(void *ctx, const struct wish *wishes, size_t n, const struct actor *who,
+static void on_verdict(void *ctx, const struct request *requests, size_t n, const struct actor *who,
 		       const struct err *err, uint64_t *place)
 {
 	struct daemon *d = ctx;
 
 	if (d->tree)
-		tree_verdict(d->tree, wishes, n, who, err, place);
+		tree_verdict(d->tree, requests, n, who, err, place);
 	if (d->from.generation == 1 && fault_is("told"))
 		fault_die();
 }
 
-static int on_may(void *ctx, const struct wish *wish, const struct actor *who, struct err *err)
+static int on_may(void *ctx, const struct request *request, const struct actor *who,
+		  struct err *err)
 {
 	struct daemon *d = ctx;
 
-	return rights_may(d->tree, wish, &who->opener, err);
+	return rights_may(d->tree, request, &who->opener, err);
 }
 
 static void on_health(void *ctx, struct out *o)
@@ -181,7 +182,7 @@ static int open_tree(struct daemon *d, struct err *err)
 	return r ? r : tree_new(&tree, &d->tree, err);
 }
 
-/* Acts are answered before the end, unless another process carries them on. */
+/* operations are answered before the end, unless another process carries them on. */
 static bool may_leave(void *ctx)
 {
 	struct daemon *d = ctx;
@@ -380,7 +381,7 @@ static int daemon_close(struct daemon *d, int status)
 /* Threads inherit a mask that blocks all; this one, which reads requests, takes those two. */
 static void set_signals(int how)
 {
-	struct sigaction act = { .sa_handler = on_stop };
+	struct sigaction op = { .sa_handler = on_stop };
 	sigset_t set;
 
 	sigfillset(&set);
@@ -388,8 +389,8 @@ static void set_signals(int how)
 		sigemptyset(&set);
 		sigaddset(&set, SERVER_END);
 		sigaddset(&set, SERVER_LEAVE);
-		sigaction(SERVER_END, &act, NULL);
-		sigaction(SERVER_LEAVE, &act, NULL);
+		sigaction(SERVER_END, &op, NULL);
+		sigaction(SERVER_LEAVE, &op, NULL);
 	}
 	pthread_sigmask(how, &set, NULL);
 }

@@ -10,7 +10,7 @@
 
 struct options;
 
-/* What acts that run get to come to their end when all shall end: more than the longest deadline of a step. What
+/* What operations that run get to come to their end when all shall end: more than the longest deadline of a step. What
  * is not done then ends with us. deploy/pcidevfsd.service waits longer. */
 #define END_GRACE_MS 75000
 

@@ -2,7 +2,7 @@
 /*
  * Daemons on one sysfs see each other: an entry of each in CONTROL_DIR, where nobody else can enter. Its name tells
  * sysfs, pid namespace and pid, and a lock on it that it lives. Two daemons take each other's operations for those of
- * strangers: people are told so, and nothing is refused for it, since a former process of ours that hangs in the
+ * mismatches: people are told so, and nothing is refused for it, since a former process of ours that hangs in the
  * kernel looks the same.
  */
 #ifndef FS_INSTANCE_H

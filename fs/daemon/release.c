@@ -18,7 +18,7 @@
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 
-/* claim: NULL for an act that was cut short. */
+/* claim: NULL for an operation that was interrupted. */
 static void say_verdict(const char *address, const char *claim, const char *refusal)
 {
 	const char *from = claim ? claim : "an act that was cut short";
@@ -114,7 +114,7 @@ static bool any_missing(int dir)
 	return found;
 }
 
-/* Whom it is to be released from, "none" where an act was cut short. False: it needs no release. */
+/* Whom it is to be released from, "none" where an operation was interrupted. False: it needs no release. */
 static bool read_claim(int dir, const struct key *dev, bool missing, char ret[static CLAIM_NAME + 1])
 {
 	char state[16];
@@ -130,7 +130,7 @@ static bool read_claim(int dir, const struct key *dev, bool missing, char ret[st
 	return read_line(dir, dev, "state", state, sizeof(state)) && !strcmp(state, "stuck");
 }
 
-/* Has an act of it been cut short that no release ends? */
+/* Has an operation of it been interrupted that no release ends? */
 static bool is_cut(int dir, const struct key *dev)
 {
 	char boot[64];
@@ -212,7 +212,7 @@ bool release_in_tree(const struct options *o, int *ret_status)
 	return true;
 }
 
-/* Neither wishes nor a file of them that was set aside. */
+/* Neither requests nor a file of them that was set aside. */
 static bool is_empty(const char *state)
 {
 	_closedir_ DIR *dir = opendir(state);
@@ -258,29 +258,29 @@ static void on_verdict(void *ctx, const struct err *err)
 	pthread_mutex_unlock(&a->lock);
 }
 
-static int release(struct engine *e, const struct wish *wish, const char *claim)
+static int release(struct engine *e, const struct request *request, const char *claim)
 {
 	const struct actor self = { .pid = getpid(), .comm = "pcidevfsd", .opener.reserve = true };
 	char id[KEY_NAME + 8];
 	struct answer a = { .lock = PTHREAD_MUTEX_INITIALIZER, .come = PTHREAD_COND_INITIALIZER };
 
-	txn_submit(e, wish, 1, &self, on_verdict, &a);
+	txn_submit(e, request, 1, &self, on_verdict, &a);
 	pthread_mutex_lock(&a.lock);
 	while (!a.is_there)
 		pthread_cond_wait(&a.come, &a.lock);
 	pthread_mutex_unlock(&a.lock);
-	say_verdict(key_id(&wish->dev, id), claim, a.err.code ? a.err.text : NULL);
+	say_verdict(key_id(&request->dev, id), claim, a.err.code ? a.err.text : NULL);
 	return a.err.code != 0;
 }
 
 /* Before claims are: what is half done may be in their way. */
-static int release_cut(struct intents *in, struct engine *e, bool *any)
+static int release_interrupted(struct intents *in, struct engine *e, bool *any)
 {
 	unsigned int refused = 0;
-	struct wish wish;
+	struct request request;
 
-	while (intents_cut(in, refused, &wish)) {
-		refused += release(e, &wish, NULL);
+	while (intents_interrupted(in, refused, &request)) {
+		refused += release(e, &request, NULL);
 		*any = true;
 	}
 	return refused != 0;
@@ -289,26 +289,26 @@ static int release_cut(struct intents *in, struct engine *e, bool *any)
 int release_by_engine(struct model *m, struct intents *in, struct engine *e)
 {
 	bool any = false;
-	int status = release_cut(in, e, &any);
+	int status = release_interrupted(in, e, &any);
 	const struct device *dev;
 	size_t pos = 0;
 
 	for (;;) {
-		struct wish wish = { .file = "claim" };
+		struct request request = { .file = "claim" };
 		char claim[CLAIM_NAME];
 
 		model_lock(m);
-		while ((dev = model_next(m, &pos)) && !dev->want.claim[0])
+		while ((dev = model_next(m, &pos)) && !dev->intent.claim[0])
 			;
 		if (dev) {
-			wish.dev = dev->key;
-			STR_COPY(claim, dev->want.claim);
+			request.dev = dev->key;
+			STR_COPY(claim, dev->intent.claim);
 		}
 		model_unlock(m);
 		if (!dev)
 			break;
 		any = true;
-		status |= release(e, &wish, claim);
+		status |= release(e, &request, claim);
 	}
 	if (!any)
 		puts("nothing was claimed");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* `pcidevfsd --release-all`: every claim, and what an act has left half done, is given back, with a line for each. */
+/* `pcidevfsd --release-all`: every claim, and what an operation has left half done, is given back, with a line for each. */
 #ifndef FS_RELEASE_H
 #define FS_RELEASE_H
 

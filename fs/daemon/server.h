@@ -17,7 +17,7 @@ struct options;
 
 /* Another one goes on: between two requests, where the kernel sends unanswered ones again. */
 #define SERVER_LEAVE SIGUSR1
-/* Serves on until no act runs. */
+/* Serves on until no operation runs. */
 #define SERVER_END SIGTERM
 
 struct server {
@@ -61,8 +61,8 @@ bool server_stays(struct server *s);
 /* After pidfd has become readable: notes for the next one how it ended. It is still to be dropped. */
 enum server_end server_ended(const struct server *s, struct handover *next);
 
-/* After that, from the memory that it had: was an act cut short that had begun? */
-bool server_left_act(int stash);
+/* After that, from the memory that it had: was an operation interrupted that had begun? */
+bool server_left_op(int stash);
 /* The connection is another one: what belonged to the former is no more. 0, or -errno, which it says. */
 int server_forget_connection(int stash);
 

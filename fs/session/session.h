@@ -5,7 +5,7 @@
  * The kernel greets a connection once (INIT). What it said is stored and shown to libfuse again in
  * every later process, over /dev/null, so that the kernel sees no second answer. Requests that the
  * former process had read are asked for again (NOTIFY_RESEND, Linux 6.9) or, where the kernel
- * cannot, answered EIO from a record of what was in flight.
+ * cannot, answered EIO from a record of what was in job.
  */
 #ifndef FS_SESSION_H
 #define FS_SESSION_H

@@ -63,7 +63,7 @@ const struct verb *const *backend_verbs(const struct backend *b);
 /* For docs/FILES.md: who serves what. */
 void backend_print(FILE *to);
 
-/* pcidevfsd --early: keeps the host's drivers from a device that a stored wish claims, where its bus has a way to. Also 0
+/* pcidevfsd --early: keeps the host's drivers from a device that a stored request claims, where its bus has a way to. Also 0
  * when nothing is to be done; -EINVAL for what is not an id (key_parse()). */
 int backend_early(const struct roots *roots, const char *state_dir, const char *id, struct err *err);
 

@@ -22,7 +22,7 @@
 #include "pcidevfs/former.h"
 #include "pcidevfs/key.h"
 
-#define WANT_VFS                                                                                   \
+#define INTENT_VFS                                                                                 \
 	1024 /* of one PF: more are not made; the field in config space has room for 65535 */
 #define ALLOCATED_NAME 382 /* Kubernetes: 63 + 1 + 253 + 1 + 63 characters at most */
 #define PROFILE_NAME 64 /* "NVIDIA RTXP6000-96C-24Q-VIRT" is long (spec/peers.md 1.10) */
@@ -69,12 +69,12 @@ enum state {
 	STATE_COUNT
 };
 
-/* What was asked, and what must be known to take it back: a row of wants.def each. */
-struct want {
-#define WANT(type, name, bit, whose) type name;
-#define WANT_TEXT(name, size, bit, whose) char name[size];
-#define WANT_ARRAY(type, name, n, bit, whose) type name[n];
-#include "pcidevfs/wants.def"
+/* What was asked, and what must be known to take it back: a row of intents.def each. */
+struct intent {
+#define INTENT(type, name, bit, whose) type name;
+#define INTENT_TEXT(name, size, bit, whose) char name[size];
+#define INTENT_ARRAY(type, name, n, bit, whose) type name[n];
+#include "pcidevfs/intents.def"
 };
 
 struct device {
@@ -85,7 +85,7 @@ struct device {
 	enum kind kind;
 	struct facts facts;
 	struct names names;
-	struct want want;
+	struct intent intent;
 	/* The claim that is stored for it, from when it is seen until restore has brought that back, or was refused;
 	 * "" none. */
 	char intended[CLAIM_NAME];
@@ -97,7 +97,7 @@ struct device {
 	int32_t refused_code;
 	char refused[ERR_TEXT];
 	char reason[400];
-	char busy[96];		     /* the act that runs: "claim alice"; "" none */
+	char busy[96];		     /* the operation that runs: "claim alice"; "" none */
 	char stuck[256];	     /* why it could be neither done nor undone; "" none */
 	char unmet[240];	     /* why what is stored for it is not applied; "" none */
 	char last_error[LAST_ERROR]; /* "<file>: <sentence>", "" is shown as ok */
@@ -108,7 +108,7 @@ const char *kind_name(enum kind kind);
 const char *state_name(enum state state);
 
 /* Other members of its IOMMU group that forbid something; NULL: none does. */
-struct mates {
+struct peers {
 	const struct device *with_pod;
 	const struct device *with_other; /* a pod has it that is not the device's own */
 	const struct device *on_host; /* the kernel lets nobody open the group (spec/kernel.md 7) */
@@ -120,7 +120,7 @@ struct mates {
 void device_identify(struct device *dev);
 /* Pure: what follows from facts, want and refused. Sets caps, kind, state, taken, reason; and refused where no device of its
  * kind can be claimed. */
-void device_derive(struct device *dev, struct mates mates);
+void device_derive(struct device *dev, struct peers peers);
 
 /* -EOPNOTSUPP, with the sentence that the device does not have this file. */
 int device_lacks(const struct device *dev, const char *file, struct err *err);

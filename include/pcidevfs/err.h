@@ -18,7 +18,7 @@
 
 struct err {
 	int code; /* positive errno, 0 when nothing failed */
-	/* Whose wish is refused: its wish.line (plan.h); 0: the transaction's as a whole. */
+	/* Whose request is refused: its request.line (plan.h); 0: the transaction's as a whole. */
 	uint16_t line;
 	bool passing; /* only because another operation runs, or began first */
 	bool idle;    /* a verdict without code: all was so already, and nothing was changed */
@@ -31,7 +31,7 @@ __attribute__((format(printf, 3, 4))) int fail(struct err *err, int code, const 
 /* Puts "context: " in front of the sentence err already holds; returns -err->code (-EIO when err is NULL). */
 __attribute__((format(printf, 2, 3))) int fail_wrap(struct err *err, const char *fmt, ...);
 
-/* r is what a wish got: unless it is 0, err is about that wish's line. Returns r. */
+/* r is what a request got: unless it is 0, err is about that request's line. Returns r. */
 int err_blame(struct err *err, int r, uint16_t line);
 
 /* The errno's symbolic name, "EBUSY"; "ok" for 0. Never NULL. */

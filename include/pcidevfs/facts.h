@@ -16,11 +16,11 @@
 #define HOLDER_NAME 96
 
 /* How config space was read last; only the first three are facts. */
-enum pulse {
-	PULSE_GOOD,
-	PULSE_ONES, /* all bits set: nobody answers */
-	PULSE_LATE, /* the kernel waits */
-	PULSE_UNKNOWN,
+enum liveness {
+	LIVENESS_GOOD,
+	LIVENESS_ONES, /* all bits set: nobody answers */
+	LIVENESS_LATE, /* the kernel waits */
+	LIVENESS_UNKNOWN,
 };
 
 /* Who can have it as it is now. Backends say so; nobody else asks a driver's name. */

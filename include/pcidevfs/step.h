@@ -27,7 +27,7 @@ struct verb {
 	 * model locked, of what is known no longer than a moment. NULL: nothing forbids it. */
 	int (*refuse)(struct model *m, const struct step *step, struct err *err);
 	/* Reads how it is, before the first of the steps that were planned together runs. Returns 1 where what it has
-	 * noted in the device (struct want) must be kept before that, 0, or -errno with the sentence. May be NULL. */
+	 * noted in the device (struct intent) must be kept before that, 0, or -errno with the sentence. May be NULL. */
 	int (*learn)(void *backend, struct step *step, unsigned int deadline_ms, struct err *err);
 	/* Does it. Returns 0 or -errno with the sentence. */
 	int (*run)(void *backend, struct step *step, unsigned int deadline_ms, struct err *err);
@@ -50,9 +50,9 @@ struct step {
 	struct key dev;
 	char value[STEP_VALUE];
 	char former[STEP_VALUE]; /* recorded by run before it writes, for undo */
-	uint16_t line;		 /* of the wish that it is for */
+	uint16_t line;		 /* of the request that it is for */
 	bool expected;		 /* depends on what earlier steps will bring */
-	bool force;		 /* as the wish: past host_critical, or what else its verb says */
+	bool force; /* as the request: past host_critical, or what else its verb says */
 	bool begun;
 	bool recorded; /* former is valid; a verb that records has written nothing before */
 	bool done;

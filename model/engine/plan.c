@@ -91,7 +91,7 @@ void plan_free(struct plan *p)
 	free(p->steps);
 	free(p->devices);
 	free(p->lines);
-	free(p->wishes);
+	free(p->requests);
 	*p = (struct plan){ 0 };
 }
 
@@ -109,10 +109,10 @@ void plan_print(const struct plan *p, struct out *o)
 	}
 }
 
-/* By device: the wishes for one lie together, those for its children last. */
+/* By device: the requests for one lie together, those for its children last. */
 static int by_device(const void *a, const void *b)
 {
-	const struct wish *x = a, *y = b;
+	const struct request *x = a, *y = b;
 	int c = x->dev.bus != y->dev.bus ? (x->dev.bus > y->dev.bus) - (x->dev.bus < y->dev.bus)
 					 : strcmp(x->dev.name, y->dev.name);
 
@@ -120,31 +120,32 @@ static int by_device(const void *a, const void *b)
 	return c ? c : strcmp(x->file, y->file);
 }
 
-static const struct wish *find_wish(const struct plan *p, const struct key *dev, uint16_t child,
-				    const char *file)
+static const struct request *find_request(const struct plan *p, const struct key *dev,
+					  uint16_t child, const char *file)
 {
-	struct wish wanted = { .dev = *dev, .child = child };
+	struct request wanted = { .dev = *dev, .child = child };
 
 	STR_COPY(wanted.file, file);
-	return p->n_wishes ? bsearch(&wanted, p->wishes, p->n_wishes, sizeof(*p->wishes), by_device)
-			   : NULL;
+	return p->n_requests ? bsearch(&wanted, p->requests, p->n_requests, sizeof(*p->requests),
+				       by_device)
+			     : NULL;
 }
 
-const struct wish *plan_wished(const struct plan *p, const struct key *dev, const char *file)
+const struct request *plan_requested(const struct plan *p, const struct key *dev, const char *file)
 {
-	return find_wish(p, dev, 0, file);
+	return find_request(p, dev, 0, file);
 }
 
-const struct wish *plan_wished_child(const struct plan *p, const struct key *parent, unsigned int n,
-				     const char *file)
+const struct request *plan_requested_child(const struct plan *p, const struct key *parent,
+					   unsigned int n, const char *file)
 {
-	return find_wish(p, parent, (uint16_t)(n + 1), file);
+	return find_request(p, parent, (uint16_t)(n + 1), file);
 }
 
-/* A wish on its way into the plan. */
+/* A request on its way into the plan. */
 struct item {
 	size_t asked;	  /* the how manieth it was written */
-	struct wish wish; /* its child looked up, unless absent */
+	struct request request; /* its child looked up, unless absent */
 	const struct method *method;
 	bool absent; /* its device is not there yet */
 	int place;   /* what takes away: -rank; what brings: rank */
@@ -159,9 +160,10 @@ static int by_place(const void *a, const void *b)
 	return x->asked < y->asked ? -1 : x->asked > y->asked;
 }
 
-static bool serves(const struct method *method, const struct wish *wish)
+static bool serves(const struct method *method, const struct request *request)
 {
-	return (!method->bus || method->bus == wish->dev.bus) && !strcmp(method->file, wish->file);
+	return (!method->bus || method->bus == request->dev.bus) &&
+	       !strcmp(method->file, request->file);
 }
 
 /* What the transaction says of the child with index n: 1 it will be there, -1 it will not, 0 nothing. */
@@ -169,10 +171,11 @@ static int foretold(const struct plan *p, const struct method *const *methods, c
 		    unsigned int n)
 {
 	for (const struct method *const *m = methods; *m; m++) {
-		const struct wish *wish = (*m)->brings ? plan_wished(p, parent, (*m)->file) : NULL;
+		const struct request *request =
+			(*m)->brings ? plan_requested(p, parent, (*m)->file) : NULL;
 
-		if (wish && serves(*m, wish))
-			return (*m)->brings(wish, n) ? 1 : -1;
+		if (request && serves(*m, request))
+			return (*m)->brings(request, n) ? 1 : -1;
 	}
 	return 0;
 }
@@ -180,54 +183,54 @@ static int foretold(const struct plan *p, const struct method *const *methods, c
 /* ... of a device that has a name. */
 static int foretold_name(const struct plan *p, const struct key *dev)
 {
-	for (size_t i = 0; i < p->n_wishes; i++)
-		if (p->wishes[i].made_by[0] && key_eq(&p->wishes[i].dev, dev))
-			return p->wishes[i].value[0] ? 1 : -1;
+	for (size_t i = 0; i < p->n_requests; i++)
+		if (p->requests[i].made_by[0] && key_eq(&p->requests[i].dev, dev))
+			return p->requests[i].value[0] ? 1 : -1;
 	return 0;
 }
 
-static int refuse_absent(struct model *m, const struct method *const *methods, const struct wish *wish, int told,
-			 struct err *err)
+static int refuse_absent(struct model *m, const struct method *const *methods,
+			 const struct request *request, int told, struct err *err)
 {
-	const struct device *parent = model_find(m, wish_parent(wish));
+	const struct device *parent = model_find(m, request_parent(request));
 	const struct method *maker;
 	char id[KEY_NAME + 8];
 
 	if (!parent)
-		return fail(err, ENODEV, "%s is gone", wish_parent(wish)->name);
-	if (!wish->child)
+		return fail(err, ENODEV, "%s is gone", request_parent(request)->name);
+	if (!request->child)
 		return fail(err, ENODEV, "%s is not there, and no line of this transaction makes it",
-			    key_id(&wish->dev, id));
+			    key_id(&request->dev, id));
 	if (told)
 		return fail(err, ENODEV,
 			    "%s has no virtfn%u, nor will it at the end of this transaction",
-			    parent->key.name, wish->child - 1u);
+			    parent->key.name, request->child - 1u);
 	maker = method_maker(methods, parent);
 	return fail(err, ENODEV, "%s has no virtfn%u, it has %d VFs; write its %s first", parent->key.name,
-		    wish->child - 1u, parent->facts.num_vfs > 0 ? parent->facts.num_vfs : 0,
+		    request->child - 1u, parent->facts.num_vfs > 0 ? parent->facts.num_vfs : 0,
 		    maker ? maker->file : "sriov_numvfs");
 }
 
 static int check_item(struct model *m, const struct item *it, struct err *err)
 {
-	const struct key *key = it->absent ? wish_parent(&it->wish) : &it->wish.dev;
+	const struct key *key = it->absent ? request_parent(&it->request) : &it->request.dev;
 	const struct device *dev = model_find(m, key);
 
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", key->name);
 	if (!it->method)
 		return fail(err, EOPNOTSUPP, "%s has no %s that can be written", dev->key.name,
-			    it->wish.file);
+			    it->request.file);
 	if (it->method->can && !it->method->can(dev))
-		return device_lacks(dev, it->absent ? it->wish.made_by : it->wish.file, err);
+		return device_lacks(dev, it->absent ? it->request.made_by : it->request.file, err);
 	return 0;
 }
 
-/* Nothing can be wished of what the same transaction takes away. */
+/* Nothing can be requested of what the same transaction takes away. */
 static int refuse_doomed(struct model *m, const struct method *const *methods, const struct plan *p,
-			 const struct wish *wish, struct err *err)
+			 const struct request *request, struct err *err)
 {
-	const struct device *dev = model_find(m, &wish->dev);
+	const struct device *dev = model_find(m, &request->dev);
 	const struct facts *f = &dev->facts;
 
 	if (!f->parent.bus || f->index < 0 ||
@@ -241,62 +244,62 @@ static int refuse_doomed(struct model *m, const struct method *const *methods, c
 static int make_item(struct model *m, const struct method *const *methods, const struct plan *p,
 		     struct item *it, struct err *err)
 {
-	const struct wish *wish = &it->wish;
-	bool makes = wish->made_by[0], down;
+	const struct request *request = &it->request;
+	bool makes = request->made_by[0], down;
 	int r = 1;
 
-	it->method = method_find(methods, wish);
-	it->absent = wish_parent(wish);
+	it->method = method_find(methods, request);
+	it->absent = request_parent(request);
 	if (it->absent && !makes)
-		r = wish->child ? foretold(p, methods, &wish->dev, wish->child - 1u)
-				: foretold_name(p, &wish->dev);
+		r = request->child ? foretold(p, methods, &request->dev, request->child - 1u)
+				: foretold_name(p, &request->dev);
 	if (r <= 0)
-		return refuse_absent(m, methods, wish, r, err);
+		return refuse_absent(m, methods, request, r, err);
 	r = it->absent && !makes ? 0 : check_item(m, it, err);
 	if (r || !it->method)
 		return r;
-	down = it->method->down && !it->absent && it->method->down(m, wish);
+	down = it->method->down && !it->absent && it->method->down(m, request);
 	it->place = down ? -it->method->rank : it->method->rank;
-	return down || it->absent ? 0 : refuse_doomed(m, methods, p, wish, err);
+	return down || it->absent ? 0 : refuse_doomed(m, methods, p, request, err);
 }
 
 /* One device may be written to by its address and as its PF's VF; what is written to it is one value. */
 static int refuse_twice(const struct plan *p, struct err *err)
 {
-	for (size_t i = 1; i < p->n_wishes; i++)
-		if (!by_device(&p->wishes[i - 1], &p->wishes[i]))
+	for (size_t i = 1; i < p->n_requests; i++)
+		if (!by_device(&p->requests[i - 1], &p->requests[i]))
 			return err_blame(
 				err,
 				fail(err, EINVAL,
 				     "%s is named in two ways, and its %s is written twice in one transaction",
-				     p->wishes[i].dev.name, p->wishes[i].file),
-				p->wishes[i].line);
+				     p->requests[i].dev.name, p->requests[i].file),
+				p->requests[i].line);
 	return 0;
 }
 
-/* The plan's own view of the wishes, and the items in the order of writing. */
-static int resolve(struct model *m, const struct wish *wishes, size_t n, struct item *items,
+/* The plan's own view of the requests, and the items in the order of writing. */
+static int resolve(struct model *m, const struct request *requests, size_t n, struct item *items,
 		   struct plan *p, struct err *err)
 {
-	struct wish *sorted = calloc(n ? n : 1, sizeof(*sorted));
+	struct request *sorted = calloc(n ? n : 1, sizeof(*sorted));
 
 	if (!sorted)
 		return fail(err, ENOMEM, "no memory for the plan");
 	for (size_t i = 0; i < n; i++) {
-		wish_resolve(m, &wishes[i], &sorted[i]);
-		items[i].wish = sorted[i];
+		request_resolve(m, &requests[i], &sorted[i]);
+		items[i].request = sorted[i];
 		items[i].asked = i;
 	}
 	qsort(sorted, n, sizeof(*sorted), by_device);
-	p->wishes = sorted;
-	p->n_wishes = n;
+	p->requests = sorted;
+	p->n_requests = n;
 	return refuse_twice(p, err);
 }
 
-/* What an earlier wish will bring can only be foretold. */
+/* What an earlier request will bring can only be foretold. */
 static int foretell(struct model *m, const struct item *it, struct plan *p, struct err *err)
 {
-	struct wish w = it->wish;
+	struct request w = it->request;
 	char virtfn[16] = "";
 
 	p->more = true;
@@ -313,15 +316,15 @@ static int foretell(struct model *m, const struct item *it, struct plan *p, stru
 static bool is_remade(struct model *m, const struct plan *p, const struct item *it,
 		      struct item *ret_vf)
 {
-	const struct device *dev = it->absent ? NULL : model_find(m, &it->wish.dev);
+	const struct device *dev = it->absent ? NULL : model_find(m, &it->request.dev);
 
 	if (!p->predict || !dev || dev->facts.index < 0)
 		return false;
 	for (size_t i = 0; i < p->n_steps; i++)
 		if (step_remakes(&p->steps[i], &dev->facts.parent)) {
 			*ret_vf = *it;
-			ret_vf->wish.dev = p->steps[i].dev;
-			ret_vf->wish.child = (uint16_t)(dev->facts.index + 1);
+			ret_vf->request.dev = p->steps[i].dev;
+			ret_vf->request.child = (uint16_t)(dev->facts.index + 1);
 			ret_vf->absent = true;
 			return true;
 		}
@@ -345,9 +348,9 @@ static int expand_items(struct model *m, const struct item *items, size_t n, str
 			p->more = true;
 			return 0;
 		}
-		p->line = it->wish.line;
-		later = it->absent && !it->wish.made_by[0];
-		r = later ? foretell(m, it, p, err) : it->method->expand(m, &it->wish, p, err);
+		p->line = it->request.line;
+		later = it->absent && !it->request.made_by[0];
+		r = later ? foretell(m, it, p, err) : it->method->expand(m, &it->request, p, err);
 		if (r)
 			return err_blame(err, r, p->line);
 		for (size_t s = before; s < p->n_steps; s++)
@@ -395,14 +398,16 @@ int plan_refuse_busy(struct model *m, const struct plan *p, plan_is_ours *is_our
 
 	for (size_t i = 0; i < p->n_devices && !rc; i++)
 		rc = err_blame(err, plan_refuse_busy_device(m, &p->devices[i], is_ours, ctx, err), p->lines[i]);
-	for (size_t i = 0; i < p->n_wishes && !rc && !is_ours; i++)
-		if (!wish_parent(&p->wishes[i]))
-			rc = err_blame(err, plan_refuse_busy_device(m, &p->wishes[i].dev, NULL, NULL, err),
-				       p->wishes[i].line);
+	for (size_t i = 0; i < p->n_requests && !rc && !is_ours; i++)
+		if (!request_parent(&p->requests[i]))
+			rc = err_blame(
+				err,
+				plan_refuse_busy_device(m, &p->requests[i].dev, NULL, NULL, err),
+				p->requests[i].line);
 	return rc;
 }
 
-int plan_make(struct model *m, const struct method *const *methods, const struct wish *wishes,
+int plan_make(struct model *m, const struct method *const *methods, const struct request *requests,
 	      size_t n, bool predict, struct plan *ret, struct err *err)
 {
 	_free_ struct item *items = calloc(n ? n : 1, sizeof(*items));
@@ -411,9 +416,10 @@ int plan_make(struct model *m, const struct method *const *methods, const struct
 	*ret = (struct plan){ .predict = predict };
 	if (!items)
 		return fail(err, ENOMEM, "no memory for the plan");
-	r = resolve(m, wishes, n, items, ret, err);
+	r = resolve(m, requests, n, items, ret, err);
 	for (size_t i = 0; i < n && !r; i++)
-		r = err_blame(err, make_item(m, methods, ret, &items[i], err), items[i].wish.line);
+		r = err_blame(err, make_item(m, methods, ret, &items[i], err),
+			      items[i].request.line);
 	if (r)
 		return r;
 	qsort(items, n, sizeof(*items), by_place);

@@ -152,15 +152,15 @@ static bool same_card(const struct identity *a, const struct identity *b)
 	       !strcmp(function_of(a), function_of(b));
 }
 
-enum match identity_match(const struct identity *wanted, const struct seat *seats, size_t n,
-			  size_t *ret_at)
+enum match identity_match(const struct identity *wanted, const struct candidate *candidates,
+			  size_t n, size_t *ret_at)
 {
 	size_t cards = 0, card = 0, here = n;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct identity *id = &seats[i].id;
+		const struct identity *id = &candidates[i].id;
 
-		if (wanted->serial && seats[i].serial_unknown)
+		if (wanted->serial && candidates[i].serial_unknown)
 			continue;
 		if (same_part(id, wanted) && !strcmp(id->path, wanted->path))
 			here = i;
@@ -170,13 +170,13 @@ enum match identity_match(const struct identity *wanted, const struct seat *seat
 		}
 	}
 	*ret_at = here;
-	if (here < n && same_card(&seats[here].id, wanted))
+	if (here < n && same_card(&candidates[here].id, wanted))
 		return MATCH_HERE;
 	if (wanted->serial && cards == 1) {
 		*ret_at = card;
 		return MATCH_HERE;
 	}
-	return here < n ? MATCH_STRANGER : MATCH_NONE;
+	return here < n ? MATCH_MISMATCH : MATCH_NONE;
 }
 
 static int by_value(const void *a, const void *b)

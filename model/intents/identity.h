@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which card a stored wish means (DESIGN.md 7): where it sits without bus numbers, its ids, its serial;
+ * Which card a stored request means (DESIGN.md 7): where it sits without bus numbers, its ids, its serial;
  * for a VF those of its PF, and its index. Pure.
  */
 #ifndef MODEL_IDENTITY_H
@@ -43,17 +43,17 @@ int identity_parse_vf(const char *text, struct identity *ret);
 int identity_parse_child(const char *text, struct identity *ret);
 
 /* One device that is there now. */
-struct seat {
+struct candidate {
 	struct identity id;
 	struct key key;
 	uint64_t birth;
-	bool serial_unknown; /* not read yet: it is no card that has one, nor a stranger to it */
+	bool serial_unknown; /* not read yet: it is no card that has one, nor a mismatch to it */
 };
 
 enum match {
 	MATCH_NONE,	/* it is not there */
 	MATCH_HERE,	/* at *ret_at */
-	MATCH_STRANGER, /* where it was is now another device, at *ret_at */
+	MATCH_MISMATCH, /* where it was is now another device, at *ret_at */
 };
 
 /*
@@ -61,8 +61,8 @@ enum match {
  * share a serial and are told apart by their function number. Of several such (cloned serials), and
  * without a serial, only the one in the same place is it.
  */
-enum match identity_match(const struct identity *wanted, const struct seat *seats, size_t n,
-			  size_t *ret_at);
+enum match identity_match(const struct identity *wanted, const struct candidate *candidates,
+			  size_t n, size_t *ret_at);
 
 /* By what something is found: a hash of (a part of) its identity, and where it stands. */
 struct mark {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "intents.h"
-#include "kept.h"
+#include "persist.h"
 #include "pcidevfs/model.h"
 
 static uint64_t mark_of(const struct identity *id)
@@ -23,7 +23,7 @@ static void find_places(struct intents *in)
 	in->places = calloc(in->rs.n ? in->rs.n : 1, sizeof(*in->places));
 	in->places_known = in->places;
 	for (size_t i = 0; i < in->rs.n && in->places; i++)
-		if (kept_has(&kept_claim, &in->rs.v[i]->want))
+		if (persist_has(&persist_claim, &in->rs.v[i]->intent))
 			in->places[in->n_places++] =
 				(struct mark){ mark_of(&in->rs.v[i]->id), i };
 	marks_sort(in->places, in->n_places);
@@ -42,10 +42,10 @@ static void note_one(const struct intents *in, const struct record *r, struct de
 
 	if (!key_eq(&r->id.child, &id->child))
 		return;
-	if (vf == id->vf && !cut_is_ours(in, r))
-		STR_COPY(dev->intended, r->want.claim);
-	if (vf >= 0 && vf < WANT_VFS && id->vf == -1 && dev->facts.total_vfs >= 0)
-		dev->want.vf_claims[vf / 64] |= UINT64_C(1) << vf % 64;
+	if (vf == id->vf && !interrupted_is_ours(in, r))
+		STR_COPY(dev->intended, r->intent.claim);
+	if (vf >= 0 && vf < INTENT_VFS && id->vf == -1 && dev->facts.total_vfs >= 0)
+		dev->intent.vf_claims[vf / 64] |= UINT64_C(1) << vf % 64;
 }
 
 void intents_arrive(void *ctx, struct device *dev, const struct device *pf)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "intent_file.h"
-#include "kept.h"
+#include "persist.h"
 #include "pcidevfs/err.h"
 
 int intents_early(const char *state_dir, const struct device *dev, const struct device *pf,
@@ -35,9 +35,9 @@ int intents_early(const char *state_dir, const struct device *dev, const struct 
 		if (!card->facts.serial_known) /* it does not answer, and may be the one that was here */
 			id.serial = r->id.serial;
 
-		for (size_t k = 0; kept[k] && identity_eq(&r->id, &id); k++)
-			if (kept[k]->early && kept_has(kept[k], &r->want)) {
-				str_copy(ret, DRIVER_NAME, kept[k]->early(r));
+		for (size_t k = 0; persists[k] && identity_eq(&r->id, &id); k++)
+			if (persists[k]->early && persist_has(persists[k], &r->intent)) {
+				str_copy(ret, DRIVER_NAME, persists[k]->early(r));
 				found = 1;
 			}
 	}

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kept.h"
+#include "persist.h"
 
 struct record *record_new(void)
 {
@@ -64,10 +64,11 @@ bool record_is_root(const struct record *r)
 
 bool record_is_empty(const struct record *r)
 {
-	for (size_t i = 0; kept[i]; i++)
-		if (kept_has(kept[i], &r->want))
+	for (size_t i = 0; persists[i]; i++)
+		if (persist_has(persists[i], &r->intent))
 			return false;
-	return !r->n_owners && !r->extra && !r->aside && !r->want.former_known && !cut_is_begun(r);
+	return !r->n_owners && !r->extra && !r->aside && !r->intent.former_known &&
+	       !interrupted_is_begun(r);
 }
 
 int records_add(struct records *rs, struct record *r)
@@ -169,14 +170,14 @@ bool record_at_other(const struct record *r, const struct key *dev)
 
 static int boot_parse(struct record *r, const char *text)
 {
-	r->cut = text[0];
+	r->interrupted = text[0];
 	return STR_COPY(r->boot, text) ? 0 : -EINVAL;
 }
 
 static void boot_print(const struct record *r, struct out *o)
 {
 	if (r->boot[0])
-		kept_print(o, "boot", r->boot);
+		persist_print(o, "boot", r->boot);
 }
 
 static int had_vfs_parse(struct record *r, const char *text)
@@ -194,42 +195,44 @@ static void had_vfs_print(const struct record *r, struct out *o)
 		out_printf(o, " had_vfs=%d", r->had_vfs);
 }
 
-/* What a line begins with, before its wishes; the identity is printed as one. */
-static const struct kept_key keys[] = {
-	KEPT_OTHER("path", path_parse, NULL),	  KEPT_OTHER("ids", ids_parse, NULL),
-	KEPT_OTHER("serial", serial_parse, NULL), KEPT_OTHER("vf", vf_parse, NULL),
-	KEPT_OTHER("child", child_parse, NULL),	  KEPT_KEY("at", KEY_TEXT, false, at),
+/* What a line begins with, before its requests; the identity is printed as one. */
+static const struct persist_key keys[] = {
+	PERSIST_OTHER("path", path_parse, NULL),	  PERSIST_OTHER("ids", ids_parse, NULL),
+	PERSIST_OTHER("serial", serial_parse, NULL), PERSIST_OTHER("vf", vf_parse, NULL),
+	PERSIST_OTHER("child", child_parse, NULL),	  PERSIST_KEY("at", KEY_TEXT, false, at),
 };
 
-/* ... and of an act, behind them. */
-static const struct kept_key act_keys[] = {
-	KEPT_KEY("pending", KEY_FLAG, false, pending), KEPT_OTHER("boot", boot_parse, boot_print),
-	KEPT_KEY("autoprobe", KEY_FLAG, false, autoprobe), KEPT_OTHER("had_vfs", had_vfs_parse, had_vfs_print),
-	KEPT_KEY("unborn", KEY_FLAG, false, unborn),
+/* ... and of an operation, behind them. */
+static const struct persist_key op_keys[] = {
+	PERSIST_KEY("pending", KEY_FLAG, false, pending),
+	PERSIST_OTHER("boot", boot_parse, boot_print),
+	PERSIST_KEY("autoprobe", KEY_FLAG, false, autoprobe),
+	PERSIST_OTHER("had_vfs", had_vfs_parse, had_vfs_print),
+	PERSIST_KEY("unborn", KEY_FLAG, false, unborn),
 };
 
-static const struct kept_key *key_in(const struct kept_key *v, size_t n, const char *name)
+static const struct persist_key *key_in(const struct persist_key *v, size_t n, const char *name)
 {
-	for (const struct kept_key *k = v; k < v + n && k->name; k++)
+	for (const struct persist_key *k = v; k < v + n && k->name; k++)
 		if (!strcmp(k->name, name))
 			return k;
 	return NULL;
 }
 
-const struct kept_key *kept_key_find(const char *name)
+const struct persist_key *persist_key_find(const char *name)
 {
-	const struct kept_key *k = key_in(keys, ARRAY_SIZE(keys), name);
+	const struct persist_key *k = key_in(keys, ARRAY_SIZE(keys), name);
 
-	k = k ? k : key_in(act_keys, ARRAY_SIZE(act_keys), name);
-	for (size_t i = 0; kept[i] && !k; i++)
-		k = key_in(kept[i]->keys, KEPT_KEYS, name);
+	k = k ? k : key_in(op_keys, ARRAY_SIZE(op_keys), name);
+	for (size_t i = 0; persists[i] && !k; i++)
+		k = key_in(persists[i]->keys, PERSIST_KEYS, name);
 	return k;
 }
 
-static void put_keys(const struct kept_key *v, size_t n, const struct record *r, struct out *o)
+static void put_keys(const struct persist_key *v, size_t n, const struct record *r, struct out *o)
 {
-	for (const struct kept_key *k = v; k < v + n && k->name; k++)
-		kept_put(k, r, o);
+	for (const struct persist_key *k = v; k < v + n && k->name; k++)
+		persist_put(k, r, o);
 }
 
 int record_add_owner(struct record *r, const struct owner *o)
@@ -258,7 +261,7 @@ int record_set_owner(struct record *r, const char *file, const char *text)
 	if (sscanf(text, "%u:%u:%o%n", &uid, &gid, &mode, &end) != 3 || text[end] || mode > 07777 ||
 	    !STR_COPY(o.file, file))
 		return -EINVAL;
-	o.is = (struct owner_wish){ uid, gid, mode };
+	o.is = (struct ownership){ uid, gid, mode };
 	return record_add_owner(r, &o);
 }
 
@@ -279,9 +282,9 @@ int record_keep_unknown(struct record *r, const char *key, const char *value)
 void record_format(const struct record *r, struct out *o)
 {
 	put_keys(keys, ARRAY_SIZE(keys), r, o);
-	for (size_t i = 0; kept[i]; i++)
-		put_keys(kept[i]->keys, KEPT_KEYS, r, o);
-	put_keys(act_keys, ARRAY_SIZE(act_keys), r, o);
+	for (size_t i = 0; persists[i]; i++)
+		put_keys(persists[i]->keys, PERSIST_KEYS, r, o);
+	put_keys(op_keys, ARRAY_SIZE(op_keys), r, o);
 	for (size_t i = 0; i < r->n_owners; i++)
 		out_printf(o, " " OWNER_KEY "%s=%u:%u:%04o", r->owners[i].file, r->owners[i].is.uid,
 			   r->owners[i].is.gid, (unsigned int)r->owners[i].is.mode);
@@ -355,14 +358,14 @@ void intent_format(const struct records *rs, struct out *o)
 	out_free(&lines);
 }
 
-bool cut_is_begun(const struct record *r)
+bool interrupted_is_begun(const struct record *r)
 {
 	return r->pending || r->boot[0];
 }
 
-void cut_forget(struct record *r)
+void interrupted_forget(struct record *r)
 {
-	r->pending = r->cut = r->autoprobe = r->unborn = false;
+	r->pending = r->interrupted = r->autoprobe = r->unborn = false;
 	r->boot[0] = '\0';
 	r->had_vfs = 0;
 }
@@ -375,7 +378,7 @@ struct owner *record_owner_of(const struct record *r, const char *file)
 	return NULL;
 }
 
-void record_note_owner(const struct record *r, struct want *want)
+void record_note_owner(const struct record *r, struct intent *want)
 {
 	const struct owner *o = record_owner_of(r, "claim");
 

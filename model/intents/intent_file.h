@@ -23,11 +23,11 @@
 #define OWNERS_MAX 64 /* of one device; what a file has beyond is left out */
 
 struct owner {
-	char file[WISH_FILE]; /* "" the directory */
-	struct owner_wish is;
+	char file[REQUEST_FILE]; /* "" the directory */
+	struct ownership is;
 };
 
-struct flight;
+struct restore_job;
 
 /* How the devices of a record were when it was tried. */
 struct sight {
@@ -39,7 +39,7 @@ enum record_state {
 	RECORD_WAITING,	 /* its device is not there, or not ready for it */
 	RECORD_HELD,	 /* it is as was asked, or was once: see intents_print */
 	RECORD_REFUSED,	 /* tried; reason says why not */
-	RECORD_STRANGER, /* another device is where it was */
+	RECORD_MISMATCH, /* another device is where it was */
 	RECORD_DAMAGED,	 /* aside */
 };
 
@@ -47,15 +47,15 @@ struct record {
 	/* In the file. */
 	struct identity id;
 	char at[KEY_NAME + 8];	  /* where it was last seen, as key_id() names it; for people */
-	struct want want;	  /* of this the fields that a row of kept.h names */
+	struct intent intent;	  /* of this the fields that a row of persist.h names */
 	char driver[DRIVER_NAME]; /* that has it for the claim */
 	uint64_t group;		  /* the same in all records of a claimed IOMMU group */
-	bool pending;		  /* an act was running; the wishes are those from before it */
-	/* What is to be known if nobody carries on the act that runs; also of one that brings back what is wished. */
+	bool pending; /* an operation was running; the requests are those from before it */
+	/* What is to be known if nobody carries on the operation that runs; also of one that brings back what is requested. */
 	char boot[40];	 /* this run of the machine; "": none runs */
 	bool autoprobe;	 /* a PF: sriov_drivers_autoprobe was 1 */
-	int32_t had_vfs; /* a PF: VFs before the act */
-	bool unborn;	 /* it was not there before the act, which makes it */
+	int32_t had_vfs; /* a PF: VFs before the operation */
+	bool unborn;	 /* it was not there before the operation, which makes it */
 	struct owner *owners;
 	size_t n_owners;
 	char *extra; /* "key=value key=value" as they were, or NULL */
@@ -65,16 +65,16 @@ struct record {
 	/* Of this process. */
 	struct key dev; /* matched, while birth is not 0 */
 	uint64_t birth;
-	bool noted; /* the model's want holds what needs no act */
-	bool cut;   /* that act was begun before this process, and nobody carries it on */
-	/* By kept_bit(): the model's want holds it, since it was applied, or asked anew. */
+	bool noted; /* the model's want holds what needs no operation */
+	bool interrupted; /* that operation was begun before this process, and nobody carries it on */
+	/* By persist_bit(): the model's want holds it, since it was applied, or asked anew. */
 	uint32_t in;
-	struct flight *flying; /* the act for it that runs */
+	struct restore_job *restoring; /* the operation for it that runs */
 	bool decided; /* since it has this device: it is in effect, or was refused */
 	unsigned int tries;    /* but for the last ones, if they met somebody who has it: */
 	unsigned int busy_tries;
 	struct sight tried_for; /* the last time */
-	bool retry; /* once more for the same: it may have met only an act that has ended since */
+	bool retry; /* once more for the same: it may have met only an operation that has ended since */
 	uint64_t over; /* us, 0: when its pod was, which the file does not say yet */
 	enum record_state state;
 	char reason[240];
@@ -101,9 +101,9 @@ bool record_is_empty(const struct record *r);
 bool record_key(const struct record *r, struct key *ret);
 void record_set_at(struct record *r, const struct key *dev);
 bool record_at_other(const struct record *r, const struct key *dev);
-/* An act runs, or nobody has written down that it ended. */
-bool cut_is_begun(const struct record *r);
-void cut_forget(struct record *r);
+/* An operation runs, or nobody has written down that it ended. */
+bool interrupted_is_begun(const struct record *r);
+void interrupted_forget(struct record *r);
 /* Its line, aside, makes no sense: it is named by that, and is about no device. */
 void record_set_aside(struct record *r);
 /* Calls found for each record but the last of those with one identity. found may change what is there, not how much;
@@ -124,13 +124,13 @@ void records_free(struct records *rs);
 #define INTENT_FORMER "pcidevfs-intent 1\n"
 #define INTENT_TRAILER "checksum=" /* and 16 digits */
 
-/* former_driver=igb: a pair of want.former */
+/* former_driver=igb: a pair of intent.former */
 #define FORMER_KEY "former_"
 #define OWNER_KEY "owner." /* owner.claim=1000:1000:0664 ; of the directory: owner.=... */
 /* NULL: it was not given away. */
 struct owner *record_owner_of(const struct record *r, const char *file);
 /* The owner of claim, else of the directory, is who gets the VFIO nodes. */
-void record_note_owner(const struct record *r, struct want *want);
+void record_note_owner(const struct record *r, struct intent *want);
 /* Unless that file has one; one that has no room is left out. -ENOMEM. */
 int record_add_owner(struct record *r, const struct owner *o);
 /* -EINVAL, -ENOMEM. */

@@ -35,7 +35,7 @@ void over_write(struct intents *in, bool last)
 
 		if (!r)
 			continue;
-		r->want.given_as[0] = '\0';
+		r->intent.given_as[0] = '\0';
 		r->over = 0;
 	}
 	rewrite_commit(&w, NULL); /* what the disk refuses, the next pass tries again */

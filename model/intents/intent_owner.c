@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Whose the files of a device, and of the root, are: kept as wishes are. */
+/* Whose the files of a device, and of the root, are: kept as requests are. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "intents.h"
 #include "pcidevfs/model.h"
 
-static int put_owner(struct record *r, const char *file, const struct owner_wish *is,
+static int put_owner(struct record *r, const char *file, const struct ownership *is,
 		     struct err *err)
 {
 	struct owner *o = record_owner_of(r, file), *v;
@@ -55,10 +55,10 @@ static bool note_owner(struct intents *in, const struct key *key)
 	dev = model_edit(in->m, key, false);
 	at = dev ? records_of_device(&in->rs, dev) : RECORD_NONE;
 	if (dev) {
-		uint32_t uid = dev->want.uid, gid = dev->want.gid;
+		uint32_t uid = dev->intent.uid, gid = dev->intent.gid;
 
-		record_note_owner(at == RECORD_NONE ? &nobody : in->rs.v[at], &dev->want);
-		other = uid != dev->want.uid || gid != dev->want.gid;
+		record_note_owner(at == RECORD_NONE ? &nobody : in->rs.v[at], &dev->intent);
+		other = uid != dev->intent.uid || gid != dev->intent.gid;
 	}
 	model_publish(in->m);
 	model_unlock(in->m);
@@ -92,7 +92,7 @@ static int edit_device(struct rewrite *w, const struct key *key, struct record *
 
 /* With the model locked. */
 static int edit_owner(struct rewrite *w, const struct key *key, const char *file,
-		      const struct owner_wish *owner, const struct owner_default *born,
+		      const struct ownership *owner, const struct owner_default *born,
 		      struct err *err)
 {
 	struct record *r = NULL;
@@ -124,14 +124,14 @@ static void learn_identity(struct intents *in, const struct key *key)
 }
 
 int intents_set_owner(struct intents *in, const struct key *dev, const char *file,
-		      const struct owner_wish *owner, const struct owner_default *born,
+		      const struct ownership *owner, const struct owner_default *born,
 		      struct err *err)
 {
 	bool other = false;
 	struct rewrite w;
 	int rc;
 
-	if (strlen(file) >= WISH_FILE)
+	if (strlen(file) >= REQUEST_FILE)
 		return fail(err, EINVAL, "%s is no file of a device", file);
 	if (dev)
 		learn_identity(in, dev);
@@ -169,7 +169,7 @@ void records_adopt(struct model *m, struct records *rs)
 			continue;
 		device_identity(m, dev, &id);
 		if (identity_eq(&id, &r->id))
-			record_seat(r, dev);
+			record_attach(r, dev);
 	}
 	model_unlock(m);
 }
@@ -179,14 +179,15 @@ static bool is_of(const struct record *r, const struct key *dev)
 	return dev ? r->birth && key_eq(&r->dev, dev) : record_is_root(r);
 }
 
-/* With in->lock held. What the wish is about is not there; or it is, and its record has no device yet. */
-static const struct owner *find_coming(struct intents *in, const struct wish *about, const char *file)
+/* With in->lock held. What the request is about is not there; or it is, and its record has no device yet. */
+static const struct owner *find_coming(struct intents *in, const struct request *about,
+				       const char *file)
 {
-	bool unborn = wish_parent(about), known;
+	bool unborn = request_parent(about), known;
 	struct identity id;
 
 	model_lock(in->m);
-	known = wish_identity(in->m, about, &id);
+	known = request_identity(in->m, about, &id);
 	model_unlock(in->m);
 	for (size_t i = 0; i < in->rs.n && known; i++) {
 		struct record *r = in->rs.v[i];
@@ -198,30 +199,30 @@ static const struct owner *find_coming(struct intents *in, const struct wish *ab
 }
 
 bool intents_owner(struct intents *in, const struct key *dev, const char *file,
-		   struct owner_wish *ret)
+		   struct ownership *ret)
 {
 	const struct owner *o = NULL;
-	bool seated = !dev, coming = false;
+	bool matched = !dev, coming = false;
 
 	pthread_mutex_lock(&in->lock);
 	for (size_t i = 0; i < in->rs.n && in->n_owned && !o; i++) {
 		struct record *r = in->rs.v[i];
 		bool of = r->n_owners && is_of(r, dev);
 
-		seated |= of;
+		matched |= of;
 		coming |= r->n_owners && !r->birth;
 		o = of ? record_owner_of(r, file) : NULL;
 	}
-	if (coming && !seated)
-		o = find_coming(in, &(struct wish){ .dev = *dev }, file);
+	if (coming && !matched)
+		o = find_coming(in, &(struct request){ .dev = *dev }, file);
 	if (o)
 		*ret = o->is;
 	pthread_mutex_unlock(&in->lock);
 	return o;
 }
 
-bool intents_owner_unborn(struct intents *in, const struct wish *about, const char *file,
-			  struct owner_wish *ret)
+bool intents_owner_unborn(struct intents *in, const struct request *about, const char *file,
+			  struct ownership *ret)
 {
 	const struct owner *o;
 

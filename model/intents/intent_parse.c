@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "intent_file.h"
-#include "kept.h"
+#include "persist.h"
 #include "pcidevfs/err.h"
 
 /* ---- key=value */
@@ -75,14 +75,14 @@ static int pair_next(char **line, char **key, char **value)
 
 static int set_former(struct record *r, const char *name, const char *value)
 {
-	r->want.former_known = true;
-	return former_set(r->want.former, name, value) ? 0 : -EINVAL;
+	r->intent.former_known = true;
+	return former_set(r->intent.former, name, value) ? 0 : -EINVAL;
 }
 
 /* Without quotes none is nothing. */
 int record_set(struct record *r, const char *key, char *value)
 {
-	const struct kept_key *k = kept_key_find(key);
+	const struct persist_key *k = persist_key_find(key);
 	bool owner = !strncmp(key, OWNER_KEY, strlen(OWNER_KEY));
 	bool former = !strncmp(key, FORMER_KEY, strlen(FORMER_KEY));
 
@@ -94,7 +94,7 @@ int record_set(struct record *r, const char *key, char *value)
 		return -EINVAL;
 	if (owner)
 		return record_set_owner(r, key + strlen(OWNER_KEY), value);
-	return k ? kept_parse(k, r, value) : set_former(r, key + strlen(FORMER_KEY), value);
+	return k ? persist_parse(k, r, value) : set_former(r, key + strlen(FORMER_KEY), value);
 }
 
 /* ---- a line */
@@ -149,8 +149,8 @@ static int parse_record(struct reader *rd, char *line, const char *whole)
 	char why[120];
 	int rc = r ? parse_pairs(line, r, &word) : -ENOMEM;
 
-	if (!rc && !r->want.claim[0])
-		kept_clear_with_claim(&r->want);
+	if (!rc && !r->intent.claim[0])
+		persist_clear_with_claim(&r->intent);
 	if (!rc)
 		rc = records_add(&rd->rs, r);
 	if (!rc) {

@@ -4,15 +4,15 @@
 #include <string.h>
 
 #include "intents.h"
-#include "kept.h"
+#include "persist.h"
 #include "pcidevfs/model.h"
 
 /* With the model locked. */
 static const char *drift(const struct record *r, const struct device *dev, char *reason,
 			 size_t size)
 {
-	for (size_t i = 0; kept[i]; i++)
-		if (record_drifted(r, kept[i], dev, reason, size))
+	for (size_t i = 0; persists[i]; i++)
+		if (record_drifted(r, persists[i], dev, reason, size))
 			return "drifted";
 	return "held";
 }
@@ -38,7 +38,7 @@ static const char *describe(struct intents *in, const struct record *r, char *re
 		[RECORD_WAITING] = "waiting",
 		[RECORD_HELD] = "held",
 		[RECORD_REFUSED] = "refused",
-		[RECORD_STRANGER] = "stranger",
+		[RECORD_MISMATCH] = "stranger",
 		[RECORD_DAMAGED] = "damaged",
 	};
 	const struct device *dev = device_of(in, r);
@@ -48,7 +48,8 @@ static const char *describe(struct intents *in, const struct record *r, char *re
 		return "pending";
 	if (!dev && r->state == RECORD_WAITING && has_just_come(in, r))
 		snprintf(reason, size, "its device has just come; which card it is is not known yet");
-	if (!dev && r->state != RECORD_STRANGER && !r->aside && !record_is_root(r) && !r->id.child.bus)
+	if (!dev && r->state != RECORD_MISMATCH && !r->aside && !record_is_root(r) &&
+	    !r->id.child.bus)
 		return names[RECORD_WAITING];
 	return r->state == RECORD_HELD && dev ? drift(r, dev, reason, size) : names[r->state];
 }
@@ -188,12 +189,12 @@ static size_t find_text(const struct records *rs, const char *identity)
 	return RECORD_NONE;
 }
 
-/* In effect by an act, which its file takes back. */
-static bool is_live(const struct record *r, const struct kept *k)
+/* In effect by an operation, which its file takes back. */
+static bool is_live(const struct record *r, const struct persist *k)
 {
-	char value[WISH_VALUE];
+	char value[REQUEST_VALUE];
 
-	if (!k->value || !(r->in & kept_bit(k)) || !kept_has(k, &r->want))
+	if (!k->value || !(r->in & persist_bit(k)) || !persist_has(k, &r->intent))
 		return false;
 	k->value(r, value);
 	return strcmp(value, k->none) != 0;
@@ -201,15 +202,15 @@ static bool is_live(const struct record *r, const struct kept *k)
 
 static int refuse_live(const struct record *r, struct err *err)
 {
-	const struct kept *live = NULL;
+	const struct persist *live = NULL;
 
-	for (size_t i = 0; kept[i] && r->birth; i++)
-		if (is_live(r, kept[i]))
-			live = kept[i];
+	for (size_t i = 0; persists[i] && r->birth; i++)
+		if (is_live(r, persists[i]))
+			live = persists[i];
 	if (live)
 		return fail(err, EBUSY, "its device %s is here; write %s to its %s", r->dev.name,
 			    live->none, live->file);
-	if (r->flying)
+	if (r->restoring)
 		return fail(err, EBUSY,
 			    "its device %s is here, and what is stored is just being applied",
 			    r->dev.name);
@@ -223,7 +224,7 @@ static int refuse_astray(struct intents *in, const struct record *r, struct err 
 	bool astray;
 
 	model_lock(in->m);
-	dev = r->want.claim[0] ? device_of(in, r) : NULL;
+	dev = r->intent.claim[0] ? device_of(in, r) : NULL;
 	astray = dev && device_is_astray(dev);
 	model_unlock(in->m);
 	return astray ? fail(err, EBUSY,
@@ -233,14 +234,14 @@ static int refuse_astray(struct intents *in, const struct record *r, struct err 
 		      : 0;
 }
 
-/* An act's end writes down what it has reached: who settled anything meanwhile would be written over, or would
+/* An operation's end writes down what it has reached: who settled anything meanwhile would be written over, or would
  * write over it. */
 static int say_busy(const char *name, struct err *err)
 {
 	return fail(err, EBUSY, "an act runs on %s; write again when it has ended", name);
 }
 
-/* Of an act that was cut short nothing runs any more, and its device says what ends it. */
+/* Of an operation that was interrupted nothing runs any more, and its device says what ends it. */
 static int refuse_busy(struct intents *in, const struct record *r, struct err *err)
 {
 	const struct device *dev;
@@ -248,25 +249,25 @@ static int refuse_busy(struct intents *in, const struct record *r, struct err *e
 
 	model_lock(in->m);
 	dev = device_of(in, r);
-	if ((r->pending && !r->cut) || (dev && dev->busy[0]))
+	if ((r->pending && !r->interrupted) || (dev && dev->busy[0]))
 		rc = say_busy(dev ? r->dev.name : r->at, err);
-	else if (r->cut && dev && dev->stuck[0])
+	else if (r->interrupted && dev && dev->stuck[0])
 		rc = fail(err, EBUSY, "%s", dev->stuck);
 	model_unlock(in->m);
 	return rc;
 }
 
-/* What was noted without an act goes with the record, once that is gone from the disk; what was asked while the
+/* What was noted without an operation goes with the record, once that is gone from the disk; what was asked while the
  * disk worked is newer. was: as it was stored, NULL where nobody knows any more. With the model locked. */
-static void clear_noted(struct device *dev, const struct want *was)
+static void clear_noted(struct device *dev, const struct intent *was)
 {
-	for (size_t i = 0; kept[i]; i++)
-		if (was ? kept_same(kept[i], &dev->want, was)
-			: !kept[i]->value && !kept[i]->with_claim)
-			kept_clear(kept[i], &dev->want);
-	dev->want.owned = false;
-	dev->want.uid = dev->want.gid = 0;
-	dev->want.n_owners = 0;
+	for (size_t i = 0; persists[i]; i++)
+		if (was ? persist_same(persists[i], &dev->intent, was)
+			: !persists[i]->value && !persists[i]->with_claim)
+			persist_clear(persists[i], &dev->intent);
+	dev->intent.owned = false;
+	dev->intent.uid = dev->intent.gid = 0;
+	dev->intent.n_owners = 0;
 	dev->unmet[0] = dev->intended[0] = '\0';
 }
 
@@ -282,7 +283,7 @@ static int forget_record(struct intents *in, struct rewrite *w, size_t at, struc
 		return rc;
 	model_lock(in->m);
 	if (device_of(in, &was))
-		clear_noted(model_edit(in->m, &was.dev, false), &was.want);
+		clear_noted(model_edit(in->m, &was.dev, false), &was.intent);
 	model_publish(in->m);
 	model_unlock(in->m);
 	return 0;
@@ -371,7 +372,7 @@ static void renew(struct record *r)
 }
 
 /* The record of the card that was here becomes that of the one that is. */
-static int accept_stranger(struct rewrite *w, const struct device *dev, size_t at, struct err *err)
+static int accept_mismatch(struct rewrite *w, const struct device *dev, size_t at, struct err *err)
 {
 	struct record *r = rewrite_edit(w, at);
 	size_t own = records_of_device(&w->next, dev);
@@ -395,11 +396,11 @@ static int refuse_member(const struct rewrite *w, const struct device *d, const 
 			 struct err *err)
 {
 	size_t own = records_of_device(&w->next, d);
-	const char *is = own == RECORD_NONE ? "" : w->next.v[own]->want.claim;
+	const char *is = own == RECORD_NONE ? "" : w->next.v[own]->intent.claim;
 
 	if (d->busy[0])
 		return say_busy(d->key.name, err);
-	is = is[0] ? is : d->want.claim;
+	is = is[0] ? is : d->intent.claim;
 	if (!is[0] || !strcmp(is, claim))
 		return 0;
 	return fail(err, EBUSY,
@@ -417,7 +418,7 @@ static int accept_group(struct rewrite *w, const struct device *dev, size_t at, 
 	int rc = 0;
 
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = refuse_member(w, members[i], lead->want.claim, err);
+		rc = refuse_member(w, members[i], lead->intent.claim, err);
 	for (size_t i = 0; i < n && !rc; i++) {
 		size_t own = records_of_device(&w->next, members[i]);
 		struct record *r = own == RECORD_NONE ? record_new() : rewrite_edit(w, own);
@@ -429,7 +430,7 @@ static int accept_group(struct rewrite *w, const struct device *dev, size_t at, 
 		}
 		device_identity(w->in->m, members[i], &r->id);
 		record_set_at(r, &members[i]->key);
-		STR_COPY(r->want.claim, lead->want.claim);
+		STR_COPY(r->intent.claim, lead->intent.claim);
 		r->group = group;
 		renew(r);
 	}
@@ -445,11 +446,11 @@ static int accept_device(struct rewrite *w, const struct key *key, const struct 
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", key->name);
 	for (size_t i = 0; i < w->next.n; i++)
-		if (w->next.v[i]->state == RECORD_STRANGER && key_eq(&w->next.v[i]->dev, key))
-			return accept_stranger(w, dev, i, err);
+		if (w->next.v[i]->state == RECORD_MISMATCH && key_eq(&w->next.v[i]->dev, key))
+			return accept_mismatch(w, dev, i, err);
 	at = records_of_device(&w->next, dev);
 	if (at != RECORD_NONE && w->next.v[at]->state == RECORD_REFUSED &&
-	    w->next.v[at]->want.claim[0])
+	    w->next.v[at]->intent.claim[0])
 		return accept_group(w, dev, at, err);
 	if (s && s->again)
 		return 0;

@@ -138,7 +138,7 @@ static bool has_moved(const struct intents *in)
 				  ours.st_dev != there.st_dev || ours.st_ino != there.st_ino);
 }
 
-/* All that is kept goes there with the next write; over nobody's wishes. */
+/* All that is kept goes there with the next write; over nobody's requests. */
 static int follow_dir(struct intents *in, struct err *err)
 {
 	struct intents got = { .dir = in->dir, .dirfd = -1, .lock_fd = -1 };

@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "intents.h"
-#include "kept.h"
+#include "persist.h"
 #include "model/diff.h"
 
-#define TRIES_MAX 16 /* of one wish, while its device comes and goes between drivers and holders */
+#define TRIES_MAX                                                                                  \
+	16 /* of one request, while its device comes and goes between drivers and holders */
 
-/* What people write to look at it, and what follows from the last try: no act is refused for that. */
+/* What people write to look at it, and what follows from the last try: no operation is refused for that. */
 #define CH_TOLD (CH_WRITTEN | CH_STATE | CH_REASON | CH_CLAIMABLE | CH_BEHIND)
 
 void sight_add(struct sight *s, const struct device *dev)
@@ -24,7 +25,7 @@ bool record_has_tries(const struct record *r)
 	return r->tries < TRIES_MAX;
 }
 
-/* Each act looks for holders: where that is another process each time, its own look must not bring the next
+/* Each operation looks for holders: where that is another process each time, its own look must not bring the next
  * act for ever. */
 static bool looks_same(const struct record *r, const struct sight *now)
 {
@@ -82,22 +83,23 @@ void record_say_busy(struct record *r)
 		record_say(r, RECORD_WAITING, "another act runs on it");
 }
 
-struct flight *flight_add(struct pass *p, const struct record *r, const struct kept *k, const struct key *dev)
+struct restore_job *job_add(struct pass *p, const struct record *r, const struct persist *k,
+			    const struct key *dev)
 {
-	struct flight *f = calloc(1, sizeof(*f));
+	struct restore_job *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return NULL;
-	*f = (struct flight){ .in = p->in,
-			      .next = p->flights,
-			      .wish = { .dev = *dev, .restores = true } };
+	*f = (struct restore_job){ .in = p->in,
+			      .next = p->jobs,
+			      .request = { .dev = *dev, .restores = true } };
 	if (r->id.child.bus && !key_eq(dev, &r->id.child)) {
-		f->wish.dev = r->id.child;
-		f->wish.parent = *dev;
-		STR_COPY(f->wish.made_by, k->made_by);
+		f->request.dev = r->id.child;
+		f->request.parent = *dev;
+		STR_COPY(f->request.made_by, k->made_by);
 	}
-	STR_COPY(f->wish.file, k->file);
-	k->value(r, f->wish.value);
-	p->flights = f;
+	STR_COPY(f->request.file, k->file);
+	k->value(r, f->request.value);
+	p->jobs = f;
 	return f;
 }

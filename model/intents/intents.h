@@ -11,7 +11,7 @@
 #include "pcidevfs/txn.h"
 
 struct change;
-struct kept;
+struct persist;
 struct model;
 
 struct intents {
@@ -54,8 +54,8 @@ struct intents {
 	bool passing, again, stopped;
 	bool passed; /* the first pass is over */
 	bool looked; /* ... though it may not have known all cards */
-	bool goes_on; /* the model is a former process's, whose acts the engine brings to their end */
-	unsigned int flying; /* acts that run */
+	bool goes_on; /* the model is a former process's, whose operations the engine brings to their end */
+	unsigned int restoring; /* operations that run */
 	bool in_use; /* something waits for a process to let go of a device, which no event tells */
 	bool over;   /* a pod is, and the file does not say so yet */
 	pthread_t asker;
@@ -99,7 +99,7 @@ void rewrite_abort(struct rewrite *w);
 /* intent_match.c. Its device has gone: nothing of it is in the model any more. */
 void record_leave(struct record *r);
 /* It is about this device from now on, into whose life nothing of it has come yet if it is a new one. */
-void record_seat(struct record *r, const struct device *dev);
+void record_attach(struct record *r, const struct device *dev);
 /* intent_store.c. A new one; NULL: no memory. */
 struct record *rewrite_add(struct rewrite *w);
 /* With the model locked. The device's record, to be changed; made if there is none. */
@@ -112,8 +112,8 @@ size_t records_of_device(const struct records *rs, const struct device *dev);
 size_t records_of_identity(const struct records *rs, const struct identity *id);
 /* With the model locked. */
 void device_identity(struct model *m, const struct device *dev, struct identity *ret);
-/* Of the device that the wish is about, which need not be there; false: nor is its parent. */
-bool wish_identity(struct model *m, const struct wish *about, struct identity *ret);
+/* Of the device that the request is about, which need not be there; false: nor is its parent. */
+bool request_identity(struct model *m, const struct request *about, struct identity *ret);
 uint64_t claim_group(struct model *m, const struct device *dev);
 
 /* intent_owner.c. Those with owners, of devices that a former process has known: who is served before the first pass
@@ -122,20 +122,20 @@ void records_adopt(struct model *m, struct records *rs);
 /* The observer. */
 void intents_changed(void *ctx, const struct change *changes, size_t n);
 
-/* An act for the records that fly with it: of a claim's group, or of a PF. */
-struct flight {
+/* An operation for the records that fly with it: of a claim's group, or of a PF. */
+struct restore_job {
 	struct intents *in;
-	struct flight *next;
-	struct wish wish;
+	struct restore_job *next;
+	struct request request;
 };
 
 /* One look at all records. */
 struct pass {
 	struct intents *in;
-	struct seat *seats; /* by key */
-	const char **unmet; /* by seat: why what is stored for it is not applied */
-	struct record **of; /* by seat: whose device it is */
-	struct mark *marks; /* two for each seat, by value */
+	struct candidate *candidates; /* by key */
+	const char **unmet; /* by candidate: why what is stored for it is not applied */
+	struct record **of; /* by candidate: whose device it is */
+	struct mark *marks; /* two for each candidate, by value */
 	size_t n, n_unknown;
 	bool incomplete; /* a card that is looked for may be one whose serial is not known yet */
 	bool in_use;	 /* a record waits for a process to let go */
@@ -143,16 +143,16 @@ struct pass {
 	bool loose;	 /* a serial that is not known yet does not matter: nothing is bound */
 	bool rewrite;	 /* the file says something that no longer is */
 	bool told;	 /* a device says what follows from a record */
-	struct flight *flights;
+	struct restore_job *jobs;
 };
 
 /* intent_match.c; all with save, lock and the model locked. -ENOMEM. */
-int pass_find_seats(struct pass *p);
+int pass_find_candidates(struct pass *p);
 void pass_free(struct pass *p);
-/* identity_match() among all seats, of which few are looked at. */
+/* identity_match() among all candidates, of which few are looked at. */
 enum match pass_lookup(const struct pass *p, const struct identity *wanted, size_t *ret_at);
-/* The number of its seat, or RECORD_NONE. */
-size_t pass_seat(const struct pass *p, const struct key *key);
+/* The number of its candidate, or RECORD_NONE. */
+size_t pass_candidate(const struct pass *p, const struct key *key);
 /* Matched before; NULL: nothing is stored for it. */
 struct record *pass_record(const struct pass *p, const struct key *dev);
 /* Finds the record's device, if it has none. */
@@ -164,9 +164,9 @@ const struct device *device_of(const struct intents *in, const struct record *r)
  * the same card. RECORD_NONE: nothing is stored for it. -EBUSY: nobody knows yet which card it is. -ENOMEM. */
 int rewrite_find_moved(struct rewrite *w, const struct device *dev, const struct identity *id,
 		       size_t *ret_at, struct err *err);
-/* Puts into the model what needs no act. */
+/* Puts into the model what needs no operation. */
 void record_note(struct intents *in, struct record *r);
-/* Which VFs of each PF a stored wish claims, so that they never meet a host driver. */
+/* Which VFs of each PF a stored request claims, so that they never meet a host driver. */
 void pass_note_vf_claims(struct pass *p);
 /* The records' reasons, to the devices. */
 void pass_publish(struct pass *p);
@@ -176,44 +176,46 @@ void intents_arrive(void *ctx, struct device *dev, const struct device *pf);
 /* As far as its card is known. */
 bool record_may_be_here(const struct record *r, const struct device *card, const struct identity *id);
 
-/* intent_cut.c; all with the model locked. An act begins on the record's device, or has reached its end for the wish
+/* intent_interrupted.c; all with the model locked. An operation begins on the record's device, or has reached its end for the request
  * of that file. */
-void cut_begin(const struct intents *in, struct record *r, const struct device *dev);
-/* ... which is restore's own, for the wish of that row. */
-void cut_begin_restore(const struct intents *in, struct record *r, const struct device *dev,
-		       const struct kept *k);
+void interrupted_begin(const struct intents *in, struct record *r, const struct device *dev);
+/* ... which is restore's own, for the request of that row. */
+void interrupted_begin_restore(const struct intents *in, struct record *r, const struct device *dev,
+		       const struct persist *k);
 /* ... on a VF that is not there yet. -ENOMEM. */
-int cut_begin_unborn(struct rewrite *w, const struct wish *wish, struct err *err);
+int interrupted_begin_unborn(struct rewrite *w, const struct request *request, struct err *err);
 /* An operation of ours runs on it, and what it has written down is its own. */
-bool cut_is_ours(const struct intents *in, const struct record *r);
+bool interrupted_is_ours(const struct intents *in, const struct record *r);
 /* Whoever has the device, or makes it, is at work. */
-bool cut_in_hand(const struct pass *p, const struct record *r);
-void cut_end(struct record *r, const struct device *dev, const char *file);
-/* Its device has come: did such an act leave it, and does nobody carry it on? */
-void cut_find(const struct intents *in, struct record *r, const struct device *dev);
-/* The row of the wish by which it is brought to an end; NULL: nothing is half done. mends: without a person. */
-const struct kept *cut_half(const struct record *r, const struct device *dev, bool *ret_mends);
+bool interrupted_in_hand(const struct pass *p, const struct record *r);
+void interrupted_end(struct record *r, const struct device *dev, const char *file);
+/* Its device has come: did such an operation leave it, and does nobody carry it on? */
+void interrupted_find(const struct intents *in, struct record *r, const struct device *dev);
+/* The row of the request by which it is brought to an end; NULL: nothing is half done. mends: without a person. */
+const struct persist *interrupted_half(const struct record *r, const struct device *dev,
+				       bool *ret_mends);
 /* The device is stuck by it, or no longer. */
-void cut_say(struct intents *in, struct record *r);
+void interrupted_say(struct intents *in, struct record *r);
 
-/* intent_try.c. An act for this record, to be launched when the pass is over; NULL: no memory. dev: the record's, or
+/* intent_try.c. An operation for this record, to be launched when the pass is over; NULL: no memory. dev: the record's, or
  * the parent that makes it. */
-struct flight *flight_add(struct pass *p, const struct record *r, const struct kept *k, const struct key *dev);
+struct restore_job *job_add(struct pass *p, const struct record *r, const struct persist *k,
+			    const struct key *dev);
 /* Without locks. */
-void flight_launch(struct intents *in, struct flight *f);
+void job_launch(struct intents *in, struct restore_job *f);
 void record_say(struct record *r, enum record_state state, const char *text);
 
-/* kept_claim.c. What a claim that takes no act leaves to be written into the model. */
+/* persist_claim.c. What a claim that takes no operation leaves to be written into the model. */
 void record_note_claim(struct intents *in, struct record *r);
 
-/* intent_try.c. Adds all that an act may be refused for: the same means the same answer. */
+/* intent_try.c. Adds all that an operation may be refused for: the same means the same answer. */
 void sight_add(struct sight *s, const struct device *dev);
 /* Counts the try, unless there were too many or nothing (now) differs from the last. */
 bool record_may_try(struct record *r, const struct sight *now);
 /* The try's end. What is in use is waited for as long as it takes: that try does not count. */
 void record_tried(struct record *r, const struct err *err);
 bool record_has_tries(const struct record *r);
-/* What restore itself was refused for stays: its own act may still be in the kernel. */
+/* What restore itself was refused for stays: its own operation may still be in the kernel. */
 void record_say_busy(struct record *r);
 
 /* Waits until records have their devices. -EAGAIN. Takes no lock but turn. */

@@ -16,7 +16,7 @@ struct err;
 struct out;
 
 /* The ids that a request names; each checked to be of the resource, once. */
-struct request {
+struct kubelet_request {
 	struct container {
 		char **ids;
 		size_t n;
@@ -28,31 +28,31 @@ struct request {
 enum { IDS_MAX = 4096 };
 int request_size(size_t containers, size_t ids, struct err *err);
 /* Of Allocate and PreStartContainer (one "container"). -EINVAL: not such a message, or a request for nothing. */
-int request_allocate(const uint8_t *msg, size_t len, struct request *ret, struct err *err);
-int request_prestart(const uint8_t *msg, size_t len, struct request *ret, struct err *err);
-void request_free(struct request *r);
+int request_allocate(const uint8_t *msg, size_t len, struct kubelet_request *ret, struct err *err);
+int request_prestart(const uint8_t *msg, size_t len, struct kubelet_request *ret, struct err *err);
+void request_free(struct kubelet_request *r);
 /* Its ids, one container's behind another's, from at = { 0 } on; NULL: no more. */
 struct request_at {
 	size_t container, id;
 };
-const char *request_next(const struct request *r, struct request_at *at);
+const char *request_next(const struct kubelet_request *r, struct request_at *at);
 
 /* Refuses what cannot be given to a pod now: -ENODEV not ours, -EBUSY with the reason. */
-int request_check(const struct devices *t, const char *resource, const struct request *r,
+int request_check(const struct devices *t, const char *resource, const struct kubelet_request *r,
 		  uint64_t now, struct err *err);
 
 /* For Allocate alone: its pod goes on with it by its former name, no other begins by that. -ENODEV. */
-int request_names(const struct devices *t, const char *resource, const struct request *r,
+int request_names(const struct devices *t, const char *resource, const struct kubelet_request *r,
 		  struct err *err);
 
 /* After a reboot kubelet gives a container what Allocate answered before it: refuses where that is not what its
  * devices need now. */
-int request_nodes(const struct devices *t, const char *resource, const struct request *r,
+int request_nodes(const struct devices *t, const char *resource, const struct kubelet_request *r,
 		  struct err *err);
 
 /* Before a container starts: no other pod has a part of their groups. -EBUSY: one has; -EAGAIN: kubelet has yet to
  * tell whose they are. */
-int request_alone(const struct devices *t, const char *resource, const struct request *r,
+int request_alone(const struct devices *t, const char *resource, const struct kubelet_request *r,
 		  uint64_t now, struct err *err);
 
 void answer_options(struct out *ret);
@@ -60,7 +60,7 @@ void answer_options(struct out *ret);
 void answer_list(const struct devices *t, struct dev *const *v, size_t n, uint64_t now, bool blind,
 		 struct out *ret);
 /* dev_root: where /dev is on the host ("/dev"); cdi: the CDI kind whose specs are written, NULL for none. */
-int answer_allocate(const struct devices *t, const char *resource, const struct request *r,
+int answer_allocate(const struct devices *t, const char *resource, const struct kubelet_request *r,
 		    const char *dev_root, const char *cdi, struct out *ret, struct err *err);
 int answer_preferred(const struct devices *t, const char *resource, const uint8_t *msg, size_t len,
 		     struct out *ret, struct err *err);

@@ -30,7 +30,7 @@ struct dev {
 	/* By which kubelet (pods.c counts them) its pod was last listed; 0: none. */
 	unsigned int seen;
 	char *given; /* its own; the resource by which kubelet has its pod have it; NULL: it has not said */
-	bool mate_taken; /* another function of its group is with a pod */
+	bool peer_taken; /* another function of its group is with a pod */
 	bool told_sick;	 /* the log has it so, or that it is withheld */
 	uint64_t freed;	 /* the larger, the later a pod gave it back; 0: none did while we looked */
 };
@@ -95,7 +95,7 @@ bool dev_named(const struct dev *d);
 /* Does it keep its group from others? What is pending and was not given by us does: whose it is kubelet will tell. */
 bool dev_keeps_group(const struct dev *d);
 /* Is one of its group with another pod than it or, as long as kubelet has not told whose it is, may it be? */
-bool dev_rivals(const struct dev *d, const struct dev *mate, uint64_t now);
+bool dev_rivals(const struct dev *d, const struct dev *peer, uint64_t now);
 /* Why that stands in its way; returns buf. */
 const char *dev_rival_tell(const struct dev *d, const struct dev *rival, char *buf, size_t size);
 

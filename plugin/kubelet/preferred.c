@@ -103,7 +103,7 @@ static int better(const struct choice *c, const struct candidate *x, const struc
 		x->whole - y->whole,
 		(x->d->numa == c->numa) - (y->d->numa == c->numa),
 		(x->group <= c->wanted) - (y->group <= c->wanted),
-		/* Of the groups that fit, the one that leaves least for strangers. */
+		/* Of the groups that fit, the one that leaves least for mismatches. */
 		x->group <= c->wanted ? (x->group > y->group) - (x->group < y->group) : 0,
 		(x->d->freed > y->d->freed) - (x->d->freed < y->d->freed),
 	};

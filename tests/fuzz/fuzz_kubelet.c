@@ -79,7 +79,7 @@ static void check_container(const struct container *c, const V1beta1__ContainerA
 static void allocate(const struct devices *t, const uint8_t *data, size_t size)
 {
 	V1beta1__AllocateResponse *m;
-	struct request r = { 0 };
+	struct kubelet_request r = { 0 };
 	struct err err = { 0 };
 	struct out o = { 0 };
 
@@ -98,10 +98,10 @@ static void allocate(const struct devices *t, const uint8_t *data, size_t size)
 	request_free(&r);
 }
 
-/* A pod may go on only with devices of which each, and its mate if that was given, has the nodes of then. */
+/* A pod may go on only with devices of which each, and its peer if that was given, has the nodes of then. */
 static void prestart(const struct devices *t, const uint8_t *data, size_t size)
 {
-	struct request r = { 0 };
+	struct kubelet_request r = { 0 };
 	struct err err = { 0 };
 	int e = request_prestart(data, size, &r, &err);
 

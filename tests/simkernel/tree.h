@@ -59,7 +59,7 @@ void tree_free(struct tree *t);
 struct node *tree_find(struct tree *t, const struct node *dir, const char *name);
 /* Follows links and "..", as the kernel would; NULL where the path ends nowhere. */
 struct node *tree_walk(struct tree *t, struct node *from, const char *path);
-/* "devices/pci0000:00/..." without a leading slash; cut short where size is too small. */
+/* "devices/pci0000:00/..." without a leading slash; interrupted where size is too small. */
 void node_path(const struct node *n, char *buf, size_t size);
 
 /*

@@ -45,7 +45,7 @@ DEFINE_TEST(methods_are_found_by_bus)
 				   usb = { .file = "claim", .bus = BUS_USB },
 				   all = { .file = "pooled" };
 	static const struct method *const methods[] = { &all, &pci, &usb, NULL };
-	struct wish w = { .dev = { .bus = BUS_USB }, .file = "claim" };
+	struct request w = { .dev = { .bus = BUS_USB }, .file = "claim" };
 
 	CHECK(method_find(methods, &w) == &usb);
 	w.dev.bus = BUS_PCI;
@@ -99,11 +99,11 @@ DEFINE_TEST(files_have_methods)
 	const struct attr *row;
 
 	for (size_t i = 0; (row = row_at(OBJ_DEVICE, i)); i++) {
-		struct wish wish = { .dev = { .bus = BUS_PCI } };
+		struct request request = { .dev = { .bus = BUS_PCI } };
 
-		STR_COPY(wish.file, row->name);
+		STR_COPY(request.file, row->name);
 		if (row->store && !(row->flags & ATTR_ASIDE))
-			CHECK(method_find(methods, &wish));
+			CHECK(method_find(methods, &request));
 	}
 	for (; *methods; methods++) {
 		row = attr_by_name(OBJ_DEVICE, 0, (*methods)->file);
@@ -112,8 +112,8 @@ DEFINE_TEST(files_have_methods)
 	fake_close(&w);
 }
 
-/* However many go along with a device, an act looks at all of them. */
-DEFINE_TEST(an_act_looks_at_a_large_group)
+/* However many go along with a device, an operation looks at all of them. */
+DEFINE_TEST(an_op_looks_at_a_large_group)
 {
 	enum { MEMBERS = 1100 };
 	struct fake f = { .vendor = "0x8086", .device = "0x1521", .class = "0x020000", .group = 7 };

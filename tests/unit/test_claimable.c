@@ -20,11 +20,11 @@ static const char *const devices[] = {
 /* Of a claim by somebody who has none, as the engine plans it; code 0: it goes ahead. */
 static struct err planned(struct world_fake *w, const char *address)
 {
-	const struct wish wish = fake_wish(address, 0, "claim", "mallory");
+	const struct request request = fake_request(address, 0, "claim", "mallory");
 	struct err err = { 0 };
 	struct plan plan;
 
-	if (!plan_make(w->model, backend_methods(w->backend), &wish, 1, false, &plan, &err))
+	if (!plan_make(w->model, backend_methods(w->backend), &request, 1, false, &plan, &err))
 		plan_refuse_busy(w->model, &plan, NULL, NULL, &err);
 	plan_free(&plan);
 	return err;
@@ -52,23 +52,23 @@ static void check_all(struct world_fake *w, const char *after)
 
 static void by_bob(struct device *dev)
 {
-	STR_COPY(dev->want.claim, "bob");
+	STR_COPY(dev->intent.claim, "bob");
 }
 
 static void released(struct device *dev)
 {
-	STR_COPY(dev->want.claim, "");
-	STR_COPY(dev->want.allocated, "");
+	STR_COPY(dev->intent.claim, "");
+	STR_COPY(dev->intent.allocated, "");
 }
 
 static void pending(struct device *dev)
 {
-	STR_COPY(dev->want.allocated, "pending");
+	STR_COPY(dev->intent.allocated, "pending");
 }
 
 static void with_pod(struct device *dev)
 {
-	STR_COPY(dev->want.allocated, "default/pod/main");
+	STR_COPY(dev->intent.allocated, "default/pod/main");
 }
 
 static void to_vfio(struct device *dev)

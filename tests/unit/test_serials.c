@@ -93,7 +93,7 @@ DEFINE_TEST(serials_are_those_of_the_card_that_was_asked)
 }
 
 /* Whatever is asked of a device is kept for its card: that is known before, also of a VF by its PF. */
-DEFINE_TEST(serials_are_known_before_an_act)
+DEFINE_TEST(serials_are_known_before_an_op)
 {
 	struct world_fake w = server();
 	struct key vf = fake_key(VF);

@@ -2,10 +2,10 @@
 /*
  * Records and a model that comes and goes, over an engine whose method "claim" takes a device by one step
  * that sets its driver, whose method "sriov_numvfs" by one that only says that it made VFs, and whose "profile" makes a
- * mediated device of WISH_NIC or of what has its ids.
+ * mediated device of REQUEST_NIC or of what has its ids.
  */
-#ifndef PCIDEVFS_FAKEWISH_H
-#define PCIDEVFS_FAKEWISH_H
+#ifndef PCIDEVFS_FAKEREQUEST_H
+#define PCIDEVFS_FAKEREQUEST_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,23 +15,23 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/txn.h"
 
-extern struct fakewish {
+extern struct fakerequest {
 	struct model *m;
 	struct engine *e;
 	struct intents *in;
 	void *arena;
 	bool goes_on;
 	pthread_t hearing;
-	_Atomic int acts;
-	_Atomic int refuse; /* errno of every act, 0 none */
-	/* Called once: before the next act is planned, or in the middle of its step. */
+	_Atomic int ops;
+	_Atomic int refuse; /* errno of every operation, 0 none */
+	/* Called once: before the next operation is planned, or in the middle of its step. */
 	void (*_Atomic before_plan)(void);
 	void (*_Atomic in_step)(void);
-} fakewish;
+} fakerequest;
 
 /* A process begins, with the state file in "state"; keep_model for one that finds its predecessor's memory. */
-void wish_begin(bool keep_model);
-void wish_end(void);
+void request_begin(bool keep_model);
+void request_end(void);
 
 struct plug {
 	const char *name, *path, *driver, *physfn;
@@ -39,29 +39,29 @@ struct plug {
 	uint64_t serial;
 	int group, vf;
 };
-void wish_plug(const struct plug *p);
-#define WISH_NIC "0000:02:00.0"
-extern const struct plug wish_nic;
+void request_plug(const struct plug *p);
+#define REQUEST_NIC "0000:02:00.0"
+extern const struct plug request_nic;
 /* The machine comes up with one device in it, and what is stored is applied. */
-void wish_boot(const struct plug *p);
-/* ... and goes down with a claim of alice's stored for WISH_NIC. */
-void wish_store_claim(const struct plug *p);
+void request_boot(const struct plug *p);
+/* ... and goes down with a claim of alice's stored for REQUEST_NIC. */
+void request_store_claim(const struct plug *p);
 /* It comes up with that stored, and the kernel refuses it with code: once, so far. */
-void wish_boot_refused(int code);
-void wish_unplug(const char *name);
+void request_boot_refused(int code);
+void request_unplug(const char *name);
 /* ... and waits for what follows. */
-void wish_edit(const char *name, void (*change)(struct device *dev));
-struct key wish_key(const char *name);
+void request_edit(const char *name, void (*change)(struct device *dev));
+struct key request_key(const char *name);
 /* A copy; zeros when it is not there. */
-struct device wish_state_of(const char *name);
+struct device request_state_of(const char *name);
 /* The verdict, 0 or -errno. */
-int wish_ask(const char *name, const char *file, const char *value);
+int request_ask(const char *name, const char *file, const char *value);
 /* Of a transaction. */
-int wish_ask_all(const struct wish *wishes, size_t n, struct err *ret);
-void wish_restore(void);
+int request_ask_all(const struct request *requests, size_t n, struct err *ret);
+void request_restore(void);
 /* Once all changes were heard and nothing runs any more. */
-void wish_calm(void);
+void request_calm(void);
 /* intents has a line with both. */
-void wish_expect_line(const char *part, const char *state);
+void request_expect_line(const char *part, const char *state);
 
 #endif

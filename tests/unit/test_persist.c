@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The rows of what is kept over reboots. */
-#include "model/intents/kept.h"
+#include "model/intents/persist.h"
 
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #define NIC "0000:02:00.0"
 
 /* What restore asks for is carried out by a method, and keys of the state file name one thing each. */
-DEFINE_TEST(kept_wishes_are_complete)
+DEFINE_TEST(persist_requests_are_complete)
 {
 	struct world_fake w = { 0 };
 	const struct record none = { 0 };
@@ -21,20 +21,20 @@ DEFINE_TEST(kept_wishes_are_complete)
 
 	fake_machine();
 	w = fake_open();
-	for (; kept[n]; n++) {
-		const struct kept *k = kept[n];
-		struct wish wish = { .dev = { .bus = BUS_PCI } };
+	for (; persists[n]; n++) {
+		const struct persist *k = persists[n];
+		struct request request = { .dev = { .bus = BUS_PCI } };
 
-		STR_COPY(wish.file, k->file);
+		STR_COPY(request.file, k->file);
 		/* No backend makes devices by name yet. */
-		CHECK(k->made_by || method_find(backend_methods(w.backend), &wish));
-		CHECK(kept_find(k->file) == k && kept_bit(k) == 1u << n);
-		CHECK(k->fields[0].size && !kept_has(k, &none.want));
+		CHECK(k->made_by || method_find(backend_methods(w.backend), &request));
+		CHECK(persist_find(k->file) == k && persist_bit(k) == 1u << n);
+		CHECK(k->fields[0].size && !persist_has(k, &none.intent));
 		CHECK(!k->value == !k->none && (k->made_by || !k->value == !k->drifted));
 		CHECK(k->keys[0].name);
-		for (size_t i = 0; i < KEPT_KEYS && k->keys[i].name; i++)
+		for (size_t i = 0; i < PERSIST_KEYS && k->keys[i].name; i++)
 			CHECK((k->keys[i].is || (k->keys[i].parse && k->keys[i].print)) &&
-			      kept_key_find(k->keys[i].name) == &k->keys[i]);
+			      persist_key_find(k->keys[i].name) == &k->keys[i]);
 	}
 	CHECK(n <= 8 * sizeof(none.in));
 	fake_close(&w);
@@ -42,16 +42,16 @@ DEFINE_TEST(kept_wishes_are_complete)
 
 static void has_all(struct device *dev)
 {
-	for (size_t i = 0; kept[i]; i++)
-		for (const struct kept_field *f = kept[i]->fields;
-		     f < kept[i]->fields + ARRAY_SIZE(kept[i]->fields); f++)
-			memset((char *)&dev->want + f->at, 1, f->text ? 1 : f->size);
+	for (size_t i = 0; persists[i]; i++)
+		for (const struct persist_field *f = persists[i]->fields;
+		     f < persists[i]->fields + ARRAY_SIZE(persists[i]->fields); f++)
+			memset((char *)&dev->intent + f->at, 1, f->text ? 1 : f->size);
 }
 
 /* Whatever a row says that goes with the claim. */
 DEFINE_TEST(a_release_ends_what_is_kept_with_the_claim)
 {
-	struct wish release = fake_wish(NIC, 0, "claim", "");
+	struct request release = fake_request(NIC, 0, "claim", "");
 	struct world_fake w = { 0 };
 	const struct device *dev;
 
@@ -64,9 +64,9 @@ DEFINE_TEST(a_release_ends_what_is_kept_with_the_claim)
 		 0);
 	model_publish(w.model);
 	dev = model_find(w.model, &release.dev);
-	CHECK(dev && !dev->want.former_known);
-	for (size_t i = 0; kept[i]; i++)
-		CHECK_EQ(kept_has(kept[i], &dev->want), !kept[i]->with_claim);
+	CHECK(dev && !dev->intent.former_known);
+	for (size_t i = 0; persists[i]; i++)
+		CHECK_EQ(persist_has(persists[i], &dev->intent), !persists[i]->with_claim);
 	model_unlock(w.model);
 	fake_close(&w);
 }
