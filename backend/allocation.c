@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Who has it among pods: what the plugin writes down before it answers kubelet. The kernel has no part in
- * it, so it takes no step; it stands in the way of whatever would take the device from its pod.
+ * Who has it among pods: what the plugin writes down before it answers kubelet. The kernel has no
+ * part in it, so it takes no step; it stands in the way of whatever would take the device from its
+ * pod.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,7 +21,8 @@ static bool allocation_can(const struct device *dev)
 	return dev->caps & CAP_CLAIM;
 }
 
-/* none -> pending -> a pod -> none; whoever has it must be seen to be gone before another gets it. */
+/* none -> pending -> a pod -> none; whoever has it must be seen to be gone before another gets
+ * it. */
 static int refuse_allocation(const struct device *dev, const char *value, struct err *err)
 {
 	const char *now = dev->intent.allocated;
@@ -36,7 +38,8 @@ static int refuse_allocation(const struct device *dev, const char *value, struct
 	/* What is pending since before a restart may be of a pod that is over. */
 	if (!strcmp(value, "pending") && (!now[0] || !strcmp(now, value)))
 		return refuse_open(dev, err);
-	if (!now[0] || !strcmp(now, value) || (!strcmp(now, "pending") && strncmp(value, "claim:", 6)))
+	if (!now[0] || !strcmp(now, value) ||
+	    (!strcmp(now, "pending") && strncmp(value, "claim:", 6)))
 		return 0;
 	return fail(err, EBUSY,
 		    "%s is allocated to %s; write none to its allocated_to once that has ended",
@@ -79,8 +82,8 @@ static int allocation_expand(struct model *m, const struct request *request, str
 	return rc ? rc : touch(m, dev, request, plan, err);
 }
 
-/* kubelet keeps what it was answered, and after a reboot gives a pod the same nodes again without a word to
- * us; a pod gets those of the whole group. */
+/* kubelet keeps what it was answered, and after a reboot gives a pod the same nodes again without a
+ * word to us; a pod gets those of the whole group. */
 static int note_nodes(struct model *m, const struct device *dev, struct err *err)
 {
 	struct vfio_group g;
@@ -97,8 +100,8 @@ static int note_nodes(struct model *m, const struct device *dev, struct err *err
 	return rc;
 }
 
-/* By which name it was given, until the pod is over. What is not pending first was given before anybody wrote it down
- * here. */
+/* By which name it was given, until the pod is over. What is not pending first was given before
+ * anybody wrote it down here. */
 static void note_name(struct device *dev, const char *value)
 {
 	if (!value[0])

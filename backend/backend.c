@@ -25,7 +25,7 @@
 #include "backend/pci/variant.h"
 #include "backend/vfio/vfio.h"
 
-/* Each a file that ends with the row. Vendors come last: they know better than what is common to all. */
+/* Each is a file that ends with the row. Vendors come last: they overrule what is common to all. */
 const struct backend_ops *const backends[] = {
 	&vfio_ops, &sriov_ops, &reset_ops, &offer_ops, &allocation_ops, &nvidia_ops, NULL,
 };
@@ -139,9 +139,14 @@ int backend_open(const struct roots *roots, struct model *m, struct backend **re
 
 	if (!b)
 		return fail(err, ENOMEM, "no memory for the backend");
-	*b = (struct backend){
-		.buses = buses, .ways = claim_ways, .sys.fd = { -1, -1, -1 }, .model = m, .stop_fd = -1, .uevent_fd = -1, .ears = { -1, -1, -1 }, .ends.epoll = -1
-	};
+	*b = (struct backend){ .buses = buses,
+			       .ways = claim_ways,
+			       .sys.fd = { -1, -1, -1 },
+			       .model = m,
+			       .stop_fd = -1,
+			       .uevent_fd = -1,
+			       .ears = { -1, -1, -1 },
+			       .ends.epoll = -1 };
 	init_locks(b);
 	rc = gather(b, err);
 	rc = rc ? rc : open_parts(b, roots, err);
@@ -202,8 +207,8 @@ int backend_scan(struct backend *b, struct err *err)
 	if (rc && rc != -ETIMEDOUT)
 		return fail(err, -rc, "%s/" PCI_DEVICES " cannot be read: %s",
 			    b->sys.path[ROOT_SYS], strerror(-rc));
-	/* Nobody shall read that the host does not need a device before that was asked. What fails here is
-	 * told by health and asked again before any act. */
+	/* Nobody shall read that the host does not need a device before that was asked. What fails
+	 * here is told by health and asked again before any act. */
 	guard_run(b, GUARD_CRITICAL, NULL, 0);
 	guard_run(b, GUARD_HOLDERS, NULL, 0);
 	return 0;
@@ -217,7 +222,7 @@ void backend_stop(struct backend *b)
 struct around {
 	struct touched *v;
 	size_t n, cap;
-	int32_t group; /* whose members are among them: those of one group tend to follow each other */
+	int32_t group; /* its members are among them: those of a group follow each other */
 	bool failed; /* no memory: some are missing */
 };
 
@@ -267,8 +272,7 @@ static void add_children(struct model *m, const struct device *dev, struct aroun
 		add(a, &found[i]->key);
 }
 
-/* The device, its group, and the children that it has or had: all that an operation on it would touch or ask
- * about. */
+/* The device, its group, its present and former children: what an operation on it would touch. */
 static void add_around(struct backend *b, const struct key *dev, struct around *a)
 {
 	const struct device *d;
@@ -328,8 +332,7 @@ static int guard_or_fail(struct backend *b, enum guard guard, const struct key *
 		  : 0;
 }
 
-/* Those of these that an operation could take away; for GUARD_CRITICAL what a guest can have has nothing below that
- * the host could need. */
+/* Those that an operation could take away; what a guest can have is never critical to the host. */
 static size_t select_guarded(struct backend *b, enum guard guard, const struct touched *v, size_t n,
 			     struct key *ret)
 {

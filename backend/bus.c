@@ -38,7 +38,8 @@ int backend_early(const struct roots *roots, const char *state_dir, const char *
 	struct key key;
 
 	if (!key_parse(id, &key))
-		return fail(err, EINVAL, "%s: no address of a PCI function, and no id of another device", id);
+		return fail(err, EINVAL,
+			    "%s: no address of a PCI function, and no id of another device", id);
 	if (!buses[key.bus] || !buses[key.bus]->early)
 		return 0;
 	return buses[key.bus]->early(roots, state_dir, key.name, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A bus as it is read: where the kernel lists its devices, how one is looked at, which uevents are about it. A row
- * of bus.c, and the file with its functions. What is called what on it: base/key.c.
+ * A bus as it is read: where the kernel lists its devices, how one is looked at, which uevents are
+ * about it. A row of bus.c, and the file with its functions. What is called what on it: base/key.c.
  */
 #ifndef PCIDEVFS_BACKEND_BUS_H
 #define PCIDEVFS_BACKEND_BUS_H
@@ -24,8 +24,10 @@ struct bus_ops {
 	int (*observe)(const struct backend *b, const struct key *dev, struct facts *ret);
 	/* Which device such an event is about. */
 	bool (*heard)(const struct uevent *ev, struct key *ret);
-	/* backend_early() for a device of it; NULL: no driver need be kept away before the daemon runs. */
-	int (*early)(const struct roots *roots, const char *state_dir, const char *name, struct err *err);
+	/* backend_early() for a device of it; NULL: no driver need be kept away before the daemon
+	 * runs. */
+	int (*early)(const struct roots *roots, const char *state_dir, const char *name,
+		     struct err *err);
 };
 
 /* By enum bus; NULL: nobody reads it, and what others publish of it is left alone. */

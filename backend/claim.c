@@ -29,8 +29,8 @@ static int way_of(struct model *m, const struct key *key, const struct claim_ops
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", key->name);
 	return *ret ? 0
-		    : fail(err, EOPNOTSUPP, "%s is a %s, and nothing here can claim that", key->name,
-			   kind_name(dev->kind));
+		    : fail(err, EOPNOTSUPP, "%s is a %s, and nothing here can claim that",
+			   key->name, kind_name(dev->kind));
 }
 
 static int claim_expand(struct model *m, const struct request *request, struct plan *plan,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A way in which devices are claimed: a row of claim.c, and the file with its functions. They serve the file claim as
- * a method's do (plan.h), of devices that the way takes; what the device had before they write into intent.former.
+ * A way in which devices are claimed: a row of claim.c, and the file with its functions. They serve
+ * the file claim as a method's do (plan.h), of devices that the way takes; what the device had
+ * before they write into intent.former.
  */
 #ifndef PCIDEVFS_BACKEND_CLAIM_H
 #define PCIDEVFS_BACKEND_CLAIM_H
@@ -22,7 +23,8 @@ struct request;
 struct claim_ops {
 	const char *name;
 	enum bus bus;
-	/* Does it take the device? The same before, during and after the claim. Reads key and facts. */
+	/* Does it take the device? The same before, during and after the claim. Reads key and
+	 * facts. */
 	bool (*fits)(const struct device *dev);
 	int (*expand)(struct model *m, const struct request *request, struct plan *plan,
 		      struct err *err);
@@ -32,8 +34,9 @@ struct claim_ops {
 	int (*prepare)(struct model *m, const struct request *request,
 		       struct err *err); /* may be NULL */
 	int (*settle)(struct model *m, const struct request *request, struct err *err);
-	/* pcidevfsd --early, for a device that is claimed by what is stored: no driver of the host's shall meet it. with:
-	 * the driver that had it for the claim, "" not known. NULL: nothing is to be done. 0 or -errno. */
+	/* pcidevfsd --early, for a device that is claimed by what is stored: no driver of the
+	 * host's shall meet it. with: the driver that had it for the claim, "" not known. NULL:
+	 * nothing is to be done. 0 or -errno. */
 	int (*early)(const struct sysfs *s, const struct key *dev, const char *with,
 		     struct err *err);
 	/* Leaves a claimed device to another owner: world.lift (txn.h). May be NULL. */

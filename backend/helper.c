@@ -25,8 +25,8 @@ struct task {
 	unsigned int deadline_ms;
 };
 
-/* What lies elsewhere in sysfs belongs to the whole machine, as kernel/uevent_helper does, and parameters of modules to
- * all that they drive. */
+/* What lies elsewhere in sysfs belongs to the whole machine, as kernel/uevent_helper does, and
+ * parameters of modules to all that they drive. */
 static bool may_write(const char *path)
 {
 	return !strncmp(path, "bus/", 4) && !strstr(path, "/module/");
@@ -141,8 +141,8 @@ int request_find(const char *name, enum helper_kind *ret_kind, bool *ret_reads)
 	return 0;
 }
 
-/* Who asked has gone by then, and a look that takes too long would go on beside the next one, which takes too long as
- * well. The signal's own action ends it as SIGKILL would, also where it waits. */
+/* Who asked has gone by then, and a look that takes too long would go on beside the next one, which
+ * takes too long as well. The signal's own action ends it as SIGKILL would, also where it waits. */
 static void end_in(unsigned int ms)
 {
 	const struct itimerval at = { .it_value = { ms / 1000, ms % 1000 * 1000 } };

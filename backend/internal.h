@@ -99,17 +99,17 @@ struct backend {
 	atomic_bool names_missing; /* pci.ids was asked for and is not there */
 };
 
-/* A function to look at again. removed: the number of the uevent by which it went away in between, 0 none: what
- * we find is another one, unless it was first seen after that. */
+/* A function to look at again. removed: the number of the uevent by which it went away in between,
+ * 0 none: what we find is another one, unless it was first seen after that. */
 struct touched {
 	struct key key;
 	uint64_t removed;
 	uint64_t heard; /* views_now() at the last event */
 };
 
-/* Looks at these functions (NULL: all there are; what the model has besides is removed), at the PF of each VF,
- * and publishes. A device that does not answer for patience_ms is left out, as is one that somebody else has been
- * waiting for as long: then -ETIMEDOUT. -ENOMEM. */
+/* Looks at these functions (NULL: all there are; what the model has besides is removed), at the PF
+ * of each VF, and publishes. A device that does not answer for patience_ms is left out, as is one
+ * that somebody else has been waiting for as long: then -ETIMEDOUT. -ENOMEM. */
 int look_at(struct backend *b, const struct touched *v, size_t n, unsigned int patience_ms);
 /* The same on this thread, however long it takes. */
 int scan_some(struct backend *b, struct view *view, const struct touched *v, size_t n,
@@ -120,12 +120,13 @@ int scan_all(struct backend *b, struct view *view, unsigned int patience_ms);
 /* For operations, which are refused. */
 #define ACT_PATIENCE_MS 5000
 
-/* A helper writes text to a file below sysfs, for this step or for its undo. 0 or -errno; after -ETIMEDOUT
- * step->late is what backend_late() waits for. */
+/* A helper writes text to a file below sysfs, for this step or for its undo. 0 or -errno; after
+ * -ETIMEDOUT step->late is what backend_late() waits for. */
 int step_write(struct backend *b, const char *path, const char *text, unsigned int ms,
 	       struct step *step);
-/* The sentence and -errno where rc has nothing to do with what was done (act) to the device: its deadline has
- * passed (slow says what keeps it), there is no helper, the device is gone. 0: rc is the operation's own. */
+/* The sentence and -errno where rc has nothing to do with what was done (act) to the device: its
+ * deadline has passed (slow says what keeps it), there is no helper, the device is gone. 0: rc is
+ * the operation's own. */
 int step_trouble(struct backend *b, const char *op, const struct key *dev, int rc, unsigned int ms,
 		 const char *slow, struct err *err);
 
@@ -135,24 +136,27 @@ void question_add(struct question *q, const struct key *key);
 /* A helper answers, into the model; blocks for at most the guard's deadline. 0 or -errno. */
 int guard_ask(struct backend *b, enum guard guard, const struct question *q);
 unsigned int guard_deadline(enum guard guard);
-/* The same for those who need the answer now: who asks meanwhile shares the next one. devs NULL: all. */
+/* The same for those who need the answer now: who asks meanwhile shares the next one. devs NULL:
+ * all. */
 int guard_run(struct backend *b, enum guard guard, const struct key *devs, size_t n);
-/* Where guards_main() is at a question about all of these that was begun after `since` (us): blocks until that has
- * ended. True: it was answered. False: ask yourself. */
+/* Where guards_main() is at a question about all of these that was begun after `since` (us): blocks
+ * until that has ended. True: it was answered. False: ask yourself. */
 bool guard_await(struct backend *b, enum guard guard, const struct key *devs, size_t n,
 		 uint64_t since);
 /* Asks guards_main() for it, soon and not too often. key NULL: about all. */
 void guard_want(struct backend *b, enum guard guard, const struct key *key);
 /* beyond it everything is looked at */
 #define GROUP_MAX 256
-/* Somebody opened or closed this node: a group's below dev/vfio, or a function's below dev/vfio/devices. */
+/* Somebody opened or closed this node: a group's below dev/vfio, or a function's below
+ * dev/vfio/devices. */
 void guard_want_node(struct backend *b, const char *name);
-/* All guards, of a device that has changed: a little later, for operations that change devices ask themselves. */
+/* All guards, of a device that has changed: a little later, for operations that change devices ask
+ * themselves. */
 void guards_want_again(struct backend *b, const struct key *key);
 /* Asks guards_main() for the serials of new functions. */
 void serials_want(struct backend *b);
-/* From now on they hear of devices that pods let go, and look who still holds these: whoever gives one to the next
- * pod is to know it then. */
+/* From now on they hear of devices that pods let go, and look who still holds these: whoever gives
+ * one to the next pod is to know it then. */
 void guards_hear(struct backend *b);
 /* The guards' thread; arg is the backend. Ends after guards_stop(). */
 void *guards_main(void *arg);

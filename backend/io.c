@@ -60,7 +60,8 @@ int io_new(const struct roots *roots, struct io **ret, struct err *err)
 	return 0;
 }
 
-/* It reads the end of its socket and exits, or does so behind what it is at. It is not our child. */
+/* It reads the end of its socket and exits, or does so behind what it is at. It is not our
+ * child. */
 static void helper_free(struct helper *h)
 {
 	close(h->fd);
@@ -145,7 +146,8 @@ static int get_hello(int fd, struct wire_hello *hello, pid_t *ret_pid)
 	return 0;
 }
 
-/* Until the helper at the other end has said hello. -EPIPE: there is none, and another request may help. */
+/* Until the helper at the other end has said hello. -EPIPE: there is none, and another request may
+ * help. */
 static int meet(struct io *io, struct helper *h)
 {
 	struct wire_hello hello;
@@ -300,8 +302,8 @@ static int give_late(struct helper *h, struct io_late **ret_late)
 	return -ETIMEDOUT;
 }
 
-/* A helper that has the request, or none could be had: then -errno. One that died while it was idle has done nothing
- * yet: the next is asked instead. */
+/* A helper that has the request, or none could be had: then -errno. One that died while it was idle
+ * has done nothing yet: the next is asked instead. */
 static int hand_out(struct io *io, const struct wire_request *head, const char *words,
 		    struct helper_id *who, struct helper **ret)
 {

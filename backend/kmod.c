@@ -17,8 +17,8 @@ static int refuse_command(struct kmod_module *module, const char *command, void 
 	return -EPERM;
 }
 
-/* Not linked: it brings a cryptographic library and three decompressors, and the daemon must start within
- * a millisecond. Only the helper that loads a module pays for it. */
+/* Not linked: it brings a cryptographic library and three decompressors, and the daemon must start
+ * within a millisecond. Only the helper that loads a module pays for it. */
 struct libkmod {
 	void *lib;
 	__typeof__(&kmod_new) new;

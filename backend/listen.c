@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the kernel tells by itself: uevents, the mount table, the network, openings of vfio nodes, ends of
- * those who hold a device. */
+/* What the kernel tells by itself: uevents, the mount table, the network, openings of vfio nodes,
+ * ends of those who hold a device. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
@@ -25,11 +25,21 @@
 #define QUIET_MS 5
 #define BURST_MS 20
 #define RESCAN_MS 10000 /* only where uevents cannot be had */
-#define TOUCHED_MAX 1024 /* Anybody may open vfio/vfio as often as he can: nodes are listened to so often at most. */
+/* Anybody may open vfio/vfio as often as he can: nodes are listened to so often at most. */
+#define TOUCHED_MAX 1024
 #define NODES_MS 10
 #define NODES_BYTES (1 << 20)
 
-enum source { SRC_STOP, SRC_UEVENT, SRC_NODES, SRC_MOUNTS, SRC_SWAPS, SRC_NETWORK, SRC_ENDS, SRC_COUNT };
+enum source {
+	SRC_STOP,
+	SRC_UEVENT,
+	SRC_NODES,
+	SRC_MOUNTS,
+	SRC_SWAPS,
+	SRC_NETWORK,
+	SRC_ENDS,
+	SRC_COUNT
+};
 
 struct listener {
 	struct backend *b;
@@ -109,8 +119,8 @@ static void on_function(struct listener *l, const struct uevent *ev)
 		touch(l, &key, 0);
 }
 
-/* What is made of several functions has no function's path (""); what lies behind a root bus of its own (a
- * domain of more than 16 bits) concerns the function that carries it as well. */
+/* What is made of several functions has no function's path (""); what lies behind a root bus of its
+ * own (a domain of more than 16 bits) concerns the function that carries it as well. */
 static void want_critical(const struct listener *l, const char *function)
 {
 	struct pci_addr addr;

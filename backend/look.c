@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Looks that may hang in the kernel: each on another thread, which is left alone when one device does not answer.
- * The others of its batch are looked at again without that one; the thread that was left looks once more when it
- * comes back, since what was heard meanwhile passed it by.
+ * Looks that may hang in the kernel: each on another thread, which is left alone when one device
+ * does not answer. The others of its batch are looked at again without that one; the thread that
+ * was left looks once more when it comes back, since what was heard meanwhile passed it by.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* How a function is offered to pods: requests that the kernel has no part in, so they take no step. */
+/* How a function is offered to pods: requests that the kernel has no part in, so they take no
+ * step. */
 #include "ops.h"
 
 #include <errno.h>

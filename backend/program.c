@@ -70,8 +70,8 @@ static int check_file(int fd, mode_t type, const char *driver, const char *path,
 	return 0;
 }
 
-/* Each directory is checked by the descriptor that leads on from it. A link is not followed, wherever
- * it leads. */
+/* Each directory is checked by the descriptor that leads on from it. A link is not followed,
+ * wherever it leads. */
 static int open_program(int root, const char *driver, const char *path, int *ret, struct err *err)
 {
 	_close_ int at = fcntl(root, F_DUPFD_CLOEXEC, 0);

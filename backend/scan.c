@@ -113,8 +113,9 @@ static void look(struct backend *b, struct batch *batch)
 	}
 }
 
-/* The parent of each, present or as the model remembers it: removing VFs sends no event for the PF, so its number is
- * read behind their end. Of one that is gone and was never known nobody knows whose it was. */
+/* The parent of each, present or as the model remembers it: removing VFs sends no event for the PF,
+ * so its number is read behind their end. Of one that is gone and was never known nobody knows
+ * whose it was. */
 static void add_parents(struct model *m, struct batch *b)
 {
 	size_t n = b->n, pos = 0;
@@ -154,7 +155,8 @@ static bool is_known(struct model *m, const struct key *key, int group)
 	return known;
 }
 
-/* What is new comes with its group: an operation takes all of it, and the news of another member may be under way. */
+/* What is new comes with its group: an operation takes all of it, and the news of another member
+ * may be under way. */
 static void add_peers(const struct backend *b, struct batch *batch)
 {
 	size_t n = batch->n;
@@ -204,7 +206,8 @@ static void observe(struct backend *b, struct batch *batch, bool all)
 	view_at(&b->views, batch->view, NULL);
 }
 
-/* A VF on its way out loses its links before it is gone: it is the same VF as long as it is seen. */
+/* A VF on its way out loses its links before it is gone: it is the same VF as long as it is
+ * seen. */
 static void keep_relation(const struct facts *old, struct facts *f)
 {
 	if (!old->parent.bus || old->index < 0 || (f->parent.bus && f->index >= 0))
@@ -229,8 +232,8 @@ static bool is_overtaken(struct model *m, const struct batch *batch, struct seen
 	return false;
 }
 
-static bool commit_one(struct backend *b, const struct batch *batch, struct seen *s, const struct naming *nm,
-		       bool *ret_new)
+static bool commit_one(struct backend *b, const struct batch *batch, struct seen *s,
+		       const struct naming *nm, bool *ret_new)
 {
 	struct model *m = b->model;
 	const struct names *names = naming_find(nm, &s->key, &s->facts);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The process that starts helpers: it forks, and does nothing else, so that whoever is asked to fork has little to copy
- * and nothing to lose. It alone has all that any helper needs; a helper has what its kind needs. */
+/* The process that starts helpers: it forks, and does nothing else, so that whoever is asked to
+ * fork has little to copy and nothing to lose. It alone has all that any helper needs; a helper has
+ * what its kind needs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -29,8 +30,8 @@ static const struct kind {
 	/* Routes are those of the network namespace of process 1, where the daemon may not be. */
 	[HELPER_CRITICAL] = { CAP(SYS_PTRACE) | CAP(DAC_READ_SEARCH) | CAP(SYS_ADMIN), DENY_NS },
 	[HELPER_MODULE] = { CAP(SYS_MODULE), DENY_MODULE },
-	/* It enters the driver's root and a pid namespace, where signals end; the program may load modules
-	 * and make nodes, and drivers listen to SYS_ADMIN. */
+	/* It enters the driver's root and a pid namespace, where signals end; the program may load
+	 * modules and make nodes, and drivers listen to SYS_ADMIN. */
 	[HELPER_PROGRAM] = { CAP(SYS_CHROOT) | CAP(SYS_MODULE) | CAP(MKNOD) | CAP(SYS_ADMIN),
 			     DENY_EXEC | DENY_FORK | DENY_SIGNAL | DENY_MODULE | DENY_CHROOT },
 };

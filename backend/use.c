@@ -30,8 +30,8 @@ int refuse_needed(const struct device *dev, bool force, struct err *err)
 
 #define UNSURE "unsure "
 
-/* "held by qemu (pid 7)"; false: no process does. The line is pid=N comm=NAME, the name quoted where it
- * must be. */
+/* "held by qemu (pid 7)"; false: no process does. The line is pid=N comm=NAME, the name quoted
+ * where it must be. */
 static bool holder_of(const struct device *dev, char buf[static USER_TEXT])
 {
 	const char *line = dev->facts.holder, *comm = strstr(line, "comm=");
@@ -79,10 +79,11 @@ int refuse_given(const struct device *dev, struct err *err)
 {
 	if (!dev->intent.allocated[0])
 		return 0;
-	return fail(err, EBUSY,
-		    "%s is allocated to %s, which gets it back with its claim; if no pod has it, write none to its "
-		    "allocated_to first",
-		    dev->key.name, pod_of(dev));
+	return fail(
+		err, EBUSY,
+		"%s is allocated to %s, which gets it back with its claim; if no pod has it, write none to its "
+		"allocated_to first",
+		dev->key.name, pod_of(dev));
 }
 
 int refuse_open(const struct device *dev, struct err *err)
@@ -100,10 +101,12 @@ int refuse_holder(const char *before, const struct device *dev, struct err *err)
 
 	if (!use_text(dev, user))
 		return 0;
-	return fail(err, EBUSY, "%s%s is %s; %s", before, dev->key.name, user,
-		    !device_is_allocated(dev) ? "stop it and write again"
-		    : is_pending(dev) ? "end that pod first, or write none to its allocated_to if no pod has it"
-				      : "end that pod first");
+	return fail(
+		err, EBUSY, "%s%s is %s; %s", before, dev->key.name, user,
+		!device_is_allocated(dev) ? "stop it and write again"
+		: is_pending(dev)
+			? "end that pod first, or write none to its allocated_to if no pod has it"
+			: "end that pod first");
 }
 
 /* The driver lets go only when each of them is closed, and takes them down with it. */

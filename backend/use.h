@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The use of a device by others, and what it forbids. Each refuse_ function returns 0, or -errno with a sentence in err;
- * before, where there is one, is put in front of the sentence, to say why this device is asked about. All with the
- * model locked.
+ * The use of a device by others, and what it forbids. Each refuse_ function returns 0, or -errno
+ * with a sentence in err; before, where there is one, is put in front of the sentence, to say why
+ * this device is asked about. All with the model locked.
  */
 #ifndef PCIDEVFS_BACKEND_USE_H
 #define PCIDEVFS_BACKEND_USE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Looks at devices that overlap in time. Nobody waits for another's look, which may hang in the kernel; of
- * two that saw the same device, the one that was begun last counts.
+ * Looks at devices that overlap in time. Nobody waits for another's look, which may hang in the
+ * kernel; of two that saw the same device, the one that was begun last counts.
  */
 #ifndef PCIDEVFS_BACKEND_VIEWS_H
 #define PCIDEVFS_BACKEND_VIEWS_H
@@ -42,7 +42,8 @@ struct views {
 void view_begin(struct views *views, struct view *view);
 /* What it saw of this device, NULL of all, is about to be published; with the model locked. */
 void view_tell(struct views *views, const struct view *view, const struct key *key);
-/* No longer open; from here on its own fields stay. With the model locked, before anything is published. */
+/* No longer open; from here on its own fields stay. With the model locked, before anything is
+ * published. */
 void view_end(struct views *views, struct view *view);
 /* After view_end(): something newer than what it saw of this device is published already. */
 bool view_is_old(const struct view *view, const struct key *key);

@@ -2,13 +2,13 @@
 /*
  * Between the daemon, the process that starts helpers, and the helpers.
  *
- * The spawner is asked by one record on a seqpacket socket, with the helper's end of a stream socket. It answers
- * nothing: on that stream the helper itself says hello, then takes requests one at a time. Who reads the end before
- * a hello knows that nothing was begun.
+ * The spawner is asked by one record on a seqpacket socket, with the helper's end of a stream
+ * socket. It answers nothing: on that stream the helper itself says hello, then takes requests one
+ * at a time. Who reads the end before a hello knows that nothing was begun.
  *
- *	hello:   struct wire_hello; whose it is, the kernel tells (SCM_CREDENTIALS)
- *	request: struct wire_request, then size bytes: argc words, each ended by a NUL
- *	answer:  struct wire_answer, then size bytes of text; of a failure some requests give a sentence
+ * 	hello:   struct wire_hello; whose it is, the kernel tells (SCM_CREDENTIALS)
+ * 	request: struct wire_request, then size bytes: argc words, each ended by a NUL
+ * 	answer:  struct wire_answer, then size bytes of text; of a failure some requests give a sentence
  */
 #ifndef PCIDEVFS_BACKEND_WIRE_H
 #define PCIDEVFS_BACKEND_WIRE_H
@@ -57,16 +57,17 @@ struct wire_answer {
 	uint32_t size;
 };
 
-/* The whole of it, on a blocking socket. 0, -errno, or -EPIPE when the other side has ended. Head and body go
- * together: who waits for them is woken once. */
+/* The whole of it, on a blocking socket. 0, -errno, or -EPIPE when the other side has ended. Head
+ * and body go together: who waits for them is woken once. */
 int wire_send(int fd, const void *head, size_t head_size, const void *body, size_t size);
 int wire_receive(int fd, void *data, size_t size);
 
-/* helper.c: what a request needs, and whether it only reads, so that a helper may be killed over it. -ENOSYS: there is
- * no such request. */
+/* helper.c: what a request needs, and whether it only reads, so that a helper may be killed over
+ * it. -ENOSYS: there is no such request. */
 int request_find(const char *name, enum helper_kind *ret_kind, bool *ret_reads);
-/* Says hello and serves requests of its kind from sock until that ends; returns an exit code. enter (which may be
- * NULL) is called once the roots are open, and gives up what the kind does not need; it returns lacks. */
+/* Says hello and serves requests of its kind from sock until that ends; returns an exit code. enter
+ * (which may be NULL) is called once the roots are open, and gives up what the kind does not need;
+ * it returns lacks. */
 int helper_run(enum helper_kind kind, int sock, const struct roots *roots,
 	       uint64_t (*enter)(enum helper_kind kind));
 

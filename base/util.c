@@ -65,7 +65,8 @@ void out_printf(struct out *o, const char *fmt, ...)
 		o->data[o->len] = '\0';
 }
 
-/* The length of a character of UTF-8; 0: there is none, or it is for terminals alone (below U+00A0). */
+/* The length of a character of UTF-8; 0: there is none, or it is for terminals alone (below
+ * U+00A0). */
 static size_t char_len(const char *at)
 {
 	static const struct {

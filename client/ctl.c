@@ -41,7 +41,8 @@ void ctl_close(struct ctl *c)
 	c->fd = -1;
 }
 
-/* Another tree may be mounted there by now, or ours unmounted. What is asked for here the kernel knows. */
+/* Another tree may be mounted there by now, or ours unmounted. What is asked for here the kernel
+ * knows. */
 static bool is_there(int fd, const char *path)
 {
 	struct statx ours, there;
@@ -81,7 +82,8 @@ int ctl_commit(struct ctl *c, const char *lines, struct err *err)
 	if (n >= 0 && (size_t)n == text.len)
 		code = 0;
 	out_free(&text);
-	n = read(c->fd, answers, sizeof(answers) - 1); /* also when it went well: unread answers stay */
+	/* also when it went well: unread answers stay */
+	n = read(c->fd, answers, sizeof(answers) - 1);
 	if (!code)
 		return 0;
 	answers[n > 0 ? n : 0] = '\0';

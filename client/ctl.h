@@ -13,8 +13,8 @@ struct ctl {
 
 /*
  * Commits the lines ("0000:05:00.0/claim alice\n"...), all or none. Waits as long as the tree does.
- * Returns 0 or -errno, with the tree's own sentence. -ENOTCONN: the tree is not there, or ended before it said how
- * that went: it may have been done.
+ * Returns 0 or -errno, with the tree's own sentence. -ENOTCONN: the tree is not there, or ended
+ * before it said how that went: it may have been done.
  */
 int ctl_commit(struct ctl *c, const char *lines, struct err *err);
 void ctl_close(struct ctl *c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the main thread waits for: descriptors and one next time for each user. Threads that wait for something else
- * do what follows from it themselves, each in its turn: nothing here, and nothing that the sources' owners have, is
- * touched without.
+ * What the main thread waits for: descriptors and one next time for each user. Threads that wait
+ * for something else do what follows from it themselves, each in its turn: nothing here, and
+ * nothing that the sources' owners have, is touched without.
  */
 #ifndef CLIENT_LOOP_H
 #define CLIENT_LOOP_H

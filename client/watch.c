@@ -36,7 +36,8 @@ struct lines {
 	bool drained; /* the last read took all that was there */
 };
 
-/* The next whole line without its newline. 1, 0 when there is none yet (or ever, if ended), -errno. */
+/* The next whole line without its newline. 1, 0 when there is none yet (or ever, if ended),
+ * -errno. */
 static int next_line(struct lines *l, char **ret)
 {
 	for (;;) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tree as it is and as it changes: inventory first, then events_pipe, and from the start again when
- * events were lost or the tree went away and came back (DESIGN.md 2, "How clients live").
+ * The tree as it is and as it changes: inventory first, then events_pipe, and from the start again
+ * when events were lost or the tree went away and came back (DESIGN.md 2, "How clients live").
  */
 #ifndef CLIENT_WATCH_H
 #define CLIENT_WATCH_H
@@ -23,8 +23,8 @@ struct watcher {
 	void *ctx;
 };
 
-/* Follows the tree at the path until stop_fd is readable. A read of a tree whose daemon is dead waits for
- * the next one; only the caller's thread does. */
+/* Follows the tree at the path until stop_fd is readable. A read of a tree whose daemon is dead
+ * waits for the next one; only the caller's thread does. */
 void watch_run(const char *tree, const struct watcher *w, int stop_fd);
 
 #endif

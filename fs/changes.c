@@ -2,8 +2,9 @@
 /*
  * From a change of the model to those who look: events, then the kernel's caches, then who waits.
  *
- * All of this but tree_touch() runs on one thread, the notifier, that answers no request: the kernel may hold
- * a page lock until a read of that page is answered, and dropping the page waits for the lock.
+ * All of this but tree_touch() runs on one thread, the notifier, that answers no request: the
+ * kernel may hold a page lock until a read of that page is answered, and dropping the page waits
+ * for the lock.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -204,7 +205,8 @@ static void changed(void *ctx, const struct change *changes, size_t n)
 	tree_touch(t, 0, bits & CH_ANY);
 }
 
-/* Readers come behind who writes: they have the CPU for long, and he waits for all that is above. */
+/* Readers come behind who writes: they have the CPU for long, and he waits for all that is
+ * above. */
 static void told(void *ctx)
 {
 	struct tree *t = ctx;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Directories: looking up and listing. Entries are the rows that lie here, then what views put here. */
+/* Directories: looking up and listing. Entries are the rows that lie here, then what views put
+ * here. */
 #define FUSE_USE_VERSION 312
 #include <errno.h>
 #include <fuse_lowlevel.h>
@@ -20,7 +21,8 @@ static uint64_t dir_set(const struct node *n)
 	return set_id(n->slot, n->row ? n->row->id : ROW_SELF);
 }
 
-/* How long the kernel may believe that an entry is there: until it is told otherwise, or not at all. */
+/* How long the kernel may believe that an entry is there: until it is told otherwise, or not at
+ * all. */
 static double entry_seconds(const struct entries *e)
 {
 	return e && e->brief ? 0 : CACHE_SECONDS;
@@ -37,17 +39,20 @@ static uint64_t found_node(struct tree *t, const struct stat *st)
 	return node;
 }
 
-/* The kernel makes the node of a name behind our answer: what changes in between is told of a node that is not there
- * yet, in vain. A GETATTR has no such gap, so who looks again later asks once by that. */
+/* The kernel makes the node of a name behind our answer: what changes in between is told of a node
+ * that is not there yet, in vain. A GETATTR has no such gap, so who looks again later asks once by
+ * that. */
 #define FOUND_SECONDS 0.1
 
-/* A list says little of long texts, until they are opened; of lines that come it tells how many there are now. */
+/* A list says little of long texts, until they are opened; of lines that come it tells how many
+ * there are now. */
 static double listed_seconds(const struct attr *row)
 {
 	return row && row->ring ? 0 : FOUND_SECONDS;
 }
 
-static void reply_found(fuse_req_t req, const struct attr *row, const struct stat *st, double seconds)
+static void reply_found(fuse_req_t req, const struct attr *row, const struct stat *st,
+			double seconds)
 {
 	struct fuse_entry_param e = {
 		.ino = found_node(fuse_req_userdata(req), st),
@@ -98,8 +103,8 @@ void dir_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		fuse_reply_err(req, ENOENT);
 }
 
-/* There is nothing to open. The kernel remembers this answer, asks no more, and caches what it lists
- * until it is told otherwise: two requests less for each directory. */
+/* There is nothing to open. The kernel remembers this answer, asks no more, and caches what it
+ * lists until it is told otherwise: two requests less for each directory. */
 void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	(void)ino;

@@ -7,8 +7,8 @@
  * POLLERR. The kernel's name of a poll (kh) belongs to its open file, so it lies here too and the
  * next process wakes it by a notification of its own making. Thread-safe.
  *
- * One user without a reserve cannot have them all, nor all the memory, nor can all such users: beyond his
- * share he is refused, with a sentence, and others go on.
+ * One user without a reserve cannot have them all, nor all the memory, nor can all such users:
+ * beyond his share he is refused, with a sentence, and others go on.
  */
 #ifndef FS_FILES_H
 #define FS_FILES_H
@@ -56,8 +56,8 @@ int files_new(void *region, size_t size, int first, struct files **ret, struct e
 void files_free(struct files *f);
 void files_use(struct files *f, int fuse_fd); /* where notifications are written */
 
-/* unique: of the OPEN request, with its UNIQUE_RESENT bit. at: for a stream, else NULL. writes: opened for that. *ret_fh
- * is never 0. -EMFILE: this user has too many open; -ENFILE: all have. */
+/* unique: of the OPEN request, with its UNIQUE_RESENT bit. at: for a stream, else NULL. writes:
+ * opened for that. *ret_fh is never 0. -EMFILE: this user has too many open; -ENFILE: all have. */
 int files_open(struct files *f, uint64_t node, uint64_t unique, const struct creds *creds,
 	       const struct cursor *at, bool writes, uint64_t *ret_fh, struct err *err);
 /* Has somebody this node open for writing? */
@@ -72,17 +72,19 @@ void files_reserve(struct files *f, struct open_file *file);
 /* Refused before, and since then always had something open? Else it is worth telling. */
 bool files_told(struct files *f, uid_t uid);
 
-/* Notes how long the text is that was read from offset 0, and keeps it when one read could not take all of it; else
- * text is NULL. -ENOMEM: its user's files keep too much, or (without a sentence) nobody has memory; what was kept is
- * gone. Files of one user that keep the same text count once. */
+/* Notes how long the text is that was read from offset 0, and keeps it when one read could not take
+ * all of it; else text is NULL. -ENOMEM: its user's files keep too much, or (without a sentence)
+ * nobody has memory; what was kept is gone. Files of one user that keep the same text count
+ * once. */
 int files_keep(struct files *f, struct open_file *file, struct text *text, size_t len,
 	       struct err *err);
-/* What is kept, for text_unref(); NULL: no text is. *ret_len: how long the whole is, 0 when nothing was read yet. */
+/* What is kept, for text_unref(); NULL: no text is. *ret_len: how long the whole is, 0 when nothing
+ * was read yet. */
 struct text *files_kept(struct files *f, const struct open_file *file, uint64_t *ret_len);
 
 void files_seen(struct files *f, struct open_file *file); /* before its text is made */
-/* Changed? kh 0: only asks; else wakes later. cached: reads may come from the page cache, where nobody
- * hears of them; then being told counts for having read. */
+/* Changed? kh 0: only asks; else wakes later. cached: reads may come from the page cache, where
+ * nobody hears of them; then being told counts for having read. */
 bool files_poll(struct files *f, struct open_file *file, uint64_t kh, bool cached);
 /* Whoever asks sees it changed from now on; who waits is woken by the next files_tell(). */
 void files_touch(struct files *f, uint64_t node);

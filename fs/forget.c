@@ -59,8 +59,8 @@ void forget_entry(struct forgets *notes, uint64_t ino, const char *name)
 		forget_new(notes, ino, FORGET_ENTRY, name);
 }
 
-/* The kernel keeps what it has listed for as long as the mtime is the same. A reader who comes between the change
- * and its time lists what is there already, and once more later. */
+/* The kernel keeps what it has listed for as long as the mtime is the same. A reader who comes
+ * between the change and its time lists what is there already, and once more later. */
 void forget_list(struct tree *t, struct forgets *notes, uint64_t ino)
 {
 	uint64_t now = now_real_ns(), was = atomic_load(&t->listed_at);

@@ -15,16 +15,17 @@
 
 #define IN_A_LINE UINT64_MAX
 
-/* pos: where offset 0 of the file is in the ring, for this open file. seq: the offset in the ring up to which it was read,
- * when that is the end of a line; 0: it was not read since offset 0. */
+/* pos: where offset 0 of the file is in the ring, for this open file. seq: the offset in the ring
+ * up to which it was read, when that is the end of a line; 0: it was not read since offset 0. */
 struct cursor grown_start(struct ring *r)
 {
 	return (struct cursor){ .pos = ring_span(r).tail };
 }
 
-/* Where a read begins in the ring. Lines that were dropped before they were read are left out (their seq= tells); who
- * is in the middle of one gets ESTALE, since the rest of it is gone. tail -f reads as much as the file is longer than
- * what it has: so it goes on at its offset of the file as that is now, at the line behind it. */
+/* Where a read begins in the ring. Lines that were dropped before they were read are left out
+ * (their seq= tells); who is in the middle of one gets ESTALE, since the rest of it is gone. tail
+ * -f reads as much as the file is longer than what it has: so it goes on at its offset of the file
+ * as that is now, at the line behind it. */
 static int place(struct ring *r, struct cursor *at, off_t off, uint64_t *ret, bool *ret_skip)
 {
 	const struct ring_span span = ring_span(r);
@@ -76,7 +77,8 @@ static long take(struct ring *r, struct cursor *at, off_t off, char *buf, size_t
 	return n;
 }
 
-void grown_read(struct ring *r, struct fuse_req *req, struct open_file *file, size_t size, off_t off)
+void grown_read(struct ring *r, struct fuse_req *req, struct open_file *file, size_t size,
+		off_t off)
 {
 	struct cursor whole = grown_start(r);
 	char *buf;
@@ -95,7 +97,8 @@ void grown_read(struct ring *r, struct fuse_req *req, struct open_file *file, si
 void grown_stat(struct ring *r, struct stat *st)
 {
 	const struct ring_span span = ring_span(r);
-	const struct timespec at = { (time_t)(span.written / NS_PER_S), (long)(span.written % NS_PER_S) };
+	const struct timespec at = { (time_t)(span.written / NS_PER_S),
+				     (long)(span.written % NS_PER_S) };
 
 	st->st_size = (off_t)(span.head - span.tail);
 	if (at.tv_sec > st->st_mtim.tv_sec ||

@@ -46,8 +46,8 @@ struct tree {
 	struct fuse_session *se;
 	int fuse_fd;
 
-	/* Taken by the FUSE thread for lookups, by the notifier for changes; never across a call that
-	 * may wait. Guards objects, sets and members. */
+	/* Taken by the FUSE thread for lookups, by the notifier for changes; never across a call
+	 * that may wait. Guards objects, sets and members. */
 	pthread_mutex_t lock;
 	struct objects *objects;
 	struct sets *sets;
@@ -61,8 +61,9 @@ struct tree {
 	struct log_shares log_shares; /* lock */
 	struct stream *stream;
 	struct journal *journal;
-	/* The engine's executors may all be waiting for the kernel, and who may read must not keep them from operations. For
-	 * what is too much work for the FUSE thread, but waits for nobody: one thread; and for slow rows. */
+	/* The engine's executors may all be waiting for the kernel, and who may read must not keep
+	 * them from operations. For what is too much work for the FUSE thread, but waits for
+	 * nobody: one thread; and for slow rows. */
 	struct pool *worker, *readers;
 	struct texts *texts; /* what these make */
 	struct ctl_files *ctl;
@@ -78,7 +79,8 @@ struct tree {
 
 	struct droppers *droppers;  /* forget.c; dropping guards the pointer */
 	pthread_mutex_t dropping;
-	_Atomic uint64_t listed_at; /* when any directory last got or lost an entry, in ns of the calendar: no two alike */
+	/* when any directory last got or lost an entry, in ns of the calendar: no two alike */
+	_Atomic uint64_t listed_at;
 	_Atomic uint64_t heard; /* the generation that events tell up to now */
 	uint64_t quiet_until;	/* what was there before the tree is no news; notifier only */
 	pthread_t notifier;
@@ -126,7 +128,8 @@ struct stat;
 /* Fills st of a node, or of a row in the same object as n (row NULL: its directory). The size of a
  * long text is not looked at. */
 void node_stat(struct tree *t, const struct node *n, const struct attr *row, struct stat *st);
-/* Has a file of this row the size of what it would read now, while nobody has it open for writing? */
+/* Has a file of this row the size of what it would read now, while nobody has it open for
+ * writing? */
 bool row_is_sized(const struct attr *row);
 /* Only mode and owner, of a file. */
 void node_rights(struct tree *t, const struct node *n, const struct attr *row, struct stat *st);
@@ -152,12 +155,13 @@ bool owner_kept(struct tree *t, enum obj_kind kind, const char *name, const stru
 bool owner_is_kept(const struct tree *t, enum obj_kind kind, const struct attr *row);
 /* owners.c */
 void owner_setattr(struct fuse_req *req, uint64_t ino, const struct stat *attr, int to_set);
-/* What was kept of the owners of a device, or (NULL) of the root, is forgotten: its files are as they were born. Not on
- * the FUSE thread. */
+/* What was kept of the owners of a device, or (NULL) of the root, is forgotten: its files are as
+ * they were born. Not on the FUSE thread. */
 void owners_forget(struct tree *t, const struct key *dev);
 
 /* place.c */
-/* Takes the device in, moves it, or lets it go (dev NULL). With the tree's lock held. notes may be NULL. */
+/* Takes the device in, moves it, or lets it go (dev NULL). With the tree's lock held. notes may be
+ * NULL. */
 void views_place(struct tree *t, uint32_t slot, const struct device *dev, struct forgets *notes);
 /* All devices of the model; what the table holds and the model does not is dead. Before serving. */
 int views_build(struct tree *t, struct err *err);
@@ -165,8 +169,9 @@ int views_build(struct tree *t, struct err *err);
 /* changes.c */
 int changes_start(struct tree *t, struct err *err);
 void changes_stop(struct tree *t);
-/* Who polls the rows of this object that the bits alter is woken by the next files_tell(), and their sizes are asked
- * for anew. From any thread: of the kernel's caches only the notifier drops more. */
+/* Who polls the rows of this object that the bits alter is woken by the next files_tell(), and
+ * their sizes are asked for anew. From any thread: of the kernel's caches only the notifier drops
+ * more. */
 void tree_touch(struct tree *t, uint32_t slot, change_bits bits);
 
 /* dir.c, rw.c: the handlers that ops.c lists */

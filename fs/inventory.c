@@ -92,8 +92,8 @@ static void add_line(const struct device *dev, void *ctx)
 	out_put(&l->text, "\n", 1);
 }
 
-/* The generation is read first: lines may be newer than it says, never older, so that who applies the
- * later events to them misses nothing. */
+/* The generation is read first: lines may be newer than it says, never older, so that who applies
+ * the later events to them misses nothing. */
 void inventory_show(const struct subject *s, struct out *o)
 {
 	struct tree *t = s->tree;

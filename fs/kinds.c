@@ -30,7 +30,8 @@ static const struct attr_table *const resource_tables[] = { &attrs_resource, NUL
 
 #define CHILDREN(kind) (&(const struct entries){ .child = (kind) })
 
-/* A bus is a row with a dir: there its devices have their directories. Ids of dirs and views: 20 to 50. */
+/* A bus is a row with a dir: there its devices have their directories. Ids of dirs and views: 20 to
+ * 50. */
 static const struct obj_type obj_types[OBJ_KINDS] = {
 	[OBJ_ROOT] = { .path = "", .tables = root_tables },
 	[OBJ_DEVICE] = { .path = "devices/<address>",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How much of the log one user gets. Equal refusals in a row become a count: the 1st, 10th, 100th ... of them are told.
- * Whatever he does, he has LOG_OF_USER bytes at once, and as many again in an hour: what others did stays readable.
- * Root, the plugin and sync are not bounded. Not locked.
+ * How much of the log one user gets. Equal refusals in a row become a count: the 1st, 10th, 100th
+ * ... of them are told. Whatever he does, he has LOG_OF_USER bytes at once, and as many again in an
+ * hour: what others did stays readable. Root, the plugin and sync are not bounded. Not locked.
  */
 #ifndef FS_LOG_SHARE_H
 #define FS_LOG_SHARE_H
@@ -25,11 +25,13 @@ struct log_shares {
 struct log_told {
 	bool tell;
 	uint64_t
-		again; /* equal ones until now, of which the last ones were not told; 0: it is new */
+		/* equal ones until now, of which the last ones were not told; 0: it is new */
+		again;
 	uint64_t skipped; /* others of this user that were not told before it */
 };
 
-/* A verdict; refusal: a hash of all that equal ones have in common, 0: it is none. len: of its line. */
+/* A verdict; refusal: a hash of all that equal ones have in common, 0: it is none. len: of its
+ * line. */
 struct log_told log_share(struct log_shares *s, const struct actor *who, uint64_t refusal,
 			  size_t len, uint64_t now_ms);
 void log_shares_free(struct log_shares *s);

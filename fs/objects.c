@@ -12,9 +12,17 @@
 #include "pcidevfs/region.h"
 #include "pcidevfs/util.h"
 
-/* A node id: epoch << 40 | slot << 16 | twin << 8 | row. The root (slot 0, epoch 0, ROW_SELF) is 1. */
-enum { ROW_BITS = 8, TWIN_BITS = 8, SLOT_AT = ROW_BITS + TWIN_BITS, SLOT_BITS = 24, EPOCH_BITS = 24 };
-static_assert(ROW_MAX <= 1 << ROW_BITS && TWINS_MAX == 1 << TWIN_BITS, "a node id has room for both");
+/* A node id: epoch << 40 | slot << 16 | twin << 8 | row. The root (slot 0, epoch 0, ROW_SELF) is
+ * 1. */
+enum {
+	ROW_BITS = 8,
+	TWIN_BITS = 8,
+	SLOT_AT = ROW_BITS + TWIN_BITS,
+	SLOT_BITS = 24,
+	EPOCH_BITS = 24
+};
+static_assert(ROW_MAX <= 1 << ROW_BITS && TWINS_MAX == 1 << TWIN_BITS,
+	      "a node id has room for both");
 
 #define OBJECTS_ABI 5
 #define OWNERS 65536
@@ -50,8 +58,8 @@ struct objects {
 	uint32_t max;
 	uint32_t *heads, *next; /* chains by name; n_heads is a power of two, next has cap places */
 	uint32_t n_heads, cap;
-	/* Dead slots of derived objects, whose names users choose: in no chain by name, but in one of their own, so
-	 * that they are used again at once, the first one first. */
+	/* Dead slots of derived objects, whose names users choose: in no chain by name, but in one
+	 * of their own, so that they are used again at once, the first one first. */
 	uint32_t free_first, free_last;
 	pthread_mutex_t owners; /* alone is for the table of owners */
 };

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Node ids that a fresh process gives again: an append-only table, in memory that outlives us, of
- * what has or had a directory. A node is an object's slot, its epoch, a row, and the number of a twin: 0 is the node
- * itself, whose id is also what stat shows; others are further nodes of the same file, for twins.h.
+ * what has or had a directory. A node is an object's slot, its epoch, a row, and the number of a
+ * twin: 0 is the node itself, whose id is also what stat shows; others are further nodes of the
+ * same file, for twins.h.
  *
  * Slots are found by { kind, parent, name }. What dies and comes again has another epoch, so a
- * former node id never means the new one. Slots of derived objects are used again as soon as these are dead; of
- * others, when the table is full, that which died first. Not locked: callers hold the tree's lock.
+ * former node id never means the new one. Slots of derived objects are used again as soon as these
+ * are dead; of others, when the table is full, that which died first. Not locked: callers hold the
+ * tree's lock.
  */
 #ifndef FS_OBJECTS_H
 #define FS_OBJECTS_H
@@ -34,7 +36,8 @@ struct object {
 	uint32_t epoch;
 	uint64_t birth; /* of the device; 0 for others */
 	uint64_t died;	/* order of deaths */
-	_Atomic uint32_t twins; /* the highest number of a twin that any of its rows was looked up by */
+	/* the highest number of a twin that any of its rows was looked up by */
+	_Atomic uint32_t twins;
 	char name[OBJECT_NAME];
 };
 

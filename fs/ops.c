@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The table of FUSE handlers. What libfuse answers for a missing one (ENOSYS) is no answer of sysfs,
- * and for poll the kernel would remember it for the whole mount. Only lseek is left out: then the
- * kernel does SEEK_DATA and SEEK_HOLE by itself, as it does for sysfs. */
+/* The table of FUSE handlers. What libfuse answers for a missing one (ENOSYS) is no answer of
+ * sysfs, and for poll the kernel would remember it for the whole mount. Only lseek is left out:
+ * then the kernel does SEEK_DATA and SEEK_HOLE by itself, as it does for sysfs. */
 #define FUSE_USE_VERSION 312
 #include <errno.h>
 #include <fuse_lowlevel.h>
@@ -149,8 +149,8 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 	fuse_reply_statfs(req, &st);
 }
 
-/* The kernel asks no more once it got ENOSYS, and says EOPNOTSUPP itself: ls -l would ask twice for each
- * file. */
+/* The kernel asks no more once it got ENOSYS, and says EOPNOTSUPP itself: ls -l would ask twice for
+ * each file. */
 static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
 			size_t size, int flags)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Whose a file is. chmod and chown of a device's files are kept with what was asked of the device, and
- * hold again when it comes back after a reboot; so are those of the root's own. Those of other files (of resources,
- * of the directories of views) end with the mount, as do times.
+ * Whose a file is. chmod and chown of a device's files are kept with what was asked of the device,
+ * and hold again when it comes back after a reboot; so are those of the root's own. Those of other
+ * files (of resources, of the directories of views) end with the mount, as do times.
  */
 #define FUSE_USE_VERSION 312
 #include <errno.h>
@@ -95,7 +95,8 @@ static bool is_born_so(const void *ctx, const char *file, const struct ownership
 	       st.st_gid == owner->gid;
 }
 
-/* Nothing here is a program, nothing can be made in a directory, and some files can never be read or written. */
+/* Nothing here is a program, nothing can be made in a directory, and some files can never be read
+ * or written. */
 static mode_t mode_limit(const struct attr *row)
 {
 	if (!row || S_ISDIR(row->mode))
@@ -110,7 +111,8 @@ static int refuse_mode(const struct owner_job *job, struct err *err)
 
 	if (!(job->to_set & FUSE_SET_ATTR_MODE) || !odd)
 		return 0;
-	return fail(err, EINVAL, "%s: mode %03o is not for %s, which has at most %03o; leave out %03o",
+	return fail(err, EINVAL,
+		    "%s: mode %03o is not for %s, which has at most %03o; leave out %03o",
 		    row ? row->name : ".", (unsigned int)job->own.mode,
 		    node_is_dir(&job->n) ? "a directory of this tree" : "this file",
 		    (unsigned int)most, (unsigned int)odd);
@@ -135,7 +137,8 @@ static int keep(struct owner_job *job)
 	return r;
 }
 
-/* Times alone leave whose it is as it stands by now, be it the directory's owner's. With the tree's lock. */
+/* Times alone leave whose it is as it stands by now, be it the directory's owner's. With the tree's
+ * lock. */
 static void leave_rights(struct tree *t, uint64_t ino, struct owner *own)
 {
 	struct owner now;

@@ -65,7 +65,8 @@ static void bury_empty(struct tree *t, uint64_t set, struct forgets *notes)
 	}
 }
 
-/* Finds or makes the objects on the view's path: the last one's slot, or NO_SLOT when memory ran out. */
+/* Finds or makes the objects on the view's path: the last one's slot, or NO_SLOT when memory ran
+ * out. */
 static uint32_t leaf_of(struct tree *t, const struct view *v, char name[VIEW_DEPTH][OBJECT_NAME],
 			struct forgets *notes)
 {

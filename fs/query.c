@@ -85,7 +85,8 @@ void plan_show(const struct subject *s, struct out *o)
 		out_printf(o, "error %s %s\n", err_name(err.code), err.text);
 }
 
-/* Also what is refused as a text is what was asked last: to read it again says so, and no former steps. */
+/* Also what is refused as a text is what was asked last: to read it again says so, and no former
+ * steps. */
 int plan_store(const struct subject *s, const char *text, struct request *ret, struct err *err)
 {
 	struct model *m = s->tree->conf.model;

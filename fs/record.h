@@ -19,19 +19,22 @@ struct tree;
 /* In one region, one behind the other. */
 extern const struct region_head record_layout, log_layout;
 int record_open(struct tree *t, void *region, size_t size, struct err *err);
-/* What somebody wrote, byte for byte. The log shows how it begins, escaped, without the final newline. */
+/* What somebody wrote, byte for byte. The log shows how it begins, escaped, without the final
+ * newline. */
 struct written {
 	const char *data; /* NULL: nothing came, or nobody knows what: "?" in the log */
 	size_t size;
 };
 struct written written_text(const char *text);
 
-/* A verdict: into the log, and into last_error of the device, or (dev NULL) of the root. since: 1 more than the
- * offset of the log when what it is about began, if a former process may have told it already; else 0. */
+/* A verdict: into the log, and into last_error of the device, or (dev NULL) of the root. since: 1
+ * more than the offset of the log when what it is about began, if a former process may have told it
+ * already; else 0. */
 void record_verdict(struct tree *t, const struct key *dev, const char *file,
 		    struct written value, const struct actor *who, const struct err *err,
 		    uint64_t since);
-/* Of chmod and chown: vim does one by itself after a write that was refused, whose sentence stays. */
+/* Of chmod and chown: vim does one by itself after a write that was refused, whose sentence
+ * stays. */
 void record_owner(struct tree *t, const struct key *dev, const char *file, const char *value,
 		  const struct actor *who, const struct err *err);
 /* Of a command of ctl. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A ring of numbered lines "seq=N ...", in memory that outlives us. Offsets count all bytes ever written, so a reader's
- * place stays good over a restart; what was dropped lies before the tail. A full ring drops its older half at once, up to
- * the end of a line: as a file that grows and is rotated.
+ * A ring of numbered lines "seq=N ...", in memory that outlives us. Offsets count all bytes ever
+ * written, so a reader's place stays good over a restart; what was dropped lies before the tail. A
+ * full ring drops its older half at once, up to the end of a line: as a file that grows and is
+ * rotated.
  */
 #ifndef FS_RING_H
 #define FS_RING_H

@@ -35,8 +35,8 @@ static bool may_open(struct tree *t, const struct node *n, int flags)
 	return !writes || (st.st_mode & 0222 && row_writable(n->row));
 }
 
-/* Capabilities are looked at where they decide: of whoever opens for writing, and of user 0 for long
- * texts, or when too many files are open. */
+/* Capabilities are looked at where they decide: of whoever opens for writing, and of user 0 for
+ * long texts, or when too many files are open. */
 static int open_file(struct tree *t, fuse_req_t req, const struct node *n, bool writes,
 		     const struct cursor *at, uint64_t *ret_fh, struct err *err)
 {
@@ -75,7 +75,8 @@ static int open_node(struct tree *t, fuse_req_t req, const struct node *n,
 	} else if (n->row->ring) {
 		at = grown_start(n->row->ring(t));
 	}
-	r = open_file(t, req, n, writes, fi->nonseekable || n->row->ring ? &at : NULL, &fi->fh, err);
+	r = open_file(t, req, n, writes, fi->nonseekable || n->row->ring ? &at : NULL, &fi->fh,
+		      err);
 	if (!r && writes && n->row->flags & ATTR_CTL) {
 		r = ctl_open(t, fi->fh, (fi->flags & O_ACCMODE) == O_RDWR, err);
 		if (r)
@@ -357,7 +358,8 @@ void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
 	bool changed = false;
 	int r;
 
-	/* libfuse keeps the kernel's handle at the beginning of its own, which would not outlive us. */
+	/* libfuse keeps the kernel's handle at the beginning of its own, which would not outlive
+	 * us. */
 	if (ph) {
 		memcpy(&kh, ph, sizeof(kh));
 		fuse_pollhandle_destroy(ph);

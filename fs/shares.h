@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What users have of open files and of the texts kept for them, against bounds for one and for all. One may have as much
- * as is left of what all may have, so that there is always something left for who comes. Who has a reserve (root, the
- * plugin, sync) is not counted. Not locked.
+ * What users have of open files and of the texts kept for them, against bounds for one and for all.
+ * One may have as much as is left of what all may have, so that there is always something left for
+ * who comes. Who has a reserve (root, the plugin, sync) is not counted. Not locked.
  */
 #ifndef FS_SHARES_H
 #define FS_SHARES_H

@@ -2,9 +2,10 @@
 /*
  * The memory that outlives the daemon but not the node: a memfd that the holder keeps.
  *
- * It is sparse: each region has a fixed place and a generous size, pages exist once touched. A region
- * starts with its owner's magic and version; an owner that does not know what it finds makes it new.
- * Everything in it may be torn by SIGKILL at any instruction, so owners write beside and swap.
+ * It is sparse: each region has a fixed place and a generous size, pages exist once touched. A
+ * region starts with its owner's magic and version; an owner that does not know what it finds makes
+ * it new. Everything in it may be torn by SIGKILL at any instruction, so owners write beside and
+ * swap.
  */
 #ifndef FS_STASH_H
 #define FS_STASH_H

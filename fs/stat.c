@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What stat says. The exact size, since readers believe it: grep looks for holes up to it, tail begins at the end, rsync
- * and tar stop there. As sysfs, 4096 bytes for what somebody has open for writing, and for what is made by asking the
- * kernel, which may take seconds. A long text is looked at only for those who have opened it; a list says 4096.
+ * What stat says. The exact size, since readers believe it: grep looks for holes up to it, tail
+ * begins at the end, rsync and tar stop there. As sysfs, 4096 bytes for what somebody has open for
+ * writing, and for what is made by asking the kernel, which may take seconds. A long text is looked
+ * at only for those who have opened it; a list says 4096.
  */
 #define FUSE_USE_VERSION 312
 #include <errno.h>
@@ -138,7 +139,8 @@ static off_t exact_size(const struct node *n, const struct attr *row)
 	return size;
 }
 
-/* Writes beyond the size lock the inode alone, so who opens a file for writing finds it as large as they may be. */
+/* Writes beyond the size lock the inode alone, so who opens a file for writing finds it as large as
+ * they may be. */
 static off_t file_size(struct tree *t, const struct node *n, const struct attr *row, uint64_t ino)
 {
 	if (row->flags & ATTR_CONST)
@@ -222,7 +224,8 @@ void entry_stat(struct tree *t, const struct entries *e, uint32_t slot, struct s
 	apply_owner(t, &w, st);
 }
 
-/* Of a long text the kernel asks each time, once it was opened: so nobody has to tell of each line. */
+/* Of a long text the kernel asks each time, once it was opened: so nobody has to tell of each
+ * line. */
 double attr_seconds(const struct attr *row)
 {
 	return row && (row->ring || row->flags & ATTR_SNAPSHOT) ? 0 : CACHE_SECONDS;

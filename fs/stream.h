@@ -24,7 +24,8 @@ void stream_free(struct stream *s);
 
 /* Where a new reader begins: a hello line, then what comes. */
 struct cursor stream_start(struct stream *s, uint64_t generation);
-/* Answers now or later. unique: of this READ, with its UNIQUE_RESENT bit. Without nonblock it waits. */
+/* Answers now or later. unique: of this READ, with its UNIQUE_RESENT bit. Without nonblock it
+ * waits. */
 void stream_read(struct stream *s, struct fuse_req *req, struct open_file *file, uint64_t unique,
 		 size_t size, bool nonblock);
 bool stream_ready(struct stream *s, const struct open_file *file);

@@ -151,7 +151,8 @@ static struct stamp stamp_now(struct tree *t)
 	};
 }
 
-/* No change tells of what a row without bits shows, as health: who reads it after a write sees that. */
+/* No change tells of what a row without bits shows, as health: who reads it after a write sees
+ * that. */
 static bool is_fresh(const struct made *p, const struct attr *row, const struct stamp *now)
 {
 	return row->bits && p->begun && p->stamp.generation == now->generation &&

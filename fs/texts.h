@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Texts that are too much work for the FUSE thread are made once and shared by all who read them at the same
- * state of things: whoever comes while one is being made waits for it, or for the next one if what it
- * shows has changed since that began. Thread-safe.
+ * Texts that are too much work for the FUSE thread are made once and shared by all who read them at
+ * the same state of things: whoever comes while one is being made waits for it, or for the next one
+ * if what it shows has changed since that began. Thread-safe.
  */
 #ifndef FS_TEXTS_H
 #define FS_TEXTS_H
@@ -32,8 +32,8 @@ struct text *text_take(struct out *o);
 /* NULL is fine. */
 struct text *text_ref(struct text *text);
 void text_unref(struct text *text);
-/* One file more, or less, of this user keeps it: his first (1) or another (0), or -ENOMEM; his last. With the lock of
- * whoever counts them. */
+/* One file more, or less, of this user keeps it: his first (1) or another (0), or -ENOMEM; his
+ * last. With the lock of whoever counts them. */
 int text_use(struct text *text, uid_t uid);
 bool text_unuse(struct text *text, uid_t uid);
 
@@ -46,8 +46,8 @@ struct asker {
 
 int texts_new(struct texts **ret); /* -ENOMEM */
 void texts_free(struct texts *s);
-/* The text of this node's row as it is now, or was made since nothing changed; that of a slow row may be 100 ms
- * old. Waits for nobody. */
+/* The text of this node's row as it is now, or was made since nothing changed; that of a slow row
+ * may be 100 ms old. Waits for nobody. */
 void texts_ask(struct tree *t, const struct node *n, struct asker *a);
 
 #endif

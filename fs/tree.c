@@ -23,7 +23,8 @@ enum { READERS = 16 };
 
 const struct region_head events_layout = { "events", RING_ABI, 512 << 10 };
 
-/* From the file alone: the name service would load a third of our memory, and may ask the network. */
+/* From the file alone: the name service would load a third of our memory, and may ask the
+ * network. */
 static gid_t find_group(void)
 {
 	static const char name[] = "pcidevfs:";

@@ -29,7 +29,8 @@ struct tree_conf {
 	/* Fills `health`: keyed lines, from session and backend; may take its time. May be NULL. */
 	void (*health)(void *ctx, struct out *o);
 	void *health_ctx;
-	/* The unique of the request that this thread handles, as the kernel gave it (bit 63: sent again). */
+	/* The unique of the request that this thread handles, as the kernel gave it (bit 63: sent
+	 * again). */
 	uint64_t (*unique)(void);
 	bool no_epochs; /* for tests: as a kernel before 6.16 */
 	/* For tests: the log was told the verdict of a command of ctl. May be NULL. */
@@ -41,10 +42,12 @@ extern const struct region_head events_layout;
 int tree_new(const struct tree_conf *conf, struct tree **ret, struct err *err);
 /* Handlers get the tree as userdata. */
 const struct fuse_lowlevel_ops *tree_ops(void);
-/* Once the session exists and before the first request is served: starts the threads that invalidate
- * and wake. A later generation (first == 0) also drops what the kernel has cached and wakes every poll. */
+/* Once the session exists and before the first request is served: starts the threads that
+ * invalidate and wake. A later generation (first == 0) also drops what the kernel has cached and
+ * wakes every poll. */
 int tree_start(struct tree *t, struct fuse_session *se, int fuse_fd, int first, struct err *err);
-/* Right after that: the thread that makes long texts notes there what it is at, as pool_watch() says. */
+/* Right after that: the thread that makes long texts notes there what it is at, as pool_watch()
+ * says. */
 void tree_watch(struct tree *t, _Atomic uint64_t *in_hand);
 /* Is nothing begun that has operations to come? */
 bool tree_idle(struct tree *t);

@@ -118,21 +118,21 @@ static void virtfn_show(const struct subject *s, struct out *o)
 /* A directory of links to the devices for which the rule holds. */
 #define FLAT(number, called, rule, from, about)                                                    \
 	{                                                                                          \
-		.dir = DIR(number, called, LINKS(number, LASTING), from, about),                            \
+		.dir = DIR(number, called, LINKS(number, LASTING), from, about),                   \
 		.link = LINK(number, flat_show), .member = (rule)                                  \
 	}
 
 /* A directory for each label that the rule gives to devices, with links to them. */
-#define LABELLED(number, called, rule, life, from, about)                                                \
+#define LABELLED(number, called, rule, life, from, about)                                          \
 	{                                                                                          \
-		.dir = DIR(number, called, CHILDREN(OBJ_LABEL + (number), life), from, about),           \
+		.dir = DIR(number, called, CHILDREN(OBJ_LABEL + (number), life), from, about),     \
 		.link = LINK(number, labelled_show), .path = { OBJ_LABEL + (number) },             \
 		.member = (rule), .label = {                                                       \
 			.path = called "/<label>",                                                 \
 			.tables = no_tables,                                                       \
 			.home = (number),                                                          \
 			.derived = 1,                                                              \
-			.entries = LINKS(number, life)                                                   \
+			.entries = LINKS(number, life)                                             \
 		}                                                                                  \
 	}
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One write is one command: its text is checked here, its row makes a request of it, the engine does it. */
+/* One write is one command: its text is checked here, its row makes a request of it, the engine
+ * does it. */
 #define FUSE_USE_VERSION 312
 #include "request.h"
 
@@ -133,7 +134,8 @@ static void run_turn(struct engine *e, void *ctx)
 	free(w);
 }
 
-/* Writers by hundreds wait for each other, not the FUSE thread for them: it would have no time for anybody else. */
+/* Writers by hundreds wait for each other, not the FUSE thread for them: it would have no time for
+ * anybody else. */
 static int await_turn(struct tree *t, fuse_req_t req, uint64_t tag, const struct node *n,
 		      const struct creds *opened, const char *buf, size_t size, uint32_t slot)
 {

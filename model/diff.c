@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a change touched: a new field of struct device is a row here, a fact one of facts.def, what is asked of intents.def. */
+/* What a change touched: a new field of struct device is a row here, a fact one of facts.def, what
+ * is asked of intents.def. */
 #include "diff.h"
 
 #include <stddef.h>

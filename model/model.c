@@ -179,7 +179,8 @@ void model_unlock(struct model *m)
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* A device made by model_edit() and not yet published is found when fresh is set, others when not. */
+/* A device made by model_edit() and not yet published is found when fresh is set, others when
+ * not. */
 static uint32_t find_slot(struct model *m, const struct key *key, bool fresh)
 {
 	uint32_t i;
@@ -450,7 +451,8 @@ static void publish_edits(struct model *m, uint64_t generation)
 	for (size_t k = 0; k < m->n_edits; k++) {
 		uint32_t i = m->edits[k];
 
-		/* A device removed after it was edited keeps its last record for those who hear of it. */
+		/* A device removed after it was edited keeps its last record for those who hear of
+		 * it. */
 		if (slot_there(m, i))
 			publish_slot(m, i, generation);
 		m->edited[i] = false;

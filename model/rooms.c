@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Texts beside the records: chains of blocks in the same memory. A text is never changed: another one is written, and its
- * record, which is swapped in whole, leads to it. What no record leads to any more is found again when much was written.
+ * Texts beside the records: chains of blocks in the same memory. A text is never changed: another
+ * one is written, and its record, which is swapped in whole, leads to it. What no record leads to
+ * any more is found again when much was written.
  */
 #include <errno.h>
 #include <string.h>

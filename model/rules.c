@@ -37,8 +37,8 @@ const char *state_name(enum state state)
 	return state < STATE_COUNT ? state_names[state] : "unhealthy";
 }
 
-/* PCI, CardBus and semi-transparent bridges have header type 1 or 2; the class tells the same without
- * reading config space, which would wake a sleeping device. */
+/* PCI, CardBus and semi-transparent bridges have header type 1 or 2; the class tells the same
+ * without reading config space, which would wake a sleeping device. */
 bool device_is_bridge(const struct facts *facts)
 {
 	switch (facts->class_code >> 8) {
@@ -347,8 +347,8 @@ static bool is_host(struct device *dev)
 			"found on %s; which card it is is not known yet, since its serial number cannot be read: wait",
 			f->driver);
 	else if (f->use == USE_GUEST)
-		because(dev,
-			"found on %s without a claim; write a name to claim to adopt it", f->driver);
+		because(dev, "found on %s without a claim; write a name to claim to adopt it",
+			f->driver);
 	else if (f->driver[0])
 		because(dev, "used by the host's driver %s", f->driver);
 	else if (dev->refused_code == EOPNOTSUPP)

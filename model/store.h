@@ -20,11 +20,13 @@ struct slot {
 	_Atomic uint32_t word;
 	_Atomic change_bits pending; /* what nobody is told of yet */
 	_Atomic change_bits
-		telling; /* ... and what observers are told just now, or were when the process died */
+		/* ... and what observers are told just now, or were when the process died */
+		telling;
 	uint64_t heard; /* generation of the record when observers last heard; 0 never */
 };
 
-/* Of a text. Which are in use follows from the records: a process killed while it writes one leaves nothing behind. */
+/* Of a text. Which are in use follows from the records: a process killed while it writes one leaves
+ * nothing behind. */
 #define BLOCKS 65536
 struct block {
 	uint32_t next; /* number of a block and 1, 0: none */
@@ -44,8 +46,8 @@ struct arena {
 
 enum { BY_KEY, BY_GROUP, BY_PARENT, INDEXES };
 
-/* All fields are guarded by lock, but for observers and what is below, which do not change once dispatch runs, or
- * belong to it. */
+/* All fields are guarded by lock, but for observers and what is below, which do not change once
+ * dispatch runs, or belong to it. */
 struct model {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* the queue grew, or stop */
@@ -115,8 +117,8 @@ static inline bool slot_there(const struct model *m, uint32_t slot)
 /* model.c: the copy of a device that is there. */
 struct device *edit_slot(struct model *m, uint32_t slot);
 
-/* judge.c: what is said of claims. For an edit, before it is published, and for a device that is about to leave its
- * indexes: marks all of which that may say something else. */
+/* judge.c: what is said of claims. For an edit, before it is published, and for a device that is
+ * about to leave its indexes: marks all of which that may say something else. */
 void judge_edit(struct model *m, uint32_t slot);
 void judge_removal(struct model *m, uint32_t slot);
 void judge_all(struct model *m);

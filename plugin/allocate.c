@@ -64,8 +64,8 @@ static void allocation_free(struct allocation *a)
 	free(a);
 }
 
-/* Only a list of pods that is asked for after that may tell of this. before: what another Allocate has taken since
- * that was marked is the other's; 0: whatever is. */
+/* Only a list of pods that is asked for after that may tell of this. before: what another Allocate
+ * has taken since that was marked is the other's; 0: whatever is. */
 static void mark(const struct allocation *a, uint64_t before, uint64_t given_at)
 {
 	const struct devices *t = mirror_lock(a->p->tree);
@@ -124,7 +124,7 @@ static void cleared(struct job *job, const struct err *err)
 	free(job);
 }
 
-/* Lines that end what stands in allocated_to, unless a pod was given it after `since`; 0: whatever came. */
+/* Lines that end what is in allocated_to, unless a pod was given it after `since`; 0: always. */
 static bool clear(struct plugin *p, struct out *lines, uint64_t since)
 {
 	struct job *job = lines->len ? calloc(1, sizeof(*job)) : NULL;
@@ -144,7 +144,7 @@ static bool clear(struct plugin *p, struct out *lines, uint64_t since)
 	return true;
 }
 
-/* Kubelet has heard no, and would not name a pod: without that it is free only when it must have done so. */
+/* kubelet was refused and names no pod then: the device is free once kubelet must have done so. */
 static void take_back(const struct allocation *a, uint64_t given_at)
 {
 	const struct devices *t = mirror_lock(a->p->tree);
@@ -180,14 +180,15 @@ static void finish(struct allocation *a, const struct err *failed)
 	allocation_free(a);
 }
 
-/* Stands a name there, as far as is heard, that this has not ended? What comes after that end is not its to end. */
+/* Stands a name there, as far as is heard, that this has not ended? What comes after that end is
+ * not its to end. */
 static bool in_the_way(const struct allocation *a, const struct dev *d)
 {
 	return dev_named(d) && d->ended_by != a->running;
 }
 
-/* A pod that kubelet has done with may stand there yet. Its word counts; whoever still holds the device is
- * in the way of `pending`. */
+/* A pod that kubelet has done with may stand there yet. Its word counts; whoever still holds the
+ * device is in the way of `pending`. */
 static void lines_for(const struct devices *t, const struct allocation *a, struct out *done,
 		      struct out *set)
 {
@@ -336,8 +337,8 @@ static void on_cut(struct allocation *a)
 	wait_for_news(a);
 }
 
-/* The tree may hold the name of a pod that is over, and the line that says so be under way; of several devices one
- * after the other. kubelet asks only once. */
+/* The tree may hold the name of a pod that is over, and the line that says so be under way; of
+ * several devices one after the other. kubelet asks only once. */
 static void on_recorded(struct job *job, const struct err *failed)
 {
 	struct allocation *a = container_of(job, struct allocation, job);
@@ -393,7 +394,7 @@ void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *cal
 
 /* ---- PreStartContainer */
 
-/* What kubelet allows 30 s for, once the sandbox is made: the pods of a group may have to be told first. */
+/* kubelet allows 30 s once the sandbox is made; the pods of a group may have to be told first. */
 struct start {
 	struct source retry;
 	struct start *next; /* of the plugin's */
@@ -426,7 +427,8 @@ static void end_start(struct start *s, const struct err *err)
 	start_free(s);
 }
 
-/* Returns whether it is to be looked at again, for kubelet's next list, or the tree's next line, may tell otherwise. */
+/* Returns whether it is to be looked at again, for kubelet's next list, or the tree's next line,
+ * may tell otherwise. */
 static bool judge(const struct start *s, struct err *err)
 {
 	uint64_t now = now_ms();

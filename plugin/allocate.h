@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Allocate and PreStartContainer: what the tree agrees to is recorded there before kubelet hears yes. */
+/* Allocate and PreStartContainer: what the tree agrees to is recorded there before kubelet hears
+ * yes. */
 #ifndef PLUGIN_ALLOCATE_H
 #define PLUGIN_ALLOCATE_H
 

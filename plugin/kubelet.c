@@ -179,8 +179,8 @@ static void on_retry(struct source *s)
 
 /* ---- its directory */
 
-/* Of what is on the way to the directory only want of room counts: where it cannot be read, all but its removal is
- * news of its own. */
+/* Of what is on the way to the directory only want of room counts: where it cannot be read, all but
+ * its removal is news of its own. */
 static int watch(struct kubelet *k, const char *path)
 {
 	int wd =
@@ -203,8 +203,8 @@ static void look_instead(struct kubelet *k, int before)
 		    LOOK_MS);
 }
 
-/* The directory and what there is of the way to it: where our own sockets lie in it, nothing but its parent tells
- * that it was removed. False: it is the one that was watched before. */
+/* The directory and what there is of the way to it: where our own sockets lie in it, nothing but
+ * its parent tells that it was removed. False: it is the one that was watched before. */
 static bool watch_dir(struct kubelet *k)
 {
 	int before = k->wd, blind = k->blind;

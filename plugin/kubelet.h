@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Registration: kubelet is told of every resource as soon as its socket is there, and again when it
- * forgets. Its start decides about pods: registered within about 10 ms they are admitted (DESIGN.md 8).
+ * forgets. Its start decides about pods: registered within about 10 ms they are admitted (DESIGN.md
+ * 8).
  */
 #ifndef PLUGIN_KUBELET_H
 #define PLUGIN_KUBELET_H

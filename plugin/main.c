@@ -121,8 +121,9 @@ static void on_ready_due(struct source *s)
 	tell_ready(container_of(s, struct main, ready));
 }
 
-/* Each kubelet dials all resources at once, and the one before has left as many connections: of 200 resources some
- * MiB lie free in between, which malloc() keeps. It takes some ms, so it is done when pods have been admitted. */
+/* Each kubelet dials all resources at once, and the one before has left as many connections: of 200
+ * resources some MiB lie free in between, which malloc() keeps. It takes some ms, so it is done
+ * when pods have been admitted. */
 static void on_trim(struct source *s)
 {
 	(void)s;
@@ -153,8 +154,8 @@ static int make_dirs(const char *kubelet, const char *plugins, struct err *err)
 	return 0;
 }
 
-/* Two of us would take each other's place with kubelet without end. Not in kubelet's directory of sockets, which it
- * empties when it starts. */
+/* Two of us would take each other's place with kubelet without end. Not in kubelet's directory of
+ * sockets, which it empties when it starts. */
 static int lock_dir(const char *dir, struct err *err)
 {
 	_close_ int at = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -197,12 +198,14 @@ static int open_signals(struct source *s, struct err *err)
 	return s->fd >= 0 ? 0 : fail(err, errno, "signalfd: %s", strerror(errno));
 }
 
-/* Before gRPC has threads. allocated_to of a device that was given to a user is that user's file. */
+/* Before gRPC has threads. allocated_to of a device that was given to a user is that user's
+ * file. */
 static void confine(void)
 {
 	struct err err = { 0 };
 
-	if (confine_caps(CAP(DAC_OVERRIDE), CAP(DAC_OVERRIDE), &err) || confine_calls(DENY_ALL, &err))
+	if (confine_caps(CAP(DAC_OVERRIDE), CAP(DAC_OVERRIDE), &err) ||
+	    confine_calls(DENY_ALL, &err))
 		say("goes on unconfined: %s", err.text);
 }
 
@@ -250,7 +253,8 @@ static void stop(struct plugin *p)
 	loop_close(&p->loop);
 }
 
-/* A service manager starts us again at once: kubelet waits. What cannot start would do so without a pause. */
+/* A service manager starts us again at once: kubelet waits. What cannot start would do so without a
+ * pause. */
 static void pause_failed(int signals)
 {
 	struct pollfd end = { .fd = signals, .events = POLLIN };

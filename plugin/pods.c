@@ -21,11 +21,12 @@
 enum {
 	LIST_MS = 5000,	    /* deadline of a call */
 	PENDING_MS = 30000, /* Allocate was answered and kubelet still knows nothing */
-	/* After Allocate kubelet has yet to note it; doubled until it has, or until a device is let go. So is what
-	 * failed. */
+	/* After Allocate kubelet has yet to note it; doubled until it has, or until a device is let
+	 * go. So is what failed. */
 	SOON_MS = 50,
 	EVERY_MS = 10000,
-	/* So long a kubelet, or what is offered, is new: kubelet may name a pod late that has run since before. */
+	/* So long a kubelet, or what is offered, is new: kubelet may name a pod late that has run
+	 * since before. */
 	NEW_MS = 300000,
 	CUT_TIMES = 3, /* so often it hangs up when it ends and starts again, at most */
 };
@@ -47,7 +48,8 @@ struct pods {
 	uint64_t new_until; /* ms */
 	size_t offered, allocated, pending, held;
 	uint64_t shape, freed; /* of the table that these were counted in */
-	size_t writing; /* jobs that the tree has; what kubelet says now would only be written again */
+	/* jobs that the tree has; what kubelet says now would only be written again */
+	size_t writing;
 };
 
 /* ---- when kubelet is asked again */
@@ -213,7 +215,8 @@ static void ask(struct pods *pods)
 		pods->again = true;
 		return;
 	}
-	/* Right before kubelet is asked: what was read long ago does not know of pods that came since. */
+	/* Right before kubelet is asked: what was read long ago does not know of pods that came
+	 * since. */
 	if (memory_read(pods->memory))
 		return;
 	pods->asked = now_ms();
@@ -221,7 +224,8 @@ static void ask(struct pods *pods)
 	if (pods->held)
 		mirror_look(pods->p->tree); /* who closes a node sends no event */
 	snprintf(path, sizeof(path), "%s/pod-resources/kubelet.sock", pods->dir);
-	/* It lists pods some time before it asks for registrations: its own socket tells which one it is. */
+	/* It lists pods some time before it asks for registrations: its own socket tells which one
+	 * it is. */
 	if (!stat(path, &st) && !socket_same(&st, &pods->socket)) {
 		pods->socket = st;
 		pods->kubelet++;
@@ -248,7 +252,8 @@ static void on_timer(struct source *s)
 	ask(container_of(s, struct pods, timer));
 }
 
-/* What comes meanwhile is asked with it, and puts it off no further: containers that start wait for it. */
+/* What comes meanwhile is asked with it, and puts it off no further: containers that start wait for
+ * it. */
 static void ask_soon(struct pods *pods)
 {
 	uint64_t soon = now_ms() + SOON_MS;

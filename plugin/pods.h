@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which pod has which device, as kubelet's PodResources tells, written into allocated_to: after an Allocate,
- * when a pod's directory or a device comes or goes, and every 10 s while something is allocated (DESIGN.md 8) or what is
- * offered, or kubelet, is new. What failed is tried again.
+ * Which pod has which device, as kubelet's PodResources tells, written into allocated_to: after an
+ * Allocate, when a pod's directory or a device comes or goes, and every 10 s while something is
+ * allocated (DESIGN.md 8) or what is offered, or kubelet, is new. What failed is tried again.
  */
 #ifndef PLUGIN_PODS_H
 #define PLUGIN_PODS_H

@@ -81,8 +81,8 @@ void resource_hang_up(struct resource *r, const char *why)
 	rpc_fail(call, RPC_UNAVAILABLE, why);
 }
 
-/* Whoever ended it: kubelet has forgotten us, or is gone. What only takes a list and hangs up would be told without
- * a pause. */
+/* Whoever ended it: kubelet has forgotten us, or is gone. What only takes a list and hangs up would
+ * be told without a pause. */
 static void tell_again(struct resource *r)
 {
 	uint64_t lasted = now_ms() - r->since;

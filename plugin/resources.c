@@ -90,8 +90,8 @@ static void unbind(struct resource *r)
 	socket_unlink(r->all->dir, r->socket);
 }
 
-/* A name that was never used: kubelet takes a second registration for one it knows as an error, and nobody
- * can remove by mistake what is not called so any more. */
+/* A name that was never used: kubelet takes a second registration for one it knows as an error, and
+ * nobody can remove by mistake what is not called so any more. */
 static int rebind(struct resource *r, struct err *err)
 {
 	struct resources *rs = r->all;
@@ -156,8 +156,8 @@ static void resource_free(struct resource *r)
 	free(r);
 }
 
-/* When a stream ends kubelet marks what is registered by its name, be it by then another one's that came with the
- * same name. So for a moment that is not told. */
+/* When a stream ends kubelet marks what is registered by its name, be it by then another one's that
+ * came with the same name. So for a moment that is not told. */
 static void on_end(struct source *s)
 {
 	struct resource *r = container_of(s, struct resource, end);
@@ -393,7 +393,8 @@ static void on_alone(struct source *s)
 	kubelet_tell(container_of(s, struct resources, alone)->p->kubelet);
 }
 
-/* kubelet asks each of us back while pods wait: who is not waited for stays out of the way until those are heard. */
+/* kubelet asks each of us back while pods wait: who is not waited for stays out of the way until
+ * those are heard. */
 static struct resource *first_unheard(struct resources *rs)
 {
 	bool alone = rs->alone.at != UINT64_MAX;
@@ -410,8 +411,8 @@ static struct resource *first_unheard(struct resources *rs)
 	return found && alone && found->hurry < told ? NULL : found;
 }
 
-/* A new kubelet has removed the sockets. Each is bound only now: what pods wait for is told without waiting for
- * those of all others. */
+/* A new kubelet has removed the sockets. Each is bound only now: what pods wait for is told without
+ * waiting for those of all others. */
 struct resource *resources_unheard(struct resources *rs)
 {
 	struct resource *r;

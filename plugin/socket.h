@@ -14,7 +14,8 @@ int socket_bind(const char *dir, const char *name, struct err *err);
 void socket_unlink(const char *dir, const char *name);
 /* Whoever may be kubelet is root, or who we are; who is not is logged. */
 bool socket_peer_allowed(int fd);
-/* The process at its other end: that which listened, or connected. 0: not known, or not of our pid namespace. */
+/* The process at its other end: that which listened, or connected. 0: not known, or not of our pid
+ * namespace. */
 pid_t socket_peer(int fd);
 /* A connection to one of kubelet's, whose peer may be it; or -errno. */
 int socket_connect(const char *path, struct err *err);

@@ -14,8 +14,8 @@
 #define CLASS_DISPLAY 0x03
 #define GPUS "driver/nvidia/gpus"
 
-/* Where there is no mdev bus a VF becomes a vGPU by a number written here, and stays with its driver, which offers
- * it to VFIO; 0: it is none (spec/peers.md). No event tells of a change. */
+/* Where there is no mdev bus a VF becomes a vGPU by a number written here, and stays with its
+ * driver, which offers it to VFIO; 0: it is none (spec/peers.md). No event tells of a change. */
 static void read_vgpu(const struct sysfs *at, struct facts *f)
 {
 	char text[sizeof(f->vgpu)];

@@ -224,8 +224,9 @@ static struct disk *find_node(struct disks *disks, const char *path)
 	return find(disks, name);
 }
 
-/* These mount with a number of their own, so that only the source tells the device, and root alone mounts them.
- * Of all others it is a text that any user may have chosen, as by fusermount3 -o fsname=/dev/sda. */
+/* These mount with a number of their own, so that only the source tells the device, and root alone
+ * mounts them. Of all others it is a text that any user may have chosen, as by fusermount3 -o
+ * fsname=/dev/sda. */
 static bool has_true_source(const struct mount_line *mount)
 {
 	static const char *const types[] = { "btrfs", "bcachefs", "zfs", "overlay" };

@@ -225,8 +225,8 @@ static int read_table(struct nics *nics, size_t table)
 	return 0;
 }
 
-/* The files are what is left where the kernel cannot be asked: over a simulation, or without the right to
- * enter the first process's network. */
+/* The files are what is left where the kernel cannot be asked: over a simulation, or without the
+ * right to enter the first process's network. */
 static int read_uses(struct nics *nics)
 {
 	struct asking a = { .nics = nics };

@@ -143,7 +143,8 @@ bool address_is_global(uint32_t net)
 	return net && net >> 24 != 127 && net >> 16 != 0xa9fe && net >> 28 != 0xe;
 }
 
-/* Iface Destination Gateway Flags RefCnt Use Metric Mask ...; numbers are network order printed raw */
+/* Iface Destination Gateway Flags RefCnt Use Metric Mask ...; numbers are network order printed
+ * raw */
 static bool route_parse(char *line, struct net_line *ret)
 {
 	uint32_t destination, gateway, flags, mask;

@@ -17,8 +17,8 @@ static const struct {
 } rows[GUARD_COUNT] = {
 	[GUARD_CRITICAL] = { "critical", 5000, offsetof(struct facts, critical),
 			     sizeof(((struct facts *)0)->critical), 0 },
-	[GUARD_HOLDERS] = { "holders", 5000, offsetof(struct facts, holder), sizeof(((struct facts *)0)->holder),
-			    offsetof(struct facts, holders) },
+	[GUARD_HOLDERS] = { "holders", 5000, offsetof(struct facts, holder),
+			    sizeof(((struct facts *)0)->holder), offsetof(struct facts, holders) },
 };
 
 /* A line of the answer, cut in place. */
@@ -81,7 +81,8 @@ static void apply_one(struct backend *b, enum guard guard, const struct view *vi
 		      const struct device *dev, const struct line *v, size_t n)
 {
 	const char *facts = (const char *)&dev->facts;
-	const struct room *room = rows[guard].room ? (const struct room *)(facts + rows[guard].room) : NULL;
+	const struct room *room =
+		rows[guard].room ? (const struct room *)(facts + rows[guard].room) : NULL;
 	size_t at = rows[guard].offset, size = rows[guard].size;
 	char first[sizeof(struct facts)] = "", id[KEY_NAME + 8];
 	struct device *edit = NULL;
@@ -104,7 +105,8 @@ static void apply_one(struct backend *b, enum guard guard, const struct view *vi
 	if (edit) {
 		str_copy((char *)&edit->facts + at, size, first);
 		if (room)
-			model_set_text(b->model, (struct room *)((char *)&edit->facts + rows[guard].room),
+			model_set_text(b->model,
+				       (struct room *)((char *)&edit->facts + rows[guard].room),
 				       out_text(&all), all.len);
 		edit->let_go = looked ? 0 : edit->let_go;
 	}
@@ -172,7 +174,8 @@ static void await_ends(struct backend *b, const struct question *q, const struct
 	ends_watch(&b->ends, pids, k, q->all);
 }
 
-static void note_holders(struct backend *b, const struct question *q, const struct line *v, size_t n)
+static void note_holders(struct backend *b, const struct question *q, const struct line *v,
+			 size_t n)
 {
 	await_ends(b, q, v, n);
 	atomic_store(&b->guards.unseen, number_of(v, n, "unseen="));

@@ -11,8 +11,8 @@
 #include "pcidevfs/util.h"
 #include "backend/pci/serials.h"
 
-/* A burst of events is one question; a helper walks /proc or the whole block layer for it. What an operation asks in the
- * meantime is not asked again. */
+/* A burst of events is one question; a helper walks /proc or the whole block layer for it. What an
+ * operation asks in the meantime is not asked again. */
 #define BURST_MS 25
 #define PAUSE_MS 100
 /* Who lets go of a node that cannot be watched (no inotify, a process killed) is found by this. */
@@ -56,7 +56,8 @@ static void run_now(struct backend *b, enum guard guard)
 	pthread_cond_broadcast(&b->guards.ended);
 }
 
-/* An answer is good when it was begun after the question: those who ask meanwhile share the next one. */
+/* An answer is good when it was begun after the question: those who ask meanwhile share the next
+ * one. */
 int guard_run(struct backend *b, enum guard guard, const struct key *devs, size_t n)
 {
 	struct guard_runs *runs = &b->guards.runs[guard];
@@ -191,8 +192,8 @@ static bool any_wanted(const struct guards *g)
 	return any;
 }
 
-/* With the lock held: until something is wanted; while something is claimed, or serials are still to be looked
- * for, for SLOW_MS at most. */
+/* With the lock held: until something is wanted; while something is claimed, or serials are still
+ * to be looked for, for SLOW_MS at most. */
 static void wait_wanted(struct guards *g, bool claimed, unsigned int again)
 {
 	struct timespec until = in_ms(again ? again : SLOW_MS);
@@ -222,7 +223,8 @@ static void pause_after(struct guards *g)
 		;
 }
 
-/* An operation asks for itself, and what it does to its devices is told step by step: they are looked at behind it. */
+/* An operation asks for itself, and what it does to its devices is told step by step: they are
+ * looked at behind it. */
 static void put_off_busy(struct backend *b, enum guard guard, struct question *q)
 {
 	struct question later = { 0 };
@@ -266,7 +268,8 @@ void *guards_main(void *arg)
 {
 	struct backend *b = arg;
 	struct guards *g = &b->guards;
-	unsigned int again = 0, pause = 0; /* serials could not be looked for: in so many ms once more */
+	/* serials could not be looked for: in so many ms once more */
+	unsigned int again = 0, pause = 0;
 
 	for (;;) {
 		bool claimed = anything_claimed(b->model), serials;

@@ -76,8 +76,8 @@ int hold_tables_has(struct hold_tables *t, pid_t tid)
 	/* One that is kept from us has no place among the others. */
 	if (rc)
 		return rc == HOLD_LEFT ? rc : 0;
-	/* Those who share a table mostly follow each other. Besides, one who has got another table since he was put
-	 * there leads the search astray. */
+	/* Those who share a table mostly follow each other. Besides, one who has got another table
+	 * since he was put there leads the search astray. */
 	rc = t->last ? t->compare(t->ctx, tid, t->last) : -ESRCH;
 	if (rc == HOLD_LEFT)
 		return rc;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The processes and what they have open. Other processes decide how much that is and, through the
- * file systems they use, whether a look at it ever ends: so there is a budget, a table that many
- * share is read once, and the walk is a thread's, which is left behind where a call hangs.
- */
+/* The processes and what they have open. They decide how much that is and, by their file systems,
+ * whether a look at it ends: so there is a budget, a table that many share is read once, and the
+ * walk is a thread's, which is left behind where a call hangs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
@@ -92,10 +90,12 @@ static bool is_running(pid_t tid)
 
 static int note_unknown(struct walk *w)
 {
-	w->found->n_unknown++;
+	struct hold_found *f = w->found;
+
+	f->n_unknown++;
 	if (++w->user->unknown > LISTED_MAX)
 		return 0;
-	return hold_add_pid(&w->found->unknown, &w->found->n_listed, &w->found->cap_unknown, w->pid);
+	return hold_add_pid(&f->unknown, &f->n_listed, &f->cap_unknown, w->pid);
 }
 
 /* 1: it is kept from us, which is told. What is gone by now holds nothing, and what is no

@@ -63,9 +63,9 @@ static bool is_same(int a, int b)
 	return !fstat(a, &x) && !fstat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* A socket stays in the namespace in which it was made; this thread comes back. Its own is not looked up in /proc
- * where there is another way: what is known of a thread there has to be forgotten when it ends, and others wait for
- * that. */
+/* A socket stays in the namespace in which it was made; this thread comes back. Its own is not
+ * looked up in /proc where there is another way: what is known of a thread there has to be
+ * forgotten when it ends, and others wait for that. */
 static int open_in(int ns)
 {
 	_close_ int here = open_here(), own = -1, there = -1;
@@ -113,8 +113,9 @@ void rtnl_close(struct rtnl *r)
 	r->fd = -1;
 }
 
-/* The header behind the common one begins with the family, and its length has to be right; zeros are all tables. By
- * family: who asks for all of them at once waits for whoever changes a network interface. */
+/* The header behind the common one begins with the family, and its length has to be right; zeros
+ * are all tables. By family: who asks for all of them at once waits for whoever changes a network
+ * interface. */
 static const struct kind {
 	uint16_t type;
 	uint16_t head;

@@ -34,8 +34,8 @@ static bool take(struct bytes *b, void *ret, size_t size)
 	return true;
 }
 
-/* Over an element of len bytes, its padding and what stands in front of it (head bytes, of len). False where it
- * does not fit. */
+/* Over an element of len bytes, its padding and what stands in front of it (head bytes, of len).
+ * False where it does not fit. */
 static bool cut(struct bytes *b, size_t head, size_t len, struct bytes *ret)
 {
 	size_t step = NLMSG_ALIGN(len);

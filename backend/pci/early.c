@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* For udev: what is stored decides before any driver meets a function. No daemon, no model, no helper: the
- * process itself is one that may be left waiting. */
+/* For udev: what is stored decides before any driver meets a function. No daemon, no model, no
+ * helper: the process itself is one that may be left waiting. */
 #include <errno.h>
 #include <string.h>
 
@@ -68,7 +68,8 @@ static int find_claim(const struct sysfs *s, const char *state_dir, const char *
 	return intents_early(state_dir, dev, &pf, ret_with, err);
 }
 
-int pci_early(const struct roots *roots, const char *state_dir, const char *address, struct err *err)
+int pci_early(const struct roots *roots, const char *state_dir, const char *address,
+	      struct err *err)
 {
 	const struct claim_ops *way;
 	char with[DRIVER_NAME] = "";

@@ -70,15 +70,15 @@ static bool begins(const struct sysfs *s, const struct key *dev, const char *nam
 	return fd >= 0 && read(fd, buf, len) == (ssize_t)len && !memcmp(buf, text, len);
 }
 
-/* Linux, pci_config_pm_runtime_get(): who reads config space wakes the bridge above, and the function where it is
- * without power. */
+/* Linux, pci_config_pm_runtime_get(): who reads config space wakes the bridge above, and the
+ * function where it is without power. */
 static bool sleeps(const struct sysfs *s, const struct key *dev)
 {
 	return begins(s, dev, "power_state", "D3cold") || begins(s, dev, "../power_state", "D3");
 }
 
-/* Not the ids, which read ffff of a VF as long as it lives. Some bits of the status are always 0; Linux,
- * pci_dev_wait(), waits for this word too. */
+/* Not the ids, which read ffff of a VF as long as it lives. Some bits of the status are always 0;
+ * Linux, pci_dev_wait(), waits for this word too. */
 static char look_at_word(const struct sysfs *s, const struct key *dev)
 {
 	_close_ int fd = open_file(s, dev, "config");

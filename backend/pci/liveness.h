@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whether functions that a guest may use still answer, of which the kernel tells nothing: it remembers the ids that
- * they had. A helper reads a word of their config space every other second, while something is claimed.
+ * Whether functions that a guest may use still answer, of which the kernel tells nothing: it
+ * remembers the ids that they had. A helper reads a word of their config space every other second,
+ * while something is claimed.
  */
 #ifndef PCIDEVFS_BACKEND_LIVENESS_H
 #define PCIDEVFS_BACKEND_LIVENESS_H
@@ -39,9 +40,9 @@ struct probes {
 	size_t n;
 };
 
-/* Pure: what is to be told after this look, with its counts in row. Two looks in a row are a fault, five where
- * the kernel still waits, since a reset may take so long; three make it well again, and twice as many after each
- * fault, up to 48, until it was well for five minutes. */
+/* Pure: what is to be told after this look, with its counts in row. Two looks in a row are a fault,
+ * five where the kernel still waits, since a reset may take so long; three make it well again, and
+ * twice as many after each fault, up to 48, until it was well for five minutes. */
 enum liveness liveness_step(struct liveness_row *row);
 
 /* In a helper: words has ids (key.h) with blanks between them, and is cut up; a '!' before one says
@@ -50,7 +51,8 @@ enum liveness liveness_step(struct liveness_row *row);
 int liveness_scan(const struct sysfs *s, char *words, struct out *ret);
 
 void liveness_open(struct backend *b);
-/* Once nothing can go wrong any more: the model keeps its observers. Before it tells them anything. */
+/* Once nothing can go wrong any more: the model keeps its observers. Before it tells them
+ * anything. */
 void liveness_hear(struct backend *b);
 void liveness_free(struct backend *b);
 /* The thread; arg is the backend. Ends after liveness_stop(), when the helpers have answered. */

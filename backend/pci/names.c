@@ -169,8 +169,8 @@ void names_description(const struct facts *facts, const char *class_name, const 
 
 /* ---- the database */
 
-/* Not linked: with what it brings it would be a tenth of the memory of a daemon that asks for names once in
- * a while, and be in the way of each start. */
+/* Not linked: with what it brings it would be a tenth of the memory of a daemon that asks for names
+ * once in a while, and be in the way of each start. */
 struct libpci {
 	void *lib;
 	__typeof__(&pci_alloc) alloc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The names of many functions at once: each pair of ids is looked up once, in the model first and in pci.ids only
- * for what the model does not know. Without the model's lock but where it is said.
+ * The names of many functions at once: each pair of ids is looked up once, in the model first and
+ * in pci.ids only for what the model does not know. Without the model's lock but where it is said.
  */
 #ifndef PCIDEVFS_NAMING_H
 #define PCIDEVFS_NAMING_H
@@ -27,7 +27,8 @@ void naming_add(struct naming *nm, const struct key *dev, const struct facts *f)
 void naming_look(struct backend *b, struct naming *nm);
 
 /* NULL when they are not known. With the model's lock or without. */
-const struct names *naming_find(const struct naming *nm, const struct key *dev, const struct facts *f);
+const struct names *naming_find(const struct naming *nm, const struct key *dev,
+				const struct facts *f);
 
 void naming_end(struct naming *nm);
 

@@ -259,7 +259,8 @@ static bool add_hop(char *ret, size_t size, const char *part)
 	int len;
 
 	if (!strncmp(part, "pci", 3))
-		/* A second root, as VMD makes, is where its bridge is: its domain is only counted up. */
+		/* A second root, as VMD makes, is where its bridge is: its domain is only counted
+		 * up. */
 		len = at ? 0 : snprintf(ret, size, "%s", part + 3);
 	else if (key_make(BUS_PCI, part, &key) && at && n >= 4)
 		len = snprintf(ret + at, size - at, "/%s", part + n - 4); /* dd.f */
@@ -305,8 +306,8 @@ void pci_nodes(int32_t group, const char *cdev, bool iommufd, char ret[static NO
 	if (group >= 0)
 		n = snprintf(ret, NODES_TEXT, "/dev/vfio/vfio /dev/vfio/%d", group);
 	if (cdev[0])
-		snprintf(ret + n, NODES_TEXT - (size_t)n, "%s/dev/vfio/devices/%s%s", n ? " " : "", cdev,
-			 iommufd ? " /dev/iommu" : "");
+		snprintf(ret + n, NODES_TEXT - (size_t)n, "%s/dev/vfio/devices/%s%s", n ? " " : "",
+			 cdev, iommufd ? " /dev/iommu" : "");
 }
 
 /* The group's are there, whichever member has made them. */
@@ -357,7 +358,8 @@ int pci_observe(const struct sysfs *s, const struct key *dev, struct facts *ret)
 	for (const struct backend_ops *const *b = backends; *b; b++)
 		if ((*b)->observe)
 			(*b)->observe(&look.at, dev, &f);
-	/* Gone while we looked: half of a device is none, and one without its place would be taken for another. */
+	/* Gone while we looked: half of a device is none, and one without its place would be taken
+	 * for another. */
 	if (rc == -ENOENT || !sysfs_exists(s, ROOT_SYS, PCI_DEVICES "/%s", dev->name))
 		return -ENODEV;
 	*ret = f;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The kernel's function reset. It is an operation and no state: nothing of it is kept, and nothing takes it back.
- * The function alone is reset: the kernel resets a bus or a slot only where nothing else is on it.
+ * The kernel's function reset. It is an operation and no state: nothing of it is kept, and nothing
+ * takes it back. The function alone is reset: the kernel resets a bus or a slot only where nothing
+ * else is on it.
  */
 #include <errno.h>
 #include <string.h>
@@ -46,9 +47,11 @@ static int reset_run(void *backend, struct step *step, unsigned int ms, struct e
 }
 
 /* The kernel itself waits up to 60 s for a function to come back. */
-static const struct verb reset_verb = {
-	.of = "reset", .name = "reset", .deadline_ms = 70000, .refuse = refuse_step, .run = reset_run
-};
+static const struct verb reset_verb = { .of = "reset",
+					.name = "reset",
+					.deadline_ms = 70000,
+					.refuse = refuse_step,
+					.run = reset_run };
 
 static bool can_reset(const struct device *dev)
 {

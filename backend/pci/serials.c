@@ -72,8 +72,8 @@ bool serial_read(int config, uint64_t *ret)
 	return *ret || !is_mute(config); /* what it read until it fell silent may be half of one */
 }
 
-/* Something of ours has run out. What else fails is how the device answers, and asked again it would not
- * answer otherwise. */
+/* Something of ours has run out. What else fails is how the device answers, and asked again it
+ * would not answer otherwise. */
 static bool is_shortage(int rc)
 {
 	return rc == -ECHILD || rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE || rc == -EAGAIN;
@@ -295,7 +295,8 @@ static int ask_each(struct backend *b, const struct asked *v, size_t n)
 	return atomic_load(&e.rc);
 }
 
-/* All at once, which is the quickest where none of them is slow. -errno: nothing was learned of some. */
+/* All at once, which is the quickest where none of them is slow. -errno: nothing was learned of
+ * some. */
 static int ask(struct backend *b, const struct asked *v, size_t n)
 {
 	struct helper_id who = { 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Serial numbers tell a card from another of its kind. They lie in config space, whose reading wakes a
- * sleeping device and may hang with a sick one: each is read once, by a helper. */
+/* Serial numbers tell a card from another of its kind. They lie in config space, whose reading
+ * wakes a sleeping device and may hang with a sick one: each is read once, by a helper. */
 #ifndef PCIDEVFS_BACKEND_SERIALS_H
 #define PCIDEVFS_BACKEND_SERIALS_H
 
@@ -25,8 +25,8 @@ struct serials {
 	} hung[16];
 };
 
-/* The PCIe Device Serial Number in this config space, 0 when it has none. Only the chain of extended
- * capabilities is read. False: it reads all ones, and nothing is known. */
+/* The PCIe Device Serial Number in this config space, 0 when it has none. Only the chain of
+ * extended capabilities is read. False: it reads all ones, and nothing is known. */
 bool serial_read(int config, uint64_t *ret);
 
 /* In a helper: ids (key.h) has blanks between them, and is cut up. Appends "<id> <hex>" lines for

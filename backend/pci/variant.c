@@ -89,8 +89,8 @@ static bool alias_fits(const char **p, const struct facts *f, unsigned int *wild
 	return *(*p)++ == ' ';
 }
 
-/* A variant registers its driver by its module's name; only vfio_pci calls it otherwise. A module that is
- * not named so could not be told from a host's driver. */
+/* A variant registers its driver by its module's name; only vfio_pci calls it otherwise. A module
+ * that is not named so could not be told from a host's driver. */
 static bool take_name(const char *p, char ret[static DRIVER_NAME])
 {
 	size_t n = strcspn(p, " \n");

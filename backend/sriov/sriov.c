@@ -142,7 +142,8 @@ bool sriov_claim_stored(const struct intent *pf, unsigned int n)
 	return n < INTENT_VFS && pf->vf_claims[n / 64] >> n % 64 & 1;
 }
 
-/* Claims on virtfn<n> that are asked for in the same transaction, or stored; vf: the device, if it is there. */
+/* Claims on virtfn<n> that are asked for in the same transaction, or stored; vf: the device, if it
+ * is there. */
 static bool is_for_guest(const struct pf *pf, unsigned int n, const struct device *vf,
 			 const struct plan *plan)
 {
@@ -156,7 +157,8 @@ static bool is_for_guest(const struct pf *pf, unsigned int n, const struct devic
 	return vf && keeps_claim(pf, vf, plan);
 }
 
-/* Those are as their claims have them: what is left is to probe the others. More than VFS_MAX are refused. */
+/* Those are as their claims have them: what is left is to probe the others. More than VFS_MAX are
+ * refused. */
 static bool any_claimed(const struct pf *pf, const struct plan *plan)
 {
 	for (size_t i = 0; pf->n_vfs <= VFS_MAX && i < pf->n_vfs; i++)
@@ -225,10 +227,10 @@ static int plan_number(const struct pf *pf, struct plan *plan, struct err *err)
 }
 
 /*
- * The VFs were made with autoprobe off. A driver that is loaded only now, because they came, would take
- * those for guests as soon as it is on: so their override is set first. The others need it on: with 0 the
- * kernel binds no VF without an override. Of a process that was killed behind that step the next one probes
- * those that are left.
+ * The VFs were made with autoprobe off. A driver that is loaded only now, because they came, would
+ * take those for guests as soon as it is on: so their override is set first. The others need it on:
+ * with 0 the kernel binds no VF without an override. Of a process that was killed behind that step
+ * the next one probes those that are left.
  */
 static int plan_probe(const struct pf *pf, struct plan *plan, struct err *err)
 {
@@ -260,7 +262,8 @@ static int numvfs_expand(struct model *m, const struct request *request, struct 
 	if (!pf.dev)
 		return fail(err, ENODEV, "%s is gone", request->dev.name);
 	pf.n_vfs = model_children(m, &request->dev, BUS_PCI, pf.vfs, VFS_MAX);
-	/* VFs that an operation has left half done are as many as was asked, perhaps. Restore knows what it does. */
+	/* VFs that an operation has left half done are as many as was asked, perhaps. Restore knows
+	 * what it does. */
 	anew = pf.asked && pf.dev->stuck[0] && !request->restores && !any_claimed(&pf, plan);
 	if ((int64_t)pf.asked == pf.dev->facts.num_vfs && !anew)
 		return pf.n_vfs <= VFS_MAX ? plan_probe(&pf, plan, err) : 0;
@@ -307,11 +310,12 @@ static bool numvfs_brings(const struct request *request, unsigned int n)
 }
 
 /* A VF has what every VF has; what it can do besides shows once it is there. */
-static int numvfs_foresee(const struct device *pf, int32_t index, struct device *ret, struct err *err)
+static int numvfs_foresee(const struct device *pf, int32_t index, struct device *ret,
+			  struct err *err)
 {
 	if (index >= pf->facts.total_vfs)
-		return fail(err, ERANGE, "virtfn%d asked, %s has at most %d VFs", index, pf->key.name,
-			    pf->facts.total_vfs);
+		return fail(err, ERANGE, "virtfn%d asked, %s has at most %d VFs", index,
+			    pf->key.name, pf->facts.total_vfs);
 	ret->caps = CAP_PCI | CAP_CLAIM | CAP_VF | CAP_GROUP;
 	ret->kind = KIND_VF;
 	return 0;

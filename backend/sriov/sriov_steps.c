@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Writes that make and remove VFs. The number is counted by virtfn links: reading sriov_numvfs may wait
- * for the device's lock. */
+/* Writes that make and remove VFs. The number is counted by virtfn links: reading sriov_numvfs may
+ * wait for the device's lock. */
 #include "sriov.h"
 
 #include <errno.h>
@@ -82,8 +82,8 @@ static int numvfs_refuse(struct model *m, const struct step *step, struct err *e
 	return rc;
 }
 
-/* For an undo, which nobody has asked about. The kernel would wait for the holder without an end, and nobody
- * could stop it. */
+/* For an undo, which nobody has asked about. The kernel would wait for the holder without an end,
+ * and nobody could stop it. */
 static int refuse_taken(struct backend *b, const struct step *step, struct err *err)
 {
 	const struct device *vfs[VFS_MAX];
@@ -147,7 +147,8 @@ static int parse_number(const char *text, unsigned int *ret, struct err *err)
 	return 0;
 }
 
-/* Restore notes them from the disk, a moment after the claim; once the VF is gone nothing else tells. */
+/* Restore notes them from the disk, a moment after the claim; once the VF is gone nothing else
+ * tells. */
 static void note_claims(struct model *m, const struct key *pf)
 {
 	const struct device *vfs[VFS_MAX];
@@ -306,8 +307,9 @@ static void read_want(struct model *m, const struct key *key, struct intent *ret
 	model_unlock(m);
 }
 
-/* VFs that the next steps of the undo claim again never meet their host driver; the others do. A second call,
- * after one that was late or whose process was killed, begins again where VFs may be unprobed. */
+/* VFs that the next steps of the undo claim again never meet their host driver; the others do. A
+ * second call, after one that was late or whose process was killed, begins again where VFs may be
+ * unprobed. */
 static int make_again(struct backend *b, struct step *step, unsigned int had, unsigned int n,
 		      unsigned int ms, struct err *err)
 {

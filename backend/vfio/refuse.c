@@ -79,8 +79,9 @@ static int refuse_intended(const struct question *q, struct err *err)
 /* How the claim in the way comes to its end. */
 static const char *way_out(const struct device *dev)
 {
-	return strcmp(dev->busy, "claim none") ? "write none to its claim first"
-					       : "its release is running: wait for it and write again";
+	return strcmp(dev->busy, "claim none")
+		       ? "write none to its claim first"
+		       : "its release is running: wait for it and write again";
 }
 
 /* Who is asked about says so of itself first. */
@@ -93,10 +94,11 @@ static int refuse_claimed(const struct question *q, struct err *err)
 	if (!is_others(q, q->member))
 		return 0;
 	if (used && use_text(used, user))
-		return fail(err, EBUSY,
-			    "%s%s is claimed by %s and %s; end that %s first, then write none to its claim",
-			    relation(q->asked, used, buf), used->key.name, used->intent.claim, user,
-			    device_is_allocated(used) ? "pod" : "process");
+		return fail(
+			err, EBUSY,
+			"%s%s is claimed by %s and %s; end that %s first, then write none to its claim",
+			relation(q->asked, used, buf), used->key.name, used->intent.claim, user,
+			device_is_allocated(used) ? "pod" : "process");
 	return fail(err, EBUSY, "%s%s is claimed by %s; %s", relation(q->asked, member, buf),
 		    member->key.name, member->intent.claim, way_out(member));
 }

@@ -121,8 +121,8 @@ static int plan_nodes(const struct device *dev, const struct vfio_group *g, stru
 	return plan_step(plan, &vfio_own, &dev->key, text, err);
 }
 
-/* Claimed, or left half way by an operation that could not be undone, or by --early. What it had before is not known of a VF without a
- * driver, nor of what was on vfio-pci already. */
+/* Claimed, or left half way by an operation that could not be undone, or by --early. What it had
+ * before is not known of a VF without a driver, nor of what was on vfio-pci already. */
 static bool is_ours(const struct device *dev)
 {
 	bool unknown = vfio_bound(dev) || (device_is_vf(dev) && !dev->facts.driver[0]);
@@ -137,7 +137,8 @@ static bool has_no_part(const struct device *dev)
 	       !device_is_astray(dev);
 }
 
-/* For a release: a member that came into a claimed group, and was not taken along, has no part in the others' claim. */
+/* For a release: a member that came into a claimed group, and was not taken along, has no part in
+ * the others' claim. */
 static void part(struct vfio_group *g, const struct device *dev)
 {
 	struct vfio_group rest = { .n = 0 };
@@ -152,7 +153,8 @@ static void part(struct vfio_group *g, const struct device *dev)
 		*g = rest;
 }
 
-/* One transaction may request the same of several members: the first of them, by address, takes the steps. */
+/* One transaction may request the same of several members: the first of them, by address, takes the
+ * steps. */
 static bool planned_by_sibling(const struct device *dev, const struct vfio_group *g,
 			       const struct plan *plan)
 {
@@ -282,8 +284,8 @@ static int claim_expand(struct model *m, const struct request *request, struct p
 	return plan_release(dev, request, &g, plan, err);
 }
 
-/* An operation that a crash interrupted left the device driverless or on vfio: what it had before is
- * known. A VF without a driver may never have been let meet one: then the kernel chooses. */
+/* An operation that a crash interrupted left the device driverless or on vfio: what it had before
+ * is known. A VF without a driver may never have been let meet one: then the kernel chooses. */
 static void remember(struct device *dev)
 {
 	struct intent *w = &dev->intent;

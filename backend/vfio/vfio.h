@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The claim of PCI functions: its method (vfio.c), what forbids it (refuse.c), its steps (vfio_steps.c). */
+/* The claim of PCI functions: its method (vfio.c), what forbids it (refuse.c), its steps
+ * (vfio_steps.c). */
 #ifndef PCIDEVFS_BACKEND_VFIO_H
 #define PCIDEVFS_BACKEND_VFIO_H
 
@@ -24,7 +25,8 @@ extern const struct verb vfio_modprobe; /* value: the driver whose module is mis
 extern const struct verb vfio_override; /* value: the driver, "" none */
 extern const struct verb vfio_unbind;	/* value: the driver it is taken from */
 extern const struct verb vfio_bind;	/* value: the driver that must take it */
-extern const struct verb vfio_bind_idle; /* likewise, of what no driver has: nobody was asked by its unbind */
+/* likewise, of what no driver has: nobody was asked by its unbind */
+extern const struct verb vfio_bind_idle;
 /* Value: the driver it had; when that is gone the kernel chooses. */
 extern const struct verb vfio_rebind;
 extern const struct verb vfio_probe; /* the kernel chooses */

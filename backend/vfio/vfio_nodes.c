@@ -110,8 +110,9 @@ static int find_members(struct model *m, const struct key *asked, bool in_op,
 	return rc;
 }
 
-/* The members, allocated, and their owner as it is requested now: chown may have come after the plan. 0, -ENODATA
- * (no sentence): nobody was given them, nor, outside of an operation, do they go back to root. */
+/* The members, allocated, and their owner as it is requested now: chown may have come after the
+ * plan. 0, -ENODATA (no sentence): nobody was given them, nor, outside of an operation, do they go
+ * back to root. */
 static int find_recipients(struct backend *b, const struct key *asked, bool in_op,
 			   struct key **ret, size_t *ret_n, struct owners *ret_own, struct err *err)
 {
@@ -230,6 +231,9 @@ static int own_undo(void *backend, struct step *step, unsigned int ms, struct er
 	return give(backend, &step->dev, true, strcmp(step->former, STAYS) ? &former : NULL, err);
 }
 
-const struct verb vfio_own = {
-	.of = "vfio", .name = "own", .deadline_ms = 10000, .records = true, .run = own_run, .undo = own_undo
-};
+const struct verb vfio_own = { .of = "vfio",
+			       .name = "own",
+			       .deadline_ms = 10000,
+			       .records = true,
+			       .run = own_run,
+			       .undo = own_undo };

@@ -407,10 +407,16 @@ const struct verb vfio_bind_idle = { .of = "vfio", .name = "bind",
 				     .refuse = refuse_step,
 				     .run = bind_run,
 				     .undo = bind_undo };
-const struct verb vfio_rebind = {
-	.of = "vfio", .name = "rebind", .deadline_ms = BIND_MS, .run = rebind_run, .undo = probe_undo
+const struct verb vfio_rebind = { .of = "vfio",
+				  .name = "rebind",
+				  .deadline_ms = BIND_MS,
+				  .run = rebind_run,
+				  .undo = probe_undo };
+const struct verb vfio_probe = { .of = "vfio",
+				 .name = "drivers_probe",
+				 .deadline_ms = BIND_MS,
+				 .run = probe_run,
+				 .undo = probe_undo };
+const struct verb vfio_node = {
+	.of = "vfio", .name = "node", .deadline_ms = BIND_MS, .run = node_run
 };
-const struct verb vfio_probe = {
-	.of = "vfio", .name = "drivers_probe", .deadline_ms = BIND_MS, .run = probe_run, .undo = probe_undo
-};
-const struct verb vfio_node = { .of = "vfio", .name = "node", .deadline_ms = BIND_MS, .run = node_run };

@@ -77,8 +77,9 @@ int allocated_to_reaches(const struct subject *s, const struct request *request,
 {
 	if (request->value[0] || !s->dev->intent.allocated[0])
 		return 0;
-	return fail(err, EACCES,
-		    "allocated_to: %s is allocated to %s; to say that this has ended needs the group "
-		    "pcidevfs or CAP_DAC_OVERRIDE",
-		    s->dev->key.name, s->dev->intent.allocated);
+	return fail(
+		err, EACCES,
+		"allocated_to: %s is allocated to %s; to say that this has ended needs the group "
+		"pcidevfs or CAP_DAC_OVERRIDE",
+		s->dev->key.name, s->dev->intent.allocated);
 }

@@ -83,10 +83,11 @@ static int refuse_pool(const struct subject *s, const struct device *next, const
 	device_resource(next, is);
 	if (!strcmp(was, is) || !is_offered(s->tree, is, &s->dev->key))
 		return 0;
-	return fail(err, EACCES,
-		    "%s: other devices are offered as %s; to add one to them needs the group pcidevfs "
-		    "or CAP_DAC_OVERRIDE",
-		    file, is);
+	return fail(
+		err, EACCES,
+		"%s: other devices are offered as %s; to add one to them needs the group pcidevfs "
+		"or CAP_DAC_OVERRIDE",
+		file, is);
 }
 
 int resource_name_reaches(const struct subject *s, const struct request *request, struct err *err)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* For the tables of attrs_*.c: how a row begins, { RO("vendor", 3, vendor_show), .bits = CH_IDS, .help = "..." }. */
+/* For the tables of attrs_*.c: how a row begins, { RO("vendor", 3, vendor_show), .bits = CH_IDS,
+ * .help = "..." }. */
 #ifndef FS_ROWS_H
 #define FS_ROWS_H
 

@@ -40,7 +40,8 @@ static void put_label(struct err *err, const char *label)
 	fail(err, was.code, "%s: %s", label, text);
 }
 
-/* The engine says which line it refuses. What is none's, as a journal without room, is the transaction's. */
+/* The engine says which line it refuses. What is none's, as a journal without room, is the
+ * transaction's. */
 static void label_verdict(const struct ctl_job *job, struct err *err)
 {
 	size_t line = job->n_requests == 1 ? 1 : err->line;
@@ -204,7 +205,8 @@ static bool run_commit(struct ctl_job *job)
 		return true;
 	who.tag = job->unique | (uint64_t)(job_state(job).commands & 0x7fff) << ACTOR_ACT_SHIFT;
 	txn_submit(job->tree->conf.engine, job->requests, job->n_requests, &who, commit_done, job);
-	if (atomic_load(&job->interrupted)) /* since it was started, as the engine may not have heard */
+	/* since it was started, as the engine may not have heard */
+	if (atomic_load(&job->interrupted))
 		txn_interrupt(job->tree->conf.engine, who.tag);
 	return false;
 }
@@ -273,8 +275,8 @@ static struct intents *intents_of(struct ctl_job *job)
 	return job->tree->conf.intents;
 }
 
-/* What settles a claim needs the right to claim, over the whole IOMMU group; who was given a device by chown is
- * root's to say. */
+/* What settles a claim needs the right to claim, over the whole IOMMU group; who was given a device
+ * by chown is root's to say. */
 static int check_settle(struct ctl_job *job, const struct key *key, bool owned, struct err *err)
 {
 	enum obj_kind kind = kind_of_bus(key ? key->bus : BUS_PCI);
@@ -300,8 +302,8 @@ static int check_settle(struct ctl_job *job, const struct key *key, bool owned, 
 		     : fail(err, ENODEV, "%s is gone", key->name);
 }
 
-/* From here on the disk may have it. A process that goes on after a kill must not take what it finds done for an
- * error. */
+/* From here on the disk may have it. A process that goes on after a kill must not take what it
+ * finds done for an error. */
 static int may_settle(void *ctx, const struct key *key, bool owned, struct err *err)
 {
 	struct ctl_job *job = ctx;
@@ -363,7 +365,8 @@ static bool run_unclear(struct ctl_job *job)
 	return true;
 }
 
-/* Nobody knows what is meant: neither ended nor carried out, the transaction waits for a plain abort. */
+/* Nobody knows what is meant: neither ended nor carried out, the transaction waits for a plain
+ * abort. */
 static const struct ctl_command unclear = { "", CMD_LINE, run_unclear };
 
 static const struct ctl_command commands[] = {

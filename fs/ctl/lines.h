@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The lines of ctl and plan: "<address>/<file> <value>", of which the file's own row judges the value. */
+/* The lines of ctl and plan: "<address>/<file> <value>", of which the file's own row judges the
+ * value. */
 #ifndef FS_LINES_H
 #define FS_LINES_H
 
@@ -28,11 +29,12 @@ struct target {
 	struct key dev;
 	uint16_t child; /* as in struct request */
 };
-/* "0000:02:00.0", "0000:02:00.0/virtfn3"; with a home "" or "virtfn3". -EINVAL with the sentence. */
+/* "0000:02:00.0", "0000:02:00.0/virtfn3"; with a home "" or "virtfn3". -EINVAL with the
+ * sentence. */
 int line_target(const struct lines_of *of, const char *text, struct target *ret, struct err *err);
 
-/* How much of it comes before a NUL or another control character: len where there is none. What has one is refused as a
- * whole. */
+/* How much of it comes before a NUL or another control character: len where there is none. What has
+ * one is refused as a whole. */
 size_t line_text(const char *line, size_t len);
 
 /* Makes a request of one line (without newline; changed meanwhile). label: the file as the line names it.

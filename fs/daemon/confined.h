@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the processes of pcidevfsd give up (docs/SECURITY.md). The process that starts helpers, and helpers: spawner.c. */
+/* What the processes of pcidevfsd give up (docs/SECURITY.md). The process that starts helpers, and
+ * helpers: spawner.c. */
 #ifndef FS_CONFINED_H
 #define FS_CONFINED_H
 
@@ -9,10 +10,11 @@ struct options;
 struct roots;
 struct out;
 
-/* The holder, before it starts others, which have no more than it has. again: it has done so before, as another
- * program. */
+/* The holder, before it starts others, which have no more than it has. again: it has done so
+ * before, as another program. */
 void confine_holder(bool again);
-/* The serving process, when all is open that needs rights, before it has threads. fault: of PCIDEVFS_FAULT. */
+/* The serving process, when all is open that needs rights, before it has threads. fault: of
+ * PCIDEVFS_FAULT. */
 void confine_server(const struct options *o, const struct roots *roots, const char *fault);
 /* A line for health. */
 void confined_health(struct out *o);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How the serving process is put together, served and taken apart. Besides main.c the only file that
- * knows both the tree and the hardware.
+ * How the serving process is put together, served and taken apart. Besides main.c the only file
+ * that knows both the tree and the hardware.
  */
 #define _GNU_SOURCE
 #include "daemon.h"
@@ -245,7 +245,8 @@ static int open_session(struct daemon *d, struct err *err)
 	return r ? r : session_adopt(d->session, d->from.killed, err);
 }
 
-/* Whoever is started after us finds the devices as they were, or after so long at least the tree. */
+/* Whoever is started after us finds the devices as they were, or after so long at least the
+ * tree. */
 static void *greet(void *ctx)
 {
 	struct daemon *d = ctx;
@@ -334,7 +335,8 @@ static bool told_to_end(const struct daemon *d)
 	       msg.what == REPORT_END;
 }
 
-/* A thread waits for the kernel and may go on at any moment with all that there is: nothing can be freed. */
+/* A thread waits for the kernel and may go on at any moment with all that there is: nothing can be
+ * freed. */
 static void __attribute__((noreturn))
 leave(const struct daemon *d, const struct out *left, int status)
 {
@@ -355,7 +357,8 @@ static int daemon_close(struct daemon *d, int status)
 		intents_stop(d->intents);
 	if (d->greeting)
 		pthread_join(d->greeter, NULL);
-	/* What runs ends first: its steps need the backend, its verdicts the tree and the observers. */
+	/* What runs ends first: its steps need the backend, its verdicts the tree and the
+	 * observers. */
 	all = engine_end(d->engine, &left);
 	if (d->ended)
 		intents_lift(d->intents);
@@ -435,7 +438,8 @@ int daemon_serve(const struct options *o)
 	set_signals(SIG_BLOCK);
 	/* Threads that allocate little at a time need no memory of their own for it. */
 	mallopt(M_ARENA_MAX, 2);
-	/* What a scan of a large machine took goes back at once, not into a heap that never shrinks. */
+	/* What a scan of a large machine took goes back at once, not into a heap that never
+	 * shrinks. */
 	mallopt(M_MMAP_THRESHOLD, 65536);
 	instance_boot_id(o->proc, d.boot_id);
 	r = prepare(&d, &err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The roles in which pcidevfsd has a model and a backend of its own. Each returns an exit status. */
+/* The roles in which pcidevfsd has a model and a backend of its own. Each returns an exit
+ * status. */
 #ifndef FS_DAEMON_H
 #define FS_DAEMON_H
 

@@ -9,9 +9,9 @@
 #include "options.h"
 #include "pcidevfs/err.h"
 
-/* What the holder tells the serving process; with fds { /dev/fuse, stash, watch, spawner }. The third is an
- * inotify: closing one for good takes up to tens of milliseconds, for which the next process waited. The last leads
- * to whatever process starts helpers (backend.h). */
+/* What the holder tells the serving process; with fds { /dev/fuse, stash, watch, spawner }. The
+ * third is an inotify: closing one for good takes up to tens of milliseconds, for which the next
+ * process waited. The last leads to whatever process starts helpers (backend.h). */
 #define HANDOVER_FDS 4
 struct handover {
 	uint32_t generation; /* 1: the first; nothing is mounted yet */

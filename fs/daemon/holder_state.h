@@ -42,9 +42,9 @@ void holder_listen(struct holder *h);
 /* Before it is unmounted: the number in the socket's name may be another mount's then. */
 void holder_deafen(struct holder *h);
 /*
- * The last resort, where the serving process cannot be ended. Whoever waits for the tree would do so for ever: by its path
- * he finds it anew, by a bind mount no more. What the thread waits for may be the connection itself, and else the next
- * process cannot be started.
+ * The last resort, where the serving process cannot be ended. Whoever waits for the tree would do
+ * so for ever: by its path he finds it anew, by a bind mount no more. What the thread waits for may
+ * be the connection itself, and else the next process cannot be started.
  */
 void holder_abort_what_stays(struct holder *h);
 

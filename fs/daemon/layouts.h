@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* All that one program hands to the next over --replace, as text: "stash=2/0 session=1/70000 ...". */
+/* All that one program hands to the next over --replace, as text: "stash=2/0 session=1/70000
+ * ...". */
 #ifndef FS_LAYOUTS_H
 #define FS_LAYOUTS_H
 

@@ -34,8 +34,8 @@ static void unescape(char *text)
 	*to = '\0';
 }
 
-/* "36 35 98:0 /root /mount/point opts [fields...] - type source super": where it is, or NULL where it makes no
- * sense. */
+/* "36 35 98:0 /root /mount/point opts [fields...] - type source super": where it is, or NULL where
+ * it makes no sense. */
 static const char *parse_line(char *line, struct mount_entry *ret)
 {
 	char *save, *path, *word = strtok_r(line, " \n", &save);
@@ -150,8 +150,8 @@ int mountpoint_resolve(const char *arg, char **ret_path, struct err *err)
 	return 0;
 }
 
-/* Has a mount of ours lost its daemon? Asked by a child, which can be left behind should it hang, and
- * by statfs, which is never answered from the kernel's cache as stat is. */
+/* Has a mount of ours lost its daemon? Asked by a child, which can be left behind should it hang,
+ * and by statfs, which is never answered from the kernel's cache as stat is. */
 static bool is_dead(const char *path)
 {
 	pid_t pid = fork();

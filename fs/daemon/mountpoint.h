@@ -29,10 +29,11 @@ int mountpoint_prepare(const char *path, struct err *err);
 /* /dev/fuse, or why not. */
 int mountpoint_open_fuse(int *ret_fd, struct err *err);
 int mountpoint_attach(const char *path, int fuse_fd, struct mount_entry *ret, struct err *err);
-/* The same by another connection, once the former mount is gone: *fuse_fd is closed, and opened anew. */
+/* The same by another connection, once the former mount is gone: *fuse_fd is closed, and opened
+ * anew. */
 int mountpoint_anew(const char *path, int *fuse_fd, struct mount_entry *ret, struct err *err);
-/* Lazily, and only if what is on top is still that mount: else -EBUSY, and it is said. abort: who waits for an answer
- * gets an error at once, though the connection is open elsewhere. */
+/* Lazily, and only if what is on top is still that mount: else -EBUSY, and it is said. abort: who
+ * waits for an answer gets an error at once, though the connection is open elsewhere. */
 int mountpoint_detach(const char *path, const struct mount_entry *mine, bool abort);
 
 #endif

@@ -98,7 +98,8 @@ static bool read_intent(int dir, const struct key *dev, const char *key, char *r
 	return value;
 }
 
-/* Is any claim stored that its device does not have? Where there is none, the devices need not be looked for. */
+/* Is any claim stored that its device does not have? Where there is none, the devices need not be
+ * looked for. */
 static bool any_missing(int dir)
 {
 	FILE *f = open_intents(dir);
@@ -114,8 +115,10 @@ static bool any_missing(int dir)
 	return found;
 }
 
-/* Whom it is to be released from, "none" where an operation was interrupted. False: it needs no release. */
-static bool read_claim(int dir, const struct key *dev, bool missing, char ret[static CLAIM_NAME + 1])
+/* Whom it is to be released from, "none" where an operation was interrupted. False: it needs no
+ * release. */
+static bool read_claim(int dir, const struct key *dev, bool missing,
+		       char ret[static CLAIM_NAME + 1])
 {
 	char state[16];
 
@@ -180,7 +183,8 @@ static int tell_damaged(const char *where)
 /* All devices of a bus. */
 static int release_bus(int root, enum bus bus, bool missing, bool *any)
 {
-	int fd = bus_dir(bus) ? openat(root, bus_dir(bus), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1, status = 0;
+	int fd = bus_dir(bus) ? openat(root, bus_dir(bus), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1,
+	    status = 0;
 	_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *e;
 	struct key key;
@@ -198,7 +202,8 @@ bool release_in_tree(const struct options *o, int *ret_status)
 	_close_ int root = -1;
 	bool missing, any = false;
 
-	if (mountpoint_resolve(o->mountpoint, &where, NULL) || mountpoint_find(where, &mount) || !mount.ours)
+	if (mountpoint_resolve(o->mountpoint, &where, NULL) || mountpoint_find(where, &mount) ||
+	    !mount.ours)
 		return false;
 	root = open(where, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)

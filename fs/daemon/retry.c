@@ -11,8 +11,8 @@ struct patience {
 };
 
 static const struct patience for_failed = { 5000, 20 };
-/* No fault of the program: somebody kills faster than it can start, which ends, or there is no memory,
- * which may not. Each try costs little, and who reads the tree waits. */
+/* No fault of the program: somebody kills faster than it can start, which ends, or there is no
+ * memory, which may not. Each try costs little, and who reads the tree waits. */
 static const struct patience for_killed = { 200, 100 };
 
 void retry_note(struct retry *r, enum server_end how)

@@ -111,7 +111,8 @@ int server_start(struct server *s, const struct options *o, const char *mountpoi
 int server_go(struct server *s, const struct handover *what, const int fds[HANDOVER_FDS],
 	      struct err *err)
 {
-	/* The message waits in the socket: the holder never waits for a process that may be dead. */
+	/* The message waits in the socket: the holder never waits for a process that may be
+	 * dead. */
 	int r = fdmsg_send(s->sock, what, sizeof(*what), fds, HANDOVER_FDS);
 
 	s->since = now_ms();

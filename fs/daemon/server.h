@@ -37,8 +37,9 @@ struct server {
 
 extern const struct server server_none;
 
-/* Starts this very program (not what lies at its path by now) with --serve. It does nothing until it is
- * told to by server_go(): one that is there in advance need not be loaded when it is waited for. */
+/* Starts this very program (not what lies at its path by now) with --serve. It does nothing until
+ * it is told to by server_go(): one that is there in advance need not be loaded when it is waited
+ * for. */
 int server_start(struct server *s, const struct options *o, const char *mountpoint,
 		 struct err *err);
 /* Hands it what and fds. Where that fails, it is gone. */
@@ -58,18 +59,22 @@ bool server_rests(const struct server *s);
 void server_asked(struct server *s);
 /* It was killed 5 s ago, and the kernel does not let a thread of it go. */
 bool server_stays(struct server *s);
-/* After pidfd has become readable: notes for the next one how it ended. It is still to be dropped. */
+/* After pidfd has become readable: notes for the next one how it ended. It is still to be
+ * dropped. */
 enum server_end server_ended(const struct server *s, struct handover *next);
 
 /* After that, from the memory that it had: was an operation interrupted that had begun? */
 bool server_left_op(int stash);
-/* The connection is another one: what belonged to the former is no more. 0, or -errno, which it says. */
+/* The connection is another one: what belonged to the former is no more. 0, or -errno, which it
+ * says. */
 int server_forget_connection(int stash);
 
-/* First thing in a process that the holder has forked: it ends with the holder, since two processes must
- * never read one connection, takes signals again, and does not speak to the service manager. */
+/* First thing in a process that the holder has forked: it ends with the holder, since two processes
+ * must never read one connection, takes signals again, and does not speak to the service
+ * manager. */
 void server_child(pid_t holder);
-/* Where memory is short the kernel may choose what the holder starts again, rather than the holder. */
+/* Where memory is short the kernel may choose what the holder starts again, rather than the
+ * holder. */
 void server_victim(pid_t pid);
 
 #endif

@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-/* A descriptor, readable when one came; -1 and errno. From now on they end nobody by themselves. Those that
- * were ignored when the program began stay so, as nohup and shells ask for. */
+/* A descriptor, readable when one came; -1 and errno. From now on they end nobody by themselves.
+ * Those that were ignored when the program began stay so, as nohup and shells ask for. */
 int signals_open(void);
 bool signals_came(int fd);
 

@@ -109,8 +109,9 @@ static void read_task(pid_t pid, const char *tid, const char *file, char *ret, s
 	ret[n] = '\0';
 }
 
-/* In D, where no signal reaches it, and for a connection of FUSE: what waits for a disk comes back by itself, and would
- * not do so sooner without our mount. Nor would what the freezer of cgroup v1 holds, which reads D as well. */
+/* In D, where no signal reaches it, and for a connection of FUSE: what waits for a disk comes back
+ * by itself, and would not do so sooner without our mount. Nor would what the freezer of cgroup v1
+ * holds, which reads D as well. */
 static bool is_waiting(pid_t pid, const char *tid)
 {
 	char text[4096];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Requests that were read and wait for their user's turn. The kernel hands them out as they came: of a user whose
- * hundreds of threads ask at once, all would go ahead of another one's. Here the users take turns, and each
- * user's requests stay in their order.
+ * Requests that were read and wait for their user's turn. The kernel hands them out as they came:
+ * of a user whose hundreds of threads ask at once, all would go ahead of another one's. Here the
+ * users take turns, and each user's requests stay in their order.
  */
 #ifndef PCIDEVFS_FS_CROWD_H
 #define PCIDEVFS_FS_CROWD_H
@@ -25,7 +25,8 @@ struct crowd {
 	} slots[CROWD_MAX];
 	uint16_t order[CROWD_MAX]; /* slots: the first n wait, as they came; the others are free */
 	size_t n;
-	uint64_t served[1 << CROWD_USERS_BITS]; /* by user: the turn in which he was served last; some share one */
+	/* by user: the turn in which he was served last; some share one */
+	uint64_t served[1 << CROWD_USERS_BITS];
 	uint64_t turn;
 };
 

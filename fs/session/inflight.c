@@ -7,9 +7,10 @@
 #include <stddef.h>
 #include <unistd.h>
 
-/* Uniques grow by 2. The process may die between reading a request and noting it; as it reads in the
- * order in which they were asked, what it read is a few steps beyond the last it noted, or beyond the
- * last forget: those get their unique when they are read, ahead of requests that wait. */
+/* Uniques grow by 2. The process may die between reading a request and noting it; as it reads in
+ * the order in which they were asked, what it read is a few steps beyond the last it noted, or
+ * beyond the last forget: those get their unique when they are read, ahead of requests that
+ * wait. */
 enum { STEP = 2, BEYOND = 64, SEARCHED = 65536 };
 
 static bool has_answer(const struct fuse_in_header *in)

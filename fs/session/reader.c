@@ -22,8 +22,8 @@ enum {
 
 bool reader_open(struct reader *r, int fd, size_t max_write)
 {
-	/* Populated: a request whose reader is killed while the kernel copies it into a page that is
-	 * not there yet would be lost. */
+	/* Populated: a request whose reader is killed while the kernel copies it into a page that
+	 * is not there yet would be lost. */
 	void *buf = mmap(NULL, max_write + HEADERS, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
@@ -60,7 +60,8 @@ static void end_crowd(struct reader *r)
 	r->crowded = false;
 }
 
-/* A lone user's next request comes behind the answer to the last one: where one waits already, he is not alone. */
+/* A lone user's next request comes behind the answer to the last one: where one waits already, he
+ * is not alone. */
 static void look_for_crowd(struct reader *r)
 {
 	struct pollfd p = { r->fd, POLLIN, 0 };

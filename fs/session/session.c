@@ -48,7 +48,8 @@ struct record {
 	uint32_t resend; /* the kernel said at INIT that it can send again */
 	unsigned char init_buf[INIT_MAX];
 	_Atomic uint64_t in_hand[HANDS];
-	/* The request at which the last processes died: by a fault, or killed from outside or for want of memory. */
+	/* The request at which the last processes died: by a fault, or killed from outside or for
+	 * want of memory. */
 	uint64_t poison;
 	uint32_t poison_deaths, poison_kills;
 	struct inflight inflight;
@@ -91,14 +92,16 @@ static void session_init(void *userdata, struct fuse_conn_info *conn)
 	/* The loop looks at each request's header, so requests must come as memory. */
 	conn->want &= ~(unsigned int)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
 				      FUSE_CAP_SPLICE_MOVE);
-	/* The kernel would cut its cached size on open, and cached readers would see empty values. */
+	/* The kernel would cut its cached size on open, and cached readers would see empty
+	 * values. */
 	conn->want &= ~(unsigned int)FUSE_CAP_ATOMIC_O_TRUNC;
-	/* Who lists a directory anew, be it by a descriptor that he has, looks at its mtime: that drops what the
-	 * kernel has of it. Of files only utimes alters it. */
+	/* Who lists a directory anew, be it by a descriptor that he has, looks at its mtime: that
+	 * drops what the kernel has of it. Of files only utimes alters it. */
 	want_if_capable(conn, FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_READDIRPLUS |
 				      FUSE_CAP_PARALLEL_DIROPS);
-	/* Who lists looks at what is listed; the kernel's guess whether, though, is made at each of its
-	 * buffers anew, and one that reads on before it looks would cost a request for each entry. */
+	/* Who lists looks at what is listed; the kernel's guess whether, though, is made at each of
+	 * its buffers anew, and one that reads on before it looks would cost a request for each
+	 * entry. */
 	conn->want &= ~(unsigned int)FUSE_CAP_READDIRPLUS_AUTO;
 	conn->max_write = MAX_WRITE;
 }
@@ -151,7 +154,8 @@ int session_new(const struct session_conf *conf, struct session **ret, struct er
 		return fail(err, ENOMEM, "out of memory");
 	s->conf = *conf;
 	s->costs.wanted = conf->fault && !strcmp(conf->fault, "costs");
-	r = reader_open(&s->reader, conf->fuse_fd, MAX_WRITE) ? 0 : fail(err, ENOMEM, "out of memory");
+	r = reader_open(&s->reader, conf->fuse_fd, MAX_WRITE) ? 0
+							      : fail(err, ENOMEM, "out of memory");
 	r = r ? r : find_record(s, conf->stash, err);
 	r = r ? r : make_fuse(s, conf, err);
 	if (r) {
@@ -262,7 +266,8 @@ static void die_if(const struct session *s, const char *fault)
 		kill(getpid(), SIGKILL);
 }
 
-/* The kernel's greeting, or the first request behind one that was answered but not noted as such. */
+/* The kernel's greeting, or the first request behind one that was answered but not noted as
+ * such. */
 static void serve_unready(struct session *s, const struct fuse_in_header *in, size_t len)
 {
 	struct record *rec = s->rec;
@@ -303,8 +308,8 @@ static void *ask_ourselves(void *mountpoint)
 	return NULL;
 }
 
-/* At a request a thread of ours asks the same, and neither is answered: not even SIGKILL lets go of who waits for what was
- * read already, only the end of the connection does. */
+/* At a request a thread of ours asks the same, and neither is answered: not even SIGKILL lets go of
+ * who waits for what was read already, only the end of the connection does. */
 static void wait_for_ourselves(const struct session *s, const struct fuse_in_header *in)
 {
 	char path[32];
@@ -345,7 +350,8 @@ static void serve_one(struct session *s, size_t len)
 	current_unique = 0;
 }
 
-/* Who waited while nobody served, and reads what he opened next, shares the CPU with nobody of ours. */
+/* Who waited while nobody served, and reads what he opened next, shares the CPU with nobody of
+ * ours. */
 static void calm_down(struct session *s)
 {
 	struct pollfd p = { s->conf.fuse_fd, POLLIN, 0 };

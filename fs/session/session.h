@@ -25,7 +25,8 @@ struct stash;
  * lays the record out differently, has another number and cannot take over. */
 extern const struct region_head session_layout;
 
-/* What a thread is at that no other thread can do for it: a number that differs from one to the next, 0 none. */
+/* What a thread is at that no other thread can do for it: a number that differs from one to the
+ * next, 0 none. */
 enum session_hand { HAND_REQUEST, HAND_NOTIFIER, HAND_WORKER, HANDS };
 
 struct session_conf {
@@ -46,8 +47,8 @@ int session_new(const struct session_conf *conf, struct session **ret, struct er
 void session_free(struct session *s);
 struct fuse_session *session_fuse(struct session *s);
 
-/* Brings libfuse to where the former process was, which was killed, or else ended. Before any thread can write to the
- * connection. */
+/* Brings libfuse to where the former process was, which was killed, or else ended. Before any
+ * thread can write to the connection. */
 int session_adopt(struct session *s, bool killed, struct err *err);
 /* Settles what the former process left unanswered. Before session_loop(), not in the first. */
 void session_recover(struct session *s);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What main sees of the hardware side. Behind it a vendor, a bus or a driver family is one row (backend/ops.h). */
+/* What main sees of the hardware side. Behind it a vendor, a bus or a driver family is one row
+ * (backend/ops.h). */
 #ifndef PCIDEVFS_BACKEND_H
 #define PCIDEVFS_BACKEND_H
 
@@ -17,7 +18,8 @@ struct out;
 struct step;
 struct verb;
 
-/* Where the machine lies; --sysfs, --dev, --proc, --driver-root. Ownership stays with the caller. */
+/* Where the machine lies; --sysfs, --dev, --proc, --driver-root. Ownership stays with the
+ * caller. */
 struct roots {
 	const char *sysfs;
 	const char *dev;
@@ -33,14 +35,15 @@ struct backend;
 
 /* Refuses (-ENOENT) a sysfs root without bus/pci/devices. Starts nothing. */
 int backend_open(const struct roots *roots, struct model *m, struct backend **ret, struct err *err);
-/* False: a look hangs at a device and may go on at any moment, with this and the model; nothing was freed. */
+/* False: a look hangs at a device and may go on at any moment, with this and the model; nothing was
+ * freed. */
 bool backend_free(struct backend *b);
 
-/* Opens what backend_listen() hears and needs rights for, which may be given up behind it; else backend_listen() does
- * so. */
+/* Opens what backend_listen() hears and needs rights for, which may be given up behind it; else
+ * backend_listen() does so. */
 void backend_hear(struct backend *b);
-/* Opens the uevent socket, then reads every function and its names, then what guards them (host_critical,
- * holders); publishes. A function that vanishes meanwhile is left out. */
+/* Opens the uevent socket, then reads every function and its names, then what guards them
+ * (host_critical, holders); publishes. A function that vanishes meanwhile is left out. */
 int backend_scan(struct backend *b, struct err *err);
 /* Until backend_stop(): uevents, mount table, holders; each into the model. On its own thread.
  * Returns 0, or -errno when it cannot go on. */
@@ -63,18 +66,22 @@ const struct verb *const *backend_verbs(const struct backend *b);
 /* For docs/FILES.md: who serves what. */
 void backend_print(FILE *to);
 
-/* pcidevfsd --early: keeps the host's drivers from a device that a stored request claims, where its bus has a way to. Also 0
- * when nothing is to be done; -EINVAL for what is not an id (key_parse()). */
-int backend_early(const struct roots *roots, const char *state_dir, const char *id, struct err *err);
+/* pcidevfsd --early: keeps the host's drivers from a device that a stored request claims, where its
+ * bus has a way to. Also 0 when nothing is to be done; -EINVAL for what is not an id
+ * (key_parse()). */
+int backend_early(const struct roots *roots, const char *state_dir, const char *id,
+		  struct err *err);
 
 /*
- * The process that starts helpers (io.h), a program's own: its main(), with main's arguments. SPAWNER_ARG and the four
- * roots follow the program's name. Requests come from standard input; it ends with the last socket that leads there, and
- * with the process that has started it. Returns the exit code.
+ * The process that starts helpers (io.h), a program's own: its main(), with main's arguments.
+ * SPAWNER_ARG and the four roots follow the program's name. Requests come from standard input; it
+ * ends with the last socket that leads there, and with the process that has started it. Returns the
+ * exit code.
  */
 int backend_spawner(int argc, char **argv);
-/* Starts it as a child of ours: this very program with SPAWNER_ARG. sock stays the caller's; whatever waits in it is
- * served, so that another one may take the place of one that has died. Returns its pid or -errno. */
+/* Starts it as a child of ours: this very program with SPAWNER_ARG. sock stays the caller's;
+ * whatever waits in it is served, so that another one may take the place of one that has died.
+ * Returns its pid or -errno. */
 pid_t backend_spawn(const struct roots *roots, int sock);
 /* The same for who needs one for itself: *ret_sock is the caller's, for roots.spawner. */
 int backend_open_spawner(const struct roots *roots, int *ret_sock, struct err *err);

@@ -5,8 +5,9 @@
 #include <stdint.h>
 
 /*
- * What a change touched. Attribute rows and events are woken by these, and an event names the rows that have one of
- * its bits: rows share a bit only if what they read changes together. A new one goes before CH_END.
+ * What a change touched. Attribute rows and events are woken by these, and an event names the rows
+ * that have one of its bits: rows share a bit only if what they read changes together. A new one
+ * goes before CH_END.
  */
 typedef uint64_t change_bits;
 
@@ -37,8 +38,8 @@ typedef uint64_t change_bits;
 #define CH_TOTALVFS CH_BIT(21)
 #define CH_PARENT CH_BIT(22)
 #define CH_REASON CH_BIT(23)
-/* No file of the device reads so, but others may, as `intents` and those of a resource, or what follows from
- * it has a bit of its own. CH_BEHIND: from these follow state and reason. */
+/* No file of the device reads so, but others may, as `intents` and those of a resource, or what
+ * follows from it has a bit of its own. CH_BEHIND: from these follow state and reason. */
 #define CH_ASIDE CH_BIT(24)
 #define CH_BEHIND CH_BIT(25)
 /* Likewise, and the rights of its files follow from it: the kernel asks for attributes anew. */

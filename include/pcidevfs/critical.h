@@ -2,10 +2,10 @@
 /*
  * What the host itself needs: which devices, of any bus, must not be taken away, and why.
  *
- * Reads sysfs, mounts, swaps and consoles, asks for routes and addresses by rtnetlink (where proc is
- * not the kernel's own, or its first process's network is closed to us, reads those of proc/net), and
- * tries to open otherwise unused disks exclusively. All this may block on a sick disk: call it in an io
- * helper.
+ * Reads sysfs, mounts, swaps and consoles, asks for routes and addresses by rtnetlink (where proc
+ * is not the kernel's own, or its first process's network is closed to us, reads those of
+ * proc/net), and tries to open otherwise unused disks exclusively. All this may block on a sick
+ * disk: call it in an io helper.
  */
 #ifndef PCIDEVFS_CRITICAL_H
 #define PCIDEVFS_CRITICAL_H

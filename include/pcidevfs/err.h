@@ -25,10 +25,12 @@ struct err {
 	char text[ERR_TEXT];
 };
 
-/* Fills err, about no line and for good, and returns -code. Control characters in the result become '?'. */
+/* Fills err, about no line and for good, and returns -code. Control characters in the result become
+ * '?'. */
 __attribute__((format(printf, 3, 4))) int fail(struct err *err, int code, const char *fmt, ...);
 
-/* Puts "context: " in front of the sentence err already holds; returns -err->code (-EIO when err is NULL). */
+/* Puts "context: " in front of the sentence err already holds; returns -err->code (-EIO when err is
+ * NULL). */
 __attribute__((format(printf, 2, 3))) int fail_wrap(struct err *err, const char *fmt, ...);
 
 /* r is what a request got: unless it is 0, err is about that request's line. Returns r. */

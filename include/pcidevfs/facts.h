@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is observed of a device. Part of its record: flat, and under the rules of device.h for what changes here. */
+/* What is observed of a device. Part of its record: flat, and under the rules of device.h for what
+ * changes here. */
 #ifndef PCIDEVFS_FACTS_H
 #define PCIDEVFS_FACTS_H
 
@@ -26,7 +27,8 @@ enum liveness {
 /* Who can have it as it is now. Backends say so; nobody else asks a driver's name. */
 enum use {
 	USE_NONE,  /* nobody; it keeps no guest from the rest of its IOMMU group either */
-	USE_HOST,  /* the host: a driver of its own has it, so that no guest can have a member of the group */
+	/* the host: a driver of its own has it, so that no guest can have a member of the group */
+	USE_HOST,
 	USE_GUEST, /* whoever opens its nodes */
 };
 

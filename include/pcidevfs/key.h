@@ -38,7 +38,8 @@ const char *key_id(const struct key *key, char buf[static KEY_NAME + 8]);
  * NULL where the directory's name is enough, since no other bus has such names. */
 const char *bus_subsystem(enum bus bus);
 
-/* Is it made by its parent, under a name that is known before? Then that and the parent are its identity. */
+/* Is it made by its parent, under a name that is known before? Then that and the parent are its
+ * identity. */
 bool key_is_made(const struct key *key);
 
 /* Why kubelet is not offered what is called so, or NULL. */

@@ -23,7 +23,8 @@ static inline bool region_is(const struct region_head *head, const struct region
 	return !memcmp(head, layout, sizeof(*head));
 }
 
-/* Once the rest is made: a process killed before the last store leaves a region that is nobody's. */
+/* Once the rest is made: a process killed before the last store leaves a region that is
+ * nobody's. */
 static inline void region_begin(struct region_head *head, const struct region_head *layout)
 {
 	memset(head->magic, 0, sizeof(head->magic));

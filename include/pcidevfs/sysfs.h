@@ -36,7 +36,8 @@ void sysfs_close(struct sysfs *s);
  * -errno; -EFBIG when it does not fit: buf then holds, terminated, what does. Path is printf-like. */
 __attribute__((format(printf, 5, 6))) int sysfs_read(const struct sysfs *s, enum root root,
 						     char *buf, size_t size, const char *fmt, ...);
-/* A number (0x.. or decimal, negative allowed) in [min, max]; -EINVAL for rubbish, -ERANGE outside. */
+/* A number (0x.. or decimal, negative allowed) in [min, max]; -EINVAL for rubbish, -ERANGE
+ * outside. */
 __attribute__((format(printf, 6, 7))) int sysfs_number(const struct sysfs *s, enum root root,
 						       int64_t min, int64_t max, int64_t *ret,
 						       const char *fmt, ...);

@@ -59,8 +59,8 @@ struct out {
 __attribute__((format(printf, 2, 3))) void out_printf(struct out *o, const char *fmt, ...);
 void out_put(struct out *o, const char *text, size_t len);
 /* " key=value" as inventory and events have it: quoted, with \" \\ and \xHH, when it is empty or
- * holds a blank, a quote, a backslash, a control character or what is no UTF-8. A blank precedes unless at line
- * start. */
+ * holds a blank, a quote, a backslash, a control character or what is no UTF-8. A blank precedes
+ * unless at line start. */
 void out_pair(struct out *o, const char *key, const char *value);
 /* Likewise of bytes, NUL among them; another one is behind the last. */
 void out_pair_bytes(struct out *o, const char *key, const char *value, size_t size);
@@ -76,13 +76,15 @@ int parse_bool(const char *text, bool *ret);
 /* A number from 0.001 to 1000, by which deadlines are scaled; else -EINVAL. */
 int parse_factor(const char *text, double *ret);
 
-/* Are two values of allocated_to of the same pod (NAMESPACE/POD/CONTAINER), in whichever container? */
+/* Are two values of allocated_to of the same pod (NAMESPACE/POD/CONTAINER), in whichever
+ * container? */
 bool same_pod(const char *allocated, const char *other);
 
-/* Copies what fits, always terminated; returns false when it was cut. dst untouched beyond its text. */
+/* Copies what fits, always terminated; returns false when it was cut. dst untouched beyond its
+ * text. */
 bool str_copy(char *dst, size_t size, const char *src);
-/* Makes a sentence fit into size bytes: its longest words, names all of them, lose their middle to "...", so that
- * neither who it is about nor how it ends is lost. */
+/* Makes a sentence fit into size bytes: its longest words, names all of them, lose their middle to
+ * "...", so that neither who it is about nor how it ends is lost. */
 void str_fit(char *text, size_t size);
 /* Into dst, an array; text, with room of its own, is cut as well. */
 #define STR_FIT(dst, text) (str_fit((text), sizeof(dst)), STR_COPY((dst), (text)))
@@ -96,14 +98,15 @@ extern const char say_as[]; /* "pcidevfsd"; another program defines its own */
 #define FNV1A 0xcbf29ce484222325ull
 uint64_t fnv1a(uint64_t h, const char *text, size_t len);
 
-/* Room for one more element after n: rows, or a larger copy with *cap grown. NULL: no memory, rows stays. */
+/* Room for one more element after n: rows, or a larger copy with *cap grown. NULL: no memory, rows
+ * stays. */
 void *more_rows(void *rows, size_t n, size_t *cap, size_t size);
 
 /* Reads until the end or until size is full: how much came, or -errno. */
 ssize_t read_all(int fd, void *buf, size_t size);
 
-/* How long to wait before the next try: first, then twice as long each time, up to max. *pause: what was said
- * last, 0 to start anew. */
+/* How long to wait before the next try: first, then twice as long each time, up to max. *pause:
+ * what was said last, 0 to start anew. */
 unsigned int back_off(unsigned int *pause, unsigned int first, unsigned int max);
 
 /* Makes an eventfd readable. */

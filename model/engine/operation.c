@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* How a transaction is carried out: plan a stage, run its steps, look, plan on; or take all back. */
+/* How a transaction is run: plan a stage, run its steps, look, plan on; or take all back. */
 #include "operation.h"
 
 #include <errno.h>
@@ -160,7 +160,7 @@ static int each_request(struct txn *t, bool prepare, struct err *err)
 			char label[LINE_LABEL];
 
 			request_label(&w, label);
-			r = fail(err, ENODEV, "the device of %s is not there although that was asked for", label);
+			r = fail(err, ENODEV, "the device of %s is not there at the end", label);
 		}
 		r = r ? r : snapshot_add(t, &w.dev, err);
 		if (!r && prepare && method->prepare)
@@ -187,8 +187,9 @@ static int append_steps(struct txn *t, const struct plan *p, struct err *err)
 	return 0;
 }
 
-/* What this stage leaves to later ones is asked about now, as it looks from here: who is refused for it then
- * would find everything before it done and undone. Its devices are kept for us. With the model locked. */
+/* What this stage leaves to later ones is asked about now, as it looks from here: who is refused
+ * for it then would find everything before it done and undone. Its devices are kept for us. With
+ * the model locked. */
 static int foresee(struct txn *t, const struct request *requests, size_t n, struct err *err)
 {
 	struct plan p;
@@ -284,7 +285,8 @@ static int note_requests(struct txn *t, struct err *err)
 	int r = 0;
 
 	model_lock(m);
-	for (size_t i = 0; i < t->n_devices && !r && !t->marked; i++) /* nothing held the others off */
+	/* nothing held the others off */
+	for (size_t i = 0; i < t->n_devices && !r && !t->marked; i++)
 		r = plan_refuse_busy_device(m, &t->devices[i], NULL, NULL, err);
 	if (!r) {
 		snapshot_begin(t);
@@ -470,8 +472,9 @@ struct step *op_run(struct txn *t, struct err *err)
 	return op_take_back(t, err);
 }
 
-/* A step that missed its deadline goes on in the kernel. Once it has ended, whichever way, the operation is
- * taken back: who asked was told long ago that it failed. An undo that was late goes on where it stopped. */
+/* A step that missed its deadline goes on in the kernel. Once it has ended, whichever way, the
+ * operation is taken back: who asked was told long ago that it failed. An undo that was late goes
+ * on where it stopped. */
 void op_finish_late(struct txn *t, struct step *late, struct err *verdict)
 {
 	const struct world *w = &t->engine->conf.world;

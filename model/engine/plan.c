@@ -19,7 +19,8 @@ static void *grown(void *v, size_t n, size_t size)
 
 void verb_name(const struct verb *verb, char ret[static VERB_NAME])
 {
-	snprintf(ret, VERB_NAME, "%s%s%s", verb->of ? verb->of : "", verb->of ? "/" : "", verb->name);
+	snprintf(ret, VERB_NAME, "%s%s%s", verb->of ? verb->of : "", verb->of ? "/" : "",
+		 verb->name);
 }
 
 int plan_step(struct plan *p, const struct verb *verb, const struct key *dev, const char *value,
@@ -166,9 +167,10 @@ static bool serves(const struct method *method, const struct request *request)
 	       !strcmp(method->file, request->file);
 }
 
-/* What the transaction says of the child with index n: 1 it will be there, -1 it will not, 0 nothing. */
-static int foretold(const struct plan *p, const struct method *const *methods, const struct key *parent,
-		    unsigned int n)
+/* What the transaction says of the child with index n: 1 it will be there, -1 it will not, 0
+ * nothing. */
+static int foretold(const struct plan *p, const struct method *const *methods,
+		    const struct key *parent, unsigned int n)
 {
 	for (const struct method *const *m = methods; *m; m++) {
 		const struct request *request =
@@ -199,15 +201,17 @@ static int refuse_absent(struct model *m, const struct method *const *methods,
 	if (!parent)
 		return fail(err, ENODEV, "%s is gone", request_parent(request)->name);
 	if (!request->child)
-		return fail(err, ENODEV, "%s is not there, and no line of this transaction makes it",
+		return fail(err, ENODEV,
+			    "%s is not there, and no line of this transaction makes it",
 			    key_id(&request->dev, id));
 	if (told)
 		return fail(err, ENODEV,
 			    "%s has no virtfn%u, nor will it at the end of this transaction",
 			    parent->key.name, request->child - 1u);
 	maker = method_maker(methods, parent);
-	return fail(err, ENODEV, "%s has no virtfn%u, it has %d VFs; write its %s first", parent->key.name,
-		    request->child - 1u, parent->facts.num_vfs > 0 ? parent->facts.num_vfs : 0,
+	return fail(err, ENODEV, "%s has no virtfn%u, it has %d VFs; write its %s first",
+		    parent->key.name, request->child - 1u,
+		    parent->facts.num_vfs > 0 ? parent->facts.num_vfs : 0,
 		    maker ? maker->file : "sriov_numvfs");
 }
 
@@ -263,7 +267,8 @@ static int make_item(struct model *m, const struct method *const *methods, const
 	return down || it->absent ? 0 : refuse_doomed(m, methods, p, request, err);
 }
 
-/* One device may be written to by its address and as its PF's VF; what is written to it is one value. */
+/* One device may be written to by its address and as its PF's VF; what is written to it is one
+ * value. */
 static int refuse_twice(const struct plan *p, struct err *err)
 {
 	for (size_t i = 1; i < p->n_requests; i++)
@@ -308,11 +313,13 @@ static int foretell(struct model *m, const struct item *it, struct plan *p, stru
 	if (w.child)
 		snprintf(virtfn, sizeof(virtfn), "/virtfn%u", w.child - 1u);
 	w.child = 0;
-	snprintf(w.dev.name + strlen(w.dev.name), sizeof(w.dev.name) - strlen(w.dev.name), "%s", virtfn);
+	snprintf(w.dev.name + strlen(w.dev.name), sizeof(w.dev.name) - strlen(w.dev.name), "%s",
+		 virtfn);
 	return it->method->predict(m, &w, p, err);
 }
 
-/* In a prediction: a VF that is there, and whose PF's steps before make it anew, is one that will come. */
+/* In a prediction: a VF that is there, and whose PF's steps before make it anew, is one that will
+ * come. */
 static bool is_remade(struct model *m, const struct plan *p, const struct item *it,
 		      struct item *ret_vf)
 {
@@ -381,8 +388,8 @@ static int refuse_busy(struct model *m, const struct device *dev, plan_is_ours *
 		    parent->busy);
 }
 
-int plan_refuse_busy_device(struct model *m, const struct key *device, plan_is_ours *is_ours, const void *ctx,
-			    struct err *err)
+int plan_refuse_busy_device(struct model *m, const struct key *device, plan_is_ours *is_ours,
+			    const void *ctx, struct err *err)
 {
 	const struct device *dev = model_find(m, device);
 	int rc = dev ? refuse_busy(m, dev, is_ours, ctx, err) : 0;
@@ -392,12 +399,14 @@ int plan_refuse_busy_device(struct model *m, const struct key *device, plan_is_o
 	return rc;
 }
 
-int plan_refuse_busy(struct model *m, const struct plan *p, plan_is_ours *is_ours, const void *ctx, struct err *err)
+int plan_refuse_busy(struct model *m, const struct plan *p, plan_is_ours *is_ours, const void *ctx,
+		     struct err *err)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < p->n_devices && !rc; i++)
-		rc = err_blame(err, plan_refuse_busy_device(m, &p->devices[i], is_ours, ctx, err), p->lines[i]);
+		rc = err_blame(err, plan_refuse_busy_device(m, &p->devices[i], is_ours, ctx, err),
+			       p->lines[i]);
 	for (size_t i = 0; i < p->n_requests && !rc && !is_ours; i++)
 		if (!request_parent(&p->requests[i]))
 			rc = err_blame(

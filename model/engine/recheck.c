@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is looked at before a plan; what a step's verb must know of others is asked again before it, where that has
- * become old. */
+/* What is looked at before a plan; what a step's verb must know of others is asked again before it,
+ * where that has become old. */
 #include "operation.h"
 
 #include <errno.h>
@@ -59,8 +59,8 @@ int op_look(struct engine *e, const struct request *requests, size_t n_requests,
 	return rc;
 }
 
-/* What is known without a look will do for this: whose device is busy is no fact of the kernel's. A plan that
- * cannot be made, or finds other devices after the look, is the stage's to judge. */
+/* What is known without a look will do for this: whose device is busy is no fact of the kernel's. A
+ * plan that cannot be made, or finds other devices after the look, is the stage's to judge. */
 int op_refuse_early(struct engine *e, const struct request *requests, size_t n, struct err *err)
 {
 	struct model *m = e->conf.model;
@@ -76,9 +76,10 @@ int op_refuse_early(struct engine *e, const struct request *requests, size_t n, 
 }
 
 /*
- * Between any answer and the kernel's write some time passes that nobody can close: the answer is read from
- * processes one after the other, a helper is sent. What was asked for the plan counts as long as that is of the
- * same order. An operation that waited for the disk, a module or another device's driver asks again.
+ * Between any answer and the kernel's write some time passes that nobody can close: the answer is
+ * read from processes one after the other, a helper is sent. What was asked for the plan counts as
+ * long as that is of the same order. An operation that waited for the disk, a module or another
+ * device's driver asks again.
  */
 #define YOUNG_MS 50
 

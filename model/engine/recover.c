@@ -22,7 +22,8 @@ static const struct verb *find_verb(const struct engine *e, const char *name)
 	return NULL;
 }
 
-/* A verb of another version is none of ours: what it did stays, and says so where the operation is taken back. */
+/* A verb of another version is none of ours: what it did stays, and says so where the operation is
+ * taken back. */
 static int undo_unknown(void *backend, struct step *step, unsigned int deadline_ms, struct err *err)
 {
 	(void)backend;
@@ -38,16 +39,16 @@ static const struct verb unknown_verb = { .name = "a step",
 					  .deadline_ms = 10000,
 					  .undo = undo_unknown };
 
-/* A step that was begun may have been done: undoing what never happened does nothing, as long as it is known
- * how it was before. What cannot be undone counts as done only when that is known. */
+/* A step that was begun may have been done: undoing what never happened does nothing, as long as it
+ * is known how it was before. What cannot be undone counts as done only when that is known. */
 static bool maybe_done(const struct step *s, bool running)
 {
 	return s->done || s->late ||
 	       (running && s->verb->undo && (s->recorded || !s->verb->records));
 }
 
-/* Gives the steps the pointers of this process. Those that were not begun are planned anew. True: one of them
- * had missed its deadline. */
+/* Gives the steps the pointers of this process. Those that were not begun are planned anew. True:
+ * one of them had missed its deadline. */
 static bool adopt_steps(struct engine *e, struct op_log *log)
 {
 	bool late = false;
@@ -83,8 +84,8 @@ static bool holds_devices(const struct op_log *log)
 	return readable(log) && (state == LOG_RUNS || state == LOG_UNDOES);
 }
 
-/* With the model locked. Busy until the operation has them again, for which it may have to wait for a thread: nobody takes
- * them meanwhile, and what is kept stays pending. */
+/* With the model locked. Busy until the operation has them again, for which it may have to wait for
+ * a thread: nobody takes them meanwhile, and what is kept stays pending. */
 static void hold_devices(struct model *m, const struct op_log *log)
 {
 	uint32_t n = holds_devices(log) ? atomic_load(&log->n_devices) : 0;
@@ -135,7 +136,8 @@ static void mark_lost(struct model *m, const struct op_log *log, const char *why
 	model_unlock(m);
 }
 
-/* In the name of who asked; where that cannot be read, in ours and about the first device that it was at. */
+/* In the name of who asked; where that cannot be read, in ours and about the first device that it
+ * was at. */
 static void tell_lost(struct engine *e, struct op_log *log, bool known)
 {
 	const struct actor self = { .pid = getpid(), .comm = "pcidevfsd", .opener.reserve = true };

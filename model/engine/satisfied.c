@@ -8,7 +8,8 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
-/* The parent of what is requested something, which need not be there any more; NULL: it had none. */
+/* The parent of what is requested something, which need not be there any more; NULL: it had
+ * none. */
 static const struct key *parent_of(const struct op_log *log, const struct request *request)
 {
 	if (request_parent(request))

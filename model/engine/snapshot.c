@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What was asked of a device before an operation, and how much of that the operation's undo puts back: what the operation itself
- * has changed. The rest is others': owners may be given while it runs, and a device without steps is not even
- * busy. All with the model locked.
+ * What was asked of a device before an operation, and how much of that the operation's undo puts
+ * back: what the operation itself has changed. The rest is others': owners may be given while it
+ * runs, and a device without steps is not even busy. All with the model locked.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -80,7 +80,8 @@ static const struct device *still_there(const struct txn *t, const struct snapsh
 	return d && d->birth == s->birth ? d : NULL;
 }
 
-/* Who died in the middle of this had noted what is his: of the rest, others may have asked something else since. */
+/* Who died in the middle of this had noted what is his: of the rest, others may have asked
+ * something else since. */
 void snapshot_begin(struct txn *t)
 {
 	struct op_log *log = t->log;
@@ -138,7 +139,8 @@ static void put_back(const struct txn *t, struct snapshot *s, struct device *d)
 	s->mine = 0;
 }
 
-/* What the operation took away and brought back begins without anything, but for owners, which are noted as it comes. */
+/* What the operation took away and brought back begins without anything, but for owners, which are
+ * noted as it comes. */
 static void put_all_back(const struct snapshot *s, struct device *d)
 {
 	const struct intent now = d->intent;

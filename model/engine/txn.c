@@ -35,8 +35,8 @@ static void tell(struct txn *t)
 			   &t->log->err, &t->log->place);
 }
 
-/* A process that ends from here on leaves a verdict to be told, and then to be answered, not an operation to be carried
- * on. */
+/* A process that ends from here on leaves a verdict to be told, and then to be answered, not an
+ * operation to be carried on. */
 static void tell_verdict(struct txn *t)
 {
 	atomic_store(&t->log->state, LOG_DECIDED);
@@ -186,8 +186,8 @@ static struct txn *find_own(struct engine *e, const struct request *requests, si
 	return t;
 }
 
-/* Puts the waiter to the transaction of this very request, or to a new one: *ret_new. False: the request has its
- * verdict (err without a code too) or there is no memory (ENOMEM). */
+/* Puts the waiter to the transaction of this very request, or to a new one: *ret_new. False: the
+ * request has its verdict (err without a code too) or there is no memory (ENOMEM). */
 static bool find_or_make(struct engine *e, const struct request *requests, size_t n,
 			 const struct actor *who, struct waiter *w, struct txn **ret_new,
 			 struct err *err)

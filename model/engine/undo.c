@@ -8,7 +8,8 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
-/* Not only what is requested something, as op_look(): once that is gone, nothing leads from it to the others. */
+/* Not only what is requested something, as op_look(): once that is gone, nothing leads from it to
+ * the others. */
 static void look_at_touched(const struct txn *t)
 {
 	const struct world *w = &t->engine->conf.world;
@@ -18,8 +19,8 @@ static void look_at_touched(const struct txn *t)
 		w->observe(w->backend, t->devices, t->n_devices, false, &ignored);
 }
 
-/* What an undo has brought back, children of this device, has a new birth, and steps to be taken back that were the
- * old one's. */
+/* What an undo has brought back, children of this device, has a new birth, and steps to be taken
+ * back that were the old one's. */
 static void renew_births(struct txn *t, const struct key *parent)
 {
 	look_at_touched(t);
@@ -61,8 +62,8 @@ void op_mark_stuck(struct txn *t, const char *why)
 	model_unlock(m);
 }
 
-/* Takes the done steps back, the last one first. On failure stuck tells what stays; one that misses its deadline
- * holds the others up, and the undo begins with it again once that has ended. */
+/* Takes the done steps back, the last one first. On failure stuck tells what stays; one that misses
+ * its deadline holds the others up, and the undo begins with it again once that has ended. */
 static int undo_steps(struct txn *t, struct err *stuck)
 {
 	struct engine *e = t->engine;

@@ -29,8 +29,8 @@ static void end_other(struct record *r, const struct persist *asked)
 		persist_clear(other, &r->intent);
 }
 
-/* The record becomes what the model says, as far as the model speaks for it: what was stored and could not
- * be applied yet is not in there, unless this request is about it. */
+/* The record becomes what the model says, as far as the model speaks for it: what was stored and
+ * could not be applied yet is not in there, unless this request is about it. */
 static void follow(const struct intents *in, struct record *r, const struct device *dev,
 		   const char *file, bool pending)
 {
@@ -71,8 +71,8 @@ static int drop_claim(struct rewrite *w, size_t i, struct err *err)
 	return 0;
 }
 
-/* A group is released as one, with what is stored for members that are away. Those that are here were released with
- * it, or are in another group by now: what is stored for them stays. */
+/* A group is released as one, with what is stored for members that are away. Those that are here
+ * were released with it, or are in another group by now: what is stored for them stays. */
 static int release_group(struct rewrite *w, uint64_t group, struct err *err)
 {
 	int rc = 0;
@@ -83,7 +83,8 @@ static int release_group(struct rewrite *w, uint64_t group, struct err *err)
 	return rc;
 }
 
-/* Is the record about the device that the request names, which is not there? With the model locked. */
+/* Is the record about the device that the request names, which is not there? With the model
+ * locked. */
 static bool is_about(struct rewrite *w, const struct record *r, const struct request *request)
 {
 	struct identity id;
@@ -94,7 +95,8 @@ static bool is_about(struct rewrite *w, const struct record *r, const struct req
 	return request_identity(w->in->m, request, &id) && identity_eq(&r->id, &id);
 }
 
-/* A VF that was released went away in the same operation: its claim goes, with that of its group. */
+/* A VF that was released went away in the same operation: its claim goes, with that of its
+ * group. */
 static int release_absent(struct rewrite *w, const struct request *request, struct err *err)
 {
 	int rc = 0;
@@ -126,7 +128,8 @@ static uint64_t group_of(const struct rewrite *w, const struct device *dev)
 	return r ? r->group : 0;
 }
 
-/* Between restore's look and its operation somebody may have asked for something else, or another card have come. */
+/* Between restore's look and its operation somebody may have asked for something else, or another
+ * card have come. */
 static int refuse_outdated(struct rewrite *w, const struct device *dev,
 			   const struct request *request, struct err *err)
 {
@@ -144,7 +147,8 @@ static int refuse_outdated(struct rewrite *w, const struct device *dev,
 		    dev->key.name);
 }
 
-/* A member that came between restore's look and its plan was not there when the group was claimed. */
+/* A member that came between restore's look and its plan was not there when the group was
+ * claimed. */
 static int refuse_latecomer(const struct rewrite *w, const struct device *dev,
 			    const struct device *const *members, size_t n, struct err *err)
 {
@@ -163,8 +167,8 @@ static int refuse_latecomer(const struct rewrite *w, const struct device *dev,
 	return 0;
 }
 
-/* By which the members were claimed as one before: that stays while their claim does, so that those that are away
- * come back, or are released, with them. 0: none was. */
+/* By which the members were claimed as one before: that stays while their claim does, so that those
+ * that are away come back, or are released, with them. 0: none was. */
 static uint64_t former_group(const struct rewrite *w, const struct device *const *members, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -176,7 +180,8 @@ static uint64_t former_group(const struct rewrite *w, const struct device *const
 	return 0;
 }
 
-/* What somebody has stored of a peer that was not claimed with this device, and could not be applied, stays his. */
+/* What somebody has stored of a peer that was not claimed with this device, and could not be
+ * applied, stays his. */
 static bool is_others(const struct rewrite *w, const struct device *dev, const struct device *peer)
 {
 	const struct record *r = record_of(w, peer);
@@ -201,8 +206,8 @@ static size_t find_members(const struct rewrite *w, const struct request *reques
 	return left;
 }
 
-/* Is something stored of it that restore has yet to bring back, or is just at? What an operation has written down is
- * its own. */
+/* Is something stored of it that restore has yet to bring back, or is just at? What an operation
+ * has written down is its own. */
 static bool is_unborn(const struct rewrite *w, const struct record *r, const struct device *dev,
 		      const struct persist *k)
 {
@@ -213,8 +218,8 @@ static bool is_unborn(const struct rewrite *w, const struct record *r, const str
 	       !persist_has(k, &dev->intent);
 }
 
-/* What is stored counts from the moment its device is seen, although the model does not hold it before the first pass:
- * who asks for something else must not win that race. */
+/* What is stored counts from the moment its device is seen, although the model does not hold it
+ * before the first pass: who asks for something else must not win that race. */
 static int refuse_early(struct rewrite *w, const struct request *request, const struct persist *k,
 			const struct device *dev, struct err *err)
 {
@@ -234,7 +239,8 @@ static int refuse_early(struct rewrite *w, const struct request *request, const 
 	if (!stored)
 		return 0;
 	stored->value(r, value);
-	return fail(err, EBUSY, "%s of %s is stored as %.100s and is just being restored; write again",
+	return fail(err, EBUSY,
+		    "%s of %s is stored as %.100s and is just being restored; write again",
 		    stored->file, dev->key.name, value);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How what is stored comes back: a pass matches records with devices, notes what needs no operation and starts
- * operations for the rest; each change of a device that may matter brings another pass.
+ * How what is stored comes back: a pass matches records with devices, notes what needs no operation
+ * and starts operations for the rest; each change of a device that may matter brings another pass.
  */
 #include <errno.h>
 #include <string.h>
@@ -71,7 +71,8 @@ static void apply_alone(struct pass *p, const struct persist *k, struct record *
 	r->state = RECORD_HELD;
 }
 
-/* What is not there is made by its parent: once in the life of that and of its driver, or others have taken it away. */
+/* What is not there is made by its parent: once in the life of that and of its driver, or others
+ * have taken it away. */
 static void apply_through_parent(struct pass *p, struct record *r)
 {
 	struct identity id = r->id;
@@ -93,7 +94,8 @@ static void apply_through_parent(struct pass *p, struct record *r)
 	}
 	r->parent_birth = parent->birth;
 	if (r->was_there)
-		record_say(r, RECORD_WAITING, "others have removed it; create it again, or forget it");
+		record_say(r, RECORD_WAITING,
+			   "others have removed it; create it again, or forget it");
 	else
 		start_op(p, persists[i], r, parent);
 }
@@ -274,8 +276,8 @@ static bool wait_for_use(struct intents *in, unsigned int ms)
 	return !in->stopped;
 }
 
-/* That a process ends or closes a device is told by nobody: who holds what is looked at again, while something
- * waits for it. A difference brings a pass. What was put off needs one in time. */
+/* That a process ends or closes a device is told by nobody: who holds what is looked at again,
+ * while something waits for it. A difference brings a pass. What was put off needs one in time. */
 static void *ask_again(void *ctx)
 {
 	struct intents *in = ctx;

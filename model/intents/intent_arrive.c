@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What is stored for a device that comes, before anybody sees it. A claim reads so at once; that it is this very card,
- * and not another one in its place, the next pass finds out. One that has moved is left to that pass.
+ * What is stored for a device that comes, before anybody sees it. A claim reads so at once; that it
+ * is this very card, and not another one in its place, the next pass finds out. One that has moved
+ * is left to that pass.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,8 @@ static void find_places(struct intents *in)
 	marks_sort(in->places, in->n_places);
 }
 
-bool record_may_be_here(const struct record *r, const struct device *card, const struct identity *id)
+bool record_may_be_here(const struct record *r, const struct device *card,
+			const struct identity *id)
 {
 	return r->id.ids == id->ids && !strcmp(r->id.path, id->path) &&
 	       (r->id.serial == id->serial || !device_is_known(card));

@@ -28,11 +28,13 @@ int intents_early(const char *state_dir, const struct device *dev, const struct 
 		return fail_wrap(err, "%s/" INTENT_FILE, state_dir);
 	identity_of(&id, dev, pf);
 	ret[0] = '\0';
-	/* A card that moved is left to the daemon, which sees whether its serial is the only one. */
+	/* A card that moved is left to the daemon, which sees whether its serial is the only
+	 * one. */
 	for (size_t i = 0; i < rs.n; i++) {
 		const struct record *r = rs.v[i];
 
-		if (!card->facts.serial_known) /* it does not answer, and may be the one that was here */
+		/* it does not answer, and may be the one that was here */
+		if (!card->facts.serial_known)
 			id.serial = r->id.serial;
 
 		for (size_t k = 0; persists[k] && identity_eq(&r->id, &id); k++)

@@ -104,8 +104,8 @@ static uint64_t mark_of(const struct identity *id)
 	return fnv1a(fnv1a(FNV1A, (const char *)card, sizeof(card)), id->path, strlen(id->path));
 }
 
-int records_each_twin(const struct records *rs, int (*found)(void *ctx, size_t former, size_t later),
-		      void *ctx)
+int records_each_twin(const struct records *rs,
+		      int (*found)(void *ctx, size_t former, size_t later), void *ctx)
 {
 	_free_ struct mark *v = calloc(rs->n ? rs->n : 1, sizeof(*v));
 	size_t n = 0;

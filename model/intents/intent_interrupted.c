@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * An operation that both processes of a daemon have left half way while the machine runs on. What it was about to change
- * is in its device's record; the next daemon finds that there, and takes back what is safe to be taken back.
+ * An operation that both processes of a daemon have left half way while the machine runs on. What
+ * it was about to change is in its device's record; the next daemon finds that there, and takes
+ * back what is safe to be taken back.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,7 +23,8 @@ void interrupted_begin(const struct intents *in, struct record *r, const struct 
 	r->had_vfs = dev->facts.num_vfs > 0 ? dev->facts.num_vfs : 0;
 }
 
-/* All that it brings back is written down already, and the disk may be full; but not what the PF's autoprobe was. */
+/* All that it brings back is written down already, and the disk may be full; but not what the PF's
+ * autoprobe was. */
 void interrupted_begin_restore(const struct intents *in, struct record *r, const struct device *dev,
 		       const struct persist *k)
 {
@@ -136,7 +138,8 @@ static bool said_cut(const struct device *dev)
 
 void interrupted_find(const struct intents *in, struct record *r, const struct device *dev)
 {
-	/* After a reboot nothing is half done; what goes on is in the hands of the operation itself. */
+	/* After a reboot nothing is half done; what goes on is in the hands of the operation
+	 * itself. */
 	r->interrupted &= (!in->goes_on || said_cut(dev)) && !strcmp(r->boot, in->boot);
 }
 
@@ -158,7 +161,8 @@ void interrupted_say(struct intents *in, struct record *r)
 	}
 	if (dev->stuck[0] && !said_cut(dev))
 		return;
-	/* A 0 is of the operation that was interrupted, and where it is 1 by now some VFs may not have met it. */
+	/* A 0 is of the operation that was interrupted, and where it is 1 by now some VFs may not
+	 * have met it. */
 	dev->intent.autoprobe_off |= r->autoprobe && !k->of_group;
 	snprintf(dev->stuck, sizeof(dev->stuck), CUT "%s, which may be half done%s%.90s; write %s",
 		 dev->key.name, r->reason[0] ? ": " : "", r->reason,

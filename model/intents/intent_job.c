@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One operation by which a record is applied: its start and its end; and what is taken back at ours. */
+/* One operation by which a record is applied: its start and its end; and what is taken back at
+ * ours. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,8 +11,8 @@
 
 #define LIFT_MS 10000
 
-/* Whose operation was faster asks for something else, which is refused where it is to be kept: ours is tried again, as
- * often as is tried at all. */
+/* Whose operation was faster asks for something else, which is refused where it is to be kept: ours
+ * is tried again, as often as is tried at all. */
 static void land_record(struct record *r, const struct err *err)
 {
 	bool passing = err->passing && record_has_tries(r);

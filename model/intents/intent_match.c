@@ -113,7 +113,8 @@ struct some_candidates {
 /* False: there are more of them than have room. */
 static bool add_candidates(const struct pass *p, uint64_t value, struct some_candidates *some)
 {
-	for (size_t i = marks_first(p->marks, 2 * p->n, value); i < 2 * p->n && p->marks[i].value == value; i++) {
+	for (size_t i = marks_first(p->marks, 2 * p->n, value);
+	     i < 2 * p->n && p->marks[i].value == value; i++) {
 		size_t candidate = p->marks[i].at, k = 0;
 
 		while (k < some->n && some->at[k] != candidate)
@@ -225,10 +226,12 @@ static int look_once(struct rewrite *w, struct err *err)
 	return fail(err, ENOMEM, "no memory to keep what was asked");
 }
 
-/* Cards are followed by their serial alone; while a device's is not known, it may be any of its kind. */
+/* Cards are followed by their serial alone; while a device's is not known, it may be any of its
+ * kind. */
 static bool may_be(const struct record *r, const struct device *dev, const struct identity *id)
 {
-	return r && r->id.serial && r->id.ids == id->ids && r->id.vf == id->vf && key_eq(&r->id.child, &id->child) &&
+	return r && r->id.serial && r->id.ids == id->ids && r->id.vf == id->vf &&
+	       key_eq(&r->id.child, &id->child) &&
 	       (r->id.serial == id->serial || !device_is_known(dev));
 }
 
@@ -309,9 +312,11 @@ static void find_device(struct pass *p, struct record *r)
 		return;
 	}
 	r->state = RECORD_WAITING;
-	STR_COPY(r->reason, match == MATCH_NONE && r->id.serial && p->n_unknown
-				    ? "whether its device is there is not known yet: not all serial numbers have been read"
-				    : "its device is not there");
+	STR_COPY(
+		r->reason,
+		match == MATCH_NONE && r->id.serial && p->n_unknown
+			? "whether its device is there is not known yet: not all serial numbers have been read"
+			: "its device is not there");
 	p->incomplete |= match == MATCH_NONE && r->id.serial && p->n_unknown;
 	if (match == MATCH_NONE)
 		return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What of the records the model is told: at once what needs no operation, and after each pass why the rest is not in
- * effect. */
+/* What of the records the model is told: at once what needs no operation, and after each pass why
+ * the rest is not in effect. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,8 @@
 #include "persist.h"
 #include "pcidevfs/model.h"
 
-/* With the model locked. What the model knows already, from before a crash, is newer than the file. */
+/* With the model locked. What the model knows already, from before a crash, is newer than the
+ * file. */
 void record_note(struct intents *in, struct record *r)
 {
 	struct device *dev = model_edit(in->m, &r->dev, false);
@@ -79,7 +80,8 @@ static void say_unmet(struct pass *p, const struct key *key, const char *text)
 		p->unmet[at] = text;
 }
 
-/* With the model locked. Until the first try has ended; of a card that is not known yet what its place tells. */
+/* With the model locked. Until the first try has ended; of a card that is not known yet what its
+ * place tells. */
 static void pass_intend(const struct pass *p, const struct candidate *s, const struct record *r)
 {
 	const struct device *dev = model_find(p->in->m, &s->key);

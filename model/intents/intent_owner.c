@@ -29,7 +29,8 @@ static int put_owner(struct record *r, const char *file, const struct ownership 
 	return 0;
 }
 
-/* A file that is as it was born has to be kept where its directory was given away, or it would go along. */
+/* A file that is as it was born has to be kept where its directory was given away, or it would go
+ * along. */
 static void drop_defaults(struct record *r, const struct owner_default *born)
 {
 	const struct owner *dir = record_owner_of(r, "");
@@ -179,7 +180,8 @@ static bool is_of(const struct record *r, const struct key *dev)
 	return dev ? r->birth && key_eq(&r->dev, dev) : record_is_root(r);
 }
 
-/* With in->lock held. What the request is about is not there; or it is, and its record has no device yet. */
+/* With in->lock held. What the request is about is not there; or it is, and its record has no
+ * device yet. */
 static const struct owner *find_coming(struct intents *in, const struct request *about,
 				       const char *file)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* From the file's text to records: bounded by the text, pure. A line that makes no sense is kept as it is, and the
- * others hold. */
+/* From the file's text to records: bounded by the text, pure. A line that makes no sense is kept as
+ * it is, and the others hold. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,7 +242,8 @@ static int check_frame(const char *text, size_t len, size_t *ret, struct err *er
 	return 0;
 }
 
-/* "pcidevfs-intent 2 lines=3", with a checksum. A damaged one costs only what it says: the number of lines. */
+/* "pcidevfs-intent 2 lines=3", with a checksum. A damaged one costs only what it says: the number
+ * of lines. */
 static int parse_head(struct reader *rd, char *line, size_t len)
 {
 	size_t body = sum_covers(line, len);
@@ -287,7 +288,8 @@ static int note_lost(struct reader *rd)
 	return set_aside(rd, text, why);
 }
 
-/* The former of two that are equal is as if it were damaged: it must not hold once the later one is gone. */
+/* The former of two that are equal is as if it were damaged: it must not hold once the later one is
+ * gone. */
 static int drop_former(void *ctx, size_t former, size_t later)
 {
 	struct reader *rd = ctx;
@@ -327,9 +329,10 @@ static int parse_all(struct reader *rd, char *text, size_t len)
 	int rc = parse_lines(rd, text, len);
 
 	if (!rc && !rd->good)
-		return fail(rd->err, EINVAL,
-			    later ? "it was written by a later version, or its first line is damaged"
-				  : "none of its lines makes sense");
+		return fail(
+			rd->err, EINVAL,
+			later ? "it was written by a later version, or its first line is damaged"
+			      : "none of its lines makes sense");
 	return rc ? rc : note_lost(rd);
 }
 

@@ -47,7 +47,8 @@ static const char *describe(struct intents *in, const struct record *r, char *re
 	if (r->pending)
 		return "pending";
 	if (!dev && r->state == RECORD_WAITING && has_just_come(in, r))
-		snprintf(reason, size, "its device has just come; which card it is is not known yet");
+		snprintf(reason, size,
+			 "its device has just come; which card it is is not known yet");
 	if (!dev && r->state != RECORD_MISMATCH && !r->aside && !record_is_root(r) &&
 	    !r->id.child.bus)
 		return names[RECORD_WAITING];
@@ -105,8 +106,8 @@ static const char *state_word(const struct intents *in, const char **ret_hint)
 
 #define DAMAGE_TEXT 600
 
-/* With lock held. False: none is there. A file that was set aside is told until it is removed, a line until it is
- * forgotten. */
+/* With lock held. False: none is there. A file that was set aside is told until it is removed, a
+ * line until it is forgotten. */
 static bool say_damage(const struct intents *in, char *ret, size_t size)
 {
 	const struct record *first = NULL;
@@ -234,8 +235,8 @@ static int refuse_astray(struct intents *in, const struct record *r, struct err 
 		      : 0;
 }
 
-/* An operation's end writes down what it has reached: who settled anything meanwhile would be written over, or would
- * write over it. */
+/* An operation's end writes down what it has reached: who settled anything meanwhile would be
+ * written over, or would write over it. */
 static int say_busy(const char *name, struct err *err)
 {
 	return fail(err, EBUSY, "an act runs on %s; write again when it has ended", name);
@@ -257,8 +258,9 @@ static int refuse_busy(struct intents *in, const struct record *r, struct err *e
 	return rc;
 }
 
-/* What was noted without an operation goes with the record, once that is gone from the disk; what was asked while the
- * disk worked is newer. was: as it was stored, NULL where nobody knows any more. With the model locked. */
+/* What was noted without an operation goes with the record, once that is gone from the disk; what
+ * was asked while the disk worked is newer. was: as it was stored, NULL where nobody knows any
+ * more. With the model locked. */
 static void clear_noted(struct device *dev, const struct intent *was)
 {
 	for (size_t i = 0; persists[i]; i++)
@@ -289,8 +291,8 @@ static int forget_record(struct intents *in, struct rewrite *w, size_t at, struc
 	return 0;
 }
 
-/* With save held. Nothing is stored: the process that took it from the disk may have ended before it told the
- * model. */
+/* With save held. Nothing is stored: the process that took it from the disk may have ended before
+ * it told the model. */
 static int forget_again(struct intents *in, const char *identity, struct settler *s,
 			struct err *err)
 {

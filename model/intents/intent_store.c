@@ -58,7 +58,8 @@ void intents_sign(struct intents *in, const char *mount)
 	pthread_mutex_unlock(&in->save);
 }
 
-/* Taken once more where it was removed meanwhile, or could not be made before. The descriptor or -errno. */
+/* Taken once more where it was removed meanwhile, or could not be made before. The descriptor or
+ * -errno. */
 static int take_lock(struct intents *in, int dirfd, struct err *err)
 {
 	static const struct timespec pause = { .tv_nsec = 10000000 };
@@ -97,7 +98,8 @@ static int keep_lock(struct intents *in, struct err *err)
 	return 0;
 }
 
-/* A directory in which no lock can be made (full, read-only) is read all the same: nothing is written without one. */
+/* A directory in which no lock can be made (full, read-only) is read all the same: nothing is
+ * written without one. */
 static int open_dir(struct intents *in, struct err *err)
 {
 	struct err why = { 0 };
@@ -146,11 +148,13 @@ static int follow_dir(struct intents *in, struct err *err)
 	int rc = open_dir(&got, &why);
 
 	in->unsure = true;
-	if (!rc && got.refused.code == EACCES) /* landlock(7): only the one that was there at the start */
-		rc = fail(&why, EACCES,
-			  "what is asked cannot be kept: another directory than before is %s now, "
-			  "and the daemon may not write there; put the former one back, or restart it",
-			  in->dir);
+	/* landlock(7): only the one that was there at the start */
+	if (!rc && got.refused.code == EACCES)
+		rc = fail(
+			&why, EACCES,
+			"what is asked cannot be kept: another directory than before is %s now, "
+			"and the daemon may not write there; put the former one back, or restart it",
+			in->dir);
 	if (!rc &&
 	    (!faccessat(got.dirfd, INTENT_FILE, F_OK, AT_SYMLINK_NOFOLLOW) || errno != ENOENT))
 		rc = fail(&why, EBUSY,
@@ -406,7 +410,8 @@ static bool same_line(const struct record *a, const struct record *b)
 	return same;
 }
 
-/* Does the file say this? Only of what was touched, a text is made: of thousands of records that takes its time. */
+/* Does the file say this? Only of what was touched, a text is made: of thousands of records that
+ * takes its time. */
 static bool is_on_disk(const struct rewrite *w)
 {
 	const struct records *now = &w->in->rs, *next = &w->next;

@@ -11,7 +11,8 @@
 #define TRIES_MAX                                                                                  \
 	16 /* of one request, while its device comes and goes between drivers and holders */
 
-/* What people write to look at it, and what follows from the last try: no operation is refused for that. */
+/* What people write to look at it, and what follows from the last try: no operation is refused for
+ * that. */
 #define CH_TOLD (CH_WRITTEN | CH_STATE | CH_REASON | CH_CLAIMABLE | CH_BEHIND)
 
 void sight_add(struct sight *s, const struct device *dev)
@@ -25,8 +26,8 @@ bool record_has_tries(const struct record *r)
 	return r->tries < TRIES_MAX;
 }
 
-/* Each operation looks for holders: where that is another process each time, its own look must not bring the next
- * act for ever. */
+/* Each operation looks for holders: where that is another process each time, its own look must not
+ * bring the next act for ever. */
 static bool looks_same(const struct record *r, const struct sight *now)
 {
 	if (!r->tries && !r->busy_tries)

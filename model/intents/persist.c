@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The rows of what is kept, and what all of them share. A request of more than a few lines has a file of its own. */
+/* The rows of what is kept, and what all of them share. A request of more than a few lines has a
+ * file of its own. */
 #include "persist.h"
 
 #include <errno.h>
@@ -96,8 +97,8 @@ static bool vfs_drifted(const struct record *r, const struct device *dev, char *
 	return true;
 }
 
-/* VFs that neither were there nor are stored, or none of those that were; or some that have met no driver yet. Those
- * that others had made come back as theirs by no request that is stored. */
+/* VFs that neither were there nor are stored, or none of those that were; or some that have met no
+ * driver yet. Those that others had made come back as theirs by no request that is stored. */
 static enum half vfs_half(const struct record *r, const struct device *dev)
 {
 	const struct intent *w = &r->intent;

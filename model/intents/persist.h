@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is kept of a device over reboots: a row for each request, named by the file that asks for it.
+ * What is kept of a device over reboots: a row for each request, named by the file that asks for
+ * it.
  *
- * A row tells how the state file has it, which fields of struct intent it is made of, and what brings it
- * back when its device comes: saying so, or an operation. Who walks the rows (intent*.c) knows no request but the
- * claim, which binds a group.
+ * A row tells how the state file has it, which fields of struct intent it is made of, and what
+ * brings it back when its device comes: saying so, or an operation. Who walks the rows (intent*.c)
+ * knows no request but the claim, which binds a group.
  */
 #ifndef MODEL_PERSIST_H
 #define MODEL_PERSIST_H
@@ -71,18 +72,19 @@ struct persist {
 	const struct persist *ends;
 	/* The record becomes what the model says. NULL: its fields do. */
 	void (*follow)(struct model *m, struct record *r, const struct device *dev);
-	/* The device has come: it is told what needs no operation, or what the operation has to know, unless it knows better.
-	 * NULL: the fields, where there is no operation. */
+	/* The device has come: it is told what needs no operation, or what the operation has to
+	 * know, unless it knows better. NULL: the fields, where there is no operation. */
 	void (*note)(struct record *r, struct device *dev);
 
-	/* What an operation brings back has the rest: the value of the request that asks for it (the record may keep
-	 * none), and the value that ends it, for people. */
+	/* What an operation brings back has the rest: the value of the request that asks for it
+	 * (the record may keep none), and the value that ends it, for people. */
 	void (*value)(const struct record *r, char ret[static REQUEST_VALUE]);
 	const char *none;
-	/* The kernel has some of it already, which is never undone: the fields are noted, and a difference is
-	 * drift. */
+	/* The kernel has some of it already, which is never undone: the fields are noted, and a
+	 * difference is drift. */
 	bool (*is_there)(const struct device *dev);
-	/* The operation makes the device, where that has a name: by this file of its parent. NULL: it does not. */
+	/* The operation makes the device, where that has a name: by this file of its parent. NULL:
+	 * it does not. */
 	const char *made_by;
 	/* What the operation has to wait for, or NULL; of what it makes, dev is the parent. */
 	const char *(*waits)(const struct device *dev);
@@ -93,12 +95,13 @@ struct persist {
 	/* Others changed it after it was applied: says how. */
 	bool (*drifted)(const struct record *r, const struct device *dev, char *ret, size_t size);
 	bool tells_drift; /* the device's own state and reason do already */
-	/* The request must be known before a driver meets the device: by which it was had before. NULL: it need not. */
+	/* The request must be known before a driver meets the device: by which it was had before.
+	 * NULL: it need not. */
 	const char *(*early)(const struct record *r);
 };
 
-/* NULL-terminated, parents before children: what is here first is brought back first. The n-th is bit n of
- * a record's `in`, where it has an operation. */
+/* NULL-terminated, parents before children: what is here first is brought back first. The n-th is
+ * bit n of a record's `in`, where it has an operation. */
 extern const struct persist *const persists[];
 extern const struct persist persist_claim, persist_given, persist_vfs;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A claim as it is kept: with the driver that has the device for it, what the device had before, and the
- * IOMMU group that it was claimed with. The whole group comes back by one operation, or none of it. */
+/* A claim as it is kept: with the driver that has the device for it, what the device had before,
+ * and the IOMMU group that it was claimed with. The whole group comes back by one operation, or
+ * none of it. */
 #include <errno.h>
 #include <string.h>
 
@@ -196,8 +197,9 @@ static void claim_apply(struct pass *p, struct record *r, const struct device *d
 		}
 }
 
-/* Of a PF it is not known which of its operations it was, unless it tells what it had before. A VF that had no driver
- * tells nothing; what is on vfio-pci by now may have been so, unless it was not there at all. */
+/* Of a PF it is not known which of its operations it was, unless it tells what it had before. A VF
+ * that had no driver tells nothing; what is on vfio-pci by now may have been so, unless it was not
+ * there at all. */
 static enum half claim_half(const struct record *r, const struct device *dev)
 {
 	bool guest = dev->facts.use == USE_GUEST, former = r->intent.former_known;
@@ -246,8 +248,9 @@ const struct persist persist_claim = {
 
 /* ---- what a pod was given with it */
 
-/* That a pod has it must be on the disk before the pod does. That it is over may be there later, so that the next pod
- * waits for no disk; a crash before that takes it for a pod's, whose it is not known. */
+/* That a pod has it must be on the disk before the pod does. That it is over may be there later, so
+ * that the next pod waits for no disk; a crash before that takes it for a pod's, whose it is not
+ * known. */
 static void given_follow(struct model *m, struct record *r, const struct device *dev)
 {
 	bool over = r->intent.given_as[0] && dev->intent.claim[0] && !dev->intent.given_as[0];

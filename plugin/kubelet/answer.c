@@ -236,7 +236,8 @@ static int build_container(struct building *b, const struct devices *t, const ch
 			return fail(err, ENODEV, "%.80s went away", c->ids[i]);
 		if (!first)
 			add_variable(b, first = d, c);
-		/* KubeVirt makes two devices of one resource that has two variables (k8s/kubevirt, case 37). */
+		/* KubeVirt makes two devices of one resource that has two variables (k8s/kubevirt,
+		 * case 37). */
 		if (bus_of(d) != bus_of(first))
 			return fail(
 				err, EINVAL,

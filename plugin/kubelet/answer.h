@@ -27,7 +27,8 @@ struct kubelet_request {
 /* Of a whole request: while it is answered nobody else is. -EINVAL: it is for more. */
 enum { IDS_MAX = 4096 };
 int request_size(size_t containers, size_t ids, struct err *err);
-/* Of Allocate and PreStartContainer (one "container"). -EINVAL: not such a message, or a request for nothing. */
+/* Of Allocate and PreStartContainer (one "container"). -EINVAL: not such a message, or a request
+ * for nothing. */
 int request_allocate(const uint8_t *msg, size_t len, struct kubelet_request *ret, struct err *err);
 int request_prestart(const uint8_t *msg, size_t len, struct kubelet_request *ret, struct err *err);
 void request_free(struct kubelet_request *r);
@@ -41,17 +42,18 @@ const char *request_next(const struct kubelet_request *r, struct request_at *at)
 int request_check(const struct devices *t, const char *resource, const struct kubelet_request *r,
 		  uint64_t now, struct err *err);
 
-/* For Allocate alone: its pod goes on with it by its former name, no other begins by that. -ENODEV. */
+/* For Allocate alone: its pod goes on with it by its former name, no other begins by that.
+ * -ENODEV. */
 int request_names(const struct devices *t, const char *resource, const struct kubelet_request *r,
 		  struct err *err);
 
-/* After a reboot kubelet gives a container what Allocate answered before it: refuses where that is not what its
- * devices need now. */
+/* After a reboot kubelet gives a container what Allocate answered before it: refuses where that is
+ * not what its devices need now. */
 int request_nodes(const struct devices *t, const char *resource, const struct kubelet_request *r,
 		  struct err *err);
 
-/* Before a container starts: no other pod has a part of their groups. -EBUSY: one has; -EAGAIN: kubelet has yet to
- * tell whose they are. */
+/* Before a container starts: no other pod has a part of their groups. -EBUSY: one has; -EAGAIN:
+ * kubelet has yet to tell whose they are. */
 int request_alone(const struct devices *t, const char *resource, const struct kubelet_request *r,
 		  uint64_t now, struct err *err);
 
@@ -59,7 +61,8 @@ void answer_options(struct out *ret);
 /* Of these, which are offered by one name. blind: nothing is known of any of them now. */
 void answer_list(const struct devices *t, struct dev *const *v, size_t n, uint64_t now, bool blind,
 		 struct out *ret);
-/* dev_root: where /dev is on the host ("/dev"); cdi: the CDI kind whose specs are written, NULL for none. */
+/* dev_root: where /dev is on the host ("/dev"); cdi: the CDI kind whose specs are written, NULL for
+ * none. */
 int answer_allocate(const struct devices *t, const char *resource, const struct kubelet_request *r,
 		    const char *dev_root, const char *cdi, struct out *ret, struct err *err);
 int answer_preferred(const struct devices *t, const char *resource, const uint8_t *msg, size_t len,

@@ -100,9 +100,10 @@ const char *dev_sick(const struct devices *t, const struct dev *d, uint64_t now,
 		return buf;
 	}
 	if (peer) {
-		snprintf(buf, size,
-			 "of its IOMMU group %d %s is allocated, and kubelet has yet to tell to whom",
-			 d->group, peer->id);
+		snprintf(
+			buf, size,
+			"of its IOMMU group %d %s is allocated, and kubelet has yet to tell to whom",
+			d->group, peer->id);
 		return buf;
 	}
 	return now >= d->good_at ? NULL : "it was not usable a moment ago";
@@ -122,7 +123,8 @@ uint64_t devices_judge(struct devices *t, uint64_t now)
 			d->pending_at = 0;
 		else if (!d->pending_at)
 			d->pending_at = now;
-		/* What a pod has, or holds up another, kubelet has heard of, be it from a former one of us. */
+		/* What a pod has, or holds up another, kubelet has heard of, be it from a former
+		 * one of us. */
 		d->announced |= (dev_allocated(d) && !dev_comes(d)) || !strcmp(d->state, "held") ||
 				!strcmp(d->state, "claimed");
 		if (dev_sick(t, d, UINT64_MAX, buf, sizeof(buf))) {

@@ -71,7 +71,8 @@ static bool is_name(const char *text)
 	return *text && !text[strspn(text, NAME_CHARS)];
 }
 
-/* By the id alone: its resource may have been renamed since. "": no pod; NULL: one whose name becomes no line. */
+/* By the id alone: its resource may have been renamed since. "": no pod; NULL: one whose name
+ * becomes no line. */
 static const char *pod_of(struct listing *l, struct dev *d, char *buf, size_t size)
 {
 	const char *id = dev_kubelet_id(d);
@@ -98,7 +99,8 @@ static const char *pod_of(struct listing *l, struct dev *d, char *buf, size_t si
 	return buf;
 }
 
-/* allocated: namespace/pod/container, or "pending". NULL: no memory; the next list tells it again. */
+/* allocated: namespace/pod/container, or "pending". NULL: no memory; the next list tells it
+ * again. */
 static struct batch *batch_of(struct listing *l, const char *allocated)
 {
 	const char *slash = strrchr(allocated, '/');
@@ -123,7 +125,8 @@ static bool is_over(const struct listing *l, const struct dev *d)
 	return d->seen == l->kubelet || l->is_forgotten(l->ctx, dev_kubelet_id(d));
 }
 
-/* A pod that the tree has forgotten may be over as well: what is left of it is the name that the device had. */
+/* A pod that the tree has forgotten may be over as well: what is left of it is the name that the
+ * device had. */
 static bool is_told(const struct dev *d, const char *pod)
 {
 	return !strcmp(pod, d->allocated) && (pod[0] || !strcmp(dev_resource(d), d->resource));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which of the devices kubelet may give it should give (DESIGN.md 8): of one bus, whole free IOMMU groups, of
- * one NUMA node, then what was freed last. A hint; nothing is remembered of it.
+ * Which of the devices kubelet may give it should give (DESIGN.md 8): of one bus, whole free IOMMU
+ * groups, of one NUMA node, then what was freed last. A hint; nothing is remembered of it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -175,7 +175,8 @@ static int choice_make(const struct devices *t, const char *resource,
 	for (size_t i = 0; i < q->n_available_deviceids; i++) {
 		const struct dev *d = devices_of_kubelet(t, resource, q->available_deviceids[i]);
 
-		/* One that has gone meanwhile is for Allocate to refuse; this is advice on the others. */
+		/* One that has gone meanwhile is for Allocate to refuse; this is advice on the
+		 * others. */
 		if (d)
 			c->v[c->n++] = (struct candidate){ .d = d, .bus = bus_of(d) };
 	}

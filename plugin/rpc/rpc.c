@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One completion queue for all servers and channels, and one thread that waits for it and does what follows (the core
- * has no descriptor that epoll could wait for).
+ * One completion queue for all servers and channels, and one thread that waits for it and does what
+ * follows (the core has no descriptor that epoll could wait for).
  */
 #include <errno.h>
 #include <grpc/byte_buffer_reader.h>
@@ -93,9 +93,11 @@ int rpc_new(struct loop *loop, struct rpc **ret, struct err *err)
 	/* Signals are the main thread's; the core's threads take over the mask. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	/* What peers do wrong is no news for our log; the core would tell it there in lines of its own. */
+	/* What peers do wrong is no news for our log; the core would tell it there in lines of its
+	 * own. */
 	setenv("GRPC_VERBOSITY", "NONE", 0);
-	/* With it each connection keeps 8 KiB to read into, whatever GRPC_ARG_TCP_*_READ_CHUNK_SIZE says. */
+	/* With it each connection keeps 8 KiB to read into, whatever GRPC_ARG_TCP_*_READ_CHUNK_SIZE
+	 * says. */
 	setenv("GRPC_EXPERIMENTS", "-tcp_read_chunks", 0);
 	grpc_init();
 	rpc->queue = grpc_completion_queue_create_for_next(NULL);

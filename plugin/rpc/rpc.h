@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gRPC over unix sockets; rpc*.c alone know its C core. Everything here is called, and calls back, in a turn of the
- * loop (loop.h), on whichever thread has it; the core's own threads never call back.
+ * gRPC over unix sockets; rpc*.c alone know its C core. Everything here is called, and calls back,
+ * in a turn of the loop (loop.h), on whichever thread has it; the core's own threads never call
+ * back.
  */
 #ifndef PLUGIN_RPC_H
 #define PLUGIN_RPC_H
@@ -31,10 +32,12 @@ enum rpc_status {
 
 struct rpc_method {
 	const char *path; /* "/v1beta1.DevicePlugin/Allocate" */
-	/* A whole request. To be answered, now or later, by rpc_reply(), rpc_fail() or, for a stream, by
-	 * rpc_send() any number of times and rpc_fail() or the client's end. msg lives during the call. */
+	/* A whole request. To be answered, now or later, by rpc_reply(), rpc_fail() or, for a
+	 * stream, by rpc_send() any number of times and rpc_fail() or the client's end. msg lives
+	 * during the call. */
 	void (*handle)(struct rpc_call *call, const uint8_t *msg, size_t len);
-	/* A stream that has begun is over: client gone, or rpc_fail(). The call is not to be used after. */
+	/* A stream that has begun is over: client gone, or rpc_fail(). The call is not to be used
+	 * after. */
 	void (*ended)(struct rpc_call *call);
 };
 
@@ -43,8 +46,8 @@ int rpc_new(struct loop *loop, struct rpc **ret, struct err *err);
 /* Ends what is left of servers, calls and channels first, and leaves the turn to them meanwhile. */
 void rpc_free(struct rpc *rpc);
 
-/* Unknown methods are answered UNIMPLEMENTED, messages over 1 MiB RESOURCE_EXHAUSTED. methods live as long
- * as the server, up to n. */
+/* Unknown methods are answered UNIMPLEMENTED, messages over 1 MiB RESOURCE_EXHAUSTED. methods live
+ * as long as the server, up to n. */
 int rpc_server_new(struct rpc *rpc, const struct rpc_method *methods, size_t n, void *ctx,
 		   struct rpc_server **ret, struct err *err);
 /* A connection that was accepted; the descriptor is the server's from then on. */
@@ -59,7 +62,8 @@ void rpc_call_set(struct rpc_call *call, void *data); /* a place for the handler
 void *rpc_call_data(const struct rpc_call *call);
 void rpc_reply(struct rpc_call *call, const uint8_t *msg, size_t len);
 void rpc_fail(struct rpc_call *call, enum rpc_status status, const char *why);
-/* One message of a stream. What was not sent yet when the next comes is dropped: the newest counts. */
+/* One message of a stream. What was not sent yet when the next comes is dropped: the newest
+ * counts. */
 void rpc_send(struct rpc_call *call, const uint8_t *msg, size_t len);
 
 /* What a client is told in the end; msg is empty unless status is RPC_OK, why is never NULL. */

@@ -83,7 +83,8 @@ int rpc_channel_new(struct rpc *rpc, int fd, struct rpc_channel **ret, struct er
 	struct rpc_channel *ch = calloc(1, sizeof(*ch));
 	grpc_channel_credentials *none = grpc_insecure_credentials_create();
 	grpc_arg args[] = {
-		/* What kubelet's own clients say; the path of a socket is refused by some HTTP/2 servers. */
+		/* What kubelet's own clients say; the path of a socket is refused by some HTTP/2
+		 * servers. */
 		{ .type = GRPC_ARG_STRING,
 		  .key = (char *)GRPC_ARG_DEFAULT_AUTHORITY,
 		  .value.string = (char *)"localhost" },

@@ -35,7 +35,8 @@ bool rpc_batch(struct rpc *rpc, grpc_call *call, const grpc_op *ops, size_t n, s
 
 grpc_byte_buffer *rpc_buffer(const uint8_t *msg, size_t len);
 void rpc_buffer_free(grpc_byte_buffer **b);
-/* The whole message in one piece; false: none came, or it cannot be unpacked. To be unref'd if true. */
+/* The whole message in one piece; false: none came, or it cannot be unpacked. To be unref'd if
+ * true. */
 bool rpc_buffer_text(grpc_byte_buffer *b, grpc_slice *ret);
 grpc_arg rpc_integer(const char *key, int value);
 

@@ -309,7 +309,8 @@ int rpc_server_new(struct rpc *rpc, const struct rpc_method *methods, size_t n, 
 	grpc_arg args[] = {
 		rpc_integer(GRPC_ARG_MAX_CONCURRENT_STREAMS, 64),
 		rpc_integer(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, MESSAGE_MAX),
-		/* kubelet compresses nothing; what it would get by unpacking the limit above does not bound. */
+		/* kubelet compresses nothing; what it would get by unpacking the limit above does
+		 * not bound. */
 		rpc_integer(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET,
 			    1 << GRPC_COMPRESS_NONE),
 		/* Each connection keeps as much, and what kubelet asks for is shorter. */

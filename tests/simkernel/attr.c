@@ -194,8 +194,8 @@ void attr_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 
 	(void)fi;
 	pthread_mutex_lock(&s->lock);
-	/* Only the first read calls the kernel's show; later ones are served from its result. Of what is binary each
-	 * is made by itself. */
+	/* Only the first read calls the kernel's show; later ones are served from its result. Of
+	 * what is binary each is made by itself. */
 	if ((off && !n->size) || !would_wait(s, n)) {
 		read_now(s, req, n, size, off);
 		return;

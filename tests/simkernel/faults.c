@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Refusals, slowness and hangs, told by path: fnmatch(3) on the path below sys/, links resolved; or by
- * number: the n-th write from now on, whatever it writes, so that a test can break each step in turn.
+ * Refusals, slowness and hangs, told by path: fnmatch(3) on the path below sys/, links resolved; or
+ * by number: the n-th write from now on, whatever it writes, so that a test can break each step in
+ * turn.
  */
 #include "sim.h"
 

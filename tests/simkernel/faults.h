@@ -10,7 +10,8 @@ struct sim;
 
 enum nth_how { NTH_FAIL, NTH_FROM, NTH_BEFORE, NTH_AFTER };
 
-/* The n-th write from now on is refused (from: all later ones too), or waits before or after its work. */
+/* The n-th write from now on is refused (from: all later ones too), or waits before or after its
+ * work. */
 struct nth {
 	long left; /* 0: it has come, or none is awaited */
 	enum nth_how how;

@@ -39,7 +39,8 @@ static int driver_override_store(struct sim *s, void *obj, const char *text, siz
 	return 0;
 }
 
-/* A host driver enables its function; vfio-pci only while somebody has it open; and a hand, once each time. */
+/* A host driver enables its function; vfio-pci only while somebody has it open; and a hand, once
+ * each time. */
 static int times_enabled(const struct func *f)
 {
 	const char *recorded = record_text(f->dev.rec, 'A', "enable");
@@ -114,7 +115,8 @@ static bool can_reset(const void *obj)
 	return how && *how > ' ';
 }
 
-/* A bus is reset for a function that is alone on it; the method is listed before the others are known. */
+/* A bus is reset for a function that is alone on it; the method is listed before the others are
+ * known. */
 static bool shares_bus(const struct sim *s, const struct func *f)
 {
 	for_each_func(s, o)

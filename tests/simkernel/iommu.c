@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* IOMMU groups: functions the IOMMU can not tell apart share one; a number lives with its members. */
+/* IOMMU groups: functions the IOMMU can not tell apart share one; a number lives with its
+ * members. */
 #include "device.h"
 #include "func.h"
 #include "iommu.h"

@@ -26,7 +26,8 @@ struct reaction {
 };
 
 enum {
-	ROW_LOCKED = 1 << 0,	 /* show takes the device lock; obj is, or begins with, a struct dev */
+	/* show takes the device lock; obj is, or begins with, a struct dev */
+	ROW_LOCKED = 1 << 0,
 	ROW_SHARED = 1 << 1,	 /* many write it at once, as of a driver's files; they never go */
 	ROW_LOCKED_OLD = 1 << 2, /* ROW_LOCKED where the kernel's driver_override is */
 };

@@ -114,6 +114,7 @@ int serve(struct sim *s, const char *dir, bool events)
 		return r;
 	}
 	se = session(s);
-	/* The session stays open until the process has ended: threads may still be about to write to it. */
+	/* The session stays open until the process has ended: threads may still be about to write
+	 * to it. */
 	return se ? run(s, dir, se, signals) : -ENOMEM;
 }

@@ -89,7 +89,8 @@ static inline struct node *node_ref(struct node *n)
 }
 
 void node_unref(struct node *n, uint32_t refs);
-/* The same file once more, in no directory: FUSE locks writers out by node. The caller's reference. */
+/* The same file once more, in no directory: FUSE locks writers out by node. The caller's
+ * reference. */
 struct node *node_alias(const struct node *n);
 
 #endif

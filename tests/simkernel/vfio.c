@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * vfio-pci: what it takes, the devices that appear for a VMM, and the wait until the VMM lets go.
- * A stand-in VMM is a directory in proc/ whose descriptors lead to the group's node in dev/, whose inode
- * tells which it is; it has all functions of the group open that vfio-pci had when it came.
+ * vfio-pci: what it takes, the devices that appear for a VMM, and the wait until the VMM lets go. A
+ * stand-in VMM is a directory in proc/ whose descriptors lead to the group's node in dev/, whose
+ * inode tells which it is; it has all functions of the group open that vfio-pci had when it came.
  */
 #include "device.h"
 #include "facts.h"

@@ -71,7 +71,9 @@ static int make(void *backend, struct step *s, unsigned int deadline_ms, struct 
 	return 0;
 }
 
-static const struct verb make_verb = { .name = "make", .deadline_ms = 1000, .remakes = true, .run = make };
+static const struct verb make_verb = {
+	.name = "make", .deadline_ms = 1000, .remakes = true, .run = make
+};
 static const struct verb bind_verb = { .name = "bind", .deadline_ms = 1000, .run = run };
 static const struct verb vfs_verb = { .name = "vfs", .deadline_ms = 1000, .run = run };
 static const struct verb *const verbs[] = { &bind_verb, &vfs_verb, &make_verb, NULL };
@@ -166,7 +168,8 @@ static int profile_settle(struct model *m, const struct request *w, struct err *
 	return 0;
 }
 
-static int profile_foresee(const struct device *parent, int32_t index, struct device *ret, struct err *err)
+static int profile_foresee(const struct device *parent, int32_t index, struct device *ret,
+			   struct err *err)
 {
 	(void)parent;
 	(void)err;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Records and a model that comes and goes, over an engine whose method "claim" takes a device by one step
- * that sets its driver, whose method "sriov_numvfs" by one that only says that it made VFs, and whose "profile" makes a
- * mediated device of REQUEST_NIC or of what has its ids.
+ * Records and a model that comes and goes, over an engine whose method "claim" takes a device by
+ * one step that sets its driver, whose method "sriov_numvfs" by one that only says that it made
+ * VFs, and whose "profile" makes a mediated device of REQUEST_NIC or of what has its ids.
  */
 #ifndef PCIDEVFS_FAKEREQUEST_H
 #define PCIDEVFS_FAKEREQUEST_H
@@ -29,7 +29,8 @@ extern struct fakerequest {
 	void (*_Atomic in_step)(void);
 } fakerequest;
 
-/* A process begins, with the state file in "state"; keep_model for one that finds its predecessor's memory. */
+/* A process begins, with the state file in "state"; keep_model for one that finds its predecessor's
+ * memory. */
 void request_begin(bool keep_model);
 void request_end(void);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A world of counters for transactions: a method "level" brings each device of a request's group to a number by
- * one step per device; "top" can be planned only at level 5. Each step can be told to fail, hang or fail in
- * its undo.
+ * A world of counters for transactions: a method "level" brings each device of a request's group to
+ * a number by one step per device; "top" can be planned only at level 5. Each step can be told to
+ * fail, hang or fail in its undo.
  */
 #ifndef PCIDEVFS_LEVELS_H
 #define PCIDEVFS_LEVELS_H

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Ways of claiming other than by a driver, of devices of another bus whose parent is a PCI function. */
+/* Ways of claiming other than by a driver, of devices of another bus whose parent is a PCI
+ * function. */
 #include <errno.h>
 #include <string.h>
 
@@ -135,7 +136,8 @@ DEFINE_TEST(what_a_device_had_before_is_pairs_of_any_text)
 	memcpy(was, b, sizeof(was));
 	memset(value, 'x', sizeof(value) - 1);
 	value[sizeof(value) - 1] = '\0';
-	CHECK(!former_set(b, "more", value) && !former_set(b, "a b", "1") && !former_set(b, "", "1"));
+	CHECK(!former_set(b, "more", value) && !former_set(b, "a b", "1") &&
+	      !former_set(b, "", "1"));
 	CHECK(!former_set(b, "sixteen_or_more_", "1"));
 	CHECK_STR(b, was);
 }

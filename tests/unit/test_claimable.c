@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is said of each device's claim is what its plan would be refused with, whatever changed last, and where. */
+/* What is said of each device's claim is what its plan would be refused with, whatever changed
+ * last, and where. */
 #include <string.h>
 
 #include "facts.h"
@@ -220,7 +221,8 @@ static size_t chosen(uint32_t *seed, size_t n)
 static void change_one(struct world_fake *w, uint32_t *seed, char after[static 256])
 {
 	const char *address = devices[chosen(seed, ARRAY_SIZE(devices))];
-	size_t which = chosen(seed, 2) ? chosen(seed, ARRAY_SIZE(changes) + 2) : 0, n = strlen(after);
+	size_t which = chosen(seed, 2) ? chosen(seed, ARRAY_SIZE(changes) + 2) : 0,
+	       n = strlen(after);
 	struct key key = fake_key(address);
 	struct device *d;
 
@@ -286,9 +288,10 @@ DEFINE_TEST(claimable_of_a_group_changes_with_one)
 	fake_edit(&w, other.name, needed);
 	model_lock(w.model);
 	CHECK(model_find(w.model, &nic)->generation > before);
-	CHECK_STR(model_find(w.model, &nic)->refused,
-		  "0000:04:00.0 shares IOMMU group 41 with 0000:3b:00.0, which the host needs: disk sda1 is "
-		  "mounted on /; the group stays with the host");
+	CHECK_STR(
+		model_find(w.model, &nic)->refused,
+		"0000:04:00.0 shares IOMMU group 41 with 0000:3b:00.0, which the host needs: disk sda1 is "
+		"mounted on /; the group stays with the host");
 	CHECK_STR(model_find(w.model, &nic)->reason, model_find(w.model, &nic)->refused);
 	CHECK_EQ(model_find(w.model, &nic)->state, STATE_HOST);
 	/* What people write to look at it alters nothing of that. */
@@ -314,8 +317,9 @@ DEFINE_TEST(claimable_of_a_vf_follows_its_pf)
 	fake_edit(&w, pf.name, without_vfs);
 	fake_edit(&w, pf.name, to_vfio);
 	model_lock(w.model);
-	CHECK_STR(model_find(w.model, &vf)->refused,
-		  "0000:02:10.0 is a VF of 0000:02:00.0, which is on vfio-pci itself; release that first");
+	CHECK_STR(
+		model_find(w.model, &vf)->refused,
+		"0000:02:10.0 is a VF of 0000:02:00.0, which is on vfio-pci itself; release that first");
 	model_remove(w.model, &pf);
 	model_publish(w.model);
 	CHECK_EQ(model_find(w.model, &vf)->refused_code, 0);

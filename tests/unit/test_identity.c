@@ -93,7 +93,8 @@ DEFINE_TEST(identity_of_vf_is_its_pf_and_index)
 	CHECK_STR(id.path, "@0000:02:00.0");
 }
 
-/* Their PF is not in the model, or its links are not there yet: its path is all that they know, and the same. */
+/* Their PF is not in the model, or its links are not there yet: its path is all that they know, and
+ * the same. */
 DEFINE_TEST(identity_of_a_vf_without_its_pf_is_its_own)
 {
 	struct device a = { .key = { BUS_PCI, "0000:02:10.3" }, .facts = { .index = 3 } }, b;

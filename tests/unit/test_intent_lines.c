@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Each line of the state file stands for itself: whatever was written is read again, and damage costs one line. */
+/* Each line of the state file stands for itself: whatever was written is read again, and damage
+ * costs one line. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -32,7 +33,8 @@ static int parse(const char *text, size_t len, struct records *ret, struct err *
 static void former_text(const char *lines, struct out *ret)
 {
 	out_printf(ret, "pcidevfs-intent 1\n%s", lines);
-	out_printf(ret, "checksum=%016llx\n", (unsigned long long)fnv1a(FNV1A, ret->data, ret->len));
+	out_printf(ret, "checksum=%016llx\n",
+		   (unsigned long long)fnv1a(FNV1A, ret->data, ret->len));
 }
 
 /* The records of these lines. */

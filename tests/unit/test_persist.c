@@ -12,7 +12,8 @@
 
 #define NIC "0000:02:00.0"
 
-/* What restore asks for is carried out by a method, and keys of the state file name one thing each. */
+/* What restore asks for is carried out by a method, and keys of the state file name one thing
+ * each. */
 DEFINE_TEST(persist_requests_are_complete)
 {
 	struct world_fake w = { 0 };

@@ -193,8 +193,9 @@ DEFINE_TEST(a_group_is_one_pods)
 	CHECK_EQ(take(&t, "0000:05:02.0", NIC " state=allocated allocated_to=pending"), 0);
 	/* From before our start: whose it is kubelet has yet to tell. */
 	devices_judge(&t, 1000);
-	CHECK_STR(sick(&t, "0000:05:01.0", 1000),
-		  "of its IOMMU group 14 0000:05:02.0 is allocated, and kubelet has yet to tell to whom");
+	CHECK_STR(
+		sick(&t, "0000:05:01.0", 1000),
+		"of its IOMMU group 14 0000:05:02.0 is allocated, and kubelet has yet to tell to whom");
 	CHECK(!sick(&t, "0000:05:02.0", 1000));
 	/* We gave it: the same pod may be given the other one. */
 	devices_find(&t, "0000:05:02.0")->given_at = 1000;

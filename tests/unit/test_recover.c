@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Where operations are kept for the next process, and what it says of those that it cannot take up again. */
+/* Where operations are kept for the next process, and what it says of those that it cannot take up
+ * again. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -88,7 +89,8 @@ static void queue_and_die(struct bench *b)
 	bench_start(b);
 	pthread_mutex_lock(&queue);
 	for (int i = 0; i < 4; i++)
-		CHECK_EQ(engine_defer(b->e, &(struct actor){ .opener.reserve = true }, block, NULL), 0);
+		CHECK_EQ(engine_defer(b->e, &(struct actor){ .opener.reserve = true }, block, NULL),
+			 0);
 	for (int i = 0; i < 39; i++) {
 		struct request w = { .dev = dev_key(0) };
 
@@ -141,7 +143,8 @@ DEFINE_TEST(devices_of_an_op_are_busy_until_it_is_taken_up_again)
 	check_busy(&b, "level 5");
 	pthread_mutex_lock(&queue);
 	for (int i = 0; i < 4; i++)
-		CHECK_EQ(engine_defer(b.e, &(struct actor){ .opener.reserve = true }, block, NULL), 0);
+		CHECK_EQ(engine_defer(b.e, &(struct actor){ .opener.reserve = true }, block, NULL),
+			 0);
 	engine_recover(b.e, true);
 	check_busy(&b, "level 5");
 	pthread_mutex_unlock(&queue);
@@ -151,7 +154,8 @@ DEFINE_TEST(devices_of_an_op_are_busy_until_it_is_taken_up_again)
 	bench_stop(&b);
 }
 
-/* Its writer looked at the device when he got EIO, and found it as it was; that must not change behind him. */
+/* Its writer looked at the device when he got EIO, and found it as it was; that must not change
+ * behind him. */
 DEFINE_TEST(what_had_not_begun_is_dropped_where_nobody_asks_again)
 {
 	for (int again = 0; again < 2; again++) {

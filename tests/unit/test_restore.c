@@ -153,7 +153,8 @@ static void says_vf1_is_claimed(struct device *dev)
 	dev->intent.vf_claims[0] = 1 << 1;
 }
 
-/* Nor after a crash, when another process's records had said so: the VF would come without its driver. */
+/* Nor after a crash, when another process's records had said so: the VF would come without its
+ * driver. */
 DEFINE_TEST(no_vf_is_for_a_guest_once_nothing_is_stored)
 {
 	static const struct plug vf = {
@@ -321,7 +322,8 @@ static void expect_nothing_stored(void)
 	out_free(&o);
 }
 
-/* Who asks before the first pass, or between its look and its operation, does not take what is stored. */
+/* Who asks before the first pass, or between its look and its operation, does not take what is
+ * stored. */
 DEFINE_TEST(restore_yields_to_nobody_who_asks_meanwhile)
 {
 	static void (*const asked[])(void) = { ask_for_bob, ask_for_none, keep_none };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A device that is pulled out and put back in the middle of an operation is another one, and free for others. */
+/* A device that is pulled out and put back in the middle of an operation is another one, and free
+ * for others. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -171,7 +172,8 @@ DEFINE_TEST(who_asks_an_engine_that_has_ended_is_refused)
 	world_reset();
 	bench_start(&b);
 	CHECK(engine_end(b.e, NULL));
-	CHECK_EQ(engine_defer(b.e, &(struct actor){ .opener.reserve = true }, never, NULL), -ESHUTDOWN);
+	CHECK_EQ(engine_defer(b.e, &(struct actor){ .opener.reserve = true }, never, NULL),
+		 -ESHUTDOWN);
 	CHECK_EQ(set(&b, 0, "5", &v), EAGAIN);
 	CHECK_EQ(kernel.started, 0);
 	bench_stop(&b);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is not there yet, or any more: asked for by the parent that makes it, and brought back through that. No backend
- * reads mediated devices yet: a method of the test's own makes them. */
+/* What is not there yet, or any more: asked for by the parent that makes it, and brought back
+ * through that. No backend reads mediated devices yet: a method of the test's own makes them. */
 #include <errno.h>
 #include <string.h>
 

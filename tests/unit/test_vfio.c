@@ -215,7 +215,8 @@ DEFINE_TEST(claim_takes_no_function_that_is_split)
 	fake_close(&w);
 }
 
-/* A function of no known class may be a bridge, which would be left alone, or what the host runs on. */
+/* A function of no known class may be a bridge, which would be left alone, or what the host runs
+ * on. */
 DEFINE_TEST(claim_of_a_group_that_cannot_be_told_is_refused)
 {
 	const char *doubt =
@@ -263,10 +264,11 @@ DEFINE_TEST(claim_that_holds_is_nothing_to_do)
 	claimed(&w);
 	fake_edit(&w, GPU, fake_by_qemu);
 	CHECK_STR(plan_of(&w, GPU, "alice", false), "nothing to do\n");
-	CHECK_IN(plan_of(&w, AUDIO, "bob", false),
-		 "EBUSY: " AUDIO " shares IOMMU group 41 with " GPU ": " GPU
-		 " is claimed by alice and held by qemu kvm (pid 812); end that process first, then write "
-		 "none to its claim");
+	CHECK_IN(
+		plan_of(&w, AUDIO, "bob", false),
+		"EBUSY: " AUDIO " shares IOMMU group 41 with " GPU ": " GPU
+		" is claimed by alice and held by qemu kvm (pid 812); end that process first, then write "
+		"none to its claim");
 	/* Drift: one member lost its driver. */
 	fake_edit(&w, AUDIO, fake_to_none);
 	CHECK_STR(plan_of(&w, GPU, "alice", false), "1 " AUDIO " driver_override vfio-pci\n"
@@ -352,7 +354,8 @@ DEFINE_TEST(claim_is_restored_below_a_guest)
 	fake_close(&w);
 }
 
-/* An end waits for no device: who does not let go of the override is left to itself, and nothing of it here. */
+/* An end waits for no device: who does not let go of the override is left to itself, and nothing of
+ * it here. */
 DEFINE_TEST(lift_waits_for_no_device)
 {
 	struct world_fake w = server();

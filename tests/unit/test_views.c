@@ -54,7 +54,8 @@ DEFINE_TEST(views_of_all_count_for_each)
 	view_free(&first);
 }
 
-/* What was heard of before a look began is in it; what was heard since, or has not been published, is not. */
+/* What was heard of before a look began is in it; what was heard since, or has not been published,
+ * is not. */
 DEFINE_TEST(views_who_heard_before_is_served)
 {
 	uint64_t heard, again;
