@@ -11,7 +11,7 @@
 #include "persist.h"
 #include "pcidevfs/model.h"
 
-#define CUT "pcidevfsd has ended in the middle of an act on "
+#define CUT "pcidevfsd ended during an operation on "
 
 void interrupted_begin(const struct intents *in, struct record *r, const struct device *dev)
 {

@@ -53,7 +53,7 @@ int request_nodes(const struct devices *t, const char *resource, const struct ku
 		  struct err *err);
 
 /* Before a container starts: no other pod has a part of their groups. -EBUSY: one has; -EAGAIN:
- * kubelet has yet to tell whose they are. */
+ * kubelet has not reported the pod yet. */
 int request_alone(const struct devices *t, const char *resource, const struct kubelet_request *r,
 		  uint64_t now, struct err *err);
 

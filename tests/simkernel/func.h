@@ -78,7 +78,7 @@ int sriov_disable(struct sim *s, struct func *pf);
 /* plug.c: on command, as a hand would */
 int plug(struct sim *s, const char *addr, const char *from);
 int unplug(struct sim *s, const char *addr);
-/* Config space reads ff only, or again as it was recorded. */
+/* Config space reads all ones, or again as it was recorded. */
 int func_mute(struct sim *s, const char *addr, bool on);
 /* More functions than any recording has, some in domains beyond 16 bits. */
 int plug_many(struct sim *s, unsigned int n);
