@@ -64,7 +64,7 @@ static uint32_t caps_of(const struct device *dev)
 
 	if (dev->key.bus != BUS_PCI)
 		return (f->has_way ? CAP_CLAIM : 0) | (f->iommu_group >= 0 ? CAP_GROUP : 0);
-	caps |= CAP_PCI;
+	caps |= CAP_PCI | f->caps;
 	caps |= device_is_bridge(f) ? 0 : CAP_CLAIM;
 	caps |= f->total_vfs >= 0 ? CAP_SRIOV : 0;
 	caps |= f->total_vfs >= 0 && !f->own_vfs ? CAP_NUMVFS : 0;
@@ -79,8 +79,10 @@ static uint32_t caps_of(const struct device *dev)
 /* Of what is no PCI function the bus says it all. */
 static const enum kind bus_kinds[BUS_COUNT] = { [BUS_MDEV] = KIND_MDEV, [BUS_USB] = KIND_USB };
 
-static enum kind kind_of(enum bus bus, uint32_t caps)
+static enum kind kind_of(enum bus bus, uint32_t caps, uint32_t known)
 {
+	if (known && known < KIND_COUNT)
+		return known;
 	if (!(caps & CAP_PCI))
 		return bus_kinds[bus];
 	if (!(caps & CAP_CLAIM))
@@ -97,7 +99,7 @@ static enum kind kind_of(enum bus bus, uint32_t caps)
 void device_identify(struct device *dev)
 {
 	dev->caps = caps_of(dev);
-	dev->kind = kind_of(dev->key.bus, dev->caps);
+	dev->kind = kind_of(dev->key.bus, dev->caps, dev->facts.kind);
 }
 
 int device_lacks(const struct device *dev, const char *file, struct err *err)

@@ -323,7 +323,7 @@ static void changed(void *ctx, const struct change *changes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (changes[i].action != ACTION_REMOVE &&
-		    changes[i].bits & (CH_CLAIM | CH_DRIVER)) {
+		    changes[i].bits & (CH_CLAIM | CH_FACT(driver))) {
 			kick(ctx, false);
 			return;
 		}

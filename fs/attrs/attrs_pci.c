@@ -53,9 +53,9 @@ static const struct attr rows[] = {
 	  .help = "device id, as in sysfs" },
 	{ KEY_RO("class", 5, class_show), .bits = CH_IDS, .caps = CAP_PCI, .flags = ATTR_CONST,
 	  .help = "class code, as in sysfs" },
-	{ KEY_RO("numa_node", 6, numa_node_show), .bits = CH_NUMA, .flags = ATTR_CONST,
+	{ KEY_RO("numa_node", 6, numa_node_show), .bits = CH_FACT(numa_node), .flags = ATTR_CONST,
 	  .help = "NUMA node, -1 when the kernel knows none" },
-	{ KEY_RO("driver", 7, driver_show), .bits = CH_DRIVER,
+	{ KEY_RO("driver", 7, driver_show), .bits = CH_FACT(driver),
 	  .help = "the driver that is bound, or none" },
 	{ KEY_RO("kind", 8, kind_show), .bits = CH_KIND, .flags = ATTR_CONST,
 	  .help = "pci, sriov-gpu, sriov-nic, sriov, vf or bridge; follows identity. vgpu, "

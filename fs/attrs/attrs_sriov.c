@@ -47,7 +47,7 @@ static void physfn_show(const struct subject *s, struct out *o)
 
 /* clang-format off: a row as it is read */
 static const struct attr rows[] = {
-	{ KEY_RO("sriov_totalvfs", 12, totalvfs_show), .bits = CH_TOTALVFS, .caps = CAP_SRIOV,
+	{ KEY_RO("sriov_totalvfs", 12, totalvfs_show), .bits = CH_FACT(total_vfs), .caps = CAP_SRIOV,
 	  .help = "how many VFs it can have" },
 	{ KEY_RW("sriov_numvfs", 13, numvfs_show, numvfs_store), .bits = CH_NUMVFS,
 	  .caps = CAP_SRIOV, .write_caps = CAP_NUMVFS,

@@ -34,9 +34,9 @@ static void last_error_show(const struct subject *s, struct out *o)
 
 /* clang-format off: a row as it is read */
 static const struct attr rows[] = {
-	{ KEY_LINK("iommu_group", 15, iommu_group_show), .bits = CH_GROUP, .caps = CAP_GROUP,
+	{ KEY_LINK("iommu_group", 15, iommu_group_show), .bits = CH_FACT(iommu_group), .caps = CAP_GROUP,
 	  .help = "its IOMMU group, with the links to the members" },
-	{ KEY_RO("nodes", 16, nodes_show), .bits = CH_NODES, .caps = CAP_CLAIM,
+	{ KEY_RO("nodes", 16, nodes_show), .bits = CH_FACT(nodes), .caps = CAP_CLAIM,
 	  .help = "device nodes that a VMM needs now, one a line, or none" },
 	{ KEY_RO("state", 17, state_show), .bits = CH_STATE,
 	  .help = "stuck, busy, unhealthy, allocated, held, claimed, host or free: the first "

@@ -13,11 +13,7 @@ typedef uint64_t change_bits;
 
 #define CH_BIT(n) (UINT64_C(1) << (n))
 #define CH_IDENTITY CH_BIT(0) /* another device: of one that stays no field has it */
-#define CH_DRIVER CH_BIT(1)
-#define CH_GROUP CH_BIT(2)
-#define CH_NUMA CH_BIT(3)
 #define CH_NUMVFS CH_BIT(4)
-#define CH_NODES CH_BIT(5)
 #define CH_CRITICAL CH_BIT(6)
 #define CH_HOLDERS CH_BIT(7)
 #define CH_NAME CH_BIT(8) /* device_resource() */
@@ -35,7 +31,6 @@ typedef uint64_t change_bits;
 #define CH_KIND CH_BIT(18)
 #define CH_DESCRIPTION CH_BIT(19)
 #define CH_POOLED CH_BIT(20)
-#define CH_TOTALVFS CH_BIT(21)
 #define CH_PARENT CH_BIT(22)
 #define CH_REASON CH_BIT(23)
 /* No file of the device reads so, but others may, as `intents` and those of a resource, or what
@@ -46,7 +41,21 @@ typedef uint64_t change_bits;
 #define CH_RIGHTS CH_BIT(26)
 #define CH_MDEV CH_BIT(27)
 #define CH_CLAIMABLE CH_BIT(28)
-#define CH_END (CH_CLAIMABLE << 1) /* above all of them */
+#define CH_FIXED 29 /* of them */
+
+/* ... and one for each FACT_SHOWN of facts.def. */
+enum {
+#define FACT(type, name, none, bit)
+#define FACT_TEXT(name, size, bit)
+#define FACT_KEY(name, bit)
+#define FACT_ROOM(name, bit)
+#define FACT_SHOWN(type, name, none) SHOWN_##name,
+#define FACT_SHOWN_TEXT(name, size) SHOWN_##name,
+#include "pcidevfs/facts.def"
+	SHOWN_END
+};
+#define CH_FACT(name) CH_BIT(CH_FIXED + SHOWN_##name)
+#define CH_END CH_BIT(CH_FIXED + SHOWN_END) /* above all of them */
 #define CH_ALL (~UINT64_C(0))
 
 #endif

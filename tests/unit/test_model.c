@@ -68,7 +68,7 @@ DEFINE_TEST(observers_hear_what_changed_and_nothing_else)
 	CHECK(model_dispatch(m));
 	CHECK_EQ(h.n, 2);
 	CHECK_EQ(h.last[1].action, ACTION_CHANGE);
-	CHECK_EQ(h.last[1].bits, CH_DRIVER | CH_STATE | CH_REASON);
+	CHECK_EQ(h.last[1].bits, CH_FACT(driver) | CH_STATE | CH_REASON);
 	CHECK(model_sync(m, 2, 0));
 
 	model_lock(m);
@@ -113,7 +113,7 @@ DEFINE_TEST(changes_of_one_device_become_one)
 	model_unlock(m);
 	model_dispatch(m);
 	CHECK_EQ(h.n, 2);
-	CHECK_EQ(h.last[1].bits, CH_NUMVFS | CH_NUMA);
+	CHECK_EQ(h.last[1].bits, CH_NUMVFS | CH_FACT(numa_node));
 	CHECK_EQ(h.last[1].generation, 7);
 	model_free(m);
 }
@@ -146,7 +146,7 @@ DEFINE_TEST(what_changes_while_observers_hear_is_told_by_itself)
 	model_dispatch(m);
 	CHECK_EQ(h.n, 2);
 	CHECK_EQ(h.last[1].action, ACTION_CHANGE);
-	CHECK_EQ(h.last[1].bits, CH_NUMA);
+	CHECK_EQ(h.last[1].bits, CH_FACT(numa_node));
 	model_free(m);
 }
 
@@ -191,7 +191,7 @@ DEFINE_TEST(what_was_being_told_at_a_kill_is_told_again)
 	model_dispatch(m);
 	CHECK_EQ(h.n, 1);
 	CHECK_EQ(h.last[0].action, ACTION_CHANGE);
-	CHECK_EQ(h.last[0].bits, CH_NUMA);
+	CHECK_EQ(h.last[0].bits, CH_FACT(numa_node));
 	model_free(m);
 }
 
