@@ -93,8 +93,7 @@ int confine_caps(uint64_t keep, uint64_t use, struct err *err)
 	return 0;
 }
 
-/* The access rights that ABI 1 to 7 add; a kernel knows those of its ABI and of all earlier
- * ones. */
+/* The access rights that ABI 1 to 7 add; a kernel knows those of its ABI and of earlier ones. */
 static const uint64_t fs_rights[] = {
 	LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE |
 		LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |

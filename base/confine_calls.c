@@ -31,8 +31,7 @@
 #define SANITIZERS 0
 #endif
 
-/* Calls that headers of the time of Linux 5.10 lack; their numbers are the same on all
- * architectures. */
+/* Calls that headers of the time of Linux 5.10 lack. All architectures have the same numbers. */
 #define NR_process_mrelease 448
 #define NR_quotactl_fd 443
 #define NR_mount_setattr 442
@@ -167,8 +166,7 @@ static void add(struct program *p, struct sock_filter insn)
 #define REFUSE(code)                                                                               \
 	(struct sock_filter) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (code))
 
-/* Tests the lower half of the argument, which comes first in memory: the kernel uses no more of
- * it. */
+/* Tests the argument's lower half, which comes first in memory: the kernel uses no more of it. */
 static void add_looked_at(struct program *p, const struct call *c)
 {
 	bool equal = c->how != WITHOUT;

@@ -269,8 +269,7 @@ static void drop_jobs(struct jobs *j)
 	}
 }
 
-/* Leaves the turn meanwhile: the callbacks of the threads' jobs need it. Returns whether all
- * ended. */
+/* Leaves the turn meanwhile: the threads' jobs end in turns. Returns whether all ended. */
 static bool end_threads(struct mirror *t)
 {
 	struct timespec until;

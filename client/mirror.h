@@ -14,8 +14,7 @@
 struct loop;
 struct mirror;
 
-/* What a client keeps of the tree. All functions are called with the lock held, by threads of the
- * mirror. */
+/* What a client keeps of the tree. The mirror's threads call all functions with the lock held. */
 struct mirror_table {
 	const char *name; /* the client's name in `health` */
 	size_t size;	  /* of the table, which starts zeroed */
@@ -29,8 +28,7 @@ struct mirror_table {
 	/* Writes the path, below the tree, of the i-th file whose reading makes the daemon probe
 	 * holders. False: there are no more. NULL: never asked to probe. */
 	bool (*holders)(const void *table, size_t i, char *path, size_t size);
-	/* Does something that happened after `since` make the lines of a job out of date? NULL:
-	 * never. */
+	/* Did something after `since` make the lines of a job out of date? NULL: never. */
 	bool (*overtaken)(const void *table, const char *lines, uint64_t since);
 	void (*clear)(void *table); /* frees what it holds */
 };
@@ -62,8 +60,7 @@ bool mirror_dispatch(struct mirror *t);
 /* Access to the table, between lock and unlock. */
 void *mirror_lock(struct mirror *t);
 void mirror_unlock(struct mirror *t);
-/* Returns since when the tree has been lost (ms; 0: it is there), and why. Call with the lock
- * held. */
+/* Returns since when the tree is lost (ms; 0: it is there), and why. Call it with the lock held. */
 uint64_t mirror_lost(const struct mirror *t, const char **ret_why);
 /* Has an inventory ever been read? */
 bool mirror_known(struct mirror *t);

@@ -36,8 +36,7 @@ struct lines {
 	bool drained; /* the last read took all there was */
 };
 
-/* The next whole line without its newline. Returns 1, 0 if there is none yet (or ever, if ended),
- * or -errno. */
+/* The next whole line without its newline. Returns 1; 0: none yet (or ever, if ended); -errno. */
 static int next_line(struct lines *l, char **ret)
 {
 	for (;;) {
@@ -192,8 +191,7 @@ static int take_events(struct follower *f, struct lines *l, struct err *err)
 	return 0;
 }
 
-/* `health` shows us while this file is open. A client without the right to open it follows all the
- * same. */
+/* `health` shows us while this file is open. A client that may not open it follows all the same. */
 static int show_us(const struct follower *f)
 {
 	struct err err = { 0 };

@@ -27,7 +27,7 @@ struct allocation {
 	struct source patience;
 	struct request request;
 	uint64_t running; /* given_at of its devices until it is answered; unique */
-	/* Why it waits: for news of a device whose old name we had not seen, or (ENOTCONN) for the
+	/* Why it waits: for news of a device whose old name we had not seen, or (ENOTCONN) the
 	 * tree. */
 	struct err refused;
 	struct source news;
@@ -256,8 +256,7 @@ static bool any_dev(const struct allocation *a,
 	return any;
 }
 
-/* Has news come that a pod has one more of the devices? Names from a later Allocate do not
- * count. */
+/* Do we know by now that a pod has one more of them? Names of a later Allocate do not count. */
 static bool is_named(const struct allocation *a, const struct dev *d)
 {
 	return d->given_at == a->running && in_the_way(a, d);
@@ -398,8 +397,7 @@ void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *cal
 
 /* ---- PreStartContainer */
 
-/* kubelet waits 30 s for it, once the sandbox is made: it may first have to list the pods of a
- * group. */
+/* kubelet allows 30 s, once the sandbox is made: it may first have to list the group's pods. */
 struct start {
 	struct source retry;
 	struct start *next; /* in plugin.starts */
@@ -432,8 +430,7 @@ static void end_start(struct start *s, const struct err *err)
 	start_free(s);
 }
 
-/* Returns true if it must be judged again: kubelet's next list or the tree's next line may change
- * the result. */
+/* Returns true if it must be judged again, after kubelet's next list or the tree's next line. */
 static bool judge(const struct start *s, struct err *err)
 {
 	uint64_t now = now_ms();

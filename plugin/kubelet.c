@@ -55,8 +55,7 @@ static void drop_channel(struct kubelet *k)
 	rpc_channel_free(ch);
 }
 
-/* kubelet may be about to listen: retry soon. If the socket does not exist, its creation is an
- * event. */
+/* kubelet may be about to listen: retry soon. A missing socket is an event when it comes. */
 static void later(struct kubelet *k, const struct err *err)
 {
 	if (err->code == ENOENT)
@@ -193,8 +192,7 @@ static int watch(struct kubelet *k, const char *path)
 	return wd;
 }
 
-/* Polls if the directory cannot be watched. Watches are few, and all programs of a user share
- * them. */
+/* Polls if the directory cannot be watched. All programs of a user share the few watches. */
 static void look_instead(struct kubelet *k, int before)
 {
 	if (!k->blind)

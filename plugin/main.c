@@ -121,9 +121,8 @@ static void on_ready_due(struct source *s)
 	tell_ready(container_of(s, struct main, ready));
 }
 
-/* Each kubelet dials all resources at once while the connections of the one before are closed. With
- * 200 resources malloc() keeps some MiB of that. Trimming takes some ms, so it waits until pods are
- * admitted. */
+/* Each kubelet dials all resources at once while the connections of the last one are closed. With
+ * 200 resources malloc() keeps some MiB of that. Trimming takes some ms: not while pods wait. */
 static void on_trim(struct source *s)
 {
 	(void)s;
@@ -146,8 +145,7 @@ static void on_tree(struct source *s)
 		tell_ready(m);
 }
 
-/* Before kubelet's first start these are missing. They are made with kubelet's modes; our sockets
- * wait there. */
+/* Missing before kubelet's first start. Made with kubelet's modes; our sockets wait there. */
 static int make_dirs(const char *kubelet, const char *plugins, struct err *err)
 {
 	if ((mkdir(kubelet, 0750) && errno != EEXIST) || (mkdir(plugins, 0750) && errno != EEXIST))
@@ -253,8 +251,7 @@ static void stop(struct plugin *p)
 	loop_close(&p->loop);
 }
 
-/* A service manager restarts us at once because kubelet waits. This pause keeps a failing start
- * from looping. */
+/* A service manager restarts us at once because kubelet waits. This pauses a failing start. */
 static void pause_failed(int signals)
 {
 	struct pollfd end = { .fd = signals, .events = POLLIN };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads kubelet's checkpoint (checkpoint.h) on a thread of its own: the disk may hang, and neither
- * registration nor answers may wait for it. It is read only if a list of pods raised a question;
- * most do not. */
+ * registration nor answers may wait for it. It is read only if a list of pods raised a question. */
 #ifndef PLUGIN_MEMORY_H
 #define PLUGIN_MEMORY_H
 
@@ -16,8 +15,7 @@ int memory_new(struct plugin *p, const char *dir, void (*done)(void *ctx), void 
 	       struct memory **ret, struct err *err);
 void memory_free(struct memory *m);
 
-/* Does the checkpoint say that no pod has the device? False, and a question, if it is not read
- * yet. */
+/* Does the checkpoint say that no pod has the device? If not read yet: false, and a question. */
 bool memory_forgets(void *memory, const char *device_id);
 /* Starts to read if there was a question. Returns true if a read runs: done() will come. */
 bool memory_read(struct memory *m);

@@ -25,8 +25,7 @@ enum {
 	 * each time. Also the first pause after a failure. */
 	SOON_MS = 50,
 	EVERY_MS = 10000,
-	/* How long a kubelet or an offer counts as new: kubelet may name a pod late that ran
-	 * before. */
+	/* How long a kubelet or an offer is new: kubelet may name a pod late that ran before. */
 	NEW_MS = 300000,
 	CUT_TIMES = 3, /* how often kubelet may hang up while it restarts */
 };
@@ -223,8 +222,7 @@ static void ask(struct pods *pods)
 	if (pods->held)
 		mirror_look(pods->p->tree); /* closing a node makes no event */
 	snprintf(path, sizeof(path), "%s/pod-resources/kubelet.sock", pods->dir);
-	/* kubelet lists pods some time before it asks for registrations, so its own socket
-	 * identifies it. */
+	/* kubelet lists pods before it asks for registrations, so its own socket identifies it. */
 	if (!stat(path, &st) && !socket_same(&st, &pods->socket)) {
 		pods->socket = st;
 		pods->kubelet++;
@@ -251,8 +249,7 @@ static void on_timer(struct source *s)
 	ask(container_of(s, struct pods, timer));
 }
 
-/* Later requests share this question and do not delay it, because starting containers wait for
- * it. */
+/* Later requests share this question and do not delay it: starting containers wait for it. */
 static void ask_soon(struct pods *pods)
 {
 	uint64_t soon = now_ms() + SOON_MS;

@@ -34,7 +34,7 @@ struct resource {
 	size_t n_devices;
 	bool wanted; /* a device is offered by it */
 	bool ended;  /* no device, and kubelet has known that for long enough */
-	/* 2: a device is allocated; 1: a pod was given one, or a member of its group; 0:
+	/* 2: a device is allocated; 1: one, or a member of its group, was given to a pod; 0:
 	 * neither. */
 	unsigned int hurry;
 	bool telling, heard; /* registration runs; kubelet said yes */

@@ -394,8 +394,7 @@ static void on_alone(struct source *s)
 	kubelet_tell(container_of(s, struct resources, alone)->p->kubelet);
 }
 
-/* While pods wait kubelet calls back each of us. So resources that no pod waits for are told
- * later. */
+/* While pods wait kubelet calls back each of us, so resources that no pod awaits come later. */
 static struct resource *first_unheard(struct resources *rs)
 {
 	bool alone = rs->alone.at != UINT64_MAX;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The hardware side as main sees it. Each vendor, bus or driver family is one row of
- * backend/ops.h. */
+/* The hardware side as main sees it. A vendor, bus or driver family is one row of backend/ops.h. */
 #ifndef PCIDEVFS_BACKEND_H
 #define PCIDEVFS_BACKEND_H
 
@@ -82,8 +81,7 @@ int backend_open_spawner(const struct roots *roots, int *ret_sock, struct err *e
 /* The capabilities that a spawner needs. */
 uint64_t backend_spawner_caps(void);
 
-/* Appends "iommu=on", "uevents=ok", ...: one keyed line each, with what to do about it, for
- * `health`. */
+/* Appends keyed lines such as "iommu=on", "uevents=ok", with what to do about it, for `health`. */
 void backend_health(struct backend *b, struct out *o);
 
 #endif

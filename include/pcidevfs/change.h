@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-/* What a change touched. These bits wake attribute rows and events. An event names all rows that
- * have one of its bits, so rows share a bit only if their texts change together. A new bit goes
- * before CH_END. */
+/* What a change touched: it wakes attribute rows and events. An event names all rows that have one
+ * of its bits, so rows share a bit only if their texts change together. New bits go before
+ * CH_END. */
 typedef uint64_t change_bits;
 
 #define CH_BIT(n) (UINT64_C(1) << (n))
@@ -40,7 +40,7 @@ typedef uint64_t change_bits;
  * follows from them has its own bit. CH_BEHIND: state and reason follow from it. */
 #define CH_ASIDE CH_BIT(24)
 #define CH_BEHIND CH_BIT(25)
-/* Likewise; the rights of the device's files follow from it, so the kernel must ask for attributes
+/* Likewise; the rights of the device's files follow from it: the kernel asks for attributes
  * again. */
 #define CH_RIGHTS CH_BIT(26)
 #define CH_MDEV CH_BIT(27)

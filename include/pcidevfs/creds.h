@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Who opened a file. As in the kernel, the opener's rights count as long as the file is open,
  * whoever writes. So a shell started by sudo can pass on a file that it opened, and nobody can make
- * a root program write to a file that another user opened. Flat, for memory that outlives the
+ * a root program write to a file that another user opened. Flat: the memory outlives the
  * process. */
 #ifndef PCIDEVFS_CREDS_H
 #define PCIDEVFS_CREDS_H

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is observed of a device. Part of its record: flat; the rules of device.h apply to changes
- * here. */
+/* What is observed of a device. Part of its record: flat; the rules of device.h apply here too. */
 #ifndef PCIDEVFS_FACTS_H
 #define PCIDEVFS_FACTS_H
 
@@ -23,8 +22,7 @@ enum pulse {
 	PULSE_UNKNOWN,
 };
 
-/* Who can have the device in its present state. Backends set it; nobody else asks for a driver's
- * name. */
+/* Who can have the device as it is now. Backends set it; nobody else asks for a driver's name. */
 enum use {
 	USE_NONE,  /* nobody; it does not keep guests from the rest of its IOMMU group */
 	/* the host: it has a driver of the host, so no guest can have a member of the group */

@@ -7,8 +7,7 @@
 
 #define FDMSG_FDS 4
 
-/* Returns 0 or -errno. Never raises SIGPIPE and never blocks for long (a full socket is
- * -EAGAIN). */
+/* Returns 0 or -errno. Never raises SIGPIPE, never blocks for long (a full socket is -EAGAIN). */
 int fdmsg_send(int sock, const void *msg, size_t size, const int *fds, size_t n);
 /* Receives exactly size bytes and n descriptors (close-on-exec, owned by the caller), else returns
  * -EPROTO; -EPIPE at the end. Blocks as the socket does. */

@@ -11,8 +11,7 @@
 #define FORMER_TEXT 112
 #define FORMER_NAME 16
 
-/* Takes the pair at *text and advances *text; false: no pair is left. text begins with the
- * whole. */
+/* Takes the pair at *text and advances *text; false: none is left. text begins with the whole. */
 bool former_next(const char **text, char name[static FORMER_NAME], char value[static FORMER_TEXT]);
 /* Returns false and "" if there is no such pair. */
 bool former_get(const char *text, const char *name, char *ret, size_t size);

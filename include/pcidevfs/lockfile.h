@@ -13,8 +13,7 @@ struct err;
  * others could open the file of that name; else the kernel's errno. The sentence names the file. */
 int lockfile_take(int dirfd, const char *name, struct err *err);
 
-/* Does the name still lead to the locked file? If not, another process may hold the lock as
- * well. */
+/* Does the name still lead to the locked file? If not, another process may hold the lock too. */
 bool lockfile_holds(int fd, int dirfd, const char *name);
 
 #endif

@@ -35,12 +35,12 @@ void sysfs_close(struct sysfs *s);
  * that fits. The path is printf-like. */
 __attribute__((format(printf, 5, 6))) int sysfs_read(const struct sysfs *s, enum root root,
 						     char *buf, size_t size, const char *fmt, ...);
-/* Reads a number (0x.. or decimal, may be negative) in [min, max]; -EINVAL for other text, -ERANGE
+/* Reads a number (0x.. or decimal, may be negative) in [min, max]; else -EINVAL, -ERANGE
  * outside. */
 __attribute__((format(printf, 6, 7))) int sysfs_number(const struct sysfs *s, enum root root,
 						       int64_t min, int64_t max, int64_t *ret,
 						       const char *fmt, ...);
-/* Reads the last component of a symlink's target. Returns 0 or -errno; -ENOENT if there is no
+/* Reads the last component of a symlink's target. Returns 0 or -errno; -ENOENT: there is no
  * link. */
 __attribute__((format(printf, 5, 6))) int sysfs_link(const struct sysfs *s, enum root root,
 						     char *buf, size_t size, const char *fmt, ...);

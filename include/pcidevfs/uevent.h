@@ -29,8 +29,7 @@ struct uevent {
  * kernel uevent: no "action@devpath" head, or an ACTION or DEVPATH that contradicts it. */
 int uevent_parse(char *buf, size_t len, struct uevent *ret);
 
-/* True for the kernel's broadcast, false for another process that sends to our port or group. cred
- * may be NULL. */
+/* Is it the kernel's broadcast, not a process that sends to our port or group? cred may be NULL. */
 bool uevent_trusted(const struct sockaddr_nl *from, const struct ucred *cred);
 
 /* The PCI function that it is about: PCI_SLOT_NAME, else the last PCI address in the path. */

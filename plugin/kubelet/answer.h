@@ -25,8 +25,7 @@ struct request {
 /* Limit for a whole request: others wait while it is answered. Returns -EINVAL if it is larger. */
 enum { IDS_MAX = 4096 };
 int request_size(size_t containers, size_t ids, struct err *err);
-/* Parse Allocate and PreStartContainer (one "container"). -EINVAL: not such a message, or an empty
- * request. */
+/* Parse Allocate and PreStartContainer (one "container"). -EINVAL: not such a message, or empty. */
 int request_allocate(const uint8_t *msg, size_t len, struct request *ret, struct err *err);
 int request_prestart(const uint8_t *msg, size_t len, struct request *ret, struct err *err);
 void request_free(struct request *r);
@@ -45,8 +44,7 @@ int request_check(const struct devices *t, const char *resource, const struct re
 int request_names(const struct devices *t, const char *resource, const struct request *r,
 		  struct err *err);
 
-/* After a reboot kubelet gives a container the old answer of Allocate. Refuses if the devices need
- * other nodes now. */
+/* After a reboot kubelet uses the old answer of Allocate. Refuses if other nodes are needed now. */
 int request_nodes(const struct devices *t, const char *resource, const struct request *r,
 		  struct err *err);
 

@@ -12,14 +12,12 @@ struct cdi;
 struct err;
 struct out;
 
-/* dir "none": no spec is written. dev_root: the host's /dev; it must stay valid. Returns 0 or
- * -ENOMEM. */
+/* dir "none": no spec. dev_root: the host's /dev; it must stay valid. Returns 0 or -ENOMEM. */
 int cdi_new(const char *dev_root, const char *dir, struct cdi **ret, struct err *err);
 void cdi_free(struct cdi *c);
 /* If somebody removed the spec, makes the next cdi_write() write it again. */
 void cdi_check(struct cdi *c);
-/* Stores the new text if the table's shape has changed. Call it with the table's lock held; touches
- * no file. */
+/* Stores the new text if the table's shape has changed. Needs the table's lock; touches no file. */
 void cdi_note(struct cdi *c, const struct devices *t);
 /* Writes the stored text. Returns true if a runtime can find the offered devices. */
 bool cdi_write(struct cdi *c);

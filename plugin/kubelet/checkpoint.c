@@ -43,8 +43,7 @@ static bool is_ids(struct json_object *o)
 	return true;
 }
 
-/* Every entry must have a known form, because an unknown one could be the one that has the
- * device. */
+/* Every entry must have a known form: an unknown one could be the one with the device. */
 static bool is_known(struct json_object *o)
 {
 	struct json_object *data = json_object_object_get(o, "Data"), *list;

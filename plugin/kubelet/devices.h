@@ -45,8 +45,7 @@ struct devices {
 };
 
 /* Takes one line of inventory or events; pairs are overwritten. An unclaimed device is forgotten.
- * Returns 0; -EINVAL: not a line of the tree's format; -ENOMEM. On failure the table does not
- * change. */
+ * Returns 0; -EINVAL: not a line of the tree; -ENOMEM. On failure the table does not change. */
 int devices_take(struct devices *t, const char *id, char *pairs);
 /* The device is gone. If a pod of kubelet has it, its entry stays until devices_forget(). */
 void devices_drop(struct devices *t, const char *id);
@@ -57,14 +56,12 @@ void devices_settle(struct devices *t);
 void devices_free(struct devices *t);
 struct dev *devices_find(const struct devices *t, const char *id);
 
-/* The members of d's IOMMU group including d, or d alone. Owned by the table, valid until it
- * changes. */
+/* The members of d's IOMMU group with d, or d alone. The table's, valid until it changes. */
 struct dev *const *devices_group(const struct devices *t, const struct dev *d, size_t *ret_n);
 /* The offered devices, sorted by resource, then id; the caller frees the list. NULL: no memory. */
 struct dev **devices_offered(const struct devices *t, size_t *ret_n);
 
-/* The id that kubelet knows, which KubeVirt also takes from the variable: the address, or the
- * UUID. */
+/* The id that kubelet knows, and KubeVirt takes from the variable: the address, or the UUID. */
 const char *dev_kubelet_id(const struct dev *d);
 /* The reverse; `resource` must be the device's, or NULL. */
 struct dev *devices_of_kubelet(const struct devices *t, const char *resource,

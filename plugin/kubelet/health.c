@@ -122,8 +122,8 @@ uint64_t devices_judge(struct devices *t, uint64_t now)
 			d->pending_at = 0;
 		else if (!d->pending_at)
 			d->pending_at = now;
-		/* kubelet knows a device that a pod has or that blocks another, perhaps from an
-		 * earlier plugin. */
+		/* kubelet knows a device that a pod has or that blocks another, maybe from a former
+		 * us. */
 		d->announced |= (dev_allocated(d) && !dev_comes(d)) || !strcmp(d->state, "held") ||
 				!strcmp(d->state, "claimed");
 		if (dev_sick(t, d, UINT64_MAX, buf, sizeof(buf))) {

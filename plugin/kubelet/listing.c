@@ -125,8 +125,7 @@ static bool is_over(const struct listing *l, const struct dev *d)
 	return d->seen == l->kubelet || l->is_forgotten(l->ctx, dev_kubelet_id(d));
 }
 
-/* Does the tree already say so? If it has forgotten an ended pod, only the device's old name is
- * left to clear. */
+/* Does the tree already say so? If it forgot an ended pod, the device's old name may be left. */
 static bool is_told(const struct dev *d, const char *pod)
 {
 	return !strcmp(pod, d->allocated) && (pod[0] || !strcmp(dev_resource(d), d->resource));

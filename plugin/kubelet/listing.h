@@ -14,8 +14,7 @@ enum { ALLOCATED_MAX = 382 }; /* namespace/pod/container: 63, 253 and 63 charact
 struct batch {
 	struct batch *next;
 	struct out clear, set; /* lines of ctl; a change of pods goes through "none" */
-	/* probe holders before it becomes free: a process that still holds it must block the next
-	 * pod */
+	/* probe holders before it is free: one that is left must block the next pod */
 	bool ends;
 	char pod[ALLOCATED_MAX];
 };

@@ -56,8 +56,7 @@ static void count_groups(const struct devices *t, struct choice *c)
 	}
 }
 
-/* One container's devices must be of one bus (answer.c): the first that has enough; NULL: none
- * has. */
+/* A container's devices must be of one bus (answer.c): the first that has enough; NULL: none. */
 static const struct bus_row *fit_bus(const struct choice *c)
 {
 	const struct bus_row *b;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* gRPC over unix sockets; only rpc*.c use its C core. All functions must be called, and call back,
- * in a turn of the loop (loop.h), on any thread that has it. The core's own threads never call
- * back. */
+ * in a turn of the loop (loop.h), on any thread that has it. The core's threads never call back. */
 #ifndef PLUGIN_RPC_H
 #define PLUGIN_RPC_H
 
@@ -34,8 +33,8 @@ struct rpc_method {
 	 * stream may call rpc_send() any number of times until rpc_fail() or the client's end. msg
 	 * is valid during the call. */
 	void (*handle)(struct rpc_call *call, const uint8_t *msg, size_t len);
-	/* A stream is over: the client is gone, or rpc_fail(). The call must not be used
-	 * afterwards. */
+	/* A stream is over: its client is gone, or rpc_fail(). The call must not be used any
+	 * more. */
 	void (*ended)(struct rpc_call *call);
 };
 
@@ -71,8 +70,7 @@ typedef void rpc_answer(void *ctx, enum rpc_status status, const char *why, cons
 int rpc_channel_new(struct rpc *rpc, int fd, struct rpc_channel **ret, struct err *err);
 /* Running calls are cancelled and answered. */
 void rpc_channel_free(struct rpc_channel *ch);
-/* Makes a call. `answer` runs once, in a later turn or at the end of this one, within the
- * deadline. */
+/* Makes a call. `answer` runs once, in a later turn or at the end of this, within the deadline. */
 int rpc_ask(struct rpc_channel *ch, const char *path, const uint8_t *msg, size_t len,
 	    unsigned int deadline_ms, rpc_answer *answer, void *ctx, struct err *err);
 

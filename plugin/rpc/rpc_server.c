@@ -190,8 +190,7 @@ void *rpc_call_data(const struct rpc_call *c)
 	return c->data;
 }
 
-/* Ends a stream whose client is gone. A unary call must still be answered, because its handler
- * works on it. */
+/* Ends a stream whose client is gone. A unary call must still be answered by its handler. */
 static void end_stream(struct rpc_call *c)
 {
 	if (c->over)
@@ -310,8 +309,7 @@ int rpc_server_new(struct rpc *rpc, const struct rpc_method *methods, size_t n, 
 	grpc_arg args[] = {
 		rpc_integer(GRPC_ARG_MAX_CONCURRENT_STREAMS, 64),
 		rpc_integer(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, MESSAGE_MAX),
-		/* kubelet never compresses, and the limit above does not bound the unpacked
-		 * size. */
+		/* kubelet never compresses; the limit above does not bound the unpacked size. */
 		rpc_integer(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET,
 			    1 << GRPC_COMPRESS_NONE),
 		/* Each connection keeps a buffer of this size; kubelet's requests are shorter. */
