@@ -24,7 +24,7 @@ static int parse_query(const struct subject *s, const char *text, struct wish *r
 	return line_wish(&of, line, ret, label, err);
 }
 
-/* Does the file that is wished something read so already? */
+/* Does the requested file already read so? */
 static bool reads_so(struct tree *t, const struct wish *wish)
 {
 	struct device dev = { 0 };
@@ -83,7 +83,7 @@ void plan_show(const struct subject *s, struct out *o)
 		out_printf(o, "error %s %s\n", err_name(err.code), err.text);
 }
 
-/* Also what is refused as a text is what was asked last: to read it again says so, and no former steps. */
+/* A text that is refused is stored too, so that reading shows the refusal instead of old steps. */
 int plan_store(const struct subject *s, const char *text, struct wish *ret, struct err *err)
 {
 	struct model *m = s->tree->conf.model;
@@ -92,7 +92,7 @@ int plan_store(const struct subject *s, const char *text, struct wish *ret, stru
 	int r = clear ? 0 : parse_query(s, text, &wish, err);
 	struct device *d;
 
-	(void)ret; /* nothing is asked of the engine */
+	(void)ret; /* nothing is requested from the engine */
 	model_lock(m);
 	d = model_edit(m, &s->dev->key, false);
 	if (d)

@@ -17,7 +17,7 @@
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 
-/* claim: NULL for an act that was cut short. */
+/* claim: NULL for an interrupted operation. */
 static void say_verdict(const char *address, const char *claim, const char *refusal)
 {
 	const char *from = claim ? claim : "an act that was cut short";
@@ -32,7 +32,7 @@ static void say_verdict(const char *address, const char *claim, const char *refu
 
 /* ---- through the tree */
 
-/* The first line of a file of the device; false when it cannot be read. */
+/* Reads the first line of a file of the device; false if it cannot be read. */
 static bool read_line(int dir, const char *address, const char *file, char *ret, size_t size)
 {
 	char path[512]; /* an entry of a directory and a name */
@@ -47,7 +47,7 @@ static bool read_line(int dir, const char *address, const char *file, char *ret,
 	return n > 0;
 }
 
-/* why: last_error is about this write only where there was one. */
+/* why: last_error is about this write only if there was a write. */
 static int write_none(int dir, const char *address, char *why, size_t size)
 {
 	char path[512]; /* an entry of a directory and a name */
@@ -74,7 +74,7 @@ static FILE *open_intents(int dir)
 	return f;
 }
 
-/* Of intents, the line about the device that has the key, such as " claim=": the value. */
+/* Gets the value of a key such as " claim=" from the device's line of intents. */
 static bool read_intent(int dir, const char *address, const char *key, char *ret, size_t size)
 {
 	FILE *f = open_intents(dir);
@@ -95,7 +95,7 @@ static bool read_intent(int dir, const char *address, const char *key, char *ret
 	return value;
 }
 
-/* Is any claim stored that its device does not have? Where there is none, the devices need not be looked for. */
+/* Is there a stored claim that its device does not have? If not, intents need not be searched. */
 static bool any_missing(int dir)
 {
 	FILE *f = open_intents(dir);
@@ -111,7 +111,7 @@ static bool any_missing(int dir)
 	return found;
 }
 
-/* Whom it is to be released from, "none" where an act was cut short. False: it needs no release. */
+/* The claim to release, or "none" for an interrupted operation. False: nothing to release. */
 static bool read_claim(int dir, const char *address, bool missing, char ret[static CLAIM_NAME + 1])
 {
 	char state[16];
@@ -121,13 +121,13 @@ static bool read_claim(int dir, const char *address, bool missing, char ret[stat
 		return false;
 	if (strcmp(ret, "none"))
 		return true;
-	/* What could not be brought back may have been taken from its driver by --early. */
+	/* If a claim was not restored, --early may have taken its device from the driver. */
 	if (missing && read_intent(dir, address, " claim=", ret, CLAIM_NAME + 1))
 		return true;
 	return read_line(dir, address, "state", state, sizeof(state)) && !strcmp(state, "stuck");
 }
 
-/* Has an act of it been cut short that no release ends? */
+/* Is there an interrupted operation that a release does not end? */
 static bool is_cut(int dir, const char *address)
 {
 	char boot[64];
@@ -154,7 +154,7 @@ static int release_entry(int dir, const char *address, bool missing, bool *any)
 	return rc != 0;
 }
 
-/* What a state file that was set aside had asked for is not known to the daemon either. */
+/* The daemon does not know the content of a state file that was set aside either. */
 static int tell_damaged(const char *where)
 {
 	char path[4096], line[1024];
@@ -196,7 +196,7 @@ bool release_in_tree(const struct options *o, int *ret_status)
 	return dir;
 }
 
-/* Neither wishes nor a file of them that was set aside. */
+/* Neither stored intents nor a file of them that was set aside. */
 static bool is_empty(const char *state)
 {
 	_closedir_ DIR *dir = opendir(state);
@@ -256,7 +256,7 @@ static int release(struct engine *e, const struct wish *wish, const char *claim)
 	return a.err.code != 0;
 }
 
-/* Before claims are: what is half done may be in their way. */
+/* Before claims, because an interrupted operation may be in their way. */
 static int release_cut(struct intents *in, struct engine *e, bool *any)
 {
 	unsigned int refused = 0;
