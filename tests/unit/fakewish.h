@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Records and a model that comes and goes, over an engine whose method "claim" takes a device by one step
- * that sets its driver, and whose method "sriov_numvfs" by one that only says that it made VFs.
- */
+/* Records, and a model that comes and goes, on an engine with two methods: "claim" takes a device
+ * by one step that sets its driver, "sriov_numvfs" by one that only reports that it made VFs. */
 #ifndef PCIDEVFS_FAKEWISH_H
 #define PCIDEVFS_FAKEWISH_H
 
@@ -22,13 +20,13 @@ extern struct fakewish {
 	bool goes_on;
 	pthread_t hearing;
 	_Atomic int acts;
-	_Atomic int refuse; /* errno of every act, 0 none */
-	/* Called once: before the next act is planned, or in the middle of its step. */
+	_Atomic int refuse; /* errno of every operation, 0 none */
+	/* Called once: before the next operation is planned, or in the middle of its step. */
 	void (*_Atomic before_plan)(void);
 	void (*_Atomic in_step)(void);
 } fakewish;
 
-/* A process begins, with the state file in "state"; keep_model for one that finds its predecessor's memory. */
+/* Starts a process with the state file in "state"; keep_model: on its predecessor's memory. */
 void wish_begin(bool keep_model);
 void wish_end(void);
 
@@ -41,24 +39,24 @@ struct plug {
 void wish_plug(const struct plug *p);
 #define WISH_NIC "0000:02:00.0"
 extern const struct plug wish_nic;
-/* The machine comes up with one device in it, and what is stored is applied. */
+/* The machine boots with one device, and stored intents are applied. */
 void wish_boot(const struct plug *p);
-/* ... and goes down with a claim of alice's stored for WISH_NIC. */
+/* Stores a claim of alice for WISH_NIC, then shuts the machine down. */
 void wish_store_claim(const struct plug *p);
-/* It comes up with that stored, and the kernel refuses it with code: once, so far. */
+/* Boots with that stored; the kernel refuses it with code, once so far. */
 void wish_boot_refused(int code);
 void wish_unplug(const char *name);
-/* ... and waits for what follows. */
+/* Waits for the consequences. */
 void wish_edit(const char *name, void (*change)(struct device *dev));
 struct key wish_key(const char *name);
-/* A copy; zeros when it is not there. */
+/* Returns a copy; zeros if the device does not exist. */
 struct device wish_state_of(const char *name);
-/* The verdict, 0 or -errno. */
+/* Returns the verdict, 0 or -errno. */
 int wish_ask(const char *name, const char *file, const char *value);
 void wish_restore(void);
-/* Once all changes were heard and nothing runs any more. */
+/* Waits until all changes were heard and nothing runs. */
 void wish_calm(void);
-/* intents has a line with both. */
+/* Expects a line of intents with both. */
 void wish_expect_line(const char *part, const char *state);
 
 #endif
