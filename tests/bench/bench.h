@@ -55,8 +55,8 @@ static inline int bench_is_spawner(int pid)
 	return !strncmp(comm, "pcidevfs-spawn", 14);
 }
 
-/* The holder's nth child but for the one that starts helpers: 0 serves, 1 waits to be the next. 0 while there is
- * none. */
+/* The holder's nth child but for the one that starts helpers: 0 serves, 1 waits to be the next. 0
+ * while there is none. */
 static inline int bench_child(int holder, int n)
 {
 	char path[64];
@@ -82,7 +82,8 @@ static inline int bench_serving(int holder)
 	return bench_child(holder, 0);
 }
 
-/* Kills the serving process so often within the time, at random moments; returns how often it did. */
+/* Kills the serving process so often within the time, at random moments; returns how often it
+ * did. */
 static inline int bench_kill_at_random(double seconds, int kills, int holder)
 {
 	double end = bench_ms() + seconds * 1e3;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * files [-t MS] OPERATION NAME=PATH...: how long one operation takes on each PATH, in nanoseconds:
- * median of five rounds, in each of which every path has its turn of MS, so that drift of the machine
- * meets all alike. One line per path: operation, name, nanoseconds, ratio to the first. A cold scan
- * can be done only once in a turn, so it has more of them.
+ * median of five rounds, in each of which every path has its turn of MS, so that drift of the
+ * machine meets all alike. One line per path: operation, name, nanoseconds, ratio to the first. A
+ * cold scan can be done only once in a turn, so it has more of them.
  *
  * Everything runs on one CPU: which CPU the scheduler picks for whom would decide the result.
  */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * hammer TREE PLACE SECONDS KILLS HOLDER FILE...: clients in another mount namespace, where TREE is
- * bound on PLACE, read and map the FILEs (names below TREE; what ends in "=TEXT" is written instead) and
- * list their directories, while the serving process is killed KILLS times at random moments.
+ * bound on PLACE, read and map the FILEs (names below TREE; what ends in "=TEXT" is written
+ * instead) and list their directories, while the serving process is killed KILLS times at random
+ * moments.
  *
  * Prints what they met. Status 0: nothing failed, nobody hung, all kills were made.
  */
@@ -102,7 +103,8 @@ static void on_bus(int sig)
 	siglongjmp(back, 1);
 }
 
-/* What is read into a mapping is locked until it is answered, be the server killed meanwhile or not. */
+/* What is read into a mapping is locked until it is answered, be the server killed meanwhile or
+ * not. */
 static int map_file(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * latency EVENTS ROUNDS WORD... -- WORD...: how long after the kernel's uevent the tree tells of it. Two
- * commands take turns to make a change; this program hears the first uevent of subsystem pci as any
- * listener does, and then waits for POLLPRI on EVENTS and for a new line in it.
+ * latency EVENTS ROUNDS WORD... -- WORD...: how long after the kernel's uevent the tree tells of
+ * it. Two commands take turns to make a change; this program hears the first uevent of subsystem
+ * pci as any listener does, and then waits for POLLPRI on EVENTS and for a new line in it.
  *
- * Prints percentiles of both. A change that was not told in LIMIT_MS counts as told never (inf), and so does one of
- * which the kernel's own uevent did not come. Status 0: every change was told.
+ * Prints percentiles of both. A change that was not told in LIMIT_MS counts as told never (inf),
+ * and so does one of which the kernel's own uevent did not come. Status 0: every change was
+ * told.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

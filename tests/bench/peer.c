@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * peer DIR [-BYTES] COUNT[xTIMES]...: what FUSE itself costs. Mounts on DIR, in the foreground, a tree of
- * directories d/directory0000000 and so on, each with so many files, TIMES of them alike; every answer is
- * made before it is asked for, by one thread that does nothing but read a request, copy and write. No
- * server of the same tree can be faster that lets a file be opened. The first file of a directory is one
- * that never changes, which the kernel caches; the others are read each time, and the third has BYTES.
+ * peer DIR [-BYTES] COUNT[xTIMES]...: what FUSE itself costs. Mounts on DIR, in the foreground, a
+ * tree of directories d/directory0000000 and so on, each with so many files, TIMES of them alike;
+ * every answer is made before it is asked for, by one thread that does nothing but read a request,
+ * copy and write. No server of the same tree can be faster that lets a file be opened. The first
+ * file of a directory is one that never changes, which the kernel caches; the others are read each
+ * time, and the third has BYTES.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * writers TREE SYS BINDS SECONDS KILLS HOLDER NAME=ADDRESS...: every NAME claims and releases its ADDRESS
- * without a pause, while the serving process is killed KILLS times at random moments. What a write
- * was told must be true at once, in the tree and in the kernel's links below SYS. Of an address that
- * several want, all but one are told EBUSY; so it is within an IOMMU group.
+ * writers TREE SYS BINDS SECONDS KILLS HOLDER NAME=ADDRESS...: every NAME claims and releases its
+ * ADDRESS without a pause, while the serving process is killed KILLS times at random moments. What
+ * a write was told must be true at once, in the tree and in the kernel's links below SYS. Of an
+ * address that several want, all but one are told EBUSY; so it is within an IOMMU group.
  *
- * BINDS is a command that, with an address behind it, prints how often vfio-pci took that function: as
- * often as claims of its group were acknowledged, each of which found it free. More is a write that was
- * carried out twice, or one that was and was told otherwise (double=), less one that was not (lost=).
+ * BINDS is a command that, with an address behind it, prints how often vfio-pci took that function:
+ * as often as claims of its group were acknowledged, each of which found it free. More is a write
+ * that was carried out twice, or one that was and was told otherwise (double=), less one that was
+ * not (lost=).
  *
- * Prints what they met. Status 0: no write failed but by EBUSY, none was told what is not true, each was
- * carried out once, all kills were made, and each had its turn.
+ * Prints what they met. Status 0: no write failed but by EBUSY, none was told what is not true,
+ * each was carried out once, all kills were made, and each had its turn.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -212,7 +213,8 @@ static bool told(const struct shared *all, int n, const struct place *at, int ki
 	return all_had_turns && !sum.failed && !sum.untrue && once && done == kills;
 }
 
-/* A slow machine is killed as fast as it starts again; then they have their turns after the last kill. */
+/* A slow machine is killed as fast as it starts again; then they have their turns after the last
+ * kill. */
 static void wait_for_turns(const struct shared *all, int n)
 {
 	double until = bench_ms() + 60000;

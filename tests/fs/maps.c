@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * maps MAPPERS[+READERS] FILE...: so many threads open the FILEs in turn, map each and touch all its pages, and so
- * many read them to their ends, until SIGTERM. A page of a mapping is locked in the kernel until its read is
- * answered.
+ * maps MAPPERS[+READERS] FILE...: so many threads open the FILEs in turn, map each and touch all
+ * its pages, and so many read them to their ends, until SIGTERM. A page of a mapping is locked in
+ * the kernel until its read is answered.
  *
  * Prints how many mappings and reads were made, and how many failed. Status 0: some were made.
  */

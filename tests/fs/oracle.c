@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * oracle RO_FILE RW_FILE DIR LINK: how a tree answers calls that are made by accident, by attack or by
- * habit. A line per call, "NAME: RESULT", the errno's name where it fails. Run on real sysfs and on
- * the mounted tree; what differs needs a reason (oracle.expected).
+ * oracle RO_FILE RW_FILE DIR LINK: how a tree answers calls that are made by accident, by attack or
+ * by habit. A line per call, "NAME: RESULT", the errno's name where it fails. Run on real sysfs and
+ * on the mounted tree; what differs needs a reason (oracle.expected).
  *
- * Results depend on the tree's behaviour only, not on its contents: RO_FILE holds more than one byte
- * and fewer than 100; newlines and 5000 blanks are written to RW_FILE; LINK is in DIR and leads to a
- * directory.
+ * Results depend on the tree's behaviour only, not on its contents: RO_FILE holds more than one
+ * byte and fewer than 100; newlines and 5000 blanks are written to RW_FILE; LINK is in DIR and
+ * leads to a directory.
  */
 #include <dirent.h>
 #include <errno.h>

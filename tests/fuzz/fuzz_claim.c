@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is written to a file: the first byte chooses among the rows that take writes, the rest is the
- * text as write(2) had it. What a row accepts must fit the promises of its wish. */
+/* What is written to a file: the first byte chooses among the rows that take writes, the rest is
+ * the text as write(2) had it. What a row accepts must fit the promises of its wish. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>

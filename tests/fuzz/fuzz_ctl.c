@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is written to ctl: the first byte cuts the stream into writes, the rest is the stream. What is
- * taken for a line gives the same wishes and refusals whatever the cut, and its wishes keep their
- * promises. */
+/* What is written to ctl: the first byte cuts the stream into writes, the rest is the stream. What
+ * is taken for a line gives the same wishes and refusals whatever the cut, and its wishes keep
+ * their promises. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>

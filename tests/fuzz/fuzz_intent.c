@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The state file. Its first byte tells how the rest is taken: as lines of the former form with a right checksum behind
- * them, as lines with a right checksum each, as all of the file, or as what the fields of records hold. What is accepted
- * and written again must be accepted again, and be written the same; no line of it is lost; what a record holds is read
- * as it was.
+ * The state file. Its first byte tells how the rest is taken: as lines of the former form with a
+ * right checksum behind them, as lines with a right checksum each, as all of the file, or as what
+ * the fields of records hold. What is accepted and written again must be accepted again, and be
+ * written the same; no line of it is lost; what a record holds is read as it was.
  */
 #include <stdint.h>
 #include <stdlib.h>

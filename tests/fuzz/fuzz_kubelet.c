@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The first byte says which of kubelet's messages the rest is; one is a line of inventory. What is answered names
- * the devices that were asked for, once, and no path but below /dev; what is refused has a sentence.
- */
+/* The first byte says which of kubelet's messages the rest is; one is a line of inventory. What is
+ * answered names the devices that were asked for, once, and no path but below /dev; what is refused
+ * has a sentence. */
 #include <json-c/json.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -98,7 +97,8 @@ static void allocate(const struct devices *t, const uint8_t *data, size_t size)
 	request_free(&r);
 }
 
-/* A pod may go on only with devices of which each, and its mate if that was given, has the nodes of then. */
+/* A pod may go on only with devices of which each, and its mate if that was given, has the nodes of
+ * then. */
 static void prestart(const struct devices *t, const uint8_t *data, size_t size)
 {
 	struct request r = { 0 };

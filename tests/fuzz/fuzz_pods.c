@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * kubelet's list of pods: eight bytes say what the tree has of eight devices, one what else kubelet knows, the
- * rest is the message. Whatever it is, what is written are lines that set the allocated_to of a device that is
- * offered to a name that the tree takes, at most once; and when they are written, the same list asks for nothing
- * more.
+ * kubelet's list of pods: eight bytes say what the tree has of eight devices, one what else kubelet
+ * knows, the rest is the message. Whatever it is, what is written are lines that set the
+ * allocated_to of a device that is offered to a name that the tree takes, at most once; and when
+ * they are written, the same list asks for nothing more.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Any bytes as a datagram of rtnetlink: what is told is of an interface, and is a reason; a way out that is told is
- * news when it comes unasked. */
+/* Any bytes as a datagram of rtnetlink: what is told is of an interface, and is a reason; a way out
+ * that is told is news when it comes unasked. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Preloaded (make test-jitter): threads of our programs stop at random, as on a busy machine, but far more often. A
- * thread has spells of 20 to 80 ms; in JITTER of a hundred it stops before and after each call of those below, one time
- * in three, for up to 12 ms.
- * What a test finds only if the machine was quick, and what the programs get wrong if two things come in the other
- * order, is seen in minutes, not once in a thousand runs.
+ * Preloaded (make test-jitter): threads of our programs stop at random, as on a busy machine, but
+ * far more often. A thread has spells of 20 to 80 ms; in JITTER of a hundred it stops before and
+ * after each call of those below, one time in three, for up to 12 ms. What a test finds only if the
+ * machine was quick, and what the programs get wrong if two things come in the other order, is seen
+ * in minutes, not once in a thousand runs.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -2,8 +2,9 @@
 /*
  * hold GROUP NAME SECONDS [alone]: take a device as a VMM does, and keep it a while.
  *
- * NAME is a PCI address or an mdev UUID. alone: nothing but the device stays open. Prints "viable 0|1" for the group,
- * then "held" once the device is taken; exits 0, or 1 with the step that failed.
+ * NAME is a PCI address or an mdev UUID. alone: nothing but the device stays open. Prints "viable
+ * 0|1" for the group, then "held" once the device is taken; exits 0, or 1 with the step that
+ * failed.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* qmp SOCKET COMMAND [KEY=VALUE]...: one command to QEMU's control socket, such as device_add driver=edu
- * bus=rp6 id=hot. Status 1: it was refused, and why is printed. Words that JSON would quote are not taken. */
+/* qmp SOCKET COMMAND [KEY=VALUE]...: one command to QEMU's control socket, such as device_add
+ * driver=edu bus=rp6 id=hot. Status 1: it was refused, and why is printed. Words that JSON would
+ * quote are not taken. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
