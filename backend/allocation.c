@@ -22,11 +22,11 @@ static bool allocation_can(const struct device *dev)
 /* none -> pending -> a pod -> none. The former user must be seen to be gone before the next one. */
 static int refuse_allocation(const struct device *dev, const char *value, struct err *err)
 {
-	const char *now = dev->want.allocated;
+	const char *now = dev->intent.allocated;
 
 	if (device_is_coming(dev))
 		return refuse_coming("", dev, err);
-	if (!dev->want.claim[0])
+	if (!dev->intent.claim[0])
 		return fail(
 			err, EOPNOTSUPP,
 			"%s is not claimed, and only what is claimed is given to pods; write a name "
@@ -35,7 +35,8 @@ static int refuse_allocation(const struct device *dev, const char *value, struct
 	/* After a restart an old "pending" may belong to a pod that is over. */
 	if (!strcmp(value, "pending") && (!now[0] || !strcmp(now, value)))
 		return refuse_open(dev, err);
-	if (!now[0] || !strcmp(now, value) || (!strcmp(now, "pending") && strncmp(value, "claim:", 6)))
+	if (!now[0] || !strcmp(now, value) ||
+	    (!strcmp(now, "pending") && strncmp(value, "claim:", 6)))
 		return 0;
 	return fail(err, EBUSY,
 		    "%s is allocated to %s; write none to its allocated_to once that has ended",
@@ -43,39 +44,39 @@ static int refuse_allocation(const struct device *dev, const char *value, struct
 }
 
 /* No event tells that a process in a container has closed its node. */
-static uint64_t allocation_doubts(const struct device *dev, const struct wish *wish)
+static uint64_t allocation_doubts(const struct device *dev, const struct request *request)
 {
-	if (strcmp(wish->value, "pending"))
+	if (strcmp(request->value, "pending"))
 		return 0;
-	return dev->facts.holders[0] ? now_us() : dev->let_go;
+	return dev->facts.holder[0] ? now_us() : dev->let_go;
 }
 
 /* All devices that settle writes to, so that an undo restores them. */
-static int touch(struct model *m, const struct device *dev, const struct wish *wish,
+static int touch(struct model *m, const struct device *dev, const struct request *request,
 		 struct plan *plan, struct err *err)
 {
 	struct vfio_group g;
 	int rc = plan_touch(plan, &dev->key, err);
 
-	if (rc || strcmp(wish->value, "pending"))
+	if (rc || strcmp(request->value, "pending"))
 		return rc;
 	rc = vfio_find_group(m, dev, &g, err);
 	for (size_t i = 0; !rc && i < g.n; i++)
-		if (g.members[i]->want.claim[0])
+		if (g.members[i]->intent.claim[0])
 			rc = plan_touch(plan, &g.members[i]->key, err);
 	return rc;
 }
 
-static int allocation_expand(struct model *m, const struct wish *wish, struct plan *plan,
+static int allocation_expand(struct model *m, const struct request *request, struct plan *plan,
 			     struct err *err)
 {
-	const struct device *dev = model_find(m, &wish->dev);
+	const struct device *dev = model_find(m, &request->dev);
 	int rc;
 
 	if (!dev)
-		return fail(err, ENODEV, "%s is gone", wish->dev.name);
-	rc = wish->value[0] ? refuse_allocation(dev, wish->value, err) : 0;
-	return rc ? rc : touch(m, dev, wish, plan, err);
+		return fail(err, ENODEV, "%s is gone", request->dev.name);
+	rc = request->value[0] ? refuse_allocation(dev, request->value, err) : 0;
+	return rc ? rc : touch(m, dev, request, plan, err);
 }
 
 /* kubelet stores the answer and after a reboot gives the pod the same nodes without asking us; a
@@ -86,12 +87,12 @@ static int note_nodes(struct model *m, const struct device *dev, struct err *err
 	int rc = vfio_find_group(m, dev, &g, err);
 
 	for (size_t i = 0; !rc && i < g.n; i++) {
-		struct device *edit = g.members[i]->want.claim[0]
+		struct device *edit = g.members[i]->intent.claim[0]
 					      ? model_edit(m, &g.members[i]->key, false)
 					      : NULL;
 
 		if (edit)
-			STR_COPY(edit->want.given, edit->facts.nodes);
+			STR_COPY(edit->intent.given, edit->facts.nodes);
 	}
 	return rc;
 }
@@ -101,22 +102,22 @@ static int note_nodes(struct model *m, const struct device *dev, struct err *err
 static void note_name(struct device *dev, const char *value)
 {
 	if (!value[0])
-		dev->want.given_as[0] = '\0';
-	else if (!strcmp(value, "pending") || !dev->want.given_as[0])
-		device_resource(dev, dev->want.given_as);
+		dev->intent.given_as[0] = '\0';
+	else if (!strcmp(value, "pending") || !dev->intent.given_as[0])
+		device_resource(dev, dev->intent.given_as);
 }
 
-static int allocation_settle(struct model *m, const struct wish *wish, struct err *err)
+static int allocation_settle(struct model *m, const struct request *request, struct err *err)
 {
-	struct device *dev = model_edit(m, &wish->dev, false);
+	struct device *dev = model_edit(m, &request->dev, false);
 
 	if (!dev)
-		return fail(err, ENODEV, "%s is gone", wish->dev.name);
-	note_name(dev, wish->value);
-	if (dev->want.allocated[0] && !wish->value[0])
+		return fail(err, ENODEV, "%s is gone", request->dev.name);
+	note_name(dev, request->value);
+	if (dev->intent.allocated[0] && !request->value[0])
 		dev->let_go = now_us();
-	STR_COPY(dev->want.allocated, wish->value);
-	return strcmp(wish->value, "pending") ? 0 : note_nodes(m, dev, err);
+	STR_COPY(dev->intent.allocated, request->value);
+	return strcmp(request->value, "pending") ? 0 : note_nodes(m, dev, err);
 }
 
 /* Last, so that a claim of the same commit comes first. */

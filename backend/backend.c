@@ -101,7 +101,7 @@ static void init_locks(struct backend *b)
 	pthread_mutex_init(&b->views.lock, NULL);
 	for (int i = 0; i < GUARD_COUNT; i++)
 		pthread_mutex_init(&b->guards.views[i].lock, NULL);
-	pulse_open(b);
+	liveness_open(b);
 	pthread_mutex_init(&b->serials.lock, NULL);
 }
 
@@ -140,9 +140,14 @@ int backend_open(const struct roots *roots, struct model *m, struct backend **re
 
 	if (!b)
 		return fail(err, ENOMEM, "no memory for the backend");
-	*b = (struct backend){
-		.buses = buses, .ways = claim_ways, .sys.fd = { -1, -1, -1 }, .model = m, .stop_fd = -1, .uevent_fd = -1, .ears = { -1, -1, -1 }, .ends.epoll = -1
-	};
+	*b = (struct backend){ .buses = buses,
+			       .ways = claim_ways,
+			       .sys.fd = { -1, -1, -1 },
+			       .model = m,
+			       .stop_fd = -1,
+			       .uevent_fd = -1,
+			       .ears = { -1, -1, -1 },
+			       .ends.epoll = -1 };
 	init_locks(b);
 	rc = gather(b, err);
 	rc = rc ? rc : open_parts(b, roots, err);
@@ -153,7 +158,7 @@ int backend_open(const struct roots *roots, struct model *m, struct backend **re
 	model_lock(m);
 	model_judge(m, &vfio_claim_rules);
 	model_unlock(m);
-	pulse_hear(b);
+	liveness_hear(b);
 	guards_hear(b);
 	*ret = b;
 	return 0;
@@ -186,7 +191,7 @@ bool backend_free(struct backend *b)
 	for (int i = 0; i < GUARD_COUNT; i++)
 		pthread_mutex_destroy(&b->guards.views[i].lock);
 	pthread_cond_destroy(&b->guards.ended);
-	pulse_free(b);
+	liveness_free(b);
 	pthread_mutex_destroy(&b->serials.lock);
 	free(b);
 	return true;
@@ -269,8 +274,7 @@ static void add_children(struct model *m, const struct device *dev, struct aroun
 		add(a, &found[i]->key);
 }
 
-/* The device, its group, and the children that it has or had: all that an operation on it
- * concerns. */
+/* The device, its group, its present and former children: what an operation on it would touch. */
 static void add_around(struct backend *b, const struct key *dev, struct around *a)
 {
 	const struct device *d;

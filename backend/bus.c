@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "bus.h"
 
+#include <errno.h>
+
 #include "internal.h"
+#include "pcidevfs/err.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/pci.h"
 #include "pcidevfs/uevent.h"
@@ -23,11 +26,24 @@ static const struct bus_ops pci = {
 	.subsystem = "pci",
 	.observe = observe_pci,
 	.heard = uevent_function,
+	.early = pci_early,
 };
 
 const struct bus_ops *const buses[BUS_COUNT] = {
 	[BUS_PCI] = &pci,
 };
+
+int backend_early(const struct roots *roots, const char *state_dir, const char *id, struct err *err)
+{
+	struct key key;
+
+	if (!key_parse(id, &key))
+		return fail(err, EINVAL,
+			    "%s: not the address of a PCI function, nor the id of another device", id);
+	if (!buses[key.bus] || !buses[key.bus]->early)
+		return 0;
+	return buses[key.bus]->early(roots, state_dir, key.name, err);
+}
 
 bool bus_shows(const struct backend *b, const struct key *dev)
 {

@@ -9,7 +9,9 @@
 #include "pcidevfs/key.h"
 
 struct backend;
+struct err;
 struct facts;
+struct roots;
 struct uevent;
 
 struct bus_ops {
@@ -20,6 +22,10 @@ struct bus_ops {
 	int (*observe)(const struct backend *b, const struct key *dev, struct facts *ret);
 	/* Gets the device that a uevent is about. */
 	bool (*heard)(const struct uevent *ev, struct key *ret);
+	/* backend_early() for a device of this bus; NULL: it needs no early protection from
+	 * drivers. */
+	int (*early)(const struct roots *roots, const char *state_dir, const char *name,
+		     struct err *err);
 };
 
 /* By enum bus; NULL: nobody reads the bus, and what others publish of it stays. */

@@ -29,42 +29,43 @@ static int way_of(struct model *m, const struct key *key, const struct claim_ops
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", key->name);
 	return *ret ? 0
-		    : fail(err, EOPNOTSUPP, "%s is a %s, and nothing here can claim that", key->name,
-			   kind_name(dev->kind));
+		    : fail(err, EOPNOTSUPP, "%s is a %s, and nothing here can claim that",
+			   key->name, kind_name(dev->kind));
 }
 
-static int claim_expand(struct model *m, const struct wish *wish, struct plan *plan, struct err *err)
+static int claim_expand(struct model *m, const struct request *request, struct plan *plan,
+			struct err *err)
 {
 	const struct claim_ops *way;
-	int rc = way_of(m, &wish->dev, claim_ways, &way, err);
+	int rc = way_of(m, &request->dev, claim_ways, &way, err);
 
-	return rc ? rc : way->expand(m, wish, plan, err);
+	return rc ? rc : way->expand(m, request, plan, err);
 }
 
-static int claim_predict(struct model *m, const struct wish *wish, struct plan *plan,
+static int claim_predict(struct model *m, const struct request *request, struct plan *plan,
 			 struct err *err)
 {
 	const struct claim_ops *const *way = claim_ways;
 
-	while (*way && (*way)->bus != wish->dev.bus)
+	while (*way && (*way)->bus != request->dev.bus)
 		way++;
-	return *way && (*way)->predict ? (*way)->predict(m, wish, plan, err) : 0;
+	return *way && (*way)->predict ? (*way)->predict(m, request, plan, err) : 0;
 }
 
-static int claim_prepare(struct model *m, const struct wish *wish, struct err *err)
+static int claim_prepare(struct model *m, const struct request *request, struct err *err)
 {
 	const struct claim_ops *way;
-	int rc = way_of(m, &wish->dev, claim_ways, &way, err);
+	int rc = way_of(m, &request->dev, claim_ways, &way, err);
 
-	return rc || !way->prepare ? rc : way->prepare(m, wish, err);
+	return rc || !way->prepare ? rc : way->prepare(m, request, err);
 }
 
-static int claim_settle(struct model *m, const struct wish *wish, struct err *err)
+static int claim_settle(struct model *m, const struct request *request, struct err *err)
 {
 	const struct claim_ops *way;
-	int rc = way_of(m, &wish->dev, claim_ways, &way, err);
+	int rc = way_of(m, &request->dev, claim_ways, &way, err);
 
-	return rc ? rc : way->settle(m, wish, err);
+	return rc ? rc : way->settle(m, request, err);
 }
 
 static bool claim_can(const struct device *dev)
@@ -73,10 +74,10 @@ static bool claim_can(const struct device *dev)
 }
 
 /* The row's store checked the value: a name, or "" for none. */
-static bool claim_down(struct model *m, const struct wish *wish)
+static bool claim_down(struct model *m, const struct request *request)
 {
 	(void)m;
-	return !wish->value[0];
+	return !request->value[0];
 }
 
 /* After everything that decides what the device is. */

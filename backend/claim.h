@@ -16,7 +16,7 @@ struct method;
 struct model;
 struct plan;
 struct sysfs;
-struct wish;
+struct request;
 
 struct claim_ops {
 	const char *name;
@@ -24,11 +24,14 @@ struct claim_ops {
 	/* Does the way take the device? Must give the same result before, during and after the
 	 * claim. Reads key and facts only. */
 	bool (*fits)(const struct device *dev);
-	int (*expand)(struct model *m, const struct wish *wish, struct plan *plan, struct err *err);
+	int (*expand)(struct model *m, const struct request *request, struct plan *plan,
+		      struct err *err);
 	/* For a device that does not exist yet, of which only the bus is known. May be NULL. */
-	int (*predict)(struct model *m, const struct wish *wish, struct plan *plan, struct err *err);
-	int (*prepare)(struct model *m, const struct wish *wish, struct err *err); /* may be NULL */
-	int (*settle)(struct model *m, const struct wish *wish, struct err *err);
+	int (*predict)(struct model *m, const struct request *request, struct plan *plan,
+		       struct err *err);
+	int (*prepare)(struct model *m, const struct request *request,
+		       struct err *err); /* may be NULL */
+	int (*settle)(struct model *m, const struct request *request, struct err *err);
 	/* pcidevfsd --early: keeps the host's drivers away from a device that a stored intent
 	 * claims. with: the driver that had it for the claim, "" if unknown. Returns 0 or -errno.
 	 * NULL: there is nothing to do. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The helper process: serves one request after another; each may sleep in the kernel for ever. */
+/* The helper process: serves one request after another; each may sleep in the kernel for
+ * ever. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 #include "program.h"
-#include "backend/pci/pulse.h"
+#include "backend/pci/liveness.h"
 #include "backend/pci/serials.h"
 #include "wire.h"
 
@@ -87,9 +88,9 @@ static int do_serials(const struct task *t, char *const *argv, struct out *answe
 	return serials_scan(t->s, argv[1], answer);
 }
 
-static int do_pulse(const struct task *t, char *const *argv, struct out *answer)
+static int do_liveness(const struct task *t, char *const *argv, struct out *answer)
 {
-	return pulse_scan(t->s, argv[1], answer);
+	return liveness_scan(t->s, argv[1], answer);
 }
 
 static int do_program(const struct task *t, char *const *argv, struct out *answer)
@@ -99,7 +100,7 @@ static int do_program(const struct task *t, char *const *argv, struct out *answe
 
 /* The table of requests. Paths are relative to the sysfs root. A positive result is sent as 0, and
  * the helper then ends. */
-static const struct request {
+static const struct helper_request {
 	const char *name;
 	unsigned int words; /* including the name */
 	enum helper_kind kind;
@@ -115,13 +116,13 @@ static const struct request {
 	{ "critical", 2, HELPER_CRITICAL, true, do_critical }, /* the same */
 	{ "serials", 2, HELPER_CONFIG, true, do_serials },     /* ids */
 	/* ids, with "!" in front if the device may be woken */
-	{ "pulse", 2, HELPER_CONFIG, true, do_pulse },
+	{ "pulse", 2, HELPER_CONFIG, true, do_liveness },
 	{ "modprobe", 2, HELPER_MODULE, false, do_modprobe }, /* module */
 	/* name, option, address */
 	{ "program", 4, HELPER_PROGRAM, false, do_program, true },
 };
 
-static const struct request *find_request(const char *name)
+static const struct helper_request *find_request(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(requests); i++)
 		if (!strcmp(name, requests[i].name))
@@ -131,7 +132,7 @@ static const struct request *find_request(const char *name)
 
 int request_find(const char *name, enum helper_kind *ret_kind, bool *ret_reads)
 {
-	const struct request *row = find_request(name);
+	const struct helper_request *row = find_request(name);
 
 	if (!row)
 		return -ENOSYS;
@@ -152,7 +153,7 @@ static void end_in(unsigned int ms)
 static int run_request(const struct task *t, enum helper_kind kind, char *const *argv,
 		       unsigned int argc, struct out *answer)
 {
-	const struct request *row = find_request(argv[0]);
+	const struct helper_request *row = find_request(argv[0]);
 	int rc;
 
 	if (!row)

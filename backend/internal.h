@@ -12,7 +12,7 @@
 #include "pcidevfs/key.h"
 #include "pcidevfs/sysfs.h"
 #include "backend/guard/ends.h"
-#include "backend/pci/pulse.h"
+#include "backend/pci/liveness.h"
 #include "backend/pci/serials.h"
 #include "views.h"
 
@@ -86,7 +86,7 @@ struct backend {
 	atomic_uint left; /* number of lookers' threads that hang at a device */
 	struct guards guards;
 	struct ends ends;
-	struct pulses pulses;
+	struct probes probes;
 	pthread_mutex_t owning; /* serializes changes of node owners: vfio_nodes.c */
 	bool real;		/* sysfs is this kernel's own: its modules can be loaded */
 	char *variants;		/* lines of modules.alias about vfio drivers; variant.h */
@@ -125,10 +125,10 @@ int scan_all(struct backend *b, struct view *view, unsigned int patience_ms);
  * -ETIMEDOUT backend_late() waits for step->late. */
 int step_write(struct backend *b, const char *path, const char *text, unsigned int ms,
 	       struct step *step);
-/* Explains an rc that does not depend on what was done (act): the deadline passed (slow says why),
- * there is no helper, or the device is gone. Fills err and returns -errno; 0: rc is the act's
- * own. */
-int step_trouble(struct backend *b, const char *act, const struct key *dev, int rc, unsigned int ms,
+/* Explains an rc that does not depend on what was done (operation): the deadline passed (slow says
+ * why), there is no helper, or the device is gone. Fills err and returns -errno; 0: rc is the
+ * operation's own. */
+int step_trouble(struct backend *b, const char *op, const struct key *dev, int rc, unsigned int ms,
 		 const char *slow, struct err *err);
 
 bool question_has(const struct question *q, const struct key *key);

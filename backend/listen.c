@@ -29,7 +29,16 @@
 #define NODES_MS 10
 #define NODES_BYTES (1 << 20)
 
-enum source { SRC_STOP, SRC_UEVENT, SRC_NODES, SRC_MOUNTS, SRC_SWAPS, SRC_NETWORK, SRC_ENDS, SRC_COUNT };
+enum source {
+	SRC_STOP,
+	SRC_UEVENT,
+	SRC_NODES,
+	SRC_MOUNTS,
+	SRC_SWAPS,
+	SRC_NETWORK,
+	SRC_ENDS,
+	SRC_COUNT
+};
 
 struct listener {
 	struct backend *b;
@@ -461,7 +470,7 @@ static int listen_loop(struct listener *l)
 int backend_listen(struct backend *b, struct err *err)
 {
 	struct listener *l = malloc(sizeof(*l));
-	pthread_t guards, pulse;
+	pthread_t guards, liveness;
 	int rc;
 
 	if (!l)
@@ -472,11 +481,11 @@ int backend_listen(struct backend *b, struct err *err)
 		return fail(err, rc, "no thread for the guards: %s", strerror(rc));
 	}
 	listener_open(l, b);
-	rc = thread_start(&pulse, pulse_main, b);
+	rc = thread_start(&liveness, liveness_main, b);
 	if (!rc) {
 		rc = listen_loop(l);
-		pulse_stop(b);
-		pthread_join(pulse, NULL);
+		liveness_stop(b);
+		pthread_join(liveness, NULL);
 	}
 	guards_stop(b);
 	pthread_join(guards, NULL);

@@ -17,39 +17,39 @@ static bool can_offer(const struct device *dev)
 }
 
 /* An operation on the device may read its name, so it must end first. */
-static int offer_expand(struct model *m, const struct wish *wish, struct plan *plan,
+static int offer_expand(struct model *m, const struct request *request, struct plan *plan,
 			struct err *err)
 {
 	(void)m;
-	return plan_touch(plan, &wish->dev, err);
+	return plan_touch(plan, &request->dev, err);
 }
 
-static struct device *edit(struct model *m, const struct wish *wish, struct err *err)
+static struct device *edit(struct model *m, const struct request *request, struct err *err)
 {
-	struct device *dev = model_edit(m, &wish->dev, false);
+	struct device *dev = model_edit(m, &request->dev, false);
 
 	if (!dev)
-		fail(err, ENODEV, "%s is gone", wish->dev.name);
+		fail(err, ENODEV, "%s is gone", request->dev.name);
 	return dev;
 }
 
-static int name_settle(struct model *m, const struct wish *wish, struct err *err)
+static int name_settle(struct model *m, const struct request *request, struct err *err)
 {
-	struct device *dev = edit(m, wish, err);
+	struct device *dev = edit(m, request, err);
 
 	if (!dev)
 		return -ENODEV;
-	STR_COPY(dev->want.resource, wish->value);
+	STR_COPY(dev->intent.resource, request->value);
 	return 0;
 }
 
-static int pooled_settle(struct model *m, const struct wish *wish, struct err *err)
+static int pooled_settle(struct model *m, const struct request *request, struct err *err)
 {
-	struct device *dev = edit(m, wish, err);
+	struct device *dev = edit(m, request, err);
 
 	if (!dev)
 		return -ENODEV;
-	dev->want.single = !strcmp(wish->value, "0");
+	dev->intent.single = !strcmp(request->value, "0");
 	return 0;
 }
 

@@ -157,7 +157,7 @@ static bool is_known(struct model *m, const struct key *key, int group)
 
 /* A new device comes with its group: an operation takes all of it, and the event of another member
  * may still be under way. */
-static void add_mates(const struct backend *b, struct batch *batch)
+static void add_peers(const struct backend *b, struct batch *batch)
 {
 	size_t n = batch->n;
 
@@ -198,7 +198,7 @@ static void observe(struct backend *b, struct batch *batch, bool all)
 	look(b, batch);
 	add_parents(b->model, batch);
 	if (!all)
-		add_mates(b, batch);
+		add_peers(b, batch);
 	look(b, batch);
 	for (size_t i = 0; i < batch->n; i++)
 		if (batch->v[i].present && batch->v[i].facts.num_vfs)
@@ -231,8 +231,8 @@ static bool is_overtaken(struct model *m, const struct batch *batch, struct seen
 	return false;
 }
 
-static bool commit_one(struct backend *b, const struct batch *batch, struct seen *s, const struct naming *nm,
-		       bool *ret_new)
+static bool commit_one(struct backend *b, const struct batch *batch, struct seen *s,
+		       const struct naming *nm, bool *ret_new)
 {
 	struct model *m = b->model;
 	const struct names *names = naming_find(nm, &s->key, &s->facts);

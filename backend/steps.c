@@ -16,16 +16,16 @@ int step_write(struct backend *b, const char *path, const char *text, unsigned i
 	return io_call(b->io, argv, ms, NULL, (struct io_late **)&step->late, &step->helper);
 }
 
-int step_trouble(struct backend *b, const char *act, const struct key *dev, int rc, unsigned int ms,
+int step_trouble(struct backend *b, const char *op, const struct key *dev, int rc, unsigned int ms,
 		 const char *slow, struct err *err)
 {
 	const char *name = dev->name;
 
 	if (rc == -ETIMEDOUT)
-		return fail(err, ETIMEDOUT, "%s of %s did not end within %u ms: %s", act, name, ms,
+		return fail(err, ETIMEDOUT, "%s of %s did not end within %u ms: %s", op, name, ms,
 			    slow);
 	if (rc == -ECHILD)
-		return fail(err, EIO, "%s of %s: no helper process could be started", act, name);
+		return fail(err, EIO, "%s of %s: no helper process could be started", op, name);
 	if (!bus_shows(b, dev))
 		return fail(err, ENODEV, "%s is gone", name);
 	return 0;

@@ -30,11 +30,11 @@ int refuse_needed(const struct device *dev, bool force, struct err *err)
 
 #define UNSURE "unsure "
 
-/* Writes "held by qemu (pid 7)"; false: no process holds it. The first line of holders is pid=N
- * comm=NAME, with the name quoted if necessary. */
+/* Writes "held by qemu (pid 7)"; false: no process holds it. The first holder is pid=N comm=NAME,
+ * with the name quoted if necessary. */
 static bool holder_of(const struct device *dev, char buf[static USER_TEXT])
 {
-	const char *line = dev->facts.holders, *comm = strstr(line, "comm=");
+	const char *line = dev->facts.holder, *comm = strstr(line, "comm=");
 	const bool unsure = !strncmp(line, UNSURE, strlen(UNSURE));
 	int len = comm ? (int)strcspn(comm + 5, "\n") : 0;
 	long pid = 0;
@@ -57,13 +57,13 @@ static bool holder_of(const struct device *dev, char buf[static USER_TEXT])
 
 static bool is_pending(const struct device *dev)
 {
-	return !strcmp(dev->want.allocated, "pending");
+	return !strcmp(dev->intent.allocated, "pending");
 }
 
 /* "a/b/c", or that it is not known yet. */
 static const char *pod_of(const struct device *dev)
 {
-	return is_pending(dev) ? "a pod that is not known yet" : dev->want.allocated;
+	return is_pending(dev) ? "a pod that is not known yet" : dev->intent.allocated;
 }
 
 /* Likewise, or "allocated to a/b/c"; false: nobody uses it. */
@@ -77,12 +77,13 @@ bool use_text(const struct device *dev, char buf[static USER_TEXT])
 
 int refuse_given(const struct device *dev, struct err *err)
 {
-	if (!dev->want.allocated[0])
+	if (!dev->intent.allocated[0])
 		return 0;
-	return fail(err, EBUSY,
-		    "%s is allocated to %s, which gets it back with its claim; if no pod has it, write none to its "
-		    "allocated_to first",
-		    dev->key.name, pod_of(dev));
+	return fail(
+		err, EBUSY,
+		"%s is allocated to %s, which gets it back with its claim; if no pod has it, write none to its "
+		"allocated_to first",
+		dev->key.name, pod_of(dev));
 }
 
 int refuse_open(const struct device *dev, struct err *err)
@@ -100,10 +101,12 @@ int refuse_holder(const char *before, const struct device *dev, struct err *err)
 
 	if (!use_text(dev, user))
 		return 0;
-	return fail(err, EBUSY, "%s%s is %s; %s", before, dev->key.name, user,
-		    !device_is_allocated(dev) ? "stop it and write again"
-		    : is_pending(dev) ? "end that pod first, or write none to its allocated_to if no pod has it"
-				      : "end that pod first");
+	return fail(
+		err, EBUSY, "%s%s is %s; %s", before, dev->key.name, user,
+		!device_is_allocated(dev) ? "stop it and write again"
+		: is_pending(dev)
+			? "end that pod first, or write none to its allocated_to if no pod has it"
+			: "end that pod first");
 }
 
 /* The driver lets go only when all mediated devices are closed, and removes them. */
@@ -149,7 +152,7 @@ int refuse_coming(const char *before, const struct device *dev, struct err *err)
 int refuse_parent(const char *before, const struct device *dev, const struct plan *plan,
 		  struct err *err)
 {
-	const struct wish *vfs = plan_wished(plan, &dev->key, "sriov_numvfs");
+	const struct request *vfs = plan_requested(plan, &dev->key, "sriov_numvfs");
 
 	if (dev->facts.num_vfs <= 0 || (vfs && !strcmp(vfs->value, "0")))
 		return 0;
@@ -157,12 +160,12 @@ int refuse_parent(const char *before, const struct device *dev, const struct pla
 		    dev->key.name, dev->facts.num_vfs);
 }
 
-int refuse_use(const struct device *dev, const struct wish *wish, const struct plan *plan,
+int refuse_use(const struct device *dev, const struct request *request, const struct plan *plan,
 	       struct err *err)
 {
 	int rc = refuse_doubt("", dev, err);
 
-	rc = rc ? rc : refuse_needed(dev, wish->force, err);
+	rc = rc ? rc : refuse_needed(dev, request->force, err);
 	rc = rc ? rc : refuse_parent("", dev, plan, err);
 	return rc ? rc : refuse_used("", dev, err);
 }

@@ -12,7 +12,7 @@ struct err;
 struct model;
 struct plan;
 struct step;
-struct wish;
+struct request;
 
 #define USER_TEXT 512
 /* "held by qemu (pid 7)", "allocated to a/b/c". False: nobody uses it, and buf is untouched. */
@@ -36,7 +36,7 @@ int refuse_coming(const char *before, const struct device *dev, struct err *err)
 int refuse_parent(const char *before, const struct device *dev, const struct plan *plan,
 		  struct err *err);
 /* -EOPNOTSUPP, -EPERM, -EBUSY: any reason not to operate on the device itself. */
-int refuse_use(const struct device *dev, const struct wish *wish, const struct plan *plan,
+int refuse_use(const struct device *dev, const struct request *request, const struct plan *plan,
 	       struct err *err);
 /* -EPERM, -EBUSY: the host needs it, or it is in use. */
 int refuse_taken_away(const struct device *dev, bool force, struct err *err);

@@ -135,8 +135,8 @@ static int allow(int rules, const struct confine_path *p, uint64_t handled)
 
 int confine_paths(const struct confine_path *paths, size_t n, struct err *err)
 {
-	/* 1: LANDLOCK_CREATE_RULESET_VERSION */
-	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1);
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0,
+			   1 /* 1: LANDLOCK_CREATE_RULESET_VERSION */);
 	struct ruleset set = { 0 };
 	_close_ int rules = -1;
 	int r = 0;

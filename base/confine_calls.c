@@ -160,7 +160,8 @@ static void add(struct program *p, struct sock_filter insn)
 }
 
 #define LOAD(field)                                                                                \
-	(struct sock_filter) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+	(struct sock_filter)                                                                       \
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define JUMP(test, value, yes, no)                                                                 \
 	(struct sock_filter) BPF_JUMP(BPF_JMP | (test) | BPF_K, value, yes, no)
 #define REFUSE(code)                                                                               \

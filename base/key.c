@@ -106,9 +106,10 @@ static const struct {
 	bool (*valid)(const char *name);
 	const char *subsystem;			   /* bus_subsystem() */
 	const char *(*withheld)(const char *name); /* NULL: never */
+	bool made;				   /* key_is_made() */
 } buses[BUS_COUNT] = {
 	[BUS_PCI] = { "", pci_name, NULL, pci_withheld },
-	[BUS_MDEV] = { "mdev/", uuid_name, "mdev", NULL },
+	[BUS_MDEV] = { "mdev/", uuid_name, "mdev", NULL, true },
 	[BUS_USB] = { "usb/", usb_name, "usb", usb_withheld },
 };
 
@@ -145,6 +146,11 @@ const char *key_id(const struct key *key, char buf[static KEY_NAME + 8])
 const char *bus_subsystem(enum bus bus)
 {
 	return buses[bus].subsystem;
+}
+
+bool key_is_made(const struct key *key)
+{
+	return buses[key->bus].made;
 }
 
 const char *key_withheld(const struct key *key)

@@ -3,10 +3,10 @@
  * The vocabulary of the tables: a file, link or directory is a row; an object is what a directory
  * is about; a view is a rule that puts links to devices into a directory.
  *
- * To add a file: one row in attrs_pci.c, attrs_claim.c, ... (or attrs_root.c) with its show and store.
- * To add a view: one row in views.c, with its rule.
- * To add a bus, or another sort of object: a number in enum obj_kind and its row in kinds.c. A bus needs rows
- * outside fs as well: docs/HACKING.md.
+ * To add a file: one row in attrs_pci.c, attrs_claim.c, ... (or attrs_root.c) with its show and
+ * store. To add a view: one row in views.c, with its rule. To add a bus, or another sort of object:
+ * a number in enum obj_kind and its row in kinds.c. A bus needs rows outside fs as well:
+ * docs/HACKING.md.
  */
 #ifndef FS_ATTR_H
 #define FS_ATTR_H
@@ -23,7 +23,7 @@ struct err;
 struct out;
 struct ring;
 struct tree;
-struct wish;
+struct request;
 
 /* What has a directory of its own. The numbers are kept in the stash: append, never reorder. */
 enum obj_kind {
@@ -44,10 +44,12 @@ enum obj_kind {
 
 enum attr_flag {
 	ATTR_CONST = 1 << 0, /* stays until its bits change: exact size, cached by the kernel */
-	ATTR_SLOW = 1 << 1,  /* may take seconds: made by a thread for that, refresh() first, for all within 100 ms */
-	ATTR_WORK = 1 << 2,  /* too much work for the FUSE thread: made by the tree's worker, for all who read it */
-	/* A long text: the first read takes it, later ones continue it, or ESTALE; a read at offset 0
-	 * begins anew. Once it is open its size is that of the moment. */
+	/* may take seconds: made by a thread for that, refresh() first, for all within 100 ms */
+	ATTR_SLOW = 1 << 1,
+	/* too much work for the FUSE thread: made by the tree's worker, for all who read it */
+	ATTR_WORK = 1 << 2,
+	/* A long text: the first read takes it, later ones continue it, or ESTALE; a read at offset
+	 * 0 begins anew. Once it is open its size is that of the moment. */
 	ATTR_SNAPSHOT = 1 << 3,
 	ATTR_STREAM = 1 << 4, /* the event stream: blocks, has no position */
 	ATTR_GROUP = 1 << 6,  /* a write binds the IOMMU group: it needs the right to all members */
@@ -73,7 +75,8 @@ struct entries {
 	enum obj_kind child; /* their directories ... */
 	uint16_t link;	     /* ... or, not 0, links to devices of any bus: this row of theirs */
 	const char *prefix;  /* entries are called <prefix><number>; NULL: as their object */
-	/* Users name them: the kernel caches none, so that no change of them costs others what it has cached. */
+	/* Users name them: the kernel caches none, so that no change of them costs others what it
+	 * has cached. */
 	int brief;
 };
 
@@ -86,16 +89,19 @@ struct attr {
 	uint32_t write_caps; /* and these to be written; without them it shows no w */
 	uint32_t flags;
 	change_bits bits; /* what alters it */
-	/* Prints the file's text or the link's target. Never blocks, cannot fail, locks no model for
-	 * what has a key. */
+	/* Prints the file's text or the link's target. Never blocks, cannot fail, locks no model
+	 * for what has a key. */
 	void (*show)(const struct subject *s, struct out *o);
-	/* The text comes without its newline and without control characters. Returns 0 with ret->value filled in (*ret
-	 * is a wish for this file of this device already), or -errno with the sentence. ATTR_ASIDE: it is done
-	 * then, and ret is not used. Called by request_wish() alone. */
-	int (*store)(const struct subject *s, const char *text, struct wish *ret, struct err *err);
-	/* Does what was accepted reach beyond the device, so that its owner is not enough? Then -EACCES with the sentence,
-	 * for who is neither in the group pcidevfs nor has CAP_DAC_OVERRIDE. May be NULL: it never does. */
-	int (*reaches)(const struct subject *s, const struct wish *wish, struct err *err);
+	/* The text comes without its newline and without control characters. Returns 0 with
+	 * ret->value filled in (*ret is a request for this file of this device already), or -errno
+	 * with the sentence. ATTR_ASIDE: it is done then, and ret is not used. Called by
+	 * request_parse() alone. */
+	int (*store)(const struct subject *s, const char *text, struct request *ret,
+		     struct err *err);
+	/* Does what was accepted reach beyond the device, so that its owner is not enough? Then
+	 * -EACCES with the sentence, for who is neither in the group pcidevfs nor has
+	 * CAP_DAC_OVERRIDE. May be NULL: it never does. */
+	int (*reaches)(const struct subject *s, const struct request *request, struct err *err);
 	/* In place of show: lines that come, as in a file that grows and is rotated. */
 	struct ring *(*ring)(const struct tree *t);
 	/* For ATTR_SLOW: brings the model up to date. May be NULL. */
@@ -115,7 +121,8 @@ struct attr_table {
 
 struct obj_type {
 	const char *path; /* for FILES.md */
-	const struct attr_table *const *tables; /* of its rows, in their order; NULL behind the last */
+	/* of its rows, in their order; NULL behind the last */
+	const struct attr_table *const *tables;
 	/* Of a bus: the root's row that the directories of its devices lie in. */
 	const struct attr *dir;
 	/* Id of the row of its parent (slot 0: the root) that its directory lies in. */
@@ -160,7 +167,10 @@ const struct view *view_by_link(unsigned int id);
 /* NULL when the number means nothing. */
 const struct obj_type *obj_type(unsigned int kind);
 enum obj_kind kind_of_bus(int bus); /* OBJ_ROOT: it has no directory */
-/* All rows of such an object, those of other tables included (buses, views); NULL behind the last. */
+/* The directory of the root in which its devices have theirs: "devices". NULL: it has none. */
+const char *bus_dir(int bus);
+/* All rows of such an object, those of other tables included (buses, views); NULL behind the
+ * last. */
 const struct attr *row_at(enum obj_kind kind, size_t i);
 static inline int row_readable(const struct attr *row)
 {

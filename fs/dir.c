@@ -47,7 +47,8 @@ static double listed_seconds(const struct attr *row)
 	return row && row->ring ? 0 : FOUND_SECONDS;
 }
 
-static void reply_found(fuse_req_t req, const struct attr *row, const struct stat *st, double seconds)
+static void reply_found(fuse_req_t req, const struct attr *row, const struct stat *st,
+			double seconds)
 {
 	struct fuse_entry_param e = {
 		.ino = found_node(fuse_req_userdata(req), st),

@@ -76,7 +76,8 @@ static long take(struct ring *r, struct cursor *at, off_t off, char *buf, size_t
 	return n;
 }
 
-void grown_read(struct ring *r, struct fuse_req *req, struct open_file *file, size_t size, off_t off)
+void grown_read(struct ring *r, struct fuse_req *req, struct open_file *file, size_t size,
+		off_t off)
 {
 	struct cursor whole = grown_start(r);
 	char *buf;
@@ -95,7 +96,8 @@ void grown_read(struct ring *r, struct fuse_req *req, struct open_file *file, si
 void grown_stat(struct ring *r, struct stat *st)
 {
 	const struct ring_span span = ring_span(r);
-	const struct timespec at = { (time_t)(span.written / NS_PER_S), (long)(span.written % NS_PER_S) };
+	const struct timespec at = { (time_t)(span.written / NS_PER_S),
+				     (long)(span.written % NS_PER_S) };
 
 	st->st_size = (off_t)(span.head - span.tail);
 	if (at.tv_sec > st->st_mtim.tv_sec ||

@@ -16,7 +16,8 @@ struct stat;
 
 struct cursor grown_start(struct ring *r);
 /* file NULL: the handle is unknown. */
-void grown_read(struct ring *r, struct fuse_req *req, struct open_file *file, size_t size, off_t off);
+void grown_read(struct ring *r, struct fuse_req *req, struct open_file *file, size_t size,
+		off_t off);
 void grown_stat(struct ring *r, struct stat *st);
 
 #endif

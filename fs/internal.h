@@ -67,7 +67,7 @@ struct tree {
 	struct pool *worker, *readers;
 	struct texts *texts; /* the texts made by these */
 	struct ctl_files *ctl;
-	struct twins *twins; /* writes in flight */
+	struct twins *twins; /* writes in job */
 
 	/* Objects whose logs got a line that pollers were not woken for yet. */
 	struct wakes {

@@ -98,6 +98,13 @@ enum obj_kind kind_of_bus(int bus)
 	return OBJ_ROOT;
 }
 
+const char *bus_dir(int bus)
+{
+	const struct obj_type *type = obj_type(kind_of_bus(bus));
+
+	return type->dir ? type->dir->name : NULL;
+}
+
 /* Directories of the root that come from other tables. */
 static const struct attr *root_dir(size_t i)
 {

@@ -23,7 +23,8 @@ struct log_shares {
 struct log_told {
 	bool tell;
 	uint64_t
-		again; /* earlier equal ones, the last of which were not logged; 0: it is new */
+		/* earlier equal ones, the last of which were not logged; 0: it is new */
+		again;
 	uint64_t skipped; /* other lines of this user that were not logged before it */
 };
 

@@ -22,7 +22,7 @@ static void add_tally(const struct device *dev, void *ctx)
 
 	if (dev->kind < KIND_COUNT && dev->state < STATE_COUNT)
 		t->by[dev->kind][dev->state]++;
-	t->claimed += dev->want.claim[0] != '\0';
+	t->claimed += dev->intent.claim[0] != '\0';
 }
 
 static void metric(struct out *o, const char *name, const char *type, const char *help)

@@ -14,8 +14,15 @@
 
 /* A node id: epoch << 40 | slot << 16 | twin << 8 | row. The root (slot 0, epoch 0, ROW_SELF) is
  * 1. */
-enum { ROW_BITS = 8, TWIN_BITS = 8, SLOT_AT = ROW_BITS + TWIN_BITS, SLOT_BITS = 24, EPOCH_BITS = 24 };
-static_assert(ROW_MAX <= 1 << ROW_BITS && TWINS_MAX == 1 << TWIN_BITS, "a node id has room for both");
+enum {
+	ROW_BITS = 8,
+	TWIN_BITS = 8,
+	SLOT_AT = ROW_BITS + TWIN_BITS,
+	SLOT_BITS = 24,
+	EPOCH_BITS = 24
+};
+static_assert(ROW_MAX <= 1 << ROW_BITS && TWINS_MAX == 1 << TWIN_BITS,
+	      "a node id has room for both");
 
 #define OBJECTS_ABI 5
 #define OWNERS 65536

@@ -79,7 +79,7 @@ static const struct attr *kept_row(const struct tree *t, enum obj_kind kind, con
 }
 
 /* Is the owner the initial one? */
-static bool is_born_so(const void *ctx, const char *file, const struct owner_wish *owner)
+static bool is_born_so(const void *ctx, const char *file, const struct ownership *owner)
 {
 	const struct owner_job *job = ctx;
 	const struct attr *row = kept_row(job->tree, job->n.kind, file);
@@ -109,7 +109,8 @@ static int refuse_mode(const struct owner_job *job, struct err *err)
 
 	if (!(job->to_set & FUSE_SET_ATTR_MODE) || !odd)
 		return 0;
-	return fail(err, EINVAL, "%s: mode %03o is not for %s, which has at most %03o; leave out %03o",
+	return fail(err, EINVAL,
+		    "%s: mode %03o is not for %s, which has at most %03o; leave out %03o",
 		    row ? row->name : ".", (unsigned int)job->own.mode,
 		    node_is_dir(&job->n) ? "a directory of this tree" : "this file",
 		    (unsigned int)most, (unsigned int)odd);
@@ -118,7 +119,7 @@ static int refuse_mode(const struct owner_job *job, struct err *err)
 /* Writes a log line too, so the log tells who gave a device away. */
 static int keep(struct owner_job *job)
 {
-	const struct owner_wish is = { job->own.uid, job->own.gid, job->own.mode };
+	const struct ownership is = { job->own.uid, job->own.gid, job->own.mode };
 	const struct actor who = request_actor(job->req, 0, NULL);
 	const struct key *dev = job->n.subject.dev ? &job->n.dev.key : NULL;
 	const char *file = job->n.row ? job->n.row->name : "";

@@ -14,30 +14,31 @@
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 
-static int parse_query(const struct subject *s, const char *text, struct wish *ret, struct err *err)
+static int parse_query(const struct subject *s, const char *text, struct request *ret,
+		       struct err *err)
 {
 	const struct lines_of of = { .tree = s->tree, .file = "plan", .home = &s->dev->key };
 	char line[sizeof(s->dev->plan_query)], label[LINE_LABEL];
 
 	if (!STR_COPY(line, text))
 		return fail(err, E2BIG, "plan: at most %zu characters", sizeof(line) - 1);
-	return line_wish(&of, line, ret, label, err);
+	return line_request(&of, line, ret, label, err);
 }
 
 /* Does the requested file already read so? */
-static bool reads_so(struct tree *t, const struct wish *wish)
+static bool reads_so(struct tree *t, const struct request *request)
 {
 	struct device dev = { 0 };
 	const struct subject s = { .tree = t, .name = dev.key.name, .dev = &dev };
-	const struct attr *row = attr_by_name(kind_of_bus(wish->dev.bus), 0, wish->file);
+	const struct attr *row = attr_by_name(kind_of_bus(request->dev.bus), 0, request->file);
 	struct model *m = t->conf.model;
 	const struct device *found;
 	struct out text = { 0 };
-	struct wish at;
+	struct request at;
 	bool same = false;
 
 	model_lock(m);
-	wish_resolve(m, wish, &at);
+	request_resolve(m, request, &at);
 	found = model_find(m, &at.dev);
 	if (found)
 		dev = *found;
@@ -46,19 +47,20 @@ static bool reads_so(struct tree *t, const struct wish *wish)
 		row->show(&s, &text);
 		if (text.len && text.data[text.len - 1] == '\n')
 			text.data[text.len - 1] = '\0';
-		same = !strcmp(out_text(&text), wish->value[0] ? wish->value : "none");
+		same = !strcmp(out_text(&text), request->value[0] ? request->value : "none");
 	}
 	out_free(&text);
 	return same;
 }
 
-static int print_steps(struct tree *t, const struct wish *wish, struct out *o, struct err *err)
+static int print_steps(struct tree *t, const struct request *request, struct out *o,
+		       struct err *err)
 {
 	struct out steps = { 0 };
-	int r = txn_check(t->conf.engine, wish, 1, &steps, err);
+	int r = txn_check(t->conf.engine, request, 1, &steps, err);
 	bool none = !r && !isdigit((unsigned char)out_text(&steps)[0]);
 
-	if (none && !reads_so(t, wish))
+	if (none && !reads_so(t, request))
 		out_printf(o, "nothing to do in the kernel; it is noted\n");
 	else
 		out_printf(o, "%s", out_text(&steps));
@@ -69,7 +71,7 @@ static int print_steps(struct tree *t, const struct wish *wish, struct out *o, s
 
 void plan_show(const struct subject *s, struct out *o)
 {
-	struct wish wish = { 0 };
+	struct request request = { 0 };
 	struct err err = { 0 };
 	int r;
 
@@ -77,19 +79,19 @@ void plan_show(const struct subject *s, struct out *o)
 		out_printf(o, "none\n");
 		return;
 	}
-	r = parse_query(s, s->dev->plan_query, &wish, &err);
-	r = r ? r : print_steps(s->tree, &wish, o, &err);
+	r = parse_query(s, s->dev->plan_query, &request, &err);
+	r = r ? r : print_steps(s->tree, &request, o, &err);
 	if (r)
 		out_printf(o, "error %s %s\n", err_name(err.code), err.text);
 }
 
 /* A text that is refused is stored too, so that reading shows the refusal instead of old steps. */
-int plan_store(const struct subject *s, const char *text, struct wish *ret, struct err *err)
+int plan_store(const struct subject *s, const char *text, struct request *ret, struct err *err)
 {
 	struct model *m = s->tree->conf.model;
 	bool clear = !text[0] || !strcmp(text, "none");
-	struct wish wish = { 0 };
-	int r = clear ? 0 : parse_query(s, text, &wish, err);
+	struct request request = { 0 };
+	int r = clear ? 0 : parse_query(s, text, &request, err);
 	struct device *d;
 
 	(void)ret; /* nothing is requested from the engine */

@@ -5,10 +5,10 @@
 struct err;
 struct out;
 struct subject;
-struct wish;
+struct request;
 
 /* The `plan` row's show and store. */
 void plan_show(const struct subject *s, struct out *o);
-int plan_store(const struct subject *s, const char *text, struct wish *ret, struct err *err);
+int plan_store(const struct subject *s, const char *text, struct request *ret, struct err *err);
 
 #endif

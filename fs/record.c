@@ -292,31 +292,36 @@ void record_command(struct tree *t, const struct key *dev, struct written line,
 		t->conf.told();
 }
 
-/* A request for a VF is recorded there, or at its PF if the VF does not exist. */
-static void record_target(struct tree *t, const struct wish *asked, struct wish *ret, char *file,
-			  size_t size)
+/* A request for a device that does not exist, or that names a child, is recorded at the parent. */
+static void record_target(struct tree *t, const struct request *asked, struct request *ret,
+			  char *file, size_t size)
 {
+	bool absent;
+
 	model_lock(t->conf.model);
-	if (wish_resolve(t->conf.model, asked, ret))
-		snprintf(file, size, "virtfn%u/%s", asked->virtfn - 1u, asked->file);
-	else
-		str_copy(file, size, asked->file);
+	absent = request_resolve(t->conf.model, asked, ret);
 	model_unlock(t->conf.model);
+	str_copy(file, size, asked->made_by[0] ? asked->made_by : asked->file);
+	if (asked->made_by[0] || absent)
+		ret->dev = *request_parent(asked);
+	if (absent && asked->child)
+		snprintf(file, size, "virtfn%u/%s", asked->child - 1u, asked->file);
 }
 
 /* A file whose own line was accepted gets the refusal of the other line, with its label. */
-static void tell_other(struct err *err, const struct wish *w, const struct wish *wishes, size_t n)
+static void tell_other(struct err *err, const struct request *w, const struct request *requests,
+		       size_t n)
 {
 	char label[LINE_LABEL];
 
 	if (!err->line || err->line == w->line || err->line > n)
 		return;
-	wish_label(&wishes[err->line - 1], label);
+	request_label(&requests[err->line - 1], label);
 	fail(err, err->code, "not done, as %s of the same transaction was refused: %s", label,
 	     err->text);
 }
 
-void tree_verdict(void *tree, const struct wish *wishes, size_t n, const struct actor *who,
+void tree_verdict(void *tree, const struct request *requests, size_t n, const struct actor *who,
 		  const struct err *err, uint64_t *place)
 {
 	uint64_t since = *place;
@@ -324,14 +329,14 @@ void tree_verdict(void *tree, const struct wish *wishes, size_t n, const struct 
 	if (!since)
 		*place = ring_head(((struct tree *)tree)->log) + 1;
 	for (size_t i = 0; i < n; i++) {
-		char file[WISH_FILE + 16];
+		char file[REQUEST_FILE + 16];
 		struct err told = *err;
-		struct wish w;
+		struct request w;
 		struct asked asked = { .dev = &w.dev, .file = file };
 		uint32_t slot;
 
-		tell_other(&told, &wishes[i], wishes, n);
-		record_target(tree, &wishes[i], &w, file, sizeof(file));
+		tell_other(&told, &requests[i], requests, n);
+		record_target(tree, &requests[i], &w, file, sizeof(file));
 		asked.value = written_text(w.value[0] ? w.value : "none");
 		asked.forced = w.force;
 		record(tree, &asked, who, &told, since);

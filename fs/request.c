@@ -43,19 +43,19 @@ int request_text(const char *file, const char *buf, size_t size, char text[stati
 	return 0;
 }
 
-int request_wish(const struct subject *s, const struct attr *row, const char *text,
-		 struct wish *ret, struct err *err)
+int request_parse(const struct subject *s, const struct attr *row, const char *text,
+		 struct request *ret, struct err *err)
 {
-	struct wish wish = { 0 };
+	struct request request = { 0 };
 	int r;
 
 	if (s->dev)
-		wish.dev = s->dev->key;
+		request.dev = s->dev->key;
 	if (!(row->flags & ATTR_ASIDE))
-		STR_COPY(wish.file, row->name);
-	r = row->store(s, text, &wish, err);
+		STR_COPY(request.file, row->name);
+	r = row->store(s, text, &request, err);
 	if (!r)
-		*ret = wish;
+		*ret = request;
 	return r;
 }
 

@@ -97,36 +97,39 @@ static bool mode_allows(const struct creds *who, const struct stat *st)
 }
 
 /* The directory's owner applies to a file without one, as for an existing VF. */
-static void rights_unborn(struct tree *t, const struct vf_of *vf, const struct attr *row,
+static void rights_unborn(struct tree *t, const struct request *about, const struct attr *row,
 			  struct stat *st)
 {
 	struct intents *in = t->conf.intents;
-	struct owner_wish is;
+	struct ownership is;
 
 	rights_at_birth(t, row, st);
-	if (!in || !vf)
+	if (!in || !about)
 		return;
-	if (intents_owner_vf(in, &vf->pf, vf->index, row->name, &is)) {
+	if (intents_owner_unborn(in, about, row->name, &is)) {
 		st->st_mode = S_IFREG | is.mode;
 		st->st_uid = is.uid;
 		st->st_gid = is.gid;
-	} else if (intents_owner_vf(in, &vf->pf, vf->index, "", &is)) {
+	} else if (intents_owner_unborn(in, about, "", &is)) {
 		st->st_uid = is.uid;
 		st->st_gid = is.gid ? is.gid : st->st_gid;
 	}
 }
 
 /* The VF has just come and has no directory yet. */
-static bool find_vf(struct tree *t, const struct key *key, struct vf_of *ret)
+static bool find_child(struct tree *t, const struct key *key, struct request *ret)
 {
 	const struct device *dev;
 	bool found;
 
 	model_lock(t->conf.model);
 	dev = model_find(t->conf.model, key);
-	found = dev && dev->facts.parent.bus && dev->facts.index >= 0;
-	if (found)
-		*ret = (struct vf_of){ dev->facts.parent, (unsigned int)dev->facts.index };
+	found = dev && dev->facts.parent.bus;
+	if (found && dev->facts.index >= 0)
+		*ret = (struct request){ .dev = dev->facts.parent,
+					 .child = (uint16_t)(dev->facts.index + 1) };
+	else if (found)
+		*ret = (struct request){ .dev = *key, .parent = dev->facts.parent };
 	model_unlock(t->conf.model);
 	return found;
 }
@@ -135,7 +138,7 @@ static bool may_write(struct tree *t, const struct creds *who, const struct key 
 		      const struct attr *row)
 {
 	struct stat st;
-	struct vf_of vf;
+	struct request about;
 	uint64_t dir_ino = 0;
 	uint32_t slot;
 
@@ -144,10 +147,10 @@ static bool may_write(struct tree *t, const struct creds *who, const struct key 
 	if (slot != NO_SLOT)
 		dir_ino = objects_ino(t->objects, slot, ROW_SELF);
 	pthread_mutex_unlock(&t->lock);
-	if (slot == NO_SLOT && !find_vf(t, dev, &vf))
+	if (slot == NO_SLOT && !find_child(t, dev, &about))
 		return who->overrides;
 	if (slot == NO_SLOT)
-		rights_unborn(t, &vf, row, &st);
+		rights_unborn(t, &about, row, &st);
 	else
 		file_rights(t, 	    kind_of_bus(dev->bus), dir_ino, dev->name, row, &st);
 	return mode_allows(who, &st);
@@ -192,12 +195,12 @@ int rights_check(struct tree *t, const struct creds *who, const struct device *d
 	return rights_check_group(t, who, dev, row, err);
 }
 
-int rights_check_unborn(struct tree *t, const struct creds *who, const struct vf_of *vf,
+int rights_check_unborn(struct tree *t, const struct creds *who, const struct request *about,
 			const struct attr *row, struct err *err)
 {
 	struct stat st;
 
-	rights_unborn(t, vf, row, &st);
+	rights_unborn(t, about, row, &st);
 	if (mode_allows(who, &st))
 		return 0;
 	return fail(err, EACCES, "%s: user %u may not write the %s of a device that is not there",
@@ -205,30 +208,31 @@ int rights_check_unborn(struct tree *t, const struct creds *who, const struct vf
 }
 
 int rights_check_value(const struct subject *s, const struct creds *who, const struct attr *row,
-		       const struct wish *wish, struct err *err)
+		       const struct request *request, struct err *err)
 {
 	const struct tree *t = s->tree;
 
 	if (!row->reaches || who->overrides || (t->group && in_groups(who, t->group)))
 		return 0;
-	return row->reaches(s, wish, err);
+	return row->reaches(s, request, err);
 }
 
-int rights_may(struct tree *t, const struct wish *wish, const struct creds *who, struct err *err)
+int rights_may(struct tree *t, const struct request *request, const struct creds *who,
+	       struct err *err)
 {
-	const struct attr *row = attr_by_name(kind_of_bus(wish->dev.bus), 0, wish->file);
+	const struct attr *row = attr_by_name(kind_of_bus(request->dev.bus), 0, request->file);
 	const struct device *found;
 	struct device dev = { 0 };
 	const struct subject s = { .tree = t, .name = dev.key.name, .dev = &dev };
 	int r;
 
 	model_lock(t->conf.model);
-	found = model_find(t->conf.model, &wish->dev);
+	found = model_find(t->conf.model, &request->dev);
 	if (found)
 		dev = *found;
 	model_unlock(t->conf.model);
 	if (!found || !row)
-		return fail(err, ENODEV, "%s is gone", wish->dev.name);
+		return fail(err, ENODEV, "%s is gone", request->dev.name);
 	r = rights_check(t, who, &dev, row, err);
-	return r ? r : rights_check_value(&s, who, row, wish, err);
+	return r ? r : rights_check_value(&s, who, row, request, err);
 }

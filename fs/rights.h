@@ -16,7 +16,7 @@ struct err;
 struct fuse_req;
 struct subject;
 struct tree;
-struct wish;
+struct request;
 
 /* Who sent this request. looks: with supplementary groups and capabilities, which takes some
  * microseconds and a read of /proc; else without. Capabilities are those of the thread that waits
@@ -31,20 +31,18 @@ void rights_start(struct tree *t);
  * member? Returns 0, or -EACCES with the sentence. */
 int rights_check(struct tree *t, const struct creds *who, const struct device *dev,
 		 const struct attr *row, struct err *err);
-/* Likewise for a device that does not exist: owner and mode are those stored for this VF, or (NULL:
- * not a VF) the initial ones. The IOMMU group is unknown, so rights_may() checks again. */
-struct vf_of {
-	struct key pf;
-	unsigned int index;
-};
-int rights_check_unborn(struct tree *t, const struct creds *who, const struct vf_of *vf,
+/* Likewise for the child that the request is about, which does not exist: owner and mode are those
+ * stored for it (about NULL: none), or the initial ones. Its IOMMU group is unknown, so
+ * rights_may() checks again. */
+int rights_check_unborn(struct tree *t, const struct creds *who, const struct request *about,
 			const struct attr *row, struct err *err);
 /* The verdict of the row's reaches() on an accepted value, for users who are not trusted with all
  * passthrough of the node. */
 int rights_check_value(const struct subject *s, const struct creds *who, const struct attr *row,
-		       const struct wish *wish, struct err *err);
+		       const struct request *request, struct err *err);
 /* engine_conf.may: the full check for a device that exists by now, with its group. */
-int rights_may(struct tree *t, const struct wish *wish, const struct creds *who, struct err *err);
+int rights_may(struct tree *t, const struct request *request, const struct creds *who,
+	       struct err *err);
 /* Checks only the other members of the group: the kernel has checked the opened file. */
 int rights_check_group(struct tree *t, const struct creds *who, const struct device *dev,
 		       const struct attr *row, struct err *err);

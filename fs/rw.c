@@ -75,7 +75,8 @@ static int open_node(struct tree *t, fuse_req_t req, const struct node *n,
 	} else if (n->row->ring) {
 		at = grown_start(n->row->ring(t));
 	}
-	r = open_file(t, req, n, writes, fi->nonseekable || n->row->ring ? &at : NULL, &fi->fh, err);
+	r = open_file(t, req, n, writes, fi->nonseekable || n->row->ring ? &at : NULL, &fi->fh,
+		      err);
 	if (!r && writes && n->row->flags & ATTR_CTL) {
 		r = ctl_open(t, fi->fh, (fi->flags & O_ACCMODE) == O_RDWR, err);
 		if (r)

@@ -26,7 +26,7 @@ enum stash_region {
 	STASH_EVENTS,  /* ring of event lines: ring.c */
 	STASH_LOG,     /* ring of log lines: ring.c */
 	STASH_FILES,   /* open files, their pollers, positions in streams: files.c */
-	STASH_JOURNAL, /* write requests in flight and their verdicts */
+	STASH_JOURNAL, /* write requests in job and their verdicts */
 	STASH_TXN,     /* the engine's journal: running operations, step by step */
 	STASH_COUNT
 };

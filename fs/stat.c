@@ -28,7 +28,7 @@ bool owner_kept(struct tree *t, enum obj_kind kind, const char *name, const stru
 		struct owner *own)
 {
 	struct key key = { .bus = obj_type(kind)->bus };
-	struct owner_wish is;
+	struct ownership is;
 
 	if (!owner_is_kept(t, kind, row) || !STR_COPY(key.name, name) ||
 	    !intents_owner(t->conf.intents, key.bus ? &key : NULL, row ? row->name : "", &is))

@@ -15,7 +15,7 @@ enum {
 	SLOW_US = 100000,    /* maximum age of a text made by asking the kernel */
 	OTHERS_US = 1000000, /* maximum age of any other text */
 	KEPT = 8,	     /* texts kept although nobody may be reading them */
-	KEPT_BYTES = 1 << 20,
+	PERSIST_BYTES = 1 << 20,
 };
 
 /* A text stays the same as long as all of this does. */
@@ -198,7 +198,7 @@ static void drop_old(struct texts *s)
 		struct made *p = *at;
 
 		bytes += p->text ? p->text->len : 0;
-		if (p->making || !n || (n < KEPT && bytes <= KEPT_BYTES)) {
+		if (p->making || !n || (n < KEPT && bytes <= PERSIST_BYTES)) {
 			at = &p->next;
 			n++;
 			continue;

@@ -50,9 +50,9 @@ bool tree_idle(struct tree *t);
 void tree_stop(struct tree *t);
 void tree_free(struct tree *t);
 /* For the engine: writes log and last_error, once for each line (engine_conf.verdict). */
-struct wish;
+struct request;
 struct actor;
-void tree_verdict(void *tree, const struct wish *wishes, size_t n, const struct actor *who,
+void tree_verdict(void *tree, const struct request *requests, size_t n, const struct actor *who,
 		  const struct err *err, uint64_t *place);
 
 /* docs/FILES.md from the tables. */

@@ -9,14 +9,14 @@
 #include "objects.h"
 #include "pcidevfs/util.h"
 
-struct flight {
+struct job {
 	uint64_t node;
 	uint32_t slot;
 };
 
 struct twins {
 	pthread_mutex_t lock; /* guards all but n, which is read without it */
-	struct flight *flights;
+	struct job *jobs;
 	size_t cap;
 	_Atomic size_t n;
 };
@@ -36,7 +36,7 @@ void twins_free(struct twins *w)
 {
 	if (!w)
 		return;
-	free(w->flights);
+	free(w->jobs);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
 }
@@ -45,19 +45,19 @@ void twins_free(struct twins *w)
 static bool add(struct twins *w, uint64_t node, uint32_t slot)
 {
 	bool first = true;
-	struct flight *v;
+	struct job *v;
 	size_t n = w->n;
 
 	for (size_t i = 0; i < n; i++) {
-		if (w->flights[i].slot == slot)
+		if (w->jobs[i].slot == slot)
 			return false;
-		first &= w->flights[i].node != node;
+		first &= w->jobs[i].node != node;
 	}
-	v = more_rows(w->flights, n, &w->cap, sizeof(*v));
+	v = more_rows(w->jobs, n, &w->cap, sizeof(*v));
 	if (!v)
 		return false;
-	w->flights = v;
-	v[n] = (struct flight){ node, slot };
+	w->jobs = v;
+	v[n] = (struct job){ node, slot };
 	w->n = n + 1;
 	return first;
 }
@@ -78,9 +78,9 @@ void twins_end(struct twins *w, uint32_t slot)
 		return;
 	pthread_mutex_lock(&w->lock);
 	for (size_t i = 0, n = w->n; i < n; i++) {
-		if (w->flights[i].slot != slot)
+		if (w->jobs[i].slot != slot)
 			continue;
-		w->flights[i] = w->flights[n - 1];
+		w->jobs[i] = w->jobs[n - 1];
 		w->n = n - 1;
 		break;
 	}
@@ -96,8 +96,8 @@ unsigned int twins_free_number(struct twins *w, uint64_t ino)
 		return 0;
 	pthread_mutex_lock(&w->lock);
 	for (size_t i = 0; i < w->n; i++)
-		if (objects_untwinned(w->flights[i].node) == ino)
-			used[objects_twin_number(w->flights[i].node)] = true;
+		if (objects_untwinned(w->jobs[i].node) == ino)
+			used[objects_twin_number(w->jobs[i].node)] = true;
 	pthread_mutex_unlock(&w->lock);
 	while (number < TWINS_MAX && used[number])
 		number++;

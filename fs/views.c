@@ -61,7 +61,7 @@ static int in_resource(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NA
 
 	device_offered_as(dev, full);
 	slash = strchr(full, '/');
-	if (!dev->want.claim[0] || !slash || key_withheld(&dev->key))
+	if (!dev->intent.claim[0] || !slash || key_withheld(&dev->key))
 		return 0;
 	*slash = '\0';
 	STR_COPY(name[0], full);
@@ -118,27 +118,27 @@ static void virtfn_show(const struct subject *s, struct out *o)
 /* A directory of links to the devices that satisfy the rule. */
 #define FLAT(number, called, rule, from, about)                                                    \
 	{                                                                                          \
-		.dir = DIR(number, called, LINKS(number, LASTING), from, about),                            \
+		.dir = DIR(number, called, LINKS(number, LASTING), from, about),                   \
 		.link = LINK(number, flat_show), .member = (rule)                                  \
 	}
 
 /* A directory for each label that the rule gives, with links to the devices. */
-#define LABELLED(number, called, rule, life, from, about)                                                \
+#define LABELLED(number, called, rule, life, from, about)                                          \
 	{                                                                                          \
-		.dir = DIR(number, called, CHILDREN(OBJ_LABEL + (number), life), from, about),           \
+		.dir = DIR(number, called, CHILDREN(OBJ_LABEL + (number), life), from, about),     \
 		.link = LINK(number, labelled_show), .path = { OBJ_LABEL + (number) },             \
 		.member = (rule), .label = {                                                       \
 			.path = called "/<label>",                                                 \
 			.tables = no_tables,                                                       \
 			.home = (number),                                                          \
 			.derived = 1,                                                              \
-			.entries = LINKS(number, life)                                                   \
+			.entries = LINKS(number, life)                                             \
 		}                                                                                  \
 	}
 
 /* The kernel remembers ids over upgrades: an id must never be given to another view. */
 const struct view views[] = {
-	FLAT(23, "gpus", is_gpu, "0.1", "links to display controllers that are no VF"),
+	FLAT(23, "gpus", is_gpu, "0.1", "links to display controllers that are not VFs"),
 	FLAT(24, "vgpus", is_vgpu, "0.1",
 	     "links to VFs that can be a vGPU; empty, since none is told from other VFs yet"),
 	FLAT(25, "vfs", is_vf, "0.1", "links to VFs"),

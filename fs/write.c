@@ -60,7 +60,7 @@ static void settle(struct tree *t, const struct node *n, const char *buf, size_t
 }
 
 static int submit(struct tree *t, fuse_req_t req, const struct node *n, uint32_t slot, size_t size,
-		  const struct wish *wish, const struct actor *who)
+		  const struct request *request, const struct actor *who)
 {
 	struct write_job *job = malloc(sizeof(*job));
 
@@ -69,7 +69,7 @@ static int submit(struct tree *t, fuse_req_t req, const struct node *n, uint32_t
 	*job = (struct write_job){ .req = req, .tree = t, .size = size, .slot = slot };
 	fuse_req_interrupt_func(req, ctl_interrupted, (void *)(uintptr_t)who->tag);
 	request_leaves(t, n, slot);
-	txn_submit(t->conf.engine, wish, 1, who, done, job);
+	txn_submit(t->conf.engine, request, 1, who, done, job);
 	return 0;
 }
 
@@ -78,18 +78,18 @@ static void carry_out(struct tree *t, fuse_req_t req, uint64_t tag, const struct
 {
 	const struct actor who = request_actor(req, tag, opened);
 	char text[WRITE_MAX + 1];
-	struct wish wish = { 0 };
+	struct request request = { 0 };
 	struct err err = { 0 };
 	int r = request_text(n->row->name, buf, size, text, &err);
 
 	if (!r)
-		r = request_wish(&n->subject, n->row, text, &wish, &err);
+		r = request_parse(&n->subject, n->row, text, &request, &err);
 	if (!r && n->subject.dev)
 		r = rights_check_group(t, opened, &n->dev, n->row, &err);
-	r = r ? r : rights_check_value(&n->subject, opened, n->row, &wish, &err);
-	if (!r && wish.file[0])
-		r = submit(t, req, n, slot, size, &wish, &who);
-	if (!r && wish.file[0])
+	r = r ? r : rights_check_value(&n->subject, opened, n->row, &request, &err);
+	if (!r && request.file[0])
+		r = submit(t, req, n, slot, size, &request, &who);
+	if (!r && request.file[0])
 		return;
 	if (r && !err.code)
 		fail(&err, -r, "%s: out of memory", n->row->name);

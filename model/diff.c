@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a change touched: a new field of struct device is a row here, a fact one of facts.def, what is asked of wants.def. */
+/* What a change touched: a new field of struct device is a row here, a fact one of facts.def, what
+ * is asked of intents.def. */
 #include "diff.h"
 
 #include <stddef.h>
@@ -28,13 +29,14 @@ static const struct {
 #define FACT(type, name, none, bit) NUMBER(facts.name, bit),
 #define FACT_TEXT(name, size, bit) STRING(facts.name, bit),
 #define FACT_KEY(fact, bit) NUMBER(facts.fact.bus, bit), STRING(facts.fact.name, bit),
+#define FACT_ROOM(name, bit) NUMBER(facts.name, bit),
 #include "pcidevfs/facts.def"
 	STRING(names.description, CH_DESCRIPTION),
 	STRING(names.resource, CH_ASIDE),
-#define WANT(type, name, bit, whose) NUMBER(want.name, bit),
-#define WANT_TEXT(name, size, bit, whose) STRING(want.name, bit),
-#define WANT_ARRAY(type, name, n, bit, whose) NUMBER(want.name, bit),
-#include "pcidevfs/wants.def"
+#define INTENT(type, name, bit, whose) NUMBER(intent.name, bit),
+#define INTENT_TEXT(name, size, bit, whose) STRING(intent.name, bit),
+#define INTENT_ARRAY(type, name, n, bit, whose) NUMBER(intent.name, bit),
+#include "pcidevfs/intents.def"
 	STRING(intended, CH_BEHIND),
 	NUMBER(state, CH_STATE),
 	NUMBER(taken, CH_BEHIND),

@@ -38,7 +38,8 @@ void model_watch(struct model *m, _Atomic uint64_t *in_hand)
 	m->in_hand = in_hand;
 }
 
-/* What comes from now on is told the next time, and that alone. Killed anywhere in here no bit is lost. */
+/* What comes from now on is told the next time, and that alone. Killed anywhere in here no bit is
+ * lost. */
 static change_bits begin_telling(struct slot *s)
 {
 	change_bits bits = atomic_fetch_or(&s->telling, atomic_load(&s->pending));

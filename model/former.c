@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* "driver=igb\noverride=": in a value a newline is "\n" as in C, and a backslash has another before it. */
+/* "driver=igb\noverride=": in a value a newline is "\n" as in C, and a backslash has another before
+ * it. */
 #include "pcidevfs/former.h"
 
 #include <string.h>

@@ -24,8 +24,8 @@ void index_fini(struct index *x);
 /* Puts the slot under hash, whatever it was under before. */
 void index_link(struct index *x, uint32_t slot, uint32_t hash);
 void index_unlink(struct index *x, uint32_t slot);
-/* Slots under hash: s = index_first(x, hash); s != INDEX_NONE; s = index_next(x, s). Other keys of the
- * same hash are among them. */
+/* Slots under hash: s = index_first(x, hash); s != INDEX_NONE; s = index_next(x, s). Other keys of
+ * the same hash are among them. */
 uint32_t index_first(const struct index *x, uint32_t hash);
 uint32_t index_next(const struct index *x, uint32_t slot);
 

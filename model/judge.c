@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a claim of each device would be refused with: asked again whenever something changes that the rules may read. */
+/* What a claim of each device would be refused with: asked again whenever something changes that
+ * the rules may read. */
 #include <string.h>
 
 #include "diff.h"
@@ -34,7 +35,8 @@ static void mark_children(struct model *m, const struct key *parent)
 
 void judge_edit(struct model *m, uint32_t i)
 {
-	const struct device *was = slot_live(m, i) ? slot_current(m, i) : NULL, *is = slot_spare(m, i);
+	const struct device *was = slot_live(m, i) ? slot_current(m, i) : NULL,
+			    *is = slot_spare(m, i);
 	change_bits bits = was ? device_diff(was, is) : CH_ALL;
 
 	if (!(bits & ~CH_APART))

@@ -90,8 +90,9 @@ static int allocate(struct model *m)
 	m->queue = calloc(MODEL_MAX, sizeof(*m->queue));
 	m->queued_at = calloc(MODEL_MAX, sizeof(*m->queued_at));
 	m->queued = calloc(MODEL_MAX, sizeof(*m->queued));
+	m->taken = calloc(BLOCKS, sizeof(*m->taken));
 	return r || !m->edits || !m->edited || !m->unjudged || !m->to_judge || !m->queue ||
-			       !m->queued_at || !m->queued ?
+			       !m->queued_at || !m->queued || !m->taken ?
 		       -ENOMEM :
 		       0;
 }
@@ -103,14 +104,14 @@ static void init_sync(struct model *m)
 	cond_init(&m->heard_more);
 }
 
-/* The former process may have died between a device and its mates. */
+/* The former process may have died between a device and its peers. */
 static void edit_claimed(struct model *m)
 {
 	const struct device *dev;
 	size_t pos = 0;
 
 	while ((dev = model_next(m, &pos)))
-		if (dev->want.claim[0])
+		if (dev->intent.claim[0])
 			model_edit(m, &dev->key, false);
 }
 
@@ -136,6 +137,7 @@ int model_new(void *arena, size_t size, struct model **ret, bool *ret_found, str
 		adopt(m);
 	else
 		arena_init(m->a);
+	rooms_sweep(m);
 	edit_claimed(m);
 	model_publish(m);
 	m->heard = m->q_len ? 0 : atomic_load(&m->a->generation);
@@ -156,6 +158,7 @@ void model_free(struct model *m)
 	free(m->queue);
 	free(m->queued_at);
 	free(m->queued);
+	free(m->taken);
 	pthread_cond_destroy(&m->changed);
 	pthread_cond_destroy(&m->heard_more);
 	pthread_mutex_destroy(&m->lock);
@@ -176,7 +179,8 @@ void model_unlock(struct model *m)
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* A device made by model_edit() and not yet published is found when fresh is set, others when not. */
+/* A device made by model_edit() and not yet published is found when fresh is set, others when
+ * not. */
 static uint32_t find_slot(struct model *m, const struct key *key, bool fresh)
 {
 	uint32_t i;
@@ -287,19 +291,19 @@ struct device *model_edit(struct model *m, const struct key *key, bool create)
  * owner, that is. */
 static unsigned int matters(const struct device *d)
 {
-	bool owned = d->want.claim[0] && (d->want.uid || d->want.gid);
+	bool owned = d->intent.claim[0] && (d->intent.uid || d->intent.gid);
 
 	return (device_with_pod(d) ? 1 : 0) | (d->facts.use == USE_HOST ? 2 : 0) | (owned ? 4 : 0) |
-	       (d->want.claim[0] ? 8 : 0);
+	       (d->intent.claim[0] ? 8 : 0);
 }
 
 /* Something of the others of its IOMMU group is said of it. */
 static bool may_be_with(const struct device *d)
 {
-	return d->want.claim[0] || !d->facts.driver[0];
+	return d->intent.claim[0] || !d->facts.driver[0];
 }
 
-static void edit_mates(struct model *m, const struct device *dev)
+static void edit_peers(struct model *m, const struct device *dev)
 {
 	for (uint32_t i = INDEX_NONE;
 	     (i = next_in_group(m, dev->facts.iommu_group, i)) != INDEX_NONE;) {
@@ -321,7 +325,7 @@ void model_remove(struct model *m, const struct key *key)
 	judge_removal(m, i);
 	unlink_slot(m, i);
 	if (matters(slot_current(m, i)))
-		edit_mates(m, slot_current(m, i));
+		edit_peers(m, slot_current(m, i));
 	m->count--;
 	slot_current(m, i)->generation = atomic_fetch_add(&m->a->generation, 1) + 1;
 	atomic_store(&s->word, (atomic_load(&s->word) & WORD_SECOND) | WORD_GONE);
@@ -336,11 +340,11 @@ void model_set_iommu(struct model *m, bool present)
 	judge_all(m);
 }
 
-static struct mates find_mates(struct model *m, uint32_t slot)
+static struct peers find_peers(struct model *m, uint32_t slot)
 {
 	const struct device *dev = slot_spare(m, slot);
 	const int32_t group = may_be_with(dev) ? dev->facts.iommu_group : -1;
-	struct mates found = { 0 };
+	struct peers found = { 0 };
 
 	for (uint32_t i = INDEX_NONE; (i = next_in_group(m, group, i)) != INDEX_NONE;) {
 		const struct device *d = slot_seen(m, i);
@@ -350,13 +354,13 @@ static struct mates find_mates(struct model *m, uint32_t slot)
 		if (!found.with_pod && device_with_pod(d))
 			found.with_pod = d;
 		if (!found.with_other && device_with_pod(d) && device_with_pod(dev) &&
-		    !same_pod(dev->want.allocated, d->want.allocated))
+		    !same_pod(dev->intent.allocated, d->intent.allocated))
 			found.with_other = d;
 		if (!found.on_host && d->facts.use == USE_HOST)
 			found.on_host = d;
-		if (d->want.claim[0] && !dev->want.claim[0])
+		if (d->intent.claim[0] && !dev->intent.claim[0])
 			found.claimed = d;
-		if (!found.of_other && d->want.claim[0] && !device_shares_owner(dev, d))
+		if (!found.of_other && d->intent.claim[0] && !device_shares_owner(dev, d))
 			found.of_other = d;
 	}
 	return found;
@@ -369,7 +373,7 @@ static void publish_slot(struct model *m, uint32_t i, uint64_t generation)
 	bool fresh = !slot_live(m, i);
 	change_bits bits;
 
-	device_derive(d, find_mates(m, i));
+	device_derive(d, find_peers(m, i));
 	bits = fresh ? CH_ALL : device_diff(slot_current(m, i), d);
 	if (!bits)
 		return;
@@ -396,7 +400,7 @@ static bool moves(struct model *m, uint32_t i)
 {
 	const struct device *was = slot_current(m, i), *is = slot_spare(m, i);
 
-	return strcmp(was->want.allocated, is->want.allocated) || !device_shares_owner(was, is);
+	return strcmp(was->intent.allocated, is->intent.allocated) || !device_shares_owner(was, is);
 }
 
 static void let_arrive(struct model *m, uint32_t i)
@@ -406,7 +410,7 @@ static void let_arrive(struct model *m, uint32_t i)
 
 	if (!m->arrives || slot_live(m, i) || slot_word(m, i) & WORD_GONE)
 		return;
-	if (device_is_vf(d)) {
+	if (device_is_vf(d) || key_is_made(&d->key)) {
 		at = find_slot(m, &d->facts.parent, false);
 		at = at == INDEX_NONE ? find_slot(m, &d->facts.parent, true) : at;
 	}
@@ -424,9 +428,9 @@ static void follow_edit(struct model *m, uint32_t i)
 	unsigned int is = matters(slot_spare(m, i));
 
 	if (is != was || (is && (comes(m, i) || moves(m, i))))
-		edit_mates(m, slot_spare(m, i));
+		edit_peers(m, slot_spare(m, i));
 	if (was && comes(m, i))
-		edit_mates(m, slot_current(m, i));
+		edit_peers(m, slot_current(m, i));
 	judge_edit(m, i);
 }
 
@@ -447,7 +451,8 @@ static void publish_edits(struct model *m, uint64_t generation)
 	for (size_t k = 0; k < m->n_edits; k++) {
 		uint32_t i = m->edits[k];
 
-		/* A device removed after it was edited keeps its last record for those who hear of it. */
+		/* A device removed after it was edited keeps its last record for those who hear of
+		 * it. */
 		if (slot_there(m, i))
 			publish_slot(m, i, generation);
 		m->edited[i] = false;

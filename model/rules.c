@@ -37,8 +37,8 @@ const char *state_name(enum state state)
 	return state < STATE_COUNT ? state_names[state] : "unhealthy";
 }
 
-/* PCI, CardBus and semi-transparent bridges have header type 1 or 2; the class tells the same without
- * reading config space, which would wake a sleeping device. */
+/* PCI, CardBus and semi-transparent bridges have header type 1 or 2; the class tells the same
+ * without reading config space, which would wake a sleeping device. */
 bool device_is_bridge(const struct facts *facts)
 {
 	switch (facts->class_code >> 8) {
@@ -132,7 +132,7 @@ bool device_has_node(const struct device *dev, const char *node)
 /* A pci.ids that came after the claim renames nothing under a guest. */
 static const char *computed_name(const struct device *dev)
 {
-	return dev->want.pinned[0] ? dev->want.pinned : dev->names.resource;
+	return dev->intent.pinned[0] ? dev->intent.pinned : dev->names.resource;
 }
 
 /* '_' is what computed names have for signs that are not legal. */
@@ -151,9 +151,9 @@ void device_resource(const struct device *dev, char buf[static RESOURCE_NAME])
 	buf[0] = '\0';
 	if (!(dev->caps & CAP_CLAIM))
 		return;
-	if (dev->want.resource[0])
-		str_copy(buf, RESOURCE_NAME, dev->want.resource);
-	else if (dev->want.single && computed_name(dev)[0])
+	if (dev->intent.resource[0])
+		str_copy(buf, RESOURCE_NAME, dev->intent.resource);
+	else if (dev->intent.single && computed_name(dev)[0])
 		own_name(dev, buf);
 	else
 		str_copy(buf, RESOURCE_NAME, computed_name(dev));
@@ -161,8 +161,8 @@ void device_resource(const struct device *dev, char buf[static RESOURCE_NAME])
 
 void device_offered_as(const struct device *dev, char buf[static RESOURCE_NAME])
 {
-	if (dev->want.allocated[0] && dev->want.given_as[0])
-		str_copy(buf, RESOURCE_NAME, dev->want.given_as);
+	if (dev->intent.allocated[0] && dev->intent.given_as[0])
+		str_copy(buf, RESOURCE_NAME, dev->intent.given_as);
 	else
 		device_resource(dev, buf);
 }
@@ -200,7 +200,7 @@ void device_doubt(const struct device *dev, char buf[static DOUBT_TEXT])
 	if (dev->facts.garbled[0])
 		snprintf(
 			buf, DOUBT_TEXT,
-			"sysfs describes %s as no kernel should: %s; it is left alone until that is right",
+			"sysfs holds invalid data for %s: %s; pcidevfs does not touch it until that is fixed",
 			dev->key.name, dev->facts.garbled);
 }
 
@@ -227,27 +227,27 @@ static bool is_unhealthy(struct device *dev)
 			dev->key.name);
 		return true;
 	}
-	if (dev->facts.pulse != PULSE_GOOD) {
+	if (dev->facts.liveness != LIVENESS_GOOD) {
 		because(dev,
-			dev->facts.pulse == PULSE_ONES
-				? "config space of %s reads ff only: it may have fallen off the bus, or has no power; it "
+			dev->facts.liveness == LIVENESS_ONES
+				? "config space of %s reads all ones: it may have fallen off the bus, or has no power; it "
 				  "is healthy again some time after it answers"
 				: "config space of %s cannot be read, the kernel waits for it: a reset of it may hang; it "
 				  "is healthy again some time after it answers",
 			dev->key.name);
 		return true;
 	}
-	if (dev->want.claim[0] && dev->facts.use != USE_GUEST && (dev->caps & CAP_CLAIM)) {
+	if (dev->intent.claim[0] && dev->facts.use != USE_GUEST && (dev->caps & CAP_CLAIM)) {
 		because(dev,
 			"claimed by %s, but its driver is %s, so no guest can have it; write the claim again",
-			dev->want.claim, dev->facts.driver[0] ? dev->facts.driver : "none");
+			dev->intent.claim, dev->facts.driver[0] ? dev->facts.driver : "none");
 		return true;
 	}
-	if (dev->want.claim[0] && !dev->facts.nodes[0] && (dev->caps & CAP_CLAIM)) {
+	if (dev->intent.claim[0] && !dev->facts.nodes[0] && (dev->caps & CAP_CLAIM)) {
 		because(dev,
 			"claimed by %s, but %s is not there, so no guest can open it; is udev or devtmpfs "
 			"at work?",
-			dev->want.claim, missing_node(dev, node));
+			dev->intent.claim, missing_node(dev, node));
 		return true;
 	}
 	return false;
@@ -255,12 +255,12 @@ static bool is_unhealthy(struct device *dev)
 
 bool device_is_coming(const struct device *dev)
 {
-	return dev->intended[0] && !dev->want.claim[0];
+	return dev->intended[0] && !dev->intent.claim[0];
 }
 
 void device_claim(const struct device *dev, char buf[static CLAIM_NAME])
 {
-	str_copy(buf, CLAIM_NAME, dev->want.claim[0] ? dev->want.claim : dev->intended);
+	str_copy(buf, CLAIM_NAME, dev->intent.claim[0] ? dev->intent.claim : dev->intended);
 }
 
 /* As busy as with the operation that is to follow. */
@@ -281,17 +281,17 @@ static bool is_allocated(struct device *dev)
 {
 	if (!device_is_allocated(dev))
 		return false;
-	if (!strcmp(dev->want.allocated, "pending"))
-		because(dev, "given to a pod; to whom is not known yet");
+	if (!strcmp(dev->intent.allocated, "pending"))
+		because(dev, "just allocated; kubelet has not reported the pod yet");
 	else
-		because(dev, "allocated to %s", dev->want.allocated);
+		because(dev, "allocated to %s", dev->intent.allocated);
 	return true;
 }
 
 static bool is_held(struct device *dev)
 {
 	static const char unsure[] = "unsure ";
-	const char *line = dev->facts.holders;
+	const char *line = dev->facts.holder;
 	bool sure = strncmp(line, unsure, strlen(unsure)) != 0;
 
 	if (!line[0] || dev->facts.use != USE_GUEST)
@@ -303,22 +303,22 @@ static bool is_held(struct device *dev)
 
 bool device_is_allocated(const struct device *dev)
 {
-	return dev->want.claim[0] && dev->want.allocated[0];
+	return dev->intent.claim[0] && dev->intent.allocated[0];
 }
 
 bool device_with_pod(const struct device *dev)
 {
-	return dev->want.allocated[0] && strcmp(dev->want.allocated, "pending");
+	return dev->intent.allocated[0] && strcmp(dev->intent.allocated, "pending");
 }
 
 bool device_shares_owner(const struct device *dev, const struct device *other)
 {
-	return dev->want.uid == other->want.uid && dev->want.gid == other->want.gid;
+	return dev->intent.uid == other->intent.uid && dev->intent.gid == other->intent.gid;
 }
 
 bool device_is_astray(const struct device *dev)
 {
-	return !dev->want.claim[0] && dev->want.former_known &&
+	return !dev->intent.claim[0] && dev->intent.former_known &&
 	       (dev->facts.use == USE_GUEST || !dev->facts.driver[0]);
 }
 
@@ -326,9 +326,9 @@ static bool is_claimed(struct device *dev)
 {
 	const char *withheld = key_withheld(&dev->key);
 
-	if (!dev->want.claim[0])
+	if (!dev->intent.claim[0])
 		return false;
-	because(dev, "claimed by %s%s%s", dev->want.claim,
+	because(dev, "claimed by %s%s%s", dev->intent.claim,
 		withheld ? "; kubelet is not offered it: " : "", withheld ? withheld : "");
 	return true;
 }
@@ -347,8 +347,8 @@ static bool is_host(struct device *dev)
 			"found on %s; which card it is is not known yet, since its serial number cannot be read: wait",
 			f->driver);
 	else if (f->use == USE_GUEST)
-		because(dev,
-			"found on %s without a claim; write a name to claim to adopt it", f->driver);
+		because(dev, "found on %s without a claim; write a name to claim to adopt it",
+			f->driver);
 	else if (f->driver[0])
 		because(dev, "used by the host's driver %s", f->driver);
 	else if (dev->refused_code == EOPNOTSUPP)
@@ -384,12 +384,12 @@ static bool is_shared(const struct device *dev, const struct device *with)
 /* Whoever has it open already goes on, which the kernel warns of. */
 static bool is_spoilt(const struct device *dev, const struct device *by)
 {
-	return by && dev->want.claim[0] && (dev->caps & CAP_CLAIM) &&
+	return by && dev->intent.claim[0] && (dev->caps & CAP_CLAIM) &&
 	       (dev->state == STATE_CLAIMED || dev->state == STATE_ALLOCATED ||
 		dev->state == STATE_HELD);
 }
 
-void device_derive(struct device *dev, struct mates mates)
+void device_derive(struct device *dev, struct peers peers)
 {
 	size_t i = 0;
 
@@ -398,39 +398,41 @@ void device_derive(struct device *dev, struct mates mates)
 	while (!states[i].fits(dev))
 		i++;
 	dev->state = states[i].state;
-	if (is_spoilt(dev, mates.on_host)) {
+	if (is_spoilt(dev, peers.on_host)) {
 		dev->state = STATE_UNHEALTHY;
 		because(dev,
 			"claimed by %s, but %s in its IOMMU group %d is with the host's driver %s, so no guest can "
 			"open it; write the claim again to take that along",
-			dev->want.claim, mates.on_host->key.name, dev->facts.iommu_group,
-			mates.on_host->facts.driver);
+			dev->intent.claim, peers.on_host->key.name, dev->facts.iommu_group,
+			peers.on_host->facts.driver);
 	}
-	if (is_shared(dev, mates.with_other)) {
+	if (is_shared(dev, peers.with_other)) {
 		dev->state = STATE_UNHEALTHY;
 		because(dev,
-			"it is with %s, and %s of its IOMMU group %d with %s; delete one of the pods",
-			dev->want.allocated, mates.with_other->key.name, dev->facts.iommu_group,
-			mates.with_other->want.allocated);
+			"allocated to %s while %s in the same IOMMU group %d is allocated to %s; delete one of the pods",
+			dev->intent.allocated, peers.with_other->key.name, dev->facts.iommu_group,
+			peers.with_other->intent.allocated);
 	}
-	dev->taken = mates.with_pod && dev->state == STATE_CLAIMED;
+	dev->taken = peers.with_pod && dev->state == STATE_CLAIMED;
 	if (dev->taken)
 		because(dev,
 			"claimed by %s; IOMMU group %d is with %s, and no other pod gets a part of it",
-			dev->want.claim, dev->facts.iommu_group, mates.with_pod->want.allocated);
-	else if (dev->state == STATE_CLAIMED && mates.of_other)
+			dev->intent.claim, dev->facts.iommu_group,
+			peers.with_pod->intent.allocated);
+	else if (dev->state == STATE_CLAIMED && peers.of_other)
 		because(dev,
 			"claimed by %s; root keeps /dev/vfio/%d, since its claim file belongs to %u:%u and that of "
 			"%s to %u:%u; give both to the same user and group with chown",
-			dev->want.claim, dev->facts.iommu_group, dev->want.uid, dev->want.gid,
-			mates.of_other->key.name, mates.of_other->want.uid,
-			mates.of_other->want.gid);
-	else if (dev->state == STATE_FREE && (dev->caps & CAP_CLAIM) && mates.claimed) {
+			dev->intent.claim, dev->facts.iommu_group, dev->intent.uid, dev->intent.gid,
+			peers.of_other->key.name, peers.of_other->intent.uid,
+			peers.of_other->intent.gid);
+	else if (dev->state == STATE_FREE && (dev->caps & CAP_CLAIM) && peers.claimed) {
 		dev->state = STATE_UNHEALTHY;
 		because(dev,
 			"%s of its IOMMU group %d is claimed by %s without it; write that claim again to take it "
 			"along",
-			mates.claimed->key.name, dev->facts.iommu_group, mates.claimed->want.claim);
+			peers.claimed->key.name, dev->facts.iommu_group,
+			peers.claimed->intent.claim);
 	} else if (dev->unmet[0] && (dev->state == STATE_FREE || dev->state == STATE_HOST))
 		because(dev, "%s", dev->unmet);
 }

@@ -20,8 +20,17 @@ struct slot {
 	_Atomic uint32_t word;
 	_Atomic change_bits pending; /* what nobody is told of yet */
 	_Atomic change_bits
-		telling; /* ... and what observers are told just now, or were when the process died */
+		/* ... and what observers are told just now, or were when the process died */
+		telling;
 	uint64_t heard; /* generation of the record when observers last heard; 0 never */
+};
+
+/* Of a text. Which are in use follows from the records: a process killed while it writes one leaves
+ * nothing behind. */
+#define BLOCKS 65536
+struct block {
+	uint32_t next; /* number of a block and 1, 0: none */
+	char data[508];
 };
 
 struct arena {
@@ -32,12 +41,13 @@ struct arena {
 	struct slot slots[MODEL_MAX];
 	/* Apart, so that a device which never changes takes no second record's memory. */
 	struct device rec[2][MODEL_MAX];
+	struct block blocks[BLOCKS];
 };
 
 enum { BY_KEY, BY_GROUP, BY_PARENT, INDEXES };
 
-/* All fields are guarded by lock, but for observers and what is below, which do not change once dispatch runs, or
- * belong to it. */
+/* All fields are guarded by lock, but for observers and what is below, which do not change once
+ * dispatch runs, or belong to it. */
 struct model {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* the queue grew, or stop */
@@ -45,6 +55,8 @@ struct model {
 	struct arena *a;
 	struct index by[INDEXES];
 	size_t count;
+	bool *taken; /* by block: a record may have it */
+	size_t n_taken, sweep_at, next_block;
 	uint32_t *edits; /* slots with an unpublished copy */
 	size_t n_edits;
 	bool *edited;
@@ -105,8 +117,8 @@ static inline bool slot_there(const struct model *m, uint32_t slot)
 /* model.c: the copy of a device that is there. */
 struct device *edit_slot(struct model *m, uint32_t slot);
 
-/* judge.c: what is said of claims. For an edit, before it is published, and for a device that is about to leave its
- * indexes: marks all of which that may say something else. */
+/* judge.c: what is said of claims. For an edit, before it is published, and for a device that is
+ * about to leave its indexes: marks all of which that may say something else. */
 void judge_edit(struct model *m, uint32_t slot);
 void judge_removal(struct model *m, uint32_t slot);
 void judge_all(struct model *m);
@@ -116,6 +128,9 @@ void judge_marked(struct model *m);
 /* spares.c: a scan of the whole machine writes each device's other record, which would double what
  * we hold for good. Gives the pages of records that nobody reads any more back to the system. */
 void spares_drop(struct model *m);
+
+/* rooms.c: finds the blocks that records have. */
+void rooms_sweep(struct model *m);
 
 /* Observers shall hear of the slot's pending changes. With the lock held. */
 void dispatch_enqueue(struct model *m, uint32_t slot, uint64_t generation);

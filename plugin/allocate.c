@@ -25,7 +25,7 @@ struct allocation {
 	struct plugin *p;
 	struct rpc_call *call; /* NULL: answered already, because the tree took too long */
 	struct source patience;
-	struct request request;
+	struct kubelet_request request;
 	uint64_t running; /* given_at of its devices until it is answered; unique */
 	/* Why it waits: for news of a device whose old name we had not seen, or (ENOTCONN) the
 	 * tree. */
@@ -51,7 +51,7 @@ static void on_patience(struct source *s)
 	struct allocation *a = container_of(s, struct allocation, patience);
 	struct err err = { 0 };
 
-	fail(&err, ETIMEDOUT, "the tree has not taken it down within %g s; is pcidevfsd well?",
+	fail(&err, ETIMEDOUT, "pcidevfsd did not record the allocation within %g s; check that it is running",
 	     plugin_deadline(a->p, PATIENCE_MS) / 1e3);
 	refuse(a->resource, a->call, a->refused.code ? &a->refused : &err);
 	a->call = NULL;
@@ -403,7 +403,7 @@ struct start {
 	struct start *next; /* in plugin.starts */
 	struct plugin *p;
 	struct rpc_call *call;
-	struct request request;
+	struct kubelet_request request;
 	uint64_t until;
 	char resource[];
 };

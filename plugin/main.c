@@ -95,7 +95,7 @@ static int parse_options(int argc, char **argv, struct options *ret)
 	}
 	if (optind == argc)
 		return 0;
-	say("\"%s\" is no option; see --help", argv[optind]);
+	say("\"%s\" is not an option; see --help", argv[optind]);
 	return -EINVAL;
 }
 
@@ -203,7 +203,8 @@ static void confine(void)
 {
 	struct err err = { 0 };
 
-	if (confine_caps(CAP(DAC_OVERRIDE), CAP(DAC_OVERRIDE), &err) || confine_calls(DENY_ALL, &err))
+	if (confine_caps(CAP(DAC_OVERRIDE), CAP(DAC_OVERRIDE), &err) ||
+	    confine_calls(DENY_ALL, &err))
 		say("goes on unconfined: %s", err.text);
 }
 

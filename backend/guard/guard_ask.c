@@ -12,13 +12,13 @@
 static const struct {
 	const char *request;
 	unsigned int deadline_ms;
-	size_t offset, size; /* of the field in struct facts */
-	size_t lines;	     /* used per device; further ones repeat the same */
+	size_t offset, size; /* of the field in struct facts for the first line */
+	size_t room;	     /* offset of the room for all lines; 0: none */
 } rows[GUARD_COUNT] = {
 	[GUARD_CRITICAL] = { "critical", 5000, offsetof(struct facts, critical),
-			     sizeof(((struct facts *)0)->critical), 1 },
-	[GUARD_HOLDERS] = { "holders", 5000, offsetof(struct facts, holders),
-			    sizeof(((struct facts *)0)->holders), SIZE_MAX },
+			     sizeof(((struct facts *)0)->critical), 0 },
+	[GUARD_HOLDERS] = { "holders", 5000, offsetof(struct facts, holder),
+			    sizeof(((struct facts *)0)->holder), offsetof(struct facts, holders) },
 };
 
 /* A line of the answer, cut in place. */
@@ -76,48 +76,41 @@ static size_t lower_bound(const struct line *v, size_t n, const char *id)
 	return low;
 }
 
-/* One line each. Lines that do not fit are counted, and room for the count is reserved. */
-static void join(char *buf, size_t size, const struct line *v, size_t n)
-{
-	size_t at = 0, i = 0;
-
-	buf[0] = '\0';
-	for (; i < n; i++) {
-		size_t len = strlen(v[i].text), tail = i + 1 < n ? sizeof("\nmore=4294967295") : 1;
-
-		if (at + (at > 0) + len + tail > size)
-			break;
-		at += (size_t)snprintf(buf + at, size - at, "%s%s", at ? "\n" : "", v[i].text);
-	}
-	if (i < n && n == 1)
-		str_copy(buf, size, v[0].text);
-	else if (i < n)
-		snprintf(buf + at, size - at, "%smore=%zu", at ? "\n" : "", n - i);
-}
-
 /* Stores the lines of one device unless a newer answer is there. Call it with the model locked. */
 static void apply_one(struct backend *b, enum guard guard, const struct view *view,
 		      const struct device *dev, const struct line *v, size_t n)
 {
-	const char *old = (const char *)&dev->facts + rows[guard].offset;
-	char text[sizeof(struct facts)], id[KEY_NAME + 8];
-	size_t first = lower_bound(v, n, key_id(&dev->key, id)), end = first;
-	struct device *edit;
-	bool looked;
+	const char *facts = (const char *)&dev->facts;
+	const struct room *room =
+		rows[guard].room ? (const struct room *)(facts + rows[guard].room) : NULL;
+	size_t at = rows[guard].offset, size = rows[guard].size;
+	char first[sizeof(struct facts)] = "", id[KEY_NAME + 8];
+	struct device *edit = NULL;
+	struct out all = { 0 };
+	bool looked, known;
 
 	if (view_is_old(view, &dev->key))
 		return;
-	while (end < n && end - first < rows[guard].lines && !strcmp(v[end].id, id))
-		end++;
-	join(text, rows[guard].size, v + first, end - first);
+	key_id(&dev->key, id);
+	for (size_t i = lower_bound(v, n, id), k = 0; i < n && !strcmp(v[i].id, id); i++, k++) {
+		if (!k)
+			str_copy(first, size, v[i].text);
+		out_printf(&all, "%s%s", k ? "\n" : "", v[i].text);
+	}
+	known = !strcmp(first, facts + at) && (!room || room_is(room, out_text(&all), all.len));
 	/* A question from before the release says nothing about processes that still hold it. */
 	looked = guard == GUARD_HOLDERS && dev->let_go && dev->let_go < view->began_us;
-	edit = looked || strcmp(text, old) ? model_edit(b->model, &dev->key, false) : NULL;
-	if (!edit)
-		return;
-	str_copy((char *)&edit->facts + rows[guard].offset, rows[guard].size, text);
-	if (looked)
-		edit->let_go = 0;
+	if (looked || !known)
+		edit = model_edit(b->model, &dev->key, false);
+	if (edit) {
+		str_copy((char *)&edit->facts + at, size, first);
+		if (room)
+			model_set_text(b->model,
+				       (struct room *)((char *)&edit->facts + rows[guard].room),
+				       out_text(&all), all.len);
+		edit->let_go = looked ? 0 : edit->let_go;
+	}
+	out_free(&all);
 }
 
 static void apply(struct backend *b, enum guard guard, const struct question *q, struct view *view,
@@ -181,7 +174,8 @@ static void await_ends(struct backend *b, const struct question *q, const struct
 	ends_watch(&b->ends, pids, k, q->all);
 }
 
-static void note_holders(struct backend *b, const struct question *q, const struct line *v, size_t n)
+static void note_holders(struct backend *b, const struct question *q, const struct line *v,
+			 size_t n)
 {
 	await_ends(b, q, v, n);
 	atomic_store(&b->guards.unseen, number_of(v, n, "unseen="));

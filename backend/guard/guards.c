@@ -169,7 +169,7 @@ static bool anything_claimed(struct model *m)
 
 	model_lock(m);
 	while (!claimed && (dev = model_next(m, &pos)))
-		claimed = dev->want.claim[0];
+		claimed = dev->intent.claim[0];
 	model_unlock(m);
 	return claimed;
 }
@@ -266,7 +266,8 @@ void *guards_main(void *arg)
 {
 	struct backend *b = arg;
 	struct guards *g = &b->guards;
-	unsigned int again = 0, pause = 0; /* ms until serials are tried again after a failure */
+	/* ms until serials are tried again after a failure */
+	unsigned int again = 0, pause = 0;
 
 	for (;;) {
 		bool claimed = anything_claimed(b->model), serials;

@@ -90,10 +90,12 @@ static bool is_running(pid_t tid)
 
 static int note_unknown(struct walk *w)
 {
-	w->found->n_unknown++;
+	struct hold_found *f = w->found;
+
+	f->n_unknown++;
 	if (++w->user->unknown > LISTED_MAX)
 		return 0;
-	return hold_add_pid(&w->found->unknown, &w->found->n_listed, &w->found->cap_unknown, w->pid);
+	return hold_add_pid(&f->unknown, &f->n_listed, &f->cap_unknown, w->pid);
 }
 
 /* 1: access is denied, which is reported. A vanished process, or one that is not a process or link,

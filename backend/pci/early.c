@@ -68,8 +68,8 @@ static int find_claim(const struct sysfs *s, const char *state_dir, const char *
 	return intents_early(state_dir, dev, &pf, ret_with, err);
 }
 
-int backend_early(const struct roots *roots, const char *state_dir, const char *address,
-		  struct err *err)
+int pci_early(const struct roots *roots, const char *state_dir, const char *address,
+	      struct err *err)
 {
 	const struct claim_ops *way;
 	char with[DRIVER_NAME] = "";

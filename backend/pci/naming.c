@@ -32,7 +32,8 @@ static struct named *find(const struct naming *nm, const struct key *dev, const 
 {
 	const struct named wanted = { .ids = name_ids(f) };
 
-	return dev->bus == BUS_PCI && nm->n ? bsearch(&wanted, nm->v, nm->n, sizeof(*nm->v), by_ids) : NULL;
+	return dev->bus == BUS_PCI && nm->n ? bsearch(&wanted, nm->v, nm->n, sizeof(*nm->v), by_ids)
+					    : NULL;
 }
 
 void naming_add(struct naming *nm, const struct key *dev, const struct facts *f)
@@ -104,7 +105,8 @@ void naming_look(struct backend *b, struct naming *nm)
 		ask_database(b, nm);
 }
 
-const struct names *naming_find(const struct naming *nm, const struct key *dev, const struct facts *f)
+const struct names *naming_find(const struct naming *nm, const struct key *dev,
+				const struct facts *f)
 {
 	const struct named *at = find(nm, dev, f);
 

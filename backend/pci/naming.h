@@ -25,7 +25,8 @@ void naming_add(struct naming *nm, const struct key *dev, const struct facts *f)
 void naming_look(struct backend *b, struct naming *nm);
 
 /* NULL if the names are unknown. The model may be locked. */
-const struct names *naming_find(const struct naming *nm, const struct key *dev, const struct facts *f);
+const struct names *naming_find(const struct naming *nm, const struct key *dev,
+				const struct facts *f);
 
 void naming_end(struct naming *nm);
 

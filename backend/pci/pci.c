@@ -306,8 +306,8 @@ void pci_nodes(int32_t group, const char *cdev, bool iommufd, char ret[static NO
 	if (group >= 0)
 		n = snprintf(ret, NODES_TEXT, "/dev/vfio/vfio /dev/vfio/%d", group);
 	if (cdev[0])
-		snprintf(ret + n, NODES_TEXT - (size_t)n, "%s/dev/vfio/devices/%s%s", n ? " " : "", cdev,
-			 iommufd ? " /dev/iommu" : "");
+		snprintf(ret + n, NODES_TEXT - (size_t)n, "%s/dev/vfio/devices/%s%s", n ? " " : "",
+			 cdev, iommufd ? " /dev/iommu" : "");
 }
 
 /* The group's node exists whichever member made it. */

@@ -44,9 +44,11 @@ static int reset_run(void *backend, struct step *step, unsigned int ms, struct e
 }
 
 /* The kernel itself waits up to 60 s for a function to come back. */
-static const struct verb reset_verb = {
-	.name = "reset", .deadline_ms = 70000, .refuse = refuse_step, .run = reset_run
-};
+static const struct verb reset_verb = { .of = "reset",
+					.name = "reset",
+					.deadline_ms = 70000,
+					.refuse = refuse_step,
+					.run = reset_run };
 
 static bool can_reset(const struct device *dev)
 {
@@ -54,36 +56,36 @@ static bool can_reset(const struct device *dev)
 }
 
 /* Only the owner of a claimed device may reset it. */
-static int refuse_stranger(const struct device *dev, const struct wish *wish,
+static int refuse_mismatch(const struct device *dev, const struct request *request,
 			   const struct plan *plan, struct err *err)
 {
-	const struct wish *claim = plan_wished(plan, &dev->key, "claim");
+	const struct request *claim = plan_requested(plan, &dev->key, "claim");
 	char now[CLAIM_NAME];
 	const char *who = claim ? claim->value : now;
 
 	device_claim(dev, now);
 
-	if (!strcmp(wish->value, who[0] ? who : "1"))
+	if (!strcmp(request->value, who[0] ? who : "1"))
 		return 0;
 	if (who[0])
 		return fail(err, EBUSY, "%s is claimed by %s; write %s to reset it in that name",
 			    dev->key.name, who, who);
 	return fail(err, EINVAL, "reset: %s is not claimed by %s; write 1", dev->key.name,
-		    wish->value);
+		    request->value);
 }
 
-static int reset_expand(struct model *m, const struct wish *wish, struct plan *plan,
+static int reset_expand(struct model *m, const struct request *request, struct plan *plan,
 			struct err *err)
 {
-	const struct device *dev = model_find(m, &wish->dev);
+	const struct device *dev = model_find(m, &request->dev);
 	int rc;
 
 	if (!dev)
-		return fail(err, ENODEV, "%s is gone", wish->dev.name);
-	rc = refuse_stranger(dev, wish, plan, err);
-	rc = rc ? rc : refuse_use(dev, wish, plan, err);
+		return fail(err, ENODEV, "%s is gone", request->dev.name);
+	rc = refuse_mismatch(dev, request, plan, err);
+	rc = rc ? rc : refuse_use(dev, request, plan, err);
 	rc = rc ? rc : plan_touch(plan, &dev->key, err);
-	return rc ? rc : plan_step_forced(plan, &reset_verb, &dev->key, "1", wish->force, err);
+	return rc ? rc : plan_step_forced(plan, &reset_verb, &dev->key, "1", request->force, err);
 }
 
 /* Last, because it cannot be undone if another step fails. */

@@ -18,18 +18,18 @@
 struct pf {
 	struct model *m;
 	const struct device *dev;
-	const struct wish *wish;
+	const struct request *request;
 	const struct device *vfs[VFS_MAX];
 	size_t n_vfs;
 	unsigned int asked;
 };
 
-static unsigned int asked_for(const struct wish *wish)
+static unsigned int asked_for(const struct request *request)
 {
 	uint64_t n = 0;
 
 	/* The row's store has checked it. */
-	parse_u64(wish->value, UINT16_MAX, &n);
+	parse_u64(request->value, UINT16_MAX, &n);
 	return (unsigned int)n;
 }
 
@@ -62,7 +62,7 @@ static int refuse_driver(const struct pf *pf, struct err *err)
 static int refuse_pf(const struct pf *pf, const struct plan *plan, struct err *err)
 {
 	const struct device *dev = pf->dev;
-	const struct wish *claim = plan_wished(plan, &dev->key, "claim");
+	const struct request *claim = plan_requested(plan, &dev->key, "claim");
 
 	if (pf->asked && claim && claim->value[0])
 		return fail(err, EBUSY, "%s cannot have VFs and be claimed by %s at once",
@@ -72,11 +72,11 @@ static int refuse_pf(const struct pf *pf, const struct plan *plan, struct err *e
 		return 0;
 	if (device_is_allocated(dev))
 		return refuse_holder("", dev, err);
-	if (device_is_coming(dev) && !pf->wish->restores)
+	if (device_is_coming(dev) && !pf->request->restores)
 		return refuse_coming("", dev, err);
-	if (dev->want.claim[0])
+	if (dev->intent.claim[0])
 		return fail(err, EBUSY, "%s is claimed by %s; write none to its claim first",
-			    dev->key.name, dev->want.claim);
+			    dev->key.name, dev->intent.claim);
 	return refuse_driver(pf, err);
 }
 
@@ -93,7 +93,7 @@ int sriov_refuse_vf(const struct device *pf, const struct device *vf, bool force
 
 static bool keeps_claim(const struct pf *pf, const struct device *vf, const struct plan *plan)
 {
-	return vf->want.claim[0] && !vfio_released(pf->m, plan, vf);
+	return vf->intent.claim[0] && !vfio_released(pf->m, plan, vf);
 }
 
 static int refuse_vf(const struct pf *pf, const struct device *vf, const struct plan *plan,
@@ -102,14 +102,14 @@ static int refuse_vf(const struct pf *pf, const struct device *vf, const struct 
 	char before[96];
 
 	snprintf(before, sizeof(before), "virtfn%d of %s: ", vf->facts.index, pf->dev->key.name);
-	if (device_is_coming(vf) && !pf->wish->restores)
+	if (device_is_coming(vf) && !pf->request->restores)
 		return refuse_coming(before, vf, err);
 	/* Nobody can release a VF that a pod has, so that is reported first. */
 	if (!device_is_allocated(vf) && keeps_claim(pf, vf, plan))
 		return fail(err, EBUSY,
 			    "virtfn%d of %s: %s is claimed by %s; write none to its claim first",
-			    vf->facts.index, pf->dev->key.name, vf->key.name, vf->want.claim);
-	return sriov_refuse_vf(pf->dev, vf, pf->wish->force, err);
+			    vf->facts.index, pf->dev->key.name, vf->key.name, vf->intent.claim);
+	return sriov_refuse_vf(pf->dev, vf, pf->request->force, err);
 }
 
 static int refuse(const struct pf *pf, const struct plan *plan, struct err *err)
@@ -137,9 +137,9 @@ static int refuse(const struct pf *pf, const struct plan *plan, struct err *err)
 	return rc;
 }
 
-bool sriov_claim_stored(const struct want *pf, unsigned int n)
+bool sriov_claim_stored(const struct intent *pf, unsigned int n)
 {
-	return n < WANT_VFS && pf->vf_claims[n / 64] >> n % 64 & 1;
+	return n < INTENT_VFS && pf->vf_claims[n / 64] >> n % 64 & 1;
 }
 
 /* Is virtfn<n> for a guest, by a claim in this transaction or a stored one? vf: the device or
@@ -147,12 +147,12 @@ bool sriov_claim_stored(const struct want *pf, unsigned int n)
 static bool is_for_guest(const struct pf *pf, unsigned int n, const struct device *vf,
 			 const struct plan *plan)
 {
-	const struct wish *wish = vf ? plan_wished(plan, &vf->key, "claim")
-				     : plan_wished_vf(plan, &pf->dev->key, n, "claim");
+	const struct request *request = vf ? plan_requested(plan, &vf->key, "claim")
+				     : plan_requested_child(plan, &pf->dev->key, n, "claim");
 
-	if (wish)
-		return wish->value[0];
-	if (sriov_claim_stored(&pf->dev->want, n))
+	if (request)
+		return request->value[0];
+	if (sriov_claim_stored(&pf->dev->intent, n))
 		return true;
 	return vf && keeps_claim(pf, vf, plan);
 }
@@ -186,14 +186,14 @@ static int touch(const struct pf *pf, struct plan *plan, struct err *err)
 static int plan_set_number(const struct pf *pf, const char *number, struct plan *plan,
 			   struct err *err)
 {
-	return plan_step_forced(plan, &sriov_set_numvfs, &pf->dev->key, number, pf->wish->force,
+	return plan_step_forced(plan, &sriov_set_numvfs, &pf->dev->key, number, pf->request->force,
 				err);
 }
 
 static int plan_make_vfs(const struct pf *pf, struct plan *plan, struct err *err)
 {
 	const struct facts *f = &pf->dev->facts;
-	bool ours = pf->dev->want.autoprobe_off;
+	bool ours = pf->dev->intent.autoprobe_off;
 	bool off = !ours && f->autoprobe && any_for_guest(pf, plan);
 	char text[16];
 	int rc = 0;
@@ -217,7 +217,7 @@ static int plan_number(const struct pf *pf, struct plan *plan, struct err *err)
 	if (pf->dev->facts.num_vfs > 0) {
 		rc = plan_set_number(pf, "0", plan, err);
 		plan->more |= pf->asked;
-		if (!rc && !pf->asked && pf->dev->want.autoprobe_off)
+		if (!rc && !pf->asked && pf->dev->intent.autoprobe_off)
 			return plan_step(plan, &sriov_set_autoprobe, &pf->dev->key, "1", err);
 		if (rc || !pf->asked || !plan->predict)
 			return rc;
@@ -233,7 +233,7 @@ static int plan_number(const struct pf *pf, struct plan *plan, struct err *err)
  */
 static int plan_probe(const struct pf *pf, struct plan *plan, struct err *err)
 {
-	bool off = pf->dev->want.autoprobe_off;
+	bool off = pf->dev->intent.autoprobe_off;
 	int rc = off ? touch(pf, plan, err) : 0;
 
 	for (size_t i = 0; i < pf->n_vfs && off && !rc; i++)
@@ -242,27 +242,28 @@ static int plan_probe(const struct pf *pf, struct plan *plan, struct err *err)
 	if (off && !rc)
 		rc = plan_step(plan, &sriov_set_autoprobe, &pf->dev->key, "1", err);
 	for (size_t i = 0; i < pf->n_vfs && !rc; i++)
-		if ((off || pf->vfs[i]->want.unprobed) && !pf->vfs[i]->facts.driver[0] &&
+		if ((off || pf->vfs[i]->intent.unprobed) && !pf->vfs[i]->facts.driver[0] &&
 		    !is_for_guest(pf, (unsigned int)pf->vfs[i]->facts.index, pf->vfs[i], plan))
 			rc = plan_step(plan, &vfio_probe, &pf->vfs[i]->key, "", err);
 	return rc;
 }
 
-static int numvfs_expand(struct model *m, const struct wish *wish, struct plan *plan,
+static int numvfs_expand(struct model *m, const struct request *request, struct plan *plan,
 			 struct err *err)
 {
-	struct pf pf = {
-		.m = m, .dev = model_find(m, &wish->dev), .wish = wish, .asked = asked_for(wish)
-	};
+	struct pf pf = { .m = m,
+			 .dev = model_find(m, &request->dev),
+			 .request = request,
+			 .asked = asked_for(request) };
 	bool anew;
 	int rc;
 
 	if (!pf.dev)
-		return fail(err, ENODEV, "%s is gone", wish->dev.name);
-	pf.n_vfs = model_children(m, &wish->dev, BUS_PCI, pf.vfs, VFS_MAX);
+		return fail(err, ENODEV, "%s is gone", request->dev.name);
+	pf.n_vfs = model_children(m, &request->dev, BUS_PCI, pf.vfs, VFS_MAX);
 	/* After an interrupted operation the number may match although the VFs are incomplete.
 	 * Restore knows what it does. */
-	anew = pf.asked && pf.dev->stuck[0] && !wish->restores && !any_claimed(&pf, plan);
+	anew = pf.asked && pf.dev->stuck[0] && !request->restores && !any_claimed(&pf, plan);
 	if ((int64_t)pf.asked == pf.dev->facts.num_vfs && !anew)
 		return pf.n_vfs <= VFS_MAX ? plan_probe(&pf, plan, err) : 0;
 	rc = refuse(&pf, plan, err);
@@ -270,23 +271,23 @@ static int numvfs_expand(struct model *m, const struct wish *wish, struct plan *
 	return rc ? rc : plan_number(&pf, plan, err);
 }
 
-static int numvfs_settle(struct model *m, const struct wish *wish, struct err *err)
+static int numvfs_settle(struct model *m, const struct request *request, struct err *err)
 {
-	struct device *pf = model_edit(m, &wish->dev, false);
-	unsigned int asked = asked_for(wish);
+	struct device *pf = model_edit(m, &request->dev, false);
+	unsigned int asked = asked_for(request);
 
 	if (!pf)
-		return fail(err, ENODEV, "%s is gone", wish->dev.name);
+		return fail(err, ENODEV, "%s is gone", request->dev.name);
 	if (pf->facts.num_vfs != (int64_t)asked)
 		return fail(
 			err, EIO,
 			"%s has %d VFs and not %u although the kernel said so; dmesg may say why",
 			pf->key.name, pf->facts.num_vfs, asked);
-	if (asked && !pf->want.claim[0]) /* left by a claim that could not be restored */
-		want_end_claim(&pf->want);
+	if (asked && !pf->intent.claim[0]) /* left by a claim that could not be restored */
+		intent_end_claim(&pf->intent);
 	/* 0 is the initial state, so nothing is stored. */
-	pf->want.vfs_wanted = asked;
-	pf->want.num_vfs = (int32_t)asked;
+	pf->intent.vfs_wanted = asked;
+	pf->intent.num_vfs = (int32_t)asked;
 	return 0;
 }
 
@@ -295,16 +296,28 @@ static bool numvfs_can(const struct device *dev)
 	return dev->caps & CAP_SRIOV;
 }
 
-static bool numvfs_down(struct model *m, const struct wish *wish)
+static bool numvfs_down(struct model *m, const struct request *request)
 {
-	const struct device *pf = model_find(m, &wish->dev);
+	const struct device *pf = model_find(m, &request->dev);
 
-	return pf && (int64_t)asked_for(wish) < pf->facts.num_vfs;
+	return pf && (int64_t)asked_for(request) < pf->facts.num_vfs;
 }
 
-static bool numvfs_brings(const struct wish *wish, unsigned int n)
+static bool numvfs_brings(const struct request *request, unsigned int n)
 {
-	return n < asked_for(wish);
+	return n < asked_for(request);
+}
+
+/* Every VF has these; further capabilities are known when it exists. */
+static int numvfs_foresee(const struct device *pf, int32_t index, struct device *ret,
+			  struct err *err)
+{
+	if (index >= pf->facts.total_vfs)
+		return fail(err, ERANGE, "virtfn%d asked, %s has at most %d VFs", index,
+			    pf->key.name, pf->facts.total_vfs);
+	ret->caps = CAP_PCI | CAP_CLAIM | CAP_VF | CAP_GROUP;
+	ret->kind = KIND_VF;
+	return 0;
 }
 
 /* Before all requests for VFs. */
@@ -318,6 +331,7 @@ static const struct method numvfs = {
 	.down = numvfs_down,
 	.expand = numvfs_expand,
 	.brings = numvfs_brings,
+	.foresee = numvfs_foresee,
 	.settle = numvfs_settle,
 };
 

@@ -141,7 +141,7 @@ static int parse_number(const char *text, unsigned int *ret, struct err *err)
 	uint64_t n;
 
 	if (parse_u64(text, UINT16_MAX, &n))
-		return fail(err, EINVAL, "\"%s\" is no number of VFs", text);
+		return fail(err, EINVAL, "\"%s\" is not a number of VFs", text);
 	*ret = (unsigned int)n;
 	return 0;
 }
@@ -160,8 +160,8 @@ static void note_claims(struct model *m, const struct key *pf)
 	for (size_t i = 0; dev && i < n && i < VFS_MAX; i++) {
 		unsigned int vf = (unsigned int)vfs[i]->facts.index;
 
-		if (vfs[i]->want.claim[0] && vf < WANT_VFS)
-			dev->want.vf_claims[vf / 64] |= UINT64_C(1) << vf % 64;
+		if (vfs[i]->intent.claim[0] && vf < INTENT_VFS)
+			dev->intent.vf_claims[vf / 64] |= UINT64_C(1) << vf % 64;
 	}
 	model_publish(m);
 	model_unlock(m);
@@ -212,7 +212,7 @@ static void remember(struct model *m, const struct key *pf, bool off)
 	model_lock(m);
 	dev = model_edit(m, pf, false);
 	if (dev)
-		dev->want.autoprobe_off = off;
+		dev->intent.autoprobe_off = off;
 	model_publish(m);
 	model_unlock(m);
 }
@@ -258,12 +258,12 @@ static void mark_unprobed(struct model *m, const struct key *pf)
 	model_lock(m);
 	n = model_children(m, pf, BUS_PCI, vfs, VFS_MAX);
 	for (size_t i = 0; i < n && i < VFS_MAX; i++)
-		model_edit(m, &vfs[i]->key, false)->want.unprobed = !vfs[i]->facts.driver[0];
+		model_edit(m, &vfs[i]->key, false)->intent.unprobed = !vfs[i]->facts.driver[0];
 	model_publish(m);
 	model_unlock(m);
 }
 
-static bool any_stored(const struct want *pf)
+static bool any_stored(const struct intent *pf)
 {
 	uint64_t any = 0;
 
@@ -273,7 +273,7 @@ static bool any_stored(const struct want *pf)
 }
 
 struct hosts_vfs {
-	const struct want *pf;
+	const struct intent *pf;
 	struct backend *b;
 	struct step *step;
 	unsigned int ms;
@@ -294,15 +294,15 @@ static bool reads_on(struct backend *b, const struct key *pf)
 	return read_autoprobe(b, pf, text, sizeof(text)) > 0 && text[0] == '1';
 }
 
-static void read_want(struct model *m, const struct key *key, struct want *ret)
+static void read_want(struct model *m, const struct key *key, struct intent *ret)
 {
 	const struct device *dev;
 
-	*ret = (struct want){ 0 };
+	*ret = (struct intent){ 0 };
 	model_lock(m);
 	dev = model_find(m, key);
 	if (dev)
-		*ret = dev->want;
+		*ret = dev->intent;
 	model_unlock(m);
 }
 
@@ -311,7 +311,7 @@ static void read_want(struct model *m, const struct key *key, struct want *ret)
 static int make_again(struct backend *b, struct step *step, unsigned int had, unsigned int n,
 		      unsigned int ms, struct err *err)
 {
-	struct want pf;
+	struct intent pf;
 	struct hosts_vfs hosts = { &pf, b, step, ms };
 	int rc = 0, on = 0;
 	bool off;
@@ -367,14 +367,14 @@ static int autoprobe_undo(void *backend, struct step *step, unsigned int ms, str
 
 #define NUMVFS_MS 10000
 
-const struct verb sriov_set_numvfs = { .name = "sriov_numvfs",
+const struct verb sriov_set_numvfs = { .of = "sriov", .name = "sriov_numvfs",
 				       .deadline_ms = NUMVFS_MS,
 				       .records = true,
 				       .remakes = true,
 				       .refuse = numvfs_refuse,
 				       .run = numvfs_run,
 				       .undo = numvfs_undo };
-const struct verb sriov_set_autoprobe = { .name = "sriov_drivers_autoprobe",
+const struct verb sriov_set_autoprobe = { .of = "sriov", .name = "sriov_drivers_autoprobe",
 					  .deadline_ms = NUMVFS_MS,
 					  .records = true,
 					  .run = autoprobe_run,

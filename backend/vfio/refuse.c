@@ -14,7 +14,7 @@
 struct question {
 	struct model *m;
 	const struct device *asked, *member;
-	const struct wish *wish;
+	const struct request *request;
 	const struct plan *plan;
 	const struct device *used; /* as in struct obstacle */
 };
@@ -40,7 +40,7 @@ static int refuse_unknown(const struct question *q, struct err *err)
 static int refuse_critical(const struct question *q, struct err *err)
 {
 	const struct device *asked = q->asked, *member = q->member;
-	int rc = refuse_needed(member, q->wish->force, err);
+	int rc = refuse_needed(member, q->request->force, err);
 
 	if (!rc || asked == member)
 		return rc;
@@ -64,14 +64,14 @@ static const struct device *in_use(const struct vfio_group *g)
 
 static bool is_others(const struct question *q, const struct device *dev)
 {
-	return dev->want.claim[0] && strcmp(dev->want.claim, q->wish->value);
+	return dev->intent.claim[0] && strcmp(dev->intent.claim, q->request->value);
 }
 
 static int refuse_intended(const struct question *q, struct err *err)
 {
 	char buf[128];
 
-	if (q->wish->restores || !strcmp(q->member->intended, q->wish->value))
+	if (q->request->restores || !strcmp(q->member->intended, q->request->value))
 		return 0;
 	return refuse_coming(relation(q->asked, q->member, buf), q->member, err);
 }
@@ -79,8 +79,9 @@ static int refuse_intended(const struct question *q, struct err *err)
 /* How to end the claim that is in the way. */
 static const char *way_out(const struct device *dev)
 {
-	return strcmp(dev->busy, "claim none") ? "write none to its claim first"
-					       : "its release is running: wait for it and write again";
+	return strcmp(dev->busy, "claim none")
+		       ? "write none to its claim first"
+		       : "its release is running: wait for it and write again";
 }
 
 /* If the asked device has such a claim itself, names that first. */
@@ -93,12 +94,13 @@ static int refuse_claimed(const struct question *q, struct err *err)
 	if (!is_others(q, q->member))
 		return 0;
 	if (used && use_text(used, user))
-		return fail(err, EBUSY,
-			    "%s%s is claimed by %s and %s; end that %s first, then write none to its claim",
-			    relation(q->asked, used, buf), used->key.name, used->want.claim, user,
-			    device_is_allocated(used) ? "pod" : "process");
+		return fail(
+			err, EBUSY,
+			"%s%s is claimed by %s and %s; end that %s first, then write none to its claim",
+			relation(q->asked, used, buf), used->key.name, used->intent.claim, user,
+			device_is_allocated(used) ? "pod" : "process");
 	return fail(err, EBUSY, "%s%s is claimed by %s; %s", relation(q->asked, member, buf),
-		    member->key.name, member->want.claim, way_out(member));
+		    member->key.name, member->intent.claim, way_out(member));
 }
 
 int vfio_refuse_held(const struct device *asked, const struct device *member, struct err *err)
@@ -111,7 +113,7 @@ int vfio_refuse_held(const struct device *asked, const struct device *member, st
 /* A guest that ran while the daemon was away keeps its device, untouched. */
 static int refuse_held(const struct question *q, struct err *err)
 {
-	if (q->wish->restores && q->member->facts.use == USE_GUEST)
+	if (q->request->restores && q->member->facts.use == USE_GUEST)
 		return 0;
 	return vfio_refuse_held(q->asked, q->member, err);
 }
@@ -185,7 +187,7 @@ static void find_obstacle(struct question q, const struct vfio_group *g, struct 
 	for (size_t r = 0; r < ARRAY_SIZE(refusals) && !ret->refuse; r++)
 		for (size_t i = 0; i < g->n && !ret->refuse; i++) {
 			q.member = g->members[i];
-			if (vfio_holds(q.member, q.wish->value) || !refusals[r](&q, NULL))
+			if (vfio_holds(q.member, q.request->value) || !refusals[r](&q, NULL))
 				continue;
 			*ret = (struct obstacle){ refusals[r], q.member, in_use(g) };
 		}
@@ -199,9 +201,9 @@ static int say_obstacle(struct question q, const struct obstacle *o, struct err 
 }
 
 int vfio_refuse_claim(struct model *m, const struct device *asked, const struct vfio_group *g,
-		      const struct wish *wish, const struct plan *plan, struct err *err)
+		      const struct request *request, const struct plan *plan, struct err *err)
 {
-	const struct question q = { m, asked, NULL, wish, plan, NULL };
+	const struct question q = { m, asked, NULL, request, plan, NULL };
 	struct obstacle o;
 
 	find_obstacle(q, g, &o);
@@ -219,7 +221,7 @@ int vfio_refuse_large(const struct device *dev, struct err *err)
 }
 
 /* Somebody who claims nothing yet: no claim can have this name. */
-static const struct wish anybody = { .file = "claim", .value = "?" };
+static const struct request anybody = { .file = "claim", .value = "?" };
 static const struct plan alone;
 
 static void find_any(struct model *m, const struct device *dev, struct obstacle *ret)
@@ -247,11 +249,11 @@ const struct claim_rules vfio_claim_rules = { find_any, say_any };
 /* Releasing one member releases the whole group. */
 bool vfio_released(struct model *m, const struct plan *plan, const struct device *dev)
 {
-	for (size_t i = 0; i < plan->n_wishes; i++) {
-		const struct wish *w = &plan->wishes[i];
+	for (size_t i = 0; i < plan->n_requests; i++) {
+		const struct request *w = &plan->requests[i];
 		const struct device *other;
 
-		if (strcmp(w->file, "claim") || w->value[0] || w->virtfn)
+		if (strcmp(w->file, "claim") || w->value[0] || w->child)
 			continue;
 		other = model_find(m, &w->dev);
 		if (other == dev || (other && dev->facts.iommu_group >= 0 &&

@@ -38,18 +38,18 @@ static bool has_group_node(const struct device *dev)
 
 bool vfio_serves(const struct device *dev)
 {
-	return dev->want.claim[0] && (vfio_bound(dev) || dev->want.allocated[0]);
+	return dev->intent.claim[0] && (vfio_bound(dev) || dev->intent.allocated[0]);
 }
 
 /* The row's store checked the value: a name, or "" for none. */
-static bool is_release(const struct wish *wish)
+static bool is_release(const struct request *request)
 {
-	return !wish->value[0];
+	return !request->value[0];
 }
 
 bool vfio_holds(const struct device *dev, const char *who)
 {
-	return !strcmp(dev->want.claim, who) && vfio_bound(dev);
+	return !strcmp(dev->intent.claim, who) && vfio_bound(dev);
 }
 
 int vfio_find_group(struct model *m, const struct device *dev, struct vfio_group *ret,
@@ -91,7 +91,7 @@ int vfio_plan_override(const struct device *dev, struct plan *plan, struct err *
 	return rc ? rc : plan_step(plan, &vfio_override, &dev->key, driver, err);
 }
 
-static int claim_member(const struct device *dev, const struct wish *wish, struct plan *plan,
+static int claim_member(const struct device *dev, const struct request *request, struct plan *plan,
 			struct err *err)
 {
 	int rc = vfio_plan_override(dev, plan, err);
@@ -100,8 +100,9 @@ static int claim_member(const struct device *dev, const struct wish *wish, struc
 		return rc;
 	if (!dev->facts.driver[0])
 		return plan_step_forced(plan, &vfio_bind_idle, &dev->key, vfio_driver_for(dev),
-					wish->force, err);
-	rc = plan_step_forced(plan, &vfio_unbind, &dev->key, dev->facts.driver, wish->force, err);
+					request->force, err);
+	rc = plan_step_forced(plan, &vfio_unbind, &dev->key, dev->facts.driver, request->force,
+			      err);
 	return rc ? rc : plan_step(plan, &vfio_bind, &dev->key, vfio_driver_for(dev), err);
 }
 
@@ -126,13 +127,13 @@ static bool is_ours(const struct device *dev)
 {
 	bool unknown = vfio_bound(dev) || (device_is_vf(dev) && !dev->facts.driver[0]);
 
-	return dev->want.claim[0] || device_is_astray(dev) ||
-	       (dev->stuck[0] && (dev->want.former_known || unknown));
+	return dev->intent.claim[0] || device_is_astray(dev) ||
+	       (dev->stuck[0] && (dev->intent.former_known || unknown));
 }
 
 static bool has_no_part(const struct device *dev)
 {
-	return !dev->want.claim[0] && !dev->intended[0] && !dev->unmet[0] && !dev->stuck[0] &&
+	return !dev->intent.claim[0] && !dev->intended[0] && !dev->unmet[0] && !dev->stuck[0] &&
 	       !device_is_astray(dev);
 }
 
@@ -143,7 +144,7 @@ static void part(struct vfio_group *g, const struct device *dev)
 	bool claimed = false;
 
 	for (size_t i = 0; i < g->n; i++) {
-		claimed |= g->members[i]->want.claim[0];
+		claimed |= g->members[i]->intent.claim[0];
 		if (has_no_part(g->members[i]) == has_no_part(dev))
 			rest.members[rest.n++] = g->members[i];
 	}
@@ -156,41 +157,41 @@ static bool planned_by_sibling(const struct device *dev, const struct vfio_group
 			       const struct plan *plan)
 {
 	for (size_t i = 0; i < g->n && g->members[i] != dev; i++)
-		if (plan_wished(plan, &g->members[i]->key, "claim"))
+		if (plan_requested(plan, &g->members[i]->key, "claim"))
 			return true;
 	return false;
 }
 
 /* A transaction must not request different claims in a group: it has one owner. */
 static int refuse_discord(const struct device *dev, const struct vfio_group *g,
-			  const struct wish *wish, const struct plan *plan, struct err *err)
+			  const struct request *request, const struct plan *plan, struct err *err)
 {
 	for (size_t i = 0; i < g->n; i++) {
-		const struct wish *other = plan_wished(plan, &g->members[i]->key, "claim");
+		const struct request *other = plan_requested(plan, &g->members[i]->key, "claim");
 
-		if (other && strcmp(other->value, wish->value))
+		if (other && strcmp(other->value, request->value))
 			return fail(
 				err, EINVAL,
 				"%s shares IOMMU group %d with %s: both go to the same owner, not to %s and %s",
 				dev->key.name, dev->facts.iommu_group, g->members[i]->key.name,
-				wish->value[0] ? wish->value : "none",
+				request->value[0] ? request->value : "none",
 				other->value[0] ? other->value : "none");
 	}
 	return 0;
 }
 
-static int plan_claim(struct model *m, const struct device *dev, const struct wish *wish,
+static int plan_claim(struct model *m, const struct device *dev, const struct request *request,
 		      const struct vfio_group *g, struct plan *plan, struct err *err)
 {
 	size_t before = plan->n_steps;
-	int rc = vfio_refuse_claim(m, dev, g, wish, plan, err);
+	int rc = vfio_refuse_claim(m, dev, g, request, plan, err);
 
 	rc = rc ? rc : touch(plan, g, err);
 	if (rc || planned_by_sibling(dev, g, plan))
 		return rc;
 	for (size_t i = 0; !rc && i < g->n; i++)
-		if (!vfio_holds(g->members[i], wish->value))
-			rc = claim_member(g->members[i], wish, plan, err);
+		if (!vfio_holds(g->members[i], request->value))
+			rc = claim_member(g->members[i], request, plan, err);
 	if (rc || (before == plan->n_steps && has_group_node(dev)))
 		return rc;
 	return plan_nodes(dev, g, plan, err);
@@ -198,7 +199,7 @@ static int plan_claim(struct model *m, const struct device *dev, const struct wi
 
 static int give_back(const struct device *dev, bool force, struct plan *plan, struct err *err)
 {
-	const struct want *w = &dev->want;
+	const struct intent *w = &dev->intent;
 	char driver[DRIVER_NAME], override[DRIVER_NAME];
 	bool by_override;
 	int rc = 0;
@@ -224,7 +225,7 @@ static int release_member(const struct device *dev, bool force, struct plan *pla
 	char override[DRIVER_NAME];
 	int rc = 0;
 
-	former_get(dev->want.former, FORMER_OVERRIDE, override, sizeof(override));
+	former_get(dev->intent.former, FORMER_OVERRIDE, override, sizeof(override));
 	if (vfio_bound(dev))
 		rc = plan_step(plan, &vfio_unbind, &dev->key, dev->facts.driver, err);
 	if (!rc)
@@ -234,7 +235,7 @@ static int release_member(const struct device *dev, bool force, struct plan *pla
 	return rc;
 }
 
-static int plan_release(const struct device *dev, const struct wish *wish,
+static int plan_release(const struct device *dev, const struct request *request,
 			const struct vfio_group *g, struct plan *plan, struct err *err)
 {
 	int rc = touch(plan, g, err);
@@ -242,7 +243,7 @@ static int plan_release(const struct device *dev, const struct wish *wish,
 	if (rc || planned_by_sibling(dev, g, plan))
 		return rc;
 	for (size_t i = 0; !rc && i < g->n; i++)
-		if (!wish->restores && (g->members[i] == dev || is_ours(g->members[i])))
+		if (!request->restores && (g->members[i] == dev || is_ours(g->members[i])))
 			rc = refuse_coming("", g->members[i], err);
 	for (size_t i = 0; !rc && i < g->n; i++)
 		if (vfio_serves(g->members[i]) || device_is_astray(g->members[i]))
@@ -251,7 +252,7 @@ static int plan_release(const struct device *dev, const struct wish *wish,
 		rc = refuse_given(g->members[i], err);
 	for (size_t i = 0; !rc && i < g->n; i++)
 		if (is_ours(g->members[i]))
-			rc = release_member(g->members[i], wish->force, plan, err);
+			rc = release_member(g->members[i], request->force, plan, err);
 	return rc;
 }
 
@@ -261,31 +262,31 @@ static bool claim_fits(const struct device *dev)
 	return !device_is_bridge(&dev->facts);
 }
 
-static int claim_expand(struct model *m, const struct wish *wish, struct plan *plan,
+static int claim_expand(struct model *m, const struct request *request, struct plan *plan,
 			struct err *err)
 {
-	const struct device *dev = model_find(m, &wish->dev);
+	const struct device *dev = model_find(m, &request->dev);
 	struct vfio_group g;
 	int rc;
 
 	if (!dev)
-		return fail(err, ENODEV, "%s is gone", wish->dev.name);
+		return fail(err, ENODEV, "%s is gone", request->dev.name);
 	rc = vfio_find_group(m, dev, &g, err);
 	if (!rc)
-		rc = refuse_discord(dev, &g, wish, plan, err);
+		rc = refuse_discord(dev, &g, request, plan, err);
 	if (rc)
 		return rc;
-	if (!is_release(wish))
-		return plan_claim(m, dev, wish, &g, plan, err);
+	if (!is_release(request))
+		return plan_claim(m, dev, request, &g, plan, err);
 	part(&g, dev);
-	return plan_release(dev, wish, &g, plan, err);
+	return plan_release(dev, request, &g, plan, err);
 }
 
 /* After a crash the device may be driverless or on vfio while its former driver is known. A VF
  * without a driver may never have been probed: then the kernel chooses. */
 static void remember(struct device *dev)
 {
-	struct want *w = &dev->want;
+	struct intent *w = &dev->intent;
 	bool host_driver = dev->facts.driver[0] && !vfio_bound(dev);
 
 	if (w->claim[0] || (w->former_known && !host_driver))
@@ -296,16 +297,16 @@ static void remember(struct device *dev)
 	w->former_known = host_driver || !(vfio_bound(dev) || device_is_vf(dev));
 }
 
-static int claim_prepare(struct model *m, const struct wish *wish, struct err *err)
+static int claim_prepare(struct model *m, const struct request *request, struct err *err)
 {
-	const struct device *dev = model_find(m, &wish->dev);
+	const struct device *dev = model_find(m, &request->dev);
 	struct vfio_group g;
 	int rc;
 
 	if (!dev)
-		return fail(err, ENODEV, "%s is gone", wish->dev.name);
-	rc = is_release(wish) ? 0 : vfio_find_group(m, dev, &g, err);
-	if (rc || is_release(wish))
+		return fail(err, ENODEV, "%s is gone", request->dev.name);
+	rc = is_release(request) ? 0 : vfio_find_group(m, dev, &g, err);
+	if (rc || is_release(request))
 		return rc;
 	for (size_t i = 0; i < g.n; i++) {
 		struct device *edit = model_edit(m, &g.members[i]->key, false);
@@ -334,7 +335,7 @@ static int verify_claim(const struct device *dev, struct err *err)
 /* If the former driver was unknown, the kernel may choose vfio-pci again. */
 static int verify_release(const struct device *dev, struct err *err)
 {
-	if (dev->want.claim[0] && dev->want.former_known && vfio_bound(dev))
+	if (dev->intent.claim[0] && dev->intent.former_known && vfio_bound(dev))
 		return fail(
 			err, EIO,
 			"%s is on %s again although it was released; is there a new_id or ids= for it?",
@@ -350,26 +351,26 @@ static int note(struct model *m, const struct device *dev, const char *who, stru
 		return fail(err, ENODEV, "%s is gone", dev->key.name);
 	edit->intended[0] = '\0';
 	if (who[0]) {
-		STR_COPY(edit->want.claim, who);
-		edit->want.vfs_wanted = false; /* they are gone */
-		edit->want.num_vfs = 0;
-		if (!edit->want.pinned[0])
-			STR_COPY(edit->want.pinned, edit->names.resource);
+		STR_COPY(edit->intent.claim, who);
+		edit->intent.vfs_wanted = false; /* they are gone */
+		edit->intent.num_vfs = 0;
+		if (!edit->intent.pinned[0])
+			STR_COPY(edit->intent.pinned, edit->names.resource);
 	} else {
-		want_end_claim(&edit->want);
+		intent_end_claim(&edit->intent);
 	}
 	return 0;
 }
 
-static int claim_settle(struct model *m, const struct wish *wish, struct err *err)
+static int claim_settle(struct model *m, const struct request *request, struct err *err)
 {
-	const struct device *dev = model_find(m, &wish->dev);
-	const char *who = is_release(wish) ? "" : wish->value;
+	const struct device *dev = model_find(m, &request->dev);
+	const char *who = is_release(request) ? "" : request->value;
 	struct vfio_group g;
 	int rc;
 
 	if (!dev)
-		return fail(err, ENODEV, "%s is gone", wish->dev.name);
+		return fail(err, ENODEV, "%s is gone", request->dev.name);
 	rc = vfio_find_group(m, dev, &g, err);
 	if (!rc && !who[0])
 		part(&g, dev);
@@ -380,18 +381,18 @@ static int claim_settle(struct model *m, const struct wish *wish, struct err *er
 	return rc;
 }
 
-/* wish->dev.name is "<PF>/virtfn<N>": a VF alone in its group, as nearly all are. */
-static int claim_predict(struct model *m, const struct wish *wish, struct plan *plan,
+/* request->dev.name is "<PF>/virtfn<N>": a VF alone in its group, as nearly all are. */
+static int claim_predict(struct model *m, const struct request *request, struct plan *plan,
 			 struct err *err)
 {
 	int rc;
 
-	if (is_release(wish))
+	if (is_release(request))
 		return 0;
 	rc = vfio_refuse_iommu(m, err);
-	rc = rc ? rc : plan_step(plan, &vfio_override, &wish->dev, "vfio-pci", err);
-	rc = rc ? rc : plan_step(plan, &vfio_bind, &wish->dev, "vfio-pci", err);
-	return rc ? rc : plan_step(plan, &vfio_node, &wish->dev, "/dev/vfio/?", err);
+	rc = rc ? rc : plan_step(plan, &vfio_override, &request->dev, "vfio-pci", err);
+	rc = rc ? rc : plan_step(plan, &vfio_bind, &request->dev, "vfio-pci", err);
+	return rc ? rc : plan_step(plan, &vfio_node, &request->dev, "/dev/vfio/?", err);
 }
 
 const struct claim_ops vfio_claim = {

@@ -66,7 +66,7 @@ int vfio_plan_override(const struct device *dev, struct plan *plan, struct err *
 
 /* Refuses if the group of `asked` cannot be claimed. */
 int vfio_refuse_claim(struct model *m, const struct device *asked, const struct vfio_group *g,
-		      const struct wish *wish, const struct plan *plan, struct err *err);
+		      const struct request *request, const struct plan *plan, struct err *err);
 /* -EOPNOTSUPP if the host has no IOMMU. */
 int vfio_refuse_iommu(struct model *m, struct err *err);
 /* Fails with -EOPNOTSUPP: the group of dev is too large. */

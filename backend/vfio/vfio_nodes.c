@@ -29,11 +29,11 @@ struct nodes {
 
 bool vfio_owner(const struct vfio_group *g, struct node_owner *ret)
 {
-	const struct want *w = &g->members[0]->want;
+	const struct intent *w = &g->members[0]->intent;
 	bool owned = false, shared = true;
 
 	for (size_t i = 0; i < g->n; i++) {
-		owned |= g->members[i]->want.owned;
+		owned |= g->members[i]->intent.owned;
 		shared &= device_shares_owner(g->members[0], g->members[i]);
 	}
 	*ret = shared ? (struct node_owner){ w->uid, w->gid } : (struct node_owner){ 0 };
@@ -92,7 +92,7 @@ static int own_nodes(struct backend *b, const struct key *dev, const struct owne
 
 /* Finds the members whose nodes change owner: in an operation all, because they will be claimed;
  * else the claimed ones. Nodes of another tool's vfio-pci stay as they are. */
-static int find_members(struct model *m, const struct key *asked, bool in_act,
+static int find_members(struct model *m, const struct key *asked, bool in_op,
 			struct vfio_group *ret, struct err *err)
 {
 	const struct device *dev = model_find(m, asked);
@@ -103,8 +103,8 @@ static int find_members(struct model *m, const struct key *asked, bool in_act,
 	rc = dev ? vfio_find_group(m, dev, ret, err)
 		 : fail(err, ENODEV, "%s is gone", asked->name);
 	for (size_t i = 0; !rc && i < ret->n; i++)
-		if (in_act || ret->members[i]->want.claim[0] ||
-		    ret->members[i]->want.former_known)
+		if (in_op || ret->members[i]->intent.claim[0] ||
+		    ret->members[i]->intent.former_known)
 			ret->members[n++] = ret->members[i];
 	ret->n = n;
 	return rc;
@@ -113,7 +113,7 @@ static int find_members(struct model *m, const struct key *asked, bool in_act,
 /* Allocates the members' keys and finds their requested owner as of now, because chown may have
  * come after the plan. Returns 0; -ENODATA (without a sentence): in an operation, nobody was given
  * the nodes. */
-static int find_recipients(struct backend *b, const struct key *asked, bool in_act,
+static int find_recipients(struct backend *b, const struct key *asked, bool in_op,
 			   struct key **ret, size_t *ret_n, struct owners *ret_own, struct err *err)
 {
 	struct node_owner own;
@@ -123,9 +123,9 @@ static int find_recipients(struct backend *b, const struct key *asked, bool in_a
 	int rc;
 
 	model_lock(b->model);
-	rc = find_members(b->model, asked, in_act, &g, err);
+	rc = find_members(b->model, asked, in_op, &g, err);
 	if (!rc && g.n)
-		owned = vfio_owner(&g, &own) || !in_act;
+		owned = vfio_owner(&g, &own) || !in_op;
 	if (!rc && !owned)
 		rc = -ENODATA;
 	keys = rc ? NULL : calloc(g.n, sizeof(*keys));
@@ -141,19 +141,19 @@ static int find_recipients(struct backend *b, const struct key *asked, bool in_a
 }
 
 /* own NULL: the requested owner. */
-static int give(struct backend *b, const struct key *asked, bool in_act, const struct owners *own,
+static int give(struct backend *b, const struct key *asked, bool in_op, const struct owners *own,
 		struct err *err)
 {
 	_free_ struct key *keys = NULL;
-	struct owners wished;
+	struct owners requested;
 	size_t n = 0;
 	int rc;
 
 	/* One critical section, so that an older owner never overwrites a newer one. */
 	pthread_mutex_lock(&b->owning);
-	rc = find_recipients(b, asked, in_act, &keys, &n, &wished, err);
+	rc = find_recipients(b, asked, in_op, &keys, &n, &requested, err);
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = own_nodes(b, &keys[i], own ? own : &wished, err);
+		rc = own_nodes(b, &keys[i], own ? own : &requested, err);
 	pthread_mutex_unlock(&b->owning);
 	return rc == -ENODATA ? 0 : rc;
 }
@@ -179,7 +179,7 @@ static bool is_claimed(struct backend *b, const struct key *dev)
 
 	model_lock(b->model);
 	d = model_find(b->model, dev);
-	claimed = d && d->want.claim[0];
+	claimed = d && d->intent.claim[0];
 	model_unlock(b->model);
 	return claimed;
 }
@@ -231,6 +231,9 @@ static int own_undo(void *backend, struct step *step, unsigned int ms, struct er
 	return give(backend, &step->dev, true, strcmp(step->former, STAYS) ? &former : NULL, err);
 }
 
-const struct verb vfio_own = {
-	.name = "own", .deadline_ms = 10000, .records = true, .run = own_run, .undo = own_undo
-};
+const struct verb vfio_own = { .of = "vfio",
+			       .name = "own",
+			       .deadline_ms = 10000,
+			       .records = true,
+			       .run = own_run,
+			       .undo = own_undo };

@@ -83,11 +83,11 @@ static bool driver_there(struct backend *b, const char *driver)
 }
 
 /* Turns the kernel's errno into the cause, as far as it can be found. */
-static int explain_as(const char *act, struct backend *b, const struct step *step, int rc,
+static int explain_as(const char *op, struct backend *b, const struct step *step, int rc,
 		      const char *driver, unsigned int ms, struct err *err)
 {
 	const char *name = step->dev.name;
-	int r = step_trouble(b, act, &step->dev, rc, ms, "the driver is still at work", err);
+	int r = step_trouble(b, op, &step->dev, rc, ms, "the driver is still at work", err);
 	char now[DRIVER_NAME];
 
 	if (r)
@@ -100,7 +100,7 @@ static int explain_as(const char *act, struct backend *b, const struct step *ste
 	if (rc == -EBUSY && now[0])
 		return fail(err, EBUSY, "%s was taken by %s meanwhile; write again", name, now);
 	return fail(err, rc == -EBUSY ? EBUSY : EIO,
-		    "%s of %s was refused by %s: %s; dmesg may say why", act, name,
+		    "%s of %s was refused by %s: %s; dmesg may say why", op, name,
 		    driver ? driver : "the kernel", strerror(-rc));
 }
 
@@ -134,12 +134,12 @@ static bool remember_override(struct model *m, const struct step *step)
 
 	model_lock(m);
 	dev = model_edit(m, &step->dev, false);
-	former_get(dev ? dev->want.former : "", FORMER_OVERRIDE, known, sizeof(known));
-	other = dev && !dev->want.claim[0] && !driver_is_vfio(step->former) &&
+	former_get(dev ? dev->intent.former : "", FORMER_OVERRIDE, known, sizeof(known));
+	other = dev && !dev->intent.claim[0] && !driver_is_vfio(step->former) &&
 		strcmp(known, step->former);
 	STR_COPY(known, step->former);
 	if (other)
-		former_set(dev->want.former, FORMER_OVERRIDE, known);
+		former_set(dev->intent.former, FORMER_OVERRIDE, known);
 	model_publish(m);
 	model_unlock(m);
 	return other;
@@ -284,7 +284,7 @@ static void note_probed(struct model *m, const struct key *key)
 	model_lock(m);
 	dev = model_edit(m, key, false);
 	if (dev)
-		dev->want.unprobed = false;
+		dev->intent.unprobed = false;
 	model_publish(m);
 	model_unlock(m);
 }
@@ -383,32 +383,38 @@ static int modprobe_run(void *backend, struct step *step, unsigned int ms, struc
 #define UNBIND_MS 30000
 #define MODPROBE_MS 30000
 
-const struct verb vfio_modprobe = { .name = "modprobe",
+const struct verb vfio_modprobe = { .of = "vfio", .name = "modprobe",
 				    .deadline_ms = MODPROBE_MS,
 				    .run = modprobe_run };
-const struct verb vfio_override = { .name = "driver_override",
+const struct verb vfio_override = { .of = "vfio", .name = "driver_override",
 				    .deadline_ms = BIND_MS,
 				    .records = true,
 				    .learn = override_learn,
 				    .run = override_run,
 				    .undo = override_undo };
-const struct verb vfio_unbind = { .name = "unbind",
+const struct verb vfio_unbind = { .of = "vfio", .name = "unbind",
 				  .deadline_ms = UNBIND_MS,
 				  .refuse = refuse_step,
 				  .run = unbind_run,
 				  .undo = unbind_undo };
 const struct verb vfio_bind = {
-	.name = "bind", .deadline_ms = BIND_MS, .run = bind_run, .undo = bind_undo
+	.of = "vfio", .name = "bind", .deadline_ms = BIND_MS, .run = bind_run, .undo = bind_undo
 };
-const struct verb vfio_bind_idle = { .name = "bind",
+const struct verb vfio_bind_idle = { .of = "vfio", .name = "bind",
 				     .deadline_ms = BIND_MS,
 				     .refuse = refuse_step,
 				     .run = bind_run,
 				     .undo = bind_undo };
-const struct verb vfio_rebind = {
-	.name = "rebind", .deadline_ms = BIND_MS, .run = rebind_run, .undo = probe_undo
+const struct verb vfio_rebind = { .of = "vfio",
+				  .name = "rebind",
+				  .deadline_ms = BIND_MS,
+				  .run = rebind_run,
+				  .undo = probe_undo };
+const struct verb vfio_probe = { .of = "vfio",
+				 .name = "drivers_probe",
+				 .deadline_ms = BIND_MS,
+				 .run = probe_run,
+				 .undo = probe_undo };
+const struct verb vfio_node = {
+	.of = "vfio", .name = "node", .deadline_ms = BIND_MS, .run = node_run
 };
-const struct verb vfio_probe = {
-	.name = "drivers_probe", .deadline_ms = BIND_MS, .run = probe_run, .undo = probe_undo
-};
-const struct verb vfio_node = { .name = "node", .deadline_ms = BIND_MS, .run = node_run };

@@ -15,7 +15,7 @@
 
 void allocated_to_show(const struct subject *s, struct out *o)
 {
-	out_printf(o, "%s\n", s->dev->want.allocated[0] ? s->dev->want.allocated : "none");
+	out_printf(o, "%s\n", s->dev->intent.allocated[0] ? s->dev->intent.allocated : "none");
 }
 
 void nodes_print(const char *nodes, struct out *o)
@@ -29,12 +29,12 @@ void nodes_print(const char *nodes, struct out *o)
 
 void allocated_nodes_show(const struct subject *s, struct out *o)
 {
-	nodes_print(s->dev->want.given, o);
+	nodes_print(s->dev->intent.given, o);
 }
 
 void allocated_as_show(const struct subject *s, struct out *o)
 {
-	out_printf(o, "%s\n", s->dev->want.given_as[0] ? s->dev->want.given_as : "none");
+	out_printf(o, "%s\n", s->dev->intent.given_as[0] ? s->dev->intent.given_as : "none");
 }
 
 /* Exactly so many names, with a slash between two. */
@@ -51,9 +51,10 @@ static bool is_path(const char *text, unsigned int names)
 	return true;
 }
 
-static_assert(ALLOCATED_NAME <= WISH_VALUE, "a wish takes what the record does");
+static_assert(ALLOCATED_NAME <= REQUEST_VALUE, "a wish takes what the record does");
 
-int allocated_to_store(const struct subject *s, const char *text, struct wish *ret, struct err *err)
+int allocated_to_store(const struct subject *s, const char *text, struct request *ret,
+		       struct err *err)
 {
 	bool known = !strcmp(text, "none") || !strcmp(text, "pending") || is_path(text, 3) ||
 		     (!strncmp(text, "claim:", 6) && is_path(text + 6, 1));
@@ -72,12 +73,13 @@ int allocated_to_store(const struct subject *s, const char *text, struct wish *r
 }
 
 /* Clearing allocated_to while the pod still has the device would let the next pod meet it there. */
-int allocated_to_reaches(const struct subject *s, const struct wish *wish, struct err *err)
+int allocated_to_reaches(const struct subject *s, const struct request *request, struct err *err)
 {
-	if (wish->value[0] || !s->dev->want.allocated[0])
+	if (request->value[0] || !s->dev->intent.allocated[0])
 		return 0;
-	return fail(err, EACCES,
-		    "allocated_to: %s is allocated to %s; to say that this has ended needs the group "
-		    "pcidevfs or CAP_DAC_OVERRIDE",
-		    s->dev->key.name, s->dev->want.allocated);
+	return fail(
+		err, EACCES,
+		"allocated_to: %s is allocated to %s; to say that this has ended needs the group "
+		"pcidevfs or CAP_DAC_OVERRIDE",
+		s->dev->key.name, s->dev->intent.allocated);
 }

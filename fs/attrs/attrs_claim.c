@@ -20,7 +20,8 @@ static void claim_show(const struct subject *s, struct out *o)
 
 #define LABEL_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@/-"
 
-static int claim_store(const struct subject *s, const char *text, struct wish *ret, struct err *err)
+static int claim_store(const struct subject *s, const char *text, struct request *ret,
+		       struct err *err)
 {
 	const char *bad = text + strspn(text, LABEL_CHARS);
 	bool yes;

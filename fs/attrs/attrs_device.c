@@ -7,13 +7,15 @@
 #include "fs/internal.h"
 #include "offer.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 #include "fs/query.h"
 #include "fs/ring.h"
 #include "rows.h"
 
-static int reset_store(const struct subject *s, const char *text, struct wish *ret, struct err *err)
+static int reset_store(const struct subject *s, const char *text, struct request *ret,
+		       struct err *err)
 {
 	bool yes = false, flag = !parse_bool(text, &yes);
 
@@ -28,7 +30,7 @@ static int reset_store(const struct subject *s, const char *text, struct wish *r
 
 static void reset_show(const struct subject *s, struct out *o)
 {
-	const char *claim = s->dev->want.claim;
+	const char *claim = s->dev->intent.claim;
 
 	out_printf(o, "write %s to reset it\n", claim[0] ? claim : "1");
 }
@@ -43,9 +45,23 @@ static void claimable_show(const struct subject *s, struct out *o)
 	out_printf(o, "%s\n", s->dev->refused_code ? s->dev->refused : "yes");
 }
 
+void out_room(const struct subject *s, size_t fact, struct out *o)
+{
+	struct model *m = s->tree->conf.model;
+	const struct device *dev;
+	size_t before = o->len;
+
+	model_lock(m);
+	dev = model_find(m, &s->dev->key);
+	if (dev)
+		model_text(m, (const struct room *)((const char *)&dev->facts + fact), o);
+	model_unlock(m);
+	out_printf(o, o->len > before ? "\n" : "none\n");
+}
+
 static void holders_show(const struct subject *s, struct out *o)
 {
-	out_line(o, s->dev->facts.holders);
+	out_room(s, offsetof(struct facts, holders), o);
 }
 
 /* Opening a device node makes no event, so holders are looked up when somebody reads. */

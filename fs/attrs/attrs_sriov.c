@@ -21,7 +21,7 @@ static void numvfs_show(const struct subject *s, struct out *o)
 	out_printf(o, "%d\n", (int)s->dev->facts.num_vfs);
 }
 
-static int numvfs_store(const struct subject *s, const char *text, struct wish *ret,
+static int numvfs_store(const struct subject *s, const char *text, struct request *ret,
 			struct err *err)
 {
 	uint64_t n;
@@ -33,7 +33,7 @@ static int numvfs_store(const struct subject *s, const char *text, struct wish *
 	if (r || (text[0] == '0' && isdigit((unsigned char)text[1]))) /* octal in sysfs */
 		return fail(
 			err, EINVAL,
-			"sriov_numvfs: \"%s\" is no number; write how many VFs %s shall have, 0 "
+			"sriov_numvfs: \"%s\" is not a number; write the number of VFs for %s, 0 "
 			"for none",
 			text, s->dev->key.name);
 	snprintf(ret->value, sizeof(ret->value), "%u", (unsigned int)n);

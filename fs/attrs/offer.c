@@ -26,7 +26,7 @@ static bool is_extended(const char *name)
 	       !strstr(name, "kubernetes.io/");
 }
 
-int resource_name_store(const struct subject *s, const char *text, struct wish *ret,
+int resource_name_store(const struct subject *s, const char *text, struct request *ret,
 			struct err *err)
 {
 	bool none = !strcmp(text, "none");
@@ -35,7 +35,7 @@ int resource_name_store(const struct subject *s, const char *text, struct wish *
 	if (!none && !is_extended(text))
 		return fail(
 			err, EINVAL,
-			"resource_name: \"%.128s\" is no name that kubelet takes; write such as "
+			"resource_name: kubelet does not accept the name \"%.128s\"; use a form such as "
 			"example.com/MY_NIC (a domain in lower case, a slash, then at most 63 letters, digits "
 			"and - _ .), or none for the computed name",
 			text);
@@ -83,26 +83,27 @@ static int refuse_pool(const struct subject *s, const struct device *next, const
 	device_resource(next, is);
 	if (!strcmp(was, is) || !is_offered(s->tree, is, &s->dev->key))
 		return 0;
-	return fail(err, EACCES,
-		    "%s: other devices are offered as %s; to add one to them needs the group pcidevfs "
-		    "or CAP_DAC_OVERRIDE",
-		    file, is);
+	return fail(
+		err, EACCES,
+		"%s: other devices are offered as %s; to add one to them needs the group pcidevfs "
+		"or CAP_DAC_OVERRIDE",
+		file, is);
 }
 
-int resource_name_reaches(const struct subject *s, const struct wish *wish, struct err *err)
+int resource_name_reaches(const struct subject *s, const struct request *request, struct err *err)
 {
 	struct device next = *s->dev;
 
-	STR_COPY(next.want.resource, wish->value);
+	STR_COPY(next.intent.resource, request->value);
 	return refuse_pool(s, &next, "resource_name", err);
 }
 
 void pooled_show(const struct subject *s, struct out *o)
 {
-	out_printf(o, "%d\n", !s->dev->want.single);
+	out_printf(o, "%d\n", !s->dev->intent.single);
 }
 
-int pooled_store(const struct subject *s, const char *text, struct wish *ret, struct err *err)
+int pooled_store(const struct subject *s, const char *text, struct request *ret, struct err *err)
 {
 	bool pooled;
 
@@ -116,18 +117,18 @@ int pooled_store(const struct subject *s, const char *text, struct wish *ret, st
 	return 0;
 }
 
-int pooled_reaches(const struct subject *s, const struct wish *wish, struct err *err)
+int pooled_reaches(const struct subject *s, const struct request *request, struct err *err)
 {
 	struct device next = *s->dev;
 
-	next.want.single = !strcmp(wish->value, "0");
+	next.intent.single = !strcmp(request->value, "0");
 	return refuse_pool(s, &next, "pooled", err);
 }
 
 /* A VMM can take only a claimed device whole, or a vGPU that its driver offers. */
 static bool whole_address(const struct subject *s, struct pci_addr *ret)
 {
-	return (s->dev->want.claim[0] || device_is_coming(s->dev) || s->dev->facts.vgpu[0]) &&
+	return (s->dev->intent.claim[0] || device_is_coming(s->dev) || s->dev->facts.vgpu[0]) &&
 	       pci_addr_parse(s->dev->key.name, ret);
 }
 

@@ -6,15 +6,15 @@
 struct err;
 struct out;
 struct subject;
-struct wish;
+struct request;
 
 void resource_name_show(const struct subject *s, struct out *o);
-int resource_name_store(const struct subject *s, const char *text, struct wish *ret,
+int resource_name_store(const struct subject *s, const char *text, struct request *ret,
 			struct err *err);
-int resource_name_reaches(const struct subject *s, const struct wish *wish, struct err *err);
+int resource_name_reaches(const struct subject *s, const struct request *request, struct err *err);
 void pooled_show(const struct subject *s, struct out *o);
-int pooled_store(const struct subject *s, const char *text, struct wish *ret, struct err *err);
-int pooled_reaches(const struct subject *s, const struct wish *wish, struct err *err);
+int pooled_store(const struct subject *s, const char *text, struct request *ret, struct err *err);
+int pooled_reaches(const struct subject *s, const struct request *request, struct err *err);
 void hostdev_show(const struct subject *s, struct out *o);
 void qemu_show(const struct subject *s, struct out *o);
 

@@ -21,4 +21,7 @@ static inline void out_line(struct out *o, const char *text)
 	out_printf(o, "%s\n", text[0] ? text : "none");
 }
 
+/* The offset in struct facts of a fact that is a room (FACT_ROOM). */
+void out_room(const struct subject *s, size_t fact, struct out *o);
+
 #endif

@@ -69,7 +69,8 @@ static void tell_end(const struct ctl_job *job, struct out *o)
 	o->failed |= job->answer.failed;
 }
 
-/* The command has ended: its answer and what it leaves of the transaction become the state at once. */
+/* The command has ended: its answer and what it leaves of the transaction become the state at
+ * once. */
 static void settle(struct ctl_job *job)
 {
 	uint32_t flags = job->command ? job->command->flags : 0;
@@ -122,10 +123,10 @@ static void end_command(struct ctl_job *job)
 			       c ? written_text(job->line) : written_by(job),
 			       &job->who, &job->err, ctl_told_since(&now));
 	settle(job);
-	free(job->wishes);
+	free(job->requests);
 	out_free(&job->answer);
-	job->wishes = NULL;
-	job->n_wishes = 0;
+	job->requests = NULL;
+	job->n_requests = 0;
 	job->answer = (struct out){ 0 };
 	job->err = (struct err){ 0 };
 	job->command = NULL;
@@ -270,8 +271,8 @@ static bool may_queue(const struct ctl_job *job)
 		job->side->n_queued * CTL_WRITE <= CTL_QUEUED_OF_ALL - queued);
 }
 
-/* The verdict is written down before the write leaves the store, and that before it is told. Returns
- * the next write to the same file. */
+/* The verdict is written down before the write leaves the store, and that before it is told.
+ * Returns the next write to the same file. */
 static struct ctl_job *finish(struct ctl_job *job)
 {
 	struct ctl_files *c = job->tree->ctl;
@@ -334,8 +335,8 @@ static struct ctl_job *job_new(struct tree *t, const struct node *n, uint64_t fh
 	return job;
 }
 
-/* With the lock held. A write that a former process began is finished first, whether or not the kernel
- * sends it again. NULL: there is none. */
+/* With the lock held. A write that a former process began is finished first, whether or not the
+ * kernel sends it again. NULL: there is none. */
 static struct ctl_job *orphan(struct tree *t, const struct node *n, const struct ctl *ctl)
 {
 	const struct ctl_state *s = ctl_now(ctl);
@@ -375,7 +376,8 @@ static struct ctl_job *enqueue(struct ctl_job *job, const struct node *n)
 	return job == job->side->queue ? job : NULL;
 }
 
-/* With the lock held. Takes it out of its queue; NULL: it is not in this one, or is being carried out. */
+/* With the lock held. Takes it out of its queue; NULL: it is not in this one, or is being carried
+ * out. */
 static struct ctl_job *withdraw(struct ctl_side *side, uint64_t unique)
 {
 	struct ctl_job *job;
@@ -437,7 +439,8 @@ static void refuse_full(struct ctl_job *job, const struct node *n)
 
 	fail(&err, EAGAIN,
 	     "ctl: as many writes wait on this open file as may; write again when they have their answers");
-	record_command(job->tree, n->subject.dev ? &job->home : NULL, written_by(job), &who, &err, 0);
+	record_command(job->tree, n->subject.dev ? &job->home : NULL, written_by(job), &who, &err,
+		       0);
 	drop(job, -EAGAIN);
 }
 

@@ -20,15 +20,17 @@ struct tree;
 int ctl_new(void *region, size_t size, struct ctl_files **ret, struct err *err);
 void ctl_free(struct ctl_files *c);
 
-/* fh: of an open file; reads: its answers can be read. -EMFILE: its user has too many open; -ENFILE: all have. */
+/* fh: of an open file; reads: its answers can be read. -EMFILE: its user has too many open;
+ * -ENFILE: all have. */
 int ctl_open(struct tree *t, uint64_t fh, bool reads, struct err *err);
 void ctl_release(struct ctl_files *c, uint64_t fh);
-/* All that is known of the request is taken here: unique, journal slot; answered once it is done. */
+/* All that is known of the request is taken here: unique, journal slot; answered once it is
+ * done. */
 void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint64_t fh,
 	       const char *buf, size_t size, uint32_t journal_slot);
-/* For fuse_req_interrupt_func(), before anybody can answer the request; tag: its actor's. Who sent it got a signal: a
- * write that waits for another one is withdrawn, of the one that is carried out no further commit begins, and no
- * transaction of it whose first step has yet to run. */
+/* For fuse_req_interrupt_func(), before anybody can answer the request; tag: its actor's. Who sent
+ * it got a signal: a write that waits for another one is withdrawn, of the one that is carried out
+ * no further commit begins, and no transaction of it whose first step has yet to run. */
 void ctl_interrupted(struct fuse_req *req, void *tag);
 void ctl_read(struct tree *t, struct fuse_req *req, uint64_t fh, uint64_t unique, size_t size);
 /* Unread answers? */

@@ -12,7 +12,7 @@
 #include "fs/record.h"
 #include "fs/rights.h"
 
-#define WISHES_MAX 4096
+#define REQUESTS_MAX 4096
 
 static struct lines_of lines_of(struct ctl_job *job)
 {
@@ -21,6 +21,8 @@ static struct lines_of lines_of(struct ctl_job *job)
 		.file = "ctl",
 		.home = job->has_home ? &job->home : NULL,
 		.who = &job->who.opener,
+		.others = job->requests,
+		.n_others = job->n_requests,
 	};
 }
 
@@ -38,39 +40,40 @@ static void put_label(struct err *err, const char *label)
 	fail(err, was.code, "%s: %s", label, text);
 }
 
-/* The engine says which line it refuses. What is none's, as a journal without room, is the transaction's. */
+/* The engine says which line it refuses. What is none's, as a journal without room, is the
+ * transaction's. */
 static void label_verdict(const struct ctl_job *job, struct err *err)
 {
-	size_t line = job->n_wishes == 1 ? 1 : err->line;
+	size_t line = job->n_requests == 1 ? 1 : err->line;
 	char label[LINE_LABEL] = "ctl";
 
-	if (line && line <= job->n_wishes)
-		wish_label(&job->wishes[line - 1], label);
+	if (line && line <= job->n_requests)
+		request_label(&job->requests[line - 1], label);
 	put_label(err, label);
 }
 
-static int add_wish(struct ctl_job *job, const struct wish *wish, struct err *err)
+static int add_request(struct ctl_job *job, const struct request *request, struct err *err)
 {
-	size_t n = job->n_wishes;
+	size_t n = job->n_requests;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct wish *w = &job->wishes[i];
+		const struct request *w = &job->requests[i];
 
-		if (key_eq(&w->dev, &wish->dev) && w->virtfn == wish->virtfn &&
-		    !strcmp(w->file, wish->file))
+		if (key_eq(&w->dev, &request->dev) && w->child == request->child &&
+		    !strcmp(w->file, request->file))
 			return fail(err, EINVAL, "ctl: it is written twice in one transaction");
 	}
-	if (n == WISHES_MAX)
-		return fail(err, E2BIG, "ctl: a transaction has at most %d lines", WISHES_MAX);
+	if (n == REQUESTS_MAX)
+		return fail(err, E2BIG, "ctl: a transaction has at most %d lines", REQUESTS_MAX);
 	if (!(n & (n - 1))) {
-		struct wish *v = reallocarray(job->wishes, n ? 2 * n : 1, sizeof(*v));
+		struct request *v = reallocarray(job->requests, n ? 2 * n : 1, sizeof(*v));
 
 		if (!v)
 			return fail(err, ENOMEM, "ctl: out of memory");
-		job->wishes = v;
+		job->requests = v;
 	}
-	job->wishes[job->n_wishes++] = *wish;
-	job->wishes[n].line = (uint16_t)job->n_wishes;
+	job->requests[job->n_requests++] = *request;
+	job->requests[n].line = (uint16_t)job->n_requests;
 	return 0;
 }
 
@@ -81,17 +84,17 @@ static int gather_line(struct ctl_job *job, char *line, struct err *err)
 	char label[LINE_LABEL], *value = line + strcspn(line, " ");
 	const char *slash;
 	const struct ctl_state now = job_state(job);
-	struct wish wish;
+	struct request request;
 	int r;
 
 	value += *value != '\0';
-	r = line_wish(&of, line, &wish, label, err);
-	r = r ? r : add_wish(job, &wish, err);
+	r = line_request(&of, line, &request, label, err);
+	r = r ? r : add_request(job, &request, err);
 	if (!r)
 		return 0;
 	slash = strrchr(label, '/');
-	if (wish.dev.bus && !wish.virtfn)
-		record_verdict(job->tree, &wish.dev, slash ? slash + 1 : label,
+	if (request.dev.bus && !request_parent(&request))
+		record_verdict(job->tree, &request.dev, slash ? slash + 1 : label,
 			       written_text(value), &job->who, err, ctl_told_since(&now));
 	put_label(err, label);
 	return r;
@@ -111,12 +114,12 @@ static int lift(struct ctl_job *job, const char *arg, struct err *err)
 		return r;
 	model_lock(m);
 	dev = model_find(m, &at.dev);
-	for (size_t i = 0; i < job->n_wishes; i++) {
-		struct wish *w = &job->wishes[i];
-		const struct device *d = w->virtfn ? NULL : model_find(m, &w->dev);
+	for (size_t i = 0; i < job->n_requests; i++) {
+		struct request *w = &job->requests[i];
+		const struct device *d = request_parent(w) ? NULL : model_find(m, &w->dev);
 
-		bool meant = (key_eq(&w->dev, &at.dev) && w->virtfn == at.virtfn) ||
-			     (dev && d && !at.virtfn && dev->facts.iommu_group >= 0 &&
+		bool meant = (key_eq(&w->dev, &at.dev) && w->child == at.child) ||
+			     (dev && d && !at.child && dev->facts.iommu_group >= 0 &&
 			      dev->facts.iommu_group == d->facts.iommu_group);
 
 		w->force |= meant;
@@ -154,7 +157,7 @@ static int each_line(struct ctl_job *job,
 	return r;
 }
 
-static int take_wish(struct ctl_job *job, char *line, struct err *err)
+static int take_request(struct ctl_job *job, char *line, struct err *err)
 {
 	char *arg;
 
@@ -169,7 +172,7 @@ static int take_force(struct ctl_job *job, char *line, struct err *err)
 	return c && c->flags & CMD_LINE ? lift(job, arg, err) : 0;
 }
 
-/* All lines of the transaction as wishes. */
+/* All lines of the transaction as requests. */
 static int gather(struct ctl_job *job, struct err *err)
 {
 	int broken = job_state(job).broken;
@@ -179,7 +182,7 @@ static int gather(struct ctl_job *job, struct err *err)
 		return fail(
 			err, broken,
 			"ctl: a part of this transaction was refused; write abort and begin again");
-	r = each_line(job, take_wish, err);
+	r = each_line(job, take_request, err);
 	return r ? r : each_line(job, take_force, err);
 }
 
@@ -198,11 +201,12 @@ static bool run_commit(struct ctl_job *job)
 {
 	struct actor who = job->who;
 
-	if (gather(job, &job->err) || !job->n_wishes)
+	if (gather(job, &job->err) || !job->n_requests)
 		return true;
 	who.tag = job->unique | (uint64_t)(job_state(job).commands & 0x7fff) << ACTOR_ACT_SHIFT;
-	txn_submit(job->tree->conf.engine, job->wishes, job->n_wishes, &who, commit_done, job);
-	if (atomic_load(&job->interrupted)) /* since it was started, as the engine may not have heard */
+	txn_submit(job->tree->conf.engine, job->requests, job->n_requests, &who, commit_done, job);
+	/* since it was started, as the engine may not have heard */
+	if (atomic_load(&job->interrupted))
 		txn_interrupt(job->tree->conf.engine, who.tag);
 	return false;
 }
@@ -212,9 +216,9 @@ static bool run_check(struct ctl_job *job)
 	struct out steps = { 0 };
 	const char *line, *nl;
 
-	if (gather(job, &job->err) || !job->n_wishes)
+	if (gather(job, &job->err) || !job->n_requests)
 		return true;
-	if (txn_check(job->tree->conf.engine, job->wishes, job->n_wishes, &steps, &job->err))
+	if (txn_check(job->tree->conf.engine, job->requests, job->n_requests, &steps, &job->err))
 		label_verdict(job, &job->err);
 	for (line = out_text(&steps); (nl = strchr(line, '\n')); line = nl + 1)
 		if (line[0] >= '0' && line[0] <= '9') /* not "nothing to do" */
@@ -271,8 +275,8 @@ static struct intents *intents_of(struct ctl_job *job)
 	return job->tree->conf.intents;
 }
 
-/* What settles a claim needs the right to claim, over the whole IOMMU group; who was given a device by chown is
- * root's to say. */
+/* What settles a claim needs the right to claim, over the whole IOMMU group; who was given a device
+ * by chown is root's to say. */
 static int check_settle(struct ctl_job *job, const struct key *key, bool owned, struct err *err)
 {
 	enum obj_kind kind = kind_of_bus(key ? key->bus : BUS_PCI);
@@ -285,7 +289,7 @@ static int check_settle(struct ctl_job *job, const struct key *key, bool owned, 
 	if (owned || !row)
 		return fail(
 			err, EACCES,
-			"user %u may not; its files were given away by chown or chmod, and only root takes that back",
+			"user %u may not do this: ownership was changed with chown or chmod, and only root can drop it",
 			(unsigned int)job->who.opener.uid);
 	if (!key)
 		return rights_check_unborn(job->tree, &job->who.opener, NULL, row, err);
@@ -298,8 +302,8 @@ static int check_settle(struct ctl_job *job, const struct key *key, bool owned, 
 		     : fail(err, ENODEV, "%s is gone", key->name);
 }
 
-/* From here on the disk may have it. A process that goes on after a kill must not take what it finds done for an
- * error. */
+/* From here on the disk may have it. A process that goes on after a kill must not take what it
+ * finds done for an error. */
 static int may_settle(void *ctx, const struct key *key, bool owned, struct err *err)
 {
 	struct ctl_job *job = ctx;
@@ -346,7 +350,7 @@ static bool run_accept(struct ctl_job *job)
 
 	if (!in || line_target(&of, job->arg, &at, &job->err))
 		return true;
-	if (at.virtfn)
+	if (at.child)
 		fail(&job->err, EINVAL, "ctl: accept takes the address of a device that is there");
 	else if (intents_accept(in, &at.dev, &settler, &job->err))
 		fail_wrap(&job->err, "ctl: accept");
@@ -361,7 +365,8 @@ static bool run_unclear(struct ctl_job *job)
 	return true;
 }
 
-/* Nobody knows what is meant: neither ended nor carried out, the transaction waits for a plain abort. */
+/* Nobody knows what is meant: neither ended nor carried out, the transaction waits for a plain
+ * abort. */
 static const struct ctl_command unclear = { "", CMD_LINE, run_unclear };
 
 static const struct ctl_command commands[] = {

@@ -52,8 +52,8 @@ struct ctl_job {
 	atomic_int turn;
 	const struct ctl_command *command;
 	char line[512], *arg; /* its line, in two: the name, and what is behind it */
-	struct wish *wishes;
-	size_t n_wishes;
+	struct request *requests;
+	size_t n_requests;
 	struct out answer;
 	struct err err;
 	size_t size;
@@ -75,8 +75,8 @@ struct ctl_command {
 	bool (*run)(struct ctl_job *job);
 };
 
-/* The command that a line is, with what comes behind its name; NULL: the line names a file. What takes nothing
- * behind it, and has it, is one that only refuses. */
+/* The command that a line is, with what comes behind its name; NULL: the line names a file. What
+ * takes nothing behind it, and has it, is one that only refuses. */
 const struct ctl_command *command_of(char *line, char **ret_arg);
 /* ctl.c: its file's state; what reads of it change is not the job's. */
 struct ctl_state job_state(const struct ctl_job *job);

@@ -26,8 +26,8 @@ extern const struct region_head ctl_layout;
 #define CTL_FILES 256
 #define CTL_OF_USER 16 /* of them, for one user who is not privileged */
 #define CTL_QUEUE 32   /* writes of one open file that wait for the one before them */
-/* For all users without a reserve: ctls open for writing, what they hold, and what waits. One may have as much of each as
- * is left, so that there is always something left for who comes. */
+/* For all users without a reserve: ctls open for writing, what they hold, and what waits. One may
+ * have as much of each as is left, so that there is always something left for who comes. */
 #define CTL_OF_ALL 192
 #define CTL_HELD_OF_ALL ((size_t)32 << 20)
 #define CTL_QUEUED_OF_ALL ((size_t)16 << 20)
@@ -61,7 +61,8 @@ struct ctl {
 		said_touched; /* how much of them is memory since it was given back */
 	char hello[CTL_HELLO];
 	struct ctl_state state[2];
-	/* The last transaction may have ended behind as much text; then the next is moved to the start. */
+	/* The last transaction may have ended behind as much text; then the next is moved to the
+	 * start. */
 	char text[2 * (CTL_TEXT + CTL_WRITE)];
 	char said[CTL_SAID];
 };
@@ -100,7 +101,8 @@ static inline size_t ctl_held(const struct ctl *ctl)
 /* Between two transactions: its text goes back to the system once the next state counts. */
 void ctl_relax(struct ctl *ctl, struct ctl_state *next);
 
-/* Appends what was written, in the next state. -E2BIG when the transaction would become too long. */
+/* Appends what was written, in the next state. -E2BIG when the transaction would become too
+ * long. */
 int ctl_append(struct ctl *ctl, struct ctl_state *next, const char *buf, size_t size);
 /* The line at `scanned`, without its newline; NULL when there is no whole one. */
 const char *ctl_line(const struct ctl *ctl, const struct ctl_state *s, size_t *ret_len);

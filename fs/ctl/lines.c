@@ -37,8 +37,8 @@ int line_target(const struct lines_of *of, const char *text, struct target *ret,
 
 	*ret = (struct target){ 0 };
 	if (!strncmp(last, VIRTFN, strlen(VIRTFN))) {
-		if (!parse_virtfn(last, &ret->virtfn))
-			return fail(err, EINVAL, "%s: \"%.64s\" names no VF; write such as %s3",
+		if (!parse_virtfn(last, &ret->child))
+			return fail(err, EINVAL, "%s: \"%.64s\" is not a VF; write for example %s3",
 				    of->file, text, VIRTFN);
 		n = slash ? (size_t)(slash - text) : 0;
 	}
@@ -49,50 +49,32 @@ int line_target(const struct lines_of *of, const char *text, struct target *ret,
 	if (n < sizeof(id))
 		snprintf(id, sizeof(id), "%.*s", (int)n, text);
 	if (of->home || !key_parse(id, &ret->dev))
-		return fail(err, EINVAL, "%s: \"%.64s\" is no %s", of->file, text,
+		return fail(err, EINVAL, "%s: \"%.64s\" is not a %s", of->file, text,
 			    of->home ? "file of this device"
-				     : "device; write its address, such as 0000:08:00.0");
+				     : "device; write its address, for example 0000:08:00.0");
 	return 0;
 }
 
-/* A VF that is not there yet has what every VF has; what it can do besides shows once it is there. */
-static int foresee(const struct lines_of *of, const struct device *pf, const struct target *at,
-		   struct device *ret, struct err *err)
+/* A copy of the device; of one that is not there what it will be, and its parent in at. */
+static int find(const struct lines_of *of, struct request *at, struct device *ret, struct err *err)
 {
-	if (!(pf->caps & CAP_SRIOV))
-		return fail(err, EOPNOTSUPP, "%s: %s has no VFs", of->file, pf->key.name);
-	if (at->virtfn > pf->facts.total_vfs)
-		return fail(err, ERANGE, "%s: %s%u asked, %s has at most %d VFs", of->file, VIRTFN,
-			    at->virtfn - 1u, pf->key.name, (int)pf->facts.total_vfs);
-	*ret = (struct device){ .key = pf->key,
-				.caps = CAP_PCI | CAP_CLAIM | CAP_VF | CAP_GROUP,
-				.kind = KIND_VF,
-				.facts = facts_none };
-	return 0;
-}
-
-/* A copy of the device, which *ret_unborn tells not to be there yet. */
-static int find(const struct lines_of *of, const struct target *at, struct device *ret,
-		bool *ret_unborn, struct err *err)
-{
-	struct wish wish = { .dev = at->dev, .virtfn = at->virtfn }, found;
+	const struct world *world = engine_world(of->tree->conf.engine);
 	struct model *m = of->tree->conf.model;
-	const struct device *dev;
-	char id[KEY_NAME + 8];
+	const struct device *dev = NULL;
+	struct request found;
 	int r = 0;
 
 	model_lock(m);
-	*ret_unborn = wish_resolve(m, &wish, &found);
-	dev = model_find(m, &found.dev);
-	if (!dev)
-		r = fail(err, ENODEV, "%s: there is no device %s", of->file,
-			 key_id(&found.dev, id));
-	else if (*ret_unborn)
-		r = foresee(of, dev, at, ret, err);
-	else
+	if (!request_resolve(m, at, &found))
+		dev = model_find(m, &found.dev);
+	if (dev)
 		*ret = *dev;
+	else
+		r = request_foresee(m, world->methods, of->others, of->n_others, at, ret, err);
 	model_unlock(m);
-	return r;
+	if (dev)
+		at->parent = (struct key){ 0 };
+	return r ? fail_wrap(err, "%s", of->file) : 0;
 }
 
 static int find_row(const struct lines_of *of, const struct device *dev, const char *name,
@@ -101,10 +83,10 @@ static int find_row(const struct lines_of *of, const struct device *dev, const c
 	const struct attr *row = attr_by_name(kind_of_bus(dev->key.bus), 0, name);
 
 	if (!row || !row->store || row->flags & ATTR_ASIDE)
-		return fail(err, EINVAL, "%s: \"%.64s\" is no file that can be written %s",
+		return fail(err, EINVAL, "%s: \"%.64s\" is not a file that can be written %s",
 			    of->file, name,
-			    of->home ? "here, such as claim"
-				     : "in a device's directory, such as claim");
+			    of->home ? "here, for example claim"
+				     : "in a device's directory, for example claim");
 	if (!row_fits(row, dev->caps)) {
 		device_lacks(dev, row->name, err);
 		return fail_wrap(err, "%s", of->file);
@@ -114,24 +96,28 @@ static int find_row(const struct lines_of *of, const struct device *dev, const c
 }
 
 static int judge(const struct lines_of *of, const struct target *at, const char *file,
-		 const char *value, struct wish *ret, struct err *err)
+		 const char *value, struct request *ret, struct err *err)
 {
 	const struct attr *row = NULL;
 	struct device dev = { 0 };
-	const struct vf_of born_as = { at->dev, at->virtfn - 1u };
-	bool unborn;
+	struct request about = { .dev = at->dev, .child = at->child };
 	const struct subject s = { .tree = of->tree, .name = dev.key.name, .dev = &dev };
-	int r = find(of, at, &dev, &unborn, err);
+	int r = find(of, &about, &dev, err);
+	/* Its file, or its parent's, where that is not there. */
+	bool unborn = about.parent.bus || (about.child && key_eq(&dev.key, &about.dev));
 
 	r = r ? r : find_row(of, &dev, file, &row, err);
 	if (!r && of->who)
-		r = unborn ? rights_check_unborn(of->tree, of->who, &born_as, row, err)
+		r = unborn ? rights_check_unborn(of->tree, of->who, &about, row, err)
 			   : rights_check(of->tree, of->who, &dev, row, err);
-	r = r ? r : request_wish(&s, row, value, ret, err);
+	r = r ? r : request_parse(&s, row, value, ret, err);
 	if (!r && of->who)
 		r = rights_check_value(&s, of->who, row, ret, err);
-	ret->dev = at->dev;
-	ret->virtfn = at->virtfn;
+	if (!ret->made_by[0]) {
+		ret->dev = about.dev;
+		ret->child = about.child;
+		ret->parent = about.parent;
+	}
 	return r;
 }
 
@@ -144,14 +130,14 @@ size_t line_text(const char *line, size_t len)
 	return n;
 }
 
-int line_wish(const struct lines_of *of, char *line, struct wish *ret,
+int line_request(const struct lines_of *of, char *line, struct request *ret,
 	      char label[static LINE_LABEL], struct err *err)
 {
 	char *value = line + strcspn(line, " "), *file;
 	struct target at;
 	int r;
 
-	*ret = (struct wish){ 0 };
+	*ret = (struct request){ 0 };
 	if (*value)
 		*value++ = '\0';
 	str_copy(label, LINE_LABEL, line);
@@ -159,7 +145,7 @@ int line_wish(const struct lines_of *of, char *line, struct wish *ret,
 	if (!file && !of->home)
 		return fail(
 			err, EINVAL,
-			"%s: \"%.64s\" names no file; a line is ADDRESS/FILE VALUE or a command",
+			"%s: \"%.64s\" does not name a file; a line is ADDRESS/FILE VALUE or a command",
 			of->file, line);
 	if (file)
 		*file++ = '\0';

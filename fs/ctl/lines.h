@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The lines of ctl and plan: "<address>/<file> <value>", of which the file's own row judges the value. */
+/* The lines of ctl and plan: "<address>/<file> <value>", of which the file's own row judges the
+ * value. */
 #ifndef FS_LINES_H
 #define FS_LINES_H
 
@@ -19,24 +20,26 @@ struct lines_of {
 	const char *file;	 /* that they are written to: "ctl", "plan" */
 	const struct key *home;	 /* in a device's directory lines name no device; NULL: the root */
 	const struct creds *who; /* whose rights count; NULL: nobody's are asked for */
+	const struct request *others; /* of the lines before: they may make what is not there */
+	size_t n_others;
 };
 
-/* What a text names: a device, or its VF that may not be there yet. */
+/* What a text names: a device, or its VF; neither need be there. */
 struct target {
 	struct key dev;
-	uint16_t virtfn; /* as in struct wish */
+	uint16_t child; /* as in struct request */
 };
-/* "0000:02:00.0", "0000:02:00.0/virtfn3"; with a home "" or "virtfn3". -EINVAL with the sentence. */
+/* "0000:02:00.0", "0000:02:00.0/virtfn3"; with a home "" or "virtfn3". -EINVAL with the
+ * sentence. */
 int line_target(const struct lines_of *of, const char *text, struct target *ret, struct err *err);
 
-/* How much of it comes before a NUL or another control character: len where there is none. What has one is refused as a
- * whole. */
+/* How much of it comes before a NUL or another control character: len where there is none. What has
+ * one is refused as a whole. */
 size_t line_text(const char *line, size_t len);
 
-
-/* Makes a wish of one line (without newline; changed meanwhile). label: the file as the line names it.
+/* Makes a request of one line (without newline; changed meanwhile). label: the file as the line names it.
  * -EINVAL, -ENODEV, -EOPNOTSUPP, -EACCES or what the row's store says, with the sentence. */
-int line_wish(const struct lines_of *of, char *line, struct wish *ret,
+int line_request(const struct lines_of *of, char *line, struct request *ret,
 	      char label[static LINE_LABEL], struct err *err);
 
 #endif

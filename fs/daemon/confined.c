@@ -99,9 +99,11 @@ static const struct {
 	  "open files of other processes are not seen, nor what the host needs in its network namespace" },
 	{ CAP(SYS_MODULE), "a claim loads no driver" },
 	{ CAP(SYS_CHROOT) | CAP(MKNOD), "programs of a vendor's driver do not run, or not wholly" },
-	{ CAP(NET_ADMIN), "a burst of events overflows its buffer sooner, and all devices are looked at again" },
+	{ CAP(NET_ADMIN),
+	  "a burst of events overflows its buffer sooner, and all devices are looked at again" },
 	{ CAP(SYS_NICE), "on a busy machine answers come later" },
-	{ CAP(DAC_OVERRIDE), "the state directory, and all that is opened at the start, must be root's" },
+	{ CAP(DAC_OVERRIDE),
+	  "the state directory, and all that is opened at the start, must be root's" },
 };
 
 static void tell_lacks(uint64_t caps, const char *without, struct out *o)
@@ -123,8 +125,8 @@ void confined_health(struct out *o)
 		out_printf(o, "confined=yes\n");
 		return;
 	}
-	out_printf(o, "confined=partly no_capabilities_dropped=%d no_seccomp=%d no_landlock=%d", failed.caps,
-		   failed.calls, failed.paths);
+	out_printf(o, "confined=partly no_capabilities_dropped=%d no_seccomp=%d no_landlock=%d",
+		   failed.caps, failed.calls, failed.paths);
 	out_pair(o, "hint",
 		 failed.calls || failed.caps
 			 ? "the daemon's log says why"

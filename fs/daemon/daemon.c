@@ -68,22 +68,23 @@ struct daemon {
 	bool ended; /* for good: no other process follows */
 };
 
-static void on_verdict(void *ctx, const struct wish *wishes, size_t n, const struct actor *who,
+static void on_verdict(void *ctx, const struct request *requests, size_t n, const struct actor *who,
 		       const struct err *err, uint64_t *place)
 {
 	struct daemon *d = ctx;
 
 	if (d->tree)
-		tree_verdict(d->tree, wishes, n, who, err, place);
+		tree_verdict(d->tree, requests, n, who, err, place);
 	if (d->from.generation == 1 && fault_is("told"))
 		fault_die();
 }
 
-static int on_may(void *ctx, const struct wish *wish, const struct actor *who, struct err *err)
+static int on_may(void *ctx, const struct request *request, const struct actor *who,
+		  struct err *err)
 {
 	struct daemon *d = ctx;
 
-	return rights_may(d->tree, wish, &who->opener, err);
+	return rights_may(d->tree, request, &who->opener, err);
 }
 
 static void on_health(void *ctx, struct out *o)
@@ -380,7 +381,7 @@ static int daemon_close(struct daemon *d, int status)
 /* Threads inherit a mask that blocks all signals; this one, the reader, takes those two. */
 static void set_signals(int how)
 {
-	struct sigaction act = { .sa_handler = on_stop };
+	struct sigaction op = { .sa_handler = on_stop };
 	sigset_t set;
 
 	sigfillset(&set);
@@ -388,8 +389,8 @@ static void set_signals(int how)
 		sigemptyset(&set);
 		sigaddset(&set, SERVER_END);
 		sigaddset(&set, SERVER_LEAVE);
-		sigaction(SERVER_END, &act, NULL);
-		sigaction(SERVER_LEAVE, &act, NULL);
+		sigaction(SERVER_END, &op, NULL);
+		sigaction(SERVER_LEAVE, &op, NULL);
 	}
 	pthread_sigmask(how, &set, NULL);
 }

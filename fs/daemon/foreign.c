@@ -161,7 +161,7 @@ void foreign_code(const struct options *o, const struct roots *roots)
 	static const struct {
 		const char *name;
 		int (*try)(const struct options *o);
-	} acts[] = {
+	} ops[] = {
 		{ "exec", try_exec },	  { "fork", try_fork },	      { "ptrace", try_ptrace },
 		{ "memory", try_memory }, { "module", try_module },   { "mount", try_mount },
 		{ "unmount", try_unmount }, { "namespace", try_namespace }, { "kill", try_kill },
@@ -169,10 +169,10 @@ void foreign_code(const struct options *o, const struct roots *roots)
 		{ "file", try_file },	  { "sysfs", try_sysfs },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(acts); i++) {
-		int r = acts[i].try(o);
+	for (size_t i = 0; i < ARRAY_SIZE(ops); i++) {
+		int r = ops[i].try(o);
 
-		say("foreign code: %s: %s", acts[i].name, r < 0 ? err_name(errno) : "done");
+		say("foreign code: %s: %s", ops[i].name, r < 0 ? err_name(errno) : "done");
 	}
 	ask_for_programs(roots);
 }

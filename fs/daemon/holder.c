@@ -94,8 +94,8 @@ static void on_server_end(struct holder *h)
 	h->server = server_none;
 	retry_note(&h->retry, server_ended(was, &next));
 	if (h->ending) {
-		if (was->stopping && now_ms() >= was->kill_at && server_left_act(h->stash))
-			say("an act that still ran was cut short; its devices may be half way "
+		if (was->stopping && now_ms() >= was->kill_at && server_left_op(h->stash))
+			say("an operation that still ran was interrupted; its devices may be half way "
 			    "between two drivers");
 		holder_finish(h, 0);
 		return;

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "fs/internal.h"
 #include "mountpoint.h"
 #include "options.h"
 #include "pcidevfs/device.h"
@@ -20,7 +21,7 @@
 /* claim: NULL for an interrupted operation. */
 static void say_verdict(const char *address, const char *claim, const char *refusal)
 {
-	const char *from = claim ? claim : "an act that was cut short";
+	const char *from = claim ? claim : "an interrupted operation";
 
 	if (refusal)
 		fprintf(stderr, "%s: stays %s by %s: %s\n", address,
@@ -32,41 +33,43 @@ static void say_verdict(const char *address, const char *claim, const char *refu
 
 /* ---- through the tree */
 
-/* Reads the first line of a file of the device; false if it cannot be read. */
-static bool read_line(int dir, const char *address, const char *file, char *ret, size_t size)
+/* The device's directory below the mount: in that of its bus. */
+static int open_file(int dir, const struct key *dev, const char *file, int flags)
 {
-	char path[512]; /* an entry of a directory and a name */
-	_close_ int fd = -1;
-	ssize_t n;
+	char path[3 * KEY_NAME];
 
-	snprintf(path, sizeof(path), "%s/%s", address, file);
-	fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, ret, size - 1);
+	snprintf(path, sizeof(path), "%s/%s/%s", bus_dir(dev->bus), dev->name, file);
+	return openat(dir, path, flags | O_CLOEXEC);
+}
+
+/* Reads the first line of a file of the device; false if it cannot be read. */
+static bool read_line(int dir, const struct key *dev, const char *file, char *ret, size_t size)
+{
+	_close_ int fd = open_file(dir, dev, file, O_RDONLY);
+	ssize_t n = fd < 0 ? -1 : read(fd, ret, size - 1);
+
 	ret[n > 0 ? n : 0] = '\0';
 	ret[strcspn(ret, "\n")] = '\0';
 	return n > 0;
 }
 
 /* why: last_error is about this write only if there was a write. */
-static int write_none(int dir, const char *address, char *why, size_t size)
+static int write_none(int dir, const struct key *dev, char *why, size_t size)
 {
-	char path[512]; /* an entry of a directory and a name */
-	_close_ int fd = -1;
+	_close_ int fd = open_file(dir, dev, "claim", O_WRONLY);
 	int r;
 
-	snprintf(path, sizeof(path), "%s/claim", address);
-	fd = openat(dir, path, O_WRONLY | O_CLOEXEC);
 	if (fd >= 0 && write(fd, "none\n", 5) >= 0)
 		return 0;
 	r = -errno;
-	if (fd < 0 || !read_line(dir, address, "last_error", why, size) || !strcmp(why, "ok"))
+	if (fd < 0 || !read_line(dir, dev, "last_error", why, size) || !strcmp(why, "ok"))
 		snprintf(why, size, "claim: %s", strerror(-r));
 	return r;
 }
 
 static FILE *open_intents(int dir)
 {
-	int fd = openat(dir, "../intents", O_RDONLY | O_CLOEXEC);
+	int fd = openat(dir, "intents", O_RDONLY | O_CLOEXEC);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 
 	if (!f)
@@ -75,15 +78,15 @@ static FILE *open_intents(int dir)
 }
 
 /* Gets the value of a key such as " claim=" from the device's line of intents. */
-static bool read_intent(int dir, const char *address, const char *key, char *ret, size_t size)
+static bool read_intent(int dir, const struct key *dev, const char *key, char *ret, size_t size)
 {
 	FILE *f = open_intents(dir);
 	_free_ char *line = NULL;
-	char device[512]; /* an entry of a directory and a name */
+	char device[KEY_NAME + 24], id[KEY_NAME + 8];
 	const char *value = NULL;
 	size_t room = 0;
 
-	snprintf(device, sizeof(device), " device=%s ", address);
+	snprintf(device, sizeof(device), " device=%s ", key_id(dev, id));
 	while (f && !value && getline(&line, &room, f) >= 0)
 		value = strstr(line, device) && !strstr(line, " state=damaged ") ? strstr(line, key)
 										  : NULL;
@@ -112,44 +115,46 @@ static bool any_missing(int dir)
 }
 
 /* The claim to release, or "none" for an interrupted operation. False: nothing to release. */
-static bool read_claim(int dir, const char *address, bool missing, char ret[static CLAIM_NAME + 1])
+static bool read_claim(int dir, const struct key *dev, bool missing,
+		       char ret[static CLAIM_NAME + 1])
 {
 	char state[16];
 
 	/* A member of a group that was released with another one reads none by now. */
-	if (!read_line(dir, address, "claim", ret, CLAIM_NAME + 1))
+	if (!read_line(dir, dev, "claim", ret, CLAIM_NAME + 1))
 		return false;
 	if (strcmp(ret, "none"))
 		return true;
 	/* If a claim was not restored, --early may have taken its device from the driver. */
-	if (missing && read_intent(dir, address, " claim=", ret, CLAIM_NAME + 1))
+	if (missing && read_intent(dir, dev, " claim=", ret, CLAIM_NAME + 1))
 		return true;
-	return read_line(dir, address, "state", state, sizeof(state)) && !strcmp(state, "stuck");
+	return read_line(dir, dev, "state", state, sizeof(state)) && !strcmp(state, "stuck");
 }
 
 /* Is there an interrupted operation that a release does not end? */
-static bool is_cut(int dir, const char *address)
+static bool is_cut(int dir, const struct key *dev)
 {
 	char boot[64];
 
-	return read_intent(dir, address, " boot=", boot, sizeof(boot));
+	return read_intent(dir, dev, " boot=", boot, sizeof(boot));
 }
 
-static int release_entry(int dir, const char *address, bool missing, bool *any)
+static int release_entry(int dir, const struct key *dev, bool missing, bool *any)
 {
+	char id[KEY_NAME + 8];
 	char claim[CLAIM_NAME + 1], why[ERR_TEXT + 64];
 	const char *from = claim;
 	int rc;
 
-	if (!read_claim(dir, address, missing, claim))
+	if (!read_claim(dir, dev, missing, claim))
 		return 0;
 	if (!strcmp(claim, "none"))
 		from = NULL;
-	read_line(dir, address, "reason", why, sizeof(why));
-	rc = write_none(dir, address, why, sizeof(why));
-	if (!rc && !from && is_cut(dir, address))
+	read_line(dir, dev, "reason", why, sizeof(why));
+	rc = write_none(dir, dev, why, sizeof(why));
+	if (!rc && !from && is_cut(dir, dev))
 		rc = -EBUSY;
-	say_verdict(address, from, rc ? why : NULL);
+	say_verdict(key_id(dev, id), from, rc ? why : NULL);
 	*any = true;
 	return rc != 0;
 }
@@ -173,27 +178,41 @@ static int tell_damaged(const char *where)
 	return status;
 }
 
+/* Releases all devices of a bus. */
+static int release_bus(int root, enum bus bus, bool missing, bool *any)
+{
+	int fd = bus_dir(bus) ? openat(root, bus_dir(bus), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1,
+	    status = 0;
+	_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *e;
+	struct key key;
+
+	while (dir && (e = readdir(dir)))
+		if (key_make(bus, e->d_name, &key))
+			status |= release_entry(root, &key, missing, any);
+	return status;
+}
+
 bool release_in_tree(const struct options *o, int *ret_status)
 {
-	char path[4096];
 	struct mount_entry mount;
 	_free_ char *where = NULL;
-	_closedir_ DIR *dir = NULL;
-	const struct dirent *e;
+	_close_ int root = -1;
 	bool missing, any = false;
 
 	if (mountpoint_resolve(o->mountpoint, &where, NULL) || mountpoint_find(where, &mount) ||
-	    !mount.ours || snprintf(path, sizeof(path), "%s/devices", where) >= (int)sizeof(path))
+	    !mount.ours)
 		return false;
-	dir = opendir(path);
-	*ret_status = dir ? tell_damaged(where) : 0;
-	missing = dir && any_missing(dirfd(dir));
-	while (dir && (e = readdir(dir)))
-		if (e->d_name[0] != '.')
-			*ret_status |= release_entry(dirfd(dir), e->d_name, missing, &any);
-	if (dir && !*ret_status && !any)
+	root = open(where, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return false;
+	*ret_status = tell_damaged(where);
+	missing = any_missing(root);
+	for (enum bus bus = BUS_NONE + 1; bus < BUS_COUNT; bus++)
+		*ret_status |= release_bus(root, bus, missing, &any);
+	if (!*ret_status && !any)
 		puts("nothing was claimed");
-	return dir;
+	return true;
 }
 
 /* Neither stored intents nor a file of them that was set aside. */
@@ -215,7 +234,7 @@ bool release_nothing(const struct options *o, int *ret_status)
 		return false;
 	*ret_status = mountpoint_any(mounted, sizeof(mounted));
 	if (*ret_status)
-		say("%s is no mount of pcidevfsd, and nothing is stored in %s; one is mounted at %s",
+		say("%s is not a mount of pcidevfsd, and nothing is stored in %s; one is mounted at %s",
 		    o->mountpoint, o->state, mounted);
 	else
 		printf("nothing was claimed: nothing is stored in %s\n", o->state);
@@ -242,28 +261,29 @@ static void on_verdict(void *ctx, const struct err *err)
 	pthread_mutex_unlock(&a->lock);
 }
 
-static int release(struct engine *e, const struct wish *wish, const char *claim)
+static int release(struct engine *e, const struct request *request, const char *claim)
 {
 	const struct actor self = { .pid = getpid(), .comm = "pcidevfsd", .opener.reserve = true };
+	char id[KEY_NAME + 8];
 	struct answer a = { .lock = PTHREAD_MUTEX_INITIALIZER, .come = PTHREAD_COND_INITIALIZER };
 
-	txn_submit(e, wish, 1, &self, on_verdict, &a);
+	txn_submit(e, request, 1, &self, on_verdict, &a);
 	pthread_mutex_lock(&a.lock);
 	while (!a.is_there)
 		pthread_cond_wait(&a.come, &a.lock);
 	pthread_mutex_unlock(&a.lock);
-	say_verdict(wish->dev.name, claim, a.err.code ? a.err.text : NULL);
+	say_verdict(key_id(&request->dev, id), claim, a.err.code ? a.err.text : NULL);
 	return a.err.code != 0;
 }
 
 /* Before claims, because an interrupted operation may be in their way. */
-static int release_cut(struct intents *in, struct engine *e, bool *any)
+static int release_interrupted(struct intents *in, struct engine *e, bool *any)
 {
 	unsigned int refused = 0;
-	struct wish wish;
+	struct request request;
 
-	while (intents_cut(in, refused, &wish)) {
-		refused += release(e, &wish, NULL);
+	while (intents_interrupted(in, refused, &request)) {
+		refused += release(e, &request, NULL);
 		*any = true;
 	}
 	return refused != 0;
@@ -272,26 +292,26 @@ static int release_cut(struct intents *in, struct engine *e, bool *any)
 int release_by_engine(struct model *m, struct intents *in, struct engine *e)
 {
 	bool any = false;
-	int status = release_cut(in, e, &any);
+	int status = release_interrupted(in, e, &any);
 	const struct device *dev;
 	size_t pos = 0;
 
 	for (;;) {
-		struct wish wish = { .file = "claim" };
+		struct request request = { .file = "claim" };
 		char claim[CLAIM_NAME];
 
 		model_lock(m);
-		while ((dev = model_next(m, &pos)) && !dev->want.claim[0])
+		while ((dev = model_next(m, &pos)) && !dev->intent.claim[0])
 			;
 		if (dev) {
-			wish.dev = dev->key;
-			STR_COPY(claim, dev->want.claim);
+			request.dev = dev->key;
+			STR_COPY(claim, dev->intent.claim);
 		}
 		model_unlock(m);
 		if (!dev)
 			break;
 		any = true;
-		status |= release(e, &wish, claim);
+		status |= release(e, &request, claim);
 	}
 	if (!any)
 		puts("nothing was claimed");

@@ -269,7 +269,7 @@ int server_forget_connection(int stash)
 	return 0;
 }
 
-bool server_left_act(int stash)
+bool server_left_op(int stash)
 {
 	struct stash *s;
 	void *journal;
@@ -279,7 +279,7 @@ bool server_left_act(int stash)
 	if (stash_attach(stash, &s, NULL))
 		return false;
 	journal = stash_region(s, STASH_TXN, &size);
-	left = engine_was_cut(journal, size);
+	left = engine_was_interrupted(journal, size);
 	stash_detach(s);
 	return left;
 }

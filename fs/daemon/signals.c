@@ -12,9 +12,9 @@ static const int ends[] = { SIGTERM, SIGINT, SIGHUP };
 /* An ignored signal is still delivered while it is blocked. */
 static bool is_ignored(int signal)
 {
-	struct sigaction act;
+	struct sigaction op;
 
-	return !sigaction(signal, NULL, &act) && act.sa_handler == SIG_IGN;
+	return !sigaction(signal, NULL, &op) && op.sa_handler == SIG_IGN;
 }
 
 int signals_open(void)

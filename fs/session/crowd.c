@@ -41,7 +41,8 @@ size_t crowd_take(struct crowd *c, void *buf)
 	if (!c->n)
 		return 0;
 	for (size_t i = 1; i < c->n; i++)
-		if (c->served[c->slots[c->order[i]].user] < c->served[c->slots[c->order[best]].user])
+		if (c->served[c->slots[c->order[i]].user] <
+		    c->served[c->slots[c->order[best]].user])
 			best = i;
 	slot = c->order[best];
 	w = &c->slots[slot];

@@ -153,7 +153,8 @@ int session_new(const struct session_conf *conf, struct session **ret, struct er
 		return fail(err, ENOMEM, "out of memory");
 	s->conf = *conf;
 	s->costs.wanted = conf->fault && !strcmp(conf->fault, "costs");
-	r = reader_open(&s->reader, conf->fuse_fd, MAX_WRITE) ? 0 : fail(err, ENOMEM, "out of memory");
+	r = reader_open(&s->reader, conf->fuse_fd, MAX_WRITE) ? 0
+							      : fail(err, ENOMEM, "out of memory");
 	r = r ? r : find_record(s, conf->stash, err);
 	r = r ? r : make_fuse(s, conf, err);
 	if (r) {

@@ -64,9 +64,10 @@ const struct verb *const *backend_verbs(const struct backend *b);
 /* For docs/FILES.md: which backend serves what. */
 void backend_print(FILE *to);
 
-/* pcidevfsd --early: keeps the host's drivers away from a function that an intent claims. Returns 0
- * also if there is nothing to do; -EINVAL if `address` is not an address. */
-int backend_early(const struct roots *roots, const char *state_dir, const char *address,
+/* pcidevfsd --early: keeps the host's drivers away from a device that a stored intent claims, if
+ * its bus supports that. Returns 0 also if there is nothing to do; -EINVAL if id is not an id
+ * (key_parse()). */
+int backend_early(const struct roots *roots, const char *state_dir, const char *id,
 		  struct err *err);
 
 /* The main() of the process that starts helpers (io.h). Its arguments are the program's name,

@@ -50,7 +50,8 @@ int confine_calls(unsigned int deny, struct err *err);
 
 struct confine_path {
 	const char *path; /* and all below it; ignored if it does not exist */
-	bool write;	  /* files may also be made, written and removed; else only read */
+	/* files may also be made, written and removed; else only read */
+	bool write;
 };
 
 /* From now on landlock(7) refuses to open, make, remove or execute any other file. Directories may

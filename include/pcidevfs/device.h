@@ -22,13 +22,15 @@
 #include "pcidevfs/former.h"
 #include "pcidevfs/key.h"
 
-#define WANT_VFS                                                                                   \
+#define INTENT_VFS                                                                                 \
 	1024 /* of one PF: more are not made; the field in config space has room for 65535 */
 #define ALLOCATED_NAME 382 /* Kubernetes: 63 + 1 + 253 + 1 + 63 characters at most */
+#define PROFILE_NAME 64 /* "NVIDIA RTXP6000-96C-24Q-VIRT" is long (spec/peers.md 1.10) */
 #define LAST_ERROR 520
 #define CLAIM_NAME 254 /* DESIGN.md 5: at most 253 characters */
 
-/* What a device can do. Follows identity, not the driver of the moment. A row's mask is made of these. */
+/* What a device can do. Follows identity, not the driver of the moment. A row's mask is made of
+ * these. */
 enum cap {
 	CAP_PCI = 1 << 0,
 	CAP_CLAIM = 1 << 1,  /* can be handed to a guest: no bridge */
@@ -68,12 +70,12 @@ enum state {
 	STATE_COUNT
 };
 
-/* What was asked, and what must be known to take it back: a row of wants.def each. */
-struct want {
-#define WANT(type, name, bit, whose) type name;
-#define WANT_TEXT(name, size, bit, whose) char name[size];
-#define WANT_ARRAY(type, name, n, bit, whose) type name[n];
-#include "pcidevfs/wants.def"
+/* What was asked, and what must be known to take it back: a row of intents.def each. */
+struct intent {
+#define INTENT(type, name, bit, whose) type name;
+#define INTENT_TEXT(name, size, bit, whose) char name[size];
+#define INTENT_ARRAY(type, name, n, bit, whose) type name[n];
+#include "pcidevfs/intents.def"
 };
 
 struct device {
@@ -84,19 +86,19 @@ struct device {
 	enum kind kind;
 	struct facts facts;
 	struct names names;
-	struct want want;
-	/* The claim that is stored for it, from when it is seen until restore has brought that back, or was refused;
-	 * "" none. */
+	struct intent intent;
+	/* The claim that is stored for it, from when it is seen until restore has brought that
+	 * back, or was refused; "" none. */
 	char intended[CLAIM_NAME];
 	enum state state;
 	bool taken; /* free, but no pod can get it: one has another member of its IOMMU group */
 	uint64_t let_go; /* us, 0: when a pod did, and nobody has looked since who still holds it */
-	/* What a claim of it would be refused with now, by its rules (struct claim_rules of model.h): a positive errno and
-	 * the sentence; 0 and "" where it would not be. */
+	/* What a claim of it would be refused with now, by its rules (struct claim_rules of
+	 * model.h): a positive errno and the sentence; 0 and "" where it would not be. */
 	int32_t refused_code;
 	char refused[ERR_TEXT];
 	char reason[400];
-	char busy[96];		     /* the act that runs: "claim alice"; "" none */
+	char busy[96];		     /* the operation that runs: "claim alice"; "" none */
 	char stuck[256];	     /* why it could be neither done nor undone; "" none */
 	char unmet[240];	     /* why what is stored for it is not applied; "" none */
 	char last_error[LAST_ERROR]; /* "<file>: <sentence>", "" is shown as ok */
@@ -107,7 +109,7 @@ const char *kind_name(enum kind kind);
 const char *state_name(enum state state);
 
 /* Other members of its IOMMU group that forbid something; NULL: none does. */
-struct mates {
+struct peers {
 	const struct device *with_pod;
 	const struct device *with_other; /* a pod has it that is not the device's own */
 	const struct device *on_host; /* the kernel lets nobody open the group (spec/kernel.md 7) */
@@ -117,9 +119,9 @@ struct mates {
 
 /* Pure: what follows from its class and relations. Sets caps and kind. */
 void device_identify(struct device *dev);
-/* Pure: what follows from facts, want and refused. Sets caps, kind, state, taken, reason; and refused where no device of its
- * kind can be claimed. */
-void device_derive(struct device *dev, struct mates mates);
+/* Pure: what follows from facts, want and refused. Sets caps, kind, state, taken, reason; and
+ * refused where no device of its kind can be claimed. */
+void device_derive(struct device *dev, struct peers peers);
 
 /* -EOPNOTSUPP, with the sentence that the device does not have this file. */
 int device_lacks(const struct device *dev, const char *file, struct err *err);
@@ -140,12 +142,13 @@ bool device_with_pod(const struct device *dev);
 /* /dev/vfio/<group> and the cdevs go to the owner of the claim files where all claimed members have
  * the same; a node gives the whole group, so else root keeps them. */
 bool device_shares_owner(const struct device *dev, const struct device *other);
-/* No claim has it, and no driver of the host's, though what it had before the one that is stored is known: --early
- * may have taken it, and then that claim could not be brought back. */
+/* No claim has it, and no driver of the host's, though what it had before the one that is stored is
+ * known: --early may have taken it, and then that claim could not be brought back. */
 bool device_is_astray(const struct device *dev);
 
-/* The name that it is, or would be, offered by: what was written, else one of its own, else the computed
- * one; "" when it cannot be claimed. Its own: "nvidia.com/0000_08_00_4", since kubelet takes no colons. */
+/* The name that it is, or would be, offered by: what was written, else one of its own, else the
+ * computed one; "" when it cannot be claimed. Its own: "nvidia.com/0000_08_00_4", since kubelet
+ * takes no colons. */
 void device_resource(const struct device *dev, char buf[static RESOURCE_NAME]);
 
 /* The same, but while a pod has it the name by which that was given it. */
@@ -156,8 +159,8 @@ bool device_has_node(const struct device *dev, const char *node);
 
 #define DOUBT_TEXT 256
 
-/* The sentence on a function of which an attribute cannot be read, so that nobody knows for what it would be
- * taken; "" when there is none. */
+/* The sentence on a function of which an attribute cannot be read, so that nobody knows for what it
+ * would be taken; "" when there is none. */
 void device_doubt(const struct device *dev, char buf[static DOUBT_TEXT]);
 
 /* Is this a class the IOMMU group's claim leaves alone: PCI bridge or host bridge (DESIGN.md 5)? */

@@ -13,13 +13,14 @@
 #define CRITICAL_TEXT 176
 #define GARBLED_TEXT 64
 #define NODES_TEXT 88
+#define HOLDER_NAME 96
 
 /* The last result of reading config space; only the first three are facts. */
-enum pulse {
-	PULSE_GOOD,
-	PULSE_ONES, /* all bits set: the device does not answer */
-	PULSE_LATE, /* the kernel still waits */
-	PULSE_UNKNOWN,
+enum liveness {
+	LIVENESS_GOOD,
+	LIVENESS_ONES, /* all bits set: the device does not answer */
+	LIVENESS_LATE, /* the kernel still waits */
+	LIVENESS_UNKNOWN,
 };
 
 /* Who can have the device as it is now. Backends set it; nobody else asks for a driver's name. */
@@ -30,11 +31,18 @@ enum use {
 	USE_GUEST, /* whoever opens its nodes */
 };
 
+/* A text of any length, stored beside the records: model_text(). All zeros: none. */
+struct room {
+	uint64_t sum; /* hash of the text */
+	uint32_t at, len;
+};
+
 /* Observed in the kernel, by backends only. Each fact is a row of facts.def. */
 struct facts {
 #define FACT(type, name, none, bit) type name;
 #define FACT_TEXT(name, size, bit) char name[size];
 #define FACT_KEY(name, bit) struct key name;
+#define FACT_ROOM(name, bit) struct room name;
 #include "pcidevfs/facts.def"
 };
 

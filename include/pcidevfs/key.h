@@ -36,6 +36,10 @@ const char *key_id(const struct key *key, char buf[static KEY_NAME + 8]);
  * NULL if the directory's name is enough, because no other bus has such names. */
 const char *bus_subsystem(enum bus bus);
 
+/* Does its parent make it under a name known in advance? Then the name and the parent are its
+ * identity. */
+bool key_is_made(const struct key *key);
+
 /* Why a device with this key is not offered to kubelet, or NULL. */
 const char *key_withheld(const struct key *key);
 

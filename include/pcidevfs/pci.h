@@ -8,6 +8,8 @@
 
 #include "pcidevfs/facts.h"
 
+struct err;
+struct roots;
 struct key;
 struct sysfs;
 
@@ -32,5 +34,9 @@ void pci_path(const char *target, char *ret, size_t size);
 /* Calls found() for each virtfn<index> link of the PF, in no order. Returns 0 or -ENODEV. */
 int pci_vfs(const struct sysfs *s, const struct key *pf,
 	    void (*found)(void *ctx, int index, const struct key *vf), void *ctx);
+
+/* backend_early() for a PCI function. */
+int pci_early(const struct roots *roots, const char *state_dir, const char *address,
+	      struct err *err);
 
 #endif

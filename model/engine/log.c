@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "act.h"
+#include "operation.h"
 #include "pcidevfs/util.h"
 
-const struct region_head engine_layout = { "engine", LOGS_ABI, sizeof(struct act_log) };
+const struct region_head engine_layout = { "engine", LOGS_ABI, sizeof(struct op_log) };
 
 void logs_open(struct logs *l, void *region, size_t size)
 {
@@ -16,8 +16,8 @@ void logs_open(struct logs *l, void *region, size_t size)
 	pthread_mutex_init(&l->lock, NULL);
 	if (!head || size < sizeof(*head))
 		return;
-	l->slots = (struct act_log *)(head + 1);
-	l->n = (size - sizeof(*head)) / sizeof(struct act_log);
+	l->slots = (struct op_log *)(head + 1);
+	l->n = (size - sizeof(*head)) / sizeof(struct op_log);
 	if (l->n > ARRAY_SIZE(l->taken))
 		l->n = ARRAY_SIZE(l->taken);
 	l->used = &head->used;
@@ -27,10 +27,10 @@ void logs_open(struct logs *l, void *region, size_t size)
 	region_begin(&head->region, &engine_layout);
 }
 
-bool engine_was_cut(const void *journal, size_t size)
+bool engine_was_interrupted(const void *journal, size_t size)
 {
 	const struct logs_head *head = journal;
-	const struct act_log *log = (const struct act_log *)(head + 1);
+	const struct op_log *log = (const struct op_log *)(head + 1);
 	size_t n = (size - sizeof(*head)) / sizeof(*log);
 	uint32_t state;
 
@@ -49,7 +49,7 @@ bool engine_was_cut(const void *journal, size_t size)
 void engine_forget_requests(void *journal, size_t size)
 {
 	struct logs_head *head = journal;
-	struct act_log *log = (struct act_log *)(head + 1);
+	struct op_log *log = (struct op_log *)(head + 1);
 	size_t n = (size - sizeof(*head)) / sizeof(*log);
 
 	if (!region_is(&head->region, &engine_layout))
@@ -59,14 +59,14 @@ void engine_forget_requests(void *journal, size_t size)
 		log->who.tag = 0;
 }
 
-static struct act_log *take(struct logs *l, size_t i)
+static struct op_log *take(struct logs *l, size_t i)
 {
 	l->taken[i] = true;
 	atomic_store(&l->slots[i].state, LOG_FREE);
 	return &l->slots[i];
 }
 
-static struct act_log *find_state(struct logs *l, uint32_t wanted)
+static struct op_log *find_state(struct logs *l, uint32_t wanted)
 {
 	for (size_t i = 0; i < logs_used(l); i++)
 		if (!l->taken[i] && atomic_load(&l->slots[i].state) == wanted)
@@ -75,9 +75,9 @@ static struct act_log *find_state(struct logs *l, uint32_t wanted)
 }
 
 /* With the lock held: one that is free, else the first that only keeps a verdict. */
-static struct act_log *find_free(struct logs *l)
+static struct op_log *find_free(struct logs *l)
 {
-	struct act_log *log = find_state(l, LOG_FREE);
+	struct op_log *log = find_state(l, LOG_FREE);
 
 	if (!log && logs_used(l) < l->n) {
 		log = take(l, logs_used(l));
@@ -86,45 +86,46 @@ static struct act_log *find_free(struct logs *l)
 	return log ? log : find_state(l, LOG_ENDED);
 }
 
-static void fill(struct act_log *log, const struct wish *wishes, size_t n, const struct actor *who)
+static void fill(struct op_log *log, const struct request *requests, size_t n,
+		 const struct actor *who)
 {
-	log->n_wishes = (uint32_t)n;
+	log->n_requests = (uint32_t)n;
 	atomic_store(&log->n_steps, 0);
 	atomic_store(&log->n_devices, 0);
-	atomic_store(&log->n_saved, 0);
+	atomic_store(&log->n_snapshots, 0);
 	log->who = *who;
 	log->err = (struct err){ 0 };
 	log->place = 0;
 	log->was_late = false;
-	memcpy(log->wishes, wishes, n * sizeof(*wishes));
+	memcpy(log->requests, requests, n * sizeof(*requests));
 	atomic_store(&log->state, LOG_RUNS);
 }
 
-struct act_log *logs_new(const struct wish *wishes, size_t n, const struct actor *who)
+struct op_log *logs_new(const struct request *requests, size_t n, const struct actor *who)
 {
-	const size_t size = offsetof(struct act_log, wishes) + n * sizeof(*wishes);
-	struct act_log *log = n <= LOG_WISHES ? malloc(size) : NULL;
+	const size_t size = offsetof(struct op_log, requests) + n * sizeof(*requests);
+	struct op_log *log = n <= LOG_REQUESTS ? malloc(size) : NULL;
 
 	if (log)
-		fill(log, wishes, n, who);
+		fill(log, requests, n, who);
 	return log;
 }
 
-struct act_log *logs_keep(struct logs *l, struct act_log *log)
+struct op_log *logs_keep(struct logs *l, struct op_log *log)
 {
-	struct act_log *slot;
+	struct op_log *slot;
 
 	pthread_mutex_lock(&l->lock);
 	slot = l->n ? find_free(l) : malloc(sizeof(*slot));
 	pthread_mutex_unlock(&l->lock);
 	if (slot) {
-		fill(slot, log->wishes, log->n_wishes, &log->who);
+		fill(slot, log->requests, log->n_requests, &log->who);
 		free(log);
 	}
 	return slot;
 }
 
-void logs_give(struct logs *l, struct act_log *log, bool keep)
+void logs_give(struct logs *l, struct op_log *log, bool keep)
 {
 	if (log < l->slots || log >= l->slots + l->n) {
 		free(log);
@@ -136,31 +137,31 @@ void logs_give(struct logs *l, struct act_log *log, bool keep)
 	pthread_mutex_unlock(&l->lock);
 }
 
-static bool same_wish(const struct wish *a, const struct wish *b)
+static bool same_request(const struct request *a, const struct request *b)
 {
-	return key_eq(&a->dev, &b->dev) && a->virtfn == b->virtfn && a->force == b->force &&
+	return key_eq(&a->dev, &b->dev) && a->child == b->child && a->force == b->force &&
 	       !strcmp(a->file, b->file) && !strcmp(a->value, b->value);
 }
 
-bool log_is_for(const struct act_log *log, const struct wish *wishes, size_t n)
+bool log_is_for(const struct op_log *log, const struct request *requests, size_t n)
 {
-	for (size_t i = 0; i < n && n == log->n_wishes; i++)
-		if (!same_wish(&log->wishes[i], &wishes[i]))
+	for (size_t i = 0; i < n && n == log->n_requests; i++)
+		if (!same_request(&log->requests[i], &requests[i]))
 			return false;
-	return n == log->n_wishes;
+	return n == log->n_requests;
 }
 
-bool logs_verdict(struct logs *l, const struct wish *wishes, size_t n, const struct actor *who,
+bool logs_verdict(struct logs *l, const struct request *requests, size_t n, const struct actor *who,
 		  struct err *ret)
 {
 	bool found = false;
 
 	pthread_mutex_lock(&l->lock);
 	for (size_t i = 0; i < logs_used(l) && who->tag && !found; i++) {
-		struct act_log *log = &l->slots[i];
+		struct op_log *log = &l->slots[i];
 
 		found = atomic_load(&log->state) == LOG_ENDED && log->who.tag == who->tag &&
-			log_is_for(log, wishes, n);
+			log_is_for(log, requests, n);
 		if (found)
 			*ret = log->err;
 	}
@@ -168,7 +169,7 @@ bool logs_verdict(struct logs *l, const struct wish *wishes, size_t n, const str
 	return found;
 }
 
-bool log_removes(const struct act_log *log, const struct key *parent)
+bool log_removes(const struct op_log *log, const struct key *parent)
 {
 	for (uint32_t i = 0; i < atomic_load(&log->n_steps); i++)
 		if (log->steps[i].done && step_remakes(&log->steps[i], parent))

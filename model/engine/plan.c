@@ -17,6 +17,12 @@ static void *grown(void *v, size_t n, size_t size)
 	return reallocarray(v, n ? 2 * n : 8, size);
 }
 
+void verb_name(const struct verb *verb, char ret[static VERB_NAME])
+{
+	snprintf(ret, VERB_NAME, "%s%s%s", verb->of ? verb->of : "", verb->of ? "/" : "",
+		 verb->name);
+}
+
 int plan_step(struct plan *p, const struct verb *verb, const struct key *dev, const char *value,
 	      struct err *err)
 {
@@ -27,7 +33,7 @@ int plan_step(struct plan *p, const struct verb *verb, const struct key *dev, co
 		return fail(err, E2BIG,
 			    "this takes more than %d steps; split it into several transactions",
 			    PLAN_STEPS);
-	STR_COPY(s.verb_name, verb->name);
+	verb_name(verb, s.verb_name);
 	if (!STR_COPY(s.value, value))
 		return fail(err, EINVAL, "%s: \"%s\" is too long", verb->name, value);
 	steps = grown(p->steps, p->n_steps, sizeof(*steps));
@@ -86,7 +92,7 @@ void plan_free(struct plan *p)
 	free(p->steps);
 	free(p->devices);
 	free(p->lines);
-	free(p->wishes);
+	free(p->requests);
 	*p = (struct plan){ 0 };
 }
 
@@ -104,71 +110,45 @@ void plan_print(const struct plan *p, struct out *o)
 	}
 }
 
-static bool serves(const struct method *method, const struct wish *wish)
-{
-	return (!method->bus || method->bus == wish->dev.bus) && !strcmp(method->file, wish->file);
-}
-
-const struct method *method_find(const struct method *const *methods, const struct wish *wish)
-{
-	for (; *methods; methods++)
-		if (serves(*methods, wish))
-			return *methods;
-	return NULL;
-}
-
-/* By device: the wishes for one lie together, those for its VFs last. */
+/* By device: the requests for one lie together, those for its children last. */
 static int by_device(const void *a, const void *b)
 {
-	const struct wish *x = a, *y = b;
+	const struct request *x = a, *y = b;
 	int c = x->dev.bus != y->dev.bus ? (x->dev.bus > y->dev.bus) - (x->dev.bus < y->dev.bus)
 					 : strcmp(x->dev.name, y->dev.name);
 
-	c = c ? c : x->virtfn - y->virtfn;
+	c = c ? c : x->child - y->child;
 	return c ? c : strcmp(x->file, y->file);
 }
 
-static const struct wish *find_wish(const struct plan *p, const struct key *dev, uint16_t virtfn,
-				    const char *file)
+static const struct request *find_request(const struct plan *p, const struct key *dev,
+					  uint16_t child, const char *file)
 {
-	struct wish wanted = { .dev = *dev, .virtfn = virtfn };
+	struct request wanted = { .dev = *dev, .child = child };
 
 	STR_COPY(wanted.file, file);
-	return p->n_wishes ? bsearch(&wanted, p->wishes, p->n_wishes, sizeof(*p->wishes), by_device)
-			   : NULL;
+	return p->n_requests ? bsearch(&wanted, p->requests, p->n_requests, sizeof(*p->requests),
+				       by_device)
+			     : NULL;
 }
 
-const struct wish *plan_wished(const struct plan *p, const struct key *dev, const char *file)
+const struct request *plan_requested(const struct plan *p, const struct key *dev, const char *file)
 {
-	return find_wish(p, dev, 0, file);
+	return find_request(p, dev, 0, file);
 }
 
-const struct wish *plan_wished_vf(const struct plan *p, const struct key *pf, unsigned int n,
-				  const char *file)
+const struct request *plan_requested_child(const struct plan *p, const struct key *parent,
+					   unsigned int n, const char *file)
 {
-	return find_wish(p, pf, (uint16_t)(n + 1), file);
+	return find_request(p, parent, (uint16_t)(n + 1), file);
 }
 
-int wish_resolve(struct model *m, const struct wish *wish, struct wish *ret)
-{
-	const struct device *vf = wish->virtfn ? model_child(m, &wish->dev, wish->virtfn - 1) : NULL;
-
-	*ret = *wish;
-	if (!wish->virtfn)
-		return 0;
-	if (!vf)
-		return -ENODEV;
-	ret->dev = vf->key;
-	ret->virtfn = 0;
-	return 0;
-}
-
-/* A wish on its way into the plan. */
+/* A request on its way into the plan. */
 struct item {
 	size_t asked;	  /* the how manieth it was written */
-	struct wish wish; /* its VF looked up, unless absent */
+	struct request request; /* its child looked up, unless absent */
 	const struct method *method;
-	bool absent; /* its VF is not there yet */
+	bool absent; /* its device is not there yet */
 	int place;   /* what takes away: -rank; what brings: rank */
 };
 
@@ -181,52 +161,80 @@ static int by_place(const void *a, const void *b)
 	return x->asked < y->asked ? -1 : x->asked > y->asked;
 }
 
-/* What the transaction says of virtfn<n>: 1 it will be there, -1 it will not, 0 nothing. */
-static int foretold(const struct plan *p, const struct method *const *methods, const struct key *pf,
-		    unsigned int n)
+static bool serves(const struct method *method, const struct request *request)
+{
+	return (!method->bus || method->bus == request->dev.bus) &&
+	       !strcmp(method->file, request->file);
+}
+
+/* What the transaction says of the child with index n: 1 it will be there, -1 it will not, 0
+ * nothing. */
+static int foretold(const struct plan *p, const struct method *const *methods,
+		    const struct key *parent, unsigned int n)
 {
 	for (const struct method *const *m = methods; *m; m++) {
-		const struct wish *wish = (*m)->brings ? plan_wished(p, pf, (*m)->file) : NULL;
+		const struct request *request =
+			(*m)->brings ? plan_requested(p, parent, (*m)->file) : NULL;
 
-		if (wish && serves(*m, wish))
-			return (*m)->brings(wish, n) ? 1 : -1;
+		if (request && serves(*m, request))
+			return (*m)->brings(request, n) ? 1 : -1;
 	}
 	return 0;
 }
 
-static int refuse_absent(struct model *m, const struct wish *wish, int told, struct err *err)
+/* ... of a device that has a name. */
+static int foretold_name(const struct plan *p, const struct key *dev)
 {
-	const struct device *pf = model_find(m, &wish->dev);
+	for (size_t i = 0; i < p->n_requests; i++)
+		if (p->requests[i].made_by[0] && key_eq(&p->requests[i].dev, dev))
+			return p->requests[i].value[0] ? 1 : -1;
+	return 0;
+}
 
-	if (!pf)
-		return fail(err, ENODEV, "%s is gone", wish->dev.name);
+static int refuse_absent(struct model *m, const struct method *const *methods,
+			 const struct request *request, int told, struct err *err)
+{
+	const struct device *parent = model_find(m, request_parent(request));
+	const struct method *maker;
+	char id[KEY_NAME + 8];
+
+	if (!parent)
+		return fail(err, ENODEV, "%s is gone", request_parent(request)->name);
+	if (!request->child)
+		return fail(err, ENODEV,
+			    "%s is not there, and no line of this transaction makes it",
+			    key_id(&request->dev, id));
 	if (told)
 		return fail(err, ENODEV,
 			    "%s has no virtfn%u, nor will it at the end of this transaction",
-			    pf->key.name, wish->virtfn - 1u);
-	return fail(err, ENODEV, "%s has no virtfn%u, it has %d VFs; write its sriov_numvfs first",
-		    pf->key.name, wish->virtfn - 1u, pf->facts.num_vfs > 0 ? pf->facts.num_vfs : 0);
+			    parent->key.name, request->child - 1u);
+	maker = method_maker(methods, parent);
+	return fail(err, ENODEV, "%s has no virtfn%u, it has %d VFs; write its %s first",
+		    parent->key.name, request->child - 1u,
+		    parent->facts.num_vfs > 0 ? parent->facts.num_vfs : 0,
+		    maker ? maker->file : "sriov_numvfs");
 }
 
 static int check_item(struct model *m, const struct item *it, struct err *err)
 {
-	const struct device *dev = model_find(m, &it->wish.dev);
+	const struct key *key = it->absent ? request_parent(&it->request) : &it->request.dev;
+	const struct device *dev = model_find(m, key);
 
 	if (!dev)
-		return fail(err, ENODEV, "%s is gone", it->wish.dev.name);
+		return fail(err, ENODEV, "%s is gone", key->name);
 	if (!it->method)
 		return fail(err, EOPNOTSUPP, "%s has no %s that can be written", dev->key.name,
-			    it->wish.file);
+			    it->request.file);
 	if (it->method->can && !it->method->can(dev))
-		return device_lacks(dev, it->wish.file, err);
+		return device_lacks(dev, it->absent ? it->request.made_by : it->request.file, err);
 	return 0;
 }
 
-/* Nothing can be wished of what the same transaction takes away. */
+/* Nothing can be requested of what the same transaction takes away. */
 static int refuse_doomed(struct model *m, const struct method *const *methods, const struct plan *p,
-			 const struct wish *wish, struct err *err)
+			 const struct request *request, struct err *err)
 {
-	const struct device *dev = model_find(m, &wish->dev);
+	const struct device *dev = model_find(m, &request->dev);
 	const struct facts *f = &dev->facts;
 
 	if (!f->parent.bus || f->index < 0 ||
@@ -240,83 +248,90 @@ static int refuse_doomed(struct model *m, const struct method *const *methods, c
 static int make_item(struct model *m, const struct method *const *methods, const struct plan *p,
 		     struct item *it, struct err *err)
 {
-	const struct wish *wish = &it->wish;
-	bool down;
-	int r;
+	const struct request *request = &it->request;
+	bool makes = request->made_by[0], down;
+	int r = 1;
 
-	it->method = method_find(methods, wish);
-	it->absent = wish->virtfn;
-	r = it->absent ? foretold(p, methods, &wish->dev, wish->virtfn - 1u) : 1;
+	it->method = method_find(methods, request);
+	it->absent = request_parent(request);
+	if (it->absent && !makes)
+		r = request->child ? foretold(p, methods, &request->dev, request->child - 1u)
+				: foretold_name(p, &request->dev);
 	if (r <= 0)
-		return refuse_absent(m, wish, r, err);
-	r = it->absent ? 0 : check_item(m, it, err);
+		return refuse_absent(m, methods, request, r, err);
+	r = it->absent && !makes ? 0 : check_item(m, it, err);
 	if (r || !it->method)
 		return r;
-	down = it->method->down && !it->absent && it->method->down(m, wish);
+	down = it->method->down && !it->absent && it->method->down(m, request);
 	it->place = down ? -it->method->rank : it->method->rank;
-	return down || it->absent ? 0 : refuse_doomed(m, methods, p, wish, err);
+	return down || it->absent ? 0 : refuse_doomed(m, methods, p, request, err);
 }
 
-/* One device may be written to by its address and as its PF's VF; what is written to it is one value. */
+/* One device may be written to by its address and as its PF's VF; what is written to it is one
+ * value. */
 static int refuse_twice(const struct plan *p, struct err *err)
 {
-	for (size_t i = 1; i < p->n_wishes; i++)
-		if (!by_device(&p->wishes[i - 1], &p->wishes[i]))
+	for (size_t i = 1; i < p->n_requests; i++)
+		if (!by_device(&p->requests[i - 1], &p->requests[i]))
 			return err_blame(
 				err,
 				fail(err, EINVAL,
 				     "%s is named in two ways, and its %s is written twice in one transaction",
-				     p->wishes[i].dev.name, p->wishes[i].file),
-				p->wishes[i].line);
+				     p->requests[i].dev.name, p->requests[i].file),
+				p->requests[i].line);
 	return 0;
 }
 
-/* The plan's own view of the wishes, and the items in the order of writing. */
-static int resolve(struct model *m, const struct wish *wishes, size_t n, struct item *items,
+/* The plan's own view of the requests, and the items in the order of writing. */
+static int resolve(struct model *m, const struct request *requests, size_t n, struct item *items,
 		   struct plan *p, struct err *err)
 {
-	struct wish *sorted = calloc(n ? n : 1, sizeof(*sorted));
+	struct request *sorted = calloc(n ? n : 1, sizeof(*sorted));
 
 	if (!sorted)
 		return fail(err, ENOMEM, "no memory for the plan");
 	for (size_t i = 0; i < n; i++) {
-		wish_resolve(m, &wishes[i], &sorted[i]);
-		items[i].wish = sorted[i];
+		request_resolve(m, &requests[i], &sorted[i]);
+		items[i].request = sorted[i];
 		items[i].asked = i;
 	}
 	qsort(sorted, n, sizeof(*sorted), by_device);
-	p->wishes = sorted;
-	p->n_wishes = n;
+	p->requests = sorted;
+	p->n_requests = n;
 	return refuse_twice(p, err);
 }
 
-/* What an earlier wish will bring can only be foretold. */
+/* What an earlier request will bring can only be foretold. */
 static int foretell(struct model *m, const struct item *it, struct plan *p, struct err *err)
 {
-	struct wish w = it->wish;
+	struct request w = it->request;
+	char virtfn[16] = "";
 
 	p->more = true;
 	if (!p->predict || !it->method || !it->method->predict)
 		return 0;
-	snprintf(w.dev.name + strlen(w.dev.name), sizeof(w.dev.name) - strlen(w.dev.name),
-		 "/virtfn%u", it->wish.virtfn - 1u);
-	w.virtfn = 0;
+	if (w.child)
+		snprintf(virtfn, sizeof(virtfn), "/virtfn%u", w.child - 1u);
+	w.child = 0;
+	snprintf(w.dev.name + strlen(w.dev.name), sizeof(w.dev.name) - strlen(w.dev.name), "%s",
+		 virtfn);
 	return it->method->predict(m, &w, p, err);
 }
 
-/* In a prediction: a VF that is there, and whose PF's steps before make it anew, is one that will come. */
+/* In a prediction: a VF that is there, and whose PF's steps before make it anew, is one that will
+ * come. */
 static bool is_remade(struct model *m, const struct plan *p, const struct item *it,
 		      struct item *ret_vf)
 {
-	const struct device *dev = it->absent ? NULL : model_find(m, &it->wish.dev);
+	const struct device *dev = it->absent ? NULL : model_find(m, &it->request.dev);
 
 	if (!p->predict || !dev || dev->facts.index < 0)
 		return false;
 	for (size_t i = 0; i < p->n_steps; i++)
 		if (step_remakes(&p->steps[i], &dev->facts.parent)) {
 			*ret_vf = *it;
-			ret_vf->wish.dev = p->steps[i].dev;
-			ret_vf->wish.virtfn = (uint16_t)(dev->facts.index + 1);
+			ret_vf->request.dev = p->steps[i].dev;
+			ret_vf->request.child = (uint16_t)(dev->facts.index + 1);
 			ret_vf->absent = true;
 			return true;
 		}
@@ -333,19 +348,20 @@ static int expand_items(struct model *m, const struct item *items, size_t n, str
 		struct item vf;
 		const struct item *it = is_remade(m, p, &items[i], &vf) ? &vf : &items[i];
 		size_t before = p->n_steps;
-		bool past = behind && it->place != items[i - 1].place;
+		bool past = behind && it->place != items[i - 1].place, later;
 		int r;
 
 		if (past && !p->predict) {
 			p->more = true;
 			return 0;
 		}
-		p->line = it->wish.line;
-		r = it->absent ? foretell(m, it, p, err) : it->method->expand(m, &it->wish, p, err);
+		p->line = it->request.line;
+		later = it->absent && !it->request.made_by[0];
+		r = later ? foretell(m, it, p, err) : it->method->expand(m, &it->request, p, err);
 		if (r)
 			return err_blame(err, r, p->line);
 		for (size_t s = before; s < p->n_steps; s++)
-			p->steps[s].expected = past || it->absent;
+			p->steps[s].expected = past || later;
 		behind |= it->method && it->method->barrier && p->n_steps > before;
 	}
 	return 0;
@@ -372,8 +388,8 @@ static int refuse_busy(struct model *m, const struct device *dev, plan_is_ours *
 		    parent->busy);
 }
 
-int plan_refuse_busy_device(struct model *m, const struct key *device, plan_is_ours *is_ours, const void *ctx,
-			    struct err *err)
+int plan_refuse_busy_device(struct model *m, const struct key *device, plan_is_ours *is_ours,
+			    const void *ctx, struct err *err)
 {
 	const struct device *dev = model_find(m, device);
 	int rc = dev ? refuse_busy(m, dev, is_ours, ctx, err) : 0;
@@ -383,20 +399,24 @@ int plan_refuse_busy_device(struct model *m, const struct key *device, plan_is_o
 	return rc;
 }
 
-int plan_refuse_busy(struct model *m, const struct plan *p, plan_is_ours *is_ours, const void *ctx, struct err *err)
+int plan_refuse_busy(struct model *m, const struct plan *p, plan_is_ours *is_ours, const void *ctx,
+		     struct err *err)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < p->n_devices && !rc; i++)
-		rc = err_blame(err, plan_refuse_busy_device(m, &p->devices[i], is_ours, ctx, err), p->lines[i]);
-	for (size_t i = 0; i < p->n_wishes && !rc && !is_ours; i++)
-		if (!p->wishes[i].virtfn)
-			rc = err_blame(err, plan_refuse_busy_device(m, &p->wishes[i].dev, NULL, NULL, err),
-				       p->wishes[i].line);
+		rc = err_blame(err, plan_refuse_busy_device(m, &p->devices[i], is_ours, ctx, err),
+			       p->lines[i]);
+	for (size_t i = 0; i < p->n_requests && !rc && !is_ours; i++)
+		if (!request_parent(&p->requests[i]))
+			rc = err_blame(
+				err,
+				plan_refuse_busy_device(m, &p->requests[i].dev, NULL, NULL, err),
+				p->requests[i].line);
 	return rc;
 }
 
-int plan_make(struct model *m, const struct method *const *methods, const struct wish *wishes,
+int plan_make(struct model *m, const struct method *const *methods, const struct request *requests,
 	      size_t n, bool predict, struct plan *ret, struct err *err)
 {
 	_free_ struct item *items = calloc(n ? n : 1, sizeof(*items));
@@ -405,22 +425,12 @@ int plan_make(struct model *m, const struct method *const *methods, const struct
 	*ret = (struct plan){ .predict = predict };
 	if (!items)
 		return fail(err, ENOMEM, "no memory for the plan");
-	r = resolve(m, wishes, n, items, ret, err);
+	r = resolve(m, requests, n, items, ret, err);
 	for (size_t i = 0; i < n && !r; i++)
-		r = err_blame(err, make_item(m, methods, ret, &items[i], err), items[i].wish.line);
+		r = err_blame(err, make_item(m, methods, ret, &items[i], err),
+			      items[i].request.line);
 	if (r)
 		return r;
 	qsort(items, n, sizeof(*items), by_place);
 	return expand_items(m, items, n, ret, err);
-}
-
-void wish_label(const struct wish *wish, char label[static LINE_LABEL])
-{
-	char id[KEY_NAME + 8];
-
-	if (wish->virtfn)
-		snprintf(label, LINE_LABEL, "%s/virtfn%u/%s", key_id(&wish->dev, id),
-			 wish->virtfn - 1u, wish->file);
-	else
-		snprintf(label, LINE_LABEL, "%s/%s", key_id(&wish->dev, id), wish->file);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is looked at before a plan; what a step's verb must know of others is asked again before it, where that has
- * become old. */
-#include "act.h"
+/* What is looked at before a plan; what a step's verb must know of others is asked again before it,
+ * where that has become old. */
+#include "operation.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,34 +9,35 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
-static uint64_t in_doubt(struct model *m, const struct method *method, const struct wish *wish)
+static uint64_t in_doubt(struct model *m, const struct method *method,
+			 const struct request *request)
 {
-	const struct device *dev = method->doubts ? model_find(m, &wish->dev) : NULL;
+	const struct device *dev = method->doubts ? model_find(m, &request->dev) : NULL;
 
-	return dev ? method->doubts(dev, wish) : 0;
+	return dev ? method->doubts(dev, request) : 0;
 }
 
-int act_look(struct engine *e, const struct wish *wishes, size_t n_wishes, uint64_t *guarded_at,
-	     struct err *err)
+int op_look(struct engine *e, const struct request *requests, size_t n_requests,
+	    uint64_t *guarded_at, struct err *err)
 {
 	const struct world *w = &e->conf.world;
-	_free_ struct key *devs = calloc(n_wishes ? n_wishes : 1, sizeof(*devs));
+	_free_ struct key *devs = calloc(n_requests ? n_requests : 1, sizeof(*devs));
 	struct model *m = e->conf.model;
 	/* devs begins with those to look at, and ends with those in doubt. */
-	size_t n = 0, doubted = n_wishes;
+	size_t n = 0, doubted = n_requests;
 	uint64_t since = 0;
 	bool guards = false;
 	int rc;
 
 	if (!devs)
-		return fail(err, ENOMEM, "no memory for the act");
+		return fail(err, ENOMEM, "no memory for the operation");
 	model_lock(m);
-	for (size_t i = 0; i < n_wishes; i++) {
-		const struct method *method = method_find(w->methods, &wishes[i]);
-		struct wish found;
+	for (size_t i = 0; i < n_requests; i++) {
+		const struct method *method = method_find(w->methods, &requests[i]);
+		struct request found;
 
 		/* A VF that is not there: its PF. */
-		wish_resolve(m, &wishes[i], &found);
+		request_resolve(m, &requests[i], &found);
 		if (method && method->noted) {
 			uint64_t doubt = guarded_at ? in_doubt(m, method, &found) : 0;
 
@@ -53,20 +54,21 @@ int act_look(struct engine *e, const struct wish *wishes, size_t n_wishes, uint6
 		*guarded_at = now_ms();
 	rc = n ? w->observe(w->backend, devs, n, guards, err) : 0;
 	if (!rc && since)
-		rc = w->observe_holders(w->backend, devs + doubted, n_wishes - doubted, since, err);
+		rc = w->observe_holders(w->backend, devs + doubted, n_requests - doubted, since,
+					err);
 	return rc;
 }
 
-/* What is known without a look will do for this: whose device is busy is no fact of the kernel's. A plan that
- * cannot be made, or finds other devices after the look, is the stage's to judge. */
-int act_refuse_early(struct engine *e, const struct wish *wishes, size_t n, struct err *err)
+/* What is known without a look will do for this: whose device is busy is no fact of the kernel's. A
+ * plan that cannot be made, or finds other devices after the look, is the stage's to judge. */
+int op_refuse_early(struct engine *e, const struct request *requests, size_t n, struct err *err)
 {
 	struct model *m = e->conf.model;
 	struct plan p;
 	int r;
 
 	model_lock(m);
-	r = plan_make(m, e->conf.world.methods, wishes, n, false, &p, NULL);
+	r = plan_make(m, e->conf.world.methods, requests, n, false, &p, NULL);
 	r = r ? 0 : plan_refuse_busy(m, &p, NULL, NULL, err);
 	model_unlock(m);
 	plan_free(&p);
@@ -74,13 +76,14 @@ int act_refuse_early(struct engine *e, const struct wish *wishes, size_t n, stru
 }
 
 /*
- * Between any answer and the kernel's write some time passes that nobody can close: the answer is read from
- * processes one after the other, a helper is sent. What was asked for the plan counts as long as that is of the
- * same order. An act that waited for the disk, a module or another device's driver asks again.
+ * Between any answer and the kernel's write some time passes that nobody can close: the answer is
+ * read from processes one after the other, a helper is sent. What was asked for the plan counts as
+ * long as that is of the same order. An operation that waited for the disk, a module or another
+ * device's driver asks again.
  */
 #define YOUNG_MS 50
 
-int act_recheck(struct txn *t, const struct step *step, struct err *err)
+int op_recheck(struct txn *t, const struct step *step, struct err *err)
 {
 	const struct world *w = &t->engine->conf.world;
 	struct model *m = t->engine->conf.model;

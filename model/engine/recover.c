@@ -5,21 +5,25 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "act.h"
+#include "operation.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
 static const struct verb *find_verb(const struct engine *e, const char *name)
 {
 	const struct verb *const *v = e->conf.world.verbs;
+	char own[VERB_NAME];
 
-	for (; v && *v; v++)
-		if (!strcmp((*v)->name, name))
+	for (; v && *v; v++) {
+		verb_name(*v, own);
+		if (!strcmp(own, name))
 			return *v;
+	}
 	return NULL;
 }
 
-/* A verb of another version is none of ours: what it did stays, and says so where the act is taken back. */
+/* A verb of another version is none of ours: what it did stays, and says so where the operation is
+ * taken back. */
 static int undo_unknown(void *backend, struct step *step, unsigned int deadline_ms, struct err *err)
 {
 	(void)backend;
@@ -35,17 +39,17 @@ static const struct verb unknown_verb = { .name = "a step",
 					  .deadline_ms = 10000,
 					  .undo = undo_unknown };
 
-/* A step that was begun may have been done: undoing what never happened does nothing, as long as it is known
- * how it was before. What cannot be undone counts as done only when that is known. */
+/* A step that was begun may have been done: undoing what never happened does nothing, as long as it
+ * is known how it was before. What cannot be undone counts as done only when that is known. */
 static bool maybe_done(const struct step *s, bool running)
 {
 	return s->done || s->late ||
 	       (running && s->verb->undo && (s->recorded || !s->verb->records));
 }
 
-/* Gives the steps the pointers of this process. Those that were not begun are planned anew. True: one of them
- * had missed its deadline. */
-static bool adopt_steps(struct engine *e, struct act_log *log)
+/* Gives the steps the pointers of this process. Those that were not begun are planned anew. True:
+ * one of them had missed its deadline. */
+static bool adopt_steps(struct engine *e, struct op_log *log)
 {
 	bool late = false;
 	uint32_t n = 0;
@@ -64,25 +68,25 @@ static bool adopt_steps(struct engine *e, struct act_log *log)
 	return late;
 }
 
-static bool readable(const struct act_log *log)
+static bool readable(const struct op_log *log)
 {
-	return atomic_load(&log->state) <= LOG_DECIDED && log->n_wishes &&
-	       log->n_wishes <= LOG_WISHES && atomic_load(&log->n_steps) <= PLAN_STEPS &&
+	return atomic_load(&log->state) <= LOG_DECIDED && log->n_requests &&
+	       log->n_requests <= LOG_REQUESTS && atomic_load(&log->n_steps) <= PLAN_STEPS &&
 	       atomic_load(&log->n_devices) <= PLAN_DEVICES &&
-	       atomic_load(&log->n_saved) <= PLAN_DEVICES;
+	       atomic_load(&log->n_snapshots) <= PLAN_DEVICES;
 }
 
 /* Its devices are to be carried on with. */
-static bool holds_devices(const struct act_log *log)
+static bool holds_devices(const struct op_log *log)
 {
 	uint32_t state = atomic_load(&log->state);
 
 	return readable(log) && (state == LOG_RUNS || state == LOG_UNDOES);
 }
 
-/* With the model locked. Busy until the act has them again, for which it may have to wait for a thread: nobody takes
- * them meanwhile, and what is kept stays pending. */
-static void hold_devices(struct model *m, const struct act_log *log)
+/* With the model locked. Busy until the operation has them again, for which it may have to wait for
+ * a thread: nobody takes them meanwhile, and what is kept stays pending. */
+static void hold_devices(struct model *m, const struct op_log *log)
 {
 	uint32_t n = holds_devices(log) ? atomic_load(&log->n_devices) : 0;
 
@@ -90,7 +94,7 @@ static void hold_devices(struct model *m, const struct act_log *log)
 		struct device *d = model_edit(m, &log->devices[i], false);
 
 		if (d)
-			act_say_busy(log, d);
+			op_say_busy(log, d);
 	}
 }
 
@@ -114,7 +118,7 @@ static void clear_busy(struct engine *e)
 	model_unlock(m);
 }
 
-static void mark_lost(struct model *m, const struct act_log *log, const char *why)
+static void mark_lost(struct model *m, const struct op_log *log, const char *why)
 {
 	uint32_t n = atomic_load(&log->n_devices);
 
@@ -132,19 +136,20 @@ static void mark_lost(struct model *m, const struct act_log *log, const char *wh
 	model_unlock(m);
 }
 
-/* In the name of who asked; where that cannot be read, in ours and about the first device that it was at. */
-static void tell_lost(struct engine *e, struct act_log *log, bool known)
+/* In the name of who asked; where that cannot be read, in ours and about the first device that it
+ * was at. */
+static void tell_lost(struct engine *e, struct op_log *log, bool known)
 {
 	const struct actor self = { .pid = getpid(), .comm = "pcidevfsd", .opener.reserve = true };
-	const struct wish stand_in = { .dev = log->devices[0], .file = "restart" };
+	const struct request stand_in = { .dev = log->devices[0], .file = "restart" };
 
 	if (e->conf.verdict && (known || atomic_load(&log->n_devices)))
-		e->conf.verdict(e->conf.verdict_ctx, known ? log->wishes : &stand_in,
-				known ? log->n_wishes : 1, known ? &log->who : &self, &log->err,
+		e->conf.verdict(e->conf.verdict_ctx, known ? log->requests : &stand_in,
+				known ? log->n_requests : 1, known ? &log->who : &self, &log->err,
 				&log->place);
 }
 
-void act_lose(struct engine *e, struct act_log *log, const char *cause)
+void op_lose(struct engine *e, struct op_log *log, const char *cause)
 {
 	const char *name =
 		atomic_load(&log->n_devices) ? log->devices[0].name : "an unknown device";
@@ -152,7 +157,8 @@ void act_lose(struct engine *e, struct act_log *log, const char *cause)
 	struct err why = { 0 };
 
 	fail(&why, EIO, "%s of %s was cut short by a restart and cannot be taken up again: %s",
-	     known ? log->wishes[0].file : "an act", known ? log->wishes[0].dev.name : name, cause);
+	     known ? log->requests[0].file : "an act", known ? log->requests[0].dev.name : name,
+	     cause);
 	mark_lost(e->conf.model, log, why.text);
 	log->err = why;
 	tell_lost(e, log, known);
@@ -174,10 +180,10 @@ void engine_health(struct engine *e, struct out *o)
 	pthread_mutex_unlock(&e->lock);
 }
 
-static void resume(struct engine *e, struct act_log *log)
+static void resume(struct engine *e, struct op_log *log)
 {
 	if (!readable(log)) {
-		act_lose(e, log, "what was noted of it is damaged");
+		op_lose(e, log, "what was noted of it is damaged");
 		return;
 	}
 	log->was_late |= adopt_steps(e, log);
@@ -188,7 +194,7 @@ static void resume(struct engine *e, struct act_log *log)
 }
 
 /* It was still looking: nothing is changed, noted or held for it. */
-static bool has_not_begun(const struct act_log *log)
+static bool has_not_begun(const struct op_log *log)
 {
 	return readable(log) && atomic_load(&log->state) == LOG_RUNS &&
 	       !atomic_load(&log->n_devices);
@@ -198,7 +204,7 @@ void engine_recover(struct engine *e, bool asked_again)
 {
 	clear_busy(e);
 	for (size_t i = 0; i < logs_used(&e->logs); i++) {
-		struct act_log *log = &e->logs.slots[i];
+		struct op_log *log = &e->logs.slots[i];
 		uint32_t state = atomic_load(&log->state);
 
 		if (!asked_again && has_not_begun(log))

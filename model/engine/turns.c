@@ -72,7 +72,8 @@ static struct turn_user *user_of(struct turns *s, uid_t uid)
 	return u;
 }
 
-/* With the lock held. Takes the first job of who is next, who then comes last. NULL: none may run now. */
+/* With the lock held. Takes the first job of who is next, who then comes last. NULL: none may run
+ * now. */
 static struct turn *take(struct turns *s)
 {
 	struct turn_user *u = s->users;
@@ -150,7 +151,8 @@ static void work(void *ctx)
 	}
 }
 
-/* With the lock held: a thread for what may run now. Where none can be had it waits on, and for whoever ends next. */
+/* With the lock held: a thread for what may run now. Where none can be had it waits on, and for
+ * whoever ends next. */
 static void start_next(struct turns *s)
 {
 	struct turn *turn = take(s);

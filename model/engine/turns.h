@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whose job runs next on the executors. A user without a reserve has few at once, and all such users together leave room:
- * so one who asks for hundreds delays neither root, the plugin nor sync, and other users by a job or two. Users take
- * turns, and the jobs of one are run in their order. Thread-safe.
+ * Whose job runs next on the executors. A user without a reserve has few at once, and all such
+ * users together leave room: so one who asks for hundreds delays neither root, the plugin nor sync,
+ * and other users by a job or two. Users take turns, and the jobs of one are run in their order.
+ * Thread-safe.
  */
 #ifndef MODEL_TURNS_H
 #define MODEL_TURNS_H

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "act.h"
+#include "operation.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/pool.h"
 #include "pcidevfs/util.h"
@@ -31,12 +31,12 @@ static void tell(struct txn *t)
 	struct engine_conf *c = &t->engine->conf;
 
 	if (c->verdict)
-		c->verdict(c->verdict_ctx, t->log->wishes, t->log->n_wishes, &t->log->who, &t->log->err,
-			   &t->log->place);
+		c->verdict(c->verdict_ctx, t->log->requests, t->log->n_requests, &t->log->who,
+			   &t->log->err, &t->log->place);
 }
 
-/* A process that ends from here on leaves a verdict to be told, and then to be answered, not an act to be carried
- * on. */
+/* A process that ends from here on leaves a verdict to be told, and then to be answered, not an
+ * operation to be carried on. */
 static void tell_verdict(struct txn *t)
 {
 	atomic_store(&t->log->state, LOG_DECIDED);
@@ -89,7 +89,7 @@ static void finish_late(struct txn *t, struct step *late, struct err *err)
 	pthread_mutex_unlock(&e->lock);
 	pool_blocked(e->pool, true);
 	turn_yield(t->turn);
-	act_finish_late(t, late, err);
+	op_finish_late(t, late, err);
 	pool_blocked(e->pool, false);
 	pthread_mutex_lock(&e->lock);
 	for (link = &e->lates; *link != t; link = &(*link)->next)
@@ -106,19 +106,19 @@ static void txn_free(struct txn *t)
 	free(t);
 }
 
-/* There are as many slots as executors; acts that hang in the kernel have one as well. */
+/* There are as many slots as executors; operations that hang in the kernel have one as well. */
 static int keep_log(struct txn *t, struct err *err)
 {
-	struct act_log *kept = t->log;
+	struct op_log *kept = t->log;
 
-	pthread_mutex_lock(&t->engine->lock); /* others look for their own wishes in it */
+	pthread_mutex_lock(&t->engine->lock); /* others look for their own requests in it */
 	if (!t->recovered)
 		kept = logs_keep(&t->engine->logs, t->log);
 	t->log = kept ? kept : t->log;
 	pthread_mutex_unlock(&t->engine->lock);
 	return kept ? 0
 		    : fail(err, EAGAIN,
-			   "too many acts hang in the kernel for another one to begin; the devices "
+			   "too many operations hang in the kernel for another one to begin; the devices "
 			   "that read stuck tell which");
 }
 
@@ -130,7 +130,7 @@ static void txn_run(void *ctx, struct turn *turn)
 
 	t->turn = turn;
 	if (!keep_log(t, &err) && atomic_load(&t->log->state) != LOG_DECIDED)
-		late = act_run(t, &err);
+		late = op_run(t, &err);
 	t->log->err = err;
 	if (late)
 		tell(t);
@@ -147,7 +147,7 @@ static void txn_run(void *ctx, struct turn *turn)
 	txn_free(t);
 }
 
-static struct txn *txn_new(struct engine *e, struct act_log *log)
+static struct txn *txn_new(struct engine *e, struct op_log *log)
 {
 	struct txn *t = log ? calloc(1, sizeof(*t)) : NULL;
 
@@ -159,10 +159,10 @@ static struct txn *txn_new(struct engine *e, struct act_log *log)
 }
 
 /* With the lock held. */
-static struct txn *make(struct engine *e, const struct wish *wishes, size_t n,
+static struct txn *make(struct engine *e, const struct request *requests, size_t n,
 			const struct actor *who)
 {
-	struct act_log *log = logs_new(wishes, n, who);
+	struct op_log *log = logs_new(requests, n, who);
 	struct txn *t = txn_new(e, log);
 
 	if (!t) {
@@ -176,19 +176,19 @@ static struct txn *make(struct engine *e, const struct wish *wishes, size_t n,
 }
 
 /* With the lock held: of this very request, sent again. */
-static struct txn *find_own(struct engine *e, const struct wish *wishes, size_t n,
+static struct txn *find_own(struct engine *e, const struct request *requests, size_t n,
 			    const struct actor *who)
 {
 	struct txn *t = who->tag ? e->txns : NULL;
 
-	while (t && !(t->log->who.tag == who->tag && log_is_for(t->log, wishes, n)))
+	while (t && !(t->log->who.tag == who->tag && log_is_for(t->log, requests, n)))
 		t = t->next;
 	return t;
 }
 
-/* Puts the waiter to the transaction of this very request, or to a new one: *ret_new. False: the request has its
- * verdict (err without a code too) or there is no memory (ENOMEM). */
-static bool find_or_make(struct engine *e, const struct wish *wishes, size_t n,
+/* Puts the waiter to the transaction of this very request, or to a new one: *ret_new. False: the
+ * request has its verdict (err without a code too) or there is no memory (ENOMEM). */
+static bool find_or_make(struct engine *e, const struct request *requests, size_t n,
 			 const struct actor *who, struct waiter *w, struct txn **ret_new,
 			 struct err *err)
 {
@@ -196,9 +196,9 @@ static bool find_or_make(struct engine *e, const struct wish *wishes, size_t n,
 
 	*ret_new = NULL;
 	pthread_mutex_lock(&e->lock);
-	t = find_own(e, wishes, n, who);
-	if (!t && !logs_verdict(&e->logs, wishes, n, who, err)) {
-		t = *ret_new = make(e, wishes, n, who);
+	t = find_own(e, requests, n, who);
+	if (!t && !logs_verdict(&e->logs, requests, n, who, err)) {
+		t = *ret_new = make(e, requests, n, who);
 		if (!t)
 			fail(err, ENOMEM, "no memory for a transaction");
 	}
@@ -234,29 +234,29 @@ static void start(struct txn *t)
 		return;
 	engine_refuse(r, &t->log->who, &err);
 	if (t->recovered) {
-		act_lose(t->engine, t->log, "no thread can be had for it");
+		op_lose(t->engine, t->log, "no thread can be had for it");
 		err = t->log->err;
 	}
 	answer(t, &err);
 	txn_free(t);
 }
 
-void txn_submit(struct engine *e, const struct wish *wishes, size_t n, const struct actor *who,
+void txn_submit(struct engine *e, const struct request *requests, size_t n, const struct actor *who,
 		txn_done *done, void *ctx)
 {
 	struct err err = { 0 };
 	struct waiter *w;
 	struct txn *t;
 
-	if (n > LOG_WISHES)
-		fail(&err, E2BIG, "a transaction has at most %d wishes, this one %zu", LOG_WISHES,
+	if (n > LOG_REQUESTS)
+		fail(&err, E2BIG, "a transaction has at most %d wishes, this one %zu", LOG_REQUESTS,
 		     n);
 	w = err.code ? NULL : malloc(sizeof(*w));
 	if (w)
 		*w = (struct waiter){ .done = done, .ctx = ctx, .who = *who };
 	else if (!err.code)
 		fail(&err, ENOMEM, "no memory for a transaction");
-	if (!w || !find_or_make(e, wishes, n, who, w, &t, &err)) {
+	if (!w || !find_or_make(e, requests, n, who, w, &t, &err)) {
 		free(w);
 		done(ctx, &err);
 		return;
@@ -274,12 +274,12 @@ void txn_interrupt(struct engine *e, uint64_t tag)
 	pthread_mutex_unlock(&e->lock);
 }
 
-void txn_resume(struct engine *e, struct act_log *log)
+void txn_resume(struct engine *e, struct op_log *log)
 {
 	struct txn *t = txn_new(e, log);
 
 	if (!t) {
-		act_lose(e, log, "there is no memory for it");
+		op_lose(e, log, "there is no memory for it");
 		logs_give(&e->logs, log, true);
 		return;
 	}
@@ -331,17 +331,18 @@ struct model *engine_model(const struct engine *e)
 	return e->conf.model;
 }
 
-int txn_check(struct engine *e, const struct wish *wishes, size_t n, struct out *o, struct err *err)
+int txn_check(struct engine *e, const struct request *requests, size_t n, struct out *o,
+	      struct err *err)
 {
 	struct model *m = e->conf.model;
 	uint64_t guarded_at;
 	struct plan plan;
-	int r = act_look(e, wishes, n, &guarded_at, err);
+	int r = op_look(e, requests, n, &guarded_at, err);
 
 	if (r)
 		return r;
 	model_lock(m);
-	r = plan_make(m, e->conf.world.methods, wishes, n, true, &plan, err);
+	r = plan_make(m, e->conf.world.methods, requests, n, true, &plan, err);
 	r = r ? r : plan_refuse_busy(m, &plan, NULL, NULL, err);
 	model_unlock(m);
 	if (!r)

@@ -4,11 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "act.h"
+#include "operation.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
-/* Not only what is wished something, as act_look(): once that is gone, nothing leads from it to the others. */
+/* Not only what is requested something, as op_look(): once that is gone, nothing leads from it to
+ * the others. */
 static void look_at_touched(const struct txn *t)
 {
 	const struct world *w = &t->engine->conf.world;
@@ -18,8 +19,8 @@ static void look_at_touched(const struct txn *t)
 		w->observe(w->backend, t->devices, t->n_devices, false, &ignored);
 }
 
-/* What an undo has brought back, children of this device, has a new birth, and steps to be taken back that were the
- * old one's. */
+/* What an undo has brought back, children of this device, has a new birth, and steps to be taken
+ * back that were the old one's. */
 static void renew_births(struct txn *t, const struct key *parent)
 {
 	look_at_touched(t);
@@ -33,7 +34,7 @@ static void renew_births(struct txn *t, const struct key *parent)
 	model_unlock(model_of(t));
 }
 
-struct step *act_late_step(struct txn *t)
+struct step *op_late_step(struct txn *t)
 {
 	for (uint32_t i = 0; i < atomic_load(&t->log->n_steps); i++)
 		if (t->log->steps[i].late)
@@ -41,7 +42,7 @@ struct step *act_late_step(struct txn *t)
 	return NULL;
 }
 
-void act_mark_stuck(struct txn *t, const char *why)
+void op_mark_stuck(struct txn *t, const char *why)
 {
 	struct model *m = model_of(t);
 
@@ -49,7 +50,7 @@ void act_mark_stuck(struct txn *t, const char *why)
 	for (size_t i = 0; i < t->n_devices; i++) {
 		struct device *d = model_edit(m, &t->devices[i], false);
 
-		if (!d || !act_holds(t, d))
+		if (!d || !op_holds(t, d))
 			continue;
 		if (why)
 			snprintf(d->stuck, sizeof(d->stuck), "%.200s; it is undone once that ends",
@@ -61,22 +62,22 @@ void act_mark_stuck(struct txn *t, const char *why)
 	model_unlock(m);
 }
 
-/* Takes the done steps back, the last one first. On failure stuck tells what stays; one that misses its deadline
- * holds the others up, and the undo begins with it again once that has ended. */
+/* Takes the done steps back, the last one first. On failure stuck tells what stays; one that misses
+ * its deadline holds the others up, and the undo begins with it again once that has ended. */
 static int undo_steps(struct txn *t, struct err *stuck)
 {
 	struct engine *e = t->engine;
 	int r = 0;
 
-	for (uint32_t i = atomic_load(&t->log->n_steps); i-- > 0 && !act_late_step(t);) {
+	for (uint32_t i = atomic_load(&t->log->n_steps); i-- > 0 && !op_late_step(t);) {
 		struct step *s = &t->log->steps[i];
 		struct err why = { 0 };
 		int u = 0;
 
 		if (!s->done)
 			continue;
-		if (s->verb->undo && act_still_there(t, &s->dev))
-			u = s->verb->undo(e->conf.world.backend, s, act_deadline(e, s->verb), &why);
+		if (s->verb->undo && op_still_there(t, &s->dev))
+			u = s->verb->undo(e->conf.world.backend, s, op_deadline(e, s->verb), &why);
 		if (u == -ENODEV)
 			u = 0; /* it left, and took along what was done to it */
 		s->done = u;   /* what could not be undone stays done */
@@ -97,12 +98,12 @@ static bool left_done(const struct txn *t, const struct key *dev)
 	return false;
 }
 
-void act_leave_devices(struct txn *t, const char *stuck)
+void op_leave_devices(struct txn *t, const char *stuck)
 {
 	for (size_t i = 0; i < t->n_devices && t->marked; i++) {
 		struct device *d = model_edit(model_of(t), &t->devices[i], false);
 
-		if (!d || !act_holds(t, d))
+		if (!d || !op_holds(t, d))
 			continue;
 		d->busy[0] = '\0';
 		if (stuck && left_done(t, &t->devices[i]))
@@ -110,7 +111,7 @@ void act_leave_devices(struct txn *t, const char *stuck)
 	}
 }
 
-/* Puts back what was asked before the act, unless something stays half way: that needs it. */
+/* Puts back what was asked before the operation, unless something stays half way: that needs it. */
 static void end_undone(struct txn *t, const char *stuck)
 {
 	struct model *m = model_of(t);
@@ -120,13 +121,13 @@ static void end_undone(struct txn *t, const char *stuck)
 		look_at_touched(t);
 	model_lock(m);
 	if (!stuck)
-		saved_put_back(t);
-	act_leave_devices(t, stuck);
+		snapshot_put_back(t);
+	op_leave_devices(t, stuck);
 	model_publish(m);
 	model_unlock(m);
 }
 
-struct step *act_take_back(struct txn *t, struct err *err)
+struct step *op_take_back(struct txn *t, struct err *err)
 {
 	struct err stuck = { 0 }, why = *err;
 	struct step *late;
@@ -134,9 +135,9 @@ struct step *act_take_back(struct txn *t, struct err *err)
 	if (undo_steps(t, &stuck))
 		err_blame(err, fail(err, why.code, "%.160s; and %.300s", why.text, stuck.text),
 			  why.line);
-	late = act_late_step(t);
+	late = op_late_step(t);
 	if (late)
-		act_mark_stuck(t, stuck.text);
+		op_mark_stuck(t, stuck.text);
 	else
 		end_undone(t, stuck.code ? stuck.text : NULL);
 	return late;

@@ -9,13 +9,18 @@
 #include "pcidevfs/device.h"
 #include "pcidevfs/util.h"
 
-void identity_of(struct identity *ret, const struct device *dev, const struct device *pf)
+void identity_of(struct identity *ret, const struct device *dev, const struct device *parent)
 {
-	const struct device *card = pf ? pf : dev;
+	const struct device *card = parent ? parent : dev;
 	const struct facts *f = &card->facts;
 
-	*ret = (struct identity){ .serial = f->serial, .vf = pf ? dev->facts.index : -1 };
-	if (device_is_vf(dev) && (!pf || ret->vf < 0))
+	if (parent && key_is_made(&dev->key)) {
+		identity_of(ret, parent, NULL);
+		ret->child = dev->key;
+		return;
+	}
+	*ret = (struct identity){ .serial = f->serial, .vf = parent ? dev->facts.index : -1 };
+	if (device_is_vf(dev) && (!parent || ret->vf < 0))
 		ret->vf = IDENTITY_HALF;
 	ret->ids = (uint64_t)f->vendor << 48 | (uint64_t)f->device << 32 |
 		   (uint64_t)f->subvendor << 16 | f->subdevice;
@@ -30,13 +35,13 @@ void identity_of(struct identity *ret, const struct device *dev, const struct de
 bool identity_eq(const struct identity *a, const struct identity *b)
 {
 	return a->ids == b->ids && a->serial == b->serial && a->vf == b->vf &&
-	       !strcmp(a->path, b->path);
+	       key_eq(&a->child, &b->child) && !strcmp(a->path, b->path);
 }
 
 const char *identity_text(const struct identity *id, char buf[static IDENTITY_TEXT])
 {
 	uint64_t ids = id->ids;
-	char serial[20] = "none";
+	char serial[20] = "none", child[KEY_NAME + 8];
 	int n;
 
 	if (id->serial)
@@ -45,7 +50,9 @@ const char *identity_text(const struct identity *id, char buf[static IDENTITY_TE
 		     (unsigned int)(ids >> 48), (unsigned int)(ids >> 32 & 0xffff),
 		     (unsigned int)(ids >> 16 & 0xffff), (unsigned int)(ids & 0xffff), serial);
 	if (id->vf >= 0)
-		snprintf(buf + n, IDENTITY_TEXT - (size_t)n, ",vf%d", id->vf);
+		n += snprintf(buf + n, IDENTITY_TEXT - (size_t)n, ",vf%d", id->vf);
+	if (id->child.bus)
+		snprintf(buf + n, IDENTITY_TEXT - (size_t)n, ",%s", key_id(&id->child, child));
 	return buf;
 }
 
@@ -118,6 +125,14 @@ int identity_parse_vf(const char *text, struct identity *ret)
 	return 0;
 }
 
+int identity_parse_child(const char *text, struct identity *ret)
+{
+	if (strcmp(text, "none"))
+		return key_parse(text, &ret->child) ? 0 : -EINVAL;
+	ret->child = (struct key){ 0 };
+	return 0;
+}
+
 static const char *function_of(const struct identity *id)
 {
 	const char *dot = strrchr(id->path, '.');
@@ -125,23 +140,29 @@ static const char *function_of(const struct identity *id)
 	return dot ? dot : "";
 }
 
+/* Of a card: the same VF, or what is made of it by name. */
+static bool same_part(const struct identity *a, const struct identity *b)
+{
+	return a->vf == b->vf && key_eq(&a->child, &b->child);
+}
+
 static bool same_card(const struct identity *a, const struct identity *b)
 {
-	return a->serial == b->serial && a->ids == b->ids && a->vf == b->vf &&
+	return a->serial == b->serial && a->ids == b->ids && same_part(a, b) &&
 	       !strcmp(function_of(a), function_of(b));
 }
 
-enum match identity_match(const struct identity *wanted, const struct seat *seats, size_t n,
-			  size_t *ret_at)
+enum match identity_match(const struct identity *wanted, const struct candidate *candidates,
+			  size_t n, size_t *ret_at)
 {
 	size_t cards = 0, card = 0, here = n;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct identity *id = &seats[i].id;
+		const struct identity *id = &candidates[i].id;
 
-		if (wanted->serial && seats[i].serial_unknown)
+		if (wanted->serial && candidates[i].serial_unknown)
 			continue;
-		if (id->vf == wanted->vf && !strcmp(id->path, wanted->path))
+		if (same_part(id, wanted) && !strcmp(id->path, wanted->path))
 			here = i;
 		if (same_card(id, wanted)) {
 			card = i;
@@ -149,13 +170,13 @@ enum match identity_match(const struct identity *wanted, const struct seat *seat
 		}
 	}
 	*ret_at = here;
-	if (here < n && same_card(&seats[here].id, wanted))
+	if (here < n && same_card(&candidates[here].id, wanted))
 		return MATCH_HERE;
 	if (wanted->serial && cards == 1) {
 		*ret_at = card;
 		return MATCH_HERE;
 	}
-	return here < n ? MATCH_STRANGER : MATCH_NONE;
+	return here < n ? MATCH_MISMATCH : MATCH_NONE;
 }
 
 static int by_value(const void *a, const void *b)

@@ -1,58 +1,58 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The records of what is wished, and how they follow the model onto the disk. */
+/* The records of what is requested, and how they follow the model onto the disk. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "intents.h"
-#include "kept.h"
+#include "persist.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/thread.h"
 
 static void end_claim(struct record *r)
 {
-	want_end_claim(&r->want);
+	intent_end_claim(&r->intent);
 	r->driver[0] = '\0';
 	r->group = 0;
 }
 
 /* What is stored and could not be brought back is not in the model, so no guard has seen it. */
-static void end_other(struct record *r, const struct kept *asked)
+static void end_other(struct record *r, const struct persist *asked)
 {
-	const struct kept *other = asked ? asked->ends : NULL;
+	const struct persist *other = asked ? asked->ends : NULL;
 
-	if (!other || !kept_has(asked, &r->want) || !kept_has(other, &r->want))
+	if (!other || !persist_has(asked, &r->intent) || !persist_has(other, &r->intent))
 		return;
 	if (other->with_claim)
 		end_claim(r);
 	else
-		kept_clear(other, &r->want);
+		persist_clear(other, &r->intent);
 }
 
-/* The record becomes what the model says, as far as the model speaks for it: what was stored and could not
- * be applied yet is not in there, unless this wish is about it. */
+/* The record becomes what the model says, as far as the model speaks for it: what was stored and
+ * could not be applied yet is not in there, unless this request is about it. */
 static void follow(const struct intents *in, struct record *r, const struct device *dev,
 		   const char *file, bool pending)
 {
 	struct model *m = in->m;
 
 	if (pending)
-		cut_begin(in, r, dev);
+		interrupted_begin(in, r, dev);
 	else
-		cut_end(r, dev, file);
-	r->pending = pending || (r->pending && r->cut);
-	for (size_t i = 0; kept[i]; i++) {
-		const struct kept *k = kept[i];
+		interrupted_end(r, dev, file);
+	r->pending = pending || (r->pending && r->interrupted);
+	for (size_t i = 0; persists[i]; i++) {
+		const struct persist *k = persists[i];
 		bool asked = !strcmp(file, k->file);
 
 		if (asked && !pending)
-			r->in |= kept_bit(k);
-		if (!(k->value ? r->in & kept_bit(k) : r->noted || asked))
+			r->in |= persist_bit(k);
+		if (!(k->value ? r->in & persist_bit(k) : r->noted || asked))
 			continue;
 		if (k->follow)
 			k->follow(m, r, dev);
 		else
-			kept_copy(k, &r->want, &dev->want);
+			persist_copy(k, &r->intent, &dev->intent);
 	}
 	r->state = RECORD_HELD;
 	r->reason[0] = '\0';
@@ -65,14 +65,14 @@ static int drop_claim(struct rewrite *w, size_t i, struct err *err)
 	if (!r)
 		return fail(err, ENOMEM, "no memory to keep what was asked");
 	end_claim(r);
-	cut_forget(r);
+	interrupted_forget(r);
 	if (record_is_empty(r))
 		rewrite_drop(w, i);
 	return 0;
 }
 
-/* A group is released as one, with what is stored for members that are away. Those that are here were released with
- * it, or are in another group by now: what is stored for them stays. */
+/* A group is released as one, with what is stored for members that are away. Those that are here
+ * were released with it, or are in another group by now: what is stored for them stays. */
 static int release_group(struct rewrite *w, uint64_t group, struct err *err)
 {
 	int rc = 0;
@@ -83,23 +83,21 @@ static int release_group(struct rewrite *w, uint64_t group, struct err *err)
 	return rc;
 }
 
-/* Is the record about the device that the wish names, which is not there? With the model locked. */
-static bool is_about(struct rewrite *w, const struct record *r, const struct wish *wish)
+/* Is the record about the device that the request names, which is not there? With the model
+ * locked. */
+static bool is_about(struct rewrite *w, const struct record *r, const struct request *request)
 {
-	const struct device *pf = wish->virtfn ? model_find(w->in->m, &wish->dev) : NULL;
 	struct identity id;
+	struct key at;
 
-	if (!wish->virtfn)
-		return !strcmp(r->at, wish->dev.name);
-	if (!pf)
-		return false;
-	device_identity(w->in->m, pf, &id);
-	id.vf = wish->virtfn - 1;
-	return identity_eq(&r->id, &id);
+	if (!request_parent(request))
+		return record_key(r, &at) && key_eq(&at, &request->dev);
+	return request_identity(w->in->m, request, &id) && identity_eq(&r->id, &id);
 }
 
-/* A VF that was released went away in the same act: its claim goes, with that of its group. */
-static int release_absent(struct rewrite *w, const struct wish *wish, struct err *err)
+/* A VF that was released went away in the same operation: its claim goes, with that of its
+ * group. */
+static int release_absent(struct rewrite *w, const struct request *request, struct err *err)
 {
 	int rc = 0;
 
@@ -107,7 +105,7 @@ static int release_absent(struct rewrite *w, const struct wish *wish, struct err
 		const struct record *r = w->next.v[i];
 		uint64_t group = r ? r->group : 0;
 
-		if (!r || !r->want.claim[0] || !is_about(w, r, wish))
+		if (!r || !r->intent.claim[0] || !is_about(w, r, request))
 			continue;
 		rc = drop_claim(w, i, err);
 		rc = rc ? rc : release_group(w, group, err);
@@ -130,17 +128,18 @@ static uint64_t group_of(const struct rewrite *w, const struct device *dev)
 	return r ? r->group : 0;
 }
 
-/* Between restore's look and its act somebody may have asked for something else, or another card have come. */
-static int refuse_outdated(struct rewrite *w, const struct device *dev, const struct wish *wish,
-			   struct err *err)
+/* Between restore's look and its operation somebody may have asked for something else, or another
+ * card have come. */
+static int refuse_outdated(struct rewrite *w, const struct device *dev,
+			   const struct request *request, struct err *err)
 {
-	const struct kept *k = kept_find(wish->file);
+	const struct persist *k = persist_find(request->file);
 	const struct record *r = record_of(w, dev);
-	char value[WISH_VALUE];
+	char value[REQUEST_VALUE];
 
 	if (r && k && k->value) {
 		k->value(r, value);
-		if (!strcmp(wish->value, value))
+		if (!strcmp(request->value, value))
 			return 0;
 	}
 	return fail(err, EBUSY,
@@ -148,7 +147,8 @@ static int refuse_outdated(struct rewrite *w, const struct device *dev, const st
 		    dev->key.name);
 }
 
-/* A member that came between restore's look and its plan was not there when the group was claimed. */
+/* A member that came between restore's look and its plan was not there when the group was
+ * claimed. */
 static int refuse_latecomer(const struct rewrite *w, const struct device *dev,
 			    const struct device *const *members, size_t n, struct err *err)
 {
@@ -167,122 +167,126 @@ static int refuse_latecomer(const struct rewrite *w, const struct device *dev,
 	return 0;
 }
 
-/* By which the members were claimed as one before: that stays while their claim does, so that those that are away
- * come back, or are released, with them. 0: none was. */
+/* By which the members were claimed as one before: that stays while their claim does, so that those
+ * that are away come back, or are released, with them. 0: none was. */
 static uint64_t former_group(const struct rewrite *w, const struct device *const *members, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct record *r = record_of(w, members[i]);
 
-		if (r && r->group && !strcmp(r->want.claim, members[i]->want.claim))
+		if (r && r->group && !strcmp(r->intent.claim, members[i]->intent.claim))
 			return r->group;
 	}
 	return 0;
 }
 
-/* What somebody has stored of a mate that was not claimed with this device, and could not be applied, stays his. */
-static bool is_others(const struct rewrite *w, const struct device *dev, const struct device *mate)
+/* What somebody has stored of a peer that was not claimed with this device, and could not be
+ * applied, stays his. */
+static bool is_others(const struct rewrite *w, const struct device *dev, const struct device *peer)
 {
-	const struct record *r = record_of(w, mate);
+	const struct record *r = record_of(w, peer);
 
-	return mate != dev && r && kept_is_missing(&kept_claim, r) &&
+	return peer != dev && r && persist_is_missing(&persist_claim, r) &&
 	       r->group != group_of(w, dev);
 }
 
-/* Whose records the wish may change. */
-static size_t find_members(const struct rewrite *w, const struct wish *wish,
+/* Whose records the request may change. */
+static size_t find_members(const struct rewrite *w, const struct request *request,
 			   const struct device *dev, const struct device *ret[CLAIM_MEMBERS])
 {
-	const struct kept *k = kept_find(wish->file);
+	const struct persist *k = persist_find(request->file);
 	size_t n = 1, left = 0;
 
 	ret[0] = dev;
 	if (k && k->of_group)
 		n = model_claim_members(w->in->m, dev, ret, NULL);
 	for (size_t i = 0; i < n; i++)
-		if (k != &kept_claim || wish->value[0] || !is_others(w, dev, ret[i]))
+		if (k != &persist_claim || request->value[0] || !is_others(w, dev, ret[i]))
 			ret[left++] = ret[i];
 	return left;
 }
 
-/* Is something stored of it that restore has yet to bring back, or is just at? What an operation has written down is
- * its own. */
+/* Is something stored of it that restore has yet to bring back, or is just at? What an operation
+ * has written down is its own. */
 static bool is_unborn(const struct rewrite *w, const struct record *r, const struct device *dev,
-		      const struct kept *k)
+		      const struct persist *k)
 {
 	bool seen = r && r->birth == dev->birth && r->noted;
 
-	return k && r && (!seen || r->flying || (!r->decided && kept_is_missing(k, r))) &&
-	       !cut_is_ours(w->in, r) && kept_has(k, &r->want) && !kept_has(k, &dev->want);
+	return k && r && (!seen || r->restoring || (!r->decided && persist_is_missing(k, r))) &&
+	       !interrupted_is_ours(w->in, r) && persist_has(k, &r->intent) &&
+	       !persist_has(k, &dev->intent);
 }
 
-/* What is stored counts from the moment its device is seen, although the model does not hold it before the first pass:
- * who asks for something else must not win that race. */
-static int refuse_early(struct rewrite *w, const struct wish *wish, const struct kept *k,
+/* What is stored counts from the moment its device is seen, although the model does not hold it
+ * before the first pass: who asks for something else must not win that race. */
+static int refuse_early(struct rewrite *w, const struct request *request, const struct persist *k,
 			const struct device *dev, struct err *err)
 {
 	const struct record *r = record_of(w, dev);
-	bool takes = k && k->value && strcmp(wish->value, k->none) && wish->value[0];
-	char value[WISH_VALUE] = "";
-	const struct kept *stored = NULL;
+	bool takes = k && k->value && strcmp(request->value, k->none) && request->value[0];
+	char value[REQUEST_VALUE] = "";
+	const struct persist *stored = NULL;
 
-	if (wish->restores || !k || !k->value)
+	if (request->restores || !k || !k->value)
 		return 0;
 	if (is_unborn(w, r, dev, k))
 		k->value(r, value);
-	if (value[0] && strcmp(value, wish->value))
+	if (value[0] && strcmp(value, request->value))
 		stored = k;
 	else if (takes && is_unborn(w, r, dev, k->ends))
 		stored = k->ends;
 	if (!stored)
 		return 0;
 	stored->value(r, value);
-	return fail(err, EBUSY, "%s of %s is stored as %.100s and is just being restored; write again",
+	return fail(err, EBUSY,
+		    "%s of %s is stored as %.100s and is just being restored; write again",
 		    stored->file, dev->key.name, value);
 }
 
 /* VFs that go take their claims along. */
-static int refuse_early_vfs(struct rewrite *w, const struct wish *wish, const struct device *pf,
-			    struct err *err)
+static int refuse_early_vfs(struct rewrite *w, const struct request *request,
+			    const struct device *pf, struct err *err)
 {
-	const struct wish none = { .file = "claim" };
+	const struct request none = { .file = "claim" };
 	const struct device *vf;
 	size_t pos = 0;
 	int rc = 0;
 
-	if (wish->restores || strcmp(wish->file, kept_vfs.file))
+	if (request->restores || strcmp(request->file, persist_vfs.file))
 		return 0;
 	while (!rc && (vf = model_next(w->in->m, &pos)))
 		if (key_eq(&vf->facts.parent, &pf->key))
-			rc = refuse_early(w, &none, &kept_claim, vf, err);
+			rc = refuse_early(w, &none, &persist_claim, vf, err);
 	return rc;
 }
 
-/* With the model locked: everything the wish may change. */
-static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending, struct err *err)
+/* With the model locked: everything the request may change. */
+static int follow_request(struct rewrite *w, const struct request *request, bool pending,
+			  struct err *err)
 {
 	const struct device *members[CLAIM_MEMBERS], *dev;
-	const struct kept *k = kept_find(wish->file);
+	const struct persist *k = persist_find(request->file);
 	struct model *m = w->in->m;
 	uint64_t released = 0, group;
-	struct wish found;
+	struct request found;
 	size_t n;
 
-	if (wish_resolve(m, wish, &found) || !(dev = model_find(m, &found.dev))) {
-		if (!pending && !strcmp(wish->file, "claim") && !wish->value[0])
-			return release_absent(w, wish, err);
-		return pending && k && k->value ? cut_begin_unborn(w, wish, err) : 0;
+	if (request_resolve(m, request, &found) || !(dev = model_find(m, &found.dev))) {
+		if (!pending && !strcmp(request->file, "claim") && !request->value[0])
+			return release_absent(w, request, err);
+		return pending && k && k->value ? interrupted_begin_unborn(w, request, err) : 0;
 	}
-	if (wish->restores && refuse_outdated(w, dev, wish, err))
+	if (request->restores && refuse_outdated(w, dev, request, err))
 		return -EBUSY; /* whoever asked for the same meanwhile hears it too */
 	n = find_members(w, &found, dev, members);
-	if (wish->restores && found.value[0] && refuse_latecomer(w, dev, members, n, err))
+	if (request->restores && found.value[0] && refuse_latecomer(w, dev, members, n, err))
 		return -EBUSY;
 	for (size_t i = 0; i < n; i++)
-		if (refuse_early(w, wish, k, members[i], err))
+		if (refuse_early(w, request, k, members[i], err))
 			return -EBUSY;
 	/* Those of before it: what it has made may have claims that are still to come back. */
-	if (pending && refuse_early_vfs(w, wish, dev, err))
+	if (pending && refuse_early_vfs(w, request, dev, err))
 		return -EBUSY;
 	group = former_group(w, members, n);
 	for (size_t i = 0; i < n; i++) {
@@ -292,16 +296,16 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 
 		if (!r)
 			return rc;
-		if (!pending && !members[i]->want.claim[0] && !strcmp(wish->file, "claim"))
+		if (!pending && !members[i]->intent.claim[0] && !strcmp(request->file, "claim"))
 			released = r->group ? r->group : released;
-		w->optional &= wish->restores;
-		if (pending && wish->restores)
-			cut_begin_restore(w->in, r, members[i], k);
+		w->optional &= request->restores;
+		if (pending && request->restores)
+			interrupted_begin_restore(w->in, r, members[i], k);
 		else
-			follow(w->in, r, members[i], wish->file, pending);
-		if (!pending && !wish->restores)
+			follow(w->in, r, members[i], request->file, pending);
+		if (!pending && !request->restores)
 			end_other(r, k);
-		if (group && !pending && r->want.claim[0])
+		if (group && !pending && r->intent.claim[0])
 			r->group = group;
 		if (record_is_empty(r))
 			rewrite_drop(w, at);
@@ -309,7 +313,7 @@ static int follow_wish(struct rewrite *w, const struct wish *wish, bool pending,
 	return release_group(w, released, err);
 }
 
-int intents_keep(void *ctx, const struct wish *wishes, size_t n, bool pending, struct err *err)
+int intents_keep(void *ctx, const struct request *requests, size_t n, bool pending, struct err *err)
 {
 	struct intents *in = ctx;
 	struct rewrite w;
@@ -323,7 +327,7 @@ int intents_keep(void *ctx, const struct wish *wishes, size_t n, bool pending, s
 		w.optional = true;
 		model_lock(in->m);
 		for (size_t i = 0; i < n && !rc; i++)
-			rc = follow_wish(&w, &wishes[i], pending, err);
+			rc = follow_request(&w, &requests[i], pending, err);
 		model_unlock(in->m);
 		if (rc)
 			rewrite_abort(&w);
@@ -335,7 +339,7 @@ int intents_keep(void *ctx, const struct wish *wishes, size_t n, bool pending, s
 	pthread_mutex_unlock(&in->save);
 	if (over)
 		over_put_off(in);
-	/* A wish that was settled without a change of its device still has its reason there. */
+	/* A request that was settled without a change of its device still has its reason there. */
 	if (told && !pending)
 		intents_kick(in);
 	return rc;

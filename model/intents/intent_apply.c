@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * How what is stored comes back: a pass matches records with devices, notes what needs no act and starts
- * acts for the rest; each change of a device that may matter brings another pass.
+ * How what is stored comes back: a pass matches records with devices, notes what needs no operation
+ * and starts operations for the rest; each change of a device that may matter brings another pass.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "intents.h"
-#include "kept.h"
+#include "persist.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/thread.h"
 
@@ -22,55 +22,94 @@ static bool may_try_alone(struct record *r, const struct device *dev)
 	return record_may_try(r, &now);
 }
 
-/* An act on its device touches those that are made of it. */
+/* An operation on its device touches those that are made of it. */
 static bool children_busy(const struct pass *p, const struct device *dev)
 {
-	const struct device *children[WANT_VFS];
-	size_t n = model_children(p->in->m, &dev->key, BUS_NONE, children, WANT_VFS);
+	const struct device *children[INTENT_VFS];
+	size_t n = model_children(p->in->m, &dev->key, BUS_NONE, children, INTENT_VFS);
 	bool busy = false;
 
-	for (size_t i = 0; i < n && i < WANT_VFS && !busy; i++) {
+	for (size_t i = 0; i < n && i < INTENT_VFS && !busy; i++) {
 		const struct record *r = pass_record(p, &children[i]->key);
 
-		busy = children[i]->busy[0] || (r && r->flying);
+		busy = children[i]->busy[0] || (r && r->restoring);
 	}
 	return busy;
 }
 
-/* By an act for this device alone. */
-static void apply_alone(struct pass *p, const struct kept *k, struct record *r,
-			const struct device *dev)
+/* By an operation on dev: the record's device, or the parent that makes it. */
+static void start_op(struct pass *p, const struct persist *k, struct record *r,
+		     const struct device *dev)
 {
 	const char *wait = k->waits ? k->waits(dev) : NULL;
 
-	if (!r->cut && k->is_there && k->is_there(dev)) {
-		struct device *edit = model_edit(p->in->m, &r->dev, false);
-
-		if (edit) {
-			kept_copy(k, &edit->want, &r->want);
-			r->in |= kept_bit(k);
-		}
-		r->state = RECORD_HELD;
-	} else if (dev->busy[0] || children_busy(p, dev)) {
+	if (dev->busy[0] || children_busy(p, dev)) {
 		record_say_busy(r);
 	} else if (wait) {
 		r->decided = true;
 		record_say(r, RECORD_WAITING, wait);
 	} else if (may_try_alone(r, dev)) {
-		r->flying = flight_add(p, r, k);
+		r->restoring = job_add(p, r, k, &dev->key);
 	}
+}
+
+/* By an operation for this device alone. */
+static void apply_alone(struct pass *p, const struct persist *k, struct record *r,
+			const struct device *dev)
+{
+	struct device *edit;
+
+	if (r->interrupted || !k->is_there || !k->is_there(dev)) {
+		start_op(p, k, r, dev);
+		return;
+	}
+	edit = model_edit(p->in->m, &r->dev, false);
+	if (edit) {
+		persist_copy(k, &edit->intent, &r->intent);
+		r->in |= persist_bit(k);
+	}
+	r->state = RECORD_HELD;
+}
+
+/* What is not there is made by its parent: once in the life of that and of its driver, or others
+ * have taken it away. */
+static void apply_through_parent(struct pass *p, struct record *r)
+{
+	struct identity id = r->id;
+	const struct device *parent;
+	size_t i = 0, at;
+
+	while (persists[i] && !(persists[i]->made_by && persist_is_missing(persists[i], r)))
+		i++;
+	id.child = (struct key){ 0 };
+	if (!persists[i] || pass_lookup(p, &id, &at) != MATCH_HERE)
+		return;
+	parent = model_find(p->in->m, &p->candidates[at].key);
+	if (!parent)
+		return;
+	if (r->parent_birth != parent->birth ||
+	    (persists[i]->waits && persists[i]->waits(parent))) {
+		record_leave(r);
+		r->was_there = false;
+	}
+	r->parent_birth = parent->birth;
+	if (r->was_there)
+		record_say(r, RECORD_WAITING,
+			   "others have removed it; create it again, or forget it");
+	else
+		start_op(p, persists[i], r, parent);
 }
 
 /* What comes later waits for it. True: nothing is missing. */
 static bool apply_missing(struct pass *p, struct record *r, const struct device *dev)
 {
 	bool mends;
-	const struct kept *k = cut_half(r, dev, &mends);
+	const struct persist *k = interrupted_half(r, dev, &mends);
 	size_t i = 0;
 
-	while (!mends && kept[i] && !kept_is_missing(kept[i], r))
+	while (!mends && persists[i] && !persist_is_missing(persists[i], r))
 		i++;
-	k = mends ? k : kept[i];
+	k = mends ? k : persists[i];
 	if (!k)
 		return true;
 	if (k->apply)
@@ -84,9 +123,9 @@ static bool apply_missing(struct pass *p, struct record *r, const struct device 
 static void say_drift(struct record *r, const struct device *dev)
 {
 	r->reason[0] = '\0';
-	for (size_t i = 0; kept[i] && !dev->busy[0]; i++)
-		if (!kept[i]->tells_drift &&
-		    record_drifted(r, kept[i], dev, r->reason, sizeof(r->reason)))
+	for (size_t i = 0; persists[i] && !dev->busy[0]; i++)
+		if (!persists[i]->tells_drift &&
+		    record_drifted(r, persists[i], dev, r->reason, sizeof(r->reason)))
 			return;
 }
 
@@ -95,16 +134,20 @@ static void apply_record(struct pass *p, struct record *r)
 	const struct device *dev = device_of(p->in, r);
 	struct identity id;
 
-	if (!dev) /* an act loses a device that goes; what it had begun went along */
-		p->rewrite |= cut_is_begun(r) && !(r->cut && p->incomplete) && !cut_in_hand(p, r);
+	if (!dev) /* an operation loses a device that goes; what it had begun went along */
+		p->rewrite |= interrupted_is_begun(r) && !(r->interrupted && p->incomplete) &&
+			      !interrupted_in_hand(p, r);
 	p->over |= r->over;
-	if (!dev || r->flying)
+	r->was_there |= dev != NULL;
+	if (!dev && r->id.child.bus && !r->restoring)
+		apply_through_parent(p, r);
+	if (!dev || r->restoring)
 		return;
-	if (r->cut)
-		cut_say(p->in, r);
+	if (r->interrupted)
+		interrupted_say(p->in, r);
 	device_identity(p->in->m, dev, &id);
 	p->rewrite |= device_is_known(dev) && id.vf != IDENTITY_HALF && !identity_eq(&id, &r->id);
-	p->rewrite |= cut_is_begun(r) && !r->cut && !cut_in_hand(p, r);
+	p->rewrite |= interrupted_is_begun(r) && !r->interrupted && !interrupted_in_hand(p, r);
 	if (apply_missing(p, r, dev))
 		r->state = RECORD_HELD;
 	if (r->state == RECORD_HELD)
@@ -118,10 +161,10 @@ static void follow_device(struct intents *in, struct record *r, const struct dev
 	device_identity(in->m, dev, &id);
 	if (device_is_known(dev) && id.vf != IDENTITY_HALF)
 		r->id = id;
-	STR_COPY(r->at, dev->key.name);
+	record_set_at(r, &dev->key);
 }
 
-/* With save held. Serials that came late, acts that ended without a result. */
+/* With save held. Serials that came late, operations that ended without a result. */
 static void bring_up_to_date(const struct pass *p)
 {
 	struct intents *in = p->in;
@@ -132,16 +175,17 @@ static void bring_up_to_date(const struct pass *p)
 	model_lock(in->m);
 	for (size_t i = 0; i < in->rs.n; i++) {
 		const struct device *dev = device_of(in, in->rs.v[i]);
-		struct record *r = dev || cut_is_begun(in->rs.v[i]) ? rewrite_edit(&w, i) : NULL;
+		struct record *r =
+			dev || interrupted_is_begun(in->rs.v[i]) ? rewrite_edit(&w, i) : NULL;
 
 		if (!r)
 			continue;
 		if (dev)
 			follow_device(in, r, dev);
-		if (!(r->cut && (dev || p->incomplete)) && !cut_in_hand(p, r))
-			cut_forget(r);
-		if (!r->want.claim[0] && !r->pending && !(dev && dev->facts.use == USE_GUEST))
-			r->want.former_known = false;
+		if (!(r->interrupted && (dev || p->incomplete)) && !interrupted_in_hand(p, r))
+			interrupted_forget(r);
+		if (!r->intent.claim[0] && !r->pending && !(dev && dev->facts.use == USE_GUEST))
+			r->intent.former_known = false;
 		if (record_is_empty(r))
 			rewrite_drop(&w, i);
 	}
@@ -157,7 +201,7 @@ static void look(struct pass *p)
 	pthread_mutex_lock(&in->lock);
 	model_lock(in->m);
 	/* Without records, too: what the last one has said is taken back. */
-	if ((in->rs.n || in->told) && !pass_find_seats(p)) {
+	if ((in->rs.n || in->told) && !pass_find_candidates(p)) {
 		for (size_t i = 0; i < in->rs.n; i++)
 			pass_match(p, in->rs.v[i]);
 		for (size_t i = 0; i < in->rs.n; i++)
@@ -210,11 +254,11 @@ static void run_passes(struct engine *e, void *ctx)
 	do {
 		p = (struct pass){ .in = in };
 		look(&p);
-		while (p.flights) {
-			struct flight *f = p.flights;
+		while (p.jobs) {
+			struct restore_job *f = p.jobs;
 
-			p.flights = f->next;
-			flight_launch(in, f);
+			p.jobs = f->next;
+			job_launch(in, f);
 		}
 	} while (go_on(in, &p));
 }
@@ -232,8 +276,8 @@ static bool wait_for_use(struct intents *in, unsigned int ms)
 	return !in->stopped;
 }
 
-/* That a process ends or closes a device is told by nobody: who holds what is looked at again, while something
- * waits for it. A difference brings a pass. What was put off needs one in time. */
+/* That a process ends or closes a device is told by nobody: who holds what is looked at again,
+ * while something waits for it. A difference brings a pass. What was put off needs one in time. */
 static void *ask_again(void *ctx)
 {
 	struct intents *in = ctx;

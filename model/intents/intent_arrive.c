@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What is stored for a device that comes, before anybody sees it. A claim reads so at once; that it is this very card,
- * and not another one in its place, the next pass finds out. One that has moved is left to that pass.
+ * What is stored for a device that comes, before anybody sees it. A claim reads so at once; that it
+ * is this very card, and not another one in its place, the next pass finds out. One that has moved
+ * is left to that pass.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "intents.h"
-#include "kept.h"
+#include "persist.h"
 #include "pcidevfs/model.h"
 
 static uint64_t mark_of(const struct identity *id)
@@ -23,13 +24,14 @@ static void find_places(struct intents *in)
 	in->places = calloc(in->rs.n ? in->rs.n : 1, sizeof(*in->places));
 	in->places_known = in->places;
 	for (size_t i = 0; i < in->rs.n && in->places; i++)
-		if (kept_has(&kept_claim, &in->rs.v[i]->want))
+		if (persist_has(&persist_claim, &in->rs.v[i]->intent))
 			in->places[in->n_places++] =
 				(struct mark){ mark_of(&in->rs.v[i]->id), i };
 	marks_sort(in->places, in->n_places);
 }
 
-bool record_may_be_here(const struct record *r, const struct device *card, const struct identity *id)
+bool record_may_be_here(const struct record *r, const struct device *card,
+			const struct identity *id)
 {
 	return r->id.ids == id->ids && !strcmp(r->id.path, id->path) &&
 	       (r->id.serial == id->serial || !device_is_known(card));
@@ -40,10 +42,12 @@ static void note_one(const struct intents *in, const struct record *r, struct de
 {
 	int32_t vf = r->id.vf;
 
-	if (vf == id->vf && !cut_is_ours(in, r))
-		STR_COPY(dev->intended, r->want.claim);
-	if (vf >= 0 && vf < WANT_VFS && id->vf == -1 && dev->facts.total_vfs >= 0)
-		dev->want.vf_claims[vf / 64] |= UINT64_C(1) << vf % 64;
+	if (!key_eq(&r->id.child, &id->child))
+		return;
+	if (vf == id->vf && !interrupted_is_ours(in, r))
+		STR_COPY(dev->intended, r->intent.claim);
+	if (vf >= 0 && vf < INTENT_VFS && id->vf == -1 && dev->facts.total_vfs >= 0)
+		dev->intent.vf_claims[vf / 64] |= UINT64_C(1) << vf % 64;
 }
 
 void intents_arrive(void *ctx, struct device *dev, const struct device *pf)

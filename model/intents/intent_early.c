@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "intent_file.h"
-#include "kept.h"
+#include "persist.h"
 #include "pcidevfs/err.h"
 
 int intents_early(const char *state_dir, const struct device *dev, const struct device *pf,
@@ -28,16 +28,18 @@ int intents_early(const char *state_dir, const struct device *dev, const struct 
 		return fail_wrap(err, "%s/" INTENT_FILE, state_dir);
 	identity_of(&id, dev, pf);
 	ret[0] = '\0';
-	/* A card that moved is left to the daemon, which sees whether its serial is the only one. */
+	/* A card that moved is left to the daemon, which sees whether its serial is the only
+	 * one. */
 	for (size_t i = 0; i < rs.n; i++) {
 		const struct record *r = rs.v[i];
 
-		if (!card->facts.serial_known) /* it does not answer, and may be the one that was here */
+		/* it does not answer, and may be the one that was here */
+		if (!card->facts.serial_known)
 			id.serial = r->id.serial;
 
-		for (size_t k = 0; kept[k] && identity_eq(&r->id, &id); k++)
-			if (kept[k]->early && kept_has(kept[k], &r->want)) {
-				str_copy(ret, DRIVER_NAME, kept[k]->early(r));
+		for (size_t k = 0; persists[k] && identity_eq(&r->id, &id); k++)
+			if (persists[k]->early && persist_has(persists[k], &r->intent)) {
+				str_copy(ret, DRIVER_NAME, persists[k]->early(r));
 				found = 1;
 			}
 	}

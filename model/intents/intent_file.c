@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kept.h"
+#include "persist.h"
 
 struct record *record_new(void)
 {
@@ -64,10 +64,11 @@ bool record_is_root(const struct record *r)
 
 bool record_is_empty(const struct record *r)
 {
-	for (size_t i = 0; kept[i]; i++)
-		if (kept_has(kept[i], &r->want))
+	for (size_t i = 0; persists[i]; i++)
+		if (persist_has(persists[i], &r->intent))
 			return false;
-	return !r->n_owners && !r->extra && !r->aside && !r->want.former_known && !cut_is_begun(r);
+	return !r->n_owners && !r->extra && !r->aside && !r->intent.former_known &&
+	       !interrupted_is_begun(r);
 }
 
 int records_add(struct records *rs, struct record *r)
@@ -103,8 +104,8 @@ static uint64_t mark_of(const struct identity *id)
 	return fnv1a(fnv1a(FNV1A, (const char *)card, sizeof(card)), id->path, strlen(id->path));
 }
 
-int records_each_twin(const struct records *rs, int (*found)(void *ctx, size_t former, size_t later),
-		      void *ctx)
+int records_each_twin(const struct records *rs,
+		      int (*found)(void *ctx, size_t former, size_t later), void *ctx)
 {
 	_free_ struct mark *v = calloc(rs->n ? rs->n : 1, sizeof(*v));
 	size_t n = 0;
@@ -143,33 +144,40 @@ static int vf_parse(struct record *r, const char *text)
 	return identity_parse_vf(text[0] ? text : "none", &r->id);
 }
 
-static int at_parse(struct record *r, const char *text)
+static int child_parse(struct record *r, const char *text)
 {
-	return kept_text(r->at, sizeof(r->at), text);
+	return identity_parse_child(text[0] ? text : "none", &r->id);
 }
 
-static void at_print(const struct record *r, struct out *o)
+bool record_key(const struct record *r, struct key *ret)
 {
-	if (r->at[0])
-		kept_print(o, "at", r->at);
+	return key_parse(r->at, ret);
 }
 
-static int pending_parse(struct record *r, const char *text)
+void record_set_at(struct record *r, const struct key *dev)
 {
-	return parse_bool(text, &r->pending);
+	char id[KEY_NAME + 8];
+
+	STR_COPY(r->at, key_id(dev, id));
+}
+
+bool record_at_other(const struct record *r, const struct key *dev)
+{
+	char id[KEY_NAME + 8];
+
+	return strcmp(r->at, key_id(dev, id)) != 0;
 }
 
 static int boot_parse(struct record *r, const char *text)
 {
-	int rc = kept_text(r->boot, sizeof(r->boot), text);
-
-	r->cut = r->boot[0];
-	return rc;
+	r->interrupted = text[0];
+	return STR_COPY(r->boot, text) ? 0 : -EINVAL;
 }
 
-static int autoprobe_parse(struct record *r, const char *text)
+static void boot_print(const struct record *r, struct out *o)
 {
-	return parse_bool(text, &r->autoprobe);
+	if (r->boot[0])
+		persist_print(o, "boot", r->boot);
 }
 
 static int had_vfs_parse(struct record *r, const char *text)
@@ -181,45 +189,50 @@ static int had_vfs_parse(struct record *r, const char *text)
 	return rc;
 }
 
-static int unborn_parse(struct record *r, const char *text)
+static void had_vfs_print(const struct record *r, struct out *o)
 {
-	return parse_bool(text, &r->unborn);
-}
-
-static void act_print(const struct record *r, struct out *o)
-{
-	if (r->pending)
-		out_printf(o, " pending=1");
-	if (r->boot[0])
-		kept_print(o, "boot", r->boot);
-	if (r->autoprobe)
-		out_printf(o, " autoprobe=1");
 	if (r->had_vfs)
 		out_printf(o, " had_vfs=%d", r->had_vfs);
-	if (r->unborn)
-		out_printf(o, " unborn=1");
 }
 
-/* What a line has besides wishes. */
-static const struct kept_key keys[] = {
-	{ "path", path_parse, NULL },	    { "ids", ids_parse, NULL },
-	{ "serial", serial_parse, NULL },   { "vf", vf_parse, NULL },
-	{ "at", at_parse, NULL },	    { "pending", pending_parse, NULL },
-	{ "boot", boot_parse, NULL },	    { "autoprobe", autoprobe_parse, NULL },
-	{ "had_vfs", had_vfs_parse, NULL }, { "unborn", unborn_parse, NULL },
+/* What a line begins with, before its requests; the identity is printed as one. */
+static const struct persist_key keys[] = {
+	PERSIST_OTHER("path", path_parse, NULL),	  PERSIST_OTHER("ids", ids_parse, NULL),
+	PERSIST_OTHER("serial", serial_parse, NULL), PERSIST_OTHER("vf", vf_parse, NULL),
+	PERSIST_OTHER("child", child_parse, NULL),	  PERSIST_KEY("at", KEY_TEXT, false, at),
 };
 
-const struct kept_key *kept_key_find(const char *name)
+/* ... and of an operation, behind them. */
+static const struct persist_key op_keys[] = {
+	PERSIST_KEY("pending", KEY_FLAG, false, pending),
+	PERSIST_OTHER("boot", boot_parse, boot_print),
+	PERSIST_KEY("autoprobe", KEY_FLAG, false, autoprobe),
+	PERSIST_OTHER("had_vfs", had_vfs_parse, had_vfs_print),
+	PERSIST_KEY("unborn", KEY_FLAG, false, unborn),
+};
+
+static const struct persist_key *key_in(const struct persist_key *v, size_t n, const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		if (!strcmp(keys[i].name, name))
-			return &keys[i];
-	for (size_t i = 0; kept[i]; i++)
-		for (const struct kept_key *k = kept[i]->keys;
-		     k < kept[i]->keys + KEPT_KEYS && k->name; k++)
-			if (!strcmp(k->name, name))
-				return k;
+	for (const struct persist_key *k = v; k < v + n && k->name; k++)
+		if (!strcmp(k->name, name))
+			return k;
 	return NULL;
+}
+
+const struct persist_key *persist_key_find(const char *name)
+{
+	const struct persist_key *k = key_in(keys, ARRAY_SIZE(keys), name);
+
+	k = k ? k : key_in(op_keys, ARRAY_SIZE(op_keys), name);
+	for (size_t i = 0; persists[i] && !k; i++)
+		k = key_in(persists[i]->keys, PERSIST_KEYS, name);
+	return k;
+}
+
+static void put_keys(const struct persist_key *v, size_t n, const struct record *r, struct out *o)
+{
+	for (const struct persist_key *k = v; k < v + n && k->name; k++)
+		persist_put(k, r, o);
 }
 
 int record_add_owner(struct record *r, const struct owner *o)
@@ -246,9 +259,9 @@ int record_set_owner(struct record *r, const char *file, const char *text)
 	int end = 0;
 
 	if (sscanf(text, "%u:%u:%o%n", &uid, &gid, &mode, &end) != 3 || text[end] || mode > 07777 ||
-	    kept_text(o.file, sizeof(o.file), file))
+	    !STR_COPY(o.file, file))
 		return -EINVAL;
-	o.is = (struct owner_wish){ uid, gid, mode };
+	o.is = (struct ownership){ uid, gid, mode };
 	return record_add_owner(r, &o);
 }
 
@@ -268,12 +281,10 @@ int record_keep_unknown(struct record *r, const char *key, const char *value)
 
 void record_format(const struct record *r, struct out *o)
 {
-	at_print(r, o);
-	for (size_t i = 0; kept[i]; i++)
-		for (const struct kept_key *k = kept[i]->keys;
-		     k < kept[i]->keys + KEPT_KEYS && k->name; k++)
-			k->print(r, o);
-	act_print(r, o);
+	put_keys(keys, ARRAY_SIZE(keys), r, o);
+	for (size_t i = 0; persists[i]; i++)
+		put_keys(persists[i]->keys, PERSIST_KEYS, r, o);
+	put_keys(op_keys, ARRAY_SIZE(op_keys), r, o);
 	for (size_t i = 0; i < r->n_owners; i++)
 		out_printf(o, " " OWNER_KEY "%s=%u:%u:%04o", r->owners[i].file, r->owners[i].is.uid,
 			   r->owners[i].is.gid, (unsigned int)r->owners[i].is.mode);
@@ -283,7 +294,7 @@ void record_format(const struct record *r, struct out *o)
 
 static void format_identity(const struct identity *id, struct out *o)
 {
-	char text[IDENTITY_TEXT], *part = text, *ids, *serial;
+	char text[IDENTITY_TEXT], *part = text, *ids, *serial, child[KEY_NAME + 8];
 	struct identity card = *id;
 
 	card.path[0] = '\0';
@@ -294,6 +305,8 @@ static void format_identity(const struct identity *id, struct out *o)
 	out_pair(o, "path", id->path);
 	out_printf(o, " ids=%s serial=%s vf=", ids, serial);
 	out_printf(o, id->vf < 0 ? "none" : "%d", id->vf);
+	if (id->child.bus)
+		out_pair(o, "child", key_id(&id->child, child));
 }
 
 void record_line(const struct record *r, struct out *o)
@@ -345,14 +358,14 @@ void intent_format(const struct records *rs, struct out *o)
 	out_free(&lines);
 }
 
-bool cut_is_begun(const struct record *r)
+bool interrupted_is_begun(const struct record *r)
 {
 	return r->pending || r->boot[0];
 }
 
-void cut_forget(struct record *r)
+void interrupted_forget(struct record *r)
 {
-	r->pending = r->cut = r->autoprobe = r->unborn = false;
+	r->pending = r->interrupted = r->autoprobe = r->unborn = false;
 	r->boot[0] = '\0';
 	r->had_vfs = 0;
 }
@@ -365,7 +378,7 @@ struct owner *record_owner_of(const struct record *r, const char *file)
 	return NULL;
 }
 
-void record_note_owner(const struct record *r, struct want *want)
+void record_note_owner(const struct record *r, struct intent *want)
 {
 	const struct owner *o = record_owner_of(r, "claim");
 

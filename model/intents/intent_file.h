@@ -2,9 +2,10 @@
 /*
  * The state file: what a record holds, its text, and how the text is replaced.
  *
- * "pcidevfs-intent 2 lines=N", then N lines of key=value pairs, one for each device; each line ends with
- * " sum=<FNV-1a of all before it on the line>". Keys and lines that this program does not know are kept as they are, and
- * so are lines that make no sense: a record without a device has each of those (aside), and says why.
+ * "pcidevfs-intent 2 lines=N", then N lines of key=value pairs, one for each device; each line ends
+ * with " sum=<FNV-1a of all before it on the line>". Keys and lines that this program does not know
+ * are kept as they are, and so are lines that make no sense: a record without a device has each of
+ * those (aside), and says why.
  */
 #ifndef MODEL_INTENT_FILE_H
 #define MODEL_INTENT_FILE_H
@@ -23,11 +24,11 @@
 #define OWNERS_MAX 64 /* of one device; what a file has beyond is left out */
 
 struct owner {
-	char file[WISH_FILE]; /* "" the directory */
-	struct owner_wish is;
+	char file[REQUEST_FILE]; /* "" the directory */
+	struct ownership is;
 };
 
-struct flight;
+struct restore_job;
 
 /* How the devices of a record were when it was tried. */
 struct sight {
@@ -39,45 +40,53 @@ enum record_state {
 	RECORD_WAITING,	 /* its device is not there, or not ready for it */
 	RECORD_HELD,	 /* it is as was asked, or was once: see intents_print */
 	RECORD_REFUSED,	 /* tried; reason says why not */
-	RECORD_STRANGER, /* another device is where it was */
+	RECORD_MISMATCH, /* another device is where it was */
 	RECORD_DAMAGED,	 /* aside */
 };
 
 struct record {
 	/* In the file. */
 	struct identity id;
-	char at[KEY_NAME];	  /* where it was last seen; for people */
-	struct want want;	  /* of this the fields that a row of kept.h names */
+	char at[KEY_NAME + 8];	  /* where it was last seen, as key_id() names it; for people */
+	struct intent intent;	  /* of this the fields that a row of persist.h names */
 	char driver[DRIVER_NAME]; /* that has it for the claim */
 	uint64_t group;		  /* the same in all records of a claimed IOMMU group */
-	bool pending;		  /* an act was running; the wishes are those from before it */
-	/* What is to be known if nobody carries on the act that runs; also of one that brings back what is wished. */
+	bool pending; /* an operation was running; the requests are those from before it */
+	/* What is to be known if nobody carries on the operation that runs; also of one that brings
+	 * back what is requested. */
 	char boot[40];	 /* this run of the machine; "": none runs */
 	bool autoprobe;	 /* a PF: sriov_drivers_autoprobe was 1 */
-	int32_t had_vfs; /* a PF: VFs before the act */
-	bool unborn;	 /* a VF: it was not there before the act */
+	int32_t had_vfs; /* a PF: VFs before the operation */
+	bool unborn;	 /* it was not there before the operation, which makes it */
 	struct owner *owners;
 	size_t n_owners;
 	char *extra; /* "key=value key=value" as they were, or NULL */
-	/* Not a record but a line that makes no sense, as it stands in the file; reason says why. Else NULL. */
+	/* Not a record but a line that makes no sense, as it stands in the file; reason says why.
+	 * Else NULL. */
 	char *aside;
 
 	/* Of this process. */
 	struct key dev; /* matched, while birth is not 0 */
 	uint64_t birth;
-	bool noted; /* the model's want holds what needs no act */
-	bool cut;   /* that act was begun before this process, and nobody carries it on */
-	/* By kept_bit(): the model's want holds it, since it was applied, or asked anew. */
+	bool noted; /* the model's want holds what needs no operation */
+	/* that operation was begun before this process, and nobody carries it on */
+	bool interrupted;
+	/* By persist_bit(): the model's want holds it, since it was applied, or asked anew. */
 	uint32_t in;
-	struct flight *flying; /* the act for it that runs */
+	struct restore_job *restoring; /* the operation for it that runs */
 	bool decided; /* since it has this device: it is in effect, or was refused */
 	unsigned int tries;    /* but for the last ones, if they met somebody who has it: */
 	unsigned int busy_tries;
 	struct sight tried_for; /* the last time */
-	bool retry; /* once more for the same: it may have met only an act that has ended since */
+	/* once more for the same: it may have met only an operation that has ended since */
+	bool retry;
 	uint64_t over; /* us, 0: when its pod was, which the file does not say yet */
 	enum record_state state;
 	char reason[240];
+	/* Of what its parent makes by name: for which life of the parent that was tried, and
+	 * whether it was there since. */
+	uint64_t parent_birth;
+	bool was_there;
 	bool fresh; /* made by the change that is going on */
 };
 
@@ -94,15 +103,19 @@ struct record *record_new(void);
 struct record *record_copy(const struct record *r);
 void record_free(struct record *r);
 bool record_is_empty(const struct record *r);
-/* An act runs, or nobody has written down that it ended. */
-bool cut_is_begun(const struct record *r);
-void cut_forget(struct record *r);
+/* Of the device that it was last seen as; false: that had no name yet. */
+bool record_key(const struct record *r, struct key *ret);
+void record_set_at(struct record *r, const struct key *dev);
+bool record_at_other(const struct record *r, const struct key *dev);
+/* An operation runs, or nobody has written down that it ended. */
+bool interrupted_is_begun(const struct record *r);
+void interrupted_forget(struct record *r);
 /* Its line, aside, makes no sense: it is named by that, and is about no device. */
 void record_set_aside(struct record *r);
-/* Calls found for each record but the last of those with one identity. found may change what is there, not how much;
- * what it returns ends it, unless that is 0. -ENOMEM. */
-int records_each_twin(const struct records *rs, int (*found)(void *ctx, size_t former, size_t later),
-		      void *ctx);
+/* Calls found for each record but the last of those with one identity. found may change what is
+ * there, not how much; what it returns ends it, unless that is 0. -ENOMEM. */
+int records_each_twin(const struct records *rs,
+		      int (*found)(void *ctx, size_t former, size_t later), void *ctx);
 /* -ENOMEM; r stays the caller's then. */
 int records_add(struct records *rs, struct record *r);
 void records_free(struct records *rs);
@@ -117,23 +130,24 @@ void records_free(struct records *rs);
 #define INTENT_FORMER "pcidevfs-intent 1\n"
 #define INTENT_TRAILER "checksum=" /* and 16 digits */
 
-/* former_driver=igb: a pair of want.former */
+/* former_driver=igb: a pair of intent.former */
 #define FORMER_KEY "former_"
 #define OWNER_KEY "owner." /* owner.claim=1000:1000:0664 ; of the directory: owner.=... */
 /* NULL: it was not given away. */
 struct owner *record_owner_of(const struct record *r, const char *file);
 /* The owner of claim, else of the directory, is who gets the VFIO nodes. */
-void record_note_owner(const struct record *r, struct want *want);
+void record_note_owner(const struct record *r, struct intent *want);
 /* Unless that file has one; one that has no room is left out. -ENOMEM. */
 int record_add_owner(struct record *r, const struct owner *o);
 /* -EINVAL, -ENOMEM. */
 int record_set_owner(struct record *r, const char *file, const char *text);
 int record_keep_unknown(struct record *r, const char *key, const char *value);
-/* One pair of a line, with its quotes; value is written to. -EINVAL, -ENOMEM. An unknown key is kept. */
+/* One pair of a line, with its quotes; value is written to. -EINVAL, -ENOMEM. An unknown key is
+ * kept. */
 int record_set(struct record *r, const char *key, char *value);
 
-/* text is written to; text[len] is 0. Lines that make no sense are set aside, and the file is refused where none of
- * them does: -EINVAL with what is wrong with it; ret is empty then. */
+/* text is written to; text[len] is 0. Lines that make no sense are set aside, and the file is
+ * refused where none of them does: -EINVAL with what is wrong with it; ret is empty then. */
 int intent_parse(char *text, size_t len, struct records *ret, struct err *err);
 void intent_format(const struct records *rs, struct out *o);
 /* Can it be read as it is written? -EIO with the line that cannot; -ENOMEM. */
@@ -143,7 +157,8 @@ void record_line(const struct record *r, struct out *o);
 /* The pairs of one record that are for people and file alike: from at= on. */
 void record_format(const struct record *r, struct out *o);
 
-/* The calls by which a file is replaced; tests have their own. All give 0 (create: a descriptor) or -errno. */
+/* The calls by which a file is replaced; tests have their own. All give 0 (create: a descriptor) or
+ * -errno. */
 struct disk {
 	void *ctx;
 	int (*create)(void *ctx, const char *name);
@@ -156,8 +171,8 @@ struct disk {
 
 #define INTENT_NEW INTENT_FILE ".new"
 
-/* Returns 0 once the text is on the disk under INTENT_FILE. After a failure it holds the old or the new text. -EFBIG:
- * intent_read() would not take it. */
+/* Returns 0 once the text is on the disk under INTENT_FILE. After a failure it holds the old or the
+ * new text. -EFBIG: intent_read() would not take it. */
 int intent_replace(const struct disk *disk, const char *text, size_t len);
 /* Below a directory: ctx is an int, its descriptor. */
 struct disk disk_at(int *dirfd);

@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "intents.h"
-#include "kept.h"
+#include "persist.h"
 #include "pcidevfs/model.h"
 
 void device_identity(struct model *m, const struct device *dev, struct identity *ret)
 {
-	identity_of(ret, dev, device_is_vf(dev) ? model_parent(m, dev) : NULL);
+	bool by_parent = device_is_vf(dev) || key_is_made(&dev->key);
+
+	identity_of(ret, dev, by_parent ? model_parent(m, dev) : NULL);
 }
 
 size_t records_of_device(const struct records *rs, const struct device *dev)
@@ -32,9 +34,24 @@ size_t records_of_identity(const struct records *rs, const struct identity *id)
 	return RECORD_NONE;
 }
 
+bool request_identity(struct model *m, const struct request *about, struct identity *ret)
+{
+	const struct key *parent = request_parent(about);
+	const struct device *dev = model_find(m, parent ? parent : &about->dev);
+
+	if (!dev)
+		return false;
+	device_identity(m, dev, ret);
+	if (about->child)
+		ret->vf = about->child - 1;
+	else if (parent)
+		ret->child = about->dev;
+	return true;
+}
+
 static int by_key(const void *left, const void *right)
 {
-	const struct seat *a = left, *b = right;
+	const struct candidate *a = left, *b = right;
 
 	return key_cmp(&a->key, &b->key);
 }
@@ -60,46 +77,52 @@ bool device_is_known(const struct device *dev)
 	return dev->facts.serial_known || dev->facts.serial;
 }
 
+static uint64_t child_mark(const struct identity *id)
+{
+	return id->child.bus ? key_hash(&id->child) : 0;
+}
+
 static uint64_t place_mark(const struct identity *id)
 {
-	return fnv1a(FNV1A, id->path, strlen(id->path)) + (uint64_t)id->vf;
+	return fnv1a(FNV1A, id->path, strlen(id->path)) + (uint64_t)id->vf + child_mark(id);
 }
 
 static uint64_t card_mark(const struct identity *id)
 {
-	const uint64_t card[] = { id->serial, id->ids, (uint64_t)id->vf };
+	const uint64_t card[] = { id->serial, id->ids, (uint64_t)id->vf, child_mark(id) };
 
 	return fnv1a(FNV1A, (const char *)card, sizeof(card));
 }
 
-static void mark_seats(struct pass *p)
+static void mark_candidates(struct pass *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
-		p->marks[2 * i] = (struct mark){ place_mark(&p->seats[i].id), i };
-		p->marks[2 * i + 1] = (struct mark){ card_mark(&p->seats[i].id), i };
+		p->marks[2 * i] = (struct mark){ place_mark(&p->candidates[i].id), i };
+		p->marks[2 * i + 1] = (struct mark){ card_mark(&p->candidates[i].id), i };
 	}
 	marks_sort(p->marks, 2 * p->n);
 }
 
-enum { SOME_SEATS = 16 };
+enum { SOME_CANDIDATES = 16 };
 
-struct some_seats {
-	struct seat v[SOME_SEATS];
-	size_t at[SOME_SEATS], n;
+struct some_candidates {
+	struct candidate v[SOME_CANDIDATES];
+	size_t at[SOME_CANDIDATES], n;
 };
 
 /* False: there are more of them than have room. */
-static bool add_seats(const struct pass *p, uint64_t value, struct some_seats *some)
+static bool add_candidates(const struct pass *p, uint64_t value, struct some_candidates *some)
 {
-	for (size_t i = marks_first(p->marks, 2 * p->n, value); i < 2 * p->n && p->marks[i].value == value; i++) {
-		size_t seat = p->marks[i].at, k = 0;
+	for (size_t i = marks_first(p->marks, 2 * p->n, value);
+	     i < 2 * p->n && p->marks[i].value == value; i++) {
+		size_t candidate = p->marks[i].at, k = 0;
 
-		while (k < some->n && some->at[k] != seat)
+		while (k < some->n && some->at[k] != candidate)
 			k++;
-		if (k == SOME_SEATS)
+		if (k == SOME_CANDIDATES)
 			return false;
-		some->at[k] = seat;
-		some->v[k] = p->seats[seat];
+		some->at[k] = candidate;
+		some->v[k] = p->candidates[candidate];
 		some->n = k < some->n ? some->n : k + 1;
 	}
 	return true;
@@ -107,15 +130,15 @@ static bool add_seats(const struct pass *p, uint64_t value, struct some_seats *s
 
 enum match pass_lookup(const struct pass *p, const struct identity *wanted, size_t *ret_at)
 {
-	struct some_seats some;
+	struct some_candidates some;
 	enum match match;
 	size_t at;
 
 	some.n = 0;
 	/* Without a serial only the place counts, and most devices of a kind have one mark. */
-	if (!add_seats(p, place_mark(wanted), &some) ||
-	    (wanted->serial && !add_seats(p, card_mark(wanted), &some)))
-		return identity_match(wanted, p->seats, p->n, ret_at);
+	if (!add_candidates(p, place_mark(wanted), &some) ||
+	    (wanted->serial && !add_candidates(p, card_mark(wanted), &some)))
+		return identity_match(wanted, p->candidates, p->n, ret_at);
 	match = identity_match(wanted, some.v, some.n, &at);
 	if (match != MATCH_NONE)
 		*ret_at = some.at[at];
@@ -124,27 +147,27 @@ enum match pass_lookup(const struct pass *p, const struct identity *wanted, size
 
 void pass_free(struct pass *p)
 {
-	free(p->seats);
+	free(p->candidates);
 	free(p->unmet);
 	free(p->of);
 	free(p->marks);
 }
 
 /* With the model locked. */
-int pass_find_seats(struct pass *p)
+int pass_find_candidates(struct pass *p)
 {
 	struct model *m = p->in->m;
 	const struct device *dev;
 	size_t pos = 0, cap = model_count(m);
 
-	p->seats = calloc(cap ? cap : 1, sizeof(*p->seats));
+	p->candidates = calloc(cap ? cap : 1, sizeof(*p->candidates));
 	p->unmet = calloc(cap ? cap : 1, sizeof(*p->unmet));
 	p->of = calloc(cap ? cap : 1, sizeof(struct record *));
 	p->marks = calloc(cap ? 2 * cap : 1, sizeof(*p->marks));
-	if (!p->seats || !p->unmet || !p->of || !p->marks)
+	if (!p->candidates || !p->unmet || !p->of || !p->marks)
 		return -ENOMEM;
 	while ((dev = model_next(m, &pos)) && p->n < cap) {
-		struct seat *s = &p->seats[p->n];
+		struct candidate *s = &p->candidates[p->n];
 
 		device_identity(m, dev, &s->id);
 		s->key = dev->key;
@@ -153,32 +176,32 @@ int pass_find_seats(struct pass *p)
 		p->n_unknown += s->serial_unknown;
 		p->n++;
 	}
-	qsort(p->seats, p->n, sizeof(*p->seats), by_key);
-	mark_seats(p);
+	qsort(p->candidates, p->n, sizeof(*p->candidates), by_key);
+	mark_candidates(p);
 	return 0;
 }
 
-size_t pass_seat(const struct pass *p, const struct key *key)
+size_t pass_candidate(const struct pass *p, const struct key *key)
 {
-	const struct seat wanted = { .key = *key };
-	const struct seat *s = p->n ? bsearch(&wanted, p->seats, p->n, sizeof(*p->seats), by_key)
-				    : NULL;
+	const struct candidate wanted = { .key = *key };
+	const struct candidate *s =
+		p->n ? bsearch(&wanted, p->candidates, p->n, sizeof(*p->candidates), by_key) : NULL;
 
-	return s ? (size_t)(s - p->seats) : RECORD_NONE;
+	return s ? (size_t)(s - p->candidates) : RECORD_NONE;
 }
 
 struct record *pass_record(const struct pass *p, const struct key *dev)
 {
-	size_t at = pass_seat(p, dev);
+	size_t at = pass_candidate(p, dev);
 
 	return at == RECORD_NONE ? NULL : p->of[at];
 }
 
-static void note_seat(struct pass *p, struct record *r)
+static void note_candidate(struct pass *p, struct record *r)
 {
-	size_t at = r->birth ? pass_seat(p, &r->dev) : RECORD_NONE;
+	size_t at = r->birth ? pass_candidate(p, &r->dev) : RECORD_NONE;
 
-	if (at != RECORD_NONE && p->seats[at].birth == r->birth)
+	if (at != RECORD_NONE && p->candidates[at].birth == r->birth)
 		p->of[at] = r;
 }
 
@@ -198,15 +221,17 @@ static int look_once(struct rewrite *w, struct err *err)
 	w->pass_free = pass_free;
 	if (w->pass)
 		w->pass->in = w->in;
-	if (w->pass && !pass_find_seats(w->pass))
+	if (w->pass && !pass_find_candidates(w->pass))
 		return 0;
 	return fail(err, ENOMEM, "no memory to keep what was asked");
 }
 
-/* Cards are followed by their serial alone; while a device's is not known, it may be any of its kind. */
+/* Cards are followed by their serial alone; while a device's is not known, it may be any of its
+ * kind. */
 static bool may_be(const struct record *r, const struct device *dev, const struct identity *id)
 {
 	return r && r->id.serial && r->id.ids == id->ids && r->id.vf == id->vf &&
+	       key_eq(&r->id.child, &id->child) &&
 	       (r->id.serial == id->serial || !device_is_known(dev));
 }
 
@@ -218,7 +243,7 @@ int rewrite_find_moved(struct rewrite *w, const struct device *dev, const struct
 	*ret_at = RECORD_NONE;
 	for (size_t i = 0; i < w->next.n && !rc && *ret_at == RECORD_NONE; i++) {
 		const struct record *r = w->next.v[i];
-		size_t seat;
+		size_t candidate;
 
 		if (!may_be(r, dev, id) || device_of(w->in, r))
 			continue;
@@ -228,8 +253,8 @@ int rewrite_find_moved(struct rewrite *w, const struct device *dev, const struct
 				"%s has just come, and which card it is is not known yet; write again",
 				dev->key.name);
 		rc = look_once(w, err);
-		if (!rc && pass_lookup(w->pass, &r->id, &seat) == MATCH_HERE &&
-		    key_eq(&w->pass->seats[seat].key, &dev->key))
+		if (!rc && pass_lookup(w->pass, &r->id, &candidate) == MATCH_HERE &&
+		    key_eq(&w->pass->candidates[candidate].key, &dev->key))
 			*ret_at = i;
 	}
 	return rc;
@@ -245,11 +270,11 @@ void record_leave(struct record *r)
 	r->reason[0] = '\0';
 }
 
-static void seat_stranger(struct record *r, const struct seat *s)
+static void say_mismatch(struct record *r, const struct candidate *s)
 {
 	char text[IDENTITY_TEXT];
 
-	r->state = RECORD_STRANGER;
+	r->state = RECORD_MISMATCH;
 	r->dev = s->key;
 	snprintf(
 		r->reason, sizeof(r->reason),
@@ -280,36 +305,40 @@ static void find_device(struct pass *p, struct record *r)
 		loose.serial = 0;
 		match = pass_lookup(p, &loose, &at);
 	}
-	if (match == MATCH_STRANGER) {
-		seat_stranger(r, &p->seats[at]);
+	if (match == MATCH_NONE && r->id.child.bus && (r->restoring || r->decided))
+		return; /* what became of making it stays */
+	if (match == MATCH_MISMATCH) {
+		say_mismatch(r, &p->candidates[at]);
 		return;
 	}
 	r->state = RECORD_WAITING;
-	STR_COPY(r->reason, match == MATCH_NONE && r->id.serial && p->n_unknown
-				    ? "whether its device is there is not known yet: not all serial numbers have been read"
-				    : "its device is not there");
+	STR_COPY(
+		r->reason,
+		match == MATCH_NONE && r->id.serial && p->n_unknown
+			? "whether its device is there is not known yet: not all serial numbers have been read"
+			: "its device is not there");
 	p->incomplete |= match == MATCH_NONE && r->id.serial && p->n_unknown;
 	if (match == MATCH_NONE)
 		return;
 	r->reason[0] = '\0';
-	r->dev = p->seats[at].key;
-	r->birth = p->seats[at].birth;
-	p->rewrite |= strcmp(r->at, r->dev.name) != 0;
+	r->dev = p->candidates[at].key;
+	r->birth = p->candidates[at].birth;
+	p->rewrite |= record_at_other(r, &r->dev);
 }
 
 void pass_match(struct pass *p, struct record *r)
 {
 	find_device(p, r);
-	note_seat(p, r);
+	note_candidate(p, r);
 }
 
-void record_seat(struct record *r, const struct device *dev)
+void record_attach(struct record *r, const struct device *dev)
 {
 	if (r->birth && r->birth != dev->birth)
 		record_leave(r);
 	r->dev = dev->key;
 	r->birth = dev->birth;
-	STR_COPY(r->at, dev->key.name);
+	record_set_at(r, &dev->key);
 }
 
 /* No pass may have seen yet that it is this one. */
@@ -343,7 +372,7 @@ int rewrite_record(struct rewrite *w, const struct device *dev, struct record **
 		return fail(err, ENOMEM, "no memory to keep what was asked");
 	if (id.vf != IDENTITY_HALF || !r->id.path[0])
 		r->id = id;
-	record_seat(r, dev);
+	record_attach(r, dev);
 	*ret = r;
 	return 0;
 }

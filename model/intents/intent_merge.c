@@ -4,19 +4,19 @@
 #include <string.h>
 
 #include "intents.h"
-#include "kept.h"
+#include "persist.h"
 
 /* Does what the later one asks for end it? */
-static bool is_ended(const struct kept *k, const struct want *later)
+static bool is_ended(const struct persist *k, const struct intent *later)
 {
-	for (size_t i = 0; kept[i]; i++)
-		if (kept[i]->ends == k && kept_has(kept[i], later))
+	for (size_t i = 0; persists[i]; i++)
+		if (persists[i]->ends == k && persist_has(persists[i], later))
 			return true;
 	return false;
 }
 
 /* What the device had before is known to who has met it with its host driver. */
-static void merge_former(struct want *w, const struct want *former)
+static void merge_former(struct intent *w, const struct intent *former)
 {
 	if (former_is_none(w->former) && former->former_known) {
 		STR_COPY(w->former, former->former);
@@ -24,22 +24,22 @@ static void merge_former(struct want *w, const struct want *former)
 	}
 }
 
-static void merge_wishes(struct record *r, const struct record *former)
+static void merge_requests(struct record *r, const struct record *former)
 {
-	bool claimed = r->want.claim[0];
+	bool claimed = r->intent.claim[0];
 
-	for (size_t i = 0; kept[i]; i++)
-		if (!kept_has(kept[i], &r->want) && !is_ended(kept[i], &r->want) &&
-		    !(kept[i]->with_claim && claimed))
-			kept_copy(kept[i], &r->want, &former->want);
-	if (r->want.claim[0] && !claimed) {
+	for (size_t i = 0; persists[i]; i++)
+		if (!persist_has(persists[i], &r->intent) && !is_ended(persists[i], &r->intent) &&
+		    !(persists[i]->with_claim && claimed))
+			persist_copy(persists[i], &r->intent, &former->intent);
+	if (r->intent.claim[0] && !claimed) {
 		STR_COPY(r->driver, former->driver);
 		r->group = former->group;
 	}
-	if (r->want.claim[0])
-		merge_former(&r->want, &former->want);
+	if (r->intent.claim[0])
+		merge_former(&r->intent, &former->intent);
 	else
-		kept_clear_with_claim(&r->want);
+		persist_clear_with_claim(&r->intent);
 }
 
 static int merge_owners(struct record *r, const struct record *former)
@@ -50,16 +50,16 @@ static int merge_owners(struct record *r, const struct record *former)
 	return 0;
 }
 
-static void merge_act(struct record *r, const struct record *former)
+static void merge_op(struct record *r, const struct record *former)
 {
-	if (cut_is_begun(r) || !cut_is_begun(former))
+	if (interrupted_is_begun(r) || !interrupted_is_begun(former))
 		return;
 	STR_COPY(r->boot, former->boot);
 	r->pending = former->pending;
 	r->autoprobe = former->autoprobe;
 	r->had_vfs = former->had_vfs;
 	r->unborn = former->unborn;
-	r->cut = former->cut;
+	r->interrupted = former->interrupted;
 }
 
 /* What was asked later holds. */
@@ -74,8 +74,8 @@ static int merge(void *ctx, size_t former, size_t later)
 		r->dev = from->dev;
 		r->birth = from->birth;
 	}
-	merge_wishes(r, from);
-	merge_act(r, from);
+	merge_requests(r, from);
+	merge_op(r, from);
 	if (!r->extra) {
 		r->extra = from->extra ? strdup(from->extra) : NULL;
 		if (from->extra && !r->extra)

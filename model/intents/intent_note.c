@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What of the records the model is told: at once what needs no operation, and after each pass why the rest is not in
- * effect. */
+/* What of the records the model is told: at once what needs no operation, and after each pass why
+ * the rest is not in effect. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "intents.h"
-#include "kept.h"
+#include "persist.h"
 #include "pcidevfs/model.h"
 
-/* With the model locked. What the model knows already, from before a crash, is newer than the file. */
+/* With the model locked. What the model knows already, from before a crash, is newer than the
+ * file. */
 void record_note(struct intents *in, struct record *r)
 {
 	struct device *dev = model_edit(in->m, &r->dev, false);
-	/* The act that was cut short decides, not what was there before it. */
+	/* The operation that was interrupted decides, not what was there before it. */
 	bool in_hands = in->goes_on && !in->passed && r->pending;
 
 	if (!dev)
@@ -20,27 +21,27 @@ void record_note(struct intents *in, struct record *r)
 	r->noted = true;
 	/* A former process has met it already. */
 	r->decided = in->goes_on && !in->passed && !device_is_coming(dev);
-	cut_find(in, r, dev);
-	for (size_t i = 0; kept[i]; i++) {
-		const struct kept *k = kept[i];
-		bool known = kept_has(k, &dev->want);
+	interrupted_find(in, r, dev);
+	for (size_t i = 0; persists[i]; i++) {
+		const struct persist *k = persists[i];
+		bool known = persist_has(k, &dev->intent);
 
-		if (known || !kept_has(k, &r->want) || in_hands)
-			r->in |= kept_bit(k);
+		if (known || !persist_has(k, &r->intent) || in_hands)
+			r->in |= persist_bit(k);
 		if (k->note)
 			k->note(r, dev);
 		else if (!k->value && !known)
-			kept_copy(k, &dev->want, &r->want);
+			persist_copy(k, &dev->intent, &r->intent);
 	}
-	record_note_owner(r, &dev->want);
-	if (r->cut)
-		cut_say(in, r);
+	record_note_owner(r, &dev->intent);
+	if (r->interrupted)
+		interrupted_say(in, r);
 }
 
 void pass_note_vf_claims(struct pass *p)
 {
 	struct vf_claims {
-		uint64_t bits[ARRAY_SIZE(((struct want *)0)->vf_claims)];
+		uint64_t bits[ARRAY_SIZE(((struct intent *)0)->vf_claims)];
 	};
 	_free_ struct vf_claims *claims = calloc(p->n ? p->n : 1, sizeof(*claims));
 	struct intents *in = p->in;
@@ -49,7 +50,8 @@ void pass_note_vf_claims(struct pass *p)
 		struct identity pf = in->rs.v[i]->id;
 		size_t vf = (size_t)pf.vf, at;
 
-		if (!in->rs.v[i]->want.claim[0] || pf.vf < 0 || vf >= 64 * ARRAY_SIZE(claims->bits))
+		if (!in->rs.v[i]->intent.claim[0] || pf.vf < 0 ||
+		    vf >= 64 * ARRAY_SIZE(claims->bits))
 			continue;
 		pf.vf = -1; /* the functions of a card may have one serial */
 		if (pass_lookup(p, &pf, &at) != MATCH_HERE)
@@ -58,32 +60,34 @@ void pass_note_vf_claims(struct pass *p)
 		p->told = true;
 	}
 	for (size_t i = 0; i < p->n && claims; i++) {
-		const struct device *dev = model_find(in->m, &p->seats[i].key);
+		const struct device *dev = model_find(in->m, &p->candidates[i].key);
 		struct device *edit;
 
 		if (!dev || dev->facts.total_vfs < 0 ||
-		    !memcmp(claims[i].bits, dev->want.vf_claims, sizeof(claims->bits)))
+		    !memcmp(claims[i].bits, dev->intent.vf_claims, sizeof(claims->bits)))
 			continue;
-		edit = model_edit(in->m, &p->seats[i].key, false);
+		edit = model_edit(in->m, &p->candidates[i].key, false);
 		if (edit)
-			memcpy(edit->want.vf_claims, claims[i].bits, sizeof(claims->bits));
+			memcpy(edit->intent.vf_claims, claims[i].bits, sizeof(claims->bits));
 	}
 }
 
 static void say_unmet(struct pass *p, const struct key *key, const char *text)
 {
-	size_t at = pass_seat(p, key);
+	size_t at = pass_candidate(p, key);
 
 	if (at != RECORD_NONE)
 		p->unmet[at] = text;
 }
 
-/* With the model locked. Until the first try has ended; of a card that is not known yet what its place tells. */
-static void pass_intend(const struct pass *p, const struct seat *s, const struct record *r)
+/* With the model locked. Until the first try has ended; of a card that is not known yet what its
+ * place tells. */
+static void pass_intend(const struct pass *p, const struct candidate *s, const struct record *r)
 {
 	const struct device *dev = model_find(p->in->m, &s->key);
-	bool coming = r && kept_is_missing(&kept_claim, r) && !r->decided && !cut_is_ours(p->in, r);
-	const char *claim = coming ? r->want.claim : "";
+	bool coming = r && persist_is_missing(&persist_claim, r) && !r->decided &&
+		      !interrupted_is_ours(p->in, r);
+	const char *claim = coming ? r->intent.claim : "";
 	struct device *edit;
 
 	if (!dev || (!r && !device_is_known(dev)) || !strcmp(dev->intended, claim))
@@ -100,17 +104,17 @@ void pass_publish(struct pass *p)
 	for (size_t i = 0; i < in->rs.n; i++) {
 		const struct record *r = in->rs.v[i];
 
-		if (r->reason[0] && (r->birth || r->state == RECORD_STRANGER) && !r->flying)
+		if (r->reason[0] && (r->birth || r->state == RECORD_MISMATCH) && !r->restoring)
 			say_unmet(p, &r->dev, r->reason);
 	}
 	for (size_t i = 0; i < p->n; i++) {
-		const struct device *dev = model_find(in->m, &p->seats[i].key);
+		const struct device *dev = model_find(in->m, &p->candidates[i].key);
 		const char *text = p->unmet[i] ? p->unmet[i] : "";
 
-		pass_intend(p, &p->seats[i], p->of[i]);
+		pass_intend(p, &p->candidates[i], p->of[i]);
 		p->told |= text[0] || (dev && dev->intended[0]);
 		if (dev && strcmp(dev->unmet, text)) {
-			struct device *edit = model_edit(in->m, &p->seats[i].key, false);
+			struct device *edit = model_edit(in->m, &p->candidates[i].key, false);
 
 			if (edit)
 				STR_COPY(edit->unmet, text);
@@ -128,14 +132,14 @@ int intents_note(struct intents *in, struct err *err)
 	rc = intents_ready(in, err);
 	pthread_mutex_lock(&in->lock);
 	model_lock(in->m);
-	for (size_t i = pass_find_seats(&p) ? in->rs.n : 0; i < in->rs.n; i++) {
+	for (size_t i = pass_find_candidates(&p) ? in->rs.n : 0; i < in->rs.n; i++) {
 		struct record *r = in->rs.v[i];
 
 		pass_match(&p, r);
 		if (!r->birth)
 			continue;
 		record_note(in, r);
-		if (kept_is_missing(&kept_claim, r))
+		if (persist_is_missing(&persist_claim, r))
 			record_note_claim(in, r);
 	}
 	model_publish(in->m);

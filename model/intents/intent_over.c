@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * That a pod has a device is on the disk before the pod has it; that it is over, some seconds later: the next pod,
- * which mostly comes at once, waits for no disk then. A crash before that takes the device for a pod's still, and
- * whose is not known.
+ * That a pod has a device is on the disk before the pod has it; that it is over, some seconds
+ * later: the next pod, which mostly comes at once, waits for no disk then. A crash before that
+ * takes the device for a pod's still, and whose is not known.
  */
 #include "intents.h"
 
@@ -35,7 +35,7 @@ void over_write(struct intents *in, bool last)
 
 		if (!r)
 			continue;
-		r->want.given_as[0] = '\0';
+		r->intent.given_as[0] = '\0';
 		r->over = 0;
 	}
 	rewrite_commit(&w, NULL); /* what the disk refuses, the next pass tries again */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Whose the files of a device, and of the root, are: kept as wishes are. */
+/* Whose the files of a device, and of the root, are: kept as requests are. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "intents.h"
 #include "pcidevfs/model.h"
 
-static int put_owner(struct record *r, const char *file, const struct owner_wish *is,
+static int put_owner(struct record *r, const char *file, const struct ownership *is,
 		     struct err *err)
 {
 	struct owner *o = record_owner_of(r, file), *v;
@@ -29,7 +29,8 @@ static int put_owner(struct record *r, const char *file, const struct owner_wish
 	return 0;
 }
 
-/* A file that is as it was born has to be kept where its directory was given away, or it would go along. */
+/* A file that is as it was born has to be kept where its directory was given away, or it would go
+ * along. */
 static void drop_defaults(struct record *r, const struct owner_default *born)
 {
 	const struct owner *dir = record_owner_of(r, "");
@@ -55,10 +56,10 @@ static bool note_owner(struct intents *in, const struct key *key)
 	dev = model_edit(in->m, key, false);
 	at = dev ? records_of_device(&in->rs, dev) : RECORD_NONE;
 	if (dev) {
-		uint32_t uid = dev->want.uid, gid = dev->want.gid;
+		uint32_t uid = dev->intent.uid, gid = dev->intent.gid;
 
-		record_note_owner(at == RECORD_NONE ? &nobody : in->rs.v[at], &dev->want);
-		other = uid != dev->want.uid || gid != dev->want.gid;
+		record_note_owner(at == RECORD_NONE ? &nobody : in->rs.v[at], &dev->intent);
+		other = uid != dev->intent.uid || gid != dev->intent.gid;
 	}
 	model_publish(in->m);
 	model_unlock(in->m);
@@ -92,7 +93,7 @@ static int edit_device(struct rewrite *w, const struct key *key, struct record *
 
 /* With the model locked. */
 static int edit_owner(struct rewrite *w, const struct key *key, const char *file,
-		      const struct owner_wish *owner, const struct owner_default *born,
+		      const struct ownership *owner, const struct owner_default *born,
 		      struct err *err)
 {
 	struct record *r = NULL;
@@ -124,15 +125,15 @@ static void learn_identity(struct intents *in, const struct key *key)
 }
 
 int intents_set_owner(struct intents *in, const struct key *dev, const char *file,
-		      const struct owner_wish *owner, const struct owner_default *born,
+		      const struct ownership *owner, const struct owner_default *born,
 		      struct err *err)
 {
 	bool other = false;
 	struct rewrite w;
 	int rc;
 
-	if (strlen(file) >= WISH_FILE)
-		return fail(err, EINVAL, "%s is no file of a device", file);
+	if (strlen(file) >= REQUEST_FILE)
+		return fail(err, EINVAL, "%s is not a file of a device", file);
 	if (dev)
 		learn_identity(in, dev);
 	pthread_mutex_lock(&in->save);
@@ -163,13 +164,13 @@ void records_adopt(struct model *m, struct records *rs)
 		struct identity id;
 		struct key key;
 
-		if (r->n_owners && key_make(BUS_PCI, r->at, &key))
+		if (r->n_owners && record_key(r, &key))
 			dev = model_find(m, &key);
 		if (!dev)
 			continue;
 		device_identity(m, dev, &id);
 		if (identity_eq(&id, &r->id))
-			record_seat(r, dev);
+			record_attach(r, dev);
 	}
 	model_unlock(m);
 }
@@ -179,60 +180,56 @@ static bool is_of(const struct record *r, const struct key *dev)
 	return dev ? r->birth && key_eq(&r->dev, dev) : record_is_root(r);
 }
 
-/* With in->lock held. vf: its VF of that index, which is not there; -1: itself, whose record has no device yet. */
-static const struct owner *find_coming(struct intents *in, const struct key *key, int32_t vf,
+/* With in->lock held. What the request is about is not there; or it is, and its record has no
+ * device yet. */
+static const struct owner *find_coming(struct intents *in, const struct request *about,
 				       const char *file)
 {
-	const struct device *dev;
+	bool unborn = request_parent(about), known;
 	struct identity id;
 
 	model_lock(in->m);
-	dev = model_find(in->m, key);
-	if (dev)
-		device_identity(in->m, dev, &id);
+	known = request_identity(in->m, about, &id);
 	model_unlock(in->m);
-	if (!dev)
-		return NULL;
-	id.vf = vf < 0 ? id.vf : vf;
-	for (size_t i = 0; i < in->rs.n; i++) {
+	for (size_t i = 0; i < in->rs.n && known; i++) {
 		struct record *r = in->rs.v[i];
 
-		if (r->n_owners && (vf >= 0 || !r->birth) && identity_eq(&r->id, &id))
+		if (r->n_owners && (unborn || !r->birth) && identity_eq(&r->id, &id))
 			return record_owner_of(r, file);
 	}
 	return NULL;
 }
 
 bool intents_owner(struct intents *in, const struct key *dev, const char *file,
-		   struct owner_wish *ret)
+		   struct ownership *ret)
 {
 	const struct owner *o = NULL;
-	bool seated = !dev, coming = false;
+	bool matched = !dev, coming = false;
 
 	pthread_mutex_lock(&in->lock);
 	for (size_t i = 0; i < in->rs.n && in->n_owned && !o; i++) {
 		struct record *r = in->rs.v[i];
 		bool of = r->n_owners && is_of(r, dev);
 
-		seated |= of;
+		matched |= of;
 		coming |= r->n_owners && !r->birth;
 		o = of ? record_owner_of(r, file) : NULL;
 	}
-	if (coming && !seated)
-		o = find_coming(in, dev, -1, file);
+	if (coming && !matched)
+		o = find_coming(in, &(struct request){ .dev = *dev }, file);
 	if (o)
 		*ret = o->is;
 	pthread_mutex_unlock(&in->lock);
 	return o;
 }
 
-bool intents_owner_vf(struct intents *in, const struct key *pf, unsigned int index,
-		      const char *file, struct owner_wish *ret)
+bool intents_owner_unborn(struct intents *in, const struct request *about, const char *file,
+			  struct ownership *ret)
 {
 	const struct owner *o;
 
 	pthread_mutex_lock(&in->lock);
-	o = in->n_owned ? find_coming(in, pf, (int32_t)index, file) : NULL;
+	o = in->n_owned ? find_coming(in, about, file) : NULL;
 	if (o)
 		*ret = o->is;
 	pthread_mutex_unlock(&in->lock);

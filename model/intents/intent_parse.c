@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* From the file's text to records: bounded by the text, pure. A line that makes no sense is kept as it is, and the
- * others hold. */
+/* From the file's text to records: bounded by the text, pure. A line that makes no sense is kept as
+ * it is, and the others hold. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "intent_file.h"
-#include "kept.h"
+#include "persist.h"
 #include "pcidevfs/err.h"
 
 /* ---- key=value */
@@ -75,14 +75,14 @@ static int pair_next(char **line, char **key, char **value)
 
 static int set_former(struct record *r, const char *name, const char *value)
 {
-	r->want.former_known = true;
-	return former_set(r->want.former, name, value) ? 0 : -EINVAL;
+	r->intent.former_known = true;
+	return former_set(r->intent.former, name, value) ? 0 : -EINVAL;
 }
 
 /* Without quotes none is nothing. */
 int record_set(struct record *r, const char *key, char *value)
 {
-	const struct kept_key *k = kept_key_find(key);
+	const struct persist_key *k = persist_key_find(key);
 	bool owner = !strncmp(key, OWNER_KEY, strlen(OWNER_KEY));
 	bool former = !strncmp(key, FORMER_KEY, strlen(FORMER_KEY));
 
@@ -94,7 +94,7 @@ int record_set(struct record *r, const char *key, char *value)
 		return -EINVAL;
 	if (owner)
 		return record_set_owner(r, key + strlen(OWNER_KEY), value);
-	return k ? k->parse(r, value) : set_former(r, key + strlen(FORMER_KEY), value);
+	return k ? persist_parse(k, r, value) : set_former(r, key + strlen(FORMER_KEY), value);
 }
 
 /* ---- a line */
@@ -149,8 +149,8 @@ static int parse_record(struct reader *rd, char *line, const char *whole)
 	char why[120];
 	int rc = r ? parse_pairs(line, r, &word) : -ENOMEM;
 
-	if (!rc && !r->want.claim[0])
-		kept_clear_with_claim(&r->want);
+	if (!rc && !r->intent.claim[0])
+		persist_clear_with_claim(&r->intent);
 	if (!rc)
 		rc = records_add(&rd->rs, r);
 	if (!rc) {
@@ -242,7 +242,8 @@ static int check_frame(const char *text, size_t len, size_t *ret, struct err *er
 	return 0;
 }
 
-/* "pcidevfs-intent 2 lines=3", with a checksum. A damaged one costs only what it says: the number of lines. */
+/* "pcidevfs-intent 2 lines=3", with a checksum. A damaged one costs only what it says: the number
+ * of lines. */
 static int parse_head(struct reader *rd, char *line, size_t len)
 {
 	size_t body = sum_covers(line, len);
@@ -287,7 +288,8 @@ static int note_lost(struct reader *rd)
 	return set_aside(rd, text, why);
 }
 
-/* The former of two that are equal is as if it were damaged: it must not hold once the later one is gone. */
+/* The former of two that are equal is as if it were damaged: it must not hold once the later one is
+ * gone. */
 static int drop_former(void *ctx, size_t former, size_t later)
 {
 	struct reader *rd = ctx;
@@ -327,9 +329,10 @@ static int parse_all(struct reader *rd, char *text, size_t len)
 	int rc = parse_lines(rd, text, len);
 
 	if (!rc && !rd->good)
-		return fail(rd->err, EINVAL,
-			    later ? "it was written by a later version, or its first line is damaged"
-				  : "none of its lines makes sense");
+		return fail(
+			rd->err, EINVAL,
+			later ? "it was written by a later version, or its first line is damaged"
+			      : "none of its lines makes sense");
 	return rc ? rc : note_lost(rd);
 }
 

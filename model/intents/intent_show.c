@@ -4,15 +4,15 @@
 #include <string.h>
 
 #include "intents.h"
-#include "kept.h"
+#include "persist.h"
 #include "pcidevfs/model.h"
 
 /* With the model locked. */
 static const char *drift(const struct record *r, const struct device *dev, char *reason,
 			 size_t size)
 {
-	for (size_t i = 0; kept[i]; i++)
-		if (record_drifted(r, kept[i], dev, reason, size))
+	for (size_t i = 0; persists[i]; i++)
+		if (record_drifted(r, persists[i], dev, reason, size))
 			return "drifted";
 	return "held";
 }
@@ -21,14 +21,15 @@ static const char *drift(const struct record *r, const struct device *dev, char 
 static bool has_just_come(struct intents *in, const struct record *r)
 {
 	struct key key;
-	const struct device *dev = key_make(BUS_PCI, r->at, &key) ? model_find(in->m, &key) : NULL;
-	const struct device *pf = dev && device_is_vf(dev) ? model_parent(in->m, dev) : NULL;
+	const struct device *dev = record_key(r, &key) ? model_find(in->m, &key) : NULL;
+	const struct device *parent = dev ? model_parent(in->m, dev) : NULL;
 	struct identity id;
 
 	if (!dev)
 		return false;
-	identity_of(&id, dev, pf);
-	return id.vf == r->id.vf && record_may_be_here(r, pf ? pf : dev, &id);
+	device_identity(in->m, dev, &id);
+	return id.vf == r->id.vf && key_eq(&id.child, &r->id.child) &&
+	       record_may_be_here(r, id.vf < 0 && !id.child.bus ? dev : parent, &id);
 }
 
 static const char *describe(struct intents *in, const struct record *r, char *reason, size_t size)
@@ -37,7 +38,7 @@ static const char *describe(struct intents *in, const struct record *r, char *re
 		[RECORD_WAITING] = "waiting",
 		[RECORD_HELD] = "held",
 		[RECORD_REFUSED] = "refused",
-		[RECORD_STRANGER] = "stranger",
+		[RECORD_MISMATCH] = "stranger",
 		[RECORD_DAMAGED] = "damaged",
 	};
 	const struct device *dev = device_of(in, r);
@@ -46,8 +47,10 @@ static const char *describe(struct intents *in, const struct record *r, char *re
 	if (r->pending)
 		return "pending";
 	if (!dev && r->state == RECORD_WAITING && has_just_come(in, r))
-		snprintf(reason, size, "its device has just come; which card it is is not known yet");
-	if (!dev && r->state != RECORD_STRANGER && !r->aside && !record_is_root(r))
+		snprintf(reason, size,
+			 "its device has just come; which card it is is not known yet");
+	if (!dev && r->state != RECORD_MISMATCH && !r->aside && !record_is_root(r) &&
+	    !r->id.child.bus)
 		return names[RECORD_WAITING];
 	return r->state == RECORD_HELD && dev ? drift(r, dev, reason, size) : names[r->state];
 }
@@ -58,11 +61,11 @@ void intents_print(struct intents *in, struct out *o)
 	model_lock(in->m);
 	for (size_t i = 0; i < in->rs.n; i++) {
 		const struct record *r = in->rs.v[i];
-		char id[IDENTITY_TEXT], reason[sizeof(r->reason)];
+		char id[IDENTITY_TEXT], dev[KEY_NAME + 8], reason[sizeof(r->reason)];
 		const char *state = describe(in, r, reason, sizeof(reason));
 
 		out_printf(o, "%s state=%s device=%s", identity_text(&r->id, id), state,
-			   r->birth ? r->dev.name : "none");
+			   r->birth ? key_id(&r->dev, dev) : "none");
 		record_format(r, o);
 		if (r->aside)
 			out_pair(o, "line", r->aside);
@@ -103,8 +106,8 @@ static const char *state_word(const struct intents *in, const char **ret_hint)
 
 #define DAMAGE_TEXT 600
 
-/* With lock held. False: none is there. A file that was set aside is told until it is removed, a line until it is
- * forgotten. */
+/* With lock held. False: none is there. A file that was set aside is told until it is removed, a
+ * line until it is forgotten. */
 static bool say_damage(const struct intents *in, char *ret, size_t size)
 {
 	const struct record *first = NULL;
@@ -187,12 +190,12 @@ static size_t find_text(const struct records *rs, const char *identity)
 	return RECORD_NONE;
 }
 
-/* In effect by an act, which its file takes back. */
-static bool is_live(const struct record *r, const struct kept *k)
+/* In effect by an operation, which its file takes back. */
+static bool is_live(const struct record *r, const struct persist *k)
 {
-	char value[WISH_VALUE];
+	char value[REQUEST_VALUE];
 
-	if (!k->value || !(r->in & kept_bit(k)) || !kept_has(k, &r->want))
+	if (!k->value || !(r->in & persist_bit(k)) || !persist_has(k, &r->intent))
 		return false;
 	k->value(r, value);
 	return strcmp(value, k->none) != 0;
@@ -200,15 +203,15 @@ static bool is_live(const struct record *r, const struct kept *k)
 
 static int refuse_live(const struct record *r, struct err *err)
 {
-	const struct kept *live = NULL;
+	const struct persist *live = NULL;
 
-	for (size_t i = 0; kept[i] && r->birth; i++)
-		if (is_live(r, kept[i]))
-			live = kept[i];
+	for (size_t i = 0; persists[i] && r->birth; i++)
+		if (is_live(r, persists[i]))
+			live = persists[i];
 	if (live)
 		return fail(err, EBUSY, "its device %s is here; write %s to its %s", r->dev.name,
 			    live->none, live->file);
-	if (r->flying)
+	if (r->restoring)
 		return fail(err, EBUSY,
 			    "its device %s is here, and what is stored is just being applied",
 			    r->dev.name);
@@ -222,7 +225,7 @@ static int refuse_astray(struct intents *in, const struct record *r, struct err 
 	bool astray;
 
 	model_lock(in->m);
-	dev = r->want.claim[0] ? device_of(in, r) : NULL;
+	dev = r->intent.claim[0] ? device_of(in, r) : NULL;
 	astray = dev && device_is_astray(dev);
 	model_unlock(in->m);
 	return astray ? fail(err, EBUSY,
@@ -232,14 +235,14 @@ static int refuse_astray(struct intents *in, const struct record *r, struct err 
 		      : 0;
 }
 
-/* An act's end writes down what it has reached: who settled anything meanwhile would be written over, or would
- * write over it. */
+/* An operation's end writes down what it has reached: who settled anything meanwhile would be
+ * written over, or would write over it. */
 static int say_busy(const char *name, struct err *err)
 {
-	return fail(err, EBUSY, "an act runs on %s; write again when it has ended", name);
+	return fail(err, EBUSY, "an operation runs on %s; write again when it has ended", name);
 }
 
-/* Of an act that was cut short nothing runs any more, and its device says what ends it. */
+/* Of an operation that was interrupted nothing runs any more, and its device says what ends it. */
 static int refuse_busy(struct intents *in, const struct record *r, struct err *err)
 {
 	const struct device *dev;
@@ -247,25 +250,26 @@ static int refuse_busy(struct intents *in, const struct record *r, struct err *e
 
 	model_lock(in->m);
 	dev = device_of(in, r);
-	if ((r->pending && !r->cut) || (dev && dev->busy[0]))
+	if ((r->pending && !r->interrupted) || (dev && dev->busy[0]))
 		rc = say_busy(dev ? r->dev.name : r->at, err);
-	else if (r->cut && dev && dev->stuck[0])
+	else if (r->interrupted && dev && dev->stuck[0])
 		rc = fail(err, EBUSY, "%s", dev->stuck);
 	model_unlock(in->m);
 	return rc;
 }
 
-/* What was noted without an act goes with the record, once that is gone from the disk; what was asked while the
- * disk worked is newer. was: as it was stored, NULL where nobody knows any more. With the model locked. */
-static void clear_noted(struct device *dev, const struct want *was)
+/* What was noted without an operation goes with the record, once that is gone from the disk; what
+ * was asked while the disk worked is newer. was: as it was stored, NULL where nobody knows any
+ * more. With the model locked. */
+static void clear_noted(struct device *dev, const struct intent *was)
 {
-	for (size_t i = 0; kept[i]; i++)
-		if (was ? kept_same(kept[i], &dev->want, was)
-			: !kept[i]->value && !kept[i]->with_claim)
-			kept_clear(kept[i], &dev->want);
-	dev->want.owned = false;
-	dev->want.uid = dev->want.gid = 0;
-	dev->want.n_owners = 0;
+	for (size_t i = 0; persists[i]; i++)
+		if (was ? persist_same(persists[i], &dev->intent, was)
+			: !persists[i]->value && !persists[i]->with_claim)
+			persist_clear(persists[i], &dev->intent);
+	dev->intent.owned = false;
+	dev->intent.uid = dev->intent.gid = 0;
+	dev->intent.n_owners = 0;
 	dev->unmet[0] = dev->intended[0] = '\0';
 }
 
@@ -281,14 +285,14 @@ static int forget_record(struct intents *in, struct rewrite *w, size_t at, struc
 		return rc;
 	model_lock(in->m);
 	if (device_of(in, &was))
-		clear_noted(model_edit(in->m, &was.dev, false), &was.want);
+		clear_noted(model_edit(in->m, &was.dev, false), &was.intent);
 	model_publish(in->m);
 	model_unlock(in->m);
 	return 0;
 }
 
-/* With save held. Nothing is stored: the process that took it from the disk may have ended before it told the
- * model. */
+/* With save held. Nothing is stored: the process that took it from the disk may have ended before
+ * it told the model. */
 static int forget_again(struct intents *in, const char *identity, struct settler *s,
 			struct err *err)
 {
@@ -370,7 +374,7 @@ static void renew(struct record *r)
 }
 
 /* The record of the card that was here becomes that of the one that is. */
-static int accept_stranger(struct rewrite *w, const struct device *dev, size_t at, struct err *err)
+static int accept_mismatch(struct rewrite *w, const struct device *dev, size_t at, struct err *err)
 {
 	struct record *r = rewrite_edit(w, at);
 	size_t own = records_of_device(&w->next, dev);
@@ -383,7 +387,7 @@ static int accept_stranger(struct rewrite *w, const struct device *dev, size_t a
 		return fail(err, EBUSY, "%s has wishes of its own; forget the other's instead",
 			    dev->key.name);
 	device_identity(w->in->m, dev, &r->id);
-	STR_COPY(r->at, dev->key.name);
+	record_set_at(r, &dev->key);
 	r->birth = 0;
 	renew(r);
 	return 0;
@@ -394,11 +398,11 @@ static int refuse_member(const struct rewrite *w, const struct device *d, const 
 			 struct err *err)
 {
 	size_t own = records_of_device(&w->next, d);
-	const char *is = own == RECORD_NONE ? "" : w->next.v[own]->want.claim;
+	const char *is = own == RECORD_NONE ? "" : w->next.v[own]->intent.claim;
 
 	if (d->busy[0])
 		return say_busy(d->key.name, err);
-	is = is[0] ? is : d->want.claim;
+	is = is[0] ? is : d->intent.claim;
 	if (!is[0] || !strcmp(is, claim))
 		return 0;
 	return fail(err, EBUSY,
@@ -416,7 +420,7 @@ static int accept_group(struct rewrite *w, const struct device *dev, size_t at, 
 	int rc = 0;
 
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = refuse_member(w, members[i], lead->want.claim, err);
+		rc = refuse_member(w, members[i], lead->intent.claim, err);
 	for (size_t i = 0; i < n && !rc; i++) {
 		size_t own = records_of_device(&w->next, members[i]);
 		struct record *r = own == RECORD_NONE ? record_new() : rewrite_edit(w, own);
@@ -427,8 +431,8 @@ static int accept_group(struct rewrite *w, const struct device *dev, size_t at, 
 			return fail(err, ENOMEM, "no memory to keep what was asked");
 		}
 		device_identity(w->in->m, members[i], &r->id);
-		STR_COPY(r->at, members[i]->key.name);
-		STR_COPY(r->want.claim, lead->want.claim);
+		record_set_at(r, &members[i]->key);
+		STR_COPY(r->intent.claim, lead->intent.claim);
 		r->group = group;
 		renew(r);
 	}
@@ -444,11 +448,11 @@ static int accept_device(struct rewrite *w, const struct key *key, const struct 
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", key->name);
 	for (size_t i = 0; i < w->next.n; i++)
-		if (w->next.v[i]->state == RECORD_STRANGER && key_eq(&w->next.v[i]->dev, key))
-			return accept_stranger(w, dev, i, err);
+		if (w->next.v[i]->state == RECORD_MISMATCH && key_eq(&w->next.v[i]->dev, key))
+			return accept_mismatch(w, dev, i, err);
 	at = records_of_device(&w->next, dev);
 	if (at != RECORD_NONE && w->next.v[at]->state == RECORD_REFUSED &&
-	    w->next.v[at]->want.claim[0])
+	    w->next.v[at]->intent.claim[0])
 		return accept_group(w, dev, at, err);
 	if (s && s->again)
 		return 0;

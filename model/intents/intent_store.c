@@ -20,7 +20,7 @@
 static int refuse_dir(struct intents *in, int rc, const char *what, struct err *err)
 {
 	return fail(err, -rc,
-		    "what is asked cannot be kept: %s%s: %s; mend that, or give --state another "
+		    "the request cannot be saved: %s%s: %s; fix that, or give --state another "
 		    "directory",
 		    in->dir, what, strerror(-rc));
 }
@@ -28,7 +28,7 @@ static int refuse_dir(struct intents *in, int rc, const char *what, struct err *
 static const char *way_out(int rc)
 {
 	return rc == -ENOSPC || rc == -EDQUOT ? "make room there and write again"
-					      : "mend that and write again";
+					      : "fix that and write again";
 }
 
 #define LOCK_NAME "lock"
@@ -58,7 +58,8 @@ void intents_sign(struct intents *in, const char *mount)
 	pthread_mutex_unlock(&in->save);
 }
 
-/* Taken once more where it was removed meanwhile, or could not be made before. The descriptor or -errno. */
+/* Taken once more where it was removed meanwhile, or could not be made before. The descriptor or
+ * -errno. */
 static int take_lock(struct intents *in, int dirfd, struct err *err)
 {
 	static const struct timespec pause = { .tv_nsec = 10000000 };
@@ -77,7 +78,7 @@ static int take_lock(struct intents *in, int dirfd, struct err *err)
 		nanosleep(&pause, NULL);
 	}
 	if (fd < 0)
-		fail(err, -fd, "what is asked cannot be kept: %s/%s; %s", in->dir, why.text,
+		fail(err, -fd, "the request cannot be saved: %s/%s; %s", in->dir, why.text,
 		     way_out(fd));
 	return fd;
 }
@@ -97,7 +98,8 @@ static int keep_lock(struct intents *in, struct err *err)
 	return 0;
 }
 
-/* A directory in which no lock can be made (full, read-only) is read all the same: nothing is written without one. */
+/* A directory in which no lock can be made (full, read-only) is read all the same: nothing is
+ * written without one. */
 static int open_dir(struct intents *in, struct err *err)
 {
 	struct err why = { 0 };
@@ -138,7 +140,7 @@ static bool has_moved(const struct intents *in)
 				  ours.st_dev != there.st_dev || ours.st_ino != there.st_ino);
 }
 
-/* All that is kept goes there with the next write; over nobody's wishes. */
+/* All that is kept goes there with the next write; over nobody's requests. */
 static int follow_dir(struct intents *in, struct err *err)
 {
 	struct intents got = { .dir = in->dir, .dirfd = -1, .lock_fd = -1 };
@@ -146,15 +148,17 @@ static int follow_dir(struct intents *in, struct err *err)
 	int rc = open_dir(&got, &why);
 
 	in->unsure = true;
-	if (!rc && got.refused.code == EACCES) /* landlock(7): only the one that was there at the start */
-		rc = fail(&why, EACCES,
-			  "what is asked cannot be kept: another directory than before is %s now, "
-			  "and the daemon may not write there; put the former one back, or restart it",
-			  in->dir);
+	/* landlock(7): only the one that was there at the start */
+	if (!rc && got.refused.code == EACCES)
+		rc = fail(
+			&why, EACCES,
+			"the request cannot be saved: another directory than before is %s now, "
+			"and the daemon may not write there; put the former one back, or restart it",
+			in->dir);
 	if (!rc &&
 	    (!faccessat(got.dirfd, INTENT_FILE, F_OK, AT_SYMLINK_NOFOLLOW) || errno != ENOENT))
 		rc = fail(&why, EBUSY,
-			  "what is asked cannot be kept: another directory than before is %s now, "
+			  "the request cannot be saved: another directory than before is %s now, "
 			  "with wishes of its own; take them up by pcidevfsd --replace, or remove "
 			  "them",
 			  in->dir);
@@ -268,7 +272,7 @@ static int load(struct intents *in, struct err *err)
 	if (rc == -ENOENT)
 		return 0;
 	if (rc == -EINVAL || rc == -EFBIG || rc == -ELOOP)
-		return set_aside(in, rc == -EFBIG ? "it is too large" : "it is no regular file",
+		return set_aside(in, rc == -EFBIG ? "it is too large" : "it is not a regular file",
 				 err);
 	if (rc)
 		return refuse_dir(in, rc, "/" INTENT_FILE, err);
@@ -368,9 +372,9 @@ static int write_out(struct intents *in, const struct out *text, struct err *err
 	unsigned int took;
 
 	if (!rc && (rc = intent_check(text, &why)))
-		fail_wrap(&why, "what is asked cannot be kept");
+		fail_wrap(&why, "the request cannot be saved");
 	else if (!rc && (rc = intent_replace(&disk, out_text(text), text->len)))
-		fail(&why, -rc, "what is asked cannot be kept: %s/" INTENT_FILE ": %s; %s", in->dir,
+		fail(&why, -rc, "the request cannot be saved: %s/" INTENT_FILE ": %s; %s", in->dir,
 		     strerror(-rc), way_out(rc));
 	took = (unsigned int)(now_us() - before);
 	pthread_mutex_lock(&in->lock);
@@ -406,7 +410,8 @@ static bool same_line(const struct record *a, const struct record *b)
 	return same;
 }
 
-/* Does the file say this? Only of what was touched, a text is made: of thousands of records that takes its time. */
+/* Does the file say this? Only of what was touched, a text is made: of thousands of records that
+ * takes its time. */
 static bool is_on_disk(const struct rewrite *w)
 {
 	const struct records *now = &w->in->rs, *next = &w->next;

@@ -5,18 +5,20 @@
 #include <string.h>
 
 #include "intents.h"
-#include "kept.h"
+#include "persist.h"
 #include "model/diff.h"
 
-#define TRIES_MAX 16 /* of one wish, while its device comes and goes between drivers and holders */
+#define TRIES_MAX                                                                                  \
+	16 /* of one request, while its device comes and goes between drivers and holders */
 
-/* What people write to look at it, and what follows from the last try: no act is refused for that. */
+/* What people write to look at it, and what follows from the last try: no operation is refused for
+ * that. */
 #define CH_TOLD (CH_WRITTEN | CH_STATE | CH_REASON | CH_CLAIMABLE | CH_BEHIND)
 
 void sight_add(struct sight *s, const struct device *dev)
 {
 	s->all += device_digest(dev, ~CH_TOLD);
-	s->rough += device_digest(dev, ~(CH_TOLD | CH_HOLDERS)) + (dev->facts.holders[0] != '\0');
+	s->rough += device_digest(dev, ~(CH_TOLD | CH_HOLDERS)) + (dev->facts.holder[0] != '\0');
 }
 
 bool record_has_tries(const struct record *r)
@@ -24,8 +26,8 @@ bool record_has_tries(const struct record *r)
 	return r->tries < TRIES_MAX;
 }
 
-/* Each act looks for holders: where that is another process each time, its own look must not bring the next
- * act for ever. */
+/* Each operation looks for holders: where that is another process each time, its own look must not
+ * bring the next act for ever. */
 static bool looks_same(const struct record *r, const struct sight *now)
 {
 	if (!r->tries && !r->busy_tries)
@@ -79,20 +81,26 @@ void record_say_busy(struct record *r)
 {
 	r->retry = true;
 	if (r->state != RECORD_REFUSED)
-		record_say(r, RECORD_WAITING, "another act runs on it");
+		record_say(r, RECORD_WAITING, "another operation runs on it");
 }
 
-struct flight *flight_add(struct pass *p, const struct record *r, const struct kept *k)
+struct restore_job *job_add(struct pass *p, const struct record *r, const struct persist *k,
+			    const struct key *dev)
 {
-	struct flight *f = calloc(1, sizeof(*f));
+	struct restore_job *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return NULL;
-	*f = (struct flight){ .in = p->in,
-			      .next = p->flights,
-			      .wish = { .dev = r->dev, .restores = true } };
-	STR_COPY(f->wish.file, k->file);
-	k->value(r, f->wish.value);
-	p->flights = f;
+	*f = (struct restore_job){ .in = p->in,
+			      .next = p->jobs,
+			      .request = { .dev = *dev, .restores = true } };
+	if (r->id.child.bus && !key_eq(dev, &r->id.child)) {
+		f->request.dev = r->id.child;
+		f->request.parent = *dev;
+		STR_COPY(f->request.made_by, k->made_by);
+	}
+	STR_COPY(f->request.file, k->file);
+	k->value(r, f->request.value);
+	p->jobs = f;
 	return f;
 }

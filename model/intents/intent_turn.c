@@ -55,9 +55,9 @@ bool intents_settled(struct intents *in, unsigned int ms)
 	int rc = 0;
 
 	pthread_mutex_lock(&in->turn);
-	while ((!in->passed || in->passing || in->flying) && !in->stopped && !rc)
+	while ((!in->passed || in->passing || in->restoring) && !in->stopped && !rc)
 		rc = pthread_cond_timedwait(&in->quiet, &in->turn, &until);
-	settled = in->passed && !in->passing && !in->flying;
+	settled = in->passed && !in->passing && !in->restoring;
 	pthread_mutex_unlock(&in->turn);
 	return settled;
 }

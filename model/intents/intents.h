@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What intent.c (what is kept), intent_show.c (how it is told) and intent_apply.c (how it comes back) share. */
+/* What intent.c (what is kept), intent_show.c (how it is told) and intent_apply.c (how it comes
+ * back) share. */
 #ifndef MODEL_INTENTS_H
 #define MODEL_INTENTS_H
 
@@ -11,7 +12,7 @@
 #include "pcidevfs/txn.h"
 
 struct change;
-struct kept;
+struct persist;
 struct model;
 
 struct intents {
@@ -19,8 +20,8 @@ struct intents {
 	char boot[40]; /* this run of the machine */
 	struct model *m;
 
-	/* Taken in this order: save, lock, the model's. Changes are made with save, which is held while
-	 * the disk works; lock is for those who must not wait for that. */
+	/* Taken in this order: save, lock, the model's. Changes are made with save, which is held
+	 * while the disk works; lock is for those who must not wait for that. */
 	pthread_mutex_t save;
 	pthread_mutex_t lock;
 	struct records rs;  /* changed with both */
@@ -41,7 +42,8 @@ struct intents {
 	void (*adopt)(struct model *m, struct records *rs);
 
 	/* The model's lock, with which rs is changed besides: for devices that come. */
-	struct mark *places; /* sorted; of claims that are stored, by where their device sits: at in rs */
+	/* sorted; of claims that are stored, by where their device sits: at in rs */
+	struct mark *places;
 	size_t n_places;
 	bool places_known; /* they are those of rs */
 
@@ -54,8 +56,9 @@ struct intents {
 	bool passing, again, stopped;
 	bool passed; /* the first pass is over */
 	bool looked; /* ... though it may not have known all cards */
-	bool goes_on; /* the model is a former process's, whose acts the engine brings to their end */
-	unsigned int flying; /* acts that run */
+	/* the model is a former process's, whose operations the engine brings to their end */
+	bool goes_on;
+	unsigned int restoring; /* operations that run */
 	bool in_use; /* something waits for a process to let go of a device, which no event tells */
 	bool over;   /* a pod is, and the file does not say so yet */
 	pthread_t asker;
@@ -65,8 +68,8 @@ struct intents {
 /* With save held: opens the directory and reads the file, unless that is done. */
 int intents_ready(struct intents *in, struct err *err);
 
-/* Is what was set aside still there, and the directory? Looks at the disk, unless somebody is at work there: then as
- * it was. */
+/* Is what was set aside still there, and the directory? Looks at the disk, unless somebody is at
+ * work there: then as it was. */
 void intents_look(struct intents *in);
 
 struct pass;
@@ -86,7 +89,8 @@ int rewrite_begin(struct rewrite *w, struct intents *in, struct err *err);
 /* A copy of the i-th that may be changed; NULL: no memory. */
 struct record *rewrite_edit(struct rewrite *w, size_t i);
 void rewrite_drop(struct rewrite *w, size_t i);
-/* intent_merge.c. Of two records of one device the later one stays, with what it lacks of the former. -ENOMEM. */
+/* intent_merge.c. Of two records of one device the later one stays, with what it lacks of the
+ * former. -ENOMEM. */
 int rewrite_merge(struct rewrite *w);
 /* Either of the two ends it. */
 int rewrite_commit(struct rewrite *w, struct err *err);
@@ -98,8 +102,9 @@ void rewrite_abort(struct rewrite *w);
 #define RECORD_NONE ((size_t)-1)
 /* intent_match.c. Its device has gone: nothing of it is in the model any more. */
 void record_leave(struct record *r);
-/* It is about this device from now on, into whose life nothing of it has come yet if it is a new one. */
-void record_seat(struct record *r, const struct device *dev);
+/* It is about this device from now on, into whose life nothing of it has come yet if it is a new
+ * one. */
+void record_attach(struct record *r, const struct device *dev);
 /* intent_store.c. A new one; NULL: no memory. */
 struct record *rewrite_add(struct rewrite *w);
 /* With the model locked. The device's record, to be changed; made if there is none. */
@@ -112,28 +117,30 @@ size_t records_of_device(const struct records *rs, const struct device *dev);
 size_t records_of_identity(const struct records *rs, const struct identity *id);
 /* With the model locked. */
 void device_identity(struct model *m, const struct device *dev, struct identity *ret);
+/* Of the device that the request is about, which need not be there; false: nor is its parent. */
+bool request_identity(struct model *m, const struct request *about, struct identity *ret);
 uint64_t claim_group(struct model *m, const struct device *dev);
 
-/* intent_owner.c. Those with owners, of devices that a former process has known: who is served before the first pass
- * shall find whose the files are. */
+/* intent_owner.c. Those with owners, of devices that a former process has known: who is served
+ * before the first pass shall find whose the files are. */
 void records_adopt(struct model *m, struct records *rs);
 /* The observer. */
 void intents_changed(void *ctx, const struct change *changes, size_t n);
 
-/* An act for the records that fly with it: of a claim's group, or of a PF. */
-struct flight {
+/* An operation for the records that fly with it: of a claim's group, or of a PF. */
+struct restore_job {
 	struct intents *in;
-	struct flight *next;
-	struct wish wish;
+	struct restore_job *next;
+	struct request request;
 };
 
 /* One look at all records. */
 struct pass {
 	struct intents *in;
-	struct seat *seats; /* by key */
-	const char **unmet; /* by seat: why what is stored for it is not applied */
-	struct record **of; /* by seat: whose device it is */
-	struct mark *marks; /* two for each seat, by value */
+	struct candidate *candidates; /* by key */
+	const char **unmet; /* by candidate: why what is stored for it is not applied */
+	struct record **of; /* by candidate: whose device it is */
+	struct mark *marks; /* two for each candidate, by value */
 	size_t n, n_unknown;
 	bool incomplete; /* a card that is looked for may be one whose serial is not known yet */
 	bool in_use;	 /* a record waits for a process to let go */
@@ -141,16 +148,16 @@ struct pass {
 	bool loose;	 /* a serial that is not known yet does not matter: nothing is bound */
 	bool rewrite;	 /* the file says something that no longer is */
 	bool told;	 /* a device says what follows from a record */
-	struct flight *flights;
+	struct restore_job *jobs;
 };
 
 /* intent_match.c; all with save, lock and the model locked. -ENOMEM. */
-int pass_find_seats(struct pass *p);
+int pass_find_candidates(struct pass *p);
 void pass_free(struct pass *p);
-/* identity_match() among all seats, of which few are looked at. */
+/* identity_match() among all candidates, of which few are looked at. */
 enum match pass_lookup(const struct pass *p, const struct identity *wanted, size_t *ret_at);
-/* The number of its seat, or RECORD_NONE. */
-size_t pass_seat(const struct pass *p, const struct key *key);
+/* The number of its candidate, or RECORD_NONE. */
+size_t pass_candidate(const struct pass *p, const struct key *key);
 /* Matched before; NULL: nothing is stored for it. */
 struct record *pass_record(const struct pass *p, const struct key *dev);
 /* Finds the record's device, if it has none. */
@@ -158,13 +165,14 @@ void pass_match(struct pass *p, struct record *r);
 /* Whether all is known by which a card is told from others. */
 bool device_is_known(const struct device *dev);
 const struct device *device_of(const struct intents *in, const struct record *r);
-/* The record of a card that came just now, of which no pass has said yet which is its: a second one would be of
- * the same card. RECORD_NONE: nothing is stored for it. -EBUSY: nobody knows yet which card it is. -ENOMEM. */
+/* The record of a card that came just now, of which no pass has said yet which is its: a second one
+ * would be of the same card. RECORD_NONE: nothing is stored for it. -EBUSY: nobody knows yet which
+ * card it is. -ENOMEM. */
 int rewrite_find_moved(struct rewrite *w, const struct device *dev, const struct identity *id,
 		       size_t *ret_at, struct err *err);
-/* Puts into the model what needs no act. */
+/* Puts into the model what needs no operation. */
 void record_note(struct intents *in, struct record *r);
-/* Which VFs of each PF a stored wish claims, so that they never meet a host driver. */
+/* Which VFs of each PF a stored request claims, so that they never meet a host driver. */
 void pass_note_vf_claims(struct pass *p);
 /* The records' reasons, to the devices. */
 void pass_publish(struct pass *p);
@@ -172,50 +180,56 @@ void pass_publish(struct pass *p);
 /* intent_arrive.c. For model_on_arrival(). */
 void intents_arrive(void *ctx, struct device *dev, const struct device *pf);
 /* As far as its card is known. */
-bool record_may_be_here(const struct record *r, const struct device *card, const struct identity *id);
+bool record_may_be_here(const struct record *r, const struct device *card,
+			const struct identity *id);
 
-/* intent_cut.c; all with the model locked. An act begins on the record's device, or has reached its end for the wish
- * of that file. */
-void cut_begin(const struct intents *in, struct record *r, const struct device *dev);
-/* ... which is restore's own, for the wish of that row. */
-void cut_begin_restore(const struct intents *in, struct record *r, const struct device *dev,
-		       const struct kept *k);
+/* intent_interrupted.c; all with the model locked. An operation begins on the record's device, or
+ * has reached its end for the request of that file. */
+void interrupted_begin(const struct intents *in, struct record *r, const struct device *dev);
+/* ... which is restore's own, for the request of that row. */
+void interrupted_begin_restore(const struct intents *in, struct record *r, const struct device *dev,
+		       const struct persist *k);
 /* ... on a VF that is not there yet. -ENOMEM. */
-int cut_begin_unborn(struct rewrite *w, const struct wish *wish, struct err *err);
+int interrupted_begin_unborn(struct rewrite *w, const struct request *request, struct err *err);
 /* An operation of ours runs on it, and what it has written down is its own. */
-bool cut_is_ours(const struct intents *in, const struct record *r);
+bool interrupted_is_ours(const struct intents *in, const struct record *r);
 /* Whoever has the device, or makes it, is at work. */
-bool cut_in_hand(const struct pass *p, const struct record *r);
-void cut_end(struct record *r, const struct device *dev, const char *file);
-/* Its device has come: did such an act leave it, and does nobody carry it on? */
-void cut_find(const struct intents *in, struct record *r, const struct device *dev);
-/* The row of the wish by which it is brought to an end; NULL: nothing is half done. mends: without a person. */
-const struct kept *cut_half(const struct record *r, const struct device *dev, bool *ret_mends);
+bool interrupted_in_hand(const struct pass *p, const struct record *r);
+void interrupted_end(struct record *r, const struct device *dev, const char *file);
+/* Its device has come: did such an operation leave it, and does nobody carry it on? */
+void interrupted_find(const struct intents *in, struct record *r, const struct device *dev);
+/* The row of the request by which it is brought to an end; NULL: nothing is half done. mends:
+ * without a person. */
+const struct persist *interrupted_half(const struct record *r, const struct device *dev,
+				       bool *ret_mends);
 /* The device is stuck by it, or no longer. */
-void cut_say(struct intents *in, struct record *r);
+void interrupted_say(struct intents *in, struct record *r);
 
-/* intent_flight.c. An act for this record, to be launched when the pass is over; NULL: no memory. */
-struct flight *flight_add(struct pass *p, const struct record *r, const struct kept *k);
+/* intent_try.c. An operation for this record, to be launched when the pass is over; NULL: no
+ * memory. dev: the record's, or the parent that makes it. */
+struct restore_job *job_add(struct pass *p, const struct record *r, const struct persist *k,
+			    const struct key *dev);
 /* Without locks. */
-void flight_launch(struct intents *in, struct flight *f);
+void job_launch(struct intents *in, struct restore_job *f);
 void record_say(struct record *r, enum record_state state, const char *text);
 
-/* kept_claim.c. What a claim that takes no act leaves to be written into the model. */
+/* persist_claim.c. What a claim that takes no operation leaves to be written into the model. */
 void record_note_claim(struct intents *in, struct record *r);
 
-/* intent_try.c. Adds all that an act may be refused for: the same means the same answer. */
+/* intent_try.c. Adds all that an operation may be refused for: the same means the same answer. */
 void sight_add(struct sight *s, const struct device *dev);
 /* Counts the try, unless there were too many or nothing (now) differs from the last. */
 bool record_may_try(struct record *r, const struct sight *now);
 /* The try's end. What is in use is waited for as long as it takes: that try does not count. */
 void record_tried(struct record *r, const struct err *err);
 bool record_has_tries(const struct record *r);
-/* What restore itself was refused for stays: its own act may still be in the kernel. */
+/* What restore itself was refused for stays: its own operation may still be in the kernel. */
 void record_say_busy(struct record *r);
 
 /* Waits until records have their devices. -EAGAIN. Takes no lock but turn. */
 int intents_await_look(struct intents *in, struct err *err);
-/* intent_over.c. A pod is over, and a pass is to say so to the file in a few seconds. Takes no lock but turn. */
+/* intent_over.c. A pod is over, and a pass is to say so to the file in a few seconds. Takes no lock
+ * but turn. */
 void over_put_off(struct intents *in);
 /* With save held: says it, where it is time; last: all of it. */
 void over_write(struct intents *in, bool last);

@@ -253,7 +253,7 @@ static int build_container(struct building *b, const struct devices *t, const ch
 	return b->pool->failed ? fail(err, ENOMEM, "no memory") : 0;
 }
 
-int answer_allocate(const struct devices *t, const char *resource, const struct request *r,
+int answer_allocate(const struct devices *t, const char *resource, const struct kubelet_request *r,
 		    const char *dev_root, const char *cdi, struct out *ret, struct err *err)
 {
 	V1beta1__AllocateResponse m = V1BETA1__ALLOCATE_RESPONSE__INIT;

@@ -117,7 +117,7 @@ static void inherit(struct devices *t, struct dev *d, struct dev *old)
 	d->given_at = old->given_at;
 	d->ended_by = old->ended_by;
 	d->seen = old->seen;
-	d->mate_taken = old->mate_taken;
+	d->peer_taken = old->peer_taken;
 	d->told_sick = old->told_sick;
 	/* Only if the lines do not show another pod. */
 	if (dev_named(d) && !strcmp(d->as, old->as)) {

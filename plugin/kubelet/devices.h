@@ -30,7 +30,7 @@ struct dev {
 	unsigned int seen;
 	/* owned; the resource by which the pod has it according to kubelet; NULL: unknown */
 	char *given;
-	bool mate_taken; /* another function of its group is with a pod */
+	bool peer_taken; /* another function of its group is with a pod */
 	bool told_sick;	 /* logged as sick or withheld */
 	uint64_t freed;	 /* larger: a pod gave it back later; 0: none did so while we ran */
 };
@@ -97,8 +97,8 @@ bool dev_named(const struct dev *d);
 /* Does it block its group for other pods? A device that is pending, but not given by us, does:
  * kubelet will name its pod. */
 bool dev_keeps_group(const struct dev *d);
-/* Is mate with another pod than d? If the pod of d is not known yet: may it be? */
-bool dev_rivals(const struct dev *d, const struct dev *mate, uint64_t now);
+/* Is peer with another pod than d? If the pod of d is not known yet: may it be? */
+bool dev_rivals(const struct dev *d, const struct dev *peer, uint64_t now);
 /* Writes into buf why rival blocks d; returns buf. */
 const char *dev_rival_tell(const struct dev *d, const struct dev *rival, char *buf, size_t size);
 

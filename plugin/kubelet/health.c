@@ -9,10 +9,10 @@
 enum { UNTOLD_MS = 1000 };
 
 /* A group must belong to one pod: functions in two pods could read each other's memory. */
-static const struct dev *taken_mate(const struct devices *t, const struct dev *d)
+static const struct dev *taken_peer(const struct devices *t, const struct dev *d)
 {
 	size_t n;
-	struct dev *const *group = d->mate_taken ? devices_group(t, d, &n) : NULL;
+	struct dev *const *group = d->peer_taken ? devices_group(t, d, &n) : NULL;
 
 	for (size_t i = 0; group && i < n; i++)
 		if (group[i] != d && dev_keeps_group(group[i]))
@@ -26,12 +26,12 @@ static bool just_given(const struct dev *d, uint64_t now)
 	return d->given_at && now - d->given_at < UNTOLD_MS;
 }
 
-/* An unnamed mate is judged when its own container starts, against all named ones. */
-bool dev_rivals(const struct dev *d, const struct dev *mate, uint64_t now)
+/* An unnamed peer is judged when its own container starts, against all named ones. */
+bool dev_rivals(const struct dev *d, const struct dev *peer, uint64_t now)
 {
-	if (d == mate || !(dev_allocated(mate) || just_given(mate, now)))
+	if (d == peer || !(dev_allocated(peer) || just_given(peer, now)))
 		return false;
-	return dev_named(d) ? dev_named(mate) && !same_pod(d->allocated, mate->allocated) : true;
+	return dev_named(d) ? dev_named(peer) && !same_pod(d->allocated, peer->allocated) : true;
 }
 
 /* The first sentence is the tree's own, for two named pods. */
@@ -40,16 +40,16 @@ const char *dev_rival_tell(const struct dev *d, const struct dev *rival, char *b
 	if (dev_named(d))
 		snprintf(
 			buf, size,
-			"it is with %s, and %s of its IOMMU group %d with %s; delete one of the pods",
+			"allocated to %s while %s in the same IOMMU group %d is allocated to %s; delete one of the pods",
 			d->allocated, rival->id, d->group, rival->allocated);
 	else
 		snprintf(buf, size,
-			 "kubelet has yet to tell whose it is; %s of its IOMMU group %d is %s",
+			 "kubelet has not reported the pod yet; %s of its IOMMU group %d is %s",
 			 rival->id, d->group, dev_allocated(rival) ? rival->allocated : "pending");
 	return buf;
 }
 
-static void mark_mates(struct devices *t)
+static void mark_peers(struct devices *t)
 {
 	size_t n;
 
@@ -60,7 +60,7 @@ static void mark_mates(struct devices *t)
 		for (size_t i = 0; i < n; i++)
 			taken += dev_keeps_group(group[i]);
 		for (size_t i = 0; i < n; i++)
-			group[i]->mate_taken = taken > dev_keeps_group(group[i]);
+			group[i]->peer_taken = taken > dev_keeps_group(group[i]);
 	}
 }
 
@@ -87,22 +87,23 @@ static bool was_well(const struct dev *d)
 const char *dev_sick(const struct devices *t, const struct dev *d, uint64_t now, char *buf,
 		     size_t size)
 {
-	const struct dev *mate;
+	const struct dev *peer;
 
 	if (dev_allocated(d))
 		return sick_allocated(d, buf, size);
 	/* A running operation does not change its health. */
 	if (strcmp(d->state, "claimed") && (strcmp(d->state, "busy") || !was_well(d)))
 		return d->reason[0] ? d->reason : "the tree gives no reason";
-	mate = taken_mate(t, d);
-	if (mate && dev_named(mate)) {
-		snprintf(buf, size, "its IOMMU group %d is with %s", d->group, mate->allocated);
+	peer = taken_peer(t, d);
+	if (peer && dev_named(peer)) {
+		snprintf(buf, size, "its IOMMU group %d is with %s", d->group, peer->allocated);
 		return buf;
 	}
-	if (mate) {
-		snprintf(buf, size,
-			 "of its IOMMU group %d %s is allocated, and kubelet has yet to tell to whom",
-			 d->group, mate->id);
+	if (peer) {
+		snprintf(
+			buf, size,
+			"of its IOMMU group %d %s is allocated, and kubelet has not reported to whom",
+			d->group, peer->id);
 		return buf;
 	}
 	return now >= d->good_at ? NULL : "it was not usable a moment ago";
@@ -113,7 +114,7 @@ uint64_t devices_judge(struct devices *t, uint64_t now)
 	uint64_t next = UINT64_MAX;
 	char buf[512];
 
-	mark_mates(t);
+	mark_peers(t);
 	for (size_t i = 0; i < t->n; i++) {
 		struct dev *d = t->v[i];
 		bool known = d->announced;

@@ -29,7 +29,8 @@ struct listing {
 	void *ctx;
 
 	struct batch *batches;
-	bool changed; /* the health of devices may differ, although no line is needed */
+	/* the health of devices may differ, although no line is needed */
+	bool changed;
 	size_t odd; /* devices whose pod has an impossible name; left alone */
 
 	struct V1__ListPodResourcesResponse *list;

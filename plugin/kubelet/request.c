@@ -24,7 +24,7 @@ static int compare_ids(const void *a, const void *b)
 }
 
 /* kubelet passes ids in no order. They are sorted so that a VM's devices keep their places. */
-static int add_container(struct request *r, char *const *ids, size_t n, struct err *err)
+static int add_container(struct kubelet_request *r, char *const *ids, size_t n, struct err *err)
 {
 	struct container *c = &r->v[r->n];
 
@@ -45,16 +45,16 @@ static int add_container(struct request *r, char *const *ids, size_t n, struct e
 	return n ? 0 : fail(err, EINVAL, "a request for no device");
 }
 
-static int start_request(struct request *r, size_t n, struct err *err)
+static int start_request(struct kubelet_request *r, size_t n, struct err *err)
 {
-	*r = (struct request){ .v = calloc(n ? n : 1, sizeof(*r->v)) };
+	*r = (struct kubelet_request){ .v = calloc(n ? n : 1, sizeof(*r->v)) };
 	if (!r->v)
 		return fail(err, ENOMEM, "no memory");
 	return n ? 0 : fail(err, EINVAL, "a request for no container");
 }
 
 /* Gives the request to the caller if e is 0, else frees it. Returns e. */
-static int hand_over(int e, struct request *r, struct request *ret)
+static int hand_over(int e, struct kubelet_request *r, struct kubelet_request *ret)
 {
 	if (e)
 		request_free(r);
@@ -63,10 +63,10 @@ static int hand_over(int e, struct request *r, struct request *ret)
 	return e;
 }
 
-int request_allocate(const uint8_t *msg, size_t len, struct request *ret, struct err *err)
+int request_allocate(const uint8_t *msg, size_t len, struct kubelet_request *ret, struct err *err)
 {
 	V1beta1__AllocateRequest *q = v1beta1__allocate_request__unpack(NULL, len, msg);
-	struct request r = { 0 };
+	struct kubelet_request r = { 0 };
 	size_t ids = 0;
 	int e;
 
@@ -83,11 +83,11 @@ int request_allocate(const uint8_t *msg, size_t len, struct request *ret, struct
 	return hand_over(e, &r, ret);
 }
 
-int request_prestart(const uint8_t *msg, size_t len, struct request *ret, struct err *err)
+int request_prestart(const uint8_t *msg, size_t len, struct kubelet_request *ret, struct err *err)
 {
 	V1beta1__PreStartContainerRequest *q =
 		v1beta1__pre_start_container_request__unpack(NULL, len, msg);
-	struct request r = { 0 };
+	struct kubelet_request r = { 0 };
 	int e;
 
 	if (!q)
@@ -99,7 +99,7 @@ int request_prestart(const uint8_t *msg, size_t len, struct request *ret, struct
 	return hand_over(e, &r, ret);
 }
 
-void request_free(struct request *r)
+void request_free(struct kubelet_request *r)
 {
 	for (size_t i = 0; i < r->n; i++) {
 		for (size_t j = 0; j < r->v[i].n; j++)
@@ -107,17 +107,17 @@ void request_free(struct request *r)
 		free(r->v[i].ids);
 	}
 	free(r->v);
-	*r = (struct request){ 0 };
+	*r = (struct kubelet_request){ 0 };
 }
 
-const char *request_next(const struct request *r, struct request_at *at)
+const char *request_next(const struct kubelet_request *r, struct request_at *at)
 {
 	while (at->container < r->n && at->id == r->v[at->container].n)
 		*at = (struct request_at){ .container = at->container + 1 };
 	return at->container < r->n ? r->v[at->container].ids[at->id++] : NULL;
 }
 
-int request_check(const struct devices *t, const char *resource, const struct request *r,
+int request_check(const struct devices *t, const char *resource, const struct kubelet_request *r,
 		  uint64_t now, struct err *err)
 {
 	struct request_at at = { 0 };
@@ -129,14 +129,14 @@ int request_check(const struct devices *t, const char *resource, const struct re
 		const char *why = d ? dev_sick(t, d, now, buf, sizeof(buf)) : NULL;
 
 		if (!d || !dev_offered(d))
-			return fail(err, ENODEV, "%.80s is no device of %s", id, resource);
+			return fail(err, ENODEV, "%.80s is not a device of %s", id, resource);
 		if (why)
 			return fail(err, EBUSY, "%s cannot be given to a pod: %s", d->id, why);
 	}
 	return 0;
 }
 
-int request_names(const struct devices *t, const char *resource, const struct request *r,
+int request_names(const struct devices *t, const char *resource, const struct kubelet_request *r,
 		  struct err *err)
 {
 	struct request_at at = { 0 };
@@ -182,7 +182,7 @@ static int check_nodes(const struct devices *t, const struct dev *d, struct err 
 	return e;
 }
 
-int request_nodes(const struct devices *t, const char *resource, const struct request *r,
+int request_nodes(const struct devices *t, const char *resource, const struct kubelet_request *r,
 		  struct err *err)
 {
 	struct request_at at = { 0 };
@@ -194,7 +194,7 @@ int request_nodes(const struct devices *t, const char *resource, const struct re
 	return e;
 }
 
-static bool asks_for(const struct request *r, const struct dev *d)
+static bool asks_for(const struct kubelet_request *r, const struct dev *d)
 {
 	const char *id = dev_kubelet_id(d);
 
@@ -204,8 +204,8 @@ static bool asks_for(const struct request *r, const struct dev *d)
 	return false;
 }
 
-static int check_alone(const struct devices *t, const struct request *r, const struct dev *d,
-		       uint64_t now, struct err *err)
+static int check_alone(const struct devices *t, const struct kubelet_request *r,
+		       const struct dev *d, uint64_t now, struct err *err)
 {
 	size_t n;
 	struct dev *const *group = devices_group(t, d, &n);
@@ -219,7 +219,7 @@ static int check_alone(const struct devices *t, const struct request *r, const s
 	return 0;
 }
 
-int request_alone(const struct devices *t, const char *resource, const struct request *r,
+int request_alone(const struct devices *t, const char *resource, const struct kubelet_request *r,
 		  uint64_t now, struct err *err)
 {
 	const struct dev *last = NULL;

@@ -123,7 +123,7 @@ static int map_file(const char *path)
 	return r;
 }
 
-static int act(const char *path, const char *text, int way)
+static int op(const char *path, const char *text, int way)
 {
 	static int (*const ways[WAYS])(const char *) = { read_file, read_held, list_beside,
 							 map_file };
@@ -145,7 +145,7 @@ run_client(struct shared *all, int me, const char *place, const char *what, int 
 	while (!atomic_load(&all->stop)) {
 		double start = bench_ms(), took;
 
-		if (act(path, text, way)) {
+		if (op(path, text, way)) {
 			c->failed++;
 			c->error = errno;
 		}

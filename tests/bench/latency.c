@@ -5,8 +5,7 @@
  * pci as any listener does, and then waits for POLLPRI on EVENTS and for a new line in it.
  *
  * Prints percentiles of both. A change that was not told in LIMIT_MS counts as told never (inf),
- * and so does one of which the kernel's own uevent did not come. Status 0: every change was
- * told.
+ * and so does one of which the kernel's own uevent did not come. Status 0: every change was told.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

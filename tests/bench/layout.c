@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* layout DIR N: N PCI functions as plain files, as a sysfs root shows them below bus/pci/devices:
+/*
+ * layout DIR N: N PCI functions as plain files, as a sysfs root shows them below bus/pci/devices:
  * eight functions a slot, one IOMMU group each, classes as a server mixes them. Nothing reacts; it
- * is for measuring how long reading takes without a simulation's own share. */
+ * is for measuring how long reading takes without a simulation's own share.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

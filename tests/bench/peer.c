@@ -201,7 +201,7 @@ static void serve(int fd, const struct fuse_in_header *in)
 int main(int argc, char **argv)
 {
 	static char buf[65536 + 8192] __attribute__((aligned(8)));
-	struct sigaction act = { .sa_handler = end };
+	struct sigaction op = { .sa_handler = end };
 	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	char options[128];
 
@@ -228,7 +228,7 @@ int main(int argc, char **argv)
 		perror("peer");
 		return 1;
 	}
-	sigaction(SIGTERM, &act, NULL);
+	sigaction(SIGTERM, &op, NULL);
 	while (!ended)
 		if (read(fd, buf, sizeof(buf)) >= (ssize_t)sizeof(struct fuse_in_header))
 			serve(fd, (const void *)buf);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* reads SECONDS FILE...: opens, reads and closes the FILEs in turn, and prints percentiles of how
- * long one took: for ever (inf) where it could not be read. Status 1: one could not. */
+/*
+ * reads SECONDS FILE...: opens, reads and closes the FILEs in turn, and prints percentiles of how
+ * long one took: for ever (inf) where it could not be read. Status 1: one could not.
+ */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <unistd.h>

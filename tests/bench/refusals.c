@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* refusals SECONDS FILE VALUE: writes VALUE to FILE by its path, as a shell's > does, while an
+/*
+ * refusals SECONDS FILE VALUE: writes VALUE to FILE by its path, as a shell's > does, while an
  * operation runs on its device, and prints percentiles of how long open, write and close took: for
- * ever (inf) where the answer was another one than EBUSY. Status 1: it was. */
+ * ever (inf) where the answer was another one than EBUSY. Status 1: it was.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

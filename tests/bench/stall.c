@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* stall N FILE HOLDER: kills the serving process N times, each time opens and reads FILE at once,
+/*
+ * stall N FILE HOLDER: kills the serving process N times, each time opens and reads FILE at once,
  * and prints how long that took; for ever (inf) where the read failed. Status 1: one did. Kills are
- * far enough apart to be isolated from one another. */
+ * far enough apart to be isolated from one another.
+ */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>

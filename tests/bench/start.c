@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* start MOUNT FILE COMMAND...: from starting the command to the first good read of FILE below
+/*
+ * start MOUNT FILE COMMAND...: from starting the command to the first good read of FILE below
  * MOUNT, which must be a mount by then. Prints the milliseconds and what the serving process holds
- * in memory, ends the command. Status 1: no good read in 60 s. */
+ * in memory, ends the command. Status 1: no good read in 60 s.
+ */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>

@@ -2,8 +2,7 @@
 /*
  * turns PID ROUNDS NAME WORD... [-- NAME WORD...]...: how long sequences that do the same by other
  * ways take. A WORD is FILE=TEXT, one write, or !PROGRAM ARG..., a command without quoting. Every
- * sequence must leave all as it was; they take turns, so that drift of the machine meets all
- * alike.
+ * sequence must leave all as it was; they take turns, so that drift of the machine meets all alike.
  *
  * One line each: name, median milliseconds, ratio to the first, and milliseconds without what
  * process PID, the simulated kernel, computed meanwhile (0: there is none).

@@ -175,7 +175,7 @@ static long surplus(const struct shared *all, int n, const struct writer *w, con
 }
 
 /* False: a write was carried out twice, or not at all. */
-static bool count_acts(const struct shared *all, int n, const struct place *at)
+static bool count_ops(const struct shared *all, int n, const struct place *at)
 {
 	long more = 0, less = 0;
 
@@ -208,7 +208,7 @@ static bool told(const struct shared *all, int n, const struct place *at, int ki
 	printf("kills=%d writers=%d done=%ld busy=%ld failed=%ld%s%s untrue=%ld", done, n, sum.done,
 	       sum.busy, sum.failed, sum.error ? " error=" : "",
 	       sum.error ? strerrorname_np(sum.error) : "", sum.untrue);
-	once = count_acts(all, n, at);
+	once = count_ops(all, n, at);
 	printf(" slowest_ms=%.1f\n", sum.slowest_ms);
 	return all_had_turns && !sum.failed && !sum.untrue && once && done == kills;
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* hanging DIR: lists DIR into a page that never comes, as one that is mapped from a file system
+/*
+ * hanging DIR: lists DIR into a page that never comes, as one that is mapped from a file system
  * whose server does not answer. Says "lists" just before it does. Status 3: such a page cannot be
- * had. */
+ * had.
+ */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <stdio.h>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Any bytes as kubelet's checkpoint: no pod that has no directory below pods/ is found, wherever
+/*
+ * Any bytes as kubelet's checkpoint: no pod that has no directory below pods/ is found, wherever
  * its name leads. And the bytes as what kubelet keeps (sixteen devices of four pods, by NUMA node
- * or not): that is found again, of the pods that are there, and nothing else. */
+ * or not): that is found again, of the pods that are there, and nothing else.
+ */
 #include <fcntl.h>
 #include <json-c/json.h>
 #include <limits.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What is written to a file: the first byte chooses among the rows that take writes, the rest is
- * the text as write(2) had it. What a row accepts must fit the promises of its wish. */
+ * the text as write(2) had it. What a row accepts must fit the promises of its request. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct subject s = { .tree = &tree, .name = dev.key.name, .dev = &dev };
 	char text[WRITE_MAX + 1];
-	struct wish wish = { 0 };
+	struct request request = { 0 };
 	struct err err = { 0 };
 	const struct attr *row;
 
@@ -74,12 +74,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	check(strlen(text) <= WRITE_MAX && !strpbrk(text, "\n\t\r"));
-	if (request_wish(&s, row, text, &wish, &err)) {
+	if (request_parse(&s, row, text, &request, &err)) {
 		check(err.code > 0 && err.text[0] && !strchr(err.text, '\n'));
-		check(!wish.file[0]);
+		check(!request.file[0]);
 	} else if (!(row->flags & ATTR_ASIDE)) {
-		check(attr_by_name(OBJ_DEVICE, 0, wish.file) == row);
-		check(key_eq(&wish.dev, &dev.key) && strlen(wish.value) < sizeof(wish.value));
+		check(attr_by_name(OBJ_DEVICE, 0, request.file) == row);
+		check(key_eq(&request.dev, &dev.key) &&
+		      strlen(request.value) < sizeof(request.value));
 	}
 	return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What is written to ctl: the first byte cuts the stream into writes, the rest is the stream. What
- * is taken for a line gives the same wishes and refusals whatever the cut, and its wishes keep
+ * is taken for a line gives the same requests and refusals whatever the cut, and its requests keep
  * their promises. */
 #include <errno.h>
 #include <stdint.h>
@@ -60,7 +60,7 @@ static void judge(char *line, bool own)
 	char label[LINE_LABEL] = "", *arg;
 	struct target at;
 	struct err err = { 0 };
-	struct wish wish;
+	struct request request;
 
 	if (command_of(line, &arg)) {
 		if (line_target(&of, arg, &at, &err))
@@ -69,13 +69,13 @@ static void judge(char *line, bool own)
 			check(at.dev.bus != BUS_NONE);
 		return;
 	}
-	if (line_wish(&of, line, &wish, label, &err)) {
+	if (line_request(&of, line, &request, label, &err)) {
 		check(err.code > 0 && err.text[0] && !strchr(err.text, '\n'));
 		return;
 	}
-	check(attr_by_name(OBJ_DEVICE, 0, wish.file) != NULL);
-	check(key_eq(&wish.dev, &home) && wish.virtfn <= 8 &&
-	      strlen(wish.value) < sizeof(wish.value));
+	check(attr_by_name(OBJ_DEVICE, 0, request.file) != NULL);
+	check(key_eq(&request.dev, &home) && request.child <= 8 &&
+	      strlen(request.value) < sizeof(request.value));
 }
 
 /* Takes all lines that are whole; returns how many. */

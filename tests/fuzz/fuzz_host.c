@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Any bytes in what the kernel and other processes show of a small host: parts with a NUL between,
+/*
+ * Any bytes in what the kernel and other processes show of a small host: parts with a NUL between,
  * one for each of the files below, the last one's being the rest. What is found is said in whole
- * lines about functions, and the same whether one or all are asked about. */
+ * lines about functions, and the same whether one or all are asked about.
+ */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>

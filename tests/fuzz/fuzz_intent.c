@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "model/intents/intent_file.h"
-#include "model/intents/kept.h"
+#include "model/intents/persist.h"
 #include "pcidevfs/err.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -21,7 +21,8 @@ static void frame_former(struct out *o, const char *data, size_t size)
 	out_put(o, data, size);
 	if (o->data[o->len - 1] != '\n')
 		out_put(o, "\n", 1);
-	out_printf(o, INTENT_TRAILER "%016llx\n", (unsigned long long)fnv1a(FNV1A, o->data, o->len));
+	out_printf(o, INTENT_TRAILER "%016llx\n",
+		   (unsigned long long)fnv1a(FNV1A, o->data, o->len));
 }
 
 static void put_line(struct out *o, const char *line, size_t len)
@@ -101,7 +102,7 @@ static void fill_text(struct bytes *b, char *dst, size_t size)
 
 static void fill_record(struct bytes *b, struct record *r, size_t i)
 {
-	struct want *w = &r->want;
+	struct intent *w = &r->intent;
 
 	fill_text(b, r->id.path, sizeof(r->id.path));
 	if (!r->id.path[0] || r->id.path[0] == '/')
@@ -111,7 +112,7 @@ static void fill_record(struct bytes *b, struct record *r, size_t i)
 	r->id.vf = (int32_t)number(b) - 1;
 	fill_text(b, r->at, sizeof(r->at));
 	for (size_t k = 0; kept[k]; k++)
-		for (const struct kept_field *f = kept[k]->fields;
+		for (const struct persist_field *f = kept[k]->fields;
 		     f < kept[k]->fields + ARRAY_SIZE(kept[k]->fields) && f->size; f++)
 			if (f->text)
 				fill_text(b, (char *)w + f->at, f->size);
@@ -133,18 +134,18 @@ static void fill_record(struct bytes *b, struct record *r, size_t i)
 	if (w->claim[0])
 		fill_text(b, r->driver, sizeof(r->driver));
 	else
-		kept_clear_with_claim(w);
+		persist_clear_with_claim(w);
 }
 
 static void expect_same(const struct record *a, const struct record *b)
 {
 	for (size_t k = 0; kept[k]; k++)
-		if (!kept_same(kept[k], &a->want, &b->want))
+		if (!persist_same(kept[k], &a->intent, &b->intent))
 			abort();
 	if (b->aside || !identity_eq(&a->id, &b->id) || strcmp(a->at, b->at) ||
 	    strcmp(a->driver, b->driver) || a->group != b->group || a->pending != b->pending ||
-	    strcmp(a->boot, b->boot) || a->want.former_known != b->want.former_known ||
-	    strcmp(a->want.former, b->want.former))
+	    strcmp(a->boot, b->boot) || a->intent.former_known != b->intent.former_known ||
+	    strcmp(a->intent.former, b->intent.former))
 		abort();
 }
 

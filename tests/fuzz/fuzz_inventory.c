@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The tree as its clients read it. Any value that the daemon writes comes back as it was. Any bytes
+/*
+ * The tree as its clients read it. Any value that the daemon writes comes back as it was. Any bytes
  * as inventory and, behind a NUL, as events: an inventory counts only if it is whole, each device
- * has an id, and who stops hears why. */
+ * has an id, and who stops hears why.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Any text where a name or a number is expected: what people look up, what sysfs and clients call a
- * device. What is taken has one spelling, fits, and leads nowhere else. */
+/*
+ * Any text where a name or a number is expected: what people look up, what sysfs and clients call a
+ * device. What is taken has one spelling, fits, and leads nowhere else.
+ */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>

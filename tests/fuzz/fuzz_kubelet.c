@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The first byte says which of kubelet's messages the rest is; one is a line of inventory. What is
+/*
+ * The first byte says which of kubelet's messages the rest is; one is a line of inventory. What is
  * answered names the devices that were asked for, once, and no path but below /dev; what is refused
- * has a sentence. */
+ * has a sentence.
+ */
 #include <json-c/json.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -78,7 +80,7 @@ static void check_container(const struct container *c, const V1beta1__ContainerA
 static void allocate(const struct devices *t, const uint8_t *data, size_t size)
 {
 	V1beta1__AllocateResponse *m;
-	struct request r = { 0 };
+	struct kubelet_request r = { 0 };
 	struct err err = { 0 };
 	struct out o = { 0 };
 
@@ -97,11 +99,11 @@ static void allocate(const struct devices *t, const uint8_t *data, size_t size)
 	request_free(&r);
 }
 
-/* A pod may go on only with devices of which each, and its mate if that was given, has the nodes of
+/* A pod may go on only with devices of which each, and its peer if that was given, has the nodes of
  * then. */
 static void prestart(const struct devices *t, const uint8_t *data, size_t size)
 {
-	struct request r = { 0 };
+	struct kubelet_request r = { 0 };
 	struct err err = { 0 };
 	int e = request_prestart(data, size, &r, &err);
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* mountinfo, which has two readers. Any bytes; and two mounts as the kernel writes them: three
+/*
+ * mountinfo, which has two readers. Any bytes; and two mounts as the kernel writes them: three
  * bytes for their numbers and fields, then path and source with a NUL between. Both readers find
- * what was mounted, and what is on top. */
+ * what was mounted, and what is on top.
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -49,11 +49,11 @@ static void write_line(struct devices *t, char *line, bool set, unsigned int *wr
 	const struct subject s = { .name = dev.key.name, .dev = &dev };
 	char *slash = strchr(line, '/'), *value = strchr(line, ' ');
 	struct err err = { 0 };
-	struct wish wish;
+	struct request request;
 
 	check(slash == line + 1 && value && !strncmp(slash, "/allocated_to ", 14));
 	check(line[0] >= 'a' && line[0] < 'a' + COUNT);
-	check(!allocated_to_store(&s, ++value, &wish, &err));
+	check(!allocated_to_store(&s, ++value, &request, &err));
 	check(set || !strcmp(value, "none"));
 	check(!(*written & 1u << (line[0] - 'a')));
 	*written |= 1u << (line[0] - 'a');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The files of a PCI function that act. */
+/* The files of a PCI function that operation. */
 #include "func.h"
 #include "sim.h"
 #include "vfio.h"

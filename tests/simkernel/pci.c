@@ -71,8 +71,9 @@ static void identify(struct func *f, const struct record *r)
 	f->class_code = number(r, "class") & 0xffffff;
 	f->bridge = is_bridge(f);
 	snprintf(f->dev.modalias, sizeof(f->dev.modalias),
-		 "pci:v%08Xd%08Xsv%08Xsd%08Xbc%02Xsc%02Xi%02X", f->vendor, f->device, f->sub_vendor, f->sub_device, f->class_code >> 16,
-		 f->class_code >> 8 & 0xff, f->class_code & 0xff);
+		 "pci:v%08Xd%08Xsv%08Xsd%08Xbc%02Xsc%02Xi%02X", f->vendor, f->device, f->sub_vendor,
+		 f->sub_device, f->class_code >> 16, f->class_code >> 8 & 0xff,
+		 f->class_code & 0xff);
 }
 
 struct func *func_new(struct sim *s, const struct record *r)

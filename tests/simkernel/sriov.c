@@ -83,7 +83,8 @@ static struct record *vf_record(const struct func *pf, const char *addr)
 	record_add(r, 'A', "driver_override", "(null)\n");
 	record_add(r, 'A', "reset_method", "flr\n");
 	/* One memory resource at any address. */
-	record_add(r, 'A', "resource", "0x00000000e0000000 0x00000000e0003fff 0x0000000000140204\n");
+	record_add(r, 'A', "resource",
+		   "0x00000000e0000000 0x00000000e0003fff 0x0000000000140204\n");
 	return r;
 }
 

@@ -21,7 +21,7 @@ static inline void set_node(struct facts *f)
 }
 
 /* What it had before its claim; "" none. Valid until the next call. */
-static inline const char *former_of(struct want w, const char *name)
+static inline const char *former_of(struct intent w, const char *name)
 {
 	static char value[FORMER_TEXT];
 

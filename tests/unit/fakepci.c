@@ -142,16 +142,17 @@ struct key fake_key(const char *address)
 	return key;
 }
 
-struct wish fake_wish(const char *address, unsigned int virtfn, const char *file, const char *value)
+struct request fake_request(const char *address, unsigned int virtfn, const char *file,
+			    const char *value)
 {
-	struct wish w = { .dev = fake_key(address), .virtfn = (uint16_t)virtfn };
+	struct request w = { .dev = fake_key(address), .child = (uint16_t)virtfn };
 
 	CHECK(STR_COPY(w.file, file));
 	CHECK(STR_COPY(w.value, value));
 	return w;
 }
 
-const char *fake_plan(struct world_fake *w, const struct wish *wishes, size_t n, bool predict)
+const char *fake_plan(struct world_fake *w, const struct request *requests, size_t n, bool predict)
 {
 	static char text[4096];
 	struct plan plan = { 0 };
@@ -160,7 +161,7 @@ const char *fake_plan(struct world_fake *w, const struct wish *wishes, size_t n,
 	int rc;
 
 	model_lock(w->model);
-	rc = plan_make(w->model, backend_methods(w->backend), wishes, n, predict, &plan, &err);
+	rc = plan_make(w->model, backend_methods(w->backend), requests, n, predict, &plan, &err);
 	model_unlock(w->model);
 	CHECK_EQ(rc, -err.code);
 	plan_print(&plan, &o);
@@ -185,12 +186,12 @@ void fake_edit(struct world_fake *w, const char *address, void (*change)(struct 
 
 void fake_by_alice(struct device *dev)
 {
-	STR_COPY(dev->want.claim, "alice");
+	STR_COPY(dev->intent.claim, "alice");
 }
 
 void fake_by_qemu(struct device *dev)
 {
-	STR_COPY(dev->facts.holders, "pid=812 comm=\"qemu kvm\"\npid=9 comm=x");
+	STR_COPY(dev->facts.holder, "pid=812 comm=\"qemu kvm\"");
 }
 
 void fake_to_none(struct device *dev)

@@ -39,10 +39,10 @@ struct world_fake fake_open_by(int spawner);
 void fake_close(struct world_fake *w);
 
 struct key fake_key(const char *address);
-struct wish fake_wish(const char *address, unsigned int virtfn, const char *file,
+struct request fake_request(const char *address, unsigned int virtfn, const char *file,
 		      const char *value);
 /* The steps as `plan` prints them, or "ERRNO: sentence". */
-const char *fake_plan(struct world_fake *w, const struct wish *wishes, size_t n, bool predict);
+const char *fake_plan(struct world_fake *w, const struct request *requests, size_t n, bool predict);
 void fake_edit(struct world_fake *w, const char *address, void (*change)(struct device *dev));
 /* For fake_edit(). */
 void fake_by_alice(struct device *dev);

@@ -72,7 +72,7 @@ static const struct verb pulse_verb;
 static const struct verb *const verbs[] = { &level_verb, &pulse_verb, NULL };
 
 /* numa_node stands for the level the kernel was last seen to have */
-static int level_expand(struct model *m, const struct wish *w, struct plan *p, struct err *err)
+static int level_expand(struct model *m, const struct request *w, struct plan *p, struct err *err)
 {
 	const struct device *members[DEVICES];
 	size_t n = model_group(m, 1, members, DEVICES);
@@ -90,24 +90,24 @@ static int level_expand(struct model *m, const struct wish *w, struct plan *p, s
 	return r;
 }
 
-static int level_settle(struct model *m, const struct wish *w, struct err *err)
+static int level_settle(struct model *m, const struct request *w, struct err *err)
 {
 	struct device *d = model_edit(m, &w->dev, false);
 
 	if (d->facts.numa_node != atoi(w->value))
 		return fail(err, EIO, "read back %d", d->facts.numa_node);
-	STR_COPY(d->want.claim, w->value);
+	STR_COPY(d->intent.claim, w->value);
 	return 0;
 }
 
 /* A level of 0 takes something away; whoever depends on the level comes after it. */
-static bool level_down(struct model *m, const struct wish *w)
+static bool level_down(struct model *m, const struct request *w)
 {
 	(void)m;
 	return !strcmp(w->value, "0");
 }
 
-static bool level_brings(const struct wish *w, unsigned int n)
+static bool level_brings(const struct request *w, unsigned int n)
 {
 	return n < (unsigned int)atoi(w->value);
 }
@@ -123,7 +123,7 @@ static const struct method level_method = {
 };
 
 /* "top" may be written only after the kernel was seen at level 5. */
-static int top_expand(struct model *m, const struct wish *w, struct plan *p, struct err *err)
+static int top_expand(struct model *m, const struct request *w, struct plan *p, struct err *err)
 {
 	const struct device *d = model_find(m, &w->dev);
 	int r;
@@ -132,14 +132,14 @@ static int top_expand(struct model *m, const struct wish *w, struct plan *p, str
 		return fail(err, EINVAL, "13 is no top");
 	if (d->facts.numa_node != 5 && !p->predict)
 		return fail(err, EINVAL, "level 5 was not seen");
-	if (!strcmp(d->want.claim, w->value))
+	if (!strcmp(d->intent.claim, w->value))
 		return 0;
 	r = plan_touch(p, &w->dev, err);
 	return r ? r : plan_step(p, &level_verb, &w->dev, "5", err);
 }
 
 static const struct method top_method = { .file = "top", .rank = 2, .expand = top_expand };
-/* "pulse" is an act and no state. */
+/* "pulse" is an operation and no state. */
 static int pulse_run(void *backend, struct step *s, unsigned int deadline_ms, struct err *err)
 {
 	(void)backend;
@@ -155,7 +155,7 @@ static int pulse_run(void *backend, struct step *s, unsigned int deadline_ms, st
 
 static const struct verb pulse_verb = { .name = "pulse", .deadline_ms = 1000, .run = pulse_run };
 
-static int pulse_expand(struct model *m, const struct wish *w, struct plan *p, struct err *err)
+static int pulse_expand(struct model *m, const struct request *w, struct plan *p, struct err *err)
 {
 	int r = plan_touch(p, &w->dev, err);
 
@@ -168,12 +168,13 @@ static const struct method pulse_method = {
 };
 static const struct method *const methods[] = { &level_method, &top_method, &pulse_method, NULL };
 
-static int disk_keep(void *ctx, const struct wish *wishes, size_t n, bool pending, struct err *err)
+static int disk_keep(void *ctx, const struct request *requests, size_t n, bool pending,
+		     struct err *err)
 {
 	void (*hook)(struct model * m) = pending ? NULL : atomic_exchange(&in_keep, NULL);
 	bool fails = pending ? disk.fail_pending : disk.fail_kept;
 
-	(void)wishes;
+	(void)requests;
 	(void)n;
 	if (hook)
 		hook(ctx);
@@ -241,11 +242,11 @@ static int world_late(void *backend, struct step *s)
 	return 0;
 }
 
-static void tell(void *ctx, const struct wish *wishes, size_t n, const struct actor *who,
+static void tell(void *ctx, const struct request *requests, size_t n, const struct actor *who,
 		 const struct err *err, uint64_t *place)
 {
 	(void)ctx;
-	(void)wishes;
+	(void)requests;
 	(void)n;
 	(void)who;
 	(void)err;
@@ -331,7 +332,7 @@ void told(void *ctx, const struct err *err)
 
 void submit(struct bench *b, int dev, const char *value, struct verdict *v)
 {
-	struct wish w = { .dev = dev_key(dev), .file = "level" };
+	struct request w = { .dev = dev_key(dev), .file = "level" };
 
 	STR_COPY(w.value, value);
 	*v = (struct verdict){ 0 };

@@ -45,12 +45,12 @@ DEFINE_TEST(methods_are_found_by_bus)
 				   usb = { .file = "claim", .bus = BUS_USB },
 				   all = { .file = "pooled" };
 	static const struct method *const methods[] = { &all, &pci, &usb, NULL };
-	struct wish w = { .dev = { .bus = BUS_USB }, .file = "claim" };
+	struct request w = { .dev = { .bus = BUS_USB }, .file = "claim" };
 
 	CHECK(method_find(methods, &w) == &usb);
 	w.dev.bus = BUS_PCI;
 	CHECK(method_find(methods, &w) == &pci);
-	w.virtfn = 3; /* which is not there yet */
+	w.child = 3; /* which is not there yet */
 	CHECK(method_find(methods, &w) == &pci);
 	w.dev.bus = BUS_MDEV;
 	CHECK(!method_find(methods, &w));
@@ -58,7 +58,7 @@ DEFINE_TEST(methods_are_found_by_bus)
 	CHECK(method_find(methods, &w) == &all);
 }
 
-/* The journal finds a step's verb by its name. */
+/* The journal finds a step's verb by its backend and its name. */
 DEFINE_TEST(backends_use_no_name_twice)
 {
 	struct world_fake w = machine();
@@ -66,11 +66,15 @@ DEFINE_TEST(backends_use_no_name_twice)
 
 	CHECK(*v);
 	for (; *v; v++) {
-		struct step s;
+		char name[VERB_NAME], other_name[VERB_NAME];
 
-		CHECK(strlen((*v)->name) < sizeof(s.verb_name) && (*v)->run && (*v)->deadline_ms);
-		for (const struct verb *const *other = v + 1; *other; other++)
-			CHECK(strcmp((*v)->name, (*other)->name) != 0);
+		CHECK((*v)->of && strlen((*v)->of) + strlen((*v)->name) + 1 < sizeof(name));
+		CHECK((*v)->run && (*v)->deadline_ms);
+		verb_name(*v, name);
+		for (const struct verb *const *other = v + 1; *other; other++) {
+			verb_name(*other, other_name);
+			CHECK(strcmp(name, other_name) != 0);
+		}
 	}
 	fake_close(&w);
 }
@@ -95,11 +99,11 @@ DEFINE_TEST(files_have_methods)
 	const struct attr *row;
 
 	for (size_t i = 0; (row = row_at(OBJ_DEVICE, i)); i++) {
-		struct wish wish = { .dev = { .bus = BUS_PCI } };
+		struct request request = { .dev = { .bus = BUS_PCI } };
 
-		STR_COPY(wish.file, row->name);
+		STR_COPY(request.file, row->name);
 		if (row->store && !(row->flags & ATTR_ASIDE))
-			CHECK(method_find(methods, &wish));
+			CHECK(method_find(methods, &request));
 	}
 	for (; *methods; methods++) {
 		row = attr_by_name(OBJ_DEVICE, 0, (*methods)->file);
@@ -108,8 +112,8 @@ DEFINE_TEST(files_have_methods)
 	fake_close(&w);
 }
 
-/* However many go along with a device, an act looks at all of them. */
-DEFINE_TEST(an_act_looks_at_a_large_group)
+/* However many go along with a device, an operation looks at all of them. */
+DEFINE_TEST(an_op_looks_at_a_large_group)
 {
 	enum { MEMBERS = 1100 };
 	struct fake f = { .vendor = "0x8086", .device = "0x1521", .class = "0x020000", .group = 7 };

@@ -45,7 +45,7 @@ static struct key put(struct tree *t, const char *id, const char *claim)
 	d = model_edit(m, &key, true);
 	d->facts.numa_node = d->facts.iommu_group = d->facts.total_vfs = d->facts.index = -1;
 	set_driver(&d->facts, "some-driver");
-	STR_COPY(d->want.claim, claim);
+	STR_COPY(d->intent.claim, claim);
 	model_publish(m);
 	model_unlock(m);
 	CHECK(model_sync(m, model_generation(m), 10000));

@@ -64,25 +64,25 @@ DEFINE_TEST(a_claim_without_a_driver_is_one)
 {
 	struct device dev = usb();
 
-	device_derive(&dev, (struct mates){ 0 });
+	device_derive(&dev, (struct peers){ 0 });
 	CHECK_EQ(dev.caps, CAP_CLAIM);
 	CHECK_STR(state_name(dev.state), "free");
-	STR_COPY(dev.want.claim, "alice");
-	device_derive(&dev, (struct mates){ 0 });
+	STR_COPY(dev.intent.claim, "alice");
+	device_derive(&dev, (struct peers){ 0 });
 	CHECK_STR(state_name(dev.state), "unhealthy");
 	CHECK_IN(dev.reason, "its driver is none");
 	dev.facts.use = USE_GUEST;
-	device_derive(&dev, (struct mates){ 0 });
+	device_derive(&dev, (struct peers){ 0 });
 	CHECK_STR(state_name(dev.state), "unhealthy");
 	CHECK_IN(dev.reason, "its device node is not there");
 	STR_COPY(dev.facts.nodes, "/dev/bus/usb/002/003");
-	device_derive(&dev, (struct mates){ 0 });
+	device_derive(&dev, (struct peers){ 0 });
 	CHECK_STR(state_name(dev.state), "claimed");
-	STR_COPY(dev.facts.holders, "pid=7 comm=qemu");
-	device_derive(&dev, (struct mates){ 0 });
+	STR_COPY(dev.facts.holder, "pid=7 comm=qemu");
+	device_derive(&dev, (struct peers){ 0 });
 	CHECK_STR(state_name(dev.state), "held");
 	dev.facts.has_way = false;
-	device_derive(&dev, (struct mates){ 0 });
+	device_derive(&dev, (struct peers){ 0 });
 	CHECK_EQ(dev.caps, 0);
 }
 
@@ -135,7 +135,8 @@ DEFINE_TEST(what_a_device_had_before_is_pairs_of_any_text)
 	memcpy(was, b, sizeof(was));
 	memset(value, 'x', sizeof(value) - 1);
 	value[sizeof(value) - 1] = '\0';
-	CHECK(!former_set(b, "more", value) && !former_set(b, "a b", "1") && !former_set(b, "", "1"));
+	CHECK(!former_set(b, "more", value) && !former_set(b, "a b", "1") &&
+	      !former_set(b, "", "1"));
 	CHECK(!former_set(b, "sixteen_or_more_", "1"));
 	CHECK_STR(b, was);
 }

@@ -20,11 +20,11 @@ static const char *const devices[] = {
 /* Of a claim by somebody who has none, as the engine plans it; code 0: it goes ahead. */
 static struct err planned(struct world_fake *w, const char *address)
 {
-	const struct wish wish = fake_wish(address, 0, "claim", "mallory");
+	const struct request request = fake_request(address, 0, "claim", "mallory");
 	struct err err = { 0 };
 	struct plan plan;
 
-	if (!plan_make(w->model, backend_methods(w->backend), &wish, 1, false, &plan, &err))
+	if (!plan_make(w->model, backend_methods(w->backend), &request, 1, false, &plan, &err))
 		plan_refuse_busy(w->model, &plan, NULL, NULL, &err);
 	plan_free(&plan);
 	return err;
@@ -52,23 +52,23 @@ static void check_all(struct world_fake *w, const char *after)
 
 static void by_bob(struct device *dev)
 {
-	STR_COPY(dev->want.claim, "bob");
+	STR_COPY(dev->intent.claim, "bob");
 }
 
 static void released(struct device *dev)
 {
-	STR_COPY(dev->want.claim, "");
-	STR_COPY(dev->want.allocated, "");
+	STR_COPY(dev->intent.claim, "");
+	STR_COPY(dev->intent.allocated, "");
 }
 
 static void pending(struct device *dev)
 {
-	STR_COPY(dev->want.allocated, "pending");
+	STR_COPY(dev->intent.allocated, "pending");
 }
 
 static void with_pod(struct device *dev)
 {
-	STR_COPY(dev->want.allocated, "default/pod/main");
+	STR_COPY(dev->intent.allocated, "default/pod/main");
 }
 
 static void to_vfio(struct device *dev)
@@ -88,7 +88,7 @@ static void not_needed(struct device *dev)
 
 static void let_go(struct device *dev)
 {
-	STR_COPY(dev->facts.holders, "");
+	STR_COPY(dev->facts.holder, "");
 }
 
 static void odd(struct device *dev)
@@ -220,7 +220,8 @@ static size_t chosen(uint32_t *seed, size_t n)
 static void change_one(struct world_fake *w, uint32_t *seed, char after[static 256])
 {
 	const char *address = devices[chosen(seed, ARRAY_SIZE(devices))];
-	size_t which = chosen(seed, 2) ? chosen(seed, ARRAY_SIZE(changes) + 2) : 0, n = strlen(after);
+	size_t which = chosen(seed, 2) ? chosen(seed, ARRAY_SIZE(changes) + 2) : 0,
+	       n = strlen(after);
 	struct key key = fake_key(address);
 	struct device *d;
 
@@ -286,9 +287,10 @@ DEFINE_TEST(claimable_of_a_group_changes_with_one)
 	fake_edit(&w, other.name, needed);
 	model_lock(w.model);
 	CHECK(model_find(w.model, &nic)->generation > before);
-	CHECK_STR(model_find(w.model, &nic)->refused,
-		  "0000:04:00.0 shares IOMMU group 41 with 0000:3b:00.0, which the host needs: disk sda1 is "
-		  "mounted on /; the group stays with the host");
+	CHECK_STR(
+		model_find(w.model, &nic)->refused,
+		"0000:04:00.0 shares IOMMU group 41 with 0000:3b:00.0, which the host needs: disk sda1 is "
+		"mounted on /; the group stays with the host");
 	CHECK_STR(model_find(w.model, &nic)->reason, model_find(w.model, &nic)->refused);
 	CHECK_EQ(model_find(w.model, &nic)->state, STATE_HOST);
 	/* What people write to look at it alters nothing of that. */
@@ -314,8 +316,9 @@ DEFINE_TEST(claimable_of_a_vf_follows_its_pf)
 	fake_edit(&w, pf.name, without_vfs);
 	fake_edit(&w, pf.name, to_vfio);
 	model_lock(w.model);
-	CHECK_STR(model_find(w.model, &vf)->refused,
-		  "0000:02:10.0 is a VF of 0000:02:00.0, which is on vfio-pci itself; release that first");
+	CHECK_STR(
+		model_find(w.model, &vf)->refused,
+		"0000:02:10.0 is a VF of 0000:02:00.0, which is on vfio-pci itself; release that first");
 	model_remove(w.model, &pf);
 	model_publish(w.model);
 	CHECK_EQ(model_find(w.model, &vf)->refused_code, 0);

@@ -238,7 +238,7 @@ DEFINE_TEST(ctl_commands_are_words_of_their_own)
 	CHECK(!command_of(longer, &arg));
 	CHECK(!command_of(file, &arg));
 	for (size_t i = 0; (row = row_at(OBJ_DEVICE, i)); i++) {
-		char name[WISH_FILE];
+		char name[REQUEST_FILE];
 
 		CHECK(str_copy(name, sizeof(name), row->name));
 		CHECK(!command_of(name, &arg)); /* in a device's own ctl they would be the same */

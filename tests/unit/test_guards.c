@@ -38,7 +38,7 @@ static void check_facts(const struct key *key, const char *critical, const char 
 {
 	model_lock(world.model);
 	CHECK_STR(model_find(world.model, key)->facts.critical, critical);
-	CHECK_STR(model_find(world.model, key)->facts.holders, holders);
+	CHECK_STR(model_find(world.model, key)->facts.holder, holders);
 	model_unlock(world.model);
 }
 

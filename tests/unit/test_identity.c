@@ -7,63 +7,64 @@
 #include "pcidevfs/util.h"
 #include "test.h"
 
-static struct seat seat(const char *path, uint64_t ids, uint64_t serial, int vf)
+static struct candidate candidate(const char *path, uint64_t ids, uint64_t serial, int vf)
 {
-	struct seat s = { .id = { .ids = ids, .serial = serial, .vf = vf }, .birth = 1 };
+	struct candidate s = { .id = { .ids = ids, .serial = serial, .vf = vf }, .birth = 1 };
 
 	STR_COPY(s.id.path, path);
 	return s;
 }
 
-static enum match match(const struct seat *wanted, const struct seat *seats, size_t n, size_t *at)
+static enum match match(const struct candidate *wanted, const struct candidate *candidates,
+			size_t n, size_t *at)
 {
 	*at = 99;
-	return identity_match(&wanted->id, seats, n, at);
+	return identity_match(&wanted->id, candidates, n, at);
 }
 
 DEFINE_TEST(identity_without_serial_is_its_place)
 {
-	struct seat wanted = seat("0000:00/1c.4/00.0", 1, 0, -1);
-	struct seat seats[] = { seat("0000:00/1c.5/00.0", 1, 0, -1),
-				seat("0000:00/1c.4/00.0", 1, 0, -1) };
+	struct candidate wanted = candidate("0000:00/1c.4/00.0", 1, 0, -1);
+	struct candidate candidates[] = { candidate("0000:00/1c.5/00.0", 1, 0, -1),
+				candidate("0000:00/1c.4/00.0", 1, 0, -1) };
 	size_t at;
 
-	CHECK_EQ(match(&wanted, seats, 2, &at), MATCH_HERE);
+	CHECK_EQ(match(&wanted, candidates, 2, &at), MATCH_HERE);
 	CHECK_EQ(at, 1);
-	seats[1].id.ids = 2; /* another card in the slot */
-	CHECK_EQ(match(&wanted, seats, 2, &at), MATCH_STRANGER);
+	candidates[1].id.ids = 2; /* another card in the slot */
+	CHECK_EQ(match(&wanted, candidates, 2, &at), MATCH_MISMATCH);
 	CHECK_EQ(at, 1);
-	seats[1] = seat("0000:00/1c.4/00.0", 1, 77, -1);
-	CHECK_EQ(match(&wanted, seats, 2, &at), MATCH_STRANGER);
-	CHECK_EQ(match(&wanted, seats, 1, &at), MATCH_NONE);
+	candidates[1] = candidate("0000:00/1c.4/00.0", 1, 77, -1);
+	CHECK_EQ(match(&wanted, candidates, 2, &at), MATCH_MISMATCH);
+	CHECK_EQ(match(&wanted, candidates, 1, &at), MATCH_NONE);
 	CHECK_EQ(match(&wanted, NULL, 0, &at), MATCH_NONE);
 }
 
 DEFINE_TEST(identity_with_serial_is_followed)
 {
-	struct seat wanted = seat("0000:00/1c.4/00.1", 1, 77, -1);
-	struct seat moved = seat("0000:00/01.0/00.1", 1, 77, -1),
-		    other = seat("0000:00/1c.4/00.1", 1, 78, -1);
-	struct seat seats[] = { seat("0000:00/01.0/00.0", 1, 77, -1), moved, other };
+	struct candidate wanted = candidate("0000:00/1c.4/00.1", 1, 77, -1);
+	struct candidate moved = candidate("0000:00/01.0/00.1", 1, 77, -1),
+		    other = candidate("0000:00/1c.4/00.1", 1, 78, -1);
+	struct candidate candidates[] = { candidate("0000:00/01.0/00.0", 1, 77, -1), moved, other };
 	size_t at;
 
 	/* The card's other function has the same serial. */
-	CHECK_EQ(match(&wanted, seats, 3, &at), MATCH_HERE);
+	CHECK_EQ(match(&wanted, candidates, 3, &at), MATCH_HERE);
 	CHECK_EQ(at, 1);
 	/* Cloned serials tell nothing: only the same place does. */
-	seats[2] = seat("0000:00/02.0/00.1", 1, 77, -1);
-	CHECK_EQ(match(&wanted, seats, 3, &at), MATCH_NONE);
-	seats[2] = seat("0000:00/1c.4/00.1", 1, 77, -1);
-	CHECK_EQ(match(&wanted, seats, 3, &at), MATCH_HERE);
+	candidates[2] = candidate("0000:00/02.0/00.1", 1, 77, -1);
+	CHECK_EQ(match(&wanted, candidates, 3, &at), MATCH_NONE);
+	candidates[2] = candidate("0000:00/1c.4/00.1", 1, 77, -1);
+	CHECK_EQ(match(&wanted, candidates, 3, &at), MATCH_HERE);
 	CHECK_EQ(at, 2);
-	seats[1] = seat("0000:00/01.0/00.1", 1, 79, -1);
-	seats[2] = seat("0000:00/1c.4/00.1", 1, 80, -1);
-	CHECK_EQ(match(&wanted, seats, 3, &at), MATCH_STRANGER);
+	candidates[1] = candidate("0000:00/01.0/00.1", 1, 79, -1);
+	candidates[2] = candidate("0000:00/1c.4/00.1", 1, 80, -1);
+	CHECK_EQ(match(&wanted, candidates, 3, &at), MATCH_MISMATCH);
 	CHECK_EQ(at, 2);
 	/* A serial that is not read yet may still be the one. */
-	seats[2] = seat("0000:00/1c.4/00.1", 1, 0, -1);
-	seats[2].serial_unknown = true;
-	CHECK_EQ(match(&wanted, seats, 3, &at), MATCH_NONE);
+	candidates[2] = candidate("0000:00/1c.4/00.1", 1, 0, -1);
+	candidates[2].serial_unknown = true;
+	CHECK_EQ(match(&wanted, candidates, 3, &at), MATCH_NONE);
 }
 
 DEFINE_TEST(identity_of_vf_is_its_pf_and_index)

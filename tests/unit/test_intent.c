@@ -57,13 +57,13 @@ DEFINE_TEST(intent_text_is_kept_whole)
 	text_of(lines, &text);
 	CHECK_EQ(parse(text.data, text.len, &rs, &err), 0);
 	CHECK_EQ(rs.n, 2);
-	CHECK_EQ(rs.v[0]->want.num_vfs, 4);
+	CHECK_EQ(rs.v[0]->intent.num_vfs, 4);
 	CHECK_EQ(rs.v[0]->n_owners, 2);
 	CHECK_EQ(rs.v[0]->owners[1].is.gid, 7);
 	CHECK_STR(rs.v[0]->extra, "later=\"a \\\"b\\\\ \\x01\" and=more");
 	CHECK_EQ(rs.v[1]->id.vf, 3);
-	CHECK(rs.v[1]->want.former_known && rs.v[1]->want.single && rs.v[1]->pending);
-	CHECK_STR(former_of(rs.v[1]->want, "driver"), "");
+	CHECK(rs.v[1]->intent.former_known && rs.v[1]->intent.single && rs.v[1]->pending);
+	CHECK_STR(former_of(rs.v[1]->intent, "driver"), "");
 	intent_format(&rs, &again);
 	CHECK_EQ(strncmp(again.data, "pcidevfs-intent 2 lines=3 sum=", 30), 0);
 	for (const char *p = lines, *end; *p; p = end + 1) {
@@ -131,7 +131,7 @@ DEFINE_TEST(intent_owners_are_bounded)
 	text_of(lines.data, &text);
 	CHECK_EQ(parse(text.data, text.len, &rs, &err), 0);
 	CHECK_EQ(rs.n, 1);
-	CHECK_STR(rs.v[0]->want.claim, "a");
+	CHECK_STR(rs.v[0]->intent.claim, "a");
 	CHECK(rs.v[0]->pending);
 	CHECK_EQ(rs.v[0]->n_owners, OWNERS_MAX);
 	records_free(&rs);

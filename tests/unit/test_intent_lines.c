@@ -33,7 +33,8 @@ static int parse(const char *text, size_t len, struct records *ret, struct err *
 static void former_text(const char *lines, struct out *ret)
 {
 	out_printf(ret, "pcidevfs-intent 1\n%s", lines);
-	out_printf(ret, "checksum=%016llx\n", (unsigned long long)fnv1a(FNV1A, ret->data, ret->len));
+	out_printf(ret, "checksum=%016llx\n",
+		   (unsigned long long)fnv1a(FNV1A, ret->data, ret->len));
 }
 
 /* The records of these lines. */
@@ -59,7 +60,7 @@ static void write_lines(const char *lines, struct out *ret)
 
 static const char *claim_at(const struct records *rs, size_t i)
 {
-	return i < rs->n ? rs->v[i]->want.claim : "missing";
+	return i < rs->n ? rs->v[i]->intent.claim : "missing";
 }
 
 static struct record *some_record(void)
@@ -67,8 +68,8 @@ static struct record *some_record(void)
 	struct record *r = record_new();
 
 	STR_COPY(r->id.path, "0000:00/1c.4/00.0");
-	STR_COPY(r->want.claim, "alice");
-	r->want.former_known = true;
+	STR_COPY(r->intent.claim, "alice");
+	r->intent.former_known = true;
 	r->fresh = false;
 	return r;
 }
@@ -86,15 +87,16 @@ DEFINE_TEST(intent_texts_are_read_as_they_were)
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		struct out text = { 0 };
 
-		former_set(r->want.former, "override", texts[i]);
-		former_set(r->want.former, "driver", texts[ARRAY_SIZE(texts) - 1 - i]);
+		former_set(r->intent.former, "override", texts[i]);
+		former_set(r->intent.former, "driver", texts[ARRAY_SIZE(texts) - 1 - i]);
 		intent_format(&rs, &text);
 		if (parse(text.data, text.len, &again, &err))
 			FAIL("%s: %s", text.data, err.text);
 		CHECK_EQ(again.n, 1);
-		CHECK_STR(again.v[0]->want.claim, "alice");
-		CHECK_STR(former_of(again.v[0]->want, "override"), texts[i]);
-		CHECK_STR(former_of(again.v[0]->want, "driver"), texts[ARRAY_SIZE(texts) - 1 - i]);
+		CHECK_STR(again.v[0]->intent.claim, "alice");
+		CHECK_STR(former_of(again.v[0]->intent, "override"), texts[i]);
+		CHECK_STR(former_of(again.v[0]->intent, "driver"),
+			  texts[ARRAY_SIZE(texts) - 1 - i]);
 		records_free(&again);
 		out_free(&text);
 	}
@@ -237,7 +239,7 @@ DEFINE_TEST(intent_of_equal_identities_the_later_one_holds)
 	CHECK_IN(rs.v[0]->reason, "a later line is about the same device");
 	CHECK_STR(claim_at(&rs, 1), "bob");
 	CHECK_STR(claim_at(&rs, 2), "carol");
-	rs.v[2]->want.claim[0] = '\0'; /* released: nothing of it is written */
+	rs.v[2]->intent.claim[0] = '\0'; /* released: nothing of it is written */
 	intent_format(&rs, &text);
 	records_free(&rs);
 	CHECK_EQ(parse(text.data, text.len, &rs, &err), 0);
@@ -256,8 +258,8 @@ DEFINE_TEST(intent_of_the_former_form_is_read)
 		     " former_driver=none numvfs=-1\nmdev=5f2a type=\"x y\"\n",
 		   &rs);
 	CHECK_EQ(rs.n, 2);
-	CHECK_STR(former_of(rs.v[0]->want, "driver"), "");
-	CHECK(rs.v[0]->want.former_known);
+	CHECK_STR(former_of(rs.v[0]->intent, "driver"), "");
+	CHECK(rs.v[0]->intent.former_known);
 	CHECK_IN(rs.v[1]->aside, "numvfs=-1");
 	CHECK_STR(rs.other, "mdev=5f2a type=\"x y\"\n");
 	records_free(&rs);

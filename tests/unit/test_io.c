@@ -292,8 +292,8 @@ DEFINE_TEST(io_deadline_leaves_the_helper_alone)
 	CHECK_STR(text, "hello");
 	/* Without a token the late one is nobody's, and ends by itself. */
 	close(fd);
-	CHECK_EQ(io_call(io, (const char *const[]){ "write", "bus/fifo", "x", NULL }, 20, NULL, NULL,
-			 &who),
+	CHECK_EQ(io_call(io, (const char *const[]){ "write", "bus/fifo", "x", NULL }, 20, NULL,
+			 NULL, &who),
 		 -ETIMEDOUT);
 	io_free(io);
 	fd = open(path, O_RDONLY);

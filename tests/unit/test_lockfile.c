@@ -9,12 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fakewish.h"
+#include "fakerequest.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 #include "test.h"
 
-#define t fakewish
+#define t fakerequest
 
 static int open_test_dir(void)
 {
@@ -74,18 +74,18 @@ DEFINE_TEST(a_locked_state_directory_refuses_nothing)
 	CHECK_EQ(mkdir(dir, 0755), 0);
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CHECK(fd >= 0 && !flock(fd, LOCK_EX));
-	wish_boot(&wish_nic);
-	CHECK_EQ(wish_ask(WISH_NIC, "claim", "alice"), 0);
-	wish_end();
+	request_boot(&request_nic);
+	CHECK_EQ(request_ask(REQUEST_NIC, "claim", "alice"), 0);
+	request_end();
 	close(fd);
 }
 
 static int own(uid_t uid, struct err *err)
 {
-	struct owner_wish wish = { uid, 1, 0600 };
-	struct key k = wish_key(WISH_NIC);
+	struct ownership request = { uid, 1, 0600 };
+	struct key k = request_key(REQUEST_NIC);
 
-	return intents_set_owner(t.in, &k, "claim", &wish, NULL, err);
+	return intents_set_owner(t.in, &k, "claim", &request, NULL, err);
 }
 
 /* Whoever removes the lock does not let a second daemon write there: it is made and taken again. */
@@ -95,34 +95,34 @@ DEFINE_TEST(a_removed_state_lock_is_taken_again)
 	int fd;
 
 	snprintf(dir, sizeof(dir), "%s/state", test_dir());
-	wish_boot(&wish_nic);
+	request_boot(&request_nic);
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CHECK_EQ(own(1000, NULL), 0);
 	CHECK_EQ(lockfile_take(fd, "lock", NULL), -EWOULDBLOCK);
 	CHECK(!unlinkat(fd, "lock", 0));
 	CHECK_EQ(own(1001, NULL), 0);
 	CHECK_EQ(lockfile_take(fd, "lock", NULL), -EWOULDBLOCK);
-	wish_end();
+	request_end();
 	close(fd);
 }
 
 /* Nothing is written without the lock, and what is there is read all the same. */
 DEFINE_TEST(a_state_directory_without_a_lock_is_read)
 {
-	struct key k = wish_key(WISH_NIC);
-	struct owner_wish got;
+	struct key k = request_key(REQUEST_NIC);
+	struct ownership got;
 	struct err err = { 0 };
 	struct out o = { 0 };
 	char dir[256];
 	int fd;
 
 	snprintf(dir, sizeof(dir), "%s/state", test_dir());
-	wish_boot(&wish_nic);
+	request_boot(&request_nic);
 	CHECK_EQ(own(1000, NULL), 0);
-	wish_end();
+	request_end();
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CHECK(fd >= 0 && !fchmodat(fd, "lock", 0666, 0));
-	wish_boot(&wish_nic);
+	request_boot(&request_nic);
 	CHECK(intents_owner(t.in, &k, "claim", &got));
 	CHECK_EQ(got.uid, 1000);
 	intents_health(t.in, &o);
@@ -136,6 +136,6 @@ DEFINE_TEST(a_state_directory_without_a_lock_is_read)
 	intents_health(t.in, &o);
 	CHECK(!strstr(out_text(&o), "refused"));
 	out_free(&o);
-	wish_end();
+	request_end();
 	close(fd);
 }

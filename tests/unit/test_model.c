@@ -206,22 +206,22 @@ DEFINE_TEST(a_fresh_process_knows_what_the_former_knew)
 	model_lock(m);
 	put(m, "0000:01:00.0")->facts.iommu_group = 7;
 	put(m, "0000:01:00.1")->facts.iommu_group = 7;
-	STR_COPY(model_edit(m, &a, false)->want.claim, "alice");
+	STR_COPY(model_edit(m, &a, false)->intent.claim, "alice");
 	model_publish(m);
 	model_unlock(m);
 	model_observe(m, &(struct observer){ hear, &h });
 	model_dispatch(m);
 	CHECK_EQ(h.n, 2);
 	model_lock(m);
-	STR_COPY(model_edit(m, &b, false)->want.claim, "bob"); /* never published */
+	STR_COPY(model_edit(m, &b, false)->intent.claim, "bob"); /* never published */
 	model_unlock(m);
 	model_free(m); /* killed */
 
 	m = model_on(arena, true);
 	model_lock(m);
 	CHECK_EQ(model_count(m), 2);
-	CHECK_STR(model_find(m, &a)->want.claim, "alice");
-	CHECK_STR(model_find(m, &b)->want.claim, "");
+	CHECK_STR(model_find(m, &a)->intent.claim, "alice");
+	CHECK_STR(model_find(m, &b)->intent.claim, "");
 	CHECK_EQ(model_group(m, 7, members, 4), 2);
 	CHECK_STR(members[0]->key.name, "0000:01:00.0");
 	model_remove(m, &b); /* nobody hears of it before the next kill */

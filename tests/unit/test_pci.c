@@ -279,7 +279,7 @@ DEFINE_TEST(scan_removes_what_is_gone)
 	fake_close(&w);
 }
 
-/* An act may name a device of any bus; that PCI has none of that name says nothing. */
+/* An operation may name a device of any bus; that PCI has none of that name says nothing. */
 DEFINE_TEST(scan_leaves_other_buses_alone)
 {
 	static const char *const ids[] = { "mdev/8f0b2c1e-4d11-4c1c-9b7f-0a1b2c3d4e5f",

@@ -174,7 +174,7 @@ DEFINE_TEST(health_goes_both_ways_and_not_too_fast)
 	CHECK_STR(sick(&t, "0000:05:02.0", 9100), "it was not usable a moment ago");
 	CHECK(!sick(&t, "0000:05:02.0", 9000 + HEALTHY_AFTER_MS));
 	CHECK_EQ(devices_judge(&t, 10000), UINT64_MAX);
-	/* An act that runs is no illness; one of a device that was never ready is. */
+	/* An operation that runs is no illness; one of a device that was never ready is. */
 	CHECK_EQ(take(&t, "0000:05:02.0", NIC " state=busy reason=\"claim alice is running\""), 0);
 	CHECK(!sick(&t, "0000:05:02.0", 11000));
 	CHECK_EQ(take(&t, "0000:06:00.0",
@@ -193,8 +193,9 @@ DEFINE_TEST(a_group_is_one_pods)
 	CHECK_EQ(take(&t, "0000:05:02.0", NIC " state=allocated allocated_to=pending"), 0);
 	/* From before our start: whose it is kubelet has yet to tell. */
 	devices_judge(&t, 1000);
-	CHECK_STR(sick(&t, "0000:05:01.0", 1000),
-		  "of its IOMMU group 14 0000:05:02.0 is allocated, and kubelet has yet to tell to whom");
+	CHECK_STR(
+		sick(&t, "0000:05:01.0", 1000),
+		"of its IOMMU group 14 0000:05:02.0 is allocated, and kubelet has not reported to whom");
 	CHECK(!sick(&t, "0000:05:02.0", 1000));
 	/* We gave it: the same pod may be given the other one. */
 	devices_find(&t, "0000:05:02.0")->given_at = 1000;
@@ -205,7 +206,7 @@ DEFINE_TEST(a_group_is_one_pods)
 	CHECK_STR(sick(&t, "0000:05:01.0", 1000), "its IOMMU group 14 is with a/b/c");
 	CHECK(!sick(&t, "0000:05:02.0", 1000));
 	CHECK_EQ(take(&t, "0000:05:02.0", NIC " state=allocated allocated_to=claim:7"), 0);
-	CHECK_STR(sick(&t, "0000:05:02.0", 1000), "it is with a resource claim");
+	CHECK_STR(sick(&t, "0000:05:02.0", 1000), "allocated to a resource claim");
 	devices_free(&t);
 }
 
@@ -226,15 +227,15 @@ DEFINE_TEST(a_group_that_two_pods_got_is_neithers)
 		{ "a/b/c", "pending", 0, NULL },
 		{ "pending", "none", 0, NULL },
 		{ "a/b/c", "a/bb/c", -EBUSY,
-		  "it is with a/b/c, and 0000:05:02.0 of its IOMMU group 14 with a/bb/c; delete one of "
+		  "allocated to a/b/c while 0000:05:02.0 in the same IOMMU group 14 is allocated to a/bb/c; delete one of "
 		  "the pods" },
-		{ "a/b/c", "claim:7", -EBUSY, "it is with a/b/c, and 0000:05:02.0" },
+		{ "a/b/c", "claim:7", -EBUSY, "allocated to a/b/c, and 0000:05:02.0" },
 		{ "pending", "a/b/c", -EAGAIN,
-		  "kubelet has yet to tell whose it is; 0000:05:02.0 of its IOMMU group 14 is a/b/c" },
+		  "kubelet has not reported the pod yet; 0000:05:02.0 of its IOMMU group 14 is a/b/c" },
 		{ "pending", "pending", -EAGAIN, "is pending" },
 		{ "none", "pending", -EAGAIN, "is pending" },
 	};
-	struct request r;
+	struct kubelet_request r;
 	struct err err = { 0 };
 
 	CHECK_EQ(request_prestart((const uint8_t *)start_one, sizeof(start_one) - 1, &r, &err), 0);
@@ -271,7 +272,7 @@ DEFINE_TEST(a_group_that_one_container_gets_is_its)
 				    "\x0a\x0c"
 				    "0000:05:02.0";
 	struct devices t = { 0 };
-	struct request r;
+	struct kubelet_request r;
 	struct err err = { 0 };
 
 	CHECK_EQ(request_prestart((const uint8_t *)start, sizeof(start) - 1, &r, &err), 0);
@@ -299,7 +300,7 @@ DEFINE_TEST(what_was_just_given_is_a_pods_already)
 		{ GIVEN_RUNNING + 1, 5000, 0 }, /* no pod has it, as yet */
 	};
 	struct devices t = { 0 };
-	struct request r;
+	struct kubelet_request r;
 	struct err err = { 0 };
 
 	CHECK_EQ(request_prestart((const uint8_t *)start_one, sizeof(start_one) - 1, &r, &err), 0);
@@ -358,8 +359,8 @@ DEFINE_TEST(what_a_pod_has_is_renamed_when_it_is_free)
 	devices_free(&t);
 }
 
-/* What is sick does not get well by an act, and what is well stays so. */
-DEFINE_TEST(an_act_leaves_it_what_it_was)
+/* What is sick does not get well by an operation, and what is well stays so. */
+DEFINE_TEST(an_op_leaves_it_what_it_was)
 {
 	struct devices t = { 0 };
 
@@ -406,7 +407,7 @@ static int check_nodes(const struct devices *t, const char *id, struct err *err)
 {
 	char *ids[] = { (char *)id };
 	struct container c = { ids, 1 };
-	const struct request r = { &c, 1 };
+	const struct kubelet_request r = { &c, 1 };
 
 	return request_nodes(t, "intel.com/NIC-X.1", &r, err);
 }
@@ -433,7 +434,7 @@ DEFINE_TEST(nodes_that_moved_are_refused)
 		err.text,
 		"0000:05:02.0 was given to its pod as /dev/vfio/vfio /dev/vfio/13 before a reboot and is "
 		"/dev/vfio/vfio /dev/vfio/14 now; delete the pod, and its next one gets those");
-	/* The pod has its mate's nodes as well. */
+	/* The pod has its peer's nodes as well. */
 	CHECK_EQ(take(&t, "0000:05:02.0", NIC " allocated_nodes=\"/dev/vfio/vfio /dev/vfio/14\""),
 		 0);
 	CHECK_EQ(check_nodes(&t, "0000:05:02.0", &err), 0);

@@ -73,7 +73,7 @@ DEFINE_TEST(an_allocation_lists_what_was_asked_and_all_its_nodes)
 {
 	char *ids[] = { (char *)"0000:06:00.0", (char *)"0000:05:02.0" };
 	struct devices t = { 0 };
-	struct request r;
+	struct kubelet_request r;
 	struct err err = { 0 };
 	struct out o = { 0 };
 	V1beta1__AllocateResponse *m;
@@ -116,7 +116,7 @@ DEFINE_TEST(only_who_has_it_goes_on_by_its_former_name)
 {
 	char *ids[] = { (char *)"0000:05:02.0" };
 	struct devices t = { 0 };
-	struct request r;
+	struct kubelet_request r;
 	struct err err = { 0 };
 	uint8_t buf[256];
 
@@ -153,7 +153,7 @@ DEFINE_TEST(as_large_an_allocation_as_may_be_takes_little)
 	static char text[IDS_MAX][16], *ids[IDS_MAX];
 	static uint8_t buf[1 << 20];
 	struct devices t = { 0 };
-	struct request r;
+	struct kubelet_request r;
 	struct err err = { 0 };
 	struct out o = { 0 };
 	V1beta1__AllocateResponse *m;
@@ -185,7 +185,7 @@ DEFINE_TEST(an_allocation_is_of_one_kind)
 {
 	char *ids[] = { (char *)"0000:05:02.0", (char *)"5c1f" };
 	struct devices t = { 0 };
-	struct request r;
+	struct kubelet_request r;
 	struct err err = { 0 };
 	struct out o = { 0 };
 	uint8_t buf[256];
@@ -264,7 +264,7 @@ DEFINE_TEST(a_request_for_too_many_is_refused)
 	for (size_t n = IDS_MAX / 2; n <= IDS_MAX / 2 + 1; n++) {
 		int refused = n > IDS_MAX / 2 ? -EINVAL : 0;
 		struct out o = { 0 };
-		struct request r = { 0 };
+		struct kubelet_request r = { 0 };
 
 		p.n_available_deviceids = a.n_devices_ids = n;
 		p.n_must_include_deviceids = 0;
@@ -301,7 +301,7 @@ DEFINE_TEST(preferred_are_whole_groups_of_one_node_then_what_was_freed_last)
 	check_preferred(&t, "a b c d e", "", 2, "a b");
 	check_preferred(&t, "a b c d e", "", 1, "e");
 	check_preferred(&t, "c d e", "", 2, "c d");
-	check_preferred(&t, "a c d", "a", 2, "a c"); /* its mate is not to be had */
+	check_preferred(&t, "a c d", "a", 2, "a c"); /* its peer is not to be had */
 	check_preferred(&t, "a b c d e", "b", 2, "a b");
 	check_preferred(&t, "a b c d e", "c", 2, "c d");
 	check_preferred(&t, "c d", "", 0, "");
@@ -359,7 +359,7 @@ DEFINE_TEST(a_checkpoint_counts_while_the_pod_has_its_directory)
 	snprintf(path, sizeof(path), "%s/device-plugins/kubelet_internal_checkpoint", test_dir());
 	CHECK(!truncate(path, (16 << 20) + 1));
 	CHECK_EQ(checkpoint_load(test_dir(), &c, &err), -EFBIG);
-	CHECK_STR(err.text, "kubelet's checkpoint is no file of at most 16 MiB");
+	CHECK_STR(err.text, "kubelet's checkpoint is not a file of at most 16 MiB");
 }
 
 /* Else a kubelet of another release would have forgotten all its pods. */

@@ -257,7 +257,8 @@ DEFINE_TEST(program_that_cannot_be_killed_is_left_alone)
 	CHECK_EQ(program_run(io, "sriov-manage", "-d", GPU, 300, &late, &who, &err), -ETIMEDOUT);
 	CHECK(atomic_load(&hole.asked));
 	CHECK(late);
-	CHECK_IN(err.text, "did not end within 300 ms and cannot be killed: it waits in the kernel");
+	CHECK_IN(err.text,
+		 "did not end within 300 ms and cannot be killed: it waits in the kernel");
 	script("exit 0");
 	check_run(io, 0, "");
 	CHECK_EQ(io_await(&who, 0), -ETIMEDOUT);

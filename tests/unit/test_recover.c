@@ -12,18 +12,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "model/engine/act.h"
+#include "model/engine/operation.h"
 #include "levels.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 #include "test.h"
 
-static struct act_log *first_log(const struct bench *b)
+static struct op_log *first_log(const struct bench *b)
 {
-	return (struct act_log *)((struct logs_head *)b->journal + 1);
+	return (struct op_log *)((struct logs_head *)b->journal + 1);
 }
 
-/* A process that is killed in an act. */
+/* A process that is killed in an operation. */
 static void begin_and_die(struct bench *b, int at, void (*looks)(struct model *m))
 {
 	struct verdict v;
@@ -47,7 +47,7 @@ static void begin_and_die(struct bench *b, int at, void (*looks)(struct model *m
 }
 
 /* ... in front of the step of device 2. */
-static void die_in_an_act(struct bench *b)
+static void die_in_an_op(struct bench *b)
 {
 	begin_and_die(b, 2, NULL);
 	CHECK_EQ(kernel.level[1], 5);
@@ -89,9 +89,10 @@ static void queue_and_die(struct bench *b)
 	bench_start(b);
 	pthread_mutex_lock(&queue);
 	for (int i = 0; i < 4; i++)
-		CHECK_EQ(engine_defer(b->e, &(struct actor){ .opener.reserve = true }, block, NULL), 0);
+		CHECK_EQ(engine_defer(b->e, &(struct actor){ .opener.reserve = true }, block, NULL),
+			 0);
 	for (int i = 0; i < 39; i++) {
-		struct wish w = { .dev = dev_key(0) };
+		struct request w = { .dev = dev_key(0) };
 
 		snprintf(w.file, sizeof(w.file), "no%d", i);
 		txn_submit(b->e, &w, 1, &(struct actor){ 0 }, told, &v[i]);
@@ -103,7 +104,7 @@ static void queue_and_die(struct bench *b)
 	_exit(0);
 }
 
-DEFINE_TEST(an_act_that_had_to_queue_is_taken_up_again)
+DEFINE_TEST(an_op_that_had_to_queue_is_taken_up_again)
 {
 	struct bench b = { 0 };
 	pid_t pid;
@@ -132,17 +133,18 @@ static void check_busy(struct bench *b, const char *text)
 		CHECK_STR(look(b, i).busy, text);
 }
 
-/* ... while it waits for a thread: nobody takes them, nor takes the act for ended. */
-DEFINE_TEST(devices_of_an_act_are_busy_until_it_is_taken_up_again)
+/* ... while it waits for a thread: nobody takes them, nor takes the operation for ended. */
+DEFINE_TEST(devices_of_an_op_are_busy_until_it_is_taken_up_again)
 {
 	struct bench b = { 0 };
 
-	die_in_an_act(&b);
+	die_in_an_op(&b);
 	bench_start(&b);
 	check_busy(&b, "level 5");
 	pthread_mutex_lock(&queue);
 	for (int i = 0; i < 4; i++)
-		CHECK_EQ(engine_defer(b.e, &(struct actor){ .opener.reserve = true }, block, NULL), 0);
+		CHECK_EQ(engine_defer(b.e, &(struct actor){ .opener.reserve = true }, block, NULL),
+			 0);
 	engine_recover(b.e, true);
 	check_busy(&b, "level 5");
 	pthread_mutex_unlock(&queue);
@@ -174,7 +176,7 @@ DEFINE_TEST(what_had_begun_is_finished_although_nobody_asks_again)
 {
 	struct bench b = { 0 };
 
-	die_in_an_act(&b);
+	die_in_an_op(&b);
 	bench_start(&b);
 	engine_recover(b.e, false);
 	for (int i = 0; i < 5000 && !engine_idle(b.e); i++)
@@ -191,7 +193,7 @@ DEFINE_TEST(a_step_that_nobody_knows_any_more_is_told_when_it_stays)
 		struct bench b = { 0 };
 		struct verdict v;
 
-		die_in_an_act(&b);
+		die_in_an_op(&b);
 		STR_COPY(first_log(&b)->steps[1].verb_name, "older");
 		kernel.fail_at = fails ? 3 : -1;
 		bench_start(&b);
@@ -215,19 +217,19 @@ DEFINE_TEST(a_step_that_nobody_knows_any_more_is_told_when_it_stays)
 	}
 }
 
-DEFINE_TEST(an_act_that_cannot_be_read_is_told)
+DEFINE_TEST(an_op_that_cannot_be_read_is_told)
 {
 	for (int way = 0; way < 4; way++) {
 		struct bench b = { 0 };
-		struct act_log *log;
+		struct op_log *log;
 		struct verdict v;
 
-		die_in_an_act(&b);
+		die_in_an_op(&b);
 		log = first_log(&b);
 		if (way == 0)
-			log->n_wishes = 0;
+			log->n_requests = 0;
 		else if (way == 1)
-			log->n_wishes = LOG_WISHES + 1;
+			log->n_requests = LOG_REQUESTS + 1;
 		else if (way == 2)
 			atomic_store(&log->n_steps, PLAN_STEPS + 1);
 		else
@@ -251,22 +253,22 @@ DEFINE_TEST(an_act_that_cannot_be_read_is_told)
 	}
 }
 
-static struct act_log *kept(struct logs *l)
+static struct op_log *kept(struct logs *l)
 {
-	const struct wish wish = { .file = "claim" };
-	struct act_log *log = logs_new(&wish, 1, &(struct actor){ 0 }), *slot = logs_keep(l, log);
+	const struct request request = { .file = "claim" };
+	struct op_log *log = logs_new(&request, 1, &(struct actor){ 0 }), *slot = logs_keep(l, log);
 
 	if (!slot)
 		free(log);
 	return slot;
 }
 
-DEFINE_TEST(acts_that_never_ran_take_no_memory)
+DEFINE_TEST(ops_that_never_ran_take_no_memory)
 {
 	int fd = memfd_create("acts", MFD_CLOEXEC);
-	size_t size = 8 * sizeof(struct act_log);
+	size_t size = 8 * sizeof(struct op_log);
 	struct logs l = { 0 }, next = { 0 };
-	struct act_log *log;
+	struct op_log *log;
 	struct stat st;
 	void *at;
 

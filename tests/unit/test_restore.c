@@ -9,49 +9,49 @@
 #include <unistd.h>
 
 #include "facts.h"
-#include "fakewish.h"
+#include "fakerequest.h"
 #include "pcidevfs/util.h"
 #include "test.h"
 
-#define t fakewish
+#define t fakerequest
 
-#define NIC WISH_NIC
-#define nic wish_nic
+#define NIC REQUEST_NIC
+#define nic request_nic
 
 DEFINE_TEST(restore_after_reboot_and_after_crash)
 {
-	wish_boot(&nic);
-	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
-	wish_expect_line("claim=alice", "former_driver=igb");
-	wish_end();
+	request_boot(&nic);
+	CHECK_EQ(request_ask(NIC, "claim", "alice"), 0);
+	request_expect_line("claim=alice", "former_driver=igb");
+	request_end();
 
-	wish_boot(&nic); /* a reboot */
-	CHECK_EQ(t.acts, 1);
-	CHECK_STR(wish_state_of(NIC).want.claim, "alice");
-	CHECK_STR(former_of(wish_state_of(NIC).want, "driver"), "igb");
-	wish_expect_line("claim=alice", "state=held");
+	request_boot(&nic); /* a reboot */
+	CHECK_EQ(t.ops, 1);
+	CHECK_STR(request_state_of(NIC).intent.claim, "alice");
+	CHECK_STR(former_of(request_state_of(NIC).intent, "driver"), "igb");
+	request_expect_line("claim=alice", "state=held");
 	/* Somebody takes it: drift, also for the process after a crash. */
-	wish_plug(&nic);
-	wish_end();
-	wish_begin(true);
-	wish_restore();
-	wish_calm();
-	CHECK_EQ(t.acts, 1);
-	wish_expect_line("claim=alice", "state=drifted");
+	request_plug(&nic);
+	request_end();
+	request_begin(true);
+	request_restore();
+	request_calm();
+	CHECK_EQ(t.ops, 1);
+	request_expect_line("claim=alice", "state=drifted");
 	/* It comes again: another appearance. */
-	wish_unplug(NIC);
-	wish_calm();
-	wish_expect_line("claim=alice", "state=waiting");
-	wish_plug(&nic);
-	wish_calm();
-	CHECK_EQ(t.acts, 2);
-	wish_expect_line("claim=alice", "state=held");
-	CHECK_EQ(wish_ask(NIC, "claim", ""), 0);
-	CHECK_STR(wish_state_of(NIC).facts.driver, "igb");
-	wish_end();
-	wish_boot(&nic);
-	CHECK_EQ(t.acts, 0);
-	wish_end();
+	request_unplug(NIC);
+	request_calm();
+	request_expect_line("claim=alice", "state=waiting");
+	request_plug(&nic);
+	request_calm();
+	CHECK_EQ(t.ops, 2);
+	request_expect_line("claim=alice", "state=held");
+	CHECK_EQ(request_ask(NIC, "claim", ""), 0);
+	CHECK_STR(request_state_of(NIC).facts.driver, "igb");
+	request_end();
+	request_boot(&nic);
+	CHECK_EQ(t.ops, 0);
+	request_end();
 }
 
 DEFINE_TEST(restore_knows_strangers_and_followers)
@@ -71,32 +71,32 @@ DEFINE_TEST(restore_knows_strangers_and_followers)
 	static const struct plug replacement = {
 		NIC, "0000:00/04.0/00.0", "igb", NULL, 0x1521, 79, 2, 0
 	};
-	struct key k = wish_key(NIC);
+	struct key k = request_key(NIC);
 
-	wish_store_claim(&carded);
+	request_store_claim(&carded);
 
-	wish_boot(&renumbered); /* another bus number */
-	CHECK_STR(wish_state_of("0000:05:00.0").want.claim, "alice");
-	wish_end();
+	request_boot(&renumbered); /* another bus number */
+	CHECK_STR(request_state_of("0000:05:00.0").intent.claim, "alice");
+	request_end();
 
-	wish_begin(false); /* in another slot, and another of its kind where it was */
-	wish_plug(&moved);
-	wish_plug(&other);
-	wish_restore();
-	CHECK_STR(wish_state_of("0000:09:00.0").want.claim, "alice");
-	CHECK_STR(wish_state_of(NIC).want.claim, "");
-	wish_end();
+	request_begin(false); /* in another slot, and another of its kind where it was */
+	request_plug(&moved);
+	request_plug(&other);
+	request_restore();
+	CHECK_STR(request_state_of("0000:09:00.0").intent.claim, "alice");
+	CHECK_STR(request_state_of(NIC).intent.claim, "");
+	request_end();
 
-	wish_boot(&replacement); /* gone, and another in its new place */
-	CHECK_EQ(t.acts, 0);
-	CHECK_IN(wish_state_of(NIC).reason, "accept " NIC);
-	wish_expect_line("claim=alice", "state=stranger");
+	request_boot(&replacement); /* gone, and another in its new place */
+	CHECK_EQ(t.ops, 0);
+	CHECK_IN(request_state_of(NIC).reason, "accept " NIC);
+	request_expect_line("claim=alice", "state=stranger");
 	CHECK_EQ(intents_accept(t.in, &k, NULL, NULL), 0);
-	wish_calm();
-	CHECK_STR(wish_state_of(NIC).want.claim, "alice");
-	CHECK_STR(wish_state_of(NIC).unmet, "");
+	request_calm();
+	CHECK_STR(request_state_of(NIC).intent.claim, "alice");
+	CHECK_STR(request_state_of(NIC).unmet, "");
 	CHECK_EQ(intents_accept(t.in, &k, NULL, NULL), -EINVAL);
-	wish_end();
+	request_end();
 }
 
 DEFINE_TEST(restore_makes_vfs_and_then_claims_them)
@@ -106,29 +106,29 @@ DEFINE_TEST(restore_makes_vfs_and_then_claims_them)
 	};
 	static const struct plug late = { NIC, "0000:00/03.0/00.0", "", NULL, 0x1521, 0, 1, 0 };
 
-	wish_boot(&nic);
-	CHECK_EQ(wish_ask(NIC, "sriov_numvfs", "4"), 0);
-	wish_plug(&vf);
-	CHECK_EQ(wish_ask("0000:02:10.2", "claim", "bob"), 0);
-	wish_end();
-	wish_boot(&late);
-	CHECK_EQ(t.acts, 0);
-	wish_expect_line("numvfs=4", "state=waiting");
-	CHECK_IN(wish_state_of(NIC).reason, "has not come yet");
-	wish_plug(&nic); /* its driver comes */
-	wish_calm();
-	CHECK_EQ(t.acts, 1);
-	CHECK_EQ(wish_state_of(NIC).facts.num_vfs, 4);
-	CHECK_EQ(wish_state_of(NIC).want.vf_claims[0], 1 << 2);
-	wish_plug(&vf);
-	wish_calm();
-	CHECK_STR(wish_state_of("0000:02:10.2").want.claim, "bob");
-	wish_plug(&nic); /* somebody took the VFs away */
-	wish_calm();
-	wish_expect_line("numvfs=4", "state=drifted");
-	CHECK_IN(wish_state_of(NIC).reason, "0 VFs although 4 are stored");
-	CHECK_EQ(t.acts, 2);
-	wish_end();
+	request_boot(&nic);
+	CHECK_EQ(request_ask(NIC, "sriov_numvfs", "4"), 0);
+	request_plug(&vf);
+	CHECK_EQ(request_ask("0000:02:10.2", "claim", "bob"), 0);
+	request_end();
+	request_boot(&late);
+	CHECK_EQ(t.ops, 0);
+	request_expect_line("numvfs=4", "state=waiting");
+	CHECK_IN(request_state_of(NIC).reason, "has not come yet");
+	request_plug(&nic); /* its driver comes */
+	request_calm();
+	CHECK_EQ(t.ops, 1);
+	CHECK_EQ(request_state_of(NIC).facts.num_vfs, 4);
+	CHECK_EQ(request_state_of(NIC).intent.vf_claims[0], 1 << 2);
+	request_plug(&vf);
+	request_calm();
+	CHECK_STR(request_state_of("0000:02:10.2").intent.claim, "bob");
+	request_plug(&nic); /* somebody took the VFs away */
+	request_calm();
+	request_expect_line("numvfs=4", "state=drifted");
+	CHECK_IN(request_state_of(NIC).reason, "0 VFs although 4 are stored");
+	CHECK_EQ(t.ops, 2);
+	request_end();
 }
 
 DEFINE_TEST(restore_knows_claims_of_far_vfs)
@@ -137,20 +137,20 @@ DEFINE_TEST(restore_knows_claims_of_far_vfs)
 		"0000:05:10.2", "0000:00/03.0/00.0", "", NIC, 0x1520, 0, 9, 700
 	};
 
-	wish_begin(false);
-	wish_plug(&nic);
-	wish_plug(&far);
-	wish_restore();
-	CHECK_EQ(wish_ask("0000:05:10.2", "claim", "bob"), 0);
-	wish_unplug("0000:05:10.2");
-	wish_calm();
-	CHECK_EQ(wish_state_of(NIC).want.vf_claims[700 / 64], 1ull << 700 % 64);
-	wish_end();
+	request_begin(false);
+	request_plug(&nic);
+	request_plug(&far);
+	request_restore();
+	CHECK_EQ(request_ask("0000:05:10.2", "claim", "bob"), 0);
+	request_unplug("0000:05:10.2");
+	request_calm();
+	CHECK_EQ(request_state_of(NIC).intent.vf_claims[700 / 64], 1ull << 700 % 64);
+	request_end();
 }
 
 static void says_vf1_is_claimed(struct device *dev)
 {
-	dev->want.vf_claims[0] = 1 << 1;
+	dev->intent.vf_claims[0] = 1 << 1;
 }
 
 /* Nor after a crash, when another process's records said so: the VF would come without its
@@ -161,22 +161,22 @@ DEFINE_TEST(no_vf_is_for_a_guest_once_nothing_is_stored)
 		"0000:02:10.2", "0000:00/03.0/00.0", "", NIC, 0x1520, 0, 9, 1
 	};
 
-	wish_begin(false);
-	wish_plug(&nic);
-	wish_plug(&vf);
-	wish_restore();
-	CHECK_EQ(wish_ask("0000:02:10.2", "claim", "bob"), 0);
-	wish_calm();
-	CHECK_EQ(wish_state_of(NIC).want.vf_claims[0], 1 << 1);
-	CHECK_EQ(wish_ask("0000:02:10.2", "claim", ""), 0);
-	wish_calm();
-	CHECK_EQ(wish_state_of(NIC).want.vf_claims[0], 0);
-	wish_edit(NIC, says_vf1_is_claimed);
-	wish_end();
-	wish_begin(true);
-	wish_restore();
-	CHECK_EQ(wish_state_of(NIC).want.vf_claims[0], 0);
-	wish_end();
+	request_begin(false);
+	request_plug(&nic);
+	request_plug(&vf);
+	request_restore();
+	CHECK_EQ(request_ask("0000:02:10.2", "claim", "bob"), 0);
+	request_calm();
+	CHECK_EQ(request_state_of(NIC).intent.vf_claims[0], 1 << 1);
+	CHECK_EQ(request_ask("0000:02:10.2", "claim", ""), 0);
+	request_calm();
+	CHECK_EQ(request_state_of(NIC).intent.vf_claims[0], 0);
+	request_edit(NIC, says_vf1_is_claimed);
+	request_end();
+	request_begin(true);
+	request_restore();
+	CHECK_EQ(request_state_of(NIC).intent.vf_claims[0], 0);
+	request_end();
 }
 
 DEFINE_TEST(restore_keeps_a_vf_whose_pf_went_first)
@@ -185,18 +185,18 @@ DEFINE_TEST(restore_keeps_a_vf_whose_pf_went_first)
 		"0000:02:10.2", "0000:00/03.0/00.0", "", NIC, 0x1520, 0, 9, 1
 	};
 
-	wish_begin(false);
-	wish_plug(&nic);
-	wish_plug(&vf);
-	wish_restore();
-	CHECK_EQ(wish_ask("0000:02:10.2", "claim", "bob"), 0);
-	wish_unplug(NIC);
-	wish_calm();
-	wish_expect_line("claim=bob", ",vf1 ");
-	wish_unplug("0000:02:10.2");
-	wish_calm();
-	wish_expect_line("claim=bob", ",vf1 state=waiting");
-	wish_end();
+	request_begin(false);
+	request_plug(&nic);
+	request_plug(&vf);
+	request_restore();
+	CHECK_EQ(request_ask("0000:02:10.2", "claim", "bob"), 0);
+	request_unplug(NIC);
+	request_calm();
+	request_expect_line("claim=bob", ",vf1 ");
+	request_unplug("0000:02:10.2");
+	request_calm();
+	request_expect_line("claim=bob", ",vf1 state=waiting");
+	request_end();
 }
 
 DEFINE_TEST(restore_tells_the_vfs_of_one_card_apart)
@@ -207,15 +207,15 @@ DEFINE_TEST(restore_tells_the_vfs_of_one_card_apart)
 		{ "0000:02:10.2", "0000:00/03.0/00.0", "", NIC, 0x1520, 0, 9, 1 },
 	};
 
-	wish_begin(false);
+	request_begin(false);
 	for (size_t i = 0; i < ARRAY_SIZE(ports); i++)
-		wish_plug(&ports[i]);
-	wish_restore();
-	CHECK_EQ(wish_ask("0000:02:10.2", "claim", "bob"), 0);
-	wish_calm();
-	CHECK_EQ(wish_state_of(NIC).want.vf_claims[0], 1 << 1);
-	CHECK_EQ(wish_state_of("0000:02:00.1").want.vf_claims[0], 0);
-	wish_end();
+		request_plug(&ports[i]);
+	request_restore();
+	CHECK_EQ(request_ask("0000:02:10.2", "claim", "bob"), 0);
+	request_calm();
+	CHECK_EQ(request_state_of(NIC).intent.vf_claims[0], 1 << 1);
+	CHECK_EQ(request_state_of("0000:02:00.1").intent.vf_claims[0], 0);
+	request_end();
 }
 
 DEFINE_TEST(restore_refused_is_tried_when_it_may_go)
@@ -223,19 +223,19 @@ DEFINE_TEST(restore_refused_is_tried_when_it_may_go)
 	struct plug other = nic;
 
 	other.driver = "igbx";
-	wish_boot_refused(EBUSY);
-	CHECK_IN(wish_state_of(NIC).reason, "the kernel says no");
+	request_boot_refused(EBUSY);
+	CHECK_IN(request_state_of(NIC).reason, "the kernel says no");
 	t.refuse = 0;
-	wish_plug(&other);
-	wish_calm();
-	CHECK_EQ(t.acts, 2);
-	CHECK_STR(wish_state_of(NIC).want.claim, "alice");
-	wish_end();
+	request_plug(&other);
+	request_calm();
+	CHECK_EQ(t.ops, 2);
+	CHECK_STR(request_state_of(NIC).intent.claim, "alice");
+	request_end();
 }
 
 static void pod_has_it(struct device *dev)
 {
-	STR_COPY(dev->want.allocated, "pending");
+	STR_COPY(dev->intent.allocated, "pending");
 }
 
 static void node_comes(struct device *dev)
@@ -245,7 +245,7 @@ static void node_comes(struct device *dev)
 
 static void pod_ends(struct device *dev)
 {
-	dev->want.allocated[0] = '\0';
+	dev->intent.allocated[0] = '\0';
 }
 
 static void refused_write(struct device *dev)
@@ -257,60 +257,60 @@ static void refused_write(struct device *dev)
 /* Whatever it may have been refused for, a field of the device tells when that is over. */
 DEFINE_TEST(restore_refused_is_tried_when_any_fact_differs)
 {
-	wish_boot_refused(EBUSY);
-	wish_edit(NIC, refused_write);
-	CHECK_EQ(t.acts, 1);
-	wish_edit(NIC, node_comes);
-	CHECK_EQ(t.acts, 2);
-	wish_edit(NIC, pod_has_it);
-	CHECK_EQ(t.acts, 3);
+	request_boot_refused(EBUSY);
+	request_edit(NIC, refused_write);
+	CHECK_EQ(t.ops, 1);
+	request_edit(NIC, node_comes);
+	CHECK_EQ(t.ops, 2);
+	request_edit(NIC, pod_has_it);
+	CHECK_EQ(t.ops, 3);
 	t.refuse = 0;
-	wish_edit(NIC, pod_ends);
-	CHECK_EQ(t.acts, 4);
-	CHECK_STR(wish_state_of(NIC).want.claim, "alice");
-	wish_end();
+	request_edit(NIC, pod_ends);
+	CHECK_EQ(t.ops, 4);
+	CHECK_STR(request_state_of(NIC).intent.claim, "alice");
+	request_end();
 }
 
 static void ask_for_bob(void)
 {
-	CHECK_EQ(wish_ask(NIC, "claim", "bob"), -EBUSY);
+	CHECK_EQ(request_ask(NIC, "claim", "bob"), -EBUSY);
 }
 
 static void ask_for_none(void)
 {
-	CHECK_EQ(wish_ask(NIC, "claim", ""), -EBUSY);
+	CHECK_EQ(request_ask(NIC, "claim", ""), -EBUSY);
 }
 
 static void ask_for_two(void)
 {
-	CHECK_EQ(wish_ask(NIC, "sriov_numvfs", "2"), -EBUSY);
+	CHECK_EQ(request_ask(NIC, "sriov_numvfs", "2"), -EBUSY);
 }
 
-/* As an act that needed no step does, which had looked before ours began. */
+/* As an operation that needed no step does, which had looked before ours began. */
 static void keep_none(void)
 {
-	struct wish none = { .dev = wish_key(NIC), .file = "claim" };
+	struct request none = { .dev = request_key(NIC), .file = "claim" };
 
 	CHECK_EQ(intents_keep(t.in, &none, 1, false, NULL), -EBUSY);
 }
 
 static void store(const char *file, const char *value)
 {
-	wish_begin(false);
-	wish_plug(&nic);
-	wish_restore();
-	CHECK_EQ(wish_ask(NIC, file, value), 0);
-	wish_end();
+	request_begin(false);
+	request_plug(&nic);
+	request_restore();
+	CHECK_EQ(request_ask(NIC, file, value), 0);
+	request_end();
 }
 
 static void restore_with(void (*_Atomic *hook)(void), void (*call)(void))
 {
-	wish_begin(false);
-	wish_plug(&nic);
-	t.acts = 0;
+	request_begin(false);
+	request_plug(&nic);
+	t.ops = 0;
 	*hook = call;
-	wish_restore();
-	wish_calm();
+	request_restore();
+	request_calm();
 }
 
 static void expect_nothing_stored(void)
@@ -322,78 +322,79 @@ static void expect_nothing_stored(void)
 	out_free(&o);
 }
 
-/* Who asks before the first pass, or between its look and its act, does not take what is stored. */
+/* Who asks before the first pass, or between its look and its operation, does not take what is
+ * stored. */
 DEFINE_TEST(restore_yields_to_nobody_who_asks_meanwhile)
 {
 	static void (*const asked[])(void) = { ask_for_bob, ask_for_none, keep_none };
 
 	store("claim", "alice");
 	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
-		wish_begin(false);
-		wish_plug(&nic);
+		request_begin(false);
+		request_plug(&nic);
 		asked[i]();
-		wish_restore();
-		CHECK_STR(wish_state_of(NIC).want.claim, "alice");
-		wish_end();
+		request_restore();
+		CHECK_STR(request_state_of(NIC).intent.claim, "alice");
+		request_end();
 		restore_with(i < 2 ? &t.before_plan : &t.in_step, asked[i]);
-		CHECK_STR(wish_state_of(NIC).want.claim, "alice");
-		wish_expect_line("claim=alice", "state=held");
-		CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
-		wish_end();
+		CHECK_STR(request_state_of(NIC).intent.claim, "alice");
+		request_expect_line("claim=alice", "state=held");
+		CHECK_EQ(request_ask(NIC, "claim", "alice"), 0);
+		request_end();
 	}
 	restore_with(&t.in_step, NULL);
-	CHECK_EQ(wish_ask(NIC, "claim", ""), 0);
+	CHECK_EQ(request_ask(NIC, "claim", ""), 0);
 	expect_nothing_stored();
-	wish_end();
+	request_end();
 	store("sriov_numvfs", "4");
 	restore_with(&t.before_plan, ask_for_two);
-	wish_expect_line("numvfs=4", "state=held");
-	wish_end();
+	request_expect_line("numvfs=4", "state=held");
+	request_end();
 }
 
-/* Another card came to the address while the act waited for its turn. */
+/* Another card came to the address while the operation waited for its turn. */
 static void replace_card(void)
 {
 	static const struct plug other = {
 		NIC, "0000:00/03.0/00.0", "ixgbe", NULL, 0x10fb, 0, 1, 0
 	};
 
-	wish_unplug(NIC);
-	wish_plug(&other);
+	request_unplug(NIC);
+	request_plug(&other);
 }
 
 DEFINE_TEST(restore_touches_no_card_that_came_meanwhile)
 {
 	store("claim", "alice");
 	restore_with(&t.before_plan, replace_card);
-	CHECK_EQ(t.acts, 0);
-	CHECK_STR(wish_state_of(NIC).facts.driver, "ixgbe");
-	CHECK_STR(wish_state_of(NIC).want.claim, "");
-	wish_expect_line("claim=alice", "state=stranger");
-	wish_end();
+	CHECK_EQ(t.ops, 0);
+	CHECK_STR(request_state_of(NIC).facts.driver, "ixgbe");
+	CHECK_STR(request_state_of(NIC).intent.claim, "");
+	request_expect_line("claim=alice", "state=stranger");
+	request_end();
 }
 
 static void pull_card(void)
 {
-	wish_unplug(NIC);
+	request_unplug(NIC);
 }
 
-/* An act that has lost its device has ended, and nothing is left of what it began. */
-DEFINE_TEST(a_wish_whose_device_left_in_the_act_is_not_pending)
+/* An operation that has lost its device has ended, and nothing is left of what it began. */
+DEFINE_TEST(a_request_whose_device_left_in_the_op_is_not_pending)
 {
-	wish_boot(&nic);
+	request_boot(&nic);
 	t.in_step = pull_card;
-	CHECK_EQ(wish_ask(NIC, "claim", "alice"), -ENODEV);
-	wish_calm();
+	CHECK_EQ(request_ask(NIC, "claim", "alice"), -ENODEV);
+	request_calm();
 	expect_nothing_stored();
-	wish_plug(&nic);
-	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
+	request_plug(&nic);
+	CHECK_EQ(request_ask(NIC, "claim", "alice"), 0);
 	t.in_step = pull_card;
-	CHECK_EQ(wish_ask(NIC, "claim", ""), -ENODEV);
-	wish_calm();
-	wish_expect_line("claim=alice", "state=waiting");
-	wish_plug(&nic);
-	wish_calm();
-	wish_expect_line("claim=alice", "state=held");
-	wish_end();
+	CHECK_EQ(request_ask(NIC, "claim", ""), -ENODEV);
+	request_calm();
+	request_expect_line("claim=alice", "state=waiting");
+	request_plug(&nic);
+	request_calm();
+	request_expect_line("claim=alice", "state=held");
+	request_end();
 }

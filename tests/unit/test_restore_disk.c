@@ -9,14 +9,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fakewish.h"
+#include "fakerequest.h"
 #include "pcidevfs/util.h"
 #include "test.h"
 
-#define t fakewish
+#define t fakerequest
 
-#define NIC WISH_NIC
-#define nic wish_nic
+#define NIC REQUEST_NIC
+#define nic request_nic
 
 static void put_state(const char *name, const char *text)
 {
@@ -56,16 +56,16 @@ DEFINE_TEST(restore_sets_a_damaged_file_aside)
 {
 	put_state(INTENT_FILE, "pcidevfs-intent 1\nrubbish\n");
 	put_state("intent.damaged-1", "an older one");
-	wish_boot(&nic);
-	wish_calm();
+	request_boot(&nic);
+	request_calm();
 	CHECK(health_has("intent was set aside as intent.damaged-"));
 	remove_damaged();
 	CHECK(health_has("intent.damaged-1 was damaged and lies in "));
 	remove_damaged();
 	CHECK(!health_has("damaged"));
-	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
-	wish_expect_line("claim=alice", "state=held");
-	wish_end();
+	CHECK_EQ(request_ask(NIC, "claim", "alice"), 0);
+	request_expect_line("claim=alice", "state=held");
+	request_end();
 }
 
 /* A state directory that cannot be: reading goes on, what is asked is refused. */
@@ -74,80 +74,80 @@ DEFINE_TEST(restore_without_a_directory)
 	struct out o = { 0 };
 
 	test_file("state", "");
-	wish_boot(&nic);
-	CHECK_EQ(wish_ask(NIC, "claim", "alice"), -ENOTDIR);
-	CHECK_STR(wish_state_of(NIC).facts.driver, "igb");
-	CHECK_EQ(t.acts, 0);
+	request_boot(&nic);
+	CHECK_EQ(request_ask(NIC, "claim", "alice"), -ENOTDIR);
+	CHECK_STR(request_state_of(NIC).facts.driver, "igb");
+	CHECK_EQ(t.ops, 0);
 	intents_health(t.in, &o);
 	CHECK_IN(out_text(&o), "state=broken");
 	out_free(&o);
-	wish_end();
+	request_end();
 }
 
 static void offer_alone(struct device *dev)
 {
-	dev->want.single = true;
+	dev->intent.single = true;
 }
 
 /* What a disk has refused has not happened; health says so until it takes something again. */
 DEFINE_TEST(restore_forgets_nothing_that_stays_on_the_disk)
 {
 	const char *name = "0000:00/03.0/00.0,8086:1521:0000:0000,none";
-	struct wish alone = { .dev = wish_key(NIC), .file = "pooled", .value = "0" };
+	struct request alone = { .dev = request_key(NIC), .file = "pooled", .value = "0" };
 	char dir[256];
 
-	wish_boot(&nic);
-	wish_edit(NIC, offer_alone);
+	request_boot(&nic);
+	request_edit(NIC, offer_alone);
 	CHECK_EQ(intents_keep(t.in, &alone, 1, false, NULL), 0);
 	snprintf(dir, sizeof(dir), "%s/state/" INTENT_FILE ".new", test_dir());
 	CHECK_EQ(mkdir(dir, 0700), 0);
 	CHECK(intents_forget(t.in, name, NULL, NULL) < 0);
 	CHECK(health_has("state=refused"));
-	CHECK(health_has("mend that and write again"));
-	CHECK_EQ(wish_state_of(NIC).want.single, 1);
-	wish_expect_line("pooled=0", "state=held");
+	CHECK(health_has("fix that and write again"));
+	CHECK_EQ(request_state_of(NIC).intent.single, 1);
+	request_expect_line("pooled=0", "state=held");
 	CHECK_EQ(rmdir(dir), 0);
 	CHECK_EQ(intents_forget(t.in, name, NULL, NULL), 0);
 	CHECK(!health_has("refused"));
-	CHECK_EQ(wish_state_of(NIC).want.single, 0);
-	wish_end();
+	CHECK_EQ(request_state_of(NIC).intent.single, 0);
+	request_end();
 }
 
 static int _Atomic verdict;
 
-static void forget_in_act(void)
+static void forget_in_op(void)
 {
 	struct err err = { 0 };
 
 	verdict = intents_forget(t.in, "0000:00/03.0/00.0,8086:1521:0000:0000,none", NULL, &err);
-	CHECK_IN(err.text, "an act runs on " NIC);
+	CHECK_IN(err.text, "an operation runs on " NIC);
 }
 
-/* The act ends by writing its claim down, with what is noted: neither may be lost. */
-DEFINE_TEST(restore_forgets_nothing_while_an_act_runs)
+/* The operation ends by writing its claim down, with what is noted: neither may be lost. */
+DEFINE_TEST(restore_forgets_nothing_while_an_op_runs)
 {
-	struct wish alone = { .dev = wish_key(NIC), .file = "pooled", .value = "0" };
+	struct request alone = { .dev = request_key(NIC), .file = "pooled", .value = "0" };
 
-	wish_boot(&nic);
-	wish_edit(NIC, offer_alone);
+	request_boot(&nic);
+	request_edit(NIC, offer_alone);
 	CHECK_EQ(intents_keep(t.in, &alone, 1, false, NULL), 0);
-	t.in_step = forget_in_act;
-	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
+	t.in_step = forget_in_op;
+	CHECK_EQ(request_ask(NIC, "claim", "alice"), 0);
 	CHECK_EQ(verdict, -EBUSY);
-	wish_calm();
-	wish_expect_line("claim=alice", "pooled=0");
-	CHECK_STR(wish_state_of(NIC).want.claim, "alice");
-	wish_end();
+	request_calm();
+	request_expect_line("claim=alice", "pooled=0");
+	CHECK_STR(request_state_of(NIC).intent.claim, "alice");
+	request_end();
 }
 
-/* Somebody writes while the disk works for forget: his wish is kept next. */
+/* Somebody writes while the disk works for forget: his request is kept next. */
 static int ask_meanwhile(void *ctx, const struct key *dev, bool owned, struct err *err)
 {
 	(void)ctx;
 	(void)owned;
 	(void)err;
 	model_lock(t.m);
-	STR_COPY(model_edit(t.m, dev, false)->want.resource, "acme.com/x");
+	STR_COPY(model_edit(t.m, dev, false)->intent.resource, "acme.com/x");
 	model_publish(t.m);
 	model_unlock(t.m);
 	return 0;
@@ -155,17 +155,17 @@ static int ask_meanwhile(void *ctx, const struct key *dev, bool owned, struct er
 
 DEFINE_TEST(restore_forgets_only_what_was_stored)
 {
-	struct wish alone = { .dev = wish_key(NIC), .file = "pooled", .value = "0" };
+	struct request alone = { .dev = request_key(NIC), .file = "pooled", .value = "0" };
 	struct settler settler = { .may = ask_meanwhile };
 
-	wish_boot(&nic);
-	wish_edit(NIC, offer_alone);
+	request_boot(&nic);
+	request_edit(NIC, offer_alone);
 	CHECK_EQ(intents_keep(t.in, &alone, 1, false, NULL), 0);
 	CHECK_EQ(intents_forget(t.in, "0000:00/03.0/00.0,8086:1521:0000:0000,none", &settler, NULL),
 		 0);
-	CHECK_EQ(wish_state_of(NIC).want.single, 0);
-	CHECK_STR(wish_state_of(NIC).want.resource, "acme.com/x");
-	wish_end();
+	CHECK_EQ(request_state_of(NIC).intent.single, 0);
+	CHECK_STR(request_state_of(NIC).intent.resource, "acme.com/x");
+	request_end();
 }
 
 static int count_asked(void *ctx, const struct key *dev, bool owned, struct err *err)
@@ -183,32 +183,32 @@ DEFINE_TEST(restore_forgets_once_for_who_asks_again)
 	const char *name = "0000:00/03.0/00.0,8086:1521:0000:0000,none";
 	int asked = 0;
 	struct settler s = { .may = count_asked, .ctx = &asked, .again = true };
-	struct key k = wish_key(NIC);
+	struct key k = request_key(NIC);
 
-	wish_boot(&nic);
-	wish_edit(NIC, offer_alone);
+	request_boot(&nic);
+	request_edit(NIC, offer_alone);
 	CHECK_EQ(intents_forget(t.in, name, NULL, NULL), -EINVAL);
-	CHECK_EQ(wish_state_of(NIC).want.single, 1);
+	CHECK_EQ(request_state_of(NIC).intent.single, 1);
 	CHECK_EQ(intents_forget(t.in, name, &s, NULL), 0);
-	CHECK_EQ(wish_state_of(NIC).want.single, 0);
+	CHECK_EQ(request_state_of(NIC).intent.single, 0);
 	CHECK(key_eq(&s.dev, &k));
 	CHECK_EQ(intents_accept(t.in, &k, NULL, NULL), -EINVAL);
 	CHECK_EQ(intents_accept(t.in, &k, &s, NULL), 0);
 	CHECK_EQ(asked, 0);
-	wish_end();
+	request_end();
 }
 
 /* Each in a process of its own. */
 static void keep_asking(_Atomic int *acknowledged)
 {
-	wish_begin(false);
-	wish_plug(&nic);
+	request_begin(false);
+	request_plug(&nic);
 	CHECK_EQ(intents_note(t.in, NULL), 0);
 	for (;;) {
 		char value[16];
 
 		snprintf(value, sizeof(value), "n%d", *acknowledged + 1);
-		CHECK_EQ(wish_ask(NIC, "claim", value), 0);
+		CHECK_EQ(request_ask(NIC, "claim", value), 0);
 		(*acknowledged)++;
 	}
 }
@@ -217,12 +217,14 @@ static void look_what_is_stored(_Atomic int *acknowledged)
 {
 	int stored, last = *acknowledged;
 
-	wish_boot(&nic);
-	stored = wish_state_of(NIC).want.claim[0] ? atoi(wish_state_of(NIC).want.claim + 1) : 0;
+	request_boot(&nic);
+	stored = request_state_of(NIC).intent.claim[0]
+			 ? atoi(request_state_of(NIC).intent.claim + 1)
+			 : 0;
 	if (stored != last && stored != last + 1)
 		FAIL("n%d was acknowledged, n%d is stored", last, stored);
 	*acknowledged = stored;
-	wish_end();
+	request_end();
 }
 
 static pid_t in_child(void (*run_there)(_Atomic int *), _Atomic int *arg)
@@ -243,7 +245,7 @@ static pid_t in_child(void (*run_there)(_Atomic int *), _Atomic int *arg)
 #define SLOWNESS 1
 #endif
 
-/* Killed anywhere while wishes are kept: what the last answer said is there. */
+/* Killed anywhere while requests are kept: what the last answer said is there. */
 DEFINE_SLOW_TEST(restore_after_kill_while_keeping, 300)
 {
 	_Atomic int *acknowledged =
@@ -275,7 +277,7 @@ DEFINE_TEST(restore_many_is_quick)
 	uint64_t start;
 
 	for (int reboot = 0; reboot < 2; reboot++) {
-		wish_begin(false);
+		request_begin(false);
 		for (int i = 0; i < MANY; i++) {
 			snprintf(names[i], sizeof(names[i]), "0000:%02x:00.0", i + 1);
 			snprintf(paths[i], sizeof(paths[i]), "0000:00/%02x.0/00.0", i & 31);
@@ -283,19 +285,19 @@ DEFINE_TEST(restore_many_is_quick)
 			p.path = paths[i];
 			p.group = i;
 			p.serial = 1000 + (uint64_t)i;
-			wish_plug(&p);
+			request_plug(&p);
 		}
 		start = now_ms();
-		wish_restore();
-		wish_calm();
+		request_restore();
+		request_calm();
 		if (reboot)
 			printf("# %d claims in %llu ms\n", MANY,
 			       (unsigned long long)(now_ms() - start));
 		for (int i = 0; i < MANY; i++)
 			if (!reboot)
-				CHECK_EQ(wish_ask(names[i], "claim", "alice"), 0);
+				CHECK_EQ(request_ask(names[i], "claim", "alice"), 0);
 			else
-				CHECK_STR(wish_state_of(names[i]).want.claim, "alice");
-		wish_end();
+				CHECK_STR(request_state_of(names[i]).intent.claim, "alice");
+		request_end();
 	}
 }

@@ -5,11 +5,11 @@
 
 #include "model/intents/intents.h"
 #include "facts.h"
-#include "fakewish.h"
+#include "fakerequest.h"
 #include "pcidevfs/util.h"
 #include "test.h"
 
-#define t fakewish
+#define t fakerequest
 
 enum { MANY = 4096, CARDS = 200, FIRST = 1000 };
 
@@ -23,7 +23,7 @@ static void store_many(void)
 		v[i] = record_new();
 		v[i]->id.ids = 0x8086152100000000;
 		v[i]->id.serial = 1000 + (uint64_t)i;
-		v[i]->want.single = true;
+		v[i]->intent.single = true;
 		snprintf(v[i]->id.path, sizeof(v[i]->id.path), "0000:%02x/%02x.0/00.0", i >> 5,
 			 i & 31);
 		snprintf(v[i]->at, sizeof(v[i]->at), "0000:%02x:%02x.0", i >> 5, i & 31);
@@ -37,14 +37,14 @@ static void store_many(void)
 
 static void plug_at(const char *name, int slot, uint64_t serial)
 {
-	struct plug p = wish_nic;
+	struct plug p = request_nic;
 	char path[32];
 
 	snprintf(path, sizeof(path), "0000:%02x/%02x.0/00.0", slot >> 5, slot & 31);
 	p.name = name;
 	p.path = path;
 	p.serial = serial;
-	wish_plug(&p);
+	request_plug(&p);
 }
 
 static void change_driver(struct device *dev)
@@ -60,22 +60,22 @@ DEFINE_SLOW_TEST(restore_finds_thousands, 300)
 	int found = 0;
 
 	store_many();
-	wish_begin(false);
+	request_begin(false);
 	for (int i = 0; i < MANY; i++) {
 		snprintf(name, sizeof(name), "0000:%02x:%02x.0", i >> 5, i & 31);
 		plug_at(name, i % 3 == 1 ? i + 1 : i, 1000 + (uint64_t)i + (i % 3 == 2 ? MANY : 0));
 	}
-	wish_restore();
+	request_restore();
 	start = now_us();
-	wish_edit("0000:00:00.0", change_driver);
+	request_edit("0000:00:00.0", change_driver);
 	printf("# %d records, a pass in %llu us\n", MANY, (unsigned long long)(now_us() - start));
 	for (int i = 0; i < MANY; i++) {
 		snprintf(name, sizeof(name), "0000:%02x:%02x.0", i >> 5, i & 31);
-		CHECK_EQ(wish_state_of(name).want.single, i % 3 != 2);
-		found += wish_state_of(name).want.single;
+		CHECK_EQ(request_state_of(name).intent.single, i % 3 != 2);
+		found += request_state_of(name).intent.single;
 	}
 	printf("# %d found\n", found);
-	wish_end();
+	request_end();
 }
 
 static unsigned int below(unsigned int n)
@@ -86,7 +86,7 @@ static unsigned int below(unsigned int n)
 static void expect_same(const struct pass *p, const struct identity *wanted)
 {
 	size_t a = p->n, b = p->n;
-	enum match all = identity_match(wanted, p->seats, p->n, &a),
+	enum match all = identity_match(wanted, p->candidates, p->n, &a),
 		   few = pass_lookup(p, wanted, &b);
 
 	if (all != few || (all != MATCH_NONE && a != b))
@@ -96,35 +96,35 @@ static void expect_same(const struct pass *p, const struct identity *wanted)
 
 /* Few slots and fewer serials: cards share both, and more have one serial than are compared
  * singly. */
-DEFINE_TEST(restore_looks_at_few_seats_and_finds_the_same)
+DEFINE_TEST(restore_looks_at_few_candidates_and_finds_the_same)
 {
 	struct pass p = { 0 };
 	char name[16];
 
 	srand(1);
-	wish_begin(false);
+	request_begin(false);
 	p.in = t.in;
 	for (int i = 0; i < CARDS; i++) {
 		snprintf(name, sizeof(name), "0000:%02x:%02x.0", i >> 5, i & 31);
 		plug_at(name, (int)below(CARDS), i < 40 ? 99 : below(CARDS));
 	}
 	model_lock(t.m);
-	CHECK_EQ(pass_find_seats(&p), 0);
+	CHECK_EQ(pass_find_candidates(&p), 0);
 	for (int i = 0; i < 20000; i++) {
-		struct identity wanted = p.seats[below(CARDS)].id;
+		struct identity wanted = p.candidates[below(CARDS)].id;
 
-		p.seats[below(CARDS)].serial_unknown = !below(4);
+		p.candidates[below(CARDS)].serial_unknown = !below(4);
 		if (!below(3))
 			wanted.serial = below(CARDS);
 		if (!below(3))
-			STR_COPY(wanted.path, p.seats[below(CARDS)].id.path);
+			STR_COPY(wanted.path, p.candidates[below(CARDS)].id.path);
 		if (!below(9))
 			wanted.vf = 0;
 		expect_same(&p, &wanted);
 	}
 	model_unlock(t.m);
 	pass_free(&p);
-	wish_end();
+	request_end();
 }
 
 /* CPU time of this thread, which a busy machine does not lengthen. */
@@ -142,38 +142,40 @@ static uint64_t look_us(void)
 	uint64_t start = spent_us();
 
 	model_lock(t.m);
-	CHECK_EQ(pass_find_seats(&p), 0);
+	CHECK_EQ(pass_find_candidates(&p), 0);
 	model_unlock(t.m);
 	pass_free(&p);
 	return spent_us() - start;
 }
 
 /* This locks the model, also for readers: no look at all devices for each intent. */
-DEFINE_SLOW_TEST(restore_keeps_many_first_wishes_by_few_looks, 300)
+DEFINE_SLOW_TEST(restore_keeps_many_first_requests_by_few_looks, 300)
 {
-	_free_ struct wish *wishes = calloc(FIRST, sizeof(*wishes));
+	_free_ struct request *requests = calloc(FIRST, sizeof(*requests));
 	uint64_t start, took, look;
 	struct out o = { 0 };
 	char name[16];
 
-	CHECK(wishes);
-	wish_begin(false);
+	CHECK(requests);
+	request_begin(false);
 	for (int i = 0; i < MANY; i++) {
 		snprintf(name, sizeof(name), "0000:%02x:%02x.0", i >> 5, i & 31);
 		plug_at(name, i, 1000 + (uint64_t)i);
 	}
-	wish_restore();
+	request_restore();
 	model_lock(t.m);
 	for (int i = 0; i < FIRST; i++) {
 		snprintf(name, sizeof(name), "0000:%02x:%02x.0", i >> 5, i & 31);
-		wishes[i] = (struct wish){ .dev = wish_key(name), .file = "pooled", .value = "0" };
-		model_edit(t.m, &wishes[i].dev, false)->want.single = true;
+		requests[i] = (struct request){ .dev = request_key(name),
+						.file = "pooled",
+						.value = "0" };
+		model_edit(t.m, &requests[i].dev, false)->intent.single = true;
 	}
 	model_publish(t.m);
 	model_unlock(t.m);
 	look = look_us();
 	start = spent_us();
-	CHECK_EQ(intents_keep(t.in, wishes, FIRST, false, NULL), 0);
+	CHECK_EQ(intents_keep(t.in, requests, FIRST, false, NULL), 0);
 	took = spent_us() - start;
 	printf("# %d first wishes among %d devices in %llu us, one look takes %llu\n", FIRST, MANY,
 	       (unsigned long long)took, (unsigned long long)look);
@@ -181,5 +183,5 @@ DEFINE_SLOW_TEST(restore_keeps_many_first_wishes_by_few_looks, 300)
 	CHECK_IN(out_text(&o), " records=1000 ");
 	CHECK(took < FIRST / 20 * look);
 	out_free(&o);
-	wish_end();
+	request_end();
 }

@@ -3,18 +3,18 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fakewish.h"
+#include "fakerequest.h"
 #include "pcidevfs/util.h"
 #include "test.h"
 
-#define t fakewish
+#define t fakerequest
 
-#define NIC WISH_NIC
+#define NIC REQUEST_NIC
 #define MOVED "0000:09:00.0"
 
 static const struct plug carded = { NIC, "0000:00/03.0/00.0", "igb", NULL, 0x1521, 77, 1, 0 };
 static const struct plug moved = { MOVED, "0000:00/04.0/00.0", "igb", NULL, 0x1521, 77, 1, 0 };
-static const struct owner_wish alice = { 1000, 1001, 0664 };
+static const struct ownership alice = { 1000, 1001, 0664 };
 
 static void no_serial_yet(struct device *dev)
 {
@@ -30,7 +30,7 @@ static void serial_is_read(struct device *dev)
 
 static void edit_now(const char *name, void (*change)(struct device *dev))
 {
-	struct key k = wish_key(name);
+	struct key k = request_key(name);
 
 	model_lock(t.m);
 	change(model_edit(t.m, &k, false));
@@ -45,24 +45,24 @@ static void read_serial(void)
 
 static int set_owner(const char *name, struct err *err)
 {
-	struct key k = wish_key(name);
+	struct key k = request_key(name);
 
 	return intents_set_owner(t.in, &k, "claim", &alice, NULL, err);
 }
 
 static void store_claim(void)
 {
-	wish_boot(&carded);
-	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
-	wish_end();
+	request_boot(&carded);
+	CHECK_EQ(request_ask(NIC, "claim", "alice"), 0);
+	request_end();
 }
 
 /* The card is in another slot, and that is all there is. */
 static void begin_moved(bool known)
 {
 	store_claim();
-	wish_begin(false);
-	wish_plug(&moved);
+	request_begin(false);
+	request_plug(&moved);
 	if (!known)
 		edit_now(MOVED, no_serial_yet);
 }
@@ -78,20 +78,20 @@ static void expect_one_record(void)
 	CHECK_IN(out_text(&o), "owner.claim=1000:1001:0664");
 	CHECK_EQ(strchr(out_text(&o), '\n') - out_text(&o) + 1, (ptrdiff_t)o.len);
 	out_free(&o);
-	wish_end();
-	wish_boot(&moved);
+	request_end();
+	request_boot(&moved);
 	intents_health(t.in, &o);
 	CHECK_IN(out_text(&o), "records=1 ");
-	CHECK_STR(wish_state_of(MOVED).want.claim, "alice");
+	CHECK_STR(request_state_of(MOVED).intent.claim, "alice");
 	out_free(&o);
-	wish_end();
+	request_end();
 }
 
 DEFINE_TEST(new_card_has_one_record_before_a_pass)
 {
 	begin_moved(true);
 	CHECK_EQ(set_owner(MOVED, NULL), 0);
-	wish_restore();
+	request_restore();
 	expect_one_record();
 }
 
@@ -106,7 +106,7 @@ DEFINE_TEST(new_card_is_told_apart_first)
 	intents_restore(t.in, t.e, t.goes_on);
 	t.before_plan = read_serial; /* when it is looked at */
 	CHECK_EQ(set_owner(MOVED, NULL), 0);
-	wish_calm();
+	request_calm();
 	expect_one_record();
 }
 
@@ -117,30 +117,30 @@ DEFINE_TEST(new_card_of_another_kind_waits_for_nothing)
 					   0 };
 
 	store_claim();
-	wish_begin(false);
-	wish_plug(&other);
+	request_begin(false);
+	request_plug(&other);
 	edit_now(MOVED, no_serial_yet);
 	CHECK_EQ(set_owner(MOVED, NULL), 0);
-	wish_end();
+	request_end();
 }
 
 /* Made anew in the same place before any pass could see that the former one had gone. */
 static void begin_remade(void)
 {
-	wish_begin(false);
-	wish_plug(&carded);
-	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
-	wish_unplug(NIC);
-	wish_plug(&carded);
+	request_begin(false);
+	request_plug(&carded);
+	CHECK_EQ(request_ask(NIC, "claim", "alice"), 0);
+	request_unplug(NIC);
+	request_plug(&carded);
 }
 
 static void expect_claim_back(void)
 {
-	CHECK_STR(wish_state_of(NIC).want.claim, "");
-	wish_restore();
-	CHECK_STR(wish_state_of(NIC).want.claim, "alice");
-	wish_expect_line("claim=alice", "held");
-	wish_end();
+	CHECK_STR(request_state_of(NIC).intent.claim, "");
+	request_restore();
+	CHECK_STR(request_state_of(NIC).intent.claim, "alice");
+	request_expect_line("claim=alice", "held");
+	request_end();
 }
 
 DEFINE_TEST(new_life_of_a_device_gets_what_is_stored_after_a_chown)
@@ -153,19 +153,19 @@ DEFINE_TEST(new_life_of_a_device_gets_what_is_stored_after_a_chown)
 DEFINE_TEST(new_life_of_a_device_gets_what_is_stored_after_another_write)
 {
 	begin_remade();
-	CHECK_EQ(wish_ask(NIC, "sriov_numvfs", "0"), 0);
+	CHECK_EQ(request_ask(NIC, "sriov_numvfs", "0"), 0);
 	expect_claim_back();
-	wish_boot(&carded);
-	CHECK_STR(wish_state_of(NIC).want.claim, "alice");
-	wish_end();
+	request_boot(&carded);
+	CHECK_STR(request_state_of(NIC).intent.claim, "alice");
+	request_end();
 }
 
 /* A PF is claimed or has VFs: asking for one before restore must not lose what is stored of the
  * other. */
-DEFINE_TEST(new_wish_does_not_end_what_is_just_being_restored)
+DEFINE_TEST(new_request_does_not_end_what_is_just_being_restored)
 {
 	begin_remade();
-	CHECK_EQ(wish_ask(NIC, "sriov_numvfs", "2"), -EBUSY);
+	CHECK_EQ(request_ask(NIC, "sriov_numvfs", "2"), -EBUSY);
 	expect_claim_back();
 }
 
@@ -175,29 +175,29 @@ DEFINE_TEST(records_of_one_card_become_one)
 	struct plug other = carded;
 	struct out o = { 0 };
 
-	wish_boot(&carded);
-	CHECK_EQ(wish_ask(NIC, "claim", "alice"), 0);
+	request_boot(&carded);
+	CHECK_EQ(request_ask(NIC, "claim", "alice"), 0);
 	CHECK_EQ(set_owner(NIC, NULL), 0);
-	wish_end();
+	request_end();
 	other.serial = 0;
 	other.driver = "";
-	wish_boot(&other);
-	wish_expect_line("claim=alice", "state=stranger");
-	CHECK_EQ(wish_ask(NIC, "claim", "bob"), 0);
-	wish_edit(NIC, serial_is_read);
+	request_boot(&other);
+	request_expect_line("claim=alice", "state=stranger");
+	CHECK_EQ(request_ask(NIC, "claim", "bob"), 0);
+	request_edit(NIC, serial_is_read);
 	intents_print(t.in, &o);
 	CHECK_EQ(strchr(out_text(&o), '\n') - out_text(&o) + 1, (ptrdiff_t)o.len);
 	CHECK_IN(out_text(&o), "claim=bob");
 	CHECK_IN(out_text(&o), "former_driver=igb");
 	CHECK_IN(out_text(&o), "owner.claim=1000:1001:0664");
 	out_free(&o);
-	wish_end();
-	wish_boot(&carded);
-	CHECK_STR(wish_state_of(NIC).want.claim, "bob");
-	CHECK(wish_state_of(NIC).want.owned);
+	request_end();
+	request_boot(&carded);
+	CHECK_STR(request_state_of(NIC).intent.claim, "bob");
+	CHECK(request_state_of(NIC).intent.owned);
 	intents_health(t.in, &o);
 	CHECK_IN(out_text(&o), "records=1 ");
 	CHECK(!strstr(out_text(&o), "damaged"));
 	out_free(&o);
-	wish_end();
+	request_end();
 }

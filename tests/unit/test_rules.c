@@ -62,18 +62,18 @@ DEFINE_TEST(state_follows_from_facts)
 		if (!rows[i].no_node)
 			set_node(&d.facts);
 		set_driver(&d.facts, rows[i].driver);
-		STR_COPY(d.want.claim, rows[i].claim);
-		STR_COPY(d.facts.holders, rows[i].holders);
+		STR_COPY(d.intent.claim, rows[i].claim);
+		STR_COPY(d.facts.holder, rows[i].holders);
 		STR_COPY(d.facts.critical, rows[i].critical);
 		STR_COPY(d.busy, rows[i].busy);
 		STR_COPY(d.stuck, rows[i].stuck);
-		device_derive(&d, (struct mates){ 0 });
+		device_derive(&d, (struct peers){ 0 });
 		CHECK_STR(state_name(d.state), state_name(rows[i].state));
 		CHECK_IN(d.reason, rows[i].reason);
 		if (!strstr(rows[i].reason, "without a claim"))
 			continue;
 		d.facts.serial_known = false; /* it may be claimed: no advice to take it */
-		device_derive(&d, (struct mates){ 0 });
+		device_derive(&d, (struct peers){ 0 });
 		CHECK_IN(d.reason, "which card it is is not known yet");
 	}
 }
@@ -81,16 +81,16 @@ DEFINE_TEST(state_follows_from_facts)
 /* As long as labels and names of pods may be. */
 DEFINE_TEST(reason_keeps_its_end)
 {
-	struct device d = { .key = pci("0000:01:00.0") }, mate = d;
+	struct device d = { .key = pci("0000:01:00.0") }, peer = d;
 
 	d.facts = (struct facts){
 		.vendor = 0x8086, .total_vfs = -1, .iommu_group = 2147483647
 	};
 	set_node(&d.facts);
 	set_driver(&d.facts, "vfio-pci");
-	memset(d.want.claim, 'c', sizeof(d.want.claim) - 1);
-	memset(mate.want.allocated, 'p', sizeof(mate.want.allocated) - 1);
-	device_derive(&d, (struct mates){ .with_pod = &mate });
+	memset(d.intent.claim, 'c', sizeof(d.intent.claim) - 1);
+	memset(peer.intent.allocated, 'p', sizeof(peer.intent.allocated) - 1);
+	device_derive(&d, (struct peers){ .with_pod = &peer });
 	CHECK_IN(d.reason, "claimed by ccc");
 	CHECK_IN(d.reason, "c; IOMMU group 2147483647 is with ppp");
 	CHECK_IN(d.reason, "ppp, and no other pod gets a part of it");
@@ -99,7 +99,7 @@ DEFINE_TEST(reason_keeps_its_end)
 /* A pod's containers may share a group; two pods may not. */
 DEFINE_TEST(group_that_two_pods_have_is_unhealthy)
 {
-	struct device d = { .key = pci("0000:01:00.0") }, mate = { .key = pci("0000:01:00.1") };
+	struct device d = { .key = pci("0000:01:00.0") }, peer = { .key = pci("0000:01:00.1") };
 
 	CHECK(same_pod("a/b/c", "a/b/d") && !same_pod("a/b/c", "a/bb/c"));
 	CHECK(same_pod("claim:x", "claim:x") && !same_pod("claim:x", "claim:y"));
@@ -108,15 +108,15 @@ DEFINE_TEST(group_that_two_pods_have_is_unhealthy)
 	};
 	set_node(&d.facts);
 	set_driver(&d.facts, "vfio-pci");
-	STR_COPY(d.want.claim, "alice");
-	STR_COPY(d.want.allocated, "default/a/c");
-	STR_COPY(mate.want.allocated, "default/b/c");
-	device_derive(&d, (struct mates){ .with_pod = &mate });
+	STR_COPY(d.intent.claim, "alice");
+	STR_COPY(d.intent.allocated, "default/a/c");
+	STR_COPY(peer.intent.allocated, "default/b/c");
+	device_derive(&d, (struct peers){ .with_pod = &peer });
 	CHECK_STR(state_name(d.state), "allocated");
-	device_derive(&d, (struct mates){ .with_pod = &mate, .with_other = &mate });
+	device_derive(&d, (struct peers){ .with_pod = &peer, .with_other = &peer });
 	CHECK_STR(state_name(d.state), "unhealthy");
 	CHECK_IN(d.reason,
-		 "with default/a/c, and 0000:01:00.1 of its IOMMU group 7 with default/b/c");
+		 "allocated to default/a/c while 0000:01:00.1 in the same IOMMU group 7 is allocated to default/b/c");
 }
 
 /* What KubeVirt takes from nobody is claimed, and no more. */
@@ -129,8 +129,8 @@ DEFINE_TEST(what_kubelet_is_not_offered_says_so)
 	};
 	set_node(&d.facts);
 	set_driver(&d.facts, "vfio-pci");
-	STR_COPY(d.want.claim, "alice");
-	device_derive(&d, (struct mates){ 0 });
+	STR_COPY(d.intent.claim, "alice");
+	device_derive(&d, (struct peers){ 0 });
 	CHECK_STR(d.reason, "claimed by alice; kubelet is not offered it: "
 			    "KubeVirt takes no PCI domain above ffff");
 }
@@ -138,7 +138,7 @@ DEFINE_TEST(what_kubelet_is_not_offered_says_so)
 /* The kernel opens a group for nobody while a member is with another driver than vfio's. */
 DEFINE_TEST(group_with_a_member_on_the_host_is_of_no_use)
 {
-	struct device d = { .key = pci("0000:01:00.0") }, mate = { .key = pci("0000:01:00.1") };
+	struct device d = { .key = pci("0000:01:00.0") }, peer = { .key = pci("0000:01:00.1") };
 	static const struct {
 		const char *driver;
 		uint32_t class_code;
@@ -154,17 +154,17 @@ DEFINE_TEST(group_with_a_member_on_the_host_is_of_no_use)
 	};
 	set_node(&d.facts);
 	set_driver(&d.facts, "vfio-pci");
-	STR_COPY(d.want.claim, "alice");
+	STR_COPY(d.intent.claim, "alice");
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		mate.facts = (struct facts){ .class_code = rows[i].class_code };
-		set_driver(&mate.facts, rows[i].driver);
-		CHECK_EQ(mate.facts.use == USE_HOST, rows[i].spoils);
+		peer.facts = (struct facts){ .class_code = rows[i].class_code };
+		set_driver(&peer.facts, rows[i].driver);
+		CHECK_EQ(peer.facts.use == USE_HOST, rows[i].spoils);
 	}
-	device_derive(&d, (struct mates){ .on_host = &mate });
+	device_derive(&d, (struct peers){ .on_host = &peer });
 	CHECK_STR(state_name(d.state), "unhealthy");
 	CHECK_IN(d.reason, "0000:01:00.1 in its IOMMU group 7 is with the host's driver pcieport");
-	STR_COPY(d.want.claim, "");
-	device_derive(&d, (struct mates){ .on_host = &mate });
+	STR_COPY(d.intent.claim, "");
+	device_derive(&d, (struct peers){ .on_host = &peer });
 	CHECK_STR(state_name(d.state), "host");
 }
 
@@ -177,11 +177,11 @@ DEFINE_TEST(what_sysfs_garbles_is_unhealthy)
 	device_doubt(&d, doubt);
 	CHECK_STR(doubt, "");
 	STR_COPY(d.facts.garbled, "class holds \"rubbish\"");
-	STR_COPY(d.want.claim, "alice");
-	device_derive(&d, (struct mates){ 0 });
+	STR_COPY(d.intent.claim, "alice");
+	device_derive(&d, (struct peers){ 0 });
 	CHECK_STR(state_name(d.state), "unhealthy");
-	CHECK_STR(d.reason, "sysfs describes 0000:00:1f.0 as no kernel should: class holds "
-			    "\"rubbish\"; it is left alone until that is right");
+	CHECK_STR(d.reason, "sysfs holds invalid data for 0000:00:1f.0: class holds "
+			    "\"rubbish\"; pcidevfs does not touch it until that is fixed");
 	device_doubt(&d, doubt);
 	CHECK_STR(doubt, d.reason);
 }
@@ -238,7 +238,7 @@ DEFINE_TEST(kind_follows_identity)
 					  .class_code = rows[i].class_code,
 					  .total_vfs = rows[i].total_vfs };
 		key_make(BUS_PCI, rows[i].physfn, &d.facts.parent);
-		device_derive(&d, (struct mates){ 0 });
+		device_derive(&d, (struct peers){ 0 });
 		CHECK_STR(kind_name(d.kind), rows[i].kind);
 		CHECK_EQ(!!(d.caps & CAP_CLAIM), rows[i].claimable);
 	}
@@ -333,14 +333,14 @@ DEFINE_TEST(what_no_file_shows_has_no_bit_of_a_file)
 	b.let_go = true;
 	CHECK_EQ(device_diff(&a, &b), CH_INTERNAL);
 	b = a;
-	b.want.n_owners = 1;
+	b.intent.n_owners = 1;
 	CHECK_EQ(device_diff(&a, &b), CH_RIGHTS);
 	b = a;
-	STR_COPY(b.want.pinned, "intel.com/NIC"); /* claimed: it is called so still */
+	STR_COPY(b.intent.pinned, "intel.com/NIC"); /* claimed: it is called so still */
 	CHECK_EQ(device_diff(&a, &b), CH_ASIDE);
 	STR_COPY(a.names.resource, "intel.com/NEW");
 	b = a;
-	STR_COPY(b.want.pinned, "intel.com/NIC");
+	STR_COPY(b.intent.pinned, "intel.com/NIC");
 	CHECK_EQ(device_diff(&a, &b), CH_ASIDE | CH_NAME);
 	b = a;
 	b.facts.use = USE_GUEST;
@@ -356,8 +356,8 @@ DEFINE_TEST(layout_has_its_number)
 {
 	if (sizeof(void *) != 8)
 		SKIP("the number below is that of 64 bits");
-	CHECK_EQ(MODEL_ABI, 19);
-	if (device_layout() != 0x46fc4001218bf3deull)
+	CHECK_EQ(MODEL_ABI, 20);
+	if (device_layout() != 0xc21dd86aacf06444ull)
 		FAIL("struct device has changed: count MODEL_ABI up, and note it here with %#llx",
 		     (unsigned long long)device_layout());
 }

@@ -94,7 +94,7 @@ DEFINE_TEST(serials_are_those_of_the_card_that_was_asked)
 
 /* An intent for a device is stored for its card, so the serial is known before; of a VF by its
  * PF. */
-DEFINE_TEST(serials_are_known_before_an_act)
+DEFINE_TEST(serials_are_known_before_an_op)
 {
 	struct world_fake w = server();
 	struct key vf = fake_key(VF);

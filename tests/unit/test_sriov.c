@@ -42,9 +42,9 @@ static struct world_fake server(void)
 
 static const char *plan_number(struct world_fake *w, const char *address, const char *value)
 {
-	struct wish wish = fake_wish(address, 0, "sriov_numvfs", value);
+	struct request request = fake_request(address, 0, "sriov_numvfs", value);
 
-	return fake_plan(w, &wish, 1, false);
+	return fake_plan(w, &request, 1, false);
 }
 
 static void to_vfio(struct device *dev)
@@ -59,7 +59,7 @@ static void by_root(struct device *dev)
 
 static void with_pod(struct device *dev)
 {
-	STR_COPY(dev->want.allocated, "default/vm-1/compute");
+	STR_COPY(dev->intent.allocated, "default/vm-1/compute");
 }
 
 static void no_vfs(struct device *dev)
@@ -74,13 +74,13 @@ static void half_done(struct device *dev)
 
 static void stored_vf1(struct device *dev)
 {
-	dev->want.vf_claims[0] = 2;
+	dev->intent.vf_claims[0] = 2;
 }
 
 static void probe_off(struct device *dev)
 {
 	dev->facts.autoprobe = false;
-	dev->want.autoprobe_off = true;
+	dev->intent.autoprobe_off = true;
 }
 
 DEFINE_TEST(vfs_follow_the_kernels_rules)
@@ -104,7 +104,7 @@ DEFINE_TEST(vfs_follow_the_kernels_rules)
 DEFINE_TEST(vfs_that_were_left_half_done_are_made_anew)
 {
 	struct world_fake w = server();
-	struct wish stored = fake_wish(PF, 0, "sriov_numvfs", "2");
+	struct request stored = fake_request(PF, 0, "sriov_numvfs", "2");
 
 	stored.restores = true;
 	fake_edit(&w, PF, half_done);
@@ -163,8 +163,8 @@ DEFINE_TEST(vfs_of_what_cannot_be_told_stay)
 
 	fake_edit(&w, PF, garbled);
 	CHECK_STR(plan_number(&w, PF, "2"), "nothing to do\n");
-	CHECK_IN(plan_number(&w, PF, "0"), "EOPNOTSUPP: sysfs describes " PF
-					   " as no kernel should: sriov_totalvfs holds \"junk\"; ");
+	CHECK_IN(plan_number(&w, PF, "0"), "EOPNOTSUPP: sysfs holds invalid data for " PF
+					   ": sriov_totalvfs holds \"junk\"; ");
 	fake_close(&w);
 }
 
@@ -262,13 +262,13 @@ DEFINE_TEST(vfs_in_use_stay_also_right_before_the_step)
 DEFINE_TEST(vfs_go_with_their_release)
 {
 	struct world_fake w = server();
-	struct wish wishes[] = { fake_wish(PF, 0, "sriov_numvfs", "0"),
-				 fake_wish(PF, 2, "claim", "") };
+	struct request requests[] = { fake_request(PF, 0, "sriov_numvfs", "0"),
+				 fake_request(PF, 2, "claim", "") };
 
 	fake_edit(&w, VF1, to_vfio);
 	fake_edit(&w, VF1, fake_by_alice);
-	CHECK_IN(fake_plan(&w, wishes, 1, false), "EBUSY: ");
-	CHECK_STR(fake_plan(&w, wishes, 2, false), "1 " VF1 " unbind vfio-pci\n"
+	CHECK_IN(fake_plan(&w, requests, 1, false), "EBUSY: ");
+	CHECK_STR(fake_plan(&w, requests, 2, false), "1 " VF1 " unbind vfio-pci\n"
 						   "2 " VF1 " driver_override none\n"
 						   "3 " VF1 " drivers_probe none\n"
 						   "4 " PF " sriov_numvfs 0\n");
@@ -278,14 +278,15 @@ DEFINE_TEST(vfs_go_with_their_release)
 DEFINE_TEST(a_pf_is_claimed_when_its_vfs_go)
 {
 	struct world_fake w = server();
-	struct wish wishes[] = { fake_wish(PF, 0, "claim", "alice"),
-				 fake_wish(PF, 0, "sriov_numvfs", "0") };
+	struct request requests[] = { fake_request(PF, 0, "claim", "alice"),
+				 fake_request(PF, 0, "sriov_numvfs", "0") };
 
-	CHECK_IN(fake_plan(&w, wishes, 1, false), "EBUSY: " PF " has 2 VFs");
-	CHECK_STR(fake_plan(&w, wishes, 2, false), "1 " PF " sriov_numvfs 0\nmore\n");
-	CHECK_IN(fake_plan(&w, wishes, 2, true), "2 " PF " driver_override vfio-pci (expected)\n");
-	STR_COPY(wishes[1].value, "3");
-	CHECK_IN(fake_plan(&w, wishes, 2, false),
+	CHECK_IN(fake_plan(&w, requests, 1, false), "EBUSY: " PF " has 2 VFs");
+	CHECK_STR(fake_plan(&w, requests, 2, false), "1 " PF " sriov_numvfs 0\nmore\n");
+	CHECK_IN(fake_plan(&w, requests, 2, true),
+		 "2 " PF " driver_override vfio-pci (expected)\n");
+	STR_COPY(requests[1].value, "3");
+	CHECK_IN(fake_plan(&w, requests, 2, false),
 		 "EBUSY: " PF " cannot have VFs and be claimed by alice");
 	fake_close(&w);
 }
@@ -293,20 +294,20 @@ DEFINE_TEST(a_pf_is_claimed_when_its_vfs_go)
 DEFINE_TEST(vfs_for_guests_meet_no_host_driver)
 {
 	struct world_fake w = server();
-	struct wish wishes[] = { fake_wish(PF, 0, "sriov_numvfs", "3"),
-				 fake_wish(PF, 3, "claim", "alice") };
+	struct request requests[] = { fake_request(PF, 0, "sriov_numvfs", "3"),
+				 fake_request(PF, 3, "claim", "alice") };
 
 	fake_edit(&w, PF, no_vfs);
-	CHECK_STR(fake_plan(&w, wishes, 2, false), "1 " PF " sriov_drivers_autoprobe 0\n"
+	CHECK_STR(fake_plan(&w, requests, 2, false), "1 " PF " sriov_drivers_autoprobe 0\n"
 						   "2 " PF " sriov_numvfs 3\nmore\n");
-	CHECK_STR(fake_plan(&w, wishes, 2, true),
+	CHECK_STR(fake_plan(&w, requests, 2, true),
 		  "1 " PF " sriov_drivers_autoprobe 0\n"
 		  "2 " PF " sriov_numvfs 3\n"
 		  "3 " PF " sriov_drivers_autoprobe 1\n"
 		  "4 " PF "/virtfn2 driver_override vfio-pci (expected)\n"
 		  "5 " PF "/virtfn2 bind vfio-pci (expected)\n"
 		  "6 " PF "/virtfn2 node /dev/vfio/? (expected)\nmore\n");
-	/* A wish that is stored counts as well. */
+	/* A request that is stored counts as well. */
 	fake_edit(&w, PF, stored_vf1);
 	CHECK_IN(plan_number(&w, PF, "2"), "1 " PF " sriov_drivers_autoprobe 0\n");
 	CHECK_STR(plan_number(&w, PF, "1"), "1 " PF " sriov_numvfs 1\n");
@@ -335,10 +336,10 @@ static void same_group(struct device *dev)
 DEFINE_TEST(one_vf_under_two_names_is_one)
 {
 	struct world_fake w = server();
-	struct wish twice[] = { fake_wish(VF1, 0, "claim", "alice"),
-				fake_wish(PF, 2, "claim", "bob") };
-	struct wish group[] = { fake_wish(PF, 2, "claim", "alice"),
-				fake_wish(PF, 1, "claim", "bob") };
+	struct request twice[] = { fake_request(VF1, 0, "claim", "alice"),
+				fake_request(PF, 2, "claim", "bob") };
+	struct request group[] = { fake_request(PF, 2, "claim", "alice"),
+				fake_request(PF, 1, "claim", "bob") };
 
 	CHECK_STR(fake_plan(&w, twice, 2, false),
 		  "EINVAL: " VF1
@@ -359,17 +360,17 @@ DEFINE_TEST(one_vf_under_two_names_is_one)
 DEFINE_TEST(nothing_is_asked_of_a_vf_that_goes)
 {
 	struct world_fake w = server();
-	struct wish wishes[] = { fake_wish(PF, 2, "claim", "alice"),
-				 fake_wish(PF, 0, "sriov_numvfs", "1") };
-	struct wish named[] = { fake_wish(VF1, 0, "pooled", "0"),
-				fake_wish(PF, 0, "sriov_numvfs", "0") };
+	struct request requests[] = { fake_request(PF, 2, "claim", "alice"),
+				 fake_request(PF, 0, "sriov_numvfs", "1") };
+	struct request named[] = { fake_request(VF1, 0, "pooled", "0"),
+				fake_request(PF, 0, "sriov_numvfs", "0") };
 
-	CHECK_STR(fake_plan(&w, wishes, 2, false),
+	CHECK_STR(fake_plan(&w, requests, 2, false),
 		  "EINVAL: " VF1 " is virtfn1 of " PF ", which has fewer VFs at the "
 		  "end of this transaction");
 	CHECK_IN(fake_plan(&w, named, 2, false), "EINVAL: " VF1 " is virtfn1 of " PF);
-	STR_COPY(wishes[0].value, "");
-	CHECK_IN(fake_plan(&w, wishes, 2, false), PF " sriov_numvfs 0\nmore\n");
+	STR_COPY(requests[0].value, "");
+	CHECK_IN(fake_plan(&w, requests, 2, false), PF " sriov_numvfs 0\nmore\n");
 	fake_close(&w);
 }
 
@@ -377,7 +378,7 @@ static void many_vfs(struct device *dev)
 {
 	dev->facts.num_vfs = 0;
 	dev->facts.total_vfs = UINT16_MAX;
-	dev->want.vf_claims[WANT_VFS / 64 - 1] = 1ull << 63;
+	dev->intent.vf_claims[INTENT_VFS / 64 - 1] = 1ull << 63;
 }
 
 /* A PF may have far more VFs than are looked after. */
@@ -398,17 +399,17 @@ DEFINE_TEST(vfs_are_made_as_far_as_they_are_kept)
 DEFINE_TEST(what_a_vf_to_come_is_refused_is_foretold)
 {
 	struct world_fake w = server();
-	struct wish wishes[] = { fake_wish(PF, 0, "sriov_numvfs", "3"),
-				 fake_wish(PF, 3, "claim", "alice") };
+	struct request requests[] = { fake_request(PF, 0, "sriov_numvfs", "3"),
+				 fake_request(PF, 3, "claim", "alice") };
 
 	fake_edit(&w, PF, no_vfs);
 	model_lock(w.model);
 	model_set_iommu(w.model, false);
 	model_publish(w.model);
 	model_unlock(w.model);
-	CHECK_IN(fake_plan(&w, wishes, 2, true), "EOPNOTSUPP: this host has no IOMMU");
-	STR_COPY(wishes[1].value, "");
-	CHECK_STR(fake_plan(&w, wishes, 2, true), "1 " PF " sriov_numvfs 3\nmore\n");
+	CHECK_IN(fake_plan(&w, requests, 2, true), "EOPNOTSUPP: this host has no IOMMU");
+	STR_COPY(requests[1].value, "");
+	CHECK_STR(fake_plan(&w, requests, 2, true), "1 " PF " sriov_numvfs 3\nmore\n");
 	fake_close(&w);
 }
 

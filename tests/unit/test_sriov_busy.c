@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Whose VFs are while an act runs that may take them away again. */
+/* Whose VFs are while an operation runs that may take them away again. */
 #include "test.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #define VF1 "0000:02:10.2"
 #define PLAIN "0000:04:00.0"
 
-static void in_an_act(struct device *dev)
+static void in_an_op(struct device *dev)
 {
 	STR_COPY(dev->busy, "sriov_numvfs 4");
 }
@@ -41,7 +41,7 @@ static const char *refusal(struct world_fake *w, const char *address, plan_is_ou
 	return err.text;
 }
 
-DEFINE_TEST(vfs_of_a_busy_pf_are_for_its_act)
+DEFINE_TEST(vfs_of_a_busy_pf_are_for_its_op)
 {
 	struct world_fake w;
 
@@ -54,11 +54,11 @@ DEFINE_TEST(vfs_of_a_busy_pf_are_for_its_act)
 	fake_virtfn(PF, 1, VF1);
 	w = fake_open();
 	/* Claims of VFs go side by side. */
-	fake_edit(&w, VF1, in_an_act);
+	fake_edit(&w, VF1, in_an_op);
 	CHECK_IN(refusal(&w, VF1, NULL), VF1 " is busy: sriov_numvfs 4 is running");
 	CHECK_STR(refusal(&w, VF0, NULL), "");
 	CHECK_STR(refusal(&w, PF, NULL), "");
-	fake_edit(&w, PF, in_an_act);
+	fake_edit(&w, PF, in_an_op);
 	CHECK_IN(refusal(&w, VF0, NULL),
 		 VF0 " is a VF of " PF ", which is busy: sriov_numvfs 4 is running; wait");
 	CHECK_STR(refusal(&w, VF0, is_the_pf), "");

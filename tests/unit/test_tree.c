@@ -24,7 +24,7 @@ static void check_row(enum obj_kind kind, const struct attr *row)
 	CHECK(!row->key || row->show);
 	CHECK(!row_writable(row) == !(row->mode & 0222) || row->mode & S_IFMT);
 	CHECK(!(row->flags & ATTR_CONST && row->store));
-	CHECK(!row->store || strlen(row->name) < WISH_FILE);
+	CHECK(!row->store || strlen(row->name) < REQUEST_FILE);
 	CHECK(row->help);
 	CHECK(!row->in || S_ISDIR(attr_by_id(kind, row->in)->mode));
 }
@@ -164,74 +164,75 @@ DEFINE_TEST(write_text_is_one_line)
 	CHECK_EQ(text_of(big, WRITE_MAX + 1, text), -E2BIG);
 }
 
-static int claim(const char *text, struct wish *wish, struct err *err)
+static int claim(const char *text, struct request *request, struct err *err)
 {
 	struct device dev = sample();
 	struct subject s = { .name = dev.key.name, .dev = &dev };
 
-	*wish = (struct wish){ 0 };
+	*request = (struct request){ 0 };
 	*err = (struct err){ 0 };
-	return request_wish(&s, attr_by_name(OBJ_DEVICE, 0, "claim"), text, wish, err);
+	return request_parse(&s, attr_by_name(OBJ_DEVICE, 0, "claim"), text, request, err);
 }
 
-static int value_store(const struct subject *s, const char *text, struct wish *ret, struct err *err)
+static int value_store(const struct subject *s, const char *text, struct request *ret,
+		       struct err *err)
 {
 	(void)s;
 	STR_COPY(ret->value, text);
 	return text[0] ? 0 : fail(err, EINVAL, "level: nothing was written");
 }
 
-/* What a store does not say of its wish cannot be wrong. */
+/* What a store does not say of its request cannot be wrong. */
 DEFINE_TEST(a_store_gives_the_value_and_its_row_the_rest)
 {
 	const struct attr level = { .name = "level", .store = value_store };
 	const struct attr aside = { .name = "query", .flags = ATTR_ASIDE, .store = value_store };
 	struct device dev = sample();
 	struct subject s = { .name = dev.key.name, .dev = &dev };
-	struct wish wish = { .file = "former" };
+	struct request request = { .file = "former" };
 	struct err err = { 0 };
 
-	CHECK_EQ(request_wish(&s, &level, "", &wish, &err), -EINVAL);
-	CHECK_STR(wish.file, "former");
-	CHECK_EQ(request_wish(&s, &level, "5", &wish, &err), 0);
-	CHECK_STR(wish.file, "level");
-	CHECK_STR(wish.value, "5");
-	CHECK(key_eq(&wish.dev, &dev.key));
-	CHECK_EQ(request_wish(&s, &aside, "5", &wish, &err), 0);
-	CHECK_STR(wish.file, ""); /* it is done */
+	CHECK_EQ(request_parse(&s, &level, "", &request, &err), -EINVAL);
+	CHECK_STR(request.file, "former");
+	CHECK_EQ(request_parse(&s, &level, "5", &request, &err), 0);
+	CHECK_STR(request.file, "level");
+	CHECK_STR(request.value, "5");
+	CHECK(key_eq(&request.dev, &dev.key));
+	CHECK_EQ(request_parse(&s, &aside, "5", &request, &err), 0);
+	CHECK_STR(request.file, ""); /* it is done */
 }
 
 DEFINE_TEST(claim_takes_labels)
 {
 	char label[CLAIM_NAME + 1] = { 0 };
-	struct wish wish;
+	struct request request;
 	struct err err;
 
-	CHECK_EQ(claim("alice", &wish, &err), 0);
-	CHECK_STR(wish.file, "claim");
-	CHECK_STR(wish.value, "alice");
-	CHECK_STR(wish.dev.name, "0000:02:00.0");
-	CHECK_EQ(claim("none", &wish, &err), 0);
-	CHECK_STR(wish.value, "");
-	CHECK_EQ(claim("ns/pod:a_b@c.d-e", &wish, &err), 0);
+	CHECK_EQ(claim("alice", &request, &err), 0);
+	CHECK_STR(request.file, "claim");
+	CHECK_STR(request.value, "alice");
+	CHECK_STR(request.dev.name, "0000:02:00.0");
+	CHECK_EQ(claim("none", &request, &err), 0);
+	CHECK_STR(request.value, "");
+	CHECK_EQ(claim("ns/pod:a_b@c.d-e", &request, &err), 0);
 	memset(label, 'a', CLAIM_NAME - 1);
-	CHECK_EQ(claim(label, &wish, &err), 0);
-	CHECK_STR(wish.value, label);
+	CHECK_EQ(claim(label, &request, &err), 0);
+	CHECK_STR(request.value, label);
 	label[CLAIM_NAME - 1] = 'a';
-	CHECK_EQ(claim(label, &wish, &err), -EINVAL);
+	CHECK_EQ(claim(label, &request, &err), -EINVAL);
 }
 
 DEFINE_TEST(claim_refuses_with_a_sentence)
 {
 	static const char *const bad[] = { "",	  "1",	 "0", "yes", "off",	 "True", "n",
 					   "a b", "a=b", ".", "..",  "\xc3\xa9", "a\"",	 "a!b" };
-	struct wish wish;
+	struct request request;
 	struct err err;
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		CHECK_EQ(claim(bad[i], &wish, &err), -EINVAL);
+		CHECK_EQ(claim(bad[i], &request, &err), -EINVAL);
 		CHECK_IN(err.text, "claim: ");
-		CHECK_STR(wish.file, "");
+		CHECK_STR(request.file, "");
 	}
 }
 
@@ -265,7 +266,7 @@ DEFINE_TEST(what_a_vmm_takes)
 	row_shows(&dev, "hostdev.xml", "type='pci' managed='no'");
 	dev.facts.vgpu[0] = '\0';
 	row_shows(&dev, "qemu", "none\n");
-	STR_COPY(dev.want.claim, "alice");
+	STR_COPY(dev.intent.claim, "alice");
 	row_shows(&dev, "qemu", "-device vfio-pci,host=0000:02:00.0\n");
 	STR_COPY(dev.key.name, "10000:e1:1f.7"); /* more than QEMU's host= takes */
 	row_shows(&dev, "qemu", "-device vfio-pci,sysfsdev=/sys/bus/pci/devices/10000:e1:1f.7\n");
@@ -280,16 +281,16 @@ DEFINE_TEST(resource_names_have_an_order)
 	STR_COPY(dev.names.resource, "intel.com/NIC");
 	device_resource(&dev, name);
 	CHECK_STR(name, "intel.com/NIC");
-	STR_COPY(dev.want.pinned, "former.com/NIC"); /* under which it was claimed */
+	STR_COPY(dev.intent.pinned, "former.com/NIC"); /* under which it was claimed */
 	device_resource(&dev, name);
 	CHECK_STR(name, "former.com/NIC");
-	dev.want.single = true;
+	dev.intent.single = true;
 	device_resource(&dev, name);
 	CHECK_STR(name, "former.com/0000_02_00_0");
-	dev.want.pinned[0] = '\0';
+	dev.intent.pinned[0] = '\0';
 	device_resource(&dev, name);
 	CHECK_STR(name, "intel.com/0000_02_00_0");
-	STR_COPY(dev.want.resource, "example.com/mine");
+	STR_COPY(dev.intent.resource, "example.com/mine");
 	device_resource(&dev, name);
 	CHECK_STR(name, "example.com/mine");
 	dev.caps = CAP_PCI;
@@ -337,7 +338,7 @@ static void put_device(struct tree *t, const char *name, const char *claimed, in
 	d->facts.total_vfs = -1;
 	d->facts.index = index;
 	key_make(BUS_PCI, pf, &d->facts.parent);
-	STR_COPY(d->want.claim, claimed);
+	STR_COPY(d->intent.claim, claimed);
 	STR_COPY(d->names.resource, "intel.com/NIC");
 	model_publish(t->conf.model);
 	model_unlock(t->conf.model);

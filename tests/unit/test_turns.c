@@ -60,7 +60,8 @@ static struct turns start(void)
 
 static int submit(struct turns *s, uid_t uid, turn_job *run, void *ctx)
 {
-	return turns_submit(s, &(struct actor){ .opener = { .uid = uid, .reserve = !uid } }, run, ctx);
+	return turns_submit(s, &(struct actor){ .opener = { .uid = uid, .reserve = !uid } }, run,
+			    ctx);
 }
 
 static void end(struct turns *s)

@@ -11,7 +11,7 @@
 #include "pcidevfs/util.h"
 #include "test.h"
 
-DEFINE_TEST(a_wish_is_carried_out_read_back_and_noted)
+DEFINE_TEST(a_request_is_carried_out_read_back_and_noted)
 {
 	struct bench b = { 0 };
 	struct verdict v;
@@ -21,7 +21,7 @@ DEFINE_TEST(a_wish_is_carried_out_read_back_and_noted)
 	CHECK_EQ(set(&b, 2, "5", &v), 0);
 	for (int i = 0; i < DEVICES; i++)
 		CHECK_EQ(kernel.level[i], 5);
-	CHECK_STR(look(&b, 2).want.claim, "5");
+	CHECK_STR(look(&b, 2).intent.claim, "5");
 	CHECK_EQ(look(&b, 2).state, STATE_UNHEALTHY); /* claimed but not on vfio-pci, here */
 	CHECK_STR(look(&b, 1).busy, "");
 	CHECK_EQ(kernel.started, 4);
@@ -33,7 +33,7 @@ DEFINE_TEST(a_wish_is_carried_out_read_back_and_noted)
 DEFINE_TEST(refusals_touch_nothing)
 {
 	struct bench b = { 0 };
-	struct wish w = { .dev = dev_key(0), .file = "nosuch" };
+	struct request w = { .dev = dev_key(0), .file = "nosuch" };
 	struct verdict v, unknown = { 0 };
 
 	world_reset();
@@ -241,7 +241,7 @@ DEFINE_SLOW_TEST(killed_at_any_step_the_next_process_finishes, 300)
 				CHECK_EQ(kernel.level[i], 5);
 				CHECK_STR(look(&b, i).busy, "");
 			}
-			CHECK_STR(look(&b, 0).want.claim, "5");
+			CHECK_STR(look(&b, 0).intent.claim, "5");
 			bench_stop(&b);
 		}
 }
@@ -279,7 +279,7 @@ DEFINE_SLOW_TEST(killed_at_any_step_the_next_process_undoes, 300)
 
 /* Killed after the verdict was told, but before the answer: the operation is over, whatever the
  * kernel says now, and the teller hears that it had begun. */
-DEFINE_TEST(killed_after_its_verdict_an_act_is_not_done_again)
+DEFINE_TEST(killed_after_its_verdict_an_op_is_not_done_again)
 {
 	for (int refused = 0; refused < 2; refused++) {
 		struct bench b = { 0 };
@@ -324,7 +324,7 @@ DEFINE_TEST(what_the_disk_refuses_is_not_done)
 	CHECK_EQ(set(&b, 0, "5", &v), ENOSPC);
 	for (int i = 0; i < DEVICES; i++)
 		CHECK_EQ(kernel.level[i], 1);
-	CHECK_STR(look(&b, 0).want.claim, "");
+	CHECK_STR(look(&b, 0).intent.claim, "");
 	disk.fail_kept = 0;
 	CHECK_EQ(set(&b, 0, "5", &v), 0);
 	CHECK_EQ(disk.kept, 1);
@@ -333,7 +333,7 @@ DEFINE_TEST(what_the_disk_refuses_is_not_done)
 
 static int set_both(struct bench *b, const char *level, const char *top, struct verdict *v)
 {
-	struct wish w[2] = { { .dev = dev_key(1), .line = 1, .file = "top" },
+	struct request w[2] = { { .dev = dev_key(1), .line = 1, .file = "top" },
 			     { .dev = dev_key(0), .line = 2, .file = "level" } };
 
 	STR_COPY(w[0].value, top);
@@ -344,8 +344,8 @@ static int set_both(struct bench *b, const char *level, const char *top, struct 
 	return v->err.code;
 }
 
-/* What depends on an earlier wish is planned once that was seen to hold. */
-DEFINE_TEST(wishes_are_planned_in_stages)
+/* What depends on an earlier request is planned once that was seen to hold. */
+DEFINE_TEST(requests_are_planned_in_stages)
 {
 	struct bench b = { 0 };
 	struct verdict v;
@@ -369,7 +369,7 @@ DEFINE_TEST(wishes_are_planned_in_stages)
 
 /* By each part that can refuse: the plan; a step, even if its undo fails; the disk refuses the
  * whole. */
-DEFINE_TEST(a_verdict_names_the_wish_that_was_refused)
+DEFINE_TEST(a_verdict_names_the_request_that_was_refused)
 {
 	struct bench b = { 0 };
 	struct verdict v;
@@ -396,7 +396,7 @@ DEFINE_TEST(a_verdict_names_the_wish_that_was_refused)
 
 static void pulse(struct bench *b, const char *level, const char *top, struct verdict *v)
 {
-	struct wish w[3] = { { .dev = dev_key(0), .file = "pulse", .value = "1" },
+	struct request w[3] = { { .dev = dev_key(0), .file = "pulse", .value = "1" },
 			     { .dev = dev_key(0), .file = "level" },
 			     { .dev = dev_key(1), .file = "top" } };
 
@@ -410,7 +410,7 @@ static void pulse(struct bench *b, const char *level, const char *top, struct ve
 
 /* An operation without a state (method.once) is done once per request, in any number of stages, and
  * is not stored. */
-DEFINE_TEST(an_act_is_done_once_each_time)
+DEFINE_TEST(an_op_is_done_once_each_time)
 {
 	struct bench b = { 0 };
 	struct verdict v;
@@ -427,8 +427,8 @@ DEFINE_TEST(an_act_is_done_once_each_time)
 	bench_stop(&b);
 }
 
-/* Killed after the act was noted: the next process does not do it again. */
-DEFINE_TEST(an_act_that_was_done_is_not_done_again)
+/* Killed after the operation was noted: the next process does not do it again. */
+DEFINE_TEST(an_op_that_was_done_is_not_done_again)
 {
 	for (int after = 0; after < 2; after++) {
 		struct bench b = { 0 };
@@ -459,7 +459,7 @@ DEFINE_TEST(an_act_that_was_done_is_not_done_again)
 DEFINE_TEST(check_prints_and_does_nothing)
 {
 	struct bench b = { 0 };
-	struct wish w = { .dev = dev_key(0), .file = "level", .value = "5" };
+	struct request w = { .dev = dev_key(0), .file = "level", .value = "5" };
 	struct out o = { 0 };
 	struct err err = { 0 };
 

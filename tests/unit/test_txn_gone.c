@@ -20,7 +20,7 @@ static void replace(struct model *m, int dev, const char *busy)
 	d->facts.vendor = 1;
 	d->facts.iommu_group = 1;
 	STR_COPY(d->busy, busy);
-	STR_COPY(d->want.claim, "bob");
+	STR_COPY(d->intent.claim, "bob");
 	model_publish(m);
 	model_unlock(m);
 }
@@ -28,11 +28,11 @@ static void replace(struct model *m, int dev, const char *busy)
 static void check_untouched(struct bench *b, int dev)
 {
 	CHECK_STR(look(b, dev).busy, "other 1");
-	CHECK_STR(look(b, dev).want.claim, "bob");
+	CHECK_STR(look(b, dev).intent.claim, "bob");
 	CHECK_STR(look(b, dev).stuck, "");
 }
 
-DEFINE_TEST(an_act_that_ends_leaves_a_device_in_place_of_its_own_alone)
+DEFINE_TEST(an_op_that_ends_leaves_a_device_in_place_of_its_own_alone)
 {
 	for (int late = 0; late < 2; late++) {
 		struct bench b = { 0 };
@@ -76,7 +76,7 @@ static void pull_last(struct model *m)
 }
 
 /* Who was refused reads at once how the undo has left the others. */
-DEFINE_TEST(an_undone_act_looks_at_all_it_touched_though_its_own_device_is_gone)
+DEFINE_TEST(an_undone_op_looks_at_all_it_touched_though_its_own_device_is_gone)
 {
 	struct bench b = { 0 };
 	struct verdict v;
@@ -107,7 +107,7 @@ static void replace_last(struct model *m)
 /* What a later stage plans on is taken by then. */
 DEFINE_TEST(a_later_stage_does_not_take_what_others_have_taken)
 {
-	struct wish w[2] = { { .dev = dev_key(1), .file = "top", .value = "x" },
+	struct request w[2] = { { .dev = dev_key(1), .file = "top", .value = "x" },
 			     { .dev = dev_key(0), .file = "level", .value = "5" } };
 	struct bench b = { 0 };
 	struct verdict v = { 0 };
@@ -134,9 +134,9 @@ static void replace_freely(struct model *m)
 }
 
 /* Which the later stage has taken: nothing was asked of it before but its own. */
-DEFINE_TEST(an_undone_act_gives_a_card_nothing_of_the_one_before)
+DEFINE_TEST(an_undone_op_gives_a_card_nothing_of_the_one_before)
 {
-	struct wish w[2] = { { .dev = dev_key(1), .file = "top", .value = "x" },
+	struct request w[2] = { { .dev = dev_key(1), .file = "top", .value = "x" },
 			     { .dev = dev_key(0), .file = "level", .value = "5" } };
 	struct bench b = { 0 };
 	struct verdict v = { 0 };
@@ -149,9 +149,9 @@ DEFINE_TEST(an_undone_act_gives_a_card_nothing_of_the_one_before)
 	await(&v);
 	CHECK_EQ(v.err.code, ENOSPC);
 	CHECK(!before_look);
-	CHECK_STR(look(&b, 1).want.claim, "bob");
+	CHECK_STR(look(&b, 1).intent.claim, "bob");
 	CHECK_STR(look(&b, 1).busy, "");
-	CHECK_STR(look(&b, 0).want.claim, "");
+	CHECK_STR(look(&b, 0).intent.claim, "");
 	bench_stop(&b);
 }
 
@@ -171,7 +171,8 @@ DEFINE_TEST(who_asks_an_engine_that_has_ended_is_refused)
 	world_reset();
 	bench_start(&b);
 	CHECK(engine_end(b.e, NULL));
-	CHECK_EQ(engine_defer(b.e, &(struct actor){ .opener.reserve = true }, never, NULL), -ESHUTDOWN);
+	CHECK_EQ(engine_defer(b.e, &(struct actor){ .opener.reserve = true }, never, NULL),
+		 -ESHUTDOWN);
 	CHECK_EQ(set(&b, 0, "5", &v), EAGAIN);
 	CHECK_EQ(kernel.started, 0);
 	bench_stop(&b);

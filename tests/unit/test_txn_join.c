@@ -8,7 +8,7 @@
 #include "pcidevfs/util.h"
 #include "test.h"
 
-DEFINE_TEST(a_request_that_is_sent_again_is_one_act)
+DEFINE_TEST(a_request_that_is_sent_again_is_one_op)
 {
 	struct bench b = { 0 };
 	struct verdict v, again;
@@ -56,7 +56,7 @@ DEFINE_TEST(what_is_busy_is_refused_before_the_look)
 	CHECK_IN(other.err.text, "is busy: level 5 is running; wait for it and write again");
 	CHECK(other.err.passing);
 	other = (struct verdict){ 0 };
-	txn_submit(b.e, &(struct wish){ .dev = dev_key(0), .file = "level", .value = "5" }, 1,
+	txn_submit(b.e, &(struct request){ .dev = dev_key(0), .file = "level", .value = "5" }, 1,
 		   &(struct actor){ .tag = 8 }, told, &other);
 	await(&other);
 	CHECK_EQ(other.err.code, EBUSY);

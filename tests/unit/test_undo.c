@@ -5,19 +5,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "model/engine/act.h"
+#include "model/engine/operation.h"
 #include "facts.h"
 #include "levels.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 #include "test.h"
 
-static void edit(struct model *m, void (*change)(struct want *w))
+static void edit(struct model *m, void (*change)(struct intent *w))
 {
 	struct key key = dev_key(0);
 
 	model_lock(m);
-	change(&model_edit(m, &key, false)->want);
+	change(&model_edit(m, &key, false)->intent);
 	model_publish(m);
 	model_unlock(m);
 }
@@ -29,25 +29,25 @@ static void await_start(void)
 	CHECK(kernel.started);
 }
 
-static void give_away(struct want *w)
+static void give_away(struct intent *w)
 {
 	w->owned = true;
 	w->uid = w->gid = 65534;
 	w->n_owners = 1;
 }
 
-static void note_before_a_step(struct want *w)
+static void note_before_a_step(struct intent *w)
 {
 	former_set(w->former, "override", "old");
 	w->former_known = w->autoprobe_off = true;
 }
 
-/* chown waits for no act; what the steps had to know goes with them. */
-DEFINE_TEST(an_undone_act_leaves_the_owner_that_came_meanwhile)
+/* chown waits for no operation; what the steps had to know goes with them. */
+DEFINE_TEST(an_undone_op_leaves_the_owner_that_came_meanwhile)
 {
 	struct bench b = { 0 };
 	struct verdict v;
-	struct want w;
+	struct intent w;
 
 	world_reset();
 	bench_start(&b);
@@ -60,7 +60,7 @@ DEFINE_TEST(an_undone_act_leaves_the_owner_that_came_meanwhile)
 	pthread_mutex_unlock(&kernel.gate);
 	await(&v);
 	CHECK_EQ(v.err.code, EIO);
-	w = look(&b, 0).want;
+	w = look(&b, 0).intent;
 	CHECK(w.owned);
 	CHECK_EQ(w.uid, 65534);
 	CHECK_EQ(w.gid, 65534);
@@ -71,7 +71,7 @@ DEFINE_TEST(an_undone_act_leaves_the_owner_that_came_meanwhile)
 	bench_stop(&b);
 }
 
-static void begin_a_claim(struct want *w)
+static void begin_a_claim(struct intent *w)
 {
 	CHECK_STR(w->claim, "1"); /* not kept yet */
 	former_set(w->former, "driver", "e1000");
@@ -83,8 +83,8 @@ static void another_begins(struct model *m)
 	edit(m, begin_a_claim);
 }
 
-/* Without steps it holds nobody off: another act may have begun. */
-DEFINE_TEST(what_the_disk_refuses_takes_nothing_from_the_next_act)
+/* Without steps it holds nobody off: another operation may have begun. */
+DEFINE_TEST(what_the_disk_refuses_takes_nothing_from_the_next_op)
 {
 	struct bench b = { 0 };
 	struct verdict v;
@@ -95,9 +95,9 @@ DEFINE_TEST(what_the_disk_refuses_takes_nothing_from_the_next_act)
 	in_keep = another_begins;
 	CHECK_EQ(set(&b, 0, "1", &v), ENOSPC);
 	CHECK_EQ(kernel.started, 0);
-	CHECK_STR(look(&b, 0).want.claim, "");
-	CHECK_STR(former_of(look(&b, 0).want, "driver"), "e1000");
-	CHECK(look(&b, 0).want.former_known);
+	CHECK_STR(look(&b, 0).intent.claim, "");
+	CHECK_STR(former_of(look(&b, 0).intent, "driver"), "e1000");
+	CHECK(look(&b, 0).intent.former_known);
 	bench_stop(&b);
 }
 
@@ -112,10 +112,10 @@ static void the_same_again(struct model *m)
 	usleep(100000); /* long enough to end, if it did not have to wait */
 }
 
-/* What was kept stays, although another act that wrote the same was refused. */
+/* What was kept stays, although another operation that wrote the same was refused. */
 DEFINE_TEST(what_the_disk_refuses_takes_nothing_from_who_asks_for_the_same)
 {
-	struct wish w = { .dev = dev_key(0), .file = "level", .value = "1" };
+	struct request w = { .dev = dev_key(0), .file = "level", .value = "1" };
 	struct verdict first = { 0 };
 
 	world_reset();
@@ -127,7 +127,7 @@ DEFINE_TEST(what_the_disk_refuses_takes_nothing_from_who_asks_for_the_same)
 	await(&second);
 	CHECK_EQ(first.err.code, ENOSPC);
 	CHECK_EQ(second.err.code, 0);
-	CHECK_STR(look(&two, 0).want.claim, "1");
+	CHECK_STR(look(&two, 0).intent.claim, "1");
 	bench_stop(&two);
 }
 
@@ -138,7 +138,7 @@ static void die(struct model *m)
 }
 
 /* The next process knows what was requested before, not only what the dead one had recorded. */
-DEFINE_TEST(killed_while_it_is_kept_an_act_is_undone_as_a_whole)
+DEFINE_TEST(killed_while_it_is_kept_an_op_is_undone_as_a_whole)
 {
 	for (int level = 1; level <= 5; level += 4) {
 		struct bench b = { 0 };
@@ -163,26 +163,26 @@ DEFINE_TEST(killed_while_it_is_kept_an_act_is_undone_as_a_whole)
 		CHECK_EQ(waitpid(pid, NULL, 0), pid);
 		disk.fail_kept = 1;
 		bench_start(&b);
-		CHECK_STR(look(&b, 0).want.claim, text);
+		CHECK_STR(look(&b, 0).intent.claim, text);
 		engine_recover(b.e, true);
 		submit(&b, 0, text, &v); /* sent again */
 		await(&v);
 		CHECK_EQ(v.err.code, ENOSPC);
-		CHECK_STR(look(&b, 0).want.claim, "");
-		CHECK(look(&b, 0).want.owned);
+		CHECK_STR(look(&b, 0).intent.claim, "");
+		CHECK(look(&b, 0).intent.owned);
 		for (int i = 0; i < DEVICES; i++)
 			CHECK_EQ(kernel.level[i], 1);
 		bench_stop(&b);
 	}
 }
 
-static void name_it(struct want *w)
+static void name_it(struct intent *w)
 {
 	STR_COPY(w->resource, "x.com/others");
 }
 
 /* ... which is nothing that others have written before it noted it once more. */
-DEFINE_TEST(killed_while_it_is_kept_an_act_takes_nothing_from_who_comes_next)
+DEFINE_TEST(killed_while_it_is_kept_an_op_takes_nothing_from_who_comes_next)
 {
 	struct bench b = { 0 };
 	struct verdict v;
@@ -203,29 +203,30 @@ DEFINE_TEST(killed_while_it_is_kept_an_act_takes_nothing_from_who_comes_next)
 	CHECK_EQ(waitpid(pid, NULL, 0), pid);
 	disk.fail_kept = 1;
 	bench_start(&b);
-	CHECK_STR(look(&b, 0).want.claim, "1");
+	CHECK_STR(look(&b, 0).intent.claim, "1");
 	edit(b.m, name_it);
 	engine_recover(b.e, true);
 	submit(&b, 0, "1", &v); /* sent again */
 	await(&v);
 	CHECK_EQ(v.err.code, ENOSPC);
-	CHECK_STR(look(&b, 0).want.claim, "");
-	CHECK_STR(look(&b, 0).want.resource, "x.com/others");
+	CHECK_STR(look(&b, 0).intent.claim, "");
+	CHECK_STR(look(&b, 0).intent.resource, "x.com/others");
 	bench_stop(&b);
 }
 
-/* No field is 0, nor missing: without one for each this does not compile. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic error "-Wmissing-field-initializers"
-static const struct want all_fields = { "1", "1",   true, true, 1,   1,   1,    true, 1,
-					{ 1 }, true, true, "1",  "1",	"1", true, "1", "1" };
-#pragma GCC diagnostic pop
+/* No field is 0. */
+static const struct intent all_fields = {
+#define INTENT(type, name, bit, whose) .name = 1,
+#define INTENT_TEXT(name, size, bit, whose) .name = "1",
+#define INTENT_ARRAY(type, name, n, bit, whose) .name = { 1 },
+#include "pcidevfs/intents.def"
+};
 
-DEFINE_TEST(every_field_of_a_wish_is_an_acts_or_not)
+DEFINE_TEST(every_field_of_a_request_is_an_ops_or_not)
 {
 	const char *byte = (const char *)&all_fields;
 
 	for (size_t i = 0; i < sizeof(all_fields); i++)
-		if (byte[i] && !saved_knows(i))
+		if (byte[i] && !snapshot_knows(i))
 			FAIL("byte %zu of struct want is of no part", i);
 }

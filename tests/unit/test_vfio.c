@@ -40,9 +40,9 @@ static struct world_fake server(void)
 	return fake_open();
 }
 
-static struct wish wish_of(const char *address, const char *value, bool force)
+static struct request request_of(const char *address, const char *value, bool force)
 {
-	struct wish w = fake_wish(address, 0, "claim", value);
+	struct request w = fake_request(address, 0, "claim", value);
 
 	w.force = force;
 	return w;
@@ -50,16 +50,16 @@ static struct wish wish_of(const char *address, const char *value, bool force)
 
 static const struct method *claim_of(struct world_fake *w)
 {
-	struct wish wish = wish_of(GPU, "", false);
+	struct request request = request_of(GPU, "", false);
 
-	return method_find(backend_methods(w->backend), &wish);
+	return method_find(backend_methods(w->backend), &request);
 }
 
 static const char *plan_of(struct world_fake *w, const char *address, const char *value, bool force)
 {
-	struct wish wish = wish_of(address, value, force);
+	struct request request = request_of(address, value, force);
 
-	return fake_plan(w, &wish, 1, false);
+	return fake_plan(w, &request, 1, false);
 }
 
 static void to_vfio(struct device *dev)
@@ -70,7 +70,7 @@ static void to_vfio(struct device *dev)
 
 static void by_persistenced(struct device *dev)
 {
-	STR_COPY(dev->facts.holders, "pid=7 comm=nvidia-persiste");
+	STR_COPY(dev->facts.holder, "pid=7 comm=nvidia-persiste");
 }
 
 static void by_root(struct device *dev)
@@ -80,19 +80,19 @@ static void by_root(struct device *dev)
 
 static void from_nvidia(struct device *dev)
 {
-	former_set(dev->want.former, "driver", "nvidia");
-	dev->want.former_known = true;
+	former_set(dev->intent.former, "driver", "nvidia");
+	dev->intent.former_known = true;
 }
 
 static void from_igbvf(struct device *dev)
 {
-	former_set(dev->want.former, "driver", "igbvf");
-	dev->want.former_known = true;
+	former_set(dev->intent.former, "driver", "igbvf");
+	dev->intent.former_known = true;
 }
 
 static void from_none(struct device *dev)
 {
-	dev->want.former_known = true;
+	dev->intent.former_known = true;
 }
 
 static void claimed(struct world_fake *w)
@@ -105,28 +105,29 @@ static void claimed(struct world_fake *w)
 	fake_edit(w, AUDIO, from_none);
 }
 
-static int call(struct world_fake *w, int (*fn)(struct model *, const struct wish *, struct err *),
+static int call(struct world_fake *w,
+		int (*fn)(struct model *, const struct request *, struct err *),
 		const char *address, const char *value, struct err *err)
 {
-	struct wish wish = wish_of(address, value, false);
+	struct request request = request_of(address, value, false);
 	int rc;
 
 	model_lock(w->model);
-	rc = fn(w->model, &wish, err);
+	rc = fn(w->model, &request, err);
 	model_publish(w->model);
 	model_unlock(w->model);
 	return rc;
 }
 
-static struct want want_of(struct world_fake *w, const char *address)
+static struct intent want_of(struct world_fake *w, const char *address)
 {
 	struct key key = fake_key(address);
-	struct want want;
+	struct intent intent;
 
 	model_lock(w->model);
-	want = model_find(w->model, &key)->want;
+	intent = model_find(w->model, &key)->intent;
 	model_unlock(w->model);
-	return want;
+	return intent;
 }
 
 DEFINE_TEST(claim_plans_the_whole_group)
@@ -218,7 +219,7 @@ DEFINE_TEST(claim_takes_no_function_that_is_split)
 DEFINE_TEST(claim_of_a_group_that_cannot_be_told_is_refused)
 {
 	const char *doubt =
-		"sysfs describes " BRIDGE " as no kernel should: class holds \"junk\"; ";
+		"sysfs holds invalid data for " BRIDGE ": class holds \"junk\"; ";
 	struct world_fake w = server();
 	struct err err = { 0 };
 
@@ -262,10 +263,11 @@ DEFINE_TEST(claim_that_holds_is_nothing_to_do)
 	claimed(&w);
 	fake_edit(&w, GPU, fake_by_qemu);
 	CHECK_STR(plan_of(&w, GPU, "alice", false), "nothing to do\n");
-	CHECK_IN(plan_of(&w, AUDIO, "bob", false),
-		 "EBUSY: " AUDIO " shares IOMMU group 41 with " GPU ": " GPU
-		 " is claimed by alice and held by qemu kvm (pid 812); end that process first, then write "
-		 "none to its claim");
+	CHECK_IN(
+		plan_of(&w, AUDIO, "bob", false),
+		"EBUSY: " AUDIO " shares IOMMU group 41 with " GPU ": " GPU
+		" is claimed by alice and held by qemu kvm (pid 812); end that process first, then write "
+		"none to its claim");
 	/* Drift: one member lost its driver. */
 	fake_edit(&w, AUDIO, fake_to_none);
 	CHECK_STR(plan_of(&w, GPU, "alice", false), "1 " AUDIO " driver_override vfio-pci\n"
@@ -276,12 +278,12 @@ DEFINE_TEST(claim_that_holds_is_nothing_to_do)
 
 static void to_pod(struct device *dev)
 {
-	STR_COPY(dev->want.allocated, "default/vm-1/compute");
+	STR_COPY(dev->intent.allocated, "default/vm-1/compute");
 }
 
 static void to_longest(struct device *dev)
 {
-	memset(dev->want.allocated, 'p', sizeof(dev->want.allocated) - 1);
+	memset(dev->intent.allocated, 'p', sizeof(dev->intent.allocated) - 1);
 }
 
 /* To write none to its claim would be refused for the pod's sake. */
@@ -336,7 +338,7 @@ DEFINE_TEST(claim_adopts_what_is_on_vfio)
 DEFINE_TEST(claim_is_restored_below_a_guest)
 {
 	struct world_fake w = server();
-	struct wish stored = wish_of(GPU, "alice", false);
+	struct request stored = request_of(GPU, "alice", false);
 
 	stored.restores = true;
 	fake_edit(&w, GPU, to_vfio);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A vendor's variant of vfio-pci as small as one can be, for the lab's edu (1234:11e8). What such a
- * variant is for, migration, it has none of: it is there to be found in modules.alias, loaded,
- * bound and opened. */
+/*
+ * A vendor's variant of vfio-pci as small as one can be, for the lab's edu (1234:11e8). What such a variant is
+ * for, migration, it has none of: it is there to be found in modules.alias, loaded, bound and opened.
+ */
 #include <linux/module.h>
 #include <linux/pci.h>
 #include <linux/version.h>

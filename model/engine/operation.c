@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* How a transaction is carried out: plan a stage, run its steps, look, plan on; or take all back. */
-#include "act.h"
+/* How a transaction is run: plan a stage, run its steps, look, plan on; or take all back. */
+#include "operation.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
-unsigned int act_deadline(const struct engine *e, const struct verb *verb)
+unsigned int op_deadline(const struct engine *e, const struct verb *verb)
 {
 	double ms = verb->deadline_ms * e->conf.deadline_factor;
 
@@ -19,21 +19,21 @@ unsigned int act_deadline(const struct engine *e, const struct verb *verb)
 
 static int observe(struct txn *t, bool planning, struct err *err)
 {
-	return act_look(t->engine, t->log->wishes, t->log->n_wishes,
+	return op_look(t->engine, t->log->requests, t->log->n_requests,
 			planning ? &t->guarded_at : NULL, err);
 }
 
-static const struct wish *wish_for(const struct act_log *log, const struct key *dev)
+static const struct request *request_for(const struct op_log *log, const struct key *dev)
 {
-	for (size_t i = 0; i < log->n_wishes; i++)
-		if (key_eq(&log->wishes[i].dev, dev))
-			return &log->wishes[i];
-	return &log->wishes[0];
+	for (size_t i = 0; i < log->n_requests; i++)
+		if (key_eq(&log->requests[i].dev, dev))
+			return &log->requests[i];
+	return &log->requests[0];
 }
 
-void act_say_busy(const struct act_log *log, struct device *d)
+void op_say_busy(const struct op_log *log, struct device *d)
 {
-	const struct wish *w = wish_for(log, &d->key);
+	const struct request *w = request_for(log, &d->key);
 
 	snprintf(d->busy, sizeof(d->busy), "%.31s %.60s", w->file, w->value[0] ? w->value : "none");
 }
@@ -43,11 +43,11 @@ static void *more(void *v, size_t n, size_t add, size_t size, struct err *err)
 	void *p = reallocarray(v, n + add ? n + add : 1, size);
 
 	if (!p)
-		fail(err, ENOMEM, "no memory for the act");
+		fail(err, ENOMEM, "no memory for the operation");
 	return p;
 }
 
-bool act_remakes(const struct txn *t, const struct device *d)
+bool op_remakes(const struct txn *t, const struct device *d)
 {
 	for (uint32_t i = 0; i < atomic_load(&t->log->n_steps); i++) {
 		const struct step *s = &t->log->steps[i];
@@ -68,7 +68,7 @@ static size_t device_at(const struct txn *t, const struct key *dev)
 	return i;
 }
 
-bool act_holds(const struct txn *t, const struct device *d)
+bool op_holds(const struct txn *t, const struct device *d)
 {
 	size_t i = device_at(t, &d->key);
 
@@ -78,7 +78,7 @@ bool act_holds(const struct txn *t, const struct device *d)
 /* What is busy by ourselves is no hindrance. */
 static bool is_ours(const void *txn, const struct device *d)
 {
-	return act_holds(txn, d);
+	return op_holds(txn, d);
 }
 
 /* With the model locked. */
@@ -102,7 +102,7 @@ static int take_devices(struct txn *t, const struct key *devs, size_t n, struct 
 
 		/* From an earlier stage, which may have made another of it. */
 		t->births[at] = d ? d->birth : 0;
-		r = saved_add(t, &devs[i], err);
+		r = snapshot_add(t, &devs[i], err);
 		if (at == t->n_devices)
 			t->devices[t->n_devices++] = devs[i];
 	}
@@ -120,12 +120,12 @@ static void mark_busy(struct txn *t)
 	for (size_t i = 0; i < t->n_devices; i++) {
 		struct device *d = model_edit(model_of(t), &t->devices[i], false);
 
-		if (d && act_holds(t, d))
-			act_say_busy(t->log, d);
+		if (d && op_holds(t, d))
+			op_say_busy(t->log, d);
 	}
 }
 
-bool act_still_there(struct txn *t, const struct key *dev)
+bool op_still_there(struct txn *t, const struct key *dev)
 {
 	const struct device *d;
 	bool there;
@@ -140,26 +140,29 @@ bool act_still_there(struct txn *t, const struct key *dev)
 	return there;
 }
 
-/* Calls the method's prepare or settle for every wish. With the model locked. */
-static int each_wish(struct txn *t, bool prepare, struct err *err)
+/* Calls the method's prepare or settle for every request. With the model locked. */
+static int each_request(struct txn *t, bool prepare, struct err *err)
 {
 	struct model *m = model_of(t);
 	int r = 0;
 
-	for (size_t i = 0; i < t->log->n_wishes && !r; i++) {
+	for (size_t i = 0; i < t->log->n_requests && !r; i++) {
 		const struct method *method =
-			method_find(t->engine->conf.world.methods, &t->log->wishes[i]);
-		struct wish w;
-		int absent = wish_resolve(m, &t->log->wishes[i], &w);
+			method_find(t->engine->conf.world.methods, &t->log->requests[i]);
+		struct request w;
+		int absent = request_resolve(m, &t->log->requests[i], &w);
 
 		if (absent && prepare)
 			continue; /* before it is there nothing can be known of it */
-		if (met_by_absence(t, &t->log->wishes[i]))
+		if (satisfied_by_absence(t, &t->log->requests[i]))
 			continue;
-		if (absent)
-			r = fail(err, ENODEV, "%s has no virtfn%u although that was asked for",
-				 w.dev.name, w.virtfn - 1u);
-		r = r ? r : saved_add(t, &w.dev, err);
+		if (absent) {
+			char label[LINE_LABEL];
+
+			request_label(&w, label);
+			r = fail(err, ENODEV, "the device of %s is not there at the end", label);
+		}
+		r = r ? r : snapshot_add(t, &w.dev, err);
 		if (!r && prepare && method->prepare)
 			r = method->prepare(m, &w, err);
 		if (!r && !prepare && method->settle)
@@ -171,7 +174,7 @@ static int each_wish(struct txn *t, bool prepare, struct err *err)
 
 static int append_steps(struct txn *t, const struct plan *p, struct err *err)
 {
-	struct act_log *log = t->log;
+	struct op_log *log = t->log;
 	uint32_t n = atomic_load(&log->n_steps);
 
 	if (n + p->n_steps > PLAN_STEPS)
@@ -184,12 +187,13 @@ static int append_steps(struct txn *t, const struct plan *p, struct err *err)
 	return 0;
 }
 
-/* What this stage leaves to later ones is asked about now, as it looks from here: who is refused for it then
- * would find everything before it done and undone. Its devices are kept for us. With the model locked. */
-static int foresee(struct txn *t, const struct wish *wishes, size_t n, struct err *err)
+/* What this stage leaves to later ones is asked about now, as it looks from here: who is refused
+ * for it then would find everything before it done and undone. Its devices are kept for us. With
+ * the model locked. */
+static int foresee(struct txn *t, const struct request *requests, size_t n, struct err *err)
 {
 	struct plan p;
-	int r = plan_make(model_of(t), t->engine->conf.world.methods, wishes, n, true, &p, err);
+	int r = plan_make(model_of(t), t->engine->conf.world.methods, requests, n, true, &p, err);
 
 	r = r ? r : refuse_busy(t, &p, err);
 	r = r ? r : take_devices(t, p.devices, p.n_devices, err);
@@ -200,23 +204,24 @@ static int foresee(struct txn *t, const struct wish *wishes, size_t n, struct er
 /* Plans what can be planned now and takes its devices. */
 static int plan_stage(struct txn *t, bool *ret_more, struct err *err)
 {
-	_free_ struct wish *wishes = calloc(t->log->n_wishes, sizeof(*wishes));
+	_free_ struct request *requests = calloc(t->log->n_requests, sizeof(*requests));
 	struct model *m = model_of(t);
 	struct plan p;
 	size_t n = 0;
 	int r;
 
-	if (!wishes)
-		return fail(err, ENOMEM, "no memory for the act");
+	if (!requests)
+		return fail(err, ENOMEM, "no memory for the operation");
 	model_lock(m);
-	for (size_t i = 0; i < t->log->n_wishes; i++)
-		if (!met_by_absence(t, &t->log->wishes[i]) && !met_once(t, &t->log->wishes[i]))
-			wishes[n++] = t->log->wishes[i];
-	r = plan_make(m, t->engine->conf.world.methods, wishes, n, false, &p, err);
+	for (size_t i = 0; i < t->log->n_requests; i++)
+		if (!satisfied_by_absence(t, &t->log->requests[i]) &&
+		    !satisfied_once(t, &t->log->requests[i]))
+			requests[n++] = t->log->requests[i];
+	r = plan_make(m, t->engine->conf.world.methods, requests, n, false, &p, err);
 	r = r ? r : refuse_busy(t, &p, err);
 	r = r ? r : take_devices(t, p.devices, p.n_devices, err);
-	r = r || !p.more ? r : foresee(t, wishes, n, err);
-	r = r ? r : each_wish(t, true, err);
+	r = r || !p.more ? r : foresee(t, requests, n, err);
+	r = r ? r : each_request(t, true, err);
 	r = r ? r : append_steps(t, &p, err);
 	if (!r && atomic_load(&t->log->n_steps))
 		mark_busy(t);
@@ -236,14 +241,14 @@ static int learn_steps(struct txn *t, uint32_t from, bool keep, struct err *err)
 	for (uint32_t i = from; i < n; i++) {
 		struct step *s = &t->log->steps[i];
 		int r = s->verb->learn ? s->verb->learn(e->conf.world.backend, s,
-							act_deadline(e, s->verb), err)
+							op_deadline(e, s->verb), err)
 				       : 0;
 
 		if (r < 0)
 			return err_blame(err, r, s->line);
 		keep |= r > 0;
 	}
-	return n > from && keep ? act_keep(t, true, err) : 0;
+	return n > from && keep ? op_keep(t, true, err) : 0;
 }
 
 static int run_step(struct txn *t, struct step *s, struct err *err)
@@ -251,13 +256,13 @@ static int run_step(struct txn *t, struct step *s, struct err *err)
 	struct engine *e = t->engine;
 	int r;
 
-	if (!act_still_there(t, &s->dev))
+	if (!op_still_there(t, &s->dev))
 		return fail(err, ENODEV, "%s went away before its %s", s->dev.name, s->verb->name);
-	r = act_recheck(t, s, err);
+	r = op_recheck(t, s, err);
 	if (r)
 		return r;
 	s->begun = true;
-	r = s->verb->run(e->conf.world.backend, s, act_deadline(e, s->verb), err);
+	r = s->verb->run(e->conf.world.backend, s, op_deadline(e, s->verb), err);
 	s->done = !r;
 	return r;
 }
@@ -274,19 +279,20 @@ static int run_steps(struct txn *t, uint32_t from, struct err *err)
 	return r;
 }
 
-static int note_wishes(struct txn *t, struct err *err)
+static int note_requests(struct txn *t, struct err *err)
 {
 	struct model *m = model_of(t);
 	int r = 0;
 
 	model_lock(m);
-	for (size_t i = 0; i < t->n_devices && !r && !t->marked; i++) /* nothing held the others off */
+	/* nothing held the others off */
+	for (size_t i = 0; i < t->n_devices && !r && !t->marked; i++)
 		r = plan_refuse_busy_device(m, &t->devices[i], NULL, NULL, err);
 	if (!r) {
-		saved_begin(t);
-		r = each_wish(t, false, err);
+		snapshot_begin(t);
+		r = each_request(t, false, err);
 		model_publish(m);
-		saved_end(t);
+		snapshot_end(t);
 	}
 	model_unlock(m);
 	return r;
@@ -298,20 +304,20 @@ static void forget_notes(struct txn *t)
 	struct model *m = model_of(t);
 
 	model_lock(m);
-	saved_put_back(t);
+	snapshot_put_back(t);
 	model_publish(m);
 	model_unlock(m);
 }
 
 static int note_and_keep(struct txn *t, struct err *err)
 {
-	pthread_mutex_t *settling = act_keeps(t) ? &t->engine->settling : NULL;
+	pthread_mutex_t *settling = op_keeps(t) ? &t->engine->settling : NULL;
 	int r;
 
 	if (settling)
 		pthread_mutex_lock(settling);
-	r = note_wishes(t, err);
-	r = r ? r : act_keep(t, false, err);
+	r = note_requests(t, err);
+	r = r ? r : op_keep(t, false, err);
 	if (r && !t->marked)
 		forget_notes(t);
 	if (settling)
@@ -329,14 +335,14 @@ static int settle(struct txn *t, struct err *err)
 	if (r)
 		return r;
 	model_lock(m);
-	err->idle = saved_is_idle(t);
-	act_leave_devices(t, NULL);
+	err->idle = snapshot_is_idle(t);
+	op_leave_devices(t, NULL);
 	/* Also what needed no step: it holds, so it is not stuck. */
-	for (uint32_t i = 0; i < atomic_load(&t->log->n_saved); i++) {
-		const struct key *dev = &t->log->saved[i].dev;
+	for (uint32_t i = 0; i < atomic_load(&t->log->n_snapshots); i++) {
+		const struct key *dev = &t->log->snapshots[i].dev;
 		struct device *d = model_edit(m, dev, false);
 
-		if (d && d->stuck[0] && !d->busy[0] && !act_noted_only(t, dev))
+		if (d && d->stuck[0] && !d->busy[0] && !op_noted_only(t, dev))
 			d->stuck[0] = '\0';
 	}
 	model_publish(m);
@@ -351,24 +357,24 @@ static int heed_interrupt(struct txn *t, uint32_t steps_before, struct err *err)
 		return 0;
 	return fail(err, EINTR,
 		    "%s of %s was interrupted before its first step, and nothing was done; write again",
-		    t->log->wishes[0].file, t->log->wishes[0].dev.name);
+		    t->log->requests[0].file, t->log->requests[0].dev.name);
 }
 
-/* What was not there when the wish was made, or is made anew, has an owner and a group now. */
+/* What was not there when the request was made, or is made anew, has an owner and a group now. */
 static int ask_rights(struct txn *t, struct err *err)
 {
 	const struct engine_conf *c = &t->engine->conf;
 	int r = 0;
 
-	for (size_t i = 0; i < t->log->n_wishes && c->may && !r; i++) {
-		const struct wish *asked = &t->log->wishes[i];
+	for (size_t i = 0; i < t->log->n_requests && c->may && !r; i++) {
+		const struct request *asked = &t->log->requests[i];
 		const struct device *dev;
-		struct wish w;
+		struct request w;
 		bool came;
 
 		model_lock(c->model);
-		dev = wish_resolve(c->model, asked, &w) ? NULL : model_find(c->model, &w.dev);
-		came = dev && !asked->restores && (asked->virtfn || act_remakes(t, dev));
+		dev = request_resolve(c->model, asked, &w) ? NULL : model_find(c->model, &w.dev);
+		came = dev && !asked->restores && (request_parent(asked) || op_remakes(t, dev));
 		model_unlock(c->model);
 		if (came)
 			r = err_blame(err, c->may(c->verdict_ctx, &w, &t->log->who, err), w.line);
@@ -378,18 +384,18 @@ static int ask_rights(struct txn *t, struct err *err)
 
 static int run_stages(struct txn *t, struct err *err)
 {
-	const struct act_log *log = t->log;
+	const struct op_log *log = t->log;
 	bool left = true;
 
 	for (int stage = 0; left; stage++) {
 		uint32_t from = atomic_load(&log->n_steps);
 		bool fresh = !stage && !t->recovered; /* what is busy is another's */
-		int r = fresh ? act_refuse_early(t->engine, log->wishes, log->n_wishes, err) : 0;
+		int r = fresh ? op_refuse_early(t->engine, log->requests, log->n_requests, err) : 0;
 
 		r = r ? r : observe(t, true, err);
 		if (!r && stage == STAGES)
 			r = fail(err, EIO, "%s of %s does not come to an end",
-				 log->wishes[0].file, log->wishes[0].dev.name);
+				 log->requests[0].file, log->requests[0].dev.name);
 		r = r ? r : plan_stage(t, &left, err);
 		r = r ? r : ask_rights(t, err);
 		r = r ? r : learn_steps(t, from, !stage, err);
@@ -413,7 +419,7 @@ static struct step *await_former(struct txn *t, struct err *err)
 	for (uint32_t i = 0; i < atomic_load(&t->log->n_steps) && e->conf.world.await; i++) {
 		struct step *s = &t->log->steps[i];
 
-		if (e->conf.world.await(e->conf.world.backend, s, act_deadline(e, s->verb)) !=
+		if (e->conf.world.await(e->conf.world.backend, s, op_deadline(e, s->verb)) !=
 		    -ETIMEDOUT)
 			continue;
 		err_blame(err,
@@ -438,7 +444,7 @@ static void adopt_devices(struct txn *t)
 	model_unlock(m);
 }
 
-struct step *act_run(struct txn *t, struct err *err)
+struct step *op_run(struct txn *t, struct err *err)
 {
 	struct step *late = NULL;
 
@@ -456,19 +462,20 @@ struct step *act_run(struct txn *t, struct err *err)
 		atomic_store(&t->log->state, LOG_UNDOES);
 	}
 	if (!late)
-		late = act_late_step(t);
+		late = op_late_step(t);
 	if (late) {
-		act_mark_stuck(t, err->text);
+		op_mark_stuck(t, err->text);
 		return late;
 	}
 	if (t->log->was_late)
-		act_mark_stuck(t, NULL);
-	return act_take_back(t, err);
+		op_mark_stuck(t, NULL);
+	return op_take_back(t, err);
 }
 
-/* A step that missed its deadline goes on in the kernel. Once it has ended, whichever way, the act is
- * taken back: who asked was told long ago that it failed. An undo that was late goes on where it stopped. */
-void act_finish_late(struct txn *t, struct step *late, struct err *verdict)
+/* A step that missed its deadline goes on in the kernel. Once it has ended, whichever way, the
+ * operation is taken back: who asked was told long ago that it failed. An undo that was late goes
+ * on where it stopped. */
+void op_finish_late(struct txn *t, struct step *late, struct err *verdict)
 {
 	const struct world *w = &t->engine->conf.world;
 
@@ -483,7 +490,7 @@ void act_finish_late(struct txn *t, struct step *late, struct err *verdict)
 			  : "the late %s of %s has ended and was undone",
 		     late->verb->name, late->dev.name);
 		err_blame(verdict, verdict->code, late->line);
-		act_mark_stuck(t, NULL);
-		late = act_take_back(t, verdict);
+		op_mark_stuck(t, NULL);
+		late = op_take_back(t, verdict);
 	}
 }

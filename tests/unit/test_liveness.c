@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backend/pci/pulse.h"
+#include "backend/pci/liveness.h"
 #include "fakepci.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
@@ -15,24 +15,25 @@
 
 /* A letter for each round: 'a' answers, 'f' reads ff, 'l' the kernel waits, '-' unknown. The report
  * after each: '.' good, or the fault. */
-static void follow(struct pulse_row *row, const char *looks, const char *told)
+static void follow(struct liveness_row *row, const char *looks, const char *told)
 {
-	static const char signs[] = {
-		[PULSE_GOOD] = 'a', [PULSE_ONES] = 'f', [PULSE_LATE] = 'l', [PULSE_UNKNOWN] = '-'
-	};
+	static const char signs[] = { [LIVENESS_GOOD] = 'a',
+				      [LIVENESS_ONES] = 'f',
+				      [LIVENESS_LATE] = 'l',
+				      [LIVENESS_UNKNOWN] = '-' };
 	char got[128] = "";
 
 	CHECK(strlen(looks) < sizeof(got));
 	for (size_t i = 0; looks[i]; i++) {
-		row->saw =
-			(enum pulse)((const char *)memchr(signs, looks[i], sizeof(signs)) - signs);
-		row->was = pulse_step(row);
-		got[i] = row->was == PULSE_GOOD ? '.' : signs[row->was];
+		row->saw = (enum liveness)((const char *)memchr(signs, looks[i], sizeof(signs)) -
+					   signs);
+		row->was = liveness_step(row);
+		got[i] = row->was == LIVENESS_GOOD ? '.' : signs[row->was];
 	}
 	CHECK_STR(got, told);
 }
 
-DEFINE_TEST(pulse_is_told_once_it_lasts)
+DEFINE_TEST(liveness_is_told_once_it_lasts)
 {
 	static const struct {
 		const char *looks, *told;
@@ -43,7 +44,7 @@ DEFINE_TEST(pulse_is_told_once_it_lasts)
 		{ "ffaaaa", ".fff.." },
 		{ "ffaafaaa", ".ffffff." }, /* three in a row */
 		{ "f-f", "..f" },
-		{ "ff--a-aa", ".ffffff." }, /* asleep, or an act ran: as before */
+		{ "ff--a-aa", ".ffffff." }, /* asleep, or an operation ran: as before */
 		{ "lllla", "....." },	    /* a reset may take so long */
 		{ "llllllaaa", "....llll." },
 		{ "flaaa", "....." },
@@ -53,26 +54,26 @@ DEFINE_TEST(pulse_is_told_once_it_lasts)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct pulse_row row = { .need = 3 };
+		struct liveness_row row = { .need = 3 };
 
 		follow(&row, rows[i].looks, rows[i].told);
 	}
 }
 
 /* Looks until one that failed is well again. */
-static int recovery(struct pulse_row *row)
+static int recovery(struct liveness_row *row)
 {
 	int n = 0;
 
 	follow(row, "ff", ".f");
-	for (row->saw = PULSE_GOOD; row->was != PULSE_GOOD; n++)
-		row->was = pulse_step(row);
+	for (row->saw = LIVENESS_GOOD; row->was != LIVENESS_GOOD; n++)
+		row->was = liveness_step(row);
 	return n;
 }
 
-DEFINE_TEST(pulse_that_flaps_is_damped)
+DEFINE_TEST(liveness_that_flaps_is_damped)
 {
-	struct pulse_row row = { .need = 3 };
+	struct liveness_row row = { .need = 3 };
 
 	CHECK_EQ(recovery(&row), 3);
 	CHECK_EQ(recovery(&row), 6);
@@ -109,13 +110,13 @@ static void scan(const char *words, const char *letters)
 
 	CHECK(STR_COPY(text, words));
 	CHECK_EQ(sysfs_open(&s, roots.sysfs, roots.dev, roots.proc, NULL), 0);
-	CHECK_EQ(pulse_scan(&s, text, &o), 0);
+	CHECK_EQ(liveness_scan(&s, text, &o), 0);
 	CHECK_STR(out_text(&o), letters);
 	out_free(&o);
 	sysfs_close(&s);
 }
 
-DEFINE_TEST(pulse_is_read_without_waking)
+DEFINE_TEST(liveness_is_read_without_waking)
 {
 	fake_machine();
 	fake_add(&(struct fake){ NIC, "0x8086\n", "0x10c9\n", "0x020000\n", "vfio-pci", 5 });

@@ -1,56 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A claim as it is kept: with the driver that has the device for it, what the device had before, and the
- * IOMMU group that it was claimed with. The whole group comes back by one act, or none of it. */
+/* A claim as it is kept: with the driver that has the device for it, what the device had before,
+ * and the IOMMU group that it was claimed with. The whole group comes back by one operation, or
+ * none of it. */
 #include <errno.h>
 #include <string.h>
 
 #include "intents.h"
-#include "kept.h"
+#include "persist.h"
 #include "pcidevfs/model.h"
 
 /* ---- in the file */
 
-static int claim_parse(struct record *r, const char *text)
-{
-	return kept_text(r->want.claim, sizeof(r->want.claim), text);
-}
-
-static void claim_print(const struct record *r, struct out *o)
-{
-	if (r->want.claim[0])
-		kept_print(o, "claim", r->want.claim);
-}
-
-static int with_parse(struct record *r, const char *text)
-{
-	return kept_text(r->driver, sizeof(r->driver), text);
-}
-
-static void with_print(const struct record *r, struct out *o)
-{
-	if (r->want.claim[0] && r->driver[0])
-		kept_print(o, "driver", r->driver);
-}
-
 /* A pair has a key of its own (record_set()); this one is of what had nothing. */
 static int former_parse(struct record *r, const char *text)
 {
-	r->want.former_known = true;
+	r->intent.former_known = true;
 	return text[0] ? -EINVAL : 0;
 }
 
 static void former_print(const struct record *r, struct out *o)
 {
 	char key[sizeof(FORMER_KEY) + FORMER_NAME], name[FORMER_NAME], value[FORMER_TEXT];
-	const char *text = r->want.former;
+	const char *text = r->intent.former;
 
-	if (!r->want.former_known)
+	if (!r->intent.former_known)
 		return;
 	if (!text[0])
-		kept_print(o, "former", "");
+		persist_print(o, "former", "");
 	while (former_next(&text, name, value)) {
 		snprintf(key, sizeof(key), FORMER_KEY "%s", name);
-		kept_print(o, key, value);
+		persist_print(o, key, value);
 	}
 }
 
@@ -70,78 +49,67 @@ static void group_print(const struct record *r, struct out *o)
 		out_printf(o, " group=%016llx", (unsigned long long)r->group);
 }
 
-static int pinned_parse(struct record *r, const char *text)
-{
-	return kept_text(r->want.pinned, sizeof(r->want.pinned), text);
-}
-
-static void pinned_print(const struct record *r, struct out *o)
-{
-	if (r->want.claim[0] && r->want.pinned[0])
-		kept_print(o, "offered_as", r->want.pinned);
-}
-
 /* ---- what the model says, and is told */
 
 /* A device that came back without its host driver had one all the same. */
-static void follow_former(struct record *r, const struct want *want, bool same_claim)
+static void follow_former(struct record *r, const struct intent *want, bool same_claim)
 {
 	char former[FORMER_TEXT];
 
 	STR_COPY(former, want->former);
 	if (same_claim)
-		former_fill(former, r->want.former);
-	STR_COPY(r->want.former, former);
-	r->want.former_known = want->former_known || (same_claim && r->want.former_known);
+		former_fill(former, r->intent.former);
+	STR_COPY(r->intent.former, former);
+	r->intent.former_known = want->former_known || (same_claim && r->intent.former_known);
 }
 
 static void claim_follow(struct model *m, struct record *r, const struct device *dev)
 {
-	bool same = r->want.claim[0] && !strcmp(r->want.claim, dev->want.claim);
+	bool same = r->intent.claim[0] && !strcmp(r->intent.claim, dev->intent.claim);
 
-	kept_copy(&kept_claim, &r->want, &dev->want);
+	persist_copy(&persist_claim, &r->intent, &dev->intent);
 	if (!same) /* a member that is away just now stays of it */
-		r->group = r->want.claim[0] ? claim_group(m, dev) : 0;
+		r->group = r->intent.claim[0] ? claim_group(m, dev) : 0;
 	if (dev->facts.use == USE_GUEST)
-		STR_COPY(r->driver, r->want.claim[0] ? dev->facts.driver : "");
-	follow_former(r, &dev->want, same);
-	if (!r->want.claim[0] && !r->pending)
-		r->want.former_known = false;
+		STR_COPY(r->driver, r->intent.claim[0] ? dev->facts.driver : "");
+	follow_former(r, &dev->intent, same);
+	if (!r->intent.claim[0] && !r->pending)
+		r->intent.former_known = false;
 }
 
 static void claim_note(struct record *r, struct device *dev)
 {
-	struct want *w = &dev->want;
+	struct intent *w = &dev->intent;
 
-	if (r->want.claim[0] && !w->pinned[0])
-		STR_COPY(w->pinned, r->want.pinned);
-	if (!w->former_known && r->want.former_known &&
-	    (r->want.claim[0] || r->cut || dev->facts.use == USE_GUEST)) {
+	if (r->intent.claim[0] && !w->pinned[0])
+		STR_COPY(w->pinned, r->intent.pinned);
+	if (!w->former_known && r->intent.former_known &&
+	    (r->intent.claim[0] || r->interrupted || dev->facts.use == USE_GUEST)) {
 		w->former_known = true;
-		STR_COPY(w->former, r->want.former);
+		STR_COPY(w->former, r->intent.former);
 	}
 }
 
 void record_note_claim(struct intents *in, struct record *r)
 {
 	struct device *dev = model_edit(in->m, &r->dev, false);
-	struct want *w = dev ? &dev->want : NULL;
+	struct intent *w = dev ? &dev->intent : NULL;
 
 	if (!w || !device_of(in, r))
 		return;
-	STR_COPY(w->claim, r->want.claim);
+	STR_COPY(w->claim, r->intent.claim);
 	if (!w->pinned[0])
-		STR_COPY(w->pinned, r->want.pinned[0] ? r->want.pinned : dev->names.resource);
-	former_fill(w->former, r->want.former);
-	w->former_known |= r->want.former_known;
-	r->in |= kept_bit(&kept_claim);
+		STR_COPY(w->pinned, r->intent.pinned[0] ? r->intent.pinned : dev->names.resource);
+	former_fill(w->former, r->intent.former);
+	w->former_known |= r->intent.former_known;
+	r->in |= persist_bit(&persist_claim);
 }
 
-/* ---- the act that brings it back */
+/* ---- the operation that brings it back */
 
-static void claim_value(const struct record *r, char ret[static WISH_VALUE])
+static void claim_value(const struct record *r, char ret[static REQUEST_VALUE])
 {
-	str_copy(ret, WISH_VALUE, r->want.claim);
+	str_copy(ret, REQUEST_VALUE, r->intent.claim);
 }
 
 struct group {
@@ -159,7 +127,7 @@ static bool pf_flies(const struct pass *p, const struct device *dev)
 	const struct device *pf = model_parent(p->in->m, dev);
 	const struct record *r = pf ? pass_record(p, &pf->key) : NULL;
 
-	return (pf && pf->busy[0]) || (r && r->flying);
+	return (pf && pf->busy[0]) || (r && r->restoring);
 }
 
 /* With the model locked. */
@@ -181,7 +149,7 @@ static void look_at_group(const struct pass *p, const struct record *r, const st
 			g->busy = d;
 		sight_add(&g->sight, d);
 		g->all_guest &= d->facts.use == USE_GUEST;
-		g->held |= d->facts.holders[0];
+		g->held |= d->facts.holder[0];
 	}
 }
 
@@ -202,7 +170,7 @@ static void refuse_new(struct record *r, const struct device *new, const struct 
 static void claim_apply(struct pass *p, struct record *r, const struct device *dev)
 {
 	struct group g;
-	struct flight *f;
+	struct restore_job *f;
 
 	look_at_group(p, r, dev, &g);
 	if (g.new) {
@@ -217,11 +185,11 @@ static void claim_apply(struct pass *p, struct record *r, const struct device *d
 		p->in_use |= g.held && !g.all_guest && record_has_tries(r);
 		return;
 	}
-	f = flight_add(p, r, &kept_claim);
-	r->flying = f;
+	f = job_add(p, r, &persist_claim, &r->dev);
+	r->restoring = f;
 	for (size_t i = 0; f && i < g.n; i++)
 		if (g.records[i]) { /* one for all */
-			g.records[i]->flying = f;
+			g.records[i]->restoring = f;
 			g.records[i]->tries = r->tries;
 			g.records[i]->busy_tries = r->busy_tries;
 			g.records[i]->retry = false;
@@ -229,13 +197,14 @@ static void claim_apply(struct pass *p, struct record *r, const struct device *d
 		}
 }
 
-/* Of a PF it is not known which of its acts it was, unless it tells what it had before. A VF that had no driver
- * tells nothing; what is on vfio-pci by now may have been so, unless it was not there at all. */
+/* Of a PF it is not known which of its operations it was, unless it tells what it had before. A VF
+ * that had no driver tells nothing; what is on vfio-pci by now may have been so, unless it was not
+ * there at all. */
 static enum half claim_half(const struct record *r, const struct device *dev)
 {
-	bool guest = dev->facts.use == USE_GUEST, former = r->want.former_known;
+	bool guest = dev->facts.use == USE_GUEST, former = r->intent.former_known;
 
-	if (r->want.claim[0] || !(former || guest || dev->facts.total_vfs < 0))
+	if (r->intent.claim[0] || !(former || guest || dev->facts.total_vfs < 0))
 		return HALF_NOT;
 	return former || !guest || r->unborn ? HALF_MENDS : HALF_STAYS;
 }
@@ -255,17 +224,17 @@ static const char *claim_early(const struct record *r)
 	return r->driver;
 }
 
-const struct kept kept_claim = {
+const struct persist persist_claim = {
 	.file = "claim",
-	.keys = { { "claim", claim_parse, claim_print },
-		  { "driver", with_parse, with_print },
-		  { "former", former_parse, former_print },
-		  { "group", group_parse, group_print },
-		  { "offered_as", pinned_parse, pinned_print } },
-	.fields = { KEPT_TEXT(claim), KEPT_TEXT(pinned) },
+	.keys = { PERSIST_KEY("claim", KEY_TEXT, false, intent.claim),
+		  PERSIST_KEY("driver", KEY_TEXT, true, driver),
+		  PERSIST_OTHER("former", former_parse, former_print),
+		  PERSIST_OTHER("group", group_parse, group_print),
+		  PERSIST_KEY("offered_as", KEY_TEXT, true, intent.pinned) },
+	.fields = { PERSIST_TEXT(claim), PERSIST_TEXT(pinned) },
 	.of_group = true,
 	.with_claim = true,
-	.ends = &kept_vfs,
+	.ends = &persist_vfs,
 	.follow = claim_follow,
 	.note = claim_note,
 	.value = claim_value,
@@ -279,58 +248,37 @@ const struct kept kept_claim = {
 
 /* ---- what a pod was given with it */
 
-static int given_parse(struct record *r, const char *text)
-{
-	return kept_text(r->want.given, sizeof(r->want.given), text);
-}
-
-static void given_print(const struct record *r, struct out *o)
-{
-	if (r->want.claim[0] && r->want.given[0])
-		kept_print(o, "allocated_nodes", r->want.given);
-}
-
-static int given_as_parse(struct record *r, const char *text)
-{
-	return kept_text(r->want.given_as, sizeof(r->want.given_as), text);
-}
-
-static void given_as_print(const struct record *r, struct out *o)
-{
-	if (r->want.claim[0] && r->want.given_as[0])
-		kept_print(o, "allocated_as", r->want.given_as);
-}
-
-/* That a pod has it must be on the disk before the pod does. That it is over may be there later, so that the next pod
- * waits for no disk; a crash before that takes it for a pod's, whose it is not known. */
+/* That a pod has it must be on the disk before the pod does. That it is over may be there later, so
+ * that the next pod waits for no disk; a crash before that takes it for a pod's, whose it is not
+ * known. */
 static void given_follow(struct model *m, struct record *r, const struct device *dev)
 {
-	bool over = r->want.given_as[0] && dev->want.claim[0] && !dev->want.given_as[0];
+	bool over = r->intent.given_as[0] && dev->intent.claim[0] && !dev->intent.given_as[0];
 
 	(void)m;
-	STR_COPY(r->want.given, dev->want.given);
+	STR_COPY(r->intent.given, dev->intent.given);
 	if (!over)
-		STR_COPY(r->want.given_as, dev->want.given_as);
+		STR_COPY(r->intent.given_as, dev->intent.given_as);
 	r->over = over ? r->over ?: now_us() : 0;
 }
 
 static void given_note(struct record *r, struct device *dev)
 {
-	struct want *w = &dev->want;
+	struct intent *w = &dev->intent;
 
 	if (w->claim[0] || w->given[0] || w->given_as[0]) {
 		given_follow(NULL, r, dev);
 		return;
 	}
-	kept_copy(&kept_given, w, &r->want);
-	STR_COPY(w->allocated, r->want.claim[0] && w->given_as[0] ? "pending" : "");
+	persist_copy(&persist_given, w, &r->intent);
+	STR_COPY(w->allocated, r->intent.claim[0] && w->given_as[0] ? "pending" : "");
 }
 
-const struct kept kept_given = {
+const struct persist persist_given = {
 	.file = "allocated_to",
-	.keys = { { "allocated_nodes", given_parse, given_print },
-		  { "allocated_as", given_as_parse, given_as_print } },
-	.fields = { KEPT_TEXT(given), KEPT_TEXT(given_as) },
+	.keys = { PERSIST_KEY("allocated_nodes", KEY_TEXT, true, intent.given),
+		  PERSIST_KEY("allocated_as", KEY_TEXT, true, intent.given_as) },
+	.fields = { PERSIST_TEXT(given), PERSIST_TEXT(given_as) },
 	.of_group = true,
 	.with_claim = true,
 	.follow = given_follow,

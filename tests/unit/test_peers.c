@@ -47,14 +47,14 @@ static void set_pod(struct model *m, const char *name, const char *pod)
 	d->facts.iommu_group = 7;
 	set_node(&d->facts);
 	set_driver(&d->facts, "vfio-pci");
-	STR_COPY(d->want.claim, "alice");
-	STR_COPY(d->want.allocated, pod);
+	STR_COPY(d->intent.claim, "alice");
+	STR_COPY(d->intent.allocated, pod);
 	model_publish(m);
 	model_unlock(m);
 }
 
 /* Whichever of the two is edited. */
-DEFINE_TEST(a_device_follows_the_pod_of_its_mate)
+DEFINE_TEST(a_device_follows_the_pod_of_its_peer)
 {
 	static const struct {
 		const char *pod;
@@ -80,7 +80,7 @@ DEFINE_TEST(a_device_follows_the_pod_of_its_mate)
 
 /* A member on a host driver counts from when it joins the group until it goes, even for a process
  * that starts in the middle of such a change. */
-DEFINE_TEST(a_claimed_device_follows_its_mates)
+DEFINE_TEST(a_claimed_device_follows_its_peers)
 {
 	static const int32_t groups[] = { -1, 7, 9, 7 };
 	struct key edu = pci("0000:01:00.0");
@@ -95,7 +95,7 @@ DEFINE_TEST(a_claimed_device_follows_its_mates)
 	d->facts.iommu_group = 7;
 	set_node(&d->facts);
 	set_driver(&d->facts, "vfio-pci");
-	STR_COPY(d->want.claim, "alice");
+	STR_COPY(d->intent.claim, "alice");
 	d = put(m, "0000:01:00.1");
 	set_driver(&d->facts, "e1000");
 	model_publish(m);

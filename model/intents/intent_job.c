@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One act by which a record is applied: its start and its end; and what is taken back at ours. */
+/* One operation by which a record is applied: its start and its end; and what is taken back at
+ * ours. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "intents.h"
-#include "kept.h"
+#include "persist.h"
 #include "pcidevfs/model.h"
 
 #define LIFT_MS 10000
 
-/* Whose operation was faster asks for something else, which is refused where it is to be kept: ours is tried again, as
- * often as is tried at all. */
+/* Whose operation was faster asks for something else, which is refused where it is to be kept: ours
+ * is tried again, as often as is tried at all. */
 static void land_record(struct record *r, const struct err *err)
 {
 	bool passing = err->passing && record_has_tries(r);
 
-	r->flying = NULL;
+	r->restoring = NULL;
 	r->decided |= !passing;
 	if (!err->code)
 		record_say(r, RECORD_HELD, "");
@@ -28,32 +29,32 @@ static void land_record(struct record *r, const struct err *err)
 
 static void land(void *ctx, const struct err *err)
 {
-	struct flight *f = ctx;
+	struct restore_job *f = ctx;
 	struct intents *in = f->in;
 
 	pthread_mutex_lock(&in->save);
 	pthread_mutex_lock(&in->lock);
 	for (size_t i = 0; i < in->rs.n; i++)
-		if (in->rs.v[i]->flying == f)
+		if (in->rs.v[i]->restoring == f)
 			land_record(in->rs.v[i], err);
 	pthread_mutex_unlock(&in->lock);
 	pthread_mutex_unlock(&in->save);
 	intents_kick(in); /* before it is quiet: a PF's VFs are next */
 	pthread_mutex_lock(&in->turn);
-	in->flying--;
+	in->restoring--;
 	pthread_cond_broadcast(&in->quiet);
 	pthread_mutex_unlock(&in->turn);
 	free(f);
 }
 
-void flight_launch(struct intents *in, struct flight *f)
+void job_launch(struct intents *in, struct restore_job *f)
 {
 	struct actor self = { .pid = getpid(), .comm = "pcidevfsd", .opener.reserve = true };
 
 	pthread_mutex_lock(&in->turn);
-	in->flying++;
+	in->restoring++;
 	pthread_mutex_unlock(&in->turn);
-	txn_submit(in->e, &f->wish, 1, &self, land, f);
+	txn_submit(in->e, &f->request, 1, &self, land, f);
 }
 
 void intents_lift(struct intents *in)
@@ -69,11 +70,11 @@ void intents_lift(struct intents *in)
 		while ((dev = model_next(in->m, &pos)))
 			if (!dev->busy[0] &&
 			    (device_is_astray(dev) ||
-			     (dev->want.claim[0] && dev->facts.use == USE_GUEST)))
+			     (dev->intent.claim[0] && dev->facts.use == USE_GUEST)))
 				break;
 		if (dev) {
 			key = dev->key;
-			STR_COPY(former, dev->want.former);
+			STR_COPY(former, dev->intent.former);
 		}
 		model_unlock(in->m);
 		if (!dev)

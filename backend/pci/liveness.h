@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Do the functions that a guest may use still answer? The kernel shows remembered ids only. While
  * something is claimed, a helper reads a word of their config space every other second. */
-#ifndef PCIDEVFS_BACKEND_PULSE_H
-#define PCIDEVFS_BACKEND_PULSE_H
+#ifndef PCIDEVFS_BACKEND_LIVENESS_H
+#define PCIDEVFS_BACKEND_LIVENESS_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -18,22 +18,22 @@ struct out;
 struct sysfs;
 
 /* A function that is watched. */
-struct pulse_row {
+struct liveness_row {
 	struct key key;
 	uint64_t birth;
-	enum pulse was, saw; /* what the model has, and what this round saw */
+	enum liveness was, saw; /* what the model has, and what this round saw */
 	bool busy;	     /* an operation may be resetting it */
-	enum pulse last;     /* the last bad result */
+	enum liveness last;     /* the last bad result */
 	uint8_t bad, good; /* consecutive rounds with that result */
 	uint8_t need;	   /* good rounds that make it good again */
 	struct helper_id hung;
 };
 
-struct pulses {
+struct probes {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	bool kick, stop; /* lock; kick: the set of watched devices may have changed */
-	struct pulse_row *rows;
+	struct liveness_row *rows;
 	size_t n;
 };
 
@@ -41,20 +41,20 @@ struct pulses {
  * row are a fault; five if the kernel still waits, because a reset may take so long. Three good
  * rounds end a fault; twice as many after each further one, up to 48, until it was good for 5
  * minutes. */
-enum pulse pulse_step(struct pulse_row *row);
+enum liveness liveness_step(struct liveness_row *row);
 
 /* In a helper: words has ids (key.h) separated by blanks, and is overwritten; '!' before an id
  * allows to wake the device. Appends a letter for each: 'a' it answers, 'f' all bits of the answer
  * are set, '-' unknown, for example because it is not a PCI function. Returns 0 or -EINVAL. */
-int pulse_scan(const struct sysfs *s, char *words, struct out *ret);
+int liveness_scan(const struct sysfs *s, char *words, struct out *ret);
 
-void pulse_open(struct backend *b);
+void liveness_open(struct backend *b);
 /* Call it once nothing can fail any more, because the model keeps its observers, and before the
  * model notifies them. */
-void pulse_hear(struct backend *b);
-void pulse_free(struct backend *b);
-/* The thread; arg is the backend. Ends after pulse_stop(), when the helpers have answered. */
-void *pulse_main(void *arg);
-void pulse_stop(struct backend *b);
+void liveness_hear(struct backend *b);
+void liveness_free(struct backend *b);
+/* The thread; arg is the backend. Ends after liveness_stop(), when the helpers have answered. */
+void *liveness_main(void *arg);
+void liveness_stop(struct backend *b);
 
 #endif

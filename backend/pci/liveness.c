@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "pulse.h"
+#include "liveness.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,30 +26,30 @@
 #define GOOD_MOST 48
 #define CALM_LOOKS 150
 
-enum pulse pulse_step(struct pulse_row *row)
+enum liveness liveness_step(struct liveness_row *row)
 {
-	uint8_t limit = row->saw == PULSE_LATE ? LATE_LOOKS : BAD_LOOKS;
+	uint8_t limit = row->saw == LIVENESS_LATE ? LATE_LOOKS : BAD_LOOKS;
 
-	if (row->saw == PULSE_UNKNOWN)
+	if (row->saw == LIVENESS_UNKNOWN)
 		return row->was;
-	if (row->saw != PULSE_GOOD) {
+	if (row->saw != LIVENESS_GOOD) {
 		row->good = 0;
 		row->bad = row->bad && row->last != row->saw ? 0 : row->bad;
 		row->last = row->saw;
 		row->bad += row->bad < LATE_LOOKS;
-		return row->was == PULSE_GOOD && row->bad >= limit ? row->saw : row->was;
+		return row->was == LIVENESS_GOOD && row->bad >= limit ? row->saw : row->was;
 	}
 	row->bad = 0;
 	row->good += row->good < CALM_LOOKS;
-	if (row->was == PULSE_GOOD) {
+	if (row->was == LIVENESS_GOOD) {
 		row->need = row->good == CALM_LOOKS ? GOOD_LOOKS : row->need;
-		return PULSE_GOOD;
+		return LIVENESS_GOOD;
 	}
 	if (row->good < row->need)
 		return row->was;
 	row->good = 0;
 	row->need = row->need < GOOD_MOST ? 2 * row->need : GOOD_MOST;
-	return PULSE_GOOD;
+	return LIVENESS_GOOD;
 }
 
 /* Opens a file of the function or ("../") of the bridge above; sysfs_read() refuses such paths. */
@@ -89,7 +89,7 @@ static char look_at_word(const struct sysfs *s, const struct key *dev)
 	return word == UINT32_MAX ? 'f' : 'a';
 }
 
-int pulse_scan(const struct sysfs *s, char *words, struct out *ret)
+int liveness_scan(const struct sysfs *s, char *words, struct out *ret)
 {
 	char *save = NULL;
 
@@ -109,42 +109,42 @@ int pulse_scan(const struct sysfs *s, char *words, struct out *ret)
 /* A device that was reported bad is watched until it is good: nobody else would report that. */
 static bool is_watched(const struct device *dev)
 {
-	bool claimed = dev->want.claim[0] || device_is_coming(dev);
+	bool claimed = dev->intent.claim[0] || device_is_coming(dev);
 
-	return dev->facts.pulse != PULSE_GOOD ||
+	return dev->facts.liveness != LIVENESS_GOOD ||
 	       (dev->caps & CAP_CLAIM && claimed && dev->facts.use == USE_GUEST);
 }
 
 static int by_key(const void *left, const void *right)
 {
-	const struct pulse_row *a = left, *b = right;
+	const struct liveness_row *a = left, *b = right;
 
 	return key_cmp(&a->key, &b->key);
 }
 
-static struct pulse_row row_of(const struct pulses *p, const struct device *dev)
+static struct liveness_row row_of(const struct probes *p, const struct device *dev)
 {
-	struct pulse_row new = { .key = dev->key, .birth = dev->birth, .need = GOOD_LOOKS };
-	const struct pulse_row *old =
+	struct liveness_row new = { .key = dev->key, .birth = dev->birth, .need = GOOD_LOOKS };
+	const struct liveness_row *old =
 		p->n ? bsearch(&new, p->rows, p->n, sizeof(new), by_key) : NULL;
-	struct pulse_row row = old && old->birth == dev->birth ? *old : new;
+	struct liveness_row row = old && old->birth == dev->birth ? *old : new;
 
-	row.was = dev->facts.pulse;
-	row.saw = PULSE_UNKNOWN;
+	row.was = dev->facts.liveness;
+	row.saw = LIVENESS_UNKNOWN;
 	row.busy = dev->busy[0];
 	return row;
 }
 
 /* Devices that we cannot allocate a row for are probed in a later round. */
-static void collect(struct model *m, struct pulses *p)
+static void collect(struct model *m, struct probes *p)
 {
-	struct pulse_row *rows = NULL;
+	struct liveness_row *rows = NULL;
 	const struct device *dev;
 	size_t n = 0, cap = 0, pos = 0;
 
 	model_lock(m);
 	while ((dev = model_next(m, &pos))) {
-		struct pulse_row *more = NULL;
+		struct liveness_row *more = NULL;
 
 		if (!is_watched(dev))
 			continue;
@@ -163,30 +163,30 @@ static void collect(struct model *m, struct pulses *p)
 }
 
 /* Another helper would only hang beside the first. */
-static bool is_hung(struct pulse_row *row)
+static bool is_hung(struct liveness_row *row)
 {
 	if (row->hung.pid && !io_await(&row->hung, 0))
 		row->hung.pid = 0;
 	return row->hung.pid;
 }
 
-static bool is_asked(const struct pulse_row *row)
+static bool is_asked(const struct liveness_row *row)
 {
-	return !row->busy && row->saw == PULSE_UNKNOWN;
+	return !row->busy && row->saw == LIVENESS_UNKNOWN;
 }
 
-static void note(struct pulse_row *v, size_t n, const char *letters)
+static void note(struct liveness_row *v, size_t n, const char *letters)
 {
 	for (size_t i = 0; i < n && *letters; i++) {
 		if (!is_asked(&v[i]))
 			continue;
 		if (*letters != '-')
-			v[i].saw = *letters == 'a' ? PULSE_GOOD : PULSE_ONES;
+			v[i].saw = *letters == 'a' ? LIVENESS_GOOD : LIVENESS_ONES;
 		letters++;
 	}
 }
 
-static int ask(struct backend *b, struct pulse_row *v, size_t n, unsigned int ms,
+static int ask(struct backend *b, struct liveness_row *v, size_t n, unsigned int ms,
 	       struct helper_id *ret_who)
 {
 	struct out words = { 0 }, answer = { 0 };
@@ -209,7 +209,7 @@ static int ask(struct backend *b, struct pulse_row *v, size_t n, unsigned int ms
 	return rc;
 }
 
-static bool is_stopped(struct pulses *p)
+static bool is_stopped(struct probes *p)
 {
 	bool stop;
 
@@ -220,15 +220,15 @@ static bool is_stopped(struct pulses *p)
 }
 
 /* Asks for each device alone, to find the one that hangs. */
-static void ask_each(struct backend *b, struct pulse_row *v, size_t n)
+static void ask_each(struct backend *b, struct liveness_row *v, size_t n)
 {
 	unsigned int ms = ASK_MS;
 
-	for (size_t i = 0; i < n && !is_stopped(&b->pulses); i++) {
+	for (size_t i = 0; i < n && !is_stopped(&b->probes); i++) {
 		struct helper_id who = { 0 };
 
 		if (is_asked(&v[i]) && ask(b, &v[i], 1, ms, &who) == -ETIMEDOUT) {
-			v[i].saw = PULSE_LATE;
+			v[i].saw = LIVENESS_LATE;
 			v[i].hung = who;
 			ms = EACH_MS;
 		}
@@ -236,21 +236,21 @@ static void ask_each(struct backend *b, struct pulse_row *v, size_t n)
 }
 
 /* Call it with the model locked. */
-static void tell(struct model *m, const struct pulse_row *row, enum pulse now)
+static void tell(struct model *m, const struct liveness_row *row, enum liveness now)
 {
 	const struct device *dev = model_find(m, &row->key);
 	struct device *edit =
 		dev && dev->birth == row->birth ? model_edit(m, &row->key, false) : NULL;
 
 	if (edit)
-		edit->facts.pulse = now;
+		edit->facts.liveness = now;
 }
 
-static void judge(struct model *m, struct pulse_row *v, size_t n)
+static void judge(struct model *m, struct liveness_row *v, size_t n)
 {
 	model_lock(m);
 	for (size_t i = 0; i < n; i++) {
-		enum pulse now = pulse_step(&v[i]);
+		enum liveness now = liveness_step(&v[i]);
 
 		if (now != v[i].was)
 			tell(m, &v[i], now);
@@ -262,12 +262,12 @@ static void judge(struct model *m, struct pulse_row *v, size_t n)
 /* Returns false if there is nothing to watch. */
 static bool look(struct backend *b)
 {
-	struct pulses *p = &b->pulses;
+	struct probes *p = &b->probes;
 
 	collect(b->model, p);
 	for (size_t i = 0; i < p->n; i++)
 		if (!p->rows[i].busy && is_hung(&p->rows[i]))
-			p->rows[i].saw = PULSE_LATE;
+			p->rows[i].saw = LIVENESS_LATE;
 	for (size_t at = 0; at < p->n && !is_stopped(p); at += BATCH) {
 		size_t n = p->n - at < BATCH ? p->n - at : BATCH;
 
@@ -279,7 +279,7 @@ static bool look(struct backend *b)
 }
 
 /* Waits for the next period or, if nothing is watched, until that may have changed. False: stop. */
-static bool wait_next(struct pulses *p, bool looking)
+static bool wait_next(struct probes *p, bool looking)
 {
 	struct timespec until = in_ms(PERIOD_MS);
 	int rc = 0;
@@ -295,17 +295,17 @@ static bool wait_next(struct pulses *p, bool looking)
 	return !stop;
 }
 
-void *pulse_main(void *arg)
+void *liveness_main(void *arg)
 {
 	struct backend *b = arg;
 	bool looking = false;
 
-	while (wait_next(&b->pulses, looking))
+	while (wait_next(&b->probes, looking))
 		looking = look(b);
 	return NULL;
 }
 
-static void kick(struct pulses *p, bool stop)
+static void kick(struct probes *p, bool stop)
 {
 	pthread_mutex_lock(&p->lock);
 	p->kick = true;
@@ -314,9 +314,9 @@ static void kick(struct pulses *p, bool stop)
 	pthread_mutex_unlock(&p->lock);
 }
 
-void pulse_stop(struct backend *b)
+void liveness_stop(struct backend *b)
 {
-	kick(&b->pulses, true);
+	kick(&b->probes, true);
 }
 
 static void changed(void *ctx, const struct change *changes, size_t n)
@@ -329,23 +329,23 @@ static void changed(void *ctx, const struct change *changes, size_t n)
 		}
 }
 
-void pulse_open(struct backend *b)
+void liveness_open(struct backend *b)
 {
-	struct pulses *p = &b->pulses;
+	struct probes *p = &b->probes;
 
 	pthread_mutex_init(&p->lock, NULL);
 	cond_init(&p->wake);
 	p->kick = true; /* a former process may have left claims */
 }
 
-void pulse_hear(struct backend *b)
+void liveness_hear(struct backend *b)
 {
-	model_observe(b->model, &(struct observer){ changed, &b->pulses });
+	model_observe(b->model, &(struct observer){ changed, &b->probes });
 }
 
-void pulse_free(struct backend *b)
+void liveness_free(struct backend *b)
 {
-	free(b->pulses.rows);
-	pthread_cond_destroy(&b->pulses.wake);
-	pthread_mutex_destroy(&b->pulses.lock);
+	free(b->probes.rows);
+	pthread_cond_destroy(&b->probes.wake);
+	pthread_mutex_destroy(&b->probes.lock);
 }

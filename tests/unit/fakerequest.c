@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "facts.h"
-#include "fakewish.h"
+#include "fakerequest.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "pcidevfs/util.h"
 #include "test.h"
 
-struct fakewish fakewish;
-#define t fakewish
+struct fakerequest fakerequest;
+#define t fakerequest
 
 static void call_once(void (*_Atomic *hook)(void))
 {
@@ -27,7 +27,7 @@ static int run(void *backend, struct step *s, unsigned int deadline_ms, struct e
 
 	(void)backend;
 	(void)deadline_ms;
-	t.acts++;
+	t.ops++;
 	call_once(&t.in_step);
 	if (t.refuse)
 		return fail(err, t.refuse, "%s: the kernel says no", s->dev.name);
@@ -44,42 +44,72 @@ static int run(void *backend, struct step *s, unsigned int deadline_ms, struct e
 	return 0;
 }
 
+/* step->dev is the parent: "UUID" makes, "-UUID" removes. */
+static int make(void *backend, struct step *s, unsigned int deadline_ms, struct err *err)
+{
+	bool goes = s->value[0] == '-';
+	struct key key;
+
+	(void)backend;
+	(void)deadline_ms;
+	t.ops++;
+	if (t.refuse)
+		return fail(err, t.refuse, "%s: the kernel says no", s->dev.name);
+	CHECK(key_make(BUS_MDEV, s->value + goes, &key));
+	model_lock(t.m);
+	if (goes) {
+		model_remove(t.m, &key);
+	} else {
+		struct device *dev = model_edit(t.m, &key, true);
+
+		dev->facts = facts_none;
+		dev->facts.serial_known = true;
+		dev->facts.parent = s->dev;
+	}
+	model_publish(t.m);
+	model_unlock(t.m);
+	return 0;
+}
+
+static const struct verb make_verb = {
+	.name = "make", .deadline_ms = 1000, .remakes = true, .run = make
+};
 static const struct verb bind_verb = { .name = "bind", .deadline_ms = 1000, .run = run };
 static const struct verb vfs_verb = { .name = "vfs", .deadline_ms = 1000, .run = run };
-static const struct verb *const verbs[] = { &bind_verb, &vfs_verb, NULL };
+static const struct verb *const verbs[] = { &bind_verb, &vfs_verb, &make_verb, NULL };
 
-static int expand(struct model *m, const struct wish *w, struct plan *p, struct err *err)
+static int expand(struct model *m, const struct request *w, struct plan *p, struct err *err)
 {
 	const struct device *dev = model_find(m, &w->dev);
 	char former[DRIVER_NAME];
 	int rc = plan_touch(p, &w->dev, err);
 
-	if (rc || (dev->facts.use == USE_GUEST && !strcmp(dev->want.claim, w->value)))
+	if (rc || (dev->facts.use == USE_GUEST && !strcmp(dev->intent.claim, w->value)))
 		return rc;
-	former_get(dev->want.former, "driver", former, sizeof(former));
+	former_get(dev->intent.former, "driver", former, sizeof(former));
 	return plan_step(p, &bind_verb, &w->dev, w->value[0] ? "vfio-pci" : former, err);
 }
 
-static int prepare(struct model *m, const struct wish *w, struct err *err)
+static int prepare(struct model *m, const struct request *w, struct err *err)
 {
 	struct device *dev = model_edit(m, &w->dev, false);
 
 	(void)err;
-	if (w->value[0] && !dev->want.former_known) {
-		dev->want.former_known = true;
-		former_set(dev->want.former, "driver", dev->facts.driver);
+	if (w->value[0] && !dev->intent.former_known) {
+		dev->intent.former_known = true;
+		former_set(dev->intent.former, "driver", dev->facts.driver);
 	}
 	return 0;
 }
 
-static int settle(struct model *m, const struct wish *w, struct err *err)
+static int settle(struct model *m, const struct request *w, struct err *err)
 {
 	struct device *dev = model_edit(m, &w->dev, false);
 
 	(void)err;
-	STR_COPY(dev->want.claim, w->value);
+	STR_COPY(dev->intent.claim, w->value);
 	if (!w->value[0])
-		dev->want = (struct want){ 0 };
+		dev->intent = (struct intent){ 0 };
 	return 0;
 }
 
@@ -87,7 +117,7 @@ static const struct method claim = {
 	.file = "claim", .rank = 2, .expand = expand, .prepare = prepare, .settle = settle
 };
 
-static int vfs_expand(struct model *m, const struct wish *w, struct plan *p, struct err *err)
+static int vfs_expand(struct model *m, const struct request *w, struct plan *p, struct err *err)
 {
 	int rc = plan_touch(p, &w->dev, err);
 
@@ -96,20 +126,74 @@ static int vfs_expand(struct model *m, const struct wish *w, struct plan *p, str
 	return plan_step(p, &vfs_verb, &w->dev, w->value, err);
 }
 
-static int vfs_settle(struct model *m, const struct wish *w, struct err *err)
+static int vfs_settle(struct model *m, const struct request *w, struct err *err)
 {
 	struct device *dev = model_edit(m, &w->dev, false);
 
 	(void)err;
-	dev->want.num_vfs = atoi(w->value);
-	dev->want.vfs_wanted = dev->want.num_vfs;
+	dev->intent.num_vfs = atoi(w->value);
+	dev->intent.vfs_wanted = dev->intent.num_vfs;
 	return 0;
 }
 
 static const struct method vfs = {
 	.file = "sriov_numvfs", .rank = 1, .expand = vfs_expand, .settle = vfs_settle
 };
-static const struct method *const methods[] = { &vfs, &claim, NULL };
+static int profile_expand(struct model *m, const struct request *w, struct plan *p, struct err *err)
+{
+	const struct device *dev = model_find(m, &w->dev);
+	const struct key *parent = dev ? &dev->facts.parent : request_parent(w);
+	char value[STEP_VALUE];
+	int rc = plan_touch(p, parent, err);
+
+	rc = rc ? rc : plan_touch(p, &w->dev, err);
+	if (rc || (dev && w->value[0]))
+		return rc;
+	snprintf(value, sizeof(value), "%s%s", dev ? "-" : "", w->dev.name);
+	return plan_step(p, &make_verb, parent, value, err);
+}
+
+static bool profile_down(struct model *m, const struct request *w)
+{
+	(void)m;
+	return !w->value[0];
+}
+
+static int profile_settle(struct model *m, const struct request *w, struct err *err)
+{
+	struct device *dev = model_edit(m, &w->dev, false);
+
+	(void)err;
+	STR_COPY(dev->intent.profile, w->value);
+	return 0;
+}
+
+static int profile_foresee(const struct device *parent, int32_t index, struct device *ret,
+			   struct err *err)
+{
+	(void)parent;
+	(void)err;
+	CHECK_EQ(index, -1);
+	ret->caps = CAP_CLAIM;
+	ret->kind = KIND_MDEV;
+	return 0;
+}
+
+static bool profile_can(const struct device *dev)
+{
+	return dev->key.bus == BUS_MDEV || dev->facts.device == 0x1521;
+}
+
+static const struct method profile = { .file = "profile",
+				       .bus = BUS_MDEV,
+				       .rank = 1,
+				       .barrier = true,
+				       .can = profile_can,
+				       .down = profile_down,
+				       .foresee = profile_foresee,
+				       .expand = profile_expand,
+				       .settle = profile_settle };
+static const struct method *const methods[] = { &vfs, &claim, &profile, NULL };
 
 static int observe(void *backend, const struct key *devs, size_t n, bool guards, struct err *err)
 {
@@ -129,7 +213,7 @@ static void *hear(void *ctx)
 	return NULL;
 }
 
-void wish_begin(bool keep_model)
+void request_begin(bool keep_model)
 {
 	struct engine_conf conf = {
 		.world = { .methods = methods, .verbs = verbs, .observe = observe },
@@ -153,7 +237,7 @@ void wish_begin(bool keep_model)
 	pthread_create(&t.hearing, NULL, hear, t.m);
 }
 
-void wish_end(void)
+void request_end(void)
 {
 	intents_stop(t.in);
 	if (engine_end(t.e, NULL))
@@ -164,17 +248,17 @@ void wish_end(void)
 	model_free(t.m);
 }
 
-struct key wish_key(const char *name)
+struct key request_key(const char *name)
 {
 	struct key k;
 
-	CHECK(key_make(BUS_PCI, name, &k));
+	CHECK(key_parse(name, &k));
 	return k;
 }
 
-void wish_plug(const struct plug *p)
+void request_plug(const struct plug *p)
 {
-	struct key k = wish_key(p->name);
+	struct key k = request_key(p->name);
 	struct device *dev;
 
 	model_lock(t.m);
@@ -196,29 +280,29 @@ void wish_plug(const struct plug *p)
 	model_unlock(t.m);
 }
 
-void wish_unplug(const char *name)
+void request_unplug(const char *name)
 {
-	struct key k = wish_key(name);
+	struct key k = request_key(name);
 
 	model_lock(t.m);
 	model_remove(t.m, &k);
 	model_unlock(t.m);
 }
 
-void wish_edit(const char *name, void (*change)(struct device *dev))
+void request_edit(const char *name, void (*change)(struct device *dev))
 {
-	struct key k = wish_key(name);
+	struct key k = request_key(name);
 
 	model_lock(t.m);
 	change(model_edit(t.m, &k, false));
 	model_publish(t.m);
 	model_unlock(t.m);
-	wish_calm();
+	request_calm();
 }
 
-struct device wish_state_of(const char *name)
+struct device request_state_of(const char *name)
 {
-	struct key k = wish_key(name);
+	struct key k = request_key(name);
 	struct device copy = { 0 };
 
 	model_lock(t.m);
@@ -246,35 +330,43 @@ static void done(void *ctx, const struct err *err)
 	pthread_mutex_unlock(&v->lock);
 }
 
-int wish_ask(const char *name, const char *file, const char *value)
+int request_ask_all(const struct request *requests, size_t n, struct err *ret)
 {
 	struct verdict v = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER };
-	struct wish w = { .dev = wish_key(name) };
 	struct actor who = { .comm = "test" };
 
-	STR_COPY(w.file, file);
-	STR_COPY(w.value, value);
-	txn_submit(t.e, &w, 1, &who, done, &v);
+	txn_submit(t.e, requests, n, &who, done, &v);
 	pthread_mutex_lock(&v.lock);
 	while (!v.is_there)
 		pthread_cond_wait(&v.come, &v.lock);
 	pthread_mutex_unlock(&v.lock);
+	*ret = v.err;
 	return -v.err.code;
 }
 
-void wish_restore(void)
+int request_ask(const char *name, const char *file, const char *value)
+{
+	struct request w = { .dev = request_key(name) };
+	struct err err;
+
+	STR_COPY(w.file, file);
+	STR_COPY(w.value, value);
+	return request_ask_all(&w, 1, &err);
+}
+
+void request_restore(void)
 {
 	intents_restore(t.in, t.e, t.goes_on);
 	CHECK(intents_settled(t.in, 60000));
 }
 
-void wish_calm(void)
+void request_calm(void)
 {
 	CHECK(model_sync(t.m, model_generation(t.m), 30000));
 	CHECK(intents_settled(t.in, 60000));
 }
 
-void wish_expect_line(const char *part, const char *state)
+void request_expect_line(const char *part, const char *state)
 {
 	struct out o = { 0 };
 	char *line;
@@ -290,28 +382,28 @@ void wish_expect_line(const char *part, const char *state)
 	out_free(&o);
 }
 
-const struct plug wish_nic = { WISH_NIC, "0000:00/03.0/00.0", "igb", NULL, 0x1521, 0, 1, 0 };
+const struct plug request_nic = { REQUEST_NIC, "0000:00/03.0/00.0", "igb", NULL, 0x1521, 0, 1, 0 };
 
-void wish_boot(const struct plug *p)
+void request_boot(const struct plug *p)
 {
-	wish_begin(false);
-	wish_plug(p);
-	fakewish.acts = 0;
-	wish_restore();
+	request_begin(false);
+	request_plug(p);
+	fakerequest.ops = 0;
+	request_restore();
 }
 
-void wish_store_claim(const struct plug *p)
+void request_store_claim(const struct plug *p)
 {
-	wish_boot(p);
-	CHECK_EQ(wish_ask(WISH_NIC, "claim", "alice"), 0);
-	wish_end();
+	request_boot(p);
+	CHECK_EQ(request_ask(REQUEST_NIC, "claim", "alice"), 0);
+	request_end();
 }
 
-void wish_boot_refused(int code)
+void request_boot_refused(int code)
 {
-	wish_store_claim(&wish_nic);
-	fakewish.refuse = code;
-	wish_boot(&wish_nic);
-	wish_calm();
-	CHECK_EQ(fakewish.acts, 1);
+	request_store_claim(&request_nic);
+	fakerequest.refuse = code;
+	request_boot(&request_nic);
+	request_calm();
+	CHECK_EQ(fakerequest.ops, 1);
 }

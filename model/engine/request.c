@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What a request is about, by whichever name: a device that is there, or one that another request
+ * makes. */
+#include <errno.h>
+#include <string.h>
+
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/plan.h"
+#include "pcidevfs/util.h"
+
+const struct method *method_find(const struct method *const *methods, const struct request *request)
+{
+	for (; *methods; methods++)
+		if ((!(*methods)->bus || (*methods)->bus == request->dev.bus) &&
+		    !strcmp((*methods)->file, request->file))
+			return *methods;
+	return NULL;
+}
+
+const struct method *method_maker(const struct method *const *methods, const struct device *parent)
+{
+	for (; *methods; methods++)
+		if ((*methods)->brings && (*methods)->foresee &&
+		    (!(*methods)->bus || (*methods)->bus == parent->key.bus) &&
+		    (!(*methods)->can || (*methods)->can(parent)))
+			return *methods;
+	return NULL;
+}
+
+const struct key *request_parent(const struct request *request)
+{
+	if (request->child)
+		return &request->dev;
+	return request->parent.bus ? &request->parent : NULL;
+}
+
+int request_resolve(struct model *m, const struct request *request, struct request *ret)
+{
+	const struct device *dev;
+
+	*ret = *request;
+	if (!request_parent(request))
+		return 0;
+	dev = request->child ? model_child(m, &request->dev, request->child - 1)
+			     : model_find(m, &request->dev);
+	if (!dev)
+		return -ENODEV;
+	ret->dev = dev->key;
+	ret->child = 0;
+	ret->parent = (struct key){ 0 };
+	ret->made_by[0] = '\0';
+	return 0;
+}
+
+int request_foresee(struct model *m, const struct method *const *methods,
+		    const struct request *others, size_t n, struct request *request,
+		    struct device *ret, struct err *err)
+{
+	const struct method *maker = NULL;
+	const struct device *parent;
+	char id[KEY_NAME + 8];
+
+	for (size_t i = 0; i < n && !request_parent(request); i++)
+		if (others[i].made_by[0] && key_eq(&others[i].dev, &request->dev)) {
+			request->parent = others[i].parent;
+			maker = method_find(methods, &others[i]);
+		}
+	parent = request_parent(request) ? model_find(m, request_parent(request)) : NULL;
+	if (!parent)
+		return fail(err, ENODEV, "there is no device %s", key_id(&request->dev, id));
+	if (request->child)
+		maker = method_maker(methods, parent);
+	for (size_t i = 0; i < n && request->child; i++) {
+		const struct method *asked = method_find(methods, &others[i]);
+
+		if (asked && asked->brings && asked->foresee && !request_parent(&others[i]) &&
+		    key_eq(&others[i].dev, &parent->key))
+			maker = asked;
+	}
+	if (!maker || !maker->foresee)
+		return fail(err, EOPNOTSUPP, "%s has no VFs", parent->key.name);
+	*ret = (struct device){ .key = request->child ? parent->key : request->dev,
+				.facts = facts_none };
+	return maker->foresee(parent, request->child - 1, ret, err);
+}
+
+void request_label(const struct request *request, char label[static LINE_LABEL])
+{
+	char id[KEY_NAME + 8];
+
+	if (request->made_by[0])
+		snprintf(label, LINE_LABEL, "%s/%s", key_id(&request->parent, id),
+			 request->made_by);
+	else if (request->child)
+		snprintf(label, LINE_LABEL, "%s/virtfn%u/%s", key_id(&request->dev, id),
+			 request->child - 1u, request->file);
+	else
+		snprintf(label, LINE_LABEL, "%s/%s", key_id(&request->dev, id), request->file);
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Requests that this operation has met, although no fact tells: the log does. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "operation.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/util.h"
+
+/* The parent of what is requested something, which need not be there any more; NULL: it had
+ * none. */
+static const struct key *parent_of(const struct op_log *log, const struct request *request)
+{
+	if (request_parent(request))
+		return request_parent(request);
+	for (uint32_t i = 0; i < atomic_load(&log->n_snapshots); i++)
+		if (key_eq(&log->snapshots[i].dev, &request->dev))
+			return &log->snapshots[i].parent;
+	return NULL;
+}
+
+bool satisfied_by_absence(struct txn *t, const struct request *request)
+{
+	const struct method *method = method_find(t->engine->conf.world.methods, request);
+	const struct key *parent = parent_of(t->log, request);
+	struct model *m = t->engine->conf.model;
+	struct request w;
+
+	if (!method || !method->down || !parent || !log_removes(t->log, parent))
+		return false;
+	if (!request_resolve(m, request, &w) && model_find(m, &w.dev))
+		return false;
+	return method->down(m, request);
+}
+
+bool satisfied_once(struct txn *t, const struct request *request)
+{
+	const struct method *method = method_find(t->engine->conf.world.methods, request);
+	struct request w;
+
+	if (!method || !method->once || request_resolve(t->engine->conf.model, request, &w))
+		return false;
+	for (uint32_t i = 0; i < atomic_load(&t->log->n_steps); i++) {
+		const struct step *s = &t->log->steps[i];
+
+		if (s->done && s->verb == method->once && key_eq(&s->dev, &w.dev))
+			return true;
+	}
+	return false;
+}
+
+/* An operation that is no state leaves nothing behind. */
+static bool is_kept(const struct txn *t, const struct request *request)
+{
+	const struct method *method = method_find(t->engine->conf.world.methods, request);
+
+	return !method || !method->once;
+}
+
+bool op_keeps(const struct txn *t)
+{
+	bool keeps = false;
+
+	for (size_t i = 0; i < t->log->n_requests && t->engine->conf.keeper.keep && !keeps; i++)
+		keeps = is_kept(t, &t->log->requests[i]);
+	return keeps;
+}
+
+int op_keep(struct txn *t, bool pending, struct err *err)
+{
+	const struct keeper *keeper = &t->engine->conf.keeper;
+	_free_ struct request *requests = NULL;
+	size_t n = 0;
+
+	if (!op_keeps(t))
+		return 0;
+	requests = calloc(t->log->n_requests, sizeof(*requests));
+	if (!requests)
+		return fail(err, ENOMEM, "no memory for the operation");
+	for (size_t i = 0; i < t->log->n_requests; i++)
+		if (is_kept(t, &t->log->requests[i]))
+			requests[n++] = t->log->requests[i];
+	return keeper->keep(keeper->ctx, requests, n, pending, err);
+}
+
+bool op_noted_only(const struct txn *t, const struct key *dev)
+{
+	bool named = false, looked = false;
+
+	for (size_t i = 0; i < t->log->n_requests; i++) {
+		const struct request *w = &t->log->requests[i];
+		const struct method *method = method_find(t->engine->conf.world.methods, w);
+		bool noted = method && method->noted, here = key_eq(&w->dev, dev);
+
+		if (here && !noted)
+			return false;
+		named |= here;
+		looked |= !noted;
+	}
+	return named || !looked;
+}

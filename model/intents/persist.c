@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The rows of what is kept, and what all of them share. A request of more than a few lines has a
+ * file of its own. */
+#include "persist.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "pcidevfs/util.h"
+
+int persist_parse(const struct persist_key *k, struct record *r, const char *text)
+{
+	char *field = (char *)r + k->at;
+
+	switch (k->is) {
+	case KEY_TEXT:
+		return str_copy(field, k->size, text) ? 0 : -EINVAL;
+	case KEY_FLAG:
+		return parse_bool(text, (bool *)field);
+	default:
+		return k->parse(r, text);
+	}
+}
+
+void persist_put(const struct persist_key *k, const struct record *r, struct out *o)
+{
+	const char *field = (const char *)r + k->at;
+
+	if (k->claimed && !r->intent.claim[0])
+		return;
+	if (k->is == KEY_OTHER && k->print)
+		k->print(r, o);
+	else if (k->is == KEY_TEXT && field[0])
+		persist_print(o, k->name, field);
+	else if (k->is == KEY_FLAG && *(const bool *)field)
+		out_printf(o, " %s=1", k->name);
+}
+
+void persist_print(struct out *o, const char *key, const char *text)
+{
+	if (!text[0])
+		out_printf(o, " %s=none", key);
+	else if (!strcmp(text, "none"))
+		out_printf(o, " %s=\"none\"", key);
+	else
+		out_pair(o, key, text);
+}
+
+/* ---- sriov_numvfs */
+
+static int vfs_parse(struct record *r, const char *text)
+{
+	uint64_t n;
+	int rc = parse_u64(text, UINT16_MAX, &n);
+
+	if (rc)
+		return rc;
+	r->intent.vfs_wanted = true;
+	r->intent.num_vfs = (int32_t)n;
+	return 0;
+}
+
+static void vfs_print(const struct record *r, struct out *o)
+{
+	if (r->intent.vfs_wanted)
+		out_printf(o, " numvfs=%d", r->intent.num_vfs);
+}
+
+static void vfs_value(const struct record *r, char ret[static REQUEST_VALUE])
+{
+	snprintf(ret, REQUEST_VALUE, "%d", r->intent.vfs_wanted ? r->intent.num_vfs : 0);
+}
+
+static bool vfs_are_there(const struct device *dev)
+{
+	return dev->facts.num_vfs > 0;
+}
+
+static const char *vfs_wait(const struct device *dev)
+{
+	bool ready = dev->facts.driver[0] && dev->facts.total_vfs >= 0;
+
+	return ready ? NULL : "the driver that makes its VFs has not come yet";
+}
+
+static bool vfs_drifted(const struct record *r, const struct device *dev, char *ret, size_t size)
+{
+	bool claimed = false;
+
+	if (dev->facts.num_vfs == r->intent.num_vfs)
+		return false;
+	for (int32_t i = 0; i < dev->facts.num_vfs && i < INTENT_VFS; i++)
+		claimed |= dev->intent.vf_claims[i / 64] >> i % 64 & 1;
+	snprintf(ret, size, "it has %d VFs although %d are stored; %swrite sriov_numvfs again",
+		 dev->facts.num_vfs, r->intent.num_vfs,
+		 claimed ? "write none to the claims of those that are there, then " : "");
+	return true;
+}
+
+/* VFs that neither were there nor are stored, or none of those that were; or some that have met no
+ * driver yet. Those that others had made come back as theirs by no request that is stored. */
+static enum half vfs_half(const struct record *r, const struct device *dev)
+{
+	const struct intent *w = &r->intent;
+	int32_t now = dev->facts.num_vfs;
+	bool other = now != r->had_vfs && !(w->vfs_wanted && now == w->num_vfs);
+	bool unmet = r->autoprobe && (!dev->facts.autoprobe || now != r->had_vfs);
+
+	if (dev->facts.total_vfs < 0 || !(other || unmet))
+		return HALF_NOT;
+	return w->vfs_wanted || !r->had_vfs ? HALF_MENDS : HALF_STAYS;
+}
+
+const struct persist persist_vfs = {
+	.file = "sriov_numvfs",
+	.keys = { PERSIST_OTHER("numvfs", vfs_parse, vfs_print) },
+	.fields = { PERSIST_NUMBER(vfs_wanted), PERSIST_NUMBER(num_vfs) },
+	.ends = &persist_claim,
+	.value = vfs_value,
+	.none = "0",
+	.is_there = vfs_are_there,
+	.waits = vfs_wait,
+	.half = vfs_half,
+	.drifted = vfs_drifted,
+};
+
+/* ---- profile */
+
+static void profile_value(const struct record *r, char ret[static REQUEST_VALUE])
+{
+	str_copy(ret, REQUEST_VALUE, r->intent.profile);
+}
+
+static bool profile_is_there(const struct device *dev)
+{
+	return key_is_made(&dev->key);
+}
+
+static const char *profile_wait(const struct device *dev)
+{
+	return dev->facts.driver[0] ? NULL : "the driver that makes it has not come yet";
+}
+
+static const struct persist persist_profile = {
+	.file = "profile",
+	.keys = { PERSIST_KEY("profile", KEY_TEXT, false, intent.profile) },
+	.fields = { PERSIST_TEXT(profile) },
+	.made_by = "create",
+	.value = profile_value,
+	.none = "none",
+	.is_there = profile_is_there,
+	.waits = profile_wait,
+};
+
+/* ---- pooled, resource_name */
+
+static int pooled_parse(struct record *r, const char *text)
+{
+	bool pooled;
+	int rc = parse_bool(text, &pooled);
+
+	r->intent.single = !rc && !pooled;
+	return rc;
+}
+
+static void pooled_print(const struct record *r, struct out *o)
+{
+	if (r->intent.single)
+		out_printf(o, " pooled=0");
+}
+
+static const struct persist persist_pooled = {
+	.file = "pooled",
+	.keys = { PERSIST_OTHER("pooled", pooled_parse, pooled_print) },
+	.fields = { PERSIST_NUMBER(single) },
+};
+
+static const struct persist persist_resource = {
+	.file = "resource_name",
+	.keys = { PERSIST_KEY("resource_name", KEY_TEXT, false, intent.resource) },
+	.fields = { PERSIST_TEXT(resource) },
+};
+
+/* ---- */
+
+const struct persist *const persists[] = { &persist_vfs,
+					   &persist_profile,
+					   &persist_claim,
+					   &persist_given,
+					   &persist_pooled,
+					   &persist_resource,
+					   NULL };
+
+const struct persist *persist_find(const char *file)
+{
+	for (size_t i = 0; persists[i]; i++)
+		if (!strcmp(persists[i]->file, file))
+			return persists[i];
+	return NULL;
+}
+
+uint32_t persist_bit(const struct persist *k)
+{
+	uint32_t bit = 1;
+
+	for (size_t i = 0; persists[i] != k; i++)
+		bit <<= 1;
+	return bit;
+}
+
+bool persist_has(const struct persist *k, const struct intent *w)
+{
+	const char *field = (const char *)w + k->fields[0].at;
+
+	for (size_t i = 0; i < k->fields[0].size; i++)
+		if (field[i] || k->fields[0].text)
+			return field[i];
+	return false;
+}
+
+void persist_copy(const struct persist *k, struct intent *to, const struct intent *from)
+{
+	for (const struct persist_field *f = k->fields; f < k->fields + ARRAY_SIZE(k->fields); f++)
+		if (f->size)
+			memcpy((char *)to + f->at, (const char *)from + f->at, f->size);
+}
+
+bool persist_same(const struct persist *k, const struct intent *a, const struct intent *b)
+{
+	bool same = true;
+
+	for (const struct persist_field *f = k->fields; f < k->fields + ARRAY_SIZE(k->fields);
+	     f++) {
+		const char *x = (const char *)a + f->at, *y = (const char *)b + f->at;
+
+		same &= f->text ? !strcmp(x, y) : !memcmp(x, y, f->size);
+	}
+	return same;
+}
+
+void persist_clear(const struct persist *k, struct intent *w)
+{
+	static const struct intent none;
+
+	persist_copy(k, w, &none);
+}
+
+void persist_clear_with_claim(struct intent *w)
+{
+	for (size_t i = 0; persists[i]; i++)
+		if (persists[i]->with_claim)
+			persist_clear(persists[i], w);
+}
+
+void intent_end_claim(struct intent *w)
+{
+	persist_clear_with_claim(w);
+	w->allocated[0] = '\0';
+	w->former[0] = '\0';
+	w->former_known = false;
+}
+
+bool persist_is_missing(const struct persist *k, const struct record *r)
+{
+	return k->value && persist_has(k, &r->intent) && !(r->in & persist_bit(k));
+}
+
+bool record_drifted(const struct record *r, const struct persist *k, const struct device *dev,
+		    char *ret, size_t size)
+{
+	return k->drifted && (r->in & persist_bit(k)) && persist_has(k, &r->intent) &&
+	       k->drifted(r, dev, ret, size);
+}
