@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Who uses a device of any bus, and what that forbids: one sentence each. */
+/* Who uses a device of any bus, and which operations that forbids: one sentence each. */
 #include "use.h"
 
 #include <errno.h>

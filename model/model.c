@@ -286,7 +286,7 @@ struct device *model_edit(struct model *m, const struct key *key, bool create)
 	return d;
 }
 
-/* What claimed members of its IOMMU group show depends on these, and on its pod and owner. */
+/* Claimed members of its IOMMU group show things that depend on these, and on its pod and owner. */
 static unsigned int matters(const struct device *d)
 {
 	bool owned = d->intent.claim[0] && (d->intent.uid || d->intent.gid);

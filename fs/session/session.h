@@ -21,8 +21,8 @@ struct region_head;
 struct session;
 struct stash;
 
-/* What the first INIT negotiated cannot change: a program with other abilities or another layout
- * has another number and cannot take over. */
+/* The result of the first INIT is final: a program with other abilities or another layout has
+ * another number and cannot take over. */
 extern const struct region_head session_layout;
 
 /* The work of a thread that nobody else can do: a number for each piece, 0: none. */

@@ -18,7 +18,7 @@
 
 struct err {
 	int code; /* positive errno, 0 when nothing failed */
-	/* The wish.line (plan.h) of the request that is refused; 0: the whole transaction. */
+	/* The request.line (plan.h) of the refused request; 0: the whole transaction. */
 	uint16_t line;
 	bool passing; /* only because another operation runs or began first */
 	bool idle;    /* no error (code 0): everything was so already, nothing changed */

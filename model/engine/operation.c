@@ -231,7 +231,7 @@ static int plan_stage(struct txn *t, bool *ret_more, struct err *err)
 	return r;
 }
 
-/* What the steps change must be known, and on the disk, before the first one runs. */
+/* The changes of the steps must be known, and on the disk, before the first one runs. */
 static int learn_steps(struct txn *t, uint32_t from, bool keep, struct err *err)
 {
 	struct engine *e = t->engine;

@@ -8,7 +8,7 @@
 #include "persist.h"
 #include "pcidevfs/model.h"
 
-/* Call it with the model locked. What the model has, from before a crash, is newer than the
+/* Call it with the model locked. The model's values, from before a crash, are newer than the
  * file. */
 void record_note(struct intents *in, struct record *r)
 {
