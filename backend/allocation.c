@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Who has it among pods: what the plugin writes down before it answers kubelet. The kernel has no
- * part in it, so it takes no step; it stands in the way of whatever would take the device from its
- * pod.
- */
+/* Which pod has the device, as the plugin records it before it answers kubelet. The kernel takes no
+ * part in this, so there is no step; the record blocks operations that would take the device
+ * away. */
 #include <errno.h>
 #include <string.h>
 
@@ -21,8 +19,7 @@ static bool allocation_can(const struct device *dev)
 	return dev->caps & CAP_CLAIM;
 }
 
-/* none -> pending -> a pod -> none; whoever has it must be seen to be gone before another gets
- * it. */
+/* none -> pending -> a pod -> none. The former user must be seen to be gone before the next one. */
 static int refuse_allocation(const struct device *dev, const char *value, struct err *err)
 {
 	const char *now = dev->intent.allocated;
@@ -35,7 +32,7 @@ static int refuse_allocation(const struct device *dev, const char *value, struct
 			"%s is not claimed, and only what is claimed is given to pods; write a name "
 			"to its claim first",
 			dev->key.name);
-	/* What is pending since before a restart may be of a pod that is over. */
+	/* After a restart an old "pending" may belong to a pod that is over. */
 	if (!strcmp(value, "pending") && (!now[0] || !strcmp(now, value)))
 		return refuse_open(dev, err);
 	if (!now[0] || !strcmp(now, value) ||
@@ -46,7 +43,7 @@ static int refuse_allocation(const struct device *dev, const char *value, struct
 		    dev->key.name, now);
 }
 
-/* No event tells that a process in a container has let go of its node. */
+/* No event tells that a process in a container has closed its node. */
 static uint64_t allocation_doubts(const struct device *dev, const struct request *request)
 {
 	if (strcmp(request->value, "pending"))
@@ -54,7 +51,7 @@ static uint64_t allocation_doubts(const struct device *dev, const struct request
 	return dev->facts.holder[0] ? now_us() : dev->let_go;
 }
 
-/* All that settle writes to: what is not kept after all is put back. */
+/* All devices that settle writes to, so that an undo restores them. */
 static int touch(struct model *m, const struct device *dev, const struct request *request,
 		 struct plan *plan, struct err *err)
 {
@@ -82,8 +79,8 @@ static int allocation_expand(struct model *m, const struct request *request, str
 	return rc ? rc : touch(m, dev, request, plan, err);
 }
 
-/* kubelet keeps what it was answered, and after a reboot gives a pod the same nodes again without a
- * word to us; a pod gets those of the whole group. */
+/* kubelet stores the answer and after a reboot gives the pod the same nodes without asking us; a
+ * pod gets the nodes of its whole group. */
 static int note_nodes(struct model *m, const struct device *dev, struct err *err)
 {
 	struct vfio_group g;
@@ -100,8 +97,8 @@ static int note_nodes(struct model *m, const struct device *dev, struct err *err
 	return rc;
 }
 
-/* By which name it was given, until the pod is over. What is not pending first was given before
- * anybody wrote it down here. */
+/* Stores the name by which it was given, until the pod is over. Without a preceding "pending" the
+ * device was given before the plugin recorded it here. */
 static void note_name(struct device *dev, const char *value)
 {
 	if (!value[0])
@@ -123,7 +120,7 @@ static int allocation_settle(struct model *m, const struct request *request, str
 	return strcmp(request->value, "pending") ? 0 : note_nodes(m, dev, err);
 }
 
-/* Last: a claim of the same commit comes before. */
+/* Last, so that a claim of the same commit comes first. */
 static const struct method allocation = {
 	.file = "allocated_to",
 	.rank = 110,

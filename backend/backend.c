@@ -25,7 +25,8 @@
 #include "backend/pci/variant.h"
 #include "backend/vfio/vfio.h"
 
-/* Each is a file that ends with the row. Vendors come last: they overrule what is common to all. */
+/* Each is a file that ends with its row. Vendors come last: they know better than the common
+ * rows. */
 const struct backend_ops *const backends[] = {
 	&vfio_ops, &sriov_ops, &reset_ops, &offer_ops, &allocation_ops, &nvidia_ops, NULL,
 };
@@ -40,7 +41,7 @@ const struct verb *const *backend_verbs(const struct backend *b)
 	return b->verbs;
 }
 
-/* Of all rows, one list each, as the engine takes them. */
+/* Collects the methods and the verbs of all rows into one list each, for the engine. */
 static int gather(struct backend *b, struct err *err)
 {
 	size_t m = 0, v = 0;
@@ -104,7 +105,7 @@ static void init_locks(struct backend *b)
 	pthread_mutex_init(&b->serials.lock, NULL);
 }
 
-/* An operation asks for one look at a time, and the events for one more. */
+/* An operation needs one look at a time, and the listener one more. */
 #define LOOKERS_MAX 64
 
 static int open_parts(struct backend *b, const struct roots *roots, struct err *err)
@@ -200,15 +201,15 @@ int backend_scan(struct backend *b, struct err *err)
 {
 	int rc;
 
-	/* First, so that what changes while we read is heard afterwards. */
+	/* First, so that changes during the scan are heard afterwards. */
 	if (b->uevent_fd < 0)
 		b->uevent_fd = listen_open();
 	rc = look_at(b, NULL, 0, PATIENCE_MS);
 	if (rc && rc != -ETIMEDOUT)
 		return fail(err, -rc, "%s/" PCI_DEVICES " cannot be read: %s",
 			    b->sys.path[ROOT_SYS], strerror(-rc));
-	/* Nobody shall read that the host does not need a device before that was asked. What fails
-	 * here is told by health and asked again before any act. */
+	/* No reader may see "not critical" before that was asked. Failures are shown in health and
+	 * asked again before any operation. */
 	guard_run(b, GUARD_CRITICAL, NULL, 0);
 	guard_run(b, GUARD_HOLDERS, NULL, 0);
 	return 0;
@@ -222,7 +223,8 @@ void backend_stop(struct backend *b)
 struct around {
 	struct touched *v;
 	size_t n, cap;
-	int32_t group; /* its members are among them: those of a group follow each other */
+	/* the last group whose members were added: members tend to follow each other */
+	int32_t group;
 	bool failed; /* no memory: some are missing */
 };
 
@@ -244,7 +246,7 @@ static void add_vf(void *ctx, int index, const struct key *vf)
 	add(ctx, vf);
 }
 
-/* With the model locked. */
+/* Call it with the model locked. */
 static void add_members(struct model *m, const struct device *d, struct around *a)
 {
 	const struct device *none[1];
@@ -258,7 +260,7 @@ static void add_members(struct model *m, const struct device *d, struct around *
 		add(a, &found[i]->key);
 }
 
-/* With the model locked: those that it knows. */
+/* Adds the children that the model knows. Call it with the model locked. */
 static void add_children(struct model *m, const struct device *dev, struct around *a)
 {
 	const struct device *none[1];
@@ -300,7 +302,7 @@ static int by_key(const void *left, const void *right)
 	return key_cmp(&a->key, &b->key);
 }
 
-/* All that an operation on these would touch, each once: members of one group bring each other. */
+/* All that an operation on these touches, each once: members of one group add each other. */
 static int collect_around(struct backend *b, const struct key *devs, size_t n_devs,
 			  struct around *ret)
 {
@@ -332,7 +334,8 @@ static int guard_or_fail(struct backend *b, enum guard guard, const struct key *
 		  : 0;
 }
 
-/* Those that an operation could take away; what a guest can have is never critical to the host. */
+/* Selects devices that an operation could take away. A device that a guest can have has nothing
+ * below it that the host could need, so GUARD_CRITICAL skips it. */
 static size_t select_guarded(struct backend *b, enum guard guard, const struct touched *v, size_t n,
 			     struct key *ret)
 {
@@ -376,7 +379,7 @@ static int observe(struct backend *b, const struct key *devs, const struct aroun
 			devs[0].name);
 	if (rc)
 		return fail(err, -rc, "%s cannot be looked at: %s", devs[0].name, strerror(-rc));
-	serials_of(b, a->v, a->n); /* what is asked of a card is kept for that card */
+	serials_of(b, a->v, a->n); /* an intent for a card is stored with its serial */
 	return guards ? ask_guards(b, a->v, a->n, err) : 0;
 }
 
@@ -425,7 +428,7 @@ int backend_late(void *backend, struct step *step)
 
 	if (step->late)
 		return io_late(b->io, step->late, NULL);
-	/* A former process's: nobody is left to read its result. */
+	/* The helper of a former process: nobody is left to read its result. */
 	io_await(&step->helper, -1);
 	return -EIO;
 }
@@ -449,7 +452,7 @@ static void guard_health(struct backend *b, enum guard guard, const char *name, 
 			   name, err_name(-rc));
 }
 
-/* One line: how it stands and, where something is missing, what to do. */
+/* One line: the state and, if something is missing, what to do. */
 static void health_line(struct out *o, bool good, const char *good_text, const char *bad_text,
 			const char *hint)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * A bus as it is read: where the kernel lists its devices, how one is looked at, which uevents are
- * about it. A row of bus.c, and the file with its functions. What is called what on it: base/key.c.
- */
+/* How to read a bus: where the kernel lists its devices, how to observe one, which uevents are
+ * about it. A row of bus.c, and the file with its functions. Names on the bus: base/key.c. */
 #ifndef PCIDEVFS_BACKEND_BUS_H
 #define PCIDEVFS_BACKEND_BUS_H
 
@@ -17,23 +15,23 @@ struct roots;
 struct uevent;
 
 struct bus_ops {
-	const char *devices;   /* below the sysfs root; without it there is none */
-	const char *subsystem; /* of the uevents by which its devices come, go and change */
-	/* All that sysfs says of it; takes no device lock. -ENODEV: there is none such (any more); another
-	 * -errno: it could not be looked at, and what was known of it stays. */
+	const char *devices;   /* below the sysfs root; if it is missing the bus does not exist */
+	const char *subsystem; /* of the uevents for devices that come, go and change */
+	/* Reads all that sysfs has about the device; takes no device lock. -ENODEV: no such device
+	 * (any more); another -errno: it could not be read, and the old facts stay. */
 	int (*observe)(const struct backend *b, const struct key *dev, struct facts *ret);
-	/* Which device such an event is about. */
+	/* Gets the device that a uevent is about. */
 	bool (*heard)(const struct uevent *ev, struct key *ret);
-	/* backend_early() for a device of it; NULL: no driver need be kept away before the daemon
-	 * runs. */
+	/* backend_early() for a device of this bus; NULL: it needs no early protection from
+	 * drivers. */
 	int (*early)(const struct roots *roots, const char *state_dir, const char *name,
 		     struct err *err);
 };
 
-/* By enum bus; NULL: nobody reads it, and what others publish of it is left alone. */
+/* By enum bus; NULL: nobody reads the bus, and what others publish of it stays. */
 extern const struct bus_ops *const buses[BUS_COUNT];
 
-/* Is it still there? */
+/* Does the device still exist? */
 bool bus_shows(const struct backend *b, const struct key *dev);
 
 #endif

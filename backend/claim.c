@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Ways of claiming, and what is the same in all of them. */
+/* Ways of claiming, and what they all share. */
 #include "claim.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/plan.h"
 
-/* Special ones come before those that take all that is left of a bus. */
+/* Special ways come before those that take all other devices of a bus. */
 const struct claim_ops *const claim_ways[] = { &vfio_claim, NULL };
 
 const struct claim_ops *claim_way(const struct claim_ops *const *ways, const struct device *dev)
@@ -73,7 +73,7 @@ static bool claim_can(const struct device *dev)
 	return dev->caps & CAP_CLAIM;
 }
 
-/* Values are as the row's store let them through: a name, or "" for none. */
+/* The row's store checked the value: a name, or "" for none. */
 static bool claim_down(struct model *m, const struct request *request)
 {
 	(void)m;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * A way in which devices are claimed: a row of claim.c, and the file with its functions. They serve
- * the file claim as a method's do (plan.h), of devices that the way takes; what the device had
- * before they write into intent.former.
- */
+/* A way of claiming devices: a row of claim.c, and the file with its functions. They serve the file
+ * `claim` as a method's functions do (plan.h), for devices that the way takes. They record in
+ * want.former what the device had before. */
 #ifndef PCIDEVFS_BACKEND_CLAIM_H
 #define PCIDEVFS_BACKEND_CLAIM_H
 
@@ -23,25 +21,25 @@ struct request;
 struct claim_ops {
 	const char *name;
 	enum bus bus;
-	/* Does it take the device? The same before, during and after the claim. Reads key and
-	 * facts. */
+	/* Does the way take the device? Must give the same result before, during and after the
+	 * claim. Reads key and facts only. */
 	bool (*fits)(const struct device *dev);
 	int (*expand)(struct model *m, const struct request *request, struct plan *plan,
 		      struct err *err);
-	/* Of a device that is not there, so whose bus alone is known. May be NULL. */
+	/* For a device that does not exist yet, of which only the bus is known. May be NULL. */
 	int (*predict)(struct model *m, const struct request *request, struct plan *plan,
 		       struct err *err);
 	int (*prepare)(struct model *m, const struct request *request,
 		       struct err *err); /* may be NULL */
 	int (*settle)(struct model *m, const struct request *request, struct err *err);
-	/* pcidevfsd --early, for a device that is claimed by what is stored: no driver of the
-	 * host's shall meet it. with: the driver that had it for the claim, "" not known. NULL:
-	 * nothing is to be done. 0 or -errno. */
+	/* pcidevfsd --early: keeps the host's drivers away from a device that a stored intent
+	 * claims. with: the driver that had it for the claim, "" if unknown. Returns 0 or -errno.
+	 * NULL: there is nothing to do. */
 	int (*early)(const struct sysfs *s, const struct key *dev, const char *with,
 		     struct err *err);
 	/* Leaves a claimed device to another owner: world.lift (txn.h). May be NULL. */
 	int (*lift)(struct backend *b, const struct key *dev, const char *former, unsigned int ms);
-	/* Whose the nodes are: world.give_nodes. May be NULL. */
+	/* Sets the owner of the nodes: world.give_nodes. May be NULL. */
 	int (*give_nodes)(struct backend *b, const struct key *dev, struct err *err);
 };
 
@@ -49,10 +47,10 @@ struct claim_ops {
 extern const struct claim_ops *const claim_ways[];
 extern const struct claim_ops vfio_claim;
 
-/* The file claim, by whichever way takes the device. */
+/* The file `claim`, for all ways. */
 extern const struct method claim_method;
 
-/* The first of these that takes the device; NULL: none does. */
+/* Returns the first of these that takes the device; NULL: none does. */
 const struct claim_ops *claim_way(const struct claim_ops *const *ways, const struct device *dev);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The helper process: one request after the other, each of which may sleep in the kernel for
+/* The helper process: serves one request after another; each may sleep in the kernel for
  * ever. */
 #include <errno.h>
 #include <poll.h>
@@ -18,15 +18,15 @@
 #include "backend/pci/serials.h"
 #include "wire.h"
 
-/* Where, and until when. */
+/* The roots and the deadline of a request. */
 struct task {
 	const struct sysfs *s;
-	const char *driver; /* the root of the vendor's driver */
+	const char *driver; /* root directory of the vendor's driver */
 	unsigned int deadline_ms;
 };
 
-/* What lies elsewhere in sysfs belongs to the whole machine, as kernel/uevent_helper does, and
- * parameters of modules to all that they drive. */
+/* Other files of sysfs belong to the whole machine, for example kernel/uevent_helper; parameters of
+ * modules belong to all their devices. */
 static bool may_write(const char *path)
 {
 	return !strncmp(path, "bus/", 4) && !strstr(path, "/module/");
@@ -98,24 +98,24 @@ static int do_program(const struct task *t, char *const *argv, struct out *answe
 	return program_exec(t->driver, argv + 1, t->deadline_ms, answer);
 }
 
-/* What a helper can be asked for. Paths are relative to the sysfs root. A positive result is 0,
- * after which the helper ends. */
+/* The table of requests. Paths are relative to the sysfs root. A positive result is sent as 0, and
+ * the helper then ends. */
 static const struct helper_request {
 	const char *name;
-	unsigned int words; /* with the name */
+	unsigned int words; /* including the name */
 	enum helper_kind kind;
-	bool reads; /* and changes nothing */
+	bool reads; /* changes nothing */
 	int (*run)(const struct task *t, char *const *argv, struct out *answer);
-	bool tells; /* why it failed: the answer is a sentence then */
+	bool tells; /* on failure the answer is a sentence */
 } requests[] = {
 	{ "write", 3, HELPER_SYSFS, false, do_write }, /* path, text */
 	{ "read", 2, HELPER_SYSFS, true, do_read },    /* path */
 	{ "link", 2, HELPER_SYSFS, true, do_link },    /* path: last component of its target */
-	/* ids (key.h) with blanks between them; "": all */
+	/* ids (key.h) separated by blanks; "": all */
 	{ "holders", 2, HELPER_HOLDERS, true, do_holders },
 	{ "critical", 2, HELPER_CRITICAL, true, do_critical }, /* the same */
 	{ "serials", 2, HELPER_CONFIG, true, do_serials },     /* ids */
-	/* ids, "!" before those that may be woken */
+	/* ids, with "!" in front if the device may be woken */
 	{ "pulse", 2, HELPER_CONFIG, true, do_liveness },
 	{ "modprobe", 2, HELPER_MODULE, false, do_modprobe }, /* module */
 	/* name, option, address */
@@ -141,8 +141,8 @@ int request_find(const char *name, enum helper_kind *ret_kind, bool *ret_reads)
 	return 0;
 }
 
-/* Who asked has gone by then, and a look that takes too long would go on beside the next one, which
- * takes too long as well. The signal's own action ends it as SIGKILL would, also where it waits. */
+/* The caller has gone by then, and a slow read would run beside the next one, which is slow too.
+ * The default action of the signal ends the helper like SIGKILL, even while it waits. */
 static void end_in(unsigned int ms)
 {
 	const struct itimerval at = { .it_value = { ms / 1000, ms % 1000 * 1000 } };
@@ -171,7 +171,7 @@ static int run_request(const struct task *t, enum helper_kind kind, char *const 
 	return rc;
 }
 
-/* Words in text, which holds size bytes and ends with a NUL; 0 when they are not argc. */
+/* Splits text, of size bytes with a NUL at the end. Returns the number of words; 0: not argc. */
 static unsigned int split_words(char *text, size_t size, unsigned int argc, char *argv[WIRE_WORDS])
 {
 	unsigned int n = 0;
@@ -213,7 +213,7 @@ static int serve_one(int fd, enum helper_kind kind, struct task *t, char *text)
 	text[head.size - 1] = '\0';
 	if (!split_words(text, head.size, head.argc, argv))
 		return -EPROTO;
-	/* Who asked may be dead: its successor has other plans. */
+	/* The caller may be dead: its successor has other plans. */
 	if (poll(&(struct pollfd){ .fd = fd, .events = POLLRDHUP }, 1, 0))
 		return -EPIPE;
 	t->deadline_ms = head.deadline_ms;

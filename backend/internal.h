@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the files of the PCI backend share. */
+/* Shared by the files of the backend. */
 #ifndef PCIDEVFS_BACKEND_INTERNAL_H
 #define PCIDEVFS_BACKEND_INTERNAL_H
 
@@ -26,10 +26,10 @@ struct step;
 #define METHODS_MAX 63
 #define VERBS_MAX 127
 
-/* A helper's answer about devices, which lands in one field of their facts. */
+/* A kind of question to a helper about devices; the answer goes to one field of their facts. */
 enum guard { GUARD_CRITICAL, GUARD_HOLDERS, GUARD_COUNT };
 
-/* Which devices it is asked about. More than a few are all: naming them would save nothing. */
+/* Limit of devices in a question. More become "all": naming them would save nothing. */
 #define QUESTION_MAX 64
 
 struct question {
@@ -38,131 +38,133 @@ struct question {
 	struct key devs[QUESTION_MAX];
 };
 
-/* Those who ask for an operation. */
+/* The runs that operations ask for. */
 struct guard_runs {
 	uint64_t started, ended; /* numbers of runs */
 	bool running;
-	int result;	      /* of the last that ended */
-	struct question next; /* what the next one is about */
+	int result;	      /* of the last run that ended */
+	struct question next; /* the question of the next run */
 };
 
-/* What guards_main() is at. */
+/* What guards_main() is asking. */
 struct asking {
-	uint64_t began_us; /* 0: nothing is asked */
-	uint64_t answered; /* began_us of the last that was */
+	uint64_t began_us; /* 0: it asks nothing */
+	uint64_t answered; /* began_us of the last question that succeeded */
 	const struct question *question;
 };
 
 struct guards {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;		     /* something is wanted, or stop */
-	pthread_cond_t ended;		     /* a run did */
-	struct question wanted[GUARD_COUNT]; /* lock */
-	bool serials; /* lock; there are functions whose serial nobody looked for */
-	bool at_once; /* lock; some of it was seen to change, not only what it may depend on */
+	pthread_cond_t ended;		     /* a run or a question has ended */
+	struct question wanted[GUARD_COUNT]; /* guarded by lock */
+	bool serials; /* lock; some functions have no serial yet */
+	bool at_once; /* lock; a change was seen, not only something that it may depend on */
 	struct guard_runs runs[GUARD_COUNT]; /* lock */
 	struct asking asking[GUARD_COUNT];   /* lock */
 	bool stop;			     /* lock */
 	struct views views[GUARD_COUNT];
 	atomic_int results[GUARD_COUNT]; /* of the last answer, for health */
 	atomic_uint unseen;		 /* processes whose open files could not be seen */
-	atomic_uint unknown;		 /* which have too many, or one that hangs who looks */
+	/* processes with too many descriptors, or one that hangs */
+	atomic_uint unknown;
 };
 
 struct backend {
 	const struct bus_ops *const *buses; /* bus.h */
 	const struct claim_ops *const *ways; /* claim.h */
 	struct sysfs sys;
-	struct roots roots; /* absolute: helpers are started from wherever the daemon stands */
+	struct roots roots; /* absolute: helpers do not depend on the daemon's working directory */
 	struct model *model;
 	struct io *io;
 	struct serials serials;
-	/* Of all rows (ops.h); NULL-terminated. */
+	/* Those of all rows (ops.h); NULL-terminated. */
 	const struct method *methods[METHODS_MAX + 1];
 	const struct verb *verbs[VERBS_MAX + 1];
 	struct views views;
 	struct pool *lookers;
-	atomic_uint left; /* of them: threads that hang at a device */
+	atomic_uint left; /* number of lookers' threads that hang at a device */
 	struct guards guards;
 	struct ends ends;
 	struct probes probes;
-	pthread_mutex_t owning; /* of device nodes: see vfio_nodes.c */
+	pthread_mutex_t owning; /* serializes changes of node owners: vfio_nodes.c */
 	bool real;		/* sysfs is this kernel's own: its modules can be loaded */
-	char *variants;		/* what modules.alias says of vfio drivers; variant.h */
+	char *variants;		/* lines of modules.alias about vfio drivers; variant.h */
 	int stop_fd;
 	bool hears; /* backend_hear() was called */
 	struct {
-		int mounts, swaps, network; /* what tells of changes; < 0: cannot be had */
+		int mounts, swaps, network; /* descriptors for changes; < 0: none */
 	} ears;
-	atomic_int uevent_fd;  /* -errno: there is none, and why; health reads it beside a scan */
-	atomic_uint overflows; /* of the uevent socket, each mended by a full scan */
-	atomic_bool names_missing; /* pci.ids was asked for and is not there */
+	atomic_int uevent_fd;  /* -errno: why there is none; health reads it beside a scan */
+	atomic_uint overflows; /* of the uevent socket; a full scan follows each */
+	atomic_bool names_missing; /* pci.ids was needed and is missing */
 };
 
-/* A function to look at again. removed: the number of the uevent by which it went away in between,
- * 0 none: what we find is another one, unless it was first seen after that. */
+/* A function to observe. removed: number of the uevent that removed it in between, 0 none: the
+ * function found now is another one, unless it was first seen after that. */
 struct touched {
 	struct key key;
 	uint64_t removed;
 	uint64_t heard; /* views_now() at the last event */
 };
 
-/* Looks at these functions (NULL: all there are; what the model has besides is removed), at the PF
- * of each VF, and publishes. A device that does not answer for patience_ms is left out, as is one
- * that somebody else has been waiting for as long: then -ETIMEDOUT. -ENOMEM. */
+/* Observes these functions (NULL: all; others are then removed from the model) and the PF of each
+ * VF, and publishes. Returns 0; -ETIMEDOUT: a device was left out because it did not answer within
+ * patience_ms, or another look has waited that long for it; -ENOMEM. */
 int look_at(struct backend *b, const struct touched *v, size_t n, unsigned int patience_ms);
-/* The same on this thread, however long it takes. */
+/* Likewise on the calling thread, without a time limit. */
 int scan_some(struct backend *b, struct view *view, const struct touched *v, size_t n,
 	      unsigned int patience_ms);
 int scan_all(struct backend *b, struct view *view, unsigned int patience_ms);
-/* For events: long beyond what the slowest device takes, short for those who wait for another. */
+/* For events: far more than the slowest device takes, short for those who wait for another one. */
 #define PATIENCE_MS 300
 /* For operations, which are refused. */
 #define ACT_PATIENCE_MS 5000
 
-/* A helper writes text to a file below sysfs, for this step or for its undo. 0 or -errno; after
- * -ETIMEDOUT step->late is what backend_late() waits for. */
+/* A helper writes text to a file below sysfs, for this step or its undo. Returns 0 or -errno; after
+ * -ETIMEDOUT backend_late() waits for step->late. */
 int step_write(struct backend *b, const char *path, const char *text, unsigned int ms,
 	       struct step *step);
-/* The sentence and -errno where rc has nothing to do with what was done (act) to the device: its
- * deadline has passed (slow says what keeps it), there is no helper, the device is gone. 0: rc is
- * the operation's own. */
+/* Explains an rc that does not depend on what was done (operation): the deadline passed (slow says
+ * why), there is no helper, or the device is gone. Fills err and returns -errno; 0: rc is the
+ * operation's own. */
 int step_trouble(struct backend *b, const char *op, const struct key *dev, int rc, unsigned int ms,
 		 const char *slow, struct err *err);
 
 bool question_has(const struct question *q, const struct key *key);
-/* key NULL: all devices. */
+/* Adds a device; key NULL: all devices. */
 void question_add(struct question *q, const struct key *key);
-/* A helper answers, into the model; blocks for at most the guard's deadline. 0 or -errno. */
+/* Asks a helper and stores the answer in the model. Blocks for at most the guard's deadline.
+ * Returns 0 or -errno. */
 int guard_ask(struct backend *b, enum guard guard, const struct question *q);
 unsigned int guard_deadline(enum guard guard);
-/* The same for those who need the answer now: who asks meanwhile shares the next one. devs NULL:
+/* Likewise, for calls that need the answer now: those during a run share the next. devs NULL:
  * all. */
 int guard_run(struct backend *b, enum guard guard, const struct key *devs, size_t n);
-/* Where guards_main() is at a question about all of these that was begun after `since` (us): blocks
- * until that has ended. True: it was answered. False: ask yourself. */
+/* If guards_main() is asking about all of these, with a question begun after `since` (us), blocks
+ * until that has ended. True: it was answered. False: the caller must ask. */
 bool guard_await(struct backend *b, enum guard guard, const struct key *devs, size_t n,
 		 uint64_t since);
-/* Asks guards_main() for it, soon and not too often. key NULL: about all. */
+/* Makes guards_main() ask soon, but not too often. key NULL: about all. */
 void guard_want(struct backend *b, enum guard guard, const struct key *key);
 /* beyond it everything is looked at */
 #define GROUP_MAX 256
 /* Somebody opened or closed this node: a group's below dev/vfio, or a function's below
  * dev/vfio/devices. */
 void guard_want_node(struct backend *b, const char *name);
-/* All guards, of a device that has changed: a little later, for operations that change devices ask
+/* Makes all guards ask about a changed device; a little later, since operations ask for
  * themselves. */
 void guards_want_again(struct backend *b, const struct key *key);
-/* Asks guards_main() for the serials of new functions. */
+/* Makes guards_main() read the serials of new functions. */
 void serials_want(struct backend *b);
-/* From now on they hear of devices that pods let go, and look who still holds these: whoever gives
- * one to the next pod is to know it then. */
+/* From now on the release of a device by a pod makes the guards look for its holders, before it
+ * goes to the next pod. */
 void guards_hear(struct backend *b);
 /* The guards' thread; arg is the backend. Ends after guards_stop(). */
 void *guards_main(void *arg);
 void guards_stop(struct backend *b);
 
-/* The kernel's broadcast socket; -errno. */
+/* Opens the kernel's broadcast socket; returns it or -errno. */
 int listen_open(void);
 
 #endif

@@ -22,8 +22,8 @@
 
 enum {
 	IDLE_MAX = 2,	 /* of each kind */
-	SPAWN_TRIES = 4, /* the spawner may die with a request in its hands */
-	HELLO_MS = 5000, /* it may also have to be started first */
+	SPAWN_TRIES = 4, /* the spawner may die while it handles a request */
+	HELLO_MS = 5000, /* the spawner may have to be started first */
 };
 
 struct helper {
@@ -31,7 +31,7 @@ struct helper {
 	enum helper_kind kind;
 	struct helper_id id;
 	int fd;
-	bool reads; /* what it was asked for last changes nothing */
+	bool reads; /* its current request changes nothing */
 };
 
 struct io_late {
@@ -60,8 +60,7 @@ int io_new(const struct roots *roots, struct io **ret, struct err *err)
 	return 0;
 }
 
-/* It reads the end of its socket and exits, or does so behind what it is at. It is not our
- * child. */
+/* The helper exits at the end of its socket, or after its request. It is not our child. */
 static void helper_free(struct helper *h)
 {
 	close(h->fd);
@@ -81,7 +80,7 @@ void io_free(struct io *io)
 	free(io);
 }
 
-/* Field 22 of stat, counted after the name, which may hold anything. */
+/* Field 22 of stat, counted behind the name, which may contain anything. */
 uint64_t process_started(pid_t pid)
 {
 	char path[48], buf[1024], *p;
@@ -104,7 +103,7 @@ uint64_t process_started(pid_t pid)
 	return started;
 }
 
-/* 0 when there is something to read, -ETIMEDOUT. */
+/* Returns 0 if there is something to read, or -ETIMEDOUT. */
 static int wait_answer(int fd, uint64_t until)
 {
 	for (;;) {
@@ -121,7 +120,7 @@ static int wait_answer(int fd, uint64_t until)
 	}
 }
 
-/* Whose it is cannot be invented: the kernel names the process that has sent it. */
+/* The sender cannot be forged: the kernel adds the pid of the sending process. */
 static int get_hello(int fd, struct wire_hello *hello, pid_t *ret_pid)
 {
 	union {
@@ -146,8 +145,7 @@ static int get_hello(int fd, struct wire_hello *hello, pid_t *ret_pid)
 	return 0;
 }
 
-/* Until the helper at the other end has said hello. -EPIPE: there is none, and another request may
- * help. */
+/* Waits for the helper's hello. -EPIPE: there is no helper, and another request may help. */
 static int meet(struct io *io, struct helper *h)
 {
 	struct wire_hello hello;
@@ -252,8 +250,7 @@ static int pack_request(const char *const *argv, struct wire_request *head,
 	return head->argc ? 0 : -EINVAL;
 }
 
-/* The helper is trusted to send what it announced; a result of its own making goes to
- * *ret_result. */
+/* The helper is trusted to send what it announced; its own result goes to *ret_result. */
 static int get_answer(int fd, struct out *answer, int *ret_result)
 {
 	struct wire_answer head;
@@ -276,7 +273,7 @@ static int get_answer(int fd, struct out *answer, int *ret_result)
 	return 0;
 }
 
-/* The end of every request: the helper is kept when it answered as it should. */
+/* Ends each request: the helper is kept if it answered properly. */
 static int finish(struct io *io, struct helper *h, struct out *answer)
 {
 	int result = 0, rc = get_answer(h->fd, answer, &result);
@@ -302,8 +299,8 @@ static int give_late(struct helper *h, struct io_late **ret_late)
 	return -ETIMEDOUT;
 }
 
-/* A helper that has the request, or none could be had: then -errno. One that died while it was idle
- * has done nothing yet: the next is asked instead. */
+/* Sends the request to a helper, or returns -errno. A helper that died while idle has done nothing,
+ * so the next one is tried. */
 static int hand_out(struct io *io, const struct wire_request *head, const char *words,
 		    struct helper_id *who, struct helper **ret)
 {
@@ -351,7 +348,7 @@ int io_call(struct io *io, const char *const *argv, unsigned int deadline_ms, st
 		return give_late(h, ret_late);
 	reads = h->reads;
 	rc = finish(io, h, answer);
-	/* It ended itself before we were told that it is late. */
+	/* It ended itself before we noticed that it is late. */
 	return rc == -EIO && reads && now_ms() >= until ? -ETIMEDOUT : rc;
 }
 
@@ -373,7 +370,7 @@ int io_await(const struct helper_id *who, int deadline_ms)
 	p.fd = (int)syscall(SYS_pidfd_open, who->pid, 0);
 	if (p.fd < 0)
 		return 0;
-	/* Its number may have gone to another process before we had a hold on it. */
+	/* The pid may have been reused before we opened it. */
 	n = process_started(who->pid) == who->started ? poll(&p, 1, deadline_ms) : 1;
 	close(p.fd);
 	return n ? 0 : -ETIMEDOUT;

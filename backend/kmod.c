@@ -17,8 +17,8 @@ static int refuse_command(struct kmod_module *module, const char *command, void 
 	return -EPERM;
 }
 
-/* Not linked: it brings a cryptographic library and three decompressors, and the daemon must start
- * within a millisecond. Only the helper that loads a module pays for it. */
+/* Loaded at run time: it needs a cryptographic library and three decompressors, and the daemon must
+ * start within a millisecond. Only the helper that loads a module pays for it. */
 struct libkmod {
 	void *lib;
 	__typeof__(&kmod_new) new;
@@ -54,7 +54,7 @@ static int load(const struct libkmod *k, const char *name)
 		rc = k->insert(module, 0, NULL, refuse_command, NULL, NULL);
 	k->module_unref(module);
 	k->unref(ctx);
-	return rc > 0 ? -EPERM : rc; /* positive: a blacklist has stopped it */
+	return rc > 0 ? -EPERM : rc; /* positive: a blacklist stopped it */
 }
 
 int module_load(const char *name)

@@ -2,9 +2,9 @@
 #ifndef PCIDEVFS_BACKEND_KMOD_H
 #define PCIDEVFS_BACKEND_KMOD_H
 
-/* Loads a module and what it needs, as modprobe would; in a helper, for it may block. -EPERM where
- * modprobe.d gives a command for it: that is a shell's, and not run. -errno; 0 also when it was
- * there. */
+/* Loads a module and its dependencies, like modprobe. Run it in a helper, because it may block.
+ * Returns 0, also if it was loaded before; -EPERM if modprobe.d has a command for it (we run no
+ * shell); else -errno. */
 int module_load(const char *name);
 
 #endif

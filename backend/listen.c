@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the kernel tells by itself: uevents, the mount table, the network, openings of vfio nodes,
- * ends of those who hold a device. */
+/* Unsolicited news: uevents, the mount table, the network, opened vfio nodes, ends of processes
+ * that hold devices. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
@@ -20,12 +20,11 @@
 #include "pcidevfs/util.h"
 #include "backend/guard/rtnl.h"
 
-/* A driver's bind is some ten events within a millisecond: one look at the end of them is
- * enough. */
+/* A driver's bind makes some ten events within a millisecond; one look after them is enough. */
 #define QUIET_MS 5
 #define BURST_MS 20
-#define RESCAN_MS 10000 /* only where uevents cannot be had */
-/* Anybody may open vfio/vfio as often as he can: nodes are listened to so often at most. */
+#define RESCAN_MS 10000 /* only if uevents are not available */
+/* Anybody may open vfio/vfio at any rate, so NODES_MS limits how often node events are read. */
 #define TOUCHED_MAX 1024
 #define NODES_MS 10
 #define NODES_BYTES (1 << 20)
@@ -44,12 +43,12 @@ enum source {
 struct listener {
 	struct backend *b;
 	struct pollfd fds[SRC_COUNT];
-	int watch_dir, watch_cdevs; /* inotify watches, -1 while the directory is not there */
+	int watch_dir, watch_cdevs; /* inotify watches, -1 while the directory is missing */
 	uint64_t nodes_due;
 	struct touched touched[TOUCHED_MAX];
 	size_t n;
 	bool all;
-	struct view since; /* open while n: who else looks meanwhile */
+	struct view since; /* open while n; detects other looks meanwhile */
 	uint64_t last_scan;
 };
 
@@ -85,7 +84,7 @@ static void touch_group(struct listener *l, int32_t group)
 	l->all |= n > GROUP_MAX;
 }
 
-/* A node's name below dev/vfio is its group's number. */
+/* A node's name below dev/vfio is the number of its group. */
 static void touch_node(struct listener *l, const char *name)
 {
 	uint64_t group;
@@ -110,7 +109,7 @@ static void on_vfio(struct listener *l, const struct uevent *ev)
 	touch_node(l, strrchr(ev->devpath, '/') + 1);
 }
 
-/* What lies in a function's directory as it comes and goes. */
+/* Something appeared or vanished in a function's directory. */
 static void on_function(struct listener *l, const struct uevent *ev)
 {
 	struct key key;
@@ -119,8 +118,8 @@ static void on_function(struct listener *l, const struct uevent *ev)
 		touch(l, &key, 0);
 }
 
-/* What is made of several functions has no function's path (""); what lies behind a root bus of its
- * own (a domain of more than 16 bits) concerns the function that carries it as well. */
+/* A device made of several functions has no function's path (""). A device behind its own root bus
+ * (a domain of more than 16 bits) also concerns the function that carries that bus. */
 static void want_critical(const struct listener *l, const char *function)
 {
 	struct pci_addr addr;
@@ -168,7 +167,7 @@ static const struct ucred *sender(struct msghdr *msg)
 	return (const struct ucred *)CMSG_DATA(c);
 }
 
-/* One message. 0, -EAGAIN at the end, -ENOBUFS when some were lost, -errno. */
+/* Receives one message. Returns 0; -EAGAIN at the end; -ENOBUFS if some were lost; else -errno. */
 static int receive(struct listener *l)
 {
 	char buf[UEVENT_MAX], control[CMSG_SPACE(sizeof(struct ucred))]
@@ -215,7 +214,7 @@ static int watch(struct listener *l, const char *name)
 {
 	char path[64];
 
-	/* The root by its descriptor: it is the same directory, however it came to be mounted. */
+	/* By the root's descriptor: that stays the same directory, however it was mounted. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", l->b->sys.fd[ROOT_DEV], name);
 	return inotify_add_watch(l->fds[SRC_NODES].fd, path,
 				 IN_OPEN | IN_CLOSE | IN_CREATE | IN_DELETE | IN_MOVE | IN_ONLYDIR);
@@ -235,13 +234,13 @@ static void watch_nodes(struct listener *l)
 static void on_node(struct listener *l, const struct inotify_event *e)
 {
 	if (e->mask & IN_Q_OVERFLOW) {
-		/* Of nodes that come and go uevents tell as well. */
+		/* Uevents also report nodes that come and go. */
 		l->all |= l->b->uevent_fd < 0;
 		guard_want(l->b, GUARD_HOLDERS, NULL);
 	} else if (e->mask & IN_IGNORED) {
 		*(e->wd == l->watch_dir ? &l->watch_dir : &l->watch_cdevs) = -1;
 	} else if (!(e->mask & IN_ISDIR) && e->len && strcmp(e->name, "vfio")) {
-		/* One that has just come or is gone is held by nobody. */
+		/* Nobody holds a node that has just appeared or vanished. */
 		if (e->mask & (IN_CREATE | IN_DELETE | IN_MOVE))
 			touch_node(l, e->name);
 		else
@@ -268,7 +267,7 @@ static void drain_nodes(struct listener *l)
 	l->nodes_due = now_ms() + NODES_MS;
 }
 
-/* POLLPRI stays until the table is read again: that is what makes it an event. */
+/* POLLPRI stays set until the table is read again; so it works as an event. */
 static void drain_table(struct listener *l, struct pollfd *p)
 {
 	char buf[4096];
@@ -278,7 +277,7 @@ static void drain_table(struct listener *l, struct pollfd *p)
 			;
 		guard_want(l->b, GUARD_CRITICAL, NULL);
 	} else {
-		/* An error alone would come again at once, for ever. */
+		/* An error alone would recur at once, for ever. */
 		close(p->fd);
 		p->fd = -1;
 	}
@@ -322,7 +321,7 @@ static int wait_events(struct listener *l, int ms)
 	uint64_t now = now_ms();
 	int n, pause = l->nodes_due > now ? (int)(l->nodes_due - now) : 0;
 
-	/* Inotify wakes whoever polls it, for whichever events. */
+	/* Inotify wakes a poller for every event, whatever it asked for. */
 	memcpy(fds, l->fds, sizeof(fds));
 	if (pause)
 		fds[SRC_NODES].fd = -1;
@@ -332,7 +331,7 @@ static int wait_events(struct listener *l, int ms)
 	return n < 0 ? (errno == EINTR ? 0 : -errno) : n;
 }
 
-/* Until it is quiet. 0, or -errno. */
+/* Handles events until it is quiet. Returns 0 or -errno. */
 static int gather(struct listener *l, int ms)
 {
 	uint64_t until = 0;
@@ -352,7 +351,7 @@ static int gather(struct listener *l, int ms)
 	return n < 0 ? n : 0;
 }
 
-/* An operation looks behind itself at what it was the cause of. */
+/* An operation looks by itself at what it changed. */
 static void drop_seen(struct listener *l)
 {
 	size_t n = 0;
@@ -372,7 +371,7 @@ static void drop_seen(struct listener *l)
 	view_free(&l->since);
 }
 
-/* No memory is no end: what was missed is looked at again by the next full scan. */
+/* Without memory we go on: the next full scan finds what was missed. */
 static void look(struct listener *l)
 {
 	bool all = l->all;
@@ -423,11 +422,11 @@ void backend_hear(struct backend *b)
 	if (b->hears)
 		return;
 	b->hears = true;
-	/* Init's table: the daemon may live in a mount namespace of its own. Plain files, in a tree
-	 * made for tests, never say POLLPRI. */
+	/* Init's table, because the daemon may be in its own mount namespace. Plain files, in a
+	 * tree made for tests, never report POLLPRI. */
 	b->ears.mounts = open_table(b, "1/mounts");
 	b->ears.swaps = open_table(b, "swaps");
-	/* Without the right to it, or over a tree made for tests, the uevents of NICs must do. */
+	/* Without the right to it, or over a test tree, the uevents of NICs must suffice. */
 	b->ears.network = rtnl_listen(&b->sys);
 	if (b->uevent_fd < 0)
 		b->uevent_fd = listen_open();

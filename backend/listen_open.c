@@ -18,7 +18,7 @@ int listen_open(void)
 
 	if (fd < 0)
 		return -errno;
-	/* Without CAP_NET_ADMIN the plain buffer must do; an overflow is mended by a full scan. */
+	/* Without CAP_NET_ADMIN the normal buffer must do; a full scan follows an overflow. */
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)))
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	if (!setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) &&

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Looks that may hang in the kernel: each on another thread, which is left alone when one device
- * does not answer. The others of its batch are looked at again without that one; the thread that
- * was left looks once more when it comes back, since what was heard meanwhile passed it by.
- */
+/* Looks that may hang in the kernel. Each runs on its own thread, which is abandoned if a device
+ * does not answer. The other devices of its batch are looked at again without that one. The
+ * abandoned thread looks once more when it returns, because it missed the events meanwhile. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +61,7 @@ static void look_main(void *arg)
 	atomic_fetch_sub(&b->left, 1);
 }
 
-/* Until it has ended, or has been at one device for too long. */
+/* Waits until the look has ended; false if it stays at one device for too long. */
 static bool wait_for(struct look *l)
 {
 	bool over;
@@ -103,7 +101,7 @@ static struct look *look_new(struct backend *b, const struct touched *v, size_t 
 	return l;
 }
 
-/* -EAGAIN: it was left behind. */
+/* Returns -EAGAIN if the look was abandoned. */
 static int look_once(struct backend *b, const struct touched *v, size_t n, unsigned int patience_ms)
 {
 	struct look *l = look_new(b, v, n, patience_ms);
@@ -114,7 +112,7 @@ static int look_once(struct backend *b, const struct touched *v, size_t n, unsig
 	rc = pool_submit_now(b->lookers, look_main, l);
 	if (!rc && !wait_for(l))
 		return -EAGAIN;
-	/* No thread to be had: it is looked at, whatever that takes. */
+	/* Without a thread this one looks, however long that takes. */
 	rc = rc ? scan(l) : l->rc;
 	look_free(l);
 	return rc;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* How a function is offered to pods: requests that the kernel has no part in, so they take no
- * step. */
+/* How a function is offered to pods. The kernel takes no part in this, so there are no steps. */
 #include "ops.h"
 
 #include <errno.h>
@@ -17,7 +16,7 @@ static bool can_offer(const struct device *dev)
 	return dev->caps & CAP_CLAIM;
 }
 
-/* What runs on the device may look at its name, so it ends first. */
+/* An operation on the device may read its name, so it must end first. */
 static int offer_expand(struct model *m, const struct request *request, struct plan *plan,
 			struct err *err)
 {
@@ -54,7 +53,7 @@ static int pooled_settle(struct model *m, const struct request *request, struct 
 	return 0;
 }
 
-/* Before the claim, which is when a function starts to be offered. */
+/* Before the claim, because a claim starts the offer. */
 static const struct method name_method = {
 	.file = "resource_name",
 	.rank = 90,

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * A driver family or a vendor: one file (a few where it is long) that ends with its row, declared
- * below and listed in backend.c; nothing else names it. A bus is a row of bus.h.
- */
+/* A driver family or a vendor: one file (a few if it is long) that ends with its row, declared
+ * below and listed in backend.c. Nothing else names it. A bus is a row of bus.h. */
 #ifndef PCIDEVFS_BACKEND_OPS_H
 #define PCIDEVFS_BACKEND_OPS_H
 
@@ -16,15 +14,15 @@ typedef void node_found(void *ctx, const char *address, const char *node);
 
 struct backend_ops {
 	const char *name;
-	const char *help; /* what it knows */
-	/* What can be written because of it, and the steps that takes; NULL-terminated, or NULL. */
+	const char *help; /* what the row supports */
+	/* The files that it makes writable, and their steps; NULL-terminated, or NULL. */
 	const struct method *const *methods;
 	const struct verb *const *verbs;
-	/* Adds to what PCI says of a function, from files that take no device lock. at: its sysfs
-	 * root is the function's directory. May be NULL. */
+	/* Adds facts of a function to those of PCI, from files that take no device lock. at: a
+	 * sysfs root at the function's directory. May be NULL. */
 	void (*observe)(const struct sysfs *at, const struct key *dev, struct facts *f);
-	/* Tells the device nodes, below the dev root, of which sysfs does not say to what function
-	 * they belong. Runs in a helper. 0 or -errno. May be NULL. */
+	/* Calls found() for device nodes, below the dev root, whose function sysfs does not tell.
+	 * Runs in a helper. Returns 0 or -errno. May be NULL. */
 	int (*nodes)(const struct sysfs *s, node_found *found, void *ctx);
 };
 

@@ -20,7 +20,7 @@
 #include "pcidevfs/key.h"
 #include "pcidevfs/util.h"
 
-/* Those that may be run. A path has no links in it. */
+/* Programs that may be run. No part of a path may be a link. */
 static const struct program {
 	const char *name;
 	const char *path; /* below the driver's root */
@@ -44,13 +44,13 @@ static const struct program *find_program(char *const *words)
 	return NULL;
 }
 
-/* ---- which file it is */
+/* ---- finding the file */
 
 struct opened {
 	int root, program; /* < 0: not yet */
 };
 
-/* fd is of the type that it should be, and nobody but root decides what it is. */
+/* Checks that fd has the right type and that only root can change it. */
 static int check_file(int fd, mode_t type, const char *driver, const char *path, struct err *err)
 {
 	const char *slash = driver[strlen(driver) - 1] == '/' ? "" : "/";
@@ -70,8 +70,7 @@ static int check_file(int fd, mode_t type, const char *driver, const char *path,
 	return 0;
 }
 
-/* Each directory is checked by the descriptor that leads on from it. A link is not followed,
- * wherever it leads. */
+/* Each directory is checked by the descriptor that leads on from it. Links are never followed. */
 static int open_program(int root, const char *driver, const char *path, int *ret, struct err *err)
 {
 	_close_ int at = fcntl(root, F_DUPFD_CLOEXEC, 0);
@@ -106,7 +105,7 @@ static int open_program(int root, const char *driver, const char *path, int *ret
 
 enum { PROGRAM_FD = STDERR_FILENO + 1 };
 
-/* The helper's filter is in force here too, and so is that nothing gives new privileges. */
+/* The helper's filter and no_new_privs hold here too. */
 static void give_up_entering(void)
 {
 	uint64_t keep = ~UINT64_C(0) & ~CAP(SYS_CHROOT);
@@ -122,7 +121,7 @@ static void die(const char *what)
 	_exit(126);
 }
 
-/* Ends with the helper, which may have ended before we asked for that: then nobody reads. */
+/* Ends with the helper. It may have ended before this call: then nobody reads. */
 static void end_with_helper(void)
 {
 	struct pollfd p = { .fd = STDOUT_FILENO };
@@ -132,7 +131,7 @@ static void end_with_helper(void)
 		_exit(126);
 }
 
-/* A script's interpreter opens it by this number, so it must stay over the exec. */
+/* A script's interpreter opens the file by this number, so it must stay open over the exec. */
 static void __attribute__((noreturn))
 become_program(const struct program *p, const struct opened *o, char *const *words, int out)
 {
@@ -158,7 +157,7 @@ become_program(const struct program *p, const struct opened *o, char *const *wor
 	_exit(126);
 }
 
-/* ---- its end, and what it says until then */
+/* ---- its output and its end */
 
 enum { TAIL = 240 };
 
@@ -187,7 +186,7 @@ static void keep_tail(struct running *r, const char *text, size_t n)
 	r->n = keep + n;
 }
 
-/* -1: there may be more later. */
+/* Returns -1 if more may come later. */
 static ssize_t take_output(struct running *r)
 {
 	char text[16384];
@@ -202,7 +201,7 @@ static ssize_t take_output(struct running *r)
 	return n;
 }
 
-/* Until the program and all that it has started are gone; `until` 0: however long that takes. */
+/* Waits until the program and all its children are gone; `until` 0: without limit. */
 static void follow(struct running *r, uint64_t until)
 {
 	while (!r->ended && (!until || now_ms() < until)) {
@@ -219,7 +218,7 @@ static void follow(struct running *r, uint64_t until)
 		n = take_output(r);
 }
 
-/* The last whole lines, as one. */
+/* The last whole lines, joined. */
 static const char *last_lines(struct running *r)
 {
 	char *text = r->tail, *line;
@@ -260,7 +259,7 @@ static int start(struct running *r, const struct program *p, const struct opened
 
 	if (pipe2(pair, O_CLOEXEC))
 		return fail(err, errno, "no pipe for %s: %s", p->name, strerror(errno));
-	/* The program is process 1 of its namespace: when it ends, the kernel kills the others
+	/* The program is process 1 of its namespace: at its end the kernel kills the others
 	 * there. */
 	r->pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, 0);
 	if (!r->pid)
@@ -274,7 +273,7 @@ static int start(struct running *r, const struct program *p, const struct opened
 	return 0;
 }
 
-/* Without a pidfd (out of files) nobody tells of the end in time: it is killed, and said to be
+/* Without a pidfd (no descriptors) its end is not noticed in time: it is killed and said to be
  * late. */
 static int run(const struct program *p, const struct opened *o, char *const *words, unsigned int ms,
 	       struct err *err)
@@ -349,7 +348,7 @@ int program_run(struct io *io, const char *name, const char *option, const char 
 		fail(err, -rc, "%s for %s: %s", name, address,
 		     rc == -ECHILD ? "no helper process could be started" : strerror(-rc));
 	out_free(&said);
-	/* It may have failed for a lack that only it knows of. */
+	/* It may have failed for a lack that only it knows. */
 	confine_tell(io_lacks(io, argv[0]), rc == -EIO ? -EPERM : rc, err);
 	return rc;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* From the machine to the model: observe without the model's lock, then publish in one go. */
+/* From the machine to the model: observe without the model's lock, then publish all at once. */
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
@@ -17,18 +17,18 @@
 struct seen {
 	struct key key;
 	uint64_t removed;
-	bool looked, again; /* again: although it was looked at */
+	bool looked, again; /* again: observe it once more */
 	bool present;
-	bool unknown; /* we could not look: what was known stays */
-	bool other;   /* not what it was taken for: does the host need it? */
+	bool unknown; /* it could not be observed: the old facts stay */
+	bool other;   /* it changed its class or its doubt: does the host need it? */
 	struct facts facts;
 };
 
 struct batch {
 	struct seen *v;
 	size_t n, cap;
-	uint64_t seqnum; /* of the last uevent before we looked; 0 when the kernel does not tell */
-	bool failed;	 /* no memory, no descriptor: look again soon */
+	uint64_t seqnum; /* of the last uevent before we looked; 0 if the kernel does not tell */
+	bool failed;	 /* no memory or descriptor: look again soon */
 	bool hung;	 /* a device was left out */
 	struct view *view;
 	unsigned int patience_ms;
@@ -77,7 +77,7 @@ static void batch_sort(struct batch *b)
 			b->v[++n] = *next;
 			continue;
 		}
-		if (next->looked) /* One of the two may have been looked at already. */
+		if (next->looked) /* One of the two may have been observed already. */
 			*last = *next;
 		last->removed = removed;
 		last->again = again;
@@ -96,7 +96,7 @@ static void look(struct backend *b, struct batch *batch)
 			continue;
 		s->looked = true;
 		s->again = false;
-		/* operations name devices of any bus. */
+		/* Operations may name devices of any bus. */
 		if (!bus) {
 			s->unknown = true;
 			continue;
@@ -113,9 +113,9 @@ static void look(struct backend *b, struct batch *batch)
 	}
 }
 
-/* The parent of each, present or as the model remembers it: removing VFs sends no event for the PF,
- * so its number is read behind their end. Of one that is gone and was never known nobody knows
- * whose it was. */
+/* Adds the parent of each, from facts or as the model remembers it. The removal of VFs sends no
+ * event for the PF, so its number of VFs is read after they are gone. If a vanished device was
+ * never known, its parent is unknown, so all PFs are read again. */
 static void add_parents(struct model *m, struct batch *b)
 {
 	size_t n = b->n, pos = 0;
@@ -125,7 +125,7 @@ static void add_parents(struct model *m, struct batch *b)
 	model_lock(m);
 	for (size_t i = 0; i < n; i++) {
 		bool present = b->v[i].present, gone = !present && !b->v[i].unknown;
-		struct key parent = b->v[i].facts.parent; /* which may move */
+		struct key parent = b->v[i].facts.parent; /* a copy: b->v may move */
 
 		dev = model_find(m, &b->v[i].key);
 		anybodys |= gone && !dev;
@@ -155,14 +155,14 @@ static bool is_known(struct model *m, const struct key *key, int group)
 	return known;
 }
 
-/* What is new comes with its group: an operation takes all of it, and the news of another member
- * may be under way. */
+/* A new device comes with its group: an operation takes all of it, and the event of another member
+ * may still be under way. */
 static void add_peers(const struct backend *b, struct batch *batch)
 {
 	size_t n = batch->n;
 
 	for (size_t i = 0; i < n; i++) {
-		struct seen s = batch->v[i]; /* which may move */
+		struct seen s = batch->v[i]; /* a copy: batch->v may move */
 		_closedir_ DIR *dir = NULL;
 		const struct dirent *e;
 		struct key key;
@@ -206,8 +206,7 @@ static void observe(struct backend *b, struct batch *batch, bool all)
 	view_at(&b->views, batch->view, NULL);
 }
 
-/* A VF on its way out loses its links before it is gone: it is the same VF as long as it is
- * seen. */
+/* A VF that is being removed loses its links first; it stays the same VF as long as it is seen. */
 static void keep_relation(const struct facts *old, struct facts *f)
 {
 	if (!old->parent.bus || old->index < 0 || (f->parent.bus && f->index >= 0))
@@ -217,7 +216,7 @@ static void keep_relation(const struct facts *old, struct facts *f)
 	f->index = old->index;
 }
 
-/* A later look was faster; that a removal lay between the two views it cannot have known. */
+/* A later look has published already. It cannot have known of a removal between the two. */
 static bool is_overtaken(struct model *m, const struct batch *batch, struct seen *s)
 {
 	const struct device *known;
@@ -268,7 +267,7 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 	return true;
 }
 
-/* Whatever the batch, which is complete, does not hold. */
+/* Removes all devices that a complete batch does not have. */
 static void remove_others(struct backend *b, const struct batch *batch)
 {
 	const struct device *dev;
@@ -323,7 +322,7 @@ static int commit(struct backend *b, struct batch *batch, bool all)
 	return fits ? 0 : -ENOSPC;
 }
 
-/* An incomplete batch that counts as complete would remove devices that are there. */
+/* An incomplete batch taken for complete would remove existing devices. */
 static int scan(struct backend *b, struct batch *batch, bool all)
 {
 	int rc;
@@ -363,7 +362,7 @@ int scan_some(struct backend *b, struct view *view, const struct touched *v, siz
 	return rc;
 }
 
-/* A machine without PCI is none that we could serve; another bus may come with its module. */
+/* A machine without PCI cannot be served; another bus may appear with its module. */
 static int list_bus(const struct backend *b, enum bus bus, struct batch *batch)
 {
 	_closedir_ DIR *dir = sysfs_dir(&b->sys, ROOT_SYS, "%s", b->buses[bus]->devices);

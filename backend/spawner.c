@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The process that starts helpers: it forks, and does nothing else, so that whoever is asked to
- * fork has little to copy and nothing to lose. It alone has all that any helper needs; a helper has
- * what its kind needs. */
+/* The process that starts helpers. It does nothing but fork, so a fork has little to copy and
+ * nothing to lose. It has all rights that any helper needs; a helper keeps those of its kind. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -18,25 +17,25 @@
 #include "pcidevfs/util.h"
 #include "wire.h"
 
-/* What a kind of helper needs, and of the groups of calls those that it may use. */
+/* The capabilities of a kind of helper, and the groups of calls that it may use. */
 static const struct kind {
 	uint64_t caps;
 	unsigned int calls;
 } kinds[HELPER_KINDS] = {
 	[HELPER_SYSFS] = { 0 },
-	/* Beyond the 64 bytes that everybody may read. */
+	/* Config space beyond the 64 bytes that everybody may read. */
 	[HELPER_CONFIG] = { CAP(SYS_ADMIN) },
 	[HELPER_HOLDERS] = { CAP(SYS_PTRACE) | CAP(DAC_READ_SEARCH) },
-	/* Routes are those of the network namespace of process 1, where the daemon may not be. */
+	/* Routes are those of the network namespace of process 1, which may not be the daemon's. */
 	[HELPER_CRITICAL] = { CAP(SYS_PTRACE) | CAP(DAC_READ_SEARCH) | CAP(SYS_ADMIN), DENY_NS },
 	[HELPER_MODULE] = { CAP(SYS_MODULE), DENY_MODULE },
-	/* It enters the driver's root and a pid namespace, where signals end; the program may load
-	 * modules and make nodes, and drivers listen to SYS_ADMIN. */
+	/* It enters the driver's root and a pid namespace, which limits its signals. The program
+	 * may load modules and make nodes, and drivers require SYS_ADMIN. */
 	[HELPER_PROGRAM] = { CAP(SYS_CHROOT) | CAP(SYS_MODULE) | CAP(MKNOD) | CAP(SYS_ADMIN),
 			     DENY_EXEC | DENY_FORK | DENY_SIGNAL | DENY_MODULE | DENY_CHROOT },
 };
 
-/* What no helper uses; its own filter adds the rest. */
+/* Calls that no helper uses; each helper's filter adds more. */
 #define NEVER (DENY_DEBUG | DENY_MOUNT | DENY_SYSTEM)
 
 uint64_t backend_spawner_caps(void)
@@ -60,7 +59,7 @@ static uint64_t enter(enum helper_kind kind)
 	return lacks;
 }
 
-/* A session of its own: a terminal's interrupt must not end a write half way. */
+/* In its own session: a terminal's interrupt must not end a write half way. */
 static void __attribute__((noreturn))
 become_helper(enum helper_kind kind, int sock, const struct roots *roots)
 {
@@ -72,7 +71,7 @@ become_helper(enum helper_kind kind, int sock, const struct roots *roots)
 	_exit(helper_run(kind, STDIN_FILENO, roots, enter));
 }
 
-/* Whoever asked reads the end of the socket where nothing came of it. */
+/* On failure the caller reads the end of the socket. */
 static int serve_one(const struct roots *roots)
 {
 	struct wire_spawn what;
@@ -86,7 +85,7 @@ static int serve_one(const struct roots *roots)
 	return 0;
 }
 
-/* A file opened later must not be taken for standard output. */
+/* A file opened later must not become standard output. */
 static void leave_outputs(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -106,7 +105,7 @@ int backend_spawner(int argc, char **argv)
 		return 2;
 	prctl(PR_SET_NAME, "pcidevfs-spawn");
 	roots = (struct roots){ argv[2], argv[3], argv[4], argv[5] };
-	/* Who has ended is nobody's concern: whoever waits for a helper does so by its number. */
+	/* Nobody reaps helpers: those who wait for one use its pid. */
 	signal(SIGCHLD, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGALRM, SIG_DFL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What all steps share: the write, which a helper makes, and what can befall any of them. */
+/* Shared by all steps: the write by a helper, and failures that any step can have. */
 #include <errno.h>
 
 #include "bus.h"

@@ -45,7 +45,7 @@ void sysfs_close(struct sysfs *s)
 	}
 }
 
-/* Names in a path come from outside: nothing may lead out of the root. */
+/* Names in a path come from outside: none may lead out of the root. */
 static bool path_is_safe(const char *path)
 {
 	if (!*path || *path == '/')
@@ -76,7 +76,7 @@ __attribute__((format(printf, 2, 0))) static int make_path(char path[static PATH
 		rc_;                                                                               \
 	})
 
-/* An attribute comes whole: asking for its end would be another call. */
+/* An attribute is read in one call; a second one would only find its end. */
 static ssize_t read_attr(int fd, char *buf, size_t size)
 {
 	ssize_t n;
@@ -90,7 +90,7 @@ static ssize_t read_attr(int fd, char *buf, size_t size)
 static int read_value(const struct sysfs *s, enum root root, char *buf, size_t size,
 		      const char *path)
 {
-	/* O_NONBLOCK: a fifo that lies where a file should does not hold us. */
+	/* O_NONBLOCK: a fifo in place of the file must not block us. */
 	_close_ int fd = openat(s->fd[root], path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	ssize_t len;
 
@@ -188,11 +188,11 @@ int sysfs_write(const struct sysfs *s, enum root root, const char *text, const c
 
 	if (rc)
 		return rc;
-	/* No O_CREAT, no O_TRUNC: an attribute is there or is not. */
+	/* No O_CREAT, no O_TRUNC: the attribute must exist. */
 	_close_ int fd = openat(s->fd[root], path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
-	/* EINTR is not tried again: the kernel may have acted. The helper takes no signals. */
+	/* EINTR is not retried: the kernel may have acted. The helper takes no signals. */
 	n = write(fd, text, len);
 	if (n < 0)
 		return -errno;

@@ -15,7 +15,7 @@ static const char *const field_names[F_COUNT] = {
 	[F_SEQNUM] = "SEQNUM=",
 };
 
-/* The kernel writes its own fields before those of drivers: the first of a name counts. */
+/* The kernel writes its own fields before those of drivers, so the first of a name counts. */
 static void note_field(const char *text, const char *values[F_COUNT])
 {
 	for (int i = 0; i < F_COUNT; i++) {
@@ -59,9 +59,8 @@ int uevent_parse(char *buf, size_t len, struct uevent *ret)
 
 bool uevent_trusted(const struct sockaddr_nl *from, const struct ucred *cred)
 {
-	/* The pid of the credentials is not asked for: a request to the kernel's port makes the
-	 * kernel broadcast in the name of a process that has CAP_SYS_ADMIN over the network
-	 * namespace. */
+	/* The sender's pid is not checked: a request to the kernel's port makes the kernel
+	 * broadcast in the name of a process that has CAP_SYS_ADMIN over the network namespace. */
 	return from->nl_family == AF_NETLINK && from->nl_pid == 0 && from->nl_groups == 1 &&
 	       (!cred || cred->uid == 0);
 }

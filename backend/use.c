@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Who uses a device, whatever its bus and its driver, and what that forbids: a sentence each. */
+/* Who uses a device of any bus, and which operations that forbids: one sentence each. */
 #include "use.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/plan.h"
 
-/* Nobody knows what would be taken; `force` does not tell either. */
+/* Nobody knows what would be taken, so `force` does not help. */
 int refuse_doubt(const char *before, const struct device *dev, struct err *err)
 {
 	char doubt[DOUBT_TEXT];
@@ -30,8 +30,8 @@ int refuse_needed(const struct device *dev, bool force, struct err *err)
 
 #define UNSURE "unsure "
 
-/* "held by qemu (pid 7)"; false: no process does. The line is pid=N comm=NAME, the name quoted
- * where it must be. */
+/* Writes "held by qemu (pid 7)"; false: no process holds it. The first holder is pid=N comm=NAME,
+ * with the name quoted if necessary. */
 static bool holder_of(const struct device *dev, char buf[static USER_TEXT])
 {
 	const char *line = dev->facts.holder, *comm = strstr(line, "comm=");
@@ -60,13 +60,13 @@ static bool is_pending(const struct device *dev)
 	return !strcmp(dev->intent.allocated, "pending");
 }
 
-/* "a/b/c", or that nobody knows it yet. */
+/* "a/b/c", or that it is not known yet. */
 static const char *pod_of(const struct device *dev)
 {
 	return is_pending(dev) ? "a pod that is not known yet" : dev->intent.allocated;
 }
 
-/* ... or "allocated to a/b/c"; false: nobody uses it. */
+/* Likewise, or "allocated to a/b/c"; false: nobody uses it. */
 bool use_text(const struct device *dev, char buf[static USER_TEXT])
 {
 	if (!device_is_allocated(dev))
@@ -109,7 +109,7 @@ int refuse_holder(const char *before, const struct device *dev, struct err *err)
 			: "end that pod first");
 }
 
-/* The driver lets go only when each of them is closed, and takes them down with it. */
+/* The driver lets go only when all mediated devices are closed, and removes them. */
 static int refuse_shared(const char *before, const struct device *dev, struct err *err)
 {
 	const struct facts *f = &dev->facts;
@@ -148,7 +148,7 @@ int refuse_coming(const char *before, const struct device *dev, struct err *err)
 		    known ? "which is being restored" : "and which card it is is not known yet");
 }
 
-/* vfio-pci refuses a PF that has VFs and leaves it driverless; some drivers take the VFs along. */
+/* vfio-pci refuses a PF that has VFs and leaves it driverless; some drivers remove the VFs. */
 int refuse_parent(const char *before, const struct device *dev, const struct plan *plan,
 		  struct err *err)
 {

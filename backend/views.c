@@ -107,7 +107,7 @@ void view_at(struct views *views, struct view *view, const struct key *key)
 	pthread_mutex_unlock(&views->lock);
 }
 
-/* With the lock held. */
+/* Call it with the lock held. */
 static bool is_late(const struct view *view, unsigned int ms)
 {
 	return view->at.bus != BUS_NONE && now_ms() - view->at_ms >= ms;

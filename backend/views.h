@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Looks at devices that overlap in time. Nobody waits for another's look, which may hang in the
- * kernel; of two that saw the same device, the one that was begun last counts.
- */
+/* Looks at devices that overlap in time. Nobody waits for another's look, which may hang in the
+ * kernel. If two looks saw the same device, the one that began last counts. */
 #ifndef PCIDEVFS_BACKEND_VIEWS_H
 #define PCIDEVFS_BACKEND_VIEWS_H
 
@@ -15,19 +13,19 @@
 
 struct newer {
 	struct key key;
-	uint64_t number; /* of the last that saw it */
+	uint64_t number; /* of the last look that saw it */
 };
 
-/* One look, by whoever looks. */
+/* One look. */
 struct view {
 	struct view *next;
 	uint64_t number;
 	uint64_t began_us;
-	struct newer *newer; /* lock; seen by looks that were begun later and have ended first */
+	struct newer *newer; /* lock; seen by looks that began later and ended first */
 	size_t n, cap;
-	uint64_t all_newer; /* lock; number of the last of those that saw all */
-	bool failed;	    /* lock; no memory to note them: what it saw is lost, look again */
-	struct key at;	    /* lock; the device it is at, of no bus: none */
+	uint64_t all_newer; /* lock; number of the last such look that saw all devices */
+	bool failed;	    /* lock; no memory to note those: the result is unusable, look again */
+	struct key at;	    /* lock; the device it is at; BUS_NONE: none */
 	uint64_t at_ms;	    /* lock; since when */
 	bool left;	    /* lock; nobody waits for it any more */
 };
@@ -38,27 +36,28 @@ struct views {
 	struct view *open;
 };
 
-/* Before the first access. */
+/* Call it before the first access. */
 void view_begin(struct views *views, struct view *view);
-/* What it saw of this device, NULL of all, is about to be published; with the model locked. */
+/* Tells older looks that this one is about to publish a device, or all (NULL). Needs the model
+ * locked. */
 void view_tell(struct views *views, const struct view *view, const struct key *key);
-/* No longer open; from here on its own fields stay. With the model locked, before anything is
- * published. */
+/* Closes the look; its fields do not change any more. Call it with the model locked, before
+ * anything is published. */
 void view_end(struct views *views, struct view *view);
-/* After view_end(): something newer than what it saw of this device is published already. */
+/* After view_end(): is something newer about this device published already? */
 bool view_is_old(const struct view *view, const struct key *key);
-/* What view_saw_later() compares with: whatever is begun from here on is later. */
+/* For view_saw_later(): all looks that begin from here on are later. */
 uint64_t views_now(struct views *views);
-/* After view_end(): who looked at this device later than that has published what it saw. */
+/* After view_end(): did a look later than `than` publish this device? */
 bool view_saw_later(const struct view *view, const struct key *key, uint64_t than);
 void view_free(struct view *view);
 
-/* It goes on to this device; NULL: it is done with them. */
+/* The look goes on to this device; NULL: it is done with devices. */
 void view_at(struct views *views, struct view *view, const struct key *key);
-/* It has been at one device for so long. */
+/* Has it been at one device for ms? */
 bool view_is_late(struct views *views, const struct view *view, unsigned int ms);
 void view_leave(struct views *views, struct view *view);
-/* Another one, which was left, has been at this device for so long. */
+/* Has another look, an abandoned one, been at this device for ms? */
 bool view_hangs(struct views *views, const struct key *key, unsigned int ms);
 
 #endif

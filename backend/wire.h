@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Between the daemon, the process that starts helpers, and the helpers.
+ * Between the daemon, the process that starts helpers (the spawner), and the helpers.
  *
- * The spawner is asked by one record on a seqpacket socket, with the helper's end of a stream
- * socket. It answers nothing: on that stream the helper itself says hello, then takes requests one
- * at a time. Who reads the end before a hello knows that nothing was begun.
+ * The daemon asks the spawner by one record on a seqpacket socket, with the helper's end of a
+ * stream socket. The spawner does not answer. On that stream the helper says hello, then takes
+ * requests one at a time. If the stream ends before a hello, nothing was begun.
  *
- * 	hello:   struct wire_hello; whose it is, the kernel tells (SCM_CREDENTIALS)
- * 	request: struct wire_request, then size bytes: argc words, each ended by a NUL
- * 	answer:  struct wire_answer, then size bytes of text; of a failure some requests give a sentence
+ * hello:   struct wire_hello; the kernel names the sender (SCM_CREDENTIALS)
+ * request: struct wire_request, then size bytes: argc words, each ended by a NUL
+ * answer:  struct wire_answer, then size bytes of text; for a failure some requests give a sentence
  */
 #ifndef PCIDEVFS_BACKEND_WIRE_H
 #define PCIDEVFS_BACKEND_WIRE_H
@@ -24,7 +24,7 @@
 
 struct roots;
 
-/* What a helper may do: spawner.c has a row for each. */
+/* The rights of a helper: spawner.c has a row for each. */
 enum helper_kind {
 	HELPER_SYSFS,	 /* attributes and links */
 	HELPER_CONFIG,	 /* config space */
@@ -35,21 +35,21 @@ enum helper_kind {
 	HELPER_KINDS
 };
 
-#define WIRE_SPAWN 0x70637370 /* of this form of the record */
+#define WIRE_SPAWN 0x70637370 /* identifies this version of the record */
 struct wire_spawn {
 	uint32_t magic;
 	uint32_t kind;
 };
 
 struct wire_hello {
-	uint64_t started; /* process_started() of its own */
-	uint64_t lacks;	  /* capabilities that its kind has and it does not */
+	uint64_t started; /* its own process_started() */
+	uint64_t lacks;	  /* capabilities of its kind that it lacks */
 };
 
 struct wire_request {
 	uint32_t argc;
 	uint32_t size;
-	uint32_t deadline_ms; /* one that only reads ends itself then */
+	uint32_t deadline_ms; /* a request that only reads ends itself then */
 };
 
 struct wire_answer {
@@ -57,17 +57,17 @@ struct wire_answer {
 	uint32_t size;
 };
 
-/* The whole of it, on a blocking socket. 0, -errno, or -EPIPE when the other side has ended. Head
- * and body go together: who waits for them is woken once. */
+/* Send or receive the whole, on a blocking socket. Return 0; -errno; -EPIPE: the other side has
+ * ended. Head and body go together, so the receiver is woken once. */
 int wire_send(int fd, const void *head, size_t head_size, const void *body, size_t size);
 int wire_receive(int fd, void *data, size_t size);
 
-/* helper.c: what a request needs, and whether it only reads, so that a helper may be killed over
- * it. -ENOSYS: there is no such request. */
+/* helper.c: the kind that a request needs, and whether it only reads, so that its helper may be
+ * killed. -ENOSYS: there is no such request. */
 int request_find(const char *name, enum helper_kind *ret_kind, bool *ret_reads);
 /* Says hello and serves requests of its kind from sock until that ends; returns an exit code. enter
- * (which may be NULL) is called once the roots are open, and gives up what the kind does not need;
- * it returns lacks. */
+ * (may be NULL) is called once the roots are open; it drops the rights that the kind does not need,
+ * and returns those it lacks. */
 int helper_run(enum helper_kind kind, int sock, const struct roots *roots,
 	       uint64_t (*enter)(enum helper_kind kind));
 

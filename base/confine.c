@@ -16,7 +16,7 @@
 
 enum { CAPS_MAX = 64 };
 
-/* Those that we use; others have a number. */
+/* Names of the capabilities that we use. */
 static const char *const cap_names[CAPS_MAX] = {
 	[CAP_CHOWN] = "CAP_CHOWN",
 	[CAP_DAC_OVERRIDE] = "CAP_DAC_OVERRIDE",
@@ -93,7 +93,7 @@ int confine_caps(uint64_t keep, uint64_t use, struct err *err)
 	return 0;
 }
 
-/* What is there for ABI 1 to 7; a kernel knows the rights of its ABI and of those before. */
+/* The access rights that ABI 1 to 7 add; a kernel knows those of its ABI and of earlier ones. */
 static const uint64_t fs_rights[] = {
 	LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE |
 		LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |
@@ -136,7 +136,7 @@ static int allow(int rules, const struct confine_path *p, uint64_t handled)
 int confine_paths(const struct confine_path *paths, size_t n, struct err *err)
 {
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0,
-			   1 /* LANDLOCK_CREATE_RULESET_VERSION */);
+			   1 /* 1: LANDLOCK_CREATE_RULESET_VERSION */);
 	struct ruleset set = { 0 };
 	_close_ int rules = -1;
 	int r = 0;

@@ -31,7 +31,7 @@
 #define SANITIZERS 0
 #endif
 
-/* Those that headers of the time of Linux 5.10 lack have one number on all architectures. */
+/* Calls that headers of the time of Linux 5.10 lack. All architectures have the same numbers. */
 #define NR_process_mrelease 448
 #define NR_quotactl_fd 443
 #define NR_mount_setattr 442
@@ -40,9 +40,9 @@
 
 enum how {
 	ALWAYS,
-	FOREIGN, /* unless the argument is our own process */
+	FOREIGN, /* unless the argument is our own pid */
 	EQUAL,	 /* the argument is the value */
-	WITHOUT, /* it has none of the value's bits */
+	WITHOUT, /* the argument has none of the value's bits */
 	ABSENT,	 /* ENOSYS: libc does without */
 };
 
@@ -60,9 +60,9 @@ static const struct call {
 	{ SYS_vfork, DENY_FORK },
 #endif
 	{ SYS_clone, DENY_FORK, WITHOUT, 0, CLONE_THREAD },
-	{ SYS_clone3, DENY_FORK, ABSENT }, /* its flags lie where a filter cannot look */
+	{ SYS_clone3, DENY_FORK, ABSENT }, /* a filter cannot read its flags, which are in memory */
 
-	/* Not kcmp: it tells who shares a table of open files, no more. */
+	/* kcmp is allowed: it only tells who shares a table of open files. */
 	{ SYS_ptrace, DENY_DEBUG },
 	{ SYS_process_vm_readv, DENY_DEBUG },
 	{ SYS_process_vm_writev, DENY_DEBUG },
@@ -76,7 +76,7 @@ static const struct call {
 	{ SYS_rt_tgsigqueueinfo, DENY_SIGNAL, FOREIGN, 0 },
 	{ SYS_pidfd_send_signal, DENY_SIGNAL },
 	{ NR_process_mrelease, DENY_SIGNAL },
-	/* A file that is ready may send any signal to whoever is named its owner. */
+	/* A ready file may send any signal to the process that is set as its owner. */
 	{ SYS_fcntl, DENY_SIGNAL, EQUAL, 1, F_SETOWN },
 	{ SYS_fcntl, DENY_SIGNAL, EQUAL, 1, F_SETOWN_EX },
 	{ SYS_fcntl, DENY_SIGNAL, EQUAL, 1, F_SETSIG },
@@ -132,7 +132,7 @@ static const struct call {
 	{ SYS_nfsservctl, DENY_SYSTEM },
 	{ SYS_move_pages, DENY_SYSTEM },
 	{ SYS_migrate_pages, DENY_SYSTEM },
-	/* Typing on the terminal that stderr may be. */
+	/* These type on the terminal that stderr may be. */
 	{ SYS_ioctl, DENY_SYSTEM, EQUAL, 1, TIOCSTI },
 	{ SYS_ioctl, DENY_SYSTEM, EQUAL, 1, 0x541c /* TIOCLINUX */ },
 #ifdef SYS_iopl
@@ -167,7 +167,7 @@ static void add(struct program *p, struct sock_filter insn)
 #define REFUSE(code)                                                                               \
 	(struct sock_filter) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (code))
 
-/* The argument's lower half, first in memory: all that the kernel takes of these. */
+/* Tests the argument's lower half, which comes first in memory: the kernel uses no more of it. */
 static void add_looked_at(struct program *p, const struct call *c)
 {
 	bool equal = c->how != WITHOUT;

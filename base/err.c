@@ -7,10 +7,10 @@
 
 #include "pcidevfs/util.h"
 
-/* Before it is made to fit: three of the longest names. */
+/* Length before STR_FIT(): three of the longest names. */
 #define SENTENCE_MAX (3 * ERR_TEXT)
 
-/* What a device or a file of the user put into the sentence must not move the terminal's cursor. */
+/* Text of a device or of a user's file must not move the terminal's cursor. */
 static void make_printable(char *text)
 {
 	for (; *text; text++)
@@ -20,7 +20,7 @@ static void make_printable(char *text)
 
 int fail(struct err *err, int code, const char *fmt, ...)
 {
-	char text[SENTENCE_MAX]; /* what err says now may be part of it */
+	char text[SENTENCE_MAX]; /* a buffer of its own: err->text may be an argument */
 	va_list ap;
 
 	if (!err)

@@ -31,7 +31,7 @@ int fdmsg_send(int sock, const void *msg, size_t size, const int *fds, size_t n)
 	return sendmsg(sock, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-/* Takes up to n descriptors out of m; closes what is too many. Returns how many came. */
+/* Takes up to n descriptors out of m and closes the rest. Returns how many came. */
 static size_t take_fds(struct msghdr *m, int *fds, size_t n)
 {
 	size_t got = 0;

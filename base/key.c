@@ -15,7 +15,7 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Lower-case hex digits up to `end`; -1 when their number is not in [min, max]. */
+/* Reads lower-case hex digits up to `end`; -1 if their count is not in [min, max]. */
 static int64_t hex_field(const char **text, int min, int max, char end)
 {
 	int64_t value = 0;
@@ -36,7 +36,7 @@ bool pci_addr_parse(const char *text, struct pci_addr *ret)
 {
 	const char *start = text;
 	int64_t domain = hex_field(&text, 4, 8, ':');
-	/* %04x never pads a domain of more than 16 bits: no second spelling of one device */
+	/* %04x never pads a domain of more than 16 bits, so a device has only one spelling */
 	bool padded = text - start > 5 && start[0] == '0';
 	int64_t bus = domain < 0 || padded ? -1 : hex_field(&text, 2, 2, ':');
 	int64_t dev = bus < 0 ? -1 : hex_field(&text, 2, 2, '.');
@@ -55,7 +55,7 @@ static bool pci_name(const char *name)
 	return pci_addr_parse(name, &addr);
 }
 
-/* 8-4-4-4-12 lower-case digits: the kernel writes mdev names so */
+/* 8-4-4-4-12 lower-case digits, as the kernel writes mdev names */
 static bool uuid_name(const char *name)
 {
 	for (int i = 0; i < 36; i++) {
@@ -85,7 +85,7 @@ static bool usb_name(const char *name)
 	return dash && digit;
 }
 
-/* VMD's (tests/k8s/ground/kubevirt, case 15) */
+/* for example behind VMD (tests/k8s/ground/kubevirt, case 15) */
 static const char *pci_withheld(const char *name)
 {
 	struct pci_addr addr;

@@ -11,10 +11,10 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 
-/* Its name may be removed by whoever found it unlocked, each time between our open and our lock. */
+/* Another process that found the file unlocked may remove it between our open and our lock. */
 enum { TRIES = 10 };
 
-/* For writing, without which NFS gives no such lock. */
+/* Opens for writing: NFS needs that for such a lock. */
 static int open_own(int dirfd, const char *name, struct err *err)
 {
 	int fd = openat(dirfd, name,

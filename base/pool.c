@@ -21,17 +21,17 @@ struct job {
 /* All guarded by lock. */
 struct pool {
 	pthread_mutex_t lock;
-	pthread_cond_t work; /* a job came, or stop */
+	pthread_cond_t work; /* a job came, or stop was set */
 	pthread_cond_t ended;
 	struct job *first, **last;
 	unsigned int max, threads, idle, waiting; /* waiting: jobs in the list */
 	unsigned int blocked;
 	bool stop;
-	_Atomic uint64_t *in_hand; /* NULL: nobody watches */
+	_Atomic uint64_t *in_hand; /* set by pool_watch(), or NULL */
 	uint64_t jobs;
 };
 
-/* With the lock held: waits for a job; NULL when this thread shall end. */
+/* Waits for a job, with the lock held. Returns NULL if this thread must end. */
 static struct job *next_job(struct pool *p)
 {
 	struct timespec until = in_ms(IDLE_MS);
@@ -160,7 +160,7 @@ static int submit(struct pool *p, void (*run)(void *ctx), void *ctx, bool queue)
 	else if (p->waiting + 1 > p->idle && !queue)
 		r = -EAGAIN;
 	if (r && queue && p->threads > p->blocked && !p->stop)
-		r = 0; /* one of the others will come to it */
+		r = 0; /* another thread will take it */
 	if (!r) {
 		*p->last = job;
 		p->last = &job->next;
@@ -169,7 +169,7 @@ static int submit(struct pool *p, void (*run)(void *ctx), void *ctx, bool queue)
 	pthread_mutex_unlock(&p->lock);
 	if (r)
 		free(job);
-	else /* without the lock: whoever wakes would wait for that next */
+	else /* without the lock: the woken thread would wait for it at once */
 		pthread_cond_signal(&p->work);
 	return r;
 }

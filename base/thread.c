@@ -13,7 +13,7 @@ int thread_start(pthread_t *ret, void *(*run)(void *ctx), void *ctx)
 	sigset_t all, old;
 	int r;
 
-	/* A signal is for the thread that waits for it: taken here it would interrupt nothing. */
+	/* Signals are for the thread that waits for them; here they would interrupt nothing. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	pthread_attr_init(&attr);

@@ -65,12 +65,12 @@ void out_printf(struct out *o, const char *fmt, ...)
 		o->data[o->len] = '\0';
 }
 
-/* The length of a character of UTF-8; 0: there is none, or it is for terminals alone (below
- * U+00A0). */
+/* The length of a UTF-8 character; 0: invalid, or a control character (below U+00A0). */
 static size_t char_len(const char *at)
 {
 	static const struct {
-		unsigned char first, last, min, max; /* of the first byte, and of the second */
+		/* limits of the first byte, then of the second */
+		unsigned char first, last, min, max;
 		size_t len;
 	} rows[] = {
 		{ 0xc2, 0xc2, 0xa0, 0xbf, 2 }, { 0xc3, 0xdf, 0x80, 0xbf, 2 },
@@ -229,7 +229,7 @@ bool str_copy(char *dst, size_t size, const char *src)
 	return fits;
 }
 
-/* Of the first that is longest; its length. */
+/* Finds the first word of the greatest length; returns the length. */
 static size_t longest_word(char *text, char **ret)
 {
 	size_t longest = 0;
@@ -251,7 +251,7 @@ static bool is_amid_letter(char c)
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* To about keep bytes, with the dots. */
+/* Shortens a word to about `keep` bytes, dots included. */
 static void cut_word(char *word, size_t n, size_t keep)
 {
 	size_t head = (keep - 2) / 2, tail = (keep - 3) / 2;
@@ -264,7 +264,7 @@ static void cut_word(char *word, size_t n, size_t keep)
 	memmove(word + head + 3, word + n - tail, strlen(word + n - tail) + 1);
 }
 
-#define WORD_LEAST 16 /* what is shorter stays */
+#define WORD_LEAST 16 /* shorter words stay as they are */
 
 void str_fit(char *text, size_t size)
 {
@@ -279,7 +279,7 @@ void str_fit(char *text, size_t size)
 			text[size - 1] = '\0';
 			return;
 		}
-		/* Half of it at once, so that another takes its share. */
+		/* At most half of it at once, so that other words take their share. */
 		cut_word(word, n, n > 2 * over ? n - over : n / 2);
 	}
 }
@@ -314,7 +314,7 @@ __attribute__((weak)) const char say_as[] = "pcidevfsd";
 
 void say(const char *fmt, ...)
 {
-	/* A pipe that is writable takes as much as this at once. */
+	/* A writable pipe takes this much at once. */
 	struct pollfd to = { STDERR_FILENO, POLLOUT, 0 };
 	char text[1024], line[1100];
 	va_list ap;
@@ -325,7 +325,7 @@ void say(const char *fmt, ...)
 	va_end(ap);
 	n = snprintf(line, sizeof(line), "%s: %s\n", say_as, text);
 	if (poll(&to, 1, 0) == 1 && to.revents & POLLOUT && write(to.fd, line, (size_t)n) < 0) {
-		/* Nobody hears it. */
+		/* Nobody listens. */
 	}
 }
 
@@ -334,7 +334,7 @@ void event_ring(int fd)
 	const uint64_t one = 1;
 
 	if (write(fd, &one, sizeof(one)) < 0) {
-		/* Its counter is at its limit: it is readable already. */
+		/* The counter is at its limit, so it is readable already. */
 	}
 }
 

@@ -10,7 +10,7 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 
-/* What a path of a tree that is not mounted, or whose process has ended, says. */
+/* Maps the errors of a path whose tree is not mounted, or whose daemon has ended, to ENOTCONN. */
 static int of_no_tree(int code)
 {
 	static const int codes[] = { ENOENT, ENODEV, ECONNABORTED, ECONNREFUSED };
@@ -21,7 +21,7 @@ static int of_no_tree(int code)
 	return code;
 }
 
-/* "error EBUSY 0000:05:00.0/claim: SENTENCE": the sentence of the first one. */
+/* Takes the sentence of the first line such as "error EBUSY 0000:05:00.0/claim: SENTENCE". */
 static int verdict(const char *tree, char *answers, int code, struct err *err)
 {
 	for (char *save, *line = strtok_r(answers, "\n", &save); line;
@@ -41,8 +41,8 @@ void ctl_close(struct ctl *c)
 	c->fd = -1;
 }
 
-/* Another tree may be mounted there by now, or ours unmounted. What is asked for here the kernel
- * knows. */
+/* Does fd still lead to the mounted tree? Ours may be unmounted, or another one mounted there. The
+ * kernel answers this without the daemon. */
 static bool is_there(int fd, const char *path)
 {
 	struct statx ours, there;
@@ -82,11 +82,11 @@ int ctl_commit(struct ctl *c, const char *lines, struct err *err)
 	if (n >= 0 && (size_t)n == text.len)
 		code = 0;
 	out_free(&text);
-	/* also when it went well: unread answers stay */
+	/* also on success: unread answers would stay */
 	n = read(c->fd, answers, sizeof(answers) - 1);
 	if (!code)
 		return 0;
 	answers[n > 0 ? n : 0] = '\0';
-	ctl_close(c); /* and with it what the tree may keep of this one */
+	ctl_close(c); /* and drops what the tree may keep for it */
 	return verdict(c->tree, answers, code, err);
 }

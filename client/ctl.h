@@ -5,17 +5,15 @@
 
 struct err;
 
-/* Stays open between transactions that go well: opening it takes as long as a fifth of one. */
+/* Stays open after a transaction that succeeded: an open takes a fifth of the time of one. */
 struct ctl {
 	const char *tree; /* the caller's */
-	int fd;		  /* -1 at first, and when it is closed */
+	int fd;		  /* -1 at first and when closed */
 };
 
-/*
- * Commits the lines ("0000:05:00.0/claim alice\n"...), all or none. Waits as long as the tree does.
- * Returns 0 or -errno, with the tree's own sentence. -ENOTCONN: the tree is not there, or ended
- * before it said how that went: it may have been done.
- */
+/* Commits the lines ("0000:05:00.0/claim alice\n"...), all or none. Waits as long as the tree does.
+ * Returns 0 or -errno with the tree's own sentence. -ENOTCONN: the tree is not there, or ended
+ * before it answered; the lines may have been committed. */
 int ctl_commit(struct ctl *c, const char *lines, struct err *err);
 void ctl_close(struct ctl *c);
 

@@ -108,7 +108,7 @@ void loop_leave(struct loop *l)
 		event_ring(l->wake.fd);
 }
 
-/* What was heard of is asked for again in one's turn: its source may have gone meanwhile. */
+/* Only sleeps. The event is asked for again in our turn, because its source may be gone by then. */
 static void sleep_until_heard(struct loop *l)
 {
 	struct pollfd p = { .fd = l->epoll, .events = POLLIN };
@@ -122,7 +122,7 @@ static void sleep_until_heard(struct loop *l)
 	l->until = 0;
 }
 
-/* What is due may remove any source, so it is looked for anew after each. */
+/* A callback may remove any source, so the list is searched anew after each. */
 static void run_due(struct loop *l)
 {
 	uint64_t now = now_ms();
@@ -138,7 +138,7 @@ static void run_due(struct loop *l)
 	} while (s);
 }
 
-/* One event a turn: what it does may end the life of another's source. */
+/* Handles one event a turn, because its callback may free the source of another one. */
 void loop_run(struct loop *l)
 {
 	while (!l->ended) {

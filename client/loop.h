@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What the main thread waits for: descriptors and one next time for each user. Threads that wait
- * for something else do what follows from it themselves, each in its turn: nothing here, and
- * nothing that the sources' owners have, is touched without.
- */
+/* What the main thread waits for: descriptors, and one timer per user. A thread that waits for
+ * something else handles it by itself, in a turn. Outside of a turn nobody may touch the loop or
+ * the data of the owners of its sources. */
 #ifndef CLIENT_LOOP_H
 #define CLIENT_LOOP_H
 
@@ -14,12 +12,12 @@
 struct err;
 struct loop;
 
-/* Embedded by its owner; fd -1: a timer only. */
+/* Embedded by its owner; fd -1: only a timer. */
 struct source {
 	int fd;
 	void (*ready)(struct source *s); /* readable, or hung up */
-	void (*due)(struct source *s);	 /* `at` has come; it is UINT64_MAX again */
-	uint64_t at;			 /* ms of now_ms(); UINT64_MAX: never */
+	void (*due)(struct source *s);	 /* `at` has come; it is reset to UINT64_MAX */
+	uint64_t at;			 /* time of now_ms(); UINT64_MAX: never */
 	struct source *next;
 };
 
@@ -28,24 +26,25 @@ struct loop {
 	pthread_mutex_t turn; /* guards what follows */
 	struct source *timers;
 	struct source wake;
-	uint64_t until;		  /* what loop_run() sleeps to; 0: it does not */
+	uint64_t until;		  /* time that loop_run() sleeps to; 0: it is awake */
 	void (*after)(void *ctx); /* at the end of every turn; may be NULL */
 	void *after_ctx;
 	bool ended;
 };
 
-/* It is the caller's turn from then on. */
+/* Returns 0 or -errno. The caller has the turn from then on. */
 int loop_open(struct loop *l, struct err *err);
 void loop_close(struct loop *l);
-/* Around all that another thread does with it, and around waits for such threads. */
+/* Brackets all that another thread does with the loop; loop_leave() and loop_enter() bracket waits
+ * for such threads. */
 void loop_enter(struct loop *l);
 void loop_leave(struct loop *l);
 int loop_add(struct loop *l, struct source *s, struct err *err);
-/* Before its descriptor is closed. */
+/* Call it before the descriptor is closed. */
 void loop_remove(struct loop *l, struct source *s);
-/* Its descriptor is not looked at until it is heard again; its timer is. */
+/* Ignores the source's descriptor until it is unmuted; its timer still runs. */
 void loop_mute(struct loop *l, struct source *s, bool mute);
-/* Until `ended`. */
+/* Returns once `ended` is set. */
 void loop_run(struct loop *l);
 
 #endif

@@ -20,7 +20,7 @@ struct jobs {
 struct mirror {
 	char *path;
 	struct loop *loop;
-	bool left; /* the loop's turn; nobody is there any more to tell of verdicts */
+	bool left; /* guarded by the turn; nobody is left to take verdicts */
 	int event, stop;
 	pthread_t follower, looker, writer;
 	bool following, looking, writing;
@@ -67,7 +67,7 @@ static void on_device(void *ctx, const char *id, char *pairs)
 	struct mirror *t = ctx;
 
 	pthread_mutex_lock(&t->lock);
-	/* What cannot be understood, or has no room, is not offered. */
+	/* A device that cannot be parsed or has no room is not offered. */
 	if (t->ops->take(t->table, id, pairs))
 		t->ops->drop(t->table, id);
 	t->changed = true;
@@ -106,7 +106,8 @@ static void on_lost(void *ctx, const char *why)
 	struct mirror *t = ctx;
 
 	pthread_mutex_lock(&t->lock);
-	t->reading = false; /* what an inventory did not tell to its end stays as it was */
+	/* devices that an incomplete inventory did not list stay as they were */
+	t->reading = false;
 	t->changed |= !t->lost_at;
 	if (!t->lost_at)
 		t->lost_at = now_ms();
@@ -147,7 +148,7 @@ static bool holders_path(struct mirror *t, size_t i, char *path, size_t size)
 	return there;
 }
 
-/* Who reads the holders of one device makes the daemon look for those of all. */
+/* Reading the holders of one device makes the daemon probe those of all devices. */
 static void look(struct mirror *t)
 {
 	char path[4096], buf[4096];
@@ -268,7 +269,7 @@ static void drop_jobs(struct jobs *j)
 	}
 }
 
-/* Their jobs end in turns. */
+/* Leaves the turn meanwhile: the threads' jobs end in turns. Returns whether all ended. */
 static bool end_threads(struct mirror *t)
 {
 	struct timespec until;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The mount, kept at arm's length: one thread follows it into the table, one writes to it, one
- * makes it look who holds what, which may take long. Nobody touches it in a turn of the loop
- * (loop.h), so that a tree that does not answer holds up nothing but its own news.
- */
+/* A copy of the tree. One thread follows the mount into the table, one writes to it, and one makes
+ * it probe who holds which device, which may take long. The mount is never accessed in a turn of
+ * the loop (loop.h), so a tree that does not answer delays only its own news. */
 #ifndef CLIENT_MIRROR_H
 #define CLIENT_MIRROR_H
 
@@ -16,63 +14,61 @@
 struct loop;
 struct mirror;
 
-/* What a client keeps of the tree. All are called with the tree's lock held, by threads of the
- * tree. */
+/* What a client keeps of the tree. The mirror's threads call all functions with the lock held. */
 struct mirror_table {
-	const char *name; /* as which `health` shows who follows */
-	size_t size;	  /* of the table, which begins as zeros */
-	/* An inventory begins: what is not taken until settle() is not there any more. */
+	const char *name; /* the client's name in `health` */
+	size_t size;	  /* of the table, which starts zeroed */
+	/* An inventory begins: devices not taken until settle() are gone. */
 	void (*begin)(void *table);
-	/* A device is there, as pairs say (line.h); they are overwritten. Not 0: it cannot be kept,
-	 * and is dropped. */
+	/* A device is there, described by pairs (line.h), which are overwritten. Not 0: it cannot
+	 * be kept and is dropped. */
 	int (*take)(void *table, const char *id, char *pairs);
 	void (*drop)(void *table, const char *id);
 	void (*settle)(void *table);
-	/* The i-th file below the tree whose reading makes it look who holds what. False: there are
-	 * no more. NULL: it is never asked to look. */
+	/* Writes the path, below the tree, of the i-th file whose reading makes the daemon probe
+	 * holders. False: there are no more. NULL: never asked to probe. */
 	bool (*holders)(const void *table, size_t i, char *path, size_t size);
-	/* Is what a job has to say out of date, by what happened after `since`? NULL: never. */
+	/* Did something after `since` make the lines of a job out of date? NULL: never. */
 	bool (*overtaken)(const void *table, const char *lines, uint64_t since);
 	void (*clear)(void *table); /* frees what it holds */
 };
 
-/* One transaction for ctl, and where its verdict goes. */
+/* One transaction for ctl, and the callback for its verdict. */
 struct job {
 	char *lines;
-	bool look; /* only once the tree has looked who holds what, from now on */
-	/* Ms, 0: never. Dropped (ECANCELED) once the table calls it overtaken. */
+	bool look; /* run it only after a probe of holders that starts from now on */
+	/* Time in ms, 0: never. The job is dropped (ECANCELED) if overtaken() says so. */
 	uint64_t since;
-	bool urgent; /* somebody waits for it: before what is not */
-	/* In a turn of the loop; frees the job. */
+	bool urgent; /* somebody waits for it: it runs before other jobs */
+	/* Called in a turn of the loop; must free the job. */
 	void (*done)(struct job *job, const struct err *err);
 	void *ctx;
 	struct err err; /* code 0: done */
 	struct job *next;
 };
 
-/* -ENOMEM, or why no thread can be had. */
+/* Returns 0, -ENOMEM, or -errno if no thread can be started. */
 int mirror_new(const char *path, struct loop *loop, const struct mirror_table *ops,
 	       struct mirror **ret, struct err *err);
-/* Leaves the turn to its threads meanwhile. */
+/* Leaves the turn while its threads end. */
 void mirror_free(struct mirror *t);
-/* Readable when there is news of the table. */
+/* Readable if there is news of the table. */
 int mirror_fd(const struct mirror *t);
-/* Returns whether the table changed. */
+/* Returns true if the table changed. */
 bool mirror_dispatch(struct mirror *t);
 
-/* The table, between lock and unlock. */
+/* Access to the table, between lock and unlock. */
 void *mirror_lock(struct mirror *t);
 void mirror_unlock(struct mirror *t);
-/* Since when nothing has been heard of the tree (ms; 0: it is there), and why. With the lock
- * held. */
+/* Returns since when the tree is lost (ms; 0: it is there), and why. Call it with the lock held. */
 uint64_t mirror_lost(const struct mirror *t, const char **ret_why);
 /* Has an inventory ever been read? */
 bool mirror_known(struct mirror *t);
 
-/* In the order in which they come, urgent ones first. The job is the tree's until done(). */
+/* Runs jobs in order of submission, urgent ones first. The mirror owns the job until done(). */
 void mirror_commit(struct mirror *t, struct job *job);
-/* Soon the tree looks who holds what; what it sees comes as any news. However often that is asked
- * for meanwhile, it looks once more. */
+/* Makes the tree probe holders soon; the result comes as ordinary news. Requests that come
+ * meanwhile share one further probe. */
 void mirror_look(struct mirror *t);
 
 #endif

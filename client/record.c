@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Behind the backslash at *from. */
+/* Decodes the escape whose backslash is at *from. */
 static int unescape(char **from)
 {
 	char hex[3] = { 0 };
@@ -23,7 +23,7 @@ static int unescape(char **from)
 	return (int)strtol(hex, NULL, 16);
 }
 
-/* *from is behind the opening quote; in the end behind the closing one. */
+/* *from is behind the opening quote; on return it is behind the closing one. */
 static int unquote(char **from)
 {
 	char *to = *from, *c = *from;
@@ -31,7 +31,7 @@ static int unquote(char **from)
 	while (*c != '"') {
 		int v = *c == '\\' ? unescape(&c) : (unsigned char)*c++;
 
-		/* An escape that is none, the line's end, or a zero that would hide the rest. */
+		/* An invalid escape, the line's end, or a NUL that would hide the rest. */
 		if (v <= 0)
 			return -EINVAL;
 		*to++ = (char)v;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A line of inventory, events or events_pipe, taken apart where it lies. */
+/* Parses a line of inventory, events or events_pipe in place. */
 #ifndef CLIENT_RECORD_H
 #define CLIENT_RECORD_H
 
@@ -9,10 +9,10 @@ struct pair {
 };
 
 /*
- * The next pair of the line that *cursor leads through; the line (no newline) is overwritten: pairs
- * lie in it, values unquoted. Start with *cursor at the line. Returns 1, 0 at its end, -EINVAL for
- * what the tree's format does not know (DESIGN.md 3): an open quote, an escape that is none, a
- * value without a key.
+ * Returns the next pair of the line that *cursor leads through. Start with *cursor at the line,
+ * which has no newline. The line is overwritten: pairs point into it, values are unquoted. Returns
+ * 1; 0 at the end; -EINVAL for text outside of the tree's format (DESIGN.md 3): an open quote, an
+ * invalid escape, a value without a key.
  */
 int record_next(char **cursor, struct pair *ret);
 

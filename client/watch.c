@@ -12,8 +12,8 @@
 #include "record.h"
 
 enum {
-	CHUNK = 65536,	/* a line is shorter: the tree's texts are bounded */
-	RETRY_MS = 100, /* first pause after the tree was lost, doubled each time */
+	CHUNK = 65536,	/* longer than any line: the tree's texts are bounded */
+	RETRY_MS = 100, /* the first pause after the tree was lost; doubled each time */
 	RETRY_MAX_MS = 2000,
 };
 
@@ -23,7 +23,7 @@ struct follower {
 	int stop_fd;
 	uint64_t generation; /* of the inventory */
 	uint64_t seq;	     /* of the last event; 0: none yet */
-	bool lost;	     /* events are missing: the inventory again */
+	bool lost;	     /* events are missing: read the inventory again */
 };
 
 /* Lines of a stream. */
@@ -32,12 +32,11 @@ struct lines {
 	char buf[CHUNK + 1];
 	size_t start, end;
 	bool ended;
-	bool live;    /* poll tells when there is more */
-	bool drained; /* the last read took all that was there */
+	bool live;    /* poll() tells when there is more */
+	bool drained; /* the last read took all there was */
 };
 
-/* The next whole line without its newline. 1, 0 when there is none yet (or ever, if ended),
- * -errno. */
+/* The next whole line without its newline. Returns 1; 0: none yet (or ever, if ended); -errno. */
 static int next_line(struct lines *l, char **ret)
 {
 	for (;;) {
@@ -130,7 +129,7 @@ static int read_inventory(struct follower *f, struct err *err)
 	}
 	if (r < 0)
 		return fail(err, -r, "%s/inventory: %s", f->tree, strerror(-r));
-	/* What it seems to lack would be taken for gone. */
+	/* Devices missing from an incomplete inventory would be taken for gone. */
 	if (!l->ended || l->end != l->start || n != devices + 1)
 		return fail(err, EBADMSG,
 			    "%s/inventory is not whole: it has %llu lines for %llu devices",
@@ -156,7 +155,7 @@ static void take_event(struct follower *f, char *line)
 		else if (!strcmp(p.key, "action"))
 			action = p.value;
 	}
-	/* Neither is of a device, and the numbers go on from there. */
+	/* "lost" and "hello" are about no device, and numbering continues from them. */
 	lost = !strcmp(action, "lost");
 	if (!lost && strcmp(action, "hello"))
 		lost = r != 1 || (f->seq && seq != f->seq + 1);
@@ -177,7 +176,7 @@ static bool stopped(int stop_fd, int timeout_ms)
 	return poll(&p, 1, timeout_ms) > 0;
 }
 
-/* Whatever can be read now. */
+/* Takes all that can be read now. */
 static int take_events(struct follower *f, struct lines *l, struct err *err)
 {
 	char *line = NULL;
@@ -192,7 +191,7 @@ static int take_events(struct follower *f, struct lines *l, struct err *err)
 	return 0;
 }
 
-/* `health` shows us while this is open; who has no right to it follows all the same. */
+/* `health` shows us while this file is open. A client that may not open it follows all the same. */
 static int show_us(const struct follower *f)
 {
 	struct err err = { 0 };
@@ -203,10 +202,10 @@ static int show_us(const struct follower *f)
 	return fd;
 }
 
-/* Returns when the tree is lost, or 0 when it is time to stop. */
+/* Returns -errno if the tree is lost, or 0 if it must stop. */
 static int follow(struct follower *f, struct lines *l, struct err *err)
 {
-	__attribute__((unused)) _close_ int shown = show_us(f); /* as long as it is open */
+	__attribute__((unused)) _close_ int shown = show_us(f); /* open until we return */
 	_close_ int fd = l->fd = open_file(f, "events_pipe", O_RDONLY | O_NONBLOCK, err);
 	struct pollfd p[] = { { fd, POLLIN, 0 }, { f->stop_fd, POLLIN, 0 } };
 	int r = fd < 0 ? fd : read_inventory(f, err);

@@ -1,30 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The tree as it is and as it changes: inventory first, then events_pipe, and from the start again
- * when events were lost or the tree went away and came back (DESIGN.md 2, "How clients live").
- */
+/* Follows the tree: first inventory, then events_pipe. Starts again if events were lost or the tree
+ * went away and came back (DESIGN.md 2, "How clients live"). */
 #ifndef CLIENT_WATCH_H
 #define CLIENT_WATCH_H
 
 #include <stdbool.h>
 
-/* All are called by the thread that runs watch_run(). */
+/* All functions are called by the thread that runs watch_run(). */
 struct watcher {
-	const char *name; /* as which `health` shows who follows */
-	/* An inventory begins: what is not told until settled() is not there. */
+	const char *name; /* the client's name in `health` */
+	/* An inventory begins: devices not named until settled() are gone. */
 	void (*begin)(void *ctx);
-	/* A device is there, as `pairs` say: what record_next() takes apart; behind the id. */
+	/* A device is there; `pairs` is the line behind the id, for record_next(). */
 	void (*device)(void *ctx, const char *id, char *pairs);
 	void (*removed)(void *ctx, const char *id);
 	/* The inventory, or a batch of events, is complete. */
 	void (*settled)(void *ctx);
-	/* The tree cannot be read; why is one sentence. Tried again until it can. */
+	/* The tree cannot be read; why is one sentence. Retried until it can. */
 	void (*lost)(void *ctx, const char *why);
 	void *ctx;
 };
 
 /* Follows the tree at the path until stop_fd is readable. A read of a tree whose daemon is dead
- * waits for the next one; only the caller's thread does. */
+ * waits for the next daemon; only the calling thread waits. */
 void watch_run(const char *tree, const struct watcher *w, int stop_fd);
 
 #endif

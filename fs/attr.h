@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The vocabulary of the tables: a file, link or directory is a row; an object is what a directory
- * is about; a view is a rule that puts links to devices into a directory.
+ * The vocabulary of the tables: a row is a file, link or directory; an object is the subject of a
+ * directory; a view is a rule that puts links to devices into a directory.
  *
  * To add a file: one row in attrs_pci.c, attrs_claim.c, ... (or attrs_root.c) with its show and
- * store. To add a view: one row in views.c, with its rule. To add a bus, or another sort of object:
+ * store. To add a view: one row in views.c, with its rule. To add a bus, or another kind of object:
  * a number in enum obj_kind and its row in kinds.c. A bus needs rows outside fs as well:
  * docs/HACKING.md.
  */
@@ -25,7 +25,7 @@ struct ring;
 struct tree;
 struct request;
 
-/* What has a directory of its own. The numbers are kept in the stash: append, never reorder. */
+/* Objects with a directory of their own. The numbers are in the stash: append, never reorder. */
 enum obj_kind {
 	OBJ_ROOT,
 	OBJ_DEVICE, /* a PCI function */
@@ -34,80 +34,80 @@ enum obj_kind {
 	OBJ_VENDOR,
 	OBJ_RESOURCE,
 	OBJ_KINDS,
-	OBJ_LABEL = 64, /* and the id of a view's directory: what lies in it, one for each label */
+	OBJ_LABEL = 64, /* plus the id of a view's directory: its subdirectories, one per label */
 };
 
-/* The low 8 bits of a node id. The kernel remembers them over our restarts and upgrades, so an id
- * is never given to another row of the same kind. Ids end at ROW_MAX. */
-#define ROW_SELF 1 /* the object's own directory; the root's node id is therefore 1 */
+/* The low 8 bits of a node id. The kernel remembers them over restarts and upgrades, so an id must
+ * never be given to another row of the same kind. Ids end at ROW_MAX. */
+#define ROW_SELF 1 /* the object's own directory; so the root's node id is 1 */
 #define ROW_MAX 128
 
 enum attr_flag {
-	ATTR_CONST = 1 << 0, /* stays until its bits change: exact size, cached by the kernel */
-	/* may take seconds: made by a thread for that, refresh() first, for all within 100 ms */
+	ATTR_CONST = 1 << 0, /* constant until its bits change: exact size, cached by the kernel */
+	/* may take seconds: made by its own thread, after refresh(), for all within 100 ms */
 	ATTR_SLOW = 1 << 1,
-	/* too much work for the FUSE thread: made by the tree's worker, for all who read it */
+	/* too much work for the FUSE thread: made by the tree's worker, for all readers */
 	ATTR_WORK = 1 << 2,
-	/* A long text: the first read takes it, later ones continue it, or ESTALE; a read at offset
-	 * 0 begins anew. Once it is open its size is that of the moment. */
+	/* A long text: the first read takes it, later ones continue it, or get ESTALE; a read at
+	 * offset 0 starts anew. Once it is open its size is the present one. */
 	ATTR_SNAPSHOT = 1 << 3,
 	ATTR_STREAM = 1 << 4, /* the event stream: blocks, has no position */
-	ATTR_GROUP = 1 << 6,  /* a write binds the IOMMU group: it needs the right to all members */
+	ATTR_GROUP = 1 << 6,  /* a write binds the IOMMU group: needs the right to all members */
 	ATTR_CTL = 1 << 7,    /* transactions: text and answers of each open file, no position */
-	ATTR_ASIDE = 1 << 8,  /* a write asks nothing of the engine: store has done it */
+	ATTR_ASIDE = 1 << 8,  /* a write requests nothing from the engine: store has done it */
 };
 
-/* Beside those of change.h: what the tree itself alters. */
+/* A change bit of the tree itself, besides those of change.h. */
 #define CH_LOG CH_BIT(63)
 static_assert(CH_END <= CH_LOG, "no bit of change.h is that of the tree's own");
 #define CH_ANY (CH_ALL & ~CH_LOG & ~CH_INTERNAL & ~CH_RIGHTS)
 
-/* Whose file is read or written. */
+/* The object whose file is read or written. */
 struct subject {
 	struct tree *tree;
 	uint32_t slot;		  /* of its object */
 	const char *name;	  /* of its object: "0000:08:00.0", "alice" */
-	const struct device *dev; /* does not change during the call; NULL when it is no device */
+	const struct device *dev; /* constant during the call; NULL if it is not a device */
 };
 
-/* The entries of a directory that come and go with devices. */
+/* Entries of a directory that come and go with devices. */
 struct entries {
 	enum obj_kind child; /* their directories ... */
-	uint16_t link;	     /* ... or, not 0, links to devices of any bus: this row of theirs */
-	const char *prefix;  /* entries are called <prefix><number>; NULL: as their object */
-	/* Users name them: the kernel caches none, so that no change of them costs others what it
-	 * has cached. */
+	uint16_t link;	     /* ... or, if not 0, links to devices of any bus: this row of theirs */
+	const char *prefix;  /* entries are named <prefix><number>; NULL: by their object */
+	/* Users choose the names: the kernel caches none, so changes do not flush other caches. */
 	int brief;
 };
 
 struct attr {
 	const char *name;
 	uint16_t id;
-	uint16_t in;	     /* id of the directory row that it lies in; 0: the object's own */
-	mode_t mode;	     /* S_IFREG when no type is given */
-	uint32_t caps;	     /* enum cap: a device has it when it has all of these */
-	uint32_t write_caps; /* and these to be written; without them it shows no w */
+	/* id of the directory row that contains it; 0: the object's own directory */
+	uint16_t in;
+	mode_t mode;	     /* S_IFREG if no type is given */
+	uint32_t caps;	     /* enum cap: devices with all of these have the row */
+	uint32_t write_caps; /* and writing needs these; without them it shows no w */
 	uint32_t flags;
-	change_bits bits; /* what alters it */
-	/* Prints the file's text or the link's target. Never blocks, cannot fail, locks no model
-	 * for what has a key. */
+	change_bits bits; /* the changes that alter it */
+	/* Prints the file's text or the link's target. Never blocks or fails; with a key it locks
+	 * no model. */
 	void (*show)(const struct subject *s, struct out *o);
-	/* The text comes without its newline and without control characters. Returns 0 with
-	 * ret->value filled in (*ret is a request for this file of this device already), or -errno
-	 * with the sentence. ATTR_ASIDE: it is done then, and ret is not used. Called by
-	 * request_parse() alone. */
+	/* Parses the text, which has no final newline and no control characters. Returns 0 with
+	 * ret->value filled in (*ret is a request for this file of this device), or -errno with the
+	 * sentence. ATTR_ASIDE: does the work itself, and ret is unused. Only called by
+	 * request_parse(). */
 	int (*store)(const struct subject *s, const char *text, struct request *ret,
 		     struct err *err);
-	/* Does what was accepted reach beyond the device, so that its owner is not enough? Then
-	 * -EACCES with the sentence, for who is neither in the group pcidevfs nor has
-	 * CAP_DAC_OVERRIDE. May be NULL: it never does. */
+	/* Returns -EACCES with the sentence if the value concerns more than this device, so that
+	 * its owner's right is not enough. Only asked for users without group pcidevfs and
+	 * CAP_DAC_OVERRIDE. NULL: it never does. */
 	int (*reaches)(const struct subject *s, const struct request *request, struct err *err);
-	/* In place of show: lines that come, as in a file that grows and is rotated. */
+	/* Instead of show: lines, as in a file that grows and is rotated. */
 	struct ring *(*ring)(const struct tree *t);
-	/* For ATTR_SLOW: brings the model up to date. May be NULL. */
+	/* For ATTR_SLOW: updates the model. May be NULL. */
 	void (*refresh)(const struct subject *s);
-	const struct entries *entries; /* of a directory row; NULL: only rows lie in it */
-	const char *key;	       /* its name in inventory and events; NULL: not there */
+	const struct entries *entries; /* of a directory row; NULL: it contains only rows */
+	const char *key;	       /* name in inventory and events; NULL: not there */
 	const char *since; /* NULL: FIRST_RELEASE */
 	const char *help;
 };
@@ -121,14 +121,14 @@ struct attr_table {
 
 struct obj_type {
 	const char *path; /* for FILES.md */
-	/* of its rows, in their order; NULL behind the last */
+	/* of its rows, in order; NULL at the end */
 	const struct attr_table *const *tables;
-	/* Of a bus: the root's row that the directories of its devices lie in. */
+	/* For a bus: the root's row for the directories of its devices. */
 	const struct attr *dir;
-	/* Id of the row of its parent (slot 0: the root) that its directory lies in. */
+	/* Id of the row of its parent (slot 0: the root) that contains its directory. */
 	uint16_t home;
-	int bus;		       /* enum bus of devices; 0: no device */
-	int derived;		       /* exists as long as a view puts something in it */
+	int bus;		       /* enum bus of devices; 0: not a device */
+	int derived;		       /* exists as long as a view puts something into it */
 	const struct entries *entries; /* of its own directory */
 };
 
@@ -136,7 +136,7 @@ extern const struct attr_table attrs_pci, attrs_claim, attrs_sriov, attrs_state,
 extern const struct attr_table attrs_root, attrs_resource;
 extern const struct attr_table *const no_tables[];
 
-/* Ids that more than one table needs. */
+/* Ids that several tables need. */
 enum { ROW_RES_DEVICES = 20, ROW_RESOURCES = 29, ROW_VIRTFN = 30 };
 
 #define VIEW_DEPTH 2
@@ -145,14 +145,14 @@ enum { ROW_RES_DEVICES = 20, ROW_RESOURCES = 29, ROW_VIRTFN = 30 };
 
 /* A directory of links to devices. */
 struct view {
-	/* Of the root; without a name the links lie in directories that are there anyway. */
+	/* In the root; without a name the links are in existing directories. */
 	struct attr dir;
-	struct attr link;		/* of a device: the link to it that lies in the view */
+	struct attr link;		/* for a device: the link to it in the view */
 	struct obj_type label;		/* of OBJ_LABEL + dir.id, if such are on the path */
 	enum obj_kind path[VIEW_DEPTH]; /* objects below dir, OBJ_ROOT: none */
-	uint16_t leaf; /* row of the last of these that has the links; 0: its own directory */
-	int numbered;  /* links are sorted and called by facts.index */
-	/* Does the device belong there, and how are the objects on the path called? */
+	uint16_t leaf; /* row, in the last object, that has the links; 0: its own directory */
+	int numbered;  /* links are sorted and named by facts.index */
+	/* Does the device belong there? Fills in the names of the objects on the path. */
 	int (*member)(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME]);
 };
 
@@ -160,17 +160,16 @@ extern const struct view views[];
 extern const size_t n_views;
 extern const struct entries resource_devices, virtfns;
 #define LINK_ID(dir) ((dir) + 77u)
-/* The view whose directory, or whose link, has this id; NULL when there is none. */
+/* The view whose directory, or whose link, has this id; NULL: none. */
 const struct view *view_by_dir(unsigned int id);
 const struct view *view_by_link(unsigned int id);
 
-/* NULL when the number means nothing. */
+/* NULL for an unknown number. */
 const struct obj_type *obj_type(unsigned int kind);
 enum obj_kind kind_of_bus(int bus); /* OBJ_ROOT: it has no directory */
-/* The directory of the root in which its devices have theirs: "devices". NULL: it has none. */
+/* The root's directory for this bus: "devices". NULL: it has none. */
 const char *bus_dir(int bus);
-/* All rows of such an object, those of other tables included (buses, views); NULL behind the
- * last. */
+/* All rows of such an object, including those of other tables (buses, views); NULL at the end. */
 const struct attr *row_at(enum obj_kind kind, size_t i);
 static inline int row_readable(const struct attr *row)
 {
@@ -184,10 +183,10 @@ static inline int row_fits(const struct attr *row, uint32_t caps)
 {
 	return (caps & row->caps) == row->caps;
 }
-/* Also the links to it that lie elsewhere. */
+/* Also finds links to it elsewhere. */
 const struct attr *attr_by_id(enum obj_kind kind, uint16_t id);
 const struct attr *attr_by_name(enum obj_kind kind, uint16_t in, const char *name);
-/* What names the caps of a mask, for people: "PF", "VF, in an IOMMU group". */
+/* Describes the caps of a mask, for people: "PF", "VF, in an IOMMU group". */
 void caps_print(uint32_t caps, struct out *o);
 
 #endif

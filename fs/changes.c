@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * From a change of the model to those who look: events, then the kernel's caches, then who waits.
+ * Passes changes of the model on: to events, then to the kernel's caches, then to pollers.
  *
- * All of this but tree_touch() runs on one thread, the notifier, that answers no request: the
+ * All of this but tree_touch() runs on one thread, the notifier, which answers no request: the
  * kernel may hold a page lock until a read of that page is answered, and dropping the page waits
- * for the lock.
+ * for it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,14 +19,14 @@
 #include "pcidevfs/util.h"
 #include "stream.h"
 
-enum { TAKE_AT_ONCE = 64 }; /* objects: some 20 us */
+enum { TAKE_AT_ONCE = 64 }; /* objects; takes some 20 us */
 
 struct touched {
 	uint64_t ino;
 	bool sized;
 };
 
-/* With the tree's lock held: the nodes of the rows that bits alter. */
+/* The nodes of the rows that bits change. Call it with the tree's lock held. */
 static size_t rows_of(struct tree *t, uint32_t slot, change_bits bits, struct touched rows[ROW_MAX])
 {
 	enum obj_kind kind = objects_at(t->objects, slot)->kind;
@@ -55,7 +55,8 @@ void tree_touch(struct tree *t, uint32_t slot, change_bits bits)
 	}
 }
 
-/* With the tree's lock held: what the kernel may have cached of what bits alter. */
+/* Notes what the kernel may have cached of rows that bits change. Call it with the tree's lock
+ * held. */
 static void forget_rows(struct tree *t, uint32_t slot, change_bits bits, struct forgets *notes)
 {
 	enum obj_kind kind = objects_at(t->objects, slot)->kind;
@@ -73,7 +74,7 @@ static void forget_rows(struct tree *t, uint32_t slot, change_bits bits, struct 
 	}
 }
 
-/* What was known of a device that is gone: its cached texts must not outlive it. */
+/* Cached texts of a device must not outlive it. */
 static void bury_device(struct tree *t, uint32_t slot, struct forgets *notes)
 {
 	struct touched rows[ROW_MAX];
@@ -86,7 +87,7 @@ static void bury_device(struct tree *t, uint32_t slot, struct forgets *notes)
 	objects_kill(t->objects, slot);
 }
 
-/* With the tree's lock held. dev NULL: the model has it no more. Returns its slot. */
+/* dev NULL: the model has lost it. Returns its slot. Call it with the tree's lock held. */
 static uint32_t place_change(struct tree *t, const struct change *c, const struct device *dev,
 			     struct forgets *notes)
 {
@@ -95,7 +96,7 @@ static uint32_t place_change(struct tree *t, const struct change *c, const struc
 	uint32_t slot;
 
 	if (kind == OBJ_ROOT)
-		return NO_SLOT; /* of a bus that has no directory yet */
+		return NO_SLOT; /* a bus without a directory */
 	slot = objects_slot(t->objects, kind, 0, c->key.name);
 	if (slot == NO_SLOT)
 		return slot;
@@ -107,7 +108,7 @@ static uint32_t place_change(struct tree *t, const struct change *c, const struc
 		return slot;
 	}
 	if (!dev)
-		return slot; /* gone again; its removal comes */
+		return slot; /* gone again; its removal follows */
 	if (obj->state == OBJECT_LIVE && obj->birth != dev->birth)
 		bury_device(t, slot, notes);
 	objects_live(t->objects, slot, dev->birth);
@@ -144,12 +145,12 @@ static void put_event(struct tree *t, const struct change *c, const struct devic
 
 static void touch_place(struct tree *t, size_t view, uint32_t in, change_bits bits)
 {
-	/* Slot 0 is touched once for all changes. A PF shows its own facts. */
+	/* The root's slot is touched once for all changes. A PF shows only its own facts. */
 	if (in > 1 && !obj_type(views[view].path[0])->bus)
 		tree_touch(t, in - 1, bits);
 }
 
-/* The directories of what the device is, or was, part of show numbers about it. */
+/* The directories that the device is, or was, in show numbers about it. */
 static void touch_places(struct tree *t, const struct member *was, const struct member *is,
 			 change_bits bits)
 {
@@ -205,8 +206,7 @@ static void changed(void *ctx, const struct change *changes, size_t n)
 	tree_touch(t, 0, bits & CH_ANY);
 }
 
-/* Readers come behind who writes: they have the CPU for long, and he waits for all that is
- * above. */
+/* Pollers are woken after the writer got its answer: they use the CPU for long. */
 static void told(void *ctx)
 {
 	struct tree *t = ctx;
@@ -215,7 +215,7 @@ static void told(void *ctx)
 	stream_wake(t->stream, atomic_load(&t->heard));
 }
 
-/* With the tree's lock held: all that the kernel may know of what is in the table. */
+/* Notes all that the kernel may know of an object. Call it with the tree's lock held. */
 static void note_object(struct tree *t, uint32_t slot, bool entries, struct forgets *notes)
 {
 	const struct object *obj = objects_at(t->objects, slot);
@@ -236,14 +236,14 @@ static void note_object(struct tree *t, uint32_t slot, bool entries, struct forg
 				   obj->name);
 }
 
-/* The former process may have died between a change and telling the kernel. */
+/* The former process may have died between a change and the notification of the kernel. */
 static void take_over(struct tree *t)
 {
 	bool entries = !forget_entries(t);
 	struct forgets notes = { 0 };
 	uint32_t i = 0, n = TAKE_AT_ONCE;
 
-	/* Who waited while nobody served asks now, and waits for a part of it. */
+	/* In parts, because requests that waited for a server come now and need the lock. */
 	while (n == TAKE_AT_ONCE) {
 		pthread_mutex_lock(&t->lock);
 		for (n = 0; n < TAKE_AT_ONCE && i < objects_count(t->objects); n++, i++)
@@ -272,7 +272,7 @@ int changes_start(struct tree *t, struct err *err)
 	const struct observer observer = { .changed = changed, .ctx = t, .told = told };
 	int r;
 
-	/* What was there before anybody could look is no news. */
+	/* Devices from before the tree are not news. */
 	t->quiet_until = t->first ? atomic_load(&t->heard) : 0;
 	model_observe(t->conf.model, &observer);
 	r = thread_start(&t->notifier, notifier, t);

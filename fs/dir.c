@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Directories: looking up and listing. Entries are the rows that lie here, then what views put
- * here. */
+/* Directories: lookup and listing. Entries are the rows in a directory, then those of the views. */
 #define FUSE_USE_VERSION 312
 #include <errno.h>
 #include <fuse_lowlevel.h>
@@ -12,8 +11,8 @@
 #include "pcidevfs/util.h"
 #include "twins.h"
 
-/* telldir cookies, each the place after its entry: ".", "..", rows by their number in the table,
- * then the others by their key. They stay what they are while entries come and go. */
+/* telldir cookies, each the place behind its entry: ".", "..", rows by their number in the table,
+ * then other entries by key. They stay valid while entries come and go. */
 enum { AT_DOT = 0, AT_DOTDOT = 1, AT_ROWS = 2, AT_ENTRIES = 1 << 16 };
 
 static uint64_t dir_set(const struct node *n)
@@ -21,8 +20,7 @@ static uint64_t dir_set(const struct node *n)
 	return set_id(n->slot, n->row ? n->row->id : ROW_SELF);
 }
 
-/* How long the kernel may believe that an entry is there: until it is told otherwise, or not at
- * all. */
+/* How long the kernel may cache an entry: until we invalidate it, or not at all. */
 static double entry_seconds(const struct entries *e)
 {
 	return e && e->brief ? 0 : CACHE_SECONDS;
@@ -39,13 +37,11 @@ static uint64_t found_node(struct tree *t, const struct stat *st)
 	return node;
 }
 
-/* The kernel makes the node of a name behind our answer: what changes in between is told of a node
- * that is not there yet, in vain. A GETATTR has no such gap, so who looks again later asks once by
- * that. */
+/* The kernel makes an entry's node after our answer, so an invalidation in between is lost. GETATTR
+ * has no such gap, so the attributes must soon be asked for again. */
 #define FOUND_SECONDS 0.1
 
-/* A list says little of long texts, until they are opened; of lines that come it tells how many
- * there are now. */
+/* A list does not know the sizes of long texts; those of rings change with every line. */
 static double listed_seconds(const struct attr *row)
 {
 	return row && row->ring ? 0 : FOUND_SECONDS;
@@ -103,8 +99,8 @@ void dir_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		fuse_reply_err(req, ENOENT);
 }
 
-/* There is nothing to open. The kernel remembers this answer, asks no more, and caches what it
- * lists until it is told otherwise: two requests less for each directory. */
+/* Answers ENOSYS: the kernel stops asking and caches lists until we invalidate them. That saves two
+ * requests for each directory. */
 void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	(void)ino;
@@ -121,7 +117,7 @@ struct listing {
 	size_t size, len;
 };
 
-/* "." and ".." (seconds < 0) the kernel does not look at. */
+/* The kernel ignores "." and ".." (seconds < 0). */
 static void add(struct listing *l, const char *name, const struct attr *row, const struct stat *st,
 		double seconds, off_t next)
 {
@@ -179,7 +175,7 @@ static void list_rows(struct listing *l, off_t off)
 
 	for (size_t i = off > AT_ROWS ? (size_t)off - AT_ROWS : 0;
 	     !l->full && (row = row_at(l->dir.kind, i)); i++) {
-		/* Who reads all that is listed would wait in the stream without end. */
+		/* A program that reads all listed files would block in the stream for ever. */
 		if (row->in != in || !node_has(&l->dir, row) || row->flags & ATTR_STREAM)
 			continue;
 		node_stat(l->tree, &l->dir, row, &st);
@@ -215,7 +211,8 @@ static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, bool pl
 	struct listing l = { .req = req, .tree = t, .plus = plus, .size = size };
 
 	if (node_get(t, ino, &l.dir)) {
-		fuse_reply_buf(req, NULL, 0); /* as a directory that was removed while it is open */
+		/* as for a directory that is removed while it is open */
+		fuse_reply_buf(req, NULL, 0);
 		return;
 	}
 	l.buf = malloc(size);

@@ -15,12 +15,12 @@
 #include "pcidevfs/util.h"
 #include "texts.h"
 
-/* fh: a number that no two opens share << 24 | place in the table. */
+/* fh: a number unique to each open << 24 | place in the table. */
 #define PLACE_BITS 24
 #define NOWHERE UINT32_MAX
 #define CHAINS 1024
 #define FILES_ABI 5
-#define TOLD_TWICE 2 /* epoll asks when it is told to wait, and again before it tells */
+#define TOLD_TWICE 2 /* epoll asks when it starts to wait, and again before it reports */
 
 struct region {
 	union {
@@ -34,14 +34,14 @@ struct region {
 	struct open_file files[];
 };
 
-/* What only this process knows of a file. */
+/* Data about a file that this process alone has. */
 struct side {
-	uint32_t next, prev; /* of the same node's chain, or the free list */
+	uint32_t next, prev; /* in the chain of its node, or in the free list */
 	struct text *text;
 };
 
 struct files {
-	pthread_mutex_t lock; /* all below */
+	pthread_mutex_t lock; /* guards all below */
 	struct region *r;
 	uint32_t max;
 	int fuse_fd;
@@ -49,7 +49,7 @@ struct files {
 	uint32_t n_side, free;
 	uint32_t heads[CHAINS];
 	struct shares shares;
-	uint64_t *due; /* whom files_tell() is to wake, by their kh */
+	uint64_t *due; /* the kh of pollers that files_tell() must wake */
 	size_t n_due, due_cap;
 };
 
@@ -107,7 +107,8 @@ static int grow(struct files *f, uint32_t count)
 	return 0;
 }
 
-/* Files of a former process: linked again, and changed, since nobody told them meanwhile. */
+/* Files of a former process are linked again. They count as changed: nobody noticed changes
+ * then. */
 static int take_over(struct files *f)
 {
 	if (f->r->used > f->max)
@@ -177,7 +178,7 @@ void files_use(struct files *f, int fuse_fd)
 	f->fuse_fd = fuse_fd;
 }
 
-/* An OPEN that is sent again was answered by nobody, but may have got its file. */
+/* An OPEN that is sent again was not answered, but may have got its file. */
 static uint64_t find_opened(struct files *f, uint64_t unique)
 {
 	for (uint32_t i = 0; i < f->r->used; i++)
@@ -200,7 +201,7 @@ static uint32_t take_place(struct files *f)
 	return f->r->used++;
 }
 
-/* With the lock held. Returns the place, or -errno. */
+/* Returns the place, or -errno. Call it with the lock held. */
 static int64_t new_file(struct files *f, const struct open_file *like, struct err *err)
 {
 	int r = shares_check(&f->shares, &like->creds, err)
@@ -271,7 +272,7 @@ bool files_told(struct files *f, uid_t uid)
 	return told;
 }
 
-/* With the lock held. */
+/* Call it with the lock held. */
 static struct open_file *get(struct files *f, uint64_t fh)
 {
 	uint32_t i = fh & ((1u << PLACE_BITS) - 1);
@@ -284,7 +285,7 @@ static uint32_t place_of(struct files *f, const struct open_file *file)
 	return (uint32_t)(file - f->r->files);
 }
 
-/* With the lock held. */
+/* Call it with the lock held. */
 static void drop_text(struct files *f, const struct open_file *file)
 {
 	struct side *side = &f->side[place_of(f, file)];
@@ -295,7 +296,7 @@ static void drop_text(struct files *f, const struct open_file *file)
 	side->text = NULL;
 }
 
-/* With the lock held: a user who keeps it already pays no more for it. */
+/* Charges a user only for the first file that keeps a text. Call it with the lock held. */
 static int take_text(struct files *f, struct open_file *file, struct text *text, struct err *err)
 {
 	const struct creds *who = &file->creds;
@@ -397,7 +398,7 @@ bool files_poll(struct files *f, struct open_file *file, uint64_t kh, bool cache
 	return changed;
 }
 
-/* libfuse would want its own handle, which a former process took along. */
+/* Written by hand: libfuse needs its own handle, which died with the former process. */
 static void notify(struct files *f, uint64_t kh)
 {
 	struct {
@@ -406,10 +407,10 @@ static void notify(struct files *f, uint64_t kh)
 	} msg = { { .len = sizeof(msg), .error = FUSE_NOTIFY_POLL }, { .kh = kh } };
 
 	if (write(f->fuse_fd, &msg, sizeof(msg)) != (ssize_t)sizeof(msg))
-		return; /* the mount is gone, and with it who waits */
+		return; /* the mount is gone, and the poller with it */
 }
 
-/* With the lock held. */
+/* Call it with the lock held. */
 static void touch(struct files *f, struct open_file *file)
 {
 	uint64_t *due;
@@ -446,7 +447,7 @@ void files_tell(struct files *f)
 	f->due = NULL;
 	f->n_due = f->due_cap = 0;
 	pthread_mutex_unlock(&f->lock);
-	/* Without the lock: whoever wakes asks for more at once. */
+	/* Without the lock, because woken pollers ask at once. */
 	for (size_t i = 0; i < n; i++)
 		notify(f, due[i]);
 	free(due);

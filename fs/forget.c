@@ -22,7 +22,7 @@
 
 enum {
 	DROPPERS = 4,
-	DROPS_MAX = 64, /* waiting, before what comes next is left as it is */
+	DROPS_MAX = 64, /* limit of waiting drops; further ones are left out */
 	DROP_MS = 10,
 	EPOCH_MS = 2,
 };
@@ -34,7 +34,7 @@ void forget_new(struct forgets *notes, uint64_t ino, enum forget_what what, cons
 		struct forget *v = reallocarray(notes->v, cap, sizeof(*v));
 
 		if (!v)
-			return; /* the kernel will show the former entry until it asks again */
+			return; /* the kernel shows the old entry until it asks again */
 		notes->v = v;
 		notes->cap = cap;
 	}
@@ -59,8 +59,8 @@ void forget_entry(struct forgets *notes, uint64_t ino, const char *name)
 		forget_new(notes, ino, FORGET_ENTRY, name);
 }
 
-/* The kernel keeps what it has listed for as long as the mtime is the same. A reader who comes
- * between the change and its time lists what is there already, and once more later. */
+/* The kernel keeps a list as long as the mtime is the same. A reader between the change and its
+ * mtime lists the new entries, and once more later. */
 void forget_list(struct tree *t, struct forgets *notes, uint64_t ino)
 {
 	uint64_t now = now_real_ns(), was = atomic_load(&t->listed_at);
@@ -93,15 +93,15 @@ static void forget_pages(struct tree *t, uint64_t ino)
 		fuse_lowlevel_notify_inval_inode(t->se, objects_twin(ino, i), 0, 0);
 }
 
-/* ---- threads that may have to wait: on a kernel without epochs, and where they would come too often */
+/* ---- threads that may have to wait: on a kernel without epochs, or if epochs came too often */
 
 struct droppers {
 	struct pool *pool;
 	atomic_uint waiting;
 	int fuse_fd;
-	_Atomic uint64_t epoch_at; /* ms: the last one for a path */
-	atomic_bool epoch_due;	   /* another follows */
-	atomic_bool lags;	   /* a path was dropped by its name */
+	_Atomic uint64_t epoch_at; /* ms: the last epoch for a path */
+	atomic_bool epoch_due;	   /* another one is scheduled */
+	atomic_bool lags;	   /* a path was dropped by name */
 };
 
 struct drop {
@@ -120,7 +120,7 @@ static void free_drop(struct drop *d)
 	free(d);
 }
 
-/* Never FUSE_NOTIFY_DELETE, which waits for files that are being written. */
+/* Not FUSE_NOTIFY_DELETE: that waits for files that are being written. */
 static void drop_entry(int fuse_fd, const struct forget *f)
 {
 	struct {
@@ -133,10 +133,10 @@ static void drop_entry(int fuse_fd, const struct forget *f)
 	STR_COPY(msg.name, f->name);
 	msg.head.len = (uint32_t)(offsetof(typeof(msg), name) + msg.entry.namelen + 1);
 	if (write(fuse_fd, &msg, msg.head.len) < 0)
-		return; /* ENOENT: the kernel has never heard of it, or forgot it already */
+		return; /* ENOENT: the kernel does not know the entry */
 }
 
-/* Once nobody waits for it, the tree may be gone. */
+/* If nobody waits for the drop the tree may be gone. */
 static void run_drop(void *ctx)
 {
 	struct drop *d = ctx;
@@ -155,7 +155,7 @@ static void run_drop(void *ctx)
 		free_drop(d);
 }
 
-/* Where others wait already, this one will. */
+/* If others wait already, this one would too. */
 static void await_drop(struct drop *d, unsigned int ms)
 {
 	struct timespec until = in_ms(ms);
@@ -197,7 +197,7 @@ static struct droppers *droppers_of(struct tree *t)
 	return by;
 }
 
-/* Takes the notes over, and waits so long for their end. */
+/* Takes over the notes and waits for at most ms until they are done. */
 static void drop_by_name(struct tree *t, struct forgets *notes, unsigned int ms)
 {
 	struct droppers *by = droppers_of(t);
@@ -226,7 +226,7 @@ static void end_epoch(void *ctx)
 	struct timespec pause = { .tv_nsec = EPOCH_MS * 1000000 };
 
 	nanosleep(&pause, NULL);
-	atomic_store(&by->epoch_due, false); /* who comes from here on may need one more */
+	atomic_store(&by->epoch_due, false); /* a later caller may need another epoch */
 	atomic_store(&by->epoch_at, now_ms());
 	next_epoch(by->fuse_fd);
 }
@@ -289,7 +289,7 @@ void forget_all(struct tree *t, struct forgets *notes)
 	*notes = (struct forgets){ 0 };
 }
 
-/* A thread that waits for a reader keeps what it needs, and ends with the process. */
+/* A thread that waits for a reader keeps its data, and ends with the process. */
 void forget_stop(struct tree *t)
 {
 	struct droppers *by = t->droppers;

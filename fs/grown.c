@@ -15,17 +15,16 @@
 
 #define IN_A_LINE UINT64_MAX
 
-/* pos: where offset 0 of the file is in the ring, for this open file. seq: the offset in the ring
- * up to which it was read, when that is the end of a line; 0: it was not read since offset 0. */
+/* pos: the file's offset 0 in the ring, for this open file. seq: offset in the ring up to which it
+ * was read, if that is the end of a line; 0: not read since offset 0. */
 struct cursor grown_start(struct ring *r)
 {
 	return (struct cursor){ .pos = ring_span(r).tail };
 }
 
-/* Where a read begins in the ring. Lines that were dropped before they were read are left out
- * (their seq= tells); who is in the middle of one gets ESTALE, since the rest of it is gone. tail
- * -f reads as much as the file is longer than what it has: so it goes on at its offset of the file
- * as that is now, at the line behind it. */
+/* Finds where a read begins in the ring. Lines dropped before they were read are skipped (seq=
+ * shows that). A reader in the middle of a dropped line gets ESTALE. tail -f reads as much as the
+ * file has grown, so it goes on at its offset in the present file, with the next whole line. */
 static int place(struct ring *r, struct cursor *at, off_t off, uint64_t *ret, bool *ret_skip)
 {
 	const struct ring_span span = ring_span(r);
@@ -37,14 +36,14 @@ static int place(struct ring *r, struct cursor *at, off_t off, uint64_t *ret, bo
 		if (at->seq && at->pos + (uint64_t)off != at->seq)
 			return -ESTALE;
 		*ret_skip = span.tail + (uint64_t)off < span.head;
-		/* Below 0 it is a number that comes round again. */
+		/* The unsigned value may wrap below 0. */
 		at->pos = *ret_skip ? span.tail : span.tail - (uint64_t)off;
 	}
 	*ret = at->pos + (uint64_t)off;
 	return 0;
 }
 
-/* The rest of a line whose beginning was not read goes. */
+/* Drops the rest of a line whose beginning was not read. */
 static size_t skip_part(struct cursor *at, uint64_t *from, char *buf, size_t n)
 {
 	const char *end = memchr(buf, '\n', n);
@@ -56,7 +55,7 @@ static size_t skip_part(struct cursor *at, uint64_t *from, char *buf, size_t n)
 	return n - part;
 }
 
-/* How much was read; nothing beyond the end. */
+/* Returns how much was read; 0 beyond the end. */
 static long take(struct ring *r, struct cursor *at, off_t off, char *buf, size_t size)
 {
 	uint64_t from, tail, seq;
@@ -68,7 +67,7 @@ static long take(struct ring *r, struct cursor *at, off_t off, char *buf, size_t
 
 		if (error || from > ring_span(r).head)
 			return error;
-		n = ring_read(r, from, buf, size, &tail, &seq); /* below 0: dropped just now */
+		n = ring_read(r, from, buf, size, &tail, &seq); /* below 0: just dropped */
 	}
 	if (skip)
 		n = (long)skip_part(at, &from, buf, (size_t)n);

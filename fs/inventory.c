@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Many devices in one text: inventory lines, and the numbers for Prometheus. */
+/* Texts about many devices: inventory lines, and device iteration for metrics.c. */
 #include "inventory.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
-/* A file's text as a value: one line, a link as the name it leads to. */
+/* Prints a file's text as a value: one line; of a link the last name. */
 static void print_value(const struct attr *row, const struct subject *s, struct out *o)
 {
 	struct out text = { 0 };
@@ -92,8 +92,8 @@ static void add_line(const struct device *dev, void *ctx)
 	out_put(&l->text, "\n", 1);
 }
 
-/* The generation is read first: lines may be newer than it says, never older, so that who applies
- * the later events to them misses nothing. */
+/* The generation is read first: lines may be newer than it, never older, so a reader who applies
+ * the later events misses nothing. */
 void inventory_show(const struct subject *s, struct out *o)
 {
 	struct tree *t = s->tree;

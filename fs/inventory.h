@@ -15,12 +15,12 @@ struct tree;
 
 /* "<id> key=value ..." without a newline. */
 void inventory_line(struct tree *t, const struct device *dev, struct out *o);
-/* "driver,state": the files that these changes alter, of a device of that bus with these
+/* "driver,state": files that these changes alter, for a device of that bus and these
  * capabilities. */
 void changed_names(int bus, uint32_t caps, change_bits bits, struct out *o);
 
-/* Calls take for each device, copied for itself, so that nobody waits for the lock while lines are
- * made; returns how many there are. */
+/* Calls take for a copy of each device, so that nobody waits for the lock while lines are made.
+ * Returns the number of devices. */
 size_t each_device(struct model *m, void (*take)(const struct device *dev, void *ctx), void *ctx);
 void inventory_show(const struct subject *s, struct out *o);
 /* metrics.c */

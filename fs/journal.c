@@ -21,8 +21,8 @@ struct entry {
 	_Atomic uint32_t state;
 };
 
-/* In the stash. The cursor too: a new process that began at 0 would overwrite verdicts of requests
- * that are still to be sent again. */
+/* In the stash. So is the cursor: a new process that began at 0 would overwrite verdicts of
+ * requests that may still be sent again. */
 struct region {
 	struct region_head head;
 	uint32_t cursor;
@@ -36,8 +36,8 @@ struct journal {
 
 const struct region_head journal_layout = { "journal", JOURNAL_ABI, sizeof(struct region) };
 
-/* Whoever ran for these entries is gone, and whose request comes again runs anew. Kept, those whose
- * request never comes again would fill the table. */
+/* Entries of a dead process are freed: a request that comes again runs anew. Otherwise requests
+ * that never come again would fill the table. */
 static void take_over(struct region *r)
 {
 	r->cursor %= ENTRIES;
@@ -82,7 +82,7 @@ static struct entry *find(struct region *r, uint64_t unique)
 	return NULL;
 }
 
-/* The next in turn that does not wait for its verdict; NULL when all do. */
+/* The next entry that does not wait for its verdict; NULL if all do. */
 static struct entry *take(struct region *r)
 {
 	for (size_t i = 0; i < ENTRIES; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What has a directory, and how a node id becomes an object and a row. */
+/* The kinds of objects, and the mapping of a node id to an object and a row. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,8 +30,7 @@ static const struct attr_table *const resource_tables[] = { &attrs_resource, NUL
 
 #define CHILDREN(kind) (&(const struct entries){ .child = (kind) })
 
-/* A bus is a row with a dir: there its devices have their directories. Ids of dirs and views: 20 to
- * 50. */
+/* A kind with a dir is a bus: its devices have their directories there. Their ids: 20 to 50. */
 static const struct obj_type obj_types[OBJ_KINDS] = {
 	[OBJ_ROOT] = { .path = "", .tables = root_tables },
 	[OBJ_DEVICE] = { .path = "devices/<address>",
@@ -106,7 +105,7 @@ const char *bus_dir(int bus)
 	return type->dir ? type->dir->name : NULL;
 }
 
-/* The root's directories that other tables name. */
+/* Directories of the root that come from other tables. */
 static const struct attr *root_dir(size_t i)
 {
 	for (enum obj_kind k = OBJ_DEVICE; k < OBJ_KINDS; k++)
@@ -179,7 +178,7 @@ void caps_print(uint32_t caps, struct out *o)
 		}
 }
 
-/* Copies the object; false when the id means nothing now. */
+/* Copies the object; false if the id is no longer valid. */
 static bool get_object(struct tree *t, uint64_t ino, struct node *n, uint64_t *ret_birth)
 {
 	uint16_t row;
@@ -274,7 +273,7 @@ uint32_t device_slot(const struct tree *t, const struct key *key)
 	return kind == OBJ_ROOT ? NO_SLOT : objects_find(t->objects, kind, 0, key->name);
 }
 
-/* Of any bus: no two have names alike. */
+/* For any bus: no two buses have the same names. */
 static uint32_t slot_by_name(const struct tree *t, const char *name)
 {
 	struct key key;
@@ -285,7 +284,7 @@ static uint32_t slot_by_name(const struct tree *t, const char *name)
 	return NO_SLOT;
 }
 
-/* The key in the directory's set of what is called so. */
+/* The key of the entry with this name in the directory's set. */
 static bool entry_key(struct tree *t, const struct entries *e, uint32_t dir_slot, const char *name,
 		      uint32_t *ret)
 {
@@ -298,7 +297,7 @@ static bool entry_key(struct tree *t, const struct entries *e, uint32_t dir_slot
 					      obj_type(e->child)->derived ? dir_slot : 0, name);
 		return *ret != NO_SLOT;
 	}
-	/* As we spell it: no sign, no 0x, no leading zero. */
+	/* Only in our own spelling: no sign, no 0x, no leading zero. */
 	if (strncmp(name, e->prefix, n) || strspn(name + n, "0123456789") != strlen(name + n) ||
 	    (name[n] == '0' && name[n + 1]) || parse_u64(name + n, UINT32_MAX, &number))
 		return false;

@@ -22,7 +22,7 @@ struct log_user {
 
 uint64_t log_hash(uint64_t hash, const char *text)
 {
-	hash = hash ? hash : 0xcbf29ce484222325ull; /* FNV-1a, over the final NUL too */
+	hash = hash ? hash : 0xcbf29ce484222325ull; /* FNV-1a, including the final NUL */
 	do {
 		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;
 	} while (*text++);
@@ -64,12 +64,12 @@ static void refill(struct log_user *u, uint64_t now)
 		 more = LOG_OF_USER * (ms < HOUR_MS ? ms : HOUR_MS) / HOUR_MS;
 
 	if (!more)
-		return; /* the time counts until it is a byte */
+		return; /* wait until the time is worth a byte */
 	u->left = u->left + more < LOG_OF_USER ? u->left + (size_t)more : LOG_OF_USER;
 	u->last_ms = now;
 }
 
-/* Counts it. */
+/* Finds or adds the refusal, and counts it. */
 static struct equal *equal_of(struct log_user *u, uint64_t refusal, uint64_t now)
 {
 	struct equal *e = &u->equal[0];

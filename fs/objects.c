@@ -27,7 +27,7 @@ static_assert(ROW_MAX <= 1 << ROW_BITS && TWINS_MAX == 1 << TWIN_BITS,
 #define OBJECTS_ABI 5
 #define OWNERS 65536
 #define OWNER_PROBES 64
-#define NO_NODE UINT64_MAX /* of an owner that was dropped: others may have gone past it */
+#define NO_NODE UINT64_MAX /* of a dropped owner: the search must go on behind it */
 
 struct owner_slot {
 	uint64_t ino; /* 0: free; written last */
@@ -36,11 +36,11 @@ struct owner_slot {
 
 struct header {
 	struct region_head region;
-	uint32_t count; /* slots in use or dead; grows only */
+	uint32_t count; /* slots in use or dead; never shrinks */
 	uint64_t deaths;
 	uint64_t starts;
 	struct timespec since;
-	_Atomic uint32_t owned; /* owners ever set: without any, their table is not touched */
+	_Atomic uint32_t owned; /* number of owners ever set: while 0 the table is not touched */
 };
 
 struct region {
@@ -58,10 +58,10 @@ struct objects {
 	uint32_t max;
 	uint32_t *heads, *next; /* chains by name; n_heads is a power of two, next has cap places */
 	uint32_t n_heads, cap;
-	/* Dead slots of derived objects, whose names users choose: in no chain by name, but in one
-	 * of their own, so that they are used again at once, the first one first. */
+	/* Dead slots of derived objects, whose names users choose. They are in a chain of their own
+	 * instead of one by name, and are reused at once in order of death. */
 	uint32_t free_first, free_last;
-	pthread_mutex_t owners; /* alone is for the table of owners */
+	pthread_mutex_t owners; /* guards only the table of owners */
 };
 
 const struct region_head objects_layout = { "objects", OBJECTS_ABI,
@@ -124,7 +124,7 @@ static uint32_t take_free(struct objects *o)
 	return slot;
 }
 
-/* Makes the index big enough for count slots. */
+/* Grows the index to at least count slots. */
 static int grow(struct objects *o, uint32_t count)
 {
 	uint32_t cap = o->cap ? o->cap : 512;
@@ -152,7 +152,7 @@ static int grow(struct objects *o, uint32_t count)
 	return 0;
 }
 
-/* A record that a kill tore, or that was never ours, is no object. */
+/* Drops records that a kill tore or that are invalid. */
 static void check_table(struct objects *o)
 {
 	if (o->r->head.count > o->max)
@@ -240,7 +240,7 @@ uint32_t objects_find(const struct objects *o, enum obj_kind kind, uint32_t pare
 	return NO_SLOT;
 }
 
-/* The slot that died first; only asked for when the table is full. */
+/* The slot that died first; only needed if the table is full. */
 static uint32_t oldest_dead(struct objects *o)
 {
 	uint32_t best = NO_SLOT;
@@ -289,7 +289,7 @@ uint32_t objects_slot(struct objects *o, enum obj_kind kind, uint32_t parent, co
 	atomic_signal_fence(memory_order_seq_cst);
 	*obj = (struct object){ .kind = kind, .parent = parent, .epoch = epoch };
 	STR_COPY(obj->name, name);
-	/* A kill must not find a state without its name. */
+	/* A killed process must not leave a state without its name. */
 	atomic_signal_fence(memory_order_seq_cst);
 	obj->state = OBJECT_RESERVED;
 	link_slot(o, i);
@@ -298,7 +298,7 @@ uint32_t objects_slot(struct objects *o, enum obj_kind kind, uint32_t parent, co
 
 const struct object *objects_at(const struct objects *o, uint32_t slot)
 {
-	/* objects_twins() asks without the tree's lock. */
+	/* objects_twins() calls this without the tree's lock. */
 	uint32_t count = __atomic_load_n(&o->r->head.count, __ATOMIC_ACQUIRE);
 
 	return slot < count ? &o->r->table[slot] : NULL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The table of FUSE handlers. What libfuse answers for a missing one (ENOSYS) is no answer of
- * sysfs, and for poll the kernel would remember it for the whole mount. Only lseek is left out:
- * then the kernel does SEEK_DATA and SEEK_HOLE by itself, as it does for sysfs. */
+/* The table of FUSE handlers. For a missing one libfuse answers ENOSYS, which sysfs never does, and
+ * for poll the kernel would remember it for the whole mount. Only lseek is left out: the kernel
+ * then does SEEK_DATA and SEEK_HOLE by itself, as for sysfs. */
 #define FUSE_USE_VERSION 312
 #include <errno.h>
 #include <fuse_lowlevel.h>
@@ -15,7 +15,7 @@ static void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup)
 {
 	(void)ino;
 	(void)nlookup;
-	fuse_reply_none(req); /* ids mean the same for ever */
+	fuse_reply_none(req); /* ids stay valid for ever */
 }
 
 static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
@@ -64,7 +64,7 @@ static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
 	(void)name;
 	(void)rdev;
 	fuse_reply_err(req, S_ISREG(mode) ? EACCES
-					  : EPERM); /* sysfs: the one is creat, the other mknod */
+					  : EPERM); /* as sysfs: creat and mknod differ */
 }
 
 static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
@@ -149,8 +149,8 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 	fuse_reply_statfs(req, &st);
 }
 
-/* The kernel asks no more once it got ENOSYS, and says EOPNOTSUPP itself: ls -l would ask twice for
- * each file. */
+/* After ENOSYS the kernel stops asking and returns EOPNOTSUPP itself; otherwise ls -l would ask
+ * twice for each file. */
 static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
 			size_t size, int flags)
 {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Whose a file is. chmod and chown of a device's files are kept with what was asked of the device,
- * and hold again when it comes back after a reboot; so are those of the root's own. Those of other
- * files (of resources, of the directories of views) end with the mount, as do times.
- */
+/* Owners of files. Those set by chmod and chown on a device's files are stored with its intents and
+ * hold again after a reboot; likewise for the root's own files. Those of other files (of resources,
+ * of views' directories), and all times, end with the mount. */
 #define FUSE_USE_VERSION 312
 #include <errno.h>
 #include <fuse_lowlevel.h>
@@ -29,10 +27,10 @@ struct owner_job {
 	struct tree *tree;
 	struct node n;
 	struct owner own;
-	int to_set; /* FUSE_SET_ATTR_*: SET_RIGHTS or times alone */
+	int to_set; /* FUSE_SET_ATTR_*: SET_RIGHTS or only times */
 };
 
-/* The owner of a directory counts for files in it, of which the kernel has cached other owners. */
+/* A directory's owner also applies to the files in it, whose owners the kernel has cached. */
 static void forget_owners(struct tree *t, const struct node *n)
 {
 	const struct attr *row;
@@ -80,7 +78,7 @@ static const struct attr *kept_row(const struct tree *t, enum obj_kind kind, con
 	return NULL;
 }
 
-/* As it would be if nobody had touched it. */
+/* Is the owner the initial one? */
 static bool is_born_so(const void *ctx, const char *file, const struct ownership *owner)
 {
 	const struct owner_job *job = ctx;
@@ -95,8 +93,8 @@ static bool is_born_so(const void *ctx, const char *file, const struct ownership
 	       st.st_gid == owner->gid;
 }
 
-/* Nothing here is a program, nothing can be made in a directory, and some files can never be read
- * or written. */
+/* No file is a program, nothing can be made in a directory, and some files cannot be read or
+ * written. */
 static mode_t mode_limit(const struct attr *row)
 {
 	if (!row || S_ISDIR(row->mode))
@@ -118,7 +116,7 @@ static int refuse_mode(const struct owner_job *job, struct err *err)
 		    (unsigned int)most, (unsigned int)odd);
 }
 
-/* Whoever looks for who gave a device away finds it in the log. */
+/* Writes a log line too, so the log tells who gave a device away. */
 static int keep(struct owner_job *job)
 {
 	const struct ownership is = { job->own.uid, job->own.gid, job->own.mode };
@@ -137,8 +135,8 @@ static int keep(struct owner_job *job)
 	return r;
 }
 
-/* Times alone leave whose it is as it stands by now, be it the directory's owner's. With the tree's
- * lock. */
+/* utimes must not set an owner: it keeps the present one, which may be the directory's. Call it
+ * with the tree's lock held. */
 static void leave_rights(struct tree *t, uint64_t ino, struct owner *own)
 {
 	struct owner now;
@@ -163,7 +161,7 @@ static void set_owner(struct owner_job *job)
 	pthread_mutex_lock(&t->lock);
 	if (!rights)
 		leave_rights(t, job->n.ino, &job->own);
-	job->own.only_times |= kept; /* whose it is stands with the intents, or nowhere */
+	job->own.only_times |= kept; /* the owner is stored with the intents, or nowhere */
 	r = r ? r : objects_set_owner(t->objects, job->n.ino, &job->own);
 	pthread_mutex_unlock(&t->lock);
 	if (!r && rights && !job->n.row)

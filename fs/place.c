@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Puts devices into the directories that the views name, and takes them out. */
+/* Puts devices into the directories of the views, and takes them out. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static void take_out(struct tree *t, uint64_t set, struct elem was, struct forge
 
 	elem = set_from(t->sets, set, was.key, &n);
 	if (!elem || elem->key != was.key || elem->slot != was.slot)
-		return; /* another one has its number by now */
+		return; /* another device has its number by now */
 	entry_name(t, entries, elem, name);
 	set_remove(t->sets, set, was.key);
 	if (!entries->brief)
@@ -49,7 +49,7 @@ static void take_out(struct tree *t, uint64_t set, struct elem was, struct forge
 	forget_list(t, notes, set_ino(t, set));
 }
 
-/* Objects that exist for their members' sake end with the last one, and so does what holds them. */
+/* An object that exists only for its members ends with the last one, and so may its parents. */
 static void bury_empty(struct tree *t, uint64_t set, struct forgets *notes)
 {
 	for (;;) {
@@ -65,8 +65,7 @@ static void bury_empty(struct tree *t, uint64_t set, struct forgets *notes)
 	}
 }
 
-/* Finds or makes the objects on the view's path: the last one's slot, or NO_SLOT when memory ran
- * out. */
+/* Finds or makes the objects on the view's path. Returns the last slot; NO_SLOT: no memory. */
 static uint32_t leaf_of(struct tree *t, const struct view *v, char name[VIEW_DEPTH][OBJECT_NAME],
 			struct forgets *notes)
 {
@@ -90,7 +89,7 @@ static uint32_t leaf_of(struct tree *t, const struct view *v, char name[VIEW_DEP
 	return at;
 }
 
-/* The set of the view's links in the directory of that object. */
+/* The set of the view's links in that object's directory. */
 static uint64_t links_of(const struct view *v, const struct place *p)
 {
 	uint16_t row = v->leaf ? v->leaf : ROW_SELF;
@@ -113,7 +112,7 @@ static struct place wanted_place(struct tree *t, const struct view *v, uint32_t 
 	return p;
 }
 
-/* Its own directory, in its bus's. */
+/* The device's own directory, in that of its bus. */
 static void place_home(struct tree *t, uint32_t slot, bool there, struct forgets *notes)
 {
 	uint64_t home = set_id(0, obj_type(objects_at(t->objects, slot)->kind)->home);
@@ -142,7 +141,7 @@ static int members_grow(struct tree *t, uint32_t count)
 	return 0;
 }
 
-/* Rows that the device no longer has, and those that it has now. */
+/* Notes rows that the device has lost or got. */
 static void note_rows(struct tree *t, uint32_t slot, uint32_t was, uint32_t is,
 		      struct forgets *notes)
 {
@@ -181,7 +180,7 @@ void views_place(struct tree *t, uint32_t slot, const struct device *dev, struct
 	m->caps = caps;
 }
 
-/* What the table remembers as alive and no view or device keeps is dead. */
+/* Kills objects that the table has as alive and that no view or device needs. */
 static void bury_forgotten(struct tree *t)
 {
 	for (uint32_t i = 1; i < objects_count(t->objects); i++) {

@@ -25,7 +25,7 @@ static int parse_query(const struct subject *s, const char *text, struct request
 	return line_request(&of, line, ret, label, err);
 }
 
-/* Does the file that is requested something read so already? */
+/* Does the requested file already read so? */
 static bool reads_so(struct tree *t, const struct request *request)
 {
 	struct device dev = { 0 };
@@ -85,8 +85,7 @@ void plan_show(const struct subject *s, struct out *o)
 		out_printf(o, "error %s %s\n", err_name(err.code), err.text);
 }
 
-/* Also what is refused as a text is what was asked last: to read it again says so, and no former
- * steps. */
+/* A text that is refused is stored too, so that reading shows the refusal instead of old steps. */
 int plan_store(const struct subject *s, const char *text, struct request *ret, struct err *err)
 {
 	struct model *m = s->tree->conf.model;
@@ -95,7 +94,7 @@ int plan_store(const struct subject *s, const char *text, struct request *ret, s
 	int r = clear ? 0 : parse_query(s, text, &request, err);
 	struct device *d;
 
-	(void)ret; /* nothing is asked of the engine */
+	(void)ret; /* nothing is requested from the engine */
 	model_lock(m);
 	d = model_edit(m, &s->dev->key, false);
 	if (d)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What was done and refused: the log, and last_error where the person looks. */
+/* Records operations and refusals: the log, and last_error. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,14 +16,15 @@
 #include "record.h"
 
 #define LOG_BYTES (512 << 10)
-#define LOG_VALUE 256 /* so much of a value is shown */
+#define LOG_VALUE 256 /* limit of a value's text */
 #define RECORD_ABI 2
 
 /* In the stash, before the ring. */
 struct record_head {
-	struct region_head region __attribute__((aligned(64))); /* for the ring behind it */
+	/* alignment for the ring behind it */
+	struct region_head region __attribute__((aligned(64)));
 	_Atomic uint64_t verdicts[RECORD_CODES];		/* by errno, 0: ok */
-	char root_error[LAST_ERROR];				/* tree's lock */
+	char root_error[LAST_ERROR];				/* guarded by the tree's lock */
 };
 
 const struct region_head record_layout = { "record", RECORD_ABI, sizeof(struct record_head) };
@@ -55,7 +56,7 @@ static void print_time(struct out *o)
 	out_printf(o, "time=%s.%03ldZ", text, now.tv_nsec / 1000000);
 }
 
-/* "<file>: <sentence>"; many sentences say their file already. */
+/* "<file>: <sentence>"; many sentences begin with their file. */
 static void error_text(char *buf, size_t size, const char *file, const struct err *err)
 {
 	size_t n = strlen(file);
@@ -66,22 +67,22 @@ static void error_text(char *buf, size_t size, const char *file, const struct er
 		snprintf(buf, size, "%s: %s", file, err->text);
 }
 
-/* What was asked: of a file. */
+/* The request that a verdict is about. */
 struct asked {
-	const struct key *dev; /* NULL: of the root */
+	const struct key *dev; /* NULL: the root */
 	const char *file;
 	struct written value;
-	bool aside; /* chmod, chown: no write, so one that is good leaves last_error as it is */
-	bool forced; /* past host_critical, if that was in the way */
+	bool aside; /* chmod, chown: not a write, so success does not clear last_error */
+	bool forced; /* overrode host_critical */
 };
 
-/* What equal refusals have in common; 0: it is none. */
+/* The hash of what equal refusals have in common; 0: not a refusal. */
 static uint64_t refusal_of(const struct asked *a, const char *id, const struct err *err)
 {
 	return err->code ? log_hash(log_hash(log_hash(0, id), a->file), err->text) : 0;
 }
 
-/* False: its user has had what is his of the log. */
+/* False: the user has used up the share of the log. */
 static bool take_share(struct tree *t, const struct actor *who, uint64_t refusal, struct out *o)
 {
 	struct log_told told;
@@ -120,7 +121,7 @@ static void print_value(struct out *o, const struct written *w)
 
 enum logged { LOGGED, LOG_COUNTED, LOG_THERE };
 
-/* LOG_THERE: it was told already, at since - 1 or later (0: it cannot be). */
+/* LOG_THERE: it was logged already, at since - 1 or later (0: impossible). */
 static enum logged log_verdict(struct tree *t, const struct asked *a, const struct actor *who,
 			       const struct err *err, uint64_t since)
 {
@@ -131,7 +132,7 @@ static enum logged log_verdict(struct tree *t, const struct asked *a, const stru
 	char id[KEY_NAME + 8];
 
 	if (!strncmp(text, a->file, n) && !strncmp(text + n, ": ", 2))
-		text += n + 2; /* file= says it */
+		text += n + 2; /* file= already says it */
 	print_time(&o);
 	timed = o.len;
 	if (!a->dev)
@@ -219,7 +220,7 @@ static void wake_due(void *ctx)
 	wake_logs(t, now.slots, now.n);
 }
 
-/* Returns whether somebody has to see to it. *ret_full: there is no place for this one. */
+/* Returns true if the caller must start the waking. *ret_full: there is no place for the slot. */
 static bool note_wake(struct wakes *w, uint32_t slot, bool *ret_full)
 {
 	size_t i = 0;
@@ -237,7 +238,7 @@ static bool note_wake(struct wakes *w, uint32_t slot, bool *ret_full)
 	return !due;
 }
 
-/* Thousands may poll a log: they are woken by another thread than the one that answers them all. */
+/* A log may have thousands of pollers: another thread wakes them than the one that answers. */
 static void wake_later(struct tree *t, uint32_t slot)
 {
 	bool full;
@@ -291,7 +292,7 @@ void record_command(struct tree *t, const struct key *dev, struct written line,
 		t->conf.told();
 }
 
-/* A request for what is not there is recorded at its parent. */
+/* A request for a device that does not exist, or that names a child, is recorded at the parent. */
 static void record_target(struct tree *t, const struct request *asked, struct request *ret,
 			  char *file, size_t size)
 {
@@ -307,7 +308,7 @@ static void record_target(struct tree *t, const struct request *asked, struct re
 		snprintf(file, size, "virtfn%u/%s", asked->child - 1u, asked->file);
 }
 
-/* To a file whose own line was not refused, what was refused is that of another line. */
+/* A file whose own line was accepted gets the refusal of the other line, with its label. */
 static void tell_other(struct err *err, const struct request *w, const struct request *requests,
 		       size_t n)
 {

@@ -14,34 +14,33 @@ struct key;
 struct region_head;
 struct tree;
 
-#define RECORD_CODES 134 /* errno values are below */
+#define RECORD_CODES 134 /* greater than any errno */
 
 /* In one region, one behind the other. */
 extern const struct region_head record_layout, log_layout;
 int record_open(struct tree *t, void *region, size_t size, struct err *err);
-/* What somebody wrote, byte for byte. The log shows how it begins, escaped, without the final
- * newline. */
+/* What somebody wrote, byte for byte. The log shows its beginning, escaped, without its newline. */
 struct written {
-	const char *data; /* NULL: nothing came, or nobody knows what: "?" in the log */
+	const char *data; /* NULL: empty or unknown, "?" in the log */
 	size_t size;
 };
 struct written written_text(const char *text);
 
-/* A verdict: into the log, and into last_error of the device, or (dev NULL) of the root. since: 1
- * more than the offset of the log when what it is about began, if a former process may have told it
- * already; else 0. */
+/* Records a verdict in the log and in last_error of the device, or (dev NULL) of the root. since:
+ * if a former process may have logged it already, the offset of the log when it began, plus 1; else
+ * 0. */
 void record_verdict(struct tree *t, const struct key *dev, const char *file,
 		    struct written value, const struct actor *who, const struct err *err,
 		    uint64_t since);
-/* Of chmod and chown: vim does one by itself after a write that was refused, whose sentence
- * stays. */
+/* For chmod and chown. Success keeps last_error: vim calls chmod by itself after a refused
+ * write. */
 void record_owner(struct tree *t, const struct key *dev, const char *file, const char *value,
 		  const struct actor *who, const struct err *err);
-/* Of a command of ctl. */
+/* For a command of ctl. */
 void record_command(struct tree *t, const struct key *dev, struct written line,
 		    const struct actor *who, const struct err *err, uint64_t since);
 void record_root_error(struct tree *t, char buf[static LAST_ERROR]);
-/* Verdicts so far; code 0: ok. */
+/* Number of verdicts so far; code 0: ok. */
 uint64_t record_count(struct tree *t, int code);
 
 #endif

@@ -42,11 +42,11 @@ void rights_start(struct tree *t)
 	if (readlink("/proc/self", self, sizeof(self) - 1) <= 0 || atoi(self) != getpid())
 		return;
 	n = proc_text(getpid(), "uid_map", t->uid_map, sizeof(t->uid_map));
-	if (n == sizeof(t->uid_map) - 1) /* not whole: others may begin alike */
+	if (n == sizeof(t->uid_map) - 1) /* truncated: others may begin alike */
 		t->uid_map[0] = '\0';
 }
 
-/* capget() tells CapEff without its text, for 0 our own. */
+/* capget() gives CapEff without parsing text, for pid 0 our own. */
 static uint32_t caps_of(const struct tree *t, pid_t pid)
 {
 	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, (int)pid };
@@ -96,7 +96,7 @@ static bool mode_allows(const struct creds *who, const struct stat *st)
 	return st->st_mode & 0002;
 }
 
-/* The directory's owner counts for a file that has none, as where it is there. */
+/* The directory's owner applies to a file without one, as for an existing VF. */
 static void rights_unborn(struct tree *t, const struct request *about, const struct attr *row,
 			  struct stat *st)
 {
@@ -116,7 +116,7 @@ static void rights_unborn(struct tree *t, const struct request *about, const str
 	}
 }
 
-/* It came just now, and has no directory yet. */
+/* The VF has just come and has no directory yet. */
 static bool find_child(struct tree *t, const struct key *key, struct request *ret)
 {
 	const struct device *dev;

@@ -80,7 +80,7 @@ static void copy_out(const struct head *h, uint64_t at, char *buf, size_t len)
 	memcpy(buf + first, h->text, len - first);
 }
 
-/* Gives up the older half, in whole lines, where need bytes are not free. */
+/* Drops the older half, in whole lines, if need bytes are not free. */
 static void make_room(struct head *h, size_t need)
 {
 	uint64_t tail = h->tail;
@@ -115,7 +115,7 @@ uint64_t ring_put(struct ring *r, const char *rest, size_t len)
 	return seq;
 }
 
-/* A copy of what was written from this offset on, as far as it is left; NULL: no memory. */
+/* A copy of what was written from this offset on and is still there; NULL: no memory. */
 static char *copy_from(struct ring *r, uint64_t from, size_t *ret_len)
 {
 	struct head *h = r->h;
@@ -163,7 +163,7 @@ struct ring_span ring_span(struct ring *r)
 	return span;
 }
 
-/* With the lock held: the number of the first line that is left. */
+/* The number of the first line that is left. Call it with the lock held. */
 static uint64_t first_seq(const struct head *h)
 {
 	char text[32] = { 0 };
@@ -191,7 +191,7 @@ long ring_read(struct ring *r, uint64_t at, char *buf, size_t size, uint64_t *re
 	return n;
 }
 
-/* What stands in quotes was chosen by whoever wrote it, and may look like a field. */
+/* Quoted text is skipped: its writer chose it, and it may look like a field. */
 static bool has_field(const char *line, size_t len, const char *where)
 {
 	size_t n = strlen(where);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Open, read and poll of files. What a row says decides; no file is known by name. */
+/* Open, read and poll of files. Rows decide; no file is known by name. */
 #define FUSE_USE_VERSION 312
 #include <errno.h>
 #include <fcntl.h>
@@ -35,8 +35,8 @@ static bool may_open(struct tree *t, const struct node *n, int flags)
 	return !writes || (st.st_mode & 0222 && row_writable(n->row));
 }
 
-/* Capabilities are looked at where they decide: of whoever opens for writing, and of user 0 for
- * long texts, or when too many files are open. */
+/* Capabilities are read only if they matter: of openers for writing, and of user 0 for long texts
+ * or if too many files are open. */
 static int open_file(struct tree *t, fuse_req_t req, const struct node *n, bool writes,
 		     const struct cursor *at, uint64_t *ret_fh, struct err *err)
 {
@@ -63,7 +63,7 @@ static int open_node(struct tree *t, fuse_req_t req, const struct node *n,
 	if (node_is_dir(n))
 		return -EISDIR;
 	if (fi->flags & O_DIRECT)
-		return -EINVAL; /* as sysfs */
+		return -EINVAL; /* as in sysfs */
 	if (!may_open(t, n, fi->flags))
 		return -EACCES;
 	fi->noflush = 1;
@@ -85,7 +85,7 @@ static int open_node(struct tree *t, fuse_req_t req, const struct node *n,
 	return r;
 }
 
-/* A user who has all that one may have finds it in the log: once, until he has closed all. */
+/* Logs that a user has reached the limit: once, until the user has closed all files. */
 static void tell_share(struct tree *t, fuse_req_t req, const struct node *n, uid_t uid,
 		       const struct err *err)
 {
@@ -98,8 +98,8 @@ static void tell_share(struct tree *t, fuse_req_t req, const struct node *n, uid
 		       (struct written){ 0 }, &who, err, 0);
 }
 
-/* Writers of one file do not wait for each other in the kernel (Linux 6.2), nor a reader of ctl for
- * its writer. libfuse has no way to say so before 3.15, so this answer is made by hand. */
+/* Makes the kernel run writers of one file in parallel (Linux 6.2), and a reader of ctl beside its
+ * writer. libfuse cannot set this before 3.15, so the answer is written by hand. */
 static int reply_parallel(struct tree *t, fuse_req_t req, const struct fuse_file_info *fi,
 			  bool stream)
 {
@@ -118,7 +118,7 @@ static int reply_parallel(struct tree *t, fuse_req_t req, const struct fuse_file
 	return n == (ssize_t)sizeof(msg) ? 0 : -errno;
 }
 
-/* Its size is another one while somebody has it open for writing. */
+/* A file has another size while it is open for writing. */
 static void forget_size(struct tree *t, const struct node *n)
 {
 	if (row_is_sized(n->row) && row_writable(n->row))
@@ -151,7 +151,7 @@ void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		fuse_reply_err(req, -r);
 		return;
 	}
-	/* Who opens it may believe its size. */
+	/* The opener may rely on its size. */
 	if (n.row->flags & ATTR_SNAPSHOT)
 		forget_attr(t, n.ino);
 	if ((fi->flags & O_ACCMODE) != O_RDONLY)
@@ -160,7 +160,7 @@ void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		r = reply_parallel(t, req, fi, n.row->flags & ATTR_CTL);
 	else
 		r = fuse_reply_open(req, fi);
-	if (r && fi->fh) /* who opened it was killed meanwhile: no release will come */
+	if (r && fi->fh) /* the opener was killed meanwhile: no release will come */
 		forget_file(t, ino, fi->fh);
 }
 
@@ -176,7 +176,7 @@ void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 struct read_job {
 	fuse_req_t req;
 	struct tree *tree;
-	struct open_file *file; /* NULL: cached, or of a handle that nobody knows */
+	struct open_file *file; /* NULL: cached, or the handle is unknown */
 	uint64_t ino;
 	size_t size;
 	off_t off;
@@ -189,7 +189,7 @@ static void reply_part(const struct read_job *job, const char *text, size_t len)
 	fuse_reply_buf(job->req, text + off, len - off < job->size ? len - off : job->size);
 }
 
-/* Does he have a reserve, as sync? Looked at when it decides. */
+/* Keeps the text. If the user's share is used up, checks whether the user has a reserve. */
 static bool keep(const struct read_job *job, struct text *text, size_t len, struct err *err)
 {
 	struct files *f = job->tree->files;
@@ -204,11 +204,11 @@ static bool keep(const struct read_job *job, struct text *text, size_t len, stru
 	return !files_keep(f, job->file, text, len, err);
 }
 
-/* What one read cannot take is kept for the next ones, so that the parts fit together: before the
- * answer, since the next read may come at once. */
+/* The rest of a long text is kept for the next reads, so that the parts fit together. It is kept
+ * before the answer, because the next read may come at once. */
 static void reply_text(const struct read_job *job, const struct node *n, struct text *text)
 {
-	bool begins; /* a pass: tail's does at the end */
+	bool begins; /* a new pass; tail begins one near the end */
 	bool rest = text->len && (job->off || text->len > job->size);
 	struct err err = { 0 };
 
@@ -239,7 +239,7 @@ static void reply_fresh(const struct read_job *job, const struct node *n)
 	text_unref(text);
 }
 
-/* The rest of a text that an earlier read began. False: there is none. */
+/* Answers with the rest of a text that an earlier read began. False: there is none. */
 static bool reply_rest(const struct read_job *job, const struct attr *row)
 {
 	struct text *text;
@@ -262,11 +262,11 @@ static bool reply_rest(const struct read_job *job, const struct attr *row)
 
 /* A read that waits for its text. */
 struct read_later {
-	struct asker asker; /* first */
+	struct asker asker; /* must be first */
 	struct read_job job;
 };
 
-/* Another read of the same file may have begun a text meanwhile. */
+/* Another read of the same file may have started a text meanwhile. */
 static void got_text(struct asker *a, struct text *text, int error)
 {
 	struct read_later *later = (struct read_later *)a;
@@ -328,7 +328,8 @@ void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 		grown_read(n.row->ring(t), req, job.file, size, off);
 		return;
 	}
-	if (n.row->flags & ATTR_CONST && job.file) { /* into the page cache, in parts of its own */
+	if (n.row->flags & ATTR_CONST && job.file) {
+		/* for the page cache, which reads in parts of its own */
 		files_seen(t->files, job.file);
 		job.file = NULL;
 	}
@@ -336,7 +337,7 @@ void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 		ctl_read(t, req, fi->fh, t->conf.unique(), size);
 		return;
 	}
-	if (job.file && !off) { /* a new pass: what an earlier one kept is no part of it */
+	if (job.file && !off) { /* a new pass: drops the text of an earlier one */
 		files_keep(t->files, job.file, NULL, 0, NULL);
 	} else if (reply_rest(&job, n.row)) {
 		return;
@@ -358,8 +359,7 @@ void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
 	bool changed = false;
 	int r;
 
-	/* libfuse keeps the kernel's handle at the beginning of its own, which would not outlive
-	 * us. */
+	/* libfuse stores the kernel's handle at the start of its own, which would die with us. */
 	if (ph) {
 		memcpy(&kh, ph, sizeof(kh));
 		fuse_pollhandle_destroy(ph);
@@ -368,7 +368,7 @@ void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
 	if (file)
 		changed = files_poll(t->files, file, kh, !r && n.row->flags & ATTR_CONST);
 	if (r)
-		events |= POLLERR | POLLPRI; /* gone: reading says ENODEV */
+		events |= POLLERR | POLLPRI; /* gone: a read returns ENODEV */
 	else if (file && n.row->flags & ATTR_STREAM)
 		events = stream_ready(t->stream, file) ? POLLIN | POLLRDNORM : 0;
 	else if (file && n.row->flags & ATTR_CTL)

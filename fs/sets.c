@@ -65,7 +65,7 @@ static struct set *find(const struct sets *s, uint64_t id)
 	return set;
 }
 
-/* Failing only makes chains longer. */
+/* A failure only makes chains longer. */
 static void rehash(struct sets *s)
 {
 	size_t n = s->n_heads * 4;
@@ -106,7 +106,7 @@ static struct set *make(struct sets *s, uint64_t id)
 	return set;
 }
 
-/* The first place whose key is not below. */
+/* The first place whose key is not smaller. */
 static uint32_t place(const struct set *set, uint32_t key)
 {
 	uint32_t lo = 0, hi = set->n;

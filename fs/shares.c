@@ -9,7 +9,7 @@
 
 struct share {
 	uid_t uid;
-	uint32_t files; /* open; 0: forgotten */
+	uint32_t files; /* number of open files; 0: forgotten */
 	size_t bytes;	/* of kept texts */
 	bool told;
 };
@@ -86,7 +86,7 @@ int shares_keep(struct shares *s, const struct creds *who, size_t len, struct er
 
 	if (!share)
 		return 0;
-	/* The first may be as long as it is. */
+	/* A user's first text may have any length. */
 	if (len > left || (share->bytes && share->bytes + len > most))
 		return fail(
 			err, ENOMEM,

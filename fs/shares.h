@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What users have of open files and of the texts kept for them, against bounds for one and for all.
- * One may have as much as is left of what all may have, so that there is always something left for
- * who comes. Who has a reserve (root, the plugin, sync) is not counted. Not locked.
- */
+/* Users' open files and the texts kept for them, with limits for each user and for all. A user may
+ * have as much as is left of the common limit, so something is always left for the next one. Users
+ * with a reserve (root, the plugin, sync) are not counted. Not locked. */
 #ifndef FS_SHARES_H
 #define FS_SHARES_H
 
@@ -21,7 +19,7 @@ struct err;
 #define TEXT_OF_ALL (2 * TEXT_OF_USER)
 
 struct shares {
-	struct share *v; /* who has a file open */
+	struct share *v; /* users with an open file */
 	size_t n;
 	uint32_t files;
 	size_t bytes;
@@ -29,12 +27,12 @@ struct shares {
 };
 
 void shares_free(struct shares *s);
-/* May he have another file? -EMFILE: he has too many, -ENFILE: all have. */
+/* May the user open another file? -EMFILE: the user has too many; -ENFILE: all have. */
 int shares_check(const struct shares *s, const struct creds *who, struct err *err);
-/* One file more, or less. -ENOMEM. */
+/* Count one file more, or one less. -ENOMEM. */
 int shares_take(struct shares *s, const struct creds *who);
 void shares_give(struct shares *s, const struct creds *who);
-/* A text more, -ENOMEM: there is too much; or less, of what was kept. */
+/* Count a kept text, -ENOMEM: there is too much; or drop it. */
 int shares_keep(struct shares *s, const struct creds *who, size_t len, struct err *err);
 void shares_drop(struct shares *s, const struct creds *who, size_t len);
 /* As files_told(). */

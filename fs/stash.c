@@ -21,15 +21,15 @@ struct stash {
 
 const struct region_head stash_layout = { "stash", STASH_ABI, STASH_COUNT };
 
-/* Address space only: a page exists once it is touched. Sizes belong to STASH_ABI, since they
- * decide where the regions lie. */
+/* Address space only: a page exists once it is touched. The sizes are part of STASH_ABI, because
+ * they determine the regions' places. */
 static const size_t sizes[STASH_COUNT] = {
 	[STASH_SESSION] = 1 * MIB, [STASH_MODEL] = 4096 * MIB, [STASH_OBJECTS] = 256 * MIB,
 	[STASH_CTL] = 1088 * MIB,  [STASH_EVENTS] = 16 * MIB,  [STASH_LOG] = 16 * MIB,
 	[STASH_FILES] = 512 * MIB, [STASH_JOURNAL] = 64 * MIB, [STASH_TXN] = 512 * MIB,
 };
 
-/* The first page is the head's. */
+/* The head has the first page. */
 static size_t place(enum stash_region region)
 {
 	size_t at = 4096;
@@ -44,7 +44,7 @@ static int prepare(int fd)
 	if (ftruncate(fd, (off_t)place(STASH_COUNT)) ||
 	    pwrite(fd, &stash_layout, sizeof(stash_layout), 0) != (ssize_t)sizeof(stash_layout))
 		return -errno;
-	/* A file that can shrink could end its user by SIGBUS. */
+	/* A file that can shrink could kill its user by SIGBUS. */
 	return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) ? -errno : 0;
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The memory that outlives the daemon but not the node: a memfd that the holder keeps.
+ * Memory that outlives the daemon, but not a reboot: a memfd that the holder keeps.
  *
- * It is sparse: each region has a fixed place and a generous size, pages exist once touched. A
- * region starts with its owner's magic and version; an owner that does not know what it finds makes
- * it new. Everything in it may be torn by SIGKILL at any instruction, so owners write beside and
- * swap.
+ * It is sparse: each region has a fixed place and a generous size; pages exist once touched. A
+ * region starts with its owner's magic and version; an owner that does not recognize them starts
+ * anew. SIGKILL may tear anything at any instruction, so owners write beside and swap.
  */
 #ifndef FS_STASH_H
 #define FS_STASH_H
@@ -23,22 +22,22 @@ enum stash_region {
 	STASH_SESSION, /* stored INIT, generations, counters: session.c */
 	STASH_MODEL,   /* model.h's arena */
 	STASH_OBJECTS, /* node ids: objects.c */
-	STASH_CTL,     /* what open ctl files have gathered: ctl_store.c */
+	STASH_CTL,     /* content of open ctl files: ctl_store.c */
 	STASH_EVENTS,  /* ring of event lines: ring.c */
 	STASH_LOG,     /* ring of log lines: ring.c */
-	STASH_FILES,   /* open files, who polls them, positions of streams: files.c */
+	STASH_FILES,   /* open files, their pollers, positions in streams: files.c */
 	STASH_JOURNAL, /* write requests in job and their verdicts */
-	STASH_TXN,     /* the engine's journal: what runs, step by step */
+	STASH_TXN,     /* the engine's journal: running operations, step by step */
 	STASH_COUNT
 };
 
-/* The holder makes it (close-on-exec); *ret_fd is the caller's. */
+/* Creates it, for the holder (close-on-exec). The caller owns *ret_fd. */
 int stash_create(int *ret_fd, struct err *err);
-/* size bytes of a region, at this place in it, without mapping it: 0 or -errno. */
+/* Reads size bytes at a place in a region, without mapping it. Returns 0 or -errno. */
 int stash_peek(int fd, enum stash_region region, size_t at, void *ret, size_t size);
-/* Makes the region as it was in the beginning. Nobody uses it. 0 or -errno. */
+/* Resets a region to its initial state. Nobody may be using it. Returns 0 or -errno. */
 int stash_clear(int fd, enum stash_region region);
-/* Maps it; -EPROTO when its ABI is another. The fd stays the caller's. */
+/* Maps it; -EPROTO if its ABI differs. The caller keeps fd. */
 int stash_attach(int fd, struct stash **ret, struct err *err);
 void stash_detach(struct stash *s);
 void *stash_region(struct stash *s, enum stash_region region, size_t *ret_size);

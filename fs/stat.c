@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What stat says. The exact size, since readers believe it: grep looks for holes up to it, tail
- * begins at the end, rsync and tar stop there. As sysfs, 4096 bytes for what somebody has open for
- * writing, and for what is made by asking the kernel, which may take seconds. A long text is looked
- * at only for those who have opened it; a list says 4096.
+ * What stat says. Sizes are exact, because readers rely on them: grep looks for holes up to the
+ * size, tail starts at the end, rsync and tar stop there. As in sysfs it is 4096 bytes for a file
+ * that is open for writing, and for a text made by asking the kernel, which may take seconds. The
+ * size of a long text is found only for those who have opened it; a list says 4096.
  */
 #define FUSE_USE_VERSION 312
 #include <errno.h>
@@ -42,14 +42,14 @@ bool owner_kept(struct tree *t, enum obj_kind kind, const char *name, const stru
 #define SYSFS_SIZE 4096
 #define NS_PER_S 1000000000u
 
-/* Whose file: a row of an object, or (row NULL) its directory. */
+/* Identifies a file: a row of an object, or (row NULL) its directory. */
 struct whose {
 	enum obj_kind kind;
 	const char *name;
 	const struct attr *row;
 };
 
-/* What chown and chmod left; false: nothing but times, which it has in any case. */
+/* Gets what chown and chmod have set; false: nothing. The times are set in any case. */
 static bool find_owner(struct tree *t, const struct whose *w, uint64_t ino, struct owner *own)
 {
 	bool touched = objects_owner(t->objects, ino, own);
@@ -59,7 +59,7 @@ static bool find_owner(struct tree *t, const struct whose *w, uint64_t ino, stru
 	return owner_kept(t, w->kind, w->name, w->row, own) || (touched && !own->only_times);
 }
 
-/* By its time the kernel knows whether what it has of a directory's list is still true. */
+/* By the mtime the kernel knows whether its cached list of a directory is still valid. */
 static void show_listed(struct tree *t, struct stat *st)
 {
 	uint64_t ns = atomic_load(&t->listed_at);
@@ -85,7 +85,7 @@ static void apply_owner(struct tree *t, const struct whose *w, struct stat *st)
 	st->st_gid = own.gid;
 }
 
-/* The owner of a device's directory counts for those of its files that have none of their own. */
+/* The owner of a device's directory applies to those of its files that have none of their own. */
 static void apply_rights(struct tree *t, const struct whose *w, uint64_t dir_ino, struct stat *st)
 {
 	const struct whose dir = { w->kind, w->name, NULL };
@@ -139,8 +139,7 @@ static off_t exact_size(const struct node *n, const struct attr *row)
 	return size;
 }
 
-/* Writes beyond the size lock the inode alone, so who opens a file for writing finds it as large as
- * they may be. */
+/* A write beyond the size locks the inode exclusively: open for writing, a file has the maximum. */
 static off_t file_size(struct tree *t, const struct node *n, const struct attr *row, uint64_t ino)
 {
 	if (row->flags & ATTR_CONST)
@@ -150,7 +149,7 @@ static off_t file_size(struct tree *t, const struct node *n, const struct attr *
 	return exact_size(n, row);
 }
 
-/* Directories right below: those of rows, and children that are no links. */
+/* Counts the directories right below: those of rows, and children that are not links. */
 static nlink_t count_dirs(struct tree *t, enum obj_kind kind, uint32_t slot, uint32_t caps,
 			  const struct attr *dir, const struct entries *entries)
 {
@@ -224,8 +223,7 @@ void entry_stat(struct tree *t, const struct entries *e, uint32_t slot, struct s
 	apply_owner(t, &w, st);
 }
 
-/* Of a long text the kernel asks each time, once it was opened: so nobody has to tell of each
- * line. */
+/* An opened long text is asked about each time, so that no line needs an invalidation. */
 double attr_seconds(const struct attr *row)
 {
 	return row && (row->ring || row->flags & ATTR_SNAPSHOT) ? 0 : CACHE_SECONDS;
@@ -241,9 +239,9 @@ static void reply_stat(fuse_req_t req, const struct node *n, const struct text *
 	fuse_reply_attr(req, &st, attr_seconds(n->row));
 }
 
-/* A stat that waits for the text whose size it tells. */
+/* A stat that waits for the text whose size it needs. */
 struct stat_later {
-	struct asker asker; /* first */
+	struct asker asker; /* must be first */
 	fuse_req_t req;
 	uint64_t ino;
 };

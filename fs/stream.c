@@ -27,10 +27,10 @@ struct parked {
 
 struct stream {
 	struct ring *ring;
-	pthread_mutex_t lock; /* all below, and moving any cursor */
+	pthread_mutex_t lock; /* guards all below, and moves of any cursor */
 	struct parked *parked;
 	uint64_t generation;
-	char buf[READ_MAX]; /* what is being answered */
+	char buf[READ_MAX]; /* the answer that is being sent */
 };
 
 int stream_new(struct ring *ring, struct stream **ret, struct err *err)
@@ -62,7 +62,7 @@ void stream_free(struct stream *s)
 
 struct cursor stream_start(struct stream *s, uint64_t generation)
 {
-	/* seq first: a line put in between is then read, not missed */
+	/* seq first: a line put in between is read then, not missed */
 	uint64_t seq = ring_seq(s->ring);
 
 	return (struct cursor){
@@ -73,7 +73,7 @@ struct cursor stream_start(struct stream *s, uint64_t generation)
 	};
 }
 
-/* The line that is not in the ring; it must read the same however it is cut. */
+/* The line that is not in the ring. It must read the same however reads split it. */
 static size_t special_text(const struct cursor *at, char *buf, size_t size)
 {
 	char line[96];
@@ -88,7 +88,7 @@ static size_t special_text(const struct cursor *at, char *buf, size_t size)
 	return left;
 }
 
-/* With the lock held: what there is, moving the cursor past it. */
+/* Takes what there is and moves the cursor behind it. Call it with the lock held. */
 static size_t take(struct stream *s, struct cursor *at, char *buf, size_t size)
 {
 	uint64_t tail, seq;
@@ -121,7 +121,7 @@ static size_t take(struct stream *s, struct cursor *at, char *buf, size_t size)
 	return n;
 }
 
-/* With the lock held. False: nothing to read yet. */
+/* False: nothing to read yet. Call it with the lock held. */
 static bool answer(struct stream *s, fuse_req_t req, struct open_file *file, size_t size)
 {
 	size_t n = take(s, &file->at, s->buf, size < sizeof(s->buf) ? size : sizeof(s->buf));
@@ -132,7 +132,7 @@ static bool answer(struct stream *s, fuse_req_t req, struct open_file *file, siz
 	return true;
 }
 
-/* The reader got a signal. Called by the FUSE thread. */
+/* The reader got a signal. Called on the FUSE thread. */
 static void interrupted(fuse_req_t req, void *ctx)
 {
 	struct stream *s = ctx;
@@ -151,7 +151,7 @@ static void interrupted(fuse_req_t req, void *ctx)
 	free(p);
 }
 
-/* What a read took and its reader never got is taken again. */
+/* A resent read takes again what the lost answer had. */
 static void begin_read(struct open_file *file, uint64_t unique)
 {
 	if (unique & UNIQUE_RESENT && file->read_by == (unique & ~UNIQUE_RESENT)) {
@@ -168,7 +168,7 @@ void stream_read(struct stream *s, struct fuse_req *req, struct open_file *file,
 	struct parked *p = nonblock ? NULL : malloc(sizeof(*p));
 	bool answered, parks = false;
 
-	/* Before it is parked: once others see it, it may be answered and gone at any time. */
+	/* Before it is parked: others may answer and free it as soon as they see it. */
 	if (p)
 		fuse_req_interrupt_func(req, interrupted, s);
 	pthread_mutex_lock(&s->lock);

@@ -12,13 +12,13 @@
 #include "pcidevfs/util.h"
 
 enum {
-	SLOW_US = 100000,    /* how old what was found out by asking may be */
-	OTHERS_US = 1000000, /* and what follows from the stamp */
-	KEPT = 8,	     /* texts that nobody may be reading */
+	SLOW_US = 100000,    /* maximum age of a text made by asking the kernel */
+	OTHERS_US = 1000000, /* maximum age of any other text */
+	KEPT = 8,	     /* texts kept although nobody may be reading them */
 	PERSIST_BYTES = 1 << 20,
 };
 
-/* While all of this is the same, so is the text. */
+/* A text stays the same as long as all of this does. */
 struct stamp {
 	uint64_t generation, heard, events, log;
 };
@@ -26,20 +26,20 @@ struct stamp {
 /* The texts of one node. */
 struct made {
 	struct made *next;
-	/* These stay, and whoever makes the text reads them without the lock. */
+	/* Constant; the maker of the text reads these without the lock. */
 	struct tree *tree;
 	uint64_t ino;
 	bool slow;
 	bool making;
 	struct stamp stamp; /* of the text, or of the one that is being made */
-	uint64_t begun;	    /* its making, in us; 0: not yet */
+	uint64_t begun;	    /* us: when its making began; 0: not yet */
 	struct text *text;
 	struct asker *now, *later;
 };
 
 struct texts {
 	pthread_mutex_t lock;
-	struct made *first; /* the one that was asked for last */
+	struct made *first; /* the last one that was asked for */
 };
 
 struct text *text_take(struct out *o)
@@ -151,8 +151,8 @@ static struct stamp stamp_now(struct tree *t)
 	};
 }
 
-/* No change tells of what a row without bits shows, as health: who reads it after a write sees
- * that. */
+/* No change covers a row without bits, such as health, so its text is never fresh: a reader after a
+ * write must see the effect. */
 static bool is_fresh(const struct made *p, const struct attr *row, const struct stamp *now)
 {
 	return row->bits && p->begun && p->stamp.generation == now->generation &&
@@ -170,7 +170,7 @@ static struct made *new_made(struct tree *t, const struct node *n)
 	return p;
 }
 
-/* With the lock held: moves it to the front. NULL: no memory for it. */
+/* Moves the node's texts to the front. NULL: no memory. Call it with the lock held. */
 static struct made *find(struct texts *s, struct tree *t, const struct node *n)
 {
 	struct made **at = &s->first, *p;
@@ -189,7 +189,7 @@ static struct made *find(struct texts *s, struct tree *t, const struct node *n)
 	return p;
 }
 
-/* With the lock held. */
+/* Call it with the lock held. */
 static void drop_old(struct texts *s)
 {
 	size_t n = 0, bytes = 0;
@@ -252,7 +252,7 @@ static void begin(struct texts *s, struct made *p)
 	text_unref(was);
 }
 
-/* Returns whether it is to be made once more. */
+/* Returns true if it must be made once more. */
 static bool end(struct texts *s, struct made *p, struct text *text, int error)
 {
 	struct asker *askers;
@@ -279,7 +279,7 @@ static int submit(struct made *p)
 	return pool_submit(p->slow ? p->tree->readers : p->tree->worker, run, p);
 }
 
-/* Others have their turn before it is made once more. */
+/* Other texts get a turn before this one is made again. */
 static void run(void *ctx)
 {
 	struct made *p = ctx;
@@ -296,7 +296,7 @@ static void run(void *ctx)
 	}
 }
 
-/* It cannot be made now. */
+/* The text cannot be made now. */
 static void give_up(struct texts *s, struct made *p, int error)
 {
 	struct asker *askers;

@@ -23,7 +23,7 @@ enum { READERS = 16 };
 
 const struct region_head events_layout = { "events", RING_ABI, 512 << 10 };
 
-/* From the file alone: the name service would load a third of our memory, and may ask the
+/* Reads the file directly: the name service would take a third of our memory, or ask the
  * network. */
 static gid_t find_group(void)
 {
@@ -45,7 +45,7 @@ static gid_t find_group(void)
 	return gid;
 }
 
-/* Everything that lies in the stash, each in its region. */
+/* Opens all data in the stash, each in its region. */
 static int open_regions(struct tree *t, struct err *err)
 {
 	struct stash *st = t->conf.stash;
@@ -129,7 +129,7 @@ bool tree_idle(struct tree *t)
 	return ctl_idle(t->ctl);
 }
 
-/* Nobody waits in it without end. */
+/* No job in it waits without end. */
 static void end_pool(struct pool **p)
 {
 	if (!*p)

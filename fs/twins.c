@@ -15,7 +15,7 @@ struct job {
 };
 
 struct twins {
-	pthread_mutex_t lock; /* all below but the count, which is read without it */
+	pthread_mutex_t lock; /* guards all but n, which is read without it */
 	struct job *jobs;
 	size_t cap;
 	_Atomic size_t n;
@@ -41,7 +41,7 @@ void twins_free(struct twins *w)
 	free(w);
 }
 
-/* With the lock held. Without memory its file has no twin, and who comes waits for this write. */
+/* Without memory the file gets no twin, and others wait for this write. Needs the lock. */
 static bool add(struct twins *w, uint64_t node, uint32_t slot)
 {
 	bool first = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which directories show which devices. A view is a row at the end of this file. */
+/* Which directories show which devices. Each view is a row at the end of this file. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -31,7 +31,7 @@ static int is_nic(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME])
 	return !!(dev->caps & CAP_NIC);
 }
 
-/* A name can be an entry of a directory? */
+/* Can the name be an entry of a directory? */
 static int is_entry(const char *name)
 {
 	return name[0] && strcmp(name, ".") && strcmp(name, "..") && !strchr(name, '/');
@@ -44,7 +44,7 @@ static int in_claim(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME]
 	device_claim(dev, claim);
 	STR_COPY(name[0], claim);
 	for (char *c = name[0]; (c = strchr(c, '/'));)
-		*c = '!'; /* as the kernel does with its own names */
+		*c = '!'; /* as the kernel does in its own names */
 	return is_entry(name[0]);
 }
 
@@ -54,7 +54,7 @@ static int in_group(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME]
 	return !!(dev->caps & CAP_GROUP);
 }
 
-/* What is offered: claimed functions, under the name by which kubelet counts them. */
+/* Offered devices: claimed functions, under the name by which kubelet counts them. */
 static int in_resource(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME])
 {
 	char full[RESOURCE_NAME], *slash;
@@ -75,7 +75,7 @@ static int of_pf(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME])
 	return device_is_vf(dev) && dev->facts.index >= 0;
 }
 
-/* From a directory that lies so deep to the device's own. */
+/* The link from a directory at this depth to the device's own. */
 static void show_link(const struct subject *s, const char *up, struct out *o)
 {
 	out_printf(o, "%s%s/%s", up, obj_type(kind_of_bus(s->dev->key.bus))->dir->name, s->name);
@@ -115,14 +115,14 @@ static void virtfn_show(const struct subject *s, struct out *o)
 		.name = "link", .id = LINK_ID(number), .mode = S_IFLNK | 0777, .show = (target)    \
 	}
 
-/* A directory of links to the devices for which the rule holds. */
+/* A directory of links to the devices that satisfy the rule. */
 #define FLAT(number, called, rule, from, about)                                                    \
 	{                                                                                          \
 		.dir = DIR(number, called, LINKS(number, LASTING), from, about),                   \
 		.link = LINK(number, flat_show), .member = (rule)                                  \
 	}
 
-/* A directory for each label that the rule gives to devices, with links to them. */
+/* A directory for each label that the rule gives, with links to the devices. */
 #define LABELLED(number, called, rule, life, from, about)                                          \
 	{                                                                                          \
 		.dir = DIR(number, called, CHILDREN(OBJ_LABEL + (number), life), from, about),     \
@@ -136,7 +136,7 @@ static void virtfn_show(const struct subject *s, struct out *o)
 		}                                                                                  \
 	}
 
-/* The kernel remembers ids over upgrades: one is never given to another view. */
+/* The kernel remembers ids over upgrades: an id must never be given to another view. */
 const struct view views[] = {
 	FLAT(23, "gpus", is_gpu, "0.1", "links to display controllers that are not VFs"),
 	FLAT(24, "vgpus", is_vgpu, "0.1",

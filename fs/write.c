@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One write is one command: its text is checked here, its row makes a request of it, the engine
- * does it. */
+/* One write is one command: checks its text, its row makes a request of it, the engine runs it. */
 #define FUSE_USE_VERSION 312
 #include "request.h"
 
@@ -51,7 +50,7 @@ static void done(void *ctx, const struct err *err)
 	free(job);
 }
 
-/* Refusals before the engine, and what needed no engine. */
+/* Records refusals before the engine, and writes that did not need it. */
 static void settle(struct tree *t, const struct node *n, const char *buf, size_t size,
 		   const struct actor *who, const struct err *err)
 {
@@ -106,7 +105,7 @@ struct turn_write {
 	uint32_t slot;
 	struct creds opened;
 	size_t size;
-	char buf[WRITE_MAX]; /* the beginning; what is longer is refused */
+	char buf[WRITE_MAX]; /* the beginning; longer text is refused */
 };
 
 static void run_turn(struct engine *e, void *ctx)
@@ -134,8 +133,7 @@ static void run_turn(struct engine *e, void *ctx)
 	free(w);
 }
 
-/* Writers by hundreds wait for each other, not the FUSE thread for them: it would have no time for
- * anybody else. */
+/* Hundreds of writers wait for their turns on other threads: the FUSE thread must stay free. */
 static int await_turn(struct tree *t, fuse_req_t req, uint64_t tag, const struct node *n,
 		      const struct creds *opened, const char *buf, size_t size, uint32_t slot)
 {

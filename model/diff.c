@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a change touched: a new field of struct device is a row here, a fact one of facts.def, what
- * is asked of intents.def. */
+/* What a change touched. Each field of struct device is a row here; facts are in facts.def, intents
+ * in intents.def. */
 #include "diff.h"
 
 #include <stddef.h>
@@ -15,7 +15,7 @@
 			#field                                                                     \
 	}
 #define NUMBER(field, bit) ROW(field, bit, false)
-#define STRING(field, bit) ROW(field, bit, true) /* bytes after the NUL are noise */
+#define STRING(field, bit) ROW(field, bit, true) /* bytes behind the NUL are ignored */
 
 static const struct {
 	size_t offset;
@@ -51,7 +51,7 @@ static const struct {
 	STRING(plan_query, CH_PLAN),
 };
 
-/* What follows from several fields, and often stays while they change. */
+/* Derived from several fields; often stays the same while they change. */
 static const struct {
 	void (*text)(const struct device *dev, char *buf);
 	change_bits bit;
@@ -97,7 +97,7 @@ uint64_t device_digest(const struct device *dev, change_bits bits)
 		if (!(fields[i].bit & bits))
 			continue;
 		h = fnv1a(h, x, fields[i].text ? strnlen(x, fields[i].size) : fields[i].size);
-		h = fnv1a(h, "", 1); /* where one text ends and the next begins */
+		h = fnv1a(h, "", 1); /* separates the texts */
 	}
 	return h;
 }

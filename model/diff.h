@@ -9,16 +9,13 @@
 
 struct device;
 
-/* Which change bits tell the two records apart: those of their fields, and of what follows from
- * these. */
+/* The change bits of the differences between two records: of their fields, and of derived texts. */
 change_bits device_diff(const struct device *a, const struct device *b);
-/* One number for all fields that have one of these bits: as long as none of them changes it stays
- * the same. */
+/* A hash of all fields that have one of these bits. */
 uint64_t device_digest(const struct device *dev, change_bits bits);
-/* Where each field lies and how long it is, as one number; the order of the rows does not
- * matter. */
+/* A hash of all fields' places and lengths, whatever the order of the rows. */
 uint64_t device_layout(void);
-/* Does a row cover this byte of struct device? What none covers would never be published. */
+/* Does a row cover this byte of struct device? Changes of other bytes would never be published. */
 bool device_diff_knows(size_t offset);
 
 #endif

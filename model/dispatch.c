@@ -38,8 +38,7 @@ void model_watch(struct model *m, _Atomic uint64_t *in_hand)
 	m->in_hand = in_hand;
 }
 
-/* What comes from now on is told the next time, and that alone. Killed anywhere in here no bit is
- * lost. */
+/* Moves the pending bits to `telling`; later ones are for the next time. A kill loses no bit. */
 static change_bits begin_telling(struct slot *s)
 {
 	change_bits bits = atomic_fetch_or(&s->telling, atomic_load(&s->pending));
@@ -48,7 +47,7 @@ static change_bits begin_telling(struct slot *s)
 	return bits ? bits : CH_ALL;
 }
 
-/* With the lock held: the next changes in order. Slots keep their bits until settle_batch(). */
+/* Takes the next changes in order. Slots keep their bits until settle_batch(). Needs the lock. */
 static size_t take_batch(struct model *m, struct change *batch, uint32_t *slots)
 {
 	size_t n = 0;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* "driver=igb\noverride=": in a value a newline is "\n" as in C, and a backslash has another before
- * it. */
+/* "driver=igb\noverride=": in a value a newline is written "\n" and a backslash is doubled. */
 #include "pcidevfs/former.h"
 
 #include <string.h>
@@ -40,7 +39,7 @@ bool former_get(const char *text, const char *name, char *ret, size_t size)
 	return false;
 }
 
-/* Behind the pairs that are there. False: there is no room. */
+/* Appends a pair. False: there is no room. */
 static bool add(char text[static FORMER_TEXT], const char *name, const char *value)
 {
 	size_t n = strlen(text), len = strlen(name);

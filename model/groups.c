@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Who belongs to whom: the members of an IOMMU group, the children of a device. */
+/* Relations: the members of an IOMMU group, the children of a device. */
 #include <stdlib.h>
 
 #include "pcidevfs/model.h"

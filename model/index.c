@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Few, so that a small machine touches few pages; chains of a dozen at 70 000 devices. */
+/* Few, so that a small machine touches few pages; with 70 000 devices chains have a dozen slots. */
 #define HEADS 8192u
 
 int index_init(struct index *x, uint32_t max)
 {
-	/* In heads and next 0 is none: slots are kept as slot + 1. */
+	/* In heads and next 0 means none: they hold slot + 1. */
 	*x = (struct index){
 		.heads = calloc(HEADS, sizeof(*x->heads)),
 		.mask = HEADS - 1,
@@ -60,7 +60,7 @@ void index_link(struct index *x, uint32_t slot, uint32_t hash)
 	x->linked[slot] = true;
 }
 
-/* The first in the chain that begins at link and has this very hash. */
+/* The first slot of the chain from link on that has this very hash. */
 static uint32_t same_hash(const struct index *x, uint32_t link, uint32_t hash)
 {
 	while (link && x->hash[link - 1] != hash)

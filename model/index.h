@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Chains of slots by a hash: how devices are found by key, by IOMMU group, by PF. */
+/* Chains of slots by hash: finds devices by key, by IOMMU group, by parent. */
 #ifndef MODEL_INDEX_H
 #define MODEL_INDEX_H
 
@@ -18,14 +18,14 @@ struct index {
 	bool *linked;
 };
 
-/* For slots below max; 0 or -ENOMEM. Pages are touched as slots are linked. */
+/* For slots below max. Returns 0 or -ENOMEM. Pages are touched as slots are linked. */
 int index_init(struct index *x, uint32_t max);
 void index_fini(struct index *x);
-/* Puts the slot under hash, whatever it was under before. */
+/* Links the slot under hash, and no longer under its former one. */
 void index_link(struct index *x, uint32_t slot, uint32_t hash);
 void index_unlink(struct index *x, uint32_t slot);
-/* Slots under hash: s = index_first(x, hash); s != INDEX_NONE; s = index_next(x, s). Other keys of
- * the same hash are among them. */
+/* Slots under hash: s = index_first(x, hash); s != INDEX_NONE; s = index_next(x, s). Other keys
+ * with the same hash may be among them. */
 uint32_t index_first(const struct index *x, uint32_t hash);
 uint32_t index_next(const struct index *x, uint32_t slot);
 

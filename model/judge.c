@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a claim of each device would be refused with: asked again whenever something changes that
- * the rules may read. */
+/* Sets what a claim of each device would be refused with, again after each change that may
+ * matter. */
 #include <string.h>
 
 #include "diff.h"
@@ -10,7 +10,7 @@
 #include "pcidevfs/util.h"
 #include "store.h"
 
-/* What people write to look at it; no rule reads that. */
+/* Written by people to look at a device; no rule reads these. */
 #define CH_APART (CH_ERROR | CH_PLAN)
 
 static void mark(struct model *m, uint32_t i)
@@ -64,7 +64,7 @@ void judge_removal(struct model *m, uint32_t i)
 	mark_children(m, &dev->key);
 }
 
-/* What is not claimable at all says so by itself. */
+/* Devices that can never be claimed are not asked about. */
 static bool is_judged(const struct model *m, uint32_t i)
 {
 	return slot_seen(m, i)->caps & CAP_CLAIM;
@@ -94,7 +94,7 @@ static void judge_alone(struct model *m, uint32_t i)
 	judge_one(m, i, &o);
 }
 
-/* What is in the way is found once. */
+/* The obstacle is found once for the group. */
 static void judge_group(struct model *m, int32_t group)
 {
 	struct obstacle o;
@@ -130,5 +130,5 @@ void judge_marked(struct model *m)
 void model_judge(struct model *m, const struct claim_rules *rules)
 {
 	m->rules = rules;
-	judge_all(m); /* a former process may have known others */
+	judge_all(m); /* a former process may have had other rules */
 }

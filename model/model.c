@@ -41,7 +41,7 @@ static void unlink_slot(struct model *m, uint32_t i)
 		index_unlink(&m->by[x], i);
 }
 
-/* Takes over what a former process left: finds the devices again, and what nobody had heard of. */
+/* Takes over a former process's devices, and the changes that nobody had heard of. */
 static void adopt(struct model *m)
 {
 	uint32_t used = atomic_load(&m->a->used);
@@ -172,15 +172,14 @@ void model_lock(struct model *m)
 
 void model_unlock(struct model *m)
 {
-	/* With the lock still held: behind it the model may be freed. */
+	/* Under the lock: after the unlock the model may be freed. */
 	if (m->grown)
 		pthread_cond_signal(&m->changed);
 	m->grown = false;
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* A device made by model_edit() and not yet published is found when fresh is set, others when
- * not. */
+/* fresh: finds a device that model_edit() made and that is not published; else a published one. */
 static uint32_t find_slot(struct model *m, const struct key *key, bool fresh)
 {
 	uint32_t i;
@@ -231,7 +230,7 @@ static uint32_t free_slot(struct model *m)
 {
 	uint32_t used = atomic_load(&m->a->used);
 
-	/* Places are directory cookies: reused only once the table is many times the devices. */
+	/* Positions are directory cookies: reused only if the table is far larger than needed. */
 	if (used == MODEL_MAX || (used > 1024 && used > 4 * (m->count + m->n_edits)))
 		for (uint32_t i = 0; i < used; i++)
 			if (!slot_word(m, i) && !m->edited[i])
@@ -287,8 +286,7 @@ struct device *model_edit(struct model *m, const struct key *key, bool create)
 	return d;
 }
 
-/* What is said of those in its IOMMU group that are claimed depends on it, and on which pod, or
- * owner, that is. */
+/* Claimed members of its IOMMU group show things that depend on these, and on its pod and owner. */
 static unsigned int matters(const struct device *d)
 {
 	bool owned = d->intent.claim[0] && (d->intent.uid || d->intent.gid);
@@ -297,7 +295,7 @@ static unsigned int matters(const struct device *d)
 	       (d->intent.claim[0] ? 8 : 0);
 }
 
-/* Something of the others of its IOMMU group is said of it. */
+/* Does it show something that depends on other members of its group? */
 static bool may_be_with(const struct device *d)
 {
 	return d->intent.claim[0] || !d->facts.driver[0];
@@ -388,14 +386,14 @@ static void publish_slot(struct model *m, uint32_t i, uint64_t generation)
 	dispatch_enqueue(m, i, generation);
 }
 
-/* It is new, or in another IOMMU group than it was. */
+/* It is new, or in another IOMMU group than before. */
 static bool comes(struct model *m, uint32_t i)
 {
 	return !slot_live(m, i) ||
 	       slot_current(m, i)->facts.iommu_group != slot_spare(m, i)->facts.iommu_group;
 }
 
-/* To another pod, or owner. */
+/* It has another pod, or owner. */
 static bool moves(struct model *m, uint32_t i)
 {
 	const struct device *was = slot_current(m, i), *is = slot_spare(m, i);
@@ -421,7 +419,7 @@ static void let_arrive(struct model *m, uint32_t i)
 			   m->edited[at] ? slot_spare(m, at) : slot_current(m, at));
 }
 
-/* What others say of themselves may follow from it. */
+/* Other devices may show something that follows from this one. */
 static void follow_edit(struct model *m, uint32_t i)
 {
 	unsigned int was = slot_live(m, i) ? matters(slot_current(m, i)) : 0;
@@ -434,7 +432,7 @@ static void follow_edit(struct model *m, uint32_t i)
 	judge_edit(m, i);
 }
 
-/* From here on all find it, and each other, as they are going to be. */
+/* From here on devices are found as they are going to be. */
 static void begin_publishing(struct model *m)
 {
 	m->publishing = true;
@@ -451,8 +449,7 @@ static void publish_edits(struct model *m, uint64_t generation)
 	for (size_t k = 0; k < m->n_edits; k++) {
 		uint32_t i = m->edits[k];
 
-		/* A device removed after it was edited keeps its last record for those who hear of
-		 * it. */
+		/* A device removed after an edit keeps its last record, for observers. */
 		if (slot_there(m, i))
 			publish_slot(m, i, generation);
 		m->edited[i] = false;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Texts beside the records: chains of blocks in the same memory. A text is never changed: another
- * one is written, and its record, which is swapped in whole, leads to it. What no record leads to
- * any more is found again when much was written.
- */
+/* Texts beside the records: chains of blocks in the same memory. A text never changes: a new one is
+ * written, and the record that leads to it is swapped in whole. After many writes a sweep finds the
+ * blocks that no record leads to. */
 #include <errno.h>
 #include <string.h>
 
@@ -17,7 +15,7 @@ static size_t blocks_of(size_t len)
 	return (len + sizeof(((struct block *)0)->data) - 1) / sizeof(((struct block *)0)->data);
 }
 
-/* What a former process left is believed no further than it makes sense. */
+/* Data of a former process is checked. */
 static void mark(struct model *m, const struct room *r)
 {
 	uint32_t at = r->at;
@@ -55,7 +53,7 @@ void rooms_sweep(struct model *m)
 		m->sweep_at = BLOCKS;
 }
 
-/* There is one. */
+/* There must be a free one. */
 static uint32_t take_block(struct model *m)
 {
 	while (m->taken[m->next_block])

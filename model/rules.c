@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What follows from facts: capabilities, kind, state and the sentence behind it. Pure. */
+/* Derives from facts: capabilities, kind, state and its sentence. Pure. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -76,7 +76,7 @@ static uint32_t caps_of(const struct device *dev)
 	return caps;
 }
 
-/* Of what is no PCI function the bus says it all. */
+/* For devices other than PCI functions the bus decides. */
 static const enum kind bus_kinds[BUS_COUNT] = { [BUS_MDEV] = KIND_MDEV, [BUS_USB] = KIND_USB };
 
 static enum kind kind_of(enum bus bus, uint32_t caps, uint32_t known)
@@ -131,13 +131,13 @@ bool device_has_node(const struct device *dev, const char *node)
 	return *p;
 }
 
-/* A pci.ids that came after the claim renames nothing under a guest. */
+/* A newer pci.ids must not rename a device under a guest. */
 static const char *computed_name(const struct device *dev)
 {
 	return dev->intent.pinned[0] ? dev->intent.pinned : dev->names.resource;
 }
 
-/* '_' is what computed names have for signs that are not legal. */
+/* '_' replaces invalid characters, as in computed names. */
 static void own_name(const struct device *dev, char buf[static RESOURCE_NAME])
 {
 	const char *name = computed_name(dev);
@@ -206,7 +206,7 @@ void device_doubt(const struct device *dev, char buf[static DOUBT_TEXT])
 			dev->key.name, dev->facts.garbled);
 }
 
-/* By what nobody can open it. */
+/* The node without which nobody can open it. */
 static const char *missing_node(const struct device *dev, char buf[static NODES_TEXT])
 {
 	if (dev->facts.iommu_group < 0)
@@ -265,7 +265,7 @@ void device_claim(const struct device *dev, char buf[static CLAIM_NAME])
 	str_copy(buf, CLAIM_NAME, dev->intent.claim[0] ? dev->intent.claim : dev->intended);
 }
 
-/* As busy as with the operation that is to follow. */
+/* Shown as busy, like during the operation that follows. */
 static bool is_coming(struct device *dev)
 {
 	if (!device_is_coming(dev))
@@ -335,7 +335,8 @@ static bool is_claimed(struct device *dev)
 	return true;
 }
 
-/* Also what cannot be claimed whoever lets go of what: only EBUSY leaves it free. */
+/* Includes devices that cannot be claimed even if their users let go: only EBUSY leaves one
+ * free. */
 static bool is_host(struct device *dev)
 {
 	const struct facts *f = &dev->facts;
@@ -377,13 +378,13 @@ static const struct {
 	{ STATE_FREE, is_free },
 };
 
-/* Either could read the other's memory. kubelet gave both before it told whose they are. */
+/* The devices could read each other's memory. kubelet gave both before it named their pods. */
 static bool is_shared(const struct device *dev, const struct device *with)
 {
 	return with && dev->state == STATE_ALLOCATED;
 }
 
-/* Whoever has it open already goes on, which the kernel warns of. */
+/* A process that has it open already can go on, which the kernel warns of. */
 static bool is_spoilt(const struct device *dev, const struct device *by)
 {
 	return by && dev->intent.claim[0] && (dev->caps & CAP_CLAIM) &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The pages of records that nobody reads any more. */
+/* Frees the pages of records that nobody reads any more. */
 #include <sys/mman.h>
 
 #include "store.h"

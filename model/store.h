@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What model.c (devices) and dispatch.c (who hears of them) share. */
+/* Shared by model.c (devices) and dispatch.c (observers). */
 #ifndef MODEL_STORE_H
 #define MODEL_STORE_H
 
@@ -12,42 +12,42 @@
 
 #define OBSERVERS 8
 
-/* A slot's word: which record is valid, and whether there is a device. One store changes both, so a
- * process killed at any point leaves the old record or the new one. */
+/* A slot's word: which record is valid, and whether the device exists. One store changes both, so a
+ * killed process leaves the old record or the new one. */
 enum { WORD_SECOND = 1, WORD_LIVE = 2, WORD_GONE = 4 }; /* GONE: removed, but not yet heard of */
 
 struct slot {
 	_Atomic uint32_t word;
-	_Atomic change_bits pending; /* what nobody is told of yet */
+	_Atomic change_bits pending; /* changes not passed to observers yet */
 	_Atomic change_bits
-		/* ... and what observers are told just now, or were when the process died */
+		/* changes being passed to observers, now or when the process died */
 		telling;
-	uint64_t heard; /* generation of the record when observers last heard; 0 never */
+	uint64_t heard; /* generation of the record when observers last heard; 0: never */
 };
 
-/* Of a text. Which are in use follows from the records: a process killed while it writes one leaves
- * nothing behind. */
+/* A part of a text. The records determine which blocks are in use, so a process killed during a
+ * write leaves nothing behind. */
 #define BLOCKS 65536
 struct block {
-	uint32_t next; /* number of a block and 1, 0: none */
+	uint32_t next; /* number of a block plus 1, 0: none */
 	char data[508];
 };
 
 struct arena {
 	struct region_head head;
-	_Atomic uint32_t used; /* slots ever used: none lies above */
+	_Atomic uint32_t used; /* slots ever used: none is above */
 	_Atomic uint32_t iommu;
 	_Atomic uint64_t generation;
 	struct slot slots[MODEL_MAX];
-	/* Apart, so that a device which never changes takes no second record's memory. */
+	/* Two arrays, so that devices that never change use no memory for a second record. */
 	struct device rec[2][MODEL_MAX];
 	struct block blocks[BLOCKS];
 };
 
 enum { BY_KEY, BY_GROUP, BY_PARENT, INDEXES };
 
-/* All fields are guarded by lock, but for observers and what is below, which do not change once
- * dispatch runs, or belong to it. */
+/* lock guards all fields but observers and those below, which are constant once dispatch runs, or
+ * belong to it. */
 struct model {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* the queue grew, or stop */
@@ -55,28 +55,28 @@ struct model {
 	struct arena *a;
 	struct index by[INDEXES];
 	size_t count;
-	bool *taken; /* by block: a record may have it */
+	bool *taken; /* by block: a record may use it */
 	size_t n_taken, sweep_at, next_block;
 	uint32_t *edits; /* slots with an unpublished copy */
 	size_t n_edits;
 	bool *edited;
 	bool publishing; /* the copies are in force: slot_seen() */
 	const struct claim_rules *rules; /* NULL: nothing forbids a claim */
-	uint32_t *unjudged; /* slots of which the rules may say something else now: judge.c */
+	uint32_t *unjudged; /* slots whose `refused` may change: judge.c */
 	size_t n_unjudged;
 	bool *to_judge;
 	uint32_t *queue;     /* ring of MODEL_MAX slots with pending changes, in order */
 	uint64_t *queued_at; /* by ring place: generation when queued */
 	bool *queued;
 	size_t q_head, q_len;
-	bool grown;	/* ... and nobody was woken for it yet: model_unlock() does */
+	bool grown;	/* and nobody was woken yet: model_unlock() does that */
 	uint64_t heard; /* observers know all up to this generation */
 	bool stop;
 	model_arrives *arrives; /* may be NULL */
 	void *arrives_ctx;
 	struct observer observers[OBSERVERS];
 	size_t n_observers;
-	_Atomic uint64_t *in_hand; /* NULL: nobody watches; ... the number of batches until now */
+	_Atomic uint64_t *in_hand; /* set by model_watch(), or NULL; batches: their number so far */
 	uint64_t batches;
 };
 
@@ -95,13 +95,13 @@ static inline struct device *slot_current(const struct model *m, uint32_t slot)
 	return &m->a->rec[slot_word(m, slot) & WORD_SECOND][slot];
 }
 
-/* Where the next record of the slot is written. */
+/* Where the slot's next record is written. */
 static inline struct device *slot_spare(const struct model *m, uint32_t slot)
 {
 	return &m->a->rec[!(slot_word(m, slot) & WORD_SECOND)][slot];
 }
 
-/* As it is; while edits are published, as it is going to be. */
+/* The present record; while edits are published, the future one. */
 static inline struct device *slot_seen(const struct model *m, uint32_t slot)
 {
 	return m->publishing && m->edited[slot] ? slot_spare(m, slot) : slot_current(m, slot);
@@ -114,32 +114,32 @@ static inline bool slot_there(const struct model *m, uint32_t slot)
 	return word & WORD_LIVE || (m->publishing && m->edited[slot] && !(word & WORD_GONE));
 }
 
-/* model.c: the copy of a device that is there. */
+/* model.c: the copy of an existing device. */
 struct device *edit_slot(struct model *m, uint32_t slot);
 
-/* judge.c: what is said of claims. For an edit, before it is published, and for a device that is
- * about to leave its indexes: marks all of which that may say something else. */
+/* judge.c: before an edit is published, and before a device leaves its indexes: marks all devices
+ * whose `refused` may change. */
 void judge_edit(struct model *m, uint32_t slot);
 void judge_removal(struct model *m, uint32_t slot);
 void judge_all(struct model *m);
-/* Edits those of which it does, while publishing. */
+/* Updates those that changed, while publishing. */
 void judge_marked(struct model *m);
 
-/* spares.c: a scan of the whole machine writes each device's other record, which would double what
- * we hold for good. Gives the pages of records that nobody reads any more back to the system. */
+/* spares.c: gives the pages of unread records back to the system. A scan of the whole machine
+ * writes each device's other record, which would otherwise double our memory for good. */
 void spares_drop(struct model *m);
 
-/* rooms.c: finds the blocks that records have. */
+/* rooms.c: finds the blocks that records use. */
 void rooms_sweep(struct model *m);
 
-/* Observers shall hear of the slot's pending changes. With the lock held. */
+/* Queues the slot's pending changes for observers. Call it with the lock held. */
 void dispatch_enqueue(struct model *m, uint32_t slot, uint64_t generation);
 
-/* groups.c: by what the index finds a member of a group. */
+/* groups.c: the hash of a group in its index. */
 uint32_t group_hash(int32_t group);
-/* The slots of a group, one after another; from and to INDEX_NONE. */
+/* Walks the slots of a group; from and to INDEX_NONE. */
 uint32_t next_in_group(struct model *m, int32_t group, uint32_t i);
-/* Likewise of a device's children. */
+/* Likewise for a device's children. */
 uint32_t next_child(struct model *m, const struct key *parent, uint32_t i);
 
 #endif

@@ -23,18 +23,19 @@ enum {
 struct allocation {
 	struct job job;
 	struct plugin *p;
-	struct rpc_call *call; /* NULL: was answered, the tree took too long */
+	struct rpc_call *call; /* NULL: answered already, because the tree took too long */
 	struct source patience;
 	struct kubelet_request request;
-	uint64_t running; /* given_at of its devices until it is answered: no other's */
-	/* Why it waits: for news of one whose name was not heard of, or (ENOTCONN) for the tree. */
+	uint64_t running; /* given_at of its devices until it is answered; unique */
+	/* Why it waits: for news of a device whose old name we had not seen, or (ENOTCONN) the
+	 * tree. */
 	struct err refused;
 	struct source news;
-	struct allocation *next; /* of the plugin's that wait */
-	uint64_t until;		 /* ms: for news; 0: was not refused yet */
-	bool busy;		 /* an operation ran on one of them when last looked at */
-	bool marked;		 /* its devices are, with `running` */
-	char resource[];	 /* its server may be gone when the tree has answered */
+	struct allocation *next; /* in plugin.waiting */
+	uint64_t until;		 /* ms: waits for news until then; 0: not refused yet */
+	bool busy;		 /* an operation ran on one of its devices at the last look */
+	bool marked;		 /* its devices have given_at = `running` */
+	char resource[];	 /* a copy: its server may be gone when the tree answers */
 };
 
 static void refuse(const char *resource, struct rpc_call *call, const struct err *err)
@@ -44,7 +45,7 @@ static void refuse(const char *resource, struct rpc_call *call, const struct err
 		 err->text);
 }
 
-/* kubelet waits in the admission of a pod, without a deadline of its own. */
+/* kubelet waits without a deadline in the admission of a pod. */
 static void on_patience(struct source *s)
 {
 	struct allocation *a = container_of(s, struct allocation, patience);
@@ -64,8 +65,8 @@ static void allocation_free(struct allocation *a)
 	free(a);
 }
 
-/* Only a list of pods that is asked for after that may tell of this. before: what another Allocate
- * has taken since that was marked is the other's; 0: whatever is. */
+/* Only lists of pods asked for later may speak of this. before: skips devices that another Allocate
+ * has taken since; 0: marks all. */
 static void mark(const struct allocation *a, uint64_t before, uint64_t given_at)
 {
 	const struct devices *t = mirror_lock(a->p->tree);
@@ -90,7 +91,7 @@ static bool cdi_ready(struct plugin *p)
 	return cdi_write(p->cdi);
 }
 
-/* Returns whether kubelet was given it. */
+/* Returns whether kubelet was given the devices. */
 static bool answer(const struct allocation *a)
 {
 	const char *cdi = cdi_ready(a->p) ? CDI_KIND : NULL;
@@ -100,7 +101,7 @@ static bool answer(const struct allocation *a)
 	struct out out = { 0 };
 	const char *id;
 
-	/* It may have got another name since. */
+	/* A device may have got another name meanwhile. */
 	if (!request_names(t, a->resource, &a->request, &err) &&
 	    !answer_allocate(t, a->resource, &a->request, a->p->o->dev, cdi, &out, &err)) {
 		while ((id = request_next(&a->request, &at)))
@@ -119,12 +120,13 @@ static bool answer(const struct allocation *a)
 
 static void cleared(struct job *job, const struct err *err)
 {
-	(void)err; /* who needs it is refused, and says why */
+	(void)err; /* an Allocate that needs this is refused with the reason */
 	free(job->lines);
 	free(job);
 }
 
-/* Lines that end what is in allocated_to, unless a pod was given it after `since`; 0: always. */
+/* Submits lines that clear allocated_to, unless a pod was given a device at `since` or later; 0: in
+ * any case. Takes over the text. */
 static bool clear(struct plugin *p, struct out *lines, uint64_t since)
 {
 	struct job *job = lines->len ? calloc(1, sizeof(*job)) : NULL;
@@ -144,7 +146,8 @@ static bool clear(struct plugin *p, struct out *lines, uint64_t since)
 	return true;
 }
 
-/* kubelet was refused and names no pod then: the device is free once kubelet must have done so. */
+/* kubelet got a refusal and will never name a pod, so without this the devices would be free only
+ * after PENDING_MS. */
 static void take_back(const struct allocation *a, uint64_t given_at)
 {
 	const struct devices *t = mirror_lock(a->p->tree);
@@ -174,21 +177,21 @@ static void finish(struct allocation *a, const struct err *failed)
 		given = answer(a);
 	if (!failed && !given)
 		take_back(a, now);
-	/* Which pod it is; and what was recorded too late kubelet will not confirm. */
+	/* Asks for the pod's name. A record that came too late will not be confirmed by kubelet. */
 	if (!a->call || !failed)
 		pods_ask(a->p->pods);
 	allocation_free(a);
 }
 
-/* Stands a name there, as far as is heard, that this has not ended? What comes after that end is
- * not its to end. */
+/* Does the tree, as far as we know, hold a pod's name that this allocation has not cleared? It must
+ * not clear names that come after. */
 static bool in_the_way(const struct allocation *a, const struct dev *d)
 {
 	return dev_named(d) && d->ended_by != a->running;
 }
 
-/* A pod that kubelet has done with may stand there yet. Its word counts; whoever still holds the
- * device is in the way of `pending`. */
+/* The tree may still hold a pod that is over for kubelet. kubelet's word counts; a process that
+ * still holds the device blocks `pending`. */
 static void lines_for(const struct devices *t, const struct allocation *a, struct out *done,
 		      struct out *set)
 {
@@ -212,7 +215,7 @@ static int without_tree(struct err *err)
 	return fail(err, ENOTCONN, "nothing can be given to a pod while the tree is not there");
 }
 
-/* What the tree is to be told, by what it is known to hold. */
+/* Makes the lines for the tree from what it is known to hold. */
 static int plan(struct allocation *a, struct err *err)
 {
 	struct out done = { 0 }, set = { 0 };
@@ -253,7 +256,7 @@ static bool any_dev(const struct allocation *a,
 	return any;
 }
 
-/* Is it heard by now that a pod has one more of them? Not one that a later Allocate has given. */
+/* Do we know by now that a pod has one more of them? Names of a later Allocate do not count. */
 static bool is_named(const struct allocation *a, const struct dev *d)
 {
 	return d->given_at == a->running && in_the_way(a, d);
@@ -265,7 +268,7 @@ static bool is_busy(const struct allocation *a, const struct dev *d)
 	return !strcmp(d->state, "busy");
 }
 
-/* An operation runs on one of them, as a restore after a start of the daemon; is it over since? */
+/* Has an operation on one of them, for example a restore after the daemon's start, ended since? */
 static bool has_ended(struct allocation *a)
 {
 	bool was = a->busy;
@@ -293,7 +296,7 @@ static void commit(struct allocation *a)
 	mirror_commit(a->p->tree, &a->job);
 }
 
-/* For the tree it waits as long as it is waited for itself: on_patience() ends that. */
+/* Waits for the tree until on_patience() ends the allocation. */
 static bool waits_on(const struct allocation *a, int e, uint64_t now)
 {
 	return a->call && (e == -ENOTCONN || (e == -EBUSY && now < a->until));
@@ -326,7 +329,7 @@ static void wait_for_news(struct allocation *a)
 	a->p->waiting = a;
 }
 
-/* It may have done it, or what ends the name before: both may be told it again. */
+/* The tree may have committed this, or the lines that clear old names; both may be repeated. */
 static void on_cut(struct allocation *a)
 {
 	uint64_t before = a->running;
@@ -337,8 +340,8 @@ static void on_cut(struct allocation *a)
 	wait_for_news(a);
 }
 
-/* The tree may hold the name of a pod that is over, and the line that says so be under way; of
- * several devices one after the other. kubelet asks only once. */
+/* The tree may hold the name of a pod that is over while the line that says so is under way, for
+ * several devices one after another. kubelet asks only once. */
 static void on_recorded(struct job *job, const struct err *failed)
 {
 	struct allocation *a = container_of(job, struct allocation, job);
@@ -394,10 +397,10 @@ void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *cal
 
 /* ---- PreStartContainer */
 
-/* kubelet allows 30 s once the sandbox is made; the pods of a group may have to be told first. */
+/* kubelet allows 30 s, once the sandbox is made: it may first have to list the group's pods. */
 struct start {
 	struct source retry;
-	struct start *next; /* of the plugin's */
+	struct start *next; /* in plugin.starts */
 	struct plugin *p;
 	struct rpc_call *call;
 	struct kubelet_request request;
@@ -427,8 +430,7 @@ static void end_start(struct start *s, const struct err *err)
 	start_free(s);
 }
 
-/* Returns whether it is to be looked at again, for kubelet's next list, or the tree's next line,
- * may tell otherwise. */
+/* Returns true if it must be judged again, after kubelet's next list or the tree's next line. */
 static bool judge(const struct start *s, struct err *err)
 {
 	uint64_t now = now_ms();
@@ -475,7 +477,7 @@ void allocate_prestart(struct plugin *p, const char *resource, struct rpc_call *
 		end_start(s, &err);
 	else
 		on_retry(&s->retry);
-	/* After a reboot that is the first word of a pod whose directory has been there before. */
+	/* After a reboot this is the first sign of a pod whose directory was there before. */
 	pods_ask(p->pods);
 }
 

@@ -16,35 +16,35 @@
 #include "socket.h"
 
 enum {
-	REGISTER_MS = 15000, /* kubelet dials back inside, for 10 s at most */
-	PAUSE_MS = 1, /* first pause while its socket is there and refuses, doubled each time */
+	REGISTER_MS = 15000, /* kubelet dials back meanwhile, for at most 10 s */
+	PAUSE_MS = 1, /* first pause if the socket exists and refuses, doubled each time */
 	PAUSE_MAX_MS = 1000,
-	LOOK_MS = 100, /* between looks at a directory that cannot be watched */
+	LOOK_MS = 100, /* poll interval of a directory that cannot be watched */
 };
 
 #define SOCKET "kubelet.sock"
 
 struct kubelet {
 	struct plugin *p;
-	char *dir, *path; /* path: of its socket there */
+	char *dir, *path; /* path: of kubelet's socket */
 	struct source watch, retry;
-	struct source look; /* `blind` */
-	struct stat seen;   /* its socket, when that was last looked at for want of news */
-	int blind;	    /* errno: news of the directory may not come; 0: they do */
+	struct source look; /* used if `blind` */
+	struct stat seen;   /* the socket at the last poll */
+	int blind;	    /* errno: events of the directory may be missing; 0: they come */
 	bool stopped;
-	int wd; /* of dir; -1: it is not there */
+	int wd; /* watch of dir; -1: dir does not exist */
 	struct rpc_channel *channel;
-	struct stat socket; /* that it leads to */
-	pid_t pid;	    /* of who listens there; 0: not known */
-	unsigned int count; /* of the channels; tells an answer from that of a former one */
-	uint64_t since;	    /* it is open */
+	struct stat socket; /* that channel leads to */
+	pid_t pid;	    /* of the listener; 0: unknown */
+	unsigned int count; /* number of the channel; tells late answers of an earlier one */
+	uint64_t since;	    /* when channel was opened */
 	unsigned int pause;
 };
 
 struct telling {
 	struct kubelet *k;
 	unsigned int count;
-	char name[]; /* the resource may be gone when the answer comes */
+	char name[]; /* a copy: the resource may be gone when the answer comes */
 };
 
 static void drop_channel(struct kubelet *k)
@@ -55,7 +55,7 @@ static void drop_channel(struct kubelet *k)
 	rpc_channel_free(ch);
 }
 
-/* kubelet may be about to listen: soon again. If it is not there its socket's coming tells. */
+/* kubelet may be about to listen: retry soon. A missing socket is an event when it comes. */
 static void later(struct kubelet *k, const struct err *err)
 {
 	if (err->code == ENOENT)
@@ -77,7 +77,7 @@ static void on_answer(void *ctx, enum rpc_status status, const char *why, const 
 	(void)len;
 	free(t);
 	if (old)
-		return; /* what it told is told again over another channel */
+		return; /* repeated over another channel */
 	if (r && status == RPC_UNAVAILABLE)
 		resource_untold(r);
 	else if (r)
@@ -92,7 +92,7 @@ static void on_answer(void *ctx, enum rpc_status status, const char *why, const 
 		drop_channel(k);
 		later(k, &gone);
 	}
-	kubelet_tell(k); /* others may have waited for this one */
+	kubelet_tell(k); /* others may have waited for it */
 }
 
 static void tell_one(struct kubelet *k, struct resource *r)
@@ -179,8 +179,8 @@ static void on_retry(struct source *s)
 
 /* ---- its directory */
 
-/* Of what is on the way to the directory only want of room counts: where it cannot be read, all but
- * its removal is news of its own. */
+/* On the way to the directory only a lack of watches counts: if a parent cannot be read, all events
+ * but the directory's removal still come from the directory itself. */
 static int watch(struct kubelet *k, const char *path)
 {
 	int wd =
@@ -192,7 +192,7 @@ static int watch(struct kubelet *k, const char *path)
 	return wd;
 }
 
-/* Watches are few, and all programs of a user share them. */
+/* Polls if the directory cannot be watched. All programs of a user share the few watches. */
 static void look_instead(struct kubelet *k, int before)
 {
 	if (!k->blind)
@@ -203,8 +203,8 @@ static void look_instead(struct kubelet *k, int before)
 		    LOOK_MS);
 }
 
-/* The directory and what there is of the way to it: where our own sockets lie in it, nothing but
- * its parent tells that it was removed. False: it is the one that was watched before. */
+/* Watches the directory and its existing parents: while our own sockets are in it, only the parent
+ * tells of its removal. Returns false if the same directory was watched before. */
 static bool watch_dir(struct kubelet *k)
 {
 	int before = k->wd, blind = k->blind;
@@ -229,7 +229,7 @@ static void on_new_kubelet(struct kubelet *k)
 
 	look_at_socket(k, &now);
 	if (k->channel && socket_same(&k->socket, &now))
-		return; /* we were there before the news */
+		return; /* we connected before the event */
 	drop_channel(k);
 	k->retry.at = UINT64_MAX;
 	k->pause = 0;
@@ -241,7 +241,7 @@ static void on_look(struct source *s)
 	struct kubelet *k = container_of(s, struct kubelet, look);
 	struct stat before = k->seen;
 
-	watch_dir(k); /* there may be room by now */
+	watch_dir(k); /* watches may be available by now */
 	look_at_socket(k, &k->seen);
 	if (!k->seen.st_ino || socket_same(&k->seen, &before))
 		return;

@@ -30,7 +30,7 @@
 struct main {
 	struct plugin p;
 	struct source signals, tree;
-	struct source ready; /* the service manager has waited long enough */
+	struct source ready; /* the service manager's patience ends */
 	bool told_ready;
 };
 
@@ -108,7 +108,7 @@ static void on_signal(struct source *s)
 		m->p.loop.ended = true;
 }
 
-/* What starts after us admits pods: it finds what is offered, once that is known. */
+/* A service that starts after us admits pods, so the offered devices must be known first. */
 static void tell_ready(struct main *m)
 {
 	if (!m->told_ready)
@@ -121,9 +121,8 @@ static void on_ready_due(struct source *s)
 	tell_ready(container_of(s, struct main, ready));
 }
 
-/* Each kubelet dials all resources at once, and the one before has left as many connections: of 200
- * resources some MiB lie free in between, which malloc() keeps. It takes some ms, so it is done
- * when pods have been admitted. */
+/* Each kubelet dials all resources at once while the connections of the last one are closed. With
+ * 200 resources malloc() keeps some MiB of that. Trimming takes some ms: not while pods wait. */
 static void on_trim(struct source *s)
 {
 	(void)s;
@@ -146,7 +145,7 @@ static void on_tree(struct source *s)
 		tell_ready(m);
 }
 
-/* Before kubelet's first start there is neither: made as it makes them, the sockets wait for it. */
+/* Missing before kubelet's first start. Made with kubelet's modes; our sockets wait there. */
 static int make_dirs(const char *kubelet, const char *plugins, struct err *err)
 {
 	if ((mkdir(kubelet, 0750) && errno != EEXIST) || (mkdir(plugins, 0750) && errno != EEXIST))
@@ -154,8 +153,8 @@ static int make_dirs(const char *kubelet, const char *plugins, struct err *err)
 	return 0;
 }
 
-/* Two of us would take each other's place with kubelet without end. Not in kubelet's directory of
- * sockets, which it empties when it starts. */
+/* Two plugins would replace each other at kubelet without end. The lock is not in kubelet's
+ * directory of sockets, which kubelet empties when it starts. */
 static int lock_dir(const char *dir, struct err *err)
 {
 	_close_ int at = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -166,13 +165,13 @@ static int lock_dir(const char *dir, struct err *err)
 		return fail(err, errno, "%s: %s", dir, strerror(errno));
 	fd = lockfile_take(at, "pcidevfs-plugin.lock", &why);
 	if (fd >= 0)
-		return 0; /* held until we end */
+		return 0; /* held until the process ends */
 	if (fd == -EWOULDBLOCK)
 		return fail(err, EBUSY, "another pcidevfs-plugin serves the kubelet of %s", dir);
 	return fail(err, -fd, "%s/%s", dir, why.text);
 }
 
-/* A resource takes two descriptors, and select() is not used. */
+/* A resource takes two descriptors. select() is not used. */
 static void raise_limit(void)
 {
 	struct rlimit l;
@@ -198,8 +197,8 @@ static int open_signals(struct source *s, struct err *err)
 	return s->fd >= 0 ? 0 : fail(err, errno, "signalfd: %s", strerror(errno));
 }
 
-/* Before gRPC has threads. allocated_to of a device that was given to a user is that user's
- * file. */
+/* Must run before gRPC has threads. CAP_DAC_OVERRIDE: allocated_to of a device that a user owns is
+ * that user's file. */
 static void confine(void)
 {
 	struct err err = { 0 };
@@ -253,8 +252,7 @@ static void stop(struct plugin *p)
 	loop_close(&p->loop);
 }
 
-/* A service manager starts us again at once: kubelet waits. What cannot start would do so without a
- * pause. */
+/* A service manager restarts us at once because kubelet waits. This pauses a failing start. */
 static void pause_failed(int signals)
 {
 	struct pollfd end = { .fd = signals, .events = POLLIN };
@@ -267,7 +265,7 @@ const char say_as[] = "pcidevfs-plugin";
 
 int main(int argc, char **argv)
 {
-	/* A thread that hangs at the tree knows them to the end. */
+	/* Static, because a thread that hangs at the tree uses them to the end. */
 	static struct main m;
 	static struct options o;
 	struct err err = { 0 };
@@ -277,7 +275,7 @@ int main(int argc, char **argv)
 		pause_failed(-1);
 		return 2;
 	}
-	/* Else each of gRPC's ten threads keeps what it once needed and another has freed. */
+	/* Else each of gRPC's ten threads keeps memory that another one has freed. */
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_MMAP_THRESHOLD, 65536); /* large texts are given back at once */
 	if (start(&m, &o, &err)) {

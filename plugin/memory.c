@@ -17,11 +17,11 @@ struct memory {
 	char *dir;
 	void (*done)(void *ctx);
 	void *ctx;
-	struct source read; /* readable when the thread has done */
+	struct source read; /* readable when the thread is done */
 	pthread_t thread;
-	bool reading; /* the thread has what follows these */
+	bool reading; /* meanwhile the thread owns checkpoint and err */
 	bool wanted, known;
-	struct err told; /* why it could not be read, as the log has it */
+	struct err told; /* the last error that was logged */
 	struct checkpoint *checkpoint;
 	struct err err;
 };
@@ -31,12 +31,12 @@ static void *read_it(void *ctx)
 	struct memory *m = ctx;
 
 	checkpoint_load(m->dir, &m->checkpoint, &m->err);
-	malloc_trim(0); /* for a large node the parser took 40 MiB */
+	malloc_trim(0); /* the parser takes 40 MiB for a large node */
 	event_ring(m->read.fd);
 	return NULL;
 }
 
-/* Once, as long as it is so. */
+/* Logs an error once as long as it lasts. */
 static void tell(struct memory *m)
 {
 	if (m->err.code && m->err.code != ENOENT && strcmp(m->err.text, m->told.text))
@@ -64,7 +64,7 @@ bool memory_read(struct memory *m)
 	if (m->reading || !m->wanted)
 		return m->reading;
 	m->wanted = false;
-	m->known = true; /* as it will be when the next list comes */
+	m->known = true; /* true by the time of the next list */
 	m->err = (struct err){ 0 };
 	r = thread_start(&m->thread, read_it, m);
 	m->reading = !r;
@@ -114,7 +114,7 @@ int memory_new(struct plugin *p, const char *dir, void (*done)(void *ctx), void 
 	return loop_add(&p->loop, &m->read, err);
 }
 
-/* A thread that waits for a disk that does not answer ends with the process. */
+/* A thread that waits for a hung disk ends with the process. */
 void memory_free(struct memory *m)
 {
 	struct timespec until;

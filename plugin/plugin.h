@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the parts of the plugin share. Everything is touched in turns of the loop alone. */
+/* Shared by the parts of the plugin. Everything is used in turns of the loop only. */
 #ifndef PLUGIN_PLUGIN_H
 #define PLUGIN_PLUGIN_H
 
@@ -19,10 +19,10 @@ struct start;
 
 struct options {
 	const char *tree; /* the mount */
-	/* Kubelet's directory: device-plugins/ and pod-resources/ lie below it. */
+	/* kubelet's directory, with device-plugins/ and pod-resources/ */
 	const char *kubelet;
-	const char *dev; /* where /dev is on the host */
-	const char *cdi; /* where CDI specs go; "none": nowhere */
+	const char *dev; /* the host's /dev */
+	const char *cdi; /* directory of the CDI specs; "none": no specs */
 	double deadline_factor;
 };
 
@@ -35,24 +35,24 @@ struct plugin {
 	struct kubelet *kubelet;
 	struct pods *pods;
 	struct cdi *cdi;
-	uint64_t allocations;	    /* that were begun */
-	struct start *starts;	    /* of containers, that are not answered yet (allocate.c) */
-	struct allocation *waiting; /* for news of the tree (allocate.c) */
-	struct source trim;	    /* when what is free goes back to the kernel (main.c) */
+	uint64_t allocations;	    /* begun so far; numbers them */
+	struct start *starts;	    /* containers whose start is not answered yet (allocate.c) */
+	struct allocation *waiting; /* allocations that wait for news of the tree (allocate.c) */
+	struct source trim;	    /* gives free memory back to the kernel (main.c) */
 };
 
-/* Its table is a struct devices. */
+/* The mirror's table is a struct devices. */
 extern const struct mirror_table plugin_table;
 
 enum { TRIM_MS = 5000 };
 
-/* Much was in use for a moment: once that is over it is given back. */
+/* Call it after a peak of memory use: what is then free is given back later. */
 static inline void plugin_trim_later(struct plugin *p)
 {
 	p->trim.at = now_ms() + TRIM_MS;
 }
 
-/* How long others have for something, as --deadline scales it. */
+/* A deadline for others, scaled by --deadline. */
 static inline unsigned int plugin_deadline(const struct plugin *p, unsigned int ms)
 {
 	return (unsigned int)(ms * p->o->deadline_factor);

@@ -20,41 +20,40 @@
 
 enum {
 	LIST_MS = 5000,	    /* deadline of a call */
-	PENDING_MS = 30000, /* Allocate was answered and kubelet still knows nothing */
-	/* After Allocate kubelet has yet to note it; doubled until it has, or until a device is let
-	 * go. So is what failed. */
+	PENDING_MS = 30000, /* after Allocate, how long kubelet may not know the pod */
+	/* First pause after Allocate, until kubelet lists it or the device is released; doubled
+	 * each time. Also the first pause after a failure. */
 	SOON_MS = 50,
 	EVERY_MS = 10000,
-	/* So long a kubelet, or what is offered, is new: kubelet may name a pod late that has run
-	 * since before. */
+	/* How long a kubelet or an offer is new: kubelet may name a pod late that ran before. */
 	NEW_MS = 300000,
-	CUT_TIMES = 3, /* so often it hangs up when it ends and starts again, at most */
+	CUT_TIMES = 3, /* how often kubelet may hang up while it restarts */
 };
 
 struct pods {
 	struct plugin *p;
-	char *dir; /* kubelet's */
+	char *dir; /* kubelet's directory */
 	struct memory *memory;
 	struct source watch, timer;
-	struct rpc_channel *channel; /* while a call runs */
+	struct rpc_channel *channel; /* NULL if no call runs */
 	struct stat socket;	     /* of the kubelet that was last asked */
-	uint64_t asked;		     /* ms: when */
-	unsigned int kubelet;	     /* which one that is, from 1 */
+	uint64_t asked;		     /* ms */
+	unsigned int kubelet;	     /* its number, from 1 */
 	bool again;		     /* asked for meanwhile */
-	bool failed;		     /* what was told, or to be written: tried again */
-	struct out round, before; /* what went wrong since kubelet was asked, and the last time */
-	unsigned int pause;	  /* SOON_MS and up while something is pending or held, or failed */
-	unsigned int cut;   /* answers of one kubelet running that ended before they were whole */
+	bool failed;		     /* something failed and must be retried */
+	struct out round, before; /* messages of this round, and of the one before */
+	unsigned int pause;	  /* SOON_MS and up while something is pending, held or failed */
+	unsigned int cut;   /* consecutive answers of one kubelet that were cut off */
 	uint64_t new_until; /* ms */
 	size_t offered, allocated, pending, held;
-	uint64_t shape, freed; /* of the table that these were counted in */
-	/* jobs that the tree has; what kubelet says now would only be written again */
+	uint64_t shape, freed; /* of the table when they were counted */
+	/* jobs that the tree has; no list is asked for meanwhile, it would write the same lines */
 	size_t writing;
 };
 
 /* ---- when kubelet is asked again */
 
-/* Said once as long as it is so each time; `failed`: to be tried again. */
+/* Logs a message once as long as it comes in each round. failed: must be retried. */
 __attribute__((format(printf, 3, 4))) static void complain(struct pods *pods, bool failed,
 							   const char *fmt, ...)
 {
@@ -78,7 +77,7 @@ static void end_round(struct pods *pods)
 	pods->again = pods->failed = false;
 }
 
-/* Kubelet has answered, or not, and what followed is written. */
+/* Schedules the next question, after an answer or a failure and all its writes. */
 static void plan_next(struct pods *pods)
 {
 	uint64_t now = now_ms(), at = UINT64_MAX;
@@ -103,7 +102,7 @@ static void job_done(struct job *job, const struct err *err)
 {
 	struct pods *pods = job->ctx;
 
-	if (err && err->code != ECANCELED) /* what was overtaken the next list tells anew */
+	if (err && err->code != ECANCELED) /* the next list repeats what was overtaken */
 		complain(pods, true, "%.*s: %s", (int)strcspn(job->lines, "\n"), job->lines,
 			 err->text);
 	pods->writing--;
@@ -178,7 +177,7 @@ static void on_list(void *ctx, enum rpc_status status, const char *why, const ui
 		compare(pods, msg, len);
 	else if (!pods->cut || pods->cut > CUT_TIMES)
 		complain(pods, true, "kubelet does not tell which pod has what: %s", why);
-	else /* nothing is known to be better: what was said is not said again */
+	else /* nothing has changed for the better: do not repeat messages */
 		out_printf(&pods->round, "%s", out_text(&pods->before));
 	pods->failed |= status != RPC_OK;
 	if (!pods->writing)
@@ -186,7 +185,7 @@ static void on_list(void *ctx, enum rpc_status status, const char *why, const ui
 	rpc_channel_free(ch);
 }
 
-/* kubelet makes these in the first when it first starts; what is watched already stays so. */
+/* kubelet makes these directories at its first start. Watching one again is harmless. */
 static void watch_dirs(struct pods *pods)
 {
 	static const char *const dirs[] = { "", "/pods", "/pod-resources" };
@@ -215,17 +214,15 @@ static void ask(struct pods *pods)
 		pods->again = true;
 		return;
 	}
-	/* Right before kubelet is asked: what was read long ago does not know of pods that came
-	 * since. */
+	/* The checkpoint must be read right before kubelet is asked, else it lacks newer pods. */
 	if (memory_read(pods->memory))
 		return;
 	pods->asked = now_ms();
 	watch_dirs(pods);
 	if (pods->held)
-		mirror_look(pods->p->tree); /* who closes a node sends no event */
+		mirror_look(pods->p->tree); /* closing a node makes no event */
 	snprintf(path, sizeof(path), "%s/pod-resources/kubelet.sock", pods->dir);
-	/* It lists pods some time before it asks for registrations: its own socket tells which one
-	 * it is. */
+	/* kubelet lists pods before it asks for registrations, so its own socket identifies it. */
 	if (!stat(path, &st) && !socket_same(&st, &pods->socket)) {
 		pods->socket = st;
 		pods->kubelet++;
@@ -238,7 +235,7 @@ static void ask(struct pods *pods)
 		    plugin_deadline(pods->p, LIST_MS), on_list, pods, &err)) {
 		rpc_channel_free(pods->channel);
 		pods->channel = NULL;
-		plan_next(pods); /* kubelet is away: its pods are not */
+		plan_next(pods); /* without kubelet, its pods still run */
 	}
 }
 
@@ -252,8 +249,7 @@ static void on_timer(struct source *s)
 	ask(container_of(s, struct pods, timer));
 }
 
-/* What comes meanwhile is asked with it, and puts it off no further: containers that start wait for
- * it. */
+/* Later requests share this question and do not delay it: starting containers wait for it. */
 static void ask_soon(struct pods *pods)
 {
 	uint64_t soon = now_ms() + SOON_MS;
@@ -290,7 +286,7 @@ void pods_count(struct pods *pods, const struct devices *t)
 	}
 	if (!before && pods->allocated + pods->held && pods->timer.at == UINT64_MAX)
 		pods->timer.at = now_ms() + EVERY_MS;
-	/* What has come, or was taken back by whomever, may be a pod's. */
+	/* A device that came or was given back may belong to a pod. */
 	if (t->n && (t->shape != pods->shape || t->freed != pods->freed)) {
 		pods->new_until = now_ms() + NEW_MS;
 		ask_soon(pods);
@@ -311,7 +307,7 @@ int pods_new(struct plugin *p, const char *dir, struct pods **ret, struct err *e
 	pods->watch = (struct source){ .fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK),
 				       .ready = on_watch,
 				       .at = UINT64_MAX };
-	/* At the start: what pods have had since before. */
+	/* At the start: learn what pods have already. */
 	pods->timer = (struct source){ .fd = -1, .due = on_timer, .at = now_ms() + SOON_MS };
 	*ret = pods;
 	if (pods->watch.fd < 0)

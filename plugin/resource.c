@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the server of a resource answers. */
+/* The methods of a resource's server. */
 #include "resource.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@
 
 enum {
 	BRIEF_MS = 1000,
-	STREAM_MS = 10000, /* kubelet has said yes and does not listen */
+	STREAM_MS = 10000, /* kubelet has said yes, but does not open its stream */
 };
 
 static void reply(struct rpc_call *call, int e, const struct err *err, struct out *o)
@@ -34,7 +34,7 @@ static void options_handle(struct rpc_call *call, const uint8_t *msg, size_t len
 {
 	struct out o = { 0 };
 
-	(void)msg; /* Empty: what later versions put into it is not ours to refuse */
+	(void)msg; /* Empty; fields of later versions are ignored */
 	(void)len;
 	answer_options(&o);
 	reply(call, 0, NULL, &o);
@@ -81,8 +81,8 @@ void resource_hang_up(struct resource *r, const char *why)
 	rpc_fail(call, RPC_UNAVAILABLE, why);
 }
 
-/* Whoever ended it: kubelet has forgotten us, or is gone. What only takes a list and hangs up would
- * be told without a pause. */
+/* The stream ended: kubelet has forgotten us, or is gone. If it lasted only briefly we pause, else
+ * such a client would make us register without a pause. */
 static void tell_again(struct resource *r)
 {
 	uint64_t lasted = now_ms() - r->since;
@@ -132,7 +132,7 @@ void resource_heard(struct resource *r, const char *why)
 	if (r->main)
 		return;
 	if (!why && r->again.at != UINT64_MAX) {
-		r->heard = false; /* it has listened, and hung up, before it said so */
+		r->heard = false; /* it listened and hung up before it said yes */
 		return;
 	}
 	if (!why) {

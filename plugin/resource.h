@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One resource: its device-plugin server, and who listens. Its coming and going is resources.c'. */
+/* One resource: its device-plugin server and its listeners. resources.c makes and ends it. */
 #ifndef PLUGIN_RESOURCE_H
 #define PLUGIN_RESOURCE_H
 
@@ -16,7 +16,7 @@ struct resources;
 struct rpc_call;
 struct rpc_server;
 
-enum { STREAMS_MAX = 16 }; /* kubelet has one; a debugging client may look on */
+enum { STREAMS_MAX = 16 }; /* kubelet has one; debugging clients may listen too */
 
 struct resource {
 	struct plugin *p;
@@ -28,30 +28,31 @@ struct resource {
 	char socket[48];
 	struct rpc_call *streams[STREAMS_MAX];
 	size_t n_streams;
-	struct rpc_call *main;	    /* kubelet's among them: begun after it was told */
-	struct out list;	    /* as it was last sent */
-	struct dev *const *devices; /* offered by it; while resources_refresh() runs */
+	struct rpc_call *main;	    /* kubelet's stream: the one begun after we registered */
+	struct out list;	    /* the last one sent */
+	struct dev *const *devices; /* offered by it; valid while resources_refresh() runs */
 	size_t n_devices;
-	bool wanted; /* some device is offered by it */
-	bool ended;  /* none, and kubelet has been told so for long enough */
-	/* 2: one is allocated, 1: a pod was given one, or one of its group, 0: neither. */
+	bool wanted; /* a device is offered by it */
+	bool ended;  /* no device, and kubelet has known that for long enough */
+	/* 2: a device is allocated; 1: one, or a member of its group, was given to a pod; 0:
+	 * neither. */
 	unsigned int hurry;
-	bool telling, heard; /* kubelet is being told; it said yes */
-	struct source again; /* the next try with kubelet */
-	struct source end;   /* nothing is offered by it: when it goes */
+	bool telling, heard; /* registration runs; kubelet said yes */
+	struct source again; /* the next try to register */
+	struct source end;   /* when it ends, if nothing is offered */
 	unsigned int pause;
 	uint64_t since;	    /* ms: when kubelet began to listen */
-	unsigned int brief; /* times in a row that it did so for no time worth the name */
-	char *refused;	    /* why it could not be told, as the log has it; NULL: it could */
+	unsigned int brief; /* consecutive streams that ended almost at once */
+	char *refused;	    /* the last logged reason of a failed registration; NULL: none */
 };
 
-/* Makes its server; `list` goes to whoever begins to listen. */
+/* Makes its server. A new listener gets `list`. */
 int resource_serve(struct resource *r, struct err *err);
-/* Ends kubelet's stream, if there is one: it is to listen anew. */
+/* Ends kubelet's stream, if any: kubelet must open it again. */
 void resource_hang_up(struct resource *r, const char *why);
-/* Is that another reason than the last, which the log has? It is the last one then. */
+/* Returns true if the reason differs from the last one, which is in the log. Stores it. */
 bool resource_is_news(struct resource *r, const char *why);
-/* kubelet is told again, the later the more often that was in vain. */
+/* Registers again later; the pause grows with each failure. */
 void resource_again(struct resource *r);
 
 #endif

@@ -21,14 +21,15 @@
 #include "client/mirror.h"
 
 enum {
-	QUIET_MS = 50,	       /* between the end of its last stream and the next Register */
-	LINGER_MS = 1000,      /* after its last device: the empty list reaches kubelet first */
-	TREE_GRACE_MS = 10000, /* a daemon is replaced or started again within that */
+	/* between the end of a resource's last stream and the next Register */
+	QUIET_MS = 50,
+	LINGER_MS = 1000,      /* after its last device: kubelet must get the empty list first */
+	TREE_GRACE_MS = 10000, /* a replaced or restarted daemon is back within this time */
 	REFUSED_MS = 100,      /* first pause after kubelet refused, doubled each time */
 	REFUSED_MAX_MS = 30000,
-	FULL_MS = 100, /* no descriptor for a connection, say: it waits */
+	FULL_MS = 100, /* a connection waits, for example for a free descriptor */
 	FULL_TOLD_MS = 60000,
-	ALONE_MS = 50, /* a kubelet that answers does so within that (make bench) */
+	ALONE_MS = 50, /* a kubelet that answers does so within this time (make bench) */
 };
 
 #define SOCKET_PREFIX "pcidevfs-"
@@ -36,12 +37,12 @@ enum {
 struct resources {
 	struct plugin *p;
 	char *dir;
-	uint64_t born; /* tells our sockets from those of a former incarnation */
+	uint64_t born; /* distinguishes our sockets from those of an earlier plugin */
 	unsigned int serial;
 	struct resource *first;
 	struct source well;
-	uint64_t full_until; /* ms: that there is no room is known till then */
-	struct source alone; /* until when those that pods wait for are told alone */
+	uint64_t full_until; /* ms: "no room" was logged, and is not again until then */
+	struct source alone; /* until then only resources that pods wait for are told */
 };
 
 /* ---- its socket */
@@ -51,7 +52,7 @@ static void on_room(struct source *s)
 	loop_mute(&container_of(s, struct resource, listen)->p->loop, s, false);
 }
 
-/* Who connects waits, and is readable as long as he does. */
+/* A waiting connection keeps the socket readable, so it is muted for a while. */
 static void no_room(struct resource *r, int e)
 {
 	uint64_t now = now_ms();
@@ -90,8 +91,8 @@ static void unbind(struct resource *r)
 	socket_unlink(r->all->dir, r->socket);
 }
 
-/* A name that was never used: kubelet takes a second registration for one it knows as an error, and
- * nobody can remove by mistake what is not called so any more. */
+/* Uses a fresh name: kubelet fails a second registration under a known name, and nobody can remove
+ * the new socket by mistake. */
 static int rebind(struct resource *r, struct err *err)
 {
 	struct resources *rs = r->all;
@@ -111,7 +112,7 @@ static int rebind(struct resource *r, struct err *err)
 	return loop_add(&rs->p->loop, &r->listen, err);
 }
 
-/* Without kubelet's directory there is nobody to listen; bound when there is. */
+/* If kubelet's directory is missing, the socket is bound when it appears. */
 static bool bind_anew(struct resource *r)
 {
 	struct err err = { 0 };
@@ -156,8 +157,8 @@ static void resource_free(struct resource *r)
 	free(r);
 }
 
-/* When a stream ends kubelet marks what is registered by its name, be it by then another one's that
- * came with the same name. So for a moment that is not told. */
+/* When a stream ends kubelet marks the resource of that name unhealthy, even if another server has
+ * registered it by then. So the name is not registered again for a moment. */
 static void on_end(struct source *s)
 {
 	struct resource *r = container_of(s, struct resource, end);
@@ -174,7 +175,7 @@ static void on_end(struct source *s)
 	r->again.at = r->end.at = now_ms() + QUIET_MS;
 }
 
-/* The time has come to tell kubelet again. */
+/* Time to tell kubelet again. */
 static void on_again(struct source *s)
 {
 	struct resource *r = container_of(s, struct resource, again);
@@ -257,7 +258,7 @@ static void well_by(struct resources *rs, uint64_t at)
 	rs->well.at = at < rs->well.at ? at : rs->well.at;
 }
 
-/* The reasons are in the tree, but for those that are ours alone. A line each. */
+/* Logs only reasons that the tree does not show. One line each. */
 static void note_health(const struct devices *t, uint64_t now, struct out *log)
 {
 	char buf[512];
@@ -278,7 +279,7 @@ static void note_health(const struct devices *t, uint64_t now, struct out *log)
 	}
 }
 
-/* All that are offered by one name, which may have no server yet. */
+/* Updates or makes the server of the devices v, which have one name. */
 static void serve(struct resources *rs, struct dev *const *v, size_t n)
 {
 	struct resource *r = resources_find(rs, dev_resource(v[0]));
@@ -307,7 +308,7 @@ static void serve(struct resources *rs, struct dev *const *v, size_t n)
 	r->hurry = hurry;
 }
 
-/* A tree that is gone for long tells nothing: nothing can be given away. */
+/* If the tree has been gone for long, nothing is known and nothing can be given away. */
 static bool is_blind(struct resources *rs, uint64_t now)
 {
 	const char *why;
@@ -326,7 +327,7 @@ static void serve_all(struct resources *rs, const struct devices *t, uint64_t no
 	_free_ struct dev **v = devices_offered(t, &n);
 
 	if (!v) {
-		well_by(rs, now + REFUSED_MAX_MS); /* no memory: what is offered stays so */
+		well_by(rs, now + REFUSED_MAX_MS); /* no memory: the offer stays as it is */
 		return;
 	}
 	for (struct resource *r = rs->first; r; r = r->next) {
@@ -348,7 +349,7 @@ static void serve_all(struct resources *rs, const struct devices *t, uint64_t no
 	}
 }
 
-/* No file is written while others wait for the table. */
+/* Writes files only after the table's lock is dropped. */
 static void write_down(struct resources *rs, struct out *log)
 {
 	for (const char *line = out_text(log); *line; line += strspn(line, "\n")) {
@@ -371,7 +372,7 @@ void resources_refresh(struct resources *rs)
 	rs->well.at = devices_judge(t, now);
 	note_health(t, now, &log);
 	serve_all(rs, t, now);
-	if (known) /* else a former one of us has written what containers need */
+	if (known) /* else the spec of an earlier plugin must stay */
 		cdi_note(rs->p->cdi, t);
 	pods_count(rs->p->pods, t);
 	mirror_unlock(rs->p->tree);
@@ -393,8 +394,7 @@ static void on_alone(struct source *s)
 	kubelet_tell(container_of(s, struct resources, alone)->p->kubelet);
 }
 
-/* kubelet asks each of us back while pods wait: who is not waited for stays out of the way until
- * those are heard. */
+/* While pods wait kubelet calls back each of us, so resources that no pod awaits come later. */
 static struct resource *first_unheard(struct resources *rs)
 {
 	bool alone = rs->alone.at != UINT64_MAX;
@@ -411,8 +411,8 @@ static struct resource *first_unheard(struct resources *rs)
 	return found && alone && found->hurry < told ? NULL : found;
 }
 
-/* A new kubelet has removed the sockets. Each is bound only now: what pods wait for is told without
- * waiting for those of all others. */
+/* A new kubelet has removed the sockets. Each is bound only now, so that one that pods wait for is
+ * not delayed by the others. */
 struct resource *resources_unheard(struct resources *rs)
 {
 	struct resource *r;
@@ -444,7 +444,7 @@ void resources_forget(struct resources *rs, bool started)
 	}
 }
 
-/* What a killed one of us left; nobody else calls a socket so. */
+/* Sockets of a killed plugin; nobody else uses this prefix. */
 static void remove_left(const char *dir)
 {
 	DIR *d = opendir(dir);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * A device-plugin server for each resource name that the tree has: it comes with the first usable
- * device and goes some time after the last.
- */
+/* One device-plugin server for each resource name in the tree. A server appears with the first
+ * usable device and goes some time after the last. */
 #ifndef PLUGIN_RESOURCES_H
 #define PLUGIN_RESOURCES_H
 
@@ -14,25 +12,25 @@ struct plugin;
 struct resource;
 struct resources;
 
-/* dir: kubelet's plugin directory, which is ours alone: sockets that a killed one of us left go. */
+/* dir: kubelet's plugin directory, used by us alone: sockets of a killed plugin are removed. */
 int resources_new(struct plugin *p, const char *dir, struct resources **ret, struct err *err);
 void resources_free(struct resources *rs);
-/* The table of devices changed, or somebody gets well. */
+/* The table changed, or a device became healthy. */
 void resources_refresh(struct resources *rs);
 
-/* The next one that kubelet is to hear of, those with allocated devices first; NULL: none now. Each
- * is told once until resource_heard() or resources_forget(). */
+/* Returns the next resource to register, those with allocated devices first; NULL: none now. Each
+ * is returned once until resource_heard() or resources_forget(). */
 struct resource *resources_unheard(struct resources *rs);
-/* kubelet said: it has it (why NULL), or not. */
+/* kubelet's answer: registered (why NULL), or refused. */
 void resource_heard(struct resource *r, const char *why);
-/* Nobody heard it: kubelet went away. */
+/* kubelet went away without an answer. */
 void resource_untold(struct resource *r);
 const char *resource_name(const struct resource *r);
 const char *resource_socket(const struct resource *r); /* its name in kubelet's directory */
 struct resource *resources_find(struct resources *rs, const char *name);
-/* Another channel: all are to be told of again, over sockets that kubelet has not removed. started:
- * a kubelet that has just started, where pods wait; for a moment what they wait for is told
- * alone. */
+/* There is a new channel: all resources must be registered again, over sockets that kubelet has not
+ * removed. started: kubelet has just started and pods wait; for a moment only the resources that
+ * they wait for are registered. */
 void resources_forget(struct resources *rs, bool started);
 
 #endif

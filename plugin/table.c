@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The table of devices, as the tree fills it (client/mirror.h). */
+/* The table of devices, filled by the mirror (client/mirror.h). */
 #include <stdio.h>
 
 #include "plugin.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What only NVIDIA's driver does. */
+/* Peculiarities of NVIDIA's driver. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@
 #define CLASS_DISPLAY 0x03
 #define GPUS "driver/nvidia/gpus"
 
-/* Where there is no mdev bus a VF becomes a vGPU by a number written here, and stays with its
- * driver, which offers it to VFIO; 0: it is none (spec/peers.md). No event tells of a change. */
+/* Without an mdev bus a VF becomes a vGPU by a number written here. It stays with its driver, which
+ * offers it to VFIO; 0: not a vGPU (spec/peers.md). A change makes no event. */
 static void read_vgpu(const struct sysfs *at, struct facts *f)
 {
 	char text[sizeof(f->vgpu)];
@@ -25,7 +25,7 @@ static void read_vgpu(const struct sysfs *at, struct facts *f)
 		STR_COPY(f->vgpu, text);
 }
 
-/* Its driver refuses sriov_numvfs: only its own tool makes VFs. */
+/* The driver refuses sriov_numvfs: only its own tool makes VFs. */
 static void observe(const struct sysfs *at, const struct key *dev, struct facts *f)
 {
 	bool gpu = f->vendor == VENDOR_NVIDIA && f->class_code >> 16 == CLASS_DISPLAY;
@@ -36,7 +36,7 @@ static void observe(const struct sysfs *at, const struct key *dev, struct facts 
 		read_vgpu(at, f);
 }
 
-/* The node's number stands in a line such as "Device Minor: \t 0". False when there is none. */
+/* Reads the node's number from a line such as "Device Minor: \t 0". False if there is none. */
 static bool read_node(const struct sysfs *s, const char *address, char *ret, size_t size)
 {
 	static const char key[] = "Device Minor:";

@@ -14,7 +14,7 @@
 #define TEXT_FIRST ((size_t)64 << 10)
 #define TEXT_MAX ((size_t)64 << 20) /* a mount table of some 300 000 lines */
 
-/* ---- what the passes share */
+/* ---- shared by the passes */
 
 void *scan_grow(struct scan *scan, void *rows, size_t n, size_t *cap, size_t size)
 {
@@ -81,7 +81,7 @@ char *scan_link(struct scan *scan, const char *class, const char *name)
 	return path;
 }
 
-/* Its size is known only by reading: a file of proc is made while it is read. */
+/* A file of proc is made while it is read, so its size is unknown before. */
 int scan_text(struct scan *scan, const char *path, char **ret)
 {
 	for (size_t size = TEXT_FIRST; size <= TEXT_MAX; size *= 2) {
@@ -104,7 +104,7 @@ int scan_proc(struct scan *scan, const char *name, char **ret)
 	char path[64];
 	int rc;
 
-	/* the host's view, should we be in a namespace of our own */
+	/* the host's view, in case we are in a namespace of our own */
 	snprintf(path, sizeof(path), "1/%s", name);
 	rc = scan_text(scan, path, ret);
 	if (!rc)
@@ -116,7 +116,7 @@ int scan_proc(struct scan *scan, const char *name, char **ret)
 	return scan_text(scan, name, ret);
 }
 
-/* ---- PCI functions that are needed for what they are */
+/* ---- PCI functions that are needed because of their class */
 
 static const struct {
 	uint32_t class;
@@ -128,7 +128,7 @@ static const struct {
 
 #define CLASS_DISPLAY 0x03
 
-/* What it is cannot be read: rather a guard too many. */
+/* The class cannot be read: rather guard too much. */
 static void guard_unknown(struct scan *scan, const struct key *dev)
 {
 	if (sysfs_exists(scan->s, ROOT_SYS, PCI_DEVICES "/%s", dev->name))
@@ -136,7 +136,7 @@ static void guard_unknown(struct scan *scan, const struct key *dev)
 			  "its class cannot be read, so it may be what the host runs on");
 }
 
-/* Only a display can have the attribute. */
+/* Only a display can have boot_vga. */
 static bool is_boot_vga(struct scan *scan, const struct key *dev)
 {
 	int64_t boot_vga;
@@ -224,7 +224,7 @@ static int by_weight(const void *left, const void *right)
 	return a->order < b->order ? -1 : a->order > b->order;
 }
 
-/* Names on disks and mount points may hold anything. */
+/* Names on disks and mount points may contain anything. */
 static void sanitize(char *text)
 {
 	for (; *text; text++)

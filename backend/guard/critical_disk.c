@@ -16,14 +16,14 @@
 
 #define DISK_NAME 64
 #define WHAT_MAX 120
-#define POINT_MAX 96 /* of a mount point in a sentence */
+#define POINT_MAX 96 /* length of a mount point in a sentence */
 
 struct disk {
-	char *name;	/* as sysfs has it: '!' for '/' */
+	char *name;	/* as in sysfs: '!' for '/' */
 	char *path;	/* below the sysfs root */
 	bool asked;	/* it hangs on a device that the scan is about */
 	enum rank rank; /* weightiest reason followed so far */
-	bool used;	/* a reason was found: no need to try it */
+	bool used;	/* a reason was found: no need to open it */
 	unsigned int seen;
 };
 
@@ -31,15 +31,16 @@ struct disks {
 	struct scan *scan;
 	struct disk *rows;
 	size_t n, cap;
-	struct mount_line *mounts; /* into mount_text */
+	struct mount_line *mounts; /* point into mount_text */
 	size_t n_mounts, cap_mounts;
 	char *mount_text;
-	unsigned int stamp; /* of the walk that runs: cycles end there */
+	/* number of the current walk: it stops at visited rows, so cycles end */
+	unsigned int stamp;
 	struct chain chain;
-	bool asked; /* one of them is */
+	bool asked; /* a row has `asked` */
 };
 
-/* ---- what there is */
+/* ---- the disks */
 
 static int by_name(const void *left, const void *right)
 {
@@ -65,7 +66,7 @@ static struct disk *find_dev(struct disks *disks, unsigned int major, unsigned i
 	return find(disks, name);
 }
 
-/* The disk that a partition's directory lies in; NULL for what is no partition. */
+/* The disk whose directory contains that of a partition; NULL if d is not a partition. */
 static struct disk *whole_disk(struct disks *disks, const struct disk *d)
 {
 	char name[DISK_NAME];
@@ -138,7 +139,7 @@ static int load_mounts(struct disks *disks)
 
 /* ---- from a disk down to devices */
 
-/* Guards the devices right below d; false when there are none, as below a stacked device. */
+/* Guards the devices right below d. Returns false if there are none, as for a stacked device. */
 static bool guard_disk(struct disks *disks, struct disk *d, enum rank rank, const char *what)
 {
 	struct disk *whole = whole_disk(disks, d);
@@ -177,7 +178,7 @@ static void walk(struct disks *disks, struct disk *d, enum rank rank, const char
 	disks->chain.n--;
 }
 
-/* The disks at the bottom of this one are needed because it is. */
+/* The disk is needed, so the disks at its bottom are needed too. */
 static void need(struct disks *disks, struct disk *d, enum rank rank, const char *what)
 {
 	if (!d || d->rank <= rank)
@@ -187,7 +188,7 @@ static void need(struct disks *disks, struct disk *d, enum rank rank, const char
 	walk(disks, d, rank, what);
 }
 
-/* ---- from a name of user space to a disk */
+/* ---- from a name in user space to a disk */
 
 static struct disk *find_mapper(struct disks *disks, const char *name)
 {
@@ -224,9 +225,9 @@ static struct disk *find_node(struct disks *disks, const char *path)
 	return find(disks, name);
 }
 
-/* These mount with a number of their own, so that only the source tells the device, and root alone
- * mounts them. Of all others it is a text that any user may have chosen, as by fusermount3 -o
- * fsname=/dev/sda. */
+/* These mount with an anonymous device number, so only the source names the device, and only root
+ * can mount them. For all other types any user may have chosen the source, for example by
+ * fusermount3 -o fsname=/dev/sda. */
 static bool has_true_source(const struct mount_line *mount)
 {
 	static const char *const types[] = { "btrfs", "bcachefs", "zfs", "overlay" };
@@ -237,7 +238,7 @@ static bool has_true_source(const struct mount_line *mount)
 	return false;
 }
 
-/* The source may name several devices, as "/dev/sda:/dev/sdb". */
+/* The source may name several devices, for example "/dev/sda:/dev/sdb". */
 static void need_mount(struct disks *disks, const struct mount_line *mount, enum rank rank,
 		       const char *what)
 {
@@ -281,7 +282,7 @@ static int mounted(struct disks *disks)
 	return 0;
 }
 
-/* A swap file needs no look: the mount it lies in is a weightier reason, and was found before. */
+/* A swap file is skipped: its file system's mount is a weightier reason and was found before. */
 static int swapped(struct disks *disks)
 {
 	_free_ char *text = NULL;
@@ -290,7 +291,7 @@ static int swapped(struct disks *disks)
 	int rc = scan_text(disks->scan, "swaps", &text);
 
 	if (rc)
-		return rc == -ENOENT ? 0 : rc; /* a kernel without swap */
+		return rc == -ENOENT ? 0 : rc; /* the kernel has no swap */
 	next = text;
 	while (swap_next(&next, &swap))
 		need(disks, find_node(disks, swap.path), RANK_SWAP, "holds swap");
@@ -317,11 +318,9 @@ static int held(struct disks *disks)
 	return 0;
 }
 
-/*
- * The kernel gives a disk exclusively only when neither it nor a partition is: one try per disk
- * finds ZFS, Ceph, iSCSI targets and mounts in other namespaces. Nothing is opened for writing, so
- * that udev does not probe it again, and nothing that is known to be in use.
- */
+/* The kernel opens a disk exclusively only if neither the disk nor a partition is open so. One try
+ * per disk finds ZFS, Ceph, iSCSI targets and mounts in other namespaces. Nothing is opened for
+ * writing, else udev would probe it again, and nothing known to be in use is opened at all. */
 static bool is_exclusive(const struct sysfs *s, const struct disk *d)
 {
 	char node[DISK_NAME], dev[32];
@@ -343,7 +342,7 @@ static bool is_exclusive(const struct sysfs *s, const struct disk *d)
 	return fd < 0 && errno == EBUSY;
 }
 
-/* A floppy or a device made of others has nothing of its own below: it is not worth opening. */
+/* Disks without a device right below them, such as floppies and stacked devices, are not opened. */
 static int opened(struct disks *disks)
 {
 	for (size_t i = 0; i < disks->n; i++) {
@@ -365,7 +364,7 @@ int critical_disks(struct scan *scan)
 	struct disks disks = { .scan = scan };
 	int rc = load_disks(&disks);
 
-	/* Devices without a disk, as most are, have nothing to do with mounts. */
+	/* Most devices have no disk, so mounts do not matter for them. */
 	for (size_t i = 0; i < ARRAY_SIZE(steps) && !rc && (disks.asked || !scan->only); i++)
 		rc = steps[i](&disks);
 	for (size_t i = 0; i < disks.n; i++) {

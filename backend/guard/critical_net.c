@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* NICs: who carries the host's routes and addresses, and who lies below a bond, a bridge or OVS. */
+/* NICs: which ones carry the host's routes and addresses, or are ports of a bond, bridge or OVS. */
 #include "critical.h"
 
 #include <errno.h>
@@ -20,8 +20,8 @@ struct nic {
 	char *path;	/* below the sysfs root */
 	enum rank rank; /* weightiest reason followed so far */
 	unsigned int seen;
-	bool asked;  /* it, or one below it, hangs on a device that the scan is about */
-	bool loaded; /* its edges are */
+	bool asked;  /* it, or a lower one, hangs on a device that the scan is about */
+	bool loaded; /* its edges are loaded */
 };
 
 struct edge {
@@ -34,7 +34,8 @@ struct nics {
 	size_t n, cap;
 	struct edge *edges;
 	size_t n_edges, cap_edges;
-	unsigned int stamp; /* of the walk that runs: cycles end there */
+	/* number of the current walk: it stops at visited rows, so cycles end */
+	unsigned int stamp;
 	struct chain chain;
 };
 
@@ -105,7 +106,7 @@ static struct nic *master_of(struct nics *nics, const struct nic *nic)
 	return find(nics, name);
 }
 
-/* The kernel links both ways; a master alone is linked where the stack is older. */
+/* The kernel links both directions; older stacks link only the master. */
 static void load_edges(struct nics *nics, struct nic *nic)
 {
 	_closedir_ DIR *dir = sysfs_dir(nics->scan->s, ROOT_SYS, "class/net/%s", nic->name);
@@ -121,7 +122,7 @@ static void load_edges(struct nics *nics, struct nic *nic)
 	add_edge(nics, master_of(nics, nic), nic);
 }
 
-/* Of those that are asked about and what lies above them; false when there is none. */
+/* Loads the edges of NICs that are asked about and of those above them. False if there are none. */
 static bool load_above(struct nics *nics)
 {
 	bool any = false;
@@ -133,7 +134,7 @@ static bool load_above(struct nics *nics)
 		if (now)
 			load_edges(nics, nic);
 		any |= now;
-		i = now ? 0 : i + 1; /* what lies above may come before it */
+		i = now ? 0 : i + 1; /* a NIC above may have a lower index */
 	}
 	return any;
 }
@@ -157,7 +158,7 @@ static void walk(struct nics *nics, struct nic *nic, enum rank rank, const char 
 	nics->chain.n--;
 }
 
-/* The NICs at the bottom of this interface are needed because it is. */
+/* The interface is needed, so the NICs at its bottom are needed too. */
 static void need(struct nics *nics, struct nic *nic, enum rank rank, const char *what)
 {
 	if (!nic || nic->rank <= rank)
@@ -171,7 +172,7 @@ static bool is_up(struct nics *nics, const struct nic *nic)
 {
 	int64_t flags;
 
-	/* what cannot be read is taken for up: rather a guard too many */
+	/* if unreadable, treat it as up: rather guard too much */
 	return sysfs_number(nics->scan->s, ROOT_SYS, 0, UINT32_MAX, &flags, "class/net/%s/flags",
 			    nic->name) ||
 	       flags & IFF_UP;
@@ -218,15 +219,15 @@ static int read_table(struct nics *nics, size_t table)
 	int rc = scan_proc(nics->scan, tables[table].name, &text);
 
 	if (rc)
-		return rc == -ENOENT ? 0 : rc; /* a kernel without IPv6 */
+		return rc == -ENOENT ? 0 : rc; /* the kernel has no IPv6 */
 	next = text;
 	while (tables[table].next(&next, &line))
 		note_use(nics, line.name, line.is_default, line.is_global);
 	return 0;
 }
 
-/* The files are what is left where the kernel cannot be asked: over a simulation, or without the
- * right to enter the first process's network. */
+/* The files serve only if the kernel cannot be asked: over a simulation, or without the right to
+ * enter the first process's network namespace. */
 static int read_uses(struct nics *nics)
 {
 	struct asking a = { .nics = nics };

@@ -9,7 +9,7 @@
 
 #define RTF_UP 0x0001
 #define RTF_REJECT 0x0200
-#define WORDS 16 /* no format here has more before what we need */
+#define WORDS 16 /* no format has more words before the ones that we need */
 
 static char *next_line(char **text)
 {
@@ -22,7 +22,7 @@ static char *next_line(char **text)
 	return NULL;
 }
 
-/* Splits at blanks; returns the number of words, at most max. */
+/* Splits at blanks. Returns the number of words, at most max. */
 static size_t split(char *line, char *words[], size_t max)
 {
 	size_t n = 0;
@@ -50,7 +50,7 @@ static void unescape(char *text)
 			char c = (char)((text[1] - '0') << 6 | (text[2] - '0') << 3 |
 					(text[3] - '0'));
 
-			/* a NUL cannot be meant, and would end the string */
+			/* a NUL is never meant and would end the string */
 			*to++ = c ?: '?';
 			text += 4;
 		} else {
@@ -137,14 +137,13 @@ bool swap_next(char **text, struct swap_line *ret)
 	return false;
 }
 
-/* Loopback, link-local and multicast say nothing about an address that others reach. */
+/* Loopback, link-local and multicast addresses are not ones that others can reach. */
 bool address_is_global(uint32_t net)
 {
 	return net && net >> 24 != 127 && net >> 16 != 0xa9fe && net >> 28 != 0xe;
 }
 
-/* Iface Destination Gateway Flags RefCnt Use Metric Mask ...; numbers are network order printed
- * raw */
+/* Iface Destination Gateway Flags RefCnt Use Metric Mask ...; numbers are raw, in network order */
 static bool route_parse(char *line, struct net_line *ret)
 {
 	uint32_t destination, gateway, flags, mask;

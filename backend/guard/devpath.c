@@ -38,7 +38,7 @@ char *devpath_link(const struct sysfs *s, const char *fmt, ...)
 	return strdup(start);
 }
 
-/* Is the directory in which the first len bytes of path end a device of some bus? */
+/* Is the directory named by the first len bytes of path a device of one of our buses? */
 static bool is_device(const struct sysfs *s, const char *path, size_t len, struct key *ret)
 {
 	const char *slash = memrchr(path, '/', len), *start = slash ? slash + 1 : path;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The ends of the processes that hold devices, each by a descriptor of it. */
+/* Watches for the ends of the processes that hold devices, by a pidfd each. */
 #include "ends.h"
 
 #include <sys/epoll.h>
@@ -14,7 +14,7 @@ void ends_open(struct ends *e, const struct sysfs *s)
 	e->epoll = hold_tables_own(s) ? epoll_create1(EPOLL_CLOEXEC) : -1;
 }
 
-/* With the lock held. */
+/* Call it with the lock held. */
 static void forget(struct ends *e, size_t i)
 {
 	close(e->v[i].fd);
@@ -29,7 +29,7 @@ static bool has(const pid_t *pids, size_t n, pid_t pid)
 	return false;
 }
 
-/* With the lock held. Where there is no room, or no descriptor, the slow look finds the end. */
+/* Call it with the lock held. Without room or a descriptor only the slow look finds the end. */
 static void add(struct ends *e, pid_t pid)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = (uint64_t)pid };

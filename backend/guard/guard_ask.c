@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One question to a guard: which devices, a helper's answer in lines, each into its device. */
+/* One question to a guard: names devices to a helper and stores its lines in the devices. */
 #include <errno.h>
 #include <string.h>
 
@@ -12,8 +12,8 @@
 static const struct {
 	const char *request;
 	unsigned int deadline_ms;
-	size_t offset, size; /* of the field in struct facts that has the first line */
-	size_t room;	     /* ... of that which has all of them; 0: none does */
+	size_t offset, size; /* of the field in struct facts for the first line */
+	size_t room;	     /* offset of the room for all lines; 0: none */
 } rows[GUARD_COUNT] = {
 	[GUARD_CRITICAL] = { "critical", 5000, offsetof(struct facts, critical),
 			     sizeof(((struct facts *)0)->critical), 0 },
@@ -32,7 +32,7 @@ static int by_id(const void *a, const void *b)
 	const struct line *x = a, *y = b;
 	int c = strcmp(x->id, y->id);
 
-	/* Lines of one device keep their order: they lie in one buffer. */
+	/* Keeps the order of a device's lines, which lie in one buffer. */
 	return c ? c : (x->text > y->text) - (x->text < y->text);
 }
 
@@ -60,7 +60,7 @@ static struct line *cut_lines(char *text, size_t *ret_n)
 	return v;
 }
 
-/* Where the lines of id begin, or would. */
+/* The index of the first line of id, or where it would be. */
 static size_t lower_bound(const struct line *v, size_t n, const char *id)
 {
 	size_t low = 0;
@@ -76,7 +76,7 @@ static size_t lower_bound(const struct line *v, size_t n, const char *id)
 	return low;
 }
 
-/* A view of one device; nothing when a newer one is there. With the model locked. */
+/* Stores the lines of one device unless a newer answer is there. Call it with the model locked. */
 static void apply_one(struct backend *b, enum guard guard, const struct view *view,
 		      const struct device *dev, const struct line *v, size_t n)
 {
@@ -98,7 +98,7 @@ static void apply_one(struct backend *b, enum guard guard, const struct view *vi
 		out_printf(&all, "%s%s", k ? "\n" : "", v[i].text);
 	}
 	known = !strcmp(first, facts + at) && (!room || room_is(room, out_text(&all), all.len));
-	/* A look that was begun before says nothing of who has not let go. */
+	/* A question from before the release says nothing about processes that still hold it. */
 	looked = guard == GUARD_HOLDERS && dev->let_go && dev->let_go < view->began_us;
 	if (looked || !known)
 		edit = model_edit(b->model, &dev->key, false);
@@ -136,7 +136,7 @@ static void apply(struct backend *b, enum guard guard, const struct question *q,
 	model_unlock(b->model);
 }
 
-/* "- unseen=3": a number of processes, for health. */
+/* A number of processes from a line such as "- unseen=3", for health. */
 static unsigned int number_of(const struct line *v, size_t n, const char *key)
 {
 	size_t len = strlen(key);
@@ -149,7 +149,7 @@ static unsigned int number_of(const struct line *v, size_t n, const char *key)
 	return 0;
 }
 
-/* "unsure pid=812 comm=...": the process, 0 where the line has none. */
+/* The pid in a line such as "unsure pid=812 comm=...", or 0. */
 static pid_t pid_of(const char *text)
 {
 	const char *p = strncmp(text, "unsure ", 7) ? text : text + 7;
@@ -161,7 +161,7 @@ static pid_t pid_of(const char *text)
 	return (pid_t)pid;
 }
 
-/* Whoever ends lets go. */
+/* A process that ends closes its devices. */
 static void await_ends(struct backend *b, const struct question *q, const struct line *v, size_t n)
 {
 	pid_t pids[ENDS_MAX];
@@ -203,7 +203,7 @@ void question_add(struct question *q, const struct key *key)
 
 #define IDS_MAX (QUESTION_MAX * (KEY_NAME + 8))
 
-/* Their ids with blanks between them; "" for all. */
+/* Ids separated by blanks; "" for all. */
 static void name_devices(const struct question *q, char buf[static IDS_MAX])
 {
 	char id[KEY_NAME + 8];
@@ -245,7 +245,7 @@ int guard_ask(struct backend *b, enum guard guard, const struct question *q)
 	name_devices(q, devices);
 	view_begin(&b->guards.views[guard], &view);
 	rc = io_call(b->io, argv, rows[guard].deadline_ms, &text, NULL, NULL);
-	/* No answer is no "nobody": what was known stays. */
+	/* A failure does not mean "nobody": the old facts stay. */
 	rc = rc ? rc : answer(b, guard, q, &view, &text);
 	view_end(&b->guards.views[guard], &view);
 	view_free(&view);

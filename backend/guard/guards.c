@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Why the host needs a device, and who holds it: found by helpers, for all devices at once. */
+/* Why the host needs a device, and who holds it: helpers find this out for all devices at once. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,15 +11,15 @@
 #include "pcidevfs/util.h"
 #include "backend/pci/serials.h"
 
-/* A burst of events is one question; a helper walks /proc or the whole block layer for it. What an
- * operation asks in the meantime is not asked again. */
+/* A burst of events is one question, because a helper walks /proc or the whole block layer for it.
+ * Questions that an operation has asked meanwhile are not asked again. */
 #define BURST_MS 25
 #define PAUSE_MS 100
-/* Who lets go of a node that cannot be watched (no inotify, a process killed) is found by this. */
+/* Finds closes of nodes that cannot be watched (no inotify, a process killed). */
 #define SLOW_MS 30000
 #define AGAIN_MS 1000
 
-/* With the lock held: who wanted this before it is asked is served with it. */
+/* Drops the wanted devices that this question covers. Call it with the lock held. */
 static void serve_wanted(struct guards *g, enum guard guard, const struct question *asked)
 {
 	struct question *wanted = &g->wanted[guard];
@@ -32,7 +32,7 @@ static void serve_wanted(struct guards *g, enum guard guard, const struct questi
 	wanted->all &= !asked->all;
 }
 
-/* With the lock held. */
+/* Call it with the lock held. */
 static void run_now(struct backend *b, enum guard guard)
 {
 	struct guard_runs *runs = &b->guards.runs[guard];
@@ -56,8 +56,7 @@ static void run_now(struct backend *b, enum guard guard)
 	pthread_cond_broadcast(&b->guards.ended);
 }
 
-/* An answer is good when it was begun after the question: those who ask meanwhile share the next
- * one. */
+/* An answer is valid if it began after the question: calls during a run share the next one. */
 int guard_run(struct backend *b, enum guard guard, const struct key *devs, size_t n)
 {
 	struct guard_runs *runs = &b->guards.runs[guard];
@@ -192,8 +191,8 @@ static bool any_wanted(const struct guards *g)
 	return any;
 }
 
-/* With the lock held: until something is wanted; while something is claimed, or serials are still
- * to be looked for, for SLOW_MS at most. */
+/* Waits until something is wanted; for at most SLOW_MS while something is claimed, or `again` ms if
+ * serials are still missing. Call it with the lock held. */
 static void wait_wanted(struct guards *g, bool claimed, unsigned int again)
 {
 	struct timespec until = in_ms(again ? again : SLOW_MS);
@@ -206,7 +205,7 @@ static void wait_wanted(struct guards *g, bool claimed, unsigned int again)
 		question_add(&g->wanted[GUARD_HOLDERS], NULL);
 }
 
-/* With the lock held. */
+/* Call it with the lock held. */
 static void wait_burst(struct guards *g)
 {
 	struct timespec until = in_ms(BURST_MS);
@@ -223,8 +222,7 @@ static void pause_after(struct guards *g)
 		;
 }
 
-/* An operation asks for itself, and what it does to its devices is told step by step: they are
- * looked at behind it. */
+/* An operation asks for itself and reports its steps; its devices are asked about afterwards. */
 static void put_off_busy(struct backend *b, enum guard guard, struct question *q)
 {
 	struct question later = { 0 };
@@ -233,7 +231,7 @@ static void put_off_busy(struct backend *b, enum guard guard, struct question *q
 	model_lock(b->model);
 	for (size_t i = 0; i < q->n && !q->all; i++) {
 		const struct device *dev = model_find(b->model, &q->devs[i]);
-		/* What hangs may do so for days. */
+		/* A stuck device may stay so for days. */
 		bool busy = dev && dev->busy[0] && !dev->stuck[0];
 
 		*(busy ? &later.devs[later.n++] : &q->devs[n++]) = q->devs[i];
@@ -268,7 +266,7 @@ void *guards_main(void *arg)
 {
 	struct backend *b = arg;
 	struct guards *g = &b->guards;
-	/* serials could not be looked for: in so many ms once more */
+	/* ms until serials are tried again after a failure */
 	unsigned int again = 0, pause = 0;
 
 	for (;;) {

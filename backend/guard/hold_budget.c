@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Who may have how many descriptors looked at, and what a user could open. */
+/* How many descriptors are read for each user, and which nodes a user could open. */
 #include <errno.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ static bool is_root(const struct hold_budget *b, const struct hold_user *user)
 	return !user->uid && user != &b->users[HOLD_USERS];
 }
 
-/* What comes out of the pool when his use grows to `used`. */
+/* How much of the pool the user takes if its use grows to `used`. */
 static uint32_t of_pool(const struct hold_budget *b, const struct hold_user *user, uint32_t used)
 {
 	uint32_t reserve = user == &b->users[HOLD_USERS] ? 0 : HOLD_RESERVE;
@@ -74,7 +74,7 @@ static void read_groups(const char *p, struct hold_who *ret)
 	}
 }
 
-/* Its name, in the first line, has its line ends escaped by the kernel. */
+/* In the first line, the name, the kernel escapes line ends. */
 bool hold_who(const struct sysfs *s, pid_t pid, struct hold_who *ret)
 {
 	char text[SYSFS_VALUE];

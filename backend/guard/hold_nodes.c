@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * What a descriptor is, and to which devices it leads: by the inode where that is a node below
- * --dev or a file of sysfs, else by the device number, wherever its node lies and whatever it is
- * called.
- */
+/* What a descriptor is, and to which devices it leads: by its inode if that is a node below --dev
+ * or a file of sysfs, else by its device number, whatever the path of its node. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -21,8 +18,9 @@
 #include "pcidevfs/util.h"
 
 #define GROUP_PATH "devices/virtual/vfio/"
-#define NULL_NODE makedev(1, 3) /* which the simulation has for all nodes */
-#define CACHE_MAX 8192		/* rows, beyond which numbers of nobody are looked up each time */
+#define NULL_NODE makedev(1, 3) /* all nodes of the simulation have it */
+/* rows; beyond this, numbers without a device are looked up each time */
+#define CACHE_MAX 8192
 
 /* ---- rows */
 
@@ -70,7 +68,7 @@ static size_t lower_bound(const struct hold_node *rows, size_t n, const struct h
 	return low;
 }
 
-/* Those from `before` on go where they belong. */
+/* Moves the rows from `before` on to their sorted places. */
 static void place(struct hold_nodes *nodes, size_t before)
 {
 	for (size_t i = before; i < nodes->n; i++) {
@@ -94,7 +92,7 @@ static struct hold_node *look_up(struct hold_nodes *nodes, enum hold_by by, uint
 	return n ? nodes->rows + low : NULL;
 }
 
-/* NULL where there is none; that it cannot be read is no "none". */
+/* NULL if it does not exist or access is denied; any other failure is an error. */
 static DIR *list(struct hold_nodes *nodes, enum root root, const char *path)
 {
 	DIR *dir = sysfs_dir(nodes->s, root, "%s", path);
@@ -104,7 +102,7 @@ static DIR *list(struct hold_nodes *nodes, enum root root, const char *path)
 	return dir;
 }
 
-/* ---- nodes below --dev of which the name says to what they lead */
+/* ---- nodes below --dev whose names tell their devices */
 
 struct named {
 	struct hold_nodes *nodes;
@@ -121,7 +119,7 @@ static void found_named(void *ctx, const struct key *dev)
 	at->found(at->ctx, at, dev);
 }
 
-/* What the device hangs on to which a link leads. */
+/* Calls found() for the devices that the target of a link hangs on. */
 static void each_behind(struct hold_nodes *nodes, const char *dir, const char *link,
 			device_found *found, void *ctx)
 {
@@ -131,7 +129,7 @@ static void each_behind(struct hold_nodes *nodes, const char *dir, const char *l
 		devpath_devices(nodes->s, path, found, ctx);
 }
 
-/* The members of a group, and what they hang on. "vfio" is not a group. */
+/* Calls found() for the members of a group and what they hang on. "vfio" is not a group. */
 static void each_member(struct hold_nodes *nodes, const char *group, device_found *found, void *ctx)
 {
 	_closedir_ DIR *dir = NULL;
@@ -174,7 +172,7 @@ static void each_cdev(struct named *at, const char *name)
 	each_behind(at->nodes, "class/vfio-dev", name, found_named, at);
 }
 
-/* A node of which a vendor knows more than sysfs. */
+/* A node that a vendor's driver knows and sysfs does not. */
 static void each_vendor(void *ctx, const char *address, const char *node)
 {
 	struct named *at = ctx;
@@ -261,7 +259,7 @@ static void add_numbered(void *ctx, const struct key *dev)
 	add(at->nodes, at->row);
 }
 
-/* False: sysfs knows of no device of ours behind it. */
+/* False: sysfs has no device of ours for this number. */
 static bool devices_of(struct hold_nodes *nodes, bool block, unsigned int maj, unsigned int min,
 		       bool *ret_vfio, device_found *found, void *ctx)
 {
@@ -346,8 +344,8 @@ bool hold_is_sysfs(int dir, const char *name)
 	struct statfs fs;
 	int mount;
 
-	/* statfs() would ask who serves it. FUSE and NFS, which may not answer, have handles for
-	 * their files; sysfs has none. */
+	/* statfs() would ask the server of the file system. FUSE and NFS, whose servers may hang,
+	 * have file handles; sysfs has none. */
 	if (!name_to_handle_at(dir, name, &handle.head, &mount, AT_SYMLINK_FOLLOW) ||
 	    errno != EOPNOTSUPP)
 		return false;
@@ -368,8 +366,7 @@ static int seen_at(const struct hold_nodes *nodes, dev_t dev)
 	return -1;
 }
 
-/* Each network namespace has a sysfs of its own, with the same inodes for what is not of the
- * network. */
+/* Each network namespace has its own sysfs, with the same inodes for all but the network. */
 bool hold_nodes_asks(const struct hold_nodes *nodes, const struct statx *st)
 {
 	return nodes->real_sysfs && S_ISREG(st->stx_mode) && !st->stx_dev_major &&
@@ -412,7 +409,7 @@ struct hold_node *hold_nodes_find(struct hold_nodes *nodes, const struct statx *
 	return NULL;
 }
 
-/* ---- who could open them */
+/* ---- users that could open them */
 
 struct rights {
 	struct hold_nodes *nodes;
@@ -436,7 +433,7 @@ static void tell_numbered(void *ctx, const struct key *dev)
 	r->found(r->ctx, dev, &r->st);
 }
 
-/* The node's name as devtmpfs has it. */
+/* Takes the node's name from devtmpfs. */
 static bool stat_numbered(struct rights *r, const char *class, const char *number)
 {
 	static const char key[] = "DEVNAME=";

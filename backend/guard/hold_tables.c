@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which tables of descriptors were read: each of them once, however many processes share it. */
+/* Which descriptor tables were read: each only once, however many processes share it. */
 #include <errno.h>
 #include <linux/magic.h>
 #include <stdlib.h>
@@ -11,8 +11,7 @@
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 
-/* kcmp() takes our numbers of processes, and would compare others than those of a made or a
- * foreign proc. */
+/* kcmp() needs our own pids: with a simulated or foreign proc it would compare other processes. */
 bool hold_tables_own(const struct sysfs *s)
 {
 	struct statfs fs;
@@ -35,14 +34,14 @@ int hold_add_pid(pid_t **pids, size_t *n, size_t *cap, pid_t pid)
 	return 0;
 }
 
-/* Whoever has ended since cannot be compared with any more. */
+/* A thread that has ended cannot be compared any more. */
 static void forget(struct hold_tables *t, size_t i)
 {
 	t->n--;
 	memmove(t->tids + i, t->tids + i + 1, (t->n - i) * sizeof(*t->tids));
 }
 
-/* Where this thread's table stands, or would. As hold_tables_has(). */
+/* Finds the place of this thread's table. Returns as hold_tables_has(). */
 static int find(struct hold_tables *t, pid_t tid, size_t *ret_at)
 {
 	size_t low = 0, high = t->n;
@@ -73,11 +72,11 @@ int hold_tables_has(struct hold_tables *t, pid_t tid)
 	int rc = t->compare(t->ctx, tid, tid);
 	size_t at = 0;
 
-	/* One that is kept from us has no place among the others. */
+	/* A table to which access is denied has no place among the others. */
 	if (rc)
 		return rc == HOLD_LEFT ? rc : 0;
-	/* Those who share a table mostly follow each other. Besides, one who has got another table
-	 * since he was put there leads the search astray. */
+	/* Threads that share a table mostly follow each other. Also, a thread that got another
+	 * table since it was entered could mislead the search. */
 	rc = t->last ? t->compare(t->ctx, tid, t->last) : -ESRCH;
 	if (rc == HOLD_LEFT)
 		return rc;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The processes and what they have open. They decide how much that is and, by their file systems,
- * whether a look at it ends: so there is a budget, a table that many share is read once, and the
- * walk is a thread's, which is left behind where a call hangs. */
+/* Walks the processes and their descriptors. Other processes decide how much that is and, by the
+ * file systems they use, whether a look at it ever ends. So there is a budget, a shared table is
+ * read once, and the walk runs on a thread that is abandoned if a call hangs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
@@ -20,9 +20,9 @@
 #include "pcidevfs/util.h"
 
 #define HANG_MS 250
-#define SHARED_MIN 32 /* descriptors: a smaller table is read again */
+#define SHARED_MIN 32 /* descriptors; a smaller table is simply read again */
 #define ROOT_TRUSTED (HOLD_ROOT / 4)
-#define LISTED_MAX 16 /* processes of a user that are named */
+#define LISTED_MAX 16 /* named processes of a user */
 #define LEFT HOLD_LEFT
 #define USB_MAJOR 189
 #define VFIO_DEVICE "anon_inode:[vfio-device]"
@@ -34,11 +34,11 @@ struct walk {
 	struct hold_found *found;
 	struct hold_budget budget;
 	DIR *procs;
-	bool real;    /* proc is this kernel's, with the numbers that we have for processes */
-	bool counted; /* it tells how many files each has open */
+	bool real;    /* proc is this kernel's, with our pids */
+	bool counted; /* proc tells how many files a process has open */
 	bool has_kcmp;
 	struct hold_tables tables;
-	/* The one that is looked at. */
+	/* The process that is read now. */
 	pid_t pid;
 	struct hold_user *user;
 	bool refused, unknown, vfio, anonymous;
@@ -47,17 +47,17 @@ struct walk {
 	pthread_cond_t ended;
 	bool over;		/* lock */
 	int rc;			/* lock */
-	_Atomic pid_t tid;	/* who walks */
-	_Atomic uint64_t calls; /* odd: in one that may hang */
-	atomic_uint users;	/* the caller, and each thread that has not ended */
+	_Atomic pid_t tid;	/* the walking thread */
+	_Atomic uint64_t calls; /* odd: within a call that may hang */
+	atomic_uint users;	/* the caller, and each thread that still runs */
 };
 
-/* A table of descriptors. */
+/* A descriptor table. */
 struct table {
 	struct walk *w;
 	char path[48]; /* "812", "812/task/813" */
 	int fd;	       /* its directory */
-	uint32_t left; /* how many more may be looked at */
+	uint32_t left; /* how many more may be read */
 };
 
 /* ---- calls that may hang */
@@ -67,7 +67,7 @@ static uint64_t enter(struct walk *w)
 	return atomic_fetch_add(&w->calls, 1) + 1;
 }
 
-/* False: another one walks by now; nothing of the walk may be touched. */
+/* False: another thread walks now; this one must not touch the walk. */
 static bool leave(struct walk *w, uint64_t call)
 {
 	return atomic_compare_exchange_strong(&w->calls, &call, call + 1);
@@ -98,9 +98,8 @@ static int note_unknown(struct walk *w)
 	return hold_add_pid(&f->unknown, &f->n_listed, &f->cap_unknown, w->pid);
 }
 
-/* 1: it is kept from us, which is told. What is gone by now holds nothing, and what is no
- * process or no link neither. Anything else, as running out of descriptors, says nothing about
- * who holds what. */
+/* 1: access is denied, which is reported. A vanished process, or one that is not a process or link,
+ * holds nothing. Other errors, for example lack of descriptors, leave the holders unknown. */
 static int is_refused(int error)
 {
 	switch (error) {
@@ -139,8 +138,7 @@ static void found_device(void *ctx, const struct key *dev)
 	d->rc = d->rc ? d->rc : hold_add(d->w->found, dev, d->w->pid, false);
 }
 
-/* A VFIO device, of which the group's descriptor may be closed. From 6.18 on the kernel tells
- * which it is. */
+/* A VFIO device whose group descriptor may be closed. Since 6.18 the kernel names the device. */
 static int add_device(struct table *t, const char *name)
 {
 	struct walk *w = t->w;
@@ -159,11 +157,9 @@ static int add_device(struct table *t, const char *name)
 	return device.rc;
 }
 
-/*
- * A descriptor made with O_PATH, as anybody can have of any node, can do nothing; neither can
- * one of usbfs or of a disk that is not open for writing. Access mode 3, for ioctl alone, shows
- * no bits either, and can.
- */
+/* A descriptor made with O_PATH, which anybody can have of any node, cannot act; neither can one of
+ * usbfs or of a disk that is not open for writing. Access mode 3, for ioctl only, shows no bits
+ * either, but can act. */
 static bool can_act(const struct table *t, const char *name, const struct statx *st)
 {
 	bool writes_only = S_ISBLK(st->stx_mode) ||
@@ -189,7 +185,7 @@ static int add_rows(struct table *t, const char *name, const struct statx *st)
 	struct hold_node *rows = hold_nodes_find(w->nodes, st, &n);
 	int rc = w->nodes->error;
 
-	/* It may have the same open a thousand times. */
+	/* A process may have it open a thousand times. */
 	if (rc || !n || !rows->device.bus || rows->last == w->pid || !can_act(t, name, st))
 		return rc;
 	for (size_t i = 0; i < n && !rc; i++) {
@@ -200,7 +196,7 @@ static int add_rows(struct table *t, const char *name, const struct statx *st)
 	return rc;
 }
 
-/* What does not tell what it is is a file of a file system that has no device nodes. */
+/* If statx() fails, the file system has no device nodes. */
 static int follow(struct table *t, const char *name)
 {
 	struct walk *w = t->w;
@@ -226,8 +222,7 @@ static int follow(struct table *t, const char *name)
 	return add_rows(t, name, &st);
 }
 
-/* The text only tells what cannot be a node, which is not followed: sockets, pipes, and what
- * else has no name. */
+/* The link's text only serves to skip nameless files (sockets, pipes), which cannot be nodes. */
 static int visit_descriptor(struct table *t, const char *name)
 {
 	char text[sizeof(VFIO_DEVICE)];
@@ -265,7 +260,7 @@ static int visit_table(struct table *t)
 	return rc || !errno ? rc : note_refused(w, errno);
 }
 
-/* As kcmp(2) orders the tables of both. */
+/* Orders two tables as kcmp(2) does. */
 static int compare_tables(void *ctx, pid_t a, pid_t b)
 {
 	struct walk *w = ctx;
@@ -276,7 +271,7 @@ static int compare_tables(void *ctx, pid_t a, pid_t b)
 	return leave(w, call) ? rc : LEFT;
 }
 
-/* Of a thread that shares its process's table nothing more is asked. */
+/* A thread that shares its process's table is skipped. */
 static int visit_thread(struct walk *w, struct table *t, pid_t tid)
 {
 	int rc = 2;
@@ -313,8 +308,8 @@ static int visit_threads(struct walk *w, struct table *t)
 
 /* ---- one process */
 
-/* Since 6.2 the size of the directory, before that 0. Kernel threads, half of all processes,
- * have none open: two calls each instead of seven. Unknown counts as some. */
+/* Since 6.2 this is the directory's size, before that 0. Kernel threads, half of all processes,
+ * have no files: two calls each instead of seven. Unknown counts as some. */
 static off_t count_files(const struct walk *w, const char *path)
 {
 	struct stat st;
@@ -331,8 +326,7 @@ static size_t count_threads(const struct walk *w, pid_t pid)
 	return fstatat(w->s->fd[ROOT_PROC], path, &st, 0) || st.st_nlink < 2 ? 1 : st.st_nlink - 2;
 }
 
-/* Anybody's process can look like root's from outside, by not being dumpable: once that has cost
- * much, it is asked. */
+/* Any process can look like root's by not being dumpable. If that costs much, status is read. */
 static struct hold_user *user_of(struct walk *w, pid_t pid)
 {
 	struct hold_user *user;
@@ -394,7 +388,7 @@ static int visit_processes(struct walk *w)
 	return rc ? rc : -errno;
 }
 
-/* A thread that was left behind may be the last one that needs it. */
+/* The last user frees it, which may be an abandoned thread. */
 static void walk_put(struct walk *w)
 {
 	if (atomic_fetch_sub(&w->users, 1) > 1)
@@ -422,7 +416,7 @@ static void *walk_main(void *arg)
 	return NULL;
 }
 
-/* Until it has ended; LEFT when it hangs, and is left behind for good. */
+/* Waits until the walk has ended; LEFT if it hangs and is abandoned. */
 static int wait_for(struct walk *w)
 {
 	uint64_t call = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Who holds which device: what was found, and whom what could not be found out concerns. */
+/* Who holds which device: what was found, and which devices the unknown descriptors may concern. */
 #include "pcidevfs/holders.h"
 
 #include <errno.h>
@@ -21,10 +21,10 @@
 
 struct search {
 	const struct sysfs *s;
-	const char *only; /* the devices it is about, NULL all: devpath.h */
+	const char *only; /* devices it is about, NULL all: devpath.h */
 	struct hold_nodes nodes;
 	struct hold_found found;
-	struct hold_who *who; /* of each unknown process that is listed */
+	struct hold_who *who; /* one for each listed unknown process */
 	int error;
 };
 
@@ -49,7 +49,7 @@ void hold_found_free(struct hold_found *found)
 	free(found->unknown);
 }
 
-/* ---- whose devices are not named */
+/* ---- VFIO devices that the kernel does not name */
 
 /* A vfio driver enables its PCI function while somebody has it open. */
 static bool is_in_use(const struct sysfs *s, const struct key *dev)
@@ -74,7 +74,7 @@ static bool is_held(const struct hold_found *found, size_t n, const struct key *
 	return held;
 }
 
-/* n: how many were found by themselves. */
+/* n: number of holds that were found directly. */
 static void blame(struct search *search, size_t n, const struct key *dev)
 {
 	struct hold_found *found = &search->found;
@@ -100,7 +100,7 @@ static void blame_anonymous(struct search *search)
 			blame(search, n, &key);
 }
 
-/* ---- whose descriptors are not known */
+/* ---- processes with unknown descriptors */
 
 static void doubt_node(void *ctx, const struct key *dev, const struct stat *st)
 {
@@ -138,7 +138,7 @@ static int by_device(const void *left, const void *right)
 						  ?: (a->pid > b->pid) - (a->pid < b->pid);
 }
 
-/* False when the process is gone. What would end the quotes becomes '?' too. */
+/* False if the process is gone. A character that would end the quotes becomes '?' too. */
 static bool read_comm(const struct sysfs *s, pid_t pid, char *comm, size_t size)
 {
 	int rc = sysfs_read(s, ROOT_PROC, comm, size, "%d/comm", (int)pid);
@@ -153,7 +153,7 @@ static bool read_comm(const struct sysfs *s, pid_t pid, char *comm, size_t size)
 	return true;
 }
 
-/* The holders of one device: n rows in ascending order, a process as often as it has it open. */
+/* The holders of one device: n rows in ascending order, with duplicates of a process. */
 static void print(const struct search *search, const struct hold *rows, size_t n, struct out *ret)
 {
 	char comm[COMM_NAME], id[KEY_NAME + 8];

@@ -21,7 +21,7 @@
 
 #define PATIENCE_MS 2000
 #define HEARD_AT_ONCE 256
-#define DATAGRAM (64 << 10) /* the kernel's are of 32 KiB at most */
+#define DATAGRAM (64 << 10) /* the kernel sends 32 KiB at most */
 
 static int open_here(void)
 {
@@ -34,7 +34,7 @@ static int open_here(void)
 	return fd;
 }
 
-/* What a bond, a bridge or a switch takes in and lets go is told of as a link. */
+/* Ports that join or leave a bond, a bridge or a switch are announced as links. */
 static const int groups[] = {
 	RTNLGRP_LINK,	    RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR,
 	RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE,	 RTNLGRP_NEXTHOP,
@@ -44,10 +44,10 @@ static int join(int fd)
 {
 	const struct sockaddr_nl me = { .nl_family = AF_NETLINK };
 
-	/* Who has no port of his own is taken for the kernel, and it tells itself nothing. */
+	/* A socket without its own port is taken for the kernel, which does not notify itself. */
 	if (bind(fd, (const struct sockaddr *)&me, sizeof(me)))
 		return -errno;
-	/* A kernel that does not know one of them has none of what it would tell. */
+	/* A kernel that does not know a group has nothing to announce there. */
 	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
 		if (setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &groups[i],
 			       sizeof(groups[i])) &&
@@ -63,9 +63,9 @@ static bool is_same(int a, int b)
 	return !fstat(a, &x) && !fstat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* A socket stays in the namespace in which it was made; this thread comes back. Its own is not
- * looked up in /proc where there is another way: what is known of a thread there has to be
- * forgotten when it ends, and others wait for that. */
+/* A socket stays in the namespace where it was made, so this thread returns. Its own namespace is
+ * not looked up in /proc if there is another way: at its end the kernel would have to drop its
+ * cached entries there, and others wait for that. */
 static int open_in(int ns)
 {
 	_close_ int here = open_here(), own = -1, there = -1;
@@ -73,7 +73,7 @@ static int open_in(int ns)
 	if (here < 0)
 		return here;
 	own = ioctl(here, SIOCGSKNS);
-	if (own < 0) /* that needs CAP_NET_ADMIN, which a helper has not */
+	if (own < 0) /* SIOCGSKNS needs CAP_NET_ADMIN, which a helper lacks */
 		own = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (own < 0)
 		return -errno;
@@ -87,7 +87,7 @@ static int open_in(int ns)
 	return steal_fd(&there);
 }
 
-/* The descriptor, or -errno. */
+/* Returns the descriptor, or -errno. */
 static int open_of_first(const struct sysfs *s)
 {
 	_close_ int ns = -1;
@@ -113,9 +113,9 @@ void rtnl_close(struct rtnl *r)
 	r->fd = -1;
 }
 
-/* The header behind the common one begins with the family, and its length has to be right; zeros
- * are all tables. By family: who asks for all of them at once waits for whoever changes a network
- * interface. */
+/* The header behind the common one begins with the family and must have the right length; zeros
+ * mean all tables. One request per family: a request for all families waits for everybody who
+ * changes a network interface. */
 static const struct kind {
 	uint16_t type;
 	uint16_t head;
@@ -145,7 +145,8 @@ static int request(const struct rtnl *r, const struct kind *kind)
 	return n < 0 ? -errno : 0;
 }
 
-/* A datagram of the kernel's in buf: its length, 0 when there was none yet, or -errno. */
+/* Receives one datagram of the kernel into buf. Returns its length, 0 if none came yet, or
+ * -errno. */
 static ssize_t receive(const struct rtnl *r, char *buf)
 {
 	struct sockaddr_nl from = { 0 };
@@ -159,7 +160,7 @@ static ssize_t receive(const struct rtnl *r, char *buf)
 	return from.nl_pid ? 0 : n;
 }
 
-/* What changes meanwhile may be told or not: before each operation it is all asked anew. */
+/* Changes meanwhile may be missed: each operation asks again first. */
 static int dump(const struct rtnl *r, const struct kind *kind, char *buf, uint64_t until,
 		bool *ret_apart, rtnl_found found, void *ctx)
 {
@@ -203,7 +204,7 @@ int rtnl_heard(int fd, void (*news)(void *ctx, const char *function), void *ctx)
 {
 	char buf[8192] __attribute__((aligned(__alignof__(struct nlmsghdr))));
 
-	/* A router loads tables of a million routes: others are heard in between. */
+	/* A router loads tables of a million routes; let the other sources run in between. */
 	for (int i = 0; i < HEARD_AT_ONCE; i++) {
 		char function[KEY_NAME] = "";
 		struct sockaddr_nl from = { 0 };
@@ -215,7 +216,7 @@ int rtnl_heard(int fd, void (*news)(void *ctx, const char *function), void *ctx)
 			return 0;
 		if (n < 0 && errno != EINTR && errno != ENOBUFS)
 			return -errno;
-		/* Some were lost, or a part of this one. */
+		/* Messages, or a part of this one, were lost. */
 		if (n < 0 || (!from.nl_pid &&
 			      (n > (ssize_t)sizeof(buf) || rtnl_is_news(buf, (size_t)n, function))))
 			news(ctx, function);

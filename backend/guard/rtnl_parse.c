@@ -12,7 +12,7 @@
 #include "pcidevfs/pci.h"
 #include "pcidevfs/util.h"
 
-/* What is left of a text of bytes, at no particular alignment. */
+/* The rest of a byte string, at any alignment. */
 struct bytes {
 	const unsigned char *at;
 	size_t n;
@@ -34,8 +34,8 @@ static bool take(struct bytes *b, void *ret, size_t size)
 	return true;
 }
 
-/* Over an element of len bytes, its padding and what stands in front of it (head bytes, of len).
- * False where it does not fit. */
+/* Steps over an element of len bytes, with its padding; *ret is what follows its head. False: it
+ * does not fit. */
 static bool cut(struct bytes *b, size_t head, size_t len, struct bytes *ret)
 {
 	size_t step = NLMSG_ALIGN(len);
@@ -163,7 +163,7 @@ static const struct {
 	{ RTM_NEWNEXTHOP, parse_object },
 };
 
-/* Of NLMSG_ERROR and NLMSG_DONE: 0 or the kernel's -errno. */
+/* The result in NLMSG_ERROR and NLMSG_DONE: 0 or the kernel's -errno. */
 static int result_of(struct bytes b)
 {
 	int result = 0;
@@ -191,10 +191,10 @@ int rtnl_parse(const void *data, size_t size, bool *ret_apart, rtnl_found found,
 	return b.n ? -EPROTO : 0;
 }
 
-/* ---- unasked */
+/* ---- unsolicited */
 
 struct news {
-	bool is; /* something, of one function if it is named */
+	bool is; /* something changed, of `function` alone if that is set */
 	char function[KEY_NAME];
 };
 
@@ -206,7 +206,7 @@ static void take_text(struct bytes value, char *ret, size_t size)
 		str_copy(ret, size, (const char *)value.at);
 }
 
-/* Told of by itself, and not by a bridge whose port it is. */
+/* Counts the link's own messages, not those of a bridge about its port. */
 static void link_news(struct bytes b, struct news *ret)
 {
 	char bus[8] = "";
@@ -233,7 +233,7 @@ static void address_news(struct bytes b, struct news *ret)
 	ret->is = !take(&b, &head, sizeof(head)) || head.ifa_scope == RT_SCOPE_UNIVERSE;
 }
 
-/* Of a router's full table only these are about the host itself. */
+/* In a router's full table only these concern the host itself. */
 static void route_news(struct bytes b, struct news *ret)
 {
 	struct rtmsg head;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* For udev: what is stored decides before any driver meets a function. No daemon, no model, no
- * helper: the process itself is one that may be left waiting. */
+/* For udev: applies stored intents before a driver meets a function. No daemon, model or helper:
+ * this process itself may be left hanging. */
 #include <errno.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ static int look(const struct sysfs *s, const char *name, struct device *ret)
 	if (pci_observe(s, &ret->key, &ret->facts))
 		return -ENODEV;
 	STR_COPY(address, name);
-	if (!serials_scan(s, address, &o)) /* "<address> <hex>", or "-" where it does not answer */
+	if (!serials_scan(s, address, &o)) /* "<address> <hex>", or "-" if it does not answer */
 		ret->facts.serial_known = !strstr(out_text(&o), " -");
 	if (ret->facts.serial_known && o.len)
 		ret->facts.serial = strtoull(out_text(&o) + strlen(name), NULL, 16);
@@ -46,7 +46,7 @@ static int look(const struct sysfs *s, const char *name, struct device *ret)
 	return 0;
 }
 
-/* What is stored for a VF names its PF. */
+/* The intent of a VF is found by its PF. */
 static int find_claim(const struct sysfs *s, const char *state_dir, const char *address,
 		      struct device *dev, char ret_with[static DRIVER_NAME], struct err *err)
 {

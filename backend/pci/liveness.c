@@ -17,7 +17,7 @@
 
 #define PERIOD_MS 2000
 #define ASK_MS 500
-#define EACH_MS 50 /* once one of a batch hangs: a whole bus of them may */
+#define EACH_MS 50 /* after one of a batch hung: a whole bus may hang */
 #define BATCH 256
 
 #define BAD_LOOKS 2
@@ -52,7 +52,7 @@ enum liveness liveness_step(struct liveness_row *row)
 	return LIVENESS_GOOD;
 }
 
-/* The function's own, or ("../") of the bridge above: no path that sysfs_read() takes. */
+/* Opens a file of the function or ("../") of the bridge above; sysfs_read() refuses such paths. */
 static int open_file(const struct sysfs *s, const struct key *dev, const char *name)
 {
 	char path[sizeof(PCI_DEVICES "//../power_state") + KEY_NAME];
@@ -70,15 +70,15 @@ static bool begins(const struct sysfs *s, const struct key *dev, const char *nam
 	return fd >= 0 && read(fd, buf, len) == (ssize_t)len && !memcmp(buf, text, len);
 }
 
-/* Linux, pci_config_pm_runtime_get(): who reads config space wakes the bridge above, and the
- * function where it is without power. */
+/* Linux, pci_config_pm_runtime_get(): reading config space wakes the bridge above, and the function
+ * if it has no power. */
 static bool sleeps(const struct sysfs *s, const struct key *dev)
 {
 	return begins(s, dev, "power_state", "D3cold") || begins(s, dev, "../power_state", "D3");
 }
 
-/* Not the ids, which read ffff of a VF as long as it lives. Some bits of the status are always 0;
- * Linux, pci_dev_wait(), waits for this word too. */
+/* Reads command and status, because the ids of a VF always read ffff. Some bits of the status are
+ * always 0; Linux, pci_dev_wait(), waits for this word too. */
 static char look_at_word(const struct sysfs *s, const struct key *dev)
 {
 	_close_ int fd = open_file(s, dev, "config");
@@ -106,7 +106,7 @@ int liveness_scan(const struct sysfs *s, char *words, struct out *ret)
 	return 0;
 }
 
-/* One that was told to be ill until it is told to be well: nobody else would. */
+/* A device that was reported bad is watched until it is good: nobody else would report that. */
 static bool is_watched(const struct device *dev)
 {
 	bool claimed = dev->intent.claim[0] || device_is_coming(dev);
@@ -135,7 +135,7 @@ static struct liveness_row row_of(const struct probes *p, const struct device *d
 	return row;
 }
 
-/* Whom no memory is left for is looked at another time. */
+/* Devices that we cannot allocate a row for are probed in a later round. */
 static void collect(struct model *m, struct probes *p)
 {
 	struct liveness_row *rows = NULL;
@@ -219,7 +219,7 @@ static bool is_stopped(struct probes *p)
 	return stop;
 }
 
-/* Who hangs is found by asking for each alone. */
+/* Asks for each device alone, to find the one that hangs. */
 static void ask_each(struct backend *b, struct liveness_row *v, size_t n)
 {
 	unsigned int ms = ASK_MS;
@@ -235,7 +235,7 @@ static void ask_each(struct backend *b, struct liveness_row *v, size_t n)
 	}
 }
 
-/* With the model locked. */
+/* Call it with the model locked. */
 static void tell(struct model *m, const struct liveness_row *row, enum liveness now)
 {
 	const struct device *dev = model_find(m, &row->key);
@@ -259,7 +259,7 @@ static void judge(struct model *m, struct liveness_row *v, size_t n)
 	model_unlock(m);
 }
 
-/* False: there is nothing to look at. */
+/* Returns false if there is nothing to watch. */
 static bool look(struct backend *b)
 {
 	struct probes *p = &b->probes;
@@ -278,7 +278,7 @@ static bool look(struct backend *b)
 	return p->n;
 }
 
-/* While nothing is looked at, until that may have changed. False: it is to end. */
+/* Waits for the next period or, if nothing is watched, until that may have changed. False: stop. */
 static bool wait_next(struct probes *p, bool looking)
 {
 	struct timespec until = in_ms(PERIOD_MS);

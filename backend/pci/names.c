@@ -24,7 +24,7 @@
 /* libpci reads lines of at most 1024 bytes. */
 #define ID_LINE 1024
 
-/* The C library's depend on the locale and on the sign of char. */
+/* The C library's functions depend on the locale and on the sign of char. */
 static bool is_alnum(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -131,7 +131,7 @@ void names_resource(const char *vendor, const char *product, uint16_t device, ch
 	product_part(product ?: "", name);
 	if (strlen(prefix) + strlen(name) > NAME_ROOM)
 		shorten_virtual_function(name);
-	/* Harvester writes a name that begins with '_' as it is, and kubelet never offers it. */
+	/* Harvester keeps a name that begins with '_', and kubelet never offers it. */
 	if (strlen(prefix) + strlen(name) > NAME_ROOM || !qualified_name(name))
 		memcpy(name, id, sizeof(id));
 	if (!qualified_prefix(prefix, strlen(prefix)) || strlen(prefix) + strlen(name) + 2 > size)
@@ -139,7 +139,7 @@ void names_resource(const char *vendor, const char *product, uint16_t device, ch
 	snprintf(buf, size, "%s/%s", prefix, name);
 }
 
-/* pci.ids is UTF-8: drop what is left of a character that was cut. */
+/* pci.ids is UTF-8: drops the rest of a character that was cut. */
 static void trim_cut_character(char *text)
 {
 	size_t len = strlen(text), lead = len;
@@ -169,8 +169,8 @@ void names_description(const struct facts *facts, const char *class_name, const 
 
 /* ---- the database */
 
-/* Not linked: with what it brings it would be a tenth of the memory of a daemon that asks for names
- * once in a while, and be in the way of each start. */
+/* Loaded at run time: linked, it would take a tenth of the memory of a daemon that needs names once
+ * in a while, and delay each start. */
 struct libpci {
 	void *lib;
 	__typeof__(&pci_alloc) alloc;
@@ -201,13 +201,13 @@ static bool open_libpci(struct libpci *p)
 	return p->alloc && p->cleanup && p->set_path && p->load && p->free && p->lookup;
 }
 
-/* Where Harvester looks, so that one machine has one set of names. */
+/* The places where Harvester looks, so that a machine has one set of names. */
 static const char *const places[] = { "/usr/share/hwdata/pci.ids", "/usr/share/misc/pci.ids" };
 
-/* No DNS, no udev: names must not depend on the network or on what else is installed. */
+/* No DNS, no udev: names must not depend on the network or on installed software. */
 #define LOOKUP (PCI_LOOKUP_NO_NUMBERS | PCI_LOOKUP_NO_HWDB)
 
-/* libpci's error callback has no context and must not return; its default ends the process. */
+/* libpci's error callback has no context and must not return; the default one ends the process. */
 static _Thread_local jmp_buf *escape;
 
 static void __attribute__((noreturn)) on_error(char *msg __attribute__((unused)), ...)
@@ -233,7 +233,7 @@ static bool load(struct names_db *db)
 	bool known = false;
 
 	escape = &here;
-	/* libpci closes the file before it complains about a line of it */
+	/* libpci closes the file before it complains about one of its lines */
 	if (!setjmp(here))
 		known = db->pci.load(db->access);
 	else
@@ -252,7 +252,7 @@ static int open_access(struct names_db *db, const char *path)
 	db->access->error = on_error;
 	db->access->warning = on_message;
 	db->access->debug = on_message;
-	db->access->id_lookup_mode = 0; /* nor what lies in root's ~/.pciids-cache */
+	db->access->id_lookup_mode = 0; /* nor use root's ~/.pciids-cache */
 	if (copy)
 		db->pci.set_path(db->access, copy, 1);
 	db->known = load(db);
@@ -289,7 +289,7 @@ bool names_known(const struct names_db *db)
 	return db->known;
 }
 
-/* libpci adds " [cccc]" when it knows the class but not the subclass. */
+/* libpci appends " [cccc]" if it knows the class but not the subclass. */
 static const char *class_name(struct names_db *db, unsigned int class, char buf[static ID_LINE])
 {
 	char *name = db->pci.lookup(db->access, buf, ID_LINE, PCI_LOOKUP_CLASS | LOOKUP, class);
@@ -307,7 +307,7 @@ static void fill(struct names_db *db, const struct facts *f, struct names *ret)
 	char buf[3][ID_LINE];
 	const char *class = NULL, *vendor = NULL, *product = NULL;
 
-	/* Without a list libpci would look for it again at each call. */
+	/* Without a list libpci would search for it again at each call. */
 	if (db->known) {
 		class = class_name(db, (f->class_code >> 8) & 0xffff, buf[0]);
 		vendor = db->pci.lookup(db->access, buf[1], ID_LINE, PCI_LOOKUP_VENDOR | LOOKUP,

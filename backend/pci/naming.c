@@ -11,7 +11,7 @@
 #include "pcidevfs/util.h"
 
 struct named {
-	uint64_t ids; /* what names depend on, as one number */
+	uint64_t ids; /* class and ids, which the names depend on, as one number */
 	bool known;
 	struct names names;
 };
@@ -62,7 +62,7 @@ static void sort(struct naming *nm)
 	nm->n = n + 1;
 }
 
-/* Returns how many are unknown. */
+/* Takes names from the model. Returns how many are still unknown. */
 static size_t ask_model(struct model *m, const struct naming *nm)
 {
 	const struct device *dev;
@@ -119,6 +119,6 @@ void naming_end(struct naming *nm)
 	if (!nm->db)
 		return;
 	names_close(nm->db);
-	/* pci.ids takes some MiB once in a while; without this they stay resident. */
+	/* Frees the some MiB of pci.ids, which would stay resident. */
 	malloc_trim(0);
 }

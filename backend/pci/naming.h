@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The names of many functions at once: each pair of ids is looked up once, in the model first and
- * in pci.ids only for what the model does not know. Without the model's lock but where it is said.
- */
+/* The names of many functions at once. Each pair of ids is looked up once, in the model first, and
+ * in pci.ids only if the model does not have it. Call all without the model's lock unless noted. */
 #ifndef PCIDEVFS_NAMING_H
 #define PCIDEVFS_NAMING_H
 
@@ -17,16 +15,16 @@ struct names_db;
 struct naming {
 	struct named *v;
 	size_t n, cap;
-	struct names_db *db; /* NULL where it was not asked */
+	struct names_db *db; /* NULL if it was not needed */
 };
 
-/* Zeroed before the first. No memory: the function keeps the names that it has. */
+/* nm must be zeroed before the first call. Without memory the function keeps its names. */
 void naming_add(struct naming *nm, const struct key *dev, const struct facts *f);
 
-/* Once, behind the last. Notes in b whether pci.ids is missing. */
+/* Call it once, after the last naming_add(). Notes in b whether pci.ids is missing. */
 void naming_look(struct backend *b, struct naming *nm);
 
-/* NULL when they are not known. With the model's lock or without. */
+/* NULL if the names are unknown. The model may be locked. */
 const struct names *naming_find(const struct naming *nm, const struct key *dev,
 				const struct facts *f);
 

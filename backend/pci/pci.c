@@ -15,7 +15,7 @@
 #include "pcidevfs/util.h"
 #include "variant.h"
 
-/* An index more than 16 bits wide is none: SR-IOV counts VFs in 16. */
+/* An index above 16 bits is invalid: SR-IOV counts VFs in 16 bits. */
 static int virtfn_index(const char *name)
 {
 	uint64_t n;
@@ -25,15 +25,15 @@ static int virtfn_index(const char *name)
 	return (int)n;
 }
 
-/* A function that is being looked at. */
+/* A function that is being observed. */
 struct look {
-	struct sysfs at; /* its sysfs root is the device's directory */
+	struct sysfs at; /* with a sysfs root at the device's directory */
 	struct facts *f;
-	char cdev[16]; /* "vfio0" below dev/vfio/devices, where the kernel has cdevs; "" none */
-	int rc; /* of ours, as no descriptor: what was seen is not what is there */
+	char cdev[16]; /* "vfio0" below dev/vfio/devices if the kernel has cdevs; "" none */
+	int rc; /* a failure of our own, for example no descriptor: the facts are incomplete */
 };
 
-/* Shown to people, in a sentence of ours. */
+/* Makes the text fit for a sentence. */
 static void quote(char *text)
 {
 	for (; *text; text++)
@@ -41,7 +41,7 @@ static void quote(char *text)
 			*text = '?';
 }
 
-/* held: what there was instead of something that makes sense. */
+/* held: the text found in place of a valid value. */
 static void note_garbled(struct look *l, const char *name, const char *verb, char *held)
 {
 	const int most = 24;
@@ -53,7 +53,7 @@ static void note_garbled(struct look *l, const char *name, const char *verb, cha
 		 strlen(held) > (size_t)most ? " ..." : "");
 }
 
-/* What is gone says nothing: the function may be going, or its driver. */
+/* A vanished file is not an error: the function or its driver may be going. */
 static void note_unread(struct look *l, const char *name, int rc)
 {
 	if (rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM)
@@ -63,7 +63,7 @@ static void note_unread(struct look *l, const char *name, int rc)
 			 err_name(-rc));
 }
 
-/* *ret is left alone where there is none, or nothing that makes sense: -errno then. */
+/* Returns -errno and leaves *ret alone if the file is absent or its value invalid. */
 static int number(struct look *l, const char *name, int64_t min, int64_t max, int64_t *ret)
 {
 	char text[64];
@@ -97,7 +97,7 @@ static int link_name(struct look *l, const char *name, char *buf, size_t size)
 	return rc;
 }
 
-/* Every kernel has these of every function. */
+/* Reads an attribute that every function has on every kernel. */
 static uint32_t always(struct look *l, const char *name, int64_t max)
 {
 	int64_t n = 0;
@@ -150,7 +150,7 @@ static void read_boot_vga(struct look *l)
 	l->f->boot_vga = flag(l, "boot_vga");
 }
 
-/* A PF that does not tell how many VFs it can have is one all the same. */
+/* A PF that does not tell how many VFs it can have is still a PF. */
 static void read_total_vfs(struct look *l)
 {
 	int64_t n = 0;
@@ -198,7 +198,7 @@ static void read_group(struct look *l)
 		note_garbled(l, "iommu_group", "leads to", name);
 }
 
-/* vfio-dev/ is there on kernels without cdevs too; the node tells. */
+/* Kernels without cdevs have vfio-dev/ too, so the node decides. */
 static void read_cdev(struct look *l)
 {
 	_closedir_ DIR *dir = sysfs_dir(&l->at, ROOT_SYS, "vfio-dev");
@@ -210,8 +210,8 @@ static void read_cdev(struct look *l)
 			STR_COPY(l->cdev, e->d_name);
 }
 
-/* What may be absent is read only where the directory lists it: a failing open costs as much as one
- * that succeeds, and most functions have few of these. */
+/* Optional attributes are read only if the directory lists them: a failing open costs as much as
+ * one that succeeds, and most functions have few of these. */
 static const struct {
 	const char *name;
 	void (*read)(struct look *l);
@@ -230,7 +230,7 @@ static const struct {
 	{ "vfio-dev", read_cdev },
 };
 
-/* Whichever is read last, it stays the same one as long as it is there. */
+/* Keeps the smallest one, so the result does not depend on the order of reading. */
 static void note_mdev(struct facts *f, const char *uuid)
 {
 	if (!f->mdevs++ || strcmp(uuid, f->mdev) < 0)
@@ -241,7 +241,7 @@ static void read_entry(struct look *l, const char *name)
 {
 	struct key mdev;
 
-	/* The link may outlive its VF, where the PF was pulled out. */
+	/* If the PF was pulled out, the link may outlive its VF. */
 	if (virtfn_index(name) >= 0 && sysfs_exists(&l->at, ROOT_SYS, "%s", name))
 		l->f->num_vfs++;
 	if (key_make(BUS_MDEV, name, &mdev))
@@ -251,7 +251,7 @@ static void read_entry(struct look *l, const char *name)
 			entries[i].read(l);
 }
 
-/* One part of a device path into the place without bus numbers. False when there is no room. */
+/* Appends one part of a device path, without bus numbers. False if there is no room. */
 static bool add_hop(char *ret, size_t size, const char *part)
 {
 	size_t at = strlen(ret), n = strlen(part);
@@ -259,8 +259,8 @@ static bool add_hop(char *ret, size_t size, const char *part)
 	int len;
 
 	if (!strncmp(part, "pci", 3))
-		/* A second root, as VMD makes, is where its bridge is: its domain is only counted
-		 * up. */
+		/* A second root, as VMD has, has the place of its bridge: its domain is just a
+		 * counter. */
 		len = at ? 0 : snprintf(ret, size, "%s", part + 3);
 	else if (key_make(BUS_PCI, part, &key) && at && n >= 4)
 		len = snprintf(ret + at, size - at, "/%s", part + n - 4); /* dd.f */
@@ -283,7 +283,7 @@ void pci_path(const char *target, char *ret, size_t size)
 		}
 }
 
-/* Of the PF for a VF: that is what stays where it is. -ENOENT: it is gone. */
+/* A VF gets the path of its PF, which does not move. -ENOENT: it is gone. */
 static int read_path(const struct sysfs *s, const struct key *dev, struct facts *f)
 {
 	char path[KEY_NAME + sizeof(PCI_DEVICES) + 1], target[1024];
@@ -310,7 +310,7 @@ void pci_nodes(int32_t group, const char *cdev, bool iommufd, char ret[static NO
 			 cdev, iommufd ? " /dev/iommu" : "");
 }
 
-/* The group's are there, whichever member has made them. */
+/* The group's node exists whichever member made it. */
 static void find_nodes(struct look *l)
 {
 	struct facts *f = l->f;
@@ -321,8 +321,8 @@ static void find_nodes(struct look *l)
 		  l->cdev[0] && sysfs_exists(&l->at, ROOT_DEV, "iommu"), f->nodes);
 }
 
-/* A bridge stays with its driver, and pci-stub does nothing: the kernel lets a guest have the group
- * (spec/kernel.md 7). */
+/* Bridges keep their driver and pci-stub does nothing: the kernel still allows a guest to have the
+ * group (spec/kernel.md 7). */
 enum use pci_use(const struct facts *f)
 {
 	if (driver_is_vfio(f->driver))
@@ -358,8 +358,8 @@ int pci_observe(const struct sysfs *s, const struct key *dev, struct facts *ret)
 	for (const struct backend_ops *const *b = backends; *b; b++)
 		if ((*b)->observe)
 			(*b)->observe(&look.at, dev, &f);
-	/* Gone while we looked: half of a device is none, and one without its place would be taken
-	 * for another. */
+	/* It vanished meanwhile. Half a device is not a device, and without its path it could be
+	 * taken for another. */
 	if (rc == -ENOENT || !sysfs_exists(s, ROOT_SYS, PCI_DEVICES "/%s", dev->name))
 		return -ENODEV;
 	*ret = f;

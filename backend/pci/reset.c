@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The kernel's function reset. It is an operation and no state: nothing of it is kept, and nothing
- * takes it back. The function alone is reset: the kernel resets a bus or a slot only where nothing
- * else is on it.
- */
+/* The kernel's function reset. An operation without a state: nothing is stored, nothing can undo
+ * it. Only the function is reset: the kernel resets a bus or slot only if nothing else is on it. */
 #include <errno.h>
 #include <string.h>
 
@@ -58,7 +55,7 @@ static bool can_reset(const struct device *dev)
 	return (dev->caps & (CAP_CLAIM | CAP_RESET)) == (CAP_CLAIM | CAP_RESET);
 }
 
-/* What is somebody's is reset only in that name. */
+/* Only the owner of a claimed device may reset it. */
 static int refuse_mismatch(const struct device *dev, const struct request *request,
 			   const struct plan *plan, struct err *err)
 {
@@ -91,7 +88,7 @@ static int reset_expand(struct model *m, const struct request *request, struct p
 	return rc ? rc : plan_step_forced(plan, &reset_verb, &dev->key, "1", request->force, err);
 }
 
-/* Last, since it cannot be taken back when another step fails. */
+/* Last, because it cannot be undone if another step fails. */
 static const struct method reset_method = {
 	.file = "reset",
 	.bus = BUS_PCI,

@@ -22,10 +22,10 @@
 #define CONFIG_SIZE 4096
 #define BATCH 64
 #define BATCH_MS 300
-#define EACH_MS 8000 /* a read may take most of a second, and the chain is some reads */
-#define SIDE_BY_SIDE 16 /* less the thread that asks */
+#define EACH_MS 8000 /* a read may take most of a second, and the chain needs several reads */
+#define SIDE_BY_SIDE 16 /* besides the thread that asks */
 
-/* How many of n there are. */
+/* Returns how many of n dwords were read. */
 static size_t dwords(int config, off_t at, uint32_t *ret, size_t n)
 {
 	uint8_t b[12];
@@ -48,10 +48,11 @@ static bool is_mute(int config)
 
 static uint64_t follow_chain(int config)
 {
-	uint32_t d[3]; /* head, and of a serial its halves: one read, which may be slow */
+	/* the header and, of a serial, its halves: one read, because it may be slow */
+	uint32_t d[3];
 	off_t at = EXTENDED;
 
-	/* No chain is longer than what has room for it. */
+	/* No chain has more entries than fit into the space. */
 	for (int n = 0; n < (CONFIG_SIZE - EXTENDED) / 8 && at >= EXTENDED; n++) {
 		size_t got = dwords(config, at, d, 3);
 
@@ -69,11 +70,10 @@ static uint64_t follow_chain(int config)
 bool serial_read(int config, uint64_t *ret)
 {
 	*ret = follow_chain(config);
-	return *ret || !is_mute(config); /* what it read until it fell silent may be half of one */
+	return *ret || !is_mute(config); /* a value from before it fell silent may be wrong */
 }
 
-/* Something of ours has run out. What else fails is how the device answers, and asked again it
- * would not answer otherwise. */
+/* A resource of ours ran out. Other failures are the device's answer and would come again. */
 static bool is_shortage(int rc)
 {
 	return rc == -ECHILD || rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE || rc == -EAGAIN;
@@ -110,7 +110,7 @@ static bool is_asked(const struct device *dev)
 	return dev->key.bus == BUS_PCI && !dev->facts.serial_known;
 }
 
-/* Bridges are nobody's; a VF's is its PF's: its own config space has none. */
+/* Bridges have none; a VF has the serial of its PF, because its own config space has none. */
 static bool tells_itself(const struct device *dev)
 {
 	return !device_is_vf(dev) && !device_is_bridge(&dev->facts);
@@ -122,7 +122,8 @@ struct asked {
 	uint64_t birth;
 };
 
-/* With the model locked: all whose own config space tells. NULL: none, or no memory. */
+/* Finds all devices whose own config space has the serial. Call it with the model locked. NULL:
+ * none, or no memory. */
 static struct asked *collect(struct model *m, size_t *ret_n)
 {
 	struct asked *v = calloc(model_count(m) + 1, sizeof(*v));
@@ -136,7 +137,7 @@ static struct asked *collect(struct model *m, size_t *ret_n)
 	return v;
 }
 
-/* Whose config space tells of it: a VF's PF's. NULL: nobody's, or it is gone. */
+/* The device whose config space has the serial: the PF of a VF. NULL: none, or it is gone. */
 static const struct device *teller(struct model *m, const struct key *key)
 {
 	const struct device *dev = model_find(m, key);
@@ -144,7 +145,7 @@ static const struct device *teller(struct model *m, const struct key *key)
 	return dev && device_is_vf(dev) ? model_parent(m, dev) : dev;
 }
 
-/* The same, of these: from *pos on. */
+/* Likewise among these, from *pos on. */
 static size_t collect_of(struct model *m, const struct touched *of, size_t n_of, size_t *pos,
 			 struct asked v[static BATCH])
 {
@@ -160,7 +161,7 @@ static size_t collect_of(struct model *m, const struct touched *of, size_t n_of,
 	return n;
 }
 
-/* Of the line that begins with its id, 0 without one. False: it did not answer. */
+/* Takes the serial from the device's line; 0 without one. False: the device did not answer. */
 static bool find_serial(const char *answer, const struct key *dev, uint64_t *ret)
 {
 	char id[KEY_NAME + 8];
@@ -175,7 +176,7 @@ static bool find_serial(const char *answer, const struct key *dev, uint64_t *ret
 	return true;
 }
 
-/* Returns -EAGAIN where one did not answer: what it is stays unknown. */
+/* Returns -EAGAIN if one did not answer: its serial stays unknown. */
 static int apply(struct model *m, const struct asked *v, size_t n, const char *answer)
 {
 	int rc = 0;
@@ -219,7 +220,7 @@ static int call(struct backend *b, const struct asked *v, size_t n, unsigned int
 	return rc;
 }
 
-/* Those that hang, each with its helper: another one would only hang beside it. */
+/* Does a helper already hang at this device? Another one would only hang beside it. */
 static bool is_hung(struct serials *s, uint64_t birth)
 {
 	bool hung = false;
@@ -250,7 +251,7 @@ static bool note_hung(struct serials *s, uint64_t birth, const struct helper_id 
 	return i < ARRAY_SIZE(s->hung);
 }
 
-/* Each alone, side by side. */
+/* One device per question, several side by side. */
 struct each {
 	struct backend *b;
 	const struct asked *v;
@@ -272,7 +273,7 @@ static void *ask_some(void *ctx)
 
 		if (rc == -ETIMEDOUT && !note_hung(&e->b->serials, e->v[i].birth, &who))
 			atomic_store(&e->next, e->n);
-		if (rc == -EIO) /* its helper died of it */
+		if (rc == -EIO) /* the device made its helper die */
 			rc = apply(e->b->model, &e->v[i], 1, "");
 		if (rc)
 			atomic_store(&e->rc, rc == -ETIMEDOUT ? -EAGAIN : rc);
@@ -295,8 +296,7 @@ static int ask_each(struct backend *b, const struct asked *v, size_t n)
 	return atomic_load(&e.rc);
 }
 
-/* All at once, which is the quickest where none of them is slow. -errno: nothing was learned of
- * some. */
+/* Asks for all at once, which is fastest if none is slow. -errno: some stay unknown. */
 static int ask(struct backend *b, const struct asked *v, size_t n)
 {
 	struct helper_id who = { 0 };
@@ -305,7 +305,7 @@ static int ask(struct backend *b, const struct asked *v, size_t n)
 	return !rc || rc == -EAGAIN || is_shortage(rc) ? rc : ask_each(b, v, n);
 }
 
-/* Those that others tell. */
+/* Sets the serials of devices that have another's or none. */
 static void complete(struct model *m)
 {
 	const struct device *dev;
@@ -316,7 +316,7 @@ static void complete(struct model *m)
 		const struct device *pf;
 		struct device *edit;
 
-		if (!is_asked(dev) || tells_itself(dev)) /* that one has come meanwhile */
+		if (!is_asked(dev) || tells_itself(dev)) /* one that has come meanwhile */
 			continue;
 		pf = model_parent(m, dev);
 		edit = model_edit(m, &dev->key, false);
@@ -329,7 +329,7 @@ static void complete(struct model *m)
 	model_unlock(m);
 }
 
-/* Those that are to be asked now. */
+/* Asks for all serials that are missing now. */
 static int run_once(struct backend *b, size_t *ret_n)
 {
 	_free_ struct asked *v = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Serial numbers tell a card from another of its kind. They lie in config space, whose reading
- * wakes a sleeping device and may hang with a sick one: each is read once, by a helper. */
+/* Serial numbers distinguish cards of one kind. They are in config space. Reading that wakes a
+ * sleeping device and may hang with a sick one, so a helper reads each once. */
 #ifndef PCIDEVFS_BACKEND_SERIALS_H
 #define PCIDEVFS_BACKEND_SERIALS_H
 
@@ -16,7 +16,7 @@ struct out;
 struct sysfs;
 struct touched;
 
-/* Helpers that hang at a device which was asked, by its birth; 0: none. */
+/* Helpers that hang at a device, with its birth; 0: none. */
 struct serials {
 	pthread_mutex_t lock;
 	struct {
@@ -25,20 +25,19 @@ struct serials {
 	} hung[16];
 };
 
-/* The PCIe Device Serial Number in this config space, 0 when it has none. Only the chain of
- * extended capabilities is read. False: it reads all ones, and nothing is known. */
+/* Reads the PCIe Device Serial Number from this config space; 0 if it has none. Reads only the
+ * chain of extended capabilities. False: it reads all ones, and nothing is known. */
 bool serial_read(int config, uint64_t *ret);
 
-/* In a helper: ids (key.h) has blanks between them, and is cut up. Appends "<id> <hex>" lines for
- * PCI functions that have a serial, "<id> -" for those that do not answer; of devices of other
- * buses it says nothing. 0, -EINVAL, or -errno when something of ours has run out: then nothing is
- * known. */
+/* In a helper: ids (key.h) are separated by blanks and overwritten. Appends "<id> <hex>" for PCI
+ * functions that have a serial, "<id> -" for those that do not answer, and nothing for other buses.
+ * Returns 0; -EINVAL; or -errno if a resource of ours ran out: then nothing is known. */
 int serials_scan(const struct sysfs *s, char *ids, struct out *ret);
 
-/* Looks for those not looked for yet, into the model. -EAGAIN: some did not answer, and are to be asked again; another
- * -errno: something of ours has run out, likewise. */
+/* Reads all missing serials into the model. -EAGAIN: some did not answer and must be asked again;
+ * another -errno: a resource of ours ran out, likewise. */
 int serials_run(struct backend *b);
-/* Only for these: what is asked of a card that has just come must know who it is. */
+/* Likewise only for these: an operation on a new card must know its identity. */
 void serials_of(struct backend *b, const struct touched *of, size_t n_of);
 
 #endif

@@ -43,7 +43,7 @@ char *variants_load(void)
 	return o.data ? o.data : strdup("");
 }
 
-/* name, then exactly so many hexadecimal digits, or one asterisk, which is counted. */
+/* Matches name, then exactly so many hex digits, or one asterisk, which is counted. */
 static bool field_fits(const char **p, const char *name, int digits, uint32_t have,
 		       unsigned int *wild)
 {
@@ -89,8 +89,8 @@ static bool alias_fits(const char **p, const struct facts *f, unsigned int *wild
 	return *(*p)++ == ' ';
 }
 
-/* A variant registers its driver by its module's name; only vfio_pci calls it otherwise. A module
- * that is not named so could not be told from a host's driver. */
+/* A variant registers its driver under its module's name; only vfio_pci differs. A module without
+ * such a name could not be told from a host's driver. */
 static bool take_name(const char *p, char ret[static DRIVER_NAME])
 {
 	size_t n = strcspn(p, " \n");

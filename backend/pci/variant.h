@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which vfio driver takes a function: vfio-pci, or a vendor's variant that knows more of it. */
+/* Chooses the vfio driver of a function: vfio-pci, or a vendor's variant that knows it better. */
 #ifndef PCIDEVFS_BACKEND_VARIANT_H
 #define PCIDEVFS_BACKEND_VARIANT_H
 
 #include "pcidevfs/device.h"
 
-/* vfio-pci or a vendor's variant of it (mlx5_vfio_pci, nvgrace-gpu-vfio-pci, ...): all end so. */
+/* vfio-pci or a variant (mlx5_vfio_pci, nvgrace-gpu-vfio-pci, ...): all have that suffix. */
 bool driver_is_vfio(const char *driver);
 
-/* The lines of this kernel's modules.alias that tell of vfio drivers; "" when there are none. NULL:
- * no memory. The caller frees. */
+/* The lines about vfio drivers of this kernel's modules.alias; "" if there are none. The caller
+ * frees them. NULL: no memory. */
 char *variants_load(void);
 
-/* Pure. text: lines "alias vfio_pci:v...d...sv...sd...bc...sc...i... MODULE"; others are passed
- * over. The one with the fewest wildcards that fits wins, the first among equals; else vfio-pci. */
+/* Pure. text: lines "alias vfio_pci:v...d...sv...sd...bc...sc...i... MODULE"; others are skipped.
+ * The matching one with the fewest wildcards wins, the first among equals; else vfio-pci. */
 void variant_choose(const char *text, const struct facts *f, char ret[static DRIVER_NAME]);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* How many VFs a PF shall have: a pure plan by the kernel's rules, and with the guards it lacks. */
+/* The number of VFs of a PF: a pure plan by the kernel's rules, with guards that it lacks. */
 #include "sriov.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "backend/vfio/vfio.h"
 #include "backend/use.h"
 
-/* One PF, its VFs now, and the number that is asked for. */
+/* One PF, its present VFs, and the requested number. */
 struct pf {
 	struct model *m;
 	const struct device *dev;
@@ -28,7 +28,7 @@ static unsigned int asked_for(const struct request *request)
 {
 	uint64_t n = 0;
 
-	/* The row's store let it through. */
+	/* The row's store has checked it. */
 	parse_u64(request->value, UINT16_MAX, &n);
 	return (unsigned int)n;
 }
@@ -104,7 +104,7 @@ static int refuse_vf(const struct pf *pf, const struct device *vf, const struct 
 	snprintf(before, sizeof(before), "virtfn%d of %s: ", vf->facts.index, pf->dev->key.name);
 	if (device_is_coming(vf) && !pf->request->restores)
 		return refuse_coming(before, vf, err);
-	/* Nobody can release what a pod has: that is said of it first. */
+	/* Nobody can release a VF that a pod has, so that is reported first. */
 	if (!device_is_allocated(vf) && keeps_claim(pf, vf, plan))
 		return fail(err, EBUSY,
 			    "virtfn%d of %s: %s is claimed by %s; write none to its claim first",
@@ -142,8 +142,8 @@ bool sriov_claim_stored(const struct intent *pf, unsigned int n)
 	return n < INTENT_VFS && pf->vf_claims[n / 64] >> n % 64 & 1;
 }
 
-/* Claims on virtfn<n> that are asked for in the same transaction, or stored; vf: the device, if it
- * is there. */
+/* Is virtfn<n> for a guest, by a claim in this transaction or a stored one? vf: the device or
+ * NULL. */
 static bool is_for_guest(const struct pf *pf, unsigned int n, const struct device *vf,
 			 const struct plan *plan)
 {
@@ -157,8 +157,7 @@ static bool is_for_guest(const struct pf *pf, unsigned int n, const struct devic
 	return vf && keeps_claim(pf, vf, plan);
 }
 
-/* Those are as their claims have them: what is left is to probe the others. More than VFS_MAX are
- * refused. */
+/* Claimed VFs are left alone; only the others are probed. More than VFS_MAX are refused. */
 static bool any_claimed(const struct pf *pf, const struct plan *plan)
 {
 	for (size_t i = 0; pf->n_vfs <= VFS_MAX && i < pf->n_vfs; i++)
@@ -205,12 +204,12 @@ static int plan_make_vfs(const struct pf *pf, struct plan *plan, struct err *err
 	rc = rc ? rc : plan_set_number(pf, text, plan, err);
 	if (rc || !(off || ours))
 		return rc;
-	/* Which VFs there are is seen then. */
+	/* The new VFs are only known then. */
 	plan->more = true;
 	return plan->predict ? plan_step(plan, &sriov_set_autoprobe, &pf->dev->key, "1", err) : 0;
 }
 
-/* N to M goes through 0, and what is at 0 is looked at: VFs that come again are others. */
+/* N to M goes through 0, and the plan continues from there: the new VFs are other devices. */
 static int plan_number(const struct pf *pf, struct plan *plan, struct err *err)
 {
 	int rc;
@@ -227,10 +226,10 @@ static int plan_number(const struct pf *pf, struct plan *plan, struct err *err)
 }
 
 /*
- * The VFs were made with autoprobe off. A driver that is loaded only now, because they came, would
- * take those for guests as soon as it is on: so their override is set first. The others need it on:
- * with 0 the kernel binds no VF without an override. Of a process that was killed behind that step
- * the next one probes those that are left.
+ * The VFs were made with autoprobe off. A driver loaded only now, because of them, would take the
+ * guests' VFs as soon as autoprobe is on, so their override is set first. The others need autoprobe
+ * on: with 0 the kernel binds no VF without an override. After a killed process the next one probes
+ * those that are left.
  */
 static int plan_probe(const struct pf *pf, struct plan *plan, struct err *err)
 {
@@ -262,8 +261,8 @@ static int numvfs_expand(struct model *m, const struct request *request, struct 
 	if (!pf.dev)
 		return fail(err, ENODEV, "%s is gone", request->dev.name);
 	pf.n_vfs = model_children(m, &request->dev, BUS_PCI, pf.vfs, VFS_MAX);
-	/* VFs that an operation has left half done are as many as was asked, perhaps. Restore knows
-	 * what it does. */
+	/* After an interrupted operation the number may match although the VFs are incomplete.
+	 * Restore knows what it does. */
 	anew = pf.asked && pf.dev->stuck[0] && !request->restores && !any_claimed(&pf, plan);
 	if ((int64_t)pf.asked == pf.dev->facts.num_vfs && !anew)
 		return pf.n_vfs <= VFS_MAX ? plan_probe(&pf, plan, err) : 0;
@@ -284,9 +283,9 @@ static int numvfs_settle(struct model *m, const struct request *request, struct 
 			err, EIO,
 			"%s has %d VFs and not %u although the kernel said so; dmesg may say why",
 			pf->key.name, pf->facts.num_vfs, asked);
-	if (asked && !pf->intent.claim[0]) /* of one that could not be brought back */
+	if (asked && !pf->intent.claim[0]) /* left by a claim that could not be restored */
 		intent_end_claim(&pf->intent);
-	/* None is how every PF begins: nothing is left to be kept. */
+	/* 0 is the initial state, so nothing is stored. */
 	pf->intent.vfs_wanted = asked;
 	pf->intent.num_vfs = (int32_t)asked;
 	return 0;
@@ -309,7 +308,7 @@ static bool numvfs_brings(const struct request *request, unsigned int n)
 	return n < asked_for(request);
 }
 
-/* A VF has what every VF has; what it can do besides shows once it is there. */
+/* Every VF has these; further capabilities are known when it exists. */
 static int numvfs_foresee(const struct device *pf, int32_t index, struct device *ret,
 			  struct err *err)
 {
@@ -321,7 +320,7 @@ static int numvfs_foresee(const struct device *pf, int32_t index, struct device 
 	return 0;
 }
 
-/* Before whatever is asked of the VFs. */
+/* Before all requests for VFs. */
 static const struct method numvfs = {
 	.file = "sriov_numvfs",
 	.bus = BUS_PCI,

@@ -5,19 +5,19 @@
 
 #include "pcidevfs/plan.h"
 
-#define VFS_MAX INTENT_VFS /* of one PF: what a transaction may touch, and what is kept of them */
+#define VFS_MAX INTENT_VFS /* of one PF: limit of a transaction and of stored intents */
 
 struct device;
 struct err;
 struct intent;
 
-/* What the kernel would take away with the VF without asking: what the host needs, what is held. */
+/* Refuses if the host needs the VF or it is held: the kernel would take it away without asking. */
 int sriov_refuse_vf(const struct device *pf, const struct device *vf, bool force, struct err *err);
 
-/* A claim of virtfn<n> of that PF is stored. */
+/* Is a claim of virtfn<n> of that PF stored? */
 bool sriov_claim_stored(const struct intent *pf, unsigned int n);
 
-extern const struct verb sriov_set_numvfs;    /* value: how many; removing none that is held */
-extern const struct verb sriov_set_autoprobe; /* value: 0 or 1; 0 is remembered as ours */
+extern const struct verb sriov_set_numvfs;    /* value: the number; refuses to remove a held VF */
+extern const struct verb sriov_set_autoprobe; /* value: 0 or 1; 0 is recorded as ours */
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Writes that make and remove VFs. The number is counted by virtfn links: reading sriov_numvfs may
- * wait for the device's lock. */
+/* Writes that make and remove VFs. VFs are counted by virtfn links, because reading sriov_numvfs
+ * may wait for the device's lock. */
 #include "sriov.h"
 
 #include <errno.h>
@@ -70,7 +70,7 @@ static int explain(struct backend *b, const struct step *step, unsigned int n, i
 		    name, driver, strerror(-rc));
 }
 
-/* Whichever number is written, the VFs that there are go. */
+/* Any write removes the existing VFs. */
 static int numvfs_refuse(struct model *m, const struct step *step, struct err *err)
 {
 	const struct device *vfs[VFS_MAX], *pf = model_find(m, &step->dev);
@@ -82,8 +82,7 @@ static int numvfs_refuse(struct model *m, const struct step *step, struct err *e
 	return rc;
 }
 
-/* For an undo, which nobody has asked about. The kernel would wait for the holder without an end,
- * and nobody could stop it. */
+/* For an undo, which nobody has checked. The kernel would wait for a holder without end. */
 static int refuse_taken(struct backend *b, const struct step *step, struct err *err)
 {
 	const struct device *vfs[VFS_MAX];
@@ -100,11 +99,11 @@ static int refuse_taken(struct backend *b, const struct step *step, struct err *
 	return rc;
 }
 
-/* From had to n, one of which is 0. What is left half way is taken away again. */
+/* From had to n, one of which is 0. If it fails half way the VFs are removed again. */
 static int write_checked(struct backend *b, struct step *step, unsigned int had, unsigned int n,
 			 unsigned int ms, struct err *err)
 {
-	/* 10 s, and a tenth of that for each VF. */
+	/* ms, and a tenth of that for each VF. */
 	unsigned int more = (n > had ? n : had) * (ms / 10), has;
 	int rc;
 
@@ -116,7 +115,7 @@ static int write_checked(struct backend *b, struct step *step, unsigned int had,
 		return rc;
 	if (!rc)
 		rc = count_vfs(b, &step->dev, &has, err);
-	if (!rc && has != n) /* Some cards say yes and show fewer. */
+	if (!rc && has != n) /* Some cards report success and show fewer. */
 		rc = fail(err, EIO, "%u VFs of %s were asked for, and %u came; dmesg may say why",
 			  n, step->dev.name, has);
 	if (rc)
@@ -147,8 +146,8 @@ static int parse_number(const char *text, unsigned int *ret, struct err *err)
 	return 0;
 }
 
-/* Restore notes them from the disk, a moment after the claim; once the VF is gone nothing else
- * tells. */
+/* Stores the VFs' claims with the PF. Restore writes them to disk a moment after the claim; once a
+ * VF is gone nothing else tells of it. */
 static void note_claims(struct model *m, const struct key *pf)
 {
 	const struct device *vfs[VFS_MAX];
@@ -168,7 +167,7 @@ static void note_claims(struct model *m, const struct key *pf)
 	model_unlock(m);
 }
 
-/* What was left half done of the VFs is gone with them. */
+/* An interrupted operation on the VFs is over when they are gone. */
 static void end_stuck(struct model *m, const struct key *pf)
 {
 	struct device *dev;
@@ -205,7 +204,7 @@ static int read_autoprobe(struct backend *b, const struct key *pf, char *ret, si
 			  pf->name);
 }
 
-/* That the 0 is ours must be known as long as it may be there. */
+/* Records that the 0 is ours, as long as it may be there. */
 static void remember(struct model *m, const struct key *pf, bool off)
 {
 	struct device *dev;
@@ -250,7 +249,7 @@ static int set_autoprobe(struct backend *b, struct step *step, const char *value
 	return rc;
 }
 
-/* The next process probes those that this one has not come to. */
+/* The next process probes the VFs that this one has not reached. */
 static void mark_unprobed(struct model *m, const struct key *pf)
 {
 	const struct device *vfs[VFS_MAX];
@@ -308,8 +307,7 @@ static void read_want(struct model *m, const struct key *key, struct intent *ret
 }
 
 /* VFs that the next steps of the undo claim again never meet their host driver; the others do. A
- * second call, after one that was late or whose process was killed, begins again where VFs may be
- * unprobed. */
+ * second call, after a late one or a killed process, starts again if VFs may be unprobed. */
 static int make_again(struct backend *b, struct step *step, unsigned int had, unsigned int n,
 		      unsigned int ms, struct err *err)
 {

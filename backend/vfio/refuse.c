@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What forbids a claim: a sentence each. */
+/* What forbids a claim: one sentence each. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,16 +10,16 @@
 #include "vfio.h"
 #include "backend/use.h"
 
-/* A member, and on whose behalf it is asked about. */
+/* A member, and the device on whose behalf it is asked about. */
 struct question {
 	struct model *m;
 	const struct device *asked, *member;
 	const struct request *request;
 	const struct plan *plan;
-	const struct device *used; /* obstacle's */
+	const struct device *used; /* as in struct obstacle */
 };
 
-/* Before the sentence about a member: how it comes that it is asked about. */
+/* The beginning of a sentence about a member: why it is asked about. */
 static const char *relation(const struct device *asked, const struct device *member,
 			    char buf[static 128])
 {
@@ -51,7 +51,7 @@ static int refuse_critical(const struct question *q, struct err *err)
 		    member->facts.critical);
 }
 
-/* The member for whose sake the group's claim cannot be ended; NULL: there is none. */
+/* The member whose use keeps the group's claim from ending; NULL: none. */
 static const struct device *in_use(const struct vfio_group *g)
 {
 	char user[USER_TEXT];
@@ -76,7 +76,7 @@ static int refuse_intended(const struct question *q, struct err *err)
 	return refuse_coming(relation(q->asked, q->member, buf), q->member, err);
 }
 
-/* How the claim in the way comes to its end. */
+/* How to end the claim that is in the way. */
 static const char *way_out(const struct device *dev)
 {
 	return strcmp(dev->busy, "claim none")
@@ -84,7 +84,7 @@ static const char *way_out(const struct device *dev)
 		       : "its release is running: wait for it and write again";
 }
 
-/* Who is asked about says so of itself first. */
+/* If the asked device has such a claim itself, names that first. */
 static int refuse_claimed(const struct question *q, struct err *err)
 {
 	const struct device *member = is_others(q, q->asked) ? q->asked : q->member;
@@ -110,7 +110,7 @@ int vfio_refuse_held(const struct device *asked, const struct device *member, st
 	return refuse_used(relation(asked, member, buf), member, err);
 }
 
-/* A guest that ran while we were away goes on with what it has: nothing of it is touched. */
+/* A guest that ran while the daemon was away keeps its device, untouched. */
 static int refuse_held(const struct question *q, struct err *err)
 {
 	if (q->request->restores && q->member->facts.use == USE_GUEST)
@@ -164,19 +164,19 @@ static int refuse_large(const struct question *q, struct err *err)
 		    q->asked->facts.iommu_group, q->asked->key.name, CLAIM_MEMBERS);
 }
 
-/* As the engine refuses what is planned. */
+/* The same as the engine's refusal of a plan. */
 static int refuse_busy(const struct question *q, struct err *err)
 {
 	return plan_refuse_busy_device(q->m, &q->member->key, NULL, NULL, err);
 }
 
-/* In the order in which they are told: what no waiting mends comes first. */
+/* In the order of reporting: reasons that waiting does not remove come first. */
 static int (*const refusals[])(const struct question *q, struct err *err) = {
 	refuse_unknown,	 refuse_critical, refuse_vf,   refuse_intended,
 	refuse_claimed, refuse_pf,	  refuse_held,
 };
 
-/* Whether a rule refuses does not depend on which member is asked about; only its sentence does. */
+/* The result does not depend on which member is asked about; only the sentence does. */
 static void find_obstacle(struct question q, const struct vfio_group *g, struct obstacle *ret)
 {
 	*ret = (struct obstacle){ 0 };
@@ -220,7 +220,7 @@ int vfio_refuse_large(const struct device *dev, struct err *err)
 	return refuse_large(&(struct question){ .asked = dev }, err);
 }
 
-/* By somebody who claims nothing yet: no claim can have this name. */
+/* Somebody who claims nothing yet: no claim can have this name. */
 static const struct request anybody = { .file = "claim", .value = "?" };
 static const struct plan alone;
 
@@ -246,7 +246,7 @@ static int say_any(struct model *m, const struct device *dev, const struct obsta
 
 const struct claim_rules vfio_claim_rules = { find_any, say_any };
 
-/* One member's release is the whole group's. */
+/* Releasing one member releases the whole group. */
 bool vfio_released(struct model *m, const struct plan *plan, const struct device *dev)
 {
 	for (size_t i = 0; i < plan->n_requests; i++) {

@@ -41,7 +41,7 @@ bool vfio_serves(const struct device *dev)
 	return dev->intent.claim[0] && (vfio_bound(dev) || dev->intent.allocated[0]);
 }
 
-/* Values are as the row's store let them through: a name, or "" for none. */
+/* The row's store checked the value: a name, or "" for none. */
 static bool is_release(const struct request *request)
 {
 	return !request->value[0];
@@ -61,7 +61,7 @@ int vfio_find_group(struct model *m, const struct device *dev, struct vfio_group
 	return cut ? vfio_refuse_large(dev, err) : 0;
 }
 
-/* Not the PF: claims of its VFs go side by side. What alters the PF touches its VFs. */
+/* Not the PF, so claims of its VFs can run side by side. A change of the PF touches its VFs. */
 static int touch(struct plan *plan, const struct vfio_group *g, struct err *err)
 {
 	int rc = 0;
@@ -81,7 +81,7 @@ static bool is_planned(const struct plan *plan, const struct verb *verb, const c
 
 int vfio_plan_override(const struct device *dev, struct plan *plan, struct err *err)
 {
-	/* Already there, perhaps as a variant: nothing but the override and the claim is
+	/* If it is bound already, perhaps to a variant, only the override and the claim are
 	 * missing. */
 	const char *driver = vfio_bound(dev) ? dev->facts.driver : vfio_driver_for(dev);
 	int rc = 0;
@@ -121,8 +121,8 @@ static int plan_nodes(const struct device *dev, const struct vfio_group *g, stru
 	return plan_step(plan, &vfio_own, &dev->key, text, err);
 }
 
-/* Claimed, or left half way by an operation that could not be undone, or by --early. What it had
- * before is not known of a VF without a driver, nor of what was on vfio-pci already. */
+/* Claimed, or left by --early or by an operation that could not be undone. The former driver is
+ * unknown of a VF without a driver and of a device that was already on vfio-pci. */
 static bool is_ours(const struct device *dev)
 {
 	bool unknown = vfio_bound(dev) || (device_is_vf(dev) && !dev->facts.driver[0]);
@@ -137,8 +137,7 @@ static bool has_no_part(const struct device *dev)
 	       !device_is_astray(dev);
 }
 
-/* For a release: a member that came into a claimed group, and was not taken along, has no part in
- * the others' claim. */
+/* For a release: an unclaimed member, which joined the group later, has no part in the claim. */
 static void part(struct vfio_group *g, const struct device *dev)
 {
 	struct vfio_group rest = { .n = 0 };
@@ -153,8 +152,7 @@ static void part(struct vfio_group *g, const struct device *dev)
 		*g = rest;
 }
 
-/* One transaction may request the same of several members: the first of them, by address, takes the
- * steps. */
+/* If a transaction requests the same of several members, the first by address takes the steps. */
 static bool planned_by_sibling(const struct device *dev, const struct vfio_group *g,
 			       const struct plan *plan)
 {
@@ -164,7 +162,7 @@ static bool planned_by_sibling(const struct device *dev, const struct vfio_group
 	return false;
 }
 
-/* ... and nothing else: a group has one owner. */
+/* A transaction must not request different claims in a group: it has one owner. */
 static int refuse_discord(const struct device *dev, const struct vfio_group *g,
 			  const struct request *request, const struct plan *plan, struct err *err)
 {
@@ -212,8 +210,8 @@ static int give_back(const struct device *dev, bool force, struct plan *plan, st
 		return plan_step(plan, &vfio_probe, &dev->key, "", err);
 	if (!driver[0])
 		return 0;
-	/* The kernel refuses a VF its driver, with sriov_drivers_autoprobe 0, unless an override
-	 * names it. */
+	/* With sriov_drivers_autoprobe 0 the kernel binds a VF only if an override names the
+	 * driver. */
 	by_override = device_is_vf(dev) && !override[0];
 	if (by_override)
 		rc = plan_step(plan, &vfio_override, &dev->key, driver, err);
@@ -221,7 +219,7 @@ static int give_back(const struct device *dev, bool force, struct plan *plan, st
 	return rc || !by_override ? rc : plan_step(plan, &vfio_override, &dev->key, "", err);
 }
 
-/* A member that drifted to a driver of its own keeps it: only our override goes. */
+/* A member that has got another driver meanwhile keeps it: only our override goes. */
 static int release_member(const struct device *dev, bool force, struct plan *plan, struct err *err)
 {
 	char override[DRIVER_NAME];
@@ -284,8 +282,8 @@ static int claim_expand(struct model *m, const struct request *request, struct p
 	return plan_release(dev, request, &g, plan, err);
 }
 
-/* An operation that a crash interrupted left the device driverless or on vfio: what it had before
- * is known. A VF without a driver may never have been let meet one: then the kernel chooses. */
+/* After a crash the device may be driverless or on vfio while its former driver is known. A VF
+ * without a driver may never have been probed: then the kernel chooses. */
 static void remember(struct device *dev)
 {
 	struct intent *w = &dev->intent;
@@ -334,7 +332,7 @@ static int verify_claim(const struct device *dev, struct err *err)
 	return 0;
 }
 
-/* Where nobody knew what it had, the kernel's choice may be vfio-pci again. */
+/* If the former driver was unknown, the kernel may choose vfio-pci again. */
 static int verify_release(const struct device *dev, struct err *err)
 {
 	if (dev->intent.claim[0] && dev->intent.former_known && vfio_bound(dev))
@@ -354,7 +352,7 @@ static int note(struct model *m, const struct device *dev, const char *who, stru
 	edit->intended[0] = '\0';
 	if (who[0]) {
 		STR_COPY(edit->intent.claim, who);
-		edit->intent.vfs_wanted = false; /* which were there no more */
+		edit->intent.vfs_wanted = false; /* they are gone */
 		edit->intent.num_vfs = 0;
 		if (!edit->intent.pinned[0])
 			STR_COPY(edit->intent.pinned, edit->names.resource);

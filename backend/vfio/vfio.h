@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The claim of PCI functions: its method (vfio.c), what forbids it (refuse.c), its steps
- * (vfio_steps.c). */
+/* The claim of PCI functions: method (vfio.c), refusals (refuse.c), steps (vfio_steps.c). */
 #ifndef PCIDEVFS_BACKEND_VFIO_H
 #define PCIDEVFS_BACKEND_VFIO_H
 
@@ -17,7 +16,7 @@ struct err;
 struct model;
 struct sysfs;
 
-/* What intent.former has. */
+/* Names in want.former. */
 #define FORMER_DRIVER "driver"
 #define FORMER_OVERRIDE "override"
 
@@ -25,58 +24,58 @@ extern const struct verb vfio_modprobe; /* value: the driver whose module is mis
 extern const struct verb vfio_override; /* value: the driver, "" none */
 extern const struct verb vfio_unbind;	/* value: the driver it is taken from */
 extern const struct verb vfio_bind;	/* value: the driver that must take it */
-/* likewise, of what no driver has: nobody was asked by its unbind */
+/* likewise, for a device without a driver, whose unbind did not check its users */
 extern const struct verb vfio_bind_idle;
-/* Value: the driver it had; when that is gone the kernel chooses. */
+/* Value: the driver it had; if that is gone the kernel chooses. */
 extern const struct verb vfio_rebind;
 extern const struct verb vfio_probe; /* the kernel chooses */
 extern const struct verb vfio_node;  /* value: /dev/vfio/<group>, waited for */
-/* Value: uid:gid, who may open the group's nodes; as the claim files are by then. */
+/* Value: uid:gid, the owner of the group's nodes; follows the claim files at that time. */
 extern const struct verb vfio_own;
 
-/* As struct claim_ops (claim.h) wants them. */
+/* Members of struct claim_ops (claim.h). */
 int vfio_early(const struct sysfs *s, const struct key *dev, const char *with, struct err *err);
 int vfio_lift(struct backend *b, const struct key *dev, const char *former, unsigned int ms);
 int vfio_give_nodes(struct backend *b, const struct key *dev, struct err *err);
 
-/* The members that go along: bridges stay where they are. */
+/* The members that are claimed together: all but bridges. */
 struct vfio_group {
 	const struct device *members[CLAIM_MEMBERS];
 	size_t n;
 };
 
-/* -EOPNOTSUPP: it has more members than can be acted on. */
+/* -EOPNOTSUPP: the group has more members than an operation can handle. */
 int vfio_find_group(struct model *m, const struct device *dev, struct vfio_group *ret,
 		    struct err *err);
 struct node_owner {
 	uid_t uid;
 	gid_t gid;
 };
-/* Who gets the device nodes of these members: the owner of their claim files, root where they have
- * several. False: no claim file was given away, and the nodes stay as the kernel made them. */
+/* Who gets these members' nodes: the owner of their claim files, or root if they differ. False: no
+ * claim file was given away, and the nodes stay as the kernel made them. */
 bool vfio_owner(const struct vfio_group *g, struct node_owner *ret);
 
-/* On vfio-pci or a variant. */
+/* Is it on vfio-pci or a variant? */
 bool vfio_bound(const struct device *dev);
-/* Claimed, and whoever uses it has it by that: the claim does not end before that use. */
+/* It is claimed and used by means of that: the claim cannot end before the use. */
 bool vfio_serves(const struct device *dev);
-/* Bound as it should be, for whom it should be. */
+/* Is it bound and claimed by `who`? */
 bool vfio_holds(const struct device *dev, const char *who);
-/* Adds the steps that make it go to its vfio driver at the next bind, and to no other. */
+/* Adds the steps by which the next bind gives it to its vfio driver, and to no other. */
 int vfio_plan_override(const struct device *dev, struct plan *plan, struct err *err);
 
-/* Why the group of asked cannot be claimed, if so. */
+/* Refuses if the group of `asked` cannot be claimed. */
 int vfio_refuse_claim(struct model *m, const struct device *asked, const struct vfio_group *g,
 		      const struct request *request, const struct plan *plan, struct err *err);
-/* -EOPNOTSUPP where the host has no IOMMU. */
+/* -EOPNOTSUPP if the host has no IOMMU. */
 int vfio_refuse_iommu(struct model *m, struct err *err);
-/* -EOPNOTSUPP, since the group of dev is too large. */
+/* Fails with -EOPNOTSUPP: the group of dev is too large. */
 int vfio_refuse_large(const struct device *dev, struct err *err);
-/* By the same, what a claim by somebody new would be refused with now. */
+/* The same rules, for a claim that somebody new would make now. */
 extern const struct claim_rules vfio_claim_rules;
-/* EBUSY when a process has the member open, or it is split into mediated devices or a vGPU. */
+/* -EBUSY if a process has the member open, or it is split into mediated devices or is a vGPU. */
 int vfio_refuse_held(const struct device *asked, const struct device *member, struct err *err);
-/* Will the transaction have released it? */
+/* Will the transaction release it? */
 bool vfio_released(struct model *m, const struct plan *plan, const struct device *dev);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Who may open the device nodes of a claimed group: whose the claim file is. */
+/* The owner of a claimed group's device nodes: that of the claim file. */
 #include <errno.h>
 #include <linux/capability.h>
 #include <fcntl.h>
@@ -18,13 +18,13 @@
 #include "pcidevfs/util.h"
 #include "vfio.h"
 
-/* Of a function's nodes. */
+/* Owners of a function's nodes. */
 struct owners {
 	struct node_owner group, cdev;
 };
 
 struct nodes {
-	char group[32], cdev[64]; /* below /dev; "" there is none */
+	char group[32], cdev[64]; /* below /dev; "" if there is none */
 };
 
 bool vfio_owner(const struct vfio_group *g, struct node_owner *ret)
@@ -45,7 +45,7 @@ static int own_node(struct backend *b, const char *path, const struct node_owner
 {
 	int rc;
 
-	/* It went away with its driver meanwhile: there is nothing to own. */
+	/* The node went away with its driver. */
 	if (!fchownat(b->sys.fd[ROOT_DEV], path, own->uid, own->gid, AT_SYMLINK_NOFOLLOW) ||
 	    errno == ENOENT)
 		return 0;
@@ -76,7 +76,7 @@ static int find_nodes(struct backend *b, const struct key *dev, struct nodes *re
 	return 0;
 }
 
-/* devtmpfs: nothing waits for a device here. */
+/* devtmpfs: nothing here waits for a device. */
 static int own_nodes(struct backend *b, const struct key *dev, const struct owners *own,
 		     struct err *err)
 {
@@ -90,8 +90,8 @@ static int own_nodes(struct backend *b, const struct key *dev, const struct owne
 	return rc;
 }
 
-/* Whose nodes change hands: in an operation those of all members, which will be claimed; else of
- * those that are. Another tool's vfio-pci is not ours to give. */
+/* Finds the members whose nodes change owner: in an operation all, because they will be claimed;
+ * else the claimed ones. Nodes of another tool's vfio-pci stay as they are. */
 static int find_members(struct model *m, const struct key *asked, bool in_op,
 			struct vfio_group *ret, struct err *err)
 {
@@ -110,9 +110,9 @@ static int find_members(struct model *m, const struct key *asked, bool in_op,
 	return rc;
 }
 
-/* The members, allocated, and their owner as it is requested now: chown may have come after the
- * plan. 0, -ENODATA (no sentence): nobody was given them, nor, outside of an operation, do they go
- * back to root. */
+/* Allocates the members' keys and finds their requested owner as of now, because chown may have
+ * come after the plan. Returns 0; -ENODATA (without a sentence): in an operation, nobody was given
+ * the nodes. */
 static int find_recipients(struct backend *b, const struct key *asked, bool in_op,
 			   struct key **ret, size_t *ret_n, struct owners *ret_own, struct err *err)
 {
@@ -140,7 +140,7 @@ static int find_recipients(struct backend *b, const struct key *asked, bool in_o
 	return 0;
 }
 
-/* own: NULL: as is requested. */
+/* own NULL: the requested owner. */
 static int give(struct backend *b, const struct key *asked, bool in_op, const struct owners *own,
 		struct err *err)
 {
@@ -149,7 +149,7 @@ static int give(struct backend *b, const struct key *asked, bool in_op, const st
 	size_t n = 0;
 	int rc;
 
-	/* Looked up and done in one, so that no older owner comes after a newer one. */
+	/* One critical section, so that an older owner never overwrites a newer one. */
 	pthread_mutex_lock(&b->owning);
 	rc = find_recipients(b, asked, in_op, &keys, &n, &requested, err);
 	for (size_t i = 0; i < n && !rc; i++)
@@ -184,7 +184,7 @@ static bool is_claimed(struct backend *b, const struct key *dev)
 	return claimed;
 }
 
-/* A claim that stays after an undo leaves the nodes to its owner, who may be another by then. */
+/* If the claim stays after an undo, the nodes go to its owner, which may have changed. */
 #define STAYS "claimed"
 
 static int record_owners(struct backend *b, struct step *step, struct err *err)
@@ -214,7 +214,7 @@ static int own_run(void *backend, struct step *step, unsigned int ms, struct err
 	return rc ? rc : give(backend, &step->dev, true, NULL, err);
 }
 
-/* What cannot be read is root's. */
+/* Unreadable text means root. */
 static struct owners parse_owners(const char *text)
 {
 	struct owners o;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Writes that move a function between drivers. Each may wait for a device lock, so helpers make
- * them. */
+/* Writes that move a function between drivers. Each may wait for a device lock: helpers do them. */
 #include "vfio.h"
 
 #include <errno.h>
@@ -30,7 +29,7 @@ static int write_driver(struct backend *b, const char *driver, const char *file,
 {
 	char path[PATH_SIZE];
 
-	if (strchr(driver, '/')) /* as the state file has it */
+	if (strchr(driver, '/')) /* the name may come from the state file */
 		return -ENOENT;
 	snprintf(path, sizeof(path), DRIVERS "/%s/%s", driver, file);
 	return step_write(b, path, step->dev.name, ms, step);
@@ -71,7 +70,7 @@ int vfio_early(const struct sysfs *s, const struct key *dev, const char *with, s
 	return rc ? fail(err, -rc, "driver_override of %s: %s", dev->name, strerror(-rc)) : 0;
 }
 
-/* Takes no lock. "" when it has none or is gone. */
+/* Takes no lock. "" if it has no driver or is gone. */
 static void driver_now(struct backend *b, const char *name, char ret[static DRIVER_NAME])
 {
 	if (sysfs_link(&b->sys, ROOT_SYS, ret, DRIVER_NAME, PCI_DEVICES "/%s/driver", name))
@@ -125,8 +124,8 @@ static int read_override(struct backend *b, const char *name, unsigned int ms, s
 	return !rc && ret->failed ? -ENOMEM : rc;
 }
 
-/* What a release has to restore. Ours, found after a crash or on a device to adopt, is nobody's
- * request. True: it was not known before. */
+/* Records the override that a release must restore. Our own, after a crash or on an adopted device,
+ * does not count. True: it was not known before. */
 static bool remember_override(struct model *m, const struct step *step)
 {
 	char known[DRIVER_NAME];
@@ -165,8 +164,7 @@ static int override_run(void *backend, struct step *step, unsigned int ms, struc
 {
 	int rc;
 
-	/* Before anything is touched: an override without its driver leaves the device
-	 * driverless. */
+	/* Checked first: an override without its driver leaves the device driverless. */
 	if (driver_is_vfio(step->value) && !driver_there(backend, step->value))
 		return explain(backend, step, -ENOENT, step->value, ms, err);
 	rc = write_override(backend, step->value, step, ms);
@@ -180,7 +178,7 @@ static int override_undo(void *backend, struct step *step, unsigned int ms, stru
 	return rc ? explain(backend, step, rc, NULL, ms, err) : 0;
 }
 
-/* An unbind ends only when whoever holds the device lets go. */
+/* An unbind ends only when the holder closes the device. */
 static int tell_holder(struct backend *b, const struct step *step, unsigned int ms, struct err *err)
 {
 	bool known = !guard_run(b, GUARD_HOLDERS, &step->dev, 1);
@@ -209,7 +207,7 @@ static int unbind(struct backend *b, struct step *step, const char *driver, unsi
 	if (!rc)
 		return 0;
 	driver_now(b, step->dev.name, now);
-	/* The kernel says ENODEV for a device that is not this driver's: somebody was faster. */
+	/* The kernel returns ENODEV if the device is not this driver's: somebody was faster. */
 	if (rc == -ENODEV && !now[0] &&
 	    sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", step->dev.name))
 		return 0;
@@ -217,8 +215,8 @@ static int unbind(struct backend *b, struct step *step, const char *driver, unsi
 				: explain(b, step, rc, driver, ms, err);
 }
 
-/* With the override set to the driver: without that the kernel refuses a device which is bound
- * by a dynamic id, whose override names another, or which is a VF of a PF with
+/* Sets the override to the driver first. Otherwise the kernel refuses a device that is bound by a
+ * dynamic id, whose override names another driver, or that is a VF of a PF with
  * sriov_drivers_autoprobe 0. */
 static int bind_back(struct backend *b, struct step *step, const char *driver, unsigned int ms,
 		     struct err *err)
@@ -241,7 +239,7 @@ static int unbind_run(void *backend, struct step *step, unsigned int ms, struct 
 	return unbind(backend, step, step->value, ms, err);
 }
 
-/* The undo of an earlier step, always the override's, then puts the right override back. */
+/* The undo of an earlier step, always the override's, then restores the right override. */
 static int unbind_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
 	return bind_back(backend, step, step->value, ms, err);
@@ -255,7 +253,7 @@ static int bind_run(void *backend, struct step *step, unsigned int ms, struct er
 	return rc ? explain(b, step, rc, step->value, ms, err) : 0;
 }
 
-/* In an undo, which nobody has asked about: a guest may have it by now, or the host. */
+/* In an undo, which nobody has checked: a guest or the host may use the device by now. */
 static int take_back(struct backend *b, struct step *step, const char *driver, unsigned int ms,
 		     struct err *err)
 {
@@ -275,7 +273,7 @@ static int bind_undo(void *backend, struct step *step, unsigned int ms, struct e
 
 	driver_now(backend, step->dev.name, now);
 	if (strcmp(now, step->value))
-		return 0; /* never got it, or lost it */
+		return 0; /* it never had that driver, or lost it */
 	return take_back(backend, step, step->value, ms, err);
 }
 
@@ -300,7 +298,7 @@ static int probe_run(void *backend, struct step *step, unsigned int ms, struct e
 	return rc ? explain(b, step, rc, NULL, ms, err) : 0;
 }
 
-/* Not for want of time, of a helper, or of the device, nor since somebody was faster. */
+/* Excludes lack of time, of a helper or of the device, and somebody who was faster. */
 static bool is_refusal(struct backend *b, const struct step *step, int rc)
 {
 	return rc != -ETIMEDOUT && rc != -ECHILD && rc != -EBUSY && bus_shows(b, &step->dev);
@@ -312,18 +310,18 @@ static int rebind_run(void *backend, struct step *step, unsigned int ms, struct 
 	int rc = write_driver(b, step->value, "bind", step, ms);
 	bool refused;
 
-	/* The driver was unloaded, or does not take it any more: some other may. */
+	/* The driver was unloaded or does not take the device any more: another one may. */
 	if (rc == -ENOENT || rc == -ENODEV)
 		return probe_run(b, step, ms, err);
 	refused = rc && is_refusal(b, step, rc);
 	if (!rc || (refused && step->force))
-		return 0; /* or without a driver, as was asked */
+		return 0; /* or without a driver, as requested */
 	rc = explain(b, step, rc, step->value, ms, err);
 	return refused ? fail(err, -rc, "%s; force in ctl releases it without a driver", err->text)
 		       : rc;
 }
 
-/* Whoever took it. */
+/* Takes it from whichever driver took it. */
 static int probe_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
 	char now[DRIVER_NAME];
@@ -341,7 +339,7 @@ static int node_run(void *backend, struct step *step, unsigned int ms, struct er
 	char now[DRIVER_NAME];
 
 	while (!sysfs_exists(&b->sys, ROOT_DEV, "vfio/%s", group)) {
-		/* Another one may sit in its place, which waits for us. */
+		/* Another device may be in its place, waiting for us. */
 		driver_now(b, step->dev.name, now);
 		if (!bus_shows(b, &step->dev))
 			return fail(err, ENODEV, "%s is gone", step->dev.name);
@@ -368,7 +366,7 @@ static int modprobe_run(void *backend, struct step *step, unsigned int ms, struc
 
 	if (driver_there(b, step->value))
 		return 0;
-	if (!b->real) /* the modules that could be loaded are another machine's */
+	if (!b->real) /* the loadable modules belong to another machine */
 		return explain(b, step, -ENOENT, step->value, ms, err);
 	rc = io_call(b->io, argv, ms, NULL, (struct io_late **)&step->late, &step->helper);
 	if (rc == -ETIMEDOUT)

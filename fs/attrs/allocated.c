@@ -37,7 +37,7 @@ void allocated_as_show(const struct subject *s, struct out *o)
 	out_printf(o, "%s\n", s->dev->intent.given_as[0] ? s->dev->intent.given_as : "none");
 }
 
-/* So many names with a slash between each two of them. */
+/* Exactly so many names, with a slash between two. */
 static bool is_path(const char *text, unsigned int names)
 {
 	while (names--) {
@@ -72,7 +72,7 @@ int allocated_to_store(const struct subject *s, const char *text, struct request
 	return 0;
 }
 
-/* Its next pod meets the one before, if that has not let go. */
+/* Clearing allocated_to while the pod still has the device would let the next pod meet it there. */
 int allocated_to_reaches(const struct subject *s, const struct request *request, struct err *err)
 {
 	if (request->value[0] || !s->dev->intent.allocated[0])

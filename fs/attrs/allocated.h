@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The files that tell who got a device, and as what. */
+/* The files that tell who got a device, and under which name. */
 #ifndef FS_ALLOCATED_H
 #define FS_ALLOCATED_H
 
@@ -8,7 +8,7 @@ struct out;
 struct subject;
 struct request;
 
-/* Nodes with a blank between, one a line. */
+/* Prints nodes, which are separated by blanks, one a line. */
 void nodes_print(const char *nodes, struct out *o);
 void allocated_nodes_show(const struct subject *s, struct out *o);
 void allocated_as_show(const struct subject *s, struct out *o);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Files of a device: who takes it, and as what it is offered. */
+/* Files of a device: who claims it, and how it is offered. */
 #include <errno.h>
 #include <string.h>
 

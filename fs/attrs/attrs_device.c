@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Files of a device: what can be asked about it and of it. */
+/* Files of a device: questions about it, and operations on it. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,7 +64,7 @@ static void holders_show(const struct subject *s, struct out *o)
 	out_room(s, offsetof(struct facts, holders), o);
 }
 
-/* Who opens a device node sends no event, so it is looked up when someone asks. */
+/* Opening a device node makes no event, so holders are looked up when somebody reads. */
 static void holders_refresh(const struct subject *s)
 {
 	const struct world *w = engine_world(s->tree->conf.engine);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Files of a device: what it is, as the kernel and pci.ids say. */
+/* Files of a device: what it is, according to the kernel and pci.ids. */
 #include "fs/internal.h"
 #include "rows.h"
 

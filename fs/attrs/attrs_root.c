@@ -80,7 +80,7 @@ static void intents_show(const struct subject *s, struct out *o)
 		intents_print(s->tree->conf.intents, o);
 }
 
-/* The directories of devices are rows of kinds.c and views.c. */
+/* Directories of devices are rows of kinds.c and views.c. */
 static const struct attr root_rows[] = {
 	{ .name = "README",
 	  .id = 2,
@@ -170,7 +170,7 @@ static const struct attr root_rows[] = {
 };
 const struct attr_table attrs_root = { root_rows, ARRAY_SIZE(root_rows) };
 
-/* How many of the resource's devices count. */
+/* Prints how many of the resource's devices satisfy counts(). */
 static void print_count(const struct subject *s, bool (*counts)(const struct device *dev),
 			struct out *o)
 {

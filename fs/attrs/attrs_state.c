@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Files of a device: how things stand with it, and which pod has it. */
+/* Files of a device: its state, and the pod that has it. */
 #include <sys/stat.h>
 
 #include "allocated.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* docs/FILES.md, from the tables. */
+/* Makes docs/FILES.md from the tables. */
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -37,7 +37,7 @@ static void print_row(FILE *to, enum obj_kind kind, const struct attr *row)
 	out_free(&who);
 }
 
-/* One table for all that have the same rows; false when it is printed already. */
+/* Prints one table for all kinds with the same rows; false if it was printed before. */
 static bool print_head(FILE *to, enum obj_kind kind)
 {
 	for (enum obj_kind k = 0; k < kind; k++)

@@ -19,7 +19,7 @@ void resource_name_show(const struct subject *s, struct out *o)
 	out_printf(o, "%s\n", name[0] ? name : "none");
 }
 
-/* kubelet takes names below kubernetes.io for its own, and puts "requests." before others. */
+/* kubelet reserves names below kubernetes.io, and puts "requests." in front of others. */
 static bool is_extended(const char *name)
 {
 	return names_qualified(name) && strncmp(name, "requests.", 9) &&
@@ -46,7 +46,7 @@ int resource_name_store(const struct subject *s, const char *text, struct reques
 	return 0;
 }
 
-/* Is another device than this one offered so? */
+/* Is another device than `but` offered under this name? */
 static bool is_offered(struct tree *t, const char *name, const struct key *but)
 {
 	const char *slash = strchr(name, '/');
@@ -73,7 +73,7 @@ static bool is_offered(struct tree *t, const char *name, const struct key *but)
 	return found;
 }
 
-/* By another name a pod may get it that asked for other devices. */
+/* Under another name a pod that asked for other devices could get it. */
 static int refuse_pool(const struct subject *s, const struct device *next, const char *file,
 		       struct err *err)
 {
@@ -125,14 +125,14 @@ int pooled_reaches(const struct subject *s, const struct request *request, struc
 	return refuse_pool(s, &next, "pooled", err);
 }
 
-/* Only who is claimed can be taken by a VMM whole; a vGPU by its driver's leave. */
+/* A VMM can take only a claimed device whole, or a vGPU that its driver offers. */
 static bool whole_address(const struct subject *s, struct pci_addr *ret)
 {
 	return (s->dev->intent.claim[0] || device_is_coming(s->dev) || s->dev->facts.vgpu[0]) &&
 	       pci_addr_parse(s->dev->key.name, ret);
 }
 
-/* managed='no': the claim has bound it already, and stays when the VM ends. */
+/* managed='no': the claim has bound it already and stays after the VM. */
 void hostdev_show(const struct subject *s, struct out *o)
 {
 	struct pci_addr a;
@@ -159,7 +159,7 @@ void hostdev_show(const struct subject *s, struct out *o)
 		out_printf(o, "none\n");
 }
 
-/* QEMU's host= knows domains of 16 bits; those behind Intel VMD have more. */
+/* QEMU's host= takes domains of 16 bits; those behind Intel VMD are longer. */
 void qemu_show(const struct subject *s, struct out *o)
 {
 	struct pci_addr a;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files of a device that tell others how to take it: kubelet by a name, a VMM by an address. */
+/* Files of a device by which others take it: kubelet by a name, a VMM by an address. */
 #ifndef FS_OFFER_H
 #define FS_OFFER_H
 

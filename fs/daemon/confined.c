@@ -13,11 +13,11 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 
-/* Nodes are given to their users; the files of the tree are told by the kernel whose they are. */
+/* For giving nodes to their users. The kernel tells who may use the files of the tree. */
 #define SERVER_CAPS (CAP(CHOWN) | CAP(FOWNER))
-/* Used until what it listens to is open, and for its priority. */
+/* Needed until the sockets it listens to are open, and for its priority. */
 #define START_CAPS (CAP(NET_ADMIN) | CAP(SYS_NICE) | CAP(DAC_OVERRIDE))
-/* Mounts, unmounts, aborts; looks at a process that does not end, and at who asks for --replace. */
+/* Mounts, unmounts, aborts; inspects a process that does not end, and the caller of --replace. */
 #define HOLDER_USES (CAP(SYS_ADMIN) | CAP(SYS_PTRACE) | CAP(DAC_READ_SEARCH))
 
 static void tell(struct err *err)
@@ -37,8 +37,8 @@ void confine_holder(bool again)
 
 	if (confine_caps(keep, HOLDER_USES, &err))
 		tell(&err);
-	/* Filters stay over an exec and would pile up. What a later program starts is under this
-	 * one as well, so it has no more than what nobody will need. */
+	/* Filters stay over an exec and would pile up. Programs started later are under this one
+	 * too, so it denies only what nobody will need. */
 	if (again && prctl(PR_GET_SECCOMP) > 0)
 		return;
 	if (confine_calls(DENY_DEBUG | DENY_SYSTEM, &err))
@@ -47,7 +47,7 @@ void confine_holder(bool again)
 
 static struct {
 	bool caps, calls, paths;
-	uint64_t lacks; /* before we gave up any */
+	uint64_t lacks; /* before any were dropped */
 } failed;
 
 static int confine_files(const struct options *o, struct err *err)
@@ -89,7 +89,7 @@ void confine_server(const struct options *o, const struct roots *roots, const ch
 		foreign_code(o, roots);
 }
 
-/* Without SYS_ADMIN nothing is mounted. */
+/* SYS_ADMIN is not listed: without it nothing is mounted. */
 static const struct {
 	uint64_t caps;
 	const char *without;

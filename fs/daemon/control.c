@@ -24,7 +24,7 @@ enum { PATIENCE_SECONDS = 60 };
 #define SO_PEERPIDFD 77
 #endif
 
-/* What is found may have been put there by somebody else. */
+/* Somebody else may have made an existing directory. */
 int control_dir(bool make, struct err *err)
 {
 	struct stat st;
@@ -42,7 +42,7 @@ int control_dir(bool make, struct err *err)
 		    (unsigned int)geteuid());
 }
 
-/* By descriptor: the directory that was checked is the one that is used. */
+/* By descriptor, so that the checked directory is the one that is used. */
 static struct sockaddr_un address(int dir, const struct mount_entry *mount)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -63,7 +63,7 @@ int control_listen(const struct mount_entry *mount, struct err *err)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return fail(err, errno, "no socket: %s", strerror(errno));
-	/* The number is this mount's now; a socket of that name was left by one that was killed. */
+	/* The number is now this mount's; a socket of that name is left from a killed holder. */
 	unlink(addr.sun_path);
 	if (!bind(fd, (struct sockaddr *)&addr, sizeof(addr)) && !listen(fd, 4))
 		return fd;
@@ -90,7 +90,7 @@ static bool same_namespace(pid_t pid, const char *name)
 	return !stat(mine, &a) && !stat(theirs, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* A line of /proc/PID/status like "CapEff:\t000001ffffffffff"; 0 when it cannot be read. */
+/* Reads a line of /proc/PID/status such as "CapEff:\t000001ffffffffff"; 0 if it cannot be read. */
 static uint64_t read_caps(pid_t pid, const char *key)
 {
 	unsigned long long caps = 0;
@@ -136,7 +136,7 @@ static int check_rights(const struct ucred *peer, struct err *err)
 	return 0;
 }
 
-/* Its descriptor, so that a number given again is noticed. Before Linux 6.5 only from now on. */
+/* By the peer's pidfd, so that a reused pid is noticed. Before Linux 6.5 only from now on. */
 static int open_peer(int fd, pid_t pid)
 {
 	socklen_t size = sizeof(int);

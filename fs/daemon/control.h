@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How `pcidevfsd --replace` meets the holder of a mount: a socket named after the mount's device
- * number, so that any path or bind mount finds the same holder, in a directory that only root
- * enters.
+ * How `pcidevfsd --replace` finds the holder of a mount: by a socket named after the mount's device
+ * number, so that any path or bind mount leads to the same holder, in a directory that only root
+ * can enter.
  *
- * Whoever gets through has a program of his own executed with all that the holder may. So being
- * root is not enough, since root of a container may reach the directory too: the caller must share
- * our mount, pid and user namespaces and have every capability that we have.
+ * An accepted caller gets a program of its own executed with all rights of the holder. So being
+ * root is not enough, because root of a container may reach the directory too: the caller must
+ * share our mount, pid and user namespaces and have every capability that we have.
  */
 #ifndef FS_CONTROL_H
 #define FS_CONTROL_H
@@ -20,21 +20,21 @@ struct options;
 
 #define CONTROL_DIR "/run/pcidevfsd"
 
-/* The directory, for lookups only; make: made if it is not there. Where others could enter it:
- * -EPERM with a sentence. */
+/* Opens the directory, for lookups only; make: creates it if it is missing. -EPERM with a sentence
+ * if others could enter it. */
 int control_dir(bool make, struct err *err);
-/* Listening, close-on-exec, non-blocking; or -errno with a sentence. */
+/* Returns a listening socket, close-on-exec and non-blocking; or -errno with a sentence. */
 int control_listen(const struct mount_entry *mount, struct err *err);
-/* After the mount has ended. */
+/* Removes the socket. Call it after the mount has ended. */
 void control_forget(const struct mount_entry *mount);
-/* The next caller; -EPERM with a sentence, which the caller was told, for one without the right;
- * another -errno when there is none. */
+/* Accepts the next caller. -EPERM with a sentence, which the caller was told too, if the caller
+ * lacks rights; another -errno if there is none. */
 int control_accept(int listen_fd, struct err *err);
-/* Connected to the holder, ret_pid its process; waits at most a minute for anything. -errno with a
- * sentence. */
+/* Connects to the holder; *ret_pid is its process. Each operation on the socket waits at most a
+ * minute. -errno with a sentence. */
 int control_connect(const struct mount_entry *mount, pid_t *ret_pid, struct err *err);
 
-/* `pcidevfsd --replace MOUNTPOINT`: prints what happens; returns the exit status. */
+/* `pcidevfsd --replace MOUNTPOINT`: prints what happens. Returns the exit status. */
 int replace_run(const struct options *o);
 
 #endif

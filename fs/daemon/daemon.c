@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * How the serving process is put together, served and taken apart. Besides main.c the only file
- * that knows both the tree and the hardware.
- */
+/* Builds, runs and takes apart the serving process. Besides main.c the only file that knows both
+ * the tree and the hardware. */
 #define _GNU_SOURCE
 #include "daemon.h"
 
@@ -40,7 +38,7 @@
 
 enum { RESTORE_MS = 30000, EXECUTORS = 64 /* at most: each waits for one operation */ };
 
-/* SERVER_LEAVE or SERVER_END, once asked. */
+/* SERVER_LEAVE or SERVER_END once requested. */
 static volatile sig_atomic_t stop;
 
 static void on_stop(int sig)
@@ -56,7 +54,7 @@ struct daemon {
 	struct handover from;
 	struct roots roots;
 	char boot_id[BOOT_ID];
-	bool found; /* the former process's model is there: serve it, then scan */
+	bool found; /* the former process's model exists: serve it, then scan */
 	struct stash *stash;
 	struct model *model;
 	struct backend *backend;
@@ -67,7 +65,7 @@ struct daemon {
 	struct session *session;
 	pthread_t watcher, greeter;
 	bool watching, greeting;
-	bool ended; /* for good: nobody goes on after us */
+	bool ended; /* for good: no other process follows */
 };
 
 static void on_verdict(void *ctx, const struct request *requests, size_t n, const struct actor *who,
@@ -182,7 +180,7 @@ static int open_tree(struct daemon *d, struct err *err)
 	return r ? r : tree_new(&tree, &d->tree, err);
 }
 
-/* operations are answered before the end, unless another process carries them on. */
+/* Operations are answered before the end, unless another process carries them on. */
 static bool may_leave(void *ctx)
 {
 	struct daemon *d = ctx;
@@ -213,7 +211,7 @@ static void *watch(void *ctx)
 	return NULL;
 }
 
-/* From now on others may have the CPU, and who looks at the machine uses it for long. */
+/* Observes the machine only from now on, because that uses the CPU for long. */
 static void look_around(void *ctx)
 {
 	struct daemon *d = ctx;
@@ -245,8 +243,8 @@ static int open_session(struct daemon *d, struct err *err)
 	return r ? r : session_adopt(d->session, d->from.killed, err);
 }
 
-/* Whoever is started after us finds the devices as they were, or after so long at least the
- * tree. */
+/* Reports when intents are restored, or RESTORE_MS have passed, so that services started after us
+ * find the devices. */
 static void *greet(void *ctx)
 {
 	struct daemon *d = ctx;
@@ -256,7 +254,7 @@ static void *greet(void *ctx)
 	return NULL;
 }
 
-/* What it asked for is not known: devices may stay claimed. */
+/* The content of a damaged state file is unknown: devices may stay claimed. */
 static int tell_damaged(const struct daemon *d)
 {
 	char text[600];
@@ -267,7 +265,7 @@ static int tell_damaged(const struct daemon *d)
 	return 1;
 }
 
-/* Who started us learns it now, not whoever claims first. */
+/* Reported at the start, so that the administrator learns it before the first claim. */
 static void tell_unusable(const struct daemon *d)
 {
 	char text[ERR_TEXT];
@@ -285,8 +283,8 @@ static void watch_threads(struct daemon *d)
 		model_observe(d->model, &hangs);
 }
 
-/* Until the next read is a request. The first generation has the mount made only now, so that
- * nobody sees a tree that is not complete, nor one that cannot be served. */
+/* All up to the first read of a request. The first generation gets its mount only at the end, so
+ * that nobody sees an incomplete tree, or one that cannot be served. */
 static int prepare(struct daemon *d, struct err *err)
 {
 	struct report_msg go;
@@ -297,7 +295,7 @@ static int prepare(struct daemon *d, struct err *err)
 		meet_others(d);
 	}
 	r = r ? r : intents_open(d->o->state, d->boot_id, d->model, &d->intents, err);
-	/* Reads of what must be the state's, and makes its directory; all else is behind this. */
+	/* Needs rights for the state directory; from here on we have less. */
 	confine_server(d->o, &d->roots, getenv("PCIDEVFS_FAULT"));
 	if (!r && !d->found)
 		r = backend_scan(d->backend, err);
@@ -325,7 +323,7 @@ static int prepare(struct daemon *d, struct err *err)
 	return r ? fail(err, -r, "the holder is gone") : 0;
 }
 
-/* SIGTERM also comes when another process is to go on. */
+/* SIGTERM also comes if another process is to go on. */
 static bool told_to_end(const struct daemon *d)
 {
 	struct pollfd p = { d->sock, POLLIN, 0 };
@@ -335,8 +333,7 @@ static bool told_to_end(const struct daemon *d)
 	       msg.what == REPORT_END;
 }
 
-/* A thread waits for the kernel and may go on at any moment with all that there is: nothing can be
- * freed. */
+/* A thread waits for the kernel and may continue with any data, so nothing can be freed. */
 static void __attribute__((noreturn))
 leave(const struct daemon *d, const struct out *left, int status)
 {
@@ -357,7 +354,7 @@ static int daemon_close(struct daemon *d, int status)
 		intents_stop(d->intents);
 	if (d->greeting)
 		pthread_join(d->greeter, NULL);
-	/* What runs ends first: its steps need the backend, its verdicts the tree and the
+	/* Running operations first: their steps need the backend, their verdicts tree and
 	 * observers. */
 	all = engine_end(d->engine, &left);
 	if (d->ended)
@@ -369,7 +366,7 @@ static int daemon_close(struct daemon *d, int status)
 		pthread_join(d->watcher, NULL);
 	}
 	tree_stop(d->tree);
-	engine_free(d->engine); /* whom a worker of the tree may have asked until now */
+	engine_free(d->engine); /* workers of the tree could use it until now */
 	tree_free(d->tree);
 	session_free(d->session);
 	intents_close(d->intents);
@@ -381,7 +378,7 @@ static int daemon_close(struct daemon *d, int status)
 	return status;
 }
 
-/* Threads inherit a mask that blocks all; this one, which reads requests, takes those two. */
+/* Threads inherit a mask that blocks all signals; this one, the reader, takes those two. */
 static void set_signals(int how)
 {
 	struct sigaction op = { .sa_handler = on_stop };
@@ -398,7 +395,7 @@ static void set_signals(int how)
 	pthread_sigmask(how, &set, NULL);
 }
 
-/* Opens all that serving opens, but on memory of its own, and starts nothing. */
+/* Opens all that serving opens, but on its own memory, and starts nothing. */
 int daemon_can_adopt(const struct options *o)
 {
 	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc, o->driver_root } };
@@ -419,13 +416,13 @@ int daemon_serve(const struct options *o)
 	uint64_t sock = 0;
 	int r;
 
-	/* Until it is known what to serve; that may be much later. */
+	/* Waits until it is told what to serve, possibly for long. */
 	priority_raise();
 	prctl(PR_SET_NAME, "pcidevfsd-spare");
 	r = parse_u64(o->serve, 1 << 20, &sock);
 	r = r ? r : fdmsg_recv((int)sock, &d.from, sizeof(d.from), d.fds, HANDOVER_FDS);
 	if (r == -EPIPE)
-		return 1; /* who started it is gone */
+		return 1; /* the holder is gone */
 	if (r) {
 		say("--serve is for pcidevfsd itself");
 		return 2;
@@ -436,10 +433,9 @@ int daemon_serve(const struct options *o)
 	d.roots.spawner = d.fds[3];
 	fcntl(d.sock, F_SETFD, FD_CLOEXEC);
 	set_signals(SIG_BLOCK);
-	/* Threads that allocate little at a time need no memory of their own for it. */
+	/* Threads that allocate little need no arenas of their own. */
 	mallopt(M_ARENA_MAX, 2);
-	/* What a scan of a large machine took goes back at once, not into a heap that never
-	 * shrinks. */
+	/* A scan's large memory is given back at once; a heap would never shrink. */
 	mallopt(M_MMAP_THRESHOLD, 65536);
 	instance_boot_id(o->proc, d.boot_id);
 	r = prepare(&d, &err);
@@ -454,13 +450,13 @@ int daemon_serve(const struct options *o)
 	}
 	if (r)
 		handoff_report(d.sock, r > 0 ? REPORT_GONE : REPORT_REFUSED, err.text);
-	/* Whatever runs is the next process's, where it gets to know who waits. */
+	/* The next process takes over what runs, and learns who waits for it. */
 	if (stop == SERVER_LEAVE && !r && session_resends(d.session))
 		_exit(0);
 	return daemon_close(&d, r != 0);
 }
 
-/* The engine alone, on memory that ends with us. */
+/* Runs only the engine, on memory that ends with the process. */
 int daemon_release(const struct options *o)
 {
 	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc, o->driver_root } };
@@ -477,7 +473,7 @@ int daemon_release(const struct options *o)
 	if (r) {
 		say("%s", err.text);
 	} else {
-		model_stop(d.model); /* nobody listens, so nobody is waited for */
+		model_stop(d.model); /* nobody listens, so nobody must be waited for */
 		r = release_by_engine(d.model, d.intents, d.engine);
 	}
 	r |= tell_damaged(&d);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What tests have the daemon do wrong: PCIDEVFS_FAULT, docs/SURVIVAL.md. */
+/* Faults of the daemon for tests: PCIDEVFS_FAULT, docs/SURVIVAL.md. */
 #ifndef FS_FAULT_H
 #define FS_FAULT_H
 
@@ -11,7 +11,7 @@ struct change;
 bool fault_is(const char *name);
 void fault_die(void);
 void fault_hang(void);
-/* As an observer's `changed`. */
+/* For use as an observer's `changed`. */
 void fault_hang_at_change(void *ctx, const struct change *changes, size_t n);
 
 #endif

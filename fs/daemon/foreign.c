@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* For tests: what foreign code in the serving process would try. None of it may be done. */
+/* For tests: tries what foreign code in the serving process would. All of it must fail. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -100,7 +100,7 @@ static int try_node(const struct options *o)
 	return mknod(path, S_IFBLK | 0600, makedev(7, 0));
 }
 
-/* The test has made one. */
+/* The block device is made by the test. */
 static int try_block(const struct options *o)
 {
 	char path[300];
@@ -139,7 +139,7 @@ static int ask_for_program(const struct roots *roots, const char *name, const ch
 	return r;
 }
 
-/* No program is run for whoever asks but those that have a row. */
+/* Only programs that have a row may be run. */
 static void ask_for_programs(const struct roots *roots)
 {
 	static const struct {

@@ -29,11 +29,11 @@
 #include "takeover.h"
 
 enum {
-	NO_START_MS = 5000, /* until what could not be started at all is tried again */
+	NO_START_MS = 5000, /* pause after a process that could not be started */
 	NUDGE_MS = 20,
-	SPARE_MS = 20,	       /* behind the first answer, which it must not delay */
-	LEAVE_GRACE_MS = 5000, /* what is not done then, the successor carries on */
-	BACK_ENDS = 3, /* of a new program that never served, then the former one returns */
+	SPARE_MS = 20,	       /* after the first answer, which it must not delay */
+	LEAVE_GRACE_MS = 5000, /* after this the successor carries on */
+	BACK_ENDS = 3, /* of a new program that never served: then the former one returns */
 };
 
 static void start_server(struct holder *h)
@@ -56,7 +56,7 @@ static void start_server(struct holder *h)
 		holder_finish(h, 1);
 }
 
-/* Only behind one that served: what cannot even be loaded must not be tried again and again. */
+/* Only after one that served: a program that cannot be loaded must not be retried for ever. */
 static void start_spare(struct holder *h)
 {
 	struct err err = { 0 };
@@ -68,7 +68,7 @@ static void start_spare(struct holder *h)
 
 static void begin_end(struct holder *h)
 {
-	/* Asked twice: whoever asks does not want to wait for what still runs. */
+	/* Asked twice: do not wait for what still runs. */
 	bool again = h->ending;
 
 	h->ending = true;
@@ -83,7 +83,7 @@ static void begin_end(struct holder *h)
 
 static void go_back(struct holder *h);
 
-/* The server is gone, and what it had read nobody has: time for the next, or for an end. */
+/* The server is gone, and all it had read is unanswered: starts the next one, or ends. */
 static void on_server_end(struct holder *h)
 {
 	const struct server *was = &h->ended;
@@ -168,7 +168,7 @@ static void on_restored(const struct holder *h)
 	notify_manager(text);
 }
 
-/* What it serves would stay as it is for ever; a fresh process may do better. */
+/* Its data would never change again; a new process may do better. */
 static void on_failing(struct holder *h, const char *why)
 {
 	say("%s", why);
@@ -183,7 +183,7 @@ static void on_server_word(struct holder *h)
 	struct report_msg msg;
 
 	if (fdmsg_recv(h->server.sock, &msg, sizeof(msg), NULL, 0)) {
-		/* It is dying; its pidfd will say so. The socket would be readable for ever. */
+		/* It is dying; its pidfd will report that. The socket would stay readable. */
 		close(h->server.sock);
 		h->server.sock = -1;
 		return;
@@ -233,7 +233,7 @@ static struct estate estate_of(const struct holder *h)
 				.minor = h->mount.minor };
 }
 
-/* The new program never served: the one before it returns, which did. */
+/* The new program never served, so the former one, which did, returns. */
 static void go_back(struct holder *h)
 {
 	struct estate e = estate_of(h);
@@ -247,14 +247,14 @@ static void go_back(struct holder *h)
 	spawn_open(&h->spawn, NULL);
 }
 
-/* Agreed and the old serving process is gone. Does not return when it works. */
+/* The program agreed and the old serving process is gone. Returns only on failure. */
 static void hand_over(struct holder *h)
 {
 	struct estate e = estate_of(h);
 	char text[ERR_TEXT];
 	int r;
 
-	drop_others(h); /* the spare one is what we are, not what we shall be */
+	drop_others(h); /* the spare process is of our program, not the new one */
 	e.former = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	r = takeover_exec(h->takeover.exe, &e, &h->takeover.o, h->path);
 	if (e.former >= 0)
@@ -291,7 +291,7 @@ static void on_caller(struct holder *h)
 		say("%s", err.text);
 }
 
-/* How long poll() may sleep. */
+/* Returns how long poll() may sleep. */
 static int pause_of(const struct holder *h)
 {
 	uint64_t now = now_ms(), until = UINT64_MAX, look_at = server_look_at(&h->server);
@@ -333,10 +333,10 @@ static void turn(struct holder *h)
 		begin_end(h);
 	if (p[1].revents)
 		on_server_word(h);
-	/* Its last words first: the socket and the end may come in one turn. */
+	/* Its last message first: socket and pidfd may become ready in one turn. */
 	else if (p[2].revents)
 		on_server_end(h);
-	/* Who has left is not in the way of the next one. */
+	/* A caller that left must not be in the way of the next one. */
 	if (p[4].revents)
 		takeover_ask(&h->takeover, h->o, h->path);
 	if (p[3].revents)
@@ -367,7 +367,8 @@ static int hold(struct holder *h)
 	confine_holder(h->mounted);
 	h->signals = signals_open();
 	h->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (h->watch < 0) /* too many of them; what refuses every watch does no harm */
+	/* too many inotifies; a descriptor that refuses every watch does no harm */
+	if (h->watch < 0)
 		h->watch = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (h->signals < 0 || h->watch < 0) {
 		say("no descriptor for signals: %s", strerror(errno));
@@ -382,7 +383,7 @@ static int hold(struct holder *h)
 	if (h->server.pid)
 		server_stop(&h->server, SERVER_END, 0);
 	drop_others(h);
-	/* Whoever still waits for an answer gets an error once the last descriptor is closed. */
+	/* Waiting callers get an error once the last descriptor is closed. */
 	holder_deafen(h);
 	if (h->mounted)
 		mountpoint_detach(h->path, &h->mount, h->server.pid);
@@ -435,7 +436,7 @@ int holder_adopt(const struct options *o)
 	h.mounted = true;
 	h.next.generation = e.generation;
 	h.next.restarts = e.restarts;
-	h.next.killed = true; /* if it had to be */
+	h.next.killed = true; /* it may have been */
 	if (e.former >= 0) {
 		h.takeover.state = TAKEOVER_STARTED;
 		h.takeover.conn = e.conn;

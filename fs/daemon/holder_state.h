@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What holder.c and holder_stay.c share. */
+/* Shared by holder.c and holder_stay.c. */
 #ifndef FS_HOLDER_STATE_H
 #define FS_HOLDER_STATE_H
 
@@ -21,31 +21,29 @@ struct holder {
 	struct mount_entry mount;
 	bool mounted, ending;
 	int fuse, stash, watch, signals, listen;
-	int former; /* the program before a takeover, until the new one has served; else -1 */
+	int former; /* the program before a takeover until the new one has served; else -1 */
 	int status; /* of the process, once finished is set */
 	bool finished;
 	struct server server;
 	struct server spare; /* the next one, loaded and asleep */
-	struct server ended; /* reaped once the next one runs: that may take milliseconds */
-	uint64_t spare_at;   /* now_ms() of its start; 0 none is wanted */
+	struct server ended; /* reaped when the next one runs, because that may take milliseconds */
+	uint64_t spare_at;   /* now_ms() of its start; 0: none is due */
 	struct spawn spawn;
 	struct takeover takeover;
-	struct handover next; /* what the next serving process is told */
+	struct handover next; /* for the next serving process */
 	struct retry retry;
-	uint64_t start_at; /* now_ms() of the next start while there is no server */
+	uint64_t start_at; /* now_ms() of the next start if there is no server */
 };
 
-/* The holder ends with this status. */
+/* Makes the holder end with this status. */
 void holder_finish(struct holder *h, int status);
-/* Whoever asks to take over finds us by the mount. */
+/* Opens the socket where --replace finds us by the mount. */
 void holder_listen(struct holder *h);
-/* Before it is unmounted: the number in the socket's name may be another mount's then. */
+/* Call it before unmounting: later the number in the socket's name may be another mount's. */
 void holder_deafen(struct holder *h);
-/*
- * The last resort, where the serving process cannot be ended. Whoever waits for the tree would do
- * so for ever: by its path he finds it anew, by a bind mount no more. What the thread waits for may
- * be the connection itself, and else the next process cannot be started.
- */
+/* The last resort if the serving process cannot be ended: otherwise callers would wait for ever.
+ * They find the new mount by its path, but not by a bind mount. The stuck thread may be waiting for
+ * the connection itself; if not, the next process cannot be started. */
 void holder_abort_what_stays(struct holder *h);
 
 #endif

@@ -6,7 +6,7 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 
-/* After its kill: a thread that the kernel does not let go keeps a process. */
+/* After a kill: a thread that the kernel does not let go keeps the process. */
 enum { UNREAPED_MS = 5000 };
 
 void holder_finish(struct holder *h, int status)

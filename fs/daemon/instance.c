@@ -19,7 +19,7 @@
 
 enum { ENTRIES_MAX = 256, TRIES = 20 };
 
-/* "daemon-SYSFS-", SYSFS by device and inode. */
+/* Length of "daemon-SYSFS-"; SYSFS is a device and an inode. */
 static size_t sysfs_part(const struct instance *i)
 {
 	const char *end = strchr(i->name + strlen(ENTRY), '-');
@@ -27,7 +27,7 @@ static size_t sysfs_part(const struct instance *i)
 	return end ? (size_t)(end + 1 - i->name) : 0;
 }
 
-/* A pid means something only where the entry names our pid namespace as well. */
+/* A pid is only meaningful if the entry names our pid namespace too. */
 static const char *pid_of(const struct instance *i, const char *name)
 {
 	size_t len = (size_t)(strrchr(i->name, '-') + 1 - i->name);
@@ -35,7 +35,7 @@ static const char *pid_of(const struct instance *i, const char *name)
 	return strncmp(name, i->name, len) ? "in another pid namespace" : name + len;
 }
 
-/* Its process has ended: then it is removed, for no other process has that name. */
+/* Has the entry's process ended? If so removes the entry: no other process has that name. */
 static bool is_dead(int dir, const char *name)
 {
 	_close_ int fd =
@@ -48,7 +48,7 @@ static bool is_dead(int dir, const char *name)
 	return true;
 }
 
-/* 0 or -errno, -EWOULDBLOCK: somebody is just looking whether our entry is that of a dead one. */
+/* Returns 0 or -errno; -EWOULDBLOCK: somebody is just testing whether our entry is dead. */
 static int take(struct instance *i, int dir, struct err *err)
 {
 	int fd = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Daemons on one sysfs see each other: an entry of each in CONTROL_DIR, where nobody else can
- * enter. Its name tells sysfs, pid namespace and pid, and a lock on it that it lives. Two daemons
- * take each other's operations for those of mismatches: people are told so, and nothing is refused
- * for it, since a former process of ours that hangs in the kernel looks the same.
+ * Daemons on one sysfs find each other by entries in CONTROL_DIR, where nobody else can enter. An
+ * entry's name has sysfs, pid namespace and pid; a lock on it shows that its daemon lives. Each of
+ * two daemons takes the other's operations for those of strangers. People are warned, but nothing
+ * is refused, because a former process of ours that hangs in the kernel looks the same.
  */
 #ifndef FS_INSTANCE_H
 #define FS_INSTANCE_H
@@ -14,26 +14,26 @@
 struct err;
 struct out;
 
-/* Zeroed until it enters. */
+/* Zeroed until instance_enter(). */
 struct instance {
 	pthread_mutex_t lock;
 	int fd; /* lock */
 	char name[NAME_MAX + 1];
 };
 
-/* Not an error where no entry can be made (no CONTROL_DIR, as for a user): others are then not
- * seen, nor is this one, and health tells why. */
+/* Makes our entry. If that fails (no CONTROL_DIR, as for a user) it is not an error: daemons then
+ * do not see each other, and health says why. */
 void instance_enter(struct instance *i, const char *sysfs);
 void instance_leave(struct instance *i);
 
-/* 0: no other; 1: there is another one, with a sentence; -errno: that cannot be found out, with a
- * sentence. Waits for nothing. An entry that was removed is made again. */
+/* Returns 0: no other daemon; 1: another one, with a sentence; -errno: unknown, with a sentence.
+ * Never waits. Makes our entry again if it was removed. */
 int instance_others(struct instance *i, struct err *err);
 /* A keyed line: alone=yes, no or unknown, and what to do. */
 void instance_health(struct instance *i, struct out *o);
 
 #define BOOT_ID 40
-/* This boot's, by the kernel below proc; "unknown" where it has none. */
+/* The id of this boot, by the kernel below proc; "unknown" if it has none. */
 void instance_boot_id(const char *proc, char ret[static BOOT_ID]);
 
 #endif

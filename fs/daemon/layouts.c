@@ -19,7 +19,7 @@
 #include "takeover.h"
 #include "fs/tree.h"
 
-/* By region, then what has none of its own. */
+/* By region, then those without a region. */
 static const struct region_head *const layouts[] = {
 	[STASH_SESSION] = &session_layout,
 	[STASH_MODEL] = &model_layout,
@@ -54,7 +54,7 @@ int layouts_check(const char *theirs, struct err *err)
 	layouts_print(text);
 	if (!strcmp(ours, theirs))
 		return 0;
-	/* To the beginning of the word in which they part. */
+	/* Finds the beginning of the first word that differs. */
 	for (size_t i = 0; ours[i] && ours[i] == theirs[i]; i++)
 		if (ours[i] == ' ')
 			n = i + 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* pcidevfsd: which of its roles this process has. */
+/* pcidevfsd: chooses the role of this process. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -40,11 +40,11 @@ int main(int argc, char **argv)
 	struct options o;
 	int status;
 
-	/* Whoever reads what we say may be gone. */
+	/* The reader of our output may be gone. */
 	signal(SIGPIPE, SIG_IGN);
 	if (argc > 1 && !strcmp(argv[1], SPAWNER_ARG))
 		return backend_spawner(argc, argv);
-	/* Started by descriptor, we would be called by its number. */
+	/* A program started by descriptor has its number as name. */
 	prctl(PR_SET_NAME, "pcidevfsd");
 	if (options_parse(argc, argv, &o))
 		return 2;

@@ -34,8 +34,8 @@ static void unescape(char *text)
 	*to = '\0';
 }
 
-/* "36 35 98:0 /root /mount/point opts [fields...] - type source super": where it is, or NULL where
- * it makes no sense. */
+/* "36 35 98:0 /root /mount/point opts [fields...] - type source super": returns the mount point, or
+ * NULL if the line is invalid. */
 static const char *parse_line(char *line, struct mount_entry *ret)
 {
 	char *save, *path, *word = strtok_r(line, " \n", &save);
@@ -64,7 +64,7 @@ int mountpoint_in(FILE *mountinfo, const char *path, struct mount_entry *ret)
 	size_t size = 0;
 	int r = -ENOENT;
 
-	/* What was mounted later stands later: the last match is on top. */
+	/* Later mounts come later: the last match is on top. */
 	while (getline(&line, &size, mountinfo) > 0) {
 		const char *at = parse_line(line, &entry);
 
@@ -104,8 +104,7 @@ int mountpoint_find(const char *path, struct mount_entry *ret)
 	return r;
 }
 
-/* Splits off the last component, which is not resolved: a dead mount cannot be looked up. NULL with
- * errno set. */
+/* Resolves all but the last component: a dead mount cannot be looked up. NULL with errno set. */
 static char *resolve_parent(const char *arg)
 {
 	_free_ char *copy = strdup(arg);
@@ -137,7 +136,7 @@ int mountpoint_resolve(const char *arg, char **ret_path, struct err *err)
 	if (!path)
 		return fail(err, errno, "%s: the directory above the mount point: %s", arg,
 			    strerror(errno));
-	/* Nothing is mounted there, so looking is safe. */
+	/* Nothing is mounted there, so lstat() is safe. */
 	if (mountpoint_find(path, &entry) && !lstat(path, &st) && S_ISLNK(st.st_mode)) {
 		char *target = realpath(path, NULL);
 
@@ -150,8 +149,8 @@ int mountpoint_resolve(const char *arg, char **ret_path, struct err *err)
 	return 0;
 }
 
-/* Has a mount of ours lost its daemon? Asked by a child, which can be left behind should it hang,
- * and by statfs, which is never answered from the kernel's cache as stat is. */
+/* Has a mount of ours lost its daemon? A child asks, which can be abandoned if it hangs, by statfs,
+ * which the kernel never answers from its cache as it does stat. */
 static bool is_dead(const char *path)
 {
 	pid_t pid = fork();
@@ -171,7 +170,7 @@ static bool is_dead(const char *path)
 	return false;
 }
 
-/* Whose holder was killed ends soon after it. */
+/* A serving process whose holder was killed ends soon after it. */
 #define LAST_WORDS 60
 
 static int clear_dead(const char *path, struct err *err)
@@ -225,7 +224,7 @@ int mountpoint_prepare(const char *path, struct err *err)
 	if (!S_ISDIR(st.st_mode))
 		return fail(err, ENOTDIR, "%s is not a directory, so nothing can be mounted there",
 			    path);
-	/* We read the machine there, by path, while nobody serves the mount yet. */
+	/* We read the machine there, by path, before anybody serves the mount. */
 	if (!statfs(path, &fs) && (fs.f_type == PROC_SUPER_MAGIC || fs.f_type == SYSFS_MAGIC))
 		return fail(
 			err, EINVAL,

@@ -9,7 +9,7 @@
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 
-/* A row whose arg is NULL is a flag, one whose help is NULL is for our own processes only. */
+/* A row without arg is a flag; one without help is only for our own processes. */
 struct option_row {
 	const char *name;
 	const char *arg;
@@ -22,7 +22,7 @@ struct option_row {
 
 #define FIELD(f) offsetof(struct options, f)
 
-/* Those with a value come first: OPTION_VALUES counts them. */
+/* Rows with a value come first: OPTION_VALUES counts them. */
 static const struct option_row rows[] = {
 	{ "sysfs", "DIR", FIELD(sysfs), "the machine's sysfs", SYSFS_ROOT },
 	{ "dev", "DIR", FIELD(dev), "its device nodes", DEV_ROOT },

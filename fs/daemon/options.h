@@ -13,33 +13,33 @@ struct options {
 	const char *state;
 	const char *driver_root;
 	const char *mountpoint; /* NULL only for help, version, print_files and early */
-	const char *deadline;	/* as given; NULL when it was not */
+	const char *deadline;	/* as given; NULL if not given */
 	double deadline_factor;
 	bool replace, help, version, print_files, release_all;
 	const char *early; /* address of a function */
 	/* Between the processes of one daemon, not for people. */
-	const char *serve; /* number of the inherited socket: be the serving process */
-	const char *adopt; /* descriptors that an older holder left: be the holder */
-	/* What the older one holds: say by exit status whether we can go on. */
+	const char *serve; /* number of an inherited socket: be the serving process */
+	const char *adopt; /* descriptors left by an older holder: be the holder */
+	/* What the older holder has: tell by exit status whether we can go on. */
 	const char *can_adopt;
 };
 
-/* 0; -EINVAL after one sentence on stderr (exit status 2). The strings stay argv's. */
+/* Returns 0; -EINVAL after one sentence on stderr (exit status 2). The strings stay in argv. */
 int options_parse(int argc, char **argv, struct options *ret);
 void options_help(FILE *to);
 
-/* The options with a value, for --replace, which hands over those that were given. */
+/* The options with a value. --replace passes on those that were given. */
 #define OPTION_VALUES 6
-/* NULL where the default stands. */
+/* NULL if the default is used. */
 const char *options_given(const struct options *o, size_t i);
 bool options_is_path(size_t i);
 const char *options_name(size_t i);
-/* As if it had been given; value is borrowed. -ENOENT when there is no such option. */
+/* Sets an option as if it had been given; value is borrowed. -ENOENT: there is no such option. */
 int options_override(struct options *o, const char *name, const char *value);
 
 #define OPTIONS_ARGV 18
-/* An argument list that starts this program with the same options in another role: "--serve", "7".
- * mountpoint takes the place of the one given. NULL-terminated; the strings are borrowed. */
+/* Makes arguments that start this program with the same options in another role: "--serve", "7".
+ * mountpoint replaces the one given. NULL-terminated; the strings are borrowed. */
 void options_argv(const struct options *o, const char *role, const char *value,
 		  const char *mountpoint, const char *ret[static OPTIONS_ARGV]);
 

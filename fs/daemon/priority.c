@@ -8,13 +8,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Since Linux 6.12 who asks for a shorter slice runs earlier; older ones ignore it. */
+/* Since Linux 6.12 a thread that asks for a shorter slice runs earlier; older kernels ignore it. */
 enum { SLICE_NS = 200000 };
 
 static const struct sched_attr ordinary = { .size = sizeof(ordinary),
 					    .sched_policy = SCHED_NORMAL,
 					    .sched_runtime = SLICE_NS };
-/* To clear that flag needs CAP_SYS_NICE, which is given up by then; here it changes nothing. */
+/* Clearing RESET_ON_FORK needs CAP_SYS_NICE, which is dropped by then; here it has no effect. */
 static const struct sched_attr lowered = { .size = sizeof(lowered),
 					   .sched_policy = SCHED_NORMAL,
 					   .sched_runtime = SLICE_NS,
@@ -25,10 +25,10 @@ static const struct sched_attr raised = { .size = sizeof(raised),
 					  .sched_runtime = SLICE_NS,
 					  .sched_flags = SCHED_FLAG_RESET_ON_FORK };
 
-/* With the scheduler's own slices. */
+/* With the scheduler's default slices. */
 static const struct sched_attr patient = { .size = sizeof(patient), .sched_policy = SCHED_NORMAL };
 
-/* Not over what the administrator has chosen. */
+/* Does not override a priority chosen by the administrator. */
 static void change(const struct sched_attr *from, const struct sched_attr *to)
 {
 	struct sched_attr now = { 0 };

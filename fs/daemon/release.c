@@ -18,7 +18,7 @@
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 
-/* claim: NULL for an operation that was interrupted. */
+/* claim: NULL for an interrupted operation. */
 static void say_verdict(const char *address, const char *claim, const char *refusal)
 {
 	const char *from = claim ? claim : "an interrupted operation";
@@ -33,7 +33,7 @@ static void say_verdict(const char *address, const char *claim, const char *refu
 
 /* ---- through the tree */
 
-/* Where the mount has the device: in the directory of its bus. */
+/* The device's directory below the mount: in that of its bus. */
 static int open_file(int dir, const struct key *dev, const char *file, int flags)
 {
 	char path[3 * KEY_NAME];
@@ -42,7 +42,7 @@ static int open_file(int dir, const struct key *dev, const char *file, int flags
 	return openat(dir, path, flags | O_CLOEXEC);
 }
 
-/* The first line of a file of the device; false when it cannot be read. */
+/* Reads the first line of a file of the device; false if it cannot be read. */
 static bool read_line(int dir, const struct key *dev, const char *file, char *ret, size_t size)
 {
 	_close_ int fd = open_file(dir, dev, file, O_RDONLY);
@@ -53,7 +53,7 @@ static bool read_line(int dir, const struct key *dev, const char *file, char *re
 	return n > 0;
 }
 
-/* why: last_error is about this write only where there was one. */
+/* why: last_error is about this write only if there was a write. */
 static int write_none(int dir, const struct key *dev, char *why, size_t size)
 {
 	_close_ int fd = open_file(dir, dev, "claim", O_WRONLY);
@@ -77,7 +77,7 @@ static FILE *open_intents(int dir)
 	return f;
 }
 
-/* Of intents, the line about the device that has the key, such as " claim=": the value. */
+/* Gets the value of a key such as " claim=" from the device's line of intents. */
 static bool read_intent(int dir, const struct key *dev, const char *key, char *ret, size_t size)
 {
 	FILE *f = open_intents(dir);
@@ -98,8 +98,7 @@ static bool read_intent(int dir, const struct key *dev, const char *key, char *r
 	return value;
 }
 
-/* Is any claim stored that its device does not have? Where there is none, the devices need not be
- * looked for. */
+/* Is there a stored claim that its device does not have? If not, intents need not be searched. */
 static bool any_missing(int dir)
 {
 	FILE *f = open_intents(dir);
@@ -115,8 +114,7 @@ static bool any_missing(int dir)
 	return found;
 }
 
-/* Whom it is to be released from, "none" where an operation was interrupted. False: it needs no
- * release. */
+/* The claim to release, or "none" for an interrupted operation. False: nothing to release. */
 static bool read_claim(int dir, const struct key *dev, bool missing,
 		       char ret[static CLAIM_NAME + 1])
 {
@@ -127,13 +125,13 @@ static bool read_claim(int dir, const struct key *dev, bool missing,
 		return false;
 	if (strcmp(ret, "none"))
 		return true;
-	/* What could not be brought back may have been taken from its driver by --early. */
+	/* If a claim was not restored, --early may have taken its device from the driver. */
 	if (missing && read_intent(dir, dev, " claim=", ret, CLAIM_NAME + 1))
 		return true;
 	return read_line(dir, dev, "state", state, sizeof(state)) && !strcmp(state, "stuck");
 }
 
-/* Has an operation of it been interrupted that no release ends? */
+/* Is there an interrupted operation that a release does not end? */
 static bool is_cut(int dir, const struct key *dev)
 {
 	char boot[64];
@@ -161,7 +159,7 @@ static int release_entry(int dir, const struct key *dev, bool missing, bool *any
 	return rc != 0;
 }
 
-/* What a state file that was set aside had asked for is not known to the daemon either. */
+/* The daemon does not know the content of a state file that was set aside either. */
 static int tell_damaged(const char *where)
 {
 	char path[4096], line[1024];
@@ -180,7 +178,7 @@ static int tell_damaged(const char *where)
 	return status;
 }
 
-/* All devices of a bus. */
+/* Releases all devices of a bus. */
 static int release_bus(int root, enum bus bus, bool missing, bool *any)
 {
 	int fd = bus_dir(bus) ? openat(root, bus_dir(bus), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1,
@@ -217,7 +215,7 @@ bool release_in_tree(const struct options *o, int *ret_status)
 	return true;
 }
 
-/* Neither requests nor a file of them that was set aside. */
+/* Neither stored intents nor a file of them that was set aside. */
 static bool is_empty(const char *state)
 {
 	_closedir_ DIR *dir = opendir(state);
@@ -278,7 +276,7 @@ static int release(struct engine *e, const struct request *request, const char *
 	return a.err.code != 0;
 }
 
-/* Before claims are: what is half done may be in their way. */
+/* Before claims, because an interrupted operation may be in their way. */
 static int release_interrupted(struct intents *in, struct engine *e, bool *any)
 {
 	unsigned int refused = 0;

@@ -13,14 +13,14 @@
 #include "pcidevfs/fdmsg.h"
 #include "pcidevfs/util.h"
 
-/* Prints what the holder says until it has said the last. */
+/* Prints the holder's messages up to the last one. */
 static int follow(int fd)
 {
 	struct report_msg msg;
 	int r;
 
-	/* A holder that refuses before it has read the offer resets the connection; its sentence is
-	 * behind that. */
+	/* A holder that refuses before it reads the offer resets the connection, then sends its
+	 * reason. */
 	while (!(r = fdmsg_recv(fd, &msg, sizeof(msg), NULL, 0)) || r == -ECONNRESET) {
 		if (r)
 			continue;
@@ -53,7 +53,7 @@ static int replace_connect(const struct options *o, struct err *err)
 	return r < 0 ? fail_wrap(err, "%s cannot be taken over", path) : r;
 }
 
-/* Paths are made absolute: the holder stands elsewhere. */
+/* Paths are made absolute, because the holder has another working directory. */
 static int fill_offer(const struct options *o, struct offer *offer, struct err *err)
 {
 	size_t n = 0;
@@ -95,7 +95,7 @@ int replace_run(const struct options *o)
 		return 1;
 	}
 	r = exe < 0 ? -errno : fdmsg_send(fd, &offer, sizeof(offer), &exe, 1);
-	/* A holder that refuses us has closed its end, behind the sentence that says why. */
+	/* A holder that refuses has closed its end, after the message with the reason. */
 	if (r && r != -EPIPE) {
 		say("cannot hand this program over: %s", strerror(-r));
 		return 1;

@@ -2,8 +2,8 @@
 #include "retry.h"
 
 enum {
-	FREE = 3,      /* are followed without a pause */
-	PAUSE_MS = 10, /* the first one is twice this, each next one twice the former */
+	FREE = 3,      /* failures without a pause */
+	PAUSE_MS = 10, /* the first pause is twice this; each next one doubles */
 };
 
 struct patience {
@@ -11,8 +11,8 @@ struct patience {
 };
 
 static const struct patience for_failed = { 5000, 20 };
-/* No fault of the program: somebody kills faster than it can start, which ends, or there is no
- * memory, which may not. Each try costs little, and who reads the tree waits. */
+/* Not a fault of the program: somebody kills faster than it can start, which will end, or there is
+ * no memory, which may not end. A try costs little, and readers of the tree wait. */
 static const struct patience for_killed = { 200, 100 };
 
 void retry_note(struct retry *r, enum server_end how)

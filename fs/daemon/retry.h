@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* When a serving process that ended is followed by the next one, and when no more. Pure. */
+/* When the next serving process starts after one ended, and when to give up. Pure. */
 #ifndef FS_RETRY_H
 #define FS_RETRY_H
 
@@ -11,15 +11,15 @@ enum server_end {
 	SERVER_FAILED, /* by a fault of its own */
 };
 
-/* In a row: all is forgiven once one has served. */
+/* Consecutive failures; reset once a process has served. */
 struct retry {
 	unsigned int failed, killed;
 };
 
 void retry_note(struct retry *r, enum server_end how);
-/* How long the next start waits. */
+/* The pause before the next start. */
 unsigned int retry_pause_ms(const struct retry *r);
-/* One will never serve; those who wait for it should get an error. */
+/* None will ever serve: callers should get an error instead of waiting. */
 bool retry_hopeless(const struct retry *r);
 
 #endif

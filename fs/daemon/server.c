@@ -20,8 +20,8 @@
 
 enum {
 	YOUNG_MS = 1000,
-	HUNG_YOUNG_MS = 60000, /* a hang takes longer to be seen than a fault */
-	VICTIM = 100,	       /* of oom_score_adj, before the holder */
+	HUNG_YOUNG_MS = 60000, /* a hang is noticed later than a fault */
+	VICTIM = 100,	       /* oom_score_adj: killed before the holder */
 	VICTIM_MOST = 1000,
 };
 
@@ -111,8 +111,7 @@ int server_start(struct server *s, const struct options *o, const char *mountpoi
 int server_go(struct server *s, const struct handover *what, const int fds[HANDOVER_FDS],
 	      struct err *err)
 {
-	/* The message waits in the socket: the holder never waits for a process that may be
-	 * dead. */
+	/* The message waits in the socket, so the holder never waits for a dead process. */
 	int r = fdmsg_send(s->sock, what, sizeof(*what), fds, HANDOVER_FDS);
 
 	s->since = now_ms();
@@ -133,13 +132,12 @@ void server_stop(struct server *s, int how, unsigned int grace_ms)
 
 void server_nudge(struct server *s)
 {
-	/* A signal that comes between its look at the flag and its read would be lost, so it is
-	 * repeated. */
+	/* Repeated, because a signal between its test of the flag and its read would be lost. */
 	if (s->pid > 0 && s->stopping)
 		kill(s->pid, now_ms() >= s->kill_at ? SIGKILL : s->stopping);
 }
 
-/* One that leaves is killed soon anyhow. */
+/* A process that leaves is killed soon anyway. */
 static bool is_watched(const struct server *s)
 {
 	return s->pid > 0 && s->stopping != SERVER_LEAVE;
@@ -152,13 +150,13 @@ uint64_t server_look_at(const struct server *s)
 
 void server_watch(struct server *s, int stash)
 {
-	/* What is in there before it serves is its predecessor's. */
+	/* Before it serves the stash has its predecessor's data. */
 	const char *hung;
 
 	if (!is_watched(s))
 		return;
 	if (s->stopping &&
-	    s->watchdog.look_at == UINT64_MAX) /* its end is waited for, and no request */
+	    s->watchdog.look_at == UINT64_MAX) /* waits for its end, not for a request */
 		watchdog_wake(&s->watchdog);
 	hung = watchdog_hangs(&s->watchdog, s->pid, s->served ? stash : -1);
 	if (!hung)
@@ -193,7 +191,7 @@ static bool was_killed(const siginfo_t *end)
 	return was_signalled(end) && end->si_status == SIGKILL;
 }
 
-/* Whoever dumps core, say, was faster. */
+/* It may have ended otherwise just before the kill, for example with a core dump. */
 static bool was_hung(const struct server *s, const siginfo_t *end)
 {
 	return s->hung && was_killed(end);
@@ -224,7 +222,7 @@ static void describe_end(const struct server *s, const siginfo_t *end, char *tex
 			 end->si_status);
 }
 
-/* A fault is also that it ended soon, or that it gave up serving. */
+/* Ending soon after the start, or giving up, also counts as a fault. */
 static enum server_end judge_end(const struct server *s, const siginfo_t *end)
 {
 	bool killed = was_killed(end), young = now_ms() - s->since < YOUNG_MS;

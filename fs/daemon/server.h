@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The serving process as its holder sees it. */
+/* The serving process from the holder's view. */
 #ifndef FS_SERVER_H
 #define FS_SERVER_H
 
@@ -15,66 +15,63 @@
 struct err;
 struct options;
 
-/* Another one goes on: between two requests, where the kernel sends unanswered ones again. */
+/* Another process goes on: leave between two requests if the kernel can resend unanswered ones. */
 #define SERVER_LEAVE SIGUSR1
-/* Serves on until no operation runs. */
+/* Serve until no operation runs, then end. */
 #define SERVER_END SIGTERM
 
 struct server {
-	pid_t pid; /* 0: none, and no descriptors */
+	pid_t pid; /* 0: no process, and no descriptors */
 	int pidfd; /* readable once it is completely gone */
 	int sock;
-	uint64_t since;	  /* now_ms() when it was told to go */
-	bool served;	  /* it said REPORT_SERVING */
-	bool gone;	  /* it said REPORT_GONE */
-	int stopping;	  /* by this signal; 0 not */
-	uint64_t kill_at; /* when stopping: now_ms() */
+	uint64_t since;	  /* now_ms() of server_go() */
+	bool served;	  /* it sent REPORT_SERVING */
+	bool gone;	  /* it sent REPORT_GONE */
+	int stopping;	  /* the signal; 0: not stopping */
+	uint64_t kill_at; /* now_ms(), if stopping */
 	struct watchdog watchdog;
-	const char *hung;  /* and was stopped for it; NULL not */
-	bool aborted;	   /* and so was the connection, or it would have stayed for ever */
-	char failing[112]; /* why it is stopped although nobody asked for it; "" it is not */
+	const char *hung;  /* why it hung and was stopped; NULL: it did not */
+	/* the connection was aborted too, otherwise it would have stayed for ever */
+	bool aborted;
+	char failing[112]; /* why it is stopped without a request; "": it is not */
 };
 
 extern const struct server server_none;
 
-/* Starts this very program (not what lies at its path by now) with --serve. It does nothing until
- * it is told to by server_go(): one that is there in advance need not be loaded when it is waited
- * for. */
+/* Starts this program (not the present file at its path) with --serve. The process sleeps until
+ * server_go(), so that it is loaded before it is needed. */
 int server_start(struct server *s, const struct options *o, const char *mountpoint,
 		 struct err *err);
-/* Hands it what and fds. Where that fails, it is gone. */
+/* Passes what and fds to it. On failure it is dropped. */
 int server_go(struct server *s, const struct handover *what, const int fds[HANDOVER_FDS],
 	      struct err *err);
-/* Kills, reaps, frees; one that is none too. */
+/* Kills, reaps and frees; allowed for no process. */
 void server_drop(struct server *s);
-/* Asks it to end, by SERVER_LEAVE or SERVER_END; after grace_ms it is killed. server_nudge() does
- * both, again and again. */
+/* Asks it to end, by SERVER_LEAVE or SERVER_END, and kills it after grace_ms. server_nudge() must
+ * be called repeatedly to do both. */
 void server_stop(struct server *s, int how, unsigned int grace_ms);
 void server_nudge(struct server *s);
-/* To be called at server_look_at(), now_ms(), UINT64_MAX: never. Stops one that hangs at once. */
+/* Call it at server_look_at() (now_ms(); UINT64_MAX: never). Kills a process that hangs. */
 void server_watch(struct server *s, int stash);
 uint64_t server_look_at(const struct server *s);
-/* It has nothing in hand, and is looked at again once server_asked(). */
+/* It has no work, and is not watched until server_asked(). */
 bool server_rests(const struct server *s);
 void server_asked(struct server *s);
-/* It was killed 5 s ago, and the kernel does not let a thread of it go. */
+/* It was killed 5 s ago, and the kernel does not let one of its threads go. */
 bool server_stays(struct server *s);
-/* After pidfd has become readable: notes for the next one how it ended. It is still to be
- * dropped. */
+/* After pidfd became readable: notes for the next process how it ended. Then server_drop(). */
 enum server_end server_ended(const struct server *s, struct handover *next);
 
-/* After that, from the memory that it had: was an operation interrupted that had begun? */
+/* After that, from the stash: was a running operation interrupted? */
 bool server_left_op(int stash);
-/* The connection is another one: what belonged to the former is no more. 0, or -errno, which it
- * says. */
+/* There is a new connection: clears the data of the old one. Returns 0, or -errno with a
+ * message. */
 int server_forget_connection(int stash);
 
-/* First thing in a process that the holder has forked: it ends with the holder, since two processes
- * must never read one connection, takes signals again, and does not speak to the service
- * manager. */
+/* Call it first in a forked process: it ends with the holder, because two processes must never read
+ * one connection; it takes signals again, and does not talk to the service manager. */
 void server_child(pid_t holder);
-/* Where memory is short the kernel may choose what the holder starts again, rather than the
- * holder. */
+/* If memory is short the kernel kills this process before the holder, which restarts it. */
 void server_victim(pid_t pid);
 
 #endif

@@ -9,7 +9,7 @@
 
 static const int ends[] = { SIGTERM, SIGINT, SIGHUP };
 
-/* While it is blocked, an ignored one comes all the same. */
+/* An ignored signal is still delivered while it is blocked. */
 static bool is_ignored(int signal)
 {
 	struct sigaction op;

@@ -42,7 +42,7 @@ static void drop(struct spawn *s)
 	s->pid = 0;
 }
 
-/* One that was killed from outside after a while is replaced at once. */
+/* A spawner that is killed after some time is replaced at once. */
 static void reap(struct spawn *s)
 {
 	bool young = now_ms() - s->since < YOUNG_MS;

@@ -21,7 +21,7 @@
 
 enum { PATIENCE_MS = 5000 };
 
-/* Of the line below. */
+/* Version of the line below. */
 #define ESTATE_ABI 1
 #define ESTATE_FORMAT "fuse=%d,stash=%d,listen=%d,conn=%d,former=%d,gen=%u,restarts=%u,dev=%u:%u"
 
@@ -129,7 +129,7 @@ static int start_asking(struct takeover *t, const char *mountpoint)
 	return t->pidfd < 0 ? -errno : 0;
 }
 
-/* Splits text, on which the options live from now on. */
+/* Splits text, to which the options point from now on. */
 static int take_options(struct options *o, char *text, struct err *err)
 {
 	char *save;
@@ -158,7 +158,7 @@ void takeover_ask(struct takeover *t, const struct options *o, const char *mount
 	if (r == -EAGAIN)
 		return;
 	if (r) {
-		/* Also who only looks whether we live comes by here. */
+		/* Somebody who only tests whether we live comes here too. */
 		takeover_clear(t);
 		return;
 	}

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The holder's side of --replace: a program that is to go on is asked first, by running it with
- * --can-adopt; only when it agrees is the old serving process ended.
- */
+/* The holder's side of --replace. The new program is asked first, by running it with --can-adopt;
+ * only if it agrees the old serving process is ended. */
 #ifndef FS_TAKEOVER_H
 #define FS_TAKEOVER_H
 
@@ -14,9 +12,9 @@
 
 enum takeover_state {
 	TAKEOVER_NONE,
-	TAKEOVER_CALLED,  /* somebody connected; the offer has not come yet */
-	TAKEOVER_ASKING,  /* the program runs and considers */
-	TAKEOVER_AGREED,  /* the serving process is being ended, then takeover_exec() */
+	TAKEOVER_CALLED,  /* a caller connected; no offer yet */
+	TAKEOVER_ASKING,  /* the program runs and checks */
+	TAKEOVER_AGREED,  /* the serving process is being ended; takeover_exec() follows */
 	TAKEOVER_STARTED, /* we are the new program; the caller waits for its first success */
 };
 
@@ -24,42 +22,42 @@ struct takeover {
 	enum takeover_state state;
 	int conn; /* -1: the caller is gone; what was agreed goes on */
 	int exe;  /* the program */
-	int said; /* what it prints while it considers */
+	int said; /* the program's output while it checks */
 	pid_t pid;
 	int pidfd;
-	uint64_t until; /* now_ms(): whoever has not answered by then is refused */
+	uint64_t until; /* now_ms(): a caller or program without an answer is refused then */
 	struct offer offer;
-	struct options o; /* what the program will run with; borrows from offer */
+	struct options o; /* for the new program; borrows from offer */
 };
 
-/* What a holder leaves to the next one, besides its options and its process id. */
+/* What a holder leaves to the next one, besides its options and its pid. */
 struct estate {
-	/* former: the program before, to go back to; -1 none. */
+	/* former: the previous program, for going back; -1: none. */
 	int fuse, stash, listen, conn, former;
 	uint32_t generation, restarts;
 	unsigned int major, minor;
 };
 
-extern const struct region_head estate_layout; /* of what takeover_exec() hands on */
+extern const struct region_head estate_layout; /* of the data of takeover_exec() */
 
 void takeover_init(struct takeover *t);
 void takeover_clear(struct takeover *t);
-/* A caller has connected; the one before, if any, is still being served: the new one is told so. */
+/* A caller has connected. If another one is still being served, the new one is told so. */
 void takeover_call(struct takeover *t, int conn);
-/* The caller's offer is there: starts asking its program. */
+/* The caller's offer has come: starts its program with --can-adopt. */
 void takeover_ask(struct takeover *t, const struct options *o, const char *mountpoint);
-/* The program asked has ended. */
+/* The asked program has ended. */
 void takeover_verdict(struct takeover *t);
-/* Until when it waits for caller or program, now_ms(); UINT64_MAX: for neither. */
+/* now_ms() until which it waits for caller or program; UINT64_MAX: it does not wait. */
 uint64_t takeover_until(const struct takeover *t);
-void takeover_expire(struct takeover *t); /* past that */
-/* The caller reads how it went, and that was it. */
+void takeover_expire(struct takeover *t); /* call it after that */
+/* Tell the caller the result, and end. */
 void takeover_done(struct takeover *t, const char *path);
 void takeover_refuse(struct takeover *t, const char *text);
 
-/* Becomes program exe with e; returns -errno when that fails, with e's descriptors as they were. */
+/* Executes program exe with e. Returns only on failure, -errno, with e's descriptors unchanged. */
 int takeover_exec(int exe, const struct estate *e, const struct options *o, const char *mountpoint);
-/* Reads what takeover_exec() wrote; -EINVAL when it is not that. */
+/* Reads the text of takeover_exec(); -EINVAL: invalid. */
 int takeover_parse(const char *text, struct estate *ret);
 
 #endif

@@ -10,8 +10,8 @@
 
 enum {
 	LOOK_MS = 500,
-	HUNG_LOOKS = 3,	  /* behind the one that saw it begin */
-	STAYS_LOOKS = 10, /* likewise, of a thread that outlives its kill */
+	HUNG_LOOKS = 3,	  /* after the look that first saw it */
+	STAYS_LOOKS = 10, /* likewise, for a thread that outlives its kill */
 };
 
 static const struct {
@@ -19,7 +19,7 @@ static const struct {
 	const char *what;
 } hands[HANDS] = {
 	[HAND_REQUEST] = { HUNG_LOOKS, "it hung at one request" },
-	/* They compute, thousands of devices at once, on a machine that may be busy. */
+	/* They compute, for thousands of devices at once, on a machine that may be busy. */
 	[HAND_NOTIFIER] = { 20, "its thread that tells of changes hung" },
 	[HAND_WORKER] = { 20, "its thread that makes long texts hung" },
 };
@@ -109,9 +109,9 @@ static void read_task(pid_t pid, const char *tid, const char *file, char *ret, s
 	ret[n] = '\0';
 }
 
-/* In D, where no signal reaches it, and for a connection of FUSE: what waits for a disk comes back
- * by itself, and would not do so sooner without our mount. Nor would what the freezer of cgroup v1
- * holds, which reads D as well. */
+/* In state D, where no signal reaches it, and because of FUSE. A thread that waits for a disk will
+ * end by itself, and not sooner without our mount. The same holds in the freezer of cgroup v1,
+ * which also shows D. */
 static bool is_waiting(pid_t pid, const char *tid)
 {
 	char text[4096];
@@ -124,7 +124,7 @@ static bool is_waiting(pid_t pid, const char *tid)
 	read_task(pid, tid, "stack", text, sizeof(text));
 	if (text[0])
 		return strstr(text, "fuse");
-	read_task(pid, tid, "wchan", text, sizeof(text)); /* a kernel that shows no stacks */
+	read_task(pid, tid, "wchan", text, sizeof(text)); /* a kernel without stacks */
 	return !strstr(text, "refrigerator");
 }
 

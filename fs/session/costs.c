@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What requests cost: how many took how long, and the longest of them. */
+/* The cost of requests: how many took how long, and the longest one. */
 #include "costs.h"
 
 #include <time.h>
@@ -25,7 +25,7 @@ void costs_note(struct costs *c, uint32_t opcode, uint64_t node, uint64_t ns)
 	c->node = node;
 }
 
-/* All but one of a thousand took no longer. */
+/* The time that 999 of 1000 requests do not exceed. */
 static unsigned int cost_p999(const struct costs *c)
 {
 	uint64_t seen = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What requests cost the thread that answers them, for make bench: its own time on a CPU. */
+/* CPU time of the thread that answers requests, for make bench. */
 #ifndef PCIDEVFS_FS_COSTS_H
 #define PCIDEVFS_FS_COSTS_H
 
@@ -10,15 +10,16 @@ enum { COST_US = 1000 };
 
 struct costs {
 	bool wanted;
-	uint64_t requests, of_us[COST_US + 1]; /* so many took so many us, the last ones more */
+	/* of_us[n]: requests that took n us, the last entry n or more */
+	uint64_t requests, of_us[COST_US + 1];
 	uint64_t longest_ns, node;
 	uint32_t opcode;
 };
 
-/* Of this thread, until now. */
+/* CPU time of this thread so far. */
 uint64_t costs_ns(void);
 void costs_note(struct costs *c, uint32_t opcode, uint64_t node, uint64_t ns);
-/* On stderr, where there were any. */
+/* Prints to stderr, if there were requests. */
 void costs_tell(const struct costs *c);
 
 #endif

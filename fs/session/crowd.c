@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Whose turn it is: the one who was served longest ago, of those who wait. */
+/* The next turn goes to the waiting user who was served longest ago. */
 #include "crowd.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ void crowd_init(struct crowd *c)
 		c->order[i] = (uint16_t)i;
 }
 
-/* Knuth's multiplier: neighbours in number are none here. */
+/* Knuth's multiplier: adjacent uids get distant numbers. */
 static uint8_t user_of(uint32_t uid)
 {
 	return (uint8_t)((uid * 2654435761u) >> (32 - CROWD_USERS_BITS));

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Requests that were read and wait for their user's turn. The kernel hands them out as they came:
- * of a user whose hundreds of threads ask at once, all would go ahead of another one's. Here the
- * users take turns, and each user's requests stay in their order.
- */
+/* Requests that were read and wait for their user's turn. The kernel delivers them in order of
+ * arrival, so those of a user with hundreds of threads would all go before another user's. Here
+ * users take turns; each user's requests stay in order. */
 #ifndef PCIDEVFS_FS_CROWD_H
 #define PCIDEVFS_FS_CROWD_H
 
@@ -12,8 +10,8 @@
 #include <stdint.h>
 
 enum {
-	CROWD_MAX = 512,	 /* requests that wait */
-	CROWD_SIZE = 512,	 /* bytes of one: but for long writes, all are shorter */
+	CROWD_MAX = 512,	 /* limit of waiting requests */
+	CROWD_SIZE = 512,	 /* bytes of a request: only long writes are longer */
 	CROWD_USERS_BITS = 6,
 };
 
@@ -23,17 +21,18 @@ struct crowd {
 		uint8_t user;
 		_Alignas(8) unsigned char text[CROWD_SIZE];
 	} slots[CROWD_MAX];
-	uint16_t order[CROWD_MAX]; /* slots: the first n wait, as they came; the others are free */
+	/* slots: the first n wait, in order of arrival; the rest is free */
+	uint16_t order[CROWD_MAX];
 	size_t n;
-	/* by user: the turn in which he was served last; some share one */
+	/* by user: turn of the last service; some users share one */
 	uint64_t served[1 << CROWD_USERS_BITS];
 	uint64_t turn;
 };
 
 void crowd_init(struct crowd *c);
-/* False: there is no room for it. */
+/* Returns false if there is no room for it. */
 bool crowd_put(struct crowd *c, uint32_t uid, const void *request, size_t len);
-/* Copies the next one, of CROWD_SIZE bytes at most, to buf; its length, or 0: nobody waits. */
+/* Copies the next one, of at most CROWD_SIZE bytes, to buf. Returns its length; 0: nobody waits. */
 size_t crowd_take(struct crowd *c, void *buf);
 
 #endif

@@ -7,10 +7,9 @@
 #include <stddef.h>
 #include <unistd.h>
 
-/* Uniques grow by 2. The process may die between reading a request and noting it; as it reads in
- * the order in which they were asked, what it read is a few steps beyond the last it noted, or
- * beyond the last forget: those get their unique when they are read, ahead of requests that
- * wait. */
+/* Uniques grow by 2. The process may die between reading a request and noting it. Requests are read
+ * in order, so what it read is a few steps beyond the last noted one, or beyond the last FORGET:
+ * those get their unique when they are read, ahead of waiting requests. */
 enum { STEP = 2, BEYOND = 64, SEARCHED = 65536 };
 
 static bool has_answer(const struct fuse_in_header *in)
@@ -21,12 +20,12 @@ static bool has_answer(const struct fuse_in_header *in)
 
 void inflight_note(struct inflight *f, const struct fuse_in_header *in)
 {
-	/* A thread outside our pid namespace has no number here; its node tells such apart. */
+	/* A thread outside our pid namespace has pid 0 here; its node tells such threads apart. */
 	uint64_t owner = in->pid ? in->pid : in->nodeid << 32 | 1;
 	size_t set = (owner * 0x9e3779b97f4a7c15u) >> 55;
 	size_t way = 0;
 
-	/* An interrupt has the unique of its request, and 1. */
+	/* An interrupt has the unique of its request plus 1. */
 	if (in->opcode != FUSE_INTERRUPT && in->unique > f->top)
 		f->top = in->unique;
 	if (!has_answer(in))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which requests may have been read and not answered: for kernels that cannot send them again.
+ * Requests that may have been read and not answered, for kernels that cannot send them again.
  *
  * A thread waits for one request at a time, so the last request of each thread covers all. Nothing
- * is taken out: an answer to a request that has one already is refused by the kernel and harmless.
+ * is removed: a second answer to a request is refused by the kernel and harmless.
  */
 #ifndef FS_INFLIGHT_H
 #define FS_INFLIGHT_H
@@ -15,10 +15,10 @@ struct fuse_in_header;
 #define INFLIGHT_SETS 512
 #define INFLIGHT_WAYS 8
 
-/* Lies in the stash: a slot is one word, so a kill tears nothing. */
+/* In the stash. A slot is one word, so a kill tears nothing. */
 struct inflight {
-	uint64_t last; /* the request that was read last */
-	uint64_t top;  /* the highest unique seen, of whatever kind */
+	uint64_t last; /* the last request that was read */
+	uint64_t top;  /* the highest unique seen, of any kind */
 	struct {
 		uint64_t unique; /* 0: free */
 		uint64_t owner;
@@ -26,7 +26,7 @@ struct inflight {
 };
 
 void inflight_note(struct inflight *f, const struct fuse_in_header *in);
-/* Answers EIO to all of them; returns how many the kernel had still been waiting for. */
+/* Answers EIO to all of them. Returns how many the kernel was still waiting for. */
 unsigned int inflight_fail_all(struct inflight *f, int fuse_fd);
 
 #endif

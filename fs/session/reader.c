@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Reading requests: one by one while one user asks, as many as have come while many do. */
+/* Reads requests: one by one for a single user, all that have come if many users ask. */
 #define _GNU_SOURCE
 #include "reader.h"
 
@@ -16,14 +16,14 @@
 #include "pcidevfs/err.h"
 
 enum {
-	HEADERS = 8192, /* room that the kernel wants besides what is written */
-	LOOK_EACH = 8,	/* requests: whether more of them wait */
+	HEADERS = 8192, /* extra room that the kernel requires */
+	LOOK_EACH = 8,	/* requests between two checks for waiting ones */
 };
 
 bool reader_open(struct reader *r, int fd, size_t max_write)
 {
-	/* Populated: a request whose reader is killed while the kernel copies it into a page that
-	 * is not there yet would be lost. */
+	/* MAP_POPULATE: if the process is killed while the kernel copies a request into a missing
+	 * page, the request would be lost. */
 	void *buf = mmap(NULL, max_write + HEADERS, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
@@ -39,7 +39,7 @@ void reader_close(struct reader *r)
 	free(r->crowd);
 }
 
-/* The holder shares the flags, and reads nothing. */
+/* The holder shares the flags, but never reads. */
 static void set_blocking(struct reader *r, bool blocking)
 {
 	int flags = fcntl(r->fd, F_GETFL);
@@ -60,8 +60,8 @@ static void end_crowd(struct reader *r)
 	r->crowded = false;
 }
 
-/* A lone user's next request comes behind the answer to the last one: where one waits already, he
- * is not alone. */
+/* A lone user's next request follows the last answer. If one waits already, there are more
+ * users. */
 static void look_for_crowd(struct reader *r)
 {
 	struct pollfd p = { r->fd, POLLIN, 0 };
@@ -91,7 +91,7 @@ static int read_one(struct reader *r, size_t *ret_len, struct err *err)
 		return fail(err, EPROTO, "the kernel sent a request of %zd bytes", n);
 	if (errno == ENODEV)
 		return READ_GONE;
-	/* ENOENT: the asker was interrupted before we had read the request. */
+	/* ENOENT: the caller was interrupted before we read the request. */
 	if (errno == EINTR || errno == ENOENT)
 		return READ_AGAIN;
 	return errno == EAGAIN
@@ -99,7 +99,7 @@ static int read_one(struct reader *r, size_t *ret_len, struct err *err)
 		       : fail(err, errno, "requests cannot be read: %s", strerror(errno));
 }
 
-/* READ_ONE: it has no place among those that wait. */
+/* READ_ONE: the request does not fit among those that wait. */
 static int gather(struct reader *r, size_t *ret_len, struct err *err)
 {
 	const struct fuse_in_header *in = (const void *)r->buf;

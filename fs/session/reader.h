@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where the next request comes from: the connection, or, while many ask at once, those that were
- * read and wait. */
+/* The source of the next request: the connection or, while many users ask, those already read. */
 #ifndef PCIDEVFS_FS_READER_H
 #define PCIDEVFS_FS_READER_H
 
@@ -11,25 +10,26 @@ struct crowd;
 struct err;
 
 struct reader {
-	int fd;		    /* the caller's */
-	unsigned char *buf; /* the request that was read last */
+	int fd;		    /* owned by the caller */
+	unsigned char *buf; /* the last request that was read */
 	size_t size;
-	struct crowd *crowd; /* NULL as long as there never was one */
+	struct crowd *crowd; /* NULL if it was never needed */
 	bool crowded;
 	unsigned int since_look;
 };
 
 enum { READ_ONE, READ_AGAIN, READ_NONE, READ_GONE };
 
-/* For writes of max_write bytes at most. False: no memory. */
+/* For writes of at most max_write bytes. False: no memory. */
 bool reader_open(struct reader *r, int fd, size_t max_write);
 void reader_close(struct reader *r);
-/* Before the first one: what a former process left is undone. */
+/* Call it before the first request: resets what a former process left. */
 void reader_begin(struct reader *r);
-/* READ_ONE: a request of *ret_len bytes is in buf; READ_AGAIN, READ_NONE: none; READ_GONE: no more;
- * -errno. may_gather: what was read and not answered comes again when this process dies. */
+/* READ_ONE: a request of *ret_len bytes is in buf; READ_AGAIN, READ_NONE: none; READ_GONE: the
+ * connection has ended; else -errno. may_gather: the kernel resends unanswered requests if we
+ * die. */
 int reader_next(struct reader *r, bool may_gather, size_t *ret_len, struct err *err);
-/* What was read already, one after the other; false: no more, and nothing waits for us. */
+/* Returns requests that were already read, one by one; false: none is left to answer. */
 bool reader_rest(struct reader *r, size_t *ret_len);
 
 #endif

@@ -25,7 +25,7 @@
 /* Newer than the headers of Linux 6.1. */
 #define NOTIFY_RESEND 7
 #define UNIQUE_RESENT (1ull << 63)
-#define INIT_HAS_RESEND (1u << 7) /* of flags2: FUSE_HAS_RESEND */
+#define INIT_HAS_RESEND (1u << 7) /* in flags2: FUSE_HAS_RESEND */
 #define SESSION_ABI 2
 #define INIT_FLAGS2_AT 16 /* behind major, minor, max_readahead, flags */
 
@@ -33,9 +33,9 @@ enum {
 	MAX_WRITE = 65536,
 	INIT_MAX = 512,
 	POISON_DEATHS = 3,
-	POISON_KILLS = 10, /* are as one of these */
-	QUIET_MS = 3, /* without a request: who waited has asked on */
-	CALM_MS = 20, /* and no later, however busy they are */
+	POISON_KILLS = 10, /* so many kills count as one death */
+	QUIET_MS = 3, /* time without a request after which those that waited are served */
+	CALM_MS = 20, /* at most so long, however busy they are */
 };
 
 enum init_state { INIT_NONE, INIT_SEEN, INIT_ANSWERED };
@@ -45,11 +45,11 @@ struct record {
 	struct region_head region;
 	atomic_uint init; /* enum init_state */
 	uint32_t init_len;
-	uint32_t resend; /* the kernel said at INIT that it can send again */
+	uint32_t resend; /* at INIT the kernel said that it can send requests again */
 	unsigned char init_buf[INIT_MAX];
 	_Atomic uint64_t in_hand[HANDS];
-	/* The request at which the last processes died: by a fault, or killed from outside or for
-	 * want of memory. */
+	/* The request at which the last processes died: by a fault, or killed (also for lack of
+	 * memory). */
 	uint64_t poison;
 	uint32_t poison_deaths, poison_kills;
 	struct inflight inflight;
@@ -61,13 +61,13 @@ struct session {
 	struct fuse_session *se;
 	struct record *rec;
 	struct reader reader;
-	uint64_t calm_at; /* now_ms() */
+	uint64_t calm_at; /* time of now_ms() */
 	bool calm;
 };
 
 const struct region_head session_layout = { "session", SESSION_ABI, sizeof(struct record) };
 
-/* libfuse has no accessor before 3.17, so handlers ask here. */
+/* libfuse has no accessor before 3.17, so handlers use this. */
 static __thread uint64_t current_unique;
 
 uint64_t session_unique(void)
@@ -85,23 +85,22 @@ static void want_if_capable(struct fuse_conn_info *conn, unsigned int caps)
 	conn->want |= conn->capable & caps;
 }
 
-/* All of this is SESSION_ABI: it holds for as long as the mount does. */
+/* All of this belongs to SESSION_ABI: it holds as long as the mount. */
 static void session_init(void *userdata, struct fuse_conn_info *conn)
 {
 	(void)userdata;
-	/* The loop looks at each request's header, so requests must come as memory. */
+	/* The loop reads each request's header, so requests must come as memory. */
 	conn->want &= ~(unsigned int)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
 				      FUSE_CAP_SPLICE_MOVE);
-	/* The kernel would cut its cached size on open, and cached readers would see empty
+	/* The kernel would truncate its cached size on open: cached readers would see empty
 	 * values. */
 	conn->want &= ~(unsigned int)FUSE_CAP_ATOMIC_O_TRUNC;
-	/* Who lists a directory anew, be it by a descriptor that he has, looks at its mtime: that
-	 * drops what the kernel has of it. Of files only utimes alters it. */
+	/* A directory is listed anew, even by an open descriptor, after a check of its mtime, which
+	 * drops the kernel's cached list. Of files only utimes changes it. */
 	want_if_capable(conn, FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_READDIRPLUS |
 				      FUSE_CAP_PARALLEL_DIROPS);
-	/* Who lists looks at what is listed; the kernel's guess whether, though, is made at each of
-	 * its buffers anew, and one that reads on before it looks would cost a request for each
-	 * entry. */
+	/* Programs that list also look at the entries. The kernel's guess about that is made anew
+	 * for each buffer, and a wrong one would cost a request for each entry. */
 	conn->want &= ~(unsigned int)FUSE_CAP_READDIRPLUS_AUTO;
 	conn->max_write = MAX_WRITE;
 }
@@ -139,7 +138,7 @@ static int make_fuse(struct session *s, const struct session_conf *conf, struct 
 	s->se = fuse_session_new(&args, &ops, sizeof(ops), conf->userdata);
 	fuse_opt_free_args(&args);
 	snprintf(place, sizeof(place), "/dev/fd/%d", conf->fuse_fd);
-	/* This form of mount point makes libfuse adopt the descriptor; it mounts nothing. */
+	/* With such a mount point libfuse adopts the descriptor; it mounts nothing. */
 	if (!s->se || fuse_session_mount(s->se, place))
 		return fail(err, EIO, "libfuse does not take over the connection");
 	return 0;
@@ -188,7 +187,7 @@ static void process(struct session *s, void *mem, size_t len)
 		costs_note(&s->costs, in.opcode, in.nodeid, costs_ns() - begun);
 }
 
-/* libfuse answers INIT to the descriptor's number, which meanwhile leads nowhere. */
+/* libfuse writes its answer to the descriptor's number, which leads to /dev/null meanwhile. */
 static int replay_init(struct session *s)
 {
 	_close_ int keep = fcntl(s->conf.fuse_fd, F_DUPFD_CLOEXEC, 3);
@@ -266,8 +265,7 @@ static void die_if(const struct session *s, const char *fault)
 		kill(getpid(), SIGKILL);
 }
 
-/* The kernel's greeting, or the first request behind one that was answered but not noted as
- * such. */
+/* The kernel's INIT, or the first request after an INIT that was answered but not recorded so. */
 static void serve_unready(struct session *s, const struct fuse_in_header *in, size_t len)
 {
 	struct record *rec = s->rec;
@@ -286,7 +284,7 @@ static void serve_unready(struct session *s, const struct fuse_in_header *in, si
 	atomic_store(&rec->init, INIT_ANSWERED);
 }
 
-/* A request at which process after process dies is refused, so that the others can be served. */
+/* A request that kills one process after another is refused, so that the others can be served. */
 static bool refuse_poison(struct session *s, uint64_t unique)
 {
 	struct record *rec = s->rec;
@@ -308,8 +306,8 @@ static void *ask_ourselves(void *mountpoint)
 	return NULL;
 }
 
-/* At a request a thread of ours asks the same, and neither is answered: not even SIGKILL lets go of
- * who waits for what was read already, only the end of the connection does. */
+/* For tests: at a request, a thread of ours sends the same request, and neither is answered. Even
+ * SIGKILL does not free a thread whose request was read, only the end of the connection. */
 static void wait_for_ourselves(const struct session *s, const struct fuse_in_header *in)
 {
 	char path[32];
@@ -350,8 +348,7 @@ static void serve_one(struct session *s, size_t len)
 	current_unique = 0;
 }
 
-/* Who waited while nobody served, and reads what he opened next, shares the CPU with nobody of
- * ours. */
+/* Those that waited for a server get their next answers before our other threads run. */
 static void calm_down(struct session *s)
 {
 	struct pollfd p = { s->conf.fuse_fd, POLLIN, 0 };

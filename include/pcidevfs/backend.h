@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What main sees of the hardware side. Behind it a vendor, a bus or a driver family is one row
- * (backend/ops.h). */
+/* The hardware side as main sees it. A vendor, bus or driver family is one row of backend/ops.h. */
 #ifndef PCIDEVFS_BACKEND_H
 #define PCIDEVFS_BACKEND_H
 
@@ -18,39 +17,38 @@ struct out;
 struct step;
 struct verb;
 
-/* Where the machine lies; --sysfs, --dev, --proc, --driver-root. Ownership stays with the
- * caller. */
+/* Where to find the machine: --sysfs, --dev, --proc, --driver-root. The caller keeps ownership. */
 struct roots {
 	const char *sysfs;
 	const char *dev;
 	const char *proc;
-	const char *driver; /* the root directory of the vendor's driver; NULL: that of the host */
-	int spawner; /* a socket to the process that starts helpers; 0: there is none */
-	int watch;   /* an inotify that outlives the backend; 0: it makes one of its own */
+	const char *driver; /* root directory of the vendor's driver; NULL: the host's own */
+	int spawner; /* socket to the process that starts helpers; 0: none */
+	int watch;   /* inotify that outlives the backend; 0: the backend makes one */
 };
 
 #define SPAWNER_ARG "--spawner"
 
 struct backend;
 
-/* Refuses (-ENOENT) a sysfs root without bus/pci/devices. Starts nothing. */
+/* Returns -ENOENT for a sysfs root without bus/pci/devices. Starts nothing. */
 int backend_open(const struct roots *roots, struct model *m, struct backend **ret, struct err *err);
-/* False: a look hangs at a device and may go on at any moment, with this and the model; nothing was
- * freed. */
+/* Returns false if a probe hangs at a device: it may continue at any time and then use the backend
+ * and the model, so nothing was freed. */
 bool backend_free(struct backend *b);
 
-/* Opens what backend_listen() hears and needs rights for, which may be given up behind it; else
- * backend_listen() does so. */
+/* Opens the sockets and files of backend_listen() that need privileges, which may be dropped
+ * afterwards. Without this call backend_listen() opens them. */
 void backend_hear(struct backend *b);
 /* Opens the uevent socket, then reads every function and its names, then what guards them
- * (host_critical, holders); publishes. A function that vanishes meanwhile is left out. */
+ * (host_critical, holders); publishes all of it. A function that vanishes meanwhile is left out. */
 int backend_scan(struct backend *b, struct err *err);
-/* Until backend_stop(): uevents, mount table, holders; each into the model. On its own thread.
- * Returns 0, or -errno when it cannot go on. */
+/* Feeds uevents, changes of the mount table and holders into the model until backend_stop(). Call
+ * it on a thread of its own. Returns 0, or -errno if it cannot continue. */
 int backend_listen(struct backend *b, struct err *err);
 void backend_stop(struct backend *b);
 
-/* As struct world (txn.h) wants them. */
+/* The members of struct world (txn.h). */
 int backend_observe(void *backend, const struct key *devs, size_t n, bool guards, struct err *err);
 int backend_guard(void *backend, const struct key *dev, struct err *err);
 int backend_observe_holders(void *backend, const struct key *devs, size_t n, uint64_t since,
@@ -60,35 +58,31 @@ int backend_lift(void *backend, const struct key *dev, const char *former,
 		 unsigned int deadline_ms);
 int backend_late(void *backend, struct step *step);
 int backend_await(void *backend, const struct step *step, unsigned int deadline_ms);
-/* All there are, NULL-terminated; good as long as the backend. */
+/* NULL-terminated; valid as long as the backend. */
 const struct method *const *backend_methods(const struct backend *b);
 const struct verb *const *backend_verbs(const struct backend *b);
-/* For docs/FILES.md: who serves what. */
+/* For docs/FILES.md: which backend serves what. */
 void backend_print(FILE *to);
 
-/* pcidevfsd --early: keeps the host's drivers from a device that a stored request claims, where its
- * bus has a way to. Also 0 when nothing is to be done; -EINVAL for what is not an id
+/* pcidevfsd --early: keeps the host's drivers away from a device that a stored intent claims, if
+ * its bus supports that. Returns 0 also if there is nothing to do; -EINVAL if id is not an id
  * (key_parse()). */
 int backend_early(const struct roots *roots, const char *state_dir, const char *id,
 		  struct err *err);
 
-/*
- * The process that starts helpers (io.h), a program's own: its main(), with main's arguments.
- * SPAWNER_ARG and the four roots follow the program's name. Requests come from standard input; it
- * ends with the last socket that leads there, and with the process that has started it. Returns the
- * exit code.
- */
+/* The main() of the process that starts helpers (io.h). Its arguments are the program's name,
+ * SPAWNER_ARG and the four roots. It reads requests from standard input and ends with the last
+ * socket that leads there, or with the process that started it. Returns the exit code. */
 int backend_spawner(int argc, char **argv);
-/* Starts it as a child of ours: this very program with SPAWNER_ARG. sock stays the caller's;
- * whatever waits in it is served, so that another one may take the place of one that has died.
- * Returns its pid or -errno. */
+/* Starts this program with SPAWNER_ARG as a child. The caller keeps sock. Requests that wait in
+ * sock are served, so a new spawner can replace a dead one. Returns the pid or -errno. */
 pid_t backend_spawn(const struct roots *roots, int sock);
-/* The same for who needs one for itself: *ret_sock is the caller's, for roots.spawner. */
+/* Starts a spawner for the caller alone. The caller owns *ret_sock, which is for roots.spawner. */
 int backend_open_spawner(const struct roots *roots, int *ret_sock, struct err *err);
-/* What it needs. */
+/* The capabilities that a spawner needs. */
 uint64_t backend_spawner_caps(void);
 
-/* "iommu=on", "uevents=ok", ... one keyed line each, with what to do, for `health`. */
+/* Appends keyed lines such as "iommu=on", "uevents=ok", with what to do about it, for `health`. */
 void backend_health(struct backend *b, struct out *o);
 
 #endif

@@ -4,15 +4,13 @@
 
 #include <stdint.h>
 
-/*
- * What a change touched. Attribute rows and events are woken by these, and an event names the rows
- * that have one of its bits: rows share a bit only if what they read changes together. A new one
- * goes before CH_END.
- */
+/* What a change touched: it wakes attribute rows and events. An event names all rows that have one
+ * of its bits, so rows share a bit only if their texts change together. New bits go before
+ * CH_END. */
 typedef uint64_t change_bits;
 
 #define CH_BIT(n) (UINT64_C(1) << (n))
-#define CH_IDENTITY CH_BIT(0) /* another device: of one that stays no field has it */
+#define CH_IDENTITY CH_BIT(0) /* another device; no field of a device that stays has this bit */
 #define CH_NUMVFS CH_BIT(4)
 #define CH_CRITICAL CH_BIT(6)
 #define CH_HOLDERS CH_BIT(7)
@@ -21,23 +19,24 @@ typedef uint64_t change_bits;
 #define CH_STATE CH_BIT(10)
 #define CH_ERROR CH_BIT(11) /* last_error */
 #define CH_PLAN CH_BIT(12)
-/* Kept for ourselves: wakes no poll and makes no event; restore looks again. */
+/* Internal: wakes no poll and makes no event; restore looks again. */
 #define CH_INTERNAL CH_BIT(13)
 #define CH_ALLOCATED CH_BIT(14)
 #define CH_GIVEN CH_BIT(15)    /* allocated_nodes */
 #define CH_GIVEN_AS CH_BIT(16) /* allocated_as */
-/* vendor, device, class: read together, of a card that answers or does not */
+/* vendor, device and class: read together; they change when a card stops or begins to answer */
 #define CH_IDS CH_BIT(17)
 #define CH_KIND CH_BIT(18)
 #define CH_DESCRIPTION CH_BIT(19)
 #define CH_POOLED CH_BIT(20)
 #define CH_PARENT CH_BIT(22)
 #define CH_REASON CH_BIT(23)
-/* No file of the device reads so, but others may, as `intents` and those of a resource, or what
- * follows from it has a bit of its own. CH_BEHIND: from these follow state and reason. */
+/* No file of the device shows these, but other files do (`intents`, those of a resource), or what
+ * follows from them has its own bit. CH_BEHIND: state and reason follow from it. */
 #define CH_ASIDE CH_BIT(24)
 #define CH_BEHIND CH_BIT(25)
-/* Likewise, and the rights of its files follow from it: the kernel asks for attributes anew. */
+/* Likewise; the rights of the device's files follow from it: the kernel asks for attributes
+ * again. */
 #define CH_RIGHTS CH_BIT(26)
 #define CH_MDEV CH_BIT(27)
 #define CH_CLAIMABLE CH_BIT(28)

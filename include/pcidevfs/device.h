@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One device as the model holds it: what the kernel says (facts), how it is
- * called (names), what was asked of it (want), and what follows (kind, caps,
- * state, reason).
+ * A device in the model: the kernel's view (facts), its names, what was requested (intent), and
+ * what follows (kind, caps, state, reason).
  *
- * The record is flat, so that it can lie in memory that outlives the daemon: no
- * pointers; every string is terminated and "" means none. An upgrade knows the
- * layout by MODEL_ABI (model.h) and the record's size: a change that keeps the
- * size needs a new MODEL_ABI, and so does one of what a field means. A unit test
- * asks for the former.
+ * The record is flat, so that it can be in memory that outlives the daemon: no pointers; every
+ * string is terminated and "" means none. An upgrade recognizes the layout by MODEL_ABI (model.h)
+ * and the record's size. A change that keeps the size needs a new MODEL_ABI, and so does a new
+ * meaning of a field. A unit test checks the former.
  */
 #ifndef PCIDEVFS_DEVICE_H
 #define PCIDEVFS_DEVICE_H
@@ -23,24 +21,24 @@
 #include "pcidevfs/key.h"
 
 #define INTENT_VFS                                                                                 \
-	1024 /* of one PF: more are not made; the field in config space has room for 65535 */
-#define ALLOCATED_NAME 382 /* Kubernetes: 63 + 1 + 253 + 1 + 63 characters at most */
-#define PROFILE_NAME 64 /* "NVIDIA RTXP6000-96C-24Q-VIRT" is long (spec/peers.md 1.10) */
+	1024 /* of one PF: limit of VFs; config space has room for 65535 */
+#define ALLOCATED_NAME 382 /* Kubernetes: at most 63 + 1 + 253 + 1 + 63 characters */
+#define PROFILE_NAME 64 /* "NVIDIA RTXP6000-96C-24Q-VIRT" is a long one (spec/peers.md 1.10) */
 #define LAST_ERROR 520
 #define CLAIM_NAME 254 /* DESIGN.md 5: at most 253 characters */
 
-/* What a device can do. Follows identity, not the driver of the moment. A row's mask is made of
+/* What a device can do. Follows from identity, not from its driver. A row's mask is made of
  * these. */
 enum cap {
 	CAP_PCI = 1 << 0,
-	CAP_CLAIM = 1 << 1,  /* can be handed to a guest: no bridge */
+	CAP_CLAIM = 1 << 1,  /* can be handed to a guest: not a bridge */
 	CAP_SRIOV = 1 << 2,  /* a PF: has sriov_totalvfs */
 	CAP_VF = 1 << 3,     /* its parent is its PF: device_is_vf() */
-	CAP_GROUP = 1 << 4,  /* lies in an IOMMU group */
+	CAP_GROUP = 1 << 4,  /* is in an IOMMU group */
 	CAP_RESET = 1 << 5,  /* the kernel has a function reset for it */
 	CAP_GPU = 1 << 6,    /* display class 03 */
 	CAP_NIC = 1 << 7,    /* network class 02 */
-	CAP_NUMVFS = 1 << 8, /* a PF whose number of VFs is written to sriov_numvfs */
+	CAP_NUMVFS = 1 << 8, /* a PF whose sriov_numvfs sets the number of VFs */
 	CAP_END,	     /* above all of them */
 };
 
@@ -57,7 +55,7 @@ enum kind {
 	KIND_COUNT
 };
 
-/* In the order of DESIGN.md 3: the first that fits is shown. */
+/* In the order of DESIGN.md 3: the first match is shown. */
 enum state {
 	STATE_STUCK,
 	STATE_BUSY,
@@ -70,7 +68,7 @@ enum state {
 	STATE_COUNT
 };
 
-/* What was asked, and what must be known to take it back: a row of intents.def each. */
+/* What was requested, and what an undo must know: each is a row of intents.def. */
 struct intent {
 #define INTENT(type, name, bit, whose) type name;
 #define INTENT_TEXT(name, size, bit, whose) char name[size];
@@ -80,29 +78,30 @@ struct intent {
 
 struct device {
 	struct key key;
-	uint64_t birth;	     /* generation of its appearance: a re-plugged device has another */
+	uint64_t birth;	     /* generation of its appearance: differs if it is plugged in again */
 	uint64_t generation; /* of its last change */
 	uint32_t caps;	     /* enum cap */
 	enum kind kind;
 	struct facts facts;
 	struct names names;
 	struct intent intent;
-	/* The claim that is stored for it, from when it is seen until restore has brought that
-	 * back, or was refused; "" none. */
+	/* The stored claim, from the device's appearance until restore has restored it or was
+	 * refused; "": none. */
 	char intended[CLAIM_NAME];
 	enum state state;
-	bool taken; /* free, but no pod can get it: one has another member of its IOMMU group */
-	uint64_t let_go; /* us, 0: when a pod did, and nobody has looked since who still holds it */
-	/* What a claim of it would be refused with now, by its rules (struct claim_rules of
-	 * model.h): a positive errno and the sentence; 0 and "" where it would not be. */
+	bool taken; /* free, but a pod has another member of its IOMMU group */
+	uint64_t let_go; /* us, 0: when a pod released it, if holders were not looked for since */
+	/* What its claim would be refused with now, by the rules (struct claim_rules of model.h): a
+	 * positive errno and the sentence; 0 and "": it would not. */
 	int32_t refused_code;
 	char refused[ERR_TEXT];
 	char reason[400];
-	char busy[96];		     /* the operation that runs: "claim alice"; "" none */
-	char stuck[256];	     /* why it could be neither done nor undone; "" none */
-	char unmet[240];	     /* why what is stored for it is not applied; "" none */
-	char last_error[LAST_ERROR]; /* "<file>: <sentence>", "" is shown as ok */
-	char plan_query[320];	     /* what was written to plan */
+	char busy[96];		     /* the running operation: "claim alice"; "": none */
+	/* why an operation could be neither done nor undone; "": none */
+	char stuck[256];
+	char unmet[240];	     /* why its intents are not applied; "": none */
+	char last_error[LAST_ERROR]; /* "<file>: <sentence>"; "" is shown as ok */
+	char plan_query[320];	     /* the text that was written to plan */
 };
 
 const char *kind_name(enum kind kind);
@@ -111,59 +110,60 @@ const char *state_name(enum state state);
 /* Other members of its IOMMU group that forbid something; NULL: none does. */
 struct peers {
 	const struct device *with_pod;
-	const struct device *with_other; /* a pod has it that is not the device's own */
+	const struct device *with_other; /* another pod than the device's own has it */
 	const struct device *on_host; /* the kernel lets nobody open the group (spec/kernel.md 7) */
-	const struct device *of_other; /* its claim file is another's, so nobody gets the nodes */
-	const struct device *claimed; /* the device is not, and would be with it */
+	/* its claim file has another owner, so nobody gets the nodes */
+	const struct device *of_other;
+	const struct device *claimed; /* the device is not claimed, and would be together with it */
 };
 
-/* Pure: what follows from its class and relations. Sets caps and kind. */
+/* Pure: sets caps and kind from class and relations. */
 void device_identify(struct device *dev);
-/* Pure: what follows from facts, want and refused. Sets caps, kind, state, taken, reason; and
- * refused where no device of its kind can be claimed. */
+/* Pure: sets caps, kind, state, taken and reason from facts, intent and refused. Also sets refused
+ * if no device of its kind can be claimed. */
 void device_derive(struct device *dev, struct peers peers);
 
-/* -EOPNOTSUPP, with the sentence that the device does not have this file. */
+/* Fails with -EOPNOTSUPP and the sentence that the device does not have this file. */
 int device_lacks(const struct device *dev, const char *file, struct err *err);
 
 
-/* A PCI function that another one, its parent, has made. */
+/* A PCI function made by another one, its parent. */
 bool device_is_vf(const struct device *dev);
 
-/* Its claim is stored, and restore is about to bring it back. */
+/* Its claim is stored, and restore is about to apply it. */
 bool device_is_coming(const struct device *dev);
-/* Whose it is, be it that the claim is only coming; "" nobody's. */
+/* Who claims it, even if the claim is not restored yet; "": nobody. */
 void device_claim(const struct device *dev, char buf[static CLAIM_NAME]);
 
-/* A pod has it. What is stored counts from when its claim is back. */
+/* A pod has it. A stored allocation counts once its claim is restored. */
 bool device_is_allocated(const struct device *dev);
-/* A pod is known to have it: more than "pending", which may yet be any pod's. */
+/* A known pod has it: not just "pending", which may be any pod. */
 bool device_with_pod(const struct device *dev);
-/* /dev/vfio/<group> and the cdevs go to the owner of the claim files where all claimed members have
- * the same; a node gives the whole group, so else root keeps them. */
+/* /dev/vfio/<group> and the cdevs go to the owner of the claim files if all claimed members have
+ * the same one; a node gives access to the whole group, so otherwise root keeps them. */
 bool device_shares_owner(const struct device *dev, const struct device *other);
-/* No claim has it, and no driver of the host's, though what it had before the one that is stored is
- * known: --early may have taken it, and then that claim could not be brought back. */
+/* It has no claim and no host driver, although what it had before the stored claim is known:
+ * --early may have kept its driver away, and then that claim could not be restored. */
 bool device_is_astray(const struct device *dev);
 
-/* The name that it is, or would be, offered by: what was written, else one of its own, else the
- * computed one; "" when it cannot be claimed. Its own: "nvidia.com/0000_08_00_4", since kubelet
- * takes no colons. */
+/* The name under which it is, or would be, offered: the written one, else one of its own, else the
+ * computed one; "" if it cannot be claimed. Its own: "nvidia.com/0000_08_00_4", because kubelet
+ * accepts no colons. */
 void device_resource(const struct device *dev, char buf[static RESOURCE_NAME]);
 
-/* The same, but while a pod has it the name by which that was given it. */
+/* Likewise, but while a pod has it the name under which the pod got it. */
 void device_offered_as(const struct device *dev, char buf[static RESOURCE_NAME]);
 
-/* Is it among facts.nodes? */
+/* Is the node among facts.nodes? */
 bool device_has_node(const struct device *dev, const char *node);
 
 #define DOUBT_TEXT 256
 
-/* The sentence on a function of which an attribute cannot be read, so that nobody knows for what it
- * would be taken; "" when there is none. */
+/* The sentence about a function with an unreadable attribute, which could be taken for another
+ * device; "" if there is none. */
 void device_doubt(const struct device *dev, char buf[static DOUBT_TEXT]);
 
-/* Is this a class the IOMMU group's claim leaves alone: PCI bridge or host bridge (DESIGN.md 5)? */
+/* Is it of a class that a group's claim leaves alone: PCI bridge or host bridge (DESIGN.md 5)? */
 bool device_is_bridge(const struct facts *facts);
 
 #endif

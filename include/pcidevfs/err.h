@@ -2,10 +2,10 @@
 /*
  * A refusal: an errno for the machine and one sentence for the person.
  *
- * A function that can fail returns 0 or -errno. If a user could ask why, its
- * last parameter is `struct err *err`: filled on failure, untouched on success;
- * NULL is allowed. The sentence names the value, the device, the cause and the
- * way out (DESIGN.md 14), has no final full stop and no newline.
+ * A function that can fail returns 0 or -errno. If a user could ask why, its last parameter is
+ * `struct err *err`: filled on failure, untouched on success; NULL is allowed. The sentence names
+ * the value, the device, the cause and the way out (DESIGN.md 14); it has no final full stop and no
+ * newline.
  */
 #ifndef PCIDEVFS_ERR_H
 #define PCIDEVFS_ERR_H
@@ -18,22 +18,20 @@
 
 struct err {
 	int code; /* positive errno, 0 when nothing failed */
-	/* Whose request is refused: its request.line (plan.h); 0: the transaction's as a whole. */
+	/* The request.line (plan.h) of the refused request; 0: the whole transaction. */
 	uint16_t line;
-	bool passing; /* only because another operation runs, or began first */
-	bool idle;    /* a verdict without code: all was so already, and nothing was changed */
+	bool passing; /* only because another operation runs or began first */
+	bool idle;    /* no error (code 0): everything was so already, nothing changed */
 	char text[ERR_TEXT];
 };
 
-/* Fills err, about no line and for good, and returns -code. Control characters in the result become
- * '?'. */
+/* Fills err, with line 0 and not passing, and returns -code. Control characters become '?'. */
 __attribute__((format(printf, 3, 4))) int fail(struct err *err, int code, const char *fmt, ...);
 
-/* Puts "context: " in front of the sentence err already holds; returns -err->code (-EIO when err is
- * NULL). */
+/* Puts "context: " in front of the sentence in err. Returns -err->code (-EIO if err is NULL). */
 __attribute__((format(printf, 2, 3))) int fail_wrap(struct err *err, const char *fmt, ...);
 
-/* r is what a request got: unless it is 0, err is about that request's line. Returns r. */
+/* r is the result of a request: if not 0, sets err->line to that request's line. Returns r. */
 int err_blame(struct err *err, int r, uint16_t line);
 
 /* The errno's symbolic name, "EBUSY"; "ok" for 0. Never NULL. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is observed of a device. Part of its record: flat, and under the rules of device.h for what
- * changes here. */
+/* What is observed of a device. Part of its record: flat; the rules of device.h apply here too. */
 #ifndef PCIDEVFS_FACTS_H
 #define PCIDEVFS_FACTS_H
 
@@ -16,29 +15,29 @@
 #define NODES_TEXT 88
 #define HOLDER_NAME 96
 
-/* How config space was read last; only the first three are facts. */
+/* The last result of reading config space; only the first three are facts. */
 enum liveness {
 	LIVENESS_GOOD,
-	LIVENESS_ONES, /* all bits set: nobody answers */
-	LIVENESS_LATE, /* the kernel waits */
+	LIVENESS_ONES, /* all bits set: the device does not answer */
+	LIVENESS_LATE, /* the kernel still waits */
 	LIVENESS_UNKNOWN,
 };
 
-/* Who can have it as it is now. Backends say so; nobody else asks a driver's name. */
+/* Who can have the device as it is now. Backends set it; nobody else asks for a driver's name. */
 enum use {
-	USE_NONE,  /* nobody; it keeps no guest from the rest of its IOMMU group either */
-	/* the host: a driver of its own has it, so that no guest can have a member of the group */
+	USE_NONE,  /* nobody; it does not keep guests from the rest of its IOMMU group */
+	/* the host: it has a driver of the host, so no guest can have a member of the group */
 	USE_HOST,
 	USE_GUEST, /* whoever opens its nodes */
 };
 
-/* A text of any length, which lies beside the records: model_text(). All zeros: none. */
+/* A text of any length, stored beside the records: model_text(). All zeros: none. */
 struct room {
-	uint64_t sum; /* of what it says */
+	uint64_t sum; /* hash of the text */
 	uint32_t at, len;
 };
 
-/* Observed in the kernel, by backends only. A fact is a row of facts.def. */
+/* Observed in the kernel, by backends only. Each fact is a row of facts.def. */
 struct facts {
 #define FACT(type, name, none, bit) type name;
 #define FACT_TEXT(name, size, bit) char name[size];
@@ -47,15 +46,15 @@ struct facts {
 #include "pcidevfs/facts.def"
 };
 
-/* Of what nobody has looked at. */
+/* The facts of a device that nobody has looked at yet. */
 extern const struct facts facts_none;
-/* Into f, of a look at the machine: what others found out than those who look. */
+/* f is the result of a scan: copies into it the facts of `old` that a scan does not find out. */
 void facts_keep(const struct facts *old, struct facts *f);
 
 /* From pci.ids. */
 struct names {
 	char description[176];
-	/* Computed resource name, never empty for a claimable device. */
+	/* Computed resource name; not empty for a claimable device. */
 	char resource[RESOURCE_NAME];
 };
 

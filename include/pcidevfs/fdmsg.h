@@ -7,10 +7,10 @@
 
 #define FDMSG_FDS 4
 
-/* 0 or -errno; never raises SIGPIPE, never blocks for long (a full socket is -EAGAIN). */
+/* Returns 0 or -errno. Never raises SIGPIPE, never blocks for long (a full socket is -EAGAIN). */
 int fdmsg_send(int sock, const void *msg, size_t size, const int *fds, size_t n);
-/* Exactly size bytes and n descriptors (close-on-exec, the caller's), or -EPROTO; -EPIPE at the
- * end. Blocks as the socket does. */
+/* Receives exactly size bytes and n descriptors (close-on-exec, owned by the caller), else returns
+ * -EPROTO; -EPIPE at the end. Blocks as the socket does. */
 int fdmsg_recv(int sock, void *msg, size_t size, int *ret_fds, size_t n);
 
 #endif

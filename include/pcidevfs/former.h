@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What a device had before it was claimed, as its way of claiming has written it down: pairs of a
- * name and a value, such as driver and override. Nobody but that way knows what they mean; all
- * others keep them, and the state file has each as former_NAME=VALUE. Pure.
- */
+/* What a device had before it was claimed, as its way of claiming recorded it: pairs of a name and
+ * a value, for example driver and override. Only that way knows their meaning; all others just keep
+ * them. The state file has each as former_NAME=VALUE. Pure. */
 #ifndef PCIDEVFS_FORMER_H
 #define PCIDEVFS_FORMER_H
 
@@ -13,17 +11,16 @@
 #define FORMER_TEXT 112
 #define FORMER_NAME 16
 
-/* The pair at *text, which goes on to the next; false: there is none. text begins with the
- * whole. */
+/* Takes the pair at *text and advances *text; false: none is left. text begins with the whole. */
 bool former_next(const char **text, char name[static FORMER_NAME], char value[static FORMER_TEXT]);
-/* "", and false, where it is not there. */
+/* Returns false and "" if there is no such pair. */
 bool former_get(const char *text, const char *name, char *ret, size_t size);
-/* In place of what was there. False, and nothing is changed: it does not fit, or name has other
- * signs than a-z, 0-9, _. */
+/* Adds or replaces a value. Returns false and changes nothing if it does not fit, or if the name
+ * has other characters than a-z, 0-9, _. */
 bool former_set(char text[static FORMER_TEXT], const char *name, const char *value);
-/* All values are "". */
+/* True if all values are "". */
 bool former_is_none(const char *text);
-/* Takes from other what text has not, or has as "". */
+/* Adds the pairs of `other` that text lacks or has as "". */
 void former_fill(char text[static FORMER_TEXT], const char *other);
 
 #endif

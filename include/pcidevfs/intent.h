@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What was asked and accepted, kept over reboots (DESIGN.md 7).
+ * Accepted requests, stored over reboots as intents (DESIGN.md 7).
  *
  * One text file below the state directory, replaced atomically. A record belongs to an identity:
- * where the device sits without bus numbers, its ids, its serial; a VF: its PF's and its index.
- * Each record is applied by itself, once per appearance of its device, through the engine. What
- * others change later is drift: shown, never undone. Thread-safe.
+ * the device's place without bus numbers, its ids, its serial; of a VF those of its PF, and its
+ * index. Each record is applied by itself, once per appearance of its device, through the engine.
+ * Later changes by others are drift: shown, never undone. Thread-safe.
  */
 #ifndef PCIDEVFS_INTENT_H
 #define PCIDEVFS_INTENT_H
@@ -26,40 +26,38 @@ struct request;
 
 #define INTENT_FILE "intent"
 
-/* Before the model's changes are dispatched. Reads the state file, which is made when a request is
- * first kept. A damaged one is set aside (its name tells when) and its reason is shown; it never
- * keeps the daemon from starting. An operation that was running in this boot_id, and that no
- * process carries on, leaves its devices stuck until restore has taken it back. */
+/* Call it before the model's changes are dispatched. Reads the state file, which is created with
+ * the first intent. A damaged one is set aside (its name has the time) and the reason is shown; it
+ * never keeps the daemon from starting. An operation that was running in this boot_id, and that no
+ * process carries on, leaves its devices stuck until restore has undone it. */
 int intents_open(const char *dir, const char *boot_id, struct model *m, struct intents **ret,
 		 struct err *err);
 void intents_close(struct intents *in);
 
-/* A claim has ended: what is kept with it goes, as the rows of persist.h say, and what the device
- * had before. */
+/* A claim has ended: clears the intents stored with it, as the rows of persist.h say, and the
+ * former state of the device. */
 void intent_end_claim(struct intent *w);
 
-/* struct keeper's keep (txn.h); ctx is the intents. Writes and fsyncs what the model's want fields
- * say now, for pending marked so; -ENOSPC, -EROFS ... with a sentence when the disk refuses. */
+/* struct keeper's keep (txn.h); ctx is the intents. Writes and fsyncs the model's present intents,
+ * marked if pending. -ENOSPC, -EROFS ... with a sentence if the disk refuses. */
 int intents_keep(void *ctx, const struct request *requests, size_t n, bool pending,
 		 struct err *err);
 
-/* From now on records are applied as their devices appear; the first pass covers what is there.
- * Call once, after the engine has recovered. goes_on: the model was found as a former process left
- * it. */
+/* From now on records are applied as their devices appear; the first pass covers existing ones.
+ * Call it once, after the engine has recovered. goes_on: the model is that of a former process. */
 void intents_restore(struct intents *in, struct engine *e, bool goes_on);
-/* Instead: the model says what is stored for the devices that are there, as if all of it held;
- * nothing is applied. For who takes it back. Fails when nothing could be kept, as intents_keep
- * would. */
+/* Instead of intents_restore(): the model gets all that is stored for existing devices, as if it
+ * held; nothing is applied. For a release. Fails if nothing could be stored, as intents_keep(). */
 int intents_note(struct intents *in, struct err *err);
-/* After intents_note(): the request that ends the n-th act (from 0) that was interrupted; one that
- * has ended no longer counts. False: there are no more. */
+/* After intents_note(): the request that ends the n-th interrupted operation (from 0); an ended one
+ * no longer counts. False: there are no more. */
 bool intents_interrupted(struct intents *in, unsigned int n, struct request *ret);
-/* No further passes; before engine_end(). */
+/* Starts no further passes. Call it before engine_end(). */
 void intents_stop(struct intents *in);
-/* A clean end, after engine_end(): claimed devices get back the driver_override they had, so that
- * another owner can take them over. The backend must still be there. */
+/* A clean end, after engine_end(): claimed devices get back their former driver_override, so that
+ * another owner can take them. The backend must still exist. */
 void intents_lift(struct intents *in);
-/* All records that could be applied have been, or ms have passed: for READY=1. */
+/* Waits until all records that could be applied have been, or ms have passed: for READY=1. */
 bool intents_settled(struct intents *in, unsigned int ms);
 
 /* `intents`: a line each: identity, what is requested,
@@ -68,59 +66,58 @@ void intents_print(struct intents *in, struct out *o);
 /* For health: "state=ok path=..." or what is wrong with it, and what to do. May wait for the disk:
  * not for the FUSE thread. */
 void intents_health(struct intents *in, struct out *o);
-/* Who finds the state in use is told that it is that of this mount. */
+/* Names the mount in the state directory, for another daemon that finds it in use. */
 void intents_sign(struct intents *in, const char *mount);
-/* Why nothing can be kept in the directory, for people; false: it can, as far as is known. */
+/* Why nothing can be stored in the directory, for people. False: it can, as far as is known. */
 bool intents_unusable(struct intents *in, char *ret, size_t size);
-/* False, and "": no state file that was set aside is there. Else which, for people. */
+/* The state file that was set aside, for people. False, and "": there is none. */
 bool intents_damaged(struct intents *in, char *ret, size_t size);
 
-/* Who settles what is stored. */
+/* The caller of intents_forget() or intents_accept(). */
 struct settler {
-	/* Asked when nothing but the disk can refuse any more: 0, or -errno with the sentence. dev:
-	 * whose requests they are or become, NULL where it is not here; owned: its files have
-	 * owners. NULL: he may. */
+	/* Asked when only the disk can still refuse. Returns 0, or -errno with the sentence. dev:
+	 * the device, NULL if it is not here; owned: its files have owners. NULL: always
+	 * allowed. */
 	int (*may)(void *ctx, const struct key *dev, bool owned, struct err *err);
 	void *ctx;
-	bool again;	/* may() let this very request go before: what it asks for may be done */
-	struct key dev; /* out: whose requests were forgotten, where it is here */
-	bool root;	/* out: those about the root's own files were */
+	bool again;	/* may() has allowed this very request before: it may be done already */
+	struct key dev; /* out: the device whose intents were forgotten, if it is here */
+	bool root;	/* out: those of the root's own files were forgotten */
 };
-/* ctl's forget and accept: drop the record of an identity as intents prints it; give the record of
- * the device that was here to the mismatch that is here now, or that of a group to all who are in
- * it now. Both wait for the first look at what is here; -EAGAIN when that takes too long. s may be
- * NULL. */
+/* ctl's forget and accept. forget drops the record of an identity as printed by intents. accept
+ * gives the record of the former device to the mismatch that is here now, or that of a group to all
+ * present members. Both wait for the first look at the devices; -EAGAIN if that takes too long. s
+ * may be NULL. */
 int intents_forget(struct intents *in, const char *identity, struct settler *s, struct err *err);
 int intents_accept(struct intents *in, const struct key *dev, struct settler *s, struct err *err);
 
-/* Owner and mode of one file of a device, or (dev NULL) of the root ("" : its directory), as chown
- * and chmod left them. */
+/* Owner and mode of a file of a device, or (dev NULL) of the root ("": its directory). */
 struct ownership {
 	uid_t uid;
 	gid_t gid;
 	mode_t mode;
 };
-/* How files are that were given to nobody: those are no intent, unless their directory is
- * somebody's. is() takes no lock. */
+/* Initial owners: a file with these has no intent, unless its directory has another owner. is()
+ * must take no lock. */
 struct owner_default {
 	bool (*is)(const void *ctx, const char *file, const struct ownership *owner);
 	const void *ctx;
 };
-/* Kept first; then the nodes of a claimed device change hands, which may fail by itself. A card
- * that came just now may have to be asked for its serial before: blocks as an operation does. */
+/* Stores the owner, then changes the nodes of a claimed device, which may fail by itself. May have
+ * to read the serial of a new card first: blocks like an operation. */
 int intents_set_owner(struct intents *in, const struct key *dev, const char *file,
 		      const struct ownership *owner, const struct owner_default *born,
 		      struct err *err);
-/* Also of a device that came just now, of which no pass has looked for the record yet. */
+/* Also for a new device whose record no pass has looked for yet. */
 bool intents_owner(struct intents *in, const struct key *dev, const char *file,
 		   struct ownership *ret);
-/* Of the device that the request is about, which is not there, and whose parent is. */
+/* For the device that the request is about, which does not exist but has a parent. */
 bool intents_owner_unborn(struct intents *in, const struct request *about, const char *file,
 			  struct ownership *ret);
 
-/* pcidevfsd --early: 1 where a stored request claims a device of these facts, 0 where none does. ret: the driver that had it
- * for the claim, "" where that is not known. pf: of a VF, else NULL. Reads the state file only; no daemon, no mount.
- * -ENOENT: there is none. */
+/* pcidevfsd --early: returns 1 if an intent claims a device with these facts, else 0. ret: the
+ * driver that had it for the claim, "" if unknown. pf: of a VF, else NULL. Reads only the state
+ * file; needs no daemon and no mount. -ENOENT: there is none. */
 int intents_early(const char *state_dir, const struct device *dev, const struct device *pf,
 		  char ret[static DRIVER_NAME], struct err *err);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What an object is called: { bus, name }. Every name that comes from outside
- * goes through here before it becomes part of a path.
- */
+/* The name of an object: { bus, name }. Every name that comes from outside goes through here before
+ * it becomes part of a path. */
 #ifndef PCIDEVFS_KEY_H
 #define PCIDEVFS_KEY_H
 
@@ -27,22 +25,22 @@ struct pci_addr {
 /* Exactly the kernel's spelling (%04x:%02x:%02x.%d, lower case); false otherwise, ret untouched. */
 bool pci_addr_parse(const char *text, struct pci_addr *ret);
 
-/* Valid for its bus? The only way to make a key from text. */
+/* False if the name is not valid for the bus. No other function makes a key from text. */
 bool key_make(enum bus bus, const char *name, struct key *ret);
 
 /* The id that inventory, events and ctl use: "0000:08:00.4", "usb/2-1", "mdev/<uuid>". */
 bool key_parse(const char *id, struct key *ret);
 const char *key_id(const struct key *key, char buf[static KEY_NAME + 8]);
 
-/* What the kernel calls the bus: the link "subsystem" in a device's directory of sysfs leads there.
- * NULL where the directory's name is enough, since no other bus has such names. */
+/* The kernel's name of the bus: the link "subsystem" in a device's sysfs directory leads there.
+ * NULL if the directory's name is enough, because no other bus has such names. */
 const char *bus_subsystem(enum bus bus);
 
-/* Is it made by its parent, under a name that is known before? Then that and the parent are its
+/* Does its parent make it under a name known in advance? Then the name and the parent are its
  * identity. */
 bool key_is_made(const struct key *key);
 
-/* Why kubelet is not offered what is called so, or NULL. */
+/* Why a device with this key is not offered to kubelet, or NULL. */
 const char *key_withheld(const struct key *key);
 
 bool key_eq(const struct key *a, const struct key *b);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Locks that nobody else can take. flock() needs no more than an open file, so that a directory, or
- * any file that others may read, can be locked by all of them; here it is a file that its user
- * alone can open.
- */
+/* Locks that nobody else can take. flock() needs only an open file, so anybody who may read a
+ * directory or file can lock it. These lock a file that only its own user can open. */
 #ifndef PCIDEVFS_LOCKFILE_H
 #define PCIDEVFS_LOCKFILE_H
 
@@ -11,16 +8,12 @@
 
 struct err;
 
-/*
- * Makes the file name (0600) in the directory, and locks it without waiting. Returns the
- * descriptor, which the caller closes to end the lock. -EWOULDBLOCK: another process has it;
- * -EPERM: what has that name could be opened by others; else as the kernel said. The sentence names
- * the file.
- */
+/* Makes the file `name` (0600) in the directory and locks it without waiting. Returns the
+ * descriptor; the caller closes it to end the lock. -EWOULDBLOCK: another process has it; -EPERM:
+ * others could open the file of that name; else the kernel's errno. The sentence names the file. */
 int lockfile_take(int dirfd, const char *name, struct err *err);
 
-/* Does the name still lead to the file that is locked? Where it does not, another process may have
- * it as well. */
+/* Does the name still lead to the locked file? If not, another process may hold the lock too. */
 bool lockfile_holds(int fd, int dirfd, const char *name);
 
 #endif

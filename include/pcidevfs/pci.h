@@ -17,22 +17,21 @@ struct sysfs;
 
 /* By class and driver. */
 enum use pci_use(const struct facts *f);
-/* The nodes of a function on a vfio driver. group: -1 where its node is not there; cdev: "vfio0",
- * "" none; iommufd: /dev/iommu is there. */
+/* The nodes of a function on a vfio driver. group: -1 if its node does not exist; cdev: "vfio0", ""
+ * if none; iommufd: /dev/iommu exists. */
 void pci_nodes(int32_t group, const char *cdev, bool iommufd, char ret[static NODES_TEXT]);
 
-/* Everything in struct facts but index (-1; it takes the PF, see pci_vfs), serial and what is known
- * of vfio drivers, critical and holders (""). What is absent or garbled is as if the kernel had
- * none, but a PF stays one; the latter, and an id or a class that is absent, is told in
- * facts.garbled. Returns 0, -ENODEV when there is no such function (any more), or -errno when it is
- * we who could not look. */
+/* Fills struct facts except index (-1; it needs the PF, see pci_vfs), serial, facts about vfio
+ * drivers, critical and holders (""). Absent or garbled values read as if the kernel had none, but
+ * a PF stays one. facts.garbled tells garbled values and an absent id or class. Returns 0, -ENODEV
+ * if there is no such function (any more), or -errno if we failed to look. */
 int pci_observe(const struct sysfs *s, const struct key *dev, struct facts *ret);
 
-/* Where a device sits, from its resolved path in sysfs and without bus numbers:
- * "0000:00/1c.4/00.0". "" when it does not fit. Pure. */
+/* Where a device sits: its resolved path in sysfs without bus numbers, "0000:00/1c.4/00.0". "" if
+ * it does not fit. Pure. */
 void pci_path(const char *target, char *ret, size_t size);
 
-/* Tells the PF's virtfn<index> links, in no order. 0 or -ENODEV. */
+/* Calls found() for each virtfn<index> link of the PF, in no order. Returns 0 or -ENODEV. */
 int pci_vfs(const struct sysfs *s, const struct key *pf,
 	    void (*found)(void *ctx, int index, const struct key *vf), void *ctx);
 

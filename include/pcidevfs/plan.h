@@ -2,10 +2,10 @@
 /*
  * From requests to steps: a pure function of the model (DESIGN.md 2).
  *
- * A request is "this file of this device shall read so". A method, registered by a backend, knows
- * how one file's requests are met, by steps (step.h); the planner only picks, sorts and refuses.
- * Planning touches nothing but memory, so `plan`, `check`, `commit`, undo, restore and the fault
- * sweep all use the same plan.
+ * A request is "this file of this device must read so". A method, registered by a backend, knows
+ * the steps (step.h) that satisfy one file's requests; the planner only selects, sorts and refuses.
+ * Planning touches only memory, so `plan`, `check`, `commit`, undo, restore and the fault sweep all
+ * use the same plan.
  */
 #ifndef PCIDEVFS_PLAN_H
 #define PCIDEVFS_PLAN_H
@@ -29,79 +29,72 @@ struct plan;
 
 #define MADE_BY 16
 
-/*
- * What is asked for of a device that is not there yet names its parent besides: a VF is the child
- * of dev with an index; what has a name before it is there, as a mediated device, is dev itself,
- * and parent is set.
- */
+/* A request for a device that does not exist yet also names its parent. A VF is the child of dev
+ * with an index. A device whose name is known in advance, for example a mediated device, is dev
+ * itself, and parent is set. */
 struct request {
 	struct key dev;
-	/* 0: dev itself; N + 1: the child of dev with index N (virtfn<N>), which another request
-	 * may yet make. */
+	/* 0: dev itself; N + 1: the child of dev with index N (virtfn<N>), which may not exist
+	 * yet. */
 	uint16_t child;
-	/* of dev, which was not there when this was asked for; BUS_NONE: it was */
+	/* parent of dev, if dev did not exist at the time of the request; else BUS_NONE */
 	struct key parent;
-	/* The file of parent that this was written to: this request makes dev. "": it makes nothing
-	 * that has a name. */
+	/* The file of parent that was written: this request makes dev. "": it makes nothing
+	 * named. */
 	char made_by[MADE_BY];
-	/* Its place among the requests of the request, from 1: err.line of a refusal that is its
-	 * own. 0: of one request. */
+	/* Position among the transaction's requests, from 1: err.line of its refusal. 0: single. */
 	uint16_t line;
-	char file[REQUEST_FILE];	/* the attribute row's name: "claim" */
-	char value[REQUEST_VALUE]; /* as the row's store accepted it; "" is none */
-	bool force;		/* past host_critical; only by ctl, for CAP_SYS_ADMIN */
-	/* what is stored, applied again: whatever else is asked meanwhile is newer */
+	char file[REQUEST_FILE];	/* name of the attribute row: "claim" */
+	char value[REQUEST_VALUE]; /* as accepted by the row's store; "": none */
+	bool force;		/* override host_critical; only by ctl, with CAP_SYS_ADMIN */
+	/* a stored intent is applied again: any other request meanwhile is newer */
 	bool restores;
 };
 
-/*
- * How one file's requests are met. Pure: reads the model (lock held), writes the plan. Requests
- * that take something away (down) come before those that bring something, children before parents;
- * the others parents before children.
- */
+/* How to satisfy one file's requests. Pure: reads the model (lock held), writes the plan. Requests
+ * that take something away (down) come before those that add something. The former go from children
+ * to parents, the latter from parents to children. */
 struct method {
 	const char *file;
-	/* Whose devices it serves; BUS_NONE: those of all. There is one for each file and bus. */
+	/* The bus of its devices; BUS_NONE: all. At most one method per file and bus. */
 	enum bus bus;
-	int rank;     /* a parent's is lower than its children's; from 1 */
-	bool barrier; /* what comes after is planned only when this is done and observed */
-	/* The request is for an operation and not for a state: it is met once this step was done,
-	 * nothing of it is kept, and it is planned anew however often it was done before. */
+	int rank;     /* parents have lower ranks than their children; from 1 */
+	bool barrier; /* later requests are planned only when this one is done and observed */
+	/* The request is for an operation without a state: satisfied once this step was done.
+	 * Nothing is stored, and each request is planned anew. */
 	const struct verb *once;
-	/* the kernel has no part in it: it is refused, or met, by what the model holds */
+	/* the kernel takes no part: the model alone decides on refusal or success */
 	bool noted;
-	/* ... unless that may be wrong about who holds the device: when (us) a look must have begun
-	 * after, to be believed; 0: there is no doubt. NULL: never. */
+	/* For noted methods: the time (us) after which a look at the device's holders must have
+	 * begun to be trusted; 0: no doubt. NULL: never any doubt. */
 	uint64_t (*doubts)(const struct device *dev, const struct request *request);
-	/* who holds the device and whether the host needs it is asked before planning */
+	/* ask for holders and host_critical before planning */
 	bool guarded;
 	bool (*can)(const struct device *dev);
 	/* Does this request take something away? NULL: never. */
 	bool (*down)(struct model *m, const struct request *request);
-	/* Adds steps and touched devices, or refuses. Adding none means: holds already. What other
-	 * requests of the same transaction will have changed by then is asked by
-	 * plan_requested(). */
+	/* Adds steps and touched devices, or refuses. No steps means: it holds already. Use
+	 * plan_requested() for what other requests of the transaction will have changed by then. */
 	int (*expand)(struct model *m, const struct request *request, struct plan *plan,
 		      struct err *err);
-	/* Will this request make the child of request->dev with index n? NULL: never. One that
-	 * tells made_by makes its own device; can() is asked of the parent then, and expand() finds
-	 * no device. */
+	/* Will this request make the child of request->dev with index n? NULL: never. A request
+	 * with made_by makes its own device: then can() is about the parent, and expand() finds no
+	 * device. */
 	bool (*brings)(const struct request *request, unsigned int n);
-	/* The caps and the kind that a device will have which such a request makes, or why parent
-	 * can have none with that index (-1: it has a name). NULL: it makes none. */
+	/* Fills caps and kind of a device that such a request would make, or refuses: parent cannot
+	 * have one with that index (-1: it has a name). NULL: makes none. */
 	int (*foresee)(const struct device *parent, int32_t index, struct device *ret,
 		       struct err *err);
-	/* The steps for a device that an earlier request will bring: dev.name is
-	 * "0000:02:00.0/virtfn2"; or a refusal, as far as it can be known by then. NULL: nothing
-	 * can be told. */
+	/* Adds the steps for a device that an earlier request will make (its name is such as
+	 * "0000:02:00.0/virtfn2"), or refuses, as far as can be known. NULL: nothing is known. */
 	int (*predict)(struct model *m, const struct request *request, struct plan *plan,
 		       struct err *err);
-	/* What must be known before the first step, by model_edit(), with the lock held; may be
+	/* Records by model_edit() what must be known before the first step; model locked. May be
 	 * NULL. */
 	int (*prepare)(struct model *m, const struct request *request, struct err *err);
-	/* After all steps are done and the devices were observed again, with the lock held: checks
-	 * that what was requested is what the kernel holds (else -EIO and the sentence) and notes
-	 * it by model_edit(). */
+	/* After all steps, when the devices were observed again, with the model locked: checks that
+	 * the kernel holds what was requested (else -EIO, a sentence) and notes it by
+	 * model_edit(). */
 	int (*settle)(struct model *m, const struct request *request, struct err *err);
 };
 
@@ -111,73 +104,71 @@ struct method {
 struct plan {
 	struct step *steps;
 	size_t n_steps;
-	struct key *devices; /* all that the plan may alter: they are busy while it runs */
-	uint16_t *lines;     /* of each, the line that it was first touched for */
+	struct key *devices; /* all devices that the plan may change: they are busy while it runs */
+	uint16_t *lines;     /* for each device, the line that touched it first */
 	size_t n_devices;
 	uint16_t line;	     /* of the request that is being expanded */
 	struct request
-		*requests; /* all of the transaction: children that are there go by their own key */
+		*requests; /* all of the transaction; existing children have their own keys */
 	size_t n_requests;
-	bool predict; /* tell also what cannot be planned yet, as expected steps */
-	bool more;    /* there is something left to plan once these steps are done */
+	bool predict; /* also add expected steps for what cannot be planned yet */
+	bool more;    /* more must be planned after these steps */
 };
 
-/* The transaction's request for this file of this device, by whichever name it was written, or
- * NULL. */
+/* The transaction's request for this file of this device, under any of its names, or NULL. */
 const struct request *plan_requested(const struct plan *p, const struct key *dev, const char *file);
-/* ... of the child of this parent with index n, which is not there. */
+/* Likewise for the child of this parent with index n, which does not exist. */
 const struct request *plan_requested_child(const struct plan *p, const struct key *parent,
 					   unsigned int n, const char *file);
 
 int plan_step(struct plan *p, const struct verb *verb, const struct key *dev, const char *value,
 	      struct err *err);
-/* One whose verb lets force past what refuses it. */
+/* Likewise; the verb must support force. */
 int plan_step_forced(struct plan *p, const struct verb *verb, const struct key *dev,
 		     const char *value, bool force, struct err *err);
 int plan_touch(struct plan *p, const struct key *dev, struct err *err);
 void plan_free(struct plan *p);
-/* "1 0000:3b:00.0 driver_override vfio-pci\n" ... ; "nothing to do\n" for an empty plan. */
+/* Prints "1 0000:3b:00.0 driver_override vfio-pci\n" ...; "nothing to do\n" for an empty plan. */
 void plan_print(const struct plan *p, struct out *o);
 
-/* The row that serves what is requested, or NULL. By file and bus alone, which are the same before
- * the device is there, while it is, and when it is gone. */
+/* The method for a request, or NULL. Depends only on file and bus, so it is the same before the
+ * device exists, while it does, and afterwards. */
 const struct method *method_find(const struct method *const *methods,
 				 const struct request *request);
-/* The row that makes children of this parent by index, or NULL. */
+/* The method that makes children of this parent by index, or NULL. */
 const struct method *method_maker(const struct method *const *methods, const struct device *parent);
 
-/* Whether the operation that the device is busy with is the one that asks. */
+/* Is the operation that the device is busy with the one that asks? */
 typedef bool plan_is_ours(const void *ctx, const struct device *dev);
-/* EBUSY when an operation runs on this device, or on the PF of which it is a VF: that may take its
- * VFs away, or take back that it made them. is_ours may be NULL: none is. */
+/* -EBUSY if an operation runs on this device, or on the PF of this VF, which may remove its VFs or
+ * undo their creation. is_ours NULL: no operation is ours. */
 int plan_refuse_busy_device(struct model *m, const struct key *device, plan_is_ours *is_ours,
 			    const void *ctx, struct err *err);
-/* The same of all that the plan may alter; and, unless an operation of ours has begun, of what was
- * asked where it holds already: as long as another operation runs nobody knows whether it will. */
+/* Likewise for all devices that the plan may change; and, unless our operation has begun, also for
+ * requests that already hold: while another operation runs nobody knows whether they will. */
 int plan_refuse_busy(struct model *m, const struct plan *p, plan_is_ours *is_ours, const void *ctx,
 		     struct err *err);
 
-/* Of a device that was not there when this was asked for; else NULL. */
+/* The parent, if the device did not exist at the time of the request; else NULL. */
 const struct key *request_parent(const struct request *request);
-/* The request as one of a device that is there: -ENODEV (no sentence, ret is as request) while it
- * is not. */
+/* Makes *ret a request for an existing device. -ENODEV (no sentence, *ret: a copy): none exists. */
 int request_resolve(struct model *m, const struct request *request, struct request *ret);
-/* request is about a device that is not there: what will it be able to do, by what makes it? That
- * may be asked for in one of the n others. parent is set in request. 0, or -ENODEV, -EOPNOTSUPP,
- * -ERANGE with the sentence. With the model locked. */
+/* For a request (with parent set) about a device that does not exist: fills in what the device will
+ * be able to do. One of the n others may be the request that makes it. Returns 0, or -ENODEV,
+ * -EOPNOTSUPP, -ERANGE with the sentence. Call it with the model locked. */
 int request_foresee(struct model *m, const struct method *const *methods,
 		    const struct request *others, size_t n, struct request *request,
 		    struct device *ret, struct err *err);
 
-/* With the model locked. ENODEV, EOPNOTSUPP (no method), EINVAL (requests that contradict each
- * other) and the methods' own refusals come back with a sentence. predict: also of what comes
- * behind a barrier, as it looks now. ret is freed by plan_free() in any case. */
+/* Makes the plan; call it with the model locked. -ENODEV, -EOPNOTSUPP (no method), -EINVAL
+ * (requests that contradict each other) and the methods' own refusals have a sentence. predict:
+ * also plan behind barriers, from the present state. Free ret by plan_free() in any case. */
 int plan_make(struct model *m, const struct method *const *methods, const struct request *requests,
 	      size_t n, bool predict, struct plan *ret, struct err *err);
 
 #define LINE_LABEL 128
-/* The file of a request as a line of the root's ctl names it: "0000:02:00.0/virtfn3/claim"; of one
- * that makes a device the file that it was written to. */
+/* The label of a request in the root's ctl, "0000:02:00.0/virtfn3/claim"; if it makes a device, the
+ * file that was written. */
 void request_label(const struct request *request, char label[static LINE_LABEL]);
 
 #endif

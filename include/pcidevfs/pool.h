@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Threads that run jobs in order of submission. There is always a thread for a job, up to max: one
- * that waits for a hung driver holds nobody up. Idle threads beyond the first end after a while. */
+/* Threads that run jobs in order of submission. There is always a thread for a job, up to max, so a
+ * thread that waits for a hung driver delays no other job. Idle threads but one end in time. */
 #ifndef PCIDEVFS_POOL_H
 #define PCIDEVFS_POOL_H
 
@@ -11,21 +11,19 @@ struct err;
 struct pool;
 
 int pool_new(unsigned int max, struct pool **ret, struct err *err);
-/* Of a pool of one thread, before its first job: notes there the number of the job that runs; 0
- * none. */
+/* For a pool of one thread, before its first job: keeps there the number of the running job, or
+ * 0. */
 void pool_watch(struct pool *p, _Atomic uint64_t *in_hand);
-/* Takes no more jobs (-ESHUTDOWN), runs those it has, waits for all threads but those that are
- * blocked. False: there are such, and the pool must stay with them. */
+/* Takes no more jobs (-ESHUTDOWN), runs the waiting ones and waits for all threads that are not
+ * blocked. Returns false if some are blocked: the pool must then stay. */
 bool pool_end(struct pool *p);
-/* After that, and when nobody asks it for anything any more. */
+/* After pool_end() returned true, when nobody uses the pool any more. */
 void pool_free(struct pool *p);
-/* 0, -ENOMEM, -EAGAIN when no thread can be had at all, -ESHUTDOWN. */
+/* Returns 0, -ENOMEM, -ESHUTDOWN, or -EAGAIN if no thread at all can be started. */
 int pool_submit(struct pool *p, void (*run)(void *ctx), void *ctx);
-/* The same for what cannot wait for another job: -EAGAIN also where a thread is there, but none is
- * free for it. */
+/* For a job that cannot wait for another one: also returns -EAGAIN if no thread is free. */
 int pool_submit_now(struct pool *p, void (*run)(void *ctx), void *ctx);
-/* Around a wait without end, by the job that waits or on its behalf: its thread does not count
- * meanwhile. */
+/* Brackets an endless wait, called by the waiting job or for it: its thread does not count then. */
 void pool_blocked(struct pool *p, bool blocked);
 
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * How each piece of memory that outlives a process begins. Its owner declares one layout; what does
- * not begin with just that is made new, and a program whose layouts differ does not take over
- * (fs/daemon/layouts.h).
- */
+/* The head of each piece of memory that outlives a process. Its owner declares one layout. Memory
+ * with another head is made anew, and a program with other layouts does not take over
+ * (fs/daemon/layouts.h). */
 #ifndef PCIDEVFS_REGION_H
 #define PCIDEVFS_REGION_H
 
@@ -15,7 +13,7 @@
 struct region_head {
 	char magic[8];
 	uint32_t abi;  /* counts changes of meaning */
-	uint32_t size; /* of its records: a change that sizeof sees needs no other care */
+	uint32_t size; /* of its records: a change that sizeof sees needs nothing else */
 };
 
 static inline bool region_is(const struct region_head *head, const struct region_head *layout)
@@ -23,8 +21,7 @@ static inline bool region_is(const struct region_head *head, const struct region
 	return !memcmp(head, layout, sizeof(*head));
 }
 
-/* Once the rest is made: a process killed before the last store leaves a region that is
- * nobody's. */
+/* Call it last: a process killed before the final store leaves a region that nobody accepts. */
 static inline void region_begin(struct region_head *head, const struct region_head *layout)
 {
 	memset(head->magic, 0, sizeof(head->magic));

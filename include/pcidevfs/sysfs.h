@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The machine's files below roots that can be moved. Every access names a path relative to its
- * root; ".." is refused. Nothing here blocks on a device lock as long as the caller keeps to files
- * that do not take it (spec: driver_override and sriov_numvfs do; use io.h for those).
- */
+/* The machine's files below roots that can be moved. Every path is relative to its root; ".." is
+ * refused. Nothing here blocks on a device lock as long as the caller keeps to files that do not
+ * take it (spec: driver_override and sriov_numvfs do; use io.h for those). */
 #ifndef PCIDEVFS_SYSFS_H
 #define PCIDEVFS_SYSFS_H
 
@@ -14,7 +12,7 @@
 
 struct err;
 
-/* Where they are unless told otherwise. */
+/* The default roots. */
 #define SYSFS_ROOT "/sys"
 #define DEV_ROOT "/dev"
 #define PROC_ROOT "/proc"
@@ -23,7 +21,7 @@ enum root { ROOT_SYS, ROOT_DEV, ROOT_PROC, ROOT_COUNT };
 
 struct sysfs {
 	int fd[ROOT_COUNT];
-	const char *path[ROOT_COUNT]; /* as given; for sentences and helpers */
+	const char *path[ROOT_COUNT]; /* as given, for messages and helpers */
 };
 
 int sysfs_open(struct sysfs *s, const char *sys, const char *dev, const char *proc,
@@ -32,24 +30,26 @@ void sysfs_close(struct sysfs *s);
 
 #define SYSFS_VALUE 4096
 
-/* Reads a whole file into buf, final newlines cut, NUL-terminated; embedded NULs end it. Returns its length or
- * -errno; -EFBIG when it does not fit: buf then holds, terminated, what does. Path is printf-like. */
+/* Reads a whole file into buf without its final newlines, NUL-terminated; an embedded NUL ends it.
+ * Returns its length or -errno; -EFBIG if it does not fit: buf then holds, terminated, the part
+ * that fits. The path is printf-like. */
 __attribute__((format(printf, 5, 6))) int sysfs_read(const struct sysfs *s, enum root root,
 						     char *buf, size_t size, const char *fmt, ...);
-/* A number (0x.. or decimal, negative allowed) in [min, max]; -EINVAL for rubbish, -ERANGE
+/* Reads a number (0x.. or decimal, may be negative) in [min, max]; else -EINVAL, -ERANGE
  * outside. */
 __attribute__((format(printf, 6, 7))) int sysfs_number(const struct sysfs *s, enum root root,
 						       int64_t min, int64_t max, int64_t *ret,
 						       const char *fmt, ...);
-/* The last component of a symlink's target; -errno, -ENOENT when there is no link. */
+/* Reads the last component of a symlink's target. Returns 0 or -errno; -ENOENT: there is no
+ * link. */
 __attribute__((format(printf, 5, 6))) int sysfs_link(const struct sysfs *s, enum root root,
 						     char *buf, size_t size, const char *fmt, ...);
 __attribute__((format(printf, 3, 4))) bool sysfs_exists(const struct sysfs *s, enum root root,
 							const char *fmt, ...);
-/* NULL with errno set. */
+/* Returns NULL with errno set on failure. */
 __attribute__((format(printf, 3, 4))) DIR *sysfs_dir(const struct sysfs *s, enum root root,
 						     const char *fmt, ...);
-/* One write(2) of the whole text. Returns 0 or -errno. Only io helpers call this. */
+/* Writes the whole text by one write(2). Returns 0 or -errno. Only io helpers call this. */
 __attribute__((format(printf, 4, 5))) int sysfs_write(const struct sysfs *s, enum root root,
 						      const char *text, const char *fmt, ...);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Transactions: the one way in which anything is written to the kernel.
+ * Transactions: the only way to write anything to the kernel.
  *
  * submit -> queue -> an executor thread: observe, plan, mark busy, prepare, run the steps, observe,
- * settle, publish, done(). A failing step undoes the done ones in reverse; what cannot be undone
- * leaves its devices stuck with the reason. A step over its deadline ends the operation with
- * ETIMEDOUT and leaves its devices stuck until the kernel lets go of it; then the done steps are
- * undone. So does an undo, which then goes on. Transactions that share no device run side by side;
- * one that meets a busy device, or a VF of a busy PF, is refused (EBUSY).
+ * settle, publish, done(). If a step fails, the done ones are undone in reverse. Devices of steps
+ * that cannot be undone become stuck, with the reason. A step over its deadline ends the operation
+ * with ETIMEDOUT; its devices are stuck until the kernel finishes the step, then the done steps are
+ * undone. An undo over its deadline likewise continues later. Transactions without a common device
+ * run side by side; one that meets a busy device, or a VF of a busy PF, is refused (EBUSY).
  */
 #ifndef PCIDEVFS_TXN_H
 #define PCIDEVFS_TXN_H
@@ -23,136 +23,132 @@
 struct engine;
 struct region_head;
 
-/* Who asks; for the log and for rights. */
+/* Who made a request, for the log and for rights. */
 struct actor {
 	uid_t uid;
-	struct creds opener; /* of the file: whose rights count */
+	struct creds opener; /* of the file: the rights that count */
 	pid_t pid;
 	char comm[32];
-	/* Of the request, 0 none: sent again after a crash, it gets the verdict it had. One request
-	 * may ask for several operations, which differ above ACTOR_REQUEST. */
+	/* Of the FUSE request, 0: none. If it is sent again after a crash it gets the same verdict.
+	 * One FUSE request may start several operations, which differ above ACTOR_REQUEST. */
 	uint64_t tag;
 };
 
 #define ACTOR_REQUEST 0xffffffffffffull
 #define ACTOR_ACT_SHIFT 48
 
-/* What the engine needs of the world below; filled by main from a backend. All may block for as
- * long as their deadlines, and are called from executors without any lock. */
+/* The backend's functions for the engine; filled by main. All may block for as long as their
+ * deadlines. Executors call them without any lock. */
 struct world {
 	void *backend;
 	const struct method *const *methods; /* NULL-terminated */
-	const struct verb *const *verbs;     /* all that steps are made of, NULL-terminated */
-	/* Reads these devices and their groups again, into the model; with guards (holders,
-	 * host_critical) when an operation is about to be planned on them. */
+	const struct verb *const *verbs;     /* all verbs of steps, NULL-terminated */
+	/* Reads these devices and their groups into the model; with guards (holders, host_critical)
+	 * if an operation on them is to be planned. */
 	int (*observe)(void *backend, const struct key *devs, size_t n, bool guards,
 		       struct err *err);
-	/* Waits for the helper that a former process had sent for this step: 0 it is gone,
+	/* Waits for the helper that a former process sent for this step. Returns 0: it has ended;
 	 * -ETIMEDOUT. May be NULL. */
 	int (*await)(void *backend, const struct step *step, unsigned int deadline_ms);
-	/* Waits, without a deadline, for the end of a step, or of its undo, that timed out; its
-	 * result. */
+	/* Waits without a deadline for a step or undo that timed out. Returns its result. */
 	int (*late)(void *backend, struct step *step);
-	/* Only who holds this device, or one of its VFs, and whether the host needs it, right
-	 * before a step. May be NULL. */
+	/* Asks, right before a step, who holds this device or one of its VFs and whether the host
+	 * needs it. May be NULL. */
 	int (*guard)(void *backend, const struct key *dev, struct err *err);
-	/* The owner of this device's claim file (intent.uid) has changed: the nodes of its claim
-	 * get the new one. May be NULL. */
+	/* The owner of this device's claim file (intent.uid) has changed: sets the owner of the
+	 * nodes. May be NULL. */
 	int (*give_nodes)(void *backend, const struct key *dev, struct err *err);
-	/* Leaves a claimed device, which had this before (intent.former), to another owner: the
-	 * engine is gone. 0, -ETIMEDOUT (and nobody hears how it ends) or -errno. May be NULL. */
+	/* Leaves a claimed device, which had `former` before (intent.former), to another owner
+	 * after the engine is gone. Returns 0; -ETIMEDOUT: it goes on unobserved; -errno. May be
+	 * NULL. */
 	int (*lift)(void *backend, const struct key *dev, const char *former,
 		    unsigned int deadline_ms);
-	/* Only who holds these devices, NULL: all, by a look that was begun after that time
-	 * (us). */
+	/* Asks who holds these devices, NULL: all, by a look that begins after that time (us). */
 	int (*observe_holders)(void *backend, const struct key *devs, size_t n, uint64_t since,
 			       struct err *err);
 };
 
-/* What outlives a reboot. Called from executors, without any lock; may take as long as the disk
- * does. */
+/* Stores intents over a reboot. Called from executors, without any lock; may wait for the disk. */
 struct keeper {
 	void *ctx;
-	/* pending: before the first step, so that a crash finds what was begun and how it was
-	 * before; a refusal ends the operation with nothing touched. Otherwise: all requests hold
-	 * and are noted in the model; a refusal (disk full) takes the operation back. */
+	/* pending: before the first step, so that after a crash the begun operation and the former
+	 * state are known; a refusal ends the operation with nothing touched. Otherwise: all
+	 * requests hold and are noted in the model; a refusal (disk full) undoes the operation. */
 	int (*keep)(void *ctx, const struct request *requests, size_t n, bool pending,
 		    struct err *err);
 };
 
-/* The verdict. err->code 0: all requests hold. Called once, from an executor or, when refused at
- * once, from txn_submit's caller; the model's observers have heard all changes by then, unless they
- * take longer than two seconds: a writer cannot be killed while a step runs. */
+/* The verdict. err->code 0: all requests hold. Called once, from an executor or, if refused at
+ * once, from txn_submit()'s caller. By then the model's observers have heard all changes, unless
+ * they take longer than two seconds: a writer cannot be killed while a step runs. */
 typedef void txn_done(void *ctx, const struct err *err);
 
 struct engine_conf {
 	struct model *model;
 	struct world world;
 	struct keeper keeper; /* keep may be NULL */
-	/* Memory that outlives the process: what runs, step by step. NULL: operations end with the
-	 * process. */
+	/* Memory that outlives the process: running operations, step by step. NULL: operations end
+	 * with the process. */
 	void *journal;
 	size_t journal_size;
 	double deadline_factor;
-	unsigned int threads; /* executors at most; they come and go with the work */
-	/* Asked in the stage in which a device is there that was not when it was asked for, or is
-	 * made anew, for each request about it but restore's, from executors and without locks: may
-	 * who write it? 0, or -EACCES with the sentence, which takes back what was done. May be
-	 * NULL. */
+	unsigned int threads; /* maximum number of executors; they come and go with the work */
+	/* May the actor write this request? Asked in the stage in which a device exists that did
+	 * not at the time of the request, or is made anew; for each request about it but restore's;
+	 * from executors, without locks. Returns 0; or -EACCES with the sentence: the operation is
+	 * undone. May be NULL. */
 	int (*may)(void *ctx, const struct request *request, const struct actor *who,
 		   struct err *err);
-	/* Every verdict, for log and last_error; from executors, before done(). May be NULL. *place
-	 * is the teller's, and outlives the process: 0 until this verdict was told, and what the
-	 * former process left there where it died in the middle of telling, so that nothing is told
-	 * twice. */
+	/* Gets every verdict, for log and last_error; from executors, before done(). May be NULL.
+	 * *place belongs to the callee and outlives the process: 0 until this verdict was
+	 * delivered; if a process dies meanwhile, the next one finds its value there, so that
+	 * nothing is logged twice. */
 	void (*verdict)(void *ctx, const struct request *requests, size_t n,
 			const struct actor *who, const struct err *err, uint64_t *place);
-	void *verdict_ctx; /* may()'s too */
+	void *verdict_ctx; /* for may() too */
 };
 
-/* Of the journal: another one is made empty. */
+/* The layout of the journal; a region with another one is emptied. */
 extern const struct region_head engine_layout;
-/* Of a journal whose process is gone: was there an operation that had begun, and had not ended? */
+/* Did a dead process's journal have an operation that had begun and not ended? */
 bool engine_was_interrupted(const void *journal, size_t size);
-/* Likewise: requests are numbered anew, and none that comes is one of those that acts were begun
- * for. */
+/* Call it for a dead process's journal if the kernel numbers requests anew: no new request is one
+ * of those in the journal. */
 void engine_forget_requests(void *journal, size_t size);
 int engine_new(const struct engine_conf *conf, struct engine **ret, struct err *err);
-/* Takes no more, and waits for running transactions, at most their deadlines. What missed its
- * deadline is not waited for: then false, left tells of each in a line (it may be NULL), and the
- * engine with all that it uses stays until the process ends. */
+/* Takes no more transactions, and waits for running ones, at most their deadlines. Returns false if
+ * some missed their deadlines: left (may be NULL) gets a line for each, and the engine with all
+ * that it uses must stay until the process ends. */
 bool engine_end(struct engine *e, struct out *left);
-/* After engine_end() was true, once nobody is left who could ask it for anything. */
+/* After engine_end() returned true, when nobody uses it any more. */
 void engine_free(struct engine *e);
-/* Nothing is queued or runs. */
+/* Returns true if nothing is queued or running. */
 bool engine_idle(struct engine *e);
-/* What a former process left unfinished in the journal is carried on, or taken back. Call once,
- * before requests are served. asked_again: the kernel sends its requests again. Where it does not,
- * their writers got EIO, and an operation that had not begun is dropped: it would start after they
- * looked at what became of it. */
+/* Continues or undoes what a former process left in the journal. Call it once, before requests are
+ * served. asked_again: the kernel resends its requests. If not, their writers got EIO, and
+ * operations that had not begun are dropped: they would start after the writers looked. */
 void engine_recover(struct engine *e, bool asked_again);
-/* A line about what could not be taken up again; nothing where all could. */
+/* Appends a line about operations that could not be resumed, if any. */
 void engine_health(struct engine *e, struct out *o);
 
-/* requests are copied. A request that is sent again after a crash finds its transaction, and gets
- * its verdict. */
+/* Submits a transaction; requests are copied. A request that is sent again after a crash finds its
+ * transaction and gets its verdict. */
 void txn_submit(struct engine *e, const struct request *requests, size_t n, const struct actor *who,
 		txn_done *done, void *ctx);
-/* Who sent this request, tag as in struct actor, got a signal: its operation ends with EINTR if
- * none of its steps has begun. A tag of nobody's changes nothing. */
+/* The sender of this request (tag as in struct actor) got a signal: its operation ends with EINTR
+ * if none of its steps has begun. Unknown tags are ignored. */
 void txn_interrupt(struct engine *e, uint64_t tag);
-/* Runs job on an executor, on behalf of who. 0, -EDQUOT: he has too many waiting, or as
- * pool_submit(). */
+/* Runs job on an executor on behalf of `who`. Returns 0; -EDQUOT: this user has too many waiting;
+ * or as pool_submit(). */
 int engine_defer(struct engine *e, const struct actor *who,
 		 void (*job)(struct engine *e, void *ctx), void *ctx);
-/* Of such a result. */
+/* Fills err for such a result. */
 void engine_refuse(int r, const struct actor *who, struct err *err);
 const struct world *engine_world(const struct engine *e);
 struct model *engine_model(const struct engine *e);
 
-/* Plans without doing: prints the steps into o; a refusal comes back with its sentence and leaves o
- * alone. Looks first at what an operation would look at, and may take as long: not on the FUSE
- * thread. */
+/* Plans without doing: prints the steps into o; a refusal has its sentence and leaves o alone.
+ * Observes first what an operation would, and may take as long: not for the FUSE thread. */
 int txn_check(struct engine *e, const struct request *requests, size_t n, struct out *o,
 	      struct err *err);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * A kernel uevent, as far as we use it. The parser is pure and takes anything; whether the message
- * came from the kernel is the receiver's question (uevent_trusted).
- */
+/* A kernel uevent, as far as we use it. The parser is pure and takes anything; the receiver must
+ * check that the message came from the kernel (uevent_trusted). */
 #ifndef PCIDEVFS_UEVENT_H
 #define PCIDEVFS_UEVENT_H
 
@@ -27,14 +25,14 @@ struct uevent {
 	uint64_t seqnum; /* 0: none */
 };
 
-/* buf holds len bytes, of which the last is made a NUL when it is none. -EINVAL for what is no
+/* buf holds len bytes; the last becomes a NUL if it is not one. Returns -EINVAL if it is not a
  * kernel uevent: no "action@devpath" head, or an ACTION or DEVPATH that contradicts it. */
 int uevent_parse(char *buf, size_t len, struct uevent *ret);
 
-/* The kernel's broadcast, and not a process that sends to our port or group. cred may be NULL. */
+/* Is it the kernel's broadcast, not a process that sends to our port or group? cred may be NULL. */
 bool uevent_trusted(const struct sockaddr_nl *from, const struct ucred *cred);
 
-/* The PCI function it is about: PCI_SLOT_NAME, else the last PCI address in the path. */
+/* The PCI function that it is about: PCI_SLOT_NAME, else the last PCI address in the path. */
 bool uevent_function(const struct uevent *ev, struct key *ret);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Small things that every part uses: cleanup, bounded text, strict numbers. */
+/* Helpers for all parts: cleanup, bounded text, strict numbers. */
 #ifndef PCIDEVFS_UTIL_H
 #define PCIDEVFS_UTIL_H
 
@@ -25,7 +25,7 @@ static inline void closep(int *fd)
 		close(*fd);
 }
 
-/* Out of the reach of _close_: the caller's now. */
+/* Takes a descriptor from _close_: the caller owns it from then on. */
 static inline int steal_fd(int *fd)
 {
 	int ret = *fd;
@@ -44,11 +44,8 @@ static inline void closedirp(DIR **d)
 #define _close_ __attribute__((cleanup(closep)))
 #define _closedir_ __attribute__((cleanup(closedirp)))
 
-/*
- * Text that grows. Start with `struct out o = { 0 }`, end with out_free().
- * When memory runs out `failed` is set, later calls do nothing and data stays
- * a valid string; check once at the end.
- */
+/* Text that grows. Start with `struct out o = { 0 }`, end with out_free(). If memory runs out,
+ * `failed` is set, later calls do nothing and data stays a valid string; check once at the end. */
 struct out {
 	char *data; /* NUL-terminated once anything was written, else NULL */
 	size_t len;
@@ -58,55 +55,53 @@ struct out {
 
 __attribute__((format(printf, 2, 3))) void out_printf(struct out *o, const char *fmt, ...);
 void out_put(struct out *o, const char *text, size_t len);
-/* " key=value" as inventory and events have it: quoted, with \" \\ and \xHH, when it is empty or
- * holds a blank, a quote, a backslash, a control character or what is no UTF-8. A blank precedes
- * unless at line start. */
+/* Appends " key=value" as in inventory and events. The value is quoted, with \" \\ and \xHH, if it
+ * is empty or holds a blank, a quote, a backslash, a control character or invalid UTF-8. The
+ * leading blank is left out at the start of a line. */
 void out_pair(struct out *o, const char *key, const char *value);
-/* Likewise of bytes, NUL among them; another one is behind the last. */
+/* Likewise for bytes, which may include NUL; a NUL must follow the last one. */
 void out_pair_bytes(struct out *o, const char *key, const char *value, size_t size);
 const char *out_text(const struct out *o); /* never NULL */
 void out_free(struct out *o);
 
-/* The whole text as a number (0x allowed), else -EINVAL; -ERANGE above max. */
+/* Parses the whole text as a number (0x allowed); else -EINVAL; -ERANGE above max. */
 int parse_u64(const char *text, uint64_t max, uint64_t *ret);
-/* Likewise, a '-' allowed in front; -ERANGE outside of [min, max]. */
+/* Likewise, with an optional leading '-'; -ERANGE outside of [min, max]. */
 int parse_i64(const char *text, int64_t min, int64_t max, int64_t *ret);
 /* 0/1, y/n, yes/no, on/off, true/false in any case; else -EINVAL. */
 int parse_bool(const char *text, bool *ret);
-/* A number from 0.001 to 1000, by which deadlines are scaled; else -EINVAL. */
+/* A number from 0.001 to 1000, the factor of deadlines; else -EINVAL. */
 int parse_factor(const char *text, double *ret);
 
-/* Are two values of allocated_to of the same pod (NAMESPACE/POD/CONTAINER), in whichever
- * container? */
+/* Do two values of allocated_to (NAMESPACE/POD/CONTAINER) name the same pod, in any container? */
 bool same_pod(const char *allocated, const char *other);
 
-/* Copies what fits, always terminated; returns false when it was cut. dst untouched beyond its
- * text. */
+/* Copies what fits, always terminated. Returns false if the text was cut. */
 bool str_copy(char *dst, size_t size, const char *src);
-/* Makes a sentence fit into size bytes: its longest words, names all of them, lose their middle to
- * "...", so that neither who it is about nor how it ends is lost. */
+/* Makes a sentence fit into size bytes: replaces the middle of its longest words, which are names,
+ * by "...", so that its subject and its end stay readable. */
 void str_fit(char *text, size_t size);
-/* Into dst, an array; text, with room of its own, is cut as well. */
+/* Into dst, an array; text must be writable and is cut as well. */
 #define STR_FIT(dst, text) (str_fit((text), sizeof(dst)), STR_COPY((dst), (text)))
 #define STR_COPY(dst, src) str_copy((dst), sizeof(dst), (src))
 
-/* One line on stderr, for people and the journal, behind the name of the program; cut at 1 KiB. */
+/* Writes one line to stderr, behind the name of the program; cut at 1 KiB. */
 __attribute__((format(printf, 1, 2))) void say(const char *fmt, ...);
 extern const char say_as[]; /* "pcidevfsd"; another program defines its own */
 
-/* FNV-1a: goes on from h; starts with FNV1A. */
+/* FNV-1a, continued from h; start with FNV1A. */
 #define FNV1A 0xcbf29ce484222325ull
 uint64_t fnv1a(uint64_t h, const char *text, size_t len);
 
-/* Room for one more element after n: rows, or a larger copy with *cap grown. NULL: no memory, rows
- * stays. */
+/* Makes room for one element after n: returns rows, or a larger copy and the new *cap. NULL: no
+ * memory, rows stays valid. */
 void *more_rows(void *rows, size_t n, size_t *cap, size_t size);
 
-/* Reads until the end or until size is full: how much came, or -errno. */
+/* Reads until the end or until size is full. Returns the number of bytes or -errno. */
 ssize_t read_all(int fd, void *buf, size_t size);
 
-/* How long to wait before the next try: first, then twice as long each time, up to max. *pause:
- * what was said last, 0 to start anew. */
+/* Returns the pause before the next try: first, then twice the last one, up to max. *pause holds
+ * the last one; set it to 0 to start anew. */
 unsigned int back_off(unsigned int *pause, unsigned int first, unsigned int max);
 
 /* Makes an eventfd readable. */

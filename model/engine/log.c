@@ -74,7 +74,7 @@ static struct op_log *find_state(struct logs *l, uint32_t wanted)
 	return NULL;
 }
 
-/* With the lock held: one that is free, else the first that only keeps a verdict. */
+/* A free log, or else the first that only keeps a verdict. Call it with the lock held. */
 static struct op_log *find_free(struct logs *l)
 {
 	struct op_log *log = find_state(l, LOG_FREE);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* How a transaction is run: plan a stage, run its steps, look, plan on; or take all back. */
+/* Runs a transaction: plan a stage, run its steps, observe, plan on; or undo everything. */
 #include "operation.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ bool op_remakes(const struct txn *t, const struct device *d)
 	return false;
 }
 
-/* Where it is in the list; n_devices: nowhere. */
+/* Its index in the list; n_devices: not in it. */
 static size_t device_at(const struct txn *t, const struct key *dev)
 {
 	size_t i = 0;
@@ -75,19 +75,19 @@ bool op_holds(const struct txn *t, const struct device *d)
 	return i < t->n_devices && t->births[i] == d->birth;
 }
 
-/* What is busy by ourselves is no hindrance. */
+/* A device that we made busy ourselves is no obstacle. */
 static bool is_ours(const void *txn, const struct device *d)
 {
 	return op_holds(txn, d);
 }
 
-/* With the model locked. */
+/* Call it with the model locked. */
 static int refuse_busy(const struct txn *t, const struct plan *p, struct err *err)
 {
 	return plan_refuse_busy(model_of(t), p, t->marked ? is_ours : NULL, t, err);
 }
 
-/* With the model locked. */
+/* Call it with the model locked. */
 static int take_devices(struct txn *t, const struct key *devs, size_t n, struct err *err)
 {
 	struct key *devices = more(t->devices, t->n_devices, n, sizeof(*devices), err);
@@ -100,7 +100,7 @@ static int take_devices(struct txn *t, const struct key *devs, size_t n, struct 
 		const struct device *d = model_find(model_of(t), &devs[i]);
 		size_t at = device_at(t, &devs[i]);
 
-		/* From an earlier stage, which may have made another of it. */
+		/* An earlier stage may have replaced the device. */
 		t->births[at] = d ? d->birth : 0;
 		r = snapshot_add(t, &devs[i], err);
 		if (at == t->n_devices)
@@ -109,7 +109,7 @@ static int take_devices(struct txn *t, const struct key *devs, size_t n, struct 
 	return r;
 }
 
-/* With the model locked. */
+/* Call it with the model locked. */
 static void mark_busy(struct txn *t)
 {
 	size_t n = t->n_devices < PLAN_DEVICES ? t->n_devices : PLAN_DEVICES;
@@ -140,7 +140,7 @@ bool op_still_there(struct txn *t, const struct key *dev)
 	return there;
 }
 
-/* Calls the method's prepare or settle for every request. With the model locked. */
+/* Calls the method's prepare or settle for every request. Call it with the model locked. */
 static int each_request(struct txn *t, bool prepare, struct err *err)
 {
 	struct model *m = model_of(t);
@@ -153,7 +153,7 @@ static int each_request(struct txn *t, bool prepare, struct err *err)
 		int absent = request_resolve(m, &t->log->requests[i], &w);
 
 		if (absent && prepare)
-			continue; /* before it is there nothing can be known of it */
+			continue; /* nothing is known before it exists */
 		if (satisfied_by_absence(t, &t->log->requests[i]))
 			continue;
 		if (absent) {
@@ -187,9 +187,8 @@ static int append_steps(struct txn *t, const struct plan *p, struct err *err)
 	return 0;
 }
 
-/* What this stage leaves to later ones is asked about now, as it looks from here: who is refused
- * for it then would find everything before it done and undone. Its devices are kept for us. With
- * the model locked. */
+/* Plans later stages from the present state: a refusal there would come after everything before was
+ * done, and undo it. Reserves their devices. Call it with the model locked. */
 static int foresee(struct txn *t, const struct request *requests, size_t n, struct err *err)
 {
 	struct plan p;
@@ -201,7 +200,7 @@ static int foresee(struct txn *t, const struct request *requests, size_t n, stru
 	return r;
 }
 
-/* Plans what can be planned now and takes its devices. */
+/* Plans what can be planned now, and takes its devices. */
 static int plan_stage(struct txn *t, bool *ret_more, struct err *err)
 {
 	_free_ struct request *requests = calloc(t->log->n_requests, sizeof(*requests));
@@ -232,7 +231,7 @@ static int plan_stage(struct txn *t, bool *ret_more, struct err *err)
 	return r;
 }
 
-/* What they change is known, and on the disk, before the first of them runs. */
+/* The changes of the steps must be known, and on the disk, before the first one runs. */
 static int learn_steps(struct txn *t, uint32_t from, bool keep, struct err *err)
 {
 	struct engine *e = t->engine;
@@ -285,7 +284,7 @@ static int note_requests(struct txn *t, struct err *err)
 	int r = 0;
 
 	model_lock(m);
-	/* nothing held the others off */
+	/* nothing kept others away */
 	for (size_t i = 0; i < t->n_devices && !r && !t->marked; i++)
 		r = plan_refuse_busy_device(m, &t->devices[i], NULL, NULL, err);
 	if (!r) {
@@ -298,7 +297,7 @@ static int note_requests(struct txn *t, struct err *err)
 	return r;
 }
 
-/* What nobody was held off from is put back at once. */
+/* If nobody was kept away, notes are undone at once. */
 static void forget_notes(struct txn *t)
 {
 	struct model *m = model_of(t);
@@ -325,7 +324,7 @@ static int note_and_keep(struct txn *t, struct err *err)
 	return r;
 }
 
-/* What the kernel holds now is what was asked; notes it, and keeps it. */
+/* The kernel holds what was requested: notes it in the model and stores it. */
 static int settle(struct txn *t, struct err *err)
 {
 	struct model *m = model_of(t);
@@ -337,7 +336,7 @@ static int settle(struct txn *t, struct err *err)
 	model_lock(m);
 	err->idle = snapshot_is_idle(t);
 	op_leave_devices(t, NULL);
-	/* Also what needed no step: it holds, so it is not stuck. */
+	/* Also if no step was needed: it holds, so it is not stuck. */
 	for (uint32_t i = 0; i < atomic_load(&t->log->n_snapshots); i++) {
 		const struct key *dev = &t->log->snapshots[i].dev;
 		struct device *d = model_edit(m, dev, false);
@@ -350,7 +349,7 @@ static int settle(struct txn *t, struct err *err)
 	return 0;
 }
 
-/* What has begun is carried out, whoever has gone. */
+/* An operation that has begun is completed even if its writer has gone. */
 static int heed_interrupt(struct txn *t, uint32_t steps_before, struct err *err)
 {
 	if (steps_before || !txn_forsaken(t))
@@ -360,7 +359,7 @@ static int heed_interrupt(struct txn *t, uint32_t steps_before, struct err *err)
 		    t->log->requests[0].file, t->log->requests[0].dev.name);
 }
 
-/* What was not there when the request was made, or is made anew, has an owner and a group now. */
+/* Devices that are new since the request, or made anew, have an owner and a group now. */
 static int ask_rights(struct txn *t, struct err *err)
 {
 	const struct engine_conf *c = &t->engine->conf;
@@ -389,7 +388,7 @@ static int run_stages(struct txn *t, struct err *err)
 
 	for (int stage = 0; left; stage++) {
 		uint32_t from = atomic_load(&log->n_steps);
-		bool fresh = !stage && !t->recovered; /* what is busy is another's */
+		bool fresh = !stage && !t->recovered; /* busy devices are another one's */
 		int r = fresh ? op_refuse_early(t->engine, log->requests, log->n_requests, err) : 0;
 
 		r = r ? r : observe(t, true, err);
@@ -411,7 +410,7 @@ static int run_stages(struct txn *t, struct err *err)
 	return settle(t, err);
 }
 
-/* A former process may have sent a helper that is still at work: nothing is done beside it. */
+/* A former process's helper may still be at work: wait until it has ended. */
 static struct step *await_former(struct txn *t, struct err *err)
 {
 	const struct engine *e = t->engine;
@@ -431,7 +430,7 @@ static struct step *await_former(struct txn *t, struct err *err)
 	return NULL;
 }
 
-/* The devices that a former process was at are ours now. */
+/* Takes over the devices of a former process's operation. */
 static void adopt_devices(struct txn *t)
 {
 	struct model *m = model_of(t);
@@ -452,7 +451,7 @@ struct step *op_run(struct txn *t, struct err *err)
 		adopt_devices(t);
 		late = await_former(t, err);
 	}
-	/* Also what is late still has been told so. */
+	/* The verdict of a late operation was already told. */
 	if (atomic_load(&t->log->state) == LOG_UNDOES) {
 		*err = t->log->err;
 	} else if (!late && !run_stages(t, err)) {
@@ -472,9 +471,8 @@ struct step *op_run(struct txn *t, struct err *err)
 	return op_take_back(t, err);
 }
 
-/* A step that missed its deadline goes on in the kernel. Once it has ended, whichever way, the
- * operation is taken back: who asked was told long ago that it failed. An undo that was late goes
- * on where it stopped. */
+/* A late step goes on in the kernel. When it has ended, in any way, the operation is undone: the
+ * writer was told long ago that it failed. A late undo continues where it stopped. */
 void op_finish_late(struct txn *t, struct step *late, struct err *verdict)
 {
 	const struct world *w = &t->engine->conf.world;

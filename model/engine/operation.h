@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One transaction while it runs: what txn.c (who waits for it), operation.c (what it does) and
- * log.c (what is left of it when the process dies) share. */
+/* A running transaction, shared by txn.c (who waits for it), operation.c (what it does) and log.c
+ * (what is left if the process dies). */
 #ifndef MODEL_OPERATION_H
 #define MODEL_OPERATION_H
 
@@ -13,23 +13,22 @@
 #include "turns.h"
 
 #define LOG_REQUESTS 4096
-#define STAGES 8 /* barriers in a row: MIG mode, VFs, types, claims, and room */
+#define STAGES 8 /* successive barriers: MIG mode, VFs, types, claims, and room */
 
-/* LOG_DECIDED: nothing is left to do but to tell the verdict. */
+/* LOG_DECIDED: only the verdict must still be told. */
 enum log_state { LOG_FREE, LOG_RUNS, LOG_UNDOES, LOG_ENDED, LOG_DECIDED };
 
-/* What was asked of a device before. */
+/* The intents of a device before the operation. */
 struct snapshot {
 	struct key dev;
 	uint64_t birth;
 	struct key parent;
 	struct intent intent;
-	/* The parts of it that are put back; all of them while the operation notes what it has
-	 * done. */
+	/* The parts that an undo puts back; all of them while the operation notes its results. */
 	_Atomic uint32_t mine;
 };
 
-/* What outlives the process. Fields that tell how much of the rest is valid are written last. */
+/* Outlives the process. Fields that tell how much of the rest is valid are written last. */
 struct op_log {
 	_Atomic uint32_t state;
 	uint32_t n_requests;
@@ -37,12 +36,12 @@ struct op_log {
 	_Atomic uint32_t n_devices;
 	_Atomic uint32_t n_snapshots;
 	struct actor who;
-	struct err err; /* why it is undone; the verdict once decided */
-	uint64_t place; /* engine_conf.verdict's */
-	/* To a process before this one a step was late: its devices read stuck for that. */
+	struct err err; /* the reason of the undo; the verdict once decided */
+	uint64_t place; /* for engine_conf.verdict */
+	/* A step was late in a former process: its devices are stuck because of that. */
 	uint32_t was_late;
 	struct request requests[LOG_REQUESTS];
-	struct key devices[PLAN_DEVICES]; /* that read busy or stuck for it */
+	struct key devices[PLAN_DEVICES]; /* those that are busy or stuck because of it */
 	struct step steps[PLAN_STEPS];
 	struct snapshot snapshots[PLAN_DEVICES];
 };
@@ -62,7 +61,7 @@ struct logs_head {
 struct logs {
 	struct op_log *slots;
 	size_t n;
-	_Atomic uint32_t *used; /* NULL where there is no memory that outlives us */
+	_Atomic uint32_t *used; /* NULL without memory that outlives the process */
 	pthread_mutex_t lock;
 	bool taken[64]; /* lock; by a transaction of this process */
 };
@@ -73,19 +72,19 @@ static inline uint32_t logs_used(const struct logs *l)
 }
 
 void logs_open(struct logs *l, void *region, size_t size);
-/* In memory that ends with the process: who waits for a thread has begun nothing. It has no room
- * behind its requests. NULL: there is none. */
+/* In ordinary memory: a transaction that waits for a thread has begun nothing. Has no room behind
+ * the requests. NULL: no memory. */
 struct op_log *logs_new(const struct request *requests, size_t n, const struct actor *who);
-/* Into a slot, where there are slots: what comes now must be found by the next process. Else into
- * memory with room for steps. NULL: there is none left, and the log is as it was. */
+/* Copies the log into a slot, if there are slots, because the next process must find what follows;
+ * else into memory with room for steps. NULL: none is left, and the log is unchanged. */
 struct op_log *logs_keep(struct logs *l, struct op_log *log);
-/* keep: the verdict stays until the slot is needed, for a request that is sent again. */
+/* keep: keeps the verdict until the slot is needed, in case the request is sent again. */
 void logs_give(struct logs *l, struct op_log *log, bool keep);
-/* Did a step take the children of this device away, as writing sriov_numvfs does? Others that are
- * gone were pulled out. */
+/* Did a step remove the children of this device, as a write of sriov_numvfs does? Otherwise missing
+ * ones were pulled out. */
 bool log_removes(const struct op_log *log, const struct key *parent);
 bool log_is_for(const struct op_log *log, const struct request *requests, size_t n);
-/* A verdict kept for this very request. */
+/* Finds the stored verdict of this very request. */
 bool logs_verdict(struct logs *l, const struct request *requests, size_t n, const struct actor *who,
 		  struct err *ret);
 
@@ -101,40 +100,39 @@ struct txn {
 	struct engine *engine;
 	struct op_log *log;
 	bool recovered;	     /* begun by a former process */
-	struct key *devices; /* that it may alter, and when they came */
+	struct key *devices; /* that it may change; births: when they came */
 	uint64_t *births;
 	size_t n_devices;
-	bool marked; /* they read busy: there are steps */
-	/* When who holds them and what the host needs was asked for the plan: now_ms(). */
+	bool marked; /* they are busy: there are steps */
+	/* now_ms() when holders and host_critical were asked for the plan. */
 	uint64_t guarded_at;
 	bool noting; /* between snapshot_begin() and snapshot_end() */
 	struct waiter *waiters; /* engine->lock */
 	/* engine->lock: list of those queued or running, or of those answered and late */
 	struct txn *next;
-	const struct step *late; /* engine->lock; what it waits for, which missed its deadline */
-	bool late_undo;		 /* engine->lock; ... as it was taken back */
+	const struct step *late; /* engine->lock; the late step that it waits for */
+	bool late_undo;		 /* engine->lock; the step is being undone */
 	struct turn *turn;
 };
 
 struct engine {
 	struct engine_conf conf;
 	struct pool *pool;
-	struct turns turns; /* ... on it */
+	struct turns turns; /* for jobs on pool */
 	struct logs logs;
-	/* Held from when an operation notes what it has done until that is kept, or put back:
-	 * nobody else's notes are put back with it. The disk may take its time meanwhile. */
+	/* Held from when an operation notes its results until they are stored or undone, so that an
+	 * undo never reverts others' notes. The disk may take long meanwhile. */
 	pthread_mutex_t settling;
 	pthread_mutex_t lock;
 	struct txn *txns, *lates; /* lock */
 	unsigned int
-		n_lost; /* lock; operations that nobody could take up again, and the last of them */
+		n_lost; /* lock; operations that could not be resumed; lost: the last of them */
 	struct err lost;
 };
 
-/* Carries it out; err is the verdict. Returns a step that is still in the kernel, or NULL. */
+/* Runs the operation; err is the verdict. Returns a step that is still in the kernel, or NULL. */
 struct step *op_run(struct txn *t, struct err *err);
-/* Waits for the late step, and for those that are late while the operation is taken back; frees its
- * devices. */
+/* Waits for the late step, and for late ones of the undo; then releases the devices. */
 void op_finish_late(struct txn *t, struct step *late, struct err *verdict);
 
 static inline struct model *model_of(const struct txn *t)
@@ -142,67 +140,66 @@ static inline struct model *model_of(const struct txn *t)
 	return t->engine->conf.model;
 }
 
-/* With the model locked: what the device reads while the operation runs. */
+/* Sets the device's `busy` for the operation. Call it with the model locked. */
 void op_say_busy(const struct op_log *log, struct device *d);
 unsigned int op_deadline(const struct engine *e, const struct verb *verb);
-/* The device is there, and not another one that came in its place while we were at work? */
+/* Is the device still here, and not another one in its place? */
 bool op_still_there(struct txn *t, const struct key *dev);
-/* With the model locked: this very device was taken by the operation. One that came in its place is
- * free for others. */
+/* Was this very device taken by the operation? Another one in its place is free for others. Call it
+ * with the model locked. */
 bool op_holds(const struct txn *t, const struct device *d);
 
-/* With the model locked: it is a VF that the operation may have taken away and brought back. */
+/* Is it a VF that the operation may have removed and made again? Call it with the model locked. */
 bool op_remakes(const struct txn *t, const struct device *d);
 
-/* undo.c: takes the done steps back, as far as that goes; err is the verdict, and tells what stays.
+/* undo.c: undoes the done steps, as far as possible; err is the verdict, and tells what stays.
  * Returns a step whose undo is late. */
 struct step *op_take_back(struct txn *t, struct err *err);
 struct step *op_late_step(struct txn *t);
-/* why NULL: they no longer are. */
+/* why NULL: they are no longer stuck. */
 void op_mark_stuck(struct txn *t, const char *why);
-/* With the model locked. stuck: the sentence for devices with steps that stay; NULL: none are left
- * so. */
+/* stuck: the sentence for devices with steps that stay; NULL: there are none. Call it with the
+ * model locked. */
 void op_leave_devices(struct txn *t, const char *stuck);
 
-/* snapshot.c, all with the model locked. Remembers what is asked of the device until now. */
+/* snapshot.c; call all with the model locked. Stores the device's present intents. */
 int snapshot_add(struct txn *t, const struct key *dev, struct err *err);
-/* Around what notes that the requests hold; that is published by its end. */
+/* These bracket the notes of results; they must be published before the end. */
 void snapshot_begin(struct txn *t);
 void snapshot_end(struct txn *t);
-/* After snapshot_end(): nothing was done, noted or brought to an end; all was so before. */
+/* After snapshot_end(): was everything so before, with nothing done, noted or ended? */
 bool snapshot_is_idle(const struct txn *t);
-/* Of what the operation has noted nothing stays. */
+/* Undoes all that the operation has noted. */
 void snapshot_put_back(struct txn *t);
-/* Is it known whose the field of struct intent at this offset is? */
+/* Is the owner of the field of struct intent at this offset known? */
 bool snapshot_knows(size_t offset);
 
-/* satisfied.c, both with the model locked. What was to be taken from a VF that this operation has
- * removed since, is taken; what was pulled out meanwhile has peers that are not. What is an
- * operation and no state (method.once) was done. */
+/* satisfied.c, both with the model locked. A request to take something from a VF that this
+ * operation has removed is satisfied; not if the VF was pulled out, because its peers remain. A
+ * request for an operation without a state (method.once) is satisfied once it was done. */
 bool satisfied_by_absence(struct txn *t, const struct request *request);
 bool satisfied_once(struct txn *t, const struct request *request);
-/* satisfied.c: nothing of the operation looked at what the kernel holds of this device: whatever
- * was left half way still is. */
+/* satisfied.c: true if the operation only noted something about this device, so that a half-done
+ * state of it remains. */
 bool op_noted_only(const struct txn *t, const struct key *dev);
-/* satisfied.c: what the keeper is asked to keep of all requests, if there is anything. */
+/* satisfied.c: has the keeper anything to store for these requests? op_keep() makes it do so. */
 bool op_keeps(const struct txn *t);
 int op_keep(struct txn *t, bool pending, struct err *err);
-/* recheck.c: looks at every device that is requested something, as far as it is there. guarded_at
- * not NULL: also at what forbids it, and when that was asked for; it is left alone where nothing is
- * to be asked. */
+/* recheck.c: observes the devices of the requests, as far as they exist. guarded_at not NULL: also
+ * asks what forbids the operation, and sets the time of that, unless nothing is to be asked. */
 int op_look(struct engine *e, const struct request *requests, size_t n, uint64_t *guarded_at,
 	     struct err *err);
-/* recheck.c: EBUSY, before the look, when another operation runs on what these requests concern as
- * far as is known. */
+/* recheck.c: -EBUSY, before the observation, if another operation runs on the devices of these
+ * requests, as far as is known. */
 int op_refuse_early(struct engine *e, const struct request *requests, size_t n, struct err *err);
-/* recheck.c: does what others do with the device forbid the step now? */
+/* recheck.c: do other users of the device forbid the step now? */
 int op_recheck(struct txn *t, const struct step *step, struct err *err);
-/* txn.c: waits for this one from here on. */
+/* txn.c: t waits for this step from now on. */
 void txn_wait_late(struct txn *t, const struct step *late);
-/* txn.c: is nobody left who wants it? */
+/* txn.c: has everybody who wanted it gone? */
 bool txn_forsaken(struct txn *t);
-/* recover.c: nobody carries this operation of a former process on. Its devices, the log and health
- * say so. */
+/* recover.c: nobody resumes this operation of a former process. Its devices, the log and health say
+ * so. */
 void op_lose(struct engine *e, struct op_log *log, const char *cause);
 /* txn.c, for recovery: runs what a former process left in this log. */
 void txn_resume(struct engine *e, struct op_log *log);

@@ -110,7 +110,7 @@ void plan_print(const struct plan *p, struct out *o)
 	}
 }
 
-/* By device: the requests for one lie together, those for its children last. */
+/* By device: requests for one device are adjacent, those for its children last. */
 static int by_device(const void *a, const void *b)
 {
 	const struct request *x = a, *y = b;
@@ -145,11 +145,11 @@ const struct request *plan_requested_child(const struct plan *p, const struct ke
 
 /* A request on its way into the plan. */
 struct item {
-	size_t asked;	  /* the how manieth it was written */
+	size_t asked;	  /* position in the request */
 	struct request request; /* its child looked up, unless absent */
 	const struct method *method;
-	bool absent; /* its device is not there yet */
-	int place;   /* what takes away: -rank; what brings: rank */
+	bool absent; /* its device does not exist yet */
+	int place;   /* -rank if it takes something away, rank if it brings something */
 };
 
 static int by_place(const void *a, const void *b)
@@ -167,7 +167,7 @@ static bool serves(const struct method *method, const struct request *request)
 	       !strcmp(method->file, request->file);
 }
 
-/* What the transaction says of the child with index n: 1 it will be there, -1 it will not, 0
+/* What the transaction says of the child with index n: 1: it will exist, -1: it will not, 0:
  * nothing. */
 static int foretold(const struct plan *p, const struct method *const *methods,
 		    const struct key *parent, unsigned int n)
@@ -182,7 +182,7 @@ static int foretold(const struct plan *p, const struct method *const *methods,
 	return 0;
 }
 
-/* ... of a device that has a name. */
+/* Likewise for a device with a name. */
 static int foretold_name(const struct plan *p, const struct key *dev)
 {
 	for (size_t i = 0; i < p->n_requests; i++)
@@ -230,7 +230,7 @@ static int check_item(struct model *m, const struct item *it, struct err *err)
 	return 0;
 }
 
-/* Nothing can be requested of what the same transaction takes away. */
+/* Nothing can be requested of a device that the same transaction removes. */
 static int refuse_doomed(struct model *m, const struct method *const *methods, const struct plan *p,
 			 const struct request *request, struct err *err)
 {
@@ -267,8 +267,7 @@ static int make_item(struct model *m, const struct method *const *methods, const
 	return down || it->absent ? 0 : refuse_doomed(m, methods, p, request, err);
 }
 
-/* One device may be written to by its address and as its PF's VF; what is written to it is one
- * value. */
+/* A device may be named by its address and as its PF's VF: each of its files gets one value. */
 static int refuse_twice(const struct plan *p, struct err *err)
 {
 	for (size_t i = 1; i < p->n_requests; i++)
@@ -282,7 +281,7 @@ static int refuse_twice(const struct plan *p, struct err *err)
 	return 0;
 }
 
-/* The plan's own view of the requests, and the items in the order of writing. */
+/* Fills in the plan's own copy of the requests, and the items in the order of writing. */
 static int resolve(struct model *m, const struct request *requests, size_t n, struct item *items,
 		   struct plan *p, struct err *err)
 {
@@ -301,7 +300,7 @@ static int resolve(struct model *m, const struct request *requests, size_t n, st
 	return refuse_twice(p, err);
 }
 
-/* What an earlier request will bring can only be foretold. */
+/* The steps for a device that an earlier request will make can only be predicted. */
 static int foretell(struct model *m, const struct item *it, struct plan *p, struct err *err)
 {
 	struct request w = it->request;
@@ -318,7 +317,7 @@ static int foretell(struct model *m, const struct item *it, struct plan *p, stru
 	return it->method->predict(m, &w, p, err);
 }
 
-/* In a prediction: a VF that is there, and whose PF's steps before make it anew, is one that will
+/* In a prediction: an existing VF whose PF's earlier steps make it anew counts as one that will
  * come. */
 static bool is_remade(struct model *m, const struct plan *p, const struct item *it,
 		      struct item *ret_vf)
@@ -338,7 +337,7 @@ static bool is_remade(struct model *m, const struct plan *p, const struct item *
 	return false;
 }
 
-/* Expands the items in their order, up to the first barrier that has something to do. */
+/* Expands the items in order, up to the first barrier that has something to do. */
 static int expand_items(struct model *m, const struct item *items, size_t n, struct plan *p,
 			struct err *err)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is looked at before a plan; what a step's verb must know of others is asked again before it,
- * where that has become old. */
+/* What is observed before a plan; and what a step's verb must know about others, asked again right
+ * before the step if it has become old. */
 #include "operation.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ int op_look(struct engine *e, const struct request *requests, size_t n_requests,
 	const struct world *w = &e->conf.world;
 	_free_ struct key *devs = calloc(n_requests ? n_requests : 1, sizeof(*devs));
 	struct model *m = e->conf.model;
-	/* devs begins with those to look at, and ends with those in doubt. */
+	/* devs begins with those to observe, and ends with those in doubt. */
 	size_t n = 0, doubted = n_requests;
 	uint64_t since = 0;
 	bool guards = false;
@@ -36,7 +36,7 @@ int op_look(struct engine *e, const struct request *requests, size_t n_requests,
 		const struct method *method = method_find(w->methods, &requests[i]);
 		struct request found;
 
-		/* A VF that is not there: its PF. */
+		/* For a missing VF: its PF. */
 		request_resolve(m, &requests[i], &found);
 		if (method && method->noted) {
 			uint64_t doubt = guarded_at ? in_doubt(m, method, &found) : 0;
@@ -59,8 +59,8 @@ int op_look(struct engine *e, const struct request *requests, size_t n_requests,
 	return rc;
 }
 
-/* What is known without a look will do for this: whose device is busy is no fact of the kernel's. A
- * plan that cannot be made, or finds other devices after the look, is the stage's to judge. */
+/* Refuses by what is known without a look, because busy is not a fact of the kernel. If no plan can
+ * be made, or the look finds other devices, the stage decides. */
 int op_refuse_early(struct engine *e, const struct request *requests, size_t n, struct err *err)
 {
 	struct model *m = e->conf.model;
@@ -76,10 +76,10 @@ int op_refuse_early(struct engine *e, const struct request *requests, size_t n, 
 }
 
 /*
- * Between any answer and the kernel's write some time passes that nobody can close: the answer is
- * read from processes one after the other, a helper is sent. What was asked for the plan counts as
- * long as that is of the same order. An operation that waited for the disk, a module or another
- * device's driver asks again.
+ * Some time always passes between an answer and the kernel's write: the answer is read from one
+ * process after another, and a helper is sent. The plan's answer counts as long as its age is of
+ * that order. An operation that has waited for the disk, a module or another device's driver asks
+ * again.
  */
 #define YOUNG_MS 50
 

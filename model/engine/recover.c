@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a process that was killed had begun is carried on by the next, or taken back. */
+/* Continues or undoes operations of a process that was killed. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,8 +22,7 @@ static const struct verb *find_verb(const struct engine *e, const char *name)
 	return NULL;
 }
 
-/* A verb of another version is none of ours: what it did stays, and says so where the operation is
- * taken back. */
+/* A verb of another version is unknown: its effect stays, and an undo says so. */
 static int undo_unknown(void *backend, struct step *step, unsigned int deadline_ms, struct err *err)
 {
 	(void)backend;
@@ -39,16 +38,16 @@ static const struct verb unknown_verb = { .name = "a step",
 					  .deadline_ms = 10000,
 					  .undo = undo_unknown };
 
-/* A step that was begun may have been done: undoing what never happened does nothing, as long as it
- * is known how it was before. What cannot be undone counts as done only when that is known. */
+/* A step that had begun may have been done. Undoing a step that never happened has no effect, if
+ * the former state is known. A step without undo counts as done only if that is known. */
 static bool maybe_done(const struct step *s, bool running)
 {
 	return s->done || s->late ||
 	       (running && s->verb->undo && (s->recorded || !s->verb->records));
 }
 
-/* Gives the steps the pointers of this process. Those that were not begun are planned anew. True:
- * one of them had missed its deadline. */
+/* Sets the steps' pointers for this process. Steps that had not begun are planned anew. True: one
+ * of them was late. */
 static bool adopt_steps(struct engine *e, struct op_log *log)
 {
 	bool late = false;
@@ -76,7 +75,7 @@ static bool readable(const struct op_log *log)
 	       atomic_load(&log->n_snapshots) <= PLAN_DEVICES;
 }
 
-/* Its devices are to be carried on with. */
+/* Must its devices be resumed? */
 static bool holds_devices(const struct op_log *log)
 {
 	uint32_t state = atomic_load(&log->state);
@@ -84,8 +83,8 @@ static bool holds_devices(const struct op_log *log)
 	return readable(log) && (state == LOG_RUNS || state == LOG_UNDOES);
 }
 
-/* With the model locked. Busy until the operation has them again, for which it may have to wait for
- * a thread: nobody takes them meanwhile, and what is kept stays pending. */
+/* Keeps the devices busy until the operation has them again, which may have to wait for a thread:
+ * nobody takes them meanwhile, and their records stay pending. Call it with the model locked. */
 static void hold_devices(struct model *m, const struct op_log *log)
 {
 	uint32_t n = holds_devices(log) ? atomic_load(&log->n_devices) : 0;
@@ -98,7 +97,7 @@ static void hold_devices(struct model *m, const struct op_log *log)
 	}
 }
 
-/* Nothing runs now: what still reads busy was left so, but for what is about to be carried on. */
+/* Nothing runs now, so busy devices were left so, except those of operations to be resumed. */
 static void clear_busy(struct engine *e)
 {
 	struct model *m = e->conf.model;
@@ -136,8 +135,8 @@ static void mark_lost(struct model *m, const struct op_log *log, const char *why
 	model_unlock(m);
 }
 
-/* In the name of who asked; where that cannot be read, in ours and about the first device that it
- * was at. */
+/* In the name of the writer; if that cannot be read, in ours, about the operation's first
+ * device. */
 static void tell_lost(struct engine *e, struct op_log *log, bool known)
 {
 	const struct actor self = { .pid = getpid(), .comm = "pcidevfsd", .opener.reserve = true };
@@ -193,7 +192,7 @@ static void resume(struct engine *e, struct op_log *log)
 	txn_resume(e, log);
 }
 
-/* It was still looking: nothing is changed, noted or held for it. */
+/* It was still observing: nothing is changed, noted or held for it. */
 static bool has_not_begun(const struct op_log *log)
 {
 	return readable(log) && atomic_load(&log->state) == LOG_RUNS &&

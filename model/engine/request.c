@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a request is about, by whichever name: a device that is there, or one that another request
+/* The subject of a request, under any of its names: an existing device, or one that another request
  * makes. */
 #include <errno.h>
 #include <string.h>

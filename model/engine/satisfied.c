@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Requests that this operation has met, although no fact tells: the log does. */
+/* Requests that this operation has satisfied, although no fact shows it: the log does. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -8,8 +8,7 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
-/* The parent of what is requested something, which need not be there any more; NULL: it had
- * none. */
+/* The parent of the request's device, which may be gone; NULL: it had none. */
 static const struct key *parent_of(const struct op_log *log, const struct request *request)
 {
 	if (request_parent(request))
@@ -50,7 +49,7 @@ bool satisfied_once(struct txn *t, const struct request *request)
 	return false;
 }
 
-/* An operation that is no state leaves nothing behind. */
+/* An operation without a state is not stored. */
 static bool is_kept(const struct txn *t, const struct request *request)
 {
 	const struct method *method = method_find(t->engine->conf.world.methods, request);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * What was asked of a device before an operation, and how much of that the operation's undo puts
- * back: what the operation itself has changed. The rest is others': owners may be given while it
- * runs, and a device without steps is not even busy. All with the model locked.
- */
+/* The intents of a device before an operation. An undo puts back those that the operation itself
+ * changed. The rest belongs to others: owners may be set while it runs, and a device without steps
+ * is not even busy. Call all with the model locked. */
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -63,7 +61,7 @@ int snapshot_add(struct txn *t, const struct key *dev, struct err *err)
 
 	while (i < n && !key_eq(&log->snapshots[i].dev, dev))
 		i++;
-	/* What was asked of a card that is gone is not that of the one in its place. */
+	/* Intents of a card that is gone do not apply to the one in its place. */
 	if (!d || (i < n && (log->snapshots[i].birth == d->birth || op_remakes(t, d))))
 		return 0;
 	if (i == PLAN_DEVICES)
@@ -80,8 +78,8 @@ static const struct device *still_there(const struct txn *t, const struct snapsh
 	return d && d->birth == s->birth ? d : NULL;
 }
 
-/* Who died in the middle of this had noted what is his: of the rest, others may have asked
- * something else since. */
+/* A process that died in the middle of this had noted its own parts; others may have changed the
+ * rest since. */
 void snapshot_begin(struct txn *t)
 {
 	struct op_log *log = t->log;
@@ -139,8 +137,8 @@ static void put_back(const struct txn *t, struct snapshot *s, struct device *d)
 	s->mine = 0;
 }
 
-/* What the operation took away and brought back begins without anything, but for owners, which are
- * noted as it comes. */
+/* A device that the operation removed and made again starts without intents, except owners, which
+ * are set when it appears. */
 static void put_all_back(const struct snapshot *s, struct device *d)
 {
 	const struct intent now = d->intent;

@@ -9,13 +9,13 @@
 
 struct turn {
 	struct turns *turns;
-	struct turn_user *user; /* NULL: has a reserve, or counts no longer */
+	struct turn_user *user; /* NULL: has a reserve, or no longer counts */
 	turn_job *run;
 	void *ctx;
 	struct turn *next;
 };
 
-/* All guarded by turns->lock. */
+/* Guarded by turns->lock. */
 struct turn_user {
 	uid_t uid;
 	unsigned int running, waiting;
@@ -34,7 +34,7 @@ void turns_destroy(struct turns *s)
 	pthread_mutex_destroy(&s->lock);
 }
 
-/* With the lock held: to the end of those who take turns. */
+/* Appends the user to those who take turns. Call it with the lock held. */
 static void queue_user(struct turns *s, struct turn_user *u)
 {
 	struct turn_user **at = &s->users;
@@ -54,7 +54,7 @@ static void unqueue_user(struct turns *s, struct turn_user *u)
 	*at = u->next;
 }
 
-/* With the lock held. NULL: no memory. */
+/* NULL: no memory. Call it with the lock held. */
 static struct turn_user *user_of(struct turns *s, uid_t uid)
 {
 	struct turn_user *u = s->users;
@@ -72,8 +72,8 @@ static struct turn_user *user_of(struct turns *s, uid_t uid)
 	return u;
 }
 
-/* With the lock held. Takes the first job of who is next, who then comes last. NULL: none may run
- * now. */
+/* Takes the first job of the next user, who then comes last. NULL: none may run now. Call it with
+ * the lock held. */
 static struct turn *take(struct turns *s)
 {
 	struct turn_user *u = s->users;
@@ -96,7 +96,7 @@ static struct turn *take(struct turns *s)
 	return turn;
 }
 
-/* With the lock held. */
+/* Call it with the lock held. */
 static void put(struct turn *turn)
 {
 	struct turn_user *u = turn->user;
@@ -108,7 +108,7 @@ static void put(struct turn *turn)
 	turn->turns->waiting++;
 }
 
-/* With the lock held: who has nothing here is forgotten. */
+/* Forgets a user without jobs. Call it with the lock held. */
 static void forget_idle(struct turns *s, struct turn_user *u)
 {
 	if (u->running || u->first)
@@ -117,7 +117,7 @@ static void forget_idle(struct turns *s, struct turn_user *u)
 	free(u);
 }
 
-/* With the lock held: it runs no more. */
+/* The job no longer runs. Call it with the lock held. */
 static void leave(struct turn *turn)
 {
 	struct turn_user *u = turn->user;
@@ -130,7 +130,7 @@ static void leave(struct turn *turn)
 	forget_idle(turn->turns, u);
 }
 
-/* Whoever has ended one goes on with the next: of that no submission can fail. */
+/* A thread that has ended a job goes on with the next one, so no submission can fail. */
 static void work(void *ctx)
 {
 	struct turn *turn = ctx;
@@ -151,8 +151,8 @@ static void work(void *ctx)
 	}
 }
 
-/* With the lock held: a thread for what may run now. Where none can be had it waits on, and for
- * whoever ends next. */
+/* Starts a thread for a job that may run now. If that fails the job waits on, for the next thread
+ * that ends one. Call it with the lock held. */
 static void start_next(struct turns *s)
 {
 	struct turn *turn = take(s);
@@ -179,7 +179,8 @@ void turn_yield(struct turn *turn)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* With the lock held: for one user. Who has none waiting may always add one. */
+/* The limit for one user; a user without waiting jobs may always add one. Call it with the lock
+ * held. */
 static unsigned int waiting_allowed(const struct turns *s)
 {
 	unsigned int left = s->waiting < WAITING_OF_ALL ? WAITING_OF_ALL - s->waiting : 0;
@@ -187,7 +188,7 @@ static unsigned int waiting_allowed(const struct turns *s)
 	return left > WAITING_OF_USER ? WAITING_OF_USER : left ? left : 1;
 }
 
-/* With the lock held. Only what runs at once can be without a thread. */
+/* Only a job that would run at once can fail for lack of a thread. Call it with the lock held. */
 static int enter(struct turn *turn, uid_t uid)
 {
 	struct turns *s = turn->turns;

@@ -13,7 +13,7 @@
 
 #define SYNC_MS 2000
 
-/* Whose act it is may have yet to ask again, after a crash. */
+/* After a crash the writer of a recovered operation may still ask again. */
 bool txn_forsaken(struct txn *t)
 {
 	bool wanted;
@@ -35,8 +35,7 @@ static void tell(struct txn *t)
 			   &t->log->err, &t->log->place);
 }
 
-/* A process that ends from here on leaves a verdict to be told, and then to be answered, not an
- * operation to be carried on. */
+/* From here on a process that dies leaves a verdict to be told and answered, not an operation. */
 static void tell_verdict(struct txn *t)
 {
 	atomic_store(&t->log->state, LOG_DECIDED);
@@ -44,7 +43,7 @@ static void tell_verdict(struct txn *t)
 	atomic_store(&t->log->state, LOG_ENDED);
 }
 
-/* Leaves the list, so that nobody waits any more, and answers all who do. */
+/* Removes it from the list, so that nobody joins any more, and answers all who wait. */
 static void answer(struct txn *t, const struct err *err)
 {
 	struct engine *e = t->engine;
@@ -76,7 +75,7 @@ void txn_wait_late(struct txn *t, const struct step *late)
 	pthread_mutex_unlock(&t->engine->lock);
 }
 
-/* Its thread waits without a deadline, and counts as nobody's. */
+/* Its thread waits without a deadline, so it no longer counts. */
 static void finish_late(struct txn *t, struct step *late, struct err *err)
 {
 	struct engine *e = t->engine;
@@ -106,12 +105,12 @@ static void txn_free(struct txn *t)
 	free(t);
 }
 
-/* There are as many slots as executors; operations that hang in the kernel have one as well. */
+/* There are as many slots as executors; operations that hang in the kernel have one too. */
 static int keep_log(struct txn *t, struct err *err)
 {
 	struct op_log *kept = t->log;
 
-	pthread_mutex_lock(&t->engine->lock); /* others look for their own requests in it */
+	pthread_mutex_lock(&t->engine->lock); /* others search it for their own requests */
 	if (!t->recovered)
 		kept = logs_keep(&t->engine->logs, t->log);
 	t->log = kept ? kept : t->log;
@@ -158,7 +157,7 @@ static struct txn *txn_new(struct engine *e, struct op_log *log)
 	return t;
 }
 
-/* With the lock held. */
+/* Call it with the lock held. */
 static struct txn *make(struct engine *e, const struct request *requests, size_t n,
 			const struct actor *who)
 {
@@ -175,7 +174,7 @@ static struct txn *make(struct engine *e, const struct request *requests, size_t
 	return t;
 }
 
-/* With the lock held: of this very request, sent again. */
+/* Finds the transaction of this very request, sent again. Call it with the lock held. */
 static struct txn *find_own(struct engine *e, const struct request *requests, size_t n,
 			    const struct actor *who)
 {
@@ -186,8 +185,8 @@ static struct txn *find_own(struct engine *e, const struct request *requests, si
 	return t;
 }
 
-/* Puts the waiter to the transaction of this very request, or to a new one: *ret_new. False: the
- * request has its verdict (err without a code too) or there is no memory (ENOMEM). */
+/* Adds the waiter to the transaction of this very request, or to a new one: *ret_new. False: the
+ * request has its verdict (err, also with code 0), or no memory (ENOMEM). */
 static bool find_or_make(struct engine *e, const struct request *requests, size_t n,
 			 const struct actor *who, struct waiter *w, struct txn **ret_new,
 			 struct err *err)
@@ -226,7 +225,7 @@ void engine_refuse(int r, const struct actor *who, struct err *err)
 static void start(struct txn *t)
 {
 	struct err err = { 0 };
-	/* What was begun goes on, whoever began it. */
+	/* Resumed operations run, whoever began them. */
 	const struct actor ours = { .opener.reserve = true };
 	int r = turns_submit(&t->engine->turns, t->recovered ? &ours : &t->log->who, txn_run, t);
 

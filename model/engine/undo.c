@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* How the steps of a transaction are taken back, and what its devices read afterwards. */
+/* Undoes the steps of a transaction, and sets the state of its devices afterwards. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
-/* Not only what is requested something, as op_look(): once that is gone, nothing leads from it to
- * the others. */
+/* Observes all touched devices, not only those of requests as op_look() does: once such a device is
+ * gone, nothing leads from it to the others. */
 static void look_at_touched(const struct txn *t)
 {
 	const struct world *w = &t->engine->conf.world;
@@ -19,8 +19,8 @@ static void look_at_touched(const struct txn *t)
 		w->observe(w->backend, t->devices, t->n_devices, false, &ignored);
 }
 
-/* What an undo has brought back, children of this device, has a new birth, and steps to be taken
- * back that were the old one's. */
+/* Children of this device that an undo has made again have a new birth; the steps that remain to be
+ * undone are those of the old ones. */
 static void renew_births(struct txn *t, const struct key *parent)
 {
 	look_at_touched(t);
@@ -62,8 +62,8 @@ void op_mark_stuck(struct txn *t, const char *why)
 	model_unlock(m);
 }
 
-/* Takes the done steps back, the last one first. On failure stuck tells what stays; one that misses
- * its deadline holds the others up, and the undo begins with it again once that has ended. */
+/* Undoes the done steps, the last one first. On failure stuck tells what stays. A late undo delays
+ * the others; afterwards the undo starts again with it. */
 static int undo_steps(struct txn *t, struct err *stuck)
 {
 	struct engine *e = t->engine;
@@ -79,8 +79,8 @@ static int undo_steps(struct txn *t, struct err *stuck)
 		if (s->verb->undo && op_still_there(t, &s->dev))
 			u = s->verb->undo(e->conf.world.backend, s, op_deadline(e, s->verb), &why);
 		if (u == -ENODEV)
-			u = 0; /* it left, and took along what was done to it */
-		s->done = u;   /* what could not be undone stays done */
+			u = 0; /* the device left, and with it the effect */
+		s->done = u;   /* if it could not be undone it stays done */
 		if (!u && s->verb->remakes)
 			renew_births(t, &s->dev);
 		if (u && !r)
@@ -111,12 +111,12 @@ void op_leave_devices(struct txn *t, const char *stuck)
 	}
 }
 
-/* Puts back what was asked before the operation, unless something stays half way: that needs it. */
+/* Puts the former intents back, unless some step remains: that state needs them. */
 static void end_undone(struct txn *t, const char *stuck)
 {
 	struct model *m = model_of(t);
 
-	/* A device that is gone meanwhile is no longer ours to mark. */
+	/* A device that is gone must not be marked. */
 	if (t->marked)
 		look_at_touched(t);
 	model_lock(m);

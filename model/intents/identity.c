@@ -24,7 +24,7 @@ void identity_of(struct identity *ret, const struct device *dev, const struct de
 		ret->vf = IDENTITY_HALF;
 	ret->ids = (uint64_t)f->vendor << 48 | (uint64_t)f->device << 32 |
 		   (uint64_t)f->subvendor << 16 | f->subdevice;
-	if (ret->vf == IDENTITY_HALF) /* its path is its PF's, and all VFs of that have it */
+	if (ret->vf == IDENTITY_HALF) /* its path is the PF's, shared by all its VFs */
 		snprintf(ret->path, sizeof(ret->path), "@%s", dev->key.name);
 	else if (f->path[0])
 		STR_COPY(ret->path, f->path);
@@ -140,7 +140,7 @@ static const char *function_of(const struct identity *id)
 	return dot ? dot : "";
 }
 
-/* Of a card: the same VF, or what is made of it by name. */
+/* The same VF of a card, or the same named child. */
 static bool same_part(const struct identity *a, const struct identity *b)
 {
 	return a->vf == b->vf && key_eq(&a->child, &b->child);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The records of what is requested, and how they follow the model onto the disk. */
+/* The records of intents, and how they follow the model onto the disk. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static void end_claim(struct record *r)
 	r->group = 0;
 }
 
-/* What is stored and could not be brought back is not in the model, so no guard has seen it. */
+/* An intent that could not be restored is not in the model, so no guard has seen it. */
 static void end_other(struct record *r, const struct persist *asked)
 {
 	const struct persist *other = asked ? asked->ends : NULL;
@@ -29,8 +29,8 @@ static void end_other(struct record *r, const struct persist *asked)
 		persist_clear(other, &r->intent);
 }
 
-/* The record becomes what the model says, as far as the model speaks for it: what was stored and
- * could not be applied yet is not in there, unless this request is about it. */
+/* Updates the record from the model, as far as the model has its parts: stored intents that could
+ * not be applied yet are not in it, unless this request is about them. */
 static void follow(const struct intents *in, struct record *r, const struct device *dev,
 		   const char *file, bool pending)
 {
@@ -71,8 +71,8 @@ static int drop_claim(struct rewrite *w, size_t i, struct err *err)
 	return 0;
 }
 
-/* A group is released as one, with what is stored for members that are away. Those that are here
- * were released with it, or are in another group by now: what is stored for them stays. */
+/* Releasing a group also drops the claims stored for absent members. Present members were released
+ * with it, or are in another group by now: theirs stay. */
 static int release_group(struct rewrite *w, uint64_t group, struct err *err)
 {
 	int rc = 0;
@@ -83,8 +83,7 @@ static int release_group(struct rewrite *w, uint64_t group, struct err *err)
 	return rc;
 }
 
-/* Is the record about the device that the request names, which is not there? With the model
- * locked. */
+/* Is the record about the absent device that the request names? Call it with the model locked. */
 static bool is_about(struct rewrite *w, const struct record *r, const struct request *request)
 {
 	struct identity id;
@@ -95,7 +94,7 @@ static bool is_about(struct rewrite *w, const struct record *r, const struct req
 	return request_identity(w->in->m, request, &id) && identity_eq(&r->id, &id);
 }
 
-/* A VF that was released went away in the same operation: its claim goes, with that of its
+/* A released VF was removed by the same operation: its claim is dropped, with those of its
  * group. */
 static int release_absent(struct rewrite *w, const struct request *request, struct err *err)
 {
@@ -128,8 +127,8 @@ static uint64_t group_of(const struct rewrite *w, const struct device *dev)
 	return r ? r->group : 0;
 }
 
-/* Between restore's look and its operation somebody may have asked for something else, or another
- * card have come. */
+/* Between restore's look and its operation somebody may have requested something else, or another
+ * card may have come. */
 static int refuse_outdated(struct rewrite *w, const struct device *dev,
 			   const struct request *request, struct err *err)
 {
@@ -147,8 +146,7 @@ static int refuse_outdated(struct rewrite *w, const struct device *dev,
 		    dev->key.name);
 }
 
-/* A member that came between restore's look and its plan was not there when the group was
- * claimed. */
+/* A member that came between restore's look and its plan did not belong to the claimed group. */
 static int refuse_latecomer(const struct rewrite *w, const struct device *dev,
 			    const struct device *const *members, size_t n, struct err *err)
 {
@@ -167,8 +165,8 @@ static int refuse_latecomer(const struct rewrite *w, const struct device *dev,
 	return 0;
 }
 
-/* By which the members were claimed as one before: that stays while their claim does, so that those
- * that are away come back, or are released, with them. 0: none was. */
+/* The group id under which these members were claimed; kept as long as the claim, so that absent
+ * members are restored or released with them. 0: none. */
 static uint64_t former_group(const struct rewrite *w, const struct device *const *members, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -180,8 +178,7 @@ static uint64_t former_group(const struct rewrite *w, const struct device *const
 	return 0;
 }
 
-/* What somebody has stored of a peer that was not claimed with this device, and could not be
- * applied, stays his. */
+/* An unapplied claim stored for a peer that was not claimed with this device stays its owner's. */
 static bool is_others(const struct rewrite *w, const struct device *dev, const struct device *peer)
 {
 	const struct record *r = record_of(w, peer);
@@ -190,7 +187,7 @@ static bool is_others(const struct rewrite *w, const struct device *dev, const s
 	       r->group != group_of(w, dev);
 }
 
-/* Whose records the request may change. */
+/* The devices whose records the request may change. */
 static size_t find_members(const struct rewrite *w, const struct request *request,
 			   const struct device *dev, const struct device *ret[CLAIM_MEMBERS])
 {
@@ -206,8 +203,8 @@ static size_t find_members(const struct rewrite *w, const struct request *reques
 	return left;
 }
 
-/* Is something stored of it that restore has yet to bring back, or is just at? What an operation
- * has written down is its own. */
+/* Is an intent of it stored that restore has not applied yet, or is applying? Those of a running
+ * operation do not count. */
 static bool is_unborn(const struct rewrite *w, const struct record *r, const struct device *dev,
 		      const struct persist *k)
 {
@@ -218,8 +215,8 @@ static bool is_unborn(const struct rewrite *w, const struct record *r, const str
 	       !persist_has(k, &dev->intent);
 }
 
-/* What is stored counts from the moment its device is seen, although the model does not hold it
- * before the first pass: who asks for something else must not win that race. */
+/* Intents count from the device's appearance, although the model gets them only in the first pass:
+ * a different request must not win that race. */
 static int refuse_early(struct rewrite *w, const struct request *request, const struct persist *k,
 			const struct device *dev, struct err *err)
 {
@@ -244,7 +241,7 @@ static int refuse_early(struct rewrite *w, const struct request *request, const 
 		    stored->file, dev->key.name, value);
 }
 
-/* VFs that go take their claims along. */
+/* Removed VFs would lose their claims. */
 static int refuse_early_vfs(struct rewrite *w, const struct request *request,
 			    const struct device *pf, struct err *err)
 {
@@ -261,7 +258,7 @@ static int refuse_early_vfs(struct rewrite *w, const struct request *request,
 	return rc;
 }
 
-/* With the model locked: everything the request may change. */
+/* Updates everything that the request may change. Call it with the model locked. */
 static int follow_request(struct rewrite *w, const struct request *request, bool pending,
 			  struct err *err)
 {
@@ -278,14 +275,15 @@ static int follow_request(struct rewrite *w, const struct request *request, bool
 		return pending && k && k->value ? interrupted_begin_unborn(w, request, err) : 0;
 	}
 	if (request->restores && refuse_outdated(w, dev, request, err))
-		return -EBUSY; /* whoever asked for the same meanwhile hears it too */
+		return -EBUSY; /* the same request by a user must be refused as well */
 	n = find_members(w, &found, dev, members);
 	if (request->restores && found.value[0] && refuse_latecomer(w, dev, members, n, err))
 		return -EBUSY;
 	for (size_t i = 0; i < n; i++)
 		if (refuse_early(w, request, k, members[i], err))
 			return -EBUSY;
-	/* Those of before it: what it has made may have claims that are still to come back. */
+	/* Before the operation, for existing children: those that it makes may have claims to
+	 * restore. */
 	if (pending && refuse_early_vfs(w, request, dev, err))
 		return -EBUSY;
 	group = former_group(w, members, n);
@@ -339,7 +337,7 @@ int intents_keep(void *ctx, const struct request *requests, size_t n, bool pendi
 	pthread_mutex_unlock(&in->save);
 	if (over)
 		over_put_off(in);
-	/* A request that was settled without a change of its device still has its reason there. */
+	/* A request settled without a change of its device still has its reason there. */
 	if (told && !pending)
 		intents_kick(in);
 	return rc;
@@ -360,7 +358,7 @@ int intents_open(const char *dir, const char *boot_id, struct model *m, struct i
 	in->m = m;
 	in->adopt = records_adopt;
 	in->dirfd = in->lock_fd = -1;
-	in->told = true; /* by a former process, perhaps */
+	in->told = true; /* perhaps by a former process */
 	STR_COPY(in->boot, boot_id);
 	pthread_mutex_init(&in->save, NULL);
 	pthread_mutex_init(&in->lock, NULL);
@@ -368,7 +366,7 @@ int intents_open(const char *dir, const char *boot_id, struct model *m, struct i
 	cond_init(&in->quiet);
 	cond_init(&in->asks);
 	pthread_mutex_lock(&in->save);
-	intents_ready(in, NULL); /* what is wrong is told by health and to who asks for something */
+	intents_ready(in, NULL); /* health, and refusals of requests, tell what is wrong */
 	pthread_mutex_unlock(&in->save);
 	model_on_arrival(m, intents_arrive, in);
 	model_observe(m, &observer);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * How what is stored comes back: a pass matches records with devices, notes what needs no operation
- * and starts operations for the rest; each change of a device that may matter brings another pass.
- */
+/* Restores intents. A pass matches records with devices, notes what needs no operation, and starts
+ * operations for the rest. Each relevant change of a device triggers another pass. */
 #include <errno.h>
 #include <string.h>
 
@@ -22,7 +20,7 @@ static bool may_try_alone(struct record *r, const struct device *dev)
 	return record_may_try(r, &now);
 }
 
-/* An operation on its device touches those that are made of it. */
+/* An operation on a device touches its children. */
 static bool children_busy(const struct pass *p, const struct device *dev)
 {
 	const struct device *children[INTENT_VFS];
@@ -37,7 +35,7 @@ static bool children_busy(const struct pass *p, const struct device *dev)
 	return busy;
 }
 
-/* By an operation on dev: the record's device, or the parent that makes it. */
+/* Starts an operation on dev: the record's device, or the parent that makes it. */
 static void start_op(struct pass *p, const struct persist *k, struct record *r,
 		     const struct device *dev)
 {
@@ -53,7 +51,7 @@ static void start_op(struct pass *p, const struct persist *k, struct record *r,
 	}
 }
 
-/* By an operation for this device alone. */
+/* Starts an operation for this device alone. */
 static void apply_alone(struct pass *p, const struct persist *k, struct record *r,
 			const struct device *dev)
 {
@@ -71,8 +69,8 @@ static void apply_alone(struct pass *p, const struct persist *k, struct record *
 	r->state = RECORD_HELD;
 }
 
-/* What is not there is made by its parent: once in the life of that and of its driver, or others
- * have taken it away. */
+/* A missing device is made by its parent: once per life of the parent and its driver, because
+ * afterwards somebody else has removed it. */
 static void apply_through_parent(struct pass *p, struct record *r)
 {
 	struct identity id = r->id;
@@ -100,7 +98,7 @@ static void apply_through_parent(struct pass *p, struct record *r)
 		start_op(p, persists[i], r, parent);
 }
 
-/* What comes later waits for it. True: nothing is missing. */
+/* Later rows wait for the first missing one. True: nothing is missing. */
 static bool apply_missing(struct pass *p, struct record *r, const struct device *dev)
 {
 	bool mends;
@@ -119,7 +117,7 @@ static bool apply_missing(struct pass *p, struct record *r, const struct device 
 	return false;
 }
 
-/* For the device to tell, unless it does by itself. */
+/* Sets the reason that the device shows, unless it shows drift by itself. */
 static void say_drift(struct record *r, const struct device *dev)
 {
 	r->reason[0] = '\0';
@@ -134,7 +132,7 @@ static void apply_record(struct pass *p, struct record *r)
 	const struct device *dev = device_of(p->in, r);
 	struct identity id;
 
-	if (!dev) /* an operation loses a device that goes; what it had begun went along */
+	if (!dev) /* its operation ends with the device; so does what had begun */
 		p->rewrite |= interrupted_is_begun(r) && !(r->interrupted && p->incomplete) &&
 			      !interrupted_in_hand(p, r);
 	p->over |= r->over;
@@ -164,7 +162,8 @@ static void follow_device(struct intents *in, struct record *r, const struct dev
 	record_set_at(r, &dev->key);
 }
 
-/* With save held. Serials that came late, operations that ended without a result. */
+/* Stores serials that were read late, and operations that ended without a result. Call it with save
+ * held. */
 static void bring_up_to_date(const struct pass *p)
 {
 	struct intents *in = p->in;
@@ -200,7 +199,7 @@ static void look(struct pass *p)
 	pthread_mutex_lock(&in->save);
 	pthread_mutex_lock(&in->lock);
 	model_lock(in->m);
-	/* Without records, too: what the last one has said is taken back. */
+	/* Even without records, to take back what the last pass has told. */
 	if ((in->rs.n || in->told) && !pass_find_candidates(p)) {
 		for (size_t i = 0; i < in->rs.n; i++)
 			pass_match(p, in->rs.v[i]);
@@ -224,7 +223,7 @@ static void look(struct pass *p)
 	pass_free(p);
 }
 
-/* False: nothing came meanwhile, and another pass starts with the next kick. */
+/* False: nothing came meanwhile; the next kick starts another pass. */
 static bool go_on(struct intents *in, const struct pass *p)
 {
 	bool again, asks;
@@ -263,7 +262,7 @@ static void run_passes(struct engine *e, void *ctx)
 	} while (go_on(in, &p));
 }
 
-/* With turn held. False: it is to end. */
+/* Call it with turn held. False: the thread must end. */
 static bool wait_for_use(struct intents *in, unsigned int ms)
 {
 	struct timespec until = in_ms(ms);
@@ -276,8 +275,8 @@ static bool wait_for_use(struct intents *in, unsigned int ms)
 	return !in->stopped;
 }
 
-/* That a process ends or closes a device is told by nobody: who holds what is looked at again,
- * while something waits for it. A difference brings a pass. What was put off needs one in time. */
+/* No event tells that a process has ended or closed a device, so holders are looked for again while
+ * something waits. A difference triggers a pass. Postponed writes need one too. */
 static void *ask_again(void *ctx)
 {
 	struct intents *in = ctx;
@@ -287,7 +286,7 @@ static void *ask_again(void *ctx)
 	while (wait_for_use(in, ms)) {
 		bool wanted = in->in_use && in->world.observe_holders, over = in->over;
 
-		in->over = false; /* until the pass says otherwise */
+		in->over = false; /* until a pass says otherwise */
 		pthread_mutex_unlock(&in->turn);
 		if (wanted)
 			in->world.observe_holders(in->world.backend, NULL, 0, now_us(), NULL);

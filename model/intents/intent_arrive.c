@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * What is stored for a device that comes, before anybody sees it. A claim reads so at once; that it
- * is this very card, and not another one in its place, the next pass finds out. One that has moved
- * is left to that pass.
- */
+/* Notes intents of a device that appears, before anybody sees it, so that a claim shows at once.
+ * The next pass finds out whether it is the same card, and handles cards that have moved. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +13,7 @@ static uint64_t mark_of(const struct identity *id)
 	return fnv1a(FNV1A, id->path, strlen(id->path));
 }
 
-/* With the model locked. */
+/* Call it with the model locked. */
 static void find_places(struct intents *in)
 {
 	in->n_places = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* How the state file gets onto the disk, and from it. */
+/* Writes and reads the state file. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -77,10 +77,10 @@ int intent_replace(const struct disk *disk, const char *text, size_t len)
 	if (fd < 0)
 		return fd;
 	rc = write_all(disk, fd, text, len);
-	/* Before the rename: else a crash may leave the new name with nothing behind it. */
+	/* Before the rename: otherwise a crash may leave the new name without content. */
 	if (!rc)
 		rc = disk->sync(disk->ctx, fd);
-	closed = disk->close(disk->ctx, fd); /* NFS tells here what it could not store */
+	closed = disk->close(disk->ctx, fd); /* NFS reports failed writes here */
 	rc = rc ? rc : closed;
 	if (!rc)
 		rc = disk->rename(disk->ctx, INTENT_NEW, INTENT_FILE);

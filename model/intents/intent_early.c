@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What udev asks before any driver may meet a device: only the file is looked at. */
+/* The question of udev before a driver may meet a device: reads only the file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -28,12 +28,11 @@ int intents_early(const char *state_dir, const struct device *dev, const struct 
 		return fail_wrap(err, "%s/" INTENT_FILE, state_dir);
 	identity_of(&id, dev, pf);
 	ret[0] = '\0';
-	/* A card that moved is left to the daemon, which sees whether its serial is the only
-	 * one. */
+	/* A card that moved is left to the daemon, which knows whether its serial is unique. */
 	for (size_t i = 0; i < rs.n; i++) {
 		const struct record *r = rs.v[i];
 
-		/* it does not answer, and may be the one that was here */
+		/* if it does not answer it may be the same card */
 		if (!card->facts.serial_known)
 			id.serial = r->id.serial;
 

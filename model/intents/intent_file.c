@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Records, their keys, and the text made of them. Pure. */
+/* Records, their keys, and their text. Pure. */
 #include "intent_file.h"
 
 #include <errno.h>
@@ -95,7 +95,7 @@ void records_free(struct records *rs)
 	*rs = (struct records){ 0 };
 }
 
-/* ---- two of one device */
+/* ---- two records of one device */
 
 static uint64_t mark_of(const struct identity *id)
 {
@@ -195,14 +195,14 @@ static void had_vfs_print(const struct record *r, struct out *o)
 		out_printf(o, " had_vfs=%d", r->had_vfs);
 }
 
-/* What a line begins with, before its requests; the identity is printed as one. */
+/* The beginning of a line, before its intents; the identity is printed as one word. */
 static const struct persist_key keys[] = {
 	PERSIST_OTHER("path", path_parse, NULL),	  PERSIST_OTHER("ids", ids_parse, NULL),
 	PERSIST_OTHER("serial", serial_parse, NULL), PERSIST_OTHER("vf", vf_parse, NULL),
 	PERSIST_OTHER("child", child_parse, NULL),	  PERSIST_KEY("at", KEY_TEXT, false, at),
 };
 
-/* ... and of an operation, behind them. */
+/* Keys of an operation, after the intents. */
 static const struct persist_key op_keys[] = {
 	PERSIST_KEY("pending", KEY_FLAG, false, pending),
 	PERSIST_OTHER("boot", boot_parse, boot_print),
@@ -242,7 +242,7 @@ int record_add_owner(struct record *r, const struct owner *o)
 	for (size_t i = 0; i < r->n_owners; i++)
 		if (!strcmp(r->owners[i].file, o->file))
 			return 0;
-	if (r->n_owners >= OWNERS_MAX) /* no reason to lose the claims of all others */
+	if (r->n_owners >= OWNERS_MAX) /* not worth losing the claims of all others */
 		return 0;
 	v = reallocarray(r->owners, r->n_owners + 1, sizeof(*v));
 	if (!v)
@@ -325,7 +325,8 @@ static void format_record(const struct record *r, struct out *o)
 {
 	struct out line = { 0 };
 
-	if (r->aside) { /* as it stood there: it stays without sense, unless that returns */
+	if (r->aside) {
+		/* written back as it was: without sense now, but perhaps not for another version */
 		out_printf(o, "%s\n", r->aside);
 		return;
 	}
@@ -386,5 +387,5 @@ void record_note_owner(const struct record *r, struct intent *want)
 	want->n_owners = (uint32_t)r->n_owners;
 	want->uid = o ? o->is.uid : 0;
 	want->gid = o ? o->is.gid : 0;
-	want->owned = want->uid || want->gid; /* else the nodes are born so */
+	want->owned = want->uid || want->gid; /* otherwise the nodes keep their initial owner */
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * An operation that both processes of a daemon have left half way while the machine runs on. What
- * it was about to change is in its device's record; the next daemon finds that there, and takes
- * back what is safe to be taken back.
- */
+/* Interrupted operations: both processes of a daemon left them half way while the machine runs on.
+ * The device's record has what the operation was about to change; the next daemon undoes what is
+ * safe to undo. */
 #include <errno.h>
 #include <string.h>
 
@@ -16,15 +14,15 @@
 void interrupted_begin(const struct intents *in, struct record *r, const struct device *dev)
 {
 	STR_COPY(r->boot, in->boot);
-	if (r->interrupted) /* it tells how it was before the operation that was interrupted */
+	if (r->interrupted) /* it has the state before the interrupted operation */
 		return;
 	r->autoprobe =
 		dev->facts.total_vfs >= 0 && (dev->facts.autoprobe || dev->intent.autoprobe_off);
 	r->had_vfs = dev->facts.num_vfs > 0 ? dev->facts.num_vfs : 0;
 }
 
-/* All that it brings back is written down already, and the disk may be full; but not what the PF's
- * autoprobe was. */
+/* All that restore applies is already on the disk, which may be full; but not the PF's former
+ * autoprobe. */
 void interrupted_begin_restore(const struct intents *in, struct record *r, const struct device *dev,
 		       const struct persist *k)
 {
@@ -66,7 +64,7 @@ int interrupted_begin_unborn(struct rewrite *w, const struct request *request, s
 	r = at == RECORD_NONE ? rewrite_add(w) : rewrite_edit(w, at);
 	if (!r)
 		return fail(err, ENOMEM, "no memory to keep what was asked");
-	if (at == RECORD_NONE) { /* of which nothing is in the model */
+	if (at == RECORD_NONE) { /* nothing of it is in the model */
 		r->id = id;
 		r->noted = false;
 		r->in = 0;
@@ -88,7 +86,7 @@ bool interrupted_is_ours(const struct intents *in, const struct record *r)
 	       (!r->interrupted || in->goes_on);
 }
 
-/* Children before parents; the row of a request that is settled just now no longer counts. */
+/* Children before parents; the row of a request that is just being settled does not count. */
 static const struct persist *half_but(const struct record *r, const struct device *dev,
 				   const struct persist *settled, bool *ret_mends)
 {
@@ -121,16 +119,16 @@ void interrupted_end(struct record *r, const struct device *dev, const char *fil
 	bool mends;
 
 	if (r->interrupted && !(k && k->value))
-		return; /* a note on it leaves it as it is */
+		return; /* a note does not change it */
 	if (!r->interrupted || !half_but(r, dev, k, &mends)) {
 		interrupted_forget(r);
-	} else if (!k->of_group) { /* its VFs are as was asked now */
+	} else if (!k->of_group) { /* its VFs are as requested now */
 		r->autoprobe = false;
 		r->had_vfs = dev->facts.num_vfs;
 	}
 }
 
-/* Not what an operation says that a process of now is to take back. */
+/* False for the sentence of an operation that a present process will undo. */
 static bool said_cut(const struct device *dev)
 {
 	return !strncmp(dev->stuck, CUT, strlen(CUT));
@@ -138,8 +136,7 @@ static bool said_cut(const struct device *dev)
 
 void interrupted_find(const struct intents *in, struct record *r, const struct device *dev)
 {
-	/* After a reboot nothing is half done; what goes on is in the hands of the operation
-	 * itself. */
+	/* After a reboot nothing is half done; resumed operations take care of themselves. */
 	r->interrupted &= (!in->goes_on || said_cut(dev)) && !strcmp(r->boot, in->boot);
 }
 
@@ -161,15 +158,15 @@ void interrupted_say(struct intents *in, struct record *r)
 	}
 	if (dev->stuck[0] && !said_cut(dev))
 		return;
-	/* A 0 is of the operation that was interrupted, and where it is 1 by now some VFs may not
-	 * have met it. */
+	/* A 0 is of the interrupted operation; and if it is 1 by now some VFs may not have been
+	 * probed. */
 	dev->intent.autoprobe_off |= r->autoprobe && !k->of_group;
 	snprintf(dev->stuck, sizeof(dev->stuck), CUT "%s, which may be half done%s%.90s; write %s",
 		 dev->key.name, r->reason[0] ? ": " : "", r->reason,
 		 k->of_group ? "none to its claim, or claim it again" : "its sriov_numvfs again");
 }
 
-/* Of VFs that nobody has stored, those that are there stay. */
+/* Existing VFs without a stored number stay. */
 static void make_request(const struct record *r, const struct device *dev, const struct persist *k,
 		      bool mends, struct request *ret)
 {

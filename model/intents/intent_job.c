@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One operation by which a record is applied: its start and its end; and what is taken back at
- * ours. */
+/* A restore job: the operation that applies a record, its start and end; and what a clean end
+ * undoes. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,8 +11,8 @@
 
 #define LIFT_MS 10000
 
-/* Whose operation was faster asks for something else, which is refused where it is to be kept: ours
- * is tried again, as often as is tried at all. */
+/* A faster operation requests something else, which is refused when it is to be stored: ours is
+ * retried within the usual number of tries. */
 static void land_record(struct record *r, const struct err *err)
 {
 	bool passing = err->passing && record_has_tries(r);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which record belongs to which device, and what of it the model is told at once. */
+/* Matches records with devices, and notes in the model what needs no operation. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,12 +66,12 @@ uint64_t claim_group(struct model *m, const struct device *dev)
 		struct identity id;
 
 		device_identity(m, members[i], &id);
-		sum += identity_hash(&id); /* in any order */
+		sum += identity_hash(&id); /* the order does not matter */
 	}
 	return sum ? sum : 1;
 }
 
-/* A serial is read some time after the device was seen. */
+/* False until the serial, which comes later, was read. */
 bool device_is_known(const struct device *dev)
 {
 	return dev->facts.serial_known || dev->facts.serial;
@@ -110,7 +110,7 @@ struct some_candidates {
 	size_t at[SOME_CANDIDATES], n;
 };
 
-/* False: there are more of them than have room. */
+/* False: they do not all fit. */
 static bool add_candidates(const struct pass *p, uint64_t value, struct some_candidates *some)
 {
 	for (size_t i = marks_first(p->marks, 2 * p->n, value);
@@ -135,7 +135,7 @@ enum match pass_lookup(const struct pass *p, const struct identity *wanted, size
 	size_t at;
 
 	some.n = 0;
-	/* Without a serial only the place counts, and most devices of a kind have one mark. */
+	/* Without a serial only the place counts; most devices of a kind share a card mark. */
 	if (!add_candidates(p, place_mark(wanted), &some) ||
 	    (wanted->serial && !add_candidates(p, card_mark(wanted), &some)))
 		return identity_match(wanted, p->candidates, p->n, ret_at);
@@ -153,7 +153,7 @@ void pass_free(struct pass *p)
 	free(p->marks);
 }
 
-/* With the model locked. */
+/* Call it with the model locked. */
 int pass_find_candidates(struct pass *p)
 {
 	struct model *m = p->in->m;
@@ -212,7 +212,7 @@ const struct device *device_of(const struct intents *in, const struct record *r)
 	return dev && dev->birth == r->birth ? dev : NULL;
 }
 
-/* At all devices once for a change, if at all: others wait for the model meanwhile. */
+/* Builds the table of candidates at most once per change: it holds the model lock. */
 static int look_once(struct rewrite *w, struct err *err)
 {
 	if (w->pass)
@@ -226,8 +226,7 @@ static int look_once(struct rewrite *w, struct err *err)
 	return fail(err, ENOMEM, "no memory to keep what was asked");
 }
 
-/* Cards are followed by their serial alone; while a device's is not known, it may be any of its
- * kind. */
+/* Cards are followed by their serial; a device whose serial is unknown may be any of its kind. */
 static bool may_be(const struct record *r, const struct device *dev, const struct identity *id)
 {
 	return r && r->id.serial && r->id.ids == id->ids && r->id.vf == id->vf &&
@@ -306,7 +305,7 @@ static void find_device(struct pass *p, struct record *r)
 		match = pass_lookup(p, &loose, &at);
 	}
 	if (match == MATCH_NONE && r->id.child.bus && (r->restoring || r->decided))
-		return; /* what became of making it stays */
+		return; /* keep the result of making it */
 	if (match == MATCH_MISMATCH) {
 		say_mismatch(r, &p->candidates[at]);
 		return;
@@ -341,7 +340,7 @@ void record_attach(struct record *r, const struct device *dev)
 	record_set_at(r, &dev->key);
 }
 
-/* No pass may have seen yet that it is this one. */
+/* Also finds a record that no pass has matched yet. */
 size_t rewrite_at(const struct rewrite *w, const struct device *dev)
 {
 	size_t at = records_of_device(&w->next, dev);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Two records that turn out to be of one device, whose serial number was read late, become one. */
+/* Merges two records that turn out to be of one device, whose serial was read late. */
 #include <errno.h>
 #include <string.h>
 
 #include "intents.h"
 #include "persist.h"
 
-/* Does what the later one asks for end it? */
+/* Does the later record's intent end this one? */
 static bool is_ended(const struct persist *k, const struct intent *later)
 {
 	for (size_t i = 0; persists[i]; i++)
@@ -15,7 +15,7 @@ static bool is_ended(const struct persist *k, const struct intent *later)
 	return false;
 }
 
-/* What the device had before is known to who has met it with its host driver. */
+/* The record that met the device on its host driver knows the former state. */
 static void merge_former(struct intent *w, const struct intent *former)
 {
 	if (former_is_none(w->former) && former->former_known) {
@@ -62,7 +62,7 @@ static void merge_op(struct record *r, const struct record *former)
 	r->interrupted = former->interrupted;
 }
 
-/* What was asked later holds. */
+/* The later record's intents win. */
 static int merge(void *ctx, size_t former, size_t later)
 {
 	struct rewrite *w = ctx;

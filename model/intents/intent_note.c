@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What of the records the model is told: at once what needs no operation, and after each pass why
- * the rest is not in effect. */
+/* What the model gets from the records: at once what needs no operation, and after each pass why
+ * the rest is not applied. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,18 +8,18 @@
 #include "persist.h"
 #include "pcidevfs/model.h"
 
-/* With the model locked. What the model knows already, from before a crash, is newer than the
+/* Call it with the model locked. The model's values, from before a crash, are newer than the
  * file. */
 void record_note(struct intents *in, struct record *r)
 {
 	struct device *dev = model_edit(in->m, &r->dev, false);
-	/* The operation that was interrupted decides, not what was there before it. */
+	/* The interrupted operation decides, not the state before it. */
 	bool in_hands = in->goes_on && !in->passed && r->pending;
 
 	if (!dev)
 		return;
 	r->noted = true;
-	/* A former process has met it already. */
+	/* a former process has handled it */
 	r->decided = in->goes_on && !in->passed && !device_is_coming(dev);
 	interrupted_find(in, r, dev);
 	for (size_t i = 0; persists[i]; i++) {
@@ -53,7 +53,7 @@ void pass_note_vf_claims(struct pass *p)
 		if (!in->rs.v[i]->intent.claim[0] || pf.vf < 0 ||
 		    vf >= 64 * ARRAY_SIZE(claims->bits))
 			continue;
-		pf.vf = -1; /* the functions of a card may have one serial */
+		pf.vf = -1; /* the functions of a card may share a serial */
 		if (pass_lookup(p, &pf, &at) != MATCH_HERE)
 			continue;
 		claims[at].bits[vf / 64] |= 1ull << vf % 64;
@@ -80,8 +80,8 @@ static void say_unmet(struct pass *p, const struct key *key, const char *text)
 		p->unmet[at] = text;
 }
 
-/* With the model locked. Until the first try has ended; of a card that is not known yet what its
- * place tells. */
+/* Until the first try has ended; for a card that is not known yet, by its place. Call it with the
+ * model locked. */
 static void pass_intend(const struct pass *p, const struct candidate *s, const struct record *r)
 {
 	const struct device *dev = model_find(p->in->m, &s->key);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * That a pod has a device is on the disk before the pod has it; that it is over, some seconds
- * later: the next pod, which mostly comes at once, waits for no disk then. A crash before that
- * takes the device for a pod's still, and whose is not known.
- */
+/* That a pod has a device is on the disk before the pod has it. That the pod is over is written
+ * some seconds later, so the next pod, which mostly comes at once, does not wait for the disk.
+ * After a crash in between the device still counts as allocated, to an unknown pod. */
 #include "intents.h"
 
 #define OVER_US 3000000
@@ -38,5 +36,5 @@ void over_write(struct intents *in, bool last)
 		r->intent.given_as[0] = '\0';
 		r->over = 0;
 	}
-	rewrite_commit(&w, NULL); /* what the disk refuses, the next pass tries again */
+	rewrite_commit(&w, NULL); /* the next pass retries after an error */
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Whose the files of a device, and of the root, are: kept as requests are. */
+/* The owners of files of a device, and of the root: stored as intents. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +29,8 @@ static int put_owner(struct record *r, const char *file, const struct ownership 
 	return 0;
 }
 
-/* A file that is as it was born has to be kept where its directory was given away, or it would go
- * along. */
+/* A file with its initial owner must be stored if its directory has another owner, or it would
+ * follow that. */
 static void drop_defaults(struct record *r, const struct owner_default *born)
 {
 	const struct owner *dir = record_owner_of(r, "");
@@ -44,7 +44,7 @@ static void drop_defaults(struct record *r, const struct owner_default *born)
 	r->n_owners = n;
 }
 
-/* With save held. True: the nodes are to go to somebody else. */
+/* Call it with save held. True: the nodes need another owner. */
 static bool note_owner(struct intents *in, const struct key *key)
 {
 	const struct record nobody = { 0 };
@@ -91,7 +91,7 @@ static int edit_device(struct rewrite *w, const struct key *key, struct record *
 		   : fail(err, ENODEV, "%s is gone", key->name);
 }
 
-/* With the model locked. */
+/* Call it with the model locked. */
 static int edit_owner(struct rewrite *w, const struct key *key, const char *file,
 		      const struct ownership *owner, const struct owner_default *born,
 		      struct err *err)
@@ -110,7 +110,7 @@ static int edit_owner(struct rewrite *w, const struct key *key, const char *file
 	return 0;
 }
 
-/* Which card it is: of one that came just now that may have to be asked. Without locks. */
+/* A new card may have to be asked for its serial. Call it without locks. */
 static void learn_identity(struct intents *in, const struct key *key)
 {
 	const struct device *dev;
@@ -180,8 +180,7 @@ static bool is_of(const struct record *r, const struct key *dev)
 	return dev ? r->birth && key_eq(&r->dev, dev) : record_is_root(r);
 }
 
-/* With in->lock held. What the request is about is not there; or it is, and its record has no
- * device yet. */
+/* For an absent device, or one whose record is not matched yet. Call it with in->lock held. */
 static const struct owner *find_coming(struct intents *in, const struct request *about,
 				       const char *file)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* From the file's text to records: bounded by the text, pure. A line that makes no sense is kept as
- * it is, and the others hold. */
+/* Parses the file's text: bounded by it, pure. An invalid line is kept as it is; the others
+ * hold. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static int hex_digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Behind the last quote of what out_pair() quoted; NULL: there is none. */
+/* The end of a text quoted by out_pair(); NULL: the last quote is missing. */
 static char *quoted_end(char *text)
 {
 	char *p = text + 1;
@@ -26,7 +26,7 @@ static char *quoted_end(char *text)
 	return *p ? p + 1 : NULL;
 }
 
-/* In place, with the quotes. */
+/* In place, including the quotes. */
 static int unquote(char *text)
 {
 	char *to = text, *from = text + 1;
@@ -51,7 +51,7 @@ static int unquote(char *text)
 	return 0;
 }
 
-/* The next pair of the line, its value as it stands there; 0 none, 1 one, -EINVAL. */
+/* Takes the line's next pair, its value as written. Returns 1; 0: no more; -EINVAL. */
 static int pair_next(char **line, char **key, char **value)
 {
 	char *p = *line + strspn(*line, " ");
@@ -79,7 +79,7 @@ static int set_former(struct record *r, const char *name, const char *value)
 	return former_set(r->intent.former, name, value) ? 0 : -EINVAL;
 }
 
-/* Without quotes none is nothing. */
+/* An unquoted none means nothing. */
 int record_set(struct record *r, const char *key, char *value)
 {
 	const struct persist_key *k = persist_key_find(key);
@@ -99,17 +99,17 @@ int record_set(struct record *r, const char *key, char *value)
 
 /* ---- a line */
 
-/* One that is being read, and where it goes. */
+/* The file that is being read, and its records. */
 struct reader {
 	struct records rs;
 	unsigned int version;
-	unsigned int number; /* of the line */
-	size_t said;	     /* how many there are, as the first line tells */
-	size_t good;	     /* lines with a right checksum */
+	unsigned int number; /* of the present line */
+	size_t said;	     /* number of lines according to the first line */
+	size_t good;	     /* number of lines with a right checksum */
 	struct err *err;
 };
 
-/* Kept as it is: text is what the next write has of it. */
+/* Keeps an invalid line: the next write has text again. */
 static int set_aside(struct reader *rd, const char *text, const char *why)
 {
 	struct record *r = record_new();
@@ -123,7 +123,7 @@ static int set_aside(struct reader *rd, const char *text, const char *why)
 	return 0;
 }
 
-/* 0, -ENOMEM, or -EINVAL with the word that makes no sense. */
+/* Returns 0; -ENOMEM; -EINVAL with the invalid word. */
 static int parse_pairs(char *line, struct record *r, const char **ret_word)
 {
 	char *key = line, *value;
@@ -141,7 +141,7 @@ static int parse_pairs(char *line, struct record *r, const char **ret_word)
 	return rc == -ENOMEM || !rc ? rc : -EINVAL;
 }
 
-/* line is written to; whole is how it stands in the file. */
+/* line is overwritten; whole is the line in the file. */
 static int parse_record(struct reader *rd, char *line, const char *whole)
 {
 	struct record *r = record_new();
@@ -162,7 +162,7 @@ static int parse_record(struct reader *rd, char *line, const char *whole)
 	return rc == -EINVAL ? set_aside(rd, whole, why) : rc;
 }
 
-/* A line of a later version about something that we do not know, an mdev or a USB device. */
+/* A line of a later version about an unknown kind of device. */
 static int keep_line(struct records *rs, const char *line)
 {
 	struct out o = { 0 };
@@ -177,7 +177,7 @@ static int keep_line(struct records *rs, const char *line)
 	return 0;
 }
 
-/* The length of what the line's checksum covers; 0: it is wrong, or there is none. */
+/* The length covered by the line's checksum; 0: it is wrong or missing. */
 static size_t sum_covers(const char *line, size_t len)
 {
 	char sum[SUM_LEN + 1];
@@ -202,7 +202,7 @@ static int parse_damaged(struct reader *rd, char *line, size_t len)
 	return set_aside(rd, line, why);
 }
 
-/* Ends with a NUL behind len. */
+/* The line must end with a NUL behind len. */
 static int parse_line(struct reader *rd, char *line, size_t len)
 {
 	size_t body = rd->version == 1 ? len : sum_covers(line, len);
@@ -223,7 +223,7 @@ static int parse_line(struct reader *rd, char *line, size_t len)
 
 /* ---- all of it */
 
-/* The former form: one checksum for all. Returns the length of what it covers. */
+/* The former version: one checksum for all. Sets the length that it covers. */
 static int check_frame(const char *text, size_t len, size_t *ret, struct err *err)
 {
 	size_t tail = strlen(INTENT_TRAILER) + 17;
@@ -242,8 +242,7 @@ static int check_frame(const char *text, size_t len, size_t *ret, struct err *er
 	return 0;
 }
 
-/* "pcidevfs-intent 2 lines=3", with a checksum. A damaged one costs only what it says: the number
- * of lines. */
+/* "pcidevfs-intent 2 lines=3", with a checksum. If damaged only the number of lines is lost. */
 static int parse_head(struct reader *rd, char *line, size_t len)
 {
 	size_t body = sum_covers(line, len);
@@ -288,7 +287,7 @@ static int note_lost(struct reader *rd)
 	return set_aside(rd, text, why);
 }
 
-/* The former of two that are equal is as if it were damaged: it must not hold once the later one is
+/* Of two equal identities the former counts as damaged: it must not hold after the later is
  * gone. */
 static int drop_former(void *ctx, size_t former, size_t later)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A change of the records while nobody sees it. */
+/* A change of the records that nobody sees yet. */
 #include "intents.h"
 
 struct record *rewrite_edit(struct rewrite *w, size_t i)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is kept, as people see it, and how they settle what no longer fits. */
+/* Shows intents to people, and settles those that no longer fit. */
 #include <errno.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "persist.h"
 #include "pcidevfs/model.h"
 
-/* With the model locked. */
+/* Call it with the model locked. */
 static const char *drift(const struct record *r, const struct device *dev, char *reason,
 			 size_t size)
 {
@@ -77,13 +77,13 @@ void intents_print(struct intents *in, struct out *o)
 	pthread_mutex_unlock(&in->lock);
 }
 
-/* Milliseconds with their tenths. */
+/* Prints milliseconds with one decimal. */
 static void print_ms(struct out *o, const char *key, unsigned int us)
 {
 	out_printf(o, " %s=%u.%u", key, us / 1000, us / 100 % 10);
 }
 
-/* With lock held. */
+/* Call it with lock held. */
 static const char *state_word(const struct intents *in, const char **ret_hint)
 {
 	*ret_hint = in->broken.text;
@@ -106,8 +106,8 @@ static const char *state_word(const struct intents *in, const char **ret_hint)
 
 #define DAMAGE_TEXT 600
 
-/* With lock held. False: none is there. A file that was set aside is told until it is removed, a
- * line until it is forgotten. */
+/* False: no damage. A file that was set aside is reported until it is removed, a line until it is
+ * forgotten. Call it with lock held. */
 static bool say_damage(const struct intents *in, char *ret, size_t size)
 {
 	const struct record *first = NULL;
@@ -190,7 +190,7 @@ static size_t find_text(const struct records *rs, const char *identity)
 	return RECORD_NONE;
 }
 
-/* In effect by an operation, which its file takes back. */
+/* Is it applied by an operation, which a write to its file can end? */
 static bool is_live(const struct record *r, const struct persist *k)
 {
 	char value[REQUEST_VALUE];
@@ -218,7 +218,7 @@ static int refuse_live(const struct record *r, struct err *err)
 	return 0;
 }
 
-/* The record alone tells what it had. */
+/* Only the record knows the former state. */
 static int refuse_astray(struct intents *in, const struct record *r, struct err *err)
 {
 	const struct device *dev;
@@ -235,14 +235,14 @@ static int refuse_astray(struct intents *in, const struct record *r, struct err 
 		      : 0;
 }
 
-/* An operation's end writes down what it has reached: who settled anything meanwhile would be
- * written over, or would write over it. */
+/* The end of an operation writes its results: a settlement meanwhile would be overwritten, or
+ * overwrite them. */
 static int say_busy(const char *name, struct err *err)
 {
 	return fail(err, EBUSY, "an operation runs on %s; write again when it has ended", name);
 }
 
-/* Of an operation that was interrupted nothing runs any more, and its device says what ends it. */
+/* Nothing of an interrupted operation runs any more, and its device says how to end it. */
 static int refuse_busy(struct intents *in, const struct record *r, struct err *err)
 {
 	const struct device *dev;
@@ -258,9 +258,9 @@ static int refuse_busy(struct intents *in, const struct record *r, struct err *e
 	return rc;
 }
 
-/* What was noted without an operation goes with the record, once that is gone from the disk; what
- * was asked while the disk worked is newer. was: as it was stored, NULL where nobody knows any
- * more. With the model locked. */
+/* Clears what was noted without an operation, once the record is gone from the disk; requests that
+ * came meanwhile are newer. was: the intents as stored, NULL if unknown. Call it with the model
+ * locked. */
 static void clear_noted(struct device *dev, const struct intent *was)
 {
 	for (size_t i = 0; persists[i]; i++)
@@ -273,7 +273,7 @@ static void clear_noted(struct device *dev, const struct intent *was)
 	dev->unmet[0] = dev->intended[0] = '\0';
 }
 
-/* With save held. */
+/* Call it with save held. */
 static int forget_record(struct intents *in, struct rewrite *w, size_t at, struct err *err)
 {
 	const struct record was = *in->rs.v[at];
@@ -291,8 +291,8 @@ static int forget_record(struct intents *in, struct rewrite *w, size_t at, struc
 	return 0;
 }
 
-/* With save held. Nothing is stored: the process that took it from the disk may have ended before
- * it told the model. */
+/* Nothing is stored: the process that removed it from the disk may have died before it told the
+ * model. Call it with save held. */
 static int forget_again(struct intents *in, const char *identity, struct settler *s,
 			struct err *err)
 {
@@ -324,7 +324,7 @@ static int ask_settler(const struct settler *s, const struct key *dev, bool owne
 	return s && s->may && !s->again ? s->may(s->ctx, dev, owned, err) : 0;
 }
 
-/* With save held. */
+/* Call it with save held. */
 static int refuse_forget(struct intents *in, const struct record *r, struct settler *s,
 			 struct err *err)
 {
@@ -373,7 +373,7 @@ static void renew(struct record *r)
 	r->reason[0] = '\0';
 }
 
-/* The record of the card that was here becomes that of the one that is. */
+/* The former card's record becomes that of the present one. */
 static int accept_mismatch(struct rewrite *w, const struct device *dev, size_t at, struct err *err)
 {
 	struct record *r = rewrite_edit(w, at);
@@ -393,7 +393,7 @@ static int accept_mismatch(struct rewrite *w, const struct device *dev, size_t a
 	return 0;
 }
 
-/* What somebody else claimed meanwhile stays his. */
+/* A claim that somebody else made meanwhile stays. */
 static int refuse_member(const struct rewrite *w, const struct device *d, const char *claim,
 			 struct err *err)
 {
@@ -410,7 +410,7 @@ static int refuse_member(const struct rewrite *w, const struct device *d, const 
 		    d->key.name, is);
 }
 
-/* The IOMMU group's other members are as welcome as those that were there when it was claimed. */
+/* Adds the other members of the IOMMU group to those that were claimed. */
 static int accept_group(struct rewrite *w, const struct device *dev, size_t at, struct err *err)
 {
 	const struct device *members[CLAIM_MEMBERS];

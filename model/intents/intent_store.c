@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The state directory, and how a change of the records gets there whole. */
+/* The state directory, and how a change of the records is written atomically. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -35,7 +35,7 @@ static const char *way_out(int rc)
 
 #define HOLDER_TEXT 300
 
-/* Whoever holds the lock has written into it where its tree is: ", that of PATH,", or "". */
+/* The holder of the lock has written its mount point into it: ", that of PATH,", or "". */
 static const char *read_holder(int dirfd, char ret[static HOLDER_TEXT])
 {
 	_close_ int fd = openat(dirfd, LOCK_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -58,8 +58,7 @@ void intents_sign(struct intents *in, const char *mount)
 	pthread_mutex_unlock(&in->save);
 }
 
-/* Taken once more where it was removed meanwhile, or could not be made before. The descriptor or
- * -errno. */
+/* Takes the lock again if it was removed, or failed before. Returns the descriptor or -errno. */
 static int take_lock(struct intents *in, int dirfd, struct err *err)
 {
 	static const struct timespec pause = { .tv_nsec = 10000000 };
@@ -67,7 +66,7 @@ static int take_lock(struct intents *in, int dirfd, struct err *err)
 	char where[HOLDER_TEXT];
 	int fd;
 
-	/* The one before us may just be dying. */
+	/* A former process may just be dying. */
 	for (int tries = 0; (fd = lockfile_take(dirfd, LOCK_NAME, &why)) == -EWOULDBLOCK; tries++) {
 		if (tries == 50)
 			return fail(
@@ -83,7 +82,7 @@ static int take_lock(struct intents *in, int dirfd, struct err *err)
 	return fd;
 }
 
-/* With save held. */
+/* Call it with save held. */
 static int keep_lock(struct intents *in, struct err *err)
 {
 	int fd;
@@ -98,8 +97,7 @@ static int keep_lock(struct intents *in, struct err *err)
 	return 0;
 }
 
-/* A directory in which no lock can be made (full, read-only) is read all the same: nothing is
- * written without one. */
+/* A directory in which no lock can be made (full, read-only) is read, but nothing is written. */
 static int open_dir(struct intents *in, struct err *err)
 {
 	struct err why = { 0 };
@@ -131,7 +129,7 @@ static void close_dir(struct intents *in)
 	closep(&in->dirfd);
 }
 
-/* It may be removed and made again, or a file system come over it. */
+/* It may be removed and made again, or a file system mounted over it. */
 static bool has_moved(const struct intents *in)
 {
 	struct stat ours, there;
@@ -140,7 +138,7 @@ static bool has_moved(const struct intents *in)
 				  ours.st_dev != there.st_dev || ours.st_ino != there.st_ino);
 }
 
-/* All that is kept goes there with the next write; over nobody's requests. */
+/* The next write stores everything there, but never over another file of intents. */
 static int follow_dir(struct intents *in, struct err *err)
 {
 	struct intents got = { .dir = in->dir, .dirfd = -1, .lock_fd = -1 };
@@ -148,7 +146,7 @@ static int follow_dir(struct intents *in, struct err *err)
 	int rc = open_dir(&got, &why);
 
 	in->unsure = true;
-	/* landlock(7): only the one that was there at the start */
+	/* landlock(7) allows only the directory that was there at the start */
 	if (!rc && got.refused.code == EACCES)
 		rc = fail(
 			&why, EACCES,
@@ -180,7 +178,7 @@ static int follow_dir(struct intents *in, struct err *err)
 
 #define DAMAGED INTENT_FILE ".damaged-"
 
-/* Of those that were set aside, the last; "" none. False: that cannot be found out. */
+/* The last file that was set aside; "": none. False: unknown. */
 static bool find_damaged(const struct intents *in, char *ret, size_t size)
 {
 	int fd = openat(in->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -196,7 +194,7 @@ static bool find_damaged(const struct intents *in, char *ret, size_t size)
 	return dir;
 }
 
-/* Told as long as it is there, whoever has read its fate. */
+/* Reported as long as the file exists, whichever process set it aside. */
 static void tell_damaged(struct intents *in, const char *name)
 {
 	STR_COPY(in->aside, name);
@@ -211,7 +209,7 @@ void intents_look(struct intents *in)
 	char last[sizeof(in->aside)];
 	bool found, moved;
 
-	if (pthread_mutex_trylock(&in->save)) /* the disk may not even answer */
+	if (pthread_mutex_trylock(&in->save)) /* the disk may hang */
 		return;
 	found = in->damaged[0] && find_damaged(in, last, sizeof(last));
 	moved = has_moved(in);
@@ -225,7 +223,7 @@ void intents_look(struct intents *in)
 	pthread_mutex_unlock(&in->save);
 }
 
-/* What cannot be understood may still be worth something to a person. */
+/* A file that cannot be parsed may still be useful to a person. */
 static int set_aside(struct intents *in, const char *why, struct err *err)
 {
 	char name[sizeof(in->aside)];
@@ -246,7 +244,7 @@ static int set_aside(struct intents *in, const char *why, struct err *err)
 	return 0;
 }
 
-/* One of an earlier version, or with room for improvement, is written anew with the next change. */
+/* A file of an earlier version, or in another form, is rewritten with the next change. */
 static int parse(struct intents *in, char *text, size_t len, struct err *err)
 {
 	uint64_t sum = fnv1a(FNV1A, text, len);
@@ -261,7 +259,7 @@ static int parse(struct intents *in, char *text, size_t len, struct err *err)
 	return 0;
 }
 
-/* A file that is there but cannot be read is not written over either. */
+/* A file that exists but cannot be read is not overwritten either. */
 static int load(struct intents *in, struct err *err)
 {
 	struct err why = { 0 };
@@ -284,7 +282,7 @@ static int load(struct intents *in, struct err *err)
 			     : set_aside(in, why.text, err);
 }
 
-/* Into another one, so that nobody who takes lock waits for a directory that does not answer. */
+/* Loads into another struct, so that nobody waits with lock held for a directory that hangs. */
 int intents_ready(struct intents *in, struct err *err)
 {
 	struct intents got = { .dir = in->dir, .dirfd = -1, .lock_fd = -1 };
@@ -388,7 +386,7 @@ static int write_out(struct intents *in, const struct out *text, struct err *err
 	return rc;
 }
 
-/* Without a line of it in the file: "". */
+/* "" without a record. */
 static void line_of(const struct record *r, struct out *o)
 {
 	if (r)
@@ -410,8 +408,7 @@ static bool same_line(const struct record *a, const struct record *b)
 	return same;
 }
 
-/* Does the file say this? Only of what was touched, a text is made: of thousands of records that
- * takes its time. */
+/* Does the file say this? Only changed records are formatted, because thousands would take time. */
 static bool is_on_disk(const struct rewrite *w)
 {
 	const struct records *now = &w->in->rs, *next = &w->next;

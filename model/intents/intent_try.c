@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* How often a record is tried, and what was said to it. */
+/* How often a record is tried, and the last answer. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +9,10 @@
 #include "model/diff.h"
 
 #define TRIES_MAX                                                                                  \
-	16 /* of one request, while its device comes and goes between drivers and holders */
+	16 /* of one request, while its device moves between drivers and holders */
 
-/* What people write to look at it, and what follows from the last try: no operation is refused for
- * that. */
+/* Fields that people write to look at the device, and results of the last try: no operation is
+ * refused because of them. */
 #define CH_TOLD (CH_WRITTEN | CH_STATE | CH_REASON | CH_CLAIMABLE | CH_BEHIND)
 
 void sight_add(struct sight *s, const struct device *dev)
@@ -26,8 +26,8 @@ bool record_has_tries(const struct record *r)
 	return r->tries < TRIES_MAX;
 }
 
-/* Each operation looks for holders: where that is another process each time, its own look must not
- * bring the next act for ever. */
+/* Each operation looks for holders. If that finds another process each time, it must not trigger
+ * the next operation for ever. */
 static bool looks_same(const struct record *r, const struct sight *now)
 {
 	if (!r->tries && !r->busy_tries)
@@ -62,7 +62,7 @@ void record_tried(struct record *r, const struct err *err)
 
 	r->busy_tries = busy ? r->busy_tries + 1 : 0;
 	r->tries -= busy && r->tries;
-	/* What is in use now may be free later: the next change of it brings another try. */
+	/* A device in use may be free later: the next change triggers another try. */
 	record_say(r,
 		   busy || err->code == ENODEV || err->code == EAGAIN ? RECORD_WAITING
 								      : RECORD_REFUSED,

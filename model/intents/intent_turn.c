@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* When all records are looked at again, and who waits for that. Only the lock `turn` is taken. */
+/* When all records are matched again, and who waits for that. Takes only the lock `turn`. */
 #include <errno.h>
 
 #include "intents.h"
@@ -8,7 +8,7 @@
 
 #define LOOK_MS 30000
 
-/* The engine is asked with turn held: once it is stopped, nobody does any more. */
+/* The engine is called with turn held: after a stop nobody calls it. */
 void intents_kick(struct intents *in)
 {
 	const struct actor self = { .opener.reserve = true };

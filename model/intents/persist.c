@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The rows of what is kept, and what all of them share. A request of more than a few lines has a
- * file of its own. */
+/* The rows of intents, and their common functions. An intent with more than a few lines has its own
+ * file. */
 #include "persist.h"
 
 #include <errno.h>
@@ -97,8 +97,8 @@ static bool vfs_drifted(const struct record *r, const struct device *dev, char *
 	return true;
 }
 
-/* VFs that neither were there nor are stored, or none of those that were; or some that have met no
- * driver yet. Those that others had made come back as theirs by no request that is stored. */
+/* The VFs neither existed before nor are stored, or former ones are missing; or some were not
+ * probed yet. VFs made by others cannot be restored, because no request of them is stored. */
 static enum half vfs_half(const struct record *r, const struct device *dev)
 {
 	const struct intent *w = &r->intent;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A claim as it is kept: with the driver that has the device for it, what the device had before,
- * and the IOMMU group that it was claimed with. The whole group comes back by one operation, or
- * none of it. */
+/* A claim as an intent: with the driver that has the device for it, the former state of the device,
+ * and the IOMMU group that was claimed. One operation restores the whole group, or nothing. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,7 +10,7 @@
 
 /* ---- in the file */
 
-/* A pair has a key of its own (record_set()); this one is of what had nothing. */
+/* Pairs have keys of their own (record_set()); this key is for a device that had nothing. */
 static int former_parse(struct record *r, const char *text)
 {
 	r->intent.former_known = true;
@@ -49,9 +48,9 @@ static void group_print(const struct record *r, struct out *o)
 		out_printf(o, " group=%016llx", (unsigned long long)r->group);
 }
 
-/* ---- what the model says, and is told */
+/* ---- from and to the model */
 
-/* A device that came back without its host driver had one all the same. */
+/* A device that came back without its host driver still had one before. */
 static void follow_former(struct record *r, const struct intent *want, bool same_claim)
 {
 	char former[FORMER_TEXT];
@@ -68,7 +67,7 @@ static void claim_follow(struct model *m, struct record *r, const struct device 
 	bool same = r->intent.claim[0] && !strcmp(r->intent.claim, dev->intent.claim);
 
 	persist_copy(&persist_claim, &r->intent, &dev->intent);
-	if (!same) /* a member that is away just now stays of it */
+	if (!same) /* a member that is absent now still belongs to it */
 		r->group = r->intent.claim[0] ? claim_group(m, dev) : 0;
 	if (dev->facts.use == USE_GUEST)
 		STR_COPY(r->driver, r->intent.claim[0] ? dev->facts.driver : "");
@@ -105,7 +104,7 @@ void record_note_claim(struct intents *in, struct record *r)
 	r->in |= persist_bit(&persist_claim);
 }
 
-/* ---- the operation that brings it back */
+/* ---- the restore job */
 
 static void claim_value(const struct record *r, char ret[static REQUEST_VALUE])
 {
@@ -116,7 +115,7 @@ struct group {
 	const struct device *devs[CLAIM_MEMBERS];
 	struct record *records[CLAIM_MEMBERS];
 	size_t n;
-	const struct device *new; /* a member that was not there when it was claimed */
+	const struct device *new; /* a member that was not part of the claimed group */
 	const struct device *busy;
 	struct sight sight;
 	bool all_guest, held;
@@ -130,7 +129,7 @@ static bool pf_flies(const struct pass *p, const struct device *dev)
 	return (pf && pf->busy[0]) || (r && r->restoring);
 }
 
-/* With the model locked. */
+/* Call it with the model locked. */
 static void look_at_group(const struct pass *p, const struct record *r, const struct device *dev,
 			  struct group *g)
 {
@@ -188,7 +187,7 @@ static void claim_apply(struct pass *p, struct record *r, const struct device *d
 	f = job_add(p, r, &persist_claim, &r->dev);
 	r->restoring = f;
 	for (size_t i = 0; f && i < g.n; i++)
-		if (g.records[i]) { /* one for all */
+		if (g.records[i]) { /* one operation for all */
 			g.records[i]->restoring = f;
 			g.records[i]->tries = r->tries;
 			g.records[i]->busy_tries = r->busy_tries;
@@ -197,9 +196,9 @@ static void claim_apply(struct pass *p, struct record *r, const struct device *d
 		}
 }
 
-/* Of a PF it is not known which of its operations it was, unless it tells what it had before. A VF
- * that had no driver tells nothing; what is on vfio-pci by now may have been so, unless it was not
- * there at all. */
+/* For a PF it is unknown which operation was interrupted, unless its former state is stored. A VF
+ * without a driver shows nothing; a device on vfio-pci may have been there before, unless it did
+ * not exist. */
 static enum half claim_half(const struct record *r, const struct device *dev)
 {
 	bool guest = dev->facts.use == USE_GUEST, former = r->intent.former_known;
@@ -246,11 +245,11 @@ const struct persist persist_claim = {
 	.early = claim_early,
 };
 
-/* ---- what a pod was given with it */
+/* ---- what a pod got with it */
 
-/* That a pod has it must be on the disk before the pod does. That it is over may be there later, so
- * that the next pod waits for no disk; a crash before that takes it for a pod's, whose it is not
- * known. */
+/* That a pod has it must be on the disk before the pod has it. That the pod is over may be written
+ * later, so that the next pod does not wait for the disk; after a crash in between the device
+ * counts as allocated to an unknown pod. */
 static void given_follow(struct model *m, struct record *r, const struct device *dev)
 {
 	bool over = r->intent.given_as[0] && dev->intent.claim[0] && !dev->intent.given_as[0];

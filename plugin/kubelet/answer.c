@@ -12,7 +12,7 @@
 #include "cdi.h"
 #include "deviceplugin.pb-c.h"
 
-/* Messages are built on lists of pointers that this keeps until they are packed. */
+/* Owns the lists of pointers that messages are built on, until they are packed. */
 struct pool {
 	void **v;
 	size_t n, cap;
@@ -92,7 +92,7 @@ static V1beta1__TopologyInfo *topology_of(struct pool *p, int node)
 	struct numa *m = node < 0 ? NULL : pool_get(p, 1, sizeof(*m));
 
 	if (!m)
-		return NULL; /* no node is not node 0 */
+		return NULL; /* "no node" differs from node 0 */
 	v1beta1__numanode__init(&m->node);
 	v1beta1__topology_info__init(&m->topology);
 	m->node.id = node;
@@ -117,7 +117,7 @@ void answer_list(const struct devices *t, struct dev *const *v, size_t n, uint64
 		const char *sick = dev_sick(t, d, now, buf, sizeof(buf));
 
 		if (sick && !d->announced)
-			continue; /* not told before it was usable once: kubelet would count it */
+			continue; /* not listed before it was usable once: kubelet would count it */
 		v1beta1__device__init(row);
 		row->id = (char *)dev_kubelet_id(d);
 		row->health = (char *)(sick || blind ? "Unhealthy" : "Healthy");
@@ -140,14 +140,14 @@ void answer_variable(const struct dev *d, struct out *ret)
 	}
 }
 
-/* One container's answer as it grows. */
+/* The answer for one container while it is built. */
 struct building {
 	struct pool *pool;
 	V1beta1__ContainerAllocateResponse *m;
-	size_t room; /* of its list of nodes */
+	size_t room; /* capacity of its list of nodes */
 };
 
-/* Twice the room each time: the pool keeps what there was before. */
+/* Doubles the capacity; the pool keeps the old list. */
 static bool make_room(struct building *b)
 {
 	size_t n = b->m->n_devices, room = n ? 2 * n : 4;
@@ -236,7 +236,7 @@ static int build_container(struct building *b, const struct devices *t, const ch
 			return fail(err, ENODEV, "%.80s went away", c->ids[i]);
 		if (!first)
 			add_variable(b, first = d, c);
-		/* KubeVirt makes two devices of one resource that has two variables (k8s/kubevirt,
+		/* KubeVirt makes two devices of a resource that has two variables (k8s/kubevirt,
 		 * case 37). */
 		if (bus_of(d) != bus_of(first))
 			return fail(

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What kubelet is told: the messages of its API, from the table of devices and what it asked. Pure.
- * Messages go to `ret` as bytes; a failure is an errno and a sentence.
- */
+/* Builds the messages of kubelet's API from the table of devices and the request. Pure.
+ * Messages go to `ret` as bytes; a failure is an errno and a sentence. */
 #ifndef PLUGIN_ANSWER_H
 #define PLUGIN_ANSWER_H
 
@@ -15,7 +13,7 @@ struct ProtobufCMessage;
 struct err;
 struct out;
 
-/* The ids that a request names; each checked to be of the resource, once. */
+/* The ids that a request names; each is of the resource and comes once. */
 struct kubelet_request {
 	struct container {
 		char **ids;
@@ -24,45 +22,43 @@ struct kubelet_request {
 	size_t n;
 };
 
-/* Of a whole request: while it is answered nobody else is. -EINVAL: it is for more. */
+/* Limit for a whole request: others wait while it is answered. Returns -EINVAL if it is
+ * larger. */
 enum { IDS_MAX = 4096 };
 int request_size(size_t containers, size_t ids, struct err *err);
-/* Of Allocate and PreStartContainer (one "container"). -EINVAL: not such a message, or a request
- * for nothing. */
+/* Parse Allocate and PreStartContainer (one "container"). -EINVAL: not such a message, or empty. */
 int request_allocate(const uint8_t *msg, size_t len, struct kubelet_request *ret, struct err *err);
 int request_prestart(const uint8_t *msg, size_t len, struct kubelet_request *ret, struct err *err);
 void request_free(struct kubelet_request *r);
-/* Its ids, one container's behind another's, from at = { 0 } on; NULL: no more. */
+/* Walks the ids of all containers in order, from at = { 0 } on; NULL: no more. */
 struct request_at {
 	size_t container, id;
 };
 const char *request_next(const struct kubelet_request *r, struct request_at *at);
 
-/* Refuses what cannot be given to a pod now: -ENODEV not ours, -EBUSY with the reason. */
+/* Refuses devices that cannot be given to a pod now: -ENODEV not ours, -EBUSY with the reason. */
 int request_check(const struct devices *t, const char *resource, const struct kubelet_request *r,
 		  uint64_t now, struct err *err);
 
-/* For Allocate alone: its pod goes on with it by its former name, no other begins by that.
- * -ENODEV. */
+/* For Allocate only: -ENODEV if a device is asked for by its former name. Its old pod may still use
+ * that name; a new one must not. */
 int request_names(const struct devices *t, const char *resource, const struct kubelet_request *r,
 		  struct err *err);
 
-/* After a reboot kubelet gives a container what Allocate answered before it: refuses where that is
- * not what its devices need now. */
+/* After a reboot kubelet uses the old answer of Allocate. Refuses if other nodes are needed now. */
 int request_nodes(const struct devices *t, const char *resource, const struct kubelet_request *r,
 		  struct err *err);
 
-/* Before a container starts: no other pod has a part of their groups. -EBUSY: one has; -EAGAIN:
+/* Before a container starts: no other pod may have a part of the groups. -EBUSY: one has; -EAGAIN:
  * kubelet has not reported the pod yet. */
 int request_alone(const struct devices *t, const char *resource, const struct kubelet_request *r,
 		  uint64_t now, struct err *err);
 
 void answer_options(struct out *ret);
-/* Of these, which are offered by one name. blind: nothing is known of any of them now. */
+/* Lists the announced ones of v, which all have one name. blind: nothing is known of them now. */
 void answer_list(const struct devices *t, struct dev *const *v, size_t n, uint64_t now, bool blind,
 		 struct out *ret);
-/* dev_root: where /dev is on the host ("/dev"); cdi: the CDI kind whose specs are written, NULL for
- * none. */
+/* dev_root: the host's /dev ("/dev"); cdi: the CDI kind whose specs are written, NULL for none. */
 int answer_allocate(const struct devices *t, const char *resource, const struct kubelet_request *r,
 		    const char *dev_root, const char *cdi, struct out *ret, struct err *err);
 int answer_preferred(const struct devices *t, const char *resource, const uint8_t *msg, size_t len,

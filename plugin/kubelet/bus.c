@@ -7,7 +7,7 @@
 
 #include "devices.h"
 
-/* PCI last: its ids begin with no word. */
+/* PCI is last, because its prefix matches every id. */
 static const struct bus_row buses[] = {
 	{ "mdev/", "mdevs", "MDEV_PCI" },
 	{ "usb/", "usb", "USB" },

@@ -13,11 +13,11 @@
 #include "answer.h"
 
 struct cdi {
-	char *dir, *path, *fresh; /* fresh is renamed to path */
+	char *dir, *path, *fresh; /* written to fresh, then renamed to path */
 	const char *dev_root;
-	struct out text; /* while `noted` */
+	struct out text; /* valid while `noted` */
 	bool noted, written;
-	uint64_t shape; /* of the table that it was written from */
+	uint64_t shape; /* of the table when the text was made */
 	int told;	/* errno that was logged last */
 };
 
@@ -29,7 +29,7 @@ struct taker {
 
 static void lines_of(const char *text, const struct taker *to)
 {
-	/* A blank where the file has a newline: it is a value of inventory. */
+	/* It is a value of inventory, with blanks instead of the file's newlines. */
 	while (*text) {
 		size_t n = strcspn(text, " ");
 		char node[64], host[512];
@@ -37,7 +37,7 @@ static void lines_of(const char *text, const struct taker *to)
 		if (n < sizeof(node) && !strncmp(text, "/dev/", 5)) {
 			snprintf(node, sizeof(node), "%.*s", (int)n, text);
 			snprintf(host, sizeof(host), "%s/%s", to->dev_root, node + 5);
-			if (!strstr(node, "..")) /* and none leads out of there */
+			if (!strstr(node, "..")) /* no path may lead out of /dev */
 				to->take(node, host, to->ctx);
 		}
 		text += n + strspn(text + n, " ");
@@ -91,7 +91,7 @@ static struct json_object *device_of(const struct devices *t, const struct dev *
 	return o;
 }
 
-/* Device by device: all of them as objects would take ten times the room of the text. */
+/* One device after another: all as objects would take ten times the memory of the text. */
 void cdi_text(const struct devices *t, const char *dev_root, struct out *ret)
 {
 	size_t n = 0;
@@ -114,7 +114,7 @@ void cdi_text(const struct devices *t, const char *dev_root, struct out *ret)
 		out_printf(ret, "\n]}\n");
 }
 
-/* The directory may not be there yet, or no more: it is nobody's in particular. */
+/* The directory may be missing: nobody in particular makes it. */
 static int open_fresh(const struct cdi *c)
 {
 	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
@@ -132,7 +132,7 @@ static int replace_file(const struct cdi *c, const struct out *text)
 	if (!text->len)
 		return unlink(c->path) && errno != ENOENT
 			       ? -errno
-			       : 0; /* a spec without devices is not legal */
+			       : 0; /* a spec without devices is invalid */
 	fd = open_fresh(c);
 	if (fd < 0)
 		return -errno;
@@ -185,7 +185,7 @@ int cdi_new(const char *dev_root, const char *dir, struct cdi **ret, struct err 
 	if (!strcmp(dir, "none"))
 		return 0;
 	c = calloc(1, sizeof(*c));
-	/* The name ends so that no runtime takes the one that is being written for a spec. */
+	/* With this suffix no runtime reads the unfinished file as a spec. */
 	if (!c || !(c->dir = strdup(dir)) || asprintf(&c->path, "%s/pcidevfs.json", dir) < 0 ||
 	    asprintf(&c->fresh, "%s/.pcidevfs.new", dir) < 0) {
 		cdi_free(c);

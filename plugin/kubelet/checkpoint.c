@@ -11,11 +11,11 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 
-/* 4096 devices, each in a pod of its own that has three others, take 4.4. */
+/* A file of 4096 devices, each in a pod with three others, has 4.4 MiB. */
 enum { FILE_MAX_MIB = 16 };
 
 struct checkpoint {
-	char **ids; /* of devices whose pods are there, sorted; some several times */
+	char **ids; /* of devices whose pods have a directory; sorted, with duplicates */
 	size_t n, cap;
 };
 
@@ -29,7 +29,7 @@ static bool is_list_of_ids(struct json_object *o)
 	return json_object_is_type(o, json_type_array) || !o;
 }
 
-/* A list of ids, or one for each NUMA node by its number; null is an empty one. */
+/* A list of ids, or an object with a list for each NUMA node; null is an empty list. */
 static bool is_ids(struct json_object *o)
 {
 	if (!json_object_is_type(o, json_type_object))
@@ -43,7 +43,7 @@ static bool is_ids(struct json_object *o)
 	return true;
 }
 
-/* One entry of a form that we do not know may be the one that has the device. */
+/* Every entry must have a known form: an unknown one could be the one with the device. */
 static bool is_known(struct json_object *o)
 {
 	struct json_object *data = json_object_object_get(o, "Data"), *list;
@@ -63,7 +63,7 @@ static bool is_known(struct json_object *o)
 	return true;
 }
 
-/* Of a file in the form that we know. */
+/* Call it only for a known form. Returns false if there is no memory. */
 static bool take_ids(struct checkpoint *c, struct json_object *ids)
 {
 	size_t n = json_object_is_type(ids, json_type_array) ? json_object_array_length(ids) : 0;
@@ -96,12 +96,12 @@ static bool pod_there(const char *dir, struct json_object *entry)
 	char path[PATH_MAX];
 	struct stat st;
 
-	/* It becomes part of a path. */
+	/* The uid becomes part of a path. */
 	if (!uid[0] || strchr(uid, '/') || uid[0] == '.')
 		return false;
 	if ((size_t)snprintf(path, sizeof(path), "%s/pods/%s", dir, uid) >= sizeof(path))
 		return false;
-	/* What cannot be looked at now may be there. */
+	/* A directory that cannot be examined now may exist. */
 	return !stat(path, &st) || (errno != ENOENT && errno != ENAMETOOLONG);
 }
 
@@ -125,7 +125,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* What is not asked for is let go of here: it is ten times what is. */
+/* Frees the parsed file: it takes ten times the memory of the ids. */
 static struct checkpoint *of_json(struct json_object *o, const char *dir)
 {
 	struct checkpoint *c = is_known(o) ? calloc(1, sizeof(*c)) : NULL;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What kubelet keeps of its allocations over its own restarts. Until it has heard from all its
- * sources, its list of pods lacks pods that run on; this file and their directories do not.
- */
+/* The allocations that kubelet stores over its restarts. Until kubelet has heard from all its
+ * sources its list lacks pods that still run; this file and the pods' directories do not. */
 #ifndef PLUGIN_CHECKPOINT_H
 #define PLUGIN_CHECKPOINT_H
 
@@ -12,10 +10,10 @@
 struct checkpoint;
 struct err;
 
-/* The devices that it gives to pods that have a directory now; dir: kubelet's own. NULL: not in a
- * form that we know, or no memory: that has not forgotten anybody. */
+/* Takes the devices of pods that have a directory now; dir is kubelet's own. Returns NULL if the
+ * form is unknown or there is no memory: nothing then counts as forgotten. */
 struct checkpoint *checkpoint_parse(const char *text, size_t len, const char *dir);
-/* May take long. -ENOENT: there is none; another errno: whatever stands in it. */
+/* May take long. Returns 0; -ENOENT: there is no file; another errno: its content is unknown. */
 int checkpoint_load(const char *dir, struct checkpoint **ret, struct err *err);
 void checkpoint_free(struct checkpoint *c);
 

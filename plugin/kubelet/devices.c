@@ -29,7 +29,7 @@ static int by_group(const struct dev *a, const struct dev *b)
 	return a->group != b->group ? (a->group < b->group ? -1 : 1) : by_id(a, b);
 }
 
-/* The first that does not come before d. */
+/* The index of the first one that is not before d. */
 static size_t place_of(struct dev *const *v, size_t n, const struct dev *d, compare_devs *compare)
 {
 	size_t from = 0;
@@ -60,7 +60,7 @@ static void take_out(struct dev **v, size_t n, const struct dev *d, compare_devs
 	memmove(&v[i], &v[i + 1], (n - i - 1) * sizeof(v[0]));
 }
 
-/* What of the line is kept. */
+/* The keys of the line that are kept. */
 static const struct line_field fields[] = {
 	{ "resource_name", offsetof(struct dev, resource), false },
 	{ "claim", offsetof(struct dev, claim), false },
@@ -108,7 +108,7 @@ static bool same_shape(const struct dev *a, const struct dev *b)
 	       !strcmp(a->nodes, b->nodes);
 }
 
-/* What is known of it besides the tree's line. */
+/* Copies what is known besides the tree's line. */
 static void inherit(struct devices *t, struct dev *d, struct dev *old)
 {
 	d->announced = old->announced;
@@ -119,7 +119,7 @@ static void inherit(struct devices *t, struct dev *d, struct dev *old)
 	d->seen = old->seen;
 	d->peer_taken = old->peer_taken;
 	d->told_sick = old->told_sick;
-	/* Of this pod, that is, as far as lines tell. */
+	/* Only if the lines do not show another pod. */
 	if (dev_named(d) && !strcmp(d->as, old->as)) {
 		d->given = old->given;
 		old->given = NULL;
@@ -147,7 +147,7 @@ int devices_take(struct devices *t, const char *id, char *pairs)
 		inherit(t, d, old);
 	else
 		t->shape++;
-	drop(t, old); /* there is room for d now */
+	drop(t, old); /* leaves room for d */
 	r = insert(t, d);
 	if (r)
 		dev_free(d);
@@ -162,7 +162,7 @@ void devices_forget(struct devices *t, const char *id)
 	drop(t, d);
 }
 
-/* Of a resource claim kubelet's list says nothing, so that nobody would end it. */
+/* kubelet's list omits resource claims, so nobody would end such an entry. */
 void devices_drop(struct devices *t, const char *id)
 {
 	struct dev *d = devices_find(t, id);

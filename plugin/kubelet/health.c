@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What keeps a device from a pod, and which pods it is between. */
+/* Why a device cannot go to a pod, and which pods rival for it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 enum { UNTOLD_MS = 1000 };
 
-/* A group is one pod's: two of its functions in two pods could read each other's memory. */
+/* A group must belong to one pod: functions in two pods could read each other's memory. */
 static const struct dev *taken_peer(const struct devices *t, const struct dev *d)
 {
 	size_t n;
@@ -20,13 +20,13 @@ static const struct dev *taken_peer(const struct devices *t, const struct dev *d
 	return NULL;
 }
 
-/* The tree has taken down that a pod has it, and its line that says so may be under way. */
+/* The tree recorded that a pod has it, but the line that says so may still be under way. */
 static bool just_given(const struct dev *d, uint64_t now)
 {
 	return d->given_at && now - d->given_at < UNTOLD_MS;
 }
 
-/* A peer without a name is judged when its own container starts, against all that have one. */
+/* An unnamed peer is judged when its own container starts, against all named ones. */
 bool dev_rivals(const struct dev *d, const struct dev *peer, uint64_t now)
 {
 	if (d == peer || !(dev_allocated(peer) || just_given(peer, now)))
@@ -34,7 +34,7 @@ bool dev_rivals(const struct dev *d, const struct dev *peer, uint64_t now)
 	return dev_named(d) ? dev_named(peer) && !same_pod(d->allocated, peer->allocated) : true;
 }
 
-/* The first as the tree says it of both, once it has both names. */
+/* The first sentence is the tree's own, for two named pods. */
 const char *dev_rival_tell(const struct dev *d, const struct dev *rival, char *buf, size_t size)
 {
 	if (dev_named(d))
@@ -64,7 +64,7 @@ static void mark_peers(struct devices *t)
 	}
 }
 
-/* Only what can be said of a device whose pod kubelet cannot take for another's. */
+/* Reasons that also count for a device whose pod is certain to kubelet. */
 static const char *sick_allocated(const struct dev *d, char *buf, size_t size)
 {
 	if (!strncmp(d->allocated, "claim:", 6))
@@ -91,7 +91,7 @@ const char *dev_sick(const struct devices *t, const struct dev *d, uint64_t now,
 
 	if (dev_allocated(d))
 		return sick_allocated(d, buf, size);
-	/* An operation leaves it what it was. */
+	/* A running operation does not change its health. */
 	if (strcmp(d->state, "claimed") && (strcmp(d->state, "busy") || !was_well(d)))
 		return d->reason[0] ? d->reason : "the tree gives no reason";
 	peer = taken_peer(t, d);
@@ -123,8 +123,8 @@ uint64_t devices_judge(struct devices *t, uint64_t now)
 			d->pending_at = 0;
 		else if (!d->pending_at)
 			d->pending_at = now;
-		/* What a pod has, or holds up another, kubelet has heard of, be it from a former
-		 * one of us. */
+		/* kubelet knows a device that a pod has or that blocks another, maybe from a former
+		 * us. */
 		d->announced |= (dev_allocated(d) && !dev_comes(d)) || !strcmp(d->state, "held") ||
 				!strcmp(d->state, "claimed");
 		if (dev_sick(t, d, UINT64_MAX, buf, sizeof(buf))) {

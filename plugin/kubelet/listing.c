@@ -8,11 +8,11 @@
 
 #define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
-/* A device of a container, as kubelet lists it. */
+/* A device of a container in kubelet's list. */
 struct listed {
 	const char *id, *resource, *container;
 	const V1__PodResources *pod;
-	size_t i; /* of an id that is named twice the first counts */
+	size_t i; /* position in the list: if an id comes twice, the first counts */
 };
 
 static int by_id(const void *a, const void *b)
@@ -47,7 +47,7 @@ void listing_given(struct dev *d, uint64_t at)
 	d->seen = 0;
 }
 
-/* Each device then looks for itself once, for while it does the table is locked. */
+/* Sorts the devices by id, so that the table is locked only for fast searches. */
 int listing_read(struct listing *l, const uint8_t *msg, size_t len)
 {
 	V1__ListPodResourcesResponse *list =
@@ -71,8 +71,8 @@ static bool is_name(const char *text)
 	return *text && !text[strspn(text, NAME_CHARS)];
 }
 
-/* By the id alone: its resource may have been renamed since. "": no pod; NULL: one whose name
- * becomes no line. */
+/* The pod that has the device, looked up by id alone, because its resource may have been renamed
+ * since. "": no pod; NULL: the pod's name cannot be written in a line. */
 static const char *pod_of(struct listing *l, struct dev *d, char *buf, size_t size)
 {
 	const char *id = dev_kubelet_id(d);
@@ -99,8 +99,8 @@ static const char *pod_of(struct listing *l, struct dev *d, char *buf, size_t si
 	return buf;
 }
 
-/* allocated: namespace/pod/container, or "pending". NULL: no memory; the next list tells it
- * again. */
+/* allocated: namespace/pod/container, or "pending". Returns NULL if there is no memory; the next
+ * list then retries. */
 static struct batch *batch_of(struct listing *l, const char *allocated)
 {
 	const char *slash = strrchr(allocated, '/');
@@ -125,8 +125,7 @@ static bool is_over(const struct listing *l, const struct dev *d)
 	return d->seen == l->kubelet || l->is_forgotten(l->ctx, dev_kubelet_id(d));
 }
 
-/* A pod that the tree has forgotten may be over as well: what is left of it is the name that the
- * device had. */
+/* Does the tree already say so? If it forgot an ended pod, the device's old name may be left. */
 static bool is_told(const struct dev *d, const char *pod)
 {
 	return !strcmp(pod, d->allocated) && (pod[0] || !strcmp(dev_resource(d), d->resource));
@@ -139,7 +138,8 @@ static void settle_one(struct listing *l, struct dev *d)
 	struct batch *b;
 
 	if (d->given_at >= l->asked)
-		return; /* kubelet was asked before it gave this away: it told of the pod before */
+		/* kubelet was asked before this Allocate: the list is about the previous pod */
+		return;
 	pod = pod_of(l, d, buf, sizeof(buf));
 	l->odd += !pod;
 	if (!pod || pod[0])
@@ -160,7 +160,7 @@ static void settle_one(struct listing *l, struct dev *d)
 	out_printf(&b->set, "%s/allocated_to %s\n", d->id, pod[0] ? pod : "none");
 }
 
-/* The tree has nothing to be told of it. Returns whether its pod is over. */
+/* The device is gone, so the tree needs no line. Returns true if its pod is over. */
 static bool settle_gone(struct listing *l, struct dev *d)
 {
 	char buf[ALLOCATED_MAX];

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Which of the devices kubelet may give it should give (DESIGN.md 8): of one bus, whole free IOMMU
- * groups, of one NUMA node, then what was freed last. A hint; nothing is remembered of it.
- */
+/* Chooses which of the available devices kubelet should give (DESIGN.md 8): of one bus, whole free
+ * IOMMU groups, of one NUMA node, then those freed last. Only a hint; it is not stored. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,18 +14,18 @@
 struct candidate {
 	const struct dev *d;
 	const struct bus_row *bus;
-	size_t group; /* how many of its group may be given; 1 for what has none */
-	bool whole;   /* and these are all of the group */
-	bool begun;   /* one of its group is chosen */
+	size_t group; /* available members of its group; 1 if it has no group */
+	bool whole;   /* they are the whole group */
+	bool begun;   /* a member of its group is chosen */
 	bool chosen;
 };
 
 struct choice {
 	struct candidate *v;
 	size_t n;
-	size_t wanted;		   /* yet to be chosen */
-	const struct bus_row *bus; /* of what is chosen; NULL: any */
-	int numa;		   /* and its node; -1: any */
+	size_t wanted;		   /* still to be chosen */
+	const struct bus_row *bus; /* the bus of the chosen ones; NULL: any */
+	int numa;		   /* their node; -1: any */
 };
 
 static int by_group(const void *a, const void *b)
@@ -39,7 +37,7 @@ static int by_group(const void *a, const void *b)
 	return strcmp(x->d->id, y->d->id);
 }
 
-/* Sorted by group: equal ones lie together. */
+/* Needs candidates sorted by group. */
 static void count_groups(const struct devices *t, struct choice *c)
 {
 	for (size_t from = 0, to; from < c->n; from = to) {
@@ -58,7 +56,7 @@ static void count_groups(const struct devices *t, struct choice *c)
 	}
 }
 
-/* One container's devices are of one bus (answer.c): the first that has enough; NULL: none has. */
+/* A container's devices must be of one bus (answer.c): the first that has enough; NULL: none. */
 static const struct bus_row *fit_bus(const struct choice *c)
 {
 	const struct bus_row *b;
@@ -74,7 +72,7 @@ static const struct bus_row *fit_bus(const struct choice *c)
 	return NULL;
 }
 
-/* The node that has most to give, and the lowest of these. */
+/* The node with the most candidates; the lowest one if several have. */
 static int best_numa(const struct choice *c)
 {
 	size_t most = 0;
@@ -94,7 +92,7 @@ static int best_numa(const struct choice *c)
 	return best;
 }
 
-/* Positive: x is the better one. What comes first decides. */
+/* Positive if x is better. The first criterion that differs decides. */
 static int better(const struct choice *c, const struct candidate *x, const struct candidate *y)
 {
 	const int by[] = {
@@ -103,7 +101,7 @@ static int better(const struct choice *c, const struct candidate *x, const struc
 		x->whole - y->whole,
 		(x->d->numa == c->numa) - (y->d->numa == c->numa),
 		(x->group <= c->wanted) - (y->group <= c->wanted),
-		/* Of the groups that fit, the one that leaves least for mismatches. */
+		/* Of the groups that fit, prefer the one that leaves least to other pods. */
 		x->group <= c->wanted ? (x->group > y->group) - (x->group < y->group) : 0,
 		(x->d->freed > y->d->freed) - (x->d->freed < y->d->freed),
 	};
@@ -152,7 +150,7 @@ static bool listed(char *const *ids, size_t n, const char *id)
 	return false;
 }
 
-/* By group; what kubelet names twice is one. */
+/* Sorts by group and drops duplicates. */
 static void sort_candidates(struct choice *c)
 {
 	size_t n = 0;
@@ -175,8 +173,7 @@ static int choice_make(const struct devices *t, const char *resource,
 	for (size_t i = 0; i < q->n_available_deviceids; i++) {
 		const struct dev *d = devices_of_kubelet(t, resource, q->available_deviceids[i]);
 
-		/* One that has gone meanwhile is for Allocate to refuse; this is advice on the
-		 * others. */
+		/* Allocate will refuse a device that has gone; this only ranks the others. */
 		if (d)
 			c->v[c->n++] = (struct candidate){ .d = d, .bus = bus_of(d) };
 	}

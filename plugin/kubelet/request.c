@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What kubelet asks for, and whether it may have that (answer.h). */
+/* The requests of kubelet, and whether they can be granted (answer.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static int compare_ids(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* kubelet hands them over in no order: sorted, a VM's devices keep their places. */
+/* kubelet passes ids in no order. They are sorted so that a VM's devices keep their places. */
 static int add_container(struct kubelet_request *r, char *const *ids, size_t n, struct err *err)
 {
 	struct container *c = &r->v[r->n];
@@ -53,7 +53,7 @@ static int start_request(struct kubelet_request *r, size_t n, struct err *err)
 	return n ? 0 : fail(err, EINVAL, "a request for no container");
 }
 
-/* To who asked, if all went well. */
+/* Gives the request to the caller if e is 0, else frees it. Returns e. */
 static int hand_over(int e, struct kubelet_request *r, struct kubelet_request *ret)
 {
 	if (e)
@@ -229,7 +229,7 @@ int request_alone(const struct devices *t, const char *resource, const struct ku
 
 	while (!e && (id = request_next(r, &at))) {
 		const struct dev *d = devices_of_kubelet(t, resource, id);
-		/* For a group that is asked for as a whole its rivals are looked for once. */
+		/* If a whole group is requested, its rivals are looked for once. */
 		bool same = d && last && d->group >= 0 && d->group == last->group &&
 			    !strcmp(d->allocated, last->allocated);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * One completion queue for all servers and channels, and one thread that waits for it and does what
- * follows (the core has no descriptor that epoll could wait for).
- */
+/* One completion queue for all servers and channels, and one thread that waits for it and handles
+ * completions. (The core has no descriptor that epoll could wait for.) */
 #include <errno.h>
 #include <grpc/byte_buffer_reader.h>
 #include <signal.h>
@@ -24,7 +22,7 @@ static void put_done(struct rpc *rpc, struct op *op, bool ok)
 	rpc->last = &op->next;
 }
 
-/* At the end of a turn. What is done here may bring more. */
+/* Runs at the end of a turn. Callbacks may add more ops. */
 static void run_done(void *ctx)
 {
 	struct rpc *rpc = ctx;
@@ -71,7 +69,7 @@ bool rpc_batch(struct rpc *rpc, grpc_call *call, const grpc_op *ops, size_t n, s
 	grpc_completion_queue_thread_local_cache_init(rpc->queue);
 	begun = grpc_call_start_batch(call, ops, n, op, NULL) == GRPC_CALL_OK;
 	rpc->pending += begun;
-	/* What was there already, or could be sent at once, needs no other thread to say so. */
+	/* Ops that completed at once need not go through the other thread. */
 	if (grpc_completion_queue_thread_local_cache_flush(rpc->queue, &complete, &ok))
 		put_done(rpc, complete, ok);
 	return begun;
@@ -90,14 +88,13 @@ int rpc_new(struct loop *loop, struct rpc **ret, struct err *err)
 	cond_init(&rpc->came);
 	loop->after = run_done;
 	loop->after_ctx = rpc;
-	/* Signals are the main thread's; the core's threads take over the mask. */
+	/* Signals are the main thread's; the core's threads inherit the mask. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	/* What peers do wrong is no news for our log; the core would tell it there in lines of its
-	 * own. */
+	/* The core must not write about faulty peers into our log. */
 	setenv("GRPC_VERBOSITY", "NONE", 0);
-	/* With it each connection keeps 8 KiB to read into, whatever GRPC_ARG_TCP_*_READ_CHUNK_SIZE
-	 * says. */
+	/* This experiment makes each connection keep 8 KiB to read into, whatever
+	 * GRPC_ARG_TCP_*_READ_CHUNK_SIZE says. */
 	setenv("GRPC_EXPERIMENTS", "-tcp_read_chunks", 0);
 	grpc_init();
 	rpc->queue = grpc_completion_queue_create_for_next(NULL);
@@ -122,7 +119,7 @@ static void drain(struct rpc *rpc)
 		r = pthread_cond_timedwait(&rpc->came, &rpc->loop->turn, &until);
 }
 
-/* What has not come back by now is nobody's any more. */
+/* Ops that have not come back by now are abandoned. */
 static void end_carrier(struct rpc *rpc)
 {
 	rpc->ended = true;

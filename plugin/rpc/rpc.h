@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * gRPC over unix sockets; rpc*.c alone know its C core. Everything here is called, and calls back,
- * in a turn of the loop (loop.h), on whichever thread has it; the core's own threads never call
- * back.
- */
+/* gRPC over unix sockets; only rpc*.c use its C core. All functions must be called, and call back,
+ * in a turn of the loop (loop.h), on any thread that has it. The core's threads never call back. */
 #ifndef PLUGIN_RPC_H
 #define PLUGIN_RPC_H
 
@@ -18,7 +15,7 @@ struct rpc_call;
 struct rpc_channel;
 struct rpc_server;
 
-/* Of gRPC's status codes, those that are said here. */
+/* The status codes of gRPC that we use. */
 enum rpc_status {
 	RPC_OK = 0,
 	RPC_INVALID_ARGUMENT = 3,
@@ -32,49 +29,48 @@ enum rpc_status {
 
 struct rpc_method {
 	const char *path; /* "/v1beta1.DevicePlugin/Allocate" */
-	/* A whole request. To be answered, now or later, by rpc_reply(), rpc_fail() or, for a
-	 * stream, by rpc_send() any number of times and rpc_fail() or the client's end. msg lives
-	 * during the call. */
+	/* Handles a whole request. Must answer, now or later, by rpc_reply() or rpc_fail(). A
+	 * stream may call rpc_send() any number of times until rpc_fail() or the client's end. msg
+	 * is valid during the call. */
 	void (*handle)(struct rpc_call *call, const uint8_t *msg, size_t len);
-	/* A stream that has begun is over: client gone, or rpc_fail(). The call is not to be used
-	 * after. */
+	/* A stream is over: its client is gone, or rpc_fail(). The call must not be used any
+	 * more. */
 	void (*ended)(struct rpc_call *call);
 };
 
-/* The loop has no other `after` and outlives it. */
+/* Sets the loop's only `after`. The loop must outlive it. */
 int rpc_new(struct loop *loop, struct rpc **ret, struct err *err);
-/* Ends what is left of servers, calls and channels first, and leaves the turn to them meanwhile. */
+/* First ends all servers, calls and channels, and leaves the turn to them meanwhile. */
 void rpc_free(struct rpc *rpc);
 
-/* Unknown methods are answered UNIMPLEMENTED, messages over 1 MiB RESOURCE_EXHAUSTED. methods live
- * as long as the server, up to n. */
+/* Unknown methods are answered UNIMPLEMENTED, messages over 1 MiB RESOURCE_EXHAUSTED. The n methods
+ * must live as long as the server. */
 int rpc_server_new(struct rpc *rpc, const struct rpc_method *methods, size_t n, void *ctx,
 		   struct rpc_server **ret, struct err *err);
-/* A connection that was accepted; the descriptor is the server's from then on. */
+/* Serves an accepted connection; the server owns the descriptor from then on. */
 void rpc_server_connect(struct rpc_server *s, int fd);
-/* Ends its calls (their `ended` is called, but not after this returned) and frees it. */
+/* Ends its calls and frees it. The calls' `ended` runs before this returns, never later. */
 void rpc_server_close(struct rpc_server *s);
 
-void *rpc_call_ctx(const struct rpc_call *call); /* the server's */
-/* The connection it came over, only to ask who is at its other end; -1: not known. */
+void *rpc_call_ctx(const struct rpc_call *call); /* the server's ctx */
+/* The descriptor of the call's connection, only for finding out the peer; -1: unknown. */
 int rpc_call_fd(const struct rpc_call *call);
-void rpc_call_set(struct rpc_call *call, void *data); /* a place for the handler */
+void rpc_call_set(struct rpc_call *call, void *data); /* a pointer for the handler's use */
 void *rpc_call_data(const struct rpc_call *call);
 void rpc_reply(struct rpc_call *call, const uint8_t *msg, size_t len);
 void rpc_fail(struct rpc_call *call, enum rpc_status status, const char *why);
-/* One message of a stream. What was not sent yet when the next comes is dropped: the newest
- * counts. */
+/* Sends one message of a stream. It replaces a message that has not been sent yet. */
 void rpc_send(struct rpc_call *call, const uint8_t *msg, size_t len);
 
-/* What a client is told in the end; msg is empty unless status is RPC_OK, why is never NULL. */
+/* The result of rpc_ask(). msg is empty unless status is RPC_OK; why is never NULL. */
 typedef void rpc_answer(void *ctx, enum rpc_status status, const char *why, const uint8_t *msg,
 			size_t len);
 
-/* Over a connection that is there; the descriptor is the channel's from then on. */
+/* Uses an existing connection; the channel owns the descriptor from then on. */
 int rpc_channel_new(struct rpc *rpc, int fd, struct rpc_channel **ret, struct err *err);
-/* Calls that run are cancelled and answered. */
+/* Running calls are cancelled and answered. */
 void rpc_channel_free(struct rpc_channel *ch);
-/* Asks; `answer` is called once, in a later turn or at the end of this one, within the deadline. */
+/* Makes a call. `answer` runs once, in a later turn or at the end of this, within the deadline. */
 int rpc_ask(struct rpc_channel *ch, const char *path, const uint8_t *msg, size_t len,
 	    unsigned int deadline_ms, rpc_answer *answer, void *ctx, struct err *err);
 

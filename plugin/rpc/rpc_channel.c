@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Calls that are asked. */
+/* The client side: calls that we make. */
 #include <errno.h>
 #include <grpc/grpc_posix.h>
 #include <grpc/grpc_security.h>
@@ -20,7 +20,7 @@ struct rpc_channel {
 };
 
 struct ask {
-	struct rpc_channel *channel; /* NULL once that is freed */
+	struct rpc_channel *channel; /* NULL once the channel is freed */
 	grpc_call *core;
 	struct ask *next;
 	struct op done;
@@ -49,7 +49,7 @@ static void ask_free(struct ask *a)
 	free(a);
 }
 
-/* gRPC's words for that depend on what it was at just then; one cause is told in one way. */
+/* gRPC words this error by what it was doing at the time; we report one cause in one way. */
 static bool hangs_up(const char *details)
 {
 	static const char *const words[] = { "Socket closed", "Stream removed", "Connection reset",
@@ -83,8 +83,7 @@ int rpc_channel_new(struct rpc *rpc, int fd, struct rpc_channel **ret, struct er
 	struct rpc_channel *ch = calloc(1, sizeof(*ch));
 	grpc_channel_credentials *none = grpc_insecure_credentials_create();
 	grpc_arg args[] = {
-		/* What kubelet's own clients say; the path of a socket is refused by some HTTP/2
-		 * servers. */
+		/* As kubelet's own clients do; some HTTP/2 servers refuse a socket's path. */
 		{ .type = GRPC_ARG_STRING,
 		  .key = (char *)GRPC_ARG_DEFAULT_AUTHORITY,
 		  .value.string = (char *)"localhost" },

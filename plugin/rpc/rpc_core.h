@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the parts of rpc.h share. */
+/* Shared by the parts of rpc.h. */
 #ifndef PLUGIN_RPC_CORE_H
 #define PLUGIN_RPC_CORE_H
 
@@ -10,7 +10,7 @@
 
 enum { MESSAGE_MAX = 1 << 20 };
 
-/* What the core is asked to do; the tag is its address. */
+/* An operation of the core; its address is the tag. */
 struct op {
 	void (*done)(struct op *op, bool ok);
 	struct op *next;
@@ -21,22 +21,22 @@ struct rpc {
 	grpc_completion_queue *queue;
 	struct loop *loop;
 	pthread_t carrier;
-	pthread_cond_t came; /* an op came back while it is freed */
+	pthread_cond_t came; /* signalled when an op comes back during rpc_free() */
 	bool carrying, ending, ended;
-	struct op *done, **last; /* came back at once; it is their turn when this one ends */
-	size_t pending;		 /* ops that have not come back */
+	struct op *done, **last; /* completed at once; handled at the end of this turn */
+	size_t pending;		 /* ops that have not completed */
 	struct rpc_server *servers;
 	struct rpc_channel *channels;
 };
 
-/* Begins a batch. Returns whether it was begun: then done() will be called. */
+/* Starts a batch. Returns true if it was started: done() will then be called. */
 bool rpc_batch(struct rpc *rpc, grpc_call *call, const grpc_op *ops, size_t n, struct op *op,
 	       void (*done)(struct op *, bool));
 
 grpc_byte_buffer *rpc_buffer(const uint8_t *msg, size_t len);
 void rpc_buffer_free(grpc_byte_buffer **b);
-/* The whole message in one piece; false: none came, or it cannot be unpacked. To be unref'd if
- * true. */
+/* Gets the whole message in one piece; false: none came, or it cannot be unpacked. If true, the
+ * caller must unref *ret. */
 bool rpc_buffer_text(grpc_byte_buffer *b, grpc_slice *ret);
 grpc_arg rpc_integer(const char *key, int value);
 

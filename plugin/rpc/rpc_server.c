@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Calls that are answered. */
+/* The server side: calls that we answer. */
 #include <errno.h>
 #include <grpc/grpc_posix.h>
 #include <grpc/grpc_security.h>
@@ -19,13 +19,13 @@ struct rpc_server {
 	grpc_server *core;
 	const struct rpc_method *methods;
 	size_t n;
-	void *ctx; /* NULL once it is closed */
+	void *ctx; /* NULL once closed */
 	struct rpc_server *next;
 	struct rpc_call *calls;
-	unsigned int refs; /* the caller's, one for each call, one for each op below */
+	unsigned int refs; /* one for the caller, each call and each op below */
 	bool closed;
 	struct op accept, down;
-	/* Filled when accept comes back. */
+	/* Filled when accept completes. */
 	grpc_call *call;
 	grpc_call_details details;
 	grpc_metadata_array metadata;
@@ -34,16 +34,16 @@ struct rpc_server {
 struct rpc_call {
 	struct rpc_server *server;
 	grpc_call *core;
-	const struct rpc_method *method; /* NULL: none that we know */
+	const struct rpc_method *method; /* NULL: an unknown method */
 	struct rpc_call *next;
-	unsigned int refs; /* the handler's until it has answered, one for each op that runs */
+	unsigned int refs; /* the handler's until it has answered, and one for each running op */
 	struct op got, closed, sent;
-	grpc_byte_buffer *in, *newest; /* newest: to be sent when the one before it is */
+	grpc_byte_buffer *in, *newest; /* newest: waits until the previous message is sent */
 	grpc_slice why;
 	enum rpc_status status;
 	int cancelled;
-	bool handed; /* neither answered nor ended yet */
-	bool asked;  /* the handler has seen it */
+	bool handed; /* passed to the handler; neither answered nor ended yet */
+	bool asked;  /* the handler was called */
 	bool sending, begun, failing, over;
 	void *data;
 };
@@ -86,7 +86,7 @@ static bool call_batch(struct rpc_call *c, const grpc_op *ops, size_t n, struct 
 
 static void on_sent(struct op *op, bool ok);
 
-/* What is next to go out: a message, or the end. One at a time. */
+/* Sends the next message, or the end. Only one batch runs at a time. */
 static void send_next(struct rpc_call *c)
 {
 	grpc_op ops[3] = { 0 };
@@ -115,13 +115,13 @@ static void on_sent(struct op *op, bool ok)
 {
 	struct rpc_call *c = container_of(op, struct rpc_call, sent);
 
-	(void)ok; /* that the client is gone, `closed` says */
+	(void)ok; /* `closed` reports that the client is gone */
 	c->sending = false;
 	send_next(c);
 	call_unref(c);
 }
 
-/* The handler is rid of it. */
+/* Drops the handler's reference. */
 static void let_go(struct rpc_call *c)
 {
 	if (c->handed) {
@@ -169,7 +169,7 @@ void *rpc_call_ctx(const struct rpc_call *c)
 
 int rpc_call_fd(const struct rpc_call *c)
 {
-	/* So the core calls the peer of what it was given as a descriptor. */
+	/* The core's name for the peer of a connection made from a descriptor. */
 	static const char prefix[] = "fd:";
 	char *peer = grpc_call_get_peer(c->core);
 	uint64_t fd;
@@ -190,7 +190,7 @@ void *rpc_call_data(const struct rpc_call *c)
 	return c->data;
 }
 
-/* A stream whose client is gone. What is unary is still to be answered: its handler works on it. */
+/* Ends a stream whose client is gone. A unary call must still be answered by its handler. */
 static void end_stream(struct rpc_call *c)
 {
 	if (c->over)
@@ -287,7 +287,7 @@ static void on_accept(struct op *op, bool ok)
 	server_unref(s);
 }
 
-/* One is always outstanding: a method that nobody waits for would hang its client. */
+/* One request is always outstanding, so no client hangs at a method that nobody serves. */
 static void request_call(struct rpc_server *s)
 {
 	grpc_call_details_init(&s->details);
@@ -309,11 +309,10 @@ int rpc_server_new(struct rpc *rpc, const struct rpc_method *methods, size_t n, 
 	grpc_arg args[] = {
 		rpc_integer(GRPC_ARG_MAX_CONCURRENT_STREAMS, 64),
 		rpc_integer(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, MESSAGE_MAX),
-		/* kubelet compresses nothing; what it would get by unpacking the limit above does
-		 * not bound. */
+		/* kubelet never compresses; the limit above does not bound the unpacked size. */
 		rpc_integer(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET,
 			    1 << GRPC_COMPRESS_NONE),
-		/* Each connection keeps as much, and what kubelet asks for is shorter. */
+		/* Each connection keeps a buffer of this size; kubelet's requests are shorter. */
 		rpc_integer(GRPC_ARG_TCP_READ_CHUNK_SIZE, READ_CHUNK),
 		rpc_integer(GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, READ_CHUNK),
 		rpc_integer(GRPC_ARG_ENABLE_CHANNELZ, 0),

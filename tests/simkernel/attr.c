@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Reading and writing attributes. What memory holds is answered at once; what may have to wait (a
- * write that acts, a read under a held device lock, a fault told by a test) gets its own thread.
- */
+/* Reads and writes attributes. A read of memory is answered at once. A call that may wait (a write
+ * that acts, a read under a held device lock, a fault set by a test) gets its own thread. */
 #include "effects.h"
 #include "dev.h"
 #include "ops.h"
@@ -22,10 +20,10 @@ struct call {
 	bool write;
 	size_t size;
 	off_t off;
-	char text[]; /* what is written, with a NUL behind it */
+	char text[]; /* the text to write, with a NUL at the end */
 };
 
-/* The mode holds for root too, unlike elsewhere. */
+/* The mode applies to root too, unlike elsewhere. */
 static int may_open(const struct node *n, int how)
 {
 	if (n->dead)
@@ -57,7 +55,7 @@ static void reply_part(fuse_req_t req, const char *data, size_t len, size_t size
 	fuse_reply_buf(req, data + from, len - from < size ? len - from : size);
 }
 
-/* With the lock held; gives it back. */
+/* Call it with the lock held; releases the lock. */
 static void read_now(struct sim *s, fuse_req_t req, const struct node *n, size_t size, off_t off)
 {
 	char page[PAGE_TEXT];
@@ -166,7 +164,7 @@ static int start(struct call *c)
 	return r;
 }
 
-/* With the lock held. */
+/* Call it with the lock held. */
 static void in_thread(fuse_req_t req, struct node *n, const char *text, size_t size, off_t off)
 {
 	struct call *c = malloc(sizeof(*c) + (text ? size : 0) + 1);
@@ -194,8 +192,8 @@ void attr_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 
 	(void)fi;
 	pthread_mutex_lock(&s->lock);
-	/* Only the first read calls the kernel's show; later ones are served from its result. Of
-	 * what is binary each is made by itself. */
+	/* Only the first read calls the kernel's show; later ones get parts of its result. Each
+	 * read of a binary attribute is made anew. */
 	if ((off && !n->size) || !would_wait(s, n)) {
 		read_now(s, req, n, size, off);
 		return;

@@ -28,7 +28,7 @@ void bus_offer(struct sim *s, struct dev *d)
 	dev_unlock(s, d);
 }
 
-/* Success says nothing: what a driver's probe answers is lost, and nothing bound is no error. */
+/* Always succeeds: the result of a driver's probe is lost, and no match is not an error. */
 static int drivers_probe_store(struct sim *s, void *obj, const char *text, size_t len)
 {
 	struct dev *d = bus_named(s, obj, text);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Commands to a running simulation. One message each way: the words with a NUL behind each, and
- * the exit status as a digit before the answer's text.
- */
+/* Commands to a running simulation. One message each way: the words, each ended by a NUL; then the
+ * exit status as a digit, and the answer's text. */
 #include "effects.h"
 #include "func.h"
 #include "serve.h"
@@ -29,10 +27,10 @@ struct connection {
 
 struct command {
 	const char *name, *args;
-	int min, max; /* words behind the name */
+	int min, max; /* number of words behind the name */
 	const char *help;
 	int (*run)(struct sim *s, int argc, char **argv);
-	/* Instead: what has an answer. */
+	/* Instead of run: for commands with an answer. */
 	int (*tell)(struct sim *s, char **argv, char *ret, size_t size);
 };
 
@@ -168,7 +166,7 @@ static int run_set(struct sim *s, int argc, char **argv)
 	if (!n || !S_ISREG(n->mode))
 		return -ENOENT;
 	snprintf(text, sizeof(text), "%s\n", argv[1]);
-	n->row = NULL; /* what a test sets stays so */
+	n->row = NULL; /* the value that a test sets must stay */
 	return node_set(n, text, strlen(text));
 }
 
@@ -341,7 +339,7 @@ void control_accept(struct sim *s, int listener)
 	pthread_detach(thread);
 }
 
-/* By descriptor: a socket's own path may not be longer than 107 bytes. */
+/* By descriptor, because a socket's path is limited to 107 bytes. */
 static void address(int base, struct sockaddr_un *un)
 {
 	*un = (struct sockaddr_un){ .sun_family = AF_UNIX };

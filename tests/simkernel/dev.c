@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What devices of all buses do: they come and go, are locked, send events, have children. */
+/* Devices of any bus: they come and go, are locked, send events, have children. */
 #include "bus.h"
 #include "dev.h"
 #include "device.h"
@@ -40,7 +40,7 @@ void dev_event(struct sim *s, struct dev *d, const char *action)
 	size_t n = (size_t)snprintf(env, sizeof(env), "SUBSYSTEM=%s\n", d->bus->rules->name);
 
 	env_of(d, env + n, sizeof(env) - n);
-	/* As the kernel does, lest udev loads the driver again that was just taken off. */
+	/* As the kernel does, so that udev does not load the driver again that was just unbound. */
 	if (!strcmp(action, "unbind"))
 		*strstr(env, "MODALIAS=") = '\0';
 	uevent(s, action, d->rec->path, env);
@@ -89,7 +89,7 @@ int dev_read_lock(struct sim *s, struct dev *d)
 	return r ? r : d->dir ? 0 : -ENODEV;
 }
 
-/* Its files go when nobody is in them any more. */
+/* Lets waiting readers finish before the device's files go. */
 static void let_read(struct sim *s, struct dev *d)
 {
 	d->readable = true;
@@ -133,7 +133,7 @@ void dev_vanish(struct sim *s, struct dev *d)
 	d->override = NULL;
 }
 
-/* Is r below d, with no other device of its bus between? */
+/* Is r below d, without another device of its bus in between? */
 static bool is_child(const struct dev *d, const struct record *r)
 {
 	const char *p = r->path + strlen(d->rec->path);
@@ -150,7 +150,7 @@ static bool is_child(const struct dev *d, const struct record *r)
 	return true;
 }
 
-/* A bus and a wake-up source are there whatever the driver. */
+/* Buses and wake-up sources exist with any driver. */
 static bool of_driver(const struct record *r)
 {
 	const char *subsystem = record_text(r, 'E', "SUBSYSTEM");
@@ -158,7 +158,7 @@ static bool of_driver(const struct record *r)
 	return !subsystem || (strcmp(subsystem, "pci_bus") && strcmp(subsystem, "wakeup"));
 }
 
-/* The records below f are one range; its first, and how many. */
+/* The records below d are one range; returns its first one and their number. */
 static const struct record *below(const struct sim *s, const struct dev *d, size_t *n)
 {
 	const struct record *first = machine_find(s->machine, d->rec->path);
@@ -183,7 +183,7 @@ void dev_children_add(struct sim *s, struct dev *d, bool drivers)
 			device_add(s, &r[i]);
 }
 
-/* The directory a class makes between a device and its parent goes with its last child. */
+/* Removes the directory that a class makes between device and parent, after its last child. */
 static void remove_glue(struct sim *s, const struct dev *d, const char *path)
 {
 	char up[TREE_PATH_MAX];

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * A device that drivers bind to: what those of every bus have. What a bus adds begins with it, as
- * struct func does (func.h). Devices that are only shown are records (device.h).
- */
+/* The common part of a device that drivers bind to. A bus's own struct begins with it, for example
+ * struct func (func.h). Devices that are only shown are records (device.h). */
 #ifndef SIM_DEV_H
 #define SIM_DEV_H
 
@@ -19,7 +17,7 @@ struct dev {
 	struct bus *bus;
 	const char *name; /* on the bus */
 	const struct record *rec;
-	struct node *dir; /* NULL while it is not there */
+	struct node *dir; /* NULL: the device does not exist now */
 	struct driver *drv;
 	struct driver *rec_drv; /* the one it was recorded with */
 	char modalias[80];
@@ -27,28 +25,28 @@ struct dev {
 	struct group *group;
 	int set;
 	bool busy;	      /* the device lock */
-	bool readable;	      /* it goes, and who waited to read it still may */
-	unsigned int readers; /* who wait for that lock */
-	bool added;	      /* drivers were offered it; a rescan does so once */
-	bool unplugged;	      /* only "plug" brings it back, no rescan */
+	bool readable;	      /* it is going, and readers that waited may finish */
+	unsigned int readers; /* number of readers waiting for that lock */
+	bool added;	      /* was offered to drivers; a rescan does so once */
+	bool unplugged;	      /* only "plug" brings it back, not a rescan */
 	struct dev *next;     /* of its bus, parents first */
 };
 
-/* The last of the bus from now on; it is not there yet. */
+/* Appends it to the bus; it does not exist yet. */
 void dev_init(struct sim *s, struct bus *bus, struct dev *d, const struct record *r);
-/* Its directory and what each device has in it; the bus adds its own and tells by dev_event(). */
+/* Makes its directory with the common files; the bus adds its own and calls dev_event(). */
 int dev_appear(struct sim *s, struct dev *d);
-/* The same backwards, with the event. The device lock is held, and no driver has it. */
+/* Reverses that and sends the event. The device lock must be held, and no driver bound. */
 void dev_vanish(struct sim *s, struct dev *d);
 void dev_event(struct sim *s, struct dev *d, const char *action);
 
-/* The device lock; -ENODEV when the device is gone by the time it is had. */
+/* Takes the device lock; -ENODEV if the device is gone by then. */
 int dev_lock(struct sim *s, struct dev *d);
-/* The same, to read it: who waits while it goes has it before its files do. */
+/* Likewise for reading: a reader that waits while the device goes gets it before its files go. */
 int dev_read_lock(struct sim *s, struct dev *d);
 void dev_unlock(struct sim *s, struct dev *d);
 
-/* The recorded devices below d that its driver makes, or that are there whatever the driver. */
+/* The recorded devices below d: those made by its driver, or those that always exist. */
 void dev_children_add(struct sim *s, struct dev *d, bool drivers);
 void dev_children_remove(struct sim *s, struct dev *d, bool drivers);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A recorded device in the tree: its attributes, its links, and the links that lead to it. */
+/* A recorded device in the tree: its attributes, its links, and the links to it. */
 #include "device.h"
 #include "effects.h"
 #include "facts.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A recording does not tell a bus from a class; everything else is a class. */
+/* A recording does not distinguish buses from classes: all others are classes. */
 static const char *const buses[] = {
 	"acpi",	 "clockevents", "clocksource",	"container", "cpu",	 "edac",   "event_source",
 	"hid",	 "i2c",		"machinecheck", "mdev",	     "mdio_bus", "memory", "node",
@@ -20,7 +20,7 @@ static const char *const buses[] = {
 	"usb",	 "virtio",	"wmi",		"workqueue", NULL,
 };
 
-/* What a write may do to an attribute, where the kernel lets it; a recording has no modes. */
+/* Modes of writable attributes; a recording has no modes. */
 static const struct {
 	const char *name;
 	mode_t mode;
@@ -33,7 +33,7 @@ static const struct {
 	{ "scheduler", 0644 },	    { "drivers_autoprobe", 0644 },
 };
 
-/* What udev adds to the kernel's own properties. */
+/* Properties added by udev. */
 static const char *const udev_keys[] = {
 	"ID_*",	     "TAGS",	 "CURRENT_TAGS", "SYSTEMD_*",  "DEVLINKS", "USEC_INITIALIZED",
 	"SUBSYSTEM", "DEVPATH",	 "ACTION",	 "SEQNUM",     "DM_*",	   "LVM_*",
@@ -164,7 +164,7 @@ static void fill_field(struct sim *s, struct node *dir, const struct field *f)
 		n->size = f->len;
 }
 
-/* Where PCI reactions make a file or link themselves, what was recorded only tells its start. */
+/* PCI reactions make these files and links; a recorded value is only their initial one. */
 static bool is_dynamic(const char *name)
 {
 	static const char *const own[] = {
@@ -199,7 +199,7 @@ static void link_number(struct sim *s, struct node *dir, const struct record *r,
 		tree_link_to(s->tree, parent, name, dir);
 }
 
-/* module/NAME, linked with its driver, as far as programs look there. */
+/* Makes module/NAME, linked with its driver, as far as programs look there. */
 void device_modules(struct sim *s, const char *bus, const char *driver, struct node *dir)
 {
 	char module[256], name[300];
@@ -263,7 +263,7 @@ static void link_subsystem(struct sim *s, struct node *dir, const struct record 
 	tree_link_to(s->tree, tree_dir(s->tree, s->tree->root, "block"), dir->name, dir);
 }
 
-/* A stack of devices is told from both ends: upper_x and lower_y, holders/x and slaves/y. */
+/* Stacked devices have links in both directions: upper_x and lower_y, holders/x and slaves/y. */
 static void link_peer(struct sim *s, struct node *dir, const struct field *f, bool there)
 {
 	static const char *const ends[][2] = {
@@ -316,7 +316,7 @@ void device_add(struct sim *s, const struct record *r)
 	device_event(s, "add", r);
 }
 
-/* The link at path, if it leads to n. */
+/* Removes the link at path if it leads to n. */
 static void drop_link(struct sim *s, const char *dir, const char *name, const struct node *n)
 {
 	struct node *d = tree_walk(s->tree, s->tree->root, dir);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Drivers of any bus: which device they match, and the core's rules of binding and unbinding. */
+/* Drivers of any bus: which devices they match, and the core's rules of binding and unbinding. */
 #include "bus.h"
 #include "dev.h"
 #include "device.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The machine as plain files, for benches that are not to measure the simulation. */
+/* The machine as plain files, for benches that must not measure the simulation. */
 #include "sim.h"
 
 #include <errno.h>

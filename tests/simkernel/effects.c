@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * What a change of the tree makes others notice, in order: the kernel is told to forget names it
- * cached, then uevents go out. A name is forgotten under its directory's lock in the kernel, which
- * a request may hold that waits for us: so neither the FUSE thread nor our own lock is used here.
- */
+/* Effects of a change in the tree, in order: the kernel forgets cached names, then uevents are
+ * sent. To forget a name the kernel takes its directory's lock, which may be held by a request that
+ * waits for us. So neither the FUSE thread nor our own lock is used here. */
 #include "effects.h"
 #include "ops.h"
 #include "sim.h"
@@ -19,7 +17,7 @@
 
 struct effect {
 	struct effect *next;
-	struct node *node; /* whose child or attributes are to be forgotten; NULL: a uevent */
+	struct node *node; /* forget its child, or its attributes; NULL: a uevent */
 	size_t len;
 	char data[]; /* the child's name, or the netlink message */
 };
@@ -73,7 +71,7 @@ static void send_event(struct effects *e, struct effect *one)
 	if (sendto(e->netlink, one->data, one->len, 0, (struct sockaddr *)&kernel, sizeof(kernel)) <
 	    0)
 		fprintf(stderr, "pcidevfs-sim: uevent not sent: %s\n", strerror(errno));
-	/* The answer is awaited, else our own socket fills up with them. */
+	/* Read the answer, otherwise our own socket fills up. */
 	else
 		recv(e->netlink, answer, sizeof(answer), 0);
 }
@@ -91,7 +89,7 @@ static void forget(struct effects *e, struct sim *s, struct effect *one)
 		fuse_lowlevel_notify_inval_inode(se, ino, -1, 0);
 }
 
-/* It has no end of its own: the process's. */
+/* Ends only with the process. */
 static __attribute__((noreturn)) void *run(void *arg)
 {
 	struct sim *s = arg;
@@ -176,13 +174,11 @@ static void put(struct message *m, const char *a, const char *b, const char *c, 
 	if (len < 0 || (size_t)len >= sizeof(m->data) - m->len)
 		m->full = true;
 	else
-		m->len += (size_t)len + 1; /* the NUL parts the fields */
+		m->len += (size_t)len + 1; /* the NUL separates fields */
 }
 
-/*
- * A request to the kernel's own end of the uevent socket: it appends SEQNUM and broadcasts it in
- * this network namespace with nl_pid 0, as it does its own.
- */
+/* Sends a request to the kernel's end of the uevent socket. The kernel appends SEQNUM and
+ * broadcasts it in this network namespace with nl_pid 0, like its own. */
 void uevent(struct sim *s, const char *action, const char *devpath, const char *env)
 {
 	struct message m = { .len = NLMSG_HDRLEN };

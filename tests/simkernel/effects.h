@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a change of the tree makes others notice. */
+/* Effects of a change in the tree that others notice. */
 #ifndef SIM_EFFECTS_H
 #define SIM_EFFECTS_H
 
@@ -10,9 +10,9 @@ struct sim;
 
 int effects_start(struct sim *s, bool events);
 void effects_session(struct sim *s, struct fuse_session *se);
-/* A uevent; env is "KEY=value\n" lines, SUBSYSTEM among them. */
+/* Sends a uevent; env is "KEY=value\n" lines, with SUBSYSTEM. */
 void uevent(struct sim *s, const char *action, const char *devpath, const char *env);
-/* Returns with the lock held, when all that was queued before has been carried out. */
+/* Waits until everything queued before is done; returns with the lock held. */
 void sim_sync(struct sim *s);
 
 #endif

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Files of dev/ and proc/: plain ones in a tmpfs, so that tests may change them by hand. They come
- * from the machine's own record of such facts, and where that says nothing from what sysfs tells.
- */
+/* Files of dev/ and proc/: plain files in a tmpfs, so that tests may change them. They come from
+ * the machine's record of such facts, or else are derived from sysfs. */
 #include "facts.h"
 #include "func.h"
 #include "sim.h"
@@ -17,7 +15,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* The directories on the way to path. */
+/* Makes the directories on the way to path. */
 static int make_way(struct sim *s, const char *path)
 {
 	char part[TREE_PATH_MAX];
@@ -50,7 +48,7 @@ int facts_file(struct sim *s, const char *path, const char *text)
 	return s->base < 0 ? 0 : write_file(s, path, text, strlen(text), 0644);
 }
 
-/* Openable, as a VMM expects of it; never a number that leads to real hardware. */
+/* A VMM must be able to open it, but its number must never lead to real hardware. */
 int facts_node(struct sim *s, const char *path)
 {
 	int r = s->base < 0 ? 0 : make_way(s, path);
@@ -88,7 +86,7 @@ void facts_remove(struct sim *s, const char *path)
 	nftw(full, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* "DRIVER_<name>=<alias> <alias>": drivers that drove nothing when the machine was recorded. */
+/* "DRIVER_<name>=<alias> <alias>": drivers without a device when the machine was recorded. */
 void facts_drivers(struct sim *s)
 {
 	const struct record *facts = machine_find(s->machine, MACHINE_FACTS);
@@ -131,7 +129,7 @@ static void write_recorded(struct sim *s)
 	}
 }
 
-/* disk/by-uuid/X is as far from its node as it is deep. */
+/* disk/by-uuid/X needs as many ".." to its node as it is deep. */
 static void write_dev_link(struct sim *s, const struct record *r, const char *name)
 {
 	const char *node = NULL;

@@ -14,7 +14,7 @@ int facts_file(struct sim *s, const char *path, const char *text);
 int facts_node(struct sim *s, const char *path);
 int facts_link(struct sim *s, const char *path, const char *target);
 void facts_remove(struct sim *s, const char *path);
-/* The nodes a recorded device has. */
+/* Makes or removes the nodes of a recorded device. */
 void facts_dev(struct sim *s, const struct record *r, bool there);
 /* proc.c */
 void proc_derive(struct sim *s);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Refusals, slowness and hangs, told by path: fnmatch(3) on the path below sys/, links resolved; or
- * by number: the n-th write from now on, whatever it writes, so that a test can break each step in
- * turn.
- */
+/* Refusals, slowness and hangs, set by path: fnmatch(3) on the path below sys/ with links resolved;
+ * or by number: the n-th write from now on, so that a test can break each step in turn. */
 #include "sim.h"
 
 #include <errno.h>
@@ -14,11 +11,11 @@
 
 struct fault {
 	struct fault *next;
-	int err;    /* refuse so, */
-	long count; /* that often; below 0: always */
-	long ms;    /* wait so long first, */
+	int err;    /* refuse with this errno, */
+	long count; /* this often; below 0: always */
+	long ms;    /* wait this long first, */
 	bool hang;  /* or until told */
-	int inside; /* reads and writes that wait so */
+	int inside; /* number of reads and writes that wait now */
 	char path[];
 };
 
@@ -46,7 +43,7 @@ bool fault_matches(struct sim *s, const struct node *n)
 	return of_node(s, n) != NULL;
 }
 
-/* What is told of a link is meant for what it leads to. */
+/* A rule about a link applies to its target. */
 static void canonical(struct sim *s, const char *path, char *buf, size_t size)
 {
 	const struct node *n = tree_walk(s->tree, s->tree->root, path);
@@ -75,7 +72,7 @@ static struct fault *get(struct sim *s, const char *path)
 	return f;
 }
 
-/* A rule that says nothing any more goes, but not while somebody is in it. */
+/* Removes rules without an effect, unless somebody is still inside. */
 static void tidy(struct sim *s)
 {
 	for (struct fault **at = &s->faults; *at;) {
@@ -186,7 +183,7 @@ bool nth_met(const struct sim *s)
 	return s->nth.met;
 }
 
-/* Until told otherwise: that ends with the next nth_set(). */
+/* Waits until the next nth_set(). */
 static int nth_wait(struct sim *s)
 {
 	while (s->nth.met)

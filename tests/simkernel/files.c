@@ -39,8 +39,8 @@ static int driver_override_store(struct sim *s, void *obj, const char *text, siz
 	return 0;
 }
 
-/* A host driver enables its function; vfio-pci only while somebody has it open; and a hand, once
- * each time. */
+/* A host driver enables its function, vfio-pci only while it is open, and each write to
+ * "enable". */
 static int times_enabled(const struct func *f)
 {
 	const char *recorded = record_text(f->dev.rec, 'A', "enable");
@@ -98,7 +98,7 @@ static int remove_store(struct sim *s, void *obj, const char *text, size_t len)
 		return -EINVAL;
 	if (!yes)
 		return 0;
-	/* Once is enough. */
+	/* Only once. */
 	tree_remove_name(s->tree, f->dev.dir, "remove");
 	r = rescan_lock(s);
 	if (r)
@@ -115,8 +115,8 @@ static bool can_reset(const void *obj)
 	return how && *how > ' ';
 }
 
-/* A bus is reset for a function that is alone on it; the method is listed before the others are
- * known. */
+/* A bus is reset only for a function that is alone on it, but the method is listed before the
+ * others are known. */
 static bool shares_bus(const struct sim *s, const struct func *f)
 {
 	for_each_func(s, o)
@@ -142,7 +142,7 @@ static int reset_store(struct sim *s, void *obj, const char *text, size_t len)
 	return r;
 }
 
-/* The kernel lets nobody take one VF from its PF. */
+/* The kernel does not remove a single VF. */
 static bool is_no_vf(const void *obj)
 {
 	const struct func *f = obj;

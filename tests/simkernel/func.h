@@ -13,14 +13,14 @@
 #define ADDR_LEN 16
 
 struct func {
-	struct dev dev; /* first: func_of() */
+	struct dev dev; /* must be first: func_of() */
 	uint32_t domain, rid; /* rid: bus << 8 | device << 3 | function */
 	uint16_t vendor, device, sub_vendor, sub_device;
 	uint32_t class_code;
 	bool bridge;		  /* header type 1 or 2 */
-	int enabled;		  /* by "enable": ones less zeros */
+	int enabled;		  /* writes to "enable": ones minus zeros */
 	int vfio_dev;		  /* N of vfio-dev/vfioN, or -1 */
-	unsigned long vfio_binds; /* how often vfio-pci took it */
+	unsigned long vfio_binds; /* how often vfio-pci was bound */
 	struct record *vfio_rec;
 
 	struct func *pf; /* of a VF */
@@ -33,7 +33,7 @@ struct func {
 	struct func *hash_next;
 };
 
-/* Of a device of s->pci, or NULL. */
+/* The function of a device of s->pci; NULL for NULL. */
 static inline struct func *func_of(struct dev *d)
 {
 	return (struct func *)d;
@@ -56,7 +56,7 @@ extern const struct reaction func_rows[];
 /* pci_bus.c */
 extern const struct bus_rules pci_rules;
 void pci_rescan(struct sim *s);
-/* One at a time takes functions off the bus by a file, or finds them there. */
+/* Serializes removals of functions by a file, and rescans. */
 int rescan_lock(struct sim *s);
 void rescan_unlock(struct sim *s);
 
@@ -64,23 +64,23 @@ void rescan_unlock(struct sim *s);
 extern const struct driver_kind pci_drivers[];
 extern const struct reaction pci_driver_rows[];
 bool pci_has_id(const struct driver *drv, struct dev *d);
-/* The driver that the function had when it was recorded. */
+/* Binds the driver that the function had when it was recorded. */
 int pci_attach_recorded(struct sim *s, struct func *f);
 
 /* sriov.c */
 extern const struct reaction sriov_rows[];
 void sriov_init(struct sim *s, struct func *f);
 void sriov_links(struct sim *s, struct func *f);
-/* The device lock of the PF is held. */
+/* The device lock of the PF must be held. */
 int sriov_enable(struct sim *s, struct func *pf, unsigned int n);
 int sriov_disable(struct sim *s, struct func *pf);
 
-/* plug.c: on command, as a hand would */
+/* plug.c: by command, like plugging by hand */
 int plug(struct sim *s, const char *addr, const char *from);
 int unplug(struct sim *s, const char *addr);
-/* Config space reads all ones, or again as it was recorded. */
+/* Makes config space read all ones, or as recorded again. */
 int func_mute(struct sim *s, const char *addr, bool on);
-/* More functions than any recording has, some in domains beyond 16 bits. */
+/* Adds more functions than any recording has, some in domains above 16 bits. */
 int plug_many(struct sim *s, unsigned int n);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* IOMMU groups: functions the IOMMU can not tell apart share one; a number lives with its
- * members. */
+/* IOMMU groups: functions that the IOMMU cannot distinguish share one; its number ends with
+ * them. */
 #include "device.h"
 #include "func.h"
 #include "iommu.h"
@@ -78,7 +78,7 @@ static struct node *make_dir(struct sim *s, int number)
 	return dir;
 }
 
-/* One that became empty serves again, so that whoever waits may still look at it. */
+/* Empty groups are reused, so that a waiting thread may still read its group. */
 static struct group *group_new(struct sim *s, int set, int number)
 {
 	struct group *g = s->empty_groups, **b = bucket(s, set);
@@ -113,7 +113,7 @@ void group_join(struct sim *s, struct dev *d, int number)
 	struct group *g = same_set(s, d->set);
 	struct node *dir;
 
-	/* A recorded function without a group is one that the IOMMU does not serve. */
+	/* A recorded function without a group is not served by the IOMMU. */
 	if (number >= 0 && !record_field(d->rec, 'L', "iommu_group"))
 		return;
 	if (!g)

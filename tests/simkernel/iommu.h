@@ -15,11 +15,11 @@ struct sim;
 
 struct group {
 	int number;
-	int set; /* functions with equal sets can not be told apart by the IOMMU */
+	int set; /* the IOMMU cannot distinguish functions with equal sets */
 	unsigned int members;
-	pid_t holder;		 /* the stand-in VMM that has it open, or 0 */
-	unsigned int vfio;	 /* members that are with vfio-pci */
-	struct record *vfio_rec; /* its device in class vfio, while there is one */
+	pid_t holder;		 /* the simulated VMM that has it open, or 0 */
+	unsigned int vfio;	 /* number of members on vfio-pci */
+	struct record *vfio_rec; /* its device in class vfio, if any */
 	struct group *next;
 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <zlib.h>
 
-/* gzread() hands plain files through. */
+/* gzread() also reads plain files. */
 static int read_all(gzFile in, char **ret, size_t *ret_len)
 {
 	size_t len = 0, max = 1 << 20;

@@ -4,7 +4,8 @@
 
 struct machine;
 
-/* A recording, also gzip'd; NULL: the built-in one. -errno, and one sentence on stderr. */
+/* Loads a recording, which may be gzip'd; NULL: the built-in one. Returns 0, or -errno after one
+ * sentence on stderr. */
 int load_machine(const char *path, struct machine **ret);
 
 #endif

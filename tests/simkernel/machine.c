@@ -12,7 +12,7 @@
 #define PATH_MAX_LEN 3000
 
 struct parser {
-	char *pos, *end; /* what is not yet read; lines are changed in place */
+	char *pos, *end; /* unread text; lines are changed in place */
 	unsigned int line;
 	struct machine *m;
 	size_t fields, fields_max, records_max;
@@ -30,7 +30,7 @@ __attribute__((format(printf, 2, 3))) static int bad(struct parser *p, const cha
 	return -EINVAL;
 }
 
-/* A relative path of plain components: nothing that could lead elsewhere, no control characters. */
+/* A relative path of plain components: nothing that leads elsewhere, no control characters. */
 static bool sane_path(const char *path)
 {
 	if (strlen(path) > PATH_MAX_LEN)
@@ -110,7 +110,7 @@ static int add_record(struct parser *p, char *path)
 		m->records = more;
 		p->records_max = max;
 	}
-	/* Fields still move while they are gathered; settle() turns the index into a pointer. */
+	/* Fields may still move now; settle() turns the index into a pointer. */
 	m->records[m->n++] = (struct record){ .path = path, .n = p->fields };
 	return 0;
 }

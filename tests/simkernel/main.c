@@ -56,7 +56,7 @@ static bool parse_number(const char *text, unsigned int *ret)
 	return true;
 }
 
-/* 0, or the exit status plus one. */
+/* Returns 0, or the exit status plus one. */
 static int parse_options(int argc, char **argv, struct options *o)
 {
 	static const struct option known[] = {
@@ -111,7 +111,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 	return 0;
 }
 
-/* The first network namespace, where real listeners are, has settings that no other has. */
+/* The first network namespace, with real listeners, has settings that no other one has. */
 static bool initial_netns(void)
 {
 	return !access("/proc/sys/net/core/netdev_max_backlog", F_OK);
@@ -205,7 +205,7 @@ int main(int argc, char **argv)
 	if (start(&o, &s))
 		return 1;
 	r = o.dump ? dump(s, argv[0]) : simulate(s, argv[0], o.events);
-	/* Nothing is freed, and no handler of exit() may do so: a thread may still wait in it. */
+	/* Frees nothing and runs no exit() handlers: a thread may still use it. */
 	fflush(NULL);
 	_exit(r);
 }

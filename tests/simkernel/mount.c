@@ -39,7 +39,7 @@ static void decode(char *path)
 	*out = 0;
 }
 
-/* How many of our mounts are at path. */
+/* The number of our mounts at path. */
 static int ours_at(const char *path)
 {
 	FILE *f = fopen("/proc/self/mountinfo", "re");

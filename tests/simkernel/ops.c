@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The tree as FUSE: names, directories, attributes of files; what is in them is in attr.c.
+ * The tree for FUSE: names, directories, attributes of files. Contents are in attr.c.
  *
- * Names and attributes are cached by the kernel for good: whoever changes the tree has it forget
- * them (effects.c). Contents are never cached.
+ * The kernel caches names and attributes for ever: a change of the tree must make it forget them
+ * (effects.c). Contents are never cached.
  */
 #include "ops.h"
 #include "sim.h"
@@ -20,7 +20,7 @@ struct listing {
 	struct node *nodes[];
 };
 
-/* An open directory: its children when they were first read, so that offsets stay what they are. */
+/* An open directory: its children at the first read, so that offsets stay valid. */
 struct reader {
 	struct listing *list;
 };
@@ -59,10 +59,8 @@ static bool is_shared(const struct node *n)
 	return n->row && (n->row->flags & ROW_SHARED);
 }
 
-/*
- * FUSE locks the node while it is written; sysfs does not, and one who waits in "unbind" keeps
- * nobody else from it. So such a file is another node in each lookup.
- */
+/* FUSE locks a node during a write; sysfs does not: a writer that waits in "unbind" blocks nobody
+ * else. So each lookup of such a file gives another node. */
 static bool fill_entry(const struct sim *s, struct node *n, struct fuse_entry_param *e)
 {
 	bool shared = is_shared(n);
@@ -129,7 +127,7 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	fuse_reply_attr(req, &st, FOREVER);
 }
 
-/* Size is taken and ignored, as sysfs does for "> attribute". */
+/* The size is accepted and ignored, like sysfs does for "> attribute". */
 static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *want, int set,
 		       struct fuse_file_info *fi)
 {
@@ -292,7 +290,7 @@ static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
 	fuse_reply_err(req, 0);
 }
 
-/* What sysfs answers to whoever wants to make, move or remove a name. */
+/* The errors of sysfs for making, moving or removing a name. */
 static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
 {
 	(void)parent, (void)name, (void)rdev;

@@ -11,7 +11,7 @@ struct node;
 
 extern const struct fuse_lowlevel_ops sim_ops;
 
-/* FUSE's number of a node: its address, but for the root. */
+/* FUSE's number of a node: its address, except for the root. */
 fuse_ino_t ops_ino(const struct sim *s, const struct node *n);
 struct node *ops_node(const struct sim *s, fuse_ino_t ino);
 struct sim *ops_sim(fuse_req_t req);

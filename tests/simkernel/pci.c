@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* PCI functions: how they come, and how they go. */
+/* PCI functions: how they come and go. */
 #include "device.h"
 #include "func.h"
 #include "sim.h"
@@ -52,7 +52,7 @@ static uint32_t number(const struct record *r, const char *name)
 	return text ? (uint32_t)strtoul(text, NULL, 0) : 0;
 }
 
-/* Header type, byte 14 of the configuration space; the class where that was not recorded. */
+/* By the header type, byte 14 of config space; by the class if that was not recorded. */
 static bool is_bridge(const struct func *f)
 {
 	const struct field *config = record_field(f->dev.rec, 'H', "config");
@@ -93,7 +93,7 @@ struct func *func_new(struct sim *s, const struct record *r)
 	return f;
 }
 
-/* resource0 and so on, as large as "resource" says; a holder's open descriptor names them. */
+/* resource0 and so on, of the sizes in "resource"; open descriptors show their holders. */
 static void add_resources(struct sim *s, struct func *f)
 {
 	const char *line = record_text(f->dev.rec, 'A', "resource");
@@ -151,7 +151,7 @@ void func_vanish(struct sim *s, struct func *f)
 	if (f->num_vfs)
 		sriov_disable(s, f);
 	dev_vanish(s, &f->dev);
-	f->autoprobe = true; /* as of a function that is found anew */
+	f->autoprobe = true; /* as for a new function */
 	f->enabled = 0;
 	dev_unlock(s, &f->dev);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is PCI's own of its bus: names, uevents, and the search for new functions. */
+/* The PCI part of a bus: names, uevents, and the search for new functions. */
 #include "device.h"
 #include "func.h"
 #include "sim.h"
@@ -22,7 +22,7 @@ static bool parent_is_there(struct sim *s, const struct func *f)
 
 void pci_rescan(struct sim *s)
 {
-	/* The list has parents before children. */
+	/* Parents come before children in the list. */
 	for_each_func(s, f)
 		if (!f->dev.dir && !f->dev.unplugged && !f->pf && parent_is_there(s, f))
 			func_appear(s, f);
@@ -96,7 +96,7 @@ static size_t env(struct dev *d, char *buf, size_t size)
 				d->name);
 }
 
-/* A VF is only for whom its PF's autoprobe lets near. */
+/* Without its PF's autoprobe a VF is closed to drivers. */
 static bool is_shut(struct dev *d)
 {
 	const struct func *pf = func_of(d)->pf;

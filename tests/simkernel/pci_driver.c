@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* PCI drivers: which there are, what they do with a function, and the ids they are given. */
+/* PCI drivers: their properties, what they do with a function, and dynamic ids. */
 #include "device.h"
 #include "func.h"
 #include "sim.h"
@@ -34,7 +34,7 @@ bool pci_has_id(const struct driver *drv, struct dev *d)
 	return false;
 }
 
-/* What a driver makes is what was recorded below the function while that driver had it. */
+/* A driver makes the devices that were recorded below the function while it was bound. */
 static int host_probe(struct sim *s, struct dev *d)
 {
 	if (d->drv == d->rec_drv)
@@ -46,7 +46,7 @@ static int host_remove(struct sim *s, struct dev *d)
 {
 	const struct driver_kind *k = d->drv->kind;
 
-	/* Who cannot make VFs knows of none that another has left. */
+	/* A driver that cannot make VFs does not know of another one's. */
 	if (k->sriov && !k->keeps_vfs && func_of(d)->num_vfs)
 		sriov_disable(s, func_of(d));
 	if (d->drv == d->rec_drv)
@@ -97,12 +97,12 @@ int pci_attach_recorded(struct sim *s, struct func *f)
 
 	if (!drv)
 		return 0;
-	/* vfio-pci may have had it without an IOMMU, which we do not play. */
+	/* vfio-pci may have had it without an IOMMU, which is not simulated. */
 	if (drv->kind->probe == vfio_probe)
 		return driver_probe(s, drv, &f->dev);
 	f->dev.rec_drv = drv;
 	driver_link(s, drv, &f->dev);
-	/* What it drove when it was recorded it will take again. */
+	/* It will take again the devices that it had when it was recorded. */
 	snprintf(alias, sizeof(alias), "pci:v%08Xd%08Xsv*", f->vendor, f->device);
 	return driver_alias(drv, alias);
 }

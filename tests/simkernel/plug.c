@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Functions that come and go on command. */
+/* Functions that come and go by command. */
 #include "device.h"
 #include "func.h"
 #include "sim.h"
@@ -20,7 +20,7 @@ static int come(struct sim *s, struct func *f)
 	return 0;
 }
 
-/* A copy stands beside its model and has a group of its own. */
+/* A copy is placed beside its model, with its own group. */
 static struct func *copy_of(struct sim *s, const char *addr, const struct func *model)
 {
 	const char *path = model->dev.rec->path;
@@ -74,7 +74,7 @@ int unplug(struct sim *s, const char *addr)
 	return 0;
 }
 
-/* One description for all: they differ only in where they are. */
+/* One description for all: only their places differ. */
 static struct field plain[] = {
 	{ 'E', "SUBSYSTEM", "pci", 3 },
 	{ 'A', "vendor", "0x8086\n", 7 },
@@ -118,7 +118,7 @@ int func_mute(struct sim *s, const char *addr, bool on)
 	return r;
 }
 
-/* Every fourth domain is one that VMD would make: wider than 16 bits. */
+/* Every fourth domain is like one of VMD: wider than 16 bits. */
 static uint32_t domain_of(unsigned int block)
 {
 	return block % 4 ? block - block / 4 : 0x10000 + block / 4;

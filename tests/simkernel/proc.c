@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What proc/ says of a machine whose recording tells only sysfs. */
+/* proc/ for a machine whose recording has only sysfs. */
 #include "device.h"
 #include "facts.h"
 #include "sim.h"
@@ -48,7 +48,7 @@ static int dev_len(const struct record *r)
 	return (int)strcspn(record_text(r, 'A', "dev"), "\n");
 }
 
-/* File systems on hardware: the first is the root, the others stand below /mnt. */
+/* File systems on hardware: the first is the root, the others are below /mnt. */
 static void write_mounts(struct sim *s)
 {
 	struct text mounts, info, swaps;
@@ -82,7 +82,7 @@ static void write_mounts(struct sim *s)
 	text_write(s, &swaps, "proc/swaps");
 }
 
-/* How likely an interface is the host's way out: a bridge, a bond, a port that nobody enslaved. */
+/* How likely an interface has the default route: a bridge, a bond, a port without a master. */
 static int route_rank(const struct record *r)
 {
 	const char *state = record_text(r, 'A', "operstate");
@@ -182,7 +182,7 @@ static void write_boot_id(struct sim *s)
 	unsigned char b[16] = { 0 };
 	char id[64];
 
-	/* Each start is a boot. */
+	/* Each start counts as a boot. */
 	if (getrandom(b, sizeof(b), 0) < 0)
 		return;
 	snprintf(id, sizeof(id),

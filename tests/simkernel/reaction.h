@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a file of the tree does when it is read or written. */
+/* What a file of the tree does on reads and writes. */
 #ifndef SIM_REACTION_H
 #define SIM_REACTION_H
 
@@ -11,11 +11,9 @@
 struct node;
 struct sim;
 
-/*
- * One reaction: a file in every directory of its kind. A new one is one row and its functions.
- * show fills page and returns the length, store gets the text with a NUL behind it; both return
- * -errno to refuse, are called with the lock held, and may wait if the row says so.
- */
+/* One reaction: a file in every directory of its kind. A new one is one row and its functions. show
+ * fills page and returns the length; store gets the text with a NUL at the end. Both return -errno
+ * to refuse, are called with the lock held, and may wait if the row says so. */
 struct reaction {
 	const char *name;
 	mode_t mode;
@@ -28,11 +26,11 @@ struct reaction {
 enum {
 	/* show takes the device lock; obj is, or begins with, a struct dev */
 	ROW_LOCKED = 1 << 0,
-	ROW_SHARED = 1 << 1,	 /* many write it at once, as of a driver's files; they never go */
-	ROW_LOCKED_OLD = 1 << 2, /* ROW_LOCKED where the kernel's driver_override is */
+	ROW_SHARED = 1 << 1,	 /* many may write it at once, as a driver's files; it never goes */
+	ROW_LOCKED_OLD = 1 << 2, /* ROW_LOCKED if the kernel's driver_override is */
 };
 
-/* Files in dir for the rows that obj has; sim.c. */
+/* Makes the files in dir for the rows that obj has; sim.c. */
 void sim_rows(struct sim *s, struct node *dir, const struct reaction *rows, void *obj);
 
 #endif

@@ -13,7 +13,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-/* Reads all requests that wait; -errno when the mount is gone. */
+/* Reads all waiting requests. Returns 0, or -errno if the mount is gone. */
 static int drain(struct fuse_session *se, struct fuse_buf *buf)
 {
 	for (;;) {
@@ -37,7 +37,7 @@ static int loop(struct sim *s, struct fuse_session *se, int signals, int listene
 	struct fuse_buf buf = { 0 };
 	int r = 0;
 
-	/* A request can be taken back between poll and read. */
+	/* A request may be withdrawn between poll and read. */
 	fcntl(fds[0].fd, F_SETFL, fcntl(fds[0].fd, F_GETFL) | O_NONBLOCK);
 	while (!r && !fuse_session_exited(se)) {
 		if (poll(fds, 3, -1) < 0 && errno != EINTR)
@@ -65,7 +65,7 @@ static struct fuse_session *session(struct sim *s)
 	return fuse_session_new(&args, &sim_ops, sizeof(sim_ops), s);
 }
 
-/* Threads inherit the mask, so that the loop alone hears of signals. */
+/* Threads inherit the mask, so only the loop receives signals. */
 static int signal_fd(void)
 {
 	sigset_t set;
@@ -114,7 +114,6 @@ int serve(struct sim *s, const char *dir, bool events)
 		return r;
 	}
 	se = session(s);
-	/* The session stays open until the process has ended: threads may still be about to write
-	 * to it. */
+	/* Not closed before the process ends: threads may still write to it. */
 	return se ? run(s, dir, se, signals) : -ENOMEM;
 }

@@ -7,16 +7,14 @@
 
 struct sim;
 
-/* All below: -errno, and one sentence on stderr. */
+/* All of these return -errno after one sentence on stderr. */
 
-/*
- * A tmpfs at dir, made if it is not there; what a killed simulation left mounted goes first.
- * Returns a descriptor of it.
- */
+/* Mounts a tmpfs at dir, which is made if it is missing, after unmounting what a killed simulation
+ * left. Returns a descriptor of it. */
 int mount_base(const char *dir);
 void unmount_base(const char *dir);
 
-/* Serves until SIGTERM, SIGINT or "quit"; prints "ready" when all is there. */
+/* Serves until SIGTERM, SIGINT or "quit"; prints "ready" when everything exists. */
 int serve(struct sim *s, const char *dir, bool events);
 
 /* control.c: the socket at base/control, and its other end. */
@@ -24,7 +22,7 @@ int control_listen(int base);
 void control_accept(struct sim *s, int listener);
 /* Runs a command in the simulation at dir, prints its answer, returns the exit status. */
 int control_send(const char *dir, int argc, char **argv);
-/* True if one listens there. */
+/* Does a simulation listen there? */
 bool control_alive(const char *dir);
 void control_help(void);
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What every sysfs has, recorded or not. */
+/* Directories of every sysfs, recorded or not. */
 static const char *const top[] = {
 	"block",	   "bus/pci/slots",   "class/net",
 	"class/block",	   "dev/block",	      "dev/char",
@@ -40,7 +40,7 @@ struct sim *sim_new(struct machine *m)
 	return s;
 }
 
-/* At the end of the process: what lives as long as the simulation goes with it. */
+/* Called at the end of the process, which frees the rest. */
 void sim_free(struct sim *s)
 {
 	tree_free(s->tree);
@@ -58,7 +58,7 @@ static bool has_iommu(const struct machine *m)
 	return false;
 }
 
-/* vfio.c makes its own, with numbers of its own. */
+/* vfio.c makes its own, with its own numbers. */
 static bool is_vfio_dev(const struct record *r)
 {
 	const char *subsystem = record_text(r, 'E', "SUBSYSTEM");
@@ -66,7 +66,7 @@ static bool is_vfio_dev(const struct record *r)
 	return subsystem && !strcmp(subsystem, "vfio-dev");
 }
 
-/* The events are the genuine kernel's, and so is their number. */
+/* Events are sent by the real kernel, which also numbers them. */
 static ssize_t uevent_seqnum_show(struct sim *s, void *obj, char *page)
 {
 	FILE *f = fopen("/sys/kernel/uevent_seqnum", "re");

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The simulated kernel: PCI functions, drivers, IOMMU groups, and the sysfs tree that shows them.
+ * The simulated kernel: PCI functions, drivers, IOMMU groups, and the sysfs tree that shows
+ * them.
  *
- * One lock guards all of it. What the kernel does slowly or under a device lock runs in a thread
- * per call (ops.c), which may wait (sim_wait); the thread that reads FUSE requests never does.
- * What others are to notice (uevents, forgotten names) is queued under the lock and carried out
- * in that order by one thread; sim_sync() waits until it is done, before a writer is answered.
+ * One lock guards everything. Calls that are slow in the kernel or take a device lock run in a
+ * thread each (ops.c), which may wait (sim_wait); the thread that reads FUSE requests never does.
+ * Effects for others (uevents, forgotten names) are queued under the lock and executed in that
+ * order by one thread; sim_sync() waits for it, before a writer is answered.
  *
- * Devices, drivers and groups live as long as the simulation, so nobody has to hold a reference
- * while he waits; whether a device is there is its "dir".
+ * Devices, drivers and groups live as long as the simulation, so a waiting thread needs no
+ * reference; "dir" tells whether a device exists.
  */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
@@ -29,7 +30,7 @@ struct group;
 
 struct sim {
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* a device lock, a hold or a fault went away */
+	pthread_cond_t changed; /* signals the end of a device lock, a hold or a fault */
 	struct tree *tree;
 	struct machine *machine;
 	struct bus pci;
@@ -41,22 +42,22 @@ struct sim {
 	struct nth nth;
 	int next_set;
 	bool iommu;
-	bool ending;	    /* whoever waits gives up */
-	bool quiet;	    /* the initial state is built: no events */
+	bool ending;	    /* waiting threads give up */
+	bool quiet;	    /* while the initial state is built: no events */
 	bool cdev;	    /* the kernel has VFIO device nodes */
 	bool free_override; /* its driver_override needs no device lock */
 	struct {
 		unsigned int now, next;
 	} rescans; /* tickets for the lock of "remove" and "rescan" */
-	int base;  /* descriptor of DIR: dev/, proc/ */
+	int base;  /* descriptor of DIR, with dev/ and proc/ */
 };
 
 /* sim.c */
 struct sim *sim_new(struct machine *m);
 void sim_free(struct sim *s);
-/* Everything recorded, into the tree. */
+/* Builds the tree of everything recorded. */
 int sim_build(struct sim *s);
-/* Waits for "changed". -EINTR when the simulation ends. */
+/* Waits for `changed`. Returns -EINTR when the simulation ends. */
 int sim_wait(struct sim *s);
 
 /* dump.c */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* SR-IOV: virtual functions made and removed by a number written to their physical function. */
+/* SR-IOV: a number written to a physical function makes and removes virtual functions. */
 #include "func.h"
 #include "sim.h"
 
@@ -52,7 +52,7 @@ void sriov_links(struct sim *s, struct func *f)
 		link_pair(s, f);
 }
 
-/* Attributes a VF has in common with its PF. */
+/* Attributes that a VF shares with its PF. */
 static const char *const inherited[] = {
 	"class",	  "revision",	      "numa_node",	  "local_cpus",
 	"local_cpulist",  "subsystem_vendor", "subsystem_device", "max_link_speed",
@@ -82,7 +82,7 @@ static struct record *vf_record(const struct func *pf, const char *addr)
 	record_add(r, 'A', "irq", "0\n");
 	record_add(r, 'A', "driver_override", "(null)\n");
 	record_add(r, 'A', "reset_method", "flr\n");
-	/* One memory resource; where it lies is nobody's concern. */
+	/* One memory resource at any address. */
 	record_add(r, 'A', "resource",
 		   "0x00000000e0000000 0x00000000e0003fff 0x0000000000140204\n");
 	return r;

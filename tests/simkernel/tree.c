@@ -78,7 +78,7 @@ static struct node *node_new(struct tree *t, struct node *parent, const char *na
 
 	if (parent && name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.')))
 		return NULL;
-	/* A table that cannot grow is slow, not wrong. */
+	/* A table that cannot grow is slow, but correct. */
 	if (t->n > t->n_buckets)
 		rehash(t, t->n_buckets * 2);
 	n = calloc(1, sizeof(*n) + len + 1);
@@ -257,7 +257,7 @@ struct node *tree_mkdirs(struct tree *t, struct node *at, const char *path)
 	return at;
 }
 
-/* The place for a link or file: whatever had the name goes, but not a directory. */
+/* Makes a place for a link or file: replaces anything of that name but a directory. */
 static struct node *fresh(struct tree *t, struct node *parent, const char *name, mode_t mode)
 {
 	struct node *old = parent ? tree_find(t, parent, name) : NULL;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The sysfs tree in memory: directories, links, attributes. It knows neither FUSE nor PCI.
- * Not locked; the caller holds the simulation's lock. What is removed leaves the tree at once and
- * is marked dead, and its memory stays while somebody has a reference.
- */
+/* The sysfs tree in memory: directories, links, attributes. Knows neither FUSE nor PCI. Not locked:
+ * the caller holds the simulation's lock. A removed node leaves the tree at once and is marked
+ * dead; its memory stays while somebody has a reference. */
 #ifndef SIM_TREE_H
 #define SIM_TREE_H
 
@@ -19,7 +17,7 @@ struct reaction;
 struct node {
 	struct node *parent;
 	struct node *hash_next;
-	struct node *prev, *next; /* siblings, in the order they came */
+	struct node *prev, *next; /* siblings, in order of creation */
 	union {
 		struct {
 			struct node *first, *last;
@@ -30,10 +28,10 @@ struct node {
 			size_t len;
 		} file; /* a link's data is its target */
 	};
-	const struct reaction *row; /* what a read or write does; NULL: the data is all */
-	void *obj;		    /* whose row it is */
+	const struct reaction *row; /* handles reads and writes; NULL: data is all */
+	void *obj;		    /* for row */
 	uint64_t ino;
-	uint64_t size; /* binary attributes; others answer 4096 */
+	uint64_t size; /* of binary attributes; others show 4096 */
 	uint32_t mode, uid, gid;
 	uint32_t hash;
 	uint32_t refs;
@@ -47,7 +45,8 @@ struct tree {
 	struct node **buckets;
 	size_t n_buckets, n;
 	uint64_t last_ino;
-	/* Told for the top of each removed subtree, and where a directory came or went. */
+	/* Called for the top of each removed subtree, and for the parent of a new or gone
+	 * directory. */
 	void (*gone)(void *ctx, struct node *parent, const char *name);
 	void (*counted)(void *ctx, struct node *dir);
 	void *ctx;
@@ -57,23 +56,21 @@ struct tree *tree_new(void);
 void tree_free(struct tree *t);
 
 struct node *tree_find(struct tree *t, const struct node *dir, const char *name);
-/* Follows links and "..", as the kernel would; NULL where the path ends nowhere. */
+/* Follows links and ".." like the kernel; NULL if the path does not exist. */
 struct node *tree_walk(struct tree *t, struct node *from, const char *path);
-/* "devices/pci0000:00/..." without a leading slash; interrupted where size is too small. */
+/* "devices/pci0000:00/..." without a leading slash; truncated if size is too small. */
 void node_path(const struct node *n, char *buf, size_t size);
 
-/*
- * Makers return the node, or NULL where memory or the name's place is taken by another kind.
- * tree_dir() and tree_mkdirs() also return a directory that is there already; the others replace
- * what has the name, unless it is a directory.
- */
+/* Makers return the node, or NULL if memory ran out or a node of another kind has the name.
+ * tree_dir() and tree_mkdirs() also return an existing directory; the others replace any node of
+ * that name but a directory. */
 struct node *tree_dir(struct tree *t, struct node *parent, const char *name);
 struct node *tree_mkdirs(struct tree *t, struct node *from, const char *path);
 struct node *tree_link(struct tree *t, struct node *parent, const char *name, const char *target);
-/* A link to another node, as relative as sysfs makes it. */
+/* A link to another node, relative as in sysfs. */
 struct node *tree_link_to(struct tree *t, struct node *parent, const char *name,
 			  const struct node *target);
-/* data is kept as it is: it has to live as long as the tree, unless node_set() replaces it. */
+/* data is not copied: it must live as long as the tree, unless node_set() replaces it. */
 struct node *tree_file(struct tree *t, struct node *parent, const char *name, mode_t mode,
 		       const char *data, size_t len);
 /* Replaces a file's data by a copy. */
@@ -89,8 +86,8 @@ static inline struct node *node_ref(struct node *n)
 }
 
 void node_unref(struct node *n, uint32_t refs);
-/* The same file once more, in no directory: FUSE locks writers out by node. The caller's
- * reference. */
+/* Another node of the same file, in no directory, because FUSE locks writers per node. The caller
+ * owns the reference. */
 struct node *node_alias(const struct node *n);
 
 #endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * vfio-pci: what it takes, the devices that appear for a VMM, and the wait until the VMM lets go. A
- * stand-in VMM is a directory in proc/ whose descriptors lead to the group's node in dev/, whose
- * inode tells which it is; it has all functions of the group open that vfio-pci had when it came.
+ * vfio-pci: the functions it takes, the devices for a VMM, and the wait until the VMM closes them.
+ * A simulated VMM is a directory in proc/ with descriptors that lead to the group's node in dev/,
+ * which is recognized by its inode. It holds all functions of the group that were on vfio-pci when
+ * it came.
  */
 #include "device.h"
 #include "facts.h"
@@ -184,7 +185,7 @@ static int write_proc(struct sim *s, pid_t pid, const char *file, const char *te
 	return facts_file(s, path, text);
 }
 
-/* What an observer of processes reads of a VMM. */
+/* Makes the files that observers of processes read. */
 static int add_process(struct sim *s, pid_t pid, const char *comm)
 {
 	char text[300];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Memory for a model, as it outlives a process. */
+/* Memory for a model, as if it outlived a process. */
 #ifndef UNIT_ARENA_H
 #define UNIT_ARENA_H
 
@@ -7,7 +7,7 @@
 
 struct model;
 
-/* The caller unmaps it, if anybody: model_arena_size() bytes. */
+/* model_arena_size() bytes; the caller may unmap it. */
 void *new_arena(void);
 struct model *model_on(void *arena, bool want_found);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Facts as a backend would have them. */
+/* Facts as a backend would set them. */
 #ifndef PCIDEVFS_TEST_FACTS_H
 #define PCIDEVFS_TEST_FACTS_H
 
@@ -7,20 +7,20 @@
 #include "pcidevfs/pci.h"
 #include "pcidevfs/util.h"
 
-/* On this driver: its class and group are there already. */
+/* Binds it to this driver. Its class and group must be set before. */
 static inline void set_driver(struct facts *f, const char *driver)
 {
 	STR_COPY(f->driver, driver);
 	f->use = pci_use(f);
 }
 
-/* /dev/vfio/<group> is there. */
+/* Makes /dev/vfio/<group> exist. */
 static inline void set_node(struct facts *f)
 {
 	pci_nodes(f->iommu_group, "", false, f->nodes);
 }
 
-/* Of what it had before its claim; "" none. Good until the next call. */
+/* What it had before its claim; "" none. Valid until the next call. */
 static inline const char *former_of(struct intent w, const char *name)
 {
 	static char value[FORMER_TEXT];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Two functions of one group, and processes that have files open: what test_holders*.c look at. */
+/* Two functions of one group, and processes with open files, for test_holders*.c. */
 #ifndef UNIT_FAKEHOLDERS_H
 #define UNIT_FAKEHOLDERS_H
 

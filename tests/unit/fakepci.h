@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A machine of plain files below test_dir(): sysfs in sys/, device nodes in dev/, proc/ besides. */
+/* A machine of plain files below test_dir(): sysfs in sys/, device nodes in dev/, and proc/. */
 #ifndef PCIDEVFS_FAKEPCI_H
 #define PCIDEVFS_FAKEPCI_H
 
@@ -16,13 +16,13 @@ struct fake {
 	int group;			     /* negative: none */
 };
 
-/* Empty, with the directories that a sysfs has. */
+/* Makes an empty machine with the directories of sysfs. */
 void fake_machine(void);
 void fake_add(const struct fake *f);
 void fake_remove(const char *address);
-/* An attribute of a function. */
+/* Writes an attribute of a function. */
 void fake_attr(const char *address, const char *name, const char *text);
-/* pf's virtfn<index> and vf's physfn. */
+/* Makes pf's virtfn<index> and vf's physfn. */
 void fake_virtfn(const char *pf, int index, const char *vf);
 struct roots fake_roots(void);
 
@@ -34,7 +34,7 @@ struct world_fake {
 	int spawner; /* its own, or 0 */
 };
 struct world_fake fake_open(void);
-/* With somebody else's spawner, which stays the caller's. */
+/* Likewise with a given spawner, which the caller keeps. */
 struct world_fake fake_open_by(int spawner);
 void fake_close(struct world_fake *w);
 
@@ -49,7 +49,7 @@ void fake_by_alice(struct device *dev);
 void fake_by_qemu(struct device *dev);
 void fake_to_none(struct device *dev);
 #define FAKE_UUID "aaaaaaaa-0000-4000-8000-000000000001"
-/* Into a mediated device of that name. */
+/* Make it into a mediated device of that name, and back. */
 void fake_split(struct device *dev);
 void fake_whole(struct device *dev);
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Records and a model that comes and goes, over an engine whose method "claim" takes a device by
- * one step that sets its driver, whose method "sriov_numvfs" by one that only says that it made
- * VFs, and whose "profile" makes a mediated device of REQUEST_NIC or of what has its ids.
- */
+/* Records, and a model that comes and goes, on an engine with three methods: "claim" takes a device
+ * by one step that sets its driver, "sriov_numvfs" by one that only reports that it made VFs,
+ * "profile" makes a mediated device of REQUEST_NIC or of a device with its ids. */
 #ifndef PCIDEVFS_FAKEREQUEST_H
 #define PCIDEVFS_FAKEREQUEST_H
 
@@ -29,8 +27,7 @@ extern struct fakerequest {
 	void (*_Atomic in_step)(void);
 } fakerequest;
 
-/* A process begins, with the state file in "state"; keep_model for one that finds its predecessor's
- * memory. */
+/* Starts a process with the state file in "state"; keep_model: on its predecessor's memory. */
 void request_begin(bool keep_model);
 void request_end(void);
 
@@ -43,26 +40,26 @@ struct plug {
 void request_plug(const struct plug *p);
 #define REQUEST_NIC "0000:02:00.0"
 extern const struct plug request_nic;
-/* The machine comes up with one device in it, and what is stored is applied. */
+/* The machine boots with one device, and stored intents are applied. */
 void request_boot(const struct plug *p);
-/* ... and goes down with a claim of alice's stored for REQUEST_NIC. */
+/* Stores a claim of alice for REQUEST_NIC, then shuts the machine down. */
 void request_store_claim(const struct plug *p);
-/* It comes up with that stored, and the kernel refuses it with code: once, so far. */
+/* Boots with that stored; the kernel refuses it with code, once so far. */
 void request_boot_refused(int code);
 void request_unplug(const char *name);
-/* ... and waits for what follows. */
+/* Waits for the consequences. */
 void request_edit(const char *name, void (*change)(struct device *dev));
 struct key request_key(const char *name);
-/* A copy; zeros when it is not there. */
+/* Returns a copy; zeros if the device does not exist. */
 struct device request_state_of(const char *name);
-/* The verdict, 0 or -errno. */
+/* Returns the verdict, 0 or -errno. */
 int request_ask(const char *name, const char *file, const char *value);
 /* Of a transaction. */
 int request_ask_all(const struct request *requests, size_t n, struct err *ret);
 void request_restore(void);
-/* Once all changes were heard and nothing runs any more. */
+/* Waits until all changes were heard and nothing runs. */
 void request_calm(void);
-/* intents has a line with both. */
+/* Expects a line of intents with both. */
 void request_expect_line(const char *part, const char *state);
 
 #endif

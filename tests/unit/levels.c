@@ -122,8 +122,7 @@ static const struct method level_method = {
 	.settle = level_settle,
 };
 
-/* "top" may be written only when the kernel was seen at level 5: it can be planned only after
- * that. */
+/* "top" may be written only after the kernel was seen at level 5. */
 static int top_expand(struct model *m, const struct request *w, struct plan *p, struct err *err)
 {
 	const struct device *d = model_find(m, &w->dev);

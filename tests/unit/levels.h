@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * A world of counters for transactions: a method "level" brings each device of a request's group to
- * a number by one step per device; "top" can be planned only at level 5. Each step can be told to
- * fail, hang or fail in its undo.
- */
+/* A world of counters for transactions. The method "level" brings each device of a request's group
+ * to a number by one step per device; "top" can only be planned at level 5. Each step can be made
+ * to fail, to hang, or to fail in its undo. */
 #ifndef PCIDEVFS_LEVELS_H
 #define PCIDEVFS_LEVELS_H
 
@@ -18,22 +16,23 @@
 
 struct shared_world {
 	_Atomic int level[DEVICES];
-	_Atomic int fail_at; /* device whose step fails; -1 none */
+	_Atomic int fail_at; /* device whose step fails; -1: none */
 	_Atomic int fail_code;
 	_Atomic int undo_fails_at;
 	_Atomic int undo_late_at; /* once */
-	_Atomic bool late_waits;  /* what is late does not end */
+	_Atomic bool late_waits;  /* a late step does not end */
 	_Atomic bool wrong_result;
-	_Atomic int gone; /* pulled out, no group is found through it; -1 none */
+	_Atomic int gone; /* removed device, through which no group is found; -1: none */
 	_Atomic int started, pulses;
-	_Atomic int told;	   /* verdicts; the first one kills its process when die_told */
-	_Atomic bool told_again;   /* the last of them was begun to be told before */
+	/* number of verdicts; with die_told the first one kills its process */
+	_Atomic int told;
+	_Atomic bool told_again;   /* the last verdict may have been delivered before */
 	pthread_mutex_t gate;	   /* held by a test: steps wait */
 };
-extern struct shared_world *shared; /* by the processes of a test */
+extern struct shared_world *shared; /* shared by the processes of a test */
 #define kernel (*shared)
 
-/* The process kills itself at the step of this device, before or after it was done; -1: never. */
+/* The process kills itself before or after the step of this device; -1: never. */
 extern int die_at;
 extern bool die_after;
 extern bool die_told;
@@ -43,10 +42,10 @@ struct disk {
 };
 extern struct disk disk;
 
-/* Called before each look at the devices; NULL: nothing. */
+/* Called before each observation of devices; NULL: nothing. */
 extern void (*before_look)(struct model *m);
 
-/* Called once, in the middle of keeping what holds; NULL: nothing. */
+/* Called once, in the middle of storing intents; NULL: nothing. */
 extern void (*_Atomic in_keep)(struct model *m);
 
 struct bench {
@@ -63,7 +62,7 @@ struct verdict {
 };
 
 void world_reset(void);
-/* A daemon on the bench's memory, which stays when it is stopped. */
+/* Starts a daemon on the bench's memory, which stays after bench_stop(). */
 void bench_start(struct bench *b);
 void bench_stop(struct bench *b);
 struct key dev_key(int i);
@@ -71,7 +70,7 @@ struct device look(struct bench *b, int dev);
 void told(void *ctx, const struct err *err);
 void submit(struct bench *b, int dev, const char *value, struct verdict *v);
 void await(struct verdict *v);
-/* Submits and waits: the verdict's code. */
+/* Submits, waits, and returns the verdict's code. */
 int set(struct bench *b, int dev, const char *value, struct verdict *v);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A device for the tests of the plugin's table and of what is answered from it. */
+/* A device for tests of the plugin's table and answers. */
 #ifndef TESTS_PLUGINDEV_H
 #define TESTS_PLUGINDEV_H
 

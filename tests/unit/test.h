@@ -24,7 +24,7 @@ struct test {
 	struct test *next;
 };
 
-/* Called before main by each row; keeps @test, which must be static. */
+/* Called by each row before main(). Keeps @test, which must be static. */
 void test_register(struct test *test);
 
 #define DEFINE_TEST(fn) DEFINE_SLOW_TEST(fn, 60)

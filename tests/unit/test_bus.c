@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A device is shown wherever its bus says: nothing but the rows of kinds.c and key.c knows a
- * bus. */
+/* A device is shown where its bus says: only the rows of kinds.c and key.c know a bus. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>

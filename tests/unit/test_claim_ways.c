@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Ways of claiming other than by a driver, of devices of another bus whose parent is a PCI
- * function. */
+/* Ways of claiming without a driver, of devices of another bus whose parent is a PCI function. */
 #include <errno.h>
 #include <string.h>
 

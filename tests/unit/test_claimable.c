@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is said of each device's claim is what its plan would be refused with, whatever changed
- * last, and where. */
+/* `claimable` must match the refusal of a plan for each device, after any change, anywhere. */
 #include <string.h>
 
 #include "facts.h"

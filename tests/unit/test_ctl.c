@@ -88,8 +88,7 @@ DEFINE_TEST(ctl_text_is_bounded_and_moves)
 			CHECK(line && len == sizeof(block) - 1 && line[0] == 'x');
 			next = ctl_next(ctl);
 			next->scanned += (uint32_t)len + 1;
-			/* The last but one ends the transaction: one block is left over for the
-			 * next. */
+			/* The last but one ends the transaction: one block is left for the next. */
 			if (i == CTL_TEXT / CTL_WRITE - 1)
 				next->begin = next->scanned;
 			ctl_swap(ctl);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One question about devices of several buses: each gets its own answer. No bus but PCI is read
- * yet, so the others are published here. */
+/* One question about devices of several buses: each gets its own answer. Only PCI is read yet, so
+ * the others are published here. */
 #include <string.h>
 
 #include "backend/internal.h"

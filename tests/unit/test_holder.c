@@ -283,8 +283,7 @@ DEFINE_TEST(inflight_is_not_led_astray)
 	note(f, 10, 4000, 1);
 	inflight_note(f, &forget);
 	inflight_note(f, &interrupt);
-	/* 12 was read behind the forget, and not noted; so might be the first that came after
-	 * it. */
+	/* 12 was read after the FORGET and not noted; so might be the first one after it. */
 	CHECK_EQ(inflight_fail_all(f, p[1]), 1 + (1000 - 10) / 2 + 64);
 	CHECK(failed(p[0], 12));
 	inflight_fail_all(f, p[1]);

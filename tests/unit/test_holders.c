@@ -108,8 +108,7 @@ DEFINE_TEST(holders_of_nvidia_nodes)
 #define MDEV "83b8f4f2-509f-382f-3c1e-e6bfe0fa1001"
 #define STICK B_DIR "/usb1/1-2"
 
-/* A mediated device in a group of its own, and a USB device: with each, the function that it hangs
- * on. */
+/* A mediated device in its own group, and a USB device; each with the function it hangs on. */
 static void put_others(void)
 {
 	host_link("../../../../../bus/mdev", "sys/" A_DIR "/" MDEV "/subsystem");

@@ -93,8 +93,7 @@ DEFINE_TEST(identity_of_vf_is_its_pf_and_index)
 	CHECK_STR(id.path, "@0000:02:00.0");
 }
 
-/* Their PF is not in the model, or its links are not there yet: its path is all that they know, and
- * the same. */
+/* Their PF is not in the model, or has no links yet: only their path is known, and is equal. */
 DEFINE_TEST(identity_of_a_vf_without_its_pf_is_its_own)
 {
 	struct device a = { .key = { BUS_PCI, "0000:02:10.3" }, .facts = { .index = 3 } }, b;

@@ -2,9 +2,9 @@
 /*
  * The state file: its text, and what a crash may leave of it.
  *
- * The disk here is one as POSIX allows: of what was not synced any part may be there. Each call of
- * the sequence that replaces the file may be the last; for each such point every state is listed
- * that the disk may then be found in, and each must load as the old or the new set.
+ * The disk here is as POSIX allows: any part of unsynced data may be there. Each call of the
+ * sequence that replaces the file may be the last. For each such point every possible state of the
+ * disk is listed, and each must load as the old or the new set.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -296,8 +296,8 @@ static enum found load_bytes(const char *data, size_t len, const struct out *old
 
 static unsigned int states;
 
-/* Every state that the disk may be found in now. Bytes that were not synced: any length of them,
- * and the rest of a block that never came reads as zeros. */
+/* All possible states of the disk now. Of unsynced bytes any length may be there; the missing rest
+ * of a block reads as zeros. */
 static void each_state(const struct out *old, const struct out *new, bool acknowledged)
 {
 	for (size_t k = 0; k < fake.n_then; k++) {

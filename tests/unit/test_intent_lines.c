@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Each line of the state file stands for itself: whatever was written is read again, and damage
+/* Each line of the state file stands for itself: all that was written is read again, and damage
  * costs one line. */
 #include <errno.h>
 #include <fcntl.h>

@@ -143,7 +143,7 @@ static void *caller(void *arg)
 	return NULL;
 }
 
-/* A record that is none costs nothing but itself: what came with it is closed, and the next one is
+/* An invalid record costs only itself: descriptors with it are closed, and the next one is
  * served. */
 DEFINE_TEST(io_spawner_refuses_garbage)
 {

@@ -116,8 +116,8 @@ DEFINE_TEST(that_the_pod_before_was_listed_does_not_count_for_the_next)
 	devices_free(&t);
 }
 
-/* It reads none where the daemon has forgotten its pod. Told that it is over, the tree forgets its
- * former name. */
+/* It reads "none" if the daemon has forgotten its pod. If told that the pod is over, the tree
+ * forgets the former name. */
 DEFINE_TEST(a_former_name_is_over_with_its_pod)
 {
 	const struct listed_pod vm = { "a", "b", "c", { "0000:05:01.0" } };

@@ -13,8 +13,8 @@
 
 #define NIC "0000:05:02.0"
 
-/* A sign for each look: 'a' answers, 'f' reads ff, 'l' the kernel waits, '-' nothing was learned.
- * What is told after each: '.' well, or what it suffers from. */
+/* A letter for each round: 'a' answers, 'f' reads ff, 'l' the kernel waits, '-' unknown. The report
+ * after each: '.' good, or the fault. */
 static void follow(struct liveness_row *row, const char *looks, const char *told)
 {
 	static const char signs[] = { [LIVENESS_GOOD] = 'a',

@@ -114,8 +114,7 @@ DEFINE_TEST(objects_full_table_reuses_the_oldest_dead)
 	objects_close(o);
 }
 
-/* Users choose the names of claims and resources: however many they were, the table is as long as
- * it was. */
+/* Users choose the names of claims and resources: their number must not make the table grow. */
 DEFINE_TEST(objects_derived_slots_are_used_again)
 {
 	void *at = region(SIZE);

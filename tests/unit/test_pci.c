@@ -120,8 +120,8 @@ DEFINE_TEST(pci_function_has_the_mdev_that_was_made_of_it)
 	}
 }
 
-/* A card that leaves takes its PF's link along before the VF's: without its place it would be
- * another one. */
+/* A removed card takes its PF's link before the VF's. Without its path it would be another
+ * device. */
 DEFINE_TEST(pci_half_of_a_card_is_none)
 {
 	struct facts f;
@@ -267,8 +267,8 @@ DEFINE_TEST(scan_removes_what_is_gone)
 	fake_virtfn("0000:02:00.0", 0, "0000:02:10.0");
 	w = fake_open();
 	CHECK_EQ(device_of(w.model, "0000:02:00.0").facts.num_vfs, 1);
-	/* Only the VF is asked about: its PF has no event of its own, and follows. The link to it
-	 * is left. */
+	/* Only the VF is observed: its PF has no event of its own, and follows. The link to it is
+	 * left. */
 	fake_remove("0000:02:10.0");
 	backend_observe(w.backend, &vf, 1, true, &err);
 	CHECK_EQ(device_of(w.model, "0000:02:10.0").key.bus, BUS_NONE);

@@ -78,8 +78,8 @@ DEFINE_TEST(a_device_follows_the_pod_of_its_peer)
 	munmap(arena, model_arena_size());
 }
 
-/* A member on a driver of the host's counts from when it comes to the group until it goes, also for
- * a process that finds only the half of that told. */
+/* A member on a host driver counts from when it joins the group until it goes, even for a process
+ * that starts in the middle of such a change. */
 DEFINE_TEST(a_claimed_device_follows_its_peers)
 {
 	static const int32_t groups[] = { -1, 7, 9, 7 };

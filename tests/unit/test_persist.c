@@ -12,8 +12,7 @@
 
 #define NIC "0000:02:00.0"
 
-/* What restore asks for is carried out by a method, and keys of the state file name one thing
- * each. */
+/* A method executes what restore requests, and each key of the state file names one thing. */
 DEFINE_TEST(persist_requests_are_complete)
 {
 	struct world_fake w = { 0 };

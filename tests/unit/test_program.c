@@ -189,8 +189,8 @@ DEFINE_TEST(program_that_hangs_is_killed)
 	io_free(io);
 }
 
-/* A file system that takes what it is asked and answers nothing, until gate is open: who waits for
- * it is in D, and SIGKILL does not end him. */
+/* A file system that accepts requests and does not answer until gate is open: who waits for it is
+ * in state D, and SIGKILL does not end it. */
 struct hole {
 	int fd;
 	atomic_bool asked, gate;

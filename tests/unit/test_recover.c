@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Where operations are kept for the next process, and what it says of those that it cannot take up
- * again. */
+/* How operations are stored for the next process, and what it says of those that it cannot
+ * resume. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -154,8 +154,7 @@ DEFINE_TEST(devices_of_an_op_are_busy_until_it_is_taken_up_again)
 	bench_stop(&b);
 }
 
-/* Its writer looked at the device when he got EIO, and found it as it was; that must not change
- * behind him. */
+/* Its writer looked at the device after the EIO and found it unchanged; it must stay so. */
 DEFINE_TEST(what_had_not_begun_is_dropped_where_nobody_asks_again)
 {
 	for (int again = 0; again < 2; again++) {

@@ -153,7 +153,7 @@ static void says_vf1_is_claimed(struct device *dev)
 	dev->intent.vf_claims[0] = 1 << 1;
 }
 
-/* Nor after a crash, when another process's records had said so: the VF would come without its
+/* Nor after a crash, when another process's records said so: the VF would come without its
  * driver. */
 DEFINE_TEST(no_vf_is_for_a_guest_once_nothing_is_stored)
 {

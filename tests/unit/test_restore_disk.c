@@ -177,8 +177,7 @@ static int count_asked(void *ctx, const struct key *dev, bool owned, struct err 
 	return 0;
 }
 
-/* The process that took it from the disk ended before it told the model, and who asked asks
- * again. */
+/* The process that removed it from the disk ended before it told the model; the user asks again. */
 DEFINE_TEST(restore_forgets_once_for_who_asks_again)
 {
 	const char *name = "0000:00/03.0/00.0,8086:1521:0000:0000,none";

@@ -102,8 +102,7 @@ DEFINE_TEST(restore_takes_no_member_that_comes_before_its_plan)
 	request_end();
 }
 
-/* The engine here takes one device; the model has the claim of both, as the true method leaves
- * it. */
+/* This engine takes one device; the model has the claim of both, as the real method leaves it. */
 static void both_claimed(struct device *dev)
 {
 	STR_COPY(dev->intent.claim, "alice");
@@ -205,16 +204,16 @@ static void release_beside_another(bool seen)
 	request_end();
 }
 
-/* Two that were claimed each by itself and now lie in one group: neither is applied, and who gives
- * up his own gives up no other's; before a pass has seen them nobody gives up anything. */
+/* Two were claimed separately and are now in one group: neither is applied, and giving up one does
+ * not give up the other; before a pass has seen them nothing can be given up. */
 DEFINE_TEST(a_release_leaves_what_another_has_stored_of_a_peer)
 {
 	release_beside_another(true);
 	release_beside_another(false);
 }
 
-/* They were claimed as one, and the firmware has taken their IOMMU group apart since: each is
- * released alone, be the other's claim applied by now or not. */
+/* They were claimed as one, and the firmware has split their IOMMU group since: each is released
+ * alone, whether or not the other's claim is applied by now. */
 DEFINE_TEST(a_release_leaves_who_is_in_another_group_by_now)
 {
 	struct plug apart = peer;

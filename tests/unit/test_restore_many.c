@@ -94,8 +94,8 @@ static void expect_same(const struct pass *p, const struct identity *wanted)
 		     (unsigned long long)wanted->serial, all, a, few, b);
 }
 
-/* Few slots and fewer serials: cards that share both, and more of one serial than are looked at
- * apart. */
+/* Few slots and fewer serials: cards share both, and more have one serial than are compared
+ * singly. */
 DEFINE_TEST(restore_looks_at_few_candidates_and_finds_the_same)
 {
 	struct pass p = { 0 };
@@ -148,8 +148,7 @@ static uint64_t look_us(void)
 	return spent_us() - start;
 }
 
-/* The model is locked for it, also for who only reads: not for a look at all devices for each
- * request. */
+/* This locks the model, also for readers: no look at all devices for each intent. */
 DEFINE_SLOW_TEST(restore_keeps_many_first_requests_by_few_looks, 300)
 {
 	_free_ struct request *requests = calloc(FIRST, sizeof(*requests));

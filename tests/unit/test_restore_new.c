@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Requests for a card that came just now: before its serial is read, and before a pass has seen
- * it. */
+/* Requests for a card that has just come: before its serial is read, and before a pass saw it. */
 #include <errno.h>
 #include <string.h>
 
@@ -161,8 +160,8 @@ DEFINE_TEST(new_life_of_a_device_gets_what_is_stored_after_another_write)
 	request_end();
 }
 
-/* A PF is claimed or has VFs: what is stored of the one is not lost to who asks for the other
- * before it is restored. */
+/* A PF is claimed or has VFs: asking for one before restore must not lose what is stored of the
+ * other. */
 DEFINE_TEST(new_request_does_not_end_what_is_just_being_restored)
 {
 	begin_remade();
@@ -170,8 +169,7 @@ DEFINE_TEST(new_request_does_not_end_what_is_just_being_restored)
 	expect_claim_back();
 }
 
-/* Two records turn out to be of one card: what was asked later holds, with what it lacks of the
- * former. */
+/* Two records turn out to be of one card: the later one holds, completed from the older one. */
 DEFINE_TEST(records_of_one_card_become_one)
 {
 	struct plug other = carded;

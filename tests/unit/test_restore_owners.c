@@ -93,8 +93,8 @@ DEFINE_TEST(restore_owners_and_forget)
 	request_end();
 }
 
-/* Who is served by a fresh process does not wait until that has looked at the devices, and the
- * kernel believes for long what it is told. */
+/* Users of a fresh process do not wait until it has looked at the devices, and the kernel caches
+ * for long what it is told. */
 DEFINE_TEST(owners_hold_from_the_first_moment_of_a_process)
 {
 	struct plug other = nic;

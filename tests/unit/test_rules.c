@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What follows from the facts and requests of a device, and that each of its fields is known to all
- * who ask for it. */
+/* What follows from the facts and requests of a device; every one of its fields must be known to
+ * diff. */
 #include <string.h>
 
 #include "model/diff.h"
@@ -276,8 +276,7 @@ static bool lies_in(size_t i, size_t from, size_t size)
 	return i >= from && i < from + size;
 }
 
-/* With the rest full to the last byte these would have device_claim() and device_resource() read
- * on. */
+/* If all others were full, device_claim() and device_resource() would read on behind these. */
 static bool leads_on(size_t i)
 {
 	return lies_in(i, offsetof(struct device, caps), sizeof(uint32_t));
@@ -351,8 +350,8 @@ DEFINE_TEST(what_no_file_shows_has_no_bit_of_a_file)
 	CHECK_EQ(device_diff(&a, &b), CH_FACT(nodes));
 }
 
-/* A former process's records are recognized by MODEL_ABI and their size: fields that only change
- * places need a new number, or an upgrade reads one for the other. */
+/* MODEL_ABI and their size identify a former process's records: fields that only change places need
+ * a new number, or an upgrade confuses them. */
 DEFINE_TEST(layout_has_its_number)
 {
 	if (sizeof(void *) != 8)

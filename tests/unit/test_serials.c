@@ -61,8 +61,7 @@ static void *run_serials(void *backend)
 	return NULL;
 }
 
-/* While a card is asked for its serial, another comes to its address: the answer is not the
- * other's. */
+/* While a card is asked for its serial, another comes to its address: the answer is not its own. */
 DEFINE_TEST(serials_are_those_of_the_card_that_was_asked)
 {
 	struct world_fake w = server();
@@ -93,7 +92,7 @@ DEFINE_TEST(serials_are_those_of_the_card_that_was_asked)
 	fake_close(&w);
 }
 
-/* Whatever is asked of a device is kept for its card: that is known before, also of a VF by its
+/* An intent for a device is stored for its card, so the serial is known before; of a VF by its
  * PF. */
 DEFINE_TEST(serials_are_known_before_an_op)
 {
@@ -162,8 +161,7 @@ static void fill_config(const char *address, int byte)
 	close(fd);
 }
 
-/* All ones: it is there and does not answer. That says nothing about which card it is, nor about
- * its VFs. */
+/* All ones: it exists and does not answer. So its identity is unknown, and that of its VFs. */
 DEFINE_TEST(serials_of_a_mute_card_are_not_known_yet)
 {
 	struct world_fake w = server();

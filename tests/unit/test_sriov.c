@@ -111,8 +111,7 @@ DEFINE_TEST(vfs_that_were_left_half_done_are_made_anew)
 	CHECK_STR(plan_number(&w, PF, "2"), "1 " PF " sriov_numvfs 0\nmore\n");
 	CHECK_STR(fake_plan(&w, &stored, 1, false), "nothing to do\n");
 	fake_edit(&w, VF1, fake_by_alice);
-	/* A claim holds them as they are: what is left over is done, and nobody has to give up his
-	 * VF. */
+	/* A claim holds them as they are: the rest is done, and nobody has to give up a VF. */
 	CHECK_STR(plan_number(&w, PF, "2"), "nothing to do\n");
 	fake_edit(&w, PF, no_vfs);
 	CHECK_STR(plan_number(&w, PF, "0"), "nothing to do\n");
@@ -239,8 +238,8 @@ static void step_refused(struct world_fake *w, const char *value, bool force, in
 	CHECK_IN(err.text, text);
 }
 
-/* Whoever comes between the plan and the write. A claim is the plan's matter: it may be released by
- * the same operation. */
+/* Somebody comes between plan and write. Claims belong to the plan: the same operation may release
+ * them. */
 DEFINE_TEST(vfs_in_use_stay_also_right_before_the_step)
 {
 	struct world_fake w = server();

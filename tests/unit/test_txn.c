@@ -202,8 +202,7 @@ DEFINE_TEST(a_late_undo_goes_on_once_it_ends)
 	}
 }
 
-/* A process of its own begins the operation and is killed at its n-th step, before or after the
- * step was done. */
+/* Its own process begins the operation and is killed at the n-th step, before or after it. */
 static void begin_and_die(struct bench *b, int at, bool after)
 {
 	pid_t pid = fork();
@@ -221,8 +220,7 @@ static void begin_and_die(struct bench *b, int at, bool after)
 	CHECK_EQ(waitpid(pid, NULL, 0), pid);
 }
 
-/* Killed at any step, the next process finishes the operation, each device ends where it was asked
- * to be. */
+/* Killed at any step, the next process finishes the operation: each device ends as requested. */
 DEFINE_SLOW_TEST(killed_at_any_step_the_next_process_finishes, 300)
 {
 	for (int at = 0; at < DEVICES; at++)
@@ -279,8 +277,8 @@ DEFINE_SLOW_TEST(killed_at_any_step_the_next_process_undoes, 300)
 	}
 }
 
-/* Killed once the verdict was told, but before anybody was answered: the operation is over,
- * whatever the kernel would say now, and the teller hears that it had begun. */
+/* Killed after the verdict was told, but before the answer: the operation is over, whatever the
+ * kernel says now, and the teller hears that it had begun. */
 DEFINE_TEST(killed_after_its_verdict_an_op_is_not_done_again)
 {
 	for (int refused = 0; refused < 2; refused++) {
@@ -369,7 +367,7 @@ DEFINE_TEST(requests_are_planned_in_stages)
 	bench_stop(&b);
 }
 
-/* By whoever refuses it: the plan, a step, also where its undo fails; the disk refuses the
+/* By each part that can refuse: the plan; a step, even if its undo fails; the disk refuses the
  * whole. */
 DEFINE_TEST(a_verdict_names_the_request_that_was_refused)
 {
@@ -410,8 +408,8 @@ static void pulse(struct bench *b, const char *level, const char *top, struct ve
 	CHECK_EQ(v->err.code, 0);
 }
 
-/* What is an operation and no state is done once for each request, however many stages there are,
- * and not kept. */
+/* An operation without a state (method.once) is done once per request, in any number of stages, and
+ * is not stored. */
 DEFINE_TEST(an_op_is_done_once_each_time)
 {
 	struct bench b = { 0 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A device that is pulled out and put back in the middle of an operation is another one, and free
- * for others. */
+/* A device pulled out and put back during an operation is another one, and free for others. */
 #include <errno.h>
 #include <unistd.h>
 

@@ -37,8 +37,8 @@ static void count_look(struct model *m)
 	looks++;
 }
 
-/* Who comes while the devices are busy is told so without a look, which takes time, also of what
- * still holds, and of the very value that is on its way. */
+/* While the devices are busy a request is refused without a look, which takes time; also one for
+ * what still holds, or for the very value that is on its way. */
 DEFINE_TEST(what_is_busy_is_refused_before_the_look)
 {
 	struct bench b = { 0 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* An undone act puts back what it has changed itself, and nothing of what others wrote
- * meanwhile. */
+/* An undo restores what the operation itself changed, and nothing that others wrote meanwhile. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -138,8 +137,7 @@ static void die(struct model *m)
 	kill(getpid(), SIGKILL);
 }
 
-/* The next process knows what was asked before, and not only what the dead one had noted
- * already. */
+/* The next process knows what was requested before, not only what the dead one had recorded. */
 DEFINE_TEST(killed_while_it_is_kept_an_op_is_undone_as_a_whole)
 {
 	for (int level = 1; level <= 5; level += 4) {

@@ -215,8 +215,7 @@ DEFINE_TEST(claim_takes_no_function_that_is_split)
 	fake_close(&w);
 }
 
-/* A function of no known class may be a bridge, which would be left alone, or what the host runs
- * on. */
+/* A function of unknown class may be a bridge, to be left alone, or something the host runs on. */
 DEFINE_TEST(claim_of_a_group_that_cannot_be_told_is_refused)
 {
 	const char *doubt =
@@ -354,8 +353,8 @@ DEFINE_TEST(claim_is_restored_below_a_guest)
 	fake_close(&w);
 }
 
-/* An end waits for no device: who does not let go of the override is left to itself, and nothing of
- * it here. */
+/* The end waits for no device: a hanging write of the override is abandoned, and nothing here is
+ * used. */
 DEFINE_TEST(lift_waits_for_no_device)
 {
 	struct world_fake w = server();

@@ -54,8 +54,7 @@ DEFINE_TEST(views_of_all_count_for_each)
 	view_free(&first);
 }
 
-/* What was heard of before a look began is in it; what was heard since, or has not been published,
- * is not. */
+/* News from before a look began is in it; later news, or unpublished looks, are not. */
 DEFINE_TEST(views_who_heard_before_is_served)
 {
 	uint64_t heard, again;

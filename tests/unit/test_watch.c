@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A tree of plain files, followed: each answer to the follower is given when it tells how far it
- * came. */
+/* A tree of plain files is followed: the test answers each step when the follower reports it. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -124,8 +123,7 @@ static const struct {
 	{ "rubbish\n", 6, 10 },
 };
 
-/* After lost events there is an inventory yet to come; a follower that does not read it waits for
- * ever. */
+/* After lost events an inventory must follow; a follower that does not read it waits for ever. */
 static void event_settled(void *ctx)
 {
 	struct script *s = ctx;
