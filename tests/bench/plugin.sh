@@ -76,8 +76,8 @@ crowd 400 40
 kubelet "$T" allocate $((ROUNDS * 5)) $nic
 disperse
 row "the same beside 400 processes of 40 files, a pod's end 250 ms before" "$(took allocate)" "p99 1 ms" $status
-row "what gRPC itself costs there: a call that does nothing" "$(took nothing)" ""
-row "six of those in a row: what gRPC alone takes for about as long a call" "$(took row)" ""
+row "cost of gRPC itself there: a call that does nothing" "$(took nothing)" ""
+row "six of those in a row: time of gRPC alone for a call of about that length" "$(took row)" ""
 "${kubelet[@]}" "$K" "$T" stay 2 >/dev/null &
 stays=$!
 sleep 12 # until nothing is pending or asked again
