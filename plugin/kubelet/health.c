@@ -68,9 +68,9 @@ static void mark_peers(struct devices *t)
 static const char *sick_allocated(const struct dev *d, char *buf, size_t size)
 {
 	if (!strncmp(d->allocated, "claim:", 6))
-		return "allocated to a resource claim";
+		return "it is with a resource claim";
 	if (d->given && strcmp(d->given, dev_resource(d))) {
-		snprintf(buf, size, "allocated to %s under another name than %s: %s", d->allocated,
+		snprintf(buf, size, "it is with %s under another name than %s: %s", d->allocated,
 			 dev_resource(d), d->given);
 		return buf;
 	}

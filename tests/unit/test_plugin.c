@@ -229,7 +229,7 @@ DEFINE_TEST(a_group_that_two_pods_got_is_neithers)
 		{ "a/b/c", "a/bb/c", -EBUSY,
 		  "allocated to a/b/c while 0000:05:02.0 in the same IOMMU group 14 is allocated to a/bb/c; delete one of "
 		  "the pods" },
-		{ "a/b/c", "claim:7", -EBUSY, "allocated to a/b/c while 0000:05:02.0" },
+		{ "a/b/c", "claim:7", -EBUSY, "allocated to a/b/c, and 0000:05:02.0" },
 		{ "pending", "a/b/c", -EAGAIN,
 		  "kubelet has not reported the pod yet; 0000:05:02.0 of its IOMMU group 14 is a/b/c" },
 		{ "pending", "pending", -EAGAIN, "is pending" },
