@@ -202,7 +202,7 @@ void device_doubt(const struct device *dev, char buf[static DOUBT_TEXT])
 	if (dev->facts.garbled[0])
 		snprintf(
 			buf, DOUBT_TEXT,
-			"sysfs holds invalid data for %s: %s; pcidevfs does not touch it until that is fixed",
+			"sysfs describes %s as no kernel should: %s; it is left alone until that is right",
 			dev->key.name, dev->facts.garbled);
 }
 
@@ -232,7 +232,7 @@ static bool is_unhealthy(struct device *dev)
 	if (dev->facts.liveness != LIVENESS_GOOD) {
 		because(dev,
 			dev->facts.liveness == LIVENESS_ONES
-				? "config space of %s reads all ones: it may have fallen off the bus, or has no power; it "
+				? "config space of %s reads ff only: it may have fallen off the bus, or has no power; it "
 				  "is healthy again some time after it answers"
 				: "config space of %s cannot be read, the kernel waits for it: a reset of it may hang; it "
 				  "is healthy again some time after it answers",
@@ -284,7 +284,7 @@ static bool is_allocated(struct device *dev)
 	if (!device_is_allocated(dev))
 		return false;
 	if (!strcmp(dev->intent.allocated, "pending"))
-		because(dev, "just allocated; kubelet has not reported the pod yet");
+		because(dev, "given to a pod; to whom is not known yet");
 	else
 		because(dev, "allocated to %s", dev->intent.allocated);
 	return true;
@@ -412,7 +412,7 @@ void device_derive(struct device *dev, struct peers peers)
 	if (is_shared(dev, peers.with_other)) {
 		dev->state = STATE_UNHEALTHY;
 		because(dev,
-			"allocated to %s while %s in the same IOMMU group %d is allocated to %s; delete one of the pods",
+			"it is with %s, and %s of its IOMMU group %d with %s; delete one of the pods",
 			dev->intent.allocated, peers.with_other->key.name, dev->facts.iommu_group,
 			peers.with_other->intent.allocated);
 	}

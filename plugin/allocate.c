@@ -51,7 +51,7 @@ static void on_patience(struct source *s)
 	struct allocation *a = container_of(s, struct allocation, patience);
 	struct err err = { 0 };
 
-	fail(&err, ETIMEDOUT, "pcidevfsd did not record the allocation within %g s; check that it is running",
+	fail(&err, ETIMEDOUT, "the tree has not taken it down within %g s; is pcidevfsd well?",
 	     plugin_deadline(a->p, PATIENCE_MS) / 1e3);
 	refuse(a->resource, a->call, a->refused.code ? &a->refused : &err);
 	a->call = NULL;

@@ -95,7 +95,7 @@ static int parse_options(int argc, char **argv, struct options *ret)
 	}
 	if (optind == argc)
 		return 0;
-	say("\"%s\" is not an option; see --help", argv[optind]);
+	say("\"%s\" is no option; see --help", argv[optind]);
 	return -EINVAL;
 }
 

@@ -141,7 +141,7 @@ static int parse_number(const char *text, unsigned int *ret, struct err *err)
 	uint64_t n;
 
 	if (parse_u64(text, UINT16_MAX, &n))
-		return fail(err, EINVAL, "\"%s\" is not a number of VFs", text);
+		return fail(err, EINVAL, "\"%s\" is no number of VFs", text);
 	*ret = (unsigned int)n;
 	return 0;
 }

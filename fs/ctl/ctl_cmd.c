@@ -289,7 +289,7 @@ static int check_settle(struct ctl_job *job, const struct key *key, bool owned, 
 	if (owned || !row)
 		return fail(
 			err, EACCES,
-			"user %u may not do this: ownership was changed with chown or chmod, and only root can drop it",
+			"user %u may not; its files were given away by chown or chmod, and only root takes that back",
 			(unsigned int)job->who.opener.uid);
 	if (!key)
 		return rights_check_unborn(job->tree, &job->who.opener, NULL, row, err);

@@ -95,7 +95,7 @@ static void on_server_end(struct holder *h)
 	retry_note(&h->retry, server_ended(was, &next));
 	if (h->ending) {
 		if (was->stopping && now_ms() >= was->kill_at && server_left_op(h->stash))
-			say("an operation that still ran was interrupted; its devices may be half way "
+			say("an act that still ran was cut short; its devices may be half way "
 			    "between two drivers");
 		holder_finish(h, 0);
 		return;

@@ -30,7 +30,7 @@ static const struct option_row rows[] = {
 	{ "state", "DIR", FIELD(state), "what is kept over a reboot", "/var/lib/pcidevfs" },
 	{ "driver-root", "DIR", FIELD(driver_root), "the root directory of a vendor's driver",
 	  DRIVER_ROOT },
-	{ "deadline", "FACTOR", FIELD(deadline), "scales every deadline of an operation", NULL },
+	{ "deadline", "FACTOR", FIELD(deadline), "scales every deadline of an act", NULL },
 	{ "replace", NULL, FIELD(replace),
 	  "the daemon that serves MOUNTPOINT goes on as this program, with\n"
 	  "                       the options it had and those given now",

@@ -46,7 +46,7 @@ static int replace_connect(const struct options *o, struct err *err)
 		return r;
 	if (mountpoint_find(path, &mount) || !mount.ours)
 		return fail(err, ENOENT,
-			    "%s is not a mount of pcidevfsd, so there is nothing to replace; "
+			    "%s is no mount of pcidevfsd, so there is nothing to replace; "
 			    "start it without --replace",
 			    path);
 	r = control_connect(&mount, &pid, err);

@@ -43,7 +43,7 @@ static void *more(void *v, size_t n, size_t add, size_t size, struct err *err)
 	void *p = reallocarray(v, n + add ? n + add : 1, size);
 
 	if (!p)
-		fail(err, ENOMEM, "no memory for the operation");
+		fail(err, ENOMEM, "no memory for the act");
 	return p;
 }
 
@@ -210,7 +210,7 @@ static int plan_stage(struct txn *t, bool *ret_more, struct err *err)
 	int r;
 
 	if (!requests)
-		return fail(err, ENOMEM, "no memory for the operation");
+		return fail(err, ENOMEM, "no memory for the act");
 	model_lock(m);
 	for (size_t i = 0; i < t->log->n_requests; i++)
 		if (!satisfied_by_absence(t, &t->log->requests[i]) &&

@@ -117,7 +117,7 @@ static int keep_log(struct txn *t, struct err *err)
 	pthread_mutex_unlock(&t->engine->lock);
 	return kept ? 0
 		    : fail(err, EAGAIN,
-			   "too many operations hang in the kernel for another one to begin; the devices "
+			   "too many acts hang in the kernel for another one to begin; the devices "
 			   "that read stuck tell which");
 }
 

@@ -9,7 +9,7 @@
 #include "persist.h"
 #include "pcidevfs/model.h"
 
-#define CUT "pcidevfsd ended during an operation on "
+#define CUT "pcidevfsd has ended in the middle of an act on "
 
 void interrupted_begin(const struct intents *in, struct record *r, const struct device *dev)
 {

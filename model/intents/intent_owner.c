@@ -133,7 +133,7 @@ int intents_set_owner(struct intents *in, const struct key *dev, const char *fil
 	int rc;
 
 	if (strlen(file) >= REQUEST_FILE)
-		return fail(err, EINVAL, "%s is not a file of a device", file);
+		return fail(err, EINVAL, "%s is no file of a device", file);
 	if (dev)
 		learn_identity(in, dev);
 	pthread_mutex_lock(&in->save);

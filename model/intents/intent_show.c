@@ -239,7 +239,7 @@ static int refuse_astray(struct intents *in, const struct record *r, struct err 
  * overwrite them. */
 static int say_busy(const char *name, struct err *err)
 {
-	return fail(err, EBUSY, "an operation runs on %s; write again when it has ended", name);
+	return fail(err, EBUSY, "an act runs on %s; write again when it has ended", name);
 }
 
 /* Nothing of an interrupted operation runs any more, and its device says how to end it. */

@@ -20,7 +20,7 @@
 static int refuse_dir(struct intents *in, int rc, const char *what, struct err *err)
 {
 	return fail(err, -rc,
-		    "the request cannot be saved: %s%s: %s; fix that, or give --state another "
+		    "what is asked cannot be kept: %s%s: %s; mend that, or give --state another "
 		    "directory",
 		    in->dir, what, strerror(-rc));
 }
@@ -28,7 +28,7 @@ static int refuse_dir(struct intents *in, int rc, const char *what, struct err *
 static const char *way_out(int rc)
 {
 	return rc == -ENOSPC || rc == -EDQUOT ? "make room there and write again"
-					      : "fix that and write again";
+					      : "mend that and write again";
 }
 
 #define LOCK_NAME "lock"
@@ -77,7 +77,7 @@ static int take_lock(struct intents *in, int dirfd, struct err *err)
 		nanosleep(&pause, NULL);
 	}
 	if (fd < 0)
-		fail(err, -fd, "the request cannot be saved: %s/%s; %s", in->dir, why.text,
+		fail(err, -fd, "what is asked cannot be kept: %s/%s; %s", in->dir, why.text,
 		     way_out(fd));
 	return fd;
 }
@@ -150,13 +150,13 @@ static int follow_dir(struct intents *in, struct err *err)
 	if (!rc && got.refused.code == EACCES)
 		rc = fail(
 			&why, EACCES,
-			"the request cannot be saved: another directory than before is %s now, "
+			"what is asked cannot be kept: another directory than before is %s now, "
 			"and the daemon may not write there; put the former one back, or restart it",
 			in->dir);
 	if (!rc &&
 	    (!faccessat(got.dirfd, INTENT_FILE, F_OK, AT_SYMLINK_NOFOLLOW) || errno != ENOENT))
 		rc = fail(&why, EBUSY,
-			  "the request cannot be saved: another directory than before is %s now, "
+			  "what is asked cannot be kept: another directory than before is %s now, "
 			  "with wishes of its own; take them up by pcidevfsd --replace, or remove "
 			  "them",
 			  in->dir);
@@ -270,7 +270,7 @@ static int load(struct intents *in, struct err *err)
 	if (rc == -ENOENT)
 		return 0;
 	if (rc == -EINVAL || rc == -EFBIG || rc == -ELOOP)
-		return set_aside(in, rc == -EFBIG ? "it is too large" : "it is not a regular file",
+		return set_aside(in, rc == -EFBIG ? "it is too large" : "it is no regular file",
 				 err);
 	if (rc)
 		return refuse_dir(in, rc, "/" INTENT_FILE, err);
@@ -370,9 +370,9 @@ static int write_out(struct intents *in, const struct out *text, struct err *err
 	unsigned int took;
 
 	if (!rc && (rc = intent_check(text, &why)))
-		fail_wrap(&why, "the request cannot be saved");
+		fail_wrap(&why, "what is asked cannot be kept");
 	else if (!rc && (rc = intent_replace(&disk, out_text(text), text->len)))
-		fail(&why, -rc, "the request cannot be saved: %s/" INTENT_FILE ": %s; %s", in->dir,
+		fail(&why, -rc, "what is asked cannot be kept: %s/" INTENT_FILE ": %s; %s", in->dir,
 		     strerror(-rc), way_out(rc));
 	took = (unsigned int)(now_us() - before);
 	pthread_mutex_lock(&in->lock);

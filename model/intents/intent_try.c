@@ -81,7 +81,7 @@ void record_say_busy(struct record *r)
 {
 	r->retry = true;
 	if (r->state != RECORD_REFUSED)
-		record_say(r, RECORD_WAITING, "another operation runs on it");
+		record_say(r, RECORD_WAITING, "another act runs on it");
 }
 
 struct restore_job *job_add(struct pass *p, const struct record *r, const struct persist *k,

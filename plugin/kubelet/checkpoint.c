@@ -159,7 +159,7 @@ static int read_file(int fd, const char *dir, struct checkpoint **ret, struct er
 	if (fstat(fd, &st))
 		return fail(err, errno, "kubelet's checkpoint: %s", strerror(errno));
 	if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX_MIB << 20)
-		return fail(err, EFBIG, "kubelet's checkpoint is not a file of at most %d MiB",
+		return fail(err, EFBIG, "kubelet's checkpoint is no file of at most %d MiB",
 			    FILE_MAX_MIB);
 	text = malloc((size_t)st.st_size + 1);
 	if (!text)

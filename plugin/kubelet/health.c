@@ -40,11 +40,11 @@ const char *dev_rival_tell(const struct dev *d, const struct dev *rival, char *b
 	if (dev_named(d))
 		snprintf(
 			buf, size,
-			"allocated to %s while %s in the same IOMMU group %d is allocated to %s; delete one of the pods",
+			"it is with %s, and %s of its IOMMU group %d with %s; delete one of the pods",
 			d->allocated, rival->id, d->group, rival->allocated);
 	else
 		snprintf(buf, size,
-			 "kubelet has not reported the pod yet; %s of its IOMMU group %d is %s",
+			 "kubelet has yet to tell whose it is; %s of its IOMMU group %d is %s",
 			 rival->id, d->group, dev_allocated(rival) ? rival->allocated : "pending");
 	return buf;
 }
@@ -102,7 +102,7 @@ const char *dev_sick(const struct devices *t, const struct dev *d, uint64_t now,
 	if (peer) {
 		snprintf(
 			buf, size,
-			"of its IOMMU group %d %s is allocated, and kubelet has not reported to whom",
+			"of its IOMMU group %d %s is allocated, and kubelet has yet to tell to whom",
 			d->group, peer->id);
 		return buf;
 	}

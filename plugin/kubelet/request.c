@@ -129,7 +129,7 @@ int request_check(const struct devices *t, const char *resource, const struct ku
 		const char *why = d ? dev_sick(t, d, now, buf, sizeof(buf)) : NULL;
 
 		if (!d || !dev_offered(d))
-			return fail(err, ENODEV, "%.80s is not a device of %s", id, resource);
+			return fail(err, ENODEV, "%.80s is no device of %s", id, resource);
 		if (why)
 			return fail(err, EBUSY, "%s cannot be given to a pod: %s", d->id, why);
 	}

@@ -37,7 +37,7 @@ disk = k.wait_health(DISK_NAME, {DISK: "Healthy"})
 k.may_list.clear()
 with tree_hangs():
     said = refused("FAILED_PRECONDITION", k.allocate, NIC_NAME, NIC)
-    assert "did not record the allocation within 0.1 s; check that it is running" in said, said
+    assert "not taken it down within 0.1 s; is pcidevfsd well?" in said, said
     disk.call("GetDevicePluginOptions", dp.Empty(), dp.DevicePluginOptions)
 # What is taken down after all is no pod's: it is taken back, though kubelet does not tell.
 k.wait("the end", lambda: writes() == ["pending", "none"])

@@ -19,7 +19,7 @@ p = Plugin()
 k.wait_health(NIC_NAME, {NIC: "Healthy"})
 k.wait_health(MATE_NAME, {MATE: "Unhealthy"})
 said = refused("FAILED_PRECONDITION", k.allocate, MATE_NAME, MATE)
-assert "of its IOMMU group 14 %s is allocated, and kubelet has not reported to whom" % NIC in said, said
+assert "of its IOMMU group 14 %s is allocated, and kubelet has yet to tell to whom" % NIC in said, said
 k.lists(POD)
 wait_file(NIC, "allocated_to", "default/vm-1/compute")
 ok(said)

@@ -27,7 +27,7 @@ k.may_list.clear()
 k.allocate(NIC_NAME, NIC)
 k.allocate(MATE_NAME, MATE)
 said = refused("FAILED_PRECONDITION", start, MATE_NAME, MATE)
-assert "kubelet has not reported the pod yet; %s of its IOMMU group 14 is pending" % NIC in said, said
+assert "kubelet has yet to tell whose it is; %s of its IOMMU group 14 is pending" % NIC in said, said
 ok(said)
 waiting = Waiting(start, MATE_NAME, MATE)
 assert waiting.is_alive(), "started before kubelet told whose it is"
@@ -51,7 +51,7 @@ k.lists(A, B)
 wait_file(NIC, "allocated_to", "default/a/c")
 wait_file(MATE, "allocated_to", "default/b/c")
 said = refused("FAILED_PRECONDITION", start, MATE_NAME, MATE)
-assert "allocated to default/b/c while %s in the same IOMMU group 14 is allocated to default/a/c" % NIC in said, said
+assert "it is with default/b/c, and %s of its IOMMU group 14 with default/a/c" % NIC in said, said
 ok(said)
 k.wait_health(NIC_NAME, {NIC: "Unhealthy"})
 k.wait_health(MATE_NAME, {MATE: "Unhealthy"})

@@ -253,7 +253,7 @@ static const struct command commands[] = {
 	{ "viable", "GROUP", 1, 1, "would he get a device of it?", run_viable },
 	{ "release", "GROUP", 1, 1, "and lets it go", run_release },
 	{ "set", "PATH VALUE", 2, 2, "an attribute changes, without an event", run_set },
-	{ "mute", "ADDRESS 0|1", 2, 2, "config space of a function reads all ones, or as it was",
+	{ "mute", "ADDRESS 0|1", 2, 2, "config space of a function reads ff only, or as it was",
 	  run_mute },
 	{ "uevent", "ACTION PATH [KEY=VALUE]...", 2, WORDS_MAX - 1, "an event is sent",
 	  run_uevent },

@@ -359,7 +359,7 @@ DEFINE_TEST(a_checkpoint_counts_while_the_pod_has_its_directory)
 	snprintf(path, sizeof(path), "%s/device-plugins/kubelet_internal_checkpoint", test_dir());
 	CHECK(!truncate(path, (16 << 20) + 1));
 	CHECK_EQ(checkpoint_load(test_dir(), &c, &err), -EFBIG);
-	CHECK_STR(err.text, "kubelet's checkpoint is not a file of at most 16 MiB");
+	CHECK_STR(err.text, "kubelet's checkpoint is no file of at most 16 MiB");
 }
 
 /* Else a kubelet of another release would have forgotten all its pods. */

@@ -116,7 +116,7 @@ DEFINE_TEST(group_that_two_pods_have_is_unhealthy)
 	device_derive(&d, (struct peers){ .with_pod = &peer, .with_other = &peer });
 	CHECK_STR(state_name(d.state), "unhealthy");
 	CHECK_IN(d.reason,
-		 "allocated to default/a/c while 0000:01:00.1 in the same IOMMU group 7 is allocated to default/b/c");
+		 "with default/a/c, and 0000:01:00.1 of its IOMMU group 7 with default/b/c");
 }
 
 /* What KubeVirt takes from nobody is claimed, and no more. */
@@ -180,8 +180,8 @@ DEFINE_TEST(what_sysfs_garbles_is_unhealthy)
 	STR_COPY(d.intent.claim, "alice");
 	device_derive(&d, (struct peers){ 0 });
 	CHECK_STR(state_name(d.state), "unhealthy");
-	CHECK_STR(d.reason, "sysfs holds invalid data for 0000:00:1f.0: class holds "
-			    "\"rubbish\"; pcidevfs does not touch it until that is fixed");
+	CHECK_STR(d.reason, "sysfs describes 0000:00:1f.0 as no kernel should: class holds "
+			    "\"rubbish\"; it is left alone until that is right");
 	device_doubt(&d, doubt);
 	CHECK_STR(doubt, d.reason);
 }
