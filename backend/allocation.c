@@ -29,8 +29,8 @@ static int refuse_allocation(const struct device *dev, const char *value, struct
 	if (!dev->intent.claim[0])
 		return fail(
 			err, EOPNOTSUPP,
-			"%s is not claimed, and only what is claimed is given to pods; write a name "
-			"to its claim first",
+			"%s is not claimed, and pods get only claimed devices; write a name to its "
+			"claim first",
 			dev->key.name);
 	/* After a restart an old "pending" may belong to a pod that is over. */
 	if (!strcmp(value, "pending") && (!now[0] || !strcmp(now, value)))
@@ -135,6 +135,6 @@ static const struct method *const methods[] = { &allocation, NULL };
 
 const struct backend_ops allocation_ops = {
 	.name = "allocation",
-	.help = "which pod has a function, as the plugin writes it down",
+	.help = "the pod that has a function, as written by the plugin",
 	.methods = methods,
 };

@@ -64,8 +64,13 @@ static int gather(struct backend *b, struct err *err)
 void backend_print(FILE *to)
 {
 	fprintf(to,
-		"\n## Backends\n\nWhat is behind the files that can be written (backend/backend.c lists them).\n\n"
-		"| backend | what it knows | files | steps |\n|---|---|---|---|\n");
+		"\n"
+		"## Backends\n"
+		"\n"
+		"The backends behind the writable files (backend/backend.c lists them).\n"
+		"\n"
+		"| backend | what it knows | files | steps |\n"
+		"|---|---|---|---|\n");
 	for (const struct backend_ops *const *ops = backends; *ops; ops++) {
 		fprintf(to, "| %s | %s |", (*ops)->name, (*ops)->help);
 		for (const struct method *const *m = (*ops)->methods; m && *m; m++)
@@ -325,11 +330,11 @@ static int guard_or_fail(struct backend *b, enum guard guard, const struct key *
 {
 	static const char *const whats[GUARD_COUNT] = {
 		[GUARD_CRITICAL] = "what the host itself needs",
-		[GUARD_HOLDERS] = "who holds which device",
+		[GUARD_HOLDERS] = "which processes hold the devices",
 	};
 	int rc = guard_run(b, guard, devs, n);
 
-	return rc ? fail(err, -rc, "%s could not be found out: %s; see health", whats[guard],
+	return rc ? fail(err, -rc, "cannot determine %s: %s; see health", whats[guard],
 			 strerror(-rc))
 		  : 0;
 }
@@ -356,7 +361,7 @@ static size_t select_guarded(struct backend *b, enum guard guard, const struct t
 static int ask_guards(struct backend *b, const struct touched *v, size_t n, struct err *err)
 {
 	_free_ struct key *devs = calloc(n + 1, sizeof(*devs));
-	int rc = devs ? 0 : fail(err, ENOMEM, "no memory to look at the devices");
+	int rc = devs ? 0 : fail(err, ENOMEM, "no memory to examine the devices");
 
 	for (int guard = 0; guard < GUARD_COUNT && !rc; guard++) {
 		size_t found = select_guarded(b, guard, v, n, devs);
@@ -374,11 +379,11 @@ static int observe(struct backend *b, const struct key *devs, const struct aroun
 	if (rc == -ETIMEDOUT)
 		return fail(
 			err, ETIMEDOUT,
-			"%s cannot be looked at: it, or what goes along with it, does not answer "
-			"the kernel",
+			"%s cannot be examined: it, or a device that goes along with it, does not "
+			"answer the kernel",
 			devs[0].name);
 	if (rc)
-		return fail(err, -rc, "%s cannot be looked at: %s", devs[0].name, strerror(-rc));
+		return fail(err, -rc, "%s cannot be examined: %s", devs[0].name, strerror(-rc));
 	serials_of(b, a->v, a->n); /* an intent for a card is stored with its serial */
 	return guards ? ask_guards(b, a->v, a->n, err) : 0;
 }
@@ -389,7 +394,7 @@ int backend_observe(void *backend, const struct key *devs, size_t n_devs, bool g
 	struct around a = { .group = -1 };
 	int rc = collect_around(backend, devs, n_devs, &a);
 
-	rc = rc ? fail(err, ENOMEM, "no memory to look at the devices")
+	rc = rc ? fail(err, ENOMEM, "no memory to examine the devices")
 		: observe(backend, devs, &a, guards, err);
 	free(a.v);
 	return rc;
@@ -408,7 +413,7 @@ int backend_guard(void *backend, const struct key *dev, struct err *err)
 	if (d)
 		add_children(b->model, d, &a);
 	model_unlock(b->model);
-	rc = a.failed ? fail(err, ENOMEM, "no memory to look at the devices")
+	rc = a.failed ? fail(err, ENOMEM, "no memory to examine the devices")
 		      : ask_guards(b, a.v, a.n, err);
 	free(a.v);
 	return rc;
@@ -480,20 +485,20 @@ void backend_health(struct backend *b, struct out *o)
 		    "turn on VT-d or AMD-Vi in the firmware and boot with intel_iommu=on or "
 		    "amd_iommu=on");
 	health_line(o, uevent_fd >= 0, uevents, uevents,
-		    "changes are seen every 10 s only; run in the host's user namespace");
+		    "changes are seen only every 10 s; run in the host's user namespace");
 	guard_health(b, GUARD_CRITICAL, "host_critical", o);
 	guard_health(b, GUARD_HOLDERS, "holders", o);
 	if (atomic_load(&b->guards.unseen))
 		out_printf(
 			o,
-			"holders_unseen=%u hint=\"the open files of so many processes cannot be seen; give "
-			"the daemon CAP_SYS_PTRACE and the host's pid namespace\"\n",
+			"holders_unseen=%u hint=\"the open files of that many processes cannot be "
+			"seen; give the daemon CAP_SYS_PTRACE and the host's pid namespace\"\n",
 			atomic_load(&b->guards.unseen));
 	if (atomic_load(&b->guards.unknown))
 		out_printf(o,
-			   "holders_unknown=%u hint=\"so many processes have too many files open, or "
-			   "one that hangs; the devices that they could open name them as unsure in "
-			   "holders\"\n",
+			   "holders_unknown=%u hint=\"that many processes have too many files "
+			   "open, or one that hangs; holders of the devices that they could open "
+			   "names them as unsure\"\n",
 			   atomic_load(&b->guards.unknown));
 	health_line(o, !atomic_load(&b->names_missing), "pci_ids=ok", "pci_ids=none",
 		    "install libpci and pci.ids or hwdata; names are made of ids");

@@ -39,7 +39,7 @@ int backend_early(const struct roots *roots, const char *state_dir, const char *
 
 	if (!key_parse(id, &key))
 		return fail(err, EINVAL,
-			    "%s: no address of a PCI function, and no id of another device", id);
+			    "%s: not an address of a PCI function, and no id of another device", id);
 	if (!buses[key.bus] || !buses[key.bus]->early)
 		return 0;
 	return buses[key.bus]->early(roots, state_dir, key.name, err);

@@ -29,7 +29,7 @@ static int way_of(struct model *m, const struct key *key, const struct claim_ops
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", key->name);
 	return *ret ? 0
-		    : fail(err, EOPNOTSUPP, "%s is a %s, and nothing here can claim that",
+		    : fail(err, EOPNOTSUPP, "%s is a %s, and pcidevfs cannot claim that",
 			   key->name, kind_name(dev->kind));
 }
 

@@ -89,7 +89,7 @@ static int open_program(int root, const char *driver, const char *path, int *ret
 		next = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 		if (next < 0)
 			return fail(err, errno == ENOENT ? EOPNOTSUPP : errno,
-				    "%s has no %s: install the driver there, or name its root by "
+				    "%s has no %s: install the driver there, or name its root with "
 				    "--driver-root",
 				    driver, so_far);
 		close(at);
@@ -231,7 +231,7 @@ static const char *last_lines(struct running *r)
 	for (char *p = text; *p; p++)
 		if (*p == '\n')
 			*p = ';';
-	return *text ? text : "it said nothing";
+	return *text ? text : "it printed nothing";
 }
 
 static int tell_end(struct running *r, const struct program *p, unsigned int ms, bool late,

@@ -145,7 +145,7 @@ int refuse_coming(const char *before, const struct device *dev, struct err *err)
 		return 0;
 	return fail(err, EBUSY, "%s%s is stored as claimed by %.100s, %s; write again", before,
 		    dev->key.name, dev->intended,
-		    known ? "which is being restored" : "and which card it is is not known yet");
+		    known ? "which is being restored" : "and its card is not identified yet");
 }
 
 /* vfio-pci refuses a PF that has VFs and leaves it driverless; some drivers remove the VFs. */

@@ -91,14 +91,14 @@ static const char *pci_withheld(const char *name)
 	struct pci_addr addr;
 
 	return pci_addr_parse(name, &addr) && addr.domain > 0xffff
-		       ? "KubeVirt takes no PCI domain above ffff"
+		       ? "KubeVirt does not accept PCI domains above ffff"
 		       : NULL;
 }
 
 static const char *usb_withheld(const char *name)
 {
 	(void)name;
-	return "KubeVirt takes USB devices by numbers that the tree does not tell";
+	return "KubeVirt identifies USB devices by numbers that the tree does not show";
 }
 
 static const struct {

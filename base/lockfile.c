@@ -51,5 +51,5 @@ int lockfile_take(int dirfd, const char *name, struct err *err)
 		if (lockfile_holds(fd, dirfd, name))
 			return steal_fd(&fd);
 	}
-	return fail(err, EWOULDBLOCK, "%s is removed as often as it is made", name);
+	return fail(err, EWOULDBLOCK, "%s is removed each time it is created", name);
 }

@@ -58,7 +58,7 @@ static int ctl_open(struct ctl *c, struct err *err)
 	char path[4096];
 
 	if ((size_t)snprintf(path, sizeof(path), "%s/ctl", c->tree) >= sizeof(path))
-		return fail(err, ENAMETOOLONG, "%.100s...: too long a path", c->tree);
+		return fail(err, ENAMETOOLONG, "%.100s...: the path is too long", c->tree);
 	if (is_there(c->fd, path))
 		return 0;
 	ctl_close(c);

@@ -75,7 +75,7 @@ static int open_file(const struct follower *f, const char *name, int flags, stru
 	int fd;
 
 	if ((size_t)snprintf(path, sizeof(path), "%s/%s", f->tree, name) >= sizeof(path))
-		return fail(err, ENAMETOOLONG, "%.100s...: too long a path", f->tree);
+		return fail(err, ENAMETOOLONG, "%.100s...: the path is too long", f->tree);
 	fd = open(path, O_CLOEXEC | flags);
 	return fd >= 0 ? fd : fail(err, errno, "%s: %s", path, strerror(errno));
 }
@@ -87,7 +87,7 @@ static int head_line(struct follower *f, char *line, uint64_t *ret_devices, stru
 
 	if (record_next(&line, &p) != 1 || p.key[0] || strcmp(p.value, "pcidevfs-inventory") ||
 	    record_next(&line, &p) != 1 || p.key[0] || strcmp(p.value, "1"))
-		return fail(err, EBADMSG, "%s/inventory does not begin as one of version 1 does",
+		return fail(err, EBADMSG, "%s/inventory does not begin like one of version 1",
 			    f->tree);
 	while (record_next(&line, &p) == 1)
 		if (!strcmp(p.key, "generation"))
@@ -97,7 +97,7 @@ static int head_line(struct follower *f, char *line, uint64_t *ret_devices, stru
 	if (generation && devices)
 		return 0;
 	return fail(err, EBADMSG,
-		    "%s/inventory does not tell its generation and how many devices it has",
+		    "%s/inventory does not give its generation and number of devices",
 		    f->tree);
 }
 
@@ -123,7 +123,8 @@ static int read_inventory(struct follower *f, struct err *err)
 		if (!n)
 			continue;
 		if (record_next(&line, &id) != 1 || id.key[0])
-			return fail(err, EBADMSG, "%s/inventory: line %llu begins with no id",
+			return fail(err, EBADMSG, "%s/inventory: line %llu does not begin with an "
+						  "id",
 				    f->tree, (unsigned long long)n + 1);
 		f->w->device(f->w->ctx, id.value, line);
 	}
@@ -132,7 +133,7 @@ static int read_inventory(struct follower *f, struct err *err)
 	/* Devices missing from an incomplete inventory would be taken for gone. */
 	if (!l->ended || l->end != l->start || n != devices + 1)
 		return fail(err, EBADMSG,
-			    "%s/inventory is not whole: it has %llu lines for %llu devices",
+			    "%s/inventory is incomplete: it has %llu lines for %llu devices",
 			    f->tree, (unsigned long long)n, (unsigned long long)devices);
 	f->w->settled(f->w->ctx);
 	return 0;

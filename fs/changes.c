@@ -277,7 +277,7 @@ int changes_start(struct tree *t, struct err *err)
 	model_observe(t->conf.model, &observer);
 	r = thread_start(&t->notifier, notifier, t);
 	if (r)
-		return fail(err, -r, "no thread to tell of changes can be had: %s", strerror(-r));
+		return fail(err, -r, "no thread is available to report changes: %s", strerror(-r));
 	t->notifying = true;
 	return 0;
 }

@@ -61,7 +61,7 @@ static int print_steps(struct tree *t, const struct request *request, struct out
 	bool none = !r && !isdigit((unsigned char)out_text(&steps)[0]);
 
 	if (none && !reads_so(t, request))
-		out_printf(o, "nothing to do in the kernel; it is noted\n");
+		out_printf(o, "nothing to do in the kernel; the value is recorded\n");
 	else
 		out_printf(o, "%s", out_text(&steps));
 	o->failed |= steps.failed;

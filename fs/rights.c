@@ -190,7 +190,7 @@ int rights_check(struct tree *t, const struct creds *who, const struct device *d
 	if (!may_write(t, who, &dev->key, row))
 		return fail(
 			err, EACCES,
-			"%s: user %u may not write the %s of %s; its owner is changed with chown",
+			"%s: user %u may not write the %s of %s; change its owner with chown",
 			row->name, (unsigned int)who->uid, row->name, dev->key.name);
 	return rights_check_group(t, who, dev, row, err);
 }

@@ -37,7 +37,8 @@ int shares_check(const struct shares *s, const struct creds *who, struct err *er
 	if (share && (share->files >= FILES_OF_USER || share->files >= left))
 		return fail(
 			err, EMFILE,
-			"user %u has %u files open here, which is the most for one%s; close some",
+			"user %u has %u files open here, which is the most for one user%s; close "
+			"some",
 			(unsigned int)who->uid, share->files,
 			share->files < FILES_OF_USER ? " while others have so many" : "");
 	return left ? 0
@@ -90,8 +91,8 @@ int shares_keep(struct shares *s, const struct creds *who, size_t len, struct er
 	if (len > left || (share->bytes && share->bytes + len > most))
 		return fail(
 			err, ENOMEM,
-			"user %u has %zu MiB of long texts open, which is the most for one%s; close "
-			"some",
+			"user %u has %zu MiB of long texts open, which is the most for one user%s; "
+			"close some",
 			(unsigned int)who->uid, (share->bytes + (1 << 19)) >> 20,
 			share->bytes + len <= TEXT_OF_USER ? " while others have so many" : "");
 	share->bytes += len;

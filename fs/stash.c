@@ -54,7 +54,8 @@ int stash_create(int *ret_fd, struct err *err)
 	int r;
 
 	if (fd < 0)
-		return fail(err, errno, "no memory for what outlives the serving process: %s",
+		return fail(err, errno, "no memory for the state that outlives the serving "
+					"process: %s",
 			    strerror(errno));
 	r = prepare(fd);
 	if (r) {
@@ -89,7 +90,7 @@ static int check_head(int fd, struct err *err)
 
 	if (pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) || fstat(fd, &st) ||
 	    memcmp(head.magic, stash_layout.magic, sizeof(head.magic)))
-		return fail(err, EPROTO, "what was handed over is not this program's memory");
+		return fail(err, EPROTO, "the memory handed over is not this program's");
 	if (!region_is(&head, &stash_layout) || (size_t)st.st_size != place(STASH_COUNT))
 		return fail(err, EPROTO,
 			    "the memory handed over has layout %u, this program knows layout %u",

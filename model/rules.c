@@ -202,7 +202,8 @@ void device_doubt(const struct device *dev, char buf[static DOUBT_TEXT])
 	if (dev->facts.garbled[0])
 		snprintf(
 			buf, DOUBT_TEXT,
-			"sysfs describes %s as no kernel should: %s; it is left alone until that is right",
+			"sysfs holds invalid data for %s (%s); pcidevfs does not touch it until "
+			"that is fixed",
 			dev->key.name, dev->facts.garbled);
 }
 
@@ -232,10 +233,12 @@ static bool is_unhealthy(struct device *dev)
 	if (dev->facts.liveness != LIVENESS_GOOD) {
 		because(dev,
 			dev->facts.liveness == LIVENESS_ONES
-				? "config space of %s reads ff only: it may have fallen off the bus, or has no power; it "
-				  "is healthy again some time after it answers"
-				: "config space of %s cannot be read, the kernel waits for it: a reset of it may hang; it "
-				  "is healthy again some time after it answers",
+				? "config space of %s reads all ones: it may have fallen off the "
+				  "bus, or has no power; it is reported healthy once it has "
+				  "answered for a few seconds"
+				: "config space of %s cannot be read, the kernel waits for it: a "
+				  "reset of it may hang; it is reported healthy once it has "
+				  "answered for a few seconds",
 			dev->key.name);
 		return true;
 	}
@@ -247,8 +250,8 @@ static bool is_unhealthy(struct device *dev)
 	}
 	if (dev->intent.claim[0] && !dev->facts.nodes[0] && (dev->caps & CAP_CLAIM)) {
 		because(dev,
-			"claimed by %s, but %s is not there, so no guest can open it; is udev or devtmpfs "
-			"at work?",
+			"claimed by %s, but %s is not there, so no guest can open it; check that "
+			"udev or devtmpfs is running",
 			dev->intent.claim, missing_node(dev, node));
 		return true;
 	}
@@ -273,8 +276,8 @@ static bool is_coming(struct device *dev)
 	because(dev,
 		dev->facts.serial_known || dev->facts.serial
 			? "stored as claimed by %.160s, which is being restored"
-			: "stored as claimed by %.160s; which card it is is not known yet, since its serial number "
-			  "has not been read: wait",
+			: "stored as claimed by %.160s; the card is not identified yet, since its "
+			  "serial number has not been read: wait",
 		dev->intended);
 	return true;
 }
@@ -284,7 +287,7 @@ static bool is_allocated(struct device *dev)
 	if (!device_is_allocated(dev))
 		return false;
 	if (!strcmp(dev->intent.allocated, "pending"))
-		because(dev, "given to a pod; to whom is not known yet");
+		because(dev, "allocated to a pod that is not known yet");
 	else
 		because(dev, "allocated to %s", dev->intent.allocated);
 	return true;
@@ -331,7 +334,7 @@ static bool is_claimed(struct device *dev)
 	if (!dev->intent.claim[0])
 		return false;
 	because(dev, "claimed by %s%s%s", dev->intent.claim,
-		withheld ? "; kubelet is not offered it: " : "", withheld ? withheld : "");
+		withheld ? "; it is not offered to kubelet: " : "", withheld ? withheld : "");
 	return true;
 }
 
@@ -347,7 +350,8 @@ static bool is_host(struct device *dev)
 		because(dev, "%s", dev->refused);
 	else if (f->use == USE_GUEST && !f->serial_known && !f->serial)
 		because(dev,
-			"found on %s; which card it is is not known yet, since its serial number cannot be read: wait",
+			"found on %s; the card is not identified yet, since its serial number "
+			"cannot be read: wait",
 			f->driver);
 	else if (f->use == USE_GUEST)
 		because(dev, "found on %s without a claim; write a name to claim to adopt it",
@@ -404,22 +408,24 @@ void device_derive(struct device *dev, struct peers peers)
 	if (is_spoilt(dev, peers.on_host)) {
 		dev->state = STATE_UNHEALTHY;
 		because(dev,
-			"claimed by %s, but %s in its IOMMU group %d is with the host's driver %s, so no guest can "
-			"open it; write the claim again to take that along",
+			"claimed by %s, but %s in its IOMMU group %d is with the host's driver %s, "
+			"so no guest can open it; write the claim again to include it",
 			dev->intent.claim, peers.on_host->key.name, dev->facts.iommu_group,
 			peers.on_host->facts.driver);
 	}
 	if (is_shared(dev, peers.with_other)) {
 		dev->state = STATE_UNHEALTHY;
 		because(dev,
-			"it is with %s, and %s of its IOMMU group %d with %s; delete one of the pods",
+			"allocated to %s while %s in the same IOMMU group %d is allocated to %s; "
+			"delete one of the pods",
 			dev->intent.allocated, peers.with_other->key.name, dev->facts.iommu_group,
 			peers.with_other->intent.allocated);
 	}
 	dev->taken = peers.with_pod && dev->state == STATE_CLAIMED;
 	if (dev->taken)
 		because(dev,
-			"claimed by %s; IOMMU group %d is with %s, and no other pod gets a part of it",
+			"claimed by %s; IOMMU group %d is allocated to %s, and no other pod can "
+			"get a part of it",
 			dev->intent.claim, dev->facts.iommu_group,
 			peers.with_pod->intent.allocated);
 	else if (dev->state == STATE_CLAIMED && peers.of_other)
@@ -432,8 +438,8 @@ void device_derive(struct device *dev, struct peers peers)
 	else if (dev->state == STATE_FREE && (dev->caps & CAP_CLAIM) && peers.claimed) {
 		dev->state = STATE_UNHEALTHY;
 		because(dev,
-			"%s of its IOMMU group %d is claimed by %s without it; write that claim again to take it "
-			"along",
+			"%s of its IOMMU group %d is claimed by %s without it; write that claim "
+			"again to include it",
 			peers.claimed->key.name, dev->facts.iommu_group,
 			peers.claimed->intent.claim);
 	} else if (dev->unmet[0] && (dev->state == STATE_FREE || dev->state == STATE_HOST))

@@ -51,7 +51,8 @@ static void on_patience(struct source *s)
 	struct allocation *a = container_of(s, struct allocation, patience);
 	struct err err = { 0 };
 
-	fail(&err, ETIMEDOUT, "the tree has not taken it down within %g s; is pcidevfsd well?",
+	fail(&err, ETIMEDOUT, "pcidevfsd did not record the allocation within %g s; check that it "
+			      "is running",
 	     plugin_deadline(a->p, PATIENCE_MS) / 1e3);
 	refuse(a->resource, a->call, a->refused.code ? &a->refused : &err);
 	a->call = NULL;
@@ -212,7 +213,7 @@ static void lines_for(const struct devices *t, const struct allocation *a, struc
 
 static int without_tree(struct err *err)
 {
-	return fail(err, ENOTCONN, "nothing can be given to a pod while the tree is not there");
+	return fail(err, ENOTCONN, "nothing can be given to a pod while the tree is not mounted");
 }
 
 /* Makes the lines for the tree from what it is known to hold. */

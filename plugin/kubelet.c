@@ -88,7 +88,7 @@ static void on_answer(void *ctx, enum rpc_status status, const char *why, const 
 		if (now_ms() - k->since > PAUSE_MAX_MS)
 			k->pause = 0;
 		if (k->pause >= PAUSE_MAX_MS / 2 && k->pause < PAUSE_MAX_MS)
-			say("kubelet is not to be reached: %s", why);
+			say("kubelet cannot be reached: %s", why);
 		drop_channel(k);
 		later(k, &gone);
 	}

@@ -95,7 +95,7 @@ static int parse_options(int argc, char **argv, struct options *ret)
 	}
 	if (optind == argc)
 		return 0;
-	say("\"%s\" is no option; see --help", argv[optind]);
+	say("\"%s\" is not an option; see --help", argv[optind]);
 	return -EINVAL;
 }
 
@@ -216,7 +216,7 @@ static int start(struct main *m, const struct options *o, struct err *err)
 
 	p->o = o;
 	if ((size_t)snprintf(dir, sizeof(dir), "%s/device-plugins", o->kubelet) >= sizeof(dir) - 64)
-		return fail(err, ENAMETOOLONG, "--kubelet-dir: too long a path");
+		return fail(err, ENAMETOOLONG, "--kubelet-dir: the path is too long");
 	raise_limit();
 	confine();
 	r = open_signals(&m->signals, err) ? : make_dirs(o->kubelet, dir, err) ? : lock_dir(o->kubelet, err);

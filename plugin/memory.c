@@ -40,7 +40,7 @@ static void *read_it(void *ctx)
 static void tell(struct memory *m)
 {
 	if (m->err.code && m->err.code != ENOENT && strcmp(m->err.text, m->told.text))
-		say("%s; what a pod has and kubelet does not list stays with it", m->err.text);
+		say("%s; devices that kubelet does not list stay with their pods", m->err.text);
 	m->told = m->err;
 }
 

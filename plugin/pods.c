@@ -148,8 +148,8 @@ static void compare(struct pods *pods, const uint8_t *msg, size_t len)
 	if (l.odd)
 		complain(
 			pods, false,
-			"kubelet lists %zu devices with pods whose names none can have; these devices "
-			"stay as they are",
+			"kubelet lists %zu devices with invalid names of pods; these devices stay "
+			"as they are",
 			l.odd);
 	for (struct batch *b = l.batches; b; b = b->next) {
 		if (b->clear.len)
@@ -176,7 +176,7 @@ static void on_list(void *ctx, enum rpc_status status, const char *why, const ui
 	if (status == RPC_OK)
 		compare(pods, msg, len);
 	else if (!pods->cut || pods->cut > CUT_TIMES)
-		complain(pods, true, "kubelet does not tell which pod has what: %s", why);
+		complain(pods, true, "kubelet does not list its pods: %s", why);
 	else /* nothing has changed for the better: do not repeat messages */
 		out_printf(&pods->round, "%s", out_text(&pods->before));
 	pods->failed |= status != RPC_OK;

@@ -95,7 +95,8 @@ static void tell_again(struct resource *r)
 	}
 	resource_again(r);
 	if (++r->brief == 2 && r->wanted)
-		say("kubelet listens to %s for %u ms and ends that; told again in %u ms, then less and less often",
+		say("kubelet listened to %s for only %u ms; registered again in %u ms, then less "
+		    "and less often",
 		    r->name, (unsigned int)lasted, r->pause);
 }
 
@@ -141,7 +142,7 @@ void resource_heard(struct resource *r, const char *why)
 	}
 	resource_again(r);
 	if (resource_is_news(r, why))
-		say("kubelet does not take %s: %s; asked again in %u ms, then less and less often",
+		say("kubelet does not accept %s: %s; asked again in %u ms, then less and less often",
 		    r->name, why, r->pause);
 }
 

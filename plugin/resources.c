@@ -167,10 +167,10 @@ static void on_end(struct source *s)
 		resource_free(r);
 		return;
 	}
-	say("%s is offered no more", r->name);
+	say("%s is no longer offered", r->name);
 	r->ended = true;
 	unbind(r);
-	resource_hang_up(r, "nothing is offered by this name");
+	resource_hang_up(r, "nothing is offered under this name");
 	r->heard = r->telling = false;
 	r->again.at = r->end.at = now_ms() + QUIET_MS;
 }

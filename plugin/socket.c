@@ -18,7 +18,7 @@ int socket_bind(const char *dir, const char *name, struct err *err)
 
 	if ((size_t)snprintf(a.sun_path, sizeof(a.sun_path), "%s/%s", dir, name) >=
 	    sizeof(a.sun_path))
-		return fail(err, ENAMETOOLONG, "%s: too long a path for a socket", dir);
+		return fail(err, ENAMETOOLONG, "%s: the path is too long for a socket", dir);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) || chmod(a.sun_path, 0600) ||
 	    listen(fd, SOMAXCONN))
@@ -71,7 +71,7 @@ int socket_connect(const char *path, struct err *err)
 	int r;
 
 	if (!STR_COPY(a.sun_path, path))
-		return fail(err, ENAMETOOLONG, "%s: too long a path for a socket", path);
+		return fail(err, ENAMETOOLONG, "%s: the path is too long for a socket", path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)))
 		return fail(err, errno, "%s: %s", path, strerror(errno));

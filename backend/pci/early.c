@@ -56,7 +56,7 @@ static int find_claim(const struct sysfs *s, const char *state_dir, const char *
 
 	if (rc)
 		return fail(err, -rc, "%s: %s", address,
-			    rc == -EINVAL ? "no address of a PCI function"
+			    rc == -EINVAL ? "not an address of a PCI function"
 					  : "there is no such function");
 	if (!device_is_vf(dev))
 		return intents_early(state_dir, dev, NULL, ret_with, err);

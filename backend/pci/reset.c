@@ -25,8 +25,8 @@ static int explain(struct backend *b, const struct step *step, int rc, unsigned 
 	if (rc == -ENOTTY || rc == -ENOENT)
 		return fail(
 			err, EOPNOTSUPP,
-			"the kernel has no way to reset %s as things are; its reset_method in sysfs "
-			"names those that are tried",
+			"the kernel cannot reset %s in its present state; its reset_method in "
+			"sysfs names the methods that are tried",
 			name);
 	return fail(err, EIO, "reset of %s was refused by the kernel: %s; dmesg may say why", name,
 		    strerror(-rc));

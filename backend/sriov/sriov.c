@@ -52,8 +52,8 @@ static int refuse_driver(const struct pf *pf, struct err *err)
 	if (f->num_vfs > 0)
 		return fail(
 			err, EOPNOTSUPP,
-			"the driver of %s was taken away and has left its %d VFs behind; bind one that makes "
-			"VFs before their number can change",
+			"the driver of %s was removed and has left its %d VFs behind; bind a "
+			"driver that makes VFs before you change their number",
 			name, f->num_vfs);
 	return fail(err, EOPNOTSUPP,
 		    "%s has no driver, and only its driver can make VFs; bind one first", name);
@@ -123,13 +123,13 @@ static int refuse(const struct pf *pf, const struct plan *plan, struct err *err)
 			    pf->dev->key.name, pf->dev->facts.total_vfs);
 	if (pf->asked > VFS_MAX)
 		return fail(err, EOPNOTSUPP,
-			    "sriov_numvfs: %u asked for %s; more than %d VFs of one device are not "
-			    "looked after here",
+			    "sriov_numvfs: %u asked for %s; pcidevfs handles at most %d VFs of one "
+			    "device",
 			    pf->asked, pf->dev->key.name, VFS_MAX);
 	if (pf->n_vfs > VFS_MAX)
 		return fail(err, EOPNOTSUPP,
-			    "%s has %zu VFs, and more than %d of one device are not looked after "
-			    "here; who made them must remove them",
+			    "%s has %zu VFs, and pcidevfs handles at most %d of one device; remove "
+			    "them in the way they were made",
 			    pf->dev->key.name, pf->n_vfs, VFS_MAX);
 	rc = refuse_pf(pf, plan, err);
 	for (size_t i = 0; i < pf->n_vfs && !rc; i++)
@@ -281,7 +281,8 @@ static int numvfs_settle(struct model *m, const struct request *request, struct 
 	if (pf->facts.num_vfs != (int64_t)asked)
 		return fail(
 			err, EIO,
-			"%s has %d VFs and not %u although the kernel said so; dmesg may say why",
+			"%s has %d VFs and not %u although the kernel reported success; dmesg may "
+			"say why",
 			pf->key.name, pf->facts.num_vfs, asked);
 	if (asked && !pf->intent.claim[0]) /* left by a claim that could not be restored */
 		intent_end_claim(&pf->intent);

@@ -116,7 +116,8 @@ static int write_checked(struct backend *b, struct step *step, unsigned int had,
 	if (!rc)
 		rc = count_vfs(b, &step->dev, &has, err);
 	if (!rc && has != n) /* Some cards report success and show fewer. */
-		rc = fail(err, EIO, "%u VFs of %s were asked for, and %u came; dmesg may say why",
+		rc = fail(err, EIO, "%u VFs of %s were requested, and %u appeared; dmesg may say "
+				    "why",
 			  n, step->dev.name, has);
 	if (rc)
 		write_number(b, step, 0, ms);
@@ -141,7 +142,7 @@ static int parse_number(const char *text, unsigned int *ret, struct err *err)
 	uint64_t n;
 
 	if (parse_u64(text, UINT16_MAX, &n))
-		return fail(err, EINVAL, "\"%s\" is no number of VFs", text);
+		return fail(err, EINVAL, "\"%s\" is not a number of VFs", text);
 	*ret = (unsigned int)n;
 	return 0;
 }

@@ -159,7 +159,7 @@ static int refuse_no_group(const struct question *q, struct err *err)
 static int refuse_large(const struct question *q, struct err *err)
 {
 	return fail(err, EOPNOTSUPP,
-		    "IOMMU group %d of %s has more than %d members, and no more can be claimed "
+		    "IOMMU group %d of %s has more than %d members, the most that can be claimed "
 		    "together",
 		    q->asked->facts.iommu_group, q->asked->key.name, CLAIM_MEMBERS);
 }

@@ -172,7 +172,8 @@ static int refuse_discord(const struct device *dev, const struct vfio_group *g,
 		if (other && strcmp(other->value, request->value))
 			return fail(
 				err, EINVAL,
-				"%s shares IOMMU group %d with %s: both go to the same owner, not to %s and %s",
+				"%s shares IOMMU group %d with %s: both must go to the same owner, "
+				"not to %s and %s",
 				dev->key.name, dev->facts.iommu_group, g->members[i]->key.name,
 				request->value[0] ? request->value : "none",
 				other->value[0] ? other->value : "none");
@@ -323,7 +324,8 @@ static int verify_claim(const struct device *dev, struct err *err)
 	if (!vfio_bound(dev))
 		return fail(
 			err, EIO,
-			"%s is on %s and not on %s although the kernel said so; dmesg may say why",
+			"%s is on %s and not on %s although the kernel reported success; dmesg may "
+			"say why",
 			dev->key.name, dev->facts.driver[0] ? dev->facts.driver : "no driver",
 			vfio_driver_for(dev));
 	if (!has_group_node(dev))
@@ -338,7 +340,8 @@ static int verify_release(const struct device *dev, struct err *err)
 	if (dev->intent.claim[0] && dev->intent.former_known && vfio_bound(dev))
 		return fail(
 			err, EIO,
-			"%s is on %s again although it was released; is there a new_id or ids= for it?",
+			"%s is on %s again although it was released; check for a new_id or ids= "
+			"that names it",
 			dev->key.name, dev->facts.driver);
 	return 0;
 }

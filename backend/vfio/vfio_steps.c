@@ -350,8 +350,8 @@ static int node_run(void *backend, struct step *step, unsigned int ms, struct er
 				    step->dev.name, step->value);
 		if (now_ms() >= until)
 			return fail(err, EIO,
-				    "%s is on its vfio driver, but %s did not appear; is udev or "
-				    "devtmpfs at work?",
+				    "%s is on its vfio driver, but %s did not appear; check that "
+				    "udev or devtmpfs is running",
 				    step->dev.name, step->value);
 		nanosleep(&pause, NULL);
 	}

@@ -62,8 +62,8 @@ int allocated_to_store(const struct subject *s, const char *text, struct request
 	(void)s;
 	if (!known)
 		return fail(err, EINVAL,
-			    "allocated_to: \"%.128s\" is none of pending, NAMESPACE/POD/CONTAINER, "
-			    "claim:UID and none",
+			    "allocated_to: \"%.128s\" is not one of pending, "
+			    "NAMESPACE/POD/CONTAINER, claim:UID and none",
 			    text);
 	if (strlen(text) >= ALLOCATED_NAME)
 		return fail(err, EINVAL, "allocated_to: a name has at most %d characters",
@@ -79,7 +79,7 @@ int allocated_to_reaches(const struct subject *s, const struct request *request,
 		return 0;
 	return fail(
 		err, EACCES,
-		"allocated_to: %s is allocated to %s; to say that this has ended needs the group "
-		"pcidevfs or CAP_DAC_OVERRIDE",
+		"allocated_to: %s is allocated to %s; to end that needs the group pcidevfs or "
+		"CAP_DAC_OVERRIDE",
 		s->dev->key.name, s->dev->intent.allocated);
 }

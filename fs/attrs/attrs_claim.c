@@ -29,28 +29,32 @@ static int claim_store(const struct subject *s, const char *text, struct request
 	if (!text[0])
 		return fail(
 			err, EINVAL,
-			"claim: nothing was written; write who claims %s, or none to release it",
+			"claim: the value is empty; write the name of the claimant of %s, or none "
+			"to release it",
 			s->dev->key.name);
 	if (!parse_bool(text, &yes) || (!strcasecmp(text, "none") && strcmp(text, "none")))
 		return fail(
 			err, EINVAL,
-			"claim: \"%s\" is reserved; write the name of who claims %s, such as alice, "
-			"or none to release it",
+			"claim: \"%s\" is reserved; write the name of the claimant of %s, for "
+			"example alice, or none to release it",
 			text, s->dev->key.name);
 	if (*bad)
 		return fail(
 			err, EINVAL,
-			"claim: \"%.64s\" cannot be who claims %s: a name has only letters, digits and . _ : @ / -",
+			"claim: \"%.64s\" cannot be the claimant of %s: a name has only letters, "
+			"digits and . _ : @ / -",
 			text, s->dev->key.name);
 	if (strlen(text) >= CLAIM_NAME)
 		return fail(
 			err, EINVAL,
-			"claim: \"%.32s...\" cannot be who claims %s: a name has at most %d characters, not %zu",
+			"claim: \"%.32s...\" cannot be the claimant of %s: a name has at most %d "
+			"characters, not %zu",
 			text, s->dev->key.name, CLAIM_NAME - 1, strlen(text));
 	if (!strcmp(text, ".") || !strcmp(text, ".."))
 		return fail(
 			err, EINVAL,
-			"claim: \"%s\" cannot be who claims %s: claims/ can have no directory of that name",
+			"claim: \"%s\" cannot be the claimant of %s: claims/ can have no directory "
+			"of that name",
 			text, s->dev->key.name);
 	STR_COPY(ret->value, strcmp(text, "none") ? text : "");
 	return 0;

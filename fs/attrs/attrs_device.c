@@ -20,7 +20,7 @@ static int reset_store(const struct subject *s, const char *text, struct request
 	bool yes = false, flag = !parse_bool(text, &yes);
 
 	if (!text[0] || (flag && !yes))
-		return fail(err, EINVAL, "reset: write 1, or the name of who claims %s",
+		return fail(err, EINVAL, "reset: write 1, or the name of the claimant of %s",
 			    s->dev->key.name);
 	if (strlen(text) >= CLAIM_NAME)
 		return fail(err, EINVAL, "reset: a name has at most %d characters", CLAIM_NAME - 1);

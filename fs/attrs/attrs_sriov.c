@@ -33,8 +33,7 @@ static int numvfs_store(const struct subject *s, const char *text, struct reques
 	if (r || (text[0] == '0' && isdigit((unsigned char)text[1]))) /* octal in sysfs */
 		return fail(
 			err, EINVAL,
-			"sriov_numvfs: \"%s\" is no number; write how many VFs %s shall have, 0 "
-			"for none",
+			"sriov_numvfs: \"%s\" is not a number; write the number of VFs for %s, or 0",
 			text, s->dev->key.name);
 	snprintf(ret->value, sizeof(ret->value), "%u", (unsigned int)n);
 	return 0;

@@ -35,9 +35,9 @@ int resource_name_store(const struct subject *s, const char *text, struct reques
 	if (!none && !is_extended(text))
 		return fail(
 			err, EINVAL,
-			"resource_name: \"%.128s\" is no name that kubelet takes; write such as "
-			"example.com/MY_NIC (a domain in lower case, a slash, then at most 63 letters, digits "
-			"and - _ .), or none for the computed name",
+			"resource_name: kubelet does not accept the name \"%.128s\"; use a form "
+			"such as example.com/MY_NIC (a domain in lower case, a slash, then at most "
+			"63 letters, digits and - _ .), or none for the computed name",
 			text);
 	if (strlen(text) >= RESOURCE_NAME)
 		return fail(err, EINVAL, "resource_name: a name has at most %d characters",

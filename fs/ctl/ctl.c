@@ -35,8 +35,8 @@ static void take(struct ctl_job *job)
 	next->commands = next->begun = next->started = 0;
 	if (!ctl_may_hold(job->tree, &job->who.opener, job->size))
 		fail(&job->err, ENOBUFS,
-		     "ctl: the transactions of all users take as much memory as they may; write abort, and "
-		     "begin again with fewer lines or later");
+		     "ctl: the transactions of all users use all the memory they may; write abort, "
+		     "and begin again later or with fewer lines");
 	else if (ctl_append(job->ctl, next, job->buf, job->size))
 		fail(&job->err, E2BIG,
 		     "ctl: at most %zu bytes in one write, %zu in a transaction; "
@@ -438,7 +438,7 @@ static void refuse_full(struct ctl_job *job, const struct node *n)
 	struct err err = { 0 };
 
 	fail(&err, EAGAIN,
-	     "ctl: as many writes wait on this open file as may; write again when they have their answers");
+	     "ctl: too many writes wait on this open file; write again when they have their answers");
 	record_command(job->tree, n->subject.dev ? &job->home : NULL, written_by(job), &who, &err,
 		       0);
 	drop(job, -EAGAIN);

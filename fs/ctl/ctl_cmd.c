@@ -61,7 +61,7 @@ static int add_request(struct ctl_job *job, const struct request *request, struc
 
 		if (key_eq(&w->dev, &request->dev) && w->child == request->child &&
 		    !strcmp(w->file, request->file))
-			return fail(err, EINVAL, "ctl: it is written twice in one transaction");
+			return fail(err, EINVAL, "ctl: the file is written twice in one transaction");
 	}
 	if (n == REQUESTS_MAX)
 		return fail(err, E2BIG, "ctl: a transaction has at most %d lines", REQUESTS_MAX);
@@ -130,7 +130,8 @@ static int lift(struct ctl_job *job, const char *arg, struct err *err)
 		return fail(err, ENODEV, "ctl: force: there is no device %s", at.dev.name);
 	return named ? 0
 		     : fail(err, EINVAL,
-			    "ctl: force: no line of this transaction names %s, nor its IOMMU group",
+			    "ctl: force: no line of this transaction names %s or a member of its "
+			    "IOMMU group",
 			    at.dev.name);
 }
 
@@ -289,7 +290,8 @@ static int check_settle(struct ctl_job *job, const struct key *key, bool owned, 
 	if (owned || !row)
 		return fail(
 			err, EACCES,
-			"user %u may not; its files were given away by chown or chmod, and only root takes that back",
+			"user %u may not do this: ownership was changed with chown or chmod, only "
+			"root can drop it",
 			(unsigned int)job->who.opener.uid);
 	if (!key)
 		return rights_check_unborn(job->tree, &job->who.opener, NULL, row, err);
@@ -333,7 +335,7 @@ static bool run_forget(struct ctl_job *job)
 	struct intents *in = intents_of(job);
 
 	if (in && job->has_home)
-		fail(&job->err, EINVAL, "ctl: forget is for the ctl of the root");
+		fail(&job->err, EINVAL, "ctl: forget works only in the ctl of the root");
 	else if (in && intents_forget(in, job->arg, &settler, &job->err))
 		fail_wrap(&job->err, "ctl: forget");
 	else if (in && (settler.dev.bus || settler.root))
@@ -360,7 +362,7 @@ static bool run_accept(struct ctl_job *job)
 static bool run_unclear(struct ctl_job *job)
 {
 	fail(&job->err, EINVAL,
-	     "ctl: %s stands alone, and \"%.64s\" came behind it; write abort and begin again",
+	     "ctl: %s takes no argument, but \"%.64s\" follows it; write abort and begin again",
 	     job->line, job->arg);
 	return true;
 }

@@ -84,13 +84,14 @@ static int check_share(struct tree *t, const struct creds *who, struct err *err)
 	if (u.mine >= CTL_OF_USER)
 		return fail(
 			err, EMFILE,
-			"ctl: user %u has %d open for writing, which is the most for one; close some",
+			"ctl: user %u has %d open for writing, which is the most for one user; "
+			"close some",
 			(unsigned int)who->uid, CTL_OF_USER);
 	if (u.mine >= CTL_OF_ALL - u.all && u.mine)
 		return fail(
 			err, EMFILE,
-			"ctl: user %u has %u open for writing, which is the most for one while all "
-			"users have %u; close some",
+			"ctl: user %u has %u open for writing, which is the most for one user "
+			"while all users have %u; close some",
 			(unsigned int)who->uid, u.mine, u.all);
 	return u.all < CTL_OF_ALL ? 0
 				  : fail(err, ENFILE,
@@ -115,7 +116,7 @@ int ctl_open(struct tree *t, uint64_t fh, bool reads, struct err *err)
 		ctl->deaf = !reads;
 	else if (!r)
 		r = fail(err, ENFILE,
-			 "ctl: %d are open for writing, which is all there are; close some",
+			 "ctl: %d are open for writing, which is the most for all; close some",
 			 CTL_FILES);
 	pthread_mutex_unlock(&c->lock);
 	return r;

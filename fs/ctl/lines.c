@@ -38,7 +38,7 @@ int line_target(const struct lines_of *of, const char *text, struct target *ret,
 	*ret = (struct target){ 0 };
 	if (!strncmp(last, VIRTFN, strlen(VIRTFN))) {
 		if (!parse_virtfn(last, &ret->child))
-			return fail(err, EINVAL, "%s: \"%.64s\" names no VF; write such as %s3",
+			return fail(err, EINVAL, "%s: \"%.64s\" is not a VF; write for example %s3",
 				    of->file, text, VIRTFN);
 		n = slash ? (size_t)(slash - text) : 0;
 	}
@@ -49,9 +49,9 @@ int line_target(const struct lines_of *of, const char *text, struct target *ret,
 	if (n < sizeof(id))
 		snprintf(id, sizeof(id), "%.*s", (int)n, text);
 	if (of->home || !key_parse(id, &ret->dev))
-		return fail(err, EINVAL, "%s: \"%.64s\" is no %s", of->file, text,
+		return fail(err, EINVAL, "%s: \"%.64s\" is not a %s", of->file, text,
 			    of->home ? "file of this device"
-				     : "device; write its address, such as 0000:08:00.0");
+				     : "device; write its address, for example 0000:08:00.0");
 	return 0;
 }
 
@@ -83,10 +83,10 @@ static int find_row(const struct lines_of *of, const struct device *dev, const c
 	const struct attr *row = attr_by_name(kind_of_bus(dev->key.bus), 0, name);
 
 	if (!row || !row->store || row->flags & ATTR_ASIDE)
-		return fail(err, EINVAL, "%s: \"%.64s\" is no file that can be written %s",
+		return fail(err, EINVAL, "%s: \"%.64s\" is not a file that can be written %s",
 			    of->file, name,
-			    of->home ? "here, such as claim"
-				     : "in a device's directory, such as claim");
+			    of->home ? "here, for example claim"
+				     : "in a device's directory, for example claim");
 	if (!row_fits(row, dev->caps)) {
 		device_lacks(dev, row->name, err);
 		return fail_wrap(err, "%s", of->file);
@@ -113,7 +113,7 @@ static int judge(const struct lines_of *of, const struct target *at, const char 
 	r = r ? r : request_parse(&s, row, value, ret, err);
 	if (!r && of->who)
 		r = rights_check_value(&s, of->who, row, ret, err);
-	if (!r && !ret->made_by[0]) {
+	if (!ret->made_by[0]) {
 		ret->dev = about.dev;
 		ret->child = about.child;
 		ret->parent = about.parent;
@@ -145,7 +145,8 @@ int line_request(const struct lines_of *of, char *line, struct request *ret,
 	if (!file && !of->home)
 		return fail(
 			err, EINVAL,
-			"%s: \"%.64s\" names no file; a line is ADDRESS/FILE VALUE or a command",
+			"%s: \"%.64s\" does not name a file; a line is ADDRESS/FILE VALUE or a "
+			"command",
 			of->file, line);
 	if (file)
 		*file++ = '\0';

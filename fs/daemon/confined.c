@@ -98,7 +98,8 @@ static const struct {
 	{ CAP(SYS_PTRACE) | CAP(DAC_READ_SEARCH),
 	  "open files of other processes are not seen, nor what the host needs in its network namespace" },
 	{ CAP(SYS_MODULE), "a claim loads no driver" },
-	{ CAP(SYS_CHROOT) | CAP(MKNOD), "programs of a vendor's driver do not run, or not wholly" },
+	{ CAP(SYS_CHROOT) | CAP(MKNOD), "programs of a vendor's driver do not run, or not "
+					"completely" },
 	{ CAP(NET_ADMIN),
 	  "a burst of events overflows its buffer sooner, and all devices are looked at again" },
 	{ CAP(SYS_NICE), "on a busy machine answers come later" },
@@ -130,6 +131,7 @@ void confined_health(struct out *o)
 	out_pair(o, "hint",
 		 failed.calls || failed.caps
 			 ? "the daemon's log says why"
-			 : "boot with landlock among lsm=, or see that DevicePolicy=closed holds");
+			 : "boot with landlock among lsm=, or make sure that DevicePolicy=closed "
+			   "is set");
 	out_printf(o, "\n");
 }

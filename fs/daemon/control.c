@@ -155,11 +155,11 @@ static int check_peer(int fd, struct err *err)
 	int r;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
-		return fail(err, EPERM, "who asks for --replace is not known: %s", strerror(errno));
+		return fail(err, EPERM, "the caller of --replace is not known: %s", strerror(errno));
 	gone.fd = open_peer(fd, peer.pid);
 	r = check_rights(&peer, err);
 	if (!r && (gone.fd < 0 || poll(&gone, 1, 0)))
-		r = fail(err, EPERM, "who asked for --replace is gone");
+		r = fail(err, EPERM, "the caller of --replace is gone");
 	if (gone.fd >= 0)
 		close(gone.fd);
 	return r;

@@ -222,7 +222,7 @@ static void look_around(void *ctx)
 	d->watching = !r;
 	if (r)
 		handoff_report(d->sock, REPORT_FAILING,
-			       "no thread that would see changes of the machine");
+			       "no thread to watch for changes of the machine");
 }
 
 static int open_session(struct daemon *d, struct err *err)

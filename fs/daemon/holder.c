@@ -95,7 +95,7 @@ static void on_server_end(struct holder *h)
 	retry_note(&h->retry, server_ended(was, &next));
 	if (h->ending) {
 		if (was->stopping && now_ms() >= was->kill_at && server_left_op(h->stash))
-			say("an act that still ran was cut short; its devices may be half way "
+			say("a running operation was interrupted; its devices may be half way "
 			    "between two drivers");
 		holder_finish(h, 0);
 		return;
@@ -121,8 +121,8 @@ static void on_server_end(struct holder *h)
 	h->next.restarts++;
 	h->next.restarted_at = time(NULL);
 	if (retry_hopeless(&h->retry)) {
-		say("%u serving processes in a row failed or were killed before they "
-		    "served; gives %s up, so that nobody waits for it for ever",
+		say("%u serving processes in a row failed or were killed before they served; gives "
+		    "up %s, so that nobody waits for it for ever",
 		    h->retry.failed + h->retry.killed, h->path);
 		holder_finish(h, 1);
 		return;
@@ -260,7 +260,7 @@ static void hand_over(struct holder *h)
 	if (e.former >= 0)
 		close(e.former);
 	snprintf(text, sizeof(text),
-		 "the program offered cannot be run: %s; the one that runs goes on", strerror(-r));
+		 "the offered program cannot be run: %s; the running one goes on", strerror(-r));
 	takeover_refuse(&h->takeover, text);
 	h->start_at = now_ms();
 	spawn_open(&h->spawn, NULL);

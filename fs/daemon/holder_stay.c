@@ -25,14 +25,14 @@ void holder_abort_what_stays(struct holder *h)
 	holder_deafen(h);
 	if (h->ending || !h->mounted || h->server.aborted ||
 	    mountpoint_detach(h->path, &h->mount, true)) {
-		say("the serving process (pid %d) cannot end before the kernel lets a thread of it "
-		    "go; %s is unmounted without it",
+		say("the serving process (pid %d) cannot end before the kernel releases one of its "
+		    "threads; %s is unmounted without it",
 		    (int)h->server.pid, h->path);
 		holder_finish(h, 1);
 		return;
 	}
 	h->server.aborted = true;
-	say("the kernel does not let the serving process (pid %d) go; aborts its connection and "
+	say("the kernel does not release the serving process (pid %d); aborts its connection and "
 	    "mounts %s anew",
 	    (int)h->server.pid, h->path);
 	h->mounted = !mountpoint_anew(h->path, &h->fuse, &h->mount, &err);

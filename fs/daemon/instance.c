@@ -77,7 +77,7 @@ int instance_others(struct instance *i, struct err *err)
 	if (dir < 0)
 		return dir;
 	if (!i->name[0])
-		return fail(err, ENOENT, "the sysfs cannot be told from others");
+		return fail(err, ENOENT, "this sysfs cannot be distinguished from others");
 	r = take(i, dir, err);
 	if (r)
 		return r;
@@ -93,9 +93,9 @@ int instance_others(struct instance *i, struct err *err)
 		    is_dead(dir, e->d_name) || strncmp(e->d_name, i->name, sysfs_part(i)) != 0)
 			continue;
 		fail(err, EBUSY,
-		     "another pcidevfsd works on this sysfs (pid %.40s), or a former process of this "
-		     "one hangs in the kernel; of two daemons each takes the other's claims for those "
-		     "of strangers: end one of them",
+		     "another pcidevfsd works on this sysfs (pid %.40s), or a former process of "
+		     "this one hangs in the kernel; each of two daemons treats the other's claims "
+		     "as foreign: end one of them",
 		     pid_of(i, e->d_name));
 		return 1;
 	}

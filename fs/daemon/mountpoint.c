@@ -228,8 +228,8 @@ int mountpoint_prepare(const char *path, struct err *err)
 	if (!statfs(path, &fs) && (fs.f_type == PROC_SUPER_MAGIC || fs.f_type == SYSFS_MAGIC))
 		return fail(
 			err, EINVAL,
-			"%s lies in the kernel's own %s; choose a mount point elsewhere, such as "
-			"/run/pcidevfs",
+			"%s lies in the kernel's own %s; choose a mount point elsewhere, for "
+			"example /run/pcidevfs",
 			path, fs.f_type == SYSFS_MAGIC ? "sysfs" : "proc");
 	return 0;
 }
@@ -272,8 +272,8 @@ int mountpoint_attach(const char *path, int fuse_fd, struct mount_entry *ret, st
 	if (r) {
 		umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
 		return fail(err, -r,
-			    "%s was mounted but does not stand in /proc/self/mountinfo; "
-			    "is /proc this process's own?",
+			    "%s was mounted but is not in /proc/self/mountinfo; check that /proc "
+			    "is that of this process",
 			    path);
 	}
 	return 0;

@@ -21,7 +21,7 @@
 /* claim: NULL for an interrupted operation. */
 static void say_verdict(const char *address, const char *claim, const char *refusal)
 {
-	const char *from = claim ? claim : "an act that was cut short";
+	const char *from = claim ? claim : "an interrupted operation";
 
 	if (refusal)
 		fprintf(stderr, "%s: stays %s by %s: %s\n", address,
@@ -234,7 +234,8 @@ bool release_nothing(const struct options *o, int *ret_status)
 		return false;
 	*ret_status = mountpoint_any(mounted, sizeof(mounted));
 	if (*ret_status)
-		say("%s is no mount of pcidevfsd, and nothing is stored in %s; one is mounted at %s",
+		say("%s is not a mount of pcidevfsd, and nothing is stored in %s; one is mounted "
+		    "at %s",
 		    o->mountpoint, o->state, mounted);
 	else
 		printf("nothing was claimed: nothing is stored in %s\n", o->state);

@@ -30,8 +30,8 @@ static int follow(int fd)
 		if (msg.what == REPORT_DONE || msg.what == REPORT_REFUSED)
 			return msg.what == REPORT_DONE ? 0 : 1;
 	}
-	say("the daemon did not say how it ended%s; see its log",
-	    r == -EAGAIN ? " in a minute" : "");
+	say("the daemon did not report the result%s; see its log",
+	    r == -EAGAIN ? " within a minute" : "");
 	return 1;
 }
 
@@ -46,8 +46,8 @@ static int replace_connect(const struct options *o, struct err *err)
 		return r;
 	if (mountpoint_find(path, &mount) || !mount.ours)
 		return fail(err, ENOENT,
-			    "%s is no mount of pcidevfsd, so there is nothing to replace; "
-			    "start it without --replace",
+			    "%s is not a mount of pcidevfsd, so there is nothing to replace; start "
+			    "it without --replace",
 			    path);
 	r = control_connect(&mount, &pid, err);
 	return r < 0 ? fail_wrap(err, "%s cannot be taken over", path) : r;

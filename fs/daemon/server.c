@@ -204,15 +204,15 @@ static void describe_end(const struct server *s, const siginfo_t *end, char *tex
 	if (s->aborted)
 		snprintf(
 			text, size,
-			"the kernel did not let the serving process (pid %d) go; its connection was "
-			"aborted and the tree mounted anew",
+			"the kernel did not release the serving process (pid %d); its connection "
+			"was aborted and the tree mounted anew",
 			(int)pid);
 	else if (s->failing[0])
 		snprintf(text, size, "the serving process (pid %d) gave up: %s", (int)pid,
 			 s->failing);
 	else if (was_hung(s, end))
 		snprintf(text, size,
-			 "the serving process (pid %d) was killed since it answered no more: %s",
+			 "the serving process (pid %d) was killed because it no longer answered: %s",
 			 (int)pid, s->hung);
 	else if (was_signalled(end))
 		snprintf(text, size, "the serving process (pid %d) was ended by signal %d (%s)",

@@ -173,7 +173,7 @@ void takeover_ask(struct takeover *t, const struct options *o, const char *mount
 	t->until = now_ms() + PATIENCE_MS;
 	if (start_asking(t, mountpoint))
 		takeover_refuse(t,
-				"the program offered cannot be asked; the one that runs goes on");
+				"the offered program cannot be asked; the running one goes on");
 }
 
 void takeover_verdict(struct takeover *t)
@@ -189,9 +189,8 @@ void takeover_verdict(struct takeover *t)
 	said[n > 0 ? strcspn(said, "\n") : 0] = '\0';
 	if (!WIFEXITED(status) || WEXITSTATUS(status)) {
 		snprintf(text, sizeof(text),
-			 "the program offered cannot go on here: %s; the one that "
-			 "runs goes on",
-			 *said ? said : "it ended without a word");
+			 "the offered program cannot go on here: %s; the running one goes on",
+			 *said ? said : "it ended without a message");
 		takeover_refuse(t, text);
 		return;
 	}
@@ -204,7 +203,7 @@ void takeover_expire(struct takeover *t)
 {
 	if (t->state == TAKEOVER_ASKING)
 		takeover_refuse(
-			t, "the program offered did not answer in time; the one that runs goes on");
+			t, "the offered program did not answer in time; the running one goes on");
 	else
 		takeover_clear(t);
 }

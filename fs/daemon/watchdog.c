@@ -20,7 +20,7 @@ static const struct {
 } hands[HANDS] = {
 	[HAND_REQUEST] = { HUNG_LOOKS, "it hung at one request" },
 	/* They compute, for thousands of devices at once, on a machine that may be busy. */
-	[HAND_NOTIFIER] = { 20, "its thread that tells of changes hung" },
+	[HAND_NOTIFIER] = { 20, "its thread that reports changes hung" },
 	[HAND_WORKER] = { 20, "its thread that makes long texts hung" },
 };
 

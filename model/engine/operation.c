@@ -43,7 +43,7 @@ static void *more(void *v, size_t n, size_t add, size_t size, struct err *err)
 	void *p = reallocarray(v, n + add ? n + add : 1, size);
 
 	if (!p)
-		fail(err, ENOMEM, "no memory for the act");
+		fail(err, ENOMEM, "no memory for the operation");
 	return p;
 }
 
@@ -210,7 +210,7 @@ static int plan_stage(struct txn *t, bool *ret_more, struct err *err)
 	int r;
 
 	if (!requests)
-		return fail(err, ENOMEM, "no memory for the act");
+		return fail(err, ENOMEM, "no memory for the operation");
 	model_lock(m);
 	for (size_t i = 0; i < t->log->n_requests; i++)
 		if (!satisfied_by_absence(t, &t->log->requests[i]) &&
@@ -393,7 +393,7 @@ static int run_stages(struct txn *t, struct err *err)
 
 		r = r ? r : observe(t, true, err);
 		if (!r && stage == STAGES)
-			r = fail(err, EIO, "%s of %s does not come to an end",
+			r = fail(err, EIO, "%s of %s does not end",
 				 log->requests[0].file, log->requests[0].dev.name);
 		r = r ? r : plan_stage(t, &left, err);
 		r = r ? r : ask_rights(t, err);

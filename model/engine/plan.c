@@ -206,7 +206,7 @@ static int refuse_absent(struct model *m, const struct method *const *methods,
 			    key_id(&request->dev, id));
 	if (told)
 		return fail(err, ENODEV,
-			    "%s has no virtfn%u, nor will it at the end of this transaction",
+			    "%s has no virtfn%u, and will have none at the end of this transaction",
 			    parent->key.name, request->child - 1u);
 	maker = method_maker(methods, parent);
 	return fail(err, ENODEV, "%s has no virtfn%u, it has %d VFs; write its %s first",

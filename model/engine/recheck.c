@@ -30,7 +30,7 @@ int op_look(struct engine *e, const struct request *requests, size_t n_requests,
 	int rc;
 
 	if (!devs)
-		return fail(err, ENOMEM, "no memory for the act");
+		return fail(err, ENOMEM, "no memory for the operation");
 	model_lock(m);
 	for (size_t i = 0; i < n_requests; i++) {
 		const struct method *method = method_find(w->methods, &requests[i]);

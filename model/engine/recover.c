@@ -29,8 +29,8 @@ static int undo_unknown(void *backend, struct step *step, unsigned int deadline_
 	(void)deadline_ms;
 	return fail(
 		err, EOPNOTSUPP,
-		"another version of this program did it (%s), and this one does not know how to "
-		"take it back; look at %s and write again",
+		"another version of this program did this step (%s), and this version cannot undo "
+		"it; check %s and write again",
 		step->verb_name, step->dev.name);
 }
 
@@ -128,7 +128,7 @@ static void mark_lost(struct model *m, const struct op_log *log, const char *why
 		if (d && holds_devices(log))
 			d->busy[0] = '\0';
 		if (d)
-			snprintf(d->stuck, sizeof(d->stuck), "%.160s; look at %s and write again",
+			snprintf(d->stuck, sizeof(d->stuck), "%.160s; check %s and write again",
 				 why, d->key.name);
 	}
 	model_publish(m);
@@ -155,8 +155,8 @@ void op_lose(struct engine *e, struct op_log *log, const char *cause)
 	bool known = readable(log);
 	struct err why = { 0 };
 
-	fail(&why, EIO, "%s of %s was cut short by a restart and cannot be taken up again: %s",
-	     known ? log->requests[0].file : "an act", known ? log->requests[0].dev.name : name,
+	fail(&why, EIO, "%s of %s was interrupted by a restart and cannot be resumed: %s",
+	     known ? log->requests[0].file : "an operation", known ? log->requests[0].dev.name : name,
 	     cause);
 	mark_lost(e->conf.model, log, why.text);
 	log->err = why;
@@ -182,7 +182,7 @@ void engine_health(struct engine *e, struct out *o)
 static void resume(struct engine *e, struct op_log *log)
 {
 	if (!readable(log)) {
-		op_lose(e, log, "what was noted of it is damaged");
+		op_lose(e, log, "its record is damaged");
 		return;
 	}
 	log->was_late |= adopt_steps(e, log);

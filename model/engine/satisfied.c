@@ -76,7 +76,7 @@ int op_keep(struct txn *t, bool pending, struct err *err)
 		return 0;
 	requests = calloc(t->log->n_requests, sizeof(*requests));
 	if (!requests)
-		return fail(err, ENOMEM, "no memory for the act");
+		return fail(err, ENOMEM, "no memory for the operation");
 	for (size_t i = 0; i < t->log->n_requests; i++)
 		if (is_kept(t, &t->log->requests[i]))
 			requests[n++] = t->log->requests[i];

@@ -117,8 +117,8 @@ static int keep_log(struct txn *t, struct err *err)
 	pthread_mutex_unlock(&t->engine->lock);
 	return kept ? 0
 		    : fail(err, EAGAIN,
-			   "too many acts hang in the kernel for another one to begin; the devices "
-			   "that read stuck tell which");
+			   "too many operations hang in the kernel to begin another one; see the "
+			   "devices that read stuck");
 }
 
 static void txn_run(void *ctx, struct turn *turn)
@@ -213,13 +213,13 @@ void engine_refuse(int r, const struct actor *who, struct err *err)
 {
 	if (r == -EDQUOT)
 		fail(err, EAGAIN,
-		     "user %u has as many operations waiting as one may have; try again when some "
-		     "have ended",
+		     "user %u has as many operations waiting as one user may have; try again when "
+		     "some have ended",
 		     (unsigned int)who->opener.uid);
 	else
 		fail(err, EAGAIN,
 		     r == -ESHUTDOWN ? "pcidevfsd is ending; try again"
-				     : "no thread can be had to carry this out; try again");
+				     : "no thread is available for this; try again");
 }
 
 static void start(struct txn *t)
@@ -233,7 +233,7 @@ static void start(struct txn *t)
 		return;
 	engine_refuse(r, &t->log->who, &err);
 	if (t->recovered) {
-		op_lose(t->engine, t->log, "no thread can be had for it");
+		op_lose(t->engine, t->log, "no thread is available for it");
 		err = t->log->err;
 	}
 	answer(t, &err);
@@ -248,7 +248,7 @@ void txn_submit(struct engine *e, const struct request *requests, size_t n, cons
 	struct txn *t;
 
 	if (n > LOG_REQUESTS)
-		fail(&err, E2BIG, "a transaction has at most %d wishes, this one %zu", LOG_REQUESTS,
+		fail(&err, E2BIG, "a transaction has at most %d requests, this one %zu", LOG_REQUESTS,
 		     n);
 	w = err.code ? NULL : malloc(sizeof(*w));
 	if (w)
@@ -387,8 +387,8 @@ static void print_lates(struct engine *e, struct out *o)
 	for (const struct txn *t = e->lates; t; t = t->next)
 		out_printf(
 			o,
-			"%s%s of %s still hangs in the kernel; it is left so, and what was done before it is not "
-			"undone\n",
+			"%s%s of %s still hangs in the kernel; it is left so, and the steps before "
+			"it are not undone\n",
 			t->late_undo ? "the undo of " : "", t->late->verb->name, t->late->dev.name);
 	pthread_mutex_unlock(&e->lock);
 }

@@ -84,7 +84,7 @@ static int undo_steps(struct txn *t, struct err *stuck)
 		if (!u && s->verb->remakes)
 			renew_births(t, &s->dev);
 		if (u && !r)
-			r = fail(stuck, -u, "%s %s could not be taken back: %.300s", s->verb->name,
+			r = fail(stuck, -u, "%s %s could not be undone: %.300s", s->verb->name,
 				 s->dev.name, why.text);
 	}
 	return r;

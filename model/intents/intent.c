@@ -63,7 +63,7 @@ static int drop_claim(struct rewrite *w, size_t i, struct err *err)
 	struct record *r = rewrite_edit(w, i);
 
 	if (!r)
-		return fail(err, ENOMEM, "no memory to keep what was asked");
+		return fail(err, ENOMEM, "no memory for the stored intents");
 	end_claim(r);
 	interrupted_forget(r);
 	if (record_is_empty(r))
@@ -142,7 +142,7 @@ static int refuse_outdated(struct rewrite *w, const struct device *dev,
 			return 0;
 	}
 	return fail(err, EBUSY,
-		    "something else was asked of %s before what is stored could be applied",
+		    "another value was requested for %s before the stored one could be applied",
 		    dev->key.name);
 }
 
@@ -237,7 +237,7 @@ static int refuse_early(struct rewrite *w, const struct request *request, const 
 		return 0;
 	stored->value(r, value);
 	return fail(err, EBUSY,
-		    "%s of %s is stored as %.100s and is just being restored; write again",
+		    "%s of %s is stored as %.100s and is being restored; write again",
 		    stored->file, dev->key.name, value);
 }
 

@@ -9,7 +9,7 @@
 #include "persist.h"
 #include "pcidevfs/model.h"
 
-#define CUT "pcidevfsd has ended in the middle of an act on "
+#define CUT "pcidevfsd ended during an operation on "
 
 void interrupted_begin(const struct intents *in, struct record *r, const struct device *dev)
 {
@@ -63,7 +63,7 @@ int interrupted_begin_unborn(struct rewrite *w, const struct request *request, s
 	at = records_of_identity(&w->next, &id);
 	r = at == RECORD_NONE ? rewrite_add(w) : rewrite_edit(w, at);
 	if (!r)
-		return fail(err, ENOMEM, "no memory to keep what was asked");
+		return fail(err, ENOMEM, "no memory for the stored intents");
 	if (at == RECORD_NONE) { /* nothing of it is in the model */
 		r->id = id;
 		r->noted = false;

@@ -223,7 +223,7 @@ static int look_once(struct rewrite *w, struct err *err)
 		w->pass->in = w->in;
 	if (w->pass && !pass_find_candidates(w->pass))
 		return 0;
-	return fail(err, ENOMEM, "no memory to keep what was asked");
+	return fail(err, ENOMEM, "no memory for the stored intents");
 }
 
 /* Cards are followed by their serial; a device whose serial is unknown may be any of its kind. */
@@ -249,7 +249,8 @@ int rewrite_find_moved(struct rewrite *w, const struct device *dev, const struct
 		if (!device_is_known(dev))
 			return fail(
 				err, EBUSY,
-				"%s has just come, and which card it is is not known yet; write again",
+				"%s has just appeared, and its card is not identified yet; write "
+				"again",
 				dev->key.name);
 		rc = look_once(w, err);
 		if (!rc && pass_lookup(w->pass, &r->id, &candidate) == MATCH_HERE &&
@@ -314,7 +315,8 @@ static void find_device(struct pass *p, struct record *r)
 	STR_COPY(
 		r->reason,
 		match == MATCH_NONE && r->id.serial && p->n_unknown
-			? "whether its device is there is not known yet: not all serial numbers have been read"
+			? "it is not known yet whether its device is there: not all serial numbers "
+			  "have been read"
 			: "its device is not there");
 	p->incomplete |= match == MATCH_NONE && r->id.serial && p->n_unknown;
 	if (match == MATCH_NONE)
@@ -368,7 +370,7 @@ int rewrite_record(struct rewrite *w, const struct device *dev, struct record **
 	*ret_at = at == RECORD_NONE ? w->next.n : at;
 	r = at == RECORD_NONE ? rewrite_add(w) : rewrite_edit(w, at);
 	if (!r)
-		return fail(err, ENOMEM, "no memory to keep what was asked");
+		return fail(err, ENOMEM, "no memory for the stored intents");
 	if (id.vf != IDENTITY_HALF || !r->id.path[0])
 		r->id = id;
 	record_attach(r, dev);

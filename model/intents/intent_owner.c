@@ -14,7 +14,8 @@ static int put_owner(struct record *r, const char *file, const struct ownership 
 
 	if (!o && r->n_owners >= OWNERS_MAX)
 		return fail(err, ENOSPC,
-			    "%s: %d files of %s have an owner of their own, and no more are kept",
+			    "%s: %d files of %s have an owner of their own, and no more can be "
+			    "stored",
 			    file, OWNERS_MAX, r->at);
 	if (!o) {
 		v = reallocarray(r->owners, r->n_owners + 1, sizeof(*v));
@@ -75,7 +76,7 @@ static int edit_root(struct rewrite *w, struct record **ret, size_t *ret_at, str
 	*ret_at = i;
 	*ret = i < w->next.n ? rewrite_edit(w, i) : rewrite_add(w);
 	if (!*ret)
-		return fail(err, ENOMEM, "no memory to keep what was asked");
+		return fail(err, ENOMEM, "no memory for the stored intents");
 	STR_COPY((*ret)->id.path, ROOT_PATH);
 	STR_COPY((*ret)->at, ROOT_PATH);
 	(*ret)->state = RECORD_HELD;
@@ -133,7 +134,7 @@ int intents_set_owner(struct intents *in, const struct key *dev, const char *fil
 	int rc;
 
 	if (strlen(file) >= REQUEST_FILE)
-		return fail(err, EINVAL, "%s is no file of a device", file);
+		return fail(err, EINVAL, "%s is not a file of a device", file);
 	if (dev)
 		learn_identity(in, dev);
 	pthread_mutex_lock(&in->save);

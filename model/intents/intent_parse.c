@@ -366,7 +366,7 @@ int intent_check(const struct out *text, struct err *err)
 	int rc;
 
 	if (!copy || text->failed)
-		return fail(err, ENOMEM, "no memory to keep what was asked");
+		return fail(err, ENOMEM, "no memory for the stored intents");
 	memcpy(copy, text->data, text->len + 1);
 	rc = intent_parse(copy, text->len, &rs, &why);
 	if (!rc)

@@ -48,7 +48,7 @@ static const char *describe(struct intents *in, const struct record *r, char *re
 		return "pending";
 	if (!dev && r->state == RECORD_WAITING && has_just_come(in, r))
 		snprintf(reason, size,
-			 "its device has just come; which card it is is not known yet");
+			 "its device has just appeared; the card is not identified yet");
 	if (!dev && r->state != RECORD_MISMATCH && !r->aside && !record_is_root(r) &&
 	    !r->id.child.bus)
 		return names[RECORD_WAITING];
@@ -93,11 +93,13 @@ static const char *state_word(const struct intents *in, const char **ret_hint)
 	if (in->refused.code)
 		return "refused";
 	*ret_hint =
-		"another directory than the one in which all is kept is there now; the next write goes there, with all";
+		"another directory has taken the place of the state directory; the next write "
+		"stores everything there";
 	if (in->moved)
 		return "moved";
 	*ret_hint =
-		"this directory is lost at a reboot, and with it what was asked; give --state one on a disk";
+		"this directory and its intents are lost at a reboot; give --state a directory on "
+		"a disk";
 	if (in->is_volatile)
 		return "volatile";
 	*ret_hint = NULL;
@@ -125,7 +127,8 @@ static bool say_damage(const struct intents *in, char *ret, size_t size)
 	else if (n)
 		snprintf(
 			ret, size,
-			"%.300s: %s%s; intents shows it; ask again for what it asked for, then write \"forget %s\" to ctl",
+			"%.300s: %s%s; intents shows it; make its request again, then write "
+			"\"forget %s\" to ctl",
 			INTENT_FILE, first->reason, n > 1 ? ", and others" : "",
 			identity_text(&first->id, id));
 	return ret[0];
@@ -213,7 +216,7 @@ static int refuse_live(const struct record *r, struct err *err)
 			    live->none, live->file);
 	if (r->restoring)
 		return fail(err, EBUSY,
-			    "its device %s is here, and what is stored is just being applied",
+			    "its device %s is here, and its intent is being applied",
 			    r->dev.name);
 	return 0;
 }
@@ -239,7 +242,7 @@ static int refuse_astray(struct intents *in, const struct record *r, struct err 
  * overwrite them. */
 static int say_busy(const char *name, struct err *err)
 {
-	return fail(err, EBUSY, "an act runs on %s; write again when it has ended", name);
+	return fail(err, EBUSY, "an operation runs on %s; write again when it has ended", name);
 }
 
 /* Nothing of an interrupted operation runs any more, and its device says how to end it. */
@@ -302,7 +305,8 @@ static int forget_again(struct intents *in, const char *identity, struct settler
 	size_t pos = 0;
 
 	if (!s || !s->again)
-		return fail(err, EINVAL, "nothing is stored for %.200s; intents names what is",
+		return fail(err, EINVAL, "nothing is stored for %.200s; intents lists what is "
+					 "stored",
 			    identity);
 	s->root = !strcmp(identity_text(&id, text), identity);
 	model_lock(in->m);
@@ -380,11 +384,11 @@ static int accept_mismatch(struct rewrite *w, const struct device *dev, size_t a
 	size_t own = records_of_device(&w->next, dev);
 
 	if (!r)
-		return fail(err, ENOMEM, "no memory to keep what was asked");
+		return fail(err, ENOMEM, "no memory for the stored intents");
 	if (dev->busy[0])
 		return say_busy(dev->key.name, err);
 	if (own != RECORD_NONE && own != at)
-		return fail(err, EBUSY, "%s has wishes of its own; forget the other's instead",
+		return fail(err, EBUSY, "%s has an intent of its own; forget the other one instead",
 			    dev->key.name);
 	device_identity(w->in->m, dev, &r->id);
 	record_set_at(r, &dev->key);
@@ -428,7 +432,7 @@ static int accept_group(struct rewrite *w, const struct device *dev, size_t at, 
 		if (!r || (own == RECORD_NONE && records_add(&w->next, r))) {
 			if (own == RECORD_NONE)
 				record_free(r);
-			return fail(err, ENOMEM, "no memory to keep what was asked");
+			return fail(err, ENOMEM, "no memory for the stored intents");
 		}
 		device_identity(w->in->m, members[i], &r->id);
 		record_set_at(r, &members[i]->key);
@@ -456,7 +460,7 @@ static int accept_device(struct rewrite *w, const struct key *key, const struct 
 		return accept_group(w, dev, at, err);
 	if (s && s->again)
 		return 0;
-	return fail(err, EINVAL, "nothing that is stored waits for %s to be accepted", key->name);
+	return fail(err, EINVAL, "no stored intent waits for %s to be accepted", key->name);
 }
 
 int intents_accept(struct intents *in, const struct key *dev, struct settler *s, struct err *err)

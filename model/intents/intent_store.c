@@ -20,15 +20,15 @@
 static int refuse_dir(struct intents *in, int rc, const char *what, struct err *err)
 {
 	return fail(err, -rc,
-		    "what is asked cannot be kept: %s%s: %s; mend that, or give --state another "
-		    "directory",
+		    "the request cannot be saved in %s%s: %s; fix that or choose another directory "
+		    "with --state",
 		    in->dir, what, strerror(-rc));
 }
 
 static const char *way_out(int rc)
 {
 	return rc == -ENOSPC || rc == -EDQUOT ? "make room there and write again"
-					      : "mend that and write again";
+					      : "fix that and write again";
 }
 
 #define LOCK_NAME "lock"
@@ -71,13 +71,13 @@ static int take_lock(struct intents *in, int dirfd, struct err *err)
 		if (tries == 50)
 			return fail(
 				err, EBUSY,
-				"another pcidevfsd%s keeps its wishes in %s; give its mount point, or "
-				"another directory by --state",
+				"another pcidevfsd%s stores its intents in %s; give its mount "
+				"point, or another directory with --state",
 				read_holder(dirfd, where), in->dir);
 		nanosleep(&pause, NULL);
 	}
 	if (fd < 0)
-		fail(err, -fd, "what is asked cannot be kept: %s/%s; %s", in->dir, why.text,
+		fail(err, -fd, "the request cannot be saved in %s/%s; %s", in->dir, why.text,
 		     way_out(fd));
 	return fd;
 }
@@ -150,14 +150,15 @@ static int follow_dir(struct intents *in, struct err *err)
 	if (!rc && got.refused.code == EACCES)
 		rc = fail(
 			&why, EACCES,
-			"what is asked cannot be kept: another directory than before is %s now, "
-			"and the daemon may not write there; put the former one back, or restart it",
+			"the request cannot be saved: %s is another directory than before, and the "
+			"daemon may not write there; put the former one back, or restart the "
+			"daemon",
 			in->dir);
 	if (!rc &&
 	    (!faccessat(got.dirfd, INTENT_FILE, F_OK, AT_SYMLINK_NOFOLLOW) || errno != ENOENT))
 		rc = fail(&why, EBUSY,
-			  "what is asked cannot be kept: another directory than before is %s now, "
-			  "with wishes of its own; take them up by pcidevfsd --replace, or remove "
+			  "the request cannot be saved: %s is another directory than before, with "
+			  "intents of its own; take them up with pcidevfsd --replace, or remove "
 			  "them",
 			  in->dir);
 	if (rc)
@@ -200,7 +201,8 @@ static void tell_damaged(struct intents *in, const char *name)
 	STR_COPY(in->aside, name);
 	snprintf(
 		in->damaged, sizeof(in->damaged),
-		"%s was damaged and lies in %.128s; what it asked for is not applied: ask for it again, then remove that file",
+		"%s was damaged and is now in %.128s; its requests are not applied: make them "
+		"again, then remove that file",
 		name, in->dir);
 }
 
@@ -270,7 +272,7 @@ static int load(struct intents *in, struct err *err)
 	if (rc == -ENOENT)
 		return 0;
 	if (rc == -EINVAL || rc == -EFBIG || rc == -ELOOP)
-		return set_aside(in, rc == -EFBIG ? "it is too large" : "it is no regular file",
+		return set_aside(in, rc == -EFBIG ? "it is too large" : "it is not a regular file",
 				 err);
 	if (rc)
 		return refuse_dir(in, rc, "/" INTENT_FILE, err);
@@ -338,7 +340,7 @@ int rewrite_begin(struct rewrite *w, struct intents *in, struct err *err)
 		rc = records_add(&w->next, in->rs.v[i]);
 	if (rc) {
 		rewrite_abort(w);
-		return fail(err, ENOMEM, "no memory to keep what was asked");
+		return fail(err, ENOMEM, "no memory for the stored intents");
 	}
 	return 0;
 }
@@ -370,9 +372,9 @@ static int write_out(struct intents *in, const struct out *text, struct err *err
 	unsigned int took;
 
 	if (!rc && (rc = intent_check(text, &why)))
-		fail_wrap(&why, "what is asked cannot be kept");
+		fail_wrap(&why, "the request cannot be saved");
 	else if (!rc && (rc = intent_replace(&disk, out_text(text), text->len)))
-		fail(&why, -rc, "what is asked cannot be kept: %s/" INTENT_FILE ": %s; %s", in->dir,
+		fail(&why, -rc, "the request cannot be saved in %s/" INTENT_FILE ": %s; %s", in->dir,
 		     strerror(-rc), way_out(rc));
 	took = (unsigned int)(now_us() - before);
 	pthread_mutex_lock(&in->lock);
@@ -455,10 +457,10 @@ int rewrite_commit(struct rewrite *w, struct err *err)
 	int rc = has_moved(in) ? follow_dir(in, err) : 0;
 
 	if (!rc && rewrite_merge(w))
-		rc = fail(err, ENOMEM, "no memory to keep what was asked");
+		rc = fail(err, ENOMEM, "no memory for the stored intents");
 	if (!rc && !is_on_disk(w)) {
 		intent_format(&w->next, &text);
-		rc = text.failed ? fail(err, ENOMEM, "no memory to keep what was asked")
+		rc = text.failed ? fail(err, ENOMEM, "no memory for the stored intents")
 				 : write_out(in, &text, err);
 		out_free(&text);
 	}

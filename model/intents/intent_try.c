@@ -73,7 +73,8 @@ void record_tried(struct record *r, const struct err *err)
 	str_fit(text, 151);
 	snprintf(
 		r->reason, sizeof(r->reason),
-		"%.150s; after %d tries it is left until it is written again or the device comes anew",
+		"%.150s; given up after %d tries, until it is written again or the device comes "
+		"back",
 		text, TRIES_MAX);
 }
 
@@ -81,7 +82,7 @@ void record_say_busy(struct record *r)
 {
 	r->retry = true;
 	if (r->state != RECORD_REFUSED)
-		record_say(r, RECORD_WAITING, "another act runs on it");
+		record_say(r, RECORD_WAITING, "another operation runs on it");
 }
 
 struct restore_job *job_add(struct pass *p, const struct record *r, const struct persist *k,

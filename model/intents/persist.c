@@ -80,7 +80,7 @@ static const char *vfs_wait(const struct device *dev)
 {
 	bool ready = dev->facts.driver[0] && dev->facts.total_vfs >= 0;
 
-	return ready ? NULL : "the driver that makes its VFs has not come yet";
+	return ready ? NULL : "the driver that makes its VFs is not bound yet";
 }
 
 static bool vfs_drifted(const struct record *r, const struct device *dev, char *ret, size_t size)

@@ -159,7 +159,8 @@ static int read_file(int fd, const char *dir, struct checkpoint **ret, struct er
 	if (fstat(fd, &st))
 		return fail(err, errno, "kubelet's checkpoint: %s", strerror(errno));
 	if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX_MIB << 20)
-		return fail(err, EFBIG, "kubelet's checkpoint is no file of at most %d MiB",
+		return fail(err, EFBIG, "kubelet's checkpoint is not a regular file of at most %d "
+					"MiB",
 			    FILE_MAX_MIB);
 	text = malloc((size_t)st.st_size + 1);
 	if (!text)
@@ -168,7 +169,7 @@ static int read_file(int fd, const char *dir, struct checkpoint **ret, struct er
 	if (n < 0)
 		return fail(err, (int)-n, "kubelet's checkpoint: %s", strerror((int)-n));
 	*ret = checkpoint_parse(text, (size_t)n, dir);
-	return *ret ? 0 : fail(err, EBADMSG, "kubelet's checkpoint has no form that is known");
+	return *ret ? 0 : fail(err, EBADMSG, "kubelet's checkpoint has an unknown format");
 }
 
 int checkpoint_load(const char *dir, struct checkpoint **ret, struct err *err)
@@ -178,7 +179,7 @@ int checkpoint_load(const char *dir, struct checkpoint **ret, struct err *err)
 
 	if ((size_t)snprintf(path, sizeof(path), "%s/device-plugins/kubelet_internal_checkpoint",
 			     dir) >= sizeof(path))
-		return fail(err, ENAMETOOLONG, "kubelet's checkpoint: too long a path");
+		return fail(err, ENAMETOOLONG, "kubelet's checkpoint: the path is too long");
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return fail(err, errno, "kubelet's checkpoint: %s", strerror(errno));

@@ -40,11 +40,12 @@ const char *dev_rival_tell(const struct dev *d, const struct dev *rival, char *b
 	if (dev_named(d))
 		snprintf(
 			buf, size,
-			"it is with %s, and %s of its IOMMU group %d with %s; delete one of the pods",
+			"allocated to %s while %s in the same IOMMU group %d is allocated to %s; "
+			"delete one of the pods",
 			d->allocated, rival->id, d->group, rival->allocated);
 	else
 		snprintf(buf, size,
-			 "kubelet has yet to tell whose it is; %s of its IOMMU group %d is %s",
+			 "kubelet has not reported its pod yet; %s of its IOMMU group %d is %s",
 			 rival->id, d->group, dev_allocated(rival) ? rival->allocated : "pending");
 	return buf;
 }
@@ -68,9 +69,9 @@ static void mark_peers(struct devices *t)
 static const char *sick_allocated(const struct dev *d, char *buf, size_t size)
 {
 	if (!strncmp(d->allocated, "claim:", 6))
-		return "it is with a resource claim";
+		return "it is allocated to a resource claim";
 	if (d->given && strcmp(d->given, dev_resource(d))) {
-		snprintf(buf, size, "it is with %s under another name than %s: %s", d->allocated,
+		snprintf(buf, size, "it is allocated to %s under another name than %s: %s", d->allocated,
 			 dev_resource(d), d->given);
 		return buf;
 	}
@@ -96,13 +97,14 @@ const char *dev_sick(const struct devices *t, const struct dev *d, uint64_t now,
 		return d->reason[0] ? d->reason : "the tree gives no reason";
 	peer = taken_peer(t, d);
 	if (peer && dev_named(peer)) {
-		snprintf(buf, size, "its IOMMU group %d is with %s", d->group, peer->allocated);
+		snprintf(buf, size, "its IOMMU group %d is allocated to %s", d->group, peer->allocated);
 		return buf;
 	}
 	if (peer) {
 		snprintf(
 			buf, size,
-			"of its IOMMU group %d %s is allocated, and kubelet has yet to tell to whom",
+			"in its IOMMU group %d %s is allocated, and kubelet has not reported the "
+			"pod yet",
 			d->group, peer->id);
 		return buf;
 	}

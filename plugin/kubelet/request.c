@@ -129,7 +129,7 @@ int request_check(const struct devices *t, const char *resource, const struct ku
 		const char *why = d ? dev_sick(t, d, now, buf, sizeof(buf)) : NULL;
 
 		if (!d || !dev_offered(d))
-			return fail(err, ENODEV, "%.80s is no device of %s", id, resource);
+			return fail(err, ENODEV, "%.80s is not a device of %s", id, resource);
 		if (why)
 			return fail(err, EBUSY, "%s cannot be given to a pod: %s", d->id, why);
 	}
@@ -148,7 +148,7 @@ int request_names(const struct devices *t, const char *resource, const struct ku
 		if (d && strcmp(d->resource, resource))
 			return fail(err, ENODEV,
 				    "%s is called %s now, and %s only for the pod that had it "
-				    "before; ask for the name of now",
+				    "before; ask for the present name",
 				    d->id, d->resource, resource);
 	}
 	return 0;
@@ -174,8 +174,8 @@ static int check_nodes(const struct devices *t, const struct dev *d, struct err 
 	if (!e && !d->kept[0])
 		e = fail(
 			err, ENODEV,
-			"nobody knows which nodes the pod of %s was given; delete the pod, and its next "
-			"one gets those of now",
+			"it is not known which nodes the pod of %s was given; delete the pod, and "
+			"its next one gets the present nodes",
 			d->id);
 	for (size_t i = 0; !e && i < n; i++)
 		e = refuse_moved(group[i], err);

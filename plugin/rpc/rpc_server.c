@@ -220,7 +220,7 @@ static void on_message(struct op *op, bool ok)
 	if (c->server->closed || c->over) {
 		rpc_fail(c, RPC_UNAVAILABLE, "nobody asks, or nobody answers, any more");
 	} else if (!ok || !rpc_buffer_text(c->in, &msg)) {
-		rpc_fail(c, RPC_INVALID_ARGUMENT, "a message was announced and did not come");
+		rpc_fail(c, RPC_INVALID_ARGUMENT, "an announced message did not arrive");
 	} else {
 		c->asked = true;
 		c->method->handle(c, GRPC_SLICE_START_PTR(msg), GRPC_SLICE_LENGTH(msg));

@@ -82,7 +82,7 @@ assert nic.health() == {NIC: "Healthy"}, "what is allocated counts"
 k.pods = [("default", "vm-1", "compute", NIC_NAME, [NIC])]
 wait_file(NIC, "allocated_to", "default/vm-1/compute")
 k.wait_health(MATE_NAME, {MATE: "Unhealthy"})
-assert "with default/vm-1/compute" in refused("FAILED_PRECONDITION", k.allocate, MATE_NAME, MATE)
+assert "allocated to default/vm-1/compute" in refused("FAILED_PRECONDITION", k.allocate, MATE_NAME, MATE)
 try:
     put(NIC, "claim", "none")
     raise AssertionError("released")
@@ -145,7 +145,7 @@ k.pods = [(*longest, NIC_NAME, [NIC])]
 os.mkdir(DIR + "/pods/u2")
 wait_file(NIC, "allocated_to", "/".join(longest), 15)
 k.wait_health(MATE_NAME, {MATE: "Unhealthy"})
-assert "is with " + "/".join(longest) in refused("FAILED_PRECONDITION", k.allocate, MATE_NAME, MATE)
+assert "is allocated to " + "/".join(longest) in refused("FAILED_PRECONDITION", k.allocate, MATE_NAME, MATE)
 k.pods = []
 os.rmdir(DIR + "/pods/u2")
 wait_file(NIC, "allocated_to", "none", 15)
@@ -157,9 +157,9 @@ for i in range(3):
     before = k.listed
     os.mkdir(DIR + "/pods/odd%d" % i)
     k.wait("the question", lambda: k.listed > before)
-k.wait("the sentence", lambda: "kubelet lists 1 devices with pods whose names none can have" in p.said())
+k.wait("the sentence", lambda: "kubelet lists 1 devices with invalid names of pods" in p.said())
 time.sleep(0.2)
-assert p.said().count("whose names none can have") == 1, p.said()
+assert p.said().count("with invalid names of pods") == 1, p.said()
 k.pods = []
 k.wait_health(NIC_NAME, {NIC: "Healthy"})
 
@@ -172,7 +172,7 @@ k.refused = {"example.com/odd": "nobody likes odd"}
 put(DISK, "resource_name", "example.com/odd")
 k.wait_health(DISK_NAME, {})
 k.wait("other tries", lambda: k.asked.count("example.com/odd") > 2)
-assert p.said().count("kubelet does not take example.com/odd: nobody likes odd; asked again") == 1, p.said()
+assert p.said().count("kubelet does not accept example.com/odd: nobody likes odd; asked again") == 1, p.said()
 k.refused = {}
 k.wait_health("example.com/odd", {DISK: "Healthy"})
 

@@ -103,7 +103,7 @@ ok("the pod before is over by kubelet's word, though its name was not heard of")
 # Of a resource claim kubelet's device manager knows nothing.
 said = given_behind("claim:7")
 assert said.startswith("FAILED_PRECONDITION"), said
-assert "is allocated to claim:7" in said or "it is with a resource claim" in said, said
+assert "is allocated to claim:7" in said or "it is allocated to a resource claim" in said, said
 assert get(NIC, "allocated_to") == "claim:7"
 k.wait_health(NIC_NAME, {NIC: "Unhealthy"})
 put(NIC, "allocated_to", "none")
@@ -180,7 +180,7 @@ waiting = given_half_behind("claim:7")
 relay.open()
 said = waiting.end()
 assert said.startswith("FAILED_PRECONDITION"), said
-assert "is allocated to claim:7" in said or "it is with a resource claim" in said, said
+assert "is allocated to claim:7" in said or "it is allocated to a resource claim" in said, said
 assert get(NIC, "allocated_to") == "none" and get(DISK, "allocated_to") == "claim:7"
 k.wait_health(NIC_NAME, {NIC: "Healthy", DISK: "Unhealthy"})
 put(DISK, "allocated_to", "none")

@@ -37,7 +37,7 @@ disk = k.wait_health(DISK_NAME, {DISK: "Healthy"})
 k.may_list.clear()
 with tree_hangs():
     said = refused("FAILED_PRECONDITION", k.allocate, NIC_NAME, NIC)
-    assert "not taken it down within 0.1 s; is pcidevfsd well?" in said, said
+    assert "did not record the allocation within 0.1 s; check that it is running" in said, said
     disk.call("GetDevicePluginOptions", dp.Empty(), dp.DevicePluginOptions)
 # What is taken down after all is no pod's: it is taken back, though kubelet does not tell.
 k.wait("the end", lambda: writes() == ["pending", "none"])
@@ -74,7 +74,7 @@ k.may_list.clear()
 again("0.05")
 before = k.listed
 k.wait("another question", lambda: k.listed > before + 2)
-assert "kubelet does not tell which pod has what: Deadline Exceeded" in p.said(), p.said()
+assert "kubelet does not list its pods: Deadline Exceeded" in p.said(), p.said()
 k.pods = [("default", "vm-1", "compute", NIC_NAME, [NIC])]
 k.may_list.set()
 wait_file(NIC, "allocated_to", "default/vm-1/compute")
@@ -85,7 +85,7 @@ k.may_register.clear()
 again("0.05")
 told = len(k.asked)
 k.wait("another Register", lambda: k.asked[told:].count(NIC_NAME) > 1)
-k.wait("the sentence", lambda: "does not take %s: Deadline Exceeded; asked again" % NIC_NAME in p.said())
+k.wait("the sentence", lambda: "does not accept %s: Deadline Exceeded; asked again" % NIC_NAME in p.said())
 k.may_register.set()
 k.wait_health(NIC_NAME, {NIC: "Healthy"})
 ok("a Register that kubelet does not answer is sent again")

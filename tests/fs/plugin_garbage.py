@@ -167,7 +167,7 @@ for play in (no_http, hang_up, half, no_status):
     with Episode() as e:
         there = Impostor(PODS, play)
         k.news()
-        e.says("kubelet does not tell which pod has what: ")
+        e.says("kubelet does not list its pods: ")
         asked = there.asked
         wait("other questions", lambda: there.asked > asked + 1)
     there.end()
@@ -180,7 +180,7 @@ for play in (no_http, hang_up, half, no_status):
     k.stop()
     with Episode() as e:
         there = Impostor(REGISTER, play)
-        e.says("kubelet is not to be reached: ")
+        e.says("kubelet cannot be reached: ")
         asked = there.asked
         wait("other tries", lambda: there.asked > asked + 1)
     there.end()
@@ -194,7 +194,7 @@ good = good.SerializeToString()
 UNREADABLE = "kubelet's list of pods cannot be read"
 for says, sentence in ((os.urandom(4096) + b"\xff" * 64, UNREADABLE), (good[:-3], UNREADABLE),
                        (b"\x0a\xff\xff\xff\xff\x0f", UNREADABLE),
-                       (b"\0" * (LIMIT + 1), "kubelet does not tell which pod has what: ")):
+                       (b"\0" * (LIMIT + 1), "kubelet does not list its pods: ")):
     with Episode() as e:
         k.says = says
         k.news()

@@ -19,7 +19,7 @@ p = Plugin()
 k.wait_health(NIC_NAME, {NIC: "Healthy"})
 k.wait_health(MATE_NAME, {MATE: "Unhealthy"})
 said = refused("FAILED_PRECONDITION", k.allocate, MATE_NAME, MATE)
-assert "of its IOMMU group 14 %s is allocated, and kubelet has yet to tell to whom" % NIC in said, said
+assert "in its IOMMU group 14 %s is allocated, and kubelet has not reported the pod yet" % NIC in said, said
 k.lists(POD)
 wait_file(NIC, "allocated_to", "default/vm-1/compute")
 ok(said)
@@ -31,7 +31,7 @@ before = k.listed
 k.lists(POD)
 k.wait("two lists", lambda: k.listed > before + 1)
 said = refused("FAILED_PRECONDITION", k.allocate, MATE_NAME, MATE)
-assert "its IOMMU group 14 is with default/vm-1/compute" in said, said
+assert "its IOMMU group 14 is allocated to default/vm-1/compute" in said, said
 k.wait_health(MATE_NAME, {MATE: "Unhealthy"})
 ok("a function that is unplugged stays with its pod")
 

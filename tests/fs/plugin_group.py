@@ -27,7 +27,7 @@ k.may_list.clear()
 k.allocate(NIC_NAME, NIC)
 k.allocate(MATE_NAME, MATE)
 said = refused("FAILED_PRECONDITION", start, MATE_NAME, MATE)
-assert "kubelet has yet to tell whose it is; %s of its IOMMU group 14 is pending" % NIC in said, said
+assert "kubelet has not reported its pod yet; %s of its IOMMU group 14 is pending" % NIC in said, said
 ok(said)
 waiting = Waiting(start, MATE_NAME, MATE)
 assert waiting.is_alive(), "started before kubelet told whose it is"
@@ -51,11 +51,11 @@ k.lists(A, B)
 wait_file(NIC, "allocated_to", "default/a/c")
 wait_file(MATE, "allocated_to", "default/b/c")
 said = refused("FAILED_PRECONDITION", start, MATE_NAME, MATE)
-assert "it is with default/b/c, and %s of its IOMMU group 14 with default/a/c" % NIC in said, said
+assert "allocated to default/b/c while %s in the same IOMMU group 14 is allocated to default/a/c" % NIC in said, said
 ok(said)
 k.wait_health(NIC_NAME, {NIC: "Unhealthy"})
 k.wait_health(MATE_NAME, {MATE: "Unhealthy"})
-assert "%s is unhealthy: it is with default/b/c" % MATE in p.said(), p.said()
+assert "%s is unhealthy: allocated to default/b/c" % MATE in p.said(), p.said()
 assert get(MATE, "state") == "unhealthy" and get(MATE, "reason") in said, get(MATE, "reason")
 with open("%s/resources/%s/healthy" % (TREE, MATE_NAME)) as f:
     assert f.read() == "0\n"

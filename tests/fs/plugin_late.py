@@ -151,7 +151,7 @@ with tree_hangs():
     while time.monotonic() < end:
         nic.call("GetDevicePluginOptions", dp.Empty(), dp.DevicePluginOptions)
         time.sleep(0.01)
-wait_said = "kubelet's checkpoint has no form that is known; what a pod has and kubelet does not list stays with it"
+wait_said = "kubelet's checkpoint has an unknown format; devices that kubelet does not list stay with their pods"
 k.wait("the sentence", lambda: wait_said in p.said())
 subprocess.run(["umount", CHECKPOINT_FILE], check=True)
 assert get(NIC, "allocated_to") == "default/vm-1/c"

@@ -32,7 +32,7 @@ def is_back():
 
 def refuses():
     said = refused("FAILED_PRECONDITION", k.allocate, DISK_NAME, DISK)
-    assert said == "nothing can be given to a pod while the tree is not there", said
+    assert said == "nothing can be given to a pod while the tree is not mounted", said
 
 
 os.makedirs(DIR + "/pods")

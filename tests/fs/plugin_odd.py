@@ -55,7 +55,7 @@ def bind(path):
 
 # A path that is too long for a socket is told, not cut.
 long = subprocess.run([*ARGV, "--kubelet", "/tmp/" + "x" * 240], stderr=subprocess.PIPE, text=True, timeout=10)
-assert long.returncode == 1 and "too long a path" in long.stderr, long
+assert long.returncode == 1 and "the path is too long" in long.stderr, long
 
 # kubelet's socket is there before it listens, and nothing tells when it does: tried again and again.
 os.makedirs(PLUGINS)
@@ -229,7 +229,7 @@ time.sleep(3)
 asked = len(k.registered)
 names = len(k.endpoints)
 assert names <= asked <= 7 * names, "%d times in three seconds, of %d names" % (asked, names)
-wait("a word on it", lambda: "kubelet listens to %s for " % NIC_NAME in p.said())
+wait("a word on it", lambda: "kubelet listened to %s for " % NIC_NAME in p.said())
 k.before_watch = lambda endpoint: None
 k.wait("another registration", lambda: len(k.registered) >= asked + names)
 nic = k.wait_health(NIC_NAME, {NIC: "Healthy"})
@@ -239,7 +239,7 @@ start = time.monotonic()
 k.wait("another registration", lambda: k.endpoints[NIC_NAME] is not nic)
 assert time.monotonic() - start < 3, "it had listened for long, and was told again only after a pause"
 nic = k.wait_health(NIC_NAME, {NIC: "Healthy"})
-assert p.said().count("kubelet listens to ") <= 2 * names
+assert p.said().count("kubelet listened to ") <= 2 * names
 ok("%d registrations with a kubelet that takes a list and hangs up" % asked)
 
 # Out of descriptors: who connects waits, the plugin does not spin, and says why once.
@@ -290,7 +290,7 @@ time.sleep(2)
 asked = len(k.asked)
 time.sleep(2)
 assert len(k.asked) - asked <= 60, "%d times in two seconds" % (len(k.asked) - asked)
-wait("the sentence", lambda: "kubelet is not to be reached: dial back failed" in p.said(), 80)
+wait("the sentence", lambda: "kubelet cannot be reached: dial back failed" in p.said(), 80)
 k.refused = {}
 k.wait_health(DISK_NAME, {DISK: "Healthy"}, 10)
 nic = k.wait_health(NIC_NAME, {NIC: "Healthy"}, 10)
@@ -315,9 +315,9 @@ FAR = "10000:e1:00.0"
 sim("plug", FAR, "from", DISK)
 wait("it", lambda: os.path.isdir("%s/devices/%s" % (TREE, FAR)))
 put(FAR, "claim", "alice")
-wait("why", lambda: "%s is not offered: KubeVirt takes no PCI domain above ffff" % FAR in p.said())
+wait("why", lambda: "%s is not offered: KubeVirt does not accept PCI domains above ffff" % FAR in p.said())
 k.wait_health(DISK_NAME, {DISK: "Healthy"})
-assert get(FAR, "reason") == "claimed by alice; kubelet is not offered it: KubeVirt takes no PCI domain above ffff"
+assert get(FAR, "reason") == "claimed by alice; it is not offered to kubelet: KubeVirt does not accept PCI domains above ffff"
 with open("%s/resources/%s/capacity" % (TREE, DISK_NAME)) as f:
     assert f.read() == "1\n"
 put(FAR, "claim", "none")

@@ -71,7 +71,7 @@ for name, health in ((DISK_NAME, "Healthy"), ("other.com/x", "Unhealthy"), (DISK
     k.lists(("default", "vm-3", "compute", name, [DISK]))
     wait_file(DISK, "allocated_to", "default/vm-3/compute")
     k.wait_health(DISK_NAME, {DISK: health})
-assert "it is with default/vm-3/compute under another name than %s: other.com/x" % DISK_NAME in p.said(), p.said()
+assert "it is allocated to default/vm-3/compute under another name than %s: other.com/x" % DISK_NAME in p.said(), p.said()
 ok("what follows from kubelet's list alone is told at once")
 
 assert p.end() == 0, "status of a clean end"

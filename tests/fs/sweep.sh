@@ -106,7 +106,7 @@ fails_on() { # fails_on N: and so is all that would take the others back
 	[ $r != 0 ] || fail "$point: done although every write failed"
 	stuck=$(where state '^stuck$' | head -n 1)
 	if [ -n "$stuck" ]; then
-		grep -qE 'could not be taken back|refused' "$V/$stuck/reason" ||
+		grep -qE 'could not be undone|refused' "$V/$stuck/reason" ||
 			fail "$point: stuck, and says: $(cat "$V/$stuck/reason")"
 	else
 		must_be "$D/before"

@@ -158,7 +158,7 @@ class Oracle:
         return [v for _, v in self.m.intents() if v.get("state") == "pending" or v.get("pending") == "1"]
 
     def at_rest(self):
-        """What could not be taken back says so, and waits for somebody who writes."""
+        """What could not be undone says so, and waits for somebody who writes."""
         inventory = self.m.inventory()
         busy = [a for a, row in inventory.items() if row.get("state") == "busy"]
         silent = [(v, row) for v in self.unfinished() for row in [inventory.get(v["at"], {})]

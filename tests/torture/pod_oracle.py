@@ -6,7 +6,7 @@ from machine import BUSY, Failure, wait_for
 from node import containers
 
 # What only people can decide, or kubelet's own: the sentence says to delete the pod.
-BY_HAND = ("delete one of the pods", "delete the pod, and its next one gets those")
+BY_HAND = ("delete one of the pods", "delete the pod, and its next one gets")
 
 
 class Pod:

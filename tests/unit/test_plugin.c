@@ -195,7 +195,8 @@ DEFINE_TEST(a_group_is_one_pods)
 	devices_judge(&t, 1000);
 	CHECK_STR(
 		sick(&t, "0000:05:01.0", 1000),
-		"of its IOMMU group 14 0000:05:02.0 is allocated, and kubelet has yet to tell to whom");
+		"in its IOMMU group 14 0000:05:02.0 is allocated, and kubelet has not reported the "
+		"pod yet");
 	CHECK(!sick(&t, "0000:05:02.0", 1000));
 	/* We gave it: the same pod may be given the other one. */
 	devices_find(&t, "0000:05:02.0")->given_at = 1000;
@@ -203,10 +204,10 @@ DEFINE_TEST(a_group_is_one_pods)
 	CHECK(!sick(&t, "0000:05:01.0", 2000));
 	CHECK_EQ(take(&t, "0000:05:02.0", NIC " state=allocated allocated_to=a/b/c"), 0);
 	devices_judge(&t, 1000);
-	CHECK_STR(sick(&t, "0000:05:01.0", 1000), "its IOMMU group 14 is with a/b/c");
+	CHECK_STR(sick(&t, "0000:05:01.0", 1000), "its IOMMU group 14 is allocated to a/b/c");
 	CHECK(!sick(&t, "0000:05:02.0", 1000));
 	CHECK_EQ(take(&t, "0000:05:02.0", NIC " state=allocated allocated_to=claim:7"), 0);
-	CHECK_STR(sick(&t, "0000:05:02.0", 1000), "it is with a resource claim");
+	CHECK_STR(sick(&t, "0000:05:02.0", 1000), "it is allocated to a resource claim");
 	devices_free(&t);
 }
 
@@ -227,11 +228,12 @@ DEFINE_TEST(a_group_that_two_pods_got_is_neithers)
 		{ "a/b/c", "pending", 0, NULL },
 		{ "pending", "none", 0, NULL },
 		{ "a/b/c", "a/bb/c", -EBUSY,
-		  "it is with a/b/c, and 0000:05:02.0 of its IOMMU group 14 with a/bb/c; delete one of "
-		  "the pods" },
-		{ "a/b/c", "claim:7", -EBUSY, "it is with a/b/c, and 0000:05:02.0" },
+		  "allocated to a/b/c while 0000:05:02.0 in the same IOMMU group 14 is allocated "
+		  "to a/bb/c; delete one of the pods" },
+		{ "a/b/c", "claim:7", -EBUSY, "allocated to a/b/c while 0000:05:02.0" },
 		{ "pending", "a/b/c", -EAGAIN,
-		  "kubelet has yet to tell whose it is; 0000:05:02.0 of its IOMMU group 14 is a/b/c" },
+		  "kubelet has not reported its pod yet; 0000:05:02.0 of its IOMMU group 14 is "
+		  "a/b/c" },
 		{ "pending", "pending", -EAGAIN, "is pending" },
 		{ "none", "pending", -EAGAIN, "is pending" },
 	};
@@ -423,7 +425,7 @@ DEFINE_TEST(nodes_that_moved_are_refused)
 		 0);
 	CHECK_EQ(take(&t, "0000:05:02.0", NIC), 0);
 	CHECK_EQ(check_nodes(&t, "0000:05:02.0", &err), -ENODEV);
-	CHECK_IN(err.text, "nobody knows which nodes the pod of 0000:05:02.0 was given");
+	CHECK_IN(err.text, "it is not known which nodes the pod of 0000:05:02.0 was given");
 	/* Given just now, whatever the tree has had time to tell. */
 	dev_kept(&t, devices_find(&t, "0000:05:02.0"));
 	CHECK_EQ(check_nodes(&t, "0000:05:02.0", &err), 0);

@@ -129,8 +129,8 @@ DEFINE_TEST(only_who_has_it_goes_on_by_its_former_name)
 	for (int i = 0; i < 2; i++) {
 		CHECK_EQ(request_names(&t, "intel.com/NIC-X.1", &r, &err), -ENODEV);
 		CHECK_STR(err.text,
-			  "0000:05:02.0 is called x.com/Y now, and intel.com/NIC-X.1 only for "
-			  "the pod that had it before; ask for the name of now");
+			  "0000:05:02.0 is called x.com/Y now, and intel.com/NIC-X.1 only for the "
+			  "pod that had it before; ask for the present name");
 		CHECK_EQ(
 			take(&t, "0000:05:02.0", NIC " resource_name=x.com/Y allocated_as=x.com/Y"),
 			0);
@@ -359,7 +359,7 @@ DEFINE_TEST(a_checkpoint_counts_while_the_pod_has_its_directory)
 	snprintf(path, sizeof(path), "%s/device-plugins/kubelet_internal_checkpoint", test_dir());
 	CHECK(!truncate(path, (16 << 20) + 1));
 	CHECK_EQ(checkpoint_load(test_dir(), &c, &err), -EFBIG);
-	CHECK_STR(err.text, "kubelet's checkpoint is no file of at most 16 MiB");
+	CHECK_STR(err.text, "kubelet's checkpoint is not a regular file of at most 16 MiB");
 }
 
 /* Else a kubelet of another release would have forgotten all its pods. */

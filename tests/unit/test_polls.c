@@ -271,7 +271,8 @@ DEFINE_TEST(files_of_all_users_are_bounded)
 	CHECK_EQ(err.code, EMFILE);
 	CHECK_IN(
 		err.text,
-		"user 102 has 4096 files open here, which is the most for one while others have so many");
+		"user 102 has 4096 files open here, which is the most for one user while others "
+		"have so many");
 	CHECK_EQ(open_as(f, 104, &fh, &err), 0); /* who comes has room */
 	for (uid_t uid = 1000; all < FILES_OF_ALL - 1; uid++, all++)
 		CHECK_EQ(open_as(f, uid, &fh, NULL), 0);

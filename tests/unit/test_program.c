@@ -136,7 +136,7 @@ DEFINE_TEST(program_that_fails_is_told_by_its_last_lines)
 	script("echo first; echo cannot obtain unbindLock >&2; exit 3");
 	check_run(io, EIO, "sriov-manage ended with status 3: first;cannot obtain unbindLock");
 	script("exit 1");
-	check_run(io, EIO, "status 1: it said nothing");
+	check_run(io, EIO, "status 1: it printed nothing");
 	script("kill -9 $$; kill -9 $$; sh -c 'kill -9 $$'; exit $?");
 	check_run(io, EIO, "status 137");
 	script("head -c 10000000 /dev/zero | tr '\\0' 'x'; echo; echo '\033[1mthe end'; exit 4");
@@ -471,7 +471,7 @@ DEFINE_TEST(program_lacks_a_capability)
 	io = start_with(CAP(SETPCAP) | CAP(SYS_CHROOT) | CAP(SYS_ADMIN) | CAP(MKNOD), &roots);
 	check_run(io, 0, "");
 	script("exit 1");
-	check_run(io, EIO, "status 1: it said nothing; pcidevfsd lacks CAP_SYS_MODULE");
+	check_run(io, EIO, "status 1: it printed nothing; pcidevfsd lacks CAP_SYS_MODULE");
 	io_free(io);
 	io = start_with(CAP(SETPCAP) | CAP(SYS_ADMIN), &roots);
 	check_run(io, EPERM, "sriov-manage cannot be started; pcidevfsd lacks CAP_SYS_");

@@ -206,9 +206,9 @@ DEFINE_TEST(a_step_that_nobody_knows_any_more_is_told_when_it_stays)
 		CHECK_EQ(kernel.level[2], fails ? 1 : 5);
 		CHECK_STR(look(&b, 0).stuck, "");
 		if (fails) {
-			CHECK_IN(v.err.text, "another version of this program did it (older)");
+			CHECK_IN(v.err.text, "another version of this program did this step (older)");
 			CHECK_IN(look(&b, 1).reason,
-				 "does not know how to take it back; look at 0000:00:00.1");
+				 "cannot undo it; check 0000:00:00.1");
 		} else {
 			CHECK_STR(look(&b, 1).stuck, "");
 		}
@@ -239,12 +239,13 @@ DEFINE_TEST(an_op_that_cannot_be_read_is_told)
 		CHECK(engine_idle(b.e));
 		check_health(
 			&b,
-			"acts=lost count=1 hint=\"an act of 0000:00:00.0 was cut short by a restart");
+			"acts=lost count=1 hint=\"an operation of 0000:00:00.0 was interrupted by "
+			"a restart");
 		CHECK_EQ(kernel.told, 1);
 		for (int i = 0; i < DEVICES; i++) {
 			CHECK_STR(look(&b, i).busy, "");
 			CHECK_EQ(look(&b, i).state, STATE_STUCK);
-			CHECK_IN(look(&b, i).reason, "cannot be taken up again");
+			CHECK_IN(look(&b, i).reason, "cannot be resumed");
 		}
 		CHECK_EQ(set(&b, 0, "6", &v), 0); /* a write on a stuck device tries again */
 		for (int i = 0; i < DEVICES; i++)

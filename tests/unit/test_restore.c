@@ -114,7 +114,7 @@ DEFINE_TEST(restore_makes_vfs_and_then_claims_them)
 	request_boot(&late);
 	CHECK_EQ(t.ops, 0);
 	request_expect_line("numvfs=4", "state=waiting");
-	CHECK_IN(request_state_of(NIC).reason, "has not come yet");
+	CHECK_IN(request_state_of(NIC).reason, "is not bound yet");
 	request_plug(&nic); /* its driver comes */
 	request_calm();
 	CHECK_EQ(t.ops, 1);

@@ -60,7 +60,7 @@ DEFINE_TEST(restore_sets_a_damaged_file_aside)
 	request_calm();
 	CHECK(health_has("intent was set aside as intent.damaged-"));
 	remove_damaged();
-	CHECK(health_has("intent.damaged-1 was damaged and lies in "));
+	CHECK(health_has("intent.damaged-1 was damaged and is now in "));
 	remove_damaged();
 	CHECK(!health_has("damaged"));
 	CHECK_EQ(request_ask(NIC, "claim", "alice"), 0);
@@ -103,7 +103,7 @@ DEFINE_TEST(restore_forgets_nothing_that_stays_on_the_disk)
 	CHECK_EQ(mkdir(dir, 0700), 0);
 	CHECK(intents_forget(t.in, name, NULL, NULL) < 0);
 	CHECK(health_has("state=refused"));
-	CHECK(health_has("mend that and write again"));
+	CHECK(health_has("fix that and write again"));
 	CHECK_EQ(request_state_of(NIC).intent.single, 1);
 	request_expect_line("pooled=0", "state=held");
 	CHECK_EQ(rmdir(dir), 0);
@@ -120,7 +120,7 @@ static void forget_in_op(void)
 	struct err err = { 0 };
 
 	verdict = intents_forget(t.in, "0000:00/03.0/00.0,8086:1521:0000:0000,none", NULL, &err);
-	CHECK_IN(err.text, "an act runs on " NIC);
+	CHECK_IN(err.text, "an operation runs on " NIC);
 }
 
 /* The operation ends by writing its claim down, with what is noted: neither may be lost. */

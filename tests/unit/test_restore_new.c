@@ -102,7 +102,7 @@ DEFINE_TEST(new_card_is_told_apart_first)
 	begin_moved(false);
 	CHECK_EQ(set_owner(MOVED, &err), -EBUSY);
 	CHECK_IN(err.text,
-		 MOVED " has just come, and which card it is is not known yet; write again");
+		 MOVED " has just appeared, and its card is not identified yet; write again");
 	intents_restore(t.in, t.e, t.goes_on);
 	t.before_plan = read_serial; /* when it is looked at */
 	CHECK_EQ(set_owner(MOVED, NULL), 0);

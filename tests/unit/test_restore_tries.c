@@ -70,7 +70,7 @@ DEFINE_TEST(restore_says_that_it_has_given_up)
 		request_edit(NIC, pod_comes_or_goes);
 	CHECK_EQ(t.ops, TRIES);
 	request_expect_line("claim=alice", "state=refused");
-	CHECK_IN(request_state_of(NIC).reason, "the kernel says no; after 16 tries it is left");
+	CHECK_IN(request_state_of(NIC).reason, "the kernel says no; given up after 16 tries");
 	t.refuse = 0;
 	request_unplug(NIC);
 	request_calm();

@@ -74,7 +74,7 @@ DEFINE_TEST(state_follows_from_facts)
 			continue;
 		d.facts.serial_known = false; /* it may be claimed: no advice to take it */
 		device_derive(&d, (struct peers){ 0 });
-		CHECK_IN(d.reason, "which card it is is not known yet");
+		CHECK_IN(d.reason, "the card is not identified yet");
 	}
 }
 
@@ -92,8 +92,8 @@ DEFINE_TEST(reason_keeps_its_end)
 	memset(peer.intent.allocated, 'p', sizeof(peer.intent.allocated) - 1);
 	device_derive(&d, (struct peers){ .with_pod = &peer });
 	CHECK_IN(d.reason, "claimed by ccc");
-	CHECK_IN(d.reason, "c; IOMMU group 2147483647 is with ppp");
-	CHECK_IN(d.reason, "ppp, and no other pod gets a part of it");
+	CHECK_IN(d.reason, "c; IOMMU group 2147483647 is allocated to ppp");
+	CHECK_IN(d.reason, "ppp, and no other pod can get a part of it");
 }
 
 /* A pod's containers may share a group; two pods may not. */
@@ -116,7 +116,8 @@ DEFINE_TEST(group_that_two_pods_have_is_unhealthy)
 	device_derive(&d, (struct peers){ .with_pod = &peer, .with_other = &peer });
 	CHECK_STR(state_name(d.state), "unhealthy");
 	CHECK_IN(d.reason,
-		 "with default/a/c, and 0000:01:00.1 of its IOMMU group 7 with default/b/c");
+		 "allocated to default/a/c while 0000:01:00.1 in the same IOMMU group 7 is "
+		 "allocated to default/b/c");
 }
 
 /* What KubeVirt takes from nobody is claimed, and no more. */
@@ -131,8 +132,8 @@ DEFINE_TEST(what_kubelet_is_not_offered_says_so)
 	set_driver(&d.facts, "vfio-pci");
 	STR_COPY(d.intent.claim, "alice");
 	device_derive(&d, (struct peers){ 0 });
-	CHECK_STR(d.reason, "claimed by alice; kubelet is not offered it: "
-			    "KubeVirt takes no PCI domain above ffff");
+	CHECK_STR(d.reason, "claimed by alice; it is not offered to kubelet: KubeVirt does not "
+			    "accept PCI domains above ffff");
 }
 
 /* The kernel opens a group for nobody while a member is with another driver than vfio's. */
@@ -180,8 +181,8 @@ DEFINE_TEST(what_sysfs_garbles_is_unhealthy)
 	STR_COPY(d.intent.claim, "alice");
 	device_derive(&d, (struct peers){ 0 });
 	CHECK_STR(state_name(d.state), "unhealthy");
-	CHECK_STR(d.reason, "sysfs describes 0000:00:1f.0 as no kernel should: class holds "
-			    "\"rubbish\"; it is left alone until that is right");
+	CHECK_STR(d.reason, "sysfs holds invalid data for 0000:00:1f.0 (class holds \"rubbish\"); "
+			    "pcidevfs does not touch it until that is fixed");
 	device_doubt(&d, doubt);
 	CHECK_STR(doubt, d.reason);
 }

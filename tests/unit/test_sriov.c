@@ -148,7 +148,7 @@ DEFINE_TEST(a_stuck_pf_with_more_vfs_than_are_looked_after_is_left_alone)
 	CHECK_STR(plan_number(&w, PF, "2"), "nothing to do\n");
 	add_vfs(&w, 1024, 1025);
 	CHECK_IN(plan_number(&w, PF, "2"),
-		 "EOPNOTSUPP: " PF " has 1025 VFs, and more than 1024 of one device");
+		 "EOPNOTSUPP: " PF " has 1025 VFs, and pcidevfs handles at most 1024 of one device");
 	fake_close(&w);
 }
 
@@ -163,8 +163,8 @@ DEFINE_TEST(vfs_of_what_cannot_be_told_stay)
 
 	fake_edit(&w, PF, garbled);
 	CHECK_STR(plan_number(&w, PF, "2"), "nothing to do\n");
-	CHECK_IN(plan_number(&w, PF, "0"), "EOPNOTSUPP: sysfs describes " PF
-					   " as no kernel should: sriov_totalvfs holds \"junk\"; ");
+	CHECK_IN(plan_number(&w, PF, "0"), "EOPNOTSUPP: sysfs holds invalid data for " PF
+					   " (sriov_totalvfs holds \"junk\"); ");
 	fake_close(&w);
 }
 
@@ -174,7 +174,7 @@ DEFINE_TEST(vfs_need_the_pfs_driver)
 
 	fake_edit(&w, PF, fake_to_none);
 	CHECK_IN(plan_number(&w, PF, "0"),
-		 "EOPNOTSUPP: the driver of " PF " was taken away and has left its 2 VFs behind");
+		 "EOPNOTSUPP: the driver of " PF " was removed and has left its 2 VFs behind");
 	fake_edit(&w, PF, no_vfs);
 	CHECK_IN(plan_number(&w, PF, "1"), "EOPNOTSUPP: " PF " has no driver");
 	fake_edit(&w, PF, to_vfio);
@@ -391,8 +391,8 @@ DEFINE_TEST(vfs_are_made_as_far_as_they_are_kept)
 	CHECK_STR(plan_number(&w, PF, "1024"), "1 " PF " sriov_drivers_autoprobe 0\n"
 					       "2 " PF " sriov_numvfs 1024\nmore\n");
 	CHECK_STR(plan_number(&w, PF, "1025"),
-		  "EOPNOTSUPP: sriov_numvfs: 1025 asked for " PF "; more than 1024 VFs of "
-		  "one device are not looked after here");
+		  "EOPNOTSUPP: sriov_numvfs: 1025 asked for " PF "; pcidevfs handles at most 1024 "
+		  "VFs of one device");
 	fake_close(&w);
 }
 

@@ -97,12 +97,12 @@ DEFINE_TEST(what_cannot_be_undone_is_stuck_with_the_reason)
 	kernel.fail_at = 2;
 	kernel.undo_fails_at = 1;
 	CHECK_EQ(set(&b, 0, "5", &v), EIO);
-	CHECK_IN(v.err.text, "could not be taken back");
+	CHECK_IN(v.err.text, "could not be undone");
 	CHECK_EQ(kernel.level[0], 1);
 	CHECK_EQ(kernel.level[1], 5);
 	CHECK_EQ(look(&b, 1).state, STATE_STUCK);
 	CHECK_IN(look(&b, 1).reason,
-		 "level 0000:00:00.1 could not be taken back: the kernel says no again");
+		 "level 0000:00:00.1 could not be undone: the kernel says no again");
 	kernel.fail_at = kernel.undo_fails_at = -1;
 	CHECK_EQ(set(&b, 0, "6", &v), 0); /* a write on a stuck device tries again */
 	CHECK_STR(look(&b, 1).stuck, "");
@@ -155,8 +155,8 @@ DEFINE_TEST(the_end_does_not_wait_for_what_is_late)
 	CHECK(!engine_end(b.e, &left));
 	CHECK_STR(
 		out_text(&left),
-		"level of 0000:00:00.2 still hangs in the kernel; it is left so, and what was done "
-		"before it is not undone\n");
+		"level of 0000:00:00.2 still hangs in the kernel; it is left so, and the steps "
+		"before it are not undone\n");
 	out_free(&left);
 }
 
@@ -182,7 +182,7 @@ DEFINE_TEST(a_late_undo_goes_on_once_it_ends)
 		kernel.undo_fails_at = fails ? 0 : -1;
 		CHECK_EQ(set(&b, 0, "5", &v), EIO);
 		CHECK_IN(v.err.text,
-			 "the kernel says no; and level 0000:00:00.1 could not be taken back");
+			 "the kernel says no; and level 0000:00:00.1 could not be undone");
 		CHECK_EQ(kernel.level[0], 5);
 		CHECK_EQ(look(&b, 1).state, STATE_STUCK);
 		CHECK_IN(look(&b, 1).reason,
@@ -195,7 +195,7 @@ DEFINE_TEST(a_late_undo_goes_on_once_it_ends)
 		CHECK_STR(look(&b, 1).stuck, "");
 		if (fails)
 			CHECK_IN(look(&b, 0).stuck,
-				 "level 0000:00:00.0 could not be taken back: the kernel says no");
+				 "level 0000:00:00.0 could not be undone: the kernel says no");
 		else
 			CHECK_STR(look(&b, 0).stuck, "");
 		bench_stop(&b);

@@ -219,7 +219,7 @@ DEFINE_TEST(claim_takes_no_function_that_is_split)
 DEFINE_TEST(claim_of_a_group_that_cannot_be_told_is_refused)
 {
 	const char *doubt =
-		"sysfs describes " BRIDGE " as no kernel should: class holds \"junk\"; ";
+		"sysfs holds invalid data for " BRIDGE " (class holds \"junk\"); ";
 	struct world_fake w = server();
 	struct err err = { 0 };
 

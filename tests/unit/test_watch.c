@@ -47,14 +47,14 @@ static void on_removed(void *ctx, const char *id)
 static const struct {
 	const char *text, *why;
 } inventories[] = {
-	{ "", "is not whole" },
-	{ "pcidevfs-inventory 2\n", "does not begin as one of version 1 does" },
+	{ "", "is incomplete" },
+	{ "pcidevfs-inventory 2\n", "does not begin like one of version 1" },
 	{ "pcidevfs-inventory 1 generation=7 boot=b\n",
-	  "does not tell its generation and how many devices" },
-	{ HEAD "2\na x=1\n", "is not whole: it has 2 lines for 2 devices" },
-	{ HEAD "2\na x=1\nb x=1", "is not whole" },
-	{ HEAD "1\na x=1\nb", "is not whole" },
-	{ HEAD "1\na x=1\nb\n", "is not whole" },
+	  "does not give its generation and number of devices" },
+	{ HEAD "2\na x=1\n", "is incomplete: it has 2 lines for 2 devices" },
+	{ HEAD "2\na x=1\nb x=1", "is incomplete" },
+	{ HEAD "1\na x=1\nb", "is incomplete" },
+	{ HEAD "1\na x=1\nb\n", "is incomplete" },
 	{ HEAD "2\na x=1\nb\n", NULL },
 };
 
