@@ -61,27 +61,6 @@ static int gather(struct backend *b, struct err *err)
 	return 0;
 }
 
-void backend_print(FILE *to)
-{
-	fprintf(to,
-		"\n"
-		"## Backends\n"
-		"\n"
-		"The backends behind the writable files (backend/backend.c lists them).\n"
-		"\n"
-		"| backend | what it knows | files | steps |\n"
-		"|---|---|---|---|\n");
-	for (const struct backend_ops *const *ops = backends; *ops; ops++) {
-		fprintf(to, "| %s | %s |", (*ops)->name, (*ops)->help);
-		for (const struct method *const *m = (*ops)->methods; m && *m; m++)
-			fprintf(to, " `%s`", (*m)->file);
-		fprintf(to, " |");
-		for (const struct verb *const *v = (*ops)->verbs; v && *v; v++)
-			fprintf(to, " `%s`", (*v)->name);
-		fprintf(to, " |\n");
-	}
-}
-
 static int resolve_roots(struct backend *b, const struct roots *roots, struct err *err)
 {
 	const char *const *given = b->sys.path;

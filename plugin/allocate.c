@@ -27,8 +27,7 @@ struct allocation {
 	struct source patience;
 	struct kubelet_request request;
 	uint64_t running; /* given_at of its devices until it is answered; unique */
-	/* Why it waits: for news of a device whose old name we had not seen, or (ENOTCONN) the
-	 * tree. */
+	/* Why it waits: for news of a device whose old name was not seen, or (ENOTCONN) the tree */
 	struct err refused;
 	struct source news;
 	struct allocation *next; /* in plugin.waiting */
