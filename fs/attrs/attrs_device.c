@@ -95,15 +95,14 @@ static const struct attr rows[] = {
 	{ ROW("holders", 22, 0440), .show = holders_show, .bits = CH_HOLDERS, .flags = ATTR_SLOW,
 	  .refresh = holders_refresh,
 	  .help = "processes that hold it open, for root and the group pcidevfs; a line each: "
-		  "pid= comm=, unsure before one whose open files are unknown and that could; "
-		  "or none" },
+		  "pid= comm=; unsure stands before a process that may hold it, but whose open "
+		  "files are unknown; or none" },
 	{ RO("log", 23, log_show), .bits = CH_LOG, .flags = ATTR_WORK | ATTR_SNAPSHOT,
 	  .help = "past writes into this directory, as in the root's log" },
 	{ RO("hostdev.xml", 25, hostdev_show), .bits = CH_CLAIM | CH_MDEV, .caps = CAP_CLAIM,
-	  .help = "how libvirt takes it: a hostdev element, managed='no', of the function if "
-		  "it is claimed or, with its own driver, a vGPU; of its mdev if it has one; "
-		  "else none. A vGPU type written past the tree is seen when the function is "
-		  "looked at next" },
+	  .help = "a libvirt hostdev element (managed='no') for the claimed function, for a "
+		  "vGPU on its own driver, or for its mdev; else none. A vGPU type that is set "
+		  "outside the tree shows at the next look at the function" },
 	{ RO("qemu", 26, qemu_show), .bits = CH_CLAIM | CH_MDEV, .caps = CAP_CLAIM,
 	  .help = "how QEMU takes it, likewise: its arguments, or none" },
 	{ RW("reset", 28, reset_show, reset_store), .bits = CH_CLAIM, .caps = CAP_CLAIM | CAP_RESET,

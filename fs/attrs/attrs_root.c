@@ -126,9 +126,10 @@ static const struct attr root_rows[] = {
 	  .ring = log_ring,
 	  .since = "0.1",
 	  .help = "the last writes and their verdicts: seq= time= id= file= value= pid= uid= comm= "
-		  "result= text=; value=? where nobody knows what was to be written; force=1 where ctl's force was given for it; opener= where another user "
-		  "opened the file: his rights counted; again= of equal refusals of one user only the "
-		  "1st, 10th, 100th are told; skipped= lines of his beyond his share of the log" },
+		  "result= text=; value=? if the value is not known; force=1 if ctl's force was "
+		  "given for it; opener= the user who opened the file and whose rights counted, if "
+		  "not the writer; again= how often: a user's 1st, 10th and 100th equal refusal is "
+		  "logged; skipped= lines dropped beyond that user's share" },
 	{ .name = "last_error",
 	  .id = 8,
 	  .mode = 0444,

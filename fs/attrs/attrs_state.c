@@ -40,7 +40,7 @@ static const struct attr rows[] = {
 	  .help = "device nodes that a VMM needs now, one a line, or none" },
 	{ KEY_RO("state", 17, state_show), .bits = CH_STATE,
 	  .help = "stuck, busy, unhealthy, allocated, held, claimed, host or free: the first "
-		  "that fits; host is also what could not be claimed whoever lets go of it" },
+		  "that fits; host also means: cannot be claimed, even if every holder lets go" },
 	{ KEY_RO("reason", 18, reason_show), .bits = CH_REASON,
 	  .help = "the sentence behind state, or none" },
 	{ RO("last_error", 19, last_error_show), .bits = CH_ERROR,
@@ -53,13 +53,13 @@ static const struct attr rows[] = {
 		  "restart or a reboot it reads pending, to whom is not known yet, until none "
 		  "or a name is written. To end what a pod has needs the group pcidevfs" },
 	{ KEY_RO("allocated_nodes", 31, allocated_nodes_show), .bits = CH_GIVEN, .caps = CAP_CLAIM,
-	  .help = "what nodes read when last a pod was given it or another of its IOMMU group, "
-		  "one a line, or none. Kept with the claim: after a reboot kubelet gives its "
+	  .help = "the text of nodes when this device, or another of its IOMMU group, was last "
+		  "given to a pod, or none. Kept with the claim: after a reboot kubelet gives its "
 		  "pod the same again" },
 	{ KEY_RO("allocated_as", 32, allocated_as_show), .bits = CH_GIVEN_AS, .caps = CAP_CLAIM,
-	  .help = "what resource_name read when the pod that has it was given it, or none: by "
-		  "that name kubelet counts it until the pod ends, whatever it is called "
-		  "since. Kept with the claim: while it is stored, a pod has it" },
+	  .help = "the resource_name under which its pod got the device, or none. kubelet "
+		  "counts the device under that name until the pod ends, even if resource_name "
+		  "has changed. Stored with the claim; a stored name means that a pod has it" },
 };
 /* clang-format on */
 

@@ -58,8 +58,8 @@ void tree_print_files(FILE *to)
 		"# Files of pcidevfs\n\n"
 		"Generated from the tables in fs/ (`make docs`). A file that says *polls* wakes poll with\n"
 		"POLLPRI when it changes; a *constant* one stays as it is for as long as the device is there.\n"
-		"stat tells the true size of these two, of a *sized* one once it is open. As in sysfs it tells 4096 of a file\n"
-		"that somebody has open for writing, of a *sized* one before, and of what is made by asking the kernel.\n"
+		"stat reports the true size of both, and of a *sized* one once it is open; 4096 until then. As in sysfs it\n"
+		"also reports 4096 for a file that somebody has open for writing, and for text made by asking the kernel.\n"
 		"One that *grows* does so to 512 KiB, and then drops its older half at the end of a line, as a log that is\n"
 		"rotated: tail -f follows it, and who has it open reads on from where he was.\n");
 	for (enum obj_kind k = 0; k < OBJ_KINDS; k++) {
