@@ -30,46 +30,24 @@ static const struct attr_table *const resource_tables[] = { &attrs_resource, NUL
 
 #define CHILDREN(kind) (&(const struct entries){ .child = (kind) })
 
-/* A kind with a dir is a bus: its devices have their directories there. Their ids: 20 to 50. */
+/* A kind with a dir is a bus: its devices have their directories there. Ids of dirs: 20 to 50. */
+#define BUS(kind, where, is, number, called, about, ...)                                           \
+	[kind] = {                                                                                 \
+		.path = called "/<" where ">", .bus = (is), .home = (number),                      \
+		.tables = device_tables, __VA_ARGS__                                               \
+		.dir = &(const struct attr){ .name = (called), .id = (number),                     \
+					     .mode = S_IFDIR | 0755,                               \
+					     .entries = CHILDREN(kind), .help = (about) }          \
+	}
+
 static const struct obj_type obj_types[OBJ_KINDS] = {
 	[OBJ_ROOT] = { .path = "", .tables = root_tables },
-	[OBJ_DEVICE] = { .path = "devices/<address>",
-			 .bus = BUS_PCI,
-			 .home = 20,
-			 .tables = device_tables,
-			 .entries = &virtfns,
-			 .dir =
-				 &(const struct attr){
-					 .name = "devices",
-					 .id = 20,
-					 .mode = S_IFDIR | 0755,
-					 .since = "0.1",
-					 .entries = CHILDREN(OBJ_DEVICE),
-					 .help = "a directory for each PCI function" } },
-	[OBJ_MDEV] = { .path = "mdevs/<uuid>",
-		       .bus = BUS_MDEV,
-		       .home = 21,
-		       .tables = device_tables,
-		       .dir = &(
-			       const struct
-			       attr){ .name = "mdevs",
-				      .id = 21,
-				      .mode = S_IFDIR | 0755,
-				      .since = "0.1",
-				      .entries = CHILDREN(OBJ_MDEV),
-				      .help = "a directory for each mediated device; empty, since none is read yet" } },
-	[OBJ_USB] = { .path = "usb/<bus-port>",
-		      .bus = BUS_USB,
-		      .home = 22,
-		      .tables = device_tables,
-		      .dir = &(
-			      const struct
-			      attr){ .name = "usb",
-				     .id = 22,
-				     .mode = S_IFDIR | 0755,
-				     .since = "0.1",
-				     .entries = CHILDREN(OBJ_USB),
-				     .help = "a directory for each USB device; empty, since none is read yet" } },
+	BUS(OBJ_DEVICE, "address", BUS_PCI, 20, "devices", "a directory for each PCI function",
+	    .entries = &virtfns, ),
+	BUS(OBJ_MDEV, "uuid", BUS_MDEV, 21, "mdevs",
+	    "a directory for each mediated device; empty, since none is read yet", ),
+	BUS(OBJ_USB, "bus-port", BUS_USB, 22, "usb",
+	    "a directory for each USB device; empty, since none is read yet", ),
 	[OBJ_VENDOR] = { .path = "resources/<vendor.com>",
 			 .tables = no_tables,
 			 .home = ROW_RESOURCES,

@@ -106,9 +106,9 @@ static const struct attr rows[] = {
 	{ RO("qemu", 26, qemu_show), .bits = CH_CLAIM | CH_MDEV, .caps = CAP_CLAIM,
 	  .help = "how QEMU takes it, likewise: its arguments, or none" },
 	{ RW("reset", 28, reset_show, reset_store), .bits = CH_CLAIM, .caps = CAP_CLAIM | CAP_RESET,
-	  .help = "reads what to write: 1 resets the function as the kernel can, the claimant's "
-		  "name one that is claimed; not while the host needs it, it has VFs or a process "
-		  "holds it. Cannot be taken back" },
+	  .help = "reading says what to write: 1, or the claimant's name if the function is "
+		  "claimed; the kernel then resets it. Refused while the host needs it, it has "
+		  "VFs or a process holds it. Cannot be undone" },
 	{ ROW("ctl", 27, 0664), .flags = ATTR_CTL,
 	  .help = "as in the root, for this device alone: lines FILE VALUE, or virtfn<N>/FILE "
 		  "VALUE" },

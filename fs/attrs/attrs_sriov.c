@@ -50,8 +50,8 @@ static const struct attr rows[] = {
 	  .help = "how many VFs it can have" },
 	{ KEY_RW("sriov_numvfs", 13, numvfs_show, numvfs_store), .bits = CH_NUMVFS,
 	  .caps = CAP_SRIOV, .write_caps = CAP_NUMVFS,
-	  .help = "how many VFs it has; the links virtfn<N> lead to them. Writing a number "
-		  "makes so many; those there are go first, and none that is claimed or held. "
+	  .help = "how many VFs it has; the links virtfn<N> lead to them. Writing N "
+		  "removes all present VFs, then makes N; refused while one is claimed or held. "
 		  "Read only where the driver makes the VFs itself" },
 	{ KEY_LINK("physfn", 14, physfn_show), .bits = CH_PARENT, .caps = CAP_VF,
 	  .help = "its PF" },

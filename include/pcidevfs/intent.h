@@ -61,7 +61,7 @@ void intents_lift(struct intents *in);
 bool intents_settled(struct intents *in, unsigned int ms);
 
 /* `intents`: a line each: identity, what is requested,
- * state=held|waiting|drifted|refused|mismatch|pending, device now, reason. */
+ * state=held|waiting|drifted|refused|stranger|pending|damaged, device now, reason. */
 void intents_print(struct intents *in, struct out *o);
 /* For health: "state=ok path=..." or what is wrong with it, and what to do. May wait for the disk:
  * not for the FUSE thread. */

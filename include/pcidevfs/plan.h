@@ -65,8 +65,8 @@ struct method {
 	const struct verb *once;
 	/* the kernel takes no part: the model alone decides on refusal or success */
 	bool noted;
-	/* For noted methods: the time (us) after which a look at the device's holders must have
-	 * begun to be trusted; 0: no doubt. NULL: never any doubt. */
+	/* For noted methods: a look at the device's holders counts only if it began after this time
+	 * (us); 0: no doubt. NULL: never any doubt. */
 	uint64_t (*doubts)(const struct device *dev, const struct request *request);
 	/* ask for holders and host_critical before planning */
 	bool guarded;

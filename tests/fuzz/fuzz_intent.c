@@ -111,9 +111,9 @@ static void fill_record(struct bytes *b, struct record *r, size_t i)
 	r->id.ids = i; /* no two of one device */
 	r->id.vf = (int32_t)number(b) - 1;
 	fill_text(b, r->at, sizeof(r->at));
-	for (size_t k = 0; kept[k]; k++)
-		for (const struct persist_field *f = kept[k]->fields;
-		     f < kept[k]->fields + ARRAY_SIZE(kept[k]->fields) && f->size; f++)
+	for (size_t k = 0; persists[k]; k++)
+		for (const struct persist_field *f = persists[k]->fields;
+		     f < persists[k]->fields + ARRAY_SIZE(persists[k]->fields) && f->size; f++)
 			if (f->text)
 				fill_text(b, (char *)w + f->at, f->size);
 	w->vfs_wanted = number(b) & 1;
@@ -139,8 +139,8 @@ static void fill_record(struct bytes *b, struct record *r, size_t i)
 
 static void expect_same(const struct record *a, const struct record *b)
 {
-	for (size_t k = 0; kept[k]; k++)
-		if (!persist_same(kept[k], &a->intent, &b->intent))
+	for (size_t k = 0; persists[k]; k++)
+		if (!persist_same(persists[k], &a->intent, &b->intent))
 			abort();
 	if (b->aside || !identity_eq(&a->id, &b->id) || strcmp(a->at, b->at) ||
 	    strcmp(a->driver, b->driver) || a->group != b->group || a->pending != b->pending ||
