@@ -408,7 +408,7 @@ static void let_arrive(struct model *m, uint32_t i)
 
 	if (!m->arrives || slot_live(m, i) || slot_word(m, i) & WORD_GONE)
 		return;
-	if (device_is_vf(d) || key_is_made(&d->key)) {
+	if (device_is_made(d)) {
 		at = find_slot(m, &d->facts.parent, false);
 		at = at == INDEX_NONE ? find_slot(m, &d->facts.parent, true) : at;
 	}

@@ -57,6 +57,11 @@ bool device_is_vf(const struct device *dev)
 	return dev->key.bus == BUS_PCI && dev->facts.parent.bus == BUS_PCI;
 }
 
+bool device_is_made(const struct device *dev)
+{
+	return device_is_vf(dev) || key_is_made(&dev->key);
+}
+
 static uint32_t caps_of(const struct device *dev)
 {
 	const struct facts *f = &dev->facts;

@@ -129,6 +129,8 @@ int device_lacks(const struct device *dev, const char *file, struct err *err);
 
 /* A PCI function made by another one, its parent. */
 bool device_is_vf(const struct device *dev);
+/* Is it known by its parent and its index or name there: a VF, or what a parent makes by name? */
+bool device_is_made(const struct device *dev);
 
 /* Its claim is stored, and restore is about to apply it. */
 bool device_is_coming(const struct device *dev);

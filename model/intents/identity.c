@@ -32,10 +32,15 @@ void identity_of(struct identity *ret, const struct device *dev, const struct de
 		snprintf(ret->path, sizeof(ret->path), "@%s", card->key.name);
 }
 
+bool identity_same_part(const struct identity *a, const struct identity *b)
+{
+	return a->vf == b->vf && key_eq(&a->child, &b->child);
+}
+
 bool identity_eq(const struct identity *a, const struct identity *b)
 {
-	return a->ids == b->ids && a->serial == b->serial && a->vf == b->vf &&
-	       key_eq(&a->child, &b->child) && !strcmp(a->path, b->path);
+	return a->ids == b->ids && a->serial == b->serial && identity_same_part(a, b) &&
+	       !strcmp(a->path, b->path);
 }
 
 const char *identity_text(const struct identity *id, char buf[static IDENTITY_TEXT])
@@ -140,15 +145,9 @@ static const char *function_of(const struct identity *id)
 	return dot ? dot : "";
 }
 
-/* The same VF of a card, or the same named child. */
-static bool same_part(const struct identity *a, const struct identity *b)
-{
-	return a->vf == b->vf && key_eq(&a->child, &b->child);
-}
-
 static bool same_card(const struct identity *a, const struct identity *b)
 {
-	return a->serial == b->serial && a->ids == b->ids && same_part(a, b) &&
+	return a->serial == b->serial && a->ids == b->ids && identity_same_part(a, b) &&
 	       !strcmp(function_of(a), function_of(b));
 }
 
@@ -162,7 +161,7 @@ enum match identity_match(const struct identity *wanted, const struct candidate 
 
 		if (wanted->serial && candidates[i].serial_unknown)
 			continue;
-		if (same_part(id, wanted) && !strcmp(id->path, wanted->path))
+		if (identity_same_part(id, wanted) && !strcmp(id->path, wanted->path))
 			here = i;
 		if (same_card(id, wanted)) {
 			card = i;

@@ -26,6 +26,8 @@ struct identity {
  * more) is half an identity: equal to no other, and named by its address meanwhile. */
 #define IDENTITY_HALF UINT16_MAX
 void identity_of(struct identity *ret, const struct device *dev, const struct device *parent);
+/* Of whichever card: the card itself, the same VF of it, or the same child by name. */
+bool identity_same_part(const struct identity *a, const struct identity *b);
 bool identity_eq(const struct identity *a, const struct identity *b);
 
 #define IDENTITY_TEXT 272

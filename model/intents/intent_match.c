@@ -10,9 +10,7 @@
 
 void device_identity(struct model *m, const struct device *dev, struct identity *ret)
 {
-	bool by_parent = device_is_vf(dev) || key_is_made(&dev->key);
-
-	identity_of(ret, dev, by_parent ? model_parent(m, dev) : NULL);
+	identity_of(ret, dev, device_is_made(dev) ? model_parent(m, dev) : NULL);
 }
 
 size_t records_of_device(const struct records *rs, const struct device *dev)
@@ -229,8 +227,7 @@ static int look_once(struct rewrite *w, struct err *err)
 /* Cards are followed by their serial; a device whose serial is unknown may be any of its kind. */
 static bool may_be(const struct record *r, const struct device *dev, const struct identity *id)
 {
-	return r && r->id.serial && r->id.ids == id->ids && r->id.vf == id->vf &&
-	       key_eq(&r->id.child, &id->child) &&
+	return r && r->id.serial && r->id.ids == id->ids && identity_same_part(&r->id, id) &&
 	       (r->id.serial == id->serial || !device_is_known(dev));
 }
 

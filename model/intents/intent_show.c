@@ -22,14 +22,13 @@ static bool has_just_come(struct intents *in, const struct record *r)
 {
 	struct key key;
 	const struct device *dev = record_key(r, &key) ? model_find(in->m, &key) : NULL;
-	const struct device *parent = dev ? model_parent(in->m, dev) : NULL;
+	const struct device *parent = dev && device_is_made(dev) ? model_parent(in->m, dev) : NULL;
 	struct identity id;
 
 	if (!dev)
 		return false;
-	device_identity(in->m, dev, &id);
-	return id.vf == r->id.vf && key_eq(&id.child, &r->id.child) &&
-	       record_may_be_here(r, id.vf < 0 && !id.child.bus ? dev : parent, &id);
+	identity_of(&id, dev, parent);
+	return identity_same_part(&id, &r->id) && record_may_be_here(r, parent ? parent : dev, &id);
 }
 
 static const char *describe(struct intents *in, const struct record *r, char *reason, size_t size)
