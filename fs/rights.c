@@ -116,7 +116,7 @@ static void rights_unborn(struct tree *t, const struct request *about, const str
 	}
 }
 
-/* The VF has just come and has no directory yet. */
+/* The device has just come and has no directory yet. */
 static bool find_child(struct tree *t, const struct key *key, struct request *ret)
 {
 	const struct device *dev;
@@ -152,7 +152,7 @@ static bool may_write(struct tree *t, const struct creds *who, const struct key 
 	if (slot == NO_SLOT)
 		rights_unborn(t, &about, row, &st);
 	else
-		file_rights(t, 	    kind_of_bus(dev->bus), dir_ino, dev->name, row, &st);
+		file_rights(t, kind_of_bus(dev->bus), dir_ino, dev->name, row, &st);
 	return mode_allows(who, &st);
 }
 

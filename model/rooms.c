@@ -40,7 +40,8 @@ void rooms_sweep(struct model *m)
 {
 	uint32_t used = atomic_load(&m->a->used);
 
-	memset(m->taken, 0, BLOCKS * sizeof(*m->taken));
+	if (m->n_taken) /* else its pages need not be there */
+		memset(m->taken, 0, BLOCKS * sizeof(*m->taken));
 	m->n_taken = m->next_block = 0;
 	for (uint32_t i = 0; i < used; i++) {
 		if (slot_word(m, i) & (WORD_LIVE | WORD_GONE))

@@ -84,7 +84,8 @@ static void apply_one(struct backend *b, enum guard guard, const struct view *vi
 	const struct room *room =
 		rows[guard].room ? (const struct room *)(facts + rows[guard].room) : NULL;
 	size_t at = rows[guard].offset, size = rows[guard].size;
-	char first[sizeof(struct facts)] = "", id[KEY_NAME + 8];
+	const char *first = "";
+	char id[KEY_NAME + 8];
 	struct device *edit = NULL;
 	struct out all = { 0 };
 	bool looked, known;
@@ -94,10 +95,10 @@ static void apply_one(struct backend *b, enum guard guard, const struct view *vi
 	key_id(&dev->key, id);
 	for (size_t i = lower_bound(v, n, id), k = 0; i < n && !strcmp(v[i].id, id); i++, k++) {
 		if (!k)
-			str_copy(first, size, v[i].text);
+			first = v[i].text;
 		out_printf(&all, "%s%s", k ? "\n" : "", v[i].text);
 	}
-	known = !strcmp(first, facts + at) && (!room || room_is(room, out_text(&all), all.len));
+	known = !strncmp(first, facts + at, size - 1) && (!room || room_is(room, out_text(&all), all.len));
 	/* A question from before the release says nothing about processes that still hold it. */
 	looked = guard == GUARD_HOLDERS && dev->let_go && dev->let_go < view->began_us;
 	if (looked || !known)
@@ -108,7 +109,8 @@ static void apply_one(struct backend *b, enum guard guard, const struct view *vi
 			model_set_text(b->model,
 				       (struct room *)((char *)&edit->facts + rows[guard].room),
 				       out_text(&all), all.len);
-		edit->let_go = looked ? 0 : edit->let_go;
+		if (looked)
+			edit->let_go = 0;
 	}
 	out_free(&all);
 }

@@ -106,7 +106,7 @@ static int lift(struct ctl_job *job, const char *arg, struct err *err)
 	const struct lines_of of = lines_of(job);
 	struct model *m = job->tree->conf.model;
 	const struct device *dev;
-	struct target at;
+	struct request at;
 	bool named = false;
 	int r = line_target(&of, arg, &at, err);
 
@@ -239,7 +239,7 @@ static bool run_abort(struct ctl_job *job)
 static bool run_force(struct ctl_job *job)
 {
 	const struct lines_of of = lines_of(job);
-	struct target at;
+	struct request at;
 
 	if (!job->who.opener.privileged)
 		fail(&job->err, EPERM,
@@ -348,7 +348,7 @@ static bool run_accept(struct ctl_job *job)
 	struct settler settler = settler_of(job);
 	const struct lines_of of = lines_of(job);
 	struct intents *in = intents_of(job);
-	struct target at;
+	struct request at;
 
 	if (!in || line_target(&of, job->arg, &at, &job->err))
 		return true;

@@ -28,14 +28,14 @@ static bool parse_virtfn(const char *text, uint16_t *ret)
 	return true;
 }
 
-int line_target(const struct lines_of *of, const char *text, struct target *ret, struct err *err)
+int line_target(const struct lines_of *of, const char *text, struct request *ret, struct err *err)
 {
 	char id[KEY_NAME + 8] = { 0 };
 	const char *slash = strrchr(text, '/');
 	const char *last = slash ? slash + 1 : text;
 	size_t n = strlen(text);
 
-	*ret = (struct target){ 0 };
+	*ret = (struct request){ 0 };
 	if (!strncmp(last, VIRTFN, strlen(VIRTFN))) {
 		if (!parse_virtfn(last, &ret->child))
 			return fail(err, EINVAL, "%s: \"%.64s\" is not a VF; write for example %s3",
@@ -55,8 +55,10 @@ int line_target(const struct lines_of *of, const char *text, struct target *ret,
 	return 0;
 }
 
-/* A copy of the device; of one that is not there what it will be, and its parent in at. */
-static int find(const struct lines_of *of, struct request *at, struct device *ret, struct err *err)
+/* A copy of the device; of one that is not there (*ret_unborn) what it will be, and its parent in
+ * at. */
+static int find(const struct lines_of *of, struct request *at, struct device *ret,
+		bool *ret_unborn, struct err *err)
 {
 	const struct world *world = engine_world(of->tree->conf.engine);
 	struct model *m = of->tree->conf.model;
@@ -67,13 +69,12 @@ static int find(const struct lines_of *of, struct request *at, struct device *re
 	model_lock(m);
 	if (!request_resolve(m, at, &found))
 		dev = model_find(m, &found.dev);
+	*ret_unborn = !dev;
 	if (dev)
 		*ret = *dev;
 	else
 		r = request_foresee(m, world->methods, of->others, of->n_others, at, ret, err);
 	model_unlock(m);
-	if (dev)
-		at->parent = (struct key){ 0 };
 	return r ? fail_wrap(err, "%s", of->file) : 0;
 }
 
@@ -95,28 +96,26 @@ static int find_row(const struct lines_of *of, const struct device *dev, const c
 	return 0;
 }
 
-static int judge(const struct lines_of *of, const struct target *at, const char *file,
+static int judge(const struct lines_of *of, struct request *at, const char *file,
 		 const char *value, struct request *ret, struct err *err)
 {
 	const struct attr *row = NULL;
 	struct device dev = { 0 };
-	struct request about = { .dev = at->dev, .child = at->child };
+	bool unborn;
 	const struct subject s = { .tree = of->tree, .name = dev.key.name, .dev = &dev };
-	int r = find(of, &about, &dev, err);
-	/* Its file, or its parent's, where that is not there. */
-	bool unborn = about.parent.bus || (about.child && key_eq(&dev.key, &about.dev));
+	int r = find(of, at, &dev, &unborn, err);
 
 	r = r ? r : find_row(of, &dev, file, &row, err);
 	if (!r && of->who)
-		r = unborn ? rights_check_unborn(of->tree, of->who, &about, row, err)
+		r = unborn ? rights_check_unborn(of->tree, of->who, at, row, err)
 			   : rights_check(of->tree, of->who, &dev, row, err);
 	r = r ? r : request_parse(&s, row, value, ret, err);
 	if (!r && of->who)
 		r = rights_check_value(&s, of->who, row, ret, err);
 	if (!ret->made_by[0]) {
-		ret->dev = about.dev;
-		ret->child = about.child;
-		ret->parent = about.parent;
+		ret->dev = at->dev;
+		ret->child = at->child;
+		ret->parent = at->parent;
 	}
 	return r;
 }
@@ -134,7 +133,7 @@ int line_request(const struct lines_of *of, char *line, struct request *ret,
 	      char label[static LINE_LABEL], struct err *err)
 {
 	char *value = line + strcspn(line, " "), *file;
-	struct target at;
+	struct request at;
 	int r;
 
 	*ret = (struct request){ 0 };

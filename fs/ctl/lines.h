@@ -24,14 +24,9 @@ struct lines_of {
 	size_t n_others;
 };
 
-/* What a text names: a device, or its VF; neither need be there. */
-struct target {
-	struct key dev;
-	uint16_t child; /* as in struct request */
-};
-/* "0000:02:00.0", "0000:02:00.0/virtfn3"; with a home "" or "virtfn3". -EINVAL with the
- * sentence. */
-int line_target(const struct lines_of *of, const char *text, struct target *ret, struct err *err);
+/* The subject of a request: "0000:02:00.0", "0000:02:00.0/virtfn3"; with a home "" or "virtfn3".
+ * Neither need be there. -EINVAL with the sentence. */
+int line_target(const struct lines_of *of, const char *text, struct request *ret, struct err *err);
 
 /* How much of it comes before a NUL or another control character: len where there is none. What has
  * one is refused as a whole. */

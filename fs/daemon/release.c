@@ -132,7 +132,7 @@ static bool read_claim(int dir, const struct key *dev, bool missing,
 }
 
 /* Is there an interrupted operation that a release does not end? */
-static bool is_cut(int dir, const struct key *dev)
+static bool is_interrupted(int dir, const struct key *dev)
 {
 	char boot[64];
 
@@ -152,7 +152,7 @@ static int release_entry(int dir, const struct key *dev, bool missing, bool *any
 		from = NULL;
 	read_line(dir, dev, "reason", why, sizeof(why));
 	rc = write_none(dir, dev, why, sizeof(why));
-	if (!rc && !from && is_cut(dir, dev))
+	if (!rc && !from && is_interrupted(dir, dev))
 		rc = -EBUSY;
 	say_verdict(key_id(dev, id), from, rc ? why : NULL);
 	*any = true;

@@ -161,12 +161,6 @@ static int by_place(const void *a, const void *b)
 	return x->asked < y->asked ? -1 : x->asked > y->asked;
 }
 
-static bool serves(const struct method *method, const struct request *request)
-{
-	return (!method->bus || method->bus == request->dev.bus) &&
-	       !strcmp(method->file, request->file);
-}
-
 /* What the transaction says of the child with index n: 1: it will exist, -1: it will not, 0:
  * nothing. */
 static int foretold(const struct plan *p, const struct method *const *methods,
@@ -176,7 +170,7 @@ static int foretold(const struct plan *p, const struct method *const *methods,
 		const struct request *request =
 			(*m)->brings ? plan_requested(p, parent, (*m)->file) : NULL;
 
-		if (request && serves(*m, request))
+		if (request && method_find(methods, request) == *m)
 			return (*m)->brings(request, n) ? 1 : -1;
 	}
 	return 0;

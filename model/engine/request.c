@@ -53,31 +53,50 @@ int request_resolve(struct model *m, const struct request *request, struct reque
 	return 0;
 }
 
-int request_foresee(struct model *m, const struct method *const *methods,
-		    const struct request *others, size_t n, struct request *request,
-		    struct device *ret, struct err *err)
+/* By name one of the others makes it, and tells the parent. */
+static const struct method *maker_by_name(const struct method *const *methods,
+					  const struct request *others, size_t n,
+					  struct request *request)
 {
-	const struct method *maker = NULL;
-	const struct device *parent;
-	char id[KEY_NAME + 8];
-
-	for (size_t i = 0; i < n && !request_parent(request); i++)
+	for (size_t i = 0; i < n; i++)
 		if (others[i].made_by[0] && key_eq(&others[i].dev, &request->dev)) {
 			request->parent = others[i].parent;
-			maker = method_find(methods, &others[i]);
+			return method_find(methods, &others[i]);
 		}
-	parent = request_parent(request) ? model_find(m, request_parent(request)) : NULL;
-	if (!parent)
-		return fail(err, ENODEV, "there is no device %s", key_id(&request->dev, id));
-	if (request->child)
-		maker = method_maker(methods, parent);
-	for (size_t i = 0; i < n && request->child; i++) {
+	return NULL;
+}
+
+/* By index: the file of the parent that one of the others writes, else the one that it has. */
+static const struct method *maker_by_index(const struct method *const *methods,
+					   const struct request *others, size_t n,
+					   const struct device *parent)
+{
+	const struct method *maker = method_maker(methods, parent);
+
+	for (size_t i = 0; i < n; i++) {
 		const struct method *asked = method_find(methods, &others[i]);
 
 		if (asked && asked->brings && asked->foresee && !request_parent(&others[i]) &&
 		    key_eq(&others[i].dev, &parent->key))
 			maker = asked;
 	}
+	return maker;
+}
+
+int request_foresee(struct model *m, const struct method *const *methods,
+		    const struct request *others, size_t n, struct request *request,
+		    struct device *ret, struct err *err)
+{
+	const struct method *maker =
+		request->child ? NULL : maker_by_name(methods, others, n, request);
+	const struct key *key = request_parent(request);
+	const struct device *parent = key ? model_find(m, key) : NULL;
+	char id[KEY_NAME + 8];
+
+	if (!parent)
+		return fail(err, ENODEV, "there is no device %s", key_id(&request->dev, id));
+	if (request->child)
+		maker = maker_by_index(methods, others, n, parent);
 	if (!maker || !maker->foresee)
 		return fail(err, EOPNOTSUPP, "%s has no VFs", parent->key.name);
 	*ret = (struct device){ .key = request->child ? parent->key : request->dev,

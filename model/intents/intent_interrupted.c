@@ -9,7 +9,7 @@
 #include "persist.h"
 #include "pcidevfs/model.h"
 
-#define CUT "pcidevfsd ended during an operation on "
+#define ENDED "pcidevfsd ended during an operation on "
 
 void interrupted_begin(const struct intents *in, struct record *r, const struct device *dev)
 {
@@ -131,7 +131,7 @@ void interrupted_end(struct record *r, const struct device *dev, const char *fil
 /* False for the sentence of an operation that a present process will undo. */
 static bool said_cut(const struct device *dev)
 {
-	return !strncmp(dev->stuck, CUT, strlen(CUT));
+	return !strncmp(dev->stuck, ENDED, strlen(ENDED));
 }
 
 void interrupted_find(const struct intents *in, struct record *r, const struct device *dev)
@@ -161,7 +161,7 @@ void interrupted_say(struct intents *in, struct record *r)
 	/* A 0 is of the interrupted operation; and if it is 1 by now some VFs may not have been
 	 * probed. */
 	dev->intent.autoprobe_off |= r->autoprobe && !k->of_group;
-	snprintf(dev->stuck, sizeof(dev->stuck), CUT "%s, which may be half done%s%.90s; write %s",
+	snprintf(dev->stuck, sizeof(dev->stuck), ENDED "%s, which may be half done%s%.90s; write %s",
 		 dev->key.name, r->reason[0] ? ": " : "", r->reason,
 		 k->of_group ? "none to its claim, or claim it again" : "its sriov_numvfs again");
 }

@@ -58,7 +58,7 @@ static void judge(char *line, bool own)
 {
 	const struct lines_of of = { .tree = &tree, .file = "ctl", .home = own ? &home : NULL };
 	char label[LINE_LABEL] = "", *arg;
-	struct target at;
+	struct request at;
 	struct err err = { 0 };
 	struct request request;
 

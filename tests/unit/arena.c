@@ -24,3 +24,21 @@ struct model *model_on(void *arena, bool want_found)
 	CHECK_EQ(found, want_found);
 	return m;
 }
+
+struct key pci_key(const char *name)
+{
+	struct key key;
+
+	CHECK(key_make(BUS_PCI, name, &key));
+	return key;
+}
+
+struct device *put_nic(struct model *m, const char *name)
+{
+	struct key key = pci_key(name);
+	struct device *d = model_edit(m, &key, true);
+
+	d->facts.vendor = 0x8086;
+	d->facts.class_code = 0x020000;
+	return d;
+}

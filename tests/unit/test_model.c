@@ -12,24 +12,6 @@
 #include "arena.h"
 #include "test.h"
 
-static struct key pci(const char *name)
-{
-	struct key key;
-
-	CHECK(key_make(BUS_PCI, name, &key));
-	return key;
-}
-
-static struct device *put(struct model *m, const char *name)
-{
-	struct key key = pci(name);
-	struct device *d = model_edit(m, &key, true);
-
-	d->facts.vendor = 0x8086;
-	d->facts.class_code = 0x020000;
-	return d;
-}
-
 struct heard {
 	struct change last[32];
 	size_t n;
@@ -47,11 +29,11 @@ DEFINE_TEST(observers_hear_what_changed_and_nothing_else)
 {
 	struct model *m = model_on(new_arena(), false);
 	struct heard h = { 0 };
-	struct key key = pci("0000:01:00.0");
+	struct key key = pci_key("0000:01:00.0");
 
 	model_observe(m, &(struct observer){ hear, &h });
 	model_lock(m);
-	put(m, "0000:01:00.0");
+	put_nic(m, "0000:01:00.0");
 	CHECK_EQ(model_publish(m), 1);
 	model_unlock(m);
 	CHECK(model_dispatch(m));
@@ -74,7 +56,7 @@ DEFINE_TEST(observers_hear_what_changed_and_nothing_else)
 	model_lock(m);
 	model_remove(m, &key);
 	CHECK(!model_find(m, &key));
-	put(m, "0000:01:00.0"); /* another one at the same place */
+	put_nic(m, "0000:01:00.0"); /* another one at the same place */
 	model_publish(m);
 	CHECK_EQ(model_find(m, &key)->birth, 4);
 	model_unlock(m);
@@ -95,11 +77,11 @@ DEFINE_TEST(changes_of_one_device_become_one)
 {
 	struct model *m = model_on(new_arena(), false);
 	struct heard h = { 0 };
-	struct key key = pci("0000:01:00.0");
+	struct key key = pci_key("0000:01:00.0");
 
 	model_observe(m, &(struct observer){ hear, &h });
 	model_lock(m);
-	put(m, "0000:01:00.0");
+	put_nic(m, "0000:01:00.0");
 	model_publish(m);
 	model_unlock(m);
 	model_dispatch(m);
@@ -139,7 +121,7 @@ DEFINE_TEST(what_changes_while_observers_hear_is_told_by_itself)
 	model_observe(m, &(struct observer){ hear, &h });
 	model_observe(m, &(struct observer){ move_once, m });
 	model_lock(m);
-	put(m, "0000:01:00.0");
+	put_nic(m, "0000:01:00.0");
 	model_publish(m);
 	model_unlock(m);
 	model_dispatch(m);
@@ -168,12 +150,12 @@ DEFINE_TEST(what_was_being_told_at_a_kill_is_told_again)
 {
 	void *arena = new_arena();
 	struct model *m = model_on(arena, false);
-	struct key key = pci("0000:01:00.0");
+	struct key key = pci_key("0000:01:00.0");
 	struct heard h = { 0 };
 	pthread_t thread;
 
 	model_lock(m);
-	put(m, "0000:01:00.0");
+	put_nic(m, "0000:01:00.0");
 	model_publish(m);
 	model_unlock(m);
 	model_dispatch(m);
@@ -200,12 +182,12 @@ DEFINE_TEST(a_fresh_process_knows_what_the_former_knew)
 	void *arena = new_arena();
 	struct model *m = model_on(arena, false);
 	struct heard h = { 0 };
-	struct key a = pci("0000:01:00.0"), b = pci("0000:01:00.1");
+	struct key a = pci_key("0000:01:00.0"), b = pci_key("0000:01:00.1");
 	const struct device *members[4];
 
 	model_lock(m);
-	put(m, "0000:01:00.0")->facts.iommu_group = 7;
-	put(m, "0000:01:00.1")->facts.iommu_group = 7;
+	put_nic(m, "0000:01:00.0")->facts.iommu_group = 7;
+	put_nic(m, "0000:01:00.1")->facts.iommu_group = 7;
 	STR_COPY(model_edit(m, &a, false)->intent.claim, "alice");
 	model_publish(m);
 	model_unlock(m);
@@ -245,7 +227,7 @@ DEFINE_TEST(an_arena_of_another_make_starts_empty)
 	struct model *m = model_on(arena, false);
 
 	model_lock(m);
-	put(m, "0000:01:00.0");
+	put_nic(m, "0000:01:00.0");
 	model_publish(m);
 	model_unlock(m);
 	model_free(m);
@@ -267,13 +249,13 @@ DEFINE_SLOW_TEST(seventy_thousand_functions_fit, 300)
 	for (int i = 0; i < 70000; i++) {
 		snprintf(name, sizeof(name), "%04x:%02x:%02x.%d", 0xfff0 + (i >> 16), i >> 8 & 255,
 			 i >> 3 & 31, i & 7);
-		put(m, name)->facts.iommu_group = i;
+		put_nic(m, name)->facts.iommu_group = i;
 	}
 	model_publish(m);
 	while (model_next(m, &pos))
 		n++;
 	CHECK_EQ(n, 70000);
-	key = pci(name);
+	key = pci_key(name);
 	CHECK_EQ(model_find(m, &key)->facts.iommu_group, 69999);
 	model_unlock(m);
 	model_free(m);
@@ -283,11 +265,11 @@ DEFINE_SLOW_TEST(seventy_thousand_functions_fit, 300)
 DEFINE_SLOW_TEST(hot_plug_for_ever, 300)
 {
 	struct model *m = model_on(new_arena(), false);
-	struct key key = pci("0000:01:00.0");
+	struct key key = pci_key("0000:01:00.0");
 
 	for (int i = 0; i < 200000; i++) {
 		model_lock(m);
-		CHECK(put(m, "0000:01:00.0"));
+		CHECK(put_nic(m, "0000:01:00.0"));
 		model_publish(m);
 		model_remove(m, &key);
 		model_unlock(m);
@@ -317,10 +299,10 @@ static void *toggle(void *ctx)
 	struct key key;
 
 	snprintf(name, sizeof(name), "0000:01:00.%d", t->fn);
-	key = pci(name);
+	key = pci_key(name);
 	for (int i = 0; i < 500; i++) {
 		model_lock(t->m);
-		put(t->m, name)->facts.num_vfs = i;
+		put_nic(t->m, name)->facts.num_vfs = i;
 		generation = model_publish(t->m);
 		model_unlock(t->m);
 		CHECK(model_sync(t->m, generation, 5000));
@@ -368,7 +350,7 @@ static void put_many(struct model *m, unsigned int n, unsigned int vendor)
 	model_lock(m);
 	for (unsigned int i = 0; i < n; i++) {
 		snprintf(name, sizeof(name), "0000:%02x:%02x.%u", i >> 8, i >> 3 & 31, i & 7);
-		put(m, name)->facts.vendor = (uint16_t)vendor;
+		put_nic(m, name)->facts.vendor = (uint16_t)vendor;
 	}
 	model_publish(m);
 	model_unlock(m);
@@ -389,7 +371,7 @@ DEFINE_TEST(memory_of_former_records_is_given_back)
 	once = kib_of(fd);
 	CHECK(once > 512 * sizeof(struct device) / 1024);
 	for (unsigned int vendor = 2; vendor < 5; vendor++) {
-		struct key key = pci("0000:01:1f.7");
+		struct key key = pci_key("0000:01:1f.7");
 
 		put_many(m, 512, vendor);
 		CHECK(kib_of(fd) <= once + 32);
@@ -398,7 +380,7 @@ DEFINE_TEST(memory_of_former_records_is_given_back)
 		CHECK(kib_of(fd) <= once + 32);
 		model_lock(m);
 		CHECK_EQ(model_find(m, &key)->facts.vendor, vendor);
-		key = pci("0000:00:00.0");
+		key = pci_key("0000:00:00.0");
 		CHECK_EQ(model_find(m, &key)->facts.vendor, vendor + 10);
 		model_remove(m, &key);
 		model_unlock(m);

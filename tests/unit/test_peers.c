@@ -9,27 +9,9 @@
 #include "pcidevfs/util.h"
 #include "test.h"
 
-static struct key pci(const char *name)
-{
-	struct key key;
-
-	CHECK(key_make(BUS_PCI, name, &key));
-	return key;
-}
-
-static struct device *put(struct model *m, const char *name)
-{
-	struct key key = pci(name);
-	struct device *d = model_edit(m, &key, true);
-
-	d->facts.vendor = 0x8086;
-	d->facts.class_code = 0x020000;
-	return d;
-}
-
 static enum state state_of(struct model *m, const char *name)
 {
-	struct key key = pci(name);
+	struct key key = pci_key(name);
 	enum state state;
 
 	model_lock(m);
@@ -43,7 +25,7 @@ static void set_pod(struct model *m, const char *name, const char *pod)
 	struct device *d;
 
 	model_lock(m);
-	d = put(m, name);
+	d = put_nic(m, name);
 	d->facts.iommu_group = 7;
 	set_node(&d->facts);
 	set_driver(&d->facts, "vfio-pci");
@@ -83,20 +65,20 @@ DEFINE_TEST(a_device_follows_the_pod_of_its_peer)
 DEFINE_TEST(a_claimed_device_follows_its_peers)
 {
 	static const int32_t groups[] = { -1, 7, 9, 7 };
-	struct key edu = pci("0000:01:00.0");
+	struct key edu = pci_key("0000:01:00.0");
 	void *arena = new_arena();
 	struct model *m = model_on(arena, false);
 	struct device *d;
 
 	model_lock(m);
 	model_set_iommu(m, true);
-	d = put(m, "0000:01:00.0");
+	d = put_nic(m, "0000:01:00.0");
 	d->caps = CAP_PCI | CAP_CLAIM;
 	d->facts.iommu_group = 7;
 	set_node(&d->facts);
 	set_driver(&d->facts, "vfio-pci");
 	STR_COPY(d->intent.claim, "alice");
-	d = put(m, "0000:01:00.1");
+	d = put_nic(m, "0000:01:00.1");
 	set_driver(&d->facts, "e1000");
 	model_publish(m);
 	model_unlock(m);
@@ -105,7 +87,7 @@ DEFINE_TEST(a_claimed_device_follows_its_peers)
 		/* Whichever is edited first. */
 		if (i % 2)
 			model_edit(m, &edu, false);
-		put(m, "0000:01:00.1")->facts.iommu_group = groups[i];
+		put_nic(m, "0000:01:00.1")->facts.iommu_group = groups[i];
 		model_publish(m);
 		model_unlock(m);
 		CHECK_EQ(state_of(m, "0000:01:00.0"),

@@ -109,7 +109,7 @@ static void both_claimed(struct device *dev)
 	set_driver(&dev->facts, "vfio-pci");
 }
 
-static void begin_with_group(void)
+static void claim_both(void)
 {
 	request_begin(false);
 	request_plug(&nic);
@@ -117,6 +117,11 @@ static void begin_with_group(void)
 	request_restore();
 	request_edit(peer.name, both_claimed);
 	CHECK_EQ(request_ask(NIC, "claim", "alice"), 0);
+}
+
+static void begin_with_group(void)
+{
+	claim_both();
 	request_expect_line("at=0000:02:00.1 claim=alice", "state=held");
 	request_unplug(peer.name);
 	request_calm();
@@ -220,12 +225,7 @@ DEFINE_TEST(a_release_leaves_who_is_in_another_group_by_now)
 
 	apart.group = 9;
 	for (int refused = 0; refused < 2; refused++) {
-		request_begin(false);
-		request_plug(&nic);
-		request_plug(&peer);
-		request_restore();
-		request_edit(peer.name, both_claimed);
-		CHECK_EQ(request_ask(NIC, "claim", "alice"), 0);
+		claim_both();
 		request_end();
 		request_begin(false);
 		request_plug(&nic);

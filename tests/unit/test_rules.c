@@ -4,18 +4,11 @@
 #include <string.h>
 
 #include "model/diff.h"
+#include "arena.h"
 #include "facts.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 #include "test.h"
-
-static struct key pci(const char *name)
-{
-	struct key key;
-
-	CHECK(key_make(BUS_PCI, name, &key));
-	return key;
-}
 
 /* One row per situation; the first state that fits is shown. */
 DEFINE_TEST(state_follows_from_facts)
@@ -52,7 +45,7 @@ DEFINE_TEST(state_follows_from_facts)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct device d = { .key = pci("0000:01:00.0") };
+		struct device d = { .key = pci_key("0000:01:00.0") };
 
 		d.facts = (struct facts){ .vendor = rows[i].vendor,
 					  .serial_known = true,
@@ -81,7 +74,7 @@ DEFINE_TEST(state_follows_from_facts)
 /* As long as labels and names of pods may be. */
 DEFINE_TEST(reason_keeps_its_end)
 {
-	struct device d = { .key = pci("0000:01:00.0") }, peer = d;
+	struct device d = { .key = pci_key("0000:01:00.0") }, peer = d;
 
 	d.facts = (struct facts){
 		.vendor = 0x8086, .total_vfs = -1, .iommu_group = 2147483647
@@ -99,7 +92,7 @@ DEFINE_TEST(reason_keeps_its_end)
 /* A pod's containers may share a group; two pods may not. */
 DEFINE_TEST(group_that_two_pods_have_is_unhealthy)
 {
-	struct device d = { .key = pci("0000:01:00.0") }, peer = { .key = pci("0000:01:00.1") };
+	struct device d = { .key = pci_key("0000:01:00.0") }, peer = { .key = pci_key("0000:01:00.1") };
 
 	CHECK(same_pod("a/b/c", "a/b/d") && !same_pod("a/b/c", "a/bb/c"));
 	CHECK(same_pod("claim:x", "claim:x") && !same_pod("claim:x", "claim:y"));
@@ -123,7 +116,7 @@ DEFINE_TEST(group_that_two_pods_have_is_unhealthy)
 /* What KubeVirt takes from nobody is claimed, and no more. */
 DEFINE_TEST(what_kubelet_is_not_offered_says_so)
 {
-	struct device d = { .key = pci("10000:01:00.0") };
+	struct device d = { .key = pci_key("10000:01:00.0") };
 
 	d.facts = (struct facts){
 		.vendor = 0x8086, .total_vfs = -1, .iommu_group = 7
@@ -139,7 +132,7 @@ DEFINE_TEST(what_kubelet_is_not_offered_says_so)
 /* The kernel opens a group for nobody while a member is with another driver than vfio's. */
 DEFINE_TEST(group_with_a_member_on_the_host_is_of_no_use)
 {
-	struct device d = { .key = pci("0000:01:00.0") }, peer = { .key = pci("0000:01:00.1") };
+	struct device d = { .key = pci_key("0000:01:00.0") }, peer = { .key = pci_key("0000:01:00.1") };
 	static const struct {
 		const char *driver;
 		uint32_t class_code;
@@ -172,7 +165,7 @@ DEFINE_TEST(group_with_a_member_on_the_host_is_of_no_use)
 /* Before anything else that follows from facts: they are not to be relied on. */
 DEFINE_TEST(what_sysfs_garbles_is_unhealthy)
 {
-	struct device d = { .key = pci("0000:00:1f.0"), .facts = { .vendor = 0xffff } };
+	struct device d = { .key = pci_key("0000:00:1f.0"), .facts = { .vendor = 0xffff } };
 	char doubt[DOUBT_TEXT];
 
 	device_doubt(&d, doubt);
@@ -233,7 +226,7 @@ DEFINE_TEST(kind_follows_identity)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct device d = { .key = pci("0000:08:00.4") };
+		struct device d = { .key = pci_key("0000:08:00.4") };
 
 		d.facts = (struct facts){ .vendor = 0x10de,
 					  .class_code = rows[i].class_code,
@@ -349,6 +342,20 @@ DEFINE_TEST(what_no_file_shows_has_no_bit_of_a_file)
 	b = a;
 	STR_COPY(b.facts.nodes, "/dev/vfio/devices/vfio0");
 	CHECK_EQ(device_diff(&a, &b), CH_FACT(nodes));
+}
+
+DEFINE_TEST(a_vendors_file_tells_caps_and_a_kind)
+{
+	struct device d = { .key = pci_key("0000:01:00.0"), .facts = facts_none };
+
+	d.facts.caps = CAP_RESET;
+	d.facts.kind = KIND_VGPU;
+	device_identify(&d);
+	CHECK_EQ(d.caps, CAP_PCI | CAP_CLAIM | CAP_RESET);
+	CHECK_STR(kind_name(d.kind), "vgpu");
+	d.facts.kind = KIND_COUNT;
+	device_identify(&d);
+	CHECK_STR(kind_name(d.kind), "pci");
 }
 
 /* MODEL_ABI and their size identify a former process's records: fields that only change places need
