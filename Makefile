@@ -210,7 +210,7 @@ $(B)/fuzz/obj/%.o: %.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(all_cflags) -O1 -U_FORTIFY_SOURCE -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c -o $@ $<
 
-$(B)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/place.h $(B)/fuzz/libpieces.a $(B)/libproto.a
+$(B)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(wildcard tests/fuzz/*.h) $(B)/fuzz/libpieces.a $(B)/libproto.a
 	$(Q)$(CLANG) $(all_cflags) -O1 -U_FORTIFY_SOURCE $(fuzz_flags) -o $@ $(filter-out %.h,$^) $(lib_fuse) -lprotobuf-c -ljson-c -lz
 
 fuzz: $(fuzzers:%=$(B)/fuzz/%)

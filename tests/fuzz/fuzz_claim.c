@@ -5,43 +5,20 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "fs/internal.h"
 #include "fs/request.h"
 #include "pcidevfs/err.h"
-#include "pcidevfs/model.h"
-#include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
+#include "tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 static struct tree tree;
 static struct device dev = {
 	.key = { BUS_PCI, "0000:02:00.0" },
 	.caps = CAP_PCI | CAP_CLAIM | CAP_SRIOV | CAP_GROUP,
 };
-
-static void set_up(void)
-{
-	size_t size = model_arena_size();
-	void *arena = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	bool found;
-
-	check(arena != MAP_FAILED);
-	check(!model_new(arena, size, &tree.conf.model, &found, NULL));
-	model_lock(tree.conf.model);
-	check(model_edit(tree.conf.model, &dev.key, true) != NULL);
-	model_publish(tree.conf.model);
-	model_unlock(tree.conf.model);
-}
 
 static const struct attr *pick(unsigned int n)
 {
@@ -65,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct attr *row;
 
 	if (!tree.conf.model)
-		set_up();
+		plant(&tree);
 	if (!size)
 		return 0;
 	row = pick(data[0] % 8);

@@ -6,53 +6,18 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "fs/ctl/ctl_job.h"
 #include "fs/ctl/lines.h"
 #include "pcidevfs/err.h"
-#include "pcidevfs/model.h"
-#include "pcidevfs/txn.h"
+#include "tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define REGION ((size_t)1088 << 20)
 
-static void check(int holds)
-{
-	if (!holds)
-		abort();
-}
-
 static struct tree tree;
 static struct ctls *store;
-static const struct key home = { BUS_PCI, "0000:02:00.0" };
-
-static void *map(size_t size)
-{
-	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	check(at != MAP_FAILED);
-	return at;
-}
-
-static void set_up(void)
-{
-	size_t size = model_arena_size();
-	struct device *d;
-	bool found;
-
-	check(!model_new(map(size), size, &tree.conf.model, &found, NULL));
-	model_lock(tree.conf.model);
-	d = model_edit(tree.conf.model, &home, true);
-	check(d != NULL);
-	d->facts.total_vfs = 8;
-	d->facts.iommu_group = 1;
-	model_publish(tree.conf.model);
-	model_unlock(tree.conf.model);
-	check(!ctls_new(map(REGION), REGION, &store, NULL));
-}
 
 static void judge(char *line, bool own)
 {
@@ -123,8 +88,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	size_t lines = 0;
 
-	if (!store)
-		set_up();
+	if (!store) {
+		plant(&tree);
+		check(!ctls_new(map(REGION), REGION, &store, NULL));
+	}
 	if (!size || size > CTL_WRITE)
 		return 0;
 	for (size_t i = 1; i < size; i++)
