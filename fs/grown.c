@@ -58,13 +58,16 @@ static size_t skip_part(struct cursor *at, uint64_t *from, char *buf, size_t n)
 /* Returns how much was read; 0 beyond the end. */
 static long take(struct ring *r, struct cursor *at, off_t off, char *buf, size_t size)
 {
+	const struct cursor was = *at;
 	uint64_t from, tail, seq;
 	bool skip;
 	long n = -1;
 
 	while (n < 0) {
-		int error = place(r, at, off, &from, &skip);
+		int error;
 
+		*at = was; /* else a place in the middle of a line counts as one that was read */
+		error = place(r, at, off, &from, &skip);
 		if (error || from > ring_span(r).head)
 			return error;
 		n = ring_read(r, from, buf, size, &tail, &seq); /* below 0: just dropped */
