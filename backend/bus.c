@@ -8,15 +8,18 @@
 #include "pcidevfs/device.h"
 #include "pcidevfs/pci.h"
 #include "pcidevfs/uevent.h"
+#include "backend/gpu/world.h"
 #include "backend/pci/variant.h"
 
-static int observe_pci(const struct backend *b, const struct key *dev, struct facts *ret)
+static int observe_pci(const struct backend *b, const struct key *dev, struct facts *ret,
+		       struct vgpu_types **ret_types)
 {
 	int rc = pci_observe(&b->sys, dev, ret);
 
 	if (rc)
 		return rc;
 	variant_choose(b->variants, ret, ret->vfio_driver);
+	*ret_types = vgpu_list(&b->sys, dev, ret);
 	ret->vfio_ready = sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/%s", ret->vfio_driver);
 	return 0;
 }

@@ -3,7 +3,9 @@
 #include "claim.h"
 
 #include <errno.h>
+#include <string.h>
 
+#include "backend/vfio/vfio.h"
 #include "internal.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -11,7 +13,7 @@
 #include "pcidevfs/plan.h"
 
 /* Special ways come before those that take all other devices of a bus. */
-const struct claim_ops *const claim_ways[] = { &vfio_claim, NULL };
+const struct claim_ops *const claim_ways[] = { &vgpu_claim, &vfio_claim, NULL };
 
 const struct claim_ops *claim_way(const struct claim_ops *const *ways, const struct device *dev)
 {
@@ -46,8 +48,13 @@ static int claim_predict(struct model *m, const struct request *request, struct 
 			 struct err *err)
 {
 	const struct claim_ops *const *way = claim_ways;
+	struct key parent = request->dev; /* "<PF>/virtfn<N>" */
+	const struct device *pf;
 
-	while (*way && (*way)->bus != request->dev.bus)
+	parent.name[strcspn(parent.name, "/")] = '\0';
+	pf = model_find(m, &parent);
+	while (*way && ((*way)->bus != request->dev.bus ||
+			((*way)->fits_child && !(pf && (*way)->fits_child(pf)))))
 		way++;
 	return *way && (*way)->predict ? (*way)->predict(m, request, plan, err) : 0;
 }
@@ -92,6 +99,23 @@ const struct method claim_method = {
 	.settle = claim_settle,
 	.prepare = claim_prepare,
 };
+
+/* Groups are vfio's; of other ways each device is asked by itself. */
+static void find_obstacle(struct model *m, const struct device *dev, struct obstacle *ret)
+{
+	vfio_claim_rules.find(m, dev, ret);
+}
+
+static int say_obstacle(struct model *m, const struct device *dev, const struct obstacle *o,
+			struct err *err)
+{
+	const struct claim_ops *way = claim_way(claim_ways, dev);
+
+	return way && way->refuse ? way->refuse(m, dev, err)
+				  : vfio_claim_rules.say(m, dev, o, err);
+}
+
+const struct claim_rules claim_rules = { find_obstacle, say_obstacle };
 
 static int way_now(struct backend *b, const struct key *dev, const struct claim_ops **ret,
 		   struct err *err)

@@ -24,6 +24,8 @@ struct claim_ops {
 	/* Does the way take the device? Must give the same result before, during and after the
 	 * claim. Reads key and facts only. */
 	bool (*fits)(const struct device *dev);
+	/* Will it take the VFs of this PF, which do not exist yet? NULL: all of its bus. */
+	bool (*fits_child)(const struct device *pf);
 	int (*expand)(struct model *m, const struct request *request, struct plan *plan,
 		      struct err *err);
 	/* For a device that does not exist yet, of which only the bus is known. May be NULL. */
@@ -39,13 +41,18 @@ struct claim_ops {
 		     struct err *err);
 	/* Leaves a claimed device to another owner: world.lift (txn.h). May be NULL. */
 	int (*lift)(struct backend *b, const struct key *dev, const char *former, unsigned int ms);
+	/* What a claim by somebody new would be refused with now: claim_rules.say() of model.h.
+	 * NULL: the rules of vfio's groups. */
+	int (*refuse)(struct model *m, const struct device *dev, struct err *err);
 	/* Sets the owner of the nodes: world.give_nodes. May be NULL. */
 	int (*give_nodes)(struct backend *b, const struct key *dev, struct err *err);
 };
 
 /* NULL-terminated. */
 extern const struct claim_ops *const claim_ways[];
-extern const struct claim_ops vfio_claim;
+extern const struct claim_ops vfio_claim, vgpu_claim;
+/* Those of all ways. */
+extern const struct claim_rules claim_rules;
 
 /* The file `claim`, for all ways. */
 extern const struct method claim_method;

@@ -7,6 +7,7 @@
 #include "bus.h"
 #include "claim.h"
 #include "internal.h"
+#include "backend/gpu/types.h"
 #include "backend/pci/naming.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -22,6 +23,7 @@ struct seen {
 	bool unknown; /* it could not be observed: the old facts stay */
 	bool other;   /* it changed its class or its doubt: does the host need it? */
 	struct facts facts;
+	struct vgpu_types *types; /* NULL: none can be made of it */
 };
 
 struct batch {
@@ -106,7 +108,9 @@ static void look(struct backend *b, struct batch *batch)
 			continue;
 		}
 		view_at(&b->views, batch->view, &s->key);
-		rc = bus->observe(b, &s->key, &s->facts);
+		free(s->types);
+		s->types = NULL;
+		rc = bus->observe(b, &s->key, &s->facts, &s->types);
 		s->present = !rc;
 		s->unknown = rc && rc != -ENODEV;
 		batch->failed |= s->unknown;
@@ -264,6 +268,8 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 	dev->facts.has_way = claim_way(b->ways, dev);
 	if (names)
 		dev->names = *names;
+	if (s->types)
+		types_note(m, dev, s->types);
 	return true;
 }
 
@@ -345,6 +351,8 @@ static void batch_end(struct backend *b, struct batch *batch)
 {
 	view_end(&b->views, batch->view);
 	view_free(batch->view);
+	for (size_t i = 0; i < batch->n; i++)
+		free(batch->v[i].types);
 	free(batch->v);
 }
 

@@ -124,9 +124,9 @@ static int refuse_shared(const char *before, const struct device *dev, struct er
 		return fail(err, EBUSY,
 			    "%s%s is the parent of mediated device %s; remove that first", before,
 			    name, f->mdev);
-	if (f->vgpu[0])
-		return fail(err, EBUSY, "%s%s is a vGPU of type %s; remove that first", before,
-			    name, f->vgpu);
+	if (f->profile_id[0])
+		return fail(err, EBUSY, "%s%s is a vGPU, %s; write none to its profile first",
+			    before, name, f->profile);
 	return 0;
 }
 

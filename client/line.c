@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pcidevfs/pair.h"
 #include "pcidevfs/util.h"
-#include "record.h"
 
 static const char **text_at(const void *line, size_t at)
 {
@@ -37,7 +37,7 @@ int line_read(const struct line_type *t, const char *id, char *pairs, void *ret)
 	*text_at(ret, t->id) = id;
 	for (size_t i = 0; i < t->n; i++)
 		set(&t->fields[i], ret, "none");
-	while ((r = record_next(&pairs, &p)) == 1)
+	while ((r = pair_next(&pairs, &p)) == 1)
 		for (size_t i = 0; i < t->n; i++)
 			if (!strcmp(t->fields[i].key, p.key))
 				set(&t->fields[i], ret, p.value);

@@ -21,7 +21,7 @@ struct line_type {
 
 /*
  * Fills the fields of ret, a struct of this type; its other members stay untouched. The strings
- * point into id and pairs, which is overwritten (record_next()). A string is never NULL: it is ""
+ * point into id and pairs, which is overwritten (pair_next()). A string is never NULL: it is ""
  * if the value is none or the line lacks the key. Returns 0; -EINVAL: not a line of the tree's
  * format.
  */

@@ -6,10 +6,10 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include "pcidevfs/err.h"
-#include "pcidevfs/util.h"
 
-#include "record.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/pair.h"
+#include "pcidevfs/util.h"
 
 enum {
 	CHUNK = 65536,	/* longer than any line: the tree's texts are bounded */
@@ -85,11 +85,11 @@ static int head_line(struct follower *f, char *line, uint64_t *ret_devices, stru
 	bool generation = false, devices = false;
 	struct pair p;
 
-	if (record_next(&line, &p) != 1 || p.key[0] || strcmp(p.value, "pcidevfs-inventory") ||
-	    record_next(&line, &p) != 1 || p.key[0] || strcmp(p.value, "1"))
+	if (pair_next(&line, &p) != 1 || p.key[0] || strcmp(p.value, "pcidevfs-inventory") ||
+	    pair_next(&line, &p) != 1 || p.key[0] || strcmp(p.value, "1"))
 		return fail(err, EBADMSG, "%s/inventory does not begin like one of version 1",
 			    f->tree);
-	while (record_next(&line, &p) == 1)
+	while (pair_next(&line, &p) == 1)
 		if (!strcmp(p.key, "generation"))
 			generation = !parse_u64(p.value, UINT64_MAX, &f->generation);
 		else if (!strcmp(p.key, "devices"))
@@ -122,7 +122,7 @@ static int read_inventory(struct follower *f, struct err *err)
 			return -EBADMSG;
 		if (!n)
 			continue;
-		if (record_next(&line, &id) != 1 || id.key[0])
+		if (pair_next(&line, &id) != 1 || id.key[0])
 			return fail(err, EBADMSG, "%s/inventory: line %llu does not begin with an "
 						  "id",
 				    f->tree, (unsigned long long)n + 1);
@@ -148,7 +148,7 @@ static void take_event(struct follower *f, char *line)
 	bool lost;
 	int r;
 
-	while ((r = record_next(&line, &p)) == 1 && p.key[0]) {
+	while ((r = pair_next(&line, &p)) == 1 && p.key[0]) {
 		if (!strcmp(p.key, "generation"))
 			parse_u64(p.value, UINT64_MAX, &generation);
 		else if (!strcmp(p.key, "seq"))

@@ -11,7 +11,7 @@ struct watcher {
 	const char *name; /* the client's name in `health` */
 	/* An inventory begins: devices not named until settled() are gone. */
 	void (*begin)(void *ctx);
-	/* A device is there; `pairs` is the line behind the id, for record_next(). */
+	/* A device is there; `pairs` is the line behind the id, for pair_next(). */
 	void (*device)(void *ctx, const char *id, char *pairs);
 	void (*removed)(void *ctx, const char *id);
 	/* The inventory, or a batch of events, is complete. */

@@ -54,6 +54,7 @@ enum attr_flag {
 	ATTR_STREAM = 1 << 4, /* the event stream: blocks, has no position */
 	ATTR_GROUP = 1 << 6,  /* a write binds the IOMMU group: needs the right to all members */
 	ATTR_CTL = 1 << 7,    /* transactions: text and answers of each open file, no position */
+	ATTR_ALIAS = 1 << 5, /* a write is a request for another file of the device, which store names */
 	ATTR_ASIDE = 1 << 8,  /* a write requests nothing from the engine: store has done it */
 };
 
@@ -93,8 +94,8 @@ struct attr {
 	 * no model. */
 	void (*show)(const struct subject *s, struct out *o);
 	/* Parses the text, which has no final newline and no control characters. Returns 0 with
-	 * ret->value filled in (*ret is a request for this file of this device), or -errno with the
-	 * sentence. ATTR_ASIDE: does the work itself, and ret is unused. Only called by
+	 * ret->value filled in (*ret is a request for this file of this device; ATTR_ALIAS: store
+	 * sets ret->file), or -errno with the sentence. ATTR_ASIDE: does the work itself, and ret is unused. Only called by
 	 * request_parse(). */
 	int (*store)(const struct subject *s, const char *text, struct request *ret,
 		     struct err *err);
@@ -132,7 +133,8 @@ struct obj_type {
 	const struct entries *entries; /* of its own directory */
 };
 
-extern const struct attr_table attrs_pci, attrs_claim, attrs_sriov, attrs_state, attrs_device;
+extern const struct attr_table attrs_pci, attrs_claim, attrs_sriov, attrs_vgpu, attrs_state;
+extern const struct attr_table attrs_device;
 extern const struct attr_table attrs_root, attrs_resource;
 extern const struct attr_table *const no_tables[];
 

@@ -24,7 +24,7 @@ const struct view *view_by_link(unsigned int id)
 
 const struct attr_table *const no_tables[] = { NULL };
 static const struct attr_table *const root_tables[] = { &attrs_root, NULL };
-static const struct attr_table *const device_tables[] = { &attrs_pci,   &attrs_claim,  &attrs_sriov,
+static const struct attr_table *const device_tables[] = { &attrs_pci,   &attrs_claim,  &attrs_sriov, &attrs_vgpu,
 							 &attrs_state, &attrs_device, NULL };
 static const struct attr_table *const resource_tables[] = { &attrs_resource, NULL };
 
@@ -141,6 +141,8 @@ static const struct {
 	{ CAP_GPU, "GPU" },
 	{ CAP_NIC, "NIC" },
 	{ CAP_NUMVFS, "PF whose VFs are written to sriov_numvfs" },
+	{ CAP_VGPU, "can be a vGPU" },
+	{ CAP_ENABLE, "SR-IOV GPU or VF of one" },
 };
 
 void caps_print(uint32_t caps, struct out *o)

@@ -77,6 +77,7 @@ static uint32_t caps_of(const struct device *dev)
 	caps |= f->iommu_group >= 0 ? CAP_GROUP : 0;
 	caps |= f->has_reset ? CAP_RESET : 0;
 	caps |= f->class_code >> 16 == 0x03 ? CAP_GPU : 0;
+	caps |= f->class_code >> 16 == 0x03 && f->total_vfs > 0 && !f->own_vfs ? CAP_ENABLE : 0;
 	caps |= f->class_code >> 16 == 0x02 ? CAP_NIC : 0;
 	return caps;
 }
@@ -247,6 +248,11 @@ static bool is_unhealthy(struct device *dev)
 			dev->key.name);
 		return true;
 	}
+	if (dev->intent.claim[0] && (dev->caps & CAP_VGPU) && !dev->facts.profile_id[0]) {
+		because(dev, "claimed by %s, but it is no vGPU any more; write its profile again",
+			dev->intent.claim);
+		return true;
+	}
 	if (dev->intent.claim[0] && dev->facts.use != USE_GUEST && (dev->caps & CAP_CLAIM)) {
 		because(dev,
 			"claimed by %s, but its driver is %s, so no guest can have it; write the claim again",
@@ -358,9 +364,16 @@ static bool is_host(struct device *dev)
 			"found on %s; the card is not identified yet, since its serial number "
 			"cannot be read: wait",
 			f->driver);
+	else if (f->use == USE_GUEST && f->profile_id[0])
+		because(dev,
+			"found as a vGPU, %s, that others have made; write its profile, or a name "
+			"to its claim, to adopt it",
+			f->profile);
 	else if (f->use == USE_GUEST)
 		because(dev, "found on %s without a claim; write a name to claim to adopt it",
 			f->driver);
+	else if ((dev->caps & CAP_VGPU) && f->use == USE_NONE)
+		return false; /* it can become a vGPU */
 	else if (f->driver[0])
 		because(dev, "used by the host's driver %s", f->driver);
 	else if (dev->refused_code == EOPNOTSUPP)

@@ -9,31 +9,41 @@
 #include "pcidevfs/device.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
+#include "backend/pci/variant.h"
+#include "world.h"
 
 #define VENDOR_NVIDIA 0x10de
 #define CLASS_DISPLAY 0x03
 #define GPUS "driver/nvidia/gpus"
 
-/* Without an mdev bus a VF becomes a vGPU by a number written here. It stays with its driver, which
- * offers it to VFIO; 0: not a vGPU (spec/peers.md). A change makes no event. */
-static void read_vgpu(const struct sysfs *at, struct facts *f)
+/* MIG-only cards show a VF's id of 0: they make no vGPUs (spec/harvester.md 4.7). */
+static bool makes_vgpus(const struct sysfs *at)
 {
-	char text[sizeof(f->vgpu)];
+	char id[16];
 
-	if (sysfs_read(at, ROOT_SYS, text, sizeof(text), "nvidia/current_vgpu_type") > 0 &&
-	    text[0] != '0' && text[strspn(text, "0123456789")] == '\0')
-		STR_COPY(f->vgpu, text);
+	return sysfs_read(at, ROOT_SYS, id, sizeof(id), "sriov_vf_device") > 0 &&
+	       id[strspn(id, "0x")];
 }
 
-/* The driver refuses sriov_numvfs: only its own tool makes VFs. */
+/* The driver refuses sriov_numvfs: only its own tool makes VFs, and of them vGPUs. */
 static void observe(const struct sysfs *at, const struct key *dev, struct facts *f)
 {
 	bool gpu = f->vendor == VENDOR_NVIDIA && f->class_code >> 16 == CLASS_DISPLAY;
+	const struct vgpu_world *world;
 
 	(void)dev;
 	f->own_vfs |= gpu && f->total_vfs >= 0;
-	if (gpu && f->parent.bus)
-		read_vgpu(at, f);
+	if (!gpu)
+		return;
+	if (f->total_vfs > 0 && makes_vgpus(at))
+		f->caps |= CAP_ENABLE;
+	if (!f->parent.bus)
+		return;
+	f->caps |= CAP_VGPU | CAP_ENABLE;
+	f->kind = KIND_VGPU;
+	world = driver_is_vfio(f->driver) ? NULL : vgpu_world_at(at);
+	if (world)
+		world->observe(at, f);
 }
 
 /* Reads the node's number from a line such as "Device Minor: \t 0". False if there is none. */

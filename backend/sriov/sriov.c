@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "backend/gpu/vgpu.h"
 #include "backend/ops.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -33,16 +34,27 @@ static unsigned int asked_for(const struct request *request)
 	return (unsigned int)n;
 }
 
+/* Its driver's own tool makes all of them, or none. */
+static bool has_asked(const struct device *pf, unsigned int asked)
+{
+	return pf->facts.own_vfs ? !asked == (pf->facts.num_vfs <= 0)
+				 : (int64_t)asked == pf->facts.num_vfs;
+}
+
 static int refuse_driver(const struct pf *pf, struct err *err)
 {
 	const struct facts *f = &pf->dev->facts;
 	const char *name = pf->dev->key.name;
 
-	if (f->own_vfs)
+	if (f->own_vfs && !(pf->dev->caps & CAP_ENABLE))
+		return fail(err, EOPNOTSUPP,
+			    "%s makes no VFs for vGPUs: the card or its firmware does not offer them",
+			    name);
+	if (f->own_vfs && pf->asked && (int64_t)pf->asked != f->total_vfs)
 		return fail(
 			err, EOPNOTSUPP,
-			"the driver of %s makes its VFs itself; their number cannot be written here",
-			name);
+			"the driver of %s makes its VFs itself, all %d of them; write 1 to enabled",
+			name, f->total_vfs);
 	if (f->use == USE_GUEST)
 		return fail(err, EOPNOTSUPP,
 			    "%s is on %s, which makes no VFs; give it back to its own driver first",
@@ -104,6 +116,9 @@ static int refuse_vf(const struct pf *pf, const struct device *vf, const struct 
 	snprintf(before, sizeof(before), "virtfn%d of %s: ", vf->facts.index, pf->dev->key.name);
 	if (device_is_coming(vf) && !pf->request->restores)
 		return refuse_coming(before, vf, err);
+	/* A vGPU that nobody uses goes with the VF, and comes back with it. */
+	if (vf->caps & CAP_VGPU)
+		return refuse_holder(before, vf, err);
 	/* Nobody can release a VF that a pod has, so that is reported first. */
 	if (!device_is_allocated(vf) && keeps_claim(pf, vf, plan))
 		return fail(err, EBUSY,
@@ -186,15 +201,23 @@ static int touch(const struct pf *pf, struct plan *plan, struct err *err)
 static int plan_set_number(const struct pf *pf, const char *number, struct plan *plan,
 			   struct err *err)
 {
-	return plan_step_forced(plan, &sriov_set_numvfs, &pf->dev->key, number, pf->request->force,
-				err);
+	const struct verb *verb = pf->dev->facts.own_vfs ? &sriov_manage : &sriov_set_numvfs;
+	int rc = 0;
+
+	/* The driver keeps the VFs of a card that has vGPUs. */
+	for (size_t i = 0; i < pf->n_vfs && !rc; i++)
+		if (pf->vfs[i]->facts.profile_id[0])
+			rc = plan_step(plan, &vgpu_profile, &pf->vfs[i]->key, "", err);
+	return rc ? rc
+		  : plan_step_forced(plan, verb, &pf->dev->key, number, pf->request->force, err);
 }
 
 static int plan_make_vfs(const struct pf *pf, struct plan *plan, struct err *err)
 {
 	const struct facts *f = &pf->dev->facts;
 	bool ours = pf->dev->intent.autoprobe_off;
-	bool off = !ours && f->autoprobe && any_for_guest(pf, plan);
+	/* Guests' VFs must not meet a host driver; only their own can make vGPUs of them. */
+	bool off = !ours && !f->own_vfs && f->autoprobe && any_for_guest(pf, plan);
 	char text[16];
 	int rc = 0;
 
@@ -264,8 +287,9 @@ static int numvfs_expand(struct model *m, const struct request *request, struct 
 	/* After an interrupted operation the number may match although the VFs are incomplete.
 	 * Restore knows what it does. */
 	anew = pf.asked && pf.dev->stuck[0] && !request->restores && !any_claimed(&pf, plan);
-	if ((int64_t)pf.asked == pf.dev->facts.num_vfs && !anew)
-		return pf.n_vfs <= VFS_MAX ? plan_probe(&pf, plan, err) : 0;
+	if (has_asked(pf.dev, pf.asked) && !anew)
+		return pf.n_vfs <= VFS_MAX && !pf.dev->facts.own_vfs ? plan_probe(&pf, plan, err)
+								      : 0;
 	rc = refuse(&pf, plan, err);
 	rc = rc ? rc : touch(&pf, plan, err);
 	return rc ? rc : plan_number(&pf, plan, err);
@@ -278,7 +302,7 @@ static int numvfs_settle(struct model *m, const struct request *request, struct 
 
 	if (!pf)
 		return fail(err, ENODEV, "%s is gone", request->dev.name);
-	if (pf->facts.num_vfs != (int64_t)asked)
+	if (!has_asked(pf, asked))
 		return fail(
 			err, EIO,
 			"%s has %d VFs and not %u although the kernel reported success; dmesg may "
@@ -288,7 +312,7 @@ static int numvfs_settle(struct model *m, const struct request *request, struct 
 		intent_end_claim(&pf->intent);
 	/* 0 is the initial state, so nothing is stored. */
 	pf->intent.vfs_wanted = asked;
-	pf->intent.num_vfs = (int32_t)asked;
+	pf->intent.num_vfs = asked ? pf->facts.num_vfs : 0;
 	return 0;
 }
 
@@ -318,6 +342,10 @@ static int numvfs_foresee(const struct device *pf, int32_t index, struct device 
 			    pf->key.name, pf->facts.total_vfs);
 	ret->caps = CAP_PCI | CAP_CLAIM | CAP_VF | CAP_GROUP;
 	ret->kind = KIND_VF;
+	if (pf->facts.own_vfs && pf->caps & CAP_ENABLE) {
+		ret->caps |= CAP_VGPU | CAP_ENABLE;
+		ret->kind = KIND_VGPU;
+	}
 	return 0;
 }
 
@@ -337,7 +365,8 @@ static const struct method numvfs = {
 };
 
 static const struct method *const methods[] = { &numvfs, NULL };
-static const struct verb *const verbs[] = { &sriov_set_numvfs, &sriov_set_autoprobe, NULL };
+static const struct verb *const verbs[] = { &sriov_set_numvfs, &sriov_set_autoprobe, &sriov_manage,
+					    NULL };
 
 const struct backend_ops sriov_ops = {
 	.name = "sriov",

@@ -7,6 +7,7 @@
 
 #define VFS_MAX INTENT_VFS /* of one PF: limit of a transaction and of stored intents */
 
+struct backend;
 struct device;
 struct err;
 struct intent;
@@ -18,6 +19,14 @@ int sriov_refuse_vf(const struct device *pf, const struct device *vf, bool force
 bool sriov_claim_stored(const struct intent *pf, unsigned int n);
 
 extern const struct verb sriov_set_numvfs;    /* value: the number; refuses to remove a held VF */
+/* Likewise, by the driver's own tool: all VFs, or 0. */
+extern const struct verb sriov_manage;
 extern const struct verb sriov_set_autoprobe; /* value: 0 or 1; 0 is recorded as ours */
+
+/* The step's number, by that tool; had: how many VFs there are. */
+int sriov_run_tool(struct backend *b, struct step *step, unsigned int had, unsigned int n,
+		   unsigned int ms, struct err *err);
+/* By virtfn links. */
+int sriov_count(struct backend *b, const struct key *pf, unsigned int *ret, struct err *err);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backend/internal.h"
+#include "backend/program.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
@@ -22,7 +23,7 @@ static void count_one(void *ctx, int index, const struct key *vf)
 	(*(unsigned int *)ctx)++;
 }
 
-static int count_vfs(struct backend *b, const struct key *pf, unsigned int *ret, struct err *err)
+int sriov_count(struct backend *b, const struct key *pf, unsigned int *ret, struct err *err)
 {
 	*ret = 0;
 	return pci_vfs(&b->sys, pf, count_one, ret) ? fail(err, ENODEV, "%s is gone", pf->name) : 0;
@@ -114,7 +115,7 @@ static int write_checked(struct backend *b, struct step *step, unsigned int had,
 	if (rc == -ETIMEDOUT || rc == -ENODEV || !n)
 		return rc;
 	if (!rc)
-		rc = count_vfs(b, &step->dev, &has, err);
+		rc = sriov_count(b, &step->dev, &has, err);
 	if (!rc && has != n) /* Some cards report success and show fewer. */
 		rc = fail(err, EIO, "%u VFs of %s were requested, and %u appeared; dmesg may say "
 				    "why",
@@ -128,8 +129,10 @@ static int set_number(struct backend *b, struct step *step, unsigned int n, unsi
 		      struct err *err)
 {
 	unsigned int had;
-	int rc = count_vfs(b, &step->dev, &had, err);
+	int rc = sriov_count(b, &step->dev, &had, err);
 
+	if (step->verb == &sriov_manage)
+		return rc ? rc : sriov_run_tool(b, step, had, n, ms, err);
 	if (!rc && had && had != n)
 		rc = write_checked(b, step, had, 0, ms, err);
 	if (!rc && n && had != n)
@@ -187,7 +190,7 @@ static int numvfs_run(void *backend, struct step *step, unsigned int ms, struct 
 	int rc = parse_number(step->value, &n, err);
 
 	if (!rc)
-		rc = count_vfs(backend, &step->dev, &had, err);
+		rc = sriov_count(backend, &step->dev, &had, err);
 	if (rc)
 		return rc;
 	note_claims(((struct backend *)backend)->model, &step->dev);
@@ -341,7 +344,7 @@ static int numvfs_undo(void *backend, struct step *step, unsigned int ms, struct
 	unsigned int n = 0, had = 0;
 	int rc = parse_number(step->former, &n, err);
 
-	rc = rc ? rc : count_vfs(backend, &step->dev, &had, err);
+	rc = rc ? rc : sriov_count(backend, &step->dev, &had, err);
 	if (!rc && had && had != n)
 		rc = refuse_taken(backend, step, err);
 	return rc ? rc : make_again(backend, step, had, n, ms, err);
@@ -375,6 +378,14 @@ const struct verb sriov_set_numvfs = { .of = "sriov", .name = "sriov_numvfs",
 				       .refuse = numvfs_refuse,
 				       .run = numvfs_run,
 				       .undo = numvfs_undo };
+/* sriov-manage waits for the driver, which loads firmware for each VF. */
+const struct verb sriov_manage = { .of = "sriov", .name = "sriov-manage",
+				   .deadline_ms = PROGRAM_MS,
+				   .records = true,
+				   .remakes = true,
+				   .refuse = numvfs_refuse,
+				   .run = numvfs_run,
+				   .undo = numvfs_undo };
 const struct verb sriov_set_autoprobe = { .of = "sriov", .name = "sriov_drivers_autoprobe",
 					  .deadline_ms = NUMVFS_MS,
 					  .records = true,

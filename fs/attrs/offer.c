@@ -128,7 +128,7 @@ int pooled_reaches(const struct subject *s, const struct request *request, struc
 /* A VMM can take only a claimed device whole, or a vGPU that its driver offers. */
 static bool whole_address(const struct subject *s, struct pci_addr *ret)
 {
-	return (s->dev->intent.claim[0] || device_is_coming(s->dev) || s->dev->facts.vgpu[0]) &&
+	return (s->dev->intent.claim[0] || device_is_coming(s->dev) || s->dev->facts.profile_id[0]) && !s->dev->facts.mdevs &&
 	       pci_addr_parse(s->dev->key.name, ret);
 }
 

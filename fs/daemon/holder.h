@@ -12,7 +12,7 @@ struct options;
 
 /* Time for running operations when the daemon must end: more than the longest deadline of a step.
  * Unfinished ones then end with us. deploy/pcidevfsd.service waits longer. */
-#define END_GRACE_MS 75000
+#define END_GRACE_MS 135000
 
 /* Starts a serving process, mounts, and stays until told to end. Returns the exit status; an error
  * is one sentence on stderr. */

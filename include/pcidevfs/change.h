@@ -12,6 +12,7 @@ typedef uint64_t change_bits;
 #define CH_BIT(n) (UINT64_C(1) << (n))
 #define CH_IDENTITY CH_BIT(0) /* another device; no field of a device that stays has this bit */
 #define CH_NUMVFS CH_BIT(4)
+#define CH_PROFILES CH_BIT(5)
 #define CH_CRITICAL CH_BIT(6)
 #define CH_HOLDERS CH_BIT(7)
 #define CH_NAME CH_BIT(8) /* device_resource() */

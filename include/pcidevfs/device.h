@@ -23,7 +23,6 @@
 #define INTENT_VFS                                                                                 \
 	1024 /* of one PF: limit of VFs; config space has room for 65535 */
 #define ALLOCATED_NAME 382 /* Kubernetes: at most 63 + 1 + 253 + 1 + 63 characters */
-#define PROFILE_NAME 64 /* "NVIDIA RTXP6000-96C-24Q-VIRT" is a long one (spec/peers.md 1.10) */
 #define LAST_ERROR 520
 #define CLAIM_NAME 254 /* DESIGN.md 5: at most 253 characters */
 
@@ -39,6 +38,8 @@ enum cap {
 	CAP_GPU = 1 << 6,    /* display class 03 */
 	CAP_NIC = 1 << 7,    /* network class 02 */
 	CAP_NUMVFS = 1 << 8, /* a PF whose sriov_numvfs sets the number of VFs */
+	CAP_VGPU = 1 << 9,   /* a VF of which its driver can make a vGPU */
+	CAP_ENABLE = 1 << 10, /* an SR-IOV GPU or a VF of one: has the file enabled */
 	CAP_END,	     /* above all of them */
 };
 

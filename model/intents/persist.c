@@ -133,23 +133,50 @@ static void profile_value(const struct record *r, char ret[static REQUEST_VALUE]
 
 static bool profile_is_there(const struct device *dev)
 {
-	return key_is_made(&dev->key);
+	return key_is_made(&dev->key) || dev->facts.profile_id[0];
 }
 
+/* A VF's own driver lists the types. */
 static const char *profile_wait(const struct device *dev)
 {
-	return dev->facts.driver[0] ? NULL : "the driver that makes it has not come yet";
+	bool lists = !(dev->caps & CAP_VGPU) || dev->facts.profiles.len;
+
+	return dev->facts.driver[0] && lists ? NULL : "the driver that makes it has not come yet";
+}
+
+/* Another type, or none, was left by an operation on the way to the stored one. */
+static enum half profile_half(const struct record *r, const struct device *dev)
+{
+	bool differs = strcmp(dev->facts.profile, r->intent.profile);
+
+	return (dev->caps & CAP_VGPU) && differs ? HALF_MENDS : HALF_NOT;
+}
+
+static bool profile_drifted(const struct record *r, const struct device *dev, char *ret,
+			    size_t size)
+{
+	if (!(dev->caps & CAP_VGPU) || !strcmp(dev->facts.profile, r->intent.profile))
+		return false;
+	snprintf(ret, size, "it is %s although %s is stored; write its profile again",
+		 dev->facts.profile[0] ? dev->facts.profile : "no vGPU", r->intent.profile);
+	return true;
 }
 
 static const struct persist persist_profile = {
 	.file = "profile",
-	.keys = { PERSIST_KEY("profile", KEY_TEXT, false, intent.profile) },
-	.fields = { PERSIST_TEXT(profile) },
+	.keys = { PERSIST_KEY("profile", KEY_TEXT, false, intent.profile),
+		  PERSIST_KEY("profile_id", KEY_TEXT, false, intent.profile_id),
+		  PERSIST_KEY("last_profile", KEY_TEXT, false, intent.last_profile),
+		  PERSIST_KEY("mdev", KEY_TEXT, false, intent.mdev) },
+	.fields = { PERSIST_TEXT(profile), PERSIST_TEXT(profile_id), PERSIST_TEXT(last_profile),
+		    PERSIST_TEXT(mdev) },
 	.made_by = "create",
 	.value = profile_value,
 	.none = "none",
 	.is_there = profile_is_there,
 	.waits = profile_wait,
+	.half = profile_half,
+	.drifted = profile_drifted,
 };
 
 /* ---- pooled, resource_name */

@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (request_parse(&s, row, text, &request, &err)) {
 		check(err.code > 0 && err.text[0] && !strchr(err.text, '\n'));
 		check(!request.file[0]);
-	} else if (!(row->flags & ATTR_ASIDE)) {
+	} else if (!(row->flags & (ATTR_ASIDE | ATTR_ALIAS))) {
 		check(attr_by_name(OBJ_DEVICE, 0, request.file) == row);
 		check(key_eq(&request.dev, &dev.key) &&
 		      strlen(request.value) < sizeof(request.value));

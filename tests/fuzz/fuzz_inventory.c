@@ -13,7 +13,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "client/record.h"
+#include "pcidevfs/pair.h"
 #include "client/watch.h"
 #include "pcidevfs/util.h"
 
@@ -59,7 +59,7 @@ static void on_device(void *ctx, const char *id, char *pairs)
 
 	check(h->begun && id[0] && !strchr(id, '\n'));
 	h->told++;
-	while ((r = record_next(&pairs, &p)) == 1)
+	while ((r = pair_next(&pairs, &p)) == 1)
 		check(!strchr(p.key, ' ') && !strchr(p.key, '=') && !strchr(p.key, '"'));
 	check(r == 0 || r == -EINVAL);
 }
@@ -146,10 +146,10 @@ static void round_trip(const uint8_t *data, size_t size)
 	out_pair(&o, "state", "free");
 	check(!o.failed && !strpbrk(o.data, "\n\t\r"));
 	line = cursor = o.data;
-	check(record_next(&cursor, &p) == 1 && !p.key[0] && p.value == line);
-	check(record_next(&cursor, &p) == 1 && !strcmp(p.key, "reason") && !strcmp(p.value, value));
-	check(record_next(&cursor, &p) == 1 && !strcmp(p.key, "state") && !strcmp(p.value, "free"));
-	check(record_next(&cursor, &p) == 0);
+	check(pair_next(&cursor, &p) == 1 && !p.key[0] && p.value == line);
+	check(pair_next(&cursor, &p) == 1 && !strcmp(p.key, "reason") && !strcmp(p.value, value));
+	check(pair_next(&cursor, &p) == 1 && !strcmp(p.key, "state") && !strcmp(p.value, "free"));
+	check(pair_next(&cursor, &p) == 0);
 	out_free(&o);
 	free(value);
 }

@@ -203,7 +203,8 @@ DEFINE_TEST(listen_mends_an_overflow_by_looking_at_everything)
 
 /* A bus that nobody reads yet, as it would be added: functions and a row. */
 
-static int stick_observe(const struct backend *b, const struct key *dev, struct facts *ret)
+static int stick_observe(const struct backend *b, const struct key *dev, struct facts *ret,
+			 struct vgpu_types **ret_types)
 {
 	struct facts f = facts_none;
 	int64_t vendor;
@@ -213,6 +214,7 @@ static int stick_observe(const struct backend *b, const struct key *dev, struct 
 		return -ENODEV;
 	f.vendor = (uint16_t)vendor;
 	*ret = f;
+	*ret_types = NULL;
 	return 0;
 }
 

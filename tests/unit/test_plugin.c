@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "client/record.h"
+#include "pcidevfs/pair.h"
 #include "plugin/kubelet/answer.h"
 #include "plugin/kubelet/bus.h"
 #include "plugin/kubelet/cdi.h"
@@ -21,21 +21,21 @@ DEFINE_TEST(a_record_is_taken_apart_in_place)
 	char *cursor = line;
 	struct pair p;
 
-	CHECK_EQ(record_next(&cursor, &p), 1);
+	CHECK_EQ(pair_next(&cursor, &p), 1);
 	CHECK_STR(p.key, "");
 	CHECK_STR(p.value, "0000:05:02.0");
-	CHECK_EQ(record_next(&cursor, &p), 1);
+	CHECK_EQ(pair_next(&cursor, &p), 1);
 	CHECK_STR(p.value, "1");
-	CHECK_EQ(record_next(&cursor, &p), 1);
+	CHECK_EQ(pair_next(&cursor, &p), 1);
 	CHECK_STR(p.value, "two words");
-	CHECK_EQ(record_next(&cursor, &p), 1);
+	CHECK_EQ(pair_next(&cursor, &p), 1);
 	CHECK_STR(p.key, "c");
 	CHECK_STR(p.value, "q\"\\\n");
-	CHECK_EQ(record_next(&cursor, &p), 1);
+	CHECK_EQ(pair_next(&cursor, &p), 1);
 	CHECK_STR(p.value, "");
-	CHECK_EQ(record_next(&cursor, &p), 1);
+	CHECK_EQ(pair_next(&cursor, &p), 1);
 	CHECK_STR(p.value, "e");
-	CHECK_EQ(record_next(&cursor, &p), 0);
+	CHECK_EQ(pair_next(&cursor, &p), 0);
 }
 
 DEFINE_TEST(a_record_of_another_form_is_refused)
@@ -49,7 +49,7 @@ DEFINE_TEST(a_record_of_another_form_is_refused)
 		struct pair p;
 
 		STR_COPY(line, bad[i]);
-		CHECK_EQ(record_next(&cursor, &p), -EINVAL);
+		CHECK_EQ(pair_next(&cursor, &p), -EINVAL);
 	}
 }
 

@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "client/record.h"
+#include "pcidevfs/pair.h"
 #include "plugin/kubelet/answer.h"
 #include "plugin/kubelet/cdi.h"
 #include "plugin/kubelet/checkpoint.h"

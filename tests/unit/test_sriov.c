@@ -97,7 +97,7 @@ DEFINE_TEST(vfs_follow_the_kernels_rules)
 	CHECK_IN(plan_number(&w, PLAIN, "1"),
 		 "EOPNOTSUPP: " PLAIN " is a pci and has no sriov_numvfs");
 	CHECK_IN(plan_number(&w, GPU, "1"),
-		 "EOPNOTSUPP: the driver of " GPU " makes its VFs itself");
+		 "EOPNOTSUPP: " GPU " makes no VFs for vGPUs");
 	fake_close(&w);
 }
 

@@ -261,10 +261,10 @@ DEFINE_TEST(what_a_vmm_takes)
 	row_shows(&dev, "qemu", "none\n");
 	row_shows(&dev, "hostdev.xml", "none\n");
 	dev.facts.mdevs = 0;
-	STR_COPY(dev.facts.vgpu, "745");
+	STR_COPY(dev.facts.profile_id, "745");
 	row_shows(&dev, "qemu", "-device vfio-pci,host=0000:02:00.0\n");
 	row_shows(&dev, "hostdev.xml", "type='pci' managed='no'");
-	dev.facts.vgpu[0] = '\0';
+	dev.facts.profile_id[0] = '\0';
 	row_shows(&dev, "qemu", "none\n");
 	STR_COPY(dev.intent.claim, "alice");
 	row_shows(&dev, "qemu", "-device vfio-pci,host=0000:02:00.0\n");

@@ -183,7 +183,8 @@ static void shared_by_three(struct device *dev)
 
 static void as_vgpu(struct device *dev)
 {
-	STR_COPY(dev->facts.vgpu, "745");
+	STR_COPY(dev->facts.profile_id, "745");
+	STR_COPY(dev->facts.profile, "NVIDIA A2-4Q");
 }
 
 /* The driver would take them down, or wait for their guests. */
@@ -211,7 +212,7 @@ DEFINE_TEST(claim_takes_no_function_that_is_split)
 	CHECK_IN(plan_of(&w, GPU, "alice", false), "1 " GPU " driver_override vfio-pci\n");
 	fake_edit(&w, GPU, as_vgpu);
 	CHECK_IN(plan_of(&w, GPU, "alice", true),
-		 "EBUSY: " GPU " is a vGPU of type 745; remove that first");
+		 "EBUSY: " GPU " is a vGPU, NVIDIA A2-4Q; write none to its profile first");
 	fake_close(&w);
 }
 
@@ -454,6 +455,8 @@ DEFINE_TEST(what_was_is_recorded_before_the_write)
 		{ "driver_override", "vfio-pci", "pci-stub" },
 		{ "sriov_numvfs", "2", "0" },
 		{ "sriov_drivers_autoprobe", "0", "1" },
+		{ "sriov-manage", "2", "0" }, /* there is none */
+		{ "profile", "NVIDIA A2-8Q", "745 " },
 		{ "own", "0:0", "0:0 0:0" }, /* no write, and nothing to be given */
 	};
 	struct world_fake w = server();
@@ -465,6 +468,7 @@ DEFINE_TEST(what_was_is_recorded_before_the_write)
 	fake_attr(GPU, "driver_override", "pci-stub\n");
 	fake_attr(GPU, "sriov_numvfs", "0\n");
 	fake_attr(GPU, "sriov_drivers_autoprobe", "1\n");
+	fake_attr(GPU, "nvidia/current_vgpu_type", "745\n");
 	fake_close(&w); /* with its helpers, which may write */
 	forbid_writes(true);
 	w = fake_open();

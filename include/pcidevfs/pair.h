@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Parses a line of inventory, events or events_pipe in place. */
-#ifndef CLIENT_RECORD_H
-#define CLIENT_RECORD_H
+/* Parses a line of pairs, as out_pair() writes them, in place: of inventory, events, profiles. */
+#ifndef PCIDEVFS_PAIR_H
+#define PCIDEVFS_PAIR_H
 
 struct pair {
 	const char *key; /* "" for a word without '=': the device's id */
@@ -14,6 +14,6 @@ struct pair {
  * 1; 0 at the end; -EINVAL for text outside of the tree's format (DESIGN.md 3): an open quote, an
  * invalid escape, a value without a key.
  */
-int record_next(char **cursor, struct pair *ret);
+int pair_next(char **cursor, struct pair *ret);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "record.h"
+#include "pcidevfs/pair.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -47,7 +47,7 @@ static void cut(char **cursor)
 		*(*cursor)++ = '\0';
 }
 
-int record_next(char **cursor, struct pair *ret)
+int pair_next(char **cursor, struct pair *ret)
 {
 	char *c = *cursor + strspn(*cursor, " "), *word = c;
 

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "types.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pcidevfs/device.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/pair.h"
+#include "pcidevfs/util.h"
+
+/* ---- a list */
+
+static bool printable(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			return false;
+	return true;
+}
+
+static struct vgpu_type *find_id(struct vgpu_types *types, const char *id)
+{
+	for (size_t i = 0; i < types->n; i++)
+		if (!strcmp(types->v[i].id, id))
+			return &types->v[i];
+	return NULL;
+}
+
+void types_add(struct vgpu_types *types, const struct vgpu_type *type)
+{
+	struct vgpu_type *at = find_id(types, type->id);
+	int32_t size = type->framebuffer_mib;
+
+	if (!type->name[0] || !type->id[0] || !printable(type->name))
+		return;
+	if (!at && types->n == TYPES_MAX)
+		return;
+	if (!at) {
+		at = &types->v[types->n++];
+		*at = (struct vgpu_type){ .max = -1, .framebuffer_mib = -1 };
+		STR_COPY(at->id, type->id);
+	}
+	size = size < 0 ? types_framebuffer(type->name) : size;
+	STR_COPY(at->name, type->name); /* another driver may give the id to another type */
+	STR_COPY(at->why, type->why);
+	at->available = type->available;
+	at->max = type->max < 0 ? at->max : type->max;
+	at->framebuffer_mib = size < 0 ? at->framebuffer_mib : size;
+}
+
+/* In "NVIDIA RTXP6000-96C-24Q-VIRT" it is the last part of digits and a letter; "-0Q" has half a
+ * GiB, and a digit may follow the letter ("-2B4"). */
+int32_t types_framebuffer(const char *name)
+{
+	int32_t found = -1;
+
+	for (const char *p = strchr(name, '-'); p; p = strchr(p + 1, '-')) {
+		size_t digits = strspn(p + 1, "0123456789");
+
+		if (digits && digits < 5 && strchr("ABCQ", p[1 + digits]) && p[1 + digits])
+			found = p[1] == '0' && digits == 1 ? 512 : atoi(p + 1) * 1024;
+	}
+	return found;
+}
+
+const struct vgpu_type *types_find(const struct vgpu_types *types, const char *name,
+				   bool *ret_twice)
+{
+	const struct vgpu_type *found = NULL;
+	bool twice = false;
+
+	for (size_t i = 0; i < types->n; i++) {
+		const struct vgpu_type *t = &types->v[i];
+
+		if (!strcmp(t->id, name)) {
+			found = t;
+			twice = false;
+			break;
+		}
+		if (strcmp(t->name, name))
+			continue;
+		twice |= found != NULL;
+		found = found && found->available > 0 ? found : t;
+	}
+	if (ret_twice)
+		*ret_twice = twice;
+	return found;
+}
+
+void types_available(const struct vgpu_types *types, char buf[static TYPES_TEXT])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < types->n && n < TYPES_TEXT - PROFILE_NAME - 8; i++)
+		if (types->v[i].available > 0)
+			n += (size_t)snprintf(buf + n, TYPES_TEXT - n, "%s%s", n ? ", " : "",
+					      types->v[i].name);
+	if (!n)
+		str_copy(buf, TYPES_TEXT, "none");
+	else if (n >= TYPES_TEXT - PROFILE_NAME - 8)
+		str_copy(buf + n, TYPES_TEXT - n, ", ...");
+}
+
+void types_resource(const char *name, char buf[static RESOURCE_NAME])
+{
+	size_t n = 0;
+
+	name += strspn(name, " \t");
+	n = (size_t)snprintf(buf, RESOURCE_NAME, "nvidia.com/");
+	for (; *name && n < RESOURCE_NAME - 1; name++) {
+		bool blank = isspace((unsigned char)*name);
+
+		if (!blank || !isspace((unsigned char)name[1]))
+			buf[n++] = blank || *name == '/' || *name == '.' ? '_' : *name;
+	}
+	while (n && buf[n - 1] == '_')
+		n--;
+	buf[n] = '\0';
+}
+
+/* ---- the kernel's list */
+
+static bool is_id(const char *text, size_t n)
+{
+	return n && n < 10 && strspn(text, "0123456789") >= n;
+}
+
+static void set_name(struct vgpu_type *type, const char *name, size_t n)
+{
+	while (n && isspace((unsigned char)name[n - 1]))
+		n--;
+	type->name[0] = '\0'; /* too long for one */
+	if (n && n < sizeof(type->name)) {
+		memcpy(type->name, name, n);
+		type->name[n] = '\0';
+	}
+}
+
+/* "747   : NVIDIA A2-4Q" */
+static bool id_first(const char *line, struct vgpu_type *ret)
+{
+	size_t n = strspn(line, "0123456789");
+	const char *p = line + n + strspn(line + n, " \t");
+
+	if (!is_id(line, n) || *p != ':')
+		return false;
+	snprintf(ret->id, sizeof(ret->id), "%.*s", (int)n, line);
+	p += 1 + strspn(p + 1, " \t");
+	set_name(ret, p, strlen(p));
+	return true;
+}
+
+/* "NVIDIA A2-4Q   747" */
+static bool name_first(const char *line, struct vgpu_type *ret)
+{
+	size_t len = strlen(line), at = len;
+
+	while (at && isdigit((unsigned char)line[at - 1]))
+		at--;
+	if (!is_id(line + at, len - at) || !at || !isspace((unsigned char)line[at - 1]))
+		return false;
+	snprintf(ret->id, sizeof(ret->id), "%.*s", (int)(len - at), line + at);
+	while (at && (isspace((unsigned char)line[at - 1]) || line[at - 1] == ':'))
+		at--;
+	set_name(ret, line, at);
+	return true;
+}
+
+/* Which column a head line names first; without one, lines tell by themselves. */
+static bool is_head(const char *line, bool *ret_id_first)
+{
+	const char *id = strstr(line, "ID"), *name = strstr(line, "Name");
+
+	if (!id || !name || strpbrk(line, "0123456789"))
+		return false;
+	*ret_id_first = id < name;
+	return true;
+}
+
+void types_parse(const char *text, struct vgpu_types *ret)
+{
+	bool head = false, first = true;
+
+	ret->n = 0;
+	while (*text) {
+		struct vgpu_type type = { .available = 1, .max = -1, .framebuffer_mib = -1 };
+		size_t n = strcspn(text, "\n"), from = strspn(text, " \t\r");
+		char line[256];
+		int len = n < sizeof(line) && from < n ? (int)(n - from) : 0;
+
+		snprintf(line, sizeof(line), "%.*s", len, text + from);
+		while (len && isspace((unsigned char)line[len - 1]))
+			line[--len] = '\0';
+		text += n + (text[n] == '\n');
+		if (!head && is_head(line, &first)) {
+			head = true;
+			continue;
+		}
+		if (((!head || first) && id_first(line, &type)) ||
+		    ((!head || !first) && name_first(line, &type)))
+			types_add(ret, &type);
+	}
+}
+
+/* ---- the lines of the file profiles */
+
+static void print_number(struct out *o, const char *key, int32_t n)
+{
+	if (n >= 0)
+		out_printf(o, " %s=%d", key, (int)n);
+}
+
+static void print(const struct vgpu_types *types, struct out *o)
+{
+	for (size_t i = 0; i < types->n; i++) {
+		const struct vgpu_type *t = &types->v[i];
+
+		out_pair(o, "name", t->name);
+		out_pair(o, "id", t->id);
+		print_number(o, "available", t->available);
+		print_number(o, "max", t->max);
+		print_number(o, "framebuffer_mib", t->framebuffer_mib);
+		if (t->why[0])
+			out_pair(o, "reason", t->why);
+		out_put(o, "\n", 1);
+	}
+}
+
+static void read_pair(const struct pair *p, struct vgpu_type *ret)
+{
+	const struct {
+		const char *key;
+		int32_t *number;
+	} numbers[] = { { "available", &ret->available },
+			{ "max", &ret->max },
+			{ "framebuffer_mib", &ret->framebuffer_mib } };
+	int64_t n;
+
+	if (!strcmp(p->key, "name"))
+		STR_COPY(ret->name, p->value);
+	if (!strcmp(p->key, "id"))
+		STR_COPY(ret->id, p->value);
+	if (!strcmp(p->key, "reason"))
+		STR_COPY(ret->why, p->value);
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		if (!strcmp(p->key, numbers[i].key) && !parse_i64(p->value, -1, INT32_MAX, &n))
+			*numbers[i].number = (int32_t)n;
+}
+
+void types_of(struct model *m, const struct device *dev, struct vgpu_types *ret)
+{
+	struct out o = { 0 };
+	char *save = NULL;
+
+	ret->n = 0;
+	model_text(m, &dev->facts.profiles, &o);
+	for (char *line = o.data ? strtok_r(o.data, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save)) {
+		struct vgpu_type t = { .available = -1, .max = -1, .framebuffer_mib = -1 };
+		struct pair p;
+
+		while (pair_next(&line, &p) == 1)
+			read_pair(&p, &t);
+		types_add(ret, &t);
+	}
+	out_free(&o);
+}
+
+static void keep(struct model *m, struct device *dev, const struct vgpu_types *types)
+{
+	struct out o = { 0 };
+
+	print(types, &o);
+	model_set_text(m, &dev->facts.profiles, out_text(&o), o.len);
+	out_free(&o);
+}
+
+/* ---- what a look has found */
+
+/* The vGPUs of a card, as far as they are known. */
+struct used {
+	const struct device *first;
+	int n, idle;
+	int32_t mib, size; /* of all of them; of each, -1: they differ or are unknown */
+};
+
+static void count(struct used *u, const struct device *vf)
+{
+	int32_t size = types_framebuffer(vf->facts.profile);
+
+	if (!vf->facts.profile_id[0]) {
+		u->idle += (vf->caps & CAP_VGPU) != 0;
+		return;
+	}
+	u->size = u->first && u->size != size ? -1 : size;
+	u->first = u->first ? u->first : vf;
+	u->mib += size > 0 ? size : 0;
+	u->n++;
+}
+
+/* dev as it will be published; the others as they are. */
+static struct used used_of(struct model *m, const struct device *card, const struct device *dev)
+{
+	struct used u = { .size = -1 };
+	const struct device *vfs[INTENT_VFS];
+	size_t n = model_children(m, &card->key, BUS_PCI, vfs, INTENT_VFS);
+
+	for (size_t i = 0; i < n && i < INTENT_VFS; i++)
+		count(&u, key_eq(&vfs[i]->key, &dev->key) ? dev : vfs[i]);
+	return u;
+}
+
+static void say_why(const struct device *dev, const struct used *u, struct vgpu_type *t)
+{
+	if (dev->facts.profile_id[0])
+		snprintf(t->why, sizeof(t->why), "it is %s now", dev->facts.profile);
+	else if (u->n && u->size > 0 && t->framebuffer_mib > 0 && u->size != t->framebuffer_mib)
+		snprintf(t->why, sizeof(t->why),
+			 "all vGPUs of a card have one size, and %s is %s",
+			 u->first->key.name, u->first->facts.profile);
+	else if (u->n)
+		snprintf(t->why, sizeof(t->why), "%d vGPUs use %d MiB of the card", u->n,
+			 (int)u->mib);
+	else
+		t->why[0] = '\0';
+}
+
+/* Fills in what this device can be now, of all that its card is known to have. */
+static void list_own(struct vgpu_types *known, const struct vgpu_types *seen,
+		     const struct device *dev, const struct used *u)
+{
+	for (size_t i = 0; i < known->n; i++) {
+		struct vgpu_type *t = &known->v[i];
+		const struct vgpu_type *now = types_find(seen, t->id, NULL);
+
+		t->available = now ? now->available : 0;
+		t->why[0] = '\0';
+		if (t->available <= 0)
+			say_why(dev, u, t);
+	}
+}
+
+/* What the card can still have: a VF that is no vGPU knows. */
+static void list_card(struct vgpu_types *known, const struct vgpu_types *seen, bool knows,
+		      const struct used *u)
+{
+	for (size_t i = 0; i < known->n; i++) {
+		struct vgpu_type *t = &known->v[i];
+		const struct vgpu_type *now = types_find(seen, t->id, NULL);
+		int64_t room = (int64_t)t->max * t->framebuffer_mib - u->mib;
+
+		t->why[0] = '\0';
+		if (!u->idle)
+			t->available = 0;
+		else if (knows)
+			t->available = !now || now->available <= 0 ? 0
+				       : t->max > 0 && t->framebuffer_mib > 0
+					       ? (int32_t)(room / t->framebuffer_mib)
+					       : 1;
+	}
+}
+
+/* The name may be known from before the daemon began: by what was asked for. */
+static void name_profile(struct device *dev, const struct vgpu_types *known)
+{
+	struct facts *f = &dev->facts;
+	const struct vgpu_type *t = f->profile_id[0] ? types_find(known, f->profile_id, NULL)
+						     : NULL;
+
+	if (t)
+		STR_COPY(f->profile, t->name);
+	else if (f->profile_id[0] && !strcmp(dev->intent.profile_id, f->profile_id))
+		STR_COPY(f->profile, dev->intent.profile);
+	else
+		STR_COPY(f->profile, f->profile_id);
+	if (f->profile[0])
+		types_resource(f->profile, dev->names.resource);
+}
+
+void types_note(struct model *m, struct device *dev, const struct vgpu_types *seen)
+{
+	bool vf = device_is_vf(dev);
+	struct device *card = vf ? model_edit(m, &dev->facts.parent, false) : dev;
+	_free_ struct vgpu_types *known = calloc(1, sizeof(*known));
+	struct used u;
+
+	if (!card || !known)
+		return;
+	types_of(m, card, known);
+	if (!card->facts.driver[0]) /* the next one may have others */
+		known->n = 0;
+	for (size_t i = 0; i < seen->n; i++)
+		types_add(known, &seen->v[i]);
+	name_profile(dev, known);
+	u = used_of(m, card, dev);
+	if (vf) {
+		list_card(known, seen, !dev->facts.profile_id[0], &u);
+		keep(m, card, known);
+		list_own(known, seen, dev, &u);
+	}
+	keep(m, dev, known);
+}

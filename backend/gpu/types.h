@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The vGPU types of a function or of its card: read from the kernel's lists, kept as the lines of
+ * the file profiles (struct facts), which name="..." begins. */
+#ifndef BACKEND_GPU_TYPES_H
+#define BACKEND_GPU_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pcidevfs/facts.h"
+
+struct device;
+struct err;
+struct model;
+struct out;
+
+#define TYPES_MAX 128 /* an L40S has 23 (spec/harvester.md 4.8) */
+#define TYPE_ID 16
+#define TYPE_WHY 160
+
+struct vgpu_type {
+	char name[PROFILE_NAME], id[TYPE_ID];
+	/* -1: unknown. How many can be made now and at most, and the size of each. */
+	int32_t available, max, framebuffer_mib;
+	char why[TYPE_WHY]; /* none is available; "" */
+};
+
+struct vgpu_types {
+	struct vgpu_type v[TYPES_MAX];
+	size_t n;
+};
+
+/* Adds a type, or fills in what is known of the one with this name and id. Those beyond TYPES_MAX,
+ * without a name, or with a name that no file could show, are left out. */
+void types_add(struct vgpu_types *types, const struct vgpu_type *type);
+/* The kernel's creatable_vgpu_types: "ID : NAME" as on hosts, or "NAME ID" as in NVIDIA's guide
+ * (spec/peers.md 1.12, 3). Lines that are neither, as the head line, are left out. */
+void types_parse(const char *text, struct vgpu_types *ret);
+/* In MiB, as the end of the name tells ("-4Q"); -1: it does not. */
+int32_t types_framebuffer(const char *name);
+
+/* A list as the device's facts have it. Call it with the model locked. */
+void types_of(struct model *m, const struct device *dev, struct vgpu_types *ret);
+/* By name, or by id. NULL: there is none. *ret_twice (may be NULL): another one has this name. */
+const struct vgpu_type *types_find(const struct vgpu_types *types, const char *name,
+				   bool *ret_twice);
+/* "NVIDIA A2-4Q, NVIDIA A2-8Q": those that are available; "none". */
+#define TYPES_TEXT 200
+void types_available(const struct vgpu_types *types, char buf[static TYPES_TEXT]);
+
+/* Takes what a look at this device has found into its facts and those of its card: names of types
+ * that the kernel shows no more, who is in the way, and its own name. dev is from model_edit(). */
+void types_note(struct model *m, struct device *dev, const struct vgpu_types *seen);
+
+/* nvidia.com/NVIDIA_A2-4Q: the name under which Harvester offers the type (spec/harvester.md 3). */
+void types_resource(const char *name, char buf[static RESOURCE_NAME]);
+
+#endif

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What a VF of a GPU is asked to be: its profile, and the claim of a vGPU, which binds nothing. */
+#include "vgpu.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "backend/claim.h"
+#include "backend/ops.h"
+#include "backend/use.h"
+#include "backend/vfio/vfio.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/intent.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/plan.h"
+#include "pcidevfs/util.h"
+#include "types.h"
+
+/* Who claims a vGPU for which no name was given, as Harvester's user does. */
+#define NOBODY_NAMED "admin"
+
+void vgpu_uuid(char buf[static UUID_TEXT])
+{
+	uint8_t r[16];
+
+	if (getrandom(r, sizeof(r), 0) != sizeof(r))
+		memset(r, 0, sizeof(r));
+	snprintf(buf, UUID_TEXT,
+		 "%02x%02x%02x%02x-%02x%02x-4%x%02x-%x%x%02x-%02x%02x%02x%02x%02x%02x", r[0], r[1],
+		 r[2], r[3], r[4], r[5], r[6] & 0xf, r[7], 8 | (r[8] >> 4 & 3), r[8] & 0xf, r[9],
+		 r[10], r[11], r[12], r[13], r[14], r[15]);
+}
+
+static int find(struct model *m, const struct request *request, const struct device **ret,
+		struct err *err)
+{
+	*ret = model_find(m, &request->dev);
+	return *ret ? 0 : fail(err, ENODEV, "%s is gone", request->dev.name);
+}
+
+/* ---- profile */
+
+static int refuse_unknown(const struct device *dev, const struct vgpu_types *types,
+			  const char *name, struct err *err)
+{
+	char possible[TYPES_TEXT];
+
+	types_available(types, possible);
+	if (!types->n)
+		return fail(err, EOPNOTSUPP,
+			    "%s offers no vGPU types now: its driver is %s; vgpu_support of %s "
+			    "says why",
+			    dev->key.name, dev->facts.driver[0] ? dev->facts.driver : "none",
+			    dev->facts.parent.name);
+	return fail(err, EINVAL, "%s has no vGPU type \"%s\"; possible now: %s; all are in its profiles",
+		    dev->key.name, name, possible);
+}
+
+/* Others of the transaction may make room: then the step decides. */
+static bool is_alone(const struct plan *plan)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < plan->n_requests; i++)
+		n += !strcmp(plan->requests[i].file, "profile");
+	return n == 1;
+}
+
+static int refuse_full(const struct device *dev, const struct vgpu_types *types,
+		       const struct vgpu_type *t, struct err *err)
+{
+	char possible[TYPES_TEXT];
+
+	types_available(types, possible);
+	return fail(err, ENOSPC, "%s cannot become %s: %s; possible now: %s", dev->key.name,
+		    t->name, t->why[0] ? t->why : "its card has no room for it", possible);
+}
+
+/* The value is a name, or an id; *ret_name: the name. */
+static int find_type(struct model *m, const struct device *dev, const char *value,
+		     const struct plan *plan, char ret_name[static PROFILE_NAME], struct err *err)
+{
+	_free_ struct vgpu_types *types = calloc(1, sizeof(*types));
+	const struct vgpu_type *t;
+	bool twice;
+
+	if (!types)
+		return fail(err, ENOMEM, "no memory for the vGPU types of %s", dev->key.name);
+	types_of(m, dev, types);
+	t = types_find(types, value, &twice);
+	if (!t)
+		return refuse_unknown(dev, types, value, err);
+	if (twice)
+		return fail(err, EINVAL,
+			    "%s has two vGPU types called \"%s\"; write the id of one, from its "
+			    "profiles",
+			    dev->key.name, value);
+	if (t->available <= 0 && !dev->facts.profile_id[0] && is_alone(plan))
+		return refuse_full(dev, types, t, err);
+	str_copy(ret_name, PROFILE_NAME, t->name);
+	return 0;
+}
+
+/* Whoever has the vGPU keeps it. */
+static int refuse_change(const struct device *dev, const struct request *request, struct err *err)
+{
+	int rc = refuse_doubt("", dev, err);
+
+	rc = rc ? rc : refuse_holder("", dev, err);
+	rc = rc ? rc : refuse_given(dev, err);
+	return rc || request->restores ? rc : refuse_coming("", dev, err);
+}
+
+/* A guest that ran while the daemon was away keeps its vGPU, untouched. */
+static bool holds(const struct device *dev, const char *name)
+{
+	return name[0] ? !strcmp(dev->facts.profile, name) || !strcmp(dev->facts.profile_id, name)
+		       : !dev->facts.profile_id[0];
+}
+
+static int profile_expand(struct model *m, const struct request *request, struct plan *plan,
+			  struct err *err)
+{
+	char name[PROFILE_NAME] = "";
+	const struct device *dev;
+	int rc = find(m, request, &dev, err);
+
+	rc = rc ? rc : plan_touch(plan, &request->dev, err);
+	if (rc || (holds(dev, request->value) && !dev->stuck[0]))
+		return rc;
+	rc = refuse_change(dev, request, err);
+	if (!rc && request->value[0])
+		rc = find_type(m, dev, request->value, plan, name, err);
+	if (!rc && dev->facts.profile_id[0])
+		rc = plan_step(plan, &vgpu_profile, &dev->key, "", err);
+	return rc || !name[0] ? rc : plan_step(plan, &vgpu_profile, &dev->key, name, err);
+}
+
+static int profile_predict(struct model *m, const struct request *request, struct plan *plan,
+			   struct err *err)
+{
+	(void)m;
+	return request->value[0] ? plan_step(plan, &vgpu_profile, &request->dev, request->value, err)
+				 : 0;
+}
+
+/* The UUID of its mediated device must be on the disk before the device is. */
+static int profile_prepare(struct model *m, const struct request *request, struct err *err)
+{
+	struct device *dev = model_edit(m, &request->dev, false);
+
+	if (!dev)
+		return fail(err, ENODEV, "%s is gone", request->dev.name);
+	if (dev->facts.mdev[0])
+		STR_COPY(dev->intent.mdev, dev->facts.mdev);
+	else if (request->value[0] && !dev->intent.mdev[0])
+		vgpu_uuid(dev->intent.mdev);
+	return 0;
+}
+
+static void note(struct device *dev)
+{
+	struct intent *w = &dev->intent;
+
+	STR_COPY(w->profile, dev->facts.profile);
+	STR_COPY(w->profile_id, dev->facts.profile_id);
+	STR_COPY(w->last_profile, dev->facts.profile);
+	STR_COPY(w->pinned, dev->names.resource);
+}
+
+static int profile_settle(struct model *m, const struct request *request, struct err *err)
+{
+	struct device *dev = model_edit(m, &request->dev, false);
+
+	if (!dev)
+		return fail(err, ENODEV, "%s is gone", request->dev.name);
+	if (!holds(dev, request->value))
+		return fail(err, EIO,
+			    "%s is %s and not %s although the kernel reported success; dmesg may "
+			    "say why",
+			    dev->key.name, dev->facts.profile[0] ? dev->facts.profile : "no vGPU",
+			    request->value[0] ? request->value : "none");
+	if (!request->value[0]) {
+		intent_end_claim(&dev->intent);
+		dev->intent.profile[0] = dev->intent.profile_id[0] = '\0';
+		dev->intended[0] = '\0';
+		return 0;
+	}
+	note(dev);
+	if (!dev->intent.claim[0] && !device_is_coming(dev))
+		STR_COPY(dev->intent.claim, NOBODY_NAMED);
+	return 0;
+}
+
+static bool profile_can(const struct device *dev)
+{
+	return dev->caps & CAP_VGPU;
+}
+
+static bool profile_down(struct model *m, const struct request *request)
+{
+	(void)m;
+	return !request->value[0];
+}
+
+/* Behind the VFs, before the claims. */
+static const struct method profile_method = {
+	.file = "profile",
+	.bus = BUS_PCI,
+	.rank = 60,
+	.guarded = true,
+	.can = profile_can,
+	.down = profile_down,
+	.expand = profile_expand,
+	.predict = profile_predict,
+	.prepare = profile_prepare,
+	.settle = profile_settle,
+};
+
+/* ---- the claim of a vGPU */
+
+static bool claim_fits(const struct device *dev)
+{
+	return dev->facts.caps & CAP_VGPU;
+}
+
+static bool claim_fits_child(const struct device *pf)
+{
+	return pf->facts.own_vfs && pf->caps & CAP_ENABLE;
+}
+
+/* Only what the transaction itself does with the profile, and nobody else's claim, is in the way.
+ * The first claim of a vGPU has no name yet. */
+static int refuse_claim(const struct device *dev, const char *who, bool restores,
+			const struct plan *plan, struct err *err)
+{
+	const struct request *profile = plan_requested(plan, &dev->key, "profile");
+	const char *claim = dev->intent.claim;
+	int rc = refuse_doubt("", dev, err);
+
+	if (rc)
+		return rc;
+	if (profile ? !profile->value[0] : !dev->facts.profile_id[0])
+		return fail(err, EOPNOTSUPP,
+			    "%s is no vGPU yet; write one of its profiles to its profile, which "
+			    "claims it as well",
+			    dev->key.name);
+	if (!restores && strcmp(dev->intended, who)) {
+		rc = refuse_coming("", dev, err);
+		if (rc)
+			return rc;
+	}
+	if (!claim[0] || !strcmp(claim, who) || !strcmp(claim, NOBODY_NAMED))
+		return 0;
+	return fail(err, EBUSY, "%s is claimed by %s; write none to its profile first",
+		    dev->key.name, claim);
+}
+
+static int claim_expand(struct model *m, const struct request *request, struct plan *plan,
+			struct err *err)
+{
+	const struct device *dev;
+	int rc = find(m, request, &dev, err);
+
+	if (rc)
+		return rc;
+	if (!request->value[0] && !dev->intent.claim[0])
+		return 0;
+	if (!request->value[0])
+		return fail(err, EINVAL,
+			    "%s is a vGPU, which is claimed as long as it is one; write none to "
+			    "its profile",
+			    dev->key.name);
+	rc = refuse_claim(dev, request->value, request->restores, plan, err);
+	rc = rc ? rc : plan_touch(plan, &request->dev, err);
+	if (rc || !dev->intent.owned)
+		return rc;
+	return plan_step(plan, &vfio_own, &dev->key, "", err);
+}
+
+static int claim_settle(struct model *m, const struct request *request, struct err *err)
+{
+	struct device *dev = model_edit(m, &request->dev, false);
+
+	if (!dev)
+		return fail(err, ENODEV, "%s is gone", request->dev.name);
+	if (!request->value[0])
+		return 0;
+	if (!dev->facts.profile_id[0])
+		return fail(err, EIO, "%s is no vGPU any more; write its profile again",
+			    dev->key.name);
+	if (!dev->facts.nodes[0])
+		return fail(err, EIO,
+			    "%s is a vGPU, but its node in /dev/vfio is not there; check that udev "
+			    "or devtmpfs is running",
+			    dev->key.name);
+	STR_COPY(dev->intent.claim, request->value);
+	dev->intended[0] = '\0';
+	note(dev);
+	return 0;
+}
+
+/* Somebody who claims nothing yet. */
+static int claim_refuse(struct model *m, const struct device *dev, struct err *err)
+{
+	static const struct plan alone;
+	int rc = refuse_claim(dev, "?", false, &alone, err);
+
+	return rc ? rc : plan_refuse_busy_device(m, &dev->key, NULL, NULL, err);
+}
+
+const struct claim_ops vgpu_claim = {
+	.name = "vgpu",
+	.bus = BUS_PCI,
+	.fits = claim_fits,
+	.fits_child = claim_fits_child,
+	.expand = claim_expand,
+	.settle = claim_settle,
+	.give_nodes = vfio_give_nodes,
+	.refuse = claim_refuse,
+};
+
+static const struct method *const methods[] = { &profile_method, NULL };
+static const struct verb *const verbs[] = { &vgpu_profile, NULL };
+
+const struct backend_ops vgpu_ops = {
+	.name = "vgpu",
+	.help = "vGPUs of a GPU's VFs, by mediated devices or by the VFs themselves",
+	.methods = methods,
+	.verbs = verbs,
+};

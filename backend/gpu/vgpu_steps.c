@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The writes that make a vGPU of a VF, and end it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/internal.h"
+#include "backend/use.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/plan.h"
+#include "pcidevfs/util.h"
+#include "vgpu.h"
+#include "world.h"
+
+#define PROFILE_MS 30000
+
+struct job {
+	struct backend *b;
+	struct step *step;
+	unsigned int ms;
+	const struct vgpu_world *world;
+	struct vgpu now;
+	struct vgpu_types types; /* as they are known of the device */
+	char uuid[UUID_TEXT];	 /* its mediated device is to have this one */
+	char driver[DRIVER_NAME];
+};
+
+static void read_device(struct job *j)
+{
+	struct model *m = j->b->model;
+	const struct device *dev;
+
+	model_lock(m);
+	dev = model_find(m, &j->step->dev);
+	if (dev) {
+		types_of(m, dev, &j->types);
+		STR_COPY(j->uuid, dev->intent.mdev);
+		STR_COPY(j->driver, dev->facts.driver);
+	}
+	model_unlock(m);
+}
+
+/* What went wrong whatever was to be done; 0: something else. */
+static int explain(struct job *j, const char *what, int rc, struct err *err)
+{
+	const char *name = j->step->dev.name;
+	int r = step_trouble(j->b, "profile", &j->step->dev, rc, j->ms,
+			     "the driver is still at work", err);
+
+	if (r)
+		return r;
+	if (rc == -EPERM || rc == -EBUSY)
+		return fail(err, EBUSY,
+			    "%s of %s was refused, since a VM has it open; stop that VM and write "
+			    "again",
+			    what, name);
+	if (rc == -ENXIO || rc == -ENOENT)
+		return fail(err, EOPNOTSUPP,
+			    "%s of %s is not possible now: the driver is not ready for vGPUs; "
+			    "check that nvidia-vgpud and nvidia-vgpu-mgr are running",
+			    what, name);
+	return 0;
+}
+
+static int begin(struct job *j, struct err *err)
+{
+	int rc;
+
+	read_device(j);
+	j->world = vgpu_world_of(&j->b->sys, &j->step->dev);
+	if (!j->world)
+		return fail(err, EOPNOTSUPP,
+			    "%s offers no vGPUs now: its driver is %s; load NVIDIA's vGPU driver",
+			    j->step->dev.name, j->driver[0] ? j->driver : "none");
+	rc = j->world->now(j->b, j->step, j->ms, &j->now);
+	if (!rc)
+		return 0;
+	rc = explain(j, "reading the vGPU", rc, err)
+		     ?: fail(err, EIO, "what vGPU %s is cannot be read: %s", j->step->dev.name,
+			     strerror(-rc));
+	return rc;
+}
+
+static int refuse_full(const struct job *j, const char *why, struct err *err)
+{
+	char possible[TYPES_TEXT];
+
+	types_available(&j->types, possible);
+	return fail(err, ENOSPC, "%s cannot become %s: %s; possible now: %s", j->step->dev.name,
+		    j->step->value, why, possible);
+}
+
+/* The list was right a moment ago, so a refusal may mean that a sibling was faster. */
+static int explain_make(struct job *j, int rc, struct err *err)
+{
+	int r = explain(j, "profile", rc, err);
+	const struct vgpu_type *t;
+
+	if (r)
+		return r;
+	j->world->look(j->b, j->step, j->ms, &j->types);
+	t = types_find(&j->types, j->step->value, NULL);
+	if (rc == -ENOSPC || !t || t->available <= 0)
+		return refuse_full(j, "its card has no room for it any more", err);
+	return fail(err, EIO,
+		    "%s of %s was refused by its driver: %s; it is no vGPU now; dmesg may say why",
+		    j->step->value, j->step->dev.name, strerror(-rc));
+}
+
+static int make(struct job *j, struct err *err)
+{
+	struct vgpu as = { 0 };
+	const struct vgpu_type *t;
+	int rc = j->world->look(j->b, j->step, j->ms, &j->types);
+
+	if (rc)
+		return explain(j, "reading the vGPU types", rc, err)
+			       ?: fail(err, EIO, "the vGPU types of %s cannot be read: %s",
+				       j->step->dev.name, strerror(-rc));
+	t = types_find(&j->types, j->step->value, NULL);
+	if (!t || t->available <= 0)
+		return refuse_full(j, t && t->why[0] ? t->why : "its card has no room for it", err);
+	STR_COPY(as.id, t->id);
+	STR_COPY(as.uuid, j->uuid);
+	rc = j->world->make(j->b, j->step, j->ms, &as);
+	return rc ? explain_make(j, rc, err) : 0;
+}
+
+static int end(struct job *j, struct err *err)
+{
+	int rc;
+
+	if (!j->now.id[0])
+		return 0;
+	rc = j->world->end(j->b, j->step, j->ms, &j->now);
+	if (!rc)
+		return 0;
+	return explain(j, "profile none", rc, err)
+		       ?: fail(err, EIO, "the vGPU %s cannot be ended: %s; dmesg may say why",
+			       j->step->dev.name, strerror(-rc));
+}
+
+static struct job *job_new(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	struct job *j = calloc(1, sizeof(*j));
+
+	if (j)
+		*j = (struct job){ .b = backend, .step = step, .ms = ms };
+	else
+		fail(err, ENOMEM, "no memory for the vGPU types of %s", step->dev.name);
+	return j;
+}
+
+static int profile_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	_free_ struct job *j = job_new(backend, step, ms, err);
+	int rc = j ? begin(j, err) : -ENOMEM;
+
+	if (rc)
+		return rc;
+	snprintf(step->former, sizeof(step->former), "%s %s", j->now.id, j->now.uuid);
+	step->recorded = true;
+	return step->value[0] ? make(j, err) : end(j, err);
+}
+
+static int profile_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	_free_ struct job *j = job_new(backend, step, ms, err);
+	int rc = j ? begin(j, err) : -ENOMEM;
+	struct vgpu former = { 0 };
+	const char *blank = strchr(step->former, ' ');
+
+	if (rc || !blank)
+		return rc;
+	snprintf(former.id, sizeof(former.id), "%.*s", (int)(blank - step->former), step->former);
+	STR_COPY(former.uuid, blank + 1);
+	if (!strcmp(former.id, j->now.id))
+		return 0;
+	rc = end(j, err);
+	if (rc || !former.id[0])
+		return rc;
+	rc = j->world->make(j->b, step, ms, &former);
+	return rc ? fail(err, EIO, "%s cannot be made vGPU type %s again: %s", step->dev.name,
+			 former.id, strerror(-rc))
+		  : 0;
+}
+
+const struct verb vgpu_profile = { .of = "vgpu",
+				   .name = "profile",
+				   .deadline_ms = PROFILE_MS,
+				   .records = true,
+				   .refuse = refuse_step,
+				   .run = profile_run,
+				   .undo = profile_undo };

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Both ways by which NVIDIA's driver makes vGPUs (spec/peers.md 1.12, spec/kernel.md 7): a number
+ * written to a VF, which the driver then offers to VFIO, and mediated devices of any driver. */
+#include "world.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/internal.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/io.h"
+#include "pcidevfs/pci.h"
+#include "pcidevfs/step.h"
+#include "pcidevfs/sysfs.h"
+#include "pcidevfs/util.h"
+
+#define PATH_SIZE 256
+#define LIST_SIZE 16384 /* of a text of types; the kernel gives at most a page */
+
+/* ---- by helpers */
+
+static int read_file(struct backend *b, const char *path, unsigned int ms, struct out *ret)
+{
+	const char *const argv[] = { "read", path, NULL };
+	int rc = io_call(b->io, argv, ms, ret, NULL, NULL);
+
+	return !rc && ret->failed ? -ENOMEM : rc;
+}
+
+static bool is_number(const char *text)
+{
+	size_t n = strlen(text);
+
+	return n && n < 10 && strspn(text, "0123456789") == n;
+}
+
+/* ---- vendor-VFIO: a number written to the VF */
+
+#define NVIDIA_TYPE "nvidia/current_vgpu_type"
+#define NVIDIA_LIST "nvidia/creatable_vgpu_types"
+
+/* A VF that is no vGPU can be opened by nobody, and keeps nobody from the rest of its group. */
+static void vendor_observe(const struct sysfs *at, struct facts *f)
+{
+	char text[32];
+
+	f->use = USE_NONE;
+	if (sysfs_read(at, ROOT_SYS, text, sizeof(text), NVIDIA_TYPE) <= 0 || !is_number(text) ||
+	    !strcmp(text, "0"))
+		return;
+	STR_COPY(f->profile_id, text);
+	f->use = USE_GUEST;
+}
+
+static void vendor_list(const struct sysfs *at, struct vgpu_types *ret)
+{
+	_free_ char *text = malloc(LIST_SIZE);
+	int n = text ? sysfs_read(at, ROOT_SYS, text, LIST_SIZE, NVIDIA_LIST) : -ENOMEM;
+
+	if (n > 0)
+		types_parse(text, ret);
+}
+
+static void vendor_path(const struct step *step, const char *file, char buf[static PATH_SIZE])
+{
+	snprintf(buf, PATH_SIZE, PCI_DEVICES "/%s/%s", step->dev.name, file);
+}
+
+static int vendor_now(struct backend *b, struct step *step, unsigned int ms, struct vgpu *ret)
+{
+	struct out text = { 0 };
+	char path[PATH_SIZE];
+	int rc;
+
+	*ret = (struct vgpu){ 0 };
+	vendor_path(step, NVIDIA_TYPE, path);
+	rc = read_file(b, path, ms, &text);
+	if (!rc && !is_number(out_text(&text)))
+		rc = -EIO;
+	if (!rc && strcmp(out_text(&text), "0"))
+		STR_COPY(ret->id, out_text(&text));
+	out_free(&text);
+	return rc;
+}
+
+static int vendor_look(struct backend *b, struct step *step, unsigned int ms,
+		       struct vgpu_types *list)
+{
+	struct out text = { 0 };
+	char path[PATH_SIZE];
+	int rc;
+
+	vendor_path(step, NVIDIA_LIST, path);
+	rc = read_file(b, path, ms, &text);
+	if (!rc)
+		types_parse(out_text(&text), list);
+	out_free(&text);
+	return rc;
+}
+
+static int vendor_write(struct backend *b, struct step *step, unsigned int ms, const char *id)
+{
+	char path[PATH_SIZE];
+
+	vendor_path(step, NVIDIA_TYPE, path);
+	return step_write(b, path, id, ms, step);
+}
+
+static int vendor_make(struct backend *b, struct step *step, unsigned int ms, const struct vgpu *as)
+{
+	return vendor_write(b, step, ms, as->id);
+}
+
+static int vendor_end(struct backend *b, struct step *step, unsigned int ms, const struct vgpu *is)
+{
+	(void)is;
+	return vendor_write(b, step, ms, "0");
+}
+
+/* ---- mediated devices */
+
+#define MDEV_TYPES "mdev_supported_types"
+#define MDEV_DEVICES "bus/mdev/devices"
+
+/* Whoever opens the mediated device needs the node of its own IOMMU group. */
+static void mdev_observe(const struct sysfs *at, struct facts *f)
+{
+	char group[16], type[64];
+	uint64_t n;
+
+	f->use = USE_NONE;
+	f->nodes[0] = '\0';
+	if (f->mdevs != 1 ||
+	    sysfs_link(at, ROOT_SYS, type, sizeof(type), "%s/mdev_type", f->mdev))
+		return;
+	STR_COPY(f->profile_id, type);
+	f->use = USE_GUEST;
+	if (!sysfs_link(at, ROOT_SYS, group, sizeof(group), "%s/iommu_group", f->mdev) &&
+	    !parse_u64(group, INT32_MAX, &n) && sysfs_exists(at, ROOT_DEV, "vfio/%s", group))
+		pci_nodes((int32_t)n, "", false, f->nodes);
+}
+
+/* "num_heads=4, frl_config=60, framebuffer=4096M, ..., max_instance=4" */
+static int32_t described(const char *text, const char *key)
+{
+	const char *p = strstr(text, key);
+	int64_t n;
+	char number[16];
+
+	if (!p || p[strlen(key)] != '=')
+		return -1;
+	p += strlen(key) + 1;
+	snprintf(number, sizeof(number), "%.*s", (int)strspn(p, "0123456789"), p);
+	return parse_i64(number, 0, INT32_MAX, &n) ? -1 : (int32_t)n;
+}
+
+static void mdev_list(const struct sysfs *at, struct vgpu_types *ret)
+{
+	_closedir_ DIR *dir = sysfs_dir(at, ROOT_SYS, MDEV_TYPES);
+	const struct dirent *e;
+
+	while (dir && (e = readdir(dir))) {
+		struct vgpu_type t = { .max = -1, .framebuffer_mib = -1 };
+		char text[512];
+		int64_t n = 0;
+
+		if (e->d_name[0] == '.' || !STR_COPY(t.id, e->d_name))
+			continue;
+		if (sysfs_read(at, ROOT_SYS, text, sizeof(text), MDEV_TYPES "/%s/name", t.id) > 0 &&
+		    !STR_COPY(t.name, text))
+			continue;
+		if (!t.name[0])
+			STR_COPY(t.name, t.id); /* the name is optional: the driver's ABI */
+		sysfs_number(at, ROOT_SYS, 0, INT32_MAX, &n, MDEV_TYPES "/%s/available_instances",
+			     t.id);
+		t.available = (int32_t)n;
+		if (sysfs_read(at, ROOT_SYS, text, sizeof(text), MDEV_TYPES "/%s/description",
+			       t.id) > 0) {
+			t.max = described(text, "max_instance");
+			t.framebuffer_mib = described(text, "framebuffer");
+		}
+		types_add(ret, &t);
+	}
+}
+
+/* One VF has one mediated device. */
+static int mdev_now(struct backend *b, struct step *step, unsigned int ms, struct vgpu *ret)
+{
+	struct facts f;
+	int rc = pci_observe(&b->sys, &step->dev, &f);
+
+	(void)ms;
+	*ret = (struct vgpu){ 0 };
+	if (rc || !f.mdevs)
+		return rc;
+	if (f.mdevs > 1 || !f.profile_id[0])
+		return -EIO;
+	STR_COPY(ret->id, f.profile_id);
+	STR_COPY(ret->uuid, f.mdev);
+	return 0;
+}
+
+/* What types there are, a look at the device has told; how many are left may wait for the driver. */
+static int mdev_look(struct backend *b, struct step *step, unsigned int ms,
+		     struct vgpu_types *list)
+{
+	struct vgpu_type *t = (struct vgpu_type *)types_find(list, step->value, NULL);
+	struct out text = { 0 };
+	char path[PATH_SIZE];
+	int64_t n = 0;
+	int rc;
+
+	if (!t || strchr(t->id, '/'))
+		return 0;
+	snprintf(path, sizeof(path), PCI_DEVICES "/%s/" MDEV_TYPES "/%s/available_instances",
+		 step->dev.name, t->id);
+	rc = read_file(b, path, ms, &text);
+	if (!rc)
+		rc = parse_i64(out_text(&text), 0, INT32_MAX, &n);
+	t->available = (int32_t)n;
+	out_free(&text);
+	return rc;
+}
+
+static int mdev_make(struct backend *b, struct step *step, unsigned int ms, const struct vgpu *as)
+{
+	char path[PATH_SIZE];
+
+	if (strchr(as->id, '/'))
+		return -EINVAL;
+	snprintf(path, sizeof(path), PCI_DEVICES "/%s/" MDEV_TYPES "/%s/create", step->dev.name,
+		 as->id);
+	return step_write(b, path, as->uuid, ms, step);
+}
+
+static int mdev_end(struct backend *b, struct step *step, unsigned int ms, const struct vgpu *is)
+{
+	char path[PATH_SIZE];
+
+	snprintf(path, sizeof(path), MDEV_DEVICES "/%s/remove", is->uuid);
+	return step_write(b, path, "1", ms, step);
+}
+
+/* ---- */
+
+static const struct vgpu_world worlds[] = {
+	{ "vendor-vfio", NVIDIA_TYPE, vendor_observe, vendor_list, vendor_now, vendor_look,
+	  vendor_make, vendor_end },
+	{ "mdev", MDEV_TYPES, mdev_observe, mdev_list, mdev_now, mdev_look, mdev_make, mdev_end },
+};
+
+const struct vgpu_world *vgpu_world_at(const struct sysfs *at)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(worlds); i++)
+		if (sysfs_exists(at, ROOT_SYS, "%s", worlds[i].offers))
+			return &worlds[i];
+	return NULL;
+}
+
+const struct vgpu_world *vgpu_world_of(const struct sysfs *s, const struct key *dev)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(worlds); i++)
+		if (sysfs_exists(s, ROOT_SYS, PCI_DEVICES "/%s/%s", dev->name, worlds[i].offers))
+			return &worlds[i];
+	return NULL;
+}
+
+struct vgpu_types *vgpu_list(const struct sysfs *s, const struct key *dev, const struct facts *f)
+{
+	const struct vgpu_world *world;
+	struct vgpu_types *types;
+	struct sysfs at = *s;
+	_closedir_ DIR *dir = NULL;
+
+	if (f && !(f->caps & (CAP_VGPU | CAP_ENABLE)))
+		return NULL;
+	dir = sysfs_dir(s, ROOT_SYS, PCI_DEVICES "/%s", dev->name);
+	types = dir ? calloc(1, sizeof(*types)) : NULL;
+	if (!types)
+		return NULL;
+	at.fd[ROOT_SYS] = dirfd(dir);
+	world = vgpu_world_at(&at);
+	if (world)
+		world->list(&at, types);
+	return types;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How a kernel makes a vGPU of a function: a row of world.c, chosen by what sysfs offers. */
+#ifndef BACKEND_GPU_WORLD_H
+#define BACKEND_GPU_WORLD_H
+
+#include "pcidevfs/facts.h"
+#include "types.h"
+
+struct backend;
+struct err;
+struct step;
+struct sysfs;
+
+/* What a function is: the type's id, and the UUID of its mediated device. Both "": no vGPU. */
+struct vgpu {
+	char id[TYPE_ID], uuid[40];
+};
+
+struct vgpu_world {
+	const char *name;
+	const char *offers; /* the file or directory of a function that tells of it */
+	/* The function's vGPU as sysfs shows it. at: a sysfs root at the function's directory. */
+	void (*observe)(const struct sysfs *at, struct facts *f);
+	/* The types that can be made of it. Both may wait for the driver, but for no device lock. */
+	void (*list)(const struct sysfs *at, struct vgpu_types *ret);
+	/* In a step, by helpers: what it is now; makes it that; makes it none. 0 or -errno without
+	 * a sentence. */
+	int (*now)(struct backend *b, struct step *step, unsigned int ms, struct vgpu *ret);
+	/* Brings up to date what the list says of the type that the step names. */
+	int (*look)(struct backend *b, struct step *step, unsigned int ms, struct vgpu_types *list);
+	int (*make)(struct backend *b, struct step *step, unsigned int ms, const struct vgpu *as);
+	int (*end)(struct backend *b, struct step *step, unsigned int ms, const struct vgpu *is);
+};
+
+/* NULL: the function's driver makes no vGPUs of it now. */
+const struct vgpu_world *vgpu_world_at(const struct sysfs *at);
+const struct vgpu_world *vgpu_world_of(const struct sysfs *s, const struct key *dev);
+
+/* A list that must be freed, of the types that can be made of the function; NULL: of none. */
+struct vgpu_types *vgpu_list(const struct sysfs *s, const struct key *dev, const struct facts *f);
+
+#endif

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Files of an SR-IOV GPU and of its VFs: vGPUs. */
+#include <errno.h>
+#include <string.h>
+
+#include "fs/internal.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/txn.h"
+#include "pcidevfs/util.h"
+#include "rows.h"
+
+static bool is_enabled(const struct device *dev)
+{
+	return dev->caps & CAP_VGPU ? dev->facts.profile_id[0] : dev->facts.num_vfs > 0;
+}
+
+static void enabled_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "%d\n", is_enabled(s->dev));
+}
+
+/* A vGPU: the profile that it has, or had last. */
+static int enable_vgpu(const struct subject *s, bool yes, struct request *ret, struct err *err)
+{
+	const struct device *dev = s->dev;
+	const char *name = dev->facts.profile_id[0] ? dev->facts.profile
+						    : dev->intent.last_profile;
+
+	if (yes && !name[0])
+		return fail(err, EINVAL,
+			    "enabled: %s was no vGPU yet; write one of its profiles to its profile",
+			    dev->key.name);
+	STR_COPY(ret->file, "profile");
+	STR_COPY(ret->value, yes ? name : "");
+	return 0;
+}
+
+/* Another name for the file that says how: the number of VFs, or the profile. */
+static int enabled_store(const struct subject *s, const char *text, struct request *ret,
+			 struct err *err)
+{
+	bool yes;
+
+	if (parse_bool(text, &yes))
+		return fail(err, EINVAL, "enabled: \"%.64s\" is neither 1 nor 0", text);
+	if (s->dev->caps & CAP_VGPU)
+		return enable_vgpu(s, yes, ret, err);
+	STR_COPY(ret->file, "sriov_numvfs");
+	snprintf(ret->value, sizeof(ret->value), "%d", yes ? (int)s->dev->facts.total_vfs : 0);
+	return 0;
+}
+
+static void profile_show(const struct subject *s, struct out *o)
+{
+	out_line(o, s->dev->facts.profile);
+}
+
+static int profile_store(const struct subject *s, const char *text, struct request *ret,
+			 struct err *err)
+{
+	if (!text[0])
+		return fail(err, EINVAL,
+			    "profile: the value is empty; write one of the profiles of %s, or none",
+			    s->dev->key.name);
+	if (strlen(text) >= PROFILE_NAME)
+		return fail(err, EINVAL,
+			    "profile: \"%.32s...\" cannot be a vGPU type of %s: a name has at most "
+			    "%d characters",
+			    text, s->dev->key.name, PROFILE_NAME - 1);
+	STR_COPY(ret->value, strcmp(text, "none") ? text : "");
+	return 0;
+}
+
+static void profiles_show(const struct subject *s, struct out *o)
+{
+	out_room(s, offsetof(struct facts, profiles), o);
+}
+
+static void profile_id_show(const struct subject *s, struct out *o)
+{
+	out_line(o, s->dev->facts.profile_id);
+}
+
+static void mdev_uuid_show(const struct subject *s, struct out *o)
+{
+	out_line(o, s->dev->facts.mdev);
+}
+
+/* clang-format off: a row as it is read */
+static const struct attr rows[] = {
+	{ KEY_RW("enabled", 50, enabled_show, enabled_store),
+	  .bits = CH_NUMVFS | CH_FACT(profile_id), .flags = ATTR_ALIAS,
+	  .caps = CAP_ENABLE,
+	  .help = "of a GPU: 1 makes its VFs, 0 removes them, with their vGPUs; refused while one is "
+		  "held or allocated. Of a VF: 1 while it is a vGPU; 0 ends that, 1 makes it what it "
+		  "was last" },
+	{ KEY_RW("profile", 51, profile_show, profile_store), .bits = CH_FACT(profile),
+	  .caps = CAP_VGPU,
+	  .help = "the vGPU type, by name, as the kernel holds it. A name of its profiles makes the VF "
+		  "a vGPU, claimed by admin where it has no claim; another name makes it another; none "
+		  "ends vGPU and claim. Refused while it is held or allocated" },
+	{ RO("profiles", 52, profiles_show), .bits = CH_PROFILES, .caps = CAP_ENABLE,
+	  .help = "a line for each vGPU type that the card is known to have: name, id, how many are "
+		  "available now, max, framebuffer_mib, and the reason why none is available" },
+	{ KEY_RO("profile_id", 53, profile_id_show), .bits = CH_FACT(profile_id), .caps = CAP_VGPU,
+	  .help = "the id of that type as the kernel has it now; none: it is no vGPU" },
+	{ KEY_RO("mdev_uuid", 54, mdev_uuid_show), .bits = CH_MDEV, .caps = CAP_VGPU,
+	  .help = "UUID of the mediated device that the vGPU is; none where the VF itself is the vGPU" },
+};
+/* clang-format on */
+
+const struct attr_table attrs_vgpu = { rows, ARRAY_SIZE(rows) };
