@@ -258,8 +258,9 @@ static void add_children(struct model *m, const struct device *dev, struct aroun
 		add(a, &found[i]->key);
 }
 
-/* The device, its group, its present and former children: what an operation on it would touch. */
-static void add_around(struct backend *b, const struct key *dev, struct around *a)
+/* The device, its group, its present and former children: what an operation on it would touch.
+ * after: one has ended; what other VFs of its card can still become is told by no event. */
+static void add_around(struct backend *b, const struct key *dev, bool after, struct around *a)
 {
 	const struct device *d;
 	bool pf;
@@ -274,6 +275,9 @@ static void add_around(struct backend *b, const struct key *dev, struct around *
 		a->group = d->facts.iommu_group;
 		add_children(b->model, d, a);
 	}
+	d = after && d && d->caps & CAP_VGPU ? model_parent(b->model, d) : NULL;
+	if (d)
+		add_children(b->model, d, a);
 	model_unlock(b->model);
 	if (pf)
 		pci_vfs(&b->sys, dev, add_vf, a);
@@ -287,13 +291,13 @@ static int by_key(const void *left, const void *right)
 }
 
 /* All that an operation on these touches, each once: members of one group add each other. */
-static int collect_around(struct backend *b, const struct key *devs, size_t n_devs,
+static int collect_around(struct backend *b, const struct key *devs, size_t n_devs, bool after,
 			  struct around *ret)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < n_devs; i++)
-		add_around(b, &devs[i], ret);
+		add_around(b, &devs[i], after, ret);
 	if (ret->failed)
 		return -ENOMEM;
 	qsort(ret->v, ret->n, sizeof(*ret->v), by_key);
@@ -371,7 +375,7 @@ int backend_observe(void *backend, const struct key *devs, size_t n_devs, bool g
 		    struct err *err)
 {
 	struct around a = { .group = -1 };
-	int rc = collect_around(backend, devs, n_devs, &a);
+	int rc = collect_around(backend, devs, n_devs, !guards, &a);
 
 	rc = rc ? fail(err, ENOMEM, "no memory to examine the devices")
 		: observe(backend, devs, &a, guards, err);

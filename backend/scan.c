@@ -21,6 +21,7 @@ struct seen {
 	bool looked, again; /* again: observe it once more */
 	bool present;
 	bool unknown; /* it could not be observed: the old facts stay */
+	bool taken;   /* its facts are those of the model now */
 	bool other;   /* it changed its class or its doubt: does the host need it? */
 	struct facts facts;
 	struct vgpu_types *types; /* NULL: none can be made of it */
@@ -268,9 +269,24 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 	dev->facts.has_way = claim_way(b->ways, dev);
 	if (names)
 		dev->names = *names;
-	if (s->types)
-		types_note(m, dev, s->types);
+	s->taken = true;
 	return true;
+}
+
+/* The vGPU types of a card are told by all of its VFs. Nobody sees one published without the
+ * other. */
+static void publish(struct model *m, const struct batch *batch)
+{
+	static void (*const passes[])(struct model *, struct device *,
+				      const struct vgpu_types *) = { types_name, types_note };
+
+	for (size_t p = 0; p < ARRAY_SIZE(passes); p++) {
+		for (size_t i = 0; i < batch->n; i++)
+			if (batch->v[i].taken && batch->v[i].types)
+				passes[p](m, model_edit(m, &batch->v[i].key, false),
+					  batch->v[i].types);
+		model_publish(m);
+	}
 }
 
 /* Removes all devices that a complete batch does not have. */
@@ -317,7 +333,7 @@ static int commit(struct backend *b, struct batch *batch, bool all)
 		fits &= commit_one(b, batch, &batch->v[i], &nm, &new);
 	if (all)
 		view_tell(&b->views, batch->view, NULL);
-	model_publish(b->model);
+	publish(b->model, batch);
 	model_unlock(b->model);
 	naming_end(&nm);
 	if (new)

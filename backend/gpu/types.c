@@ -219,6 +219,8 @@ static void print(const struct vgpu_types *types, struct out *o)
 	for (size_t i = 0; i < types->n; i++) {
 		const struct vgpu_type *t = &types->v[i];
 
+		if (i)
+			out_put(o, "\n", 1);
 		out_pair(o, "name", t->name);
 		out_pair(o, "id", t->id);
 		print_number(o, "available", t->available);
@@ -226,7 +228,6 @@ static void print(const struct vgpu_types *types, struct out *o)
 		print_number(o, "framebuffer_mib", t->framebuffer_mib);
 		if (t->why[0])
 			out_pair(o, "reason", t->why);
-		out_put(o, "\n", 1);
 	}
 }
 
@@ -302,15 +303,14 @@ static void count(struct used *u, const struct device *vf)
 	u->n++;
 }
 
-/* dev as it will be published; the others as they are. */
-static struct used used_of(struct model *m, const struct device *card, const struct device *dev)
+static struct used used_of(struct model *m, const struct device *card)
 {
 	struct used u = { .size = -1 };
 	const struct device *vfs[INTENT_VFS];
 	size_t n = model_children(m, &card->key, BUS_PCI, vfs, INTENT_VFS);
 
 	for (size_t i = 0; i < n && i < INTENT_VFS; i++)
-		count(&u, key_eq(&vfs[i]->key, &dev->key) ? dev : vfs[i]);
+		count(&u, vfs[i]);
 	return u;
 }
 
@@ -364,7 +364,6 @@ static void list_card(struct vgpu_types *known, const struct vgpu_types *seen, b
 	}
 }
 
-/* The name may be known from before the daemon began: by what was asked for. */
 static void name_profile(struct device *dev, const struct vgpu_types *known)
 {
 	struct facts *f = &dev->facts;
@@ -373,34 +372,47 @@ static void name_profile(struct device *dev, const struct vgpu_types *known)
 
 	if (t)
 		STR_COPY(f->profile, t->name);
-	else if (f->profile_id[0] && !strcmp(dev->intent.profile_id, f->profile_id))
-		STR_COPY(f->profile, dev->intent.profile);
 	else
 		STR_COPY(f->profile, f->profile_id);
 	if (f->profile[0])
 		types_resource(f->profile, dev->names.resource);
 }
 
-void types_note(struct model *m, struct device *dev, const struct vgpu_types *seen)
+static struct device *card_of(struct model *m, struct device *dev)
 {
-	bool vf = device_is_vf(dev);
-	struct device *card = vf ? model_edit(m, &dev->facts.parent, false) : dev;
+	return device_is_vf(dev) ? model_edit(m, &dev->facts.parent, false) : dev;
+}
+
+void types_name(struct model *m, struct device *dev, const struct vgpu_types *seen)
+{
+	struct device *card = dev ? card_of(m, dev) : NULL;
 	_free_ struct vgpu_types *known = calloc(1, sizeof(*known));
-	struct used u;
 
 	if (!card || !known)
 		return;
 	types_of(m, card, known);
-	if (!card->facts.driver[0]) /* the next one may have others */
+	/* The next driver may have others; a card without vGPUs tells all of them. */
+	if (!card->facts.driver[0] || (seen->n && !used_of(m, card).n))
 		known->n = 0;
 	for (size_t i = 0; i < seen->n; i++)
 		types_add(known, &seen->v[i]);
+	keep(m, card, known);
 	name_profile(dev, known);
-	u = used_of(m, card, dev);
-	if (vf) {
-		list_card(known, seen, !dev->facts.profile_id[0], &u);
-		keep(m, card, known);
-		list_own(known, seen, dev, &u);
-	}
+}
+
+void types_note(struct model *m, struct device *dev, const struct vgpu_types *seen)
+{
+	struct device *card = dev ? card_of(m, dev) : NULL;
+	_free_ struct vgpu_types *known = calloc(1, sizeof(*known));
+	struct used u;
+
+	if (!card || !known || card == dev)
+		return;
+	types_of(m, card, known);
+	name_profile(dev, known); /* what is stored of the card has come since */
+	u = used_of(m, card);
+	list_card(known, seen, !dev->facts.profile_id[0], &u);
+	keep(m, card, known);
+	list_own(known, seen, dev, &u);
 	keep(m, dev, known);
 }

@@ -48,8 +48,10 @@ const struct vgpu_type *types_find(const struct vgpu_types *types, const char *n
 #define TYPES_TEXT 200
 void types_available(const struct vgpu_types *types, char buf[static TYPES_TEXT]);
 
-/* Takes what a look at this device has found into its facts and those of its card: names of types
- * that the kernel shows no more, who is in the way, and its own name. dev is from model_edit(). */
+/* What a look at several devices has found goes to their facts and those of their cards: for each of
+ * them the types and its own name; once that is published, for each what it can become and who is in
+ * the way. dev is from model_edit(), or NULL. */
+void types_name(struct model *m, struct device *dev, const struct vgpu_types *seen);
 void types_note(struct model *m, struct device *dev, const struct vgpu_types *seen);
 
 /* nvidia.com/NVIDIA_A2-4Q: the name under which Harvester offers the type (spec/harvester.md 3). */

@@ -167,7 +167,6 @@ static void note(struct device *dev)
 	struct intent *w = &dev->intent;
 
 	STR_COPY(w->profile, dev->facts.profile);
-	STR_COPY(w->profile_id, dev->facts.profile_id);
 	STR_COPY(w->last_profile, dev->facts.profile);
 	STR_COPY(w->pinned, dev->names.resource);
 }
@@ -186,7 +185,7 @@ static int profile_settle(struct model *m, const struct request *request, struct
 			    request->value[0] ? request->value : "none");
 	if (!request->value[0]) {
 		intent_end_claim(&dev->intent);
-		dev->intent.profile[0] = dev->intent.profile_id[0] = '\0';
+		dev->intent.profile[0] = '\0';
 		dev->intended[0] = '\0';
 		return 0;
 	}

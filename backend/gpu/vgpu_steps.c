@@ -188,10 +188,17 @@ static int profile_undo(void *backend, struct step *step, unsigned int ms, struc
 		  : 0;
 }
 
+static int profile_refuse(struct model *m, const struct step *step, struct err *err)
+{
+	const struct device *dev = model_find(m, &step->dev);
+
+	return dev ? refuse_holder("", dev, err) : 0;
+}
+
 const struct verb vgpu_profile = { .of = "vgpu",
 				   .name = "profile",
 				   .deadline_ms = PROFILE_MS,
 				   .records = true,
-				   .refuse = refuse_step,
+				   .refuse = profile_refuse,
 				   .run = profile_run,
 				   .undo = profile_undo };

@@ -100,7 +100,8 @@ int sriov_refuse_vf(const struct device *pf, const struct device *vf, bool force
 	if (vf->facts.critical[0] && vf->facts.use != USE_GUEST && !force)
 		return fail(err, EPERM, "%sthe host needs %s: %s; the VFs stay", before,
 			    vf->key.name, vf->facts.critical);
-	return refuse_used(before, vf, err);
+	/* A vGPU that nobody uses is ended by the steps before, and comes back with the VF. */
+	return vf->caps & CAP_VGPU ? refuse_holder(before, vf, err) : refuse_used(before, vf, err);
 }
 
 static bool keeps_claim(const struct pf *pf, const struct device *vf, const struct plan *plan)
@@ -116,11 +117,8 @@ static int refuse_vf(const struct pf *pf, const struct device *vf, const struct 
 	snprintf(before, sizeof(before), "virtfn%d of %s: ", vf->facts.index, pf->dev->key.name);
 	if (device_is_coming(vf) && !pf->request->restores)
 		return refuse_coming(before, vf, err);
-	/* A vGPU that nobody uses goes with the VF, and comes back with it. */
-	if (vf->caps & CAP_VGPU)
-		return refuse_holder(before, vf, err);
 	/* Nobody can release a VF that a pod has, so that is reported first. */
-	if (!device_is_allocated(vf) && keeps_claim(pf, vf, plan))
+	if (!(vf->caps & CAP_VGPU) && !device_is_allocated(vf) && keeps_claim(pf, vf, plan))
 		return fail(err, EBUSY,
 			    "virtfn%d of %s: %s is claimed by %s; write none to its claim first",
 			    vf->facts.index, pf->dev->key.name, vf->key.name, vf->intent.claim);

@@ -21,7 +21,7 @@ static void find_places(struct intents *in)
 	in->places = calloc(in->rs.n ? in->rs.n : 1, sizeof(*in->places));
 	in->places_known = in->places;
 	for (size_t i = 0; i < in->rs.n && in->places; i++)
-		if (persist_has(&persist_claim, &in->rs.v[i]->intent))
+		if (persist_has(&persist_claim, &in->rs.v[i]->intent) || in->rs.v[i]->types)
 			in->places[in->n_places++] =
 				(struct mark){ mark_of(&in->rs.v[i]->id), i };
 	marks_sort(in->places, in->n_places);
@@ -34,6 +34,18 @@ bool record_may_be_here(const struct record *r, const struct device *card,
 	       (r->id.serial == id->serial || !device_is_known(card));
 }
 
+/* What the kernel tells now comes last, and is newer. */
+static void add_types(struct model *m, const char *types, struct device *dev)
+{
+	struct out o = { 0 };
+
+	out_printf(&o, "%s\n", types);
+	model_text(m, &dev->facts.profiles, &o);
+	if (!o.failed)
+		model_set_text(m, &dev->facts.profiles, out_text(&o), o.len);
+	out_free(&o);
+}
+
 static void note_one(const struct intents *in, const struct record *r, struct device *dev,
 		     const struct identity *id)
 {
@@ -41,9 +53,11 @@ static void note_one(const struct intents *in, const struct record *r, struct de
 
 	if (!key_eq(&r->id.child, &id->child))
 		return;
+	if (vf == id->vf && r->types)
+		add_types(in->m, r->types, dev);
 	if (vf == id->vf && !interrupted_is_ours(in, r))
 		STR_COPY(dev->intended, r->intent.claim);
-	if (vf >= 0 && vf < INTENT_VFS && id->vf == -1 && dev->facts.total_vfs >= 0)
+	if (r->intent.claim[0] && vf >= 0 && vf < INTENT_VFS && id->vf == -1 && dev->facts.total_vfs >= 0)
 		dev->intent.vf_claims[vf / 64] |= UINT64_C(1) << vf % 64;
 }
 

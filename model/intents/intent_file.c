@@ -29,8 +29,10 @@ struct record *record_copy(const struct record *r)
 	c->fresh = true;
 	c->extra = r->extra ? strdup(r->extra) : NULL;
 	c->aside = r->aside ? strdup(r->aside) : NULL;
+	c->types = r->types ? strdup(r->types) : NULL;
 	c->owners = calloc(r->n_owners ? r->n_owners : 1, sizeof(*c->owners));
-	if (!c->owners || (r->extra && !c->extra) || (r->aside && !c->aside)) {
+	if (!c->owners || (r->extra && !c->extra) || (r->aside && !c->aside) ||
+	    (r->types && !c->types)) {
 		record_free(c);
 		return NULL;
 	}
@@ -46,6 +48,7 @@ void record_free(struct record *r)
 	free(r->owners);
 	free(r->extra);
 	free(r->aside);
+	free(r->types);
 	free(r);
 }
 

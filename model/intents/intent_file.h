@@ -58,6 +58,7 @@ struct record {
 	bool unborn;	 /* it did not exist before the operation, which makes it */
 	struct owner *owners;
 	size_t n_owners;
+	char *types; /* a PF: the vGPU types that it was seen to have (facts.profiles), or NULL */
 	char *extra; /* unknown "key=value key=value", unchanged, or NULL */
 	/* An invalid line of the file instead of a record; reason says why. Else NULL. */
 	char *aside;

@@ -4,8 +4,10 @@
 #include "persist.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
 int persist_parse(const struct persist_key *k, struct record *r, const char *text)
@@ -111,11 +113,40 @@ static enum half vfs_half(const struct record *r, const struct device *dev)
 	return w->vfs_wanted || !r->had_vfs ? HALF_MENDS : HALF_STAYS;
 }
 
+/* The vGPU types of the card: while it is full, the kernel names none. */
+static int types_parse(struct record *r, const char *text)
+{
+	free(r->types);
+	r->types = strdup(text);
+	return r->types ? 0 : -ENOMEM;
+}
+
+static void types_print(const struct record *r, struct out *o)
+{
+	if (r->types && r->types[0])
+		out_pair(o, "types", r->types);
+}
+
+static void vfs_follow(struct model *m, struct record *r, const struct device *dev)
+{
+	struct out o = { 0 };
+
+	persist_copy(&persist_vfs, &r->intent, &dev->intent);
+	model_text(m, &dev->facts.profiles, &o);
+	if (!r->intent.vfs_wanted)
+		types_parse(r, "");
+	else if (o.len && !o.failed)
+		types_parse(r, out_text(&o));
+	out_free(&o);
+}
+
 const struct persist persist_vfs = {
 	.file = "sriov_numvfs",
-	.keys = { PERSIST_OTHER("numvfs", vfs_parse, vfs_print) },
+	.keys = { PERSIST_OTHER("numvfs", vfs_parse, vfs_print),
+		  PERSIST_OTHER("types", types_parse, types_print) },
 	.fields = { PERSIST_NUMBER(vfs_wanted), PERSIST_NUMBER(num_vfs) },
 	.ends = &persist_claim,
+	.follow = vfs_follow,
 	.value = vfs_value,
 	.none = "0",
 	.is_there = vfs_are_there,
@@ -165,10 +196,9 @@ static bool profile_drifted(const struct record *r, const struct device *dev, ch
 static const struct persist persist_profile = {
 	.file = "profile",
 	.keys = { PERSIST_KEY("profile", KEY_TEXT, false, intent.profile),
-		  PERSIST_KEY("profile_id", KEY_TEXT, false, intent.profile_id),
 		  PERSIST_KEY("last_profile", KEY_TEXT, false, intent.last_profile),
 		  PERSIST_KEY("mdev", KEY_TEXT, false, intent.mdev) },
-	.fields = { PERSIST_TEXT(profile), PERSIST_TEXT(profile_id), PERSIST_TEXT(last_profile),
+	.fields = { PERSIST_TEXT(profile), PERSIST_TEXT(last_profile),
 		    PERSIST_TEXT(mdev) },
 	.made_by = "create",
 	.value = profile_value,

@@ -27,7 +27,7 @@ struct persist_key {
 	enum { KEY_OTHER, KEY_TEXT, KEY_FLAG } is;
 	bool claimed;	 /* printed only with a claim */
 	size_t at, size; /* of the field of struct record, for KEY_TEXT and KEY_FLAG */
-	int (*parse)(struct record *r, const char *text); /* for KEY_OTHER; -EINVAL */
+	int (*parse)(struct record *r, const char *text); /* for KEY_OTHER; -EINVAL, -ENOMEM */
 	void (*print)(const struct record *r,
 		      struct out *o); /* likewise; NULL: another row prints it */
 };
@@ -65,7 +65,7 @@ struct persist {
 	const char *file; /* of the tree, and of the method that executes the request */
 	struct persist_key
 		keys[PERSIST_KEYS];	 /* in the order of a line; one without a name ends them */
-	struct persist_field fields[5];	 /* something is stored if the first is not 0, or "" */
+	struct persist_field fields[3];	 /* something is stored if the first is not 0, or "" */
 	bool of_group;	 /* a request for one device changes all members of its IOMMU group */
 	bool with_claim; /* ends with the claim */
 	/* An intent that cannot be combined with this one and ends when this is accepted. NULL:
