@@ -271,10 +271,21 @@ void types_of(struct model *m, const struct device *dev, struct vgpu_types *ret)
 	out_free(&o);
 }
 
-static void keep(struct model *m, struct device *dev, const struct vgpu_types *types)
+/* "nvidia-63" before "nvidia-222". */
+static int by_id(const void *left, const void *right)
+{
+	const struct vgpu_type *a = left, *b = right;
+	size_t n = strlen(a->id), len = strlen(b->id);
+
+	return n != len ? (n > len) - (n < len) : strcmp(a->id, b->id);
+}
+
+/* In the order of ids, which both worlds share; directories have none. */
+static void keep(struct model *m, struct device *dev, struct vgpu_types *types)
 {
 	struct out o = { 0 };
 
+	qsort(types->v, types->n, sizeof(*types->v), by_id);
 	print(types, &o);
 	model_set_text(m, &dev->facts.profiles, out_text(&o), o.len);
 	out_free(&o);

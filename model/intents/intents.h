@@ -159,6 +159,8 @@ enum match pass_lookup(const struct pass *p, const struct identity *wanted, size
 size_t pass_candidate(const struct pass *p, const struct key *key);
 /* The matched record; NULL: nothing is stored for it. */
 struct record *pass_record(const struct pass *p, const struct key *dev);
+/* An operation runs on its parent, or restore has begun one: it may remove the device. */
+bool pass_parent_busy(const struct pass *p, const struct device *dev);
 /* Finds the record's device, if it has none. */
 void pass_match(struct pass *p, struct record *r);
 /* Is everything known that distinguishes the card? */

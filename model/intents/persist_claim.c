@@ -121,14 +121,6 @@ struct group {
 	bool all_guest, held;
 };
 
-static bool pf_flies(const struct pass *p, const struct device *dev)
-{
-	const struct device *pf = model_parent(p->in->m, dev);
-	const struct record *r = pf ? pass_record(p, &pf->key) : NULL;
-
-	return (pf && pf->busy[0]) || (r && r->restoring);
-}
-
 /* Call it with the model locked. */
 static void look_at_group(const struct pass *p, const struct record *r, const struct device *dev,
 			  struct group *g)
@@ -144,7 +136,7 @@ static void look_at_group(const struct pass *p, const struct record *r, const st
 		g->records[i] = pass_record(p, &d->key);
 		if (r->group && (!g->records[i] || g->records[i]->group != r->group))
 			g->new = d;
-		if (d->busy[0] || pf_flies(p, d))
+		if (d->busy[0] || pass_parent_busy(p, d))
 			g->busy = d;
 		sight_add(&g->sight, d);
 		g->all_guest &= d->facts.use == USE_GUEST;

@@ -36,10 +36,12 @@ set_to "$V/$vf0/claim" alice
 refused EBUSY "$V/$vf0/claim" bob "is claimed by alice"
 refused EINVAL "$V/$vf0/claim" none "write none to its profile"
 taken_as "$vf0"
-# QEMU takes it, and runs until it is ended.
-# shellcheck disable=SC2046 # arguments
-qemu-system-x86_64 -machine q35 -nodefaults -display none -S $(cat "$V/$vf0/qemu") >"$D/said" 2>&1 &
+# A VMM has it.
+group=$(sed -n 's,^/dev/vfio/\([0-9]*\)$,\1,p' "$V/$vf0/nodes")
+[ -n "$group" ] || fail "nodes: $(cat "$V/$vf0/nodes")"
+"$B/tests/hold" "$group" "$(name_of "$vf0")" 100 >"$D/said" 2>&1 &
 vmm=$!
+wait_for 10 grep -q held "$D/said"
 wait_for 10 grep -q "pid=$vmm" "$V/$vf0/holders"
 refused EBUSY "$V/$vf0/profile" none "held by"
 refused EBUSY "$V/$vf0/profile" "NVIDIA LAB-8Q" "held by"
