@@ -142,6 +142,7 @@ static const struct {
 	{ CAP_NIC, "NIC" },
 	{ CAP_NUMVFS, "PF whose VFs are written to sriov_numvfs" },
 	{ CAP_VGPU, "can be a vGPU" },
+	{ CAP_VGPU_HOST, "NVIDIA GPU" },
 	{ CAP_ENABLE, "SR-IOV GPU or VF of one" },
 };
 

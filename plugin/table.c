@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The table of devices, filled by the mirror (client/mirror.h). */
+#include <string.h>
 #include <stdio.h>
 
 #include "plugin.h"
@@ -32,7 +33,8 @@ static bool table_holders(const void *table, size_t i, char *path, size_t size)
 
 	if (i >= t->n)
 		return false;
-	snprintf(path, size, "%s/%s/holders", bus_of(t->v[i])->directory, dev_kubelet_id(t->v[i]));
+	snprintf(path, size, "%s/%s/holders", bus_of(t->v[i])->directory,
+		 t->v[i]->id + strlen(bus_of(t->v[i])->prefix));
 	return true;
 }
 

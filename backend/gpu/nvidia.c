@@ -35,8 +35,8 @@ static void observe(const struct sysfs *at, const struct key *dev, struct facts 
 	f->own_vfs |= gpu && f->total_vfs >= 0;
 	if (!gpu)
 		return;
-	if (f->total_vfs > 0 && makes_vgpus(at))
-		f->caps |= CAP_ENABLE;
+	if (!f->parent.bus)
+		f->caps |= CAP_VGPU_HOST | (f->total_vfs > 0 && makes_vgpus(at) ? CAP_ENABLE : 0);
 	if (!f->parent.bus)
 		return;
 	f->caps |= CAP_VGPU | CAP_ENABLE;

@@ -40,6 +40,7 @@ enum cap {
 	CAP_NUMVFS = 1 << 8, /* a PF whose sriov_numvfs sets the number of VFs */
 	CAP_VGPU = 1 << 9,   /* a VF of which its driver can make a vGPU */
 	CAP_ENABLE = 1 << 10, /* an SR-IOV GPU or a VF of one: has the file enabled */
+	CAP_VGPU_HOST = 1 << 11, /* a GPU of a vendor whose driver makes vGPUs: has vgpu_support */
 	CAP_END,	     /* above all of them */
 };
 

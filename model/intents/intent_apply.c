@@ -35,14 +35,6 @@ static bool children_busy(const struct pass *p, const struct device *dev)
 	return busy;
 }
 
-bool pass_parent_busy(const struct pass *p, const struct device *dev)
-{
-	const struct device *parent = model_parent(p->in->m, dev);
-	const struct record *r = parent ? pass_record(p, &parent->key) : NULL;
-
-	return (parent && parent->busy[0]) || (r && r->restoring);
-}
-
 /* Starts an operation on dev: the record's device, or the parent that makes it. */
 static void start_op(struct pass *p, const struct persist *k, struct record *r,
 		     const struct device *dev)

@@ -195,6 +195,14 @@ struct record *pass_record(const struct pass *p, const struct key *dev)
 	return at == RECORD_NONE ? NULL : p->of[at];
 }
 
+bool pass_parent_busy(const struct pass *p, const struct device *dev)
+{
+	const struct device *parent = model_parent(p->in->m, dev);
+	const struct record *r = parent ? pass_record(p, &parent->key) : NULL;
+
+	return (parent && parent->busy[0]) || (r && r->restoring);
+}
+
 static void note_candidate(struct pass *p, struct record *r)
 {
 	size_t at = r->birth ? pass_candidate(p, &r->dev) : RECORD_NONE;

@@ -238,7 +238,7 @@ static int build_container(struct building *b, const struct devices *t, const ch
 			add_variable(b, first = d, c);
 		/* KubeVirt makes two devices of a resource that has two variables (k8s/kubevirt,
 		 * case 37). */
-		if (bus_of(d) != bus_of(first))
+		if (strcmp(bus_of(d)->variable, bus_of(first)->variable))
 			return fail(
 				err, EINVAL,
 				"%s has mediated and PCI devices; no VM can take both under one "

@@ -2,15 +2,17 @@
 #include "bus.h"
 
 #include <string.h>
+
+#include "devices.h"
 #include "pcidevfs/key.h"
 #include "pcidevfs/util.h"
 
-#include "devices.h"
-
-/* PCI is last, because its prefix matches every id. */
+/* PCI is last, because its prefix matches every id; before it, functions that are one mediated
+ * device, by which kubelet and VMs know them. */
 static const struct bus_row buses[] = {
 	{ "mdev/", "mdevs", "MDEV_PCI" },
 	{ "usb/", "usb", "USB" },
+	{ "", "devices", "MDEV_PCI", .by_uuid = true },
 	{ "", "devices", "PCI" },
 };
 
@@ -23,14 +25,22 @@ const struct bus_row *bus_of(const struct dev *d)
 {
 	const struct bus_row *b = buses;
 
-	while (strncmp(d->id, b->prefix, strlen(b->prefix)))
+	while (strncmp(d->id, b->prefix, strlen(b->prefix)) || (b->by_uuid && !d->mdev[0]))
 		b++;
 	return b;
 }
 
 const char *dev_kubelet_id(const struct dev *d)
 {
-	return d->id + strlen(bus_of(d)->prefix);
+	return bus_of(d)->by_uuid ? d->mdev : d->id + strlen(bus_of(d)->prefix);
+}
+
+static struct dev *find_by_uuid(const struct devices *t, const char *uuid)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->v[i]->mdev[0] && !strcmp(t->v[i]->mdev, uuid))
+			return t->v[i];
+	return NULL;
 }
 
 struct dev *devices_of_kubelet(const struct devices *t, const char *resource,
@@ -44,7 +54,7 @@ struct dev *devices_of_kubelet(const struct devices *t, const char *resource,
 
 		if ((size_t)snprintf(id, sizeof(id), "%s%s", b->prefix, kubelet_id) >= sizeof(id))
 			return NULL;
-		d = devices_find(t, id);
+		d = b->by_uuid ? find_by_uuid(t, kubelet_id) : devices_find(t, id);
 		if (d && (!resource || !strcmp(dev_resource(d), resource)))
 			return d;
 	}

@@ -3,6 +3,7 @@
 #ifndef PLUGIN_BUS_H
 #define PLUGIN_BUS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct dev;
@@ -11,6 +12,7 @@ struct bus_row {
 	const char *prefix;    /* of the id in inventory; kubelet's id lacks it */
 	const char *directory; /* of the tree */
 	const char *variable;  /* that KubeVirt reads: <variable>_RESOURCE_<NAME> */
+	bool by_uuid;	       /* the id for kubelet is the mediated device's (mdev_uuid) */
 };
 
 /* The i-th row, or NULL. */

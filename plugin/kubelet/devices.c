@@ -70,6 +70,7 @@ static const struct line_field fields[] = {
 	{ "allocated_to", offsetof(struct dev, allocated), false },
 	{ "allocated_nodes", offsetof(struct dev, kept), false },
 	{ "allocated_as", offsetof(struct dev, as), false },
+	{ "mdev_uuid", offsetof(struct dev, mdev), false },
 	{ "numa_node", offsetof(struct dev, numa), true },
 	{ "iommu_group", offsetof(struct dev, group), true },
 };

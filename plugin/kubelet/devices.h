@@ -12,6 +12,7 @@
 struct dev {
 	const char *id; /* as in inventory: "0000:05:00.0", "mdev/<uuid>", "usb/2-1" */
 	const char *resource, *claim, *state, *reason, *nodes, *allocated;
+	const char *mdev;    /* UUID of the mediated device that the function is; "" */
 	const char *kept;    /* nodes when a pod last got the device or a member of its group */
 	/* its resource when a pod last got it, while that name may still count */
 	const char *as;

@@ -486,5 +486,11 @@ DEFINE_TEST(each_bus_has_its_ids_directory_and_variable)
 		out_free(&variable);
 		CHECK(devices_of_kubelet(&t, "intel.com/NIC-X.1", rows[i].kubelet) == d);
 	}
+	/* A VF that is one mediated device. */
+	CHECK_EQ(take(&t, "0000:05:02.0", NIC " mdev_uuid=5c1f0a2f"), 0);
+	CHECK_STR(dev_kubelet_id(t.v[0]), "5c1f0a2f");
+	CHECK_STR(bus_of(t.v[0])->variable, "MDEV_PCI");
+	CHECK(devices_of_kubelet(&t, "intel.com/NIC-X.1", "5c1f0a2f") == t.v[0]);
+	CHECK(!strcmp(bus_of(t.v[0])->directory, "devices"));
 	devices_free(&t);
 }
