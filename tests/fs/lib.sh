@@ -56,14 +56,19 @@ comes_back() { # comes_back DEVICE CLAIM: by restore, whose act is over
 	wait_for 10 sh -c "! grep -qsx busy '$V'/*/state"
 }
 
-start_sim() { # start_sim [MACHINE]; $cdev and $free_override: its kernel is so, see pcidevfs-sim --help
+start_sim() { # start_sim [MACHINE]; $cdev, $free_override, $vgpus: its kernel is so, see pcidevfs-sim --help
 	mkdir -p "$S"
 	: >"$D/sim.out" # of an earlier one, which the background job would empty too late
 	# Process 1 is the test's own here, so the simulation cannot know that the network is private.
 	"$bin/pcidevfs-sim" --uevents ${cdev:+--cdev} ${free_override:+--free-override} \
-		${1:+--machine "$1"} "$S" >"$D/sim.out" 2>"$D/sim.err" &
+		${vgpus:+--gpu "$vgpus"} ${1:+--machine "$1"} "$S" >"$D/sim.out" 2>"$D/sim.err" &
 	sim_pid=$!
 	wait_for 20 grep -qx ready "$D/sim.out"
+}
+
+start_gpu() { # start_gpu STYLE [OPTION=VALUE]...: the lab's machine under -g, 0000:01:00.0 is a GPU with 8 VFs
+	vgpus="$*"
+	start_sim tests/machines/lab-vgpu.umockdev.gz
 }
 
 start_daemon() { # start_daemon [OPTION...]: over the simulation where there is one

@@ -52,6 +52,8 @@ int driver_probe(struct sim *s, struct driver *drv, struct dev *d)
 		return r;
 	}
 	dev_event(s, d, "bind");
+	if (drv->kind->bound)
+		drv->kind->bound(s, d);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "func.h"
 #include "sim.h"
 #include "vfio.h"
+#include "vgpu.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -184,8 +185,9 @@ int facts_write(struct sim *s)
 	for (size_t i = 0; i < s->machine->n; i++)
 		facts_dev(s, &s->machine->records[i], true);
 	for_each_func(s, f)
-		if (f->vfio_dev >= 0)
-			vfio_nodes(s, f);
+		if (f->dev.vfio_dev >= 0)
+			vfio_nodes(s, &f->dev);
+	vgpu_facts(s);
 	r = facts_node(s, "dev/vfio/vfio");
 	if (!r && s->cdev)
 		r = facts_node(s, "dev/iommu");
