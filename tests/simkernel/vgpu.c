@@ -246,7 +246,7 @@ static int probe_pf(struct sim *s, struct func *f)
 	lock_file(s, f, true);
 	if (s->gpu->style == GPU_MDEV_PF)
 		c->parent = mdev_parent_add(s, &f->dev, c, s->gpu->fb);
-	return 0;
+	return s->gpu->style == GPU_MDEV_PF && !c->parent ? -ENOMEM : 0;
 }
 
 static int probe_vf(struct sim *s, struct func *f)
@@ -270,7 +270,7 @@ static int probe_vf(struct sim *s, struct func *f)
 		v->parent = mdev_parent_add(s, &f->dev, c, 1);
 	else if (s->gpu->style == GPU_VFIO)
 		sim_rows(s, tree_dir(s->tree, f->dev.dir, "nvidia"), vgpu_rows, f);
-	return 0;
+	return s->gpu->style == GPU_MDEV && !v->parent ? -ENOMEM : 0;
 }
 
 static int probe(struct sim *s, struct dev *d)
