@@ -24,7 +24,7 @@ struct driver_kind {
 	int (*remove)(struct sim *s, struct dev *d);
 	/* These may be NULL. May the number of VFs become n? */
 	int (*sriov_may)(struct sim *s, struct dev *d, unsigned int n);
-	void (*bound)(struct sim *s, struct dev *d); /* after its event */
+	void (*bound)(struct sim *s, struct dev *d); /* before its event */
 };
 
 struct bus_rules {

@@ -238,12 +238,12 @@ static int run_gpu(struct sim *s, int argc, char **argv)
 	return r ? r : vgpu_build(s);
 }
 
-static int run_mix(struct sim *s, int argc, char **argv)
+static int run_open(struct sim *s, int argc, char **argv)
 {
 	long on;
 
 	(void)argc;
-	return number(argv[1], &on) && (on == 0 || on == 1) ? card_mix(s, argv[0], on) : -EINVAL;
+	return number(argv[1], &on) && (on == 0 || on == 1) ? card_open(s, argv[0], on) : -EINVAL;
 }
 
 static int run_quit(struct sim *s, int argc, char **argv)
@@ -280,8 +280,8 @@ static const struct command commands[] = {
 	{ "functions", "N", 1, 1, "so many more functions come", run_functions },
 	{ "binds", "ADDRESS", 1, 1, "how often vfio-pci took the function", .tell = tell_binds },
 	{ "gpu", "OPTION...", 1, WORDS_MAX - 1, "options of the GPUs change, see below", run_gpu },
-	{ "mix", "ADDRESS 0|1", 2, 2, "vGPUs of different sizes may share a card, until its VFs go",
-	  run_mix },
+	{ "open", "ADDRESS 0|1", 2, 2, "somebody opens the node of such a GPU, or closes it",
+	  run_open },
 	{ "quit", "", 0, 0, "the simulation ends", run_quit },
 };
 

@@ -51,9 +51,9 @@ int driver_probe(struct sim *s, struct driver *drv, struct dev *d)
 		d->drv = NULL;
 		return r;
 	}
-	dev_event(s, d, "bind");
 	if (drv->kind->bound)
 		drv->kind->bound(s, d);
+	dev_event(s, d, "bind");
 	return 0;
 }
 

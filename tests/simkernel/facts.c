@@ -49,6 +49,17 @@ int facts_file(struct sim *s, const char *path, const char *text)
 	return s->base < 0 ? 0 : write_file(s, path, text, strlen(text), 0644);
 }
 
+ssize_t facts_read(struct sim *s, const char *path, char *buf, size_t size)
+{
+	int fd = s->base < 0 ? -1 : openat(s->base, path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, buf, size - 1);
+
+	if (fd >= 0)
+		close(fd);
+	buf[n < 0 ? 0 : n] = 0;
+	return n;
+}
+
 /* A VMM must be able to open it, but its number must never lead to real hardware. */
 int facts_node(struct sim *s, const char *path)
 {

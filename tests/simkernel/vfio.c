@@ -230,6 +230,13 @@ int vfio_viable(struct sim *s, int group)
 	return 0;
 }
 
+static void tell_drivers(struct sim *s, const struct group *g)
+{
+	for_each_func(s, f)
+		if (f->dev.group == g)
+			vgpu_opened(s, f);
+}
+
 int vfio_hold(struct sim *s, int group, pid_t pid, const char *comm)
 {
 	struct group *g = group_find(s, group);
@@ -251,6 +258,7 @@ int vfio_hold(struct sim *s, int group, pid_t pid, const char *comm)
 	snprintf(target, sizeof(target), "../../../dev/vfio/%d", group);
 	facts_link(s, path, target);
 	g->holder = pid;
+	tell_drivers(s, g);
 	return 0;
 }
 
@@ -274,6 +282,7 @@ int vfio_release(struct sim *s, int group)
 		snprintf(path, sizeof(path), "proc/%d", (int)g->holder);
 	facts_remove(s, path);
 	g->holder = 0;
+	tell_drivers(s, g);
 	pthread_cond_broadcast(&s->changed);
 	return 0;
 }

@@ -14,6 +14,7 @@
 
 #define VENDOR 0x10de
 #define DISPLAY 0x03
+#define PARAMS_MAX 256
 
 static bool is_gpu(const struct sim *s, const struct func *f)
 {
@@ -41,7 +42,7 @@ bool vgpu_forbids_vfio(const struct sim *s, const struct func *f)
 
 unsigned int card_room(const struct sim *s, const struct card *c, const struct vgpu_type *t)
 {
-	if (c->count && !c->mixed && !s->gpu->mixed && c->size != t->size)
+	if (c->count && !c->mixed && c->size != t->size)
 		return 0;
 	return c->used < s->gpu->fb ? (s->gpu->fb - c->used) / t->size : 0;
 }
@@ -62,24 +63,39 @@ void card_give(struct card *c, const struct vgpu_type *t)
 	c->count--;
 }
 
-int card_mix(struct sim *s, const char *addr, bool on)
+/* Stands in for the vendor's nvidia-smi vgpu -shm. */
+static ssize_t mixed_show(struct sim *s, void *obj, char *page)
 {
-	const struct func *f = func_find(s, addr);
+	(void)s;
+	return snprintf(page, PAGE_TEXT, "%d\n", ((struct card *)obj)->mixed);
+}
 
-	if (!f || !f->card || !f->card->loaded)
-		return -ENODEV;
-	if (f->card->count)
+static int mixed_store(struct sim *s, void *obj, const char *text, size_t len)
+{
+	struct card *c = obj;
+	bool on;
+
+	(void)len;
+	if (gpu_bool(&on, text))
+		return -EINVAL;
+	gpu_delay(s);
+	if (c->count)
 		return -EBUSY;
-	f->card->mixed = on;
+	c->mixed = on;
 	return 0;
 }
+
+static const struct reaction card_rows[] = {
+	{ .name = "heterogeneous_mode", .mode = 0644, .show = mixed_show, .store = mixed_store },
+	{ .name = NULL },
+};
 
 /* ---- the files of a vGPU */
 
 static size_t print_type(const struct gpu_options *o, unsigned int id, const char *name, char *buf,
 			 size_t size)
 {
-	int n = o->name_first ? snprintf(buf, size, "%s   %u\n", name, id)
+	int n = o->name_first ? snprintf(buf, size, "%s %u\n", name, id)
 			      : snprintf(buf, size, "%-5u : %s\n", id, name);
 
 	return (size_t)n < size ? (size_t)n : 0;
@@ -89,20 +105,20 @@ static ssize_t creatable_show(struct sim *s, void *obj, char *page)
 {
 	const struct vgpu *v = ((struct func *)obj)->vgpu;
 	const struct gpu_options *o = s->gpu;
-	const char *header = o->name_first ? "vGPU Name   ID\n" : "ID    : vGPU Name\n";
-	size_t at = strlen(header), lines = 0;
+	const char *head = o->name_first ? "vGPU Name : ID\n" : "ID    : vGPU Name\n";
+	size_t at = strlen(head), lines = 0;
 
-	strcpy(page, header);
+	strcpy(page, head);
 	for (size_t i = 0; i < o->types->n && v->card && !v->type; i++) {
 		const struct vgpu_type *t = &o->types->list[i];
 
 		if (!card_room(s, v->card, t))
 			continue;
-		at += print_type(o, t->id + v->card->offset, t->name, page + at, SHOW_MAX - at);
+		at += print_type(o, t->id + v->card->ids, t->name, page + at, SHOW_MAX - at);
 		if (!lines++ && o->garbled && strlen(o->garbled) + 1 < SHOW_MAX - at)
 			at += (size_t)sprintf(page + at, "%s\n", o->garbled);
 	}
-	return lines || o->lone_header ? (ssize_t)at : 0;
+	return lines || o->header ? (ssize_t)at : 0;
 }
 
 static ssize_t current_show(struct sim *s, void *obj, char *page)
@@ -110,13 +126,13 @@ static ssize_t current_show(struct sim *s, void *obj, char *page)
 	const struct vgpu *v = ((struct func *)obj)->vgpu;
 
 	(void)s;
-	return snprintf(page, PAGE_TEXT, "%u\n", v->type ? v->type->id + v->card->offset : 0);
+	return snprintf(page, PAGE_TEXT, "%u\n", v->type ? v->type->id + v->card->ids : 0);
 }
 
 static const struct vgpu_type *type_of(const struct sim *s, const struct card *c, unsigned long id)
 {
 	for (size_t i = 0; i < s->gpu->types->n; i++)
-		if (s->gpu->types->list[i].id + c->offset == id)
+		if (s->gpu->types->list[i].id + c->ids == id)
 			return &s->gpu->types->list[i];
 	return NULL;
 }
@@ -152,7 +168,7 @@ static int current_store(struct sim *s, void *obj, const char *text, size_t len)
 {
 	struct func *f = obj;
 	char *end;
-	unsigned long id = strtoul(text, &end, 0);
+	unsigned long id = strtoul(text, &end, 10);
 	int r;
 
 	(void)len;
@@ -179,7 +195,9 @@ static int params_store(struct sim *s, void *obj, const char *text, size_t len)
 	struct func *f = obj;
 	char *copy;
 
-	(void)s, (void)len;
+	(void)s;
+	if (len >= PARAMS_MAX)
+		return -EINVAL;
 	if (!f->vgpu->type || vfio_is_open(&f->dev))
 		return -EPERM;
 	copy = strndup(text, strcspn(text, "\n"));
@@ -199,7 +217,13 @@ static ssize_t instance_show(struct sim *s, void *obj, char *page)
 static ssize_t placement_show(struct sim *s, void *obj, char *page)
 {
 	(void)s;
-	return vgpu_lacks_type(obj) ? -ENXIO : snprintf(page, PAGE_TEXT, "0\n");
+	return vgpu_lacks_type(obj) ? -ENXIO : snprintf(page, PAGE_TEXT, "%u\n", UINT16_MAX);
+}
+
+static ssize_t warm_update_show(struct sim *s, void *obj, char *page)
+{
+	(void)s, (void)obj;
+	return snprintf(page, PAGE_TEXT, "0\n");
 }
 
 static const struct reaction vgpu_rows[] = {
@@ -208,29 +232,111 @@ static const struct reaction vgpu_rows[] = {
 	{ .name = "vgpu_params", .mode = 0644, .show = params_show, .store = params_store },
 	{ .name = "gpu_instance_id", .mode = 0444, .show = instance_show },
 	{ .name = "placement_id", .mode = 0444, .show = placement_show },
+	{ .name = "warm_update", .mode = 0444, .show = warm_update_show },
 	{ .name = NULL },
 };
 
 /* ---- the driver */
 
-/* Others take it while they work on the card, which nobody may have open. */
-static void lock_file(struct sim *s, const struct func *pf, bool there)
+/* ---- who has a card open: its files are those of facts.h, so others write them */
+
+static bool is_open(const struct func *pf)
+{
+	bool open = pf->card->open;
+
+	for (unsigned int i = 0; i < pf->total_vfs && !open; i++)
+		open = pf->vfs[i] && is_vgpu(pf->vfs[i]) && vfio_is_open(&pf->vfs[i]->dev);
+	return open;
+}
+
+static void card_path(char *buf, size_t size, const struct func *pf, const char *name)
+{
+	snprintf(buf, size, "proc/driver/nvidia/gpus/%s%s", pf->dev.name, name);
+}
+
+/* What is written to it is kept, so it is given; but not where somebody has the card open: then it
+ * is a node that takes all and gives nothing. */
+static void show_lock(struct sim *s, const struct func *pf)
 {
 	char path[128];
 
-	snprintf(path, sizeof(path), "proc/driver/nvidia/gpus/%s%s", pf->dev.name,
-		 there ? "/unbindLock" : "");
-	if (there)
-		facts_file(s, path, "0\n");
+	card_path(path, sizeof(path), pf, "/unbindLock");
+	facts_remove(s, path);
+	if (is_open(pf))
+		facts_node(s, path);
 	else
-		facts_remove(s, path);
+		facts_file(s, path, "0\n");
+}
+
+static bool has_lock(struct sim *s, const struct func *pf)
+{
+	char path[128], text[8];
+
+	card_path(path, sizeof(path), pf, "/unbindLock");
+	return facts_read(s, path, text, sizeof(text)) > 0 && *text == '1';
+}
+
+static void show_card(struct sim *s, const struct func *pf)
+{
+	char path[128], text[200];
+
+	card_path(path, sizeof(path), pf, "/information");
+	snprintf(text, sizeof(text),
+		 "Model: \t\t NVIDIA LAB\nBus Type: \t PCIe\nBus Location: \t %s\n"
+		 "Device Minor: \t %u\n",
+		 pf->dev.name, pf->card->minor);
+	facts_file(s, path, text);
+	snprintf(path, sizeof(path), "dev/nvidia%u", pf->card->minor);
+	facts_node(s, path);
+	show_lock(s, pf);
+}
+
+static void hide_card(struct sim *s, const struct func *pf)
+{
+	char path[128];
+
+	card_path(path, sizeof(path), pf, "");
+	facts_remove(s, path);
+	snprintf(path, sizeof(path), "dev/nvidia%u", pf->card->minor);
+	facts_remove(s, path);
 }
 
 void vgpu_facts(struct sim *s)
 {
 	for_each_func(s, f)
 		if (f->card && f->card->loaded)
-			lock_file(s, f, true);
+			show_card(s, f);
+}
+
+void vgpu_opened(struct sim *s, const struct func *f)
+{
+	if (is_vgpu(f))
+		show_lock(s, f->pf);
+}
+
+int card_open(struct sim *s, const char *addr, bool on)
+{
+	const struct func *f = func_find(s, addr);
+
+	if (!f || !f->card || !f->card->loaded)
+		return -ENODEV;
+	f->card->open = on;
+	if (f->dev.drv)
+		show_lock(s, f);
+	pthread_cond_broadcast(&s->changed);
+	return 0;
+}
+
+/* ---- the driver */
+
+static unsigned int free_minor(const struct sim *s)
+{
+	unsigned int n = 0;
+
+	for_each_func(s, f)
+		if (f->card && f->card->loaded && f->card->minor >= n)
+			n = f->card->minor + 1;
+	return n;
 }
 
 static int probe_pf(struct sim *s, struct func *f)
@@ -241,11 +347,13 @@ static int probe_pf(struct sim *s, struct func *f)
 
 	if (r)
 		return r;
+	*c = (struct card){ .mixed = s->gpu->mixed, .ids = s->gpu->ids, .minor = free_minor(s) };
+	c->loaded = true;
 	f->card = c;
-	*c = (struct card){ .loaded = true, .offset = s->gpu->offset };
-	lock_file(s, f, true);
+	show_card(s, f);
 	if (s->gpu->style == GPU_MDEV_PF)
 		c->parent = mdev_parent_add(s, &f->dev, c, s->gpu->fb);
+	sim_rows(s, tree_dir(s->tree, f->dev.dir, "nvidia"), card_rows, c);
 	return s->gpu->style == GPU_MDEV_PF && !c->parent ? -ENOMEM : 0;
 }
 
@@ -261,7 +369,7 @@ static int probe_vf(struct sim *s, struct func *f)
 	*v = (struct vgpu){ .deferred = !c || !c->loaded };
 	if (v->deferred)
 		return -EAGAIN;
-	if (s->gpu->style == GPU_VFIO)
+	if (s->gpu->style != GPU_MDEV)
 		r = vfio_register(s, &f->dev);
 	if (r)
 		return r;
@@ -319,6 +427,7 @@ static int remove_vf(struct sim *s, struct func *f)
 	return r;
 }
 
+/* As the vendor's, it waits without end for who has the card open. */
 static int remove_(struct sim *s, struct dev *d)
 {
 	struct func *f = func_of(d);
@@ -326,12 +435,16 @@ static int remove_(struct sim *s, struct dev *d)
 
 	if (f->pf && f->vgpu && f->vgpu->card)
 		return remove_vf(s, f);
-	r = pci_host_remove(s, d);
 	if (!f->card || !f->card->loaded)
-		return r;
+		return pci_host_remove(s, d);
+	tree_remove_name(s->tree, d->dir, "nvidia");
+	while (f->card->open)
+		if (sim_wait(s))
+			return -EINTR;
+	hide_card(s, f);
+	r = pci_host_remove(s, d);
 	if (f->card->parent)
 		mdev_parent_del(s, f->card->parent);
-	lock_file(s, f, false);
 	f->card->loaded = false;
 	return r;
 }
@@ -342,12 +455,12 @@ static int sriov_may(struct sim *s, struct dev *d, unsigned int n)
 
 	if (!c || !c->loaded)
 		return 0;
-	if (!s->gpu->numvfs)
-		return -EPERM;
 	gpu_delay(s);
+	if (!s->gpu->numvfs && !has_lock(s, func_of(d)))
+		return -EPERM;
 	if (!n && c->count)
 		return -EBUSY;
-	c->mixed = false;
+	c->mixed = s->gpu->mixed;
 	return 0;
 }
 

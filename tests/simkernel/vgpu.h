@@ -31,19 +31,19 @@ struct vgpu_types {
 /* What a test can choose; see gpu_help(). */
 struct gpu_options {
 	enum gpu_style style;
-	unsigned int fb, delay_ms, offset;
+	unsigned int fb, delay_ms, ids;
 	bool mixed, numvfs, passthrough;
-	bool name_first; /* columns of creatable_vgpu_types */
-	bool lone_header;
+	bool name_first, header; /* creatable_vgpu_types: its columns; it always has a header */
 	const struct vgpu_types *types;
 	char *garbled; /* a line of that file, or NULL */
 };
 
 /* A physical function while its driver is loaded. */
 struct card {
-	bool loaded, mixed;
+	bool loaded, mixed, open;
 	unsigned int used, size, count; /* framebuffer in use; of the last vGPU; number of vGPUs */
-	unsigned int offset;		/* of the ids */
+	unsigned int ids;		/* is added to those of its types */
+	unsigned int minor;		/* N of /dev/nvidiaN */
 	struct mdev_parent *parent;
 };
 
@@ -68,12 +68,16 @@ bool vgpu_forbids_vfio(const struct sim *s, const struct func *f);
 unsigned int card_room(const struct sim *s, const struct card *c, const struct vgpu_type *t);
 int card_take(const struct sim *s, struct card *c, const struct vgpu_type *t);
 void card_give(struct card *c, const struct vgpu_type *t);
-/* By command, as by NVML; refused while a vGPU has a type. */
-int card_mix(struct sim *s, const char *addr, bool on);
+/* By command: somebody opens its node, or closes it. */
+int card_open(struct sim *s, const char *addr, bool on);
+/* A VMM took a VF, or let it go. */
+void vgpu_opened(struct sim *s, const struct func *f);
 
 /* vgpu_options.c */
 /* "KEY=VALUE" or a style. -EINVAL, or -errno of a file. */
 int gpu_option(struct sim *s, const char *text);
+/* As the kernel reads one. */
+int gpu_bool(bool *ret, const char *text);
 /* Options with blanks between them. */
 int gpu_options(struct sim *s, const char *text);
 void gpu_help(void);

@@ -312,7 +312,7 @@ static void add_offer(struct sim *s, struct offer *o, struct node *types)
 {
 	char name[40];
 
-	snprintf(name, sizeof(name), "nvidia-%u", o->type->id + o->parent->card->offset);
+	snprintf(name, sizeof(name), "nvidia-%u", o->type->id + o->parent->card->ids);
 	o->dir = tree_dir(s->tree, types, name);
 	if (!o->dir)
 		return;

@@ -10,8 +10,8 @@
 #include <string.h>
 
 /* Invented, in the shape of the vendor's; as labgpu has them. */
-static struct vgpu_types default_types = {
-	.n = 6,
+static const struct vgpu_types invented = {
+	.n = 16,
 	.list = {
 		{ 741, 1, "NVIDIA LAB-1B" },
 		{ 742, 2, "NVIDIA LAB-2B" },
@@ -19,6 +19,16 @@ static struct vgpu_types default_types = {
 		{ 747, 4, "NVIDIA LAB-4Q" },
 		{ 748, 8, "NVIDIA LAB-8Q" },
 		{ 749, 16, "NVIDIA LAB-16Q" },
+		{ 750, 32, "NVIDIA LAB-32Q" },
+		{ 751, 48, "NVIDIA LAB-48Q" },
+		{ 752, 1, "NVIDIA LAB-1A" },
+		{ 753, 2, "NVIDIA LAB-2A" },
+		{ 754, 4, "NVIDIA LAB-4A" },
+		{ 755, 8, "NVIDIA LAB-8A" },
+		{ 756, 16, "NVIDIA LAB-16A" },
+		{ 757, 4, "NVIDIA LAB-4C" },
+		{ 758, 8, "NVIDIA LAB-8C" },
+		{ 759, 16, "NVIDIA LAB-16C" },
 	},
 };
 
@@ -91,16 +101,42 @@ static int store_style(struct gpu_options *o, const char *text)
 	return -EINVAL;
 }
 
-static int store_types(struct gpu_options *o, const char *text)
+static int store_number(unsigned int *ret, const char *text)
 {
-	return read_types(text, &o->types);
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || (*end && strcmp(end, "\n")) || n > 1000000)
+		return -EINVAL;
+	*ret = (unsigned int)n;
+	return 0;
 }
 
-static int store_columns(struct gpu_options *o, const char *text)
+/* A number, of those above; or a file. */
+static int store_types(struct gpu_options *o, const char *text)
 {
-	if (strcmp(text, "id") && strcmp(text, "name"))
+	struct vgpu_types *some;
+	unsigned int n;
+
+	if (store_number(&n, text))
+		return read_types(text, &o->types);
+	n = n < invented.n ? n : (unsigned int)invented.n;
+	some = malloc(sizeof(*some) + n * sizeof(some->list[0]));
+	if (!some)
+		return -ENOMEM;
+	some->n = n;
+	memcpy(some->list, invented.list, n * sizeof(some->list[0]));
+	o->types = some;
+	return 0;
+}
+
+static int store_order(struct gpu_options *o, const char *text)
+{
+	size_t len = strcspn(text, "\n");
+
+	if ((len != 2 || strncmp(text, "id", len)) && (len != 4 || strncmp(text, "name", len)))
 		return -EINVAL;
-	o->name_first = *text == 'n';
+	o->name_first = len == 4;
 	return 0;
 }
 
@@ -115,19 +151,7 @@ static int store_garbled(struct gpu_options *o, const char *text)
 	return 0;
 }
 
-static int store_number(unsigned int *ret, const char *text)
-{
-	char *end;
-	unsigned long n = strtoul(text, &end, 10);
-
-	if (*text < '0' || *text > '9' || (*end && strcmp(end, "\n")) || n > 1000000)
-		return -EINVAL;
-	*ret = (unsigned int)n;
-	return 0;
-}
-
-/* As the kernel reads a module's parameter. */
-static int store_bool(bool *ret, const char *text)
+int gpu_bool(bool *ret, const char *text)
 {
 	if (!*text || !strchr("01yYnN", *text) || (text[1] && strcmp(text + 1, "\n")))
 		return -EINVAL;
@@ -143,15 +167,15 @@ static int store_bool(bool *ret, const char *text)
 #define BOOL(field)                                                                                \
 	static int store_##field(struct gpu_options *o, const char *text)                          \
 	{                                                                                          \
-		return store_bool(&o->field, text);                                                \
+		return gpu_bool(&o->field, text);                                                  \
 	}
 NUMBER(fb)
 NUMBER(delay_ms)
-NUMBER(offset)
+NUMBER(ids)
 BOOL(mixed)
 BOOL(numvfs)
 BOOL(passthrough)
-BOOL(lone_header)
+BOOL(header)
 
 static const struct option_row {
 	const char *name, *values, *help;
@@ -160,16 +184,17 @@ static const struct option_row {
 	{ "style", "vfio|mdev|mdev-pf|plain",
 	  "a VF is a vGPU; or a VF, or the card, makes mdevs; when it is bound next", store_style },
 	{ "fb", "N", "framebuffer of a card (16)", store_fb },
-	{ "mixed", "0|1", "vGPUs of different sizes may share any card (0); see \"mix\"",
-	  store_mixed },
+	{ "mixed", "0|1",
+	  "nvidia/heterogeneous_mode of a PF is so after each change of its VFs (0)", store_mixed },
 	{ "delay_ms", "N", "each change takes so long (0)", store_delay_ms },
-	{ "numvfs", "0|1", "0: sriov_numvfs is refused, as by the vendor's driver (1)",
+	{ "numvfs", "0|1", "0: sriov_numvfs is refused but to who has unbindLock (1)",
 	  store_numvfs },
-	{ "columns", "id|name", "what comes first in creatable_vgpu_types (id)", store_columns },
-	{ "lone_header", "0|1", "an empty list of types keeps its header (0)", store_lone_header },
+	{ "order", "id|name", "what comes first in creatable_vgpu_types (id)", store_order },
+	{ "header", "0|1", "an empty list of types keeps its header (0)", store_header },
 	{ "garbled", "TEXT", "a line of that list is so; empty: none", store_garbled },
-	{ "types", "FILE", "lines \"ID SIZE NAME\" instead of LAB-1B ... LAB-16Q", store_types },
-	{ "offset", "N", "added to all ids, of a card that is bound next (0)", store_offset },
+	{ "types", "N|FILE", "how many of LAB-1B, ... there are (6); or lines \"ID SIZE NAME\"",
+	  store_types },
+	{ "ids", "N", "is added to all ids, of a card that is bound next (0)", store_ids },
 	{ "passthrough", "0|1", "0: vfio-pci refuses the VFs by EINVAL (1)", store_passthrough },
 };
 
@@ -187,10 +212,13 @@ static struct gpu_options *options(struct sim *s)
 	if (s->gpu)
 		return s->gpu;
 	s->gpu = calloc(1, sizeof(*s->gpu));
-	if (s->gpu)
-		*s->gpu = (struct gpu_options){
-			.fb = 16, .numvfs = true, .passthrough = true, .types = &default_types
-		};
+	if (!s->gpu)
+		return NULL;
+	*s->gpu = (struct gpu_options){ .fb = 16, .numvfs = true, .passthrough = true };
+	if (store_types(s->gpu, "6")) {
+		free(s->gpu);
+		s->gpu = NULL;
+	}
 	return s->gpu;
 }
 
@@ -230,47 +258,29 @@ void gpu_delay(struct sim *s)
 
 /* ---- the same as parameters of the module, for what runs in the lab too */
 
-static ssize_t numvfs_show(struct sim *s, void *obj, char *page)
-{
-	(void)obj;
-	return snprintf(page, PAGE_TEXT, "%c\n", s->gpu->numvfs ? 'Y' : 'N');
-}
+#define PARAMETER(field, how, value)                                                               \
+	static ssize_t field##_show(struct sim *s, void *obj, char *page)                          \
+	{                                                                                          \
+		(void)obj;                                                                         \
+		return snprintf(page, PAGE_TEXT, how "\n", value);                                 \
+	}                                                                                          \
+	static int field##_store(struct sim *s, void *obj, const char *text, size_t len)           \
+	{                                                                                          \
+		(void)obj, (void)len;                                                              \
+		return store_##field(s->gpu, text);                                                \
+	}
+PARAMETER(numvfs, "%c", s->gpu->numvfs ? 'Y' : 'N')
+PARAMETER(mixed, "%c", s->gpu->mixed ? 'Y' : 'N')
+PARAMETER(header, "%c", s->gpu->header ? 'Y' : 'N')
+PARAMETER(delay_ms, "%u", s->gpu->delay_ms)
+PARAMETER(order, "%s", s->gpu->name_first ? "name" : "id")
 
-static int numvfs_store(struct sim *s, void *obj, const char *text, size_t len)
-{
-	(void)obj, (void)len;
-	return store_bool(&s->gpu->numvfs, text);
-}
-
-static ssize_t mixed_show(struct sim *s, void *obj, char *page)
-{
-	(void)obj;
-	return snprintf(page, PAGE_TEXT, "%c\n", s->gpu->mixed ? 'Y' : 'N');
-}
-
-static int mixed_store(struct sim *s, void *obj, const char *text, size_t len)
-{
-	(void)obj, (void)len;
-	return store_bool(&s->gpu->mixed, text);
-}
-
-static ssize_t delay_show(struct sim *s, void *obj, char *page)
-{
-	(void)obj;
-	return snprintf(page, PAGE_TEXT, "%u\n", s->gpu->delay_ms);
-}
-
-static int delay_store(struct sim *s, void *obj, const char *text, size_t len)
-{
-	(void)obj, (void)len;
-	return store_number(&s->gpu->delay_ms, text);
-}
-
+#define ROW(field)                                                                                 \
+	{                                                                                          \
+		.name = #field, .mode = 0644, .show = field##_show, .store = field##_store         \
+	}
 static const struct reaction parameters[] = {
-	{ .name = "numvfs", .mode = 0644, .show = numvfs_show, .store = numvfs_store },
-	{ .name = "mixed", .mode = 0644, .show = mixed_show, .store = mixed_store },
-	{ .name = "delay_ms", .mode = 0644, .show = delay_show, .store = delay_store },
-	{ .name = NULL },
+	ROW(numvfs), ROW(mixed), ROW(header), ROW(delay_ms), ROW(order), { .name = NULL },
 };
 
 int vgpu_build(struct sim *s)
