@@ -7,7 +7,7 @@ T=$D/tree # the mounted tree
 V=$T/devices
 bin=$B/bin
 tool=$B/tests
-sim_pid= daemon_pid=
+sim_pid= daemon_pid= mounts=
 
 fail() {
 	echo "FAILED: $*"
@@ -56,14 +56,35 @@ comes_back() { # comes_back DEVICE CLAIM: by restore, whose act is over
 	wait_for 10 sh -c "! grep -qsx busy '$V'/*/state"
 }
 
-start_sim() { # start_sim [MACHINE]; $cdev and $free_override: its kernel is so, see pcidevfs-sim --help
+start_sim() { # start_sim [MACHINE]; $cdev, $free_override, $vgpus: its kernel is so, see pcidevfs-sim --help
 	mkdir -p "$S"
 	: >"$D/sim.out" # of an earlier one, which the background job would empty too late
 	# Process 1 is the test's own here, so the simulation cannot know that the network is private.
 	"$bin/pcidevfs-sim" --uevents ${cdev:+--cdev} ${free_override:+--free-override} \
-		${1:+--machine "$1"} "$S" >"$D/sim.out" 2>"$D/sim.err" &
+		${vgpus:+--gpu "$vgpus"} ${1:+--machine "$1"} "$S" >"$D/sim.out" 2>"$D/sim.err" &
 	sim_pid=$!
 	wait_for 20 grep -qx ready "$D/sim.out"
+}
+
+start_gpu() { # start_gpu STYLE [OPTION=VALUE]...: the lab's machine under -g, 0000:01:00.0 is a GPU with 8 VFs
+	vgpus="$*"
+	start_sim tests/machines/lab-vgpu.umockdev.gz
+}
+
+bind() { # bind WHAT WHERE: until the end; no blanks in WHERE
+	mkdir "$2" && mount --bind "$1" "$2" && mounts="$2 $mounts"
+}
+
+driver_root() { # $root: the root of that GPU's driver, for --driver-root; its sriov-manage acts on the simulation
+	root=$D/driver
+	mkdir -p "$root/usr/lib/nvidia"
+	for d in bin lib lib64 dev; do
+		[ ! -e /$d ] || { bind /$d "$root/$d"; } || skip "nothing can be mounted here"
+	done
+	for d in sys proc; do
+		bind "$S/$d" "$root/$d" || skip "nothing can be mounted here"
+	done
+	install -m 755 tests/lab/tools/sriov-manage "$root/usr/lib/nvidia"
 }
 
 start_daemon() { # start_daemon [OPTION...]: over the simulation where there is one
@@ -101,6 +122,7 @@ stop_daemon() {
 stop_all() {
 	trap - EXIT
 	end_daemon || t_status=1
+	for m in $mounts; do umount -l "$m"; done
 	if [ -n "$sim_pid" ]; then
 		kill "$sim_pid" 2>/dev/null
 		wait "$sim_pid"

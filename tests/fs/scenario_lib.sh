@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Sourced by scenario.sh, scenario_held.sh and scenario_igb.sh SYS TOOLS HOLD: what a kernel answers to the writes that pcidevfs makes,
+# Sourced by scenario*.sh SYS TOOLS HOLD: what a kernel answers to the writes that pcidevfs makes,
 # and what it says of them: a line per write with its errno, the uevents it brought, and the links afterwards. Made on
 # the lab's machine by the genuine kernel and by the simulated one, both must be equal.
 # HOLD GROUP ADDRESS SECONDS takes a function as a VMM does, says "held", and lets it go when it is killed.
@@ -14,7 +14,7 @@ log=$work/log held=$work/held
 holder=
 
 : >"$log" # grep may be faster
-"$uevlog" pci vfio vfio-dev >"$log" &
+"$uevlog" pci vfio vfio-dev mdev >"$log" &
 logger=$!
 trap 'kill $logger $holder; wait 2>/dev/null; rm -rf "$work"' EXIT
 until grep -qx ready "$log"; do sleep 0.05; done
@@ -28,7 +28,7 @@ events() {
 	done
 	tail -n +$(($seen + 1)) "$log" | tr ' ' '\n' | awk '
 		/@/ { if (line) print line; line = "  event " $0 }
-		/^(SUBSYSTEM|DRIVER|DEVNAME|PCI_SLOT_NAME|PCI_ID|PCI_CLASS|MODALIAS)=/ { line = line " " $0 }
+		/^(SUBSYSTEM|DRIVER|DEVNAME|PCI_SLOT_NAME|PCI_ID|PCI_CLASS|MODALIAS|MDEV_STATE)=/ { line = line " " $0 }
 		END { if (line) print line }' |
 		sed -E 's,(vfio/)[0-9]+,\1G,; s,(DEVNAME=vfio/)[0-9]+,\1G,; s,vfio-dev/vfio[0-9]+,vfio-dev/vfioN,'
 }
@@ -65,7 +65,7 @@ try_open() { # try_open ADDRESS: as a VMM does
 }
 
 read_file() { # read_file FILE: what is in it, or why it cannot be read
-	cat "$pci/$1" 2>&1 | sed 's/.*: //'
+	cat "$pci/$1" 2>&1 | sed 's/^cat: .*: //'
 }
 
 look() { # look FILE...

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Sourced after lib.sh: as_simulated MACHINE SCRIPT EXPECTED: the simulated kernel answers as the genuine one does, errno
-# for errno, link for link, uevent for uevent, on the lab's machine as tests/lab/record recorded it. $free_override as
-# for start_sim.
+# for errno, link for link, uevent for uevent, on the lab's machine as tests/lab/record recorded it. $free_override and $vgpus
+# as for start_sim.
 # shellcheck shell=sh
 
 as_simulated() {
@@ -15,6 +15,7 @@ as_simulated() {
 		*"$("$tool/put" --text EBUSY)") echo 'open group: EBUSY' ;;
 		*"$("$tool/put" --text ENODEV)") echo 'open group: ENOENT' ;;
 		*"$("$tool/put" --text EPERM)") echo 'set container: EPERM' ;;
+		*"$("$tool/put" --text ENXIO)") echo 'get device: ENODEV' ;;
 		*) echo "\$said" ;;
 		esac
 		exit 1

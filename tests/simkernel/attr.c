@@ -58,7 +58,7 @@ static void reply_part(fuse_req_t req, const char *data, size_t len, size_t size
 /* Call it with the lock held; releases the lock. */
 static void read_now(struct sim *s, fuse_req_t req, const struct node *n, size_t size, off_t off)
 {
-	char page[PAGE_TEXT];
+	char page[SHOW_MAX];
 	const char *data = n->file.data;
 	ssize_t len = (ssize_t)n->file.len;
 

@@ -19,8 +19,12 @@ struct driver_kind {
 	bool keeps_vfs; /* its VFs stay after it is unbound from the PF */
 	bool own_dma;	/* binds in a group that somebody holds */
 	bool builtin;	/* exists even if no recording names it */
+	bool attaches;	/* is probed for the functions it was recorded with, too */
 	int (*probe)(struct sim *s, struct dev *d);
 	int (*remove)(struct sim *s, struct dev *d);
+	/* These may be NULL. May the number of VFs become n? */
+	int (*sriov_may)(struct sim *s, struct dev *d, unsigned int n);
+	void (*bound)(struct sim *s, struct dev *d); /* before its event */
 };
 
 struct bus_rules {
@@ -34,6 +38,7 @@ struct bus_rules {
 	size_t (*env)(struct dev *d, char *buf, size_t size);
 	bool (*has_id)(const struct driver *drv, struct dev *d); /* by an id written to new_id */
 	bool (*is_shut)(struct dev *d); /* to drivers that no override names */
+	bool own_groups;		/* a driver makes a device's IOMMU group */
 };
 
 struct bus {

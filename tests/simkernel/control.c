@@ -6,6 +6,7 @@
 #include "serve.h"
 #include "sim.h"
 #include "vfio.h"
+#include "vgpu.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -227,6 +228,24 @@ static int tell_binds(struct sim *s, char **argv, char *ret, size_t size)
 	return 0;
 }
 
+/* A style that was not there before is one for what is bound from now on. */
+static int run_gpu(struct sim *s, int argc, char **argv)
+{
+	int r = 0;
+
+	for (int i = 0; i < argc && !r; i++)
+		r = gpu_option(s, argv[i]);
+	return r ? r : vgpu_build(s);
+}
+
+static int run_open(struct sim *s, int argc, char **argv)
+{
+	long on;
+
+	(void)argc;
+	return number(argv[1], &on) && (on == 0 || on == 1) ? card_open(s, argv[0], on) : -EINVAL;
+}
+
 static int run_quit(struct sim *s, int argc, char **argv)
 {
 	(void)s, (void)argc, (void)argv;
@@ -260,6 +279,9 @@ static const struct command commands[] = {
 	{ "flood", "N", 1, 1, "so many events are sent at once", run_flood },
 	{ "functions", "N", 1, 1, "so many more functions come", run_functions },
 	{ "binds", "ADDRESS", 1, 1, "how often vfio-pci took the function", .tell = tell_binds },
+	{ "gpu", "OPTION...", 1, WORDS_MAX - 1, "options of the GPUs change, see below", run_gpu },
+	{ "open", "ADDRESS 0|1", 2, 2, "somebody opens the node of such a GPU, or closes it",
+	  run_open },
 	{ "quit", "", 0, 0, "the simulation ends", run_quit },
 };
 

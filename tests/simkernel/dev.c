@@ -19,6 +19,7 @@ void dev_init(struct sim *s, struct bus *bus, struct dev *d, const struct record
 	d->bus = bus;
 	d->rec = r;
 	d->name = base_name(r->path);
+	d->vfio_dev = -1;
 	d->set = group && strrchr(group, '/') ? atoi(base_name(group)) : ++s->next_set;
 	*bus->devs_tail = d;
 	bus->devs_tail = &d->next;
@@ -31,19 +32,28 @@ static size_t env_of(struct dev *d, char *buf, size_t size)
 	if (d->drv)
 		n = (size_t)snprintf(buf, size, "DRIVER=%s\n", d->drv->name);
 	n += d->bus->rules->env(d, buf + n, size - n);
-	return n + (size_t)snprintf(buf + n, size - n, "MODALIAS=%s\n", d->modalias);
+	if (*d->modalias)
+		n += (size_t)snprintf(buf + n, size - n, "MODALIAS=%s\n", d->modalias);
+	return n;
+}
+
+void dev_event_with(struct sim *s, struct dev *d, const char *action, const char *more)
+{
+	char env[1024], *alias;
+	size_t n =
+		(size_t)snprintf(env, sizeof(env), "SUBSYSTEM=%s\n%s", d->bus->rules->name, more);
+
+	env_of(d, env + n, sizeof(env) - n);
+	/* As the kernel does, so that udev does not load the driver again that was just unbound. */
+	alias = strcmp(action, "unbind") ? NULL : strstr(env, "MODALIAS=");
+	if (alias)
+		*alias = '\0';
+	uevent(s, action, d->rec->path, env);
 }
 
 void dev_event(struct sim *s, struct dev *d, const char *action)
 {
-	char env[1024];
-	size_t n = (size_t)snprintf(env, sizeof(env), "SUBSYSTEM=%s\n", d->bus->rules->name);
-
-	env_of(d, env + n, sizeof(env) - n);
-	/* As the kernel does, so that udev does not load the driver again that was just unbound. */
-	if (!strcmp(action, "unbind"))
-		*strstr(env, "MODALIAS=") = '\0';
-	uevent(s, action, d->rec->path, env);
+	dev_event_with(s, d, action, "");
 }
 
 static ssize_t uevent_show(struct sim *s, void *obj, char *page)
@@ -115,7 +125,7 @@ int dev_appear(struct sim *s, struct dev *d)
 	sim_rows(s, d->dir, dev_rows, d);
 	tree_link_to(s->tree, d->dir, "subsystem", d->bus->dir);
 	tree_link_to(s->tree, d->bus->devices, d->name, d->dir);
-	if (s->iommu)
+	if (s->iommu && !d->bus->rules->own_groups)
 		group_join(s, d, s->quiet ? d->set : -1);
 	return 0;
 }

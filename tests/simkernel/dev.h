@@ -24,12 +24,14 @@ struct dev {
 	char *override;
 	struct group *group;
 	int set;
-	bool busy;	      /* the device lock */
-	bool readable;	      /* it is going, and readers that waited may finish */
-	unsigned int readers; /* number of readers waiting for that lock */
-	bool added;	      /* was offered to drivers; a rescan does so once */
-	bool unplugged;	      /* only "plug" brings it back, not a rescan */
-	struct dev *next;     /* of its bus, parents first */
+	int vfio_dev;		 /* N of vfio-dev/vfioN, or -1 */
+	struct record *vfio_rec; /* of that */
+	bool busy;		 /* the device lock */
+	bool readable;		 /* it is going, and readers that waited may finish */
+	unsigned int readers;	 /* number of readers waiting for that lock */
+	bool added;		 /* was offered to drivers; a rescan does so once */
+	bool unplugged;		 /* only "plug" brings it back, not a rescan */
+	struct dev *next;	 /* of its bus, parents first */
 };
 
 /* Appends it to the bus; it does not exist yet. */
@@ -39,6 +41,8 @@ int dev_appear(struct sim *s, struct dev *d);
 /* Reverses that and sends the event. The device lock must be held, and no driver bound. */
 void dev_vanish(struct sim *s, struct dev *d);
 void dev_event(struct sim *s, struct dev *d, const char *action);
+/* Likewise, with one more "KEY=value\n", or "". */
+void dev_event_with(struct sim *s, struct dev *d, const char *action, const char *more);
 
 /* Takes the device lock; -ENODEV if the device is gone by then. */
 int dev_lock(struct sim *s, struct dev *d);

@@ -51,6 +51,8 @@ int driver_probe(struct sim *s, struct driver *drv, struct dev *d)
 		d->drv = NULL;
 		return r;
 	}
+	if (drv->kind->bound)
+		drv->kind->bound(s, d);
 	dev_event(s, d, "bind");
 	return 0;
 }

@@ -9,7 +9,7 @@
 
 static int dump_file(struct sim *s, struct node *n, int dirfd)
 {
-	char page[PAGE_TEXT];
+	char page[SHOW_MAX];
 	const char *data = n->file.data;
 	ssize_t len = (ssize_t)n->file.len;
 	int fd = openat(dirfd, n->name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, n->mode & 0777);

@@ -5,6 +5,7 @@
 #include "func.h"
 #include "sim.h"
 #include "vfio.h"
+#include "vgpu.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,6 +47,17 @@ static int write_file(struct sim *s, const char *path, const char *text, size_t 
 int facts_file(struct sim *s, const char *path, const char *text)
 {
 	return s->base < 0 ? 0 : write_file(s, path, text, strlen(text), 0644);
+}
+
+ssize_t facts_read(struct sim *s, const char *path, char *buf, size_t size)
+{
+	int fd = s->base < 0 ? -1 : openat(s->base, path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, buf, size - 1);
+
+	if (fd >= 0)
+		close(fd);
+	buf[n < 0 ? 0 : n] = 0;
+	return n;
 }
 
 /* A VMM must be able to open it, but its number must never lead to real hardware. */
@@ -184,8 +196,9 @@ int facts_write(struct sim *s)
 	for (size_t i = 0; i < s->machine->n; i++)
 		facts_dev(s, &s->machine->records[i], true);
 	for_each_func(s, f)
-		if (f->vfio_dev >= 0)
-			vfio_nodes(s, f);
+		if (f->dev.vfio_dev >= 0)
+			vfio_nodes(s, &f->dev);
+	vgpu_facts(s);
 	r = facts_node(s, "dev/vfio/vfio");
 	if (!r && s->cdev)
 		r = facts_node(s, "dev/iommu");

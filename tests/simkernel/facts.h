@@ -4,6 +4,7 @@
 #define SIM_FACTS_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct record;
 struct sim;
@@ -11,6 +12,8 @@ struct sim;
 int facts_write(struct sim *s);
 void facts_drivers(struct sim *s);
 int facts_file(struct sim *s, const char *path, const char *text);
+/* Returns the length, or below 0. */
+ssize_t facts_read(struct sim *s, const char *path, char *buf, size_t size);
 int facts_node(struct sim *s, const char *path);
 int facts_link(struct sim *s, const char *path, const char *target);
 void facts_remove(struct sim *s, const char *path);

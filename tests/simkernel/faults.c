@@ -7,7 +7,6 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct fault {
 	struct fault *next;
@@ -93,12 +92,8 @@ int fault_meet(struct sim *s, const struct node *n)
 	int r = 0;
 
 	if (f && f->ms) {
-		struct timespec t = { f->ms / 1000, f->ms % 1000 * 1000000 };
-
 		f->inside++;
-		pthread_mutex_unlock(&s->lock);
-		nanosleep(&t, NULL);
-		pthread_mutex_lock(&s->lock);
+		sim_sleep(s, f->ms);
 		f->inside--;
 		tidy(s);
 	}

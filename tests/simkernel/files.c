@@ -44,9 +44,9 @@ static int driver_override_store(struct sim *s, void *obj, const char *text, siz
 static int times_enabled(const struct func *f)
 {
 	const char *recorded = record_text(f->dev.rec, 'A', "enable");
-	bool on = f->dev.drv && (vfio_is_open(f) || f->vfio_dev < 0);
+	bool on = f->dev.drv && (vfio_is_open(&f->dev) || f->dev.vfio_dev < 0);
 
-	if (recorded && f->dev.drv == f->dev.rec_drv && f->vfio_dev < 0)
+	if (recorded && f->dev.drv == f->dev.rec_drv && f->dev.vfio_dev < 0)
 		return atoi(recorded) + f->enabled;
 	return on + f->enabled;
 }

@@ -19,9 +19,7 @@ struct func {
 	uint32_t class_code;
 	bool bridge;		  /* header type 1 or 2 */
 	int enabled;		  /* writes to "enable": ones minus zeros */
-	int vfio_dev;		  /* N of vfio-dev/vfioN, or -1 */
 	unsigned long vfio_binds; /* how often vfio-pci was bound */
-	struct record *vfio_rec;
 
 	struct func *pf; /* of a VF */
 	unsigned int vf_index;
@@ -29,6 +27,9 @@ struct func {
 	unsigned int total_vfs, num_vfs, vf_offset, vf_stride;
 	uint16_t vf_device;
 	bool autoprobe;
+
+	struct card *card; /* vgpu.h; of a PF that nvidia has or had */
+	struct vgpu *vgpu; /* likewise of a VF */
 
 	struct func *hash_next;
 };
@@ -64,6 +65,9 @@ void rescan_unlock(struct sim *s);
 extern const struct driver_kind pci_drivers[];
 extern const struct reaction pci_driver_rows[];
 bool pci_has_id(const struct driver *drv, struct dev *d);
+/* What most drivers do. */
+int pci_host_probe(struct sim *s, struct dev *d);
+int pci_host_remove(struct sim *s, struct dev *d);
 /* Binds the driver that the function had when it was recorded. */
 int pci_attach_recorded(struct sim *s, struct func *f);
 

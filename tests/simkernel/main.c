@@ -4,6 +4,7 @@
 #include "load.h"
 #include "serve.h"
 #include "sim.h"
+#include "vgpu.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +21,7 @@
 
 struct options {
 	const char *machine;
+	const char *gpu;
 	unsigned int functions;
 	bool control, dump, events, cdev, free_override;
 };
@@ -32,6 +34,7 @@ static void usage(FILE *out)
 	      "\n"
 	      "  --machine=FILE   a umockdev recording, also .gz; else a small server\n"
 	      "  --functions=N    add N plain functions\n"
+	      "  --gpu=OPTIONS    its NVIDIA GPUs have vGPUs: --gpu=vfio, --gpu='mdev fb=8'\n"
 	      "  --cdev           the kernel has VFIO device nodes\n"
 	      "  --free-override  its driver_override needs no device lock, as in newer kernels\n"
 	      "  --uevents        send uevents in the initial network namespace too\n"
@@ -62,6 +65,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 	static const struct option known[] = {
 		{ "machine", required_argument, NULL, 'm' },
 		{ "functions", required_argument, NULL, 'f' },
+		{ "gpu", required_argument, NULL, 'g' },
 		{ "control", no_argument, NULL, 'c' },
 		{ "dump", no_argument, NULL, 'd' },
 		{ "uevents", no_argument, NULL, 'u' },
@@ -82,6 +86,9 @@ static int parse_options(int argc, char **argv, struct options *o)
 			if (!parse_number(optarg, &o->functions))
 				return wrong_use("--functions needs a number up to 1000000") + 1;
 			break;
+		case 'g':
+			o->gpu = optarg;
+			break;
 		case 'c':
 			o->control = true;
 			break;
@@ -100,6 +107,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		case 'h':
 			usage(stdout);
 			control_help();
+			gpu_help();
 			return 1;
 		case 'v':
 			puts("pcidevfs-sim " VERSION);
@@ -132,7 +140,9 @@ static int start(const struct options *o, struct sim **ret)
 	}
 	s->cdev = o->cdev;
 	s->free_override = o->free_override;
-	r = sim_build(s);
+	r = o->gpu ? gpu_options(s, o->gpu) : 0;
+	if (!r)
+		r = sim_build(s);
 	if (!r)
 		r = plug_many(s, o->functions);
 	if (r) {

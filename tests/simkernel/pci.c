@@ -84,7 +84,6 @@ struct func *func_new(struct sim *s, const struct record *r)
 		return NULL;
 	dev_init(s, &s->pci, &f->dev, r);
 	func_parse(f->dev.name, &f->domain, &f->rid);
-	f->vfio_dev = -1;
 	f->autoprobe = true;
 	identify(f, r);
 	b = bucket(s, f->domain, f->rid);

@@ -35,14 +35,14 @@ bool pci_has_id(const struct driver *drv, struct dev *d)
 }
 
 /* A driver makes the devices that were recorded below the function while it was bound. */
-static int host_probe(struct sim *s, struct dev *d)
+int pci_host_probe(struct sim *s, struct dev *d)
 {
 	if (d->drv == d->rec_drv)
 		dev_children_add(s, d, true);
 	return 0;
 }
 
-static int host_remove(struct sim *s, struct dev *d)
+int pci_host_remove(struct sim *s, struct dev *d)
 {
 	const struct driver_kind *k = d->drv->kind;
 
@@ -60,31 +60,31 @@ const struct driver_kind pci_drivers[] = {
 	  .own_dma = true,
 	  .builtin = true,
 	  .probe = vfio_probe,
-	  .remove = vfio_remove },
+	  .remove = vfio_unregister },
 	{ .name = "pci-stub",
 	  .own_dma = true,
 	  .builtin = true,
-	  .probe = host_probe,
-	  .remove = host_remove },
+	  .probe = pci_host_probe,
+	  .remove = pci_host_remove },
 	{ .name = "pci-pf-stub",
 	  .sriov = true,
 	  .keeps_vfs = true,
 	  .builtin = true,
-	  .probe = host_probe,
-	  .remove = host_remove },
-	{ .name = "pcieport", .own_dma = true, .probe = host_probe, .remove = host_remove },
+	  .probe = pci_host_probe,
+	  .remove = pci_host_remove },
+	{ .name = "pcieport", .own_dma = true, .probe = pci_host_probe, .remove = pci_host_remove },
 	{ .name = "nvme",
 	  .sriov = true,
 	  .keeps_vfs = true,
-	  .probe = host_probe,
-	  .remove = host_remove },
-	{ .name = "ixgbe", .sriov = true, .probe = host_probe, .remove = host_remove },
-	{ .name = "igb", .sriov = true, .probe = host_probe, .remove = host_remove },
-	{ .name = "i40e", .sriov = true, .probe = host_probe, .remove = host_remove },
-	{ .name = "ice", .sriov = true, .probe = host_probe, .remove = host_remove },
-	{ .name = "mlx5_core", .sriov = true, .probe = host_probe, .remove = host_remove },
-	{ .name = "bnxt_en", .sriov = true, .probe = host_probe, .remove = host_remove },
-	{ .name = "", .probe = host_probe, .remove = host_remove },
+	  .probe = pci_host_probe,
+	  .remove = pci_host_remove },
+	{ .name = "ixgbe", .sriov = true, .probe = pci_host_probe, .remove = pci_host_remove },
+	{ .name = "igb", .sriov = true, .probe = pci_host_probe, .remove = pci_host_remove },
+	{ .name = "i40e", .sriov = true, .probe = pci_host_probe, .remove = pci_host_remove },
+	{ .name = "ice", .sriov = true, .probe = pci_host_probe, .remove = pci_host_remove },
+	{ .name = "mlx5_core", .sriov = true, .probe = pci_host_probe, .remove = pci_host_remove },
+	{ .name = "bnxt_en", .sriov = true, .probe = pci_host_probe, .remove = pci_host_remove },
+	{ .name = "", .probe = pci_host_probe, .remove = pci_host_remove },
 };
 
 int pci_attach_recorded(struct sim *s, struct func *f)
@@ -101,7 +101,10 @@ int pci_attach_recorded(struct sim *s, struct func *f)
 	if (drv->kind->probe == vfio_probe)
 		return driver_probe(s, drv, &f->dev);
 	f->dev.rec_drv = drv;
-	driver_link(s, drv, &f->dev);
+	if (drv->kind->attaches)
+		driver_probe(s, drv, &f->dev);
+	else
+		driver_link(s, drv, &f->dev);
 	/* It will take again the devices that it had when it was recorded. */
 	snprintf(alias, sizeof(alias), "pci:v%08Xd%08Xsv*", f->vendor, f->device);
 	return driver_alias(drv, alias);

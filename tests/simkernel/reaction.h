@@ -7,12 +7,13 @@
 #include <sys/types.h>
 
 #define PAGE_TEXT 4096
+#define SHOW_MAX 32768 /* of a kernel with larger pages */
 
 struct node;
 struct sim;
 
 /* One reaction: a file in every directory of its kind. A new one is one row and its functions. show
- * fills page and returns the length; store gets the text with a NUL at the end. Both return -errno
+ * fills page, which has SHOW_MAX bytes, and returns the length; store gets the text with a NUL at the end. Both return -errno
  * to refuse, are called with the lock held, and may wait if the row says so. */
 struct reaction {
 	const char *name;

@@ -4,18 +4,18 @@
 #include "func.h"
 #include "iommu.h"
 #include "sim.h"
+#include "vgpu.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Directories of every sysfs, recorded or not. */
 static const char *const top[] = {
-	"block",	   "bus/pci/slots",   "class/net",
-	"class/block",	   "dev/block",	      "dev/char",
-	"devices/virtual", "firmware",	      "fs",
-	"hypervisor",	   "kernel",	      "module",
-	"power",
+	"block",    "bus/pci/slots",   "class/net", "class/block", "dev/block",
+	"dev/char", "devices/virtual", "firmware",  "fs",	   "hypervisor",
+	"kernel",   "module",	       "power",
 };
 
 struct sim *sim_new(struct machine *m)
@@ -97,6 +97,8 @@ int sim_build(struct sim *s)
 	if (bus_build(s, &s->pci, &pci_rules))
 		return -ENOMEM;
 	facts_drivers(s);
+	if (vgpu_build(s))
+		return -ENOMEM;
 	tree_mkdirs(s->tree, s->tree->root, "module/vfio");
 	tree_mkdirs(s->tree, s->tree->root, "module/vfio_iommu_type1");
 	pci_build(s);
@@ -115,6 +117,15 @@ int sim_wait(struct sim *s)
 	if (!s->ending)
 		pthread_cond_wait(&s->changed, &s->lock);
 	return s->ending ? -EINTR : 0;
+}
+
+void sim_sleep(struct sim *s, long ms)
+{
+	struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
+
+	pthread_mutex_unlock(&s->lock);
+	nanosleep(&t, NULL);
+	pthread_mutex_lock(&s->lock);
 }
 
 void sim_rows(struct sim *s, struct node *dir, const struct reaction *rows, void *obj)

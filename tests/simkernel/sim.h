@@ -26,6 +26,7 @@
 
 struct effects;
 struct func;
+struct gpu_options;
 struct group;
 
 struct sim {
@@ -34,6 +35,8 @@ struct sim {
 	struct tree *tree;
 	struct machine *machine;
 	struct bus pci;
+	struct bus mdev;	 /* if there are vGPUs of that world */
+	struct gpu_options *gpu; /* vgpu.h; NULL: its GPUs have no vGPUs */
 	struct func **func_hash;
 	struct group **group_sets, *empty_groups;
 	int group_hint; /* no lower number is free */
@@ -59,6 +62,8 @@ void sim_free(struct sim *s);
 int sim_build(struct sim *s);
 /* Waits for `changed`. Returns -EINTR when the simulation ends. */
 int sim_wait(struct sim *s);
+/* Sleeps without the lock. */
+void sim_sleep(struct sim *s, long ms);
 
 /* dump.c */
 int dump_tree(struct sim *s, struct node *dir, int dirfd);

@@ -180,7 +180,7 @@ static ssize_t sriov_numvfs_show(struct sim *s, void *obj, char *page)
 
 static int change_number(struct sim *s, struct func *f, unsigned int n)
 {
-	int r;
+	int r = 0;
 
 	if (n == f->num_vfs)
 		return 0;
@@ -188,7 +188,10 @@ static int change_number(struct sim *s, struct func *f, unsigned int n)
 		return -ENOENT;
 	if (n && f->num_vfs)
 		return -EBUSY;
-	r = rescan_lock(s);
+	if (f->dev.drv->kind->sriov_may)
+		r = f->dev.drv->kind->sriov_may(s, &f->dev, n);
+	if (!r)
+		r = rescan_lock(s);
 	if (r)
 		return r;
 	r = n ? sriov_enable(s, f, n) : sriov_disable(s, f);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * vfio-pci: the functions it takes, the devices for a VMM, and the wait until the VMM closes them.
- * A simulated VMM is a directory in proc/ with descriptors that lead to the group's node in dev/,
- * which is recognized by its inode. It holds all functions of the group that were on vfio-pci when
+ * vfio-pci: the functions it takes; and, for any driver, the devices for a VMM and the wait until the
+ * VMM closes them. A simulated VMM is a directory in proc/ with descriptors that lead to the group's
+ * node in dev/, which is recognized by its inode. It holds all VFIO devices that the group had when
  * it came.
  */
 #include "device.h"
@@ -11,6 +11,7 @@
 #include "iommu.h"
 #include "sim.h"
 #include "vfio.h"
+#include "vgpu.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,9 +20,9 @@
 #define VFIO_MAJOR 511
 #define VFIO_CDEV_MAJOR 510
 
-bool vfio_is_open(const struct func *f)
+bool vfio_is_open(const struct dev *d)
 {
-	return f->vfio_dev >= 0 && f->dev.group && f->dev.group->holder;
+	return d->vfio_dev >= 0 && d->group && d->group->holder;
 }
 
 static int group_device_new(struct group *g)
@@ -76,9 +77,12 @@ static void group_device_put(struct sim *s, struct group *g)
 
 static bool is_taken(const struct sim *s, int n)
 {
-	for_each_func(s, f)
-		if (f->vfio_dev == n)
-			return true;
+	const struct bus *all[] = { &s->pci, &s->mdev };
+
+	for (size_t i = 0; i < 2; i++)
+		for (const struct dev *d = all[i]->devs; d; d = d->next)
+			if (d->vfio_dev == n)
+				return true;
 	return false;
 }
 
@@ -96,12 +100,12 @@ static void cdev_name(char *buf, size_t size, int n)
 	snprintf(buf, size, "dev/vfio/devices/vfio%d", n);
 }
 
-static int device_rec(struct sim *s, struct func *f, int n)
+static int device_rec(struct sim *s, struct dev *d, int n)
 {
 	char path[TREE_PATH_MAX];
 	struct record *r;
 
-	snprintf(path, sizeof(path), "%.4000s/vfio-dev/vfio%d", f->dev.rec->path, n);
+	snprintf(path, sizeof(path), "%.4000s/vfio-dev/vfio%d", d->rec->path, n);
 	r = machine_record_new(path);
 	if (!r)
 		return -ENOMEM;
@@ -112,68 +116,78 @@ static int device_rec(struct sim *s, struct func *f, int n)
 		record_add(r, 'E', "DEVNAME", "vfio/devices/vfio%d", n);
 		record_add(r, 'A', "dev", "%d:%d\n", VFIO_CDEV_MAJOR, n);
 	}
-	f->vfio_rec = r;
+	d->vfio_rec = r;
 	return 0;
 }
 
-void vfio_nodes(struct sim *s, const struct func *f)
+void vfio_nodes(struct sim *s, const struct dev *d)
 {
 	char node[64];
 
-	node_name(node, sizeof(node), f->dev.group->number);
+	node_name(node, sizeof(node), d->group->number);
 	facts_node(s, node);
 	if (!s->cdev)
 		return;
-	cdev_name(node, sizeof(node), f->vfio_dev);
+	cdev_name(node, sizeof(node), d->vfio_dev);
 	facts_node(s, node);
+}
+
+int vfio_register(struct sim *s, struct dev *d)
+{
+	int r, n;
+
+	if (!d->group)
+		return -EINVAL;
+	r = group_device_get(d->group);
+	if (r)
+		return r;
+	n = free_number(s);
+	r = device_rec(s, d, n);
+	if (r) {
+		group_device_put(s, d->group);
+		return r;
+	}
+	d->vfio_dev = n;
+	vfio_nodes(s, d);
+	if (d->group->vfio == 1)
+		device_add(s, d->group->vfio_rec);
+	device_add(s, d->vfio_rec);
+	return 0;
 }
 
 int vfio_probe(struct sim *s, struct dev *d)
 {
 	struct func *f = func_of(d);
-	int r, n;
+	int r;
 
-	if (f->bridge || !f->dev.group)
+	if (f->bridge || vgpu_forbids_vfio(s, f))
 		return -EINVAL;
 	if (f->num_vfs)
 		return -EBUSY;
-	r = group_device_get(f->dev.group);
-	if (r)
-		return r;
-	n = free_number(s);
-	r = device_rec(s, f, n);
-	if (r) {
-		group_device_put(s, f->dev.group);
-		return r;
-	}
-	f->vfio_dev = n;
-	f->vfio_binds++;
-	vfio_nodes(s, f);
-	if (f->dev.group->vfio == 1)
-		device_add(s, f->dev.group->vfio_rec);
-	device_add(s, f->vfio_rec);
-	return 0;
+	r = vfio_register(s, d);
+	if (!r)
+		f->vfio_binds++;
+	return r;
 }
 
-int vfio_remove(struct sim *s, struct dev *d)
+int vfio_unregister(struct sim *s, struct dev *d)
 {
-	struct func *f = func_of(d);
 	char node[64];
 
 	/* No limit and no way out, as in the kernel. */
-	while (vfio_is_open(f))
+	while (vfio_is_open(d))
 		if (sim_wait(s))
 			return -EINTR;
 	if (s->cdev) {
-		cdev_name(node, sizeof(node), f->vfio_dev);
+		cdev_name(node, sizeof(node), d->vfio_dev);
 		facts_remove(s, node);
 	}
-	device_remove(s, f->vfio_rec);
-	machine_record_free(f->vfio_rec);
-	f->vfio_rec = NULL;
-	f->vfio_dev = -1;
-	tree_remove_name(s->tree, f->dev.dir, "vfio-dev");
-	group_device_put(s, f->dev.group);
+	device_remove(s, d->vfio_rec);
+	machine_record_free(d->vfio_rec);
+	d->vfio_rec = NULL;
+	d->vfio_dev = -1;
+	tree_remove_name(s->tree, d->dir, "vfio-dev");
+	group_device_put(s, d->group);
 	return 0;
 }
 
@@ -210,7 +224,17 @@ int vfio_viable(struct sim *s, int group)
 	for_each_func(s, f)
 		if (f->dev.group == g && f->dev.drv && !f->dev.drv->kind->own_dma)
 			return -EPERM;
+	for_each_func(s, f)
+		if (f->dev.group == g && vgpu_lacks_type(f))
+			return -ENXIO;
 	return 0;
+}
+
+static void tell_drivers(struct sim *s, const struct group *g)
+{
+	for_each_func(s, f)
+		if (f->dev.group == g)
+			vgpu_opened(s, f);
 }
 
 int vfio_hold(struct sim *s, int group, pid_t pid, const char *comm)
@@ -221,6 +245,8 @@ int vfio_hold(struct sim *s, int group, pid_t pid, const char *comm)
 
 	if (!g || !g->vfio)
 		return -ENODEV;
+	if (vfio_viable(s, group) == -ENXIO)
+		return -ENXIO;
 	if (g->holder)
 		return -EBUSY;
 	r = add_process(s, pid, comm);
@@ -232,6 +258,7 @@ int vfio_hold(struct sim *s, int group, pid_t pid, const char *comm)
 	snprintf(target, sizeof(target), "../../../dev/vfio/%d", group);
 	facts_link(s, path, target);
 	g->holder = pid;
+	tell_drivers(s, g);
 	return 0;
 }
 
@@ -255,6 +282,7 @@ int vfio_release(struct sim *s, int group)
 		snprintf(path, sizeof(path), "proc/%d", (int)g->holder);
 	facts_remove(s, path);
 	g->holder = 0;
+	tell_drivers(s, g);
 	pthread_cond_broadcast(&s->changed);
 	return 0;
 }
