@@ -137,7 +137,12 @@ static int profile_expand(struct model *m, const struct request *request, struct
 		rc = find_type(m, dev, request->value, plan, name, err);
 	if (!rc && dev->facts.profile_id[0])
 		rc = plan_step(plan, &vgpu_profile, &dev->key, "", err);
-	return rc || !name[0] ? rc : plan_step(plan, &vgpu_profile, &dev->key, name, err);
+	if (rc || !name[0])
+		return rc;
+	rc = plan_step(plan, &vgpu_profile, &dev->key, name, err);
+	if (rc || !dev->intent.vgpu_params[0] || plan_requested(plan, &dev->key, "vgpu_params"))
+		return rc;
+	return plan_step(plan, &vgpu_params, &dev->key, dev->intent.vgpu_params, err);
 }
 
 static int profile_predict(struct model *m, const struct request *request, struct plan *plan,
@@ -185,7 +190,7 @@ static int profile_settle(struct model *m, const struct request *request, struct
 			    request->value[0] ? request->value : "none");
 	if (!request->value[0]) {
 		intent_end_claim(&dev->intent);
-		dev->intent.profile[0] = '\0';
+		dev->intent.profile[0] = dev->intent.vgpu_params[0] = '\0';
 		dev->intended[0] = '\0';
 		return 0;
 	}
@@ -218,6 +223,51 @@ static const struct method profile_method = {
 	.predict = profile_predict,
 	.prepare = profile_prepare,
 	.settle = profile_settle,
+};
+
+/* ---- its parameters */
+
+/* The driver forgets them with the type, and takes them only while no VM runs. */
+static int params_expand(struct model *m, const struct request *request, struct plan *plan,
+			 struct err *err)
+{
+	const struct device *dev;
+	int rc = find(m, request, &dev, err);
+	const struct request *profile = rc ? NULL : plan_requested(plan, &dev->key, "profile");
+
+	rc = rc ? rc : plan_touch(plan, &request->dev, err);
+	if (rc || (!profile && !strcmp(dev->facts.vgpu_params, request->value)))
+		return rc;
+	if (profile ? !profile->value[0] : !dev->facts.profile_id[0])
+		return fail(err, EOPNOTSUPP,
+			    "%s is no vGPU, and has no parameters; write its profile first",
+			    dev->key.name);
+	rc = refuse_change(dev, request, err);
+	return rc ? rc : plan_step(plan, &vgpu_params, &dev->key, request->value, err);
+}
+
+static int params_settle(struct model *m, const struct request *request, struct err *err)
+{
+	struct device *dev = model_edit(m, &request->dev, false);
+
+	if (!dev)
+		return fail(err, ENODEV, "%s is gone", request->dev.name);
+	if (strcmp(dev->facts.vgpu_params, request->value))
+		return fail(err, EIO,
+			    "vgpu_params of %s reads \"%s\" although the kernel reported success",
+			    dev->key.name, dev->facts.vgpu_params);
+	STR_COPY(dev->intent.vgpu_params, request->value);
+	return 0;
+}
+
+static const struct method params_method = {
+	.file = "vgpu_params",
+	.bus = BUS_PCI,
+	.rank = 62,
+	.guarded = true,
+	.can = profile_can,
+	.expand = params_expand,
+	.settle = params_settle,
 };
 
 /* ---- the claim of a vGPU */
@@ -323,8 +373,8 @@ const struct claim_ops vgpu_claim = {
 	.refuse = claim_refuse,
 };
 
-static const struct method *const methods[] = { &profile_method, NULL };
-static const struct verb *const verbs[] = { &vgpu_profile, NULL };
+static const struct method *const methods[] = { &profile_method, &params_method, NULL };
+static const struct verb *const verbs[] = { &vgpu_profile, &vgpu_params, NULL };
 
 const struct backend_ops vgpu_ops = {
 	.name = "vgpu",

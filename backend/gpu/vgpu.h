@@ -14,6 +14,7 @@ struct request;
 
 /* value: the type's name, or "" for none. Makes a vGPU of a VF that is none, or ends it. */
 extern const struct verb vgpu_profile;
+extern const struct verb vgpu_params; /* value: the parameters, "" for none */
 extern const struct claim_ops vgpu_claim;
 
 #define UUID_TEXT 40

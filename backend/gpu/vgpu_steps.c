@@ -202,3 +202,51 @@ const struct verb vgpu_profile = { .of = "vgpu",
 				   .refuse = profile_refuse,
 				   .run = profile_run,
 				   .undo = profile_undo };
+
+static int write_params(struct job *j, const char *text, struct err *err)
+{
+	int rc = j->world->params(j->b, j->step, j->ms, text[0] ? text : "\n");
+
+	if (!rc)
+		return 0;
+	if (rc == -ENOENT && j->now.id[0])
+		return fail(err, EOPNOTSUPP, "the driver of %s takes no parameters for vGPUs",
+			    j->step->dev.name);
+	return explain(j, "vgpu_params", rc, err)
+		       ?: fail(err, rc == -EINVAL ? EINVAL : EIO,
+			       "vgpu_params \"%s\" of %s was refused by its driver: %s", text,
+			       j->step->dev.name, strerror(-rc));
+}
+
+static int params_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	_free_ struct job *j = job_new(backend, step, ms, err);
+	int rc = j ? begin(j, err) : -ENOMEM;
+	const struct device *dev;
+
+	if (rc)
+		return rc;
+	model_lock(j->b->model);
+	dev = model_find(j->b->model, &step->dev);
+	if (dev)
+		STR_COPY(step->former, dev->facts.vgpu_params);
+	model_unlock(j->b->model);
+	step->recorded = true;
+	return write_params(j, step->value, err);
+}
+
+static int params_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	_free_ struct job *j = job_new(backend, step, ms, err);
+	int rc = j ? begin(j, err) : -ENOMEM;
+
+	return rc || !j->now.id[0] ? rc : write_params(j, step->former, err);
+}
+
+const struct verb vgpu_params = { .of = "vgpu",
+				  .name = "vgpu_params",
+				  .deadline_ms = PROFILE_MS,
+				  .records = true,
+				  .refuse = profile_refuse,
+				  .run = params_run,
+				  .undo = params_undo };

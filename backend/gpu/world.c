@@ -37,6 +37,24 @@ static bool is_number(const char *text)
 	return n && n < 10 && strspn(text, "0123456789") == n;
 }
 
+/* 4294967295: it lies in no GPU instance (spec/peers.md 1.12, 6). */
+static int64_t detail(const struct sysfs *at, const char *dir, const char *name)
+{
+	int64_t n;
+
+	return sysfs_number(at, ROOT_SYS, 0, UINT32_MAX - 1, &n, "%s/%s", dir, name) ? -1 : n;
+}
+
+/* Beside the parameters lies what the driver has chosen. */
+static void read_details(const struct sysfs *at, const char *dir, struct facts *f)
+{
+	if (sysfs_read(at, ROOT_SYS, f->vgpu_params, sizeof(f->vgpu_params), "%s/vgpu_params",
+		       dir) < 0)
+		f->vgpu_params[0] = '\0';
+	f->placement_id = detail(at, dir, "placement_id");
+	f->gpu_instance_id = detail(at, dir, "gpu_instance_id");
+}
+
 /* ---- vendor-VFIO: a number written to the VF */
 
 #define NVIDIA_TYPE "nvidia/current_vgpu_type"
@@ -53,6 +71,7 @@ static void vendor_observe(const struct sysfs *at, struct facts *f)
 		return;
 	STR_COPY(f->profile_id, text);
 	f->use = USE_GUEST;
+	read_details(at, "nvidia", f);
 }
 
 static void vendor_list(const struct sysfs *at, struct vgpu_types *ret)
@@ -120,6 +139,14 @@ static int vendor_end(struct backend *b, struct step *step, unsigned int ms, con
 	return vendor_write(b, step, ms, "0");
 }
 
+static int vendor_params(struct backend *b, struct step *step, unsigned int ms, const char *text)
+{
+	char path[PATH_SIZE];
+
+	vendor_path(step, "nvidia/vgpu_params", path);
+	return step_write(b, path, text, ms, step);
+}
+
 /* ---- mediated devices */
 
 #define MDEV_TYPES "mdev_supported_types"
@@ -128,7 +155,7 @@ static int vendor_end(struct backend *b, struct step *step, unsigned int ms, con
 /* Whoever opens the mediated device needs the node of its own IOMMU group. */
 static void mdev_observe(const struct sysfs *at, struct facts *f)
 {
-	char group[16], type[64];
+	char group[16], type[64], details[64];
 	uint64_t n;
 
 	f->use = USE_NONE;
@@ -138,6 +165,8 @@ static void mdev_observe(const struct sysfs *at, struct facts *f)
 		return;
 	STR_COPY(f->profile_id, type);
 	f->use = USE_GUEST;
+	snprintf(details, sizeof(details), "%s/nvidia", f->mdev);
+	read_details(at, details, f);
 	if (!sysfs_link(at, ROOT_SYS, group, sizeof(group), "%s/iommu_group", f->mdev) &&
 	    !parse_u64(group, INT32_MAX, &n) && sysfs_exists(at, ROOT_DEV, "vfio/%s", group))
 		pci_nodes((int32_t)n, "", false, f->nodes);
@@ -244,12 +273,25 @@ static int mdev_end(struct backend *b, struct step *step, unsigned int ms, const
 	return step_write(b, path, "1", ms, step);
 }
 
+static int mdev_params(struct backend *b, struct step *step, unsigned int ms, const char *text)
+{
+	char path[PATH_SIZE];
+	struct vgpu now;
+	int rc = mdev_now(b, step, ms, &now);
+
+	if (rc || !now.uuid[0])
+		return rc ? rc : -ENODEV;
+	snprintf(path, sizeof(path), MDEV_DEVICES "/%s/nvidia/vgpu_params", now.uuid);
+	return step_write(b, path, text, ms, step);
+}
+
 /* ---- */
 
 static const struct vgpu_world worlds[] = {
 	{ "vendor-vfio", NVIDIA_TYPE, vendor_observe, vendor_list, vendor_now, vendor_look,
-	  vendor_make, vendor_end },
-	{ "mdev", MDEV_TYPES, mdev_observe, mdev_list, mdev_now, mdev_look, mdev_make, mdev_end },
+	  vendor_make, vendor_end, vendor_params },
+	{ "mdev", MDEV_TYPES, mdev_observe, mdev_list, mdev_now, mdev_look, mdev_make, mdev_end,
+	  mdev_params },
 };
 
 const struct vgpu_world *vgpu_world_at(const struct sysfs *at)

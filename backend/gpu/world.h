@@ -30,6 +30,8 @@ struct vgpu_world {
 	int (*look)(struct backend *b, struct step *step, unsigned int ms, struct vgpu_types *list);
 	int (*make)(struct backend *b, struct step *step, unsigned int ms, const struct vgpu *as);
 	int (*end)(struct backend *b, struct step *step, unsigned int ms, const struct vgpu *is);
+	/* Sets the parameters of the vGPU that it is. */
+	int (*params)(struct backend *b, struct step *step, unsigned int ms, const char *text);
 };
 
 /* NULL: the function's driver makes no vGPUs of it now. */

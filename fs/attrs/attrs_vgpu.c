@@ -86,6 +86,70 @@ static void mdev_uuid_show(const struct subject *s, struct out *o)
 	out_line(o, s->dev->facts.mdev);
 }
 
+static void params_show(const struct subject *s, struct out *o)
+{
+	out_line(o, s->dev->facts.vgpu_params);
+}
+
+static int params_store(const struct subject *s, const char *text, struct request *ret,
+			struct err *err)
+{
+	if (strlen(text) >= VGPU_PARAMS)
+		return fail(err, EINVAL, "vgpu_params: at most %d characters can be kept for %s",
+			    VGPU_PARAMS - 1, s->dev->key.name);
+	STR_COPY(ret->value, strcmp(text, "none") ? text : "");
+	return 0;
+}
+
+static void number_show(struct out *o, int64_t n)
+{
+	if (n < 0)
+		out_printf(o, "none\n");
+	else
+		out_printf(o, "%lld\n", (long long)n);
+}
+
+static void placement_show(const struct subject *s, struct out *o)
+{
+	number_show(o, s->dev->facts.placement_id);
+}
+
+static void instance_show(const struct subject *s, struct out *o)
+{
+	number_show(o, s->dev->facts.gpu_instance_id);
+}
+
+/* The first thing that is missing on the way to a vGPU; "yes". */
+static const char *support(const struct device *dev)
+{
+	const struct facts *f = &dev->facts;
+
+	if (f->use == USE_GUEST)
+		return "no: it is passed through as a whole; write none to its claim first";
+	if (f->total_vfs < 0)
+		return "no: it shows no SR-IOV; the card has none, or SR-IOV or Above 4G Decoding is "
+		       "off in the firmware";
+	if (!(dev->caps & CAP_ENABLE))
+		return "no: it makes no VFs for vGPUs (sriov_vf_device is 0, as on cards that only "
+		       "have MIG)";
+	if (!f->driver[0])
+		return "no: it has no driver; load NVIDIA's vGPU host driver";
+	if (strcmp(f->driver, "nvidia"))
+		return "no: it is with another driver; NVIDIA's vGPU host driver is needed";
+	if (f->num_vfs <= 0)
+		return "no: its VFs are not enabled; write 1 to enabled";
+	if (!f->profiles.len)
+		return "no: its VFs list no vGPU types; either the driver is not NVIDIA's vGPU host "
+		       "driver, or nvidia-vgpud and nvidia-vgpu-mgr are not running, or MIG is on "
+		       "without GPU instances";
+	return "yes";
+}
+
+static void support_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "%s\n", support(s->dev));
+}
+
 /* clang-format off: a row as it is read */
 static const struct attr rows[] = {
 	{ KEY_RW("enabled", 50, enabled_show, enabled_store),
@@ -104,6 +168,18 @@ static const struct attr rows[] = {
 		  "available now, max, framebuffer_mib, and the reason why none is available" },
 	{ KEY_RO("profile_id", 53, profile_id_show), .bits = CH_FACT(profile_id), .caps = CAP_VGPU,
 	  .help = "the id of that type as the kernel has it now; none: it is no vGPU" },
+	{ RW("vgpu_params", 55, params_show, params_store), .bits = CH_FACT(vgpu_params),
+	  .caps = CAP_VGPU,
+	  .help = "parameters of the vGPU for its VMM, such as frame_rate_limiter=0; kept with the "
+		  "profile. The driver takes them only while no VM has the vGPU" },
+	{ RO("placement_id", 56, placement_show), .bits = CH_FACT(placement_id), .caps = CAP_VGPU,
+	  .help = "where the vGPU lies in the card's framebuffer, as the driver says; else none" },
+	{ RO("gpu_instance_id", 57, instance_show), .bits = CH_FACT(gpu_instance_id),
+	  .caps = CAP_VGPU,
+	  .help = "the MIG GPU instance that the vGPU lies in; else none" },
+	{ RO("vgpu_support", 58, support_show),
+	  .bits = CH_FACT(driver) | CH_NUMVFS | CH_PROFILES | CH_FACT(total_vfs), .caps = CAP_VGPU_HOST,
+	  .help = "yes, or what is missing before the card can have vGPUs" },
 	{ KEY_RO("mdev_uuid", 54, mdev_uuid_show), .bits = CH_MDEV, .caps = CAP_VGPU,
 	  .help = "UUID of the mediated device that the vGPU is; none where the VF itself is the vGPU" },
 };

@@ -209,6 +209,43 @@ static const struct persist persist_profile = {
 	.drifted = profile_drifted,
 };
 
+/* The driver forgets them with the type: restored behind it. */
+static void params_value(const struct record *r, char ret[static REQUEST_VALUE])
+{
+	str_copy(ret, REQUEST_VALUE, r->intent.vgpu_params);
+}
+
+static bool params_are_there(const struct device *dev)
+{
+	return dev->facts.vgpu_params[0];
+}
+
+static const char *params_wait(const struct device *dev)
+{
+	return dev->facts.profile_id[0] ? NULL : "it is no vGPU yet";
+}
+
+static bool params_drifted(const struct record *r, const struct device *dev, char *ret,
+			   size_t size)
+{
+	if (!dev->facts.profile_id[0] || !strcmp(dev->facts.vgpu_params, r->intent.vgpu_params))
+		return false;
+	snprintf(ret, size, "its vgpu_params are not \"%s\", as stored; write them again",
+		 r->intent.vgpu_params);
+	return true;
+}
+
+static const struct persist persist_params = {
+	.file = "vgpu_params",
+	.keys = { PERSIST_KEY("vgpu_params", KEY_TEXT, false, intent.vgpu_params) },
+	.fields = { PERSIST_TEXT(vgpu_params) },
+	.value = params_value,
+	.none = "none",
+	.is_there = params_are_there,
+	.waits = params_wait,
+	.drifted = params_drifted,
+};
+
 /* ---- pooled, resource_name */
 
 static int pooled_parse(struct record *r, const char *text)
@@ -242,6 +279,7 @@ static const struct persist persist_resource = {
 
 const struct persist *const persists[] = { &persist_vfs,
 					   &persist_profile,
+					   &persist_params,
 					   &persist_claim,
 					   &persist_given,
 					   &persist_pooled,

@@ -106,7 +106,8 @@ DEFINE_TEST(the_variable_is_named_as_kubevirt_reads_it)
 {
 	struct dev d = { .id = (char *)"0000:05:02.0",
 			 .resource = (char *)"intel.com/NIC-X.1a",
-			 .as = (char *)"" };
+			 .as = "",
+			 .mdev = "" };
 	struct out o = { 0 };
 
 	answer_variable(&d, &o);
