@@ -278,7 +278,8 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 static void publish(struct model *m, const struct batch *batch)
 {
 	static void (*const passes[])(struct model *, struct device *,
-				      const struct vgpu_types *) = { types_name, types_note };
+				      const struct vgpu_types *) = { types_name, types_rename,
+								     types_note };
 
 	for (size_t p = 0; p < ARRAY_SIZE(passes); p++) {
 		for (size_t i = 0; i < batch->n; i++)

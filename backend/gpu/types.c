@@ -22,11 +22,11 @@ static bool printable(const char *text)
 	return true;
 }
 
-static struct vgpu_type *find_id(struct vgpu_types *types, const char *id)
+static struct vgpu_type *find_id(const struct vgpu_types *types, const char *id)
 {
 	for (size_t i = 0; i < types->n; i++)
 		if (!strcmp(types->v[i].id, id))
-			return &types->v[i];
+			return (struct vgpu_type *)&types->v[i];
 	return NULL;
 }
 
@@ -394,6 +394,18 @@ static struct device *card_of(struct model *m, struct device *dev)
 	return device_is_vf(dev) ? model_edit(m, &dev->facts.parent, false) : dev;
 }
 
+/* Another driver, or the other world, has another id for this name. */
+static void drop_renumbered(struct vgpu_types *known, const struct vgpu_types *seen,
+			    const char *name)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < known->n; i++)
+		if (strcmp(known->v[i].name, name) || find_id(seen, known->v[i].id))
+			known->v[n++] = known->v[i];
+	known->n = n;
+}
+
 void types_name(struct model *m, struct device *dev, const struct vgpu_types *seen)
 {
 	struct device *card = dev ? card_of(m, dev) : NULL;
@@ -402,12 +414,28 @@ void types_name(struct model *m, struct device *dev, const struct vgpu_types *se
 	if (!card || !known)
 		return;
 	types_of(m, card, known);
-	/* The next driver may have others; a card without vGPUs tells all of them. */
-	if (!card->facts.driver[0] || (seen->n && !used_of(m, card).n))
+	if (!card->facts.driver[0]) /* the next one may have others */
 		known->n = 0;
-	for (size_t i = 0; i < seen->n; i++)
+	for (size_t i = 0; i < seen->n; i++) {
+		drop_renumbered(known, seen, seen->v[i].name);
 		types_add(known, &seen->v[i]);
+	}
 	keep(m, card, known);
+	name_profile(dev, known);
+}
+
+void types_rename(struct model *m, struct device *dev, const struct vgpu_types *seen)
+{
+	struct device *card = dev ? card_of(m, dev) : NULL;
+	_free_ struct vgpu_types *known = NULL;
+
+	(void)seen;
+	if (!card || !dev->facts.profile_id[0] || strcmp(dev->facts.profile, dev->facts.profile_id))
+		return;
+	known = calloc(1, sizeof(*known));
+	if (!known)
+		return;
+	types_of(m, card, known);
 	name_profile(dev, known);
 }
 
@@ -420,7 +448,6 @@ void types_note(struct model *m, struct device *dev, const struct vgpu_types *se
 	if (!card || !known || card == dev)
 		return;
 	types_of(m, card, known);
-	name_profile(dev, known); /* what is stored of the card has come since */
 	u = used_of(m, card);
 	list_card(known, seen, !dev->facts.profile_id[0], &u);
 	keep(m, card, known);

@@ -49,9 +49,11 @@ const struct vgpu_type *types_find(const struct vgpu_types *types, const char *n
 void types_available(const struct vgpu_types *types, char buf[static TYPES_TEXT]);
 
 /* What a look at several devices has found goes to their facts and those of their cards: for each of
- * them the types and its own name; once that is published, for each what it can become and who is in
- * the way. dev is from model_edit(), or NULL. */
+ * them the types and its own name; once that is published, and what is stored of a card has come, the
+ * names that were not known; then, for each, what it can become and who is in the way. dev is from
+ * model_edit(), or NULL. */
 void types_name(struct model *m, struct device *dev, const struct vgpu_types *seen);
+void types_rename(struct model *m, struct device *dev, const struct vgpu_types *seen);
 void types_note(struct model *m, struct device *dev, const struct vgpu_types *seen);
 
 /* nvidia.com/NVIDIA_A2-4Q: the name under which Harvester offers the type (spec/harvester.md 3). */

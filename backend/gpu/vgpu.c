@@ -105,13 +105,13 @@ static int find_type(struct model *m, const struct device *dev, const char *valu
 	return 0;
 }
 
-/* Whoever has the vGPU keeps it. */
+/* Whoever has the vGPU keeps it; what is none nobody has, though a pod may get it back. */
 static int refuse_change(const struct device *dev, const struct request *request, struct err *err)
 {
 	int rc = refuse_doubt("", dev, err);
 
-	rc = rc ? rc : refuse_holder("", dev, err);
-	rc = rc ? rc : refuse_given(dev, err);
+	if (!rc && dev->facts.profile_id[0])
+		rc = refuse_holder("", dev, err) ?: refuse_given(dev, err);
 	return rc || request->restores ? rc : refuse_coming("", dev, err);
 }
 
@@ -174,6 +174,8 @@ static void note(struct device *dev)
 	STR_COPY(w->profile, dev->facts.profile);
 	STR_COPY(w->last_profile, dev->facts.profile);
 	STR_COPY(w->pinned, dev->names.resource);
+	if (dev->facts.mdev[0])
+		STR_COPY(w->mdev, dev->facts.mdev);
 }
 
 static int profile_settle(struct model *m, const struct request *request, struct err *err)

@@ -86,9 +86,10 @@ static int begin(struct job *j, struct err *err)
 
 static int refuse_full(const struct job *j, const char *why, struct err *err)
 {
+	_free_ struct vgpu_types *now = vgpu_list(&j->b->sys, &j->step->dev, NULL);
 	char possible[TYPES_TEXT];
 
-	types_available(&j->types, possible);
+	types_available(now ? now : &j->types, possible);
 	return fail(err, ENOSPC, "%s cannot become %s: %s; possible now: %s", j->step->dev.name,
 		    j->step->value, why, possible);
 }

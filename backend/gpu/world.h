@@ -38,6 +38,9 @@ struct vgpu_world {
 const struct vgpu_world *vgpu_world_at(const struct sysfs *at);
 const struct vgpu_world *vgpu_world_of(const struct sysfs *s, const struct key *dev);
 
+/* Are there VFs that could be vGPUs? now: looks at all of them again. Blocks as look_at() does. */
+bool vgpu_watch(struct backend *b, bool now);
+
 /* A list that must be freed, of the types that can be made of the function; NULL: of none. */
 struct vgpu_types *vgpu_list(const struct sysfs *s, const struct key *dev, const struct facts *f);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/gpu/world.h"
 #include "backend/internal.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/io.h"
@@ -16,6 +17,7 @@
 #include "pcidevfs/util.h"
 
 #define PERIOD_MS 2000
+#define VGPU_ROUNDS 8 /* looks at VFs whose vGPUs others may change: a scan each */
 #define ASK_MS 500
 #define EACH_MS 50 /* after one of a batch hung: a whole bus may hang */
 #define BATCH 256
@@ -298,10 +300,13 @@ static bool wait_next(struct probes *p, bool looking)
 void *liveness_main(void *arg)
 {
 	struct backend *b = arg;
+	unsigned int round = 0;
 	bool looking = false;
 
-	while (wait_next(&b->probes, looking))
+	while (wait_next(&b->probes, looking)) {
 		looking = look(b);
+		looking |= vgpu_watch(b, ++round % VGPU_ROUNDS == 0);
+	}
 	return NULL;
 }
 
@@ -323,7 +328,7 @@ static void changed(void *ctx, const struct change *changes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (changes[i].action != ACTION_REMOVE &&
-		    changes[i].bits & (CH_CLAIM | CH_FACT(driver))) {
+		    changes[i].bits & (CH_CLAIM | CH_NUMVFS | CH_FACT(driver))) {
 			kick(ctx, false);
 			return;
 		}

@@ -193,6 +193,17 @@ static bool profile_drifted(const struct record *r, const struct device *dev, ch
 	return true;
 }
 
+/* The mediated device keeps its UUID. */
+static void profile_note(struct record *r, struct device *dev)
+{
+	struct intent *w = &dev->intent;
+
+	if (!w->mdev[0])
+		STR_COPY(w->mdev, r->intent.mdev);
+	if (!w->last_profile[0])
+		STR_COPY(w->last_profile, r->intent.last_profile);
+}
+
 static const struct persist persist_profile = {
 	.file = "profile",
 	.keys = { PERSIST_KEY("profile", KEY_TEXT, false, intent.profile),
@@ -201,6 +212,7 @@ static const struct persist persist_profile = {
 	.fields = { PERSIST_TEXT(profile), PERSIST_TEXT(last_profile),
 		    PERSIST_TEXT(mdev) },
 	.made_by = "create",
+	.note = profile_note,
 	.value = profile_value,
 	.none = "none",
 	.is_there = profile_is_there,

@@ -262,6 +262,8 @@ static void given_note(struct record *r, struct device *dev)
 		return;
 	}
 	persist_copy(&persist_given, w, &r->intent);
+	if (r->over) /* that pod had ended before the device went, and only the file does not say so */
+		w->given_as[0] = '\0';
 	STR_COPY(w->allocated, r->intent.claim[0] && w->given_as[0] ? "pending" : "");
 }
 

@@ -76,15 +76,20 @@ bind() { # bind WHAT WHERE: until the end; no blanks in WHERE
 }
 
 driver_root() { # $root: the root of that GPU's driver, for --driver-root; its sriov-manage acts on the simulation
-	root=$D/driver
-	mkdir -p "$root/usr/lib/nvidia"
-	for d in bin lib lib64 dev; do
+	root=$(mktemp -d "$D/driver.XXXXXX") # another one after power_cut
+	chmod 755 "$root"
+	mkdir -p "$root/usr/lib/nvidia" "$root/dev/fd"
+	for d in bin lib lib64; do
 		[ ! -e /$d ] || { bind /$d "$root/$d"; } || skip "nothing can be mounted here"
 	done
 	for d in sys proc; do
 		bind "$S/$d" "$root/$d" || skip "nothing can be mounted here"
 	done
+	touch "$root/dev/null"
+	mount --bind /dev/null "$root/dev/null" && mounts="$root/dev/null $mounts"
 	install -m 755 tests/lab/tools/sriov-manage "$root/usr/lib/nvidia"
+	# Its shell gets it as a descriptor, which the simulated proc does not have.
+	cp tests/lab/tools/sriov-manage "$root/dev/fd/3"
 }
 
 start_daemon() { # start_daemon [OPTION...]: over the simulation where there is one

@@ -1,0 +1,153 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# An SR-IOV GPU in the world that $world names: enabled, carved up by one transaction, refused past its cap with the
+# reason, changed, adopted, disabled, and found again after a reboot; the profiles are always what the kernel has.
+. tests/fs/lib.sh
+
+gpu=0000:01:00.0
+P=$S/sys/bus/pci/devices
+vf() { basename "$(readlink "$V/$gpu/virtfn$1")"; }
+type_of() { # type_of VF: what the kernel has
+	case $world in
+	vfio) cat "$P/$1/nvidia/current_vgpu_type" ;;
+	*) basename "$(readlink "$P/$1/"????????-*/mdev_type)" ;;
+	esac
+}
+can() { # can VF TYPE NUMBER: how many of that type its profiles say are available
+	grep -q "^name=\"NVIDIA LAB-$2\" id=[^ ]* available=$3 " "$V/$1/profiles" || fail "$1: $(cat "$V/$1/profiles")"
+}
+begin() {
+	start_gpu "$world" numvfs=0
+	driver_root
+	start_daemon --driver-root "$root"
+}
+again() { # the daemon is stopped, and started on the same machine
+	stop_daemon
+	start_daemon --driver-root "$root"
+}
+
+begin
+is $V/$gpu/kind sriov-gpu
+has $V/$gpu/vgpu_support "no: its VFs are not enabled; write 1 to enabled"
+# Four vGPUs of VFs that do not exist yet, in one commit.
+{
+	echo "$gpu/enabled 1"
+	for i in 0 1 2 3; do echo "$gpu/virtfn$i/profile NVIDIA LAB-4Q"; done
+	echo "$gpu/virtfn1/claim alice"
+	echo commit
+} >"$D/lines"
+cat "$D/lines" >$T/ctl || fail "commit: $(cat $T/last_error)"
+is $V/$gpu/enabled 1
+is $V/$gpu/vgpu_support yes
+check_four() {
+	for i in 0 1 2 3; do
+		is "$V/$(vf $i)/kind" vgpu
+		is "$V/$(vf $i)/profile" "NVIDIA LAB-4Q"
+		is "$V/$(vf $i)/state" claimed
+		is "$V/$(vf $i)/resource_name" nvidia.com/NVIDIA_LAB-4Q
+		[ "$(type_of "$(vf $i)")" = "$(cat "$V/$(vf $i)/profile_id")" ] || fail "virtfn$i is $(type_of "$(vf $i)")"
+		is "$V/$(vf $i)/driver" nvidia
+	done
+	is "$V/$(vf 0)/claim" admin
+	is "$V/$(vf 1)/claim" alice
+	is "$T/resources/nvidia.com/NVIDIA_LAB-4Q/capacity" 4
+}
+check_four
+# The cap, and why.
+a=$(vf 0) b=$(vf 1) c=$(vf 4)
+refused ENOSPC "$V/$c/profile" "NVIDIA LAB-4Q" "4 vGPUs use 16384 MiB of the card; possible now: none"
+can "$c" 4Q 0
+can $gpu 4Q 0
+refused EINVAL "$V/$c/profile" "NVIDIA LAB" "has no vGPU type \"NVIDIA LAB\""
+refused EOPNOTSUPP "$V/$c/claim" bob "is no vGPU yet"
+refused EINVAL "$V/$a/claim" none "write none to its profile"
+refused EBUSY "$V/$b/claim" bob "is claimed by alice"
+# The simulated driver has parameters of VFs alone.
+if [ "$world" = vfio ]; then
+	params="frame_rate_limiter=0, disable_vnc=1"
+	set_to "$V/$a/vgpu_params" "$params"
+else
+	params=none
+	refused EOPNOTSUPP "$V/$a/vgpu_params" "a=1" "takes no parameters"
+fi
+
+# The next daemon knows the names, although the kernel lists none.
+again
+check_four
+can "$(vf 4)" 8Q 0
+is "$V/$a/vgpu_params" "$params"
+
+# Whoever has it keeps it, and is named.
+group=$(sed -n 's,^/dev/vfio/\([0-9]*\)$,\1,p' "$V/$a/nodes")
+ctl hold "$group" 4711 qemu-kvm
+refused EBUSY "$V/$a/profile" none "$a is held by"
+refused EBUSY "$V/$a/profile" "NVIDIA LAB-8Q" "$a is held by"
+[ "$world" = mdev ] || refused EBUSY "$V/$a/vgpu_params" none "$a is held by"
+refused EBUSY "$V/$gpu/enabled" 0 "$a is held by"
+ctl release "$group"
+put "$V/$a/allocated_to" ns/vm/compute || fail "allocated_to"
+refused EBUSY "$V/$a/profile" none "$a is allocated to ns/vm/compute"
+refused EBUSY "$V/$gpu/enabled" 0 "$a is allocated to ns/vm/compute"
+put "$V/$a/allocated_to" none || fail "allocated_to"
+
+# Room for another, at once, and another type in one step; the claim stays.
+set_to "$V/$(vf 3)/profile" none
+can "$c" 4Q 1
+can "$c" 8Q 0
+set_to "$V/$(vf 2)/profile" none
+set_to "$V/$b/profile" none
+is "$V/$b/claim" none
+is "$V/$b/state" free
+set_to "$V/$a/claim" carol
+uuid=$(cat "$V/$a/mdev_uuid")
+set_to "$V/$a/profile" "NVIDIA LAB-8Q"
+is "$V/$a/claim" carol
+is "$V/$a/mdev_uuid" "$uuid"
+refused ENOSPC "$V/$b/profile" "NVIDIA LAB-4Q" \
+	"all vGPUs of a card have one size, and $a is NVIDIA LAB-8Q; possible now: NVIDIA LAB-8Q"
+# A change that fails leaves what was.
+set_to "$V/$b/profile" "NVIDIA LAB-8Q"
+refused ENOSPC "$V/$a/profile" "NVIDIA LAB-16Q" "possible now: NVIDIA LAB-8Q"
+is "$V/$a/profile" "NVIDIA LAB-8Q"
+is "$V/$a/claim" carol
+is "$V/$a/mdev_uuid" "$uuid"
+is "$V/$a/state" claimed
+
+# Off and on again.
+set_to $V/$gpu/enabled 0
+is $V/$gpu/sriov_numvfs 0
+set_to $V/$gpu/enabled 1
+comes_back "$a" carol
+is "$V/$a/profile" "NVIDIA LAB-8Q"
+comes_back "$b" admin
+set_to "$V/$b/profile" none
+set_to "$V/$b/enabled" 1
+is "$V/$b/profile" "NVIDIA LAB-8Q"
+set_to "$V/$b/enabled" 0
+
+# What others make is shown and left alone, until somebody adopts it.
+case $world in
+vfio) put "$P/$b/nvidia/current_vgpu_type" 748 ;;
+mdev) put "$P/$b/mdev_supported_types/nvidia-748/create" 11111111-2222-4333-8444-555555555555 ;;
+esac || fail "by hand"
+# Such a write makes no event: it shows at the next look, here that after an operation on its sibling.
+[ "$world" = mdev ] || set_to "$V/$a/vgpu_params" "frame_rate_limiter=1"
+wait_for 20 grep -qx "NVIDIA LAB-8Q" "$V/$b/profile"
+is "$V/$b/claim" none
+has "$V/$b/reason" "that others have made"
+refused EBUSY "$V/$gpu/claim" alice "has 8 VFs"
+set_to "$V/$b/claim" dora
+is "$V/$b/state" claimed
+
+# After a reboot all is as it was: the VFs, the profiles, the parameters, the claims.
+[ "$world" = mdev ] || set_to "$V/$b/vgpu_params" "a=1"
+before=$(grep -H . "$V"/*/profile "$V"/*/claim "$V"/*/vgpu_params "$V"/*/mdev_uuid)
+power_cut tests/machines/lab-vgpu.umockdev.gz
+driver_root
+start_daemon --driver-root "$root"
+comes_back "$b" dora
+comes_back "$a" carol
+[ "$world" = mdev ] || wait_for 10 grep -qx "a=1" "$V/$b/vgpu_params"
+after=$(grep -H . "$V"/*/profile "$V"/*/claim "$V"/*/vgpu_params "$V"/*/mdev_uuid)
+[ "$after" = "$before" ] || fail "$(diff <(echo "$before") <(echo "$after"))"
+is $V/$gpu/enabled 1
