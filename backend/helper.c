@@ -14,6 +14,7 @@
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 #include "program.h"
+#include "backend/gpu/nvidia.h"
 #include "backend/pci/liveness.h"
 #include "backend/pci/serials.h"
 #include "wire.h"
@@ -76,6 +77,11 @@ static int do_critical(const struct task *t, char *const *argv, struct out *answ
 	return critical_scan(t->s, only(argv[1]), answer);
 }
 
+static int do_unbind_lock(const struct task *t, char *const *argv, struct out *answer)
+{
+	return nvidia_unbind_lock(t->s, argv[1], argv[2], answer);
+}
+
 static int do_modprobe(const struct task *t, char *const *argv, struct out *answer)
 {
 	(void)t;
@@ -117,6 +123,8 @@ static const struct helper_request {
 	{ "serials", 2, HELPER_CONFIG, true, do_serials },     /* ids */
 	/* ids, with "!" in front if the device may be woken */
 	{ "pulse", 2, HELPER_CONFIG, true, do_liveness },
+	/* address, 0 or 1 */
+	{ "unbind_lock", 3, HELPER_SYSFS, false, do_unbind_lock },
 	{ "modprobe", 2, HELPER_MODULE, false, do_modprobe }, /* module */
 	/* name, option, address */
 	{ "program", 4, HELPER_PROGRAM, false, do_program, true },

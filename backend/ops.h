@@ -4,9 +4,12 @@
 #ifndef PCIDEVFS_BACKEND_OPS_H
 #define PCIDEVFS_BACKEND_OPS_H
 
+struct device;
+struct err;
 struct facts;
 struct key;
 struct method;
+struct plan;
 struct sysfs;
 struct verb;
 
@@ -21,6 +24,8 @@ struct backend_ops {
 	/* Adds facts of a function to those of PCI, from files that take no device lock. at: a
 	 * sysfs root at the function's directory. May be NULL. */
 	void (*observe)(const struct sysfs *at, const struct key *dev, struct facts *f);
+	/* Adds the steps that must come before a function is taken from its driver. May be NULL. */
+	int (*let_go)(const struct device *dev, struct plan *plan, struct err *err);
 	/* Calls found() for device nodes, below the dev root, whose function sysfs does not tell.
 	 * Runs in a helper. Returns 0 or -errno. May be NULL. */
 	int (*nodes)(const struct sysfs *s, node_found *found, void *ctx);

@@ -5,8 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/internal.h"
 #include "backend/ops.h"
+#include "nvidia.h"
 #include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/io.h"
+#include "pcidevfs/plan.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 #include "backend/pci/variant.h"
@@ -15,6 +20,7 @@
 #define VENDOR_NVIDIA 0x10de
 #define CLASS_DISPLAY 0x03
 #define GPUS "driver/nvidia/gpus"
+#define LOCK GPUS "/%s/unbindLock"
 
 /* MIG-only cards show a VF's id of 0: they make no vGPUs (spec/harvester.md 4.7). */
 static bool makes_vgpus(const struct sysfs *at)
@@ -31,10 +37,11 @@ static void observe(const struct sysfs *at, const struct key *dev, struct facts 
 	bool gpu = f->vendor == VENDOR_NVIDIA && f->class_code >> 16 == CLASS_DISPLAY;
 	const struct vgpu_world *world;
 
-	(void)dev;
 	f->own_vfs |= gpu && f->total_vfs >= 0;
 	if (!gpu)
 		return;
+	f->unbind_lock = !strcmp(f->driver, "nvidia") &&
+			 sysfs_exists(at, ROOT_PROC, LOCK, dev->name);
 	if (!f->parent.bus)
 		f->caps |= CAP_VGPU_HOST | (f->total_vfs > 0 && makes_vgpus(at) ? CAP_ENABLE : 0);
 	if (!f->parent.bus)
@@ -84,9 +91,87 @@ static int nodes(const struct sysfs *s, node_found *found, void *ctx)
 	return 0;
 }
 
+/* ---- the lock before an unbind */
+
+int nvidia_unbind_lock(const struct sysfs *s, const char *address, const char *value,
+		       struct out *answer)
+{
+	struct pci_addr addr;
+	char now[16];
+	int rc = pci_addr_parse(address, &addr) ? 0 : -EINVAL;
+
+	rc = rc ? rc : sysfs_write(s, ROOT_PROC, value[0] == '1' ? "1" : "0", LOCK, address);
+	rc = rc ? rc : sysfs_read(s, ROOT_PROC, now, sizeof(now), LOCK, address);
+	if (rc < 0)
+		return rc;
+	out_put(answer, now, strlen(now));
+	return 0;
+}
+
+static int set_lock(struct backend *b, struct step *step, const char *value, unsigned int ms,
+		    struct out *now)
+{
+	const char *const argv[] = { "unbind_lock", step->dev.name, value, NULL };
+
+	return io_call(b->io, argv, ms, now, (struct io_late **)&step->late, &step->helper);
+}
+
+static int lock_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	struct backend *b = backend;
+	struct out now = { 0 };
+	int rc;
+
+	STR_COPY(step->former, "0");
+	step->recorded = true;
+	rc = set_lock(b, step, "1", ms, &now);
+	if (rc)
+		rc = step_trouble(b, "unbindLock", &step->dev, rc, ms, "the driver is still at work",
+				  err)
+			     ?: fail(err, EIO, "unbindLock of %s was refused: %s", step->dev.name,
+				     strerror(-rc));
+	else if (strcmp(out_text(&now), "1"))
+		rc = fail(err, EBUSY,
+			  "somebody has the GPU %s open, and taking it from its driver would never "
+			  "end; stop nvidia-persistenced, nvidia-smi, DCGM and whoever holds "
+			  "/dev/nvidia*, and write again",
+			  step->dev.name);
+	out_free(&now);
+	return rc;
+}
+
+/* It is gone with the driver where that was unbound. */
+static int lock_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	struct out now = { 0 };
+	int rc = set_lock(backend, step, step->former, ms, &now);
+
+	out_free(&now);
+	if (!rc || rc == -ENOENT || rc == -ENODEV)
+		return 0;
+	return fail(err, rc == -ETIMEDOUT ? ETIMEDOUT : EIO,
+		    "unbindLock of %s cannot be released: %s", step->dev.name, strerror(-rc));
+}
+
+const struct verb nvidia_lock = { .of = "nvidia",
+				  .name = "unbind_lock",
+				  .deadline_ms = 10000,
+				  .records = true,
+				  .run = lock_run,
+				  .undo = lock_undo };
+
+static int let_go(const struct device *dev, struct plan *plan, struct err *err)
+{
+	return dev->facts.unbind_lock ? plan_step(plan, &nvidia_lock, &dev->key, "1", err) : 0;
+}
+
+static const struct verb *const verbs[] = { &nvidia_lock, NULL };
+
 const struct backend_ops nvidia_ops = {
 	.name = "nvidia",
 	.help = "GPUs whose VFs the driver makes itself, and the nodes /dev/nvidia<N>",
+	.verbs = verbs,
 	.observe = observe,
+	.let_go = let_go,
 	.nodes = nodes,
 };

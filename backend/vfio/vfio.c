@@ -101,8 +101,11 @@ static int claim_member(const struct device *dev, const struct request *request,
 	if (!dev->facts.driver[0])
 		return plan_step_forced(plan, &vfio_bind_idle, &dev->key, vfio_driver_for(dev),
 					request->force, err);
-	rc = plan_step_forced(plan, &vfio_unbind, &dev->key, dev->facts.driver, request->force,
-			      err);
+	for (const struct backend_ops *const *ops = backends; *ops && !rc; ops++)
+		rc = (*ops)->let_go ? (*ops)->let_go(dev, plan, err) : 0;
+	rc = rc ? rc
+		: plan_step_forced(plan, &vfio_unbind, &dev->key, dev->facts.driver, request->force,
+				   err);
 	return rc ? rc : plan_step(plan, &vfio_bind, &dev->key, vfio_driver_for(dev), err);
 }
 

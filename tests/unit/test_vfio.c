@@ -458,6 +458,7 @@ DEFINE_TEST(what_was_is_recorded_before_the_write)
 		{ "sriov-manage", "2", "0" }, /* there is none */
 		{ "profile", "NVIDIA A2-8Q", "745 " },
 		{ "vgpu_params", "a=1", "" },
+		{ "unbind_lock", "1", "0" },
 		{ "own", "0:0", "0:0 0:0" }, /* no write, and nothing to be given */
 	};
 	struct world_fake w = server();
