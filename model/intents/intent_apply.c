@@ -98,6 +98,20 @@ static void apply_through_parent(struct pass *p, struct record *r)
 		start_op(p, persists[i], r, parent);
 }
 
+static void note_lost(struct record *r, const struct device *dev)
+{
+	for (size_t i = 0; persists[i]; i++) {
+		const struct persist *k = persists[i];
+
+		if (!k->lost || !(r->in & persist_bit(k)) || !persist_has(k, &r->intent) ||
+		    !k->lost(dev))
+			continue;
+		r->in &= ~persist_bit(k);
+		r->decided = false;
+		r->tries = r->busy_tries = 0;
+	}
+}
+
 /* Later rows wait for the first missing one. True: nothing is missing. */
 static bool apply_missing(struct pass *p, struct record *r, const struct device *dev)
 {
@@ -146,6 +160,7 @@ static void apply_record(struct pass *p, struct record *r)
 	device_identity(p->in->m, dev, &id);
 	p->rewrite |= device_is_known(dev) && id.vf != IDENTITY_HALF && !identity_eq(&id, &r->id);
 	p->rewrite |= interrupted_is_begun(r) && !r->interrupted && !interrupted_in_hand(p, r);
+	note_lost(r, dev);
 	if (apply_missing(p, r, dev))
 		r->state = RECORD_HELD;
 	if (r->state == RECORD_HELD)

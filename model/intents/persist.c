@@ -85,6 +85,12 @@ static const char *vfs_wait(const struct device *dev)
 	return ready ? NULL : "the driver that makes its VFs is not bound yet";
 }
 
+/* The VFs of a GPU whose driver is loaded anew, or comes in a pod. */
+static bool vfs_are_lost(const struct device *dev)
+{
+	return dev->facts.own_vfs && !dev->facts.driver[0] && dev->facts.num_vfs <= 0;
+}
+
 static bool vfs_drifted(const struct record *r, const struct device *dev, char *ret, size_t size)
 {
 	bool claimed = false;
@@ -151,6 +157,7 @@ const struct persist persist_vfs = {
 	.none = "0",
 	.is_there = vfs_are_there,
 	.waits = vfs_wait,
+	.lost = vfs_are_lost,
 	.half = vfs_half,
 	.drifted = vfs_drifted,
 };
@@ -181,6 +188,11 @@ static enum half profile_half(const struct record *r, const struct device *dev)
 	bool differs = strcmp(dev->facts.profile, r->intent.profile);
 
 	return (dev->caps & CAP_VGPU) && differs ? HALF_MENDS : HALF_NOT;
+}
+
+static bool profile_is_lost(const struct device *dev)
+{
+	return (dev->caps & CAP_VGPU) && !dev->facts.driver[0];
 }
 
 static bool profile_drifted(const struct record *r, const struct device *dev, char *ret,
@@ -217,6 +229,7 @@ static const struct persist persist_profile = {
 	.none = "none",
 	.is_there = profile_is_there,
 	.waits = profile_wait,
+	.lost = profile_is_lost,
 	.half = profile_half,
 	.drifted = profile_drifted,
 };
@@ -255,6 +268,7 @@ static const struct persist persist_params = {
 	.none = "none",
 	.is_there = params_are_there,
 	.waits = params_wait,
+	.lost = profile_is_lost,
 	.drifted = params_drifted,
 };
 

@@ -85,6 +85,9 @@ struct persist {
 	/* Is part of it in the kernel already? That is never undone: the fields are noted, and a
 	 * difference is drift. */
 	bool (*is_there)(const struct device *dev);
+	/* Has it ended with the driver that held it? Then it is not drift, but comes back with the
+	 * next driver. NULL: never. */
+	bool (*lost)(const struct device *dev);
 	/* The parent's file by which the operation makes a device with a name. NULL: it makes
 	 * none. */
 	const char *made_by;
