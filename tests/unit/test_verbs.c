@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What all verbs of all backends promise. */
+#include "facts.h"
+#include "test.h"
+
+#include <string.h>
+#include <sys/resource.h>
+
+#include "fakepci.h"
+#include "pcidevfs/backend.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/step.h"
+#include "pcidevfs/util.h"
+
+#define GPU "0000:3b:00.0"
+
+static struct world_fake machine(void)
+{
+	fake_machine();
+	fake_add(&(struct fake){ GPU, "0x10de\n", "0x25b6\n", "0x030200\n", "nvidia", 41 });
+	return fake_open();
+}
+
+/* Of helpers that start meanwhile, and so no word of a test that fails. */
+static void forbid_writes(bool forbid)
+{
+	struct rlimit limit;
+
+	CHECK_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = forbid ? 0 : limit.rlim_max;
+	CHECK_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* A crash right after the write must not find a step that looks as if it had never begun. */
+DEFINE_TEST(what_was_is_recorded_before_the_write)
+{
+	static const struct {
+		const char *verb, *value, *former;
+	} rows[] = {
+		{ "driver_override", "vfio-pci", "pci-stub" },
+		{ "sriov_numvfs", "2", "0" },
+		{ "sriov_drivers_autoprobe", "0", "1" },
+		{ "sriov-manage", "2", "0" }, /* there is none */
+		{ "profile", "NVIDIA A2-8Q", "745 " },
+		{ "vgpu_params", "a=1", "" },
+		{ "unbind_lock", "1", "0" },
+		{ "own", "0:0", "0:0 0:0" }, /* no write, and nothing to be given */
+	};
+	struct world_fake w = machine();
+	size_t found = 0;
+
+#ifdef __SANITIZE_THREAD__
+	SKIP("a spawner cannot start where it may write no file: its sanitizer does");
+#endif
+	fake_attr(GPU, "driver_override", "pci-stub\n");
+	fake_attr(GPU, "sriov_numvfs", "0\n");
+	fake_attr(GPU, "sriov_drivers_autoprobe", "1\n");
+	fake_attr(GPU, "nvidia/current_vgpu_type", "745\n");
+	fake_close(&w); /* with its helpers, which may write */
+	forbid_writes(true);
+	w = fake_open();
+	forbid_writes(false);
+	for (const struct verb *const *v = backend_verbs(w.backend); *v; v++) {
+		struct step step = { .verb = *v, .dev = fake_key(GPU) };
+		struct err err = { 0 };
+		size_t i = 0;
+		int rc;
+
+		if (!(*v)->records)
+			continue;
+		while (i < ARRAY_SIZE(rows) && strcmp(rows[i].verb, (*v)->name))
+			i++;
+		if (i == ARRAY_SIZE(rows))
+			FAIL("no row for %s", (*v)->name);
+		STR_COPY(step.value, rows[i].value);
+		forbid_writes(true);
+		rc = (*v)->learn ? (*v)->learn(w.backend, &step, 5000, &err) : 0;
+		rc = rc < 0 ? rc : (*v)->run(w.backend, &step, 5000, &err);
+		forbid_writes(false);
+		CHECK(rc < 0 || !strcmp((*v)->name, "own"));
+		if (!step.recorded)
+			FAIL("%s has recorded nothing: %s", (*v)->name, err.text);
+		CHECK_STR(step.former, rows[i].former);
+		found++;
+	}
+	CHECK_EQ(found, ARRAY_SIZE(rows));
+	fake_close(&w);
+}
