@@ -9,6 +9,7 @@
 #include "pcidevfs/pci.h"
 #include "pcidevfs/uevent.h"
 #include "backend/gpu/world.h"
+#include "backend/mdev/mdev.h"
 #include "backend/pci/variant.h"
 
 static int observe_pci(const struct backend *b, const struct key *dev, struct facts *ret,
@@ -19,6 +20,10 @@ static int observe_pci(const struct backend *b, const struct key *dev, struct fa
 	if (rc)
 		return rc;
 	variant_choose(b->variants, ret, ret->vfio_driver);
+	/* A VF with a mediated device is a vGPU itself. */
+	if (!ret->parent.bus &&
+	    sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s/" MDEV_TYPES, dev->name))
+		ret->caps |= CAP_CREATE | CAP_TYPES;
 	*ret_types = vgpu_list(&b->sys, dev, ret);
 	ret->vfio_ready = sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/%s", ret->vfio_driver);
 	return 0;
@@ -34,6 +39,7 @@ static const struct bus_ops pci = {
 
 const struct bus_ops *const buses[BUS_COUNT] = {
 	[BUS_PCI] = &pci,
+	[BUS_MDEV] = &mdev_bus,
 };
 
 int backend_early(const struct roots *roots, const char *state_dir, const char *id, struct err *err)

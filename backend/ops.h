@@ -33,7 +33,7 @@ struct backend_ops {
 
 extern const struct backend_ops *const backends[]; /* NULL-terminated */
 
-extern const struct backend_ops allocation_ops, nvidia_ops, offer_ops, reset_ops, sriov_ops,
+extern const struct backend_ops allocation_ops, mdev_ops, nvidia_ops, offer_ops, reset_ops, sriov_ops,
 	vfio_ops, vgpu_ops;
 
 #endif

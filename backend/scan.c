@@ -133,7 +133,7 @@ static void add_parents(struct model *m, struct batch *b)
 		struct key parent = b->v[i].facts.parent; /* a copy: b->v may move */
 
 		dev = model_find(m, &b->v[i].key);
-		anybodys |= gone && !dev;
+		anybodys |= gone && !dev && b->v[i].key.bus == BUS_PCI;
 		if (present && parent.bus)
 			batch_add(b, &parent, 0, false);
 		if (dev && dev->facts.parent.bus)

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "pcidevfs/util.h"
 
@@ -176,4 +177,16 @@ uint32_t key_hash(const struct key *key)
 	for (const char *p = key->name; *p; p++)
 		h = (h ^ (unsigned char)*p) * 16777619u;
 	return h;
+}
+
+void key_random_uuid(char buf[static KEY_NAME])
+{
+	uint8_t r[16];
+
+	if (getrandom(r, sizeof(r), 0) != sizeof(r))
+		memset(r, 0, sizeof(r));
+	snprintf(buf, KEY_NAME,
+		 "%02x%02x%02x%02x-%02x%02x-4%x%02x-%x%x%02x-%02x%02x%02x%02x%02x%02x", r[0], r[1],
+		 r[2], r[3], r[4], r[5], r[6] & 0xf, r[7], 8 | (r[8] >> 4 & 3), r[8] & 0xf, r[9],
+		 r[10], r[11], r[12], r[13], r[14], r[15]);
 }

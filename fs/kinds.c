@@ -45,7 +45,7 @@ static const struct obj_type obj_types[OBJ_KINDS] = {
 	BUS(OBJ_DEVICE, "address", BUS_PCI, 20, "devices", "a directory for each PCI function",
 	    .entries = &virtfns, ),
 	BUS(OBJ_MDEV, "uuid", BUS_MDEV, 21, "mdevs",
-	    "a directory for each mediated device; empty, since none is read yet", ),
+	    "a directory for each mediated device of a whole function", ),
 	BUS(OBJ_USB, "bus-port", BUS_USB, 22, "usb",
 	    "a directory for each USB device; empty, since none is read yet", ),
 	[OBJ_VENDOR] = { .path = "resources/<vendor.com>",
@@ -142,6 +142,8 @@ static const struct {
 	{ CAP_NIC, "NIC" },
 	{ CAP_NUMVFS, "PF whose VFs are written to sriov_numvfs" },
 	{ CAP_VGPU, "can be a vGPU" },
+	{ CAP_TYPES, "has vGPU types" },
+	{ CAP_CREATE, "makes mediated devices" },
 	{ CAP_VGPU_HOST, "NVIDIA GPU" },
 	{ CAP_ENABLE, "SR-IOV GPU or VF of one" },
 };

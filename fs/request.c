@@ -54,6 +54,8 @@ int request_parse(const struct subject *s, const struct attr *row, const char *t
 	if (!(row->flags & ATTR_ASIDE))
 		STR_COPY(request.file, row->name);
 	r = row->store(s, text, &request, err);
+	if (row->flags & ATTR_ALIAS && !request.made_by[0])
+		STR_COPY(request.as, row->name);
 	if (!r)
 		*ret = request;
 	return r;

@@ -68,7 +68,8 @@ static uint32_t caps_of(const struct device *dev)
 	uint32_t caps = 0;
 
 	if (dev->key.bus != BUS_PCI)
-		return (f->has_way ? CAP_CLAIM : 0) | (f->iommu_group >= 0 ? CAP_GROUP : 0);
+		return f->caps | (f->has_way ? CAP_CLAIM : 0) |
+		       (f->iommu_group >= 0 ? CAP_GROUP : 0);
 	caps |= CAP_PCI | f->caps;
 	caps |= device_is_bridge(f) ? 0 : CAP_CLAIM;
 	caps |= f->total_vfs >= 0 ? CAP_SRIOV : 0;

@@ -43,10 +43,10 @@ static void observe(const struct sysfs *at, const struct key *dev, struct facts 
 	f->unbind_lock = !strcmp(f->driver, "nvidia") &&
 			 sysfs_exists(at, ROOT_PROC, LOCK, dev->name);
 	if (!f->parent.bus)
-		f->caps |= CAP_VGPU_HOST | (f->total_vfs > 0 && makes_vgpus(at) ? CAP_ENABLE : 0);
+		f->caps |= CAP_VGPU_HOST | (f->total_vfs > 0 && makes_vgpus(at) ? CAP_ENABLE | CAP_TYPES : 0);
 	if (!f->parent.bus)
 		return;
-	f->caps |= CAP_VGPU | CAP_ENABLE;
+	f->caps |= CAP_VGPU | CAP_ENABLE | CAP_TYPES;
 	f->kind = KIND_VGPU;
 	world = driver_is_vfio(f->driver) ? NULL : vgpu_world_at(at);
 	if (world)

@@ -383,8 +383,9 @@ static void name_profile(struct device *dev, const struct vgpu_types *known)
 
 	if (t)
 		STR_COPY(f->profile, t->name);
-	else
+	else if (!f->profile[0])
 		STR_COPY(f->profile, f->profile_id);
+	dev->names.resource[0] = '\0'; /* what is no vGPU is not offered */
 	if (f->profile[0])
 		types_resource(f->profile, dev->names.resource);
 }
@@ -421,7 +422,8 @@ void types_name(struct model *m, struct device *dev, const struct vgpu_types *se
 		types_add(known, &seen->v[i]);
 	}
 	keep(m, card, known);
-	name_profile(dev, known);
+	if (dev->caps & CAP_VGPU || dev->facts.caps & CAP_VGPU)
+		name_profile(dev, known);
 }
 
 void types_rename(struct model *m, struct device *dev, const struct vgpu_types *seen)

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "backend/claim.h"
 #include "backend/ops.h"
@@ -22,18 +21,6 @@
 
 /* Who claims a vGPU for which no name was given, as Harvester's user does. */
 #define NOBODY_NAMED "admin"
-
-void vgpu_uuid(char buf[static UUID_TEXT])
-{
-	uint8_t r[16];
-
-	if (getrandom(r, sizeof(r), 0) != sizeof(r))
-		memset(r, 0, sizeof(r));
-	snprintf(buf, UUID_TEXT,
-		 "%02x%02x%02x%02x-%02x%02x-4%x%02x-%x%x%02x-%02x%02x%02x%02x%02x%02x", r[0], r[1],
-		 r[2], r[3], r[4], r[5], r[6] & 0xf, r[7], 8 | (r[8] >> 4 & 3), r[8] & 0xf, r[9],
-		 r[10], r[11], r[12], r[13], r[14], r[15]);
-}
 
 static int find(struct model *m, const struct request *request, const struct device **ret,
 		struct err *err)
@@ -80,10 +67,11 @@ static int refuse_full(const struct device *dev, const struct vgpu_types *types,
 		    t->name, t->why[0] ? t->why : "its card has no room for it", possible);
 }
 
-/* The value is a name, or an id; *ret_name: the name. */
-static int find_type(struct model *m, const struct device *dev, const char *value,
-		     const struct plan *plan, char ret_name[static PROFILE_NAME], struct err *err)
+/* Valid until the next call on this thread. */
+int vgpu_find_type(struct model *m, const struct device *dev, const char *value, bool now,
+		   const struct vgpu_type **ret, struct err *err)
 {
+	static _Thread_local struct vgpu_type found;
 	_free_ struct vgpu_types *types = calloc(1, sizeof(*types));
 	const struct vgpu_type *t;
 	bool twice;
@@ -99,14 +87,15 @@ static int find_type(struct model *m, const struct device *dev, const char *valu
 			    "%s has two vGPU types called \"%s\"; write the id of one, from its "
 			    "profiles",
 			    dev->key.name, value);
-	if (t->available <= 0 && !dev->facts.profile_id[0] && is_alone(plan))
+	if (t->available <= 0 && now)
 		return refuse_full(dev, types, t, err);
-	str_copy(ret_name, PROFILE_NAME, t->name);
+	found = *t;
+	*ret = &found;
 	return 0;
 }
 
 /* Whoever has the vGPU keeps it; what is none nobody has, though a pod may get it back. */
-static int refuse_change(const struct device *dev, const struct request *request, struct err *err)
+int vgpu_refuse_change(const struct device *dev, const struct request *request, struct err *err)
 {
 	int rc = refuse_doubt("", dev, err);
 
@@ -125,21 +114,22 @@ static bool holds(const struct device *dev, const char *name)
 static int profile_expand(struct model *m, const struct request *request, struct plan *plan,
 			  struct err *err)
 {
-	char name[PROFILE_NAME] = "";
+	const struct vgpu_type *type = NULL;
 	const struct device *dev;
 	int rc = find(m, request, &dev, err);
 
 	rc = rc ? rc : plan_touch(plan, &request->dev, err);
 	if (rc || (holds(dev, request->value) && !dev->stuck[0]))
 		return rc;
-	rc = refuse_change(dev, request, err);
+	rc = vgpu_refuse_change(dev, request, err);
 	if (!rc && request->value[0])
-		rc = find_type(m, dev, request->value, plan, name, err);
+		rc = vgpu_find_type(m, dev, request->value,
+				    !dev->facts.profile_id[0] && is_alone(plan), &type, err);
 	if (!rc && dev->facts.profile_id[0])
 		rc = plan_step(plan, &vgpu_profile, &dev->key, "", err);
-	if (rc || !name[0])
+	if (rc || !type)
 		return rc;
-	rc = plan_step(plan, &vgpu_profile, &dev->key, name, err);
+	rc = plan_step(plan, &vgpu_profile, &dev->key, type->name, err);
 	if (rc || !dev->intent.vgpu_params[0] || plan_requested(plan, &dev->key, "vgpu_params"))
 		return rc;
 	return plan_step(plan, &vgpu_params, &dev->key, dev->intent.vgpu_params, err);
@@ -163,11 +153,11 @@ static int profile_prepare(struct model *m, const struct request *request, struc
 	if (dev->facts.mdev[0])
 		STR_COPY(dev->intent.mdev, dev->facts.mdev);
 	else if (request->value[0] && !dev->intent.mdev[0])
-		vgpu_uuid(dev->intent.mdev);
+		key_random_uuid(dev->intent.mdev);
 	return 0;
 }
 
-static void note(struct device *dev)
+void vgpu_note(struct device *dev)
 {
 	struct intent *w = &dev->intent;
 
@@ -176,6 +166,8 @@ static void note(struct device *dev)
 	STR_COPY(w->pinned, dev->names.resource);
 	if (dev->facts.mdev[0])
 		STR_COPY(w->mdev, dev->facts.mdev);
+	if (!w->claim[0] && !device_is_coming(dev))
+		STR_COPY(w->claim, NOBODY_NAMED);
 }
 
 static int profile_settle(struct model *m, const struct request *request, struct err *err)
@@ -196,9 +188,7 @@ static int profile_settle(struct model *m, const struct request *request, struct
 		dev->intended[0] = '\0';
 		return 0;
 	}
-	note(dev);
-	if (!dev->intent.claim[0] && !device_is_coming(dev))
-		STR_COPY(dev->intent.claim, NOBODY_NAMED);
+	vgpu_note(dev);
 	return 0;
 }
 
@@ -244,7 +234,7 @@ static int params_expand(struct model *m, const struct request *request, struct 
 		return fail(err, EOPNOTSUPP,
 			    "%s is no vGPU, and has no parameters; write its profile first",
 			    dev->key.name);
-	rc = refuse_change(dev, request, err);
+	rc = vgpu_refuse_change(dev, request, err);
 	return rc ? rc : plan_step(plan, &vgpu_params, &dev->key, request->value, err);
 }
 
@@ -351,7 +341,7 @@ static int claim_settle(struct model *m, const struct request *request, struct e
 			    dev->key.name);
 	STR_COPY(dev->intent.claim, request->value);
 	dev->intended[0] = '\0';
-	note(dev);
+	vgpu_note(dev);
 	return 0;
 }
 
@@ -369,6 +359,17 @@ const struct claim_ops vgpu_claim = {
 	.bus = BUS_PCI,
 	.fits = claim_fits,
 	.fits_child = claim_fits_child,
+	.expand = claim_expand,
+	.settle = claim_settle,
+	.give_nodes = vfio_give_nodes,
+	.refuse = claim_refuse,
+};
+
+/* Of a mediated device, which is one as long as it exists. */
+const struct claim_ops mdev_claim = {
+	.name = "mdev",
+	.bus = BUS_MDEV,
+	.fits = claim_fits,
 	.expand = claim_expand,
 	.settle = claim_settle,
 	.give_nodes = vfio_give_nodes,

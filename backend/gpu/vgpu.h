@@ -4,6 +4,8 @@
 #ifndef BACKEND_GPU_VGPU_H
 #define BACKEND_GPU_VGPU_H
 
+#include <stdbool.h>
+
 #include "pcidevfs/step.h"
 
 struct claim_ops;
@@ -17,8 +19,17 @@ extern const struct verb vgpu_profile;
 extern const struct verb vgpu_params; /* value: the parameters, "" for none */
 extern const struct claim_ops vgpu_claim;
 
-#define UUID_TEXT 40
-/* A random one (version 4). */
-void vgpu_uuid(char buf[static UUID_TEXT]);
+struct device;
+struct vgpu_type;
+
+/* For mediated devices of whole functions as well: */
+/* The type of that name, or id, that the device can have; now: it must be available. Valid until the
+ * next call on this thread. -EINVAL, -ENOSPC, -EOPNOTSUPP with what is possible. */
+int vgpu_find_type(struct model *m, const struct device *dev, const char *value, bool now,
+		   const struct vgpu_type **ret, struct err *err);
+/* -EBUSY: somebody has the vGPU; -EOPNOTSUPP. */
+int vgpu_refuse_change(const struct device *dev, const struct request *request, struct err *err);
+/* What it is now is what was asked for; claimed by admin where nobody claims it. */
+void vgpu_note(struct device *dev);
 
 #endif

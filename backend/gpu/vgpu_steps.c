@@ -24,7 +24,7 @@ struct job {
 	const struct vgpu_world *world;
 	struct vgpu now;
 	struct vgpu_types types; /* as they are known of the device */
-	char uuid[UUID_TEXT];	 /* its mediated device is to have this one */
+	char uuid[KEY_NAME];	 /* its mediated device is to have this one */
 	char driver[DRIVER_NAME];
 };
 

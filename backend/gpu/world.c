@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "backend/internal.h"
+#include "backend/mdev/mdev.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/io.h"
 #include "pcidevfs/pci.h"
@@ -46,7 +47,7 @@ static int64_t detail(const struct sysfs *at, const char *dir, const char *name)
 }
 
 /* Beside the parameters lies what the driver has chosen. */
-static void read_details(const struct sysfs *at, const char *dir, struct facts *f)
+void vgpu_details(const struct sysfs *at, const char *dir, struct facts *f)
 {
 	if (sysfs_read(at, ROOT_SYS, f->vgpu_params, sizeof(f->vgpu_params), "%s/vgpu_params",
 		       dir) < 0)
@@ -67,11 +68,13 @@ static void vendor_observe(const struct sysfs *at, struct facts *f)
 
 	f->use = USE_NONE;
 	if (sysfs_read(at, ROOT_SYS, text, sizeof(text), NVIDIA_TYPE) <= 0 || !is_number(text) ||
-	    !strcmp(text, "0"))
+	    !strcmp(text, "0")) {
+		f->nodes[0] = '\0';
 		return;
+	}
 	STR_COPY(f->profile_id, text);
 	f->use = USE_GUEST;
-	read_details(at, "nvidia", f);
+	vgpu_details(at, "nvidia", f);
 }
 
 static void vendor_list(const struct sysfs *at, struct vgpu_types *ret)
@@ -149,8 +152,6 @@ static int vendor_params(struct backend *b, struct step *step, unsigned int ms, 
 
 /* ---- mediated devices */
 
-#define MDEV_TYPES "mdev_supported_types"
-#define MDEV_DEVICES "bus/mdev/devices"
 
 /* Whoever opens the mediated device needs the node of its own IOMMU group. */
 static void mdev_observe(const struct sysfs *at, struct facts *f)
@@ -166,7 +167,7 @@ static void mdev_observe(const struct sysfs *at, struct facts *f)
 	STR_COPY(f->profile_id, type);
 	f->use = USE_GUEST;
 	snprintf(details, sizeof(details), "%s/nvidia", f->mdev);
-	read_details(at, details, f);
+	vgpu_details(at, details, f);
 	if (!sysfs_link(at, ROOT_SYS, group, sizeof(group), "%s/iommu_group", f->mdev) &&
 	    !parse_u64(group, INT32_MAX, &n) && sysfs_exists(at, ROOT_DEV, "vfio/%s", group))
 		pci_nodes((int32_t)n, "", false, f->nodes);
@@ -317,7 +318,7 @@ struct vgpu_types *vgpu_list(const struct sysfs *s, const struct key *dev, const
 	struct sysfs at = *s;
 	_closedir_ DIR *dir = NULL;
 
-	if (f && !(f->caps & (CAP_VGPU | CAP_ENABLE)))
+	if (f && !(f->caps & CAP_TYPES))
 		return NULL;
 	dir = sysfs_dir(s, ROOT_SYS, PCI_DEVICES "/%s", dev->name);
 	types = dir ? calloc(1, sizeof(*types)) : NULL;

@@ -38,6 +38,9 @@ struct vgpu_world {
 const struct vgpu_world *vgpu_world_at(const struct sysfs *at);
 const struct vgpu_world *vgpu_world_of(const struct sysfs *s, const struct key *dev);
 
+/* Reads what lies beside the parameters of a vGPU in this directory. */
+void vgpu_details(const struct sysfs *at, const char *dir, struct facts *f);
+
 /* Are there VFs that could be vGPUs? now: looks at all of them again. Blocks as look_at() does. */
 bool vgpu_watch(struct backend *b, bool now);
 

@@ -72,7 +72,8 @@ static size_t ask_model(struct model *m, const struct naming *nm)
 	while (unknown && (dev = model_next(m, &pos))) {
 		struct named *at = find(nm, &dev->key, &dev->facts);
 
-		if (!at || at->known || !dev->names.description[0])
+		/* That of a vGPU is the name of its type. */
+		if (!at || at->known || !dev->names.description[0] || dev->caps & CAP_VGPU)
 			continue;
 		at->names = dev->names;
 		at->known = true;

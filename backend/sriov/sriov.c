@@ -341,7 +341,7 @@ static int numvfs_foresee(const struct device *pf, int32_t index, struct device 
 	ret->caps = CAP_PCI | CAP_CLAIM | CAP_VF | CAP_GROUP;
 	ret->kind = KIND_VF;
 	if (pf->facts.own_vfs && pf->caps & CAP_ENABLE) {
-		ret->caps |= CAP_VGPU | CAP_ENABLE;
+		ret->caps |= CAP_VGPU | CAP_ENABLE | CAP_TYPES;
 		ret->kind = KIND_VGPU;
 	}
 	return 0;

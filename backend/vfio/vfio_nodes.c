@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backend/bus.h"
 #include "backend/internal.h"
 #include "pcidevfs/confine.h"
 #include "pcidevfs/device.h"
@@ -59,8 +60,9 @@ static int own_node(struct backend *b, const char *path, const struct node_owner
 static int find_nodes(struct backend *b, const struct key *dev, struct nodes *ret, struct err *err)
 {
 	char *save = NULL;
+	_free_ struct vgpu_types *types = NULL;
 	struct facts f;
-	int rc = pci_observe(&b->sys, dev, &f);
+	int rc = b->buses[dev->bus]->observe(b, dev, &f, &types);
 
 	*ret = (struct nodes){ 0 };
 	if (rc)

@@ -126,6 +126,8 @@ static const char *support(const struct device *dev)
 
 	if (f->use == USE_GUEST)
 		return "no: it is passed through as a whole; write none to its claim first";
+	if (dev->caps & CAP_CREATE)
+		return "yes";
 	if (f->total_vfs < 0)
 		return "no: it shows no SR-IOV; the card has none, or SR-IOV or Above 4G Decoding is "
 		       "off in the firmware";
@@ -150,6 +152,41 @@ static void support_show(const struct subject *s, struct out *o)
 	out_printf(o, "%s\n", support(s->dev));
 }
 
+/* "TYPE" [UUID] */
+static int create_store(const struct subject *s, const char *text, struct request *ret,
+			struct err *err)
+{
+	char uuid[KEY_NAME];
+	const char *end = text[0] == '"' ? strchr(text + 1, '"') : text + strcspn(text, " ");
+	size_t from = text[0] == '"', n = end ? (size_t)(end - text) - from : 0;
+
+	if (!n || n >= PROFILE_NAME)
+		return fail(err, EINVAL,
+			    "create: \"%.80s\" is not a type; write the name of one of the profiles "
+			    "of %s in quotes, and a UUID behind it if it must be a certain one",
+			    text, s->dev->key.name);
+	snprintf(ret->value, sizeof(ret->value), "%.*s", (int)n, text + from);
+	end += from;
+	end += strspn(end, " ");
+	if (!*end)
+		key_random_uuid(uuid);
+	if (!key_make(BUS_MDEV, *end ? end : uuid, &ret->dev))
+		return fail(err, EINVAL,
+			    "create: \"%.80s\" is not a UUID of 32 hexadecimal digits in lower case "
+			    "with dashes, such as 4b20d080-1b54-4048-85b3-a6a62d165c01",
+			    end);
+	ret->parent = s->dev->key;
+	STR_COPY(ret->file, "profile");
+	STR_COPY(ret->made_by, "create");
+	return 0;
+}
+
+static void create_show(const struct subject *s, struct out *o)
+{
+	(void)s;
+	out_printf(o, "write the name of a type in quotes, and a UUID if you like\n");
+}
+
 /* clang-format off: a row as it is read */
 static const struct attr rows[] = {
 	{ KEY_RW("enabled", 50, enabled_show, enabled_store),
@@ -163,7 +200,11 @@ static const struct attr rows[] = {
 	  .help = "the vGPU type, by name, as the kernel holds it. A name of its profiles makes the VF "
 		  "a vGPU, claimed by admin where it has no claim; another name makes it another; none "
 		  "ends vGPU and claim. Refused while it is held or allocated" },
-	{ RO("profiles", 52, profiles_show), .bits = CH_PROFILES, .caps = CAP_ENABLE,
+	{ RW("create", 59, create_show, create_store), .bits = CH_PROFILES, .flags = ATTR_ALIAS,
+	  .caps = CAP_CREATE,
+	  .help = "makes a mediated device: \"TYPE\", one of its profiles, and a UUID if it must be a "
+		  "certain one. It appears in mdevs, claimed by admin; none in its profile ends it" },
+	{ RO("profiles", 52, profiles_show), .bits = CH_PROFILES, .caps = CAP_TYPES,
 	  .help = "a line for each vGPU type that the card is known to have: name, id, how many are "
 		  "available now, max, framebuffer_mib, and the reason why none is available" },
 	{ KEY_RO("profile_id", 53, profile_id_show), .bits = CH_FACT(profile_id), .caps = CAP_VGPU,

@@ -41,6 +41,8 @@ enum cap {
 	CAP_VGPU = 1 << 9,   /* a VF of which its driver can make a vGPU */
 	CAP_ENABLE = 1 << 10, /* an SR-IOV GPU or a VF of one: has the file enabled */
 	CAP_VGPU_HOST = 1 << 11, /* a GPU of a vendor whose driver makes vGPUs: has vgpu_support */
+	CAP_TYPES = 1 << 12,	 /* it, or its VFs, can have vGPU types: has profiles */
+	CAP_CREATE = 1 << 13,	 /* makes mediated devices: has create */
 	CAP_END,	     /* above all of them */
 };
 

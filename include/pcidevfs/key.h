@@ -36,6 +36,9 @@ const char *key_id(const struct key *key, char buf[static KEY_NAME + 8]);
  * NULL if the directory's name is enough, because no other bus has such names. */
 const char *bus_subsystem(enum bus bus);
 
+/* A random one (version 4), a name for a mediated device. */
+void key_random_uuid(char buf[static KEY_NAME]);
+
 /* Does its parent make it under a name known in advance? Then the name and the parent are its
  * identity. */
 bool key_is_made(const struct key *key);

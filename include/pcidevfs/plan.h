@@ -42,6 +42,8 @@ struct request {
 	/* The file of parent that was written: this request makes dev. "": it makes nothing
 	 * named. */
 	char made_by[MADE_BY];
+	/* The file that was written instead, if it is another name for this one: "enabled". */
+	char as[MADE_BY];
 	/* Position among the transaction's requests, from 1: err.line of its refusal. 0: single. */
 	uint16_t line;
 	char file[REQUEST_FILE];	/* name of the attribute row: "claim" */

@@ -94,9 +94,10 @@ static bool is_about(struct rewrite *w, const struct record *r, const struct req
 	return request_identity(w->in->m, request, &id) && identity_eq(&r->id, &id);
 }
 
-/* A released VF was removed by the same operation: its claim is dropped, with those of its
- * group. */
-static int release_absent(struct rewrite *w, const struct request *request, struct err *err)
+/* A released VF was removed by the same operation, or a mediated device by its own: its claim is
+ * dropped, with those of its group. */
+static int release_absent(struct rewrite *w, const struct request *request, const struct persist *k,
+			  struct err *err)
 {
 	int rc = 0;
 
@@ -104,8 +105,15 @@ static int release_absent(struct rewrite *w, const struct request *request, stru
 		const struct record *r = w->next.v[i];
 		uint64_t group = r ? r->group : 0;
 
-		if (!r || !r->intent.claim[0] || !is_about(w, r, request))
+		if (!r || !(r->intent.claim[0] || r->intent.profile[0]) || !is_about(w, r, request))
 			continue;
+		if (k->made_by) {
+			struct record *edit = rewrite_edit(w, i);
+
+			if (!edit)
+				return fail(err, ENOMEM, "no memory for the stored intents");
+			persist_clear(k, &edit->intent);
+		}
 		rc = drop_claim(w, i, err);
 		rc = rc ? rc : release_group(w, group, err);
 	}
@@ -270,8 +278,8 @@ static int follow_request(struct rewrite *w, const struct request *request, bool
 	size_t n;
 
 	if (request_resolve(m, request, &found) || !(dev = model_find(m, &found.dev))) {
-		if (!pending && !strcmp(request->file, "claim") && !request->value[0])
-			return release_absent(w, request, err);
+		if (!pending && k && (k == &persist_claim || k->made_by) && !request->value[0])
+			return release_absent(w, request, k, err);
 		return pending && k && k->value ? interrupted_begin_unborn(w, request, err) : 0;
 	}
 	if (request->restores && refuse_outdated(w, dev, request, err))

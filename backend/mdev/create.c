@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A function makes mediated devices by its file `create`, and one ends by none in its profile. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/gpu/types.h"
+#include "backend/gpu/vgpu.h"
+#include "backend/internal.h"
+#include "backend/ops.h"
+#include "backend/use.h"
+#include "mdev.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/pci.h"
+#include "pcidevfs/plan.h"
+#include "pcidevfs/util.h"
+
+#define MDEV_MS 30000
+#define PATH_SIZE 256
+
+/* ---- steps */
+
+/* "nvidia-222 <uuid>" of this parent. */
+static int create(struct backend *b, struct step *step, const char *parent, const char *value,
+		  unsigned int ms)
+{
+	int n = (int)strcspn(value, " ");
+	char path[PATH_SIZE];
+
+	if (!value[n] || memchr(value, '/', (size_t)n) || strchr(parent, '/'))
+		return -EINVAL;
+	snprintf(path, sizeof(path), PCI_DEVICES "/%s/" MDEV_TYPES "/%.*s/create", parent, n, value);
+	return step_write(b, path, value + n + 1, ms, step);
+}
+
+static int remove_one(struct backend *b, struct step *step, const char *uuid, unsigned int ms)
+{
+	char path[PATH_SIZE];
+	int rc;
+
+	snprintf(path, sizeof(path), MDEV_DEVICES "/%s/remove", uuid);
+	rc = step_write(b, path, "1", ms, step);
+	return rc == -ENOENT ? 0 : rc;
+}
+
+static int create_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	const char *uuid = strchr(step->value, ' ');
+	int rc;
+
+	step->recorded = true;
+	rc = create(backend, step, step->dev.name, step->value, ms);
+	if (!rc)
+		return 0;
+	if (rc == -EEXIST) { /* an undo must not take it away */
+		step->recorded = false;
+		return fail(err, EBUSY, "the UUID%s is in use; write another one, or none",
+			    uuid ? uuid : "");
+	}
+	rc = step_trouble(backend, "create", &step->dev, rc, ms, "the driver is still at work", err)
+		     ?: fail(err, rc == -ENOSPC ? ENOSPC : EIO,
+			     "create %s of %s was refused: %s; its profiles tell what is possible",
+			     step->value, step->dev.name, strerror(-rc));
+	return rc;
+}
+
+static int create_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	const char *uuid = strchr(step->value, ' ');
+	int rc = uuid ? remove_one(backend, step, uuid + 1, ms) : 0;
+
+	return rc ? fail(err, rc == -ETIMEDOUT ? ETIMEDOUT : EIO,
+			 "the mediated device%s cannot be removed again: %s", uuid, strerror(-rc))
+		  : 0;
+}
+
+/* former: "<parent> <type> <uuid>" */
+static int remove_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	struct backend *b = backend;
+	const struct device *dev;
+	int rc;
+
+	model_lock(b->model);
+	dev = model_find(b->model, &step->dev);
+	if (dev)
+		snprintf(step->former, sizeof(step->former), "%.32s %s %.37s",
+			 dev->facts.parent.name, dev->facts.profile_id, step->dev.name);
+	model_unlock(b->model);
+	if (!step->former[0])
+		return fail(err, ENODEV, "%s is gone", step->dev.name);
+	step->recorded = true;
+	rc = remove_one(b, step, step->dev.name, ms);
+	if (!rc)
+		return 0;
+	rc = step_trouble(b, "remove", &step->dev, rc, ms, "a VM seems to have it open", err)
+		     ?: fail(err, rc == -EBUSY ? EBUSY : EIO, "%s cannot be removed: %s",
+			     step->dev.name, strerror(-rc));
+	return rc;
+}
+
+static int remove_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	char parent[KEY_NAME];
+	int n = (int)strcspn(step->former, " "), rc;
+
+	snprintf(parent, sizeof(parent), "%.*s", n, step->former);
+	if (!step->former[n])
+		return 0;
+	rc = create(backend, step, parent, step->former + n + 1, ms);
+	return !rc || rc == -EEXIST
+		       ? 0
+		       : fail(err, rc == -ETIMEDOUT ? ETIMEDOUT : EIO,
+			      "the mediated device %s cannot be made again: %s", step->dev.name,
+			      strerror(-rc));
+}
+
+static int remove_refuse(struct model *m, const struct step *step, struct err *err)
+{
+	const struct device *dev = model_find(m, &step->dev);
+
+	return dev ? refuse_holder("", dev, err) : 0;
+}
+
+static const struct verb mdev_create = { .of = "mdev",
+					 .name = "create",
+					 .deadline_ms = MDEV_MS,
+					 .records = true,
+					 .run = create_run,
+					 .undo = create_undo };
+static const struct verb mdev_remove = { .of = "mdev",
+					 .name = "remove",
+					 .deadline_ms = MDEV_MS,
+					 .records = true,
+					 .refuse = remove_refuse,
+					 .run = remove_run,
+					 .undo = remove_undo };
+
+/* ---- the method */
+
+static bool can(const struct device *dev)
+{
+	return dev->key.bus == BUS_MDEV || dev->caps & CAP_CREATE;
+}
+
+static bool is_down(struct model *m, const struct request *request)
+{
+	(void)m;
+	return !request->value[0];
+}
+
+static int plan_create(struct model *m, const struct request *request, struct plan *plan,
+		       struct err *err)
+{
+	const struct key *key = request_parent(request);
+	const struct device *parent = key ? model_find(m, key) : NULL;
+	const struct vgpu_type *type;
+	char value[STEP_VALUE];
+	int rc;
+
+	if (!parent)
+		return fail(err, ENODEV, "%s is not there", request->dev.name);
+	rc = refuse_doubt("", parent, err);
+	rc = rc ? rc : vgpu_find_type(m, parent, request->value, true, &type, err);
+	if (rc)
+		return rc;
+	snprintf(value, sizeof(value), "%s %s", type->id, request->dev.name);
+	return plan_step(plan, &mdev_create, key, value, err);
+}
+
+static int expand(struct model *m, const struct request *request, struct plan *plan, struct err *err)
+{
+	const struct device *dev = model_find(m, &request->dev);
+	const struct key *parent = dev ? &dev->facts.parent : request_parent(request);
+	int rc = parent ? plan_touch(plan, parent, err) : 0;
+
+	rc = rc ? rc : plan_touch(plan, &request->dev, err);
+	if (rc)
+		return rc;
+	if (!dev)
+		return request->value[0] ? plan_create(m, request, plan, err) : 0;
+	if (!strcmp(dev->facts.profile, request->value) ||
+	    !strcmp(dev->facts.profile_id, request->value))
+		return 0;
+	if (request->value[0])
+		return fail(err, EBUSY,
+			    "%s is %s, and a mediated device keeps its type; write none to its "
+			    "profile, then create another of %s",
+			    dev->key.name, dev->facts.profile, dev->facts.parent.name);
+	rc = vgpu_refuse_change(dev, request, err);
+	return rc ? rc : plan_step(plan, &mdev_remove, &dev->key, "", err);
+}
+
+static int settle(struct model *m, const struct request *request, struct err *err)
+{
+	struct device *dev = model_edit(m, &request->dev, false);
+
+	if (!request->value[0])
+		return dev ? fail(err, EIO,
+				  "%s is still there although the kernel reported success",
+				  request->dev.name)
+			   : 0;
+	if (!dev)
+		return fail(err, EIO, "%s did not appear although the kernel reported success",
+			    request->dev.name);
+	vgpu_note(dev);
+	return 0;
+}
+
+static int foresee(const struct device *parent, int32_t index, struct device *ret, struct err *err)
+{
+	(void)index;
+	if (!(parent->caps & CAP_CREATE))
+		return fail(err, EOPNOTSUPP, "%s makes no mediated devices", parent->key.name);
+	ret->caps = CAP_CLAIM | CAP_GROUP | CAP_VGPU;
+	ret->kind = KIND_MDEV;
+	return 0;
+}
+
+static const struct method profile = {
+	.file = "profile",
+	.bus = BUS_MDEV,
+	.rank = 60,
+	.guarded = true,
+	.can = can,
+	.down = is_down,
+	.expand = expand,
+	.foresee = foresee,
+	.settle = settle,
+};
+
+static const struct method *const methods[] = { &profile, NULL };
+static const struct verb *const verbs[] = { &mdev_create, &mdev_remove, NULL };
+
+const struct backend_ops mdev_ops = {
+	.name = "mdev",
+	.help = "mediated devices of whole functions",
+	.methods = methods,
+	.verbs = verbs,
+};

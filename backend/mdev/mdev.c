@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The bus of mediated devices whose parent is a whole function: a GPU before Ampere, or any other
+ * vendor's. A VF has at most one, and is shown with it (backend/gpu/). */
+#include "mdev.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend/bus.h"
+#include "backend/gpu/types.h"
+#include "backend/gpu/world.h"
+#include "backend/internal.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/pci.h"
+#include "pcidevfs/sysfs.h"
+#include "pcidevfs/uevent.h"
+#include "pcidevfs/util.h"
+
+/* "../../../devices/pci0000:00/0000:00:02.0/<uuid>" */
+static bool read_parent(const struct sysfs *s, const struct key *dev, struct facts *f)
+{
+	char path[sizeof(MDEV_DEVICES) + KEY_NAME + 1], target[PATH_MAX], *slash;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), MDEV_DEVICES "/%s", dev->name);
+	n = readlinkat(s->fd[ROOT_SYS], path, target, sizeof(target) - 1);
+	if (n < 0)
+		return false;
+	target[n] = '\0';
+	pci_path(target, f->path, sizeof(f->path));
+	slash = strrchr(target, '/');
+	if (!slash)
+		return false;
+	*slash = '\0';
+	slash = strrchr(target, '/');
+	return slash && key_make(BUS_PCI, slash + 1, &f->parent);
+}
+
+static int observe(const struct backend *b, const struct key *dev, struct facts *ret,
+		   struct vgpu_types **ret_types)
+{
+	const struct sysfs *s = &b->sys;
+	struct facts f = facts_none;
+	char group[16], details[sizeof(MDEV_DEVICES) + KEY_NAME + 16];
+	int64_t node = -1;
+	uint64_t n;
+
+	*ret_types = NULL;
+	if (!read_parent(s, dev, &f) ||
+	    sysfs_exists(s, ROOT_SYS, PCI_DEVICES "/%s/physfn", f.parent.name))
+		return -ENODEV;
+	sysfs_link(s, ROOT_SYS, f.driver, sizeof(f.driver), MDEV_DEVICES "/%s/driver", dev->name);
+	if (sysfs_link(s, ROOT_SYS, f.profile_id, sizeof(f.profile_id), MDEV_DEVICES "/%s/mdev_type",
+		       dev->name))
+		return -ENODEV;
+	if (sysfs_read(s, ROOT_SYS, f.profile, sizeof(f.profile), MDEV_DEVICES "/%s/mdev_type/name",
+		       dev->name) <= 0)
+		STR_COPY(f.profile, f.profile_id);
+	sysfs_number(s, ROOT_SYS, -1, INT32_MAX, &node, PCI_DEVICES "/%s/numa_node", f.parent.name);
+	f.numa_node = (int32_t)node;
+	f.use = f.driver[0] ? USE_GUEST : USE_NONE;
+	if (!sysfs_link(s, ROOT_SYS, group, sizeof(group), MDEV_DEVICES "/%s/iommu_group",
+			dev->name) &&
+	    !parse_u64(group, INT32_MAX, &n)) {
+		f.iommu_group = (int32_t)n;
+		if (sysfs_exists(s, ROOT_DEV, "vfio/%s", group))
+			pci_nodes(f.iommu_group, "", false, f.nodes);
+	}
+	snprintf(details, sizeof(details), MDEV_DEVICES "/%s/nvidia", dev->name);
+	vgpu_details(s, details, &f);
+	f.caps = CAP_VGPU;
+	f.serial_known = true; /* it is known by its UUID */
+	*ret = f;
+	*ret_types = calloc(1, sizeof(**ret_types)); /* it becomes nothing else, but has a name */
+	return 0;
+}
+
+static bool heard(const struct uevent *ev, struct key *ret)
+{
+	const char *slash = strrchr(ev->devpath, '/');
+
+	return slash && key_make(BUS_MDEV, slash + 1, ret);
+}
+
+const struct bus_ops mdev_bus = {
+	.devices = MDEV_DEVICES,
+	.subsystem = "mdev",
+	.observe = observe,
+	.heard = heard,
+};
