@@ -156,8 +156,8 @@ int refuse_parent(const char *before, const struct device *dev, const struct pla
 
 	if (dev->facts.num_vfs <= 0 || (vfs && !strcmp(vfs->value, "0")))
 		return 0;
-	return fail(err, EBUSY, "%s%s has %d VFs; write 0 to its sriov_numvfs first", before,
-		    dev->key.name, dev->facts.num_vfs);
+	return fail(err, EBUSY, "%s%s has %d VFs; write 0 to its %s first", before, dev->key.name,
+		    dev->facts.num_vfs, dev->facts.own_vfs ? "enabled" : "sriov_numvfs");
 }
 
 int refuse_use(const struct device *dev, const struct request *request, const struct plan *plan,

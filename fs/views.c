@@ -139,8 +139,7 @@ static void virtfn_show(const struct subject *s, struct out *o)
 /* The kernel remembers ids over upgrades: an id must never be given to another view. */
 const struct view views[] = {
 	FLAT(23, "gpus", is_gpu, "0.1", "links to display controllers that are no VF"),
-	FLAT(24, "vgpus", is_vgpu, "0.1",
-	     "links to VFs that can be a vGPU; empty, since none is told from other VFs yet"),
+	FLAT(24, "vgpus", is_vgpu, "0.1", "links to VFs that can be a vGPU, whether they are one or not"),
 	FLAT(25, "vfs", is_vf, "0.1", "links to VFs"),
 	FLAT(26, "nics", is_nic, "0.1", "links to network controllers"),
 	LABELLED(27, "claims", in_claim, BRIEF, "0.1",

@@ -74,7 +74,8 @@ static const struct attr rows[] = {
 	{ KEY_RW("claim", 11, claim_show, claim_store), .bits = CH_CLAIM, .flags = ATTR_GROUP,
 	  .caps = CAP_CLAIM,
 	  .help = "who holds it for passthrough, none when free; the whole IOMMU group goes "
-		  "along. Writing a name binds it to vfio-pci, none gives it back. Its nodes "
+		  "along. Writing a name binds it to vfio-pci, none gives it back. A vGPU is "
+		  "claimed by its profile; a name written here replaces admin. Its nodes "
 		  "in /dev go to the owner of the claim files where all claimed members of the "
 		  "group have the same, else to root. A stored claim reads so from the "
 		  "moment its device is seen; until it is restored, state is busy" },

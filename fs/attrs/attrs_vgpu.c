@@ -194,7 +194,7 @@ static const struct attr rows[] = {
 	  .caps = CAP_ENABLE,
 	  .help = "of a GPU: 1 makes its VFs, 0 removes them, with their vGPUs; refused while one is "
 		  "held or allocated. Of a VF: 1 while it is a vGPU; 0 ends that, 1 makes it what it "
-		  "was last" },
+		  "was last (docs/VGPU.md)" },
 	{ KEY_RW("profile", 51, profile_show, profile_store), .bits = CH_FACT(profile),
 	  .caps = CAP_VGPU,
 	  .help = "the vGPU type, by name, as the kernel holds it. A name of its profiles makes the VF "

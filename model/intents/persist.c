@@ -99,9 +99,10 @@ static bool vfs_drifted(const struct record *r, const struct device *dev, char *
 		return false;
 	for (int32_t i = 0; i < dev->facts.num_vfs && i < INTENT_VFS; i++)
 		claimed |= dev->intent.vf_claims[i / 64] >> i % 64 & 1;
-	snprintf(ret, size, "it has %d VFs although %d are stored; %swrite sriov_numvfs again",
+	snprintf(ret, size, "it has %d VFs although %d are stored; %swrite %s",
 		 dev->facts.num_vfs, r->intent.num_vfs,
-		 claimed ? "write none to the claims of those that are there, then " : "");
+		 claimed ? "write none to the claims of those that are there, then " : "",
+		 dev->facts.own_vfs ? "1 to enabled" : "sriov_numvfs again");
 	return true;
 }
 

@@ -92,6 +92,19 @@ driver_root() { # $root: the root of that GPU's driver, for --driver-root; its s
 	cp tests/lab/tools/sriov-manage "$root/dev/fd/3"
 }
 
+start_demo() { # as `make demo`, from a copy of what it needs; its tree is $T, what it prints $D/said
+	need setsid ldd
+	mkdir -p "$D/deploy/demo" "$D/build" "$D/tests/lab"
+	cp deploy/demo/demo "$D/deploy/demo/"
+	cp -r tests/machines "$D/tests/"
+	cp -r tests/lab/tools "$D/tests/lab/"
+	ln -s "$(readlink -f "$bin")" "$D/build/bin"
+	demo=$D/deploy/demo/demo T=$D/build/demo/pcidevfs
+	V=$T/devices
+	trap 't_status=$?; "$demo" stop; exit $t_status' EXIT
+	"$demo" start >"$D/said" 2>&1 || fail "$(cat "$D/said")"
+}
+
 start_daemon() { # start_daemon [OPTION...]: over the simulation where there is one
 	mkdir -p "$T"
 	if [ -n "$sim_pid" ]; then
