@@ -301,11 +301,11 @@ static void record_target(struct tree *t, const struct request *asked, struct re
 	model_lock(t->conf.model);
 	absent = request_resolve(t->conf.model, asked, ret);
 	model_unlock(t->conf.model);
-	str_copy(file, size, asked->made_by[0] ? asked->made_by : asked->file);
+	str_copy(file, size, request_written(asked));
 	if (asked->made_by[0] || absent)
 		ret->dev = *request_parent(asked);
 	if (absent && asked->child)
-		snprintf(file, size, "virtfn%u/%s", asked->child - 1u, asked->file);
+		snprintf(file, size, "virtfn%u/%s", asked->child - 1u, request_written(asked));
 }
 
 /* A file whose own line was accepted gets the refusal of the other line, with its label. */

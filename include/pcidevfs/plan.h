@@ -168,6 +168,8 @@ int request_foresee(struct model *m, const struct method *const *methods,
 int plan_make(struct model *m, const struct method *const *methods, const struct request *requests,
 	      size_t n, bool predict, struct plan *ret, struct err *err);
 
+/* The name of the file that was written for it. */
+const char *request_written(const struct request *request);
 #define LINE_LABEL 128
 /* The label of a request in the root's ctl, "0000:02:00.0/virtfn3/claim"; if it makes a device, the
  * file that was written. */

@@ -46,7 +46,7 @@ struct op_log {
 	struct snapshot snapshots[PLAN_DEVICES];
 };
 
-#define LOGS_ABI 12
+#define LOGS_ABI 13
 
 struct logs_head {
 	union {

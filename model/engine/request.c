@@ -104,16 +104,23 @@ int request_foresee(struct model *m, const struct method *const *methods,
 	return maker->foresee(parent, request->child - 1, ret, err);
 }
 
+const char *request_written(const struct request *request)
+{
+	if (request->made_by[0])
+		return request->made_by;
+	return request->as[0] ? request->as : request->file;
+}
+
 void request_label(const struct request *request, char label[static LINE_LABEL])
 {
+	const char *file = request_written(request);
 	char id[KEY_NAME + 8];
 
 	if (request->made_by[0])
-		snprintf(label, LINE_LABEL, "%s/%s", key_id(&request->parent, id),
-			 request->made_by);
+		snprintf(label, LINE_LABEL, "%s/%s", key_id(&request->parent, id), file);
 	else if (request->child)
 		snprintf(label, LINE_LABEL, "%s/virtfn%u/%s", key_id(&request->dev, id),
-			 request->child - 1u, request->file);
+			 request->child - 1u, file);
 	else
-		snprintf(label, LINE_LABEL, "%s/%s", key_id(&request->dev, id), request->file);
+		snprintf(label, LINE_LABEL, "%s/%s", key_id(&request->dev, id), file);
 }

@@ -178,7 +178,7 @@ static bool profile_is_there(const struct device *dev)
 /* A VF's own driver lists the types. */
 static const char *profile_wait(const struct device *dev)
 {
-	bool lists = dev->facts.profiles.len;
+	bool lists = !(dev->caps & (CAP_VGPU | CAP_CREATE)) || dev->facts.profiles.len;
 
 	return dev->facts.driver[0] && lists ? NULL : "the driver that makes it has not come yet";
 }

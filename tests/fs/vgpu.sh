@@ -125,18 +125,6 @@ set_to "$V/$b/enabled" 1
 is "$V/$b/profile" "NVIDIA LAB-8Q"
 set_to "$V/$b/enabled" 0
 
-# The driver is loaded again: the VFs are gone, and what to write is said.
-set_to "$V/$b/profile" none
-echo $gpu >"$S/sys/bus/pci/drivers/nvidia/unbind"
-wait_for 10 grep -q "^no: it has no driver" $V/$gpu/vgpu_support
-echo $gpu >"$S/sys/bus/pci/drivers/nvidia/bind"
-wait_for 10 grep -q "^no: its VFs are not enabled" $V/$gpu/vgpu_support
-has $V/$gpu/reason "it has 0 VFs although 8 are stored; write 1 to enabled"
-set_to $V/$gpu/enabled 1
-comes_back "$a" carol
-is "$V/$a/profile" "NVIDIA LAB-8Q"
-is "$V/$b/profile" none
-
 # What others make is shown and left alone, until somebody adopts it.
 case $world in
 vfio) put "$P/$b/nvidia/current_vgpu_type" 748 ;;
