@@ -91,6 +91,13 @@ const struct vgpu_type *types_find(const struct vgpu_types *types, const char *n
 	return found;
 }
 
+const char *types_word(const struct vgpu_types *types, const struct vgpu_type *t)
+{
+	bool twice;
+
+	return types_find(types, t->name, &twice) == t && !twice ? t->name : t->id;
+}
+
 void types_available(const struct vgpu_types *types, char buf[static TYPES_TEXT])
 {
 	size_t n = 0;
@@ -98,7 +105,7 @@ void types_available(const struct vgpu_types *types, char buf[static TYPES_TEXT]
 	for (size_t i = 0; i < types->n && n < TYPES_TEXT - PROFILE_NAME - 8; i++)
 		if (types->v[i].available > 0)
 			n += (size_t)snprintf(buf + n, TYPES_TEXT - n, "%s%s", n ? ", " : "",
-					      types->v[i].name);
+					      types_word(types, &types->v[i]));
 	if (!n)
 		str_copy(buf, TYPES_TEXT, "none");
 	else if (n >= TYPES_TEXT - PROFILE_NAME - 8)

@@ -80,7 +80,7 @@ static int refuse_full(const struct device *dev, const struct vgpu_types *types,
 		    t->name, t->why[0] ? t->why : "its card has no room for it", possible);
 }
 
-/* The value is a name, or an id; *ret_name: the name. */
+/* The value is a name, or an id; *ret_name: the name, or the id of one whose name is not its own. */
 static int find_type(struct model *m, const struct device *dev, const char *value,
 		     const struct plan *plan, char ret_name[static PROFILE_NAME], struct err *err)
 {
@@ -101,7 +101,7 @@ static int find_type(struct model *m, const struct device *dev, const char *valu
 			    dev->key.name, value);
 	if (t->available <= 0 && !dev->facts.profile_id[0] && is_alone(plan))
 		return refuse_full(dev, types, t, err);
-	str_copy(ret_name, PROFILE_NAME, t->name);
+	str_copy(ret_name, PROFILE_NAME, types_word(types, t));
 	return 0;
 }
 
@@ -167,12 +167,18 @@ static int profile_prepare(struct model *m, const struct request *request, struc
 	return 0;
 }
 
-static void note(struct device *dev)
+static void note(struct model *m, struct device *dev)
 {
+	_free_ struct vgpu_types *types = calloc(1, sizeof(*types));
+	const struct vgpu_type *t = NULL;
 	struct intent *w = &dev->intent;
 
-	STR_COPY(w->profile, dev->facts.profile);
-	STR_COPY(w->last_profile, dev->facts.profile);
+	if (types) {
+		types_of(m, dev, types);
+		t = types_find(types, dev->facts.profile_id, NULL);
+	}
+	STR_COPY(w->profile, t ? types_word(types, t) : dev->facts.profile);
+	STR_COPY(w->last_profile, w->profile);
 	STR_COPY(w->pinned, dev->names.resource);
 	if (dev->facts.mdev[0])
 		STR_COPY(w->mdev, dev->facts.mdev);
@@ -196,7 +202,7 @@ static int profile_settle(struct model *m, const struct request *request, struct
 		dev->intended[0] = '\0';
 		return 0;
 	}
-	note(dev);
+	note(m, dev);
 	if (!dev->intent.claim[0] && !device_is_coming(dev))
 		STR_COPY(dev->intent.claim, NOBODY_NAMED);
 	return 0;
@@ -351,7 +357,7 @@ static int claim_settle(struct model *m, const struct request *request, struct e
 			    dev->key.name);
 	STR_COPY(dev->intent.claim, request->value);
 	dev->intended[0] = '\0';
-	note(dev);
+	note(m, dev);
 	return 0;
 }
 

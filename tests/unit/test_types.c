@@ -177,6 +177,10 @@ DEFINE_TEST(a_type_is_found_by_name_or_id)
 	CHECK(twice);
 	CHECK_STR(types_find(&types, "4", &twice)->id, "4");
 	CHECK(!twice);
+	CHECK_STR(types_word(&types, &types.v[2]), "3");
+	CHECK_STR(types_word(&types, &types.v[3]), "4");
+	CHECK_STR(types_word(&types, &types.v[1]), "A2-4Q");
+	CHECK_STR(types_word(&types, &types.v[4]), "5"); /* its name is another one's id */
 	/* Of two with one name the one that is left is meant. */
 	types.v[2].available = 0;
 	CHECK_STR(types_find(&types, "twin", NULL)->id, "4");
