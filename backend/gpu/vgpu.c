@@ -122,6 +122,22 @@ static bool holds(const struct device *dev, const char *name)
 		       : !dev->facts.profile_id[0];
 }
 
+/* The driver forgets them with the type. */
+static int plan_params(const struct device *dev, struct plan *plan, struct err *err)
+{
+	if (!dev->intent.vgpu_params[0] || plan_requested(plan, &dev->key, "vgpu_params"))
+		return 0;
+	return plan_step(plan, &vgpu_params, &dev->key, dev->intent.vgpu_params, err);
+}
+
+/* It is what it is to be; its parameters may be missing, after an interrupted operation. */
+static int plan_rest(const struct device *dev, struct plan *plan, struct err *err)
+{
+	if (!dev->facts.profile_id[0] || dev->facts.vgpu_params[0] || refuse_holder("", dev, NULL))
+		return 0;
+	return plan_params(dev, plan, err);
+}
+
 static int profile_expand(struct model *m, const struct request *request, struct plan *plan,
 			  struct err *err)
 {
@@ -130,7 +146,9 @@ static int profile_expand(struct model *m, const struct request *request, struct
 	int rc = find(m, request, &dev, err);
 
 	rc = rc ? rc : plan_touch(plan, &request->dev, err);
-	if (rc || (holds(dev, request->value) && !dev->stuck[0]))
+	if (!rc && holds(dev, request->value) && !dev->stuck[0])
+		return plan_rest(dev, plan, err);
+	if (rc)
 		return rc;
 	rc = refuse_change(dev, request, err);
 	if (!rc && request->value[0])
@@ -140,9 +158,7 @@ static int profile_expand(struct model *m, const struct request *request, struct
 	if (rc || !name[0])
 		return rc;
 	rc = plan_step(plan, &vgpu_profile, &dev->key, name, err);
-	if (rc || !dev->intent.vgpu_params[0] || plan_requested(plan, &dev->key, "vgpu_params"))
-		return rc;
-	return plan_step(plan, &vgpu_params, &dev->key, dev->intent.vgpu_params, err);
+	return rc ? rc : plan_params(dev, plan, err);
 }
 
 static int profile_predict(struct model *m, const struct request *request, struct plan *plan,
@@ -182,6 +198,8 @@ static void note(struct model *m, struct device *dev)
 	STR_COPY(w->pinned, dev->names.resource);
 	if (dev->facts.mdev[0])
 		STR_COPY(w->mdev, dev->facts.mdev);
+	if (dev->facts.vgpu_params[0]) /* of one that others have made */
+		STR_COPY(w->vgpu_params, dev->facts.vgpu_params);
 }
 
 static int profile_settle(struct model *m, const struct request *request, struct err *err)
@@ -235,7 +253,7 @@ static const struct method profile_method = {
 
 /* ---- its parameters */
 
-/* The driver forgets them with the type, and takes them only while no VM runs. */
+/* The driver takes them only while no VM runs. */
 static int params_expand(struct model *m, const struct request *request, struct plan *plan,
 			 struct err *err)
 {

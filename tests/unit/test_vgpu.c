@@ -103,6 +103,11 @@ DEFINE_TEST(a_vf_becomes_a_vgpu_by_name_or_id)
 	fake_edit(&w, VF0, with_params);
 	CHECK_STR(PLAN_OF("NVIDIA A2-4Q"),
 		  "1 " VF0 " profile NVIDIA A2-4Q\n2 " VF0 " vgpu_params a=1\n");
+	/* Of an operation that was interrupted between the two the rest is done. */
+	becomes(&w, VF0, "747\n", "ID : vGPU Name\n");
+	CHECK_STR(PLAN_OF("NVIDIA A2-4Q"), "1 " VF0 " vgpu_params a=1\n");
+	fake_edit(&w, VF0, fake_by_qemu);
+	CHECK_STR(PLAN_OF("NVIDIA A2-4Q"), "nothing to do\n");
 	fake_close(&w);
 }
 
