@@ -91,6 +91,13 @@ const struct vgpu_type *types_find(const struct vgpu_types *types, const char *n
 	return found;
 }
 
+const char *types_word(const struct vgpu_types *types, const struct vgpu_type *t)
+{
+	bool twice;
+
+	return types_find(types, t->name, &twice) == t && !twice ? t->name : t->id;
+}
+
 void types_available(const struct vgpu_types *types, char buf[static TYPES_TEXT])
 {
 	size_t n = 0;
@@ -98,7 +105,7 @@ void types_available(const struct vgpu_types *types, char buf[static TYPES_TEXT]
 	for (size_t i = 0; i < types->n && n < TYPES_TEXT - PROFILE_NAME - 8; i++)
 		if (types->v[i].available > 0)
 			n += (size_t)snprintf(buf + n, TYPES_TEXT - n, "%s%s", n ? ", " : "",
-					      types->v[i].name);
+					      types_word(types, &types->v[i]));
 	if (!n)
 		str_copy(buf, TYPES_TEXT, "none");
 	else if (n >= TYPES_TEXT - PROFILE_NAME - 8)
@@ -170,10 +177,20 @@ static bool name_first(const char *line, struct vgpu_type *ret)
 	return true;
 }
 
+/* Not the end of "NVIDIA". */
+static const char *find_word(const char *line, const char *word)
+{
+	const char *at = strstr(line, word);
+
+	while (at && at > line && isalpha((unsigned char)at[-1]))
+		at = strstr(at + 1, word);
+	return at;
+}
+
 /* Which column a head line names first; without one, lines tell by themselves. */
 static bool is_head(const char *line, bool *ret_id_first)
 {
-	const char *id = strstr(line, "ID"), *name = strstr(line, "Name");
+	const char *id = find_word(line, "ID"), *name = find_word(line, "Name");
 
 	if (!id || !name || strpbrk(line, "0123456789"))
 		return false;
@@ -241,10 +258,11 @@ static void read_pair(const struct pair *p, struct vgpu_type *ret)
 			{ "framebuffer_mib", &ret->framebuffer_mib } };
 	int64_t n;
 
-	if (!strcmp(p->key, "name"))
-		STR_COPY(ret->name, p->value);
-	if (!strcmp(p->key, "id"))
-		STR_COPY(ret->id, p->value);
+	/* Half of one would be another. */
+	if (!strcmp(p->key, "name") && !STR_COPY(ret->name, p->value))
+		ret->name[0] = '\0';
+	if (!strcmp(p->key, "id") && !STR_COPY(ret->id, p->value))
+		ret->id[0] = '\0';
 	if (!strcmp(p->key, "reason"))
 		STR_COPY(ret->why, p->value);
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)

@@ -44,6 +44,8 @@ void types_of(struct model *m, const struct device *dev, struct vgpu_types *ret)
 /* By name, or by id. NULL: there is none. *ret_twice (may be NULL): another one has this name. */
 const struct vgpu_type *types_find(const struct vgpu_types *types, const char *name,
 				   bool *ret_twice);
+/* By what it is found: its name, or its id where another one has that name. */
+const char *types_word(const struct vgpu_types *types, const struct vgpu_type *t);
 /* "NVIDIA A2-4Q, NVIDIA A2-8Q": those that are available; "none". */
 #define TYPES_TEXT 200
 void types_available(const struct vgpu_types *types, char buf[static TYPES_TEXT]);

@@ -90,6 +90,7 @@ int vgpu_find_type(struct model *m, const struct device *dev, const char *value,
 	if (t->available <= 0 && now)
 		return refuse_full(dev, types, t, err);
 	found = *t;
+	STR_COPY(found.name, types_word(types, t)); /* its id, where another has the name */
 	*ret = &found;
 	return 0;
 }
@@ -111,6 +112,22 @@ static bool holds(const struct device *dev, const char *name)
 		       : !dev->facts.profile_id[0];
 }
 
+/* The driver forgets them with the type. */
+static int plan_params(const struct device *dev, struct plan *plan, struct err *err)
+{
+	if (!dev->intent.vgpu_params[0] || plan_requested(plan, &dev->key, "vgpu_params"))
+		return 0;
+	return plan_step(plan, &vgpu_params, &dev->key, dev->intent.vgpu_params, err);
+}
+
+/* It is what it is to be; its parameters may be missing, after an interrupted operation. */
+static int plan_rest(const struct device *dev, struct plan *plan, struct err *err)
+{
+	if (!dev->facts.profile_id[0] || dev->facts.vgpu_params[0] || refuse_holder("", dev, NULL))
+		return 0;
+	return plan_params(dev, plan, err);
+}
+
 static int profile_expand(struct model *m, const struct request *request, struct plan *plan,
 			  struct err *err)
 {
@@ -119,9 +136,9 @@ static int profile_expand(struct model *m, const struct request *request, struct
 	int rc = find(m, request, &dev, err);
 
 	rc = rc ? rc : plan_touch(plan, &request->dev, err);
-	if (rc || (holds(dev, request->value) && !dev->stuck[0]))
-		return rc;
-	rc = vgpu_refuse_change(dev, request, err);
+	if (!rc && holds(dev, request->value) && !dev->stuck[0])
+		return plan_rest(dev, plan, err);
+	rc = rc ? rc : vgpu_refuse_change(dev, request, err);
 	if (!rc && request->value[0])
 		rc = vgpu_find_type(m, dev, request->value,
 				    !dev->facts.profile_id[0] && is_alone(plan), &type, err);
@@ -130,9 +147,7 @@ static int profile_expand(struct model *m, const struct request *request, struct
 	if (rc || !type)
 		return rc;
 	rc = plan_step(plan, &vgpu_profile, &dev->key, type->name, err);
-	if (rc || !dev->intent.vgpu_params[0] || plan_requested(plan, &dev->key, "vgpu_params"))
-		return rc;
-	return plan_step(plan, &vgpu_params, &dev->key, dev->intent.vgpu_params, err);
+	return rc ? rc : plan_params(dev, plan, err);
 }
 
 static int profile_predict(struct model *m, const struct request *request, struct plan *plan,
@@ -157,15 +172,23 @@ static int profile_prepare(struct model *m, const struct request *request, struc
 	return 0;
 }
 
-void vgpu_note(struct device *dev)
+void vgpu_note(struct model *m, struct device *dev)
 {
+	_free_ struct vgpu_types *types = calloc(1, sizeof(*types));
+	const struct vgpu_type *t = NULL;
 	struct intent *w = &dev->intent;
 
-	STR_COPY(w->profile, dev->facts.profile);
-	STR_COPY(w->last_profile, dev->facts.profile);
+	if (types) {
+		types_of(m, dev, types);
+		t = types_find(types, dev->facts.profile_id, NULL);
+	}
+	STR_COPY(w->profile, t ? types_word(types, t) : dev->facts.profile);
+	STR_COPY(w->last_profile, w->profile);
 	STR_COPY(w->pinned, dev->names.resource);
 	if (dev->facts.mdev[0])
 		STR_COPY(w->mdev, dev->facts.mdev);
+	if (dev->facts.vgpu_params[0]) /* of one that others have made */
+		STR_COPY(w->vgpu_params, dev->facts.vgpu_params);
 	if (!w->claim[0] && !device_is_coming(dev))
 		STR_COPY(w->claim, NOBODY_NAMED);
 }
@@ -188,7 +211,7 @@ static int profile_settle(struct model *m, const struct request *request, struct
 		dev->intended[0] = '\0';
 		return 0;
 	}
-	vgpu_note(dev);
+	vgpu_note(m, dev);
 	return 0;
 }
 
@@ -219,7 +242,7 @@ static const struct method profile_method = {
 
 /* ---- its parameters */
 
-/* The driver forgets them with the type, and takes them only while no VM runs. */
+/* The driver takes them only while no VM runs. */
 static int params_expand(struct model *m, const struct request *request, struct plan *plan,
 			 struct err *err)
 {
@@ -341,7 +364,7 @@ static int claim_settle(struct model *m, const struct request *request, struct e
 			    dev->key.name);
 	STR_COPY(dev->intent.claim, request->value);
 	dev->intended[0] = '\0';
-	vgpu_note(dev);
+	vgpu_note(m, dev);
 	return 0;
 }
 

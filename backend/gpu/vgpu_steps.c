@@ -26,6 +26,7 @@ struct job {
 	struct vgpu_types types; /* as they are known of the device */
 	char uuid[KEY_NAME];	 /* its mediated device is to have this one */
 	char driver[DRIVER_NAME];
+	char params[VGPU_PARAMS]; /* of its vGPU */
 };
 
 static void read_device(struct job *j)
@@ -39,6 +40,7 @@ static void read_device(struct job *j)
 		types_of(m, dev, &j->types);
 		STR_COPY(j->uuid, dev->intent.mdev);
 		STR_COPY(j->driver, dev->facts.driver);
+		STR_COPY(j->params, dev->intent.vgpu_params);
 	}
 	model_unlock(m);
 }
@@ -167,6 +169,33 @@ static int profile_run(void *backend, struct step *step, unsigned int ms, struct
 	return step->value[0] ? make(j, err) : end(j, err);
 }
 
+static int write_params(struct job *j, const char *text, struct err *err)
+{
+	int rc = j->world->params(j->b, j->step, j->ms, text[0] ? text : "\n");
+
+	if (!rc)
+		return 0;
+	if (rc == -ENOENT && j->now.id[0])
+		return fail(err, EOPNOTSUPP, "the driver of %s takes no parameters for vGPUs",
+			    j->step->dev.name);
+	return explain(j, "vgpu_params", rc, err)
+		       ?: fail(err, rc == -EINVAL ? EINVAL : EIO,
+			       "vgpu_params \"%s\" of %s was refused by its driver: %s", text,
+			       j->step->dev.name, strerror(-rc));
+}
+
+/* The driver has forgotten the parameters with the type. */
+static int make_again(struct job *j, const struct vgpu *former, struct err *err)
+{
+	int rc = j->world->make(j->b, j->step, j->ms, former);
+
+	if (rc)
+		return fail(err, EIO, "%s cannot be made vGPU type %s again: %s",
+			    j->step->dev.name, former->id, strerror(-rc));
+	j->now = *former;
+	return j->params[0] ? write_params(j, j->params, err) : 0;
+}
+
 static int profile_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
 	_free_ struct job *j = job_new(backend, step, ms, err);
@@ -181,12 +210,7 @@ static int profile_undo(void *backend, struct step *step, unsigned int ms, struc
 	if (!strcmp(former.id, j->now.id))
 		return 0;
 	rc = end(j, err);
-	if (rc || !former.id[0])
-		return rc;
-	rc = j->world->make(j->b, step, ms, &former);
-	return rc ? fail(err, EIO, "%s cannot be made vGPU type %s again: %s", step->dev.name,
-			 former.id, strerror(-rc))
-		  : 0;
+	return rc || !former.id[0] ? rc : make_again(j, &former, err);
 }
 
 static int profile_refuse(struct model *m, const struct step *step, struct err *err)
@@ -203,21 +227,6 @@ const struct verb vgpu_profile = { .of = "vgpu",
 				   .refuse = profile_refuse,
 				   .run = profile_run,
 				   .undo = profile_undo };
-
-static int write_params(struct job *j, const char *text, struct err *err)
-{
-	int rc = j->world->params(j->b, j->step, j->ms, text[0] ? text : "\n");
-
-	if (!rc)
-		return 0;
-	if (rc == -ENOENT && j->now.id[0])
-		return fail(err, EOPNOTSUPP, "the driver of %s takes no parameters for vGPUs",
-			    j->step->dev.name);
-	return explain(j, "vgpu_params", rc, err)
-		       ?: fail(err, rc == -EINVAL ? EINVAL : EIO,
-			       "vgpu_params \"%s\" of %s was refused by its driver: %s", text,
-			       j->step->dev.name, strerror(-rc));
-}
 
 static int params_run(void *backend, struct step *step, unsigned int ms, struct err *err)
 {

@@ -183,12 +183,17 @@ static const char *profile_wait(const struct device *dev)
 	return dev->facts.driver[0] && lists ? NULL : "the driver that makes it has not come yet";
 }
 
+/* The id is stored where two types have one name. */
+static bool has_profile(const struct record *r, const struct device *dev)
+{
+	return !strcmp(dev->facts.profile, r->intent.profile) ||
+	       !strcmp(dev->facts.profile_id, r->intent.profile);
+}
+
 /* Another type, or none, was left by an operation on the way to the stored one. */
 static enum half profile_half(const struct record *r, const struct device *dev)
 {
-	bool differs = strcmp(dev->facts.profile, r->intent.profile);
-
-	return (dev->caps & CAP_VGPU) && differs ? HALF_MENDS : HALF_NOT;
+	return (dev->caps & CAP_VGPU) && !has_profile(r, dev) ? HALF_MENDS : HALF_NOT;
 }
 
 static bool profile_is_lost(const struct device *dev)
@@ -199,7 +204,7 @@ static bool profile_is_lost(const struct device *dev)
 static bool profile_drifted(const struct record *r, const struct device *dev, char *ret,
 			    size_t size)
 {
-	if (!(dev->caps & CAP_VGPU) || !strcmp(dev->facts.profile, r->intent.profile))
+	if (!(dev->caps & CAP_VGPU) || has_profile(r, dev))
 		return false;
 	snprintf(ret, size, "it is %s although %s is stored; write its profile again",
 		 dev->facts.profile[0] ? dev->facts.profile : "no vGPU", r->intent.profile);

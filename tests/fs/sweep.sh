@@ -2,12 +2,12 @@
 # Sourced by the fault sweeps, after lib.sh: breaks each write of an act in turn, in every way there is.
 #
 # The test defines act (does it once; prints the errno and fails when refused), back (undoes it, must
-# succeed) and $members (addresses it alters), and $goes if more than $pf goes when that is pulled out;
-# it calls learn in the state before the act, then ways. Parts of a test ("# parts: N" in it) share the writes.
+# succeed) and $members (addresses it alters), $goes if more than $pf goes when that is pulled out,
+# $pulled if not each member is, and $options of the daemon; it calls learn in the state before the act, then ways. Parts of a test ("# parts: N" in it) share the writes.
 # shellcheck shell=sh disable=SC2154
 points=0
 factor=0.1 # of the deadlines: 1 s to bind, 3 s to unbind
-pf= goes=
+pf= goes= pulled= options=
 point='the act alone'
 
 met() {
@@ -36,12 +36,16 @@ becomes() { # becomes FILE
 
 must_be() { # must_be FILE
 	becomes "$1" || fail "$point: said \"$(cat "$D/verdict")\", $(said)
-$(diff "$1" "$D/now")"
+$(diff "$1" "$D/now" | cut -c 1-300 | head -n 20)"
+}
+
+# Reasons that a helper finds come a moment after the start.
+is_settled() {
+	grep -qs mounted "$V"/*/host_critical
 }
 
 learn() {
-	# Reasons that a helper finds come a moment after the start.
-	wait_for 5 grep -qs mounted "$V"/*/host_critical
+	wait_for 5 is_settled
 	both >"$D/before"
 	act >"$D/verdict" || fail "the act alone: $(cat "$D/verdict"), $(said)"
 	both >"$D/after"
@@ -202,7 +206,8 @@ ways() { # ways NAME
 	each hangs after
 	# With the deadlines as they are: a busy machine is not to miss one before it is killed.
 	stop_daemon
-	start_daemon
+	# shellcheck disable=SC2086 # words
+	start_daemon $options
 	point='start with all deadlines'
 	: >"$D/verdict"
 	must_be "$D/before"
@@ -212,7 +217,7 @@ ways() { # ways NAME
 	each killed after
 	each killed before late
 	each killed after late
-	for m_gone in $members; do
+	for m_gone in ${pulled:-$members}; do
 		each gone before "$m_gone"
 	done
 	echo "$what: $points points broken"

@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		plant(&tree);
 	if (!size)
 		return 0;
-	row = pick(data[0] % 8);
+	row = pick(data[0] % 16);
 	if (request_text(row->name, (const char *)data + 1, size - 1, text, &err)) {
 		check(err.code == EINVAL || err.code == E2BIG);
 		return 0;

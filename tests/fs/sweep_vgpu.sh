@@ -1,0 +1,117 @@
+# shellcheck shell=bash disable=SC2034
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Sourced by the sweeps over vGPUs, sweep_vgpu_ACT_WORLD.test: what each does is the function of that name here.
+. tests/fs/lib.sh
+. tests/fs/sweep.sh
+factor=0.05 # 1.5 s for a profile, 6 s for the driver's own tool
+gpu=0000:01:00.0
+P=$S/sys/bus/pci/devices
+pf=$gpu pulled=$gpu goes='^0000:01:0'
+is_settled() { true; } # no disk of this machine is mounted
+vf() { basename "$(readlink "$V/$gpu/virtfn$1")"; }
+written() { put "$T/ctl" "$1"; } # written LINES: one commit
+
+# What the kernel holds of each VF: its type, its parameters, and how many mediated devices are below it.
+vgpus() {
+	for v_dir in "$P/$gpu"/virtfn*; do
+		[ -e "$v_dir" ] || continue
+		v_type=$(cat "$v_dir/nvidia/current_vgpu_type" 2>/dev/null ||
+			basename "$(readlink "$v_dir"/????????-????-*/mdev_type)" .) # 0 and . are none
+		echo "$(basename "$(readlink "$v_dir")") type ${v_type:-.} $(cat "$v_dir/nvidia/vgpu_params" 2>/dev/null)"
+	done
+	v_n=$(cat "$P/$gpu/sriov_numvfs" 2>/dev/null) && echo "$gpu numvfs $v_n"
+}
+
+# A mediated device that is made anew has another UUID; where one was, it keeps its own.
+both() {
+	{
+		kernel_state | grep -v '^[0-9]*$'
+		vgpus
+		tree_state
+		grep -s . "$V"/*/vgpu_params "$V"/*/enabled | sed "s,^$V/,,"
+	} | sed "${uuids:-s/ mdev_uuid=[^ ]*//}"
+}
+
+begin() { # begin OPTION...: of the simulated GPU
+	start_gpu "$world" "$@"
+	driver_root
+	options="--driver-root $root"
+	start_daemon --deadline $factor --driver-root "$root"
+}
+
+four() { # four TYPE
+	for i in 0 1 2 3; do echo "$gpu/virtfn$i/profile $1"; done
+}
+
+enable() {
+	begin numvfs=0
+	members=$gpu
+	act() { put $V/$gpu/enabled 1; }
+	back() { put $V/$gpu/enabled 0; }
+	learn
+	ways "VFs of a GPU ($world)"
+}
+
+# Four vGPUs of VFs that are not there yet, and a claim.
+commit() {
+	begin numvfs=0
+	members="$gpu 0000:01:00.1 0000:01:00.2 0000:01:00.3 0000:01:00.4" # VFs that are not there have no last_error
+	act() {
+		written "$gpu/enabled 1
+$(four 'NVIDIA LAB-4Q')
+$gpu/virtfn1/claim alice
+commit
+"
+	}
+	back() { put $V/$gpu/enabled 0; }
+	learn
+	ways "VFs and four vGPUs in one commit ($world)"
+}
+
+with_one() { # a vGPU of alice beside one of somebody else
+	begin
+	set_to $V/$gpu/enabled 1
+	a=$(vf 0) b=$(vf 1)
+	set_to "$V/$a/profile" "NVIDIA LAB-4Q"
+	set_to "$V/$a/claim" alice
+	[ "$world" = mdev ] || set_to "$V/$a/vgpu_params" "frame_rate_limiter=0"
+	members="$gpu $a"
+	uuids=
+}
+
+change() {
+	with_one
+	act() { put "$V/$a/profile" "NVIDIA LAB-8Q"; }
+	back() { put "$V/$a/profile" "NVIDIA LAB-4Q"; }
+	learn
+	ways "another type ($world)"
+}
+
+none() {
+	with_one
+	act() { put "$V/$a/profile" none; }
+	back() {
+		written "$a/profile NVIDIA LAB-4Q
+$a/claim alice
+${params:-}commit
+"
+	}
+	[ "$world" = mdev ] || params="$a/vgpu_params frame_rate_limiter=0
+"
+	learn
+	ways "no vGPU any more ($world)"
+}
+
+disable() {
+	with_one
+	set_to "$V/$b/profile" "NVIDIA LAB-4Q"
+	members="$gpu $a $b"
+	act() { put $V/$gpu/enabled 0; }
+	back() {
+		put $V/$gpu/enabled 1 || return
+		comes_back "$a" alice
+		comes_back "$b" admin
+	}
+	learn
+	ways "VFs go with their vGPUs ($world)"
+}
