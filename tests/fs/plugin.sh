@@ -7,9 +7,21 @@ need /usr/bin/python3 protoc
 [ "$B" = "${B%tsan}" ] || skip 'gRPC is built without the thread sanitizer, which sees races in what it hands over'
 export S SIM="$bin/pcidevfs-sim"
 
-before_kubelet() { # before_kubelet SCRIPT: with the tree, kubelet's directory and the plugin's command line
+before_kubelet() { # before_kubelet SCRIPT: with a server's tree, as below
 	start_sim
 	start_daemon
+	tree_before_kubelet "$1"
+}
+
+gpu_before_kubelet() { # gpu_before_kubelet SCRIPT WORLD: with the tree of a GPU whose VFs are vGPUs, as below
+	export WORLD="$2"
+	start_gpu "$2" numvfs=0
+	driver_root
+	start_daemon --driver-root "$root"
+	tree_before_kubelet "$1"
+}
+
+tree_before_kubelet() { # tree_before_kubelet SCRIPT: gets the tree, kubelet's directory and the plugin's command line
 	mkdir "$D/kubelet"
 	SERVING=$(serving_pid)
 	export SERVING
