@@ -94,8 +94,10 @@ static int refuse_taken(struct backend *b, const struct step *step, struct err *
 		return rc;
 	model_lock(b->model);
 	n = model_children(b->model, &step->dev, BUS_PCI, vfs, VFS_MAX);
+	/* What the undo before has made of a vGPU is not known yet. */
 	for (size_t i = 0; i < n && i < VFS_MAX && !rc; i++)
-		rc = refuse_taken_away(vfs[i], step->force, err);
+		rc = vfs[i]->caps & CAP_VGPU ? refuse_holder("", vfs[i], err)
+					     : refuse_taken_away(vfs[i], step->force, err);
 	model_unlock(b->model);
 	return rc;
 }
@@ -321,7 +323,9 @@ static int make_again(struct backend *b, struct step *step, unsigned int had, un
 	bool off;
 
 	read_want(b->model, &step->dev, &pf);
-	off = any_stored(&pf) && (pf.autoprobe_off || (had != n && reads_on(b, &step->dev)));
+	/* Of a GPU's VFs only their own driver can make vGPUs. */
+	off = step->verb != &sriov_manage && any_stored(&pf) &&
+	      (pf.autoprobe_off || (had != n && reads_on(b, &step->dev)));
 	if (off)
 		rc = set_autoprobe(b, step, "0", ms, err);
 	rc = rc ? rc : set_number(b, step, n, ms, err);
