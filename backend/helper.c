@@ -3,6 +3,7 @@
  * ever. */
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -43,8 +44,8 @@ static int do_write(const struct task *t, char *const *argv, struct out *answer)
 
 static int do_read(const struct task *t, char *const *argv, struct out *answer)
 {
-	char value[SYSFS_VALUE];
-	int n = sysfs_read(t->s, ROOT_SYS, value, sizeof(value), "%s", argv[1]);
+	_free_ char *value = malloc(SYSFS_PAGE);
+	int n = value ? sysfs_read(t->s, ROOT_SYS, value, SYSFS_PAGE, "%s", argv[1]) : -ENOMEM;
 
 	if (n < 0)
 		return n;

@@ -413,14 +413,18 @@ static struct device *card_of(struct model *m, struct device *dev)
 	return device_is_vf(dev) ? model_edit(m, &dev->facts.parent, false) : dev;
 }
 
-/* Another driver, or the other world, has another id for this name. */
+/* Another driver, or the other world, has another id for this name. Where one id is still the same
+ * the others are types with the same name, for which there is no room now. */
 static void drop_renumbered(struct vgpu_types *known, const struct vgpu_types *seen,
 			    const char *name)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < known->n; i++)
-		if (strcmp(known->v[i].name, name) || find_id(seen, known->v[i].id))
+		if (!strcmp(known->v[i].name, name) && find_id(seen, known->v[i].id))
+			return;
+	for (size_t i = 0; i < known->n; i++)
+		if (strcmp(known->v[i].name, name))
 			known->v[n++] = known->v[i];
 	known->n = n;
 }

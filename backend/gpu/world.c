@@ -19,7 +19,6 @@
 #include "pcidevfs/util.h"
 
 #define PATH_SIZE 256
-#define LIST_SIZE 16384 /* of a text of types; the kernel gives at most a page */
 
 /* ---- by helpers */
 
@@ -79,8 +78,8 @@ static void vendor_observe(const struct sysfs *at, struct facts *f)
 
 static void vendor_list(const struct sysfs *at, struct vgpu_types *ret)
 {
-	_free_ char *text = malloc(LIST_SIZE);
-	int n = text ? sysfs_read(at, ROOT_SYS, text, LIST_SIZE, NVIDIA_LIST) : -ENOMEM;
+	_free_ char *text = malloc(SYSFS_PAGE);
+	int n = text ? sysfs_read(at, ROOT_SYS, text, SYSFS_PAGE, NVIDIA_LIST) : -ENOMEM;
 
 	if (n > 0)
 		types_parse(text, ret);

@@ -29,6 +29,7 @@ int sysfs_open(struct sysfs *s, const char *sys, const char *dev, const char *pr
 void sysfs_close(struct sysfs *s);
 
 #define SYSFS_VALUE 4096
+#define SYSFS_PAGE 65536 /* the most that an attribute can give: a page of the largest */
 
 /* Reads a whole file into buf without its final newlines, NUL-terminated; an embedded NUL ends it.
  * Returns its length or -errno; -EFBIG if it does not fit: buf then holds, terminated, the part

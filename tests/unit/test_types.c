@@ -348,3 +348,35 @@ DEFINE_TEST(profiles_of_another_program_are_read_as_far_as_they_are_understood)
 	CHECK_STR(types.v[4].name, "H");
 	fake_close(&w);
 }
+
+/* The list is longest while nothing is made. */
+static void sees(struct world_fake *w, const char *list, const char *ids)
+{
+	struct key key = fake_key(CARD);
+	char said[256] = "";
+
+	fake_attr(VF0, "nvidia/creatable_vgpu_types", list);
+	CHECK_EQ(backend_scan(w->backend, NULL), 0);
+	model_lock(w->model);
+	types_of(w->model, model_find(w->model, &key), &types);
+	model_unlock(w->model);
+	for (size_t i = 0; i < types.n; i++)
+		sprintf(said + strlen(said), "%s%s", i ? " " : "", types.v[i].id);
+	CHECK_STR(said, ids);
+}
+
+DEFINE_TEST(a_card_is_known_to_have_what_it_had)
+{
+	struct world_fake w = a_card();
+
+	sees(&w, "1 : A\n2 : twin\n3 : twin\n", "1 2 3");
+	sees(&w, "3 : twin\n", "1 2 3");
+	sees(&w, "", "1 2 3");
+	sees(&w, "4 : B\n", "1 2 3 4");
+	/* Another driver counts in its own way. */
+	sees(&w, "11 : A\n12 : twin\n13 : twin\n", "4 11 12 13");
+	/* And gives an id to another type. */
+	sees(&w, "4 : A\n", "4 12 13");
+	CHECK_STR(types.v[0].name, "A");
+	fake_close(&w);
+}
