@@ -21,24 +21,29 @@ const struct bus_row *bus_at(size_t i)
 	return i < ARRAY_SIZE(buses) ? &buses[i] : NULL;
 }
 
+static const char *uuid_of(const struct dev *d)
+{
+	return d->mdev[0] ? d->mdev : d->last_mdev;
+}
+
 const struct bus_row *bus_of(const struct dev *d)
 {
 	const struct bus_row *b = buses;
 
-	while (strncmp(d->id, b->prefix, strlen(b->prefix)) || (b->by_uuid && !d->mdev[0]))
+	while (strncmp(d->id, b->prefix, strlen(b->prefix)) || (b->by_uuid && !uuid_of(d)[0]))
 		b++;
 	return b;
 }
 
 const char *dev_kubelet_id(const struct dev *d)
 {
-	return bus_of(d)->by_uuid ? d->mdev : d->id + strlen(bus_of(d)->prefix);
+	return bus_of(d)->by_uuid ? uuid_of(d) : d->id + strlen(bus_of(d)->prefix);
 }
 
 static struct dev *find_by_uuid(const struct devices *t, const char *uuid)
 {
 	for (size_t i = 0; i < t->n; i++)
-		if (t->v[i]->mdev[0] && !strcmp(t->v[i]->mdev, uuid))
+		if (uuid_of(t->v[i])[0] && !strcmp(uuid_of(t->v[i]), uuid))
 			return t->v[i];
 	return NULL;
 }
@@ -55,7 +60,7 @@ struct dev *devices_of_kubelet(const struct devices *t, const char *resource,
 		if ((size_t)snprintf(id, sizeof(id), "%s%s", b->prefix, kubelet_id) >= sizeof(id))
 			return NULL;
 		d = b->by_uuid ? find_by_uuid(t, kubelet_id) : devices_find(t, id);
-		if (d && (!resource || !strcmp(dev_resource(d), resource)))
+		if (d && bus_of(d) == b && (!resource || !strcmp(dev_resource(d), resource)))
 			return d;
 	}
 	return NULL;

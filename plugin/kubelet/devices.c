@@ -106,12 +106,15 @@ static void drop(struct devices *t, struct dev *d)
 static bool same_shape(const struct dev *a, const struct dev *b)
 {
 	return a->group == b->group && !strcmp(a->resource, b->resource) &&
-	       !strcmp(a->nodes, b->nodes);
+	       !strcmp(a->nodes, b->nodes) && !strcmp(dev_kubelet_id(a), dev_kubelet_id(b));
 }
 
 /* Copies what is known besides the tree's line. */
 static void inherit(struct devices *t, struct dev *d, struct dev *old)
 {
+	if (!d->mdev[0] && !d->nodes[0])
+		snprintf(d->last_mdev, sizeof(d->last_mdev), "%s",
+			 old->mdev[0] ? old->mdev : old->last_mdev);
 	d->announced = old->announced;
 	d->good_at = old->good_at;
 	d->pending_at = old->pending_at;

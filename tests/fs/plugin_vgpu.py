@@ -5,7 +5,7 @@ import errno
 import os
 import threading
 
-from plugin_lib import DIR, TREE, Plugin, Waiting, get, ok, put, wait_file
+from plugin_lib import DIR, TREE, Plugin, Waiting, get, ok, put, sim, wait_file
 from peer import Kubelet, refused
 
 GPU, WORLD = "0000:01:00.0", os.environ["WORLD"]
@@ -30,6 +30,20 @@ def driver_takes(ms):
     """So long for each change of a type."""
     with open(os.environ["S"] + "/sys/module/labgpu/parameters/delay_ms", "w") as f:
         f.write(str(ms))
+
+
+def by_hand(dev, kind):
+    """Others make it this type, or none. Written to the VF that makes no event: something else does."""
+    at = "%s/sys/bus/pci/devices/%s/" % (os.environ["S"], dev)
+    if WORLD == "vfio":
+        file, value = "nvidia/current_vgpu_type", kind or "0"
+    elif kind:
+        file, value = "mdev_supported_types/nvidia-%s/create" % kind, ids[dev]
+    else:
+        file, value = ids[dev] + "/remove", "1"
+    with open(at + file, "w") as f:
+        f.write(value)
+    sim("uevent", "change", "bus/pci/devices/" + dev)
 
 
 def usable(resource, dev):
@@ -79,13 +93,15 @@ def have_ended(*names):
 
 
 put(GPU, "enabled", "1")
-vfs = [os.path.basename(os.readlink("%s/devices/%s/virtfn%d" % (TREE, GPU, i))) for i in range(4)]
-one, two, three, spare = vfs
+vfs = [os.path.basename(os.readlink("%s/devices/%s/virtfn%d" % (TREE, GPU, i))) for i in range(3)]
+one, two, three = vfs
 for vf in one, two, three:
     becomes(vf, "2Q")
 ids = {vf: name_of(vf) for vf in (one, two, three)}
 os.makedirs(DIR + "/pods")
 k = Kubelet(DIR)
+every = []  # endpoint, however it ended
+k.before_watch = every.append
 k.start()
 p = Plugin()
 k.wait_health(Q, healthy(one, two, three))
@@ -164,5 +180,25 @@ offers((three,), (one, two))
 usable(B, two)
 ok("the GPU disabled and enabled")
 
+# What others take away is still its pod's, by the id that it had, and nobody else's.
+for dev in one, three:
+    k.allocate(B if dev is one else Q, ids[dev])
+VM = ("default", "vm", "c", B, [ids[one]])
+k.lists(VM, ("default", "other", "c", Q, [ids[three]]))
+wait_file(one, "allocated_to", "default/vm/c")
+by_hand(one, None)
+k.wait_health(B, {ids[one]: "Unhealthy", ids[two]: "Healthy"})
+k.lists(VM)
+wait_file(three, "allocated_to", "none")
+assert get(one, "allocated_to") == "default/vm/c", get(one, "allocated_to")
+by_hand(one, "742")
+k.wait_health(B, healthy(one, two))
+k.lists()
+wait_file(one, "allocated_to", "none")
+usable(B, one)
+
 assert p.end() == 0, "status of a clean end"
 k.stop()
+# kubelet was never told of another name.
+told = {i for e in every for _, devices in e.lists for i in devices}
+assert told == set(ids.values()), told

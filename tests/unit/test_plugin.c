@@ -5,7 +5,6 @@
 
 #include "pcidevfs/pair.h"
 #include "plugin/kubelet/answer.h"
-#include "plugin/kubelet/bus.h"
 #include "plugin/kubelet/cdi.h"
 #include "plugin/kubelet/checkpoint.h"
 #include "plugin/kubelet/devices.h"
@@ -460,38 +459,5 @@ DEFINE_TEST(what_kubevirt_cannot_take_is_not_offered)
 	CHECK_EQ(take(&t, "mdev/5c1f0a2e-0000-0000-0000-000000000001", NIC), 0);
 	CHECK(!dev_offered(t.v[0]));
 	CHECK(dev_offered(t.v[1]));
-	devices_free(&t);
-}
-
-DEFINE_TEST(each_bus_has_its_ids_directory_and_variable)
-{
-	static const struct {
-		const char *id, *kubelet, *directory, *variable;
-	} rows[] = {
-		{ "0000:05:02.0", "0000:05:02.0", "devices", "PCI_RESOURCE_INTEL_COM_NIC-X_1" },
-		{ "mdev/5c1f0a2e", "5c1f0a2e", "mdevs", "MDEV_PCI_RESOURCE_INTEL_COM_NIC-X_1" },
-		{ "usb/2-1", "2-1", "usb", "USB_RESOURCE_INTEL_COM_NIC-X_1" },
-	};
-	struct devices t = { 0 };
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct out variable = { 0 };
-		struct dev *d;
-
-		CHECK_EQ(take(&t, rows[i].id, NIC), 0);
-		d = devices_find(&t, rows[i].id);
-		CHECK_STR(dev_kubelet_id(d), rows[i].kubelet);
-		CHECK_STR(bus_of(d)->directory, rows[i].directory);
-		answer_variable(d, &variable);
-		CHECK_STR(out_text(&variable), rows[i].variable);
-		out_free(&variable);
-		CHECK(devices_of_kubelet(&t, "intel.com/NIC-X.1", rows[i].kubelet) == d);
-	}
-	/* A VF that is one mediated device. */
-	CHECK_EQ(take(&t, "0000:05:02.0", NIC " mdev_uuid=5c1f0a2f"), 0);
-	CHECK_STR(dev_kubelet_id(t.v[0]), "5c1f0a2f");
-	CHECK_STR(bus_of(t.v[0])->variable, "MDEV_PCI");
-	CHECK(devices_of_kubelet(&t, "intel.com/NIC-X.1", "5c1f0a2f") == t.v[0]);
-	CHECK(!strcmp(bus_of(t.v[0])->directory, "devices"));
 	devices_free(&t);
 }
