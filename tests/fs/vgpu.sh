@@ -74,6 +74,8 @@ fi
 
 # The next daemon knows the names, although the kernel lists none.
 again
+for i in 0 2 3; do comes_back "$(vf $i)" admin; done
+comes_back "$(vf 1)" alice
 check_four
 can "$(vf 4)" 8Q 0
 is "$V/$a/vgpu_params" "$params"
