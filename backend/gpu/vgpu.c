@@ -158,7 +158,22 @@ static int profile_predict(struct model *m, const struct request *request, struc
 				 : 0;
 }
 
-/* The UUID of its mediated device must be on the disk before the device is. */
+static bool others_have(struct model *m, const struct device *self, const char *uuid)
+{
+	const struct device *dev;
+	struct key key;
+	size_t pos = 0;
+
+	if (key_make(BUS_MDEV, uuid, &key) && model_find(m, &key))
+		return true;
+	while ((dev = model_next(m, &pos)))
+		if (!key_eq(&dev->key, &self->key) && !strcmp(dev->facts.mdev, uuid))
+			return true;
+	return false;
+}
+
+/* The UUID of its mediated device must be on the disk before the device is. It keeps it from then
+ * on, unless somebody has given it to another one meanwhile. */
 static int profile_prepare(struct model *m, const struct request *request, struct err *err)
 {
 	struct device *dev = model_edit(m, &request->dev, false);
@@ -167,7 +182,8 @@ static int profile_prepare(struct model *m, const struct request *request, struc
 		return fail(err, ENODEV, "%s is gone", request->dev.name);
 	if (dev->facts.mdev[0])
 		STR_COPY(dev->intent.mdev, dev->facts.mdev);
-	else if (request->value[0] && !dev->intent.mdev[0])
+	else if (request->value[0] &&
+		 (!dev->intent.mdev[0] || others_have(m, dev, dev->intent.mdev)))
 		key_random_uuid(dev->intent.mdev);
 	return 0;
 }

@@ -96,6 +96,26 @@ static int refuse_full(const struct job *j, const char *why, struct err *err)
 		    j->step->value, why, possible);
 }
 
+/* A mediated device keeps its UUID; meanwhile somebody may have given it to another one. */
+static int explain_taken(struct job *j, struct err *err)
+{
+	struct model *m = j->b->model;
+	const struct device *dev;
+	struct key has = { 0 };
+	size_t pos = 0;
+
+	model_lock(m);
+	while ((dev = model_next(m, &pos)))
+		if (!strcmp(dev->facts.mdev, j->uuid) && !key_eq(&dev->key, &j->step->dev))
+			has = dev->key;
+	model_unlock(m);
+	return fail(err, EBUSY,
+		    "%s of %s was refused: %s already has a mediated device with its UUID, %s; remove "
+		    "that one",
+		    j->step->value, j->step->dev.name, has.bus ? has.name : "another device",
+		    j->uuid);
+}
+
 /* The list was right a moment ago, so a refusal may mean that a sibling was faster. */
 static int explain_make(struct job *j, int rc, struct err *err)
 {
@@ -104,6 +124,8 @@ static int explain_make(struct job *j, int rc, struct err *err)
 
 	if (r)
 		return r;
+	if (rc == -EEXIST)
+		return explain_taken(j, err);
 	j->world->look(j->b, j->step, j->ms, &j->types);
 	t = types_find(&j->types, j->step->value, NULL);
 	if (rc == -ENOSPC || !t || t->available <= 0)
