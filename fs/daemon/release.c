@@ -56,7 +56,9 @@ static bool read_line(int dir, const struct key *dev, const char *file, char *re
 /* why: last_error is about this write only if there was a write. */
 static int write_none(int dir, const struct key *dev, char *why, size_t size)
 {
-	_close_ int fd = open_file(dir, dev, "claim", O_WRONLY);
+	/* A vGPU is claimed as long as it is one. */
+	_close_ int profile = open_file(dir, dev, "profile", O_WRONLY);
+	_close_ int fd = profile >= 0 ? steal_fd(&profile) : open_file(dir, dev, "claim", O_WRONLY);
 	int r;
 
 	if (fd >= 0 && write(fd, "none\n", 5) >= 0)
@@ -307,6 +309,8 @@ int release_by_engine(struct model *m, struct intents *in, struct engine *e)
 		if (dev) {
 			request.dev = dev->key;
 			STR_COPY(claim, dev->intent.claim);
+			if (dev->caps & CAP_VGPU)
+				STR_COPY(request.file, "profile");
 		}
 		model_unlock(m);
 		if (!dev)

@@ -101,7 +101,12 @@ void record_note_claim(struct intents *in, struct record *r)
 		STR_COPY(w->pinned, r->intent.pinned[0] ? r->intent.pinned : dev->names.resource);
 	former_fill(w->former, r->intent.former);
 	w->former_known |= r->intent.former_known;
-	r->in |= persist_bit(&persist_claim);
+	/* What goes with the claim, as the profile of a vGPU, can then be ended as well. */
+	for (size_t i = 0; persists[i]; i++)
+		if (persists[i]->value && persist_has(persists[i], &r->intent)) {
+			persist_copy(persists[i], w, &r->intent);
+			r->in |= persist_bit(persists[i]);
+		}
 }
 
 /* ---- the restore job */
