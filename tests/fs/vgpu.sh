@@ -24,6 +24,7 @@ begin() {
 again() { # the daemon is stopped, and started on the same machine
 	stop_daemon
 	start_daemon --driver-root "$root"
+	wait_for 10 sh -c "! grep -qsx busy '$V'/*/state" # what restore has found done
 }
 
 begin
