@@ -313,8 +313,8 @@ static void keep(struct model *m, struct device *dev, struct vgpu_types *types)
 
 /* The vGPUs of a card, as far as they are known. */
 struct used {
-	const struct device *first;
-	int n, idle;
+	const struct device *first, *idle; /* one that is a vGPU, one that could be */
+	int n;
 	int32_t mib, size; /* of all of them; of each, -1: they differ or are unknown */
 };
 
@@ -323,7 +323,7 @@ static void count(struct used *u, const struct device *vf)
 	int32_t size = types_framebuffer(vf->facts.profile);
 
 	if (!vf->facts.profile_id[0]) {
-		u->idle += (vf->caps & CAP_VGPU) != 0;
+		u->idle = !u->idle && vf->caps & CAP_VGPU ? vf : u->idle;
 		return;
 	}
 	u->size = u->first && u->size != size ? -1 : size;
@@ -373,23 +373,20 @@ static void list_own(struct vgpu_types *known, const struct vgpu_types *seen,
 	}
 }
 
-/* What the card can still have: a VF that is no vGPU knows. */
-static void list_card(struct vgpu_types *known, const struct vgpu_types *seen, bool knows,
-		      const struct used *u)
+/* What the card can still have. seen: what can be made of a VF that is no vGPU. */
+static void list_card(struct vgpu_types *known, const struct vgpu_types *seen, const struct used *u)
 {
 	for (size_t i = 0; i < known->n; i++) {
 		struct vgpu_type *t = &known->v[i];
 		const struct vgpu_type *now = types_find(seen, t->id, NULL);
-		int64_t room = (int64_t)t->max * t->framebuffer_mib - u->mib;
+		int64_t n = 1;
 
+		if (t->max > 0 && t->framebuffer_mib > 0)
+			n = t->max - u->mib / t->framebuffer_mib - !!(u->mib % t->framebuffer_mib);
 		t->why[0] = '\0';
-		if (!u->idle)
-			t->available = 0;
-		else if (knows)
-			t->available = !now || now->available <= 0 ? 0
-				       : t->max > 0 && t->framebuffer_mib > 0
-					       ? (int32_t)(room / t->framebuffer_mib)
-					       : 1;
+		t->available = 0;
+		if (u->idle && now && now->available > 0)
+			t->available = n > 1 ? (int32_t)n : 1;
 	}
 }
 
@@ -463,17 +460,21 @@ void types_rename(struct model *m, struct device *dev, const struct vgpu_types *
 	name_profile(dev, known);
 }
 
+/* Of a VF that is a vGPU the kernel lists nothing: what another one has been told counts. */
 void types_note(struct model *m, struct device *dev, const struct vgpu_types *seen)
 {
 	struct device *card = dev ? card_of(m, dev) : NULL;
 	_free_ struct vgpu_types *known = calloc(1, sizeof(*known));
+	_free_ struct vgpu_types *others = calloc(1, sizeof(*others));
 	struct used u;
 
-	if (!card || !known || card == dev)
+	if (!card || !known || !others || card == dev)
 		return;
 	types_of(m, card, known);
 	u = used_of(m, card);
-	list_card(known, seen, !dev->facts.profile_id[0], &u);
+	if (u.idle && dev->facts.profile_id[0]) /* as it was noted a moment ago */
+		types_of(m, model_edit(m, &u.idle->key, false), others);
+	list_card(known, dev->facts.profile_id[0] ? others : seen, &u);
 	keep(m, card, known);
 	list_own(known, seen, dev, &u);
 	keep(m, dev, known);
