@@ -52,7 +52,7 @@ write() { # write VF: something; its own verdict holds for its own VF at once
 	echo "$type: ${said:-done}" >>"$D/said.$1"
 }
 
-rounds=${rounds:-120}
+rounds=${rounds:-40}
 for ((i = 0; i < rounds; i++)); do
 	pids=()
 	for n in 0 2 3 7; do
