@@ -316,6 +316,8 @@ void record_line(const struct record *r, struct out *o)
 {
 	format_identity(&r->id, o);
 	record_format(r, o);
+	if (r->types && r->types[0]) /* long, and nobody's request: people do without */
+		out_pair(o, "types", r->types);
 }
 
 static void put_line(struct out *o, const char *line, size_t len)

@@ -128,12 +128,6 @@ static int types_parse(struct record *r, const char *text)
 	return r->types ? 0 : -ENOMEM;
 }
 
-static void types_print(const struct record *r, struct out *o)
-{
-	if (r->types && r->types[0])
-		out_pair(o, "types", r->types);
-}
-
 static void vfs_follow(struct model *m, struct record *r, const struct device *dev)
 {
 	struct out o = { 0 };
@@ -150,7 +144,7 @@ static void vfs_follow(struct model *m, struct record *r, const struct device *d
 const struct persist persist_vfs = {
 	.file = "sriov_numvfs",
 	.keys = { PERSIST_OTHER("numvfs", vfs_parse, vfs_print),
-		  PERSIST_OTHER("types", types_parse, types_print) },
+		  PERSIST_OTHER("types", types_parse, NULL) },
 	.fields = { PERSIST_NUMBER(vfs_wanted), PERSIST_NUMBER(num_vfs) },
 	.ends = &persist_claim,
 	.follow = vfs_follow,

@@ -29,7 +29,7 @@ struct persist_key {
 	size_t at, size; /* of the field of struct record, for KEY_TEXT and KEY_FLAG */
 	int (*parse)(struct record *r, const char *text); /* for KEY_OTHER; -EINVAL, -ENOMEM */
 	void (*print)(const struct record *r,
-		      struct out *o); /* likewise; NULL: another row prints it */
+		      struct out *o); /* likewise; NULL: record_line() does it */
 };
 #define PERSIST_KEY(key, type, claim, field)                                                       \
 	{                                                                                          \
