@@ -105,7 +105,8 @@ static void fill_record(struct bytes *b, struct record *r, size_t i)
 	struct intent *w = &r->intent;
 
 	fill_text(b, r->id.path, sizeof(r->id.path));
-	if (!r->id.path[0] || r->id.path[0] == '/')
+	/* No path of a device is one of these, which mean something else in the file. */
+	if (!r->id.path[0] || r->id.path[0] == '/' || !strcmp(r->id.path, "none"))
 		STR_COPY(r->id.path, "@");
 	r->id.serial = number(b);
 	r->id.ids = i; /* no two of one device */
