@@ -80,20 +80,13 @@ static bool claim_can(const struct device *dev)
 	return dev->caps & CAP_CLAIM;
 }
 
-/* The row's store checked the value: a name, or "" for none. */
-static bool claim_down(struct model *m, const struct request *request)
-{
-	(void)m;
-	return !request->value[0];
-}
-
 /* After everything that decides what the device is. */
 const struct method claim_method = {
 	.file = "claim",
 	.rank = 100,
 	.guarded = true,
 	.can = claim_can,
-	.down = claim_down,
+	.down = request_is_none,
 	.expand = claim_expand,
 	.predict = claim_predict,
 	.settle = claim_settle,

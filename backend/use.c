@@ -183,3 +183,10 @@ int refuse_step(struct model *m, const struct step *step, struct err *err)
 
 	return dev ? refuse_taken_away(dev, step->force, err) : 0;
 }
+
+int refuse_step_held(struct model *m, const struct step *step, struct err *err)
+{
+	const struct device *dev = model_find(m, &step->dev);
+
+	return dev ? refuse_holder("", dev, err) : 0;
+}

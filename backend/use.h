@@ -42,5 +42,7 @@ int refuse_use(const struct device *dev, const struct request *request, const st
 int refuse_taken_away(const struct device *dev, bool force, struct err *err);
 /* Likewise for the step's device as it is known by now; for verbs. */
 int refuse_step(struct model *m, const struct step *step, struct err *err);
+/* Only of its holders: for verbs that end a vGPU, which the host does not need. */
+int refuse_step_held(struct model *m, const struct step *step, struct err *err);
 
 #endif

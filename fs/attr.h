@@ -95,7 +95,8 @@ struct attr {
 	void (*show)(const struct subject *s, struct out *o);
 	/* Parses the text, which has no final newline and no control characters. Returns 0 with
 	 * ret->value filled in (*ret is a request for this file of this device; ATTR_ALIAS: store
-	 * sets ret->file), or -errno with the sentence. ATTR_ASIDE: does the work itself, and ret is unused. Only called by
+	 * sets ret->file), or -errno with the sentence. ATTR_ASIDE: does the work itself, and ret
+	 * is unused. Only called by
 	 * request_parse(). */
 	int (*store)(const struct subject *s, const char *text, struct request *ret,
 		     struct err *err);

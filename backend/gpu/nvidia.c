@@ -42,10 +42,12 @@ static void observe(const struct sysfs *at, const struct key *dev, struct facts 
 		return;
 	f->unbind_lock = !strcmp(f->driver, "nvidia") &&
 			 sysfs_exists(at, ROOT_PROC, LOCK, dev->name);
-	if (!f->parent.bus)
-		f->caps |= CAP_VGPU_HOST | (f->total_vfs > 0 && makes_vgpus(at) ? CAP_ENABLE | CAP_TYPES : 0);
-	if (!f->parent.bus)
+	if (!f->parent.bus) {
+		f->caps |= CAP_VGPU_HOST;
+		if (f->total_vfs > 0 && makes_vgpus(at))
+			f->caps |= CAP_ENABLE | CAP_TYPES;
 		return;
+	}
 	f->caps |= CAP_VGPU | CAP_ENABLE | CAP_TYPES;
 	f->kind = KIND_VGPU;
 	world = driver_is_vfio(f->driver) ? NULL : vgpu_world_at(at);
@@ -153,7 +155,7 @@ static int lock_undo(void *backend, struct step *step, unsigned int ms, struct e
 		    "unbindLock of %s cannot be released: %s", step->dev.name, strerror(-rc));
 }
 
-const struct verb nvidia_lock = { .of = "nvidia",
+static const struct verb nvidia_lock = { .of = "nvidia",
 				  .name = "unbind_lock",
 				  .deadline_ms = 10000,
 				  .records = true,

@@ -4,13 +4,8 @@
 #ifndef BACKEND_GPU_NVIDIA_H
 #define BACKEND_GPU_NVIDIA_H
 
-#include "pcidevfs/step.h"
-
 struct out;
 struct sysfs;
-
-/* value: "1". Refuses with -EBUSY while anybody has the GPU open. */
-extern const struct verb nvidia_lock;
 
 /* In a helper: writes 0 or 1 to the lock of the GPU with this address and appends what it reads
  * then. -errno. */

@@ -67,11 +67,9 @@ static int refuse_full(const struct device *dev, const struct vgpu_types *types,
 		    t->name, t->why[0] ? t->why : "its card has no room for it", possible);
 }
 
-/* Valid until the next call on this thread. */
 int vgpu_find_type(struct model *m, const struct device *dev, const char *value, bool now,
-		   const struct vgpu_type **ret, struct err *err)
+		   struct vgpu_type *ret, struct err *err)
 {
-	static _Thread_local struct vgpu_type found;
 	_free_ struct vgpu_types *types = calloc(1, sizeof(*types));
 	const struct vgpu_type *t;
 	bool twice;
@@ -89,9 +87,8 @@ int vgpu_find_type(struct model *m, const struct device *dev, const char *value,
 			    dev->key.name, value);
 	if (t->available <= 0 && now)
 		return refuse_full(dev, types, t, err);
-	found = *t;
-	STR_COPY(found.name, types_word(types, t)); /* its id, where another has the name */
-	*ret = &found;
+	*ret = *t;
+	STR_COPY(ret->name, types_word(types, t)); /* its id, where another has the name */
 	return 0;
 }
 
@@ -131,7 +128,7 @@ static int plan_rest(const struct device *dev, struct plan *plan, struct err *er
 static int profile_expand(struct model *m, const struct request *request, struct plan *plan,
 			  struct err *err)
 {
-	const struct vgpu_type *type = NULL;
+	struct vgpu_type type = { .name = "" };
 	const struct device *dev;
 	int rc = find(m, request, &dev, err);
 
@@ -144,9 +141,9 @@ static int profile_expand(struct model *m, const struct request *request, struct
 				    !dev->facts.profile_id[0] && is_alone(plan), &type, err);
 	if (!rc && dev->facts.profile_id[0])
 		rc = plan_step(plan, &vgpu_profile, &dev->key, "", err);
-	if (rc || !type)
+	if (rc || !type.name[0])
 		return rc;
-	rc = plan_step(plan, &vgpu_profile, &dev->key, type->name, err);
+	rc = plan_step(plan, &vgpu_profile, &dev->key, type.name, err);
 	return rc ? rc : plan_params(dev, plan, err);
 }
 
@@ -236,12 +233,6 @@ static bool profile_can(const struct device *dev)
 	return dev->caps & CAP_VGPU;
 }
 
-static bool profile_down(struct model *m, const struct request *request)
-{
-	(void)m;
-	return !request->value[0];
-}
-
 /* Behind the VFs, before the claims. */
 static const struct method profile_method = {
 	.file = "profile",
@@ -249,7 +240,7 @@ static const struct method profile_method = {
 	.rank = 60,
 	.guarded = true,
 	.can = profile_can,
-	.down = profile_down,
+	.down = request_is_none,
 	.expand = profile_expand,
 	.predict = profile_predict,
 	.prepare = profile_prepare,

@@ -8,7 +8,6 @@
 
 #include "pcidevfs/step.h"
 
-struct claim_ops;
 struct err;
 struct model;
 struct plan;
@@ -17,16 +16,15 @@ struct request;
 /* value: the type's name, or "" for none. Makes a vGPU of a VF that is none, or ends it. */
 extern const struct verb vgpu_profile;
 extern const struct verb vgpu_params; /* value: the parameters, "" for none */
-extern const struct claim_ops vgpu_claim;
 
 struct device;
 struct vgpu_type;
 
 /* For mediated devices of whole functions as well: */
-/* The type of that name, or id, that the device can have; now: it must be available. Valid until the
- * next call on this thread. -EINVAL, -ENOSPC, -EOPNOTSUPP with what is possible. */
+/* The type of that name, or id, that the device can have; now: it must be available. -EINVAL,
+ * -ENOSPC, -EOPNOTSUPP with what is possible. */
 int vgpu_find_type(struct model *m, const struct device *dev, const char *value, bool now,
-		   const struct vgpu_type **ret, struct err *err);
+		   struct vgpu_type *ret, struct err *err);
 /* -EBUSY: somebody has the vGPU; -EOPNOTSUPP. */
 int vgpu_refuse_change(const struct device *dev, const struct request *request, struct err *err);
 /* What it is now is what was asked for; claimed by admin where nobody claims it. */

@@ -235,18 +235,11 @@ static int profile_undo(void *backend, struct step *step, unsigned int ms, struc
 	return rc || !former.id[0] ? rc : make_again(j, &former, err);
 }
 
-static int profile_refuse(struct model *m, const struct step *step, struct err *err)
-{
-	const struct device *dev = model_find(m, &step->dev);
-
-	return dev ? refuse_holder("", dev, err) : 0;
-}
-
 const struct verb vgpu_profile = { .of = "vgpu",
 				   .name = "profile",
 				   .deadline_ms = PROFILE_MS,
 				   .records = true,
-				   .refuse = profile_refuse,
+				   .refuse = refuse_step_held,
 				   .run = profile_run,
 				   .undo = profile_undo };
 
@@ -279,6 +272,6 @@ const struct verb vgpu_params = { .of = "vgpu",
 				  .name = "vgpu_params",
 				  .deadline_ms = PROFILE_MS,
 				  .records = true,
-				  .refuse = profile_refuse,
+				  .refuse = refuse_step_held,
 				  .run = params_run,
 				  .undo = params_undo };

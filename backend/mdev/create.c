@@ -118,13 +118,6 @@ static int remove_undo(void *backend, struct step *step, unsigned int ms, struct
 			      strerror(-rc));
 }
 
-static int remove_refuse(struct model *m, const struct step *step, struct err *err)
-{
-	const struct device *dev = model_find(m, &step->dev);
-
-	return dev ? refuse_holder("", dev, err) : 0;
-}
-
 static const struct verb mdev_create = { .of = "mdev",
 					 .name = "create",
 					 .deadline_ms = MDEV_MS,
@@ -135,7 +128,7 @@ static const struct verb mdev_remove = { .of = "mdev",
 					 .name = "remove",
 					 .deadline_ms = MDEV_MS,
 					 .records = true,
-					 .refuse = remove_refuse,
+					 .refuse = refuse_step_held,
 					 .run = remove_run,
 					 .undo = remove_undo };
 
@@ -146,18 +139,12 @@ static bool can(const struct device *dev)
 	return dev->key.bus == BUS_MDEV || dev->caps & CAP_CREATE;
 }
 
-static bool is_down(struct model *m, const struct request *request)
-{
-	(void)m;
-	return !request->value[0];
-}
-
 static int plan_create(struct model *m, const struct request *request, struct plan *plan,
 		       struct err *err)
 {
 	const struct key *key = request_parent(request);
 	const struct device *parent = key ? model_find(m, key) : NULL;
-	const struct vgpu_type *type;
+	struct vgpu_type type;
 	char value[STEP_VALUE];
 	int rc;
 
@@ -167,7 +154,7 @@ static int plan_create(struct model *m, const struct request *request, struct pl
 	rc = rc ? rc : vgpu_find_type(m, parent, request->value, true, &type, err);
 	if (rc)
 		return rc;
-	snprintf(value, sizeof(value), "%s %s", type->id, request->dev.name);
+	snprintf(value, sizeof(value), "%s %s", type.id, request->dev.name);
 	return plan_step(plan, &mdev_create, key, value, err);
 }
 
@@ -226,7 +213,7 @@ static const struct method profile = {
 	.rank = 60,
 	.guarded = true,
 	.can = can,
-	.down = is_down,
+	.down = request_is_none,
 	.expand = expand,
 	.foresee = foresee,
 	.settle = settle,

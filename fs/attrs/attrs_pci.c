@@ -58,9 +58,9 @@ static const struct attr rows[] = {
 	{ KEY_RO("driver", 7, driver_show), .bits = CH_FACT(driver),
 	  .help = "the driver that is bound, or none" },
 	{ KEY_RO("kind", 8, kind_show), .bits = CH_KIND, .flags = ATTR_CONST,
-	  .help = "pci, sriov-gpu, sriov-nic, sriov, vf, vgpu (a VF of a GPU, which can be a vGPU) or "
-		  "bridge; fixed by what the device is. mdev and usb are reserved: such devices are "
-		  "not recognized yet" },
+	  .help = "pci, sriov-gpu, sriov-nic, sriov, vf, vgpu (a VF of a GPU, which can be a vGPU) mdev "
+		  "or bridge; fixed by what the device is. usb is reserved: such devices are not "
+		  "recognized yet" },
 	{ KEY_RO("description", 9, description_show), .bits = CH_DESCRIPTION, .flags = ATTR_CONST,
 	  .help = "class: vendor product, from pci.ids" },
 };

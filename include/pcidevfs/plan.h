@@ -168,6 +168,8 @@ int request_foresee(struct model *m, const struct method *const *methods,
 int plan_make(struct model *m, const struct method *const *methods, const struct request *requests,
 	      size_t n, bool predict, struct plan *ret, struct err *err);
 
+/* method.down of files whose "" takes something away. */
+bool request_is_none(struct model *m, const struct request *request);
 /* The name of the file that was written for it. */
 const char *request_written(const struct request *request);
 #define LINE_LABEL 128

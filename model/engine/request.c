@@ -104,6 +104,12 @@ int request_foresee(struct model *m, const struct method *const *methods,
 	return maker->foresee(parent, request->child - 1, ret, err);
 }
 
+bool request_is_none(struct model *m, const struct request *request)
+{
+	(void)m;
+	return !request->value[0];
+}
+
 const char *request_written(const struct request *request)
 {
 	if (request->made_by[0])
