@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backend/internal.h"
+#include "backend/mdev/mdev.h"
 #include "backend/use.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -99,20 +100,13 @@ static int refuse_full(const struct job *j, const char *why, struct err *err)
 /* A mediated device keeps its UUID; meanwhile somebody may have given it to another one. */
 static int explain_taken(struct job *j, struct err *err)
 {
-	struct model *m = j->b->model;
-	const struct device *dev;
-	struct key has = { 0 };
-	size_t pos = 0;
+	struct facts other = facts_none;
+	bool found = mdev_parent(&j->b->sys, j->uuid, &other);
 
-	model_lock(m);
-	while ((dev = model_next(m, &pos)))
-		if (!strcmp(dev->facts.mdev, j->uuid) && !key_eq(&dev->key, &j->step->dev))
-			has = dev->key;
-	model_unlock(m);
 	return fail(err, EBUSY,
 		    "%s of %s was refused: %s already has a mediated device with its UUID, %s; remove "
 		    "that one",
-		    j->step->value, j->step->dev.name, has.bus ? has.name : "another device",
+		    j->step->value, j->step->dev.name, found ? other.parent.name : "another device",
 		    j->uuid);
 }
 

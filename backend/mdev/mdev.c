@@ -21,12 +21,12 @@
 #include "pcidevfs/util.h"
 
 /* "../../../devices/pci0000:00/0000:00:02.0/<uuid>" */
-static bool read_parent(const struct sysfs *s, const struct key *dev, struct facts *f)
+bool mdev_parent(const struct sysfs *s, const char *uuid, struct facts *f)
 {
 	char path[sizeof(MDEV_DEVICES) + KEY_NAME + 1], target[PATH_MAX], *slash;
 	ssize_t n;
 
-	snprintf(path, sizeof(path), MDEV_DEVICES "/%s", dev->name);
+	snprintf(path, sizeof(path), MDEV_DEVICES "/%.*s", KEY_NAME - 1, uuid);
 	n = readlinkat(s->fd[ROOT_SYS], path, target, sizeof(target) - 1);
 	if (n < 0)
 		return false;
@@ -50,7 +50,7 @@ static int observe(const struct backend *b, const struct key *dev, struct facts 
 	uint64_t n;
 
 	*ret_types = NULL;
-	if (!read_parent(s, dev, &f) ||
+	if (!mdev_parent(s, dev->name, &f) ||
 	    sysfs_exists(s, ROOT_SYS, PCI_DEVICES "/%s/physfn", f.parent.name))
 		return -ENODEV;
 	sysfs_link(s, ROOT_SYS, f.driver, sizeof(f.driver), MDEV_DEVICES "/%s/driver", dev->name);

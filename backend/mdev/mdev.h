@@ -3,11 +3,18 @@
 #ifndef BACKEND_MDEV_H
 #define BACKEND_MDEV_H
 
+#include <stdbool.h>
+
+struct bus_ops;
+struct facts;
+struct sysfs;
+
 #define MDEV_DEVICES "bus/mdev/devices"
 #define MDEV_TYPES "mdev_supported_types"
 
-struct bus_ops;
-
 extern const struct bus_ops mdev_bus;
+
+/* Reads path and parent of the mediated device with this UUID. false: there is none. */
+bool mdev_parent(const struct sysfs *s, const char *uuid, struct facts *f);
 
 #endif
