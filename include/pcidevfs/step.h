@@ -24,6 +24,9 @@ struct verb {
 	/* learn, or run before it writes, fills step->former, then sets step->recorded */
 	bool records;
 	bool remakes; /* undo recreates devices that run removed */
+	/* Independent of other cards: it may run beside the neighbouring steps of such verbs that
+	 * are for another card (the parent of the device, or the device if it has none). */
+	bool lanes;
 	/* Refuses if a holder of the device, or the host, forbids the step. Called right before it,
 	 * with the model locked and just updated. NULL: nothing forbids it. */
 	int (*refuse)(struct model *m, const struct step *step, struct err *err);

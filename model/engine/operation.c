@@ -250,34 +250,6 @@ static int learn_steps(struct txn *t, uint32_t from, bool keep, struct err *err)
 	return n > from && keep ? op_keep(t, true, err) : 0;
 }
 
-static int run_step(struct txn *t, struct step *s, struct err *err)
-{
-	struct engine *e = t->engine;
-	int r;
-
-	if (!op_still_there(t, &s->dev))
-		return fail(err, ENODEV, "%s went away before its %s", s->dev.name, s->verb->name);
-	r = op_recheck(t, s, err);
-	if (r)
-		return r;
-	s->begun = true;
-	r = s->verb->run(e->conf.world.backend, s, op_deadline(e, s->verb), err);
-	s->done = !r;
-	return r;
-}
-
-static int run_steps(struct txn *t, uint32_t from, struct err *err)
-{
-	int r = 0;
-
-	for (uint32_t i = from; i < atomic_load(&t->log->n_steps) && !r; i++) {
-		struct step *s = &t->log->steps[i];
-
-		r = err_blame(err, run_step(t, s, err), s->line);
-	}
-	return r;
-}
-
 static int note_requests(struct txn *t, struct err *err)
 {
 	struct model *m = model_of(t);
@@ -399,7 +371,7 @@ static int run_stages(struct txn *t, struct err *err)
 		r = r ? r : ask_rights(t, err);
 		r = r ? r : learn_steps(t, from, !stage, err);
 		r = r ? r : heed_interrupt(t, from, err);
-		r = r ? r : run_steps(t, from, err);
+		r = r ? r : op_run_steps(t, from, err);
 		if (r)
 			return r;
 		if (!left && atomic_load(&log->n_steps) > from)
@@ -489,6 +461,8 @@ void op_finish_late(struct txn *t, struct step *late, struct err *verdict)
 		     late->verb->name, late->dev.name);
 		err_blame(verdict, verdict->code, late->line);
 		op_mark_stuck(t, NULL);
-		late = op_take_back(t, verdict);
+		/* Other lanes may have late steps too. */
+		late = op_late_step(t);
+		late = late ? late : op_take_back(t, verdict);
 	}
 }

@@ -192,6 +192,8 @@ int op_look(struct engine *e, const struct request *requests, size_t n, uint64_t
 /* recheck.c: -EBUSY, before the observation, if another operation runs on the devices of these
  * requests, as far as is known. */
 int op_refuse_early(struct engine *e, const struct request *requests, size_t n, struct err *err);
+/* lanes.c: runs the steps from this index on. */
+int op_run_steps(struct txn *t, uint32_t from, struct err *err);
 /* recheck.c: do other users of the device forbid the step now? */
 int op_recheck(struct txn *t, const struct step *step, struct err *err);
 /* txn.c: t waits for this step from now on. */

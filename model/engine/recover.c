@@ -46,22 +46,24 @@ static bool maybe_done(const struct step *s, bool running)
 	       (running && s->verb->undo && (s->recorded || !s->verb->records));
 }
 
-/* Sets the steps' pointers for this process. Steps that had not begun are planned anew. True: one
- * of them was late. */
+/* Sets the steps' pointers for this process. Steps that had not begun are planned anew; those between
+ * begun ones of other lanes stay in the list, not done. True: one of them was late. */
 static bool adopt_steps(struct engine *e, struct op_log *log)
 {
 	bool late = false;
 	uint32_t n = 0;
 
-	for (; n < atomic_load(&log->n_steps) && log->steps[n].begun; n++) {
-		struct step *s = &log->steps[n];
+	for (uint32_t i = 0; i < atomic_load(&log->n_steps); i++) {
+		struct step *s = &log->steps[i];
 
 		s->verb_name[sizeof(s->verb_name) - 1] = '\0';
 		s->verb = find_verb(e, s->verb_name);
 		s->verb = s->verb ? s->verb : &unknown_verb;
-		s->done = maybe_done(s, atomic_load(&log->state) == LOG_RUNS);
+		s->done = s->begun && maybe_done(s, atomic_load(&log->state) == LOG_RUNS);
 		late |= s->late != NULL;
 		s->late = NULL;
+		if (s->begun)
+			n = i + 1;
 	}
 	atomic_store(&log->n_steps, n);
 	return late;

@@ -40,7 +40,7 @@ static int level_run(void *backend, struct step *s, unsigned int deadline_ms, st
 	pthread_mutex_unlock(&kernel.gate);
 	snprintf(s->former, sizeof(s->former), "%d", kernel.level[i]);
 	s->recorded = true;
-	if (kernel.fail_at == i) {
+	if (kernel.fail_at == i || kernel.fail_at == EVERYWHERE) {
 		s->late = kernel.fail_code == ETIMEDOUT ? shared : NULL;
 		return fail(err, kernel.fail_code, "level of %s: the kernel says no", s->dev.name);
 	}
@@ -68,8 +68,15 @@ static int level_undo(void *backend, struct step *s, unsigned int deadline_ms, s
 static const struct verb level_verb = {
 	.name = "level", .records = true, .deadline_ms = 1000, .run = level_run, .undo = level_undo
 };
+/* "lane" is a level of one device, whatever the others do. */
+static const struct verb lane_verb = { .name = "lane",
+				       .records = true,
+				       .lanes = true,
+				       .deadline_ms = 1000,
+				       .run = level_run,
+				       .undo = level_undo };
 static const struct verb pulse_verb;
-static const struct verb *const verbs[] = { &level_verb, &pulse_verb, NULL };
+static const struct verb *const verbs[] = { &level_verb, &lane_verb, &pulse_verb, NULL };
 
 /* numa_node stands for the level the kernel was last seen to have */
 static int level_expand(struct model *m, const struct request *w, struct plan *p, struct err *err)
@@ -138,6 +145,18 @@ static int top_expand(struct model *m, const struct request *w, struct plan *p, 
 	return r ? r : plan_step(p, &level_verb, &w->dev, "5", err);
 }
 
+static int lane_expand(struct model *m, const struct request *w, struct plan *p, struct err *err)
+{
+	int r = plan_touch(p, &w->dev, err);
+
+	if (r || model_find(m, &w->dev)->facts.numa_node == atoi(w->value))
+		return r;
+	return plan_step(p, &lane_verb, &w->dev, w->value, err);
+}
+
+static const struct method lane_method = {
+	.file = "lane", .rank = 3, .expand = lane_expand, .settle = level_settle
+};
 static const struct method top_method = { .file = "top", .rank = 2, .expand = top_expand };
 /* "pulse" is an operation and no state. */
 static int pulse_run(void *backend, struct step *s, unsigned int deadline_ms, struct err *err)
@@ -166,7 +185,8 @@ static int pulse_expand(struct model *m, const struct request *w, struct plan *p
 static const struct method pulse_method = {
 	.file = "pulse", .rank = 1, .once = &pulse_verb, .expand = pulse_expand
 };
-static const struct method *const methods[] = { &level_method, &top_method, &pulse_method, NULL };
+static const struct method *const methods[] = { &level_method, &top_method, &lane_method,
+					      &pulse_method, NULL };
 
 static int disk_keep(void *ctx, const struct request *requests, size_t n, bool pending,
 		     struct err *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A world of counters for transactions. The method "level" brings each device of a request's group
- * to a number by one step per device; "top" can only be planned at level 5. Each step can be made
+ * to a number by one step per device; "top" can only be planned at level 5; "lane" is for one device. Each step can be made
  * to fail, to hang, or to fail in its undo. */
 #ifndef PCIDEVFS_LEVELS_H
 #define PCIDEVFS_LEVELS_H
@@ -13,10 +13,11 @@
 #include "pcidevfs/txn.h"
 
 #define DEVICES 4
+#define EVERYWHERE DEVICES
 
 struct shared_world {
 	_Atomic int level[DEVICES];
-	_Atomic int fail_at; /* device whose step fails; -1: none */
+	_Atomic int fail_at; /* device whose step fails; -1: none; EVERYWHERE */
 	_Atomic int fail_code;
 	_Atomic int undo_fails_at;
 	_Atomic int undo_late_at; /* once */
