@@ -16,9 +16,12 @@
 static void land_record(struct record *r, const struct err *err)
 {
 	bool passing = err->passing && record_has_tries(r);
+	/* A vGPU is made first, and is nobody's until its claim is there too. */
+	bool more = !err->code && persist_is_missing(&persist_claim, r);
 
 	r->restoring = NULL;
-	r->decided |= !passing;
+	r->decided |= !passing && !more;
+	r->retry |= more;
 	if (!err->code)
 		record_say(r, RECORD_HELD, "");
 	else if (passing)
