@@ -185,7 +185,7 @@ static int profile_prepare(struct model *m, const struct request *request, struc
 	return 0;
 }
 
-void vgpu_note(struct model *m, struct device *dev)
+void vgpu_note(struct model *m, struct device *dev, const struct request *request)
 {
 	_free_ struct vgpu_types *types = calloc(1, sizeof(*types));
 	const struct vgpu_type *t = NULL;
@@ -202,7 +202,8 @@ void vgpu_note(struct model *m, struct device *dev)
 		STR_COPY(w->mdev, dev->facts.mdev);
 	if (dev->facts.vgpu_params[0]) /* of one that others have made */
 		STR_COPY(w->vgpu_params, dev->facts.vgpu_params);
-	if (!w->claim[0] && !device_is_coming(dev))
+	/* Who has a restored one is stored, and restored next. */
+	if (!w->claim[0] && !device_is_coming(dev) && !request->restores)
 		STR_COPY(w->claim, NOBODY_NAMED);
 }
 
@@ -224,7 +225,7 @@ static int profile_settle(struct model *m, const struct request *request, struct
 		dev->intended[0] = '\0';
 		return 0;
 	}
-	vgpu_note(m, dev);
+	vgpu_note(m, dev, request);
 	return 0;
 }
 
@@ -371,7 +372,7 @@ static int claim_settle(struct model *m, const struct request *request, struct e
 			    dev->key.name);
 	STR_COPY(dev->intent.claim, request->value);
 	dev->intended[0] = '\0';
-	vgpu_note(m, dev);
+	vgpu_note(m, dev, request);
 	return 0;
 }
 

@@ -27,7 +27,8 @@ int vgpu_find_type(struct model *m, const struct device *dev, const char *value,
 		   struct vgpu_type *ret, struct err *err);
 /* -EBUSY: somebody has the vGPU; -EOPNOTSUPP. */
 int vgpu_refuse_change(const struct device *dev, const struct request *request, struct err *err);
-/* What it is now is what was asked for; claimed by admin where nobody claims it. */
-void vgpu_note(struct model *m, struct device *dev);
+/* What it is now is what was asked for; claimed by admin where nobody claims it, unless it is being
+ * restored. */
+void vgpu_note(struct model *m, struct device *dev, const struct request *request);
 
 #endif

@@ -195,7 +195,7 @@ static int settle(struct model *m, const struct request *request, struct err *er
 	if (!dev)
 		return fail(err, EIO, "%s did not appear although the kernel reported success",
 			    request->dev.name);
-	vgpu_note(m, dev);
+	vgpu_note(m, dev, request);
 	return 0;
 }
 
