@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backend/internal.h"
+#include "backend/mdev/mdevctl.h"
 #include "backend/ops.h"
 #include "nvidia.h"
 #include "pcidevfs/device.h"
@@ -53,6 +54,8 @@ static void observe(const struct sysfs *at, const struct key *dev, struct facts 
 	world = driver_is_vfio(f->driver) ? NULL : vgpu_world_at(at);
 	if (world)
 		world->observe(at, f);
+	if (f->profile_id[0] && f->mdevs)
+		mdevctl_start(at, dev->name, f->mdev, f->mdevctl);
 }
 
 /* Reads the node's number from a line such as "Device Minor: \t 0". False if there is none. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "backend/claim.h"
+#include "backend/mdev/mdevctl.h"
 #include "backend/ops.h"
 #include "backend/use.h"
 #include "backend/vfio/vfio.h"
@@ -133,6 +134,8 @@ static int profile_expand(struct model *m, const struct request *request, struct
 	int rc = find(m, request, &dev, err);
 
 	rc = rc ? rc : plan_touch(plan, &request->dev, err);
+	if (!rc && request->value[0] && !(dev->intent.claim[0] && holds(dev, request->value)))
+		rc = mdevctl_refuse(dev, err);
 	if (!rc && holds(dev, request->value) && !dev->stuck[0])
 		return plan_rest(dev, plan, err);
 	rc = rc ? rc : vgpu_refuse_change(dev, request, err);
@@ -206,6 +209,13 @@ void vgpu_note(struct model *m, struct device *dev)
 		STR_COPY(w->claim, NOBODY_NAMED);
 }
 
+static void end_intents(struct device *dev)
+{
+	intent_end_claim(&dev->intent);
+	dev->intent.profile[0] = dev->intent.vgpu_params[0] = '\0';
+	dev->intended[0] = '\0';
+}
+
 static int profile_settle(struct model *m, const struct request *request, struct err *err)
 {
 	struct device *dev = model_edit(m, &request->dev, false);
@@ -219,9 +229,7 @@ static int profile_settle(struct model *m, const struct request *request, struct
 			    dev->key.name, dev->facts.profile[0] ? dev->facts.profile : "no vGPU",
 			    request->value[0] ? request->value : "none");
 	if (!request->value[0]) {
-		intent_end_claim(&dev->intent);
-		dev->intent.profile[0] = dev->intent.vgpu_params[0] = '\0';
-		dev->intended[0] = '\0';
+		end_intents(dev);
 		return 0;
 	}
 	vgpu_note(m, dev);
@@ -313,6 +321,8 @@ static int refuse_claim(const struct device *dev, const char *who, bool restores
 	const char *claim = dev->intent.claim;
 	int rc = refuse_doubt("", dev, err);
 
+	if (!rc && !claim[0])
+		rc = mdevctl_refuse(dev, err);
 	if (rc)
 		return rc;
 	if (profile ? !profile->value[0] : !dev->facts.profile_id[0])
@@ -341,6 +351,11 @@ static int claim_expand(struct model *m, const struct request *request, struct p
 		return rc;
 	if (!request->value[0] && !dev->intent.claim[0])
 		return 0;
+	/* It goes on as mdevctl's. */
+	if (!request->value[0] && dev->facts.mdevctl[0]) {
+		rc = plan_touch(plan, &request->dev, err);
+		return rc ? rc : vgpu_refuse_change(dev, request, err);
+	}
 	if (!request->value[0])
 		return fail(err, EINVAL,
 			    "%s is a vGPU, which is claimed as long as it is one; write none to "
@@ -359,8 +374,10 @@ static int claim_settle(struct model *m, const struct request *request, struct e
 
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", request->dev.name);
-	if (!request->value[0])
+	if (!request->value[0]) {
+		end_intents(dev);
 		return 0;
+	}
 	if (!dev->facts.profile_id[0])
 		return fail(err, EIO, "%s is no vGPU any more; write its profile again",
 			    dev->key.name);

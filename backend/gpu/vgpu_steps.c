@@ -7,6 +7,7 @@
 
 #include "backend/internal.h"
 #include "backend/mdev/mdev.h"
+#include "backend/mdev/mdevctl.h"
 #include "backend/use.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -133,8 +134,12 @@ static int make(struct job *j, struct err *err)
 {
 	struct vgpu as = { 0 };
 	const struct vgpu_type *t;
-	int rc = j->world->look(j->b, j->step, j->ms, &j->types);
+	int rc = j->world->mediated ? mdevctl_refuse_make(&j->b->sys, j->step->dev.name, j->uuid, err)
+				    : 0;
 
+	if (rc)
+		return rc;
+	rc = j->world->look(j->b, j->step, j->ms, &j->types);
 	if (rc)
 		return explain(j, "reading the vGPU types", rc, err)
 			       ?: fail(err, EIO, "the vGPU types of %s cannot be read: %s",

@@ -288,9 +288,9 @@ static int mdev_params(struct backend *b, struct step *step, unsigned int ms, co
 /* ---- */
 
 static const struct vgpu_world worlds[] = {
-	{ "vendor-vfio", NVIDIA_TYPE, vendor_observe, vendor_list, vendor_now, vendor_look,
+	{ "vendor-vfio", false, NVIDIA_TYPE, vendor_observe, vendor_list, vendor_now, vendor_look,
 	  vendor_make, vendor_end, vendor_params },
-	{ "mdev", MDEV_TYPES, mdev_observe, mdev_list, mdev_now, mdev_look, mdev_make, mdev_end,
+	{ "mdev", true, MDEV_TYPES, mdev_observe, mdev_list, mdev_now, mdev_look, mdev_make, mdev_end,
 	  mdev_params },
 };
 

@@ -11,6 +11,7 @@
 #include "backend/ops.h"
 #include "backend/use.h"
 #include "mdev.h"
+#include "mdevctl.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
@@ -51,6 +52,11 @@ static int create_run(void *backend, struct step *step, unsigned int ms, struct 
 	const char *uuid = strchr(step->value, ' ');
 	int rc;
 
+	rc = uuid ? mdevctl_refuse_make(&((struct backend *)backend)->sys, step->dev.name, uuid + 1,
+					err)
+		  : 0;
+	if (rc)
+		return rc;
 	step->recorded = true;
 	rc = create(backend, step, step->dev.name, step->value, ms);
 	if (!rc)
@@ -171,7 +177,7 @@ static int expand(struct model *m, const struct request *request, struct plan *p
 		return request->value[0] ? plan_create(m, request, plan, err) : 0;
 	if (!strcmp(dev->facts.profile, request->value) ||
 	    !strcmp(dev->facts.profile_id, request->value))
-		return 0;
+		return dev->intent.claim[0] ? 0 : mdevctl_refuse(dev, err);
 	if (request->value[0])
 		return fail(err, EBUSY,
 			    "%s is %s, and a mediated device keeps its type; write none to its "

@@ -14,6 +14,7 @@
 #include "backend/gpu/types.h"
 #include "backend/gpu/world.h"
 #include "backend/internal.h"
+#include "mdevctl.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/pci.h"
 #include "pcidevfs/sysfs.h"
@@ -72,6 +73,7 @@ static int observe(const struct backend *b, const struct key *dev, struct facts 
 	}
 	snprintf(details, sizeof(details), MDEV_DEVICES "/%s/nvidia", dev->name);
 	vgpu_details(s, details, &f);
+	mdevctl_start(s, f.parent.name, dev->name, f.mdevctl);
 	f.caps = CAP_VGPU;
 	f.serial_known = true; /* it is known by its UUID */
 	*ret = f;

@@ -86,6 +86,11 @@ static void mdev_uuid_show(const struct subject *s, struct out *o)
 	out_line(o, s->dev->facts.mdev);
 }
 
+static void mdevctl_show(const struct subject *s, struct out *o)
+{
+	out_line(o, s->dev->facts.mdevctl);
+}
+
 static void params_show(const struct subject *s, struct out *o)
 {
 	out_line(o, s->dev->facts.vgpu_params);
@@ -221,6 +226,10 @@ static const struct attr rows[] = {
 	{ RO("vgpu_support", 58, support_show),
 	  .bits = CH_FACT(driver) | CH_NUMVFS | CH_PROFILES | CH_FACT(total_vfs), .caps = CAP_VGPU_HOST,
 	  .help = "yes, or what is missing before the card can have vGPUs" },
+	{ RO("mdevctl", 60, mdevctl_show), .bits = CH_FACT(mdevctl), .caps = CAP_VGPU,
+	  .help = "auto or manual: mdevctl has a definition for that UUID, so the mediated device is "
+		  "mdevctl's, which makes it at boot or when told to. Read when the device is looked "
+		  "at, as before each operation. Else none" },
 	{ KEY_RO("mdev_uuid", 54, mdev_uuid_show), .bits = CH_MDEV, .caps = CAP_VGPU,
 	  .help = "UUID of the mediated device that the vGPU is; none where the VF itself is the vGPU" },
 };

@@ -144,15 +144,15 @@ static const char *mdev_of(const struct subject *s)
 /* Made by a GPU: it has a picture. Others' mediated devices, as serial ports, have none. */
 static bool has_display(const struct subject *s)
 {
-	struct model *m = s->tree->conf.model;
-	const struct device *gpu = s->dev;
+	const struct device *gpu;
 	bool has;
 
-	model_lock(m);
-	if (gpu->key.bus == BUS_MDEV)
-		gpu = model_find(m, &gpu->facts.parent);
+	if (s->dev->key.bus != BUS_MDEV)
+		return s->dev->caps & CAP_GPU;
+	model_lock(s->tree->conf.model);
+	gpu = model_find(s->tree->conf.model, &s->dev->facts.parent);
 	has = gpu && gpu->caps & CAP_GPU;
-	model_unlock(m);
+	model_unlock(s->tree->conf.model);
 	return has;
 }
 

@@ -27,6 +27,9 @@ struct roots {
 	int watch;   /* inotify that outlives the backend; 0: the backend makes one */
 };
 
+/* mdevctl's definitions, from the root of sysfs: a simulated machine has them beside that. */
+#define MDEVCTL_DIR "../etc/mdevctl.d"
+
 #define SPAWNER_ARG "--spawner"
 
 struct backend;
