@@ -23,7 +23,7 @@
 /* The roots and the deadline of a request. */
 struct task {
 	const struct sysfs *s;
-	const char *driver; /* root directory of the vendor's driver */
+	const char *driver; /* root directory of the vendor's driver; "": to be found */
 	unsigned int deadline_ms;
 };
 
