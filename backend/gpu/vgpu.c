@@ -32,11 +32,37 @@ static int find(struct model *m, const struct request *request, const struct dev
 
 /* ---- profile */
 
-static int refuse_unknown(const struct device *dev, const struct vgpu_types *types,
+/* Its driver lists nothing that a vGPU could become. Once it is freed it can have what is as large,
+ * what its card has room for as it is, and anything if it is the only one. */
+static void list_freed(struct model *m, const struct device *dev, struct vgpu_types *types)
+{
+	const struct device *vfs[INTENT_VFS], *card = model_parent(m, dev);
+	const struct vgpu_type *own = types_find(types, dev->facts.profile_id, NULL);
+	_free_ struct vgpu_types *more = calloc(1, sizeof(*more));
+	size_t n = card ? model_children(m, &card->key, BUS_PCI, vfs, INTENT_VFS) : 0, vgpus = 0;
+
+	for (size_t i = 0; i < n && i < INTENT_VFS; i++)
+		vgpus += vfs[i]->facts.profile_id[0] != '\0';
+	if (card && more)
+		types_of(m, card, more);
+	for (size_t i = 0; i < types->n; i++) {
+		struct vgpu_type *t = &types->v[i];
+		const struct vgpu_type *now = more ? types_find(more, t->id, NULL) : NULL;
+
+		t->available = t == own || vgpus <= 1 || (now && now->available > 0) ||
+			       (own && own->framebuffer_mib > 0 &&
+				own->framebuffer_mib == t->framebuffer_mib);
+	}
+}
+
+static int refuse_unknown(struct model *m, const struct device *dev, struct vgpu_types *types,
 			  const char *name, struct err *err)
 {
+	bool vgpu = device_is_vf(dev) && dev->facts.profile_id[0];
 	char possible[TYPES_TEXT];
 
+	if (vgpu)
+		list_freed(m, dev, types);
 	types_available(types, possible);
 	if (!types->n)
 		return fail(err, EOPNOTSUPP,
@@ -44,8 +70,8 @@ static int refuse_unknown(const struct device *dev, const struct vgpu_types *typ
 			    "says why",
 			    dev->key.name, dev->facts.driver[0] ? dev->facts.driver : "none",
 			    dev->facts.parent.name);
-	return fail(err, EINVAL, "%s has no vGPU type \"%s\"; possible now: %s; all are in its profiles",
-		    dev->key.name, name, possible);
+	return fail(err, EINVAL, "%s has no vGPU type \"%s\"; possible %s: %s; all are in its profiles",
+		    dev->key.name, name, vgpu ? "in place of what it is" : "now", possible);
 }
 
 /* Others of the transaction may make room: then the step decides. */
@@ -58,14 +84,14 @@ static bool is_alone(const struct plan *plan)
 	return n == 1;
 }
 
-static int refuse_full(const struct device *dev, const struct vgpu_types *types,
-		       const struct vgpu_type *t, struct err *err)
+int vgpu_refuse_full(const char *dev, const char *type, const char *why,
+		     const struct vgpu_types *now, struct err *err)
 {
 	char possible[TYPES_TEXT];
 
-	types_available(types, possible);
-	return fail(err, ENOSPC, "%s cannot become %s: %s; possible now: %s", dev->key.name,
-		    t->name, t->why[0] ? t->why : "its card has no room for it", possible);
+	types_available(now, possible);
+	return fail(err, ENOSPC, "%s cannot become %s: %s; possible now: %s", dev, type,
+		    why && why[0] ? why : "its card has no room for it", possible);
 }
 
 int vgpu_find_type(struct model *m, const struct device *dev, const char *value, bool now,
@@ -80,14 +106,14 @@ int vgpu_find_type(struct model *m, const struct device *dev, const char *value,
 	types_of(m, dev, types);
 	t = types_find(types, value, &twice);
 	if (!t)
-		return refuse_unknown(dev, types, value, err);
+		return refuse_unknown(m, dev, types, value, err);
 	if (twice)
 		return fail(err, EINVAL,
 			    "%s has two vGPU types called \"%s\"; write the id of one, from its "
 			    "profiles",
 			    dev->key.name, value);
 	if (t->available <= 0 && now)
-		return refuse_full(dev, types, t, err);
+		return vgpu_refuse_full(dev->key.name, t->name, t->why, types, err);
 	*ret = *t;
 	STR_COPY(ret->name, types_word(types, t)); /* its id, where another has the name */
 	return 0;
