@@ -19,6 +19,11 @@ extern const struct verb vgpu_params; /* value: the parameters, "" for none */
 
 struct device;
 struct vgpu_type;
+struct vgpu_types;
+
+/* -ENOSPC: why it cannot become this type (NULL, "": its card has no room), and what it can. */
+int vgpu_refuse_full(const char *dev, const char *type, const char *why,
+		     const struct vgpu_types *now, struct err *err);
 
 /* For mediated devices of whole functions as well: */
 /* The type of that name, or id, that the device can have; now: it must be available. -EINVAL,

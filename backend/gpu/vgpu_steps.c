@@ -7,6 +7,7 @@
 
 #include "backend/internal.h"
 #include "backend/mdev/mdev.h"
+#include "backend/mdev/mdevctl.h"
 #include "backend/use.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -87,14 +88,12 @@ static int begin(struct job *j, struct err *err)
 	return rc;
 }
 
+/* By now it is no vGPU, so what its driver lists is what it can become. */
 static int refuse_full(const struct job *j, const char *why, struct err *err)
 {
 	_free_ struct vgpu_types *now = vgpu_list(&j->b->sys, &j->step->dev, NULL);
-	char possible[TYPES_TEXT];
 
-	types_available(now ? now : &j->types, possible);
-	return fail(err, ENOSPC, "%s cannot become %s: %s; possible now: %s", j->step->dev.name,
-		    j->step->value, why, possible);
+	return vgpu_refuse_full(j->step->dev.name, j->step->value, why, now ? now : &j->types, err);
 }
 
 /* A mediated device keeps its UUID; meanwhile somebody may have given it to another one. */
@@ -133,15 +132,19 @@ static int make(struct job *j, struct err *err)
 {
 	struct vgpu as = { 0 };
 	const struct vgpu_type *t;
-	int rc = j->world->look(j->b, j->step, j->ms, &j->types);
+	int rc = j->world->mediated ? mdevctl_refuse_make(&j->b->sys, j->step->dev.name, j->uuid, err)
+				    : 0;
 
+	if (rc)
+		return rc;
+	rc = j->world->look(j->b, j->step, j->ms, &j->types);
 	if (rc)
 		return explain(j, "reading the vGPU types", rc, err)
 			       ?: fail(err, EIO, "the vGPU types of %s cannot be read: %s",
 				       j->step->dev.name, strerror(-rc));
 	t = types_find(&j->types, j->step->value, NULL);
 	if (!t || t->available <= 0)
-		return refuse_full(j, t && t->why[0] ? t->why : "its card has no room for it", err);
+		return refuse_full(j, t ? t->why : NULL, err);
 	STR_COPY(as.id, t->id);
 	STR_COPY(as.uuid, j->uuid);
 	rc = j->world->make(j->b, j->step, j->ms, &as);

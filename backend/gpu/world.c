@@ -155,8 +155,7 @@ static int vendor_params(struct backend *b, struct step *step, unsigned int ms, 
 /* Whoever opens the mediated device needs the node of its own IOMMU group. */
 static void mdev_observe(const struct sysfs *at, struct facts *f)
 {
-	char group[16], type[64], details[64];
-	uint64_t n;
+	char type[64], details[64];
 
 	f->use = USE_NONE;
 	f->nodes[0] = '\0';
@@ -167,9 +166,7 @@ static void mdev_observe(const struct sysfs *at, struct facts *f)
 	f->use = USE_GUEST;
 	snprintf(details, sizeof(details), "%s/nvidia", f->mdev);
 	vgpu_details(at, details, f);
-	if (!sysfs_link(at, ROOT_SYS, group, sizeof(group), "%s/iommu_group", f->mdev) &&
-	    !parse_u64(group, INT32_MAX, &n) && sysfs_exists(at, ROOT_DEV, "vfio/%s", group))
-		pci_nodes((int32_t)n, "", false, f->nodes);
+	mdev_group(at, f->mdev, f->nodes);
 }
 
 /* "num_heads=4, frl_config=60, framebuffer=4096M, ..., max_instance=4" */
@@ -254,23 +251,14 @@ static int mdev_look(struct backend *b, struct step *step, unsigned int ms,
 	return rc;
 }
 
-static int mdev_make(struct backend *b, struct step *step, unsigned int ms, const struct vgpu *as)
+static int mdev_begin(struct backend *b, struct step *step, unsigned int ms, const struct vgpu *as)
 {
-	char path[PATH_SIZE];
-
-	if (strchr(as->id, '/'))
-		return -EINVAL;
-	snprintf(path, sizeof(path), PCI_DEVICES "/%s/" MDEV_TYPES "/%s/create", step->dev.name,
-		 as->id);
-	return step_write(b, path, as->uuid, ms, step);
+	return mdev_make(b, step, step->dev.name, as->id, as->uuid, ms);
 }
 
 static int mdev_end(struct backend *b, struct step *step, unsigned int ms, const struct vgpu *is)
 {
-	char path[PATH_SIZE];
-
-	snprintf(path, sizeof(path), MDEV_DEVICES "/%s/remove", is->uuid);
-	return step_write(b, path, "1", ms, step);
+	return mdev_remove(b, step, is->uuid, ms);
 }
 
 static int mdev_params(struct backend *b, struct step *step, unsigned int ms, const char *text)
@@ -288,9 +276,9 @@ static int mdev_params(struct backend *b, struct step *step, unsigned int ms, co
 /* ---- */
 
 static const struct vgpu_world worlds[] = {
-	{ "vendor-vfio", NVIDIA_TYPE, vendor_observe, vendor_list, vendor_now, vendor_look,
+	{ "vendor-vfio", false, NVIDIA_TYPE, vendor_observe, vendor_list, vendor_now, vendor_look,
 	  vendor_make, vendor_end, vendor_params },
-	{ "mdev", MDEV_TYPES, mdev_observe, mdev_list, mdev_now, mdev_look, mdev_make, mdev_end,
+	{ "mdev", true, MDEV_TYPES, mdev_observe, mdev_list, mdev_now, mdev_look, mdev_begin, mdev_end,
 	  mdev_params },
 };
 

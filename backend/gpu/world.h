@@ -18,6 +18,7 @@ struct vgpu {
 
 struct vgpu_world {
 	const char *name;
+	bool mediated; /* its vGPUs have UUIDs */
 	const char *offers; /* the file or directory of a function that tells of it */
 	/* The function's vGPU as sysfs shows it. at: a sysfs root at the function's directory. */
 	void (*observe)(const struct sysfs *at, struct facts *f);
