@@ -308,52 +308,6 @@ static int collect_around(struct backend *b, const struct key *devs, size_t n_de
 	return 0;
 }
 
-static int guard_or_fail(struct backend *b, enum guard guard, const struct key *devs, size_t n,
-			 struct err *err)
-{
-	static const char *const whats[GUARD_COUNT] = {
-		[GUARD_CRITICAL] = "what the host itself needs",
-		[GUARD_HOLDERS] = "which processes hold the devices",
-	};
-	int rc = guard_run(b, guard, devs, n);
-
-	return rc ? fail(err, -rc, "cannot determine %s: %s; see health", whats[guard],
-			 strerror(-rc))
-		  : 0;
-}
-
-/* Selects devices that an operation could take away. A device that a guest can have has nothing
- * below it that the host could need, so GUARD_CRITICAL skips it. */
-static size_t select_guarded(struct backend *b, enum guard guard, const struct touched *v, size_t n,
-			     struct key *ret)
-{
-	size_t found = 0;
-
-	model_lock(b->model);
-	for (size_t i = 0; i < n; i++) {
-		const struct device *dev = model_find(b->model, &v[i].key);
-
-		if (dev && dev->caps & CAP_CLAIM &&
-		    (guard != GUARD_CRITICAL || dev->facts.use != USE_GUEST))
-			ret[found++] = dev->key;
-	}
-	model_unlock(b->model);
-	return found;
-}
-
-static int ask_guards(struct backend *b, const struct touched *v, size_t n, struct err *err)
-{
-	_free_ struct key *devs = calloc(n + 1, sizeof(*devs));
-	int rc = devs ? 0 : fail(err, ENOMEM, "no memory to examine the devices");
-
-	for (int guard = 0; guard < GUARD_COUNT && !rc; guard++) {
-		size_t found = select_guarded(b, guard, v, n, devs);
-
-		rc = found ? guard_or_fail(b, guard, devs, found, err) : 0;
-	}
-	return rc;
-}
-
 static int observe(struct backend *b, const struct key *devs, const struct around *a, bool guards,
 		   struct err *err)
 {
@@ -368,7 +322,7 @@ static int observe(struct backend *b, const struct key *devs, const struct aroun
 	if (rc)
 		return fail(err, -rc, "%s cannot be examined: %s", devs[0].name, strerror(-rc));
 	serials_of(b, a->v, a->n); /* an intent for a card is stored with its serial */
-	return guards ? ask_guards(b, a->v, a->n, err) : 0;
+	return guards ? guards_ask(b, a->v, a->n, err) : 0;
 }
 
 int backend_observe(void *backend, const struct key *devs, size_t n_devs, bool guards,
@@ -397,7 +351,7 @@ int backend_guard(void *backend, const struct key *dev, struct err *err)
 		add_children(b->model, d, &a);
 	model_unlock(b->model);
 	rc = a.failed ? fail(err, ENOMEM, "no memory to examine the devices")
-		      : ask_guards(b, a.v, a.n, err);
+		      : guards_ask(b, a.v, a.n, err);
 	free(a.v);
 	return rc;
 }

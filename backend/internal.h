@@ -141,6 +141,11 @@ unsigned int guard_deadline(enum guard guard);
 /* Likewise, for calls that need the answer now: those during a run share the next. devs NULL:
  * all. */
 int guard_run(struct backend *b, enum guard guard, const struct key *devs, size_t n);
+/* Likewise; refuses in a sentence. */
+int guard_or_fail(struct backend *b, enum guard guard, const struct key *devs, size_t n,
+		  struct err *err);
+/* Likewise, all guards about those of them that an operation could take away. */
+int guards_ask(struct backend *b, const struct touched *v, size_t n, struct err *err);
 /* If guards_main() is asking about all of these, with a question begun after `since` (us), blocks
  * until that has ended. True: it was answered. False: the caller must ask. */
 bool guard_await(struct backend *b, enum guard guard, const struct key *devs, size_t n,

@@ -118,6 +118,13 @@ static void look(struct backend *b, struct batch *batch)
 	}
 }
 
+/* A VF that comes or goes changes its PF; one that is only read again does not. */
+static bool is_old_vf(const struct device *known, const struct seen *s)
+{
+	return known && s->present && !s->removed && known->facts.index >= 0 &&
+	       known->key.bus == BUS_PCI && key_eq(&known->facts.parent, &s->facts.parent);
+}
+
 /* Adds the parent of each, from facts or as the model remembers it. The removal of VFs sends no
  * event for the PF, so its number of VFs is read after they are gone. If a vanished device was
  * never known, its parent is unknown, so all PFs are read again. */
@@ -134,6 +141,8 @@ static void add_parents(struct model *m, struct batch *b)
 
 		dev = model_find(m, &b->v[i].key);
 		anybodys |= gone && !dev && b->v[i].key.bus == BUS_PCI;
+		if (is_old_vf(dev, &b->v[i]))
+			continue;
 		if (present && parent.bus)
 			batch_add(b, &parent, 0, false);
 		if (dev && dev->facts.parent.bus)

@@ -229,11 +229,21 @@ static int profile_undo(void *backend, struct step *step, unsigned int ms, struc
 	return rc || !former.id[0] ? rc : make_again(j, &former, err);
 }
 
+/* What is no vGPU nobody has open, whatever was known of the one before it. */
+static int refuse_step_vgpu(struct model *m, const struct step *step, struct err *err)
+{
+	const struct device *dev = model_find(m, &step->dev);
+
+	return dev && (dev->facts.profile_id[0] || device_is_allocated(dev))
+		       ? refuse_holder("", dev, err)
+		       : 0;
+}
+
 const struct verb vgpu_profile = { .of = "vgpu",
 				   .name = "profile",
 				   .deadline_ms = PROFILE_MS,
 				   .records = true,
-				   .refuse = refuse_step_held,
+				   .refuse = refuse_step_vgpu,
 				   .run = profile_run,
 				   .undo = profile_undo };
 

@@ -218,18 +218,25 @@ static void mdev_list(const struct sysfs *at, struct vgpu_types *ret)
 /* One VF has one mediated device. */
 static int mdev_now(struct backend *b, struct step *step, unsigned int ms, struct vgpu *ret)
 {
-	struct facts f;
-	int rc = pci_observe(&b->sys, &step->dev, &f);
+	_closedir_ DIR *dir = sysfs_dir(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", step->dev.name);
+	const struct dirent *e;
+	struct key mdev;
 
 	(void)ms;
 	*ret = (struct vgpu){ 0 };
-	if (rc || !f.mdevs)
-		return rc;
-	if (f.mdevs > 1 || !f.profile_id[0])
-		return -EIO;
-	STR_COPY(ret->id, f.profile_id);
-	STR_COPY(ret->uuid, f.mdev);
-	return 0;
+	if (!dir)
+		return errno == ENOENT ? -ENODEV : -errno;
+	while ((e = readdir(dir))) {
+		if (!key_make(BUS_MDEV, e->d_name, &mdev))
+			continue;
+		if (ret->uuid[0])
+			return -EIO;
+		STR_COPY(ret->uuid, mdev.name);
+	}
+	return ret->uuid[0] && sysfs_link(&b->sys, ROOT_SYS, ret->id, sizeof(ret->id),
+					  MDEV_DEVICES "/%s/mdev_type", ret->uuid)
+		       ? -EIO
+		       : 0;
 }
 
 /* What types there are, a look at the device has told; how many are left may wait for the driver. */
