@@ -106,6 +106,7 @@ struct touched {
 	struct key key;
 	uint64_t removed;
 	uint64_t heard; /* views_now() at the last event */
+	uint64_t heard_ms; /* when the first one was heard; 0: none */
 };
 
 /* Observes these functions (NULL: all; others are then removed from the model) and the PF of each
@@ -171,5 +172,7 @@ void guards_stop(struct backend *b);
 
 /* Opens the kernel's broadcast socket; returns it or -errno. */
 int listen_open(void);
+/* Opens, or takes over, the inotify descriptor for nodes. */
+int listen_watch(const struct backend *b);
 
 #endif

@@ -51,11 +51,17 @@ bool view_is_old(const struct view *view, const struct key *key)
 	return view->all_newer || find_newer(view, key);
 }
 
-bool view_saw_later(const struct view *view, const struct key *key, uint64_t than)
+bool view_saw_later(struct views *views, const struct view *view, const struct key *key,
+		    uint64_t than)
 {
-	const struct newer *newer = find_newer(view, key);
+	const struct newer *newer;
+	bool saw;
 
-	return !view->failed && (view->all_newer > than || (newer && newer->number > than));
+	pthread_mutex_lock(&views->lock);
+	newer = find_newer(view, key);
+	saw = !view->failed && (view->all_newer > than || (newer && newer->number > than));
+	pthread_mutex_unlock(&views->lock);
+	return saw;
 }
 
 static void later(uint64_t *number, uint64_t than)

@@ -48,8 +48,9 @@ void view_end(struct views *views, struct view *view);
 bool view_is_old(const struct view *view, const struct key *key);
 /* For view_saw_later(): all looks that begin from here on are later. */
 uint64_t views_now(struct views *views);
-/* After view_end(): did a look later than `than` publish this device? */
-bool view_saw_later(const struct view *view, const struct key *key, uint64_t than);
+/* Did a look later than `than` publish this device while this one was open? */
+bool view_saw_later(struct views *views, const struct view *view, const struct key *key,
+		    uint64_t than);
 void view_free(struct view *view);
 
 /* The look goes on to this device; NULL: it is done with devices. */

@@ -15,6 +15,7 @@
 #include "backend/gpu/world.h"
 #include "backend/internal.h"
 #include "pcidevfs/device.h"
+#include "pcidevfs/model.h"
 #include "pcidevfs/pci.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/uevent.h"
@@ -84,6 +85,21 @@ static bool heard(const struct uevent *ev, struct key *ret)
 	const char *slash = strrchr(ev->devpath, '/');
 
 	return slash && key_make(BUS_MDEV, slash + 1, ret);
+}
+
+bool mdev_of_vf(struct model *m, const struct uevent *ev)
+{
+	const struct device *dev;
+	struct key parent;
+	bool is;
+
+	if (!uevent_function(ev, &parent))
+		return false;
+	model_lock(m);
+	dev = model_find(m, &parent);
+	is = dev && device_is_vf(dev);
+	model_unlock(m);
+	return is;
 }
 
 const struct bus_ops mdev_bus = {
