@@ -172,6 +172,7 @@ bool backend_free(struct backend *b)
 	pthread_mutex_destroy(&b->ends.lock);
 	pthread_mutex_destroy(&b->owning);
 	pthread_mutex_destroy(&b->views.lock);
+	free(b->views.listed);
 	for (int i = 0; i < GUARD_COUNT; i++)
 		pthread_mutex_destroy(&b->guards.views[i].lock);
 	pthread_cond_destroy(&b->guards.ended);
@@ -210,6 +211,7 @@ struct around {
 	/* the last group whose members were added: members tend to follow each other */
 	int32_t group;
 	bool failed; /* no memory: some are missing */
+	bool lists; /* of those that are added, only vGPU types are to be read */
 };
 
 static void add(struct around *a, const struct key *key)
@@ -221,7 +223,7 @@ static void add(struct around *a, const struct key *key)
 		return;
 	}
 	a->v = rows;
-	rows[a->n++] = (struct touched){ .key = *key };
+	rows[a->n++] = (struct touched){ .key = *key, .lists = a->lists };
 }
 
 static void add_vf(void *ctx, int index, const struct key *vf)
@@ -276,8 +278,10 @@ static void add_around(struct backend *b, const struct key *dev, bool after, str
 		add_children(b->model, d, a);
 	}
 	d = after && d && d->caps & CAP_VGPU ? model_parent(b->model, d) : NULL;
+	a->lists = true;
 	if (d)
 		add_children(b->model, d, a);
+	a->lists = false;
 	model_unlock(b->model);
 	if (pf)
 		pci_vfs(&b->sys, dev, add_vf, a);
@@ -287,7 +291,7 @@ static int by_key(const void *left, const void *right)
 {
 	const struct touched *a = left, *b = right;
 
-	return key_cmp(&a->key, &b->key);
+	return key_cmp(&a->key, &b->key) ?: a->lists - b->lists;
 }
 
 /* All that an operation on these touches, each once: members of one group add each other. */

@@ -107,6 +107,7 @@ struct touched {
 	uint64_t removed;
 	uint64_t heard; /* views_now() at the last event */
 	uint64_t heard_ms; /* when the first one was heard; 0: none */
+	bool lists; /* read only which vGPU types can be made of it */
 };
 
 /* Observes these functions (NULL: all; others are then removed from the model) and the PF of each

@@ -99,6 +99,28 @@ void view_tell(struct views *views, const struct view *view, const struct key *k
 	pthread_mutex_unlock(&views->lock);
 }
 
+bool view_lists(struct views *views, const struct view *view, const struct key *key)
+{
+	struct newer *rows = views->listed;
+	size_t i = 0;
+	bool newest;
+
+	pthread_mutex_lock(&views->lock);
+	while (i < views->n_listed && !key_eq(&rows[i].key, key))
+		i++;
+	if (i == views->n_listed)
+		rows = more_rows(rows, i, &views->cap_listed, sizeof(*rows));
+	newest = !rows || i == views->n_listed || rows[i].number <= view->number;
+	if (rows) {
+		views->listed = rows;
+		views->n_listed += i == views->n_listed;
+		if (newest)
+			rows[i] = (struct newer){ *key, view->number };
+	}
+	pthread_mutex_unlock(&views->lock);
+	return newest;
+}
+
 void view_free(struct view *view)
 {
 	free(view->newer);

@@ -30,6 +30,22 @@ static struct vgpu_type *find_id(const struct vgpu_types *types, const char *id)
 	return NULL;
 }
 
+struct vgpu_types *types_new(void)
+{
+	struct vgpu_types *types = malloc(sizeof(*types)); /* most of it is never touched */
+
+	if (types)
+		types->n = 0;
+	return types;
+}
+
+struct vgpu_types *types_shrink(struct vgpu_types *types)
+{
+	size_t size = offsetof(struct vgpu_types, v) + types->n * sizeof(types->v[0]);
+
+	return realloc(types, size) ?: types;
+}
+
 void types_add(struct vgpu_types *types, const struct vgpu_type *type)
 {
 	struct vgpu_type *at = find_id(types, type->id);
@@ -429,7 +445,7 @@ static void drop_renumbered(struct vgpu_types *known, const struct vgpu_types *s
 void types_name(struct model *m, struct device *dev, const struct vgpu_types *seen)
 {
 	struct device *card = dev ? card_of(m, dev) : NULL;
-	_free_ struct vgpu_types *known = calloc(1, sizeof(*known));
+	_free_ struct vgpu_types *known = types_new();
 
 	if (!card || !known)
 		return;
@@ -453,7 +469,7 @@ void types_rename(struct model *m, struct device *dev, const struct vgpu_types *
 	(void)seen;
 	if (!card || !dev->facts.profile_id[0] || strcmp(dev->facts.profile, dev->facts.profile_id))
 		return;
-	known = calloc(1, sizeof(*known));
+	known = types_new();
 	if (!known)
 		return;
 	types_of(m, card, known);
@@ -464,8 +480,8 @@ void types_rename(struct model *m, struct device *dev, const struct vgpu_types *
 void types_note(struct model *m, struct device *dev, const struct vgpu_types *seen)
 {
 	struct device *card = dev ? card_of(m, dev) : NULL;
-	_free_ struct vgpu_types *known = calloc(1, sizeof(*known));
-	_free_ struct vgpu_types *others = calloc(1, sizeof(*others));
+	_free_ struct vgpu_types *known = types_new();
+	_free_ struct vgpu_types *others = types_new();
 	struct used u;
 
 	if (!card || !known || !others || card == dev)

@@ -26,9 +26,14 @@ struct vgpu_type {
 };
 
 struct vgpu_types {
-	struct vgpu_type v[TYPES_MAX];
 	size_t n;
+	struct vgpu_type v[TYPES_MAX]; /* n of them are there after types_shrink() */
 };
+
+/* An empty list, to be freed; NULL: no memory. */
+struct vgpu_types *types_new(void);
+/* Gives back the room for more; the list may be somewhere else then. */
+struct vgpu_types *types_shrink(struct vgpu_types *types);
 
 /* Adds a type, or fills in what is known of the one with this name and id. Those beyond TYPES_MAX,
  * without a name, or with a name that no file could show, are left out. */

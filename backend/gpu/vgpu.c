@@ -70,7 +70,7 @@ static int refuse_full(const struct device *dev, const struct vgpu_types *types,
 int vgpu_find_type(struct model *m, const struct device *dev, const char *value, bool now,
 		   struct vgpu_type *ret, struct err *err)
 {
-	_free_ struct vgpu_types *types = calloc(1, sizeof(*types));
+	_free_ struct vgpu_types *types = types_new();
 	const struct vgpu_type *t;
 	bool twice;
 
@@ -187,7 +187,7 @@ static int profile_prepare(struct model *m, const struct request *request, struc
 
 void vgpu_note(struct model *m, struct device *dev)
 {
-	_free_ struct vgpu_types *types = calloc(1, sizeof(*types));
+	_free_ struct vgpu_types *types = types_new();
 	const struct vgpu_type *t = NULL;
 	struct intent *w = &dev->intent;
 

@@ -76,6 +76,15 @@ static void vendor_observe(const struct sysfs *at, struct facts *f)
 	vgpu_details(at, "nvidia", f);
 }
 
+bool vgpu_changed(const struct sysfs *s, const struct key *dev, const char *id)
+{
+	char text[32];
+
+	if (sysfs_read(s, ROOT_SYS, text, sizeof(text), PCI_DEVICES "/%s/" NVIDIA_TYPE, dev->name) <= 0)
+		return false;
+	return strcmp(is_number(text) && strcmp(text, "0") ? text : "", id);
+}
+
 static void vendor_list(const struct sysfs *at, struct vgpu_types *ret)
 {
 	_free_ char *text = malloc(SYSFS_PAGE);
@@ -327,12 +336,12 @@ struct vgpu_types *vgpu_list(const struct sysfs *s, const struct key *dev, const
 	if (f && !(f->caps & CAP_TYPES))
 		return NULL;
 	dir = sysfs_dir(s, ROOT_SYS, PCI_DEVICES "/%s", dev->name);
-	types = dir ? calloc(1, sizeof(*types)) : NULL;
+	types = dir ? types_new() : NULL;
 	if (!types)
 		return NULL;
 	at.fd[ROOT_SYS] = dirfd(dir);
 	world = vgpu_world_at(&at);
 	if (world)
 		world->list(&at, types);
-	return types;
+	return types_shrink(types);
 }

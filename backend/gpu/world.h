@@ -44,7 +44,10 @@ void vgpu_details(const struct sysfs *at, const char *dir, struct facts *f);
 /* Are there VFs that could be vGPUs? now: looks at all of them again. Blocks as look_at() does. */
 bool vgpu_watch(struct backend *b, bool now);
 
-/* A list that must be freed, of the types that can be made of the function; NULL: of none. */
+/* Is it another vGPU than the one with this id ("": none), of which no event has told? */
+bool vgpu_changed(const struct sysfs *s, const struct key *dev, const char *id);
+/* A list that must be freed, of the types that can be made of the function; NULL: of none.
+ * f: if it is known what it can be. */
 struct vgpu_types *vgpu_list(const struct sysfs *s, const struct key *dev, const struct facts *f);
 
 #endif

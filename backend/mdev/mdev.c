@@ -76,7 +76,7 @@ static int observe(const struct backend *b, const struct key *dev, struct facts 
 	f.caps = CAP_VGPU;
 	f.serial_known = true; /* it is known by its UUID */
 	*ret = f;
-	*ret_types = calloc(1, sizeof(**ret_types)); /* it becomes nothing else, but has a name */
+	*ret_types = types_new(); /* it becomes nothing else, but has a name */
 	return 0;
 }
 
