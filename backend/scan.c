@@ -313,14 +313,17 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 static void publish(struct model *m, const struct batch *batch)
 {
 	static void (*const passes[])(struct model *, struct device *,
-				      const struct vgpu_types *) = { types_name, types_rename,
-								     types_note };
+				      const struct vgpu_types *, struct types_last *) = {
+		types_name, types_rename, types_note
+	};
 
 	for (size_t p = 0; p < ARRAY_SIZE(passes); p++) {
+		struct types_last last = { 0 };
+
 		for (size_t i = 0; i < batch->n; i++)
 			if (batch->v[i].tells)
 				passes[p](m, model_edit(m, &batch->v[i].key, false),
-					  batch->v[i].types);
+					  batch->v[i].types, &last);
 		model_publish(m);
 	}
 }
