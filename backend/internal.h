@@ -20,6 +20,7 @@ struct bus_ops;
 struct claim_ops;
 struct err;
 struct io;
+struct known_types;
 struct pool;
 struct step;
 
@@ -89,6 +90,7 @@ struct backend {
 	struct probes probes;
 	pthread_mutex_t owning; /* serializes changes of node owners: vfio_nodes.c */
 	bool real;		/* sysfs is this kernel's own: its modules can be loaded */
+	struct known_types *known_types; /* NULL: its inodes may come again */
 	char *variants;		/* lines of modules.alias about vfio drivers; variant.h */
 	int stop_fd;
 	bool hears; /* backend_hear() was called */

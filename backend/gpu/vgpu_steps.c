@@ -89,7 +89,7 @@ static int begin(struct job *j, struct err *err)
 
 static int refuse_full(const struct job *j, const char *why, struct err *err)
 {
-	_free_ struct vgpu_types *now = vgpu_list(&j->b->sys, &j->step->dev, NULL);
+	_free_ struct vgpu_types *now = vgpu_list(j->b, &j->step->dev, NULL);
 	char possible[TYPES_TEXT];
 
 	types_available(now ? now : &j->types, possible);
@@ -132,8 +132,10 @@ static int explain_make(struct job *j, int rc, struct err *err)
 static int make(struct job *j, struct err *err)
 {
 	struct vgpu as = { 0 };
-	const struct vgpu_type *t;
-	int rc = j->world->look(j->b, j->step, j->ms, &j->types);
+	const struct vgpu_type *t = types_find(&j->types, j->step->value, NULL);
+	/* An earlier step may have made room. If there is none any more the driver refuses. */
+	bool unsure = !t || t->available <= 0;
+	int rc = unsure ? j->world->look(j->b, j->step, j->ms, &j->types) : 0;
 
 	if (rc)
 		return explain(j, "reading the vGPU types", rc, err)
