@@ -97,7 +97,7 @@ int vgpu_refuse_full(const char *dev, const char *type, const char *why,
 int vgpu_find_type(struct model *m, const struct device *dev, const char *value, bool now,
 		   struct vgpu_type *ret, struct err *err)
 {
-	_free_ struct vgpu_types *types = calloc(1, sizeof(*types));
+	_free_ struct vgpu_types *types = types_new();
 	const struct vgpu_type *t;
 	bool twice;
 
@@ -216,7 +216,7 @@ static int profile_prepare(struct model *m, const struct request *request, struc
 
 void vgpu_note(struct model *m, struct device *dev, const struct request *request)
 {
-	_free_ struct vgpu_types *types = calloc(1, sizeof(*types));
+	_free_ struct vgpu_types *types = types_new();
 	const struct vgpu_type *t = NULL;
 	struct intent *w = &dev->intent;
 

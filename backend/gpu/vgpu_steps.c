@@ -91,7 +91,7 @@ static int begin(struct job *j, struct err *err)
 /* By now it is no vGPU, so what its driver lists is what it can become. */
 static int refuse_full(const struct job *j, const char *why, struct err *err)
 {
-	_free_ struct vgpu_types *now = vgpu_list(&j->b->sys, &j->step->dev, NULL);
+	_free_ struct vgpu_types *now = vgpu_list(j->b, &j->step->dev, NULL);
 
 	return vgpu_refuse_full(j->step->dev.name, j->step->value, why, now ? now : &j->types, err);
 }
@@ -131,13 +131,15 @@ static int explain_make(struct job *j, int rc, struct err *err)
 static int make(struct job *j, struct err *err)
 {
 	struct vgpu as = { 0 };
-	const struct vgpu_type *t;
+	const struct vgpu_type *t = types_find(&j->types, j->step->value, NULL);
+	/* An earlier step may have made room. If there is none any more the driver refuses. */
+	bool unsure = !t || t->available <= 0;
 	int rc = j->world->mediated ? mdevctl_refuse_make(&j->b->sys, j->step->dev.name, j->uuid, err)
 				    : 0;
 
 	if (rc)
 		return rc;
-	rc = j->world->look(j->b, j->step, j->ms, &j->types);
+	rc = unsure ? j->world->look(j->b, j->step, j->ms, &j->types) : 0;
 	if (rc)
 		return explain(j, "reading the vGPU types", rc, err)
 			       ?: fail(err, EIO, "the vGPU types of %s cannot be read: %s",
@@ -232,12 +234,22 @@ static int profile_undo(void *backend, struct step *step, unsigned int ms, struc
 	return rc || !former.id[0] ? rc : make_again(j, &former, err);
 }
 
+/* What is no vGPU nobody has open, whatever was known of the one before it. */
+static int refuse_step_vgpu(struct model *m, const struct step *step, struct err *err)
+{
+	const struct device *dev = model_find(m, &step->dev);
+
+	return dev && (dev->facts.profile_id[0] || device_is_allocated(dev))
+		       ? refuse_holder("", dev, err)
+		       : 0;
+}
+
 const struct verb vgpu_profile = { .of = "vgpu",
 				   .name = "profile",
 				   .deadline_ms = PROFILE_MS,
 				   .records = true,
 				   .lanes = true,
-				   .refuse = refuse_step_held,
+				   .refuse = refuse_step_vgpu,
 				   .run = profile_run,
 				   .undo = profile_undo };
 

@@ -17,6 +17,7 @@
 #include "pcidevfs/step.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
+#include "known.h"
 
 #define PATH_SIZE 256
 
@@ -48,6 +49,8 @@ static int64_t detail(const struct sysfs *at, const char *dir, const char *name)
 /* Beside the parameters lies what the driver has chosen. */
 void vgpu_details(const struct sysfs *at, const char *dir, struct facts *f)
 {
+	if (!sysfs_exists(at, ROOT_SYS, "%s", dir))
+		return;
 	if (sysfs_read(at, ROOT_SYS, f->vgpu_params, sizeof(f->vgpu_params), "%s/vgpu_params",
 		       dir) < 0)
 		f->vgpu_params[0] = '\0';
@@ -76,11 +79,21 @@ static void vendor_observe(const struct sysfs *at, struct facts *f)
 	vgpu_details(at, "nvidia", f);
 }
 
-static void vendor_list(const struct sysfs *at, struct vgpu_types *ret)
+bool vgpu_changed(const struct sysfs *s, const struct key *dev, const char *id)
+{
+	char text[32];
+
+	if (sysfs_read(s, ROOT_SYS, text, sizeof(text), PCI_DEVICES "/%s/" NVIDIA_TYPE, dev->name) <= 0)
+		return false;
+	return strcmp(is_number(text) && strcmp(text, "0") ? text : "", id);
+}
+
+static void vendor_list(const struct sysfs *at, struct known_types *known, struct vgpu_types *ret)
 {
 	_free_ char *text = malloc(SYSFS_PAGE);
 	int n = text ? sysfs_read(at, ROOT_SYS, text, SYSFS_PAGE, NVIDIA_LIST) : -ENOMEM;
 
+	(void)known;
 	if (n > 0)
 		types_parse(text, ret);
 }
@@ -183,31 +196,40 @@ static int32_t described(const char *text, const char *key)
 	return parse_i64(number, 0, INT32_MAX, &n) ? -1 : (int32_t)n;
 }
 
-static void mdev_list(const struct sysfs *at, struct vgpu_types *ret)
+/* False: something could not be read. */
+static bool read_type(const struct sysfs *at, struct vgpu_type *t)
+{
+	char text[512];
+	int name = sysfs_read(at, ROOT_SYS, text, sizeof(text), MDEV_TYPES "/%s/name", t->id);
+
+	if (name <= 0)
+		STR_COPY(t->name, t->id); /* the name is optional: the driver's ABI */
+	else if (!STR_COPY(t->name, text))
+		t->name[0] = '\0';
+	if (sysfs_read(at, ROOT_SYS, text, sizeof(text), MDEV_TYPES "/%s/description", t->id) <= 0)
+		return false;
+	t->max = described(text, "max_instance");
+	t->framebuffer_mib = described(text, "framebuffer");
+	return name > 0;
+}
+
+/* A type whose name does not fit is left out. */
+static void mdev_list(const struct sysfs *at, struct known_types *known, struct vgpu_types *ret)
 {
 	_closedir_ DIR *dir = sysfs_dir(at, ROOT_SYS, MDEV_TYPES);
 	const struct dirent *e;
 
 	while (dir && (e = readdir(dir))) {
 		struct vgpu_type t = { .max = -1, .framebuffer_mib = -1 };
-		char text[512];
 		int64_t n = 0;
 
 		if (e->d_name[0] == '.' || !STR_COPY(t.id, e->d_name))
 			continue;
-		if (sysfs_read(at, ROOT_SYS, text, sizeof(text), MDEV_TYPES "/%s/name", t.id) > 0 &&
-		    !STR_COPY(t.name, text))
-			continue;
-		if (!t.name[0])
-			STR_COPY(t.name, t.id); /* the name is optional: the driver's ABI */
+		if (!(known && known_find(known, e->d_ino, &t)) && read_type(at, &t) && known)
+			known_add(known, e->d_ino, &t);
 		sysfs_number(at, ROOT_SYS, 0, INT32_MAX, &n, MDEV_TYPES "/%s/available_instances",
 			     t.id);
 		t.available = (int32_t)n;
-		if (sysfs_read(at, ROOT_SYS, text, sizeof(text), MDEV_TYPES "/%s/description",
-			       t.id) > 0) {
-			t.max = described(text, "max_instance");
-			t.framebuffer_mib = described(text, "framebuffer");
-		}
 		types_add(ret, &t);
 	}
 }
@@ -215,18 +237,25 @@ static void mdev_list(const struct sysfs *at, struct vgpu_types *ret)
 /* One VF has one mediated device. */
 static int mdev_now(struct backend *b, struct step *step, unsigned int ms, struct vgpu *ret)
 {
-	struct facts f;
-	int rc = pci_observe(&b->sys, &step->dev, &f);
+	_closedir_ DIR *dir = sysfs_dir(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", step->dev.name);
+	const struct dirent *e;
+	struct key mdev;
 
 	(void)ms;
 	*ret = (struct vgpu){ 0 };
-	if (rc || !f.mdevs)
-		return rc;
-	if (f.mdevs > 1 || !f.profile_id[0])
-		return -EIO;
-	STR_COPY(ret->id, f.profile_id);
-	STR_COPY(ret->uuid, f.mdev);
-	return 0;
+	if (!dir)
+		return errno == ENOENT ? -ENODEV : -errno;
+	while ((e = readdir(dir))) {
+		if (!key_make(BUS_MDEV, e->d_name, &mdev))
+			continue;
+		if (ret->uuid[0])
+			return -EIO;
+		STR_COPY(ret->uuid, mdev.name);
+	}
+	return ret->uuid[0] && sysfs_link(&b->sys, ROOT_SYS, ret->id, sizeof(ret->id),
+					  MDEV_DEVICES "/%s/mdev_type", ret->uuid)
+		       ? -EIO
+		       : 0;
 }
 
 /* What types there are, a look at the device has told; how many are left may wait for the driver. */
@@ -298,22 +327,22 @@ const struct vgpu_world *vgpu_world_of(const struct sysfs *s, const struct key *
 	return NULL;
 }
 
-struct vgpu_types *vgpu_list(const struct sysfs *s, const struct key *dev, const struct facts *f)
+struct vgpu_types *vgpu_list(const struct backend *b, const struct key *dev, const struct facts *f)
 {
 	const struct vgpu_world *world;
 	struct vgpu_types *types;
-	struct sysfs at = *s;
+	struct sysfs at = b->sys;
 	_closedir_ DIR *dir = NULL;
 
 	if (f && !(f->caps & CAP_TYPES))
 		return NULL;
-	dir = sysfs_dir(s, ROOT_SYS, PCI_DEVICES "/%s", dev->name);
-	types = dir ? calloc(1, sizeof(*types)) : NULL;
+	dir = sysfs_dir(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", dev->name);
+	types = dir ? types_new() : NULL;
 	if (!types)
 		return NULL;
 	at.fd[ROOT_SYS] = dirfd(dir);
 	world = vgpu_world_at(&at);
 	if (world)
-		world->list(&at, types);
-	return types;
+		world->list(&at, b->known_types, types);
+	return types_shrink(types);
 }

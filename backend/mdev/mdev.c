@@ -16,6 +16,7 @@
 #include "backend/internal.h"
 #include "mdevctl.h"
 #include "pcidevfs/device.h"
+#include "pcidevfs/model.h"
 #include "pcidevfs/pci.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/uevent.h"
@@ -104,7 +105,7 @@ static int observe(const struct backend *b, const struct key *dev, struct facts 
 	f.caps = CAP_VGPU;
 	f.serial_known = true; /* it is known by its UUID */
 	*ret = f;
-	*ret_types = calloc(1, sizeof(**ret_types)); /* it becomes nothing else, but has a name */
+	*ret_types = types_new(); /* it becomes nothing else, but has a name */
 	return 0;
 }
 
@@ -113,6 +114,21 @@ static bool heard(const struct uevent *ev, struct key *ret)
 	const char *slash = strrchr(ev->devpath, '/');
 
 	return slash && key_make(BUS_MDEV, slash + 1, ret);
+}
+
+bool mdev_of_vf(struct model *m, const struct uevent *ev)
+{
+	const struct device *dev;
+	struct key parent;
+	bool is;
+
+	if (!uevent_function(ev, &parent))
+		return false;
+	model_lock(m);
+	dev = model_find(m, &parent);
+	is = dev && device_is_vf(dev);
+	model_unlock(m);
+	return is;
 }
 
 const struct bus_ops mdev_bus = {

@@ -4,15 +4,16 @@
 #define BACKEND_MDEV_H
 
 #include <stdbool.h>
-
 #include <stdint.h>
 
 #include "pcidevfs/facts.h"
 
 struct backend;
 struct bus_ops;
+struct model;
 struct step;
 struct sysfs;
+struct uevent;
 
 #define MDEV_DEVICES "bus/mdev/devices"
 #define MDEV_TYPES "mdev_supported_types"
@@ -30,5 +31,7 @@ int32_t mdev_group(const struct sysfs *s, const char *dir, char ret_nodes[static
 int mdev_make(struct backend *b, struct step *step, const char *parent, const char *type,
 	      const char *uuid, unsigned int ms);
 int mdev_remove(struct backend *b, struct step *step, const char *uuid, unsigned int ms);
+/* Is this about a VF's mediated device, which is shown with the VF? Locks the model. */
+bool mdev_of_vf(struct model *m, const struct uevent *ev);
 
 #endif
