@@ -24,6 +24,7 @@ struct seen {
 	bool unknown; /* it could not be observed: the old facts stay */
 	bool other;   /* it changed its class or its doubt: does the host need it? */
 	bool lists;   /* only the types that can be made of it are read */
+	bool taken;   /* its facts are those of the model now */
 	bool tells;   /* its types are the newest */
 	struct facts facts;
 	struct vgpu_types *types; /* NULL: none can be made of it */
@@ -304,12 +305,13 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 	dev->facts.has_way = claim_way(b->ways, dev);
 	if (names)
 		dev->names = *names;
+	s->taken = true;
 	s->tells = s->types && view_lists(&b->views, batch->view, &s->key);
 	return true;
 }
 
 /* The vGPU types of a card are told by all of its VFs. Nobody sees one published without the
- * other. */
+ * other. A device gets the name of its type even from a list that is not the newest. */
 static void publish(struct model *m, const struct batch *batch)
 {
 	static void (*const passes[])(struct model *, struct device *,
@@ -321,7 +323,8 @@ static void publish(struct model *m, const struct batch *batch)
 		struct types_last last = { 0 };
 
 		for (size_t i = 0; i < batch->n; i++)
-			if (batch->v[i].tells)
+			if (batch->v[i].tells ||
+			    (batch->v[i].taken && batch->v[i].types && passes[p] != types_note))
 				passes[p](m, model_edit(m, &batch->v[i].key, false),
 					  batch->v[i].types, &last);
 		model_publish(m);
