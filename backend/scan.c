@@ -259,6 +259,7 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 		return false;
 	facts = s->facts;
 	facts_keep(&dev->facts, &facts);
+	facts.serial_known |= s->facts.serial_known; /* where no serial is read, as of mdevs */
 	facts.seen = known ? known->facts.seen : batch->seqnum;
 	if (known)
 		keep_relation(&known->facts, &facts);
