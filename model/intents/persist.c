@@ -174,7 +174,9 @@ static const char *profile_wait(const struct device *dev)
 {
 	bool lists = !(dev->caps & (CAP_VGPU | CAP_CREATE)) || dev->facts.profiles.len;
 
-	return dev->facts.driver[0] && lists ? NULL : "the driver that makes it has not come yet";
+	return key_is_made(&dev->key) || (dev->facts.driver[0] && lists)
+		       ? NULL
+		       : "the driver that makes it has not come yet";
 }
 
 /* The id is stored where two types have one name. */
