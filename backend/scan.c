@@ -295,6 +295,7 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 		return false;
 	facts = s->facts;
 	facts_keep(&dev->facts, &facts);
+	facts.serial_known |= s->facts.serial_known; /* where no serial is read, as of mdevs */
 	facts.seen = known ? known->facts.seen : batch->seqnum;
 	if (known)
 		keep_relation(&known->facts, &facts);
@@ -324,7 +325,7 @@ static void publish(struct model *m, const struct batch *batch)
 
 		for (size_t i = 0; i < batch->n; i++)
 			if (batch->v[i].tells ||
-			    (batch->v[i].taken && batch->v[i].types && passes[p] != types_note))
+			    (batch->v[i].taken && batch->v[i].types && passes[p] == types_rename))
 				passes[p](m, model_edit(m, &batch->v[i].key, false),
 					  batch->v[i].types, &last);
 		model_publish(m);
