@@ -137,13 +137,24 @@ static void on_host_use(struct listener *l, const struct uevent *ev)
 	want_critical(l, uevent_function(ev, &key) ? key.name : "");
 }
 
+/* The names of its interfaces, disks and cards are facts of a function; on a rename the action is
+ * "move". A disk that an NVMe has by several paths is below no function. */
+static void on_named(struct listener *l, const struct uevent *ev)
+{
+	on_host_use(l, ev);
+	if (!strcmp(ev->action, "change"))
+		return;
+	on_function(l, ev);
+	l->all |= strstr(ev->devpath, "/nvme-subsystem/") != NULL;
+}
+
 static const struct {
 	const char *subsystem;
 	void (*heard)(struct listener *l, const struct uevent *ev);
 } subsystems[] = {
 	{ "vfio", on_vfio },	{ "vfio-dev", on_function }, { "mdev", on_function },
-	{ "net", on_host_use }, { "block", on_host_use },    { "nvme", on_host_use },
-	{ "drm", on_host_use }, { "bdi", on_host_use },	     { "graphics", on_host_use },
+	{ "net", on_named },	{ "block", on_named },	     { "nvme", on_named },
+	{ "drm", on_named },	{ "bdi", on_host_use },	     { "graphics", on_host_use },
 };
 
 static void hear(struct listener *l, const struct uevent *ev)
@@ -405,31 +416,11 @@ static int timeout_ms(const struct listener *l)
 	return due > now ? (int)(due - now) : 0;
 }
 
-static int open_table(struct backend *b, const char *name)
-{
-	return openat(b->sys.fd[ROOT_PROC], name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-}
-
 static int open_watch(const struct backend *b)
 {
 	if (b->roots.watch > 0)
 		return fcntl(b->roots.watch, F_DUPFD_CLOEXEC, 0);
 	return inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-}
-
-void backend_hear(struct backend *b)
-{
-	if (b->hears)
-		return;
-	b->hears = true;
-	/* Init's table, because the daemon may be in its own mount namespace. Plain files, in a
-	 * tree made for tests, never report POLLPRI. */
-	b->ears.mounts = open_table(b, "1/mounts");
-	b->ears.swaps = open_table(b, "swaps");
-	/* Without the right to it, or over a test tree, the uevents of NICs must suffice. */
-	b->ears.network = rtnl_listen(&b->sys);
-	if (b->uevent_fd < 0)
-		b->uevent_fd = listen_open();
 }
 
 static void listener_open(struct listener *l, struct backend *b)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The kernel's broadcast socket. */
+/* What is listened to: the kernel's broadcast socket, tables of /proc, the network. */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/netlink.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "backend/guard/rtnl.h"
 #include "internal.h"
 
 #define RECEIVE_BUFFER (8 << 20)
@@ -27,4 +29,24 @@ int listen_open(void)
 	rc = -errno;
 	close(fd);
 	return rc;
+}
+
+static int open_table(struct backend *b, const char *name)
+{
+	return openat(b->sys.fd[ROOT_PROC], name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+void backend_hear(struct backend *b)
+{
+	if (b->hears)
+		return;
+	b->hears = true;
+	/* Init's table, because the daemon may be in its own mount namespace. Plain files, in a
+	 * tree made for tests, never report POLLPRI. */
+	b->ears.mounts = open_table(b, "1/mounts");
+	b->ears.swaps = open_table(b, "swaps");
+	/* Without the right to it, or over a test tree, the uevents of NICs must suffice. */
+	b->ears.network = rtnl_listen(&b->sys);
+	if (b->uevent_fd < 0)
+		b->uevent_fd = listen_open();
 }
