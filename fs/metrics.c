@@ -63,7 +63,7 @@ void metrics_show(const struct subject *s, struct out *o)
 	struct tree *t = s->tree;
 	struct tally tally = { 0 };
 
-	each_device(t->conf.model, add_tally, &tally);
+	each_device(t->conf.model, add_tally, &tally, &o->failed);
 	metric(o, "pcidevfs_build_info", "gauge", "Always 1; the label tells the version.");
 	out_printf(o, "pcidevfs_build_info{version=\"%s\"} 1\n", VERSION);
 	print_devices(&tally, o);
