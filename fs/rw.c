@@ -333,7 +333,7 @@ void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 		files_seen(t->files, job.file);
 		job.file = NULL;
 	}
-	if (n.row->flags & ATTR_CTL) {
+	if (n.row->flags & ATTR_CTL && (!job.file || job.file->writes)) {
 		ctl_read(t, req, fi->fh, t->conf.unique(), size);
 		return;
 	}
