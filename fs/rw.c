@@ -371,7 +371,7 @@ void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
 		events |= POLLERR | POLLPRI; /* gone: a read returns ENODEV */
 	else if (file && n.row->flags & ATTR_STREAM)
 		events = stream_ready(t->stream, file) ? POLLIN | POLLRDNORM : 0;
-	else if (file && n.row->flags & ATTR_CTL)
+	else if (file && file->writes && n.row->flags & ATTR_CTL)
 		events = POLLOUT | POLLWRNORM |
 			 (ctl_ready(t->ctl, fi->fh) ? POLLIN | POLLRDNORM : 0);
 	else if (changed)
