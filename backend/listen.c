@@ -142,13 +142,24 @@ static void on_host_use(struct listener *l, const struct uevent *ev)
 	want_critical(l, uevent_function(ev, &key) ? key.name : "");
 }
 
+/* The names of its interfaces, disks and cards are facts of a function; on a rename the action is
+ * "move". A disk that an NVMe has by several paths is below no function. */
+static void on_named(struct listener *l, const struct uevent *ev)
+{
+	on_host_use(l, ev);
+	if (!strcmp(ev->action, "change"))
+		return;
+	on_function(l, ev);
+	l->all |= strstr(ev->devpath, "/nvme-subsystem/") != NULL;
+}
+
 static const struct {
 	const char *subsystem;
 	void (*heard)(struct listener *l, const struct uevent *ev);
 } subsystems[] = {
 	{ "vfio", on_vfio },	{ "vfio-dev", on_function }, { "mdev", on_function },
-	{ "net", on_host_use }, { "block", on_host_use },    { "nvme", on_host_use },
-	{ "drm", on_host_use }, { "bdi", on_host_use },	     { "graphics", on_host_use },
+	{ "net", on_named },	{ "block", on_named },	     { "nvme", on_named },
+	{ "drm", on_named },	{ "bdi", on_host_use },	     { "graphics", on_host_use },
 };
 
 static void hear(struct listener *l, const struct uevent *ev)

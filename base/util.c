@@ -107,6 +107,25 @@ static bool plain(const char *value, size_t size)
 	return size;
 }
 
+void out_label(struct out *o, const char *name, const char *value)
+{
+	size_t len;
+
+	out_printf(o, "%s=\"", name);
+	for (; *value; value += len) {
+		len = char_len(value);
+		if (!len) {
+			out_put(o, "?", 1);
+			len = 1;
+		} else if (*value == '"' || *value == '\\') {
+			out_printf(o, "\\%c", *value);
+		} else {
+			out_put(o, value, len);
+		}
+	}
+	out_put(o, "\"", 1);
+}
+
 void out_pair(struct out *o, const char *key, const char *value)
 {
 	out_pair_bytes(o, key, value, strlen(value));

@@ -333,7 +333,7 @@ void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 		files_seen(t->files, job.file);
 		job.file = NULL;
 	}
-	if (n.row->flags & ATTR_CTL) {
+	if (n.row->flags & ATTR_CTL && (!job.file || job.file->writes)) {
 		ctl_read(t, req, fi->fh, t->conf.unique(), size);
 		return;
 	}
@@ -371,7 +371,7 @@ void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
 		events |= POLLERR | POLLPRI; /* gone: a read returns ENODEV */
 	else if (file && n.row->flags & ATTR_STREAM)
 		events = stream_ready(t->stream, file) ? POLLIN | POLLRDNORM : 0;
-	else if (file && n.row->flags & ATTR_CTL)
+	else if (file && file->writes && n.row->flags & ATTR_CTL)
 		events = POLLOUT | POLLWRNORM |
 			 (ctl_ready(t->ctl, fi->fh) ? POLLIN | POLLRDNORM : 0);
 	else if (changed)

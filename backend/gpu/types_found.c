@@ -172,8 +172,7 @@ void types_rename(struct model *m, struct device *dev, const struct vgpu_types *
 
 	(void)seen;
 	(void)last;
-	if (!card || !((dev->caps | dev->facts.caps) & CAP_VGPU) ||
-	    (dev->facts.profile[0] && strcmp(dev->facts.profile, dev->facts.profile_id)))
+	if (!card || !dev->facts.profile_id[0] || strcmp(dev->facts.profile, dev->facts.profile_id))
 		return;
 	known = types_new();
 	if (!known)

@@ -61,6 +61,9 @@ void out_put(struct out *o, const char *text, size_t len);
 void out_pair(struct out *o, const char *key, const char *value);
 /* Likewise for bytes, which may include NUL; a NUL must follow the last one. */
 void out_pair_bytes(struct out *o, const char *key, const char *value, size_t size);
+/* Appends name="value" as in Prometheus' text format, with \" and \\; ? in place of a control
+ * character or invalid UTF-8. */
+void out_label(struct out *o, const char *name, const char *value);
 const char *out_text(const struct out *o); /* never NULL */
 void out_free(struct out *o);
 
