@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Lines that were written to ctl and never committed. Nobody hears the verdict of a close, so the
+/* The close of ctl, and lines that were written to it and never committed. Nobody hears the verdict of a close, so the
  * log and last_error tell of them. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "ctl.h"
 #include "ctl_job.h"
 #include "fs/record.h"
 #include "lines.h"
@@ -60,4 +61,24 @@ void ctl_tell_leftover(struct tree *t, const struct key *home, const struct cred
 	     left->n, left->n > 1 ? "s" : "", left->n > 1 ? "were" : "was",
 	     left->n > 1 ? "them" : "it", left->torn ? "a newline after the last one, then " : "");
 	record_verdict(t, home, "ctl", written_text(left->first), &who, &err, 0);
+}
+
+void ctl_release(struct tree *t, uint64_t fh, const struct key *home)
+{
+	const struct open_file *file = files_get(t->files, fh);
+	struct ctl_leftover left = { 0 };
+	struct ctl_files *c = t->ctl;
+	struct ctl *ctl;
+
+	pthread_mutex_lock(&c->lock);
+	ctl = ctls_find(c->store, fh);
+	if (ctl && ctl_side_of(c, ctl)->queue) {
+		ctl_side_of(c, ctl)->closing = true;
+	} else if (ctl) {
+		ctl_leftover(ctl, &left);
+		ctls_close(c->store, ctl);
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (file)
+		ctl_tell_leftover(t, home, &file->creds, &left);
 }

@@ -122,26 +122,6 @@ int ctl_open(struct tree *t, uint64_t fh, bool reads, struct err *err)
 	return r;
 }
 
-void ctl_release(struct tree *t, uint64_t fh, const struct key *home)
-{
-	const struct open_file *file = files_get(t->files, fh);
-	struct ctl_leftover left = { 0 };
-	struct ctl_files *c = t->ctl;
-	struct ctl *ctl;
-
-	pthread_mutex_lock(&c->lock);
-	ctl = ctls_find(c->store, fh);
-	if (ctl && ctl_side_of(c, ctl)->queue) {
-		ctl_side_of(c, ctl)->closing = true;
-	} else if (ctl) {
-		ctl_leftover(ctl, &left);
-		ctls_close(c->store, ctl);
-	}
-	pthread_mutex_unlock(&c->lock);
-	if (file)
-		ctl_tell_leftover(t, home, &file->creds, &left);
-}
-
 bool ctl_ready(struct ctl_files *c, uint64_t fh)
 {
 	const struct ctl *ctl;
