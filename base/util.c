@@ -2,7 +2,6 @@
 #include "pcidevfs/util.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <string.h>
 #include <strings.h>
@@ -327,25 +326,6 @@ unsigned int back_off(unsigned int *pause, unsigned int first, unsigned int max)
 {
 	*pause = !*pause ? first : *pause <= max / 2 ? 2 * *pause : max;
 	return *pause;
-}
-
-__attribute__((weak)) const char say_as[] = "pcidevfsd";
-
-void say(const char *fmt, ...)
-{
-	/* A writable pipe takes this much at once. */
-	struct pollfd to = { STDERR_FILENO, POLLOUT, 0 };
-	char text[1024], line[1100];
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	n = snprintf(line, sizeof(line), "%s: %s\n", say_as, text);
-	if (poll(&to, 1, 0) == 1 && to.revents & POLLOUT && write(to.fd, line, (size_t)n) < 0) {
-		/* Nobody listens. */
-	}
 }
 
 void event_ring(int fd)

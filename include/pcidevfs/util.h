@@ -88,10 +88,6 @@ void str_fit(char *text, size_t size);
 #define STR_FIT(dst, text) (str_fit((text), sizeof(dst)), STR_COPY((dst), (text)))
 #define STR_COPY(dst, src) str_copy((dst), sizeof(dst), (src))
 
-/* Writes one line to stderr, behind the name of the program; cut at 1 KiB. */
-__attribute__((format(printf, 1, 2))) void say(const char *fmt, ...);
-extern const char say_as[]; /* "pcidevfsd"; another program defines its own */
-
 /* FNV-1a, continued from h; start with FNV1A. */
 #define FNV1A 0xcbf29ce484222325ull
 uint64_t fnv1a(uint64_t h, const char *text, size_t len);
