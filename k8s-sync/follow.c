@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "k8s-sync/api/http.h"
-#include "k8s-sync/api/reader.h"
+#include "k8s-sync/api/intake.h"
 #include "pcidevfs/util.h"
 #include "sync.h"
 

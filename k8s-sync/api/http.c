@@ -9,7 +9,7 @@
 #include "access.h"
 #include "client/loop.h"
 #include "pcidevfs/util.h"
-#include "reader.h"
+#include "intake.h"
 
 enum {
 	RATE = 20, /* requests a second */
@@ -28,7 +28,7 @@ struct wire {
 	struct call *call;
 	CURL *easy;
 	struct curl_slist *headers;
-	struct reader reader;
+	struct intake intake;
 	char error[CURL_ERROR_SIZE];
 	struct wire *next;
 };
@@ -82,7 +82,7 @@ static size_t on_bytes(char *bytes, size_t size, size_t n, void *ctx)
 	struct wire *w = ctx;
 
 	(void)size;
-	return reader_feed(&w->reader, bytes, n) ? 0 : n;
+	return intake_feed(&w->intake, bytes, n) ? 0 : n;
 }
 
 static void on_document(void *ctx, json_object *doc)
@@ -95,8 +95,8 @@ static void on_document(void *ctx, json_object *doc)
 		w->call->document(w->call, doc);
 		return;
 	}
-	json_object_put(w->reader.one); /* a refusal of the watch */
-	w->reader.one = json_object_get(doc);
+	json_object_put(w->intake.one); /* a refusal of the watch */
+	w->intake.one = json_object_get(doc);
 }
 
 static void set_blob(CURL *e, CURLoption option, char *pem)
@@ -194,7 +194,7 @@ static void wire_free(struct wire *w)
 	if (!w->call->document)
 		w->api->flying--;
 	curl_slist_free_all(w->headers);
-	reader_close(&w->reader);
+	intake_close(&w->intake);
 	free(w);
 }
 
@@ -223,15 +223,15 @@ static void start(struct api *a, struct call *c)
 		a->flying++;
 	c->wire = w;
 	w->easy = curl_easy_init();
-	if (!w->easy || reader_open(&w->reader, c->document) || !set_request(w) ||
+	if (!w->easy || intake_open(&w->intake, c->document) || !set_request(w) ||
 	    curl_multi_add_handle(a->multi, w->easy)) {
 		c->wire = NULL;
 		wire_free(w);
 		refuse_call(c, ENOMEM, "no memory");
 		return;
 	}
-	w->reader.document = on_document;
-	w->reader.ctx = w;
+	w->intake.document = on_document;
+	w->intake.ctx = w;
 }
 
 /* ---- the queue */
@@ -332,7 +332,7 @@ static void finish(struct api *a, struct wire *w, CURLcode code)
 {
 	struct call *c = w->call;
 	struct reply r = { 0 };
-	unsigned int after = reader_retry_after(&w->reader);
+	unsigned int after = intake_retry_after(&w->intake);
 	curl_off_t header = 0;
 	long http = 0;
 
@@ -340,14 +340,14 @@ static void finish(struct api *a, struct wire *w, CURLcode code)
 	curl_easy_getinfo(w->easy, CURLINFO_RETRY_AFTER, &header);
 	if (header > 0 && header < 3600)
 		after = (unsigned int)header;
-	if (code && !w->reader.err.code && !(http && c->document)) {
+	if (code && !w->intake.err.code && !(http && c->document)) {
 		fail(&r.err, ENOTCONN, "%s: %s", a->access.server,
 		     w->error[0] ? w->error : curl_easy_strerror(code));
 		r.away = true;
 	} else {
-		reader_verdict(&w->reader, http, &r.status, &r.err);
+		intake_verdict(&w->intake, http, &r.status, &r.err);
 		r.away = asks_patience(r.status) || r.err.code == EPROTO;
-		r.doc = json_object_get(w->reader.one);
+		r.doc = json_object_get(w->intake.one);
 	}
 	c->wire = NULL;
 	wire_free(w);

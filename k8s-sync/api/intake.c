@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "reader.h"
+#include "intake.h"
 
 #include <errno.h>
 #include <string.h>
@@ -7,13 +7,13 @@
 #include "k8s-sync/agree/js.h"
 #include "pcidevfs/util.h"
 
-int reader_open(struct reader *r, bool many)
+int intake_open(struct intake *r, bool many)
 {
-	*r = (struct reader){ .many = many, .tokener = json_tokener_new_ex(ANSWER_DEPTH) };
+	*r = (struct intake){ .many = many, .tokener = json_tokener_new_ex(ANSWER_DEPTH) };
 	return r->tokener ? 0 : -ENOMEM;
 }
 
-void reader_close(struct reader *r)
+void intake_close(struct intake *r)
 {
 	if (r->tokener)
 		json_tokener_free(r->tokener);
@@ -22,7 +22,7 @@ void reader_close(struct reader *r)
 	r->one = NULL;
 }
 
-static int take(struct reader *r, json_object *doc)
+static int take(struct intake *r, json_object *doc)
 {
 	if (!json_object_is_type(doc, json_type_object)) {
 		json_object_put(doc);
@@ -38,7 +38,7 @@ static int take(struct reader *r, json_object *doc)
 	return 0;
 }
 
-static int not_json(struct reader *r, const char *bytes, size_t size)
+static int not_json(struct intake *r, const char *bytes, size_t size)
 {
 	return fail(&r->err, EPROTO,
 		    "the API server answered with what is not JSON, beginning with \"%.*s\"",
@@ -54,7 +54,7 @@ static size_t blanks(const char *bytes, size_t size)
 	return n;
 }
 
-int reader_feed(struct reader *r, const char *bytes, size_t size)
+int intake_feed(struct intake *r, const char *bytes, size_t size)
 {
 	while (size) {
 		size_t max = r->many ? WATCHED_MAX : ANSWER_MAX, n;
@@ -124,7 +124,7 @@ static long code_of(json_object *doc)
 	return n >= 400 && n < 600 ? (long)n : 500;
 }
 
-int reader_verdict(const struct reader *r, long http, long *ret_status, struct err *err)
+int intake_verdict(const struct intake *r, long http, long *ret_status, struct err *err)
 {
 	const char *said = js_text(r->one, "message");
 
@@ -143,7 +143,7 @@ int reader_verdict(const struct reader *r, long http, long *ret_status, struct e
 		    *ret_status);
 }
 
-unsigned int reader_retry_after(const struct reader *r)
+unsigned int intake_retry_after(const struct intake *r)
 {
 	json_object *s = js_get(r->one, "details.retryAfterSeconds");
 	int64_t n = json_object_is_type(s, json_type_int) ? json_object_get_int64(s) : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What an API server answers: documents of JSON, whatever comes. Bounded. Pure. */
-#ifndef SYNC_READER_H
-#define SYNC_READER_H
+#ifndef SYNC_INTAKE_H
+#define SYNC_INTAKE_H
 
 #include <json-c/json.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@ enum {
 	ANSWER_DEPTH = 40,
 };
 
-struct reader {
+struct intake {
 	struct json_tokener *tokener;
 	bool many;   /* documents one after another, as a watch has them */
 	size_t size; /* of the present document */
@@ -25,16 +25,16 @@ struct reader {
 	struct err err;
 };
 
-int reader_open(struct reader *r, bool many);
+int intake_open(struct intake *r, bool many);
 /* Returns 0; else the answer is of no use, and r->err tells why. */
-int reader_feed(struct reader *r, const char *bytes, size_t size);
-void reader_close(struct reader *r);
+int intake_feed(struct intake *r, const char *bytes, size_t size);
+void intake_close(struct intake *r);
 
 /* The answer of a finished request: its HTTP status, or that of a Status inside a 200. Returns 0 if
  * it is a success, or -errno with the server's own sentence. */
-int reader_verdict(const struct reader *r, long http, long *ret_status, struct err *err);
+int intake_verdict(const struct intake *r, long http, long *ret_status, struct err *err);
 /* Seconds to wait that the answer's details name; 0: none. */
-unsigned int reader_retry_after(const struct reader *r);
+unsigned int intake_retry_after(const struct intake *r);
 
 /* An event of a watch. */
 enum watched { WATCHED_ADDED, WATCHED_DELETED, WATCHED_BOOKMARK, WATCHED_GONE, WATCHED_ERROR };
