@@ -96,7 +96,7 @@ static void trouble(struct follow *f, const struct reply *r)
 			 "the cluster has no %s: apply deploy/kubernetes/crds.yaml", k->plural);
 	else
 		snprintf(text, sizeof(text), "%s: %.400s", k->plural, r->err.text);
-	sync_say(f->s, text);
+	sync_say(f->s, SAY_KIND + f->kind, text);
 	later(f);
 }
 
@@ -158,6 +158,7 @@ static void on_page(struct call *c, const struct reply *r)
 	f->s->world.listed[f->kind] = true;
 	STR_COPY(f->version, js_text(r->doc, "metadata.resourceVersion"));
 	f->pause = 0;
+	sync_say(f->s, SAY_KIND + f->kind, "");
 	sync_touch(f->s);
 	watch(f);
 }
@@ -207,6 +208,7 @@ static void on_event(void *call, json_object *doc)
 		return;
 	}
 	STR_COPY(f->version, js_text(o, "metadata.resourceVersion"));
+	sync_say(f->s, SAY_KIND + f->kind, "");
 }
 
 static void on_watched(struct call *c, const struct reply *r)
@@ -229,6 +231,7 @@ static void on_watched(struct call *c, const struct reply *r)
 		later(f);
 	} else {
 		f->pause = 0;
+		sync_say(f->s, SAY_KIND + f->kind, "");
 		watch(f);
 	}
 }

@@ -147,14 +147,18 @@ void sync_touch(struct sync *s)
 	s->work.at = at < s->work.at ? at : s->work.at;
 }
 
-void sync_say(struct sync *s, const char *sentence)
+void sync_say(struct sync *s, enum say_slot slot, const char *sentence)
 {
-	if (!strcmp(s->said, sentence))
+	const char *first = "";
+
+	if (!strcmp(s->said[slot], sentence))
 		return;
-	STR_COPY(s->said, sentence);
+	STR_COPY(s->said[slot], sentence);
 	if (*sentence)
 		say("%s", sentence);
-	mirror_say(s->tree, sentence);
+	for (size_t i = 0; i < SAY_SLOTS && !*first; i++)
+		first = s->said[i];
+	mirror_say(s->tree, first);
 }
 
 static uint64_t version_of(json_object *o)
@@ -278,12 +282,12 @@ static void on_node(struct call *c, const struct reply *r)
 		char text[ERR_TEXT];
 
 		snprintf(text, sizeof(text), "the API server is away: %.400s", r->err.text);
-		sync_say(s, text);
+		sync_say(s, SAY_NODE, text);
 		api_send(s->api, c);
 		return;
 	}
 	call_free(c);
-	sync_say(s, "");
+	sync_say(s, SAY_NODE, "");
 	if (r->err.code)
 		say("objects get no owner: %s", r->err.text);
 	STR_COPY(s->node_uid, r->err.code ? "" : uid);

@@ -17,6 +17,9 @@ struct options {
 	bool print;
 };
 
+/* Who has something to say. */
+enum say_slot { SAY_NODE, SAY_WRITES, SAY_KIND, SAY_SLOTS = SAY_KIND + KINDS };
+
 struct sync {
 	const struct options *o;
 	struct loop loop;
@@ -31,13 +34,13 @@ struct sync {
 	char node_uid[64];
 	struct source work; /* to decide */
 	uint64_t decided;   /* ms */
-	char said[ERR_TEXT];
+	char said[SAY_SLOTS][ERR_TEXT];
 };
 
 /* Something changed: decides soon. */
 void sync_touch(struct sync *s);
-/* What stands in `health` and the log; "" takes it back. */
-void sync_say(struct sync *s, const char *sentence);
+/* What stands in the log, and, the first one's, in `health`; "" takes it back. */
+void sync_say(struct sync *s, enum say_slot slot, const char *sentence);
 /* An object as the server has it, of a list, a watch or an answer; takes no reference. An older one
  * than we have is left out. */
 void sync_store(struct sync *s, enum kind_id kind, json_object *o);

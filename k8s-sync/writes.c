@@ -128,7 +128,7 @@ static void refused(struct write *x, const struct reply *r)
 	if (r->status == 409 || r->status == 404)
 		return; /* the watch will tell */
 	snprintf(text, sizeof(text), "%s/%s: %.300s", kinds[x->kind].plural, x->name, r->err.text);
-	sync_say(x->all->s, text);
+	sync_say(x->all->s, SAY_WRITES, text);
 }
 
 static void on_written(struct call *c, const struct reply *r)
@@ -145,7 +145,7 @@ static void on_written(struct call *c, const struct reply *r)
 			sync_forget(s, x->kind, x->name);
 		else if (!strcmp(js_text(r->doc, "metadata.name"), x->name))
 			sync_store(s, x->kind, r->doc);
-		sync_say(s, "");
+		sync_say(s, SAY_WRITES, "");
 	}
 	sync_touch(s);
 }
