@@ -80,7 +80,7 @@ static int check_claim(const struct world *w, json_object *o, struct err *err)
 	return 0;
 }
 
-static const struct verdict *verdict_about(const struct world *w, const char *about)
+const struct verdict *verdict_about(const struct world *w, const char *about)
 {
 	const struct verdict *v = w->verdicts;
 
@@ -153,7 +153,7 @@ static json_object *new_claim(const struct claim *c)
 	return o;
 }
 
-static json_object *patch_of(json_object *o)
+json_object *patch_of(json_object *o)
 {
 	json_object *patch = json_object_new_object();
 
@@ -336,6 +336,7 @@ void accords_standing(const struct at *at, enum kind_id kind, struct standing *r
 {
 	struct claim c;
 
+	values_standing(at, kind, ret);
 	if (kind != PCI_DEVICE || !at->w->listed[PCI_CLAIM])
 		return;
 	look(at->w, at->dev, &c);
@@ -352,6 +353,7 @@ bool accords_make(const struct world *w, enum kind_id kind, const struct inv_dev
 
 void accords_decide(const struct world *w, struct action **list)
 {
+	values_decide(w, list);
 	for (size_t i = 0; i < w->inv->n; i++) {
 		struct claim c;
 

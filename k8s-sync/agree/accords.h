@@ -19,6 +19,14 @@ void accords_standing(const struct at *at, enum kind_id kind, struct standing *r
 bool accords_make(const struct world *w, enum kind_id kind, const struct inv_dev *d);
 void accords_decide(const struct world *w, struct action **list);
 
+/* Of values.c: values that are a field of spec and a file, one row each. */
+void values_decide(const struct world *w, struct action **list);
+void values_standing(const struct at *at, enum kind_id kind, struct standing *ret);
+
+/* Of accords.c. */
+const struct verdict *verdict_about(const struct world *w, const char *about);
+json_object *patch_of(json_object *o);
+
 /* Of decide.c. */
 struct action *action_add(struct action **list, enum act act, enum kind_id kind, const char *name,
 			  json_object *body);

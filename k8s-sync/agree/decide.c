@@ -191,7 +191,8 @@ void ensure_status(const struct at *at, enum kind_id id, const struct standing *
 {
 	const char *name = js_text(at->was, "metadata.name");
 	json_object *want = want_status(at, id, name, s);
-	bool stale = !s->type && condition_of(at->was, "Released");
+	bool stale =
+		!s->type && (condition_of(at->was, "Released") || condition_of(at->was, "Applied"));
 
 	if (!js_covers(at->was, want) || status_has_more(&kinds[id], at->was, want) || stale)
 		action_add(list, ACT_STATUS, id, name, want);

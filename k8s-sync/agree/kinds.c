@@ -199,6 +199,67 @@ static json_object *unbound(const struct at *at, const char *value)
 	return text_if_any(at, *was || !driver ? was : driver);
 }
 
+static json_object *is_one(const struct at *at, const char *value)
+{
+	(void)at;
+	return json_object_new_boolean(!strcmp(value, "1"));
+}
+
+/* As directories list virtfn0, virtfn1, virtfn10, ..., virtfn2. */
+static int by_text(const void *a, const void *b)
+{
+	char x[16], y[16];
+
+	snprintf(x, sizeof(x), "%u", *(const unsigned int *)a);
+	snprintf(y, sizeof(y), "%u", *(const unsigned int *)b);
+	return strcmp(x, y);
+}
+
+enum { VFS_MAX = 1024 };
+
+/* Its VFs in the order of their addresses, which is that of their numbers. */
+static unsigned int vfs_of(const struct at *at, const struct inv_dev **vfs)
+{
+	const struct inventory *inv = at->w->inv;
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < inv->n && n < VFS_MAX; i++)
+		if (!strcmp(dev_get(inv->v[i], "physfn"), at->dev->id))
+			vfs[n++] = inv->v[i];
+	return n;
+}
+
+static json_object *vf_list(const struct at *at, bool names)
+{
+	const struct inv_dev *vfs[VFS_MAX];
+	unsigned int order[VFS_MAX], n = vfs_of(at, vfs);
+	json_object *list = json_object_new_array();
+
+	for (unsigned int i = 0; i < n; i++)
+		order[i] = i;
+	qsort(order, n, sizeof(*order), by_text);
+	for (unsigned int i = 0; i < n; i++) {
+		char name[OBJECT_NAME];
+
+		object_name(at->w, vfs[order[i]], name);
+		json_object_array_add(list,
+				      json_object_new_string(names ? name : vfs[order[i]]->id));
+	}
+	return list;
+}
+
+static json_object *vf_addresses(const struct at *at, const char *value)
+{
+	(void)value;
+	return vf_list(at, false);
+}
+
+static json_object *vf_names(const struct at *at, const char *value)
+{
+	(void)value;
+	return vf_list(at, true);
+}
+
 /* ---- the tables */
 
 /* Harvester keeps its management network (spec/harvester.md 4.6). */
@@ -230,6 +291,12 @@ static bool pci_device_wanted(const struct world *w, const struct inv_dev *d)
 	       !nic_has_vfs(d);
 }
 
+static bool gpu_wanted(const struct world *w, const struct inv_dev *d)
+{
+	(void)w;
+	return is_pci(d) && !strcmp(dev_get(d, "kind"), "sriov-gpu") && dev_has(d, "enabled");
+}
+
 /* clang-format off: a row as it is read */
 static const struct field pci_device[] = {
 	{ LABEL, "nodename", NULL, node },
@@ -258,6 +325,15 @@ static const struct field pci_claim[] = {
 	{ STATUS, "kernelDriverToUnbind", NULL, unbound },
 };
 
+static const struct field gpu_device[] = {
+	{ LABEL, "nodename", NULL, node },
+	{ SPEC, "address", NULL, address },
+	{ SPEC, "nodeName", NULL, node },
+	{ SPEC, "enabled", "enabled", is_one },
+	{ STATUS, "vfAddresses", NULL, vf_addresses },
+	{ STATUS, "vGPUDevices", NULL, vf_names },
+};
+
 const struct kind kinds[KINDS] = {
 	[PCI_DEVICE] = { "PCIDevice",
 			 "pcidevices",
@@ -271,5 +347,7 @@ const struct kind kinds[KINDS] = {
 			NULL,
 			pci_claim,
 			ARRAY_SIZE(pci_claim) },
+	[GPU_DEVICE] = { "SRIOVGPUDevice", "sriovgpudevices", { "labelSelector=nodename%%3D%s" },
+			 gpu_wanted, gpu_device, ARRAY_SIZE(gpu_device) },
 };
 /* clang-format on */

@@ -18,7 +18,7 @@ struct inv_dev;
 struct inventory;
 struct verdict;
 
-enum kind_id { PCI_DEVICE, PCI_CLAIM, KINDS };
+enum kind_id { PCI_DEVICE, PCI_CLAIM, GPU_DEVICE, KINDS };
 
 /* All that decides. The caller's. */
 struct world {

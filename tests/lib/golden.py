@@ -9,7 +9,7 @@ import yaml
 PARENT = "harvesterhci.io/parentSRIOVGPUDevice"
 # Devices and NICs of the management network: the controller asked netlink of another kernel.
 MANAGED = {"node1-000004001", "node1-eno50"}
-KINDS = {"PCIDevice"}
+KINDS = {"PCIDevice", "SRIOVGPUDevice"}
 
 
 def key(o):

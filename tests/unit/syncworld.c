@@ -92,8 +92,10 @@ static void drop_applied(json_object *o, enum act act)
 {
 	json_object *m = js_get(o, act == ACT_STATUS ? "status" : "metadata.annotations");
 
-	if (m && (act == ACT_STATUS || act == ACT_APPLY))
-		json_object_object_del(m, act == ACT_STATUS ? "conditions" : NOTE_PREFIX "claim");
+	if (!m || (act != ACT_STATUS && act != ACT_APPLY))
+		return;
+	json_object_object_del(m, act == ACT_STATUS ? "conditions" : NOTE_PREFIX "claim");
+	json_object_object_del(m, NOTE_PREFIX "enabled");
 }
 
 static void carry_out(struct syncworld *s, const struct action *a)

@@ -335,3 +335,32 @@ DEFINE_TEST(sync_a_huge_name_is_cut)
 	out_free(&text);
 	syncworld_free(&s);
 }
+
+#define GPU "0000:08:00.0"
+#define GPU_NAME "node1-000008000"
+#define GPU_FACTS(on) "class=0x030200 kind=sriov-gpu driver=nvidia claim=none enabled=" on
+
+DEFINE_TEST(sync_a_gpu_is_enabled_from_either_side)
+{
+	struct syncworld s;
+	json_object *o;
+
+	syncworld_init(&s);
+	syncworld_device(&s, GPU, GPU_FACTS("0"));
+	expect(syncworld_settle(&s), "");
+	o = object_find(&s.w, GPU_DEVICE, GPU_NAME);
+	CHECK(!json_object_get_boolean(js_get(o, "spec.enabled")));
+	js_set(o, "spec.enabled", json_object_new_boolean(true));
+	expect(syncworld_settle(&s), "ctl sriovgpudevices/" GPU_NAME " " GPU "/enabled 1\n");
+	syncworld_device(&s, GPU, GPU_FACTS("1"));
+	syncworld_device(&s, "0000:08:00.4", "class=0x030200 kind=vgpu claim=none physfn=" GPU);
+	expect(syncworld_settle(&s), "");
+	CHECK_STR(js_meta(o, "annotations", "pcidevfs/enabled"), "1");
+	CHECK_STR(json_object_to_json_string_ext(js_get(o, "status.vGPUDevices"),
+						 JSON_C_TO_STRING_PLAIN),
+		  "[\"node1-000008004\"]");
+	syncworld_device(&s, GPU, GPU_FACTS("0"));
+	expect(syncworld_settle(&s), "");
+	CHECK(!json_object_get_boolean(js_get(o, "spec.enabled")));
+	syncworld_free(&s);
+}
