@@ -2,6 +2,7 @@
 /* pcidevfs-sync: the tree and the cluster's objects agree. */
 #include <errno.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -21,7 +22,7 @@ struct main {
 	int status;
 };
 
-enum { GAP_MS = 10, NODE_AGAIN_MS = 5000 };
+enum { GAP_MS = 10, TRIM_MS = 3000 };
 
 static const char usage[] =
 	"usage: pcidevfs-sync [option]...\n"
@@ -232,6 +233,14 @@ static void on_work(struct source *source)
 	mirror_unlock(s->tree);
 	writes_do(s->writes, list);
 	actions_free(list);
+	s->trim.at = s->decided + TRIM_MS;
+}
+
+/* After the first lists and writes much is free. */
+static void on_trim(struct source *s)
+{
+	(void)s;
+	malloc_trim(0);
 }
 
 static void on_tree(struct source *source)
@@ -353,8 +362,10 @@ static int start(struct main *m, const struct options *o, struct err *err)
 	s->world.node = o->node;
 	s->world.node_uid = "";
 	s->work = (struct source){ .fd = -1, .due = on_work, .at = UINT64_MAX };
+	s->trim = (struct source){ .fd = -1, .due = on_trim, .at = UINT64_MAX };
 	r = open_signals(&m->signals, err) ?: loop_open(&s->loop, err);
 	r = r ?: loop_add(&s->loop, &m->signals, err) ?: loop_add(&s->loop, &s->work, err);
+	r = r ?: loop_add(&s->loop, &s->trim, err);
 	r = r ?: mirror_new(o->tree, &s->loop, &table, &s->tree, err);
 	if (r)
 		return r;
@@ -389,6 +400,10 @@ int main(int argc, char **argv)
 	static struct main m;
 	static struct options o;
 	struct err err = { 0 };
+
+	/* Else each thread keeps memory that another one has freed; large answers go back at once. */
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_MMAP_THRESHOLD, 65536);
 
 	m.s.loop.epoll = m.signals.fd = -1;
 	if (parse_options(argc, argv, &o))

@@ -33,6 +33,7 @@ struct sync {
 	bool node_known;
 	char node_uid[64];
 	struct source work; /* to decide */
+	struct source trim; /* to give memory back */
 	uint64_t decided;   /* ms */
 	char said[SAY_SLOTS][ERR_TEXT];
 };
