@@ -67,22 +67,27 @@ proto := $(patsubst plugin/%.proto,$(B)/gen/%.pb-c.c,$(wildcard plugin/*.proto))
 src_pcidevfs-plugin := $(call room,plugin)
 # What decides, without sockets, threads and clocks.
 plugin_pure := $(wildcard plugin/kubelet/*.c)
-src_unit := $(wildcard tests/unit/*.c) $(core) $(tree) $(plugin_pure) $(call room,client)
+src_pcidevfs-sync := $(call room,k8s-sync)
+# Likewise: tables, agreement, and the readers of what comes from outside.
+sync_pure := $(wildcard k8s-sync/agree/*.c) k8s-sync/api/access.c k8s-sync/api/intake.c
+src_unit := $(wildcard tests/unit/*.c) $(core) $(tree) $(plugin_pure) $(sync_pure) $(call room,client)
 libs_pcidevfsd := $(lib_fuse)
 libs_pcidevfs-sim := $(lib_fuse) -lz
 # pkg-config names a hundred libraries for gRPC; these two ask for the others.
 libs_pcidevfs-plugin := -lgrpc_unsecure -lgpr -lprotobuf-c -ljson-c
-libs_unit := $(lib_fuse) -lprotobuf-c -ljson-c -lz
+libs_pcidevfs-sync := -lcurl -ljson-c -lyaml
+libs_unit := $(lib_fuse) -lprotobuf-c -ljson-c -lyaml -lz
 # Archives: of these a program gets what it calls.
 ar_pcidevfs-sim := $(B)/libsim.a $(B)/libbase.a
 # A client of the tree knows nothing of devices but what the tree says: the linker proves it.
 ar_pcidevfs-plugin := $(B)/libproto.a $(B)/libclient.a $(B)/libbase.a
+ar_pcidevfs-sync := $(B)/libclient.a $(B)/libbase.a
 ar_unit := $(B)/libsim.a $(B)/libproto.a
 src_libsim.a := $(sim)
 src_libbase.a := $(call room,base)
 src_libclient.a := $(call room,client)
 
-programs := pcidevfsd pcidevfs-sim pcidevfs-plugin
+programs := pcidevfsd pcidevfs-sim pcidevfs-plugin pcidevfs-sync
 helpers := $(patsubst %.c,%,$(notdir $(wildcard tests/fs/*.c tests/bench/*.c)))
 lab_tools := $(patsubst %.c,%,$(notdir $(wildcard tests/lab/tools/*.c)))
 
@@ -219,7 +224,7 @@ test-tsan:
 
 # Each target links the pieces of the daemon and of the simulation that it calls; main stays out.
 # The simulation before the tree: some names are in both, and the archive is searched in this order.
-fuzz_src := $(core) $(sim) $(tree) $(plugin_pure) $(call room,client)
+fuzz_src := $(core) $(sim) $(tree) $(plugin_pure) $(sync_pure) $(call room,client)
 fuzz_flags := -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
 $(B)/fuzz/libpieces.a: $(fuzz_src:%.c=$(B)/fuzz/obj/%.o)
 	$(Q)rm -f $@ && ar rcs $@ $^
@@ -230,7 +235,7 @@ $(B)/fuzz/obj/%.o: %.c Makefile
 	$(Q)$(CLANG) $(all_cflags) -O1 -U_FORTIFY_SOURCE -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c -o $@ $<
 
 $(B)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(wildcard tests/fuzz/*.h) $(B)/fuzz/libpieces.a $(B)/libproto.a
-	$(Q)$(CLANG) $(all_cflags) -O1 -U_FORTIFY_SOURCE $(fuzz_flags) -o $@ $(filter-out %.h,$^) $(lib_fuse) -lprotobuf-c -ljson-c -lz
+	$(Q)$(CLANG) $(all_cflags) -O1 -U_FORTIFY_SOURCE $(fuzz_flags) -o $@ $(filter-out %.h,$^) $(lib_fuse) -lprotobuf-c -ljson-c -lyaml -lz
 
 fuzz: $(fuzzers:%=$(B)/fuzz/%)
 	$(Q)B=$(B) FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(fuzzers)

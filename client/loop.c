@@ -61,11 +61,17 @@ void loop_remove(struct loop *l, struct source *s)
 		epoll_ctl(l->epoll, EPOLL_CTL_DEL, s->fd, NULL);
 }
 
+void loop_heed(struct loop *l, struct source *s, bool readable, bool writable)
+{
+	struct epoll_event ev = { .data.ptr = s };
+
+	ev.events = (readable ? EPOLLIN : 0u) | (writable ? EPOLLOUT : 0u);
+	epoll_ctl(l->epoll, EPOLL_CTL_MOD, s->fd, &ev);
+}
+
 void loop_mute(struct loop *l, struct source *s, bool mute)
 {
-	struct epoll_event ev = { .events = mute ? 0 : EPOLLIN, .data.ptr = s };
-
-	epoll_ctl(l->epoll, EPOLL_CTL_MOD, s->fd, &ev);
+	loop_heed(l, s, !mute, false);
 }
 
 static uint64_t next_time(const struct loop *l)

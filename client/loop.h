@@ -15,7 +15,7 @@ struct loop;
 /* Embedded by its owner; fd -1: only a timer. */
 struct source {
 	int fd;
-	void (*ready)(struct source *s); /* readable, or hung up */
+	void (*ready)(struct source *s); /* readable (loop_heed(): or writable), or hung up */
 	void (*due)(struct source *s);	 /* `at` has come; it is reset to UINT64_MAX */
 	uint64_t at;			 /* time of now_ms(); UINT64_MAX: never */
 	struct source *next;
@@ -44,6 +44,8 @@ int loop_add(struct loop *l, struct source *s, struct err *err);
 void loop_remove(struct loop *l, struct source *s);
 /* Ignores the source's descriptor until it is unmuted; its timer still runs. */
 void loop_mute(struct loop *l, struct source *s, bool mute);
+/* Calls ready() if the descriptor is readable, if it is writable; loop_add() has set: readable. */
+void loop_heed(struct loop *l, struct source *s, bool readable, bool writable);
 /* Returns once `ended` is set. */
 void loop_run(struct loop *l);
 

@@ -20,8 +20,8 @@ struct jobs {
 struct mirror {
 	char *path;
 	struct loop *loop;
-	bool left; /* guarded by the turn; nobody is left to take verdicts */
-	int event, stop;
+	bool left;	       /* guarded by the turn; nobody is left to take verdicts */
+	int event, stop, says; /* eventfds */
 	pthread_t follower, looker, writer;
 	bool following, looking, writing;
 	pthread_mutex_t lock; /* guards what follows */
@@ -29,7 +29,7 @@ struct mirror {
 	const struct mirror_table *ops;
 	bool changed, known, reading, look_wanted, ending;
 	uint64_t lost_at;
-	char why[ERR_TEXT];
+	char why[ERR_TEXT], saying[ERR_TEXT];
 	struct jobs unlooked, urgent, todo; /* unlooked: todo after a look */
 	_Alignas(max_align_t) char table[];
 };
@@ -116,6 +116,15 @@ static void on_lost(void *ctx, const char *why)
 	event_ring(t->event);
 }
 
+static void on_saying(void *ctx, char *buf, size_t size)
+{
+	struct mirror *t = ctx;
+
+	pthread_mutex_lock(&t->lock);
+	str_copy(buf, size, t->saying);
+	pthread_mutex_unlock(&t->lock);
+}
+
 static void *follow(void *ctx)
 {
 	struct mirror *t = ctx;
@@ -126,6 +135,8 @@ static void *follow(void *ctx)
 		.removed = on_removed,
 		.settled = on_settled,
 		.lost = on_lost,
+		.saying = on_saying,
+		.say_fd = t->says,
 		.ctx = t,
 	};
 
@@ -245,7 +256,9 @@ int mirror_new(const char *path, struct loop *loop, const struct mirror_table *o
 	pthread_cond_init(&t->look, NULL);
 	t->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	t->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r = t->event < 0 || t->stop < 0 ? -errno : thread_start(&t->follower, follow, t);
+	t->says = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r = t->event < 0 || t->stop < 0 || t->says < 0 ? -errno
+						       : thread_start(&t->follower, follow, t);
 	t->following = !r;
 	r = r ?: thread_start(&t->looker, look_often, t);
 	t->looking = !r;
@@ -308,6 +321,7 @@ void mirror_free(struct mirror *t)
 	pthread_mutex_destroy(&t->lock);
 	close(t->event);
 	close(t->stop);
+	close(t->says);
 	free(t->path);
 	free(t);
 }
@@ -330,6 +344,14 @@ bool mirror_dispatch(struct mirror *t)
 	t->changed &= t->reading;
 	pthread_mutex_unlock(&t->lock);
 	return changed;
+}
+
+void mirror_say(struct mirror *t, const char *sentence)
+{
+	pthread_mutex_lock(&t->lock);
+	STR_COPY(t->saying, sentence);
+	pthread_mutex_unlock(&t->lock);
+	event_ring(t->says);
 }
 
 void *mirror_lock(struct mirror *t)

@@ -57,6 +57,9 @@ int mirror_fd(const struct mirror *t);
 /* Returns true if the table changed. */
 bool mirror_dispatch(struct mirror *t);
 
+/* What stands about this client in `health`; "" for nothing. */
+void mirror_say(struct mirror *t, const char *sentence);
+
 /* Access to the table, between lock and unlock. */
 void *mirror_lock(struct mirror *t);
 void mirror_unlock(struct mirror *t);

@@ -12,8 +12,9 @@
 #include "pcidevfs/util.h"
 
 enum {
-	CHUNK = 65536,	/* longer than any line: the tree's texts are bounded */
-	RETRY_MS = 100, /* the first pause after the tree was lost; doubled each time */
+	HELLO_SAYS = 200, /* of a client's sentence, as ctl takes it */
+	CHUNK = 65536,	  /* longer than any line: the tree's texts are bounded */
+	RETRY_MS = 100,	  /* the first pause after the tree was lost; doubled each time */
 	RETRY_MAX_MS = 2000,
 };
 
@@ -96,8 +97,7 @@ static int head_line(struct follower *f, char *line, uint64_t *ret_devices, stru
 			devices = !parse_u64(p.value, UINT64_MAX, ret_devices);
 	if (generation && devices)
 		return 0;
-	return fail(err, EBADMSG,
-		    "%s/inventory does not give its generation and number of devices",
+	return fail(err, EBADMSG, "%s/inventory does not give its generation and number of devices",
 		    f->tree);
 }
 
@@ -123,8 +123,9 @@ static int read_inventory(struct follower *f, struct err *err)
 		if (!n)
 			continue;
 		if (pair_next(&line, &id) != 1 || id.key[0])
-			return fail(err, EBADMSG, "%s/inventory: line %llu does not begin with an "
-						  "id",
+			return fail(err, EBADMSG,
+				    "%s/inventory: line %llu does not begin with an "
+				    "id",
 				    f->tree, (unsigned long long)n + 1);
 		f->w->device(f->w->ctx, id.value, line);
 	}
@@ -192,23 +193,38 @@ static int take_events(struct follower *f, struct lines *l, struct err *err)
 	return 0;
 }
 
-/* `health` shows us while this file is open. A client that may not open it follows all the same. */
+/* `health` shows us, and what we say, while this file is open. */
+static void say_hello(const struct follower *f, int fd)
+{
+	char text[HELLO_SAYS] = "";
+	uint64_t n;
+
+	if (f->w->saying) {
+		(void)!read(f->w->say_fd, &n, sizeof(n));
+		f->w->saying(f->w->ctx, text, sizeof(text));
+	}
+	dprintf(fd, "hello %s%s%s\n", f->w->name, *text ? " " : "", text);
+}
+
+/* A client that may not open it follows all the same. */
 static int show_us(const struct follower *f)
 {
 	struct err err = { 0 };
 	int fd = open_file(f, "ctl", O_RDWR, &err);
 
 	if (fd >= 0)
-		dprintf(fd, "hello %s\n", f->w->name);
+		say_hello(f, fd);
 	return fd;
 }
 
 /* Returns -errno if the tree is lost, or 0 if it must stop. */
 static int follow(struct follower *f, struct lines *l, struct err *err)
 {
-	__attribute__((unused)) _close_ int shown = show_us(f); /* open until we return */
+	_close_ int shown = show_us(f); /* open until we return */
 	_close_ int fd = l->fd = open_file(f, "events_pipe", O_RDONLY | O_NONBLOCK, err);
-	struct pollfd p[] = { { fd, POLLIN, 0 }, { f->stop_fd, POLLIN, 0 } };
+	struct pollfd p[] = { { fd, POLLIN, 0 },
+			      { f->stop_fd, POLLIN, 0 },
+			      { f->w->saying ? f->w->say_fd : -1, POLLIN, 0 } };
 	int r = fd < 0 ? fd : read_inventory(f, err);
 
 	f->seq = 0;
@@ -217,6 +233,8 @@ static int follow(struct follower *f, struct lines *l, struct err *err)
 			return fail(err, errno, "poll: %s", strerror(errno));
 		if (p[1].revents)
 			return 0;
+		if (p[2].revents)
+			say_hello(f, shown);
 		r = take_events(f, l, err);
 		if (!r && f->lost)
 			r = read_inventory(f, err);

@@ -5,6 +5,7 @@
 #define CLIENT_WATCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* All functions are called by the thread that runs watch_run(). */
 struct watcher {
@@ -19,6 +20,10 @@ struct watcher {
 	/* The tree cannot be read; why is one sentence. Retried until it can. */
 	void (*lost)(void *ctx, const char *why);
 	void *ctx;
+	/* What the client has to say in `health`; "" for nothing. Asked at the start, and when say_fd,
+	 * an eventfd, is readable. NULL: nothing, and say_fd is not used. */
+	void (*saying)(void *ctx, char *buf, size_t size);
+	int say_fd;
 };
 
 /* Follows the tree at the path until stop_fd is readable. A read of a tree whose daemon is dead

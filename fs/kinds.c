@@ -146,6 +146,7 @@ static const struct {
 	{ CAP_CREATE, "makes mediated devices" },
 	{ CAP_VGPU_HOST, "NVIDIA GPU" },
 	{ CAP_ENABLE, "SR-IOV GPU or VF of one" },
+	{ CAP_NAMED, "all but PCI bridges" },
 };
 
 void caps_print(uint32_t caps, struct out *o)

@@ -68,10 +68,11 @@ static uint32_t caps_of(const struct device *dev)
 	uint32_t caps = 0;
 
 	if (dev->key.bus != BUS_PCI)
-		return f->caps | (f->has_way ? CAP_CLAIM : 0) |
+		return f->caps | (f->has_way ? CAP_CLAIM | CAP_NAMED : 0) |
 		       (f->iommu_group >= 0 ? CAP_GROUP : 0);
 	caps |= CAP_PCI | f->caps;
 	caps |= device_is_bridge(f) ? 0 : CAP_CLAIM;
+	caps |= f->class_code >> 8 == 0x0604 ? 0 : CAP_NAMED;
 	caps |= f->total_vfs >= 0 ? CAP_SRIOV : 0;
 	caps |= f->total_vfs >= 0 && !f->own_vfs ? CAP_NUMVFS : 0;
 	caps |= device_is_vf(dev) ? CAP_VF : 0;
@@ -158,7 +159,7 @@ static void own_name(const struct device *dev, char buf[static RESOURCE_NAME])
 void device_resource(const struct device *dev, char buf[static RESOURCE_NAME])
 {
 	buf[0] = '\0';
-	if (!(dev->caps & CAP_CLAIM))
+	if (!(dev->caps & CAP_NAMED))
 		return;
 	if (dev->intent.resource[0])
 		str_copy(buf, RESOURCE_NAME, dev->intent.resource);

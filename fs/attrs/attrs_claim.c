@@ -82,10 +82,11 @@ static int claim_store(const struct subject *s, const char *text, struct request
 /* clang-format off: a row as it is read */
 static const struct attr rows[] = {
 	{ KEY_RW("resource_name", 10, resource_name_show, resource_name_store), .bits = CH_NAME,
-	  .caps = CAP_CLAIM, .reaches = resource_name_reaches,
+	  .caps = CAP_NAMED, .write_caps = CAP_CLAIM, .reaches = resource_name_reaches,
 	  .help = "the extended resource it is, or would be, offered as; write another name, "
 		  "or none for the computed one, which stays as it is while it is claimed. A "
-		  "name that other devices are offered as needs the group pcidevfs" },
+		  "name that other devices are offered as needs the group pcidevfs. What is not "
+		  "claimable has the computed one" },
 	{ KEY_RW("pooled", 24, pooled_show, pooled_store), .bits = CH_POOLED, .caps = CAP_CLAIM,
 	  .reaches = pooled_reaches,
 	  .help = "1: it shares its computed resource name with equal devices; 0: it has one "

@@ -40,7 +40,7 @@ void ctl_read(struct tree *t, struct fuse_req *req, uint64_t fh, uint64_t unique
 bool ctl_ready(struct ctl_files *c, uint64_t fh);
 /* Is no write being carried out? Between two of its commits the engine knows of none. */
 bool ctl_idle(struct ctl_files *c);
-/* "client=NAME pid=N" for each that said hello. */
+/* "client=NAME pid=N [says=SENTENCE]" for each that said hello. */
 void ctl_clients(struct ctl_files *c, struct out *o);
 
 #endif

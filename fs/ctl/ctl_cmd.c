@@ -253,19 +253,22 @@ static bool run_force(struct ctl_job *job)
 
 #define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
+/* NAME [SENTENCE]: what else stands there is cut. */
 static bool run_hello(struct ctl_job *job)
 {
+	size_t n = strspn(job->arg, NAME_CHARS);
+	const char *says = job->arg + n + (job->arg[n] == ' ');
 	struct ctl *ctl = job->ctl;
 
-	if (!job->arg[0] || job->arg[strspn(job->arg, NAME_CHARS)] ||
-	    strlen(job->arg) >= sizeof(ctl->hello)) {
+	if (!n || n >= sizeof(ctl->hello) || (job->arg[n] && job->arg[n] != ' ')) {
 		fail(&job->err, EINVAL,
-		     "ctl: hello takes a name of letters, digits and . _ -, at most %zu",
+		     "ctl: hello takes a name of letters, digits and . _ -, at most %zu, and perhaps a sentence",
 		     sizeof(ctl->hello) - 1);
 		return true;
 	}
 	pthread_mutex_lock(&job->tree->ctl->lock);
-	STR_COPY(ctl->hello, job->arg);
+	snprintf(ctl->hello, sizeof(ctl->hello), "%.*s", (int)n, job->arg);
+	STR_COPY(ctl->says, says);
 	ctl->hello_pid = (uint32_t)job->who.pid;
 	pthread_mutex_unlock(&job->tree->ctl->lock);
 	return true;

@@ -151,8 +151,12 @@ void ctl_clients(struct ctl_files *c, struct out *o)
 
 	pthread_mutex_lock(&c->lock);
 	for (size_t i = 0; (ctl = ctls_at(c->store, i)); i++)
-		if (ctl->fh && ctl->hello[0])
-			out_printf(o, "client=%s pid=%u\n", ctl->hello, ctl->hello_pid);
+		if (ctl->fh && ctl->hello[0]) {
+			out_printf(o, "client=%s pid=%u", ctl->hello, ctl->hello_pid);
+			if (ctl->says[0])
+				out_pair(o, "says", ctl->says);
+			out_printf(o, "\n");
+		}
 	pthread_mutex_unlock(&c->lock);
 }
 

@@ -11,7 +11,7 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/region.h"
 
-#define CTL_ABI 6
+#define CTL_ABI 7
 
 struct region {
 	union {
@@ -79,7 +79,7 @@ struct ctl *ctls_open(struct ctls *c, uint64_t fh)
 		if (i >= c->r->used || !c->r->ctls[i].fh) {
 			ctl = &c->r->ctls[i];
 			ctl->which = 0;
-			ctl->hello[0] = '\0';
+			ctl->hello[0] = ctl->says[0] = '\0';
 			ctl->deaf = false;
 			ctl->text_touched = ctl->said_touched = 0;
 			memset(ctl->state, 0, sizeof(ctl->state));

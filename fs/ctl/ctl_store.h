@@ -32,6 +32,7 @@ extern const struct region_head ctl_layout;
 #define CTL_HELD_OF_ALL ((size_t)32 << 20)
 #define CTL_QUEUED_OF_ALL ((size_t)16 << 20)
 #define CTL_HELLO 64
+#define CTL_SAYS 200 /* of a client's sentence behind its name */
 
 struct ctl_state {
 	/* Of text: the transaction's lines, then what is yet to be looked at. */
@@ -59,7 +60,7 @@ struct ctl {
 	uint32_t hello_pid;
 	uint32_t text_touched,
 		said_touched; /* how much of them is memory since it was given back */
-	char hello[CTL_HELLO];
+	char hello[CTL_HELLO], says[CTL_SAYS];
 	struct ctl_state state[2];
 	/* The last transaction may have ended behind as much text; then the next is moved to the
 	 * start. */

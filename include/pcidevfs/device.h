@@ -43,6 +43,7 @@ enum cap {
 	CAP_VGPU_HOST = 1 << 11, /* a GPU of a vendor whose driver makes vGPUs: has vgpu_support */
 	CAP_TYPES = 1 << 12,	 /* it, or its VFs, can have vGPU types: has profiles */
 	CAP_CREATE = 1 << 13,	 /* makes mediated devices: has create */
+	CAP_NAMED = 1 << 14,	 /* has a resource_name: not a PCI bridge */
 	CAP_END,	     /* above all of them */
 };
 

@@ -65,7 +65,7 @@ DEFINE_TEST(a_claim_without_a_driver_is_one)
 	struct device dev = usb();
 
 	device_derive(&dev, (struct peers){ 0 });
-	CHECK_EQ(dev.caps, CAP_CLAIM);
+	CHECK_EQ(dev.caps, CAP_CLAIM | CAP_NAMED);
 	CHECK_STR(state_name(dev.state), "free");
 	STR_COPY(dev.intent.claim, "alice");
 	device_derive(&dev, (struct peers){ 0 });

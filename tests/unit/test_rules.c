@@ -317,7 +317,7 @@ DEFINE_TEST(every_field_of_a_device_is_in_its_digest)
 /* An event names the files that read otherwise, and no others. */
 DEFINE_TEST(what_no_file_shows_has_no_bit_of_a_file)
 {
-	struct device a = { .caps = CAP_PCI | CAP_CLAIM }, b;
+	struct device a = { .caps = CAP_PCI | CAP_CLAIM | CAP_NAMED }, b;
 
 	STR_COPY(a.names.resource, "intel.com/NIC");
 	b = a;
@@ -351,7 +351,7 @@ DEFINE_TEST(a_vendors_file_tells_caps_and_a_kind)
 	d.facts.caps = CAP_RESET;
 	d.facts.kind = KIND_VGPU;
 	device_identify(&d);
-	CHECK_EQ(d.caps, CAP_PCI | CAP_CLAIM | CAP_RESET);
+	CHECK_EQ(d.caps, CAP_PCI | CAP_CLAIM | CAP_NAMED | CAP_RESET);
 	CHECK_STR(kind_name(d.kind), "vgpu");
 	d.facts.kind = KIND_COUNT;
 	device_identify(&d);

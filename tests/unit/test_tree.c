@@ -81,7 +81,7 @@ static struct device sample(void)
 {
 	struct device dev = {
 		.key = { BUS_PCI, "0000:02:00.0" },
-		.caps = CAP_PCI | CAP_CLAIM | CAP_SRIOV | CAP_GROUP,
+		.caps = CAP_PCI | CAP_CLAIM | CAP_NAMED | CAP_SRIOV | CAP_GROUP,
 		.kind = KIND_SRIOV,
 		.facts = { .vendor = 0x8086,
 			   .device = 0x10fb,

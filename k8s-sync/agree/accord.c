@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "accord.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "pcidevfs/util.h"
+
+/* What was last agreed, or "none". A step under way is over once its side has the new value. */
+static void agreed_by(const char *note, const char *tree, const char *cluster, char *ret)
+{
+	size_t n = strcspn(note, "<>");
+	const char *to = note + n + (note[n] != '\0');
+	bool over = note[n] && !strcmp(note[n] == '>' ? tree : cluster, to);
+
+	snprintf(ret, ACCORD_VALUE, "%.*s", over ? (int)strlen(to) : (int)n, over ? to : note);
+}
+
+static void note_first(const char *note, const char *want, enum accord_do then, struct accord *ret)
+{
+	ret->what = strcmp(note, want) ? ACCORD_NOTE : then;
+	STR_COPY(ret->note, want);
+}
+
+void accord_decide(const char *note, const char *tree, const char *cluster, struct accord *ret)
+{
+	char was[ACCORD_VALUE], want[sizeof(ret->note)];
+	bool tree_changed, cluster_changed;
+
+	*ret = (struct accord){ .agreed = !strcmp(tree, cluster) };
+	if (ret->agreed) {
+		note_first(note ? note : "", strcmp(tree, "none") ? tree : "", ACCORD_REST, ret);
+		return;
+	}
+	agreed_by(note ? note : "none", tree, cluster, was);
+	tree_changed = strcmp(tree, was) != 0;
+	cluster_changed = strcmp(cluster, was) != 0;
+	if (!cluster_changed) {
+		snprintf(want, sizeof(want), "%s<%s", was, tree);
+		note_first(note ? note : "", want, ACCORD_TO_CLUSTER, ret);
+		return;
+	}
+	/* From here on the tree's value counts as the one that was there before. */
+	snprintf(want, sizeof(want), "%s>%s", tree, cluster);
+	note_first(note ? note : "", want, ACCORD_TO_TREE, ret);
+	ret->overruled = tree_changed && ret->what == ACCORD_NOTE;
+}

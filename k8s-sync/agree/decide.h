@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is to be done so that tree and cluster agree: a pure function of both. It is asked again
+ * after each change; what it asks for is the next step of each object, not all steps. */
+#ifndef SYNC_DECIDE_H
+#define SYNC_DECIDE_H
+
+#include <stdint.h>
+
+#include "kinds.h"
+#include "pcidevfs/err.h"
+
+enum act {
+	ACT_APPLY,  /* server-side apply of labels and annotations; makes the object */
+	ACT_STATUS, /* the same for its status */
+	ACT_CREATE,
+	ACT_PATCH, /* merge patch, with the resourceVersion that was seen */
+	ACT_DELETE,
+	ACT_CTL,   /* lines for the tree; the verdict comes back as a struct verdict */
+	ACT_EVENT, /* a Kubernetes Event: body is the object, lines the sentence */
+};
+
+struct action {
+	enum act act;
+	enum kind_id kind;
+	char name[OBJECT_NAME]; /* of the object */
+	json_object *body;	/* NULL for ACT_CTL */
+	char *lines;
+	const char *reason; /* of an event, in CamelCase */
+	char about[80];	    /* of ACT_CTL: "0000:05:00.0/claim" */
+	uint64_t seen;	    /* of ACT_CTL: what led to it */
+	struct action *next;
+};
+
+/* What became of an ACT_CTL. It is not asked for again until what led to it has changed. */
+struct verdict {
+	char about[80];
+	uint64_t seen;
+	bool running;
+	struct err err;
+	struct verdict *next;
+};
+
+/* Returns the actions, in order; NULL: all agree, or memory ran out. */
+struct action *decide(const struct world *w);
+/* Returns the objects that the devices have, a list, as for an empty cluster: for --print. */
+json_object *decide_print(const struct world *w);
+void actions_free(struct action *a);
+
+#endif

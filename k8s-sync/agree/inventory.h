@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The devices of the tree as lines of inventory, sorted by id. The tables (kinds.h) name the keys. */
+#ifndef SYNC_INVENTORY_H
+#define SYNC_INVENTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct inv_dev {
+	char *id;    /* "0000:05:00.0" */
+	char *pairs; /* key, NUL, value, NUL, ...; an empty key ends them */
+	size_t len;
+	bool here; /* seen since the inventory began */
+};
+
+struct inventory {
+	struct inv_dev **v;
+	size_t n, cap;
+};
+
+/* As in client/mirror.h. Returns 0; -EINVAL: not a line of the tree; -ENOMEM. */
+int inventory_take(struct inventory *inv, const char *id, char *pairs);
+void inventory_drop(struct inventory *inv, const char *id);
+void inventory_begin(struct inventory *inv);
+void inventory_settle(struct inventory *inv);
+void inventory_free(struct inventory *inv);
+
+const struct inv_dev *inventory_find(const struct inventory *inv, const char *id);
+/* Never NULL: "" if the tree says none or has no such key for this device. */
+const char *dev_get(const struct inv_dev *d, const char *key);
+bool dev_has(const struct inv_dev *d, const char *key);
+uint64_t dev_hash(const struct inv_dev *d);
+
+#endif

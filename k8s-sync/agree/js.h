@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* JSON by path. Objects come from outside: nothing is taken for granted of their form. */
+#ifndef SYNC_JS_H
+#define SYNC_JS_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+
+#include "pcidevfs/util.h"
+
+static inline void js_putp(json_object **o)
+{
+	json_object_put(*o);
+}
+#define _json_ __attribute__((cleanup(js_putp)))
+
+/* The member at a path such as "spec.address"; NULL if there is none. */
+json_object *js_get(json_object *o, const char *path);
+/* The text there; "" if it is not a string. */
+const char *js_text(json_object *o, const char *path);
+/* A label or annotation: `part` is "labels" or "annotations". NULL if there is none. */
+const char *js_meta(json_object *o, const char *part, const char *key);
+
+/* Sets a member, whose reference it takes; objects on the path are made. NULL: does nothing. */
+void js_set(json_object *o, const char *path, json_object *value);
+void js_set_meta(json_object *o, const char *part, const char *key, const char *value);
+
+/* Does `have` hold all that `want` holds? Members only of `have` are others' business. */
+bool js_covers(json_object *have, json_object *want);
+
+/* Appends as YAML. */
+void js_yaml(json_object *o, struct out *ret);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One table for each kind of object: which devices have one, and which field is which file of the
+ * tree. A further kind is a table in kinds.c; a value that both sides may change is besides a row
+ * of accords[] (accords.c). Pure. */
+#ifndef SYNC_KINDS_H
+#define SYNC_KINDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "js.h"
+
+#define GROUP_VERSION "devices.harvesterhci.io/v1beta1"
+#define NOTE_PREFIX "pcidevfs/"
+
+struct inv_dev;
+struct inventory;
+struct verdict;
+
+enum kind_id { PCI_DEVICE, PCI_CLAIM, GPU_DEVICE, KINDS };
+
+/* All that decides. The caller's. */
+struct world {
+	const struct inventory *inv;
+	json_object *objects[KINDS]; /* name: object, of this node */
+	bool listed[KINDS];	     /* all of them are known */
+	const char *node;
+	const char *node_uid; /* of the core Node; "" if it is not known */
+	const char *now;      /* for conditions: 2026-11-26T20:00:00Z */
+	bool no_conditions;   /* the cluster's CRDs lack them */
+	const struct verdict *verdicts;
+};
+
+enum part { LABEL, ANNOTATION, SPEC, STATUS };
+
+/* What a converter sees. */
+struct at {
+	const struct world *w;
+	const struct inv_dev *dev;
+	json_object *was; /* the object as it is in the cluster; NULL: it is not there */
+};
+
+struct field {
+	enum part part;
+	const char *name;
+	const char *key; /* of inventory; NULL: the converter looks by itself */
+	/* Returns a new value; NULL: the field is absent. */
+	json_object *(*conv)(const struct at *at, const char *value);
+};
+
+struct kind {
+	const char *kind, *plural;
+	/* What a list and a watch select, tried in order until the server takes it; the last one is
+	 * NULL, for all objects. %s is the node. */
+	const char *selectors[3];
+	/* Does this device have an object? NULL: none is made for it by itself; the fields complete
+	 * one that somebody made. */
+	bool (*wanted)(const struct world *w, const struct inv_dev *d);
+	const struct field *fields;
+	size_t n_fields;
+};
+
+extern const struct kind kinds[KINDS];
+
+enum { OBJECT_NAME = 254 };
+
+/* "node1-000005000" */
+void object_name(const struct world *w, const struct inv_dev *d, char ret[static OBJECT_NAME]);
+/* Does the object, of whatever form, belong to this node? */
+bool object_is_ours(const struct world *w, enum kind_id kind, json_object *o);
+json_object *object_find(const struct world *w, enum kind_id kind, const char *name);
+bool object_is_deleted(json_object *o);
+
+/* A new object with apiVersion, kind and metadata.name. */
+json_object *object_new(const struct kind *k, const char *name);
+/* Sets the fields of a part. */
+void object_fill(json_object *o, const struct kind *k, enum part part, const struct at *at);
+/* An owner: the core Node, or an object of ours. uid "": adds nothing. */
+void object_own(json_object *o, const char *api, const char *kind, const char *name,
+		const char *uid);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Requests to one API server, in the loop: one connection (HTTP/2), a rate limit of our own, and
+ * nothing is sent while the server asked for a pause. Only this file's .c knows libcurl. */
+#ifndef SYNC_HTTP_H
+#define SYNC_HTTP_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+
+#include "pcidevfs/err.h"
+
+struct access;
+struct api;
+struct loop;
+
+struct reply {
+	long status;	  /* of HTTP, or of a Status inside; 0: there is no answer */
+	json_object *doc; /* NULL: none */
+	struct err err;	  /* code 0: success */
+	bool away; /* the server cannot be reached, or asks for patience: all requests pause */
+};
+
+/* The caller's until it is sent, then the api's until done(), which frees it by call_free(). */
+struct call {
+	const char *method;
+	char *path;	  /* owned, with the query */
+	const char *type; /* of the body */
+	char *body;	  /* owned; NULL: none */
+	/* A watch: called for each document, NULL for other requests. Must not send or end calls. */
+	void (*document)(void *call, json_object *doc);
+	void (*done)(struct call *c, const struct reply *r);
+	void *ctx;
+	bool urgent; /* does not wait for the rate limit: watches and lists */
+	struct wire *wire;
+	struct call *next;
+};
+
+/* The access belongs to the api from then on. Returns 0 or -errno. */
+int api_new(struct loop *loop, struct access *access, struct api **ret, struct err *err);
+void api_free(struct api *a);
+struct call *call_new(const char *method, char *path);
+void call_free(struct call *c);
+/* Always leads to done(), later. */
+void api_send(struct api *a, struct call *c);
+/* Ends it without done(). */
+void api_cancel(struct api *a, struct call *c);
+
+#endif

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "k8s-sync/api/http.h"
+#include "pcidevfs/say.h"
+#include "pcidevfs/util.h"
+#include "sync.h"
+
+enum {
+	GAP_MS = 1000,	  /* between two requests */
+	SAME_MS = 600000, /* as long, an equal one is counted and not told anew */
+	EVENTS_MAX = 128,
+};
+
+struct event {
+	json_object *body;	  /* as it was first sent */
+	uint64_t hash, at;	  /* ms, of the last time */
+	unsigned int count, sent; /* how often it came, and is told */
+	struct event *next;
+};
+
+struct events {
+	struct sync *s;
+	struct event *first; /* the newest first */
+	struct source turn;
+	struct call *call;
+	uint64_t free_at;
+};
+
+void time_text(char ret[static 24])
+{
+	time_t now = (time_t)(now_real_ns() / 1000000000);
+	struct tm tm;
+
+	gmtime_r(&now, &tm);
+	strftime(ret, 24, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+static void set_text(json_object *o, const char *path, const char *text)
+{
+	js_set(o, path, json_object_new_string(text));
+}
+
+static json_object *event_new(enum kind_id kind, json_object *about, const char *reason,
+			      const char *sentence, uint64_t hash)
+{
+	json_object *o = json_object_new_object();
+	char name[OBJECT_NAME + 32], now[24];
+
+	time_text(now);
+	snprintf(name, sizeof(name), "%.220s.%llx", js_text(about, "metadata.name"),
+		 (unsigned long long)(hash ^ now_real_ns()));
+	set_text(o, "apiVersion", "v1");
+	set_text(o, "kind", "Event");
+	set_text(o, "metadata.name", name);
+	set_text(o, "metadata.namespace", "default");
+	set_text(o, "involvedObject.apiVersion", GROUP_VERSION);
+	set_text(o, "involvedObject.kind", kinds[kind].kind);
+	set_text(o, "involvedObject.name", js_text(about, "metadata.name"));
+	set_text(o, "involvedObject.uid", js_text(about, "metadata.uid"));
+	set_text(o, "reason", reason);
+	set_text(o, "message", sentence);
+	set_text(o, "type", "Warning");
+	set_text(o, "source.component", "pcidevfs-sync");
+	set_text(o, "firstTimestamp", now);
+	set_text(o, "lastTimestamp", now);
+	js_set(o, "count", json_object_new_int(1));
+	return o;
+}
+
+static void on_told(struct call *c, const struct reply *r)
+{
+	struct events *e = c->ctx;
+
+	call_free(c);
+	e->call = NULL;
+	if (r->err.code)
+		say("an Event cannot be told: %s", r->err.text);
+	e->free_at = now_ms() + GAP_MS;
+	e->turn.at = e->free_at;
+}
+
+static struct call *call_for(const struct event *v)
+{
+	struct call *c;
+	struct out path = { 0 };
+	char now[24];
+
+	out_printf(&path, "/api/v1/namespaces/default/events");
+	if (!v->sent) {
+		c = call_new("POST", path.data);
+		if (c) {
+			c->type = "application/json";
+			c->body = strdup(json_object_to_json_string(v->body));
+		}
+		return c;
+	}
+	time_text(now);
+	out_printf(&path, "/%s", js_text(v->body, "metadata.name"));
+	c = call_new("PATCH", path.data);
+	if (c) {
+		c->type = "application/merge-patch+json";
+		if (asprintf(&c->body, "{\"count\":%u,\"lastTimestamp\":\"%s\"}", v->count, now) <
+		    0)
+			c->body = NULL;
+	}
+	return c;
+}
+
+/* The oldest one that is not told. */
+static struct event *untold(struct events *e)
+{
+	struct event *found = NULL;
+
+	for (struct event *v = e->first; v; v = v->next)
+		if (v->sent < v->count)
+			found = v;
+	return found;
+}
+
+static void on_turn(struct source *s)
+{
+	struct events *e = container_of(s, struct events, turn);
+	struct event *v = untold(e);
+
+	if (!v || e->call)
+		return;
+	e->call = call_for(v);
+	if (!e->call)
+		return;
+	v->sent = v->count;
+	e->call->ctx = e;
+	e->call->done = on_told;
+	api_send(e->s->api, e->call);
+}
+
+static void event_free(struct event *v)
+{
+	json_object_put(v->body);
+	free(v);
+}
+
+/* Keeps what may come again; the others made room. */
+static void trim(struct events *e)
+{
+	size_t n = 0;
+
+	for (struct event **at = &e->first, *v; (v = *at);) {
+		if (++n > EVENTS_MAX || (v->sent && now_ms() - v->at > SAME_MS)) {
+			*at = v->next;
+			event_free(v);
+		} else {
+			at = &v->next;
+		}
+	}
+}
+
+void events_add(struct events *e, enum kind_id kind, json_object *about, const char *reason,
+		const char *sentence)
+{
+	const char *uid = js_text(about, "metadata.uid");
+	uint64_t hash = fnv1a(fnv1a(FNV1A, uid, strlen(uid)), sentence, strlen(sentence));
+	struct event *v;
+
+	trim(e);
+	for (v = e->first; v && v->hash != hash; v = v->next)
+		;
+	if (!v) {
+		v = calloc(1, sizeof(*v));
+		if (!v)
+			return;
+		v->body = event_new(kind, about, reason, sentence, hash);
+		v->hash = hash;
+		v->next = e->first;
+		e->first = v;
+	}
+	v->count++;
+	v->at = now_ms();
+	e->turn.at = e->free_at < e->turn.at ? e->free_at : e->turn.at;
+}
+
+int events_new(struct sync *s, struct events **ret)
+{
+	struct events *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return -ENOMEM;
+	e->s = s;
+	e->turn = (struct source){ .fd = -1, .due = on_turn, .at = UINT64_MAX };
+	*ret = e;
+	return loop_add(&s->loop, &e->turn, NULL);
+}
+
+void events_free(struct events *e)
+{
+	if (!e)
+		return;
+	if (e->call)
+		api_cancel(e->s->api, e->call);
+	loop_remove(&e->s->loop, &e->turn);
+	for (struct event *v = e->first, *next; v; v = next) {
+		next = v->next;
+		event_free(v);
+	}
+	free(e);
+}

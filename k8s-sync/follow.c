@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <string.h>
+
+#include "k8s-sync/api/http.h"
+#include "k8s-sync/api/intake.h"
+#include "pcidevfs/say.h"
+#include "pcidevfs/util.h"
+#include "sync.h"
+
+enum {
+	PAGE = 500,
+	WATCH_S = 300, /* and up to as much more */
+	AGAIN_MS = 500,
+	AGAIN_MAX_MS = 30000,
+	SHORT_MS = 2000, /* a watch that ends sooner has met trouble */
+};
+
+/* One kind: listed in pages, then watched from there. */
+struct follow {
+	struct sync *s;
+	enum kind_id kind;
+	unsigned int selector; /* of kinds[] */
+	char version[64];      /* resourceVersion to watch from; "": list first */
+	json_object *listing;  /* what the pages have had so far */
+	struct call *call;
+	struct source again;
+	unsigned int pause;
+	uint64_t since; /* ms; the watch began */
+	bool gone;	/* what we know is too old: list again */
+	struct err err;
+};
+
+static void list_page(struct follow *f, const char *from);
+static void watch(struct follow *f);
+
+static void later(struct follow *f)
+{
+	f->again.at = now_ms() + back_off(&f->pause, AGAIN_MS, AGAIN_MAX_MS);
+}
+
+static void on_again(struct source *s)
+{
+	struct follow *f = container_of(s, struct follow, again);
+
+	if (f->version[0])
+		watch(f);
+	else
+		list_page(f, "");
+}
+
+/* The query selects this node's objects, as far as the server can. */
+static struct call *call_with(struct follow *f, const char *query)
+{
+	const struct kind *k = &kinds[f->kind];
+	const char *selector = k->selectors[f->selector];
+	struct out path = { 0 };
+	char some[512] = "";
+
+	if (selector) {
+		_Pragma("GCC diagnostic push")
+			_Pragma("GCC diagnostic ignored \"-Wformat-nonliteral\"")
+				snprintf(some, sizeof(some), selector, f->s->world.node);
+		_Pragma("GCC diagnostic pop")
+	}
+	out_printf(&path, "/apis/" GROUP_VERSION "/%s?%s%s%s", k->plural, some, *some ? "&" : "",
+		   query);
+	return call_new("GET", path.data);
+}
+
+static void go(struct follow *f, struct call *c)
+{
+	f->call = c;
+	if (c) {
+		c->ctx = f;
+		c->urgent = true;
+		api_send(f->s->api, c);
+	} else {
+		later(f);
+	}
+}
+
+/* Says once what is in the way, and tries the next way if there is one. */
+static void trouble(struct follow *f, const struct reply *r)
+{
+	const struct kind *k = &kinds[f->kind];
+	char text[ERR_TEXT];
+
+	if (r->status == 400 && k->selectors[f->selector]) {
+		f->selector++;
+		f->version[0] = '\0';
+		f->again.at = 0;
+		return;
+	}
+	if (r->status == 404)
+		snprintf(text, sizeof(text),
+			 "the cluster has no %s: apply deploy/kubernetes/crds.yaml", k->plural);
+	else
+		snprintf(text, sizeof(text), "%s: %.400s", k->plural, r->err.text);
+	sync_say(f->s, SAY_KIND + f->kind, text);
+	later(f);
+}
+
+/* ---- list */
+
+static void keep_items(struct follow *f, json_object *doc)
+{
+	json_object *items = js_get(doc, "items");
+
+	if (!json_object_is_type(items, json_type_array))
+		return;
+	for (size_t i = 0; i < json_object_array_length(items); i++) {
+		json_object *o = json_object_array_get_idx(items, i), *m;
+		const char *name = js_text(o, "metadata.name");
+
+		if (!*name || !object_is_ours(&f->s->world, f->kind, o))
+			continue;
+		if ((m = js_get(o, "metadata")))
+			json_object_object_del(m, "managedFields");
+		json_object_object_add(f->listing, name, json_object_get(o));
+	}
+}
+
+static void drop_listing(struct follow *f)
+{
+	json_object_put(f->listing);
+	f->listing = NULL;
+}
+
+static void on_page(struct call *c, const struct reply *r)
+{
+	struct follow *f = c->ctx;
+	const char *from = js_text(r->doc, "metadata.continue");
+
+	call_free(c);
+	f->call = NULL;
+	if (!r->err.code &&
+	    (!js_get(r->doc, "items") || !*js_text(r->doc, "metadata.resourceVersion"))) {
+		struct reply odd = *r;
+
+		fail(&odd.err, EPROTO, "the API server answered with what is not a list");
+		drop_listing(f);
+		trouble(f, &odd);
+		return;
+	}
+	if (r->err.code) {
+		drop_listing(f);
+		trouble(f, r);
+		return;
+	}
+	keep_items(f, r->doc);
+	if (*from) {
+		list_page(f, from);
+		return;
+	}
+	json_object_put(f->s->world.objects[f->kind]);
+	f->s->world.objects[f->kind] = f->listing;
+	f->listing = NULL;
+	f->s->world.listed[f->kind] = true;
+	STR_COPY(f->version, js_text(r->doc, "metadata.resourceVersion"));
+	f->pause = 0;
+	sync_say(f->s, SAY_KIND + f->kind, "");
+	sync_touch(f->s);
+	watch(f);
+}
+
+static void list_page(struct follow *f, const char *from)
+{
+	struct out query = { 0 };
+	struct call *c;
+
+	if (!f->listing)
+		f->listing = json_object_new_object();
+	out_printf(&query, "limit=%d", PAGE);
+	if (*from) {
+		out_printf(&query, "&continue=");
+		for (const char *p = from; *p; p++)
+			out_printf(&query, "%%%02X", (unsigned char)*p);
+	}
+	c = call_with(f, out_text(&query));
+	out_free(&query);
+	if (c)
+		c->done = on_page;
+	go(f, c);
+}
+
+/* ---- watch */
+
+static void on_event(void *call, json_object *doc)
+{
+	struct follow *f = ((struct call *)call)->ctx;
+	json_object *o;
+
+	switch (watch_event(doc, &o, &f->err)) {
+	case WATCHED_ADDED:
+		if (object_is_ours(&f->s->world, f->kind, o))
+			sync_store(f->s, f->kind, o);
+		break;
+	case WATCHED_DELETED:
+		sync_forget(f->s, f->kind, js_text(o, "metadata.name"));
+		break;
+	case WATCHED_BOOKMARK:
+		break;
+	case WATCHED_GONE:
+		f->gone = true;
+		return;
+	case WATCHED_ERROR:
+		f->gone = true;
+		return;
+	}
+	STR_COPY(f->version, js_text(o, "metadata.resourceVersion"));
+	sync_say(f->s, SAY_KIND + f->kind, "");
+}
+
+static void on_watched(struct call *c, const struct reply *r)
+{
+	struct follow *f = c->ctx;
+	struct reply why = *r;
+
+	call_free(c);
+	f->call = NULL;
+	if (f->gone || r->status == 410) {
+		f->version[0] = '\0';
+		f->gone = false;
+		if (f->err.code)
+			say("%s: %s", kinds[f->kind].plural, f->err.text);
+		f->err.code = 0;
+		later(f);
+	} else if (r->err.code) {
+		trouble(f, &why);
+	} else if (now_ms() - f->since < SHORT_MS) {
+		later(f);
+	} else {
+		f->pause = 0;
+		sync_say(f->s, SAY_KIND + f->kind, "");
+		watch(f);
+	}
+}
+
+static void watch(struct follow *f)
+{
+	char query[256];
+	struct call *c;
+
+	snprintf(query, sizeof(query),
+		 "watch=1&allowWatchBookmarks=true&resourceVersion=%s&timeoutSeconds=%d",
+		 f->version, WATCH_S + (int)(now_us() % WATCH_S));
+	c = call_with(f, query);
+	f->since = now_ms();
+	if (c) {
+		c->document = on_event;
+		c->done = on_watched;
+	}
+	go(f, c);
+}
+
+int follow_new(struct sync *s, enum kind_id kind, struct follow **ret)
+{
+	struct follow *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return -ENOMEM;
+	f->s = s;
+	f->kind = kind;
+	f->again = (struct source){ .fd = -1, .due = on_again, .at = UINT64_MAX };
+	loop_add(&s->loop, &f->again, NULL);
+	list_page(f, "");
+	*ret = f;
+	return 0;
+}
+
+void follow_free(struct follow *f)
+{
+	if (!f)
+		return;
+	if (f->call)
+		api_cancel(f->s->api, f->call);
+	loop_remove(&f->s->loop, &f->again);
+	json_object_put(f->listing);
+	free(f);
+}

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* pcidevfs-sync: the tree and the cluster's objects agree. */
+#include <errno.h>
+#include <getopt.h>
+#include <malloc.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+#include "k8s-sync/agree/inventory.h"
+#include "k8s-sync/api/access.h"
+#include "k8s-sync/api/http.h"
+#include "client/mirror.h"
+#include "pcidevfs/notify.h"
+#include "pcidevfs/say.h"
+#include "pcidevfs/util.h"
+#include "sync.h"
+
+struct main {
+	struct sync s;
+	struct source signals, tree;
+	bool told_ready;
+	int status;
+};
+
+enum { GAP_MS = 10, TRIM_MS = 3000 };
+
+static const char usage[] =
+	"usage: pcidevfs-sync [option]...\n"
+	"Keeps the devices of a pcidevfs tree and a cluster's objects the same.\n"
+	"\n"
+	"  --tree DIR         where the tree is mounted (/run/pcidevfs)\n"
+	"  --kubeconfig FILE  how to reach the cluster (from inside a pod: its own)\n"
+	"  --node NAME        this node's name in the cluster ($NODE_NAME, or the host's name)\n"
+	"  --print            print the objects as YAML and end; needs no cluster\n"
+	"  --help             this text\n"
+	"  --version          the version\n";
+
+static const char *node_name(void)
+{
+	static char host[256];
+	const char *name = getenv("NODE_NAME");
+
+	if (name && *name)
+		return name;
+	return gethostname(host, sizeof(host) - 1) ? "" : host;
+}
+
+/* A name of an object, which goes into paths. */
+static bool is_name(const char *name)
+{
+	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789.-");
+
+	return n && !name[n] && n < 200 && name[0] != '.' && name[0] != '-';
+}
+
+static int parse_options(int argc, char **argv, struct options *ret)
+{
+	const struct option known[] = {
+		{ "tree", required_argument, NULL, 't' },
+		{ "kubeconfig", required_argument, NULL, 'k' },
+		{ "node", required_argument, NULL, 'n' },
+		{ "print", no_argument, NULL, 'p' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'v' },
+		{ 0 },
+	};
+	int c;
+
+	*ret = (struct options){ .tree = "/run/pcidevfs", .node = node_name() };
+	while ((c = getopt_long(argc, argv, "", known, NULL)) >= 0) {
+		switch (c) {
+		case 't':
+			ret->tree = optarg;
+			break;
+		case 'k':
+			ret->kubeconfig = optarg;
+			break;
+		case 'n':
+			ret->node = optarg;
+			break;
+		case 'p':
+			ret->print = true;
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			exit(0);
+		case 'v':
+			puts(VERSION);
+			exit(0);
+		default:
+			return -EINVAL;
+		}
+	}
+	if (optind != argc)
+		say("\"%s\" is not an option; see --help", argv[optind]);
+	else if (!is_name(ret->node))
+		say("--node: \"%s\" is not the name of a node; give the one in kubectl get nodes",
+		    ret->node);
+	else
+		return 0;
+	return -EINVAL;
+}
+
+/* ---- the table that the mirror keeps */
+
+static void table_begin(void *table)
+{
+	inventory_begin(table);
+}
+
+static int table_take(void *table, const char *id, char *pairs)
+{
+	return inventory_take(table, id, pairs);
+}
+
+static void table_drop(void *table, const char *id)
+{
+	inventory_drop(table, id);
+}
+
+static void table_settle(void *table)
+{
+	inventory_settle(table);
+}
+
+static void table_clear(void *table)
+{
+	inventory_free(table);
+}
+
+static const struct mirror_table table = {
+	.name = "pcidevfs-sync",
+	.size = sizeof(struct inventory),
+	.begin = table_begin,
+	.take = table_take,
+	.drop = table_drop,
+	.settle = table_settle,
+	.clear = table_clear,
+};
+
+/* ---- what is known */
+
+void sync_touch(struct sync *s)
+{
+	uint64_t now = now_ms(), at = s->decided + GAP_MS;
+
+	at = at < now ? now : at;
+	s->work.at = at < s->work.at ? at : s->work.at;
+}
+
+void sync_say(struct sync *s, enum say_slot slot, const char *sentence)
+{
+	const char *first = "";
+
+	if (!strcmp(s->said[slot], sentence))
+		return;
+	STR_COPY(s->said[slot], sentence);
+	if (*sentence)
+		say("%s", sentence);
+	for (size_t i = 0; i < SAY_SLOTS && !*first; i++)
+		first = s->said[i];
+	mirror_say(s->tree, first);
+}
+
+static uint64_t version_of(json_object *o)
+{
+	return strtoull(js_text(o, "metadata.resourceVersion"), NULL, 10);
+}
+
+void sync_store(struct sync *s, enum kind_id kind, json_object *o)
+{
+	const char *name = js_text(o, "metadata.name");
+	json_object *was = object_find(&s->world, kind, name), *m = js_get(o, "metadata");
+
+	if (!*name || !s->world.objects[kind])
+		return;
+	if (was && version_of(was) >= version_of(o) && version_of(o) &&
+	    !strcmp(js_text(was, "metadata.uid"), js_text(o, "metadata.uid")))
+		return;
+	json_object_object_del(m, "managedFields");
+	json_object_object_add(s->world.objects[kind], name, json_object_get(o));
+	sync_touch(s);
+}
+
+void sync_forget(struct sync *s, enum kind_id kind, const char *name)
+{
+	if (!s->world.objects[kind])
+		return;
+	json_object_object_del(s->world.objects[kind], name);
+	sync_touch(s);
+}
+
+static void print_all(struct main *m)
+{
+	json_object *all = decide_print(&m->s.world);
+	struct out text = { 0 };
+
+	for (size_t i = 0; i < json_object_array_length(all); i++) {
+		out_printf(&text, "---\n");
+		js_yaml(json_object_array_get_idx(all, i), &text);
+	}
+	fputs(out_text(&text), stdout);
+	out_free(&text);
+	json_object_put(all);
+}
+
+/* The tree is there and whole. Its devices are ours to look at until mirror_unlock(). */
+static bool open_world(struct sync *s)
+{
+	const char *why;
+
+	if (!mirror_known(s->tree))
+		return false;
+	s->world.inv = mirror_lock(s->tree);
+	if (!mirror_lost(s->tree, &why))
+		return true;
+	mirror_unlock(s->tree);
+	return false;
+}
+
+static void on_work(struct source *source)
+{
+	struct sync *s = container_of(source, struct sync, work);
+	struct action *list;
+	char now[24];
+
+	if (!s->node_known || !open_world(s))
+		return;
+	time_text(now);
+	s->world.now = now;
+	s->decided = now_ms();
+	list = decide(&s->world);
+	mirror_unlock(s->tree);
+	writes_do(s->writes, list);
+	actions_free(list);
+	s->trim.at = s->decided + TRIM_MS;
+}
+
+/* After the first lists and writes much is free. */
+static void on_trim(struct source *s)
+{
+	(void)s;
+	malloc_trim(0);
+}
+
+static void on_tree(struct source *source)
+{
+	struct main *m = container_of(source, struct main, tree);
+	const char *why;
+	bool lost;
+
+	if (!mirror_dispatch(m->s.tree))
+		return;
+	mirror_lock(m->s.tree);
+	lost = mirror_lost(m->s.tree, &why);
+	if (lost)
+		say("%s", why);
+	mirror_unlock(m->s.tree);
+	if (m->s.o->print) {
+		if (open_world(&m->s)) {
+			print_all(m);
+			mirror_unlock(m->s.tree);
+		}
+		m->status = lost;
+		m->s.loop.ended = true;
+		return;
+	}
+	if (!m->told_ready)
+		notify_manager("READY=1");
+	m->told_ready = true;
+	sync_touch(&m->s);
+}
+
+static void on_signal(struct source *s)
+{
+	struct main *m = container_of(s, struct main, signals);
+	struct signalfd_siginfo info;
+
+	if (read(s->fd, &info, sizeof(info)) == sizeof(info))
+		m->s.loop.ended = true;
+}
+
+/* ---- the core Node, the owner of our objects */
+
+static void on_node(struct call *c, const struct reply *r)
+{
+	struct sync *s = c->ctx;
+	const char *uid = js_text(r->doc, "metadata.uid");
+
+	if (r->away || r->status == 401) {
+		char text[ERR_TEXT];
+
+		snprintf(text, sizeof(text), "the API server is away: %.400s", r->err.text);
+		sync_say(s, SAY_NODE, text);
+		api_send(s->api, c);
+		return;
+	}
+	call_free(c);
+	sync_say(s, SAY_NODE, "");
+	if (r->err.code)
+		say("objects get no owner: %s", r->err.text);
+	STR_COPY(s->node_uid, r->err.code ? "" : uid);
+	s->world.node_uid = s->node_uid;
+	s->node_known = true;
+	sync_touch(s);
+}
+
+static int ask_node(struct sync *s, struct err *err)
+{
+	struct out path = { 0 };
+	struct call *c;
+
+	out_printf(&path, "/api/v1/nodes/%s", s->o->node);
+	c = call_new("GET", path.data);
+	if (!c)
+		return fail(err, ENOMEM, "no memory");
+	c->done = on_node;
+	c->ctx = s;
+	api_send(s->api, c);
+	return 0;
+}
+
+/* ---- start and end */
+
+static int open_signals(struct source *s, struct err *err)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	*s = (struct source){ .fd = signalfd(-1, &set, SFD_CLOEXEC),
+			      .ready = on_signal,
+			      .at = UINT64_MAX };
+	return s->fd >= 0 ? 0 : fail(err, errno, "signalfd: %s", strerror(errno));
+}
+
+static int start_cluster(struct sync *s, struct err *err)
+{
+	struct access access = { 0 };
+	int r = access_load(s->o->kubeconfig, &access, err);
+
+	r = r ?: api_new(&s->loop, &access, &s->api, err);
+	if (r)
+		return r;
+	r = writes_new(s, &s->writes) ?: events_new(s, &s->events);
+	for (enum kind_id k = 0; k < KINDS && !r; k++)
+		r = follow_new(s, k, &s->follows[k]);
+	if (r)
+		return fail(err, ENOMEM, "no memory");
+	return ask_node(s, err);
+}
+
+static int start(struct main *m, const struct options *o, struct err *err)
+{
+	struct sync *s = &m->s;
+	int r;
+
+	s->o = o;
+	s->world.node = o->node;
+	s->world.node_uid = "";
+	s->work = (struct source){ .fd = -1, .due = on_work, .at = UINT64_MAX };
+	s->trim = (struct source){ .fd = -1, .due = on_trim, .at = UINT64_MAX };
+	r = open_signals(&m->signals, err) ?: loop_open(&s->loop, err);
+	r = r ?: loop_add(&s->loop, &m->signals, err) ?: loop_add(&s->loop, &s->work, err);
+	r = r ?: loop_add(&s->loop, &s->trim, err);
+	r = r ?: mirror_new(o->tree, &s->loop, &table, &s->tree, err);
+	if (r)
+		return r;
+	m->tree = (struct source){ .fd = mirror_fd(s->tree), .ready = on_tree, .at = UINT64_MAX };
+	r = loop_add(&s->loop, &m->tree, err);
+	return r || o->print ? r : start_cluster(s, err);
+}
+
+static void stop(struct sync *s)
+{
+	notify_manager("STOPPING=1");
+	mirror_free(s->tree);
+	for (enum kind_id k = 0; k < KINDS; k++)
+		follow_free(s->follows[k]);
+	writes_free(s->writes);
+	events_free(s->events);
+	api_free(s->api);
+	for (enum kind_id k = 0; k < KINDS; k++)
+		json_object_put(s->world.objects[k]);
+	for (struct verdict *v = s->verdicts, *next; v; v = next) {
+		next = v->next;
+		free(v);
+	}
+	loop_close(&s->loop);
+}
+
+const char say_as[] = "pcidevfs-sync";
+
+int main(int argc, char **argv)
+{
+	/* Static, because a thread that hangs at the tree uses them to the end. */
+	static struct main m;
+	static struct options o;
+	struct err err = { 0 };
+
+	/* Else each thread keeps memory that another one has freed; large answers go back at once. */
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_MMAP_THRESHOLD, 65536);
+
+	m.s.loop.epoll = m.signals.fd = -1;
+	if (parse_options(argc, argv, &o))
+		return 2;
+	if (start(&m, &o, &err)) {
+		say("%s", err.text);
+		return 1;
+	}
+	loop_run(&m.s.loop);
+	stop(&m.s);
+	return m.status;
+}

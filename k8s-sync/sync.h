@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the parts of pcidevfs-sync share. All of it is used in turns of the loop alone. */
+#ifndef SYNC_SYNC_H
+#define SYNC_SYNC_H
+
+#include "k8s-sync/agree/decide.h"
+#include "client/loop.h"
+
+struct api;
+struct events;
+struct follow;
+struct mirror;
+struct writes;
+
+struct options {
+	const char *tree, *kubeconfig, *node;
+	bool print;
+};
+
+/* Who has something to say. */
+enum say_slot { SAY_NODE, SAY_WRITES, SAY_KIND, SAY_SLOTS = SAY_KIND + KINDS };
+
+struct sync {
+	const struct options *o;
+	struct loop loop;
+	struct mirror *tree;
+	struct api *api;
+	struct world world; /* inv is set while it is used, with the mirror's lock */
+	struct verdict *verdicts;
+	struct follow *follows[KINDS];
+	struct writes *writes;
+	struct events *events;
+	bool node_known;
+	char node_uid[64];
+	struct source work; /* to decide */
+	struct source trim; /* to give memory back */
+	uint64_t decided;   /* ms */
+	char said[SAY_SLOTS][ERR_TEXT];
+};
+
+/* Something changed: decides soon. */
+void sync_touch(struct sync *s);
+/* What stands in the log, and, the first one's, in `health`; "" takes it back. */
+void sync_say(struct sync *s, enum say_slot slot, const char *sentence);
+/* An object as the server has it, of a list, a watch or an answer; takes no reference. An older one
+ * than we have is left out. */
+void sync_store(struct sync *s, enum kind_id kind, json_object *o);
+void sync_forget(struct sync *s, enum kind_id kind, const char *name);
+
+/* ---- follow.c: list and watch of one kind */
+int follow_new(struct sync *s, enum kind_id kind, struct follow **ret);
+void follow_free(struct follow *f);
+
+/* ---- writes.c: carries actions out */
+int writes_new(struct sync *s, struct writes **ret);
+void writes_free(struct writes *w);
+void writes_do(struct writes *w, struct action *list);
+
+/* ---- events.c: Kubernetes Events, at most one a second */
+int events_new(struct sync *s, struct events **ret);
+void events_free(struct events *e);
+void events_add(struct events *e, enum kind_id kind, json_object *about, const char *reason,
+		const char *sentence);
+
+/* RFC 3339, of now. */
+void time_text(char ret[static 24]);
+
+#endif

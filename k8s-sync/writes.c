@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <string.h>
+
+#include "k8s-sync/api/http.h"
+#include "client/mirror.h"
+#include "pcidevfs/say.h"
+#include "pcidevfs/util.h"
+#include "sync.h"
+
+/* The last write of each object, of its main part or its status. */
+struct write {
+	struct writes *all;
+	enum kind_id kind;
+	enum act act;
+	bool status;
+	char *name;
+	uint64_t what;	   /* its body, and the object that it was decided for */
+	struct call *call; /* NULL: it is over */
+	struct write *next;
+};
+
+struct writes {
+	struct sync *s;
+	struct write *first;
+};
+
+struct asked { /* ctx of a job */
+	struct writes *all;
+	struct verdict *verdict;
+	enum kind_id kind;
+	json_object *about;
+};
+
+static const char *body_text(json_object *body)
+{
+	return json_object_to_json_string_ext(body, JSON_C_TO_STRING_PLAIN |
+							    JSON_C_TO_STRING_NOSLASHESCAPE);
+}
+
+static struct write *find(struct writes *w, enum kind_id kind, const char *name, bool status)
+{
+	struct write *x = w->first;
+
+	while (x && (x->kind != kind || x->status != status || strcmp(x->name, name)))
+		x = x->next;
+	return x;
+}
+
+static struct write *find_or_make(struct writes *w, enum kind_id kind, const char *name,
+				  bool status)
+{
+	struct write *x = find(w, kind, name, status);
+
+	if (x)
+		return x;
+	x = calloc(1, sizeof(*x));
+	if (!x || !(x->name = strdup(name))) {
+		free(x);
+		return NULL;
+	}
+	x->all = w;
+	x->kind = kind;
+	x->status = status;
+	x->next = w->first;
+	w->first = x;
+	return x;
+}
+
+/* ---- requests */
+
+static char *path_of(const struct action *a)
+{
+	struct out path = { 0 };
+
+	out_printf(&path, "/apis/" GROUP_VERSION "/%s", kinds[a->kind].plural);
+	if (a->act != ACT_CREATE)
+		out_printf(&path, "/%s", a->name);
+	switch (a->act) {
+	case ACT_APPLY:
+		out_printf(&path, "?fieldManager=pcidevfs&force=true");
+		break;
+	case ACT_STATUS:
+		out_printf(&path, "/status?fieldManager=pcidevfs-status&force=true");
+		break;
+	case ACT_CREATE:
+	case ACT_PATCH:
+		out_printf(&path, "?fieldManager=pcidevfs-spec");
+		break;
+	default:
+		break;
+	}
+	return path.data;
+}
+
+static struct call *call_of(const struct action *a)
+{
+	static const struct {
+		const char *method, *type;
+	} rows[] = {
+		[ACT_APPLY] = { "PATCH", "application/apply-patch+yaml" },
+		[ACT_STATUS] = { "PATCH", "application/apply-patch+yaml" },
+		[ACT_CREATE] = { "POST", "application/json" },
+		[ACT_PATCH] = { "PATCH", "application/merge-patch+json" },
+		[ACT_DELETE] = { "DELETE", "application/json" },
+	};
+	struct call *c = call_new(rows[a->act].method, path_of(a));
+
+	if (!c)
+		return NULL;
+	c->type = rows[a->act].type;
+	c->body = strdup(body_text(a->body));
+	return c;
+}
+
+/* A refusal that will not pass by itself is not repeated until the object changes. */
+static void refused(struct write *x, const struct reply *r)
+{
+	struct world *w = &x->all->s->world;
+	char text[ERR_TEXT];
+
+	if (strstr(r->err.text, "field not declared in schema") && !w->no_conditions) {
+		w->no_conditions = true;
+		say("the cluster's CRDs have no conditions: refusals are told by Events alone");
+		return;
+	}
+	if (r->status == 409 || r->status == 404 || r->away || r->status == 401)
+		x->what = 0;
+	if (r->status == 409 || r->status == 404)
+		return; /* the watch will tell */
+	snprintf(text, sizeof(text), "%s/%s: %.300s", kinds[x->kind].plural, x->name, r->err.text);
+	sync_say(x->all->s, SAY_WRITES, text);
+}
+
+static void on_written(struct call *c, const struct reply *r)
+{
+	struct write *x = c->ctx;
+	struct sync *s = x->all->s;
+
+	call_free(c);
+	x->call = NULL;
+	if (r->err.code) {
+		refused(x, r);
+	} else {
+		if (x->act == ACT_DELETE && !strcmp(js_text(r->doc, "kind"), "Status"))
+			sync_forget(s, x->kind, x->name);
+		else if (!strcmp(js_text(r->doc, "metadata.name"), x->name))
+			sync_store(s, x->kind, r->doc);
+		sync_say(s, SAY_WRITES, "");
+	}
+	sync_touch(s);
+}
+
+static void send_write(struct writes *w, const struct action *a)
+{
+	struct write *x = find_or_make(w, a->kind, a->name, a->act == ACT_STATUS);
+	json_object *was = object_find(&w->s->world, a->kind, a->name);
+	const char *body = body_text(a->body), *version = js_text(was, "metadata.resourceVersion");
+	uint64_t what = fnv1a(fnv1a(FNV1A + a->act, body, strlen(body)), version, strlen(version));
+
+	if (!x || x->call || x->what == what)
+		return;
+	x->call = call_of(a);
+	if (!x->call)
+		return;
+	x->what = what;
+	x->act = a->act;
+	x->call->ctx = x;
+	x->call->done = on_written;
+	api_send(w->s->api, x->call);
+}
+
+/* ---- transactions */
+
+static struct verdict *verdict_of(struct sync *s, const char *about)
+{
+	struct verdict *v = s->verdicts;
+
+	while (v && strcmp(v->about, about))
+		v = v->next;
+	if (v)
+		return v;
+	v = calloc(1, sizeof(*v));
+	if (!v)
+		return NULL;
+	STR_COPY(v->about, about);
+	v->next = s->verdicts;
+	s->world.verdicts = s->verdicts = v;
+	return v;
+}
+
+/* The tree went away before it answered: it is asked again when it is back. */
+static bool is_unanswered(const struct err *err)
+{
+	return err && (err->code == ENOTCONN || err->code == ECANCELED);
+}
+
+static void on_verdict(struct job *job, const struct err *err)
+{
+	struct asked *a = job->ctx;
+	struct sync *s = a->all->s;
+
+	a->verdict->running = false;
+	a->verdict->err = err ? *err : (struct err){ 0 };
+	if (is_unanswered(err))
+		a->verdict->seen = 0;
+	else if (err)
+		events_add(s->events, a->kind, a->about, "Refused", err->text);
+	json_object_put(a->about);
+	free(a);
+	free(job->lines);
+	free(job);
+	sync_touch(s);
+}
+
+static void ask(struct writes *w, const struct action *act)
+{
+	struct verdict *v = verdict_of(w->s, act->about);
+	struct asked *a = calloc(1, sizeof(*a));
+	struct job *job = calloc(1, sizeof(*job));
+	char *lines = act->lines ? strdup(act->lines) : NULL;
+
+	if (!v || !a || !job || !lines) {
+		free(a);
+		free(job);
+		free(lines);
+		return;
+	}
+	v->running = true;
+	v->seen = act->seen;
+	v->err = (struct err){ 0 };
+	*a = (struct asked){ w, v, act->kind, json_object_get(act->body) };
+	job->lines = lines;
+	job->done = on_verdict;
+	job->ctx = a;
+	mirror_commit(w->s->tree, job);
+}
+
+void writes_do(struct writes *w, struct action *list)
+{
+	for (struct action *a = list; a; a = a->next) {
+		if (a->act == ACT_CTL)
+			ask(w, a);
+		else if (a->act == ACT_EVENT)
+			events_add(w->s->events, a->kind, a->body, a->reason, a->lines);
+		else
+			send_write(w, a);
+	}
+}
+
+int writes_new(struct sync *s, struct writes **ret)
+{
+	*ret = calloc(1, sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	(*ret)->s = s;
+	return 0;
+}
+
+void writes_free(struct writes *w)
+{
+	for (struct write *x = w ? w->first : NULL, *next; x; x = next) {
+		next = x->next;
+		if (x->call)
+			api_cancel(w->s->api, x->call);
+		free(x->name);
+		free(x);
+	}
+	free(w);
+}

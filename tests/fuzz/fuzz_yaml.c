@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A kubeconfig of any bytes: what is refused has a sentence; what is taken has an address that
+ * begins like one and a token of one line. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/yaml.h"
+#include "k8s-sync/api/access.h"
+#include "pcidevfs/err.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(int holds)
+{
+	if (!holds)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct err err = { 0 };
+	struct yaml *y = NULL;
+	struct access a;
+
+	if (yml_read((const char *)data, size, &y, &err))
+		check(err.text[0] && !y);
+	yml_free(y);
+	err = (struct err){ 0 };
+	if (access_parse((const char *)data, size, "/nowhere", &a, &err)) {
+		check(err.text[0] != 0);
+		return 0;
+	}
+	check(!strncmp(a.server, "http", 4) && !strpbrk(a.server, " \r\n"));
+	check(!a.token || (*a.token && !strpbrk(a.token, "\r\n")));
+	access_free(&a);
+	return 0;
+}

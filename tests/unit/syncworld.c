@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "syncworld.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "pcidevfs/util.h"
+#include "test.h"
+
+static const char *const acts[] = {
+	"apply", "status", "create", "patch", "delete", "ctl", "event"
+};
+
+void syncworld_init(struct syncworld *s)
+{
+	*s = (struct syncworld){ .w = { .node = "node1", .node_uid = "N", .now = "NOW" } };
+	s->w.inv = &s->inv;
+	for (enum kind_id k = 0; k < KINDS; k++) {
+		s->w.objects[k] = json_object_new_object();
+		s->w.listed[k] = true;
+	}
+}
+
+void syncworld_free(struct syncworld *s)
+{
+	inventory_free(&s->inv);
+	for (enum kind_id k = 0; k < KINDS; k++)
+		json_object_put(s->w.objects[k]);
+}
+
+void syncworld_device(struct syncworld *s, const char *id, const char *pairs)
+{
+	char *text = strdup(pairs);
+
+	CHECK_EQ(inventory_take(&s->inv, id, text), 0);
+	free(text);
+}
+
+void syncworld_object(struct syncworld *s, enum kind_id kind, const char *text)
+{
+	json_object *o = json_tokener_parse(text);
+
+	CHECK(o != NULL);
+	json_object_object_add(s->w.objects[kind], js_text(o, "metadata.name"), o);
+}
+
+static void print(const struct action *a, struct out *o)
+{
+	out_printf(o, "%s %s/%s ", acts[a->act], kinds[a->kind].plural, a->name);
+	if (a->act == ACT_EVENT)
+		out_printf(o, "%s: %s\n", a->reason, a->lines);
+	else if (a->act == ACT_CTL)
+		out_printf(o, "%s", a->lines);
+	else
+		out_printf(o, "%s\n",
+			   json_object_to_json_string_ext(a->body,
+							  JSON_C_TO_STRING_PLAIN |
+								  JSON_C_TO_STRING_NOSLASHESCAPE));
+}
+
+char *syncworld_decide(const struct syncworld *s)
+{
+	struct action *list = decide(&s->w);
+	struct out o = { 0 };
+
+	for (const struct action *a = list; a; a = a->next)
+		print(a, &o);
+	actions_free(list);
+	out_put(&o, "", 1);
+	return o.data;
+}
+
+/* ---- a small API server */
+
+static void merge(json_object *to, json_object *from)
+{
+	json_object_object_foreach(from, key, value)
+	{
+		json_object *have;
+
+		if (json_object_is_type(value, json_type_object) &&
+		    json_object_object_get_ex(to, key, &have) &&
+		    json_object_is_type(have, json_type_object))
+			merge(have, value);
+		else
+			json_object_object_add(to, key, json_object_get(value));
+	}
+}
+
+/* An apply drops what it had set before; here notes and conditions are all that is ever dropped. */
+static void drop_applied(json_object *o, enum act act)
+{
+	json_object *m = js_get(o, act == ACT_STATUS ? "status" : "metadata.annotations");
+
+	if (!m || (act != ACT_STATUS && act != ACT_APPLY))
+		return;
+	json_object_object_del(m, act == ACT_STATUS ? "conditions" : NOTE_PREFIX "claim");
+	json_object_object_del(m, NOTE_PREFIX "enabled");
+}
+
+static void carry_out(struct syncworld *s, const struct action *a)
+{
+	json_object *o = object_find(&s->w, a->kind, a->name), *copy = NULL;
+
+	if (a->act == ACT_DELETE) {
+		json_object_object_del(s->w.objects[a->kind], a->name);
+		return;
+	}
+	CHECK_EQ(json_object_deep_copy(a->body, &copy, NULL), 0);
+	if (!o) {
+		js_set(copy, "metadata.uid", json_object_new_string("U"));
+		json_object_object_add(s->w.objects[a->kind], a->name, copy);
+		return;
+	}
+	drop_applied(o, a->act);
+	merge(o, copy);
+	json_object_put(copy);
+}
+
+char *syncworld_settle(struct syncworld *s)
+{
+	struct out o = { 0 };
+	bool more = true;
+
+	for (unsigned int n = 0; more; n++) {
+		struct action *list = decide(&s->w);
+
+		CHECK(n < 20);
+		more = false;
+		out_free(&o);
+		o = (struct out){ 0 };
+		for (const struct action *a = list; a; a = a->next) {
+			if (a->act >= ACT_CTL) {
+				print(a, &o);
+				continue;
+			}
+			carry_out(s, a);
+			more = true;
+		}
+		actions_free(list);
+	}
+	out_put(&o, "", 1);
+	return o.data;
+}

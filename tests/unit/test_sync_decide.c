@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What sync decides: inventory and objects in, writes and lines out. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pcidevfs/util.h"
+#include "syncworld.h"
+#include "test.h"
+
+#define NVME "0000:05:00.0"
+#define NAME "node1-000005000"
+#define FACTS                                                                                      \
+	"vendor=0x144d device=0xa808 class=0x010802 kind=pci description=\"NVMe: Samsung SM981\" " \
+	"resource_name=samsung.com/SM981 iommu_group=37 claimable=yes state=free "
+#define UNCLAIMED FACTS "driver=nvme claim=none reason=none"
+#define CLAIMED(user) FACTS "driver=vfio-pci claim=" user " reason=\"claimed by " user "\""
+#define CLAIM(user)                                                                                \
+	"{\"metadata\":{\"name\":\"" NAME "\",\"uid\":\"C\",\"resourceVersion\":\"7\"},"           \
+	"\"spec\":{\"address\":\"" NVME "\",\"nodeName\":\"node1\",\"userName\":\"" user "\"}}"
+
+static void expect(char *got, const char *want)
+{
+	CHECK_STR(got, want);
+	free(got);
+}
+
+static void expect_in(struct syncworld *s, const char *part)
+{
+	char *got = syncworld_decide(s);
+
+	CHECK_IN(got, part);
+	free(got);
+}
+
+static json_object *claim_of(struct syncworld *s)
+{
+	return object_find(&s->w, PCI_CLAIM, NAME);
+}
+
+static const char *note_of(struct syncworld *s)
+{
+	return js_meta(object_find(&s->w, PCI_DEVICE, NAME), "annotations", "pcidevfs/claim");
+}
+
+static const char *condition(struct syncworld *s, enum kind_id kind, const char *key)
+{
+	json_object *o = js_get(object_find(&s->w, kind, NAME), "status.conditions");
+
+	return o ? js_text(json_object_array_get_idx(o, 0), key) : "";
+}
+
+/* As with a verdict that is about what is seen now. */
+static void answer(struct syncworld *s, struct verdict *v, int code, const char *sentence)
+{
+	struct action *list = decide(&s->w);
+
+	*v = (struct verdict){ 0 };
+	for (struct action *a = list; a; a = a->next)
+		if (a->act == ACT_CTL) {
+			STR_COPY(v->about, a->about);
+			v->seen = a->seen;
+		}
+	CHECK(v->seen != 0);
+	actions_free(list);
+	if (code)
+		fail(&v->err, code, "%s", sentence);
+	s->w.verdicts = v;
+}
+
+DEFINE_TEST(sync_a_device_gets_its_object_and_then_its_status)
+{
+	struct syncworld s;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NVME, UNCLAIMED);
+	syncworld_device(&s, "0000:00:01.0", "class=0x060400 kind=bridge");
+	expect(syncworld_decide(&s),
+	       "apply pcidevices/" NAME " {\"apiVersion\":\"devices.harvesterhci.io/v1beta1\","
+	       "\"kind\":\"PCIDevice\",\"metadata\":{\"name\":\"" NAME
+	       "\",\"labels\":{\"nodename\":\"node1\"},"
+	       "\"annotations\":{\"harvesterhci.io/pcideviceDriver\":\"nvme\"},\"ownerReferences\":"
+	       "[{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"node1\",\"uid\":\"N\"}]},\"spec\":{}}\n");
+	expect(syncworld_settle(&s), "");
+	CHECK_STR(js_text(object_find(&s.w, PCI_DEVICE, NAME), "status.classId"), "0108");
+	CHECK_STR(js_text(object_find(&s.w, PCI_DEVICE, NAME), "status.kernelDriverInUse"), "nvme");
+	expect(syncworld_decide(&s), "");
+	syncworld_free(&s);
+}
+
+DEFINE_TEST(sync_nothing_is_made_or_dropped_of_what_is_not_listed)
+{
+	struct syncworld s;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NVME, UNCLAIMED);
+	syncworld_object(&s, PCI_DEVICE, "{\"metadata\":{\"name\":\"node1-000006000\"}}");
+	s.w.listed[PCI_DEVICE] = false;
+	expect(syncworld_decide(&s), "");
+	s.w.listed[PCI_DEVICE] = true;
+	expect_in(&s, "delete pcidevices/node1-000006000 ");
+	syncworld_free(&s);
+}
+
+DEFINE_TEST(sync_a_claim_of_the_cluster_is_written_to_the_tree)
+{
+	struct syncworld s;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NVME, UNCLAIMED);
+	syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
+	expect(syncworld_settle(&s), "ctl pcideviceclaims/" NAME " " NVME "/claim alice\n");
+	CHECK_STR(note_of(&s), "none>alice");
+	CHECK_STR(js_meta(claim_of(&s), "labels", "nodename"), "node1");
+	CHECK_STR(condition(&s, PCI_CLAIM, "type"), "");
+	syncworld_device(&s, NVME, CLAIMED("alice"));
+	expect(syncworld_settle(&s), "");
+	CHECK_STR(note_of(&s), "alice");
+	CHECK_STR(condition(&s, PCI_CLAIM, "status"), "True");
+	CHECK_STR(condition(&s, PCI_CLAIM, "message"), "claimed by alice");
+	CHECK(json_object_get_boolean(js_get(claim_of(&s), "status.passthroughEnabled")));
+	CHECK_STR(js_text(claim_of(&s), "status.kernelDriverToUnbind"), "nvme");
+	syncworld_free(&s);
+}
+
+DEFINE_TEST(sync_a_claim_of_the_shell_makes_changes_and_ends_the_object)
+{
+	struct syncworld s;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NVME, CLAIMED("bob"));
+	expect(syncworld_settle(&s), "");
+	CHECK_STR(js_text(claim_of(&s), "spec.userName"), "bob");
+	CHECK_STR(js_text(claim_of(&s), "spec.address"), NVME);
+	syncworld_device(&s, NVME, CLAIMED("carol"));
+	expect(syncworld_settle(&s), "");
+	CHECK_STR(js_text(claim_of(&s), "spec.userName"), "carol");
+	syncworld_device(&s, NVME, UNCLAIMED);
+	expect(syncworld_settle(&s), "");
+	CHECK(!claim_of(&s) && !note_of(&s));
+	syncworld_free(&s);
+}
+
+DEFINE_TEST(sync_spec_is_written_with_the_version_that_was_seen)
+{
+	struct syncworld s;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NVME, CLAIMED("alice"));
+	syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
+	expect(syncworld_settle(&s), "");
+	syncworld_device(&s, NVME, CLAIMED("bob"));
+	expect_in(&s, "apply pcidevices/" NAME);
+	js_set_meta(object_find(&s.w, PCI_DEVICE, NAME), "annotations", "pcidevfs/claim",
+		    "alice<bob");
+	expect_in(&s,
+		  "patch pcideviceclaims/" NAME
+		  " {\"metadata\":{\"resourceVersion\":\"7\"},\"spec\":{\"userName\":\"bob\"}}\n");
+	syncworld_free(&s);
+}
+
+DEFINE_TEST(sync_a_refusal_is_a_condition_and_not_asked_again)
+{
+	struct syncworld s;
+	struct verdict v;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NVME, UNCLAIMED);
+	syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
+	free(syncworld_settle(&s));
+	answer(&s, &v, EPERM, "the host needs it: disk / is mounted");
+	expect(syncworld_settle(&s), "");
+	CHECK_STR(condition(&s, PCI_CLAIM, "status"), "False");
+	CHECK_STR(condition(&s, PCI_CLAIM, "message"), "the host needs it: disk / is mounted");
+	syncworld_device(&s, NVME, UNCLAIMED " host_critical=none"); /* the cause may be gone */
+	expect(syncworld_settle(&s), "ctl pcideviceclaims/" NAME " " NVME "/claim alice\n");
+	syncworld_free(&s);
+}
+
+DEFINE_TEST(sync_a_release_that_is_refused_stands_at_the_device)
+{
+	struct syncworld s;
+	struct verdict v;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NVME, CLAIMED("alice"));
+	free(syncworld_settle(&s));
+	json_object_object_del(s.w.objects[PCI_CLAIM], NAME);
+	expect(syncworld_settle(&s), "ctl pcideviceclaims/" NAME " " NVME "/claim none\n");
+	answer(&s, &v, EBUSY, "it is allocated to a/b/c");
+	expect(syncworld_settle(&s), "");
+	CHECK(!claim_of(&s));
+	CHECK_STR(condition(&s, PCI_DEVICE, "type"), "Released");
+	CHECK_STR(condition(&s, PCI_DEVICE, "message"), "it is allocated to a/b/c");
+	syncworld_device(&s, NVME, UNCLAIMED);
+	expect(syncworld_settle(&s), "");
+	CHECK(!note_of(&s));
+	syncworld_free(&s);
+}
+
+DEFINE_TEST(sync_what_was_overruled_is_an_event)
+{
+	struct syncworld s;
+	char *said;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NVME, CLAIMED("alice"));
+	free(syncworld_settle(&s));
+	syncworld_device(&s, NVME, CLAIMED("bob"));
+	json_object_object_del(s.w.objects[PCI_CLAIM], NAME);
+	syncworld_object(&s, PCI_CLAIM, CLAIM("carol"));
+	said = syncworld_decide(&s);
+	CHECK_IN(said, "event pcidevices/" NAME " Overruled: the claim of " NVME
+		       " was changed in the tree to bob and in the cluster to carol");
+	free(said);
+	expect(syncworld_settle(&s), "ctl pcideviceclaims/" NAME " " NVME "/claim carol\n");
+	syncworld_free(&s);
+}
+
+DEFINE_TEST(sync_claims_that_contradict_themselves_do_nothing)
+{
+	static const char *const rows[][2] = {
+		{ "\"spec\":{\"address\":\"../../etc\",\"nodeName\":\"node1\",\"userName\":\"x\"}",
+		  "\"../../etc\" is not a PCI address" },
+		{ "\"spec\":{\"address\":\"0000:06:00.0\",\"nodeName\":\"node1\"}",
+		  "must be called node1-000006000" },
+		{ "\"spec\":{\"address\":7,\"nodeName\":\"node1\"}", "\"\" is not a PCI address" },
+		{ "\"spec\":[]", "is not a PCI address" },
+		{ "\"x\":0", "is not a PCI address" },
+	};
+	struct syncworld s;
+	char text[512];
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		syncworld_init(&s);
+		syncworld_device(&s, NVME, CLAIMED("alice"));
+		free(syncworld_settle(&s));
+		snprintf(text, sizeof(text), "{\"metadata\":{\"name\":\"" NAME "\"},%s}",
+			 rows[i][0]);
+		syncworld_object(&s, PCI_CLAIM, text);
+		expect(syncworld_settle(&s), "");
+		CHECK_STR(condition(&s, PCI_CLAIM, "reason"), "Invalid");
+		CHECK_IN(condition(&s, PCI_CLAIM, "message"), rows[i][1]);
+		syncworld_free(&s);
+	}
+}
+
+DEFINE_TEST(sync_a_claim_owned_by_another_device_does_nothing)
+{
+	struct syncworld s;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NVME, UNCLAIMED);
+	syncworld_object(&s, PCI_CLAIM,
+			 "{\"metadata\":{\"name\":\"" NAME
+			 "\",\"ownerReferences\":[{\"kind\":\"PCIDevice\","
+			 "\"name\":\"node1-000006000\"}]},\"spec\":{\"address\":\"" NVME
+			 "\",\"nodeName\":\"node1\",\"userName\":\"x\"}}");
+	expect(syncworld_settle(&s), "");
+	CHECK_IN(condition(&s, PCI_CLAIM, "message"), "owned by PCIDevice node1-000006000");
+	syncworld_free(&s);
+}
+
+DEFINE_TEST(sync_a_claim_without_its_device_waits_and_can_be_deleted)
+{
+	struct syncworld s;
+
+	syncworld_init(&s);
+	syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
+	expect(syncworld_settle(&s), "");
+	CHECK_STR(condition(&s, PCI_CLAIM, "reason"), "NoDevice");
+	json_object_object_del(s.w.objects[PCI_CLAIM], NAME);
+	syncworld_object(
+		&s, PCI_CLAIM,
+		"{\"metadata\":{\"name\":\"" NAME
+		"\",\"resourceVersion\":\"9\",\"deletionTimestamp\":\"now\","
+		"\"finalizers\":[\"wrangler.cattle.io/PCIDeviceClaimOnRemove\",\"example.com/mine\"]},"
+		"\"spec\":{\"address\":\"" NVME "\"}}");
+	expect(syncworld_decide(&s),
+	       "patch pcideviceclaims/" NAME " {\"metadata\":{\"resourceVersion\":\"9\","
+	       "\"finalizers\":[\"example.com/mine\"]}}\n");
+	syncworld_free(&s);
+}
+
+DEFINE_TEST(sync_the_management_network_is_left_out)
+{
+	struct syncworld s;
+
+	syncworld_init(&s);
+	syncworld_device(
+		&s, NVME,
+		"class=0x020000 kind=sriov-nic claim=none sriov_numvfs=0 "
+		"host_critical=\"NIC eno50 carries the default route through mgmt-bo and mgmt-br\" "
+		"claimable=\"the host needs it: NIC eno50\"");
+	syncworld_device(&s, "0000:06:00.0",
+			 "class=0x020000 kind=sriov-nic claim=none sriov_numvfs=4");
+	syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
+	expect(syncworld_settle(&s), "");
+	CHECK_EQ(json_object_object_length(s.w.objects[PCI_DEVICE]), 0);
+	CHECK_STR(condition(&s, PCI_CLAIM, "message"), "the host needs it: NIC eno50");
+	syncworld_free(&s);
+}
+
+DEFINE_TEST(sync_disabled_pooling_gives_the_device_a_name_of_its_own)
+{
+	struct syncworld s;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NVME, CLAIMED("alice"));
+	syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
+	js_set(claim_of(&s), "spec.disableResourcePooling", json_object_new_boolean(true));
+	expect(syncworld_settle(&s),
+	       "ctl pcideviceclaims/" NAME " " NVME "/resource_name samsung.com/" NAME "\n");
+	syncworld_device(&s, NVME, CLAIMED("alice") " resource_name=samsung.com/" NAME);
+	syncworld_free(&s);
+}
+
+DEFINE_TEST(sync_a_huge_name_is_cut)
+{
+	struct syncworld s;
+	struct out text = { 0 };
+	char *said;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NVME, UNCLAIMED);
+	out_printf(&text, "{\"metadata\":{\"name\":\"" NAME "\"},\"spec\":{\"address\":\"" NVME
+			  "\",\"nodeName\":\"node1\",\"userName\":\"");
+	for (size_t i = 0; i < 1 << 20; i++)
+		out_put(&text, "a", 1);
+	out_printf(&text, "\"}}");
+	syncworld_object(&s, PCI_CLAIM, out_text(&text));
+	said = syncworld_settle(&s);
+	CHECK_EQ(strlen(said), strlen("ctl pcideviceclaims/" NAME " " NVME "/claim \n") + 253);
+	free(said);
+	out_free(&text);
+	syncworld_free(&s);
+}
+
+#define GPU "0000:08:00.0"
+#define GPU_NAME "node1-000008000"
+#define GPU_FACTS(on) "class=0x030200 kind=sriov-gpu driver=nvidia claim=none enabled=" on
+
+DEFINE_TEST(sync_a_gpu_is_enabled_from_either_side)
+{
+	struct syncworld s;
+	json_object *o;
+
+	syncworld_init(&s);
+	syncworld_device(&s, GPU, GPU_FACTS("0"));
+	expect(syncworld_settle(&s), "");
+	o = object_find(&s.w, GPU_DEVICE, GPU_NAME);
+	CHECK(!json_object_get_boolean(js_get(o, "spec.enabled")));
+	js_set(o, "spec.enabled", json_object_new_boolean(true));
+	expect(syncworld_settle(&s), "ctl sriovgpudevices/" GPU_NAME " " GPU "/enabled 1\n");
+	syncworld_device(&s, GPU, GPU_FACTS("1"));
+	syncworld_device(&s, "0000:08:00.4", "class=0x030200 kind=vgpu claim=none physfn=" GPU);
+	expect(syncworld_settle(&s), "");
+	CHECK_STR(js_meta(o, "annotations", "pcidevfs/enabled"), "1");
+	CHECK_STR(json_object_to_json_string_ext(js_get(o, "status.vGPUDevices"),
+						 JSON_C_TO_STRING_PLAIN),
+		  "[\"node1-000008004\"]");
+	syncworld_device(&s, GPU, GPU_FACTS("0"));
+	expect(syncworld_settle(&s), "");
+	CHECK(!json_object_get_boolean(js_get(o, "spec.enabled")));
+	syncworld_free(&s);
+}
