@@ -103,10 +103,7 @@ static void on_device(struct listener *l, const struct bus_ops *bus, const struc
 	struct key key;
 
 	if (bus->heard(ev, &key) && !(key.bus == BUS_MDEV && mdev_of_vf(l->b->model, ev)))
-		touch(l, &key,
-		      strcmp(ev->action, "remove") ? 0
-		      : ev->seqnum		   ? ev->seqnum
-						   : UINT64_MAX);
+		touch(l, &key, strcmp(ev->action, "remove") ? 0 : ev->seqnum ?: UINT64_MAX);
 }
 
 static void on_vfio(struct listener *l, const struct uevent *ev)

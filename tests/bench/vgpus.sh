@@ -60,8 +60,9 @@ status=$?
 row "${#vfs[@]} vGPUs of ${#gpus[@]} cards in one transaction, simulated kernel: CPU time of the daemon's processes" \
 	"$(($(cards_cpu 14-17) - t)) ms, $(($(cards_cpu 14,16) - u)) ms of them in user mode" "150 ms" $status
 cards_wait cards_held ${#vfs[@]}
-row "resident memory of the serving process with them" \
-	"$(awk '/^VmRSS/ { printf "%.1f MiB", $2 / 1024 }' "/proc/$(cards_server)/status")" "8 MiB" $?
+memory=$(awk '/^VmRSS/ { printf "%.1f MiB", $2 / 1024 }' "/proc/$(cards_server)/status")
+status=$?
+row "resident memory of the serving process with them" "$memory" "8 MiB" $status
 kill -9 "$(cards_server)" $pid
 wait $pid 2>/dev/null
 umount -l "$T"
