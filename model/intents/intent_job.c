@@ -21,7 +21,7 @@ static void land_record(struct record *r, const struct err *err)
 
 	r->restoring = NULL;
 	r->decided |= !passing && !more;
-	r->retry |= more;
+	r->retry |= !err->code; /* what is restored behind it, although the device reads the same */
 	if (!err->code)
 		record_say(r, RECORD_HELD, "");
 	else if (passing)
