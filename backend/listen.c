@@ -93,15 +93,18 @@ static void touch_node(struct listener *l, const char *name)
 		touch_group(l, (int32_t)group);
 }
 
+/* The event may be about a part of the device, for example an interface of a USB device. */
 static void on_device(struct listener *l, const struct bus_ops *bus, const struct uevent *ev)
 {
 	struct key key;
 
 	if (bus->heard(ev, &key))
 		touch(l, &key,
-		      strcmp(ev->action, "remove") ? 0
-		      : ev->seqnum		   ? ev->seqnum
-						   : UINT64_MAX);
+		      strcmp(ev->action, "remove") ||
+				      strcmp(strrchr(ev->devpath, '/') + 1, key.name)
+			      ? 0
+		      : ev->seqnum ? ev->seqnum
+				   : UINT64_MAX);
 }
 
 static void on_vfio(struct listener *l, const struct uevent *ev)
@@ -126,8 +129,16 @@ static void want_critical(const struct listener *l, const char *function)
 	struct key key;
 	bool one = pci_addr_parse(function, &addr) && addr.domain <= UINT16_MAX &&
 		   key_make(BUS_PCI, function, &key);
+	const struct device *usb[GROUP_MAX];
+	size_t n = 0;
 
 	guard_want(l->b, GUARD_CRITICAL, one ? &key : NULL);
+	model_lock(l->b->model);
+	if (one) /* what hangs on its USB devices hangs on it */
+		n = model_children(l->b->model, &key, BUS_USB, usb, GROUP_MAX);
+	for (size_t i = 0; i < n && i < GROUP_MAX; i++)
+		guard_want(l->b, GUARD_CRITICAL, &usb[i]->key);
+	model_unlock(l->b->model);
 }
 
 static void on_host_use(struct listener *l, const struct uevent *ev)

@@ -259,11 +259,15 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 		return false;
 	facts = s->facts;
 	facts_keep(&dev->facts, &facts);
+	if (s->key.bus != BUS_PCI) { /* theirs is told by sysfs */
+		facts.serial = s->facts.serial;
+		facts.serial_known = s->facts.serial_known;
+	}
 	facts.seen = known ? known->facts.seen : batch->seqnum;
 	if (known)
 		keep_relation(&known->facts, &facts);
 	*ret_new |= !facts.serial_known;
-	s->other = strcmp(dev->facts.garbled, facts.garbled) ||
+	s->other = strcmp(dev->facts.garbled, facts.garbled) || (!known && s->key.bus == BUS_USB) ||
 		   (known && known->facts.class_code != facts.class_code);
 	dev->facts = facts;
 	dev->facts.has_way = claim_way(b->ways, dev);

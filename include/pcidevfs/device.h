@@ -43,6 +43,10 @@ enum cap {
 	CAP_VGPU_HOST = 1 << 11, /* a GPU of a vendor whose driver makes vGPUs: has vgpu_support */
 	CAP_TYPES = 1 << 12,	 /* it, or its VFs, can have vGPU types: has profiles */
 	CAP_CREATE = 1 << 13,	 /* makes mediated devices: has create */
+	CAP_IDS = 1 << 14,	/* has ids and a class */
+	CAP_USB = 1 << 15,	/* a USB device: has serial, speed, interfaces */
+	CAP_HOSTED = 1 << 16,	/* a USB device of a PCI controller: has the link controller */
+	CAP_PORT = 1 << 17,	/* a USB device on a port of a hub: has the link parent */
 	CAP_END,	     /* above all of them */
 };
 
@@ -56,6 +60,7 @@ enum kind {
 	KIND_BRIDGE,
 	KIND_MDEV,
 	KIND_USB,
+	KIND_HUB,
 	KIND_COUNT
 };
 
