@@ -21,6 +21,7 @@
 #include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
 #include "ops.h"
+#include "backend/gpu/known.h"
 #include "backend/pci/serials.h"
 #include "backend/pci/variant.h"
 #include "backend/vfio/vfio.h"
@@ -107,6 +108,7 @@ static int open_parts(struct backend *b, const struct roots *roots, struct err *
 		return rc;
 	ends_open(&b->ends, &b->sys);
 	b->real = !fstatfs(b->sys.fd[ROOT_SYS], &fs) && fs.f_type == SYSFS_MAGIC;
+	b->known_types = b->real && sizeof(ino_t) == 8 ? known_new() : NULL;
 	b->variants = b->real ? variants_load() : strdup("");
 	if (!b->variants)
 		return fail(err, ENOMEM, "no memory for the names of vfio drivers");
@@ -167,11 +169,13 @@ bool backend_free(struct backend *b)
 	free((char *)b->roots.dev);
 	free((char *)b->roots.proc);
 	free(b->variants);
+	known_free(b->known_types);
 	pthread_cond_destroy(&b->guards.wake);
 	pthread_mutex_destroy(&b->guards.lock);
 	pthread_mutex_destroy(&b->ends.lock);
 	pthread_mutex_destroy(&b->owning);
 	pthread_mutex_destroy(&b->views.lock);
+	free(b->views.listed);
 	for (int i = 0; i < GUARD_COUNT; i++)
 		pthread_mutex_destroy(&b->guards.views[i].lock);
 	pthread_cond_destroy(&b->guards.ended);
@@ -210,6 +214,7 @@ struct around {
 	/* the last group whose members were added: members tend to follow each other */
 	int32_t group;
 	bool failed; /* no memory: some are missing */
+	bool lists; /* of those that are added, only vGPU types are to be read */
 };
 
 static void add(struct around *a, const struct key *key)
@@ -221,7 +226,7 @@ static void add(struct around *a, const struct key *key)
 		return;
 	}
 	a->v = rows;
-	rows[a->n++] = (struct touched){ .key = *key };
+	rows[a->n++] = (struct touched){ .key = *key, .lists = a->lists };
 }
 
 static void add_vf(void *ctx, int index, const struct key *vf)
@@ -276,8 +281,10 @@ static void add_around(struct backend *b, const struct key *dev, bool after, str
 		add_children(b->model, d, a);
 	}
 	d = after && d && d->caps & CAP_VGPU ? model_parent(b->model, d) : NULL;
+	a->lists = true;
 	if (d)
 		add_children(b->model, d, a);
+	a->lists = false;
 	model_unlock(b->model);
 	if (pf)
 		pci_vfs(&b->sys, dev, add_vf, a);
@@ -287,7 +294,7 @@ static int by_key(const void *left, const void *right)
 {
 	const struct touched *a = left, *b = right;
 
-	return key_cmp(&a->key, &b->key);
+	return key_cmp(&a->key, &b->key) ?: a->lists - b->lists;
 }
 
 /* All that an operation on these touches, each once: members of one group add each other. */
@@ -308,52 +315,6 @@ static int collect_around(struct backend *b, const struct key *devs, size_t n_de
 	return 0;
 }
 
-static int guard_or_fail(struct backend *b, enum guard guard, const struct key *devs, size_t n,
-			 struct err *err)
-{
-	static const char *const whats[GUARD_COUNT] = {
-		[GUARD_CRITICAL] = "what the host itself needs",
-		[GUARD_HOLDERS] = "which processes hold the devices",
-	};
-	int rc = guard_run(b, guard, devs, n);
-
-	return rc ? fail(err, -rc, "cannot determine %s: %s; see health", whats[guard],
-			 strerror(-rc))
-		  : 0;
-}
-
-/* Selects devices that an operation could take away. A device that a guest can have has nothing
- * below it that the host could need, so GUARD_CRITICAL skips it. */
-static size_t select_guarded(struct backend *b, enum guard guard, const struct touched *v, size_t n,
-			     struct key *ret)
-{
-	size_t found = 0;
-
-	model_lock(b->model);
-	for (size_t i = 0; i < n; i++) {
-		const struct device *dev = model_find(b->model, &v[i].key);
-
-		if (dev && dev->caps & CAP_CLAIM &&
-		    (guard != GUARD_CRITICAL || dev->facts.use != USE_GUEST))
-			ret[found++] = dev->key;
-	}
-	model_unlock(b->model);
-	return found;
-}
-
-static int ask_guards(struct backend *b, const struct touched *v, size_t n, struct err *err)
-{
-	_free_ struct key *devs = calloc(n + 1, sizeof(*devs));
-	int rc = devs ? 0 : fail(err, ENOMEM, "no memory to examine the devices");
-
-	for (int guard = 0; guard < GUARD_COUNT && !rc; guard++) {
-		size_t found = select_guarded(b, guard, v, n, devs);
-
-		rc = found ? guard_or_fail(b, guard, devs, found, err) : 0;
-	}
-	return rc;
-}
-
 static int observe(struct backend *b, const struct key *devs, const struct around *a, bool guards,
 		   struct err *err)
 {
@@ -368,7 +329,7 @@ static int observe(struct backend *b, const struct key *devs, const struct aroun
 	if (rc)
 		return fail(err, -rc, "%s cannot be examined: %s", devs[0].name, strerror(-rc));
 	serials_of(b, a->v, a->n); /* an intent for a card is stored with its serial */
-	return guards ? ask_guards(b, a->v, a->n, err) : 0;
+	return guards ? guards_ask(b, a->v, a->n, err) : 0;
 }
 
 int backend_observe(void *backend, const struct key *devs, size_t n_devs, bool guards,
@@ -397,7 +358,7 @@ int backend_guard(void *backend, const struct key *dev, struct err *err)
 		add_children(b->model, d, &a);
 	model_unlock(b->model);
 	rc = a.failed ? fail(err, ENOMEM, "no memory to examine the devices")
-		      : ask_guards(b, a.v, a.n, err);
+		      : guards_ask(b, a.v, a.n, err);
 	free(a.v);
 	return rc;
 }

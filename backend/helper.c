@@ -15,6 +15,7 @@
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 #include "program.h"
+#include "backend/gpu/daemons.h"
 #include "backend/gpu/nvidia.h"
 #include "backend/pci/liveness.h"
 #include "backend/pci/serials.h"
@@ -23,7 +24,7 @@
 /* The roots and the deadline of a request. */
 struct task {
 	const struct sysfs *s;
-	const char *driver; /* root directory of the vendor's driver */
+	const char *driver; /* root directory of the vendor's driver; "": to be found */
 	unsigned int deadline_ms;
 };
 
@@ -73,6 +74,12 @@ static int do_holders(const struct task *t, char *const *argv, struct out *answe
 	return holders_scan(t->s, only(argv[1]), answer);
 }
 
+static int do_daemons(const struct task *t, char *const *argv, struct out *answer)
+{
+	(void)argv;
+	return daemons_scan(t->s, answer);
+}
+
 static int do_critical(const struct task *t, char *const *argv, struct out *answer)
 {
 	return critical_scan(t->s, only(argv[1]), answer);
@@ -120,6 +127,7 @@ static const struct helper_request {
 	{ "link", 2, HELPER_SYSFS, true, do_link },    /* path: last component of its target */
 	/* ids (key.h) separated by blanks; "": all */
 	{ "holders", 2, HELPER_HOLDERS, true, do_holders },
+	{ "daemons", 1, HELPER_HOLDERS, true, do_daemons },    /* of the vendor that run */
 	{ "critical", 2, HELPER_CRITICAL, true, do_critical }, /* the same */
 	{ "serials", 2, HELPER_CONFIG, true, do_serials },     /* ids */
 	/* ids, with "!" in front if the device may be woken */

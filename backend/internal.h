@@ -20,6 +20,7 @@ struct bus_ops;
 struct claim_ops;
 struct err;
 struct io;
+struct known_types;
 struct pool;
 struct step;
 
@@ -89,6 +90,7 @@ struct backend {
 	struct probes probes;
 	pthread_mutex_t owning; /* serializes changes of node owners: vfio_nodes.c */
 	bool real;		/* sysfs is this kernel's own: its modules can be loaded */
+	struct known_types *known_types; /* NULL: its inodes may come again */
 	char *variants;		/* lines of modules.alias about vfio drivers; variant.h */
 	int stop_fd;
 	bool hears; /* backend_hear() was called */
@@ -106,6 +108,8 @@ struct touched {
 	struct key key;
 	uint64_t removed;
 	uint64_t heard; /* views_now() at the last event */
+	uint64_t heard_ms; /* when the first one was heard; 0: none */
+	bool lists; /* read only which vGPU types can be made of it */
 };
 
 /* Observes these functions (NULL: all; others are then removed from the model) and the PF of each
@@ -141,6 +145,11 @@ unsigned int guard_deadline(enum guard guard);
 /* Likewise, for calls that need the answer now: those during a run share the next. devs NULL:
  * all. */
 int guard_run(struct backend *b, enum guard guard, const struct key *devs, size_t n);
+/* Likewise; refuses in a sentence. */
+int guard_or_fail(struct backend *b, enum guard guard, const struct key *devs, size_t n,
+		  struct err *err);
+/* Likewise, all guards about those of them that an operation could take away. */
+int guards_ask(struct backend *b, const struct touched *v, size_t n, struct err *err);
 /* If guards_main() is asking about all of these, with a question begun after `since` (us), blocks
  * until that has ended. True: it was answered. False: the caller must ask. */
 bool guard_await(struct backend *b, enum guard guard, const struct key *devs, size_t n,
@@ -166,5 +175,7 @@ void guards_stop(struct backend *b);
 
 /* Opens the kernel's broadcast socket; returns it or -errno. */
 int listen_open(void);
+/* Opens, or takes over, the inotify descriptor for nodes. */
+int listen_watch(const struct backend *b);
 
 #endif

@@ -19,11 +19,14 @@
 #include "pcidevfs/uevent.h"
 #include "pcidevfs/util.h"
 #include "backend/guard/rtnl.h"
+#include "backend/mdev/mdev.h"
 
 /* A driver's bind makes some ten events within a millisecond; one look after them is enough. */
 #define QUIET_MS 5
 #define BURST_MS 20
 #define RESCAN_MS 10000 /* only if uevents are not available */
+/* An operation looks at what it has changed before it ends; only a slow one is not waited for. */
+#define OPERATION_MS 100
 /* Anybody may open vfio/vfio at any rate, so NODES_MS limits how often node events are read. */
 #define TOUCHED_MAX 1024
 #define NODES_MS 10
@@ -45,7 +48,7 @@ struct listener {
 	struct pollfd fds[SRC_COUNT];
 	int watch_dir, watch_cdevs; /* inotify watches, -1 while the directory is missing */
 	uint64_t nodes_due;
-	struct touched touched[TOUCHED_MAX];
+	struct touched touched[TOUCHED_MAX], due[TOUCHED_MAX]; /* due: while it looks */
 	size_t n;
 	bool all;
 	struct view since; /* open while n; detects other looks meanwhile */
@@ -69,6 +72,8 @@ static void touch(struct listener *l, const struct key *key, uint64_t removed)
 	if (removed > l->touched[i].removed)
 		l->touched[i].removed = removed;
 	l->touched[i].heard = views_now(&l->b->views);
+	if (!l->touched[i].heard_ms)
+		l->touched[i].heard_ms = now_ms();
 }
 
 static void touch_group(struct listener *l, int32_t group)
@@ -98,7 +103,7 @@ static void on_device(struct listener *l, const struct bus_ops *bus, const struc
 {
 	struct key key;
 
-	if (bus->heard(ev, &key))
+	if (bus->heard(ev, &key) && !(key.bus == BUS_MDEV && mdev_of_vf(l->b->model, ev)))
 		touch(l, &key,
 		      strcmp(ev->action, "remove") ||
 				      strcmp(strrchr(ev->devpath, '/') + 1, key.name)
@@ -363,42 +368,57 @@ static int gather(struct listener *l, int ms)
 }
 
 /* An operation looks by itself at what it changed. */
-static void drop_seen(struct listener *l)
+static bool is_in_operation(struct model *m, const struct touched *t)
 {
-	size_t n = 0;
+	const struct device *dev;
+	bool busy;
 
-	if (!l->n)
-		return;
-	view_end(&l->b->views, &l->since);
+	if (t->removed || now_ms() - t->heard_ms >= OPERATION_MS)
+		return false;
+	model_lock(m);
+	dev = model_find(m, &t->key);
+	busy = dev && dev->busy[0] && !dev->stuck[0];
+	model_unlock(m);
+	return busy;
+}
+
+/* Moves to due what nobody has looked at since it was heard, and keeps what an operation will. */
+static size_t take_due(struct listener *l, struct touched due[static TOUCHED_MAX])
+{
+	size_t n = 0, kept = 0;
+
 	for (size_t i = 0; i < l->n; i++) {
-		const struct touched *t = &l->touched[i];
+		struct touched *t = &l->touched[i];
 
-		if (!t->removed && view_saw_later(&l->since, &t->key, t->heard))
+		if (!t->removed && view_saw_later(&l->b->views, &l->since, &t->key, t->heard))
 			guards_want_again(l->b, &t->key);
+		else if (!l->all && is_in_operation(l->b->model, t))
+			l->touched[kept++] = *t;
 		else
-			l->touched[n++] = *t;
+			due[n++] = *t;
 	}
-	l->n = n;
-	view_free(&l->since);
+	if (l->n && !kept) {
+		view_end(&l->b->views, &l->since);
+		view_free(&l->since);
+	}
+	l->n = kept;
+	return n;
 }
 
 /* Without memory we go on: the next full scan finds what was missed. */
 static void look(struct listener *l)
 {
+	size_t n = take_due(l, l->due);
 	bool all = l->all;
-	size_t n;
 	int rc = 0;
 
-	drop_seen(l);
-	n = l->n;
 	l->all = false;
-	l->n = 0;
 	if (all || n)
-		rc = look_at(l->b, all ? NULL : l->touched, n, PATIENCE_MS);
+		rc = look_at(l->b, all ? NULL : l->due, n, PATIENCE_MS);
 	if (all)
 		l->last_scan = now_ms();
 	for (size_t i = 0; i < n && !all; i++)
-		guards_want_again(l->b, &l->touched[i].key);
+		guards_want_again(l->b, &l->due[i].key);
 	if (all)
 		guards_want_again(l->b, NULL);
 	l->all = rc == -ENOMEM;
@@ -411,36 +431,11 @@ static int timeout_ms(const struct listener *l)
 
 	if (l->all)
 		return 1000;
+	if (l->n)
+		return BURST_MS;
 	if (l->b->uevent_fd >= 0)
 		return -1;
 	return due > now ? (int)(due - now) : 0;
-}
-
-static int open_table(struct backend *b, const char *name)
-{
-	return openat(b->sys.fd[ROOT_PROC], name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-}
-
-static int open_watch(const struct backend *b)
-{
-	if (b->roots.watch > 0)
-		return fcntl(b->roots.watch, F_DUPFD_CLOEXEC, 0);
-	return inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-}
-
-void backend_hear(struct backend *b)
-{
-	if (b->hears)
-		return;
-	b->hears = true;
-	/* Init's table, because the daemon may be in its own mount namespace. Plain files, in a
-	 * tree made for tests, never report POLLPRI. */
-	b->ears.mounts = open_table(b, "1/mounts");
-	b->ears.swaps = open_table(b, "swaps");
-	/* Without the right to it, or over a test tree, the uevents of NICs must suffice. */
-	b->ears.network = rtnl_listen(&b->sys);
-	if (b->uevent_fd < 0)
-		b->uevent_fd = listen_open();
 }
 
 static void listener_open(struct listener *l, struct backend *b)
@@ -449,7 +444,7 @@ static void listener_open(struct listener *l, struct backend *b)
 	*l = (struct listener){ .b = b, .watch_dir = -1, .watch_cdevs = -1, .last_scan = now_ms() };
 	l->fds[SRC_STOP] = (struct pollfd){ .fd = b->stop_fd, .events = POLLIN };
 	l->fds[SRC_UEVENT] = (struct pollfd){ .fd = b->uevent_fd, .events = POLLIN };
-	l->fds[SRC_NODES] = (struct pollfd){ .fd = open_watch(b), .events = POLLIN };
+	l->fds[SRC_NODES] = (struct pollfd){ .fd = listen_watch(b), .events = POLLIN };
 	l->fds[SRC_MOUNTS] = (struct pollfd){ .fd = b->ears.mounts, .events = POLLPRI };
 	l->fds[SRC_SWAPS] = (struct pollfd){ .fd = b->ears.swaps, .events = POLLPRI };
 	l->fds[SRC_NETWORK] = (struct pollfd){ .fd = b->ears.network, .events = POLLIN };

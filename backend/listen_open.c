@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The kernel's broadcast socket. */
+/* What the listener listens to. */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/netlink.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "internal.h"
+#include "backend/guard/rtnl.h"
 
 #define RECEIVE_BUFFER (8 << 20)
 
@@ -27,4 +30,31 @@ int listen_open(void)
 	rc = -errno;
 	close(fd);
 	return rc;
+}
+
+static int open_table(struct backend *b, const char *name)
+{
+	return openat(b->sys.fd[ROOT_PROC], name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+void backend_hear(struct backend *b)
+{
+	if (b->hears)
+		return;
+	b->hears = true;
+	/* Init's table, because the daemon may be in its own mount namespace. Plain files, in a
+	 * tree made for tests, never report POLLPRI. */
+	b->ears.mounts = open_table(b, "1/mounts");
+	b->ears.swaps = open_table(b, "swaps");
+	/* Without the right to it, or over a test tree, the uevents of NICs must suffice. */
+	b->ears.network = rtnl_listen(&b->sys);
+	if (b->uevent_fd < 0)
+		b->uevent_fd = listen_open();
+}
+
+int listen_watch(const struct backend *b)
+{
+	if (b->roots.watch > 0)
+		return fcntl(b->roots.watch, F_DUPFD_CLOEXEC, 0);
+	return inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 }

@@ -296,6 +296,37 @@ static int run(const struct program *p, const struct opened *o, char *const *wor
 	return rc;
 }
 
+static int open_below(const char *driver, const struct program *p, struct opened *o,
+		      struct err *err)
+{
+	closep(&o->root);
+	o->root = open(driver, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (o->root < 0)
+		return fail(err, errno == ENOENT ? EOPNOTSUPP : errno,
+			    "the driver's root %s cannot be opened: %s", driver, strerror(errno));
+	return open_program(o->root, driver, p->path, &o->program, err);
+}
+
+/* Looked for each time: a driver that comes in a container may come late. The first root that has
+ * the program counts, even if the program cannot be trusted there. */
+static int find_file(const char *driver, const struct program *p, struct opened *o, struct err *err)
+{
+	/* The host's own; where NVIDIA's GPU operator has that of its driver container. */
+	static const char *const usual[] = { "/", "/run/nvidia/driver" };
+	int rc = -EOPNOTSUPP;
+
+	if (driver[0])
+		return open_below(driver, p, o, err);
+	for (size_t i = 0; i < ARRAY_SIZE(usual) && rc == -EOPNOTSUPP; i++)
+		rc = open_below(usual[i], p, o, err);
+	return rc != -EOPNOTSUPP
+		       ? rc
+		       : fail(err, EOPNOTSUPP,
+			      "neither %s nor %s has %s: install the driver, or name its root with "
+			      "--driver-root",
+			      usual[0], usual[1], p->path);
+}
+
 static int find_and_run(const char *driver, char *const *words, unsigned int ms, struct opened *o,
 			struct err *err)
 {
@@ -307,11 +338,7 @@ static int find_and_run(const char *driver, char *const *words, unsigned int ms,
 			    words[0], words[1], words[2]);
 	if (confine_lacks(CAP(SYS_ADMIN) | CAP(SYS_CHROOT)))
 		return fail(err, EPERM, "%s cannot be started", p->name);
-	o->root = open(driver, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (o->root < 0)
-		return fail(err, errno == ENOENT ? EOPNOTSUPP : errno,
-			    "the driver's root %s cannot be opened: %s", driver, strerror(errno));
-	rc = open_program(o->root, driver, p->path, &o->program, err);
+	rc = find_file(driver, p, o, err);
 	return rc ? rc : run(p, o, words, ms, err);
 }
 

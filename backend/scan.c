@@ -8,6 +8,7 @@
 #include "claim.h"
 #include "internal.h"
 #include "backend/gpu/types.h"
+#include "backend/gpu/world.h"
 #include "backend/pci/naming.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -21,8 +22,10 @@ struct seen {
 	bool looked, again; /* again: observe it once more */
 	bool present;
 	bool unknown; /* it could not be observed: the old facts stay */
-	bool taken;   /* its facts are those of the model now */
 	bool other;   /* it changed its class or its doubt: does the host need it? */
+	bool lists;   /* only the types that can be made of it are read */
+	bool taken;   /* its facts are those of the model now */
+	bool tells;   /* its types are the newest */
 	struct facts facts;
 	struct vgpu_types *types; /* NULL: none can be made of it */
 };
@@ -37,17 +40,18 @@ struct batch {
 	unsigned int patience_ms;
 };
 
-static void batch_add(struct batch *b, const struct key *key, uint64_t removed, bool again)
+static struct seen *batch_add(struct batch *b, const struct key *key, uint64_t removed, bool again)
 {
 	struct seen *v = more_rows(b->v, b->n, &b->cap, sizeof(*v));
 
 	if (!v) {
 		b->failed = true;
-		return;
+		return NULL;
 	}
 	b->v = v;
-	b->v[b->n] = (struct seen){ .removed = removed, .again = again };
-	b->v[b->n++].key = *key;
+	v += b->n++;
+	*v = (struct seen){ .key = *key, .removed = removed, .again = again };
+	return v;
 }
 
 static int by_key(const void *left, const void *right)
@@ -74,7 +78,7 @@ static void batch_sort(struct batch *b)
 	for (size_t i = 1; i < b->n; i++) {
 		struct seen *last = &b->v[n], *next = &b->v[i];
 		uint64_t removed = last->removed > next->removed ? last->removed : next->removed;
-		bool again = last->again || next->again;
+		bool again = last->again || next->again, lists = last->lists && next->lists;
 
 		if (by_key(last, next)) {
 			b->v[++n] = *next;
@@ -84,8 +88,27 @@ static void batch_sort(struct batch *b)
 			*last = *next;
 		last->removed = removed;
 		last->again = again;
+		last->lists = lists;
 	}
 	b->n = n + 1;
+}
+
+/* False: there is more to see. */
+static bool look_at_types(struct backend *b, struct seen *s)
+{
+	char id[sizeof(s->facts.profile_id)];
+	const struct device *dev;
+
+	model_lock(b->model);
+	dev = model_find(b->model, &s->key);
+	if (dev)
+		STR_COPY(id, dev->facts.profile_id);
+	model_unlock(b->model);
+	if (!dev || vgpu_changed(&b->sys, &s->key, id))
+		return false;
+	s->types = vgpu_list(b, &s->key, NULL);
+	s->unknown = true;
+	return true;
 }
 
 static void look(struct backend *b, struct batch *batch)
@@ -111,11 +134,21 @@ static void look(struct backend *b, struct batch *batch)
 		view_at(&b->views, batch->view, &s->key);
 		free(s->types);
 		s->types = NULL;
+		s->lists = s->lists && look_at_types(b, s);
+		if (s->lists)
+			continue;
 		rc = bus->observe(b, &s->key, &s->facts, &s->types);
 		s->present = !rc;
 		s->unknown = rc && rc != -ENODEV;
 		batch->failed |= s->unknown;
 	}
+}
+
+/* A VF that comes or goes changes its PF; one that is only read again does not. */
+static bool is_old_vf(const struct device *known, const struct seen *s)
+{
+	return known && s->present && !s->removed && known->facts.index >= 0 &&
+	       known->key.bus == BUS_PCI && key_eq(&known->facts.parent, &s->facts.parent);
 }
 
 /* Adds the parent of each, from facts or as the model remembers it. The removal of VFs sends no
@@ -134,6 +167,8 @@ static void add_parents(struct model *m, struct batch *b)
 
 		dev = model_find(m, &b->v[i].key);
 		anybodys |= gone && !dev && b->v[i].key.bus == BUS_PCI;
+		if (b->v[i].lists || is_old_vf(dev, &b->v[i]))
+			continue;
 		if (present && parent.bus)
 			batch_add(b, &parent, 0, false);
 		if (dev && dev->facts.parent.bus)
@@ -245,6 +280,7 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 	struct device *dev;
 	struct facts facts;
 
+	s->tells = s->lists && known && s->types && view_lists(&b->views, batch->view, &s->key);
 	if (s->unknown || is_overtaken(m, batch, s))
 		return true;
 	view_tell(&b->views, batch->view, &s->key);
@@ -274,22 +310,27 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 	if (names)
 		dev->names = *names;
 	s->taken = true;
+	s->tells = s->types && view_lists(&b->views, batch->view, &s->key);
 	return true;
 }
 
 /* The vGPU types of a card are told by all of its VFs. Nobody sees one published without the
- * other. */
+ * other. A device gets the name of its type even from a list that is not the newest. */
 static void publish(struct model *m, const struct batch *batch)
 {
 	static void (*const passes[])(struct model *, struct device *,
-				      const struct vgpu_types *) = { types_name, types_rename,
-								     types_note };
+				      const struct vgpu_types *, struct types_last *) = {
+		types_name, types_rename, types_note
+	};
 
 	for (size_t p = 0; p < ARRAY_SIZE(passes); p++) {
+		struct types_last last = { 0 };
+
 		for (size_t i = 0; i < batch->n; i++)
-			if (batch->v[i].taken && batch->v[i].types)
+			if (batch->v[i].tells ||
+			    (batch->v[i].taken && batch->v[i].types && passes[p] != types_note))
 				passes[p](m, model_edit(m, &batch->v[i].key, false),
-					  batch->v[i].types);
+					  batch->v[i].types, &last);
 		model_publish(m);
 	}
 }
@@ -384,8 +425,12 @@ int scan_some(struct backend *b, struct view *view, const struct touched *v, siz
 	int rc;
 
 	batch_begin(b, &batch, view, patience_ms);
-	for (size_t i = 0; i < n; i++)
-		batch_add(&batch, &v[i].key, v[i].removed, false);
+	for (size_t i = 0; i < n; i++) {
+		struct seen *s = batch_add(&batch, &v[i].key, v[i].removed, false);
+
+		if (s)
+			s->lists = v[i].lists;
+	}
 	rc = scan(b, &batch, false);
 	batch_end(b, &batch);
 	return rc;

@@ -127,7 +127,7 @@ become_spawner(const struct roots *roots, int sock, pid_t parent)
 {
 	char *argv[] = { (char *)"pcidevfs-spawner", (char *)SPAWNER_ARG, (char *)roots->sysfs,
 			 (char *)roots->dev,	     (char *)roots->proc,
-			 (char *)(roots->driver ? roots->driver : "/"), NULL };
+			 (char *)(roots->driver ? roots->driver : ""), NULL };
 
 	prctl(PR_SET_NAME, "pcidevfs-spawn");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

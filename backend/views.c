@@ -51,11 +51,17 @@ bool view_is_old(const struct view *view, const struct key *key)
 	return view->all_newer || find_newer(view, key);
 }
 
-bool view_saw_later(const struct view *view, const struct key *key, uint64_t than)
+bool view_saw_later(struct views *views, const struct view *view, const struct key *key,
+		    uint64_t than)
 {
-	const struct newer *newer = find_newer(view, key);
+	const struct newer *newer;
+	bool saw;
 
-	return !view->failed && (view->all_newer > than || (newer && newer->number > than));
+	pthread_mutex_lock(&views->lock);
+	newer = find_newer(view, key);
+	saw = !view->failed && (view->all_newer > than || (newer && newer->number > than));
+	pthread_mutex_unlock(&views->lock);
+	return saw;
 }
 
 static void later(uint64_t *number, uint64_t than)
@@ -91,6 +97,28 @@ void view_tell(struct views *views, const struct view *view, const struct key *k
 		if (v->number < view->number)
 			note_newer(v, key, view->number);
 	pthread_mutex_unlock(&views->lock);
+}
+
+bool view_lists(struct views *views, const struct view *view, const struct key *key)
+{
+	struct newer *rows = views->listed;
+	size_t i = 0;
+	bool newest;
+
+	pthread_mutex_lock(&views->lock);
+	while (i < views->n_listed && !key_eq(&rows[i].key, key))
+		i++;
+	if (i == views->n_listed)
+		rows = more_rows(rows, i, &views->cap_listed, sizeof(*rows));
+	newest = !rows || i == views->n_listed || rows[i].number <= view->number;
+	if (rows) {
+		views->listed = rows;
+		views->n_listed += i == views->n_listed;
+		if (newest)
+			rows[i] = (struct newer){ *key, view->number };
+	}
+	pthread_mutex_unlock(&views->lock);
+	return newest;
 }
 
 void view_free(struct view *view)

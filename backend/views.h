@@ -34,6 +34,8 @@ struct views {
 	pthread_mutex_t lock;
 	uint64_t last;
 	struct view *open;
+	struct newer *listed; /* which look has told a device's vGPU types; only ever grows */
+	size_t n_listed, cap_listed;
 };
 
 /* Call it before the first access. */
@@ -48,8 +50,12 @@ void view_end(struct views *views, struct view *view);
 bool view_is_old(const struct view *view, const struct key *key);
 /* For view_saw_later(): all looks that begin from here on are later. */
 uint64_t views_now(struct views *views);
-/* After view_end(): did a look later than `than` publish this device? */
-bool view_saw_later(const struct view *view, const struct key *key, uint64_t than);
+/* Did a look later than `than` publish this device while this one was open? */
+bool view_saw_later(struct views *views, const struct view *view, const struct key *key,
+		    uint64_t than);
+/* It is about to publish the vGPU types of a device, which may be all that it has read of it. False:
+ * a later look has. */
+bool view_lists(struct views *views, const struct view *view, const struct key *key);
 void view_free(struct view *view);
 
 /* The look goes on to this device; NULL: it is done with devices. */

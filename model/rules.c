@@ -346,8 +346,15 @@ static bool is_claimed(struct device *dev)
 
 	if (!dev->intent.claim[0])
 		return false;
-	because(dev, "claimed by %s%s%s", dev->intent.claim,
-		withheld ? "; it is not offered to kubelet: " : "", withheld ? withheld : "");
+	if (dev->facts.mdevctl[0])
+		because(dev,
+			"claimed by %s, and mdevctl defines it as well, so it is not restored; write none to its claim to "
+			"leave it to mdevctl, or run mdevctl undefine",
+			dev->intent.claim);
+	else
+		because(dev, "claimed by %s%s%s", dev->intent.claim,
+			withheld ? "; it is not offered to kubelet: " : "",
+			withheld ? withheld : "");
 	return true;
 }
 
@@ -368,6 +375,11 @@ static bool is_host(struct device *dev)
 			"found on %s; the card is not identified yet, since its serial number "
 			"cannot be read: wait",
 			f->driver);
+	else if (f->use == USE_GUEST && f->mdevctl[0])
+		because(dev,
+			"found as a vGPU, %s, that mdevctl defines (start: %s); to adopt it, run mdevctl undefine, "
+			"which does not end it, then write a name to its claim",
+			f->profile, f->mdevctl);
 	else if (f->use == USE_GUEST && f->profile_id[0])
 		because(dev,
 			"found as a vGPU, %s, that others have made; write its profile, or a name "

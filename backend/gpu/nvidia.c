@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "backend/internal.h"
+#include "backend/mdev/mdev.h"
+#include "backend/mdev/mdevctl.h"
 #include "backend/ops.h"
 #include "nvidia.h"
 #include "pcidevfs/device.h"
@@ -31,6 +33,24 @@ static bool makes_vgpus(const struct sysfs *at)
 	       id[strspn(id, "0x")];
 }
 
+/* The first thing that is missing on the way to a vGPU, as far as the GPU itself shows it. */
+static const char *lack(const struct facts *f)
+{
+	if (f->use == USE_GUEST)
+		return "no: it is passed through as a whole; write none to its claim first";
+	if (f->total_vfs < 0)
+		return "no: it shows no SR-IOV; the card has none, or SR-IOV or Above 4G Decoding is "
+		       "off in the firmware";
+	if (!(f->caps & CAP_ENABLE))
+		return "no: it makes no VFs for vGPUs (sriov_vf_device is 0, as on cards that only "
+		       "have MIG)";
+	if (!f->driver[0])
+		return "no: it has no driver; load NVIDIA's vGPU host driver";
+	if (strcmp(f->driver, "nvidia"))
+		return "no: it is with another driver; NVIDIA's vGPU host driver is needed";
+	return f->num_vfs > 0 ? "" : "no: its VFs are not enabled; write 1 to enabled";
+}
+
 /* The driver refuses sriov_numvfs: only its own tool makes VFs, and of them vGPUs. */
 static void observe(const struct sysfs *at, const struct key *dev, struct facts *f)
 {
@@ -46,6 +66,8 @@ static void observe(const struct sysfs *at, const struct key *dev, struct facts 
 		f->caps |= CAP_VGPU_HOST;
 		if (f->total_vfs > 0 && makes_vgpus(at))
 			f->caps |= CAP_ENABLE | CAP_TYPES;
+		if (f->use == USE_GUEST || !sysfs_exists(at, ROOT_SYS, MDEV_TYPES))
+			STR_COPY(f->vgpu_lack, lack(f));
 		return;
 	}
 	f->caps |= CAP_VGPU | CAP_ENABLE | CAP_TYPES;
@@ -53,6 +75,8 @@ static void observe(const struct sysfs *at, const struct key *dev, struct facts 
 	world = driver_is_vfio(f->driver) ? NULL : vgpu_world_at(at);
 	if (world)
 		world->observe(at, f);
+	if (f->profile_id[0] && f->mdevs)
+		mdevctl_start(at, dev->name, f->mdev, f->mdevctl);
 }
 
 /* Reads the node's number from a line such as "Device Minor: \t 0". False if there is none. */

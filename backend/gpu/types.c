@@ -22,7 +22,7 @@ static bool printable(const char *text)
 	return true;
 }
 
-static struct vgpu_type *find_id(const struct vgpu_types *types, const char *id)
+struct vgpu_type *types_find_id(const struct vgpu_types *types, const char *id)
 {
 	for (size_t i = 0; i < types->n; i++)
 		if (!strcmp(types->v[i].id, id))
@@ -30,9 +30,25 @@ static struct vgpu_type *find_id(const struct vgpu_types *types, const char *id)
 	return NULL;
 }
 
+struct vgpu_types *types_new(void)
+{
+	struct vgpu_types *types = malloc(sizeof(*types)); /* most of it is never touched */
+
+	if (types)
+		types->n = 0;
+	return types;
+}
+
+struct vgpu_types *types_shrink(struct vgpu_types *types)
+{
+	size_t size = offsetof(struct vgpu_types, v) + types->n * sizeof(types->v[0]);
+
+	return realloc(types, size) ?: types;
+}
+
 void types_add(struct vgpu_types *types, const struct vgpu_type *type)
 {
-	struct vgpu_type *at = find_id(types, type->id);
+	struct vgpu_type *at = types_find_id(types, type->id);
 	int32_t size = type->framebuffer_mib;
 
 	if (!type->name[0] || !type->id[0] || !printable(type->name))
@@ -299,7 +315,7 @@ static int by_id(const void *left, const void *right)
 }
 
 /* In the order of ids, which both worlds share; directories have none. */
-static void keep(struct model *m, struct device *dev, struct vgpu_types *types)
+void types_keep(struct model *m, struct device *dev, struct vgpu_types *types)
 {
 	struct out o = { 0 };
 
@@ -307,175 +323,4 @@ static void keep(struct model *m, struct device *dev, struct vgpu_types *types)
 	print(types, &o);
 	model_set_text(m, &dev->facts.profiles, out_text(&o), o.len);
 	out_free(&o);
-}
-
-/* ---- what a look has found */
-
-/* The vGPUs of a card, as far as they are known. */
-struct used {
-	const struct device *first, *idle; /* one that is a vGPU, one that could be */
-	int n;
-	int32_t mib, size; /* of all of them; of each, -1: they differ or are unknown */
-};
-
-static void count(struct used *u, const struct device *vf)
-{
-	int32_t size = types_framebuffer(vf->facts.profile);
-
-	if (!vf->facts.profile_id[0]) {
-		u->idle = !u->idle && vf->caps & CAP_VGPU ? vf : u->idle;
-		return;
-	}
-	u->size = u->first && u->size != size ? -1 : size;
-	u->first = u->first ? u->first : vf;
-	u->mib += size > 0 ? size : 0;
-	u->n++;
-}
-
-static struct used used_of(struct model *m, const struct device *card)
-{
-	struct used u = { .size = -1 };
-	const struct device *vfs[INTENT_VFS];
-	size_t n = model_children(m, &card->key, BUS_PCI, vfs, INTENT_VFS);
-
-	for (size_t i = 0; i < n && i < INTENT_VFS; i++)
-		count(&u, vfs[i]);
-	return u;
-}
-
-static void say_why(const struct device *dev, const struct used *u, struct vgpu_type *t)
-{
-	if (dev->facts.profile_id[0])
-		snprintf(t->why, sizeof(t->why), "it is %s now", dev->facts.profile);
-	else if (u->n && u->size > 0 && t->framebuffer_mib > 0 && u->size != t->framebuffer_mib)
-		snprintf(t->why, sizeof(t->why),
-			 "all vGPUs of a card have one size, and %s is %s",
-			 u->first->key.name, u->first->facts.profile);
-	else if (u->n)
-		snprintf(t->why, sizeof(t->why), "%d vGPUs use %d MiB of the card", u->n,
-			 (int)u->mib);
-	else
-		t->why[0] = '\0';
-}
-
-/* Fills in what this device can be now, of all that its card is known to have. */
-static void list_own(struct vgpu_types *known, const struct vgpu_types *seen,
-		     const struct device *dev, const struct used *u)
-{
-	for (size_t i = 0; i < known->n; i++) {
-		struct vgpu_type *t = &known->v[i];
-		const struct vgpu_type *now = types_find(seen, t->id, NULL);
-
-		t->available = now ? now->available : 0;
-		t->why[0] = '\0';
-		if (t->available <= 0)
-			say_why(dev, u, t);
-	}
-}
-
-/* What the card can still have. seen: what can be made of a VF that is no vGPU. */
-static void list_card(struct vgpu_types *known, const struct vgpu_types *seen, const struct used *u)
-{
-	for (size_t i = 0; i < known->n; i++) {
-		struct vgpu_type *t = &known->v[i];
-		const struct vgpu_type *now = types_find(seen, t->id, NULL);
-		int64_t n = 1;
-
-		if (t->max > 0 && t->framebuffer_mib > 0)
-			n = t->max - u->mib / t->framebuffer_mib - !!(u->mib % t->framebuffer_mib);
-		t->why[0] = '\0';
-		t->available = 0;
-		if (u->idle && now && now->available > 0)
-			t->available = n > 1 ? (int32_t)n : 1;
-	}
-}
-
-static void name_profile(struct device *dev, const struct vgpu_types *known)
-{
-	struct facts *f = &dev->facts;
-	const struct vgpu_type *t = f->profile_id[0] ? types_find(known, f->profile_id, NULL)
-						     : NULL;
-
-	if (t)
-		STR_COPY(f->profile, t->name);
-	else if (!f->profile[0])
-		STR_COPY(f->profile, f->profile_id);
-	dev->names.resource[0] = '\0'; /* what is no vGPU is not offered */
-	if (f->profile[0])
-		types_resource(f->profile, dev->names.resource);
-}
-
-static struct device *card_of(struct model *m, struct device *dev)
-{
-	return device_is_vf(dev) ? model_edit(m, &dev->facts.parent, false) : dev;
-}
-
-/* Another driver, or the other world, has another id for this name. Where one id is still the same
- * the others are types with the same name, for which there is no room now. */
-static void drop_renumbered(struct vgpu_types *known, const struct vgpu_types *seen,
-			    const char *name)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < known->n; i++)
-		if (!strcmp(known->v[i].name, name) && find_id(seen, known->v[i].id))
-			return;
-	for (size_t i = 0; i < known->n; i++)
-		if (strcmp(known->v[i].name, name))
-			known->v[n++] = known->v[i];
-	known->n = n;
-}
-
-void types_name(struct model *m, struct device *dev, const struct vgpu_types *seen)
-{
-	struct device *card = dev ? card_of(m, dev) : NULL;
-	_free_ struct vgpu_types *known = calloc(1, sizeof(*known));
-
-	if (!card || !known)
-		return;
-	types_of(m, card, known);
-	if (!card->facts.driver[0]) /* the next one may have others */
-		known->n = 0;
-	for (size_t i = 0; i < seen->n; i++) {
-		drop_renumbered(known, seen, seen->v[i].name);
-		types_add(known, &seen->v[i]);
-	}
-	keep(m, card, known);
-	if (dev->caps & CAP_VGPU || dev->facts.caps & CAP_VGPU)
-		name_profile(dev, known);
-}
-
-void types_rename(struct model *m, struct device *dev, const struct vgpu_types *seen)
-{
-	struct device *card = dev ? card_of(m, dev) : NULL;
-	_free_ struct vgpu_types *known = NULL;
-
-	(void)seen;
-	if (!card || !dev->facts.profile_id[0] || strcmp(dev->facts.profile, dev->facts.profile_id))
-		return;
-	known = calloc(1, sizeof(*known));
-	if (!known)
-		return;
-	types_of(m, card, known);
-	name_profile(dev, known);
-}
-
-/* Of a VF that is a vGPU the kernel lists nothing: what another one has been told counts. */
-void types_note(struct model *m, struct device *dev, const struct vgpu_types *seen)
-{
-	struct device *card = dev ? card_of(m, dev) : NULL;
-	_free_ struct vgpu_types *known = calloc(1, sizeof(*known));
-	_free_ struct vgpu_types *others = calloc(1, sizeof(*others));
-	struct used u;
-
-	if (!card || !known || !others || card == dev)
-		return;
-	types_of(m, card, known);
-	u = used_of(m, card);
-	if (u.idle && dev->facts.profile_id[0]) /* as it was noted a moment ago */
-		types_of(m, model_edit(m, &u.idle->key, false), others);
-	list_card(known, dev->facts.profile_id[0] ? others : seen, &u);
-	keep(m, card, known);
-	list_own(known, seen, dev, &u);
-	keep(m, dev, known);
 }

@@ -26,9 +26,14 @@ struct vgpu_type {
 };
 
 struct vgpu_types {
-	struct vgpu_type v[TYPES_MAX];
 	size_t n;
+	struct vgpu_type v[TYPES_MAX]; /* n of them are there after types_shrink() */
 };
+
+/* An empty list, to be freed; NULL: no memory. */
+struct vgpu_types *types_new(void);
+/* Gives back the room for more; the list may be somewhere else then. */
+struct vgpu_types *types_shrink(struct vgpu_types *types);
 
 /* Adds a type, or fills in what is known of the one with this name and id. Those beyond TYPES_MAX,
  * without a name, or with a name that no file could show, are left out. */
@@ -39,8 +44,12 @@ void types_parse(const char *text, struct vgpu_types *ret);
 /* In MiB, as the end of the name tells ("-4Q"); -1: it does not. */
 int32_t types_framebuffer(const char *name);
 
+struct vgpu_type *types_find_id(const struct vgpu_types *types, const char *id);
+
 /* A list as the device's facts have it. Call it with the model locked. */
 void types_of(struct model *m, const struct device *dev, struct vgpu_types *ret);
+/* Sorts the list, and gives it to the device's facts. Call it with the model locked. */
+void types_keep(struct model *m, struct device *dev, struct vgpu_types *types);
 /* By name, or by id. NULL: there is none. *ret_twice (may be NULL): another one has this name. */
 const struct vgpu_type *types_find(const struct vgpu_types *types, const char *name,
 				   bool *ret_twice);
@@ -53,10 +62,17 @@ void types_available(const struct vgpu_types *types, char buf[static TYPES_TEXT]
 /* What a look at several devices has found goes to their facts and those of their cards: for each of
  * them the types and its own name; once that is published, and what is stored of a card has come, the
  * names that were not known; then, for each, what it can become and who is in the way. dev is from
- * model_edit(), or NULL. */
-void types_name(struct model *m, struct device *dev, const struct vgpu_types *seen);
-void types_rename(struct model *m, struct device *dev, const struct vgpu_types *seen);
-void types_note(struct model *m, struct device *dev, const struct vgpu_types *seen);
+ * model_edit(), or NULL. last: of the call before in this pass, {} at first. */
+struct types_last {
+	const struct device *card, *dev;
+	const struct vgpu_types *seen;
+};
+void types_name(struct model *m, struct device *dev, const struct vgpu_types *seen,
+		struct types_last *last);
+void types_rename(struct model *m, struct device *dev, const struct vgpu_types *seen,
+		  struct types_last *last);
+void types_note(struct model *m, struct device *dev, const struct vgpu_types *seen,
+		struct types_last *last);
 
 /* nvidia.com/NVIDIA_A2-4Q: the name under which Harvester offers the type (spec/harvester.md 3). */
 void types_resource(const char *name, char buf[static RESOURCE_NAME]);

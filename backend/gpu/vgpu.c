@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "backend/claim.h"
+#include "backend/mdev/mdevctl.h"
 #include "backend/ops.h"
 #include "backend/use.h"
 #include "backend/vfio/vfio.h"
@@ -31,11 +32,37 @@ static int find(struct model *m, const struct request *request, const struct dev
 
 /* ---- profile */
 
-static int refuse_unknown(const struct device *dev, const struct vgpu_types *types,
+/* Its driver lists nothing that a vGPU could become. Once it is freed it can have what is as large,
+ * what its card has room for as it is, and anything if it is the only one. */
+static void list_freed(struct model *m, const struct device *dev, struct vgpu_types *types)
+{
+	const struct device *vfs[INTENT_VFS], *card = model_parent(m, dev);
+	const struct vgpu_type *own = types_find(types, dev->facts.profile_id, NULL);
+	_free_ struct vgpu_types *more = calloc(1, sizeof(*more));
+	size_t n = card ? model_children(m, &card->key, BUS_PCI, vfs, INTENT_VFS) : 0, vgpus = 0;
+
+	for (size_t i = 0; i < n && i < INTENT_VFS; i++)
+		vgpus += vfs[i]->facts.profile_id[0] != '\0';
+	if (card && more)
+		types_of(m, card, more);
+	for (size_t i = 0; i < types->n; i++) {
+		struct vgpu_type *t = &types->v[i];
+		const struct vgpu_type *now = more ? types_find(more, t->id, NULL) : NULL;
+
+		t->available = t == own || vgpus <= 1 || (now && now->available > 0) ||
+			       (own && own->framebuffer_mib > 0 &&
+				own->framebuffer_mib == t->framebuffer_mib);
+	}
+}
+
+static int refuse_unknown(struct model *m, const struct device *dev, struct vgpu_types *types,
 			  const char *name, struct err *err)
 {
+	bool vgpu = device_is_vf(dev) && dev->facts.profile_id[0];
 	char possible[TYPES_TEXT];
 
+	if (vgpu)
+		list_freed(m, dev, types);
 	types_available(types, possible);
 	if (!types->n)
 		return fail(err, EOPNOTSUPP,
@@ -43,8 +70,8 @@ static int refuse_unknown(const struct device *dev, const struct vgpu_types *typ
 			    "says why",
 			    dev->key.name, dev->facts.driver[0] ? dev->facts.driver : "none",
 			    dev->facts.parent.name);
-	return fail(err, EINVAL, "%s has no vGPU type \"%s\"; possible now: %s; all are in its profiles",
-		    dev->key.name, name, possible);
+	return fail(err, EINVAL, "%s has no vGPU type \"%s\"; possible %s: %s; all are in its profiles",
+		    dev->key.name, name, vgpu ? "in place of what it is" : "now", possible);
 }
 
 /* Others of the transaction may make room: then the step decides. */
@@ -57,20 +84,20 @@ static bool is_alone(const struct plan *plan)
 	return n == 1;
 }
 
-static int refuse_full(const struct device *dev, const struct vgpu_types *types,
-		       const struct vgpu_type *t, struct err *err)
+int vgpu_refuse_full(const char *dev, const char *type, const char *why,
+		     const struct vgpu_types *now, struct err *err)
 {
 	char possible[TYPES_TEXT];
 
-	types_available(types, possible);
-	return fail(err, ENOSPC, "%s cannot become %s: %s; possible now: %s", dev->key.name,
-		    t->name, t->why[0] ? t->why : "its card has no room for it", possible);
+	types_available(now, possible);
+	return fail(err, ENOSPC, "%s cannot become %s: %s; possible now: %s", dev, type,
+		    why && why[0] ? why : "its card has no room for it", possible);
 }
 
 int vgpu_find_type(struct model *m, const struct device *dev, const char *value, bool now,
 		   struct vgpu_type *ret, struct err *err)
 {
-	_free_ struct vgpu_types *types = calloc(1, sizeof(*types));
+	_free_ struct vgpu_types *types = types_new();
 	const struct vgpu_type *t;
 	bool twice;
 
@@ -79,14 +106,14 @@ int vgpu_find_type(struct model *m, const struct device *dev, const char *value,
 	types_of(m, dev, types);
 	t = types_find(types, value, &twice);
 	if (!t)
-		return refuse_unknown(dev, types, value, err);
+		return refuse_unknown(m, dev, types, value, err);
 	if (twice)
 		return fail(err, EINVAL,
 			    "%s has two vGPU types called \"%s\"; write the id of one, from its "
 			    "profiles",
 			    dev->key.name, value);
 	if (t->available <= 0 && now)
-		return refuse_full(dev, types, t, err);
+		return vgpu_refuse_full(dev->key.name, t->name, t->why, types, err);
 	*ret = *t;
 	STR_COPY(ret->name, types_word(types, t)); /* its id, where another has the name */
 	return 0;
@@ -133,6 +160,8 @@ static int profile_expand(struct model *m, const struct request *request, struct
 	int rc = find(m, request, &dev, err);
 
 	rc = rc ? rc : plan_touch(plan, &request->dev, err);
+	if (!rc && request->value[0] && !(dev->intent.claim[0] && holds(dev, request->value)))
+		rc = mdevctl_refuse(dev, err);
 	if (!rc && holds(dev, request->value) && !dev->stuck[0])
 		return plan_rest(dev, plan, err);
 	rc = rc ? rc : vgpu_refuse_change(dev, request, err);
@@ -185,9 +214,9 @@ static int profile_prepare(struct model *m, const struct request *request, struc
 	return 0;
 }
 
-void vgpu_note(struct model *m, struct device *dev)
+void vgpu_note(struct model *m, struct device *dev, const struct request *request)
 {
-	_free_ struct vgpu_types *types = calloc(1, sizeof(*types));
+	_free_ struct vgpu_types *types = types_new();
 	const struct vgpu_type *t = NULL;
 	struct intent *w = &dev->intent;
 
@@ -202,8 +231,16 @@ void vgpu_note(struct model *m, struct device *dev)
 		STR_COPY(w->mdev, dev->facts.mdev);
 	if (dev->facts.vgpu_params[0]) /* of one that others have made */
 		STR_COPY(w->vgpu_params, dev->facts.vgpu_params);
-	if (!w->claim[0] && !device_is_coming(dev))
+	/* Who has a restored one is stored, and restored next. */
+	if (!w->claim[0] && !device_is_coming(dev) && !request->restores)
 		STR_COPY(w->claim, NOBODY_NAMED);
+}
+
+static void end_intents(struct device *dev)
+{
+	intent_end_claim(&dev->intent);
+	dev->intent.profile[0] = dev->intent.vgpu_params[0] = '\0';
+	dev->intended[0] = '\0';
 }
 
 static int profile_settle(struct model *m, const struct request *request, struct err *err)
@@ -219,12 +256,10 @@ static int profile_settle(struct model *m, const struct request *request, struct
 			    dev->key.name, dev->facts.profile[0] ? dev->facts.profile : "no vGPU",
 			    request->value[0] ? request->value : "none");
 	if (!request->value[0]) {
-		intent_end_claim(&dev->intent);
-		dev->intent.profile[0] = dev->intent.vgpu_params[0] = '\0';
-		dev->intended[0] = '\0';
+		end_intents(dev);
 		return 0;
 	}
-	vgpu_note(m, dev);
+	vgpu_note(m, dev, request);
 	return 0;
 }
 
@@ -313,6 +348,8 @@ static int refuse_claim(const struct device *dev, const char *who, bool restores
 	const char *claim = dev->intent.claim;
 	int rc = refuse_doubt("", dev, err);
 
+	if (!rc && !claim[0])
+		rc = mdevctl_refuse(dev, err);
 	if (rc)
 		return rc;
 	if (profile ? !profile->value[0] : !dev->facts.profile_id[0])
@@ -341,6 +378,11 @@ static int claim_expand(struct model *m, const struct request *request, struct p
 		return rc;
 	if (!request->value[0] && !dev->intent.claim[0])
 		return 0;
+	/* It goes on as mdevctl's. */
+	if (!request->value[0] && dev->facts.mdevctl[0]) {
+		rc = plan_touch(plan, &request->dev, err);
+		return rc ? rc : vgpu_refuse_change(dev, request, err);
+	}
 	if (!request->value[0])
 		return fail(err, EINVAL,
 			    "%s is a vGPU, which is claimed as long as it is one; write none to "
@@ -359,8 +401,10 @@ static int claim_settle(struct model *m, const struct request *request, struct e
 
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", request->dev.name);
-	if (!request->value[0])
+	if (!request->value[0]) {
+		end_intents(dev);
 		return 0;
+	}
 	if (!dev->facts.profile_id[0])
 		return fail(err, EIO, "%s is no vGPU any more; write its profile again",
 			    dev->key.name);
@@ -371,7 +415,7 @@ static int claim_settle(struct model *m, const struct request *request, struct e
 			    dev->key.name);
 	STR_COPY(dev->intent.claim, request->value);
 	dev->intended[0] = '\0';
-	vgpu_note(m, dev);
+	vgpu_note(m, dev, request);
 	return 0;
 }
 

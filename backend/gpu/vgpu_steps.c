@@ -7,6 +7,7 @@
 
 #include "backend/internal.h"
 #include "backend/mdev/mdev.h"
+#include "backend/mdev/mdevctl.h"
 #include "backend/use.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -87,14 +88,12 @@ static int begin(struct job *j, struct err *err)
 	return rc;
 }
 
+/* By now it is no vGPU, so what its driver lists is what it can become. */
 static int refuse_full(const struct job *j, const char *why, struct err *err)
 {
-	_free_ struct vgpu_types *now = vgpu_list(&j->b->sys, &j->step->dev, NULL);
-	char possible[TYPES_TEXT];
+	_free_ struct vgpu_types *now = vgpu_list(j->b, &j->step->dev, NULL);
 
-	types_available(now ? now : &j->types, possible);
-	return fail(err, ENOSPC, "%s cannot become %s: %s; possible now: %s", j->step->dev.name,
-		    j->step->value, why, possible);
+	return vgpu_refuse_full(j->step->dev.name, j->step->value, why, now ? now : &j->types, err);
 }
 
 /* A mediated device keeps its UUID; meanwhile somebody may have given it to another one. */
@@ -132,16 +131,22 @@ static int explain_make(struct job *j, int rc, struct err *err)
 static int make(struct job *j, struct err *err)
 {
 	struct vgpu as = { 0 };
-	const struct vgpu_type *t;
-	int rc = j->world->look(j->b, j->step, j->ms, &j->types);
+	const struct vgpu_type *t = types_find(&j->types, j->step->value, NULL);
+	/* An earlier step may have made room. If there is none any more the driver refuses. */
+	bool unsure = !t || t->available <= 0;
+	int rc = j->world->mediated ? mdevctl_refuse_make(&j->b->sys, j->step->dev.name, j->uuid, err)
+				    : 0;
 
+	if (rc)
+		return rc;
+	rc = unsure ? j->world->look(j->b, j->step, j->ms, &j->types) : 0;
 	if (rc)
 		return explain(j, "reading the vGPU types", rc, err)
 			       ?: fail(err, EIO, "the vGPU types of %s cannot be read: %s",
 				       j->step->dev.name, strerror(-rc));
 	t = types_find(&j->types, j->step->value, NULL);
 	if (!t || t->available <= 0)
-		return refuse_full(j, t && t->why[0] ? t->why : "its card has no room for it", err);
+		return refuse_full(j, t ? t->why : NULL, err);
 	STR_COPY(as.id, t->id);
 	STR_COPY(as.uuid, j->uuid);
 	rc = j->world->make(j->b, j->step, j->ms, &as);
@@ -229,12 +234,22 @@ static int profile_undo(void *backend, struct step *step, unsigned int ms, struc
 	return rc || !former.id[0] ? rc : make_again(j, &former, err);
 }
 
+/* What is no vGPU nobody has open, whatever was known of the one before it. */
+static int refuse_step_vgpu(struct model *m, const struct step *step, struct err *err)
+{
+	const struct device *dev = model_find(m, &step->dev);
+
+	return dev && (dev->facts.profile_id[0] || device_is_allocated(dev))
+		       ? refuse_holder("", dev, err)
+		       : 0;
+}
+
 const struct verb vgpu_profile = { .of = "vgpu",
 				   .name = "profile",
 				   .deadline_ms = PROFILE_MS,
 				   .records = true,
 				   .lanes = true,
-				   .refuse = refuse_step_held,
+				   .refuse = refuse_step_vgpu,
 				   .run = profile_run,
 				   .undo = profile_undo };
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "backend/internal.h"
+#include "daemons.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
@@ -30,5 +31,7 @@ bool vgpu_watch(struct backend *b, bool now)
 	model_unlock(b->model);
 	if (n && now)
 		look_at(b, v, n, PATIENCE_MS);
+	if (n && now)
+		daemons_look(b);
 	return n;
 }

@@ -17,6 +17,7 @@
 #include "pcidevfs/step.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
+#include "known.h"
 
 #define PATH_SIZE 256
 
@@ -48,6 +49,8 @@ static int64_t detail(const struct sysfs *at, const char *dir, const char *name)
 /* Beside the parameters lies what the driver has chosen. */
 void vgpu_details(const struct sysfs *at, const char *dir, struct facts *f)
 {
+	if (!sysfs_exists(at, ROOT_SYS, "%s", dir))
+		return;
 	if (sysfs_read(at, ROOT_SYS, f->vgpu_params, sizeof(f->vgpu_params), "%s/vgpu_params",
 		       dir) < 0)
 		f->vgpu_params[0] = '\0';
@@ -76,11 +79,21 @@ static void vendor_observe(const struct sysfs *at, struct facts *f)
 	vgpu_details(at, "nvidia", f);
 }
 
-static void vendor_list(const struct sysfs *at, struct vgpu_types *ret)
+bool vgpu_changed(const struct sysfs *s, const struct key *dev, const char *id)
+{
+	char text[32];
+
+	if (sysfs_read(s, ROOT_SYS, text, sizeof(text), PCI_DEVICES "/%s/" NVIDIA_TYPE, dev->name) <= 0)
+		return false;
+	return strcmp(is_number(text) && strcmp(text, "0") ? text : "", id);
+}
+
+static void vendor_list(const struct sysfs *at, struct known_types *known, struct vgpu_types *ret)
 {
 	_free_ char *text = malloc(SYSFS_PAGE);
 	int n = text ? sysfs_read(at, ROOT_SYS, text, SYSFS_PAGE, NVIDIA_LIST) : -ENOMEM;
 
+	(void)known;
 	if (n > 0)
 		types_parse(text, ret);
 }
@@ -155,8 +168,7 @@ static int vendor_params(struct backend *b, struct step *step, unsigned int ms, 
 /* Whoever opens the mediated device needs the node of its own IOMMU group. */
 static void mdev_observe(const struct sysfs *at, struct facts *f)
 {
-	char group[16], type[64], details[64];
-	uint64_t n;
+	char type[64], details[64];
 
 	f->use = USE_NONE;
 	f->nodes[0] = '\0';
@@ -167,9 +179,7 @@ static void mdev_observe(const struct sysfs *at, struct facts *f)
 	f->use = USE_GUEST;
 	snprintf(details, sizeof(details), "%s/nvidia", f->mdev);
 	vgpu_details(at, details, f);
-	if (!sysfs_link(at, ROOT_SYS, group, sizeof(group), "%s/iommu_group", f->mdev) &&
-	    !parse_u64(group, INT32_MAX, &n) && sysfs_exists(at, ROOT_DEV, "vfio/%s", group))
-		pci_nodes((int32_t)n, "", false, f->nodes);
+	mdev_group(at, f->mdev, f->nodes);
 }
 
 /* "num_heads=4, frl_config=60, framebuffer=4096M, ..., max_instance=4" */
@@ -186,31 +196,40 @@ static int32_t described(const char *text, const char *key)
 	return parse_i64(number, 0, INT32_MAX, &n) ? -1 : (int32_t)n;
 }
 
-static void mdev_list(const struct sysfs *at, struct vgpu_types *ret)
+/* False: something could not be read. */
+static bool read_type(const struct sysfs *at, struct vgpu_type *t)
+{
+	char text[512];
+	int name = sysfs_read(at, ROOT_SYS, text, sizeof(text), MDEV_TYPES "/%s/name", t->id);
+
+	if (name <= 0)
+		STR_COPY(t->name, t->id); /* the name is optional: the driver's ABI */
+	else if (!STR_COPY(t->name, text))
+		t->name[0] = '\0';
+	if (sysfs_read(at, ROOT_SYS, text, sizeof(text), MDEV_TYPES "/%s/description", t->id) <= 0)
+		return false;
+	t->max = described(text, "max_instance");
+	t->framebuffer_mib = described(text, "framebuffer");
+	return name > 0;
+}
+
+/* A type whose name does not fit is left out. */
+static void mdev_list(const struct sysfs *at, struct known_types *known, struct vgpu_types *ret)
 {
 	_closedir_ DIR *dir = sysfs_dir(at, ROOT_SYS, MDEV_TYPES);
 	const struct dirent *e;
 
 	while (dir && (e = readdir(dir))) {
 		struct vgpu_type t = { .max = -1, .framebuffer_mib = -1 };
-		char text[512];
 		int64_t n = 0;
 
 		if (e->d_name[0] == '.' || !STR_COPY(t.id, e->d_name))
 			continue;
-		if (sysfs_read(at, ROOT_SYS, text, sizeof(text), MDEV_TYPES "/%s/name", t.id) > 0 &&
-		    !STR_COPY(t.name, text))
-			continue;
-		if (!t.name[0])
-			STR_COPY(t.name, t.id); /* the name is optional: the driver's ABI */
+		if (!(known && known_find(known, e->d_ino, &t)) && read_type(at, &t) && known)
+			known_add(known, e->d_ino, &t);
 		sysfs_number(at, ROOT_SYS, 0, INT32_MAX, &n, MDEV_TYPES "/%s/available_instances",
 			     t.id);
 		t.available = (int32_t)n;
-		if (sysfs_read(at, ROOT_SYS, text, sizeof(text), MDEV_TYPES "/%s/description",
-			       t.id) > 0) {
-			t.max = described(text, "max_instance");
-			t.framebuffer_mib = described(text, "framebuffer");
-		}
 		types_add(ret, &t);
 	}
 }
@@ -218,18 +237,25 @@ static void mdev_list(const struct sysfs *at, struct vgpu_types *ret)
 /* One VF has one mediated device. */
 static int mdev_now(struct backend *b, struct step *step, unsigned int ms, struct vgpu *ret)
 {
-	struct facts f;
-	int rc = pci_observe(&b->sys, &step->dev, &f);
+	_closedir_ DIR *dir = sysfs_dir(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", step->dev.name);
+	const struct dirent *e;
+	struct key mdev;
 
 	(void)ms;
 	*ret = (struct vgpu){ 0 };
-	if (rc || !f.mdevs)
-		return rc;
-	if (f.mdevs > 1 || !f.profile_id[0])
-		return -EIO;
-	STR_COPY(ret->id, f.profile_id);
-	STR_COPY(ret->uuid, f.mdev);
-	return 0;
+	if (!dir)
+		return errno == ENOENT ? -ENODEV : -errno;
+	while ((e = readdir(dir))) {
+		if (!key_make(BUS_MDEV, e->d_name, &mdev))
+			continue;
+		if (ret->uuid[0])
+			return -EIO;
+		STR_COPY(ret->uuid, mdev.name);
+	}
+	return ret->uuid[0] && sysfs_link(&b->sys, ROOT_SYS, ret->id, sizeof(ret->id),
+					  MDEV_DEVICES "/%s/mdev_type", ret->uuid)
+		       ? -EIO
+		       : 0;
 }
 
 /* What types there are, a look at the device has told; how many are left may wait for the driver. */
@@ -254,23 +280,14 @@ static int mdev_look(struct backend *b, struct step *step, unsigned int ms,
 	return rc;
 }
 
-static int mdev_make(struct backend *b, struct step *step, unsigned int ms, const struct vgpu *as)
+static int mdev_begin(struct backend *b, struct step *step, unsigned int ms, const struct vgpu *as)
 {
-	char path[PATH_SIZE];
-
-	if (strchr(as->id, '/'))
-		return -EINVAL;
-	snprintf(path, sizeof(path), PCI_DEVICES "/%s/" MDEV_TYPES "/%s/create", step->dev.name,
-		 as->id);
-	return step_write(b, path, as->uuid, ms, step);
+	return mdev_make(b, step, step->dev.name, as->id, as->uuid, ms);
 }
 
 static int mdev_end(struct backend *b, struct step *step, unsigned int ms, const struct vgpu *is)
 {
-	char path[PATH_SIZE];
-
-	snprintf(path, sizeof(path), MDEV_DEVICES "/%s/remove", is->uuid);
-	return step_write(b, path, "1", ms, step);
+	return mdev_remove(b, step, is->uuid, ms);
 }
 
 static int mdev_params(struct backend *b, struct step *step, unsigned int ms, const char *text)
@@ -288,9 +305,9 @@ static int mdev_params(struct backend *b, struct step *step, unsigned int ms, co
 /* ---- */
 
 static const struct vgpu_world worlds[] = {
-	{ "vendor-vfio", NVIDIA_TYPE, vendor_observe, vendor_list, vendor_now, vendor_look,
+	{ "vendor-vfio", false, NVIDIA_TYPE, vendor_observe, vendor_list, vendor_now, vendor_look,
 	  vendor_make, vendor_end, vendor_params },
-	{ "mdev", MDEV_TYPES, mdev_observe, mdev_list, mdev_now, mdev_look, mdev_make, mdev_end,
+	{ "mdev", true, MDEV_TYPES, mdev_observe, mdev_list, mdev_now, mdev_look, mdev_begin, mdev_end,
 	  mdev_params },
 };
 
@@ -310,22 +327,22 @@ const struct vgpu_world *vgpu_world_of(const struct sysfs *s, const struct key *
 	return NULL;
 }
 
-struct vgpu_types *vgpu_list(const struct sysfs *s, const struct key *dev, const struct facts *f)
+struct vgpu_types *vgpu_list(const struct backend *b, const struct key *dev, const struct facts *f)
 {
 	const struct vgpu_world *world;
 	struct vgpu_types *types;
-	struct sysfs at = *s;
+	struct sysfs at = b->sys;
 	_closedir_ DIR *dir = NULL;
 
 	if (f && !(f->caps & CAP_TYPES))
 		return NULL;
-	dir = sysfs_dir(s, ROOT_SYS, PCI_DEVICES "/%s", dev->name);
-	types = dir ? calloc(1, sizeof(*types)) : NULL;
+	dir = sysfs_dir(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", dev->name);
+	types = dir ? types_new() : NULL;
 	if (!types)
 		return NULL;
 	at.fd[ROOT_SYS] = dirfd(dir);
 	world = vgpu_world_at(&at);
 	if (world)
-		world->list(&at, types);
-	return types;
+		world->list(&at, b->known_types, types);
+	return types_shrink(types);
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* One question to a guard: names devices to a helper and stores its lines in the devices. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backend/internal.h"
 #include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
 #include "pcidevfs/io.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
@@ -279,4 +281,61 @@ void guard_want_node(struct backend *b, const char *name)
 	for (size_t i = 0; i < n; i++)
 		guard_want(b, GUARD_HOLDERS, n > GROUP_MAX ? NULL : &found[i]->key);
 	model_unlock(b->model);
+}
+
+int guard_or_fail(struct backend *b, enum guard guard, const struct key *devs, size_t n,
+		  struct err *err)
+{
+	static const char *const whats[GUARD_COUNT] = {
+		[GUARD_CRITICAL] = "what the host itself needs",
+		[GUARD_HOLDERS] = "which processes hold the devices",
+	};
+	int rc = guard_run(b, guard, devs, n);
+
+	return rc ? fail(err, -rc, "cannot determine %s: %s; see health", whats[guard],
+			 strerror(-rc))
+		  : 0;
+}
+
+/* A VF that waits to become a vGPU has no node that anybody could open (backend/gpu/vgpu.c). */
+static bool may_be_held(const struct device *dev)
+{
+	return !(dev->facts.caps & CAP_VGPU) || dev->facts.mdevs || dev->facts.nodes[0] ||
+	       dev->facts.use != USE_NONE;
+}
+
+/* Selects devices that an operation could take away. A device that a guest can have has nothing
+ * below it that the host could need, so GUARD_CRITICAL skips it. If nobody could hold any of them,
+ * GUARD_HOLDERS, which walks all of /proc, has nothing to ask. */
+static size_t select_guarded(struct backend *b, enum guard guard, const struct touched *v, size_t n,
+			     struct key *ret)
+{
+	bool any = guard == GUARD_CRITICAL;
+	size_t found = 0;
+
+	model_lock(b->model);
+	for (size_t i = 0; i < n; i++) {
+		const struct device *dev = model_find(b->model, &v[i].key);
+
+		if (!dev || !(dev->caps & CAP_CLAIM) ||
+		    (guard == GUARD_CRITICAL && dev->facts.use == USE_GUEST))
+			continue;
+		ret[found++] = dev->key;
+		any |= may_be_held(dev);
+	}
+	model_unlock(b->model);
+	return any ? found : 0;
+}
+
+int guards_ask(struct backend *b, const struct touched *v, size_t n, struct err *err)
+{
+	_free_ struct key *devs = calloc(n + 1, sizeof(*devs));
+	int rc = devs ? 0 : fail(err, ENOMEM, "no memory to examine the devices");
+
+	for (int guard = 0; guard < GUARD_COUNT && !rc; guard++) {
+		size_t found = select_guarded(b, guard, v, n, devs);
+
+		rc = found ? guard_or_fail(b, guard, devs, found, err) : 0;
+	}
+	return rc;
 }

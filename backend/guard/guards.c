@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "backend/gpu/daemons.h"
 #include "backend/internal.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/io.h"
@@ -290,6 +291,7 @@ void *guards_main(void *arg)
 			if (wanted[i].all || wanted[i].n)
 				ask_wanted(b, i, &wanted[i]);
 		}
+		daemons_look(b);
 		if (serials)
 			again = serials_run(b) ? back_off(&pause, AGAIN_MS, SLOW_MS) : (pause = 0);
 		pthread_mutex_lock(&g->lock);

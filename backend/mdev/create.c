@@ -11,6 +11,7 @@
 #include "backend/ops.h"
 #include "backend/use.h"
 #include "mdev.h"
+#include "mdevctl.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
@@ -19,7 +20,6 @@
 #include "pcidevfs/util.h"
 
 #define MDEV_MS 30000
-#define PATH_SIZE 256
 
 /* ---- steps */
 
@@ -27,22 +27,19 @@
 static int create(struct backend *b, struct step *step, const char *parent, const char *value,
 		  unsigned int ms)
 {
-	int n = (int)strcspn(value, " ");
-	char path[PATH_SIZE];
+	const char *uuid = strchr(value, ' ');
+	char type[TYPE_ID];
 
-	if (!value[n] || memchr(value, '/', (size_t)n) || strchr(parent, '/'))
+	if (!uuid || uuid - value >= TYPE_ID)
 		return -EINVAL;
-	snprintf(path, sizeof(path), PCI_DEVICES "/%s/" MDEV_TYPES "/%.*s/create", parent, n, value);
-	return step_write(b, path, value + n + 1, ms, step);
+	snprintf(type, sizeof(type), "%.*s", (int)(uuid - value), value);
+	return mdev_make(b, step, parent, type, uuid + 1, ms);
 }
 
 static int remove_one(struct backend *b, struct step *step, const char *uuid, unsigned int ms)
 {
-	char path[PATH_SIZE];
-	int rc;
+	int rc = mdev_remove(b, step, uuid, ms);
 
-	snprintf(path, sizeof(path), MDEV_DEVICES "/%s/remove", uuid);
-	rc = step_write(b, path, "1", ms, step);
 	return rc == -ENOENT ? 0 : rc;
 }
 
@@ -51,6 +48,11 @@ static int create_run(void *backend, struct step *step, unsigned int ms, struct 
 	const char *uuid = strchr(step->value, ' ');
 	int rc;
 
+	rc = uuid ? mdevctl_refuse_make(&((struct backend *)backend)->sys, step->dev.name, uuid + 1,
+					err)
+		  : 0;
+	if (rc)
+		return rc;
 	step->recorded = true;
 	rc = create(backend, step, step->dev.name, step->value, ms);
 	if (!rc)
@@ -118,14 +120,14 @@ static int remove_undo(void *backend, struct step *step, unsigned int ms, struct
 			      strerror(-rc));
 }
 
-static const struct verb mdev_create = { .of = "mdev",
+static const struct verb mdev_start = { .of = "mdev",
 					 .name = "create",
 					 .deadline_ms = MDEV_MS,
 					 .records = true,
 					 .lanes = true,
 					 .run = create_run,
 					 .undo = create_undo };
-static const struct verb mdev_remove = { .of = "mdev",
+static const struct verb mdev_end = { .of = "mdev",
 					 .name = "remove",
 					 .deadline_ms = MDEV_MS,
 					 .records = true,
@@ -157,7 +159,7 @@ static int plan_create(struct model *m, const struct request *request, struct pl
 	if (rc)
 		return rc;
 	snprintf(value, sizeof(value), "%s %s", type.id, request->dev.name);
-	return plan_step(plan, &mdev_create, key, value, err);
+	return plan_step(plan, &mdev_start, key, value, err);
 }
 
 static int expand(struct model *m, const struct request *request, struct plan *plan, struct err *err)
@@ -173,14 +175,14 @@ static int expand(struct model *m, const struct request *request, struct plan *p
 		return request->value[0] ? plan_create(m, request, plan, err) : 0;
 	if (!strcmp(dev->facts.profile, request->value) ||
 	    !strcmp(dev->facts.profile_id, request->value))
-		return 0;
+		return dev->intent.claim[0] ? 0 : mdevctl_refuse(dev, err);
 	if (request->value[0])
 		return fail(err, EBUSY,
 			    "%s is %s, and a mediated device keeps its type; write none to its "
 			    "profile, then create another of %s",
 			    dev->key.name, dev->facts.profile, dev->facts.parent.name);
 	rc = vgpu_refuse_change(dev, request, err);
-	return rc ? rc : plan_step(plan, &mdev_remove, &dev->key, "", err);
+	return rc ? rc : plan_step(plan, &mdev_end, &dev->key, "", err);
 }
 
 static int settle(struct model *m, const struct request *request, struct err *err)
@@ -195,7 +197,7 @@ static int settle(struct model *m, const struct request *request, struct err *er
 	if (!dev)
 		return fail(err, EIO, "%s did not appear although the kernel reported success",
 			    request->dev.name);
-	vgpu_note(m, dev);
+	vgpu_note(m, dev, request);
 	return 0;
 }
 
@@ -222,7 +224,7 @@ static const struct method profile = {
 };
 
 static const struct method *const methods[] = { &profile, NULL };
-static const struct verb *const verbs[] = { &mdev_create, &mdev_remove, NULL };
+static const struct verb *const verbs[] = { &mdev_start, &mdev_end, NULL };
 
 const struct backend_ops mdev_ops = {
 	.name = "mdev",

@@ -14,7 +14,9 @@
 #include "backend/gpu/types.h"
 #include "backend/gpu/world.h"
 #include "backend/internal.h"
+#include "mdevctl.h"
 #include "pcidevfs/device.h"
+#include "pcidevfs/model.h"
 #include "pcidevfs/pci.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/uevent.h"
@@ -40,14 +42,46 @@ bool mdev_parent(const struct sysfs *s, const char *uuid, struct facts *f)
 	return slash && key_make(BUS_PCI, slash + 1, &f->parent);
 }
 
+int32_t mdev_group(const struct sysfs *s, const char *dir, char ret_nodes[static NODES_TEXT])
+{
+	char group[16];
+	uint64_t n;
+
+	ret_nodes[0] = '\0';
+	if (sysfs_link(s, ROOT_SYS, group, sizeof(group), "%s/iommu_group", dir) ||
+	    parse_u64(group, INT32_MAX, &n))
+		return -1;
+	if (sysfs_exists(s, ROOT_DEV, "vfio/%s", group))
+		pci_nodes((int32_t)n, "", false, ret_nodes);
+	return (int32_t)n;
+}
+
+int mdev_make(struct backend *b, struct step *step, const char *parent, const char *type,
+	      const char *uuid, unsigned int ms)
+{
+	char path[256];
+
+	if (strchr(parent, '/') || strchr(type, '/'))
+		return -EINVAL;
+	snprintf(path, sizeof(path), PCI_DEVICES "/%s/" MDEV_TYPES "/%s/create", parent, type);
+	return step_write(b, path, uuid, ms, step);
+}
+
+int mdev_remove(struct backend *b, struct step *step, const char *uuid, unsigned int ms)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), MDEV_DEVICES "/%s/remove", uuid);
+	return step_write(b, path, "1", ms, step);
+}
+
 static int observe(const struct backend *b, const struct key *dev, struct facts *ret,
 		   struct vgpu_types **ret_types)
 {
 	const struct sysfs *s = &b->sys;
 	struct facts f = facts_none;
-	char group[16], details[sizeof(MDEV_DEVICES) + KEY_NAME + 16];
+	char dir[sizeof(MDEV_DEVICES) + KEY_NAME], details[sizeof(dir) + 16];
 	int64_t node = -1;
-	uint64_t n;
 
 	*ret_types = NULL;
 	if (!mdev_parent(s, dev->name, &f) ||
@@ -63,19 +97,15 @@ static int observe(const struct backend *b, const struct key *dev, struct facts 
 	sysfs_number(s, ROOT_SYS, -1, INT32_MAX, &node, PCI_DEVICES "/%s/numa_node", f.parent.name);
 	f.numa_node = (int32_t)node;
 	f.use = f.driver[0] ? USE_GUEST : USE_NONE;
-	if (!sysfs_link(s, ROOT_SYS, group, sizeof(group), MDEV_DEVICES "/%s/iommu_group",
-			dev->name) &&
-	    !parse_u64(group, INT32_MAX, &n)) {
-		f.iommu_group = (int32_t)n;
-		if (sysfs_exists(s, ROOT_DEV, "vfio/%s", group))
-			pci_nodes(f.iommu_group, "", false, f.nodes);
-	}
-	snprintf(details, sizeof(details), MDEV_DEVICES "/%s/nvidia", dev->name);
+	snprintf(dir, sizeof(dir), MDEV_DEVICES "/%s", dev->name);
+	f.iommu_group = mdev_group(s, dir, f.nodes);
+	snprintf(details, sizeof(details), "%s/nvidia", dir);
 	vgpu_details(s, details, &f);
+	mdevctl_start(s, f.parent.name, dev->name, f.mdevctl);
 	f.caps = CAP_VGPU;
 	f.serial_known = true; /* it is known by its UUID */
 	*ret = f;
-	*ret_types = calloc(1, sizeof(**ret_types)); /* it becomes nothing else, but has a name */
+	*ret_types = types_new(); /* it becomes nothing else, but has a name */
 	return 0;
 }
 
@@ -84,6 +114,21 @@ static bool heard(const struct uevent *ev, struct key *ret)
 	const char *slash = strrchr(ev->devpath, '/');
 
 	return slash && key_make(BUS_MDEV, slash + 1, ret);
+}
+
+bool mdev_of_vf(struct model *m, const struct uevent *ev)
+{
+	const struct device *dev;
+	struct key parent;
+	bool is;
+
+	if (!uevent_function(ev, &parent))
+		return false;
+	model_lock(m);
+	dev = model_find(m, &parent);
+	is = dev && device_is_vf(dev);
+	model_unlock(m);
+	return is;
 }
 
 const struct bus_ops mdev_bus = {

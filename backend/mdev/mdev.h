@@ -4,10 +4,16 @@
 #define BACKEND_MDEV_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
+#include "pcidevfs/facts.h"
+
+struct backend;
 struct bus_ops;
-struct facts;
+struct model;
+struct step;
 struct sysfs;
+struct uevent;
 
 #define MDEV_DEVICES "bus/mdev/devices"
 #define MDEV_TYPES "mdev_supported_types"
@@ -16,5 +22,16 @@ extern const struct bus_ops mdev_bus;
 
 /* Reads path and parent of the mediated device with this UUID. false: there is none. */
 bool mdev_parent(const struct sysfs *s, const char *uuid, struct facts *f);
+/* The IOMMU group of the mediated device in this directory of sysfs, or -1, and the nodes by which
+ * it is opened; "": they are not there. */
+int32_t mdev_group(const struct sysfs *s, const char *dir, char ret_nodes[static NODES_TEXT]);
+
+/* In a step, by a helper: the parent makes one of that type; it ends. 0 or -errno without a
+ * sentence. */
+int mdev_make(struct backend *b, struct step *step, const char *parent, const char *type,
+	      const char *uuid, unsigned int ms);
+int mdev_remove(struct backend *b, struct step *step, const char *uuid, unsigned int ms);
+/* Is this about a VF's mediated device, which is shown with the VF? Locks the model. */
+bool mdev_of_vf(struct model *m, const struct uevent *ev);
 
 #endif

@@ -38,6 +38,21 @@ static void pause_ms(unsigned int ms)
 	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000L }, NULL);
 }
 
+static bool has_driver(struct backend *b, const struct key *pf)
+{
+	char driver[DRIVER_NAME];
+
+	return !sysfs_link(&b->sys, ROOT_SYS, driver, sizeof(driver), PCI_DEVICES "/%s/driver",
+			   pf->name);
+}
+
+/* The tool has let go of the PF and not given it back; without a driver it can do nothing more. */
+static void heal(struct backend *b, struct step *step, unsigned int ms)
+{
+	if (!has_driver(b, &step->dev) && !step->late)
+		step_write(b, "bus/pci/drivers_probe", step->dev.name, ms, step);
+}
+
 static int run_tool(struct backend *b, struct step *step, unsigned int n, unsigned int ms,
 		    struct err *err)
 {
@@ -49,29 +64,18 @@ static int run_tool(struct backend *b, struct step *step, unsigned int n, unsign
 
 		if (i && (rc != -EIO || !is_passing(err->text) || now + PAUSE_MS >= until))
 			break;
-		if (i)
+		if (i) {
+			heal(b, step, (unsigned int)(until - now));
 			pause_ms(PAUSE_MS);
+		}
+		if (step->late)
+			break;
 		*err = (struct err){ 0 };
 		rc = program_run(b->io, "sriov-manage", n ? "-e" : "-d", step->dev.name,
 				 (unsigned int)(until - now), (struct io_late **)&step->late,
 				 &step->helper, err);
 	}
 	return rc;
-}
-
-static bool has_driver(struct backend *b, const struct key *pf)
-{
-	char driver[DRIVER_NAME];
-
-	return !sysfs_link(&b->sys, ROOT_SYS, driver, sizeof(driver), PCI_DEVICES "/%s/driver",
-			   pf->name);
-}
-
-/* The tool has let go of the PF and not given it back. */
-static void heal(struct backend *b, struct step *step, unsigned int ms)
-{
-	if (!has_driver(b, &step->dev) && !step->late)
-		step_write(b, "bus/pci/drivers_probe", step->dev.name, ms, step);
 }
 
 static int check(struct backend *b, struct step *step, unsigned int n, struct err *err)

@@ -100,7 +100,8 @@ int sriov_refuse_vf(const struct device *pf, const struct device *vf, bool force
 	if (vf->facts.critical[0] && vf->facts.use != USE_GUEST && !force)
 		return fail(err, EPERM, "%sthe host needs %s: %s; the VFs stay", before,
 			    vf->key.name, vf->facts.critical);
-	/* A vGPU that nobody uses is ended by the steps before, and comes back with the VF. */
+	/* A vGPU that nobody uses is ended by the steps before, and comes back with the VF; what an
+	 * undo has made of one is not known yet. */
 	return vf->caps & CAP_VGPU ? refuse_holder(before, vf, err) : refuse_used(before, vf, err);
 }
 

@@ -86,18 +86,12 @@ static int numvfs_refuse(struct model *m, const struct step *step, struct err *e
 /* For an undo, which nobody has checked. The kernel would wait for a holder without end. */
 static int refuse_taken(struct backend *b, const struct step *step, struct err *err)
 {
-	const struct device *vfs[VFS_MAX];
 	int rc = backend_guard(b, &step->dev, err);
-	size_t n;
 
 	if (rc)
 		return rc;
 	model_lock(b->model);
-	n = model_children(b->model, &step->dev, BUS_PCI, vfs, VFS_MAX);
-	/* What the undo before has made of a vGPU is not known yet. */
-	for (size_t i = 0; i < n && i < VFS_MAX && !rc; i++)
-		rc = vfs[i]->caps & CAP_VGPU ? refuse_holder("", vfs[i], err)
-					     : refuse_taken_away(vfs[i], step->force, err);
+	rc = numvfs_refuse(b->model, step, err);
 	model_unlock(b->model);
 	return rc;
 }

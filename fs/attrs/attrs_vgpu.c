@@ -86,6 +86,11 @@ static void mdev_uuid_show(const struct subject *s, struct out *o)
 	out_line(o, s->dev->facts.mdev);
 }
 
+static void mdevctl_show(const struct subject *s, struct out *o)
+{
+	out_line(o, s->dev->facts.mdevctl);
+}
+
 static void params_show(const struct subject *s, struct out *o)
 {
 	out_line(o, s->dev->facts.vgpu_params);
@@ -119,37 +124,17 @@ static void instance_show(const struct subject *s, struct out *o)
 	number_show(o, s->dev->facts.gpu_instance_id);
 }
 
-/* The first thing that is missing on the way to a vGPU; "yes". */
-static const char *support(const struct device *dev)
-{
-	const struct facts *f = &dev->facts;
-
-	if (f->use == USE_GUEST)
-		return "no: it is passed through as a whole; write none to its claim first";
-	if (dev->caps & CAP_CREATE)
-		return "yes";
-	if (f->total_vfs < 0)
-		return "no: it shows no SR-IOV; the card has none, or SR-IOV or Above 4G Decoding is "
-		       "off in the firmware";
-	if (!(dev->caps & CAP_ENABLE))
-		return "no: it makes no VFs for vGPUs (sriov_vf_device is 0, as on cards that only "
-		       "have MIG)";
-	if (!f->driver[0])
-		return "no: it has no driver; load NVIDIA's vGPU host driver";
-	if (strcmp(f->driver, "nvidia"))
-		return "no: it is with another driver; NVIDIA's vGPU host driver is needed";
-	if (f->num_vfs <= 0)
-		return "no: its VFs are not enabled; write 1 to enabled";
-	if (!f->profiles.len)
-		return "no: its VFs list no vGPU types; either the driver is not NVIDIA's vGPU host "
-		       "driver, or nvidia-vgpud and nvidia-vgpu-mgr are not running, or MIG is on "
-		       "without GPU instances";
-	return "yes";
-}
-
 static void support_show(const struct subject *s, struct out *o)
 {
-	out_printf(o, "%s\n", support(s->dev));
+	const struct facts *f = &s->dev->facts;
+	bool lists = f->profiles.len || s->dev->caps & CAP_CREATE;
+
+	if (f->vgpu_lack[0])
+		out_line(o, f->vgpu_lack);
+	else if (f->vgpu_idle[0])
+		out_line(o, f->vgpu_idle);
+	else
+		out_line(o, lists ? "yes" : "no: its VFs list no vGPU types");
 }
 
 /* "TYPE" [UUID] */
@@ -219,8 +204,12 @@ static const struct attr rows[] = {
 	  .caps = CAP_VGPU,
 	  .help = "the MIG GPU instance that the vGPU lies in; else none" },
 	{ RO("vgpu_support", 58, support_show),
-	  .bits = CH_FACT(driver) | CH_NUMVFS | CH_PROFILES | CH_FACT(total_vfs), .caps = CAP_VGPU_HOST,
+	  .bits = CH_FACT(vgpu_lack) | CH_PROFILES, .caps = CAP_VGPU_HOST,
 	  .help = "yes, or what is missing before the card can have vGPUs" },
+	{ RO("mdevctl", 60, mdevctl_show), .bits = CH_FACT(mdevctl), .caps = CAP_VGPU,
+	  .help = "auto or manual: mdevctl has a definition for that UUID, so the mediated device is "
+		  "mdevctl's, which makes it at boot or when told to. Read when the device is looked "
+		  "at, as before each operation. Else none" },
 	{ KEY_RO("mdev_uuid", 54, mdev_uuid_show), .bits = CH_MDEV, .caps = CAP_VGPU,
 	  .help = "UUID of the mediated device that the vGPU is; none where the VF itself is the vGPU" },
 };

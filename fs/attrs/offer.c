@@ -7,6 +7,7 @@
 #include "fs/internal.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
 #include "pcidevfs/names.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
@@ -132,9 +133,44 @@ static bool whole_address(const struct subject *s, struct pci_addr *ret)
 	       pci_addr_parse(s->dev->key.name, ret);
 }
 
+/* Its UUID; NULL: it is no mediated device and does not have exactly one. */
+static const char *mdev_of(const struct subject *s)
+{
+	if (s->dev->key.bus == BUS_MDEV)
+		return s->dev->key.name;
+	return s->dev->facts.mdevs == 1 ? s->dev->facts.mdev : NULL;
+}
+
+/* Made by a GPU: it has a picture. Others' mediated devices, as serial ports, have none. */
+static bool has_display(const struct subject *s)
+{
+	const struct device *gpu;
+	bool has;
+
+	if (s->dev->key.bus != BUS_MDEV)
+		return s->dev->caps & CAP_GPU;
+	model_lock(s->tree->conf.model);
+	gpu = model_find(s->tree->conf.model, &s->dev->facts.parent);
+	has = gpu && gpu->caps & CAP_GPU;
+	model_unlock(s->tree->conf.model);
+	return has;
+}
+
+/*
+ * KubeVirt gives display and ramfb to the first mediated vGPU of a VM alone, QEMU has one ramfb, and
+ * libvirt wants <graphics> for a display. Which one of a VM this is, nobody knows here. Most VMs
+ * have one, and without a display nobody sees it boot; so it is the first, and the comment says
+ * what to do with the others.
+ */
+#define FIRST_VGPU                                                                                 \
+	"  <!-- display and ramfb are for the first vGPU of a domain with graphics; remove both "   \
+	"from any other -->\n"
+
 /* managed='no': the claim has bound it already and stays after the VM. */
 void hostdev_show(const struct subject *s, struct out *o)
 {
+	const char *mdev = mdev_of(s);
+	bool display = mdev && has_display(s);
 	struct pci_addr a;
 
 	if (whole_address(s, &a))
@@ -147,21 +183,25 @@ void hostdev_show(const struct subject *s, struct out *o)
 			"  </source>\n"
 			"</hostdev>\n",
 			a.domain, a.bus, a.dev, a.fn);
-	else if (s->dev->facts.mdevs == 1)
+	else if (mdev)
 		out_printf(o,
-			   "<hostdev mode='subsystem' type='mdev' managed='no' model='vfio-pci'>\n"
+			   "<hostdev mode='subsystem' type='mdev' managed='no' model='vfio-pci'%s>\n"
+			   "%s"
 			   "  <source>\n"
 			   "    <address uuid='%s'/>\n"
 			   "  </source>\n"
 			   "</hostdev>\n",
-			   s->dev->facts.mdev);
+			   display ? " display='on' ramfb='on'" : "", display ? FIRST_VGPU : "", mdev);
 	else
 		out_printf(o, "none\n");
 }
 
-/* QEMU's host= takes domains of 16 bits; those behind Intel VMD are longer. */
+/* QEMU's host= takes domains of 16 bits; those behind Intel VMD are longer. Only its device without
+ * hot-plug has ramfb. */
 void qemu_show(const struct subject *s, struct out *o)
 {
+	const char *mdev = mdev_of(s);
+	bool display = mdev && has_display(s);
 	struct pci_addr a;
 	bool whole = whole_address(s, &a);
 
@@ -170,9 +210,9 @@ void qemu_show(const struct subject *s, struct out *o)
 	else if (whole)
 		out_printf(o, "-device vfio-pci,sysfsdev=/sys/bus/pci/devices/%s\n",
 			   s->dev->key.name);
-	else if (s->dev->facts.mdevs == 1)
-		out_printf(o, "-device vfio-pci,sysfsdev=/sys/bus/mdev/devices/%s\n",
-			   s->dev->facts.mdev);
+	else if (mdev)
+		out_printf(o, "-device vfio-pci%s,sysfsdev=/sys/bus/mdev/devices/%s%s\n",
+			   display ? "-nohotplug" : "", mdev, display ? ",display=on,ramfb=on" : "");
 	else
 		out_printf(o, "none\n");
 }

@@ -2,7 +2,9 @@
 #include "confined.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/capability.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 
@@ -52,6 +54,7 @@ static struct {
 
 static int confine_files(const struct options *o, struct err *err)
 {
+	char mdevctl[PATH_MAX] = "";
 	const struct confine_path paths[] = {
 		{ o->sysfs },
 		{ o->proc },
@@ -61,11 +64,13 @@ static int confine_files(const struct options *o, struct err *err)
 		{ "/lib64" },
 		{ "/etc/group" },
 		{ "/etc/ld.so.cache" },
+		{ mdevctl },
 		{ "/dev/null", true },
 		{ CONTROL_DIR, true },
 		{ o->state, true },
 	};
 
+	snprintf(mdevctl, sizeof(mdevctl), "%s/" MDEVCTL_DIR, o->sysfs);
 	return confine_paths(paths, ARRAY_SIZE(paths), err);
 }
 

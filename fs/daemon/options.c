@@ -18,8 +18,6 @@ struct option_row {
 	const char *fallback;
 };
 
-#define DRIVER_ROOT "/"
-
 #define FIELD(f) offsetof(struct options, f)
 
 /* Rows with a value come first: OPTION_VALUES counts them. */
@@ -28,8 +26,10 @@ static const struct option_row rows[] = {
 	{ "dev", "DIR", FIELD(dev), "its device nodes", DEV_ROOT },
 	{ "proc", "DIR", FIELD(proc), "its proc", PROC_ROOT },
 	{ "state", "DIR", FIELD(state), "what is kept over a reboot", "/var/lib/pcidevfs" },
-	{ "driver-root", "DIR", FIELD(driver_root), "the root directory of a vendor's driver",
-	  DRIVER_ROOT },
+	{ "driver-root", "DIR", FIELD(driver_root),
+	  "the root directory of a vendor's driver (where it is found: /, or\n"
+	  "                       /run/nvidia/driver)",
+	  NULL },
 	{ "deadline", "FACTOR", FIELD(deadline), "scales every deadline of an act", NULL },
 	{ "replace", NULL, FIELD(replace),
 	  "the daemon that serves MOUNTPOINT goes on as this program, with\n"
@@ -173,7 +173,7 @@ void options_argv(const struct options *o, const char *role, const char *value,
 	};
 	size_t n = 11;
 
-	if (strcmp(o->driver_root, DRIVER_ROOT)) {
+	if (o->driver_root) {
 		all[n++] = "--driver-root";
 		all[n++] = o->driver_root;
 	}

@@ -53,11 +53,20 @@ static bool read_line(int dir, const struct key *dev, const char *file, char *re
 	return n > 0;
 }
 
+/* A vGPU is claimed as long as it is one, but for one of mdevctl's, which goes on without us. */
+static const char *released_by(int dir, const struct key *dev)
+{
+	char start[16];
+
+	return read_line(dir, dev, "mdevctl", start, sizeof(start)) && strcmp(start, "none")
+		       ? "claim"
+		       : "profile";
+}
+
 /* why: last_error is about this write only if there was a write. */
 static int write_none(int dir, const struct key *dev, char *why, size_t size)
 {
-	/* A vGPU is claimed as long as it is one. */
-	_close_ int profile = open_file(dir, dev, "profile", O_WRONLY);
+	_close_ int profile = open_file(dir, dev, released_by(dir, dev), O_WRONLY);
 	_close_ int fd = profile >= 0 ? steal_fd(&profile) : open_file(dir, dev, "claim", O_WRONLY);
 	int r;
 
@@ -309,7 +318,7 @@ int release_by_engine(struct model *m, struct intents *in, struct engine *e)
 		if (dev) {
 			request.dev = dev->key;
 			STR_COPY(claim, dev->intent.claim);
-			if (dev->caps & CAP_VGPU)
+			if (dev->caps & CAP_VGPU && !dev->facts.mdevctl[0])
 				STR_COPY(request.file, "profile");
 		}
 		model_unlock(m);

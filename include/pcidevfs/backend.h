@@ -22,10 +22,13 @@ struct roots {
 	const char *sysfs;
 	const char *dev;
 	const char *proc;
-	const char *driver; /* root directory of the vendor's driver; NULL: the host's own */
+	const char *driver; /* root directory of the vendor's driver; NULL, "": where it is found */
 	int spawner; /* socket to the process that starts helpers; 0: none */
 	int watch;   /* inotify that outlives the backend; 0: the backend makes one */
 };
+
+/* mdevctl's definitions, from the root of sysfs: a simulated machine has them beside that. */
+#define MDEVCTL_DIR "../etc/mdevctl.d"
 
 #define SPAWNER_ARG "--spawner"
 

@@ -15,6 +15,7 @@
 #define NODES_TEXT 88
 #define HOLDER_NAME 96
 #define INTERFACES_TEXT 192
+#define VGPU_LACK 192
 #define VGPU_PARAMS 96 /* as long as a step's value */
 #define PROFILE_NAME 64 /* "NVIDIA RTXP6000-96C-24Q-VIRT" is a long one (spec/peers.md 1.10) */
 

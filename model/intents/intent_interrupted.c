@@ -161,9 +161,11 @@ void interrupted_say(struct intents *in, struct record *r)
 	/* A 0 is of the interrupted operation; and if it is 1 by now some VFs may not have been
 	 * probed. */
 	dev->intent.autoprobe_off |= r->autoprobe && !k->of_group;
-	snprintf(dev->stuck, sizeof(dev->stuck), ENDED "%s, which may be half done%s%.90s; write %s",
-		 dev->key.name, r->reason[0] ? ": " : "", r->reason,
-		 k->of_group ? "none to its claim, or claim it again" : "its sriov_numvfs again");
+	snprintf(dev->stuck, sizeof(dev->stuck),
+		 ENDED "%s, which may be half done%s%.90s; write %s%s again", dev->key.name,
+		 r->reason[0] ? ": " : "", r->reason,
+		 k->of_group ? "none to its claim, or claim it" : "its ",
+		 k->of_group ? "" : k->file);
 }
 
 /* Existing VFs without a stored number stay. */

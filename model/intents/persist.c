@@ -184,10 +184,19 @@ static bool has_profile(const struct record *r, const struct device *dev)
 	       !strcmp(dev->facts.profile_id, r->intent.profile);
 }
 
-/* Another type, or none, was left by an operation on the way to the stored one. */
+/* Another type, or none, was left by an operation on the way to the stored one. Where nothing is
+ * stored the operation has made the vGPU, if that has the UUID that was stored before; one that
+ * others have made is left alone. */
 static enum half profile_half(const struct record *r, const struct device *dev)
 {
-	return (dev->caps & CAP_VGPU) && !has_profile(r, dev) ? HALF_MENDS : HALF_NOT;
+	const char *uuid = r->intent.mdev;
+
+	if (!(dev->caps & CAP_VGPU) || has_profile(r, dev))
+		return HALF_NOT;
+	if (r->intent.profile[0] || r->unborn)
+		return HALF_MENDS;
+	return uuid[0] && (!dev->facts.mdev[0] || !strcmp(dev->facts.mdev, uuid)) ? HALF_MENDS
+										     : HALF_NOT;
 }
 
 static bool profile_is_lost(const struct device *dev)

@@ -195,12 +195,13 @@ static void claim_apply(struct pass *p, struct record *r, const struct device *d
 
 /* For a PF it is unknown which operation was interrupted, unless its former state is stored. A VF
  * without a driver shows nothing; a device on vfio-pci may have been there before, unless it did
- * not exist. */
+ * not exist. A vGPU is with a guest by its profile. */
 static enum half claim_half(const struct record *r, const struct device *dev)
 {
 	bool guest = dev->facts.use == USE_GUEST, former = r->intent.former_known;
 
-	if (r->intent.claim[0] || !(former || guest || dev->facts.total_vfs < 0))
+	if (r->intent.claim[0] || dev->facts.profile_id[0] ||
+	    !(former || guest || dev->facts.total_vfs < 0))
 		return HALF_NOT;
 	return former || !guest || r->unborn ? HALF_MENDS : HALF_STAYS;
 }

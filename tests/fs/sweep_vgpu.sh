@@ -29,7 +29,7 @@ both() {
 		vgpus
 		tree_state
 		grep -s . "$V"/*/vgpu_params "$V"/*/enabled | sed "s,^$V/,,"
-	} | sed "${uuids:-s/ mdev_uuid=[^ ]*//}"
+	} | sed "${uuids-s/ mdev_uuid=[^ ]*//}"
 }
 
 begin() { # begin OPTION...: of the simulated GPU
@@ -114,4 +114,63 @@ disable() {
 	}
 	learn
 	ways "VFs go with their vGPUs ($world)"
+}
+
+# Mediated devices of the whole card, which have directories of their own.
+u1=11111111-2222-4333-8444-555555555555 u2=66666666-7777-4888-8999-aaaaaaaaaaaa
+whole_card() {
+	goes='^mdev/|^[0-9a-f]*-'
+	where() { # where FILE PATTERN: as seen from $V
+		grep -lsE -- "$2" "$V"/*/"$1" "$T"/mdevs/*/"$1" | sed "s,^$V/,,; s,^$T/,../,; s,/$1\$,,"
+	}
+	vgpus() {
+		for v_dir in "$S/sys/bus/mdev/devices"/*; do
+			[ -e "$v_dir" ] || continue
+			echo "${v_dir##*/} of $(basename "$(dirname "$(readlink -f "$v_dir")")")" \
+				"type $(basename "$(readlink "$v_dir/mdev_type")") driver $(basename "$(readlink "$v_dir/driver")")"
+		done
+		grep -s . "$T"/mdevs/*/profile "$T"/mdevs/*/claim "$T"/mdevs/*/state | sed "s,^$T/mdevs/,,"
+	}
+	named() { said | grep -qE "$gpu|$u1|$u2" || fail "$point: which device? $(said)"; }
+	start_gpu mdev-pf
+	start_daemon --deadline $factor
+	members=$gpu
+	uuids=
+	made() {
+		written "$gpu/create \"NVIDIA LAB-4Q\" $u1
+$gpu/create \"NVIDIA LAB-4Q\" $u2
+mdev/$u1/claim alice
+commit
+"
+	}
+	ended() {
+		written "mdev/$u1/profile none
+mdev/$u2/profile none
+commit
+"
+	}
+}
+
+create() {
+	whole_card
+	act() { made; }
+	back() { ended; }
+	learn
+	ways "two mediated devices of a card in one commit"
+}
+
+remove() {
+	whole_card
+	made || fail "$(cat "$T/last_error")"
+	act() { ended; }
+	back() { made; }
+	told() {
+		[ ! -e "$T/mdevs/$u1" ] || return
+		wait_for 5 grep -q "/$u1 state=refused .* of $gpu was refused: Input/output error" "$T/intents"
+		ctl nth 0
+		again back
+		must_be "$D/before"
+	}
+	learn
+	ways "mediated devices of a card end"
 }

@@ -84,7 +84,7 @@ static void kernel_list(const char *text)
 		check(strspn(seen.v[i].id, "0123456789") == strlen(seen.v[i].id));
 	model_lock(m);
 	dev = model_edit(m, &card, false);
-	types_name(m, dev, &seen); /* without a driver nothing is known of before */
+	types_name(m, dev, &seen, &(struct types_last){ 0 }); /* without a driver nothing is known of before */
 	types_of(m, dev, &known);
 	model_publish(m);
 	model_unlock(m);
@@ -103,7 +103,7 @@ static void stored_lines(const char *text)
 		types_of(m, dev, &known);
 		check_types(&known);
 		STR_COPY(dev->facts.driver, "nvidia");
-		types_name(m, dev, &none);
+		types_name(m, dev, &none, &(struct types_last){ 0 });
 		dev->facts.driver[0] = '\0';
 		types_of(m, dev, &again);
 		check(known.n == again.n);

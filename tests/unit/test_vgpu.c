@@ -142,6 +142,23 @@ DEFINE_TEST(a_type_that_is_not_there_is_refused_with_those_that_are)
 	fake_close(&w);
 }
 
+DEFINE_TEST(a_vgpu_is_told_what_it_can_become_in_its_place)
+{
+	struct world_fake w = card();
+	const char *all = "EINVAL: " VF0 " has no vGPU type \"no such\"; possible in place of what it "
+			  "is: NVIDIA A2-2Q, NVIDIA A2-4Q, NVIDIA A2-8Q, 801, 802; all are in its "
+			  "profiles";
+
+	becomes(&w, VF0, "747\n", "ID : vGPU Name\n");
+	becomes(&w, VF1, "0\n", "ID : vGPU Name\n747 : NVIDIA A2-4Q\n");
+	CHECK_STR(PLAN_OF("no such"), all); /* it is the only one */
+	becomes(&w, VF1, "747\n", "ID : vGPU Name\n");
+	CHECK_STR(PLAN_OF("no such"),
+		  "EINVAL: " VF0 " has no vGPU type \"no such\"; possible in place of what it is: "
+		  "NVIDIA A2-4Q; all are in its profiles");
+	fake_close(&w);
+}
+
 DEFINE_TEST(of_two_types_with_one_name_the_id_decides)
 {
 	struct world_fake w = card();

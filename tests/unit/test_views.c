@@ -63,18 +63,18 @@ DEFINE_TEST(views_who_heard_before_is_served)
 	view_begin(&views, &since);
 	view_begin(&views, &look);
 	heard = views_now(&views);
-	CHECK(!view_saw_later(&since, &a, heard));
+	CHECK(!view_saw_later(&views, &since, &a, heard));
 	publish(&look, &a);
-	CHECK(!view_saw_later(&since, &a, heard));
+	CHECK(!view_saw_later(&views, &since, &a, heard));
 	view_begin(&views, &look);
 	again = views_now(&views);
-	CHECK(!view_saw_later(&since, &a, heard));
+	CHECK(!view_saw_later(&views, &since, &a, heard));
 	publish(&look, &a);
-	CHECK(view_saw_later(&since, &a, heard) && !view_saw_later(&since, &b, heard));
-	CHECK(!view_saw_later(&since, &a, again));
+	CHECK(view_saw_later(&views, &since, &a, heard) && !view_saw_later(&views, &since, &b, heard));
+	CHECK(!view_saw_later(&views, &since, &a, again));
 	view_begin(&views, &look);
 	publish(&look, NULL);
-	CHECK(view_saw_later(&since, &a, again) && view_saw_later(&since, &b, again));
+	CHECK(view_saw_later(&views, &since, &a, again) && view_saw_later(&views, &since, &b, again));
 	view_end(&views, &since);
 	view_free(&since);
 }

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "daemons.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "backend/internal.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/io.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/util.h"
+#include "types.h"
+
+#define SCAN_MS 2000
+/* Of /proc; more are not looked at. */
+#define PROCESSES_MAX 65536
+
+/* As the kernel cuts a process's name, at 15 characters. */
+static const char *const names[] = { "nvidia-vgpud", "nvidia-vgpu-mgr" };
+
+enum { ALL = (1 << ARRAY_SIZE(names)) - 1 };
+
+/* ---- in a helper */
+
+/* "Uid:\t0\t0\t0\t0": real, effective, saved and that of its file accesses. */
+static bool is_roots(const char *status)
+{
+	const char *uid = strstr(status, "\nUid:"), *caps = strstr(status, "\nCapEff:");
+	unsigned int u[4];
+
+	return uid && caps && sscanf(uid + 5, "%u %u %u %u", u, u + 1, u + 2, u + 3) == 4 &&
+	       !(u[0] | u[1] | u[2] | u[3]) &&
+	       strtoull(caps + 8, NULL, 16) & UINT64_C(1) << CAP_SYS_ADMIN;
+}
+
+/* One line, that maps all ids to themselves. */
+static bool is_initial(const char *map)
+{
+	unsigned int in, out, n;
+
+	return sscanf(map, "%u %u %u", &in, &out, &n) == 3 && !in && !out && n == UINT32_MAX &&
+	       !strchr(map, '\n');
+}
+
+static bool counts(const struct sysfs *s, const char *pid)
+{
+	char text[SYSFS_VALUE], exe[32];
+	struct stat st;
+
+	if (sysfs_read(s, ROOT_PROC, text, sizeof(text), "%s/status", pid) < 0 || !is_roots(text))
+		return false;
+	if (sysfs_read(s, ROOT_PROC, text, sizeof(text), "%s/uid_map", pid) < 0 ||
+	    !is_initial(text))
+		return false;
+	snprintf(exe, sizeof(exe), "%.20s/exe", pid);
+	return !fstatat(s->fd[ROOT_PROC], exe, &st, 0) && S_ISREG(st.st_mode) && !st.st_uid &&
+	       !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+int daemons_scan(const struct sysfs *s, struct out *ret)
+{
+	_closedir_ DIR *dir = sysfs_dir(s, ROOT_PROC, ".");
+	const struct dirent *e;
+	unsigned int found = 0, n = 0;
+	char comm[64];
+	uint64_t pid;
+
+	if (!dir)
+		return -errno;
+	while (found != ALL && n < PROCESSES_MAX && (e = readdir(dir))) {
+		if (parse_u64(e->d_name, INT32_MAX, &pid) || !pid)
+			continue;
+		n++;
+		if (sysfs_read(s, ROOT_PROC, comm, sizeof(comm), "%s/comm", e->d_name) < 0)
+			continue;
+		for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+			if (found & 1u << i || strcmp(comm, names[i]) || !counts(s, e->d_name))
+				continue;
+			found |= 1u << i;
+			out_printf(ret, "%s\n", names[i]);
+		}
+	}
+	return 0;
+}
+
+/* ---- in the daemon */
+
+static bool has_types(struct model *m, const struct device *gpu)
+{
+	_free_ struct vgpu_types *types = calloc(1, sizeof(*types));
+	bool has = !types;
+
+	if (types)
+		types_of(m, gpu, types);
+	for (size_t i = 0; types && i < types->n && !has; i++)
+		has = types->v[i].available > 0;
+	return has;
+}
+
+/* It has VFs with its driver, none is a vGPU, and none can become one. Call it with the model
+ * locked. */
+static bool is_idle(struct model *m, const struct device *gpu)
+{
+	const struct device *vfs[INTENT_VFS];
+	bool any = false;
+	size_t n;
+
+	if (!(gpu->caps & CAP_VGPU_HOST) || gpu->facts.vgpu_lack[0] || gpu->facts.num_vfs <= 0)
+		return false;
+	n = model_children(m, &gpu->key, BUS_PCI, vfs, INTENT_VFS);
+	for (size_t i = 0; i < n && i < INTENT_VFS; i++) {
+		if (vfs[i]->facts.profile_id[0])
+			return false;
+		any |= vfs[i]->caps & CAP_VGPU && !strcmp(vfs[i]->facts.driver, gpu->facts.driver);
+	}
+	return any && !has_types(m, gpu);
+}
+
+static void sentence(const char *run, char buf[static VGPU_LACK])
+{
+	bool has[ARRAY_SIZE(names)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		has[i] = strstr(run, names[i]);
+	if (has[0] && has[1])
+		snprintf(buf, VGPU_LACK,
+			 "no: its VFs list no vGPU types, although %s and %s run; either the driver "
+			 "is not NVIDIA's vGPU host driver, or MIG is on without GPU instances",
+			 names[0], names[1]);
+	else if (has[0] || has[1])
+		snprintf(buf, VGPU_LACK,
+			 "no: its VFs list no vGPU types, and %s is not running; start it",
+			 names[has[0]]);
+	else
+		snprintf(buf, VGPU_LACK,
+			 "no: its VFs list no vGPU types, and %s and %s are not running; start them",
+			 names[0], names[1]);
+}
+
+/* Returns whether any GPU is idle, or was by what is told of it. text NULL: only that. Call it with
+ * the model locked. */
+static bool note(struct model *m, const char *text, bool *ret_idle)
+{
+	const struct device *dev;
+	bool any = false;
+	size_t pos = 0;
+
+	*ret_idle = false;
+	while ((dev = model_next(m, &pos))) {
+		bool idle = is_idle(m, dev);
+
+		*ret_idle |= idle;
+		any |= idle || dev->facts.vgpu_idle[0];
+		if (text && strcmp(dev->facts.vgpu_idle, idle ? text : ""))
+			STR_COPY(model_edit(m, &dev->key, false)->facts.vgpu_idle,
+				 idle ? text : "");
+	}
+	return any;
+}
+
+void daemons_look(struct backend *b)
+{
+	char text[VGPU_LACK] = "";
+	struct out run = { 0 };
+	bool idle, any;
+	int rc = 0;
+
+	model_lock(b->model);
+	any = note(b->model, NULL, &idle);
+	model_unlock(b->model);
+	if (idle)
+		rc = io_call(b->io, (const char *const[]){ "daemons", NULL }, SCAN_MS, &run, NULL,
+			     NULL);
+	if (!rc && idle)
+		sentence(out_text(&run), text);
+	out_free(&run);
+	if (rc || !any)
+		return;
+	model_lock(b->model);
+	note(b->model, text, &idle);
+	model_publish(b->model);
+	model_unlock(b->model);
+}

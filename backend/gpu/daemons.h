@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* NVIDIA's daemons for vGPUs, without which the driver lists no types: nvidia-vgpud tells it the
+ * types, nvidia-vgpu-mgr serves the vGPUs. */
+#ifndef BACKEND_GPU_DAEMONS_H
+#define BACKEND_GPU_DAEMONS_H
+
+struct backend;
+struct out;
+struct sysfs;
+
+/* In a helper: appends a line with the name of each that runs. What counts is a process of root, in
+ * the initial user namespace and with CAP_SYS_ADMIN, whose program belongs to root and can be
+ * written by nobody else; the name alone anybody can have. -errno. */
+int daemons_scan(const struct sysfs *s, struct out *ret);
+
+/* After looks: of each GPU that has VFs but neither a vGPU nor a type to make one of, finds out why.
+ * Asks a helper only where there is one; blocks for its deadline at most. */
+void daemons_look(struct backend *b);
+
+#endif

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "known.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pcidevfs/util.h"
+#include "types.h"
+
+#define ROWS_MAX 16384 /* more than any machine has at once: most are of functions that are gone */
+
+struct known_row {
+	uint64_t inode;
+	size_t type;
+};
+
+struct known_types {
+	pthread_mutex_t lock;
+	struct known_row *rows; /* lock; by inode */
+	size_t n, cap;		/* lock */
+	struct vgpu_type *types; /* lock; each once, however many functions have it */
+	size_t n_types, cap_types; /* lock */
+};
+
+struct known_types *known_new(void)
+{
+	struct known_types *known = calloc(1, sizeof(*known));
+
+	if (known)
+		pthread_mutex_init(&known->lock, NULL);
+	return known;
+}
+
+/* The first row that is not below. Call it with the lock held. */
+static size_t place(const struct known_types *known, uint64_t inode)
+{
+	size_t low = 0, high = known->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (known->rows[mid].inode < inode)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+bool known_find(struct known_types *known, uint64_t inode, struct vgpu_type *type)
+{
+	const struct vgpu_type *found;
+	bool is;
+	size_t at;
+
+	pthread_mutex_lock(&known->lock);
+	at = place(known, inode);
+	found = at < known->n && known->rows[at].inode == inode
+			? &known->types[known->rows[at].type]
+			: NULL;
+	is = found && !strcmp(found->id, type->id);
+	if (is)
+		*type = *found;
+	pthread_mutex_unlock(&known->lock);
+	return is;
+}
+
+static bool is_same(const struct vgpu_type *a, const struct vgpu_type *b)
+{
+	return !strcmp(a->id, b->id) && !strcmp(a->name, b->name) && a->max == b->max &&
+	       a->framebuffer_mib == b->framebuffer_mib;
+}
+
+/* Returns its index; SIZE_MAX: no memory. Call it with the lock held. */
+static size_t intern(struct known_types *known, const struct vgpu_type *type)
+{
+	struct vgpu_type *types;
+	size_t i = 0;
+
+	while (i < known->n_types && !is_same(&known->types[i], type))
+		i++;
+	if (i < known->n_types)
+		return i;
+	types = more_rows(known->types, i, &known->cap_types, sizeof(*types));
+	if (!types)
+		return SIZE_MAX;
+	known->types = types;
+	types[known->n_types++] = *type;
+	return i;
+}
+
+void known_add(struct known_types *known, uint64_t inode, const struct vgpu_type *type)
+{
+	struct known_row *rows;
+	size_t i, at;
+
+	pthread_mutex_lock(&known->lock);
+	if (known->n == ROWS_MAX)
+		known->n = known->n_types = 0;
+	i = intern(known, type);
+	rows = i < SIZE_MAX ? more_rows(known->rows, known->n, &known->cap, sizeof(*rows)) : NULL;
+	if (rows) {
+		known->rows = rows;
+		at = place(known, inode);
+		memmove(rows + at + 1, rows + at, (known->n++ - at) * sizeof(*rows));
+		rows[at] = (struct known_row){ inode, i };
+	}
+	pthread_mutex_unlock(&known->lock);
+}
+
+void known_free(struct known_types *known)
+{
+	if (!known)
+		return;
+	free(known->rows);
+	free(known->types);
+	pthread_mutex_destroy(&known->lock);
+	free(known);
+}
