@@ -239,11 +239,11 @@ static int own_run(void *backend, struct step *step, unsigned int ms, struct err
 	gid_t gid;
 
 	(void)ms;
+	step->recorded = true;
 	if (!node_of(b, &step->dev, node, &uid, &gid))
 		return 0;
 	if (!fstatat(b->sys.fd[ROOT_DEV], node + strlen("/dev/"), &st, AT_SYMLINK_NOFOLLOW))
 		snprintf(step->former, sizeof(step->former), "%u:%u", st.st_uid, st.st_gid);
-	step->recorded = true;
 	return usb_give_nodes(b, &step->dev, err);
 }
 
@@ -287,7 +287,7 @@ const struct verb usb_probe = { .of = "usb",
 				.run = bind_run,
 				.undo = bind_undo };
 const struct verb usb_own = { .of = "usb",
-			      .name = "own",
+			      .name = "own_node",
 			      .deadline_ms = BIND_MS,
 			      .records = true,
 			      .run = own_run,

@@ -351,7 +351,7 @@ DEFINE_TEST(a_vendors_file_tells_caps_and_a_kind)
 	d.facts.caps = CAP_RESET;
 	d.facts.kind = KIND_VGPU;
 	device_identify(&d);
-	CHECK_EQ(d.caps, CAP_PCI | CAP_CLAIM | CAP_RESET);
+	CHECK_EQ(d.caps, CAP_PCI | CAP_IDS | CAP_CLAIM | CAP_RESET);
 	CHECK_STR(kind_name(d.kind), "vgpu");
 	d.facts.kind = KIND_COUNT;
 	device_identify(&d);
