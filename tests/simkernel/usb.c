@@ -107,7 +107,7 @@ static size_t env(struct dev *d, char *buf, size_t size)
 
 static bool has_id(const struct driver *drv, struct dev *d)
 {
-	return !strcmp(drv->name, "usb") && !usb_is_interface(d->name);
+	return usb_is_interface(d->name) ? drv == d->rec_drv : !strcmp(drv->name, "usb");
 }
 
 static bool is_shut(struct dev *d)
