@@ -1,9 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# make            build every program into build/bin/
-# make demo       a tour on a simulated server, left mounted for playing; make demo-stop
-# make test       every test this machine can run, but for those on genuine Kubernetes
-# make test-k8s   those, which it builds the first time
-# See README.md for the rest. V=1 shows the commands, B=DIR builds elsewhere.
+# make              build every program into build/bin/
+# make pcidevfsd    the daemon alone, without gRPC; likewise pcidevfs-plugin, pcidevfs-sim
+# make demo         a tour on a simulated server, left mounted for playing; make demo-stop
+# make install      what is built, below PREFIX (/usr), or a copy of the system's tree in DESTDIR
+# make uninstall    remove what make install put there; the stored intents stay
+# make deps         install what the programs are built with
+# make test         every test this machine can run, but for those on genuine Kubernetes
+# make test-k8s     those, which it builds the first time
+# make test-unit    one area: also test-fs, test-lab; with sanitizers: test-asan, test-tsan
+# make torture      a random tester: SEED=1 SECONDS=60; torture-k8s
+# make fuzz         all fuzzers, FUZZ_SECONDS each
+# make bench        times, against their limits
+# make lint         clang-tidy, cppcheck, our own rules; make format
+# make docs         docs/FILES.md from the tables; make check-docs
+# make clean        remove what was built
+#
+# V=1 shows the commands, B=DIR builds elsewhere.
 
 VERSION := 0.1.0
 B := build
@@ -75,6 +87,13 @@ helpers := $(patsubst %.c,%,$(notdir $(wildcard tests/fs/*.c tests/bench/*.c)))
 lab_tools := $(patsubst %.c,%,$(notdir $(wildcard tests/lab/tools/*.c)))
 
 all: $(programs:%=$(B)/bin/%)
+
+$(programs): %: $(B)/bin/%
+
+# The head of this file.
+help:
+	@sed -n 's/^# \(make .*\|V=1 .*\)/\1/p' $(firstword $(MAKEFILE_LIST))
+
 tests: all $(B)/bin/unit $(helpers:%=$(B)/tests/%) $(lab_tools:%=$(B)/tests/%) $(B)/tests/jitter.so
 
 objs = $(patsubst %.c,$(B)/obj/%.o,$(src_$(1)))
@@ -222,10 +241,10 @@ lint: $(proto) # clang-tidy reads their headers
 format:
 	$(Q)git ls-files '*.c' '*.h' | grep -v '^tests/lab/kmod/' | xargs -r clang-format -i
 
-docs: all
+docs: pcidevfsd
 	$(Q)$(B)/bin/pcidevfsd --print-files >docs/FILES.md
 
-check-docs: all
+check-docs: pcidevfsd
 	$(Q)$(B)/bin/pcidevfsd --print-files | diff -u docs/FILES.md - || \
 		{ echo 'docs/FILES.md is not what the tables say; run make docs'; exit 1; }
 
@@ -233,21 +252,36 @@ bench: tests
 	$(Q)tests/deps bench k8s || echo 'what needs them is left out'
 	$(Q)B=$(B) tests/bench/run
 
-# Units and rules name the programs where they are installed; README names docs/ beside it.
+# Units and rules name the programs where they are installed; README names docs/ beside it. A program
+# that is not built, for want of its libraries, is left out with its unit.
+built := $(notdir $(wildcard $(programs:%=$(B)/bin/%)))
+has_daemon := $(filter pcidevfsd,$(built))
+installed := $(if $(has_daemon),$(built),$(programs))
+pages := $(wildcard docs/man/*.[1-9])
 put = install -Dm 644 $(1) $(DESTDIR)$(2)/$(notdir $(1)) &&
 put_text = sed 's,/usr/sbin/,$(SBINDIR)/,g' $(1) | install -Dm 644 /dev/stdin $(DESTDIR)$(2)/$(notdir $(1)) &&
-install: all
+install: $(if $(has_daemon),,all)
 	install -d $(DESTDIR)$(SBINDIR)
-	install -m 755 $(programs:%=$(B)/bin/%) $(DESTDIR)$(SBINDIR)
-	$(foreach f,$(wildcard deploy/*.service),$(call put_text,$(f),$(UNITDIR))) :
+	install -m 755 $(installed:%=$(B)/bin/%) $(DESTDIR)$(SBINDIR)
+	$(foreach f,$(wildcard $(installed:%=deploy/%.service)),$(call put_text,$(f),$(UNITDIR))) :
 	$(foreach f,$(wildcard deploy/*.rules),$(call put_text,$(f),$(RULESDIR))) :
-	$(foreach f,$(wildcard docs/man/*.[1-9]),$(call put,$(f),$(MANDIR)/man$(patsubst .%,%,$(suffix $(f))))) :
-	$(call put,README.md,$(DOCDIR)) $(call put,LICENSE,$(DOCDIR)) :
+	$(foreach f,$(pages),$(call put,$(f),$(MANDIR)/man$(patsubst .%,%,$(suffix $(f))))) :
+	$(call put,README.md,$(DOCDIR)) $(call put,LICENSE,$(DOCDIR)) $(call put,deploy/pcidevfs-alerts.yml,$(DOCDIR)) :
 	$(foreach f,$(wildcard docs/*.md),$(call put,$(f),$(DOCDIR)/docs)) :
+
+# What an install by this version may have put there. Devices stay as they are: pcidevfsd --release-all.
+uninstall:
+	rm -f $(programs:%=$(DESTDIR)$(SBINDIR)/%) \
+		$(patsubst deploy/%,$(DESTDIR)$(UNITDIR)/%,$(wildcard deploy/*.service)) \
+		$(patsubst deploy/%,$(DESTDIR)$(RULESDIR)/%,$(wildcard deploy/*.rules)) \
+		$(foreach f,$(pages),$(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(f)))/$(notdir $(f))) \
+		$(patsubst %,$(DESTDIR)$(DOCDIR)/%,README.md LICENSE pcidevfs-alerts.yml $(wildcard docs/*.md))
+	[ ! -d $(DESTDIR)$(DOCDIR) ] || find $(DESTDIR)$(DOCDIR) -depth -type d -empty -delete
+	@echo 'left: /var/lib/pcidevfs with the stored intents, and devices as they are'
 
 clean:
 	rm -rf $(B)/bin $(B)/obj $(B)/tests $(B)/asan $(B)/tsan $(B)/fuzz
 
-.PHONY: all tests deps demo demo-stop test test-unit test-fs test-lab test-k8s k8s-ground test-jitter torture torture-k8s test-asan test-tsan fuzz lint \
-	format docs check-docs bench install clean
+.PHONY: all $(programs) help tests deps demo demo-stop test test-unit test-fs test-lab test-k8s k8s-ground test-jitter torture torture-k8s test-asan test-tsan fuzz lint \
+	format docs check-docs bench install uninstall clean
 .DELETE_ON_ERROR:

@@ -98,18 +98,18 @@ static void touch_node(struct listener *l, const char *name)
 		touch_group(l, (int32_t)group);
 }
 
-/* The event may be about a part of the device, for example an interface of a USB device. */
+static bool is_removed(const struct uevent *ev, const struct key *key)
+{
+	/* A part of the device may go alone, as an interface of a USB device. */
+	return !strcmp(ev->action, "remove") && !strcmp(strrchr(ev->devpath, '/') + 1, key->name);
+}
+
 static void on_device(struct listener *l, const struct bus_ops *bus, const struct uevent *ev)
 {
 	struct key key;
 
 	if (bus->heard(ev, &key) && !(key.bus == BUS_MDEV && mdev_of_vf(l->b->model, ev)))
-		touch(l, &key,
-		      strcmp(ev->action, "remove") ||
-				      strcmp(strrchr(ev->devpath, '/') + 1, key.name)
-			      ? 0
-		      : ev->seqnum ? ev->seqnum
-				   : UINT64_MAX);
+		touch(l, &key, is_removed(ev, &key) ? ev->seqnum ?: UINT64_MAX : 0);
 }
 
 static void on_vfio(struct listener *l, const struct uevent *ev)
@@ -134,16 +134,8 @@ static void want_critical(const struct listener *l, const char *function)
 	struct key key;
 	bool one = pci_addr_parse(function, &addr) && addr.domain <= UINT16_MAX &&
 		   key_make(BUS_PCI, function, &key);
-	const struct device *usb[GROUP_MAX];
-	size_t n = 0;
 
-	guard_want(l->b, GUARD_CRITICAL, one ? &key : NULL);
-	model_lock(l->b->model);
-	if (one) /* what hangs on its USB devices hangs on it */
-		n = model_children(l->b->model, &key, BUS_USB, usb, GROUP_MAX);
-	for (size_t i = 0; i < n && i < GROUP_MAX; i++)
-		guard_want(l->b, GUARD_CRITICAL, &usb[i]->key);
-	model_unlock(l->b->model);
+	guard_want_critical(l->b, one ? &key : NULL);
 }
 
 static void on_host_use(struct listener *l, const struct uevent *ev)
@@ -153,13 +145,24 @@ static void on_host_use(struct listener *l, const struct uevent *ev)
 	want_critical(l, uevent_function(ev, &key) ? key.name : "");
 }
 
+/* The names of its interfaces, disks and cards are facts of a function; on a rename the action is
+ * "move". A disk that an NVMe has by several paths is below no function. */
+static void on_named(struct listener *l, const struct uevent *ev)
+{
+	on_host_use(l, ev);
+	if (!strcmp(ev->action, "change"))
+		return;
+	on_function(l, ev);
+	l->all |= strstr(ev->devpath, "/nvme-subsystem/") != NULL;
+}
+
 static const struct {
 	const char *subsystem;
 	void (*heard)(struct listener *l, const struct uevent *ev);
 } subsystems[] = {
 	{ "vfio", on_vfio },	{ "vfio-dev", on_function }, { "mdev", on_function },
-	{ "net", on_host_use }, { "block", on_host_use },    { "nvme", on_host_use },
-	{ "drm", on_host_use }, { "bdi", on_host_use },	     { "graphics", on_host_use },
+	{ "net", on_named },	{ "block", on_named },	     { "nvme", on_named },
+	{ "drm", on_named },	{ "bdi", on_host_use },	     { "graphics", on_host_use },
 };
 
 static void hear(struct listener *l, const struct uevent *ev)

@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "internal.h"
 #include "backend/guard/rtnl.h"
+#include "internal.h"
 
 #define RECEIVE_BUFFER (8 << 20)
 

@@ -24,8 +24,7 @@ struct seen {
 	bool unknown; /* it could not be observed: the old facts stay */
 	bool other;   /* it changed its class or its doubt: does the host need it? */
 	bool lists;   /* only the types that can be made of it are read */
-	bool taken;   /* its facts are those of the model now */
-	bool tells;   /* its types are the newest */
+	bool tells;   /* its types are the newest that are known */
 	struct facts facts;
 	struct vgpu_types *types; /* NULL: none can be made of it */
 };
@@ -271,6 +270,15 @@ static bool is_overtaken(struct model *m, const struct batch *batch, struct seen
 	return false;
 }
 
+/* A later look at its types alone has told them; what the card can have goes by the device too. */
+static void take_known_types(struct model *m, const struct device *dev, struct seen *s)
+{
+	free(s->types);
+	s->types = types_new();
+	if (s->types)
+		types_of(m, dev, s->types);
+}
+
 static bool commit_one(struct backend *b, const struct batch *batch, struct seen *s,
 		       const struct naming *nm, bool *ret_new)
 {
@@ -295,10 +303,9 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 		return false;
 	facts = s->facts;
 	facts_keep(&dev->facts, &facts);
-	if (s->key.bus != BUS_PCI) { /* theirs is told by sysfs */
+	facts.serial_known |= s->facts.serial_known; /* where no serial is read, as of mdevs */
+	if (s->key.bus == BUS_USB) /* a look tells it */
 		facts.serial = s->facts.serial;
-		facts.serial_known = s->facts.serial_known;
-	}
 	facts.seen = known ? known->facts.seen : batch->seqnum;
 	if (known)
 		keep_relation(&known->facts, &facts);
@@ -309,13 +316,14 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 	dev->facts.has_way = claim_way(b->ways, dev);
 	if (names)
 		dev->names = *names;
-	s->taken = true;
-	s->tells = s->types && view_lists(&b->views, batch->view, &s->key);
+	if (s->types && !view_lists(&b->views, batch->view, &s->key))
+		take_known_types(m, dev, s);
+	s->tells = s->types;
 	return true;
 }
 
 /* The vGPU types of a card are told by all of its VFs. Nobody sees one published without the
- * other. A device gets the name of its type even from a list that is not the newest. */
+ * other. */
 static void publish(struct model *m, const struct batch *batch)
 {
 	static void (*const passes[])(struct model *, struct device *,
@@ -327,8 +335,7 @@ static void publish(struct model *m, const struct batch *batch)
 		struct types_last last = { 0 };
 
 		for (size_t i = 0; i < batch->n; i++)
-			if (batch->v[i].tells ||
-			    (batch->v[i].taken && batch->v[i].types && passes[p] != types_note))
+			if (batch->v[i].tells)
 				passes[p](m, model_edit(m, &batch->v[i].key, false),
 					  batch->v[i].types, &last);
 		model_publish(m);

@@ -24,8 +24,9 @@ int refuse_needed(const struct device *dev, bool force, struct err *err)
 {
 	if (!dev->facts.critical[0] || dev->facts.use == USE_GUEST || force)
 		return 0;
-	return fail(err, EPERM, "the host needs %s: %s; it stays with the host", dev->key.name,
-		    dev->facts.critical);
+	return fail(err, EPERM,
+		    "the host needs %s: %s; it stays with the host unless ctl has a line \"force\"",
+		    dev->key.name, dev->facts.critical);
 }
 
 #define UNSURE "unsure "

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "pcidevfs/err.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 
 enum { CAPS_MAX = 64 };

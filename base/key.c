@@ -139,6 +139,18 @@ bool key_parse(const char *id, struct key *ret)
 	return false;
 }
 
+bool key_guess(const char *text, struct key *ret)
+{
+	const char *colon = strchr(text, ':');
+	char name[KEY_NAME];
+	int n = snprintf(name, sizeof(name), "%s%s", colon && !strchr(colon + 1, ':') ? "0000:" : "",
+			 text);
+
+	for (char *c = name; *c; c++)
+		*c = (char)tolower((unsigned char)*c);
+	return n < (int)sizeof(name) && key_make(BUS_PCI, name, ret);
+}
+
 const char *key_id(const struct key *key, char buf[static KEY_NAME + 8])
 {
 	bool known = key->bus > BUS_NONE && key->bus < BUS_COUNT;

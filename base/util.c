@@ -2,7 +2,6 @@
 #include "pcidevfs/util.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <string.h>
 #include <strings.h>
@@ -105,6 +104,25 @@ static bool plain(const char *value, size_t size)
 			return false;
 	}
 	return size;
+}
+
+void out_label(struct out *o, const char *name, const char *value)
+{
+	size_t len;
+
+	out_printf(o, "%s=\"", name);
+	for (; *value; value += len) {
+		len = char_len(value);
+		if (!len) {
+			out_put(o, "?", 1);
+			len = 1;
+		} else if (*value == '"' || *value == '\\') {
+			out_printf(o, "\\%c", *value);
+		} else {
+			out_put(o, value, len);
+		}
+	}
+	out_put(o, "\"", 1);
 }
 
 void out_pair(struct out *o, const char *key, const char *value)
@@ -308,25 +326,6 @@ unsigned int back_off(unsigned int *pause, unsigned int first, unsigned int max)
 {
 	*pause = !*pause ? first : *pause <= max / 2 ? 2 * *pause : max;
 	return *pause;
-}
-
-__attribute__((weak)) const char say_as[] = "pcidevfsd";
-
-void say(const char *fmt, ...)
-{
-	/* A writable pipe takes this much at once. */
-	struct pollfd to = { STDERR_FILENO, POLLOUT, 0 };
-	char text[1024], line[1100];
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	n = snprintf(line, sizeof(line), "%s: %s\n", say_as, text);
-	if (poll(&to, 1, 0) == 1 && to.revents & POLLOUT && write(to.fd, line, (size_t)n) < 0) {
-		/* Nobody listens. */
-	}
 }
 
 void event_ring(int fd)

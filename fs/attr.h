@@ -53,7 +53,9 @@ enum attr_flag {
 	ATTR_SNAPSHOT = 1 << 3,
 	ATTR_STREAM = 1 << 4, /* the event stream: blocks, has no position */
 	ATTR_GROUP = 1 << 6,  /* a write binds the IOMMU group: needs the right to all members */
-	ATTR_CTL = 1 << 7,    /* transactions: text and answers of each open file, no position */
+	/* transactions: text and answers of each file open for writing, no position; show says how
+	 * it is written, to those who only read */
+	ATTR_CTL = 1 << 7,
 	ATTR_ALIAS = 1 << 5, /* a write is a request for another file of the device, which store names */
 	ATTR_ASIDE = 1 << 8,  /* a write requests nothing from the engine: store has done it */
 };

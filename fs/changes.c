@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "audit.h"
 #include "internal.h"
 #include "inventory.h"
 #include "pcidevfs/err.h"
@@ -179,8 +180,10 @@ static void one_change(struct tree *t, const struct change *c)
 	if (slot < t->n_members)
 		was = t->members[slot];
 	slot = place_change(t, c, found ? &dev : NULL, &notes);
-	if (slot < t->n_members)
+	if (slot < t->n_members) {
+		audit_change(&t->members[slot], c, found ? &dev : NULL);
 		is = t->members[slot];
+	}
 	if (slot != NO_SLOT)
 		forget_rows(t, slot, c->bits, &notes);
 	pthread_mutex_unlock(&t->lock);

@@ -251,15 +251,25 @@ int files_open(struct files *f, uint64_t node, uint64_t unique, const struct cre
 	return 0;
 }
 
-bool files_written(struct files *f, uint64_t node)
+static bool is_open(struct files *f, uint64_t node, bool for_writing)
 {
-	bool written = false;
+	bool is = false;
 
 	pthread_mutex_lock(&f->lock);
-	for (uint32_t i = *chain(f, node); i != NOWHERE && !written; i = f->side[i].next)
-		written = f->r->files[i].node == node && f->r->files[i].writes;
+	for (uint32_t i = *chain(f, node); i != NOWHERE && !is; i = f->side[i].next)
+		is = f->r->files[i].node == node && (f->r->files[i].writes || !for_writing);
 	pthread_mutex_unlock(&f->lock);
-	return written;
+	return is;
+}
+
+bool files_opened(struct files *f, uint64_t node)
+{
+	return is_open(f, node, false);
+}
+
+bool files_written(struct files *f, uint64_t node)
+{
+	return is_open(f, node, true);
 }
 
 bool files_told(struct files *f, uid_t uid)

@@ -64,6 +64,8 @@ int files_open(struct files *f, uint64_t node, uint64_t unique, const struct cre
 	       const struct cursor *at, bool writes, uint64_t *ret_fh, struct err *err);
 /* Does somebody have this node open for writing? */
 bool files_written(struct files *f, uint64_t node);
+/* Likewise, for reading or writing. */
+bool files_opened(struct files *f, uint64_t node);
 void files_release(struct files *f, uint64_t fh);
 /* NULL if the handle is unknown. Valid until its release. */
 struct open_file *files_get(struct files *f, uint64_t fh);

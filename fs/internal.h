@@ -31,6 +31,7 @@ struct twins;
 /* The place of a device in each view, for removing it when its record is gone. */
 struct member {
 	uint32_t caps;
+	bool claimed, sick; /* as the journal was told: audit.c */
 	struct place {
 		uint32_t in; /* slot of the directory's object, plus 1; 0: nowhere */
 		uint32_t key;

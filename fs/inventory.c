@@ -3,6 +3,7 @@
 #include "inventory.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -58,25 +59,60 @@ void changed_names(int bus, uint32_t caps, change_bits bits, struct out *o)
 	}
 }
 
-size_t each_device(struct model *m, void (*take)(const struct device *dev, void *ctx),
-			  void *ctx)
+static int by_id(const void *left, const void *right)
 {
-	struct device copy;
-	size_t pos = 0, n = 0;
+	const struct key *a = left, *b = right;
+	char x[KEY_NAME + 8], y[KEY_NAME + 8];
 
-	for (;;) {
+	return strcmp(key_id(a, x), key_id(b, y));
+}
+
+/* Sorted by id. Returns their number; *ret is to be freed. */
+static size_t all_keys(struct model *m, struct key **ret, bool *ret_failed)
+{
+	size_t n = 0, cap = 0, pos = 0;
+	const struct device *dev;
+
+	*ret = NULL;
+	do {
+		struct key *more = more_rows(*ret, n, &cap, sizeof(**ret));
+
+		*ret_failed |= !more;
+		if (!more)
+			return n;
+		*ret = more;
+		model_lock(m);
+		dev = model_next(m, &pos);
+		if (dev)
+			(*ret)[n++] = dev->key;
+		model_unlock(m);
+	} while (dev);
+	qsort(*ret, n, sizeof(**ret), by_id);
+	return n;
+}
+
+size_t each_device(struct model *m, void (*take)(const struct device *dev, void *ctx), void *ctx,
+		   bool *ret_failed)
+{
+	struct key *keys;
+	size_t n = all_keys(m, &keys, ret_failed), found = 0;
+	struct device copy;
+
+	for (size_t i = 0; i < n; i++) {
 		const struct device *dev;
 
 		model_lock(m);
-		dev = model_next(m, &pos);
+		dev = model_find(m, &keys[i]);
 		if (dev)
 			copy = *dev;
 		model_unlock(m);
 		if (!dev)
-			return n;
+			continue;
 		take(&copy, ctx);
-		n++;
+		found++;
 	}
+	free(keys);
+	return found;
 }
 
 struct listing {
@@ -99,7 +135,7 @@ void inventory_show(const struct subject *s, struct out *o)
 	struct tree *t = s->tree;
 	struct listing l = { .tree = t };
 	uint64_t generation = atomic_load(&t->heard);
-	size_t n = each_device(t->conf.model, add_line, &l);
+	size_t n = each_device(t->conf.model, add_line, &l, &o->failed);
 
 	out_printf(o, "pcidevfs-inventory 1 generation=%llu", (unsigned long long)generation);
 	out_pair(o, "boot", t->conf.boot_id);

@@ -3,6 +3,7 @@
 #ifndef FS_INVENTORY_H
 #define FS_INVENTORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "pcidevfs/change.h"
@@ -19,10 +20,13 @@ void inventory_line(struct tree *t, const struct device *dev, struct out *o);
  * capabilities. */
 void changed_names(int bus, uint32_t caps, change_bits bits, struct out *o);
 
-/* Calls take for a copy of each device, so that nobody waits for the lock while lines are made.
- * Returns the number of devices. */
-size_t each_device(struct model *m, void (*take)(const struct device *dev, void *ctx), void *ctx);
+/* Calls take for a copy of each device, sorted by id, so that nobody waits for the lock while lines
+ * are made. Returns the number of devices. *ret_failed is set if memory ran out. */
+size_t each_device(struct model *m, void (*take)(const struct device *dev, void *ctx), void *ctx,
+		   bool *ret_failed);
 void inventory_show(const struct subject *s, struct out *o);
+/* overview.c */
+void overview_show(const struct subject *s, struct out *o);
 /* metrics.c */
 void metrics_show(const struct subject *s, struct out *o);
 

@@ -14,7 +14,23 @@
 struct tally {
 	size_t by[KIND_COUNT][STATE_COUNT];
 	size_t claimed;
+	struct out devices;
 };
+
+/* Bridges are left out: nothing happens to them. */
+static void print_device(const struct device *dev, struct out *o)
+{
+	char id[KEY_NAME + 8], claim[CLAIM_NAME];
+	const char *pod = dev->intent.allocated;
+
+	device_claim(dev, claim);
+	out_printf(o, "pcidevfs_device_info{device=\"%s\",kind=\"%s\",state=\"%s\",",
+		   key_id(&dev->key, id), kind_name(dev->kind), state_name(dev->state));
+	out_label(o, "claim", claim[0] ? claim : "none");
+	out_put(o, ",", 1);
+	out_label(o, "pod", pod[0] ? pod : "none");
+	out_put(o, "} 1\n", 4);
+}
 
 static void add_tally(const struct device *dev, void *ctx)
 {
@@ -23,6 +39,8 @@ static void add_tally(const struct device *dev, void *ctx)
 	if (dev->kind < KIND_COUNT && dev->state < STATE_COUNT)
 		t->by[dev->kind][dev->state]++;
 	t->claimed += dev->intent.claim[0] != '\0';
+	if (dev->kind != KIND_BRIDGE)
+		print_device(dev, &t->devices);
 }
 
 static void metric(struct out *o, const char *name, const char *type, const char *help)
@@ -40,6 +58,19 @@ static void print_devices(const struct tally *tally, struct out *o)
 					   kind_name(k), state_name(s), tally->by[k][s]);
 	metric(o, "pcidevfs_claimed_devices", "gauge", "Devices claimed for passthrough.");
 	out_printf(o, "pcidevfs_claimed_devices %zu\n", tally->claimed);
+	metric(o, "pcidevfs_device_info", "gauge",
+	       "Always 1; the labels tell state, claimant and pod of each device but bridges.");
+	out_put(o, out_text(&tally->devices), tally->devices.len);
+	o->failed |= tally->devices.failed;
+}
+
+static void print_intents(struct tree *t, struct out *o)
+{
+	metric(o, "pcidevfs_intent", "gauge",
+	       "Always 1; the labels tell state and claimant of each stored intent, and whether its "
+	       "device is present.");
+	if (t->conf.intents)
+		intents_metrics(t->conf.intents, o);
 }
 
 static void print_writes(struct tree *t, struct out *o)
@@ -63,10 +94,11 @@ void metrics_show(const struct subject *s, struct out *o)
 	struct tree *t = s->tree;
 	struct tally tally = { 0 };
 
-	each_device(t->conf.model, add_tally, &tally);
+	each_device(t->conf.model, add_tally, &tally, &o->failed);
 	metric(o, "pcidevfs_build_info", "gauge", "Always 1; the label tells the version.");
 	out_printf(o, "pcidevfs_build_info{version=\"%s\"} 1\n", VERSION);
 	print_devices(&tally, o);
+	print_intents(t, o);
 	print_writes(t, o);
 	print_number(o, "pcidevfs_generation", "gauge", "Generation of the model.",
 		     model_generation(t->conf.model));
@@ -75,4 +107,5 @@ void metrics_show(const struct subject *s, struct out *o)
 	print_number(o, "pcidevfs_restarts_total", "counter",
 		     "Times that a new serving process took over the mount.",
 		     objects_starts(t->objects) - 1);
+	out_free(&tally.devices);
 }

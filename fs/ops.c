@@ -9,7 +9,9 @@
 #include <sys/stat.h>
 
 #include "internal.h"
+#include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
+#include "record.h"
 
 static void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup)
 {
@@ -108,13 +110,34 @@ static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const cha
 	fuse_reply_err(req, EPERM);
 }
 
+/* Somebody opens, for writing, a name that this directory lacks: a typo, or a device of another
+ * kind. */
+static void refuse_name(const struct node *n, const char *name, struct err *err)
+{
+	const struct attr *row = attr_by_name(n->kind, 0, name);
+	const char *where = n->subject.dev ? n->dev.key.name : "the root of this tree";
+
+	if (row && n->subject.dev)
+		device_lacks(&n->dev, row->name, err);
+	else
+		fail(err, EACCES, "%.64s: there is no file of that name in %s; write for example %s",
+		     name, where, n->subject.dev ? "claim" : "ctl");
+	err->code = EACCES;
+}
+
 static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 		      struct fuse_file_info *fi)
 {
-	(void)parent;
-	(void)name;
+	struct tree *t = fuse_req_userdata(req);
+	struct err err = { 0 };
+	struct node n;
+
 	(void)mode;
 	(void)fi;
+	if (!node_get(t, parent, &n) && !n.row) {
+		refuse_name(&n, name, &err);
+		record_refused_open(t, req, &n, name, &err);
+	}
 	fuse_reply_err(req, EACCES);
 }
 

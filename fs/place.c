@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit.h"
 #include "internal.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
@@ -215,6 +216,8 @@ int views_build(struct tree *t, struct err *err)
 			break;
 		objects_live(t->objects, slot, next->birth);
 		views_place(t, slot, next, NULL);
+		if (slot < t->n_members)
+			audit_note(&t->members[slot], next);
 	}
 	bury_forgotten(t);
 	atomic_store(&t->heard, model_generation(t->conf.model));

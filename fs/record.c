@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "audit.h"
 #include "internal.h"
 #include "log_share.h"
 #include "pcidevfs/err.h"
@@ -14,6 +15,7 @@
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 #include "record.h"
+#include "request.h"
 
 #define LOG_BYTES (512 << 10)
 #define LOG_VALUE 256 /* limit of a value's text */
@@ -154,6 +156,8 @@ static enum logged log_verdict(struct tree *t, const struct asked *a, const stru
 		how = LOG_COUNTED;
 	else if (!o.failed)
 		ring_put(t->log, o.data, o.len);
+	if (how == LOGGED && !o.failed)
+		audit_line(o.data + timed, o.len - timed, err);
 	out_free(&o);
 	return how;
 }
@@ -290,6 +294,16 @@ void record_command(struct tree *t, const struct key *dev, struct written line,
 	record_verdict(t, dev, "ctl", line, who, err, since);
 	if (t->conf.told)
 		t->conf.told();
+}
+
+void record_refused_open(struct tree *t, struct fuse_req *req, const struct node *n,
+			 const char *name, const struct err *err)
+{
+	const struct actor who = request_actor(req, 0, NULL);
+
+	if (n->kind == OBJ_ROOT || n->subject.dev)
+		record_verdict(t, n->subject.dev ? &n->dev.key : NULL, name,
+			       (struct written){ 0 }, &who, err, 0);
 }
 
 /* A request for a device that does not exist, or that names a child, is recorded at the parent. */

@@ -10,7 +10,9 @@
 
 struct actor;
 struct err;
+struct fuse_req;
 struct key;
+struct node;
 struct region_head;
 struct tree;
 
@@ -39,6 +41,9 @@ void record_owner(struct tree *t, const struct key *dev, const char *file, const
 /* For a command of ctl. */
 void record_command(struct tree *t, const struct key *dev, struct written line,
 		    const struct actor *who, const struct err *err, uint64_t since);
+/* For an open for writing that is refused, of a file of n's object. Called by the FUSE thread. */
+void record_refused_open(struct tree *t, struct fuse_req *req, const struct node *n,
+			 const char *name, const struct err *err);
 void record_root_error(struct tree *t, char buf[static LAST_ERROR]);
 /* Number of verdicts so far; code 0: ok. */
 uint64_t record_count(struct tree *t, int code);

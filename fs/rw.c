@@ -65,7 +65,9 @@ static int open_node(struct tree *t, fuse_req_t req, const struct node *n,
 	if (fi->flags & O_DIRECT)
 		return -EINVAL; /* as in sysfs */
 	if (!may_open(t, n, fi->flags))
-		return -EACCES;
+		return writes ? fail(err, EACCES, "%s: it can only be read%s", n->row->name,
+				     row_writable(n->row) ? "; its mode has no w" : "")
+			      : -EACCES;
 	fi->noflush = 1;
 	fi->keep_cache = (n->row->flags & ATTR_CONST) != 0;
 	fi->direct_io = !fi->keep_cache;
@@ -130,10 +132,12 @@ static void forget_file(struct tree *t, uint64_t ino, uint64_t fh)
 	const struct open_file *file = files_get(t->files, fh);
 	bool wrote = file && file->writes;
 	struct node n;
+	bool known = wrote && !node_get(t, ino, &n);
 
-	ctl_release(t->ctl, fh);
+	if (wrote)
+		ctl_release(t, fh, known && n.subject.dev ? &n.dev.key : NULL);
 	files_release(t->files, fh);
-	if (wrote && !node_get(t, ino, &n))
+	if (known)
 		forget_size(t, &n);
 }
 
@@ -146,8 +150,11 @@ void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 	if (!r)
 		r = open_node(t, req, &n, fi, &err);
-	if (r) {
+	if (r == -EACCES && err.code)
+		record_refused_open(t, req, &n, n.row->name, &err);
+	else if (r)
 		tell_share(t, req, &n, fuse_req_ctx(req)->uid, &err);
+	if (r) {
 		fuse_reply_err(req, -r);
 		return;
 	}
@@ -333,7 +340,7 @@ void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 		files_seen(t->files, job.file);
 		job.file = NULL;
 	}
-	if (n.row->flags & ATTR_CTL) {
+	if (n.row->flags & ATTR_CTL && (!job.file || job.file->writes)) {
 		ctl_read(t, req, fi->fh, t->conf.unique(), size);
 		return;
 	}
@@ -371,7 +378,7 @@ void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
 		events |= POLLERR | POLLPRI; /* gone: a read returns ENODEV */
 	else if (file && n.row->flags & ATTR_STREAM)
 		events = stream_ready(t->stream, file) ? POLLIN | POLLRDNORM : 0;
-	else if (file && n.row->flags & ATTR_CTL)
+	else if (file && file->writes && n.row->flags & ATTR_CTL)
 		events = POLLOUT | POLLWRNORM |
 			 (ctl_ready(t->ctl, fi->fh) ? POLLIN | POLLRDNORM : 0);
 	else if (changed)

@@ -2,8 +2,8 @@
 /*
  * What stat says. Sizes are exact, because readers rely on them: grep looks for holes up to the
  * size, tail starts at the end, rsync and tar stop there. As in sysfs it is 4096 bytes for a file
- * that is open for writing, and for a text made by asking the kernel, which may take seconds. The
- * size of a long text is found only for those who have opened it; a list says 4096.
+ * that is open for writing. The size of a text that is long, or made by asking the kernel, which
+ * may take seconds, is found only for those who have opened it; a list says 4096.
  */
 #define FUSE_USE_VERSION 312
 #include <errno.h>
@@ -123,9 +123,10 @@ void file_rights(struct tree *t, enum obj_kind kind, uint64_t dir_ino, const cha
 
 bool row_is_sized(const struct attr *row)
 {
-	const uint32_t others = ATTR_SLOW | ATTR_WORK | ATTR_SNAPSHOT | ATTR_STREAM | ATTR_CTL;
+	const uint32_t others = ATTR_SLOW | ATTR_WORK | ATTR_SNAPSHOT | ATTR_STREAM;
 
-	return !(row->mode & S_IFMT) && row->show && row->bits && !(row->flags & others);
+	return !(row->mode & S_IFMT) && row->show && (row->bits || row->flags & ATTR_CTL) &&
+	       !(row->flags & others);
 }
 
 static off_t exact_size(const struct node *n, const struct attr *row)
@@ -270,7 +271,8 @@ void node_getattr(fuse_req_t req, uint64_t ino)
 		fuse_reply_err(req, ESTALE);
 		return;
 	}
-	if (!n.row || (n.row->flags & (ATTR_SNAPSHOT | ATTR_SLOW)) != ATTR_SNAPSHOT) {
+	if (!n.row || !(n.row->flags & ATTR_SNAPSHOT) ||
+	    (n.row->flags & ATTR_SLOW && !files_opened(t->files, n.ino))) {
 		reply_stat(req, &n, NULL);
 		return;
 	}

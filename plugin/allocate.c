@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include "pcidevfs/err.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 
 #include "plugin/kubelet/answer.h"

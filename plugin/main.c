@@ -16,6 +16,7 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/lockfile.h"
 #include "pcidevfs/notify.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 
 #include "allocate.h"
@@ -45,7 +46,7 @@ static const char usage[] =
 	"  --dev DIR          where the host's /dev is (/dev)\n"
 	"  --cdi-dir DIR      where CDI specs go, none for nowhere (/var/run/cdi)\n"
 	"  --deadline FACTOR  scales how long the tree and kubelet have for what they do\n"
-	"  --help             this text\n"
+	"  -h, --help         this text\n"
 	"  --version          the version\n";
 
 static int parse_options(int argc, char **argv, struct options *ret)
@@ -63,7 +64,7 @@ static int parse_options(int argc, char **argv, struct options *ret)
 	int c;
 
 	*ret = (struct options){ "/run/pcidevfs", "/var/lib/kubelet", "/dev", "/var/run/cdi", 1 };
-	while ((c = getopt_long(argc, argv, "", known, NULL)) >= 0) {
+	while ((c = getopt_long(argc, argv, "h", known, NULL)) >= 0) {
 		switch (c) {
 		case 't':
 			ret->tree = optarg;

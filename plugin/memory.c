@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 #include "pcidevfs/err.h"
 #include "pcidevfs/thread.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 
 #include "plugin/kubelet/checkpoint.h"

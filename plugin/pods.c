@@ -8,6 +8,7 @@
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include "pcidevfs/err.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 
 #include "plugin/kubelet/listing.h"

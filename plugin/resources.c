@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include "pcidevfs/err.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 
 #include "plugin/kubelet/answer.h"

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/called.h"
 #include "backend/ops.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -30,6 +31,7 @@ struct look {
 	struct sysfs at; /* with a sysfs root at the device's directory */
 	struct facts *f;
 	char cdev[16]; /* "vfio0" below dev/vfio/devices if the kernel has cdevs; "" none */
+	struct called called;
 	int rc; /* a failure of our own, for example no descriptor: the facts are incomplete */
 };
 
@@ -249,6 +251,7 @@ static void read_entry(struct look *l, const char *name)
 	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
 		if (!strcmp(name, entries[i].name))
 			entries[i].read(l);
+	l->rc = called_look(&l->called, &l->at, name) ?: l->rc;
 }
 
 /* Appends one part of a device path, without bus numbers. False if there is no room. */
@@ -353,6 +356,7 @@ int pci_observe(const struct sysfs *s, const struct key *dev, struct facts *ret)
 	if (look.rc)
 		return look.rc;
 	f.use = pci_use(&f);
+	called_tell(&look.called, &f);
 	find_nodes(&look);
 	rc = read_path(s, dev, &f);
 	for (const struct backend_ops *const *b = backends; *b; b++)

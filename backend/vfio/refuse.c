@@ -48,7 +48,7 @@ static int refuse_critical(const struct question *q, struct err *err)
 		return rc;
 	return fail(err, EPERM,
 		    "%s shares IOMMU group %d with %s, which the host needs: %s; the group stays "
-		    "with the host",
+		    "with the host unless ctl has a line \"force\"",
 		    asked->key.name, asked->facts.iommu_group, member->key.name,
 		    member->facts.critical);
 }

@@ -18,13 +18,48 @@ static void claim_show(const struct subject *s, struct out *o)
 	out_line(o, claim);
 }
 
-#define LABEL_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@/-"
+#define LABEL_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@/- "
+
+/* A name that the rule allows; claims/ has a directory of that name. */
+static int check_label(const struct subject *s, const char *text, struct err *err)
+{
+	const char *of = s->dev->key.name;
+	size_t n = strlen(text);
+
+	if (text[strspn(text, LABEL_CHARS)])
+		return fail(
+			err, EINVAL,
+			"claim: \"%.64s\" cannot be the claimant of %s: a name has only letters, "
+			"digits, blanks and . _ : @ / -%s",
+			text, of, strpbrk(text, "\"'") ? "; write it without quotes" : "");
+	if (n >= CLAIM_NAME)
+		return fail(
+			err, EINVAL,
+			"claim: \"%.32s...\" cannot be the claimant of %s: a name has at most %d "
+			"characters, not %zu",
+			text, of, CLAIM_NAME - 1, n);
+	if (text[0] == ' ' || text[n - 1] == ' ')
+		return fail(
+			err, EINVAL,
+			"claim: \"%.64s\" cannot be the claimant of %s: a name has no blank at its "
+			"beginning or end",
+			text, of);
+	if (text[0] == '.' || text[0] == '-')
+		return fail(
+			err, EINVAL,
+			"claim: \"%.64s\" cannot be the claimant of %s: a name does not begin with "
+			"%s",
+			text, of,
+			text[0] == '.' ? "a dot, because ls would hide its directory in claims/"
+				       : "-, because commands would take it for an option");
+	return 0;
+}
 
 static int claim_store(const struct subject *s, const char *text, struct request *ret,
 		       struct err *err)
 {
-	const char *bad = text + strspn(text, LABEL_CHARS);
 	bool yes;
+	int r;
 
 	if (!text[0])
 		return fail(
@@ -38,26 +73,10 @@ static int claim_store(const struct subject *s, const char *text, struct request
 			"claim: \"%s\" is reserved; write the name of the claimant of %s, for "
 			"example alice, or none to release it",
 			text, s->dev->key.name);
-	if (*bad)
-		return fail(
-			err, EINVAL,
-			"claim: \"%.64s\" cannot be the claimant of %s: a name has only letters, "
-			"digits and . _ : @ / -",
-			text, s->dev->key.name);
-	if (strlen(text) >= CLAIM_NAME)
-		return fail(
-			err, EINVAL,
-			"claim: \"%.32s...\" cannot be the claimant of %s: a name has at most %d "
-			"characters, not %zu",
-			text, s->dev->key.name, CLAIM_NAME - 1, strlen(text));
-	if (!strcmp(text, ".") || !strcmp(text, ".."))
-		return fail(
-			err, EINVAL,
-			"claim: \"%s\" cannot be the claimant of %s: claims/ can have no directory "
-			"of that name",
-			text, s->dev->key.name);
-	STR_COPY(ret->value, strcmp(text, "none") ? text : "");
-	return 0;
+	r = check_label(s, text, err);
+	if (!r)
+		STR_COPY(ret->value, strcmp(text, "none") ? text : "");
+	return r;
 }
 
 /* clang-format off: a row as it is read */

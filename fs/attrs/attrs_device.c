@@ -81,6 +81,13 @@ static void log_show(const struct subject *s, struct out *o)
 	ring_print(s->tree->log, where, o);
 }
 
+static void ctl_show(const struct subject *s, struct out *o)
+{
+	(void)s;
+	out_printf(o, "write lines FILE VALUE, then commit, check or abort; answers are read from "
+		      "the same open file\n");
+}
+
 /* clang-format off: a row as it is read */
 static const struct attr rows[] = {
 	{ RW("plan", 20, plan_show, plan_store), .bits = CH_PLAN,
@@ -92,7 +99,8 @@ static const struct attr rows[] = {
 	{ KEY_RO("claimable", 33, claimable_show), .bits = CH_CLAIMABLE,
 	  .help = "yes, or the sentence with which a claim by somebody new would be refused "
 		  "now: the host, its IOMMU group, who has it. Whether it could be kept stands in health" },
-	{ ROW("holders", 22, 0440), .show = holders_show, .bits = CH_HOLDERS, .flags = ATTR_SLOW,
+	{ ROW("holders", 22, 0440), .show = holders_show, .bits = CH_HOLDERS,
+	  .flags = ATTR_SLOW | ATTR_SNAPSHOT,
 	  .refresh = holders_refresh,
 	  .help = "processes that hold it open, for root and the group pcidevfs; a line each: "
 		  "pid= comm=; unsure stands before a process that may hold it, but whose open "
@@ -110,7 +118,7 @@ static const struct attr rows[] = {
 	  .help = "reading says what to write: 1, or the claimant's name if the function is "
 		  "claimed; the kernel then resets it. Refused while the host needs it, it has "
 		  "VFs or a process holds it. Cannot be undone" },
-	{ ROW("ctl", 27, 0664), .flags = ATTR_CTL,
+	{ ROW("ctl", 27, 0664), .show = ctl_show, .flags = ATTR_CTL,
 	  .help = "as in the root, for this device alone: lines FILE VALUE, or virtfn<N>/FILE "
 		  "VALUE" },
 };

@@ -39,6 +39,21 @@ static void driver_show(const struct subject *s, struct out *o)
 	out_line(o, s->dev->facts.driver);
 }
 
+static void netdev_show(const struct subject *s, struct out *o)
+{
+	out_line(o, s->dev->facts.netdev);
+}
+
+static void disk_show(const struct subject *s, struct out *o)
+{
+	out_line(o, s->dev->facts.disk);
+}
+
+static void drm_show(const struct subject *s, struct out *o)
+{
+	out_line(o, s->dev->facts.drm);
+}
+
 static void kind_show(const struct subject *s, struct out *o)
 {
 	out_line(o, kind_name(s->dev->kind));
@@ -68,6 +83,13 @@ static const struct attr rows[] = {
 		  "mdev, usb, hub (of USB) or bridge; fixed by what the device is" },
 	{ KEY_RO("description", 9, description_show), .bits = CH_DESCRIPTION, .flags = ATTR_CONST,
 	  .help = "class: vendor product, from pci.ids or usb.ids" },
+	{ KEY_RO("netdev", 34, netdev_show), .bits = CH_FACT(netdev),
+	  .help = "its network interface, such as enp2s0f1, or none. If it has 3, the first and how "
+		  "many more: enp2s0 +2. It follows a rename" },
+	{ KEY_RO("disk", 35, disk_show), .bits = CH_FACT(disk),
+	  .help = "its disk, such as nvme0n1, likewise" },
+	{ KEY_RO("drm", 36, drm_show), .bits = CH_FACT(drm),
+	  .help = "its graphics card below /dev/dri, such as card0, likewise" },
 };
 /* clang-format on */
 

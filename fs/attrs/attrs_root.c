@@ -22,17 +22,20 @@ static void readme_show(const struct subject *s, struct out *o)
 		"  cat devices/0000:08:00.0/last_error        log has all past writes\n"
 		"\n"
 		"This tree shows every PCI function of this machine, and changes them by plain writes.\n"
+		"  cat overview                               all of them in one table: watch cat overview\n"
 		"  ls devices                                 all functions by address\n"
 		"  ls -l gpus nics vfs iommu_groups           the same by what they are\n"
 		"  grep -d skip . devices/0000:08:00.0/*      one function: facts, state, reason\n"
 		"  grep . devices/*/claimable                 what can be given away, and why the others cannot\n"
 		"  echo alice > devices/0000:08:00.0/claim    take it, with its IOMMU group, for a VM\n"
+		"  virsh attach-device VM devices/0000:08:00.0/hostdev.xml   into the VM; qemu has QEMU's words\n"
 		"  echo none > devices/0000:08:00.0/claim     give it back to the driver it had\n"
-		"  ls claims/alice                            what alice holds\n"
+		"  ls claims/alice                            what alice holds; alice is a label, not a user\n"
 		"  echo claim alice > devices/0000:08:00.0/plan; cat devices/0000:08:00.0/plan\n"
 		"                                             what that would do, without doing it\n"
 		"Several at once, all or nothing: ctl takes lines ADDRESS/FILE VALUE, then commit.\n"
-		"What was asked is kept over reboots: intents shows it. chown gives a device to a user.\n"
+		"What was asked is kept over reboots: intents shows it. chown of all files in a\n"
+		"device's directory lets a user claim it.\n"
 		"\n"
 		"state is one word, reason the sentence behind it; host_critical says what the host needs.\n"
 		"inventory is everything in one read, events the last changes, events_pipe the same as\n"
@@ -81,6 +84,13 @@ static void intents_show(const struct subject *s, struct out *o)
 		intents_print(s->tree->conf.intents, o);
 }
 
+static void ctl_show(const struct subject *s, struct out *o)
+{
+	(void)s;
+	out_printf(o, "write lines ADDRESS/FILE VALUE, then commit, check or abort; answers are read "
+		      "from the same open file\n");
+}
+
 /* Directories of devices are rows of kinds.c and views.c. */
 /* clang-format off */
 static const struct attr root_rows[] = {
@@ -88,8 +98,11 @@ static const struct attr root_rows[] = {
 	  .help = "how to use this tree" },
 	{ RO("version", 3, version_show), .flags = ATTR_CONST,
 	  .help = "version of the program that mounted it" },
+	{ RO("overview", 13, overview_show), .bits = CH_ANY, .flags = ATTR_WORK | ATTR_SNAPSHOT,
+	  .help = "for people: a table of all devices, sorted by address; long names lose their middle. "
+		  "No line has more than 120 characters, so `watch cat overview` is a dashboard" },
 	{ RO("inventory", 4, inventory_show), .bits = CH_ANY, .flags = ATTR_WORK | ATTR_SNAPSHOT,
-	  .help = "all devices in one read: a head line, then a line each: ID key=value ..." },
+	  .help = "all devices in one read, sorted by id: a head line, then a line each: ID key=value ..." },
 	{ ROW("events", 5, 0444), .bits = CH_ANY, .ring = events_ring,
 	  .help = "the last changes, a line each: seq= generation= action= changed=, inventory line" },
 	{ ROW("events_pipe", 6, 0444), .bits = CH_ANY, .flags = ATTR_STREAM,
@@ -103,11 +116,11 @@ static const struct attr root_rows[] = {
 		  "logged; skipped= lines dropped beyond that user's share" },
 	{ RO("last_error", 8, last_error_show), .bits = CH_LOG,
 	  .help = "as in a device directory, for files of the root" },
-	{ RO("health", 9, health_show), .flags = ATTR_SLOW,
+	{ RO("health", 9, health_show), .flags = ATTR_SLOW | ATTR_SNAPSHOT,
 	  .help = "what this machine and this mount can and cannot do, a line each" },
 	{ RO("metrics.prom", 10, metrics_show), .bits = CH_ANY | CH_LOG, .flags = ATTR_WORK | ATTR_SNAPSHOT,
 	  .help = "numbers in Prometheus' text format" },
-	{ ROW("ctl", 11, 0660), .flags = ATTR_CTL,
+	{ ROW("ctl", 11, 0660), .show = ctl_show, .flags = ATTR_CTL,
 	  .help = "transactions over several devices: lines ADDRESS/FILE VALUE, then commit, check or abort; "
 		  "the answer is read from the same open file (docs/CTL.md)" },
 	{ RO("intents", 12, intents_show), .bits = CH_ANY | CH_LOG, .flags = ATTR_WORK | ATTR_SNAPSHOT,
@@ -190,13 +203,13 @@ static void free_show(const struct subject *s, struct out *o)
 }
 
 static const struct attr resource_rows[] = {
-	{ RO("capacity", 2, capacity_show), .bits = CH_STATE | CH_BEHIND | CH_CLAIM | CH_NAME | CH_ALLOCATED, .flags = ATTR_WORK,
+	{ RO("capacity", 2, capacity_show), .bits = CH_STATE | CH_BEHIND | CH_CLAIM | CH_NAME | CH_ALLOCATED, .flags = ATTR_WORK | ATTR_SNAPSHOT,
 	  .help = "devices offered under this name, in use or not" },
-	{ RO("healthy", 3, healthy_show), .bits = CH_STATE | CH_BEHIND | CH_CLAIM | CH_NAME | CH_ALLOCATED, .flags = ATTR_WORK,
+	{ RO("healthy", 3, healthy_show), .bits = CH_STATE | CH_BEHIND | CH_CLAIM | CH_NAME | CH_ALLOCATED, .flags = ATTR_WORK | ATTR_SNAPSHOT,
 	  .help = "those that are neither stuck nor unhealthy" },
-	{ RO("allocated", 4, allocated_show), .bits = CH_STATE | CH_BEHIND | CH_CLAIM | CH_NAME | CH_ALLOCATED, .flags = ATTR_WORK,
+	{ RO("allocated", 4, allocated_show), .bits = CH_STATE | CH_BEHIND | CH_CLAIM | CH_NAME | CH_ALLOCATED, .flags = ATTR_WORK | ATTR_SNAPSHOT,
 	  .help = "those that are allocated or held open" },
-	{ RO("free", 5, free_show), .bits = CH_STATE | CH_BEHIND | CH_CLAIM | CH_NAME | CH_ALLOCATED, .flags = ATTR_WORK,
+	{ RO("free", 5, free_show), .bits = CH_STATE | CH_BEHIND | CH_CLAIM | CH_NAME | CH_ALLOCATED, .flags = ATTR_WORK | ATTR_SNAPSHOT,
 	  .help = "those that can be allocated now" },
 	{ ROW("devices", ROW_RES_DEVICES, S_IFDIR | 0755), .entries = &resource_devices,
 	  .help = "links to the devices" },

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "fs/internal.h"
@@ -24,13 +25,25 @@ static void numvfs_show(const struct subject *s, struct out *o)
 static int numvfs_store(const struct subject *s, const char *text, struct request *ret,
 			struct err *err)
 {
+	const char *digits = text + (text[0] == '-');
 	uint64_t n;
-	int r = parse_u64(text, UINT16_MAX, &n);
+	int r = parse_u64(digits, UINT16_MAX, &n);
 
+	if (digits > text && r != -EINVAL)
+		return fail(err, EINVAL,
+			    "sriov_numvfs: \"%s\" is negative; write the number of VFs for %s, or 0",
+			    text, s->dev->key.name);
+	if (text[0] == '0' && isdigit((unsigned char)text[1]) && r != -EINVAL) /* octal in sysfs */
+		return fail(
+			err, EINVAL,
+			"sriov_numvfs: \"%s\" has a leading zero, which sysfs reads as octal; write "
+			"%s for %s",
+			text, text + strspn(text, "0") - !text[strspn(text, "0")],
+			s->dev->key.name);
 	if (r == -ERANGE)
 		return fail(err, ERANGE, "sriov_numvfs: %s asked, %s has at most %d", text,
 			    s->dev->key.name, (int)s->dev->facts.total_vfs);
-	if (r || (text[0] == '0' && isdigit((unsigned char)text[1]))) /* octal in sysfs */
+	if (r)
 		return fail(
 			err, EINVAL,
 			"sriov_numvfs: \"%s\" is not a number; write the number of VFs for %s, or 0",

@@ -24,7 +24,7 @@ static void print_row(FILE *to, enum obj_kind kind, const struct attr *row)
 			  : row->flags & ATTR_CTL		   ? "transactions"
 			  : row->flags & ATTR_CONST		   ? "constant"
 			  : row->ring				   ? "polls, grows"
-			  : row->flags & ATTR_SNAPSHOT		   ? "polls, sized"
+			  : row->flags & ATTR_SNAPSHOT		   ? (row->bits ? "polls, sized" : "sized")
 			  : row->bits				   ? "polls"
 								   : "";
 	struct out who = { 0 };

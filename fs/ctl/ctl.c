@@ -276,6 +276,7 @@ static bool may_queue(const struct ctl_job *job)
 static struct ctl_job *finish(struct ctl_job *job)
 {
 	struct ctl_files *c = job->tree->ctl;
+	struct ctl_leftover left = { 0 };
 	struct ctl_job *following;
 	struct ctl_state *next;
 	struct fuse_req *req;
@@ -292,9 +293,11 @@ static struct ctl_job *finish(struct ctl_job *job)
 	uncount(job);
 	if (!following && job->side->closing) {
 		job->side->closing = false;
+		ctl_leftover(job->ctl, &left);
 		ctls_close(c->store, job->ctl);
 	}
 	pthread_mutex_unlock(&c->lock);
+	ctl_tell_leftover(job->tree, job->has_home ? &job->home : NULL, &job->who.opener, &left);
 	reply(req, result);
 	free(job);
 	return following;

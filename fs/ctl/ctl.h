@@ -13,6 +13,7 @@
 struct ctl_files;
 struct err;
 struct fuse_req;
+struct key;
 struct node;
 struct out;
 struct tree;
@@ -23,7 +24,9 @@ void ctl_free(struct ctl_files *c);
 /* fh: of an open file; reads: its answers can be read. -EMFILE: its user has too many open;
  * -ENFILE: all have. */
 int ctl_open(struct tree *t, uint64_t fh, bool reads, struct err *err);
-void ctl_release(struct ctl_files *c, uint64_t fh);
+/* home: the device of a device's ctl, else NULL. Lines that were never committed are told in the log
+ * and in last_error. */
+void ctl_release(struct tree *t, uint64_t fh, const struct key *home);
 /* All that is known of the request is taken here: unique, journal slot; answered once it is
  * done. */
 void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint64_t fh,

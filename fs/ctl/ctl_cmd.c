@@ -147,7 +147,9 @@ static int each_line(struct ctl_job *job,
 		size_t len = (size_t)(nl - at), text = line_text(at, len);
 		_free_ char *line = strndup(at, len);
 
-		if (text < len)
+		if (line && strlen(line) == len && line_is_idle(line))
+			r = 0;
+		else if (text < len)
 			r = fail(err, EINVAL,
 				 "ctl: a line holds a control character after \"%.*s\"",
 				 (int)(text < 64 ? text : 64), at);
@@ -162,7 +164,7 @@ static int take_request(struct ctl_job *job, char *line, struct err *err)
 {
 	char *arg;
 
-	return !line[0] || command_of(line, &arg) ? 0 : gather_line(job, line, err);
+	return command_of(line, &arg) ? 0 : gather_line(job, line, err);
 }
 
 static int take_force(struct ctl_job *job, char *line, struct err *err)

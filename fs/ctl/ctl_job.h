@@ -10,6 +10,7 @@
 #include "ctl_store.h"
 #include "fs/internal.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
 
 struct fuse_req;
@@ -32,6 +33,18 @@ struct ctl_files {
 struct ctl_side *ctl_side_of(struct ctl_files *c, const struct ctl *ctl);
 /* Likewise: may who hold so many bytes more? */
 bool ctl_may_hold(struct tree *t, const struct creds *who, size_t size);
+
+/* ctl_close.c: lines that no command has ended. */
+struct ctl_leftover {
+	unsigned int n;
+	bool torn; /* the last has no newline, so not even a command was one */
+	char first[LINE_LABEL];
+};
+/* With the lock held. */
+void ctl_leftover(const struct ctl *ctl, struct ctl_leftover *ret);
+/* Without it. home: of a device's ctl, else NULL. */
+void ctl_tell_leftover(struct tree *t, const struct key *home, const struct creds *opener,
+		       const struct ctl_leftover *left);
 
 struct ctl_job {
 	struct ctl_job *next;

@@ -122,19 +122,6 @@ int ctl_open(struct tree *t, uint64_t fh, bool reads, struct err *err)
 	return r;
 }
 
-void ctl_release(struct ctl_files *c, uint64_t fh)
-{
-	struct ctl *ctl;
-
-	pthread_mutex_lock(&c->lock);
-	ctl = ctls_find(c->store, fh);
-	if (ctl && ctl_side_of(c, ctl)->queue)
-		ctl_side_of(c, ctl)->closing = true;
-	else if (ctl)
-		ctls_close(c->store, ctl);
-	pthread_mutex_unlock(&c->lock);
-}
-
 bool ctl_ready(struct ctl_files *c, uint64_t fh)
 {
 	const struct ctl *ctl;

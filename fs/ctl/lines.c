@@ -48,11 +48,17 @@ int line_target(const struct lines_of *of, const char *text, struct request *ret
 	}
 	if (n < sizeof(id))
 		snprintf(id, sizeof(id), "%.*s", (int)n, text);
-	if (of->home || !key_parse(id, &ret->dev))
-		return fail(err, EINVAL, "%s: \"%.64s\" is not a %s", of->file, text,
-			    of->home ? "file of this device"
-				     : "device; write its address, for example 0000:08:00.0");
-	return 0;
+	if (of->home)
+		return fail(err, EINVAL, "%s: \"%.64s\" is not a file of this device", of->file,
+			    text);
+	if (key_parse(id, &ret->dev))
+		return 0;
+	if (key_guess(id, &ret->dev))
+		return fail(err, EINVAL, "%s: \"%.64s\" is not a device; did you mean %s?",
+			    of->file, text, ret->dev.name);
+	return fail(err, EINVAL,
+		    "%s: \"%.64s\" is not a device; write its address, for example 0000:08:00.0",
+		    of->file, text);
 }
 
 /* A copy of the device; of one that is not there (*ret_unborn) what it will be, and its parent in
@@ -127,6 +133,12 @@ size_t line_text(const char *line, size_t len)
 	while (n < len && !iscntrl((unsigned char)line[n]))
 		n++;
 	return n;
+}
+
+bool line_is_idle(const char *line)
+{
+	line += strspn(line, " \t");
+	return !*line || *line == '#';
 }
 
 int line_request(const struct lines_of *of, char *line, struct request *ret,

@@ -32,6 +32,9 @@ int line_target(const struct lines_of *of, const char *text, struct request *ret
  * one is refused as a whole. */
 size_t line_text(const char *line, size_t len);
 
+/* Is it blank, or a comment, which begins with #? */
+bool line_is_idle(const char *line);
+
 /* Makes a request of one line (without newline; changed meanwhile). label: the file as the line names it.
  * -EINVAL, -ENODEV, -EOPNOTSUPP, -EACCES or what the row's store says, with the sentence. */
 int line_request(const struct lines_of *of, char *line, struct request *ret,

@@ -13,6 +13,7 @@
 #include "pcidevfs/backend.h"
 #include "pcidevfs/confine.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 
 /* For giving nodes to their users. The kernel tells who may use the files of the tree. */

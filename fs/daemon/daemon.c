@@ -34,6 +34,7 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/thread.h"
 #include "pcidevfs/txn.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 
 enum { RESTORE_MS = 30000, EXECUTORS = 64 /* at most: each waits for one operation */ };

@@ -19,6 +19,7 @@
 #include "pcidevfs/backend.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/io.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 
 static int try_exec(const struct options *o)

@@ -19,6 +19,7 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/fdmsg.h"
 #include "pcidevfs/notify.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 #include "priority.h"
 #include "retry.h"
@@ -110,7 +111,7 @@ static void on_server_end(struct holder *h)
 	}
 	if (h->takeover.state == TAKEOVER_AGREED)
 		return;
-	say("%s%s", next.restarted_for, h->mounted ? "; the next one goes on" : "");
+	say_at(SAY_WARNING, "%s%s", next.restarted_for, h->mounted ? "; the next one goes on" : "");
 	if (!h->mounted || (was->aborted && server_forget_connection(h->stash))) {
 		holder_finish(h, 1);
 		return;
@@ -121,9 +122,10 @@ static void on_server_end(struct holder *h)
 	h->next.restarts++;
 	h->next.restarted_at = time(NULL);
 	if (retry_hopeless(&h->retry)) {
-		say("%u serving processes in a row failed or were killed before they served; gives "
-		    "up %s, so that nobody waits for it for ever",
-		    h->retry.failed + h->retry.killed, h->path);
+		say_at(SAY_ERROR,
+		       "%u serving processes in a row failed or were killed before they served; "
+		       "gives up %s, so that nobody waits for it for ever",
+		       h->retry.failed + h->retry.killed, h->path);
 		holder_finish(h, 1);
 		return;
 	}
@@ -171,7 +173,7 @@ static void on_restored(const struct holder *h)
 /* Its data would never change again; a new process may do better. */
 static void on_failing(struct holder *h, const char *why)
 {
-	say("%s", why);
+	say_at(SAY_WARNING, "%s", why);
 	if (h->server.stopping)
 		return;
 	STR_COPY(h->server.failing, why);

@@ -4,6 +4,7 @@
 #include "control.h"
 
 #include "pcidevfs/err.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 
 /* After a kill: a thread that the kernel does not let go keeps the process. */

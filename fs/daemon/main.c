@@ -15,6 +15,7 @@
 
 #include "pcidevfs/backend.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 
 /* For udev, before a driver meets the function. */
@@ -48,6 +49,8 @@ int main(int argc, char **argv)
 	prctl(PR_SET_NAME, "pcidevfsd");
 	if (options_parse(argc, argv, &o))
 		return 2;
+	if (o.journal)
+		say_as_journal();
 	if (o.help)
 		options_help(stdout);
 	else if (o.version)

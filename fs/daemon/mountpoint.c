@@ -15,6 +15,7 @@
 
 #include "control.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 
 /* mountinfo writes blanks, newlines and backslashes as three octal digits. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "pcidevfs/sysfs.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 
 /* A row without arg is a flag; one without help is only for our own processes. */
@@ -30,7 +31,7 @@ static const struct option_row rows[] = {
 	  "the root directory of a vendor's driver (where it is found: /, or\n"
 	  "                       /run/nvidia/driver)",
 	  NULL },
-	{ "deadline", "FACTOR", FIELD(deadline), "scales every deadline of an act", NULL },
+	{ "deadline", "FACTOR", FIELD(deadline), "scales every deadline of an operation", NULL },
 	{ "replace", NULL, FIELD(replace),
 	  "the daemon that serves MOUNTPOINT goes on as this program, with\n"
 	  "                       the options it had and those given now",
@@ -42,6 +43,10 @@ static const struct option_row rows[] = {
 	{ "release-all", NULL, FIELD(release_all),
 	  "release every claim, through the tree where it is mounted, and end", NULL },
 	{ "print-files", NULL, FIELD(print_files), "print docs/FILES.md and end", NULL },
+	{ "journal", NULL, FIELD(journal),
+	  "log to stderr what the journal gets under systemd: operations,\n"
+	  "                       refusals, lost devices, each with its level (\"<5>\")",
+	  NULL },
 	{ "help", NULL, FIELD(help), "print this and end", NULL },
 	{ "version", NULL, FIELD(version), "print the version and end", NULL },
 	{ "serve", "FD", FIELD(serve), NULL, NULL },
@@ -66,7 +71,8 @@ void options_help(FILE *to)
 
 		if (!row->help)
 			continue;
-		snprintf(left, sizeof(left), "--%s%s%s", row->name, row->arg ? " " : "",
+		snprintf(left, sizeof(left), "%s--%s%s%s", strcmp(row->name, "help") ? "" : "-h, ",
+			 row->name, row->arg ? " " : "",
 			 row->arg ? row->arg : "");
 		fprintf(to, "  %-20s %s", left, row->help);
 		fprintf(to, row->fallback ? " (%s)\n" : "\n", row->fallback);
@@ -144,7 +150,11 @@ int options_parse(int argc, char **argv, struct options *ret)
 			*text_field(&o, &rows[i]) = rows[i].fallback;
 	}
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":", known, &at)) != -1) {
+	while ((c = getopt_long(argc, argv, ":h", known, &at)) != -1) {
+		if (c == 'h') {
+			o.help = true;
+			continue;
+		}
 		if (c == ':')
 			return wrong_use("an argument is missing after", argv[optind - 1]);
 		if (c == '?')

@@ -15,7 +15,7 @@ struct options {
 	const char *mountpoint; /* NULL only for help, version, print_files and early */
 	const char *deadline;	/* as given; NULL if not given */
 	double deadline_factor;
-	bool replace, help, version, print_files, release_all;
+	bool replace, help, version, print_files, release_all, journal;
 	const char *early; /* address of a function */
 	/* Between the processes of one daemon, not for people. */
 	const char *serve; /* number of an inherited socket: be the serving process */

@@ -16,6 +16,7 @@
 #include "pcidevfs/intent.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/txn.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 
 /* claim: NULL for an interrupted operation. */

@@ -11,6 +11,7 @@
 #include "options.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/fdmsg.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 
 /* Prints the holder's messages up to the last one. */

@@ -15,6 +15,7 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/fdmsg.h"
 #include "pcidevfs/txn.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 #include "fs/stash.h"
 

@@ -7,7 +7,7 @@
 
 #include "pcidevfs/util.h"
 
-static const int ends[] = { SIGTERM, SIGINT, SIGHUP };
+static const int ends[] = { SIGTERM, SIGINT };
 
 /* An ignored signal is still delivered while it is blocked. */
 static bool is_ignored(int signal)
@@ -21,6 +21,8 @@ int signals_open(void)
 {
 	sigset_t set;
 
+	/* There is nothing to read anew, and a terminal that is closed must not take the mount away. */
+	signal(SIGHUP, SIG_IGN);
 	sigemptyset(&set);
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
 		if (!is_ignored(ends[i]))

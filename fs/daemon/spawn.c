@@ -13,6 +13,7 @@
 #include "options.h"
 #include "pcidevfs/backend.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 #include "server.h"
 

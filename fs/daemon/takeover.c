@@ -17,6 +17,7 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/fdmsg.h"
 #include "pcidevfs/region.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 
 enum { PATIENCE_MS = 5000 };

@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 
 uint64_t costs_ns(void)

@@ -18,6 +18,7 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/region.h"
 #include "pcidevfs/thread.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 #include "reader.h"
 #include "fs/stash.h"

@@ -17,6 +17,7 @@
 #define INTERFACES_TEXT 192
 #define VGPU_LACK 192
 #define VGPU_PARAMS 96 /* as long as a step's value */
+#define CALLED_NAME 44 /* 31 characters, as a disk may have, and " +9999" */
 #define PROFILE_NAME 64 /* "NVIDIA RTXP6000-96C-24Q-VIRT" is a long one (spec/peers.md 1.10) */
 
 /* The last result of reading config space; only the first three are facts. */

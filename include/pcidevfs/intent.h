@@ -63,6 +63,9 @@ bool intents_settled(struct intents *in, unsigned int ms);
 /* `intents`: a line each: identity, what is requested,
  * state=held|waiting|drifted|refused|stranger|pending|damaged, device now, reason. */
 void intents_print(struct intents *in, struct out *o);
+/* pcidevfs_intent{...} 1 for each but that of the root's files. device: where it is, else where it
+ * was last seen. */
+void intents_metrics(struct intents *in, struct out *o);
 /* For health: "state=ok path=..." or what is wrong with it, and what to do. May wait for the disk:
  * not for the FUSE thread. */
 void intents_health(struct intents *in, struct out *o);

@@ -61,6 +61,9 @@ void out_put(struct out *o, const char *text, size_t len);
 void out_pair(struct out *o, const char *key, const char *value);
 /* Likewise for bytes, which may include NUL; a NUL must follow the last one. */
 void out_pair_bytes(struct out *o, const char *key, const char *value, size_t size);
+/* Appends name="value" as in Prometheus' text format, with \" and \\; ? in place of a control
+ * character or invalid UTF-8. */
+void out_label(struct out *o, const char *name, const char *value);
 const char *out_text(const struct out *o); /* never NULL */
 void out_free(struct out *o);
 
@@ -84,10 +87,6 @@ void str_fit(char *text, size_t size);
 /* Into dst, an array; text must be writable and is cut as well. */
 #define STR_FIT(dst, text) (str_fit((text), sizeof(dst)), STR_COPY((dst), (text)))
 #define STR_COPY(dst, src) str_copy((dst), sizeof(dst), (src))
-
-/* Writes one line to stderr, behind the name of the program; cut at 1 KiB. */
-__attribute__((format(printf, 1, 2))) void say(const char *fmt, ...);
-extern const char say_as[]; /* "pcidevfsd"; another program defines its own */
 
 /* FNV-1a, continued from h; start with FNV1A. */
 #define FNV1A 0xcbf29ce484222325ull

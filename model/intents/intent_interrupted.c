@@ -42,9 +42,10 @@ bool interrupted_in_hand(const struct pass *p, const struct record *r)
 
 	if (dev && dev->busy[0])
 		return true;
-	if (id.vf < 0)
+	if (id.vf < 0 && !id.child.bus)
 		return false;
 	id.vf = -1;
+	id.child = (struct key){ 0 };
 	if (pass_lookup(p, &id, &at) != MATCH_HERE)
 		return false;
 	pf = model_find(p->in->m, &p->candidates[at].key);

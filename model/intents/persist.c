@@ -174,7 +174,9 @@ static const char *profile_wait(const struct device *dev)
 {
 	bool lists = !(dev->caps & (CAP_VGPU | CAP_CREATE)) || dev->facts.profiles.len;
 
-	return dev->facts.driver[0] && lists ? NULL : "the driver that makes it has not come yet";
+	return key_is_made(&dev->key) || (dev->facts.driver[0] && lists)
+		       ? NULL
+		       : "the driver that makes it has not come yet";
 }
 
 /* The id is stored where two types have one name. */
@@ -243,7 +245,8 @@ static const struct persist persist_profile = {
 	.drifted = profile_drifted,
 };
 
-/* The driver forgets them with the type: restored behind it. */
+/* The driver forgets them with the type: restored behind it, and behind the claim, which a driver
+ * that takes no parameters must not hold up. */
 static void params_value(const struct record *r, char ret[static REQUEST_VALUE])
 {
 	str_copy(ret, REQUEST_VALUE, r->intent.vgpu_params);
@@ -314,8 +317,8 @@ static const struct persist persist_resource = {
 
 const struct persist *const persists[] = { &persist_vfs,
 					   &persist_profile,
-					   &persist_params,
 					   &persist_claim,
+					   &persist_params, /* a driver may take none */
 					   &persist_given,
 					   &persist_pooled,
 					   &persist_resource,

@@ -71,6 +71,13 @@ bool dev_comes(const struct dev *d)
 	return !d->announced && !d->nodes[0] && !strcmp(d->state, "busy");
 }
 
+/* Its driver is away, or others have ended it, and we have not seen it before: the driver that comes
+ * may make a mediated device of it or not. */
+static bool is_unknown(const struct dev *d)
+{
+	return !strcmp(d->kind, "vgpu") && !d->profile_id[0] && !uuid_of(d)[0] && !d->by_address;
+}
+
 const char *dev_withheld(const struct dev *d)
 {
 	struct key key;
@@ -81,6 +88,9 @@ const char *dev_withheld(const struct dev *d)
 		return "nobody claims it";
 	if (dev_comes(d))
 		return "its claim is being restored";
+	if (is_unknown(d))
+		return "it is no vGPU now, and only its driver tells whether kubelet would know it by "
+		       "its address or by a UUID";
 	if (!d->resource[0])
 		return "it has no resource_name";
 	return key_parse(d->id, &key) ? key_withheld(&key) : NULL;

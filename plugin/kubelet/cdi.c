@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "pcidevfs/err.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 
 #include "answer.h"

@@ -71,6 +71,8 @@ static const struct line_field fields[] = {
 	{ "allocated_nodes", offsetof(struct dev, kept), false },
 	{ "allocated_as", offsetof(struct dev, as), false },
 	{ "mdev_uuid", offsetof(struct dev, mdev), false },
+	{ "kind", offsetof(struct dev, kind), false },
+	{ "profile_id", offsetof(struct dev, profile_id), false },
 	{ "numa_node", offsetof(struct dev, numa), true },
 	{ "iommu_group", offsetof(struct dev, group), true },
 };
@@ -115,6 +117,8 @@ static void inherit(struct devices *t, struct dev *d, struct dev *old)
 	if (!d->mdev[0] && !d->nodes[0])
 		snprintf(d->last_mdev, sizeof(d->last_mdev), "%s",
 			 old->mdev[0] ? old->mdev : old->last_mdev);
+	if (!d->profile_id[0])
+		d->by_address = old->by_address;
 	d->announced = old->announced;
 	d->good_at = old->good_at;
 	d->pending_at = old->pending_at;
@@ -147,6 +151,7 @@ int devices_take(struct devices *t, const char *id, char *pairs)
 	d = line_copy(&dev_line, &line);
 	if (!d)
 		return -ENOMEM;
+	d->by_address = d->profile_id[0] && !d->mdev[0];
 	if (old)
 		inherit(t, d, old);
 	else

@@ -13,6 +13,7 @@ struct dev {
 	const char *id; /* as in inventory: "0000:05:00.0", "mdev/<uuid>", "usb/2-1" */
 	const char *resource, *claim, *state, *reason, *nodes, *allocated;
 	const char *mdev; /* UUID of the mediated device that the function is; "" */
+	const char *kind, *profile_id; /* what it is; the vGPU type that it has, "" */
 	const char *kept; /* nodes when a pod last got the device or a member of its group */
 	/* its resource when a pod last got it, while that name may still count */
 	const char *as;
@@ -34,6 +35,7 @@ struct dev {
 	/* the mediated device that it was last, while it is none and has no nodes: kubelet still
 	 * knows it by that UUID */
 	char last_mdev[40];
+	bool by_address; /* it was a vGPU without a UUID last: kubelet knows it by its address */
 	bool peer_taken; /* another function of its group is with a pod */
 	bool told_sick;	 /* logged as sick or withheld */
 	uint64_t freed;	 /* larger: a pod gave it back later; 0: none did so while we ran */

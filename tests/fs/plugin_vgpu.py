@@ -197,6 +197,21 @@ k.lists()
 wait_file(one, "allocated_to", "none")
 usable(B, one)
 
+# A plugin that comes while one is away does not know by what kubelet is to know it: by nothing, until it is back.
+p.end(9)
+by_hand(one, None)
+wait_file(one, "state", "unhealthy")
+k.reset()
+p.start()
+k.wait_health(B, healthy(two))
+refused("FAILED_PRECONDITION", k.allocate, B, ids[one])
+refused("FAILED_PRECONDITION", k.allocate, B, one)
+k.wait("the reason", lambda: "it is no vGPU now" in open(os.environ["D"] + "/plugin.err").read())
+by_hand(one, "742")
+k.wait_health(B, healthy(one, two))
+usable(B, one)
+ok("away while there is no plugin")
+
 assert p.end() == 0, "status of a clean end"
 k.stop()
 # kubelet was never told of another name.

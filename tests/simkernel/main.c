@@ -77,7 +77,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 	};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "+", known, NULL)) >= 0)
+	while ((c = getopt_long(argc, argv, "+h", known, NULL)) >= 0)
 		switch (c) {
 		case 'm':
 			o->machine = optarg;

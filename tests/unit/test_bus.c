@@ -139,6 +139,11 @@ DEFINE_TEST(devices_of_any_bus_are_told)
 	CHECK_IN(o.data, "\nmdev/" UUID " numa_node=-1 ");
 	CHECK_IN(o.data, "\nusb/2-1.3 numa_node=-1 ");
 	out_free(&o);
+	o = (struct out){ 0 };
+	overview_show(&root, &o);
+	CHECK_IN(o.data, "\nmdev/8f0b2c1e-4d11-4c1c-9b7f-0a1b2c3d4e5f  -  ");
+	CHECK_IN(o.data, "\nusb/2-1.3  ");
+	out_free(&o);
 	put(t, "usb/2-1.3", "bob");
 	CHECK_IN(events(t), "action=change changed=state,reason");
 	model_lock(t->conf.model);

@@ -140,6 +140,37 @@ DEFINE_TEST(listen_sees_plug_driver_and_unplug)
 	stop();
 }
 
+#define NET_EVENT(action, name)                                                                    \
+	UEVENT(action "@" NEW_PATH "/net/" name "\0ACTION=" action "\0DEVPATH=" NEW_PATH        \
+		      "/net/" name "\0SUBSYSTEM=net")
+
+/* A name comes, is changed, and goes, without any event of the function itself. */
+DEFINE_TEST(listen_follows_the_names_of_interfaces_and_disks)
+{
+	start();
+	add_new();
+	UEVENT("add@" NEW_PATH "\0ACTION=add\0DEVPATH=" NEW_PATH "\0SUBSYSTEM=pci");
+	UNTIL(device_of(NEW).key.bus == BUS_PCI);
+	CHECK_STR(device_of(NEW).facts.netdev, "");
+	CHECK(!chdir(test_dir()));
+	test_file("sys/bus/pci/devices/" NEW "/net/eth0/address", "");
+	NET_EVENT("add", "eth0");
+	printf("# named: %u ms\n", UNTIL(!strcmp(device_of(NEW).facts.netdev, "eth0")));
+	CHECK(!rename("sys/bus/pci/devices/" NEW "/net/eth0",
+		      "sys/bus/pci/devices/" NEW "/net/enp7s0"));
+	NET_EVENT("move", "enp7s0");
+	printf("# renamed: %u ms\n", UNTIL(!strcmp(device_of(NEW).facts.netdev, "enp7s0")));
+	test_file("sys/bus/pci/devices/" NEW "/nvme/nvme0/nvme0c0n1/size", "");
+	UEVENT("add@/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0n1\0ACTION=add"
+	       "\0DEVPATH=/devices/virtual/nvme-subsystem/nvme-subsys0/nvme0n1\0SUBSYSTEM=block");
+	UNTIL(!strcmp(device_of(NEW).facts.disk, "nvme0n1"));
+	CHECK(!unlink("sys/bus/pci/devices/" NEW "/net/enp7s0/address"));
+	CHECK(!rmdir("sys/bus/pci/devices/" NEW "/net/enp7s0"));
+	NET_EVENT("remove", "enp7s0");
+	UNTIL(!device_of(NEW).facts.netdev[0]);
+	stop();
+}
+
 DEFINE_TEST(listen_tells_a_replugged_device_from_the_old)
 {
 	uint64_t birth;

@@ -229,3 +229,24 @@ DEFINE_TEST(a_refusal_keeps_its_way_out)
 	CHECK_IN(err.text, "0000:01:00.0: it is with n");
 	CHECK_IN(err.text, "n; end that first");
 }
+
+/* As Prometheus reads it: only quotes and backslashes are escaped, and nothing ends a line. */
+DEFINE_TEST(text_label_is_quoted_for_prometheus)
+{
+	static const char *const rows[][2] = {
+		{ "alice", "l=\"alice\"" },
+		{ "Windows 11", "l=\"Windows 11\"" },
+		{ "a\"} 1\nb", "l=\"a\\\"} 1?b\"" },
+		{ "c:\\d", "l=\"c:\\\\d\"" },
+		{ "gr\303\266\303\237e\377", "l=\"gr\303\266\303\237e?\"" },
+		{ "", "l=\"\"" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct out o = { 0 };
+
+		out_label(&o, "l", rows[i][0]);
+		CHECK_STR(out_text(&o), rows[i][1]);
+		out_free(&o);
+	}
+}

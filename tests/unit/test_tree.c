@@ -215,6 +215,8 @@ DEFINE_TEST(claim_takes_labels)
 	CHECK_EQ(claim("none", &request, &err), 0);
 	CHECK_STR(request.value, "");
 	CHECK_EQ(claim("ns/pod:a_b@c.d-e", &request, &err), 0);
+	CHECK_EQ(claim("Windows  11 x", &request, &err), 0);
+	CHECK_STR(request.value, "Windows  11 x");
 	memset(label, 'a', CLAIM_NAME - 1);
 	CHECK_EQ(claim(label, &request, &err), 0);
 	CHECK_STR(request.value, label);
@@ -225,7 +227,7 @@ DEFINE_TEST(claim_takes_labels)
 DEFINE_TEST(claim_refuses_with_a_sentence)
 {
 	static const char *const bad[] = { "",	  "1",	 "0", "yes", "off",	 "True", "n",
-					   "a b", "a=b", ".", "..",  "\xc3\xa9", "a\"",	 "a!b" };
+					   " a", "a ", "a=b", ".", "..", ".a", "-a",  "\xc3\xa9", "a\"",	 "a!b" };
 	struct request request;
 	struct err err;
 

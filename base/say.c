@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "pcidevfs/say.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define TEXT_MAX 2048
+#define STREAM_VARIABLE "JOURNAL_STREAM"
+
+__attribute__((weak)) const char say_as[] = "pcidevfsd";
+
+/* Lines for which there was no room. It belongs to stderr, of which there is one. */
+static _Atomic unsigned int dropped;
+
+bool say_journals(void)
+{
+	const char *text = getenv(STREAM_VARIABLE);
+	unsigned long long dev, ino;
+	struct stat st;
+	char *end;
+
+	if (!text || !isdigit((unsigned char)text[0]))
+		return false;
+	dev = strtoull(text, &end, 10);
+	if (*end != ':' || !isdigit((unsigned char)end[1]))
+		return false;
+	ino = strtoull(end + 1, &end, 10);
+	return !*end && !fstat(STDERR_FILENO, &st) && st.st_dev == dev && st.st_ino == ino;
+}
+
+void say_as_journal(void)
+{
+	char text[48];
+	struct stat st;
+
+	if (fstat(STDERR_FILENO, &st))
+		return;
+	snprintf(text, sizeof(text), "%llu:%llu", (unsigned long long)st.st_dev,
+		 (unsigned long long)st.st_ino);
+	setenv(STREAM_VARIABLE, text, 1);
+}
+
+/* A pipe that poll() calls writable takes a whole line (PIPE_BUF), unless another process is
+ * faster. */
+static bool write_polled(const char *line, size_t n)
+{
+	struct pollfd to = { STDERR_FILENO, POLLOUT, 0 };
+
+	return poll(&to, 1, 0) == 1 && to.revents & POLLOUT && write(to.fd, line, n) >= 0;
+}
+
+/* Pipes know RWF_NOWAIT since Linux 6.4. */
+static bool write_line(char *line, size_t n)
+{
+	const struct iovec part = { line, n };
+	struct stat st;
+	bool stream = !fstat(STDERR_FILENO, &st) && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
+
+	if (!stream)
+		return write_polled(line, n);
+	if (pwritev2(STDERR_FILENO, &part, 1, -1, RWF_NOWAIT) >= 0)
+		return true;
+	return (errno == EOPNOTSUPP || errno == ENOSYS) && write_polled(line, n);
+}
+
+static void put_line(enum say_level level, const char *fmt, va_list ap)
+{
+	char text[TEXT_MAX], before[64] = "", prefix[8] = "", line[TEXT_MAX + 256];
+	unsigned int missing = atomic_exchange(&dropped, 0);
+	int n;
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	for (char *c = text; *c; c++)
+		if (iscntrl((unsigned char)*c))
+			*c = '?';
+	if (say_journals())
+		snprintf(prefix, sizeof(prefix), "<%d>", (int)level);
+	if (missing)
+		snprintf(before, sizeof(before), " (%u lines before this one were dropped)",
+			 missing);
+	n = snprintf(line, sizeof(line), "%s%s: %s%s\n", prefix, say_as, text, before);
+	if (!write_line(line, (size_t)n))
+		atomic_fetch_add(&dropped, missing + 1);
+}
+
+void say_at(enum say_level level, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put_line(level, fmt, ap);
+	va_end(ap);
+}
+
+void say(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put_line(SAY_NOTICE, fmt, ap);
+	va_end(ap);
+}

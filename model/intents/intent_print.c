@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Shows intents, to people and to Prometheus. */
+#include <stdio.h>
+#include <string.h>
+
+#include "intents.h"
+#include "persist.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/util.h"
+
+/* Call it with the model locked. */
+static const char *drift(const struct record *r, const struct device *dev, char *reason,
+			 size_t size)
+{
+	for (size_t i = 0; persists[i]; i++)
+		if (record_drifted(r, persists[i], dev, reason, size))
+			return "drifted";
+	return "held";
+}
+
+/* Has its device come since the last pass? */
+static bool has_just_come(struct intents *in, const struct record *r)
+{
+	struct key key;
+	const struct device *dev = record_key(r, &key) ? model_find(in->m, &key) : NULL;
+	const struct device *parent = dev && device_is_made(dev) ? model_parent(in->m, dev) : NULL;
+	struct identity id;
+
+	if (!dev)
+		return false;
+	identity_of(&id, dev, parent);
+	return identity_same_part(&id, &r->id) && record_may_be_here(r, parent ? parent : dev, &id);
+}
+
+static const char *describe(struct intents *in, const struct record *r, char *reason, size_t size)
+{
+	static const char *const names[] = {
+		[RECORD_WAITING] = "waiting",
+		[RECORD_HELD] = "held",
+		[RECORD_REFUSED] = "refused",
+		[RECORD_MISMATCH] = "stranger",
+		[RECORD_DAMAGED] = "damaged",
+	};
+	const struct device *dev = device_of(in, r);
+
+	snprintf(reason, size, "%s", r->reason);
+	if (r->pending)
+		return "pending";
+	if (!dev && r->state == RECORD_WAITING && has_just_come(in, r))
+		snprintf(reason, size,
+			 "its device has just appeared; the card is not identified yet");
+	if (!dev && r->state != RECORD_MISMATCH && !r->aside && !record_is_root(r) &&
+	    !r->id.child.bus)
+		return names[RECORD_WAITING];
+	return r->state == RECORD_HELD && dev ? drift(r, dev, reason, size) : names[r->state];
+}
+
+void intents_print(struct intents *in, struct out *o)
+{
+	pthread_mutex_lock(&in->lock);
+	model_lock(in->m);
+	for (size_t i = 0; i < in->rs.n; i++) {
+		const struct record *r = in->rs.v[i];
+		char id[IDENTITY_TEXT], dev[KEY_NAME + 8], reason[sizeof(r->reason)];
+		const char *state = describe(in, r, reason, sizeof(reason));
+
+		out_printf(o, "%s state=%s device=%s", identity_text(&r->id, id), state,
+			   r->birth ? key_id(&r->dev, dev) : "none");
+		record_format(r, o);
+		if (r->aside)
+			out_pair(o, "line", r->aside);
+		if (reason[0])
+			out_pair(o, "reason", reason);
+		out_put(o, "\n", 1);
+	}
+	model_unlock(in->m);
+	pthread_mutex_unlock(&in->lock);
+}
+
+void intents_metrics(struct intents *in, struct out *o)
+{
+	pthread_mutex_lock(&in->lock);
+	model_lock(in->m);
+	for (size_t i = 0; i < in->rs.n; i++) {
+		const struct record *r = in->rs.v[i];
+		char id[IDENTITY_TEXT], dev[KEY_NAME + 8], reason[sizeof(r->reason)];
+
+		if (record_is_root(r))
+			continue;
+		out_printf(o, "pcidevfs_intent{");
+		out_label(o, "identity", identity_text(&r->id, id));
+		out_put(o, ",", 1);
+		out_label(o, "device", r->birth ? key_id(&r->dev, dev) : r->at[0] ? r->at : "none");
+		out_printf(o, ",present=\"%d\",", r->birth && device_of(in, r));
+		out_label(o, "state", describe(in, r, reason, sizeof(reason)));
+		out_put(o, ",", 1);
+		out_label(o, "claim", r->intent.claim[0] ? r->intent.claim : "none");
+		out_put(o, "} 1\n", 4);
+	}
+	model_unlock(in->m);
+	pthread_mutex_unlock(&in->lock);
+}
