@@ -29,7 +29,7 @@
 /* Each is a file that ends with its row. Vendors come last: they know better than the common
  * rows. */
 const struct backend_ops *const backends[] = {
-	&vfio_ops, &vgpu_ops, &mdev_ops, &sriov_ops, &reset_ops, &offer_ops, &allocation_ops, &nvidia_ops, NULL,
+	&vfio_ops, &vgpu_ops, &mdev_ops, &usb_ops, &sriov_ops, &reset_ops, &offer_ops, &allocation_ops, &nvidia_ops, NULL,
 };
 
 const struct method *const *backend_methods(const struct backend *b)

@@ -11,6 +11,7 @@
 #include "backend/gpu/world.h"
 #include "backend/mdev/mdev.h"
 #include "backend/pci/variant.h"
+#include "backend/usb/usb.h"
 
 static int observe_pci(const struct backend *b, const struct key *dev, struct facts *ret,
 		       struct vgpu_types **ret_types)
@@ -40,6 +41,7 @@ static const struct bus_ops pci = {
 const struct bus_ops *const buses[BUS_COUNT] = {
 	[BUS_PCI] = &pci,
 	[BUS_MDEV] = &mdev_bus,
+	[BUS_USB] = &usb_bus,
 };
 
 int backend_early(const struct roots *roots, const char *state_dir, const char *id, struct err *err)

@@ -13,7 +13,7 @@
 #include "pcidevfs/plan.h"
 
 /* Special ways come before those that take all other devices of a bus. */
-const struct claim_ops *const claim_ways[] = { &vgpu_claim, &mdev_claim, &vfio_claim, NULL };
+const struct claim_ops *const claim_ways[] = { &vgpu_claim, &mdev_claim, &usb_claim, &vfio_claim, NULL };
 
 const struct claim_ops *claim_way(const struct claim_ops *const *ways, const struct device *dev)
 {

@@ -50,7 +50,7 @@ struct claim_ops {
 
 /* NULL-terminated. */
 extern const struct claim_ops *const claim_ways[];
-extern const struct claim_ops mdev_claim, vfio_claim, vgpu_claim;
+extern const struct claim_ops mdev_claim, usb_claim, vfio_claim, vgpu_claim;
 /* Those of all ways. */
 extern const struct claim_rules claim_rules;
 

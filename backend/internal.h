@@ -156,6 +156,8 @@ bool guard_await(struct backend *b, enum guard guard, const struct key *devs, si
 		 uint64_t since);
 /* Makes guards_main() ask soon, but not too often. key NULL: about all. */
 void guard_want(struct backend *b, enum guard guard, const struct key *key);
+/* Likewise GUARD_CRITICAL, also about the function's USB devices, whose disks hang on both. */
+void guard_want_critical(struct backend *b, const struct key *function);
 /* beyond it everything is looked at */
 #define GROUP_MAX 256
 /* Somebody opened or closed this node: a group's below dev/vfio, or a function's below

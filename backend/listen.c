@@ -103,7 +103,7 @@ static void on_device(struct listener *l, const struct bus_ops *bus, const struc
 	struct key key;
 
 	if (bus->heard(ev, &key) && !(key.bus == BUS_MDEV && mdev_of_vf(l->b->model, ev)))
-		touch(l, &key, strcmp(ev->action, "remove") ? 0 : ev->seqnum ?: UINT64_MAX);
+		touch(l, &key, uevent_removes(ev, key.name) ? ev->seqnum ?: UINT64_MAX : 0);
 }
 
 static void on_vfio(struct listener *l, const struct uevent *ev)
@@ -129,7 +129,7 @@ static void want_critical(const struct listener *l, const char *function)
 	bool one = pci_addr_parse(function, &addr) && addr.domain <= UINT16_MAX &&
 		   key_make(BUS_PCI, function, &key);
 
-	guard_want(l->b, GUARD_CRITICAL, one ? &key : NULL);
+	guard_want_critical(l->b, one ? &key : NULL);
 }
 
 static void on_host_use(struct listener *l, const struct uevent *ev)

@@ -34,6 +34,6 @@ struct backend_ops {
 extern const struct backend_ops *const backends[]; /* NULL-terminated */
 
 extern const struct backend_ops allocation_ops, mdev_ops, nvidia_ops, offer_ops, reset_ops, sriov_ops,
-	vfio_ops, vgpu_ops;
+	usb_ops, vfio_ops, vgpu_ops;
 
 #endif

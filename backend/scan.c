@@ -304,11 +304,13 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 	facts = s->facts;
 	facts_keep(&dev->facts, &facts);
 	facts.serial_known |= s->facts.serial_known; /* where no serial is read, as of mdevs */
+	if (s->key.bus == BUS_USB) /* a look tells it */
+		facts.serial = s->facts.serial;
 	facts.seen = known ? known->facts.seen : batch->seqnum;
 	if (known)
 		keep_relation(&known->facts, &facts);
 	*ret_new |= !facts.serial_known;
-	s->other = strcmp(dev->facts.garbled, facts.garbled) ||
+	s->other = strcmp(dev->facts.garbled, facts.garbled) || (!known && s->key.bus == BUS_USB) ||
 		   (known && known->facts.class_code != facts.class_code);
 	dev->facts = facts;
 	dev->facts.has_way = claim_way(b->ways, dev);

@@ -87,3 +87,10 @@ bool uevent_function(const struct uevent *ev, struct key *ret)
 	}
 	return found;
 }
+
+bool uevent_removes(const struct uevent *ev, const char *name)
+{
+	const char *slash = strrchr(ev->devpath, '/');
+
+	return !strcmp(ev->action, "remove") && slash && !strcmp(slash + 1, name);
+}

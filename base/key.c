@@ -68,10 +68,13 @@ static bool uuid_name(const char *name)
 	return name[36] == '\0';
 }
 
-/* BUS-PORT[.PORT]..., decimal */
+/* usbBUS of a root hub; else BUS-PORT[.PORT]..., decimal */
 static bool usb_name(const char *name)
 {
 	bool dash = false, digit = false;
+
+	if (!strncmp(name, "usb", 3))
+		return name[3] && name[3 + strspn(name + 3, "0123456789")] == '\0';
 
 	for (; *name; name++) {
 		if (isdigit((unsigned char)*name)) {

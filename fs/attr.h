@@ -136,7 +136,7 @@ struct obj_type {
 	const struct entries *entries; /* of its own directory */
 };
 
-extern const struct attr_table attrs_pci, attrs_claim, attrs_sriov, attrs_vgpu, attrs_state;
+extern const struct attr_table attrs_pci, attrs_claim, attrs_sriov, attrs_vgpu, attrs_usb, attrs_state;
 extern const struct attr_table attrs_device;
 extern const struct attr_table attrs_root, attrs_resource;
 extern const struct attr_table *const no_tables[];

@@ -24,7 +24,7 @@ const struct view *view_by_link(unsigned int id)
 
 const struct attr_table *const no_tables[] = { NULL };
 static const struct attr_table *const root_tables[] = { &attrs_root, NULL };
-static const struct attr_table *const device_tables[] = { &attrs_pci,   &attrs_claim,  &attrs_sriov, &attrs_vgpu,
+static const struct attr_table *const device_tables[] = { &attrs_pci,   &attrs_claim,  &attrs_sriov, &attrs_vgpu, &attrs_usb,
 							 &attrs_state, &attrs_device, NULL };
 static const struct attr_table *const resource_tables[] = { &attrs_resource, NULL };
 
@@ -47,7 +47,7 @@ static const struct obj_type obj_types[OBJ_KINDS] = {
 	BUS(OBJ_MDEV, "uuid", BUS_MDEV, 21, "mdevs",
 	    "a directory for each mediated device of a whole function", ),
 	BUS(OBJ_USB, "bus-port", BUS_USB, 22, "usb",
-	    "a directory for each USB device; empty, since none is read yet", ),
+	    "a directory for each USB device, by its port: 1-2.3; usb1 is a root hub", ),
 	[OBJ_VENDOR] = { .path = "resources/<vendor.com>",
 			 .tables = no_tables,
 			 .home = ROW_RESOURCES,
@@ -147,6 +147,10 @@ static const struct {
 	{ CAP_VGPU_HOST, "NVIDIA GPU" },
 	{ CAP_ENABLE, "SR-IOV GPU or VF of one" },
 	{ CAP_NAMED, "all but PCI bridges" },
+	{ CAP_IDS, "has ids" },
+	{ CAP_USB, "USB" },
+	{ CAP_HOSTED, "USB behind a PCI controller" },
+	{ CAP_PORT, "USB on a hub's port" },
 };
 
 void caps_print(uint32_t caps, struct out *o)

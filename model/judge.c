@@ -27,10 +27,30 @@ static void mark_group(struct model *m, int32_t group)
 		mark(m, i);
 }
 
+static void mark_peers(struct model *m, uint32_t i)
+{
+	mark(m, i);
+	if (slot_seen(m, i)->facts.iommu_group >= 0)
+		mark_group(m, slot_seen(m, i)->facts.iommu_group);
+}
+
 static void mark_children(struct model *m, const struct key *parent)
 {
 	for (uint32_t i = INDEX_NONE; (i = next_child(m, parent, i)) != INDEX_NONE;)
 		mark(m, i);
+}
+
+/* A function cannot be claimed while one of its USB devices is. */
+static void mark_controller(struct model *m, const struct device *dev)
+{
+	const struct key *key = &dev->facts.parent;
+
+	if (dev->key.bus != BUS_USB || !key->bus)
+		return;
+	for (uint32_t i = index_first(&m->by[BY_KEY], key_hash(key)); i != INDEX_NONE;
+	     i = index_next(&m->by[BY_KEY], i))
+		if (slot_there(m, i) && key_eq(&slot_seen(m, i)->key, key))
+			mark_peers(m, i);
 }
 
 void judge_edit(struct model *m, uint32_t i)
@@ -45,6 +65,7 @@ void judge_edit(struct model *m, uint32_t i)
 	if (was && was->facts.iommu_group != is->facts.iommu_group)
 		mark_group(m, was->facts.iommu_group);
 	mark_children(m, &is->key);
+	mark_controller(m, is);
 }
 
 void judge_all(struct model *m)
@@ -62,6 +83,7 @@ void judge_removal(struct model *m, uint32_t i)
 
 	mark_group(m, dev->facts.iommu_group);
 	mark_children(m, &dev->key);
+	mark_controller(m, dev);
 }
 
 /* Devices that can never be claimed are not asked about. */

@@ -19,6 +19,7 @@ static const char *const kind_names[KIND_COUNT] = {
 	[KIND_BRIDGE] = "bridge",
 	[KIND_MDEV] = "mdev",
 	[KIND_USB] = "usb",
+	[KIND_HUB] = "hub",
 };
 
 static const char *const state_names[STATE_COUNT] = {
@@ -70,7 +71,7 @@ static uint32_t caps_of(const struct device *dev)
 	if (dev->key.bus != BUS_PCI)
 		return f->caps | (f->has_way ? CAP_CLAIM | CAP_NAMED : 0) |
 		       (f->iommu_group >= 0 ? CAP_GROUP : 0);
-	caps |= CAP_PCI | f->caps;
+	caps |= CAP_PCI | CAP_IDS | f->caps;
 	caps |= device_is_bridge(f) ? 0 : CAP_CLAIM;
 	caps |= f->class_code >> 8 == 0x0604 ? 0 : CAP_NAMED;
 	caps |= f->total_vfs >= 0 ? CAP_SRIOV : 0;
@@ -368,6 +369,8 @@ static bool is_host(struct device *dev)
 		because(dev, "the host needs it: %s", f->critical);
 	else if (dev->refused_code == EPERM)
 		because(dev, "%s", dev->refused);
+	else if (f->use == USE_GUEST && !f->driver[0])
+		return false; /* a guest can have it as it is */
 	else if (f->use == USE_GUEST && !f->serial_known && !f->serial)
 		because(dev,
 			"found on %s; the card is not identified yet, since its serial number "

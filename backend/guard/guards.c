@@ -124,6 +124,21 @@ void guard_want(struct backend *b, enum guard guard, const struct key *key)
 	want(&b->guards, guard, key, true);
 }
 
+void guard_want_critical(struct backend *b, const struct key *function)
+{
+	const struct device *usb[GROUP_MAX];
+	size_t n;
+
+	guard_want(b, GUARD_CRITICAL, function);
+	if (!function)
+		return;
+	model_lock(b->model);
+	n = model_children(b->model, function, BUS_USB, usb, GROUP_MAX);
+	for (size_t i = 0; i < n && i < GROUP_MAX; i++)
+		guard_want(b, GUARD_CRITICAL, &usb[i]->key);
+	model_unlock(b->model);
+}
+
 void guards_want_again(struct backend *b, const struct key *key)
 {
 	for (int guard = 0; guard < GUARD_COUNT; guard++)

@@ -9,6 +9,7 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/names.h"
 #include "pcidevfs/util.h"
+#include "backend/usb/usb.h"
 
 struct named {
 	uint64_t ids; /* class and ids, which the names depend on, as one number */
@@ -16,9 +17,17 @@ struct named {
 	struct names names;
 };
 
-static uint64_t name_ids(const struct facts *f)
+#define BUS_AT 56 /* above the 24 bits of a class */
+
+static uint64_t name_ids(const struct key *dev, const struct facts *f)
 {
-	return (uint64_t)f->class_code << 32 | (uint64_t)f->vendor << 16 | f->device;
+	return (uint64_t)dev->bus << BUS_AT | (uint64_t)(f->class_code & 0xffffff) << 32 |
+	       (uint64_t)f->vendor << 16 | f->device;
+}
+
+static bool has_names(const struct key *dev)
+{
+	return dev->bus == BUS_PCI || dev->bus == BUS_USB;
 }
 
 static int by_ids(const void *left, const void *right)
@@ -30,9 +39,9 @@ static int by_ids(const void *left, const void *right)
 
 static struct named *find(const struct naming *nm, const struct key *dev, const struct facts *f)
 {
-	const struct named wanted = { .ids = name_ids(f) };
+	const struct named wanted = { .ids = name_ids(dev, f) };
 
-	return dev->bus == BUS_PCI && nm->n ? bsearch(&wanted, nm->v, nm->n, sizeof(*nm->v), by_ids)
+	return has_names(dev) && nm->n ? bsearch(&wanted, nm->v, nm->n, sizeof(*nm->v), by_ids)
 					    : NULL;
 }
 
@@ -40,13 +49,13 @@ void naming_add(struct naming *nm, const struct key *dev, const struct facts *f)
 {
 	struct named *rows;
 
-	if (dev->bus != BUS_PCI || (nm->n && nm->v[nm->n - 1].ids == name_ids(f)))
+	if (!has_names(dev) || (nm->n && nm->v[nm->n - 1].ids == name_ids(dev, f)))
 		return;
 	rows = more_rows(nm->v, nm->n, &nm->cap, sizeof(*rows));
 	if (!rows)
 		return;
 	nm->v = rows;
-	rows[nm->n++] = (struct named){ .ids = name_ids(f) };
+	rows[nm->n++] = (struct named){ .ids = name_ids(dev, f) };
 }
 
 static void sort(struct naming *nm)
@@ -83,16 +92,39 @@ static size_t ask_model(struct model *m, const struct naming *nm)
 	return unknown;
 }
 
+static struct facts facts_of(const struct named *at)
+{
+	return (struct facts){ .vendor = (uint16_t)(at->ids >> 16),
+			       .device = (uint16_t)at->ids,
+			       .class_code = (uint32_t)(at->ids >> 32) & 0xffffff };
+}
+
+/* Returns how many functions are still unknown. */
+static size_t names_usb(struct naming *nm)
+{
+	size_t unknown = 0;
+
+	for (size_t i = 0; i < nm->n; i++) {
+		struct named *at = &nm->v[i];
+		struct facts f = facts_of(at);
+
+		if (!at->known && at->ids >> BUS_AT == BUS_USB) {
+			usb_names(NULL, &f, &at->names);
+			at->known = true;
+		}
+		unknown += !at->known;
+	}
+	return unknown;
+}
+
 static void ask_database(struct backend *b, struct naming *nm)
 {
-	if (names_open(NULL, &nm->db))
+	if (!names_usb(nm) || names_open(NULL, &nm->db))
 		return;
 	atomic_store(&b->names_missing, !names_known(nm->db));
 	for (size_t i = 0; i < nm->n; i++) {
 		struct named *at = &nm->v[i];
-		struct facts f = { .vendor = (uint16_t)(at->ids >> 16),
-				   .device = (uint16_t)at->ids,
-				   .class_code = (uint32_t)(at->ids >> 32) };
+		struct facts f = facts_of(at);
 
 		if (!at->known)
 			at->known = !names_fill(nm->db, &f, &at->names);

@@ -10,6 +10,8 @@
 #include "vfio.h"
 #include "backend/use.h"
 
+#define GROUP_USB 512 /* devices of a controller */
+
 /* A member, and the device on whose behalf it is asked about. */
 struct question {
 	struct model *m;
@@ -137,6 +139,24 @@ static int refuse_vf(const struct question *q, struct err *err)
 		relation(q->asked, member, buf), member->key.name, pf->key.name, pf->facts.driver);
 }
 
+static int refuse_usb(const struct question *q, struct err *err)
+{
+	const struct device *usb[GROUP_USB];
+	size_t n = model_children(q->m, &q->member->key, BUS_USB, usb, GROUP_USB);
+	char buf[128], claim[CLAIM_NAME];
+
+	for (size_t i = 0; i < n && i < GROUP_USB; i++) {
+		device_claim(usb[i], claim);
+		if (claim[0])
+			return fail(err, EBUSY,
+				    "%s%s carries USB device %s, which is claimed by %s; write none "
+				    "to its claim first",
+				    relation(q->asked, q->member, buf), q->member->key.name,
+				    usb[i]->key.name, claim);
+	}
+	return 0;
+}
+
 static int refuse_no_iommu(const struct question *q, struct err *err)
 {
 	if (model_has_iommu(q->m))
@@ -173,7 +193,7 @@ static int refuse_busy(const struct question *q, struct err *err)
 /* In the order of reporting: reasons that waiting does not remove come first. */
 static int (*const refusals[])(const struct question *q, struct err *err) = {
 	refuse_unknown,	 refuse_critical, refuse_vf,   refuse_intended,
-	refuse_claimed, refuse_pf,	  refuse_held,
+	refuse_claimed, refuse_pf,	  refuse_usb, refuse_held,
 };
 
 /* The result does not depend on which member is asked about; only the sentence does. */

@@ -107,12 +107,12 @@ static const struct attr rows[] = {
 		  "files are unknown; or none" },
 	{ RO("log", 23, log_show), .bits = CH_LOG, .flags = ATTR_WORK | ATTR_SNAPSHOT,
 	  .help = "past writes into this directory, as in the root's log" },
-	{ RO("hostdev.xml", 25, hostdev_show), .bits = CH_CLAIM | CH_MDEV, .caps = CAP_CLAIM,
+	{ RO("hostdev.xml", 25, hostdev_show), .bits = CH_CLAIM | CH_MDEV | CH_IDS, .caps = CAP_CLAIM,
 	  .help = "a libvirt hostdev element (managed='no') for the claimed function, for a "
 		  "vGPU on its own driver, or for its mdev, with display and ramfb as the first vGPU "
 		  "of a VM has them; else none. A vGPU type that is set outside the tree shows at "
 		  "the next look at the function" },
-	{ RO("qemu", 26, qemu_show), .bits = CH_CLAIM | CH_MDEV, .caps = CAP_CLAIM,
+	{ RO("qemu", 26, qemu_show), .bits = CH_CLAIM | CH_MDEV | CH_IDS, .caps = CAP_CLAIM,
 	  .help = "how QEMU takes it, likewise: its arguments, or none" },
 	{ RW("reset", 28, reset_show, reset_store), .bits = CH_CLAIM, .caps = CAP_CLAIM | CAP_RESET,
 	  .help = "reading says what to write: 1, or the claimant's name if the function is "

@@ -8,19 +8,25 @@ static void address_show(const struct subject *s, struct out *o)
 	out_line(o, s->dev->key.name);
 }
 
+/* As the kernel says: ids of USB have none. */
+static const char *hex(const struct subject *s)
+{
+	return s->dev->caps & CAP_USB ? "" : "0x";
+}
+
 static void vendor_show(const struct subject *s, struct out *o)
 {
-	out_printf(o, "0x%04x\n", s->dev->facts.vendor);
+	out_printf(o, "%s%04x\n", hex(s), s->dev->facts.vendor);
 }
 
 static void device_show(const struct subject *s, struct out *o)
 {
-	out_printf(o, "0x%04x\n", s->dev->facts.device);
+	out_printf(o, "%s%04x\n", hex(s), s->dev->facts.device);
 }
 
 static void class_show(const struct subject *s, struct out *o)
 {
-	out_printf(o, "0x%06x\n", s->dev->facts.class_code);
+	out_printf(o, "%s%06x\n", hex(s), s->dev->facts.class_code);
 }
 
 static void numa_node_show(const struct subject *s, struct out *o)
@@ -62,22 +68,21 @@ static void description_show(const struct subject *s, struct out *o)
 static const struct attr rows[] = {
 	{ RO("address", 2, address_show), .bits = CH_IDENTITY, .flags = ATTR_CONST,
 	  .help = "its address on its bus, as the directory is called" },
-	{ KEY_RO("vendor", 3, vendor_show), .bits = CH_IDS, .caps = CAP_PCI, .flags = ATTR_CONST,
+	{ KEY_RO("vendor", 3, vendor_show), .bits = CH_IDS, .caps = CAP_IDS, .flags = ATTR_CONST,
 	  .help = "vendor id, as in sysfs" },
-	{ KEY_RO("device", 4, device_show), .bits = CH_IDS, .caps = CAP_PCI, .flags = ATTR_CONST,
+	{ KEY_RO("device", 4, device_show), .bits = CH_IDS, .caps = CAP_IDS, .flags = ATTR_CONST,
 	  .help = "device id, as in sysfs" },
-	{ KEY_RO("class", 5, class_show), .bits = CH_IDS, .caps = CAP_PCI, .flags = ATTR_CONST,
-	  .help = "class code, as in sysfs" },
+	{ KEY_RO("class", 5, class_show), .bits = CH_IDS, .caps = CAP_IDS, .flags = ATTR_CONST,
+	  .help = "class code, as in sysfs; of a USB device with class 0 that of its first interface" },
 	{ KEY_RO("numa_node", 6, numa_node_show), .bits = CH_FACT(numa_node), .flags = ATTR_CONST,
 	  .help = "NUMA node, -1 when the kernel knows none" },
 	{ KEY_RO("driver", 7, driver_show), .bits = CH_FACT(driver),
-	  .help = "the driver that is bound, or none" },
+	  .help = "the driver that is bound, or none; of a USB device that of the first interface with one" },
 	{ KEY_RO("kind", 8, kind_show), .bits = CH_KIND, .flags = ATTR_CONST,
-	  .help = "pci, sriov-gpu, sriov-nic, sriov, vf, vgpu (a VF of a GPU, which can be a vGPU) mdev "
-		  "or bridge; fixed by what the device is. usb is reserved: such devices are not "
-		  "recognized yet" },
+	  .help = "pci, sriov-gpu, sriov-nic, sriov, vf, vgpu (a VF of a GPU, which can be a vGPU), "
+		  "mdev, usb, hub (of USB) or bridge; fixed by what the device is" },
 	{ KEY_RO("description", 9, description_show), .bits = CH_DESCRIPTION, .flags = ATTR_CONST,
-	  .help = "class: vendor product, from pci.ids" },
+	  .help = "class: vendor product, from pci.ids or usb.ids" },
 	{ KEY_RO("netdev", 34, netdev_show), .bits = CH_FACT(netdev),
 	  .help = "its network interface, such as enp2s0f1, or none. If it has 3, the first and how "
 		  "many more: enp2s0 +2. It follows a rename" },

@@ -166,6 +166,28 @@ static bool has_display(const struct subject *s)
 	"  <!-- display and ramfb are for the first vGPU of a domain with graphics; remove both "   \
 	"from any other -->\n"
 
+/* A claimed USB device, by the numbers of the moment. */
+static bool whole_usb(const struct subject *s)
+{
+	const struct device *dev = s->dev;
+
+	return dev->caps & CAP_USB && (dev->intent.claim[0] || device_is_coming(dev)) &&
+	       dev->facts.devnum;
+}
+
+static void usb_hostdev(const struct facts *f, struct out *o)
+{
+	out_printf(o,
+		   "<hostdev mode='subsystem' type='usb' managed='no'>\n"
+		   "  <source>\n"
+		   "    <vendor id='0x%04x'/>\n"
+		   "    <product id='0x%04x'/>\n"
+		   "    <address bus='%u' device='%u'/>\n"
+		   "  </source>\n"
+		   "</hostdev>\n",
+		   f->vendor, f->device, f->busnum, f->devnum);
+}
+
 /* managed='no': the claim has bound it already and stays after the VM. */
 void hostdev_show(const struct subject *s, struct out *o)
 {
@@ -173,7 +195,9 @@ void hostdev_show(const struct subject *s, struct out *o)
 	bool display = mdev && has_display(s);
 	struct pci_addr a;
 
-	if (whole_address(s, &a))
+	if (whole_usb(s))
+		usb_hostdev(&s->dev->facts, o);
+	else if (whole_address(s, &a))
 		out_printf(
 			o,
 			"<hostdev mode='subsystem' type='pci' managed='no'>\n"
@@ -205,7 +229,10 @@ void qemu_show(const struct subject *s, struct out *o)
 	struct pci_addr a;
 	bool whole = whole_address(s, &a);
 
-	if (whole && a.domain <= 0xffff)
+	if (whole_usb(s))
+		out_printf(o, "-device usb-host,hostbus=%u,hostaddr=%u\n", s->dev->facts.busnum,
+			   s->dev->facts.devnum);
+	else if (whole && a.domain <= 0xffff)
 		out_printf(o, "-device vfio-pci,host=%s\n", s->dev->key.name);
 	else if (whole)
 		out_printf(o, "-device vfio-pci,sysfsdev=/sys/bus/pci/devices/%s\n",

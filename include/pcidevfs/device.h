@@ -43,7 +43,11 @@ enum cap {
 	CAP_VGPU_HOST = 1 << 11, /* a GPU of a vendor whose driver makes vGPUs: has vgpu_support */
 	CAP_TYPES = 1 << 12,	 /* it, or its VFs, can have vGPU types: has profiles */
 	CAP_CREATE = 1 << 13,	 /* makes mediated devices: has create */
-	CAP_NAMED = 1 << 14,	 /* has a resource_name: not a PCI bridge */
+	CAP_IDS = 1 << 14,	/* has ids and a class */
+	CAP_USB = 1 << 15,	/* a USB device: has serial, speed, interfaces */
+	CAP_HOSTED = 1 << 16,	/* a USB device of a PCI controller: has the link controller */
+	CAP_PORT = 1 << 17,	/* a USB device on a port of a hub: has the link parent */
+	CAP_NAMED = 1 << 18,	 /* has a resource_name: not a PCI bridge */
 	CAP_END,	     /* above all of them */
 };
 
@@ -57,6 +61,7 @@ enum kind {
 	KIND_BRIDGE,
 	KIND_MDEV,
 	KIND_USB,
+	KIND_HUB,
 	KIND_COUNT
 };
 

@@ -14,6 +14,7 @@
 #define GARBLED_TEXT 64
 #define NODES_TEXT 88
 #define HOLDER_NAME 96
+#define INTERFACES_TEXT 192
 #define VGPU_LACK 192
 #define VGPU_PARAMS 96 /* as long as a step's value */
 #define CALLED_NAME 44 /* 31 characters, as a disk may have, and " +9999" */

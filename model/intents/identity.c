@@ -142,7 +142,8 @@ static const char *function_of(const struct identity *id)
 {
 	const char *dot = strrchr(id->path, '.');
 
-	return dot ? dot : "";
+	/* Of a USB device the path goes on behind its controller's. */
+	return dot && !strchr(dot, '/') ? dot : "";
 }
 
 static bool same_card(const struct identity *a, const struct identity *b)

@@ -216,6 +216,13 @@ static bool claim_drifted(const struct record *r, const struct device *dev, char
 	return true;
 }
 
+/* A driver that meets a claimed USB device is no decision of others: it comes with a configuration, a
+ * reset or a module. */
+static bool claim_lost(const struct device *dev)
+{
+	return dev->caps & CAP_USB && dev->facts.use == USE_HOST;
+}
+
 static const char *claim_early(const struct record *r)
 {
 	return r->driver;
@@ -237,6 +244,7 @@ const struct persist persist_claim = {
 	.value = claim_value,
 	.none = "none",
 	.apply = claim_apply,
+	.lost = claim_lost,
 	.half = claim_half,
 	.drifted = claim_drifted,
 	.tells_drift = true,

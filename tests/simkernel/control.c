@@ -254,7 +254,7 @@ static int run_quit(struct sim *s, int argc, char **argv)
 }
 
 static const struct command commands[] = {
-	{ "plug", "ADDRESS [from ADDRESS2]", 1, 3, "a function comes (back), or a copy of another",
+	{ "plug", "ADDRESS [from ADDRESS2]", 1, 3, "a function, or USB device, comes (back), or a copy of another",
 	  run_plug },
 	{ "unplug", "ADDRESS", 1, 1, "a function is pulled out; no rescan finds it", run_unplug },
 	{ "fail", "PATH ERRNO [COUNT]", 2, 3, "the next COUNT (all) reads and writes are refused",

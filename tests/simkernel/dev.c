@@ -6,6 +6,7 @@
 #include "effects.h"
 #include "iommu.h"
 #include "sim.h"
+#include "usb.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -143,7 +144,8 @@ void dev_vanish(struct sim *s, struct dev *d)
 	d->override = NULL;
 }
 
-/* Is r below d, without another device of its bus in between? */
+/* Is r below d, without another device of its bus in between? What is below an interface of a USB
+ * device comes and goes with the interface's driver. */
 static bool is_child(const struct dev *d, const struct record *r)
 {
 	const char *p = r->path + strlen(d->rec->path);
@@ -156,6 +158,8 @@ static bool is_child(const struct dev *d, const struct record *r)
 		if (d->bus->rules->is_name(part))
 			return false;
 		p += len;
+		if (*p && usb_is_interface(part))
+			return false;
 	}
 	return true;
 }

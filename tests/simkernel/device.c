@@ -6,6 +6,7 @@
 #include "func.h"
 #include "iommu.h"
 #include "sim.h"
+#include "usb.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -300,8 +301,13 @@ static void link_peers(struct sim *s, struct node *dir, const struct record *r, 
 void device_add(struct sim *s, const struct record *r)
 {
 	const char *subsystem = record_text(r, 'E', "SUBSYSTEM");
-	struct node *dir = tree_mkdirs(s->tree, s->tree->root, r->path);
+	struct node *dir;
 
+	if (usb_is_record(r)) {
+		usb_add(s, r);
+		return;
+	}
+	dir = tree_mkdirs(s->tree, s->tree->root, r->path);
 	if (!dir)
 		return;
 	device_fill(s, dir, r, false);
@@ -333,7 +339,9 @@ void device_remove(struct sim *s, const struct record *r)
 	struct node *n = tree_walk(s->tree, s->tree->root, r->path);
 	char path[600], number[32];
 
-	if (!n)
+	if (n && usb_is_record(r))
+		usb_remove(s, r);
+	if (!n || usb_is_record(r))
 		return;
 	if (subsystem) {
 		bool bus = listed(buses, subsystem);

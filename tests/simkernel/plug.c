@@ -3,6 +3,7 @@
 #include "device.h"
 #include "func.h"
 #include "sim.h"
+#include "usb.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -47,6 +48,8 @@ int plug(struct sim *s, const char *addr, const char *from)
 {
 	struct func *f = func_find(s, addr), *model = from ? func_find(s, from) : NULL;
 
+	if (usb_is_name(addr))
+		return usb_plug(s, addr, from);
 	if (f && f->dev.dir)
 		return -EEXIST;
 	if (from && !f) {
@@ -67,6 +70,8 @@ int unplug(struct sim *s, const char *addr)
 {
 	struct func *f = func_find(s, addr);
 
+	if (usb_is_name(addr))
+		return usb_unplug(s, addr);
 	if (!f || !f->dev.dir)
 		return -ENODEV;
 	f->dev.unplugged = true;

@@ -4,6 +4,7 @@
 #include "func.h"
 #include "iommu.h"
 #include "sim.h"
+#include "usb.h"
 #include "vgpu.h"
 
 #include <errno.h>
@@ -94,7 +95,7 @@ int sim_build(struct sim *s)
 	if (s->iommu)
 		tree_mkdirs(s->tree, s->tree->root, "kernel/iommu_groups");
 	sim_rows(s, tree_mkdirs(s->tree, s->tree->root, "kernel"), kernel_rows, s);
-	if (bus_build(s, &s->pci, &pci_rules))
+	if (bus_build(s, &s->pci, &pci_rules) || bus_build(s, &s->usb, &usb_rules))
 		return -ENOMEM;
 	facts_drivers(s);
 	if (vgpu_build(s))

@@ -35,6 +35,7 @@ struct sim {
 	struct tree *tree;
 	struct machine *machine;
 	struct bus pci;
+	struct bus usb;
 	struct bus mdev;	 /* if there are vGPUs of that world */
 	struct gpu_options *gpu; /* vgpu.h; NULL: its GPUs have no vGPUs */
 	struct func **func_hash;

@@ -22,7 +22,7 @@ static struct world_fake machine(void)
 DEFINE_TEST(backends_are_complete)
 {
 	for (const struct backend_ops *const *b = backends; *b; b++)
-		CHECK((*b)->name && (*b)->help && ((*b)->methods || (*b)->observe || (*b)->nodes));
+		CHECK((*b)->name && (*b)->help && ((*b)->methods || (*b)->verbs || (*b)->observe || (*b)->nodes));
 }
 
 /* The planner finds a method by file and bus, and takes the first. */

@@ -50,7 +50,9 @@ DEFINE_TEST(a_way_of_claiming_takes_devices_of_its_bus)
 	struct device dev = usb();
 
 	CHECK(claim_way(ways, &dev) == &stick);
-	CHECK(!claim_way(claim_ways, &dev));
+	CHECK(claim_way(claim_ways, &dev) == &usb_claim);
+	dev.facts.class_code = 0x090000;
+	CHECK(!claim_way(claim_ways, &dev)); /* a hub */
 	dev.facts.vendor = 0x8086;
 	CHECK(!claim_way(ways, &dev));
 	CHECK(key_parse(PF, &dev.key));
@@ -109,6 +111,11 @@ DEFINE_TEST(what_a_device_had_before_goes_back_to_its_way)
 	CHECK_STR(lifted, "interfaces=hid");
 	CHECK_EQ(backend_give_nodes(w.backend, &dev.key, &err), 0); /* it has none to give */
 	w.backend->ways = claim_ways;
+	CHECK_EQ(backend_give_nodes(w.backend, &dev.key, &err), 0); /* likewise */
+	model_lock(w.model);
+	model_edit(w.model, &dev.key, false)->facts.class_code = 0x090000;
+	model_publish(w.model);
+	model_unlock(w.model);
 	CHECK_EQ(backend_give_nodes(w.backend, &dev.key, &err), -EOPNOTSUPP);
 	fake_close(&w);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "backend/internal.h"
+#include "backend/bus.h"
 #include "fakepci.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -287,8 +288,11 @@ DEFINE_TEST(scan_leaves_other_buses_alone)
 	struct err err = { 0 };
 	struct key keys[2];
 
+	const struct bus_ops *rows[BUS_COUNT] = { [BUS_PCI] = buses[BUS_PCI] };
+
 	fake_machine();
 	w = fake_open();
+	w.backend->buses = rows;
 	for (int i = 0; i < 2; i++) {
 		CHECK(key_parse(ids[i], &keys[i]));
 		model_lock(w.model);

@@ -81,7 +81,7 @@ static struct device sample(void)
 {
 	struct device dev = {
 		.key = { BUS_PCI, "0000:02:00.0" },
-		.caps = CAP_PCI | CAP_CLAIM | CAP_NAMED | CAP_SRIOV | CAP_GROUP,
+		.caps = CAP_PCI | CAP_IDS | CAP_CLAIM | CAP_NAMED | CAP_SRIOV | CAP_GROUP,
 		.kind = KIND_SRIOV,
 		.facts = { .vendor = 0x8086,
 			   .device = 0x10fb,
@@ -119,7 +119,7 @@ DEFINE_TEST(changed_names_follow_bits_and_caps)
 {
 	struct out o = { 0 };
 
-	changed_names(BUS_PCI, CAP_PCI | CAP_CLAIM, CH_CLAIM | CH_STATE | CH_NUMVFS | CH_INTERNAL,
+	changed_names(BUS_PCI, CAP_PCI | CAP_IDS | CAP_CLAIM, CH_CLAIM | CH_STATE | CH_NUMVFS | CH_INTERNAL,
 		      &o);
 	CHECK_STR(o.data, "claim,state,hostdev.xml,qemu");
 	out_free(&o);

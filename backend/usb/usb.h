@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* USB devices: their bus (usb.c), names (usb_names.c), claim (usb_claim.c) and its steps
+ * (usb_steps.c). */
+#ifndef BACKEND_USB_H
+#define BACKEND_USB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pcidevfs/facts.h"
+
+struct backend;
+struct bus_ops;
+struct err;
+struct sysfs;
+struct uevent;
+
+#define USB_DEVICES "bus/usb/devices"
+#define USB_DRIVERS "bus/usb/drivers"
+#define USB_CLASS_HUB 0x09
+#define USB_INTERFACES 32 /* the most that the kernel has of a device */
+
+extern const struct bus_ops usb_bus;
+
+struct usb_interface {
+	char number[8]; /* as the kernel has it behind the colon: "1.0", configuration and interface */
+	uint32_t class_code;
+	char driver[DRIVER_NAME]; /* "" none */
+};
+
+/* Reads the interfaces of a device, in order. Returns how many. Takes no device lock. */
+size_t usb_interfaces(const struct sysfs *s, const char *name, struct usb_interface *ret);
+/* The next line of facts.interfaces at *text; false: there is none, or it cannot be read. */
+bool usb_interface_next(const char **text, struct usb_interface *ret);
+/* Is it a driver of the host? usbfs is that of a process that has the device open. */
+bool usb_is_host(const char *driver);
+
+/* Where a device sits: its controller's path, the root hub by its speed, the ports:
+ * "0000:00/14.0/hs/1-3". "" if it does not fit. Pure. */
+void usb_path(const char *target, const char *root_speed, char *ret, size_t size);
+
+/* From the distribution's usb.ids; path NULL: from where it usually is. */
+void usb_names(const char *path, const struct facts *f, struct names *ret);
+
+/* Sets the owner of a claimed device's node: claim_ops.give_nodes. */
+int usb_give_nodes(struct backend *b, const struct key *dev, struct err *err);
+
+/* Values: "<interface> <driver>"; usb_probe, the interface alone; usb_rest and usb_own, "". */
+extern const struct verb usb_unbind, usb_rest, usb_bind, usb_probe, usb_own;
+
+#endif

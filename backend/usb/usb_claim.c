@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The claim of USB devices: their interfaces are taken from the host's drivers, so that whoever opens
+ * the node can have them. Never by `authorized`, which would keep a VMM out too. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/claim.h"
+#include "backend/ops.h"
+#include "backend/use.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/intent.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/plan.h"
+#include "pcidevfs/util.h"
+#include "usb.h"
+
+static bool fits(const struct device *dev)
+{
+	return dev->facts.class_code >> 16 != USB_CLASS_HUB;
+}
+
+static int find(struct model *m, const struct request *request, const struct device **ret,
+		struct err *err)
+{
+	*ret = model_find(m, &request->dev);
+	return *ret ? 0 : fail(err, ENODEV, "%s is gone", request->dev.name);
+}
+
+/* ---- refusals */
+
+static int refuse_controller(struct model *m, const struct device *dev, struct err *err)
+{
+	const struct device *c = model_parent(m, dev);
+	char claim[CLAIM_NAME] = "";
+
+	if (c)
+		device_claim(c, claim);
+	return claim[0] ? fail(err, EBUSY,
+			       "%s hangs on %s, which is claimed by %s; write none to its claim first",
+			       dev->key.name, c->key.name, claim)
+			: 0;
+}
+
+static int refuse_claim(struct model *m, const struct device *dev, const struct request *request,
+			struct err *err)
+{
+	const char *claim = dev->intent.claim, *who = request->value;
+	int rc = refuse_doubt("", dev, err);
+
+	rc = rc ? rc : refuse_needed(dev, request->force, err);
+	rc = rc ? rc : refuse_controller(m, dev, err);
+	if (!rc && !request->restores && strcmp(dev->intended, who))
+		rc = refuse_coming("", dev, err);
+	if (rc)
+		return rc;
+	if (claim[0] && strcmp(claim, who))
+		return fail(err, EBUSY, "%s is claimed by %s; write none to its claim first",
+			    dev->key.name, claim);
+	/* A guest that ran while the daemon was away keeps its device, untouched. */
+	if (request->restores && dev->facts.use == USE_GUEST)
+		return 0;
+	return refuse_used("", dev, err);
+}
+
+/* ---- plans */
+
+static int plan_unbind(const struct device *dev, const struct request *request, struct plan *plan,
+		       struct err *err)
+{
+	const char *text = dev->facts.interfaces;
+	struct usb_interface u;
+	char value[STEP_VALUE];
+	int rc = 0;
+
+	while (!rc && usb_interface_next(&text, &u)) {
+		snprintf(value, sizeof(value), "%s %s", u.number, u.driver);
+		if (usb_is_host(u.driver))
+			rc = plan_step_forced(plan, &usb_unbind, &dev->key, value, request->force, err);
+	}
+	if (!rc && *text) /* more than the record has room for */
+		rc = plan_step_forced(plan, &usb_rest, &dev->key, "", request->force, err);
+	return rc;
+}
+
+static void former_name(const struct usb_interface *u, char name[static FORMER_NAME])
+{
+	snprintf(name, FORMER_NAME, "i%.*s", 6, strchr(u->number, '.') + 1);
+}
+
+static int plan_bind(const struct device *dev, struct plan *plan, struct err *err)
+{
+	const char *text = dev->facts.interfaces;
+	char value[STEP_VALUE], name[FORMER_NAME], former[DRIVER_NAME];
+	struct usb_interface u;
+	int rc = 0;
+
+	while (!rc && usb_interface_next(&text, &u)) {
+		if (u.driver[0])
+			continue;
+		former_name(&u, name);
+		former_get(dev->intent.former, name, former, sizeof(former));
+		snprintf(value, sizeof(value), "%s%s%s", u.number, former[0] ? " " : "", former);
+		rc = plan_step(plan, former[0] ? &usb_bind : &usb_probe, &dev->key, value, err);
+	}
+	return rc;
+}
+
+static bool is_ours(const struct device *dev)
+{
+	return dev->intent.claim[0] || dev->intended[0] || device_is_astray(dev) || dev->stuck[0];
+}
+
+static int plan_release(const struct device *dev, const struct request *request, struct plan *plan,
+			struct err *err)
+{
+	int rc = request->restores ? 0 : refuse_coming("", dev, err);
+
+	if (!rc && dev->facts.use == USE_GUEST && is_ours(dev))
+		rc = refuse_holder("", dev, err);
+	rc = rc ? rc : refuse_given(dev, err);
+	return rc || !is_ours(dev) ? rc : plan_bind(dev, plan, err);
+}
+
+static int expand(struct model *m, const struct request *request, struct plan *plan, struct err *err)
+{
+	const struct device *dev;
+	int rc = find(m, request, &dev, err);
+	bool held;
+
+	rc = rc ? rc : plan_touch(plan, &request->dev, err);
+	if (rc)
+		return rc;
+	if (!request->value[0])
+		return plan_release(dev, request, plan, err);
+	held = !strcmp(dev->intent.claim, request->value) && dev->facts.use == USE_GUEST;
+	rc = held ? 0 : refuse_claim(m, dev, request, err);
+	rc = rc || held ? rc : plan_unbind(dev, request, plan, err);
+	if (rc || held || !dev->intent.owned)
+		return rc;
+	return plan_step(plan, &usb_own, &dev->key, "", err);
+}
+
+/* Notes which driver had each interface. What does not fit is given to the kernel's choice. */
+static int prepare(struct model *m, const struct request *request, struct err *err)
+{
+	struct device *dev = model_edit(m, &request->dev, false);
+	struct intent *w = dev ? &dev->intent : NULL;
+	char name[FORMER_NAME], known[DRIVER_NAME];
+	struct usb_interface u;
+	const char *text;
+
+	if (!dev)
+		return fail(err, ENODEV, "%s is gone", request->dev.name);
+	if (!request->value[0])
+		return 0;
+	if (!w->former_known)
+		w->former[0] = '\0';
+	for (text = dev->facts.interfaces; usb_interface_next(&text, &u);) {
+		former_name(&u, name);
+		former_get(w->former, name, known, sizeof(known));
+		if (usb_is_host(u.driver) && !known[0])
+			former_set(w->former, name, u.driver);
+	}
+	w->former_known = true;
+	return 0;
+}
+
+static int settle(struct model *m, const struct request *request, struct err *err)
+{
+	struct device *dev = model_edit(m, &request->dev, false);
+
+	if (!dev)
+		return fail(err, ENODEV, "%s is gone", request->dev.name);
+	if (!request->value[0]) {
+		dev->intended[0] = '\0';
+		intent_end_claim(&dev->intent);
+		return 0;
+	}
+	if (dev->facts.use != USE_GUEST)
+		return fail(err, EIO,
+			    "an interface of %s is with %s again although the kernel reported "
+			    "success; write again",
+			    dev->key.name, dev->facts.driver);
+	if (!dev->facts.nodes[0])
+		return fail(err, EIO,
+			    "%s has no node /dev/bus/usb/%03u/%03u; check that udev or devtmpfs is "
+			    "running",
+			    dev->key.name, dev->facts.busnum, dev->facts.devnum);
+	STR_COPY(dev->intent.claim, request->value);
+	dev->intended[0] = '\0';
+	if (!dev->intent.pinned[0])
+		STR_COPY(dev->intent.pinned, dev->names.resource);
+	return 0;
+}
+
+/* Somebody who claims nothing yet. */
+static int refuse(struct model *m, const struct device *dev, struct err *err)
+{
+	static const struct request anybody = { .file = "claim", .value = "?" };
+	int rc = refuse_claim(m, dev, &anybody, err);
+
+	return rc ? rc : plan_refuse_busy_device(m, &dev->key, NULL, NULL, err);
+}
+
+const struct claim_ops usb_claim = {
+	.name = "usb",
+	.bus = BUS_USB,
+	.fits = fits,
+	.expand = expand,
+	.prepare = prepare,
+	.settle = settle,
+	.refuse = refuse,
+	.give_nodes = usb_give_nodes,
+};
+
+static const struct verb *const verbs[] = { &usb_unbind, &usb_rest, &usb_bind,
+					    &usb_probe,	 &usb_own,  NULL };
+
+const struct backend_ops usb_ops = {
+	.name = "usb",
+	.help = "claims of USB devices: their interfaces are taken from the host's drivers",
+	.verbs = verbs,
+};

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Writes that take interfaces from their drivers and give them back. Each may wait for a device
+ * lock: helpers do them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "backend/bus.h"
+#include "backend/internal.h"
+#include "backend/use.h"
+#include "pcidevfs/confine.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/step.h"
+#include "pcidevfs/util.h"
+#include "usb.h"
+
+#define BIND_MS 10000
+#define UNBIND_MS 30000
+#define PATH_SIZE 160
+#define NAME_SIZE (KEY_NAME + 16)
+
+/* Takes "1.0 usbhid" of this device apart: the interface's name in the kernel, and the driver. */
+static int parse(const struct step *step, char name[static NAME_SIZE], char driver[static DRIVER_NAME])
+{
+	size_t n = strspn(step->value, "0123456789.");
+	const char *text = step->value + n + (step->value[n] == ' ');
+
+	if (!n || n > 8 || strchr(text, '/') || !str_copy(driver, DRIVER_NAME, text))
+		return -EINVAL;
+	/* A root hub's interfaces are not called as itself; but nobody takes those. */
+	snprintf(name, NAME_SIZE, "%s:%.*s", step->dev.name, (int)n, step->value);
+	return 0;
+}
+
+/* Takes no lock. "" if it has no driver or is gone. */
+static void driver_now(struct backend *b, const char *name, char ret[static DRIVER_NAME])
+{
+	if (sysfs_link(&b->sys, ROOT_SYS, ret, DRIVER_NAME, USB_DEVICES "/%s/driver", name))
+		ret[0] = '\0';
+}
+
+static int write_driver(struct backend *b, const char *name, const char *driver, const char *file,
+			struct step *step, unsigned int ms)
+{
+	char path[PATH_SIZE];
+
+	snprintf(path, sizeof(path), USB_DRIVERS "/%s/%s", driver, file);
+	return step_write(b, path, name, ms, step);
+}
+
+static int explain(struct backend *b, const struct step *step, const char *op, const char *name,
+		   const char *driver, int rc, unsigned int ms, struct err *err)
+{
+	int r = step_trouble(b, op, &step->dev, rc, ms, "the driver is still at work", err);
+
+	return r ? r
+		 : fail(err, rc == -EBUSY ? EBUSY : EIO,
+			"%s of interface %s was refused by %s: %s; dmesg may say why", op, name,
+			driver[0] ? driver : "the kernel", strerror(-rc));
+}
+
+static int take(struct backend *b, const char *name, const char *driver, struct step *step,
+		unsigned int ms, struct err *err)
+{
+	int rc = write_driver(b, name, driver, "unbind", step, ms);
+	char now[DRIVER_NAME];
+
+	driver_now(b, name, now);
+	/* One unbind takes others along (cdc-acm, audio), and somebody may be faster. */
+	if (!rc || (rc == -ENODEV && !usb_is_host(now) && bus_shows(b, &step->dev)))
+		return 0;
+	return explain(b, step, "unbind", name, driver, rc, ms, err);
+}
+
+static int give(struct backend *b, const char *name, const char *driver, struct step *step,
+		unsigned int ms, struct err *err)
+{
+	char now[DRIVER_NAME];
+	int rc;
+
+	driver_now(b, name, now);
+	if (now[0]) /* another interface's bind took it along, or it was never taken */
+		return 0;
+	rc = driver[0] ? write_driver(b, name, driver, "bind", step, ms) : -ENODEV;
+	/* That driver was unloaded, or does not want it any more: another one may. */
+	if (rc == -ENOENT || rc == -ENODEV)
+		rc = step_write(b, "bus/usb/drivers_probe", name, ms, step);
+	driver_now(b, name, now);
+	if (!rc || (rc == -EBUSY && now[0]))
+		return 0;
+	return explain(b, step, "bind", name, driver, rc, ms, err);
+}
+
+static int unbind_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	char name[NAME_SIZE], driver[DRIVER_NAME], now[DRIVER_NAME];
+
+	if (parse(step, name, driver))
+		return fail(err, EINVAL, "unbind %s: not an interface of %s", step->value, step->dev.name);
+	driver_now(backend, name, now);
+	if (!usb_is_host(now) && bus_shows(backend, &step->dev))
+		return 0;
+	return take(backend, name, driver, step, ms, err);
+}
+
+static int unbind_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	char name[NAME_SIZE], driver[DRIVER_NAME];
+
+	return parse(step, name, driver) ? 0 : give(backend, name, driver, step, ms, err);
+}
+
+/* Whatever was bound since the plan was made, or did not fit into it. The kernel chooses its driver
+ * at a release. */
+static int rest_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	struct usb_interface v[USB_INTERFACES];
+	struct backend *b = backend;
+	size_t n = usb_interfaces(&b->sys, step->dev.name, v);
+	int rc = 0;
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		char name[NAME_SIZE];
+
+		snprintf(name, sizeof(name), "%.47s:%.7s", step->dev.name, v[i].number);
+		if (usb_is_host(v[i].driver))
+			rc = take(b, name, v[i].driver, step, ms, err);
+	}
+	return rc;
+}
+
+static int rest_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	struct usb_interface v[USB_INTERFACES];
+	struct backend *b = backend;
+	size_t n = usb_interfaces(&b->sys, step->dev.name, v);
+	int rc = 0;
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		char name[NAME_SIZE];
+
+		snprintf(name, sizeof(name), "%.47s:%.7s", step->dev.name, v[i].number);
+		rc = give(b, name, "", step, ms, err);
+	}
+	return rc;
+}
+
+static int bind_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	char name[NAME_SIZE], driver[DRIVER_NAME];
+
+	if (parse(step, name, driver))
+		return fail(err, EINVAL, "bind %s: not an interface of %s", step->value, step->dev.name);
+	return give(backend, name, driver, step, ms, err);
+}
+
+/* In an undo, which nobody has checked: the host may use the device by now. */
+static int bind_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	char name[NAME_SIZE], driver[DRIVER_NAME], now[DRIVER_NAME];
+	struct backend *b = backend;
+	int rc;
+
+	if (parse(step, name, driver))
+		return 0;
+	driver_now(b, name, now);
+	if (!usb_is_host(now))
+		return 0;
+	rc = backend_guard(b, &step->dev, err);
+	if (rc)
+		return rc;
+	model_lock(b->model);
+	rc = refuse_step(b->model, step, err);
+	model_unlock(b->model);
+	return rc ? rc : take(b, name, now, step, ms, err);
+}
+
+/* ---- the node */
+
+/* As long as a pod has it the node is the pod's user's: backend/allocation.c. */
+static int own_node(struct backend *b, const char *node, uid_t uid, gid_t gid, struct err *err)
+{
+	const char *path = node + strlen("/dev/");
+	int rc;
+
+	if (strncmp(node, "/dev/bus/usb/", 13))
+		return 0;
+	if (!fchownat(b->sys.fd[ROOT_DEV], path, uid, gid, AT_SYMLINK_NOFOLLOW) || errno == ENOENT)
+		return 0;
+	rc = -errno;
+	fail(err, -rc, "%s cannot be given to user %u: %s", node, (unsigned int)uid, strerror(-rc));
+	confine_tell(confine_lacks(CAP(CHOWN)), rc, err);
+	return rc;
+}
+
+static bool node_of(struct backend *b, const struct key *key, char node[static NODES_TEXT],
+		    uid_t *ret_uid, gid_t *ret_gid)
+{
+	const struct device *dev;
+
+	model_lock(b->model);
+	dev = model_find(b->model, key);
+	if (dev) {
+		str_copy(node, NODES_TEXT, dev->facts.nodes);
+		*ret_uid = dev->intent.uid;
+		*ret_gid = dev->intent.gid;
+	}
+	model_unlock(b->model);
+	return dev && node[0];
+}
+
+int usb_give_nodes(struct backend *b, const struct key *dev, struct err *err)
+{
+	char node[NODES_TEXT];
+	uid_t uid;
+	gid_t gid;
+	int rc;
+
+	pthread_mutex_lock(&b->owning);
+	rc = node_of(b, dev, node, &uid, &gid) ? own_node(b, node, uid, gid, err) : 0;
+	pthread_mutex_unlock(&b->owning);
+	return rc;
+}
+
+/* former: "<uid>:<gid>" of before */
+static int own_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	struct backend *b = backend;
+	char node[NODES_TEXT];
+	struct stat st;
+	uid_t uid;
+	gid_t gid;
+
+	(void)ms;
+	step->recorded = true;
+	if (!node_of(b, &step->dev, node, &uid, &gid))
+		return 0;
+	if (!fstatat(b->sys.fd[ROOT_DEV], node + strlen("/dev/"), &st, AT_SYMLINK_NOFOLLOW))
+		snprintf(step->former, sizeof(step->former), "%u:%u", st.st_uid, st.st_gid);
+	return usb_give_nodes(b, &step->dev, err);
+}
+
+static int own_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	struct backend *b = backend;
+	unsigned int owner[2];
+	char node[NODES_TEXT];
+	uid_t uid;
+	gid_t gid;
+	int rc;
+
+	(void)ms;
+	if (sscanf(step->former, "%u:%u", &owner[0], &owner[1]) != 2 ||
+	    !node_of(b, &step->dev, node, &uid, &gid))
+		return 0;
+	pthread_mutex_lock(&b->owning);
+	rc = own_node(b, node, owner[0], owner[1], err);
+	pthread_mutex_unlock(&b->owning);
+	return rc;
+}
+
+const struct verb usb_unbind = { .of = "usb",
+				 .name = "unbind",
+				 .deadline_ms = UNBIND_MS,
+				 .refuse = refuse_step,
+				 .run = unbind_run,
+				 .undo = unbind_undo };
+const struct verb usb_rest = { .of = "usb",
+			       .name = "unbind_rest",
+			       .deadline_ms = UNBIND_MS,
+			       .refuse = refuse_step,
+			       .run = rest_run,
+			       .undo = rest_undo };
+const struct verb usb_bind = {
+	.of = "usb", .name = "bind", .deadline_ms = BIND_MS, .run = bind_run, .undo = bind_undo
+};
+const struct verb usb_probe = { .of = "usb",
+				.name = "drivers_probe",
+				.deadline_ms = BIND_MS,
+				.run = bind_run,
+				.undo = bind_undo };
+const struct verb usb_own = { .of = "usb",
+			      .name = "own_node",
+			      .deadline_ms = BIND_MS,
+			      .records = true,
+			      .run = own_run,
+			      .undo = own_undo };

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Files of a USB device. */
+#include <string.h>
+
+#include "fs/internal.h"
+#include "rows.h"
+
+static void serial_show(const struct subject *s, struct out *o)
+{
+	out_line(o, s->dev->facts.usb_serial);
+}
+
+static void speed_show(const struct subject *s, struct out *o)
+{
+	out_line(o, s->dev->facts.speed);
+}
+
+static void busnum_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "%u\n", s->dev->facts.busnum);
+}
+
+static void devnum_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "%u\n", s->dev->facts.devnum);
+}
+
+static void interfaces_show(const struct subject *s, struct out *o)
+{
+	out_line(o, s->dev->facts.interfaces);
+}
+
+static void controller_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "../../devices/%s", s->dev->facts.parent.name);
+}
+
+/* "1-1.4" is on a port of 1-1, and 1-1 on one of the root hub. */
+static void parent_show(const struct subject *s, struct out *o)
+{
+	const char *name = s->dev->key.name, *dot = strrchr(name, '.');
+
+	if (dot)
+		out_printf(o, "../%.*s", (int)(dot - name), name);
+	else
+		out_printf(o, "../usb%.*s", (int)strcspn(name, "-"), name);
+}
+
+/* clang-format off: a row as it is read */
+static const struct attr rows[] = {
+	{ KEY_RO("serial", 80, serial_show), .bits = CH_IDS, .caps = CAP_USB, .flags = ATTR_CONST,
+	  .help = "the serial number that the device tells, or none; other than printable characters "
+		  "read ?" },
+	{ KEY_RO("speed", 81, speed_show), .bits = CH_IDS, .caps = CAP_USB, .flags = ATTR_CONST,
+	  .help = "in Mbit/s" },
+	{ KEY_RO("busnum", 82, busnum_show), .bits = CH_IDS, .caps = CAP_USB, .flags = ATTR_CONST,
+	  .help = "number of its bus until the next boot" },
+	{ KEY_RO("devnum", 83, devnum_show), .bits = CH_IDS, .caps = CAP_USB, .flags = ATTR_CONST,
+	  .help = "number on its bus until it is pulled out" },
+	{ RO("interfaces", 84, interfaces_show), .bits = CH_FACT(interfaces), .caps = CAP_USB,
+	  .help = "a line for each interface: configuration and number, class, driver or -; the last "
+		  "line is ... where there are more than fit" },
+	{ LINK("controller", 85, controller_show), .bits = CH_PARENT, .caps = CAP_HOSTED,
+	  .help = "the PCI function that it hangs on" },
+	{ LINK("parent", 86, parent_show), .bits = CH_IDENTITY, .caps = CAP_PORT,
+	  .help = "the hub that it is plugged into" },
+};
+/* clang-format on */
+
+const struct attr_table attrs_usb = { rows, ARRAY_SIZE(rows) };

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* USB devices: where they sit, lines of their interfaces, names. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend/usb/usb.h"
+#include "pcidevfs/facts.h"
+#include "test.h"
+
+DEFINE_TEST(usb_place_has_no_number_of_the_moment)
+{
+	static const struct {
+		const char *target, *speed, *path;
+	} rows[] = {
+		{ "../../../devices/pci0000:00/0000:00:14.0/usb1/1-1", "480", "0000:00/14.0/hs/1" },
+		{ "../../../devices/pci0000:00/0000:00:14.0/usb3/3-1", "480", "0000:00/14.0/hs/1" },
+		{ "../../../devices/pci0000:00/0000:00:14.0/usb2/2-1", "5000", "0000:00/14.0/ss/1" },
+		{ "../../../devices/pci0000:00/0000:00:14.0/usb1/1-1/1-1.4/1-1.4.2", "480",
+		  "0000:00/14.0/hs/1-4-2" },
+		{ "../../../devices/pci0000:00/0000:00:14.0/usb1", "480", "0000:00/14.0/hs/root" },
+		{ "../../../devices/pci0000:00/0000:00:1c.0/0000:02:00.0/usb1/1-1", "12",
+		  "0000:00/1c.0/00.0/fs/1" },
+		{ "../../../devices/platform/dummy_hcd.0/usb5/5-1", "480", "dummy_hcd.0/hs/1" },
+		{ "../../../devices/virtual/net/lo", "480", "" },
+		{ "", "", "" },
+		{ "/usb", "x", "" },
+		{ "/usb1", "x", "/fs/root" },
+	};
+	char path[128];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		usb_path(rows[i].target, rows[i].speed, path, sizeof(path));
+		CHECK_STR(path, rows[i].path);
+	}
+}
+
+DEFINE_TEST(usb_interfaces_are_lines)
+{
+	const char *text = "1.0 030101 usbhid\n1.1 0e0200 -\n1.12 ff0000 a-driver\n...";
+	struct usb_interface u;
+
+	CHECK(usb_interface_next(&text, &u));
+	CHECK_STR(u.number, "1.0");
+	CHECK_STR(u.driver, "usbhid");
+	CHECK_EQ(u.class_code, 0x030101);
+	CHECK(usb_interface_next(&text, &u));
+	CHECK_STR(u.driver, "");
+	CHECK(usb_interface_next(&text, &u));
+	CHECK_STR(u.number, "1.12");
+	CHECK(!usb_interface_next(&text, &u));
+	CHECK_STR(text, "...");
+	text = "../.. 0 x";
+	CHECK(!usb_interface_next(&text, &u));
+	text = "";
+	CHECK(!usb_interface_next(&text, &u));
+	CHECK(usb_is_host("usbhid") && !usb_is_host("usbfs") && !usb_is_host(""));
+}
+
+DEFINE_TEST(usb_names_come_from_usb_ids)
+{
+	struct facts f = { .vendor = 0x0951, .device = 0x1666, .class_code = 0x080650 };
+	struct names n;
+	FILE *ids = fopen("usb.ids", "w");
+
+	CHECK(ids);
+	fputs("# comment\n0950  Other\n\t1666  Not this\n0951  Kingston Technology\n\t1665  X\n"
+	      "\t1666  DataTraveler\n\t\t01  interface\n0952  Next\n\t1667  Not that\n",
+	      ids);
+	fclose(ids);
+	usb_names("usb.ids", &f, &n);
+	CHECK_STR(n.description, "Mass Storage: Kingston Technology DataTraveler");
+	CHECK_STR(n.resource, "kubevirt.io/usb-0951-1666");
+	f.device = 0x1667;
+	usb_names("usb.ids", &f, &n);
+	CHECK_STR(n.description, "Mass Storage: Kingston Technology Device 1667");
+	f.class_code = 0x420000;
+	f.vendor = 0xffff;
+	usb_names("usb.ids", &f, &n);
+	CHECK_STR(n.description, "Unknown (0x42): Vendor ffff Device 1667");
+	unlink("usb.ids");
+}
