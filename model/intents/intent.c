@@ -45,7 +45,8 @@ static void follow(const struct intents *in, struct record *r, const struct devi
 		const struct persist *k = persists[i];
 		bool asked = !strcmp(file, k->file);
 
-		if (asked && !pending)
+		/* A record that was begun before its device was there lacks what came with it. */
+		if (!pending && (asked || !persist_has(k, &r->intent)))
 			r->in |= persist_bit(k);
 		if (!(k->value ? r->in & persist_bit(k) : r->noted || asked))
 			continue;
