@@ -72,6 +72,7 @@ static bool write_line(char *line, size_t n)
 	return (errno == EOPNOTSUPP || errno == ENOSYS) && write_polled(line, n);
 }
 
+__attribute__((format(printf, 2, 0)))
 static void put_line(enum say_level level, const char *fmt, va_list ap)
 {
 	char text[TEXT_MAX], before[64] = "", prefix[8] = "", line[TEXT_MAX + 256];

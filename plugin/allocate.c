@@ -15,11 +15,7 @@
 #include "plugin/rpc/rpc.h"
 #include "client/mirror.h"
 
-enum {
-	PATIENCE_MS = 2000,
-	NEWS_MS = 500,
-	RETRY_MS = 20,
-};
+enum { PATIENCE_MS = 2000, NEWS_MS = 500, RETRY_MS = 20 };
 
 struct allocation {
 	struct job job;

@@ -79,21 +79,26 @@ static int take(struct backend *b, const char *name, const char *driver, struct 
 	return explain(b, step, "unbind", name, driver, rc, ms, err);
 }
 
+static bool has_driver(struct backend *b, const char *name)
+{
+	char now[DRIVER_NAME];
+
+	driver_now(b, name, now);
+	return now[0];
+}
+
 static int give(struct backend *b, const char *name, const char *driver, struct step *step,
 		unsigned int ms, struct err *err)
 {
-	char now[DRIVER_NAME];
 	int rc;
 
-	driver_now(b, name, now);
-	if (now[0]) /* another interface's bind took it along, or it was never taken */
+	if (has_driver(b, name)) /* another interface's bind took it along, or it was never taken */
 		return 0;
 	rc = driver[0] ? write_driver(b, name, driver, "bind", step, ms) : -ENODEV;
 	/* That driver was unloaded, or does not want it any more: another one may. */
 	if (rc == -ENOENT || rc == -ENODEV)
 		rc = step_write(b, "bus/usb/drivers_probe", name, ms, step);
-	driver_now(b, name, now);
-	if (!rc || (rc == -EBUSY && now[0]))
+	if (!rc || (rc == -EBUSY && has_driver(b, name)))
 		return 0;
 	return explain(b, step, "bind", name, driver, rc, ms, err);
 }
