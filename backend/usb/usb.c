@@ -224,7 +224,8 @@ void usb_path(const char *target, const char *root_speed, char *ret, size_t size
 	/* Behind the controller's no dot: of a PCI function the one before its number is the last. */
 	for (char *dot = text + strlen(pci); (dot = strchr(dot, '.'));)
 		*dot = '-';
-	str_copy(ret, size, text);
+	if (!str_copy(ret, size, text))
+		ret[0] = '\0';
 }
 
 static void read_place(const struct sysfs *s, const char *name, struct facts *f)
