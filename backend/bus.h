@@ -29,6 +29,7 @@ struct bus_ops {
 	 * drivers. */
 	int (*early)(const struct roots *roots, const char *state_dir, const char *name,
 		     struct err *err);
+	bool tells_serial; /* observe reads the serial, or needs none; else it is read aside, later */
 };
 
 /* By enum bus; NULL: nobody reads the bus, and what others publish of it stays. */

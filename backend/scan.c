@@ -303,9 +303,10 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 		return false;
 	facts = s->facts;
 	facts_keep(&dev->facts, &facts);
-	facts.serial_known |= s->facts.serial_known; /* where no serial is read, as of mdevs */
-	if (s->key.bus == BUS_USB) /* a look tells it */
+	if (b->buses[s->key.bus]->tells_serial) {
 		facts.serial = s->facts.serial;
+		facts.serial_known = s->facts.serial_known;
+	}
 	facts.seen = known ? known->facts.seen : batch->seqnum;
 	if (known)
 		keep_relation(&known->facts, &facts);

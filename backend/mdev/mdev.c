@@ -134,6 +134,7 @@ bool mdev_of_vf(struct model *m, const struct uevent *ev)
 const struct bus_ops mdev_bus = {
 	.devices = MDEV_DEVICES,
 	.subsystem = "mdev",
+	.tells_serial = true,
 	.observe = observe,
 	.heard = heard,
 };

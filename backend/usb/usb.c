@@ -332,6 +332,7 @@ static bool heard(const struct uevent *ev, struct key *ret)
 const struct bus_ops usb_bus = {
 	.devices = USB_DEVICES,
 	.subsystem = "usb",
+	.tells_serial = true,
 	.observe = observe,
 	.heard = heard,
 };
