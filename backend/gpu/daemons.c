@@ -91,7 +91,7 @@ int daemons_scan(const struct sysfs *s, struct out *ret)
 
 static bool has_types(struct model *m, const struct device *gpu)
 {
-	_free_ struct vgpu_types *types = calloc(1, sizeof(*types));
+	_free_ struct vgpu_types *types = types_new();
 	bool has = !types;
 
 	if (types)

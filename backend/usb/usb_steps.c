@@ -122,12 +122,11 @@ static int unbind_undo(void *backend, struct step *step, unsigned int ms, struct
 	return parse(step, name, driver) ? 0 : give(backend, name, driver, step, ms, err);
 }
 
-/* Whatever was bound since the plan was made, or did not fit into it. The kernel chooses its driver
- * at a release. */
-static int rest_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+/* Takes from the host's drivers, or gives back to whichever the kernel chooses, each interface. */
+static int each_interface(struct backend *b, bool gives, struct step *step, unsigned int ms,
+			  struct err *err)
 {
 	struct usb_interface v[USB_INTERFACES];
-	struct backend *b = backend;
 	size_t n = usb_interfaces(&b->sys, step->dev.name, v);
 	int rc = 0;
 
@@ -135,26 +134,23 @@ static int rest_run(void *backend, struct step *step, unsigned int ms, struct er
 		char name[NAME_SIZE];
 
 		snprintf(name, sizeof(name), "%.47s:%.7s", step->dev.name, v[i].number);
-		if (usb_is_host(v[i].driver))
+		if (gives)
+			rc = give(b, name, "", step, ms, err);
+		else if (usb_is_host(v[i].driver))
 			rc = take(b, name, v[i].driver, step, ms, err);
 	}
 	return rc;
 }
 
+/* Whatever was bound since the plan was made, or did not fit into it. */
+static int rest_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	return each_interface(backend, false, step, ms, err);
+}
+
 static int rest_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
-	struct usb_interface v[USB_INTERFACES];
-	struct backend *b = backend;
-	size_t n = usb_interfaces(&b->sys, step->dev.name, v);
-	int rc = 0;
-
-	for (size_t i = 0; i < n && !rc; i++) {
-		char name[NAME_SIZE];
-
-		snprintf(name, sizeof(name), "%.47s:%.7s", step->dev.name, v[i].number);
-		rc = give(b, name, "", step, ms, err);
-	}
-	return rc;
+	return each_interface(backend, true, step, ms, err);
 }
 
 static int bind_run(void *backend, struct step *step, unsigned int ms, struct err *err)
