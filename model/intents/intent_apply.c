@@ -69,6 +69,12 @@ static void apply_alone(struct pass *p, const struct persist *k, struct record *
 	r->state = RECORD_HELD;
 }
 
+static void note_parent(struct record *r, const struct device *parent)
+{
+	r->parent_birth = parent ? parent->birth : 0;
+	r->parent_unbinds = parent ? parent->unbinds : 0;
+}
+
 /* A missing device is made by its parent: once per life of the parent and its driver, because
  * afterwards somebody else has removed it. */
 static void apply_through_parent(struct pass *p, struct record *r)
@@ -85,12 +91,12 @@ static void apply_through_parent(struct pass *p, struct record *r)
 	parent = model_find(p->in->m, &p->candidates[at].key);
 	if (!parent)
 		return;
-	if (r->parent_birth != parent->birth ||
+	if (r->parent_birth != parent->birth || r->parent_unbinds != parent->unbinds ||
 	    (persists[i]->waits && persists[i]->waits(parent))) {
 		record_leave(r);
 		r->was_there = false;
 	}
-	r->parent_birth = parent->birth;
+	note_parent(r, parent);
 	if (r->was_there)
 		record_say(r, RECORD_WAITING,
 			   "others have removed it; create it again, or forget it");
@@ -100,11 +106,14 @@ static void apply_through_parent(struct pass *p, struct record *r)
 
 static void note_lost(struct record *r, const struct device *dev)
 {
+	bool gone = !dev->facts.driver[0] || r->unbinds != dev->unbinds;
+
+	r->unbinds = dev->unbinds;
 	for (size_t i = 0; persists[i]; i++) {
 		const struct persist *k = persists[i];
 
 		if (!k->lost || !(r->in & persist_bit(k)) || !persist_has(k, &r->intent) ||
-		    !k->lost(dev))
+		    !k->lost(dev, gone))
 			continue;
 		r->in &= ~persist_bit(k);
 		r->decided = false;
@@ -153,6 +162,8 @@ static void apply_record(struct pass *p, struct record *r)
 	r->was_there |= dev != NULL;
 	if (!dev && r->id.child.bus && !r->restoring)
 		apply_through_parent(p, r);
+	if (dev && r->id.child.bus)
+		note_parent(r, model_parent(p->in->m, dev));
 	if (!dev || r->restoring)
 		return;
 	if (r->interrupted)

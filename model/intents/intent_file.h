@@ -66,6 +66,7 @@ struct record {
 	/* Only in this process. */
 	struct key dev; /* the matched device, if birth is not 0 */
 	uint64_t birth;
+	uint64_t unbinds; /* of that device, at the last pass */
 	bool noted; /* the model has all intents that need no operation */
 	/* the operation began before this process, and nobody resumes it */
 	bool interrupted;
@@ -85,7 +86,7 @@ struct record {
 	char reason[240];
 	/* For a named child: the life of the parent for which making it was tried, and whether it
 	 * was here since. */
-	uint64_t parent_birth;
+	uint64_t parent_birth, parent_unbinds;
 	bool was_there;
 	bool fresh; /* made by the present change */
 };
