@@ -41,14 +41,18 @@ static void start_op(struct pass *p, const struct persist *k, struct record *r,
 {
 	const char *wait = k->waits ? k->waits(dev) : NULL;
 
+	/* The driver's own tool says that somebody is in the way; who that is, nobody may see. */
+	r->retry |= r->due && now_ms() >= r->due;
 	if (dev->busy[0] || children_busy(p, dev) || pass_parent_busy(p, dev)) {
 		record_say_busy(r);
 	} else if (wait) {
 		r->decided = true;
 		record_say(r, RECORD_WAITING, wait);
 	} else if (may_try_alone(r, dev)) {
+		r->due = 0;
 		r->restoring = job_add(p, r, k, &dev->key);
 	}
+	p->in_use |= r->due;
 }
 
 /* Starts an operation for this device alone. */
@@ -302,7 +306,7 @@ static bool wait_for_use(struct intents *in, unsigned int ms)
 }
 
 /* No event tells that a process has ended or closed a device, so holders are looked for again while
- * something waits. A difference triggers a pass. Postponed writes need one too. */
+ * something waits. Tries that are due, and postponed writes, need a pass too. */
 static void *ask_again(void *ctx)
 {
 	struct intents *in = ctx;
@@ -310,13 +314,13 @@ static void *ask_again(void *ctx)
 
 	pthread_mutex_lock(&in->turn);
 	while (wait_for_use(in, ms)) {
-		bool wanted = in->in_use && in->world.observe_holders, over = in->over;
+		bool wanted = in->in_use, over = in->over;
 
 		in->over = false; /* until a pass says otherwise */
 		pthread_mutex_unlock(&in->turn);
-		if (wanted)
+		if (wanted && in->world.observe_holders)
 			in->world.observe_holders(in->world.backend, NULL, 0, now_us(), NULL);
-		if (over)
+		if (wanted || over)
 			intents_kick(in);
 		ms = !wanted ? ASK_MS : ms < ASK_MAX_MS ? 2 * ms : ASK_MAX_MS;
 		pthread_mutex_lock(&in->turn);

@@ -81,6 +81,7 @@ struct record {
 	struct sight tried_for; /* the last time */
 	/* try again for the same: it may only have met an operation that has ended since */
 	bool retry;
+	uint64_t due; /* ms, 0: when to try again what somebody was in the way of, seen or not */
 	uint64_t over; /* us, 0: when its pod ended, if the file does not say so yet */
 	enum record_state state;
 	char reason[240];
