@@ -110,7 +110,8 @@ static const struct attr root_rows[] = {
 		  "action=lost: read inventory again" },
 	{ ROW("log", 7, 0444), .bits = CH_LOG, .ring = log_ring,
 	  .help = "the last writes and their verdicts: seq= time= id= file= value= pid= uid= comm= "
-		  "result= text=; value=? if the value is not known; force=1 if ctl's force was "
+		  "result= text=; value=? if the value is not known; file=owner.FILE value=UID:GID:MODE "
+		  "for chown and chmod; comm=pcidevfsd-restore: a stored intent was applied; force=1 if ctl's force was "
 		  "given for it; opener= the user who opened the file and whose rights counted, if "
 		  "not the writer; again= how often: a user's 1st, 10th and 100th equal refusal is "
 		  "logged; skipped= lines dropped beyond that user's share" },
