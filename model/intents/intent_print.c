@@ -91,7 +91,8 @@ void intents_metrics(struct intents *in, struct out *o)
 		out_label(o, "identity", identity_text(&r->id, id));
 		out_put(o, ",", 1);
 		out_label(o, "device", r->birth ? key_id(&r->dev, dev) : r->at[0] ? r->at : "none");
-		out_printf(o, ",present=\"%d\",", r->birth && device_of(in, r));
+		out_printf(o, ",present=\"%d\",",
+			   (r->birth && device_of(in, r)) || r->card_here);
 		out_label(o, "state", describe(in, r, reason, sizeof(reason)));
 		out_put(o, ",", 1);
 		out_label(o, "claim", r->intent.claim[0] ? r->intent.claim : "none");
