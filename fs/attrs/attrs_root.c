@@ -99,8 +99,9 @@ static const struct attr root_rows[] = {
 	{ RO("version", 3, version_show), .flags = ATTR_CONST,
 	  .help = "version of the program that mounted it" },
 	{ RO("overview", 13, overview_show), .bits = CH_ANY, .flags = ATTR_WORK | ATTR_SNAPSHOT,
-	  .help = "for people: a table of all devices, sorted by address; long names lose their middle. "
-		  "No line has more than 120 characters, so `watch cat overview` is a dashboard" },
+	  .help = "for people: a table of all devices, sorted by address, and of claimed ones that are "
+		  "gone, with their intent's state; long names lose their middle. No line has more "
+		  "than 120 characters, so `watch cat overview` is a dashboard" },
 	{ RO("inventory", 4, inventory_show), .bits = CH_ANY, .flags = ATTR_WORK | ATTR_SNAPSHOT,
 	  .help = "all devices in one read, sorted by id: a head line, then a line each: ID key=value ..." },
 	{ ROW("events", 5, 0444), .bits = CH_ANY, .ring = events_ring,

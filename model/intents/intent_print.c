@@ -101,3 +101,22 @@ void intents_metrics(struct intents *in, struct out *o)
 	model_unlock(in->m);
 	pthread_mutex_unlock(&in->lock);
 }
+
+void intents_absent(struct intents *in, void (*take)(void *ctx, const struct absent *a), void *ctx)
+{
+	pthread_mutex_lock(&in->lock);
+	model_lock(in->m);
+	for (size_t i = 0; i < in->rs.n; i++) {
+		const struct record *r = in->rs.v[i];
+		struct absent a = { .at = r->at, .claim = r->intent.claim };
+		char reason[sizeof(r->reason)];
+
+		if (!a.at[0] || !a.claim[0] || device_of(in, r))
+			continue;
+		a.state = describe(in, r, reason, sizeof(reason));
+		a.reason = reason;
+		take(ctx, &a);
+	}
+	model_unlock(in->m);
+	pthread_mutex_unlock(&in->lock);
+}
