@@ -263,25 +263,28 @@ built := $(notdir $(wildcard $(programs:%=$(B)/bin/%)))
 has_daemon := $(filter pcidevfsd,$(built))
 installed := $(if $(has_daemon),$(built),$(programs))
 pages := $(wildcard docs/man/*.[1-9])
-put = install -Dm 644 $(1) $(DESTDIR)$(2)/$(notdir $(1)) &&
-put_text = sed 's,/usr/sbin/,$(SBINDIR)/,g' $(1) | install -Dm 644 /dev/stdin $(DESTDIR)$(2)/$(notdir $(1)) &&
+manifests := $(wildcard deploy/kubernetes/*.yaml)
+say_put = $(if $(V),:,echo '  INSTALL	$(1)') &&
+put = $(call say_put,$(DESTDIR)$(2)/$(notdir $(1))) install -Dm $(or $(3),644) $(1) $(DESTDIR)$(2)/$(notdir $(1)) &&
+put_text = $(call say_put,$(DESTDIR)$(2)/$(notdir $(1))) sed 's,/usr/sbin/,$(SBINDIR)/,g' $(1) | \
+	install -Dm 644 /dev/stdin $(DESTDIR)$(2)/$(notdir $(1)) &&
 install: $(if $(has_daemon),,all)
-	install -d $(DESTDIR)$(SBINDIR)
-	install -m 755 $(installed:%=$(B)/bin/%) $(DESTDIR)$(SBINDIR)
-	$(foreach f,$(wildcard $(installed:%=deploy/%.service)),$(call put_text,$(f),$(UNITDIR))) :
-	$(foreach f,$(wildcard deploy/*.rules),$(call put_text,$(f),$(RULESDIR))) :
-	$(foreach f,$(pages),$(call put,$(f),$(MANDIR)/man$(patsubst .%,%,$(suffix $(f))))) :
-	$(call put,README.md,$(DOCDIR)) $(call put,LICENSE,$(DOCDIR)) $(call put,deploy/pcidevfs-alerts.yml,$(DOCDIR)) :
-	$(foreach f,$(wildcard docs/*.md),$(call put,$(f),$(DOCDIR)/docs)) :
+	$(Q)$(foreach p,$(installed),$(call put,$(B)/bin/$(p),$(SBINDIR),755)) :
+	$(Q)$(foreach f,$(wildcard $(installed:%=deploy/%.service)),$(call put_text,$(f),$(UNITDIR))) :
+	$(Q)$(foreach f,$(wildcard deploy/*.rules),$(call put_text,$(f),$(RULESDIR))) :
+	$(Q)$(foreach f,$(pages),$(call put,$(f),$(MANDIR)/man$(patsubst .%,%,$(suffix $(f))))) :
+	$(Q)$(foreach f,README.md LICENSE deploy/pcidevfs-alerts.yml,$(call put,$(f),$(DOCDIR))) :
+	$(Q)$(foreach f,$(wildcard docs/*.md),$(call put,$(f),$(DOCDIR)/docs)) :
+	$(Q)$(foreach f,$(manifests),$(call put,$(f),$(DOCDIR)/$(patsubst %/,%,$(dir $(f))))) :
 
 # What an install by this version may have put there. Devices stay as they are: pcidevfsd --release-all.
 uninstall:
-	rm -f $(programs:%=$(DESTDIR)$(SBINDIR)/%) \
+	$(Q)rm -f $(programs:%=$(DESTDIR)$(SBINDIR)/%) \
 		$(patsubst deploy/%,$(DESTDIR)$(UNITDIR)/%,$(wildcard deploy/*.service)) \
 		$(patsubst deploy/%,$(DESTDIR)$(RULESDIR)/%,$(wildcard deploy/*.rules)) \
 		$(foreach f,$(pages),$(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(f)))/$(notdir $(f))) \
-		$(patsubst %,$(DESTDIR)$(DOCDIR)/%,README.md LICENSE pcidevfs-alerts.yml $(wildcard docs/*.md))
-	[ ! -d $(DESTDIR)$(DOCDIR) ] || find $(DESTDIR)$(DOCDIR) -depth -type d -empty -delete
+		$(patsubst %,$(DESTDIR)$(DOCDIR)/%,README.md LICENSE pcidevfs-alerts.yml $(wildcard docs/*.md) $(manifests))
+	$(Q)[ ! -d $(DESTDIR)$(DOCDIR) ] || find $(DESTDIR)$(DOCDIR) -depth -type d -empty -delete
 	@echo 'left: /var/lib/pcidevfs with the stored intents, and devices as they are'
 
 clean:

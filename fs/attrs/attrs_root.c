@@ -99,8 +99,9 @@ static const struct attr root_rows[] = {
 	{ RO("version", 3, version_show), .flags = ATTR_CONST,
 	  .help = "version of the program that mounted it" },
 	{ RO("overview", 13, overview_show), .bits = CH_ANY, .flags = ATTR_WORK | ATTR_SNAPSHOT,
-	  .help = "for people: a table of all devices, sorted by address; long names lose their middle. "
-		  "No line has more than 120 characters, so `watch cat overview` is a dashboard" },
+	  .help = "for people: a table of all devices, sorted by address, and of claimed ones that are "
+		  "gone, with their intent's state; long names lose their middle. No line has more "
+		  "than 120 characters, so `watch cat overview` is a dashboard" },
 	{ RO("inventory", 4, inventory_show), .bits = CH_ANY, .flags = ATTR_WORK | ATTR_SNAPSHOT,
 	  .help = "all devices in one read, sorted by id: a head line, then a line each: ID key=value ..." },
 	{ ROW("events", 5, 0444), .bits = CH_ANY, .ring = events_ring,
@@ -110,7 +111,8 @@ static const struct attr root_rows[] = {
 		  "action=lost: read inventory again" },
 	{ ROW("log", 7, 0444), .bits = CH_LOG, .ring = log_ring,
 	  .help = "the last writes and their verdicts: seq= time= id= file= value= pid= uid= comm= "
-		  "result= text=; value=? if the value is not known; force=1 if ctl's force was "
+		  "result= text=; value=? if the value is not known; file=owner.FILE value=UID:GID:MODE "
+		  "for chown and chmod; comm=pcidevfsd-restore: a stored intent was applied; force=1 if ctl's force was "
 		  "given for it; opener= the user who opened the file and whose rights counted, if "
 		  "not the writer; again= how often: a user's 1st, 10th and 100th equal refusal is "
 		  "logged; skipped= lines dropped beyond that user's share" },

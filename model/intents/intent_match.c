@@ -305,6 +305,20 @@ static void say_mismatch(struct record *r, const struct candidate *s)
 		s->key.name, identity_text(&s->id, text), s->key.name);
 }
 
+/* enabled of a GPU keeps the vGPUs that it ends. */
+static bool say_not_enabled(const struct pass *p, struct record *r)
+{
+	struct identity gpu = r->id;
+	size_t at;
+
+	gpu.vf = -1;
+	if (r->id.vf < 0 || !r->intent.profile[0] || pass_lookup(p, &gpu, &at) != MATCH_HERE)
+		return false;
+	snprintf(r->reason, sizeof(r->reason), "its VF is not there; write 1 to enabled of %s",
+		 p->candidates[at].key.name);
+	return true;
+}
+
 static void find_device(struct pass *p, struct record *r)
 {
 	struct intents *in = p->in;
@@ -312,6 +326,7 @@ static void find_device(struct pass *p, struct record *r)
 	bool unread;
 	size_t at;
 
+	r->card_here = false;
 	if (device_of(in, r))
 		return;
 	if (r->aside)
@@ -344,6 +359,7 @@ static void find_device(struct pass *p, struct record *r)
 				  "only its own place counts"
 				: "its device is not there");
 	p->incomplete |= unread;
+	r->card_here = match == MATCH_NONE && say_not_enabled(p, r);
 	if (match == MATCH_NONE)
 		return;
 	r->reason[0] = '\0';
