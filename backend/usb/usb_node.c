@@ -133,6 +133,11 @@ static int change_owner(int fd, const char *path, struct node_owner to, struct e
 	return rc;
 }
 
+static bool is_owner(const struct stat *st, struct node_owner owner)
+{
+	return st->st_uid == owner.uid && st->st_gid == owner.gid;
+}
+
 /* step: records who had it; NULL: nobody asks. */
 static int give(struct backend *b, const struct key *dev, const char *to, struct step *step,
 		struct err *err)
@@ -156,9 +161,7 @@ static int give(struct backend *b, const struct key *dev, const char *to, struct
 	if (rc)
 		return rc;
 	owner = owner_for(b, to, &known.intent);
-	return owner.uid == st.st_uid && owner.gid == st.st_gid
-		       ? 0
-		       : change_owner(fd, path_of(&known), owner, err);
+	return is_owner(&st, owner) ? 0 : change_owner(fd, path_of(&known), owner, err);
 }
 
 /* One after the other, so that an older owner never overwrites a newer one. */
@@ -173,34 +176,27 @@ static int give_in_turn(struct backend *b, const struct key *dev, const char *to
 	return rc;
 }
 
-static bool same(struct node_owner a, struct node_owner b)
+/* Notes who has the node before it is given away, if nobody knows, or if it is back with its owner
+ * (is_back). Those to whom we give nodes do not count: after a crash one of them may have it.
+ * Returns whether that is news. */
+static bool remember(struct backend *b, const struct key *key, const struct known *known,
+		     bool is_back)
 {
-	return a.uid == b.uid && a.gid == b.gid;
-}
-
-/* Notes who has the node before it is given away; but not those to whom we give nodes: after a crash
- * one of them may have it. Returns whether that was not known. */
-static bool remember(struct backend *b, const struct key *key)
-{
-	struct node_owner now;
-	char text[32], was[FORMER_TEXT];
-	struct known known;
+	char text[FORMER_TEXT];
 	struct device *dev;
 	struct stat st;
 	bool news;
 
-	if (!look_up(b, key, &known) ||
-	    fstatat(b->sys.fd[ROOT_DEV], path_of(&known), &st, AT_SYMLINK_NOFOLLOW))
-		return false;
-	now = (struct node_owner){ st.st_uid, st.st_gid };
-	if (same(now, b->roots.usb_owner) || same(now, owner_for(b, TO_CLAIM, &known.intent)))
+	if ((!is_back && former_get(known->intent.former, FORMER_OWNER, text, sizeof(text))) ||
+	    fstatat(b->sys.fd[ROOT_DEV], path_of(known), &st, AT_SYMLINK_NOFOLLOW) ||
+	    is_owner(&st, b->roots.usb_owner) ||
+	    (known->intent.owned && is_owner(&st, owner_for(b, TO_CLAIM, &known->intent))))
 		return false;
 	snprintf(text, sizeof(text), "%u:%u", st.st_uid, st.st_gid);
 	model_lock(b->model);
 	dev = model_edit(b->model, key, false);
-	former_get(dev ? dev->intent.former : "", FORMER_OWNER, was, sizeof(was));
 	/* Without room for it the node goes to root. */
-	news = dev && strcmp(was, text) && former_set(dev->intent.former, FORMER_OWNER, text);
+	news = dev && former_set(dev->intent.former, FORMER_OWNER, text);
 	model_publish(b->model);
 	model_unlock(b->model);
 	return news;
@@ -213,7 +209,7 @@ int usb_give_nodes(struct backend *b, const struct key *dev, struct err *err)
 
 	pthread_mutex_lock(&b->owning);
 	if (look_up(b, dev, &known) && known.intent.claim[0]) {
-		remember(b, dev);
+		remember(b, dev, &known, false);
 		rc = give(b, dev, usb_node_goes_to(&known.intent, known.node), NULL, err);
 	}
 	pthread_mutex_unlock(&b->owning);
@@ -222,9 +218,16 @@ int usb_give_nodes(struct backend *b, const struct key *dev, struct err *err)
 
 static int own_learn(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
+	struct known known;
+	bool is_back;
+
 	(void)ms;
 	(void)err;
-	return strcmp(step->value, USB_NODE_BACK) && remember(backend, &step->dev);
+	if (!strcmp(step->value, USB_NODE_BACK) || !look_up(backend, &step->dev, &known))
+		return 0;
+	is_back = known.intent.claim[0] &&
+		  !strcmp(usb_node_goes_to(&known.intent, known.node), USB_NODE_BACK);
+	return remember(backend, &step->dev, &known, is_back);
 }
 
 static int own_run(void *backend, struct step *step, unsigned int ms, struct err *err)

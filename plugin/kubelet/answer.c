@@ -248,9 +248,9 @@ static int add_devices(struct building *b, const struct devices *t, const char *
 		if (strcmp(bus_of(d)->variable, bus_of(first)->variable))
 			return fail(
 				err, EINVAL,
-				"%s has mediated and PCI devices; no VM can take both under one "
-				"name: write another resource_name to %s",
-				resource, d->id);
+				"%s has devices of two kinds, %s and %s; no VM can take both "
+				"under one name: write another resource_name to one of them",
+				resource, first->id, d->id);
 		dev_nodes(t, d, dev_root, add_node, b);
 		if (!before && !b->m->n_devices)
 			return fail(err, ENODEV, "%s has no device node now", d->id);
