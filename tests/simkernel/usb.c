@@ -13,8 +13,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #define PER_BUS 128
+#define USB_MAJOR 189
+/* The kernel has 64 buses: numbers from there on never lead to real hardware. */
+#define FIRST_MINOR (64 * PER_BUS)
 
 struct usb {
 	struct dev dev; /* must be first */
@@ -81,6 +85,11 @@ static struct dev *find(struct sim *s, const char *name)
 	return u ? &u->dev : NULL;
 }
 
+static unsigned int minor_of(const struct usb *u)
+{
+	return FIRST_MINOR + (u->busnum - 1) * PER_BUS + u->devnum - 1;
+}
+
 static const char *text_of(const struct dev *d, char type, const char *name)
 {
 	const char *text = record_text(d->rec, type, name);
@@ -99,9 +108,9 @@ static size_t env(struct dev *d, char *buf, size_t size)
 					"DEVTYPE=usb_interface\nPRODUCT=%s\nTYPE=%s\nINTERFACE=%s\n",
 					product, type, text_of(d, 'E', "INTERFACE"));
 	return (size_t)snprintf(buf, size,
-				"MAJOR=189\nMINOR=%u\nDEVNAME=bus/usb/%03u/%03u\n"
+				"MAJOR=%u\nMINOR=%u\nDEVNAME=bus/usb/%03u/%03u\n"
 				"DEVTYPE=usb_device\nPRODUCT=%s\nTYPE=%s\nBUSNUM=%03u\nDEVNUM=%03u\n",
-				(u->busnum - 1) * PER_BUS + u->devnum - 1, u->busnum, u->devnum,
+				USB_MAJOR, minor_of(u), u->busnum, u->devnum,
 				product, type, u->busnum, u->devnum);
 }
 
@@ -181,8 +190,17 @@ static unsigned int next_number(struct sim *s, unsigned int bus)
 
 static void paths_of(const struct usb *u, char number[static 48], char node[static 48])
 {
-	snprintf(number, 48, "189:%u", (u->busnum - 1) * PER_BUS + u->devnum - 1);
+	snprintf(number, 48, "%u:%u", USB_MAJOR, minor_of(u));
 	snprintf(node, 48, "dev/bus/usb/%03u/%03u", u->busnum, u->devnum);
+}
+
+/* With the mode that udev gives it. */
+static void make_node(struct sim *s, const struct usb *u)
+{
+	char number[48], node[48];
+
+	paths_of(u, number, node);
+	facts_char(s, node, makedev(USB_MAJOR, minor_of(u)), 0664);
 }
 
 static void give_number(struct sim *s, struct usb *u)
@@ -207,7 +225,14 @@ static void give_number(struct sim *s, struct usb *u)
 	if (chars)
 		tree_link_to(s->tree, chars, number, u->dev.dir);
 	if (!s->quiet)
-		facts_file(s, node, "");
+		make_node(s, u);
+}
+
+void usb_nodes(struct sim *s)
+{
+	for (struct dev *d = s->usb.devs; d; d = d->next)
+		if (d->dir && !usb_is_interface(d->name))
+			make_node(s, usb_of(d));
 }
 
 static struct usb *usb_new(struct sim *s, const struct record *r)

@@ -19,6 +19,8 @@ bool usb_is_record(const struct record *r);
 /* The device comes with its node and its number, and meets its driver; goes. */
 void usb_add(struct sim *s, const struct record *r);
 void usb_remove(struct sim *s, const struct record *r);
+/* Makes the nodes of those that are there at the start. */
+void usb_nodes(struct sim *s);
 
 /* By command: with all that is below it, a hub's devices too. It gets a new number. from: it is a
  * copy of that one, on the port that its name tells. */
