@@ -56,6 +56,13 @@ for d in $nic $sound; do
 	try drivers_probe $d:1.0
 	show $d
 done
+echo '# another driver has the second interface: that of the first one cannot have it'
+try drivers/cdc_ether/bind $nic:1.0
+try drivers/cdc_subset/unbind $nic:1.1
+try drivers/cdc_ether/bind $nic:1.0
+try drivers/snd-usb-audio/unbind $sound:1.0
+try drivers/snd-usb-audio/bind $sound:1.0
+show $nic $sound
 
 echo '# a configuration'
 look devices/$tablet/bConfigurationValue devices/$nic/bNumConfigurations
@@ -68,7 +75,7 @@ show $tablet
 look devices/$tablet/bConfigurationValue
 try devices/$tablet/bConfigurationValue 1
 show $tablet
-echo '# none of its interfaces comes back to a driver that was taken away'
+echo '# set anew, its interfaces meet the drivers that they were taken from'
 try drivers/usbhid/unbind $tablet:1.0
 try devices/$tablet/bConfigurationValue 1
 show $tablet
@@ -85,7 +92,8 @@ echo '# all below a hub goes, and comes with other numbers'
 before=$(number $deep)
 try devices/$hub/authorized 0
 show $hub $nic $sound 1-3.3 $deep
-try devices/$hub/authorized 1
+seen=$(wc -l <"$log")
+"$put" "$bus/devices/$hub/authorized" 1
 until [ "$(target $bus/devices/$deep:1.0/driver)" = usbhid ]; do sleep 0.1; done
 events
 show $hub $nic $sound 1-3.3 $deep
