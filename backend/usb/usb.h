@@ -46,7 +46,7 @@ void usb_names(const char *path, const struct facts *f, struct names *ret);
 /* Sets the owner of a claimed device's node: claim_ops.give_nodes. */
 int usb_give_nodes(struct backend *b, const struct key *dev, struct err *err);
 
-/* Values: "<interface> <driver>"; usb_probe, the interface alone; usb_rest and usb_own, "". */
+/* Values: "<interface> <driver>"; usb_rest, usb_probe, which are about all interfaces, and usb_own, "". */
 extern const struct verb usb_unbind, usb_rest, usb_bind, usb_probe, usb_own;
 
 #endif
