@@ -115,12 +115,16 @@ static const struct mirror_table table = {
 
 /* ---- what is known */
 
+void sync_touch_at(struct sync *s, uint64_t at)
+{
+	s->work.at = at < s->work.at ? at : s->work.at;
+}
+
 void sync_touch(struct sync *s)
 {
 	uint64_t now = now_ms(), at = s->decided + GAP_MS;
 
-	at = at < now ? now : at;
-	s->work.at = at < s->work.at ? at : s->work.at;
+	sync_touch_at(s, at < now ? now : at);
 }
 
 void sync_say(struct sync *s, enum say_slot slot, const char *sentence)

@@ -38,8 +38,11 @@ struct value_row {
 	/* The sides' values, "none" if there is none: from inventory, from the object. */
 	void (*tree)(const struct inv_dev *d, char ret[static ACCORD_VALUE]);
 	void (*cluster)(json_object *o, const char *tree, char ret[static ACCORD_VALUE]);
-	/* Sets the tree's value in a merge patch of the object. */
-	void (*patch)(json_object *patch, const char *value);
+	/* Sets the tree's value in the object, or in a merge patch of it. */
+	void (*set)(json_object *o, const char *value);
+	const char *annotation; /* which is the cluster's value, without the two above; NULL */
+	/* Of this device it is a fact: the cluster gets the tree's, and is not asked. NULL: never. */
+	bool (*is_fact)(const struct inv_dev *d);
 };
 
 extern const struct value_row value_rows[];
@@ -67,6 +70,8 @@ void values_decide(const struct world *w, struct action **list);
 bool values_known(const struct world *w, enum kind_id kind);
 /* What an object that its device made has to say. */
 void values_standing(const struct at *at, enum kind_id kind, struct standing *ret);
+/* Sets the tree's values in a new object. */
+void values_fill(json_object *o, enum kind_id kind, const struct inv_dev *d);
 /* Is something agreed or asked in this object, so that it outlives its device? */
 bool values_keep(enum kind_id kind, json_object *o);
 /* Asks the tree for lines, unless it has answered to what is seen. */
@@ -95,6 +100,8 @@ struct action *action_add(struct action **list, enum act act, enum kind_id kind,
 void action_event(struct action **list, enum kind_id kind, json_object *o, const char *reason,
 		  const char *sentence);
 json_object *want_main(const struct at *at, enum kind_id id, const char *name);
+/* A new object, whole but for its status. */
+json_object *want_new(const struct at *at, enum kind_id id, const char *name);
 void ensure_status(const struct at *at, enum kind_id id, const struct standing *s,
 		   struct action **list);
 json_object *delete_body(json_object *o);

@@ -63,6 +63,7 @@ static int pci_check(const struct world *w, json_object *o, struct err *err)
 {
 	const char *name = js_text(o, "metadata.name"), *address = js_text(o, "spec.address");
 	const struct inv_dev fake = { .id = (char *)address };
+	const struct inv_dev *d = inventory_find(w->inv, address);
 	const char *owner = owner_of(o, "PCIDevice");
 	char should[OBJECT_NAME];
 	struct pci_addr addr;
@@ -83,6 +84,11 @@ static int pci_check(const struct world *w, json_object *o, struct err *err)
 			err, EINVAL,
 			"metadata.name: the claim of %s on node %s must be called %s, or be owned by that PCIDevice and not have the name of another one",
 			address, w->node, should);
+	if (d && js_meta(o, "annotations", SKIP_BINDING) && strcmp(dev_get(d, "kind"), "vgpu"))
+		return fail(
+			err, EINVAL,
+			"metadata.annotations: " SKIP_BINDING " is for vGPUs, but %s is not one; without it the claim binds it",
+			address);
 	return 0;
 }
 
@@ -145,9 +151,7 @@ void claim_to_cluster(const struct value *v, struct action **list)
 	json_object *o;
 
 	if (!v->claim) {
-		o = want_main(&at, id, v->name);
-		object_fill(o, &kinds[id], SPEC, &at);
-		action_add(list, ACT_CREATE, id, v->name, o);
+		action_add(list, ACT_CREATE, id, v->name, want_new(&at, id, v->name));
 		return;
 	}
 	if (object_is_deleted(v->claim))

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "inventory.h"
+#include "pcidevfs/pair.h"
 #include "pcidevfs/util.h"
 
 json_object *conv_text(const struct at *at, const char *value)
@@ -51,12 +52,6 @@ json_object *conv_is_set(const struct at *at, const char *value)
 	return json_object_new_boolean(*value != '\0');
 }
 
-json_object *conv_is_one(const struct at *at, const char *value)
-{
-	(void)at;
-	return json_object_new_boolean(!strcmp(value, "1"));
-}
-
 /* The driver when the object was made; it stays. */
 json_object *conv_first_driver(const struct at *at, const char *value)
 {
@@ -99,6 +94,47 @@ json_object *conv_unbound(const struct at *at, const char *value)
 
 	(void)value;
 	return conv_text_if_any(at, *was || !driver ? was : driver);
+}
+
+json_object *conv_types(const struct at *at, const char *value)
+{
+	_json_ json_object *types = json_object_new_object();
+	char *text = strdup(value), *cursor = text;
+	char name[128] = "";
+	struct pair p;
+
+	(void)at;
+	while (text && pair_next(&cursor, &p) == 1) {
+		if (!strcmp(p.key, "name"))
+			STR_COPY(name, p.value);
+		if (!strcmp(p.key, "id") && *name)
+			json_object_object_add(types, name, json_object_new_string(p.value));
+	}
+	free(text);
+	return json_object_object_length(types) ? json_object_get(types) : NULL;
+}
+
+/* Of a mediated device; where the VF itself is the vGPU, the type's number. */
+json_object *conv_vgpu_uuid(const struct at *at, const char *value)
+{
+	const char *uuid = dev_get(at->dev, "mdev_uuid");
+
+	return *value ? conv_text_if_any(at, *uuid ? uuid : dev_get(at->dev, "profile_id")) : NULL;
+}
+
+json_object *conv_vgpu_status(const struct at *at, const char *value)
+{
+	return *value ? conv_text(at, "vGPUConfigured") : NULL;
+}
+
+json_object *conv_skip(const struct at *at, const char *value)
+{
+	return *value ? conv_text(at, "true") : NULL;
+}
+
+json_object *conv_vgpu_resource(const struct at *at, const char *value)
+{
+	return *value ? conv_text(at, dev_get(at->dev, "resource_name")) : NULL;
 }
 
 /* As directories list virtfn0, virtfn1, virtfn10, ..., virtfn2. */

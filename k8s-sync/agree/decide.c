@@ -97,10 +97,8 @@ json_object *want_main(const struct at *at, enum kind_id id, const char *name)
 	object_fill(want, k, ANNOTATION, at);
 	keep_notes(want, at->was);
 	add_owners(want, at, k);
-	if (k->wanted && !at->was) {
+	if (k->empty_spec)
 		js_set(want, "spec", json_object_new_object());
-		object_fill(want, k, SPEC, at);
-	}
 	return want;
 }
 
@@ -118,6 +116,15 @@ static bool has_more(const struct kind *k, json_object *was, json_object *want)
 	return false;
 }
 
+json_object *want_new(const struct at *at, enum kind_id id, const char *name)
+{
+	json_object *want = want_main(at, id, name);
+
+	object_fill(want, &kinds[id], SPEC, at);
+	values_fill(want, id, at->dev);
+	return want;
+}
+
 static void ensure_main(const struct at *at, enum kind_id id, const char *name,
 			struct action **list)
 {
@@ -129,16 +136,34 @@ static void ensure_main(const struct at *at, enum kind_id id, const char *name,
 		json_object_put(want);
 }
 
+/* Not applied: what an apply has set, and the next one does not, goes. A field that is there may be
+ * a user's. */
+static void ensure_spec(const struct at *at, enum kind_id id, const char *name,
+			struct action **list)
+{
+	_json_ json_object *want = json_object_new_object();
+	json_object *patch;
+
+	object_fill(want, &kinds[id], SPEC, at);
+	if (!js_get(want, "spec") || *js_text(at->was, "spec.address"))
+		return;
+	values_fill(want, id, at->dev);
+	patch = patch_of(at->was);
+	js_set(patch, "spec", json_object_get(js_get(want, "spec")));
+	action_add(list, ACT_PATCH, id, name, patch);
+}
+
 /* ---- status */
 
-/* A field of the status that is gone, of the table's own. */
-static bool status_has_more(const struct kind *k, json_object *was, json_object *want)
+/* The table's fields are ours alone, to the last member. */
+static bool status_differs(const struct kind *k, json_object *was, json_object *want)
 {
 	for (size_t i = 0; i < k->n_fields; i++) {
 		char path[128];
 
 		snprintf(path, sizeof(path), "status.%s", k->fields[i].name);
-		if (k->fields[i].part == STATUS && js_get(was, path) && !js_get(want, path))
+		if (k->fields[i].part == STATUS &&
+		    !json_object_equal(js_get(was, path), js_get(want, path)))
 			return true;
 	}
 	return false;
@@ -215,7 +240,7 @@ void ensure_status(const struct at *at, enum kind_id id, const struct standing *
 	json_object *want = want_status(at, id, name, s);
 	bool stale = !s->type && has_condition(at->was);
 
-	if (!js_covers(at->was, want) || status_has_more(&kinds[id], at->was, want) || stale)
+	if (!js_covers(at->was, want) || status_differs(&kinds[id], at->was, want) || stale)
 		action_add(list, ACT_STATUS, id, name, want);
 	else
 		json_object_put(want);
@@ -232,7 +257,10 @@ static void ensure(const struct world *w, enum kind_id id, const struct inv_dev 
 	if (object_is_deleted(at.was))
 		return;
 	ensure_main(&at, id, name, list);
-	if (at.was && values_known(w, id)) {
+	if (!at.was)
+		return;
+	ensure_spec(&at, id, name, list);
+	if (values_known(w, id)) {
 		values_standing(&at, id, &s);
 		ensure_status(&at, id, &s, list);
 	}
@@ -330,9 +358,7 @@ json_object *decide_print(const struct world *w)
 					       : claims_make(w, id, at.dev)) ||
 			    !object_name(w, id, at.dev, name))
 				continue;
-			o = want_main(&at, id, name);
-			if (!kinds[id].wanted)
-				object_fill(o, &kinds[id], SPEC, &at);
+			o = want_new(&at, id, name);
 			object_fill(o, &kinds[id], STATUS, &at);
 			json_object_array_add(all, o);
 		}

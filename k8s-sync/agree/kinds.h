@@ -13,12 +13,15 @@
 
 #define GROUP_VERSION "devices.harvesterhci.io/v1beta1"
 #define NOTE_PREFIX "pcidevfs/"
+/* Annotations of Harvester's (spec/harvester.md 2). */
+#define RESOURCE_OVERRIDE "pcidevice.harvesterhci.io/override-resource-name"
+#define SKIP_BINDING "pcidevices.harvesterhci.io/skip-vfio-binding"
 
 struct inv_dev;
 struct inventory;
 struct verdict;
 
-enum kind_id { PCI_DEVICE, PCI_CLAIM, GPU_DEVICE, KINDS };
+enum kind_id { PCI_DEVICE, PCI_CLAIM, GPU_DEVICE, VGPU_DEVICE, KINDS };
 
 enum { OBJECT_NAME = 254 };
 
@@ -71,6 +74,7 @@ struct kind {
 	bool (*name)(const struct world *w, const struct inv_dev *d, char ret[static OBJECT_NAME]);
 	const struct field *fields;
 	size_t n_fields;
+	bool empty_spec;
 	/* Whose objects of the same device own it, besides the core Node: bits by enum kind_id. */
 	unsigned int (*owners)(const struct inv_dev *d);
 };

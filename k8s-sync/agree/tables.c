@@ -27,6 +27,8 @@ static const struct field pci_device[] = {
 static const struct field pci_claim[] = {
 	{ LABEL, "nodename", NULL, conv_node },
 	{ LABEL, PARENT_GPU, "physfn", conv_parent_gpu },
+	{ ANNOTATION, SKIP_BINDING, "profile", conv_skip },
+	{ ANNOTATION, RESOURCE_OVERRIDE, "profile", conv_vgpu_resource },
 	{ SPEC, "address", NULL, conv_address },
 	{ SPEC, "nodeName", NULL, conv_node },
 	{ SPEC, "userName", "claim", conv_text },
@@ -36,17 +38,27 @@ static const struct field pci_claim[] = {
 
 static unsigned int pci_claim_owners(const struct inv_dev *d)
 {
-	(void)d;
-	return 1U << PCI_DEVICE;
+	return 1U << PCI_DEVICE | (*dev_get(d, "profile") ? 1U << VGPU_DEVICE : 0);
 }
 
 static const struct field gpu_device[] = {
 	{ LABEL, "nodename", NULL, conv_node },
 	{ SPEC, "address", NULL, conv_address },
 	{ SPEC, "nodeName", NULL, conv_node },
-	{ SPEC, "enabled", "enabled", conv_is_one },
 	{ STATUS, "vfAddresses", NULL, conv_vf_addresses },
 	{ STATUS, "vGPUDevices", NULL, conv_vf_names },
+};
+
+static const struct field vgpu_device[] = {
+	{ LABEL, "nodename", NULL, conv_node },
+	{ LABEL, PARENT_GPU, "physfn", conv_parent_gpu },
+	{ SPEC, "address", NULL, conv_address },
+	{ SPEC, "nodeName", NULL, conv_node },
+	{ SPEC, "parentGPUDeviceAddress", "physfn", conv_text },
+	{ STATUS, "availableTypes", "profiles_available", conv_types },
+	{ STATUS, "configureVGPUTypeName", "profile", conv_text_if_any },
+	{ STATUS, "uuid", "profile", conv_vgpu_uuid },
+	{ STATUS, "vGPUStatus", "profile", conv_vgpu_status },
 };
 
 #define FIELDS(table) .fields = table, .n_fields = ARRAY_SIZE(table)
@@ -54,11 +66,13 @@ static const struct field gpu_device[] = {
 
 const struct kind kinds[KINDS] = {
 	[PCI_DEVICE] = { "PCIDevice", "pcidevices", BY_LABEL, .wanted = wanted_pci,
-			 FIELDS(pci_device) },
+			 FIELDS(pci_device), .empty_spec = true },
 	[PCI_CLAIM] = { "PCIDeviceClaim", "pcideviceclaims",
 			.selectors = { "fieldSelector=spec.nodeName%%3D%s" },
 			.owners = pci_claim_owners, FIELDS(pci_claim) },
 	[GPU_DEVICE] = { "SRIOVGPUDevice", "sriovgpudevices", BY_LABEL, .wanted = wanted_gpu,
 			 FIELDS(gpu_device) },
+	[VGPU_DEVICE] = { "VGPUDevice", "vgpudevices", BY_LABEL, .wanted = wanted_vgpu,
+			  FIELDS(vgpu_device) },
 };
 /* clang-format on */

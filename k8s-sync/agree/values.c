@@ -28,20 +28,98 @@ static void cluster_enabled(json_object *o, const char *tree, char ret[static AC
 	say(ret, json_object_get_boolean(js_get(o, "spec.enabled")) ? "1" : "");
 }
 
-static void patch_enabled(json_object *patch, const char *value)
+static void set_enabled(json_object *o, const char *value)
 {
-	js_set(patch, "spec.enabled", json_object_new_boolean(strcmp(value, "none") != 0));
+	js_set(o, "spec.enabled", json_object_new_boolean(strcmp(value, "none") != 0));
+}
+
+/* A text of the cluster's: a line of ctl has no control characters, a note no angles. */
+static void say_clean(char ret[static ACCORD_VALUE], const char *value)
+{
+	str_copy(ret, ACCORD_VALUE, strcmp(value, "none") ? value : "_");
+	for (char *c = ret; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f || strchr("<>", *c))
+			*c = '_';
+}
+
+static void tree_profile(const struct inv_dev *d, char ret[static ACCORD_VALUE])
+{
+	say(ret, dev_get(d, "profile"));
+}
+
+/* Harvester leaves the type empty of what it has found configured: whatever it is. */
+static void cluster_profile(json_object *o, const char *tree, char ret[static ACCORD_VALUE])
+{
+	const char *type = js_text(o, "spec.vGPUTypeName");
+
+	if (!json_object_get_boolean(js_get(o, "spec.enabled")))
+		say(ret, "");
+	else if (!*type && strcmp(tree, "none"))
+		say(ret, tree);
+	else
+		say_clean(ret, type);
+}
+
+static void set_profile(json_object *o, const char *value)
+{
+	bool on = strcmp(value, "none") != 0;
+
+	js_set(o, "spec.enabled", json_object_new_boolean(on));
+	js_set(o, "spec.vGPUTypeName", json_object_new_string(on ? value : ""));
+}
+
+static bool is_vgpu(const struct inv_dev *d)
+{
+	return !strcmp(dev_get(d, "kind"), "vgpu");
+}
+
+/* A vGPU's own name counts as one in Harvester. */
+static void tree_resource(const struct inv_dev *d, char ret[static ACCORD_VALUE])
+{
+	say(ret, dev_get(d, is_vgpu(d) ? "resource_name" : "resource_override"));
 }
 
 /* clang-format off: a row as it is read */
 const struct value_row value_rows[] = {
-	{ PCI_DEVICE, "claim", "none", &claims_pci, tree_claim, NULL, NULL },
-	{ GPU_DEVICE, "enabled", "0", NULL, tree_enabled, cluster_enabled, patch_enabled },
+	{ PCI_DEVICE, "claim", "none", &claims_pci, tree_claim },
+	{ GPU_DEVICE, "enabled", "0", NULL, tree_enabled, cluster_enabled, set_enabled },
+	{ VGPU_DEVICE, "profile", "none", NULL, tree_profile, cluster_profile, set_profile },
+	{ PCI_DEVICE, "resource_name", "none", NULL, tree_resource,
+	  .annotation = RESOURCE_OVERRIDE, .is_fact = is_vgpu },
 };
 /* clang-format on */
 const size_t n_value_rows = ARRAY_SIZE(value_rows);
 
 /* ---- what is agreed */
+
+static void cluster_of(const struct value_row *row, json_object *o, const char *tree,
+		       char ret[static ACCORD_VALUE])
+{
+	const char *text = row->annotation ? js_meta(o, "annotations", row->annotation) : NULL;
+
+	if (row->cluster)
+		row->cluster(o, tree, ret);
+	else if (text && *text)
+		say_clean(ret, text);
+	else
+		say(ret, "");
+}
+
+void values_fill(json_object *o, enum kind_id kind, const struct inv_dev *d)
+{
+	for (size_t r = 0; r < n_value_rows; r++) {
+		const struct value_row *row = &value_rows[r];
+		char value[ACCORD_VALUE];
+
+		if (row->kind != kind || row->claim)
+			continue;
+		row->tree(d, value);
+		if (row->set)
+			row->set(o, value);
+		else if (strcmp(value, "none"))
+			js_set_meta(o, "annotations", row->annotation, value);
+	}
+}
 
 static void note_key(const struct value_row *row, char ret[static 64])
 {
@@ -79,14 +157,17 @@ bool value_look(const struct world *w, const struct value_row *row, const struct
 	if (!kinds[row->kind].wanted(w, d) || !object_name(w, row->kind, d, v->name))
 		return false;
 	v->object = object_find(w, row->kind, v->name);
-	if (!v->object || object_is_deleted(v->object))
+	if (!v->object || object_is_deleted(v->object) ||
+	    !(row->claim || row->annotation || *js_text(v->object, "spec.address")))
 		return false;
 	row->tree(d, v->tree);
 	if (row->claim && !claim_look(v))
 		return false;
 	if (!row->claim)
-		row->cluster(v->object, v->tree, v->cluster);
+		cluster_of(row, v->object, v->tree, v->cluster);
 	accord_decide(note_of(row, v->object), v->tree, v->cluster, &v->accord);
+	if (row->is_fact && row->is_fact(d))
+		v->accord.what = v->accord.agreed ? ACCORD_REST : ACCORD_TO_CLUSTER;
 	snprintf(v->about, sizeof(v->about), "%s/%s", d->id, row->file);
 	v->seen = fnv1a(dev_hash(d), v->cluster, strlen(v->cluster));
 	v->verdict = verdict_about(w, v->about);
@@ -123,7 +204,7 @@ static void to_tree(const struct value *v, struct action **list)
 	bool none = !strcmp(v->cluster, "none");
 	struct out lines = { 0 };
 
-	if (none && v->row->claim && !strcmp(dev_get(v->dev, "kind"), "vgpu"))
+	if (none && v->row->claim && is_vgpu(v->dev))
 		out_printf(&lines, "%s/profile none\n", v->dev->id);
 	else
 		out_printf(&lines, "%s %s\n", v->about, none ? v->row->none : v->cluster);
@@ -141,14 +222,22 @@ json_object *patch_of(json_object *o)
 
 static void to_cluster(const struct value *v, struct action **list)
 {
-	json_object *patch;
+	json_object *patch, *all;
 
 	if (v->row->claim) {
 		claim_to_cluster(v, list);
 		return;
 	}
 	patch = patch_of(v->object);
-	v->row->patch(patch, v->tree);
+	if (v->row->set) {
+		v->row->set(patch, v->tree);
+	} else {
+		all = json_object_new_object();
+		json_object_object_add(all, v->row->annotation,
+				       strcmp(v->tree, "none") ? json_object_new_string(v->tree)
+							       : NULL);
+		js_set(patch, "metadata.annotations", all);
+	}
 	action_add(list, ACT_PATCH, v->row->kind, v->name, patch);
 }
 
@@ -174,6 +263,9 @@ static void write_note(const struct value *v, struct action **list)
 
 static void value_decide(const struct value *v, struct action **list)
 {
+	/* An operation runs, and what is read in its midst is not what somebody wants. */
+	if (!strcmp(dev_get(v->dev, "state"), "busy"))
+		return;
 	switch (v->accord.what) {
 	case ACCORD_NOTE:
 		write_note(v, list);
@@ -238,12 +330,11 @@ bool values_keep(enum kind_id kind, json_object *o)
 {
 	for (size_t r = 0; r < n_value_rows; r++) {
 		const struct value_row *row = &value_rows[r];
-		char cluster[ACCORD_VALUE] = "none";
+		char cluster[ACCORD_VALUE];
 
 		if (row->kind != kind)
 			continue;
-		if (!row->claim)
-			row->cluster(o, "none", cluster);
+		cluster_of(row, o, "none", cluster);
 		if (note_of(row, o) || strcmp(cluster, "none"))
 			return true;
 	}

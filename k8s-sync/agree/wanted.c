@@ -45,3 +45,9 @@ bool wanted_gpu(const struct world *w, const struct inv_dev *d)
 	(void)w;
 	return is_pci(d) && is_kind(d, "sriov-gpu") && dev_has(d, "enabled");
 }
+
+bool wanted_vgpu(const struct world *w, const struct inv_dev *d)
+{
+	(void)w;
+	return is_pci(d) && is_kind(d, "vgpu") && dev_has(d, "profile");
+}

@@ -8,5 +8,6 @@
 
 bool wanted_pci(const struct world *w, const struct inv_dev *d);
 bool wanted_gpu(const struct world *w, const struct inv_dev *d);
+bool wanted_vgpu(const struct world *w, const struct inv_dev *d);
 
 #endif
