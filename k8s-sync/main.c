@@ -103,51 +103,29 @@ static int parse_options(int argc, char **argv, struct options *ret)
 	return -EINVAL;
 }
 
-/* ---- the table that the mirror keeps */
-
-static void table_begin(void *table)
-{
-	inventory_begin(table);
-}
-
-static int table_take(void *table, const char *id, char *pairs)
-{
-	return inventory_take(table, id, pairs);
-}
-
-static void table_drop(void *table, const char *id)
-{
-	inventory_drop(table, id);
-}
-
-static void table_settle(void *table)
-{
-	inventory_settle(table);
-}
-
-static void table_clear(void *table)
-{
-	inventory_free(table);
-}
-
+/* The devices, as the mirror keeps them. */
 static const struct mirror_table table = {
 	.name = "pcidevfs-sync",
 	.size = sizeof(struct inventory),
-	.begin = table_begin,
-	.take = table_take,
-	.drop = table_drop,
-	.settle = table_settle,
-	.clear = table_clear,
+	.begin = inventory_begin,
+	.take = inventory_take,
+	.drop = inventory_drop,
+	.settle = inventory_settle,
+	.clear = inventory_free,
 };
 
 /* ---- what is known */
+
+void sync_touch_at(struct sync *s, uint64_t at)
+{
+	s->work.at = at < s->work.at ? at : s->work.at;
+}
 
 void sync_touch(struct sync *s)
 {
 	uint64_t now = now_ms(), at = s->decided + GAP_MS;
 
-	at = at < now ? now : at;
-	s->work.at = at < s->work.at ? at : s->work.at;
+	sync_touch_at(s, at < now ? now : at);
 }
 
 void sync_say(struct sync *s, enum say_slot slot, const char *sentence)
