@@ -137,6 +137,7 @@ int wire_failed(const struct wire *w, const struct access *access, CURLcode code
 	struct tm tm;
 
 	if (code == CURLE_PEER_FAILED_VERIFICATION && gmtime_r(&now, &tm))
-		strftime(clock, sizeof(clock), " (the clock here says %Y-%m-%d %H:%M UTC)", &tm);
-	return fail(err, ENOTCONN, "%s: %.300s%s", access->server, why, clock);
+		strftime(clock, sizeof(clock), " (the clock here says %Y-%m-%d %Hh UTC)", &tm);
+	return fail(err, ENOTCONN, "the API server is away: %s: %.300s%s", access->server, why,
+		    clock);
 }
