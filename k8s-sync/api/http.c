@@ -6,18 +6,14 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "access.h"
 #include "client/loop.h"
-#include "credential.h"
-#include "exec.h"
+#include "identity.h"
 #include "pace.h"
 #include "pcidevfs/util.h"
 #include "wire.h"
 
 enum {
 	FLIGHT_MAX = 64,
-	EXEC_MS = 30000,
-	LIFE_MIN_MS = 60000, /* of a credential, whatever the clock says of its end */
 };
 
 struct sock {
@@ -27,7 +23,7 @@ struct sock {
 
 struct api {
 	struct loop *loop;
-	struct access access;
+	struct identity who;
 	CURLM *multi;
 	struct source timer; /* libcurl's */
 	struct source turn;  /* to send what waits */
@@ -36,8 +32,6 @@ struct api {
 	size_t flying; /* requests that count for FLIGHT_MAX */
 	size_t silent; /* those that are not answered */
 	struct pace pace;
-	struct exec_run *exec;
-	uint64_t credential_until; /* ms; the program is asked anew */
 };
 
 struct call *call_new(const char *method, char *path)
@@ -154,7 +148,7 @@ static bool launch(struct wire *w)
 {
 	w->easy = curl_easy_init();
 	if (!w->easy || intake_open(&w->intake, w->call->document) ||
-	    !wire_prepare(w, &w->api->access))
+	    !wire_prepare(w, &w->api->who.access))
 		return false;
 	w->intake.document = on_document;
 	w->intake.ctx = w;
@@ -174,6 +168,7 @@ static void start(struct api *a, struct call *c)
 		return;
 	}
 	*w = (struct wire){ .api = a, .call = c, .since = now_ms(), .next = a->wires };
+	w->identity = a->who.number;
 	a->wires = w;
 	a->silent++;
 	if (!c->document)
@@ -213,39 +208,15 @@ static void refuse_all(struct api *a, const struct err *why)
 	}
 }
 
-static void on_credential(void *ctx, const char *text, size_t size, const struct err *why)
+static void on_identity(struct identity *i, const struct err *err)
 {
-	struct api *a = ctx;
-	uint64_t ends = 0, now = now_real_ns() / 1000000000;
-	struct err err = why ? *why : (struct err){ 0 };
+	struct api *a = container_of(i, struct api, who);
 
-	a->exec = NULL;
-	if (!why && credential_take(&a->access, text, size, &ends, &err))
-		fail_wrap(&err, "exec: %.128s", a->access.exec->argv[0]);
-	if (err.code) {
+	if (err) {
 		go_away(a, 0);
-		refuse_all(a, &err);
+		refuse_all(a, err);
 	}
-	if (err.code || !ends)
-		a->credential_until = err.code ? 0 : UINT64_MAX;
-	else
-		a->credential_until =
-			now_ms() +
-			(ends > now + LIFE_MIN_MS / 1000 ? (ends - now) * 1000 : LIFE_MIN_MS);
 	turn_by(a, 0);
-}
-
-/* Returns true if requests can be signed now; otherwise there is a turn when they can. */
-static bool have_credential(struct api *a)
-{
-	struct err err = { 0 };
-
-	if (!a->access.exec || now_ms() < a->credential_until)
-		return true;
-	if (!a->exec &&
-	    exec_start(a->loop, a->access.exec, EXEC_MS, on_credential, a, &a->exec, &err))
-		on_credential(a, NULL, 0, &err);
-	return false;
 }
 
 /* A watch has no time limit, but its answer begins at once. */
@@ -269,7 +240,6 @@ static void on_turn(struct source *s)
 	uint64_t now = now_ms();
 
 	end_deaf(a, now);
-	access_refresh(&a->access);
 	while (a->first && (a->flying < FLIGHT_MAX || a->first->urgent)) {
 		struct call *c = a->first;
 		uint64_t at = pace_at(&a->pace, now, c->urgent);
@@ -278,7 +248,7 @@ static void on_turn(struct source *s)
 			turn_by(a, at);
 			return;
 		}
-		if ((pace_probes(&a->pace) && a->silent) || !have_credential(a))
+		if ((pace_probes(&a->pace) && a->silent) || !identity_ready(&a->who))
 			return;
 		a->first = c->next;
 		if (!a->first)
@@ -326,17 +296,6 @@ static bool asks_patience(long status)
 	return status == 429 || status >= 500;
 }
 
-/* Are we somebody else from now on? */
-static bool renew(struct api *a)
-{
-	if (a->access.exec) {
-		a->credential_until = 0;
-		return true;
-	}
-	a->access.files[SECRET_TOKEN].ino = 0;
-	return access_refresh(&a->access);
-}
-
 static void judge(struct wire *w, CURLcode code, struct reply *r)
 {
 	unsigned int after = intake_retry_after(&w->intake);
@@ -348,11 +307,14 @@ static void judge(struct wire *w, CURLcode code, struct reply *r)
 	if (header > 0 && header < 3600)
 		after = (unsigned int)header;
 	if (code && !w->intake.err.code && !(http && w->call->document)) {
-		wire_failed(w, &w->api->access, code, &r->err);
+		wire_failed(w, &w->api->who.access, code, &r->err);
 		r->away = true;
 	} else {
 		intake_verdict(&w->intake, http, &r->status, &r->err);
 		r->away = asks_patience(r->status) || r->err.code == EPROTO;
+		if (asks_patience(r->status))
+			fail_wrap(&r->err, "the API server %s",
+				  r->err.code == EAGAIN ? "is busy" : "has trouble");
 		r->doc = json_object_get(w->intake.one);
 	}
 	if (r->away)
@@ -364,12 +326,13 @@ static void judge(struct wire *w, CURLcode code, struct reply *r)
 static void finish(struct api *a, struct wire *w, CURLcode code)
 {
 	struct call *c = w->call;
+	unsigned int identity = w->identity;
 	struct reply r = { 0 };
 
 	judge(w, code, &r);
 	c->wire = NULL;
 	wire_free(w);
-	if (r.status == 401 && !c->again && renew(a)) {
+	if (r.status == 401 && !c->again && identity_renew(&a->who, identity)) {
 		c->again = true;
 		queue(a, c);
 	} else {
@@ -463,7 +426,7 @@ int api_new(struct loop *loop, struct access *access, struct api **ret, struct e
 		return fail(err, ENOMEM, "libcurl cannot be started");
 	}
 	a->loop = loop;
-	a->access = *access;
+	a->who = (struct identity){ .access = *access, .loop = loop, .done = on_identity };
 	*access = (struct access){ 0 };
 	a->last = &a->first;
 	pace_start(&a->pace, now_ms());
@@ -487,11 +450,10 @@ void api_free(struct api *a)
 		api_cancel(a, a->wires->call);
 	while (a->first)
 		api_cancel(a, a->first);
-	exec_cancel(a->exec);
+	identity_free(&a->who);
 	loop_remove(a->loop, &a->timer);
 	loop_remove(a->loop, &a->turn);
 	curl_multi_cleanup(a->multi);
-	access_free(&a->access);
 	free(a);
 	curl_global_cleanup();
 }

@@ -23,8 +23,9 @@ struct wire {
 	CURLU *url;
 	struct curl_slist *headers, *connect_to;
 	struct intake intake;
-	uint64_t since; /* ms */
-	bool answered;	/* its status is here */
+	unsigned int identity; /* by which it was sent */
+	uint64_t since;	       /* ms */
+	bool answered;	       /* its status is here */
 	char error[CURL_ERROR_SIZE];
 	struct wire *next;
 };

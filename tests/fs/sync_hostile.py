@@ -67,9 +67,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.once("gone-inside"):
             gone = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old"}}
             self.wfile.write(json.dumps(gone).encode())
+        else:
             self.wfile.flush()
-        while self.mode() == mode:
-            time.sleep(0.05)
+            while self.mode() == mode:
+                time.sleep(0.05)
         self.close_connection = True
 
     def well(self):
