@@ -131,11 +131,14 @@ void sync_touch(struct sync *s)
 void sync_say(struct sync *s, enum say_slot slot, const char *sentence)
 {
 	const char *first = "";
+	bool new = *sentence;
 
 	if (!strcmp(s->said[slot], sentence))
 		return;
+	for (size_t i = 0; i < SAY_SLOTS && new; i++)
+		new = strcmp(s->said[i], sentence);
 	STR_COPY(s->said[slot], sentence);
-	if (*sentence)
+	if (new)
 		say("%s", sentence);
 	for (size_t i = 0; i < SAY_SLOTS && !*first; i++)
 		first = s->said[i];
@@ -268,10 +271,7 @@ static void on_node(struct call *c, const struct reply *r)
 	const char *uid = js_text(r->doc, "metadata.uid");
 
 	if (r->away || r->status == 401) {
-		char text[ERR_TEXT];
-
-		snprintf(text, sizeof(text), "the API server is away: %.400s", r->err.text);
-		sync_say(s, SAY_NODE, text);
+		sync_say(s, SAY_NODE, r->err.text);
 		api_send(s->api, c);
 		return;
 	}
