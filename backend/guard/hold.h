@@ -127,11 +127,13 @@ bool hold_tables_own(const struct sysfs *s);
 int hold_tables_has(struct hold_tables *t, pid_t tid);
 int hold_add_pid(pid_t **pids, size_t *n, size_t *cap, pid_t pid);
 
-/* ---- hold_own.c: processes, and those of the daemon */
+/* ---- hold_procs.c: processes, and those of the daemon */
 
 /* Since Linux 6.2; before that 0. 1: it cannot be told. */
 off_t hold_count_files(const struct sysfs *s, pid_t pid);
 size_t hold_count_threads(const struct sysfs *s, pid_t pid);
+int hold_is_refused(int error);
+bool hold_is_kernel(const struct sysfs *s, pid_t pid);
 /* Does this thread of ours wait for nothing? */
 bool hold_is_running(pid_t tid);
 

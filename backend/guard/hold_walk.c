@@ -39,6 +39,7 @@ struct walk {
 	bool has_kcmp;
 	struct hold_tables tables;
 	struct hold_own own;
+	pid_t kernel; /* a thread of the kernel, 0 none yet: all of them share one table, an empty one */
 	/* The process that is read now. */
 	pid_t pid;
 	struct hold_user *user;
@@ -84,27 +85,9 @@ static int note_unknown(struct walk *w)
 	return hold_add_pid(&f->unknown, &f->n_listed, &f->cap_unknown, w->pid);
 }
 
-/* 1: access is denied, which is reported. A vanished process, or one that is not a process or link,
- * holds nothing. Other errors, for example lack of descriptors, leave the holders unknown. */
-static int is_refused(int error)
-{
-	switch (error) {
-	case EACCES:
-	case EPERM:
-		return 1;
-	case ENOENT:
-	case ESRCH:
-	case ENOTDIR:
-	case EINVAL:
-		return 0;
-	default:
-		return -error;
-	}
-}
-
 static int note_refused(struct walk *w, int error)
 {
-	int rc = is_refused(error);
+	int rc = hold_is_refused(error);
 
 	w->refused |= rc > 0;
 	return rc < 0 ? rc : 0;
@@ -333,15 +316,28 @@ static int visit_outputs(struct walk *w, pid_t pid)
 	return rc;
 }
 
+/* Most processes are threads of the kernel: two calls are much for each. */
 static int visit_process(struct walk *w, pid_t pid)
 {
-	size_t threads = hold_count_threads(w->s, pid);
-	off_t files = hold_count_files(w->s, pid);
 	struct table t;
-	int rc = 0;
+	size_t threads;
+	off_t files;
+	int rc = 1;
 
-	if (w->counted && !files && threads <= 1)
+	w->pid = pid;
+	w->user = NULL;
+	if (w->kernel)
+		rc = compare_tables(w, pid, w->kernel);
+	if (rc == LEFT || !rc)
+		return rc;
+	threads = hold_count_threads(w->s, pid);
+	files = hold_count_files(w->s, pid);
+	if (w->counted && !files && threads <= 1) {
+		if (w->has_kcmp && !w->kernel && hold_is_kernel(w->s, pid))
+			w->kernel = pid;
 		return 0;
+	}
+	rc = 0;
 	begin_process(w, &t, pid, user_of(w, pid));
 	if (w->has_kcmp && (!w->counted || files >= SHARED_MIN || threads > 1))
 		rc = hold_tables_has(&w->tables, pid);
@@ -462,6 +458,7 @@ static int walk_all(struct walk *w)
 		}
 		pthread_detach(thread);
 		w->found->hangs = true;
+		w->user = w->user ? w->user : user_of(w, w->pid);
 		hold_charge(&w->budget, w->user, HOLD_HANG);
 		if (note_unknown(w))
 			return -ENOMEM;

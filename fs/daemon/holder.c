@@ -411,7 +411,7 @@ int holder_run(const struct options *o)
 	struct holder h;
 
 	/* What we were started with beside its outputs nobody needs, and is not looked for by walks
-	 * for holders (backend/guard/hold_own.c). */
+	 * for holders (backend/guard/hold_procs.c). */
 	closefrom(STDERR_FILENO + 1);
 	holder_init(&h, o);
 	if (mountpoint_open_fuse(&h.fuse, &err) ||

@@ -191,3 +191,21 @@ DEFINE_TEST(hold_own_pids_given_again)
 	expect_left(&own, &s, (const pid_t[]){ 0 });
 	sysfs_close(&s);
 }
+
+/* Threads of the kernel are known by a flag. A name may look like more fields. */
+DEFINE_TEST(hold_threads_of_the_kernel)
+{
+	struct sysfs s;
+
+	host_file("", "dev/null");
+	host_file("", "bus/null");
+	host_file("2 (kthreadd) S 0 0 0 0 -1 2129984 0 0\n", "proc/2/stat");
+	host_file("7 (a) S 0 0 0 0 -1 2129984 0) S 1 7 7 0 -1 4194560 0 0\n", "proc/7/stat");
+	host_file("8 (a) S 1\n", "proc/8/stat");
+	host_file("", "proc/9/stat");
+	host_open(&s);
+	CHECK(hold_is_kernel(&s, 2));
+	CHECK(!hold_is_kernel(&s, 7) && !hold_is_kernel(&s, 8) && !hold_is_kernel(&s, 9));
+	CHECK(!hold_is_kernel(&s, 10));
+	sysfs_close(&s);
+}

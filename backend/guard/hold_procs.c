@@ -3,6 +3,7 @@
  * have most of the descriptors of a quiet machine. A pid is theirs because the kernel says whose
  * child it is, never by a name. After the walk the skipped ones are compared once more, so that a
  * pid that was given again hides nobody. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +16,6 @@
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 
-/* Since 6.2 this is the directory's size, before that 0. Kernel threads, half of all processes,
- * have no files: two calls each instead of seven. Unknown counts as some. */
 off_t hold_count_files(const struct sysfs *s, pid_t pid)
 {
 	char path[32];
@@ -48,6 +47,37 @@ bool hold_is_running(pid_t tid)
 	text[n > 0 ? n : 0] = '\0';
 	state = strrchr(text, ')');
 	return state && state[1] == ' ' && state[2] == 'R';
+}
+
+/* 1: access is denied, which is reported. A vanished process, or one that is not a process or link,
+ * holds nothing. Other errors, for example lack of descriptors, leave the holders unknown. */
+int hold_is_refused(int error)
+{
+	switch (error) {
+	case EACCES:
+	case EPERM:
+		return 1;
+	case ENOENT:
+	case ESRCH:
+	case ENOTDIR:
+	case EINVAL:
+		return 0;
+	default:
+		return -error;
+	}
+}
+
+/* PF_KTHREAD, the 9th field: "2 (kthreadd) S 0 0 0 0 -1 2129984 ..." */
+bool hold_is_kernel(const struct sysfs *s, pid_t pid)
+{
+	char text[SYSFS_VALUE];
+	const char *p = sysfs_read(s, ROOT_PROC, text, sizeof(text), "%d/stat", (int)pid) < 0
+				? NULL
+				: strrchr(text, ')');
+
+	for (int field = 2; p && field < 9; field++)
+		p = strchr(p + 1, ' ');
+	return p && strtoul(p + 1, NULL, 10) & 0x00200000;
 }
 
 /* ---- the daemon's own */
