@@ -99,22 +99,17 @@ static const char *pci_withheld(const char *name)
 		       : NULL;
 }
 
-static const char *usb_withheld(const char *name)
-{
-	(void)name;
-	return "KubeVirt identifies USB devices by numbers that the tree does not show";
-}
-
 static const struct {
 	const char *prefix;
 	bool (*valid)(const char *name);
 	const char *subsystem;			   /* bus_subsystem() */
 	const char *(*withheld)(const char *name); /* NULL: never */
 	bool made;				   /* key_is_made() */
+	bool renumbered;			   /* key_is_renumbered() */
 } buses[BUS_COUNT] = {
 	[BUS_PCI] = { "", pci_name, NULL, pci_withheld },
 	[BUS_MDEV] = { "mdev/", uuid_name, "mdev", NULL, true },
-	[BUS_USB] = { "usb/", usb_name, "usb", usb_withheld },
+	[BUS_USB] = { "usb/", usb_name, "usb", NULL, .renumbered = true },
 };
 
 bool key_make(enum bus bus, const char *name, struct key *ret)
@@ -179,6 +174,11 @@ const char *bus_subsystem(enum bus bus)
 bool key_is_made(const struct key *key)
 {
 	return buses[key->bus].made;
+}
+
+bool key_is_renumbered(const struct key *key)
+{
+	return buses[key->bus].renumbered;
 }
 
 const char *key_withheld(const struct key *key)

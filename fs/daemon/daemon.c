@@ -400,7 +400,7 @@ static void set_signals(int how)
 /* Opens all that serving opens, but on its own memory, and starts nothing. */
 int daemon_can_adopt(const struct options *o)
 {
-	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc, o->driver_root } };
+	struct daemon d = { .o = o, .roots = options_roots(o) };
 	struct err err = { 0 };
 	int r = layouts_check(o->can_adopt, &err);
 
@@ -413,7 +413,7 @@ int daemon_can_adopt(const struct options *o)
 
 int daemon_serve(const struct options *o)
 {
-	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc, o->driver_root } };
+	struct daemon d = { .o = o, .roots = options_roots(o) };
 	struct err err = { 0 };
 	uint64_t sock = 0;
 	int r;
@@ -461,7 +461,7 @@ int daemon_serve(const struct options *o)
 /* Runs only the engine, on memory that ends with the process. */
 int daemon_release(const struct options *o)
 {
-	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc, o->driver_root } };
+	struct daemon d = { .o = o, .roots = options_roots(o) };
 	struct err err = { 0 };
 	int r = stash_create(&d.fds[1], &err);
 

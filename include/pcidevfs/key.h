@@ -47,6 +47,9 @@ void key_random_uuid(char buf[static KEY_NAME]);
  * identity. */
 bool key_is_made(const struct key *key);
 
+/* Does it have other nodes each time it is plugged in, even in the same place? */
+bool key_is_renumbered(const struct key *key);
+
 /* Why a device with this key is not offered to kubelet, or NULL. */
 const char *key_withheld(const struct key *key);
 
