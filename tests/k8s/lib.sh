@@ -56,7 +56,7 @@ start_pod() { # start_pod NAME RESOURCE[=COUNT]...; $restart is its policy, Neve
 		  containers:
 		  - name: compute
 		    image: pcidevfs.test/busybox:1
-		    command: [sh, -c, "xargs -0 -n 1 echo </proc/1/environ; find /dev/vfio -type c; echo shown; trap exit TERM; sleep 1000 & wait"]
+		    command: [sh, -c, "xargs -0 -n 1 echo </proc/1/environ; find /dev/vfio -type c; stat -c '%n %u:%g' /dev/bus/usb/*/*; echo shown; trap exit TERM; sleep 1000 & wait"]
 		    resources: {limits: $(jq -nc "[$limits null] | map(strings / \"=\" | {(.[0]): (.[1] // 1 | tonumber)}) | add")}
 	END
 	mv "$G/node/manifests/.$1" "$G/node/manifests/$1.yaml"
