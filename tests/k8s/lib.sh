@@ -43,7 +43,7 @@ not_allocatable() { # ... and says that it does not
 
 # A static pod that asks for one (or COUNT) of each RESOURCE and shows what it got. A shell drops what it
 # cannot name, such as a hyphen: the environment is read from where the container runtime left it.
-start_pod() { # start_pod NAME RESOURCE[=COUNT]...; $restart is its policy, Never
+start_pod() { # start_pod NAME RESOURCE[=COUNT]...; $restart is its policy, Never; $user who it runs as, root
 	local limits
 	limits=$(printf '"%s", ' "${@:2}")
 	cat >"$G/node/manifests/.$1" <<-END
@@ -53,6 +53,7 @@ start_pod() { # start_pod NAME RESOURCE[=COUNT]...; $restart is its policy, Neve
 		spec:
 		  restartPolicy: ${restart:-Never}
 		  terminationGracePeriodSeconds: 1
+		  securityContext: {runAsUser: ${user:-0}, runAsGroup: ${user:-0}}
 		  containers:
 		  - name: compute
 		    image: pcidevfs.test/busybox:1
