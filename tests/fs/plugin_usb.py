@@ -99,12 +99,14 @@ given(POOL, A)
 VM = pod(POOL, A)
 k.lists(VM)
 wait_file(A, "allocated_to", "default/vm/compute")
-before = get(A, "nodes")
+before, lists = get(A, "nodes"), len(both.lists)
 sim("unplug", "1-1")
 k.wait_health(POOL, {"1-2": "Healthy"})
 sim("plug", "1-1")
 k.wait_health(POOL, {"1-1": "Unhealthy", "1-2": "Healthy"})
 wait_file(A, "allocated_to", "default/vm/compute")
+told = [devices["1-1"].health for _, devices in both.lists[lists:] if "1-1" in devices]
+assert set(told) == {"Unhealthy"}, told  # not even while its claim is restored
 lost = "its pod was given %s, and it was plugged in again as %s" % (before, get(A, "nodes"))
 assert get(A, "state") == "unhealthy" and get(A, "reason").startswith(lost), get(A, "reason")
 assert owner(A) == (0, 0), "the new node is its former pod's"
