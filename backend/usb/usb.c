@@ -335,6 +335,7 @@ const struct bus_ops usb_bus = {
 	.devices = USB_DEVICES,
 	.subsystem = "usb",
 	.tells_serial = true,
+	.plugged = true,
 	.observe = observe,
 	.heard = heard,
 };

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # usb.sh BUILD N: what usb.test runs in its N-th guest: 0 claims the devices, 1 finds them claimed and gives them back.
-# "ask COMMAND..." on a line of its own asks the emulator for something.
+# "ask COMMAND..." on a line of its own asks the emulator for something, "stick" for the stick that was pulled out.
 B=$1 n=$2
 K=/sys/bus/usb/devices
 /run/modprobe -qa cdc-acm dummy_hcd usb_f_acm sd_mod
@@ -99,6 +99,13 @@ echo ask device_add driver=usb-tablet id=tablet bus=usb.0 port=1 serial=LABUSB1
 kept 1-1 alice
 [ "$(cat $U/1-1/devnum)" -gt "$number" ] || bad "its number is still $number"
 [ -c "$(cat $U/1-1/nodes)" ] || bad "no node $(cat $U/1-1/nodes)"
+echo ask device_del id=stick
+until_so test ! -e $U/2-2
+dmesg -C
+echo stick
+kept 2-2 bob
+sleep 2 # as long as usb-storage waits before it looks for disks, and once more
+[ ! -e /sys/class/block/sda ] && ! dmesg | grep Direct-Access || bad "a disk was seen"
 
 # Drivers that meet it later: one loaded, one asked for, one of a configuration set anew.
 rmmod cdc_acm
