@@ -21,8 +21,9 @@ bad() {
 	tail -n 3 $U/*/last_error
 	tail -n 30 $T/log $D/daemon.err
 }
-until_so() { # until_so COMMAND...
-	for _ in $(seq 400); do
+until_so() { # until_so COMMAND...: within a time that a busy machine needs
+	end=$(($(cut -d. -f1 /proc/uptime) + 160))
+	while [ "$(cut -d. -f1 /proc/uptime)" -lt $end ]; do
 		! "$@" >/dev/null 2>&1 || return 0
 		sleep 0.05
 	done
