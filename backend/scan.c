@@ -316,7 +316,7 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 	if (known)
 		keep_relation(&known->facts, &facts);
 	*ret_new |= !facts.serial_known;
-	s->other = strcmp(dev->facts.garbled, facts.garbled) || (!known && s->key.bus == BUS_USB) ||
+	s->other = strcmp(dev->facts.garbled, facts.garbled) || (!known && b->buses[s->key.bus]->plugged) ||
 		   (known && known->facts.class_code != facts.class_code);
 	dev->facts = facts;
 	dev->facts.has_way = claim_way(b->ways, dev);
