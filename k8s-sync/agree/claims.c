@@ -273,10 +273,12 @@ static void complete(const struct world *w, const struct value_row *row, json_ob
 			action_add(list, ACT_APPLY, k->claim, js_text(o, "metadata.name"),
 				   json_object_get(want));
 		json_object_put(want);
-		if (value_look(w, row, at.dev, &v))
+		if (value_look(w, row, at.dev, &v)) {
 			claim_standing(&v, o, &s);
-		else if (!kinds[k->device].wanted(w, at.dev))
-			stands(&s, "Refused", dev_get(at.dev, "claimable"));
+		} else if (!kinds[k->device].wanted(w, at.dev)) {
+			unwanted_why(w, at.dev, err.text);
+			stands(&s, "Refused", err.text);
+		}
 	}
 	if (s.type)
 		ensure_status(&at, k->claim, &s, list);

@@ -6,12 +6,14 @@
 #include "wanted.h"
 
 #define PARENT_GPU "harvesterhci.io/parentSRIOVGPUDevice"
+#define PARENT_NIC "harvesterhci.io/parent-sriov-network-device"
 #define FIRST_DRIVER "harvesterhci.io/pcideviceDriver"
 
 /* clang-format off: a row as it is read */
 static const struct field pci_device[] = {
 	{ LABEL, "nodename", NULL, conv_node },
 	{ LABEL, PARENT_GPU, "physfn", conv_parent_gpu },
+	{ LABEL, PARENT_NIC, "physfn", conv_parent_nic },
 	{ ANNOTATION, FIRST_DRIVER, "driver", conv_first_driver },
 	{ STATUS, "address", NULL, conv_address, STAYS },
 	{ STATUS, "vendorId", "vendor", conv_hex, STAYS },
@@ -40,6 +42,16 @@ static unsigned int pci_claim_owners(const struct inv_dev *d)
 {
 	return 1U << PCI_DEVICE | (*dev_get(d, "profile") ? 1U << VGPU_DEVICE : 0);
 }
+
+static const struct field net_device[] = {
+	{ LABEL, "nodename", NULL, conv_node },
+	{ ANNOTATION, INTERFACE_NAME, "netdev", conv_interface },
+	{ SPEC, "address", NULL, conv_address },
+	{ SPEC, "nodeName", NULL, conv_node },
+	{ STATUS, "status", "sriov_numvfs", conv_net_status },
+	{ STATUS, "vfAddresses", NULL, conv_vf_addresses_if_any },
+	{ STATUS, "vfPCIDevices", NULL, conv_vf_names_if_any },
+};
 
 static const struct field gpu_device[] = {
 	{ LABEL, "nodename", NULL, conv_node },
@@ -70,9 +82,15 @@ const struct kind kinds[KINDS] = {
 	[PCI_CLAIM] = { "PCIDeviceClaim", "pcideviceclaims",
 			.selectors = { "fieldSelector=spec.nodeName%%3D%s" },
 			.owners = pci_claim_owners, FIELDS(pci_claim) },
+	[NET_DEVICE] = { "SRIOVNetworkDevice", "sriovnetworkdevices", BY_LABEL,
+			 .wanted = wanted_net, .name = name_net, FIELDS(net_device) },
 	[GPU_DEVICE] = { "SRIOVGPUDevice", "sriovgpudevices", BY_LABEL, .wanted = wanted_gpu,
 			 FIELDS(gpu_device) },
 	[VGPU_DEVICE] = { "VGPUDevice", "vgpudevices", BY_LABEL, .wanted = wanted_vgpu,
 			  FIELDS(vgpu_device) },
+	[NODE] = { "Node", "nodes", .selectors = { "fieldSelector=metadata.name%%3D%s" },
+		   .of_node = true, .ours = ours_node, .empty_spec = true },
+	[VLAN_CONFIG] = { "VlanConfig", "vlanconfigs", .api = "network.harvesterhci.io/v1beta1",
+			  .ours = ours_vlan },
 };
 /* clang-format on */

@@ -9,8 +9,8 @@ import yaml
 
 # Devices and NICs of the management network: the controller asked netlink of another kernel.
 MANAGED = {"node1-000004001", "node1-eno50"}
-KINDS = {"vfio": {"PCIDevice", "SRIOVGPUDevice", "VGPUDevice"}, "mdev": {"VGPUDevice"}}
-COUNT = {"vfio": 216, "mdev": 16}
+KINDS = {"vfio": {"Node", "PCIDevice", "SRIOVGPUDevice", "SRIOVNetworkDevice", "VGPUDevice"}, "mdev": {"VGPUDevice"}}
+COUNT = {"vfio": 220, "mdev": 16}
 
 
 def golden_objects(kinds):
@@ -71,7 +71,7 @@ def deviate(golden, printed, counts):
     return golden, printed
 
 
-EXPECTED = {"vfio": {"of the management network": 1}, "mdev": {"adopted with its type": 3}}
+EXPECTED = {"vfio": {"of the management network": 2}, "mdev": {"adopted with its type": 3}}
 
 
 def main(world):
