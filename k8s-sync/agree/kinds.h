@@ -13,6 +13,9 @@
 
 #define GROUP_VERSION "devices.harvesterhci.io/v1beta1"
 #define NOTE_PREFIX "pcidevfs/"
+/* Of a USBDevice about which something is agreed: the device may get other numbers. */
+#define USB_PORT "usb.pcidevfs/port"
+#define USB_SERIAL "usb.pcidevfs/serial"
 /* Annotations of Harvester's (spec/harvester.md 2). */
 #define RESOURCE_OVERRIDE "pcidevice.harvesterhci.io/override-resource-name"
 #define INTERFACE_NAME "sriov.devices.harvesterhi.io/interface-name" /* so it is spelled */
@@ -28,6 +31,8 @@ enum kind_id {
 	NET_DEVICE,
 	GPU_DEVICE,
 	VGPU_DEVICE,
+	USB_DEVICE,
+	USB_CLAIM,
 	NODE,
 	VLAN_CONFIG,
 	KINDS

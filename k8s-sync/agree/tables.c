@@ -3,6 +3,7 @@
 #include "convert.h"
 #include "inventory.h"
 #include "pcidevfs/util.h"
+#include "usb.h"
 #include "wanted.h"
 
 #define PARENT_GPU "harvesterhci.io/parentSRIOVGPUDevice"
@@ -73,6 +74,36 @@ static const struct field vgpu_device[] = {
 	{ STATUS, "vGPUStatus", "profile", conv_vgpu_status },
 };
 
+static const struct field usb_device[] = {
+	{ LABEL, "nodename", NULL, conv_node },
+	{ ANNOTATION, USB_PORT, NULL, conv_usb_port },
+	{ ANNOTATION, USB_SERIAL, "serial", conv_usb_serial },
+	{ STATUS, "vendorID", "vendor", conv_hex, STAYS },
+	{ STATUS, "productID", "device", conv_hex, STAYS },
+	{ STATUS, "nodeName", NULL, conv_node, STAYS },
+	{ STATUS, "resourceName", NULL, conv_usb_resource, STAYS },
+	{ STATUS, "devicePath", NULL, conv_usb_path },
+	{ STATUS, "description", "description", conv_text, STAYS },
+	{ STATUS, "pciAddress", "controller", conv_text_if_any, STAYS },
+	{ STATUS, "classType", "class", conv_usb_class, STAYS },
+	{ STATUS, "enabled", "claim", conv_is_set, STAYS },
+	{ STATUS, "status", NULL, conv_usb_status, CONVERTED },
+	{ STATUS, "message", NULL, conv_usb_message, CONVERTED },
+};
+
+static const struct field usb_claim[] = {
+	{ LABEL, "nodename", NULL, conv_node },
+	{ SPEC, "userName", "claim", conv_text },
+	{ STATUS, "nodeName", NULL, conv_node, STAYS },
+	{ STATUS, "pciAddress", "controller", conv_text_if_any, STAYS },
+};
+
+static unsigned int usb_claim_owners(const struct inv_dev *d)
+{
+	(void)d;
+	return 1U << USB_DEVICE;
+}
+
 #define FIELDS(table) .fields = table, .n_fields = ARRAY_SIZE(table)
 #define BY_LABEL .selectors = { "labelSelector=nodename%%3D%s" }
 
@@ -88,6 +119,10 @@ const struct kind kinds[KINDS] = {
 			 FIELDS(gpu_device) },
 	[VGPU_DEVICE] = { "VGPUDevice", "vgpudevices", BY_LABEL, .wanted = wanted_vgpu,
 			  FIELDS(vgpu_device) },
+	[USB_DEVICE] = { "USBDevice", "usbdevices", BY_LABEL, .wanted = wanted_usb,
+			 .name = name_usb, .ours = ours_usb, FIELDS(usb_device) },
+	[USB_CLAIM] = { "USBDeviceClaim", "usbdeviceclaims", .name = name_usb, .ours = ours_usb,
+			.owners = usb_claim_owners, FIELDS(usb_claim) },
 	[NODE] = { "Node", "nodes", .selectors = { "fieldSelector=metadata.name%%3D%s" },
 		   .of_node = true, .ours = ours_node, .empty_spec = true },
 	[VLAN_CONFIG] = { "VlanConfig", "vlanconfigs", .api = "network.harvesterhci.io/v1beta1",

@@ -106,6 +106,7 @@ static void tree_resource(const struct inv_dev *d, char ret[static ACCORD_VALUE]
 /* clang-format off: a row as it is read */
 const struct value_row value_rows[] = {
 	{ PCI_DEVICE, "claim", "none", &claims_pci, tree_claim },
+	{ USB_DEVICE, "claim", "none", &claims_usb, tree_claim },
 	{ NET_DEVICE, "sriov_numvfs", "0", NULL, tree_vfs, cluster_vfs, set_vfs },
 	{ GPU_DEVICE, "enabled", "0", NULL, tree_enabled, cluster_enabled, set_enabled },
 	{ VGPU_DEVICE, "profile", "none", NULL, tree_profile, cluster_profile, set_profile },
@@ -229,6 +230,8 @@ static void to_tree(const struct value *v, struct action **list)
 	bool none = !strcmp(v->cluster, "none");
 	struct out lines = { 0 };
 
+	if (!none && v->row->claim)
+		claim_alone(v, &lines);
 	if (none && v->row->claim && is_vgpu(v->dev))
 		out_printf(&lines, "%s/profile none\n", v->dev->id);
 	else
