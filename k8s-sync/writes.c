@@ -137,7 +137,7 @@ static void refused(struct write *x, const struct reply *r)
 	if (r->status == 409 || r->status == 404)
 		return; /* the watch will tell */
 	snprintf(text, sizeof(text), "%s/%s: %.300s", kinds[x->kind].plural, x->name, r->err.text);
-	sync_say(x->all->s, SAY_WRITES, text);
+	sync_say(x->all->s, SAY_WRITES, r->away ? r->err.text : text);
 }
 
 static void on_written(struct call *c, const struct reply *r)

@@ -75,6 +75,8 @@ static const struct line_field fields[] = {
 	{ "profile_id", offsetof(struct dev, profile_id), false },
 	{ "numa_node", offsetof(struct dev, numa), true },
 	{ "iommu_group", offsetof(struct dev, group), true },
+	{ "busnum", offsetof(struct dev, busnum), true },
+	{ "devnum", offsetof(struct dev, devnum), true },
 };
 static const struct line_type dev_line = { fields, ARRAY_SIZE(fields), offsetof(struct dev, id),
 					   sizeof(struct dev) };

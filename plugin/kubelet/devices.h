@@ -18,6 +18,7 @@ struct dev {
 	/* its resource when a pod last got it, while that name may still count */
 	const char *as;
 	int numa;	     /* -1: none */
+	int busnum, devnum;  /* of a USB device; -1: none */
 	int group;	     /* -1: none */
 	bool here;	     /* seen since the inventory began */
 	bool gone;	     /* the device vanished; its pod keeps what it had, group included */
@@ -68,7 +69,7 @@ struct dev *const *devices_group(const struct devices *t, const struct dev *d, s
 /* The offered devices, sorted by resource, then id; the caller frees the list. NULL: no memory. */
 struct dev **devices_offered(const struct devices *t, size_t *ret_n);
 
-/* The id that kubelet knows, and KubeVirt takes from the variable: the address, or the UUID. */
+/* The id that kubelet knows: the address, the UUID, or the port path. */
 const char *dev_kubelet_id(const struct dev *d);
 /* The reverse; `resource` must be the device's, or NULL. */
 struct dev *devices_of_kubelet(const struct devices *t, const char *resource,

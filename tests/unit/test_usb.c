@@ -5,7 +5,8 @@
 #include <unistd.h>
 
 #include "backend/usb/usb.h"
-#include "pcidevfs/facts.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/util.h"
 #include "test.h"
 
 DEFINE_TEST(usb_place_has_no_number_of_the_moment)
@@ -79,4 +80,33 @@ DEFINE_TEST(usb_names_come_from_usb_ids)
 	usb_names("usb.ids", &f, &n);
 	CHECK_STR(n.description, "Unknown (0x42): Vendor ffff Device 1667");
 	unlink("usb.ids");
+}
+
+DEFINE_TEST(usb_node_is_the_pods_then_the_claimants)
+{
+	static const struct {
+		const char *allocated, *given;
+		bool owned;
+		const char *to;
+	} rows[] = {
+		{ "", "", false, "former" },
+		{ "", "", true, "claim" },
+		{ "", "/dev/bus/usb/001/002", false, "former" },
+		{ "pending", "/dev/bus/usb/001/002", false, "pod" },
+		{ "a/b/c", "/dev/bus/usb/001/002", true, "pod" },
+		{ "a/b/c", "", true, "pod" }, /* given before anybody recorded it */
+		{ "a/b/c", "/dev/bus/usb/001/009", true, "claim" }, /* plugged in again */
+		{ "pending", "/dev/bus/usb/001/009", false, "former" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct intent w = { .owned = rows[i].owned };
+
+		STR_COPY(w.allocated, rows[i].allocated);
+		STR_COPY(w.given, rows[i].given);
+		CHECK_STR(usb_node_goes_to(&w, "/dev/bus/usb/001/002"), rows[i].to);
+		CHECK_EQ(usb_node_was_given(&w), rows[i].owned || rows[i].allocated[0]);
+		STR_COPY(w.former, "i0=usbhid\nowner=0:46");
+		CHECK(usb_node_was_given(&w));
+	}
 }
