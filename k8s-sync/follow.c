@@ -63,8 +63,8 @@ static struct call *call_with(struct follow *f, const char *query)
 				snprintf(some, sizeof(some), selector, f->s->world.node);
 		_Pragma("GCC diagnostic pop")
 	}
-	out_printf(&path, "/apis/" GROUP_VERSION "/%s?%s%s%s", k->plural, some, *some ? "&" : "",
-		   query);
+	out_printf(&path, "/apis/%s/%s?%s%s%s", k->api ?: GROUP_VERSION, k->plural, some,
+		   *some ? "&" : "", query);
 	return call_new("GET", path.data);
 }
 
@@ -80,6 +80,21 @@ static void go(struct follow *f, struct call *c)
 	}
 }
 
+static int some_time(void)
+{
+	return WATCH_S + (int)(now_us() % WATCH_S);
+}
+
+/* Replaces all that is known of the kind, and takes the reference. */
+static void know(struct follow *f, json_object *objects)
+{
+	json_object_put(f->s->world.objects[f->kind]);
+	f->s->world.objects[f->kind] = objects;
+	f->s->world.listed[f->kind] = true;
+	sync_say(f->s, SAY_KIND + f->kind, "");
+	sync_touch(f->s);
+}
+
 /* Says once what is in the way, and tries the next way if there is one. */
 static void trouble(struct follow *f, const struct reply *r)
 {
@@ -90,6 +105,12 @@ static void trouble(struct follow *f, const struct reply *r)
 		f->selector++;
 		f->version[0] = '\0';
 		f->again.at = 0;
+		return;
+	}
+	if (r->status == 404 && k->api) { /* nobody has it here */
+		know(f, json_object_new_object());
+		f->version[0] = '\0';
+		f->again.at = now_ms() + 1000 * (uint64_t)some_time();
 		return;
 	}
 	if (r->status == 404)
@@ -154,14 +175,10 @@ static void on_page(struct call *c, const struct reply *r)
 		list_page(f, from);
 		return;
 	}
-	json_object_put(f->s->world.objects[f->kind]);
-	f->s->world.objects[f->kind] = f->listing;
+	know(f, f->listing);
 	f->listing = NULL;
-	f->s->world.listed[f->kind] = true;
 	STR_COPY(f->version, js_text(r->doc, "metadata.resourceVersion"));
 	f->pause = 0;
-	sync_say(f->s, SAY_KIND + f->kind, "");
-	sync_touch(f->s);
 	watch(f);
 }
 
@@ -196,6 +213,8 @@ static void on_event(void *call, json_object *doc)
 	case WATCHED_ADDED:
 		if (object_is_ours(&f->s->world, f->kind, o))
 			sync_store(f->s, f->kind, o);
+		else
+			sync_forget(f->s, f->kind, js_text(o, "metadata.name"));
 		break;
 	case WATCHED_DELETED:
 		sync_forget(f->s, f->kind, js_text(o, "metadata.name"));
@@ -245,7 +264,7 @@ static void watch(struct follow *f)
 
 	snprintf(query, sizeof(query),
 		 "watch=1&allowWatchBookmarks=true&resourceVersion=%s&timeoutSeconds=%d",
-		 f->version, WATCH_S + (int)(now_us() % WATCH_S));
+		 f->version, some_time());
 	c = call_with(f, query);
 	f->since = now_ms();
 	if (c) {
