@@ -198,10 +198,10 @@ void ask_tree(const struct value *v, const char *about, uint64_t seen, struct ou
 	a->lines = lines->data;
 }
 
-/* A vGPU's claim ends with its profile. */
+/* A vGPU's claim ends with its profile, and another user's before a new one begins. */
 static void to_tree(const struct value *v, struct action **list)
 {
-	bool none = !strcmp(v->cluster, "none");
+	bool none = !strcmp(v->cluster, "none") || (v->row->claim && strcmp(v->tree, "none"));
 	struct out lines = { 0 };
 
 	if (none && v->row->claim && is_vgpu(v->dev))
