@@ -299,6 +299,11 @@ static bool may_be_held(const struct device *dev)
 	       dev->facts.use != USE_NONE;
 }
 
+bool guard_may_find_holders(const struct device *dev)
+{
+	return may_be_held(dev) || dev->facts.holder[0] || dev->let_go;
+}
+
 /* Selects devices that an operation could take away. A device that a guest can have has nothing
  * below it that the host could need, so GUARD_CRITICAL skips it. If nobody could hold any of them,
  * GUARD_HOLDERS, which walks all of /proc, has nothing to ask. */
