@@ -108,7 +108,7 @@ static bool look_at_types(struct backend *b, struct seen *s)
 	model_unlock(b->model);
 	if (!dev || vgpu_changed(&b->sys, &s->key, id))
 		return false;
-	s->types = vgpu_list(b, &s->key, NULL);
+	s->types = vgpu_list(b, &s->key, id[0]);
 	s->unknown = true;
 	return true;
 }
