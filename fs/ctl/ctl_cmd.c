@@ -219,7 +219,7 @@ static void say_kept(struct err *err)
 {
 	const struct err was = *err;
 
-	fail(err, was.code, "%s; all lines stay until abort", was.text);
+	fail(err, was.code, "%s (all lines stay until abort)", was.text);
 }
 
 static bool run_check(struct ctl_job *job)
