@@ -134,16 +134,28 @@ bool key_parse(const char *id, struct key *ret)
 	return false;
 }
 
-bool key_guess(const char *text, struct key *ret)
+/* The address that a person means who writes "07:00.0", "0000:0A:00.0" or "devices/0000:07:00.0". */
+static bool guess(const char *text, struct key *ret)
 {
-	const char *colon = strchr(text, ':');
+	const char *slash = strrchr(text, '/'), *colon = strchr(text, ':');
 	char name[KEY_NAME];
-	int n = snprintf(name, sizeof(name), "%s%s", colon && !strchr(colon + 1, ':') ? "0000:" : "",
-			 text);
+	int n = snprintf(name, sizeof(name), "%s%s",
+			 colon && !strchr(colon + 1, ':') ? "0000:" : "", slash ? slash + 1 : text);
 
 	for (char *c = name; *c; c++)
 		*c = (char)tolower((unsigned char)*c);
 	return n < (int)sizeof(name) && key_make(BUS_PCI, name, ret);
+}
+
+const char *key_hint(const char *text, char buf[static KEY_HINT])
+{
+	struct key key;
+
+	if (guess(text, &key))
+		snprintf(buf, KEY_HINT, "did you mean %s?", key.name);
+	else
+		snprintf(buf, KEY_HINT, "write its address, for example 0000:08:00.0");
+	return buf;
 }
 
 const char *key_id(const struct key *key, char buf[static KEY_NAME + 8])

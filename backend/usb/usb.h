@@ -51,8 +51,8 @@ const char *usb_node_goes_to(const struct intent *w, const char *nodes);
 /* Did it get another owner than the one that it came with, as far as is known? Pure. */
 bool usb_node_was_given(const struct intent *w);
 
-/* Values: "<interface> <driver>"; usb_probe, the interface alone; usb_rest, ""; usb_own, to whom:
- * USB_NODE_BACK for whoever had it before. */
+/* Values: "<interface> <driver>"; usb_rest and usb_probe, which are about all interfaces, ""; usb_own,
+ * to whom: USB_NODE_BACK for whoever had it before. */
 extern const struct verb usb_unbind, usb_rest, usb_bind, usb_probe, usb_own;
 #define USB_NODE_BACK "former"
 

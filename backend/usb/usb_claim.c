@@ -90,22 +90,27 @@ static void former_name(const struct usb_interface *u, char name[static FORMER_N
 	snprintf(name, FORMER_NAME, "i%.*s", 6, strchr(u->number, '.') + 1);
 }
 
+/* Each to the driver that it had. A driver of several interfaces may take only the first of them, which
+ * need not be the lowest (cdc-acm), and another driver might take the others; so the kernel chooses for
+ * what is left only at the end. */
 static int plan_bind(const struct device *dev, struct plan *plan, struct err *err)
 {
 	const char *text = dev->facts.interfaces;
 	char value[STEP_VALUE], name[FORMER_NAME], former[DRIVER_NAME];
 	struct usb_interface u;
+	bool rest = false;
 	int rc = 0;
 
 	while (!rc && usb_interface_next(&text, &u)) {
 		if (u.driver[0])
 			continue;
+		rest = true;
 		former_name(&u, name);
 		former_get(dev->intent.former, name, former, sizeof(former));
-		snprintf(value, sizeof(value), "%s%s%s", u.number, former[0] ? " " : "", former);
-		rc = plan_step(plan, former[0] ? &usb_bind : &usb_probe, &dev->key, value, err);
+		snprintf(value, sizeof(value), "%s %s", u.number, former);
+		rc = former[0] ? plan_step(plan, &usb_bind, &dev->key, value, err) : 0;
 	}
-	return rc;
+	return !rc && (rest || *text) ? plan_step(plan, &usb_probe, &dev->key, "", err) : rc;
 }
 
 static bool is_ours(const struct device *dev)

@@ -90,11 +90,12 @@ static int give(struct backend *b, const char *name, const char *driver, struct 
 
 	if (has_driver(b, name)) /* another interface's bind took it along, or it was never taken */
 		return 0;
-	rc = driver[0] ? write_driver(b, name, driver, "bind", step, ms) : -ENODEV;
-	/* That driver was unloaded, or does not want it any more: another one may. */
-	if (rc == -ENOENT || rc == -ENODEV)
-		rc = step_write(b, "bus/usb/drivers_probe", name, ms, step);
+	rc = driver[0] ? write_driver(b, name, driver, "bind", step, ms)
+		       : step_write(b, "bus/usb/drivers_probe", name, ms, step);
 	if (!rc || (rc == -EBUSY && has_driver(b, name)))
+		return 0;
+	/* That driver was unloaded, or wants another interface of it first. */
+	if (driver[0] && (rc == -ENOENT || rc == -ENODEV) && bus_shows(b, &step->dev))
 		return 0;
 	return explain(b, step, "bind", name, driver, rc, ms, err);
 }
@@ -144,7 +145,7 @@ static int rest_run(void *backend, struct step *step, unsigned int ms, struct er
 	return each_interface(backend, false, step, ms, err);
 }
 
-static int rest_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int probe_run(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
 	return each_interface(backend, true, step, ms, err);
 }
@@ -159,6 +160,18 @@ static int bind_run(void *backend, struct step *step, unsigned int ms, struct er
 }
 
 /* In an undo, which nobody has checked: the host may use the device by now. */
+static int refuse_undo(struct backend *b, const struct step *step, struct err *err)
+{
+	int rc = backend_guard(b, &step->dev, err);
+
+	if (rc)
+		return rc;
+	model_lock(b->model);
+	rc = refuse_step(b->model, step, err);
+	model_unlock(b->model);
+	return rc;
+}
+
 static int bind_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
 	char name[NAME_SIZE], driver[DRIVER_NAME], now[DRIVER_NAME];
@@ -170,13 +183,15 @@ static int bind_undo(void *backend, struct step *step, unsigned int ms, struct e
 	driver_now(b, name, now);
 	if (!usb_is_host(now))
 		return 0;
-	rc = backend_guard(b, &step->dev, err);
-	if (rc)
-		return rc;
-	model_lock(b->model);
-	rc = refuse_step(b->model, step, err);
-	model_unlock(b->model);
+	rc = refuse_undo(b, step, err);
 	return rc ? rc : take(b, name, now, step, ms, err);
+}
+
+static int probe_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	int rc = refuse_undo(backend, step, err);
+
+	return rc ? rc : rest_run(backend, step, ms, err);
 }
 
 const struct verb usb_unbind = { .of = "usb",
@@ -190,12 +205,12 @@ const struct verb usb_rest = { .of = "usb",
 			       .deadline_ms = UNBIND_MS,
 			       .refuse = refuse_step,
 			       .run = rest_run,
-			       .undo = rest_undo };
+			       .undo = probe_run };
 const struct verb usb_bind = {
 	.of = "usb", .name = "bind", .deadline_ms = BIND_MS, .run = bind_run, .undo = bind_undo
 };
 const struct verb usb_probe = { .of = "usb",
 				.name = "drivers_probe",
 				.deadline_ms = BIND_MS,
-				.run = bind_run,
-				.undo = bind_undo };
+				.run = probe_run,
+				.undo = probe_undo };

@@ -95,7 +95,8 @@ static void on_health(void *ctx, struct out *o)
 	session_health(d->session, o);
 	out_printf(o, "restarts=%u", d->from.restarts);
 	if (d->from.restarted_at) {
-		out_printf(o, " last=%lld", (long long)d->from.restarted_at);
+		out_put(o, " ", 1);
+		out_time(o, "last", (uint64_t)d->from.restarted_at * 1000000000);
 		out_pair(o, "cause", d->from.restarted_for);
 	}
 	out_printf(o, "\nmount");

@@ -65,7 +65,7 @@ static const char **text_field(struct options *o, const struct option_row *row)
 void options_help(FILE *to)
 {
 	fprintf(to,
-		"Usage: pcidevfsd [OPTION]... MOUNTPOINT\n"
+		"usage: pcidevfsd [OPTION]... MOUNTPOINT\n"
 		"Shows the machine's devices at MOUNTPOINT (made if its parent is there) and hands\n"
 		"them to guests. Stays in the foreground; SIGTERM ends it and unmounts.\n\n");
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {

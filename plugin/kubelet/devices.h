@@ -51,16 +51,17 @@ struct devices {
 	uint64_t shape;
 };
 
+/* Five of these are functions of a mirror's table (client/mirror.h), which is a struct devices. */
 /* Takes one line of inventory or events; pairs are overwritten. An unclaimed device is forgotten.
  * Returns 0; -EINVAL: not a line of the tree; -ENOMEM. On failure the table does not change. */
-int devices_take(struct devices *t, const char *id, char *pairs);
+int devices_take(void *table, const char *id, char *pairs);
 /* The device is gone. If a pod of kubelet has it, its entry stays until devices_forget(). */
-void devices_drop(struct devices *t, const char *id);
+void devices_drop(void *table, const char *id);
 void devices_forget(struct devices *t, const char *id);
 /* These bracket an inventory: devices not taken in between are gone. */
-void devices_begin(struct devices *t);
-void devices_settle(struct devices *t);
-void devices_free(struct devices *t);
+void devices_begin(void *table);
+void devices_settle(void *table);
+void devices_free(void *table);
 struct dev *devices_find(const struct devices *t, const char *id);
 
 /* The members of d's IOMMU group with d, or d alone. The table's, valid until it changes. */
