@@ -98,17 +98,15 @@ static int check_node(struct backend *b, const struct key *dev, const char *path
 static int open_node(struct backend *b, const struct key *dev, const char *path, struct stat *st,
 		     struct err *err)
 {
-	int fd = openat(b->sys.fd[ROOT_DEV], path, O_PATH | O_NOFOLLOW | O_CLOEXEC), rc;
+	_close_ int fd = openat(b->sys.fd[ROOT_DEV], path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	int rc;
 
 	if (fd < 0 && errno == ENOENT)
 		return -ENOENT;
 	if (fd < 0)
 		return fail(err, errno, "/dev/%s cannot be opened: %s", path, strerror(errno));
 	rc = check_node(b, dev, path, fd, st, err);
-	if (!rc)
-		return fd;
-	close(fd);
-	return rc;
+	return rc ? rc : steal_fd(&fd);
 }
 
 static bool parse_owner(const char *text, struct node_owner *ret)
