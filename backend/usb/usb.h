@@ -24,7 +24,8 @@ struct uevent;
 extern const struct bus_ops usb_bus;
 
 struct usb_interface {
-	char number[8]; /* as the kernel has it behind the colon: "1.0", configuration and interface */
+	char number
+		[8]; /* as the kernel has it behind the colon: "1.0", configuration and interface */
 	uint32_t class_code;
 	char driver[DRIVER_NAME]; /* of the host; "" none, or usbfs, whose users are holders */
 };
@@ -46,7 +47,8 @@ void usb_names(const char *path, const struct facts *f, struct names *ret);
 /* Sets the owner of a claimed device's node: claim_ops.give_nodes. */
 int usb_give_nodes(struct backend *b, const struct key *dev, struct err *err);
 
-/* Values: "<interface> <driver>"; usb_rest, usb_probe, which are about all interfaces, and usb_own, "". */
+/* Values: "<interface> <driver>"; usb_own, and usb_rest and usb_probe, which are about all
+ * interfaces, "". */
 extern const struct verb usb_unbind, usb_rest, usb_bind, usb_probe, usb_own;
 
 #endif

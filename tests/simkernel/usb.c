@@ -83,8 +83,7 @@ static size_t env_before(struct dev *d, char *buf, size_t size)
 	if (usb_is_interface(d->name))
 		return (size_t)snprintf(buf, size, "DEVTYPE=usb_interface\n");
 	return (size_t)snprintf(
-		buf, size,
-		"MAJOR=189\nMINOR=%u\nDEVNAME=bus/usb/%03u/%03u\nDEVTYPE=usb_device\n",
+		buf, size, "MAJOR=189\nMINOR=%u\nDEVNAME=bus/usb/%03u/%03u\nDEVTYPE=usb_device\n",
 		(u->busnum - 1) * PER_BUS + u->devnum - 1, u->busnum, u->devnum);
 }
 
@@ -111,7 +110,8 @@ static bool wants_data(const struct driver *drv, const struct dev *d)
 static bool is_first(const struct dev *d)
 {
 	return !usb_is_class(d, "0a") &&
-	       (!usb_is_class(d, "01") || !strncmp(usb_text(d, 'A', "bInterfaceSubClass"), "01", 2));
+	       (!usb_is_class(d, "01") ||
+		!strncmp(usb_text(d, 'A', "bInterfaceSubClass"), "01", 2));
 }
 
 static bool has_id(const struct driver *drv, struct dev *d)
@@ -153,7 +153,8 @@ static int remove_driver(struct sim *s, struct dev *d)
 	return 0;
 }
 
-/* The driver takes a second interface before it has the first; one that is not there yet comes with it. */
+/* The driver takes a second interface before it has the first; one that is not there yet comes
+ * with it. */
 static void take_along(struct sim *s, struct driver *drv, struct usb *other)
 {
 	if (!other->dev.dir) {

@@ -46,8 +46,9 @@ static void give_number(struct sim *s, struct usb *u)
 	struct node *chars = tree_walk(s->tree, s->tree->root, "dev/char");
 
 	if (!u->busnum)
-		u->busnum = bus ? (unsigned int)atoi(bus)
-				: (unsigned int)atoi(u->dev.name + strcspn(u->dev.name, "0123456789"));
+		u->busnum =
+			bus ? (unsigned int)atoi(bus)
+			    : (unsigned int)atoi(u->dev.name + strcspn(u->dev.name, "0123456789"));
 	u->busnum = u->busnum ? u->busnum : 1;
 	u->devnum = s->quiet && devnum ? (unsigned int)atoi(devnum) : next_number(s, u->busnum);
 	paths_of(u, number, node);
@@ -65,7 +66,8 @@ static void give_number(struct sim *s, struct usb *u)
 
 static struct usb *usb_new(struct sim *s, const struct record *r)
 {
-	const char *driver = record_text(r, 'L', "driver"), *alias = record_text(r, 'A', "modalias");
+	const char *driver = record_text(r, 'L', "driver"),
+		   *alias = record_text(r, 'A', "modalias");
 	struct usb *u = calloc(1, sizeof(*u));
 
 	if (!u)
@@ -74,8 +76,8 @@ static struct usb *usb_new(struct sim *s, const struct record *r)
 	if (!usb_is_interface(u->dev.name))
 		return u;
 	if (alias)
-		snprintf(u->dev.modalias, sizeof(u->dev.modalias), "%.*s", (int)strcspn(alias, "\n"),
-			 alias);
+		snprintf(u->dev.modalias, sizeof(u->dev.modalias), "%.*s",
+			 (int)strcspn(alias, "\n"), alias);
 	if (driver && strchr(driver, '/'))
 		u->dev.rec_drv = driver_get(s, &s->usb, base_name(driver));
 	if (usb_has_subset(&u->dev))

@@ -20,7 +20,8 @@ DEFINE_TEST(usb_place_has_no_number_of_the_moment)
 	} rows[] = {
 		{ "../../../devices/pci0000:00/0000:00:14.0/usb1/1-1", "480", "0000:00/14.0/hs/1" },
 		{ "../../../devices/pci0000:00/0000:00:14.0/usb3/3-1", "480", "0000:00/14.0/hs/1" },
-		{ "../../../devices/pci0000:00/0000:00:14.0/usb2/2-1", "5000", "0000:00/14.0/ss/1" },
+		{ "../../../devices/pci0000:00/0000:00:14.0/usb2/2-1", "5000",
+		  "0000:00/14.0/ss/1" },
 		{ "../../../devices/pci0000:00/0000:00:14.0/usb1/1-1/1-1.4/1-1.4.2", "480",
 		  "0000:00/14.0/hs/1-4-2" },
 		{ "../../../devices/pci0000:00/0000:00:14.0/usb1", "480", "0000:00/14.0/hs/root" },
@@ -86,7 +87,7 @@ DEFINE_TEST(usb_names_come_from_usb_ids)
 	unlink("usb.ids");
 }
 
-/* A device that says less than it should, which is what bad firmware and a moment of its removal look like. */
+/* A device that says less than it should: bad firmware, or a moment of its removal. */
 DEFINE_TEST(usb_with_missing_descriptors)
 {
 	struct backend *b = calloc(1, sizeof(*b));
