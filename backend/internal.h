@@ -110,6 +110,7 @@ struct touched {
 	uint64_t heard; /* views_now() at the last event */
 	uint64_t heard_ms; /* when the first one was heard; 0: none */
 	bool lists; /* read only which vGPU types can be made of it */
+	bool unbound; /* its driver was heard to leave it */
 };
 
 /* Observes these functions (NULL: all; others are then removed from the model) and the PF of each
@@ -181,5 +182,7 @@ void guards_stop(struct backend *b);
 int listen_open(void);
 /* Opens, or takes over, the inotify descriptor for nodes. */
 int listen_watch(const struct backend *b);
+/* Hears of nodes in that directory of dev by it. A watch, or -1: it is not there. */
+int listen_watch_dir(const struct backend *b, int fd, const char *name);
 
 #endif

@@ -96,7 +96,8 @@ static void trouble(struct follow *f, const struct reply *r)
 		snprintf(text, sizeof(text),
 			 "the cluster has no %s: apply deploy/kubernetes/crds.yaml", k->plural);
 	else
-		snprintf(text, sizeof(text), "%s: %.400s", k->plural, r->err.text);
+		snprintf(text, sizeof(text), "%s%s%.400s", r->away ? "" : k->plural,
+			 r->away ? "" : ": ", r->err.text);
 	sync_say(f->s, SAY_KIND + f->kind, text);
 	later(f);
 }

@@ -128,7 +128,11 @@ static int plan_release(const struct device *dev, const struct request *request,
 	if (!rc && dev->facts.use == USE_GUEST && is_ours(dev))
 		rc = refuse_holder("", dev, err);
 	rc = rc ? rc : refuse_given(dev, err);
-	return rc || !is_ours(dev) ? rc : plan_bind(dev, plan, err);
+	if (rc || !is_ours(dev))
+		return rc;
+	if (usb_node_was_given(&dev->intent))
+		rc = plan_step(plan, &usb_own, &dev->key, USB_NODE_BACK, err);
+	return rc ? rc : plan_bind(dev, plan, err);
 }
 
 static int expand(struct model *m, const struct request *request, struct plan *plan,
@@ -143,12 +147,28 @@ static int expand(struct model *m, const struct request *request, struct plan *p
 		return rc;
 	if (!request->value[0])
 		return plan_release(dev, request, plan, err);
-	held = !strcmp(dev->intent.claim, request->value) && dev->facts.use == USE_GUEST;
+	held = !strcmp(dev->intent.claim, request->value) && dev->facts.use == USE_GUEST &&
+	       !dev->stuck[0];
 	rc = held ? 0 : refuse_claim(m, dev, request, err);
 	rc = rc || held ? rc : plan_unbind(dev, request, plan, err);
-	if (rc || held || !dev->intent.owned)
+	if (rc || held || !usb_node_was_given(&dev->intent))
 		return rc;
-	return plan_step(plan, &usb_own, &dev->key, "", err);
+	return plan_step(plan, &usb_own, &dev->key,
+			 usb_node_goes_to(&dev->intent, dev->facts.nodes), err);
+}
+
+/* kubelet's pods open the node as the user of VMs. */
+static int allocate(const struct device *dev, const struct request *request, struct plan *plan,
+		    struct err *err)
+{
+	struct intent next = dev->intent;
+
+	if (!strcmp(request->value, "pending"))
+		STR_COPY(next.given, dev->facts.nodes);
+	else if (!next.allocated[0] == !request->value[0])
+		return 0;
+	STR_COPY(next.allocated, request->value);
+	return plan_step(plan, &usb_own, &dev->key, usb_node_goes_to(&next, dev->facts.nodes), err);
 }
 
 /* Notes which driver had each interface. What does not fit is given to the kernel's choice. */
@@ -220,6 +240,7 @@ const struct claim_ops usb_claim = {
 	.expand = expand,
 	.prepare = prepare,
 	.settle = settle,
+	.allocate = allocate,
 	.refuse = refuse,
 	.give_nodes = usb_give_nodes,
 };

@@ -2,18 +2,14 @@
 /* Writes that take interfaces from their drivers and give them back. Each may wait for a device
  * lock: helpers do them. */
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "backend/bus.h"
 #include "backend/internal.h"
 #include "backend/use.h"
-#include "pcidevfs/confine.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
@@ -198,90 +194,6 @@ static int probe_undo(void *backend, struct step *step, unsigned int ms, struct 
 	return rc ? rc : rest_run(backend, step, ms, err);
 }
 
-/* ---- the node */
-
-/* As long as a pod has it the node is the pod's user's: backend/allocation.c. */
-static int own_node(struct backend *b, const char *node, uid_t uid, gid_t gid, struct err *err)
-{
-	const char *path = node + strlen("/dev/");
-	int rc;
-
-	if (strncmp(node, "/dev/bus/usb/", 13))
-		return 0;
-	if (!fchownat(b->sys.fd[ROOT_DEV], path, uid, gid, AT_SYMLINK_NOFOLLOW) || errno == ENOENT)
-		return 0;
-	rc = -errno;
-	fail(err, -rc, "%s cannot be given to user %u: %s", node, (unsigned int)uid, strerror(-rc));
-	confine_tell(confine_lacks(CAP(CHOWN)), rc, err);
-	return rc;
-}
-
-static bool node_of(struct backend *b, const struct key *key, char node[static NODES_TEXT],
-		    uid_t *ret_uid, gid_t *ret_gid)
-{
-	const struct device *dev;
-
-	model_lock(b->model);
-	dev = model_find(b->model, key);
-	if (dev) {
-		str_copy(node, NODES_TEXT, dev->facts.nodes);
-		*ret_uid = dev->intent.uid;
-		*ret_gid = dev->intent.gid;
-	}
-	model_unlock(b->model);
-	return dev && node[0];
-}
-
-int usb_give_nodes(struct backend *b, const struct key *dev, struct err *err)
-{
-	char node[NODES_TEXT];
-	uid_t uid;
-	gid_t gid;
-	int rc;
-
-	pthread_mutex_lock(&b->owning);
-	rc = node_of(b, dev, node, &uid, &gid) ? own_node(b, node, uid, gid, err) : 0;
-	pthread_mutex_unlock(&b->owning);
-	return rc;
-}
-
-/* former: "<uid>:<gid>" of before */
-static int own_run(void *backend, struct step *step, unsigned int ms, struct err *err)
-{
-	struct backend *b = backend;
-	char node[NODES_TEXT];
-	struct stat st;
-	uid_t uid;
-	gid_t gid;
-
-	(void)ms;
-	step->recorded = true;
-	if (!node_of(b, &step->dev, node, &uid, &gid))
-		return 0;
-	if (!fstatat(b->sys.fd[ROOT_DEV], node + strlen("/dev/"), &st, AT_SYMLINK_NOFOLLOW))
-		snprintf(step->former, sizeof(step->former), "%u:%u", st.st_uid, st.st_gid);
-	return usb_give_nodes(b, &step->dev, err);
-}
-
-static int own_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
-{
-	struct backend *b = backend;
-	unsigned int owner[2];
-	char node[NODES_TEXT];
-	uid_t uid;
-	gid_t gid;
-	int rc;
-
-	(void)ms;
-	if (sscanf(step->former, "%u:%u", &owner[0], &owner[1]) != 2 ||
-	    !node_of(b, &step->dev, node, &uid, &gid))
-		return 0;
-	pthread_mutex_lock(&b->owning);
-	rc = own_node(b, node, owner[0], owner[1], err);
-	pthread_mutex_unlock(&b->owning);
-	return rc;
-}
-
 const struct verb usb_unbind = { .of = "usb",
 				 .name = "unbind",
 				 .deadline_ms = UNBIND_MS,
@@ -302,9 +214,3 @@ const struct verb usb_probe = { .of = "usb",
 				.deadline_ms = BIND_MS,
 				.run = probe_run,
 				.undo = probe_undo };
-const struct verb usb_own = { .of = "usb",
-			      .name = "own_node",
-			      .deadline_ms = BIND_MS,
-			      .records = true,
-			      .run = own_run,
-			      .undo = own_undo };

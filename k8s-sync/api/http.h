@@ -31,6 +31,7 @@ struct call {
 	void (*done)(struct call *c, const struct reply *r);
 	void *ctx;
 	bool urgent; /* does not wait for the rate limit: watches and lists */
+	bool again;  /* it was sent a second time, after a 401 */
 	struct wire *wire;
 	struct call *next;
 };

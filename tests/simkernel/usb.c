@@ -83,8 +83,9 @@ static size_t env_before(struct dev *d, char *buf, size_t size)
 	if (usb_is_interface(d->name))
 		return (size_t)snprintf(buf, size, "DEVTYPE=usb_interface\n");
 	return (size_t)snprintf(
-		buf, size, "MAJOR=189\nMINOR=%u\nDEVNAME=bus/usb/%03u/%03u\nDEVTYPE=usb_device\n",
-		(u->busnum - 1) * PER_BUS + u->devnum - 1, u->busnum, u->devnum);
+		buf, size,
+		"MAJOR=%u\nMINOR=%u\nDEVNAME=bus/usb/%03u/%03u\nDEVTYPE=usb_device\n",
+		USB_MAJOR, usb_minor(u), u->busnum, u->devnum);
 }
 
 static size_t env(struct dev *d, char *buf, size_t size)

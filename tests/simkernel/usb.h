@@ -11,6 +11,9 @@ struct record;
 struct sim;
 
 #define PER_BUS 128
+#define USB_MAJOR 189
+/* The kernel has 64 buses: numbers from there on never lead to real hardware. */
+#define FIRST_MINOR (64 * PER_BUS)
 
 struct usb {
 	struct dev dev; /* must be first; of a device or an interface */
@@ -22,6 +25,11 @@ struct usb {
 static inline struct usb *usb_of(struct dev *d)
 {
 	return (struct usb *)d;
+}
+
+static inline unsigned int usb_minor(const struct usb *u)
+{
+	return FIRST_MINOR + (u->busnum - 1) * PER_BUS + u->devnum - 1;
 }
 
 extern const struct bus_rules usb_rules;
@@ -51,6 +59,8 @@ void usb_lose_ports(struct sim *s, struct dev *interface);
 /* The device comes with its node and its number, and meets its driver; goes. */
 void usb_add(struct sim *s, const struct record *r);
 void usb_remove(struct sim *s, const struct record *r);
+/* Makes the nodes of those that are there at the start. */
+void usb_nodes(struct sim *s);
 
 /* By command: with all that is below it, a hub's devices too. It gets a new number. from: it is a
  * copy of that one, on the port that its name tells. */

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 static void set(struct sim *s, struct dev *d, const char *name, const char *text)
 {
@@ -34,8 +35,17 @@ static unsigned int next_number(struct sim *s, unsigned int bus)
 
 static void paths_of(const struct usb *u, char number[static 48], char node[static 48])
 {
-	snprintf(number, 48, "189:%u", (u->busnum - 1) * PER_BUS + u->devnum - 1);
+	snprintf(number, 48, "%u:%u", USB_MAJOR, usb_minor(u));
 	snprintf(node, 48, "dev/bus/usb/%03u/%03u", u->busnum, u->devnum);
+}
+
+/* With the mode that udev gives it. */
+static void make_node(struct sim *s, const struct usb *u)
+{
+	char number[48], node[48];
+
+	paths_of(u, number, node);
+	facts_char(s, node, makedev(USB_MAJOR, usb_minor(u)), 0664);
 }
 
 static void give_number(struct sim *s, struct usb *u)
@@ -61,7 +71,14 @@ static void give_number(struct sim *s, struct usb *u)
 	if (chars)
 		tree_link_to(s->tree, chars, number, u->dev.dir);
 	if (!s->quiet)
-		facts_file(s, node, "");
+		make_node(s, u);
+}
+
+void usb_nodes(struct sim *s)
+{
+	for (struct dev *d = s->usb.devs; d; d = d->next)
+		if (d->dir && !usb_is_interface(d->name))
+			make_node(s, usb_of(d));
 }
 
 static struct usb *usb_new(struct sim *s, const struct record *r)

@@ -210,8 +210,8 @@ DEFINE_TEST(sync_what_was_overruled_is_an_event)
 	json_object_object_del(s.w.objects[PCI_CLAIM], NAME);
 	syncworld_object(&s, PCI_CLAIM, CLAIM("carol"));
 	said = syncworld_decide(&s);
-	CHECK_IN(said, "event pcidevices/" NAME " Overruled: the claim of " NVME
-		       " was changed in the tree to bob and in the cluster to carol");
+	CHECK_IN(said, "event pcidevices/" NAME " Overruled: " NVME
+		       "/claim was changed in the tree to bob and in the cluster to carol");
 	free(said);
 	expect(syncworld_settle(&s), "ctl pcideviceclaims/" NAME " " NVME "/claim carol\n");
 	syncworld_free(&s);

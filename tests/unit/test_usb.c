@@ -10,7 +10,9 @@
 #include "backend/internal.h"
 #include "backend/usb/usb.h"
 #include "fakehost.h"
+#include "pcidevfs/device.h"
 #include "pcidevfs/facts.h"
+#include "pcidevfs/util.h"
 #include "test.h"
 
 DEFINE_TEST(usb_place_has_no_number_of_the_moment)
@@ -126,4 +128,33 @@ DEFINE_TEST(usb_with_missing_descriptors)
 	CHECK_EQ(f.use, USE_HOST);
 	sysfs_close(&b->sys);
 	free(b);
+}
+
+DEFINE_TEST(usb_node_is_the_pods_then_the_claimants)
+{
+	static const struct {
+		const char *allocated, *given;
+		bool owned;
+		const char *to;
+	} rows[] = {
+		{ "", "", false, "former" },
+		{ "", "", true, "claim" },
+		{ "", "/dev/bus/usb/001/002", false, "former" },
+		{ "pending", "/dev/bus/usb/001/002", false, "pod" },
+		{ "a/b/c", "/dev/bus/usb/001/002", true, "pod" },
+		{ "a/b/c", "", true, "pod" }, /* given before anybody recorded it */
+		{ "a/b/c", "/dev/bus/usb/001/009", true, "claim" }, /* plugged in again */
+		{ "pending", "/dev/bus/usb/001/009", false, "former" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct intent w = { .owned = rows[i].owned };
+
+		STR_COPY(w.allocated, rows[i].allocated);
+		STR_COPY(w.given, rows[i].given);
+		CHECK_STR(usb_node_goes_to(&w, "/dev/bus/usb/001/002"), rows[i].to);
+		CHECK_EQ(usb_node_was_given(&w), rows[i].owned || rows[i].allocated[0]);
+		STR_COPY(w.former, "i0=usbhid\nowner=0:46");
+		CHECK(usb_node_was_given(&w));
+	}
 }
