@@ -285,7 +285,7 @@ static const struct reaction rows[] = {
 	{ .name = NULL },
 };
 
-/* ---- */
+/* ---- coming and going */
 
 static void come_interface(struct sim *s, struct usb *u)
 {
