@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # make              build every program into build/bin/
 # make pcidevfsd    the daemon alone, without gRPC; likewise pcidevfs-plugin, pcidevfs-sim
-# make demo         a tour on a simulated server, left mounted for playing; make demo-stop
+# make demo         a tour on a simulated server, left mounted for playing; make demo-reboot, demo-stop
 # make install      what is built, below PREFIX (/usr), or a copy of the system's tree in DESTDIR
 # make uninstall    remove what make install put there; the stored intents stay
 # make deps         install what the programs are built with
@@ -172,8 +172,8 @@ demo: deps
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)deploy/demo/demo start
 
-demo-stop:
-	$(Q)deploy/demo/demo stop
+demo-stop demo-reboot: demo-%:
+	$(Q)deploy/demo/demo $*
 
 test: deps
 	$(Q)tests/deps test || echo 'what needs them is skipped'
@@ -293,6 +293,6 @@ uninstall:
 clean:
 	rm -rf $(B)/bin $(B)/obj $(B)/tests $(B)/asan $(B)/tsan $(B)/fuzz
 
-.PHONY: all $(programs) help tests deps demo demo-stop test test-unit test-fs test-lab test-k8s k8s-ground test-jitter torture torture-k8s test-asan test-tsan fuzz lint \
+.PHONY: all $(programs) help tests deps demo demo-stop demo-reboot test test-unit test-fs test-lab test-k8s k8s-ground test-jitter torture torture-k8s test-asan test-tsan fuzz lint \
 	format docs check-docs bench bench-k8s install uninstall clean
 .DELETE_ON_ERROR:

@@ -71,8 +71,8 @@ static struct call *call_with(struct follow *f, const char *query)
 				snprintf(some, sizeof(some), selector, f->s->world.node);
 		_Pragma("GCC diagnostic pop")
 	}
-	out_printf(&path, "/apis/" GROUP_VERSION "/%s?%s%s%s", k->plural, some, *some ? "&" : "",
-		   query);
+	out_printf(&path, "/apis/%s/%s?%s%s%s", k->api ?: GROUP_VERSION, k->plural, some,
+		   *some ? "&" : "", query);
 	return call_new("GET", path.data);
 }
 
@@ -88,6 +88,21 @@ static void go(struct follow *f, struct call *c)
 	}
 }
 
+static int some_time(void)
+{
+	return WATCH_S + (int)(now_us() % WATCH_S);
+}
+
+/* Replaces all that is known of the kind, and takes the reference. */
+static void know(struct follow *f, json_object *objects)
+{
+	json_object_put(f->s->world.objects[f->kind]);
+	f->s->world.objects[f->kind] = objects;
+	f->s->world.listed[f->kind] = true;
+	sync_say(f->s, SAY_KIND + f->kind, "");
+	sync_touch(f->s);
+}
+
 /* Says once what is in the way, and tries the next way if there is one. */
 static void trouble(struct follow *f, const struct reply *r)
 {
@@ -98,6 +113,12 @@ static void trouble(struct follow *f, const struct reply *r)
 		f->selector++;
 		f->version[0] = '\0';
 		f->again.at = 0;
+		return;
+	}
+	if (r->status == 404 && k->api) { /* nobody has it here */
+		know(f, json_object_new_object());
+		f->version[0] = '\0';
+		f->again.at = now_ms() + 1000 * (uint64_t)some_time();
 		return;
 	}
 	if (r->status == 404)
@@ -136,14 +157,10 @@ static void keep_items(struct follow *f, json_object *doc)
 /* The list is whole. */
 static void take_listing(struct follow *f, const char *version)
 {
-	json_object_put(f->s->world.objects[f->kind]);
-	f->s->world.objects[f->kind] = f->listing;
+	know(f, f->listing);
 	f->listing = NULL;
-	f->s->world.listed[f->kind] = true;
 	STR_COPY(f->version, version);
 	f->pause = 0;
-	sync_say(f->s, SAY_KIND + f->kind, "");
-	sync_touch(f->s);
 }
 
 static void drop_listing(struct follow *f)
@@ -224,6 +241,8 @@ static void on_event(void *call, json_object *doc)
 			keep(f, o);
 		else if (object_is_ours(&f->s->world, f->kind, o))
 			sync_store(f->s, f->kind, o);
+		else
+			sync_forget(f->s, f->kind, js_text(o, "metadata.name"));
 		break;
 	case WATCHED_DELETED:
 		if (f->listing)
@@ -305,7 +324,7 @@ static void watch(struct follow *f)
 	snprintf(query, sizeof(query), "watch=1&allowWatchBookmarks=true&%s%s&timeoutSeconds=%d",
 		 f->version[0] ? "resourceVersion="
 			       : "sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
-		 f->version, WATCH_S + (int)(now_us() % WATCH_S));
+		 f->version, some_time());
 	c = call_with(f, query);
 	f->since = now_ms();
 	if (c) {

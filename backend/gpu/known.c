@@ -32,20 +32,17 @@ struct known_types *known_new(void)
 	return known;
 }
 
-/* The first row that is not below. Call it with the lock held. */
+static int to_inode(const void *row, const void *inode)
+{
+	uint64_t has = ((const struct known_row *)row)->inode, wanted = *(const uint64_t *)inode;
+
+	return (has > wanted) - (has < wanted);
+}
+
+/* Call it with the lock held. */
 static size_t place(const struct known_types *known, uint64_t inode)
 {
-	size_t low = 0, high = known->n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (known->rows[mid].inode < inode)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return rows_first(known->rows, known->n, sizeof(*known->rows), &inode, to_inode);
 }
 
 bool known_find(struct known_types *known, uint64_t inode, struct vgpu_type *type)

@@ -91,7 +91,7 @@ static int begin(struct job *j, struct err *err)
 /* By now it is no vGPU, so what its driver lists is what it can become. */
 static int refuse_full(const struct job *j, const char *why, struct err *err)
 {
-	_free_ struct vgpu_types *now = vgpu_list(j->b, &j->step->dev, NULL);
+	_free_ struct vgpu_types *now = vgpu_list(j->b, &j->step->dev, false);
 
 	return vgpu_refuse_full(j->step->dev.name, j->step->value, why, now ? now : &j->types, err);
 }

@@ -27,7 +27,7 @@ extern const struct bus_ops usb_bus;
 struct usb_interface {
 	char number[8]; /* as the kernel has it behind the colon: "1.0", configuration and interface */
 	uint32_t class_code;
-	char driver[DRIVER_NAME]; /* "" none */
+	char driver[DRIVER_NAME]; /* of the host; "" none, or usbfs, whose users are holders */
 };
 
 /* Reads the interfaces of a device, in order. Returns how many. Takes no device lock. */

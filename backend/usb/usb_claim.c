@@ -77,7 +77,7 @@ static int plan_unbind(const struct device *dev, const struct request *request, 
 
 	while (!rc && usb_interface_next(&text, &u)) {
 		snprintf(value, sizeof(value), "%s %s", u.number, u.driver);
-		if (usb_is_host(u.driver))
+		if (u.driver[0])
 			rc = plan_step_forced(plan, &usb_unbind, &dev->key, value, request->force, err);
 	}
 	if (!rc && *text) /* more than the record has room for */
@@ -186,7 +186,7 @@ static int prepare(struct model *m, const struct request *request, struct err *e
 	for (text = dev->facts.interfaces; usb_interface_next(&text, &u);) {
 		former_name(&u, name);
 		former_get(w->former, name, known, sizeof(known));
-		if (usb_is_host(u.driver) && !known[0])
+		if (u.driver[0] && !known[0])
 			former_set(w->former, name, u.driver);
 	}
 	w->former_known = true;
