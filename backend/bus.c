@@ -46,11 +46,12 @@ const struct bus_ops *const buses[BUS_COUNT] = {
 
 int backend_early(const struct roots *roots, const char *state_dir, const char *id, struct err *err)
 {
+	char hint[KEY_HINT];
 	struct key key;
 
 	if (!key_parse(id, &key))
-		return fail(err, EINVAL,
-			    "%s: not an address of a PCI function, and no id of another device", id);
+		return fail(err, EINVAL, "--early: \"%.64s\" is not a device; %s", id,
+			    key_hint(id, hint));
 	if (!buses[key.bus] || !buses[key.bus]->early)
 		return 0;
 	return buses[key.bus]->early(roots, state_dir, key.name, err);

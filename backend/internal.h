@@ -111,6 +111,7 @@ struct touched {
 	uint64_t heard; /* views_now() at the last event */
 	uint64_t heard_ms; /* when the first one was heard; 0: none */
 	bool lists; /* read only which vGPU types can be made of it */
+	bool unbound; /* its driver was heard to leave it */
 };
 
 /* Observes these functions (NULL: all; others are then removed from the model) and the PF of each
@@ -159,8 +160,10 @@ bool guard_await(struct backend *b, enum guard guard, const struct key *devs, si
 		 uint64_t since);
 /* Makes guards_main() ask soon, but not too often. key NULL: about all. */
 void guard_want(struct backend *b, enum guard guard, const struct key *key);
-/* Likewise GUARD_CRITICAL, also about the function's USB devices, whose disks hang on both. */
-void guard_want_critical(struct backend *b, const struct key *function);
+/* Likewise GUARD_CRITICAL about a PCI function, and about its USB devices, whose disks hang on both. All
+ * are asked about if the function cannot be told (""), or is behind its own root bus (a domain of more
+ * than 16 bits) and also concerns the one that carries that bus. */
+void guard_want_critical(struct backend *b, const char *function);
 /* beyond it everything is looked at */
 #define GROUP_MAX 256
 /* Somebody opened or closed this node: a group's below dev/vfio, or a function's below
@@ -182,5 +185,7 @@ void guards_stop(struct backend *b);
 int listen_open(void);
 /* Opens, or takes over, the inotify descriptor for nodes. */
 int listen_watch(const struct backend *b);
+/* Hears of nodes in that directory of dev by it. A watch, or -1: it is not there. */
+int listen_watch_dir(const struct backend *b, int fd, const char *name);
 
 #endif

@@ -173,6 +173,17 @@ void out_pair_bytes(struct out *o, const char *key, const char *value, size_t si
 	out_put(o, "\"", 1);
 }
 
+void out_time(struct out *o, const char *key, uint64_t real_ns)
+{
+	time_t seconds = (time_t)(real_ns / 1000000000);
+	char text[32];
+	struct tm tm;
+
+	gmtime_r(&seconds, &tm);
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	out_printf(o, "%s=%s.%03uZ", key, text, (unsigned int)(real_ns / 1000000 % 1000));
+}
+
 const char *out_text(const struct out *o)
 {
 	return o->data ? o->data : "";

@@ -129,8 +129,8 @@ static int keep(struct owner_job *job)
 	int r = refuse_mode(job, &err);
 
 	r = r ? r : intents_set_owner(job->tree->conf.intents, dev, file, &is, &born, &err);
-	snprintf(value, sizeof(value), "%o %u:%u", (unsigned int)is.mode, (unsigned int)is.uid,
-		 (unsigned int)is.gid);
+	snprintf(value, sizeof(value), "%u:%u:%04o", (unsigned int)is.uid, (unsigned int)is.gid,
+		 (unsigned int)is.mode);
 	record_owner(job->tree, dev, file[0] ? file : ".", value, &who, &err);
 	return r;
 }

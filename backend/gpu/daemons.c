@@ -89,18 +89,6 @@ int daemons_scan(const struct sysfs *s, struct out *ret)
 
 /* ---- in the daemon */
 
-static bool has_types(struct model *m, const struct device *gpu)
-{
-	_free_ struct vgpu_types *types = types_new();
-	bool has = !types;
-
-	if (types)
-		types_of(m, gpu, types);
-	for (size_t i = 0; types && i < types->n && !has; i++)
-		has = types->v[i].available > 0;
-	return has;
-}
-
 /* It has VFs with its driver, none is a vGPU, and none can become one. Call it with the model
  * locked. */
 static bool is_idle(struct model *m, const struct device *gpu)
@@ -117,7 +105,7 @@ static bool is_idle(struct model *m, const struct device *gpu)
 			return false;
 		any |= vfs[i]->caps & CAP_VGPU && !strcmp(vfs[i]->facts.driver, gpu->facts.driver);
 	}
-	return any && !has_types(m, gpu);
+	return any && !types_any(m, gpu);
 }
 
 static void sentence(const char *run, char buf[static VGPU_LACK])

@@ -42,7 +42,7 @@ static struct used used_of(struct model *m, const struct device *card)
 	return u;
 }
 
-static void say_why(const struct device *dev, const struct used *u, struct vgpu_type *t)
+static void say_why(const struct device *dev, const struct used *u, bool lists, struct vgpu_type *t)
 {
 	if (dev->facts.profile_id[0])
 		snprintf(t->why, sizeof(t->why), "it is %s now", dev->facts.profile);
@@ -53,6 +53,10 @@ static void say_why(const struct device *dev, const struct used *u, struct vgpu_
 	else if (u->n)
 		snprintf(t->why, sizeof(t->why), "%d vGPUs use %d MiB of the card", u->n,
 			 (int)u->mib);
+	else if (!lists)
+		snprintf(t->why, sizeof(t->why),
+			 "its driver lists no vGPU types now, see vgpu_support of %s",
+			 dev->facts.parent.name);
 	else
 		t->why[0] = '\0';
 }
@@ -68,7 +72,7 @@ static void list_own(struct vgpu_types *known, const struct vgpu_types *seen,
 		t->available = now ? now->available : 0;
 		t->why[0] = '\0';
 		if (t->available <= 0)
-			say_why(dev, u, t);
+			say_why(dev, u, seen->n, t);
 	}
 }
 

@@ -45,7 +45,8 @@ const struct vgpu_world *vgpu_world_of(const struct sysfs *s, const struct key *
 /* Reads what lies beside the parameters of a vGPU in this directory. */
 void vgpu_details(const struct sysfs *at, const char *dir, struct facts *f);
 
-/* Are there VFs that could be vGPUs? now: looks at all of them again. Blocks as look_at() does. */
+/* Are there VFs that could be vGPUs? Looks again at those for which something is stored that they
+ * cannot be yet; now: at all of them. Blocks as look_at() does. */
 bool vgpu_watch(struct backend *b, bool now);
 
 /* Is it another vGPU than the one with this id ("": none), of which no event has told? */

@@ -8,6 +8,7 @@
 #include "pcidevfs/device.h"
 #include "pcidevfs/io.h"
 #include "pcidevfs/model.h"
+#include "pcidevfs/pci.h"
 #include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
 #include "backend/pci/serials.h"
@@ -124,16 +125,20 @@ void guard_want(struct backend *b, enum guard guard, const struct key *key)
 	want(&b->guards, guard, key, true);
 }
 
-void guard_want_critical(struct backend *b, const struct key *function)
+void guard_want_critical(struct backend *b, const char *function)
 {
 	const struct device *usb[GROUP_MAX];
+	struct pci_addr addr;
+	struct key key;
+	bool one = pci_addr_parse(function, &addr) && addr.domain <= UINT16_MAX &&
+		   key_make(BUS_PCI, function, &key);
 	size_t n;
 
-	guard_want(b, GUARD_CRITICAL, function);
-	if (!function)
+	guard_want(b, GUARD_CRITICAL, one ? &key : NULL);
+	if (!one)
 		return;
 	model_lock(b->model);
-	n = model_children(b->model, function, BUS_USB, usb, GROUP_MAX);
+	n = model_children(b->model, &key, BUS_USB, usb, GROUP_MAX);
 	for (size_t i = 0; i < n && i < GROUP_MAX; i++)
 		guard_want(b, GUARD_CRITICAL, &usb[i]->key);
 	model_unlock(b->model);

@@ -79,7 +79,23 @@ static int create_undo(void *backend, struct step *step, unsigned int ms, struct
 		  : 0;
 }
 
-/* former: "<parent> <type> <uuid>" */
+/* The device whose UUID is the step's value: when the step is undone it is gone, and its parent is
+ * not. Call it with the model locked. */
+static const struct device *to_remove(struct model *m, const struct step *step)
+{
+	struct key key;
+
+	return key_make(BUS_MDEV, step->value, &key) ? model_find(m, &key) : NULL;
+}
+
+static int refuse_remove(struct model *m, const struct step *step, struct err *err)
+{
+	const struct device *dev = to_remove(m, step);
+
+	return dev ? refuse_holder("", dev, err) : 0;
+}
+
+/* former: "<type> <uuid>", as create takes it */
 static int remove_run(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
 	struct backend *b = backend;
@@ -87,36 +103,31 @@ static int remove_run(void *backend, struct step *step, unsigned int ms, struct 
 	int rc;
 
 	model_lock(b->model);
-	dev = model_find(b->model, &step->dev);
+	dev = to_remove(b->model, step);
 	if (dev)
-		snprintf(step->former, sizeof(step->former), "%.32s %s %.37s",
-			 dev->facts.parent.name, dev->facts.profile_id, step->dev.name);
+		snprintf(step->former, sizeof(step->former), "%.32s %.37s", dev->facts.profile_id,
+			 dev->key.name);
 	model_unlock(b->model);
 	if (!step->former[0])
-		return fail(err, ENODEV, "%s is gone", step->dev.name);
+		return fail(err, ENODEV, "%s is gone", step->value);
 	step->recorded = true;
-	rc = remove_one(b, step, step->dev.name, ms);
+	rc = remove_one(b, step, step->value, ms);
 	if (!rc)
 		return 0;
 	rc = step_trouble(b, "remove", &step->dev, rc, ms, "a VM seems to have it open", err)
-		     ?: fail(err, rc == -EBUSY ? EBUSY : EIO, "%s cannot be removed: %s",
-			     step->dev.name, strerror(-rc));
+		     ?: fail(err, rc == -EBUSY ? EBUSY : EIO, "%s of %s cannot be removed: %s",
+			     step->value, step->dev.name, strerror(-rc));
 	return rc;
 }
 
 static int remove_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
-	char parent[KEY_NAME];
-	int n = (int)strcspn(step->former, " "), rc;
+	int rc = create(backend, step, step->dev.name, step->former, ms);
 
-	snprintf(parent, sizeof(parent), "%.*s", n, step->former);
-	if (!step->former[n])
-		return 0;
-	rc = create(backend, step, parent, step->former + n + 1, ms);
 	return !rc || rc == -EEXIST
 		       ? 0
 		       : fail(err, rc == -ETIMEDOUT ? ETIMEDOUT : EIO,
-			      "the mediated device %s cannot be made again: %s", step->dev.name,
+			      "the mediated device %s cannot be made again: %s", step->value,
 			      strerror(-rc));
 }
 
@@ -132,7 +143,7 @@ static const struct verb mdev_end = { .of = "mdev",
 					 .deadline_ms = MDEV_MS,
 					 .records = true,
 					 .lanes = true,
-					 .refuse = refuse_step_held,
+					 .refuse = refuse_remove,
 					 .run = remove_run,
 					 .undo = remove_undo };
 
@@ -182,7 +193,7 @@ static int expand(struct model *m, const struct request *request, struct plan *p
 			    "profile, then create another of %s",
 			    dev->key.name, dev->facts.profile, dev->facts.parent.name);
 	rc = vgpu_refuse_change(dev, request, err);
-	return rc ? rc : plan_step(plan, &mdev_end, &dev->key, "", err);
+	return rc ? rc : plan_step(plan, &mdev_end, parent, dev->key.name, err);
 }
 
 static int settle(struct model *m, const struct request *request, struct err *err)

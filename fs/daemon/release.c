@@ -54,21 +54,25 @@ static bool read_line(int dir, const struct key *dev, const char *file, char *re
 	return n > 0;
 }
 
-/* A vGPU is claimed as long as it is one, but for one of mdevctl's, which goes on without us. */
-static const char *released_by(int dir, const struct key *dev)
+/* A vGPU is claimed as long as it is one, but for one of mdevctl's, which goes on without us. No event
+ * tells of a definition, so a plan, for which the device is looked at, says which it is. */
+static bool is_ended_by_profile(int dir, const struct key *dev)
 {
-	char start[16];
+	static const char none[] = "claim none", refused[] = "error EINVAL ";
+	_close_ int fd = open_file(dir, dev, "plan", O_WRONLY);
+	char said[sizeof(refused)];
 
-	return read_line(dir, dev, "mdevctl", start, sizeof(start)) && strcmp(start, "none")
-		       ? "claim"
-		       : "profile";
+	return fd >= 0 && write(fd, none, sizeof(none) - 1) >= 0 &&
+	       read_line(dir, dev, "plan", said, sizeof(said)) && !strcmp(said, refused);
 }
 
 /* why: last_error is about this write only if there was a write. */
-static int write_none(int dir, const struct key *dev, char *why, size_t size)
+static int write_none(int dir, const struct key *dev, bool claimed, char *why, size_t size)
 {
-	_close_ int profile = open_file(dir, dev, released_by(dir, dev), O_WRONLY);
-	_close_ int fd = profile >= 0 ? steal_fd(&profile) : open_file(dir, dev, "claim", O_WRONLY);
+	_close_ int profile = open_file(dir, dev, "profile", O_WRONLY);
+	_close_ int fd = profile >= 0 && (!claimed || is_ended_by_profile(dir, dev))
+				 ? steal_fd(&profile)
+				 : open_file(dir, dev, "claim", O_WRONLY);
 	int r;
 
 	if (fd >= 0 && write(fd, "none\n", 5) >= 0)
@@ -163,7 +167,7 @@ static int release_entry(int dir, const struct key *dev, bool missing, bool *any
 	if (!strcmp(claim, "none"))
 		from = NULL;
 	read_line(dir, dev, "reason", why, sizeof(why));
-	rc = write_none(dir, dev, why, sizeof(why));
+	rc = write_none(dir, dev, from, why, sizeof(why));
 	if (!rc && !from && is_interrupted(dir, dev))
 		rc = -EBUSY;
 	say_verdict(key_id(dev, id), from, rc ? why : NULL);

@@ -64,6 +64,8 @@ void out_pair_bytes(struct out *o, const char *key, const char *value, size_t si
 /* Appends name="value" as in Prometheus' text format, with \" and \\; ? in place of a control
  * character or invalid UTF-8. */
 void out_label(struct out *o, const char *name, const char *value);
+/* "key=2026-11-26T23:45:01.446Z" */
+void out_time(struct out *o, const char *key, uint64_t real_ns);
 const char *out_text(const struct out *o); /* never NULL */
 void out_free(struct out *o);
 

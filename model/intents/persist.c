@@ -86,9 +86,9 @@ static const char *vfs_wait(const struct device *dev)
 }
 
 /* The VFs of a GPU whose driver is loaded anew, or comes in a pod. */
-static bool vfs_are_lost(const struct device *dev)
+static bool vfs_are_lost(const struct device *dev, bool gone)
 {
-	return dev->facts.own_vfs && !dev->facts.driver[0] && dev->facts.num_vfs <= 0;
+	return gone && dev->facts.own_vfs && dev->facts.num_vfs <= 0;
 }
 
 static bool vfs_drifted(const struct record *r, const struct device *dev, char *ret, size_t size)
@@ -201,9 +201,9 @@ static enum half profile_half(const struct record *r, const struct device *dev)
 										     : HALF_NOT;
 }
 
-static bool profile_is_lost(const struct device *dev)
+static bool profile_is_lost(const struct device *dev, bool gone)
 {
-	return (dev->caps & CAP_VGPU) && !dev->facts.driver[0];
+	return gone && dev->caps & CAP_VGPU && !dev->facts.profile_id[0];
 }
 
 static bool profile_drifted(const struct record *r, const struct device *dev, char *ret,

@@ -102,8 +102,8 @@ fails() { # fails N: that write is refused
 	whole $r
 }
 
-# What could not be made again has no state: its intent says why.
-told() { false; }
+# Before an act that needs what could not be made again.
+mended() { :; }
 
 fails_on() { # fails_on N: and so is all that would take the others back
 	ctl nth "$1" from EIO
@@ -115,10 +115,11 @@ fails_on() { # fails_on N: and so is all that would take the others back
 	if [ -n "$stuck" ]; then
 		grep -qE 'could not be undone|refused' "$V/$stuck/reason" ||
 			fail "$point: stuck, and says: $(cat "$V/$stuck/reason")"
-	elif ! told; then
+	else
 		must_be "$D/before"
 	fi
 	ctl nth 0
+	mended
 	again act
 	must_be "$D/after"
 	again back

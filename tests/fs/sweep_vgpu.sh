@@ -164,10 +164,10 @@ remove() {
 	made || fail "$(cat "$T/last_error")"
 	act() { ended; }
 	back() { made; }
-	told() {
+	mended() {
 		[ ! -e "$T/mdevs/$u1" ] || return
-		wait_for 5 grep -q "/$u1 state=refused .* of $gpu was refused: Input/output error" "$T/intents"
-		ctl nth 0
+		[ "$stuck" = $gpu ] || fail "$point: $u1 is gone, and its card is not stuck: $(said)"
+		has $V/$gpu/reason "the mediated device $u1 cannot be made again: Input/output error"
 		again back
 		must_be "$D/before"
 	}

@@ -171,6 +171,23 @@ DEFINE_TEST(listen_follows_the_names_of_interfaces_and_disks)
 	stop();
 }
 
+/* It is back before anybody has looked, so that the device reads as before. */
+DEFINE_TEST(listen_tells_that_a_driver_was_away)
+{
+	start();
+	add_new();
+	UEVENT("add@" NEW_PATH "\0ACTION=add\0DEVPATH=" NEW_PATH
+	       "\0SUBSYSTEM=pci\0PCI_SLOT_NAME=" NEW);
+	UNTIL(device_of(NEW).key.bus == BUS_PCI);
+	CHECK_EQ(device_of(NEW).unbinds, 0);
+	UEVENT("unbind@" NEW_PATH "\0ACTION=unbind\0DEVPATH=" NEW_PATH
+	       "\0SUBSYSTEM=pci\0PCI_SLOT_NAME=" NEW);
+	UEVENT("bind@" NEW_PATH "\0ACTION=bind\0DEVPATH=" NEW_PATH
+	       "\0SUBSYSTEM=pci\0PCI_SLOT_NAME=" NEW);
+	UNTIL(device_of(NEW).unbinds == 1);
+	stop();
+}
+
 DEFINE_TEST(listen_tells_a_replugged_device_from_the_old)
 {
 	uint64_t birth;

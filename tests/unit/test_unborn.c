@@ -153,6 +153,28 @@ DEFINE_TEST(restore_makes_what_is_not_there_through_its_parent)
 	request_end();
 }
 
+static void driver_was_away(struct device *dev)
+{
+	dev->unbinds++;
+}
+
+DEFINE_TEST(what_others_remove_is_left_alone_until_the_driver_was_away)
+{
+	int ops;
+
+	request_boot(&request_nic);
+	create_and_claim();
+	ops = t.ops;
+	take_away();
+	request_expect_line("," MDEV, "others have removed it");
+	CHECK_EQ(t.ops, ops);
+	request_edit(REQUEST_NIC, driver_was_away);
+	request_calm();
+	CHECK_EQ(t.ops, ops + 2);
+	request_expect_line("," MDEV, "state=held");
+	request_end();
+}
+
 DEFINE_TEST(what_cannot_be_made_says_why)
 {
 	request_boot(&request_nic);
