@@ -15,8 +15,15 @@ struct known_row {
 	size_t type;
 };
 
+struct ids_row {
+	uint64_t inode;
+	struct pci_ids ids;
+};
+
 struct known_types {
 	pthread_mutex_t lock;
+	struct ids_row *ids; /* lock; by inode */
+	size_t n_ids, cap_ids; /* lock */
 	struct known_row *rows; /* lock; by inode */
 	size_t n, cap;		/* lock */
 	struct vgpu_type *types; /* lock; each once, however many functions have it */
@@ -32,9 +39,10 @@ struct known_types *known_new(void)
 	return known;
 }
 
+/* All rows begin with their inode. */
 static int to_inode(const void *row, const void *inode)
 {
-	uint64_t has = ((const struct known_row *)row)->inode, wanted = *(const uint64_t *)inode;
+	uint64_t has = *(const uint64_t *)row, wanted = *(const uint64_t *)inode;
 
 	return (has > wanted) - (has < wanted);
 }
@@ -106,10 +114,43 @@ void known_add(struct known_types *known, uint64_t inode, const struct vgpu_type
 	pthread_mutex_unlock(&known->lock);
 }
 
+bool known_ids(struct known_types *known, uint64_t inode, struct pci_ids *ret)
+{
+	bool is;
+	size_t at;
+
+	pthread_mutex_lock(&known->lock);
+	at = rows_first(known->ids, known->n_ids, sizeof(*known->ids), &inode, to_inode);
+	is = at < known->n_ids && known->ids[at].inode == inode;
+	if (is)
+		*ret = known->ids[at].ids;
+	pthread_mutex_unlock(&known->lock);
+	return is;
+}
+
+void known_add_ids(struct known_types *known, uint64_t inode, const struct pci_ids *ids)
+{
+	struct ids_row *rows;
+	size_t at;
+
+	pthread_mutex_lock(&known->lock);
+	if (known->n_ids == ROWS_MAX)
+		known->n_ids = 0;
+	rows = more_rows(known->ids, known->n_ids, &known->cap_ids, sizeof(*rows));
+	if (rows) {
+		known->ids = rows;
+		at = rows_first(rows, known->n_ids, sizeof(*rows), &inode, to_inode);
+		memmove(rows + at + 1, rows + at, (known->n_ids++ - at) * sizeof(*rows));
+		rows[at] = (struct ids_row){ inode, *ids };
+	}
+	pthread_mutex_unlock(&known->lock);
+}
+
 void known_free(struct known_types *known)
 {
 	if (!known)
 		return;
+	free(known->ids);
 	free(known->rows);
 	free(known->types);
 	pthread_mutex_destroy(&known->lock);

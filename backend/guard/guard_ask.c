@@ -304,8 +304,8 @@ bool guard_may_find_holders(const struct device *dev)
 	return may_be_held(dev) || dev->facts.holder[0] || dev->let_go;
 }
 
-/* Selects devices that an operation could take away. A device that a guest can have has nothing
- * below it that the host could need, so GUARD_CRITICAL skips it. If nobody could hold any of them,
+/* Selects devices that an operation could take away. A device that a guest can have, or a VF before
+ * it is a vGPU, has nothing below it that the host could need, so GUARD_CRITICAL skips it. If nobody could hold any of them,
  * GUARD_HOLDERS, which walks all of /proc, has nothing to ask. */
 static size_t select_guarded(struct backend *b, enum guard guard, const struct touched *v, size_t n,
 			     struct key *ret)
@@ -318,7 +318,8 @@ static size_t select_guarded(struct backend *b, enum guard guard, const struct t
 		const struct device *dev = model_find(b->model, &v[i].key);
 
 		if (!dev || !(dev->caps & CAP_CLAIM) ||
-		    (guard == GUARD_CRITICAL && dev->facts.use == USE_GUEST))
+		    (guard == GUARD_CRITICAL &&
+		     (dev->facts.use == USE_GUEST || !may_be_held(dev))))
 			continue;
 		ret[found++] = dev->key;
 		any |= may_be_held(dev);
