@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # make              build every program into build/bin/
 # make pcidevfsd    the daemon alone, without gRPC; likewise pcidevfs-plugin, pcidevfs-sim
-# make demo         a tour on a simulated server, left mounted for playing; make demo-stop
+# make demo         a tour on a simulated server, left mounted for playing; make demo-reboot, demo-stop
 # make install      what is built, below PREFIX (/usr), or a copy of the system's tree in DESTDIR
 # make uninstall    remove what make install put there; the stored intents stay
 # make deps         install what the programs are built with
@@ -10,7 +10,7 @@
 # make test-unit    one area: also test-fs, test-lab; with sanitizers: test-asan, test-tsan
 # make torture      a random tester: SEED=1 SECONDS=60; torture-k8s
 # make fuzz         all fuzzers, FUZZ_SECONDS each
-# make bench        times, against their limits
+# make bench        times, against their limits; bench-k8s those of pcidevfs-sync on genuine Kubernetes
 # make lint         clang-tidy, cppcheck, our own rules; make format
 # make docs         docs/FILES.md from the tables; make check-docs
 # make clean        remove what was built
@@ -69,7 +69,7 @@ src_pcidevfs-plugin := $(call room,plugin)
 plugin_pure := $(wildcard plugin/kubelet/*.c)
 src_pcidevfs-sync := $(call room,k8s-sync)
 # Likewise: tables, agreement, and the readers of what comes from outside.
-sync_pure := $(wildcard k8s-sync/agree/*.c) k8s-sync/api/access.c k8s-sync/api/intake.c
+sync_pure := $(wildcard k8s-sync/agree/*.c) $(filter-out %/http.c %/wire.c,$(wildcard k8s-sync/api/*.c))
 src_unit := $(wildcard tests/unit/*.c) $(core) $(tree) $(plugin_pure) $(sync_pure) $(call room,client)
 libs_pcidevfsd := $(lib_fuse)
 libs_pcidevfs-sim := $(lib_fuse) -lz
@@ -172,8 +172,8 @@ demo: deps
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)deploy/demo/demo start
 
-demo-stop:
-	$(Q)deploy/demo/demo stop
+demo-stop demo-reboot: demo-%:
+	$(Q)deploy/demo/demo $*
 
 test: deps
 	$(Q)tests/deps test || echo 'what needs them is skipped'
@@ -257,36 +257,42 @@ bench: tests
 	$(Q)tests/deps bench k8s || echo 'what needs them is left out'
 	$(Q)B=$(B) tests/bench/run
 
+bench-k8s: tests k8s-ground
+	$(Q)B=$(B) tests/bench/k8s
+
 # Units and rules name the programs where they are installed; README names docs/ beside it. A program
 # that is not built, for want of its libraries, is left out with its unit.
 built := $(notdir $(wildcard $(programs:%=$(B)/bin/%)))
 has_daemon := $(filter pcidevfsd,$(built))
 installed := $(if $(has_daemon),$(built),$(programs))
 pages := $(wildcard docs/man/*.[1-9])
-put = install -Dm 644 $(1) $(DESTDIR)$(2)/$(notdir $(1)) &&
-put_text = sed 's,/usr/sbin/,$(SBINDIR)/,g' $(1) | install -Dm 644 /dev/stdin $(DESTDIR)$(2)/$(notdir $(1)) &&
+manifests := $(wildcard deploy/kubernetes/*.yaml)
+say_put = $(if $(V),:,echo '  INSTALL	$(1)') &&
+put = $(call say_put,$(DESTDIR)$(2)/$(notdir $(1))) install -Dm $(or $(3),644) $(1) $(DESTDIR)$(2)/$(notdir $(1)) &&
+put_text = $(call say_put,$(DESTDIR)$(2)/$(notdir $(1))) sed 's,/usr/sbin/,$(SBINDIR)/,g' $(1) | \
+	install -Dm 644 /dev/stdin $(DESTDIR)$(2)/$(notdir $(1)) &&
 install: $(if $(has_daemon),,all)
-	install -d $(DESTDIR)$(SBINDIR)
-	install -m 755 $(installed:%=$(B)/bin/%) $(DESTDIR)$(SBINDIR)
-	$(foreach f,$(wildcard $(installed:%=deploy/%.service)),$(call put_text,$(f),$(UNITDIR))) :
-	$(foreach f,$(wildcard deploy/*.rules),$(call put_text,$(f),$(RULESDIR))) :
-	$(foreach f,$(pages),$(call put,$(f),$(MANDIR)/man$(patsubst .%,%,$(suffix $(f))))) :
-	$(call put,README.md,$(DOCDIR)) $(call put,LICENSE,$(DOCDIR)) $(call put,deploy/pcidevfs-alerts.yml,$(DOCDIR)) :
-	$(foreach f,$(wildcard docs/*.md),$(call put,$(f),$(DOCDIR)/docs)) :
+	$(Q)$(foreach p,$(installed),$(call put,$(B)/bin/$(p),$(SBINDIR),755)) :
+	$(Q)$(foreach f,$(wildcard $(installed:%=deploy/%.service)),$(call put_text,$(f),$(UNITDIR))) :
+	$(Q)$(foreach f,$(wildcard deploy/*.rules),$(call put_text,$(f),$(RULESDIR))) :
+	$(Q)$(foreach f,$(pages),$(call put,$(f),$(MANDIR)/man$(patsubst .%,%,$(suffix $(f))))) :
+	$(Q)$(foreach f,README.md LICENSE deploy/pcidevfs-alerts.yml,$(call put,$(f),$(DOCDIR))) :
+	$(Q)$(foreach f,$(wildcard docs/*.md),$(call put,$(f),$(DOCDIR)/docs)) :
+	$(Q)$(foreach f,$(manifests),$(call put,$(f),$(DOCDIR)/$(patsubst %/,%,$(dir $(f))))) :
 
 # What an install by this version may have put there. Devices stay as they are: pcidevfsd --release-all.
 uninstall:
-	rm -f $(programs:%=$(DESTDIR)$(SBINDIR)/%) \
+	$(Q)rm -f $(programs:%=$(DESTDIR)$(SBINDIR)/%) \
 		$(patsubst deploy/%,$(DESTDIR)$(UNITDIR)/%,$(wildcard deploy/*.service)) \
 		$(patsubst deploy/%,$(DESTDIR)$(RULESDIR)/%,$(wildcard deploy/*.rules)) \
 		$(foreach f,$(pages),$(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(f)))/$(notdir $(f))) \
-		$(patsubst %,$(DESTDIR)$(DOCDIR)/%,README.md LICENSE pcidevfs-alerts.yml $(wildcard docs/*.md))
-	[ ! -d $(DESTDIR)$(DOCDIR) ] || find $(DESTDIR)$(DOCDIR) -depth -type d -empty -delete
+		$(patsubst %,$(DESTDIR)$(DOCDIR)/%,README.md LICENSE pcidevfs-alerts.yml $(wildcard docs/*.md) $(manifests))
+	$(Q)[ ! -d $(DESTDIR)$(DOCDIR) ] || find $(DESTDIR)$(DOCDIR) -depth -type d -empty -delete
 	@echo 'left: /var/lib/pcidevfs with the stored intents, and devices as they are'
 
 clean:
 	rm -rf $(B)/bin $(B)/obj $(B)/tests $(B)/asan $(B)/tsan $(B)/fuzz
 
-.PHONY: all $(programs) help tests deps demo demo-stop test test-unit test-fs test-lab test-k8s k8s-ground test-jitter torture torture-k8s test-asan test-tsan fuzz lint \
-	format docs check-docs bench install uninstall clean
+.PHONY: all $(programs) help tests deps demo demo-stop demo-reboot test test-unit test-fs test-lab test-k8s k8s-ground test-jitter torture torture-k8s test-asan test-tsan fuzz lint \
+	format docs check-docs bench bench-k8s install uninstall clean
 .DELETE_ON_ERROR:

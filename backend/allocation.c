@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which pod has the device, as the plugin records it before it answers kubelet. The kernel takes no
- * part in this, so there is no step; the record blocks operations that would take the device
- * away. */
+/* Which pod has the device, as the plugin records it before it answers kubelet. The record blocks
+ * operations that would take the device away; most ways of claiming need no step for it. */
 #include <errno.h>
 #include <string.h>
 
+#include "claim.h"
 #include "ops.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -71,12 +71,14 @@ static int allocation_expand(struct model *m, const struct request *request, str
 			     struct err *err)
 {
 	const struct device *dev = model_find(m, &request->dev);
+	const struct claim_ops *way = dev ? claim_way(claim_ways, dev) : NULL;
 	int rc;
 
 	if (!dev)
 		return fail(err, ENODEV, "%s is gone", request->dev.name);
 	rc = request->value[0] ? refuse_allocation(dev, request->value, err) : 0;
-	return rc ? rc : touch(m, dev, request, plan, err);
+	rc = rc ? rc : touch(m, dev, request, plan, err);
+	return rc || !way || !way->allocate ? rc : way->allocate(dev, request, plan, err);
 }
 
 /* kubelet stores the answer and after a reboot gives the pod the same nodes without asking us; a

@@ -71,6 +71,7 @@ static int resolve_roots(struct backend *b, const struct roots *roots, struct er
 	b->roots.proc = realpath(given[ROOT_PROC], NULL);
 	b->roots.spawner = roots->spawner;
 	b->roots.watch = roots->watch;
+	b->roots.usb_owner = roots->usb_owner;
 	if (!b->roots.sysfs || !b->roots.dev || !b->roots.proc)
 		return fail(err, errno, "the roots cannot be resolved: %s", strerror(errno));
 	return 0;

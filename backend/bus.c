@@ -16,7 +16,7 @@
 static int observe_pci(const struct backend *b, const struct key *dev, struct facts *ret,
 		       struct vgpu_types **ret_types)
 {
-	int rc = pci_observe(&b->sys, dev, ret);
+	int rc = pci_observe(&b->sys, b->known_types, dev, ret);
 
 	if (rc)
 		return rc;
@@ -25,7 +25,7 @@ static int observe_pci(const struct backend *b, const struct key *dev, struct fa
 	if (!ret->parent.bus &&
 	    sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s/" MDEV_TYPES, dev->name))
 		ret->caps |= CAP_CREATE | CAP_TYPES;
-	*ret_types = vgpu_list(b, dev, ret);
+	*ret_types = ret->caps & CAP_TYPES ? vgpu_list(b, dev, ret->profile_id[0]) : NULL;
 	ret->vfio_ready = sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/%s", ret->vfio_driver);
 	return 0;
 }
@@ -46,11 +46,12 @@ const struct bus_ops *const buses[BUS_COUNT] = {
 
 int backend_early(const struct roots *roots, const char *state_dir, const char *id, struct err *err)
 {
+	char hint[KEY_HINT];
 	struct key key;
 
 	if (!key_parse(id, &key))
-		return fail(err, EINVAL,
-			    "%s: not an address of a PCI function, and no id of another device", id);
+		return fail(err, EINVAL, "--early: \"%.64s\" is not a device; %s", id,
+			    key_hint(id, hint));
 	if (!buses[key.bus] || !buses[key.bus]->early)
 		return 0;
 	return buses[key.bus]->early(roots, state_dir, key.name, err);

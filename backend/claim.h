@@ -34,6 +34,10 @@ struct claim_ops {
 	int (*prepare)(struct model *m, const struct request *request,
 		       struct err *err); /* may be NULL */
 	int (*settle)(struct model *m, const struct request *request, struct err *err);
+	/* Adds the steps by which a pod can open the claimed device, or no longer can, to those of
+	 * this request for allocated_to. NULL: there are none. */
+	int (*allocate)(const struct device *dev, const struct request *request, struct plan *plan,
+			struct err *err);
 	/* pcidevfsd --early: keeps the host's drivers away from a device that a stored intent
 	 * claims. with: the driver that had it for the claim, "" if unknown. Returns 0 or -errno.
 	 * NULL: there is nothing to do. */

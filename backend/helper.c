@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -26,6 +27,7 @@ struct task {
 	const struct sysfs *s;
 	const char *driver; /* root directory of the vendor's driver; "": to be found */
 	unsigned int deadline_ms;
+	struct hold_asker asker;
 };
 
 /* Other files of sysfs belong to the whole machine, for example kernel/uevent_helper; parameters of
@@ -71,7 +73,7 @@ static const char *only(const char *ids)
 
 static int do_holders(const struct task *t, char *const *argv, struct out *answer)
 {
-	return holders_scan(t->s, only(argv[1]), answer);
+	return holders_scan(t->s, &t->asker, only(argv[1]), answer);
 }
 
 static int do_daemons(const struct task *t, char *const *argv, struct out *answer)
@@ -240,15 +242,25 @@ static int serve_one(int fd, enum helper_kind kind, struct task *t, char *text)
 	return done > 0 && !rc ? -EPIPE : rc;
 }
 
+/* Who made the socket's other end. */
+static pid_t server_of(int sock)
+{
+	struct ucred who = { 0 };
+	socklen_t size = sizeof(who);
+
+	return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &size) ? 0 : who.pid;
+}
+
 int helper_run(enum helper_kind kind, int sock, const struct roots *roots,
-	       uint64_t (*enter)(enum helper_kind kind))
+	       const struct hold_asker *family, uint64_t (*enter)(enum helper_kind kind))
 {
 	static char text[WIRE_REQUEST];
 	struct wire_hello hello = { .started = process_started(getpid()) };
 	struct sysfs s;
-	struct task t = { .s = &s, .driver = roots->driver };
+	struct task t = { .s = &s, .driver = roots->driver, .asker = *family };
 	int rc;
 
+	t.asker.server = server_of(sock);
 	if (sysfs_open(&s, roots->sysfs, roots->dev, roots->proc, NULL))
 		return 1;
 	if (enter)

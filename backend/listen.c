@@ -127,23 +127,18 @@ static void on_function(struct listener *l, const struct uevent *ev)
 		touch(l, &key);
 }
 
-/* A device made of several functions has no function's path (""). A device behind its own root bus
- * (a domain of more than 16 bits) also concerns the function that carries that bus. */
-static void want_critical(const struct listener *l, const char *function)
-{
-	struct pci_addr addr;
-	struct key key;
-	bool one = pci_addr_parse(function, &addr) && addr.domain <= UINT16_MAX &&
-		   key_make(BUS_PCI, function, &key);
-
-	guard_want_critical(l->b, one ? &key : NULL);
-}
-
 static void on_host_use(struct listener *l, const struct uevent *ev)
 {
 	struct key key;
 
-	want_critical(l, uevent_function(ev, &key) ? key.name : "");
+	guard_want_critical(l->b, uevent_function(ev, &key) ? key.name : "");
+}
+
+/* Which keyboard is the only one depends on all. Its event node comes after the console has it. */
+static void on_input(struct listener *l, const struct uevent *ev)
+{
+	(void)ev;
+	guard_want_critical(l->b, "");
 }
 
 /* The names of its interfaces, disks and cards are facts of a function; on a rename the action is
@@ -164,6 +159,7 @@ static const struct {
 	{ "vfio", on_vfio },	{ "vfio-dev", on_function }, { "mdev", on_function },
 	{ "net", on_named },	{ "block", on_named },	     { "nvme", on_named },
 	{ "drm", on_named },	{ "bdi", on_host_use },	     { "graphics", on_host_use },
+	{ "input", on_input },
 };
 
 static void hear(struct listener *l, const struct uevent *ev)
@@ -295,7 +291,9 @@ static void drain_table(struct listener *l, struct pollfd *p)
 
 static void on_network(void *ctx, const char *function)
 {
-	want_critical(ctx, function);
+	const struct listener *l = ctx;
+
+	guard_want_critical(l->b, function);
 }
 
 static void drain_network(struct listener *l, struct pollfd *p)

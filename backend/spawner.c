@@ -14,6 +14,7 @@
 #include "pcidevfs/confine.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/fdmsg.h"
+#include "pcidevfs/holders.h"
 #include "pcidevfs/util.h"
 #include "wire.h"
 
@@ -63,18 +64,19 @@ static uint64_t enter(enum helper_kind kind)
 
 /* In its own session: a terminal's interrupt must not end a write half way. */
 static void __attribute__((noreturn))
-become_helper(enum helper_kind kind, int sock, const struct roots *roots)
+become_helper(enum helper_kind kind, int sock, const struct roots *roots,
+	      const struct hold_asker *family)
 {
 	prctl(PR_SET_NAME, "pcidevfs-io");
 	setsid();
 	signal(SIGCHLD, SIG_DFL);
 	dup2(sock, STDIN_FILENO);
 	closefrom(STDERR_FILENO + 1);
-	_exit(helper_run(kind, STDIN_FILENO, roots, enter));
+	_exit(helper_run(kind, STDIN_FILENO, roots, family, enter));
 }
 
 /* On failure the caller reads the end of the socket. */
-static int serve_one(const struct roots *roots)
+static int serve_one(const struct roots *roots, const struct hold_asker *family)
 {
 	struct wire_spawn what;
 	int sock, rc = fdmsg_recv(STDIN_FILENO, &what, sizeof(what), &sock, 1);
@@ -82,7 +84,7 @@ static int serve_one(const struct roots *roots)
 	if (rc)
 		return rc;
 	if (what.magic == WIRE_SPAWN && what.kind < HELPER_KINDS && !fork())
-		become_helper(what.kind, sock, roots);
+		become_helper(what.kind, sock, roots, family);
 	close(sock);
 	return 0;
 }
@@ -99,6 +101,8 @@ static void leave_outputs(void)
 
 int backend_spawner(int argc, char **argv)
 {
+	/* The parent sees to it that we end with it. */
+	const struct hold_asker family = { .holder = getppid(), .spawner = getpid() };
 	struct roots roots = { 0 };
 	sigset_t none;
 	int rc;
@@ -119,7 +123,7 @@ int backend_spawner(int argc, char **argv)
 		return 1;
 	confine_calls(NEVER, NULL);
 	do
-		rc = serve_one(&roots);
+		rc = serve_one(&roots, &family);
 	while (!rc || rc == -EPROTO);
 	return rc == -EPIPE ? 0 : 1;
 }

@@ -22,6 +22,7 @@
 #define WIRE_REQUEST 16384
 #define WIRE_ANSWER (4 << 20)
 
+struct hold_asker;
 struct roots;
 
 /* The rights of a helper: spawner.c has a row for each. */
@@ -65,11 +66,11 @@ int wire_receive(int fd, void *data, size_t size);
 /* helper.c: the kind that a request needs, and whether it only reads, so that its helper may be
  * killed. -ENOSYS: there is no such request. */
 int request_find(const char *name, enum helper_kind *ret_kind, bool *ret_reads);
-/* Says hello and serves requests of its kind from sock until that ends; returns an exit code. enter
- * (may be NULL) is called once the roots are open; it drops the rights that the kind does not need,
- * and returns those it lacks. */
+/* Says hello and serves requests of its kind from sock until that ends; returns an exit code.
+ * family: its parent, the spawner, and that one's. enter (may be NULL) is called once the roots are
+ * open; it drops the rights that the kind does not need, and returns those it lacks. */
 int helper_run(enum helper_kind kind, int sock, const struct roots *roots,
-	       uint64_t (*enter)(enum helper_kind kind));
+	       const struct hold_asker *family, uint64_t (*enter)(enum helper_kind kind));
 
 /* io.c: when a process was started, by the kernel's clock; 0: it is gone. */
 uint64_t process_started(pid_t pid);

@@ -99,22 +99,17 @@ static const char *pci_withheld(const char *name)
 		       : NULL;
 }
 
-static const char *usb_withheld(const char *name)
-{
-	(void)name;
-	return "KubeVirt identifies USB devices by numbers that the tree does not show";
-}
-
 static const struct {
 	const char *prefix;
 	bool (*valid)(const char *name);
 	const char *subsystem;			   /* bus_subsystem() */
 	const char *(*withheld)(const char *name); /* NULL: never */
 	bool made;				   /* key_is_made() */
+	bool renumbered;			   /* key_is_renumbered() */
 } buses[BUS_COUNT] = {
 	[BUS_PCI] = { "", pci_name, NULL, pci_withheld },
 	[BUS_MDEV] = { "mdev/", uuid_name, "mdev", NULL, true },
-	[BUS_USB] = { "usb/", usb_name, "usb", usb_withheld },
+	[BUS_USB] = { "usb/", usb_name, "usb", NULL, .renumbered = true },
 };
 
 bool key_make(enum bus bus, const char *name, struct key *ret)
@@ -139,16 +134,28 @@ bool key_parse(const char *id, struct key *ret)
 	return false;
 }
 
-bool key_guess(const char *text, struct key *ret)
+/* The address that a person means who writes "07:00.0", "0000:0A:00.0" or "devices/0000:07:00.0". */
+static bool guess(const char *text, struct key *ret)
 {
-	const char *colon = strchr(text, ':');
+	const char *slash = strrchr(text, '/'), *colon = strchr(text, ':');
 	char name[KEY_NAME];
-	int n = snprintf(name, sizeof(name), "%s%s", colon && !strchr(colon + 1, ':') ? "0000:" : "",
-			 text);
+	int n = snprintf(name, sizeof(name), "%s%s",
+			 colon && !strchr(colon + 1, ':') ? "0000:" : "", slash ? slash + 1 : text);
 
 	for (char *c = name; *c; c++)
 		*c = (char)tolower((unsigned char)*c);
 	return n < (int)sizeof(name) && key_make(BUS_PCI, name, ret);
+}
+
+const char *key_hint(const char *text, char buf[static KEY_HINT])
+{
+	struct key key;
+
+	if (guess(text, &key))
+		snprintf(buf, KEY_HINT, "did you mean %s?", key.name);
+	else
+		snprintf(buf, KEY_HINT, "write its address, for example 0000:08:00.0");
+	return buf;
 }
 
 const char *key_id(const struct key *key, char buf[static KEY_NAME + 8])
@@ -167,6 +174,11 @@ const char *bus_subsystem(enum bus bus)
 bool key_is_made(const struct key *key)
 {
 	return buses[key->bus].made;
+}
+
+bool key_is_renumbered(const struct key *key)
+{
+	return buses[key->bus].renumbered;
 }
 
 const char *key_withheld(const struct key *key)

@@ -75,7 +75,7 @@ static bool write_line(char *line, size_t n)
 __attribute__((format(printf, 2, 0)))
 static void put_line(enum say_level level, const char *fmt, va_list ap)
 {
-	char text[TEXT_MAX], before[64] = "", prefix[8] = "", line[TEXT_MAX + 256];
+	char text[TEXT_MAX], before[64] = "", prefix[64], line[TEXT_MAX + 256];
 	unsigned int missing = atomic_exchange(&dropped, 0);
 	int n;
 
@@ -83,12 +83,14 @@ static void put_line(enum say_level level, const char *fmt, va_list ap)
 	for (char *c = text; *c; c++)
 		if (iscntrl((unsigned char)*c))
 			*c = '?';
-	if (say_journals())
+	if (say_journals()) /* which has the program's name by itself */
 		snprintf(prefix, sizeof(prefix), "<%d>", (int)level);
+	else
+		snprintf(prefix, sizeof(prefix), "%s: ", say_as);
 	if (missing)
 		snprintf(before, sizeof(before), " (%u lines before this one were dropped)",
 			 missing);
-	n = snprintf(line, sizeof(line), "%s%s: %s%s\n", prefix, say_as, text, before);
+	n = snprintf(line, sizeof(line), "%s%s%s\n", prefix, text, before);
 	if (!write_line(line, (size_t)n))
 		atomic_fetch_add(&dropped, missing + 1);
 }

@@ -92,8 +92,8 @@ struct attr {
 	uint32_t write_caps; /* and writing needs these; without them it shows no w */
 	uint32_t flags;
 	change_bits bits; /* the changes that alter it */
-	/* Prints the file's text or the link's target. Never blocks or fails; with a key it locks
-	 * no model. */
+	/* Prints the file's text or the link's target. Never blocks or fails. The model is not
+	 * locked; a text beside the record (out_room()) takes its lock. */
 	void (*show)(const struct subject *s, struct out *o);
 	/* Parses the text, which has no final newline and no control characters. Returns 0 with
 	 * ret->value filled in (*ret is a request for this file of this device; ATTR_ALIAS: store

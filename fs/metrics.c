@@ -68,7 +68,7 @@ static void print_intents(struct tree *t, struct out *o)
 {
 	metric(o, "pcidevfs_intent", "gauge",
 	       "Always 1; the labels tell state and claimant of each stored intent, and whether its "
-	       "device is present.");
+	       "card is present.");
 	if (t->conf.intents)
 		intents_metrics(t->conf.intents, o);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* overview: one aligned table of all devices, for people. Its columns are rows of the tree that
- * inventory has too. */
+ * inventory has too. A claimed device that is not here has a line as well, by its intent. */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,25 +9,30 @@
 #include "internal.h"
 #include "inventory.h"
 #include "pcidevfs/device.h"
+#include "pcidevfs/intent.h"
 #include "pcidevfs/util.h"
 
 #define WIDTH 120
 #define GAP 2
+
+#define OF(field) offsetof(struct absent, field)
+#define NONE SIZE_MAX
 
 /* Sum of least and the gaps between: at most WIDTH. */
 static const struct column {
 	const char *head;
 	const char *files[3]; /* the first that is not none; without any: the id */
 	unsigned int least;   /* it gets at least so many characters if it needs them */
+	size_t absent;	      /* what it tells of a device that is not here */
 } columns[] = {
-	{ "ADDRESS", { NULL }, 12 },
-	{ "NAME", { "netdev", "disk", "drm" }, 11 },
-	{ "WHAT", { "profile", "description" }, 27 },
-	{ "DRIVER", { "driver" }, 11 },
-	{ "GROUP", { "iommu_group" }, 5 },
-	{ "STATE", { "state" }, 9 },
-	{ "CLAIM", { "claim" }, 12 },
-	{ "POD", { "allocated_to" }, 18 },
+	{ "ADDRESS", { NULL }, 12, OF(at) },
+	{ "NAME", { "netdev", "disk", "drm" }, 11, NONE },
+	{ "WHAT", { "profile", "description" }, 27, OF(reason) },
+	{ "DRIVER", { "driver" }, 11, NONE },
+	{ "GROUP", { "iommu_group" }, 5, NONE },
+	{ "STATE", { "state" }, 9, OF(state) },
+	{ "CLAIM", { "claim" }, 12, OF(claim) },
+	{ "POD", { "allocated_to" }, 18, NONE },
 };
 
 #define COLUMNS ARRAY_SIZE(columns)
@@ -95,31 +101,58 @@ static char *make_cell(const struct table *t, const struct device *dev, const st
 	return cell ? cell : strdup("-");
 }
 
+static struct line *new_line(struct table *t)
+{
+	struct line *lines = more_rows(t->lines, t->n, &t->cap, sizeof(*lines));
+
+	t->failed |= !lines;
+	if (!lines)
+		return NULL;
+	t->lines = lines;
+	lines[t->n] = (struct line){ 0 };
+	return &lines[t->n++];
+}
+
+/* Takes over the cell; NULL: no memory. */
+static void put_cell(struct table *t, struct line *line, size_t i, char *cell)
+{
+	size_t len;
+
+	line->cells[i] = cell;
+	t->failed |= !cell;
+	if (!cell)
+		return;
+	clean(cell);
+	len = strlen(cell);
+	if (len > t->need[i])
+		t->need[i] = (unsigned int)len;
+}
+
 static void add_line(const struct device *dev, void *ctx)
 {
-	struct table *t = ctx;
-	struct line *lines = more_rows(t->lines, t->n, &t->cap, sizeof(*lines));
-	struct line *line;
+	struct line *line = new_line(ctx);
 
-	if (!lines) {
-		t->failed = true;
-		return;
-	}
-	t->lines = lines;
-	line = &lines[t->n++];
-	for (size_t i = 0; i < COLUMNS; i++) {
-		size_t len;
+	for (size_t i = 0; i < COLUMNS && line; i++)
+		put_cell(ctx, line, i, make_cell(ctx, dev, &columns[i]));
+}
 
-		line->cells[i] = make_cell(t, dev, &columns[i]);
-		if (!line->cells[i]) {
-			t->failed = true;
-			continue;
-		}
-		clean(line->cells[i]);
-		len = strlen(line->cells[i]);
-		if (len > t->need[i])
-			t->need[i] = (unsigned int)len;
+static void add_absent(void *ctx, const struct absent *a)
+{
+	struct line *line = new_line(ctx);
+
+	for (size_t i = 0; i < COLUMNS && line; i++) {
+		size_t at = columns[i].absent;
+		const char *text = at == NONE ? "-" : *(const char *const *)((const char *)a + at);
+
+		put_cell(ctx, line, i, strdup(*text ? text : "-"));
 	}
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+
+	return strcmp(x->cells[0], y->cells[0]);
 }
 
 /* What is left goes to the columns that need more, one character each in turn. */
@@ -180,9 +213,14 @@ void overview_show(const struct subject *s, struct out *o)
 		t.need[i] = (unsigned int)strlen(heads[i]);
 	}
 	each_device(s->tree->conf.model, add_line, &t, &t.failed);
+	if (s->tree->conf.intents)
+		intents_absent(s->tree->conf.intents, add_absent, &t);
 	share_width(&t);
-	if (!t.failed)
+	if (!t.failed) {
+		if (t.n)
+			qsort(t.lines, t.n, sizeof(*t.lines), by_address);
 		print_line(&t, heads, o);
+	}
 	for (size_t i = 0; i < t.n; i++) {
 		if (!t.failed)
 			print_line(&t, (const char *const *)t.lines[i].cells, o);

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "audit.h"
 #include "internal.h"
@@ -44,18 +43,6 @@ int record_open(struct tree *t, void *region, size_t size, struct err *err)
 	}
 	t->record = head;
 	return ring_open(head + 1, size - sizeof(*head), &log_layout, &t->log, err);
-}
-
-static void print_time(struct out *o)
-{
-	struct timespec now;
-	struct tm tm;
-	char text[32];
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	gmtime_r(&now.tv_sec, &tm);
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-	out_printf(o, "time=%s.%03ldZ", text, now.tv_nsec / 1000000);
 }
 
 /* "<file>: <sentence>"; many sentences begin with their file. */
@@ -135,12 +122,15 @@ static enum logged log_verdict(struct tree *t, const struct asked *a, const stru
 
 	if (!strncmp(text, a->file, n) && !strncmp(text + n, ": ", 2))
 		text += n + 2; /* file= already says it */
-	print_time(&o);
+	out_time(&o, "time", now_real_ns());
 	timed = o.len;
 	if (!a->dev)
 		STR_COPY(id, "/");
 	out_pair(&o, "id", a->dev ? key_id(a->dev, id) : id);
-	out_pair(&o, "file", a->file);
+	if (a->aside) /* as intents has it */
+		out_printf(&o, " file=owner.%s", strcmp(a->file, ".") ? a->file : "");
+	else
+		out_pair(&o, "file", a->file);
 	print_value(&o, &a->value);
 	if (a->forced)
 		out_printf(&o, " force=1");

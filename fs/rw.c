@@ -159,8 +159,10 @@ void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		return;
 	}
 	/* The opener may rely on its size. */
-	if (n.row->flags & ATTR_SNAPSHOT)
+	if (n.row->flags & ATTR_SNAPSHOT) {
 		forget_attr(t, n.ino);
+		texts_opened(t, &n);
+	}
 	if ((fi->flags & O_ACCMODE) != O_RDONLY)
 		forget_size(t, &n);
 	if ((fi->flags & O_ACCMODE) != O_RDONLY)

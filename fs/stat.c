@@ -281,6 +281,7 @@ void node_getattr(fuse_req_t req, uint64_t ino)
 		fuse_reply_err(req, ENOMEM);
 		return;
 	}
-	*later = (struct stat_later){ .asker = { .done = got_text }, .req = req, .ino = ino };
+	*later = (struct stat_later){
+		.asker = { .done = got_text, .stats = true }, .req = req, .ino = ino };
 	texts_ask(t, &n, &later->asker);
 }

@@ -33,6 +33,8 @@ struct made {
 	bool making;
 	struct stamp stamp; /* of the text, or of the one that is being made */
 	uint64_t begun;	    /* us: when its making began; 0: not yet */
+	uint64_t opened;    /* us: the last open */
+	bool sized;	    /* made for a stat, and not read since */
 	struct text *text;
 	struct asker *now, *later;
 };
@@ -151,13 +153,16 @@ static struct stamp stamp_now(struct tree *t)
 	};
 }
 
-/* No change covers a row without bits, such as health, so its text is never fresh: a reader after a
- * write must see the effect. */
+/* No change covers a row without bits, such as health: a reader after a write must see the effect.
+ * Its text is fresh only for the first read of those who asked for its size once they had opened
+ * it, as cat does, and if no verdict came since. */
 static bool is_fresh(const struct made *p, const struct attr *row, const struct stamp *now)
 {
-	return row->bits && p->begun && p->stamp.generation == now->generation &&
-	       p->stamp.heard == now->heard && p->stamp.events == now->events &&
-	       (!(row->bits & CH_LOG) || p->stamp.log == now->log) &&
+	const change_bits logged = row->bits ? row->bits & CH_LOG : CH_LOG;
+
+	return (row->bits || (p->sized && p->begun > p->opened)) && p->begun &&
+	       p->stamp.generation == now->generation && p->stamp.heard == now->heard &&
+	       p->stamp.events == now->events && (!logged || p->stamp.log == now->log) &&
 	       now_us() - p->begun < (p->slow ? SLOW_US : OTHERS_US);
 }
 
@@ -248,6 +253,7 @@ static void begin(struct texts *s, struct made *p)
 	p->later = NULL;
 	p->stamp = stamp_now(p->tree);
 	p->begun = now_us();
+	p->sized = false;
 	pthread_mutex_unlock(&s->lock);
 	text_unref(was);
 }
@@ -261,6 +267,8 @@ static bool end(struct texts *s, struct made *p, struct text *text, int error)
 	pthread_mutex_lock(&s->lock);
 	askers = p->now;
 	p->now = NULL;
+	for (const struct asker *a = askers; a; a = a->next)
+		p->sized |= a->stats;
 	p->text = text_ref(text);
 	more = p->making = p->later;
 	if (more || !text)
@@ -328,6 +336,7 @@ void texts_ask(struct tree *t, const struct node *n, struct asker *a)
 	p = find(s, t, n);
 	if (p && !p->making && p->text && is_fresh(p, n->row, &now)) {
 		text = text_ref(p->text);
+		p->sized &= a->stats;
 	} else if (p) {
 		join(p->making && is_fresh(p, n->row, &now) ? &p->now : &p->later, a);
 		starts = !p->making;
@@ -343,4 +352,17 @@ void texts_ask(struct tree *t, const struct node *n, struct asker *a)
 	r = starts ? submit(p) : 0;
 	if (r)
 		give_up(s, p, r);
+}
+
+void texts_opened(struct tree *t, const struct node *n)
+{
+	struct texts *s = t->texts;
+	struct made *p;
+
+	pthread_mutex_lock(&s->lock);
+	for (p = s->first; p && p->ino != n->ino; p = p->next)
+		;
+	if (p)
+		p->opened = now_us();
+	pthread_mutex_unlock(&s->lock);
 }

@@ -40,6 +40,7 @@ struct asker {
 	struct asker *next;
 	/* text NULL: error is the reason, -errno. Else text is valid during the call. */
 	void (*done)(struct asker *a, struct text *text, int error);
+	bool stats; /* wants to know the size only: whoever opened the file reads next */
 };
 
 int texts_new(struct texts **ret); /* 0 or -ENOMEM */
@@ -47,5 +48,7 @@ void texts_free(struct texts *s);
 /* Gets the text of the node's row in its present state; a slow row's may be 100 ms old. Never
  * waits. */
 void texts_ask(struct tree *t, const struct node *n, struct asker *a);
+/* The node is opened: who opens it gets no text that was made before. */
+void texts_opened(struct tree *t, const struct node *n);
 
 #endif

@@ -33,7 +33,7 @@ static const char usage[] =
 	"  --kubeconfig FILE  how to reach the cluster (from inside a pod: its own)\n"
 	"  --node NAME        this node's name in the cluster ($NODE_NAME, or the host's name)\n"
 	"  --print            print the objects as YAML and end; needs no cluster\n"
-	"  --help             this text\n"
+	"  -h, --help         this text\n"
 	"  --version          the version\n";
 
 static const char *node_name(void)
@@ -68,7 +68,7 @@ static int parse_options(int argc, char **argv, struct options *ret)
 	int c;
 
 	*ret = (struct options){ .tree = "/run/pcidevfs", .node = node_name() };
-	while ((c = getopt_long(argc, argv, "", known, NULL)) >= 0) {
+	while ((c = getopt_long(argc, argv, "h", known, NULL)) >= 0) {
 		switch (c) {
 		case 't':
 			ret->tree = optarg;
@@ -86,9 +86,10 @@ static int parse_options(int argc, char **argv, struct options *ret)
 			fputs(usage, stdout);
 			exit(0);
 		case 'v':
-			puts(VERSION);
+			puts("pcidevfs-sync " VERSION);
 			exit(0);
 		default:
+			say("see --help");
 			return -EINVAL;
 		}
 	}
@@ -102,61 +103,42 @@ static int parse_options(int argc, char **argv, struct options *ret)
 	return -EINVAL;
 }
 
-/* ---- the table that the mirror keeps */
-
-static void table_begin(void *table)
-{
-	inventory_begin(table);
-}
-
-static int table_take(void *table, const char *id, char *pairs)
-{
-	return inventory_take(table, id, pairs);
-}
-
-static void table_drop(void *table, const char *id)
-{
-	inventory_drop(table, id);
-}
-
-static void table_settle(void *table)
-{
-	inventory_settle(table);
-}
-
-static void table_clear(void *table)
-{
-	inventory_free(table);
-}
-
+/* The devices, as the mirror keeps them. */
 static const struct mirror_table table = {
 	.name = "pcidevfs-sync",
 	.size = sizeof(struct inventory),
-	.begin = table_begin,
-	.take = table_take,
-	.drop = table_drop,
-	.settle = table_settle,
-	.clear = table_clear,
+	.begin = inventory_begin,
+	.take = inventory_take,
+	.drop = inventory_drop,
+	.settle = inventory_settle,
+	.clear = inventory_free,
 };
 
 /* ---- what is known */
+
+void sync_touch_at(struct sync *s, uint64_t at)
+{
+	s->work.at = at < s->work.at ? at : s->work.at;
+}
 
 void sync_touch(struct sync *s)
 {
 	uint64_t now = now_ms(), at = s->decided + GAP_MS;
 
-	at = at < now ? now : at;
-	s->work.at = at < s->work.at ? at : s->work.at;
+	sync_touch_at(s, at < now ? now : at);
 }
 
 void sync_say(struct sync *s, enum say_slot slot, const char *sentence)
 {
 	const char *first = "";
+	bool new = *sentence;
 
 	if (!strcmp(s->said[slot], sentence))
 		return;
+	for (size_t i = 0; i < SAY_SLOTS && new; i++)
+		new = strcmp(s->said[i], sentence);
 	STR_COPY(s->said[slot], sentence);
-	if (*sentence)
+	if (new)
 		say("%s", sentence);
 	for (size_t i = 0; i < SAY_SLOTS && !*first; i++)
 		first = s->said[i];
@@ -185,7 +167,7 @@ void sync_store(struct sync *s, enum kind_id kind, json_object *o)
 
 void sync_forget(struct sync *s, enum kind_id kind, const char *name)
 {
-	if (!s->world.objects[kind])
+	if (!json_object_object_get_ex(s->world.objects[kind], name, NULL))
 		return;
 	json_object_object_del(s->world.objects[kind], name);
 	sync_touch(s);
@@ -289,10 +271,7 @@ static void on_node(struct call *c, const struct reply *r)
 	const char *uid = js_text(r->doc, "metadata.uid");
 
 	if (r->away || r->status == 401) {
-		char text[ERR_TEXT];
-
-		snprintf(text, sizeof(text), "the API server is away: %.400s", r->err.text);
-		sync_say(s, SAY_NODE, text);
+		sync_say(s, SAY_NODE, r->err.text);
 		api_send(s->api, c);
 		return;
 	}

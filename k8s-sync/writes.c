@@ -8,6 +8,8 @@
 #include "pcidevfs/util.h"
 #include "sync.h"
 
+enum { AGAIN_MS = 60000 };
+
 /* The last write of each object, of its main part or its status. */
 struct write {
 	struct writes *all;
@@ -16,6 +18,7 @@ struct write {
 	bool status;
 	char *name;
 	uint64_t what;	   /* its body, and the object that it was decided for */
+	uint64_t again;	   /* ms: when it may be repeated nevertheless; 0: never */
 	struct call *call; /* NULL: it is over */
 	struct write *next;
 };
@@ -124,12 +127,17 @@ static void refused(struct write *x, const struct reply *r)
 		say("the cluster's CRDs have no conditions: refusals are told by Events alone");
 		return;
 	}
+	/* If it is ours, the watch will tell. */
+	if (x->act == ACT_CREATE && r->status == 409) {
+		x->again = now_ms() + AGAIN_MS;
+		return;
+	}
 	if (r->status == 409 || r->status == 404 || r->away || r->status == 401)
 		x->what = 0;
 	if (r->status == 409 || r->status == 404)
 		return; /* the watch will tell */
 	snprintf(text, sizeof(text), "%s/%s: %.300s", kinds[x->kind].plural, x->name, r->err.text);
-	sync_say(x->all->s, SAY_WRITES, text);
+	sync_say(x->all->s, SAY_WRITES, r->away ? r->err.text : text);
 }
 
 static void on_written(struct call *c, const struct reply *r)
@@ -158,12 +166,17 @@ static void send_write(struct writes *w, const struct action *a)
 	const char *body = body_text(a->body), *version = js_text(was, "metadata.resourceVersion");
 	uint64_t what = fnv1a(fnv1a(FNV1A + a->act, body, strlen(body)), version, strlen(version));
 
-	if (!x || x->call || x->what == what)
+	if (!x || x->call)
 		return;
+	if (x->what == what && (!x->again || now_ms() < x->again)) {
+		sync_touch_at(w->s, x->again ? x->again : UINT64_MAX);
+		return;
+	}
 	x->call = call_of(a);
 	if (!x->call)
 		return;
 	x->what = what;
+	x->again = 0;
 	x->act = a->act;
 	x->call->ctx = x;
 	x->call->done = on_written;

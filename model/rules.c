@@ -225,6 +225,13 @@ static const char *missing_node(const struct device *dev, char buf[static NODES_
 	return buf;
 }
 
+/* A container's nodes are those that its pod was given. */
+static bool is_replugged(const struct device *dev)
+{
+	return device_is_allocated(dev) && key_is_renumbered(&dev->key) && dev->intent.given[0] &&
+	       strcmp(dev->intent.given, dev->facts.nodes);
+}
+
 static bool is_unhealthy(struct device *dev)
 {
 	char doubt[DOUBT_TEXT], node[NODES_TEXT];
@@ -267,6 +274,13 @@ static bool is_unhealthy(struct device *dev)
 			"claimed by %s, but %s is not there, so no guest can open it; check that "
 			"udev or devtmpfs is running",
 			dev->intent.claim, missing_node(dev, node));
+		return true;
+	}
+	if (is_replugged(dev)) {
+		because(dev,
+			"its pod was given %s, and it was plugged in again as %s, which that pod cannot "
+			"open; delete the pod",
+			dev->intent.given, dev->facts.nodes);
 		return true;
 	}
 	return false;

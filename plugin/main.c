@@ -88,9 +88,10 @@ static int parse_options(int argc, char **argv, struct options *ret)
 			fputs(usage, stdout);
 			exit(0);
 		case 'v':
-			puts(VERSION);
+			puts("pcidevfs-plugin " VERSION);
 			exit(0);
 		default:
+			say("see --help");
 			return -EINVAL;
 		}
 	}

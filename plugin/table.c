@@ -7,26 +7,6 @@
 #include "plugin/kubelet/bus.h"
 #include "plugin/kubelet/devices.h"
 
-static void table_begin(void *table)
-{
-	devices_begin(table);
-}
-
-static int table_take(void *table, const char *id, char *pairs)
-{
-	return devices_take(table, id, pairs);
-}
-
-static void table_drop(void *table, const char *id)
-{
-	devices_drop(table, id);
-}
-
-static void table_settle(void *table)
-{
-	devices_settle(table);
-}
-
 static bool table_holders(const void *table, size_t i, char *path, size_t size)
 {
 	const struct devices *t = table;
@@ -43,19 +23,14 @@ static bool table_overtaken(const void *table, const char *lines, uint64_t since
 	return devices_overtaken(table, lines, since);
 }
 
-static void table_clear(void *table)
-{
-	devices_free(table);
-}
-
 const struct mirror_table plugin_table = {
 	.name = "pcidevfs-plugin",
 	.size = sizeof(struct devices),
-	.begin = table_begin,
-	.take = table_take,
-	.drop = table_drop,
-	.settle = table_settle,
+	.begin = devices_begin,
+	.take = devices_take,
+	.drop = devices_drop,
+	.settle = devices_settle,
 	.holders = table_holders,
 	.overtaken = table_overtaken,
-	.clear = table_clear,
+	.clear = devices_free,
 };

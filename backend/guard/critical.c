@@ -25,7 +25,7 @@ void *scan_grow(struct scan *scan, void *rows, size_t n, size_t *cap, size_t siz
 	return grown;
 }
 
-static void guard_add(struct scan *scan, const struct key *dev, enum rank rank, const char *text)
+void scan_need(struct scan *scan, const struct key *dev, enum rank rank, const char *text)
 {
 	struct guard *rows;
 
@@ -50,7 +50,7 @@ static void guard_found(void *ctx, const struct key *dev)
 {
 	const struct reason *reason = ctx;
 
-	guard_add(reason->scan, dev, reason->rank, reason->text);
+	scan_need(reason->scan, dev, reason->rank, reason->text);
 }
 
 bool scan_guard(struct scan *scan, const char *path, enum rank rank, const char *text)
@@ -132,7 +132,7 @@ static const struct {
 static void guard_unknown(struct scan *scan, const struct key *dev)
 {
 	if (sysfs_exists(scan->s, ROOT_SYS, PCI_DEVICES "/%s", dev->name))
-		guard_add(scan, dev, RANK_FUNCTION,
+		scan_need(scan, dev, RANK_FUNCTION,
 			  "its class cannot be read, so it may be what the host runs on");
 }
 
@@ -157,9 +157,9 @@ static void guard_function(struct scan *scan, const struct key *dev)
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
 		if (class >> 8 == classes[i].class)
-			guard_add(scan, dev, RANK_FUNCTION, classes[i].text);
+			scan_need(scan, dev, RANK_FUNCTION, classes[i].text);
 	if (class >> 16 == CLASS_DISPLAY && is_boot_vga(scan, dev))
-		guard_add(scan, dev, RANK_CONSOLE, "it is the boot console's display");
+		scan_need(scan, dev, RANK_CONSOLE, "it is the boot console's display");
 }
 
 static int critical_functions(struct scan *scan)
@@ -206,10 +206,7 @@ static int critical_consoles(struct scan *scan)
 /* ---- the whole */
 
 static int (*const passes[])(struct scan *) = {
-	critical_disks,
-	critical_nics,
-	critical_consoles,
-	critical_functions,
+	critical_disks, critical_nics, critical_consoles, critical_keyboards, critical_functions,
 };
 
 static int by_weight(const void *left, const void *right)

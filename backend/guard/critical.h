@@ -52,6 +52,7 @@ struct chain {
 /* Makes room for one more row. NULL: no memory, which is noted in scan. */
 void *scan_grow(struct scan *scan, void *rows, size_t n, size_t *cap, size_t size);
 
+void scan_need(struct scan *scan, const struct key *dev, enum rank rank, const char *text);
 /* Guards each device that the one at path hangs on (devpath.h). Returns false if there is none. */
 bool scan_guard(struct scan *scan, const char *path, enum rank rank, const char *text);
 /* " through bond0 and br0"; "" for an empty chain. */
@@ -66,5 +67,6 @@ int scan_proc(struct scan *scan, const char *name, char **ret);
 /* The passes. Return 0 or -errno. */
 int critical_disks(struct scan *scan);
 int critical_nics(struct scan *scan);
+int critical_keyboards(struct scan *scan);
 
 #endif

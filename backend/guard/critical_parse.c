@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "pcidevfs/util.h"
@@ -213,6 +214,39 @@ bool console_next(char **text, char **ret_name)
 			continue;
 		*ret_name = words[0];
 		return true;
+	}
+	return false;
+}
+
+/* Escape, the digits, Q to S: what udev calls a keyboard. The lowest keys are in the last word. */
+static bool is_keyboard(const char *keys)
+{
+	const char *last = strrchr(keys, ' ');
+	uint64_t word = strtoull(last ? last + 1 : keys, NULL, 16);
+
+	return (word & 0xfffffffe) == 0xfffffffe;
+}
+
+/* A paragraph for each: "S: Sysfs=/devices/...", "H: Handlers=sysrq kbd event0", "B: KEY=7 ff80".
+ * The kernel makes newlines of no name. */
+bool keyboard_next(char **text, char **ret_path)
+{
+	bool handled = false;
+	char *path = NULL, *line;
+
+	while ((line = next_line(text))) {
+		if (!strncmp(line, "I: ", 3)) {
+			handled = false;
+			path = NULL;
+		} else if (!strncmp(line, "S: Sysfs=/", 10)) {
+			path = line + 10;
+		} else if (!strncmp(line, "H: Handlers=", 12)) {
+			handled = strstr(line + 11, "kbd ") != NULL;
+		} else if (!strncmp(line, "B: KEY=", 7) && path && handled &&
+			   is_keyboard(line + 7)) {
+			*ret_path = path;
+			return true;
+		}
 	}
 	return false;
 }

@@ -8,6 +8,7 @@
 #include "pcidevfs/device.h"
 #include "pcidevfs/io.h"
 #include "pcidevfs/model.h"
+#include "pcidevfs/pci.h"
 #include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
 #include "backend/pci/serials.h"
@@ -124,16 +125,20 @@ void guard_want(struct backend *b, enum guard guard, const struct key *key)
 	want(&b->guards, guard, key, true);
 }
 
-void guard_want_critical(struct backend *b, const struct key *function)
+void guard_want_critical(struct backend *b, const char *function)
 {
 	const struct device *usb[GROUP_MAX];
+	struct pci_addr addr;
+	struct key key;
+	bool one = pci_addr_parse(function, &addr) && addr.domain <= UINT16_MAX &&
+		   key_make(BUS_PCI, function, &key);
 	size_t n;
 
-	guard_want(b, GUARD_CRITICAL, function);
-	if (!function)
+	guard_want(b, GUARD_CRITICAL, one ? &key : NULL);
+	if (!one)
 		return;
 	model_lock(b->model);
-	n = model_children(b->model, function, BUS_USB, usb, GROUP_MAX);
+	n = model_children(b->model, &key, BUS_USB, usb, GROUP_MAX);
 	for (size_t i = 0; i < n && i < GROUP_MAX; i++)
 		guard_want(b, GUARD_CRITICAL, &usb[i]->key);
 	model_unlock(b->model);
@@ -250,7 +255,10 @@ static void put_off_busy(struct backend *b, enum guard guard, struct question *q
 		/* A stuck device may stay so for days. */
 		bool busy = dev && dev->busy[0] && !dev->stuck[0];
 
-		*(busy ? &later.devs[later.n++] : &q->devs[n++]) = q->devs[i];
+		if (busy)
+			later.devs[later.n++] = q->devs[i];
+		else if (guard != GUARD_HOLDERS || !dev || guard_may_find_holders(dev))
+			q->devs[n++] = q->devs[i];
 	}
 	model_unlock(b->model);
 	if (q->all)

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include "pcidevfs/holders.h"
 #include "pcidevfs/key.h"
 
 struct statx;
@@ -126,6 +127,40 @@ bool hold_tables_own(const struct sysfs *s);
 int hold_tables_has(struct hold_tables *t, pid_t tid);
 int hold_add_pid(pid_t **pids, size_t *n, size_t *cap, pid_t pid);
 
+/* ---- hold_procs.c: processes, and those of the daemon */
+
+/* Since Linux 6.2; before that 0. 1: it cannot be told. */
+off_t hold_count_files(const struct sysfs *s, pid_t pid);
+size_t hold_count_threads(const struct sysfs *s, pid_t pid);
+int hold_is_refused(int error);
+bool hold_is_kernel(const struct sysfs *s, pid_t pid);
+/* Does this thread of ours wait for nothing? */
+bool hold_is_running(pid_t tid);
+
+#define HOLD_HELPERS 64
+
+struct hold_own {
+	struct hold_asker asker;
+	bool valid; /* false: nobody is skipped */
+	pid_t helpers[HOLD_HELPERS + 3];
+	size_t n;
+};
+
+enum hold_part {
+	HOLD_ALL_OF_IT, /* no process of ours, or nobody knows */
+	HOLD_OUTPUTS,	/* of the rest we have opened all ourselves */
+	HOLD_NOTHING,
+};
+
+/* Before a walk. */
+void hold_own_open(struct hold_own *own, const struct sysfs *s, const struct hold_asker *asker);
+/* How much of this process must be read? */
+enum hold_part hold_own_part(const struct hold_own *own, pid_t pid);
+/* After a walk: then hold_own_left() gives one by one the pids that were skipped and may have been
+ * another's meanwhile; 0: no more. */
+void hold_own_check(struct hold_own *own, const struct sysfs *s);
+pid_t hold_own_left(struct hold_own *own);
+
 /* ---- hold_walk.c: the processes */
 
 struct hold {
@@ -149,7 +184,8 @@ struct hold_found {
 
 int hold_add(struct hold_found *found, const struct key *dev, pid_t pid, bool unsure);
 /* Returns 0 or -errno. */
-int hold_walk(const struct sysfs *s, struct hold_nodes *nodes, struct hold_found *ret);
+int hold_walk(const struct sysfs *s, const struct hold_asker *asker, struct hold_nodes *nodes,
+	      struct hold_found *ret);
 void hold_found_free(struct hold_found *found);
 
 #endif

@@ -38,6 +38,8 @@ struct walk {
 	bool counted; /* proc tells how many files a process has open */
 	bool has_kcmp;
 	struct hold_tables tables;
+	struct hold_own own;
+	pid_t kernel; /* a thread of the kernel, 0 none yet: all of them share one table, an empty one */
 	/* The process that is read now. */
 	pid_t pid;
 	struct hold_user *user;
@@ -73,21 +75,6 @@ static bool leave(struct walk *w, uint64_t call)
 	return atomic_compare_exchange_strong(&w->calls, &call, call + 1);
 }
 
-static bool is_running(pid_t tid)
-{
-	char path[64], text[256];
-	_close_ int fd = -1;
-	const char *state;
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-	text[n > 0 ? n : 0] = '\0';
-	state = strrchr(text, ')');
-	return state && state[1] == ' ' && state[2] == 'R';
-}
-
 static int note_unknown(struct walk *w)
 {
 	struct hold_found *f = w->found;
@@ -98,27 +85,9 @@ static int note_unknown(struct walk *w)
 	return hold_add_pid(&f->unknown, &f->n_listed, &f->cap_unknown, w->pid);
 }
 
-/* 1: access is denied, which is reported. A vanished process, or one that is not a process or link,
- * holds nothing. Other errors, for example lack of descriptors, leave the holders unknown. */
-static int is_refused(int error)
-{
-	switch (error) {
-	case EACCES:
-	case EPERM:
-		return 1;
-	case ENOENT:
-	case ESRCH:
-	case ENOTDIR:
-	case EINVAL:
-		return 0;
-	default:
-		return -error;
-	}
-}
-
 static int note_refused(struct walk *w, int error)
 {
-	int rc = is_refused(error);
+	int rc = hold_is_refused(error);
 
 	w->refused |= rc > 0;
 	return rc < 0 ? rc : 0;
@@ -308,24 +277,6 @@ static int visit_threads(struct walk *w, struct table *t)
 
 /* ---- one process */
 
-/* Since 6.2 this is the directory's size, before that 0. Kernel threads, half of all processes,
- * have no files: two calls each instead of seven. Unknown counts as some. */
-static off_t count_files(const struct walk *w, const char *path)
-{
-	struct stat st;
-
-	return fstatat(w->s->fd[ROOT_PROC], path, &st, 0) ? 1 : st.st_size;
-}
-
-static size_t count_threads(const struct walk *w, pid_t pid)
-{
-	char path[32];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "%d/task", (int)pid);
-	return fstatat(w->s->fd[ROOT_PROC], path, &st, 0) || st.st_nlink < 2 ? 1 : st.st_nlink - 2;
-}
-
 /* Any process can look like root's by not being dumpable. If that costs much, status is read. */
 static struct hold_user *user_of(struct walk *w, pid_t pid)
 {
@@ -341,22 +292,53 @@ static struct hold_user *user_of(struct walk *w, pid_t pid)
 	return user;
 }
 
-static int visit_process(struct walk *w, pid_t pid)
+static void begin_process(struct walk *w, struct table *t, pid_t pid, struct hold_user *user)
 {
-	struct table t = { .w = w, .left = HOLD_PROCESS };
-	size_t threads = count_threads(w, pid);
-	char path[32];
-	off_t files;
+	*t = (struct table){ .w = w, .left = HOLD_PROCESS };
+	snprintf(t->path, sizeof(t->path), "%d", (int)pid);
+	w->pid = pid;
+	w->user = user;
+	w->refused = w->unknown = w->vfio = w->anonymous = false;
+}
+
+/* Of the daemon: what it was started with. */
+static int visit_outputs(struct walk *w, pid_t pid)
+{
+	static const char *const names[] = { "0", "1", "2" };
+	_closedir_ DIR *dir = sysfs_dir(w->s, ROOT_PROC, "%d/fd", (int)pid);
+	struct table t;
 	int rc = 0;
 
-	snprintf(t.path, sizeof(t.path), "%d", (int)pid);
-	snprintf(path, sizeof(path), "%d/fd", (int)pid);
-	files = count_files(w, path);
-	if (w->counted && !files && threads <= 1)
-		return 0;
+	begin_process(w, &t, pid, hold_user(&w->budget, 0));
+	t.fd = dir ? dirfd(dir) : -1;
+	for (size_t i = 0; i < ARRAY_SIZE(names) && dir && !rc; i++)
+		rc = visit_descriptor(&t, names[i]);
+	return rc;
+}
+
+/* Most processes are threads of the kernel: two calls are much for each. */
+static int visit_process(struct walk *w, pid_t pid)
+{
+	struct table t;
+	size_t threads;
+	off_t files;
+	int rc = 1;
+
 	w->pid = pid;
-	w->user = user_of(w, pid);
-	w->refused = w->unknown = w->vfio = w->anonymous = false;
+	w->user = NULL;
+	if (w->kernel)
+		rc = compare_tables(w, pid, w->kernel);
+	if (rc == LEFT || !rc)
+		return rc;
+	threads = hold_count_threads(w->s, pid);
+	files = hold_count_files(w->s, pid);
+	if (w->counted && !files && threads <= 1) {
+		if (w->has_kcmp && !w->kernel && hold_is_kernel(w->s, pid))
+			w->kernel = pid;
+		return 0;
+	}
+	rc = 0;
+	begin_process(w, &t, pid, user_of(w, pid));
 	if (w->has_kcmp && (!w->counted || files >= SHARED_MIN || threads > 1))
 		rc = hold_tables_has(&w->tables, pid);
 	if (!rc)
@@ -375,17 +357,32 @@ static int visit_process(struct walk *w, pid_t pid)
 
 /* ---- all of them */
 
+static int visit_listed(struct walk *w, pid_t pid)
+{
+	enum hold_part part = hold_own_part(&w->own, pid);
+
+	if (part == HOLD_NOTHING)
+		return 0;
+	return part == HOLD_OUTPUTS ? visit_outputs(w, pid) : visit_process(w, pid);
+}
+
 static int visit_processes(struct walk *w)
 {
 	struct dirent *e;
 	uint64_t pid;
+	pid_t left;
 	int rc = 0;
 
 	while (!rc && (errno = 0, e = readdir(w->procs)))
 		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' &&
 		    !parse_u64(e->d_name, INT32_MAX, &pid))
-			rc = visit_process(w, (pid_t)pid);
-	return rc ? rc : -errno;
+			rc = visit_listed(w, (pid_t)pid);
+	rc = rc ? rc : -errno;
+	if (!rc)
+		hold_own_check(&w->own, w->s);
+	while (!rc && (left = hold_own_left(&w->own)))
+		rc = visit_process(w, left);
+	return rc;
 }
 
 /* The last user frees it, which may be an abandoned thread. */
@@ -433,7 +430,7 @@ static int wait_for(struct walk *w)
 		over = w->over;
 		pthread_mutex_unlock(&w->lock);
 		now = atomic_load(&w->calls);
-		if (!over && now % 2 && now == call && !is_running(atomic_load(&w->tid)) &&
+		if (!over && now % 2 && now == call && !hold_is_running(atomic_load(&w->tid)) &&
 		    leave(w, call))
 			return LEFT;
 		call = now;
@@ -461,6 +458,7 @@ static int walk_all(struct walk *w)
 		}
 		pthread_detach(thread);
 		w->found->hangs = true;
+		w->user = w->user ? w->user : user_of(w, w->pid);
 		hold_charge(&w->budget, w->user, HOLD_HANG);
 		if (note_unknown(w))
 			return -ENOMEM;
@@ -468,7 +466,8 @@ static int walk_all(struct walk *w)
 	return rc;
 }
 
-int hold_walk(const struct sysfs *s, struct hold_nodes *nodes, struct hold_found *ret)
+int hold_walk(const struct sysfs *s, const struct hold_asker *asker, struct hold_nodes *nodes,
+	      struct hold_found *ret)
 {
 	struct walk *w = calloc(1, sizeof(*w));
 	struct stat st;
@@ -484,6 +483,8 @@ int hold_walk(const struct sysfs *s, struct hold_nodes *nodes, struct hold_found
 	rc = w->procs ? 0 : -errno;
 	w->real = hold_tables_own(s);
 	w->has_kcmp = w->real && !syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILES, 0, 0);
+	if (w->real && asker)
+		hold_own_open(&w->own, s, asker);
 	w->counted = !fstatat(s->fd[ROOT_PROC], "self/fd", &st, 0) && st.st_size;
 	rc = rc ? rc : walk_all(w);
 	closedirp(&w->procs);

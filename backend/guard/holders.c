@@ -21,6 +21,7 @@
 
 struct search {
 	const struct sysfs *s;
+	const struct hold_asker *asker;
 	const char *only; /* devices it is about, NULL all: devpath.h */
 	struct hold_nodes nodes;
 	struct hold_found found;
@@ -201,7 +202,7 @@ static int look(struct search *search)
 	struct hold_found *found = &search->found;
 	int rc = hold_nodes_open(&search->nodes, search->s, search->only);
 
-	rc = rc ? rc : hold_walk(search->s, &search->nodes, found);
+	rc = rc ? rc : hold_walk(search->s, search->asker, &search->nodes, found);
 	if (!rc && found->n_anonymous)
 		blame_anonymous(search);
 	if (!rc && !search->error && found->n_listed)
@@ -209,9 +210,10 @@ static int look(struct search *search)
 	return rc ? rc : search->error ? search->error : search->nodes.error;
 }
 
-int holders_scan(const struct sysfs *s, const char *only, struct out *ret)
+int holders_scan(const struct sysfs *s, const struct hold_asker *asker, const char *only,
+		 struct out *ret)
 {
-	struct search search = { .s = s, .only = only };
+	struct search search = { .s = s, .asker = asker, .only = only };
 	int rc = look(&search);
 
 	if (!rc)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* USB devices: their bus (usb.c), names (usb_names.c), claim (usb_claim.c) and its steps
- * (usb_steps.c). */
+ * (usb_steps.c), the owner of the node (usb_node.c). */
 #ifndef BACKEND_USB_H
 #define BACKEND_USB_H
 
@@ -13,6 +13,7 @@
 struct backend;
 struct bus_ops;
 struct err;
+struct intent;
 struct sysfs;
 struct uevent;
 
@@ -24,9 +25,10 @@ struct uevent;
 extern const struct bus_ops usb_bus;
 
 struct usb_interface {
-	char number[8]; /* as the kernel has it behind the colon: "1.0", configuration and interface */
+	char number
+		[8]; /* as the kernel has it behind the colon: "1.0", configuration and interface */
 	uint32_t class_code;
-	char driver[DRIVER_NAME]; /* "" none */
+	char driver[DRIVER_NAME]; /* of the host; "" none, or usbfs, whose users are holders */
 };
 
 /* Reads the interfaces of a device, in order. Returns how many. Takes no device lock. */
@@ -45,8 +47,14 @@ void usb_names(const char *path, const struct facts *f, struct names *ret);
 
 /* Sets the owner of a claimed device's node: claim_ops.give_nodes. */
 int usb_give_nodes(struct backend *b, const struct key *dev, struct err *err);
+/* Who gets the node of a claimed device: a value of usb_own. Pure. */
+const char *usb_node_goes_to(const struct intent *w, const char *nodes);
+/* Did it get another owner than the one that it came with, as far as is known? Pure. */
+bool usb_node_was_given(const struct intent *w);
 
-/* Values: "<interface> <driver>"; usb_probe, the interface alone; usb_rest and usb_own, "". */
+/* Values: "<interface> <driver>"; usb_rest and usb_probe, which are about all interfaces, "";
+ * usb_own, to whom: USB_NODE_BACK for whoever had it before. */
 extern const struct verb usb_unbind, usb_rest, usb_bind, usb_probe, usb_own;
+#define USB_NODE_BACK "former"
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The claim of USB devices: their interfaces are taken from the host's drivers, so that whoever opens
- * the node can have them. Never by `authorized`, which would keep a VMM out too. */
+/* The claim of USB devices: their interfaces are taken from the host's drivers, so that whoever
+ * opens the node can have them. Never by `authorized`, which would keep a VMM out too. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,10 +38,11 @@ static int refuse_controller(struct model *m, const struct device *dev, struct e
 
 	if (c)
 		device_claim(c, claim);
-	return claim[0] ? fail(err, EBUSY,
-			       "%s hangs on %s, which is claimed by %s; write none to its claim first",
-			       dev->key.name, c->key.name, claim)
-			: 0;
+	return claim[0]
+		       ? fail(err, EBUSY,
+			      "%s hangs on %s, which is claimed by %s; write none to its claim first",
+			      dev->key.name, c->key.name, claim)
+		       : 0;
 }
 
 static int refuse_claim(struct model *m, const struct device *dev, const struct request *request,
@@ -77,8 +78,9 @@ static int plan_unbind(const struct device *dev, const struct request *request, 
 
 	while (!rc && usb_interface_next(&text, &u)) {
 		snprintf(value, sizeof(value), "%s %s", u.number, u.driver);
-		if (usb_is_host(u.driver))
-			rc = plan_step_forced(plan, &usb_unbind, &dev->key, value, request->force, err);
+		if (u.driver[0])
+			rc = plan_step_forced(plan, &usb_unbind, &dev->key, value, request->force,
+					      err);
 	}
 	if (!rc && *text) /* more than the record has room for */
 		rc = plan_step_forced(plan, &usb_rest, &dev->key, "", request->force, err);
@@ -90,22 +92,27 @@ static void former_name(const struct usb_interface *u, char name[static FORMER_N
 	snprintf(name, FORMER_NAME, "i%.*s", 6, strchr(u->number, '.') + 1);
 }
 
+/* Each to the driver that it had. A driver of several interfaces may take only the first of them,
+ * which need not be the lowest (cdc-acm), and another driver might take the others; so the kernel
+ * chooses for what is left only at the end. */
 static int plan_bind(const struct device *dev, struct plan *plan, struct err *err)
 {
 	const char *text = dev->facts.interfaces;
 	char value[STEP_VALUE], name[FORMER_NAME], former[DRIVER_NAME];
 	struct usb_interface u;
+	bool rest = false;
 	int rc = 0;
 
 	while (!rc && usb_interface_next(&text, &u)) {
 		if (u.driver[0])
 			continue;
+		rest = true;
 		former_name(&u, name);
 		former_get(dev->intent.former, name, former, sizeof(former));
-		snprintf(value, sizeof(value), "%s%s%s", u.number, former[0] ? " " : "", former);
-		rc = plan_step(plan, former[0] ? &usb_bind : &usb_probe, &dev->key, value, err);
+		snprintf(value, sizeof(value), "%s %s", u.number, former);
+		rc = former[0] ? plan_step(plan, &usb_bind, &dev->key, value, err) : 0;
 	}
-	return rc;
+	return !rc && (rest || *text) ? plan_step(plan, &usb_probe, &dev->key, "", err) : rc;
 }
 
 static bool is_ours(const struct device *dev)
@@ -121,10 +128,15 @@ static int plan_release(const struct device *dev, const struct request *request,
 	if (!rc && dev->facts.use == USE_GUEST && is_ours(dev))
 		rc = refuse_holder("", dev, err);
 	rc = rc ? rc : refuse_given(dev, err);
-	return rc || !is_ours(dev) ? rc : plan_bind(dev, plan, err);
+	if (rc || !is_ours(dev))
+		return rc;
+	if (usb_node_was_given(&dev->intent))
+		rc = plan_step(plan, &usb_own, &dev->key, USB_NODE_BACK, err);
+	return rc ? rc : plan_bind(dev, plan, err);
 }
 
-static int expand(struct model *m, const struct request *request, struct plan *plan, struct err *err)
+static int expand(struct model *m, const struct request *request, struct plan *plan,
+		  struct err *err)
 {
 	const struct device *dev;
 	int rc = find(m, request, &dev, err);
@@ -135,12 +147,28 @@ static int expand(struct model *m, const struct request *request, struct plan *p
 		return rc;
 	if (!request->value[0])
 		return plan_release(dev, request, plan, err);
-	held = !strcmp(dev->intent.claim, request->value) && dev->facts.use == USE_GUEST;
+	held = !strcmp(dev->intent.claim, request->value) && dev->facts.use == USE_GUEST &&
+	       !dev->stuck[0];
 	rc = held ? 0 : refuse_claim(m, dev, request, err);
 	rc = rc || held ? rc : plan_unbind(dev, request, plan, err);
-	if (rc || held || !dev->intent.owned)
+	if (rc || held || !usb_node_was_given(&dev->intent))
 		return rc;
-	return plan_step(plan, &usb_own, &dev->key, "", err);
+	return plan_step(plan, &usb_own, &dev->key,
+			 usb_node_goes_to(&dev->intent, dev->facts.nodes), err);
+}
+
+/* kubelet's pods open the node as the user of VMs. */
+static int allocate(const struct device *dev, const struct request *request, struct plan *plan,
+		    struct err *err)
+{
+	struct intent next = dev->intent;
+
+	if (!strcmp(request->value, "pending"))
+		STR_COPY(next.given, dev->facts.nodes);
+	else if (!next.allocated[0] == !request->value[0])
+		return 0;
+	STR_COPY(next.allocated, request->value);
+	return plan_step(plan, &usb_own, &dev->key, usb_node_goes_to(&next, dev->facts.nodes), err);
 }
 
 /* Notes which driver had each interface. What does not fit is given to the kernel's choice. */
@@ -161,7 +189,7 @@ static int prepare(struct model *m, const struct request *request, struct err *e
 	for (text = dev->facts.interfaces; usb_interface_next(&text, &u);) {
 		former_name(&u, name);
 		former_get(w->former, name, known, sizeof(known));
-		if (usb_is_host(u.driver) && !known[0])
+		if (u.driver[0] && !known[0])
 			former_set(w->former, name, u.driver);
 	}
 	w->former_known = true;
@@ -212,6 +240,7 @@ const struct claim_ops usb_claim = {
 	.expand = expand,
 	.prepare = prepare,
 	.settle = settle,
+	.allocate = allocate,
 	.refuse = refuse,
 	.give_nodes = usb_give_nodes,
 };

@@ -2,18 +2,14 @@
 /* Writes that take interfaces from their drivers and give them back. Each may wait for a device
  * lock: helpers do them. */
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "backend/bus.h"
 #include "backend/internal.h"
 #include "backend/use.h"
-#include "pcidevfs/confine.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
@@ -94,11 +90,12 @@ static int give(struct backend *b, const char *name, const char *driver, struct 
 
 	if (has_driver(b, name)) /* another interface's bind took it along, or it was never taken */
 		return 0;
-	rc = driver[0] ? write_driver(b, name, driver, "bind", step, ms) : -ENODEV;
-	/* That driver was unloaded, or does not want it any more: another one may. */
-	if (rc == -ENOENT || rc == -ENODEV)
-		rc = step_write(b, "bus/usb/drivers_probe", name, ms, step);
+	rc = driver[0] ? write_driver(b, name, driver, "bind", step, ms)
+		       : step_write(b, "bus/usb/drivers_probe", name, ms, step);
 	if (!rc || (rc == -EBUSY && has_driver(b, name)))
+		return 0;
+	/* That driver was unloaded, or wants another interface of it first. */
+	if (driver[0] && (rc == -ENOENT || rc == -ENODEV) && bus_shows(b, &step->dev))
 		return 0;
 	return explain(b, step, "bind", name, driver, rc, ms, err);
 }
@@ -136,7 +133,7 @@ static int each_interface(struct backend *b, bool gives, struct step *step, unsi
 		snprintf(name, sizeof(name), "%.47s:%.7s", step->dev.name, v[i].number);
 		if (gives)
 			rc = give(b, name, "", step, ms, err);
-		else if (usb_is_host(v[i].driver))
+		else if (v[i].driver[0])
 			rc = take(b, name, v[i].driver, step, ms, err);
 	}
 	return rc;
@@ -148,7 +145,7 @@ static int rest_run(void *backend, struct step *step, unsigned int ms, struct er
 	return each_interface(backend, false, step, ms, err);
 }
 
-static int rest_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int probe_run(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
 	return each_interface(backend, true, step, ms, err);
 }
@@ -163,6 +160,18 @@ static int bind_run(void *backend, struct step *step, unsigned int ms, struct er
 }
 
 /* In an undo, which nobody has checked: the host may use the device by now. */
+static int refuse_undo(struct backend *b, const struct step *step, struct err *err)
+{
+	int rc = backend_guard(b, &step->dev, err);
+
+	if (rc)
+		return rc;
+	model_lock(b->model);
+	rc = refuse_step(b->model, step, err);
+	model_unlock(b->model);
+	return rc;
+}
+
 static int bind_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
 	char name[NAME_SIZE], driver[DRIVER_NAME], now[DRIVER_NAME];
@@ -174,97 +183,15 @@ static int bind_undo(void *backend, struct step *step, unsigned int ms, struct e
 	driver_now(b, name, now);
 	if (!usb_is_host(now))
 		return 0;
-	rc = backend_guard(b, &step->dev, err);
-	if (rc)
-		return rc;
-	model_lock(b->model);
-	rc = refuse_step(b->model, step, err);
-	model_unlock(b->model);
+	rc = refuse_undo(b, step, err);
 	return rc ? rc : take(b, name, now, step, ms, err);
 }
 
-/* ---- the node */
-
-/* As long as a pod has it the node is the pod's user's: backend/allocation.c. */
-static int own_node(struct backend *b, const char *node, uid_t uid, gid_t gid, struct err *err)
+static int probe_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
-	const char *path = node + strlen("/dev/");
-	int rc;
+	int rc = refuse_undo(backend, step, err);
 
-	if (strncmp(node, "/dev/bus/usb/", 13))
-		return 0;
-	if (!fchownat(b->sys.fd[ROOT_DEV], path, uid, gid, AT_SYMLINK_NOFOLLOW) || errno == ENOENT)
-		return 0;
-	rc = -errno;
-	fail(err, -rc, "%s cannot be given to user %u: %s", node, (unsigned int)uid, strerror(-rc));
-	confine_tell(confine_lacks(CAP(CHOWN)), rc, err);
-	return rc;
-}
-
-static bool node_of(struct backend *b, const struct key *key, char node[static NODES_TEXT],
-		    uid_t *ret_uid, gid_t *ret_gid)
-{
-	const struct device *dev;
-
-	model_lock(b->model);
-	dev = model_find(b->model, key);
-	if (dev) {
-		str_copy(node, NODES_TEXT, dev->facts.nodes);
-		*ret_uid = dev->intent.uid;
-		*ret_gid = dev->intent.gid;
-	}
-	model_unlock(b->model);
-	return dev && node[0];
-}
-
-int usb_give_nodes(struct backend *b, const struct key *dev, struct err *err)
-{
-	char node[NODES_TEXT];
-	uid_t uid;
-	gid_t gid;
-	int rc;
-
-	pthread_mutex_lock(&b->owning);
-	rc = node_of(b, dev, node, &uid, &gid) ? own_node(b, node, uid, gid, err) : 0;
-	pthread_mutex_unlock(&b->owning);
-	return rc;
-}
-
-/* former: "<uid>:<gid>" of before */
-static int own_run(void *backend, struct step *step, unsigned int ms, struct err *err)
-{
-	struct backend *b = backend;
-	char node[NODES_TEXT];
-	struct stat st;
-	uid_t uid;
-	gid_t gid;
-
-	(void)ms;
-	step->recorded = true;
-	if (!node_of(b, &step->dev, node, &uid, &gid))
-		return 0;
-	if (!fstatat(b->sys.fd[ROOT_DEV], node + strlen("/dev/"), &st, AT_SYMLINK_NOFOLLOW))
-		snprintf(step->former, sizeof(step->former), "%u:%u", st.st_uid, st.st_gid);
-	return usb_give_nodes(b, &step->dev, err);
-}
-
-static int own_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
-{
-	struct backend *b = backend;
-	unsigned int owner[2];
-	char node[NODES_TEXT];
-	uid_t uid;
-	gid_t gid;
-	int rc;
-
-	(void)ms;
-	if (sscanf(step->former, "%u:%u", &owner[0], &owner[1]) != 2 ||
-	    !node_of(b, &step->dev, node, &uid, &gid))
-		return 0;
-	pthread_mutex_lock(&b->owning);
-	rc = own_node(b, node, owner[0], owner[1], err);
-	pthread_mutex_unlock(&b->owning);
-	return rc;
+	return rc ? rc : rest_run(backend, step, ms, err);
 }
 
 const struct verb usb_unbind = { .of = "usb",
@@ -278,18 +205,12 @@ const struct verb usb_rest = { .of = "usb",
 			       .deadline_ms = UNBIND_MS,
 			       .refuse = refuse_step,
 			       .run = rest_run,
-			       .undo = rest_undo };
+			       .undo = probe_run };
 const struct verb usb_bind = {
 	.of = "usb", .name = "bind", .deadline_ms = BIND_MS, .run = bind_run, .undo = bind_undo
 };
 const struct verb usb_probe = { .of = "usb",
 				.name = "drivers_probe",
 				.deadline_ms = BIND_MS,
-				.run = bind_run,
-				.undo = bind_undo };
-const struct verb usb_own = { .of = "usb",
-			      .name = "own_node",
-			      .deadline_ms = BIND_MS,
-			      .records = true,
-			      .run = own_run,
-			      .undo = own_undo };
+				.run = probe_run,
+				.undo = probe_undo };

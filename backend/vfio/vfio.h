@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "pcidevfs/backend.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/plan.h"
 
@@ -47,10 +48,6 @@ struct vfio_group {
 /* -EOPNOTSUPP: the group has more members than an operation can handle. */
 int vfio_find_group(struct model *m, const struct device *dev, struct vfio_group *ret,
 		    struct err *err);
-struct node_owner {
-	uid_t uid;
-	gid_t gid;
-};
 /* Who gets these members' nodes: the owner of their claim files, or root if they differ. False: no
  * claim file was given away, and the nodes stay as the kernel made them. */
 bool vfio_owner(const struct vfio_group *g, struct node_owner *ret);

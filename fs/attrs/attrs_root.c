@@ -19,12 +19,13 @@ static void readme_show(const struct subject *s, struct out *o)
 	out_printf(
 		o, "%s",
 		"A write was refused? Read last_error in the same directory: it says why, and the way out.\n"
-		"  cat devices/0000:08:00.0/last_error        log has all past writes\n"
+		"  cat devices/0000:08:00.0/last_error        log has the last writes\n"
 		"\n"
-		"This tree shows every PCI function of this machine, and changes them by plain writes.\n"
+		"This tree shows every PCI function and USB device of this machine, and changes them by\n"
+		"plain writes.\n"
 		"  cat overview                               all of them in one table: watch cat overview\n"
-		"  ls devices                                 all functions by address\n"
-		"  ls -l gpus nics vfs iommu_groups           the same by what they are\n"
+		"  ls devices                                 all PCI functions by address\n"
+		"  ls -l gpus vgpus nics vfs usb iommu_groups the same by what they are\n"
 		"  grep -d skip . devices/0000:08:00.0/*      one function: facts, state, reason\n"
 		"  grep . devices/*/claimable                 what can be given away, and why the others cannot\n"
 		"  echo alice > devices/0000:08:00.0/claim    take it, with its IOMMU group, for a VM\n"
@@ -34,8 +35,9 @@ static void readme_show(const struct subject *s, struct out *o)
 		"  echo claim alice > devices/0000:08:00.0/plan; cat devices/0000:08:00.0/plan\n"
 		"                                             what that would do, without doing it\n"
 		"Several at once, all or nothing: ctl takes lines ADDRESS/FILE VALUE, then commit.\n"
-		"What was asked is kept over reboots: intents shows it. chown of all files in a\n"
-		"device's directory lets a user claim it.\n"
+		"What was asked is kept over reboots: intents shows it; journalctl -u pcidevfsd has what\n"
+		"was changed and refused since then. chown of all files in a device's directory, and of\n"
+		"those of its IOMMU group, lets a user claim it.\n"
 		"\n"
 		"state is one word, reason the sentence behind it; host_critical says what the host needs.\n"
 		"inventory is everything in one read, events the last changes, events_pipe the same as\n"
@@ -99,8 +101,9 @@ static const struct attr root_rows[] = {
 	{ RO("version", 3, version_show), .flags = ATTR_CONST,
 	  .help = "version of the program that mounted it" },
 	{ RO("overview", 13, overview_show), .bits = CH_ANY, .flags = ATTR_WORK | ATTR_SNAPSHOT,
-	  .help = "for people: a table of all devices, sorted by address; long names lose their middle. "
-		  "No line has more than 120 characters, so `watch cat overview` is a dashboard" },
+	  .help = "for people: a table of all devices, sorted by address, and of claimed ones that are "
+		  "gone, with their intent's state; long names lose their middle. No line has more "
+		  "than 120 characters, so `watch cat overview` is a dashboard" },
 	{ RO("inventory", 4, inventory_show), .bits = CH_ANY, .flags = ATTR_WORK | ATTR_SNAPSHOT,
 	  .help = "all devices in one read, sorted by id: a head line, then a line each: ID key=value ..." },
 	{ ROW("events", 5, 0444), .bits = CH_ANY, .ring = events_ring,
@@ -110,7 +113,8 @@ static const struct attr root_rows[] = {
 		  "action=lost: read inventory again" },
 	{ ROW("log", 7, 0444), .bits = CH_LOG, .ring = log_ring,
 	  .help = "the last writes and their verdicts: seq= time= id= file= value= pid= uid= comm= "
-		  "result= text=; value=? if the value is not known; force=1 if ctl's force was "
+		  "result= text=; value=? if the value is not known; file=owner.FILE value=UID:GID:MODE "
+		  "for chown and chmod; comm=pcidevfsd-restore: a stored intent was applied; force=1 if ctl's force was "
 		  "given for it; opener= the user who opened the file and whose rights counted, if "
 		  "not the writer; again= how often: a user's 1st, 10th and 100th equal refusal is "
 		  "logged; skipped= lines dropped beyond that user's share" },

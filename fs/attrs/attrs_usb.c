@@ -60,7 +60,7 @@ static const struct attr rows[] = {
 	{ RO("interfaces", 84, interfaces_show), .bits = CH_FACT(interfaces), .caps = CAP_USB,
 	  .help = "a line for each interface: configuration and number, class, driver or -; the last "
 		  "line is ... where there are more than fit" },
-	{ LINK("controller", 85, controller_show), .bits = CH_PARENT, .caps = CAP_HOSTED,
+	{ KEY_LINK("controller", 85, controller_show), .bits = CH_PARENT, .caps = CAP_HOSTED,
 	  .help = "the PCI function that it hangs on" },
 	{ LINK("parent", 86, parent_show), .bits = CH_IDENTITY, .caps = CAP_PORT,
 	  .help = "the hub that it is plugged into" },

@@ -5,6 +5,7 @@
 
 #include "fs/internal.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/pair.h"
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 #include "rows.h"
@@ -74,6 +75,44 @@ static int profile_store(const struct subject *s, const char *text, struct reque
 static void profiles_show(const struct subject *s, struct out *o)
 {
 	out_room(s, offsetof(struct facts, profiles), o);
+}
+
+/* Of a line of profiles its name and id, if it is available. */
+static void print_available(char *line, struct out *o)
+{
+	const char *name = "", *id = "";
+	int64_t n = 0;
+	struct pair p;
+
+	while (pair_next(&line, &p) == 1) {
+		if (!strcmp(p.key, "name"))
+			name = p.value;
+		if (!strcmp(p.key, "id"))
+			id = p.value;
+		if (!strcmp(p.key, "available") && parse_i64(p.value, 0, INT32_MAX, &n))
+			n = 0;
+	}
+	if (!n || !*name)
+		return;
+	out_pair(o, "name", name);
+	out_pair(o, "id", id);
+	out_put(o, "\n", 1);
+}
+
+static void available_show(const struct subject *s, struct out *o)
+{
+	struct out all = { 0 };
+	size_t before = o->len;
+	char *save = NULL;
+
+	profiles_show(s, &all);
+	for (char *line = all.data ? strtok_r(all.data, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save))
+		print_available(line, o);
+	o->failed |= all.failed;
+	out_free(&all);
+	if (o->len == before)
+		out_printf(o, "none\n");
 }
 
 static void profile_id_show(const struct subject *s, struct out *o)
@@ -192,6 +231,8 @@ static const struct attr rows[] = {
 	{ RO("profiles", 52, profiles_show), .bits = CH_PROFILES, .caps = CAP_TYPES,
 	  .help = "a line for each vGPU type that the card is known to have: name, id, how many are "
 		  "available now, max, framebuffer_mib, and the reason why none is available" },
+	{ KEY_RO("profiles_available", 61, available_show), .bits = CH_PROFILES, .caps = CAP_VGPU,
+	  .help = "a line for each of the profiles that it can have now: name and id" },
 	{ KEY_RO("profile_id", 53, profile_id_show), .bits = CH_FACT(profile_id), .caps = CAP_VGPU,
 	  .help = "the id of that type as the kernel has it now; none: it is no vGPU" },
 	{ RW("vgpu_params", 55, params_show, params_store), .bits = CH_FACT(vgpu_params),

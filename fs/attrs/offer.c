@@ -11,6 +11,7 @@
 #include "pcidevfs/names.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
+#include "rows.h"
 
 void resource_name_show(const struct subject *s, struct out *o)
 {
@@ -18,6 +19,11 @@ void resource_name_show(const struct subject *s, struct out *o)
 
 	device_resource(s->dev, name);
 	out_printf(o, "%s\n", name[0] ? name : "none");
+}
+
+void resource_override_show(const struct subject *s, struct out *o)
+{
+	out_line(o, s->dev->intent.resource);
 }
 
 /* kubelet reserves names below kubernetes.io, and puts "requests." in front of others. */

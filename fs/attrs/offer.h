@@ -9,6 +9,7 @@ struct subject;
 struct request;
 
 void resource_name_show(const struct subject *s, struct out *o);
+void resource_override_show(const struct subject *s, struct out *o);
 int resource_name_store(const struct subject *s, const char *text, struct request *ret,
 			struct err *err);
 int resource_name_reaches(const struct subject *s, const struct request *request, struct err *err);

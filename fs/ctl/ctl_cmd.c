@@ -214,14 +214,23 @@ static bool run_commit(struct ctl_job *job)
 	return false;
 }
 
+/* A person who corrects a wrong line writes it once more; the former one would still be refused. */
+static void say_kept(struct err *err)
+{
+	const struct err was = *err;
+
+	fail(err, was.code, "%s (all lines stay until abort)", was.text);
+}
+
 static bool run_check(struct ctl_job *job)
 {
 	struct out steps = { 0 };
 	const char *line, *nl;
 
-	if (gather(job, &job->err) || !job->n_requests)
-		return true;
-	if (txn_check(job->tree->conf.engine, job->requests, job->n_requests, &steps, &job->err))
+	if (gather(job, &job->err) && !job_state(job).broken)
+		say_kept(&job->err);
+	if (!job->err.code && job->n_requests &&
+	    txn_check(job->tree->conf.engine, job->requests, job->n_requests, &steps, &job->err))
 		label_verdict(job, &job->err);
 	for (line = out_text(&steps); (nl = strchr(line, '\n')); line = nl + 1)
 		if (line[0] >= '0' && line[0] <= '9') /* not "nothing to do" */

@@ -30,7 +30,7 @@ static bool parse_virtfn(const char *text, uint16_t *ret)
 
 int line_target(const struct lines_of *of, const char *text, struct request *ret, struct err *err)
 {
-	char id[KEY_NAME + 8] = { 0 };
+	char id[KEY_NAME + 8] = { 0 }, hint[KEY_HINT];
 	const char *slash = strrchr(text, '/');
 	const char *last = slash ? slash + 1 : text;
 	size_t n = strlen(text);
@@ -53,12 +53,8 @@ int line_target(const struct lines_of *of, const char *text, struct request *ret
 			    text);
 	if (key_parse(id, &ret->dev))
 		return 0;
-	if (key_guess(id, &ret->dev))
-		return fail(err, EINVAL, "%s: \"%.64s\" is not a device; did you mean %s?",
-			    of->file, text, ret->dev.name);
-	return fail(err, EINVAL,
-		    "%s: \"%.64s\" is not a device; write its address, for example 0000:08:00.0",
-		    of->file, text);
+	return fail(err, EINVAL, "%s: \"%.64s\" is not a device; %s", of->file, text,
+		    key_hint(id, hint));
 }
 
 /* A copy of the device; of one that is not there (*ret_unborn) what it will be, and its parent in

@@ -95,7 +95,8 @@ static void on_health(void *ctx, struct out *o)
 	session_health(d->session, o);
 	out_printf(o, "restarts=%u", d->from.restarts);
 	if (d->from.restarted_at) {
-		out_printf(o, " last=%lld", (long long)d->from.restarted_at);
+		out_put(o, " ", 1);
+		out_time(o, "last", (uint64_t)d->from.restarted_at * 1000000000);
 		out_pair(o, "cause", d->from.restarted_for);
 	}
 	out_printf(o, "\nmount");
@@ -399,7 +400,7 @@ static void set_signals(int how)
 /* Opens all that serving opens, but on its own memory, and starts nothing. */
 int daemon_can_adopt(const struct options *o)
 {
-	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc, o->driver_root } };
+	struct daemon d = { .o = o, .roots = options_roots(o) };
 	struct err err = { 0 };
 	int r = layouts_check(o->can_adopt, &err);
 
@@ -412,7 +413,7 @@ int daemon_can_adopt(const struct options *o)
 
 int daemon_serve(const struct options *o)
 {
-	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc, o->driver_root } };
+	struct daemon d = { .o = o, .roots = options_roots(o) };
 	struct err err = { 0 };
 	uint64_t sock = 0;
 	int r;
@@ -460,7 +461,7 @@ int daemon_serve(const struct options *o)
 /* Runs only the engine, on memory that ends with the process. */
 int daemon_release(const struct options *o)
 {
-	struct daemon d = { .o = o, .roots = { o->sysfs, o->dev, o->proc, o->driver_root } };
+	struct daemon d = { .o = o, .roots = options_roots(o) };
 	struct err err = { 0 };
 	int r = stash_create(&d.fds[1], &err);
 

@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "confined.h"
 #include "control.h"
@@ -409,6 +410,9 @@ int holder_run(const struct options *o)
 	struct err err = { 0 };
 	struct holder h;
 
+	/* What we were started with beside its outputs nobody needs, and is not looked for by walks
+	 * for holders (backend/guard/hold_procs.c). */
+	closefrom(STDERR_FILENO + 1);
 	holder_init(&h, o);
 	if (mountpoint_open_fuse(&h.fuse, &err) ||
 	    mountpoint_resolve(o->mountpoint, &h.path, &err) || mountpoint_prepare(h.path, &err) ||

@@ -21,7 +21,7 @@
 /* For udev, before a driver meets the function. */
 static int early(const struct options *o)
 {
-	const struct roots roots = { o->sysfs, o->dev, o->proc };
+	const struct roots roots = options_roots(o);
 	struct err err = { 0 };
 	int r = backend_early(&roots, o->state, o->early, &err);
 

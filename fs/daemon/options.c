@@ -32,6 +32,9 @@ static const struct option_row rows[] = {
 	  "                       /run/nvidia/driver, or that of nvidia-vgpud)",
 	  NULL },
 	{ "deadline", "FACTOR", FIELD(deadline), "scales every deadline of an operation", NULL },
+	{ "usb-owner", "UID:GID", FIELD(usb_owner),
+	  "who gets the node of a USB device while a pod has it: the user\n"
+	  "                       of KubeVirt's VMs", "107:107" },
 	{ "replace", NULL, FIELD(replace),
 	  "the daemon that serves MOUNTPOINT goes on as this program, with\n"
 	  "                       the options it had and those given now",
@@ -62,7 +65,7 @@ static const char **text_field(struct options *o, const struct option_row *row)
 void options_help(FILE *to)
 {
 	fprintf(to,
-		"Usage: pcidevfsd [OPTION]... MOUNTPOINT\n"
+		"usage: pcidevfsd [OPTION]... MOUNTPOINT\n"
 		"Shows the machine's devices at MOUNTPOINT (made if its parent is there) and hands\n"
 		"them to guests. Stays in the foreground; SIGTERM ends it and unmounts.\n\n");
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -121,6 +124,21 @@ static int parse_deadline(struct options *o)
 	return 0;
 }
 
+static int parse_usb_owner(struct options *o)
+{
+	const char *colon = strchr(o->usb_owner, ':');
+	uint64_t uid, gid;
+	char user[16];
+
+	snprintf(user, sizeof(user), "%.*s", (int)strcspn(o->usb_owner, ":"), o->usb_owner);
+	/* The largest number would leave the owner as it is. */
+	if (!colon || parse_u64(user, UINT32_MAX - 1, &uid) ||
+	    parse_u64(colon + 1, UINT32_MAX - 1, &gid))
+		return wrong_use("--usb-owner needs UID:GID, two numbers, not", o->usb_owner);
+	o->usb_ids = (struct node_owner){ (uid_t)uid, (gid_t)gid };
+	return 0;
+}
+
 static int check_use(struct options *o)
 {
 	if (o->early && o->mountpoint)
@@ -133,7 +151,7 @@ static int check_use(struct options *o)
 		return wrong_use("MOUNTPOINT is missing", NULL);
 	if (!*o->mountpoint)
 		return wrong_use("MOUNTPOINT is empty", NULL);
-	return parse_deadline(o);
+	return parse_deadline(o) ?: parse_usb_owner(o);
 }
 
 int options_parse(int argc, char **argv, struct options *ret)
@@ -174,14 +192,19 @@ int options_parse(int argc, char **argv, struct options *ret)
 	return c;
 }
 
+struct roots options_roots(const struct options *o)
+{
+	return (struct roots){ o->sysfs, o->dev, o->proc, o->driver_root, .usb_owner = o->usb_ids };
+}
+
 void options_argv(const struct options *o, const char *role, const char *value,
 		  const char *mountpoint, const char *ret[static OPTIONS_ARGV])
 {
 	const char *all[OPTIONS_ARGV] = {
 		"pcidevfsd", role,     value,	"--sysfs", o->sysfs, "--dev",
-		o->dev,	     "--proc", o->proc, "--state", o->state,
+		o->dev,	     "--proc", o->proc, "--state", o->state, "--usb-owner", o->usb_owner,
 	};
-	size_t n = 11;
+	size_t n = 13;
 
 	if (o->driver_root) {
 		all[n++] = "--driver-root";

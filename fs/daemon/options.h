@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "pcidevfs/backend.h"
+
 struct options {
 	const char *sysfs;
 	const char *dev;
@@ -15,6 +17,8 @@ struct options {
 	const char *mountpoint; /* NULL only for help, version, print_files and early */
 	const char *deadline;	/* as given; NULL if not given */
 	double deadline_factor;
+	const char *usb_owner; /* as given */
+	struct node_owner usb_ids;
 	bool replace, help, version, print_files, release_all, journal;
 	const char *early; /* address of a function */
 	/* Between the processes of one daemon, not for people. */
@@ -29,7 +33,7 @@ int options_parse(int argc, char **argv, struct options *ret);
 void options_help(FILE *to);
 
 /* The options with a value. --replace passes on those that were given. */
-#define OPTION_VALUES 6
+#define OPTION_VALUES 7
 /* NULL if the default is used. */
 const char *options_given(const struct options *o, size_t i);
 bool options_is_path(size_t i);
@@ -37,7 +41,10 @@ const char *options_name(size_t i);
 /* Sets an option as if it had been given; value is borrowed. -ENOENT: there is no such option. */
 int options_override(struct options *o, const char *name, const char *value);
 
-#define OPTIONS_ARGV 18
+/* The strings are borrowed. */
+struct roots options_roots(const struct options *o);
+
+#define OPTIONS_ARGV 20
 /* Makes arguments that start this program with the same options in another role: "--serve", "7".
  * mountpoint replaces the one given. NULL-terminated; the strings are borrowed. */
 void options_argv(const struct options *o, const char *role, const char *value,

@@ -58,7 +58,7 @@ static void reap(struct spawn *s)
 
 static void start(struct spawn *s, const struct options *o)
 {
-	const struct roots roots = { o->sysfs, o->dev, o->proc, o->driver_root };
+	const struct roots roots = options_roots(o);
 
 	s->since = now_ms();
 	s->pid = backend_spawn(&roots, s->listen);

@@ -17,6 +17,11 @@ struct out;
 struct step;
 struct verb;
 
+struct node_owner {
+	uid_t uid;
+	gid_t gid;
+};
+
 /* Where to find the machine: --sysfs, --dev, --proc, --driver-root. The caller keeps ownership. */
 struct roots {
 	const char *sysfs;
@@ -25,6 +30,7 @@ struct roots {
 	const char *driver; /* root directory of the vendor's driver; NULL, "": where it is found */
 	int spawner; /* socket to the process that starts helpers; 0: none */
 	int watch;   /* inotify that outlives the backend; 0: the backend makes one */
+	struct node_owner usb_owner; /* --usb-owner: of the node of a USB device that a pod has */
 };
 
 /* mdevctl's definitions, from the root of sysfs: a simulated machine has them beside that. */

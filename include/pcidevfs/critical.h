@@ -2,10 +2,10 @@
 /*
  * Which devices, of any bus, the host itself needs and must not lose, and why.
  *
- * Reads sysfs, mounts, swaps and consoles, and asks rtnetlink for routes and addresses. It reads
- * proc/net instead if proc is not the kernel's own or the network of its first process is closed to
- * us. It tries to open otherwise unused disks exclusively. All this may block on a sick disk: call
- * it in an io helper.
+ * Reads sysfs, mounts, swaps, consoles and keyboards, and asks rtnetlink for routes and addresses.
+ * It reads proc/net instead if proc is not the kernel's own or the network of its first process is
+ * closed to us. It tries to open otherwise unused disks exclusively. All this may block on a sick
+ * disk: call it in an io helper.
  */
 #ifndef PCIDEVFS_CRITICAL_H
 #define PCIDEVFS_CRITICAL_H
@@ -52,5 +52,9 @@ bool address6_next(char **text, struct net_line *ret); /* net/if_inet6 */
 bool address_is_global(uint32_t address);
 
 bool console_next(char **text, char **ret_name); /* consoles, enabled ones */
+
+/* bus/input/devices: where the next one lies whose keys the text console gets and are a keyboard's,
+ * not only those of a power button or a remote control: "devices/pci0000:00/..." */
+bool keyboard_next(char **text, char **ret_path);
 
 #endif

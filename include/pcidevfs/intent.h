@@ -66,6 +66,12 @@ void intents_print(struct intents *in, struct out *o);
 /* pcidevfs_intent{...} 1 for each but that of the root's files. device: where it is, else where it
  * was last seen. */
 void intents_metrics(struct intents *in, struct out *o);
+/* A stored claim whose device is not here. state and reason as in `intents`. */
+struct absent {
+	const char *at, *claim, *state, *reason;
+};
+/* Calls take for each with its lock held. */
+void intents_absent(struct intents *in, void (*take)(void *ctx, const struct absent *a), void *ctx);
 /* For health: "state=ok path=..." or what is wrong with it, and what to do. May wait for the disk:
  * not for the FUSE thread. */
 void intents_health(struct intents *in, struct out *o);

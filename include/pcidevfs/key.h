@@ -30,8 +30,10 @@ bool key_make(enum bus bus, const char *name, struct key *ret);
 
 /* The id that inventory, events and ctl use: "0000:08:00.4", "usb/2-1", "mdev/<uuid>". */
 bool key_parse(const char *id, struct key *ret);
-/* The key that a person means who writes "07:00.0", as lspci does, or "0000:0A:00.0". */
-bool key_guess(const char *text, struct key *ret);
+#define KEY_HINT 64
+/* The way out for a person whose text is not an id: "did you mean 0000:07:00.0?" for the 07:00.0 of
+ * lspci, else an example. */
+const char *key_hint(const char *text, char buf[static KEY_HINT]);
 const char *key_id(const struct key *key, char buf[static KEY_NAME + 8]);
 
 /* The kernel's name of the bus: the link "subsystem" in a device's sysfs directory leads there.
@@ -44,6 +46,9 @@ void key_random_uuid(char buf[static KEY_NAME]);
 /* Does its parent make it under a name known in advance? Then the name and the parent are its
  * identity. */
 bool key_is_made(const struct key *key);
+
+/* Does it have other nodes each time it is plugged in, even in the same place? */
+bool key_is_renumbered(const struct key *key);
 
 /* Why a device with this key is not offered to kubelet, or NULL. */
 const char *key_withheld(const struct key *key);

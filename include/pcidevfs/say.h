@@ -10,7 +10,7 @@
 enum say_level { SAY_ERROR = 3, SAY_WARNING = 4, SAY_NOTICE = 5, SAY_INFO = 6 };
 
 /* Writes one line to stderr, behind the name of the program; cut at 2 KiB. Where stderr is the
- * journal, the level stands before it ("<5>"). Thread-safe. */
+ * journal, which has that name, the level stands there instead ("<5>"). Thread-safe. */
 __attribute__((format(printf, 2, 3))) void say_at(enum say_level level, const char *fmt, ...);
 /* Likewise with SAY_NOTICE. */
 __attribute__((format(printf, 1, 2))) void say(const char *fmt, ...);

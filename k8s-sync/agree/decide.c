@@ -3,9 +3,8 @@
 
 #include <string.h>
 
-#include "accords.h"
+#include "agree.h"
 #include "inventory.h"
-#include "pcidevfs/key.h"
 #include "pcidevfs/util.h"
 
 /* ---- actions */
@@ -51,7 +50,7 @@ void actions_free(struct action *a)
 
 /* ---- objects made of devices */
 
-/* Notes of agreement are written by accords, and stay otherwise. */
+/* Notes of agreement are written by values.c, and stay otherwise. */
 static void keep_notes(json_object *want, json_object *was)
 {
 	json_object *m = js_get(was, "metadata.annotations");
@@ -74,19 +73,32 @@ static void name_same(json_object *want, json_object *was)
 		js_set(want, "metadata.uid", json_object_new_string(uid));
 }
 
-json_object *want_main(const struct at *at, const struct kind *k, const char *name)
+/* Its first owner is the object by which Harvester's controller finds a claim's device. */
+static void add_owners(json_object *want, const struct at *at, const struct kind *k)
 {
+	unsigned int owners = k->owners && at->dev ? k->owners(at->dev) : 0;
+
+	for (enum kind_id id = 0; id < KINDS; id++) {
+		json_object *o = owners & 1U << id ? object_of(at->w, id, at->dev) : NULL;
+
+		object_own(want, GROUP_VERSION, kinds[id].kind, js_text(o, "metadata.name"),
+			   js_text(o, "metadata.uid"));
+	}
+	object_own(want, "v1", "Node", at->w->node, at->w->node_uid);
+}
+
+json_object *want_main(const struct at *at, enum kind_id id, const char *name)
+{
+	const struct kind *k = &kinds[id];
 	json_object *want = object_new(k, name);
 
 	name_same(want, at->was);
 	object_fill(want, k, LABEL, at);
 	object_fill(want, k, ANNOTATION, at);
 	keep_notes(want, at->was);
-	object_own(want, "v1", "Node", at->w->node, at->w->node_uid);
-	if (k->wanted && !at->was) {
+	add_owners(want, at, k);
+	if (k->empty_spec)
 		js_set(want, "spec", json_object_new_object());
-		object_fill(want, k, SPEC, at);
-	}
 	return want;
 }
 
@@ -104,10 +116,19 @@ static bool has_more(const struct kind *k, json_object *was, json_object *want)
 	return false;
 }
 
+json_object *want_new(const struct at *at, enum kind_id id, const char *name)
+{
+	json_object *want = want_main(at, id, name);
+
+	object_fill(want, &kinds[id], SPEC, at);
+	values_fill(want, id, at->dev);
+	return want;
+}
+
 static void ensure_main(const struct at *at, enum kind_id id, const char *name,
 			struct action **list)
 {
-	json_object *want = want_main(at, &kinds[id], name);
+	json_object *want = want_main(at, id, name);
 
 	if (!at->was || !js_covers(at->was, want) || has_more(&kinds[id], at->was, want))
 		action_add(list, ACT_APPLY, id, name, want);
@@ -115,16 +136,34 @@ static void ensure_main(const struct at *at, enum kind_id id, const char *name,
 		json_object_put(want);
 }
 
+/* Not applied: what an apply has set, and the next one does not, goes. A field that is there may be
+ * a user's. */
+static void ensure_spec(const struct at *at, enum kind_id id, const char *name,
+			struct action **list)
+{
+	_json_ json_object *want = json_object_new_object();
+	json_object *patch;
+
+	object_fill(want, &kinds[id], SPEC, at);
+	if (!js_get(want, "spec") || *js_text(at->was, "spec.address"))
+		return;
+	values_fill(want, id, at->dev);
+	patch = patch_of(at->was);
+	js_set(patch, "spec", json_object_get(js_get(want, "spec")));
+	action_add(list, ACT_PATCH, id, name, patch);
+}
+
 /* ---- status */
 
-/* A field of the status that is gone, of the table's own. */
-static bool status_has_more(const struct kind *k, json_object *was, json_object *want)
+/* The table's fields are ours alone, to the last member. */
+static bool status_differs(const struct kind *k, json_object *was, json_object *want)
 {
 	for (size_t i = 0; i < k->n_fields; i++) {
 		char path[128];
 
 		snprintf(path, sizeof(path), "status.%s", k->fields[i].name);
-		if (k->fields[i].part == STATUS && js_get(was, path) && !js_get(want, path))
+		if (k->fields[i].part == STATUS &&
+		    !json_object_equal(js_get(was, path), js_get(want, path)))
 			return true;
 	}
 	return false;
@@ -143,6 +182,16 @@ static json_object *condition_of(json_object *o, const char *type)
 			return c;
 	}
 	return NULL;
+}
+
+static bool has_condition(json_object *o)
+{
+	static const char *const types[] = { "Released", "Applied", "Present" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		if (condition_of(o, types[i]))
+			return true;
+	return false;
 }
 
 /* The time is that of the last change of its status word. */
@@ -179,9 +228,7 @@ static json_object *want_status(const struct at *at, enum kind_id id, const char
 	json_object *want = object_new(&kinds[id], name);
 
 	name_same(want, at->was);
-	js_set(want, "status", json_object_new_object());
-	if (at->dev)
-		object_fill(want, &kinds[id], STATUS, at);
+	object_fill(want, &kinds[id], STATUS, at);
 	add_condition(want, at, s);
 	return want;
 }
@@ -191,10 +238,9 @@ void ensure_status(const struct at *at, enum kind_id id, const struct standing *
 {
 	const char *name = js_text(at->was, "metadata.name");
 	json_object *want = want_status(at, id, name, s);
-	bool stale =
-		!s->type && (condition_of(at->was, "Released") || condition_of(at->was, "Applied"));
+	bool stale = !s->type && has_condition(at->was);
 
-	if (!js_covers(at->was, want) || status_has_more(&kinds[id], at->was, want) || stale)
+	if (!js_covers(at->was, want) || status_differs(&kinds[id], at->was, want) || stale)
 		action_add(list, ACT_STATUS, id, name, want);
 	else
 		json_object_put(want);
@@ -203,51 +249,21 @@ void ensure_status(const struct at *at, enum kind_id id, const struct standing *
 /* ---- all */
 
 static void ensure(const struct world *w, enum kind_id id, const struct inv_dev *d,
-		   struct action **list)
+		   const char *name, struct action **list)
 {
-	char name[OBJECT_NAME];
-	struct at at = { .w = w, .dev = d };
+	struct at at = { .w = w, .dev = d, .was = object_find(w, id, name) };
 	struct standing s = { 0 };
 
-	object_name(w, d, name);
-	at.was = object_find(w, id, name);
 	if (object_is_deleted(at.was))
 		return;
 	ensure_main(&at, id, name, list);
-	if (at.was) {
-		accords_standing(&at, id, &s);
+	if (!at.was)
+		return;
+	ensure_spec(&at, id, name, list);
+	if (values_known(w, id)) {
+		values_standing(&at, id, &s);
 		ensure_status(&at, id, &s, list);
 	}
-}
-
-/* The reverse of object_name(). */
-static const struct inv_dev *device_named(const struct world *w, const char *name)
-{
-	size_t node = strlen(w->node) + 1, n = strlen(name), domain;
-	char id[KEY_NAME];
-
-	if (n < node + 9 || n - node > 13)
-		return NULL;
-	domain = n - node - 5;
-	name += node;
-	snprintf(id, sizeof(id), "%.*s:%.2s:%.2s.%s", (int)domain, name, name + domain,
-		 name + domain + 2, name + domain + 4);
-	return inventory_find(w->inv, id);
-}
-
-static bool has_note(json_object *o)
-{
-	json_object *m = js_get(o, "metadata.annotations");
-
-	if (!json_object_is_type(m, json_type_object))
-		return false;
-	json_object_object_foreach(m, key, value)
-	{
-		(void)value;
-		if (!strncmp(key, NOTE_PREFIX, strlen(NOTE_PREFIX)))
-			return true;
-	}
-	return false;
 }
 
 json_object *delete_body(json_object *o)
@@ -262,66 +278,103 @@ json_object *delete_body(json_object *o)
 	return body;
 }
 
-/* An object whose device is gone goes too, unless something was agreed about it: then it is
- * the only one who knows that. */
-static void drop_stale(const struct world *w, enum kind_id id, struct action **list)
+/* Its device is gone, and it is the only one who knows what was agreed or asked. */
+static void keep(const struct world *w, enum kind_id id, json_object *o, struct action **list)
+{
+	const struct at at = { .w = w, .was = o };
+	struct standing s = { .type = "Present", .reason = "NoDevice" };
+
+	snprintf(s.message, sizeof(s.message),
+		 "node %s has no such device now; the object stays, as it tells what was agreed",
+		 w->node);
+	ensure_status(&at, id, &s, list);
+}
+
+static bool is_here(const struct world *w, json_object *o)
+{
+	const char *address = js_text(o, "spec.address");
+
+	return inventory_find(w->inv, *address ? address : js_text(o, "status.address"));
+}
+
+/* Objects that no device has made. */
+static void drop_stale(const struct world *w, enum kind_id id, json_object *made,
+		       struct action **list)
 {
 	if (!w->objects[id])
 		return;
 	json_object_object_foreach(w->objects[id], name, o)
 	{
-		const struct inv_dev *d = device_named(w, name);
-
-		if ((!d && has_note(o)) || (d && kinds[id].wanted(w, d)) || object_is_deleted(o))
+		if (object_is_deleted(o) || json_object_object_get_ex(made, name, NULL))
 			continue;
-		action_add(list, ACT_DELETE, id, name, delete_body(o));
+		if (values_keep(id, o) && !is_here(w, o))
+			keep(w, id, o, list);
+		else
+			action_add(list, ACT_DELETE, id, name, delete_body(o));
 	}
 }
 
-static bool all_listed(const struct world *w)
+static void ensure_all(const struct world *w, enum kind_id id, struct action **list)
 {
-	for (size_t id = 0; id < KINDS; id++)
-		if (!w->listed[id])
-			return false;
-	return true;
+	_json_ json_object *made = json_object_new_object();
+
+	for (size_t i = 0; i < w->inv->n; i++) {
+		const struct inv_dev *d = w->inv->v[i];
+		char name[OBJECT_NAME];
+
+		if (!kinds[id].wanted(w, d) || !object_name(w, id, d, name))
+			continue;
+		json_object_object_add(made, name, NULL);
+		ensure(w, id, d, name, list);
+	}
+	drop_stale(w, id, made, list);
 }
 
-struct action *decide(const struct world *w)
+struct action *decide(const struct world *given)
 {
+	struct world w = *given;
 	struct action *list = NULL;
 
-	for (enum kind_id id = 0; id < KINDS; id++) {
-		if (!kinds[id].wanted || !w->listed[id])
-			continue;
-		for (size_t i = 0; i < w->inv->n; i++)
-			if (kinds[id].wanted(w, w->inv->v[i]))
-				ensure(w, id, w->inv->v[i], &list);
-		drop_stale(w, id, &list);
-	}
-	if (all_listed(w))
-		accords_decide(w, &list);
+	if (!w.listed[VLAN_CONFIG])
+		return NULL; /* it is not known what is to be left out */
+	w.odd = claims_odd(&w);
+	for (enum kind_id id = 0; id < KINDS; id++)
+		if (kinds[id].wanted && w.listed[id])
+			ensure_all(&w, id, &list);
+		else if (kinds[id].of_node && w.listed[id])
+			ensure(&w, id, NULL, w.node, &list);
+	values_decide(&w, &list);
+	json_object_put(w.odd);
 	return list;
+}
+
+static bool is_made(const struct world *w, enum kind_id id, const struct inv_dev *d)
+{
+	return kinds[id].wanted ? kinds[id].wanted(w, d) : claims_make(w, id, d);
+}
+
+static json_object *whole(const struct world *w, enum kind_id id, const struct inv_dev *d,
+			  const char *name)
+{
+	const struct at at = { .w = w, .dev = d };
+	json_object *o = want_new(&at, id, name);
+
+	object_fill(o, &kinds[id], STATUS, &at);
+	return o;
 }
 
 json_object *decide_print(const struct world *w)
 {
 	json_object *all = json_object_new_array();
+	char name[OBJECT_NAME];
 
-	for (enum kind_id id = 0; id < KINDS; id++)
-		for (size_t i = 0; i < w->inv->n; i++) {
-			const struct at at = { .w = w, .dev = w->inv->v[i] };
-			char name[OBJECT_NAME];
-			json_object *o;
-
-			if (!(kinds[id].wanted ? kinds[id].wanted(w, at.dev)
-					       : accords_make(w, id, at.dev)))
-				continue;
-			object_name(w, at.dev, name);
-			o = want_main(&at, &kinds[id], name);
-			if (!kinds[id].wanted)
-				object_fill(o, &kinds[id], SPEC, &at);
-			object_fill(o, &kinds[id], STATUS, &at);
-			json_object_array_add(all, o);
-		}
+	for (enum kind_id id = 0; id < KINDS; id++) {
+		if (kinds[id].of_node)
+			json_object_array_add(all, whole(w, id, NULL, w->node));
+		for (size_t i = 0; i < w->inv->n; i++)
+			if (is_made(w, id, w->inv->v[i]) &&
+			    object_name(w, id, w->inv->v[i], name))
+				json_object_array_add(all, whole(w, id, w->inv->v[i], name));
+	}
 	return all;
 }

@@ -64,8 +64,9 @@ static struct inv_dev *dev_read(const char *id, char *pairs)
 	return d;
 }
 
-int inventory_take(struct inventory *inv, const char *id, char *pairs)
+int inventory_take(void *table, const char *id, char *pairs)
 {
+	struct inventory *inv = table;
 	struct inv_dev *d = dev_read(id, pairs), *was;
 	struct inv_dev **v;
 	size_t at;
@@ -95,29 +96,36 @@ static void drop_at(struct inventory *inv, size_t at)
 	memmove(inv->v + at, inv->v + at + 1, (--inv->n - at) * sizeof(*inv->v));
 }
 
-void inventory_drop(struct inventory *inv, const char *id)
+void inventory_drop(void *table, const char *id)
 {
+	struct inventory *inv = table;
 	size_t at;
 
 	if (find(inv, id, &at))
 		drop_at(inv, at);
 }
 
-void inventory_begin(struct inventory *inv)
+void inventory_begin(void *table)
 {
+	struct inventory *inv = table;
+
 	for (size_t i = 0; i < inv->n; i++)
 		inv->v[i]->here = false;
 }
 
-void inventory_settle(struct inventory *inv)
+void inventory_settle(void *table)
 {
+	struct inventory *inv = table;
+
 	for (size_t i = inv->n; i-- > 0;)
 		if (!inv->v[i]->here)
 			drop_at(inv, i);
 }
 
-void inventory_free(struct inventory *inv)
+void inventory_free(void *table)
 {
+	struct inventory *inv = table;
+
 	for (size_t i = 0; i < inv->n; i++)
 		dev_free(inv->v[i]);
 	free(inv->v);

@@ -19,12 +19,13 @@ struct inventory {
 	size_t n, cap;
 };
 
-/* As in client/mirror.h. Returns 0; -EINVAL: not a line of the tree; -ENOMEM. */
-int inventory_take(struct inventory *inv, const char *id, char *pairs);
-void inventory_drop(struct inventory *inv, const char *id);
-void inventory_begin(struct inventory *inv);
-void inventory_settle(struct inventory *inv);
-void inventory_free(struct inventory *inv);
+/* The functions of a mirror's table (client/mirror.h), which is a struct inventory. */
+/* Returns 0; -EINVAL: not a line of the tree; -ENOMEM. */
+int inventory_take(void *table, const char *id, char *pairs);
+void inventory_drop(void *table, const char *id);
+void inventory_begin(void *table);
+void inventory_settle(void *table);
+void inventory_free(void *table);
 
 const struct inv_dev *inventory_find(const struct inventory *inv, const char *id);
 /* Never NULL: "" if the tree says none or has no such key for this device. */

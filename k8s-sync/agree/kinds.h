@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One table for each kind of object: which devices have one, and which field is which file of the
- * tree. A further kind is a table in kinds.c; a value that both sides may change is besides a row
- * of accords[] (accords.c). Pure. */
+ * tree. A further kind is a table in tables.c; a value that both sides may change is besides a row
+ * of values.c. Pure. */
 #ifndef SYNC_KINDS_H
 #define SYNC_KINDS_H
 
@@ -13,12 +13,32 @@
 
 #define GROUP_VERSION "devices.harvesterhci.io/v1beta1"
 #define NOTE_PREFIX "pcidevfs/"
+/* Of a USBDevice about which something is agreed: the device may get other numbers. */
+#define USB_PORT "usb.pcidevfs/port"
+#define USB_SERIAL "usb.pcidevfs/serial"
+/* Annotations of Harvester's (spec/harvester.md 2). */
+#define RESOURCE_OVERRIDE "pcidevice.harvesterhci.io/override-resource-name"
+#define INTERFACE_NAME "sriov.devices.harvesterhi.io/interface-name" /* so it is spelled */
+#define SKIP_BINDING "pcidevices.harvesterhci.io/skip-vfio-binding"
 
 struct inv_dev;
 struct inventory;
 struct verdict;
 
-enum kind_id { PCI_DEVICE, PCI_CLAIM, GPU_DEVICE, KINDS };
+enum kind_id {
+	PCI_DEVICE,
+	PCI_CLAIM,
+	NET_DEVICE,
+	GPU_DEVICE,
+	VGPU_DEVICE,
+	USB_DEVICE,
+	USB_CLAIM,
+	NODE,
+	VLAN_CONFIG,
+	KINDS
+};
+
+enum { OBJECT_NAME = 254 };
 
 /* All that decides. The caller's. */
 struct world {
@@ -30,6 +50,7 @@ struct world {
 	const char *now;      /* for conditions: 2026-11-26T20:00:00Z */
 	bool no_conditions;   /* the cluster's CRDs lack them */
 	const struct verdict *verdicts;
+	json_object *odd; /* claims_odd(); decide() makes it */
 };
 
 enum part { LABEL, ANNOTATION, SPEC, STATUS };
@@ -41,40 +62,59 @@ struct at {
 	json_object *was; /* the object as it is in the cluster; NULL: it is not there */
 };
 
+/* Returns a new value; NULL: the field is absent. */
+typedef json_object *converter(const struct at *at, const char *value);
+
+/* Of a field whose device is gone while its object stays. */
+enum gone { GOES, STAYS, CONVERTED };
+
 struct field {
 	enum part part;
 	const char *name;
 	const char *key; /* of inventory; NULL: the converter looks by itself */
-	/* Returns a new value; NULL: the field is absent. */
-	json_object *(*conv)(const struct at *at, const char *value);
+	converter *conv;
+	enum gone gone; /* CONVERTED: the converter is asked, without a device */
 };
 
 struct kind {
 	const char *kind, *plural;
+	const char *api; /* NULL: GROUP_VERSION. Of others: only read, and may not be there */
 	/* What a list and a watch select, tried in order until the server takes it; the last one is
 	 * NULL, for all objects. %s is the node. */
 	const char *selectors[3];
 	/* Does this device have an object? NULL: none is made for it by itself; the fields complete
 	 * one that somebody made. */
 	bool (*wanted)(const struct world *w, const struct inv_dev *d);
+	/* The name of the device's object, of the one that is there or of a new one. False: it has
+	 * none now. NULL: by its address. */
+	bool (*name)(const struct world *w, const struct inv_dev *d, char ret[static OBJECT_NAME]);
+	bool of_node; /* one for the node, of its name */
+	/* NULL: what names the node belongs to it. */
+	bool (*ours)(const struct world *w, json_object *o);
 	const struct field *fields;
 	size_t n_fields;
+	bool empty_spec;
+	/* Whose objects of the same device own it, besides the core Node: bits by enum kind_id. */
+	unsigned int (*owners)(const struct inv_dev *d);
 };
 
 extern const struct kind kinds[KINDS];
 
-enum { OBJECT_NAME = 254 };
-
 /* "node1-000005000" */
-void object_name(const struct world *w, const struct inv_dev *d, char ret[static OBJECT_NAME]);
+bool object_name(const struct world *w, enum kind_id kind, const struct inv_dev *d,
+		 char ret[static OBJECT_NAME]);
+/* Is that the name of an object of a PCI function of this node? */
+bool object_is_named(const struct world *w, const char *name);
 /* Does the object, of whatever form, belong to this node? */
 bool object_is_ours(const struct world *w, enum kind_id kind, json_object *o);
 json_object *object_find(const struct world *w, enum kind_id kind, const char *name);
+/* The object of a device; NULL. */
+json_object *object_of(const struct world *w, enum kind_id kind, const struct inv_dev *d);
 bool object_is_deleted(json_object *o);
 
 /* A new object with apiVersion, kind and metadata.name. */
 json_object *object_new(const struct kind *k, const char *name);
-/* Sets the fields of a part. */
+/* Sets the fields of a part; without a device those that stay. */
 void object_fill(json_object *o, const struct kind *k, enum part part, const struct at *at);
 /* An owner: the core Node, or an object of ours. uid "": adds nothing. */
 void object_own(json_object *o, const char *api, const char *kind, const char *name,

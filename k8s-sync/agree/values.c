@@ -1,141 +1,371 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Values of spec that are a file of the tree: one row each. The note is on the object itself. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "accord.h"
-#include "accords.h"
+#include "agree.h"
 #include "inventory.h"
 #include "pcidevfs/util.h"
 
-struct value_row {
-	enum kind_id kind;
-	const char *field; /* of spec, a boolean */
-	const char *file;
-	const char *note;
-};
+/* ---- the rows */
 
-static const struct value_row rows[] = {
-	{ GPU_DEVICE, "spec.enabled", "enabled", NOTE_PREFIX "enabled" },
-};
-
-struct value {
-	const struct value_row *row;
-	const struct inv_dev *dev;
-	json_object *object;
-	const char *tree, *cluster;
-	char name[OBJECT_NAME], about[80];
-	struct accord accord;
-};
-
-/* No value is none: then nothing needs a note. */
-static const char *spelled(bool on)
+static void say(char ret[static ACCORD_VALUE], const char *value)
 {
-	return on ? "1" : "none";
+	str_copy(ret, ACCORD_VALUE, *value ? value : "none");
 }
 
-static void to_tree(const struct world *w, const struct value *v, struct action **list)
+static void tree_claim(const struct inv_dev *d, char ret[static ACCORD_VALUE])
 {
-	uint64_t seen = fnv1a(dev_hash(v->dev), v->cluster, strlen(v->cluster));
-	const struct verdict *was = verdict_about(w, v->about);
-	struct out lines = { 0 };
-	struct action *a;
+	say(ret, dev_get(d, "claim"));
+}
 
-	if (was && (was->running || was->seen == seen))
+static void tree_enabled(const struct inv_dev *d, char ret[static ACCORD_VALUE])
+{
+	say(ret, strcmp(dev_get(d, "enabled"), "1") ? "" : "1");
+}
+
+static void cluster_enabled(json_object *o, const char *tree, char ret[static ACCORD_VALUE])
+{
+	(void)tree;
+	say(ret, json_object_get_boolean(js_get(o, "spec.enabled")) ? "1" : "");
+}
+
+static void set_enabled(json_object *o, const char *value)
+{
+	js_set(o, "spec.enabled", json_object_new_boolean(strcmp(value, "none") != 0));
+}
+
+static void tree_vfs(const struct inv_dev *d, char ret[static ACCORD_VALUE])
+{
+	const char *n = dev_get(d, "sriov_numvfs");
+
+	say(ret, strcmp(n, "0") ? n : "");
+}
+
+static void cluster_vfs(json_object *o, const char *tree, char ret[static ACCORD_VALUE])
+{
+	int64_t n = json_object_get_int64(js_get(o, "spec.numVFs"));
+
+	(void)tree;
+	if (n)
+		snprintf(ret, ACCORD_VALUE, "%lld", (long long)n);
+	else
+		say(ret, "");
+}
+
+static void set_vfs(json_object *o, const char *value)
+{
+	js_set(o, "spec.numVFs", json_object_new_int64(strtoll(value, NULL, 10)));
+}
+
+/* A text of the cluster's: a line of ctl has no control characters, a note no angles. */
+static void say_clean(char ret[static ACCORD_VALUE], const char *value)
+{
+	str_copy(ret, ACCORD_VALUE, strcmp(value, "none") ? value : "_");
+	for (char *c = ret; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f || strchr("<>", *c))
+			*c = '_';
+}
+
+static void tree_profile(const struct inv_dev *d, char ret[static ACCORD_VALUE])
+{
+	say(ret, dev_get(d, "profile"));
+}
+
+/* Harvester leaves the type empty of what it has found configured: whatever it is. */
+static void cluster_profile(json_object *o, const char *tree, char ret[static ACCORD_VALUE])
+{
+	const char *type = js_text(o, "spec.vGPUTypeName");
+
+	if (!json_object_get_boolean(js_get(o, "spec.enabled")))
+		say(ret, "");
+	else if (!*type && strcmp(tree, "none"))
+		say(ret, tree);
+	else
+		say_clean(ret, type);
+}
+
+static void set_profile(json_object *o, const char *value)
+{
+	bool on = strcmp(value, "none") != 0;
+
+	js_set(o, "spec.enabled", json_object_new_boolean(on));
+	js_set(o, "spec.vGPUTypeName", json_object_new_string(on ? value : ""));
+}
+
+static bool is_vgpu(const struct inv_dev *d)
+{
+	return !strcmp(dev_get(d, "kind"), "vgpu");
+}
+
+/* A vGPU's own name counts as one in Harvester. */
+static void tree_resource(const struct inv_dev *d, char ret[static ACCORD_VALUE])
+{
+	say(ret, dev_get(d, is_vgpu(d) ? "resource_name" : "resource_override"));
+}
+
+/* clang-format off: a row as it is read */
+const struct value_row value_rows[] = {
+	{ PCI_DEVICE, "claim", "none", &claims_pci, tree_claim },
+	{ USB_DEVICE, "claim", "none", &claims_usb, tree_claim },
+	{ NET_DEVICE, "sriov_numvfs", "0", NULL, tree_vfs, cluster_vfs, set_vfs },
+	{ GPU_DEVICE, "enabled", "0", NULL, tree_enabled, cluster_enabled, set_enabled },
+	{ VGPU_DEVICE, "profile", "none", NULL, tree_profile, cluster_profile, set_profile },
+	{ PCI_DEVICE, "resource_name", "none", NULL, tree_resource,
+	  .annotation = RESOURCE_OVERRIDE, .is_fact = is_vgpu },
+};
+/* clang-format on */
+const size_t n_value_rows = ARRAY_SIZE(value_rows);
+
+/* ---- what is agreed */
+
+static void cluster_of(const struct value_row *row, json_object *o, const char *tree,
+		       char ret[static ACCORD_VALUE])
+{
+	const char *text = row->annotation ? js_meta(o, "annotations", row->annotation) : NULL;
+
+	if (row->cluster)
+		row->cluster(o, tree, ret);
+	else if (text && *text)
+		say_clean(ret, text);
+	else
+		say(ret, "");
+}
+
+void values_fill(json_object *o, enum kind_id kind, const struct inv_dev *d)
+{
+	for (size_t r = 0; r < n_value_rows; r++) {
+		const struct value_row *row = &value_rows[r];
+		char value[ACCORD_VALUE];
+
+		if (row->kind != kind || row->claim)
+			continue;
+		row->tree(d, value);
+		if (row->set)
+			row->set(o, value);
+		else if (strcmp(value, "none"))
+			js_set_meta(o, "annotations", row->annotation, value);
+	}
+}
+
+static void note_key(const struct value_row *row, char ret[static 64])
+{
+	snprintf(ret, 64, NOTE_PREFIX "%s", row->file);
+}
+
+static const char *note_of(const struct value_row *row, json_object *o)
+{
+	char key[64];
+
+	note_key(row, key);
+	return js_meta(o, "annotations", key);
+}
+
+static const struct verdict *verdict_about(const struct world *w, const char *about)
+{
+	const struct verdict *v = w->verdicts;
+
+	while (v && strcmp(v->about, about))
+		v = v->next;
+	return v;
+}
+
+static bool row_known(const struct world *w, const struct value_row *row)
+{
+	return w->listed[row->kind] && (!row->claim || w->listed[row->claim->claim]);
+}
+
+bool value_look(const struct world *w, const struct value_row *row, const struct inv_dev *d,
+		struct value *ret)
+{
+	struct value *v = ret;
+
+	*v = (struct value){ .w = w, .row = row, .dev = d };
+	if (!kinds[row->kind].wanted(w, d) || !object_name(w, row->kind, d, v->name))
+		return false;
+	v->object = object_find(w, row->kind, v->name);
+	if (!v->object || object_is_deleted(v->object) ||
+	    !(row->claim || row->annotation || *js_text(v->object, "spec.address")))
+		return false;
+	row->tree(d, v->tree);
+	if (row->claim && !claim_look(v))
+		return false;
+	if (!row->claim)
+		cluster_of(row, v->object, v->tree, v->cluster);
+	accord_decide(note_of(row, v->object), v->tree, v->cluster, &v->accord);
+	if (row->is_fact && row->is_fact(d))
+		v->accord.what = v->accord.agreed ? ACCORD_REST : ACCORD_TO_CLUSTER;
+	snprintf(v->about, sizeof(v->about), "%s/%s", d->id, row->file);
+	v->seen = fnv1a(dev_hash(d), v->cluster, strlen(v->cluster));
+	v->verdict = verdict_about(w, v->about);
+	if (v->verdict && v->verdict->seen != v->seen && !v->verdict->running)
+		v->verdict = NULL;
+	return true;
+}
+
+/* ---- what is done */
+
+void ask_tree(const struct value *v, const char *about, uint64_t seen, struct out *lines,
+	      struct action **list)
+{
+	const struct verdict *was = verdict_about(v->w, about);
+	json_object *o = v->claim ? v->claim : v->object;
+	struct action *a = NULL;
+
+	if (!was || (!was->running && was->seen != seen))
+		a = action_add(list, ACT_CTL,
+			       v->row->claim ? v->row->claim->claim : v->row->kind,
+			       js_text(o, "metadata.name"), json_object_get(o));
+	if (!a) {
+		out_free(lines);
 		return;
-	a = action_add(list, ACT_CTL, v->row->kind, v->name, json_object_get(v->object));
-	if (!a)
-		return;
-	out_printf(&lines, "%s %s\n", v->about, strcmp(v->cluster, "none") ? v->cluster : "0");
-	STR_COPY(a->about, v->about);
+	}
+	STR_COPY(a->about, about);
 	a->seen = seen;
-	a->lines = lines.data;
+	a->lines = lines->data;
+}
+
+/* A vGPU's claim ends with its profile, and another user's before a new one begins. */
+static void to_tree(const struct value *v, struct action **list)
+{
+	bool claim = v->row->claim, vgpu = claim && is_vgpu(v->dev);
+	bool none = !strcmp(v->cluster, "none") || (claim && !vgpu && strcmp(v->tree, "none"));
+	struct out lines = { 0 };
+
+	if (claim && !none)
+		claim_alone(v, &lines);
+	if (none && vgpu)
+		out_printf(&lines, "%s/profile none\n", v->dev->id);
+	else
+		out_printf(&lines, "%s %s\n", v->about, none ? v->row->none : v->cluster);
+	ask_tree(v, v->about, v->seen, &lines, list);
+}
+
+json_object *patch_of(json_object *o)
+{
+	json_object *patch = json_object_new_object();
+
+	js_set(patch, "metadata.resourceVersion",
+	       json_object_new_string(js_text(o, "metadata.resourceVersion")));
+	return patch;
 }
 
 static void to_cluster(const struct value *v, struct action **list)
 {
-	json_object *patch = patch_of(v->object);
+	json_object *patch, *all;
 
-	js_set(patch, v->row->field, json_object_new_boolean(strcmp(v->tree, "none") != 0));
+	if (v->row->claim) {
+		claim_to_cluster(v, list);
+		return;
+	}
+	patch = patch_of(v->object);
+	if (v->row->set) {
+		v->row->set(patch, v->tree);
+	} else {
+		all = json_object_new_object();
+		json_object_object_add(all, v->row->annotation,
+				       strcmp(v->tree, "none") ? json_object_new_string(v->tree)
+							       : NULL);
+		js_set(patch, "metadata.annotations", all);
+	}
 	action_add(list, ACT_PATCH, v->row->kind, v->name, patch);
 }
 
-static void note(const struct world *w, const struct value *v, struct action **list)
+static void write_note(const struct value *v, struct action **list)
 {
-	const struct at at = { .w = w, .dev = v->dev, .was = v->object };
-	json_object *want = want_main(&at, &kinds[v->row->kind], v->name), *m;
-	char text[ERR_TEXT];
+	const struct at at = { .w = v->w, .dev = v->dev, .was = v->object };
+	json_object *want = want_main(&at, v->row->kind, v->name), *m;
+	char text[ERR_TEXT], key[64];
 
+	note_key(v->row, key);
 	if (*v->accord.note)
-		js_set_meta(want, "annotations", v->row->note, v->accord.note);
+		js_set_meta(want, "annotations", key, v->accord.note);
 	else if ((m = js_get(want, "metadata.annotations")))
-		json_object_object_del(m, v->row->note);
+		json_object_object_del(m, key);
 	action_add(list, ACT_APPLY, v->row->kind, v->name, want);
 	if (!v->accord.overruled)
 		return;
 	snprintf(text, sizeof(text),
-		 "%s was changed in the tree and in the cluster; the cluster's value counts",
-		 v->about);
+		 "%s was changed in the tree to %.100s and in the cluster to %.100s; the cluster's value counts",
+		 v->about, v->tree, v->cluster);
 	action_event(list, v->row->kind, v->object, "Overruled", text);
 }
 
-static bool value_look(const struct world *w, const struct value_row *row, const struct inv_dev *d,
-		       struct value *v)
+static void value_decide(const struct value *v, struct action **list)
 {
-	*v = (struct value){ .row = row, .dev = d };
-	if (!kinds[row->kind].wanted(w, d))
-		return false;
-	object_name(w, d, v->name);
-	v->object = object_find(w, row->kind, v->name);
-	if (!v->object || object_is_deleted(v->object))
-		return false;
-	v->tree = spelled(!strcmp(dev_get(d, row->file), "1"));
-	v->cluster = spelled(json_object_get_boolean(js_get(v->object, row->field)));
-	snprintf(v->about, sizeof(v->about), "%s/%s", d->id, row->file);
-	accord_decide(js_meta(v->object, "annotations", row->note), v->tree, v->cluster,
-		      &v->accord);
-	return true;
-}
-
-static void decide_value(const struct world *w, const struct value *v, struct action **list)
-{
+	/* An operation runs, and what is read in its midst is not what somebody wants. */
+	if (!strcmp(dev_get(v->dev, "state"), "busy"))
+		return;
 	switch (v->accord.what) {
 	case ACCORD_NOTE:
-		note(w, v, list);
+		write_note(v, list);
 		break;
 	case ACCORD_TO_TREE:
-		to_tree(w, v, list);
+		to_tree(v, list);
 		break;
 	case ACCORD_TO_CLUSTER:
 		to_cluster(v, list);
 		break;
 	case ACCORD_REST:
-		break;
+		if (v->row->claim)
+			claim_at_rest(v, list);
 	}
 }
 
 void values_decide(const struct world *w, struct action **list)
 {
-	for (size_t r = 0; r < ARRAY_SIZE(rows); r++)
+	for (size_t r = 0; r < n_value_rows; r++) {
+		if (!row_known(w, &value_rows[r]))
+			continue;
 		for (size_t i = 0; i < w->inv->n; i++) {
 			struct value v;
 
-			if (value_look(w, &rows[r], w->inv->v[i], &v))
-				decide_value(w, &v, list);
+			if (value_look(w, &value_rows[r], w->inv->v[i], &v))
+				value_decide(&v, list);
 		}
+		if (value_rows[r].claim)
+			claims_complete(w, &value_rows[r], list);
+	}
 }
 
+bool values_known(const struct world *w, enum kind_id kind)
+{
+	for (size_t r = 0; r < n_value_rows; r++)
+		if (value_rows[r].kind == kind && !row_known(w, &value_rows[r]))
+			return false;
+	return true;
+}
+
+/* ---- what is said about it */
+
+/* A claim says itself why it is refused. One that was deleted, and whose device could not be
+ * released, cannot. */
 void values_standing(const struct at *at, enum kind_id kind, struct standing *ret)
 {
-	for (size_t r = 0; r < ARRAY_SIZE(rows); r++) {
-		const struct verdict *was;
+	for (size_t r = 0; r < n_value_rows && !ret->type; r++) {
+		const struct value_row *row = &value_rows[r];
 		struct value v;
 
-		if (rows[r].kind != kind || !value_look(at->w, &rows[r], at->dev, &v))
+		if (row->kind != kind || !value_look(at->w, row, at->dev, &v) || v.accord.agreed ||
+		    (row->claim && strcmp(v.cluster, "none")))
 			continue;
-		was = verdict_about(at->w, v.about);
-		if (v.accord.agreed || !was || was->running || !was->err.code)
+		if (!v.verdict || v.verdict->running || !v.verdict->err.code)
 			continue;
-		*ret = (struct standing){ .type = "Applied", .reason = "Refused" };
-		STR_COPY(ret->message, was->err.text);
+		*ret = (struct standing){ row->claim ? "Released" : "Applied", .reason = "Refused" };
+		STR_COPY(ret->message, v.verdict->err.text);
 	}
+}
+
+bool values_keep(enum kind_id kind, json_object *o)
+{
+	for (size_t r = 0; r < n_value_rows; r++) {
+		const struct value_row *row = &value_rows[r];
+		char cluster[ACCORD_VALUE];
+
+		if (row->kind != kind)
+			continue;
+		cluster_of(row, o, "none", cluster);
+		if (note_of(row, o) || strcmp(cluster, "none"))
+			return true;
+	}
+	return false;
 }

@@ -7,20 +7,45 @@
 #include <sys/stat.h>
 
 #include "client/yaml.h"
+#include "credential.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 
+#define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-"
+#define BLANKS " \t\r\n"
 #define POD_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
 
 void access_free(struct access *a)
 {
-	char *const all[] = {
-		a->server, a->ca, a->cert, a->key, a->token, a->token_file, a->ca_file
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-		free(all[i]);
+	for (size_t i = 0; i < SECRETS; i++) {
+		free(a->secrets[i]);
+		free(a->files[i].path);
+	}
+	free(a->server);
+	free(a->server_name);
+	exec_free(a->exec);
 	*a = (struct access){ 0 };
+}
+
+/* A token goes into a header: no line may end in it. */
+static bool is_token(char *text)
+{
+	size_t n = strcspn(text, BLANKS), end = n + strspn(text + n, BLANKS);
+	bool one = n && !text[end];
+
+	text[n] = '\0';
+	return one;
+}
+
+bool access_set(struct access *a, enum secret which, char *text)
+{
+	if (which == SECRET_TOKEN && !is_token(text)) {
+		free(text);
+		return false;
+	}
+	free(a->secrets[which]);
+	a->secrets[which] = text;
+	return true;
 }
 
 static int digit_of(char c)
@@ -84,25 +109,73 @@ static char *path_in(const char *dir, const char *name)
 	return asprintf(&path, "%s/%s", dir, name) < 0 ? NULL : path;
 }
 
+/* Reads the file if it is another one than was seen. Returns 1 if it changed, 0, or -errno. */
+static int reread(struct access *a, enum secret which, struct err *err)
+{
+	struct secret_file *f = &a->files[which];
+	struct stat st;
+	_free_ char *was = NULL;
+	char *text = NULL;
+	int r;
+
+	if (!f->path)
+		return 0;
+	if (stat(f->path, &st))
+		return fail(err, errno, "%s: %s", f->path, strerror(errno));
+	if (st.st_ino == f->ino && st.st_mtim.tv_sec == f->at.tv_sec &&
+	    st.st_mtim.tv_nsec == f->at.tv_nsec)
+		return 0;
+	r = slurp(f->path, &text, err);
+	if (r)
+		return r;
+	was = a->secrets[which] ? strdup(a->secrets[which]) : NULL;
+	if (!access_set(a, which, text))
+		return fail(err, EINVAL, "%s: the token is empty or has more than one line",
+			    f->path);
+	f->ino = st.st_ino;
+	f->at = st.st_mtim;
+	return !was || strcmp(was, a->secrets[which]) != 0;
+}
+
+bool access_refresh(struct access *a)
+{
+	bool changed = false;
+
+	for (enum secret i = 0; i < SECRETS; i++)
+		changed |= reread(a, i, NULL) > 0;
+	return changed;
+}
+
+static int from_path(struct access *a, enum secret which, const char *dir, const char *name,
+		     struct err *err)
+{
+	int r;
+
+	a->files[which].path = path_in(dir, name);
+	if (!a->files[which].path)
+		return fail(err, ENOMEM, "no memory");
+	r = reread(a, which, err);
+	return r < 0 ? r : 0;
+}
+
 /* NAME-data holds it in base64, NAME is a file. */
-static int pem(const struct yaml *map, const char *name, const char *dir, char **ret,
-	       struct err *err)
+static int pem(const struct yaml *map, const char *name, const char *dir, struct access *a,
+	       enum secret which, struct err *err)
 {
 	const char *file = yml_text(map, name), *data;
-	_free_ char *path = NULL;
-	char key[64];
+	char key[64], *text;
 	size_t size;
 
 	snprintf(key, sizeof(key), "%s-data", name);
 	data = yml_text(map, key);
 	if (data && *data) {
-		*ret = base64_decode(data, &size);
-		return *ret ? 0 : fail(err, EINVAL, "%s: it is not base64", key);
-	}
-	if (!file || !*file)
+		text = base64_decode(data, &size);
+		if (!text)
+			return fail(err, EINVAL, "%s: it is not base64", key);
+		access_set(a, which, text);
 		return 0;
-	path = path_in(dir, file);
-	return path ? slurp(path, ret, err) : fail(err, ENOMEM, "no memory");
+	}
+	return file && *file ? from_path(a, which, dir, file, err) : 0;
 }
 
 /* The item called `name` of a list, and in it the member. */
@@ -138,45 +211,47 @@ static int take_server(const char *server, struct access *ret, struct err *err)
 static int take_cluster(const struct yaml *c, const char *dir, struct access *ret, struct err *err)
 {
 	const char *insecure = yml_text(c, "insecure-skip-tls-verify");
+	const char *name = yml_text(c, "tls-server-name");
 
-	if (yml_get(c, "tls-server-name"))
-		return fail(
-			err, EOPNOTSUPP,
-			"clusters: tls-server-name is not supported; write that name into server");
 	ret->insecure = insecure && !strcmp(insecure, "true");
+	if (name && *name) {
+		if (name[strspn(name, NAME_CHARS)])
+			return fail(err, EINVAL,
+				    "tls-server-name: \"%.128s\" is not the name of a host", name);
+		ret->server_name = strdup(name);
+		if (!ret->server_name)
+			return fail(err, ENOMEM, "no memory");
+	}
 	return take_server(yml_text(c, "server"), ret, err)
-		       ?: pem(c, "certificate-authority", dir, &ret->ca, err);
-}
-
-/* A token goes into a header: no line may end in it. */
-static int take_token(const char *text, struct access *ret, struct err *err)
-{
-	size_t n = strcspn(text, "\r\n");
-
-	if (!n || text[n + strspn(text + n, "\r\n \t")])
-		return fail(err, EINVAL, "the token is empty or has more than one line");
-	free(ret->token);
-	ret->token = strndup(text, n);
-	return ret->token ? 0 : fail(err, ENOMEM, "no memory");
+		       ?: pem(c, "certificate-authority", dir, ret, SECRET_CA, err);
 }
 
 static int take_user(const struct yaml *u, const char *dir, struct access *ret, struct err *err)
 {
 	const char *token = yml_text(u, "token"), *file = yml_text(u, "tokenFile");
-	int r = pem(u, "client-certificate", dir, &ret->cert, err)
-			?: pem(u, "client-key", dir, &ret->key, err);
+	const struct yaml *exec = yml_get(u, "exec");
+	int r = pem(u, "client-certificate", dir, ret, SECRET_CERT, err)
+			?: pem(u, "client-key", dir, ret, SECRET_KEY, err);
+	char *copy;
 
 	if (r)
 		return r;
-	if (yml_get(u, "exec") || yml_get(u, "auth-provider"))
+	if (exec)
+		return exec_parse(exec, dir, ret, err);
+	if (yml_get(u, "auth-provider"))
 		return fail(
 			err, EOPNOTSUPP,
-			"users: credentials by exec or auth-provider are not supported; use a certificate or a token");
-	if (file && *file) {
-		ret->token_file = path_in(dir, file);
-		return ret->token_file ? 0 : fail(err, ENOMEM, "no memory");
-	}
-	return token && *token ? take_token(token, ret, err) : 0;
+			"users: auth-provider is not supported; use exec, a certificate or a token");
+	if (file && *file)
+		return from_path(ret, SECRET_TOKEN, dir, file, err);
+	if (!token || !*token)
+		return 0;
+	copy = strdup(token);
+	if (!copy)
+		return fail(err, ENOMEM, "no memory");
+	return access_set(ret, SECRET_TOKEN, copy)
+		       ? 0
+		       : fail(err, EINVAL, "the token is empty or has more than one line");
 }
 
 static int take_context(const struct yaml *root, const char *dir, struct access *ret,
@@ -231,6 +306,7 @@ static int from_pod(struct access *ret, struct err *err)
 	const char *port = getenv("KUBERNETES_SERVICE_PORT");
 	bool six = host && strchr(host, ':');
 	struct access a = { 0 };
+	int r;
 
 	if (!host || !port)
 		return fail(
@@ -239,49 +315,16 @@ static int from_pod(struct access *ret, struct err *err)
 	if (asprintf(&a.server, "https://%s%s%s:%s", six ? "[" : "", host, six ? "]" : "", port) <
 	    0)
 		return fail(err, ENOMEM, "no memory");
-	a.token_file = strdup(POD_DIR "/token");
-	a.ca_file = strdup(POD_DIR "/ca.crt");
-	*ret = a;
-	return 0;
-}
-
-/* Reads the file if it is another one than was seen; it is swapped by a link. */
-static bool reread(const char *path, struct file_seen *seen, char **ret)
-{
-	struct stat st;
-	char *text = NULL;
-
-	if (!path || stat(path, &st))
-		return false;
-	if (*ret && st.st_ino == seen->ino && st.st_mtim.tv_sec == seen->at.tv_sec &&
-	    st.st_mtim.tv_nsec == seen->at.tv_nsec)
-		return false;
-	if (slurp(path, &text, NULL))
-		return false;
-	*seen = (struct file_seen){ st.st_ino, st.st_mtim };
-	free(*ret);
-	*ret = text;
-	return true;
-}
-
-bool access_refresh(struct access *a)
-{
-	bool ca = reread(a->ca_file, &a->ca_seen, &a->ca);
-	bool token = reread(a->token_file, &a->token_seen, &a->token);
-
-	if (token && a->token)
-		a->token[strcspn(a->token, " \t\r\n")] = '\0';
-	return ca || token;
+	r = from_path(&a, SECRET_TOKEN, POD_DIR, "token", err)
+		    ?: from_path(&a, SECRET_CA, POD_DIR, "ca.crt", err);
+	if (r)
+		access_free(&a);
+	else
+		*ret = a;
+	return r;
 }
 
 int access_load(const char *file, struct access *ret, struct err *err)
 {
-	int r = file ? from_file(file, ret, err) : from_pod(ret, err);
-
-	if (r)
-		return r;
-	access_refresh(ret);
-	if (ret->token_file && !ret->token)
-		return fail(err, ENOENT, "%s: the token cannot be read", ret->token_file);
-	return 0;
+	return file ? from_file(file, ret, err) : from_pod(ret, err);
 }

@@ -9,21 +9,24 @@
 #include <time.h>
 
 struct err;
+struct exec_plugin;
 
-/* Which file was read: another one has another of these. */
-struct file_seen {
+enum secret { SECRET_CA, SECRET_CERT, SECRET_KEY, SECRET_TOKEN, SECRETS };
+
+/* A file that is read again when it is another one, or was changed. */
+struct secret_file {
+	char *path; /* NULL: it does not come from a file */
 	ino_t ino;
 	struct timespec at;
 };
 
 struct access {
-	char *server;	       /* "https://10.0.0.1:443", without a slash at its end */
-	char *ca, *cert, *key; /* PEM; NULL: none */
-	char *token;	       /* NULL: none */
-	char *token_file;      /* read again when it changes; NULL */
-	char *ca_file;	       /* likewise */
+	char *server;		/* "https://10.0.0.1:443", without a slash at its end */
+	char *server_name;	/* in its certificate, if that is another one; NULL */
+	char *secrets[SECRETS]; /* PEM, and a token; NULL: none */
+	struct secret_file files[SECRETS];
 	bool insecure;
-	struct file_seen token_seen, ca_seen;
+	struct exec_plugin *exec; /* a program that tells certificate, key or token; NULL */
 };
 
 /* Reads the text of a kubeconfig; names of files are relative to dir. Returns 0 or -errno. */
@@ -31,9 +34,13 @@ int access_parse(const char *text, size_t size, const char *dir, struct access *
 		 struct err *err);
 /* file NULL: from inside a pod. */
 int access_load(const char *file, struct access *ret, struct err *err);
-/* Reads token and CA again if their files changed. Returns true if one did. */
+/* Reads again what is another file than before. Returns true if a secret changed; one that cannot
+ * be read stays. */
 bool access_refresh(struct access *a);
 void access_free(struct access *a);
+
+/* Takes over text as the secret. Returns false if its form is wrong: a token is one line. */
+bool access_set(struct access *a, enum secret which, char *text);
 
 /* Decodes base64; NULL: it is none, or no memory. */
 char *base64_decode(const char *text, size_t *ret_size);

@@ -6,31 +6,14 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "access.h"
 #include "client/loop.h"
+#include "identity.h"
+#include "pace.h"
 #include "pcidevfs/util.h"
-#include "intake.h"
+#include "wire.h"
 
 enum {
-	RATE = 20, /* requests a second */
-	BURST = 1000,
 	FLIGHT_MAX = 64,
-	CONNECT_MS = 10000,
-	ANSWER_MS = 30000,
-	WATCH_MS = 660000, /* longer than any watch that we ask for */
-	AWAY_MS = 800,	   /* first pause, doubled */
-	AWAY_MAX_MS = 30000,
-};
-
-/* A request under way. */
-struct wire {
-	struct api *api;
-	struct call *call;
-	CURL *easy;
-	struct curl_slist *headers;
-	struct intake intake;
-	char error[CURL_ERROR_SIZE];
-	struct wire *next;
 };
 
 struct sock {
@@ -40,16 +23,15 @@ struct sock {
 
 struct api {
 	struct loop *loop;
-	struct access access;
+	struct identity who;
 	CURLM *multi;
 	struct source timer; /* libcurl's */
 	struct source turn;  /* to send what waits */
 	struct call *first, **last;
 	struct wire *wires;
 	size_t flying; /* requests that count for FLIGHT_MAX */
-	double tokens;
-	uint64_t tokens_at, away_until;
-	unsigned int away_pause;
+	size_t silent; /* those that are not answered */
+	struct pace pace;
 };
 
 struct call *call_new(const char *method, char *path)
@@ -77,6 +59,38 @@ void call_free(struct call *c)
 
 /* ---- one request */
 
+static void finish(struct api *a, struct wire *w, CURLcode code);
+
+static void turn_by(struct api *a, uint64_t at)
+{
+	a->turn.at = at < a->turn.at ? at : a->turn.at;
+}
+
+static void note_answer(struct wire *w)
+{
+	if (!w->answered)
+		w->api->silent--;
+	w->answered = true;
+}
+
+/* A watch is answered long before it ends. */
+static size_t on_header(char *bytes, size_t size, size_t n, void *ctx)
+{
+	struct wire *w = ctx;
+	long status = 0;
+
+	(void)bytes;
+	(void)size;
+	curl_easy_getinfo(w->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (w->call->document && status == 200 && !w->answered) {
+		note_answer(w);
+		pace_back(&w->api->pace);
+		turn_by(w->api, 0);
+		w->call->begun(w->call);
+	}
+	return n;
+}
+
 static size_t on_bytes(char *bytes, size_t size, size_t n, void *ctx)
 {
 	struct wire *w = ctx;
@@ -99,86 +113,6 @@ static void on_document(void *ctx, json_object *doc)
 	w->intake.one = json_object_get(doc);
 }
 
-static void set_blob(CURL *e, CURLoption option, char *pem)
-{
-	struct curl_blob blob = { pem, pem ? strlen(pem) : 0, CURL_BLOB_COPY };
-
-	if (pem)
-		curl_easy_setopt(e, option, &blob);
-}
-
-static void set_tls(CURL *e, struct access *a)
-{
-	set_blob(e, CURLOPT_CAINFO_BLOB, a->ca);
-	set_blob(e, CURLOPT_SSLCERT_BLOB, a->cert);
-	set_blob(e, CURLOPT_SSLKEY_BLOB, a->key);
-	if (a->insecure) {
-		curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 0L);
-		curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 0L);
-	}
-}
-
-static bool add_header(struct wire *w, const char *name, const char *value)
-{
-	struct out line = { 0 };
-	struct curl_slist *more;
-
-	out_printf(&line, "%s: %s", name, value);
-	more = line.failed ? NULL : curl_slist_append(w->headers, out_text(&line));
-	out_free(&line);
-	if (more)
-		w->headers = more;
-	return more;
-}
-
-static bool set_headers(struct wire *w)
-{
-	const struct call *c = w->call;
-	struct out bearer = { 0 };
-	bool ok = add_header(w, "Accept", "application/json");
-
-	if (w->api->access.token) {
-		out_printf(&bearer, "Bearer %s", w->api->access.token);
-		ok = ok && !bearer.failed && add_header(w, "Authorization", out_text(&bearer));
-		out_free(&bearer);
-	}
-	if (c->body)
-		ok = ok && add_header(w, "Content-Type", c->type);
-	ok = ok && curl_slist_append(w->headers, "Expect:");
-	curl_easy_setopt(w->easy, CURLOPT_HTTPHEADER, w->headers);
-	return ok;
-}
-
-static bool set_request(struct wire *w)
-{
-	const struct call *c = w->call;
-	struct out url = { 0 };
-	CURL *e = w->easy;
-	bool ok;
-
-	out_printf(&url, "%s%s", w->api->access.server, c->path);
-	ok = !url.failed && !curl_easy_setopt(e, CURLOPT_URL, out_text(&url));
-	out_free(&url);
-	curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, c->method);
-	if (c->body) {
-		curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE, (long)strlen(c->body));
-		curl_easy_setopt(e, CURLOPT_POSTFIELDS, c->body);
-	}
-	curl_easy_setopt(e, CURLOPT_PRIVATE, w);
-	curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_bytes);
-	curl_easy_setopt(e, CURLOPT_WRITEDATA, w);
-	curl_easy_setopt(e, CURLOPT_ERRORBUFFER, w->error);
-	curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
-	curl_easy_setopt(e, CURLOPT_USERAGENT, "pcidevfs-sync/" VERSION);
-	curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-	curl_easy_setopt(e, CURLOPT_PIPEWAIT, 1L);
-	curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-	curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)(c->document ? WATCH_MS : ANSWER_MS));
-	set_tls(e, &w->api->access);
-	return set_headers(w) && ok;
-}
-
 static void wire_free(struct wire *w)
 {
 	struct wire **at = &w->api->wires;
@@ -187,24 +121,43 @@ static void wire_free(struct wire *w)
 		at = &(*at)->next;
 	if (*at)
 		*at = w->next;
-	if (w->easy) {
+	if (w->easy)
 		curl_multi_remove_handle(w->api->multi, w->easy);
-		curl_easy_cleanup(w->easy);
-	}
+	note_answer(w);
 	if (!w->call->document)
 		w->api->flying--;
-	curl_slist_free_all(w->headers);
-	intake_close(&w->intake);
+	wire_release(w);
 	free(w);
 }
 
-static void refuse_call(struct call *c, int code, const char *why)
+static void refuse_call(struct call *c, const struct err *why)
 {
-	struct reply r = { 0 };
+	struct reply r = { .err = *why, .away = true };
 
-	fail(&r.err, code, "%s", why);
-	r.away = true;
 	c->done(c, &r);
+}
+
+static void no_memory(struct call *c)
+{
+	struct err err = { 0 };
+
+	fail(&err, ENOMEM, "no memory");
+	refuse_call(c, &err);
+}
+
+static bool launch(struct wire *w)
+{
+	w->easy = curl_easy_init();
+	if (!w->easy || intake_open(&w->intake, w->call->document) ||
+	    !wire_prepare(w, &w->api->who.access))
+		return false;
+	w->intake.document = on_document;
+	w->intake.ctx = w;
+	curl_easy_setopt(w->easy, CURLOPT_HEADERFUNCTION, on_header);
+	curl_easy_setopt(w->easy, CURLOPT_HEADERDATA, w);
+	curl_easy_setopt(w->easy, CURLOPT_WRITEFUNCTION, on_bytes);
+	curl_easy_setopt(w->easy, CURLOPT_WRITEDATA, w);
+	return !curl_multi_add_handle(w->api->multi, w->easy);
 }
 
 static void start(struct api *a, struct call *c)
@@ -212,46 +165,74 @@ static void start(struct api *a, struct call *c)
 	struct wire *w = calloc(1, sizeof(*w));
 
 	if (!w) {
-		refuse_call(c, ENOMEM, "no memory");
+		no_memory(c);
 		return;
 	}
-	w->api = a;
-	w->call = c;
-	w->next = a->wires;
+	*w = (struct wire){ .api = a, .call = c, .since = now_ms(), .next = a->wires };
+	w->identity = a->who.number;
 	a->wires = w;
+	a->silent++;
 	if (!c->document)
 		a->flying++;
 	c->wire = w;
-	w->easy = curl_easy_init();
-	if (!w->easy || intake_open(&w->intake, c->document) || !set_request(w) ||
-	    curl_multi_add_handle(a->multi, w->easy)) {
-		c->wire = NULL;
-		wire_free(w);
-		refuse_call(c, ENOMEM, "no memory");
+	if (launch(w)) {
+		turn_by(a, w->since + WIRE_ANSWER_MS);
 		return;
 	}
-	w->intake.document = on_document;
-	w->intake.ctx = w;
+	c->wire = NULL;
+	wire_free(w);
+	no_memory(c);
 }
 
 /* ---- the queue */
 
-static void turn_by(struct api *a, uint64_t at)
+/* Full jitter: a hundred nodes do not come back at once. */
+static void go_away(struct api *a, unsigned int seconds)
 {
-	a->turn.at = at < a->turn.at ? at : a->turn.at;
+	unsigned int r = 0;
+
+	if (getrandom(&r, sizeof(r), GRND_NONBLOCK) != sizeof(r))
+		r = 0;
+	pace_away(&a->pace, now_ms(), seconds, r);
 }
 
-/* Returns when the next request may be sent: now or later (ms). */
-static uint64_t allowed_at(struct api *a, uint64_t now)
+/* Nobody waits for what cannot be sent: each call hears why, and comes again as it likes. */
+static void refuse_all(struct api *a, const struct err *why)
 {
-	a->tokens += (double)(now - a->tokens_at) * RATE / 1000;
-	a->tokens = a->tokens > BURST ? BURST : a->tokens;
-	a->tokens_at = now;
-	if (a->away_until > now)
-		return a->away_until;
-	if (a->first && a->first->urgent)
-		return now;
-	return a->tokens >= 1 ? now : now + 1000 / RATE;
+	struct call *c = a->first, *next;
+
+	a->first = NULL;
+	a->last = &a->first;
+	for (; c; c = next) {
+		next = c->next;
+		refuse_call(c, why);
+	}
+}
+
+static void on_identity(struct identity *i, const struct err *err)
+{
+	struct api *a = container_of(i, struct api, who);
+
+	if (err) {
+		go_away(a, 0);
+		refuse_all(a, err);
+	}
+	turn_by(a, 0);
+}
+
+/* A watch has no time limit, but its answer begins at once. */
+static void end_deaf(struct api *a, uint64_t now)
+{
+	for (struct wire *w = a->wires; w; w = w->next) {
+		uint64_t end = w->since + WIRE_ANSWER_MS;
+
+		if (!w->answered && now >= end) {
+			finish(a, w, CURLE_OPERATION_TIMEDOUT);
+			return;
+		}
+		if (!w->answered)
+			turn_by(a, end);
+	}
 }
 
 static void on_turn(struct source *s)
@@ -259,30 +240,38 @@ static void on_turn(struct source *s)
 	struct api *a = container_of(s, struct api, turn);
 	uint64_t now = now_ms();
 
-	access_refresh(&a->access);
+	end_deaf(a, now);
 	while (a->first && (a->flying < FLIGHT_MAX || a->first->urgent)) {
 		struct call *c = a->first;
-		uint64_t at = allowed_at(a, now);
+		uint64_t at = pace_at(&a->pace, now, c->urgent);
 
 		if (at > now) {
 			turn_by(a, at);
 			return;
 		}
+		if ((pace_probes(&a->pace) && a->silent) || !identity_ready(&a->who))
+			return;
 		a->first = c->next;
 		if (!a->first)
 			a->last = &a->first;
 		if (!c->urgent)
-			a->tokens--;
+			pace_spend(&a->pace);
 		start(a, c);
 	}
 }
 
-void api_send(struct api *a, struct call *c)
+static void queue(struct api *a, struct call *c)
 {
 	c->next = NULL;
 	*a->last = c;
 	a->last = &c->next;
 	turn_by(a, 0);
+}
+
+void api_send(struct api *a, struct call *c)
+{
+	c->again = false;
+	queue(a, c);
 }
 
 void api_cancel(struct api *a, struct call *c)
@@ -303,35 +292,13 @@ void api_cancel(struct api *a, struct call *c)
 
 /* ---- answers */
 
-/* Full jitter: a hundred nodes do not come back at once. */
-static uint64_t jitter(unsigned int ms)
-{
-	unsigned int r = 0;
-
-	if (getrandom(&r, sizeof(r), GRND_NONBLOCK) != sizeof(r))
-		r = 0;
-	return ms / 4 + r % (ms + 1);
-}
-
-static void go_away(struct api *a, unsigned int retry_after)
-{
-	unsigned int pause;
-
-	if (a->away_until > now_ms())
-		return;
-	pause = back_off(&a->away_pause, AWAY_MS, AWAY_MAX_MS);
-	a->away_until = now_ms() + retry_after * 1000u + jitter(pause);
-}
-
 static bool asks_patience(long status)
 {
 	return status == 429 || status >= 500;
 }
 
-static void finish(struct api *a, struct wire *w, CURLcode code)
+static void judge(struct wire *w, CURLcode code, struct reply *r)
 {
-	struct call *c = w->call;
-	struct reply r = { 0 };
 	unsigned int after = intake_retry_after(&w->intake);
 	curl_off_t header = 0;
 	long http = 0;
@@ -340,26 +307,40 @@ static void finish(struct api *a, struct wire *w, CURLcode code)
 	curl_easy_getinfo(w->easy, CURLINFO_RETRY_AFTER, &header);
 	if (header > 0 && header < 3600)
 		after = (unsigned int)header;
-	if (code && !w->intake.err.code && !(http && c->document)) {
-		fail(&r.err, ENOTCONN, "%s: %s", a->access.server,
-		     w->error[0] ? w->error : curl_easy_strerror(code));
-		r.away = true;
+	if (code && !w->intake.err.code && !(http && w->call->document)) {
+		wire_failed(w, &w->api->who.access, code, &r->err);
+		r->away = true;
 	} else {
-		intake_verdict(&w->intake, http, &r.status, &r.err);
-		r.away = asks_patience(r.status) || r.err.code == EPROTO;
-		r.doc = json_object_get(w->intake.one);
+		intake_verdict(&w->intake, http, &r->status, &r->err);
+		r->away = asks_patience(r->status) || r->err.code == EPROTO;
+		if (asks_patience(r->status))
+			fail_wrap(&r->err, "the API server %s",
+				  r->err.code == EAGAIN ? "is busy" : "has trouble");
+		r->doc = json_object_get(w->intake.one);
 	}
+	if (r->away)
+		go_away(w->api, after);
+	else if (r->status != 401)
+		pace_back(&w->api->pace);
+}
+
+static void finish(struct api *a, struct wire *w, CURLcode code)
+{
+	struct call *c = w->call;
+	unsigned int identity = w->identity;
+	struct reply r = { 0 };
+
+	judge(w, code, &r);
 	c->wire = NULL;
 	wire_free(w);
-	if (r.away)
-		go_away(a, after);
-	else
-		a->away_pause = 0;
-	if (r.status == 401) { /* perhaps it has just been replaced */
-		a->access.token_seen = (struct file_seen){ 0 };
-		go_away(a, 0);
+	if (r.status == 401 && !c->again && identity_renew(&a->who, identity)) {
+		c->again = true;
+		queue(a, c);
+	} else {
+		if (r.status == 401)
+			go_away(a, 0);
+		c->done(c, &r);
 	}
-	c->done(c, &r);
 	json_object_put(r.doc);
 	turn_by(a, 0);
 }
@@ -446,11 +427,10 @@ int api_new(struct loop *loop, struct access *access, struct api **ret, struct e
 		return fail(err, ENOMEM, "libcurl cannot be started");
 	}
 	a->loop = loop;
-	a->access = *access;
+	a->who = (struct identity){ .access = *access, .loop = loop, .done = on_identity };
 	*access = (struct access){ 0 };
 	a->last = &a->first;
-	a->tokens = BURST;
-	a->tokens_at = now_ms();
+	pace_start(&a->pace, now_ms());
 	a->timer = (struct source){ .fd = -1, .due = on_timer, .at = UINT64_MAX };
 	a->turn = (struct source){ .fd = -1, .due = on_turn, .at = UINT64_MAX };
 	curl_multi_setopt(a->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
@@ -471,10 +451,10 @@ void api_free(struct api *a)
 		api_cancel(a, a->wires->call);
 	while (a->first)
 		api_cancel(a, a->first);
+	identity_free(&a->who);
 	loop_remove(a->loop, &a->timer);
 	loop_remove(a->loop, &a->turn);
 	curl_multi_cleanup(a->multi);
-	access_free(&a->access);
 	free(a);
 	curl_global_cleanup();
 }

@@ -26,11 +26,14 @@ struct call {
 	char *path;	  /* owned, with the query */
 	const char *type; /* of the body */
 	char *body;	  /* owned; NULL: none */
-	/* A watch: called for each document, NULL for other requests. Must not send or end calls. */
+	/* A watch: called when the server has taken it, and for each document; NULL for other requests.
+	 * They must not send or end calls. */
+	void (*begun)(struct call *c);
 	void (*document)(void *call, json_object *doc);
 	void (*done)(struct call *c, const struct reply *r);
 	void *ctx;
 	bool urgent; /* does not wait for the rate limit: watches and lists */
+	bool again;  /* it was sent a second time, after a 401 */
 	struct wire *wire;
 	struct call *next;
 };

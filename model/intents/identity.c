@@ -146,7 +146,7 @@ static const char *function_of(const struct identity *id)
 	return dot && !strchr(dot, '/') ? dot : "";
 }
 
-static bool same_card(const struct identity *a, const struct identity *b)
+bool identity_same_card(const struct identity *a, const struct identity *b)
 {
 	return a->serial == b->serial && a->ids == b->ids && identity_same_part(a, b) &&
 	       !strcmp(function_of(a), function_of(b));
@@ -164,15 +164,15 @@ enum match identity_match(const struct identity *wanted, const struct candidate 
 			continue;
 		if (identity_same_part(id, wanted) && !strcmp(id->path, wanted->path))
 			here = i;
-		if (same_card(id, wanted)) {
+		if (identity_same_card(id, wanted)) {
 			card = i;
 			cards++;
 		}
 	}
 	*ret_at = here;
-	if (here < n && same_card(&candidates[here].id, wanted))
+	if (here < n && identity_same_card(&candidates[here].id, wanted))
 		return MATCH_HERE;
-	if (wanted->serial && cards == 1) {
+	if (wanted->serial && !wanted->cloned && cards == 1) {
 		*ret_at = card;
 		return MATCH_HERE;
 	}
@@ -195,15 +195,7 @@ void marks_sort(struct mark *v, size_t n)
 
 size_t marks_first(const struct mark *v, size_t n, uint64_t value)
 {
-	size_t from = 0, to = n;
+	const struct mark key = { .value = value };
 
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (v[mid].value < value)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
+	return rows_first(v, n, sizeof(*v), &key, by_value);
 }

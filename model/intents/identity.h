@@ -17,6 +17,7 @@ struct identity {
 	uint64_t ids;	 /* vendor, device, subvendor, subdevice: 16 bits each, from the top */
 	uint64_t serial; /* 0: none */
 	int32_t vf;	 /* -1: not a VF */
+	bool cloned;	 /* another card was seen with this serial: it does not tell the card */
 	/* A child of the above: a mediated device. BUS_NONE: the card itself, or its VF. */
 	struct key child;
 };
@@ -29,6 +30,8 @@ void identity_of(struct identity *ret, const struct device *dev, const struct de
 /* Of whichever card: the card itself, the same VF of it, or the same child by name. */
 bool identity_same_part(const struct identity *a, const struct identity *b);
 bool identity_eq(const struct identity *a, const struct identity *b);
+/* The same serial, ids and function number, in whichever place. */
+bool identity_same_card(const struct identity *a, const struct identity *b);
 
 #define IDENTITY_TEXT 272
 /* "0000:00/1c.4/00.0,8086:1521:8086:0001,none", with ",vf3" for a VF and ",mdev/UUID" for a named
@@ -59,8 +62,8 @@ enum match {
 };
 
 /* A serial that only one function with these ids has is followed to any place; functions of one
- * card share a serial and are distinguished by function number. If several have it (cloned
- * serials), or without a serial, only the one in the same place matches. */
+ * card share a serial and are distinguished by function number. If several have it or had it
+ * (cloned serials), or without a serial, only the one in the same place matches. */
 enum match identity_match(const struct identity *wanted, const struct candidate *candidates,
 			  size_t n, size_t *ret_at);
 

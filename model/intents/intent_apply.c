@@ -188,12 +188,12 @@ static void follow_device(struct intents *in, struct record *r, const struct dev
 
 	device_identity(in->m, dev, &id);
 	if (device_is_known(dev) && id.vf != IDENTITY_HALF)
-		r->id = id;
+		record_identify(r, &id);
 	record_set_at(r, &dev->key);
 }
 
-/* Stores serials that were read late, and operations that ended without a result. Call it with save
- * held. */
+/* Stores serials that were read late or turned out to be cloned, and operations that ended without
+ * a result. Call it with save held. */
 static void bring_up_to_date(const struct pass *p)
 {
 	struct intents *in = p->in;
@@ -204,11 +204,14 @@ static void bring_up_to_date(const struct pass *p)
 	model_lock(in->m);
 	for (size_t i = 0; i < in->rs.n; i++) {
 		const struct device *dev = device_of(in, in->rs.v[i]);
-		struct record *r =
-			dev || interrupted_is_begun(in->rs.v[i]) ? rewrite_edit(&w, i) : NULL;
+		bool cloned = pass_is_cloned(p, in->rs.v[i]);
+		struct record *r = dev || cloned || interrupted_is_begun(in->rs.v[i])
+					   ? rewrite_edit(&w, i)
+					   : NULL;
 
 		if (!r)
 			continue;
+		r->id.cloned = cloned;
 		if (dev)
 			follow_device(in, r, dev);
 		if (!(r->interrupted && (dev || p->incomplete)) && !interrupted_in_hand(p, r))

@@ -203,6 +203,7 @@ static const struct persist_key keys[] = {
 	PERSIST_OTHER("path", path_parse, NULL),	  PERSIST_OTHER("ids", ids_parse, NULL),
 	PERSIST_OTHER("serial", serial_parse, NULL), PERSIST_OTHER("vf", vf_parse, NULL),
 	PERSIST_OTHER("child", child_parse, NULL),	  PERSIST_KEY("at", KEY_TEXT, false, at),
+	PERSIST_KEY("cloned", KEY_FLAG, false, id.cloned),
 };
 
 /* Keys of an operation, after the intents. */

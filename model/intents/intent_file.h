@@ -90,6 +90,7 @@ struct record {
 	 * was here since. */
 	uint64_t parent_birth, parent_unbinds;
 	bool was_there;
+	bool card_here; /* a vGPU without its VF: the GPU is here, and not enabled */
 	bool fresh; /* made by the present change */
 };
 

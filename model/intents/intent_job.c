@@ -52,7 +52,9 @@ static void land(void *ctx, const struct err *err)
 
 void job_launch(struct intents *in, struct restore_job *f)
 {
-	struct actor self = { .pid = getpid(), .comm = "pcidevfsd", .opener.reserve = true };
+	struct actor self = { .pid = getpid(),
+			      .comm = "pcidevfsd-restore",
+			      .opener.reserve = true };
 
 	pthread_mutex_lock(&in->turn);
 	in->restoring++;

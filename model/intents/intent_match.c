@@ -101,6 +101,23 @@ static void mark_candidates(struct pass *p)
 	marks_sort(p->marks, 2 * p->n);
 }
 
+bool pass_is_cloned(const struct pass *p, const struct record *r)
+{
+	struct identity card = r->id;
+	uint64_t value;
+	size_t n = 0;
+
+	if (!card.serial || card.cloned)
+		return card.cloned;
+	card.vf = -1; /* VFs and children go by their card */
+	card.child = (struct key){ 0 };
+	value = card_mark(&card);
+	for (size_t i = marks_first(p->marks, 2 * p->n, value);
+	     i < 2 * p->n && p->marks[i].value == value; i++)
+		n += identity_same_card(&p->candidates[p->marks[i].at].id, &card);
+	return n > 1;
+}
+
 enum { SOME_CANDIDATES = 16 };
 
 struct some_candidates {
@@ -235,7 +252,8 @@ static int look_once(struct rewrite *w, struct err *err)
 /* Cards are followed by their serial; a device whose serial is unknown may be any of its kind. */
 static bool may_be(const struct record *r, const struct device *dev, const struct identity *id)
 {
-	return r && r->id.serial && r->id.ids == id->ids && identity_same_part(&r->id, id) &&
+	return r && r->id.serial && !r->id.cloned && r->id.ids == id->ids &&
+	       identity_same_part(&r->id, id) &&
 	       (r->id.serial == id->serial || !device_is_known(dev));
 }
 
@@ -287,12 +305,28 @@ static void say_mismatch(struct record *r, const struct candidate *s)
 		s->key.name, identity_text(&s->id, text), s->key.name);
 }
 
+/* enabled of a GPU keeps the vGPUs that it ends. */
+static bool say_not_enabled(const struct pass *p, struct record *r)
+{
+	struct identity gpu = r->id;
+	size_t at;
+
+	gpu.vf = -1;
+	if (r->id.vf < 0 || !r->intent.profile[0] || pass_lookup(p, &gpu, &at) != MATCH_HERE)
+		return false;
+	snprintf(r->reason, sizeof(r->reason), "its VF is not there; write 1 to enabled of %s",
+		 p->candidates[at].key.name);
+	return true;
+}
+
 static void find_device(struct pass *p, struct record *r)
 {
 	struct intents *in = p->in;
 	enum match match;
+	bool unread;
 	size_t at;
 
+	r->card_here = false;
 	if (device_of(in, r))
 		return;
 	if (r->aside)
@@ -317,13 +351,15 @@ static void find_device(struct pass *p, struct record *r)
 		return;
 	}
 	r->state = RECORD_WAITING;
-	STR_COPY(
-		r->reason,
-		match == MATCH_NONE && r->id.serial && p->n_unknown
-			? "it is not known yet whether its device is there: not all serial numbers "
+	unread = match == MATCH_NONE && r->id.serial && !r->id.cloned && p->n_unknown;
+	STR_COPY(r->reason,
+		 unread ? "it is not known yet whether its device is there: not all serial numbers "
 			  "have been read"
-			: "its device is not there");
-	p->incomplete |= match == MATCH_NONE && r->id.serial && p->n_unknown;
+		 : r->id.cloned ? "its device is not there; another had the same serial number, so "
+				  "only its own place counts"
+				: "its device is not there");
+	p->incomplete |= unread;
+	r->card_here = match == MATCH_NONE && say_not_enabled(p, r);
 	if (match == MATCH_NONE)
 		return;
 	r->reason[0] = '\0';
@@ -334,8 +370,17 @@ static void find_device(struct pass *p, struct record *r)
 
 void pass_match(struct pass *p, struct record *r)
 {
+	p->rewrite |= !r->id.cloned && pass_is_cloned(p, r);
 	find_device(p, r);
 	note_candidate(p, r);
+}
+
+void record_identify(struct record *r, const struct identity *id)
+{
+	bool cloned = r->id.cloned && r->id.serial == id->serial;
+
+	r->id = *id;
+	r->id.cloned = cloned;
 }
 
 void record_attach(struct record *r, const struct device *dev)
@@ -377,7 +422,7 @@ int rewrite_record(struct rewrite *w, const struct device *dev, struct record **
 	if (!r)
 		return fail(err, ENOMEM, "no memory for the stored intents");
 	if (id.vf != IDENTITY_HALF || !r->id.path[0])
-		r->id = id;
+		record_identify(r, &id);
 	record_attach(r, dev);
 	*ret = r;
 	return 0;

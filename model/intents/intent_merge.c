@@ -75,6 +75,7 @@ static int merge(void *ctx, size_t former, size_t later)
 		r->dev = from->dev;
 		r->birth = from->birth;
 	}
+	r->id.cloned |= from->id.cloned;
 	merge_requests(r, from);
 	merge_op(r, from);
 	if (!r->extra) {

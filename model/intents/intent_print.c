@@ -91,11 +91,31 @@ void intents_metrics(struct intents *in, struct out *o)
 		out_label(o, "identity", identity_text(&r->id, id));
 		out_put(o, ",", 1);
 		out_label(o, "device", r->birth ? key_id(&r->dev, dev) : r->at[0] ? r->at : "none");
-		out_printf(o, ",present=\"%d\",", r->birth && device_of(in, r));
+		out_printf(o, ",present=\"%d\",",
+			   (r->birth && device_of(in, r)) || r->card_here);
 		out_label(o, "state", describe(in, r, reason, sizeof(reason)));
 		out_put(o, ",", 1);
 		out_label(o, "claim", r->intent.claim[0] ? r->intent.claim : "none");
 		out_put(o, "} 1\n", 4);
+	}
+	model_unlock(in->m);
+	pthread_mutex_unlock(&in->lock);
+}
+
+void intents_absent(struct intents *in, void (*take)(void *ctx, const struct absent *a), void *ctx)
+{
+	pthread_mutex_lock(&in->lock);
+	model_lock(in->m);
+	for (size_t i = 0; i < in->rs.n; i++) {
+		const struct record *r = in->rs.v[i];
+		struct absent a = { .at = r->at, .claim = r->intent.claim };
+		char reason[sizeof(r->reason)];
+
+		if (!a.at[0] || !a.claim[0] || device_of(in, r))
+			continue;
+		a.state = describe(in, r, reason, sizeof(reason));
+		a.reason = reason;
+		take(ctx, &a);
 	}
 	model_unlock(in->m);
 	pthread_mutex_unlock(&in->lock);

@@ -103,6 +103,8 @@ void rewrite_abort(struct rewrite *w);
 #define RECORD_NONE ((size_t)-1)
 /* intent_match.c. The device has gone: nothing of the record is in the model any more. */
 void record_leave(struct record *r);
+/* The record's device has this identity now. That its serial is cloned stays known. */
+void record_identify(struct record *r, const struct identity *id);
 /* The record belongs to this device from now on; if that is new, nothing was applied to it yet. */
 void record_attach(struct record *r, const struct device *dev);
 /* intent_store.c. A new record; NULL: no memory. */
@@ -163,6 +165,9 @@ size_t pass_candidate(const struct pass *p, const struct key *key);
 struct record *pass_record(const struct pass *p, const struct key *dev);
 /* An operation runs on its parent, or restore has begun one: it may remove the device. */
 bool pass_parent_busy(const struct pass *p, const struct device *dev);
+/* Were two cards with the record's serial here at once, now or before? Then it does not tell which
+ * one is meant: after the claimed one was pulled, the other is no card that has moved. */
+bool pass_is_cloned(const struct pass *p, const struct record *r);
 /* Finds the record's device, if it has none. */
 void pass_match(struct pass *p, struct record *r);
 /* Is everything known that distinguishes the card? */

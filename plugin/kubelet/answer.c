@@ -185,25 +185,32 @@ static void add_node(const char *node, const char *host, void *ctx)
 	b->m->devices[b->m->n_devices++] = spec;
 }
 
-static void add_variable(struct building *b, const struct dev *any, const struct container *c)
+static void add_value(const struct dev *d, struct out *value)
+{
+	if (value->len)
+		out_put(value, ",", 1);
+	if (bus_of(d)->value)
+		bus_of(d)->value(d, value);
+	else
+		out_printf(value, "%s", dev_kubelet_id(d));
+}
+
+static void add_variable(struct building *b, const struct dev *any, const struct out *value)
 {
 	V1beta1__ContainerAllocateResponse__EnvsEntry *e = pool_get(b->pool, 1, sizeof(*e));
-	struct out key = { 0 }, value = { 0 };
+	struct out key = { 0 };
 
 	b->m->envs = pool_get(b->pool, 1, sizeof(*b->m->envs));
 	answer_variable(any, &key);
-	for (size_t i = 0; i < c->n; i++)
-		out_printf(&value, "%s%s", i ? "," : "", c->ids[i]);
-	b->pool->failed |= key.failed || value.failed;
+	b->pool->failed |= key.failed || value->failed;
 	if (!b->pool->failed) {
 		v1beta1__container_allocate_response__envs_entry__init(e);
 		e->key = pool_text(b->pool, key.data, key.len);
-		e->value = pool_text(b->pool, value.data, value.len);
+		e->value = pool_text(b->pool, value->data, value->len);
 		b->m->envs[0] = e;
 		b->m->n_envs = 1;
 	}
 	out_free(&key);
-	out_free(&value);
 }
 
 static void add_cdi(struct building *b, const char *kind, const struct container *c)
@@ -222,9 +229,10 @@ static void add_cdi(struct building *b, const char *kind, const struct container
 	}
 }
 
-static int build_container(struct building *b, const struct devices *t, const char *resource,
-			   const struct container *c, const char *dev_root, const char *cdi,
-			   struct err *err)
+/* Adds the nodes, and to value what goes into the variable. */
+static int add_devices(struct building *b, const struct devices *t, const char *resource,
+		       const struct container *c, const char *dev_root, struct out *value,
+		       struct err *err)
 {
 	const struct dev *first = NULL;
 
@@ -234,20 +242,35 @@ static int build_container(struct building *b, const struct devices *t, const ch
 
 		if (!d)
 			return fail(err, ENODEV, "%.80s went away", c->ids[i]);
-		if (!first)
-			add_variable(b, first = d, c);
+		first = first ? first : d;
 		/* KubeVirt makes two devices of a resource that has two variables (k8s/kubevirt,
 		 * case 37). */
 		if (strcmp(bus_of(d)->variable, bus_of(first)->variable))
 			return fail(
 				err, EINVAL,
-				"%s has mediated and PCI devices; no VM can take both under one "
-				"name: write another resource_name to %s",
-				resource, d->id);
+				"%s has devices of two kinds, %s and %s; no VM can take both "
+				"under one name: write another resource_name to one of them",
+				resource, first->id, d->id);
 		dev_nodes(t, d, dev_root, add_node, b);
 		if (!before && !b->m->n_devices)
 			return fail(err, ENODEV, "%s has no device node now", d->id);
+		add_value(d, value);
 	}
+	if (first)
+		add_variable(b, first, value);
+	return 0;
+}
+
+static int build_container(struct building *b, const struct devices *t, const char *resource,
+			   const struct container *c, const char *dev_root, const char *cdi,
+			   struct err *err)
+{
+	struct out value = { 0 };
+	int e = add_devices(b, t, resource, c, dev_root, &value, err);
+
+	out_free(&value);
+	if (e)
+		return e;
 	if (cdi)
 		add_cdi(b, cdi, c);
 	return b->pool->failed ? fail(err, ENOMEM, "no memory") : 0;

@@ -7,11 +7,17 @@
 #include "pcidevfs/key.h"
 #include "pcidevfs/util.h"
 
+/* KubeVirt finds it by the numbers of the moment, without leading zeros. */
+static void usb_value(const struct dev *d, struct out *o)
+{
+	out_printf(o, "%d:%d", d->busnum, d->devnum);
+}
+
 /* PCI is last, because its prefix matches every id; before it, functions that are one mediated
  * device, by which kubelet and VMs know them. */
 static const struct bus_row buses[] = {
 	{ "mdev/", "mdevs", "MDEV_PCI" },
-	{ "usb/", "usb", "USB" },
+	{ "usb/", "usb", "USB", .value = usb_value },
 	{ "", "devices", "MDEV_PCI", .by_uuid = true },
 	{ "", "devices", "PCI" },
 };

@@ -7,12 +7,15 @@
 #include <stddef.h>
 
 struct dev;
+struct out;
 
 struct bus_row {
 	const char *prefix;    /* of the id in inventory; kubelet's id lacks it */
 	const char *directory; /* of the tree */
 	const char *variable;  /* that KubeVirt reads: <variable>_RESOURCE_<NAME> */
 	bool by_uuid;	       /* the id for kubelet is the mediated device's (mdev_uuid) */
+	/* The device in that variable; NULL: kubelet's id. */
+	void (*value)(const struct dev *d, struct out *o);
 };
 
 /* The i-th row, or NULL. */

@@ -75,6 +75,8 @@ static const struct line_field fields[] = {
 	{ "profile_id", offsetof(struct dev, profile_id), false },
 	{ "numa_node", offsetof(struct dev, numa), true },
 	{ "iommu_group", offsetof(struct dev, group), true },
+	{ "busnum", offsetof(struct dev, busnum), true },
+	{ "devnum", offsetof(struct dev, devnum), true },
 };
 static const struct line_type dev_line = { fields, ARRAY_SIZE(fields), offsetof(struct dev, id),
 					   sizeof(struct dev) };
@@ -136,8 +138,9 @@ static void inherit(struct devices *t, struct dev *d, struct dev *old)
 	t->shape += old->gone || !same_shape(d, old);
 }
 
-int devices_take(struct devices *t, const char *id, char *pairs)
+int devices_take(void *table, const char *id, char *pairs)
 {
+	struct devices *t = table;
 	struct dev *d, *old = devices_find(t, id);
 	struct dev line = { .here = true };
 	int r = line_read(&dev_line, id, pairs, &line);
@@ -172,8 +175,9 @@ void devices_forget(struct devices *t, const char *id)
 }
 
 /* kubelet's list omits resource claims, so nobody would end such an entry. */
-void devices_drop(struct devices *t, const char *id)
+void devices_drop(void *table, const char *id)
 {
+	struct devices *t = table;
 	struct dev *d = devices_find(t, id);
 
 	if (!d || !dev_allocated(d) || !strncmp(d->allocated, "claim:", 6)) {
@@ -184,21 +188,26 @@ void devices_drop(struct devices *t, const char *id)
 	d->gone = true;
 }
 
-void devices_begin(struct devices *t)
+void devices_begin(void *table)
 {
+	struct devices *t = table;
+
 	for (size_t i = 0; i < t->n; i++)
 		t->v[i]->here = false;
 }
 
-void devices_settle(struct devices *t)
+void devices_settle(void *table)
 {
+	struct devices *t = table;
+
 	for (size_t i = t->n; i-- > 0;)
 		if (!t->v[i]->here)
 			devices_drop(t, t->v[i]->id);
 }
 
-void devices_free(struct devices *t)
+void devices_free(void *table)
 {
+	struct devices *t = table;
 	while (t->n)
 		drop(t, t->v[t->n - 1]);
 	free(t->v);

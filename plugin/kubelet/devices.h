@@ -18,6 +18,7 @@ struct dev {
 	/* its resource when a pod last got it, while that name may still count */
 	const char *as;
 	int numa;	     /* -1: none */
+	int busnum, devnum;  /* of a USB device; -1: none */
 	int group;	     /* -1: none */
 	bool here;	     /* seen since the inventory began */
 	bool gone;	     /* the device vanished; its pod keeps what it had, group included */
@@ -50,16 +51,17 @@ struct devices {
 	uint64_t shape;
 };
 
+/* Five of these are functions of a mirror's table (client/mirror.h), which is a struct devices. */
 /* Takes one line of inventory or events; pairs are overwritten. An unclaimed device is forgotten.
  * Returns 0; -EINVAL: not a line of the tree; -ENOMEM. On failure the table does not change. */
-int devices_take(struct devices *t, const char *id, char *pairs);
+int devices_take(void *table, const char *id, char *pairs);
 /* The device is gone. If a pod of kubelet has it, its entry stays until devices_forget(). */
-void devices_drop(struct devices *t, const char *id);
+void devices_drop(void *table, const char *id);
 void devices_forget(struct devices *t, const char *id);
 /* These bracket an inventory: devices not taken in between are gone. */
-void devices_begin(struct devices *t);
-void devices_settle(struct devices *t);
-void devices_free(struct devices *t);
+void devices_begin(void *table);
+void devices_settle(void *table);
+void devices_free(void *table);
 struct dev *devices_find(const struct devices *t, const char *id);
 
 /* The members of d's IOMMU group with d, or d alone. The table's, valid until it changes. */
@@ -67,7 +69,7 @@ struct dev *const *devices_group(const struct devices *t, const struct dev *d, s
 /* The offered devices, sorted by resource, then id; the caller frees the list. NULL: no memory. */
 struct dev **devices_offered(const struct devices *t, size_t *ret_n);
 
-/* The id that kubelet knows, and KubeVirt takes from the variable: the address, or the UUID. */
+/* The id that kubelet knows: the address, the UUID, or the port path. */
 const char *dev_kubelet_id(const struct dev *d);
 /* The reverse; `resource` must be the device's, or NULL. */
 struct dev *devices_of_kubelet(const struct devices *t, const char *resource,

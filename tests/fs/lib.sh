@@ -33,11 +33,18 @@ deadline() { # deadline SECONDS: in ms
 	echo $(($(ms) + $1 * 8000))
 }
 
+tell_state() { # what the daemon knows, for whoever reads why a test has failed
+	for s_file in intents log; do
+		s_text=$(timeout 5 tail -n 6 "$T/$s_file" 2>/dev/null | cut -c1-300)
+		[ -z "$s_text" ] || printf '\n%s:\n%s' "$s_file" "$s_text"
+	done
+}
+
 wait_for() { # wait_for SECONDS COMMAND...: until it succeeds
 	w_end=$(deadline "$1")
 	shift
 	until "$@" >/dev/null 2>&1; do
-		[ "$(ms)" -lt $w_end ] || fail "in vain: $*"
+		[ "$(ms)" -lt $w_end ] || fail "in vain: $*$(tell_state)"
 		sleep 0.02
 	done
 }

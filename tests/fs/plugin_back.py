@@ -36,7 +36,7 @@ k.wait_health(NAME, {NIC: "Healthy", MDEV: "Healthy"})
 # It is found out when the answer is made, and nobody but the plugin knows that no pod has them.
 k.may_list.clear()
 said = refused("INVALID_ARGUMENT", k.allocate, NAME, NIC, MDEV)
-assert "has mediated and PCI devices" in said, said
+assert "has devices of two kinds" in said, said
 both = ["%s/allocated_to %%s" % NIC, "mdev/%s/allocated_to %%s" % MDEV]
 k.wait("the end", lambda: written() == [w % "pending" for w in both] + [w % "none" for w in both])
 k.may_list.set()

@@ -2,10 +2,10 @@
 # Sourced by scenario*.sh SYS TOOLS HOLD: what a kernel answers to the writes that pcidevfs makes,
 # and what it says of them: a line per write with its errno, the uevents it brought, and the links afterwards. Made on
 # the lab's machine by the genuine kernel and by the simulated one, both must be equal.
-# HOLD GROUP ADDRESS SECONDS takes a function as a VMM does, says "held", and lets it go when it is killed.
+# $on: the bus whose files and events they are, else pci. HOLD GROUP ADDRESS SECONDS takes a function as a VMM does, says "held", and lets it go when it is killed.
 # shellcheck shell=sh
 set -u
-pci=$1/bus/pci
+bus=$1/bus/${on:-pci}
 put=$2/put
 uevlog=$2/uevlog
 hold=$3
@@ -14,7 +14,7 @@ log=$work/log held=$work/held
 holder=
 
 : >"$log" # grep may be faster
-"$uevlog" pci vfio vfio-dev mdev >"$log" &
+"$uevlog" ${on:-pci vfio vfio-dev mdev} >"$log" &
 logger=$!
 trap 'kill $logger $holder; wait 2>/dev/null; rm -rf "$work"' EXIT
 until grep -qx ready "$log"; do sleep 0.05; done
@@ -28,14 +28,14 @@ events() {
 	done
 	tail -n +$(($seen + 1)) "$log" | tr ' ' '\n' | awk '
 		/@/ { if (line) print line; line = "  event " $0 }
-		/^(SUBSYSTEM|DRIVER|DEVNAME|PCI_SLOT_NAME|PCI_ID|PCI_CLASS|MODALIAS|MDEV_STATE)=/ { line = line " " $0 }
+		/^(SUBSYSTEM|DRIVER|DEVNAME|DEVTYPE|PRODUCT|TYPE|INTERFACE|PCI_SLOT_NAME|PCI_ID|PCI_CLASS|MODALIAS|MDEV_STATE)=/ { line = line " " $0 }
 		END { if (line) print line }' |
-		sed -E 's,(vfio/)[0-9]+,\1G,; s,(DEVNAME=vfio/)[0-9]+,\1G,; s,vfio-dev/vfio[0-9]+,vfio-dev/vfioN,'
+		sed -E 's,(usb/[0-9]+/)[0-9]+,\1D,; s,(vfio/)[0-9]+,\1G,; s,(DEVNAME=vfio/)[0-9]+,\1G,; s,vfio-dev/vfio[0-9]+,vfio-dev/vfioN,'
 }
 
 try() { # try FILE VALUE
 	seen=$(wc -l <"$log")
-	said=$("$put" "$pci/$1" "$2") && said=ok
+	said=$("$put" "$bus/$1" "$2") && said=ok
 	echo "$1 <- \"$2\": $said"
 	events
 }
@@ -46,7 +46,7 @@ target() { # the last component of a link, or none
 
 hold() { # hold ADDRESS
 	: >"$held"
-	"$hold" "$(target "$pci/devices/$1/iommu_group")" "$1" 600 >"$held" &
+	"$hold" "$(target "$bus/devices/$1/iommu_group")" "$1" 600 >"$held" &
 	holder=$!
 	while kill -0 $holder 2>/dev/null && ! grep -qx held "$held"; do sleep 0.05; done
 	echo "$1 is $(tail -n 1 "$held")"
@@ -60,12 +60,12 @@ let_go() {
 }
 
 try_open() { # try_open ADDRESS: as a VMM does
-	"$hold" "$(target "$pci/devices/$1/iommu_group")" "$1" 0 >"$work/opened"
+	"$hold" "$(target "$bus/devices/$1/iommu_group")" "$1" 0 >"$work/opened"
 	echo "opening $1: $(tail -n 1 "$work/opened")"
 }
 
 read_file() { # read_file FILE: what is in it, or why it cannot be read
-	cat "$pci/$1" 2>&1 | sed 's/^cat: .*: //'
+	cat "$bus/$1" 2>&1 | sed 's/^cat: .*: //'
 }
 
 look() { # look FILE...
@@ -104,16 +104,16 @@ finish() { # finish N: until it is done
 waits() {
 	seen=$(wc -l <"$log")
 	what="$1 <- \"$2\"" who=$3
-	start 0 "$put" "$pci/$1" "$2"
+	start 0 "$put" "$bus/$1" "$2"
 	shift 3
 	settle 0
 	echo "$what: $(said 0)"
-	echo "  $who driver=$(target "$pci/devices/$who/driver")"
+	echo "  $who driver=$(target "$bus/devices/$who/driver")"
 	n=0
 	for o; do
 		n=$((n + 1))
 		case $o in
-		*=*) start $n "$put" "$pci/${o%%=*}" "${o#*=}" ;;
+		*=*) start $n "$put" "$bus/${o%%=*}" "${o#*=}" ;;
 		*) start $n read_file "$o" ;;
 		esac
 		settle $n
@@ -133,7 +133,7 @@ waits() {
 
 show() { # show ADDRESS...
 	for a; do
-		d=$pci/devices/$a
+		d=$bus/devices/$a
 		if [ ! -e "$d" ]; then
 			echo "  $a is absent"
 			continue

@@ -1,14 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""sync_hostile.py PORTFILE: an API server that answers badly, in one way after another, in the file
-named by PORTFILE.mode: html, half, huge, denied, silent, inside."""
+"""sync_hostile.py PORTFILE [CERT KEY]: an API server that answers badly, in the way that PORTFILE.mode names: html, half,
+huge, deep, denied, inside; or well, over an empty cluster: good; token (401, but for the one in PORTFILE.token);
+gone, gone-inside (a watch is told 410, once); busy (429, once). What it was asked stands in PORTFILE.asked, with the
+time in ms. With CERT and KEY it speaks TLS; it takes the port that PORTFILE already names."""
 import http.server
 import json
+import os
 import socketserver
+import ssl
 import sys
+import time
+
+
+objects = {}
+told = set()
 
 
 class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
+
+    def handle_error(self, request, client_address):  # a client that does not like our certificate
+        pass
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -17,8 +29,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
-    def send(self, code, body, length=None, kind="application/json"):
+    def send(self, code, body, length=None, kind="application/json", more=()):
         self.send_response(code)
+        for name, value in more:
+            self.send_header(name, value)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(length or len(body)))
         self.end_headers()
@@ -28,13 +42,74 @@ class Handler(http.server.BaseHTTPRequestHandler):
             pass
         self.close_connection = True
 
-    def answer(self):
+    def mode(self):
         with open(sys.argv[1] + ".mode", encoding="utf-8") as f:
-            mode = f.read().strip()
+            return f.read().strip()
+
+    def refuse(self, code, why, more=()):
+        status = {"kind": "Status", "status": "Failure", "code": code, "message": why}
+        self.send(code, json.dumps(status).encode(), more=more)
+
+    def once(self, mode):  # the first time of this path in this mode
+        key = mode + self.path.split("?")[0]
+        if self.mode() != mode or key in told:
+            return False
+        told.add(key)
+        return True
+
+    def watch(self):  # until the mode is another one
+        mode = self.mode()
+        if self.once("gone"):
+            self.refuse(410, "too old")
+            return
+        self.send_response(200)
+        self.end_headers()
+        if self.once("gone-inside"):
+            gone = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old"}}
+            self.wfile.write(json.dumps(gone).encode())
+        else:
+            self.wfile.flush()
+            while self.mode() == mode:
+                time.sleep(0.05)
+        self.close_connection = True
+
+    def well(self):
+        token = ""
+        if os.path.exists(sys.argv[1] + ".token"):
+            with open(sys.argv[1] + ".token", encoding="utf-8") as f:
+                token = f.read().strip()
+        if self.mode() == "token" and self.headers.get("Authorization") != "Bearer " + token:
+            self.refuse(401, "Unauthorized")
+        elif "watch=1" not in self.path and self.once("busy"):
+            self.refuse(429, "please wait", [("Retry-After", "2")])
+        elif "sendInitialEvents" in self.path:
+            self.refuse(422, "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch")
+        elif "watch=1" in self.path:
+            self.watch()
+        elif self.command == "GET":
+            place = self.path.split("?")[0] + "/"
+            items = [o for path, o in objects.items() if path.startswith(place)]
+            self.send(200, json.dumps({"metadata": {"resourceVersion": str(len(items) + 1)}, "items": items}).encode())
+        elif self.command == "PATCH":
+            self.apply()
+        else:
+            self.refuse(403, "this cluster takes PATCH alone")
+
+    def apply(self):
+        place = self.path.split("?")[0].removesuffix("/status")
+        o = objects.setdefault(place, {})
+        for part, value in json.loads(self.body).items():
+            o[part] = {**o.get(part, {}), **value} if isinstance(value, dict) else value
+        o["metadata"]["uid"] = place
+        o["metadata"]["resourceVersion"] = str(int(o["metadata"].get("resourceVersion", "0")) + 1)
+        self.send(200, json.dumps(o).encode())
+
+    def answer(self):
+        mode = self.mode()
         with open(sys.argv[1] + ".asked", "a", encoding="utf-8") as f:
-            f.write(f"{self.command} {self.path}\n")
+            f.write(f"{self.command} {self.path} {int(time.monotonic() * 1000)}\n")
         size = int(self.headers.get("Content-Length") or 0)
-        self.rfile.read(size)
+        self.body = self.rfile.read(size)
         if self.path.startswith("/api/v1/nodes/"):
             self.send(404, b'{"kind":"Status","status":"Failure","code":404,"message":"no such node"}')
         elif mode == "html":
@@ -51,11 +126,23 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send(403, b'{"kind":"Status","status":"Failure","code":403,"message":"pcidevices is forbidden"}')
         elif mode == "inside":
             self.send(200, b'{"kind":"Status","status":"Failure","code":500,"message":"etcd is on fire"}')
+        else:
+            self.well()
 
     do_GET = do_POST = do_PATCH = do_DELETE = answer
 
 
-server = Server(("127.0.0.1", 0), Handler)
-with open(sys.argv[1], "w", encoding="utf-8") as port:
-    port.write(str(server.server_address[1]))
+port = 0
+if os.path.exists(sys.argv[1]):
+    with open(sys.argv[1], encoding="utf-8") as named:
+        port = int(named.read())
+server = Server(("127.0.0.1", port), Handler)
+if len(sys.argv) > 2:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(sys.argv[2], sys.argv[3])
+    server.socket = tls.wrap_socket(server.socket, server_side=True)
+with open(sys.argv[1], "w", encoding="utf-8") as named:
+    named.write(str(server.server_address[1]))
+with open(sys.argv[1] + ".up", "w", encoding="utf-8"):
+    pass
 server.serve_forever()

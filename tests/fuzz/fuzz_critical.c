@@ -70,9 +70,16 @@ static void consoles(char *text)
 		use(name);
 }
 
-static void (*const parsers[])(char *text) = {
-	mounts, swaps, routes, routes6, addresses6, consoles
-};
+static void keyboards(char *text)
+{
+	char *path;
+
+	while (keyboard_next(&text, &path))
+		use(path);
+}
+
+static void (*const parsers[])(char *text) = { mounts,	   swaps,    routes,   routes6,
+					       addresses6, consoles, keyboards };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

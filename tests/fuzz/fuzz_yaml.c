@@ -32,7 +32,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	check(!strncmp(a.server, "http", 4) && !strpbrk(a.server, " \r\n"));
-	check(!a.token || (*a.token && !strpbrk(a.token, "\r\n")));
+	check(!a.secrets[SECRET_TOKEN] ||
+	      (*a.secrets[SECRET_TOKEN] && !strpbrk(a.secrets[SECRET_TOKEN], "\r\n")));
+	check(!a.exec || (a.exec->argv[0] && *a.exec->argv[0] && a.exec->env[0]));
 	access_free(&a);
 	return 0;
 }

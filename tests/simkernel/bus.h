@@ -34,7 +34,8 @@ struct bus_rules {
 	const struct driver_kind *drivers;  /* the last one, "", is for all others */
 	bool (*is_name)(const char *text);
 	struct dev *(*find)(struct sim *s, const char *name);
-	/* "KEY=value" lines for uevents, besides DRIVER and MODALIAS. */
+	/* "KEY=value" lines for uevents, besides DRIVER and MODALIAS; before DRIVER, NULL: none. */
+	size_t (*env_before)(struct dev *d, char *buf, size_t size);
 	size_t (*env)(struct dev *d, char *buf, size_t size);
 	bool (*has_id)(const struct driver *drv, struct dev *d); /* by an id written to new_id */
 	bool (*is_shut)(struct dev *d); /* to drivers that no override names */

@@ -28,11 +28,12 @@ void dev_init(struct sim *s, struct bus *bus, struct dev *d, const struct record
 
 static size_t env_of(struct dev *d, char *buf, size_t size)
 {
-	size_t n = 0;
+	const struct bus_rules *rules = d->bus->rules;
+	size_t n = rules->env_before ? rules->env_before(d, buf, size) : 0;
 
 	if (d->drv)
-		n = (size_t)snprintf(buf, size, "DRIVER=%s\n", d->drv->name);
-	n += d->bus->rules->env(d, buf + n, size - n);
+		n += (size_t)snprintf(buf + n, size - n, "DRIVER=%s\n", d->drv->name);
+	n += rules->env(d, buf + n, size - n);
 	if (*d->modalias)
 		n += (size_t)snprintf(buf + n, size - n, "MODALIAS=%s\n", d->modalias);
 	return n;

@@ -4,6 +4,7 @@
 #include "facts.h"
 #include "func.h"
 #include "sim.h"
+#include "usb.h"
 #include "vfio.h"
 #include "vgpu.h"
 
@@ -60,16 +61,21 @@ ssize_t facts_read(struct sim *s, const char *path, char *buf, size_t size)
 	return n;
 }
 
-/* A VMM must be able to open it, but its number must never lead to real hardware. */
-int facts_node(struct sim *s, const char *path)
+int facts_char(struct sim *s, const char *path, dev_t number, mode_t mode)
 {
 	int r = s->base < 0 ? 0 : make_way(s, path);
 
 	if (r || s->base < 0)
 		return r;
-	if (!mknodat(s->base, path, S_IFCHR | 0600, makedev(1, 3)) || errno == EEXIST)
+	if (!mknodat(s->base, path, S_IFCHR | mode, number) || errno == EEXIST)
 		return 0;
 	return -errno;
+}
+
+/* A VMM must be able to open it, but its number must never lead to real hardware. */
+int facts_node(struct sim *s, const char *path)
+{
+	return facts_char(s, path, makedev(1, 3), 0600);
 }
 
 int facts_link(struct sim *s, const char *path, const char *target)
@@ -174,7 +180,7 @@ void facts_dev(struct sim *s, const struct record *r, bool there)
 			unlinkat(s->base, path, 0);
 		else if (f->type == 'N' && !strncmp(f->name, "vfio/", 5))
 			facts_node(s, path);
-		else if (f->type == 'N')
+		else if (f->type == 'N' && strncmp(f->name, "bus/usb/", 8)) /* usb_nodes() */
 			write_file(s, path, f->data, f->len, 0600);
 		else if (f->type == 'S')
 			write_dev_link(s, r, f->name);
@@ -198,6 +204,7 @@ int facts_write(struct sim *s)
 	for_each_func(s, f)
 		if (f->dev.vfio_dev >= 0)
 			vfio_nodes(s, &f->dev);
+	usb_nodes(s);
 	vgpu_facts(s);
 	r = facts_node(s, "dev/vfio/vfio");
 	if (!r && s->cdev)

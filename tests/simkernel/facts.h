@@ -15,6 +15,7 @@ int facts_file(struct sim *s, const char *path, const char *text);
 /* Returns the length, or below 0. */
 ssize_t facts_read(struct sim *s, const char *path, char *buf, size_t size);
 int facts_node(struct sim *s, const char *path);
+int facts_char(struct sim *s, const char *path, dev_t number, mode_t mode);
 int facts_link(struct sim *s, const char *path, const char *target);
 void facts_remove(struct sim *s, const char *path);
 /* Makes or removes the nodes of a recorded device. */

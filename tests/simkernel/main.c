@@ -38,7 +38,7 @@ static void usage(FILE *out)
 	      "  --cdev           the kernel has VFIO device nodes\n"
 	      "  --free-override  its driver_override needs no device lock, as in newer kernels\n"
 	      "  --uevents        send uevents in the initial network namespace too\n"
-	      "  --help, --version\n",
+	      "  -h, --help, --version\n",
 	      out);
 }
 

@@ -14,18 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PER_BUS 128
-
-struct usb {
-	struct dev dev; /* must be first */
-	unsigned int busnum, devnum;
-};
-
-static struct usb *usb_of(struct dev *d)
-{
-	return (struct usb *)d;
-}
-
 /* Digits, with single characters of `between` between them. Returns what follows. */
 static const char *numbers(const char *p, char between)
 {
@@ -66,7 +54,7 @@ bool usb_is_record(const struct record *r)
 	return subsystem && !strcmp(subsystem, "usb") && usb_is_name(base_name(r->path));
 }
 
-static struct usb *find_usb(struct sim *s, const char *name)
+struct usb *usb_find(struct sim *s, const char *name)
 {
 	for (struct dev *d = s->usb.devs; d; d = d->next)
 		if (!strcmp(d->name, name))
@@ -76,38 +64,62 @@ static struct usb *find_usb(struct sim *s, const char *name)
 
 static struct dev *find(struct sim *s, const char *name)
 {
-	struct usb *u = find_usb(s, name);
+	struct usb *u = usb_find(s, name);
 
 	return u ? &u->dev : NULL;
 }
 
-static const char *text_of(const struct dev *d, char type, const char *name)
+const char *usb_text(const struct dev *d, char type, const char *name)
 {
 	const char *text = record_text(d->rec, type, name);
 
 	return text ? text : "";
 }
 
+static size_t env_before(struct dev *d, char *buf, size_t size)
+{
+	struct usb *u = usb_of(d);
+
+	if (usb_is_interface(d->name))
+		return (size_t)snprintf(buf, size, "DEVTYPE=usb_interface\n");
+	return (size_t)snprintf(
+		buf, size,
+		"MAJOR=%u\nMINOR=%u\nDEVNAME=bus/usb/%03u/%03u\nDEVTYPE=usb_device\n",
+		USB_MAJOR, usb_minor(u), u->busnum, u->devnum);
+}
+
 static size_t env(struct dev *d, char *buf, size_t size)
 {
 	struct usb *u = usb_of(d);
-	bool interface = usb_is_interface(d->name);
-	const char *product = text_of(d, 'E', "PRODUCT"), *type = text_of(d, 'E', "TYPE");
+	const char *product = usb_text(d, 'E', "PRODUCT"), *type = usb_text(d, 'E', "TYPE");
+	size_t n = (size_t)snprintf(buf, size, "PRODUCT=%s\nTYPE=%s\n", product, type);
 
-	if (interface)
-		return (size_t)snprintf(buf, size,
-					"DEVTYPE=usb_interface\nPRODUCT=%s\nTYPE=%s\nINTERFACE=%s\n",
-					product, type, text_of(d, 'E', "INTERFACE"));
-	return (size_t)snprintf(buf, size,
-				"MAJOR=189\nMINOR=%u\nDEVNAME=bus/usb/%03u/%03u\n"
-				"DEVTYPE=usb_device\nPRODUCT=%s\nTYPE=%s\nBUSNUM=%03u\nDEVNUM=%03u\n",
-				(u->busnum - 1) * PER_BUS + u->devnum - 1, u->busnum, u->devnum,
-				product, type, u->busnum, u->devnum);
+	if (usb_is_interface(d->name))
+		return n + (size_t)snprintf(buf + n, size - n, "INTERFACE=%s\n",
+					    usb_text(d, 'E', "INTERFACE"));
+	return n + (size_t)snprintf(buf + n, size - n, "BUSNUM=%03u\nDEVNUM=%03u\n", u->busnum,
+				    u->devnum);
+}
+
+/* A driver of the network that wants the data of some gadgets for itself: usb:v0525pA4A2*. */
+static bool wants_data(const struct driver *drv, const struct dev *d)
+{
+	return !strcmp(drv->name, "cdc_subset") && usb_has_subset(d) && usb_is_class(d, "0a");
+}
+
+/* A second interface that a driver has taken along matches nothing of its own. */
+static bool is_first(const struct dev *d)
+{
+	return !usb_is_class(d, "0a") &&
+	       (!usb_is_class(d, "01") ||
+		!strncmp(usb_text(d, 'A', "bInterfaceSubClass"), "01", 2));
 }
 
 static bool has_id(const struct driver *drv, struct dev *d)
 {
-	return usb_is_interface(d->name) ? drv == d->rec_drv : !strcmp(drv->name, "usb");
+	if (!usb_is_interface(d->name))
+		return !strcmp(drv->name, "usb");
+	return (drv == d->rec_drv && is_first(d)) || wants_data(drv, d);
 }
 
 static bool is_shut(struct dev *d)
@@ -115,6 +127,18 @@ static bool is_shut(struct dev *d)
 	(void)d;
 	return false;
 }
+
+bool usb_has_subset(const struct dev *d)
+{
+	return !strncmp(usb_text(d, 'E', "PRODUCT"), "525/a4a2/", 9);
+}
+
+bool usb_is_class(const struct dev *d, const char *class)
+{
+	return !strncmp(usb_text(d, 'A', "bInterfaceClass"), class, 2);
+}
+
+/* ---- drivers of interfaces */
 
 static int probe(struct sim *s, struct dev *d)
 {
@@ -130,14 +154,74 @@ static int remove_driver(struct sim *s, struct dev *d)
 	return 0;
 }
 
-static int probe_device(struct sim *s, struct dev *d)
+/* The driver takes a second interface before it has the first; one that is not there yet comes
+ * with it. */
+static void take_along(struct sim *s, struct driver *drv, struct usb *other)
+{
+	if (!other->dev.dir) {
+		other->promised = drv;
+		return;
+	}
+	driver_link(s, drv, &other->dev);
+	dev_event(s, &other->dev, "bind");
+}
+
+/* The driver of the first half of a device has its second half too, and loses both at once. */
+static int probe_pair(struct sim *s, struct dev *d)
+{
+	struct usb *data = usb_next(d);
+
+	if (!data || !usb_is_class(&data->dev, "0a"))
+		return -ENODEV;
+	if (data->dev.drv)
+		return -EBUSY;
+	take_along(s, d->drv, data);
+	return probe(s, d);
+}
+
+/* Of an interface that is losing its driver the link is gone already. */
+static bool loses(struct sim *s, struct usb *other, const struct driver *drv)
+{
+	return other && other->dev.dir && other->dev.drv == drv &&
+	       tree_find(s->tree, other->dev.dir, "driver");
+}
+
+static int remove_pair(struct sim *s, struct dev *d)
+{
+	struct usb *other = usb_is_class(d, "02") ? usb_next(d) : usb_before(d);
+
+	if (loses(s, other, d->drv))
+		driver_release(s, &other->dev);
+	return remove_driver(s, d);
+}
+
+/* A sound card's control has whichever streams are free, and each is lost alone. */
+static int probe_audio(struct sim *s, struct dev *d)
+{
+	for (struct usb *u = usb_next(d); u && usb_is_class(&u->dev, "01"); u = usb_next(&u->dev))
+		if (!u->dev.drv)
+			take_along(s, d->drv, u);
+	return probe(s, d);
+}
+
+static int remove_hub(struct sim *s, struct dev *d)
+{
+	usb_lose_ports(s, d);
+	return 0;
+}
+
+static int probe_hub(struct sim *s, struct dev *d)
 {
 	(void)s, (void)d;
 	return 0;
 }
 
 static const struct driver_kind drivers[] = {
-	{ .name = "usb", .builtin = true, .probe = probe_device, .remove = probe_device },
+	{ .name = "usb", .builtin = true, .probe = usb_configure, .remove = usb_unconfigure },
+	{ .name = "hub", .probe = probe_hub, .remove = remove_hub },
+	{ .name = "cdc_acm", .probe = probe_pair, .remove = remove_pair },
+	{ .name = "cdc_ether", .probe = probe_pair, .remove = remove_pair },
+	{ .name = "snd-usb-audio", .probe = probe_audio, .remove = remove_driver },
 	{ .name = "", .probe = probe, .remove = remove_driver },
 };
 
@@ -150,227 +234,9 @@ const struct bus_rules usb_rules = {
 	.drivers = drivers,
 	.is_name = usb_is_name,
 	.find = find,
+	.env_before = env_before,
 	.env = env,
 	.has_id = has_id,
 	.is_shut = is_shut,
 	.own_groups = true,
 };
-
-/* ---- coming and going */
-
-static void set(struct sim *s, struct dev *d, const char *name, const char *text)
-{
-	struct node *n = tree_find(s->tree, d->dir, name);
-
-	if (!n)
-		n = tree_file(s->tree, d->dir, name, 0444, "", 0);
-	if (n)
-		node_set(n, text, strlen(text));
-}
-
-/* The kernel counts up, and begins anew after 127. */
-static unsigned int next_number(struct sim *s, unsigned int bus)
-{
-	unsigned int max = 0;
-
-	for (struct dev *d = s->usb.devs; d; d = d->next)
-		if (usb_of(d)->busnum == bus && usb_of(d)->devnum > max)
-			max = usb_of(d)->devnum;
-	return max % (PER_BUS - 1) + 1;
-}
-
-static void paths_of(const struct usb *u, char number[static 48], char node[static 48])
-{
-	snprintf(number, 48, "189:%u", (u->busnum - 1) * PER_BUS + u->devnum - 1);
-	snprintf(node, 48, "dev/bus/usb/%03u/%03u", u->busnum, u->devnum);
-}
-
-static void give_number(struct sim *s, struct usb *u)
-{
-	const char *bus = record_text(u->dev.rec, 'A', "busnum"),
-		   *devnum = record_text(u->dev.rec, 'A', "devnum");
-	char number[48], node[48], text[64];
-	struct node *chars = tree_walk(s->tree, s->tree->root, "dev/char");
-
-	if (!u->busnum)
-		u->busnum = bus ? (unsigned int)atoi(bus)
-				: (unsigned int)atoi(u->dev.name + strcspn(u->dev.name, "0123456789"));
-	u->busnum = u->busnum ? u->busnum : 1;
-	u->devnum = s->quiet && devnum ? (unsigned int)atoi(devnum) : next_number(s, u->busnum);
-	paths_of(u, number, node);
-	snprintf(text, sizeof(text), "%u\n", u->busnum);
-	set(s, &u->dev, "busnum", text);
-	snprintf(text, sizeof(text), "%u\n", u->devnum);
-	set(s, &u->dev, "devnum", text);
-	snprintf(text, sizeof(text), "%s\n", number);
-	set(s, &u->dev, "dev", text);
-	if (chars)
-		tree_link_to(s->tree, chars, number, u->dev.dir);
-	if (!s->quiet)
-		facts_file(s, node, "");
-}
-
-static struct usb *usb_new(struct sim *s, const struct record *r)
-{
-	const char *driver = record_text(r, 'L', "driver"), *alias = record_text(r, 'A', "modalias");
-	struct usb *u = calloc(1, sizeof(*u));
-
-	if (!u)
-		return NULL;
-	dev_init(s, &s->usb, &u->dev, r);
-	if (!usb_is_interface(u->dev.name))
-		return u;
-	if (alias)
-		snprintf(u->dev.modalias, sizeof(u->dev.modalias), "%.*s", (int)strcspn(alias, "\n"),
-			 alias);
-	if (driver && strchr(driver, '/'))
-		u->dev.rec_drv = driver_get(s, &s->usb, base_name(driver));
-	if (u->dev.rec_drv && alias)
-		driver_alias(u->dev.rec_drv, u->dev.modalias);
-	return u;
-}
-
-static void come(struct sim *s, struct dev *d)
-{
-	struct driver *drv = d->rec_drv;
-
-	if (d->dir || dev_appear(s, d))
-		return;
-	if (!usb_is_interface(d->name)) {
-		give_number(s, usb_of(d));
-		drv = driver_get(s, &s->usb, "usb");
-	}
-	if (s->quiet) {
-		if (drv)
-			driver_link(s, drv, d);
-		return;
-	}
-	dev_event(s, d, "add");
-	bus_offer(s, d);
-}
-
-static void go(struct sim *s, struct dev *d)
-{
-	struct node *chars = tree_walk(s->tree, s->tree->root, "dev/char");
-	char number[48], node[48];
-
-	if (dev_lock(s, d))
-		return;
-	driver_release(s, d);
-	if (!usb_is_interface(d->name)) {
-		paths_of(usb_of(d), number, node);
-		if (chars)
-			tree_remove_name(s->tree, chars, number);
-		facts_remove(s, node);
-	}
-	dev_vanish(s, d);
-	dev_unlock(s, d);
-}
-
-void usb_add(struct sim *s, const struct record *r)
-{
-	struct usb *u = find_usb(s, base_name(r->path));
-
-	u = u ? u : usb_new(s, r);
-	if (u)
-		come(s, &u->dev);
-}
-
-void usb_remove(struct sim *s, const struct record *r)
-{
-	struct usb *u = find_usb(s, base_name(r->path));
-
-	if (u && u->dev.dir)
-		go(s, &u->dev);
-}
-
-/* ---- by command */
-
-static bool is_below(const struct dev *d, const char *path)
-{
-	size_t n = strlen(path);
-
-	return !strncmp(d->rec->path, path, n) && (!d->rec->path[n] || d->rec->path[n] == '/');
-}
-
-static int copy_one(struct sim *s, const struct record *model, const char *path)
-{
-	struct record *r = machine_record_new(path);
-
-	if (!r)
-		return -ENOMEM;
-	for (size_t i = 0; i < model->n; i++) {
-		const struct field *f = &model->fields[i];
-
-		if ((f->type == 'A' || f->type == 'E' ||
-		     (f->type == 'L' && !strcmp(f->name, "driver"))) &&
-		    !strchr(f->name, '/'))
-			record_add(r, f->type, f->name, "%s", f->data);
-	}
-	return usb_new(s, r) ? 0 : -ENOMEM;
-}
-
-/* The hub is told by the name: "1-1" for 1-1.4, "usb1" for 1-3. */
-static int copy(struct sim *s, const char *name, const struct usb *from)
-{
-	char hub[64], path[TREE_PATH_MAX];
-	const char *dot = strrchr(name, '.');
-	const struct usb *on;
-	size_t len = strlen(from->dev.rec->path);
-	int r = 0;
-
-	if (dot)
-		snprintf(hub, sizeof(hub), "%.*s", (int)(dot - name), name);
-	else
-		snprintf(hub, sizeof(hub), "usb%.*s", (int)strcspn(name, "-"), name);
-	on = find_usb(s, hub);
-	if (!on || usb_is_interface(name))
-		return -ENODEV;
-	snprintf(path, sizeof(path), "%s/%s", on->dev.rec->path, name);
-	r = copy_one(s, from->dev.rec, path);
-	for (struct dev *d = s->usb.devs; d && !r; d = d->next) {
-		if (strncmp(d->rec->path, from->dev.rec->path, len) || d->rec->path[len] != '/' ||
-		    strchr(d->rec->path + len + 1, '/') || !usb_is_interface(d->name))
-			continue;
-		snprintf(path, sizeof(path), "%s/%s/%s%s", on->dev.rec->path, name, name,
-			 strchr(d->name, ':'));
-		r = copy_one(s, d->rec, path);
-	}
-	return r;
-}
-
-int usb_plug(struct sim *s, const char *name, const char *from)
-{
-	struct usb *u = find_usb(s, name), *model = from ? find_usb(s, from) : NULL;
-	int r = !u && from ? (model ? copy(s, name, model) : -ENODEV) : 0;
-
-	u = r ? NULL : find_usb(s, name);
-	if (!u)
-		return r ? r : -ENODEV;
-	if (u->dev.dir)
-		return -EEXIST;
-	for (struct dev *d = s->usb.devs; d; d = d->next)
-		if (is_below(d, u->dev.rec->path))
-			come(s, d);
-	return 0;
-}
-
-/* The last one first: the list has parents before children. */
-static void go_below(struct sim *s, struct dev *d, const char *path)
-{
-	if (!d)
-		return;
-	go_below(s, d->next, path);
-	if (d->dir && is_below(d, path))
-		go(s, d);
-}
-
-int usb_unplug(struct sim *s, const char *name)
-{
-	struct usb *u = find_usb(s, name);
-
-	if (!u || !u->dev.dir)
-		return -ENODEV;
-	go_below(s, s->usb.devs, u->dev.rec->path);
-	return 0;
-}

@@ -58,7 +58,7 @@ int run(const char *address, struct out *o)
 	int rc;
 
 	host_open(&s);
-	rc = holders_scan(&s, address, o);
+	rc = holders_scan(&s, NULL, address, o);
 	sysfs_close(&s);
 	return rc;
 }

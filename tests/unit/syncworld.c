@@ -19,6 +19,9 @@ void syncworld_init(struct syncworld *s)
 		s->w.objects[k] = json_object_new_object();
 		s->w.listed[k] = true;
 	}
+	syncworld_object(s, NODE, "{\"apiVersion\":\"" GROUP_VERSION "\",\"kind\":\"Node\",\"metadata\":{\"name\":\"node1\",\"ownerReferences\":[{"
+				  "\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"node1\","
+				  "\"uid\":\"N\"}]},\"spec\":{}}");
 }
 
 void syncworld_free(struct syncworld *s)
@@ -72,13 +75,32 @@ char *syncworld_decide(const struct syncworld *s)
 
 /* ---- a small API server */
 
+/* Lists of objects are maps: here of owners, by kind. */
+static void merge_owners(json_object *to, json_object *from)
+{
+	for (size_t i = 0; i < json_object_array_length(from); i++) {
+		json_object *owner = json_object_array_get_idx(from, i);
+		size_t n = 0;
+
+		while (n < json_object_array_length(to) &&
+		       strcmp(js_text(json_object_array_get_idx(to, n), "kind"),
+			      js_text(owner, "kind")))
+			n++;
+		json_object_array_put_idx(to, n, json_object_get(owner));
+	}
+}
+
 static void merge(json_object *to, json_object *from)
 {
 	json_object_object_foreach(from, key, value)
 	{
 		json_object *have;
 
-		if (json_object_is_type(value, json_type_object) &&
+		if (!strcmp(key, "ownerReferences") && json_object_object_get_ex(to, key, &have))
+			merge_owners(have, value);
+		else if (!value)
+			json_object_object_del(to, key);
+		else if (json_object_is_type(value, json_type_object) &&
 		    json_object_object_get_ex(to, key, &have) &&
 		    json_object_is_type(have, json_type_object))
 			merge(have, value);
@@ -87,15 +109,21 @@ static void merge(json_object *to, json_object *from)
 	}
 }
 
-/* An apply drops what it had set before; here notes and conditions are all that is ever dropped. */
+/* An apply drops what it had set before: all of the status, and of the rest only notes, here. */
 static void drop_applied(json_object *o, enum act act)
 {
-	json_object *m = js_get(o, act == ACT_STATUS ? "status" : "metadata.annotations");
+	json_object *m = js_get(o, "metadata.annotations");
 
-	if (!m || (act != ACT_STATUS && act != ACT_APPLY))
+	if (act == ACT_STATUS)
+		json_object_object_del(o, "status");
+	if (act != ACT_APPLY || !m)
 		return;
-	json_object_object_del(m, act == ACT_STATUS ? "conditions" : NOTE_PREFIX "claim");
-	json_object_object_del(m, NOTE_PREFIX "enabled");
+	json_object_object_foreach(m, key, value)
+	{
+		(void)value;
+		if (!strncmp(key, NOTE_PREFIX, strlen(NOTE_PREFIX)))
+			json_object_object_del(m, key);
+	}
 }
 
 static void carry_out(struct syncworld *s, const struct action *a)
@@ -125,7 +153,10 @@ char *syncworld_settle(struct syncworld *s)
 	for (unsigned int n = 0; more; n++) {
 		struct action *list = decide(&s->w);
 
-		CHECK(n < 20);
+		if (n >= 19)
+			for (const struct action *a = list; a; a = a->next)
+				print(a, &o);
+		CHECK_STR(n < 20 ? "" : out_text(&o), "");
 		more = false;
 		out_free(&o);
 		o = (struct out){ 0 };

@@ -287,7 +287,7 @@ DEFINE_TEST(holders_are_unknown_without_descriptors)
 	for (rlim_t more = 0; more < 2; more++) {
 		limit.rlim_cur = (rlim_t)next + more;
 		CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
-		CHECK_EQ(holders_scan(&s, NULL, &o), -EMFILE);
+		CHECK_EQ(holders_scan(&s, NULL, NULL, &o), -EMFILE);
 		CHECK_EQ(o.len, 0);
 	}
 	limit.rlim_cur = limit.rlim_max;

@@ -248,7 +248,7 @@ DEFINE_TEST(holders_behind_one_that_hangs)
 	put_process(6, "qemu\n", "dev/vfio/12");
 	put_process(8, "qemu\n", "dev/vfio/12");
 	host_open(&s);
-	CHECK_EQ(holders_scan(&s, A, &o), 1);
+	CHECK_EQ(holders_scan(&s, NULL, A, &o), 1);
 	CHECK_STR(out_text(&o), A " pid=6 comm=\"qemu\"\n" A " pid=8 comm=\"qemu\"\n" A
 				  " unsure pid=7 comm=\"hangs\"\n- unknown=1\n");
 	close(fuse);

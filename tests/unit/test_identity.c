@@ -51,6 +51,9 @@ DEFINE_TEST(identity_with_serial_is_followed)
 	/* The card's other function has the same serial. */
 	CHECK_EQ(match(&wanted, candidates, 3, &at), MATCH_HERE);
 	CHECK_EQ(at, 1);
+	wanted.id.cloned = true; /* two had it once */
+	CHECK_EQ(match(&wanted, candidates, 2, &at), MATCH_NONE);
+	wanted.id.cloned = false;
 	/* Cloned serials tell nothing: only the same place does. */
 	candidates[2] = candidate("0000:00/02.0/00.1", 1, 77, -1);
 	CHECK_EQ(match(&wanted, candidates, 3, &at), MATCH_NONE);

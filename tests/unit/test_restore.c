@@ -99,6 +99,39 @@ DEFINE_TEST(restore_knows_strangers_and_followers)
 	request_end();
 }
 
+/* Two cards with one serial: the other one is no card that moved, in this run or the next. */
+DEFINE_TEST(restore_takes_no_twin_of_a_card_that_was_pulled)
+{
+	static const struct plug carded = {
+		NIC, "0000:00/03.0/00.0", "igb", NULL, 0x1521, 77, 1, 0
+	};
+	static const struct plug twin = {
+		"0000:09:00.0", "0000:00/04.0/00.0", "igb", NULL, 0x1521, 77, 2, 0
+	};
+
+	request_store_claim(&carded);
+	request_boot(&carded);
+	request_plug(&twin);
+	request_calm();
+	request_unplug(NIC);
+	request_calm();
+	CHECK_EQ(t.ops, 1);
+	CHECK_STR(request_state_of("0000:09:00.0").intent.claim, "");
+	request_expect_line("claim=alice", "state=waiting");
+	request_expect_line("claim=alice", "another had the same serial number");
+	request_end();
+
+	request_boot(&twin);
+	CHECK_EQ(t.ops, 0);
+	request_expect_line("claim=alice", "state=waiting");
+	CHECK_EQ(request_ask("0000:09:00.0", "claim", "bob"), 0); /* a record of its own */
+	request_plug(&carded);
+	request_calm();
+	CHECK_STR(request_state_of(NIC).intent.claim, "alice");
+	CHECK_STR(request_state_of("0000:09:00.0").intent.claim, "bob");
+	request_end();
+}
+
 DEFINE_TEST(restore_makes_vfs_and_then_claims_them)
 {
 	static const struct plug vf = {

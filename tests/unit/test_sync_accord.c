@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "k8s-sync/agree/accord.h"
-#include "k8s-sync/agree/accords.h"
+#include "k8s-sync/agree/agree.h"
 #include "pcidevfs/util.h"
 #include "test.h"
 

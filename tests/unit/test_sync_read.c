@@ -148,8 +148,8 @@ DEFINE_TEST(sync_a_kubeconfig_tells_server_and_user)
 
 	CHECK_EQ(access_parse(text, strlen(text), ".", &a, NULL), 0);
 	CHECK_STR(a.server, "https://10.0.0.1:6443");
-	CHECK_STR(a.token, "abc");
-	CHECK_STR(a.key, "hallo");
+	CHECK_STR(a.secrets[SECRET_TOKEN], "abc");
+	CHECK_STR(a.secrets[SECRET_KEY], "hallo");
 	access_free(&a);
 }
 
@@ -169,7 +169,7 @@ DEFINE_TEST(sync_a_kubeconfig_that_is_none_is_refused_with_a_sentence)
 		{ CONFIG("https://x", "{token: \"a\\nHost: b\"}"), "more than one line" },
 		{ CONFIG("https://x", "{client-key-data: \"!\"}"), "not base64" },
 		{ CONFIG("https://x", "{client-key: missing}"), "No such file" },
-		{ CONFIG("https://x", "{exec: {command: rm}}"), "not supported" },
+		{ CONFIG("https://x", "{auth-provider: {name: x}}"), "not supported" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The owner of a USB device's node: the user of VMs while a pod has the device, else the owner of
+ * the claim file, else whoever had the node before. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "backend/internal.h"
+#include "pcidevfs/confine.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/step.h"
+#include "pcidevfs/util.h"
+#include "usb.h"
+
+#define OWN_MS 10000
+#define FORMER_OWNER "owner" /* in intent.former: "<uid>:<gid>" */
+
+#define TO_POD "pod"
+#define TO_CLAIM "claim"
+
+/* Nodes get new numbers when a device is plugged in again: its pod cannot open those. */
+const char *usb_node_goes_to(const struct intent *w, const char *nodes)
+{
+	if (w->allocated[0] && (!w->given[0] || !strcmp(w->given, nodes)))
+		return TO_POD;
+	return w->owned ? TO_CLAIM : USB_NODE_BACK;
+}
+
+bool usb_node_was_given(const struct intent *w)
+{
+	char owner[FORMER_TEXT];
+
+	return w->owned || w->allocated[0] ||
+	       former_get(w->former, FORMER_OWNER, owner, sizeof(owner));
+}
+
+/* What the model knows. */
+struct known {
+	char node[NODES_TEXT];
+	struct intent intent;
+};
+
+#define DEV_DIR "/dev/"
+
+/* Below the root of nodes. */
+static const char *path_of(const struct known *known)
+{
+	return known->node + strlen(DEV_DIR);
+}
+
+/* False: it has no node. */
+static bool look_up(struct backend *b, const struct key *key, struct known *ret)
+{
+	const struct device *dev;
+	bool there;
+
+	model_lock(b->model);
+	dev = model_find(b->model, key);
+	there = dev && !strncmp(dev->facts.nodes, DEV_DIR, strlen(DEV_DIR));
+	if (there) {
+		STR_COPY(ret->node, dev->facts.nodes);
+		ret->intent = dev->intent;
+	}
+	model_unlock(b->model);
+	return there;
+}
+
+/* A file that is not the device's own, for example a link that somebody has put there, stays as it
+ * is. */
+static int check_node(struct backend *b, const struct key *dev, const char *path, int fd,
+		      struct stat *st, struct err *err)
+{
+	char number[32], is[32];
+
+	if (fstat(fd, st))
+		return fail(err, errno, "/dev/%s cannot be looked at: %s", path, strerror(errno));
+	if (sysfs_read(&b->sys, ROOT_SYS, number, sizeof(number), USB_DEVICES "/%s/dev",
+		       dev->name) < 0)
+		return fail(err, ENODEV, "%s is gone", dev->name);
+	snprintf(is, sizeof(is), "%u:%u", major(st->st_rdev), minor(st->st_rdev));
+	if (!S_ISCHR(st->st_mode) || strcmp(is, number))
+		return fail(err, EIO,
+			    "/dev/%s is not the node of %s, which has the number %s; remove it and "
+			    "plug the device in again",
+			    path, dev->name, number);
+	return 0;
+}
+
+/* Returns a descriptor, which stays with this very file whatever comes to its place; or -errno;
+ * -ENOENT (no sentence): there is none. */
+static int open_node(struct backend *b, const struct key *dev, const char *path, struct stat *st,
+		     struct err *err)
+{
+	_close_ int fd = openat(b->sys.fd[ROOT_DEV], path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	int rc;
+
+	if (fd < 0 && errno == ENOENT)
+		return -ENOENT;
+	if (fd < 0)
+		return fail(err, errno, "/dev/%s cannot be opened: %s", path, strerror(errno));
+	rc = check_node(b, dev, path, fd, st, err);
+	return rc ? rc : steal_fd(&fd);
+}
+
+static bool parse_owner(const char *text, struct node_owner *ret)
+{
+	return sscanf(text, "%u:%u", &ret->uid, &ret->gid) == 2;
+}
+
+static struct node_owner owner_for(const struct backend *b, const char *to, const struct intent *w)
+{
+	struct node_owner owner = { 0 };
+	char former[FORMER_TEXT];
+
+	if (!strcmp(to, TO_POD))
+		return b->roots.usb_owner;
+	if (!strcmp(to, TO_CLAIM))
+		return (struct node_owner){ w->uid, w->gid };
+	former_get(w->former, FORMER_OWNER, former, sizeof(former));
+	parse_owner(strcmp(to, USB_NODE_BACK) ? to : former, &owner); /* the undo of a step names one */
+	return owner;
+}
+
+static int change_owner(int fd, const char *path, struct node_owner to, struct err *err)
+{
+	int rc;
+
+	if (!fchownat(fd, "", to.uid, to.gid, AT_EMPTY_PATH))
+		return 0;
+	rc = -errno;
+	fail(err, -rc, "/dev/%s cannot be given to user %u: %s", path, (unsigned int)to.uid,
+	     strerror(-rc));
+	confine_tell(confine_lacks(CAP(CHOWN)), rc, err);
+	return rc;
+}
+
+static bool is_owner(const struct stat *st, struct node_owner owner)
+{
+	return st->st_uid == owner.uid && st->st_gid == owner.gid;
+}
+
+/* step: records who had it; NULL: nobody asks. */
+static int give(struct backend *b, const struct key *dev, const char *to, struct step *step,
+		struct err *err)
+{
+	struct known known = { 0 };
+	struct node_owner owner;
+	struct stat st;
+	_close_ int fd = look_up(b, dev, &known) ? open_node(b, dev, path_of(&known), &st, err)
+						 : -ENOENT;
+
+	if (step && fd >= 0)
+		snprintf(step->former, sizeof(step->former), "%u:%u", st.st_uid, st.st_gid);
+	if (step)
+		step->recorded = true;
+	/* A node that is gone, or is another's, has nothing of ours to be given back. */
+	if (fd < 0 && !strcmp(to, USB_NODE_BACK))
+		return 0;
+	if (fd == -ENOENT)
+		return strcmp(to, TO_POD) ? 0 : fail(err, ENODEV, "%s has no node in /dev", dev->name);
+	if (fd < 0)
+		return fd;
+	owner = owner_for(b, to, &known.intent);
+	return is_owner(&st, owner) ? 0 : change_owner(fd, path_of(&known), owner, err);
+}
+
+/* One after the other, so that an older owner never overwrites a newer one. */
+static int give_in_turn(struct backend *b, const struct key *dev, const char *to, struct step *step,
+			struct err *err)
+{
+	int rc;
+
+	pthread_mutex_lock(&b->owning);
+	rc = give(b, dev, to, step, err);
+	pthread_mutex_unlock(&b->owning);
+	return rc;
+}
+
+/* Notes who has the node before it is given away, if nobody knows, or if it is back with its owner
+ * (is_back). Those to whom we give nodes do not count: after a crash one of them may have it.
+ * Returns whether that is news. */
+static bool remember(struct backend *b, const struct key *key, const struct known *known,
+		     bool is_back)
+{
+	char text[FORMER_TEXT];
+	struct device *dev;
+	struct stat st;
+	bool news;
+
+	if ((!is_back && former_get(known->intent.former, FORMER_OWNER, text, sizeof(text))) ||
+	    fstatat(b->sys.fd[ROOT_DEV], path_of(known), &st, AT_SYMLINK_NOFOLLOW) ||
+	    is_owner(&st, b->roots.usb_owner) ||
+	    (known->intent.owned && is_owner(&st, owner_for(b, TO_CLAIM, &known->intent))))
+		return false;
+	snprintf(text, sizeof(text), "%u:%u", st.st_uid, st.st_gid);
+	model_lock(b->model);
+	dev = model_edit(b->model, key, false);
+	/* Without room for it the node goes to root. */
+	news = dev && former_set(dev->intent.former, FORMER_OWNER, text);
+	model_publish(b->model);
+	model_unlock(b->model);
+	return news;
+}
+
+int usb_give_nodes(struct backend *b, const struct key *dev, struct err *err)
+{
+	struct known known;
+	int rc = 0;
+
+	pthread_mutex_lock(&b->owning);
+	if (look_up(b, dev, &known) && known.intent.claim[0]) {
+		remember(b, dev, &known, false);
+		rc = give(b, dev, usb_node_goes_to(&known.intent, known.node), NULL, err);
+	}
+	pthread_mutex_unlock(&b->owning);
+	return rc;
+}
+
+static int own_learn(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	struct known known;
+	bool is_back;
+
+	(void)ms;
+	(void)err;
+	if (!strcmp(step->value, USB_NODE_BACK) || !look_up(backend, &step->dev, &known))
+		return 0;
+	is_back = known.intent.claim[0] &&
+		  !strcmp(usb_node_goes_to(&known.intent, known.node), USB_NODE_BACK);
+	return remember(backend, &step->dev, &known, is_back);
+}
+
+static int own_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	(void)ms;
+	return give_in_turn(backend, &step->dev, step->value, step, err);
+}
+
+static int own_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	(void)ms;
+	return step->former[0]
+		       ? give_in_turn(backend, &step->dev, step->former, NULL, err)
+		       : 0;
+}
+
+const struct verb usb_own = { .of = "usb",
+			      .name = "own_node",
+			      .deadline_ms = OWN_MS,
+			      .records = true,
+			      .learn = own_learn,
+			      .run = own_run,
+			      .undo = own_undo };

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Values that both sides may change: one row each, and how they agree. Pure. */
+#ifndef SYNC_AGREE_H
+#define SYNC_AGREE_H
+
+#include "accord.h"
+#include "decide.h"
+
+struct out;
+
+/* A condition of an object; type NULL: none. */
+struct standing {
+	const char *type;
+	bool holds;
+	const char *reason; /* in CamelCase */
+	char message[ERR_TEXT];
+};
+
+struct value;
+
+/* Objects that claim devices of another kind. */
+struct claim_kind {
+	enum kind_id device, claim;
+	const char *finalizer; /* of Harvester's controller: nobody else takes it off */
+	/* The device that it names; NULL: that is not here, and err tells. */
+	const struct inv_dev *(*find)(const struct world *w, json_object *o, struct err *err);
+	/* Returns -EINVAL with the sentence if the claim contradicts itself. */
+	int (*check)(const struct world *w, json_object *o, struct err *err);
+	/* Shall the device be offered under a name of its own? */
+	bool (*alone)(json_object *o);
+	/* Is that the name of an object of such a device of this node? */
+	bool (*named)(const struct world *w, const char *name);
+};
+
+struct value_row {
+	enum kind_id kind; /* whose objects bear the note, the annotation pcidevfs/FILE */
+	const char *file;
+	const char *none; /* what the file is given for no value */
+	const struct claim_kind *claim; /* the cluster's value is that of a claim; NULL */
+	/* The sides' values, "none" if there is none: from inventory, from the object. */
+	void (*tree)(const struct inv_dev *d, char ret[static ACCORD_VALUE]);
+	void (*cluster)(json_object *o, const char *tree, char ret[static ACCORD_VALUE]);
+	/* Sets the tree's value in the object, or in a merge patch of it. */
+	void (*set)(json_object *o, const char *value);
+	const char *annotation; /* which is the cluster's value, without the two above; NULL */
+	/* Of this device it is a fact: the cluster gets the tree's, and is not asked. NULL: never. */
+	bool (*is_fact)(const struct inv_dev *d);
+};
+
+extern const struct value_row value_rows[];
+extern const size_t n_value_rows;
+
+struct value {
+	const struct world *w;
+	const struct value_row *row;
+	const struct inv_dev *dev;
+	char name[OBJECT_NAME];
+	json_object *object; /* bears the note */
+	json_object *claim;  /* NULL: not there */
+	char tree[ACCORD_VALUE], cluster[ACCORD_VALUE], about[80];
+	struct accord accord;
+	uint64_t seen;
+	const struct verdict *verdict; /* about what is seen now */
+};
+
+/* ---- values.c */
+/* False: the device has none, or nothing can be decided about it. */
+bool value_look(const struct world *w, const struct value_row *row, const struct inv_dev *d,
+		struct value *ret);
+void values_decide(const struct world *w, struct action **list);
+/* Are all objects known that decide about the values of this kind? */
+bool values_known(const struct world *w, enum kind_id kind);
+/* What an object that its device made has to say. */
+void values_standing(const struct at *at, enum kind_id kind, struct standing *ret);
+/* Sets the tree's values in a new object. */
+void values_fill(json_object *o, enum kind_id kind, const struct inv_dev *d);
+/* Is something agreed or asked in this object, so that it outlives its device? */
+bool values_keep(enum kind_id kind, json_object *o);
+/* Asks the tree for lines, unless it has answered to what is seen. */
+void ask_tree(const struct value *v, const char *about, uint64_t seen, struct out *lines,
+	      struct action **list);
+json_object *patch_of(json_object *o);
+
+/* ---- claims.c */
+extern const struct claim_kind claims_pci, claims_usb;
+/* The name of the claim's owner of this kind; NULL. */
+const char *claim_owner(json_object *o, const char *kind);
+/* The claim of v->dev, to v->claim and v->cluster. False: it contradicts itself. */
+bool claim_look(struct value *v);
+void claim_to_cluster(const struct value *v, struct action **list);
+/* The line that gives the device a name of its own, or takes it; nothing if it is as it should be. */
+void claim_alone(const struct value *v, struct out *lines);
+void claim_at_rest(const struct value *v, struct action **list);
+/* What claims of this kind have to say, and lack. */
+void claims_complete(const struct world *w, const struct value_row *row, struct action **list);
+/* Does the tree's claim make an object of this kind for the device? */
+bool claims_make(const struct world *w, enum kind_id kind, const struct inv_dev *d);
+/* By address, the claims that are not named as their device. */
+json_object *claims_odd(const struct world *w);
+/* The tree's spelling of a user's name: what `claim` does not take becomes "_". */
+void claim_value(const char *user, char *ret, size_t size);
+
+/* ---- decide.c */
+struct action *action_add(struct action **list, enum act act, enum kind_id kind, const char *name,
+			  json_object *body);
+void action_event(struct action **list, enum kind_id kind, json_object *o, const char *reason,
+		  const char *sentence);
+json_object *want_main(const struct at *at, enum kind_id id, const char *name);
+/* A new object, whole but for its status. */
+json_object *want_new(const struct at *at, enum kind_id id, const char *name);
+void ensure_status(const struct at *at, enum kind_id id, const struct standing *s,
+		   struct action **list);
+json_object *delete_body(json_object *o);
+
+#endif

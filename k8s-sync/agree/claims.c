@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Claims: objects beside the device's own, whose user's name is the tree's `claim`. */
+#include <errno.h>
+#include <string.h>
+
+#include "agree.h"
+#include "inventory.h"
+#include "pcidevfs/key.h"
+#include "pcidevfs/util.h"
+#include "wanted.h"
+
+#define CLAIM_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@/- "
+
+void claim_value(const char *user, char *ret, size_t size)
+{
+	bool yes;
+	size_t n;
+
+	str_copy(ret, size, *user ? user : "_");
+	n = strlen(ret);
+	for (char *c = ret; *c; c++)
+		if (!strchr(CLAIM_CHARS, *c))
+			*c = '_';
+	if (strchr(".- ", *ret))
+		*ret = '_';
+	if (ret[n - 1] == ' ')
+		ret[n - 1] = '_';
+	if ((!strcmp(ret, "none") || !parse_bool(ret, &yes)) && n + 1 < size)
+		strcpy(ret + n, "_");
+}
+
+/* ---- PCIDeviceClaim */
+
+const char *claim_owner(json_object *o, const char *kind)
+{
+	json_object *owners = js_get(o, "metadata.ownerReferences");
+
+	if (!json_object_is_type(owners, json_type_array))
+		return NULL;
+	for (size_t i = 0; i < json_object_array_length(owners); i++) {
+		json_object *owner = json_object_array_get_idx(owners, i);
+
+		if (!strcmp(js_text(owner, "kind"), kind))
+			return js_text(owner, "name");
+	}
+	return NULL;
+}
+
+static const struct inv_dev *pci_find(const struct world *w, json_object *o, struct err *err)
+{
+	const char *address = js_text(o, "spec.address");
+	const struct inv_dev *d = inventory_find(w->inv, address);
+
+	if (!d)
+		fail(err, ENODEV, "node %s has no PCI function %s", w->node, address);
+	return d;
+}
+
+/* Its owner and its address, or without an owner its name and its address, must be the same
+ * function's; and no claim has the name of another function's. */
+static int pci_check(const struct world *w, json_object *o, struct err *err)
+{
+	const char *name = js_text(o, "metadata.name"), *address = js_text(o, "spec.address");
+	const struct inv_dev fake = { .id = (char *)address };
+	const struct inv_dev *d = inventory_find(w->inv, address);
+	const char *owner = claim_owner(o, "PCIDevice");
+	char should[OBJECT_NAME];
+	struct pci_addr addr;
+
+	if (!pci_addr_parse(address, &addr))
+		return fail(
+			err, EINVAL,
+			"spec.address: \"%.64s\" is not a PCI address; write for example 0000:05:00.0",
+			address);
+	object_name(w, PCI_DEVICE, &fake, should);
+	if (owner && strcmp(owner, should))
+		return fail(
+			err, EINVAL,
+			"metadata.ownerReferences: the claim is owned by PCIDevice %.128s, but spec.address is %s",
+			owner, address);
+	if (strcmp(name, should) && (!owner || object_is_named(w, name)))
+		return fail(
+			err, EINVAL,
+			"metadata.name: the claim of %s on node %s must be called %s, or be owned by that PCIDevice and not have the name of another one",
+			address, w->node, should);
+	if (d && js_meta(o, "annotations", SKIP_BINDING) && strcmp(dev_get(d, "kind"), "vgpu"))
+		return fail(
+			err, EINVAL,
+			"metadata.annotations: " SKIP_BINDING " is for vGPUs, but %s is not one; without it the claim binds it",
+			address);
+	return 0;
+}
+
+static bool pci_alone(json_object *o)
+{
+	return json_object_get_boolean(js_get(o, "spec.disableResourcePooling"));
+}
+
+const struct claim_kind claims_pci = {
+	.device = PCI_DEVICE,
+	.claim = PCI_CLAIM,
+	.finalizer = "wrangler.cattle.io/PCIDeviceClaimOnRemove",
+	.find = pci_find,
+	.check = pci_check,
+	.alone = pci_alone,
+	.named = object_is_named,
+};
+
+json_object *claims_odd(const struct world *w)
+{
+	json_object *odd = json_object_new_object();
+
+	if (!w->objects[PCI_CLAIM])
+		return odd;
+	json_object_object_foreach(w->objects[PCI_CLAIM], name, o)
+	{
+		const char *address = js_text(o, "spec.address");
+
+		if (object_is_named(w, name) || pci_check(w, o, NULL))
+			continue;
+		if (!json_object_object_get_ex(odd, address, NULL))
+			json_object_object_add(odd, address, json_object_get(o));
+	}
+	return odd;
+}
+
+/* ---- a device's claim */
+
+bool claim_look(struct value *v)
+{
+	const struct claim_kind *k = v->row->claim;
+	json_object *named = object_find(v->w, k->claim, v->name), *odd = NULL;
+
+	if (named && !k->check(v->w, named, NULL))
+		v->claim = named;
+	else if (json_object_object_get_ex(v->w->odd, v->dev->id, &odd))
+		v->claim = odd;
+	else if (named)
+		return false;
+	STR_COPY(v->cluster, "none");
+	if (v->claim && !object_is_deleted(v->claim))
+		claim_value(js_text(v->claim, "spec.userName"), v->cluster, sizeof(v->cluster));
+	return true;
+}
+
+void claim_to_cluster(const struct value *v, struct action **list)
+{
+	enum kind_id id = v->row->claim->claim;
+	const struct at at = { .w = v->w, .dev = v->dev };
+	const char *name = js_text(v->claim, "metadata.name");
+	json_object *o;
+
+	if (!v->claim) {
+		action_add(list, ACT_CREATE, id, v->name, want_new(&at, id, v->name));
+		return;
+	}
+	if (object_is_deleted(v->claim))
+		return;
+	if (!strcmp(v->tree, "none")) {
+		action_add(list, ACT_DELETE, id, name, delete_body(v->claim));
+		return;
+	}
+	o = patch_of(v->claim);
+	js_set(o, "spec.userName", json_object_new_string(v->tree));
+	action_add(list, ACT_PATCH, id, name, o);
+}
+
+/* VENDOR/OBJECT: the tree knows no node. */
+void claim_alone(const struct value *v, struct out *lines)
+{
+	const char *has = dev_get(v->dev, "resource_name"), *slash = strchr(has, '/');
+	const struct claim_kind *k = v->row->claim;
+	bool alone = strcmp(v->cluster, "none") && k->alone(v->claim);
+
+	if (slash && alone && strcmp(slash + 1, v->name))
+		out_printf(lines, "%s/resource_name %.*s/%s\n", v->dev->id, (int)(slash - has),
+			   has, v->name);
+	else if (slash && !alone && k->named(v->w, slash + 1))
+		out_printf(lines, "%s/resource_name none\n", v->dev->id);
+}
+
+void claim_at_rest(const struct value *v, struct action **list)
+{
+	struct out lines = { 0 };
+	char about[80];
+
+	claim_alone(v, &lines);
+	snprintf(about, sizeof(about), "%s/alone", v->dev->id);
+	if (lines.len)
+		ask_tree(v, about, fnv1a(v->seen, lines.data, lines.len), &lines, list);
+}
+
+bool claims_make(const struct world *w, enum kind_id kind, const struct inv_dev *d)
+{
+	for (size_t r = 0; r < n_value_rows; r++) {
+		const struct claim_kind *k = value_rows[r].claim;
+
+		if (k && k->claim == kind)
+			return kinds[k->device].wanted(w, d) && *dev_get(d, "claim");
+	}
+	return false;
+}
+
+/* ---- what is said about it */
+
+static int stands(struct standing *s, const char *reason, const char *message)
+{
+	*s = (struct standing){ .type = "Claimed", .reason = reason };
+	STR_COPY(s->message, message);
+	return 0;
+}
+
+/* Leaves ret without a type while something is under way. */
+static void claim_standing(const struct value *v, json_object *o, struct standing *ret)
+{
+	char text[ERR_TEXT];
+
+	if (v->claim != o) {
+		snprintf(text, sizeof(text), "%s is the claim of %s already",
+			 js_text(v->claim, "metadata.name"), v->dev->id);
+		stands(ret, "Refused", text);
+	} else if (v->accord.agreed) {
+		stands(ret, "Claimed", dev_get(v->dev, "reason"));
+		ret->holds = true;
+	} else if (v->verdict && v->verdict->err.code) {
+		stands(ret, "Refused", v->verdict->err.text);
+	}
+}
+
+/* Nobody else will remove it: a deletion never waits for hardware. */
+static void strip_finalizer(const struct claim_kind *k, json_object *o, struct action **list)
+{
+	json_object *all = js_get(o, "metadata.finalizers"), *rest, *patch;
+	bool found = false;
+
+	if (!json_object_is_type(all, json_type_array))
+		return;
+	rest = json_object_new_array();
+	for (size_t i = 0; i < json_object_array_length(all); i++) {
+		json_object *f = json_object_array_get_idx(all, i);
+		const char *text = json_object_get_string(f);
+
+		if (text && !strcmp(text, k->finalizer))
+			found = true;
+		else
+			json_object_array_add(rest, json_object_get(f));
+	}
+	if (!found) {
+		json_object_put(rest);
+		return;
+	}
+	patch = patch_of(o);
+	js_set(patch, "metadata.finalizers", rest);
+	action_add(list, ACT_PATCH, k->claim, js_text(o, "metadata.name"), patch);
+}
+
+static void complete(const struct world *w, const struct value_row *row, json_object *o,
+		     struct action **list)
+{
+	const struct claim_kind *k = row->claim;
+	struct at at = { .w = w, .was = o };
+	struct standing s = { 0 };
+	struct err err = { 0 };
+	struct value v;
+
+	if (object_is_deleted(o)) {
+		strip_finalizer(k, o, list);
+		return;
+	}
+	if (k->check(w, o, &err)) {
+		stands(&s, "Invalid", err.text);
+	} else if (!(at.dev = k->find(w, o, &err))) {
+		stands(&s, "NoDevice", err.text);
+	} else {
+		json_object *want = want_main(&at, k->claim, js_text(o, "metadata.name"));
+
+		if (!js_covers(o, want))
+			action_add(list, ACT_APPLY, k->claim, js_text(o, "metadata.name"),
+				   json_object_get(want));
+		json_object_put(want);
+		if (value_look(w, row, at.dev, &v)) {
+			claim_standing(&v, o, &s);
+		} else if (!kinds[k->device].wanted(w, at.dev)) {
+			unwanted_why(w, at.dev, err.text);
+			stands(&s, "Refused", err.text);
+		}
+	}
+	if (s.type)
+		ensure_status(&at, k->claim, &s, list);
+}
+
+void claims_complete(const struct world *w, const struct value_row *row, struct action **list)
+{
+	if (!w->objects[row->claim->claim])
+		return;
+	json_object_object_foreach(w->objects[row->claim->claim], name, o)
+	{
+		(void)name;
+		complete(w, row, o, list);
+	}
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "pace.h"
+
+#include "pcidevfs/util.h"
+
+enum {
+	RATE = 20, /* requests a second */
+	BURST = 1000,
+	AWAY_MS = 800, /* first pause, doubled */
+	AWAY_MAX_MS = 30000,
+};
+
+void pace_start(struct pace *p, uint64_t now)
+{
+	*p = (struct pace){ .tokens = BURST, .tokens_at = now };
+}
+
+uint64_t pace_at(struct pace *p, uint64_t now, bool urgent)
+{
+	p->tokens += (double)(now - p->tokens_at) * RATE / 1000;
+	p->tokens = p->tokens > BURST ? BURST : p->tokens;
+	p->tokens_at = now;
+	if (p->until > now)
+		return p->until;
+	return urgent || p->tokens >= 1 ? now : now + 1000 / RATE;
+}
+
+void pace_spend(struct pace *p)
+{
+	p->tokens--;
+}
+
+/* A hundred nodes do not come back at once: from a quarter of the pause to five quarters. */
+void pace_away(struct pace *p, uint64_t now, unsigned int seconds, unsigned int random)
+{
+	unsigned int ms;
+
+	if (p->until > now)
+		return;
+	ms = back_off(&p->pause, AWAY_MS, AWAY_MAX_MS);
+	p->until = now + seconds * 1000ull + ms / 4 + random % (ms + 1);
+}
+
+void pace_back(struct pace *p)
+{
+	p->pause = 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* When a request may be sent: a rate limit of our own, and pauses while the server is away or asks
+ * for patience. Pure: the times, in ms, are the caller's. */
+#ifndef SYNC_PACE_H
+#define SYNC_PACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pace {
+	double tokens;
+	uint64_t tokens_at, until;
+	unsigned int pause; /* the last one; 0: the server answers */
+};
+
+void pace_start(struct pace *p, uint64_t now);
+/* Returns when the next request may be sent: now, or later. An urgent one has no rate limit. */
+uint64_t pace_at(struct pace *p, uint64_t now, bool urgent);
+/* One that is not urgent was sent. */
+void pace_spend(struct pace *p);
+/* The server is away, or asks for so many seconds (0: for none); random decides the jitter. */
+void pace_away(struct pace *p, uint64_t now, unsigned int seconds, unsigned int random);
+/* The server answered. */
+void pace_back(struct pace *p);
+/* Until it does, one request at a time looks whether it is back. */
+static inline bool pace_probes(const struct pace *p)
+{
+	return p->pause;
+}
+
+#endif

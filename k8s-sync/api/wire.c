@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "wire.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "access.h"
+#include "http.h"
+#include "pcidevfs/util.h"
+
+enum {
+	CONNECT_MS = 10000,
+	WATCH_MS = 660000, /* longer than any watch that we ask for */
+};
+
+static void set_blob(CURL *e, CURLoption option, char *pem)
+{
+	struct curl_blob blob = { pem, pem ? strlen(pem) : 0, CURL_BLOB_COPY };
+
+	if (pem)
+		curl_easy_setopt(e, option, &blob);
+}
+
+static void set_tls(CURL *e, const struct access *a)
+{
+	set_blob(e, CURLOPT_CAINFO_BLOB, a->secrets[SECRET_CA]);
+	set_blob(e, CURLOPT_SSLCERT_BLOB, a->secrets[SECRET_CERT]);
+	set_blob(e, CURLOPT_SSLKEY_BLOB, a->secrets[SECRET_KEY]);
+	if (a->insecure) {
+		curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 0L);
+		curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 0L);
+	}
+}
+
+static bool add_line(struct curl_slist **list, const char *line)
+{
+	struct curl_slist *more = line ? curl_slist_append(*list, line) : NULL;
+
+	if (more)
+		*list = more;
+	return more;
+}
+
+__attribute__((format(printf, 2, 3))) static bool add_header(struct wire *w, const char *fmt, ...)
+{
+	_free_ char *line = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&line, fmt, ap) < 0)
+		line = NULL;
+	va_end(ap);
+	return add_line(&w->headers, line);
+}
+
+static bool set_headers(struct wire *w, const char *token)
+{
+	const struct call *c = w->call;
+	bool ok = add_header(w, "Accept: application/json") && add_header(w, "Expect:");
+
+	if (token)
+		ok = ok && add_header(w, "Authorization: Bearer %s", token);
+	if (c->body)
+		ok = ok && add_header(w, "Content-Type: %s", c->type);
+	curl_easy_setopt(w->easy, CURLOPT_HTTPHEADER, w->headers);
+	return ok;
+}
+
+/* The name that its certificate has, at the address of the server. */
+static bool call_it(struct wire *w, const char *name)
+{
+	char *host = NULL, *port = NULL;
+	_free_ char *line = NULL;
+	bool ok = !curl_url_get(w->url, CURLUPART_HOST, &host, 0) &&
+		  !curl_url_get(w->url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) &&
+		  asprintf(&line, "::%s:%s", host, port) >= 0 && add_line(&w->connect_to, line) &&
+		  add_header(w, "Host: %s:%s", host, port) &&
+		  !curl_url_set(w->url, CURLUPART_HOST, name, 0);
+
+	curl_free(host);
+	curl_free(port);
+	curl_easy_setopt(w->easy, CURLOPT_CONNECT_TO, w->connect_to);
+	return ok;
+}
+
+static bool set_url(struct wire *w, const struct access *access)
+{
+	_free_ char *text = NULL;
+
+	w->url = curl_url();
+	return w->url && asprintf(&text, "%s%s", access->server, w->call->path) >= 0 &&
+	       !curl_url_set(w->url, CURLUPART_URL, text, 0) &&
+	       (!access->server_name || call_it(w, access->server_name)) &&
+	       !curl_easy_setopt(w->easy, CURLOPT_CURLU, w->url);
+}
+
+bool wire_prepare(struct wire *w, const struct access *access)
+{
+	const struct call *c = w->call;
+	CURL *e = w->easy;
+
+	curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, c->method);
+	if (c->body) {
+		curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE, (long)strlen(c->body));
+		curl_easy_setopt(e, CURLOPT_POSTFIELDS, c->body);
+	}
+	curl_easy_setopt(e, CURLOPT_PRIVATE, w);
+	curl_easy_setopt(e, CURLOPT_ERRORBUFFER, w->error);
+	curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl_easy_setopt(e, CURLOPT_USERAGENT, "pcidevfs-sync/" VERSION);
+	curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+	curl_easy_setopt(e, CURLOPT_PIPEWAIT, 1L);
+	curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+	curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)(c->document ? WATCH_MS : WIRE_ANSWER_MS));
+	set_tls(e, access);
+	return set_url(w, access) && set_headers(w, access->secrets[SECRET_TOKEN]);
+}
+
+void wire_release(struct wire *w)
+{
+	if (w->easy)
+		curl_easy_cleanup(w->easy);
+	curl_slist_free_all(w->headers);
+	curl_slist_free_all(w->connect_to);
+	curl_url_cleanup(w->url);
+	intake_close(&w->intake);
+}
+
+/* A clock that is wrong looks like a certificate that is. */
+int wire_failed(const struct wire *w, const struct access *access, CURLcode code, struct err *err)
+{
+	const char *why = w->error[0] ? w->error : curl_easy_strerror(code);
+	time_t now = (time_t)(now_real_ns() / 1000000000);
+	char clock[64] = "";
+	struct tm tm;
+
+	if (code == CURLE_PEER_FAILED_VERIFICATION && gmtime_r(&now, &tm))
+		strftime(clock, sizeof(clock), " (the clock here says %Y-%m-%d %Hh UTC)", &tm);
+	return fail(err, ENOTCONN, "the API server is away: %s: %.300s%s", access->server, why,
+		    clock);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One request as libcurl is told about it. */
+#ifndef SYNC_WIRE_H
+#define SYNC_WIRE_H
+
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "intake.h"
+
+struct access;
+struct api;
+struct call;
+
+enum { WIRE_ANSWER_MS = 30000 };
+
+/* A request under way. */
+struct wire {
+	struct api *api;
+	struct call *call;
+	CURL *easy;
+	CURLU *url;
+	struct curl_slist *headers, *connect_to;
+	struct intake intake;
+	unsigned int identity; /* by which it was sent */
+	uint64_t since;	       /* ms */
+	bool answered;	       /* its status is here */
+	char error[CURL_ERROR_SIZE];
+	struct wire *next;
+};
+
+/* Tells libcurl all but where the answer goes. Returns false if there is no memory. */
+bool wire_prepare(struct wire *w, const struct access *access);
+/* Frees what it was told. */
+void wire_release(struct wire *w);
+/* Why there is no answer. */
+int wire_failed(const struct wire *w, const struct access *access, CURLcode code, struct err *err);
+
+#endif
