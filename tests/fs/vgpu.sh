@@ -67,6 +67,15 @@ refused EBUSY "$V/$b/claim" bob "is claimed by alice"
 if [ "$world" = vfio ]; then
 	params="frame_rate_limiter=0, disable_vnc=1"
 	set_to "$V/$a/vgpu_params" "$params"
+	# They are taken back with the rest.
+	ctl fail "bus/pci/devices/$b/nvidia/vgpu_params" EIO
+	put $T/ctl "$a/vgpu_params x=1
+$b/vgpu_params x=2
+commit
+" && fail "half of it is done"
+	ctl fail "bus/pci/devices/$b/nvidia/vgpu_params" EIO 0
+	is "$V/$a/vgpu_params" "$params"
+	is "$P/$a/nvidia/vgpu_params" "$params"
 else
 	params=none
 	refused EOPNOTSUPP "$V/$a/vgpu_params" "a=1" "takes no parameters"
