@@ -18,6 +18,7 @@
 
 struct bus_ops;
 struct claim_ops;
+struct device;
 struct err;
 struct io;
 struct known_types;
@@ -143,6 +144,8 @@ void question_add(struct question *q, const struct key *key);
  * Returns 0 or -errno. */
 int guard_ask(struct backend *b, enum guard guard, const struct question *q);
 unsigned int guard_deadline(enum guard guard);
+/* Could a walk for holders tell anything new of it? */
+bool guard_may_find_holders(const struct device *dev);
 /* Likewise, for calls that need the answer now: those during a run share the next. devs NULL:
  * all. */
 int guard_run(struct backend *b, enum guard guard, const struct key *devs, size_t n);
