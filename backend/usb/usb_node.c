@@ -109,23 +109,27 @@ static int open_node(struct backend *b, const struct key *dev, const char *path,
 	return rc ? rc : steal_fd(&fd);
 }
 
-static bool parse_owner(const char *text, struct node_owner *ret)
+/* Root if the text makes no sense. */
+static struct node_owner parse_owner(const char *text)
 {
-	return sscanf(text, "%u:%u", &ret->uid, &ret->gid) == 2;
+	struct node_owner owner;
+
+	return sscanf(text, "%u:%u", &owner.uid, &owner.gid) == 2 ? owner
+								 : (struct node_owner){ 0 };
 }
 
 static struct node_owner owner_for(const struct backend *b, const char *to, const struct intent *w)
 {
-	struct node_owner owner = { 0 };
 	char former[FORMER_TEXT];
 
 	if (!strcmp(to, TO_POD))
 		return b->roots.usb_owner;
 	if (!strcmp(to, TO_CLAIM))
 		return (struct node_owner){ w->uid, w->gid };
+	if (strcmp(to, USB_NODE_BACK) != 0)
+		return parse_owner(to); /* the undo of a step */
 	former_get(w->former, FORMER_OWNER, former, sizeof(former));
-	parse_owner(strcmp(to, USB_NODE_BACK) ? to : former, &owner); /* the undo of a step names one */
-	return owner;
+	return parse_owner(former);
 }
 
 static int change_owner(int fd, const char *path, struct node_owner to, struct err *err)
