@@ -156,7 +156,7 @@ static int give(struct backend *b, const struct key *dev, const char *to, struct
 {
 	struct known known = { 0 };
 	struct node_owner owner;
-	struct stat st;
+	struct stat st = { 0 };
 	_close_ int fd = look_up(b, dev, &known) ? open_node(b, dev, path_of(&known), &st, err)
 						 : -ENOENT;
 
@@ -165,7 +165,7 @@ static int give(struct backend *b, const struct key *dev, const char *to, struct
 	if (step)
 		step->recorded = true;
 	/* A node that is gone, or is another's, has nothing of ours to be given back. */
-	if (fd < 0 && !strcmp(to, USB_NODE_BACK))
+	if ((fd == -ENOENT || fd == -ENODEV || fd == -EIO) && !strcmp(to, USB_NODE_BACK))
 		return 0;
 	if (fd == -ENOENT)
 		return strcmp(to, TO_POD) ? 0 : fail(err, ENODEV, "%s has no node in /dev", dev->name);
