@@ -18,6 +18,7 @@
 
 struct bus_ops;
 struct claim_ops;
+struct device;
 struct err;
 struct io;
 struct known_types;
@@ -110,6 +111,7 @@ struct touched {
 	uint64_t heard; /* views_now() at the last event */
 	uint64_t heard_ms; /* when the first one was heard; 0: none */
 	bool lists; /* read only which vGPU types can be made of it */
+	bool unbound; /* its driver was heard to leave it */
 };
 
 /* Observes these functions (NULL: all; others are then removed from the model) and the PF of each
@@ -142,6 +144,8 @@ void question_add(struct question *q, const struct key *key);
  * Returns 0 or -errno. */
 int guard_ask(struct backend *b, enum guard guard, const struct question *q);
 unsigned int guard_deadline(enum guard guard);
+/* Could a walk for holders tell anything new of it? */
+bool guard_may_find_holders(const struct device *dev);
 /* Likewise, for calls that need the answer now: those during a run share the next. devs NULL:
  * all. */
 int guard_run(struct backend *b, enum guard guard, const struct key *devs, size_t n);
@@ -156,9 +160,9 @@ bool guard_await(struct backend *b, enum guard guard, const struct key *devs, si
 		 uint64_t since);
 /* Makes guards_main() ask soon, but not too often. key NULL: about all. */
 void guard_want(struct backend *b, enum guard guard, const struct key *key);
-/* Likewise GUARD_CRITICAL about a PCI function, and about its USB devices, whose disks hang on both. All
- * are asked about if the function cannot be told (""), or is behind its own root bus (a domain of more
- * than 16 bits) and also concerns the one that carries that bus. */
+/* Likewise GUARD_CRITICAL about a PCI function, and about its USB devices, whose disks hang on
+ * both. All are asked about if the function cannot be told (""), or is behind its own root bus (a
+ * domain of more than 16 bits) and also concerns the one that carries that bus. */
 void guard_want_critical(struct backend *b, const char *function);
 /* beyond it everything is looked at */
 #define GROUP_MAX 256
@@ -181,5 +185,7 @@ void guards_stop(struct backend *b);
 int listen_open(void);
 /* Opens, or takes over, the inotify descriptor for nodes. */
 int listen_watch(const struct backend *b);
+/* Hears of nodes in that directory of dev by it. A watch, or -1: it is not there. */
+int listen_watch_dir(const struct backend *b, int fd, const char *name);
 
 #endif

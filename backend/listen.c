@@ -55,7 +55,7 @@ struct listener {
 	uint64_t last_scan;
 };
 
-static void touch(struct listener *l, const struct key *key, uint64_t removed)
+static void touch_as(struct listener *l, const struct key *key, uint64_t removed, bool unbound)
 {
 	size_t i = 0;
 
@@ -71,9 +71,15 @@ static void touch(struct listener *l, const struct key *key, uint64_t removed)
 		l->touched[l->n++] = (struct touched){ .key = *key };
 	if (removed > l->touched[i].removed)
 		l->touched[i].removed = removed;
+	l->touched[i].unbound |= unbound;
 	l->touched[i].heard = views_now(&l->b->views);
 	if (!l->touched[i].heard_ms)
 		l->touched[i].heard_ms = now_ms();
+}
+
+static void touch(struct listener *l, const struct key *key)
+{
+	touch_as(l, key, 0, false);
 }
 
 static void touch_group(struct listener *l, int32_t group)
@@ -84,7 +90,7 @@ static void touch_group(struct listener *l, int32_t group)
 	model_lock(l->b->model);
 	n = model_group(l->b->model, group, members, GROUP_MAX);
 	for (size_t i = 0; i < n && i < GROUP_MAX; i++)
-		touch(l, &members[i]->key, 0);
+		touch(l, &members[i]->key);
 	model_unlock(l->b->model);
 	l->all |= n > GROUP_MAX;
 }
@@ -103,7 +109,8 @@ static void on_device(struct listener *l, const struct bus_ops *bus, const struc
 	struct key key;
 
 	if (bus->heard(ev, &key) && !(key.bus == BUS_MDEV && mdev_of_vf(l->b->model, ev)))
-		touch(l, &key, uevent_removes(ev, key.name) ? ev->seqnum ?: UINT64_MAX : 0);
+		touch_as(l, &key, uevent_removes(ev, key.name) ? ev->seqnum ?: UINT64_MAX : 0,
+			 !strcmp(ev->action, "unbind"));
 }
 
 static void on_vfio(struct listener *l, const struct uevent *ev)
@@ -117,7 +124,7 @@ static void on_function(struct listener *l, const struct uevent *ev)
 	struct key key;
 
 	if (uevent_function(ev, &key))
-		touch(l, &key, 0);
+		touch(l, &key);
 }
 
 static void on_host_use(struct listener *l, const struct uevent *ev)
@@ -127,7 +134,7 @@ static void on_host_use(struct listener *l, const struct uevent *ev)
 	guard_want_critical(l->b, uevent_function(ev, &key) ? key.name : "");
 }
 
-/* Which keyboard is the only one depends on all. */
+/* Which keyboard is the only one depends on all. Its event node comes after the console has it. */
 static void on_input(struct listener *l, const struct uevent *ev)
 {
 	(void)ev;
@@ -219,25 +226,15 @@ static int drain_uevents(struct listener *l)
 	return rc == -EAGAIN ? 0 : rc;
 }
 
-static int watch(struct listener *l, const char *name)
-{
-	char path[64];
-
-	/* By the root's descriptor: that stays the same directory, however it was mounted. */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", l->b->sys.fd[ROOT_DEV], name);
-	return inotify_add_watch(l->fds[SRC_NODES].fd, path,
-				 IN_OPEN | IN_CLOSE | IN_CREATE | IN_DELETE | IN_MOVE | IN_ONLYDIR);
-}
-
 /* The directories appear with the vfio module, which may be loaded at any time. */
 static void watch_nodes(struct listener *l)
 {
 	if (l->fds[SRC_NODES].fd < 0)
 		return;
 	if (l->watch_dir < 0)
-		l->watch_dir = watch(l, "vfio");
+		l->watch_dir = listen_watch_dir(l->b, l->fds[SRC_NODES].fd, "vfio");
 	if (l->watch_dir >= 0 && l->watch_cdevs < 0)
-		l->watch_cdevs = watch(l, "vfio/devices");
+		l->watch_cdevs = listen_watch_dir(l->b, l->fds[SRC_NODES].fd, "vfio/devices");
 }
 
 static void on_node(struct listener *l, const struct inotify_event *e)
@@ -385,7 +382,7 @@ static size_t take_due(struct listener *l, struct touched due[static TOUCHED_MAX
 	for (size_t i = 0; i < l->n; i++) {
 		struct touched *t = &l->touched[i];
 
-		if (!t->removed && view_saw_later(&l->b->views, &l->since, &t->key, t->heard))
+		if (!t->removed && !t->unbound && view_saw_later(&l->b->views, &l->since, &t->key, t->heard))
 			guards_want_again(l->b, &t->key);
 		else if (!l->all && is_in_operation(l->b->model, t))
 			l->touched[kept++] = *t;

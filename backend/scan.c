@@ -24,6 +24,7 @@ struct seen {
 	bool unknown; /* it could not be observed: the old facts stay */
 	bool other;   /* it changed its class or its doubt: does the host need it? */
 	bool lists;   /* only the types that can be made of it are read */
+	bool unbound; /* as in struct touched */
 	bool tells;   /* its types are the newest that are known */
 	struct facts facts;
 	struct vgpu_types *types; /* NULL: none can be made of it */
@@ -78,6 +79,7 @@ static void batch_sort(struct batch *b)
 		struct seen *last = &b->v[n], *next = &b->v[i];
 		uint64_t removed = last->removed > next->removed ? last->removed : next->removed;
 		bool again = last->again || next->again, lists = last->lists && next->lists;
+		bool unbound = last->unbound || next->unbound;
 
 		if (by_key(last, next)) {
 			b->v[++n] = *next;
@@ -88,6 +90,7 @@ static void batch_sort(struct batch *b)
 		last->removed = removed;
 		last->again = again;
 		last->lists = lists;
+		last->unbound = unbound;
 	}
 	b->n = n + 1;
 }
@@ -105,7 +108,7 @@ static bool look_at_types(struct backend *b, struct seen *s)
 	model_unlock(b->model);
 	if (!dev || vgpu_changed(&b->sys, &s->key, id))
 		return false;
-	s->types = vgpu_list(b, &s->key, NULL);
+	s->types = vgpu_list(b, &s->key, id[0]);
 	s->unknown = true;
 	return true;
 }
@@ -289,6 +292,8 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 	struct facts facts;
 
 	s->tells = s->lists && known && s->types && view_lists(&b->views, batch->view, &s->key);
+	if (known && s->unbound)
+		model_edit(m, &s->key, false)->unbinds++;
 	if (s->unknown || is_overtaken(m, batch, s))
 		return true;
 	view_tell(&b->views, batch->view, &s->key);
@@ -311,7 +316,7 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 	if (known)
 		keep_relation(&known->facts, &facts);
 	*ret_new |= !facts.serial_known;
-	s->other = strcmp(dev->facts.garbled, facts.garbled) || (!known && s->key.bus == BUS_USB) ||
+	s->other = strcmp(dev->facts.garbled, facts.garbled) || (!known && b->buses[s->key.bus]->plugged) ||
 		   (known && known->facts.class_code != facts.class_code);
 	dev->facts = facts;
 	dev->facts.has_way = claim_way(b->ways, dev);
@@ -358,11 +363,16 @@ static void remove_others(struct backend *b, const struct batch *batch)
 		}
 }
 
-static bool has_iommu(const struct sysfs *sys)
+/* A device that has a group tells as much as the list of groups. */
+static bool has_iommu(const struct sysfs *sys, const struct batch *batch)
 {
-	_closedir_ DIR *dir = sysfs_dir(sys, ROOT_SYS, "kernel/iommu_groups");
+	_closedir_ DIR *dir = NULL;
 	const struct dirent *e;
 
+	for (size_t i = 0; i < batch->n; i++)
+		if (batch->v[i].present && batch->v[i].facts.iommu_group >= 0)
+			return true;
+	dir = sysfs_dir(sys, ROOT_SYS, "kernel/iommu_groups");
 	while (dir && (e = readdir(dir)))
 		if (e->d_name[0] != '.')
 			return true;
@@ -371,7 +381,7 @@ static bool has_iommu(const struct sysfs *sys)
 
 static int commit(struct backend *b, struct batch *batch, bool all)
 {
-	bool iommu = has_iommu(&b->sys), fits = true, new = false;
+	bool iommu = has_iommu(&b->sys, batch), fits = true, new = false;
 	struct naming nm = { 0 };
 
 	for (size_t i = 0; i < batch->n; i++)
@@ -436,8 +446,10 @@ int scan_some(struct backend *b, struct view *view, const struct touched *v, siz
 	for (size_t i = 0; i < n; i++) {
 		struct seen *s = batch_add(&batch, &v[i].key, v[i].removed, false);
 
-		if (s)
+		if (s) {
 			s->lists = v[i].lists;
+			s->unbound = v[i].unbound;
+		}
 	}
 	rc = scan(b, &batch, false);
 	batch_end(b, &batch);

@@ -167,7 +167,7 @@ void sync_store(struct sync *s, enum kind_id kind, json_object *o)
 
 void sync_forget(struct sync *s, enum kind_id kind, const char *name)
 {
-	if (!s->world.objects[kind])
+	if (!json_object_object_get_ex(s->world.objects[kind], name, NULL))
 		return;
 	json_object_object_del(s->world.objects[kind], name);
 	sync_touch(s);

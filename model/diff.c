@@ -41,6 +41,7 @@ static const struct {
 	NUMBER(state, CH_STATE),
 	NUMBER(taken, CH_BEHIND),
 	NUMBER(let_go, CH_INTERNAL),
+	NUMBER(unbinds, CH_BEHIND),
 	NUMBER(refused_code, CH_CLAIMABLE),
 	STRING(refused, CH_CLAIMABLE),
 	STRING(reason, CH_REASON),

@@ -305,6 +305,18 @@ void types_of(struct model *m, const struct device *dev, struct vgpu_types *ret)
 	out_free(&o);
 }
 
+bool types_any(struct model *m, const struct device *dev)
+{
+	_free_ struct vgpu_types *types = types_new();
+	bool any = !types;
+
+	if (types)
+		types_of(m, dev, types);
+	for (size_t i = 0; types && i < types->n && !any; i++)
+		any = types->v[i].available > 0;
+	return any;
+}
+
 /* "nvidia-63" before "nvidia-222". */
 static int by_id(const void *left, const void *right)
 {

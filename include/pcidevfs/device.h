@@ -101,6 +101,7 @@ struct device {
 	enum state state;
 	bool taken; /* free, but a pod has another member of its IOMMU group */
 	uint64_t let_go; /* us, 0: when a pod released it, if holders were not looked for since */
+	uint64_t unbinds; /* how often its driver was heard to leave it: it may be back at once */
 	/* What its claim would be refused with now, by the rules (struct claim_rules of model.h): a
 	 * positive errno and the sentence; 0 and "": it would not. */
 	int32_t refused_code;

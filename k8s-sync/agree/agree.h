@@ -28,6 +28,8 @@ struct claim_kind {
 	int (*check)(const struct world *w, json_object *o, struct err *err);
 	/* Shall the device be offered under a name of its own? */
 	bool (*alone)(json_object *o);
+	/* Is that the name of an object of such a device of this node? */
+	bool (*named)(const struct world *w, const char *name);
 };
 
 struct value_row {
@@ -80,10 +82,14 @@ void ask_tree(const struct value *v, const char *about, uint64_t seen, struct ou
 json_object *patch_of(json_object *o);
 
 /* ---- claims.c */
-extern const struct claim_kind claims_pci;
+extern const struct claim_kind claims_pci, claims_usb;
+/* The name of the claim's owner of this kind; NULL. */
+const char *claim_owner(json_object *o, const char *kind);
 /* The claim of v->dev, to v->claim and v->cluster. False: it contradicts itself. */
 bool claim_look(struct value *v);
 void claim_to_cluster(const struct value *v, struct action **list);
+/* The line that gives the device a name of its own, or takes it; nothing if it is as it should be. */
+void claim_alone(const struct value *v, struct out *lines);
 void claim_at_rest(const struct value *v, struct action **list);
 /* What claims of this kind have to say, and lack. */
 void claims_complete(const struct world *w, const struct value_row *row, struct action **list);

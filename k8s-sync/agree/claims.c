@@ -31,8 +31,7 @@ void claim_value(const char *user, char *ret, size_t size)
 
 /* ---- PCIDeviceClaim */
 
-/* The name of the owner of this kind; NULL. */
-static const char *owner_of(json_object *o, const char *kind)
+const char *claim_owner(json_object *o, const char *kind)
 {
 	json_object *owners = js_get(o, "metadata.ownerReferences");
 
@@ -64,7 +63,7 @@ static int pci_check(const struct world *w, json_object *o, struct err *err)
 	const char *name = js_text(o, "metadata.name"), *address = js_text(o, "spec.address");
 	const struct inv_dev fake = { .id = (char *)address };
 	const struct inv_dev *d = inventory_find(w->inv, address);
-	const char *owner = owner_of(o, "PCIDevice");
+	const char *owner = claim_owner(o, "PCIDevice");
 	char should[OBJECT_NAME];
 	struct pci_addr addr;
 
@@ -104,6 +103,7 @@ const struct claim_kind claims_pci = {
 	.find = pci_find,
 	.check = pci_check,
 	.alone = pci_alone,
+	.named = object_is_named,
 };
 
 json_object *claims_odd(const struct world *w)
@@ -165,24 +165,29 @@ void claim_to_cluster(const struct value *v, struct action **list)
 	action_add(list, ACT_PATCH, id, name, o);
 }
 
-/* The name under which the device alone is offered, VENDOR/OBJECT: the tree knows no node. */
-void claim_at_rest(const struct value *v, struct action **list)
+/* VENDOR/OBJECT: the tree knows no node. */
+void claim_alone(const struct value *v, struct out *lines)
 {
 	const char *has = dev_get(v->dev, "resource_name"), *slash = strchr(has, '/');
-	bool is_alone = slash && !strcmp(slash + 1, v->name);
-	bool alone = strcmp(v->cluster, "none") && v->row->claim->alone(v->claim);
+	const struct claim_kind *k = v->row->claim;
+	bool alone = strcmp(v->cluster, "none") && k->alone(v->claim);
+
+	if (slash && alone && strcmp(slash + 1, v->name))
+		out_printf(lines, "%s/resource_name %.*s/%s\n", v->dev->id, (int)(slash - has),
+			   has, v->name);
+	else if (slash && !alone && k->named(v->w, slash + 1))
+		out_printf(lines, "%s/resource_name none\n", v->dev->id);
+}
+
+void claim_at_rest(const struct value *v, struct action **list)
+{
 	struct out lines = { 0 };
 	char about[80];
 
-	if (!slash || is_alone == alone)
-		return;
-	out_printf(&lines, "%s/resource_name ", v->dev->id);
-	if (alone)
-		out_printf(&lines, "%.*s/%s\n", (int)(slash - has), has, v->name);
-	else
-		out_printf(&lines, "none\n");
+	claim_alone(v, &lines);
 	snprintf(about, sizeof(about), "%s/alone", v->dev->id);
-	ask_tree(v, about, fnv1a(v->seen, alone ? "1" : "0", 1), &lines, list);
+	if (lines.len)
+		ask_tree(v, about, fnv1a(v->seen, lines.data, lines.len), &lines, list);
 }
 
 bool claims_make(const struct world *w, enum kind_id kind, const struct inv_dev *d)
@@ -273,10 +278,12 @@ static void complete(const struct world *w, const struct value_row *row, json_ob
 			action_add(list, ACT_APPLY, k->claim, js_text(o, "metadata.name"),
 				   json_object_get(want));
 		json_object_put(want);
-		if (value_look(w, row, at.dev, &v))
+		if (value_look(w, row, at.dev, &v)) {
 			claim_standing(&v, o, &s);
-		else if (!kinds[k->device].wanted(w, at.dev))
-			stands(&s, "Refused", dev_get(at.dev, "claimable"));
+		} else if (!kinds[k->device].wanted(w, at.dev)) {
+			unwanted_why(w, at.dev, err.text);
+			stands(&s, "Refused", err.text);
+		}
 	}
 	if (s.type)
 		ensure_status(&at, k->claim, &s, list);

@@ -85,6 +85,30 @@ json_object *conv_parent_gpu(const struct at *at, const char *value)
 	return parent(at, value, "sriov-gpu", GPU_DEVICE);
 }
 
+json_object *conv_parent_nic(const struct at *at, const char *value)
+{
+	return parent(at, value, "sriov-nic", NET_DEVICE);
+}
+
+/* While a NIC is with another driver it has none. */
+json_object *conv_interface(const struct at *at, const char *value)
+{
+	const char *was = js_meta(at->was, "annotations", INTERFACE_NAME);
+
+	if (!*value)
+		return was ? conv_text(at, was) : NULL;
+	return json_object_new_string_len(value, (int)strcspn(value, " "));
+}
+
+/* One that never had VFs has no word. */
+json_object *conv_net_status(const struct at *at, const char *value)
+{
+	if (*value && strcmp(value, "0"))
+		return conv_text(at, "sriovNetworkDeviceEnabled");
+	return *js_text(at->was, "status.status") ? conv_text(at, "sriovNetworkDeviceDisabled")
+						   : NULL;
+}
+
 /* What the claim took it from: where that is known, it stays known. */
 json_object *conv_unbound(const struct at *at, const char *value)
 {
@@ -190,4 +214,22 @@ json_object *conv_vf_names(const struct at *at, const char *value)
 {
 	(void)value;
 	return vf_list(at, true);
+}
+
+static json_object *if_any(json_object *list)
+{
+	if (json_object_array_length(list))
+		return list;
+	json_object_put(list);
+	return NULL;
+}
+
+json_object *conv_vf_addresses_if_any(const struct at *at, const char *value)
+{
+	return if_any(conv_vf_addresses(at, value));
+}
+
+json_object *conv_vf_names_if_any(const struct at *at, const char *value)
+{
+	return if_any(conv_vf_names(at, value));
 }

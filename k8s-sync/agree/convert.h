@@ -16,7 +16,13 @@ converter conv_first_driver, conv_resource, conv_parent_gpu, conv_unbound;
 converter conv_types, conv_vgpu_uuid, conv_vgpu_status;
 /* Of its claim, which binds nothing: "true", and its resource. */
 converter conv_skip, conv_vgpu_resource;
-/* Of a PF: the addresses of its VFs, and the names of their PCIDevices. */
-converter conv_vf_addresses, conv_vf_names;
+/* Of a PF: the addresses of its VFs, and the names of their PCIDevices; absent if it has none. */
+converter conv_vf_addresses, conv_vf_names, conv_vf_addresses_if_any, conv_vf_names_if_any;
+/* Of a NIC: Harvester's word for the number of its VFs; its interface; of a VF its NIC's object. */
+converter conv_net_status, conv_interface, conv_parent_nic;
+/* Of a USB device. */
+converter conv_usb_class, conv_usb_path, conv_usb_resource, conv_usb_status, conv_usb_message;
+/* Where, and which one it is, while something is agreed about it. */
+converter conv_usb_port, conv_usb_serial;
 
 #endif

@@ -335,32 +335,46 @@ struct action *decide(const struct world *given)
 	struct world w = *given;
 	struct action *list = NULL;
 
+	if (!w.listed[VLAN_CONFIG])
+		return NULL; /* it is not known what is to be left out */
 	w.odd = claims_odd(&w);
 	for (enum kind_id id = 0; id < KINDS; id++)
 		if (kinds[id].wanted && w.listed[id])
 			ensure_all(&w, id, &list);
+		else if (kinds[id].of_node && w.listed[id])
+			ensure(&w, id, NULL, w.node, &list);
 	values_decide(&w, &list);
 	json_object_put(w.odd);
 	return list;
 }
 
+static bool is_made(const struct world *w, enum kind_id id, const struct inv_dev *d)
+{
+	return kinds[id].wanted ? kinds[id].wanted(w, d) : claims_make(w, id, d);
+}
+
+static json_object *whole(const struct world *w, enum kind_id id, const struct inv_dev *d,
+			  const char *name)
+{
+	const struct at at = { .w = w, .dev = d };
+	json_object *o = want_new(&at, id, name);
+
+	object_fill(o, &kinds[id], STATUS, &at);
+	return o;
+}
+
 json_object *decide_print(const struct world *w)
 {
 	json_object *all = json_object_new_array();
+	char name[OBJECT_NAME];
 
-	for (enum kind_id id = 0; id < KINDS; id++)
-		for (size_t i = 0; i < w->inv->n; i++) {
-			const struct at at = { .w = w, .dev = w->inv->v[i] };
-			char name[OBJECT_NAME];
-			json_object *o;
-
-			if (!(kinds[id].wanted ? kinds[id].wanted(w, at.dev)
-					       : claims_make(w, id, at.dev)) ||
-			    !object_name(w, id, at.dev, name))
-				continue;
-			o = want_new(&at, id, name);
-			object_fill(o, &kinds[id], STATUS, &at);
-			json_object_array_add(all, o);
-		}
+	for (enum kind_id id = 0; id < KINDS; id++) {
+		if (kinds[id].of_node)
+			json_object_array_add(all, whole(w, id, NULL, w->node));
+		for (size_t i = 0; i < w->inv->n; i++)
+			if (is_made(w, id, w->inv->v[i]) &&
+			    object_name(w, id, w->inv->v[i], name))
+				json_object_array_add(all, whole(w, id, w->inv->v[i], name));
+	}
 	return all;
 }

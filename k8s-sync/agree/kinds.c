@@ -41,7 +41,8 @@ bool object_is_ours(const struct world *w, enum kind_id kind, json_object *o)
 	const char *node = js_text(o, "spec.nodeName");
 	const char *label = js_meta(o, "labels", "nodename");
 
-	(void)kind;
+	if (kinds[kind].ours)
+		return kinds[kind].ours(w, o);
 	if (!*node && label)
 		node = label;
 	return *node ? !strcmp(node, w->node) : object_is_named(w, js_text(o, "metadata.name"));

@@ -13,15 +13,30 @@
 
 #define GROUP_VERSION "devices.harvesterhci.io/v1beta1"
 #define NOTE_PREFIX "pcidevfs/"
+/* Of a USBDevice about which something is agreed: the device may get other numbers. */
+#define USB_PORT "usb.pcidevfs/port"
+#define USB_SERIAL "usb.pcidevfs/serial"
 /* Annotations of Harvester's (spec/harvester.md 2). */
 #define RESOURCE_OVERRIDE "pcidevice.harvesterhci.io/override-resource-name"
+#define INTERFACE_NAME "sriov.devices.harvesterhi.io/interface-name" /* so it is spelled */
 #define SKIP_BINDING "pcidevices.harvesterhci.io/skip-vfio-binding"
 
 struct inv_dev;
 struct inventory;
 struct verdict;
 
-enum kind_id { PCI_DEVICE, PCI_CLAIM, GPU_DEVICE, VGPU_DEVICE, KINDS };
+enum kind_id {
+	PCI_DEVICE,
+	PCI_CLAIM,
+	NET_DEVICE,
+	GPU_DEVICE,
+	VGPU_DEVICE,
+	USB_DEVICE,
+	USB_CLAIM,
+	NODE,
+	VLAN_CONFIG,
+	KINDS
+};
 
 enum { OBJECT_NAME = 254 };
 
@@ -63,6 +78,7 @@ struct field {
 
 struct kind {
 	const char *kind, *plural;
+	const char *api; /* NULL: GROUP_VERSION. Of others: only read, and may not be there */
 	/* What a list and a watch select, tried in order until the server takes it; the last one is
 	 * NULL, for all objects. %s is the node. */
 	const char *selectors[3];
@@ -72,6 +88,9 @@ struct kind {
 	/* The name of the device's object, of the one that is there or of a new one. False: it has
 	 * none now. NULL: by its address. */
 	bool (*name)(const struct world *w, const struct inv_dev *d, char ret[static OBJECT_NAME]);
+	bool of_node; /* one for the node, of its name */
+	/* NULL: what names the node belongs to it. */
+	bool (*ours)(const struct world *w, json_object *o);
 	const struct field *fields;
 	size_t n_fields;
 	bool empty_spec;

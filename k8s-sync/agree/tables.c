@@ -3,15 +3,18 @@
 #include "convert.h"
 #include "inventory.h"
 #include "pcidevfs/util.h"
+#include "usb.h"
 #include "wanted.h"
 
 #define PARENT_GPU "harvesterhci.io/parentSRIOVGPUDevice"
+#define PARENT_NIC "harvesterhci.io/parent-sriov-network-device"
 #define FIRST_DRIVER "harvesterhci.io/pcideviceDriver"
 
 /* clang-format off: a row as it is read */
 static const struct field pci_device[] = {
 	{ LABEL, "nodename", NULL, conv_node },
 	{ LABEL, PARENT_GPU, "physfn", conv_parent_gpu },
+	{ LABEL, PARENT_NIC, "physfn", conv_parent_nic },
 	{ ANNOTATION, FIRST_DRIVER, "driver", conv_first_driver },
 	{ STATUS, "address", NULL, conv_address, STAYS },
 	{ STATUS, "vendorId", "vendor", conv_hex, STAYS },
@@ -41,6 +44,16 @@ static unsigned int pci_claim_owners(const struct inv_dev *d)
 	return 1U << PCI_DEVICE | (*dev_get(d, "profile") ? 1U << VGPU_DEVICE : 0);
 }
 
+static const struct field net_device[] = {
+	{ LABEL, "nodename", NULL, conv_node },
+	{ ANNOTATION, INTERFACE_NAME, "netdev", conv_interface },
+	{ SPEC, "address", NULL, conv_address },
+	{ SPEC, "nodeName", NULL, conv_node },
+	{ STATUS, "status", "sriov_numvfs", conv_net_status },
+	{ STATUS, "vfAddresses", NULL, conv_vf_addresses_if_any },
+	{ STATUS, "vfPCIDevices", NULL, conv_vf_names_if_any },
+};
+
 static const struct field gpu_device[] = {
 	{ LABEL, "nodename", NULL, conv_node },
 	{ SPEC, "address", NULL, conv_address },
@@ -61,6 +74,36 @@ static const struct field vgpu_device[] = {
 	{ STATUS, "vGPUStatus", "profile", conv_vgpu_status },
 };
 
+static const struct field usb_device[] = {
+	{ LABEL, "nodename", NULL, conv_node },
+	{ ANNOTATION, USB_PORT, NULL, conv_usb_port },
+	{ ANNOTATION, USB_SERIAL, "serial", conv_usb_serial },
+	{ STATUS, "vendorID", "vendor", conv_hex, STAYS },
+	{ STATUS, "productID", "device", conv_hex, STAYS },
+	{ STATUS, "nodeName", NULL, conv_node, STAYS },
+	{ STATUS, "resourceName", NULL, conv_usb_resource, STAYS },
+	{ STATUS, "devicePath", NULL, conv_usb_path },
+	{ STATUS, "description", "description", conv_text, STAYS },
+	{ STATUS, "pciAddress", "controller", conv_text_if_any, STAYS },
+	{ STATUS, "classType", "class", conv_usb_class, STAYS },
+	{ STATUS, "enabled", "claim", conv_is_set, STAYS },
+	{ STATUS, "status", NULL, conv_usb_status, CONVERTED },
+	{ STATUS, "message", NULL, conv_usb_message, CONVERTED },
+};
+
+static const struct field usb_claim[] = {
+	{ LABEL, "nodename", NULL, conv_node },
+	{ SPEC, "userName", "claim", conv_text },
+	{ STATUS, "nodeName", NULL, conv_node, STAYS },
+	{ STATUS, "pciAddress", "controller", conv_text_if_any, STAYS },
+};
+
+static unsigned int usb_claim_owners(const struct inv_dev *d)
+{
+	(void)d;
+	return 1U << USB_DEVICE;
+}
+
 #define FIELDS(table) .fields = table, .n_fields = ARRAY_SIZE(table)
 #define BY_LABEL .selectors = { "labelSelector=nodename%%3D%s" }
 
@@ -70,9 +113,19 @@ const struct kind kinds[KINDS] = {
 	[PCI_CLAIM] = { "PCIDeviceClaim", "pcideviceclaims",
 			.selectors = { "fieldSelector=spec.nodeName%%3D%s" },
 			.owners = pci_claim_owners, FIELDS(pci_claim) },
+	[NET_DEVICE] = { "SRIOVNetworkDevice", "sriovnetworkdevices", BY_LABEL,
+			 .wanted = wanted_net, .name = name_net, FIELDS(net_device) },
 	[GPU_DEVICE] = { "SRIOVGPUDevice", "sriovgpudevices", BY_LABEL, .wanted = wanted_gpu,
 			 FIELDS(gpu_device) },
 	[VGPU_DEVICE] = { "VGPUDevice", "vgpudevices", BY_LABEL, .wanted = wanted_vgpu,
 			  FIELDS(vgpu_device) },
+	[USB_DEVICE] = { "USBDevice", "usbdevices", BY_LABEL, .wanted = wanted_usb,
+			 .name = name_usb, .ours = ours_usb, FIELDS(usb_device) },
+	[USB_CLAIM] = { "USBDeviceClaim", "usbdeviceclaims", .name = name_usb, .ours = ours_usb,
+			.owners = usb_claim_owners, FIELDS(usb_claim) },
+	[NODE] = { "Node", "nodes", .selectors = { "fieldSelector=metadata.name%%3D%s" },
+		   .of_node = true, .ours = ours_node, .empty_spec = true },
+	[VLAN_CONFIG] = { "VlanConfig", "vlanconfigs", .api = "network.harvesterhci.io/v1beta1",
+			  .ours = ours_vlan },
 };
 /* clang-format on */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <stdlib.h>
 #include <string.h>
 
 #include "agree.h"
@@ -31,6 +32,29 @@ static void cluster_enabled(json_object *o, const char *tree, char ret[static AC
 static void set_enabled(json_object *o, const char *value)
 {
 	js_set(o, "spec.enabled", json_object_new_boolean(strcmp(value, "none") != 0));
+}
+
+static void tree_vfs(const struct inv_dev *d, char ret[static ACCORD_VALUE])
+{
+	const char *n = dev_get(d, "sriov_numvfs");
+
+	say(ret, strcmp(n, "0") ? n : "");
+}
+
+static void cluster_vfs(json_object *o, const char *tree, char ret[static ACCORD_VALUE])
+{
+	int64_t n = json_object_get_int64(js_get(o, "spec.numVFs"));
+
+	(void)tree;
+	if (n)
+		snprintf(ret, ACCORD_VALUE, "%lld", (long long)n);
+	else
+		say(ret, "");
+}
+
+static void set_vfs(json_object *o, const char *value)
+{
+	js_set(o, "spec.numVFs", json_object_new_int64(strtoll(value, NULL, 10)));
 }
 
 /* A text of the cluster's: a line of ctl has no control characters, a note no angles. */
@@ -82,6 +106,8 @@ static void tree_resource(const struct inv_dev *d, char ret[static ACCORD_VALUE]
 /* clang-format off: a row as it is read */
 const struct value_row value_rows[] = {
 	{ PCI_DEVICE, "claim", "none", &claims_pci, tree_claim },
+	{ USB_DEVICE, "claim", "none", &claims_usb, tree_claim },
+	{ NET_DEVICE, "sriov_numvfs", "0", NULL, tree_vfs, cluster_vfs, set_vfs },
 	{ GPU_DEVICE, "enabled", "0", NULL, tree_enabled, cluster_enabled, set_enabled },
 	{ VGPU_DEVICE, "profile", "none", NULL, tree_profile, cluster_profile, set_profile },
 	{ PCI_DEVICE, "resource_name", "none", NULL, tree_resource,
@@ -198,13 +224,16 @@ void ask_tree(const struct value *v, const char *about, uint64_t seen, struct ou
 	a->lines = lines->data;
 }
 
-/* A vGPU's claim ends with its profile. */
+/* A vGPU's claim ends with its profile, and another user's before a new one begins. */
 static void to_tree(const struct value *v, struct action **list)
 {
-	bool none = !strcmp(v->cluster, "none");
+	bool claim = v->row->claim, vgpu = claim && is_vgpu(v->dev);
+	bool none = !strcmp(v->cluster, "none") || (claim && !vgpu && strcmp(v->tree, "none"));
 	struct out lines = { 0 };
 
-	if (none && v->row->claim && is_vgpu(v->dev))
+	if (claim && !none)
+		claim_alone(v, &lines);
+	if (none && vgpu)
 		out_printf(&lines, "%s/profile none\n", v->dev->id);
 	else
 		out_printf(&lines, "%s %s\n", v->about, none ? v->row->none : v->cluster);

@@ -1,17 +1,86 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "wanted.h"
 
+#include <ctype.h>
 #include <string.h>
 
+#include "agree.h"
 #include "inventory.h"
 #include "pcidevfs/key.h"
+#include "pcidevfs/util.h"
+
+static bool has_word(const char *text, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *at = strstr(text, word); at; at = strstr(at + n, word))
+		if ((at == text || at[-1] == ' ') && !isalnum((unsigned char)at[n]) && at[n] != '-')
+			return true;
+	return false;
+}
 
 /* Harvester keeps its management network (spec/harvester.md 4.6). */
 static bool is_management(const struct inv_dev *d)
 {
 	const char *why = dev_get(d, "host_critical");
 
-	return strstr(why, "mgmt-br") || strstr(why, "mgmt-bo");
+	return has_word(why, "mgmt-br") || has_word(why, "mgmt-bo");
+}
+
+static bool has_text(json_object *list, const char *text, size_t n)
+{
+	for (size_t i = 0; json_object_is_type(list, json_type_array) &&
+			   i < json_object_array_length(list);
+	     i++) {
+		json_object *o = json_object_array_get_idx(list, i);
+		const char *s = json_object_is_type(o, json_type_string) ? json_object_get_string(o) : "";
+
+		if (strlen(s) == n && !memcmp(s, text, n))
+			return true;
+	}
+	return false;
+}
+
+bool ours_vlan(const struct world *w, json_object *o)
+{
+	const char *nodes = js_meta(o, "annotations", "network.harvesterhci.io/matched-nodes");
+	_json_ json_object *list = nodes ? json_tokener_parse(nodes) : NULL;
+
+	return has_text(list, w->node, strlen(w->node));
+}
+
+bool ours_node(const struct world *w, json_object *o)
+{
+	return !strcmp(js_text(o, "metadata.name"), w->node);
+}
+
+/* The VlanConfig whose network uses this NIC; NULL. */
+static json_object *uplink_of(const struct world *w, const struct inv_dev *d)
+{
+	const char *netdev = dev_get(d, "netdev");
+
+	if (!*netdev || !w->objects[VLAN_CONFIG])
+		return NULL;
+	json_object_object_foreach(w->objects[VLAN_CONFIG], name, o)
+	{
+		(void)name;
+		if (has_text(js_get(o, "spec.uplink.nics"), netdev, strcspn(netdev, " ")))
+			return o;
+	}
+	return NULL;
+}
+
+void unwanted_why(const struct world *w, const struct inv_dev *d, char ret[static ERR_TEXT])
+{
+	json_object *vlan = uplink_of(w, d);
+
+	if (vlan)
+		snprintf(ret, ERR_TEXT,
+			 "%s (%s) is an uplink of the network %.100s; take it out of VlanConfig %.100s first",
+			 d->id, dev_get(d, "netdev"), js_text(vlan, "spec.clusterNetwork"),
+			 js_text(vlan, "metadata.name"));
+	else
+		str_copy(ret, ERR_TEXT, dev_get(d, "claimable"));
 }
 
 static bool is_pci(const struct inv_dev *d)
@@ -35,9 +104,42 @@ static bool nic_has_vfs(const struct inv_dev *d)
 
 bool wanted_pci(const struct world *w, const struct inv_dev *d)
 {
-	(void)w;
 	return is_pci(d) && strncmp(dev_get(d, "class"), "0x0604", 6) && !is_management(d) &&
-	       !nic_has_vfs(d);
+	       !nic_has_vfs(d) && !uplink_of(w, d);
+}
+
+bool wanted_net(const struct world *w, const struct inv_dev *d)
+{
+	return is_pci(d) && is_kind(d, "sriov-nic") && dev_has(d, "sriov_totalvfs") &&
+	       !is_management(d) && !uplink_of(w, d);
+}
+
+static bool name_new_net(const struct world *w, const char *netdev, char ret[static OBJECT_NAME])
+{
+	snprintf(ret, OBJECT_NAME, "%s-%.*s", w->node, (int)strcspn(netdev, " "), netdev);
+	for (char *c = ret; *c; c++)
+		*c = (char)tolower((unsigned char)*c);
+	return *netdev;
+}
+
+/* An interface may be renamed, or away while the NIC is with another driver: what is agreed about
+ * the NIC stays where it is. */
+bool name_net(const struct world *w, const struct inv_dev *d, char ret[static OBJECT_NAME])
+{
+	const char *netdev = dev_get(d, "netdev");
+
+	if (!is_kind(d, "sriov-nic"))
+		return false;
+	if (!w->objects[NET_DEVICE])
+		return name_new_net(w, netdev, ret);
+	json_object_object_foreach(w->objects[NET_DEVICE], name, o)
+	{
+		if (strcmp(js_text(o, "spec.address"), d->id) || !values_keep(NET_DEVICE, o))
+			continue;
+		str_copy(ret, OBJECT_NAME, name);
+		return true;
+	}
+	return name_new_net(w, netdev, ret);
 }
 
 bool wanted_gpu(const struct world *w, const struct inv_dev *d)

@@ -41,14 +41,18 @@ static void start_op(struct pass *p, const struct persist *k, struct record *r,
 {
 	const char *wait = k->waits ? k->waits(dev) : NULL;
 
+	/* The driver's own tool says that somebody is in the way; who that is, nobody may see. */
+	r->retry |= r->due && now_ms() >= r->due;
 	if (dev->busy[0] || children_busy(p, dev) || pass_parent_busy(p, dev)) {
 		record_say_busy(r);
 	} else if (wait) {
 		r->decided = true;
 		record_say(r, RECORD_WAITING, wait);
 	} else if (may_try_alone(r, dev)) {
+		r->due = 0;
 		r->restoring = job_add(p, r, k, &dev->key);
 	}
+	p->in_use |= r->due;
 }
 
 /* Starts an operation for this device alone. */
@@ -69,6 +73,12 @@ static void apply_alone(struct pass *p, const struct persist *k, struct record *
 	r->state = RECORD_HELD;
 }
 
+static void note_parent(struct record *r, const struct device *parent)
+{
+	r->parent_birth = parent ? parent->birth : 0;
+	r->parent_unbinds = parent ? parent->unbinds : 0;
+}
+
 /* A missing device is made by its parent: once per life of the parent and its driver, because
  * afterwards somebody else has removed it. */
 static void apply_through_parent(struct pass *p, struct record *r)
@@ -85,12 +95,12 @@ static void apply_through_parent(struct pass *p, struct record *r)
 	parent = model_find(p->in->m, &p->candidates[at].key);
 	if (!parent)
 		return;
-	if (r->parent_birth != parent->birth ||
+	if (r->parent_birth != parent->birth || r->parent_unbinds != parent->unbinds ||
 	    (persists[i]->waits && persists[i]->waits(parent))) {
 		record_leave(r);
 		r->was_there = false;
 	}
-	r->parent_birth = parent->birth;
+	note_parent(r, parent);
 	if (r->was_there)
 		record_say(r, RECORD_WAITING,
 			   "others have removed it; create it again, or forget it");
@@ -100,11 +110,14 @@ static void apply_through_parent(struct pass *p, struct record *r)
 
 static void note_lost(struct record *r, const struct device *dev)
 {
+	bool gone = !dev->facts.driver[0] || r->unbinds != dev->unbinds;
+
+	r->unbinds = dev->unbinds;
 	for (size_t i = 0; persists[i]; i++) {
 		const struct persist *k = persists[i];
 
 		if (!k->lost || !(r->in & persist_bit(k)) || !persist_has(k, &r->intent) ||
-		    !k->lost(dev))
+		    !k->lost(dev, gone))
 			continue;
 		r->in &= ~persist_bit(k);
 		r->decided = false;
@@ -153,6 +166,8 @@ static void apply_record(struct pass *p, struct record *r)
 	r->was_there |= dev != NULL;
 	if (!dev && r->id.child.bus && !r->restoring)
 		apply_through_parent(p, r);
+	if (dev && r->id.child.bus)
+		note_parent(r, model_parent(p->in->m, dev));
 	if (!dev || r->restoring)
 		return;
 	if (r->interrupted)
@@ -294,7 +309,7 @@ static bool wait_for_use(struct intents *in, unsigned int ms)
 }
 
 /* No event tells that a process has ended or closed a device, so holders are looked for again while
- * something waits. A difference triggers a pass. Postponed writes need one too. */
+ * something waits. Tries that are due, and postponed writes, need a pass too. */
 static void *ask_again(void *ctx)
 {
 	struct intents *in = ctx;
@@ -302,13 +317,13 @@ static void *ask_again(void *ctx)
 
 	pthread_mutex_lock(&in->turn);
 	while (wait_for_use(in, ms)) {
-		bool wanted = in->in_use && in->world.observe_holders, over = in->over;
+		bool wanted = in->in_use, over = in->over;
 
 		in->over = false; /* until a pass says otherwise */
 		pthread_mutex_unlock(&in->turn);
-		if (wanted)
+		if (wanted && in->world.observe_holders)
 			in->world.observe_holders(in->world.backend, NULL, 0, now_us(), NULL);
-		if (over)
+		if (wanted || over)
 			intents_kick(in);
 		ms = !wanted ? ASK_MS : ms < ASK_MAX_MS ? 2 * ms : ASK_MAX_MS;
 		pthread_mutex_lock(&in->turn);

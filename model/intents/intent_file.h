@@ -55,6 +55,7 @@ struct record {
 	char boot[40];	 /* this boot; "": no operation runs */
 	bool autoprobe;	 /* a PF: sriov_drivers_autoprobe was 1 */
 	int32_t had_vfs; /* a PF: VFs before the operation */
+	char had_profile[32]; /* a VF: the id of the vGPU that it was before the operation */
 	bool unborn;	 /* it did not exist before the operation, which makes it */
 	struct owner *owners;
 	size_t n_owners;
@@ -66,6 +67,7 @@ struct record {
 	/* Only in this process. */
 	struct key dev; /* the matched device, if birth is not 0 */
 	uint64_t birth;
+	uint64_t unbinds; /* of that device, at the last pass */
 	bool noted; /* the model has all intents that need no operation */
 	/* the operation began before this process, and nobody resumes it */
 	bool interrupted;
@@ -80,12 +82,13 @@ struct record {
 	struct sight tried_for; /* the last time */
 	/* try again for the same: it may only have met an operation that has ended since */
 	bool retry;
+	uint64_t due; /* ms, 0: when to try again what somebody was in the way of, seen or not */
 	uint64_t over; /* us, 0: when its pod ended, if the file does not say so yet */
 	enum record_state state;
 	char reason[240];
 	/* For a named child: the life of the parent for which making it was tried, and whether it
 	 * was here since. */
-	uint64_t parent_birth;
+	uint64_t parent_birth, parent_unbinds;
 	bool was_there;
 	bool card_here; /* a vGPU without its VF: the GPU is here, and not enabled */
 	bool fresh; /* made by the present change */

@@ -19,6 +19,7 @@ void record_note(struct intents *in, struct record *r)
 	if (!dev)
 		return;
 	r->noted = true;
+	r->unbinds = dev->unbinds;
 	/* a former process has handled it */
 	r->decided = in->goes_on && !in->passed && !device_is_coming(dev);
 	interrupted_find(in, r, dev);

@@ -11,6 +11,10 @@
 #define TRIES_MAX                                                                                  \
 	16 /* of one request, while its device moves between drivers and holders */
 
+/* From 2 s on, each time twice as long as before; 64 s at most. */
+#define DUE_MS UINT64_C(1000)
+#define DUE_MAX 6
+
 /* Fields that people write to look at the device, and results of the last try: no operation is
  * refused because of them. */
 #define CH_TOLD (CH_WRITTEN | CH_STATE | CH_REASON | CH_CLAIMABLE | CH_BEHIND)
@@ -61,6 +65,8 @@ void record_tried(struct record *r, const struct err *err)
 	char text[ERR_TEXT];
 
 	r->busy_tries = busy ? r->busy_tries + 1 : 0;
+	r->due = busy ? now_ms() + (DUE_MS << (r->busy_tries < DUE_MAX ? r->busy_tries : DUE_MAX))
+		      : 0;
 	r->tries -= busy && r->tries;
 	/* A device in use may be free later: the next change triggers another try. */
 	record_say(r,

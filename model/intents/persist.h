@@ -86,8 +86,8 @@ struct persist {
 	 * difference is drift. */
 	bool (*is_there)(const struct device *dev);
 	/* Has it ended with the driver that held it? Then it is not drift, but comes back with the
-	 * next driver. NULL: never. */
-	bool (*lost)(const struct device *dev);
+	 * next driver. gone: the driver is away, or was since the last pass. NULL: never. */
+	bool (*lost)(const struct device *dev, bool gone);
 	/* The parent's file by which the operation makes a device with a name. NULL: it makes
 	 * none. */
 	const char *made_by;

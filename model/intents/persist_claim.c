@@ -218,8 +218,9 @@ static bool claim_drifted(const struct record *r, const struct device *dev, char
 
 /* A driver that meets a claimed USB device is no decision of others: it comes with a configuration, a
  * reset or a module. */
-static bool claim_lost(const struct device *dev)
+static bool claim_lost(const struct device *dev, bool gone)
 {
+	(void)gone;
 	return dev->caps & CAP_USB && dev->facts.use == USE_HOST;
 }
 

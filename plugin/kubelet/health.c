@@ -75,7 +75,9 @@ static const char *sick_allocated(const struct dev *d, char *buf, size_t size)
 			 dev_resource(d), d->given);
 		return buf;
 	}
-	if (!strcmp(d->state, "allocated") || (!strcmp(d->state, "busy") && d->nodes[0]))
+	/* A running operation does not change its health. */
+	if (!strcmp(d->state, "allocated") ||
+	    (!strcmp(d->state, "busy") && d->nodes[0] && d->good_at != UINT64_MAX))
 		return NULL;
 	return d->reason[0] ? d->reason : "the tree gives no reason";
 }
@@ -129,7 +131,7 @@ uint64_t devices_judge(struct devices *t, uint64_t now)
 		 * us. */
 		d->announced |= (dev_allocated(d) && !dev_comes(d)) || !strcmp(d->state, "held") ||
 				!strcmp(d->state, "claimed");
-		if (dev_sick(t, d, UINT64_MAX, buf, sizeof(buf))) {
+		if (d->gone || dev_sick(t, d, UINT64_MAX, buf, sizeof(buf))) {
 			d->good_at = known ? UINT64_MAX : 0;
 			continue;
 		}

@@ -27,6 +27,17 @@ mediated() { # mediated ALIAS UUID [ATTRIBUTES]: the same for a mediated device
 	END
 }
 
+plugged() { # plugged ALIAS BUS DEVICE: the same for a USB device
+	cat <<-END
+		<hostdev type="usb" mode="subsystem">
+		  <source>
+		    <address bus="$2" device="$3"></address>
+		  </source>
+		  <alias name="ua-$1"></alias>
+		</hostdev>
+	END
+}
+
 vmi() { # vmi LIST NAME=RESOURCE...: hostDevices or gpus of a VM
 	local list=$1
 	shift
@@ -39,7 +50,8 @@ judged() { # judged POD VMI ELEMENTS: both make these of it
 	mapfile -t env < <(pod_env "$1")
 	for judge in kubevirt-new kubevirt-old; do
 		said=$(env -i "${env[@]}" "$judges/$judge" -vmi <(echo "$2")) || fail "$judge refuses the environment of $1"
-		said=${said//' type="" bus=""'/} # the old one says so of each UUID
+		said=${said//' type="" bus=""'/} # the old one says so of each UUID,
+		said=${said//' type=""'/} # and this of a USB device
 		[ "$said" = "$3" ] || fail "$judge makes of ${env[*]}: $said, should be $3"
 	done
 }

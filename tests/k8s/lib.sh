@@ -43,7 +43,7 @@ not_allocatable() { # ... and says that it does not
 
 # A static pod that asks for one (or COUNT) of each RESOURCE and shows what it got. A shell drops what it
 # cannot name, such as a hyphen: the environment is read from where the container runtime left it.
-start_pod() { # start_pod NAME RESOURCE[=COUNT]...; $restart is its policy, Never
+start_pod() { # start_pod NAME RESOURCE[=COUNT]...; $restart is its policy, Never; $user who it runs as, root
 	local limits
 	limits=$(printf '"%s", ' "${@:2}")
 	cat >"$G/node/manifests/.$1" <<-END
@@ -53,10 +53,11 @@ start_pod() { # start_pod NAME RESOURCE[=COUNT]...; $restart is its policy, Neve
 		spec:
 		  restartPolicy: ${restart:-Never}
 		  terminationGracePeriodSeconds: 1
+		  securityContext: {runAsUser: ${user:-0}, runAsGroup: ${user:-0}}
 		  containers:
 		  - name: compute
 		    image: pcidevfs.test/busybox:1
-		    command: [sh, -c, "xargs -0 -n 1 echo </proc/1/environ; find /dev/vfio -type c; echo shown; trap exit TERM; sleep 1000 & wait"]
+		    command: [sh, -c, "xargs -0 -n 1 echo </proc/1/environ; find /dev/vfio -type c; stat -c '%n %u:%g' /dev/bus/usb/*/*; echo shown; trap exit TERM; sleep 1000 & wait"]
 		    resources: {limits: $(jq -nc "[$limits null] | map(strings / \"=\" | {(.[0]): (.[1] // 1 | tonumber)}) | add")}
 	END
 	mv "$G/node/manifests/.$1" "$G/node/manifests/$1.yaml"

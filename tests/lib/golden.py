@@ -9,8 +9,8 @@ import yaml
 
 # Devices and NICs of the management network: the controller asked netlink of another kernel.
 MANAGED = {"node1-000004001", "node1-eno50"}
-KINDS = {"vfio": {"PCIDevice", "SRIOVGPUDevice", "VGPUDevice"}, "mdev": {"VGPUDevice"}}
-COUNT = {"vfio": 216, "mdev": 16}
+KINDS = {"vfio": {"Node", "PCIDevice", "SRIOVGPUDevice", "SRIOVNetworkDevice", "USBDevice", "VGPUDevice"}, "mdev": {"VGPUDevice"}}
+COUNT = {"vfio": 223, "mdev": 16}
 
 
 def golden_objects(kinds):
@@ -65,13 +65,16 @@ def deviate(golden, printed, counts):
     if name in MANAGED:
         counts["of the management network"] += printed is None and golden is not None
         return None, None
+    if golden and printed and kind == "USBDevice":
+        both = [o["status"].pop("description") for o in (golden, printed)]
+        counts["described by the tree"] += both[0] != both[1]
     if golden and printed and kind == "VGPUDevice" and golden["spec"]["enabled"] and not golden["spec"]["vGPUTypeName"]:
         counts["adopted with its type"] += 1
         golden["spec"]["vGPUTypeName"] = golden["status"]["configureVGPUTypeName"]
     return golden, printed
 
 
-EXPECTED = {"vfio": {"of the management network": 1}, "mdev": {"adopted with its type": 3}}
+EXPECTED = {"vfio": {"of the management network": 2, "described by the tree": 3}, "mdev": {"adopted with its type": 3}}
 
 
 def main(world):

@@ -19,6 +19,9 @@ void syncworld_init(struct syncworld *s)
 		s->w.objects[k] = json_object_new_object();
 		s->w.listed[k] = true;
 	}
+	syncworld_object(s, NODE, "{\"apiVersion\":\"" GROUP_VERSION "\",\"kind\":\"Node\",\"metadata\":{\"name\":\"node1\",\"ownerReferences\":[{"
+				  "\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"node1\","
+				  "\"uid\":\"N\"}]},\"spec\":{}}");
 }
 
 void syncworld_free(struct syncworld *s)

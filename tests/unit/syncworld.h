@@ -11,7 +11,7 @@ struct syncworld {
 	struct world w;
 };
 
-/* Node node1, all kinds listed and empty. */
+/* Node node1, all kinds listed, and empty but for the Node. */
 void syncworld_init(struct syncworld *s);
 void syncworld_free(struct syncworld *s);
 void syncworld_device(struct syncworld *s, const char *id, const char *pairs);

@@ -80,6 +80,18 @@ DEFINE_TEST(a_claim_without_a_driver_is_one)
 	STR_COPY(dev.facts.nodes, "/dev/bus/usb/002/003");
 	device_derive(&dev, (struct peers){ 0 });
 	CHECK_STR(state_name(dev.state), "claimed");
+	/* Its nodes are other ones each time it is plugged in. */
+	STR_COPY(dev.intent.allocated, "a/b/c");
+	STR_COPY(dev.intent.given, "/dev/bus/usb/002/002");
+	device_derive(&dev, (struct peers){ 0 });
+	CHECK_STR(state_name(dev.state), "unhealthy");
+	CHECK_STR(dev.reason,
+		  "its pod was given /dev/bus/usb/002/002, and it was plugged in again as "
+		  "/dev/bus/usb/002/003, which that pod cannot open; delete the pod");
+	STR_COPY(dev.intent.given, dev.facts.nodes);
+	device_derive(&dev, (struct peers){ 0 });
+	CHECK_STR(state_name(dev.state), "allocated");
+	dev.intent.allocated[0] = '\0';
 	STR_COPY(dev.facts.holder, "pid=7 comm=qemu");
 	device_derive(&dev, (struct peers){ 0 });
 	CHECK_STR(state_name(dev.state), "held");

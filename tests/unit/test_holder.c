@@ -48,10 +48,14 @@ DEFINE_TEST(options_defaults)
 	CHECK_STR(o.mountpoint, "/mnt");
 	CHECK(o.deadline_factor > 0.99 && o.deadline_factor < 1.01);
 	CHECK_STR(options_given(&o, 0), NULL);
+	CHECK_EQ(o.usb_ids.uid, 107);
+	CHECK_EQ(o.usb_ids.gid, 107);
 }
 
 DEFINE_TEST(options_wrong_use)
 {
+	static const char *const owners[] = { "",	 "107",	 "107:",       ":107",
+					      "qemu:qemu", "1:2:3", "4294967295:0", "-1:0" };
 	struct options o;
 
 	CHECK_EQ(PARSE(&o, "--frobnicate", "/mnt"), -EINVAL);
@@ -64,6 +68,8 @@ DEFINE_TEST(options_wrong_use)
 	CHECK_EQ(PARSE(&o, "--deadline", "0", "/a"), -EINVAL);
 	CHECK_EQ(PARSE(&o, "--deadline", "nan", "/a"), -EINVAL);
 	CHECK_EQ(PARSE(&o, "--deadline", "1e9", "/a"), -EINVAL);
+	for (size_t i = 0; i < ARRAY_SIZE(owners); i++)
+		CHECK_EQ(PARSE(&o, "--usb-owner", owners[i], "/a"), -EINVAL);
 	CHECK_EQ(PARSE(&o, "--help", "--deadline", "rubbish"), 0);
 }
 
@@ -74,7 +80,7 @@ DEFINE_TEST(options_reach_the_serving_process)
 	struct options o, again;
 
 	CHECK_EQ(PARSE(&o, "--sysfs=/s", "--dev", "/d", "--proc", "/p", "--state", "/st",
-		       "--driver-root", "/r", "--deadline", "0.5", "mnt"),
+		       "--driver-root", "/r", "--deadline", "0.5", "--usb-owner", "64055:108", "mnt"),
 		 0);
 	CHECK_STR(options_given(&o, 0), "/s");
 	options_argv(&o, "--serve", "7", "/abs/-mnt", argv);
@@ -87,6 +93,8 @@ DEFINE_TEST(options_reach_the_serving_process)
 	CHECK_STR(again.driver_root, "/r");
 	CHECK_STR(again.mountpoint, "/abs/-mnt");
 	CHECK(again.deadline_factor > 0.49 && again.deadline_factor < 0.51);
+	CHECK_EQ(options_roots(&again).usb_owner.uid, 64055);
+	CHECK_EQ(options_roots(&again).usb_owner.gid, 108);
 }
 
 DEFINE_TEST(handoff_carries_descriptors)

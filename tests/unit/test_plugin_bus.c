@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* By which id, directory and variable kubelet and VMs know a device. */
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "deviceplugin.pb-c.h"
+#include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 #include "plugin/kubelet/answer.h"
 #include "plugin/kubelet/bus.h"
@@ -72,5 +76,54 @@ DEFINE_TEST(a_vgpu_without_its_mediated_device_stays_what_it_is_for_kubelet)
 	CHECK_EQ(take(&t, "0000:05:02.0", NIC " claim=none"), 0);
 	CHECK_EQ(take(&t, "0000:05:02.0", without), 0);
 	CHECK_STR(dev_kubelet_id(t.v[0]), "0000:05:02.0");
+	devices_free(&t);
+}
+
+#define STICK                                                                                      \
+	"numa_node=-1 resource_name=kubevirt.io/usb-0627-0001 claim=alice busnum=%d devnum=%d "     \
+	"nodes=/dev/bus/usb/%03d/%03d state=claimed allocated_to=none"
+
+static V1beta1__AllocateResponse *allocate(const struct devices *t, char *a, char *b,
+					   struct err *err)
+{
+	struct container c = { .ids = (char *[]){ a, b }, .n = 2 };
+	const struct kubelet_request r = { .v = &c, .n = 1 };
+	V1beta1__AllocateResponse *m = NULL;
+	struct out o = { 0 };
+
+	if (!answer_allocate(t, "kubevirt.io/usb-0627-0001", &r, "/dev", NULL, &o, err))
+		m = v1beta1__allocate_response__unpack(NULL, o.len, (const uint8_t *)o.data);
+	out_free(&o);
+	return m;
+}
+
+/* KubeVirt finds a USB device by the numbers of the moment, kubelet by its port. */
+DEFINE_TEST(a_usb_device_is_in_its_variable_by_its_numbers)
+{
+	char one[] = "1-1", two[] = "2-1.3", nic[] = "0000:05:02.0", line[256];
+	V1beta1__ContainerAllocateResponse *c;
+	V1beta1__AllocateResponse *m;
+	struct devices t = { 0 };
+	struct err err = { 0 };
+
+	snprintf(line, sizeof(line), STICK, 1, 9, 1, 9);
+	CHECK_EQ(take(&t, "usb/1-1", line), 0);
+	snprintf(line, sizeof(line), STICK, 2, 114, 2, 114);
+	CHECK_EQ(take(&t, "usb/2-1.3", line), 0);
+	m = allocate(&t, one, two, &err);
+	CHECK(m);
+	c = m->container_responses[0];
+	CHECK_EQ(c->n_envs, 1);
+	CHECK_STR(c->envs[0]->key, "USB_RESOURCE_KUBEVIRT_IO_USB-0627-0001");
+	CHECK_STR(c->envs[0]->value, "1:9,2:114");
+	CHECK_EQ(c->n_devices, 2);
+	CHECK_STR(c->devices[0]->host_path, "/dev/bus/usb/001/009");
+	CHECK_STR(c->devices[1]->container_path, "/dev/bus/usb/002/114");
+	v1beta1__allocate_response__free_unpacked(m, NULL);
+	/* No VM can have devices of two kinds under one name. */
+	CHECK_EQ(take(&t, nic, NIC " resource_name=kubevirt.io/usb-0627-0001"), 0);
+	CHECK(!allocate(&t, nic, one, &err));
+	CHECK_EQ(err.code, EINVAL);
+	CHECK_IN(err.text, "two kinds, 0000:05:02.0 and usb/1-1");
 	devices_free(&t);
 }

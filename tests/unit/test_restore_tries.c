@@ -2,6 +2,7 @@
 /* How often what is stored and was refused is tried again. */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fakerequest.h"
 #include "pcidevfs/util.h"
@@ -61,6 +62,25 @@ DEFINE_TEST(restore_waits_however_often_the_device_is_in_use)
 	t.refuse = 0;
 	request_edit(NIC, nobody_has_it);
 	expect_claimed();
+}
+
+/* Somebody has it whom nobody sees, so that no event tells that he has gone. */
+DEFINE_TEST(restore_tries_again_what_somebody_was_in_the_way_of)
+{
+	request_boot(&request_nic);
+	CHECK_EQ(request_ask(NIC, "sriov_numvfs", "2"), 0);
+	request_end();
+	t.refuse = EBUSY;
+	request_boot(&request_nic);
+	request_calm();
+	CHECK(t.ops > 0);
+	request_expect_line("numvfs=2", "state=waiting");
+	t.refuse = 0;
+	while (!request_state_of(NIC).intent.vfs_wanted) /* some 2 s on an idle machine */
+		usleep(10000);
+	request_calm();
+	request_expect_line("numvfs=2", "state=held");
+	request_end();
 }
 
 DEFINE_TEST(restore_says_that_it_has_given_up)

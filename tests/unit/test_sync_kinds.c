@@ -21,6 +21,12 @@
 #define OFF VGPU("claim=none profile=none " TYPES)
 #define ON VGPU("claim=admin profile=A2-4Q profile_id=747 resource_name=nvidia.com/A2-4Q")
 
+#define STICK "usb/1-1"
+#define STICK_NAME "node1-0627-0001-001002"
+#define STICK_FACTS(devnum, serial, more)                                                          \
+	"kind=usb vendor=0627 device=0001 class=030000 controller=0000:03:00.0 busnum=1 devnum="   \
+	devnum " serial=" serial " description=HID claimable=yes state=free " more
+
 static void expect(char *got, const char *want)
 {
 	CHECK_STR(got, want);
@@ -237,5 +243,204 @@ DEFINE_TEST(sync_kinds_of_two_claims_of_a_device_one_counts)
 	syncworld_device(&s, NVME, DEVICE("claim=none"));
 	free(syncworld_settle(&s));
 	CHECK(!object_find(&s.w, PCI_CLAIM, NAME));
+	syncworld_free(&s);
+}
+
+DEFINE_TEST(sync_kinds_the_node_has_an_object)
+{
+	struct syncworld s;
+
+	syncworld_init(&s);
+	json_object_object_del(s.w.objects[NODE], "node1");
+	expect(syncworld_settle(&s), "");
+	CHECK_STR(plain(js_get(object(&s, NODE, "node1"), "spec")), "{}");
+	syncworld_free(&s);
+}
+
+#define NIC "0000:04:00.0"
+#define NIC_NAME "node1-eno49"
+#define PF(vfs, netdev)                                                                            \
+	"class=0x020000 kind=sriov-nic claim=none sriov_totalvfs=63 sriov_numvfs=" vfs             \
+	" netdev=" netdev " claimable=yes state=free "
+#define VLAN                                                                                       \
+	"{\"metadata\":{\"name\":\"v\"},\"spec\":{\"clusterNetwork\":\"net1\",\"uplink\":{\"nics\":"    \
+	"[7,\"eno4\",\"eno49\"]}}}"
+
+DEFINE_TEST(sync_kinds_vfs_are_made_from_either_side)
+{
+	struct syncworld s;
+	json_object *o;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NIC, PF("0", "Eno49"));
+	expect(syncworld_settle(&s), "");
+	o = object(&s, NET_DEVICE, NIC_NAME);
+	CHECK_STR(js_text(o, "spec.address"), NIC);
+	CHECK_STR(js_meta(o, "annotations", INTERFACE_NAME), "Eno49");
+	CHECK(!js_get(o, "status"));
+	js_set(o, "spec.numVFs", json_object_new_int(4));
+	expect(syncworld_settle(&s), "ctl sriovnetworkdevices/" NIC_NAME " " NIC "/sriov_numvfs 4\n");
+	syncworld_device(&s, NIC, PF("4", "Eno49"));
+	syncworld_device(&s, "0000:04:10.0", "class=0x020000 kind=vf claim=none physfn=" NIC);
+	expect(syncworld_settle(&s), "");
+	o = object(&s, NET_DEVICE, NIC_NAME);
+	CHECK_STR(js_text(o, "status.status"), "sriovNetworkDeviceEnabled");
+	CHECK_STR(plain(js_get(o, "status.vfPCIDevices")), "[\"node1-000004100\"]");
+	CHECK(!object_find(&s.w, PCI_DEVICE, "node1-000004000"));
+	CHECK_STR(js_meta(object(&s, PCI_DEVICE, "node1-000004100"), "labels",
+			  "harvesterhci.io/parent-sriov-network-device"),
+		  NIC_NAME);
+	/* What is agreed stays where it is when the interface is renamed, or away. */
+	syncworld_device(&s, NIC, PF("4", "none"));
+	expect(syncworld_settle(&s), "");
+	CHECK_STR(js_meta(object(&s, NET_DEVICE, NIC_NAME), "annotations", INTERFACE_NAME), "Eno49");
+	inventory_drop(&s.inv, "0000:04:10.0");
+	syncworld_device(&s, NIC, PF("0", "Eno49"));
+	expect(syncworld_settle(&s), "");
+	o = object(&s, NET_DEVICE, NIC_NAME);
+	CHECK_EQ(json_object_get_int64(js_get(o, "spec.numVFs")), 0);
+	CHECK_STR(plain(js_get(o, "status")), "{\"status\":\"sriovNetworkDeviceDisabled\"}");
+	js_set(o, "spec.numVFs", json_object_new_int(-1));
+	expect(syncworld_settle(&s), "ctl sriovnetworkdevices/" NIC_NAME " " NIC "/sriov_numvfs -1\n");
+	syncworld_free(&s);
+}
+
+DEFINE_TEST(sync_kinds_an_uplink_of_a_network_is_left_out)
+{
+	struct syncworld s;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NIC, PF("0", "eno49"));
+	syncworld_device(&s, "0000:04:00.1", PF("0", "eno50"));
+	s.w.listed[VLAN_CONFIG] = false;
+	expect(syncworld_decide(&s), "");
+	s.w.listed[VLAN_CONFIG] = true;
+	syncworld_object(&s, VLAN_CONFIG, VLAN);
+	syncworld_object(&s, PCI_CLAIM,
+			 "{\"metadata\":{\"name\":\"node1-000004000\"},\"spec\":{\"address\":\"" NIC
+			 "\",\"nodeName\":\"node1\",\"userName\":\"alice\"}}");
+	expect(syncworld_settle(&s), "");
+	CHECK(!object_find(&s.w, NET_DEVICE, NIC_NAME));
+	CHECK(object_find(&s.w, NET_DEVICE, "node1-eno50"));
+	CHECK(!object_find(&s.w, PCI_DEVICE, "node1-000004000"));
+	CHECK_STR(condition(&s, PCI_CLAIM, "node1-000004000", "message"),
+		  NIC " (eno49) is an uplink of the network net1; take it out of VlanConfig v first");
+	json_object_object_del(s.w.objects[VLAN_CONFIG], "v");
+	expect(syncworld_settle(&s), "ctl pcideviceclaims/node1-000004000 " NIC "/claim alice\n");
+	syncworld_free(&s);
+}
+
+DEFINE_TEST(sync_kinds_whose_an_object_is)
+{
+	static const struct {
+		enum kind_id kind;
+		const char *object;
+		bool ours;
+	} rows[] = {
+		{ PCI_CLAIM, "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"nodeName\":\"node1\"}}", true },
+		{ PCI_CLAIM, "{\"metadata\":{\"name\":\"" NAME "\"},\"spec\":{\"nodeName\":\"n\"}}", false },
+		{ PCI_DEVICE, "{\"metadata\":{\"name\":\"" NAME "\"}}", true },
+		{ PCI_DEVICE, "{\"metadata\":{\"name\":\"node1-a-000005000\"}}", false },
+		{ PCI_DEVICE, "{\"metadata\":{\"name\":\"x\",\"labels\":{\"nodename\":\"node1\"}}}", true },
+		{ USB_CLAIM, "{\"metadata\":{\"name\":\"" STICK_NAME "\"}}", true },
+		{ USB_CLAIM, "{\"metadata\":{\"name\":\"node1-a-0627-0001-001002\"}}", false },
+		{ USB_CLAIM, "{\"metadata\":{\"name\":\"node1-0627-0001-0010020\"}}", false },
+		{ NODE, "{\"metadata\":{\"name\":\"node1\"}}", true },
+		{ NODE, "{\"metadata\":{\"name\":\"node1-0\"}}", false },
+		{ VLAN_CONFIG, "{\"metadata\":{\"annotations\":{\"network.harvesterhci.io/matched-nodes\":"
+			       "\"[\\\"node0\\\",\\\"node1\\\"]\"}}}", true },
+		{ VLAN_CONFIG, "{\"metadata\":{\"annotations\":{\"network.harvesterhci.io/matched-nodes\":"
+			       "\"[\\\"node10\\\",7,null,[\"}}}", false },
+		{ VLAN_CONFIG, "{\"metadata\":{\"name\":\"node1-0\"}}", false },
+	};
+	struct syncworld s;
+
+	syncworld_init(&s);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		json_object *o = json_tokener_parse(rows[i].object);
+
+		CHECK(o != NULL);
+		CHECK_STR(object_is_ours(&s.w, rows[i].kind, o) == rows[i].ours ? "" : rows[i].object, "");
+		json_object_put(o);
+	}
+	syncworld_free(&s);
+}
+
+#define FREE "claim=none resource_name=kubevirt.io/usb-0627-0001"
+#define TAKEN "claim=alice resource_name=kubevirt.io/" STICK_NAME
+#define STICK_CLAIM "{\"metadata\":{\"name\":\"" STICK_NAME "\"},\"spec\":{\"userName\":\"alice\"}}"
+
+static void claimed_stick(struct syncworld *s, const char *serial)
+{
+	char text[400];
+
+	syncworld_init(s);
+	snprintf(text, sizeof(text), STICK_FACTS("2", "%s", FREE), serial);
+	syncworld_device(s, STICK, text);
+	syncworld_device(s, "usb/usb1", "kind=hub");
+	expect(syncworld_settle(s), "");
+	CHECK_EQ(json_object_object_length(s->w.objects[USB_DEVICE]), 1);
+	syncworld_object(s, USB_CLAIM, STICK_CLAIM);
+	expect(syncworld_settle(s), "ctl usbdeviceclaims/" STICK_NAME " " STICK
+				    "/resource_name kubevirt.io/" STICK_NAME "\n" STICK "/claim alice\n");
+	snprintf(text, sizeof(text), STICK_FACTS("2", "%s", TAKEN), serial);
+	syncworld_device(s, STICK, text);
+	expect(syncworld_settle(s), "");
+	CHECK_STR(condition(s, USB_CLAIM, STICK_NAME, "status"), "True");
+	CHECK(json_object_get_boolean(js_get(object(s, USB_DEVICE, STICK_NAME), "status.enabled")));
+}
+
+DEFINE_TEST(sync_kinds_a_usb_device_keeps_its_name_over_a_replug)
+{
+	struct syncworld s;
+	json_object *o;
+
+	claimed_stick(&s, "none");
+	inventory_drop(&s.inv, STICK);
+	expect(syncworld_settle(&s), "");
+	o = object(&s, USB_DEVICE, STICK_NAME);
+	CHECK_STR(js_text(o, "status.status"), "orphaned");
+	CHECK_STR(js_text(o, "status.resourceName"), "kubevirt.io/" STICK_NAME);
+	syncworld_device(&s, STICK, STICK_FACTS("7", "none", TAKEN));
+	expect(syncworld_settle(&s), "");
+	CHECK_EQ(json_object_object_length(s.w.objects[USB_DEVICE]), 1);
+	CHECK_STR(js_text(o, "status.devicePath"), "/dev/bus/usb/001/007");
+	CHECK(!js_get(o, "status.status"));
+	/* Another one at the port, without a serial number to tell, is another one by its ids. */
+	syncworld_device(&s, STICK, "kind=usb vendor=1d6b device=0104 busnum=1 devnum=8 claim=none");
+	expect(syncworld_settle(&s), "");
+	CHECK_STR(js_text(object(&s, USB_DEVICE, STICK_NAME), "status.status"), "orphaned");
+	CHECK_EQ(json_object_object_length(s.w.objects[USB_DEVICE]), 2);
+	syncworld_free(&s);
+}
+
+DEFINE_TEST(sync_kinds_a_usb_device_is_followed_by_its_serial_number)
+{
+	struct syncworld s;
+
+	claimed_stick(&s, "S1");
+	/* At its port is another one; it is elsewhere, and its old numbers are a third one's. */
+	syncworld_device(&s, STICK, STICK_FACTS("9", "S2", FREE));
+	syncworld_device(&s, "usb/1-2", STICK_FACTS("5", "S1", TAKEN));
+	syncworld_device(&s, "usb/1-3", STICK_FACTS("2", "S3", FREE));
+	expect(syncworld_settle(&s), "");
+	CHECK_STR(js_text(object(&s, USB_DEVICE, STICK_NAME), "status.devicePath"),
+		  "/dev/bus/usb/001/005");
+	CHECK_STR(js_meta(object(&s, USB_DEVICE, STICK_NAME), "annotations", USB_PORT), "usb/1-2");
+	object(&s, USB_DEVICE, "node1-0627-0001-001009");
+	object(&s, USB_DEVICE, "node1-0627-0001-001502");
+	CHECK_EQ(json_object_object_length(s.w.objects[USB_DEVICE]), 3);
+	syncworld_free(&s);
+}
+
+DEFINE_TEST(sync_kinds_a_released_usb_device_is_named_anew)
+{
+	struct syncworld s;
+
+	claimed_stick(&s, "none");
+	syncworld_device(&s, STICK, STICK_FACTS("7", "none", "claim=none resource_name=kubevirt.io/" STICK_NAME));
+	expect(syncworld_settle(&s), "ctl usbdeviceclaims/node1-0627-0001-001007 " STICK "/resource_name none\n");
+	CHECK(!object_find(&s.w, USB_CLAIM, STICK_NAME));
+	CHECK(!object_find(&s.w, USB_DEVICE, STICK_NAME));
 	syncworld_free(&s);
 }

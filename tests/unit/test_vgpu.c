@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "backend/claim.h"
+#include "backend/gpu/types.h"
 #include "backend/gpu/vgpu.h"
+#include "backend/gpu/world.h"
 #include "fakepci.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -218,6 +220,45 @@ DEFINE_TEST(a_card_that_lists_nothing_says_where_to_look)
 		  "EOPNOTSUPP: " VF0
 		  " offers no vGPU types now: its driver is nvidia; vgpu_support "
 		  "of " GPU " says why");
+	fake_close(&w);
+}
+
+static void awaited(struct device *dev)
+{
+	STR_COPY(dev->unmet, "its card has no room for it");
+}
+
+static bool has_types(struct world_fake *w, const char *vf)
+{
+	struct key key = fake_key(vf);
+	bool can;
+
+	model_lock(w->model);
+	can = types_any(w->model, model_find(w->model, &key));
+	model_unlock(w->model);
+	return can;
+}
+
+/* The daemon that tells the driver its types comes after the driver: no event tells of it. */
+DEFINE_TEST(a_vf_whose_types_are_awaited_is_looked_at_each_time)
+{
+	struct world_fake w = card();
+
+	becomes(&w, VF0, "0\n", "");
+	becomes(&w, VF1, "0\n", "");
+	CHECK_STR(PLAN_OF("NVIDIA A2-4Q"), "ENOSPC: " VF0 " cannot become NVIDIA A2-4Q: its driver lists "
+					   "no vGPU types now, see vgpu_support of " GPU
+					   "; possible now: none");
+	fake_attr(VF0, "nvidia/creatable_vgpu_types", LIST);
+	CHECK(vgpu_watch(w.backend, false));
+	CHECK(!has_types(&w, VF0));
+	fake_edit(&w, VF0, awaited);
+	fake_attr(VF1, "nvidia/creatable_vgpu_types", LIST);
+	CHECK(vgpu_watch(w.backend, false));
+	CHECK(has_types(&w, VF0));
+	CHECK(!has_types(&w, VF1)); /* nothing of it is stored: its turn comes later */
+	CHECK(vgpu_watch(w.backend, true));
+	CHECK(has_types(&w, VF1));
 	fake_close(&w);
 }
 
