@@ -10,7 +10,7 @@
 # make test-unit    one area: also test-fs, test-lab; with sanitizers: test-asan, test-tsan
 # make torture      a random tester: SEED=1 SECONDS=60; torture-k8s
 # make fuzz         all fuzzers, FUZZ_SECONDS each
-# make bench        times, against their limits
+# make bench        times, against their limits; bench-k8s those of pcidevfs-sync on genuine Kubernetes
 # make lint         clang-tidy, cppcheck, our own rules; make format
 # make docs         docs/FILES.md from the tables; make check-docs
 # make clean        remove what was built
@@ -257,6 +257,9 @@ bench: tests
 	$(Q)tests/deps bench k8s || echo 'what needs them is left out'
 	$(Q)B=$(B) tests/bench/run
 
+bench-k8s: tests k8s-ground
+	$(Q)B=$(B) tests/bench/k8s
+
 # Units and rules name the programs where they are installed; README names docs/ beside it. A program
 # that is not built, for want of its libraries, is left out with its unit.
 built := $(notdir $(wildcard $(programs:%=$(B)/bin/%)))
@@ -291,5 +294,5 @@ clean:
 	rm -rf $(B)/bin $(B)/obj $(B)/tests $(B)/asan $(B)/tsan $(B)/fuzz
 
 .PHONY: all $(programs) help tests deps demo demo-stop demo-reboot test test-unit test-fs test-lab test-k8s k8s-ground test-jitter torture torture-k8s test-asan test-tsan fuzz lint \
-	format docs check-docs bench install uninstall clean
+	format docs check-docs bench bench-k8s install uninstall clean
 .DELETE_ON_ERROR:

@@ -16,13 +16,15 @@ enum {
 	SHORT_MS = 2000, /* a watch that ends sooner has met trouble */
 };
 
-/* One kind: listed in pages, then watched from there. */
+/* One kind: listed, then watched from there. A watch that begins with what is there does both, where
+ * the server has that; else the list comes in pages. */
 struct follow {
 	struct sync *s;
 	enum kind_id kind;
 	unsigned int selector; /* of kinds[] */
 	char version[64];      /* resourceVersion to watch from; "": list first */
-	json_object *listing;  /* what the pages have had so far */
+	bool paged;
+	json_object *listing; /* what the list has had so far */
 	struct call *call;
 	struct source again;
 	unsigned int pause;
@@ -33,6 +35,7 @@ struct follow {
 
 static void list_page(struct follow *f, const char *from);
 static void watch(struct follow *f);
+static void begin(struct follow *f);
 
 static void later(struct follow *f)
 {
@@ -43,7 +46,12 @@ static void on_again(struct source *s)
 {
 	struct follow *f = container_of(s, struct follow, again);
 
-	if (f->version[0])
+	begin(f);
+}
+
+static void begin(struct follow *f)
+{
+	if (f->version[0] || !f->paged)
 		watch(f);
 	else
 		list_page(f, "");
@@ -125,22 +133,37 @@ static void trouble(struct follow *f, const struct reply *r)
 
 /* ---- list */
 
+static void keep(struct follow *f, json_object *o)
+{
+	const char *name = js_text(o, "metadata.name");
+	json_object *m = js_get(o, "metadata");
+
+	if (!object_is_ours(&f->s->world, f->kind, o)) {
+		json_object_object_del(f->listing, name);
+		return;
+	}
+	json_object_object_del(m, "managedFields");
+	if (*name)
+		json_object_object_add(f->listing, name, json_object_get(o));
+}
+
 static void keep_items(struct follow *f, json_object *doc)
 {
 	json_object *items = js_get(doc, "items");
 
 	if (!json_object_is_type(items, json_type_array))
 		return;
-	for (size_t i = 0; i < json_object_array_length(items); i++) {
-		json_object *o = json_object_array_get_idx(items, i), *m;
-		const char *name = js_text(o, "metadata.name");
+	for (size_t i = 0; i < json_object_array_length(items); i++)
+		keep(f, json_object_array_get_idx(items, i));
+}
 
-		if (!*name || !object_is_ours(&f->s->world, f->kind, o))
-			continue;
-		if ((m = js_get(o, "metadata")))
-			json_object_object_del(m, "managedFields");
-		json_object_object_add(f->listing, name, json_object_get(o));
-	}
+/* The list is whole. */
+static void take_listing(struct follow *f, const char *version)
+{
+	know(f, f->listing);
+	f->listing = NULL;
+	STR_COPY(f->version, version);
+	f->pause = 0;
 }
 
 static void drop_listing(struct follow *f)
@@ -175,10 +198,7 @@ static void on_page(struct call *c, const struct reply *r)
 		list_page(f, from);
 		return;
 	}
-	know(f, f->listing);
-	f->listing = NULL;
-	STR_COPY(f->version, js_text(r->doc, "metadata.resourceVersion"));
-	f->pause = 0;
+	take_listing(f, js_text(r->doc, "metadata.resourceVersion"));
 	watch(f);
 }
 
@@ -204,22 +224,39 @@ static void list_page(struct follow *f, const char *from)
 
 /* ---- watch */
 
+static void on_begun(struct call *c)
+{
+	struct follow *f = c->ctx;
+
+	if (!f->listing)
+		sync_say(f->s, SAY_KIND + f->kind, "");
+}
+
 static void on_event(void *call, json_object *doc)
 {
 	struct follow *f = ((struct call *)call)->ctx;
+	const char *ends;
 	json_object *o;
 
 	switch (watch_event(doc, &o, &f->err)) {
 	case WATCHED_ADDED:
-		if (object_is_ours(&f->s->world, f->kind, o))
+		if (f->listing)
+			keep(f, o);
+		else if (object_is_ours(&f->s->world, f->kind, o))
 			sync_store(f->s, f->kind, o);
 		else
 			sync_forget(f->s, f->kind, js_text(o, "metadata.name"));
 		break;
 	case WATCHED_DELETED:
-		sync_forget(f->s, f->kind, js_text(o, "metadata.name"));
+		if (f->listing)
+			json_object_object_del(f->listing, js_text(o, "metadata.name"));
+		else
+			sync_forget(f->s, f->kind, js_text(o, "metadata.name"));
 		break;
 	case WATCHED_BOOKMARK:
+		ends = js_meta(o, "annotations", "k8s.io/initial-events-end");
+		if (f->listing && ends && !strcmp(ends, "true"))
+			take_listing(f, js_text(o, "metadata.resourceVersion"));
 		break;
 	case WATCHED_GONE:
 		f->gone = true;
@@ -228,8 +265,20 @@ static void on_event(void *call, json_object *doc)
 		f->gone = true;
 		return;
 	}
+	if (f->listing)
+		return;
 	STR_COPY(f->version, js_text(o, "metadata.resourceVersion"));
-	sync_say(f->s, SAY_KIND + f->kind, "");
+}
+
+/* Does the server not know a watch that begins with a list? Before 1.32, and in 1.33, it answers 422,
+ * with an old etcd by an error inside. */
+static bool is_refused(struct follow *f, const struct reply *r)
+{
+	bool refused = r->status == 422 || f->err.code;
+
+	f->err.code = 0;
+	f->gone = f->gone && !refused;
+	return refused;
 }
 
 static void on_watched(struct call *c, const struct reply *r)
@@ -239,6 +288,17 @@ static void on_watched(struct call *c, const struct reply *r)
 
 	call_free(c);
 	f->call = NULL;
+	if (f->listing) {
+		drop_listing(f);
+		if (is_refused(f, r)) {
+			f->paged = true;
+			f->again.at = 0;
+			return;
+		}
+		if (!why.err.code)
+			fail(&why.err, EPROTO,
+			     "the API server's list ended before it was complete");
+	}
 	if (f->gone || r->status == 410) {
 		f->version[0] = '\0';
 		f->gone = false;
@@ -246,7 +306,7 @@ static void on_watched(struct call *c, const struct reply *r)
 			say("%s: %s", kinds[f->kind].plural, f->err.text);
 		f->err.code = 0;
 		later(f);
-	} else if (r->err.code) {
+	} else if (why.err.code) {
 		trouble(f, &why);
 	} else if (now_ms() - f->since < SHORT_MS) {
 		later(f);
@@ -262,12 +322,16 @@ static void watch(struct follow *f)
 	char query[256];
 	struct call *c;
 
-	snprintf(query, sizeof(query),
-		 "watch=1&allowWatchBookmarks=true&resourceVersion=%s&timeoutSeconds=%d",
+	if (!f->version[0] && !f->listing)
+		f->listing = json_object_new_object();
+	snprintf(query, sizeof(query), "watch=1&allowWatchBookmarks=true&%s%s&timeoutSeconds=%d",
+		 f->version[0] ? "resourceVersion="
+			       : "sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
 		 f->version, some_time());
 	c = call_with(f, query);
 	f->since = now_ms();
 	if (c) {
+		c->begun = on_begun;
 		c->document = on_event;
 		c->done = on_watched;
 	}
@@ -284,7 +348,7 @@ int follow_new(struct sync *s, enum kind_id kind, struct follow **ret)
 	f->kind = kind;
 	f->again = (struct source){ .fd = -1, .due = on_again, .at = UINT64_MAX };
 	loop_add(&s->loop, &f->again, NULL);
-	list_page(f, "");
+	begin(f);
 	*ret = f;
 	return 0;
 }

@@ -22,6 +22,14 @@ static void note_first(const char *note, const char *want, enum accord_do then, 
 	STR_COPY(ret->note, want);
 }
 
+/* The tree is on its way to that value: what it has in between nobody asked for. */
+static bool is_step_to(const char *note, const char *value)
+{
+	const char *to = note ? strchr(note, '>') : NULL;
+
+	return to && !strcmp(to + 1, value);
+}
+
 void accord_decide(const char *note, const char *tree, const char *cluster, struct accord *ret)
 {
 	char was[ACCORD_VALUE], want[sizeof(ret->note)];
@@ -43,5 +51,5 @@ void accord_decide(const char *note, const char *tree, const char *cluster, stru
 	/* From here on the tree's value counts as the one that was there before. */
 	snprintf(want, sizeof(want), "%s>%s", tree, cluster);
 	note_first(note ? note : "", want, ACCORD_TO_TREE, ret);
-	ret->overruled = tree_changed && ret->what == ACCORD_NOTE;
+	ret->overruled = tree_changed && ret->what == ACCORD_NOTE && !is_step_to(note, cluster);
 }

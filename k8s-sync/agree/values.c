@@ -224,15 +224,16 @@ void ask_tree(const struct value *v, const char *about, uint64_t seen, struct ou
 	a->lines = lines->data;
 }
 
-/* A vGPU's claim ends with its profile. */
+/* A vGPU's claim ends with its profile, and another user's before a new one begins. */
 static void to_tree(const struct value *v, struct action **list)
 {
-	bool none = !strcmp(v->cluster, "none");
+	bool claim = v->row->claim, vgpu = claim && is_vgpu(v->dev);
+	bool none = !strcmp(v->cluster, "none") || (claim && !vgpu && strcmp(v->tree, "none"));
 	struct out lines = { 0 };
 
-	if (!none && v->row->claim)
+	if (claim && !none)
 		claim_alone(v, &lines);
-	if (none && v->row->claim && is_vgpu(v->dev))
+	if (none && vgpu)
 		out_printf(&lines, "%s/profile none\n", v->dev->id);
 	else
 		out_printf(&lines, "%s %s\n", v->about, none ? v->row->none : v->cluster);

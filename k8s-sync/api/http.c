@@ -86,6 +86,7 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *ctx)
 		note_answer(w);
 		pace_back(&w->api->pace);
 		turn_by(w->api, 0);
+		w->call->begun(w->call);
 	}
 	return n;
 }

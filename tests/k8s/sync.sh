@@ -6,13 +6,17 @@ N=node1
 sync_pid=
 trap 't_status=$?; [ -z "$sync_pid" ] || kill "$sync_pid"; stop_all' EXIT
 
-start_cluster() { # the API server with our kinds, and a sync user of least rights: $D/config
+start_ground() { # the API server alone
 	tests/k8s/ground/up --control-plane --owner $$ "$G" >"$D/up" 2>"$D/up.said" || {
 		[ $? != 77 ] || skip "$(tail -n 1 "$D/up.said")"
 		cat "$D/up.said"
 		fail "the ground did not come up"
 	}
 	eval "$(cat "$D/up")"
+}
+
+start_cluster() { # the API server with our kinds, and a sync user of least rights: $D/config
+	start_ground
 	kubectl apply -f deploy/kubernetes/crds.yaml -f deploy/kubernetes/rbac.yaml >"$D/applied" 2>&1 || fail "$(cat "$D/applied")"
 	kubectl wait --for condition=Established --timeout 30s crd --all >/dev/null || fail "the CRDs are not established"
 	kubectl create -f - >/dev/null <<-END

@@ -123,6 +123,25 @@ DEFINE_TEST(sync_a_claim_of_the_cluster_is_written_to_the_tree)
 	syncworld_free(&s);
 }
 
+/* A tree that is claimed by one refuses another. */
+DEFINE_TEST(sync_another_user_of_the_cluster_ends_the_former_claim_first)
+{
+	struct syncworld s;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NVME, CLAIMED("bob"));
+	expect(syncworld_settle(&s), "");
+	syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
+	expect(syncworld_settle(&s), "ctl pcideviceclaims/" NAME " " NVME "/claim none\n");
+	CHECK_STR(note_of(&s), "bob>alice");
+	syncworld_device(&s, NVME, UNCLAIMED);
+	expect(syncworld_settle(&s), "ctl pcideviceclaims/" NAME " " NVME "/claim alice\n");
+	syncworld_device(&s, NVME, CLAIMED("alice"));
+	expect(syncworld_settle(&s), "");
+	CHECK_STR(note_of(&s), "alice");
+	syncworld_free(&s);
+}
+
 DEFINE_TEST(sync_a_claim_of_the_shell_makes_changes_and_ends_the_object)
 {
 	struct syncworld s;
@@ -213,7 +232,7 @@ DEFINE_TEST(sync_what_was_overruled_is_an_event)
 	CHECK_IN(said, "event pcidevices/" NAME " Overruled: " NVME
 		       "/claim was changed in the tree to bob and in the cluster to carol");
 	free(said);
-	expect(syncworld_settle(&s), "ctl pcideviceclaims/" NAME " " NVME "/claim carol\n");
+	expect(syncworld_settle(&s), "ctl pcideviceclaims/" NAME " " NVME "/claim none\n");
 	syncworld_free(&s);
 }
 
