@@ -30,6 +30,7 @@ typedef uint64_t change_bits;
 #define CH_KIND CH_BIT(18)
 #define CH_DESCRIPTION CH_BIT(19)
 #define CH_POOLED CH_BIT(20)
+#define CH_UNSATISFIED CH_BIT(21) /* why intents are not applied */
 #define CH_PARENT CH_BIT(22)
 #define CH_REASON CH_BIT(23)
 /* No file of the device shows these, but other files do (`intents`, those of a resource), or what
