@@ -65,7 +65,7 @@ static const struct attr rows[] = {
 	  .help = "the sentence behind state, or none" },
 	{ KEY_RO("unsatisfied", 63, unsatisfied_show), .bits = CH_UNSATISFIED,
 	  .help = "why what is stored of it does not hold now, as in intents, or none" },
-	{ KEY_RO("asked", 64, asked_show), .bits = CH_NUMVFS | CH_FACT(profile),
+	{ KEY_RO("asked", 64, asked_show), .bits = CH_ASKED,
 	  .help = "sriov_numvfs= and profile= as they were written and are stored, also while the "
 		  "kernel does not have them so, or none" },
 	{ RO("last_error", 19, last_error_show), .bits = CH_ERROR,

@@ -11,6 +11,8 @@ typedef uint64_t change_bits;
 
 #define CH_BIT(n) (UINT64_C(1) << (n))
 #define CH_IDENTITY CH_BIT(0) /* another device; no field of a device that stays has this bit */
+#define CH_ASKED CH_BIT(1) /* what is stored of VFs and profile */
+#define CH_OVERRIDE CH_BIT(2) /* resource_override */
 #define CH_NUMVFS CH_BIT(4)
 #define CH_PROFILES CH_BIT(5)
 #define CH_CRITICAL CH_BIT(6)
