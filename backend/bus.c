@@ -16,7 +16,7 @@
 static int observe_pci(const struct backend *b, const struct key *dev, struct facts *ret,
 		       struct vgpu_types **ret_types)
 {
-	int rc = pci_observe(&b->sys, dev, ret);
+	int rc = pci_observe(&b->sys, b->known_types, dev, ret);
 
 	if (rc)
 		return rc;
@@ -25,7 +25,7 @@ static int observe_pci(const struct backend *b, const struct key *dev, struct fa
 	if (!ret->parent.bus &&
 	    sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s/" MDEV_TYPES, dev->name))
 		ret->caps |= CAP_CREATE | CAP_TYPES;
-	*ret_types = vgpu_list(b, dev, ret);
+	*ret_types = ret->caps & CAP_TYPES ? vgpu_list(b, dev, ret->profile_id[0]) : NULL;
 	ret->vfio_ready = sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/%s", ret->vfio_driver);
 	return 0;
 }

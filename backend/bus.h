@@ -30,6 +30,7 @@ struct bus_ops {
 	int (*early)(const struct roots *roots, const char *state_dir, const char *name,
 		     struct err *err);
 	bool tells_serial; /* observe reads the serial, or needs none; else it is read aside, later */
+	bool plugged; /* people plug its devices in: what the host needs of a new one is asked at once */
 };
 
 /* By enum bus; NULL: nobody reads the bus, and what others publish of it stays. */

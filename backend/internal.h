@@ -18,6 +18,7 @@
 
 struct bus_ops;
 struct claim_ops;
+struct device;
 struct err;
 struct io;
 struct known_types;
@@ -143,6 +144,8 @@ void question_add(struct question *q, const struct key *key);
  * Returns 0 or -errno. */
 int guard_ask(struct backend *b, enum guard guard, const struct question *q);
 unsigned int guard_deadline(enum guard guard);
+/* Could a walk for holders tell anything new of it? */
+bool guard_may_find_holders(const struct device *dev);
 /* Likewise, for calls that need the answer now: those during a run share the next. devs NULL:
  * all. */
 int guard_run(struct backend *b, enum guard guard, const struct key *devs, size_t n);
@@ -157,9 +160,9 @@ bool guard_await(struct backend *b, enum guard guard, const struct key *devs, si
 		 uint64_t since);
 /* Makes guards_main() ask soon, but not too often. key NULL: about all. */
 void guard_want(struct backend *b, enum guard guard, const struct key *key);
-/* Likewise GUARD_CRITICAL about a PCI function, and about its USB devices, whose disks hang on both. All
- * are asked about if the function cannot be told (""), or is behind its own root bus (a domain of more
- * than 16 bits) and also concerns the one that carries that bus. */
+/* Likewise GUARD_CRITICAL about a PCI function, and about its USB devices, whose disks hang on
+ * both. All are asked about if the function cannot be told (""), or is behind its own root bus (a
+ * domain of more than 16 bits) and also concerns the one that carries that bus. */
 void guard_want_critical(struct backend *b, const char *function);
 /* beyond it everything is looked at */
 #define GROUP_MAX 256

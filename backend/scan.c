@@ -108,7 +108,7 @@ static bool look_at_types(struct backend *b, struct seen *s)
 	model_unlock(b->model);
 	if (!dev || vgpu_changed(&b->sys, &s->key, id))
 		return false;
-	s->types = vgpu_list(b, &s->key, NULL);
+	s->types = vgpu_list(b, &s->key, id[0]);
 	s->unknown = true;
 	return true;
 }
@@ -316,7 +316,7 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 	if (known)
 		keep_relation(&known->facts, &facts);
 	*ret_new |= !facts.serial_known;
-	s->other = strcmp(dev->facts.garbled, facts.garbled) || (!known && s->key.bus == BUS_USB) ||
+	s->other = strcmp(dev->facts.garbled, facts.garbled) || (!known && b->buses[s->key.bus]->plugged) ||
 		   (known && known->facts.class_code != facts.class_code);
 	dev->facts = facts;
 	dev->facts.has_way = claim_way(b->ways, dev);
@@ -363,11 +363,16 @@ static void remove_others(struct backend *b, const struct batch *batch)
 		}
 }
 
-static bool has_iommu(const struct sysfs *sys)
+/* A device that has a group tells as much as the list of groups. */
+static bool has_iommu(const struct sysfs *sys, const struct batch *batch)
 {
-	_closedir_ DIR *dir = sysfs_dir(sys, ROOT_SYS, "kernel/iommu_groups");
+	_closedir_ DIR *dir = NULL;
 	const struct dirent *e;
 
+	for (size_t i = 0; i < batch->n; i++)
+		if (batch->v[i].present && batch->v[i].facts.iommu_group >= 0)
+			return true;
+	dir = sysfs_dir(sys, ROOT_SYS, "kernel/iommu_groups");
 	while (dir && (e = readdir(dir)))
 		if (e->d_name[0] != '.')
 			return true;
@@ -376,7 +381,7 @@ static bool has_iommu(const struct sysfs *sys)
 
 static int commit(struct backend *b, struct batch *batch, bool all)
 {
-	bool iommu = has_iommu(&b->sys), fits = true, new = false;
+	bool iommu = has_iommu(&b->sys, batch), fits = true, new = false;
 	struct naming nm = { 0 };
 
 	for (size_t i = 0; i < batch->n; i++)

@@ -12,37 +12,39 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
-/* Prints a file's text as a value: one line; of a link the last name. */
-static void print_value(const struct attr *row, const struct subject *s, struct out *o)
+/* Prints a file's text as a value: one line; of a link the last name. text: room that is used again. */
+static void print_value(const struct attr *row, const struct subject *s, struct out *text,
+			struct out *o)
 {
-	struct out text = { 0 };
 	char *v, *slash;
 
-	row->show(s, &text);
-	v = text.data;
-	if (v) {
-		if (text.len && v[text.len - 1] == '\n')
-			v[text.len - 1] = '\0';
+	text->len = 0;
+	row->show(s, text);
+	v = text->data;
+	if (text->len) {
+		if (v[text->len - 1] == '\n')
+			v[text->len - 1] = '\0';
 		for (char *nl = v; (nl = strchr(nl, '\n'));)
 			*nl = ' ';
 		slash = S_ISLNK(row->mode) ? strrchr(v, '/') : NULL;
 		out_pair(o, row->key, slash ? slash + 1 : v);
 	}
-	o->failed |= text.failed;
-	out_free(&text);
 }
 
 void inventory_line(struct tree *t, const struct device *dev, struct out *o)
 {
 	struct subject s = { .tree = t, .name = dev->key.name, .dev = dev };
 	enum obj_kind kind = kind_of_bus(dev->key.bus);
+	struct out text = { 0 };
 	const struct attr *row;
 	char id[KEY_NAME + 8];
 
 	out_printf(o, "%s", key_id(&dev->key, id));
 	for (size_t i = 0; (row = row_at(kind, i)); i++)
 		if (row->key && row_fits(row, dev->caps))
-			print_value(row, &s, o);
+			print_value(row, &s, &text, o);
+	o->failed |= text.failed;
+	out_free(&text);
 }
 
 void changed_names(int bus, uint32_t caps, change_bits bits, struct out *o)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pcidevfs/util.h"
+
 struct set {
 	struct set *next;
 	uint64_t id;
@@ -106,22 +108,22 @@ static struct set *make(struct sets *s, uint64_t id)
 	return set;
 }
 
+static int by_key(const void *row, const void *key)
+{
+	const struct elem *elem = row;
+	uint32_t wanted = *(const uint32_t *)key;
+
+	return (elem->key > wanted) - (elem->key < wanted);
+}
+
 /* The first place whose key is not smaller. */
 static uint32_t place(const struct set *set, uint32_t key)
 {
-	uint32_t lo = 0, hi = set->n;
+	uint32_t n = set->n;
 
-	if (hi && set->elems[hi - 1].key < key)
-		return hi;
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (set->elems[mid].key < key)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	if (n && set->elems[n - 1].key < key)
+		return n;
+	return (uint32_t)rows_first(set->elems, n, sizeof(*set->elems), &key, by_key);
 }
 
 int set_add(struct sets *s, uint64_t id, struct elem elem)

@@ -15,8 +15,15 @@ struct known_row {
 	size_t type;
 };
 
+struct ids_row {
+	uint64_t inode;
+	struct pci_ids ids;
+};
+
 struct known_types {
 	pthread_mutex_t lock;
+	struct ids_row *ids; /* lock; by inode */
+	size_t n_ids, cap_ids; /* lock */
 	struct known_row *rows; /* lock; by inode */
 	size_t n, cap;		/* lock */
 	struct vgpu_type *types; /* lock; each once, however many functions have it */
@@ -32,20 +39,18 @@ struct known_types *known_new(void)
 	return known;
 }
 
-/* The first row that is not below. Call it with the lock held. */
+/* All rows begin with their inode. */
+static int to_inode(const void *row, const void *inode)
+{
+	uint64_t has = *(const uint64_t *)row, wanted = *(const uint64_t *)inode;
+
+	return (has > wanted) - (has < wanted);
+}
+
+/* Call it with the lock held. */
 static size_t place(const struct known_types *known, uint64_t inode)
 {
-	size_t low = 0, high = known->n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (known->rows[mid].inode < inode)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return rows_first(known->rows, known->n, sizeof(*known->rows), &inode, to_inode);
 }
 
 bool known_find(struct known_types *known, uint64_t inode, struct vgpu_type *type)
@@ -109,10 +114,43 @@ void known_add(struct known_types *known, uint64_t inode, const struct vgpu_type
 	pthread_mutex_unlock(&known->lock);
 }
 
+bool known_ids(struct known_types *known, uint64_t inode, struct pci_ids *ret)
+{
+	bool is;
+	size_t at;
+
+	pthread_mutex_lock(&known->lock);
+	at = rows_first(known->ids, known->n_ids, sizeof(*known->ids), &inode, to_inode);
+	is = at < known->n_ids && known->ids[at].inode == inode;
+	if (is)
+		*ret = known->ids[at].ids;
+	pthread_mutex_unlock(&known->lock);
+	return is;
+}
+
+void known_add_ids(struct known_types *known, uint64_t inode, const struct pci_ids *ids)
+{
+	struct ids_row *rows;
+	size_t at;
+
+	pthread_mutex_lock(&known->lock);
+	if (known->n_ids == ROWS_MAX)
+		known->n_ids = 0;
+	rows = more_rows(known->ids, known->n_ids, &known->cap_ids, sizeof(*rows));
+	if (rows) {
+		known->ids = rows;
+		at = rows_first(rows, known->n_ids, sizeof(*rows), &inode, to_inode);
+		memmove(rows + at + 1, rows + at, (known->n_ids++ - at) * sizeof(*rows));
+		rows[at] = (struct ids_row){ inode, *ids };
+	}
+	pthread_mutex_unlock(&known->lock);
+}
+
 void known_free(struct known_types *known)
 {
 	if (!known)
 		return;
+	free(known->ids);
 	free(known->rows);
 	free(known->types);
 	pthread_mutex_destroy(&known->lock);

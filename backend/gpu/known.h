@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a directory of a vGPU type tells besides how many are left: name and description, which stay
- * as they are as long as it exists. The kernel gives no inode of sysfs twice. */
+/* What directories of sysfs tell for as long as they exist: that of a vGPU type its name and
+ * description, a function's its ids. The kernel gives no inode of sysfs twice. */
 #ifndef BACKEND_GPU_KNOWN_H
 #define BACKEND_GPU_KNOWN_H
 
@@ -16,6 +16,13 @@ struct known_types *known_new(void);
 bool known_find(struct known_types *known, uint64_t inode, struct vgpu_type *type);
 /* Without memory it will be read again. */
 void known_add(struct known_types *known, uint64_t inode, const struct vgpu_type *type);
+/* Of a function. Its class is not among them: the kernel mends that when the function is there. */
+struct pci_ids {
+	uint16_t vendor, device, subvendor, subdevice;
+	uint8_t revision;
+};
+bool known_ids(struct known_types *known, uint64_t inode, struct pci_ids *ret);
+void known_add_ids(struct known_types *known, uint64_t inode, const struct pci_ids *ids);
 void known_free(struct known_types *known);
 
 #endif

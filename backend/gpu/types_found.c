@@ -137,6 +137,21 @@ static bool is_same(const struct types_last *last, const struct device *card,
 	       !memcmp(last->seen->v, seen->v, seen->n * sizeof(seen->v[0]));
 }
 
+/* Is there nothing to learn? How many are left is noted later. */
+static bool has_all(const struct vgpu_types *known, const struct device *card,
+		    const struct vgpu_types *seen)
+{
+	bool has = card->facts.driver[0];
+
+	for (size_t i = 0; i < seen->n && has; i++) {
+		const struct vgpu_type *s = &seen->v[i], *k = types_find_id(known, s->id);
+
+		has = k && !strcmp(k->name, s->name) && (s->max < 0 || s->max == k->max) &&
+		      (s->framebuffer_mib < 0 || s->framebuffer_mib == k->framebuffer_mib);
+	}
+	return has;
+}
+
 static void merge(struct vgpu_types *known, const struct device *card, const struct vgpu_types *seen)
 {
 	if (!card->facts.driver[0]) /* the next one may have others */
@@ -159,7 +174,7 @@ void types_name(struct model *m, struct device *dev, const struct vgpu_types *se
 	known->n = 0;
 	if (!same || dev->facts.profile_id[0])
 		types_of(m, card, known);
-	if (!same) {
+	if (!same && !has_all(known, card, seen)) {
 		merge(known, card, seen);
 		types_keep(m, card, known);
 	}

@@ -25,10 +25,10 @@ struct job {
 	unsigned int ms;
 	const struct vgpu_world *world;
 	struct vgpu now;
-	struct vgpu_types types; /* as they are known of the device */
 	char uuid[KEY_NAME];	 /* its mediated device is to have this one */
 	char driver[DRIVER_NAME];
 	char params[VGPU_PARAMS]; /* of its vGPU */
+	struct vgpu_types types;  /* as they are known of the device; mostly untouched memory */
 };
 
 static void read_device(struct job *j)
@@ -91,7 +91,7 @@ static int begin(struct job *j, struct err *err)
 /* By now it is no vGPU, so what its driver lists is what it can become. */
 static int refuse_full(const struct job *j, const char *why, struct err *err)
 {
-	_free_ struct vgpu_types *now = vgpu_list(j->b, &j->step->dev, NULL);
+	_free_ struct vgpu_types *now = vgpu_list(j->b, &j->step->dev, false);
 
 	return vgpu_refuse_full(j->step->dev.name, j->step->value, why, now ? now : &j->types, err);
 }
@@ -169,12 +169,16 @@ static int end(struct job *j, struct err *err)
 
 static struct job *job_new(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
-	struct job *j = calloc(1, sizeof(*j));
+	struct job *j = malloc(sizeof(*j));
 
-	if (j)
-		*j = (struct job){ .b = backend, .step = step, .ms = ms };
-	else
+	if (!j) {
 		fail(err, ENOMEM, "no memory for the vGPU types of %s", step->dev.name);
+		return NULL;
+	}
+	memset(j, 0, offsetof(struct job, types.v));
+	j->b = backend;
+	j->step = step;
+	j->ms = ms;
 	return j;
 }
 

@@ -88,11 +88,13 @@ bool vgpu_changed(const struct sysfs *s, const struct key *dev, const char *id)
 	return strcmp(is_number(text) && strcmp(text, "0") ? text : "", id);
 }
 
-static void vendor_list(const struct sysfs *at, struct known_types *known, struct vgpu_types *ret)
+static void vendor_list(const struct sysfs *at, bool is_vgpu, struct known_types *known,
+			struct vgpu_types *ret)
 {
 	_free_ char *text = malloc(SYSFS_PAGE);
 	int n = text ? sysfs_read(at, ROOT_SYS, text, SYSFS_PAGE, NVIDIA_LIST) : -ENOMEM;
 
+	(void)is_vgpu;
 	(void)known;
 	if (n > 0)
 		types_parse(text, ret);
@@ -213,8 +215,9 @@ static bool read_type(const struct sysfs *at, struct vgpu_type *t)
 	return name > 0;
 }
 
-/* A type whose name does not fit is left out. */
-static void mdev_list(const struct sysfs *at, struct known_types *known, struct vgpu_types *ret)
+/* A type whose name does not fit is left out. A VF has one mediated device: none is left then. */
+static void mdev_list(const struct sysfs *at, bool is_vgpu, struct known_types *known,
+		      struct vgpu_types *ret)
 {
 	_closedir_ DIR *dir = sysfs_dir(at, ROOT_SYS, MDEV_TYPES);
 	const struct dirent *e;
@@ -227,8 +230,9 @@ static void mdev_list(const struct sysfs *at, struct known_types *known, struct 
 			continue;
 		if (!(known && known_find(known, e->d_ino, &t)) && read_type(at, &t) && known)
 			known_add(known, e->d_ino, &t);
-		sysfs_number(at, ROOT_SYS, 0, INT32_MAX, &n, MDEV_TYPES "/%s/available_instances",
-			     t.id);
+		if (!is_vgpu)
+			sysfs_number(at, ROOT_SYS, 0, INT32_MAX, &n,
+				     MDEV_TYPES "/%s/available_instances", t.id);
 		t.available = (int32_t)n;
 		types_add(ret, &t);
 	}
@@ -327,22 +331,18 @@ const struct vgpu_world *vgpu_world_of(const struct sysfs *s, const struct key *
 	return NULL;
 }
 
-struct vgpu_types *vgpu_list(const struct backend *b, const struct key *dev, const struct facts *f)
+struct vgpu_types *vgpu_list(const struct backend *b, const struct key *dev, bool is_vgpu)
 {
+	_closedir_ DIR *dir = sysfs_dir(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", dev->name);
+	struct vgpu_types *types = dir ? types_new() : NULL;
 	const struct vgpu_world *world;
-	struct vgpu_types *types;
 	struct sysfs at = b->sys;
-	_closedir_ DIR *dir = NULL;
 
-	if (f && !(f->caps & CAP_TYPES))
-		return NULL;
-	dir = sysfs_dir(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", dev->name);
-	types = dir ? types_new() : NULL;
 	if (!types)
 		return NULL;
 	at.fd[ROOT_SYS] = dirfd(dir);
 	world = vgpu_world_at(&at);
 	if (world)
-		world->list(&at, b->known_types, types);
+		world->list(&at, is_vgpu, b->known_types, types);
 	return types_shrink(types);
 }

@@ -23,9 +23,10 @@ struct vgpu_world {
 	const char *offers; /* the file or directory of a function that tells of it */
 	/* The function's vGPU as sysfs shows it. at: a sysfs root at the function's directory. */
 	void (*observe)(const struct sysfs *at, struct facts *f);
-	/* The types that can be made of it. Both may wait for the driver, but for no device lock.
-	 * known: known.h; NULL: all is read. */
-	void (*list)(const struct sysfs *at, struct known_types *known, struct vgpu_types *ret);
+	/* The types that can be made of it; is_vgpu: it is one already. Both may wait for the driver, but
+	 * for no device lock. known: known.h; NULL: all is read. */
+	void (*list)(const struct sysfs *at, bool is_vgpu, struct known_types *known,
+		     struct vgpu_types *ret);
 	/* In a step, by helpers: what it is now; makes it that; makes it none. 0 or -errno without
 	 * a sentence. */
 	int (*now)(struct backend *b, struct step *step, unsigned int ms, struct vgpu *ret);
@@ -50,8 +51,8 @@ bool vgpu_watch(struct backend *b, bool now);
 
 /* Is it another vGPU than the one with this id ("": none), of which no event has told? */
 bool vgpu_changed(const struct sysfs *s, const struct key *dev, const char *id);
-/* A list that must be freed, of the types that can be made of the function; NULL: of none.
- * f: if it is known what it can be. */
-struct vgpu_types *vgpu_list(const struct backend *b, const struct key *dev, const struct facts *f);
+/* A list that must be freed, of the types that can be made of the function; NULL: of none. is_vgpu:
+ * it is one of its card's vGPUs. */
+struct vgpu_types *vgpu_list(const struct backend *b, const struct key *dev, bool is_vgpu);
 
 #endif

@@ -298,8 +298,22 @@ static int swapped(struct disks *disks)
 	return 0;
 }
 
+/* The kernel makes no link from a disk to a loop device on it. */
+static void loops(struct disks *disks, const struct disk *loop)
+{
+	char backing[SYSFS_VALUE], what[WHAT_MAX];
+
+	snprintf(what, sizeof(what), "is held by %s", loop->name);
+	if (!strncmp(loop->name, "loop", 4) &&
+	    sysfs_read(disks->scan->s, ROOT_SYS, backing, sizeof(backing),
+		       "class/block/%s/loop/backing_file", loop->name) > 0)
+		need(disks, find_node(disks, backing), RANK_HOLDER, what);
+}
+
 static int held(struct disks *disks)
 {
+	for (size_t i = 0; i < disks->n; i++)
+		loops(disks, &disks->rows[i]);
 	for (size_t i = 0; i < disks->n; i++) {
 		struct disk *d = &disks->rows[i];
 		_closedir_ DIR *dir = d->asked ? sysfs_dir(disks->scan->s, ROOT_SYS,

@@ -62,20 +62,15 @@ static struct line *cut_lines(char *text, size_t *ret_n)
 	return v;
 }
 
-/* The index of the first line of id, or where it would be. */
-static size_t lower_bound(const struct line *v, size_t n, const char *id)
+static int to_id(const void *row, const void *id)
 {
-	size_t low = 0;
+	return strcmp(((const struct line *)row)->id, id);
+}
 
-	while (low < n) {
-		size_t mid = low + (n - low) / 2;
-
-		if (strcmp(v[mid].id, id) < 0)
-			low = mid + 1;
-		else
-			n = mid;
-	}
-	return low;
+/* The index of the first line of id, or where it would be. */
+static size_t first_of(const struct line *v, size_t n, const char *id)
+{
+	return rows_first(v, n, sizeof(*v), id, to_id);
 }
 
 /* Stores the lines of one device unless a newer answer is there. Call it with the model locked. */
@@ -95,7 +90,7 @@ static void apply_one(struct backend *b, enum guard guard, const struct view *vi
 	if (view_is_old(view, &dev->key))
 		return;
 	key_id(&dev->key, id);
-	for (size_t i = lower_bound(v, n, id), k = 0; i < n && !strcmp(v[i].id, id); i++, k++) {
+	for (size_t i = first_of(v, n, id), k = 0; i < n && !strcmp(v[i].id, id); i++, k++) {
 		if (!k)
 			first = v[i].text;
 		out_printf(&all, "%s%s", k ? "\n" : "", v[i].text);
@@ -146,7 +141,7 @@ static unsigned int number_of(const struct line *v, size_t n, const char *key)
 	size_t len = strlen(key);
 	uint64_t number = 0;
 
-	for (size_t at = lower_bound(v, n, "-"); at < n && !strcmp(v[at].id, "-"); at++)
+	for (size_t at = first_of(v, n, "-"); at < n && !strcmp(v[at].id, "-"); at++)
 		if (!strncmp(v[at].text, key, len) &&
 		    !parse_u64(v[at].text + len, UINT32_MAX, &number))
 			return (unsigned int)number;
@@ -304,8 +299,13 @@ static bool may_be_held(const struct device *dev)
 	       dev->facts.use != USE_NONE;
 }
 
-/* Selects devices that an operation could take away. A device that a guest can have has nothing
- * below it that the host could need, so GUARD_CRITICAL skips it. If nobody could hold any of them,
+bool guard_may_find_holders(const struct device *dev)
+{
+	return may_be_held(dev) || dev->facts.holder[0] || dev->let_go;
+}
+
+/* Selects devices that an operation could take away. A device that a guest can have, or a VF before
+ * it is a vGPU, has nothing below it that the host could need, so GUARD_CRITICAL skips it. If nobody could hold any of them,
  * GUARD_HOLDERS, which walks all of /proc, has nothing to ask. */
 static size_t select_guarded(struct backend *b, enum guard guard, const struct touched *v, size_t n,
 			     struct key *ret)
@@ -318,7 +318,8 @@ static size_t select_guarded(struct backend *b, enum guard guard, const struct t
 		const struct device *dev = model_find(b->model, &v[i].key);
 
 		if (!dev || !(dev->caps & CAP_CLAIM) ||
-		    (guard == GUARD_CRITICAL && dev->facts.use == USE_GUEST))
+		    (guard == GUARD_CRITICAL &&
+		     (dev->facts.use == USE_GUEST || !may_be_held(dev))))
 			continue;
 		ret[found++] = dev->key;
 		any |= may_be_held(dev);

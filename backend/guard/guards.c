@@ -255,7 +255,10 @@ static void put_off_busy(struct backend *b, enum guard guard, struct question *q
 		/* A stuck device may stay so for days. */
 		bool busy = dev && dev->busy[0] && !dev->stuck[0];
 
-		*(busy ? &later.devs[later.n++] : &q->devs[n++]) = q->devs[i];
+		if (busy)
+			later.devs[later.n++] = q->devs[i];
+		else if (guard != GUARD_HOLDERS || !dev || guard_may_find_holders(dev))
+			q->devs[n++] = q->devs[i];
 	}
 	model_unlock(b->model);
 	if (q->all)

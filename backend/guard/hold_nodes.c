@@ -53,28 +53,13 @@ static void sort(struct hold_nodes *nodes)
 		qsort(nodes->rows, nodes->n, sizeof(*nodes->rows), compare);
 }
 
-static size_t lower_bound(const struct hold_node *rows, size_t n, const struct hold_node *key)
-{
-	size_t low = 0;
-
-	while (low < n) {
-		size_t mid = low + (n - low) / 2;
-
-		if (compare(&rows[mid], key) < 0)
-			low = mid + 1;
-		else
-			n = mid;
-	}
-	return low;
-}
-
 /* Moves the rows from `before` on to their sorted places. */
 static void place(struct hold_nodes *nodes, size_t before)
 {
 	for (size_t i = before; i < nodes->n; i++) {
 		struct hold_node row = nodes->rows[i], *at = nodes->rows;
 
-		at += lower_bound(nodes->rows, i, &row);
+		at += rows_first(nodes->rows, i, sizeof(row), &row, compare);
 		memmove(at + 1, at, (size_t)(nodes->rows + i - at) * sizeof(row));
 		*at = row;
 	}
@@ -84,7 +69,7 @@ static struct hold_node *look_up(struct hold_nodes *nodes, enum hold_by by, uint
 				 uint64_t ino, size_t *ret_n)
 {
 	const struct hold_node key = { .by = by, .dev = dev, .ino = ino };
-	size_t low = lower_bound(nodes->rows, nodes->n, &key), n = 0;
+	size_t low = rows_first(nodes->rows, nodes->n, sizeof(key), &key, compare), n = 0;
 
 	while (low + n < nodes->n && !compare(&nodes->rows[low + n], &key))
 		n++;

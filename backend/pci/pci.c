@@ -6,9 +6,11 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "backend/called.h"
+#include "backend/gpu/known.h"
 #include "backend/ops.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -32,6 +34,8 @@ struct look {
 	struct facts *f;
 	char cdev[16]; /* "vfio0" below dev/vfio/devices if the kernel has cdevs; "" none */
 	struct called called;
+	bool has_ids;	  /* known from an earlier look */
+	unsigned int ids; /* how many optional ones were read in this one */
 	int rc; /* a failure of our own, for example no descriptor: the facts are incomplete */
 };
 
@@ -109,34 +113,59 @@ static uint32_t always(struct look *l, const char *name, int64_t max)
 	return (uint32_t)n;
 }
 
-static void read_ids(struct look *l)
+static void read_ids(struct look *l, struct known_types *known, uint64_t inode)
 {
-	l->f->vendor = (uint16_t)always(l, "vendor", UINT16_MAX);
-	l->f->device = (uint16_t)always(l, "device", UINT16_MAX);
-	l->f->class_code = always(l, "class", 0xffffff);
+	struct facts *f = l->f;
+	struct pci_ids ids;
+
+	l->has_ids = known && known_ids(known, inode, &ids);
+	if (l->has_ids) {
+		f->vendor = ids.vendor;
+		f->device = ids.device;
+		f->subvendor = ids.subvendor;
+		f->subdevice = ids.subdevice;
+		f->revision = ids.revision;
+	} else {
+		f->vendor = (uint16_t)always(l, "vendor", UINT16_MAX);
+		f->device = (uint16_t)always(l, "device", UINT16_MAX);
+	}
+	f->class_code = always(l, "class", 0xffffff);
+}
+
+/* A function's directory is there before its files are. */
+static void keep_ids(const struct look *l, struct known_types *known, uint64_t inode)
+{
+	const struct facts *f = l->f;
+	const struct pci_ids ids = { f->vendor, f->device, f->subvendor, f->subdevice, f->revision };
+
+	if (known && !l->has_ids && l->ids == 3 && !f->garbled[0])
+		known_add_ids(known, inode, &ids);
 }
 
 static uint16_t id(struct look *l, const char *name, int64_t max)
 {
 	int64_t n = 0;
 
-	number(l, name, 0, max, &n);
+	l->ids += !number(l, name, 0, max, &n);
 	return (uint16_t)n;
 }
 
 static void read_subvendor(struct look *l)
 {
-	l->f->subvendor = id(l, "subsystem_vendor", UINT16_MAX);
+	if (!l->has_ids)
+		l->f->subvendor = id(l, "subsystem_vendor", UINT16_MAX);
 }
 
 static void read_subdevice(struct look *l)
 {
-	l->f->subdevice = id(l, "subsystem_device", UINT16_MAX);
+	if (!l->has_ids)
+		l->f->subdevice = id(l, "subsystem_device", UINT16_MAX);
 }
 
 static void read_revision(struct look *l)
 {
-	l->f->revision = (uint8_t)id(l, "revision", UINT8_MAX);
+	if (!l->has_ids)
+		l->f->revision = (uint8_t)id(l, "revision", UINT8_MAX);
 }
 
 static void read_numa(struct look *l)
@@ -339,18 +368,22 @@ static bool gone(int code)
 	return code == ENOENT || code == ENODEV || code == ENOTDIR;
 }
 
-int pci_observe(const struct sysfs *s, const struct key *dev, struct facts *ret)
+int pci_observe(const struct sysfs *s, struct known_types *known, const struct key *dev,
+		struct facts *ret)
 {
 	struct facts f = facts_none;
 	_closedir_ DIR *dir = sysfs_dir(s, ROOT_SYS, PCI_DEVICES "/%s", dev->name);
 	struct look look = { .at = *s, .f = &f };
 	const struct dirent *e;
+	struct stat st = { 0 };
 	int rc;
 
 	if (!dir)
 		return gone(errno) ? -ENODEV : -errno;
 	look.at.fd[ROOT_SYS] = dirfd(dir);
-	read_ids(&look);
+	if (known && fstat(dirfd(dir), &st))
+		return -ENODEV;
+	read_ids(&look, known, st.st_ino);
 	while ((e = readdir(dir)))
 		read_entry(&look, e->d_name);
 	if (look.rc)
@@ -366,6 +399,7 @@ int pci_observe(const struct sysfs *s, const struct key *dev, struct facts *ret)
 	 * taken for another. */
 	if (rc == -ENOENT || !sysfs_exists(s, ROOT_SYS, PCI_DEVICES "/%s", dev->name))
 		return -ENODEV;
+	keep_ids(&look, known, st.st_ino);
 	*ret = f;
 	return 0;
 }

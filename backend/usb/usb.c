@@ -95,8 +95,10 @@ size_t usb_interfaces(const struct sysfs *s, const char *name, struct usb_interf
 			continue;
 		snprintf(path, sizeof(path), "%.*s/%s", KEY_NAME, name, e->d_name);
 		u->class_code = class_of(s, path, attrs);
+		/* The kernel sends no event when somebody takes it by usbfs, or lets it go. */
 		if (sysfs_link(s, ROOT_SYS, u->driver, sizeof(u->driver),
-			       USB_DEVICES "/%s/driver", path))
+			       USB_DEVICES "/%s/driver", path) ||
+		    !usb_is_host(u->driver))
 			u->driver[0] = '\0';
 		n++;
 	}
@@ -272,9 +274,9 @@ static void read_use(const struct sysfs *s, const char *name, struct facts *f)
 	if (n && !(f->class_code >> 16))
 		f->class_code = v[0].class_code;
 	for (size_t i = n; i--;)
-		if (v[i].driver[0] && (usb_is_host(v[i].driver) || f->use == USE_GUEST)) {
+		if (v[i].driver[0]) {
 			STR_COPY(f->driver, v[i].driver);
-			f->use = usb_is_host(v[i].driver) ? USE_HOST : USE_GUEST;
+			f->use = USE_HOST;
 		}
 	print_interfaces(v, n, f->interfaces);
 }
@@ -333,6 +335,7 @@ const struct bus_ops usb_bus = {
 	.devices = USB_DEVICES,
 	.subsystem = "usb",
 	.tells_serial = true,
+	.plugged = true,
 	.observe = observe,
 	.heard = heard,
 };

@@ -133,7 +133,7 @@ static int each_interface(struct backend *b, bool gives, struct step *step, unsi
 		snprintf(name, sizeof(name), "%.47s:%.7s", step->dev.name, v[i].number);
 		if (gives)
 			rc = give(b, name, "", step, ms, err);
-		else if (usb_is_host(v[i].driver))
+		else if (v[i].driver[0])
 			rc = take(b, name, v[i].driver, step, ms, err);
 	}
 	return rc;

@@ -97,6 +97,10 @@ uint64_t fnv1a(uint64_t h, const char *text, size_t len);
 /* Makes room for one element after n: returns rows, or a larger copy and the new *cap. NULL: no
  * memory, rows stays valid. */
 void *more_rows(void *rows, size_t n, size_t *cap, size_t size);
+/* The index of the first of n sorted rows that is not below the key, as compare(row, key) tells; n:
+ * there is none. */
+size_t rows_first(const void *rows, size_t n, size_t size, const void *key,
+		  int (*compare)(const void *row, const void *key));
 
 /* Reads until the end or until size is full. Returns the number of bytes or -errno. */
 ssize_t read_all(int fd, void *buf, size_t size);

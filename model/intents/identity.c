@@ -195,15 +195,7 @@ void marks_sort(struct mark *v, size_t n)
 
 size_t marks_first(const struct mark *v, size_t n, uint64_t value)
 {
-	size_t from = 0, to = n;
+	const struct mark key = { .value = value };
 
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (v[mid].value < value)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
+	return rows_first(v, n, sizeof(*v), &key, by_value);
 }

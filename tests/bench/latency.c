@@ -2,7 +2,7 @@
 /*
  * latency EVENTS ROUNDS WORD... -- WORD...: how long after the kernel's uevent the tree tells of
  * it. Two commands take turns to make a change; this program hears the first uevent of subsystem
- * pci as any listener does, and then waits for POLLPRI on EVENTS and for a new line in it.
+ * pci or usb as any listener does, and then waits for POLLPRI on EVENTS and for a new line in it.
  *
  * Prints percentiles of both. A change that was not told in LIMIT_MS counts as told never (inf),
  * and so does one of which the kernel's own uevent did not come. Status 0: every change was told.
@@ -32,13 +32,14 @@ static int listen_uevents(void)
 	return fd >= 0 && !bind(fd, (struct sockaddr *)&nl, sizeof(nl)) ? fd : -1;
 }
 
-static bool pci_event(int fd)
+static bool bus_event(int fd)
 {
-	static const char wanted[] = "SUBSYSTEM=pci";
+	static const char pci[] = "SUBSYSTEM=pci", usb[] = "SUBSYSTEM=usb";
 	char buf[8192];
 	ssize_t n = recv(fd, buf, sizeof(buf), 0);
 
-	return n > 0 && memmem(buf, (size_t)n, wanted, sizeof(wanted));
+	return n > 0 && (memmem(buf, (size_t)n, pci, sizeof(pci)) ||
+			 memmem(buf, (size_t)n, usb, sizeof(usb)));
 }
 
 static void drain(int uevents, int events)
@@ -84,7 +85,7 @@ static void one_change(int uevents, int events, char **command, double *ret_poll
 	while (!(heard && woken) && bench_ms() - begun < LIMIT_MS) {
 		if (poll(p, 2, LIMIT_MS) <= 0)
 			break;
-		if (!heard && p[0].revents && pci_event(uevents)) {
+		if (!heard && p[0].revents && bus_event(uevents)) {
 			heard = bench_ms();
 			p[0].fd = -1;
 		}

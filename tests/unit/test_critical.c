@@ -233,6 +233,7 @@ DEFINE_TEST(critical_loop_over_a_disk)
 	put_disk(VIRTUAL, "loop0", 100);
 	host_file("/dev/sda\n", "sys/class/block/loop0/loop/backing_file");
 	EXPECT_CRITICAL(MOUNT("8:100", "/"), SLOT "disk sda is mounted on / through loop0\n");
+	EXPECT_CRITICAL("", SLOT "disk sda is held by loop0\n");
 }
 
 DEFINE_TEST(critical_nvme_multipath_on_two_ports)

@@ -168,8 +168,6 @@ DEFINE_TEST(hold_own_pids_given_again)
 	struct hold_own own;
 	struct sysfs s;
 
-	host_file("", "dev/null");
-	host_file("", "bus/null");
 	host_file("21 22 23 \n", "proc/%d/task/%d/children", (int)getppid(), (int)getppid());
 	host_open(&s);
 	hold_own_open(&own, &s, &asker);
@@ -197,8 +195,6 @@ DEFINE_TEST(hold_threads_of_the_kernel)
 {
 	struct sysfs s;
 
-	host_file("", "dev/null");
-	host_file("", "bus/null");
 	host_file("2 (kthreadd) S 0 0 0 0 -1 2129984 0 0\n", "proc/2/stat");
 	host_file("7 (a) S 0 0 0 0 -1 2129984 0) S 1 7 7 0 -1 4194560 0 0\n", "proc/7/stat");
 	host_file("8 (a) S 1\n", "proc/8/stat");

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* USB devices: where they sit, lines of their interfaces, names. */
+/* USB devices: where they sit, lines of their interfaces, names, what they do not say. */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/bus.h"
+#include "backend/internal.h"
 #include "backend/usb/usb.h"
+#include "fakehost.h"
 #include "pcidevfs/device.h"
+#include "pcidevfs/facts.h"
 #include "pcidevfs/util.h"
 #include "test.h"
 
@@ -16,7 +22,8 @@ DEFINE_TEST(usb_place_has_no_number_of_the_moment)
 	} rows[] = {
 		{ "../../../devices/pci0000:00/0000:00:14.0/usb1/1-1", "480", "0000:00/14.0/hs/1" },
 		{ "../../../devices/pci0000:00/0000:00:14.0/usb3/3-1", "480", "0000:00/14.0/hs/1" },
-		{ "../../../devices/pci0000:00/0000:00:14.0/usb2/2-1", "5000", "0000:00/14.0/ss/1" },
+		{ "../../../devices/pci0000:00/0000:00:14.0/usb2/2-1", "5000",
+		  "0000:00/14.0/ss/1" },
 		{ "../../../devices/pci0000:00/0000:00:14.0/usb1/1-1/1-1.4/1-1.4.2", "480",
 		  "0000:00/14.0/hs/1-4-2" },
 		{ "../../../devices/pci0000:00/0000:00:14.0/usb1", "480", "0000:00/14.0/hs/root" },
@@ -80,6 +87,47 @@ DEFINE_TEST(usb_names_come_from_usb_ids)
 	usb_names("usb.ids", &f, &n);
 	CHECK_STR(n.description, "Unknown (0x42): Vendor ffff Device 1667");
 	unlink("usb.ids");
+}
+
+/* A device that says less than it should: bad firmware, or a moment of its removal. */
+DEFINE_TEST(usb_with_missing_descriptors)
+{
+	struct backend *b = calloc(1, sizeof(*b));
+	struct vgpu_types *types;
+	struct facts f;
+	struct key key;
+
+	CHECK(b && key_make(BUS_USB, "1-1", &key));
+	host_open(&b->sys);
+	CHECK_EQ(usb_bus.observe(b, &key, &f, &types), -ENODEV);
+	host_file("", "sys/bus/usb/devices/1-1/urbnum");
+	CHECK_EQ(usb_bus.observe(b, &key, &f, &types), 0);
+	CHECK_STR(f.garbled, "there is no idVendor");
+	host_file("0627\n", "sys/bus/usb/devices/1-1/idVendor");
+	CHECK_EQ(usb_bus.observe(b, &key, &f, &types), 0);
+	CHECK_STR(f.garbled, "there is no idProduct");
+	host_file("0001\n", "sys/bus/usb/devices/1-1/idProduct");
+	CHECK_EQ(usb_bus.observe(b, &key, &f, &types), 0);
+	CHECK_STR(f.garbled, "");
+	CHECK_EQ(f.serial, 0);
+	CHECK_STR(f.usb_serial, "");
+	CHECK_STR(f.nodes, "");
+	CHECK_STR(f.interfaces, "");
+	CHECK_STR(f.path, "");
+	CHECK_EQ(f.use, USE_GUEST);
+	/* Interfaces of which nothing can be read, and names that are none. */
+	host_file("", "sys/bus/usb/devices/1-1/1-1:1.0/uevent");
+	host_file("", "sys/bus/usb/devices/1-1/1-1:x/uevent");
+	host_file("", "sys/bus/usb/devices/1-1/1-1:1.99999999999/uevent");
+	host_file("zz\n", "sys/bus/usb/devices/1-1/1-1:1.2/bInterfaceClass");
+	host_link("../../drivers/usbfs", "sys/bus/usb/devices/1-1/1-1:1.2/driver");
+	host_link("../../drivers/cdc_acm", "sys/bus/usb/devices/1-1/1-1:1.10/driver");
+	CHECK_EQ(usb_bus.observe(b, &key, &f, &types), 0);
+	CHECK_STR(f.interfaces, "1.0 000000 -\n1.2 000000 -\n1.10 000000 cdc_acm");
+	CHECK_STR(f.driver, "cdc_acm");
+	CHECK_EQ(f.use, USE_HOST);
+	sysfs_close(&b->sys);
+	free(b);
 }
 
 DEFINE_TEST(usb_node_is_the_pods_then_the_claimants)

@@ -2,6 +2,8 @@
 #include "backend/views.h"
 
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "pcidevfs/key.h"
@@ -93,4 +95,50 @@ DEFINE_TEST(views_note_a_device_once)
 	CHECK_EQ(hangs.n, 2);
 	view_end(&views, &hangs);
 	view_free(&hangs);
+}
+
+/* Of two looks at a device's types the one begun last counts, whichever is published last; a look's
+ * own answer may be published again. */
+DEFINE_TEST(views_list_types_of_the_latest)
+{
+	struct view first, second, third;
+
+	view_begin(&views, &first);
+	view_begin(&views, &second);
+	CHECK(view_lists(&views, &second, &a));
+	CHECK(!view_lists(&views, &first, &a));
+	CHECK(view_lists(&views, &second, &a));
+	CHECK(view_lists(&views, &first, &b)); /* another device */
+	view_begin(&views, &third);
+	CHECK(view_lists(&views, &third, &a) && view_lists(&views, &third, &b));
+	CHECK(!view_lists(&views, &second, &a) && !view_lists(&views, &first, &b));
+	view_end(&views, &first);
+	view_end(&views, &second);
+	view_end(&views, &third);
+	free(views.listed);
+	views.listed = NULL;
+	views.n_listed = views.cap_listed = 0;
+}
+
+/* Each of many devices has its own number. */
+DEFINE_TEST(views_list_types_of_many)
+{
+	struct view old, new;
+	struct key key;
+	char name[KEY_NAME];
+
+	view_begin(&views, &old);
+	view_begin(&views, &new);
+	for (int i = 0; i < 500; i++) {
+		snprintf(name, sizeof(name), "0000:%02x:%02x.%d", i / 100, i / 8 % 32, i % 8);
+		CHECK(key_make(BUS_PCI, name, &key));
+		CHECK(view_lists(&views, i % 2 ? &old : &new, &key));
+		CHECK_EQ(view_lists(&views, &old, &key), i % 2);
+	}
+	CHECK(view_lists(&views, &new, &a));
+	view_end(&views, &old);
+	view_end(&views, &new);
+	free(views.listed);
+	views.listed = NULL;
+	views.n_listed = views.cap_listed = 0;
 }
