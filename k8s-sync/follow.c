@@ -16,8 +16,8 @@ enum {
 	SHORT_MS = 2000, /* a watch that ends sooner has met trouble */
 };
 
-/* One kind: listed, then watched from there. A watch that begins with what is there does both, where
- * the server has that; else the list comes in pages. */
+/* One kind: listed, then watched from there. A watch that begins with what is there does both,
+ * where the server has that; else the list comes in pages. */
 struct follow {
 	struct sync *s;
 	enum kind_id kind;
@@ -270,8 +270,8 @@ static void on_event(void *call, json_object *doc)
 	STR_COPY(f->version, js_text(o, "metadata.resourceVersion"));
 }
 
-/* Does the server not know a watch that begins with a list? Before 1.32, and in 1.33, it answers 422,
- * with an old etcd by an error inside. */
+/* Does the server not know a watch that begins with a list? Before 1.32, and in 1.33, it answers
+ * 422, with an old etcd by an error inside. */
 static bool is_refused(struct follow *f, const struct reply *r)
 {
 	bool refused = r->status == 422 || f->err.code;
