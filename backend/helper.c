@@ -111,7 +111,7 @@ static int do_liveness(const struct task *t, char *const *argv, struct out *answ
 
 static int do_program(const struct task *t, char *const *argv, struct out *answer)
 {
-	return program_exec(t->driver, argv + 1, t->deadline_ms, answer);
+	return program_exec(t->s, t->driver, argv + 1, t->deadline_ms, answer);
 }
 
 /* The table of requests. Paths are relative to the sysfs root. A positive result is sent as 0, and

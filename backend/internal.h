@@ -160,9 +160,9 @@ bool guard_await(struct backend *b, enum guard guard, const struct key *devs, si
 		 uint64_t since);
 /* Makes guards_main() ask soon, but not too often. key NULL: about all. */
 void guard_want(struct backend *b, enum guard guard, const struct key *key);
-/* Likewise GUARD_CRITICAL about a PCI function, and about its USB devices, whose disks hang on both. All
- * are asked about if the function cannot be told (""), or is behind its own root bus (a domain of more
- * than 16 bits) and also concerns the one that carries that bus. */
+/* Likewise GUARD_CRITICAL about a PCI function, and about its USB devices, whose disks hang on
+ * both. All are asked about if the function cannot be told (""), or is behind its own root bus (a
+ * domain of more than 16 bits) and also concerns the one that carries that bus. */
 void guard_want_critical(struct backend *b, const char *function);
 /* beyond it everything is looked at */
 #define GROUP_MAX 256

@@ -134,7 +134,7 @@ static void on_host_use(struct listener *l, const struct uevent *ev)
 	guard_want_critical(l->b, uevent_function(ev, &key) ? key.name : "");
 }
 
-/* Which keyboard is the only one depends on all. */
+/* Which keyboard is the only one depends on all. Its event node comes after the console has it. */
 static void on_input(struct listener *l, const struct uevent *ev)
 {
 	(void)ev;

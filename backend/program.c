@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "backend/gpu/daemons.h"
 #include "pcidevfs/confine.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/io.h"
@@ -108,7 +109,7 @@ enum { PROGRAM_FD = STDERR_FILENO + 1 };
 /* The helper's filter and no_new_privs hold here too. */
 static void give_up_entering(void)
 {
-	uint64_t keep = ~UINT64_C(0) & ~CAP(SYS_CHROOT);
+	uint64_t keep = ~UINT64_C(0) & ~(CAP(SYS_CHROOT) | CAP(SYS_PTRACE));
 
 	if (confine_caps(keep, keep, NULL))
 		_exit(126);
@@ -307,9 +308,42 @@ static int open_below(const char *driver, const struct program *p, struct opened
 	return open_program(o->root, driver, p->path, &o->program, err);
 }
 
+struct search {
+	const struct program *program;
+	struct opened *o;
+	int rc;
+	struct err *err;
+};
+
+static bool try_daemon(void *ctx, int dir, const char *pid, const char *name)
+{
+	struct search *s = ctx;
+	char driver[32];
+
+	(void)name;
+	snprintf(driver, sizeof(driver), "/proc/%.10s/root", pid);
+	closep(&s->o->root);
+	s->o->root = openat(dir, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (s->o->root >= 0)
+		s->rc = open_program(s->o->root, driver, s->program->path, &s->o->program, s->err);
+	return s->rc == -EOPNOTSUPP;
+}
+
+/* In the root of NVIDIA's daemon, wherever its container is. A process that can load modules gains
+ * nothing by being believed. */
+static int open_below_daemon(const struct sysfs *sys, const struct program *p, struct opened *o,
+			     struct err *err)
+{
+	struct search s = { p, o, -EOPNOTSUPP, err };
+
+	daemons_each(sys, CAP(SYS_ADMIN) | CAP(SYS_MODULE), try_daemon, &s);
+	return s.rc;
+}
+
 /* Looked for each time: a driver that comes in a container may come late. The first root that has
  * the program counts, even if the program cannot be trusted there. */
-static int find_file(const char *driver, const struct program *p, struct opened *o, struct err *err)
+static int find_file(const struct sysfs *s, const char *driver, const struct program *p,
+		     struct opened *o, struct err *err)
 {
 	/* The host's own; where NVIDIA's GPU operator has that of its driver container. */
 	static const char *const usual[] = { "/", "/run/nvidia/driver" };
@@ -319,16 +353,17 @@ static int find_file(const char *driver, const struct program *p, struct opened 
 		return open_below(driver, p, o, err);
 	for (size_t i = 0; i < ARRAY_SIZE(usual) && rc == -EOPNOTSUPP; i++)
 		rc = open_below(usual[i], p, o, err);
+	rc = rc == -EOPNOTSUPP ? open_below_daemon(s, p, o, err) : rc;
 	return rc != -EOPNOTSUPP
 		       ? rc
 		       : fail(err, EOPNOTSUPP,
-			      "neither %s nor %s has %s: install the driver, or name its root with "
-			      "--driver-root",
+			      "neither %s nor %s, nor the root of a running nvidia-vgpud, has %s: "
+			      "install the driver, or name its root with --driver-root",
 			      usual[0], usual[1], p->path);
 }
 
-static int find_and_run(const char *driver, char *const *words, unsigned int ms, struct opened *o,
-			struct err *err)
+static int find_and_run(const struct sysfs *s, const char *driver, char *const *words,
+			unsigned int ms, struct opened *o, struct err *err)
 {
 	const struct program *p = find_program(words);
 	int rc;
@@ -338,15 +373,16 @@ static int find_and_run(const char *driver, char *const *words, unsigned int ms,
 			    words[0], words[1], words[2]);
 	if (confine_lacks(CAP(SYS_ADMIN) | CAP(SYS_CHROOT)))
 		return fail(err, EPERM, "%s cannot be started", p->name);
-	rc = find_file(driver, p, o, err);
+	rc = find_file(s, driver, p, o, err);
 	return rc ? rc : run(p, o, words, ms, err);
 }
 
-int program_exec(const char *driver, char *const *words, unsigned int ms, struct out *said)
+int program_exec(const struct sysfs *s, const char *driver, char *const *words, unsigned int ms,
+		 struct out *said)
 {
 	struct opened o = { -1, -1 };
 	struct err err = { 0 };
-	int rc = find_and_run(driver, words, ms, &o, &err);
+	int rc = find_and_run(s, driver, words, ms, &o, &err);
 
 	closep(&o.root);
 	closep(&o.program);

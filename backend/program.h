@@ -15,6 +15,7 @@ struct helper_id;
 struct io;
 struct io_late;
 struct out;
+struct sysfs;
 
 /* Time limit in ms, scaled by --deadline. The helper then kills the program. */
 #define PROGRAM_MS 120000
@@ -30,8 +31,9 @@ struct out;
 int program_run(struct io *io, const char *name, const char *option, const char *address,
 		unsigned int ms, struct io_late **ret_late, struct helper_id *who, struct err *err);
 
-/* In the helper: likewise, for untrusted words { name, option, address }. The sentence goes to
- * said. */
-int program_exec(const char *driver, char *const *words, unsigned int ms, struct out *said);
+/* In the helper: likewise, for untrusted words { name, option, address }. driver "": the driver's root
+ * is looked for. The sentence goes to said. */
+int program_exec(const struct sysfs *s, const char *driver, char *const *words, unsigned int ms,
+		 struct out *said);
 
 #endif

@@ -30,9 +30,11 @@ static const struct kind {
 	/* Routes are those of the network namespace of process 1, which may not be the daemon's. */
 	[HELPER_CRITICAL] = { CAP(SYS_PTRACE) | CAP(DAC_READ_SEARCH) | CAP(SYS_ADMIN), DENY_NS },
 	[HELPER_MODULE] = { CAP(SYS_MODULE), DENY_MODULE },
-	/* It enters the driver's root and a pid namespace, which limits its signals. The program
-	 * may load modules and make nodes, and drivers require SYS_ADMIN. */
-	[HELPER_PROGRAM] = { CAP(SYS_CHROOT) | CAP(SYS_MODULE) | CAP(MKNOD) | CAP(SYS_ADMIN),
+	/* It enters the driver's root, which may be that of another process, and a pid namespace,
+	 * which limits its signals. The program may load modules and make nodes, and drivers
+	 * require SYS_ADMIN. */
+	[HELPER_PROGRAM] = { CAP(SYS_CHROOT) | CAP(SYS_PTRACE) | CAP(SYS_MODULE) | CAP(MKNOD) |
+				     CAP(SYS_ADMIN),
 			     DENY_EXEC | DENY_FORK | DENY_SIGNAL | DENY_MODULE | DENY_CHROOT },
 };
 

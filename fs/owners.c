@@ -127,7 +127,12 @@ static int keep(struct owner_job *job)
 	char value[64];
 	const struct owner_default born = { is_born_so, job };
 	int r = refuse_mode(job, &err);
+	struct stat was;
 
+	node_stat(job->tree, &job->n, job->n.row, &was);
+	/* vim sets the mode that the file has after each :w */
+	err.idle = !r && is.uid == was.st_uid && is.gid == was.st_gid &&
+		   is.mode == (was.st_mode & 07777);
 	r = r ? r : intents_set_owner(job->tree->conf.intents, dev, file, &is, &born, &err);
 	snprintf(value, sizeof(value), "%u:%u:%04o", (unsigned int)is.uid, (unsigned int)is.gid,
 		 (unsigned int)is.mode);

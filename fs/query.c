@@ -103,5 +103,7 @@ int plan_store(const struct subject *s, const char *text, struct request *ret, s
 		r = fail(err, ENODEV, "plan: %s is gone", s->dev->key.name);
 	model_publish(m);
 	model_unlock(m);
+	if (!r)
+		err->idle = true; /* a question changes nothing: neither last_error nor the journal */
 	return r;
 }

@@ -40,12 +40,12 @@ static void mark_children(struct model *m, const struct key *parent)
 		mark(m, i);
 }
 
-/* A function cannot be claimed while one of its USB devices is. */
+/* A controller cannot be claimed while a device behind it is. */
 static void mark_controller(struct model *m, const struct device *dev)
 {
 	const struct key *key = &dev->facts.parent;
 
-	if (dev->key.bus != BUS_USB || !key->bus)
+	if (!(dev->facts.caps & CAP_HOSTED))
 		return;
 	for (uint32_t i = index_first(&m->by[BY_KEY], key_hash(key)); i != INDEX_NONE;
 	     i = index_next(&m->by[BY_KEY], i))

@@ -2,6 +2,7 @@
 #include "daemons.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "backend/internal.h"
+#include "pcidevfs/confine.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/io.h"
 #include "pcidevfs/model.h"
@@ -22,19 +24,16 @@
 /* As the kernel cuts a process's name, at 15 characters. */
 static const char *const names[] = { "nvidia-vgpud", "nvidia-vgpu-mgr" };
 
-enum { ALL = (1 << ARRAY_SIZE(names)) - 1 };
-
 /* ---- in a helper */
 
 /* "Uid:\t0\t0\t0\t0": real, effective, saved and that of its file accesses. */
-static bool is_roots(const char *status)
+static bool is_roots(const char *status, uint64_t caps)
 {
-	const char *uid = strstr(status, "\nUid:"), *caps = strstr(status, "\nCapEff:");
+	const char *uid = strstr(status, "\nUid:"), *has = strstr(status, "\nCapEff:");
 	unsigned int u[4];
 
-	return uid && caps && sscanf(uid + 5, "%u %u %u %u", u, u + 1, u + 2, u + 3) == 4 &&
-	       !(u[0] | u[1] | u[2] | u[3]) &&
-	       strtoull(caps + 8, NULL, 16) & UINT64_C(1) << CAP_SYS_ADMIN;
+	return uid && has && sscanf(uid + 5, "%u %u %u %u", u, u + 1, u + 2, u + 3) == 4 &&
+	       !(u[0] | u[1] | u[2] | u[3]) && !(caps & ~strtoull(has + 8, NULL, 16));
 }
 
 /* One line, that maps all ids to themselves. */
@@ -46,45 +45,75 @@ static bool is_initial(const char *map)
 	       !strchr(map, '\n');
 }
 
-static bool counts(const struct sysfs *s, const char *pid)
+static bool counts(const struct sysfs *at, uint64_t caps)
 {
-	char text[SYSFS_VALUE], exe[32];
+	char text[SYSFS_VALUE];
 	struct stat st;
 
-	if (sysfs_read(s, ROOT_PROC, text, sizeof(text), "%s/status", pid) < 0 || !is_roots(text))
+	if (sysfs_read(at, ROOT_PROC, text, sizeof(text), "status") < 0 || !is_roots(text, caps))
 		return false;
-	if (sysfs_read(s, ROOT_PROC, text, sizeof(text), "%s/uid_map", pid) < 0 ||
-	    !is_initial(text))
+	if (sysfs_read(at, ROOT_PROC, text, sizeof(text), "uid_map") < 0 || !is_initial(text))
 		return false;
-	snprintf(exe, sizeof(exe), "%.20s/exe", pid);
-	return !fstatat(s->fd[ROOT_PROC], exe, &st, 0) && S_ISREG(st.st_mode) && !st.st_uid &&
+	return !fstatat(at->fd[ROOT_PROC], "exe", &st, 0) && S_ISREG(st.st_mode) && !st.st_uid &&
 	       !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-int daemons_scan(const struct sysfs *s, struct out *ret)
+/* All that is read is of one process, by its directory: its number may become another one's. */
+static bool look_at_process(const struct sysfs *s, const char *pid, uint64_t caps,
+			    daemon_found *found, void *ctx)
+{
+	struct sysfs at = *s;
+	_close_ int dir = -1;
+	char comm[64];
+
+	if (sysfs_read(s, ROOT_PROC, comm, sizeof(comm), "%s/comm", pid) < 0)
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(comm, names[i]))
+			continue;
+		dir = openat(s->fd[ROOT_PROC], pid, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		at.fd[ROOT_PROC] = dir;
+		return dir < 0 || !counts(&at, caps) || found(ctx, dir, pid, names[i]);
+	}
+	return true;
+}
+
+int daemons_each(const struct sysfs *s, uint64_t caps, daemon_found *found, void *ctx)
 {
 	_closedir_ DIR *dir = sysfs_dir(s, ROOT_PROC, ".");
 	const struct dirent *e;
-	unsigned int found = 0, n = 0;
-	char comm[64];
+	unsigned int n = 0;
 	uint64_t pid;
 
 	if (!dir)
 		return -errno;
-	while (found != ALL && n < PROCESSES_MAX && (e = readdir(dir))) {
+	while (n < PROCESSES_MAX && (e = readdir(dir))) {
 		if (parse_u64(e->d_name, INT32_MAX, &pid) || !pid)
 			continue;
 		n++;
-		if (sysfs_read(s, ROOT_PROC, comm, sizeof(comm), "%s/comm", e->d_name) < 0)
-			continue;
-		for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-			if (found & 1u << i || strcmp(comm, names[i]) || !counts(s, e->d_name))
-				continue;
-			found |= 1u << i;
-			out_printf(ret, "%s\n", names[i]);
-		}
+		if (!look_at_process(s, e->d_name, caps, found, ctx))
+			break;
 	}
 	return 0;
+}
+
+static bool note_name(void *ctx, int dir, const char *pid, const char *name)
+{
+	struct out *said = ctx;
+	unsigned int n = 0;
+
+	(void)dir;
+	(void)pid;
+	if (!strstr(out_text(said), name))
+		out_printf(said, "%s\n", name);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		n += strstr(out_text(said), names[i]) != NULL;
+	return n < ARRAY_SIZE(names);
+}
+
+int daemons_scan(const struct sysfs *s, struct out *ret)
+{
+	return daemons_each(s, CAP(SYS_ADMIN), note_name, ret);
 }
 
 /* ---- in the daemon */

@@ -4,13 +4,20 @@
 #ifndef BACKEND_GPU_DAEMONS_H
 #define BACKEND_GPU_DAEMONS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct backend;
 struct out;
 struct sysfs;
 
-/* In a helper: appends a line with the name of each that runs. What counts is a process of root, in
- * the initial user namespace and with CAP_SYS_ADMIN, whose program belongs to root and can be
- * written by nobody else; the name alone anybody can have. -errno. */
+/* In a helper: calls found for each of them that runs, until that returns false. What counts is a
+ * process of root, in the initial user namespace and with these capabilities, whose program belongs
+ * to root and can be written by nobody else; the name alone anybody can have. dir: that of the
+ * process in proc. -errno. */
+typedef bool daemon_found(void *ctx, int dir, const char *pid, const char *name);
+int daemons_each(const struct sysfs *s, uint64_t caps, daemon_found *found, void *ctx);
+/* Likewise, appends a line with the name of each. */
 int daemons_scan(const struct sysfs *s, struct out *ret);
 
 /* After looks: of each GPU that has VFs but neither a vGPU nor a type to make one of, finds out why.

@@ -206,11 +206,7 @@ static int critical_consoles(struct scan *scan)
 /* ---- the whole */
 
 static int (*const passes[])(struct scan *) = {
-	critical_disks,
-	critical_nics,
-	critical_consoles,
-	critical_keyboards,
-	critical_functions,
+	critical_disks, critical_nics, critical_consoles, critical_keyboards, critical_functions,
 };
 
 static int by_weight(const void *left, const void *right)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The only keyboard of a text console: who stands before the machine has nothing else to type on. */
+/* The only keyboard of a text console: who stands before the machine can type on no other. */
 #include "critical.h"
 
 #include <ctype.h>

@@ -242,7 +242,8 @@ bool keyboard_next(char **text, char **ret_path)
 			path = line + 10;
 		} else if (!strncmp(line, "H: Handlers=", 12)) {
 			handled = strstr(line + 11, "kbd ") != NULL;
-		} else if (!strncmp(line, "B: KEY=", 7) && path && handled && is_keyboard(line + 7)) {
+		} else if (!strncmp(line, "B: KEY=", 7) && path && handled &&
+			   is_keyboard(line + 7)) {
 			*ret_path = path;
 			return true;
 		}

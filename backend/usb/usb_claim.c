@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The claim of USB devices: their interfaces are taken from the host's drivers, so that whoever opens
- * the node can have them. Never by `authorized`, which would keep a VMM out too. */
+/* The claim of USB devices: their interfaces are taken from the host's drivers, so that whoever
+ * opens the node can have them. Never by `authorized`, which would keep a VMM out too. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,10 +38,11 @@ static int refuse_controller(struct model *m, const struct device *dev, struct e
 
 	if (c)
 		device_claim(c, claim);
-	return claim[0] ? fail(err, EBUSY,
-			       "%s hangs on %s, which is claimed by %s; write none to its claim first",
-			       dev->key.name, c->key.name, claim)
-			: 0;
+	return claim[0]
+		       ? fail(err, EBUSY,
+			      "%s hangs on %s, which is claimed by %s; write none to its claim first",
+			      dev->key.name, c->key.name, claim)
+		       : 0;
 }
 
 static int refuse_claim(struct model *m, const struct device *dev, const struct request *request,
@@ -78,7 +79,8 @@ static int plan_unbind(const struct device *dev, const struct request *request, 
 	while (!rc && usb_interface_next(&text, &u)) {
 		snprintf(value, sizeof(value), "%s %s", u.number, u.driver);
 		if (u.driver[0])
-			rc = plan_step_forced(plan, &usb_unbind, &dev->key, value, request->force, err);
+			rc = plan_step_forced(plan, &usb_unbind, &dev->key, value, request->force,
+					      err);
 	}
 	if (!rc && *text) /* more than the record has room for */
 		rc = plan_step_forced(plan, &usb_rest, &dev->key, "", request->force, err);
@@ -90,9 +92,9 @@ static void former_name(const struct usb_interface *u, char name[static FORMER_N
 	snprintf(name, FORMER_NAME, "i%.*s", 6, strchr(u->number, '.') + 1);
 }
 
-/* Each to the driver that it had. A driver of several interfaces may take only the first of them, which
- * need not be the lowest (cdc-acm), and another driver might take the others; so the kernel chooses for
- * what is left only at the end. */
+/* Each to the driver that it had. A driver of several interfaces may take only the first of them,
+ * which need not be the lowest (cdc-acm), and another driver might take the others; so the kernel
+ * chooses for what is left only at the end. */
 static int plan_bind(const struct device *dev, struct plan *plan, struct err *err)
 {
 	const char *text = dev->facts.interfaces;
@@ -133,7 +135,8 @@ static int plan_release(const struct device *dev, const struct request *request,
 	return rc ? rc : plan_bind(dev, plan, err);
 }
 
-static int expand(struct model *m, const struct request *request, struct plan *plan, struct err *err)
+static int expand(struct model *m, const struct request *request, struct plan *plan,
+		  struct err *err)
 {
 	const struct device *dev;
 	int rc = find(m, request, &dev, err);

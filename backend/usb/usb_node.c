@@ -72,20 +72,14 @@ static bool look_up(struct backend *b, const struct key *key, struct known *ret)
 	return there;
 }
 
-/*
- * The descriptor stays with this very file, whatever comes to its place. A file that is not the
- * device's own, for example a link that somebody has put there, stays as it is. -ENOENT (no
- * sentence): there is none.
- */
-static int open_node(struct backend *b, const struct key *dev, const char *path, int *ret_fd,
-		     struct stat *st, struct err *err)
+/* A file that is not the device's own, for example a link that somebody has put there, stays as it
+ * is. */
+static int check_node(struct backend *b, const struct key *dev, const char *path, int fd,
+		      struct stat *st, struct err *err)
 {
 	char number[32], is[32];
-	_close_ int fd = openat(b->sys.fd[ROOT_DEV], path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
-	if (fd < 0 && errno == ENOENT)
-		return -ENOENT;
-	if (fd < 0 || fstat(fd, st))
+	if (fstat(fd, st))
 		return fail(err, errno, "/dev/%s cannot be looked at: %s", path, strerror(errno));
 	if (sysfs_read(&b->sys, ROOT_SYS, number, sizeof(number), USB_DEVICES "/%s/dev",
 		       dev->name) < 0)
@@ -96,9 +90,23 @@ static int open_node(struct backend *b, const struct key *dev, const char *path,
 			    "/dev/%s is not the node of %s, which has the number %s; remove it and "
 			    "plug the device in again",
 			    path, dev->name, number);
-	*ret_fd = fd;
-	fd = -1;
 	return 0;
+}
+
+/* Returns a descriptor, which stays with this very file whatever comes to its place; or -errno;
+ * -ENOENT (no sentence): there is none. */
+static int open_node(struct backend *b, const struct key *dev, const char *path, struct stat *st,
+		     struct err *err)
+{
+	_close_ int fd = openat(b->sys.fd[ROOT_DEV], path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	int rc;
+
+	if (fd < 0 && errno == ENOENT)
+		return -ENOENT;
+	if (fd < 0)
+		return fail(err, errno, "/dev/%s cannot be opened: %s", path, strerror(errno));
+	rc = check_node(b, dev, path, fd, st, err);
+	return rc ? rc : steal_fd(&fd);
 }
 
 static bool parse_owner(const char *text, struct node_owner *ret)
@@ -142,24 +150,23 @@ static bool is_owner(const struct stat *st, struct node_owner owner)
 static int give(struct backend *b, const struct key *dev, const char *to, struct step *step,
 		struct err *err)
 {
-	_close_ int fd = -1;
+	struct known known = { 0 };
 	struct node_owner owner;
-	struct known known;
 	struct stat st;
-	int rc = look_up(b, dev, &known) ? open_node(b, dev, path_of(&known), &fd, &st, err)
-					 : -ENOENT;
+	_close_ int fd = look_up(b, dev, &known) ? open_node(b, dev, path_of(&known), &st, err)
+						 : -ENOENT;
 
-	if (step && !rc)
+	if (step && fd >= 0)
 		snprintf(step->former, sizeof(step->former), "%u:%u", st.st_uid, st.st_gid);
 	if (step)
 		step->recorded = true;
 	/* A node that is gone, or is another's, has nothing of ours to be given back. */
-	if (rc && !strcmp(to, USB_NODE_BACK))
+	if (fd < 0 && !strcmp(to, USB_NODE_BACK))
 		return 0;
-	if (rc == -ENOENT)
+	if (fd == -ENOENT)
 		return strcmp(to, TO_POD) ? 0 : fail(err, ENODEV, "%s has no node in /dev", dev->name);
-	if (rc)
-		return rc;
+	if (fd < 0)
+		return fd;
 	owner = owner_for(b, to, &known.intent);
 	return is_owner(&st, owner) ? 0 : change_owner(fd, path_of(&known), owner, err);
 }

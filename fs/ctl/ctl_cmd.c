@@ -214,12 +214,12 @@ static bool run_commit(struct ctl_job *job)
 	return false;
 }
 
-/* Whoever corrects a line by writing it once more would be refused for the former one again. */
+/* A person who corrects a wrong line writes it once more; the former one would still be refused. */
 static void say_kept(struct err *err)
 {
 	const struct err was = *err;
 
-	fail(err, was.code, "%s; all lines stay until abort", was.text);
+	fail(err, was.code, "%s (all lines stay until abort)", was.text);
 }
 
 static bool run_check(struct ctl_job *job)
@@ -227,11 +227,11 @@ static bool run_check(struct ctl_job *job)
 	struct out steps = { 0 };
 	const char *line, *nl;
 
-	if (!gather(job, &job->err) && job->n_requests &&
+	if (gather(job, &job->err) && !job_state(job).broken)
+		say_kept(&job->err);
+	if (!job->err.code && job->n_requests &&
 	    txn_check(job->tree->conf.engine, job->requests, job->n_requests, &steps, &job->err))
 		label_verdict(job, &job->err);
-	if (job->err.code && !job_state(job).broken)
-		say_kept(&job->err);
 	for (line = out_text(&steps); (nl = strchr(line, '\n')); line = nl + 1)
 		if (line[0] >= '0' && line[0] <= '9') /* not "nothing to do" */
 			out_printf(&job->answer, "step %.*s\n", (int)(nl - line), line);

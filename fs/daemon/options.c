@@ -28,8 +28,8 @@ static const struct option_row rows[] = {
 	{ "proc", "DIR", FIELD(proc), "its proc", PROC_ROOT },
 	{ "state", "DIR", FIELD(state), "what is kept over a reboot", "/var/lib/pcidevfs" },
 	{ "driver-root", "DIR", FIELD(driver_root),
-	  "the root directory of a vendor's driver (where it is found: /, or\n"
-	  "                       /run/nvidia/driver)",
+	  "the root directory of a vendor's driver (where it is found: /,\n"
+	  "                       /run/nvidia/driver, or that of nvidia-vgpud)",
 	  NULL },
 	{ "deadline", "FACTOR", FIELD(deadline), "scales every deadline of an operation", NULL },
 	{ "usb-owner", "UID:GID", FIELD(usb_owner),

@@ -2,10 +2,10 @@
 /*
  * Which devices, of any bus, the host itself needs and must not lose, and why.
  *
- * Reads sysfs, mounts, swaps, consoles and keyboards, and asks rtnetlink for routes and addresses. It reads
- * proc/net instead if proc is not the kernel's own or the network of its first process is closed to
- * us. It tries to open otherwise unused disks exclusively. All this may block on a sick disk: call
- * it in an io helper.
+ * Reads sysfs, mounts, swaps, consoles and keyboards, and asks rtnetlink for routes and addresses.
+ * It reads proc/net instead if proc is not the kernel's own or the network of its first process is
+ * closed to us. It tries to open otherwise unused disks exclusively. All this may block on a sick
+ * disk: call it in an io helper.
  */
 #ifndef PCIDEVFS_CRITICAL_H
 #define PCIDEVFS_CRITICAL_H

@@ -212,6 +212,7 @@ static const struct persist_key op_keys[] = {
 	PERSIST_OTHER("boot", boot_parse, boot_print),
 	PERSIST_KEY("autoprobe", KEY_FLAG, false, autoprobe),
 	PERSIST_OTHER("had_vfs", had_vfs_parse, had_vfs_print),
+	PERSIST_KEY("had_profile", KEY_TEXT, false, had_profile),
 	PERSIST_KEY("unborn", KEY_FLAG, false, unborn),
 };
 
@@ -373,7 +374,7 @@ bool interrupted_is_begun(const struct record *r)
 void interrupted_forget(struct record *r)
 {
 	r->pending = r->interrupted = r->autoprobe = r->unborn = false;
-	r->boot[0] = '\0';
+	r->boot[0] = r->had_profile[0] = '\0';
 	r->had_vfs = 0;
 }
 

@@ -55,6 +55,7 @@ struct record {
 	char boot[40];	 /* this boot; "": no operation runs */
 	bool autoprobe;	 /* a PF: sriov_drivers_autoprobe was 1 */
 	int32_t had_vfs; /* a PF: VFs before the operation */
+	char had_profile[32]; /* a VF: the id of the vGPU that it was before the operation */
 	bool unborn;	 /* it did not exist before the operation, which makes it */
 	struct owner *owners;
 	size_t n_owners;

@@ -19,6 +19,7 @@ void interrupted_begin(const struct intents *in, struct record *r, const struct 
 	r->autoprobe =
 		dev->facts.total_vfs >= 0 && (dev->facts.autoprobe || dev->intent.autoprobe_off);
 	r->had_vfs = dev->facts.num_vfs > 0 ? dev->facts.num_vfs : 0;
+	STR_COPY(r->had_profile, dev->facts.profile_id);
 }
 
 /* All that restore applies is already on the disk, which may be full; but not the PF's former

@@ -58,6 +58,7 @@ static void merge_op(struct record *r, const struct record *former)
 	r->pending = former->pending;
 	r->autoprobe = former->autoprobe;
 	r->had_vfs = former->had_vfs;
+	STR_COPY(r->had_profile, former->had_profile);
 	r->unborn = former->unborn;
 	r->interrupted = former->interrupted;
 }

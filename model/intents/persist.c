@@ -187,8 +187,8 @@ static bool has_profile(const struct record *r, const struct device *dev)
 }
 
 /* Another type, or none, was left by an operation on the way to the stored one. Where nothing is
- * stored the operation has made the vGPU, if that has the UUID that was stored before; one that
- * others have made is left alone. */
+ * stored the operation has made the vGPU, if that is not what it was before and has the UUID that was
+ * stored; one that others have made is left alone. */
 static enum half profile_half(const struct record *r, const struct device *dev)
 {
 	const char *uuid = r->intent.mdev;
@@ -197,6 +197,8 @@ static enum half profile_half(const struct record *r, const struct device *dev)
 		return HALF_NOT;
 	if (r->intent.profile[0] || r->unborn)
 		return HALF_MENDS;
+	if (!strcmp(dev->facts.profile_id, r->had_profile))
+		return HALF_NOT;
 	return uuid[0] && (!dev->facts.mdev[0] || !strcmp(dev->facts.mdev, uuid)) ? HALF_MENDS
 										     : HALF_NOT;
 }
@@ -246,7 +248,8 @@ static const struct persist persist_profile = {
 };
 
 /* The driver forgets them with the type: restored behind it, and behind the claim, which a driver
- * that takes no parameters must not hold up. */
+ * that takes no parameters, or a VM that runs, must not hold up. A VM that starts in the milliseconds
+ * between the two has none, and they are written when it lets go: intents says so. */
 static void params_value(const struct record *r, char ret[static REQUEST_VALUE])
 {
 	str_copy(ret, REQUEST_VALUE, r->intent.vgpu_params);

@@ -78,7 +78,9 @@ cut_at() { # cut_at N before|after
 	wait $actor
 	start_daemon --driver-root "$root"
 	c_end=$(deadline 5)
-	until is_one_of "${states[@]}" && sleep 0.05 && is_one_of "${states[@]}"; do
+	may_be=("${states[@]}")
+	[ "$1/$2" != 1/before ] || may_be=("${states[0]}") # nothing is written
+	until is_one_of "${may_be[@]}" && sleep 0.05 && is_one_of "${may_be[@]}"; do
 		[ "$(ms)" -lt $c_end ] || fail "$what, $2 write $1: $(tell_all)"
 		sleep 0.02
 	done
@@ -149,6 +151,21 @@ sweep "a vGPU becomes another" "$q4/bob" "$c4/bob"
 
 act() { put $V/$a/profile none; }
 sweep "a vGPU ends" "$q4/bob" none/none
+
+# One that others have made is theirs until it is ended.
+start_state() {
+	comes_back $b alice
+	params=none
+	set_to $V/$a/profile none
+	case $world in
+	vfio) put "$P/$a/nvidia/current_vgpu_type" 757 ;;
+	mdev) put "$P/$a/mdev_supported_types/nvidia-757/create" "$(cat /proc/sys/kernel/random/uuid)" ;;
+	esac || fail "by hand"
+	put $V/$a/plan "profile none" # it is looked at, for no event tells of a type
+	wait_for 5 sh -c "cat $V/$a/plan >/dev/null; grep -qx '$c4' $V/$a/profile"
+}
+act() { put $V/$a/profile "$q4"; }
+sweep "another's vGPU is replaced" "$c4/none" none/none "$q4/admin"
 
 start_state() {
 	set_to $V/$gpu/enabled 1

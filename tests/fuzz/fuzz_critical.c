@@ -78,9 +78,8 @@ static void keyboards(char *text)
 		use(path);
 }
 
-static void (*const parsers[])(char *text) = {
-	mounts, swaps, routes, routes6, addresses6, consoles, keyboards
-};
+static void (*const parsers[])(char *text) = { mounts,	   swaps,    routes,   routes6,
+					       addresses6, consoles, keyboards };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

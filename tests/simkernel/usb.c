@@ -111,7 +111,8 @@ static bool wants_data(const struct driver *drv, const struct dev *d)
 static bool is_first(const struct dev *d)
 {
 	return !usb_is_class(d, "0a") &&
-	       (!usb_is_class(d, "01") || !strncmp(usb_text(d, 'A', "bInterfaceSubClass"), "01", 2));
+	       (!usb_is_class(d, "01") ||
+		!strncmp(usb_text(d, 'A', "bInterfaceSubClass"), "01", 2));
 }
 
 static bool has_id(const struct driver *drv, struct dev *d)
@@ -153,7 +154,8 @@ static int remove_driver(struct sim *s, struct dev *d)
 	return 0;
 }
 
-/* The driver takes a second interface before it has the first; one that is not there yet comes with it. */
+/* The driver takes a second interface before it has the first; one that is not there yet comes
+ * with it. */
 static void take_along(struct sim *s, struct driver *drv, struct usb *other)
 {
 	if (!other->dev.dir) {

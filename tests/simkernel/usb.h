@@ -43,8 +43,8 @@ bool usb_is_record(const struct record *r);
 struct usb *usb_find(struct sim *s, const char *name);
 /* A property (E) or attribute (A) of its record, or "". */
 const char *usb_text(const struct dev *d, char type, const char *name);
-/* Of an interface: its class, two digits; whether the data of the device fits another driver too; the
- * next and the former one of its device, or NULL. */
+/* Of an interface: its class, two digits; whether the data of the device fits another driver too;
+ * the next and the former one of its device, or NULL. */
 bool usb_is_class(const struct dev *d, const char *class);
 bool usb_has_subset(const struct dev *d);
 struct usb *usb_next(struct dev *d);

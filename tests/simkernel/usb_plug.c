@@ -56,8 +56,9 @@ static void give_number(struct sim *s, struct usb *u)
 	struct node *chars = tree_walk(s->tree, s->tree->root, "dev/char");
 
 	if (!u->busnum)
-		u->busnum = bus ? (unsigned int)atoi(bus)
-				: (unsigned int)atoi(u->dev.name + strcspn(u->dev.name, "0123456789"));
+		u->busnum =
+			bus ? (unsigned int)atoi(bus)
+			    : (unsigned int)atoi(u->dev.name + strcspn(u->dev.name, "0123456789"));
 	u->busnum = u->busnum ? u->busnum : 1;
 	u->devnum = s->quiet && devnum ? (unsigned int)atoi(devnum) : next_number(s, u->busnum);
 	paths_of(u, number, node);
@@ -82,7 +83,8 @@ void usb_nodes(struct sim *s)
 
 static struct usb *usb_new(struct sim *s, const struct record *r)
 {
-	const char *driver = record_text(r, 'L', "driver"), *alias = record_text(r, 'A', "modalias");
+	const char *driver = record_text(r, 'L', "driver"),
+		   *alias = record_text(r, 'A', "modalias");
 	struct usb *u = calloc(1, sizeof(*u));
 
 	if (!u)
@@ -91,8 +93,8 @@ static struct usb *usb_new(struct sim *s, const struct record *r)
 	if (!usb_is_interface(u->dev.name))
 		return u;
 	if (alias)
-		snprintf(u->dev.modalias, sizeof(u->dev.modalias), "%.*s", (int)strcspn(alias, "\n"),
-			 alias);
+		snprintf(u->dev.modalias, sizeof(u->dev.modalias), "%.*s",
+			 (int)strcspn(alias, "\n"), alias);
 	if (driver && strchr(driver, '/'))
 		u->dev.rec_drv = driver_get(s, &s->usb, base_name(driver));
 	if (usb_has_subset(&u->dev))
@@ -283,7 +285,7 @@ static const struct reaction rows[] = {
 	{ .name = NULL },
 };
 
-/* ---- */
+/* ---- coming and going */
 
 static void come_interface(struct sim *s, struct usb *u)
 {

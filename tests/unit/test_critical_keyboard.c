@@ -60,8 +60,9 @@ DEFINE_TEST(critical_keyboard_the_only_one)
 
 DEFINE_TEST(critical_keyboard_of_no_text_console)
 {
-	put_machine("ttyS0 -W- (EC  p a)    4:64\ntty0 -WU (   p  ) 4:1\nttyAMA0 -W- (E p) 204:64\n",
-		    INPUT(ONE, "kbd", KEYS));
+	put_machine(
+		"ttyS0 -W- (EC  p a)    4:64\ntty0 -WU (   p  ) 4:1\nttyAMA0 -W- (E p) 204:64\n",
+		INPUT(ONE, "kbd", KEYS));
 	expect("", "");
 }
 
@@ -79,9 +80,11 @@ DEFINE_TEST(critical_keyboards_of_one_controller)
 /* Power buttons and remote controls, mice, what nobody hears, what a program has made. */
 DEFINE_TEST(critical_keyboards_that_are_none)
 {
-	put_machine(TEXT, INPUT("LNXSYSTM:00/LNXPWRBN:00", "kbd event0", "10000000000000 0")
-			  INPUT(ONE, "sysrq kbd event1", KEYS) INPUT(TWO, "mouse0 event2", "1f0000 0 0 0 0")
-			  INPUT(TWO, "event2", KEYS) INPUT("virtual/input", "kbd event4", KEYS));
+	put_machine(TEXT,
+		    INPUT("LNXSYSTM:00/LNXPWRBN:00", "kbd event0",
+			  "10000000000000 0") INPUT(ONE, "sysrq kbd event1", KEYS)
+			    INPUT(TWO, "mouse0 event2", "1f0000 0 0 0 0") INPUT(TWO, "event2", KEYS)
+				    INPUT("virtual/input", "kbd event4", KEYS));
 	expect("0000:03:00.0 ", "usb/1-1 ");
 }
 

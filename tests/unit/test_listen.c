@@ -171,6 +171,40 @@ DEFINE_TEST(listen_follows_the_names_of_interfaces_and_disks)
 	stop();
 }
 
+static void operate(struct device *dev)
+{
+	STR_COPY(dev->busy, "claim alice");
+}
+
+static void bound_to(const char *driver)
+{
+	CHECK(!chdir(test_dir()));
+	unlink("sys/bus/pci/devices/" NEW "/driver");
+	CHECK(!symlink(driver, "sys/bus/pci/devices/" NEW "/driver"));
+	UEVENT("bind@" NEW_PATH "\0ACTION=bind\0DEVPATH=" NEW_PATH
+	       "\0SUBSYSTEM=pci\0PCI_SLOT_NAME=" NEW);
+}
+
+/* An operation looks by itself at what it has changed; one that takes long is not waited for. */
+DEFINE_TEST(listen_leaves_a_device_to_its_operation_for_a_while)
+{
+	unsigned int free, busy;
+
+	start();
+	add_new();
+	UEVENT("add@" NEW_PATH "\0ACTION=add\0DEVPATH=" NEW_PATH
+	       "\0SUBSYSTEM=pci\0PCI_SLOT_NAME=" NEW);
+	UNTIL(device_of(NEW).key.bus == BUS_PCI);
+	bound_to("../../drivers/vfio-pci");
+	free = UNTIL(!strcmp(device_of(NEW).facts.driver, "vfio-pci"));
+	fake_edit(&world, NEW, operate);
+	bound_to("../../drivers/pci-stub");
+	busy = UNTIL(!strcmp(device_of(NEW).facts.driver, "pci-stub"));
+	printf("# %u ms, and %u ms while an operation runs\n", free, busy);
+	CHECK(busy >= 90);
+	stop();
+}
+
 /* It is back before anybody has looked, so that the device reads as before. */
 DEFINE_TEST(listen_tells_that_a_driver_was_away)
 {

@@ -99,6 +99,41 @@ DEFINE_TEST(a_device_is_made_and_claimed_in_one_transaction)
 	request_end();
 }
 
+/* As the operation leaves it, whose claim came with the type. */
+static void appear(void)
+{
+	struct key key = request_key(MDEV);
+	struct device *dev;
+
+	model_lock(t.m);
+	dev = model_edit(t.m, &key, true);
+	dev->facts = facts_none;
+	dev->facts.serial_known = true;
+	dev->facts.parent = request_key(REQUEST_NIC);
+	STR_COPY(dev->intent.profile, "LAB-4Q");
+	STR_COPY(dev->intent.claim, "alice");
+	model_publish(t.m);
+	model_unlock(t.m);
+}
+
+/* No pass meets the device between its appearance and the operation's end. */
+DEFINE_TEST(what_came_with_a_device_is_stored_with_it)
+{
+	const struct request w = created(MDEV, "LAB-4Q");
+
+	request_begin(false);
+	request_plug(&request_nic);
+	CHECK_EQ(intents_keep(t.in, &w, 1, true, NULL), 0);
+	appear();
+	CHECK_EQ(intents_keep(t.in, &w, 1, false, NULL), 0);
+	request_end();
+	request_boot(&request_nic);
+	request_calm();
+	request_expect_line("," MDEV, "profile=LAB-4Q claim=alice");
+	CHECK_STR(request_state_of(MDEV).intent.claim, "alice");
+	request_end();
+}
+
 static void driver_goes(struct device *dev)
 {
 	dev->facts.driver[0] = '\0';

@@ -22,7 +22,8 @@ DEFINE_TEST(usb_place_has_no_number_of_the_moment)
 	} rows[] = {
 		{ "../../../devices/pci0000:00/0000:00:14.0/usb1/1-1", "480", "0000:00/14.0/hs/1" },
 		{ "../../../devices/pci0000:00/0000:00:14.0/usb3/3-1", "480", "0000:00/14.0/hs/1" },
-		{ "../../../devices/pci0000:00/0000:00:14.0/usb2/2-1", "5000", "0000:00/14.0/ss/1" },
+		{ "../../../devices/pci0000:00/0000:00:14.0/usb2/2-1", "5000",
+		  "0000:00/14.0/ss/1" },
 		{ "../../../devices/pci0000:00/0000:00:14.0/usb1/1-1/1-1.4/1-1.4.2", "480",
 		  "0000:00/14.0/hs/1-4-2" },
 		{ "../../../devices/pci0000:00/0000:00:14.0/usb1", "480", "0000:00/14.0/hs/root" },
@@ -88,36 +89,7 @@ DEFINE_TEST(usb_names_come_from_usb_ids)
 	unlink("usb.ids");
 }
 
-DEFINE_TEST(usb_node_is_the_pods_then_the_claimants)
-{
-	static const struct {
-		const char *allocated, *given;
-		bool owned;
-		const char *to;
-	} rows[] = {
-		{ "", "", false, "former" },
-		{ "", "", true, "claim" },
-		{ "", "/dev/bus/usb/001/002", false, "former" },
-		{ "pending", "/dev/bus/usb/001/002", false, "pod" },
-		{ "a/b/c", "/dev/bus/usb/001/002", true, "pod" },
-		{ "a/b/c", "", true, "pod" }, /* given before anybody recorded it */
-		{ "a/b/c", "/dev/bus/usb/001/009", true, "claim" }, /* plugged in again */
-		{ "pending", "/dev/bus/usb/001/009", false, "former" },
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct intent w = { .owned = rows[i].owned };
-
-		STR_COPY(w.allocated, rows[i].allocated);
-		STR_COPY(w.given, rows[i].given);
-		CHECK_STR(usb_node_goes_to(&w, "/dev/bus/usb/001/002"), rows[i].to);
-		CHECK_EQ(usb_node_was_given(&w), rows[i].owned || rows[i].allocated[0]);
-		STR_COPY(w.former, "i0=usbhid\nowner=0:46");
-		CHECK(usb_node_was_given(&w));
-	}
-}
-
-/* A device that says less than it should, which is what bad firmware and a moment of its removal look like. */
+/* A device that says less than it should: bad firmware, or a moment of its removal. */
 DEFINE_TEST(usb_with_missing_descriptors)
 {
 	struct backend *b = calloc(1, sizeof(*b));
@@ -156,4 +128,33 @@ DEFINE_TEST(usb_with_missing_descriptors)
 	CHECK_EQ(f.use, USE_HOST);
 	sysfs_close(&b->sys);
 	free(b);
+}
+
+DEFINE_TEST(usb_node_is_the_pods_then_the_claimants)
+{
+	static const struct {
+		const char *allocated, *given;
+		bool owned;
+		const char *to;
+	} rows[] = {
+		{ "", "", false, "former" },
+		{ "", "", true, "claim" },
+		{ "", "/dev/bus/usb/001/002", false, "former" },
+		{ "pending", "/dev/bus/usb/001/002", false, "pod" },
+		{ "a/b/c", "/dev/bus/usb/001/002", true, "pod" },
+		{ "a/b/c", "", true, "pod" }, /* given before anybody recorded it */
+		{ "a/b/c", "/dev/bus/usb/001/009", true, "claim" }, /* plugged in again */
+		{ "pending", "/dev/bus/usb/001/009", false, "former" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct intent w = { .owned = rows[i].owned };
+
+		STR_COPY(w.allocated, rows[i].allocated);
+		STR_COPY(w.given, rows[i].given);
+		CHECK_STR(usb_node_goes_to(&w, "/dev/bus/usb/001/002"), rows[i].to);
+		CHECK_EQ(usb_node_was_given(&w), rows[i].owned || rows[i].allocated[0]);
+		STR_COPY(w.former, "i0=usbhid\nowner=0:46");
+		CHECK(usb_node_was_given(&w));
+	}
 }
