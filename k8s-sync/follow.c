@@ -16,8 +16,8 @@ enum {
 	SHORT_MS = 2000, /* a watch that ends sooner has met trouble */
 };
 
-/* One kind: listed, then watched from there. A watch that begins with what is there does both, where
- * the server has that; else the list comes in pages. */
+/* One kind: listed, then watched from there. A watch that begins with what is there does both,
+ * where the server has that; else the list comes in pages. */
 struct follow {
 	struct sync *s;
 	enum kind_id kind;
@@ -138,10 +138,13 @@ static void keep(struct follow *f, json_object *o)
 	const char *name = js_text(o, "metadata.name");
 	json_object *m = js_get(o, "metadata");
 
-	if (!*name || !object_is_ours(&f->s->world, f->kind, o))
+	if (!object_is_ours(&f->s->world, f->kind, o)) {
+		json_object_object_del(f->listing, name);
 		return;
+	}
 	json_object_object_del(m, "managedFields");
-	json_object_object_add(f->listing, name, json_object_get(o));
+	if (*name)
+		json_object_object_add(f->listing, name, json_object_get(o));
 }
 
 static void keep_items(struct follow *f, json_object *doc)
@@ -267,8 +270,8 @@ static void on_event(void *call, json_object *doc)
 	STR_COPY(f->version, js_text(o, "metadata.resourceVersion"));
 }
 
-/* Does the server not know a watch that begins with a list? Before 1.32, and in 1.33, it answers 422,
- * with an old etcd by an error inside. */
+/* Does the server not know a watch that begins with a list? Before 1.32, and in 1.33, it answers
+ * 422, with an old etcd by an error inside. */
 static bool is_refused(struct follow *f, const struct reply *r)
 {
 	bool refused = r->status == 422 || f->err.code;

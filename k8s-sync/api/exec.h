@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Runs a credential program beside the loop: no shell, no terminal, a bounded answer, a deadline. */
+/* Runs a credential program beside the loop: no shell, no terminal, bounded in time and size. */
 #ifndef SYNC_EXEC_H
 #define SYNC_EXEC_H
 

@@ -26,8 +26,8 @@ struct call {
 	char *path;	  /* owned, with the query */
 	const char *type; /* of the body */
 	char *body;	  /* owned; NULL: none */
-	/* A watch: called when the server has taken it, and for each document; NULL for other requests.
-	 * They must not send or end calls. */
+	/* A watch: called when the server has taken it, and for each document; NULL for other
+	 * requests. They must not send or end calls. */
 	void (*begun)(struct call *c);
 	void (*document)(void *call, json_object *doc);
 	void (*done)(struct call *c, const struct reply *r);

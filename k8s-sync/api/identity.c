@@ -24,7 +24,7 @@ static void on_credential(void *ctx, const char *text, size_t size, const struct
 {
 	struct identity *i = ctx;
 	struct err err = why ? *why : (struct err){ 0 };
-	uint64_t ends;
+	uint64_t ends = 0;
 
 	i->run = NULL;
 	if (!why && credential_take(&i->access, text, size, &ends, &err))

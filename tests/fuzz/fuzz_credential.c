@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a credential program answers, of any bytes: what is refused has a sentence; what is taken has a
- * token of one line, or a certificate and its key. */
+/* What a credential program answers, of any bytes: what is refused has a sentence; what is taken
+ * has a token of one line, or a certificate and its key. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

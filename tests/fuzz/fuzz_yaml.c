@@ -7,6 +7,7 @@
 
 #include "client/yaml.h"
 #include "k8s-sync/api/access.h"
+#include "k8s-sync/api/credential.h"
 #include "pcidevfs/err.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
