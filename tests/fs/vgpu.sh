@@ -97,6 +97,25 @@ refused EBUSY "$V/$a/profile" "NVIDIA LAB-8Q" "$a is held by"
 [ "$world" = mdev ] || refused EBUSY "$V/$a/vgpu_params" none "$a is held by"
 refused EBUSY "$V/$gpu/enabled" 0 "$a is held by"
 ctl release "$group"
+# Somebody opens the second one while the first one ends, which for a mediated device would wait for him.
+if [ "$world" = mdev ]; then
+	group=$(sed -n 's,^/dev/vfio/\([0-9]*\)$,\1,p' "$V/$b/nodes") remove=bus/mdev/devices/$(cat "$V/$a/mdev_uuid")/remove
+	ctl hang "$remove"
+	put $T/ctl "$a/profile none
+$b/profile none
+commit
+" >"$D/verdict" & writer=$!
+	within "$remove"
+	ctl hold "$group" 4711 qemu-kvm
+	sleep 0.1 # what was asked before the plan counts for 50 ms
+	ctl unhang "$remove"
+	wait $writer && fail "it was held"
+	is "$D/verdict" EBUSY
+	has $T/last_error "$b is held by qemu-kvm (pid 4711)"
+	ctl release "$group"
+	is "$V/$a/profile" "NVIDIA LAB-4Q"
+	[ -e "$S/sys/$remove" ] || fail "it has another UUID"
+fi
 put "$V/$a/allocated_to" ns/vm/compute || fail "allocated_to"
 refused EBUSY "$V/$a/profile" none "$a is allocated to ns/vm/compute"
 refused EBUSY "$V/$gpu/enabled" 0 "$a is allocated to ns/vm/compute"
