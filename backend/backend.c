@@ -345,18 +345,20 @@ int backend_observe(void *backend, const struct key *devs, size_t n_devs, bool g
 	return rc;
 }
 
-int backend_guard(void *backend, const struct key *dev, struct err *err)
+int backend_guard(void *backend, const struct key *devs, size_t n, struct err *err)
 {
 	struct around a = { 0 };
 	struct backend *b = backend;
 	const struct device *d;
 	int rc;
 
-	add(&a, dev);
 	model_lock(b->model);
-	d = model_find(b->model, dev);
-	if (d)
-		add_children(b->model, d, &a);
+	for (size_t i = 0; i < n; i++) {
+		add(&a, &devs[i]);
+		d = model_find(b->model, &devs[i]);
+		if (d)
+			add_children(b->model, d, &a);
+	}
 	model_unlock(b->model);
 	rc = a.failed ? fail(err, ENOMEM, "no memory to examine the devices")
 		      : guards_ask(b, a.v, a.n, err);

@@ -144,8 +144,8 @@ void question_add(struct question *q, const struct key *key);
  * Returns 0 or -errno. */
 int guard_ask(struct backend *b, enum guard guard, const struct question *q);
 unsigned int guard_deadline(enum guard guard);
-/* Could a walk for holders tell anything new of it? */
-bool guard_may_find_holders(const struct device *dev);
+/* Could an answer differ from what is known? Below a VF for vGPUs is nothing that the host needs. */
+bool guard_may_tell(enum guard guard, const struct device *dev);
 /* Likewise, for calls that need the answer now: those during a run share the next. devs NULL:
  * all. */
 int guard_run(struct backend *b, enum guard guard, const struct key *devs, size_t n);

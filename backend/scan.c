@@ -98,17 +98,22 @@ static void batch_sort(struct batch *b)
 /* False: there is more to see. */
 static bool look_at_types(struct backend *b, struct seen *s)
 {
-	char id[sizeof(s->facts.profile_id)];
+	char id[sizeof(s->facts.profile_id)], mdev[sizeof(s->facts.mdev)];
 	const struct device *dev;
+	bool is_vgpu;
 
 	model_lock(b->model);
 	dev = model_find(b->model, &s->key);
-	if (dev)
+	if (dev) {
 		STR_COPY(id, dev->facts.profile_id);
+		STR_COPY(mdev, dev->facts.mdev);
+	}
 	model_unlock(b->model);
 	if (!dev || vgpu_changed(&b->sys, &s->key, id))
 		return false;
-	s->types = vgpu_list(b, &s->key, id[0]);
+	/* Another operation may be ending it. */
+	is_vgpu = mdev[0] && sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s/%s", s->key.name, mdev);
+	s->types = vgpu_list(b, &s->key, is_vgpu);
 	s->unknown = true;
 	return true;
 }

@@ -17,7 +17,7 @@ struct write {
 	enum act act;
 	bool status;
 	char *name;
-	uint64_t what;	   /* its body, and the object that it was decided for */
+	uint64_t what[ACT_CTL]; /* of each act: its body, and the object that it was decided for */
 	uint64_t again;	   /* ms: when it may be repeated nevertheless; 0: never */
 	struct call *call; /* NULL: it is over */
 	struct write *next;
@@ -133,7 +133,7 @@ static void refused(struct write *x, const struct reply *r)
 		return;
 	}
 	if (r->status == 409 || r->status == 404 || r->away || r->status == 401)
-		x->what = 0;
+		x->what[x->act] = 0;
 	if (r->status == 409 || r->status == 404)
 		return; /* the watch will tell */
 	snprintf(text, sizeof(text), "%s/%s: %.300s", kinds[x->kind].plural, x->name, r->err.text);
@@ -168,14 +168,14 @@ static void send_write(struct writes *w, const struct action *a)
 
 	if (!x || x->call)
 		return;
-	if (x->what == what && (!x->again || now_ms() < x->again)) {
+	if (x->what[a->act] == what && (!x->again || now_ms() < x->again)) {
 		sync_touch_at(w->s, x->again ? x->again : UINT64_MAX);
 		return;
 	}
 	x->call = call_of(a);
 	if (!x->call)
 		return;
-	x->what = what;
+	x->what[a->act] = what;
 	x->again = 0;
 	x->act = a->act;
 	x->call->ctx = x;

@@ -47,7 +47,7 @@ static const struct {
 	STRING(reason, CH_REASON),
 	STRING(busy, CH_BEHIND),
 	STRING(stuck, CH_BEHIND),
-	STRING(unmet, CH_BEHIND),
+	STRING(unmet, CH_UNSATISFIED),
 	STRING(last_error, CH_ERROR),
 	STRING(plan_query, CH_PLAN),
 };

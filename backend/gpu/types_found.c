@@ -174,7 +174,8 @@ void types_name(struct model *m, struct device *dev, const struct vgpu_types *se
 	known->n = 0;
 	if (!same || dev->facts.profile_id[0])
 		types_of(m, card, known);
-	if (!same && !has_all(known, card, seen)) {
+	/* A card that makes them itself is not noted. */
+	if (!same && (card == dev || !has_all(known, card, seen))) {
 		merge(known, card, seen);
 		types_keep(m, card, known);
 	}

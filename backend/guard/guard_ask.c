@@ -299,9 +299,11 @@ static bool may_be_held(const struct device *dev)
 	       dev->facts.use != USE_NONE;
 }
 
-bool guard_may_find_holders(const struct device *dev)
+bool guard_may_tell(enum guard guard, const struct device *dev)
 {
-	return may_be_held(dev) || dev->facts.holder[0] || dev->let_go;
+	if (guard == GUARD_HOLDERS)
+		return may_be_held(dev) || dev->facts.holder[0] || dev->let_go;
+	return !(dev->facts.caps & CAP_VGPU) || dev->facts.critical[0];
 }
 
 /* Selects devices that an operation could take away. A device that a guest can have, or a VF before

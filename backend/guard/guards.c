@@ -257,7 +257,7 @@ static void put_off_busy(struct backend *b, enum guard guard, struct question *q
 
 		if (busy)
 			later.devs[later.n++] = q->devs[i];
-		else if (guard != GUARD_HOLDERS || !dev || guard_may_find_holders(dev))
+		else if (!dev || guard_may_tell(guard, dev))
 			q->devs[n++] = q->devs[i];
 	}
 	model_unlock(b->model);

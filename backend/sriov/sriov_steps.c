@@ -86,7 +86,7 @@ static int numvfs_refuse(struct model *m, const struct step *step, struct err *e
 /* For an undo, which nobody has checked. The kernel would wait for a holder without end. */
 static int refuse_taken(struct backend *b, const struct step *step, struct err *err)
 {
-	int rc = backend_guard(b, &step->dev, err);
+	int rc = backend_guard(b, &step->dev, 1, err);
 
 	if (rc)
 		return rc;

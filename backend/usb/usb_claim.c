@@ -147,11 +147,10 @@ static int expand(struct model *m, const struct request *request, struct plan *p
 		return rc;
 	if (!request->value[0])
 		return plan_release(dev, request, plan, err);
-	held = !strcmp(dev->intent.claim, request->value) && dev->facts.use == USE_GUEST &&
-	       !dev->stuck[0];
+	held = !strcmp(dev->intent.claim, request->value) && dev->facts.use == USE_GUEST;
 	rc = held ? 0 : refuse_claim(m, dev, request, err);
 	rc = rc || held ? rc : plan_unbind(dev, request, plan, err);
-	if (rc || held || !usb_node_was_given(&dev->intent))
+	if (rc || (held && !dev->stuck[0]) || !usb_node_was_given(&dev->intent))
 		return rc;
 	return plan_step(plan, &usb_own, &dev->key,
 			 usb_node_goes_to(&dev->intent, dev->facts.nodes), err);

@@ -109,23 +109,27 @@ static int open_node(struct backend *b, const struct key *dev, const char *path,
 	return rc ? rc : steal_fd(&fd);
 }
 
-static bool parse_owner(const char *text, struct node_owner *ret)
+/* Root if the text makes no sense. */
+static struct node_owner parse_owner(const char *text)
 {
-	return sscanf(text, "%u:%u", &ret->uid, &ret->gid) == 2;
+	struct node_owner owner;
+
+	return sscanf(text, "%u:%u", &owner.uid, &owner.gid) == 2 ? owner
+								 : (struct node_owner){ 0 };
 }
 
 static struct node_owner owner_for(const struct backend *b, const char *to, const struct intent *w)
 {
-	struct node_owner owner = { 0 };
 	char former[FORMER_TEXT];
 
 	if (!strcmp(to, TO_POD))
 		return b->roots.usb_owner;
 	if (!strcmp(to, TO_CLAIM))
 		return (struct node_owner){ w->uid, w->gid };
+	if (strcmp(to, USB_NODE_BACK) != 0)
+		return parse_owner(to); /* the undo of a step */
 	former_get(w->former, FORMER_OWNER, former, sizeof(former));
-	parse_owner(strcmp(to, USB_NODE_BACK) ? to : former, &owner); /* the undo of a step names one */
-	return owner;
+	return parse_owner(former);
 }
 
 static int change_owner(int fd, const char *path, struct node_owner to, struct err *err)
@@ -152,7 +156,7 @@ static int give(struct backend *b, const struct key *dev, const char *to, struct
 {
 	struct known known = { 0 };
 	struct node_owner owner;
-	struct stat st;
+	struct stat st = { 0 };
 	_close_ int fd = look_up(b, dev, &known) ? open_node(b, dev, path_of(&known), &st, err)
 						 : -ENOENT;
 
@@ -161,7 +165,7 @@ static int give(struct backend *b, const struct key *dev, const char *to, struct
 	if (step)
 		step->recorded = true;
 	/* A node that is gone, or is another's, has nothing of ours to be given back. */
-	if (fd < 0 && !strcmp(to, USB_NODE_BACK))
+	if ((fd == -ENOENT || fd == -ENODEV || fd == -EIO) && !strcmp(to, USB_NODE_BACK))
 		return 0;
 	if (fd == -ENOENT)
 		return strcmp(to, TO_POD) ? 0 : fail(err, ENODEV, "%s has no node in /dev", dev->name);

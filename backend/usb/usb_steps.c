@@ -162,7 +162,7 @@ static int bind_run(void *backend, struct step *step, unsigned int ms, struct er
 /* In an undo, which nobody has checked: the host may use the device by now. */
 static int refuse_undo(struct backend *b, const struct step *step, struct err *err)
 {
-	int rc = backend_guard(b, &step->dev, err);
+	int rc = backend_guard(b, &step->dev, 1, err);
 
 	if (rc)
 		return rc;

@@ -257,7 +257,7 @@ static int bind_run(void *backend, struct step *step, unsigned int ms, struct er
 static int take_back(struct backend *b, struct step *step, const char *driver, unsigned int ms,
 		     struct err *err)
 {
-	int rc = backend_guard(b, &step->dev, err);
+	int rc = backend_guard(b, &step->dev, 1, err);
 
 	if (rc)
 		return rc;

@@ -87,7 +87,7 @@ static const struct attr rows[] = {
 		  "or none for the computed one, which stays as it is while it is claimed. A "
 		  "name that other devices are offered as needs the group pcidevfs. What is not "
 		  "claimable has the computed one" },
-	{ KEY_RO("resource_override", 62, resource_override_show), .bits = CH_NAME,
+	{ KEY_RO("resource_override", 62, resource_override_show), .bits = CH_OVERRIDE,
 	  .caps = CAP_CLAIM,
 	  .help = "the name that was written to resource_name, or none" },
 	{ KEY_RW("pooled", 24, pooled_show, pooled_store), .bits = CH_POOLED, .caps = CAP_CLAIM,

@@ -27,6 +27,26 @@ static void reason_show(const struct subject *s, struct out *o)
 	out_line(o, s->dev->reason);
 }
 
+static void unsatisfied_show(const struct subject *s, struct out *o)
+{
+	out_line(o, s->dev->unmet);
+}
+
+/* Claims, names and rights have files that read what is stored. */
+static void asked_show(const struct subject *s, struct out *o)
+{
+	const struct intent *in = &s->dev->intent;
+	size_t before = o->len;
+	char n[16];
+
+	snprintf(n, sizeof(n), "%d", (int)in->num_vfs);
+	if (in->vfs_wanted)
+		out_pair(o, "sriov_numvfs", n);
+	if (in->profile[0])
+		out_pair(o, "profile", in->profile);
+	out_printf(o, o->len > before ? "\n" : "none\n");
+}
+
 static void last_error_show(const struct subject *s, struct out *o)
 {
 	out_line(o, s->dev->last_error[0] ? s->dev->last_error : "ok");
@@ -43,6 +63,11 @@ static const struct attr rows[] = {
 		  "that fits; host also means: cannot be claimed, even if every holder lets go" },
 	{ KEY_RO("reason", 18, reason_show), .bits = CH_REASON,
 	  .help = "the sentence behind state, or none" },
+	{ KEY_RO("unsatisfied", 63, unsatisfied_show), .bits = CH_UNSATISFIED,
+	  .help = "why what is stored of it does not hold now, as in intents, or none" },
+	{ KEY_RO("asked", 64, asked_show), .bits = CH_ASKED,
+	  .help = "sriov_numvfs= and profile= as they were written and are stored, also while the "
+		  "kernel does not have them so, or none" },
 	{ RO("last_error", 19, last_error_show), .bits = CH_ERROR,
 	  .help = "why the last write into this directory failed: FILE: SENTENCE; ok when it "
 		  "did not" },

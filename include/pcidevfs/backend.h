@@ -59,7 +59,7 @@ void backend_stop(struct backend *b);
 
 /* The members of struct world (txn.h). */
 int backend_observe(void *backend, const struct key *devs, size_t n, bool guards, struct err *err);
-int backend_guard(void *backend, const struct key *dev, struct err *err);
+int backend_guard(void *backend, const struct key *devs, size_t n, struct err *err);
 int backend_observe_holders(void *backend, const struct key *devs, size_t n, uint64_t since,
 			    struct err *err);
 int backend_give_nodes(void *backend, const struct key *dev, struct err *err);

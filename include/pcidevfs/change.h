@@ -11,6 +11,8 @@ typedef uint64_t change_bits;
 
 #define CH_BIT(n) (UINT64_C(1) << (n))
 #define CH_IDENTITY CH_BIT(0) /* another device; no field of a device that stays has this bit */
+#define CH_ASKED CH_BIT(1) /* what is stored of VFs and profile */
+#define CH_OVERRIDE CH_BIT(2) /* resource_override */
 #define CH_NUMVFS CH_BIT(4)
 #define CH_PROFILES CH_BIT(5)
 #define CH_CRITICAL CH_BIT(6)
@@ -30,6 +32,7 @@ typedef uint64_t change_bits;
 #define CH_KIND CH_BIT(18)
 #define CH_DESCRIPTION CH_BIT(19)
 #define CH_POOLED CH_BIT(20)
+#define CH_UNSATISFIED CH_BIT(21) /* why intents are not applied */
 #define CH_PARENT CH_BIT(22)
 #define CH_REASON CH_BIT(23)
 /* No file of the device shows these, but other files do (`intents`, those of a resource), or what

@@ -54,7 +54,7 @@ struct world {
 	int (*late)(void *backend, struct step *step);
 	/* Asks, right before a step, who holds this device or one of its VFs and whether the host
 	 * needs it. May be NULL. */
-	int (*guard)(void *backend, const struct key *dev, struct err *err);
+	int (*guard)(void *backend, const struct key *devs, size_t n, struct err *err);
 	/* The owner of this device's claim file (intent.uid) has changed: sets the owner of the
 	 * nodes. May be NULL. */
 	int (*give_nodes)(void *backend, const struct key *dev, struct err *err);

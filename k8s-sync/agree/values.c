@@ -4,6 +4,7 @@
 
 #include "agree.h"
 #include "inventory.h"
+#include "pcidevfs/pair.h"
 #include "pcidevfs/util.h"
 
 /* ---- the rows */
@@ -18,9 +19,27 @@ static void tree_claim(const struct inv_dev *d, char ret[static ACCORD_VALUE])
 	say(ret, dev_get(d, "claim"));
 }
 
+/* What was written counts, also while the kernel does not have it so: its driver may be away. What
+ * nobody wrote is the file's. */
+static void say_asked(char ret[static ACCORD_VALUE], const struct inv_dev *d, const char *file,
+		      const char *none)
+{
+	char *text = strdup(dev_get(d, "asked")), *cursor = text;
+	const char *value = dev_get(d, file);
+	struct pair p;
+
+	while (text && pair_next(&cursor, &p) == 1)
+		if (!strcmp(p.key, file))
+			value = p.value;
+	say(ret, strcmp(value, none) ? value : "");
+	free(text);
+}
+
 static void tree_enabled(const struct inv_dev *d, char ret[static ACCORD_VALUE])
 {
-	say(ret, strcmp(dev_get(d, "enabled"), "1") ? "" : "1");
+	say_asked(ret, d, "sriov_numvfs", "0");
+	if (strcmp(ret, "none"))
+		say(ret, "1");
 }
 
 static void cluster_enabled(json_object *o, const char *tree, char ret[static ACCORD_VALUE])
@@ -36,9 +55,7 @@ static void set_enabled(json_object *o, const char *value)
 
 static void tree_vfs(const struct inv_dev *d, char ret[static ACCORD_VALUE])
 {
-	const char *n = dev_get(d, "sriov_numvfs");
-
-	say(ret, strcmp(n, "0") ? n : "");
+	say_asked(ret, d, "sriov_numvfs", "0");
 }
 
 static void cluster_vfs(json_object *o, const char *tree, char ret[static ACCORD_VALUE])
@@ -68,7 +85,7 @@ static void say_clean(char ret[static ACCORD_VALUE], const char *value)
 
 static void tree_profile(const struct inv_dev *d, char ret[static ACCORD_VALUE])
 {
-	say(ret, dev_get(d, "profile"));
+	say_asked(ret, d, "profile", "none");
 }
 
 /* Harvester leaves the type empty of what it has found configured: whatever it is. */
@@ -290,10 +307,20 @@ static void write_note(const struct value *v, struct action **list)
 	action_event(list, v->row->kind, v->object, "Overruled", text);
 }
 
+/* The tree's value is not what is stored there, for example since the driver is away: then it is no
+ * change that somebody asked for. A claim's is, always. */
+static bool lags(const struct value *v)
+{
+	bool to_cluster = v->accord.what == ACCORD_TO_CLUSTER ||
+			  (v->accord.what == ACCORD_NOTE && strchr(v->accord.note, '<'));
+
+	return v->row->set && to_cluster && *dev_get(v->dev, "unsatisfied");
+}
+
 static void value_decide(const struct value *v, struct action **list)
 {
 	/* An operation runs, and what is read in its midst is not what somebody wants. */
-	if (!strcmp(dev_get(v->dev, "state"), "busy"))
+	if (!strcmp(dev_get(v->dev, "state"), "busy") || lags(v))
 		return;
 	switch (v->accord.what) {
 	case ACCORD_NOTE:
@@ -345,13 +372,17 @@ void values_standing(const struct at *at, enum kind_id kind, struct standing *re
 		const struct value_row *row = &value_rows[r];
 		struct value v;
 
-		if (row->kind != kind || !value_look(at->w, row, at->dev, &v) || v.accord.agreed ||
-		    (row->claim && strcmp(v.cluster, "none")))
+		if (row->kind != kind || !value_look(at->w, row, at->dev, &v))
 			continue;
-		if (!v.verdict || v.verdict->running || !v.verdict->err.code)
-			continue;
-		*ret = (struct standing){ row->claim ? "Released" : "Applied", .reason = "Refused" };
-		STR_COPY(ret->message, v.verdict->err.text);
+		if (row->set && *dev_get(at->dev, "unsatisfied")) {
+			*ret = (struct standing){ "Applied", .reason = "Unsatisfied" };
+			STR_COPY(ret->message, dev_get(at->dev, "unsatisfied"));
+		} else if (!v.accord.agreed && !(row->claim && strcmp(v.cluster, "none")) &&
+			   v.verdict && !v.verdict->running && v.verdict->err.code) {
+			*ret = (struct standing){ row->claim ? "Released" : "Applied",
+						  .reason = "Refused" };
+			STR_COPY(ret->message, v.verdict->err.text);
+		}
 	}
 }
 

@@ -104,8 +104,8 @@ struct txn {
 	uint64_t *births;
 	size_t n_devices;
 	bool marked; /* they are busy: there are steps */
-	/* now_ms() when holders and host_critical were asked for the plan. */
-	uint64_t guarded_at;
+	/* now_ms() when holders and host_critical were last asked. */
+	_Atomic uint64_t guarded_at;
 	bool noting; /* between snapshot_begin() and snapshot_end() */
 	struct waiter *waiters; /* engine->lock */
 	/* engine->lock: list of those queued or running, or of those answered and late */

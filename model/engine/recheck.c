@@ -83,6 +83,28 @@ int op_refuse_early(struct engine *e, const struct request *requests, size_t n, 
  */
 #define YOUNG_MS 50
 
+/* About the devices of all steps: the answer is read for as many at once, and steps that follow
+ * within YOUNG_MS have it too. */
+static int ask_again(struct txn *t, struct err *err)
+{
+	const struct world *w = &t->engine->conf.world;
+	uint32_t n_steps = atomic_load(&t->log->n_steps);
+	_free_ struct key *devs = calloc(n_steps + 1, sizeof(*devs));
+	uint64_t now = now_ms();
+	size_t n = 0;
+	int r;
+
+	if (!devs)
+		return fail(err, ENOMEM, "no memory for the operation");
+	for (uint32_t i = 0; i < n_steps; i++)
+		if (t->log->steps[i].verb->refuse)
+			devs[n++] = t->log->steps[i].dev;
+	r = w->guard(w->backend, devs, n, err);
+	if (!r)
+		atomic_store(&t->guarded_at, now);
+	return r;
+}
+
 int op_recheck(struct txn *t, const struct step *step, struct err *err)
 {
 	const struct world *w = &t->engine->conf.world;
@@ -91,8 +113,8 @@ int op_recheck(struct txn *t, const struct step *step, struct err *err)
 
 	if (!step->verb->refuse)
 		return 0;
-	if (w->guard && now_ms() - t->guarded_at >= YOUNG_MS)
-		r = w->guard(w->backend, &step->dev, err);
+	if (w->guard && now_ms() - atomic_load(&t->guarded_at) >= YOUNG_MS)
+		r = ask_again(t, err);
 	if (r)
 		return r;
 	model_lock(m);

@@ -52,7 +52,7 @@ static void start_op(struct pass *p, const struct persist *k, struct record *r,
 		r->due = 0;
 		r->restoring = job_add(p, r, k, &dev->key);
 	}
-	p->in_use |= r->due;
+	p->due |= r->due;
 }
 
 /* Starts an operation for this device alone. */
@@ -267,8 +267,9 @@ static bool go_on(struct intents *in, const struct pass *p)
 	in->passing = again;
 	in->passed |= !p->incomplete && !again;
 	in->looked = true;
-	asks = (p->in_use && !in->in_use) || (p->over && !in->over);
+	asks = (p->in_use && !in->in_use) || (p->due && !in->due) || (p->over && !in->over);
 	in->in_use = p->in_use;
+	in->due = p->due;
 	in->over |= p->over;
 	pthread_mutex_unlock(&in->turn);
 	pthread_cond_broadcast(&in->quiet);
@@ -301,7 +302,7 @@ static bool wait_for_use(struct intents *in, unsigned int ms)
 	struct timespec until = in_ms(ms);
 	int rc = 0;
 
-	while (!in->in_use && !in->over && !in->stopped)
+	while (!in->in_use && !in->due && !in->over && !in->stopped)
 		pthread_cond_wait(&in->asks, &in->turn);
 	while (!in->stopped && !rc)
 		rc = pthread_cond_timedwait(&in->asks, &in->turn, &until);
@@ -317,13 +318,14 @@ static void *ask_again(void *ctx)
 
 	pthread_mutex_lock(&in->turn);
 	while (wait_for_use(in, ms)) {
-		bool wanted = in->in_use, over = in->over;
+		bool asks = in->in_use && in->world.observe_holders, kicks = in->over || in->due;
+		bool wanted = asks || in->due;
 
 		in->over = false; /* until a pass says otherwise */
 		pthread_mutex_unlock(&in->turn);
-		if (wanted && in->world.observe_holders)
+		if (asks)
 			in->world.observe_holders(in->world.backend, NULL, 0, now_us(), NULL);
-		if (wanted || over)
+		if (kicks)
 			intents_kick(in);
 		ms = !wanted ? ASK_MS : ms < ASK_MAX_MS ? 2 * ms : ASK_MAX_MS;
 		pthread_mutex_lock(&in->turn);

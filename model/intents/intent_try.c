@@ -17,7 +17,8 @@
 
 /* Fields that people write to look at the device, and results of the last try: no operation is
  * refused because of them. */
-#define CH_TOLD (CH_WRITTEN | CH_STATE | CH_REASON | CH_CLAIMABLE | CH_BEHIND)
+#define CH_TOLD                                                                                    \
+	(CH_WRITTEN | CH_STATE | CH_REASON | CH_CLAIMABLE | CH_BEHIND | CH_UNSATISFIED)
 
 void sight_add(struct sight *s, const struct device *dev)
 {

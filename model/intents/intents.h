@@ -52,7 +52,7 @@ struct intents {
 	struct world world;
 	pthread_mutex_t turn; /* guards the rest; taken last */
 	pthread_cond_t quiet;
-	pthread_cond_t asks; /* signals in_use or stopped */
+	pthread_cond_t asks; /* signals in_use, due, over or stopped */
 	bool passing, again, stopped;
 	bool passed; /* the first pass has ended */
 	bool looked; /* likewise, although some cards may have been unknown */
@@ -60,6 +60,7 @@ struct intents {
 	bool goes_on;
 	unsigned int restoring; /* number of running operations */
 	bool in_use; /* something waits for a process to close a device, which makes no event */
+	bool due;    /* something is to be tried again after a while */
 	bool over;   /* a pod has ended, and the file does not say so yet */
 	pthread_t asker;
 	bool asking; /* the asker exists */
@@ -145,6 +146,7 @@ struct pass {
 	size_t n, n_unknown;
 	bool incomplete; /* a missing card may be one whose serial is not known yet */
 	bool in_use;	 /* a record waits for a process to close its device */
+	bool due;	 /* a record has a time to be tried again */
 	bool over;	 /* a pod has ended, and the file does not say so yet */
 	bool loose;	 /* unknown serials do not matter: nothing is bound */
 	bool rewrite;	 /* the file is out of date */

@@ -185,14 +185,14 @@ static void add_node(const char *node, const char *host, void *ctx)
 	b->m->devices[b->m->n_devices++] = spec;
 }
 
-static void add_value(const struct dev *d, struct out *value)
+static bool add_value(const struct dev *d, struct out *value)
 {
 	if (value->len)
 		out_put(value, ",", 1);
 	if (bus_of(d)->value)
-		bus_of(d)->value(d, value);
-	else
-		out_printf(value, "%s", dev_kubelet_id(d));
+		return bus_of(d)->value(d, value);
+	out_printf(value, "%s", dev_kubelet_id(d));
+	return true;
 }
 
 static void add_variable(struct building *b, const struct dev *any, const struct out *value)
@@ -252,9 +252,8 @@ static int add_devices(struct building *b, const struct devices *t, const char *
 				"under one name: write another resource_name to one of them",
 				resource, first->id, d->id);
 		dev_nodes(t, d, dev_root, add_node, b);
-		if (!before && !b->m->n_devices)
+		if ((!before && !b->m->n_devices) || !add_value(d, value))
 			return fail(err, ENODEV, "%s has no device node now", d->id);
-		add_value(d, value);
 	}
 	if (first)
 		add_variable(b, first, value);

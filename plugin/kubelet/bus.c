@@ -8,9 +8,10 @@
 #include "pcidevfs/util.h"
 
 /* KubeVirt finds it by the numbers of the moment, without leading zeros. */
-static void usb_value(const struct dev *d, struct out *o)
+static bool usb_value(const struct dev *d, struct out *o)
 {
 	out_printf(o, "%d:%d", d->busnum, d->devnum);
+	return d->busnum > 0 && d->devnum > 0;
 }
 
 /* PCI is last, because its prefix matches every id; before it, functions that are one mediated

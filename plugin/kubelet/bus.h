@@ -14,8 +14,8 @@ struct bus_row {
 	const char *directory; /* of the tree */
 	const char *variable;  /* that KubeVirt reads: <variable>_RESOURCE_<NAME> */
 	bool by_uuid;	       /* the id for kubelet is the mediated device's (mdev_uuid) */
-	/* The device in that variable; NULL: kubelet's id. */
-	void (*value)(const struct dev *d, struct out *o);
+	/* Prints the device for that variable; false: it cannot be told now. NULL: kubelet's id. */
+	bool (*value)(const struct dev *d, struct out *o);
 };
 
 /* The i-th row, or NULL. */

@@ -2,7 +2,8 @@
 # Sourced by scenario*.sh SYS TOOLS HOLD: what a kernel answers to the writes that pcidevfs makes,
 # and what it says of them: a line per write with its errno, the uevents it brought, and the links afterwards. Made on
 # the lab's machine by the genuine kernel and by the simulated one, both must be equal.
-# $on: the bus whose files and events they are, else pci. HOLD GROUP ADDRESS SECONDS takes a function as a VMM does, says "held", and lets it go when it is killed.
+# $on: the bus whose files and events they are, else pci.
+# HOLD GROUP ADDRESS SECONDS takes a function as a VMM does, says "held", and lets it go when it is killed.
 # shellcheck shell=sh
 set -u
 bus=$1/bus/${on:-pci}

@@ -10,18 +10,18 @@ mdevs=../mdev
 links() { # links: where the device is, and its relatives
 	for l in driver subsystem iommu_group mdev_type; do
 		case $l in
-		iommu_group) printf '  group=%s' "$([ -e "$pci/devices/$vf/$m/$l" ] && echo yes || echo no)" ;;
-		*) printf '  %s=%s' $l "$(target "$pci/devices/$vf/$m/$l")" ;;
+		iommu_group) printf '  group=%s' "$([ -e "$bus/devices/$vf/$m/$l" ] && echo yes || echo no)" ;;
+		*) printf '  %s=%s' $l "$(target "$bus/devices/$vf/$m/$l")" ;;
 		esac
 	done
-	echo "  devices=$(cd "$pci/$t/nvidia-747/devices" 2>/dev/null && echo *) bus=$(cd "$pci/$mdevs/devices" && echo *)"
+	echo "  devices=$(cd "$bus/$t/nvidia-747/devices" 2>/dev/null && echo *) bus=$(cd "$bus/$mdevs/devices" && echo *)"
 }
 
 echo '# its VFs are parents'
 try devices/$pf/sriov_numvfs 2
 show $pf $vf
-echo "  $(cd "$pci/$t" && echo *)"
-(cd "$pci/../../class/mdev_bus" && echo "  parents: $(echo *)")
+echo "  $(cd "$bus/$t" && echo *)"
+(cd "$bus/../../class/mdev_bus" && echo "  parents: $(echo *)")
 look $t/nvidia-747/name $t/nvidia-747/device_api $t/nvidia-747/description
 look $t/nvidia-741/available_instances $t/nvidia-747/available_instances
 try $t/nvidia-747/available_instances 1
@@ -62,7 +62,7 @@ show $vf
 try drivers/nvidia/bind $vf
 look $t/nvidia-747/available_instances
 try drivers/nvidia/unbind $pf
-(cd "$pci/../../class/mdev_bus" && echo "  parents: $(echo *)")
+(cd "$bus/../../class/mdev_bus" && echo "  parents: $(echo *)")
 links
 show $pf $vf
 try drivers/nvidia/bind $pf

@@ -78,9 +78,7 @@ cut_at() { # cut_at N before|after
 	wait $actor
 	start_daemon --driver-root "$root"
 	c_end=$(deadline 5)
-	may_be=("${states[@]}")
-	[ "$1/$2" != 1/before ] || may_be=("${states[0]}") # nothing is written
-	until is_one_of "${may_be[@]}" && sleep 0.05 && is_one_of "${may_be[@]}"; do
+	until is_one_of "${states[@]}" && sleep 0.05 && is_one_of "${states[@]}"; do
 		[ "$(ms)" -lt $c_end ] || fail "$what, $2 write $1: $(tell_all)"
 		sleep 0.02
 	done

@@ -219,6 +219,35 @@ static void take_line(struct devices *t, const uint8_t *data, size_t size)
 	free(line);
 }
 
+/* A line about a USB device. Its numbers are KubeVirt's: decimal, without zeros in front. */
+static void take_usb(struct devices *t, const uint8_t *data, size_t size)
+{
+	struct container c = { .ids = (char *[]){ (char *)"1-1" }, .n = 1 };
+	const struct kubelet_request r = { .v = &c, .n = 1 };
+	char *line = calloc(1, size + 1), again[32];
+	V1beta1__AllocateResponse *m;
+	struct err err = { 0 };
+	struct out o = { 0 };
+	unsigned int bus, dev;
+	const struct dev *d;
+
+	memcpy(line, data, size);
+	d = devices_take(t, "usb/1-1", line) ? NULL : devices_find(t, "usb/1-1");
+	if (d && answer_allocate(t, dev_resource(d), &r, "/dev", "pcidevfs/device", &o, &err)) {
+		check_refusal(&err);
+	} else if (d) {
+		m = v1beta1__allocate_response__unpack(NULL, o.len, (uint8_t *)o.data);
+		check(m && m->n_container_responses == 1 && m->container_responses[0]->n_envs == 1);
+		check(sscanf(m->container_responses[0]->envs[0]->value, "%u:%u", &bus, &dev) == 2);
+		check(bus && dev);
+		snprintf(again, sizeof(again), "%u:%u", bus, dev);
+		check(!strcmp(m->container_responses[0]->envs[0]->value, again));
+		v1beta1__allocate_response__free_unpacked(m, NULL);
+	}
+	out_free(&o);
+	free(line);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct devices t = { 0 };
@@ -227,7 +256,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	fill(&t);
 	devices_judge(&t, 1000);
-	switch (data[0] % 4) {
+	switch (data[0] % 5) {
 	case 0:
 		allocate(&t, data + 1, size - 1);
 		break;
@@ -239,6 +268,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 3:
 		take_line(&t, data + 1, size - 1);
+		break;
+	case 4:
+		take_usb(&t, data + 1, size - 1);
 		break;
 	}
 	devices_free(&t);

@@ -104,6 +104,16 @@ gone vgpudevice "${names[0]}" || wait_for 10 gone vgpudevice "${names[0]}"
 reads "$type" vgpudevice "${names[1]}" .spec.vGPUTypeName || fail "what was asked is lost"
 set_to $V/$gpu/enabled 1
 wait_for 20 is_on 1
+# The driver goes and comes back: meanwhile nothing is disabled in the cluster.
+driver=$S/sys/bus/pci/drivers/nvidia
+specs() { grep -c 'sriovgpudevices/.*fieldManager=pcidevfs-spec' "$G/log/audit.log"; }
+before=$(specs)
+put "$driver/unbind" $gpu || fail "unbind"
+wait_for 20 reads Unsatisfied sriovgpudevice "$(object_of $gpu)" '.status.conditions[0].reason'
+put "$driver/bind" $gpu || fail "bind"
+wait_for 20 is_on 1
+wait_for 10 reads '' sriovgpudevice "$(object_of $gpu)" '.status.conditions[0].reason'
+[ "$(specs)" = "$before" ] || fail "sync wrote to spec: $(sed 's/[^{]*//' "$G/log/audit.log" | grep fieldManager=pcidevfs-spec | tail -n 2 | cut -c1-500)"
 grep -v '(re)initializing' "$D/sync.err" && fail "it complains"
 end_cluster
 stop_daemon

@@ -357,7 +357,7 @@ DEFINE_TEST(sync_a_huge_name_is_cut)
 
 #define GPU "0000:08:00.0"
 #define GPU_NAME "node1-000008000"
-#define GPU_FACTS(on) "class=0x030200 kind=sriov-gpu driver=nvidia claim=none enabled=" on
+#define GPU_FACTS(on) "class=0x030200 kind=sriov-gpu driver=nvidia claim=none sriov_numvfs=" on " enabled=" on
 
 DEFINE_TEST(sync_a_gpu_is_enabled_from_either_side)
 {

@@ -444,3 +444,28 @@ DEFINE_TEST(sync_kinds_a_released_usb_device_is_named_anew)
 	CHECK(!object_find(&s.w, USB_DEVICE, STICK_NAME));
 	syncworld_free(&s);
 }
+
+DEFINE_TEST(sync_kinds_what_waits_in_the_tree_is_not_undone_in_the_cluster)
+{
+	struct syncworld s;
+	json_object *o;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NIC, PF("4", "eno49") "asked=\"sriov_numvfs=4\"");
+	expect(syncworld_settle(&s), "");
+	/* Its driver goes: first the VFs are gone, then it is known why, and it comes back. */
+	syncworld_device(&s, NIC, PF("0", "eno49") "asked=\"sriov_numvfs=4\"");
+	expect(syncworld_settle(&s), "");
+	o = object(&s, NET_DEVICE, NIC_NAME);
+	CHECK_EQ(json_object_get_int64(js_get(o, "spec.numVFs")), 4);
+	CHECK_STR(js_text(o, "status.status"), "sriovNetworkDeviceDisabled");
+	syncworld_device(&s, NIC, PF("0", "eno49") "unsatisfied=\"it has no driver\"");
+	expect(syncworld_settle(&s), "");
+	CHECK_EQ(json_object_get_int64(js_get(o, "spec.numVFs")), 4);
+	CHECK_STR(condition(&s, NET_DEVICE, NIC_NAME, "message"), "it has no driver");
+	syncworld_device(&s, NIC, PF("0", "eno49") "unsatisfied=none asked=none");
+	expect(syncworld_settle(&s), "");
+	CHECK_EQ(json_object_get_int64(js_get(o, "spec.numVFs")), 0);
+	CHECK_STR(condition(&s, NET_DEVICE, NIC_NAME, "type"), "");
+	syncworld_free(&s);
+}
