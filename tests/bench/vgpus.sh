@@ -38,8 +38,6 @@ cards_cpu() { # cards_cpu FIELDS
 	echo $((n * 10))
 }
 
-cards_server() { pgrep -P "$pid" -x pcidevfsd | head -n 1; }
-
 cards_held() { [ "$(grep -c 'state=held' "$T/intents")" -ge "$1" ]; }
 
 cards_wait() { # cards_wait COMMAND...: 60 s
@@ -60,10 +58,10 @@ status=$?
 row "${#vfs[@]} vGPUs of ${#gpus[@]} cards in one transaction, simulated kernel: CPU time of the daemon's processes" \
 	"$(($(cards_cpu 14-17) - t)) ms, $(($(cards_cpu 14,16) - u)) ms of them in user mode" "150 ms" $status
 cards_wait cards_held ${#vfs[@]}
-memory=$(awk '/^VmRSS/ { printf "%.1f MiB", $2 / 1024 }' "/proc/$(cards_server)/status")
+memory=$(awk '/^VmRSS/ { printf "%.1f MiB", $2 / 1024 }' "/proc/$(server)/status")
 status=$?
 row "resident memory of the serving process with them" "$memory" "8 MiB" $status
-kill -9 "$(cards_server)" $pid
+kill -9 "$(server)" $pid
 wait $pid 2>/dev/null
 umount -l "$T"
 kill $cards
