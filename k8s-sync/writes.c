@@ -19,6 +19,7 @@ struct write {
 	char *name;
 	uint64_t what[ACT_CTL]; /* of each act: its body, and the object that it was decided for */
 	uint64_t again;	   /* ms: when it may be repeated nevertheless; 0: never */
+	bool makes;	   /* the object was not there: once it has gone it may be made anew */
 	struct call *call; /* NULL: it is over */
 	struct write *next;
 };
@@ -150,6 +151,8 @@ static void on_written(struct call *c, const struct reply *r)
 	if (r->err.code) {
 		refused(x, r);
 	} else {
+		if (x->makes)
+			x->what[x->act] = 0;
 		if (x->act == ACT_DELETE && !strcmp(js_text(r->doc, "kind"), "Status"))
 			sync_forget(s, x->kind, x->name);
 		else if (!strcmp(js_text(r->doc, "metadata.name"), x->name))
@@ -177,6 +180,7 @@ static void send_write(struct writes *w, const struct action *a)
 		return;
 	x->what[a->act] = what;
 	x->again = 0;
+	x->makes = !was;
 	x->act = a->act;
 	x->call->ctx = x;
 	x->call->done = on_written;
