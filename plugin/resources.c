@@ -259,7 +259,8 @@ static void well_by(struct resources *rs, uint64_t at)
 	rs->well.at = at < rs->well.at ? at : rs->well.at;
 }
 
-/* Logs only reasons that the tree does not show. One line each. */
+/* Logs only reasons that the tree does not show, and none that passes by itself, as a restore. One
+ * line each. */
 static void note_health(const struct devices *t, uint64_t now, struct out *log)
 {
 	char buf[512];
@@ -269,7 +270,7 @@ static void note_health(const struct devices *t, uint64_t now, struct out *log)
 		const char *withheld = dev_withheld(d);
 		const char *why = withheld ? withheld : dev_sick(t, d, now, buf, sizeof(buf));
 
-		if (!(withheld || d->announced) || d->told_sick == !!why)
+		if (!(withheld || d->announced) || dev_comes(d) || d->told_sick == !!why)
 			continue;
 		d->told_sick = why;
 		out_printf(log, "%s is %s%s\n", d->id,
