@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "backend/internal.h"
 #include "pcidevfs/confine.h"
@@ -37,12 +38,25 @@ static bool is_roots(const char *status, uint64_t caps)
 }
 
 /* One line, that maps all ids to themselves. */
-static bool is_initial(const char *map)
+static bool maps_all(const char *map)
 {
 	unsigned int in, out, n;
 
 	return sscanf(map, "%u %u %u", &in, &out, &n) == 3 && !in && !out && n == UINT32_MAX &&
 	       !strchr(map, '\n');
+}
+
+/* PROC_USER_INIT_INO of the kernel. A namespace below it may map all ids too, but what its root may
+ * counts for nothing outside. A kernel without such namespaces has no such file. */
+static bool is_initial(const struct sysfs *at)
+{
+	char text[64];
+	ssize_t n = readlinkat(at->fd[ROOT_PROC], "ns/user", text, sizeof(text) - 1);
+
+	if (n < 0)
+		return errno == ENOENT;
+	text[n] = '\0';
+	return !strcmp(text, "user:[4026531837]");
 }
 
 static bool counts(const struct sysfs *at, uint64_t caps)
@@ -52,7 +66,8 @@ static bool counts(const struct sysfs *at, uint64_t caps)
 
 	if (sysfs_read(at, ROOT_PROC, text, sizeof(text), "status") < 0 || !is_roots(text, caps))
 		return false;
-	if (sysfs_read(at, ROOT_PROC, text, sizeof(text), "uid_map") < 0 || !is_initial(text))
+	if (sysfs_read(at, ROOT_PROC, text, sizeof(text), "uid_map") < 0 || !maps_all(text) ||
+	    !is_initial(at))
 		return false;
 	return !fstatat(at->fd[ROOT_PROC], "exe", &st, 0) && S_ISREG(st.st_mode) && !st.st_uid &&
 	       !(st.st_mode & (S_IWGRP | S_IWOTH));
@@ -63,18 +78,15 @@ static bool look_at_process(const struct sysfs *s, const char *pid, uint64_t cap
 			    daemon_found *found, void *ctx)
 {
 	struct sysfs at = *s;
-	_close_ int dir = -1;
+	_close_ int dir = openat(s->fd[ROOT_PROC], pid, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char comm[64];
 
-	if (sysfs_read(s, ROOT_PROC, comm, sizeof(comm), "%s/comm", pid) < 0)
+	at.fd[ROOT_PROC] = dir;
+	if (dir < 0 || sysfs_read(&at, ROOT_PROC, comm, sizeof(comm), "comm") < 0)
 		return true;
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (strcmp(comm, names[i]))
-			continue;
-		dir = openat(s->fd[ROOT_PROC], pid, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		at.fd[ROOT_PROC] = dir;
-		return dir < 0 || !counts(&at, caps) || found(ctx, dir, pid, names[i]);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(comm, names[i]))
+			return !counts(&at, caps) || found(ctx, dir, pid, names[i]);
 	return true;
 }
 
