@@ -134,11 +134,11 @@ static void on_host_use(struct listener *l, const struct uevent *ev)
 	guard_want_critical(l->b, uevent_function(ev, &key) ? key.name : "");
 }
 
-/* Which keyboard is the only one depends on all. Its event node comes after the console has it. */
+/* Which keyboard is the only one depends on all but those that programs make (uinput). */
 static void on_input(struct listener *l, const struct uevent *ev)
 {
-	(void)ev;
-	guard_want_critical(l->b, "");
+	if (strncmp(ev->devpath, "/devices/virtual/", 17) != 0)
+		guard_want_critical(l->b, "");
 }
 
 /* The names of its interfaces, disks and cards are facts of a function; on a rename the action is
@@ -246,10 +246,11 @@ static void on_node(struct listener *l, const struct inotify_event *e)
 	} else if (e->mask & IN_IGNORED) {
 		*(e->wd == l->watch_dir ? &l->watch_dir : &l->watch_cdevs) = -1;
 	} else if (!(e->mask & IN_ISDIR) && e->len && strcmp(e->name, "vfio")) {
-		/* Nobody holds a node that has just appeared or vanished. */
-		if (e->mask & (IN_CREATE | IN_DELETE | IN_MOVE))
+		/* Nobody holds a node that has just appeared or vanished; and who makes a vGPU
+		 * sends no event until a VM has it. */
+		if (e->mask & (IN_CREATE | IN_DELETE | IN_MOVE | IN_OPEN))
 			touch_node(l, e->name);
-		else
+		if (!(e->mask & (IN_CREATE | IN_DELETE | IN_MOVE)))
 			guard_want_node(l->b, e->name);
 	}
 }
@@ -386,7 +387,7 @@ static size_t take_due(struct listener *l, struct touched due[static TOUCHED_MAX
 			guards_want_again(l->b, &t->key);
 		else if (!l->all && is_in_operation(l->b->model, t))
 			l->touched[kept++] = *t;
-		else
+		else if (!l->all || t->unbound) /* a full scan does not tell whose driver had left */
 			due[n++] = *t;
 	}
 	if (l->n && !kept) {
@@ -405,15 +406,20 @@ static void look(struct listener *l)
 	int rc = 0;
 
 	l->all = false;
-	if (all || n)
-		rc = look_at(l->b, all ? NULL : l->due, n, PATIENCE_MS);
-	if (all)
+	if (all) {
+		rc = look_at(l->b, NULL, 0, PATIENCE_MS);
 		l->last_scan = now_ms();
+	}
+	if (n && !rc)
+		rc = look_at(l->b, l->due, n, PATIENCE_MS);
 	for (size_t i = 0; i < n && !all; i++)
 		guards_want_again(l->b, &l->due[i].key);
 	if (all)
 		guards_want_again(l->b, NULL);
 	l->all = rc == -ENOMEM;
+	for (size_t i = 0; i < n && l->all; i++)
+		if (l->due[i].unbound)
+			touch_as(l, &l->due[i].key, 0, true);
 	watch_nodes(l);
 }
 

@@ -297,7 +297,7 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 	struct facts facts;
 
 	s->tells = s->lists && known && s->types && view_lists(&b->views, batch->view, &s->key);
-	if (known && s->unbound)
+	if (known && s->unbound && !s->unknown) /* else it is looked at again */
 		model_edit(m, &s->key, false)->unbinds++;
 	if (s->unknown || is_overtaken(m, batch, s))
 		return true;
