@@ -115,8 +115,16 @@ static int unbind_run(void *backend, struct step *step, unsigned int ms, struct 
 static int unbind_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
 	char name[NAME_SIZE], driver[DRIVER_NAME];
+	struct backend *b = backend;
+	int rc;
 
-	return parse(step, name, driver) ? 0 : give(backend, name, driver, step, ms, err);
+	if (parse(step, name, driver))
+		return 0;
+	rc = give(b, name, driver, step, ms, err);
+	/* That driver was unloaded meanwhile: the kernel chooses another. */
+	return rc || sysfs_exists(&b->sys, ROOT_SYS, USB_DRIVERS "/%s", driver)
+		       ? rc
+		       : give(b, name, "", step, ms, err);
 }
 
 /* Takes from the host's drivers, or gives back to whichever the kernel chooses, each interface. */
@@ -197,13 +205,15 @@ static int probe_undo(void *backend, struct step *step, unsigned int ms, struct 
 const struct verb usb_unbind = { .of = "usb",
 				 .name = "unbind",
 				 .deadline_ms = UNBIND_MS,
+				 .stirs = true, /* the last but one keyboard */
 				 .refuse = refuse_step,
 				 .run = unbind_run,
 				 .undo = unbind_undo };
 const struct verb usb_rest = { .of = "usb",
 			       .name = "unbind_rest",
 			       .deadline_ms = UNBIND_MS,
-			       .refuse = refuse_step,
+			       .stirs = true, /* the last but one keyboard */
+				 .refuse = refuse_step,
 			       .run = rest_run,
 			       .undo = probe_run };
 const struct verb usb_bind = {

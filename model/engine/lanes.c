@@ -39,6 +39,8 @@ static int run_step(struct txn *t, struct step *s, struct err *err)
 	s->begun = true;
 	r = s->verb->run(e->conf.world.backend, s, op_deadline(e, s->verb), err);
 	s->done = !r;
+	if (s->done && s->verb->stirs)
+		atomic_store(&t->stirred, s);
 	return r;
 }
 

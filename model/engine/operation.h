@@ -106,6 +106,8 @@ struct txn {
 	bool marked; /* they are busy: there are steps */
 	/* now_ms() when holders and host_critical were last asked. */
 	_Atomic uint64_t guarded_at;
+	/* The last step since then whose verb stirs; NULL: none. */
+	const struct step *_Atomic stirred;
 	bool noting; /* between snapshot_begin() and snapshot_end() */
 	struct waiter *waiters; /* engine->lock */
 	/* engine->lock: list of those queued or running, or of those answered and late */

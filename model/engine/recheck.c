@@ -96,6 +96,7 @@ static int ask_again(struct txn *t, struct err *err)
 
 	if (!devs)
 		return fail(err, ENOMEM, "no memory for the operation");
+	atomic_store(&t->stirred, NULL);
 	for (uint32_t i = 0; i < n_steps; i++)
 		if (t->log->steps[i].verb->refuse)
 			devs[n++] = t->log->steps[i].dev;
@@ -103,6 +104,14 @@ static int ask_again(struct txn *t, struct err *err)
 	if (!r)
 		atomic_store(&t->guarded_at, now);
 	return r;
+}
+
+static bool is_outdated(struct txn *t, const struct step *step)
+{
+	const struct step *stirred = atomic_load(&t->stirred);
+
+	return now_ms() - atomic_load(&t->guarded_at) >= YOUNG_MS ||
+	       (stirred && !key_eq(&stirred->dev, &step->dev));
 }
 
 int op_recheck(struct txn *t, const struct step *step, struct err *err)
@@ -113,7 +122,7 @@ int op_recheck(struct txn *t, const struct step *step, struct err *err)
 
 	if (!step->verb->refuse)
 		return 0;
-	if (w->guard && now_ms() - atomic_load(&t->guarded_at) >= YOUNG_MS)
+	if (w->guard && is_outdated(t, step))
 		r = ask_again(t, err);
 	if (r)
 		return r;

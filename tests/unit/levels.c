@@ -65,9 +65,21 @@ static int level_undo(void *backend, struct step *s, unsigned int deadline_ms, s
 	return 0;
 }
 
-static const struct verb level_verb = {
-	.name = "level", .records = true, .deadline_ms = 1000, .run = level_run, .undo = level_undo
-};
+static int refuse_nothing(struct model *m, const struct step *s, struct err *err)
+{
+	(void)m;
+	(void)s;
+	(void)err;
+	return 0;
+}
+
+static const struct verb level_verb = { .name = "level",
+					.records = true,
+					.stirs = true,
+					.deadline_ms = 1000,
+					.refuse = refuse_nothing,
+					.run = level_run,
+					.undo = level_undo };
 /* "lane" is a level of one device, whatever the others do. */
 static const struct verb lane_verb = { .name = "lane",
 				       .records = true,
@@ -250,6 +262,16 @@ static int world_observe(void *backend, const struct key *devs, size_t n, bool g
 	return 0;
 }
 
+static int world_guard(void *backend, const struct key *devs, size_t n, struct err *err)
+{
+	(void)backend;
+	(void)devs;
+	(void)n;
+	(void)err;
+	kernel.guarded++;
+	return 0;
+}
+
 /* The late step, or its undo, ends at last, with success. */
 static int world_late(void *backend, struct step *s)
 {
@@ -307,6 +329,7 @@ void bench_start(struct bench *b)
 				     .methods = methods,
 				     .verbs = verbs,
 				     .observe = world_observe,
+				     .guard = world_guard,
 				     .late = world_late };
 	conf.keeper = (struct keeper){ b->m, disk_keep };
 	conf.verdict = tell;
@@ -337,7 +360,7 @@ void world_reset(void)
 	kernel.late_waits = false;
 	kernel.fail_code = EIO;
 	kernel.wrong_result = false;
-	kernel.started = kernel.pulses = kernel.told = 0;
+	kernel.started = kernel.pulses = kernel.told = kernel.guarded = 0;
 	disk.pending = disk.kept = disk.fail_pending = disk.fail_kept = 0;
 	pthread_mutex_init(&kernel.gate, NULL);
 }

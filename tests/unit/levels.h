@@ -24,7 +24,7 @@ struct shared_world {
 	_Atomic bool late_waits;  /* a late step does not end */
 	_Atomic bool wrong_result;
 	_Atomic int gone; /* removed device, through which no group is found; -1: none */
-	_Atomic int started, pulses;
+	_Atomic int started, pulses, guarded; /* guarded: how often the guards were asked */
 	/* number of verdicts; with die_told the first one kills its process */
 	_Atomic int told;
 	_Atomic bool told_again;   /* the last verdict may have been delivered before */

@@ -30,6 +30,20 @@ DEFINE_TEST(a_request_is_carried_out_read_back_and_noted)
 	bench_stop(&b);
 }
 
+/* What a step does to one device may be what makes another one the host's last of its kind. */
+DEFINE_TEST(the_guards_are_asked_anew_once_another_device_was_changed)
+{
+	struct bench b = { 0 };
+	struct verdict v;
+
+	world_reset();
+	bench_start(&b);
+	CHECK_EQ(set(&b, 0, "5", &v), 0);
+	CHECK_EQ(kernel.started, DEVICES);
+	CHECK(kernel.guarded >= DEVICES - 1);
+	bench_stop(&b);
+}
+
 DEFINE_TEST(refusals_touch_nothing)
 {
 	struct bench b = { 0 };
