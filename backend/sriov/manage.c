@@ -117,7 +117,7 @@ int sriov_run_tool(struct backend *b, struct step *step, unsigned int had, unsig
 			    "nvidia-persistenced; stop that and write again (%s)",
 			    step->dev.name, said.text);
 	if (rc == -EIO && is_passing(said.text))
-		return fail(err, EBUSY,
+		return fail(err, EAGAIN,
 			    "the driver of %s is not ready, or others are at it; write again (%s)",
 			    step->dev.name, said.text);
 	return fail(err, -rc, "%s", said.text);

@@ -62,20 +62,21 @@ void record_say(struct record *r, enum record_state state, const char *text)
 
 void record_tried(struct record *r, const struct err *err)
 {
-	bool busy = err->code == EBUSY;
+	bool busy = err->code == EBUSY, passes = busy || err->code == EAGAIN;
+	unsigned int n;
 	char text[ERR_TEXT];
 
 	r->busy_tries = busy ? r->busy_tries + 1 : 0;
-	r->due = busy ? now_ms() + (DUE_MS << (r->busy_tries < DUE_MAX ? r->busy_tries : DUE_MAX))
-		      : 0;
+	n = busy ? r->busy_tries : r->tries;
+	r->due = passes ? now_ms() + (DUE_MS << (n < DUE_MAX ? n : DUE_MAX)) : 0;
 	r->tries -= busy && r->tries;
 	/* A device in use may be free later: the next change triggers another try. */
 	record_say(r,
-		   busy || err->code == ENODEV || err->code == EAGAIN ? RECORD_WAITING
-								      : RECORD_REFUSED,
+		   passes || err->code == ENODEV ? RECORD_WAITING : RECORD_REFUSED,
 		   err->text);
 	if (record_has_tries(r))
 		return;
+	r->due = 0;
 	STR_COPY(text, err->text);
 	str_fit(text, 151);
 	snprintf(

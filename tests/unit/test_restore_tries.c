@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "fakerequest.h"
+#include "model/intents/intents.h"
 #include "pcidevfs/util.h"
 #include "test.h"
 
@@ -97,4 +98,24 @@ DEFINE_TEST(restore_says_that_it_has_given_up)
 	request_plug(&request_nic);
 	request_calm();
 	expect_claimed();
+}
+
+/* A user of the device is waited for without an end; what only says that it will pass, is not. */
+DEFINE_TEST(restore_gives_up_what_does_not_pass)
+{
+	struct record passes = { 0 }, used = { 0 };
+	const struct err again = { .code = EAGAIN, .text = "others are at it" };
+	const struct err busy = { .code = EBUSY, .text = "dd has it" };
+
+	for (int i = 1; i <= TRIES; i++) {
+		passes.tries++;
+		record_tried(&passes, &again);
+		CHECK_EQ(passes.due != 0, i < TRIES);
+		used.tries++;
+		record_tried(&used, &busy);
+		CHECK(used.due);
+	}
+	CHECK_IN(passes.reason, "given up after");
+	CHECK_EQ(passes.state, RECORD_WAITING);
+	CHECK_STR(used.reason, "dd has it");
 }
