@@ -228,7 +228,7 @@ static bool is_keyboard(const char *keys)
 }
 
 /* A paragraph for each: "S: Sysfs=/devices/...", "H: Handlers=sysrq kbd event0", "B: KEY=7 ff80".
- * The kernel makes newlines of no name. */
+ * A device whose name has a newline can forge one more, which it could as well be. */
 bool keyboard_next(char **text, char **ret_path)
 {
 	bool handled = false;

@@ -142,6 +142,7 @@ bool hold_is_running(pid_t tid);
 struct hold_own {
 	struct hold_asker asker;
 	bool valid; /* false: nobody is skipped */
+	bool checked;
 	pid_t helpers[HOLD_HELPERS + 3];
 	size_t n;
 };

@@ -136,8 +136,9 @@ void hold_own_check(struct hold_own *own, const struct sysfs *s)
 	struct hold_own now;
 	size_t n = 0;
 
-	if (!own->valid)
+	if (!own->valid || own->checked)
 		return;
+	own->checked = true; /* once: the walk may begin anew behind a process that hangs */
 	hold_own_open(&now, s, &own->asker);
 	for (size_t i = 0; i < own->n; i++)
 		if (!has(now.helpers, now.n, own->helpers[i]))

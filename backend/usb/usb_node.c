@@ -193,14 +193,16 @@ static int give_in_turn(struct backend *b, const struct key *dev, const char *to
 static bool remember(struct backend *b, const struct key *key, const struct known *known,
 		     bool is_back)
 {
+	_close_ int fd = -1;
 	char text[FORMER_TEXT];
 	struct device *dev;
 	struct stat st;
 	bool news;
 
-	if ((!is_back && former_get(known->intent.former, FORMER_OWNER, text, sizeof(text))) ||
-	    fstatat(b->sys.fd[ROOT_DEV], path_of(known), &st, AT_SYMLINK_NOFOLLOW) ||
-	    is_owner(&st, b->roots.usb_owner) ||
+	if (!is_back && former_get(known->intent.former, FORMER_OWNER, text, sizeof(text)))
+		return false;
+	fd = open_node(b, key, path_of(known), &st, NULL);
+	if (fd < 0 || is_owner(&st, b->roots.usb_owner) ||
 	    (known->intent.owned && is_owner(&st, owner_for(b, TO_CLAIM, &known->intent))))
 		return false;
 	snprintf(text, sizeof(text), "%u:%u", st.st_uid, st.st_gid);

@@ -22,6 +22,8 @@ struct option_row {
 #define FIELD(f) offsetof(struct options, f)
 
 /* Rows with a value come first: OPTION_VALUES counts them. */
+#define KUBEVIRT_USER "107:107"
+
 static const struct option_row rows[] = {
 	{ "sysfs", "DIR", FIELD(sysfs), "the machine's sysfs", SYSFS_ROOT },
 	{ "dev", "DIR", FIELD(dev), "its device nodes", DEV_ROOT },
@@ -34,7 +36,7 @@ static const struct option_row rows[] = {
 	{ "deadline", "FACTOR", FIELD(deadline), "scales every deadline of an operation", NULL },
 	{ "usb-owner", "UID:GID", FIELD(usb_owner),
 	  "who gets the node of a USB device while a pod has it: the user\n"
-	  "                       of KubeVirt's VMs", "107:107" },
+	  "                       of KubeVirt's VMs", KUBEVIRT_USER },
 	{ "replace", NULL, FIELD(replace),
 	  "the daemon that serves MOUNTPOINT goes on as this program, with\n"
 	  "                       the options it had and those given now",
@@ -202,9 +204,9 @@ void options_argv(const struct options *o, const char *role, const char *value,
 {
 	const char *all[OPTIONS_ARGV] = {
 		"pcidevfsd", role,     value,	"--sysfs", o->sysfs, "--dev",
-		o->dev,	     "--proc", o->proc, "--state", o->state, "--usb-owner", o->usb_owner,
+		o->dev,	     "--proc", o->proc, "--state", o->state,
 	};
-	size_t n = 13;
+	size_t n = 11;
 
 	if (o->driver_root) {
 		all[n++] = "--driver-root";
@@ -213,6 +215,10 @@ void options_argv(const struct options *o, const char *role, const char *value,
 	if (o->deadline) {
 		all[n++] = "--deadline";
 		all[n++] = o->deadline;
+	}
+	if (strcmp(o->usb_owner, KUBEVIRT_USER) != 0) { /* a former release does not know it */
+		all[n++] = "--usb-owner";
+		all[n++] = o->usb_owner;
 	}
 	all[n++] = "--";
 	all[n] = mountpoint;
