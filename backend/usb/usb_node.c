@@ -112,10 +112,9 @@ static int open_node(struct backend *b, const struct key *dev, const char *path,
 /* Root if the text makes no sense. */
 static struct node_owner parse_owner(const char *text)
 {
-	struct node_owner owner;
+	struct node_owner owner = { 0 }, root = { 0 };
 
-	return sscanf(text, "%u:%u", &owner.uid, &owner.gid) == 2 ? owner
-								 : (struct node_owner){ 0 };
+	return sscanf(text, "%u:%u", &owner.uid, &owner.gid) == 2 ? owner : root;
 }
 
 static struct node_owner owner_for(const struct backend *b, const char *to, const struct intent *w)
