@@ -104,7 +104,7 @@ static unsigned int usb_claim_owners(const struct inv_dev *d)
 	return 1U << USB_DEVICE;
 }
 
-#define FIELDS(table) .fields = table, .n_fields = ARRAY_SIZE(table)
+#define FIELDS(table) .fields = (table), .n_fields = ARRAY_SIZE(table)
 #define BY_LABEL .selectors = { "labelSelector=nodename%%3D%s" }
 
 const struct kind kinds[KINDS] = {

@@ -21,11 +21,6 @@
 #include "pcidevfs/util.h"
 #include "place.h"
 
-static int scan_holders(const struct sysfs *s, const char *only, struct out *ret)
-{
-	return holders_scan(s, NULL, only, ret);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define DISK "0000:01:00.0"
