@@ -41,6 +41,7 @@ static void create_and_claim(void)
 	struct err err;
 
 	CHECK_EQ(request_ask_all(both, 2, &err), 0);
+	request_calm(); /* restore has seen it */
 	CHECK_STR(request_state_of(MDEV).intent.profile, "LAB-4Q");
 	CHECK_STR(request_state_of(MDEV).intent.claim, "alice");
 }
