@@ -191,6 +191,25 @@ static bool row_known(const struct world *w, const struct value_row *row)
 	return w->listed[row->kind] && (!row->claim || w->listed[row->claim->claim]);
 }
 
+/* What the cause of a refusal may hang on: the device and its VFs, what is asked, and that it is
+ * asked anew: an object of this name may be another one, or have been changed back and forth. */
+static uint64_t seen_of(const struct value *v)
+{
+	json_object *o = v->claim ? v->claim : v->object;
+	const char *uid = js_text(o, "metadata.uid");
+	const char *version = json_object_get_string(js_get(o, "metadata.generation")) ?: "";
+	uint64_t h = fnv1a(dev_hash(v->dev), v->cluster, strlen(v->cluster));
+
+	h = fnv1a(fnv1a(h, uid, strlen(uid)), version, strlen(version));
+	for (size_t i = 0; dev_has(v->dev, "sriov_numvfs") && i < v->w->inv->n; i++) {
+		const struct inv_dev *d = v->w->inv->v[i];
+
+		if (!strcmp(dev_get(d, "physfn"), v->dev->id))
+			h = fnv1a(h, d->pairs, d->len);
+	}
+	return h;
+}
+
 bool value_look(const struct world *w, const struct value_row *row, const struct inv_dev *d,
 		struct value *ret)
 {
@@ -212,7 +231,7 @@ bool value_look(const struct world *w, const struct value_row *row, const struct
 	if (row->is_fact && row->is_fact(d))
 		v->accord.what = v->accord.agreed ? ACCORD_REST : ACCORD_TO_CLUSTER;
 	snprintf(v->about, sizeof(v->about), "%s/%s", d->id, row->file);
-	v->seen = fnv1a(dev_hash(d), v->cluster, strlen(v->cluster));
+	v->seen = seen_of(v);
 	v->verdict = verdict_about(w, v->about);
 	if (v->verdict && v->verdict->seen != v->seen && !v->verdict->running)
 		v->verdict = NULL;
