@@ -212,6 +212,7 @@ static void on_work(struct source *source)
 	time_text(now);
 	s->world.now = now;
 	s->decided = now_ms();
+	writes_remind(s->writes);
 	list = decide(&s->world);
 	mirror_unlock(s->tree);
 	writes_do(s->writes, list);

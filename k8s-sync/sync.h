@@ -57,6 +57,8 @@ void follow_free(struct follow *f);
 int writes_new(struct sync *s, struct writes **ret);
 void writes_free(struct writes *w);
 void writes_do(struct writes *w, struct action *list);
+/* Before it is decided: forgets refusals that may have passed by now. */
+void writes_remind(struct writes *w);
 
 /* ---- events.c: Kubernetes Events, at most one a second */
 int events_new(struct sync *s, struct events **ret);

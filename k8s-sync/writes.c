@@ -8,7 +8,10 @@
 #include "pcidevfs/util.h"
 #include "sync.h"
 
-enum { AGAIN_MS = 60000 };
+enum {
+	AGAIN_MS = 60000,
+	AGAIN_MAX_MS = 600000,
+};
 
 /* The last write of each object, of its main part or its status. */
 struct write {
@@ -212,6 +215,12 @@ static bool is_unanswered(const struct err *err)
 	return err && (err->code == ENOTCONN || err->code == ECANCELED);
 }
 
+/* Who holds the device open, or has an I/O error, changes no line. */
+static bool may_pass(const struct err *err)
+{
+	return err && (err->code == EBUSY || err->code == EIO || err->code == ENOSPC);
+}
+
 static void on_verdict(struct job *job, const struct err *err)
 {
 	struct asked *a = job->ctx;
@@ -223,6 +232,11 @@ static void on_verdict(struct job *job, const struct err *err)
 		a->verdict->seen = 0;
 	else if (err)
 		events_add(s->events, a->kind, a->about, "Refused", err->text);
+	if (may_pass(err))
+		a->verdict->again =
+			now_ms() + back_off(&a->verdict->pause, AGAIN_MS, AGAIN_MAX_MS);
+	else
+		a->verdict->pause = 0;
 	json_object_put(a->about);
 	free(a);
 	free(job->lines);
@@ -245,12 +259,23 @@ static void ask(struct writes *w, const struct action *act)
 	}
 	v->running = true;
 	v->seen = act->seen;
+	v->again = 0;
 	v->err = (struct err){ 0 };
 	*a = (struct asked){ w, v, act->kind, json_object_get(act->body) };
 	job->lines = lines;
 	job->done = on_verdict;
 	job->ctx = a;
 	mirror_commit(w->s->tree, job);
+}
+
+void writes_remind(struct writes *w)
+{
+	for (struct verdict *v = w->s->verdicts; v; v = v->next) {
+		if (v->again > now_ms())
+			sync_touch_at(w->s, v->again);
+		else if (v->again)
+			v->seen = v->again = 0;
+	}
 }
 
 void writes_do(struct writes *w, struct action *list)
