@@ -121,12 +121,15 @@ static void trouble(struct follow *f, const struct reply *r)
 		f->again.at = now_ms() + 1000 * (uint64_t)some_time();
 		return;
 	}
-	if (r->status == 404)
+	if (r->status == 404) { /* nothing is to be written, and what comes later is all new */
+		f->s->world.listed[f->kind] = false;
+		f->version[0] = '\0';
 		snprintf(text, sizeof(text),
 			 "the cluster has no %s: apply deploy/kubernetes/crds.yaml", k->plural);
-	else
+	} else {
 		snprintf(text, sizeof(text), "%s%s%.400s", r->away ? "" : k->plural,
 			 r->away ? "" : ": ", r->err.text);
+	}
 	sync_say(f->s, SAY_KIND + f->kind, text);
 	later(f);
 }

@@ -9,6 +9,7 @@
 #include "sync.h"
 
 enum {
+	SOON_MS = 1000,
 	AGAIN_MS = 60000,
 	AGAIN_MAX_MS = 600000,
 };
@@ -21,7 +22,7 @@ struct write {
 	bool status;
 	char *name;
 	uint64_t what[ACT_CTL]; /* of each act: its body, and the object that it was decided for */
-	uint64_t again;	   /* ms: when it may be repeated nevertheless; 0: never */
+	uint64_t again[ACT_CTL]; /* ms: when it may be repeated nevertheless; 0: never */
 	bool makes;	   /* the object was not there: once it has gone it may be made anew */
 	struct call *call; /* NULL: it is over */
 	struct write *next;
@@ -120,10 +121,13 @@ static struct call *call_of(const struct action *a)
 	return c;
 }
 
-/* A refusal that will not pass by itself is not repeated until the object changes. */
+/* The same is repeated at once when the server is back, soon when the watch ought to tell what was
+ * wrong with it, and else after a while: the cause of a refusal may be in no object that we see. */
 static void refused(struct write *x, const struct reply *r)
 {
 	struct world *w = &x->all->s->world;
+	/* A name that is taken: if it is by an object of ours, the watch will tell. */
+	bool late = r->status == 404 || (r->status == 409 && x->act != ACT_CREATE);
 	char text[ERR_TEXT];
 
 	if (strstr(r->err.text, "field not declared in schema") && !w->no_conditions) {
@@ -131,13 +135,10 @@ static void refused(struct write *x, const struct reply *r)
 		say("the cluster's CRDs have no conditions: refusals are told by Events alone");
 		return;
 	}
-	/* If it is ours, the watch will tell. */
-	if (x->act == ACT_CREATE && r->status == 409) {
-		x->again = now_ms() + AGAIN_MS;
-		return;
-	}
-	if (r->status == 409 || r->status == 404 || r->away || r->status == 401)
+	if (r->away || r->status == 401)
 		x->what[x->act] = 0;
+	else
+		x->again[x->act] = now_ms() + (late ? SOON_MS : AGAIN_MS);
 	if (r->status == 409 || r->status == 404)
 		return; /* the watch will tell */
 	snprintf(text, sizeof(text), "%s/%s: %.300s", kinds[x->kind].plural, x->name, r->err.text);
@@ -174,15 +175,15 @@ static void send_write(struct writes *w, const struct action *a)
 
 	if (!x || x->call)
 		return;
-	if (x->what[a->act] == what && (!x->again || now_ms() < x->again)) {
-		sync_touch_at(w->s, x->again ? x->again : UINT64_MAX);
+	if (x->what[a->act] == what && (!x->again[a->act] || now_ms() < x->again[a->act])) {
+		sync_touch_at(w->s, x->again[a->act] ?: UINT64_MAX);
 		return;
 	}
 	x->call = call_of(a);
 	if (!x->call)
 		return;
 	x->what[a->act] = what;
-	x->again = 0;
+	x->again[a->act] = 0;
 	x->makes = !was;
 	x->act = a->act;
 	x->call->ctx = x;
