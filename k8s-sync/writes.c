@@ -21,10 +21,10 @@ struct write {
 	enum act act;
 	bool status;
 	char *name;
-	uint64_t what[ACT_CTL]; /* of each act: its body, and the object that it was decided for */
+	uint64_t what[ACT_CTL];	 /* of each act: its body, and the object that it was decided for */
 	uint64_t again[ACT_CTL]; /* ms: when it may be repeated nevertheless; 0: never */
-	bool makes;	   /* the object was not there: once it has gone it may be made anew */
-	struct call *call; /* NULL: it is over */
+	bool there;		 /* the object has been there */
+	struct call *call;	 /* NULL: it is over */
 	struct write *next;
 };
 
@@ -73,6 +73,28 @@ static struct write *find_or_make(struct writes *w, enum kind_id kind, const cha
 	x->next = w->first;
 	w->first = x;
 	return x;
+}
+
+static void write_free(struct write *x)
+{
+	free(x->name);
+	free(x);
+}
+
+/* Of an object that has gone nothing is remembered: what made it may make it anew. */
+static void drop_gone(struct writes *w)
+{
+	for (struct write **at = &w->first, *x; (x = *at);) {
+		bool here = object_find(&w->s->world, x->kind, x->name);
+
+		if (x->there && !here && !x->call) {
+			*at = x->next;
+			write_free(x);
+			continue;
+		}
+		x->there |= here;
+		at = &x->next;
+	}
 }
 
 /* ---- requests */
@@ -155,8 +177,7 @@ static void on_written(struct call *c, const struct reply *r)
 	if (r->err.code) {
 		refused(x, r);
 	} else {
-		if (x->makes)
-			x->what[x->act] = 0;
+		x->there = true;
 		if (x->act == ACT_DELETE && !strcmp(js_text(r->doc, "kind"), "Status"))
 			sync_forget(s, x->kind, x->name);
 		else if (!strcmp(js_text(r->doc, "metadata.name"), x->name))
@@ -184,7 +205,6 @@ static void send_write(struct writes *w, const struct action *a)
 		return;
 	x->what[a->act] = what;
 	x->again[a->act] = 0;
-	x->makes = !was;
 	x->act = a->act;
 	x->call->ctx = x;
 	x->call->done = on_written;
@@ -281,6 +301,7 @@ void writes_remind(struct writes *w)
 
 void writes_do(struct writes *w, struct action *list)
 {
+	drop_gone(w);
 	for (struct action *a = list; a; a = a->next) {
 		if (a->act == ACT_CTL)
 			ask(w, a);
@@ -306,8 +327,7 @@ void writes_free(struct writes *w)
 		next = x->next;
 		if (x->call)
 			api_cancel(w->s->api, x->call);
-		free(x->name);
-		free(x);
+		write_free(x);
 	}
 	free(w);
 }
