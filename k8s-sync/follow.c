@@ -248,13 +248,13 @@ static void on_event(void *call, json_object *doc)
 		else if (object_is_ours(&f->s->world, f->kind, o))
 			sync_store(f->s, f->kind, o);
 		else
-			sync_forget(f->s, f->kind, js_text(o, "metadata.name"));
+			sync_forget(f->s, f->kind, o);
 		break;
 	case WATCHED_DELETED:
 		if (f->listing)
 			json_object_object_del(f->listing, js_text(o, "metadata.name"));
 		else
-			sync_forget(f->s, f->kind, js_text(o, "metadata.name"));
+			sync_forget(f->s, f->kind, o);
 		break;
 	case WATCHED_BOOKMARK:
 		ends = js_meta(o, "annotations", "k8s.io/initial-events-end");
@@ -354,6 +354,11 @@ int follow_new(struct sync *s, enum kind_id kind, struct follow **ret)
 	begin(f);
 	*ret = f;
 	return 0;
+}
+
+uint64_t follow_version(const struct follow *f)
+{
+	return strtoull(f->version, NULL, 10);
 }
 
 void follow_free(struct follow *f)

@@ -157,20 +157,36 @@ void sync_store(struct sync *s, enum kind_id kind, json_object *o)
 
 	if (!*name || !s->world.objects[kind])
 		return;
-	if (was && version_of(was) >= version_of(o) && version_of(o) &&
-	    !strcmp(js_text(was, "metadata.uid"), js_text(o, "metadata.uid")))
+	/* What the watch has passed and we do not know has gone: an answer may come after that. */
+	if (version_of(o) &&
+	    version_of(o) <= (was ? version_of(was) : follow_version(s->follows[kind])))
 		return;
 	json_object_object_del(m, "managedFields");
 	json_object_object_add(s->world.objects[kind], name, json_object_get(o));
 	sync_touch(s);
 }
 
-void sync_forget(struct sync *s, enum kind_id kind, const char *name)
+static void drop(struct sync *s, enum kind_id kind, const char *name)
 {
-	if (!json_object_object_get_ex(s->world.objects[kind], name, NULL))
-		return;
 	json_object_object_del(s->world.objects[kind], name);
 	sync_touch(s);
+}
+
+void sync_forget(struct sync *s, enum kind_id kind, json_object *o)
+{
+	const char *name = js_text(o, "metadata.name");
+	json_object *was = object_find(&s->world, kind, name);
+
+	if (was && version_of(was) <= version_of(o))
+		drop(s, kind, name);
+}
+
+void sync_deleted(struct sync *s, enum kind_id kind, const char *name, const char *uid)
+{
+	json_object *was = object_find(&s->world, kind, name);
+
+	if (was && !strcmp(js_text(was, "metadata.uid"), uid))
+		drop(s, kind, name);
 }
 
 static void print_all(struct main *m)

@@ -177,11 +177,15 @@ static void on_written(struct call *c, const struct reply *r)
 	if (r->err.code) {
 		refused(x, r);
 	} else {
-		x->there = true;
 		if (x->act == ACT_DELETE && !strcmp(js_text(r->doc, "kind"), "Status"))
-			sync_forget(s, x->kind, x->name);
+			sync_deleted(s, x->kind, x->name, js_text(r->doc, "details.uid"));
 		else if (!strcmp(js_text(r->doc, "metadata.name"), x->name))
 			sync_store(s, x->kind, r->doc);
+		/* It has gone meanwhile, or is not ours: the same write leads nowhere now. */
+		if (object_find(&s->world, x->kind, x->name))
+			x->there = true;
+		else if (x->act != ACT_DELETE)
+			x->again[x->act] = now_ms() + AGAIN_MS;
 		sync_say(s, SAY_WRITES, "");
 	}
 	sync_touch(s);
@@ -254,8 +258,7 @@ static void on_verdict(struct job *job, const struct err *err)
 	else if (err)
 		events_add(s->events, a->kind, a->about, "Refused", err->text);
 	if (may_pass(err))
-		a->verdict->again =
-			now_ms() + back_off(&a->verdict->pause, AGAIN_MS, AGAIN_MAX_MS);
+		a->verdict->again = now_ms() + back_off(&a->verdict->pause, AGAIN_MS, AGAIN_MAX_MS);
 	else
 		a->verdict->pause = 0;
 	json_object_put(a->about);

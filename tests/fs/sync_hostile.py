@@ -14,6 +14,7 @@ import time
 
 objects = {}
 told = set()
+version = 1  # of the cluster: each change has the next one
 
 
 class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
@@ -89,19 +90,21 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif self.command == "GET":
             place = self.path.split("?")[0] + "/"
             items = [o for path, o in objects.items() if path.startswith(place)]
-            self.send(200, json.dumps({"metadata": {"resourceVersion": str(len(items) + 1)}, "items": items}).encode())
+            self.send(200, json.dumps({"metadata": {"resourceVersion": str(version)}, "items": items}).encode())
         elif self.command == "PATCH":
             self.apply()
         else:
             self.refuse(403, "this cluster takes PATCH alone")
 
     def apply(self):
+        global version
         place = self.path.split("?")[0].removesuffix("/status")
         o = objects.setdefault(place, {})
         for part, value in json.loads(self.body).items():
             o[part] = {**o.get(part, {}), **value} if isinstance(value, dict) else value
         o["metadata"]["uid"] = place
-        o["metadata"]["resourceVersion"] = str(int(o["metadata"].get("resourceVersion", "0")) + 1)
+        version += 1
+        o["metadata"]["resourceVersion"] = str(version)
         self.send(200, json.dumps(o).encode())
 
     def answer(self):
