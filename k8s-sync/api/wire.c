@@ -24,6 +24,10 @@ static void set_blob(CURL *e, CURLoption option, char *pem)
 
 static void set_tls(CURL *e, const struct access *a)
 {
+	if (a->secrets[SECRET_CA]) { /* and none of the system's */
+		curl_easy_setopt(e, CURLOPT_CAINFO, NULL);
+		curl_easy_setopt(e, CURLOPT_CAPATH, NULL);
+	}
 	set_blob(e, CURLOPT_CAINFO_BLOB, a->secrets[SECRET_CA]);
 	set_blob(e, CURLOPT_SSLCERT_BLOB, a->secrets[SECRET_CERT]);
 	set_blob(e, CURLOPT_SSLKEY_BLOB, a->secrets[SECRET_KEY]);
