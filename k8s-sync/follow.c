@@ -139,15 +139,15 @@ static void trouble(struct follow *f, const struct reply *r)
 static void keep(struct follow *f, json_object *o)
 {
 	const char *name = js_text(o, "metadata.name");
-	json_object *m = js_get(o, "metadata");
 
+	if (!*name)
+		return;
 	if (!object_is_ours(&f->s->world, f->kind, o)) {
 		json_object_object_del(f->listing, name);
 		return;
 	}
-	json_object_object_del(m, "managedFields");
-	if (*name)
-		json_object_object_add(f->listing, name, json_object_get(o));
+	json_object_object_del(js_get(o, "metadata"), "managedFields");
+	json_object_object_add(f->listing, name, json_object_get(o));
 }
 
 static void keep_items(struct follow *f, json_object *doc)

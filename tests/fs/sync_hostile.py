@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """sync_hostile.py PORTFILE [CERT KEY]: an API server that answers badly, in the way that PORTFILE.mode names: html, half,
 huge, deep, denied, inside; or well, over an empty cluster: good; token (401, but for the one in PORTFILE.token);
-gone, gone-inside (a watch is told 410, once); busy (429, once). What it was asked stands in PORTFILE.asked, with the
+gone, gone-inside (a watch is told 410, once); busy (429, once); bare (lists with items that are no objects);
+lost (a write meets 404). What it was asked stands in PORTFILE.asked, with the
 time in ms. With CERT and KEY it speaks TLS; it takes the port that PORTFILE already names."""
 import http.server
 import json
@@ -90,7 +91,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif self.command == "GET":
             place = self.path.split("?")[0] + "/"
             items = [o for path, o in objects.items() if path.startswith(place)]
+            if self.mode() == "bare":
+                items += [{"spec": {"nodeName": "node1"}}, {"metadata": []}, {"metadata": {"name": 7}}, [], None]
             self.send(200, json.dumps({"metadata": {"resourceVersion": str(version)}, "items": items}).encode())
+        elif self.mode() == "lost":
+            self.refuse(404, "not found")
         elif self.command == "PATCH":
             self.apply()
         else:
