@@ -24,6 +24,7 @@ struct follow {
 	unsigned int selector; /* of kinds[] */
 	char version[64];      /* resourceVersion to watch from; "": list first */
 	bool paged;
+	unsigned int page; /* objects that one answer may hold */
 	json_object *listing; /* what the list has had so far */
 	struct call *call;
 	struct source again;
@@ -193,7 +194,12 @@ static void on_page(struct call *c, const struct reply *r)
 	}
 	if (r->err.code) {
 		drop_listing(f);
-		trouble(f, r);
+		if (r->err.code == E2BIG && f->page > 1) {
+			f->page /= 2;
+			f->again.at = 0;
+		} else {
+			trouble(f, r);
+		}
 		return;
 	}
 	keep_items(f, r->doc);
@@ -212,7 +218,7 @@ static void list_page(struct follow *f, const char *from)
 
 	if (!f->listing)
 		f->listing = json_object_new_object();
-	out_printf(&query, "limit=%d", PAGE);
+	out_printf(&query, "limit=%u", f->page);
 	if (*from) {
 		out_printf(&query, "&continue=");
 		for (const char *p = from; *p; p++)
@@ -349,6 +355,7 @@ int follow_new(struct sync *s, enum kind_id kind, struct follow **ret)
 		return -ENOMEM;
 	f->s = s;
 	f->kind = kind;
+	f->page = PAGE;
 	f->again = (struct source){ .fd = -1, .due = on_again, .at = UINT64_MAX };
 	loop_add(&s->loop, &f->again, NULL);
 	begin(f);

@@ -2,7 +2,7 @@
 """sync_hostile.py PORTFILE [CERT KEY]: an API server that answers badly, in the way that PORTFILE.mode names: html, half,
 huge, deep, denied, inside; or well, over an empty cluster: good; token (401, but for the one in PORTFILE.token);
 gone, gone-inside (a watch is told 410, once); busy (429, once); bare (lists with items that are no objects);
-lost (a write meets 404). What it was asked stands in PORTFILE.asked, with the
+lost (a write meets 404); large (400 objects of 60 KB). What it was asked stands in PORTFILE.asked, with the
 time in ms. With CERT and KEY it speaks TLS; it takes the port that PORTFILE already names."""
 import http.server
 import json
@@ -93,6 +93,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             items = [o for path, o in objects.items() if path.startswith(place)]
             if self.mode() == "bare":
                 items += [{"spec": {"nodeName": "node1"}}, {"metadata": []}, {"metadata": {"name": 7}}, [], None]
+            if self.mode() == "large" and "/pcidevices?" in self.path:
+                self.page([{"metadata": {"name": f"node1-{i}", "labels": {"nodename": "other"}}, "spec": {"x": "x" * 60000}}
+                           for i in range(400)])
+                return
             self.send(200, json.dumps({"metadata": {"resourceVersion": str(version)}, "items": items}).encode())
         elif self.mode() == "lost":
             self.refuse(404, "not found")
@@ -100,6 +104,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.apply()
         else:
             self.refuse(403, "this cluster takes PATCH alone")
+
+    def page(self, items):
+        query = dict(part.split("=") for part in self.path.split("?")[1].split("&") if "=" in part)
+        begin = int(query.get("continue", "").replace("%3", "") or 0)
+        end = begin + int(query["limit"])
+        more = {"continue": str(end)} if end < len(items) else {}
+        self.send(200, json.dumps({"metadata": {"resourceVersion": str(version), **more}, "items": items[begin:end]}).encode())
 
     def apply(self):
         global version
