@@ -24,7 +24,7 @@ struct follow {
 	unsigned int selector; /* of kinds[] */
 	char version[64];      /* resourceVersion to watch from; "": list first */
 	bool paged;
-	unsigned int page; /* objects that one answer may hold */
+	unsigned int page;    /* objects that one answer may hold */
 	json_object *listing; /* what the list has had so far */
 	struct call *call;
 	struct source again;
