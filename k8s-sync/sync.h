@@ -32,6 +32,7 @@ struct sync {
 	struct events *events;
 	bool node_known;
 	char node_uid[64];
+	struct source core; /* to ask for the core Node */
 	struct source work; /* to decide */
 	struct source trim; /* to give memory back */
 	uint64_t decided;   /* ms */
