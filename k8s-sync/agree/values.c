@@ -74,12 +74,13 @@ static void set_vfs(json_object *o, const char *value)
 	js_set(o, "spec.numVFs", json_object_new_int64(strtoll(value, NULL, 10)));
 }
 
-/* A text of the cluster's: a line of ctl has no control characters, a note no angles. */
+/* A text of the cluster's: a line of ctl has no control characters, a note no angles; and what was
+ * cut ends in no half of a character. */
 static void say_clean(char ret[static ACCORD_VALUE], const char *value)
 {
 	str_copy(ret, ACCORD_VALUE, strcmp(value, "none") ? value : "_");
 	for (char *c = ret; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f || strchr("<>", *c))
+		if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f || strchr("<>", *c))
 			*c = '_';
 }
 
