@@ -350,6 +350,7 @@ static int start_cluster(struct sync *s, struct err *err)
 	int r = access_load(s->o->kubeconfig, &access, err);
 
 	r = r ?: api_new(&s->loop, &access, &s->api, err);
+	access_free(&access);
 	if (r)
 		return r;
 	r = writes_new(s, &s->writes) ?: events_new(s, &s->events);

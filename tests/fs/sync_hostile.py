@@ -3,7 +3,7 @@
 huge, deep, denied, inside; or well, over an empty cluster: good; token (401, but for the one in PORTFILE.token);
 gone, gone-inside (a watch is told 410, once); busy (429, once); bare (lists with items that are no objects);
 lost (a write meets 404); refused (one meets 403); large (400 objects of 60 KB). What it was asked stands in PORTFILE.asked, with the
-time in ms. With CERT and KEY it speaks TLS; it takes the port that PORTFILE already names."""
+time in ms and the credential. With CERT and KEY it speaks TLS; it takes the port that PORTFILE already names."""
 import http.server
 import json
 import os
@@ -128,7 +128,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def answer(self):
         mode = self.mode()
         with open(sys.argv[1] + ".asked", "a", encoding="utf-8") as f:
-            f.write(f"{self.command} {self.path} {int(time.monotonic() * 1000)}\n")
+            f.write(f"{self.command} {self.path} {int(time.monotonic() * 1000)} {self.headers.get('Authorization', '')}\n")
         size = int(self.headers.get("Content-Length") or 0)
         self.body = self.rfile.read(size)
         if self.path.startswith("/api/v1/nodes/"):
