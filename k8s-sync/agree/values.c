@@ -221,7 +221,7 @@ bool value_look(const struct world *w, const struct value_row *row, const struct
 		return false;
 	v->object = object_find(w, row->kind, v->name);
 	if (!v->object || object_is_deleted(v->object) ||
-	    !(row->claim || row->annotation || *js_text(v->object, "spec.address")))
+	    !(row->claim || row->annotation || object_has_spec(row->kind, v->object)))
 		return false;
 	row->tree(d, v->tree);
 	if (row->claim && !claim_look(v))
