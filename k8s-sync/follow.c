@@ -24,6 +24,7 @@ struct follow {
 	unsigned int selector; /* of kinds[] */
 	char version[64];      /* resourceVersion to watch from; "": list first */
 	bool paged;
+	unsigned int page;    /* objects that one answer may hold */
 	json_object *listing; /* what the list has had so far */
 	struct call *call;
 	struct source again;
@@ -121,12 +122,15 @@ static void trouble(struct follow *f, const struct reply *r)
 		f->again.at = now_ms() + 1000 * (uint64_t)some_time();
 		return;
 	}
-	if (r->status == 404)
+	if (r->status == 404) { /* nothing is to be written, and what comes later is all new */
+		f->s->world.listed[f->kind] = false;
+		f->version[0] = '\0';
 		snprintf(text, sizeof(text),
 			 "the cluster has no %s: apply deploy/kubernetes/crds.yaml", k->plural);
-	else
+	} else {
 		snprintf(text, sizeof(text), "%s%s%.400s", r->away ? "" : k->plural,
 			 r->away ? "" : ": ", r->err.text);
+	}
 	sync_say(f->s, SAY_KIND + f->kind, text);
 	later(f);
 }
@@ -136,15 +140,15 @@ static void trouble(struct follow *f, const struct reply *r)
 static void keep(struct follow *f, json_object *o)
 {
 	const char *name = js_text(o, "metadata.name");
-	json_object *m = js_get(o, "metadata");
 
+	if (!*name)
+		return;
 	if (!object_is_ours(&f->s->world, f->kind, o)) {
 		json_object_object_del(f->listing, name);
 		return;
 	}
-	json_object_object_del(m, "managedFields");
-	if (*name)
-		json_object_object_add(f->listing, name, json_object_get(o));
+	json_object_object_del(js_get(o, "metadata"), "managedFields");
+	json_object_object_add(f->listing, name, json_object_get(o));
 }
 
 static void keep_items(struct follow *f, json_object *doc)
@@ -190,7 +194,12 @@ static void on_page(struct call *c, const struct reply *r)
 	}
 	if (r->err.code) {
 		drop_listing(f);
-		trouble(f, r);
+		if (r->err.code == E2BIG && f->page > 1) {
+			f->page /= 2;
+			f->again.at = 0;
+		} else {
+			trouble(f, r);
+		}
 		return;
 	}
 	keep_items(f, r->doc);
@@ -209,7 +218,7 @@ static void list_page(struct follow *f, const char *from)
 
 	if (!f->listing)
 		f->listing = json_object_new_object();
-	out_printf(&query, "limit=%d", PAGE);
+	out_printf(&query, "limit=%u", f->page);
 	if (*from) {
 		out_printf(&query, "&continue=");
 		for (const char *p = from; *p; p++)
@@ -245,13 +254,13 @@ static void on_event(void *call, json_object *doc)
 		else if (object_is_ours(&f->s->world, f->kind, o))
 			sync_store(f->s, f->kind, o);
 		else
-			sync_forget(f->s, f->kind, js_text(o, "metadata.name"));
+			sync_forget(f->s, f->kind, o);
 		break;
 	case WATCHED_DELETED:
 		if (f->listing)
 			json_object_object_del(f->listing, js_text(o, "metadata.name"));
 		else
-			sync_forget(f->s, f->kind, js_text(o, "metadata.name"));
+			sync_forget(f->s, f->kind, o);
 		break;
 	case WATCHED_BOOKMARK:
 		ends = js_meta(o, "annotations", "k8s.io/initial-events-end");
@@ -346,11 +355,17 @@ int follow_new(struct sync *s, enum kind_id kind, struct follow **ret)
 		return -ENOMEM;
 	f->s = s;
 	f->kind = kind;
+	f->page = PAGE;
 	f->again = (struct source){ .fd = -1, .due = on_again, .at = UINT64_MAX };
 	loop_add(&s->loop, &f->again, NULL);
 	begin(f);
 	*ret = f;
 	return 0;
+}
+
+uint64_t follow_version(const struct follow *f)
+{
+	return strtoull(f->version, NULL, 10);
 }
 
 void follow_free(struct follow *f)

@@ -23,7 +23,7 @@ struct main {
 	int status;
 };
 
-enum { GAP_MS = 10, TRIM_MS = 3000 };
+enum { GAP_MS = 10, TRIM_MS = 3000, NODE_MS = 60000 };
 
 static const char usage[] =
 	"usage: pcidevfs-sync [option]...\n"
@@ -157,20 +157,42 @@ void sync_store(struct sync *s, enum kind_id kind, json_object *o)
 
 	if (!*name || !s->world.objects[kind])
 		return;
-	if (was && version_of(was) >= version_of(o) && version_of(o) &&
-	    !strcmp(js_text(was, "metadata.uid"), js_text(o, "metadata.uid")))
+	/* What the watch has passed and we do not know has gone: an answer may come after that. */
+	if (version_of(o) &&
+	    version_of(o) <= (was ? version_of(was) : follow_version(s->follows[kind])))
 		return;
 	json_object_object_del(m, "managedFields");
 	json_object_object_add(s->world.objects[kind], name, json_object_get(o));
 	sync_touch(s);
 }
 
-void sync_forget(struct sync *s, enum kind_id kind, const char *name)
+/* Our Node goes with its owner, the core Node, which may be made anew: then it has another uid, and
+ * what is made with the former one is collected at once. */
+static void drop(struct sync *s, enum kind_id kind, const char *name)
 {
-	if (!json_object_object_get_ex(s->world.objects[kind], name, NULL))
-		return;
+	if (kind == NODE) {
+		s->node_known = false;
+		s->core.at = 0;
+	}
 	json_object_object_del(s->world.objects[kind], name);
 	sync_touch(s);
+}
+
+void sync_forget(struct sync *s, enum kind_id kind, json_object *o)
+{
+	const char *name = js_text(o, "metadata.name");
+	json_object *was = object_find(&s->world, kind, name);
+
+	if (was && version_of(was) <= version_of(o))
+		drop(s, kind, name);
+}
+
+void sync_deleted(struct sync *s, enum kind_id kind, const char *name, const char *uid)
+{
+	json_object *was = object_find(&s->world, kind, name);
+
+	if (was && !strcmp(js_text(was, "metadata.uid"), uid))
+		drop(s, kind, name);
 }
 
 static void print_all(struct main *m)
@@ -212,6 +234,7 @@ static void on_work(struct source *source)
 	time_text(now);
 	s->world.now = now;
 	s->decided = now_ms();
+	writes_remind(s->writes);
 	list = decide(&s->world);
 	mirror_unlock(s->tree);
 	writes_do(s->writes, list);
@@ -277,27 +300,31 @@ static void on_node(struct call *c, const struct reply *r)
 	}
 	call_free(c);
 	sync_say(s, SAY_NODE, "");
-	if (r->err.code)
+	if (r->err.code && !s->node_known)
 		say("objects get no owner: %s", r->err.text);
+	if (r->err.code) /* it may come */
+		s->core.at = now_ms() + NODE_MS;
 	STR_COPY(s->node_uid, r->err.code ? "" : uid);
 	s->world.node_uid = s->node_uid;
 	s->node_known = true;
 	sync_touch(s);
 }
 
-static int ask_node(struct sync *s, struct err *err)
+static void ask_node(struct source *source)
 {
+	struct sync *s = container_of(source, struct sync, core);
 	struct out path = { 0 };
 	struct call *c;
 
 	out_printf(&path, "/api/v1/nodes/%s", s->o->node);
 	c = call_new("GET", path.data);
-	if (!c)
-		return fail(err, ENOMEM, "no memory");
+	if (!c) {
+		s->core.at = now_ms() + NODE_MS;
+		return;
+	}
 	c->done = on_node;
 	c->ctx = s;
 	api_send(s->api, c);
-	return 0;
 }
 
 /* ---- start and end */
@@ -323,6 +350,7 @@ static int start_cluster(struct sync *s, struct err *err)
 	int r = access_load(s->o->kubeconfig, &access, err);
 
 	r = r ?: api_new(&s->loop, &access, &s->api, err);
+	access_free(&access);
 	if (r)
 		return r;
 	r = writes_new(s, &s->writes) ?: events_new(s, &s->events);
@@ -330,7 +358,8 @@ static int start_cluster(struct sync *s, struct err *err)
 		r = follow_new(s, k, &s->follows[k]);
 	if (r)
 		return fail(err, ENOMEM, "no memory");
-	return ask_node(s, err);
+	s->core = (struct source){ .fd = -1, .due = ask_node, .at = 0 };
+	return loop_add(&s->loop, &s->core, err);
 }
 
 static int start(struct main *m, const struct options *o, struct err *err)

@@ -32,6 +32,7 @@ struct sync {
 	struct events *events;
 	bool node_known;
 	char node_uid[64];
+	struct source core; /* to ask for the core Node */
 	struct source work; /* to decide */
 	struct source trim; /* to give memory back */
 	uint64_t decided;   /* ms */
@@ -47,16 +48,23 @@ void sync_say(struct sync *s, enum say_slot slot, const char *sentence);
 /* An object as the server has it, of a list, a watch or an answer; takes no reference. An older one
  * than we have is left out. */
 void sync_store(struct sync *s, enum kind_id kind, json_object *o);
-void sync_forget(struct sync *s, enum kind_id kind, const char *name);
+/* It has gone, or is not ours any more, as of this version of it: a newer one that we have stays. */
+void sync_forget(struct sync *s, enum kind_id kind, json_object *o);
+/* We have deleted the one with this uid. */
+void sync_deleted(struct sync *s, enum kind_id kind, const char *name, const char *uid);
 
 /* ---- follow.c: list and watch of one kind */
 int follow_new(struct sync *s, enum kind_id kind, struct follow **ret);
 void follow_free(struct follow *f);
+/* All that happened up to this resourceVersion is known; 0: nothing is. */
+uint64_t follow_version(const struct follow *f);
 
 /* ---- writes.c: carries actions out */
 int writes_new(struct sync *s, struct writes **ret);
 void writes_free(struct writes *w);
 void writes_do(struct writes *w, struct action *list);
+/* Before it is decided: forgets refusals that may have passed by now. */
+void writes_remind(struct writes *w);
 
 /* ---- events.c: Kubernetes Events, at most one a second */
 int events_new(struct sync *s, struct events **ret);

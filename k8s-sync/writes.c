@@ -8,7 +8,11 @@
 #include "pcidevfs/util.h"
 #include "sync.h"
 
-enum { AGAIN_MS = 60000 };
+enum {
+	SOON_MS = 1000,
+	AGAIN_MS = 60000,
+	AGAIN_MAX_MS = 600000,
+};
 
 /* The last write of each object, of its main part or its status. */
 struct write {
@@ -17,10 +21,10 @@ struct write {
 	enum act act;
 	bool status;
 	char *name;
-	uint64_t what[ACT_CTL]; /* of each act: its body, and the object that it was decided for */
-	uint64_t again;	   /* ms: when it may be repeated nevertheless; 0: never */
-	bool makes;	   /* the object was not there: once it has gone it may be made anew */
-	struct call *call; /* NULL: it is over */
+	uint64_t what[ACT_CTL];	 /* of each act: its body, and the object that it was decided for */
+	uint64_t again[ACT_CTL]; /* ms: when it may be repeated nevertheless; 0: never */
+	bool there;		 /* the object has been there */
+	struct call *call;	 /* NULL: it is over */
 	struct write *next;
 };
 
@@ -71,6 +75,28 @@ static struct write *find_or_make(struct writes *w, enum kind_id kind, const cha
 	return x;
 }
 
+static void write_free(struct write *x)
+{
+	free(x->name);
+	free(x);
+}
+
+/* Of an object that has gone nothing is remembered: what made it may make it anew. */
+static void drop_gone(struct writes *w)
+{
+	for (struct write **at = &w->first, *x; (x = *at);) {
+		bool here = object_find(&w->s->world, x->kind, x->name);
+
+		if (x->there && !here && !x->call) {
+			*at = x->next;
+			write_free(x);
+			continue;
+		}
+		x->there |= here;
+		at = &x->next;
+	}
+}
+
 /* ---- requests */
 
 static char *path_of(const struct action *a)
@@ -117,10 +143,13 @@ static struct call *call_of(const struct action *a)
 	return c;
 }
 
-/* A refusal that will not pass by itself is not repeated until the object changes. */
+/* The same is repeated at once when the server is back, soon when the watch ought to tell what was
+ * wrong with it, and else after a while: the cause of a refusal may be in no object that we see. */
 static void refused(struct write *x, const struct reply *r)
 {
 	struct world *w = &x->all->s->world;
+	/* A name that is taken: if it is by an object of ours, the watch will tell. */
+	bool late = r->status == 404 || (r->status == 409 && x->act != ACT_CREATE);
 	char text[ERR_TEXT];
 
 	if (strstr(r->err.text, "field not declared in schema") && !w->no_conditions) {
@@ -128,13 +157,10 @@ static void refused(struct write *x, const struct reply *r)
 		say("the cluster's CRDs have no conditions: refusals are told by Events alone");
 		return;
 	}
-	/* If it is ours, the watch will tell. */
-	if (x->act == ACT_CREATE && r->status == 409) {
-		x->again = now_ms() + AGAIN_MS;
-		return;
-	}
-	if (r->status == 409 || r->status == 404 || r->away || r->status == 401)
+	if (r->away || r->status == 401)
 		x->what[x->act] = 0;
+	else
+		x->again[x->act] = now_ms() + (late ? SOON_MS : AGAIN_MS);
 	if (r->status == 409 || r->status == 404)
 		return; /* the watch will tell */
 	snprintf(text, sizeof(text), "%s/%s: %.300s", kinds[x->kind].plural, x->name, r->err.text);
@@ -151,13 +177,15 @@ static void on_written(struct call *c, const struct reply *r)
 	if (r->err.code) {
 		refused(x, r);
 	} else {
-		if (x->makes)
-			x->what[x->act] = 0;
 		if (x->act == ACT_DELETE && !strcmp(js_text(r->doc, "kind"), "Status"))
-			sync_forget(s, x->kind, x->name);
+			sync_deleted(s, x->kind, x->name, js_text(r->doc, "details.uid"));
 		else if (!strcmp(js_text(r->doc, "metadata.name"), x->name))
 			sync_store(s, x->kind, r->doc);
-		sync_say(s, SAY_WRITES, "");
+		/* It has gone meanwhile, or is not ours: the same write leads nowhere now. */
+		if (object_find(&s->world, x->kind, x->name))
+			x->there = true;
+		else if (x->act != ACT_DELETE)
+			x->again[x->act] = now_ms() + AGAIN_MS;
 	}
 	sync_touch(s);
 }
@@ -171,16 +199,15 @@ static void send_write(struct writes *w, const struct action *a)
 
 	if (!x || x->call)
 		return;
-	if (x->what[a->act] == what && (!x->again || now_ms() < x->again)) {
-		sync_touch_at(w->s, x->again ? x->again : UINT64_MAX);
+	if (x->what[a->act] == what && (!x->again[a->act] || now_ms() < x->again[a->act])) {
+		sync_touch_at(w->s, x->again[a->act] ?: UINT64_MAX);
 		return;
 	}
 	x->call = call_of(a);
 	if (!x->call)
 		return;
 	x->what[a->act] = what;
-	x->again = 0;
-	x->makes = !was;
+	x->again[a->act] = 0;
 	x->act = a->act;
 	x->call->ctx = x;
 	x->call->done = on_written;
@@ -212,6 +239,12 @@ static bool is_unanswered(const struct err *err)
 	return err && (err->code == ENOTCONN || err->code == ECANCELED);
 }
 
+/* Who holds the device open, or has an I/O error, changes no line. */
+static bool may_pass(const struct err *err)
+{
+	return err && (err->code == EBUSY || err->code == EIO || err->code == ENOSPC);
+}
+
 static void on_verdict(struct job *job, const struct err *err)
 {
 	struct asked *a = job->ctx;
@@ -223,6 +256,10 @@ static void on_verdict(struct job *job, const struct err *err)
 		a->verdict->seen = 0;
 	else if (err)
 		events_add(s->events, a->kind, a->about, "Refused", err->text);
+	if (may_pass(err))
+		a->verdict->again = now_ms() + back_off(&a->verdict->pause, AGAIN_MS, AGAIN_MAX_MS);
+	else
+		a->verdict->pause = 0;
 	json_object_put(a->about);
 	free(a);
 	free(job->lines);
@@ -245,6 +282,7 @@ static void ask(struct writes *w, const struct action *act)
 	}
 	v->running = true;
 	v->seen = act->seen;
+	v->again = 0;
 	v->err = (struct err){ 0 };
 	*a = (struct asked){ w, v, act->kind, json_object_get(act->body) };
 	job->lines = lines;
@@ -253,9 +291,23 @@ static void ask(struct writes *w, const struct action *act)
 	mirror_commit(w->s->tree, job);
 }
 
+void writes_remind(struct writes *w)
+{
+	for (struct verdict *v = w->s->verdicts; v; v = v->next) {
+		if (v->again > now_ms())
+			sync_touch_at(w->s, v->again);
+		else if (v->again)
+			v->seen = v->again = 0;
+	}
+}
+
 void writes_do(struct writes *w, struct action *list)
 {
+	bool all = true; /* is written */
+
+	drop_gone(w);
 	for (struct action *a = list; a; a = a->next) {
+		all &= a->act >= ACT_CTL;
 		if (a->act == ACT_CTL)
 			ask(w, a);
 		else if (a->act == ACT_EVENT)
@@ -263,6 +315,8 @@ void writes_do(struct writes *w, struct action *list)
 		else
 			send_write(w, a);
 	}
+	if (all)
+		sync_say(w->s, SAY_WRITES, "");
 }
 
 int writes_new(struct sync *s, struct writes **ret)
@@ -280,8 +334,7 @@ void writes_free(struct writes *w)
 		next = x->next;
 		if (x->call)
 			api_cancel(w->s->api, x->call);
-		free(x->name);
-		free(x);
+		write_free(x);
 	}
 	free(w);
 }

@@ -145,7 +145,7 @@ static void ensure_spec(const struct at *at, enum kind_id id, const char *name,
 	json_object *patch;
 
 	object_fill(want, &kinds[id], SPEC, at);
-	if (!js_get(want, "spec") || *js_text(at->was, "spec.address"))
+	if (!js_get(want, "spec") || object_has_spec(id, at->was))
 		return;
 	values_fill(want, id, at->dev);
 	patch = patch_of(at->was);

@@ -34,7 +34,9 @@ struct action {
 /* What became of an ACT_CTL. It is not asked for again until what led to it has changed. */
 struct verdict {
 	char about[80];
-	uint64_t seen;
+	uint64_t seen;	/* 0: as if it had never been asked for */
+	uint64_t again; /* ms: when a refusal that may pass by itself is forgotten; 0: never */
+	unsigned int pause;
 	bool running;
 	struct err err;
 	struct verdict *next;

@@ -105,6 +105,17 @@ void object_fill(json_object *o, const struct kind *k, enum part part, const str
 	}
 }
 
+bool object_has_spec(enum kind_id kind, json_object *o)
+{
+	const struct kind *k = &kinds[kind];
+	char path[128] = "spec";
+
+	for (size_t i = 0; i < k->n_fields && !strchr(path, '.'); i++)
+		if (k->fields[i].part == SPEC)
+			snprintf(path, sizeof(path), "spec.%s", k->fields[i].name);
+	return *js_text(o, path);
+}
+
 void object_own(json_object *o, const char *api, const char *kind, const char *name,
 		const char *uid)
 {

@@ -116,6 +116,8 @@ bool object_is_deleted(json_object *o);
 json_object *object_new(const struct kind *k, const char *name);
 /* Sets the fields of a part; without a device those that stay. */
 void object_fill(json_object *o, const struct kind *k, enum part part, const struct at *at);
+/* Has it a spec? Whoever makes it without one leaves it to us: its first field tells. */
+bool object_has_spec(enum kind_id kind, json_object *o);
 /* An owner: the core Node, or an object of ours. uid "": adds nothing. */
 void object_own(json_object *o, const char *api, const char *kind, const char *name,
 		const char *uid);

@@ -74,12 +74,13 @@ static void set_vfs(json_object *o, const char *value)
 	js_set(o, "spec.numVFs", json_object_new_int64(strtoll(value, NULL, 10)));
 }
 
-/* A text of the cluster's: a line of ctl has no control characters, a note no angles. */
+/* A text of the cluster's: a line of ctl has no control characters, a note no angles; and what was
+ * cut ends in no half of a character. */
 static void say_clean(char ret[static ACCORD_VALUE], const char *value)
 {
 	str_copy(ret, ACCORD_VALUE, strcmp(value, "none") ? value : "_");
 	for (char *c = ret; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f || strchr("<>", *c))
+		if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f || strchr("<>", *c))
 			*c = '_';
 }
 
@@ -191,6 +192,25 @@ static bool row_known(const struct world *w, const struct value_row *row)
 	return w->listed[row->kind] && (!row->claim || w->listed[row->claim->claim]);
 }
 
+/* What the cause of a refusal may hang on: the device and its VFs, what is asked, and that it is
+ * asked anew: an object of this name may be another one, or have been changed back and forth. */
+static uint64_t seen_of(const struct value *v)
+{
+	json_object *o = v->claim ? v->claim : v->object;
+	const char *uid = js_text(o, "metadata.uid");
+	const char *version = json_object_get_string(js_get(o, "metadata.generation")) ?: "";
+	uint64_t h = fnv1a(dev_hash(v->dev), v->cluster, strlen(v->cluster));
+
+	h = fnv1a(fnv1a(h, uid, strlen(uid)), version, strlen(version));
+	for (size_t i = 0; dev_has(v->dev, "sriov_numvfs") && i < v->w->inv->n; i++) {
+		const struct inv_dev *d = v->w->inv->v[i];
+
+		if (!strcmp(dev_get(d, "physfn"), v->dev->id))
+			h = fnv1a(h, d->pairs, d->len);
+	}
+	return h;
+}
+
 bool value_look(const struct world *w, const struct value_row *row, const struct inv_dev *d,
 		struct value *ret)
 {
@@ -201,7 +221,7 @@ bool value_look(const struct world *w, const struct value_row *row, const struct
 		return false;
 	v->object = object_find(w, row->kind, v->name);
 	if (!v->object || object_is_deleted(v->object) ||
-	    !(row->claim || row->annotation || *js_text(v->object, "spec.address")))
+	    !(row->claim || row->annotation || object_has_spec(row->kind, v->object)))
 		return false;
 	row->tree(d, v->tree);
 	if (row->claim && !claim_look(v))
@@ -212,7 +232,7 @@ bool value_look(const struct world *w, const struct value_row *row, const struct
 	if (row->is_fact && row->is_fact(d))
 		v->accord.what = v->accord.agreed ? ACCORD_REST : ACCORD_TO_CLUSTER;
 	snprintf(v->about, sizeof(v->about), "%s/%s", d->id, row->file);
-	v->seen = fnv1a(dev_hash(d), v->cluster, strlen(v->cluster));
+	v->seen = seen_of(v);
 	v->verdict = verdict_about(w, v->about);
 	if (v->verdict && v->verdict->seen != v->seen && !v->verdict->running)
 		v->verdict = NULL;

@@ -160,6 +160,16 @@ static bool launch(struct wire *w)
 	return !curl_multi_add_handle(w->api->multi, w->easy);
 }
 
+/* Full jitter: a hundred nodes do not come back at once. */
+static void go_away(struct api *a, unsigned int seconds)
+{
+	unsigned int r = 0;
+
+	if (getrandom(&r, sizeof(r), GRND_NONBLOCK) != sizeof(r))
+		r = 0;
+	pace_away(&a->pace, now_ms(), seconds, r);
+}
+
 static void start(struct api *a, struct call *c)
 {
 	struct wire *w = calloc(1, sizeof(*w));
@@ -181,20 +191,11 @@ static void start(struct api *a, struct call *c)
 	}
 	c->wire = NULL;
 	wire_free(w);
+	go_away(a, 0);
 	no_memory(c);
 }
 
 /* ---- the queue */
-
-/* Full jitter: a hundred nodes do not come back at once. */
-static void go_away(struct api *a, unsigned int seconds)
-{
-	unsigned int r = 0;
-
-	if (getrandom(&r, sizeof(r), GRND_NONBLOCK) != sizeof(r))
-		r = 0;
-	pace_away(&a->pace, now_ms(), seconds, r);
-}
 
 /* Nobody waits for what cannot be sent: each call hears why, and comes again as it likes. */
 static void refuse_all(struct api *a, const struct err *why)
@@ -260,11 +261,15 @@ static void on_turn(struct source *s)
 	}
 }
 
+/* What is urgent waits behind no thousand writes. */
 static void queue(struct api *a, struct call *c)
 {
-	c->next = NULL;
-	*a->last = c;
-	a->last = &c->next;
+	struct call **at = c->urgent ? &a->first : a->last;
+
+	c->next = *at;
+	*at = c;
+	if (!c->next)
+		a->last = &c->next;
 	turn_by(a, 0);
 }
 
@@ -420,8 +425,12 @@ static int want_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *
 
 int api_new(struct loop *loop, struct access *access, struct api **ret, struct err *err)
 {
-	struct api *a = calloc(1, sizeof(*a));
+	struct api *a;
+	int r = wire_check(access, err);
 
+	if (r)
+		return r;
+	a = calloc(1, sizeof(*a));
 	if (!a || curl_global_init(CURL_GLOBAL_DEFAULT) || !(a->multi = curl_multi_init())) {
 		free(a);
 		return fail(err, ENOMEM, "libcurl cannot be started");

@@ -24,6 +24,10 @@ static void set_blob(CURL *e, CURLoption option, char *pem)
 
 static void set_tls(CURL *e, const struct access *a)
 {
+	if (a->secrets[SECRET_CA]) { /* and none of the system's */
+		curl_easy_setopt(e, CURLOPT_CAINFO, NULL);
+		curl_easy_setopt(e, CURLOPT_CAPATH, NULL);
+	}
 	set_blob(e, CURLOPT_CAINFO_BLOB, a->secrets[SECRET_CA]);
 	set_blob(e, CURLOPT_SSLCERT_BLOB, a->secrets[SECRET_CERT]);
 	set_blob(e, CURLOPT_SSLKEY_BLOB, a->secrets[SECRET_KEY]);
@@ -84,6 +88,18 @@ static bool call_it(struct wire *w, const char *name)
 	return ok;
 }
 
+int wire_check(const struct access *access, struct err *err)
+{
+	CURLU *url = curl_url();
+	CURLUcode code =
+		url ? curl_url_set(url, CURLUPART_URL, access->server, 0) : CURLUE_OUT_OF_MEMORY;
+
+	curl_url_cleanup(url);
+	return code ? fail(err, EINVAL, "server: \"%.128s\": %s", access->server,
+			   curl_url_strerror(code))
+		    : 0;
+}
+
 static bool set_url(struct wire *w, const struct access *access)
 {
 	_free_ char *text = NULL;
@@ -98,6 +114,7 @@ static bool set_url(struct wire *w, const struct access *access)
 bool wire_prepare(struct wire *w, const struct access *access)
 {
 	const struct call *c = w->call;
+	bool tls = !strncmp(access->server, "https:", 6); /* else everybody reads the token */
 	CURL *e = w->easy;
 
 	curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, c->method);
@@ -115,7 +132,7 @@ bool wire_prepare(struct wire *w, const struct access *access)
 	curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
 	curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)(c->document ? WATCH_MS : WIRE_ANSWER_MS));
 	set_tls(e, access);
-	return set_url(w, access) && set_headers(w, access->secrets[SECRET_TOKEN]);
+	return set_url(w, access) && set_headers(w, tls ? access->secrets[SECRET_TOKEN] : NULL);
 }
 
 void wire_release(struct wire *w)

@@ -30,6 +30,8 @@ struct wire {
 	struct wire *next;
 };
 
+/* Is the server's address one that libcurl takes? Returns 0 or -EINVAL. */
+int wire_check(const struct access *access, struct err *err);
 /* Tells libcurl all but where the answer goes. Returns false if there is no memory. */
 bool wire_prepare(struct wire *w, const struct access *access);
 /* Frees what it was told. */

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """sync_hostile.py PORTFILE [CERT KEY]: an API server that answers badly, in the way that PORTFILE.mode names: html, half,
 huge, deep, denied, inside; or well, over an empty cluster: good; token (401, but for the one in PORTFILE.token);
-gone, gone-inside (a watch is told 410, once); busy (429, once). What it was asked stands in PORTFILE.asked, with the
-time in ms. With CERT and KEY it speaks TLS; it takes the port that PORTFILE already names."""
+gone, gone-inside (a watch is told 410, once); busy (429, once); bare (lists with items that are no objects);
+lost (a write meets 404); refused (one meets 403); large (400 objects of 60 KB). What it was asked stands in PORTFILE.asked, with the
+time in ms and the credential. With CERT and KEY it speaks TLS; it takes the port that PORTFILE already names."""
 import http.server
 import json
 import os
@@ -14,6 +15,7 @@ import time
 
 objects = {}
 told = set()
+version = 1  # of the cluster: each change has the next one
 
 
 class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
@@ -89,25 +91,44 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif self.command == "GET":
             place = self.path.split("?")[0] + "/"
             items = [o for path, o in objects.items() if path.startswith(place)]
-            self.send(200, json.dumps({"metadata": {"resourceVersion": str(len(items) + 1)}, "items": items}).encode())
+            if self.mode() == "bare":
+                items += [{"spec": {"nodeName": "node1"}}, {"metadata": []}, {"metadata": {"name": 7}}, [], None]
+            if self.mode() == "large" and "/pcidevices?" in self.path:
+                self.page([{"metadata": {"name": f"node1-{i}", "labels": {"nodename": "other"}}, "spec": {"x": "x" * 60000}}
+                           for i in range(400)])
+                return
+            self.send(200, json.dumps({"metadata": {"resourceVersion": str(version)}, "items": items}).encode())
+        elif self.mode() == "lost":
+            self.refuse(404, "not found")
+        elif self.mode() == "refused" and "/nodes/" in self.path:
+            self.refuse(403, "nodes is forbidden")
         elif self.command == "PATCH":
             self.apply()
         else:
             self.refuse(403, "this cluster takes PATCH alone")
 
+    def page(self, items):
+        query = dict(part.split("=") for part in self.path.split("?")[1].split("&") if "=" in part)
+        begin = int(query.get("continue", "").replace("%3", "") or 0)
+        end = begin + int(query["limit"])
+        more = {"continue": str(end)} if end < len(items) else {}
+        self.send(200, json.dumps({"metadata": {"resourceVersion": str(version), **more}, "items": items[begin:end]}).encode())
+
     def apply(self):
+        global version
         place = self.path.split("?")[0].removesuffix("/status")
         o = objects.setdefault(place, {})
         for part, value in json.loads(self.body).items():
             o[part] = {**o.get(part, {}), **value} if isinstance(value, dict) else value
         o["metadata"]["uid"] = place
-        o["metadata"]["resourceVersion"] = str(int(o["metadata"].get("resourceVersion", "0")) + 1)
+        version += 1
+        o["metadata"]["resourceVersion"] = str(version)
         self.send(200, json.dumps(o).encode())
 
     def answer(self):
         mode = self.mode()
         with open(sys.argv[1] + ".asked", "a", encoding="utf-8") as f:
-            f.write(f"{self.command} {self.path} {int(time.monotonic() * 1000)}\n")
+            f.write(f"{self.command} {self.path} {int(time.monotonic() * 1000)} {self.headers.get('Authorization', '')}\n")
         size = int(self.headers.get("Content-Length") or 0)
         self.body = self.rfile.read(size)
         if self.path.startswith("/api/v1/nodes/"):

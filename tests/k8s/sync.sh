@@ -15,15 +15,19 @@ start_ground() { # the API server alone
 	eval "$(cat "$D/up")"
 }
 
-start_cluster() { # the API server with our kinds, and a sync user of least rights: $D/config
-	start_ground
-	kubectl apply -f deploy/kubernetes/crds.yaml -f deploy/kubernetes/rbac.yaml >"$D/applied" 2>&1 || fail "$(cat "$D/applied")"
-	kubectl wait --for condition=Established --timeout 30s crd --all >/dev/null || fail "the CRDs are not established"
+create_node() { # the core one
 	kubectl create -f - >/dev/null <<-END
 		apiVersion: v1
 		kind: Node
 		metadata: {name: $N}
 	END
+}
+
+start_cluster() { # the API server with our kinds, and a sync user of least rights: $D/config
+	start_ground
+	kubectl apply -f deploy/kubernetes/crds.yaml -f deploy/kubernetes/rbac.yaml >"$D/applied" 2>&1 || fail "$(cat "$D/applied")"
+	kubectl wait --for condition=Established --timeout 30s crd --all >/dev/null || fail "the CRDs are not established"
+	create_node
 	kubectl config view --raw -o json | jq --arg token "$(kubectl -n pcidevfs create token pcidevfs-sync)" \
 		'.users[0].user = {token: $token}' >"$D/config"
 }

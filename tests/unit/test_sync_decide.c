@@ -196,6 +196,29 @@ DEFINE_TEST(sync_a_refusal_is_a_condition_and_not_asked_again)
 	syncworld_free(&s);
 }
 
+DEFINE_TEST(sync_what_was_refused_is_asked_for_again_when_the_user_asks_anew)
+{
+	static const char ask[] = "ctl pcideviceclaims/" NAME " " NVME "/claim alice\n";
+	struct syncworld s;
+	struct verdict v;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NVME, UNCLAIMED);
+	syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
+	free(syncworld_settle(&s));
+	answer(&s, &v, EPERM, "the host needs it");
+	expect(syncworld_settle(&s), "");
+	js_set(claim_of(&s), "metadata.resourceVersion", json_object_new_string("8"));
+	expect(syncworld_settle(&s), ""); /* a status, or a label */
+	js_set(claim_of(&s), "metadata.generation", json_object_new_int(3));
+	expect(syncworld_settle(&s), ask);
+	answer(&s, &v, EPERM, "the host needs it");
+	expect(syncworld_settle(&s), "");
+	js_set(claim_of(&s), "metadata.uid", json_object_new_string("D"));
+	expect(syncworld_settle(&s), ask);
+	syncworld_free(&s);
+}
+
 DEFINE_TEST(sync_a_release_that_is_refused_stands_at_the_device)
 {
 	struct syncworld s;
@@ -381,5 +404,30 @@ DEFINE_TEST(sync_a_gpu_is_enabled_from_either_side)
 	syncworld_device(&s, GPU, GPU_FACTS("0"));
 	expect(syncworld_settle(&s), "");
 	CHECK(!json_object_get_boolean(js_get(o, "spec.enabled")));
+	syncworld_free(&s);
+}
+
+/* The VF's claim that was in the way does not stand in the PF's line. */
+DEFINE_TEST(sync_what_a_vf_had_refused_is_asked_for_again_when_the_vf_changes)
+{
+	static const char ask[] = "ctl sriovgpudevices/" GPU_NAME " " GPU "/enabled 0\n";
+	struct syncworld s;
+	struct verdict v;
+	json_object *o;
+
+	syncworld_init(&s);
+	syncworld_device(&s, GPU, GPU_FACTS("1"));
+	syncworld_device(&s, "0000:08:00.4", "class=0x030200 kind=vgpu claim=bob physfn=" GPU);
+	syncworld_device(&s, NVME, UNCLAIMED);
+	free(syncworld_settle(&s));
+	o = object_find(&s.w, GPU_DEVICE, GPU_NAME);
+	js_set(o, "spec.enabled", json_object_new_boolean(false));
+	expect(syncworld_settle(&s), ask);
+	answer(&s, &v, EBUSY, "0000:08:00.4 is claimed by bob");
+	expect(syncworld_settle(&s), "");
+	syncworld_device(&s, NVME, UNCLAIMED " numa_node=0"); /* another device */
+	expect(syncworld_settle(&s), "");
+	syncworld_device(&s, "0000:08:00.4", "class=0x030200 kind=vgpu claim=none physfn=" GPU);
+	expect(syncworld_settle(&s), ask);
 	syncworld_free(&s);
 }
