@@ -186,6 +186,7 @@ static void on_written(struct call *c, const struct reply *r)
 			x->there = true;
 		else if (x->act != ACT_DELETE)
 			x->again[x->act] = now_ms() + AGAIN_MS;
+		sync_say(s, SAY_WRITES, "");
 	}
 	sync_touch(s);
 }
@@ -303,11 +304,8 @@ void writes_remind(struct writes *w)
 
 void writes_do(struct writes *w, struct action *list)
 {
-	bool all = true; /* is written */
-
 	drop_gone(w);
 	for (struct action *a = list; a; a = a->next) {
-		all &= a->act >= ACT_CTL;
 		if (a->act == ACT_CTL)
 			ask(w, a);
 		else if (a->act == ACT_EVENT)
@@ -315,8 +313,6 @@ void writes_do(struct writes *w, struct action *list)
 		else
 			send_write(w, a);
 	}
-	if (all)
-		sync_say(w->s, SAY_WRITES, "");
 }
 
 int writes_new(struct sync *s, struct writes **ret)

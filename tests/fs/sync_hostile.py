@@ -2,7 +2,7 @@
 """sync_hostile.py PORTFILE [CERT KEY]: an API server that answers badly, in the way that PORTFILE.mode names: html, half,
 huge, deep, denied, inside; or well, over an empty cluster: good; token (401, but for the one in PORTFILE.token);
 gone, gone-inside (a watch is told 410, once); busy (429, once); bare (lists with items that are no objects);
-lost (a write meets 404); refused (one meets 403); large (400 objects of 60 KB). What it was asked stands in PORTFILE.asked, with the
+lost (a write meets 404); large (400 objects of 60 KB). What it was asked stands in PORTFILE.asked, with the
 time in ms and the credential. With CERT and KEY it speaks TLS; it takes the port that PORTFILE already names."""
 import http.server
 import json
@@ -100,8 +100,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send(200, json.dumps({"metadata": {"resourceVersion": str(version)}, "items": items}).encode())
         elif self.mode() == "lost":
             self.refuse(404, "not found")
-        elif self.mode() == "refused" and "/nodes/" in self.path:
-            self.refuse(403, "nodes is forbidden")
         elif self.command == "PATCH":
             self.apply()
         else:
