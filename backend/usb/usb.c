@@ -308,6 +308,10 @@ static int observe(const struct backend *b, const struct key *dev, struct facts 
 		f.kind = KIND_HUB;
 		f.use = USE_HOST;
 	}
+	/* device_del() of the kernel takes these away before the strings and the place: if they
+	 * are still there, all of it was read. */
+	if (!f.garbled[0] && !sysfs_exists(s, ROOT_SYS, USB_DEVICES "/%s/idVendor", name))
+		return -ENODEV;
 	*ret = f;
 	return 0;
 }

@@ -108,6 +108,12 @@ static void apply_through_parent(struct pass *p, struct record *r)
 		start_op(p, persists[i], r, parent);
 }
 
+/* One that comes or goes may be read in part. */
+static bool tells_identity(const struct device *dev, const struct identity *id)
+{
+	return device_is_known(dev) && id->vf != IDENTITY_HALF && !dev->facts.garbled[0];
+}
+
 static void note_lost(struct record *r, const struct device *dev)
 {
 	bool gone = !dev->facts.driver[0] || r->unbinds != dev->unbinds;
@@ -173,7 +179,7 @@ static void apply_record(struct pass *p, struct record *r)
 	if (r->interrupted)
 		interrupted_say(p->in, r);
 	device_identity(p->in->m, dev, &id);
-	p->rewrite |= device_is_known(dev) && id.vf != IDENTITY_HALF && !identity_eq(&id, &r->id);
+	p->rewrite |= tells_identity(dev, &id) && !identity_eq(&id, &r->id);
 	p->rewrite |= interrupted_is_begun(r) && !r->interrupted && !interrupted_in_hand(p, r);
 	note_lost(r, dev);
 	if (apply_missing(p, r, dev))
@@ -187,7 +193,7 @@ static void follow_device(struct intents *in, struct record *r, const struct dev
 	struct identity id;
 
 	device_identity(in->m, dev, &id);
-	if (device_is_known(dev) && id.vf != IDENTITY_HALF)
+	if (tells_identity(dev, &id))
 		record_identify(r, &id);
 	record_set_at(r, &dev->key);
 }

@@ -132,6 +132,34 @@ DEFINE_TEST(restore_takes_no_twin_of_a_card_that_was_pulled)
 	request_end();
 }
 
+static void read_in_part(struct device *dev)
+{
+	dev->facts.serial = 0;
+	dev->facts.path[0] = '\0';
+	STR_COPY(dev->facts.garbled, "there is no idVendor");
+}
+
+/* A look in the middle of its removal is no news about which device it is. */
+DEFINE_TEST(restore_follows_a_card_that_was_read_in_part)
+{
+	static const struct plug carded = {
+		NIC, "0000:00/03.0/00.0", "igb", NULL, 0x1521, 77, 1, 0
+	};
+	static const struct plug moved = {
+		"0000:09:00.0", "0000:00/04.0/00.0", "igb", NULL, 0x1521, 77, 2, 0
+	};
+
+	request_store_claim(&carded);
+	request_boot(&carded);
+	request_edit(NIC, read_in_part);
+	request_unplug(NIC);
+	request_calm();
+	request_plug(&moved);
+	request_calm();
+	CHECK_STR(request_state_of("0000:09:00.0").intent.claim, "alice");
+	request_end();
+}
+
 DEFINE_TEST(restore_makes_vfs_and_then_claims_them)
 {
 	static const struct plug vf = {
