@@ -137,6 +137,12 @@ int step_write(struct backend *b, const char *path, const char *text, unsigned i
 int step_trouble(struct backend *b, const char *op, const struct key *dev, int rc, unsigned int ms,
 		 const char *slow, struct err *err);
 
+/* For an undo, which nobody has checked: asks who holds the step's device, and whether the host needs
+ * it, and then refuse(), with the model locked. */
+int step_refuse_undo(struct backend *b, const struct step *step,
+		     int (*refuse)(struct model *m, const struct step *step, struct err *err),
+		     struct err *err);
+
 bool question_has(const struct question *q, const struct key *key);
 /* Adds a device; key NULL: all devices. */
 void question_add(struct question *q, const struct key *key);

@@ -83,19 +83,6 @@ static int numvfs_refuse(struct model *m, const struct step *step, struct err *e
 	return rc;
 }
 
-/* For an undo, which nobody has checked. The kernel would wait for a holder without end. */
-static int refuse_taken(struct backend *b, const struct step *step, struct err *err)
-{
-	int rc = backend_guard(b, &step->dev, 1, err);
-
-	if (rc)
-		return rc;
-	model_lock(b->model);
-	rc = numvfs_refuse(b->model, step, err);
-	model_unlock(b->model);
-	return rc;
-}
-
 /* From had to n, one of which is 0. If it fails half way the VFs are removed again. */
 static int write_checked(struct backend *b, struct step *step, unsigned int had, unsigned int n,
 			 unsigned int ms, struct err *err)
@@ -343,8 +330,8 @@ static int numvfs_undo(void *backend, struct step *step, unsigned int ms, struct
 	int rc = parse_number(step->former, &n, err);
 
 	rc = rc ? rc : sriov_count(backend, &step->dev, &had, err);
-	if (!rc && had && had != n)
-		rc = refuse_taken(backend, step, err);
+	if (!rc && had && had != n) /* the kernel would wait for a holder without end */
+		rc = step_refuse_undo(backend, step, numvfs_refuse, err);
 	return rc ? rc : make_again(backend, step, had, n, ms, err);
 }
 

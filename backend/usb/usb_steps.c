@@ -167,19 +167,6 @@ static int bind_run(void *backend, struct step *step, unsigned int ms, struct er
 	return give(backend, name, driver, step, ms, err);
 }
 
-/* In an undo, which nobody has checked: the host may use the device by now. */
-static int refuse_undo(struct backend *b, const struct step *step, struct err *err)
-{
-	int rc = backend_guard(b, &step->dev, 1, err);
-
-	if (rc)
-		return rc;
-	model_lock(b->model);
-	rc = refuse_step(b->model, step, err);
-	model_unlock(b->model);
-	return rc;
-}
-
 static int bind_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
 	char name[NAME_SIZE], driver[DRIVER_NAME], now[DRIVER_NAME];
@@ -191,13 +178,13 @@ static int bind_undo(void *backend, struct step *step, unsigned int ms, struct e
 	driver_now(b, name, now);
 	if (!usb_is_host(now))
 		return 0;
-	rc = refuse_undo(b, step, err);
+	rc = step_refuse_undo(b, step, refuse_step, err);
 	return rc ? rc : take(b, name, now, step, ms, err);
 }
 
 static int probe_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
-	int rc = refuse_undo(backend, step, err);
+	int rc = step_refuse_undo(backend, step, refuse_step, err);
 
 	return rc ? rc : rest_run(backend, step, ms, err);
 }
@@ -212,8 +199,8 @@ const struct verb usb_unbind = { .of = "usb",
 const struct verb usb_rest = { .of = "usb",
 			       .name = "unbind_rest",
 			       .deadline_ms = UNBIND_MS,
-			       .stirs = true, /* the last but one keyboard */
-				 .refuse = refuse_step,
+			       .stirs = true,
+			       .refuse = refuse_step,
 			       .run = rest_run,
 			       .undo = probe_run };
 const struct verb usb_bind = {

@@ -253,17 +253,12 @@ static int bind_run(void *backend, struct step *step, unsigned int ms, struct er
 	return rc ? explain(b, step, rc, step->value, ms, err) : 0;
 }
 
-/* In an undo, which nobody has checked: a guest or the host may use the device by now. */
+/* In an undo: a guest or the host may use the device by now. */
 static int take_back(struct backend *b, struct step *step, const char *driver, unsigned int ms,
 		     struct err *err)
 {
-	int rc = backend_guard(b, &step->dev, 1, err);
+	int rc = step_refuse_undo(b, step, refuse_step, err);
 
-	if (rc)
-		return rc;
-	model_lock(b->model);
-	rc = refuse_step(b->model, step, err);
-	model_unlock(b->model);
 	return rc ? rc : unbind(b, step, driver, ms, err);
 }
 
