@@ -143,6 +143,11 @@ int step_refuse_undo(struct backend *b, const struct step *step,
 		     int (*refuse)(struct model *m, const struct step *step, struct err *err),
 		     struct err *err);
 
+/* Gives the node at path, as fchownat() finds it with these flags; name: for the sentence. -errno;
+ * -ENOENT without a sentence: it is gone. */
+int node_own(int dir, const char *path, int flags, const char *name, struct node_owner to,
+	     struct err *err);
+
 bool question_has(const struct question *q, const struct key *key);
 /* Adds a device; key NULL: all devices. */
 void question_add(struct question *q, const struct key *key);

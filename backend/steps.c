@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Shared by all steps: the write by a helper, failures that any step can have, and what an undo must
- * ask first. */
+/* Shared by all steps: the write by a helper, failures that any step can have, what an undo must ask
+ * first, and the change of a node's owner. */
 #include <errno.h>
+#include <linux/capability.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "bus.h"
 #include "internal.h"
+#include "pcidevfs/confine.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/io.h"
 #include "pcidevfs/model.h"
@@ -44,5 +48,18 @@ int step_refuse_undo(struct backend *b, const struct step *step,
 	model_lock(b->model);
 	rc = refuse(b->model, step, err);
 	model_unlock(b->model);
+	return rc;
+}
+
+int node_own(int dir, const char *path, int flags, const char *name, struct node_owner to,
+	     struct err *err)
+{
+	int rc = fchownat(dir, path, to.uid, to.gid, flags) ? -errno : 0;
+
+	if (!rc || rc == -ENOENT)
+		return rc;
+	fail(err, -rc, "/dev/%s cannot be given to user %u: %s", name, (unsigned int)to.uid,
+	     strerror(-rc));
+	confine_tell(confine_lacks(CAP(CHOWN)), rc, err);
 	return rc;
 }

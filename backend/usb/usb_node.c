@@ -3,7 +3,6 @@
  * the claim file, else whoever had the node before. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,7 +10,6 @@
 #include <unistd.h>
 
 #include "backend/internal.h"
-#include "pcidevfs/confine.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
@@ -131,19 +129,6 @@ static struct node_owner owner_for(const struct backend *b, const char *to, cons
 	return parse_owner(former);
 }
 
-static int change_owner(int fd, const char *path, struct node_owner to, struct err *err)
-{
-	int rc;
-
-	if (!fchownat(fd, "", to.uid, to.gid, AT_EMPTY_PATH))
-		return 0;
-	rc = -errno;
-	fail(err, -rc, "/dev/%s cannot be given to user %u: %s", path, (unsigned int)to.uid,
-	     strerror(-rc));
-	confine_tell(confine_lacks(CAP(CHOWN)), rc, err);
-	return rc;
-}
-
 static bool is_owner(const struct stat *st, struct node_owner owner)
 {
 	return st->st_uid == owner.uid && st->st_gid == owner.gid;
@@ -171,7 +156,9 @@ static int give(struct backend *b, const struct key *dev, const char *to, struct
 	if (fd < 0)
 		return fd;
 	owner = owner_for(b, to, &known.intent);
-	return is_owner(&st, owner) ? 0 : change_owner(fd, path_of(&known), owner, err);
+	return is_owner(&st, owner)
+		       ? 0
+		       : node_own(fd, "", AT_EMPTY_PATH, path_of(&known), owner, err);
 }
 
 /* One after the other, so that an older owner never overwrites a newer one. */

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The owner of a claimed group's device nodes: that of the claim file. */
 #include <errno.h>
-#include <linux/capability.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "backend/bus.h"
 #include "backend/internal.h"
-#include "pcidevfs/confine.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
@@ -41,20 +38,11 @@ bool vfio_owner(const struct vfio_group *g, struct node_owner *ret)
 	return owned;
 }
 
-static int own_node(struct backend *b, const char *path, const struct node_owner *own,
-		    struct err *err)
+static int own_node(struct backend *b, const char *path, struct node_owner own, struct err *err)
 {
-	int rc;
+	int rc = node_own(b->sys.fd[ROOT_DEV], path, AT_SYMLINK_NOFOLLOW, path, own, err);
 
-	/* The node went away with its driver. */
-	if (!fchownat(b->sys.fd[ROOT_DEV], path, own->uid, own->gid, AT_SYMLINK_NOFOLLOW) ||
-	    errno == ENOENT)
-		return 0;
-	rc = -errno;
-	fail(err, -rc, "/dev/%s cannot be given to user %u: %s", path, (unsigned int)own->uid,
-	     strerror(-rc));
-	confine_tell(confine_lacks(CAP(CHOWN)), rc, err);
-	return rc;
+	return rc == -ENOENT ? 0 : rc; /* the node went away with its driver */
 }
 
 static int find_nodes(struct backend *b, const struct key *dev, struct nodes *ret, struct err *err)
@@ -86,9 +74,9 @@ static int own_nodes(struct backend *b, const struct key *dev, const struct owne
 	int rc = find_nodes(b, dev, &n, err);
 
 	if (!rc && n.group[0])
-		rc = own_node(b, n.group, &own->group, err);
+		rc = own_node(b, n.group, own->group, err);
 	if (!rc && n.cdev[0])
-		rc = own_node(b, n.cdev, &own->cdev, err);
+		rc = own_node(b, n.cdev, own->cdev, err);
 	return rc;
 }
 
