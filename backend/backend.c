@@ -21,7 +21,7 @@
 #include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
 #include "ops.h"
-#include "backend/gpu/known.h"
+#include "backend/known.h"
 #include "backend/pci/serials.h"
 #include "backend/pci/variant.h"
 #include "backend/vfio/vfio.h"
@@ -109,7 +109,7 @@ static int open_parts(struct backend *b, const struct roots *roots, struct err *
 		return rc;
 	ends_open(&b->ends, &b->sys);
 	b->real = !fstatfs(b->sys.fd[ROOT_SYS], &fs) && fs.f_type == SYSFS_MAGIC;
-	b->known_types = b->real && sizeof(ino_t) == 8 ? known_new() : NULL;
+	b->known = b->real && sizeof(ino_t) == 8 ? known_new() : NULL;
 	b->variants = b->real ? variants_load() : strdup("");
 	if (!b->variants)
 		return fail(err, ENOMEM, "no memory for the names of vfio drivers");
@@ -170,7 +170,7 @@ bool backend_free(struct backend *b)
 	free((char *)b->roots.dev);
 	free((char *)b->roots.proc);
 	free(b->variants);
-	known_free(b->known_types);
+	known_free(b->known);
 	pthread_cond_destroy(&b->guards.wake);
 	pthread_mutex_destroy(&b->guards.lock);
 	pthread_mutex_destroy(&b->ends.lock);

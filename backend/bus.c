@@ -16,7 +16,7 @@
 static int observe_pci(const struct backend *b, const struct key *dev, struct facts *ret,
 		       struct vgpu_types **ret_types)
 {
-	int rc = pci_observe(&b->sys, b->known_types, dev, ret);
+	int rc = pci_observe(&b->sys, b->known, dev, ret);
 
 	if (rc)
 		return rc;

@@ -21,7 +21,7 @@ struct claim_ops;
 struct device;
 struct err;
 struct io;
-struct known_types;
+struct known;
 struct pool;
 struct step;
 
@@ -91,7 +91,7 @@ struct backend {
 	struct probes probes;
 	pthread_mutex_t owning; /* serializes changes of node owners: vfio_nodes.c */
 	bool real;		/* sysfs is this kernel's own: its modules can be loaded */
-	struct known_types *known_types; /* NULL: its inodes may come again */
+	struct known *known; /* NULL: its inodes may come again */
 	char *variants;		/* lines of modules.alias about vfio drivers; variant.h */
 	int stop_fd;
 	bool hears; /* backend_hear() was called */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "backend/internal.h"
+#include "backend/known.h"
 #include "backend/mdev/mdev.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/io.h"
@@ -17,7 +18,6 @@
 #include "pcidevfs/step.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
-#include "known.h"
 
 #define PATH_SIZE 256
 
@@ -88,7 +88,7 @@ bool vgpu_changed(const struct sysfs *s, const struct key *dev, const char *id)
 	return strcmp(is_number(text) && strcmp(text, "0") ? text : "", id);
 }
 
-static void vendor_list(const struct sysfs *at, bool is_vgpu, struct known_types *known,
+static void vendor_list(const struct sysfs *at, bool is_vgpu, struct known *known,
 			struct vgpu_types *ret)
 {
 	_free_ char *text = malloc(SYSFS_PAGE);
@@ -216,7 +216,7 @@ static bool read_type(const struct sysfs *at, struct vgpu_type *t)
 }
 
 /* A type whose name does not fit is left out. A VF has one mediated device: none is left then. */
-static void mdev_list(const struct sysfs *at, bool is_vgpu, struct known_types *known,
+static void mdev_list(const struct sysfs *at, bool is_vgpu, struct known *known,
 		      struct vgpu_types *ret)
 {
 	_closedir_ DIR *dir = sysfs_dir(at, ROOT_SYS, MDEV_TYPES);
@@ -343,6 +343,6 @@ struct vgpu_types *vgpu_list(const struct backend *b, const struct key *dev, boo
 	at.fd[ROOT_SYS] = dirfd(dir);
 	world = vgpu_world_at(&at);
 	if (world)
-		world->list(&at, is_vgpu, b->known_types, types);
+		world->list(&at, is_vgpu, b->known, types);
 	return types_shrink(types);
 }

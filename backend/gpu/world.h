@@ -8,7 +8,7 @@
 
 struct backend;
 struct err;
-struct known_types;
+struct known;
 struct step;
 struct sysfs;
 
@@ -25,7 +25,7 @@ struct vgpu_world {
 	void (*observe)(const struct sysfs *at, struct facts *f);
 	/* The types that can be made of it; is_vgpu: it is one already. Both may wait for the driver, but
 	 * for no device lock. known: known.h; NULL: all is read. */
-	void (*list)(const struct sysfs *at, bool is_vgpu, struct known_types *known,
+	void (*list)(const struct sysfs *at, bool is_vgpu, struct known *known,
 		     struct vgpu_types *ret);
 	/* In a step, by helpers: what it is now; makes it that; makes it none. 0 or -errno without
 	 * a sentence. */

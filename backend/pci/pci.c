@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "backend/called.h"
-#include "backend/gpu/known.h"
+#include "backend/known.h"
 #include "backend/ops.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -113,7 +113,7 @@ static uint32_t always(struct look *l, const char *name, int64_t max)
 	return (uint32_t)n;
 }
 
-static void read_ids(struct look *l, struct known_types *known, uint64_t inode)
+static void read_ids(struct look *l, struct known *known, uint64_t inode)
 {
 	struct facts *f = l->f;
 	struct pci_ids ids;
@@ -133,7 +133,7 @@ static void read_ids(struct look *l, struct known_types *known, uint64_t inode)
 }
 
 /* A function's directory is there before its files are. */
-static void keep_ids(const struct look *l, struct known_types *known, uint64_t inode)
+static void keep_ids(const struct look *l, struct known *known, uint64_t inode)
 {
 	const struct facts *f = l->f;
 	const struct pci_ids ids = { f->vendor, f->device, f->subvendor, f->subdevice, f->revision };
@@ -368,7 +368,7 @@ static bool gone(int code)
 	return code == ENOENT || code == ENODEV || code == ENOTDIR;
 }
 
-int pci_observe(const struct sysfs *s, struct known_types *known, const struct key *dev,
+int pci_observe(const struct sysfs *s, struct known *known, const struct key *dev,
 		struct facts *ret)
 {
 	struct facts f = facts_none;

@@ -11,7 +11,7 @@
 struct err;
 struct roots;
 struct key;
-struct known_types;
+struct known;
 struct sysfs;
 
 #define PCI_DEVICES "bus/pci/devices"
@@ -26,8 +26,8 @@ void pci_nodes(int32_t group, const char *cdev, bool iommufd, char ret[static NO
  * drivers, critical and holders (""). Absent or garbled values read as if the kernel had none, but
  * a PF stays one. facts.garbled tells garbled values and an absent id or class. Returns 0, -ENODEV
  * if there is no such function (any more), or -errno if we failed to look. known (may be NULL): its
- * ids are read once (backend/gpu/known.h). */
-int pci_observe(const struct sysfs *s, struct known_types *known, const struct key *dev,
+ * ids are read once (backend/known.h). */
+int pci_observe(const struct sysfs *s, struct known *known, const struct key *dev,
 		struct facts *ret);
 
 /* Where a device sits: its resolved path in sysfs without bus numbers, "0000:00/1c.4/00.0". "" if

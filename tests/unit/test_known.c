@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backend/gpu/known.h"
+#include "backend/known.h"
 #include "backend/gpu/types.h"
 #include "fakehost.h"
 #include "pcidevfs/pci.h"
@@ -28,7 +28,7 @@ static struct vgpu_type type_of(const char *id, const char *name, int32_t max)
 /* In any order, each by its own inode, and only with the id that its directory has. */
 DEFINE_TEST(known_types_by_inode)
 {
-	struct known_types *known = known_new();
+	struct known *known = known_new();
 	const struct vgpu_type a = type_of("nvidia-745", "A2-2Q", 8);
 	const struct vgpu_type b = type_of("nvidia-747", "A2-4Q", 4);
 	struct vgpu_type t = { .id = "nvidia-745" };
@@ -54,7 +54,7 @@ DEFINE_TEST(known_types_by_inode)
 /* Most inodes are of functions that are gone. */
 DEFINE_TEST(known_types_are_bounded)
 {
-	struct known_types *known = known_new();
+	struct known *known = known_new();
 	const struct vgpu_type a = type_of("nvidia-745", "A2-2Q", 8);
 	struct vgpu_type t = { .id = "nvidia-745" };
 
@@ -73,7 +73,7 @@ static void put(const char *name, const char *text)
 	host_file(text, "sys/" DIR_OF "/%s", name);
 }
 
-static struct facts observe(struct known_types *known)
+static struct facts observe(struct known *known)
 {
 	struct facts f = { 0 };
 	struct sysfs s;
@@ -99,7 +99,7 @@ static void put_function(void)
 /* All but the class; not before all of them were there. */
 DEFINE_TEST(known_ids_of_a_function)
 {
-	struct known_types *known = known_new();
+	struct known *known = known_new();
 	struct facts f;
 
 	put_function();
@@ -127,7 +127,7 @@ DEFINE_TEST(known_ids_of_a_function)
 
 DEFINE_TEST(known_ids_are_no_rubbish)
 {
-	struct known_types *known = known_new();
+	struct known *known = known_new();
 
 	put_function();
 	put("revision", "0xa1\n");
