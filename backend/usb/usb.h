@@ -25,8 +25,8 @@ struct uevent;
 extern const struct bus_ops usb_bus;
 
 struct usb_interface {
-	char number
-		[8]; /* as the kernel has it behind the colon: "1.0", configuration and interface */
+	/* As the kernel has it behind the colon: "1.0", configuration and interface. */
+	char number[8];
 	uint32_t class_code;
 	char driver[DRIVER_NAME]; /* of the host; "" none, or usbfs, whose users are holders */
 };
@@ -53,7 +53,7 @@ const char *usb_node_goes_to(const struct intent *w, const char *nodes);
 bool usb_node_was_given(const struct intent *w);
 
 /* Values: "<interface> <driver>"; usb_rest and usb_probe, which are about all interfaces, "";
- * usb_own, to whom: USB_NODE_BACK for whoever had it before. */
+ * usb_own, who gets the node, as usb_node_goes_to() has it; USB_NODE_BACK is the owner before. */
 extern const struct verb usb_unbind, usb_rest, usb_bind, usb_probe, usb_own;
 #define USB_NODE_BACK "former"
 

@@ -54,8 +54,8 @@ static bool read_line(int dir, const struct key *dev, const char *file, char *re
 	return n > 0;
 }
 
-/* A vGPU is claimed as long as it is one, but for one of mdevctl's, which goes on without us. No event
- * tells of a definition, so a plan, for which the device is looked at, says which it is. */
+/* A vGPU is claimed as long as it is one, but for one of mdevctl's, which goes on without us. No
+ * event tells of a definition, so a plan, for which the device is looked at, says which it is. */
 static bool is_ended_by_profile(int dir, const struct key *dev)
 {
 	static const char none[] = "claim none", refused[] = "error EINVAL ";
@@ -69,12 +69,13 @@ static bool is_ended_by_profile(int dir, const struct key *dev)
 /* why: last_error is about this write only if there was a write. */
 static int write_none(int dir, const struct key *dev, bool claimed, char *why, size_t size)
 {
-	_close_ int profile = open_file(dir, dev, "profile", O_WRONLY);
-	_close_ int fd = profile >= 0 && (!claimed || is_ended_by_profile(dir, dev))
-				 ? steal_fd(&profile)
-				 : open_file(dir, dev, "claim", O_WRONLY);
+	_close_ int fd = open_file(dir, dev, "profile", O_WRONLY);
 	int r;
 
+	if (fd < 0 || (claimed && !is_ended_by_profile(dir, dev))) {
+		closep(&fd);
+		fd = open_file(dir, dev, "claim", O_WRONLY);
+	}
 	if (fd >= 0 && write(fd, "none\n", 5) >= 0)
 		return 0;
 	r = -errno;

@@ -19,12 +19,8 @@ unsigned int op_deadline(const struct engine *e, const struct verb *verb)
 
 static int observe(struct txn *t, bool planning, struct err *err)
 {
-	uint64_t guarded_at = atomic_load(&t->guarded_at);
-	int r = op_look(t->engine, t->log->requests, t->log->n_requests,
-			planning ? &guarded_at : NULL, err);
-
-	atomic_store(&t->guarded_at, guarded_at);
-	return r;
+	return op_look(t->engine, t->log->requests, t->log->n_requests,
+		       planning ? &t->guarded_at : NULL, err);
 }
 
 static const struct request *request_for(const struct op_log *log, const struct key *dev)

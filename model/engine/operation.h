@@ -189,8 +189,8 @@ bool op_keeps(const struct txn *t);
 int op_keep(struct txn *t, bool pending, struct err *err);
 /* recheck.c: observes the devices of the requests, as far as they exist. guarded_at not NULL: also
  * asks what forbids the operation, and sets the time of that, unless nothing is to be asked. */
-int op_look(struct engine *e, const struct request *requests, size_t n, uint64_t *guarded_at,
-	     struct err *err);
+int op_look(struct engine *e, const struct request *requests, size_t n,
+	    _Atomic uint64_t *guarded_at, struct err *err);
 /* recheck.c: -EBUSY, before the observation, if another operation runs on the devices of these
  * requests, as far as is known. */
 int op_refuse_early(struct engine *e, const struct request *requests, size_t n, struct err *err);

@@ -18,7 +18,7 @@ static uint64_t in_doubt(struct model *m, const struct method *method,
 }
 
 int op_look(struct engine *e, const struct request *requests, size_t n_requests,
-	    uint64_t *guarded_at, struct err *err)
+	    _Atomic uint64_t *guarded_at, struct err *err)
 {
 	const struct world *w = &e->conf.world;
 	_free_ struct key *devs = calloc(n_requests ? n_requests : 1, sizeof(*devs));

@@ -334,7 +334,7 @@ int txn_check(struct engine *e, const struct request *requests, size_t n, struct
 	      struct err *err)
 {
 	struct model *m = e->conf.model;
-	uint64_t guarded_at;
+	_Atomic uint64_t guarded_at;
 	struct plan plan;
 	int r = op_look(e, requests, n, &guarded_at, err);
 
