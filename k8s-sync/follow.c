@@ -268,8 +268,6 @@ static void on_event(void *call, json_object *doc)
 			take_listing(f, js_text(o, "metadata.resourceVersion"));
 		break;
 	case WATCHED_GONE:
-		f->gone = true;
-		return;
 	case WATCHED_ERROR:
 		f->gone = true;
 		return;

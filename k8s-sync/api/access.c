@@ -48,10 +48,29 @@ bool access_set(struct access *a, enum secret which, char *text)
 	return true;
 }
 
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+char *base64_encode(const char *text)
+{
+	size_t n = strlen(text);
+	struct out out = { 0 };
+
+	for (size_t i = 0; i < n; i += 3) {
+		unsigned char c[3] = { 0 };
+		char four[4];
+
+		memcpy(c, text + i, n - i < 3 ? n - i : 3);
+		four[0] = digits[c[0] >> 2];
+		four[1] = digits[(c[0] & 3) << 4 | c[1] >> 4];
+		four[2] = i + 1 < n ? digits[(c[1] & 15) << 2 | c[2] >> 6] : '=';
+		four[3] = i + 2 < n ? digits[c[2] & 63] : '=';
+		out_put(&out, four, 4);
+	}
+	return out.data;
+}
+
 static int digit_of(char c)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				     "0123456789+/";
 	const char *at = c ? strchr(digits, c) : NULL;
 
 	return at ? (int)(at - digits) : -1;

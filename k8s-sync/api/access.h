@@ -42,6 +42,8 @@ void access_free(struct access *a);
 /* Takes over text as the secret. Returns false if its form is wrong: a token is one line. */
 bool access_set(struct access *a, enum secret which, char *text);
 
+/* NULL: no memory, or the text is empty. */
+char *base64_encode(const char *text);
 /* Decodes base64; NULL: it is none, or no memory. */
 char *base64_decode(const char *text, size_t *ret_size);
 

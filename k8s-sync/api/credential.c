@@ -43,27 +43,6 @@ static size_t length(const struct yaml *list)
 	return n;
 }
 
-static char *base64_encode(const char *text)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				     "0123456789+/";
-	size_t n = strlen(text);
-	struct out out = { 0 };
-
-	for (size_t i = 0; i < n; i += 3) {
-		unsigned char c[3] = { 0 };
-		char four[4];
-
-		memcpy(c, text + i, n - i < 3 ? n - i : 3);
-		four[0] = digits[c[0] >> 2];
-		four[1] = digits[(c[0] & 3) << 4 | c[1] >> 4];
-		four[2] = i + 1 < n ? digits[(c[1] & 15) << 2 | c[2] >> 6] : '=';
-		four[3] = i + 2 < n ? digits[c[2] & 63] : '=';
-		out_put(&out, four, 4);
-	}
-	return out.data;
-}
-
 /* What the program finds in KUBERNETES_EXEC_INFO. */
 static char *exec_info(const struct exec_plugin *e, const struct access *a, bool with_cluster)
 {
