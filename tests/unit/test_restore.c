@@ -54,11 +54,14 @@ DEFINE_TEST(restore_after_reboot_and_after_crash)
 	request_end();
 }
 
+/* A card with a serial; and one with the same serial in another slot: moved there, or its twin. */
+static const struct plug carded = { NIC, "0000:00/03.0/00.0", "igb", NULL, 0x1521, 77, 1, 0 };
+static const struct plug elsewhere = {
+	"0000:09:00.0", "0000:00/04.0/00.0", "igb", NULL, 0x1521, 77, 2, 0
+};
+
 DEFINE_TEST(restore_knows_strangers_and_followers)
 {
-	static const struct plug carded = {
-		NIC, "0000:00/03.0/00.0", "igb", NULL, 0x1521, 77, 1, 0
-	};
 	static const struct plug moved = {
 		"0000:09:00.0", "0000:00/04.0/00.0", "igb", NULL, 0x1521, 77, 1, 0
 	};
@@ -102,16 +105,9 @@ DEFINE_TEST(restore_knows_strangers_and_followers)
 /* Two cards with one serial: the other one is no card that moved, in this run or the next. */
 DEFINE_TEST(restore_takes_no_twin_of_a_card_that_was_pulled)
 {
-	static const struct plug carded = {
-		NIC, "0000:00/03.0/00.0", "igb", NULL, 0x1521, 77, 1, 0
-	};
-	static const struct plug twin = {
-		"0000:09:00.0", "0000:00/04.0/00.0", "igb", NULL, 0x1521, 77, 2, 0
-	};
-
 	request_store_claim(&carded);
 	request_boot(&carded);
-	request_plug(&twin);
+	request_plug(&elsewhere);
 	request_calm();
 	request_unplug(NIC);
 	request_calm();
@@ -121,7 +117,7 @@ DEFINE_TEST(restore_takes_no_twin_of_a_card_that_was_pulled)
 	request_expect_line("claim=alice", "another had the same serial number");
 	request_end();
 
-	request_boot(&twin);
+	request_boot(&elsewhere);
 	CHECK_EQ(t.ops, 0);
 	request_expect_line("claim=alice", "state=waiting");
 	CHECK_EQ(request_ask("0000:09:00.0", "claim", "bob"), 0); /* a record of its own */
@@ -142,19 +138,12 @@ static void read_in_part(struct device *dev)
 /* A look in the middle of its removal is no news about which device it is. */
 DEFINE_TEST(restore_follows_a_card_that_was_read_in_part)
 {
-	static const struct plug carded = {
-		NIC, "0000:00/03.0/00.0", "igb", NULL, 0x1521, 77, 1, 0
-	};
-	static const struct plug moved = {
-		"0000:09:00.0", "0000:00/04.0/00.0", "igb", NULL, 0x1521, 77, 2, 0
-	};
-
 	request_store_claim(&carded);
 	request_boot(&carded);
 	request_edit(NIC, read_in_part);
 	request_unplug(NIC);
 	request_calm();
-	request_plug(&moved);
+	request_plug(&elsewhere);
 	request_calm();
 	CHECK_STR(request_state_of("0000:09:00.0").intent.claim, "alice");
 	request_end();

@@ -178,17 +178,23 @@ DEFINE_TEST(sync_spec_is_written_with_the_version_that_was_seen)
 	syncworld_free(&s);
 }
 
+/* alice's claim was asked for, and refused for that reason. */
+static void begin_refused(struct syncworld *s, struct verdict *v, const char *why)
+{
+	syncworld_init(s);
+	syncworld_device(s, NVME, UNCLAIMED);
+	syncworld_object(s, PCI_CLAIM, CLAIM("alice"));
+	free(syncworld_settle(s));
+	answer(s, v, EPERM, why);
+	expect(syncworld_settle(s), "");
+}
+
 DEFINE_TEST(sync_a_refusal_is_a_condition_and_not_asked_again)
 {
 	struct syncworld s;
 	struct verdict v;
 
-	syncworld_init(&s);
-	syncworld_device(&s, NVME, UNCLAIMED);
-	syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
-	free(syncworld_settle(&s));
-	answer(&s, &v, EPERM, "the host needs it: disk / is mounted");
-	expect(syncworld_settle(&s), "");
+	begin_refused(&s, &v, "the host needs it: disk / is mounted");
 	CHECK_STR(condition(&s, PCI_CLAIM, "status"), "False");
 	CHECK_STR(condition(&s, PCI_CLAIM, "message"), "the host needs it: disk / is mounted");
 	syncworld_device(&s, NVME, UNCLAIMED " host_critical=none"); /* the cause may be gone */
@@ -202,12 +208,7 @@ DEFINE_TEST(sync_what_was_refused_is_asked_for_again_when_the_user_asks_anew)
 	struct syncworld s;
 	struct verdict v;
 
-	syncworld_init(&s);
-	syncworld_device(&s, NVME, UNCLAIMED);
-	syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
-	free(syncworld_settle(&s));
-	answer(&s, &v, EPERM, "the host needs it");
-	expect(syncworld_settle(&s), "");
+	begin_refused(&s, &v, "the host needs it");
 	js_set(claim_of(&s), "metadata.resourceVersion", json_object_new_string("8"));
 	expect(syncworld_settle(&s), ""); /* a status, or a label */
 	js_set(claim_of(&s), "metadata.generation", json_object_new_int(3));
