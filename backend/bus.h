@@ -29,8 +29,10 @@ struct bus_ops {
 	 * drivers. */
 	int (*early)(const struct roots *roots, const char *state_dir, const char *name,
 		     struct err *err);
-	bool tells_serial; /* observe reads the serial, or needs none; else it is read aside, later */
-	bool plugged; /* people plug its devices in: what the host needs of a new one is asked at once */
+	/* observe reads the serial, or needs none; else it is read aside, later */
+	bool tells_serial;
+	/* People plug its devices in: what the host needs of a new one is asked at once. */
+	bool plugged;
 };
 
 /* By enum bus; NULL: nobody reads the bus, and what others publish of it stays. */

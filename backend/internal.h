@@ -137,8 +137,8 @@ int step_write(struct backend *b, const char *path, const char *text, unsigned i
 int step_trouble(struct backend *b, const char *op, const struct key *dev, int rc, unsigned int ms,
 		 const char *slow, struct err *err);
 
-/* For an undo, which nobody has checked: asks who holds the step's device, and whether the host needs
- * it, and then refuse(), with the model locked. */
+/* For an undo, which nobody has checked: asks who holds the step's device, and whether the host
+ * needs it, and then refuse(), with the model locked. */
 int step_refuse_undo(struct backend *b, const struct step *step,
 		     int (*refuse)(struct model *m, const struct step *step, struct err *err),
 		     struct err *err);
@@ -155,7 +155,7 @@ void question_add(struct question *q, const struct key *key);
  * Returns 0 or -errno. */
 int guard_ask(struct backend *b, enum guard guard, const struct question *q);
 unsigned int guard_deadline(enum guard guard);
-/* Could an answer differ from what is known? Below a VF for vGPUs is nothing that the host needs. */
+/* Could an answer differ from what is known? The host needs nothing below a VF for vGPUs. */
 bool guard_may_tell(enum guard guard, const struct device *dev);
 /* Likewise, for calls that need the answer now: those during a run share the next. devs NULL:
  * all. */

@@ -2,7 +2,6 @@
 /* Unsolicited news: uevents, the mount table, the network, opened vfio nodes, ends of processes
  * that hold devices. */
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/netlink.h>
 #include <poll.h>
 #include <string.h>
@@ -383,11 +382,12 @@ static size_t take_due(struct listener *l, struct touched due[static TOUCHED_MAX
 	for (size_t i = 0; i < l->n; i++) {
 		struct touched *t = &l->touched[i];
 
-		if (!t->removed && !t->unbound && view_saw_later(&l->b->views, &l->since, &t->key, t->heard))
+		if (!t->removed && !t->unbound &&
+		    view_saw_later(&l->b->views, &l->since, &t->key, t->heard))
 			guards_want_again(l->b, &t->key);
 		else if (!l->all && is_in_operation(l->b->model, t))
 			l->touched[kept++] = *t;
-		else if (!l->all || t->unbound) /* a full scan does not tell whose driver had left */
+		else if (!l->all || t->unbound) /* a full scan counts no unbinds */
 			due[n++] = *t;
 	}
 	if (l->n && !kept) {

@@ -31,8 +31,8 @@ struct sysfs;
 int program_run(struct io *io, const char *name, const char *option, const char *address,
 		unsigned int ms, struct io_late **ret_late, struct helper_id *who, struct err *err);
 
-/* In the helper: likewise, for untrusted words { name, option, address }. driver "": the driver's root
- * is looked for. The sentence goes to said. */
+/* In the helper: likewise, for untrusted words { name, option, address }. driver "": the driver's
+ * root is looked for. The sentence goes to said. */
 int program_exec(const struct sysfs *s, const char *driver, char *const *words, unsigned int ms,
 		 struct out *said);
 

@@ -11,7 +11,6 @@
 #include "backend/gpu/world.h"
 #include "backend/pci/naming.h"
 #include "pcidevfs/device.h"
-#include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/pci.h"
 #include "pcidevfs/util.h"
@@ -100,7 +99,7 @@ static bool look_at_types(struct backend *b, struct seen *s)
 {
 	char id[sizeof(s->facts.profile_id)], mdev[sizeof(s->facts.mdev)];
 	const struct device *dev;
-	bool is_vgpu;
+	bool made;
 
 	model_lock(b->model);
 	dev = model_find(b->model, &s->key);
@@ -112,8 +111,8 @@ static bool look_at_types(struct backend *b, struct seen *s)
 	if (!dev || vgpu_changed(&b->sys, &s->key, id))
 		return false;
 	/* Another operation may be ending it. */
-	is_vgpu = mdev[0] && sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s/%s", s->key.name, mdev);
-	s->types = vgpu_list(b, &s->key, is_vgpu);
+	made = mdev[0] && sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s/%s", s->key.name, mdev);
+	s->types = vgpu_list(b, &s->key, made);
 	s->unknown = true;
 	return true;
 }
@@ -291,6 +290,7 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 		       const struct naming *nm, bool *ret_new)
 {
 	struct model *m = b->model;
+	const struct bus_ops *bus = b->buses[s->key.bus];
 	const struct names *names = naming_find(nm, &s->key, &s->facts);
 	const struct device *known = model_find(m, &s->key);
 	struct device *dev;
@@ -313,7 +313,7 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 		return false;
 	facts = s->facts;
 	facts_keep(&dev->facts, &facts);
-	if (b->buses[s->key.bus]->tells_serial) {
+	if (bus->tells_serial) {
 		facts.serial = s->facts.serial;
 		facts.serial_known = s->facts.serial_known;
 	}
@@ -321,7 +321,7 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 	if (known)
 		keep_relation(&known->facts, &facts);
 	*ret_new |= !facts.serial_known;
-	s->other = strcmp(dev->facts.garbled, facts.garbled) || (!known && b->buses[s->key.bus]->plugged) ||
+	s->other = strcmp(dev->facts.garbled, facts.garbled) || (!known && bus->plugged) ||
 		   (known && known->facts.class_code != facts.class_code);
 	dev->facts = facts;
 	dev->facts.has_way = claim_way(b->ways, dev);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Shared by all steps: the write by a helper, failures that any step can have, what an undo must ask
- * first, and the change of a node's owner. */
+/* Shared by all steps: the write by a helper, failures that any step can have, what an undo must
+ * ask first, and the change of a node's owner. */
 #include <errno.h>
 #include <linux/capability.h>
 #include <string.h>

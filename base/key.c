@@ -134,7 +134,7 @@ bool key_parse(const char *id, struct key *ret)
 	return false;
 }
 
-/* The address that a person means who writes "07:00.0", "0000:0A:00.0" or "devices/0000:07:00.0". */
+/* The address that somebody means by "07:00.0", "0000:0A:00.0" or "devices/0000:07:00.0". */
 static bool guess(const char *text, struct key *ret)
 {
 	const char *slash = strrchr(text, '/'), *colon = strchr(text, ':');

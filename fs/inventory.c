@@ -12,7 +12,7 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
-/* Prints a file's text as a value: one line; of a link the last name. text: room that is used again. */
+/* Prints a file's text as a value: one line; of a link the last name. text: room to be reused. */
 static void print_value(const struct attr *row, const struct subject *s, struct out *text,
 			struct out *o)
 {

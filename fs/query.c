@@ -104,6 +104,6 @@ int plan_store(const struct subject *s, const char *text, struct request *ret, s
 	model_publish(m);
 	model_unlock(m);
 	if (!r)
-		err->idle = true; /* a question changes nothing: neither last_error nor the journal */
+		err->idle = true; /* a question: it changes neither last_error nor the journal */
 	return r;
 }

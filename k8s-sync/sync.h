@@ -48,7 +48,7 @@ void sync_say(struct sync *s, enum say_slot slot, const char *sentence);
 /* An object as the server has it, of a list, a watch or an answer; takes no reference. An older one
  * than we have is left out. */
 void sync_store(struct sync *s, enum kind_id kind, json_object *o);
-/* It has gone, or is not ours any more, as of this version of it: a newer one that we have stays. */
+/* It has gone, or is not ours any more, as of this version: a newer one that we have stays. */
 void sync_forget(struct sync *s, enum kind_id kind, json_object *o);
 /* We have deleted the one with this uid. */
 void sync_deleted(struct sync *s, enum kind_id kind, const char *name, const char *uid);

@@ -23,8 +23,8 @@ struct vgpu_world {
 	const char *offers; /* the file or directory of a function that tells of it */
 	/* The function's vGPU as sysfs shows it. at: a sysfs root at the function's directory. */
 	void (*observe)(const struct sysfs *at, struct facts *f);
-	/* The types that can be made of it; is_vgpu: it is one already. Both may wait for the driver, but
-	 * for no device lock. known: known.h; NULL: all is read. */
+	/* The types that can be made of it; is_vgpu: it is one already. Both may wait for the
+	 * driver, but for no device lock. known: known.h; NULL: all is read. */
 	void (*list)(const struct sysfs *at, bool is_vgpu, struct known *known,
 		     struct vgpu_types *ret);
 	/* In a step, by helpers: what it is now; makes it that; makes it none. 0 or -errno without

@@ -307,8 +307,8 @@ bool guard_may_tell(enum guard guard, const struct device *dev)
 }
 
 /* Selects devices that an operation could take away. A device that a guest can have, or a VF before
- * it is a vGPU, has nothing below it that the host could need, so GUARD_CRITICAL skips it. If nobody
- * could hold any of them, GUARD_HOLDERS, which walks all of /proc, has nothing to ask. */
+ * it is a vGPU, has nothing below it that the host could need, so GUARD_CRITICAL skips it. If
+ * nobody could hold any of them, GUARD_HOLDERS, which walks all of /proc, has nothing to ask. */
 static size_t select_guarded(struct backend *b, enum guard guard, const struct touched *v, size_t n,
 			     struct key *ret)
 {

@@ -39,7 +39,8 @@ struct walk {
 	bool has_kcmp;
 	struct hold_tables tables;
 	struct hold_own own;
-	pid_t kernel; /* a thread of the kernel, 0 none yet: all of them share one table, an empty one */
+	/* A thread of the kernel, 0 none yet: all of them share one table, an empty one. */
+	pid_t kernel;
 	/* The process that is read now. */
 	pid_t pid;
 	struct hold_user *user;

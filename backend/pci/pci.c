@@ -136,7 +136,8 @@ static void read_ids(struct look *l, struct known *known, uint64_t inode)
 static void keep_ids(const struct look *l, struct known *known, uint64_t inode)
 {
 	const struct facts *f = l->f;
-	const struct pci_ids ids = { f->vendor, f->device, f->subvendor, f->subdevice, f->revision };
+	const struct pci_ids ids = { f->vendor, f->device, f->subvendor, f->subdevice,
+				     f->revision };
 
 	if (known && !l->has_ids && l->ids == 3 && !f->garbled[0])
 		known_add_ids(known, inode, &ids);

@@ -152,7 +152,9 @@ static int give(struct backend *b, const struct key *dev, const char *to, struct
 	if ((fd == -ENOENT || fd == -ENODEV || fd == -EIO) && !strcmp(to, USB_NODE_BACK))
 		return 0;
 	if (fd == -ENOENT)
-		return strcmp(to, TO_POD) ? 0 : fail(err, ENODEV, "%s has no node in /dev", dev->name);
+		return strcmp(to, TO_POD)
+			       ? 0
+			       : fail(err, ENODEV, "%s has no node in /dev", dev->name);
 	if (fd < 0)
 		return fd;
 	owner = owner_for(b, to, &known.intent);
@@ -173,9 +175,9 @@ static int give_in_turn(struct backend *b, const struct key *dev, const char *to
 	return rc;
 }
 
-/* Notes who has the node before it is given away, if nobody knows, or if it is back with its owner
- * (is_back). Those to whom we give nodes do not count: after a crash one of them may have it.
- * Returns whether that is news. */
+/* Notes the node's owner before it is given away, if none is noted; is_back: anew, since the node
+ * is back with its owner. The users to whom we give nodes are not noted: after a crash one of them
+ * may still have it. Returns whether an owner was noted. */
 static bool remember(struct backend *b, const struct key *key, const struct known *known,
 		     bool is_back)
 {

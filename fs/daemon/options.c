@@ -21,9 +21,9 @@ struct option_row {
 
 #define FIELD(f) offsetof(struct options, f)
 
-/* Rows with a value come first: OPTION_VALUES counts them. */
 #define KUBEVIRT_USER "107:107"
 
+/* Rows with a value come first: OPTION_VALUES counts them. */
 static const struct option_row rows[] = {
 	{ "sysfs", "DIR", FIELD(sysfs), "the machine's sysfs", SYSFS_ROOT },
 	{ "dev", "DIR", FIELD(dev), "its device nodes", DEV_ROOT },

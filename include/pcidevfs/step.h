@@ -27,7 +27,7 @@ struct verb {
 	/* Independent of other cards: it may run beside the neighbouring steps of such verbs that
 	 * are for another card (the parent of the device, or the device if it has none). */
 	bool lanes;
-	/* What it does may change what the host needs of other devices: they are asked about anew. */
+	/* It may change what the host needs of other devices: they are asked about anew. */
 	bool stirs;
 	/* Refuses if a holder of the device, or the host, forbids the step. Called right before it,
 	 * with the model locked and just updated. NULL: nothing forbids it. */

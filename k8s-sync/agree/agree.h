@@ -43,7 +43,7 @@ struct value_row {
 	/* Sets the tree's value in the object, or in a merge patch of it. */
 	void (*set)(json_object *o, const char *value);
 	const char *annotation; /* which is the cluster's value, without the two above; NULL */
-	/* Of this device it is a fact: the cluster gets the tree's, and is not asked. NULL: never. */
+	/* Of this device it is a fact: the cluster gets it, and is not asked. NULL: never. */
 	bool (*is_fact)(const struct inv_dev *d);
 };
 
@@ -88,7 +88,7 @@ const char *claim_owner(json_object *o, const char *kind);
 /* The claim of v->dev, to v->claim and v->cluster. False: it contradicts itself. */
 bool claim_look(struct value *v);
 void claim_to_cluster(const struct value *v, struct action **list);
-/* The line that gives the device a name of its own, or takes it; nothing if it is as it should be. */
+/* The line that gives the device a name of its own, or takes it; nothing if all is right. */
 void claim_alone(const struct value *v, struct out *lines);
 void claim_at_rest(const struct value *v, struct action **list);
 /* What claims of this kind have to say, and lack. */

@@ -33,7 +33,8 @@ static bool has_text(json_object *list, const char *text, size_t n)
 			   i < json_object_array_length(list);
 	     i++) {
 		json_object *o = json_object_array_get_idx(list, i);
-		const char *s = json_object_is_type(o, json_type_string) ? json_object_get_string(o) : "";
+		bool is_text = json_object_is_type(o, json_type_string);
+		const char *s = is_text ? json_object_get_string(o) : "";
 
 		if (strlen(s) == n && !memcmp(s, text, n))
 			return true;

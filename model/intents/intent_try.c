@@ -71,9 +71,7 @@ void record_tried(struct record *r, const struct err *err)
 	r->due = passes ? now_ms() + (DUE_MS << (n < DUE_MAX ? n : DUE_MAX)) : 0;
 	r->tries -= busy && r->tries;
 	/* A device in use may be free later: the next change triggers another try. */
-	record_say(r,
-		   passes || err->code == ENODEV ? RECORD_WAITING : RECORD_REFUSED,
-		   err->text);
+	record_say(r, passes || err->code == ENODEV ? RECORD_WAITING : RECORD_REFUSED, err->text);
 	if (record_has_tries(r))
 		return;
 	r->due = 0;

@@ -187,8 +187,8 @@ static bool has_profile(const struct record *r, const struct device *dev)
 }
 
 /* Another type, or none, was left by an operation on the way to the stored one. Where nothing is
- * stored the operation has made the vGPU, if that is not what it was before and has the UUID that was
- * stored; one that others have made is left alone. */
+ * stored the operation has made the vGPU, if that is not what it was before and has the UUID that
+ * was stored; one that others have made is left alone. */
 static enum half profile_half(const struct record *r, const struct device *dev)
 {
 	const char *uuid = r->intent.mdev;
@@ -248,8 +248,8 @@ static const struct persist persist_profile = {
 };
 
 /* The driver forgets them with the type: restored behind it, and behind the claim, which a driver
- * that takes no parameters, or a VM that runs, must not hold up. A VM that starts in the milliseconds
- * between the two has none, and they are written when it lets go: intents says so. */
+ * that takes no parameters, or a VM that runs, must not hold up. A VM that starts in the
+ * milliseconds between the two has none, and they are written when it lets go: intents says so. */
 static void params_value(const struct record *r, char ret[static REQUEST_VALUE])
 {
 	str_copy(ret, REQUEST_VALUE, r->intent.vgpu_params);

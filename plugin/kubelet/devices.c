@@ -208,6 +208,7 @@ void devices_settle(void *table)
 void devices_free(void *table)
 {
 	struct devices *t = table;
+
 	while (t->n)
 		drop(t, t->v[t->n - 1]);
 	free(t->v);

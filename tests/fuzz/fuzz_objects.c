@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A watch of objects of any form and kind, and what is decided of it: the lines for the tree are about
- * devices that are there, and each is one line.
+ * A watch of objects of any form and kind, and what is decided of it: the lines for the tree are
+ * about devices that are there, and each is one line.
  */
 #include <stdbool.h>
 #include <stdint.h>
