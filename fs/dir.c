@@ -32,8 +32,7 @@ static uint64_t found_node(struct tree *t, const struct stat *st)
 	unsigned int number = S_ISREG(st->st_mode) ? twins_free_number(t->twins, st->st_ino) : 0;
 	uint64_t node = objects_twin(st->st_ino, number);
 
-	if (number)
-		objects_note_twin(t->objects, node);
+	objects_note_known(t->objects, node);
 	return node;
 }
 

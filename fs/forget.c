@@ -83,13 +83,13 @@ bool forget_entries(struct tree *t)
 
 void forget_attr(struct tree *t, uint64_t ino)
 {
-	for (unsigned int i = 0, n = objects_twins(t->objects, ino); t->se && i <= n; i++)
+	for (unsigned int i = 0, n = objects_known(t->objects, ino); t->se && i < n; i++)
 		fuse_lowlevel_notify_inval_inode(t->se, objects_twin(ino, i), -1, 0);
 }
 
 static void forget_pages(struct tree *t, uint64_t ino)
 {
-	for (unsigned int i = 0, n = objects_twins(t->objects, ino); i <= n; i++)
+	for (unsigned int i = 0, n = objects_known(t->objects, ino); i < n; i++)
 		fuse_lowlevel_notify_inval_inode(t->se, objects_twin(ino, i), 0, 0);
 }
 

@@ -24,7 +24,7 @@ enum {
 static_assert(ROW_MAX <= 1 << ROW_BITS && TWINS_MAX == 1 << TWIN_BITS,
 	      "a node id has room for both");
 
-#define OBJECTS_ABI 5
+#define OBJECTS_ABI 6
 #define OWNERS 65536
 #define OWNER_PROBES 64
 #define NO_NODE UINT64_MAX /* of a dropped owner: the search must go on behind it */
@@ -180,6 +180,7 @@ static int open_root(struct objects *o, struct err *err)
 	if (root != 0)
 		return fail(err, EPROTO, "the table of node ids is damaged");
 	objects_live(o, root, 0);
+	objects_note_known(o, objects_ino(o, root, ROW_SELF)); /* by the mount */
 	return 0;
 }
 
@@ -298,7 +299,7 @@ uint32_t objects_slot(struct objects *o, enum obj_kind kind, uint32_t parent, co
 
 const struct object *objects_at(const struct objects *o, uint32_t slot)
 {
-	/* objects_twins() calls this without the tree's lock. */
+	/* objects_known() calls this without the tree's lock. */
 	uint32_t count = __atomic_load_n(&o->r->head.count, __ATOMIC_ACQUIRE);
 
 	return slot < count ? &o->r->table[slot] : NULL;
@@ -367,21 +368,32 @@ static uint32_t slot_of(uint64_t ino)
 	return ino >> SLOT_AT & ((1u << SLOT_BITS) - 1);
 }
 
-void objects_note_twin(struct objects *o, uint64_t node)
+static unsigned int row_of(uint64_t ino)
 {
-	_Atomic uint32_t *most = &o->r->table[slot_of(node)].twins;
-	uint32_t number = objects_twin_number(node), was = atomic_load(most);
-
-	while (was < number && !atomic_compare_exchange_weak(most, &was, number))
-		;
+	return ino & (ROW_MAX - 1);
 }
 
-unsigned int objects_twins(const struct objects *o, uint64_t ino)
+void objects_note_known(struct objects *o, uint64_t node)
+{
+	struct object *obj = &o->r->table[slot_of(node)];
+	uint32_t number = objects_twin_number(node), was = atomic_load(&obj->twins);
+	unsigned int row = row_of(node);
+
+	while (was < number && !atomic_compare_exchange_weak(&obj->twins, &was, number))
+		;
+	atomic_fetch_or(&obj->known[row / 64], 1ull << row % 64);
+}
+
+unsigned int objects_known(const struct objects *o, uint64_t ino)
 {
 	const struct object *obj = objects_at(o, slot_of(ino));
-	uint32_t twins = obj ? atomic_load(&obj->twins) : 0;
+	unsigned int row = row_of(ino);
+	uint32_t twins;
 
-	return twins < TWINS_MAX ? twins : TWINS_MAX - 1;
+	if (!obj || !(atomic_load(&obj->known[row / 64]) >> row % 64 & 1))
+		return 0;
+	twins = atomic_load(&obj->twins);
+	return twins < TWINS_MAX ? twins + 1 : TWINS_MAX;
 }
 
 bool objects_node(const struct objects *o, uint64_t ino, uint32_t *ret_slot, uint16_t *ret_row)

@@ -38,6 +38,7 @@ struct object {
 	uint64_t died;	/* order of deaths */
 	/* highest number of a twin by which any of its rows was looked up */
 	_Atomic uint32_t twins;
+	_Atomic uint64_t known[ROW_MAX / 64]; /* bits of the rows that were looked up */
 	char name[OBJECT_NAME];
 };
 
@@ -69,9 +70,11 @@ uint64_t objects_sibling(uint64_t ino, uint16_t row);
 uint64_t objects_twin(uint64_t ino, unsigned int number);
 uint64_t objects_untwinned(uint64_t node);
 unsigned int objects_twin_number(uint64_t node);
-/* Records that the kernel may know this twin; returns the highest such number of ino. */
-void objects_note_twin(struct objects *o, uint64_t node);
-unsigned int objects_twins(const struct objects *o, uint64_t ino);
+/* Records that the kernel may know this node from now on. */
+void objects_note_known(struct objects *o, uint64_t node);
+/* How many nodes of ino the kernel may know, ino's own (twin 0) first; 0: none, so nothing of it is
+ * cached. */
+unsigned int objects_known(const struct objects *o, uint64_t ino);
 /* False if the id was never given out or its object is gone. All twins have the same row. */
 bool objects_node(const struct objects *o, uint64_t ino, uint32_t *ret_slot, uint16_t *ret_row);
 

@@ -171,7 +171,7 @@ static void set_owner(struct owner_job *job)
 	pthread_mutex_unlock(&t->lock);
 	if (!r && rights && !job->n.row)
 		forget_owners(t, &job->n);
-	if (objects_twins(t->objects, job->n.ino))
+	if (objects_known(t->objects, job->n.ino) > 1)
 		forget_attr(t, job->n.ino);
 	node_stat(t, &job->n, job->n.row, &st);
 	if (r)

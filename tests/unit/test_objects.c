@@ -213,9 +213,14 @@ DEFINE_TEST(objects_twins_are_the_same_file)
 	CHECK(objects_node(o, node, &slot, &row));
 	CHECK_EQ(slot, at);
 	CHECK_EQ(row, 12);
-	CHECK_EQ(objects_twins(o, ino), 0);
-	objects_note_twin(o, objects_twin(ino, 3));
-	objects_note_twin(o, objects_twin(ino, 2));
-	CHECK_EQ(objects_twins(o, ino), 3);
+	CHECK_EQ(objects_known(o, ino), 0);
+	objects_note_known(o, objects_twin(ino, 3));
+	objects_note_known(o, objects_twin(ino, 2));
+	CHECK_EQ(objects_known(o, ino), 4);
+	CHECK_EQ(objects_known(o, objects_sibling(ino, 13)), 0);
+	CHECK_EQ(objects_known(o, objects_sibling(ino, 127)), 0);
+	objects_note_known(o, objects_sibling(ino, 127));
+	CHECK(objects_known(o, objects_sibling(ino, 127)));
+	CHECK_EQ(objects_known(o, objects_ino(o, 0, ROW_SELF)), 1);
 	objects_close(o);
 }
