@@ -206,6 +206,7 @@ int backend_scan(struct backend *b, struct err *err)
 
 void backend_stop(struct backend *b)
 {
+	views_stop(&b->views);
 	event_ring(b->stop_fd);
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Looks that may hang in the kernel. Each runs on its own thread, which is abandoned if a device
  * does not answer. The other devices of its batch are looked at again without that one. The
- * abandoned thread looks once more when it returns, because it missed the events meanwhile. */
+ * abandoned thread goes no further when it returns, and looks once more, because it missed the
+ * events meanwhile. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "internal.h"
 #include "pcidevfs/model.h"
@@ -13,11 +15,14 @@
 #include "pcidevfs/util.h"
 
 #define HUNG_MAX 8 /* devices that begin to hang during one look */
+/* A thread that only waits for a CPU is held by no driver, and gets so many times the patience. */
+#define STARVED 10
 
 struct look {
 	struct backend *b;
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
+	atomic_int tid;
 	bool over, left; /* lock */
 	int rc;		 /* lock */
 	struct view view;
@@ -44,9 +49,11 @@ static void look_main(void *arg)
 {
 	struct look *l = arg;
 	struct backend *b = l->b;
-	int rc = scan(l);
 	bool left;
+	int rc;
 
+	atomic_store(&l->tid, gettid());
+	rc = scan(l);
 	pthread_mutex_lock(&l->lock);
 	l->rc = rc;
 	l->over = true;
@@ -61,13 +68,24 @@ static void look_main(void *arg)
 	atomic_fetch_sub(&b->left, 1);
 }
 
+static bool is_late(const struct look *l, unsigned int ms)
+{
+	return view_is_late(&l->b->views, &l->view, ms);
+}
+
+static bool hangs(struct look *l)
+{
+	return is_late(l, l->patience_ms) &&
+	       (is_late(l, STARVED * l->patience_ms) || !thread_runs(atomic_load(&l->tid)));
+}
+
 /* Waits until the look has ended; false if it stays at one device for too long. */
 static bool wait_for(struct look *l)
 {
 	bool over;
 
 	pthread_mutex_lock(&l->lock);
-	while (!l->over && !view_is_late(&l->b->views, &l->view, l->patience_ms)) {
+	while (!l->over && !hangs(l)) {
 		struct timespec until = in_ms(l->patience_ms);
 
 		pthread_cond_timedwait(&l->ended, &l->lock, &until);

@@ -133,7 +133,7 @@ static void look(struct backend *b, struct batch *batch)
 			s->unknown = true;
 			continue;
 		}
-		if (view_hangs(&b->views, &s->key, batch->patience_ms)) {
+		if (view_skips(&b->views, batch->view, &s->key, batch->patience_ms)) {
 			s->unknown = batch->hung = true;
 			continue;
 		}

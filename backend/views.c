@@ -158,13 +158,22 @@ void view_leave(struct views *views, struct view *view)
 	pthread_mutex_unlock(&views->lock);
 }
 
-bool view_hangs(struct views *views, const struct key *key, unsigned int ms)
+bool view_skips(struct views *views, const struct view *view, const struct key *key,
+		unsigned int ms)
 {
-	bool hangs = false;
+	bool skips;
 
 	pthread_mutex_lock(&views->lock);
-	for (const struct view *v = views->open; v && !hangs; v = v->next)
-		hangs = v->left && key_eq(&v->at, key) && is_late(v, ms);
+	skips = views->stopped || view->left;
+	for (const struct view *v = views->open; v && !skips; v = v->next)
+		skips = v->left && key_eq(&v->at, key) && is_late(v, ms);
 	pthread_mutex_unlock(&views->lock);
-	return hangs;
+	return skips;
+}
+
+void views_stop(struct views *views)
+{
+	pthread_mutex_lock(&views->lock);
+	views->stopped = true;
+	pthread_mutex_unlock(&views->lock);
 }

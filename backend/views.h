@@ -34,6 +34,7 @@ struct views {
 	pthread_mutex_t lock;
 	uint64_t last;
 	struct view *open;
+	bool stopped; /* lock */
 	struct newer *listed; /* which look has told a device's vGPU types; only ever grows */
 	size_t n_listed, cap_listed;
 };
@@ -63,7 +64,11 @@ void view_at(struct views *views, struct view *view, const struct key *key);
 /* Has it been at one device for ms? */
 bool view_is_late(struct views *views, const struct view *view, unsigned int ms);
 void view_leave(struct views *views, struct view *view);
-/* Has another look, an abandoned one, been at this device for ms? */
-bool view_hangs(struct views *views, const struct key *key, unsigned int ms);
+/* Must the look leave this device out? Another one, which was abandoned, has been at it for ms; or
+ * nobody waits for this look any more; or all are to end. */
+bool view_skips(struct views *views, const struct view *view, const struct key *key,
+		unsigned int ms);
+/* All looks go no further. */
+void views_stop(struct views *views);
 
 #endif

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "pcidevfs/thread.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pcidevfs/util.h"
 
 #define STACK_SIZE (256 * 1024)
 
@@ -24,6 +30,21 @@ int thread_start(pthread_t *ret, void *(*run)(void *ctx), void *ctx)
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return -r;
+}
+
+bool thread_runs(pid_t tid)
+{
+	char path[64], text[256];
+	_close_ int fd = -1;
+	const char *state;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = '\0';
+	state = strrchr(text, ')');
+	return state && state[1] == ' ' && state[2] == 'R';
 }
 
 void cond_init(pthread_cond_t *cond)

@@ -134,8 +134,6 @@ off_t hold_count_files(const struct sysfs *s, pid_t pid);
 size_t hold_count_threads(const struct sysfs *s, pid_t pid);
 int hold_is_refused(int error);
 bool hold_is_kernel(const struct sysfs *s, pid_t pid);
-/* Does this thread of ours wait for nothing? */
-bool hold_is_running(pid_t tid);
 
 #define HOLD_HELPERS 64
 

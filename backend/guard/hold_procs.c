@@ -34,21 +34,6 @@ size_t hold_count_threads(const struct sysfs *s, pid_t pid)
 	return fstatat(s->fd[ROOT_PROC], path, &st, 0) || st.st_nlink < 2 ? 1 : st.st_nlink - 2;
 }
 
-bool hold_is_running(pid_t tid)
-{
-	char path[64], text[256];
-	_close_ int fd = -1;
-	const char *state;
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-	text[n > 0 ? n : 0] = '\0';
-	state = strrchr(text, ')');
-	return state && state[1] == ' ' && state[2] == 'R';
-}
-
 /* 1: access is denied, which is reported. A vanished process, or one that is not a process or link,
  * holds nothing. Other errors, for example lack of descriptors, leave the holders unknown. */
 int hold_is_refused(int error)

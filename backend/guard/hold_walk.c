@@ -431,7 +431,7 @@ static int wait_for(struct walk *w)
 		over = w->over;
 		pthread_mutex_unlock(&w->lock);
 		now = atomic_load(&w->calls);
-		if (!over && now % 2 && now == call && !hold_is_running(atomic_load(&w->tid)) &&
+		if (!over && now % 2 && now == call && !thread_runs(atomic_load(&w->tid)) &&
 		    leave(w, call))
 			return LEFT;
 		call = now;

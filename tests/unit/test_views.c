@@ -142,3 +142,23 @@ DEFINE_TEST(views_list_types_of_many)
 	views.listed = NULL;
 	views.n_listed = views.cap_listed = 0;
 }
+
+DEFINE_TEST(views_go_no_further_than_they_are_waited_for)
+{
+	struct views own = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct view left, other;
+
+	view_begin(&own, &left);
+	view_begin(&own, &other);
+	view_at(&own, &left, &a);
+	CHECK(!view_skips(&own, &other, &a, 0)); /* it is waited for */
+	view_leave(&own, &left);
+	CHECK(view_skips(&own, &left, &b, 60000));
+	CHECK(view_skips(&own, &other, &a, 0));
+	CHECK(!view_skips(&own, &other, &a, 60000));
+	CHECK(!view_skips(&own, &other, &b, 0));
+	views_stop(&own);
+	CHECK(view_skips(&own, &other, &b, 60000));
+	view_end(&own, &left);
+	view_end(&own, &other);
+}
