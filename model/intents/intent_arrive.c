@@ -55,7 +55,7 @@ static void note_one(const struct intents *in, const struct record *r, struct de
 		return;
 	if (vf == id->vf && r->types)
 		add_types(in->m, r->types, dev);
-	if (vf == id->vf && !interrupted_is_ours(in, r))
+	if (vf == id->vf && !interrupted_decides(in, r))
 		STR_COPY(dev->intended, r->intent.claim);
 	if (r->intent.claim[0] && vf >= 0 && vf < INTENT_VFS && id->vf == -1 && dev->facts.total_vfs >= 0)
 		dev->intent.vf_claims[vf / 64] |= UINT64_C(1) << vf % 64;

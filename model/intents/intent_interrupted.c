@@ -88,6 +88,11 @@ bool interrupted_is_ours(const struct intents *in, const struct record *r)
 	       (!r->interrupted || in->goes_on);
 }
 
+bool interrupted_decides(const struct intents *in, const struct record *r)
+{
+	return interrupted_is_ours(in, r) && (r->interrupted || !r->id.child.bus);
+}
+
 /* Children before parents; the row of a request that is just being settled does not count. */
 static const struct persist *half_but(const struct record *r, const struct device *dev,
 				   const struct persist *settled, bool *ret_mends)

@@ -87,7 +87,7 @@ static void pass_intend(const struct pass *p, const struct candidate *s, const s
 {
 	const struct device *dev = model_find(p->in->m, &s->key);
 	bool coming = r && persist_is_missing(&persist_claim, r) && !r->decided &&
-		      !interrupted_is_ours(p->in, r);
+		      !interrupted_decides(p->in, r);
 	const char *claim = coming ? r->intent.claim : "";
 	struct device *edit;
 

@@ -200,6 +200,9 @@ void interrupted_begin_restore(const struct intents *in, struct record *r, const
 int interrupted_begin_unborn(struct rewrite *w, const struct request *request, struct err *err);
 /* Is it the record of an operation of ours, which still runs? */
 bool interrupted_is_ours(const struct intents *in, const struct record *r);
+/* Does an operation of ours decide about the claim, and not what is stored? One that makes a child
+ * leaves its stored claim as it is. */
+bool interrupted_decides(const struct intents *in, const struct record *r);
 /* Does an operation run on the device, or on the parent that makes it? */
 bool interrupted_in_hand(const struct pass *p, const struct record *r);
 void interrupted_end(struct record *r, const struct device *dev, const char *file);
