@@ -16,16 +16,11 @@
 static int observe_pci(const struct backend *b, const struct key *dev, struct facts *ret,
 		       struct vgpu_types **ret_types)
 {
-	int rc = pci_observe(&b->sys, b->known, dev, ret);
+	int rc = pci_observe(&b->sys, b->known, dev, ret, ret_types);
 
 	if (rc)
 		return rc;
 	variant_choose(b->variants, ret, ret->vfio_driver);
-	/* A VF with a mediated device is a vGPU itself. */
-	if (!ret->parent.bus &&
-	    sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s/" MDEV_TYPES, dev->name))
-		ret->caps |= CAP_CREATE | CAP_TYPES;
-	*ret_types = ret->caps & CAP_TYPES ? vgpu_list(b, dev, ret->profile_id[0]) : NULL;
 	ret->vfio_ready = sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/%s", ret->vfio_driver);
 	return 0;
 }

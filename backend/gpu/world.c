@@ -331,18 +331,23 @@ const struct vgpu_world *vgpu_world_of(const struct sysfs *s, const struct key *
 	return NULL;
 }
 
+struct vgpu_types *vgpu_list_at(const struct sysfs *at, bool is_vgpu, struct known *known)
+{
+	const struct vgpu_world *world = vgpu_world_at(at);
+	struct vgpu_types *types = types_new();
+
+	if (types && world)
+		world->list(at, is_vgpu, known, types);
+	return types ? types_shrink(types) : NULL;
+}
+
 struct vgpu_types *vgpu_list(const struct backend *b, const struct key *dev, bool is_vgpu)
 {
 	_closedir_ DIR *dir = sysfs_dir(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", dev->name);
-	struct vgpu_types *types = dir ? types_new() : NULL;
-	const struct vgpu_world *world;
 	struct sysfs at = b->sys;
 
-	if (!types)
+	if (!dir)
 		return NULL;
 	at.fd[ROOT_SYS] = dirfd(dir);
-	world = vgpu_world_at(&at);
-	if (world)
-		world->list(&at, is_vgpu, b->known, types);
-	return types_shrink(types);
+	return vgpu_list_at(&at, is_vgpu, b->known);
 }

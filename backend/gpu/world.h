@@ -54,5 +54,7 @@ bool vgpu_changed(const struct sysfs *s, const struct key *dev, const char *id);
 /* A list that must be freed, of the types that can be made of the function; NULL: of none. is_vgpu:
  * it is one of its card's vGPUs. */
 struct vgpu_types *vgpu_list(const struct backend *b, const struct key *dev, bool is_vgpu);
+/* Likewise. at: a sysfs root at the function's directory. */
+struct vgpu_types *vgpu_list_at(const struct sysfs *at, bool is_vgpu, struct known *known);
 
 #endif

@@ -35,7 +35,7 @@ static int look(const struct sysfs *s, const char *name, struct device *ret)
 	*ret = (struct device){ 0 };
 	if (!key_make(BUS_PCI, name, &ret->key))
 		return -EINVAL;
-	if (pci_observe(s, NULL, &ret->key, &ret->facts))
+	if (pci_observe(s, NULL, &ret->key, &ret->facts, NULL))
 		return -ENODEV;
 	STR_COPY(address, name);
 	if (!serials_scan(s, address, &o)) /* "<address> <hex>", or "-" if it does not answer */

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "backend/called.h"
+#include "backend/gpu/world.h"
 #include "backend/known.h"
+#include "backend/mdev/mdev.h"
 #include "backend/ops.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -34,6 +36,7 @@ struct look {
 	struct facts *f;
 	char cdev[16]; /* "vfio0" below dev/vfio/devices if the kernel has cdevs; "" none */
 	struct called called;
+	bool mdev_types;  /* mediated devices can be made of it */
 	bool has_ids;	  /* known from an earlier look */
 	unsigned int ids; /* how many optional ones were read in this one */
 	int rc; /* a failure of our own, for example no descriptor: the facts are incomplete */
@@ -201,6 +204,11 @@ static void read_reset(struct look *l)
 	l->f->has_reset = true;
 }
 
+static void read_types(struct look *l)
+{
+	l->mdev_types = true;
+}
+
 static void read_driver(struct look *l)
 {
 	if (link_name(l, "driver", l->f->driver, sizeof(l->f->driver)))
@@ -260,6 +268,7 @@ static const struct {
 	{ "physfn", read_physfn },
 	{ "iommu_group", read_group },
 	{ "vfio-dev", read_cdev },
+	{ MDEV_TYPES, read_types },
 };
 
 /* Keeps the smallest one, so the result does not depend on the order of reading. */
@@ -370,7 +379,7 @@ static bool gone(int code)
 }
 
 int pci_observe(const struct sysfs *s, struct known *known, const struct key *dev,
-		struct facts *ret)
+		struct facts *ret, struct vgpu_types **ret_types)
 {
 	struct facts f = facts_none;
 	_closedir_ DIR *dir = sysfs_dir(s, ROOT_SYS, PCI_DEVICES "/%s", dev->name);
@@ -396,12 +405,18 @@ int pci_observe(const struct sysfs *s, struct known *known, const struct key *de
 	for (const struct backend_ops *const *b = backends; *b; b++)
 		if ((*b)->observe)
 			(*b)->observe(&look.at, dev, &f);
+	/* A VF with a mediated device is a vGPU itself. */
+	if (look.mdev_types && !f.parent.bus)
+		f.caps |= CAP_CREATE | CAP_TYPES;
 	/* It vanished meanwhile. Half a device is not a device, and without its path it could be
 	 * taken for another. */
 	if (rc == -ENOENT || !sysfs_exists(s, ROOT_SYS, PCI_DEVICES "/%s", dev->name))
 		return -ENODEV;
 	keep_ids(&look, known, st.st_ino);
 	*ret = f;
+	if (ret_types)
+		*ret_types = f.caps & CAP_TYPES ? vgpu_list_at(&look.at, f.profile_id[0], known)
+						: NULL;
 	return 0;
 }
 
