@@ -78,7 +78,13 @@ static bool next_epoch(int fuse_fd)
 
 bool forget_entries(struct tree *t)
 {
-	return !t->conf.no_epochs && next_epoch(t->fuse_fd);
+	if (t->conf.no_epochs || atomic_load(&t->no_epochs))
+		return false;
+	if (next_epoch(t->fuse_fd))
+		return true;
+	if (errno == EINVAL)
+		atomic_store(&t->no_epochs, true);
+	return false;
 }
 
 void forget_attr(struct tree *t, uint64_t ino)

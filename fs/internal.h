@@ -78,6 +78,7 @@ struct tree {
 		bool due;
 	} wakes;
 
+	atomic_bool no_epochs; /* the kernel does not know them */
 	struct droppers *droppers;  /* forget.c; the pointer is guarded by dropping */
 	pthread_mutex_t dropping;
 	/* when a directory last got or lost an entry, ns of the calendar; unique */
