@@ -50,6 +50,9 @@ struct claim_ops {
 	int (*refuse)(struct model *m, const struct device *dev, struct err *err);
 	/* Sets the owner of the nodes: world.give_nodes. May be NULL. */
 	int (*give_nodes)(struct backend *b, const struct key *dev, struct err *err);
+	/* Gives them to the pod that has the device again, as somebody else has changed them. NULL:
+	 * nobody but us gives them to pods. */
+	void (*keep_nodes)(struct backend *b, const struct key *dev);
 };
 
 /* NULL-terminated. */

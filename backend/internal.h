@@ -20,6 +20,7 @@ struct bus_ops;
 struct claim_ops;
 struct device;
 struct err;
+struct inotify_event;
 struct io;
 struct known;
 struct pool;
@@ -177,9 +178,8 @@ void guard_want(struct backend *b, enum guard guard, const struct key *key);
 void guard_want_critical(struct backend *b, const char *function);
 /* beyond it everything is looked at */
 #define GROUP_MAX 256
-/* Somebody opened or closed this node: a group's below dev/vfio, or a function's below
- * dev/vfio/devices. */
-void guard_want_node(struct backend *b, const char *name);
+/* Somebody opened or closed this node below dev, for example "vfio/14". */
+void guard_want_node(struct backend *b, const char *node);
 /* Makes all guards ask about a changed device; a little later, since operations ask for
  * themselves. */
 void guards_want_again(struct backend *b, const struct key *key);
@@ -196,7 +196,33 @@ void guards_stop(struct backend *b);
 int listen_open(void);
 /* Opens, or takes over, the inotify descriptor for nodes. */
 int listen_watch(const struct backend *b);
-/* Hears of nodes in that directory of dev by it. A watch, or -1: it is not there. */
-int listen_watch_dir(const struct backend *b, int fd, const char *name);
+#define NODE_NAME 64
+#define NODE_DIRS 72 /* USB has at most 64 buses */
+struct node_dir {
+	int wd;
+	char name[24];
+};
+struct node_dirs {
+	size_t n;
+	struct node_dir v[NODE_DIRS];
+	char opened[NODE_NAME]; /* asked about next; "": none */
+	unsigned int asked;	/* nodes since the last node_opened_all() */
+};
+/* Hears by fd of the nodes in those directories of dev that have appeared. */
+void listen_watch_dirs(const struct backend *b, int fd, struct node_dirs *d);
+/* Gets the node below dev that an event is about; false: it is about no node. */
+bool listen_node(struct node_dirs *d, const struct inotify_event *e, char ret[static NODE_NAME]);
+/* Somebody opened or closed a node. Any user may open a USB device's node at any rate: events in a
+ * row for one node are one, and more than NODES_ASKED nodes are all. After the last one call
+ * node_opened_all(). */
+#define NODES_ASKED 64
+void node_opened(struct backend *b, struct node_dirs *d, const char *node);
+void node_opened_all(struct backend *b, struct node_dirs *d);
+/* Nodes are named below dev. Is it that of a group, and of which one? */
+bool node_group(const char *node, int32_t *ret);
+/* The device whose facts have it, or NULL. Call it with the model locked. */
+const struct device *node_device(struct model *m, const char *node);
+/* Its owner or mode was changed: a pod that has the device gets it again, soon. */
+void node_keep(struct backend *b, const char *node);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Unsolicited news: uevents, the mount table, the network, opened vfio nodes, ends of processes
- * that hold devices. */
+/* Unsolicited news: uevents, the mount table, the network, opened nodes, ends of processes that
+ * hold devices. */
 #include <errno.h>
 #include <linux/netlink.h>
 #include <poll.h>
@@ -45,7 +45,7 @@ enum source {
 struct listener {
 	struct backend *b;
 	struct pollfd fds[SRC_COUNT];
-	int watch_dir, watch_cdevs; /* inotify watches, -1 while the directory is missing */
+	struct node_dirs dirs;
 	uint64_t nodes_due;
 	struct touched touched[TOUCHED_MAX], due[TOUCHED_MAX]; /* due: while it looks */
 	size_t n;
@@ -94,13 +94,12 @@ static void touch_group(struct listener *l, int32_t group)
 	l->all |= n > GROUP_MAX;
 }
 
-/* A node's name below dev/vfio is the number of its group. */
-static void touch_node(struct listener *l, const char *name)
+static void touch_node(struct listener *l, const char *node)
 {
-	uint64_t group;
+	int32_t group;
 
-	if (!parse_u64(name, INT32_MAX, &group))
-		touch_group(l, (int32_t)group);
+	if (node_group(node, &group))
+		touch_group(l, group);
 }
 
 static void on_device(struct listener *l, const struct bus_ops *bus, const struct uevent *ev)
@@ -114,7 +113,10 @@ static void on_device(struct listener *l, const struct bus_ops *bus, const struc
 
 static void on_vfio(struct listener *l, const struct uevent *ev)
 {
-	touch_node(l, strrchr(ev->devpath, '/') + 1);
+	char node[NODE_NAME];
+
+	snprintf(node, sizeof(node), "vfio%s", strrchr(ev->devpath, '/'));
+	touch_node(l, node);
 }
 
 /* Something appeared or vanished in a function's directory. */
@@ -225,33 +227,28 @@ static int drain_uevents(struct listener *l)
 	return rc == -EAGAIN ? 0 : rc;
 }
 
-/* The directories appear with the vfio module, which may be loaded at any time. */
-static void watch_nodes(struct listener *l)
-{
-	if (l->fds[SRC_NODES].fd < 0)
-		return;
-	if (l->watch_dir < 0)
-		l->watch_dir = listen_watch_dir(l->b, l->fds[SRC_NODES].fd, "vfio");
-	if (l->watch_dir >= 0 && l->watch_cdevs < 0)
-		l->watch_cdevs = listen_watch_dir(l->b, l->fds[SRC_NODES].fd, "vfio/devices");
-}
-
 static void on_node(struct listener *l, const struct inotify_event *e)
 {
+	char node[NODE_NAME];
+
 	if (e->mask & IN_Q_OVERFLOW) {
 		/* Uevents also report nodes that come and go. */
 		l->all |= l->b->uevent_fd < 0;
 		guard_want(l->b, GUARD_HOLDERS, NULL);
-	} else if (e->mask & IN_IGNORED) {
-		*(e->wd == l->watch_dir ? &l->watch_dir : &l->watch_cdevs) = -1;
-	} else if (!(e->mask & IN_ISDIR) && e->len && strcmp(e->name, "vfio")) {
-		/* Nobody holds a node that has just appeared or vanished; and who makes a vGPU
-		 * sends no event until a VM has it. */
-		if (e->mask & (IN_CREATE | IN_DELETE | IN_MOVE | IN_OPEN))
-			touch_node(l, e->name);
-		if (!(e->mask & (IN_CREATE | IN_DELETE | IN_MOVE)))
-			guard_want_node(l->b, e->name);
+		l->dirs.n = 0; /* of those that are gone, nobody may have heard */
 	}
+	if (e->mask & IN_Q_OVERFLOW || (e->mask & IN_ISDIR && e->mask & IN_CREATE))
+		listen_watch_dirs(l->b, l->fds[SRC_NODES].fd, &l->dirs);
+	if (!listen_node(&l->dirs, e, node) || !strcmp(node, "vfio/vfio"))
+		return;
+	/* Nobody holds a node that has just appeared or vanished; and who makes a vGPU sends no
+	 * event until a VM has it. */
+	if (e->mask & (IN_CREATE | IN_DELETE | IN_MOVE | IN_OPEN))
+		touch_node(l, node);
+	if (e->mask & IN_ATTRIB)
+		node_keep(l->b, node);
+	if (e->mask & (IN_OPEN | IN_CLOSE))
+		node_opened(l->b, &l->dirs, node);
 }
 
 static void drain_nodes(struct listener *l)
@@ -270,6 +267,7 @@ static void drain_nodes(struct listener *l)
 		}
 		total += (size_t)n;
 	}
+	node_opened_all(l->b, &l->dirs);
 	l->nodes_due = now_ms() + NODES_MS;
 }
 
@@ -420,7 +418,7 @@ static void look(struct listener *l)
 	for (size_t i = 0; i < n && l->all; i++)
 		if (l->due[i].unbound)
 			touch_as(l, &l->due[i].key, 0, true);
-	watch_nodes(l);
+	listen_watch_dirs(l->b, l->fds[SRC_NODES].fd, &l->dirs);
 }
 
 static int timeout_ms(const struct listener *l)
@@ -439,7 +437,7 @@ static int timeout_ms(const struct listener *l)
 static void listener_open(struct listener *l, struct backend *b)
 {
 	backend_hear(b);
-	*l = (struct listener){ .b = b, .watch_dir = -1, .watch_cdevs = -1, .last_scan = now_ms() };
+	*l = (struct listener){ .b = b, .last_scan = now_ms() };
 	l->fds[SRC_STOP] = (struct pollfd){ .fd = b->stop_fd, .events = POLLIN };
 	l->fds[SRC_UEVENT] = (struct pollfd){ .fd = b->uevent_fd, .events = POLLIN };
 	l->fds[SRC_NODES] = (struct pollfd){ .fd = listen_watch(b), .events = POLLIN };
@@ -447,7 +445,7 @@ static void listener_open(struct listener *l, struct backend *b)
 	l->fds[SRC_SWAPS] = (struct pollfd){ .fd = b->ears.swaps, .events = POLLPRI };
 	l->fds[SRC_NETWORK] = (struct pollfd){ .fd = b->ears.network, .events = POLLIN };
 	l->fds[SRC_ENDS] = (struct pollfd){ .fd = b->ends.epoll, .events = POLLIN };
-	watch_nodes(l);
+	listen_watch_dirs(l->b, l->fds[SRC_NODES].fd, &l->dirs);
 }
 
 static void listener_close(struct listener *l)

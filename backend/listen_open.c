@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
-#include <stdio.h>
-#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -51,21 +49,4 @@ void backend_hear(struct backend *b)
 	b->ears.network = rtnl_listen(&b->sys);
 	if (b->uevent_fd < 0)
 		b->uevent_fd = listen_open();
-}
-
-int listen_watch(const struct backend *b)
-{
-	if (b->roots.watch > 0)
-		return fcntl(b->roots.watch, F_DUPFD_CLOEXEC, 0);
-	return inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-}
-
-int listen_watch_dir(const struct backend *b, int fd, const char *name)
-{
-	char path[64];
-
-	/* By the root's descriptor: that stays the same directory, however it was mounted. */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", b->sys.fd[ROOT_DEV], name);
-	return inotify_add_watch(fd, path,
-				 IN_OPEN | IN_CLOSE | IN_CREATE | IN_DELETE | IN_MOVE | IN_ONLYDIR);
 }

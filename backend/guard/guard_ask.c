@@ -258,21 +258,17 @@ unsigned int guard_deadline(enum guard guard)
 	return rows[guard].deadline_ms;
 }
 
-void guard_want_node(struct backend *b, const char *name)
+void guard_want_node(struct backend *b, const char *node)
 {
 	const struct device *found[GROUP_MAX], *dev;
-	char node[NODES_TEXT];
-	uint64_t group;
-	size_t n = 0, pos = 0;
+	size_t n = 0;
+	int32_t group;
 
-	snprintf(node, sizeof(node), "/dev/vfio/devices/%s", name);
 	model_lock(b->model);
-	if (!parse_u64(name, INT32_MAX, &group))
-		n = model_group(b->model, (int32_t)group, found, GROUP_MAX);
-	else
-		while (!n && (dev = model_next(b->model, &pos)))
-			if (device_has_node(dev, node))
-				found[n++] = dev;
+	if (node_group(node, &group))
+		n = model_group(b->model, group, found, GROUP_MAX);
+	else if ((dev = node_device(b->model, node)))
+		found[n++] = dev;
 	for (size_t i = 0; i < n; i++)
 		guard_want(b, GUARD_HOLDERS, n > GROUP_MAX ? NULL : &found[i]->key);
 	model_unlock(b->model);

@@ -47,6 +47,8 @@ void usb_names(const char *path, const struct facts *f, struct names *ret);
 
 /* Sets the owner of a claimed device's node: claim_ops.give_nodes. */
 int usb_give_nodes(struct backend *b, const struct key *dev, struct err *err);
+/* claim_ops.keep_nodes: udev sets owners anew at each event of a device. */
+void usb_keep_nodes(struct backend *b, const struct key *dev);
 /* Who gets the node of a claimed device: a value of usb_own. Pure. */
 const char *usb_node_goes_to(const struct intent *w, const char *nodes);
 /* Did it get another owner than the one that it came with, as far as is known? Pure. */

@@ -242,6 +242,7 @@ const struct claim_ops usb_claim = {
 	.allocate = allocate,
 	.refuse = refuse,
 	.give_nodes = usb_give_nodes,
+	.keep_nodes = usb_keep_nodes,
 };
 
 static const struct verb *const verbs[] = { &usb_unbind, &usb_rest, &usb_bind,

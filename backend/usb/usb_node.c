@@ -43,6 +43,7 @@ bool usb_node_was_given(const struct intent *w)
 struct known {
 	char node[NODES_TEXT];
 	struct intent intent;
+	bool busy;
 };
 
 #define DEV_DIR "/dev/"
@@ -65,6 +66,7 @@ static bool look_up(struct backend *b, const struct key *key, struct known *ret)
 	if (there) {
 		STR_COPY(ret->node, dev->facts.nodes);
 		ret->intent = dev->intent;
+		ret->busy = dev->busy[0];
 	}
 	model_unlock(b->model);
 	return there;
@@ -215,6 +217,19 @@ int usb_give_nodes(struct backend *b, const struct key *dev, struct err *err)
 	}
 	pthread_mutex_unlock(&b->owning);
 	return rc;
+}
+
+/* The steps of an operation know better. A claimant's node stays as others make it: libvirt gives
+ * it to its QEMU. */
+void usb_keep_nodes(struct backend *b, const struct key *dev)
+{
+	struct known known;
+
+	pthread_mutex_lock(&b->owning);
+	if (look_up(b, dev, &known) && !known.busy &&
+	    !strcmp(usb_node_goes_to(&known.intent, known.node), TO_POD))
+		give(b, dev, TO_POD, NULL, NULL);
+	pthread_mutex_unlock(&b->owning);
 }
 
 static int own_learn(void *backend, struct step *step, unsigned int ms, struct err *err)

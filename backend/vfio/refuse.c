@@ -146,7 +146,15 @@ static int refuse_usb(const struct question *q, struct err *err)
 	char buf[128], claim[CLAIM_NAME];
 
 	for (size_t i = 0; i < n && i < GROUP_USB; i++) {
+		const struct request *also = plan_requested(q->plan, &usb[i]->key, "claim");
+
 		device_claim(usb[i], claim);
+		if (also && also->value[0])
+			return fail(err, EINVAL,
+				    "%s%s carries USB device %s, which goes away when its "
+				    "controller is claimed; this transaction claims both",
+				    relation(q->asked, q->member, buf), q->member->key.name,
+				    usb[i]->key.name);
 		if (claim[0])
 			return fail(err, EBUSY,
 				    "%s%s carries USB device %s, which is claimed by %s; write none "

@@ -152,6 +152,30 @@ bool identity_same_card(const struct identity *a, const struct identity *b)
 	       !strcmp(function_of(a), function_of(b));
 }
 
+/* "ss/1-4" at the end of a USB device's path, NULL: it is none. */
+static const char *usb_place(const struct identity *id)
+{
+	const char *ports = strrchr(id->path, '/');
+
+	if (!ports || ports - id->path < 3 || ports[-3] != '/' || ports[-1] != 's' ||
+	    !strchr("fhs", ports[-2]))
+		return NULL;
+	return ports - 2;
+}
+
+/* The ports of its root hub are numbered apart, those of the hubs below are not. */
+bool identity_may_fall(const struct identity *a, const struct identity *b)
+{
+	const char *x = usb_place(a), *y = usb_place(b);
+
+	if (!x || !y || x - a->path != y - b->path ||
+	    strncmp(a->path, b->path, (size_t)(x - a->path)))
+		return false;
+	if ((x[0] == 's') == (y[0] == 's'))
+		return false;
+	return !strcmp(x + strcspn(x, "-"), y + strcspn(y, "-"));
+}
+
 enum match identity_match(const struct identity *wanted, const struct candidate *candidates,
 			  size_t n, size_t *ret_at)
 {

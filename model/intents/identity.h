@@ -32,6 +32,9 @@ bool identity_same_part(const struct identity *a, const struct identity *b);
 bool identity_eq(const struct identity *a, const struct identity *b);
 /* The same serial, ids and function number, in whichever place. */
 bool identity_same_card(const struct identity *a, const struct identity *b);
+/* Could they be one USB device, on the SuperSpeed hub of its controller and on the other one? One
+ * that falls from SuperSpeed is seen on both for a moment. */
+bool identity_may_fall(const struct identity *a, const struct identity *b);
 
 #define IDENTITY_TEXT 272
 /* "0000:00/1c.4/00.0,8086:1521:8086:0001,none", with ",vf3" for a VF and ",mdev/UUID" for a named

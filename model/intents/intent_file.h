@@ -91,6 +91,7 @@ struct record {
 	uint64_t parent_birth, parent_unbinds;
 	bool was_there;
 	bool card_here; /* a vGPU without its VF: the GPU is here, and not enabled */
+	uint64_t falls_ms; /* when its USB device was first seen on two hubs at once; 0: never */
 	bool fresh; /* made by the present change */
 };
 

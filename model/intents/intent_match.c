@@ -7,6 +7,9 @@
 #include "intents.h"
 #include "persist.h"
 #include "pcidevfs/model.h"
+#include "pcidevfs/util.h"
+
+#define FALL_MS 5000
 
 void device_identity(struct model *m, const struct device *dev, struct identity *ret)
 {
@@ -101,21 +104,54 @@ static void mark_candidates(struct pass *p)
 	marks_sort(p->marks, 2 * p->n);
 }
 
-bool pass_is_cloned(const struct pass *p, const struct record *r)
+/* How many cards with this serial are here; *ret_falls: they may be one USB device that falls. */
+static size_t count_cards(const struct pass *p, const struct record *r, bool *ret_falls)
 {
 	struct identity card = r->id;
+	const struct identity *first = NULL;
 	uint64_t value;
 	size_t n = 0;
 
-	if (!card.serial || card.cloned)
-		return card.cloned;
 	card.vf = -1; /* VFs and children go by their card */
 	card.child = (struct key){ 0 };
 	value = card_mark(&card);
+	*ret_falls = false;
 	for (size_t i = marks_first(p->marks, 2 * p->n, value);
-	     i < 2 * p->n && p->marks[i].value == value; i++)
-		n += identity_same_card(&p->candidates[p->marks[i].at].id, &card);
-	return n > 1;
+	     i < 2 * p->n && p->marks[i].value == value; i++) {
+		const struct identity *id = &p->candidates[p->marks[i].at].id;
+
+		if (!identity_same_card(id, &card))
+			continue;
+		*ret_falls = n == 1 && identity_may_fall(first, id);
+		first = id;
+		n++;
+	}
+	return n;
+}
+
+bool pass_is_cloned(const struct pass *p, const struct record *r)
+{
+	bool falls;
+
+	return r->id.cloned || (r->id.serial && count_cards(p, r, &falls) > 1);
+}
+
+/* Two on the two hubs of a controller, of which one is soon gone, were one. */
+static void judge_clone(struct pass *p, struct record *r)
+{
+	bool falls = false, soon = r->falls_ms && now_ms() - r->falls_ms < FALL_MS;
+	size_t n = r->id.serial ? count_cards(p, r, &falls) : 0;
+
+	if (n > 1) {
+		if (!falls)
+			r->falls_ms = 0;
+		else if (!r->id.cloned)
+			r->falls_ms = now_ms();
+		p->rewrite |= !r->id.cloned;
+	} else if (soon && r->id.cloned) {
+		r->id.cloned = false;
+		p->rewrite = true;
+	}
 }
 
 enum { SOME_CANDIDATES = 16 };
@@ -370,7 +406,7 @@ static void find_device(struct pass *p, struct record *r)
 
 void pass_match(struct pass *p, struct record *r)
 {
-	p->rewrite |= !r->id.cloned && pass_is_cloned(p, r);
+	judge_clone(p, r);
 	find_device(p, r);
 	note_candidate(p, r);
 }

@@ -413,6 +413,15 @@ static int copy(struct sim *s, const char *name, const struct usb *from)
 	return r;
 }
 
+/* Or it comes with its hub. */
+static bool hub_is_there(struct sim *s, const struct dev *d)
+{
+	char path[TREE_PATH_MAX];
+
+	snprintf(path, sizeof(path), "%.*s", (int)(d->name - d->rec->path - 1), d->rec->path);
+	return tree_walk(s->tree, s->tree->root, path);
+}
+
 int usb_plug(struct sim *s, const char *name, const char *from)
 {
 	struct usb *u = usb_find(s, name), *model = from ? usb_find(s, from) : NULL;
@@ -424,7 +433,8 @@ int usb_plug(struct sim *s, const char *name, const char *from)
 	if (u->dev.dir)
 		return -EEXIST;
 	u->dev.unplugged = false;
-	come(s, &u->dev);
+	if (hub_is_there(s, &u->dev))
+		come(s, &u->dev);
 	return 0;
 }
 
@@ -432,9 +442,10 @@ int usb_unplug(struct sim *s, const char *name)
 {
 	struct usb *u = usb_find(s, name);
 
-	if (!u || !u->dev.dir)
+	if (!u || u->dev.unplugged)
 		return -ENODEV;
 	u->dev.unplugged = true;
-	go(s, &u->dev);
+	if (u->dev.dir)
+		go(s, &u->dev);
 	return 0;
 }

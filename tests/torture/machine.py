@@ -10,7 +10,20 @@ import time
 
 BUSY = 8  # a busy machine may take so much longer, as in tests/fs/lib.sh
 FAULT_FILES = ("bus/pci/drivers/*/bind", "bus/pci/drivers/*/unbind", "bus/pci/devices/*/driver_override",
-               "bus/pci/devices/*/sriov_numvfs", "bus/pci/devices/*/config")
+               "bus/pci/devices/*/sriov_numvfs", "bus/pci/devices/*/config", "bus/usb/drivers/*/bind",
+               "bus/usb/drivers/*/unbind", "bus/usb/drivers_probe")
+
+
+XHCI = "0000:00:14.0"  # of the USB devices
+
+
+def is_usb(address):
+    return address.startswith("usb/")
+
+
+def guest_driver(address):
+    """That a claimed device has."""
+    return "none" if is_usb(address) else "vfio-pci"
 
 
 class Failure(Exception):
@@ -75,7 +88,9 @@ class Machine:
                                                 stdout=out, stderr=err)
         wait_for("the simulation", 20, lambda: read(self.place + "/sim.out") == "ready\n" or "not ready")
 
-    def sim(self, *args):
+    def sim(self, command, *args):
+        """USB devices have names of the tree here: usb/1-1."""
+        args = [command] + [str(a).removeprefix("usb/") if command in ("plug", "unplug") else a for a in args]
         return subprocess.run([self.programs + "/pcidevfs-sim", "--control", self.sim_dir, *map(str, args)],
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
@@ -144,16 +159,39 @@ class Machine:
     # ---- what the kernel has
 
     def functions(self):
-        return sorted(os.listdir(self.sys + "/bus/pci/devices"))
+        """PCI functions and, with a slash, USB devices."""
+        usb = [n for n in os.listdir(self.sys + "/bus/usb/devices") if ":" not in n]
+        return sorted(os.listdir(self.sys + "/bus/pci/devices") + ["usb/" + n for n in usb])
 
     def kernel_path(self, address, name=""):
-        return "%s/bus/pci/devices/%s/%s" % (self.sys, address, name)
+        bus = "usb" if is_usb(address) else "pci"
+        return "%s/bus/%s/devices/%s/%s" % (self.sys, bus, address.removeprefix("usb/"), name)
+
+    def parts(self, address):
+        """What has drivers: a function, or the interfaces of a USB device."""
+        if not is_usb(address):
+            return [""]
+        try:
+            return sorted(n for n in os.listdir(self.kernel_path(address)) if ":" in n)
+        except OSError:
+            return []
 
     def driver(self, address):
+        """Of the first part that has one."""
+        for part in self.parts(address):
+            try:
+                return os.path.basename(os.readlink(self.kernel_path(address, part + "/driver")))
+            except OSError:
+                pass
+        return "none"
+
+    def node_owner(self, address):
+        """Of a USB device's node, None if it is not there."""
         try:
-            return os.path.basename(os.readlink(self.kernel_path(address, "driver")))
-        except OSError:
-            return "none"
+            number = [int(read(self.kernel_path(address, n))) for n in ("busnum", "devnum")]
+            return os.stat("%s/dev/bus/usb/%03d/%03d" % (self.sim_dir, *number)).st_uid
+        except (OSError, ValueError):
+            return None
 
     def vfs(self, pf):
         """By index."""
@@ -184,7 +222,7 @@ class Machine:
     # ---- what the tree says
 
     def file(self, address, name):
-        return "%s/devices/%s/%s" % (self.tree, address, name)
+        return "%s/%s/%s" % (self.tree, address if is_usb(address) else "devices/" + address, name)
 
     def get(self, address, name):
         return read(self.file(address, name)).rstrip("\n")

@@ -5,15 +5,18 @@ import subprocess
 import threading
 import time
 
-from machine import Failure, wait_for, write
+from machine import XHCI, Failure, wait_for, write
 
 NAMES = ("alice", "bob", "vm-1")
 PLAIN = ("0000:05:02.0", "0000:05:01.0", "0000:06:00.0", "0000:01:00.0", "0000:01:00.1", "0000:07:00.0", "0000:07:00.1",
          "0000:08:00.0", "0000:09:00.0")
+USB = ("usb/1-1",)
+CLAIMED = PLAIN + (XHCI,) + 4 * USB
 PFS = ("0000:02:00.0", "0000:02:00.1")
 NEEDED = ("0000:08:00.0",)  # by the host, as long as it has its driver
+TOGETHER = ("0000:05:02.0", "0000:06:00.0", "0000:07:00.0", "0000:08:00.0", XHCI) + USB
 OURS = tuple(a for a in PLAIN if a not in NEEDED)
-PULLED = PLAIN + PFS[1:]
+PULLED = CLAIMED + PFS[1:]
 REFUSALS = {"EBUSY", "EPERM", "EOPNOTSUPP", "ENODEV", "ENOENT", "EIO", "ETIMEDOUT", "ENOSPC", "EINVAL", "ERANGE", "ESTALE",
             "EAGAIN", "EACCES"}
 LOST = {"EIO", "ENOTCONN", "ECONNABORTED", "ENOENT", "EINTR", "ESTALE", "ENODEV"}
@@ -37,7 +40,7 @@ def operation(weight, pick=lambda rng, m: []):
 # ---- requests
 
 def some_claim(rng, m):
-    return [rng.choice(PLAIN), rng.choice(NAMES)]
+    return [rng.choice(CLAIMED), rng.choice(NAMES)]
 
 
 def some_vf_claim(rng, m):
@@ -75,7 +78,7 @@ def claim(m, o, address, name):
     return ask_claim(m, o, address, name)
 
 
-@operation(8, lambda rng, m: [rng.choice(PLAIN)])
+@operation(8, lambda rng, m: [rng.choice(CLAIMED)])
 def release(m, o, address):
     return ask_claim(m, o, address, "none")
 
@@ -101,8 +104,7 @@ def lines_of(asked):
 
 
 def some_together(rng, m):
-    return [[[a, rng.choice(NAMES + ("none",))] for a in rng.sample(("0000:05:02.0", "0000:06:00.0", "0000:07:00.0",
-                                                                   "0000:08:00.0"), rng.randrange(2, 4))]]
+    return [[[a, rng.choice(NAMES + ("none",))] for a in rng.sample(TOGETHER, rng.randrange(2, 4))]]
 
 
 @operation(5, some_together)
@@ -131,7 +133,7 @@ def vfs_and_claim(m, o, pf, n, name):
     return said
 
 
-@operation(3, lambda rng, m: [rng.choice(PLAIN), rng.choice(("none", "ns/pod/c", "ns/other/c"))])
+@operation(3, lambda rng, m: [rng.choice(CLAIMED), rng.choice(("none", "ns/pod/c", "ns/other/c"))])
 def allocate(m, o, address, pod):
     """As the plugin does."""
     if pod != "none" and (address not in o.claims or m.get(address, "claim") != o.claims[address]):
@@ -285,22 +287,26 @@ def claim_pulled(m, o, address, name, at):
     m.sim("nth", 0)
     said = verdict()
     m.sim("plug", address)
-    wait_for("its coming back", 10, lambda: address in m.inventory() or "not there")
+    wait_for("its coming back", 10, lambda: address in m.inventory() or address not in m.functions() or "not there")
     if said == "ok":
         note(o, address, name)
     return said
 
 
-@operation(4, lambda rng, m: [rng.choice(("vfio-pci/bind", "vfio-pci/unbind", "e1000/bind", "nvme/bind", "nvme/unbind")),
-                              rng.randrange(1, 3)])
+REFUSED = ("pci/drivers/vfio-pci/bind", "pci/drivers/vfio-pci/unbind", "pci/drivers/e1000/bind", "pci/drivers/nvme/bind",
+           "pci/drivers/nvme/unbind", "usb/drivers/usbhid/bind", "usb/drivers/usb-storage/unbind", "usb/drivers_probe")
+
+
+@operation(4, lambda rng, m: [rng.choice(REFUSED), rng.randrange(1, 3)])
 def refuse(m, o, name, times):
     """The next writes are refused by the kernel."""
-    m.sim("fail", "bus/pci/drivers/" + name, "EIO", times)
+    m.sim("fail", "bus/" + name, "EIO", times)
 
 
-@operation(3, lambda rng, m: [rng.choice(("vfio-pci/bind", "e1000/unbind", "*/bind")), rng.choice((20, 200))])
+@operation(3, lambda rng, m: [rng.choice(("pci/drivers/vfio-pci/bind", "pci/drivers/e1000/unbind", "pci/drivers/*/bind",
+                                          "usb/drivers/*/unbind")), rng.choice((20, 200))])
 def slow(m, o, name, ms):
-    m.sim("slow", "bus/pci/drivers/" + name, ms)
+    m.sim("slow", "bus/" + name, ms)
 
 
 @operation(2, lambda rng, m: some_claim(rng, m) + [rng.randrange(1, 8), rng.choice(("before", "after"))])
@@ -350,6 +356,18 @@ def others_unbind(m, o, address):
     driver = m.driver(address)
     o.at_first.pop(address, None)
     return write("%s/bus/pci/drivers/%s/unbind" % (m.sys, driver), address) if driver != "none" else "no driver"
+
+
+@operation(4, lambda rng, m: [rng.choice(USB)])
+def configure_anew(m, o, address):
+    """As others do: its interfaces come again, with their drivers."""
+    return [write(m.kernel_path(address, "authorized"), value) for value in "01"]
+
+
+@operation(4, lambda rng, m: [rng.choice(USB)])
+def meet_driver(m, o, address):
+    """A driver takes it, claimed or not, as one does that is loaded."""
+    return [write(m.sys + "/bus/usb/drivers_probe", part) for part in m.parts(address)]
 
 
 @operation(2, lambda rng, m: [rng.choice(OURS), rng.choice(("foo bar", "", "vfio-pci"))])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What was accepted, and what must hold for it: in the tree, in `intents`, on the disk and in the kernel."""
-from machine import Failure, wait_for
+from machine import XHCI, Failure, guest_driver, is_usb, wait_for
 
 # What a claim that is kept may read otherwise for, and then says why.
 EXCUSED = ("waiting", "refused", "drifted", "pending", "stranger", "mismatch")
@@ -122,14 +122,14 @@ class Oracle:
         """The tree is what the kernel holds; a claim that reads has its driver, or says why not."""
         inventory = self.m.inventory()
         functions = self.m.functions()
-        if sorted(a for a in inventory if "/" not in a) != functions:
+        if sorted(a for a in inventory if not a.startswith("mdev/")) != functions:
             return "devices: %s" % sorted(set(inventory) ^ set(functions))
         intents = {v["at"]: v for _, v in self.m.intents()}
         for a in functions:
             is_now, row = self.m.driver(a), inventory[a]
             if row["driver"] != is_now:
                 return "driver of %s reads %s and is %s" % (a, row["driver"], is_now)
-            told = self.complain_claim(a, row, is_now, intents.get(a, {}))
+            told = self.complain_claim(a, row, is_now, intents.get(a, {})) or self.complain_node(a, row)
             if told:
                 return told
             if row.get("state") == "stuck" and row.get("reason", "none") == "none":
@@ -149,8 +149,17 @@ class Oracle:
                 a, name, want, intent, row.get("reason"))
         if name not in ("none", want):
             return "claim of %s reads %s, nobody's; it was %s" % (a, name, want)
-        if name != "none" and driver != "vfio-pci" and row.get("reason", "none") == "none":
+        if name != "none" and driver != guest_driver(a) and row.get("reason", "none") == "none":
             return "%s is claimed by %s, with driver %s, and says nothing of it" % (a, name, driver)
+        return None
+
+    def complain_node(self, a, row):
+        """The user of VMs has a USB device's node as long as a pod can use it."""
+        if not is_usb(a) or row.get("state") in ("stuck", "busy"):
+            return None
+        owner, state = self.m.node_owner(a), row.get("state")
+        if owner is not None and owner != (107 if state == "allocated" else 0):
+            return "the node of %s is user %d's, and it is %s" % (a, owner, state)
         return None
 
     def unfinished(self):
@@ -193,12 +202,15 @@ class Oracle:
             else:
                 self.again(pf, "sriov_numvfs", str(n))
         for a, name in sorted(self.claims.items()):
-            if a in self.m.functions() and (self.m.get(a, "claim") != name or self.m.driver(a) != "vfio-pci"):
+            if a in self.m.functions() and not self.is_had(a, name):
                 self.claim_again(a, name)
-                if self.m.get(a, "claim") != name or self.m.driver(a) != "vfio-pci":
+                if not self.is_had(a, name):
                     raise Failure("claim of %s is %s with %s, written again as %s" % (
                         a, self.m.get(a, "claim"), self.m.driver(a), name))
         self.check()
+
+    def is_had(self, address, name):
+        return self.m.get(address, "claim") == name and self.m.driver(address) == guest_driver(address)
 
     def again(self, address, name, value):
         def done():
@@ -230,16 +242,22 @@ class Oracle:
 
     def undo_all(self):
         """All is released, and the machine is as it was."""
+        here = self.m.functions()
         for a in list(self.pods):
-            self.again(a, "allocated_to", "none")
+            if a in here:
+                self.again(a, "allocated_to", "none")
             del self.pods[a]
         self.end_pods()
-        for a in sorted(self.claims, key=lambda a: not self.m.physfn(a)):
+        for a in sorted(self.claims, key=lambda a: (is_usb(a), not self.m.physfn(a))):
             if a not in self.m.functions():
                 self.forget(a)
             elif a in self.claims:
                 self.again(a, "claim", "none")
                 self.released(a)
+                if a == XHCI:  # what hangs on it comes back, also what a pod had
+                    self.check()
+                    wait_for("coming to rest", 20, self.at_rest)
+                    self.end_pods()
         for pf in list(self.numvfs):
             self.again(pf, "sriov_numvfs", "0")
             self.vfs_set(pf, 0)

@@ -140,3 +140,32 @@ DEFINE_TEST(identity_parts_are_strict)
 	CHECK_EQ(identity_parse_path("0000:00/1c.4", &id), 0);
 	CHECK_EQ(identity_parse_path("", &id), -EINVAL);
 }
+
+DEFINE_TEST(identity_of_a_usb_device_that_falls_from_super_speed)
+{
+	static const struct {
+		const char *a, *b;
+		bool may;
+	} rows[] = {
+		{ "0000:00/14.0/ss/1", "0000:00/14.0/hs/1", true },
+		{ "0000:00/14.0/fs/7", "0000:00/14.0/ss/1", true }, /* ports of two root hubs */
+		{ "0000:00/14.0/ss/1-4-2", "0000:00/14.0/hs/3-4-2", true },
+		{ "0000:00/14.0/ss/1-4-2", "0000:00/14.0/hs/1-4-1", false },
+		{ "0000:00/14.0/ss/1", "0000:00/14.0/hs/1-4", false },
+		{ "0000:00/14.0/hs/1", "0000:00/14.0/hs/2", false },
+		{ "0000:00/14.0/hs/1", "0000:00/14.0/fs/2", false },
+		{ "0000:00/14.0/ss/1", "0000:00/15.0/hs/1", false },
+		{ "0000:00/1c.4/00.0", "0000:00/1c.5/00.0", false },
+		{ "ss/1", "hs/1", false },
+		{ "", "", false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct identity a = { 0 }, b = { 0 };
+
+		STR_COPY(a.path, rows[i].a);
+		STR_COPY(b.path, rows[i].b);
+		CHECK_EQ(identity_may_fall(&a, &b), rows[i].may);
+		CHECK_EQ(identity_may_fall(&b, &a), rows[i].may);
+	}
+}

@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/netlink.h>
 #include <pthread.h>
 #include <sched.h>
@@ -11,6 +12,7 @@
 
 #include "backend/bus.h"
 #include "backend/internal.h"
+#include "fakehost.h"
 #include "fakepci.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -337,5 +339,37 @@ DEFINE_TEST(listen_sees_what_comes_and_goes_on_another_bus)
 	CHECK_EQ(backend_scan(world.backend, &err), 0);
 	CHECK_EQ(device_of("usb/2-1").key.bus, BUS_NONE);
 	CHECK_EQ(device_of("0000:00:03.0").key.bus, BUS_PCI);
+	stop();
+}
+
+/* The kernel sends no event when a process opens a device by usbfs. */
+DEFINE_TEST(listen_hears_who_opens_a_usb_device)
+{
+	int node;
+
+	start();
+	host_file("0951\n", "sys/bus/usb/devices/2-1/idVendor");
+	host_file("1666\n", "sys/bus/usb/devices/2-1/idProduct");
+	host_file("2\n", "sys/bus/usb/devices/2-1/busnum");
+	host_file("5\n", "sys/bus/usb/devices/2-1/devnum");
+	host_file("", "dev/bus/usb/002/005");
+	STICK_EVENT("add");
+	UNTIL(!strcmp(device_of("usb/2-1").facts.nodes, "/dev/bus/usb/002/005"));
+	usleep(500000); /* until all that follows from the event was asked */
+	/* Whoever has random open has the device. */
+	host_file("", "sys/devices/pci0000:00/0000:00:03.0/usb2/2-1/uevent");
+	host_link("../../../../../bus/usb",
+		  "sys/devices/pci0000:00/0000:00:03.0/usb2/2-1/subsystem");
+	host_link("../../devices/pci0000:00/0000:00:03.0/usb2/2-1", "sys/dev/char/1:8");
+	host_file("usbip\n", "proc/7/comm");
+	host_link("/dev/random", "proc/7/fd/3");
+	CHECK(!chdir(test_dir()));
+	node = open("dev/bus/usb/002/005", O_RDWR | O_CLOEXEC);
+	CHECK(node >= 0);
+	printf("# held: %u ms\n", UNTIL(device_of("usb/2-1").facts.holder[0]));
+	CHECK_STR(device_of("usb/2-1").facts.holder, "pid=7 comm=\"usbip\"");
+	CHECK(!unlink("proc/7/fd/3"));
+	CHECK(!close(node));
+	printf("# let go: %u ms\n", UNTIL(!device_of("usb/2-1").facts.holder[0]));
 	stop();
 }

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Nodes that processes open, vfio's and USB's: inotify tells of all in a directory. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+
+#include "claim.h"
+#include "internal.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/pool.h"
+#include "pcidevfs/util.h"
+
+#define HEARD (IN_OPEN | IN_CLOSE | IN_ATTRIB | IN_CREATE | IN_DELETE | IN_MOVE)
+
+/* Each of them, and each directory in it. */
+static const char *const dirs[] = { "vfio", "bus/usb" };
+
+int listen_watch(const struct backend *b)
+{
+	if (b->roots.watch > 0)
+		return fcntl(b->roots.watch, F_DUPFD_CLOEXEC, 0);
+	return inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+}
+
+static struct node_dir *find(struct node_dirs *d, int wd)
+{
+	for (size_t i = 0; i < d->n; i++)
+		if (d->v[i].wd == wd)
+			return &d->v[i];
+	return NULL;
+}
+
+static bool is_watched(const struct node_dirs *d, const char *name)
+{
+	bool is = false;
+
+	for (size_t i = 0; i < d->n && !is; i++)
+		is = !strcmp(d->v[i].name, name);
+	return is;
+}
+
+static void watch(const struct backend *b, int fd, const char *name, struct node_dirs *d)
+{
+	struct node_dir *new = &d->v[d->n];
+	char path[64];
+
+	if (is_watched(d, name) || d->n == ARRAY_SIZE(d->v) || !STR_COPY(new->name, name))
+		return;
+	/* By the root's descriptor: that stays the same directory, however it was mounted. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", b->sys.fd[ROOT_DEV], name);
+	new->wd = inotify_add_watch(fd, path, HEARD | IN_ONLYDIR);
+	d->n += new->wd >= 0;
+}
+
+void listen_watch_dirs(const struct backend *b, int fd, struct node_dirs *d)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
+		_closedir_ DIR *dir = sysfs_dir(&b->sys, ROOT_DEV, "%s", dirs[i]);
+		const struct dirent *e;
+		char name[300];
+
+		if (dir)
+			watch(b, fd, dirs[i], d);
+		while (dir && (e = readdir(dir))) {
+			snprintf(name, sizeof(name), "%s/%s", dirs[i], e->d_name);
+			if (e->d_type == DT_DIR && e->d_name[0] != '.')
+				watch(b, fd, name, d);
+		}
+	}
+}
+
+bool listen_node(struct node_dirs *d, const struct inotify_event *e, char ret[static NODE_NAME])
+{
+	struct node_dir *dir = find(d, e->wd);
+	int n = dir ? snprintf(ret, NODE_NAME, "%s/%s", dir->name, e->len ? e->name : "") : 0;
+
+	if (dir && e->mask & IN_IGNORED)
+		*dir = d->v[--d->n];
+	return dir && e->len && !(e->mask & (IN_IGNORED | IN_ISDIR)) && n < NODE_NAME;
+}
+
+static void ask(struct backend *b, struct node_dirs *d)
+{
+	if (d->opened[0] && d->asked++ < NODES_ASKED)
+		guard_want_node(b, d->opened);
+}
+
+/* Asked about after its last event: an answer from before it would count. */
+void node_opened(struct backend *b, struct node_dirs *d, const char *node)
+{
+	if (strcmp(node, d->opened) != 0)
+		ask(b, d);
+	STR_COPY(d->opened, node);
+}
+
+void node_opened_all(struct backend *b, struct node_dirs *d)
+{
+	ask(b, d);
+	if (d->asked > NODES_ASKED)
+		guard_want(b, GUARD_HOLDERS, NULL);
+	d->opened[0] = '\0';
+	d->asked = 0;
+}
+
+bool node_group(const char *node, int32_t *ret)
+{
+	uint64_t group;
+
+	if (strncmp(node, "vfio/", 5) || parse_u64(node + 5, INT32_MAX, &group))
+		return false;
+	*ret = (int32_t)group;
+	return true;
+}
+
+const struct device *node_device(struct model *m, const char *node)
+{
+	const struct device *dev;
+	char path[NODE_NAME + 8];
+	size_t pos = 0;
+
+	snprintf(path, sizeof(path), "/dev/%s", node);
+	while ((dev = model_next(m, &pos)) && !device_has_node(dev, path))
+		;
+	return dev;
+}
+
+struct keeping {
+	struct backend *b;
+	const struct claim_ops *way;
+	struct key dev;
+};
+
+static void keep_main(void *arg)
+{
+	struct keeping *k = arg;
+
+	k->way->keep_nodes(k->b, &k->dev);
+	free(k);
+}
+
+void node_keep(struct backend *b, const char *node)
+{
+	struct keeping found = { .b = b }, *k;
+	const struct device *dev;
+
+	model_lock(b->model);
+	dev = node_device(b->model, node);
+	if (dev && dev->intent.allocated[0])
+		found.way = claim_way(b->ways, dev);
+	if (found.way)
+		found.dev = dev->key;
+	model_unlock(b->model);
+	if (!found.way || !found.way->keep_nodes)
+		return;
+	k = malloc(sizeof(*k));
+	if (!k)
+		return;
+	*k = found;
+	if (pool_submit(b->lookers, keep_main, k))
+		free(k);
+}
