@@ -208,8 +208,11 @@ struct node_dirs {
 	char opened[NODE_NAME]; /* asked about next; "": none */
 	unsigned int asked;	/* nodes since the last node_opened_all() */
 };
-/* Hears by fd of the nodes in those directories of dev that have appeared. */
+/* Hears by fd of the nodes in the directories of dev that are there and not heard yet. */
 void listen_watch_dirs(const struct backend *b, int fd, struct node_dirs *d);
+/* Likewise in one whose appearance this event tells, if it does. */
+void listen_watch_new(const struct backend *b, int fd, struct node_dirs *d,
+		      const struct inotify_event *e);
 /* Gets the node below dev that an event is about; false: it is about no node. */
 bool listen_node(struct node_dirs *d, const struct inotify_event *e, char ret[static NODE_NAME]);
 /* Somebody opened or closed a node. Any user may open a USB device's node at any rate: events in a

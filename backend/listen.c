@@ -236,9 +236,9 @@ static void on_node(struct listener *l, const struct inotify_event *e)
 		l->all |= l->b->uevent_fd < 0;
 		guard_want(l->b, GUARD_HOLDERS, NULL);
 		l->dirs.n = 0; /* of those that are gone, nobody may have heard */
-	}
-	if (e->mask & IN_Q_OVERFLOW || (e->mask & IN_ISDIR && e->mask & IN_CREATE))
 		listen_watch_dirs(l->b, l->fds[SRC_NODES].fd, &l->dirs);
+	}
+	listen_watch_new(l->b, l->fds[SRC_NODES].fd, &l->dirs, e);
 	if (!listen_node(&l->dirs, e, node) || !strcmp(node, "vfio/vfio"))
 		return;
 	/* Nobody holds a node that has just appeared or vanished; and who makes a vGPU sends no

@@ -55,21 +55,37 @@ static void watch(const struct backend *b, int fd, const char *name, struct node
 	d->n += new->wd >= 0;
 }
 
+static void watch_in(const struct backend *b, int fd, const char *dir, const char *entry,
+		     struct node_dirs *d)
+{
+	char name[300];
+
+	snprintf(name, sizeof(name), "%s/%s", dir, entry);
+	watch(b, fd, name, d);
+}
+
 void listen_watch_dirs(const struct backend *b, int fd, struct node_dirs *d)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
-		_closedir_ DIR *dir = sysfs_dir(&b->sys, ROOT_DEV, "%s", dirs[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(dirs) && fd >= 0; i++) {
+		_closedir_ DIR *dir = is_watched(d, dirs[i]) ? NULL
+							     : sysfs_dir(&b->sys, ROOT_DEV, "%s", dirs[i]);
 		const struct dirent *e;
-		char name[300];
 
 		if (dir)
 			watch(b, fd, dirs[i], d);
-		while (dir && (e = readdir(dir))) {
-			snprintf(name, sizeof(name), "%s/%s", dirs[i], e->d_name);
+		while (dir && (e = readdir(dir)))
 			if (e->d_type == DT_DIR && e->d_name[0] != '.')
-				watch(b, fd, name, d);
-		}
+				watch_in(b, fd, dirs[i], e->d_name, d);
 	}
+}
+
+void listen_watch_new(const struct backend *b, int fd, struct node_dirs *d,
+		      const struct inotify_event *e)
+{
+	const struct node_dir *in = e->mask & IN_CREATE && e->mask & IN_ISDIR ? find(d, e->wd) : NULL;
+
+	if (in)
+		watch_in(b, fd, in->name, e->name, d);
 }
 
 bool listen_node(struct node_dirs *d, const struct inotify_event *e, char ret[static NODE_NAME])
