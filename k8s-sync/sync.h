@@ -18,7 +18,7 @@ struct options {
 };
 
 /* Who has something to say. */
-enum say_slot { SAY_NODE, SAY_WRITES, SAY_KIND, SAY_SLOTS = SAY_KIND + KINDS };
+enum say_slot { SAY_NODE, SAY_WRITES, SAY_EVENTS, SAY_KIND, SAY_SLOTS = SAY_KIND + KINDS };
 
 struct sync {
 	const struct options *o;
