@@ -130,7 +130,8 @@ static void ensure_main(const struct at *at, enum kind_id id, const char *name,
 {
 	json_object *want = want_main(at, id, name);
 
-	if (!at->was || !js_covers(at->was, want) || has_more(&kinds[id], at->was, want))
+	if (!object_find(at->w, id, name) || !js_covers(at->was, want) ||
+	    has_more(&kinds[id], at->was, want))
 		action_add(list, ACT_APPLY, id, name, want);
 	else
 		json_object_put(want);
@@ -256,8 +257,10 @@ static void ensure(const struct world *w, enum kind_id id, const struct inv_dev 
 
 	if (object_is_deleted(at.was))
 		return;
-	ensure_main(&at, id, name, list);
 	if (!at.was)
+		at.was = object_left(w, id, name);
+	ensure_main(&at, id, name, list);
+	if (!object_find(w, id, name))
 		return;
 	ensure_spec(&at, id, name, list);
 	if (values_known(w, id)) {

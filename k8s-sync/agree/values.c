@@ -211,6 +211,17 @@ static uint64_t seen_of(const struct value *v)
 	return h;
 }
 
+/* Its claims are objects of their own: as long as somebody keeps a deleted device's object, they
+ * count. Where the cluster deletes them first, for the device's sake, nobody has released it. */
+static bool is_going(const struct value_row *row, json_object *o)
+{
+	static const char waits[] = "foregroundDeletion";
+
+	return object_is_deleted(o) &&
+	       (!row->claim ||
+		js_has_text(js_get(o, "metadata.finalizers"), waits, strlen(waits)));
+}
+
 bool value_look(const struct world *w, const struct value_row *row, const struct inv_dev *d,
 		struct value *ret)
 {
@@ -220,7 +231,7 @@ bool value_look(const struct world *w, const struct value_row *row, const struct
 	if (!kinds[row->kind].wanted(w, d) || !object_name(w, row->kind, d, v->name))
 		return false;
 	v->object = object_find(w, row->kind, v->name);
-	if (!v->object || object_is_deleted(v->object) ||
+	if (!v->object || is_going(row, v->object) ||
 	    !(row->claim || row->annotation || object_has_spec(row->kind, v->object)))
 		return false;
 	row->tree(d, v->tree);
