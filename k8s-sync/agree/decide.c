@@ -338,8 +338,9 @@ struct action *decide(const struct world *given)
 	struct world w = *given;
 	struct action *list = NULL;
 
-	if (!w.listed[VLAN_CONFIG])
-		return NULL; /* it is not known what is to be left out */
+	for (enum kind_id id = 0; id < KINDS; id++)
+		if (kinds[id].leaves_out && !w.listed[id])
+			return NULL; /* it is not known what */
 	w.odd = claims_odd(&w);
 	for (enum kind_id id = 0; id < KINDS; id++)
 		if (kinds[id].wanted && w.listed[id])

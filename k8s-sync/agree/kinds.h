@@ -82,6 +82,7 @@ struct field {
 struct kind {
 	const char *kind, *plural;
 	const char *api; /* NULL: GROUP_VERSION. Of others: only read, and may not be there */
+	bool leaves_out; /* its objects tell which devices have none: nothing is decided before */
 	/* What a list and a watch select, tried in order until the server takes it; the last one is
 	 * NULL, for all objects. %s is the node. */
 	const char *selectors[3];
