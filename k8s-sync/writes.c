@@ -40,6 +40,7 @@ struct write {
 struct writes {
 	struct sync *s;
 	struct write *first;
+	uint64_t turns; /* how many lines the tree got */
 };
 
 struct asked { /* ctx of a job */
@@ -323,6 +324,7 @@ static void ask(struct writes *w, const struct action *act)
 		return;
 	}
 	v->running = true;
+	v->turn = ++w->turns;
 	v->seen = act->seen;
 	v->again = 0;
 	v->err = (struct err){ 0 };
@@ -331,6 +333,18 @@ static void ask(struct writes *w, const struct action *act)
 	job->done = on_verdict;
 	job->ctx = a;
 	mirror_commit(w->s->tree, job);
+}
+
+static void forget(struct sync *s, const char *about)
+{
+	for (struct verdict **at = &s->verdicts, *v; (v = *at); at = &v->next) {
+		if (strcmp(v->about, about))
+			continue;
+		*at = v->next;
+		free(v);
+		break;
+	}
+	s->world.verdicts = s->verdicts;
 }
 
 void writes_remind(struct writes *w)
@@ -352,8 +366,8 @@ void writes_do(struct writes *w, struct action *list)
 	for (struct action *a = list; a; a = a->next) {
 		if (a->act == ACT_CTL)
 			ask(w, a);
-		else if (a->act == ACT_EVENT)
-			events_add(w->s->events, a->kind, a->body, a->reason, a->lines);
+		else if (a->act == ACT_FORGET)
+			forget(w->s, a->about);
 		else
 			send_write(w, a);
 	}
