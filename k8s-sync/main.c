@@ -255,6 +255,7 @@ static void on_work(struct source *source)
 	drop_left(&s->world);
 	writes_do(s->writes, list);
 	actions_free(list);
+	label_ensure(s);
 	s->trim.at = s->decided + TRIM_MS;
 }
 
@@ -323,6 +324,9 @@ static void on_node(struct call *c, const struct reply *r)
 	STR_COPY(s->node_uid, r->err.code ? "" : uid);
 	s->world.node_uid = s->node_uid;
 	s->node_known = true;
+	s->label = LABEL_UNKNOWN;
+	if (!r->err.code)
+		label_read(s, r->doc);
 	sync_touch(s);
 }
 
@@ -407,6 +411,8 @@ static void stop(struct sync *s)
 		follow_free(s->follows[k]);
 	writes_free(s->writes);
 	events_free(s->events);
+	if (s->labelling)
+		api_cancel(s->api, s->labelling);
 	api_free(s->api);
 	for (enum kind_id k = 0; k < KINDS; k++)
 		json_object_put(s->world.objects[k]);
