@@ -12,12 +12,14 @@ enum {
 	GAP_MS = 1000,	  /* between two requests */
 	SAME_MS = 600000, /* as long, an equal one is counted and not told anew */
 	EVENTS_MAX = 128,
+	TRIES = 5, /* in half a minute */
 };
 
 struct event {
 	json_object *body;	  /* as it was first sent */
 	uint64_t hash, at;	  /* ms, of the last time */
 	unsigned int count, sent; /* how often it came, and is told */
+	unsigned int tries;	  /* that failed */
 	struct event *next;
 };
 
@@ -26,6 +28,8 @@ struct events {
 	struct event *first; /* the newest first */
 	struct source turn;
 	struct call *call;
+	struct event *telling;	/* by the call; NULL: none */
+	unsigned int now, lost; /* its count; how many Events were given up */
 	uint64_t free_at;
 };
 
@@ -70,15 +74,39 @@ static json_object *event_new(enum kind_id kind, json_object *about, const char 
 	return o;
 }
 
+/* It is told again a few times, each a longer time later. */
+static void missed(struct events *e, struct event *v, const struct reply *r)
+{
+	char text[ERR_TEXT];
+
+	if (r->status == 404) /* it was there, and has expired */
+		v->sent = 0;
+	if (++v->tries < TRIES)
+		return;
+	v->tries = 0;
+	v->sent = v->count;
+	snprintf(text, sizeof(text),
+		 "%u Events about devices could not be told, the last one: %.300s", ++e->lost,
+		 r->err.text);
+	sync_say(e->s, SAY_EVENTS, text);
+}
+
 static void on_told(struct call *c, const struct reply *r)
 {
 	struct events *e = c->ctx;
+	struct event *v = e->telling;
 
 	call_free(c);
 	e->call = NULL;
-	if (r->err.code)
-		say("an Event cannot be told: %s", r->err.text);
-	e->free_at = now_ms() + GAP_MS;
+	e->telling = NULL;
+	if (!r->err.code || (r->status == 409 && !v->sent)) { /* or a try before has made it */
+		v->sent = e->now;
+		v->tries = 0;
+		sync_say(e->s, SAY_EVENTS, "");
+	} else if (!r->away) {
+		missed(e, v, r);
+	}
+	e->free_at = now_ms() + ((uint64_t)GAP_MS << v->tries);
 	e->turn.at = e->free_at;
 }
 
@@ -130,7 +158,8 @@ static void on_turn(struct source *s)
 	e->call = call_for(v);
 	if (!e->call)
 		return;
-	v->sent = v->count;
+	e->telling = v;
+	e->now = v->count;
 	e->call->ctx = e;
 	e->call->done = on_told;
 	api_send(e->s->api, e->call);
@@ -148,7 +177,8 @@ static void trim(struct events *e)
 	size_t n = 0;
 
 	for (struct event **at = &e->first, *v; (v = *at);) {
-		if (++n > EVENTS_MAX || (v->sent && now_ms() - v->at > SAME_MS)) {
+		if (v != e->telling &&
+		    (++n > EVENTS_MAX || (v->sent && now_ms() - v->at > SAME_MS))) {
 			*at = v->next;
 			event_free(v);
 		} else {

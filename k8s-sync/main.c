@@ -183,8 +183,23 @@ void sync_forget(struct sync *s, enum kind_id kind, json_object *o)
 	const char *name = js_text(o, "metadata.name");
 	json_object *was = object_find(&s->world, kind, name);
 
-	if (was && version_of(was) <= version_of(o))
-		drop(s, kind, name);
+	if (!was || version_of(was) > version_of(o))
+		return;
+	if (kinds[kind].wanted && !object_is_deleted(was)) {
+		if (!s->world.left[kind])
+			s->world.left[kind] = json_object_new_object();
+		json_object_object_add(s->world.left[kind], name, json_object_get(was));
+	}
+	drop(s, kind, name);
+}
+
+/* They were asked for once: whoever is not here again is gone. */
+static void drop_left(struct world *w)
+{
+	for (enum kind_id k = 0; k < KINDS; k++) {
+		json_object_put(w->left[k]);
+		w->left[k] = NULL;
+	}
 }
 
 void sync_deleted(struct sync *s, enum kind_id kind, const char *name, const char *uid)
@@ -237,8 +252,10 @@ static void on_work(struct source *source)
 	writes_remind(s->writes);
 	list = decide(&s->world);
 	mirror_unlock(s->tree);
+	drop_left(&s->world);
 	writes_do(s->writes, list);
 	actions_free(list);
+	label_ensure(s);
 	s->trim.at = s->decided + TRIM_MS;
 }
 
@@ -307,6 +324,9 @@ static void on_node(struct call *c, const struct reply *r)
 	STR_COPY(s->node_uid, r->err.code ? "" : uid);
 	s->world.node_uid = s->node_uid;
 	s->node_known = true;
+	s->label = LABEL_UNKNOWN;
+	if (!r->err.code)
+		label_read(s, r->doc);
 	sync_touch(s);
 }
 
@@ -391,9 +411,12 @@ static void stop(struct sync *s)
 		follow_free(s->follows[k]);
 	writes_free(s->writes);
 	events_free(s->events);
+	if (s->labelling)
+		api_cancel(s->api, s->labelling);
 	api_free(s->api);
 	for (enum kind_id k = 0; k < KINDS; k++)
 		json_object_put(s->world.objects[k]);
+	drop_left(&s->world);
 	for (struct verdict *v = s->verdicts, *next; v; v = next) {
 		next = v->next;
 		free(v);

@@ -7,6 +7,7 @@
 #include "client/loop.h"
 
 struct api;
+struct call;
 struct events;
 struct follow;
 struct mirror;
@@ -17,8 +18,11 @@ struct options {
 	bool print;
 };
 
+/* Of the core Node. */
+enum label { LABEL_UNKNOWN, LABEL_NOT_SET, LABEL_SET };
+
 /* Who has something to say. */
-enum say_slot { SAY_NODE, SAY_WRITES, SAY_KIND, SAY_SLOTS = SAY_KIND + KINDS };
+enum say_slot { SAY_NODE, SAY_WRITES, SAY_EVENTS, SAY_KIND, SAY_SLOTS = SAY_KIND + KINDS };
 
 struct sync {
 	const struct options *o;
@@ -33,6 +37,8 @@ struct sync {
 	bool node_known;
 	char node_uid[64];
 	struct source core; /* to ask for the core Node */
+	enum label label;
+	struct call *labelling; /* NULL: none runs */
 	struct source work; /* to decide */
 	struct source trim; /* to give memory back */
 	uint64_t decided;   /* ms */
@@ -71,6 +77,12 @@ int events_new(struct sync *s, struct events **ret);
 void events_free(struct events *e);
 void events_add(struct events *e, enum kind_id kind, json_object *about, const char *reason,
 		const char *sentence);
+
+/* ---- label.c: which nodes get NVIDIA's driver */
+/* The core Node as it is. */
+void label_read(struct sync *s, json_object *node);
+/* Sets the label, or takes it, if that is to be done. */
+void label_ensure(struct sync *s);
 
 /* RFC 3339, of now. */
 void time_text(char ret[static 24]);

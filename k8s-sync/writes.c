@@ -14,23 +14,33 @@ enum {
 	AGAIN_MAX_MS = 600000,
 };
 
-/* The last write of each object, of its main part or its status. */
+/* The last one of an act. */
+struct deed {
+	uint64_t what;	/* its body, and the object that it was decided for */
+	uint64_t again; /* ms: when it may be repeated nevertheless; 0: never */
+	char *why;	/* it was refused, or NULL */
+	bool wanted;	/* by the last decision */
+};
+
+/* What was written of each object, of its main part or its status. */
 struct write {
 	struct writes *all;
 	enum kind_id kind;
 	enum act act;
 	bool status;
 	char *name;
-	uint64_t what[ACT_CTL];	 /* of each act: its body, and the object that it was decided for */
-	uint64_t again[ACT_CTL]; /* ms: when it may be repeated nevertheless; 0: never */
-	bool there;		 /* the object has been there */
-	struct call *call;	 /* NULL: it is over */
+	struct deed deeds[ACT_CTL];
+	const char *reason; /* of the Event that the running one causes */
+	char *sentence;	    /* NULL: none */
+	bool there;	    /* the object has been there */
+	struct call *call;  /* NULL: it is over */
 	struct write *next;
 };
 
 struct writes {
 	struct sync *s;
 	struct write *first;
+	uint64_t turns; /* how many lines the tree got */
 };
 
 struct asked { /* ctx of a job */
@@ -77,6 +87,9 @@ static struct write *find_or_make(struct writes *w, enum kind_id kind, const cha
 
 static void write_free(struct write *x)
 {
+	for (enum act act = 0; act < ACT_CTL; act++)
+		free(x->deeds[act].why);
+	free(x->sentence);
 	free(x->name);
 	free(x);
 }
@@ -150,7 +163,7 @@ static void refused(struct write *x, const struct reply *r)
 	struct world *w = &x->all->s->world;
 	/* A name that is taken: if it is by an object of ours, the watch will tell. */
 	bool late = r->status == 404 || (r->status == 409 && x->act != ACT_CREATE);
-	char text[ERR_TEXT];
+	struct deed *d = &x->deeds[x->act];
 
 	if (strstr(r->err.text, "field not declared in schema") && !w->no_conditions) {
 		w->no_conditions = true;
@@ -158,25 +171,45 @@ static void refused(struct write *x, const struct reply *r)
 		return;
 	}
 	if (r->away || r->status == 401)
-		x->what[x->act] = 0;
+		d->what = 0;
 	else
-		x->again[x->act] = now_ms() + (late ? SOON_MS : AGAIN_MS);
+		d->again = now_ms() + (late ? SOON_MS : AGAIN_MS);
 	if (r->status == 409 || r->status == 404)
 		return; /* the watch will tell */
-	snprintf(text, sizeof(text), "%s/%s: %.300s", kinds[x->kind].plural, x->name, r->err.text);
-	sync_say(x->all->s, SAY_WRITES, r->away ? r->err.text : text);
+	if (r->away)
+		d->why = strdup(r->err.text);
+	else if (asprintf(&d->why, "%s/%s: %.300s", kinds[x->kind].plural, x->name, r->err.text) <
+		 0)
+		d->why = NULL;
+}
+
+/* A refusal stands in health until that very write is taken, or wanted no more. */
+static void say_refused(struct writes *w)
+{
+	const char *why = "";
+
+	for (struct write *x = w->first; x; x = x->next)
+		for (enum act act = 0; act < ACT_CTL; act++)
+			if (x->deeds[act].wanted && x->deeds[act].why)
+				why = x->deeds[act].why;
+	sync_say(w->s, SAY_WRITES, why);
 }
 
 static void on_written(struct call *c, const struct reply *r)
 {
 	struct write *x = c->ctx;
 	struct sync *s = x->all->s;
+	struct deed *d = &x->deeds[x->act];
 
 	call_free(c);
 	x->call = NULL;
+	free(d->why);
+	d->why = NULL;
 	if (r->err.code) {
 		refused(x, r);
 	} else {
+		if (x->sentence)
+			events_add(s->events, x->kind, r->doc, x->reason, x->sentence);
 		if (x->act == ACT_DELETE && !strcmp(js_text(r->doc, "kind"), "Status"))
 			sync_deleted(s, x->kind, x->name, js_text(r->doc, "details.uid"));
 		else if (!strcmp(js_text(r->doc, "metadata.name"), x->name))
@@ -185,9 +218,9 @@ static void on_written(struct call *c, const struct reply *r)
 		if (object_find(&s->world, x->kind, x->name))
 			x->there = true;
 		else if (x->act != ACT_DELETE)
-			x->again[x->act] = now_ms() + AGAIN_MS;
-		sync_say(s, SAY_WRITES, "");
+			d->again = now_ms() + AGAIN_MS;
 	}
+	say_refused(x->all);
 	sync_touch(s);
 }
 
@@ -198,18 +231,27 @@ static void send_write(struct writes *w, const struct action *a)
 	const char *body = body_text(a->body), *version = js_text(was, "metadata.resourceVersion");
 	uint64_t what = fnv1a(fnv1a(FNV1A + a->act, body, strlen(body)), version, strlen(version));
 
-	if (!x || x->call)
+	struct deed *d;
+
+	if (!x)
 		return;
-	if (x->what[a->act] == what && (!x->again[a->act] || now_ms() < x->again[a->act])) {
-		sync_touch_at(w->s, x->again[a->act] ?: UINT64_MAX);
+	d = &x->deeds[a->act];
+	d->wanted = true;
+	if (x->call)
+		return;
+	if (d->what == what && (!d->again || now_ms() < d->again)) {
+		sync_touch_at(w->s, d->again ?: UINT64_MAX);
 		return;
 	}
 	x->call = call_of(a);
 	if (!x->call)
 		return;
-	x->what[a->act] = what;
-	x->again[a->act] = 0;
+	d->what = what;
+	d->again = 0;
 	x->act = a->act;
+	x->reason = a->reason;
+	free(x->sentence);
+	x->sentence = a->lines ? strdup(a->lines) : NULL;
 	x->call->ctx = x;
 	x->call->done = on_written;
 	api_send(w->s->api, x->call);
@@ -282,6 +324,7 @@ static void ask(struct writes *w, const struct action *act)
 		return;
 	}
 	v->running = true;
+	v->turn = ++w->turns;
 	v->seen = act->seen;
 	v->again = 0;
 	v->err = (struct err){ 0 };
@@ -290,6 +333,18 @@ static void ask(struct writes *w, const struct action *act)
 	job->done = on_verdict;
 	job->ctx = a;
 	mirror_commit(w->s->tree, job);
+}
+
+static void forget(struct sync *s, const char *about)
+{
+	for (struct verdict **at = &s->verdicts, *v; (v = *at); at = &v->next) {
+		if (strcmp(v->about, about))
+			continue;
+		*at = v->next;
+		free(v);
+		break;
+	}
+	s->world.verdicts = s->verdicts;
 }
 
 void writes_remind(struct writes *w)
@@ -305,14 +360,18 @@ void writes_remind(struct writes *w)
 void writes_do(struct writes *w, struct action *list)
 {
 	drop_gone(w);
+	for (struct write *x = w->first; x; x = x->next)
+		for (enum act act = 0; act < ACT_CTL; act++)
+			x->deeds[act].wanted = false;
 	for (struct action *a = list; a; a = a->next) {
 		if (a->act == ACT_CTL)
 			ask(w, a);
-		else if (a->act == ACT_EVENT)
-			events_add(w->s->events, a->kind, a->body, a->reason, a->lines);
+		else if (a->act == ACT_FORGET)
+			forget(w->s, a->about);
 		else
 			send_write(w, a);
 	}
+	say_refused(w);
 }
 
 int writes_new(struct sync *s, struct writes **ret)

@@ -4,6 +4,7 @@
 #include "diff.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "pcidevfs/device.h"
@@ -38,6 +39,7 @@ static const struct {
 #define INTENT_ARRAY(type, name, n, bit, whose) NUMBER(intent.name, bit),
 #include "pcidevfs/intents.def"
 	STRING(intended, CH_BEHIND),
+	NUMBER(intended_vfs, CH_BEHIND),
 	NUMBER(state, CH_STATE),
 	NUMBER(taken, CH_BEHIND),
 	NUMBER(let_go, CH_INTERNAL),
@@ -52,6 +54,13 @@ static const struct {
 	STRING(plan_query, CH_PLAN),
 };
 
+static void asked_vfs(const struct device *dev, char *buf)
+{
+	const struct intent *w = &dev->intent;
+
+	sprintf(buf, "%d", (int)(w->vfs_wanted ? w->num_vfs : dev->intended_vfs));
+}
+
 /* Derived from several fields; often stays the same while they change. */
 static const struct {
 	void (*text)(const struct device *dev, char *buf);
@@ -59,6 +68,7 @@ static const struct {
 } derived[] = {
 	{ device_claim, CH_CLAIM },
 	{ device_resource, CH_NAME },
+	{ asked_vfs, CH_ASKED },
 };
 
 static bool reads_same(void (*text)(const struct device *dev, char *buf), const struct device *a,

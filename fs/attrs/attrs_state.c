@@ -36,11 +36,12 @@ static void unsatisfied_show(const struct subject *s, struct out *o)
 static void asked_show(const struct subject *s, struct out *o)
 {
 	const struct intent *in = &s->dev->intent;
+	int32_t coming = s->dev->intended_vfs;
 	size_t before = o->len;
 	char n[16];
 
-	snprintf(n, sizeof(n), "%d", (int)in->num_vfs);
-	if (in->vfs_wanted)
+	snprintf(n, sizeof(n), "%d", (int)(in->vfs_wanted ? in->num_vfs : coming));
+	if (in->vfs_wanted || coming)
 		out_pair(o, "sriov_numvfs", n);
 	if (in->profile[0])
 		out_pair(o, "profile", in->profile);

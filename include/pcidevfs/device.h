@@ -98,6 +98,7 @@ struct device {
 	/* The stored claim, from the device's appearance until restore has restored it or was
 	 * refused; "": none. */
 	char intended[CLAIM_NAME];
+	int32_t intended_vfs; /* the stored number of VFs, until restore has made them; 0: none */
 	enum state state;
 	bool taken; /* free, but a pod has another member of its IOMMU group */
 	uint64_t let_go; /* us, 0: when a pod released it, if holders were not looked for since */

@@ -22,12 +22,10 @@ static void note_first(const char *note, const char *want, enum accord_do then, 
 	STR_COPY(ret->note, want);
 }
 
-/* The tree is on its way to that value: what it has in between nobody asked for. */
-static bool is_step_to(const char *note, const char *value)
+/* The tree is on its way to another value, and has none in between: nobody asked for that. */
+static bool is_between(const char *note, const char *tree)
 {
-	const char *to = note ? strchr(note, '>') : NULL;
-
-	return to && !strcmp(to + 1, value);
+	return note && strchr(note, '>') && !strcmp(tree, "none");
 }
 
 void accord_decide(const char *note, const char *tree, const char *cluster, struct accord *ret)
@@ -51,5 +49,5 @@ void accord_decide(const char *note, const char *tree, const char *cluster, stru
 	/* From here on the tree's value counts as the one that was there before. */
 	snprintf(want, sizeof(want), "%s>%s", tree, cluster);
 	note_first(note ? note : "", want, ACCORD_TO_TREE, ret);
-	ret->overruled = tree_changed && ret->what == ACCORD_NOTE && !is_step_to(note, cluster);
+	ret->overruled = tree_changed && ret->what == ACCORD_NOTE && !is_between(note, tree);
 }

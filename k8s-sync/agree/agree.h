@@ -76,9 +76,11 @@ void values_standing(const struct at *at, enum kind_id kind, struct standing *re
 void values_fill(json_object *o, enum kind_id kind, const struct inv_dev *d);
 /* Is something agreed or asked in this object, so that it outlives its device? */
 bool values_keep(enum kind_id kind, json_object *o);
-/* Asks the tree for lines, unless it has answered to what is seen. */
+/* Asks the tree for lines, unless it has answered to what is seen. No lines: all is right, and what
+ * it answered once is over. */
 void ask_tree(const struct value *v, const char *about, uint64_t seen, struct out *lines,
 	      struct action **list);
+const struct verdict *verdict_about(const struct world *w, const char *about);
 json_object *patch_of(json_object *o);
 
 /* ---- claims.c */
@@ -103,8 +105,6 @@ void claim_value(const char *user, char *ret, size_t size);
 /* ---- decide.c */
 struct action *action_add(struct action **list, enum act act, enum kind_id kind, const char *name,
 			  json_object *body);
-void action_event(struct action **list, enum kind_id kind, json_object *o, const char *reason,
-		  const char *sentence);
 json_object *want_main(const struct at *at, enum kind_id id, const char *name);
 /* A new object, whole but for its status. */
 json_object *want_new(const struct at *at, enum kind_id id, const char *name);

@@ -186,8 +186,7 @@ void claim_at_rest(const struct value *v, struct action **list)
 
 	claim_alone(v, &lines);
 	snprintf(about, sizeof(about), "%s/alone", v->dev->id);
-	if (lines.len)
-		ask_tree(v, about, fnv1a(v->seen, lines.data, lines.len), &lines, list);
+	ask_tree(v, about, fnv1a(v->seen, lines.data, lines.len), &lines, list);
 }
 
 bool claims_make(const struct world *w, enum kind_id kind, const struct inv_dev *d)

@@ -26,18 +26,6 @@ struct action *action_add(struct action **list, enum act act, enum kind_id kind,
 	return a;
 }
 
-void action_event(struct action **list, enum kind_id kind, json_object *o, const char *reason,
-		  const char *sentence)
-{
-	struct action *a =
-		action_add(list, ACT_EVENT, kind, js_text(o, "metadata.name"), json_object_get(o));
-
-	if (a) {
-		a->reason = reason;
-		a->lines = strdup(sentence);
-	}
-}
-
 void actions_free(struct action *a)
 {
 	for (struct action *next; a; a = next) {
@@ -130,7 +118,8 @@ static void ensure_main(const struct at *at, enum kind_id id, const char *name,
 {
 	json_object *want = want_main(at, id, name);
 
-	if (!at->was || !js_covers(at->was, want) || has_more(&kinds[id], at->was, want))
+	if (!object_find(at->w, id, name) || !js_covers(at->was, want) ||
+	    has_more(&kinds[id], at->was, want))
 		action_add(list, ACT_APPLY, id, name, want);
 	else
 		json_object_put(want);
@@ -256,8 +245,10 @@ static void ensure(const struct world *w, enum kind_id id, const struct inv_dev 
 
 	if (object_is_deleted(at.was))
 		return;
-	ensure_main(&at, id, name, list);
 	if (!at.was)
+		at.was = object_left(w, id, name);
+	ensure_main(&at, id, name, list);
+	if (!object_find(w, id, name))
 		return;
 	ensure_spec(&at, id, name, list);
 	if (values_known(w, id)) {
@@ -330,13 +321,51 @@ static void ensure_all(const struct world *w, enum kind_id id, struct action **l
 	drop_stale(w, id, made, list);
 }
 
+/* The one whose turn was the longest time ago: none waits for ever behind one that is refused again
+ * and again. */
+static const struct action *next_line(const struct world *w, const struct action *a)
+{
+	const struct action *next = NULL;
+	uint64_t turn = UINT64_MAX;
+
+	for (const struct verdict *v = w->verdicts; v; v = v->next)
+		if (v->running)
+			return NULL;
+	for (; a; a = a->next) {
+		const struct verdict *v = a->act == ACT_CTL ? verdict_about(w, a->about) : NULL;
+		uint64_t last = v ? v->turn : 0;
+
+		if (a->act != ACT_CTL || last >= turn)
+			continue;
+		next = a;
+		turn = last;
+	}
+	return next;
+}
+
+static void keep_one_line(const struct world *w, struct action **list)
+{
+	const struct action *next = next_line(w, *list);
+
+	for (struct action *a; (a = *list);) {
+		if (a->act != ACT_CTL || a == next) {
+			list = &a->next;
+			continue;
+		}
+		*list = a->next;
+		a->next = NULL;
+		actions_free(a);
+	}
+}
+
 struct action *decide(const struct world *given)
 {
 	struct world w = *given;
 	struct action *list = NULL;
 
-	if (!w.listed[VLAN_CONFIG])
-		return NULL; /* it is not known what is to be left out */
+	for (enum kind_id id = 0; id < KINDS; id++)
+		if (kinds[id].leaves_out && !w.listed[id])
+			return NULL; /* it is not known what */
 	w.odd = claims_odd(&w);
 	for (enum kind_id id = 0; id < KINDS; id++)
 		if (kinds[id].wanted && w.listed[id])
@@ -344,6 +373,7 @@ struct action *decide(const struct world *given)
 		else if (kinds[id].of_node && w.listed[id])
 			ensure(&w, id, NULL, w.node, &list);
 	values_decide(&w, &list);
+	keep_one_line(&w, &list);
 	json_object_put(w.odd);
 	return list;
 }

@@ -15,19 +15,19 @@ enum act {
 	ACT_CREATE,
 	ACT_PATCH, /* merge patch, with the resourceVersion that was seen */
 	ACT_DELETE,
-	ACT_CTL,   /* lines for the tree; the verdict comes back as a struct verdict */
-	ACT_EVENT, /* a Kubernetes Event: body is the object, lines the sentence */
+	ACT_CTL,    /* lines for the tree; the verdict comes back as a struct verdict */
+	ACT_FORGET, /* the verdict about this: both sides agree again */
 };
 
 struct action {
 	enum act act;
 	enum kind_id kind;
 	char name[OBJECT_NAME]; /* of the object */
-	json_object *body;	/* NULL for ACT_CTL */
-	char *lines;
-	const char *reason; /* of an event, in CamelCase */
-	char about[80];	    /* of ACT_CTL: "0000:05:00.0/claim" */
-	uint64_t seen;	    /* of ACT_CTL: what led to it */
+	json_object *body;	/* of ACT_CTL the object that asks; NULL for ACT_FORGET */
+	char *lines;		/* of ACT_CTL; of others the sentence of an Event */
+	const char *reason;	/* of that Event, in CamelCase; it is told once this is written */
+	char about[80];		/* of ACT_CTL and ACT_FORGET: "0000:05:00.0/claim" */
+	uint64_t seen;		/* of ACT_CTL: what led to it */
 	struct action *next;
 };
 
@@ -35,6 +35,7 @@ struct action {
 struct verdict {
 	char about[80];
 	uint64_t seen;	/* 0: as if it had never been asked for */
+	uint64_t turn;	/* that of its last line among all lines */
 	uint64_t again; /* ms: when a refusal that may pass by itself is forgotten; 0: never */
 	unsigned int pause;
 	bool running;
@@ -42,7 +43,8 @@ struct verdict {
 	struct verdict *next;
 };
 
-/* Returns the actions, in order; NULL: all agree, or memory ran out. */
+/* Returns the actions, in order; NULL: all agree, or memory ran out. There is one ACT_CTL at most,
+ * and none while one runs: what waited behind a long operation might have been taken back. */
 struct action *decide(const struct world *w);
 /* Returns the objects that the devices have, a list, as for an empty cluster: for --print. */
 json_object *decide_print(const struct world *w);

@@ -85,6 +85,21 @@ void js_set_meta(json_object *o, const char *part, const char *key, const char *
 				       json_object_new_string(value));
 }
 
+bool js_has_text(json_object *list, const char *text, size_t n)
+{
+	for (size_t i = 0; json_object_is_type(list, json_type_array) &&
+			   i < json_object_array_length(list);
+	     i++) {
+		json_object *o = json_object_array_get_idx(list, i);
+		bool is_text = json_object_is_type(o, json_type_string);
+		const char *s = is_text ? json_object_get_string(o) : "";
+
+		if (strlen(s) == n && !memcmp(s, text, n))
+			return true;
+	}
+	return false;
+}
+
 static bool any_covers(json_object *have, json_object *want)
 {
 	for (size_t i = 0; i < json_object_array_length(have); i++)

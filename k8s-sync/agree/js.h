@@ -21,6 +21,9 @@ const char *js_text(json_object *o, const char *path);
 /* A label or annotation: `part` is "labels" or "annotations". NULL if there is none. */
 const char *js_meta(json_object *o, const char *part, const char *key);
 
+/* Is one of the list's members this text of n bytes? Of what is not a list none is. */
+bool js_has_text(json_object *list, const char *text, size_t n);
+
 /* Sets a member, whose reference it takes; objects on the path are made. NULL: does nothing. */
 void js_set(json_object *o, const char *path, json_object *value);
 void js_set_meta(json_object *o, const char *part, const char *key, const char *value);

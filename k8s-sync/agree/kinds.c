@@ -55,6 +55,13 @@ json_object *object_find(const struct world *w, enum kind_id kind, const char *n
 	return json_object_object_get_ex(w->objects[kind], name, &o) ? o : NULL;
 }
 
+json_object *object_left(const struct world *w, enum kind_id kind, const char *name)
+{
+	json_object *o;
+
+	return json_object_object_get_ex(w->left[kind], name, &o) ? o : NULL;
+}
+
 json_object *object_of(const struct world *w, enum kind_id kind, const struct inv_dev *d)
 {
 	char name[OBJECT_NAME];

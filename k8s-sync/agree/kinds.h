@@ -44,6 +44,9 @@ enum { OBJECT_NAME = 254 };
 struct world {
 	const struct inventory *inv;
 	json_object *objects[KINDS]; /* name: object, of this node */
+	/* As they were before the last events: deleted, or without the label that selects them.
+	 * NULL: none. */
+	json_object *left[KINDS];
 	bool listed[KINDS];	     /* all of them are known */
 	const char *node;
 	const char *node_uid; /* of the core Node; "" if it is not known */
@@ -79,6 +82,7 @@ struct field {
 struct kind {
 	const char *kind, *plural;
 	const char *api; /* NULL: GROUP_VERSION. Of others: only read, and may not be there */
+	bool leaves_out; /* its objects tell which devices have none: nothing is decided before */
 	/* What a list and a watch select, tried in order until the server takes it; the last one is
 	 * NULL, for all objects. %s is the node. */
 	const char *selectors[3];
@@ -108,6 +112,9 @@ bool object_is_named(const struct world *w, const char *name);
 /* Does the object, of whatever form, belong to this node? */
 bool object_is_ours(const struct world *w, enum kind_id kind, json_object *o);
 json_object *object_find(const struct world *w, enum kind_id kind, const char *name);
+/* One that has just left: whoever writes it names its uid, so that what is deleted is not made, and
+ * what somebody has taken the label from keeps its notes. NULL: none. */
+json_object *object_left(const struct world *w, enum kind_id kind, const char *name);
 /* The object of a device; NULL. */
 json_object *object_of(const struct world *w, enum kind_id kind, const struct inv_dev *d);
 bool object_is_deleted(json_object *o);

@@ -126,6 +126,6 @@ const struct kind kinds[KINDS] = {
 	[NODE] = { "Node", "nodes", .selectors = { "fieldSelector=metadata.name%%3D%s" },
 		   .of_node = true, .ours = ours_node, .empty_spec = true },
 	[VLAN_CONFIG] = { "VlanConfig", "vlanconfigs", .api = "network.harvesterhci.io/v1beta1",
-			  .ours = ours_vlan },
+			  .leaves_out = true, .ours = ours_vlan },
 };
 /* clang-format on */

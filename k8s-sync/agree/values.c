@@ -178,7 +178,7 @@ static const char *note_of(const struct value_row *row, json_object *o)
 	return js_meta(o, "annotations", key);
 }
 
-static const struct verdict *verdict_about(const struct world *w, const char *about)
+const struct verdict *verdict_about(const struct world *w, const char *about)
 {
 	const struct verdict *v = w->verdicts;
 
@@ -211,6 +211,17 @@ static uint64_t seen_of(const struct value *v)
 	return h;
 }
 
+/* Its claims are objects of their own: as long as somebody keeps a deleted device's object, they
+ * count. Where the cluster deletes them first, for the device's sake, nobody has released it. */
+static bool is_going(const struct value_row *row, json_object *o)
+{
+	static const char waits[] = "foregroundDeletion";
+
+	return object_is_deleted(o) &&
+	       (!row->claim ||
+		js_has_text(js_get(o, "metadata.finalizers"), waits, strlen(waits)));
+}
+
 bool value_look(const struct world *w, const struct value_row *row, const struct inv_dev *d,
 		struct value *ret)
 {
@@ -220,7 +231,7 @@ bool value_look(const struct world *w, const struct value_row *row, const struct
 	if (!kinds[row->kind].wanted(w, d) || !object_name(w, row->kind, d, v->name))
 		return false;
 	v->object = object_find(w, row->kind, v->name);
-	if (!v->object || object_is_deleted(v->object) ||
+	if (!v->object || is_going(row, v->object) ||
 	    !(row->claim || row->annotation || object_has_spec(row->kind, v->object)))
 		return false;
 	row->tree(d, v->tree);
@@ -246,12 +257,14 @@ void ask_tree(const struct value *v, const char *about, uint64_t seen, struct ou
 {
 	const struct verdict *was = verdict_about(v->w, about);
 	json_object *o = v->claim ? v->claim : v->object;
+	enum kind_id kind = v->row->claim ? v->row->claim->claim : v->row->kind;
 	struct action *a = NULL;
 
-	if (!was || (!was->running && was->seen != seen))
-		a = action_add(list, ACT_CTL,
-			       v->row->claim ? v->row->claim->claim : v->row->kind,
-			       js_text(o, "metadata.name"), json_object_get(o));
+	if (!lines->len && was && !was->running)
+		a = action_add(list, ACT_FORGET, kind, js_text(o, "metadata.name"), NULL);
+	else if (lines->len && (!was || (!was->running && was->seen != seen)))
+		a = action_add(list, ACT_CTL, kind, js_text(o, "metadata.name"),
+			       json_object_get(o));
 	if (!a) {
 		out_free(lines);
 		return;
@@ -311,20 +324,22 @@ static void write_note(const struct value *v, struct action **list)
 {
 	const struct at at = { .w = v->w, .dev = v->dev, .was = v->object };
 	json_object *want = want_main(&at, v->row->kind, v->name), *m;
-	char text[ERR_TEXT], key[64];
+	struct action *a;
+	char key[64];
 
 	note_key(v->row, key);
 	if (*v->accord.note)
 		js_set_meta(want, "annotations", key, v->accord.note);
 	else if ((m = js_get(want, "metadata.annotations")))
 		json_object_object_del(m, key);
-	action_add(list, ACT_APPLY, v->row->kind, v->name, want);
-	if (!v->accord.overruled)
+	a = action_add(list, ACT_APPLY, v->row->kind, v->name, want);
+	if (!a || !v->accord.overruled)
 		return;
-	snprintf(text, sizeof(text),
-		 "%s was changed in the tree to %.100s and in the cluster to %.100s; the cluster's value counts",
-		 v->about, v->tree, v->cluster);
-	action_event(list, v->row->kind, v->object, "Overruled", text);
+	a->reason = "Overruled";
+	if (asprintf(&a->lines,
+		     "%s was changed in the tree to %.100s and in the cluster to %.100s; the cluster's value counts",
+		     v->about, v->tree, v->cluster) < 0)
+		a->lines = NULL;
 }
 
 /* The tree's value is not what is stored there, for example since the driver is away: then it is no
@@ -342,6 +357,8 @@ static void value_decide(const struct value *v, struct action **list)
 	/* An operation runs, and what is read in its midst is not what somebody wants. */
 	if (!strcmp(dev_get(v->dev, "state"), "busy") || lags(v))
 		return;
+	if (v->accord.agreed)
+		ask_tree(v, v->about, v->seen, &(struct out){ 0 }, list);
 	switch (v->accord.what) {
 	case ACCORD_NOTE:
 		write_note(v, list);

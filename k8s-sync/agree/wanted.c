@@ -27,27 +27,12 @@ static bool is_management(const struct inv_dev *d)
 	return has_word(why, "mgmt-br") || has_word(why, "mgmt-bo");
 }
 
-static bool has_text(json_object *list, const char *text, size_t n)
-{
-	for (size_t i = 0; json_object_is_type(list, json_type_array) &&
-			   i < json_object_array_length(list);
-	     i++) {
-		json_object *o = json_object_array_get_idx(list, i);
-		bool is_text = json_object_is_type(o, json_type_string);
-		const char *s = is_text ? json_object_get_string(o) : "";
-
-		if (strlen(s) == n && !memcmp(s, text, n))
-			return true;
-	}
-	return false;
-}
-
 bool ours_vlan(const struct world *w, json_object *o)
 {
 	const char *nodes = js_meta(o, "annotations", "network.harvesterhci.io/matched-nodes");
 	_json_ json_object *list = nodes ? json_tokener_parse(nodes) : NULL;
 
-	return has_text(list, w->node, strlen(w->node));
+	return js_has_text(list, w->node, strlen(w->node));
 }
 
 bool ours_node(const struct world *w, json_object *o)
@@ -65,7 +50,7 @@ static json_object *uplink_of(const struct world *w, const struct inv_dev *d)
 	json_object_object_foreach(w->objects[VLAN_CONFIG], name, o)
 	{
 		(void)name;
-		if (has_text(js_get(o, "spec.uplink.nics"), netdev, strcspn(netdev, " ")))
+		if (js_has_text(js_get(o, "spec.uplink.nics"), netdev, strcspn(netdev, " ")))
 			return o;
 	}
 	return NULL;

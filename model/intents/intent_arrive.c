@@ -21,7 +21,8 @@ static void find_places(struct intents *in)
 	in->places = calloc(in->rs.n ? in->rs.n : 1, sizeof(*in->places));
 	in->places_known = in->places;
 	for (size_t i = 0; i < in->rs.n && in->places; i++)
-		if (persist_has(&persist_claim, &in->rs.v[i]->intent) || in->rs.v[i]->types)
+		if (persist_has(&persist_claim, &in->rs.v[i]->intent) ||
+		    in->rs.v[i]->intent.vfs_wanted || in->rs.v[i]->types)
 			in->places[in->n_places++] =
 				(struct mark){ mark_of(&in->rs.v[i]->id), i };
 	marks_sort(in->places, in->n_places);
@@ -55,8 +56,10 @@ static void note_one(const struct intents *in, const struct record *r, struct de
 		return;
 	if (vf == id->vf && r->types)
 		add_types(in->m, r->types, dev);
-	if (vf == id->vf && !interrupted_decides(in, r))
+	if (vf == id->vf && !interrupted_decides(in, r)) {
 		STR_COPY(dev->intended, r->intent.claim);
+		dev->intended_vfs = r->intent.num_vfs;
+	}
 	if (r->intent.claim[0] && vf >= 0 && vf < INTENT_VFS && id->vf == -1 && dev->facts.total_vfs >= 0)
 		dev->intent.vf_claims[vf / 64] |= UINT64_C(1) << vf % 64;
 }

@@ -86,16 +86,20 @@ static void say_unmet(struct pass *p, const struct key *key, const char *text)
 static void pass_intend(const struct pass *p, const struct candidate *s, const struct record *r)
 {
 	const struct device *dev = model_find(p->in->m, &s->key);
-	bool coming = r && persist_is_missing(&persist_claim, r) && !r->decided &&
-		      !interrupted_decides(p->in, r);
+	bool stored = r && !interrupted_decides(p->in, r);
+	bool coming = stored && !r->decided && persist_is_missing(&persist_claim, r);
 	const char *claim = coming ? r->intent.claim : "";
+	int32_t vfs = stored && persist_is_missing(&persist_vfs, r) ? r->intent.num_vfs : 0;
 	struct device *edit;
 
-	if (!dev || (!r && !device_is_known(dev)) || !strcmp(dev->intended, claim))
+	if (!dev || (!r && !device_is_known(dev)) ||
+	    (!strcmp(dev->intended, claim) && dev->intended_vfs == vfs))
 		return;
 	edit = model_edit(p->in->m, &s->key, false);
-	if (edit)
-		STR_COPY(edit->intended, claim);
+	if (!edit)
+		return;
+	STR_COPY(edit->intended, claim);
+	edit->intended_vfs = vfs;
 }
 
 void pass_publish(struct pass *p)
@@ -113,7 +117,7 @@ void pass_publish(struct pass *p)
 		const char *text = p->unmet[i] ? p->unmet[i] : "";
 
 		pass_intend(p, &p->candidates[i], p->of[i]);
-		p->told |= text[0] || (dev && dev->intended[0]);
+		p->told |= text[0] || (dev && (dev->intended[0] || dev->intended_vfs));
 		if (dev && strcmp(dev->unmet, text)) {
 			struct device *edit = model_edit(in->m, &p->candidates[i].key, false);
 

@@ -204,6 +204,7 @@ static void clear_noted(struct device *dev, const struct intent *was)
 	dev->intent.uid = dev->intent.gid = 0;
 	dev->intent.n_owners = 0;
 	dev->unmet[0] = dev->intended[0] = '\0';
+	dev->intended_vfs = 0;
 }
 
 /* Call it with save held. */

@@ -2,8 +2,9 @@
 """sync_hostile.py PORTFILE [CERT KEY]: an API server that answers badly, in the way that PORTFILE.mode names: html, half,
 huge, deep, denied, inside; or well, over an empty cluster: good; token (401, but for the one in PORTFILE.token);
 gone, gone-inside (a watch is told 410, once); busy (429, once); bare (lists with items that are no objects);
-lost (a write meets 404); large (400 objects of 60 KB). What it was asked stands in PORTFILE.asked, with the
-time in ms and the credential. With CERT and KEY it speaks TLS; it takes the port that PORTFILE already names."""
+lost (a write meets 404); refused (those of Nodes and of whole PCIDevices meet 403); deaf (a Node's meets 429,
+once, then 200, and changes nothing); events (the first Event meets 500); large (400 objects of 60 KB).
+What it was asked stands in PORTFILE.asked, with the time in ms, the credential, and an Event's reason. With CERT and KEY it speaks TLS; it takes the port that PORTFILE already names."""
 import http.server
 import json
 import os
@@ -100,10 +101,23 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send(200, json.dumps({"metadata": {"resourceVersion": str(version)}, "items": items}).encode())
         elif self.mode() == "lost":
             self.refuse(404, "not found")
+        elif self.mode() == "refused" and ("/nodes/" in self.path or "/pcidevices/" in self.path and "/status" not in self.path):
+            self.refuse(403, self.path.split("/")[4] + " is forbidden")
+        elif self.mode() == "deaf" and "/nodes/" in self.path:
+            if "deaf" not in told:
+                told.add("deaf")
+                self.refuse(429, "please wait", [("Retry-After", "1")])
+            else:
+                self.send(200, json.dumps({"metadata": {"name": self.path.split("/")[5].split("?")[0], "resourceVersion": "1"}}).encode())
+        elif self.mode() == "events" and self.path.endswith("/events") and "events" not in told:
+            told.add("events")
+            self.refuse(500, "not now")
         elif self.command == "PATCH":
-            self.apply()
+            self.apply(self.path.split("?")[0].removesuffix("/status"))
+        elif self.command == "POST":
+            self.apply(self.path.split("?")[0] + "/" + json.loads(self.body)["metadata"]["name"])
         else:
-            self.refuse(403, "this cluster takes PATCH alone")
+            self.refuse(403, "this cluster deletes nothing")
 
     def page(self, items):
         query = dict(part.split("=") for part in self.path.split("?")[1].split("&") if "=" in part)
@@ -112,9 +126,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         more = {"continue": str(end)} if end < len(items) else {}
         self.send(200, json.dumps({"metadata": {"resourceVersion": str(version), **more}, "items": items[begin:end]}).encode())
 
-    def apply(self):
+    def apply(self, place):
         global version
-        place = self.path.split("?")[0].removesuffix("/status")
         o = objects.setdefault(place, {})
         for part, value in json.loads(self.body).items():
             o[part] = {**o.get(part, {}), **value} if isinstance(value, dict) else value
@@ -125,10 +138,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def answer(self):
         mode = self.mode()
-        with open(sys.argv[1] + ".asked", "a", encoding="utf-8") as f:
-            f.write(f"{self.command} {self.path} {int(time.monotonic() * 1000)} {self.headers.get('Authorization', '')}\n")
         size = int(self.headers.get("Content-Length") or 0)
         self.body = self.rfile.read(size)
+        reason = json.loads(self.body).get("reason", "") if self.command == "POST" else ""
+        with open(sys.argv[1] + ".asked", "a", encoding="utf-8") as f:
+            f.write(f"{self.command} {self.path} {int(time.monotonic() * 1000)} {self.headers.get('Authorization', '')} {reason}\n")
         if self.path.startswith("/api/v1/nodes/"):
             self.send(404, b'{"kind":"Status","status":"Failure","code":404,"message":"no such node"}')
         elif mode == "html":

@@ -8,7 +8,7 @@
 #include "test.h"
 
 static const char *const acts[] = {
-	"apply", "status", "create", "patch", "delete", "ctl", "event"
+	"apply", "status", "create", "patch", "delete", "ctl", "forget"
 };
 
 void syncworld_init(struct syncworld *s)
@@ -50,15 +50,18 @@ void syncworld_object(struct syncworld *s, enum kind_id kind, const char *text)
 static void print(const struct action *a, struct out *o)
 {
 	out_printf(o, "%s %s/%s ", acts[a->act], kinds[a->kind].plural, a->name);
-	if (a->act == ACT_EVENT)
-		out_printf(o, "%s: %s\n", a->reason, a->lines);
-	else if (a->act == ACT_CTL)
+	if (a->act == ACT_CTL)
 		out_printf(o, "%s", a->lines);
+	else if (a->act == ACT_FORGET)
+		out_printf(o, "%s\n", a->about);
 	else
 		out_printf(o, "%s\n",
 			   json_object_to_json_string_ext(a->body,
 							  JSON_C_TO_STRING_PLAIN |
 								  JSON_C_TO_STRING_NOSLASHESCAPE));
+	if (a->reason)
+		out_printf(o, "event %s/%s %s: %s\n", kinds[a->kind].plural, a->name, a->reason,
+			   a->lines);
 }
 
 char *syncworld_decide(const struct syncworld *s)
@@ -161,10 +164,12 @@ char *syncworld_settle(struct syncworld *s)
 		out_free(&o);
 		o = (struct out){ 0 };
 		for (const struct action *a = list; a; a = a->next) {
-			if (a->act >= ACT_CTL) {
+			if (a->act == ACT_CTL)
 				print(a, &o);
+			if (a->act == ACT_FORGET)
+				s->w.verdicts = NULL;
+			if (a->act >= ACT_CTL)
 				continue;
-			}
 			carry_out(s, a);
 			more = true;
 		}

@@ -165,10 +165,18 @@ DEFINE_TEST(restore_makes_vfs_and_then_claims_them)
 	CHECK_EQ(t.ops, 0);
 	request_expect_line("numvfs=4", "state=waiting");
 	CHECK_IN(request_state_of(NIC).reason, "is not bound yet");
+	CHECK_EQ(request_state_of(NIC).intended_vfs, 4);
+	request_unplug(NIC);
+	request_calm();
+	request_plug(&late);
+	CHECK_EQ(request_state_of(NIC).intended_vfs, 4); /* from its appearance */
+	request_calm();
 	request_plug(&nic); /* its driver comes */
 	request_calm();
 	CHECK_EQ(t.ops, 1);
 	CHECK_EQ(request_state_of(NIC).facts.num_vfs, 4);
+	CHECK_EQ(request_state_of(NIC).intent.num_vfs, 4);
+	CHECK_EQ(request_state_of(NIC).intended_vfs, 0);
 	CHECK_EQ(request_state_of(NIC).intent.vf_claims[0], 1 << 2);
 	request_plug(&vf);
 	request_calm();

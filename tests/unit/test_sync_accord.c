@@ -120,6 +120,28 @@ DEFINE_TEST(sync_a_step_that_was_taken_is_known_after_a_kill)
 	CHECK(!s.overruled);
 }
 
+/* Of a claim that is replaced there is none in between: that is nobody's value. */
+DEFINE_TEST(sync_only_what_somebody_asked_for_is_overruled)
+{
+	static const struct {
+		const char *note, *tree, *cluster;
+		bool overruled;
+	} rows[] = {
+		{ "alice", "carol", "bob", true },	 { "alice", "none", "bob", true },
+		{ "alice", "carol", "none", true },	 { "alice>bob", "none", "bob", false },
+		{ "alice>bob", "none", "carol", false }, { "alice>bob", "alice", "carol", false },
+		{ "alice>bob", "bob", "carol", false },	 { "alice>bob", "carol", "bob", true },
+		{ "carol>bob", "carol", "bob", false },	 { "alice<bob", "bob", "carol", true },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct accord a;
+
+		accord_decide(rows[i].note, rows[i].tree, rows[i].cluster, &a);
+		CHECK_EQ(a.overruled, rows[i].overruled);
+	}
+}
+
 DEFINE_TEST(sync_a_release_that_is_refused_never_makes_the_claim_anew)
 {
 	struct state s = agreed("alice", "alice", "none");

@@ -8,64 +8,12 @@
 #include "syncworld.h"
 #include "test.h"
 
-#define NVME "0000:05:00.0"
-#define NAME "node1-000005000"
-#define FACTS                                                                                      \
-	"vendor=0x144d device=0xa808 class=0x010802 kind=pci description=\"NVMe: Samsung SM981\" " \
-	"resource_name=samsung.com/SM981 iommu_group=37 claimable=yes state=free "
-#define UNCLAIMED FACTS "driver=nvme claim=none reason=none"
-#define CLAIMED(user) FACTS "driver=vfio-pci claim=" user " reason=\"claimed by " user "\""
-#define CLAIM(user)                                                                                \
-	"{\"metadata\":{\"name\":\"" NAME "\",\"uid\":\"C\",\"resourceVersion\":\"7\"},"           \
-	"\"spec\":{\"address\":\"" NVME "\",\"nodeName\":\"node1\",\"userName\":\"" user "\"}}"
-
-static void expect(char *got, const char *want)
-{
-	CHECK_STR(got, want);
-	free(got);
-}
-
 static void expect_in(struct syncworld *s, const char *part)
 {
 	char *got = syncworld_decide(s);
 
 	CHECK_IN(got, part);
 	free(got);
-}
-
-static json_object *claim_of(struct syncworld *s)
-{
-	return object_find(&s->w, PCI_CLAIM, NAME);
-}
-
-static const char *note_of(struct syncworld *s)
-{
-	return js_meta(object_find(&s->w, PCI_DEVICE, NAME), "annotations", "pcidevfs/claim");
-}
-
-static const char *condition(struct syncworld *s, enum kind_id kind, const char *key)
-{
-	json_object *o = js_get(object_find(&s->w, kind, NAME), "status.conditions");
-
-	return o ? js_text(json_object_array_get_idx(o, 0), key) : "";
-}
-
-/* As with a verdict that is about what is seen now. */
-static void answer(struct syncworld *s, struct verdict *v, int code, const char *sentence)
-{
-	struct action *list = decide(&s->w);
-
-	*v = (struct verdict){ 0 };
-	for (struct action *a = list; a; a = a->next)
-		if (a->act == ACT_CTL) {
-			STR_COPY(v->about, a->about);
-			v->seen = a->seen;
-		}
-	CHECK(v->seen != 0);
-	actions_free(list);
-	if (code)
-		fail(&v->err, code, "%s", sentence);
-	s->w.verdicts = v;
 }
 
 DEFINE_TEST(sync_a_device_gets_its_object_and_then_its_status)
@@ -112,12 +60,12 @@ DEFINE_TEST(sync_a_claim_of_the_cluster_is_written_to_the_tree)
 	expect(syncworld_settle(&s), "ctl pcideviceclaims/" NAME " " NVME "/claim alice\n");
 	CHECK_STR(note_of(&s), "none>alice");
 	CHECK_STR(js_meta(claim_of(&s), "labels", "nodename"), "node1");
-	CHECK_STR(condition(&s, PCI_CLAIM, "type"), "");
+	CHECK_STR(condition(&s, PCI_CLAIM, NAME, "type"), "");
 	syncworld_device(&s, NVME, CLAIMED("alice"));
 	expect(syncworld_settle(&s), "");
 	CHECK_STR(note_of(&s), "alice");
-	CHECK_STR(condition(&s, PCI_CLAIM, "status"), "True");
-	CHECK_STR(condition(&s, PCI_CLAIM, "message"), "claimed by alice");
+	CHECK_STR(condition(&s, PCI_CLAIM, NAME, "status"), "True");
+	CHECK_STR(condition(&s, PCI_CLAIM, NAME, "message"), "claimed by alice");
 	CHECK(json_object_get_boolean(js_get(claim_of(&s), "status.passthroughEnabled")));
 	CHECK_STR(js_text(claim_of(&s), "status.kernelDriverToUnbind"), "nvme");
 	syncworld_free(&s);
@@ -178,69 +126,6 @@ DEFINE_TEST(sync_spec_is_written_with_the_version_that_was_seen)
 	syncworld_free(&s);
 }
 
-/* alice's claim was asked for, and refused for that reason. */
-static void begin_refused(struct syncworld *s, struct verdict *v, const char *why)
-{
-	syncworld_init(s);
-	syncworld_device(s, NVME, UNCLAIMED);
-	syncworld_object(s, PCI_CLAIM, CLAIM("alice"));
-	free(syncworld_settle(s));
-	answer(s, v, EPERM, why);
-	expect(syncworld_settle(s), "");
-}
-
-DEFINE_TEST(sync_a_refusal_is_a_condition_and_not_asked_again)
-{
-	struct syncworld s;
-	struct verdict v;
-
-	begin_refused(&s, &v, "the host needs it: disk / is mounted");
-	CHECK_STR(condition(&s, PCI_CLAIM, "status"), "False");
-	CHECK_STR(condition(&s, PCI_CLAIM, "message"), "the host needs it: disk / is mounted");
-	syncworld_device(&s, NVME, UNCLAIMED " host_critical=none"); /* the cause may be gone */
-	expect(syncworld_settle(&s), "ctl pcideviceclaims/" NAME " " NVME "/claim alice\n");
-	syncworld_free(&s);
-}
-
-DEFINE_TEST(sync_what_was_refused_is_asked_for_again_when_the_user_asks_anew)
-{
-	static const char ask[] = "ctl pcideviceclaims/" NAME " " NVME "/claim alice\n";
-	struct syncworld s;
-	struct verdict v;
-
-	begin_refused(&s, &v, "the host needs it");
-	js_set(claim_of(&s), "metadata.resourceVersion", json_object_new_string("8"));
-	expect(syncworld_settle(&s), ""); /* a status, or a label */
-	js_set(claim_of(&s), "metadata.generation", json_object_new_int(3));
-	expect(syncworld_settle(&s), ask);
-	answer(&s, &v, EPERM, "the host needs it");
-	expect(syncworld_settle(&s), "");
-	js_set(claim_of(&s), "metadata.uid", json_object_new_string("D"));
-	expect(syncworld_settle(&s), ask);
-	syncworld_free(&s);
-}
-
-DEFINE_TEST(sync_a_release_that_is_refused_stands_at_the_device)
-{
-	struct syncworld s;
-	struct verdict v;
-
-	syncworld_init(&s);
-	syncworld_device(&s, NVME, CLAIMED("alice"));
-	free(syncworld_settle(&s));
-	json_object_object_del(s.w.objects[PCI_CLAIM], NAME);
-	expect(syncworld_settle(&s), "ctl pcideviceclaims/" NAME " " NVME "/claim none\n");
-	answer(&s, &v, EBUSY, "it is allocated to a/b/c");
-	expect(syncworld_settle(&s), "");
-	CHECK(!claim_of(&s));
-	CHECK_STR(condition(&s, PCI_DEVICE, "type"), "Released");
-	CHECK_STR(condition(&s, PCI_DEVICE, "message"), "it is allocated to a/b/c");
-	syncworld_device(&s, NVME, UNCLAIMED);
-	expect(syncworld_settle(&s), "");
-	CHECK(!note_of(&s));
-	syncworld_free(&s);
-}
-
 DEFINE_TEST(sync_what_was_overruled_is_an_event)
 {
 	struct syncworld s;
@@ -282,8 +167,8 @@ DEFINE_TEST(sync_claims_that_contradict_themselves_do_nothing)
 			 rows[i][0]);
 		syncworld_object(&s, PCI_CLAIM, text);
 		expect(syncworld_settle(&s), "");
-		CHECK_STR(condition(&s, PCI_CLAIM, "reason"), "Invalid");
-		CHECK_IN(condition(&s, PCI_CLAIM, "message"), rows[i][1]);
+		CHECK_STR(condition(&s, PCI_CLAIM, NAME, "reason"), "Invalid");
+		CHECK_IN(condition(&s, PCI_CLAIM, NAME, "message"), rows[i][1]);
 		syncworld_free(&s);
 	}
 }
@@ -300,7 +185,7 @@ DEFINE_TEST(sync_a_claim_owned_by_another_device_does_nothing)
 			 "\"name\":\"node1-000006000\"}]},\"spec\":{\"address\":\"" NVME
 			 "\",\"nodeName\":\"node1\",\"userName\":\"x\"}}");
 	expect(syncworld_settle(&s), "");
-	CHECK_IN(condition(&s, PCI_CLAIM, "message"), "owned by PCIDevice node1-000006000");
+	CHECK_IN(condition(&s, PCI_CLAIM, NAME, "message"), "owned by PCIDevice node1-000006000");
 	syncworld_free(&s);
 }
 
@@ -311,7 +196,7 @@ DEFINE_TEST(sync_a_claim_without_its_device_waits_and_can_be_deleted)
 	syncworld_init(&s);
 	syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
 	expect(syncworld_settle(&s), "");
-	CHECK_STR(condition(&s, PCI_CLAIM, "reason"), "NoDevice");
+	CHECK_STR(condition(&s, PCI_CLAIM, NAME, "reason"), "NoDevice");
 	json_object_object_del(s.w.objects[PCI_CLAIM], NAME);
 	syncworld_object(
 		&s, PCI_CLAIM,
@@ -340,7 +225,7 @@ DEFINE_TEST(sync_the_management_network_is_left_out)
 	syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
 	expect(syncworld_settle(&s), "");
 	CHECK_EQ(json_object_object_length(s.w.objects[PCI_DEVICE]), 0);
-	CHECK_STR(condition(&s, PCI_CLAIM, "message"), "the host needs it: NIC eno50");
+	CHECK_STR(condition(&s, PCI_CLAIM, NAME, "message"), "the host needs it: NIC eno50");
 	syncworld_free(&s);
 }
 
@@ -379,10 +264,6 @@ DEFINE_TEST(sync_a_huge_name_is_cut)
 	syncworld_free(&s);
 }
 
-#define GPU "0000:08:00.0"
-#define GPU_NAME "node1-000008000"
-#define GPU_FACTS(on) "class=0x030200 kind=sriov-gpu driver=nvidia claim=none sriov_numvfs=" on " enabled=" on
-
 DEFINE_TEST(sync_a_gpu_is_enabled_from_either_side)
 {
 	struct syncworld s;
@@ -405,30 +286,5 @@ DEFINE_TEST(sync_a_gpu_is_enabled_from_either_side)
 	syncworld_device(&s, GPU, GPU_FACTS("0"));
 	expect(syncworld_settle(&s), "");
 	CHECK(!json_object_get_boolean(js_get(o, "spec.enabled")));
-	syncworld_free(&s);
-}
-
-/* The VF's claim that was in the way does not stand in the PF's line. */
-DEFINE_TEST(sync_what_a_vf_had_refused_is_asked_for_again_when_the_vf_changes)
-{
-	static const char ask[] = "ctl sriovgpudevices/" GPU_NAME " " GPU "/enabled 0\n";
-	struct syncworld s;
-	struct verdict v;
-	json_object *o;
-
-	syncworld_init(&s);
-	syncworld_device(&s, GPU, GPU_FACTS("1"));
-	syncworld_device(&s, "0000:08:00.4", "class=0x030200 kind=vgpu claim=bob physfn=" GPU);
-	syncworld_device(&s, NVME, UNCLAIMED);
-	free(syncworld_settle(&s));
-	o = object_find(&s.w, GPU_DEVICE, GPU_NAME);
-	js_set(o, "spec.enabled", json_object_new_boolean(false));
-	expect(syncworld_settle(&s), ask);
-	answer(&s, &v, EBUSY, "0000:08:00.4 is claimed by bob");
-	expect(syncworld_settle(&s), "");
-	syncworld_device(&s, NVME, UNCLAIMED " numa_node=0"); /* another device */
-	expect(syncworld_settle(&s), "");
-	syncworld_device(&s, "0000:08:00.4", "class=0x030200 kind=vgpu claim=none physfn=" GPU);
-	expect(syncworld_settle(&s), ask);
 	syncworld_free(&s);
 }

@@ -8,8 +8,6 @@
 #include "syncworld.h"
 #include "test.h"
 
-#define NVME "0000:05:00.0"
-#define NAME "node1-000005000"
 #define DEVICE(more)                                                                               \
 	"vendor=0x144d device=0xa808 class=0x010802 kind=pci iommu_group=37 driver=nvme "          \
 	"claimable=yes state=free reason=none resource_name=samsung.com/SM981 " more
@@ -27,26 +25,12 @@
 	"kind=usb vendor=0627 device=0001 class=030000 controller=0000:03:00.0 busnum=1 devnum="   \
 	devnum " serial=" serial " description=HID claimable=yes state=free " more
 
-static void expect(char *got, const char *want)
-{
-	CHECK_STR(got, want);
-	free(got);
-}
-
 static json_object *object(struct syncworld *s, enum kind_id kind, const char *name)
 {
 	json_object *o = object_find(&s->w, kind, name);
 
 	CHECK(o != NULL);
 	return o;
-}
-
-static const char *condition(struct syncworld *s, enum kind_id kind, const char *name,
-			     const char *key)
-{
-	json_object *o = js_get(object_find(&s->w, kind, name), "status.conditions");
-
-	return o ? js_text(json_object_array_get_idx(o, 0), key) : "";
 }
 
 static const char *plain(json_object *o)
@@ -195,7 +179,7 @@ DEFINE_TEST(sync_kinds_a_resource_is_renamed_from_either_side)
 }
 
 #define OWNED(owner) "\"ownerReferences\":[{\"kind\":\"PCIDevice\",\"name\":\"" owner "\"}]"
-#define CLAIM(name, owner, more)                                                                   \
+#define OWNED_CLAIM(name, owner, more)                                                             \
 	"{\"metadata\":{\"name\":\"" name "\",\"uid\":\"" name "\"," OWNED(owner) more             \
 	"},\"spec\":{\"address\":\"" NVME "\",\"nodeName\":\"node1\",\"userName\":\"alice\"}}"
 
@@ -204,10 +188,10 @@ DEFINE_TEST(sync_kinds_a_claim_of_another_name_counts_if_owner_and_address_agree
 	static const struct {
 		const char *name, *text, *says;
 	} rows[] = {
-		{ "mine", CLAIM("mine", NAME, ""), "" },
-		{ "mine", CLAIM("mine", "node1-000006000", ""), "owned by PCIDevice node1-000006000" },
-		{ "node1-000006000", CLAIM("node1-000006000", NAME, ""), "must be called " NAME },
-		{ NAME, CLAIM(NAME, NAME, ",\"annotations\":{\"" SKIP_BINDING "\":\"true\"}"),
+		{ "mine", OWNED_CLAIM("mine", NAME, ""), "" },
+		{ "mine", OWNED_CLAIM("mine", "node1-000006000", ""), "owned by PCIDevice node1-000006000" },
+		{ "node1-000006000", OWNED_CLAIM("node1-000006000", NAME, ""), "must be called " NAME },
+		{ NAME, OWNED_CLAIM(NAME, NAME, ",\"annotations\":{\"" SKIP_BINDING "\":\"true\"}"),
 		  "is for vGPUs" },
 	};
 
@@ -231,11 +215,11 @@ DEFINE_TEST(sync_kinds_of_two_claims_of_a_device_one_counts)
 
 	syncworld_init(&s);
 	syncworld_device(&s, NVME, DEVICE("claim=alice"));
-	syncworld_object(&s, PCI_CLAIM, CLAIM("mine", NAME, ""));
+	syncworld_object(&s, PCI_CLAIM, OWNED_CLAIM("mine", NAME, ""));
 	expect(syncworld_settle(&s), "");
 	CHECK_STR(condition(&s, PCI_CLAIM, "mine", "status"), "True");
 	CHECK(!object_find(&s.w, PCI_CLAIM, NAME));
-	syncworld_object(&s, PCI_CLAIM, CLAIM(NAME, NAME, ""));
+	syncworld_object(&s, PCI_CLAIM, OWNED_CLAIM(NAME, NAME, ""));
 	expect(syncworld_settle(&s), "");
 	CHECK_STR(condition(&s, PCI_CLAIM, NAME, "status"), "True");
 	CHECK_IN(condition(&s, PCI_CLAIM, "mine", "message"), NAME " is the claim of " NVME);

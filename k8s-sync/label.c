@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The core Node's label by which Harvester gives NVIDIA's driver to nodes with an SRIOVGPUDevice. It
+ * is no agreement: it is read when the Node is, and nobody is asked. */
+#include <stdio.h>
+#include <string.h>
+
+#include "k8s-sync/api/http.h"
+#include "pcidevfs/say.h"
+#include "pcidevfs/util.h"
+#include "sync.h"
+
+#define LABEL "sriovgpu.harvesterhci.io/driver-needed"
+
+void label_read(struct sync *s, json_object *node)
+{
+	const char *value = js_meta(node, "labels", LABEL);
+
+	s->label = value && !strcmp(value, "true") ? LABEL_SET : LABEL_NOT_SET;
+	sync_touch(s);
+}
+
+static void on_labelled(struct call *c, const struct reply *r)
+{
+	struct sync *s = c->ctx;
+
+	call_free(c);
+	s->labelling = NULL;
+	if (!r->err.code)
+		label_read(s, r->doc);
+	else if (r->away || r->status == 401 || r->status == 409)
+		sync_touch(s);
+	else { /* until the Node is read again: who has no Harvester need not give the right to */
+		s->label = LABEL_UNKNOWN;
+		say("the label " LABEL " cannot be changed: %s", r->err.text);
+	}
+}
+
+void label_ensure(struct sync *s)
+{
+	const struct world *w = &s->world;
+	struct out path = { 0 };
+	struct call *c;
+	bool needed;
+
+	if (s->labelling || !w->listed[GPU_DEVICE] || s->label == LABEL_UNKNOWN)
+		return;
+	needed = json_object_object_length(w->objects[GPU_DEVICE]) > 0;
+	if (needed == (s->label == LABEL_SET))
+		return;
+	out_printf(&path, "/api/v1/nodes/%s?fieldManager=pcidevfs", s->o->node);
+	c = call_new("PATCH", path.data);
+	if (!c)
+		return;
+	c->type = "application/merge-patch+json";
+	c->body = strdup(needed ? "{\"metadata\":{\"labels\":{\"" LABEL "\":\"true\"}}}"
+				: "{\"metadata\":{\"labels\":{\"" LABEL "\":null}}}");
+	c->done = on_labelled;
+	c->ctx = s;
+	s->labelling = c;
+	api_send(s->api, c);
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* When sync asks the tree for something, once, again or not at all: see test_sync_decide.c. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pcidevfs/util.h"
+#include "syncworld.h"
+#include "test.h"
+
+/* As with a verdict that is about what is seen now. */
+static void answer(struct syncworld *s, struct verdict *v, int code, const char *sentence)
+{
+	struct action *list = decide(&s->w);
+
+	*v = (struct verdict){ 0 };
+	for (struct action *a = list; a; a = a->next)
+		if (a->act == ACT_CTL) {
+			STR_COPY(v->about, a->about);
+			v->seen = a->seen;
+		}
+	CHECK(v->seen != 0);
+	actions_free(list);
+	if (code)
+		fail(&v->err, code, "%s", sentence);
+	s->w.verdicts = v;
+}
+
+/* alice's claim was asked for, and refused for that reason. */
+static void begin_refused(struct syncworld *s, struct verdict *v, const char *why)
+{
+	syncworld_init(s);
+	syncworld_device(s, NVME, UNCLAIMED);
+	syncworld_object(s, PCI_CLAIM, CLAIM("alice"));
+	free(syncworld_settle(s));
+	answer(s, v, EPERM, why);
+	expect(syncworld_settle(s), "");
+}
+
+DEFINE_TEST(sync_a_refusal_is_a_condition_and_not_asked_again)
+{
+	struct syncworld s;
+	struct verdict v;
+
+	begin_refused(&s, &v, "the host needs it: disk / is mounted");
+	CHECK_STR(condition(&s, PCI_CLAIM, NAME, "status"), "False");
+	CHECK_STR(condition(&s, PCI_CLAIM, NAME, "message"),
+		  "the host needs it: disk / is mounted");
+	syncworld_device(&s, NVME, UNCLAIMED " host_critical=none"); /* the cause may be gone */
+	expect(syncworld_settle(&s), "ctl pcideviceclaims/" NAME " " NVME "/claim alice\n");
+	syncworld_free(&s);
+}
+
+DEFINE_TEST(sync_what_was_refused_is_asked_for_again_when_the_user_asks_anew)
+{
+	static const char ask[] = "ctl pcideviceclaims/" NAME " " NVME "/claim alice\n";
+	struct syncworld s;
+	struct verdict v;
+
+	begin_refused(&s, &v, "the host needs it");
+	js_set(claim_of(&s), "metadata.resourceVersion", json_object_new_string("8"));
+	expect(syncworld_settle(&s), ""); /* a status, or a label */
+	js_set(claim_of(&s), "metadata.generation", json_object_new_int(3));
+	expect(syncworld_settle(&s), ask);
+	answer(&s, &v, EPERM, "the host needs it");
+	expect(syncworld_settle(&s), "");
+	js_set(claim_of(&s), "metadata.uid", json_object_new_string("D"));
+	expect(syncworld_settle(&s), ask);
+	syncworld_free(&s);
+}
+
+DEFINE_TEST(sync_a_release_that_is_refused_stands_at_the_device)
+{
+	struct syncworld s;
+	struct verdict v;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NVME, CLAIMED("alice"));
+	free(syncworld_settle(&s));
+	json_object_object_del(s.w.objects[PCI_CLAIM], NAME);
+	expect(syncworld_settle(&s), "ctl pcideviceclaims/" NAME " " NVME "/claim none\n");
+	answer(&s, &v, EBUSY, "it is allocated to a/b/c");
+	expect(syncworld_settle(&s), "");
+	CHECK(!claim_of(&s));
+	CHECK_STR(condition(&s, PCI_DEVICE, NAME, "type"), "Released");
+	CHECK_STR(condition(&s, PCI_DEVICE, NAME, "message"), "it is allocated to a/b/c");
+	syncworld_device(&s, NVME, UNCLAIMED);
+	expect(syncworld_settle(&s), "");
+	CHECK(!note_of(&s));
+	syncworld_free(&s);
+}
+
+DEFINE_TEST(sync_a_release_is_asked_for_again_after_both_agreed)
+{
+	static const char ask[] = "ctl pcideviceclaims/" NAME " " NVME "/claim none\n";
+	struct syncworld s;
+	struct verdict v;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NVME, CLAIMED("alice"));
+	free(syncworld_settle(&s));
+	json_object_object_del(s.w.objects[PCI_CLAIM], NAME);
+	expect(syncworld_settle(&s), ask);
+	answer(&s, &v, EBUSY, "it is allocated to a/b/c");
+	expect(syncworld_settle(&s), "");
+	syncworld_object(&s, PCI_CLAIM, CLAIM("alice")); /* somebody thinks better of it */
+	expect(syncworld_settle(&s), "");
+	json_object_object_del(s.w.objects[PCI_CLAIM], NAME);
+	expect(syncworld_settle(&s), ask);
+	syncworld_free(&s);
+}
+
+#define OTHER "0000:06:00.0"
+#define OTHER_NAME "node1-000006000"
+#define OTHER_CLAIM                                                                                \
+	"{\"metadata\":{\"name\":\"" OTHER_NAME "\",\"uid\":\"O\"},"                               \
+	"\"spec\":{\"address\":\"" OTHER "\",\"nodeName\":\"node1\",\"userName\":\"bob\"}}"
+
+/* What would wait behind a long operation is decided when that has ended, by what is wanted then. */
+DEFINE_TEST(sync_the_tree_gets_one_line_at_a_time)
+{
+	static const char first[] = "ctl pcideviceclaims/" NAME " " NVME "/claim alice\n",
+			  second[] = "ctl pcideviceclaims/" OTHER_NAME " " OTHER "/claim bob\n";
+	struct syncworld s;
+	struct verdict v;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NVME, UNCLAIMED);
+	syncworld_device(&s, OTHER, UNCLAIMED);
+	syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
+	syncworld_object(&s, PCI_CLAIM, OTHER_CLAIM);
+	expect(syncworld_settle(&s), first);
+	answer(&s, &v, 0, "");
+	v.running = true;
+	expect(syncworld_settle(&s), "");
+	v.running = false;
+	expect(syncworld_settle(&s), second);
+	json_object_object_del(s.w.objects[PCI_CLAIM], OTHER_NAME);
+	expect(syncworld_settle(&s), "");
+	syncworld_free(&s);
+}
+
+/* A line that is refused again and again does not keep the others waiting. */
+DEFINE_TEST(sync_who_has_waited_longest_is_next)
+{
+	struct syncworld s;
+	struct verdict other = { .about = OTHER "/claim", .seen = 1, .turn = 1 };
+	struct verdict v = { .about = NVME "/claim", .seen = 1, .turn = 2, .next = &other };
+
+	syncworld_init(&s);
+	syncworld_device(&s, NVME, UNCLAIMED);
+	syncworld_device(&s, OTHER, UNCLAIMED);
+	syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
+	syncworld_object(&s, PCI_CLAIM, OTHER_CLAIM);
+	s.w.verdicts = &v;
+	expect(syncworld_settle(&s), "ctl pcideviceclaims/" OTHER_NAME " " OTHER "/claim bob\n");
+	other.turn = 3;
+	expect(syncworld_settle(&s), "ctl pcideviceclaims/" NAME " " NVME "/claim alice\n");
+	syncworld_free(&s);
+}
+
+/* Somebody's finalizer keeps it, and its claim is another object. The cluster deletes claims for
+ * the sake of their owner only with a finalizer of its own. */
+DEFINE_TEST(sync_a_claim_counts_while_its_devices_object_is_being_deleted)
+{
+	static const char *const finalizers[] = { "example.com/mine", "foregroundDeletion" };
+	struct syncworld s;
+
+	for (size_t i = 0; i < ARRAY_SIZE(finalizers); i++) {
+		json_object *o, *all = json_object_new_array();
+
+		syncworld_init(&s);
+		syncworld_device(&s, NVME, CLAIMED("alice"));
+		free(syncworld_settle(&s));
+		o = object_find(&s.w, PCI_DEVICE, NAME);
+		js_set(o, "metadata.deletionTimestamp", json_object_new_string("now"));
+		json_object_array_add(all, json_object_new_string(finalizers[i]));
+		js_set(o, "metadata.finalizers", all);
+		json_object_object_del(s.w.objects[PCI_CLAIM], NAME);
+		expect(syncworld_settle(&s),
+		       i ? "" : "ctl pcideviceclaims/" NAME " " NVME "/claim none\n");
+		syncworld_free(&s);
+	}
+}
+
+/* It is no longer selected, since somebody has taken its label: nothing tells that from its end. */
+DEFINE_TEST(sync_an_object_that_left_is_written_as_the_same_with_its_notes)
+{
+	struct syncworld s;
+	char *said;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NVME, UNCLAIMED);
+	free(syncworld_settle(&s));
+	syncworld_device(&s, NVME, CLAIMED("alice"));
+	free(syncworld_settle(&s));
+	s.w.left[PCI_DEVICE] = s.w.objects[PCI_DEVICE];
+	s.w.objects[PCI_DEVICE] = json_object_new_object();
+	said = syncworld_decide(&s);
+	CHECK_IN(said, "\"name\":\"" NAME "\",\"uid\":\"U\",\"labels\":{\"nodename\":\"node1\"}");
+	CHECK_IN(said, "\"harvesterhci.io/pcideviceDriver\":\"nvme\",\"pcidevfs/claim\":\"alice\"");
+	CHECK(!strstr(said, "status pcidevices"));
+	free(said);
+	json_object_put(s.w.left[PCI_DEVICE]);
+	s.w.left[PCI_DEVICE] = NULL;
+	said = syncworld_decide(&s);
+	CHECK(!strstr(said, "\"uid\":\"U\""));
+	free(said);
+	syncworld_free(&s);
+}
+
+/* The VF's claim that was in the way does not stand in the PF's line. */
+DEFINE_TEST(sync_what_a_vf_had_refused_is_asked_for_again_when_the_vf_changes)
+{
+	static const char ask[] = "ctl sriovgpudevices/" GPU_NAME " " GPU "/enabled 0\n";
+	struct syncworld s;
+	struct verdict v;
+	json_object *o;
+
+	syncworld_init(&s);
+	syncworld_device(&s, GPU, GPU_FACTS("1"));
+	syncworld_device(&s, "0000:08:00.4", "class=0x030200 kind=vgpu claim=bob physfn=" GPU);
+	syncworld_device(&s, NVME, UNCLAIMED);
+	free(syncworld_settle(&s));
+	o = object_find(&s.w, GPU_DEVICE, GPU_NAME);
+	js_set(o, "spec.enabled", json_object_new_boolean(false));
+	expect(syncworld_settle(&s), ask);
+	answer(&s, &v, EBUSY, "0000:08:00.4 is claimed by bob");
+	expect(syncworld_settle(&s), "");
+	syncworld_device(&s, NVME, UNCLAIMED " numa_node=0"); /* another device */
+	expect(syncworld_settle(&s), "");
+	syncworld_device(&s, "0000:08:00.4", "class=0x030200 kind=vgpu claim=none physfn=" GPU);
+	expect(syncworld_settle(&s), ask);
+	syncworld_free(&s);
+}
