@@ -82,7 +82,7 @@ static void go(struct follow *f, struct call *c)
 	f->call = c;
 	if (c) {
 		c->ctx = f;
-		c->urgent = true;
+		c->rank = RANK_URGENT;
 		api_send(f->s->api, c);
 	} else {
 		later(f);

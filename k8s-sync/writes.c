@@ -191,6 +191,12 @@ static void on_written(struct call *c, const struct reply *r)
 	sync_touch(s);
 }
 
+/* Notes and claims lead from a user to the device and back; the bulk makes and describes. */
+static enum rank rank_of(const struct action *a, json_object *was)
+{
+	return a->act == ACT_STATUS || (a->act == ACT_APPLY && !was) ? RANK_BULK : RANK_SOON;
+}
+
 static void send_write(struct writes *w, const struct action *a)
 {
 	struct write *x = find_or_make(w, a->kind, a->name, a->act == ACT_STATUS);
@@ -212,6 +218,7 @@ static void send_write(struct writes *w, const struct action *a)
 	x->act = a->act;
 	x->call->ctx = x;
 	x->call->done = on_written;
+	x->call->rank = rank_of(a, was);
 	api_send(w->s->api, x->call);
 }
 
