@@ -10,6 +10,7 @@
 
 enum {
 	PAGE = 500,
+	PAGES_MAX = 2000,
 	WATCH_S = 300, /* and up to as much more */
 	AGAIN_MS = 500,
 	AGAIN_MAX_MS = 30000,
@@ -25,12 +26,13 @@ struct follow {
 	char version[64];      /* resourceVersion to watch from; "": list first */
 	bool paged;
 	unsigned int page;    /* objects that one answer may hold */
+	unsigned int pages;   /* that have come */
 	json_object *listing; /* what the list has had so far */
 	struct call *call;
 	struct source again;
 	unsigned int pause;
-	uint64_t since; /* ms; the watch began */
-	bool gone;	/* what we know is too old: list again */
+	uint64_t since;	      /* ms; the watch began */
+	bool gone;	      /* what we know is too old: list again */
 	struct err err;
 };
 
@@ -184,10 +186,13 @@ static void on_page(struct call *c, const struct reply *r)
 	call_free(c);
 	f->call = NULL;
 	if (!r->err.code &&
-	    (!js_get(r->doc, "items") || !*js_text(r->doc, "metadata.resourceVersion"))) {
+	    (!js_get(r->doc, "items") || !*js_text(r->doc, "metadata.resourceVersion") ||
+	     f->pages > PAGES_MAX)) {
 		struct reply odd = *r;
 
-		fail(&odd.err, EPROTO, "the API server answered with what is not a list");
+		fail(&odd.err, EPROTO,
+		     f->pages > PAGES_MAX ? "the API server's list has no end"
+					  : "the API server answered with what is not a list");
 		drop_listing(f);
 		trouble(f, &odd);
 		return;
@@ -216,8 +221,11 @@ static void list_page(struct follow *f, const char *from)
 	struct out query = { 0 };
 	struct call *c;
 
-	if (!f->listing)
+	if (!f->listing) {
 		f->listing = json_object_new_object();
+		f->pages = 0;
+	}
+	f->pages++;
 	out_printf(&query, "limit=%u", f->page);
 	if (*from) {
 		out_printf(&query, "&continue=");
@@ -269,7 +277,7 @@ static void on_event(void *call, json_object *doc)
 		break;
 	case WATCHED_GONE:
 	case WATCHED_ERROR:
-		f->gone = true;
+		f->gone = ((struct call *)call)->over = true;
 		return;
 	}
 	if (f->listing)

@@ -140,7 +140,10 @@ static struct call *call_of(const struct action *a)
 		return NULL;
 	c->type = rows[a->act].type;
 	c->body = strdup(body_text(a->body));
-	return c;
+	if (c->body)
+		return c;
+	call_free(c);
+	return NULL;
 }
 
 /* The same is repeated at once when the server is back, soon when the watch ought to tell what was

@@ -101,7 +101,7 @@ static size_t on_bytes(char *bytes, size_t size, size_t n, void *ctx)
 
 	(void)size;
 	w->api->heard = now_ms();
-	return intake_feed(&w->intake, bytes, n) ? 0 : n;
+	return intake_feed(&w->intake, bytes, n) || w->call->over ? 0 : n;
 }
 
 static void on_document(void *ctx, json_object *doc)
@@ -183,6 +183,7 @@ static void start(struct api *a, struct call *c)
 		no_memory(c);
 		return;
 	}
+	c->over = false;
 	*w = (struct wire){ .api = a, .call = c, .since = now_ms(), .next = a->wires };
 	w->identity = a->who.number;
 	a->wires = w;

@@ -42,6 +42,7 @@ struct call {
 	void *ctx;
 	enum rank rank;
 	bool again; /* it was sent a second time, after a 401 */
+	bool over;  /* document() sets it: the rest is not wanted */
 	struct wire *wire;
 	struct call *next;
 };
