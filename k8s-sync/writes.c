@@ -31,6 +31,7 @@ struct write {
 struct writes {
 	struct sync *s;
 	struct write *first;
+	bool told; /* that there are no conditions */
 };
 
 struct asked { /* ctx of a job */
@@ -157,7 +158,10 @@ static void refused(struct write *x, const struct reply *r)
 
 	if (strstr(r->err.text, "field not declared in schema") && !w->no_conditions) {
 		w->no_conditions = true;
-		say("the cluster's CRDs have no conditions: refusals are told by Events alone");
+		if (!x->all->told)
+			say("the cluster's CRDs have no conditions: refusals are told by Events "
+			    "alone");
+		x->all->told = true;
 		return;
 	}
 	if (r->away || r->status == 401)
