@@ -24,6 +24,8 @@ struct write {
 	uint64_t what[ACT_CTL];	 /* of each act: its body, and the object that it was decided for */
 	uint64_t again[ACT_CTL]; /* ms: when it may be repeated nevertheless; 0: never */
 	bool there;		 /* the object has been there */
+	bool refused;		 /* the last time; it is said while the write is asked for */
+	unsigned int round;	 /* in which it was asked for */
 	struct call *call;	 /* NULL: it is over */
 	struct write *next;
 };
@@ -31,7 +33,8 @@ struct write {
 struct writes {
 	struct sync *s;
 	struct write *first;
-	bool told; /* that there are no conditions */
+	unsigned int round; /* counts decisions */
+	bool told;	    /* that there are no conditions */
 };
 
 struct asked { /* ctx of a job */
@@ -147,6 +150,17 @@ static struct call *call_of(const struct action *a)
 	return NULL;
 }
 
+/* Who is at fault is forgotten with the last write that it hinders. */
+static void say_no_more(struct writes *w)
+{
+	const struct write *x = w->first;
+
+	while (x && !x->refused)
+		x = x->next;
+	if (!x)
+		sync_say(w->s, SAY_WRITES, "");
+}
+
 /* The same is repeated at once when the server is back, soon when the watch ought to tell what was
  * wrong with it, and else after a while: the cause of a refusal may be in no object that we see. */
 static void refused(struct write *x, const struct reply *r)
@@ -170,6 +184,7 @@ static void refused(struct write *x, const struct reply *r)
 		x->again[x->act] = now_ms() + (late ? SOON_MS : AGAIN_MS);
 	if (r->status == 409 || r->status == 404)
 		return; /* the watch will tell */
+	x->refused = true;
 	snprintf(text, sizeof(text), "%s/%s: %.300s", kinds[x->kind].plural, x->name, r->err.text);
 	sync_say(x->all->s, SAY_WRITES, r->away ? r->err.text : text);
 }
@@ -181,6 +196,7 @@ static void on_written(struct call *c, const struct reply *r)
 
 	call_free(c);
 	x->call = NULL;
+	x->refused = false;
 	if (r->err.code) {
 		refused(x, r);
 	} else {
@@ -193,7 +209,7 @@ static void on_written(struct call *c, const struct reply *r)
 			x->there = true;
 		else if (x->act != ACT_DELETE)
 			x->again[x->act] = now_ms() + AGAIN_MS;
-		sync_say(s, SAY_WRITES, "");
+		say_no_more(x->all);
 	}
 	sync_touch(s);
 }
@@ -211,7 +227,10 @@ static void send_write(struct writes *w, const struct action *a)
 	const char *body = body_text(a->body), *version = js_text(was, "metadata.resourceVersion");
 	uint64_t what = fnv1a(fnv1a(FNV1A + a->act, body, strlen(body)), version, strlen(version));
 
-	if (!x || x->call)
+	if (!x)
+		return;
+	x->round = w->round;
+	if (x->call)
 		return;
 	if (x->what[a->act] == what && (!x->again[a->act] || now_ms() < x->again[a->act])) {
 		sync_touch_at(w->s, x->again[a->act] ?: UINT64_MAX);
@@ -319,6 +338,7 @@ void writes_remind(struct writes *w)
 void writes_do(struct writes *w, struct action *list)
 {
 	drop_gone(w);
+	w->round++;
 	for (struct action *a = list; a; a = a->next) {
 		if (a->act == ACT_CTL)
 			ask(w, a);
@@ -327,6 +347,9 @@ void writes_do(struct writes *w, struct action *list)
 		else
 			send_write(w, a);
 	}
+	for (struct write *x = w->first; x; x = x->next)
+		x->refused = x->refused && x->round == w->round;
+	say_no_more(w);
 }
 
 int writes_new(struct sync *s, struct writes **ret)
