@@ -2,10 +2,11 @@
 """sync_hostile.py PORTFILE [CERT KEY]: an API server that answers badly, in the way that PORTFILE.mode names: html, half,
 huge, deep, denied, inside; or well, over an empty cluster: good; token (401, but for the one in PORTFILE.token);
 gone, gone-inside (a watch is told 410, once, inside one that goes on); busy (429, once); bare (lists with items that
-are no objects); lost (a write meets 404); large (400 objects of 60 KB); endless (a list that always goes on); unwilling NAME
-(the status of that object is refused); late NAME (the first write of that object is answered a second later than the watch
-tells that somebody took its labels). What it was asked stands in PORTFILE.asked, with the time in ms and the credential. With
-CERT and KEY it speaks TLS; it takes the port that PORTFILE already names; it listens at $ADDRESS."""
+are no objects); lost (a write meets 404); large (400 objects of 60 KB); endless (a list that always goes on); calm (as
+good, with a core Node, so that nothing is asked for again); unwilling NAME (the status of that object is refused); late NAME
+(the first write of that object is answered a second later than the watch tells that somebody took its labels). What it was
+asked stands in PORTFILE.asked, with the time in ms and the credential. With CERT and KEY it speaks TLS; it takes the port that
+PORTFILE already names; it listens at $ADDRESS."""
 import http.server
 import json
 import os
@@ -162,7 +163,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             f.write(f"{self.command} {self.path} {int(time.monotonic() * 1000)} {self.headers.get('Authorization', '')}\n")
         size = int(self.headers.get("Content-Length") or 0)
         self.body = self.rfile.read(size)
-        if self.path.startswith("/api/v1/nodes/"):
+        if self.path.startswith("/api/v1/nodes/") and mode == "calm":
+            self.send(200, b'{"metadata":{"name":"node1","uid":"u"}}')
+        elif self.path.startswith("/api/v1/nodes/"):
             self.send(404, b'{"kind":"Status","status":"Failure","code":404,"message":"no such node"}')
         elif mode == "html":
             self.send(200, b"<html><title>Sign in</title></html>", kind="text/html")
