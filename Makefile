@@ -69,7 +69,7 @@ src_pcidevfs-plugin := $(call room,plugin)
 plugin_pure := $(wildcard plugin/kubelet/*.c)
 src_pcidevfs-sync := $(call room,k8s-sync)
 # Likewise: tables, agreement, and the readers of what comes from outside.
-sync_pure := $(wildcard k8s-sync/agree/*.c) $(filter-out %/http.c %/wire.c,$(wildcard k8s-sync/api/*.c))
+sync_pure := $(wildcard k8s-sync/agree/*.c) $(filter-out %/http.c %/wire.c %/multi.c,$(wildcard k8s-sync/api/*.c))
 src_unit := $(wildcard tests/unit/*.c) $(core) $(tree) $(plugin_pure) $(sync_pure) $(call room,client)
 libs_pcidevfsd := $(lib_fuse)
 libs_pcidevfs-sim := $(lib_fuse) -lz

@@ -10,10 +10,12 @@
 
 enum {
 	PAGE = 500,
+	PAGES_MAX = 2000,
 	WATCH_S = 300, /* and up to as much more */
 	AGAIN_MS = 500,
 	AGAIN_MAX_MS = 30000,
 	SHORT_MS = 2000, /* a watch that ends sooner has met trouble */
+	EARLY_MS = 5000, /* so long before its time it has an outer cause */
 };
 
 /* One kind: listed, then watched from there. A watch that begins with what is there does both,
@@ -25,12 +27,13 @@ struct follow {
 	char version[64];      /* resourceVersion to watch from; "": list first */
 	bool paged;
 	unsigned int page;    /* objects that one answer may hold */
+	unsigned int pages;   /* that have come */
 	json_object *listing; /* what the list has had so far */
 	struct call *call;
 	struct source again;
 	unsigned int pause;
-	uint64_t since; /* ms; the watch began */
-	bool gone;	/* what we know is too old: list again */
+	uint64_t since, ends; /* ms; the watch began, and is to end */
+	bool gone;	      /* what we know is too old: list again */
 	struct err err;
 };
 
@@ -82,7 +85,7 @@ static void go(struct follow *f, struct call *c)
 	f->call = c;
 	if (c) {
 		c->ctx = f;
-		c->urgent = true;
+		c->rank = RANK_URGENT;
 		api_send(f->s->api, c);
 	} else {
 		later(f);
@@ -104,6 +107,16 @@ static void know(struct follow *f, json_object *objects)
 	sync_touch(f->s);
 }
 
+/* The CRDs may be other ones: their change ends the watch, as a new server does. What was refused
+ * is tried again. */
+static void afresh(struct follow *f)
+{
+	f->selector = 0;
+	if (f->s->world.no_conditions)
+		sync_touch(f->s);
+	f->s->world.no_conditions = false;
+}
+
 /* Says once what is in the way, and tries the next way if there is one. */
 static void trouble(struct follow *f, const struct reply *r)
 {
@@ -112,10 +125,11 @@ static void trouble(struct follow *f, const struct reply *r)
 
 	if (r->status == 400 && k->selectors[f->selector]) {
 		f->selector++;
-		f->version[0] = '\0';
 		f->again.at = 0;
 		return;
 	}
+	if (r->status == 400)
+		f->version[0] = '\0';
 	if (r->status == 404 && k->api) { /* nobody has it here */
 		know(f, json_object_new_object());
 		f->version[0] = '\0';
@@ -125,6 +139,7 @@ static void trouble(struct follow *f, const struct reply *r)
 	if (r->status == 404) { /* nothing is to be written, and what comes later is all new */
 		f->s->world.listed[f->kind] = false;
 		f->version[0] = '\0';
+		afresh(f);
 		snprintf(text, sizeof(text),
 			 "the cluster has no %s: apply deploy/kubernetes/crds.yaml", k->plural);
 	} else {
@@ -184,10 +199,13 @@ static void on_page(struct call *c, const struct reply *r)
 	call_free(c);
 	f->call = NULL;
 	if (!r->err.code &&
-	    (!js_get(r->doc, "items") || !*js_text(r->doc, "metadata.resourceVersion"))) {
+	    (!js_get(r->doc, "items") || !*js_text(r->doc, "metadata.resourceVersion") ||
+	     f->pages > PAGES_MAX)) {
 		struct reply odd = *r;
 
-		fail(&odd.err, EPROTO, "the API server answered with what is not a list");
+		fail(&odd.err, EPROTO,
+		     f->pages > PAGES_MAX ? "the API server's list has no end"
+					  : "the API server answered with what is not a list");
 		drop_listing(f);
 		trouble(f, &odd);
 		return;
@@ -216,8 +234,11 @@ static void list_page(struct follow *f, const char *from)
 	struct out query = { 0 };
 	struct call *c;
 
-	if (!f->listing)
+	if (!f->listing) {
 		f->listing = json_object_new_object();
+		f->pages = 0;
+	}
+	f->pages++;
 	out_printf(&query, "limit=%u", f->page);
 	if (*from) {
 		out_printf(&query, "&continue=");
@@ -269,7 +290,7 @@ static void on_event(void *call, json_object *doc)
 		break;
 	case WATCHED_GONE:
 	case WATCHED_ERROR:
-		f->gone = true;
+		f->gone = ((struct call *)call)->over = true;
 		return;
 	}
 	if (f->listing)
@@ -306,6 +327,8 @@ static void on_watched(struct call *c, const struct reply *r)
 			fail(&why.err, EPROTO,
 			     "the API server's list ended before it was complete");
 	}
+	if (r->status != 400 && now_ms() + EARLY_MS < f->ends)
+		afresh(f);
 	if (f->gone || r->status == 410) {
 		f->version[0] = '\0';
 		f->gone = false;
@@ -326,6 +349,7 @@ static void on_watched(struct call *c, const struct reply *r)
 
 static void watch(struct follow *f)
 {
+	int seconds = some_time();
 	char query[256];
 	struct call *c;
 
@@ -334,9 +358,10 @@ static void watch(struct follow *f)
 	snprintf(query, sizeof(query), "watch=1&allowWatchBookmarks=true&%s%s&timeoutSeconds=%d",
 		 f->version[0] ? "resourceVersion="
 			       : "sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
-		 f->version, some_time());
+		 f->version, seconds);
 	c = call_with(f, query);
 	f->since = now_ms();
+	f->ends = f->since + 1000 * (uint64_t)seconds;
 	if (c) {
 		c->begun = on_begun;
 		c->document = on_event;

@@ -344,6 +344,7 @@ static void ask_node(struct source *source)
 	}
 	c->done = on_node;
 	c->ctx = s;
+	c->rank = RANK_URGENT;
 	api_send(s->api, c);
 }
 

@@ -41,6 +41,7 @@ struct writes {
 	struct sync *s;
 	struct write *first;
 	uint64_t turns; /* how many lines the tree got */
+	bool told;	/* that there are no conditions */
 };
 
 struct asked { /* ctx of a job */
@@ -153,7 +154,10 @@ static struct call *call_of(const struct action *a)
 		return NULL;
 	c->type = rows[a->act].type;
 	c->body = strdup(body_text(a->body));
-	return c;
+	if (c->body)
+		return c;
+	call_free(c);
+	return NULL;
 }
 
 /* The same is repeated at once when the server is back, soon when the watch ought to tell what was
@@ -167,7 +171,10 @@ static void refused(struct write *x, const struct reply *r)
 
 	if (strstr(r->err.text, "field not declared in schema") && !w->no_conditions) {
 		w->no_conditions = true;
-		say("the cluster's CRDs have no conditions: refusals are told by Events alone");
+		if (!x->all->told)
+			say("the cluster's CRDs have no conditions: refusals are told by Events "
+			    "alone");
+		x->all->told = true;
 		return;
 	}
 	if (r->away || r->status == 401)
@@ -224,6 +231,12 @@ static void on_written(struct call *c, const struct reply *r)
 	sync_touch(s);
 }
 
+/* Notes and claims lead from a user to the device and back; the bulk makes and describes. */
+static enum rank rank_of(const struct action *a, json_object *was)
+{
+	return a->act == ACT_STATUS || (a->act == ACT_APPLY && !was) ? RANK_BULK : RANK_SOON;
+}
+
 static void send_write(struct writes *w, const struct action *a)
 {
 	struct write *x = find_or_make(w, a->kind, a->name, a->act == ACT_STATUS);
@@ -254,6 +267,7 @@ static void send_write(struct writes *w, const struct action *a)
 	x->sentence = a->lines ? strdup(a->lines) : NULL;
 	x->call->ctx = x;
 	x->call->done = on_written;
+	x->call->rank = rank_of(a, was);
 	api_send(w->s->api, x->call);
 }
 

@@ -8,30 +8,33 @@
 
 #include "client/loop.h"
 #include "identity.h"
+#include "multi.h"
 #include "pace.h"
 #include "pcidevfs/util.h"
+#include "queue.h"
 #include "wire.h"
 
 enum {
-	FLIGHT_MAX = 64,
-};
-
-struct sock {
-	struct source source;
-	struct api *api;
+	FLIGHT_MAX = 64, /* of the bulk */
+	FLIGHT_SOON_MAX = 80,
+	SILENT_MS = 20000, /* a request is under way, and nothing comes of any */
+	LOOK_MS = 90000,   /* nothing comes of the watches: bookmarks do, every minute */
+	DOUBT_MS = 1000,
 };
 
 struct api {
 	struct loop *loop;
 	struct identity who;
-	CURLM *multi;
-	struct source timer; /* libcurl's */
-	struct source turn;  /* to send what waits */
-	struct call *first, **last;
+	struct multi multi;
+	struct source turn; /* to send what waits */
+	struct queue queue;
 	struct wire *wires;
 	size_t flying; /* requests that count for FLIGHT_MAX */
 	size_t silent; /* those that are not answered */
 	struct pace pace;
+	uint64_t heard; /* ms: when the last byte came */
+	uint64_t doubt; /* ms: since when it seems to come too late; 0: it does not */
+	bool looking;
 };
 
 struct call *call_new(const char *method, char *path)
@@ -81,6 +84,7 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *ctx)
 
 	(void)bytes;
 	(void)size;
+	w->api->heard = now_ms();
 	curl_easy_getinfo(w->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (w->call->document && status == 200 && !w->answered) {
 		note_answer(w);
@@ -96,7 +100,8 @@ static size_t on_bytes(char *bytes, size_t size, size_t n, void *ctx)
 	struct wire *w = ctx;
 
 	(void)size;
-	return intake_feed(&w->intake, bytes, n) ? 0 : n;
+	w->api->heard = now_ms();
+	return intake_feed(&w->intake, bytes, n) || w->call->over ? 0 : n;
 }
 
 static void on_document(void *ctx, json_object *doc)
@@ -122,7 +127,7 @@ static void wire_free(struct wire *w)
 	if (*at)
 		*at = w->next;
 	if (w->easy)
-		curl_multi_remove_handle(w->api->multi, w->easy);
+		curl_multi_remove_handle(w->api->multi.curl, w->easy);
 	note_answer(w);
 	if (!w->call->document)
 		w->api->flying--;
@@ -157,7 +162,7 @@ static bool launch(struct wire *w)
 	curl_easy_setopt(w->easy, CURLOPT_HEADERDATA, w);
 	curl_easy_setopt(w->easy, CURLOPT_WRITEFUNCTION, on_bytes);
 	curl_easy_setopt(w->easy, CURLOPT_WRITEDATA, w);
-	return !curl_multi_add_handle(w->api->multi, w->easy);
+	return !curl_multi_add_handle(w->api->multi.curl, w->easy);
 }
 
 /* Full jitter: a hundred nodes do not come back at once. */
@@ -178,6 +183,7 @@ static void start(struct api *a, struct call *c)
 		no_memory(c);
 		return;
 	}
+	c->over = false;
 	*w = (struct wire){ .api = a, .call = c, .since = now_ms(), .next = a->wires };
 	w->identity = a->who.number;
 	a->wires = w;
@@ -186,7 +192,7 @@ static void start(struct api *a, struct call *c)
 		a->flying++;
 	c->wire = w;
 	if (launch(w)) {
-		turn_by(a, w->since + WIRE_ANSWER_MS);
+		turn_by(a, w->since + SILENT_MS);
 		return;
 	}
 	c->wire = NULL;
@@ -200,14 +206,11 @@ static void start(struct api *a, struct call *c)
 /* Nobody waits for what cannot be sent: each call hears why, and comes again as it likes. */
 static void refuse_all(struct api *a, const struct err *why)
 {
-	struct call *c = a->first, *next;
+	struct queue all = a->queue;
 
-	a->first = NULL;
-	a->last = &a->first;
-	for (; c; c = next) {
-		next = c->next;
-		refuse_call(c, why);
-	}
+	queue_init(&a->queue);
+	while (all.first)
+		refuse_call(queue_take(&all), why);
 }
 
 static void on_identity(struct identity *i, const struct err *err)
@@ -236,15 +239,92 @@ static void end_deaf(struct api *a, uint64_t now)
 	}
 }
 
+/* It leads nowhere: the next request opens another one. */
+static void drop_connection(struct api *a)
+{
+	while (a->wires) {
+		struct wire *w = a->wires;
+
+		w->lost = true;
+		snprintf(w->error, sizeof(w->error), "nothing was heard for %d s",
+			 SILENT_MS / 1000);
+		curl_easy_setopt(w->easy, CURLOPT_FORBID_REUSE, 1L);
+		finish(a, w, CURLE_OPERATION_TIMEDOUT);
+	}
+}
+
+static void on_looked(struct call *c, const struct reply *r)
+{
+	struct api *a = c->ctx;
+
+	(void)r;
+	a->looking = false;
+	call_free(c);
+}
+
+/* Without a question a server that hangs looks like one that has no news. */
+static void look(struct api *a)
+{
+	struct call *c = a->looking ? NULL : call_new("GET", strdup("/version"));
+
+	if (!c)
+		return;
+	c->done = on_looked;
+	c->ctx = a;
+	c->rank = RANK_URGENT;
+	a->looking = true;
+	api_send(a, c);
+}
+
+static uint64_t first_asked(const struct api *a)
+{
+	uint64_t at = UINT64_MAX;
+
+	for (const struct wire *w = a->wires; w; w = w->next)
+		if (!w->answered && w->since < at)
+			at = w->since;
+	return at;
+}
+
+/* What is late may be we, stopped: then it has come by now, and is read in the next second. */
+static void end_silence(struct api *a, uint64_t now)
+{
+	uint64_t asked = first_asked(a);
+	bool waits = asked < UINT64_MAX;
+	uint64_t from = waits && asked > a->heard ? asked : a->heard;
+	uint64_t end = from + (waits ? SILENT_MS : LOOK_MS);
+
+	if (!a->wires)
+		return;
+	if (now < end) {
+		a->doubt = 0;
+		turn_by(a, end);
+	} else if (!waits) {
+		look(a);
+	} else if (!a->doubt || now < a->doubt + DOUBT_MS) {
+		a->doubt = a->doubt ?: now;
+		turn_by(a, a->doubt + DOUBT_MS);
+	} else {
+		drop_connection(a);
+	}
+}
+
+static bool has_room(const struct api *a, enum rank rank)
+{
+	return rank == RANK_URGENT ||
+	       a->flying < (rank == RANK_SOON ? FLIGHT_SOON_MAX : FLIGHT_MAX);
+}
+
 static void on_turn(struct source *s)
 {
 	struct api *a = container_of(s, struct api, turn);
 	uint64_t now = now_ms();
 
 	end_deaf(a, now);
-	while (a->first && (a->flying < FLIGHT_MAX || a->first->urgent)) {
-		struct call *c = a->first;
-		uint64_t at = pace_at(&a->pace, now, c->urgent);
+	end_silence(a, now);
+	while (a->queue.first && has_room(a, a->queue.first->rank)) {
+		enum rank rank = a->queue.first->rank;
+		uint64_t at = pace_at(&a->pace, now, rank);
 
 		if (at > now) {
 			turn_by(a, at);
@@ -252,44 +332,27 @@ static void on_turn(struct source *s)
 		}
 		if ((pace_probes(&a->pace) && a->silent) || !identity_ready(&a->who))
 			return;
-		a->first = c->next;
-		if (!a->first)
-			a->last = &a->first;
-		if (!c->urgent)
+		if (rank != RANK_URGENT)
 			pace_spend(&a->pace);
-		start(a, c);
+		start(a, queue_take(&a->queue));
 	}
 }
 
-/* What is urgent waits behind no thousand writes. */
-static void queue(struct api *a, struct call *c)
+static void enqueue(struct api *a, struct call *c)
 {
-	struct call **at = c->urgent ? &a->first : a->last;
-
-	c->next = *at;
-	*at = c;
-	if (!c->next)
-		a->last = &c->next;
+	queue_put(&a->queue, c);
 	turn_by(a, 0);
 }
 
 void api_send(struct api *a, struct call *c)
 {
 	c->again = false;
-	queue(a, c);
+	enqueue(a, c);
 }
 
 void api_cancel(struct api *a, struct call *c)
 {
-	struct call **at = &a->first;
-
-	while (*at && *at != c)
-		at = &(*at)->next;
-	if (*at) {
-		*at = c->next;
-		if (a->last == &c->next)
-			a->last = at;
-	}
+	queue_remove(&a->queue, c);
 	if (c->wire)
 		wire_free(c->wire);
 	call_free(c);
@@ -312,7 +375,7 @@ static void judge(struct wire *w, CURLcode code, struct reply *r)
 	curl_easy_getinfo(w->easy, CURLINFO_RETRY_AFTER, &header);
 	if (header > 0 && header < 3600)
 		after = (unsigned int)header;
-	if (code && !w->intake.err.code && !(http && w->call->document)) {
+	if (w->lost || (code && !w->intake.err.code && !(http && w->call->document))) {
 		wire_failed(w, &w->api->who.access, code, &r->err);
 		r->away = true;
 	} else {
@@ -340,7 +403,7 @@ static void finish(struct api *a, struct wire *w, CURLcode code)
 	wire_free(w);
 	if (r.status == 401 && !c->again && identity_renew(&a->who, identity)) {
 		c->again = true;
-		queue(a, c);
+		enqueue(a, c);
 	} else {
 		if (r.status == 401)
 			go_away(a, 0);
@@ -350,77 +413,12 @@ static void finish(struct api *a, struct wire *w, CURLcode code)
 	turn_by(a, 0);
 }
 
-static void take_finished(struct api *a)
+static void on_finished(CURL *easy, CURLcode code)
 {
-	CURLMsg *m;
-	int left;
+	struct wire *w = NULL;
 
-	while ((m = curl_multi_info_read(a->multi, &left))) {
-		struct wire *w = NULL;
-		CURLcode code = m->data.result;
-
-		if (m->msg != CURLMSG_DONE)
-			continue;
-		curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&w);
-		finish(a, w, code);
-	}
-}
-
-/* ---- libcurl in the loop */
-
-static void act(struct api *a, curl_socket_t fd)
-{
-	int running;
-
-	curl_multi_socket_action(a->multi, fd, 0, &running);
-	take_finished(a);
-}
-
-static void on_socket(struct source *s)
-{
-	act(container_of(s, struct sock, source)->api, s->fd);
-}
-
-static void on_timer(struct source *s)
-{
-	act(container_of(s, struct api, timer), CURL_SOCKET_TIMEOUT);
-}
-
-static int want_timer(CURLM *multi, long ms, void *ctx)
-{
-	struct api *a = ctx;
-
-	(void)multi;
-	a->timer.at = ms < 0 ? UINT64_MAX : now_ms() + (uint64_t)ms;
-	return 0;
-}
-
-static int want_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *sock)
-{
-	struct api *a = ctx;
-	struct sock *s = sock;
-
-	(void)easy;
-	if (what == CURL_POLL_REMOVE) {
-		if (s)
-			loop_remove(a->loop, &s->source);
-		free(s);
-		return 0;
-	}
-	if (!s) {
-		s = calloc(1, sizeof(*s));
-		if (!s)
-			return -1;
-		s->api = a;
-		s->source = (struct source){ .fd = fd, .ready = on_socket, .at = UINT64_MAX };
-		if (loop_add(a->loop, &s->source, NULL)) {
-			free(s);
-			return -1;
-		}
-		curl_multi_assign(a->multi, fd, s);
-	}
-	loop_heed(a->loop, &s->source, what & CURL_POLL_IN, what & CURL_POLL_OUT);
-	return 0;
+	curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&w);
+	finish(w->api, w, code);
 }
 
 int api_new(struct loop *loop, struct access *access, struct api **ret, struct err *err)
@@ -431,25 +429,21 @@ int api_new(struct loop *loop, struct access *access, struct api **ret, struct e
 	if (r)
 		return r;
 	a = calloc(1, sizeof(*a));
-	if (!a || curl_global_init(CURL_GLOBAL_DEFAULT) || !(a->multi = curl_multi_init())) {
+	if (!a)
+		return fail(err, ENOMEM, "no memory");
+	r = multi_open(&a->multi, loop, on_finished, err);
+	if (r) {
 		free(a);
-		return fail(err, ENOMEM, "libcurl cannot be started");
+		return r;
 	}
 	a->loop = loop;
 	a->who = (struct identity){ .access = *access, .loop = loop, .done = on_identity };
 	*access = (struct access){ 0 };
-	a->last = &a->first;
+	queue_init(&a->queue);
 	pace_start(&a->pace, now_ms());
-	a->timer = (struct source){ .fd = -1, .due = on_timer, .at = UINT64_MAX };
 	a->turn = (struct source){ .fd = -1, .due = on_turn, .at = UINT64_MAX };
-	curl_multi_setopt(a->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
-	curl_multi_setopt(a->multi, CURLMOPT_MAX_HOST_CONNECTIONS, 16L);
-	curl_multi_setopt(a->multi, CURLMOPT_SOCKETFUNCTION, want_socket);
-	curl_multi_setopt(a->multi, CURLMOPT_SOCKETDATA, a);
-	curl_multi_setopt(a->multi, CURLMOPT_TIMERFUNCTION, want_timer);
-	curl_multi_setopt(a->multi, CURLMOPT_TIMERDATA, a);
 	*ret = a;
-	return loop_add(loop, &a->timer, err) ?: loop_add(loop, &a->turn, err);
+	return loop_add(loop, &a->turn, err);
 }
 
 void api_free(struct api *a)
@@ -458,12 +452,10 @@ void api_free(struct api *a)
 		return;
 	while (a->wires)
 		api_cancel(a, a->wires->call);
-	while (a->first)
-		api_cancel(a, a->first);
+	while (a->queue.first)
+		api_cancel(a, a->queue.first);
 	identity_free(&a->who);
-	loop_remove(a->loop, &a->timer);
 	loop_remove(a->loop, &a->turn);
-	curl_multi_cleanup(a->multi);
+	multi_close(&a->multi);
 	free(a);
-	curl_global_cleanup();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Requests to one API server, in the loop: one connection (HTTP/2), a rate limit of our own, and
- * nothing is sent while the server asked for a pause. Only this file's .c knows libcurl. */
+ * nothing is sent while the server asked for a pause. A connection on which nothing comes any more
+ * is given up: all its calls end, and the next one opens another. */
 #ifndef SYNC_HTTP_H
 #define SYNC_HTTP_H
 
@@ -20,6 +21,13 @@ struct reply {
 	bool away; /* the server cannot be reached, or asks for patience: all requests pause */
 };
 
+/* Whose turn it is: a thousand writes hold up neither a watch nor what somebody waits for. */
+enum rank {
+	RANK_BULK,
+	RANK_SOON,   /* a step between a user and the device */
+	RANK_URGENT, /* does not wait for the rate limit: watches and lists */
+};
+
 /* The caller's until it is sent, then the api's until done(), which frees it by call_free(). */
 struct call {
 	const char *method;
@@ -32,8 +40,9 @@ struct call {
 	void (*document)(void *call, json_object *doc);
 	void (*done)(struct call *c, const struct reply *r);
 	void *ctx;
-	bool urgent; /* does not wait for the rate limit: watches and lists */
-	bool again;  /* it was sent a second time, after a 401 */
+	enum rank rank;
+	bool again; /* it was sent a second time, after a 401 */
+	bool over;  /* document() sets it: the rest is not wanted */
 	struct wire *wire;
 	struct call *next;
 };

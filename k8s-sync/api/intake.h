@@ -10,7 +10,7 @@
 #include "pcidevfs/err.h"
 
 enum {
-	ANSWER_MAX = 16 * 1024 * 1024, /* of a list's page */
+	ANSWER_MAX = 4 * 1024 * 1024,  /* of a list's page; parsed it takes 20 times that */
 	WATCHED_MAX = 3 * 1024 * 1024, /* of one event: etcd stores 1.5 MiB at most */
 	ANSWER_DEPTH = 40,
 };

@@ -6,6 +6,7 @@
 enum {
 	RATE = 20, /* requests a second */
 	BURST = 1000,
+	SPARE = 50,    /* of it, not for the bulk */
 	AWAY_MS = 800, /* first pause, doubled */
 	AWAY_MAX_MS = 30000,
 };
@@ -15,14 +16,16 @@ void pace_start(struct pace *p, uint64_t now)
 	*p = (struct pace){ .tokens = BURST, .tokens_at = now };
 }
 
-uint64_t pace_at(struct pace *p, uint64_t now, bool urgent)
+uint64_t pace_at(struct pace *p, uint64_t now, enum rank rank)
 {
+	static const int needed[] = { [RANK_BULK] = SPARE + 1, [RANK_SOON] = 1 };
+
 	p->tokens += (double)(now - p->tokens_at) * RATE / 1000;
 	p->tokens = p->tokens > BURST ? BURST : p->tokens;
 	p->tokens_at = now;
 	if (p->until > now)
 		return p->until;
-	return urgent || p->tokens >= 1 ? now : now + 1000 / RATE;
+	return rank == RANK_URGENT || p->tokens >= needed[rank] ? now : now + 1000 / RATE;
 }
 
 void pace_spend(struct pace *p)

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "http.h"
+
 struct pace {
 	double tokens;
 	uint64_t tokens_at, until;
@@ -14,8 +16,9 @@ struct pace {
 };
 
 void pace_start(struct pace *p, uint64_t now);
-/* Returns when the next request may be sent: now, or later. An urgent one has no rate limit. */
-uint64_t pace_at(struct pace *p, uint64_t now, bool urgent);
+/* Returns when the next request may be sent: now, or later. An urgent one has no rate limit, and
+ * the bulk leaves something for what comes soon. */
+uint64_t pace_at(struct pace *p, uint64_t now, enum rank rank);
 /* One that is not urgent was sent. */
 void pace_spend(struct pace *p);
 /* The server is away, or asks for so many seconds (0: for none); random decides the jitter. */

@@ -2,7 +2,10 @@
 #include "wire.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "access.h"
@@ -12,7 +15,31 @@
 enum {
 	CONNECT_MS = 10000,
 	WATCH_MS = 660000, /* longer than any watch that we ask for */
+	IDLE_S = 10,
+	PROBE_S = 5,
+	UNHEARD_MS = 20000,
 };
+
+/* Behind a cable that was pulled nothing is closed, and watches send nothing: the kernel asks the
+ * other one after IDLE_S, and gives it up if that, or anything, is not acknowledged in time. */
+static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
+{
+	unsigned int ms = UNHEARD_MS;
+
+	(void)ctx;
+	(void)purpose;
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
+	return CURL_SOCKOPT_OK;
+}
+
+static void set_tcp(CURL *e)
+{
+	curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl_easy_setopt(e, CURLOPT_TCP_KEEPIDLE, (long)IDLE_S);
+	curl_easy_setopt(e, CURLOPT_TCP_KEEPINTVL, (long)PROBE_S);
+	curl_easy_setopt(e, CURLOPT_SOCKOPTFUNCTION, on_socket);
+	curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+}
 
 static void set_blob(CURL *e, CURLoption option, char *pem)
 {
@@ -125,12 +152,11 @@ bool wire_prepare(struct wire *w, const struct access *access)
 	curl_easy_setopt(e, CURLOPT_PRIVATE, w);
 	curl_easy_setopt(e, CURLOPT_ERRORBUFFER, w->error);
 	curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(e, CURLOPT_USERAGENT, "pcidevfs-sync/" VERSION);
 	curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
 	curl_easy_setopt(e, CURLOPT_PIPEWAIT, 1L);
-	curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
 	curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)(c->document ? WATCH_MS : WIRE_ANSWER_MS));
+	set_tcp(e);
 	set_tls(e, access);
 	return set_url(w, access) && set_headers(w, tls ? access->secrets[SECRET_TOKEN] : NULL);
 }

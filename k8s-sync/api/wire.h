@@ -26,6 +26,7 @@ struct wire {
 	unsigned int identity; /* by which it was sent */
 	uint64_t since;	       /* ms */
 	bool answered;	       /* its status is here */
+	bool lost;	       /* with its connection, on which nothing comes any more */
 	char error[CURL_ERROR_SIZE];
 	struct wire *next;
 };

@@ -1,20 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """sync_hostile.py PORTFILE [CERT KEY]: an API server that answers badly, in the way that PORTFILE.mode names: html, half,
 huge, deep, denied, inside; or well, over an empty cluster: good; token (401, but for the one in PORTFILE.token);
-gone, gone-inside (a watch is told 410, once); busy (429, once); bare (lists with items that are no objects);
-lost (a write meets 404); refused (those of Nodes and of whole PCIDevices meet 403); deaf (a Node's meets 429,
-once, then 200, and changes nothing); events (the first Event meets 500); large (400 objects of 60 KB).
-What it was asked stands in PORTFILE.asked, with the time in ms, the credential, and an Event's reason. With CERT and KEY it speaks TLS; it takes the port that PORTFILE already names."""
+gone, gone-inside (a watch is told 410, once, inside one that goes on); busy (429, once); bare (lists with items that
+are no objects); lost (a write meets 404); refused (those of Nodes and of whole PCIDevices meet 403); deaf (a Node's meets
+429, once, then 200, and changes nothing); events (the first Event meets 500); large (400 objects of 60 KB); endless (a
+list that always goes on); calm (as good, with a core Node, so that nothing is asked for again); unwilling NAME (the status
+of that object is refused); late NAME (the first write of that object is answered a second later than the watch tells that
+somebody took its labels). What it was asked stands in PORTFILE.asked, with the time in ms, the credential, and an Event's
+reason. With CERT and KEY it speaks TLS; it takes the port that PORTFILE already names; it listens at $ADDRESS."""
 import http.server
 import json
 import os
 import socketserver
 import ssl
 import sys
+import threading
 import time
 
 
 objects = {}
+news = []  # events of watches: plural, event
+lock = threading.Lock()
 told = set()
 version = 1  # of the cluster: each change has the next one
 
@@ -46,8 +52,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.close_connection = True
 
     def mode(self):
+        return self.mode_of()[0]
+
+    def mode_of(self):
         with open(sys.argv[1] + ".mode", encoding="utf-8") as f:
-            return f.read().strip()
+            return f.read().split() or [""]
+
+    def names(self, mode):  # is it that mode, about this path?
+        word, *name = self.mode_of()
+        return word == mode and self.path.split("?")[0].split("/")[-2 if "/status" in self.path else -1] == name[0]
 
     def refuse(self, code, why, more=()):
         status = {"kind": "Status", "status": "Failure", "code": code, "message": why}
@@ -61,7 +74,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return True
 
     def watch(self):  # until the mode is another one
-        mode = self.mode()
+        mode, seen = self.mode(), len(news)
         if self.once("gone"):
             self.refuse(410, "too old")
             return
@@ -70,10 +83,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.once("gone-inside"):
             gone = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old"}}
             self.wfile.write(json.dumps(gone).encode())
-        else:
-            self.wfile.flush()
-            while self.mode() == mode:
-                time.sleep(0.05)
+        self.wfile.flush()
+        plural = self.path.split("?")[0].split("/")[-1]
+        while self.mode() == mode:
+            for place, event in news[seen:]:
+                if place == plural:
+                    self.wfile.write(json.dumps(event).encode())
+            seen = len(news)
+            time.sleep(0.05)
         self.close_connection = True
 
     def well(self):
@@ -94,6 +111,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             items = [o for path, o in objects.items() if path.startswith(place)]
             if self.mode() == "bare":
                 items += [{"spec": {"nodeName": "node1"}}, {"metadata": []}, {"metadata": {"name": 7}}, [], None]
+            if self.mode() == "endless" and "/pcidevices?" in self.path:
+                self.send(200, b'{"metadata":{"resourceVersion":"1","continue":"on"},"items":[]}')
+                return
             if self.mode() == "large" and "/pcidevices?" in self.path:
                 self.page([{"metadata": {"name": f"node1-{i}", "labels": {"nodename": "other"}}, "spec": {"x": "x" * 60000}}
                            for i in range(400)])
@@ -112,12 +132,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif self.mode() == "events" and self.path.endswith("/events") and "events" not in told:
             told.add("events")
             self.refuse(500, "not now")
+        elif "/status" in self.path and self.names("unwilling"):
+            self.refuse(422, "the status is not taken")
         elif self.command == "PATCH":
             self.apply(self.path.split("?")[0].removesuffix("/status"))
         elif self.command == "POST":
             self.apply(self.path.split("?")[0] + "/" + json.loads(self.body)["metadata"]["name"])
+        elif self.command == "DELETE" and objects.pop(self.path, None):
+            self.send(200, json.dumps({"kind": "Status", "status": "Success", "details": {"uid": self.path}}).encode())
         else:
-            self.refuse(403, "this cluster deletes nothing")
+            self.refuse(403, "this cluster deletes only what it made")
 
     def page(self, items):
         query = dict(part.split("=") for part in self.path.split("?")[1].split("&") if "=" in part)
@@ -128,13 +152,23 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def apply(self, place):
         global version
-        o = objects.setdefault(place, {})
-        for part, value in json.loads(self.body).items():
-            o[part] = {**o.get(part, {}), **value} if isinstance(value, dict) else value
-        o["metadata"]["uid"] = place
-        version += 1
-        o["metadata"]["resourceVersion"] = str(version)
-        self.send(200, json.dumps(o).encode())
+        with lock:
+            o = objects.setdefault(place, {})
+            for part, value in json.loads(self.body).items():
+                o[part] = {**o.get(part, {}), **value} if isinstance(value, dict) else value
+            o["metadata"]["uid"] = place
+            version += 1
+            o["metadata"]["resourceVersion"] = str(version)
+            answer = json.dumps(o).encode()
+            late = "/status" not in self.path and self.names("late") and self.once("late")
+            if late:
+                version += 1
+                o["metadata"]["resourceVersion"] = str(version)
+                o["metadata"]["labels"] = {}
+                news.append((place.split("/")[-2], {"type": "MODIFIED", "object": json.loads(json.dumps(o))}))
+        if late:
+            time.sleep(1)
+        self.send(200, answer)
 
     def answer(self):
         mode = self.mode()
@@ -143,7 +177,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         reason = json.loads(self.body).get("reason", "") if self.command == "POST" else ""
         with open(sys.argv[1] + ".asked", "a", encoding="utf-8") as f:
             f.write(f"{self.command} {self.path} {int(time.monotonic() * 1000)} {self.headers.get('Authorization', '')} {reason}\n")
-        if self.path.startswith("/api/v1/nodes/"):
+        if self.path.startswith("/api/v1/nodes/") and mode == "calm":
+            self.send(200, b'{"metadata":{"name":"node1","uid":"u"}}')
+        elif self.path.startswith("/api/v1/nodes/"):
             self.send(404, b'{"kind":"Status","status":"Failure","code":404,"message":"no such node"}')
         elif mode == "html":
             self.send(200, b"<html><title>Sign in</title></html>", kind="text/html")
@@ -169,7 +205,7 @@ port = 0
 if os.path.exists(sys.argv[1]):
     with open(sys.argv[1], encoding="utf-8") as named:
         port = int(named.read())
-server = Server(("127.0.0.1", port), Handler)
+server = Server((os.environ.get("ADDRESS", "127.0.0.1"), port), Handler)
 if len(sys.argv) > 2:
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(sys.argv[2], sys.argv[3])

@@ -10,6 +10,7 @@
 #include "k8s-sync/api/credential.h"
 #include "k8s-sync/api/exec.h"
 #include "k8s-sync/api/pace.h"
+#include "k8s-sync/api/queue.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 #include "test.h"
@@ -215,25 +216,51 @@ DEFINE_TEST(sync_sends_a_thousand_requests_and_then_twenty_a_second)
 	struct pace p;
 
 	pace_start(&p, now);
-	for (; pace_at(&p, now, false) == now; at_once++)
+	for (; pace_at(&p, now, RANK_BULK) == now; at_once++)
+		pace_spend(&p);
+	CHECK_EQ(at_once, 950);
+	for (; pace_at(&p, now, RANK_SOON) == now; at_once++) /* what the bulk has left */
 		pace_spend(&p);
 	CHECK_EQ(at_once, 1000);
-	CHECK_EQ(pace_at(&p, now, true), now); /* a list and a watch do not wait */
+	CHECK_EQ(pace_at(&p, now, RANK_URGENT), now); /* a list and a watch do not wait */
 	for (; now < end; later++) {
-		uint64_t at = pace_at(&p, now, false);
+		uint64_t at = pace_at(&p, now, RANK_SOON);
 
 		CHECK(at <= now + 50);
 		now = at > now ? at : now;
-		if (pace_at(&p, now, false) == now)
+		if (pace_at(&p, now, RANK_SOON) == now)
 			pace_spend(&p);
 		else
 			later--;
 	}
 	CHECK(later >= 1190 && later <= 1210);
-	pace_at(&p, now + 3600000, false); /* an hour at rest does not pile up */
-	for (at_once = 0; pace_at(&p, now + 3600000, false) == now + 3600000; at_once++)
+	pace_at(&p, now + 3600000, RANK_SOON); /* an hour at rest does not pile up */
+	for (at_once = 0; pace_at(&p, now + 3600000, RANK_SOON) == now + 3600000; at_once++)
 		pace_spend(&p);
 	CHECK_EQ(at_once, 1000);
+}
+
+DEFINE_TEST(sync_sends_by_rank_and_then_in_order)
+{
+	static const enum rank ranks[] = { RANK_BULK, RANK_BULK, RANK_SOON,  RANK_URGENT,
+					   RANK_BULK, RANK_SOON, RANK_URGENT };
+	static const size_t sent[] = { 3, 6, 2, 5, 0, 4 };
+	struct call calls[ARRAY_SIZE(ranks)] = { 0 };
+	struct queue q;
+
+	queue_init(&q);
+	for (size_t i = 0; i < ARRAY_SIZE(ranks); i++) {
+		calls[i].rank = ranks[i];
+		queue_put(&q, &calls[i]);
+	}
+	queue_remove(&q, &calls[1]);
+	queue_remove(&q, &calls[1]);
+	for (size_t i = 0; i < ARRAY_SIZE(sent); i++)
+		CHECK(queue_take(&q) == &calls[sent[i]]);
+	CHECK(!q.first);
+	queue_put(&q, &calls[0]);
+	CHECK(queue_take(&q) == &calls[0]);
+	CHECK(!q.first);
 }
 
 /* An API server that is away for an hour is asked by one request at a time. */
@@ -251,9 +278,9 @@ DEFINE_TEST(sync_an_hour_away_is_a_few_looks)
 		random = random * 1103515245 + 12345;
 		pace_away(&p, now, 0, random >> 8);
 		CHECK(pace_probes(&p));
-		next = pace_at(&p, now, true);
+		next = pace_at(&p, now, RANK_URGENT);
 		CHECK(next >= now + 200 && next <= now + 37500);
-		CHECK_EQ(pace_at(&p, next, false), next);
+		CHECK_EQ(pace_at(&p, next, RANK_BULK), next);
 		now = next;
 		tries++;
 	}
@@ -261,9 +288,9 @@ DEFINE_TEST(sync_an_hour_away_is_a_few_looks)
 	pace_back(&p);
 	CHECK(!pace_probes(&p));
 	pace_away(&p, now, 60, 0); /* Retry-After, and then the first pause anew */
-	CHECK_EQ(pace_at(&p, now, true), now + 60200);
+	CHECK_EQ(pace_at(&p, now, RANK_URGENT), now + 60200);
 	pace_away(&p, now, 600, 0); /* a second refusal of the same moment adds nothing */
-	CHECK_EQ(pace_at(&p, now, true), now + 60200);
+	CHECK_EQ(pace_at(&p, now, RANK_URGENT), now + 60200);
 }
 
 DEFINE_TEST(sync_a_token_is_read_again_when_its_file_is_another_one)
