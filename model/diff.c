@@ -58,7 +58,7 @@ static void asked_vfs(const struct device *dev, char *buf)
 {
 	const struct intent *w = &dev->intent;
 
-	sprintf(buf, "%d", (int)(w->vfs_wanted ? w->num_vfs : dev->intended_vfs));
+	snprintf(buf, 12, "%d", (int)(w->vfs_wanted ? w->num_vfs : dev->intended_vfs));
 }
 
 /* Derived from several fields; often stays the same while they change. */

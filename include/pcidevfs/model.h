@@ -32,7 +32,7 @@ struct out;
 struct model;
 struct region_head;
 
-#define MODEL_ABI 25
+#define MODEL_ABI 26
 #define MODEL_MAX 131072 /* devices; 70 000 functions are required */
 
 enum action { ACTION_ADD, ACTION_CHANGE, ACTION_REMOVE };

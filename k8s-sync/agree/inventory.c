@@ -2,6 +2,7 @@
 #include "inventory.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "pcidevfs/pair.h"
@@ -35,33 +36,68 @@ static void dev_free(struct inv_dev *d)
 		return;
 	free(d->id);
 	free(d->pairs);
+	free(d->keys);
 	free(d);
 }
 
-static struct inv_dev *dev_read(const char *id, char *pairs)
+/* The first of two with one key comes first. */
+static int by_key(const void *a, const void *b, void *pairs)
 {
-	struct inv_dev *d = calloc(1, sizeof(*d));
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	int order = strcmp((char *)pairs + x, (char *)pairs + y);
+
+	return order ? order : (x > y) - (x < y);
+}
+
+static bool note_key(struct inv_dev *d, size_t *cap, size_t at)
+{
+	uint32_t *keys = more_rows(d->keys, d->n, cap, sizeof(*keys));
+
+	if (!keys)
+		return false;
+	d->keys = keys;
+	keys[d->n++] = (uint32_t)at;
+	return true;
+}
+
+/* Returns 0; -EINVAL; -ENOMEM. */
+static int read_pairs(struct inv_dev *d, char *pairs)
+{
 	struct out text = { 0 };
+	size_t cap = 0;
 	struct pair p;
 	int r;
 
 	while ((r = pair_next(&pairs, &p)) == 1) {
 		if (!p.key[0])
 			continue;
+		text.failed |= text.len > UINT32_MAX || !note_key(d, &cap, text.len);
 		out_put(&text, p.key, strlen(p.key) + 1);
 		out_put(&text, p.value, strlen(p.value) + 1);
 	}
-	out_put(&text, "", 1);
-	if (!d || r || text.failed || !(d->id = strdup(id))) {
-		out_free(&text);
-		free(d);
-		errno = r ? EINVAL : ENOMEM;
-		return NULL;
-	}
 	d->pairs = text.data;
 	d->len = text.len;
-	d->here = true;
-	return d;
+	if (r || text.failed)
+		return r ? -EINVAL : -ENOMEM;
+	if (d->n)
+		qsort_r(d->keys, d->n, sizeof(*d->keys), by_key, d->pairs);
+	return 0;
+}
+
+static struct inv_dev *dev_read(const char *id, char *pairs)
+{
+	struct inv_dev *d = calloc(1, sizeof(*d));
+	int rc = d ? read_pairs(d, pairs) : -ENOMEM;
+
+	if (!rc && !(d->id = strdup(id)))
+		rc = -ENOMEM;
+	if (!rc) {
+		d->here = true;
+		return d;
+	}
+	dev_free(d);
+	errno = -rc;
+	return NULL;
 }
 
 int inventory_take(void *table, const char *id, char *pairs)
@@ -141,12 +177,19 @@ const struct inv_dev *inventory_find(const struct inventory *inv, const char *id
 
 static const char *value_of(const struct inv_dev *d, const char *key)
 {
-	for (const char *c = d->pairs, *value; *c; c = value + strlen(value) + 1) {
-		value = c + strlen(c) + 1;
-		if (!strcmp(c, key))
-			return value;
+	size_t lo = 0, hi = d->n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (strcmp(d->pairs + d->keys[mid], key) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
 	}
-	return NULL;
+	if (lo == d->n || strcmp(d->pairs + d->keys[lo], key) != 0)
+		return NULL;
+	return d->pairs + d->keys[lo] + strlen(key) + 1;
 }
 
 const char *dev_get(const struct inv_dev *d, const char *key)

@@ -9,8 +9,10 @@
 
 struct inv_dev {
 	char *id;    /* "0000:05:00.0" */
-	char *pairs; /* key, NUL, value, NUL, ...; an empty key ends them */
+	char *pairs; /* key, NUL, value, NUL, ... */
 	size_t len;
+	uint32_t *keys; /* where each of them begins, sorted by key */
+	size_t n;
 	bool here; /* seen since the inventory began */
 };
 

@@ -276,6 +276,13 @@ static bool leads_on(size_t i)
 	return lies_in(i, offsetof(struct device, caps), sizeof(uint32_t));
 }
 
+/* A number that is coming back is shown, and is nothing that restore would be refused for. */
+static bool is_shown_alone(size_t i, change_bits bits)
+{
+	return bits & CH_ASKED &&
+	       lies_in(i, offsetof(struct device, intended_vfs), sizeof(int32_t));
+}
+
 /* Each byte in turn, but for those bits that no field has itself. */
 static void compare_digests(const struct device *a, bool full)
 {
@@ -283,7 +290,8 @@ static void compare_digests(const struct device *a, bool full)
 
 	for (change_bits bits = 1; bits < CH_END; bits <<= 1)
 		for (size_t i = 0; i < sizeof(b); i++) {
-			if ((full && leads_on(i)) || bits & (CH_CLAIM | CH_NAME))
+			if ((full && leads_on(i)) || bits & (CH_CLAIM | CH_NAME) ||
+			    is_shown_alone(i, bits))
 				continue;
 			((char *)&b)[i] ^= 1;
 			if ((device_digest(a, bits) != device_digest(&b, bits)) !=
@@ -364,8 +372,8 @@ DEFINE_TEST(layout_has_its_number)
 {
 	if (sizeof(void *) != 8)
 		SKIP("the number below is that of 64 bits");
-	CHECK_EQ(MODEL_ABI, 25);
-	if (device_layout() != 0x692de1844d9e2cd1ull)
+	CHECK_EQ(MODEL_ABI, 26);
+	if (device_layout() != 0x22615da1d1e7cff3ull)
 		FAIL("struct device has changed: count MODEL_ABI up, and note it here with %#llx",
 		     (unsigned long long)device_layout());
 }
