@@ -67,8 +67,8 @@ static void watch_in(const struct backend *b, int fd, const char *dir, const cha
 void listen_watch_dirs(const struct backend *b, int fd, struct node_dirs *d)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(dirs) && fd >= 0; i++) {
-		_closedir_ DIR *dir = is_watched(d, dirs[i]) ? NULL
-							     : sysfs_dir(&b->sys, ROOT_DEV, "%s", dirs[i]);
+		bool heard = is_watched(d, dirs[i]);
+		_closedir_ DIR *dir = heard ? NULL : sysfs_dir(&b->sys, ROOT_DEV, "%s", dirs[i]);
 		const struct dirent *e;
 
 		if (dir)
@@ -82,9 +82,9 @@ void listen_watch_dirs(const struct backend *b, int fd, struct node_dirs *d)
 void listen_watch_new(const struct backend *b, int fd, struct node_dirs *d,
 		      const struct inotify_event *e)
 {
-	const struct node_dir *in = e->mask & IN_CREATE && e->mask & IN_ISDIR ? find(d, e->wd) : NULL;
+	const struct node_dir *in = find(d, e->wd);
 
-	if (in)
+	if (in && e->mask & IN_CREATE && e->mask & IN_ISDIR)
 		watch_in(b, fd, in->name, e->name, d);
 }
 
