@@ -12,6 +12,9 @@ struct known;
 struct step;
 struct sysfs;
 
+/* In the directory of a function whose driver makes mediated devices of it. */
+#define MDEV_TYPES "mdev_supported_types"
+
 /* What a function is: the type's id, and the UUID of its mediated device. Both "": no vGPU. */
 struct vgpu {
 	char id[TYPE_ID], uuid[40];

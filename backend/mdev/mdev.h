@@ -16,7 +16,6 @@ struct sysfs;
 struct uevent;
 
 #define MDEV_DEVICES "bus/mdev/devices"
-#define MDEV_TYPES "mdev_supported_types"
 
 extern const struct bus_ops mdev_bus;
 

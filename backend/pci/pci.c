@@ -12,7 +12,6 @@
 #include "backend/called.h"
 #include "backend/gpu/world.h"
 #include "backend/known.h"
-#include "backend/mdev/mdev.h"
 #include "backend/ops.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
