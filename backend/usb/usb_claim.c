@@ -63,6 +63,9 @@ static int refuse_claim(struct model *m, const struct device *dev, const struct 
 	/* A guest that ran while the daemon was away keeps its device, untouched. */
 	if (request->restores && dev->facts.use == USE_GUEST)
 		return 0;
+	/* What a driver took from a pod is taken back for it, unless somebody has it open. */
+	if (request->restores && device_is_allocated(dev))
+		return refuse_open(dev, err);
 	return refuse_used("", dev, err);
 }
 

@@ -189,18 +189,27 @@ static int probe_undo(void *backend, struct step *step, unsigned int ms, struct 
 	return rc ? rc : rest_run(backend, step, ms, err);
 }
 
+/* Whether a pod may lose it the plan has asked: meanwhile none can get it. */
+static int refuse_unbind(struct model *m, const struct step *step, struct err *err)
+{
+	const struct device *dev = model_find(m, &step->dev);
+	int rc = dev ? refuse_needed(dev, step->force, err) : 0;
+
+	return dev && !rc ? refuse_open(dev, err) : rc;
+}
+
 const struct verb usb_unbind = { .of = "usb",
 				 .name = "unbind",
 				 .deadline_ms = UNBIND_MS,
 				 .stirs = true, /* the last but one keyboard */
-				 .refuse = refuse_step,
+				 .refuse = refuse_unbind,
 				 .run = unbind_run,
 				 .undo = unbind_undo };
 const struct verb usb_rest = { .of = "usb",
 			       .name = "unbind_rest",
 			       .deadline_ms = UNBIND_MS,
 			       .stirs = true,
-			       .refuse = refuse_step,
+			       .refuse = refuse_unbind,
 			       .run = rest_run,
 			       .undo = probe_run };
 const struct verb usb_bind = {
