@@ -54,11 +54,9 @@ static const struct {
 	STRING(plan_query, CH_PLAN),
 };
 
-static void asked_vfs(const struct device *dev, char *buf)
+static void coming_vfs(const struct device *dev, char *buf)
 {
-	const struct intent *w = &dev->intent;
-
-	snprintf(buf, 12, "%d", (int)(w->vfs_wanted ? w->num_vfs : dev->intended_vfs));
+	snprintf(buf, 12, "%d", (int)dev->intended_vfs);
 }
 
 /* Derived from several fields; often stays the same while they change. */
@@ -68,7 +66,7 @@ static const struct {
 } derived[] = {
 	{ device_claim, CH_CLAIM },
 	{ device_resource, CH_NAME },
-	{ asked_vfs, CH_ASKED },
+	{ coming_vfs, CH_ASKED },
 };
 
 static bool reads_same(void (*text)(const struct device *dev, char *buf), const struct device *a,
