@@ -2,17 +2,11 @@
 /* What an API server answers to a request, of any bytes, in pieces of any size, with any HTTP
  * status: what is not a success has a sentence. */
 #include <stdint.h>
-#include <stdlib.h>
 
+#include "check.h"
 #include "k8s-sync/api/intake.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

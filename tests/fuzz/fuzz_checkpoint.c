@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "plugin/kubelet/checkpoint.h"
 #include "place.h"
 
@@ -23,12 +24,6 @@ enum { PODS = 4 }; /* u0 to u3; the first two have a directory */
 
 /* Below it: where pods/ is empty, and where two pods are. */
 static char empty[64], with[64];
-
-static void check(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void make_dir(const char *dir, const char *name)
 {

@@ -5,17 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "k8s-sync/api/access.h"
 #include "k8s-sync/api/credential.h"
 #include "pcidevfs/err.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

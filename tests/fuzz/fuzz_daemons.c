@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "backend/gpu/daemons.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
@@ -19,12 +20,6 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char *const files[] = { "comm", "status", "uid_map" };
-
-static void check(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 static int process_dir(void)
 {

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "backend/pci/serials.h"
 #include "pcidevfs/critical.h"
 #include "pcidevfs/device.h"
@@ -65,12 +66,6 @@ static const char *const links[][2] = {
 static const char *const nodes[] = { "dev/vfio/1", "dev/vfio/devices/vfio0", "dev/nvidia0" };
 
 static struct sysfs host;
-
-static void check(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 /* Below the root, with the directories to it. */
 static const char *place(const char *path)

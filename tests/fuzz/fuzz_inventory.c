@@ -13,6 +13,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "check.h"
 #include "pcidevfs/pair.h"
 #include "client/watch.h"
 #include "pcidevfs/util.h"
@@ -28,12 +29,6 @@ struct heard {
 	uint64_t devices, told; /* as the head says; since it began */
 	unsigned int begun, settled, lost;
 };
-
-static void check(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void clean(void)
 {

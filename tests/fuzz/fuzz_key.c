@@ -9,16 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "pcidevfs/key.h"
 #include "pcidevfs/util.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void check_key(const char *text)
 {

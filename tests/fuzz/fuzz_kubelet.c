@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "plugin/kubelet/answer.h"
 #include "plugin/kubelet/cdi.h"
 #include "plugin/kubelet/devices.h"
@@ -27,12 +28,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const char *const kept[] = { NODES, NODES,  NODES,  "/dev/vfio/9",
 				    NODES, "none", "none", "none" };
 #define AS_GIVEN "abe" /* whose pod may go on with what it was given */
-
-static void check(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void check_refusal(const struct err *err)
 {

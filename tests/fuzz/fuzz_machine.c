@@ -4,18 +4,12 @@
  * What is accepted must keep the promises of machine.h, or the tree built from it is not safe.
  */
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "../simkernel/machine.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void check_record(const struct machine *m, const struct record *r)
 {

@@ -9,17 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "fs/daemon/mountpoint.h"
 #include "pcidevfs/critical.h"
 #include "pcidevfs/util.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 static int find(const struct out *text, const char *path, struct mount_entry *ret)
 {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "k8s-sync/agree/decide.h"
 #include "k8s-sync/agree/inventory.h"
 #include "k8s-sync/api/intake.h"
@@ -39,12 +40,6 @@ static enum kind_id kind_of(json_object *o)
 		if (!strcmp(js_text(o, "kind"), kinds[k].kind))
 			return k;
 	return PCI_CLAIM;
-}
-
-static void check(int holds)
-{
-	if (!holds)
-		abort();
 }
 
 static void take(void *ctx, json_object *doc)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "fs/attrs/allocated.h"
 #include "plugin/kubelet/listing.h"
 #include "pcidevfs/device.h"
@@ -26,12 +27,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char *const had[] = { "none",  "pending", "n/p/c", "n/p/d",
 				   "n/q/c", "claim:u", "a/b/c", "pending" };
-
-static void check(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void put(struct devices *t, size_t i, const char *allocated, bool renamed)
 {

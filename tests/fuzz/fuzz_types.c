@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "check.h"
 #include "backend/gpu/types.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/model.h"
@@ -19,12 +20,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const struct key card = { BUS_PCI, "0000:3b:00.0" };
 static struct model *m;
 static struct vgpu_types seen, known, again;
-
-static void check(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void open_model(void)
 {

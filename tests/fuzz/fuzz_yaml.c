@@ -2,21 +2,15 @@
 /* A kubeconfig of any bytes: what is refused has a sentence; what is taken has an address that
  * begins like one and a token of one line. */
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "client/yaml.h"
 #include "k8s-sync/api/access.h"
 #include "k8s-sync/api/credential.h"
 #include "pcidevfs/err.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

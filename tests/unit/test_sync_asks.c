@@ -69,18 +69,26 @@ DEFINE_TEST(sync_what_was_refused_is_asked_for_again_when_the_user_asks_anew)
 	syncworld_free(&s);
 }
 
+#define RELEASE "ctl pcideviceclaims/" NAME " " NVME "/claim none\n"
+
+/* alice's claim was deleted, and its release refused since a pod has the device. */
+static void begin_kept(struct syncworld *s, struct verdict *v)
+{
+	syncworld_init(s);
+	syncworld_device(s, NVME, CLAIMED("alice"));
+	free(syncworld_settle(s));
+	json_object_object_del(s->w.objects[PCI_CLAIM], NAME);
+	expect(syncworld_settle(s), RELEASE);
+	answer(s, v, EBUSY, "it is allocated to a/b/c");
+	expect(syncworld_settle(s), "");
+}
+
 DEFINE_TEST(sync_a_release_that_is_refused_stands_at_the_device)
 {
 	struct syncworld s;
 	struct verdict v;
 
-	syncworld_init(&s);
-	syncworld_device(&s, NVME, CLAIMED("alice"));
-	free(syncworld_settle(&s));
-	json_object_object_del(s.w.objects[PCI_CLAIM], NAME);
-	expect(syncworld_settle(&s), "ctl pcideviceclaims/" NAME " " NVME "/claim none\n");
-	answer(&s, &v, EBUSY, "it is allocated to a/b/c");
-	expect(syncworld_settle(&s), "");
+	begin_kept(&s, &v);
 	CHECK(!claim_of(&s));
 	CHECK_STR(condition(&s, PCI_DEVICE, NAME, "type"), "Released");
 	CHECK_STR(condition(&s, PCI_DEVICE, NAME, "message"), "it is allocated to a/b/c");
@@ -92,21 +100,14 @@ DEFINE_TEST(sync_a_release_that_is_refused_stands_at_the_device)
 
 DEFINE_TEST(sync_a_release_is_asked_for_again_after_both_agreed)
 {
-	static const char ask[] = "ctl pcideviceclaims/" NAME " " NVME "/claim none\n";
 	struct syncworld s;
 	struct verdict v;
 
-	syncworld_init(&s);
-	syncworld_device(&s, NVME, CLAIMED("alice"));
-	free(syncworld_settle(&s));
-	json_object_object_del(s.w.objects[PCI_CLAIM], NAME);
-	expect(syncworld_settle(&s), ask);
-	answer(&s, &v, EBUSY, "it is allocated to a/b/c");
-	expect(syncworld_settle(&s), "");
+	begin_kept(&s, &v);
 	syncworld_object(&s, PCI_CLAIM, CLAIM("alice")); /* somebody thinks better of it */
 	expect(syncworld_settle(&s), "");
 	json_object_object_del(s.w.objects[PCI_CLAIM], NAME);
-	expect(syncworld_settle(&s), ask);
+	expect(syncworld_settle(&s), RELEASE);
 	syncworld_free(&s);
 }
 
