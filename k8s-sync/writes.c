@@ -243,7 +243,6 @@ static void send_write(struct writes *w, const struct action *a)
 	json_object *was = object_find(&w->s->world, a->kind, a->name);
 	const char *body = body_text(a->body), *version = js_text(was, "metadata.resourceVersion");
 	uint64_t what = fnv1a(fnv1a(FNV1A + a->act, body, strlen(body)), version, strlen(version));
-
 	struct deed *d;
 
 	if (!x)

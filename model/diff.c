@@ -4,7 +4,6 @@
 #include "diff.h"
 
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "pcidevfs/device.h"
@@ -54,11 +53,6 @@ static const struct {
 	STRING(plan_query, CH_PLAN),
 };
 
-static void coming_vfs(const struct device *dev, char *buf)
-{
-	snprintf(buf, 12, "%d", (int)dev->intended_vfs);
-}
-
 /* Derived from several fields; often stays the same while they change. */
 static const struct {
 	void (*text)(const struct device *dev, char *buf);
@@ -66,7 +60,6 @@ static const struct {
 } derived[] = {
 	{ device_claim, CH_CLAIM },
 	{ device_resource, CH_NAME },
-	{ coming_vfs, CH_ASKED },
 };
 
 static bool reads_same(void (*text)(const struct device *dev, char *buf), const struct device *a,
@@ -90,6 +83,9 @@ change_bits device_diff(const struct device *a, const struct device *b)
 		if (fields[i].text ? strncmp(x, y, fields[i].size) : memcmp(x, y, fields[i].size))
 			bits |= fields[i].bit;
 	}
+	/* It is shown, and is no reason for another try of restore: not in the digest. */
+	if (a->intended_vfs != b->intended_vfs)
+		bits |= CH_ASKED;
 	for (size_t i = 0; i < ARRAY_SIZE(derived) && bits; i++)
 		if (!reads_same(derived[i].text, a, b))
 			bits |= derived[i].bit;

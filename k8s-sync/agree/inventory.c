@@ -8,25 +8,14 @@
 #include "pcidevfs/pair.h"
 #include "pcidevfs/util.h"
 
-/* Returns the index of the first device that is not before id. */
-static size_t lower(const struct inventory *inv, const char *id)
+static int to_id(const void *row, const void *id)
 {
-	size_t lo = 0, hi = inv->n;
-
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (strcmp(inv->v[mid]->id, id) < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return strcmp((*(struct inv_dev *const *)row)->id, id);
 }
 
 static struct inv_dev *find(const struct inventory *inv, const char *id, size_t *ret_at)
 {
-	*ret_at = lower(inv, id);
+	*ret_at = rows_first(inv->v, inv->n, sizeof(*inv->v), id, to_id);
 	return *ret_at < inv->n && !strcmp(inv->v[*ret_at]->id, id) ? inv->v[*ret_at] : NULL;
 }
 
@@ -175,21 +164,25 @@ const struct inv_dev *inventory_find(const struct inventory *inv, const char *id
 	return find(inv, id, &at);
 }
 
+struct wanted {
+	const char *pairs, *key;
+};
+
+static int to_key(const void *at, const void *wanted)
+{
+	const struct wanted *w = wanted;
+
+	return strcmp(w->pairs + *(const uint32_t *)at, w->key);
+}
+
 static const char *value_of(const struct inv_dev *d, const char *key)
 {
-	size_t lo = 0, hi = d->n;
+	const struct wanted w = { d->pairs, key };
+	size_t at = rows_first(d->keys, d->n, sizeof(*d->keys), &w, to_key);
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (strcmp(d->pairs + d->keys[mid], key) < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == d->n || strcmp(d->pairs + d->keys[lo], key) != 0)
+	if (at == d->n || to_key(&d->keys[at], &w))
 		return NULL;
-	return d->pairs + d->keys[lo] + strlen(key) + 1;
+	return d->pairs + d->keys[at] + strlen(key) + 1;
 }
 
 const char *dev_get(const struct inv_dev *d, const char *key)

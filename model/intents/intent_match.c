@@ -140,15 +140,18 @@ bool pass_is_cloned(const struct pass *p, const struct record *r)
 static void judge_clone(struct pass *p, struct record *r)
 {
 	bool falls = false, soon = r->falls_ms && now_ms() - r->falls_ms < FALL_MS;
-	size_t n = r->id.serial ? count_cards(p, r, &falls) : 0;
+	size_t n;
 
+	if (!r->id.serial || (r->id.cloned && !soon))
+		return;
+	n = count_cards(p, r, &falls);
 	if (n > 1) {
 		if (!falls)
 			r->falls_ms = 0;
 		else if (!r->id.cloned)
 			r->falls_ms = now_ms();
 		p->rewrite |= !r->id.cloned;
-	} else if (soon && r->id.cloned) {
+	} else if (r->id.cloned) {
 		r->id.cloned = false;
 		p->rewrite = true;
 	}
