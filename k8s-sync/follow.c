@@ -10,7 +10,7 @@
 
 enum {
 	PAGE = 500,
-	PAGES_MAX = 2000,
+	PAGES_MAX = 500, /* of as many objects: more than a hundred nodes have */
 	WATCH_S = 300, /* and up to as much more */
 	AGAIN_MS = 500,
 	AGAIN_MAX_MS = 30000,
