@@ -22,8 +22,9 @@ struct mirror {
 	struct loop *loop;
 	bool left;	       /* guarded by the turn; nobody is left to take verdicts */
 	int event, stop, says; /* eventfds */
-	pthread_t follower, looker, writer;
-	bool following, looking, writing;
+	pthread_t follower, looker, writers[WRITERS_MAX];
+	bool following, looking;
+	unsigned int writing; /* of the writers */
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t work, look;
 	const struct mirror_table *ops;
@@ -192,13 +193,13 @@ static void *look_often(void *ctx)
 			next = job->next;
 			jobs_put(&t->todo, job);
 		}
-		pthread_cond_signal(&t->work);
+		pthread_cond_broadcast(&t->work);
 	}
 	pthread_mutex_unlock(&t->lock);
 	return NULL;
 }
 
-/* ---- the writer's thread */
+/* ---- the writers' threads */
 
 static void *write_jobs(void *ctx)
 {
@@ -262,8 +263,10 @@ int mirror_new(const char *path, struct loop *loop, const struct mirror_table *o
 	t->following = !r;
 	r = r ?: thread_start(&t->looker, look_often, t);
 	t->looking = !r;
-	r = r ?: thread_start(&t->writer, write_jobs, t);
-	t->writing = !r;
+	do {
+		r = r ?: thread_start(&t->writers[t->writing], write_jobs, t);
+		t->writing += !r;
+	} while (!r && t->writing < ops->writers);
 	if (r) {
 		mirror_free(t);
 		return fail(err, -r, "cannot follow %s: %s", path, strerror(-r));
@@ -298,8 +301,9 @@ static bool end_threads(struct mirror *t)
 	until.tv_sec++;
 	loop_leave(t->loop);
 	ended = !(t->following && pthread_timedjoin_np(t->follower, NULL, &until)) &&
-		!(t->looking && pthread_timedjoin_np(t->looker, NULL, &until)) &&
-		!(t->writing && pthread_timedjoin_np(t->writer, NULL, &until));
+		!(t->looking && pthread_timedjoin_np(t->looker, NULL, &until));
+	for (unsigned int i = 0; ended && i < t->writing; i++)
+		ended = !pthread_timedjoin_np(t->writers[i], NULL, &until);
 	loop_enter(t->loop);
 	return ended;
 }

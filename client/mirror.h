@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A copy of the tree. One thread follows the mount into the table, one writes to it, and one makes
- * it probe who holds which device, which may take long. The mount is never accessed in a turn of
+/* A copy of the tree. One thread follows the mount into the table, one or several write to it, and one
+ * makes it probe who holds which device, which may take long. The mount is never accessed in a turn of
  * the loop (loop.h), so a tree that does not answer delays only its own news. */
 #ifndef CLIENT_MIRROR_H
 #define CLIENT_MIRROR_H
@@ -11,6 +11,8 @@
 
 #include "pcidevfs/err.h"
 
+enum { WRITERS_MAX = 8 };
+
 struct loop;
 struct mirror;
 
@@ -18,6 +20,7 @@ struct mirror;
 struct mirror_table {
 	const char *name; /* the client's name in `health` */
 	size_t size;	  /* of the table, which starts zeroed */
+	unsigned int writers; /* jobs that may run at a time, WRITERS_MAX at most; 0: one */
 	/* An inventory begins: devices not taken until settle() are gone. */
 	void (*begin)(void *table);
 	/* A device is there, described by pairs (line.h), which are overwritten. Not 0: it cannot
@@ -68,7 +71,7 @@ uint64_t mirror_lost(const struct mirror *t, const char **ret_why);
 /* Has an inventory ever been read? */
 bool mirror_known(struct mirror *t);
 
-/* Runs jobs in order of submission, urgent ones first. The mirror owns the job until done(). */
+/* Begins jobs in order of submission, urgent ones first. The mirror owns the job until done(). */
 void mirror_commit(struct mirror *t, struct job *job);
 /* Makes the tree probe holders soon; the result comes as ordinary news. Requests that come
  * meanwhile share one further probe. */

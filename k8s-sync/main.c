@@ -103,10 +103,13 @@ static int parse_options(int argc, char **argv, struct options *ret)
 	return -EINVAL;
 }
 
+_Static_assert((int)LINES_MAX <= (int)WRITERS_MAX, "each line needs a writer");
+
 /* The devices, as the mirror keeps them. */
 static const struct mirror_table table = {
 	.name = "pcidevfs-sync",
 	.size = sizeof(struct inventory),
+	.writers = LINES_MAX,
 	.begin = inventory_begin,
 	.take = inventory_take,
 	.drop = inventory_drop,

@@ -102,6 +102,10 @@ json_object *claims_odd(const struct world *w);
 /* The tree's spelling of a user's name: what `claim` does not take becomes "_". */
 void claim_value(const char *user, char *ret, size_t size);
 
+/* ---- lines.c */
+/* Drops the ACT_CTL whose time has not come. */
+void lines_keep(const struct world *w, struct action **list);
+
 /* ---- decide.c */
 struct action *action_add(struct action **list, enum act act, enum kind_id kind, const char *name,
 			  json_object *body);

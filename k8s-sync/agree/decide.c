@@ -321,43 +321,6 @@ static void ensure_all(const struct world *w, enum kind_id id, struct action **l
 	drop_stale(w, id, made, list);
 }
 
-/* The one whose turn was the longest time ago: none waits for ever behind one that is refused again
- * and again. */
-static const struct action *next_line(const struct world *w, const struct action *a)
-{
-	const struct action *next = NULL;
-	uint64_t turn = UINT64_MAX;
-
-	for (const struct verdict *v = w->verdicts; v; v = v->next)
-		if (v->running)
-			return NULL;
-	for (; a; a = a->next) {
-		const struct verdict *v = a->act == ACT_CTL ? verdict_about(w, a->about) : NULL;
-		uint64_t last = v ? v->turn : 0;
-
-		if (a->act != ACT_CTL || last >= turn)
-			continue;
-		next = a;
-		turn = last;
-	}
-	return next;
-}
-
-static void keep_one_line(const struct world *w, struct action **list)
-{
-	const struct action *next = next_line(w, *list);
-
-	for (struct action *a; (a = *list);) {
-		if (a->act != ACT_CTL || a == next) {
-			list = &a->next;
-			continue;
-		}
-		*list = a->next;
-		a->next = NULL;
-		actions_free(a);
-	}
-}
-
 struct action *decide(const struct world *given)
 {
 	struct world w = *given;
@@ -373,7 +336,7 @@ struct action *decide(const struct world *given)
 		else if (kinds[id].of_node && w.listed[id])
 			ensure(&w, id, NULL, w.node, &list);
 	values_decide(&w, &list);
-	keep_one_line(&w, &list);
+	lines_keep(&w, &list);
 	json_object_put(w.odd);
 	return list;
 }

@@ -43,8 +43,11 @@ struct verdict {
 	struct verdict *next;
 };
 
-/* Returns the actions, in order; NULL: all agree, or memory ran out. There is one ACT_CTL at most,
- * and none while one runs: what waited behind a long operation might have been taken back. */
+/* So many lines run at a time, each for other devices: another card, another IOMMU group. */
+enum { LINES_MAX = 8 };
+
+/* Returns the actions; NULL: all agree, or memory ran out. What is to wait for a line that runs is
+ * not among them: it might be taken back meanwhile. */
 struct action *decide(const struct world *w);
 /* Returns the objects that the devices have, a list, as for an empty cluster: for --print. */
 json_object *decide_print(const struct world *w);

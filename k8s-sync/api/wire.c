@@ -154,7 +154,9 @@ bool wire_prepare(struct wire *w, const struct access *access)
 	curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(e, CURLOPT_USERAGENT, "pcidevfs-sync/" VERSION);
 	curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-	curl_easy_setopt(e, CURLOPT_PIPEWAIT, 1L);
+	/* Without TLS there is only HTTP/1.1, and whoever waits to share a watch's connection waits
+	 * until that ends. */
+	curl_easy_setopt(e, CURLOPT_PIPEWAIT, tls ? 1L : 0L);
 	curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)(c->document ? WATCH_MS : WIRE_ANSWER_MS));
 	set_tcp(e);
 	set_tls(e, access);

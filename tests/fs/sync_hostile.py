@@ -165,6 +165,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 version += 1
                 o["metadata"]["resourceVersion"] = str(version)
                 o["metadata"]["labels"] = {}
+            if late or not self.headers.get("User-Agent", "").startswith("pcidevfs-sync/"):
                 news.append((place.split("/")[-2], {"type": "MODIFIED", "object": json.loads(json.dumps(o))}))
         if late:
             time.sleep(1)

@@ -117,27 +117,68 @@ DEFINE_TEST(sync_a_release_is_asked_for_again_after_both_agreed)
 	"{\"metadata\":{\"name\":\"" OTHER_NAME "\",\"uid\":\"O\"},"                               \
 	"\"spec\":{\"address\":\"" OTHER "\",\"nodeName\":\"node1\",\"userName\":\"bob\"}}"
 
-/* What would wait behind a long operation is decided when that has ended, by what is wanted then. */
-DEFINE_TEST(sync_the_tree_gets_one_line_at_a_time)
+#define LINE(name, device, user)                                                                   \
+	"ctl pcideviceclaims/" name " " device "/claim " user "\n"
+#define OTHER_FACTS                                                                                \
+	"vendor=0x144d device=0xa808 class=0x010802 kind=pci resource_name=samsung.com/SM981 "     \
+	"claimable=yes state=free driver=nvme claim=none reason=none "
+
+/* The line for NVME runs; what does the tree get for another device? */
+static void expect_beside(const char *other, const char *pairs, const char *wanted)
 {
-	static const char first[] = "ctl pcideviceclaims/" NAME " " NVME "/claim alice\n",
-			  second[] = "ctl pcideviceclaims/" OTHER_NAME " " OTHER "/claim bob\n";
 	struct syncworld s;
 	struct verdict v;
 
 	syncworld_init(&s);
 	syncworld_device(&s, NVME, UNCLAIMED);
-	syncworld_device(&s, OTHER, UNCLAIMED);
 	syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
-	syncworld_object(&s, PCI_CLAIM, OTHER_CLAIM);
-	expect(syncworld_settle(&s), first);
+	expect(syncworld_settle(&s), LINE(NAME, NVME, "alice"));
 	answer(&s, &v, 0, "");
 	v.running = true;
-	expect(syncworld_settle(&s), "");
+	syncworld_device(&s, other, pairs);
+	syncworld_object(&s, PCI_CLAIM, OTHER_CLAIM);
+	expect(syncworld_settle(&s), wanted);
 	v.running = false;
-	expect(syncworld_settle(&s), second);
+	syncworld_device(&s, NVME, CLAIMED("alice"));
+	expect(syncworld_settle(&s), *wanted ? wanted : LINE(OTHER_NAME, OTHER, "bob"));
 	json_object_object_del(s.w.objects[PCI_CLAIM], OTHER_NAME);
 	expect(syncworld_settle(&s), "");
+	syncworld_free(&s);
+}
+
+/* What would wait behind a long operation is decided when that has ended, by what is wanted then. */
+DEFINE_TEST(sync_the_tree_gets_lines_for_several_devices_at_a_time)
+{
+	expect_beside(OTHER, OTHER_FACTS "iommu_group=38", LINE(OTHER_NAME, OTHER, "bob"));
+	expect_beside(OTHER, OTHER_FACTS "iommu_group=none", LINE(OTHER_NAME, OTHER, "bob"));
+	expect_beside(OTHER, OTHER_FACTS "iommu_group=37", "");
+	expect_beside(OTHER, OTHER_FACTS "iommu_group=38 physfn=" NVME, "");
+}
+
+DEFINE_TEST(sync_the_tree_gets_so_many_lines_and_no_more)
+{
+	char id[32], text[512];
+	const char *said;
+	char *all;
+	struct syncworld s;
+	size_t n = 0;
+
+	syncworld_init(&s);
+	for (unsigned int i = 0; i < 2 * LINES_MAX; i++) {
+		snprintf(id, sizeof(id), "0000:%02x:00.0", i + 1);
+		snprintf(text, sizeof(text), OTHER_FACTS "iommu_group=%u", i);
+		syncworld_device(&s, id, text);
+		snprintf(text, sizeof(text),
+			 "{\"metadata\":{\"name\":\"node1-0000%02x000\",\"uid\":\"C\"},"
+			 "\"spec\":{\"address\":\"%s\",\"nodeName\":\"node1\",\"userName\":\"al\"}}",
+			 i + 1, id);
+		syncworld_object(&s, PCI_CLAIM, text);
+	}
+	all = syncworld_settle(&s);
+	for (said = all; (said = strstr(said, "ctl ")); said++)
+		n++;
+	CHECK_EQ(n, LINES_MAX);
+	free(all);
 	syncworld_free(&s);
 }
 
@@ -150,13 +191,13 @@ DEFINE_TEST(sync_who_has_waited_longest_is_next)
 
 	syncworld_init(&s);
 	syncworld_device(&s, NVME, UNCLAIMED);
-	syncworld_device(&s, OTHER, UNCLAIMED);
+	syncworld_device(&s, OTHER, UNCLAIMED); /* of the same group */
 	syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
 	syncworld_object(&s, PCI_CLAIM, OTHER_CLAIM);
 	s.w.verdicts = &v;
-	expect(syncworld_settle(&s), "ctl pcideviceclaims/" OTHER_NAME " " OTHER "/claim bob\n");
+	expect(syncworld_settle(&s), LINE(OTHER_NAME, OTHER, "bob"));
 	other.turn = 3;
-	expect(syncworld_settle(&s), "ctl pcideviceclaims/" NAME " " NVME "/claim alice\n");
+	expect(syncworld_settle(&s), LINE(NAME, NVME, "alice"));
 	syncworld_free(&s);
 }
 

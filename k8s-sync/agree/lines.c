@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Which of the lines that are wanted the tree gets now. What waits behind a long operation might be
+ * taken back meanwhile: it is decided anew when that has ended. */
+#include <string.h>
+
+#include "agree.h"
+#include "inventory.h"
+#include "pcidevfs/util.h"
+
+/* The device of "0000:05:00.0/claim"; NULL: it is gone. */
+static const struct inv_dev *device_of(const struct world *w, const char *about)
+{
+	char id[sizeof(((struct action *)NULL)->about)];
+	char *slash;
+
+	STR_COPY(id, about);
+	slash = strrchr(id, '/');
+	if (slash)
+		*slash = '\0';
+	return inventory_find(w->inv, id);
+}
+
+static const struct inv_dev *root_of(const struct world *w, const struct inv_dev *d)
+{
+	static const char *const keys[] = { "physfn", "controller" };
+	const struct inv_dev *above;
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if ((above = inventory_find(w->inv, dev_get(d, keys[i]))))
+			return above;
+	return d;
+}
+
+static bool is_one_group(const struct inv_dev *a, const struct inv_dev *b)
+{
+	const char *group = dev_get(a, "iommu_group");
+
+	return *group && !strcmp(group, dev_get(b, "iommu_group"));
+}
+
+/* Does what is done to one decide about the other? */
+static bool meet(const struct world *w, const char *a, const char *b)
+{
+	const struct inv_dev *x = device_of(w, a), *y = device_of(w, b), *above_x, *above_y;
+
+	if (!x || !y)
+		return false;
+	above_x = root_of(w, x);
+	above_y = root_of(w, y);
+	return above_x == above_y || is_one_group(x, y) || is_one_group(above_x, above_y);
+}
+
+static bool is_free(const struct world *w, const struct action *list, const struct action *a)
+{
+	for (const struct verdict *v = w->verdicts; v; v = v->next)
+		if (v->running && meet(w, v->about, a->about))
+			return false;
+	for (; list; list = list->next)
+		if (list->act == ACT_CTL && meet(w, list->about, a->about))
+			return false;
+	return true;
+}
+
+/* The one whose turn was the longest time ago: none waits for ever behind one that is refused again
+ * and again. */
+static struct action **next_line(const struct world *w, const struct action *list,
+				 struct action **lines)
+{
+	struct action **next = NULL;
+	uint64_t turn = UINT64_MAX;
+
+	for (struct action **at = lines; *at; at = &(*at)->next) {
+		const struct verdict *v = verdict_about(w, (*at)->about);
+		uint64_t last = v ? v->turn : 0;
+
+		if (last >= turn || !is_free(w, list, *at))
+			continue;
+		next = at;
+		turn = last;
+	}
+	return next;
+}
+
+static struct action *take_lines(struct action **list)
+{
+	struct action *lines = NULL, **last = &lines;
+
+	for (struct action *a; (a = *list);) {
+		if (a->act != ACT_CTL) {
+			list = &a->next;
+			continue;
+		}
+		*list = a->next;
+		a->next = NULL;
+		*last = a;
+		last = &a->next;
+	}
+	return lines;
+}
+
+void lines_keep(const struct world *w, struct action **list)
+{
+	struct action *lines = take_lines(list), **next;
+	size_t room = LINES_MAX;
+
+	for (const struct verdict *v = w->verdicts; v; v = v->next)
+		room -= v->running && room;
+	for (; room && (next = next_line(w, *list, &lines)); room--) {
+		struct action *a = *next, **end = list;
+
+		*next = a->next;
+		a->next = NULL;
+		while (*end)
+			end = &(*end)->next;
+		*end = a;
+	}
+	actions_free(lines);
+}
