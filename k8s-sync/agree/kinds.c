@@ -62,6 +62,24 @@ json_object *object_left(const struct world *w, enum kind_id kind, const char *n
 	return json_object_object_get_ex(w->left[kind], name, &o) ? o : NULL;
 }
 
+json_object *object_about(const struct world *w, enum kind_id kind, is_about *about,
+			  const struct inv_dev *d)
+{
+	json_object *const maps[] = { w->objects[kind], w->left[kind] };
+
+	for (size_t i = 0; i < ARRAY_SIZE(maps); i++) {
+		if (!maps[i])
+			continue;
+		json_object_object_foreach(maps[i], name, o)
+		{
+			(void)name;
+			if (about(w, o, d))
+				return o;
+		}
+	}
+	return NULL;
+}
+
 json_object *object_of(const struct world *w, enum kind_id kind, const struct inv_dev *d)
 {
 	char name[OBJECT_NAME];

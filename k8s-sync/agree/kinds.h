@@ -115,6 +115,10 @@ json_object *object_find(const struct world *w, enum kind_id kind, const char *n
 /* One that has just left: whoever writes it names its uid, so that what is deleted is not made, and
  * what somebody has taken the label from keeps its notes. NULL: none. */
 json_object *object_left(const struct world *w, enum kind_id kind, const char *name);
+/* The first one about the device, of those that are there or have just left; NULL. */
+typedef bool is_about(const struct world *w, json_object *o, const struct inv_dev *d);
+json_object *object_about(const struct world *w, enum kind_id kind, is_about *about,
+			  const struct inv_dev *d);
 /* The object of a device; NULL. */
 json_object *object_of(const struct world *w, enum kind_id kind, const struct inv_dev *d);
 bool object_is_deleted(json_object *o);

@@ -63,7 +63,7 @@ static bool is_like(const struct world *w, json_object *o, const struct inv_dev 
 
 /* Is something agreed in the object about d? It is at its port; or elsewhere, by its serial number,
  * while another one or none is there: as the tree's intents follow a device. */
-static bool is_about(const struct world *w, json_object *o, const struct inv_dev *d)
+static bool usb_about(const struct world *w, json_object *o, const struct inv_dev *d)
 {
 	const char *port = js_meta(o, "annotations", USB_PORT);
 	const struct inv_dev *there;
@@ -85,20 +85,16 @@ static void new_name(const struct world *w, const struct inv_dev *d, unsigned in
 
 bool name_usb(const struct world *w, const struct inv_dev *d, char ret[static OBJECT_NAME])
 {
-	json_object *taken;
+	json_object *has, *taken;
 
 	if (!wanted_usb(w, d))
 		return false;
-	new_name(w, d, 0, ret);
-	if (!w->objects[USB_DEVICE])
-		return true;
-	json_object_object_foreach(w->objects[USB_DEVICE], name, o)
-	{
-		if (!is_about(w, o, d))
-			continue;
-		str_copy(ret, OBJECT_NAME, name);
+	has = object_about(w, USB_DEVICE, usb_about, d);
+	if (has) {
+		str_copy(ret, OBJECT_NAME, js_text(has, "metadata.name"));
 		return true;
 	}
+	new_name(w, d, 0, ret);
 	/* The numbers may be those that another one had when it was claimed. No device number of
 	 * the kernel's is above 127. */
 	taken = object_find(w, USB_DEVICE, ret);

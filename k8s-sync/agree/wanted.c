@@ -110,22 +110,23 @@ static bool name_new_net(const struct world *w, const char *netdev, char ret[sta
 
 /* An interface may be renamed, or away while the NIC is with another driver: what is agreed about
  * the NIC stays where it is. */
+static bool net_about(const struct world *w, json_object *o, const struct inv_dev *d)
+{
+	(void)w;
+	return !strcmp(js_text(o, "spec.address"), d->id) && values_keep(NET_DEVICE, o);
+}
+
 bool name_net(const struct world *w, const struct inv_dev *d, char ret[static OBJECT_NAME])
 {
-	const char *netdev = dev_get(d, "netdev");
+	json_object *has;
 
 	if (!is_kind(d, "sriov-nic"))
 		return false;
-	if (!w->objects[NET_DEVICE])
-		return name_new_net(w, netdev, ret);
-	json_object_object_foreach(w->objects[NET_DEVICE], name, o)
-	{
-		if (strcmp(js_text(o, "spec.address"), d->id) || !values_keep(NET_DEVICE, o))
-			continue;
-		str_copy(ret, OBJECT_NAME, name);
-		return true;
-	}
-	return name_new_net(w, netdev, ret);
+	has = object_about(w, NET_DEVICE, net_about, d);
+	if (!has)
+		return name_new_net(w, dev_get(d, "netdev"), ret);
+	str_copy(ret, OBJECT_NAME, js_text(has, "metadata.name"));
+	return true;
 }
 
 bool wanted_gpu(const struct world *w, const struct inv_dev *d)

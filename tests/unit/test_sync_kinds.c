@@ -398,6 +398,25 @@ DEFINE_TEST(sync_kinds_a_usb_device_keeps_its_name_over_a_replug)
 	syncworld_free(&s);
 }
 
+DEFINE_TEST(sync_kinds_a_usb_device_keeps_its_name_when_its_label_is_taken)
+{
+	struct syncworld s;
+	char *said;
+
+	claimed_stick(&s, "none");
+	syncworld_device(&s, STICK, STICK_FACTS("7", "none", TAKEN));
+	expect(syncworld_settle(&s), "");
+	s.w.left[USB_DEVICE] = s.w.objects[USB_DEVICE];
+	s.w.objects[USB_DEVICE] = json_object_new_object();
+	said = syncworld_decide(&s);
+	CHECK_IN(said, "apply usbdevices/" STICK_NAME " ");
+	CHECK(!strstr(said, "001007"));
+	free(said);
+	json_object_put(s.w.left[USB_DEVICE]);
+	s.w.left[USB_DEVICE] = NULL;
+	syncworld_free(&s);
+}
+
 DEFINE_TEST(sync_kinds_a_usb_device_is_followed_by_its_serial_number)
 {
 	struct syncworld s;
