@@ -78,7 +78,7 @@ static bool next_epoch(int fuse_fd)
 
 bool forget_entries(struct tree *t)
 {
-	if (t->conf.no_epochs || atomic_load(&t->no_epochs))
+	if (atomic_load(&t->no_epochs))
 		return false;
 	if (next_epoch(t->fuse_fd))
 		return true;

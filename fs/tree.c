@@ -86,6 +86,7 @@ int tree_new(const struct tree_conf *conf, struct tree **ret, struct err *err)
 	if (!t)
 		return fail(err, ENOMEM, "no memory for the tree");
 	t->conf = *conf;
+	atomic_init(&t->no_epochs, conf->no_epochs);
 	t->fuse_fd = -1;
 	t->group = find_group();
 	rights_start(t);

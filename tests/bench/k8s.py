@@ -184,6 +184,12 @@ def write(path, value):
         f.write(value)
 
 
+def settle(audit, touched):
+    time.sleep(0.5)
+    audit.end()
+    touched.drain()
+
+
 def claims(audit, rounds, name, address, tree, sysfs):
     file = f"{tree}/devices/{address}/claim"
     touched = Touched(f"{sysfs}/bus/pci/devices/{address}/driver_override")
@@ -192,25 +198,20 @@ def claims(audit, rounds, name, address, tree, sysfs):
              "spec": {"address": address, "nodeName": "node1", "userName": "alice"}}
     times = {"step": [], "released": [], "deleted": [], "kernel": [], "echo": []}
 
-    def settle():
-        time.sleep(0.3)
-        audit.end()
-        touched.drain()
-
     for _ in range(int(rounds)):
-        settle()
+        settle(audit, touched)
         server.ask("POST", "pcideviceclaims", claim)
         step = touched.moment()
         made = audit.find(lambda e: of(e, "create", "pcideviceclaims", name, by="user"))
         times["step"].append(step - moment(made, "stageTimestamp"))
         reads(file, "alice")
-        settle()
+        settle(audit, touched)
         server.ask("DELETE", "pcideviceclaims/" + name)
         released = reads(file, "none")
         gone = audit.find(lambda e: of(e, "delete", "pcideviceclaims", name, by="user"))
         times["released"].append(released - moment(gone, "requestReceivedTimestamp"))
         times["deleted"].append(moment(gone, "stageTimestamp") - moment(gone, "requestReceivedTimestamp"))
-        settle()
+        settle(audit, touched)
         for value, verb in ("bob", "create"), ("none", "delete"):
             began = time.time()
             write(file, value)
@@ -219,7 +220,7 @@ def claims(audit, rounds, name, address, tree, sysfs):
                 times["kernel"].append(ended - began)
             sent = audit.find(lambda e: of(e, verb, "pcideviceclaims", name))
             times["echo"].append(moment(sent, "requestReceivedTimestamp") - ended)
-            settle()
+            settle(audit, touched)
     kernel = sorted(times["kernel"])[len(times["kernel"]) // 2]
     times["released"] = [t - kernel for t in times["released"]]
     for key, value in times.items():
@@ -232,19 +233,14 @@ def vfs(audit, rounds, name, address, tree, sysfs):
     server = Server()
     times = {"step": [], "echo": []}
 
-    def settle():
-        time.sleep(0.5)
-        audit.end()
-        touched.drain()
-
     for _ in range(int(rounds)):
-        settle()
+        settle(audit, touched)
         server.ask("PATCH", "sriovnetworkdevices/" + name, {"spec": {"numVFs": 2}}, "application/merge-patch+json")
         step = touched.moment()
         made = audit.find(lambda e: of(e, "patch", "sriovnetworkdevices", name, by="user"))
         times["step"].append(step - moment(made, "stageTimestamp"))
         reads(file, "2")
-        settle()
+        settle(audit, touched)
         write(file, "0")
         ended = time.time()
         sent = audit.find(lambda e: of(e, "patch", "sriovnetworkdevices", name) and e["requestURI"].endswith("pcidevfs-spec"))
