@@ -11,6 +11,7 @@
 enum {
 	PAGE = 500,
 	PAGES_MAX = 500, /* of as many objects: more than a hundred nodes have */
+	LIST_MAX = PAGE * PAGES_MAX,
 	WATCH_S = 300, /* and up to as much more */
 	AGAIN_MS = 500,
 	AGAIN_MAX_MS = 30000,
@@ -100,8 +101,12 @@ static int some_time(void)
 /* Replaces all that is known of the kind, and takes the reference. */
 static void know(struct follow *f, json_object *objects)
 {
-	json_object_put(f->s->world.objects[f->kind]);
+	json_object *was = f->s->world.objects[f->kind];
+
 	f->s->world.objects[f->kind] = objects;
+	if (f->s->world.listed[f->kind])
+		sync_relisted(f->s, f->kind, was);
+	json_object_put(was);
 	f->s->world.listed[f->kind] = true;
 	sync_say(f->s, SAY_KIND + f->kind, "");
 	sync_touch(f->s);
@@ -182,7 +187,6 @@ static void take_listing(struct follow *f, const char *version)
 	know(f, f->listing);
 	f->listing = NULL;
 	STR_COPY(f->version, version);
-	f->pause = 0;
 }
 
 static void drop_listing(struct follow *f)
@@ -270,6 +274,11 @@ static void on_event(void *call, json_object *doc)
 
 	switch (watch_event(doc, &o, &f->err)) {
 	case WATCHED_ADDED:
+		if (f->listing && json_object_object_length(f->listing) >= LIST_MAX) {
+			fail(&f->err, EPROTO, "the API server's list has no end");
+			f->gone = ((struct call *)call)->over = true;
+			return;
+		}
 		if (f->listing)
 			keep(f, o);
 		else if (object_is_ours(&f->s->world, f->kind, o))
@@ -329,6 +338,8 @@ static void on_watched(struct call *c, const struct reply *r)
 	}
 	if (r->status != 400 && now_ms() + EARLY_MS < f->ends)
 		afresh(f);
+	if (now_ms() - f->since >= SHORT_MS)
+		f->pause = 0;
 	if (f->gone || r->status == 410) {
 		f->version[0] = '\0';
 		f->gone = false;
@@ -341,7 +352,6 @@ static void on_watched(struct call *c, const struct reply *r)
 	} else if (now_ms() - f->since < SHORT_MS) {
 		later(f);
 	} else {
-		f->pause = 0;
 		sync_say(f->s, SAY_KIND + f->kind, "");
 		watch(f);
 	}

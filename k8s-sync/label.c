@@ -35,7 +35,7 @@ static void on_labelled(struct call *c, const struct reply *r)
 	}
 }
 
-void label_ensure(struct sync *s)
+void label_ensure(struct sync *s, bool gpus)
 {
 	const struct world *w = &s->world;
 	struct out path = { 0 };
@@ -44,7 +44,8 @@ void label_ensure(struct sync *s)
 
 	if (s->labelling || !w->listed[GPU_DEVICE] || s->label == LABEL_UNKNOWN)
 		return;
-	needed = json_object_object_length(w->objects[GPU_DEVICE]) > 0;
+	/* An object may be about to be made. */
+	needed = gpus || json_object_object_length(w->objects[GPU_DEVICE]) > 0;
 	if (needed == (s->label == LABEL_SET))
 		return;
 	out_printf(&path, "/api/v1/nodes/%s?fieldManager=pcidevfs", s->o->node);

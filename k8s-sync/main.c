@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/utsname.h>
 
 #include "k8s-sync/agree/inventory.h"
 #include "k8s-sync/api/access.h"
@@ -23,7 +24,7 @@ struct main {
 	int status;
 };
 
-enum { GAP_MS = 10, TRIM_MS = 3000, NODE_MS = 60000 };
+enum { GAP_MS = 10, TRIM_MS = 3000, NODE_MS = 60000, NODE_MAX_MS = 600000 };
 
 static const char usage[] =
 	"usage: pcidevfs-sync [option]...\n"
@@ -148,71 +149,6 @@ void sync_say(struct sync *s, enum say_slot slot, const char *sentence)
 	mirror_say(s->tree, first);
 }
 
-static uint64_t version_of(json_object *o)
-{
-	return strtoull(js_text(o, "metadata.resourceVersion"), NULL, 10);
-}
-
-void sync_store(struct sync *s, enum kind_id kind, json_object *o)
-{
-	const char *name = js_text(o, "metadata.name");
-	json_object *was = object_find(&s->world, kind, name), *m = js_get(o, "metadata");
-
-	if (!*name || !s->world.objects[kind])
-		return;
-	/* What the watch has passed and we do not know has gone: an answer may come after that. */
-	if (version_of(o) &&
-	    version_of(o) <= (was ? version_of(was) : follow_version(s->follows[kind])))
-		return;
-	json_object_object_del(m, "managedFields");
-	json_object_object_add(s->world.objects[kind], name, json_object_get(o));
-	sync_touch(s);
-}
-
-/* Our Node goes with its owner, the core Node, which may be made anew: then it has another uid, and
- * what is made with the former one is collected at once. */
-static void drop(struct sync *s, enum kind_id kind, const char *name)
-{
-	if (kind == NODE) {
-		s->node_known = false;
-		s->core.at = 0;
-	}
-	json_object_object_del(s->world.objects[kind], name);
-	sync_touch(s);
-}
-
-void sync_forget(struct sync *s, enum kind_id kind, json_object *o)
-{
-	const char *name = js_text(o, "metadata.name");
-	json_object *was = object_find(&s->world, kind, name);
-
-	if (!was || version_of(was) > version_of(o))
-		return;
-	if (kinds[kind].wanted && !object_is_deleted(was)) {
-		if (!s->world.left[kind])
-			s->world.left[kind] = json_object_new_object();
-		json_object_object_add(s->world.left[kind], name, json_object_get(was));
-	}
-	drop(s, kind, name);
-}
-
-/* They were asked for once: whoever is not here again is gone. */
-static void drop_left(struct world *w)
-{
-	for (enum kind_id k = 0; k < KINDS; k++) {
-		json_object_put(w->left[k]);
-		w->left[k] = NULL;
-	}
-}
-
-void sync_deleted(struct sync *s, enum kind_id kind, const char *name, const char *uid)
-{
-	json_object *was = object_find(&s->world, kind, name);
-
-	if (was && !strcmp(js_text(was, "metadata.uid"), uid))
-		drop(s, kind, name);
-}
-
 static void print_all(struct main *m)
 {
 	json_object *all = decide_print(&m->s.world);
@@ -246,19 +182,21 @@ static void on_work(struct source *source)
 	struct sync *s = container_of(source, struct sync, work);
 	struct action *list;
 	char now[24];
+	bool gpus;
 
-	if (!s->node_known || !open_world(s))
+	if (!s->node_known || !decide_ready(&s->world) || !open_world(s))
 		return;
 	time_text(now);
 	s->world.now = now;
 	s->decided = now_ms();
 	writes_remind(s->writes);
 	list = decide(&s->world);
+	gpus = kind_wanted(&s->world, GPU_DEVICE);
 	mirror_unlock(s->tree);
-	drop_left(&s->world);
+	left_keep(&s->world, list);
 	writes_do(s->writes, list);
 	actions_free(list);
-	label_ensure(s);
+	label_ensure(s, gpus);
 	s->trim.at = s->decided + TRIM_MS;
 }
 
@@ -323,7 +261,9 @@ static void on_node(struct call *c, const struct reply *r)
 	if (r->err.code && !s->node_known)
 		say("objects get no owner: %s", r->err.text);
 	if (r->err.code) /* it may come */
-		s->core.at = now_ms() + NODE_MS;
+		s->core.at = now_ms() + back_off(&s->core_pause, NODE_MS, NODE_MAX_MS);
+	else
+		s->core_pause = 0;
 	STR_COPY(s->node_uid, r->err.code ? "" : uid);
 	s->world.node_uid = s->node_uid;
 	s->node_known = true;
@@ -352,6 +292,17 @@ static void ask_node(struct source *source)
 }
 
 /* ---- start and end */
+
+/* The kernel lets several write to one file of FUSE at a time since 6.2 (DESIGN 4). */
+static bool is_one_writer(void)
+{
+	unsigned int major = 0, minor = 0;
+	struct utsname un;
+
+	if (uname(&un) || sscanf(un.release, "%u.%u", &major, &minor) != 2)
+		return true;
+	return major < 6 || (major == 6 && minor < 2);
+}
 
 static int open_signals(struct source *s, struct err *err)
 {
@@ -394,6 +345,7 @@ static int start(struct main *m, const struct options *o, struct err *err)
 	s->o = o;
 	s->world.node = o->node;
 	s->world.node_uid = "";
+	s->world.one_line = is_one_writer();
 	s->work = (struct source){ .fd = -1, .due = on_work, .at = UINT64_MAX };
 	s->trim = (struct source){ .fd = -1, .due = on_trim, .at = UINT64_MAX };
 	r = open_signals(&m->signals, err) ?: loop_open(&s->loop, err);
@@ -420,7 +372,6 @@ static void stop(struct sync *s)
 	api_free(s->api);
 	for (enum kind_id k = 0; k < KINDS; k++)
 		json_object_put(s->world.objects[k]);
-	drop_left(&s->world);
 	for (struct verdict *v = s->verdicts, *next; v; v = next) {
 		next = v->next;
 		free(v);

@@ -37,6 +37,7 @@ struct sync {
 	bool node_known;
 	char node_uid[64];
 	struct source core; /* to ask for the core Node */
+	unsigned int core_pause;
 	enum label label;
 	struct call *labelling; /* NULL: none runs */
 	struct source work; /* to decide */
@@ -51,13 +52,20 @@ void sync_touch(struct sync *s);
 void sync_touch_at(struct sync *s, uint64_t at);
 /* What stands in the log, and, the first one's, in `health`; "" takes it back. */
 void sync_say(struct sync *s, enum say_slot slot, const char *sentence);
+/* ---- known.c */
 /* An object as the server has it, of a list, a watch or an answer; takes no reference. An older one
  * than we have is left out. */
 void sync_store(struct sync *s, enum kind_id kind, json_object *o);
 /* It has gone, or is not ours any more, as of this version: a newer one that we have stays. */
 void sync_forget(struct sync *s, enum kind_id kind, json_object *o);
+/* It is really gone: nobody makes it as the same. */
+void sync_gone(struct sync *s, enum kind_id kind, const char *name);
+/* The kind was listed anew: who of these is not there has left. */
+void sync_relisted(struct sync *s, enum kind_id kind, json_object *were);
 /* We have deleted the one with this uid. */
 void sync_deleted(struct sync *s, enum kind_id kind, const char *name, const char *uid);
+/* What left stays only as long as it is asked for by one of these. */
+void left_keep(struct world *w, const struct action *list);
 
 /* ---- follow.c: list and watch of one kind */
 int follow_new(struct sync *s, enum kind_id kind, struct follow **ret);
@@ -81,8 +89,8 @@ void events_add(struct events *e, enum kind_id kind, json_object *about, const c
 /* ---- label.c: which nodes get NVIDIA's driver */
 /* The core Node as it is. */
 void label_read(struct sync *s, json_object *node);
-/* Sets the label, or takes it, if that is to be done. */
-void label_ensure(struct sync *s);
+/* Sets the label, or takes it, if that is to be done. gpus: the tree has some that get an object. */
+void label_ensure(struct sync *s, bool gpus);
 
 /* RFC 3339, of now. */
 void time_text(char ret[static 24]);

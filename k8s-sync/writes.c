@@ -10,6 +10,7 @@
 
 enum {
 	SOON_MS = 1000,
+	PASSING_MS = 5000,
 	AGAIN_MS = 60000,
 	AGAIN_MAX_MS = 600000,
 };
@@ -181,6 +182,8 @@ static void refused(struct write *x, const struct reply *r)
 		d->what = 0;
 	else
 		d->again = now_ms() + (late ? SOON_MS : AGAIN_MS);
+	if (r->status == 409 || r->status == 404) /* nor is it the one that left */
+		sync_gone(x->all->s, x->kind, x->name);
 	if (r->status == 409 || r->status == 404)
 		return; /* the watch will tell */
 	if (r->away)
@@ -248,6 +251,9 @@ static void send_write(struct writes *w, const struct action *a)
 	if (!x)
 		return;
 	d = &x->deeds[a->act];
+	/* Another body of this act is wanted too, and waits after a refusal: so does this one. */
+	if (d->wanted && now_ms() < d->again)
+		return;
 	d->wanted = true;
 	if (x->call)
 		return;
@@ -295,27 +301,42 @@ static bool is_unanswered(const struct err *err)
 	return err && (err->code == ENOTCONN || err->code == ECANCELED);
 }
 
-/* Who holds the device open, or has an I/O error, changes no line. */
-static bool may_pass(const struct err *err)
+/* What may change although no line of the tree does: who holds the device open, what is short, what
+ * the tree says is passing. Returns the first pause in ms; 0: it will be as it is. */
+static unsigned int may_pass(const struct err *err)
 {
-	return err && (err->code == EBUSY || err->code == EIO || err->code == ENOSPC);
+	static const struct {
+		int code;
+		unsigned int pause;
+	} rows[] = {
+		{ EBUSY, AGAIN_MS },	{ EIO, AGAIN_MS },	{ ENOSPC, AGAIN_MS },
+		{ EAGAIN, PASSING_MS }, { ENOMEM, PASSING_MS }, { EMFILE, PASSING_MS },
+		{ ENFILE, PASSING_MS },
+	};
+
+	for (size_t i = 0; err && i < ARRAY_SIZE(rows); i++)
+		if (rows[i].code == err->code)
+			return rows[i].pause;
+	return 0;
 }
 
 static void on_verdict(struct job *job, const struct err *err)
 {
 	struct asked *a = job->ctx;
 	struct sync *s = a->all->s;
+	struct verdict *v = a->verdict;
+	unsigned int pause = may_pass(err);
 
-	a->verdict->running = false;
-	a->verdict->err = err ? *err : (struct err){ 0 };
-	if (is_unanswered(err))
-		a->verdict->seen = 0;
-	else if (err)
+	v->running = false;
+	v->err = err && !is_unanswered(err) ? *err : (struct err){ 0 };
+	if (v->err.code)
 		events_add(s->events, a->kind, a->about, "Refused", err->text);
-	if (may_pass(err))
-		a->verdict->again = now_ms() + back_off(&a->verdict->pause, AGAIN_MS, AGAIN_MAX_MS);
+	if (is_unanswered(err))
+		v->again = now_ms() + SOON_MS;
+	else if (pause)
+		v->again = now_ms() + back_off(&v->pause, pause, AGAIN_MAX_MS);
 	else
-		a->verdict->pause = 0;
+		v->pause = 0;
 	json_object_put(a->about);
 	free(a);
 	free(job->lines);

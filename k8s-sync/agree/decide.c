@@ -321,14 +321,21 @@ static void ensure_all(const struct world *w, enum kind_id id, struct action **l
 	drop_stale(w, id, made, list);
 }
 
+bool decide_ready(const struct world *w)
+{
+	for (enum kind_id id = 0; id < KINDS; id++)
+		if (kinds[id].leaves_out && !w->listed[id])
+			return false; /* it is not known what */
+	return true;
+}
+
 struct action *decide(const struct world *given)
 {
 	struct world w = *given;
 	struct action *list = NULL;
 
-	for (enum kind_id id = 0; id < KINDS; id++)
-		if (kinds[id].leaves_out && !w.listed[id])
-			return NULL; /* it is not known what */
+	if (!decide_ready(given))
+		return NULL;
 	w.odd = claims_odd(&w);
 	for (enum kind_id id = 0; id < KINDS; id++)
 		if (kinds[id].wanted && w.listed[id])

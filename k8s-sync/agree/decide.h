@@ -46,6 +46,8 @@ struct verdict {
 /* So many lines run at a time, each for other devices: another card, another IOMMU group. */
 enum { LINES_MAX = 8 };
 
+/* Is enough known to decide? */
+bool decide_ready(const struct world *w);
 /* Returns the actions; NULL: all agree, or memory ran out. What is to wait for a line that runs is
  * not among them: it might be taken back meanwhile. */
 struct action *decide(const struct world *w);

@@ -87,6 +87,14 @@ json_object *object_of(const struct world *w, enum kind_id kind, const struct in
 	return object_name(w, kind, d, name) ? object_find(w, kind, name) : NULL;
 }
 
+bool kind_wanted(const struct world *w, enum kind_id kind)
+{
+	for (size_t i = 0; i < w->inv->n; i++)
+		if (kinds[kind].wanted(w, w->inv->v[i]))
+			return true;
+	return false;
+}
+
 bool object_is_deleted(json_object *o)
 {
 	return js_get(o, "metadata.deletionTimestamp");

@@ -44,8 +44,8 @@ enum { OBJECT_NAME = 254 };
 struct world {
 	const struct inventory *inv;
 	json_object *objects[KINDS]; /* name: object, of this node */
-	/* As they were before the last events: deleted, or without the label that selects them.
-	 * NULL: none. */
+	/* Deleted, or without the label that selects them, as they were before; as long as they
+	 * are wanted. NULL: none. */
 	json_object *left[KINDS];
 	bool listed[KINDS];	     /* all of them are known */
 	const char *node;
@@ -54,6 +54,7 @@ struct world {
 	bool no_conditions;   /* the cluster's CRDs lack them */
 	const struct verdict *verdicts;
 	json_object *odd; /* claims_odd(); decide() makes it */
+	bool one_line;	  /* the tree takes them one behind another: LINES_MAX is 1 */
 };
 
 enum part { LABEL, ANNOTATION, SPEC, STATUS };
@@ -122,6 +123,9 @@ json_object *object_about(const struct world *w, enum kind_id kind, is_about *ab
 /* The object of a device; NULL. */
 json_object *object_of(const struct world *w, enum kind_id kind, const struct inv_dev *d);
 bool object_is_deleted(json_object *o);
+
+/* Does one of the devices have an object of this kind? */
+bool kind_wanted(const struct world *w, enum kind_id kind);
 
 /* A new object with apiVersion, kind and metadata.name. */
 json_object *object_new(const struct kind *k, const char *name);

@@ -101,7 +101,7 @@ static struct action *take_lines(struct action **list)
 void lines_keep(const struct world *w, struct action **list)
 {
 	struct action *lines = take_lines(list), **next;
-	size_t room = LINES_MAX;
+	size_t room = w->one_line ? 1 : LINES_MAX;
 
 	for (const struct verdict *v = w->verdicts; v; v = v->next)
 		room -= v->running && room;

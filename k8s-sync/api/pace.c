@@ -38,8 +38,11 @@ void pace_away(struct pace *p, uint64_t now, unsigned int seconds, unsigned int 
 {
 	unsigned int ms;
 
-	if (p->until > now)
+	if (p->until > now) {
+		if (p->until < now + seconds * 1000ull)
+			p->until = now + seconds * 1000ull;
 		return;
+	}
 	ms = back_off(&p->pause, AWAY_MS, AWAY_MAX_MS);
 	p->until = now + seconds * 1000ull + ms / 4 + random % (ms + 1);
 }

@@ -289,8 +289,10 @@ DEFINE_TEST(sync_an_hour_away_is_a_few_looks)
 	CHECK(!pace_probes(&p));
 	pace_away(&p, now, 60, 0); /* Retry-After, and then the first pause anew */
 	CHECK_EQ(pace_at(&p, now, RANK_URGENT), now + 60200);
-	pace_away(&p, now, 600, 0); /* a second refusal of the same moment adds nothing */
+	pace_away(&p, now, 30, 0); /* a second refusal of the same moment adds nothing */
 	CHECK_EQ(pace_at(&p, now, RANK_URGENT), now + 60200);
+	pace_away(&p, now, 600, 0); /* but for more patience, if it asks for that */
+	CHECK_EQ(pace_at(&p, now, RANK_URGENT), now + 600000);
 }
 
 DEFINE_TEST(sync_a_token_is_read_again_when_its_file_is_another_one)

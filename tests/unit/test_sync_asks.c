@@ -155,6 +155,24 @@ DEFINE_TEST(sync_the_tree_gets_lines_for_several_devices_at_a_time)
 	expect_beside(OTHER, OTHER_FACTS "iommu_group=38 physfn=" NVME, "");
 }
 
+/* Before Linux 6.2. */
+DEFINE_TEST(sync_the_tree_gets_one_line_at_a_time_where_the_kernel_has_it_so)
+{
+	struct syncworld s;
+	char *said;
+
+	syncworld_init(&s);
+	s.w.one_line = true;
+	syncworld_device(&s, NVME, UNCLAIMED);
+	syncworld_device(&s, OTHER, OTHER_FACTS "iommu_group=38");
+	syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
+	syncworld_object(&s, PCI_CLAIM, OTHER_CLAIM);
+	said = syncworld_settle(&s);
+	CHECK_STR(said, LINE(NAME, NVME, "alice"));
+	free(said);
+	syncworld_free(&s);
+}
+
 DEFINE_TEST(sync_the_tree_gets_so_many_lines_and_no_more)
 {
 	char id[32], text[512];

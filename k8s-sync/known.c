@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The cluster's objects as they are known, and those that have just left. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sync.h"
+
+void sync_gone(struct sync *s, enum kind_id kind, const char *name)
+{
+	if (s->world.left[kind])
+		json_object_object_del(s->world.left[kind], name);
+}
+
+static uint64_t version_of(json_object *o)
+{
+	return strtoull(js_text(o, "metadata.resourceVersion"), NULL, 10);
+}
+
+void sync_store(struct sync *s, enum kind_id kind, json_object *o)
+{
+	const char *name = js_text(o, "metadata.name");
+	json_object *was = object_find(&s->world, kind, name), *m = js_get(o, "metadata");
+
+	if (!*name || !s->world.objects[kind])
+		return;
+	/* What the watch has passed and we do not know has gone: an answer may come after that. */
+	if (version_of(o) &&
+	    version_of(o) <= (was ? version_of(was) : follow_version(s->follows[kind])))
+		return;
+	json_object_object_del(m, "managedFields");
+	json_object_object_add(s->world.objects[kind], name, json_object_get(o));
+	sync_gone(s, kind, name);
+	sync_touch(s);
+}
+
+static void left_add(struct world *w, enum kind_id kind, const char *name, json_object *was)
+{
+	if (!kinds[kind].wanted || object_is_deleted(was))
+		return;
+	if (!w->left[kind])
+		w->left[kind] = json_object_new_object();
+	json_object_object_add(w->left[kind], name, json_object_get(was));
+}
+
+/* Our Node goes with its owner, the core Node, which may be made anew: then it has another uid, and
+ * what is made with the former one is collected at once. */
+static void drop(struct sync *s, enum kind_id kind, const char *name)
+{
+	if (kind == NODE) {
+		s->node_known = false;
+		s->core.at = 0;
+	}
+	json_object_object_del(s->world.objects[kind], name);
+	sync_touch(s);
+}
+
+void sync_forget(struct sync *s, enum kind_id kind, json_object *o)
+{
+	const char *name = js_text(o, "metadata.name");
+	json_object *was = object_find(&s->world, kind, name);
+
+	if (!was || version_of(was) > version_of(o))
+		return;
+	left_add(&s->world, kind, name, was);
+	drop(s, kind, name);
+}
+
+static bool is_applied(const struct action *list, enum kind_id kind, const char *name)
+{
+	while (list && (list->act != ACT_APPLY || list->kind != kind || strcmp(list->name, name)))
+		list = list->next;
+	return list;
+}
+
+/* What left stays only as long as somebody asks for it. */
+void left_keep(struct world *w, const struct action *list)
+{
+	for (enum kind_id k = 0; k < KINDS; k++) {
+		json_object *all = w->left[k];
+
+		if (!all || !w->listed[k])
+			continue;
+		w->left[k] = NULL;
+		json_object_object_foreach(all, name, o)
+		{
+			if (is_applied(list, k, name))
+				left_add(w, k, name, o);
+		}
+		json_object_put(all);
+	}
+}
+
+void sync_relisted(struct sync *s, enum kind_id kind, json_object *were)
+{
+	if (!were)
+		return;
+	json_object_object_foreach(were, name, o)
+	{
+		if (!object_find(&s->world, kind, name))
+			left_add(&s->world, kind, name, o);
+	}
+}
+
+void sync_deleted(struct sync *s, enum kind_id kind, const char *name, const char *uid)
+{
+	json_object *was = object_find(&s->world, kind, name);
+
+	if (was && !strcmp(js_text(was, "metadata.uid"), uid))
+		drop(s, kind, name);
+}
