@@ -22,11 +22,14 @@ int refuse_doubt(const char *before, const struct device *dev, struct err *err)
 
 int refuse_needed(const struct device *dev, bool force, struct err *err)
 {
+	char id[KEY_NAME + 8];
+
 	if (!dev->facts.critical[0] || dev->facts.use == USE_GUEST || force)
 		return 0;
-	return fail(err, EPERM,
-		    "the host needs %s: %s; it stays with the host unless ctl has a line \"force\"",
-		    dev->key.name, dev->facts.critical);
+	return fail(
+		err, EPERM,
+		"the host needs %s: %s; it stays with the host unless ctl has a line \"force %s\"",
+		dev->key.name, dev->facts.critical, key_id(&dev->key, id));
 }
 
 #define UNSURE "unsure "

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "audit.h"
 
+#include <stdio.h>
+
 #include "internal.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/say.h"
 
-void audit_line(const char *line, size_t len, const struct err *err)
+void audit_line(const char *line, size_t len, const struct err *err, uint64_t again)
 {
-	if ((err->code || !err->idle) && say_journals())
-		say_at(err->code ? SAY_WARNING : SAY_NOTICE, "%.*s", (int)len - 1, line + 1);
+	char count[32] = "";
+
+	if ((!err->code && err->idle) || !say_journals())
+		return;
+	if (again)
+		snprintf(count, sizeof(count), " again=%llu", (unsigned long long)again);
+	say_at(err->code ? SAY_WARNING : SAY_NOTICE, "%.*s%s", (int)len - 1, line + 1, count);
 }
 
 static bool is_sick(const struct device *dev)

@@ -5,14 +5,16 @@
 #define FS_AUDIT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct change;
 struct device;
 struct err;
 struct member;
 
-/* line: as the log has it, behind its time: it begins with a blank. The log bounds what one user makes it hold. */
-void audit_line(const char *line, size_t len, const struct err *err);
+/* line: as the log has it, behind its time: it begins with a blank. again: the number of equal
+ * refusals, if the line does not say it; 0: none. */
+void audit_line(const char *line, size_t len, const struct err *err, uint64_t again);
 /* A change of a device that m stands for; dev NULL: it is not there. For the notifier only. */
 void audit_change(struct member *m, const struct change *c, const struct device *dev);
 /* Notes what a device is without saying it: a former process said it. */

@@ -14,7 +14,7 @@ struct equal {
 
 struct log_user {
 	uid_t uid;
-	bool known;
+	bool known, reserve;
 	uint64_t last_ms, skipped;
 	size_t left; /* bytes */
 	struct equal equal[LOG_EQUAL];
@@ -36,7 +36,7 @@ void log_shares_free(struct log_shares *s)
 }
 
 /* NULL: no memory. */
-static struct log_user *user_of(struct log_shares *s, uid_t uid, uint64_t now)
+static struct log_user *user_of(struct log_shares *s, const struct creds *who, uint64_t now)
 {
 	struct log_user *oldest;
 
@@ -46,15 +46,17 @@ static struct log_user *user_of(struct log_shares *s, uid_t uid, uint64_t now)
 	for (size_t i = 0; i < LOG_USERS && s->users; i++) {
 		struct log_user *u = &s->users[i];
 
-		if (u->known && u->uid == uid)
+		if (u->known && u->uid == who->uid && u->reserve == who->reserve)
 			return u;
 		if (!u->known || (oldest->known && u->last_ms < oldest->last_ms))
 			oldest = u;
 	}
 	if (oldest)
-		*oldest = (struct log_user){
-			.uid = uid, .known = true, .last_ms = now, .left = LOG_OF_USER
-		};
+		*oldest = (struct log_user){ .uid = who->uid,
+					     .known = true,
+					     .reserve = who->reserve,
+					     .last_ms = now,
+					     .left = LOG_OF_USER };
 	return oldest;
 }
 
@@ -99,8 +101,9 @@ static bool is_round(uint64_t n)
 struct log_told log_share(struct log_shares *s, const struct actor *who, uint64_t refusal,
 			  size_t len, uint64_t now_ms)
 {
-	struct log_user *u = who->opener.reserve ? NULL : user_of(s, who->opener.uid, now_ms);
-	struct log_told told = { .tell = true };
+	bool bounded = !who->opener.reserve;
+	struct log_user *u = bounded || refusal ? user_of(s, &who->opener, now_ms) : NULL;
+	struct log_told told = { .tell = true, .journal = true };
 
 	if (!u)
 		return told;
@@ -109,9 +112,12 @@ struct log_told log_share(struct log_shares *s, const struct actor *who, uint64_
 		const struct equal *e = equal_of(u, refusal, now_ms);
 
 		told.again = e->count > 1 ? e->count : 0;
-		if (!is_round(e->count))
+		told.journal = is_round(e->count);
+		if (!told.journal && bounded)
 			return (struct log_told){ .tell = false };
 	}
+	if (!bounded)
+		return told;
 	if (len > u->left) {
 		u->skipped++;
 		return (struct log_told){ .tell = false };

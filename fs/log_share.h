@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Bounds each user's part of the log. Equal refusals become a count: the 1st, 10th, 100th ... are
  * logged. A user can write LOG_OF_USER bytes at once and as many again in an hour, so the lines of
- * others stay readable. Root, the plugin and sync are not bounded. Not locked. */
+ * others stay readable. Root, the plugin and sync are not bounded, but their
+ * equal refusals are counted for the journal. Not locked. */
 #ifndef FS_LOG_SHARE_H
 #define FS_LOG_SHARE_H
 
@@ -22,6 +23,7 @@ struct log_shares {
 
 struct log_told {
 	bool tell;
+	bool journal; /* also where root is told of each */
 	uint64_t
 		/* earlier equal ones, the last of which were not logged; 0: it is new */
 		again;

@@ -63,6 +63,7 @@ struct asked {
 	struct written value;
 	bool aside; /* chmod, chown: not a write, so success does not clear last_error */
 	bool forced; /* overrode host_critical */
+	bool late;   /* follows from a refusal that last_error already has */
 };
 
 /* The hash of what equal refusals have in common; 0: not a refusal. */
@@ -71,19 +72,20 @@ static uint64_t refusal_of(const struct asked *a, const char *id, const struct e
 	return err->code ? log_hash(log_hash(log_hash(0, id), a->file), err->text) : 0;
 }
 
-/* False: the user has used up the share of the log. */
-static bool take_share(struct tree *t, const struct actor *who, uint64_t refusal, struct out *o)
+/* tell: the user has not used up the share of the log. */
+static struct log_told take_share(struct tree *t, const struct actor *who, uint64_t refusal,
+				  struct out *o)
 {
 	struct log_told told;
 
 	pthread_mutex_lock(&t->lock);
 	told = log_share(&t->log_shares, who, refusal, o->len, now_ms());
 	pthread_mutex_unlock(&t->lock);
-	if (told.again)
+	if (told.again && told.tell && !who->opener.reserve)
 		out_printf(o, " again=%llu", (unsigned long long)told.again);
 	if (told.skipped)
 		out_printf(o, " skipped=%llu", (unsigned long long)told.skipped);
-	return told.tell;
+	return told;
 }
 
 struct written written_text(const char *text)
@@ -117,6 +119,7 @@ static enum logged log_verdict(struct tree *t, const struct asked *a, const stru
 	struct out o = { 0 };
 	const char *text = err->code ? err->text : "";
 	size_t n = strlen(a->file), timed;
+	struct log_told told = { 0 };
 	enum logged how = LOGGED;
 	char id[KEY_NAME + 8];
 
@@ -142,12 +145,15 @@ static enum logged log_verdict(struct tree *t, const struct asked *a, const stru
 	out_pair(&o, "text", text);
 	if (since && !o.failed && ring_has(t->log, since - 1, o.data + timed, o.len - timed))
 		how = LOG_THERE;
-	else if (!take_share(t, who, refusal_of(a, id, err), &o))
+	else
+		told = take_share(t, who, refusal_of(a, id, err), &o);
+	if (how == LOGGED && !told.tell)
 		how = LOG_COUNTED;
-	else if (!o.failed)
+	else if (how == LOGGED && !o.failed)
 		ring_put(t->log, o.data, o.len);
-	if (how == LOGGED && !o.failed)
-		audit_line(o.data + timed, o.len - timed, err);
+	if (told.journal && !o.failed)
+		audit_line(o.data + timed, o.len - timed, err,
+			   who->opener.reserve ? told.again : 0);
 	out_free(&o);
 	return how;
 }
@@ -251,6 +257,7 @@ static void record(struct tree *t, const struct asked *a, const struct actor *wh
 
 	if (err->code)
 		error_text(text, sizeof(text), a->file, err);
+	news &= !a->late;
 	if (news && a->dev)
 		set_device_error(t, a->dev, text);
 	else if (news)
@@ -264,6 +271,15 @@ void record_verdict(struct tree *t, const struct key *dev, const char *file,
 		    uint64_t since)
 {
 	record(t, &(struct asked){ .dev = dev, .file = file, .value = value }, who, err, since);
+	wake_later(t, slot_of(t, dev));
+}
+
+void record_aside(struct tree *t, const struct key *dev, const char *file, struct written value,
+		  const struct actor *who, const struct err *err)
+{
+	const struct asked asked = { .dev = dev, .file = file, .value = value, .late = true };
+
+	record(t, &asked, who, err, 0);
 	wake_later(t, slot_of(t, dev));
 }
 

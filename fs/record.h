@@ -31,9 +31,11 @@ struct written written_text(const char *text);
 /* Records a verdict in the log and in last_error of the device, or (dev NULL) of the root. since:
  * if a former process may have logged it already, the offset of the log when it began, plus 1; else
  * 0. */
-void record_verdict(struct tree *t, const struct key *dev, const char *file,
-		    struct written value, const struct actor *who, const struct err *err,
-		    uint64_t since);
+void record_verdict(struct tree *t, const struct key *dev, const char *file, struct written value,
+		    const struct actor *who, const struct err *err, uint64_t since);
+/* Likewise, but last_error stays: the cause is already there. */
+void record_aside(struct tree *t, const struct key *dev, const char *file, struct written value,
+		  const struct actor *who, const struct err *err);
 /* For chmod and chown. Success keeps last_error: vim calls chmod by itself after a refused
  * write. */
 void record_owner(struct tree *t, const struct key *dev, const char *file, const char *value,

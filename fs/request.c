@@ -35,8 +35,8 @@ int request_text(const char *file, const char *buf, size_t size, char text[stati
 			return fail(err, EINVAL, "%s: one line at a time", file);
 		if (iscntrl((unsigned char)buf[i]))
 			return fail(err, EINVAL,
-				    "%s: the value holds a control character (%d) after %zu bytes",
-				    file, (unsigned char)buf[i], i);
+				    "%s: the value holds a control character (%d) at byte %zu",
+				    file, (unsigned char)buf[i], i + 1);
 	}
 	memcpy(text, buf, size);
 	text[size] = '\0';

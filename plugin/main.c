@@ -193,6 +193,7 @@ static int open_signals(struct source *s, struct err *err)
 	sigaddset(&set, SIGINT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
 	*s = (struct source){ .fd = signalfd(-1, &set, SFD_CLOEXEC),
 			      .ready = on_signal,
 			      .at = UINT64_MAX };

@@ -98,9 +98,10 @@ int sriov_refuse_vf(const struct device *pf, const struct device *vf, bool force
 
 	snprintf(before, sizeof(before), "virtfn%d of %s: ", vf->facts.index, pf->key.name);
 	if (vf->facts.critical[0] && vf->facts.use != USE_GUEST && !force)
-		return fail(err, EPERM,
-			    "%sthe host needs %s: %s; the VFs stay unless ctl has a line \"force\"",
-			    before, vf->key.name, vf->facts.critical);
+		return fail(
+			err, EPERM,
+			"%sthe host needs %s: %s; the VFs stay unless ctl has a line \"force %s\"",
+			before, vf->key.name, vf->facts.critical, pf->key.name);
 	/* A vGPU that nobody uses is ended by the steps before, and comes back with the VF; what an
 	 * undo has made of one is not known yet. */
 	return vf->caps & CAP_VGPU ? refuse_holder(before, vf, err) : refuse_used(before, vf, err);

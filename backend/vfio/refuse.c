@@ -48,9 +48,9 @@ static int refuse_critical(const struct question *q, struct err *err)
 		return rc;
 	return fail(err, EPERM,
 		    "%s shares IOMMU group %d with %s, which the host needs: %s; the group stays "
-		    "with the host unless ctl has a line \"force\"",
+		    "with the host unless ctl has a line \"force %s\"",
 		    asked->key.name, asked->facts.iommu_group, member->key.name,
-		    member->facts.critical);
+		    member->facts.critical, asked->key.name);
 }
 
 /* The member whose use keeps the group's claim from ending; NULL: none. */

@@ -19,6 +19,17 @@
 #include "fs/record.h"
 #include "fs/request.h"
 
+/* The first refusal is the cause of those that follow. */
+static void ctl_break(struct ctl_state *next, const struct err *err)
+{
+	const char *text = err->text;
+
+	if (next->broken)
+		return;
+	next->broken = err->code;
+	str_copy(next->why, sizeof(next->why), text + (strncmp(text, "ctl: ", 5) ? 0 : 5));
+}
+
 /* With the lock held. Its text gets into the store, unless a former process put it there. */
 static void take(struct ctl_job *job)
 {
@@ -44,7 +55,7 @@ static void take(struct ctl_job *job)
 		     CTL_WRITE, CTL_TEXT);
 	if (job->err.code) {
 		next->begin = next->scanned = next->end = 0; /* makes room for abort */
-		next->broken = job->err.code;
+		ctl_break(next, &job->err);
 		next->verdict = -job->err.code;
 	}
 	ctl_swap(job->ctl);
@@ -90,7 +101,7 @@ static void settle(struct ctl_job *job)
 		next->broken = 0;
 	}
 	if (code && flags & CMD_LINE)
-		next->broken = code;
+		ctl_break(next, &job->err);
 	if (code && !next->verdict)
 		next->verdict = -code;
 	next->commands++;
@@ -297,7 +308,7 @@ static struct ctl_job *finish(struct ctl_job *job)
 		ctls_close(c->store, job->ctl);
 	}
 	pthread_mutex_unlock(&c->lock);
-	ctl_tell_leftover(job->tree, job->has_home ? &job->home : NULL, &job->who.opener, &left);
+	ctl_tell_leftover(job->tree, job->has_home ? &job->home : NULL, &left);
 	reply(req, result);
 	free(job);
 	return following;

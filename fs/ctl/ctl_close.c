@@ -35,7 +35,7 @@ void ctl_leftover(const struct ctl *ctl, struct ctl_leftover *ret)
 	const struct ctl_state *s = ctl_now(ctl);
 	const char *at = ctl->text + s->begin, *end = ctl->text + s->end, *nl;
 
-	*ret = (struct ctl_leftover){ 0 };
+	*ret = (struct ctl_leftover){ .broken = s->broken, .who = s->who };
 	for (; at < end; at = nl + 1) {
 		nl = memchr(at, '\n', (size_t)(end - at));
 		ret->torn = !nl;
@@ -47,10 +47,8 @@ void ctl_leftover(const struct ctl *ctl, struct ctl_leftover *ret)
 	}
 }
 
-void ctl_tell_leftover(struct tree *t, const struct key *home, const struct creds *opener,
-		       const struct ctl_leftover *left)
+void ctl_tell_leftover(struct tree *t, const struct key *home, const struct ctl_leftover *left)
 {
-	const struct actor who = { .uid = opener->uid, .opener = *opener };
 	struct err err = { 0 };
 
 	if (!left->n)
@@ -60,12 +58,14 @@ void ctl_tell_leftover(struct tree *t, const struct key *home, const struct cred
 	     "%scommit before the close",
 	     left->n, left->n > 1 ? "s" : "", left->n > 1 ? "were" : "was",
 	     left->n > 1 ? "them" : "it", left->torn ? "a newline after the last one, then " : "");
-	record_verdict(t, home, "ctl", written_text(left->first), &who, &err, 0);
+	if (left->broken)
+		record_aside(t, home, "ctl", written_text(left->first), &left->who, &err);
+	else
+		record_verdict(t, home, "ctl", written_text(left->first), &left->who, &err, 0);
 }
 
 void ctl_release(struct tree *t, uint64_t fh, const struct key *home)
 {
-	const struct open_file *file = files_get(t->files, fh);
 	struct ctl_leftover left = { 0 };
 	struct ctl_files *c = t->ctl;
 	struct ctl *ctl;
@@ -79,6 +79,5 @@ void ctl_release(struct tree *t, uint64_t fh, const struct key *home)
 		ctls_close(c->store, ctl);
 	}
 	pthread_mutex_unlock(&c->lock);
-	if (file)
-		ctl_tell_leftover(t, home, &file->creds, &left);
+	ctl_tell_leftover(t, home, &left);
 }

@@ -178,13 +178,15 @@ static int take_force(struct ctl_job *job, char *line, struct err *err)
 /* All lines of the transaction as requests. */
 static int gather(struct ctl_job *job, struct err *err)
 {
-	int broken = job_state(job).broken;
+	const struct ctl_state now = job_state(job);
 	int r;
 
-	if (broken)
-		return fail(
-			err, broken,
-			"ctl: a part of this transaction was refused; write abort and begin again");
+	if (now.broken)
+		return fail(err, now.broken, "ctl: a part of this transaction was refused: %s%s",
+			    now.why,
+			    strstr(now.why, "begin again")   ? ""
+			    : job->command->flags & CMD_ENDS ? "; begin again"
+							     : "; write abort and begin again");
 	r = each_line(job, take_request, err);
 	return r ? r : each_line(job, take_force, err);
 }
@@ -255,6 +257,9 @@ static bool run_force(struct ctl_job *job)
 	if (!job->who.opener.privileged)
 		fail(&job->err, EPERM,
 		     "ctl: force needs CAP_SYS_ADMIN on the host itself; it takes from the host what the host needs");
+	else if (!job->arg[0] && !job->has_home)
+		fail(&job->err, EINVAL,
+		     "ctl: force: name the device, for example force 0000:00:1f.2");
 	else
 		line_target(&of, job->arg, &at, &job->err);
 	return true;

@@ -37,14 +37,15 @@ bool ctl_may_hold(struct tree *t, const struct creds *who, size_t size);
 /* ctl_close.c: lines that no command has ended. */
 struct ctl_leftover {
 	unsigned int n;
-	bool torn; /* the last has no newline, so not even a command was one */
+	bool torn;	  /* the last has no newline, so not even a command was one */
+	bool broken;	  /* a refusal before has its sentence in last_error */
+	struct actor who; /* of the last write */
 	char first[LINE_LABEL];
 };
 /* With the lock held. */
 void ctl_leftover(const struct ctl *ctl, struct ctl_leftover *ret);
 /* Without it. home: of a device's ctl, else NULL. */
-void ctl_tell_leftover(struct tree *t, const struct key *home, const struct creds *opener,
-		       const struct ctl_leftover *left);
+void ctl_tell_leftover(struct tree *t, const struct key *home, const struct ctl_leftover *left);
 
 struct ctl_job {
 	struct ctl_job *next;

@@ -11,7 +11,7 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/region.h"
 
-#define CTL_ABI 7
+#define CTL_ABI 8
 
 struct region {
 	union {

@@ -32,12 +32,14 @@ extern const struct region_head ctl_layout;
 #define CTL_HELD_OF_ALL ((size_t)32 << 20)
 #define CTL_QUEUED_OF_ALL ((size_t)16 << 20)
 #define CTL_HELLO 64
+#define CTL_WHY 200  /* of the first refusal's sentence */
 #define CTL_SAYS 200 /* of a client's sentence behind its name */
 
 struct ctl_state {
 	/* Of text: the transaction's lines, then what is yet to be looked at. */
 	uint32_t begin, scanned, end;
-	int32_t broken; /* errno of a line or write that was refused: no commit until abort */
+	int32_t broken;	   /* errno of a line or write that was refused: no commit until abort */
+	char why[CTL_WHY]; /* the sentence of that refusal, without "ctl: " */
 	/* The write that is being carried out; 0 none. */
 	uint64_t writer;
 	struct actor who;

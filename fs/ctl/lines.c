@@ -86,10 +86,9 @@ static int find_row(const struct lines_of *of, const struct device *dev, const c
 	const struct attr *row = attr_by_name(kind_of_bus(dev->key.bus), 0, name);
 
 	if (!row || !row->store || row->flags & ATTR_ASIDE)
-		return fail(err, EINVAL, "%s: \"%.64s\" is not a file that can be written %s",
-			    of->file, name,
-			    of->home ? "here, for example claim"
-				     : "in a device's directory, for example claim");
+		return fail(err, EINVAL,
+			    "%s: \"%.64s\" cannot be written %s; claim, for example, can", of->file,
+			    name, of->home ? "here" : "in a device's directory");
 	if (!row_fits(row, dev->caps)) {
 		device_lacks(dev, row->name, err);
 		return fail_wrap(err, "%s", of->file);

@@ -344,17 +344,41 @@ static void say_mismatch(struct record *r, const struct candidate *s)
 		s->key.name, identity_text(&s->id, text), s->key.name);
 }
 
-/* enabled of a GPU keeps the vGPUs that it ends. */
-static bool say_not_enabled(const struct pass *p, struct record *r)
+/* Is the PF's stored number of VFs still to be restored, or being restored? */
+static bool vfs_are_coming(const struct pass *p, const struct key *pf)
 {
-	struct identity gpu = r->id;
+	const struct device *dev = model_find(p->in->m, pf);
+	const struct record *r;
 	size_t at;
 
-	gpu.vf = -1;
-	if (r->id.vf < 0 || !r->intent.profile[0] || pass_lookup(p, &gpu, &at) != MATCH_HERE)
+	if (!dev || !dev->intended_vfs)
 		return false;
-	snprintf(r->reason, sizeof(r->reason), "its VF is not there; write 1 to enabled of %s",
-		 p->candidates[at].key.name);
+	at = records_of_device(&p->in->rs, dev);
+	if (at == RECORD_NONE)
+		return true;
+	r = p->in->rs.v[at];
+	return r->restoring || r->state == RECORD_WAITING;
+}
+
+/* The card of an absent VF is here. enabled of a GPU keeps the vGPUs that it ends. */
+static bool say_no_vf(const struct pass *p, struct record *r)
+{
+	struct identity pf = r->id;
+	const char *name;
+	size_t at;
+
+	pf.vf = -1;
+	if (r->id.vf < 0 || pass_lookup(p, &pf, &at) != MATCH_HERE)
+		return false;
+	name = p->candidates[at].key.name;
+	if (vfs_are_coming(p, &p->candidates[at].key))
+		snprintf(r->reason, sizeof(r->reason),
+			 "its VF is not there yet; the VFs of %s are being restored", name);
+	else if (r->intent.profile[0])
+		snprintf(r->reason, sizeof(r->reason),
+			 "its VF is not there; write 1 to enabled of %s", name);
+	else
+		return false;
 	return true;
 }
 
@@ -398,7 +422,7 @@ static void find_device(struct pass *p, struct record *r)
 				  "only its own place counts"
 				: "its device is not there");
 	p->incomplete |= unread;
-	r->card_here = match == MATCH_NONE && say_not_enabled(p, r);
+	r->card_here = match == MATCH_NONE && say_no_vf(p, r);
 	if (match == MATCH_NONE)
 		return;
 	r->reason[0] = '\0';

@@ -49,6 +49,9 @@ static const char *describe(struct intents *in, const struct record *r, char *re
 	if (!dev && r->state == RECORD_WAITING && has_just_come(in, r))
 		snprintf(reason, size,
 			 "its device has just appeared; the card is not identified yet");
+	if (dev && r->state == RECORD_WAITING && !reason[0])
+		snprintf(reason, size, "%s",
+			 r->restoring ? "it is being restored" : "restore has not tried it yet");
 	if (!dev && r->state != RECORD_MISMATCH && !r->aside && !record_is_root(r) &&
 	    !r->id.child.bus)
 		return names[RECORD_WAITING];

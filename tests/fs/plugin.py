@@ -4,6 +4,7 @@
 import fcntl
 import json
 import os
+import signal
 import subprocess
 import time
 
@@ -200,7 +201,8 @@ start = time.monotonic()
 subprocess.run(ARGV, stderr=subprocess.DEVNULL, env=managed)
 assert time.monotonic() - start >= 1, "a start that fails makes no pause"
 
-# The device is pulled out under it.
+# A hang-up ends nobody. The device is pulled out under it.
+p.process.send_signal(signal.SIGHUP)
 sim("unplug", DISK)
 k.wait_health("example.com/odd", {})
 

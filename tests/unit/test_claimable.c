@@ -291,7 +291,7 @@ DEFINE_TEST(claimable_of_a_group_changes_with_one)
 		model_find(w.model, &nic)->refused,
 		"0000:04:00.0 shares IOMMU group 41 with 0000:3b:00.0, which the host needs: disk sda1 is "
 		"mounted on /; the group stays with the host "
-		"unless ctl has a line \"force\"");
+		"unless ctl has a line \"force 0000:04:00.0\"");
 	CHECK_STR(model_find(w.model, &nic)->reason, model_find(w.model, &nic)->refused);
 	CHECK_EQ(model_find(w.model, &nic)->state, STATE_HOST);
 	/* What people write to look at it alters nothing of that. */

@@ -20,7 +20,10 @@ DEFINE_TEST(log_equal_refusals_are_counted)
 		told += t.tell;
 		CHECK_EQ(t.tell, i == 1 || i == 10 || i == 100 || i == 1000);
 		CHECK_EQ(t.again, t.tell && i > 1 ? i : 0);
-		CHECK(log_share(&s, &root, refusal, 100, i).tell);
+		t = log_share(&s, &root, refusal, 100, i);
+		CHECK(t.tell);
+		CHECK_EQ(t.journal, i == 1 || i == 10 || i == 100 || i == 1000);
+		CHECK_EQ(t.again, i > 1 ? i : 0);
 	}
 	CHECK_EQ(told, 4);
 	CHECK(log_share(&s, &alice, other, 100, 1000).tell);

@@ -166,6 +166,7 @@ DEFINE_TEST(restore_makes_vfs_and_then_claims_them)
 	request_expect_line("numvfs=4", "state=waiting");
 	CHECK_IN(request_state_of(NIC).reason, "is not bound yet");
 	CHECK_EQ(request_state_of(NIC).intended_vfs, 4);
+	request_expect_line("claim=bob", "its VF is not there yet; the VFs of " NIC " are being restored");
 	request_unplug(NIC);
 	request_calm();
 	request_plug(&late);

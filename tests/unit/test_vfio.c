@@ -252,7 +252,7 @@ DEFINE_TEST(claim_keeps_the_hosts_group)
 		plan_of(&w, GPU, "alice", false),
 		"EPERM: " GPU " shares IOMMU group 41 with " AUDIO
 		", which the host needs: disk nvme0n1p2 is mounted on /; the group stays with the host "
-		"unless ctl has a line \"force\"");
+		"unless ctl has a line \"force " GPU "\"");
 	CHECK_IN(plan_of(&w, GPU, "alice", true), "1 " GPU " driver_override vfio-pci\n");
 	fake_close(&w);
 }
