@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
@@ -29,6 +31,22 @@ int loop_open(struct loop *l, struct err *err)
 	if (l->epoll < 0 || l->wake.fd < 0)
 		return fail(err, errno, "epoll: %s", strerror(errno));
 	return loop_add(l, &l->wake, err);
+}
+
+int loop_signals(struct source *ret, void (*ready)(struct source *s), struct err *err)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	*ret = (struct source){ .fd = signalfd(-1, &set, SFD_CLOEXEC),
+				.ready = ready,
+				.at = UINT64_MAX };
+	return ret->fd >= 0 ? 0 : fail(err, errno, "signalfd: %s", strerror(errno));
 }
 
 void loop_close(struct loop *l)

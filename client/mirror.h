@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A copy of the tree. One thread follows the mount into the table, one or several write to it, and one
- * makes it probe who holds which device, which may take long. The mount is never accessed in a turn of
- * the loop (loop.h), so a tree that does not answer delays only its own news. */
+/* A copy of the tree. One thread follows the mount into the table, one or several write to it, and
+ * one makes it probe who holds which device, which may take long. The mount is never accessed in a
+ * turn of the loop (loop.h), so a tree that does not answer delays only its own news. */
 #ifndef CLIENT_MIRROR_H
 #define CLIENT_MIRROR_H
 

@@ -120,8 +120,8 @@ static enum logged log_verdict(struct tree *t, const struct asked *a, const stru
 	const char *text = err->code ? err->text : "";
 	size_t n = strlen(a->file), timed;
 	struct log_told told = { 0 };
-	enum logged how = LOGGED;
 	char id[KEY_NAME + 8];
+	bool there;
 
 	if (!strncmp(text, a->file, n) && !strncmp(text + n, ": ", 2))
 		text += n + 2; /* file= already says it */
@@ -143,19 +143,16 @@ static enum logged log_verdict(struct tree *t, const struct asked *a, const stru
 	out_pair(&o, "comm", who->comm[0] ? who->comm : "none");
 	out_pair(&o, "result", err_name(err->code));
 	out_pair(&o, "text", text);
-	if (since && !o.failed && ring_has(t->log, since - 1, o.data + timed, o.len - timed))
-		how = LOG_THERE;
-	else
+	there = since && !o.failed && ring_has(t->log, since - 1, o.data + timed, o.len - timed);
+	if (!there)
 		told = take_share(t, who, refusal_of(a, id, err), &o);
-	if (how == LOGGED && !told.tell)
-		how = LOG_COUNTED;
-	else if (how == LOGGED && !o.failed)
+	if (told.tell && !o.failed)
 		ring_put(t->log, o.data, o.len);
 	if (told.journal && !o.failed)
 		audit_line(o.data + timed, o.len - timed, err,
 			   who->opener.reserve ? told.again : 0);
 	out_free(&o);
-	return how;
+	return there ? LOG_THERE : told.tell ? LOGGED : LOG_COUNTED;
 }
 
 static void set_device_error(struct tree *t, const struct key *dev, const char *text)
@@ -274,7 +271,7 @@ void record_verdict(struct tree *t, const struct key *dev, const char *file,
 	wake_later(t, slot_of(t, dev));
 }
 
-void record_aside(struct tree *t, const struct key *dev, const char *file, struct written value,
+void record_late(struct tree *t, const struct key *dev, const char *file, struct written value,
 		  const struct actor *who, const struct err *err)
 {
 	const struct asked asked = { .dev = dev, .file = file, .value = value, .late = true };

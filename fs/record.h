@@ -34,7 +34,7 @@ struct written written_text(const char *text);
 void record_verdict(struct tree *t, const struct key *dev, const char *file, struct written value,
 		    const struct actor *who, const struct err *err, uint64_t since);
 /* Likewise, but last_error stays: the cause is already there. */
-void record_aside(struct tree *t, const struct key *dev, const char *file, struct written value,
+void record_late(struct tree *t, const struct key *dev, const char *file, struct written value,
 		  const struct actor *who, const struct err *err);
 /* For chmod and chown. Success keeps last_error: vim calls chmod by itself after a refused
  * write. */

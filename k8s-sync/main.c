@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <malloc.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/utsname.h>
@@ -304,22 +303,6 @@ static bool is_one_writer(void)
 	return major < 6 || (major == 6 && minor < 2);
 }
 
-static int open_signals(struct source *s, struct err *err)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	*s = (struct source){ .fd = signalfd(-1, &set, SFD_CLOEXEC),
-			      .ready = on_signal,
-			      .at = UINT64_MAX };
-	return s->fd >= 0 ? 0 : fail(err, errno, "signalfd: %s", strerror(errno));
-}
-
 static int start_cluster(struct sync *s, struct err *err)
 {
 	struct access access = { 0 };
@@ -349,7 +332,7 @@ static int start(struct main *m, const struct options *o, struct err *err)
 	s->world.one_line = is_one_writer();
 	s->work = (struct source){ .fd = -1, .due = on_work, .at = UINT64_MAX };
 	s->trim = (struct source){ .fd = -1, .due = on_trim, .at = UINT64_MAX };
-	r = open_signals(&m->signals, err) ?: loop_open(&s->loop, err);
+	r = loop_signals(&m->signals, on_signal, err) ?: loop_open(&s->loop, err);
 	r = r ?: loop_add(&s->loop, &m->signals, err) ?: loop_add(&s->loop, &s->work, err);
 	r = r ?: loop_add(&s->loop, &s->trim, err);
 	r = r ?: mirror_new(o->tree, &s->loop, &table, &s->tree, err);
@@ -371,8 +354,10 @@ static void stop(struct sync *s)
 	if (s->labelling)
 		api_cancel(s->api, s->labelling);
 	api_free(s->api);
-	for (enum kind_id k = 0; k < KINDS; k++)
+	for (enum kind_id k = 0; k < KINDS; k++) {
 		json_object_put(s->world.objects[k]);
+		json_object_put(s->world.left[k]);
+	}
 	for (struct verdict *v = s->verdicts, *next; v; v = next) {
 		next = v->next;
 		free(v);

@@ -182,10 +182,10 @@ static void refused(struct write *x, const struct reply *r)
 		d->what = 0;
 	else
 		d->again = now_ms() + (late ? SOON_MS : AGAIN_MS);
-	if (r->status == 409 || r->status == 404) /* nor is it the one that left */
-		sync_gone(x->all->s, x->kind, x->name);
-	if (r->status == 409 || r->status == 404)
-		return; /* the watch will tell */
+	if (r->status == 409 || r->status == 404) {
+		sync_gone(x->all->s, x->kind, x->name); /* nor is it the one that left */
+		return;					/* the watch will tell */
+	}
 	if (r->away)
 		d->why = strdup(r->err.text);
 	else if (asprintf(&d->why, "%s/%s: %.300s", kinds[x->kind].plural, x->name, r->err.text) <

@@ -6,7 +6,6 @@
 #include <linux/capability.h>
 #include <malloc.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -184,22 +183,6 @@ static void raise_limit(void)
 	}
 }
 
-static int open_signals(struct source *s, struct err *err)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	*s = (struct source){ .fd = signalfd(-1, &set, SFD_CLOEXEC),
-			      .ready = on_signal,
-			      .at = UINT64_MAX };
-	return s->fd >= 0 ? 0 : fail(err, errno, "signalfd: %s", strerror(errno));
-}
-
 /* Must run before gRPC has threads. CAP_DAC_OVERRIDE: allocated_to of a device that a user owns is
  * that user's file. */
 static void confine(void)
@@ -222,7 +205,7 @@ static int start(struct main *m, const struct options *o, struct err *err)
 		return fail(err, ENAMETOOLONG, "--kubelet-dir: the path is too long");
 	raise_limit();
 	confine();
-	r = open_signals(&m->signals, err) ? : make_dirs(o->kubelet, dir, err) ? : lock_dir(o->kubelet, err);
+	r = loop_signals(&m->signals, on_signal, err) ? : make_dirs(o->kubelet, dir, err) ? : lock_dir(o->kubelet, err);
 	r = r ?: loop_open(&p->loop, err);
 	r = r ?: rpc_new(&p->loop, &p->rpc, err) ?: cdi_new(o->dev, o->cdi, &p->cdi, err);
 	r = r ?: resources_new(p, dir, &p->resources, err) ?: kubelet_new(p, dir, &p->kubelet, err);

@@ -59,7 +59,7 @@ void ctl_tell_leftover(struct tree *t, const struct key *home, const struct ctl_
 	     left->n, left->n > 1 ? "s" : "", left->n > 1 ? "were" : "was",
 	     left->n > 1 ? "them" : "it", left->torn ? "a newline after the last one, then " : "");
 	if (left->broken)
-		record_aside(t, home, "ctl", written_text(left->first), &left->who, &err);
+		record_late(t, home, "ctl", written_text(left->first), &left->who, &err);
 	else
 		record_verdict(t, home, "ctl", written_text(left->first), &left->who, &err, 0);
 }
