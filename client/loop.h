@@ -35,8 +35,8 @@ struct loop {
 /* Returns 0 or -errno. The caller has the turn from then on. */
 int loop_open(struct loop *l, struct err *err);
 void loop_close(struct loop *l);
-/* Makes a source, to be added: it is readable once SIGTERM or SIGINT has come. SIGPIPE and SIGHUP are
- * ignored. Call it before there are threads. Returns 0 or -errno. */
+/* Makes a source, to be added: it is readable once SIGTERM or SIGINT has come. SIGPIPE and SIGHUP
+ * are ignored. Call it before there are threads. Returns 0 or -errno. */
 int loop_signals(struct source *ret, void (*ready)(struct source *s), struct err *err);
 /* Brackets all that another thread does with the loop; loop_leave() and loop_enter() bracket waits
  * for such threads. */

@@ -272,7 +272,7 @@ void record_verdict(struct tree *t, const struct key *dev, const char *file,
 }
 
 void record_late(struct tree *t, const struct key *dev, const char *file, struct written value,
-		  const struct actor *who, const struct err *err)
+		 const struct actor *who, const struct err *err)
 {
 	const struct asked asked = { .dev = dev, .file = file, .value = value, .late = true };
 

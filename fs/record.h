@@ -35,7 +35,7 @@ void record_verdict(struct tree *t, const struct key *dev, const char *file, str
 		    const struct actor *who, const struct err *err, uint64_t since);
 /* Likewise, but last_error stays: the cause is already there. */
 void record_late(struct tree *t, const struct key *dev, const char *file, struct written value,
-		  const struct actor *who, const struct err *err);
+		 const struct actor *who, const struct err *err);
 /* For chmod and chown. Success keeps last_error: vim calls chmod by itself after a refused
  * write. */
 void record_owner(struct tree *t, const struct key *dev, const char *file, const char *value,
