@@ -220,13 +220,13 @@ int usb_give_nodes(struct backend *b, const struct key *dev, struct err *err)
 }
 
 /* The steps of an operation know better. A claimant's node stays as others make it: libvirt gives
- * it to its QEMU. */
+ * it to its QEMU. While restore cannot take the device for its pod, the host has it. */
 void usb_keep_nodes(struct backend *b, const struct key *dev)
 {
 	struct known known;
 
 	pthread_mutex_lock(&b->owning);
-	if (look_up(b, dev, &known) && !known.busy &&
+	if (look_up(b, dev, &known) && !known.busy && known.intent.claim[0] &&
 	    !strcmp(usb_node_goes_to(&known.intent, known.node), TO_POD))
 		give(b, dev, TO_POD, NULL, NULL);
 	pthread_mutex_unlock(&b->owning);

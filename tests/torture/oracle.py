@@ -154,11 +154,11 @@ class Oracle:
         return None
 
     def complain_node(self, a, row):
-        """The user of VMs has a USB device's node as long as the pod has the device that was given that node."""
+        """The user of VMs has a claimed USB device's node as long as the pod has what was given that node."""
         if not is_usb(a) or row.get("state") in ("stuck", "busy"):
             return None
         owner, pod, given = self.m.node_owner(a), row.get("allocated_to", "none"), self.m.get(a, "allocated_nodes")
-        has_it = pod != "none" and given in ("none", self.m.get(a, "nodes"))
+        has_it = "none" not in (pod, row.get("claim", "none")) and given in ("none", self.m.get(a, "nodes"))
         if owner is not None and owner != (107 if has_it else 0):
             return "the node of %s is user %d's, and it is %s, of the pod %s" % (a, owner, row.get("state"), pod)
         return None
