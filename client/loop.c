@@ -26,6 +26,7 @@ int loop_open(struct loop *l, struct err *err)
 	l->wake = (struct source){ .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
 				   .ready = on_wake,
 				   .at = UINT64_MAX };
+	l->signals.fd = -1;
 	pthread_mutex_init(&l->turn, NULL);
 	pthread_mutex_lock(&l->turn);
 	if (l->epoll < 0 || l->wake.fd < 0)
@@ -33,7 +34,16 @@ int loop_open(struct loop *l, struct err *err)
 	return loop_add(l, &l->wake, err);
 }
 
-int loop_signals(struct source *ret, void (*ready)(struct source *s), struct err *err)
+static void on_signal(struct source *s)
+{
+	struct loop *l = container_of(s, struct loop, signals);
+	struct signalfd_siginfo info;
+
+	if (read(s->fd, &info, sizeof(info)) == sizeof(info))
+		l->ended = true;
+}
+
+int loop_signals(struct loop *l, struct err *err)
 {
 	sigset_t set;
 
@@ -43,17 +53,19 @@ int loop_signals(struct source *ret, void (*ready)(struct source *s), struct err
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	*ret = (struct source){ .fd = signalfd(-1, &set, SFD_CLOEXEC),
-				.ready = ready,
-				.at = UINT64_MAX };
-	return ret->fd >= 0 ? 0 : fail(err, errno, "signalfd: %s", strerror(errno));
+	l->signals = (struct source){ .fd = signalfd(-1, &set, SFD_CLOEXEC),
+				      .ready = on_signal,
+				      .at = UINT64_MAX };
+	return l->signals.fd >= 0 ? loop_add(l, &l->signals, err)
+				  : fail(err, errno, "signalfd: %s", strerror(errno));
 }
 
 void loop_close(struct loop *l)
 {
+	closep(&l->signals.fd);
 	closep(&l->wake.fd);
 	closep(&l->epoll);
-	l->epoll = l->wake.fd = -1;
+	l->epoll = l->wake.fd = l->signals.fd = -1;
 }
 
 int loop_add(struct loop *l, struct source *s, struct err *err)

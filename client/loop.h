@@ -26,6 +26,7 @@ struct loop {
 	pthread_mutex_t turn; /* guards what follows */
 	struct source *timers;
 	struct source wake;
+	struct source signals; /* fd -1: loop_signals() was not called */
 	uint64_t until;		  /* time that loop_run() sleeps to; 0: it is awake */
 	void (*after)(void *ctx); /* at the end of every turn; may be NULL */
 	void *after_ctx;
@@ -35,9 +36,9 @@ struct loop {
 /* Returns 0 or -errno. The caller has the turn from then on. */
 int loop_open(struct loop *l, struct err *err);
 void loop_close(struct loop *l);
-/* Makes a source, to be added: it is readable once SIGTERM or SIGINT has come. SIGPIPE and SIGHUP
- * are ignored. Call it before there are threads. Returns 0 or -errno. */
-int loop_signals(struct source *ret, void (*ready)(struct source *s), struct err *err);
+/* SIGTERM and SIGINT set `ended`, SIGPIPE and SIGHUP are ignored. Call it before there are threads.
+ * Returns 0 or -errno. */
+int loop_signals(struct loop *l, struct err *err);
 /* Brackets all that another thread does with the loop; loop_leave() and loop_enter() bracket waits
  * for such threads. */
 void loop_enter(struct loop *l);

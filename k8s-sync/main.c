@@ -4,7 +4,6 @@
 #include <getopt.h>
 #include <malloc.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/utsname.h>
 
 #include "k8s-sync/agree/inventory.h"
@@ -18,7 +17,7 @@
 
 struct main {
 	struct sync s;
-	struct source signals, tree;
+	struct source tree;
 	bool told_ready;
 	int status;
 };
@@ -234,15 +233,6 @@ static void on_tree(struct source *source)
 	sync_touch(&m->s);
 }
 
-static void on_signal(struct source *s)
-{
-	struct main *m = container_of(s, struct main, signals);
-	struct signalfd_siginfo info;
-
-	if (read(s->fd, &info, sizeof(info)) == sizeof(info))
-		m->s.loop.ended = true;
-}
-
 /* ---- the core Node, the owner of our objects */
 
 static void on_node(struct call *c, const struct reply *r)
@@ -332,9 +322,8 @@ static int start(struct main *m, const struct options *o, struct err *err)
 	s->world.one_line = is_one_writer();
 	s->work = (struct source){ .fd = -1, .due = on_work, .at = UINT64_MAX };
 	s->trim = (struct source){ .fd = -1, .due = on_trim, .at = UINT64_MAX };
-	r = loop_signals(&m->signals, on_signal, err) ?: loop_open(&s->loop, err);
-	r = r ?: loop_add(&s->loop, &m->signals, err) ?: loop_add(&s->loop, &s->work, err);
-	r = r ?: loop_add(&s->loop, &s->trim, err);
+	r = loop_open(&s->loop, err) ?: loop_signals(&s->loop, err);
+	r = r ?: loop_add(&s->loop, &s->work, err) ?: loop_add(&s->loop, &s->trim, err);
 	r = r ?: mirror_new(o->tree, &s->loop, &table, &s->tree, err);
 	if (r)
 		return r;
@@ -378,7 +367,6 @@ int main(int argc, char **argv)
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_MMAP_THRESHOLD, 65536);
 
-	m.s.loop.epoll = m.signals.fd = -1;
 	if (parse_options(argc, argv, &o))
 		return 2;
 	if (start(&m, &o, &err)) {

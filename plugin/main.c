@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include "pcidevfs/confine.h"
 #include "pcidevfs/err.h"
@@ -29,7 +28,7 @@
 
 struct main {
 	struct plugin p;
-	struct source signals, tree;
+	struct source tree;
 	struct source ready; /* the service manager's patience ends */
 	bool told_ready;
 };
@@ -98,15 +97,6 @@ static int parse_options(int argc, char **argv, struct options *ret)
 		return 0;
 	say("\"%s\" is not an option; see --help", argv[optind]);
 	return -EINVAL;
-}
-
-static void on_signal(struct source *s)
-{
-	struct main *m = container_of(s, struct main, signals);
-	struct signalfd_siginfo info;
-
-	if (read(s->fd, &info, sizeof(info)) == sizeof(info))
-		m->p.loop.ended = true;
 }
 
 /* A service that starts after us admits pods, so the offered devices must be known first. */
@@ -205,8 +195,8 @@ static int start(struct main *m, const struct options *o, struct err *err)
 		return fail(err, ENAMETOOLONG, "--kubelet-dir: the path is too long");
 	raise_limit();
 	confine();
-	r = loop_signals(&m->signals, on_signal, err) ? : make_dirs(o->kubelet, dir, err) ? : lock_dir(o->kubelet, err);
-	r = r ?: loop_open(&p->loop, err);
+	r = loop_open(&p->loop, err) ?: loop_signals(&p->loop, err);
+	r = r ?: make_dirs(o->kubelet, dir, err) ?: lock_dir(o->kubelet, err);
 	r = r ?: rpc_new(&p->loop, &p->rpc, err) ?: cdi_new(o->dev, o->cdi, &p->cdi, err);
 	r = r ?: resources_new(p, dir, &p->resources, err) ?: kubelet_new(p, dir, &p->kubelet, err);
 	r = r ?: pods_new(p, o->kubelet, &p->pods, err);
@@ -218,8 +208,7 @@ static int start(struct main *m, const struct options *o, struct err *err)
 				    .due = on_ready_due,
 				    .at = now_ms() + plugin_deadline(p, READY_MS) };
 	p->trim = (struct source){ .fd = -1, .due = on_trim, .at = UINT64_MAX };
-	r = loop_add(&p->loop, &m->ready, err) ?: loop_add(&p->loop, &m->signals, err);
-	r = r ?: loop_add(&p->loop, &p->trim, err);
+	r = loop_add(&p->loop, &m->ready, err) ?: loop_add(&p->loop, &p->trim, err);
 	return r ?: loop_add(&p->loop, &m->tree, err);
 }
 
@@ -256,7 +245,7 @@ int main(int argc, char **argv)
 	static struct options o;
 	struct err err = { 0 };
 
-	m.p.loop.epoll = m.signals.fd = -1;
+	m.p.loop.signals.fd = -1;
 	if (parse_options(argc, argv, &o)) {
 		pause_failed(-1);
 		return 2;
@@ -266,7 +255,7 @@ int main(int argc, char **argv)
 	mallopt(M_MMAP_THRESHOLD, 65536); /* large texts are given back at once */
 	if (start(&m, &o, &err)) {
 		say("%s", err.text);
-		pause_failed(m.signals.fd);
+		pause_failed(m.p.loop.signals.fd);
 		return 1;
 	}
 	loop_run(&m.p.loop);
