@@ -305,16 +305,21 @@ void types_of(struct model *m, const struct device *dev, struct vgpu_types *ret)
 	out_free(&o);
 }
 
+bool types_can(const struct vgpu_types *types)
+{
+	for (size_t i = 0; i < types->n; i++)
+		if (types->v[i].available > 0)
+			return true;
+	return false;
+}
+
 bool types_any(struct model *m, const struct device *dev)
 {
 	_free_ struct vgpu_types *types = types_new();
-	bool any = !types;
 
 	if (types)
 		types_of(m, dev, types);
-	for (size_t i = 0; types && i < types->n && !any; i++)
-		any = types->v[i].available > 0;
-	return any;
+	return !types || types_can(types);
 }
 
 /* "nvidia-63" before "nvidia-222". */

@@ -49,7 +49,9 @@ struct vgpu_type *types_find_id(const struct vgpu_types *types, const char *id);
 
 /* A list as the device's facts have it. Call it with the model locked. */
 void types_of(struct model *m, const struct device *dev, struct vgpu_types *ret);
-/* Is one of them available? Call it with the model locked. */
+/* Is one of them available? */
+bool types_can(const struct vgpu_types *types);
+/* Of a device's. Call it with the model locked. */
 bool types_any(struct model *m, const struct device *dev);
 /* Sorts the list, and gives it to the device's facts. Call it with the model locked. */
 void types_keep(struct model *m, struct device *dev, struct vgpu_types *types);

@@ -225,6 +225,9 @@ static void note(struct model *m, struct device *dev, struct device *card,
 	if (u.idle && dev->facts.profile_id[0]) /* as it was noted a moment ago */
 		types_of(m, model_edit(m, &u.idle->key, false), others);
 	list_card(known, dev->facts.profile_id[0] ? others : seen, &u);
+	/* A look at the vendor's daemons may have come between the VFs and their types. */
+	if (dev->facts.profile_id[0] || types_can(known))
+		card->facts.vgpu_idle[0] = '\0';
 	types_keep(m, card, known);
 	list_own(known, seen, dev, &u);
 	types_keep(m, dev, known);

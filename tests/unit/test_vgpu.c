@@ -228,6 +228,22 @@ static void awaited(struct device *dev)
 	STR_COPY(dev->unmet, "its card has no room for it");
 }
 
+static void idle(struct device *dev)
+{
+	STR_COPY(dev->facts.vgpu_idle, "no: its VFs list no vGPU types, start something");
+}
+
+static bool is_idle(struct world_fake *w)
+{
+	struct key key = fake_key(GPU);
+	bool is;
+
+	model_lock(w->model);
+	is = model_find(w->model, &key)->facts.vgpu_idle[0];
+	model_unlock(w->model);
+	return is;
+}
+
 static bool has_types(struct world_fake *w, const char *vf)
 {
 	struct key key = fake_key(vf);
@@ -252,10 +268,12 @@ DEFINE_TEST(a_vf_whose_types_are_awaited_is_looked_at_each_time)
 	fake_attr(VF0, "nvidia/creatable_vgpu_types", LIST);
 	CHECK(vgpu_watch(w.backend, false));
 	CHECK(!has_types(&w, VF0));
+	fake_edit(&w, GPU, idle);
 	fake_edit(&w, VF0, awaited);
 	fake_attr(VF1, "nvidia/creatable_vgpu_types", LIST);
 	CHECK(vgpu_watch(w.backend, false));
 	CHECK(has_types(&w, VF0));
+	CHECK(!is_idle(&w));
 	CHECK(!has_types(&w, VF1)); /* nothing of it is stored: its turn comes later */
 	CHECK(vgpu_watch(w.backend, true));
 	CHECK(has_types(&w, VF1));
