@@ -76,10 +76,19 @@ static void claim_follow(struct model *m, struct record *r, const struct device 
 		r->intent.former_known = false;
 }
 
+/* An operation that goes on after a kill has ended the claim, and the file does not say so yet. */
+static bool has_just_ended(const struct record *r, const struct device *dev)
+{
+	return !dev->intent.claim[0] && r->intent.claim[0] &&
+	       !persist_is_missing(&persist_claim, r);
+}
+
 static void claim_note(struct record *r, struct device *dev)
 {
 	struct intent *w = &dev->intent;
 
+	if (has_just_ended(r, dev))
+		return;
 	if (r->intent.claim[0] && !w->pinned[0])
 		STR_COPY(w->pinned, r->intent.pinned);
 	if (!w->former_known && r->intent.former_known &&
@@ -272,7 +281,7 @@ static void given_note(struct record *r, struct device *dev)
 {
 	struct intent *w = &dev->intent;
 
-	if (w->claim[0] || w->given[0] || w->given_as[0]) {
+	if (w->claim[0] || w->given[0] || w->given_as[0] || has_just_ended(r, dev)) {
 		given_follow(NULL, r, dev);
 		return;
 	}

@@ -36,7 +36,7 @@ becomes() { # becomes FILE
 
 must_be() { # must_be FILE
 	becomes "$1" || fail "$point: said \"$(cat "$D/verdict")\", $(said)
-$(diff "$1" "$D/now" | cut -c 1-300 | head -n 20)"
+$(diff "$1" "$D/now" | cut -c 1-1200 | head -n 20)"
 }
 
 # Reasons that a helper finds come a moment after the start.

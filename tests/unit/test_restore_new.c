@@ -169,6 +169,35 @@ DEFINE_TEST(new_request_does_not_end_what_is_just_being_restored)
 	expect_claim_back();
 }
 
+static void named(struct device *dev)
+{
+	STR_COPY(dev->intent.pinned, "intel.com/NIC");
+}
+
+static void released(struct device *dev)
+{
+	dev->intent.claim[0] = dev->intent.pinned[0] = '\0';
+}
+
+/* A release that goes on after a kill has ended the claim, and the file has the one from before. */
+DEFINE_TEST(new_process_does_not_note_what_a_release_has_just_ended)
+{
+	struct request none = { .dev = request_key(NIC), .file = "claim" };
+
+	request_boot(&carded);
+	CHECK_EQ(request_ask(NIC, "claim", "alice"), 0);
+	request_edit(NIC, named);
+	CHECK_EQ(intents_keep(t.in, &none, 1, true, NULL), 0);
+	request_end();
+	request_begin(true);
+	edit_now(NIC, released);
+	request_restore();
+	CHECK_STR(request_state_of(NIC).intent.pinned, "");
+	CHECK_EQ(intents_keep(t.in, &none, 1, false, NULL), 0);
+	CHECK_STR(request_state_of(NIC).intent.pinned, "");
+	request_end();
+}
+
 /* Two records turn out to be of one card: the later one holds, completed from the older one. */
 DEFINE_TEST(records_of_one_card_become_one)
 {
