@@ -10,6 +10,7 @@
 
 enum {
 	SOON_MS = 1000,
+	LANDS_MS = 1000, /* the tree's news come behind its answer */
 	PASSING_MS = 5000,
 	AGAIN_MS = 60000,
 	AGAIN_MAX_MS = 600000,
@@ -328,6 +329,7 @@ static void on_verdict(struct job *job, const struct err *err)
 	unsigned int pause = may_pass(err);
 
 	v->running = false;
+	v->lands = err ? 0 : now_ms() + LANDS_MS;
 	v->err = err && !is_unanswered(err) ? *err : (struct err){ 0 };
 	if (v->err.code)
 		events_add(s->events, a->kind, a->about, "Refused", err->text);
@@ -360,7 +362,8 @@ static void ask(struct writes *w, const struct action *act)
 	v->running = true;
 	v->turn = ++w->turns;
 	v->seen = act->seen;
-	v->again = 0;
+	v->was = act->was;
+	v->again = v->lands = 0;
 	v->err = (struct err){ 0 };
 	*a = (struct asked){ w, v, act->kind, json_object_get(act->body) };
 	job->lines = lines;
@@ -384,6 +387,10 @@ static void forget(struct sync *s, const char *about)
 void writes_remind(struct writes *w)
 {
 	for (struct verdict *v = w->s->verdicts; v; v = v->next) {
+		if (v->lands > now_ms())
+			sync_touch_at(w->s, v->lands);
+		else
+			v->lands = 0;
 		if (v->again > now_ms())
 			sync_touch_at(w->s, v->again);
 		else if (v->again)

@@ -28,6 +28,7 @@ struct action {
 	const char *reason;	/* of that Event, in CamelCase; it is told once this is written */
 	char about[80];		/* of ACT_CTL and ACT_FORGET: "0000:05:00.0/claim" */
 	uint64_t seen;		/* of ACT_CTL: what led to it */
+	uint64_t was;		/* of ACT_CTL: the tree's value then, hashed */
 	struct action *next;
 };
 
@@ -39,6 +40,10 @@ struct verdict {
 	uint64_t again; /* ms: when a refusal that may pass by itself is forgotten; 0: never */
 	unsigned int pause;
 	bool running;
+	/* It was done. Until then (ms) the tree's value is still to come, as long as it is what it was
+	 * before; 0: not. */
+	uint64_t lands;
+	uint64_t was;
 	struct err err;
 	struct verdict *next;
 };

@@ -192,6 +192,11 @@ static bool row_known(const struct world *w, const struct value_row *row)
 	return w->listed[row->kind] && (!row->claim || w->listed[row->claim->claim]);
 }
 
+static uint64_t hash(const char *text)
+{
+	return fnv1a(FNV1A, text, strlen(text));
+}
+
 /* What the cause of a refusal may hang on: the device and its VFs, what is asked, and that it is
  * asked anew: an object of this name may be another one, or have been changed back and forth. */
 static uint64_t seen_of(const struct value *v)
@@ -271,6 +276,7 @@ void ask_tree(const struct value *v, const char *about, uint64_t seen, struct ou
 	}
 	STR_COPY(a->about, about);
 	a->seen = seen;
+	a->was = hash(v->tree);
 	a->lines = lines->data;
 }
 
@@ -352,10 +358,19 @@ static bool lags(const struct value *v)
 	return v->row->set && to_cluster && *dev_get(v->dev, "unsatisfied");
 }
 
+/* A line about it is on its way, or its effect is: the tree does not say yet what it will say. What
+ * is taken back meanwhile would else come from the tree as somebody's wish. */
+static bool is_on_its_way(const struct value *v)
+{
+	const struct verdict *last = verdict_about(v->w, v->about);
+
+	return last && (last->running || (last->lands && last->was == hash(v->tree)));
+}
+
 static void value_decide(const struct value *v, struct action **list)
 {
 	/* An operation runs, and what is read in its midst is not what somebody wants. */
-	if (!strcmp(dev_get(v->dev, "state"), "busy") || lags(v))
+	if (!strcmp(dev_get(v->dev, "state"), "busy") || lags(v) || is_on_its_way(v))
 		return;
 	if (v->accord.agreed)
 		ask_tree(v, v->about, v->seen, &(struct out){ 0 }, list);

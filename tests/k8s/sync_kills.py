@@ -53,6 +53,16 @@ class World:
         self.agreed = {d: "none" for d in devices}
         self.asked = {d: {} for d in devices}  # by side: what may be its last request
         self.uids = None
+        self.course = []  # what was done, for whoever reads why it failed
+
+    def tell(self, *what):
+        self.course.append(f"{time.strftime('%H:%M:%S', time.gmtime())}.{time.time_ns() // 1000000 % 1000:03d} {' '.join(map(str, what))}")
+
+    def told(self, device):
+        """What was done to the device, by whom."""
+        with open(f"{self.tree}/devices/{device}/log", encoding="utf-8") as f:
+            log = [line.strip() for line in f]
+        return "\n".join([line for line in self.course if device in line or "killed" in line] + log)
 
     def name(self, device):
         return "node1-" + device.replace(":", "").replace(".", "")
@@ -66,6 +76,7 @@ class World:
             with open(f"{self.tree}/devices/{device}/claim", "w", encoding="ascii") as f:
                 f.write(value)
             self.asked[device]["tree"] = {value}
+            self.tell(device, "tree", value)
         except OSError:
             pass  # refused: it is claimed, or busy
 
@@ -80,6 +91,7 @@ class World:
             status, _ = self.api.ask("POST", path, claim)
             if status == 409:
                 status, _ = self.api.ask("PATCH", f"{path}/{name}", {"spec": {"userName": value}})
+        self.tell(device, "cluster", value, status)
         if status is None or status >= 500:
             self.asked[device].setdefault("cluster", {self.agreed[device]}).add(value)
         elif status < 300:
@@ -123,7 +135,7 @@ class World:
             value = self.in_tree(device)
             allowed = set().union(*asked.values()) or {self.agreed[device]}
             if value not in allowed:
-                sys.exit(f"FAILED: {device} is {value}, asked for was {asked} after {self.agreed[device]}")
+                sys.exit(f"FAILED: {device} is {value}, asked for was {asked} after {self.agreed[device]}\n{self.told(device)}")
             self.agreed[device] = value
             asked.clear()
 
@@ -152,8 +164,10 @@ def main():
             time.sleep(rng.choice([0, 0.002, 0.01, 0.03, 0.1]))
             if n in server_at:
                 subprocess.run(["tests/k8s/ground/component", ground, "kill", "kube-apiserver"], check=True)
+                world.tell("the API server is killed")
             sync.kill()
             sync.wait()
+            world.tell("sync is killed")
             for _ in range(rng.randrange(0, 3)):
                 change(world, rng)
             sync = subprocess.Popen(sys.argv[cut + 1:])

@@ -18,6 +18,7 @@ static void answer(struct syncworld *s, struct verdict *v, int code, const char 
 		if (a->act == ACT_CTL) {
 			STR_COPY(v->about, a->about);
 			v->seen = a->seen;
+			v->was = a->was;
 		}
 	CHECK(v->seen != 0);
 	actions_free(list);
@@ -66,6 +67,36 @@ DEFINE_TEST(sync_what_was_refused_is_asked_for_again_when_the_user_asks_anew)
 	expect(syncworld_settle(&s), "");
 	js_set(claim_of(&s), "metadata.uid", json_object_new_string("D"));
 	expect(syncworld_settle(&s), ask);
+	syncworld_free(&s);
+}
+
+/* The user deletes the claim while the tree carries it out, and before the tree's news are here. */
+DEFINE_TEST(sync_a_claim_that_is_deleted_on_its_way_is_released_when_it_has_come)
+{
+	struct syncworld s;
+	struct verdict v;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NVME, UNCLAIMED);
+	syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
+	free(syncworld_settle(&s));
+	CHECK_STR(note_of(&s), "none>alice");
+	answer(&s, &v, 0, NULL);
+	v.running = true;
+	json_object_object_del(s.w.objects[PCI_CLAIM], NAME);
+	expect(syncworld_settle(&s), "");
+	CHECK_STR(note_of(&s), "none>alice");
+	v.running = false;
+	v.lands = 1;
+	expect(syncworld_settle(&s), "");
+	CHECK_STR(note_of(&s), "none>alice");
+	syncworld_device(&s, NVME, CLAIMED("alice"));
+	expect(syncworld_settle(&s), "ctl pcideviceclaims/" NAME " " NVME "/claim none\n");
+	/* It has changed nothing: some other request was faster. */
+	v.lands = 0;
+	syncworld_device(&s, NVME, UNCLAIMED);
+	expect(syncworld_settle(&s), "");
+	CHECK(!note_of(&s));
 	syncworld_free(&s);
 }
 
