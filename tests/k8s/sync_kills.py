@@ -73,8 +73,8 @@ class World:
 
     def ask_tree(self, device, value):
         try:
-            with open(f"{self.tree}/devices/{device}/claim", "w", encoding="ascii") as f:
-                f.write(value)
+            with open(f"{self.tree}/devices/{device}/claim", "wb", buffering=0) as f:  # a buffer would be written twice
+                f.write(value.encode())
             self.asked[device]["tree"] = {value}
             self.tell(device, "tree", value)
         except OSError:
