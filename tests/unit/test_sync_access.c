@@ -171,7 +171,7 @@ static void run_shell(char *script, unsigned int ms, struct ran *r)
 DEFINE_TEST(sync_a_program_is_run_without_a_terminal)
 {
 	char script[] = "cat; echo $KUBERNETES_EXEC_INFO";
-	char lingers[] = "echo said; sleep 100 &";
+	char lingers[] = "echo said; sleep 20 2>/dev/null &";
 	struct ran r;
 
 	run_shell(script, 60000, &r);
