@@ -40,8 +40,8 @@ struct verdict {
 	uint64_t again; /* ms: when a refusal that may pass by itself is forgotten; 0: never */
 	unsigned int pause;
 	bool running;
-	/* It was done. Until then (ms) the tree's value is still to come, as long as it is what it was
-	 * before; 0: not. */
+	/* It was done, or nobody knows. Until then (ms) the tree's value is still to come, as long as it
+	 * is what it was before; 0: not. */
 	uint64_t lands;
 	uint64_t was;
 	struct err err;
