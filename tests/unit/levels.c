@@ -341,7 +341,12 @@ void bench_start(struct bench *b)
 
 void bench_stop(struct bench *b)
 {
-	if (engine_end(b->e, NULL))
+	bool all = false;
+
+	/* A late operation tells the model that it has ended, and a moment later the engine. */
+	for (int i = 0; i < 1000 && !(all = engine_end(b->e, NULL)); i++)
+		usleep(1000);
+	if (all)
 		engine_free(b->e);
 	model_stop(b->m);
 	pthread_join(b->dispatcher, NULL);
