@@ -26,7 +26,7 @@ struct loop {
 	pthread_mutex_t turn; /* guards what follows */
 	struct source *timers;
 	struct source wake;
-	struct source signals; /* fd -1: loop_signals() was not called */
+	struct source signals;	  /* fd -1: loop_signals() was not called */
 	uint64_t until;		  /* time that loop_run() sleeps to; 0: it is awake */
 	void (*after)(void *ctx); /* at the end of every turn; may be NULL */
 	void *after_ctx;

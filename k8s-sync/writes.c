@@ -329,8 +329,8 @@ static void on_verdict(struct job *job, const struct err *err)
 	unsigned int pause = may_pass(err);
 
 	v->running = false;
-	v->lands = err && !is_unanswered(err) ? 0 : now_ms() + LANDS_MS;
 	v->err = err && !is_unanswered(err) ? *err : (struct err){ 0 };
+	v->lands = v->err.code ? 0 : now_ms() + LANDS_MS;
 	if (v->err.code)
 		events_add(s->events, a->kind, a->about, "Refused", err->text);
 	if (is_unanswered(err))

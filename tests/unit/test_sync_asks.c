@@ -70,6 +70,8 @@ DEFINE_TEST(sync_what_was_refused_is_asked_for_again_when_the_user_asks_anew)
 	syncworld_free(&s);
 }
 
+#define RELEASE "ctl pcideviceclaims/" NAME " " NVME "/claim none\n"
+
 /* The user deletes the claim while the tree carries it out, and before the tree's news are here. */
 DEFINE_TEST(sync_a_claim_that_is_deleted_on_its_way_is_released_when_it_has_come)
 {
@@ -91,7 +93,7 @@ DEFINE_TEST(sync_a_claim_that_is_deleted_on_its_way_is_released_when_it_has_come
 	expect(syncworld_settle(&s), "");
 	CHECK_STR(note_of(&s), "none>alice");
 	syncworld_device(&s, NVME, CLAIMED("alice"));
-	expect(syncworld_settle(&s), "ctl pcideviceclaims/" NAME " " NVME "/claim none\n");
+	expect(syncworld_settle(&s), RELEASE);
 	/* It has changed nothing: some other request was faster. */
 	v.lands = 0;
 	syncworld_device(&s, NVME, UNCLAIMED);
@@ -99,8 +101,6 @@ DEFINE_TEST(sync_a_claim_that_is_deleted_on_its_way_is_released_when_it_has_come
 	CHECK(!note_of(&s));
 	syncworld_free(&s);
 }
-
-#define RELEASE "ctl pcideviceclaims/" NAME " " NVME "/claim none\n"
 
 /* alice's claim was deleted, and its release refused since a pod has the device. */
 static void begin_kept(struct syncworld *s, struct verdict *v)
@@ -264,8 +264,7 @@ DEFINE_TEST(sync_a_claim_counts_while_its_devices_object_is_being_deleted)
 		json_object_array_add(all, json_object_new_string(finalizers[i]));
 		js_set(o, "metadata.finalizers", all);
 		json_object_object_del(s.w.objects[PCI_CLAIM], NAME);
-		expect(syncworld_settle(&s),
-		       i ? "" : "ctl pcideviceclaims/" NAME " " NVME "/claim none\n");
+		expect(syncworld_settle(&s), i ? "" : RELEASE);
 		syncworld_free(&s);
 	}
 }
